@@ -1,0 +1,171 @@
+# Tributary. `make demo` is the main job, `make test` the tests; both install what is missing first.
+#
+#   all demo test bench fuzz asan format lint install clean       V=1 shows commands
+#
+# Every room is one archive; a test is any tests/<room>/test_*.c and links what it needs of them.
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+CC     ?= gcc
+MODE   ?= release
+Q := $(if $(V),,@)
+
+CFLAGS_release := -O2 -g
+CFLAGS_debug   := -O0 -g
+CFLAGS_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+WARN   := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wvla -Werror
+DPDK_CFLAGS := $(shell pkg-config --cflags libdpdk 2>/dev/null)
+CFLAGS += -std=gnu17 $(CFLAGS_$(MODE)) -fPIC -ffp-contract=off -fvisibility=hidden -pthread -D_GNU_SOURCE -I. $(WARN) \
+          $(patsubst -I%,-isystem %,$(filter-out -mrtm,$(DPDK_CFLAGS)))
+
+# DPDK statically: only what a userspace fabric uses, and no driver directory is loaded into users' programs.
+DPDK_WHOLE := mempool_ring bus_vdev net_memif
+DPDK_PLAIN := pdump pcapng bpf ethdev meter net hash rcu telemetry kvargs mbuf mempool ring timer eal
+DPDK_EXTRA := bus_pci pci net_af_packet net_null net_pcap net_tap net_vhost vhost gso ip_frag cryptodev dmadev security cmdline
+static = $(addsuffix .a,$(addprefix -l:librte_,$(1)))
+DPDK_LIBS  := -Wl,--whole-archive $(call static,$(DPDK_WHOLE)) -Wl,--no-whole-archive \
+              -Wl,--start-group $(call static,$(DPDK_PLAIN)) -Wl,--end-group
+DPDK_SWITCH_LIBS := -Wl,--whole-archive $(call static,$(DPDK_WHOLE) bus_pci net_af_packet net_null net_pcap net_tap net_vhost) \
+              -Wl,--no-whole-archive -Wl,--start-group $(call static,$(DPDK_PLAIN) $(DPDK_EXTRA)) -Wl,--end-group
+# net_memif is made safe against killed peers by these (switch/rim/port.h).
+RIM_WRAP := -Wl,--wrap=rte_intr_callback_register -Wl,--wrap=rte_intr_callback_unregister \
+            -Wl,--wrap=rte_intr_callback_unregister_pending
+SYS_LIBS := -lconfig -ljansson -lnuma -lpcap -lbsd -lelf -lz -lm -ldl -lpthread
+
+# ---- rooms -------------------------------------------------------------------------------------------
+MAINS := fabric/trib_plan.c switch/rim/trib_switch.c host/perf/trib_perf.c
+src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
+obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
+
+ROOM_fabric := fabric
+ROOM_roce   := roce
+ROOM_switch := switch switch/reduce
+ROOM_rim    := switch/rim
+ROOM_hca    := host/hca
+ROOM_coll   := host/coll host/kernels
+ROOM_perf   := host/perf
+ROOM_sim    := sim
+ROOM_support := tests/support
+ROOMS := fabric roce switch rim hca coll perf sim support
+$(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(ROOM_$(r)))))
+lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
+
+TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fabric/test_*.c tests/roce/test_*.c tests/switch/test_*.c \
+           tests/switch/reduce/test_*.c tests/switch/rim/test_*.c tests/host/test_*.c tests/host/*/test_*.c tests/sim/test_*.c))
+FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
+PROGS := $(BUILD)/trib-plan $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/libtribverbs.so
+
+.PHONY: all programs demo test unit e2e bench fuzz asan debug format lint install clean setup setup-test
+.SECONDARY:
+all:
+	$(Q)scripts/setup.sh build
+	$(Q)$(MAKE) --no-print-directory programs
+programs: $(PROGS)
+
+define room_rule
+$(BUILD)/lib$(1).a: $(call obj,$(SRC_$(1)))
+	@echo "  AR    $$@"
+	$(Q)rm -f $$@ && ar rcs $$@ $$^
+endef
+$(foreach r,$(ROOMS),$(eval $(call room_rule,$(r))))
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/trib-plan: $(call obj,fabric/trib_plan.c) $(call lib,fabric)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lconfig -lm -o $@
+
+$(BUILD)/trib-switch: $(call obj,switch/rim/trib_switch.c) $(call lib,rim switch roce fabric)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(RIM_WRAP) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
+	    $(DPDK_SWITCH_LIBS) -lcrypto $(SYS_LIBS) -o $@
+
+$(BUILD)/libtribverbs.so: $(call lib,hca) $(call lib,rim roce fabric) host/hca/exports.map
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -shared $(RIM_WRAP) -Wl,-soname,libtribverbs.so -Wl,--version-script=host/hca/exports.map \
+	    -Wl,--exclude-libs,ALL -Wl,--whole-archive $(call lib,hca) -Wl,--no-whole-archive \
+	    -Wl,--start-group $(call lib,rim roce fabric) -Wl,--end-group $(DPDK_LIBS) -libverbs $(SYS_LIBS) -o $@
+
+# The agent is an ordinary verbs program: it gets the HCA as any other does, by preload.
+$(BUILD)/trib-perf: $(call obj,host/perf/trib_perf.c) $(call lib,perf coll) $(BUILD)/libagent.a $(call lib,fabric)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
+	    -libverbs -ljansson -lconfig -lm -lpthread -o $@
+# What of switch/ an agent may know: the aggregation protocol's names, the arithmetic, and the clock page.
+$(BUILD)/libagent.a: $(call obj,switch/reduce/arith.c switch/reduce/proto.c switch/rim/clock.c switch/rim/lag.c \
+                       switch/rim/bell.c switch/rim/rundir.c)
+	@echo "  AR    $@"
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+TEST_LIBS = $(call lib,support sim perf coll hca rim switch roce fabric)
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(RIM_WRAP) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
+	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
+
+# ---- the two commands ---------------------------------------------------------------------------------
+demo:
+	$(Q)scripts/setup.sh build
+	$(Q)$(MAKE) --no-print-directory programs
+	$(Q)scripts/demo.sh $(BUILD)
+
+test:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory programs unit-programs
+	$(Q)BUILD=$(BUILD) tests/run.sh all
+
+unit-programs: $(TESTS)
+unit: unit-programs
+	$(Q)BUILD=$(BUILD) tests/run.sh unit
+e2e: programs
+	$(Q)BUILD=$(BUILD) tests/run.sh e2e
+
+asan:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory MODE=asan BUILD=build-asan unit
+debug:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory MODE=debug BUILD=build-debug unit
+
+bench:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory programs bench-programs
+	$(Q)BUILD=$(BUILD) tests/bench/run.sh
+bench-programs: $(BENCHES)
+
+# Each target runs FUZZ_SECONDS under libFuzzer; the corpus stays in tests/fuzz/corpus.
+FUZZ_SECONDS ?= 30
+fuzz:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory CC=clang-14 MODE=asan BUILD=build-fuzz fuzz-programs
+	$(Q)BUILD=build-fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run.sh
+fuzz-programs: $(FUZZERS)
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(TEST_LIBS)
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $(RIM_WRAP) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
+	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
+
+C_FILES = $(shell git ls-files '*.c' '*.h')
+format:
+	$(Q)clang-format-14 -i $(C_FILES)
+lint:
+	$(Q)clang-format-14 --dry-run --Werror $(C_FILES)
+	$(Q)cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr -I. \
+	    --suppress=missingIncludeSystem $(filter %.c,$(C_FILES))
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tributary $(DESTDIR)$(PREFIX)/share/tributary/conf
+	install -m 755 $(BUILD)/trib-plan $(BUILD)/trib-switch $(BUILD)/trib-perf $(DESTDIR)$(PREFIX)/bin
+	install -m 755 scripts/trib $(DESTDIR)$(PREFIX)/bin/trib
+	install -m 755 $(BUILD)/libtribverbs.so $(DESTDIR)$(PREFIX)/lib/tributary
+	install -m 644 conf/*.conf $(DESTDIR)$(PREFIX)/share/tributary/conf
+
+clean:
+	rm -rf build build-asan build-debug build-fuzz
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

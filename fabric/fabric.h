@@ -1,0 +1,149 @@
+/*
+ * What a fabric is: nodes, ports, links, addresses, routes and aggregation trees, all computed from one
+ * libconfig file before anything starts. Plain data: immutable after fabric_load(), so any number of
+ * processes and threads read it.
+ */
+#ifndef TRIB_FABRIC_H
+#define TRIB_FABRIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define FAB_NAME 32
+#define FAB_NONE 0xffffu
+#define FAB_MAX_ERRORS 64
+#define FAB_MAX_MEMBERS 1024
+
+enum fab_kind { FAB_HOST, FAB_SWITCH };
+enum fab_role { FAB_ROLE_HOST, FAB_ROLE_LEAF, FAB_ROLE_SPINE, FAB_ROLE_CORE, FAB_ROLE_NVSWITCH, FAB_ROLE_SWITCH };
+enum fab_ecmp { FAB_ECMP_HASH, FAB_ECMP_BALANCED };
+
+/* Reduction capabilities of a switch (libconfig group `reduce`); all zero where it has none. */
+struct fab_reduce {
+    bool on;
+    uint32_t max_groups;        /* quota: groups at this AN */
+    uint32_t max_slots;         /* slots of all groups together */
+    uint32_t window;            /* slots granted to a group at most */
+};
+
+struct fab_port {
+    uint16_t link;              /* index into links[], FAB_NONE: unconnected or external */
+    uint16_t peer_node, peer_port;
+    uint64_t rate_bps;
+    int64_t latency_ps;
+    char external[128];         /* DPDK device arguments of a port to the outside ("vhost:PATH", PCI address, vdev); else empty */
+};
+
+struct fab_node {
+    char name[FAB_NAME];
+    enum fab_kind kind;
+    enum fab_role role;
+    uint16_t host_index;        /* hosts only: 0.. in order of appearance; its bit in member bitmaps */
+    uint16_t proc;              /* index of the trib-switch process that runs it (procs[]) */
+    uint16_t n_ports;
+    struct fab_port *ports;     /* a host has one port per HCA port; ports[p] of a host carries address ip + mac of that HCA port */
+    uint32_t ip;                /* host order; a host's port p has ip_of_port[p], a switch has one address (its AN's and its ARP answer) */
+    uint32_t *ip_of_port;       /* hosts: n_ports entries; switches: NULL */
+    struct fab_reduce reduce;
+    /* Forwarding: for destination d (index into dests[]) the ports next_hops[d][0..n) in ascending order. */
+    struct fab_hops *hops;
+};
+
+struct fab_hops { uint16_t n; uint16_t *port; };
+
+/* Somewhere that frames go to: a host's port or a switch's own address. */
+struct fab_dest { uint32_t ip; uint16_t node, port; };
+
+struct fab_link {
+    char name[2 * FAB_NAME + 8];    /* "leaf0:4-spine0:0", as `trib capture` takes it; "h0-leaf0" style short names work where unique */
+    uint16_t a, a_port, b, b_port;
+    uint64_t rate_bps;
+    int64_t latency_ps;
+    uint64_t buffer_bytes;          /* of each direction's egress queue, per class */
+    uint32_t buffer_pkts;
+    uint64_t ecn_bytes;             /* marking threshold; 0 off */
+    bool pfc;
+    double loss, dup, reorder, corrupt;     /* fault injection, probabilities; both directions */
+    int64_t jitter_ps;
+};
+
+/* One aggregation tree over all hosts that can reach its root. */
+struct fab_tree {
+    uint16_t id;
+    uint16_t root;
+    uint16_t depth;                 /* levels of ANs: 1 for a single switch */
+    uint16_t *parent;               /* [n_nodes] towards the root; FAB_NONE at the root and outside the tree */
+};
+
+/* A trib-switch process and the nodes it runs. */
+struct fab_proc { char name[FAB_NAME]; uint16_t n_nodes; uint16_t *nodes; };
+
+struct fabric {
+    char path[256];                 /* file it came from */
+    char name[FAB_NAME];            /* `name` in the file, default the file's stem */
+    uint16_t n_nodes, n_hosts, n_links, n_dests, n_trees, n_procs;
+    struct fab_node *nodes;
+    uint16_t *hosts;                /* [n_hosts] node index by host_index */
+    struct fab_link *links;
+    struct fab_dest *dests;
+    struct fab_tree *trees;
+    struct fab_proc *procs;
+    uint32_t mtu;                   /* path MTU, 256..4096 */
+    uint32_t dilation;              /* 0: auto */
+    enum fab_ecmp ecmp;
+    uint16_t slots_per_host;        /* processes that can share a host's NIC, default 4, at most 16 */
+};
+
+/* One complaint about a file: where, what was found, what is expected. */
+struct fab_error { char file[256]; int line; char text[256]; };
+struct fab_errors { unsigned n, total; struct fab_error e[FAB_MAX_ERRORS]; };
+
+/* Load, check and compute everything. NULL with errs->n >= 1 on failure; all mistakes that can be found are listed, not only the first. */
+struct fabric *fabric_load(const char *path, struct fab_errors *errs);
+struct fabric *fabric_load_string(const char *text, const char *path, struct fab_errors *errs);
+void fabric_free(struct fabric *f);
+void fab_errors_print(const struct fab_errors *errs, FILE *out);     /* "file:line: found ..., expected ..." a line each */
+
+const struct fab_node *fabric_node(const struct fabric *f, const char *name);   /* NULL: none */
+uint16_t fabric_node_index(const struct fabric *f, const struct fab_node *n);
+int fabric_dest_of_ip(const struct fabric *f, uint32_t ip);                     /* index into dests[] or -ENOENT */
+int fabric_link_by_name(const struct fabric *f, const char *name);              /* index or -ENOENT, -EINVAL when ambiguous */
+
+/*
+ * ECMP. The port by which `node` sends towards destination `dest` for a flow. hash: the caller's hash of the flow
+ * (addresses and UDP source port). balanced: deterministic by (source host, destination host) without collisions
+ * wherever the topology allows it.
+ */
+uint16_t fabric_next_port(const struct fabric *f, uint16_t node, int dest, uint32_t flow_hash, uint32_t src_ip);
+
+/*
+ * A group on a tree. Members are bits: member id = host_index * ranks_per_host + local rank.
+ * The subtree that the group uses starts at its top: the lowest AN that has all members below it.
+ */
+struct fab_members { uint16_t ranks_per_host; uint64_t bits[FAB_MAX_MEMBERS / 64]; };
+void fab_members_add(struct fab_members *m, unsigned id);
+bool fab_members_has(const struct fab_members *m, unsigned id);
+unsigned fab_members_count(const struct fab_members *m);
+
+/* A child of an AN in a group: one member of a host, or another AN. In ascending order of the lowest member id below (the order of reduction). */
+struct fab_child { bool is_member; uint16_t node; uint16_t member; uint16_t first_member; };
+uint16_t fab_group_top(const struct fabric *f, const struct fab_tree *t, const struct fab_members *m);   /* FAB_NONE: no AN reaches all */
+/* Children of AN `node`; returns how many, writes at most max. 0: node is not in the group. */
+unsigned fab_group_children(const struct fabric *f, const struct fab_tree *t, uint16_t node, const struct fab_members *m,
+                            struct fab_child *out, unsigned max);
+/* The AN at which member id joins. */
+uint16_t fab_group_leaf(const struct fabric *f, const struct fab_tree *t, unsigned member, const struct fab_members *m);
+
+/* A path through the fabric, for the cost model: links (index * 2 + direction, direction 0 = a to b) from host to dest as balanced ECMP chooses them. */
+unsigned fabric_path(const struct fabric *f, uint16_t src_node, uint16_t dst_node, uint32_t *dirlinks, unsigned max);
+
+/* Units: "400Gb/s" "50GB/s" "300ns" "1.5us" "64KiB" "4MB"; plain integers are refused where a unit is meant. 0 or -EINVAL. */
+int fab_parse_rate(const char *s, uint64_t *bps);
+int fab_parse_time(const char *s, int64_t *ps);
+int fab_parse_size(const char *s, uint64_t *bytes);
+
+/* What `trib plan` prints. */
+void fabric_plan(const struct fabric *f, FILE *out);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * The software HCA: verbs objects (PD, MR, CQ, QP, SRQ, AH, completion channel) over an rnic. The protocol half: no I/O, no clock,
+ * no thread. What carries frames (memif in a preloaded process, the net in virtual time) is its driver.
+ *
+ *   verbs_*.c     exported ibv_ calls and the context's tables
+ *   hca.c, mr.c, cq.c, qpv.c ...   the objects
+ *   rim.c         the driver of a real process: EAL thread, memif, progress thread, doorbell
+ */
+#ifndef TRIB_HCA_H
+#define TRIB_HCA_H
+
+#include "roce/rnic.h"
+
+#include <infiniband/verbs.h>
+
+struct hca;
+
+/* The driver behind an HCA. Virtual time leaves lock, unlock and idle NULL. */
+struct hca_driver {
+    void (*lock)(void *ctx);
+    void (*unlock)(void *ctx);
+    /* Called with the lock held after something was posted: there may be frames to send. */
+    void (*kick)(void *ctx);
+    /* Called without the lock by an empty poll_cq: make progress, yield, sleep a little on the doorbell. */
+    void (*idle)(void *ctx);
+    void *ctx;
+};
+
+struct hca_cfg {
+    char name[32];              /* device name: "trib0" */
+    uint32_t ip;
+    uint8_t port;               /* HCA port of the host, from 0 */
+    unsigned slot;              /* process slot at the host's NIC: QPNs are (slot + 1) << 16 | n */
+    uint16_t mtu;               /* of the port: largest path MTU */
+    uint64_t rate_bps;
+    struct rte_mempool *pool;
+    struct hca_driver drv;
+};
+
+int hca_create(struct hca **h, const struct hca_cfg *cfg);
+void hca_destroy(struct hca *h);
+struct endpoint hca_endpoint(struct hca *h);
+struct ibv_device *hca_device(struct hca *h);       /* what ibv_open_device takes */
+struct rnic *hca_rnic(struct hca *h);
+void hca_port_state(struct hca *h, bool up, int64_t now_ps);    /* async event, QPs to error */
+/* Marks a registered region as unbacked: payload of it is carried as a length only (virtual time). */
+int hca_mr_unback(struct ibv_mr *mr);
+
+#endif

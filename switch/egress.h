@@ -1,0 +1,55 @@
+/*
+ * An egress queue: the one place where the properties of one direction of a link live. A frame waits in its
+ * class's queue (finite in bytes and in frames), occupies the link for frame_wire_bytes / rate, and arrives at the
+ * other end `latency` later. The schedule is kept, not the poll's: a frame that was ready starts when the one
+ * before it ended, however late egress_pop() is called.
+ *
+ * Faults (loss, duplication, reordering, corruption, jitter, down) are drawn from a seeded generator per direction.
+ */
+#ifndef TRIB_SWITCH_EGRESS_H
+#define TRIB_SWITCH_EGRESS_H
+
+#include "roce/frame.h"
+
+#include <stdbool.h>
+
+struct egress;
+
+struct egress_faults { double loss, dup, reorder, corrupt; int64_t jitter_ps; uint64_t seed; };
+
+struct egress_cfg {
+    uint64_t rate_bps;          /* 0: no shaping */
+    int64_t latency_ps;
+    uint64_t limit_bytes[FRAME_CLASSES];
+    uint32_t limit_pkts[FRAME_CLASSES];
+    uint64_t ecn_bytes;         /* 0: off */
+    struct egress_faults faults;
+    struct rte_mempool *pool;   /* for duplicates */
+    /* Told when a frame has left the queue onto the link (PFC ingress accounting releases it there); may be NULL. */
+    void (*departed)(void *ctx, struct rte_mbuf *m, int64_t now_ps);
+    /* Asked for a frame when the link is free and nothing that may be sent waits; NULL: none. A NIC pulls from its processes here. */
+    struct rte_mbuf *(*pull)(void *ctx, int64_t now_ps, bool lossless_paused);
+    void *ctx;
+};
+
+int egress_create(struct egress **e, const struct egress_cfg *cfg);
+void egress_destroy(struct egress *e);
+/* Takes the frame, or returns -ENOBUFS (full) and leaves it with the caller. meta.cls says the class. */
+int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps);
+/* Frames that have arrived at the far end by now_ps, in order of arrival, meta.due_ps set to the time of arrival. */
+uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
+/* Deadline of the next egress_pop() that does something; PS_NEVER when idle (a pull source must then be announced by egress_kick). */
+int64_t egress_next(const struct egress *e);
+/* The pull source has frames again. */
+void egress_kick(struct egress *e, int64_t now_ps);
+/* PFC: class may not start a frame before until_ps (0: resume). */
+void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int64_t now_ps);
+void egress_set_down(struct egress *e, bool down, int64_t now_ps);  /* down: waiting and future frames are dropped */
+uint64_t egress_occupancy(const struct egress *e, enum frame_class cls);
+void egress_set_faults(struct egress *e, const struct egress_faults *f);
+
+/* faults that happened, frames and bytes that went onto the link (L2 bytes and link bytes) */
+struct egress_stats { uint64_t frames, bytes, link_bytes, lost, duplicated, reordered, corrupted, ecn_marks, down_drops; int64_t busy_ps, paused_ps; uint64_t peak_bytes; };
+const struct egress_stats *egress_stats(const struct egress *e);
+
+#endif

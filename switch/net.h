@@ -1,0 +1,51 @@
+/*
+ * net: the nodes that one process runs, and the links between them, in order of time. This is the event queue that
+ * both clocks share: virtual time jumps from net_next() to net_next(); real time calls net_advance(fabric now) when
+ * its clock says so. Everything up to `now` happens at its own due time, in order (time, then link index), so that
+ * being late moves nothing inside a process.
+ */
+#ifndef TRIB_SWITCH_NET_H
+#define TRIB_SWITCH_NET_H
+
+#include "fabric/fabric.h"
+#include "switch/node.h"
+
+struct net;
+
+struct net_cfg {
+    const struct fabric *fab;
+    const bool *mine;               /* [fab->n_nodes] nodes to build here; NULL: all */
+    struct rte_mempool *pool;
+    uint64_t seed;                  /* of every fault generator */
+    /* Frames that leave by a port whose other end is not here (another process, the outside). Takes ownership. NULL in virtual time. */
+    void (*deliver)(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n, int64_t due_ps);
+    /* Lateness of each hand-off (real time: actual now minus due); may be NULL. */
+    void (*late)(void *ctx, int64_t due_ps, unsigned n);
+    void *ctx;
+};
+
+int net_create(struct net **n, const struct net_cfg *cfg);
+void net_destroy(struct net *n);
+/* Runs every event due at or before now_ps; returns how many frames moved. */
+unsigned net_advance(struct net *n, int64_t now_ps);
+/* Time of the next event, PS_NEVER when nothing will ever happen by itself. */
+int64_t net_next(struct net *n);
+int64_t net_now(const struct net *n);
+/* A frame from outside arrives at a node of ours. */
+void net_input(struct net *n, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t cnt, int64_t now_ps);
+struct node *net_node(struct net *n, uint16_t node);    /* NULL: not here */
+struct egress *net_egress(struct net *n, uint16_t node, uint16_t port);
+
+/* A process (its HCA, or the memif that leads to it) behind port `port` of host `node`, in slot 0..slots_per_host-1. */
+int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot, const struct endpoint *ep);
+/* The process is gone: `down` is told to the aggregation nodes that it was a member at (PEER_DOWN from its NIC). */
+void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps);
+/* The endpoint has frames to send or a new deadline (its next() changed). */
+void net_kick(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps);
+void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_t now_ps);
+
+/* Frames seen on a link's direction (link * 2 + dir) as they arrive; for capture, traces and tests. NULL ends it. */
+typedef void (*net_tap_fn)(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps);
+void net_tap(struct net *n, net_tap_fn fn, void *ctx);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * The aggregation node of a switch: groups, slots, reduction. A state machine behind its own rnic: frames and the time in,
+ * frames and a next deadline out (struct endpoint).
+ */
+#ifndef TRIB_REDUCE_AN_H
+#define TRIB_REDUCE_AN_H
+
+#include "fabric/fabric.h"
+#include "roce/endpoint.h"
+
+struct an;
+
+struct an_cfg {
+    const struct fabric *fab;
+    uint16_t node;                  /* the switch that it is part of; address, quotas and place in the trees come from fab */
+    struct rte_mempool *pool;
+    uint32_t mbuf_budget;           /* mbufs that grants may promise in all */
+};
+
+int an_create(struct an **a, const struct an_cfg *cfg);
+void an_destroy(struct an *a);
+struct endpoint an_endpoint(struct an *a);
+/* Nothing held: no group, slot or mbuf (the oracle's leak check). */
+int an_idle(const struct an *a);
+/* The link to a child or parent node is down (wall-clock liveness of the rim). */
+void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps);
+
+/* named counters by an X-macro: joins granted/refused, groups, slots in use and peak, operations, aborts, bytes in and out; for telemetry */
+struct an_counters;
+const struct an_counters *an_counters(const struct an *a);
+void an_counters_print(const struct an *a, void (*emit)(void *ctx, const char *name, uint64_t v), void *ctx);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * The run directory of a fabric that is up: everything that its processes share, and nothing else on the machine.
+ *
+ *   $TRIB_RUN, or ${XDG_RUNTIME_DIR:-/tmp}/tributary-$UID/<fabric name>/
+ *     fabric.conf      copy of the conf file; processes load this one
+ *     shared           mmap: clock page, bells, lag histograms (struct shared)
+ *     proc/<name>.pid  one per trib-switch, locked (fcntl) for as long as the process lives
+ *     proc/<name>.log  what it printed
+ *     port/<host>.<port>.<slot>.sock   memif listener of a NIC's process slot; .lock beside it is held by the process that uses it
+ *     link/<link>.sock memif between two trib-switch processes; the process of end `a` listens
+ */
+#ifndef TRIB_RIM_RUNDIR_H
+#define TRIB_RIM_RUNDIR_H
+
+#include "fabric/fabric.h"
+
+#define RUN_PATH 200    /* unix socket paths are at most 107 bytes: rundir_create refuses longer ones by name */
+
+struct shared;          /* shared.h */
+
+struct rundir { char path[RUN_PATH]; struct shared *sh; };
+
+/* dir NULL: the default for this fabric's name. create: made when missing (0700). 0 or -errno, with a message on stderr. */
+int rundir_open(struct rundir *rd, const char *dir, const char *fabric_name, bool create);
+void rundir_close(struct rundir *rd);
+/* The copied conf, loaded. NULL with a message on stderr. */
+struct fabric *rundir_fabric(const struct rundir *rd);
+/* Claims a free process slot of a host's port: 0..slots-1, or -EBUSY. *fd holds the lock; close it to give the slot back. */
+int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, unsigned slots, int *fd);
+
+#endif
