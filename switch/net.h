@@ -42,6 +42,8 @@ int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot, const
 void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps);
 /* The endpoint has frames to send or a new deadline (its next() changed). */
 void net_kick(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps);
+/* Whether the switch's aggregation node holds nothing (true where it has none or is not here). */
+bool net_an_idle(struct net *n, uint16_t node);
 void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_t now_ps);
 
 /* Frames seen on a link's direction (link * 2 + dir) as they arrive; for capture, traces and tests. NULL ends it. */

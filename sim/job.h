@@ -1,0 +1,59 @@
+/*
+ * A job in virtual time: a communicator on every rank of a world, operations run on all of them,
+ * results checked by the oracle.
+ */
+#ifndef TRIB_SIM_JOB_H
+#define TRIB_SIM_JOB_H
+
+#include "host/coll/coll.h"
+#include "sim/world.h"
+
+struct job;
+
+struct job_cfg {
+    struct world *w;
+    const struct fabric *fab;
+    unsigned nranks;
+    const uint16_t *host_of_rank;
+    uint32_t group;
+    uint64_t key;
+    uint16_t tree;
+    uint32_t window;
+    unsigned algos;
+    size_t buffer_bytes; /* largest vector of the job's operations; 0: that of the first */
+    int64_t limit_ps;    /* fabric time from now on within which each call here must end */
+};
+
+/* One operation on all ranks. */
+struct job_op {
+    enum coll_algo algo;
+    enum dtype type;
+    enum redop op;
+    size_t count;
+    bool in_place;
+    int64_t skew_ps; /* ranks start at random times up to this apart */
+    uint64_t seed;   /* of data and skew */
+};
+
+#define JOB_TEXT 512
+struct job_result {
+    int64_t time_ps;
+    uint64_t wrong;
+    int failed_ranks;
+    char text[JOB_TEXT];
+};
+
+/* Communicators on all ranks, joined. 0, or -errno with *err (COMM_TEXT bytes) naming the first
+ * rank that failed. */
+int job_create(struct job **j, const struct job_cfg *cfg, char *err);
+/* Starts on all ranks and runs until every rank has finished or failed; -ETIME past the limit (a
+ * hang: text says which ranks). 0 otherwise. */
+int job_run(struct job *j, const struct job_op *op, struct job_result *res);
+struct comm *job_comm(struct job *j, unsigned rank);
+/* Runs the world until fabric time t or until until(ctx) says so. */
+void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx);
+/* LEAVEs everywhere and frees; runs the world until the groups are gone. -ETIME: some did not
+ * close. */
+int job_destroy(struct job *j);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * The oracle: what a collective must have produced, computed plainly.
+ */
+#ifndef TRIB_SIM_ORACLE_H
+#define TRIB_SIM_ORACLE_H
+
+#include "fabric/fabric.h"
+#include "switch/reduce/arith.h"
+
+/* splitmix64: the one generator of tests and scenarios. */
+uint64_t oracle_random(uint64_t *state);
+
+/*
+ * Fills a rank's input. any_order: small whole numbers whose result is exact whatever the order (a
+ * ring's order is not the tree's); else random bits, finite for floats, so that order and rounding
+ * show.
+ */
+void oracle_fill(void *buf, enum dtype t, enum redop op, size_t count, unsigned rank,
+                 unsigned nranks, uint64_t seed, bool any_order);
+
+/* The all-reduce of in[0..nranks) by the group's tree: children in order at every AN, one pass each
+ * (arith.h's rule). out: count elements. */
+int oracle_tree(const struct fabric *f, const struct fab_tree *t, const struct fab_members *m,
+                enum dtype type, enum redop op, size_t count, const void *const *in, void *out);
+/* The all-reduce in order of rank. */
+void oracle_plain(enum dtype type, enum redop op, size_t count, unsigned nranks,
+                  const void *const *in, void *out);
+/* Elements of a that differ from b in any bit. */
+uint64_t oracle_wrong(const void *a, const void *b, enum dtype type, size_t count);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * A fabric in virtual time: all its nodes in one net, one software HCA a rank attached to its
+ * host's NIC, and a clock that jumps from event to event. The same nodes, HCAs and verbs calls as
+ * in real time; nothing here moves a frame.
+ *
+ * Order of things at one instant: the net's events (time, then link index), then the ranks whose
+ * HCA took frames or ran a timer, by rank. Nothing depends on addresses, hash order or wall time.
+ */
+#ifndef TRIB_SIM_WORLD_H
+#define TRIB_SIM_WORLD_H
+
+#include "fabric/fabric.h"
+#include "host/hca/hca.h"
+#include "switch/net.h"
+
+struct world;
+
+struct world_cfg {
+    const struct fabric *fab;
+    unsigned nranks;
+    const uint16_t *host_of_rank; /* host_index; ranks of a host are neighbours and take its process
+                                     slots in order */
+    struct rte_mempool *pool;     /* of every node and HCA */
+    uint64_t seed;                /* of the links' faults */
+};
+
+int world_create(struct world **w, const struct world_cfg *cfg);
+void world_destroy(struct world *w);
+struct ibv_context *world_context(struct world *w, unsigned rank);
+struct hca *world_hca(struct world *w, unsigned rank);
+struct net *world_net(struct world *w);
+int64_t world_now(const struct world *w);
+
+/* Runs the next event if it is due by limit_ps, else moves the clock to limit_ps. Returns whether
+ * there was one. */
+bool world_step(struct world *w, int64_t limit_ps);
+/* Next rank from `from` on whose HCA had input or a timer since last asked; nranks when none.
+ * Clears its mark. */
+unsigned world_awake(struct world *w, unsigned from);
+/* The process of a rank dies: its NIC slot is detached, its HCA takes no more frames. */
+void world_kill(struct world *w, unsigned rank);
+/* Running hash over every frame on every link: time, link, bytes. Equal hashes mean equal runs. */
+uint64_t world_trace_hash(const struct world *w);
+uint64_t world_frames(const struct world *w);
+/* Aggregation nodes that still hold a group, slot or frame. */
+unsigned world_busy_ans(struct world *w);
+
+#endif
