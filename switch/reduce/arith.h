@@ -10,6 +10,7 @@
 #ifndef TRIB_REDUCE_ARITH_H
 #define TRIB_REDUCE_ARITH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,10 @@ int redop_by_name(const char *s);
 arith_fn arith_kernel(enum redop op, enum dtype t);
 /* The scalar row, for tests and as the definition. */
 arith_fn arith_scalar(enum redop op, enum dtype t);
+/* The rows of the table, narrowest first; arith_kernel() takes the last one that this CPU can run. For tests and benchmarks. */
+enum arith_row { ARITH_SCALAR, ARITH_V128, ARITH_V256, ARITH_V512, ARITH_ROWS };
+bool arith_row_usable(enum arith_row row);
+arith_fn arith_kernel_of(enum arith_row row, enum redop op, enum dtype t);  /* NULL: row is not of this architecture */
 /* AVG at the edge: buf[i] /= n (integers truncate toward zero; fp16/bf16 through fp32). */
 void arith_divide(void *buf, enum dtype t, unsigned n, size_t count);
 

@@ -1,0 +1,420 @@
+/*
+ * The arithmetic of reduction. arith.h says what "exact" means; the scalar row here is that
+ * definition as code, the vector rows (arith_rows.h, one template compiled for each instruction
+ * set) are held to its bits by tests.
+ *
+ * All rows keep one accumulator per element and walk the inputs in order, so that every input is
+ * read once and the order of operations never depends on the row. Inputs come from frames at any
+ * byte offset: every access goes through a type of alignment 1.
+ *
+ * Rejected: target_clones. Its resolvers hide all rows but the best one from the tests, and clang
+ * and the sanitizers treat them differently; a table of rows chosen by arith_kernel() costs one
+ * load per pass.
+ */
+#include "switch/reduce/arith.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+#define F32_NAN  0x7fc00000u
+#define F64_NAN  0x7ff8000000000000ull
+#define F16_NAN  0x7e00u
+#define BF16_NAN 0x7fc0u
+
+/* Element types as they lie in a frame. */
+#define UNALIGNED __attribute__((aligned(1), may_alias))
+typedef int8_t e_int8 UNALIGNED;
+typedef uint8_t e_uint8 UNALIGNED;
+typedef uint16_t e_uint16 UNALIGNED;
+typedef int32_t e_int32 UNALIGNED;
+typedef uint32_t e_uint32 UNALIGNED;
+typedef int64_t e_int64 UNALIGNED;
+typedef uint64_t e_uint64 UNALIGNED;
+
+static float f32_of(uint32_t u)
+{
+    float f;
+
+    memcpy(&f, &u, sizeof(f));
+    return f;
+}
+
+static uint32_t f32_bits(float f)
+{
+    uint32_t u;
+
+    memcpy(&u, &f, sizeof(u));
+    return u;
+}
+
+static double f64_of(uint64_t u)
+{
+    double f;
+
+    memcpy(&f, &u, sizeof(f));
+    return f;
+}
+
+static uint64_t f64_bits(double f)
+{
+    uint64_t u;
+
+    memcpy(&u, &f, sizeof(u));
+    return u;
+}
+
+/* ---- conversions (IEEE 754 binary16; bfloat16 is the upper half of binary32)
+ * ------------------------- */
+
+float fp16_to_fp32(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exp = (h >> 10) & 0x1f, man = h & 0x3ff;
+
+    if (exp == 0x1f)
+        return f32_of(sign | 0x7f800000u | (man ? 0x400000u | man << 13 : 0));
+    if (exp)
+        return f32_of(sign | (exp + 112) << 23 | man << 13);
+    /* Zero and denormals: man * 2^-24 is exact in fp32. */
+    return f32_of(sign | f32_bits((float)man * 0x1p-24f));
+}
+
+uint16_t fp32_to_fp16(float f)
+{
+    uint32_t u = f32_bits(f), sign = u >> 16 & 0x8000, mag = u & 0x7fffffffu, rest, half;
+    unsigned shift;
+
+    if (mag > 0x7f800000u)
+        return F16_NAN;
+    if (mag >=
+        0x477ff000u) /* 65520, halfway between the largest half and 65536: ties to even go up */
+        return (uint16_t)(sign | 0x7c00);
+    if (mag >= 0x38800000u) /* 2^-14, the smallest normal half */
+        return (uint16_t)(sign | (mag - 0x38000000u + 0xfff + (mag >> 13 & 1)) >> 13);
+    if (mag <= 0x33000000u) /* 2^-25, halfway to the smallest denormal: ties to even go to zero */
+        return (uint16_t)sign;
+    shift = 126 - (mag >> 23); /* 14..24: mantissa with its hidden bit, in units of 2^-24 */
+    rest = (mag & 0x7fffffu) | 0x800000u;
+    half = 1u << (shift - 1);
+    return (uint16_t)(sign | (rest + half - 1 + (rest >> shift & 1)) >> shift);
+}
+
+float bf16_to_fp32(uint16_t h)
+{
+    return f32_of((uint32_t)h << 16);
+}
+
+uint16_t fp32_to_bf16(float f)
+{
+    uint32_t u = f32_bits(f);
+
+    if ((u & 0x7fffffffu) > 0x7f800000u)
+        return BF16_NAN;
+    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+/* ---- the scalar row: the definition
+ * ------------------------------------------------------------------ */
+
+static float f32_min(float a, float b)
+{
+    if (a != a || b != b)
+        return f32_of(F32_NAN);
+    if (a == b) /* equal bits, or zeros of two signs */
+        return f32_of(f32_bits(a) | f32_bits(b));
+    return a < b ? a : b;
+}
+
+static float f32_max(float a, float b)
+{
+    if (a != a || b != b)
+        return f32_of(F32_NAN);
+    if (a == b)
+        return f32_of(f32_bits(a) & f32_bits(b));
+    return a > b ? a : b;
+}
+
+static double f64_min(double a, double b)
+{
+    if (a != a || b != b)
+        return f64_of(F64_NAN);
+    if (a == b)
+        return f64_of(f64_bits(a) | f64_bits(b));
+    return a < b ? a : b;
+}
+
+static double f64_max(double a, double b)
+{
+    if (a != a || b != b)
+        return f64_of(F64_NAN);
+    if (a == b)
+        return f64_of(f64_bits(a) & f64_bits(b));
+    return a > b ? a : b;
+}
+
+/* Elements are moved as integers: a signalling NaN must not pass through a floating-point register
+ * on the way in. */
+#define AS_IS(x)      (x)
+#define OUT_F32(a)    ((a) != (a) ? F32_NAN : f32_bits(a))
+#define OUT_F64(a)    ((a) != (a) ? F64_NAN : f64_bits(a))
+#define DO_SUM(a, b)  ((a) + (b))
+#define DO_PROD(a, b) ((a) * (b))
+#define DO_MIN(a, b)  ((b) < (a) ? (b) : (a))
+#define DO_MAX(a, b)  ((b) > (a) ? (b) : (a))
+
+#define SCALAR(fn, E, ACC, IN, DO, OUT)                                                            \
+    static void scalar_##fn(void *out, const void *const *in, unsigned n, size_t count)            \
+    {                                                                                              \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            ACC a = IN(((const E *)in[0])[i]);                                                     \
+            for (unsigned k = 1; k < n; k++) {                                                     \
+                ACC b = IN(((const E *)in[k])[i]);                                                 \
+                a = (ACC)DO(a, b);                                                                 \
+            }                                                                                      \
+            ((E *)out)[i] = (E)OUT(a);                                                             \
+        }                                                                                          \
+    }
+
+/* Wrapping integers are computed unsigned: the bits of two's complement without undefined overflow.
+ */
+SCALAR(sum_8, e_uint8, uint32_t, AS_IS, DO_SUM, AS_IS)
+SCALAR(sum_32, e_uint32, uint32_t, AS_IS, DO_SUM, AS_IS)
+SCALAR(sum_64, e_uint64, uint64_t, AS_IS, DO_SUM, AS_IS)
+SCALAR(prod_8, e_uint8, uint32_t, AS_IS, DO_PROD, AS_IS)
+SCALAR(prod_32, e_uint32, uint32_t, AS_IS, DO_PROD, AS_IS)
+SCALAR(prod_64, e_uint64, uint64_t, AS_IS, DO_PROD, AS_IS)
+SCALAR(min_i8, e_int8, int8_t, AS_IS, DO_MIN, AS_IS)
+SCALAR(min_u8, e_uint8, uint8_t, AS_IS, DO_MIN, AS_IS)
+SCALAR(min_i32, e_int32, int32_t, AS_IS, DO_MIN, AS_IS)
+SCALAR(min_u32, e_uint32, uint32_t, AS_IS, DO_MIN, AS_IS)
+SCALAR(min_i64, e_int64, int64_t, AS_IS, DO_MIN, AS_IS)
+SCALAR(min_u64, e_uint64, uint64_t, AS_IS, DO_MIN, AS_IS)
+SCALAR(max_i8, e_int8, int8_t, AS_IS, DO_MAX, AS_IS)
+SCALAR(max_u8, e_uint8, uint8_t, AS_IS, DO_MAX, AS_IS)
+SCALAR(max_i32, e_int32, int32_t, AS_IS, DO_MAX, AS_IS)
+SCALAR(max_u32, e_uint32, uint32_t, AS_IS, DO_MAX, AS_IS)
+SCALAR(max_i64, e_int64, int64_t, AS_IS, DO_MAX, AS_IS)
+SCALAR(max_u64, e_uint64, uint64_t, AS_IS, DO_MAX, AS_IS)
+SCALAR(sum_f32, e_uint32, float, f32_of, DO_SUM, OUT_F32)
+SCALAR(prod_f32, e_uint32, float, f32_of, DO_PROD, OUT_F32)
+SCALAR(min_f32, e_uint32, float, f32_of, f32_min, OUT_F32)
+SCALAR(max_f32, e_uint32, float, f32_of, f32_max, OUT_F32)
+SCALAR(sum_f64, e_uint64, double, f64_of, DO_SUM, OUT_F64)
+SCALAR(prod_f64, e_uint64, double, f64_of, DO_PROD, OUT_F64)
+SCALAR(min_f64, e_uint64, double, f64_of, f64_min, OUT_F64)
+SCALAR(max_f64, e_uint64, double, f64_of, f64_max, OUT_F64)
+SCALAR(sum_f16, e_uint16, float, fp16_to_fp32, DO_SUM, fp32_to_fp16)
+SCALAR(prod_f16, e_uint16, float, fp16_to_fp32, DO_PROD, fp32_to_fp16)
+SCALAR(min_f16, e_uint16, float, fp16_to_fp32, f32_min, fp32_to_fp16)
+SCALAR(max_f16, e_uint16, float, fp16_to_fp32, f32_max, fp32_to_fp16)
+SCALAR(sum_bf16, e_uint16, float, bf16_to_fp32, DO_SUM, fp32_to_bf16)
+SCALAR(prod_bf16, e_uint16, float, bf16_to_fp32, DO_PROD, fp32_to_bf16)
+SCALAR(min_bf16, e_uint16, float, bf16_to_fp32, f32_min, fp32_to_bf16)
+SCALAR(max_bf16, e_uint16, float, bf16_to_fp32, f32_max, fp32_to_bf16)
+
+/* ---- vector rows
+ * ------------------------------------------------------------------------------------- */
+
+/* What a vector row leaves over: the last elements, by its scalar kernel. */
+static void arith_tail(arith_fn fn, void *out, const void *const *in, unsigned n, size_t done_bytes,
+                       size_t count)
+{
+    const void *at[ARITH_MAX_INPUTS];
+
+    if (!count)
+        return;
+    for (unsigned k = 0; k < n; k++)
+        at[k] = (const uint8_t *)in[k] + done_bytes;
+    fn((uint8_t *)out + done_bytes, at, n, count);
+}
+
+#ifdef __x86_64__
+#include <immintrin.h>
+
+#define ROW(name)           v256_##name
+#define ROW_BYTES           32
+#define ROW_TARGET          __attribute__((target("avx2,f16c")))
+#define ROW_F16_LOAD(half)  _mm256_cvtph_ps((__m128i)(half))
+#define ROW_F16_STORE(full) _mm256_cvtps_ph((full), _MM_FROUND_TO_NEAREST_INT)
+#include "switch/reduce/arith_rows.h"
+
+#define ROW(name)           v512_##name
+#define ROW_BYTES           64
+#define ROW_TARGET          __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+#define ROW_F16_LOAD(half)  _mm512_cvtph_ps((__m256i)(half))
+#define ROW_F16_STORE(full) _mm512_cvtps_ph((full), _MM_FROUND_TO_NEAREST_INT)
+#include "switch/reduce/arith_rows.h"
+#endif
+
+#define ROW(name) v128_##name
+#define ROW_BYTES 16
+#define ROW_TARGET
+#include "switch/reduce/arith_rows.h"
+
+/* ---- the table
+ * --------------------------------------------------------------------------------------- */
+
+#define BY_TYPE(row, op)                                                                           \
+    {                                                                                              \
+        [DT_INT8] = row##_##op##_8, [DT_UINT8] = row##_##op##_8, [DT_INT32] = row##_##op##_32,     \
+        [DT_UINT32] = row##_##op##_32, [DT_INT64] = row##_##op##_64,                               \
+        [DT_UINT64] = row##_##op##_64, [DT_FP16] = row##_##op##_f16, [DT_FP32] = row##_##op##_f32, \
+        [DT_FP64] = row##_##op##_f64, [DT_BF16] = row##_##op##_bf16                                \
+    }
+#define BY_SIGN(row, op)                                                                           \
+    {                                                                                              \
+        [DT_INT8] = row##_##op##_i8, [DT_UINT8] = row##_##op##_u8, [DT_INT32] = row##_##op##_i32,  \
+        [DT_UINT32] = row##_##op##_u32, [DT_INT64] = row##_##op##_i64,                             \
+        [DT_UINT64] = row##_##op##_u64, [DT_FP16] = row##_##op##_f16,                              \
+        [DT_FP32] = row##_##op##_f32, [DT_FP64] = row##_##op##_f64, [DT_BF16] = row##_##op##_bf16  \
+    }
+#define ALL(row)                                                                                   \
+    {                                                                                              \
+        [OP_SUM] = BY_TYPE(row, sum), [OP_PROD] = BY_TYPE(row, prod),                              \
+        [OP_MIN] = BY_SIGN(row, min), [OP_MAX] = BY_SIGN(row, max), [OP_AVG] = BY_TYPE(row, sum)   \
+    }
+
+static const arith_fn kernels[ARITH_ROWS][OP_COUNT][DT_COUNT] = {
+    [ARITH_SCALAR] = ALL(scalar),
+    [ARITH_V128] = ALL(v128),
+#ifdef __x86_64__
+    [ARITH_V256] = ALL(v256),
+    [ARITH_V512] = ALL(v512),
+#endif
+};
+
+bool arith_row_usable(enum arith_row row)
+{
+    switch (row) {
+    case ARITH_SCALAR:
+    case ARITH_V128:
+        return true;
+#ifdef __x86_64__
+    case ARITH_V256:
+        return __builtin_cpu_supports("avx2"); /* every CPU with AVX2 has F16C */
+    case ARITH_V512:
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#endif
+    default:
+        return false;
+    }
+}
+
+arith_fn arith_kernel_of(enum arith_row row, enum redop op, enum dtype t)
+{
+    return kernels[row][op][t];
+}
+
+arith_fn arith_kernel(enum redop op, enum dtype t)
+{
+    enum arith_row row = ARITH_ROWS - 1;
+
+    while (!arith_row_usable(row))
+        row--;
+    return kernels[row][op][t];
+}
+
+arith_fn arith_scalar(enum redop op, enum dtype t)
+{
+    return kernels[ARITH_SCALAR][op][t];
+}
+
+/* ---- at the edge
+ * ------------------------------------------------------------------------------------- */
+
+#define DIVIDE(E, ACC, IN, D, OUT)                                                                 \
+    do {                                                                                           \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            ACC a = IN(((const E *)buf)[i]);                                                       \
+            a = (ACC)(a / (D));                                                                    \
+            ((E *)buf)[i] = (E)OUT(a);                                                             \
+        }                                                                                          \
+    } while (0)
+
+void arith_divide(void *buf, enum dtype t, unsigned n, size_t count)
+{
+    if (n < 2 && t != DT_FP16 && t != DT_BF16 && t != DT_FP32 && t != DT_FP64)
+        return; /* and never a division of an integer by zero */
+    switch (t) {
+    case DT_INT8:
+        DIVIDE(e_int8, int64_t, AS_IS, (int64_t)n, AS_IS);
+        break;
+    case DT_UINT8:
+        DIVIDE(e_uint8, uint64_t, AS_IS, n, AS_IS);
+        break;
+    case DT_INT32:
+        DIVIDE(e_int32, int64_t, AS_IS, (int64_t)n, AS_IS);
+        break;
+    case DT_UINT32:
+        DIVIDE(e_uint32, uint64_t, AS_IS, n, AS_IS);
+        break;
+    case DT_INT64:
+        DIVIDE(e_int64, int64_t, AS_IS, (int64_t)n, AS_IS);
+        break;
+    case DT_UINT64:
+        DIVIDE(e_uint64, uint64_t, AS_IS, n, AS_IS);
+        break;
+    case DT_FP16:
+        DIVIDE(e_uint16, float, fp16_to_fp32, (float)n, fp32_to_fp16);
+        break;
+    case DT_FP32:
+        DIVIDE(e_uint32, float, f32_of, (float)n, OUT_F32);
+        break;
+    case DT_FP64:
+        DIVIDE(e_uint64, double, f64_of, (double)n, OUT_F64);
+        break;
+    case DT_BF16:
+        DIVIDE(e_uint16, float, bf16_to_fp32, (float)n, fp32_to_bf16);
+        break;
+    case DT_COUNT:
+        break;
+    }
+}
+
+/* ---- names
+ * ------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *alias;
+    unsigned size;
+} dtypes[DT_COUNT] = {
+    [DT_INT8] = {"int8", "i8", 1},     [DT_UINT8] = {"uint8", "u8", 1},
+    [DT_INT32] = {"int32", "int", 4},  [DT_UINT32] = {"uint32", "u32", 4},
+    [DT_INT64] = {"int64", "i64", 8},  [DT_UINT64] = {"uint64", "u64", 8},
+    [DT_FP16] = {"half", "fp16", 2},   [DT_FP32] = {"float", "fp32", 4},
+    [DT_FP64] = {"double", "fp64", 8}, [DT_BF16] = {"bfloat16", "bf16", 2},
+};
+static const char *const redops[OP_COUNT] = {"sum", "prod", "min", "max", "avg"};
+
+const char *dtype_name(enum dtype t)
+{
+    return (unsigned)t < DT_COUNT ? dtypes[t].name : "?";
+}
+
+int dtype_by_name(const char *s)
+{
+    for (int t = 0; t < DT_COUNT; t++)
+        if (!strcasecmp(s, dtypes[t].name) || !strcasecmp(s, dtypes[t].alias))
+            return t;
+    return -EINVAL;
+}
+
+unsigned dtype_size(enum dtype t)
+{
+    return (unsigned)t < DT_COUNT ? dtypes[t].size : 0;
+}
+
+const char *redop_name(enum redop o)
+{
+    return (unsigned)o < OP_COUNT ? redops[o] : "?";
+}
+
+int redop_by_name(const char *s)
+{
+    for (int o = 0; o < OP_COUNT; o++)
+        if (!strcasecmp(s, redops[o]))
+            return o;
+    return -EINVAL;
+}

@@ -1,0 +1,208 @@
+/*
+ * One vector row of arith.c's table: a template, included once for each instruction set with
+ *   ROW(name)        the row's names
+ *   ROW_BYTES        width of its vectors
+ *   ROW_TARGET       function attribute that enables the instruction set
+ *   ROW_F16_LOAD, ROW_F16_STORE   conversions of a vector of halves; without them fp16 is left to
+ * the scalar row No guard: it is meant to be included again.
+ *
+ * A block is four vectors of accumulators, which stay in registers while all inputs go by: each
+ * input is loaded once and each output stored once. Vectors are the compiler's generic ones; only
+ * the half conversions are intrinsics (the integer equivalent costs about ten operations a vector).
+ */
+#define VEC(name, type, bytes)                                                                     \
+    typedef type ROW(name) __attribute__((vector_size(bytes)));                                    \
+    typedef type ROW(name##_mem) __attribute__((vector_size(bytes), aligned(1), may_alias))
+
+VEC(i8, int8_t, ROW_BYTES);
+VEC(u8, uint8_t, ROW_BYTES);
+VEC(i32, int32_t, ROW_BYTES);
+VEC(u32, uint32_t, ROW_BYTES);
+VEC(i64, int64_t, ROW_BYTES);
+VEC(u64, uint64_t, ROW_BYTES);
+VEC(f32, float, ROW_BYTES);
+VEC(f64, double, ROW_BYTES);
+VEC(h16, uint16_t, ROW_BYTES / 2); /* as many halves as there are floats */
+#undef VEC
+
+#define INLINE static inline __attribute__((always_inline)) ROW_TARGET
+
+/* a where the mask is set, else b; masks are all ones or all zeros per lane. */
+#define PICK(V, mask, a, b)                                                                        \
+    ((V)(((mask) & (__typeof__(mask))(a)) | (~(mask) & (__typeof__(mask))(b))))
+
+#define FLOAT_OPS(f, bits, nan)                                                                    \
+    INLINE ROW(f) ROW(f##_min)(ROW(f) a, ROW(f) b)                                                 \
+    {                                                                                              \
+        ROW(bits) first = (ROW(bits))((a < b) | (a != a)), tie = (ROW(bits))(a == b);              \
+                                                                                                   \
+        return (ROW(f))((ROW(bits))PICK(ROW(f), first, a, b) | (tie & (ROW(bits))a));              \
+    }                                                                                              \
+    INLINE ROW(f) ROW(f##_max)(ROW(f) a, ROW(f) b)                                                 \
+    {                                                                                              \
+        ROW(bits) first = (ROW(bits))((a > b) | (a != a)), tie = (ROW(bits))(a == b);              \
+                                                                                                   \
+        return (ROW(f))((ROW(bits))PICK(ROW(f), first, a, b) & (~tie | (ROW(bits))a));             \
+    }                                                                                              \
+    INLINE ROW(f) ROW(f##_canonical)(ROW(f) a)                                                     \
+    {                                                                                              \
+        ROW(bits) number = (ROW(bits))(a == a);                                                    \
+                                                                                                   \
+        return (ROW(f))((number & (ROW(bits))a) | (~number & (nan)));                              \
+    }
+FLOAT_OPS(f32, u32, F32_NAN)
+FLOAT_OPS(f64, u64, F64_NAN)
+#undef FLOAT_OPS
+
+INLINE ROW(f32) ROW(bf16_load)(const uint8_t *p)
+{
+    ROW(u32) wide = __builtin_convertvector(*(const ROW(h16_mem) *)p, ROW(u32));
+
+    return (ROW(f32))(wide << 16);
+}
+
+INLINE void ROW(bf16_store)(uint8_t *p, ROW(f32) a)
+{
+    ROW(u32) u = (ROW(u32))a, number = (ROW(u32))(a == a);
+
+    u = (u + 0x7fff + (u >> 16 & 1)) >> 16;
+    u = (number & u) | (~number & BF16_NAN);
+    *(ROW(h16_mem) *)p = __builtin_convertvector(u, ROW(h16));
+}
+
+#ifdef ROW_F16_LOAD
+INLINE ROW(f32) ROW(f16_load)(const uint8_t *p)
+{
+    ROW(h16) half = *(const ROW(h16_mem) *)p;
+
+    return (ROW(f32))ROW_F16_LOAD(half);
+}
+
+INLINE void ROW(f16_store)(uint8_t *p, ROW(f32) a)
+{
+    /* The conversion keeps the payload's top bits and the sign: canonical before, canonical after.
+     */
+    *(ROW(h16_mem) *)p = (ROW(h16))ROW_F16_STORE(ROW(f32_canonical)(a));
+}
+#endif
+
+/* The loop. V: accumulator, EB: bytes of an element in a frame, VB: bytes of V's elements in a
+ * frame. */
+#define VECTOR(fn, V, EB, VB, LOAD, DO, STORE)                                                     \
+    static ROW_TARGET void ROW(fn)(void *out, const void *const *in, unsigned n, size_t count)     \
+    {                                                                                              \
+        const size_t bytes = count * (EB);                                                         \
+        size_t at = 0;                                                                             \
+                                                                                                   \
+        for (; at + 4 * (VB) <= bytes; at += 4 * (VB)) {                                           \
+            const uint8_t *p = (const uint8_t *)in[0] + at;                                        \
+            uint8_t *q = (uint8_t *)out + at;                                                      \
+            ROW(V)                                                                                 \
+            a0 = LOAD(V, p),                                                                       \
+            a1 = LOAD(V, p + (VB)), a2 = LOAD(V, p + 2 * (VB)), a3 = LOAD(V, p + 3 * (VB));        \
+                                                                                                   \
+            for (unsigned k = 1; k < n; k++) {                                                     \
+                p = (const uint8_t *)in[k] + at;                                                   \
+                a0 = DO(V, a0, LOAD(V, p));                                                        \
+                a1 = DO(V, a1, LOAD(V, p + (VB)));                                                 \
+                a2 = DO(V, a2, LOAD(V, p + 2 * (VB)));                                             \
+                a3 = DO(V, a3, LOAD(V, p + 3 * (VB)));                                             \
+            }                                                                                      \
+            STORE(V, q, a0);                                                                       \
+            STORE(V, q + (VB), a1);                                                                \
+            STORE(V, q + 2 * (VB), a2);                                                            \
+            STORE(V, q + 3 * (VB), a3);                                                            \
+        }                                                                                          \
+        arith_tail(scalar_##fn, out, in, n, at, count - at / (EB));                                \
+    }
+
+#define V_LOAD(V, p)       (*(const ROW(V##_mem) *)(p))
+#define V_STORE(V, p, a)   (*(ROW(V##_mem) *)(p) = (a))
+#define V_STORE_F(V, p, a) (*(ROW(V##_mem) *)(p) = ROW(V##_canonical)(a))
+#define V_SUM(V, a, b)     ((a) + (b))
+#define V_PROD(V, a, b)    ((a) * (b))
+#define V_MIN(V, a, b)     ROW(V##_min)(a, b)
+#define V_MAX(V, a, b)     ROW(V##_max)(a, b)
+#define BF_LOAD(V, p)      ROW(bf16_load)(p)
+#define BF_STORE(V, p, a)  ROW(bf16_store)(p, a)
+#define HF_LOAD(V, p)      ROW(f16_load)(p)
+#define HF_STORE(V, p, a)  ROW(f16_store)(p, a)
+
+#define INT_OPS(V)                                                                                 \
+    INLINE ROW(V) ROW(V##_min)(ROW(V) a, ROW(V) b)                                                 \
+    {                                                                                              \
+        return PICK(ROW(V), a < b, a, b);                                                          \
+    }                                                                                              \
+    INLINE ROW(V) ROW(V##_max)(ROW(V) a, ROW(V) b)                                                 \
+    {                                                                                              \
+        return PICK(ROW(V), a > b, a, b);                                                          \
+    }
+INT_OPS(i8)
+INT_OPS(u8)
+INT_OPS(i32)
+INT_OPS(u32)
+INT_OPS(i64)
+INT_OPS(u64)
+#undef INT_OPS
+
+#define WRAPPING(V, bits)                                                                          \
+    VECTOR(sum_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_SUM, V_STORE)                             \
+    VECTOR(prod_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_PROD, V_STORE)
+#define ORDERED(V, bits)                                                                           \
+    VECTOR(min_##V, V, bits / 8, ROW_BYTES, V_LOAD, V_MIN, V_STORE)                                \
+    VECTOR(max_##V, V, bits / 8, ROW_BYTES, V_LOAD, V_MAX, V_STORE)
+#define FLOATING(name, V, EB, VB, LOAD, STORE)                                                     \
+    VECTOR(sum_##name, V, EB, VB, LOAD, V_SUM, STORE)                                              \
+    VECTOR(prod_##name, V, EB, VB, LOAD, V_PROD, STORE)                                            \
+    VECTOR(min_##name, V, EB, VB, LOAD, V_MIN, STORE)                                              \
+    VECTOR(max_##name, V, EB, VB, LOAD, V_MAX, STORE)
+
+WRAPPING(u8, 8)
+WRAPPING(u32, 32)
+WRAPPING(u64, 64)
+ORDERED(i8, 8)
+ORDERED(u8, 8)
+ORDERED(i32, 32)
+ORDERED(u32, 32)
+ORDERED(i64, 64)
+ORDERED(u64, 64)
+FLOATING(f32, f32, 4, ROW_BYTES, V_LOAD, V_STORE_F)
+FLOATING(f64, f64, 8, ROW_BYTES, V_LOAD, V_STORE_F)
+FLOATING(bf16, f32, 2, ROW_BYTES / 2, BF_LOAD, BF_STORE)
+#ifdef ROW_F16_LOAD
+FLOATING(f16, f32, 2, ROW_BYTES / 2, HF_LOAD, HF_STORE)
+#else
+#define PLAIN(fn)                                                                                  \
+    static void ROW(fn)(void *out, const void *const *in, unsigned n, size_t count)                \
+    {                                                                                              \
+        scalar_##fn(out, in, n, count);                                                            \
+    }
+PLAIN(sum_f16)
+PLAIN(prod_f16)
+PLAIN(min_f16)
+PLAIN(max_f16)
+#undef PLAIN
+#endif
+
+#undef ROW
+#undef ROW_BYTES
+#undef ROW_TARGET
+#undef ROW_F16_LOAD
+#undef ROW_F16_STORE
+#undef INLINE
+#undef PICK
+#undef VECTOR
+#undef V_LOAD
+#undef V_STORE
+#undef V_STORE_F
+#undef V_SUM
+#undef V_PROD
+#undef V_MIN
+#undef V_MAX
+#undef BF_LOAD
+#undef BF_STORE
+#undef HF_LOAD
+#undef HF_STORE
+#undef WRAPPING
+#undef ORDERED
+#undef FLOATING
