@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that are missing, by name: setup.sh build | test | fuzz
+# Silent and quick when nothing is missing. Needs root or sudo only when something is.
+set -u
+
+build="gcc make pkg-config libdpdk-dev libibverbs-dev libconfig-dev libjansson-dev libnuma-dev
+       libpcap-dev libbsd-dev libelf-dev zlib1g-dev libssl-dev"
+test="$build libcmocka-dev tshark ibverbs-utils perftest dpdk-dev"
+fuzz="$test clang-14 libclang-rt-14-dev libfuzzer-14-dev"
+
+case "${1:-}" in
+build) want=$build ;;
+test) want=$test ;;
+fuzz) want=$fuzz ;;
+*)
+    echo "setup.sh: found '${1:-}', expected build, test or fuzz" >&2
+    exit 2
+    ;;
+esac
+
+command -v dpkg-query >/dev/null 2>&1 || {
+    echo "setup.sh: this is not a Debian system; install the equivalents of:" $want >&2
+    exit 0
+}
+
+missing=()
+have=" $(dpkg-query -W -f '${db:Status-Status}:${Package} ' $want 2>/dev/null)"
+for p in $want; do
+    case "$have" in
+    *" installed:$p "*) ;;
+    *) missing+=("$p") ;;
+    esac
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+sudo=()
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null 2>&1 || ! { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+        echo "setup.sh: these packages are missing and this user may not install them: ${missing[*]}" >&2
+        echo "setup.sh: as root: apt-get install --no-install-recommends ${missing[*]}" >&2
+        exit 1
+    fi
+    sudo=(sudo)
+fi
+
+install() {
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -q --no-install-recommends "${missing[@]}"
+}
+
+echo "Installing ${#missing[@]} packages: ${missing[*]}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# The package lists may be absent or old: refresh them only when the first try fails.
+if ! install >"$log" 2>&1; then
+    "${sudo[@]}" apt-get update -q >"$log" 2>&1 && install >>"$log" 2>&1 || {
+        tail -n 20 "$log" >&2
+        echo "setup.sh: could not install ${missing[*]} (above: what apt-get said)" >&2
+        exit 1
+    }
+fi
