@@ -19,7 +19,7 @@ CFLAGS += -std=gnu17 $(CFLAGS_$(MODE)) -fPIC -ffp-contract=off -fvisibility=hidd
           $(patsubst -I%,-isystem %,$(filter-out -mrtm,$(DPDK_CFLAGS)))
 
 # DPDK statically: only what a userspace fabric uses, and no driver directory is loaded into users' programs.
-DPDK_WHOLE := mempool_ring bus_vdev net_memif
+DPDK_WHOLE := mempool_ring bus_vdev
 DPDK_PLAIN := pdump pcapng bpf ethdev meter net hash rcu telemetry kvargs mbuf mempool ring timer eal
 DPDK_EXTRA := bus_pci pci net_af_packet net_null net_pcap net_tap net_vhost vhost gso ip_frag cryptodev dmadev security cmdline
 static = $(addsuffix .a,$(addprefix -l:librte_,$(1)))
@@ -27,9 +27,6 @@ DPDK_LIBS  := -Wl,--whole-archive $(call static,$(DPDK_WHOLE)) -Wl,--no-whole-ar
               -Wl,--start-group $(call static,$(DPDK_PLAIN)) -Wl,--end-group
 DPDK_SWITCH_LIBS := -Wl,--whole-archive $(call static,$(DPDK_WHOLE) bus_pci net_af_packet net_null net_pcap net_tap net_vhost) \
               -Wl,--no-whole-archive -Wl,--start-group $(call static,$(DPDK_PLAIN) $(DPDK_EXTRA)) -Wl,--end-group
-# net_memif is made safe against killed peers by these (switch/rim/port.h).
-RIM_WRAP := -Wl,--wrap=rte_intr_callback_register -Wl,--wrap=rte_intr_callback_unregister \
-            -Wl,--wrap=rte_intr_callback_unregister_pending
 SYS_LIBS := -lconfig -ljansson -lnuma -lpcap -lbsd -lelf -lz -lm -ldl -lpthread
 
 # ---- rooms -------------------------------------------------------------------------------------------
@@ -81,12 +78,12 @@ $(BUILD)/trib-plan: $(call obj,fabric/trib_plan.c) $(call lib,fabric)
 
 $(BUILD)/trib-switch: $(call obj,switch/rim/trib_switch.c) $(call lib,rim switch roce fabric)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $(RIM_WRAP) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
+	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
 	    $(DPDK_SWITCH_LIBS) -lcrypto $(SYS_LIBS) -o $@
 
 $(BUILD)/libtribverbs.so: $(call lib,hca) $(call lib,rim roce fabric) host/hca/exports.map
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) -shared $(RIM_WRAP) -Wl,-soname,libtribverbs.so -Wl,--version-script=host/hca/exports.map \
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtribverbs.so -Wl,--version-script=host/hca/exports.map \
 	    -Wl,--exclude-libs,ALL -Wl,--whole-archive $(call lib,hca) -Wl,--no-whole-archive \
 	    -Wl,--start-group $(call lib,rim roce fabric) -Wl,--end-group $(DPDK_LIBS) -libverbs $(SYS_LIBS) -o $@
 
@@ -104,7 +101,7 @@ $(BUILD)/libagent.a: $(call obj,switch/reduce/arith.c switch/reduce/proto.c swit
 TEST_LIBS = $(call lib,support sim perf coll hca rim switch roce fabric)
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $(RIM_WRAP) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
+	$(Q)$(CC) $(CFLAGS) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
 	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
 
 # ---- the two commands ---------------------------------------------------------------------------------
@@ -147,7 +144,7 @@ fuzz-programs: $(FUZZERS)
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(TEST_LIBS)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $(RIM_WRAP) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
+	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
 	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
 
 C_FILES = $(shell git ls-files '*.c' '*.h')

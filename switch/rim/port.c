@@ -1,0 +1,57 @@
+#include "switch/rim/port_impl.h"
+
+#include <pthread.h>
+
+/* A lock of the process, not of a port: see port.h. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void rim_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void rim_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+uint16_t rim_port_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
+{
+    return p->ops->rx(p, queue, m, n);
+}
+
+uint16_t rim_port_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
+{
+    return p->ops->tx(p, queue, m, n);
+}
+
+uint16_t rim_port_pending(const struct rim_port *p, uint16_t queue)
+{
+    return p->ops->pending(p, queue);
+}
+
+uint16_t rim_port_arrived(const struct rim_port *p, uint16_t queue)
+{
+    return p->ops->arrived(p, queue);
+}
+
+bool rim_port_up(struct rim_port *p)
+{
+    return p->ops->up(p);
+}
+
+int rim_port_fd(const struct rim_port *p)
+{
+    return p->ops->fd(p);
+}
+
+const struct rim_port_stats *rim_port_stats(const struct rim_port *p)
+{
+    return &p->stats;
+}
+
+void rim_port_close(struct rim_port *p)
+{
+    if (p)
+        p->ops->close(p);
+}

@@ -1,0 +1,179 @@
+/*
+ * Any ethdev as a port to the outside: one queue pair, polled. What arrives in several segments is
+ * made one.
+ */
+#include "switch/rim/port_impl.h"
+#include "roce/frame.h"
+
+#include <errno.h>
+#include <rte_dev.h>
+#include <rte_ethdev.h>
+#include <rte_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ETHDEV_RING 512
+
+struct ethdev {
+    struct rim_port port;
+    uint16_t id;
+    bool up;
+};
+
+static uint16_t ethdev_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
+{
+    struct ethdev *e = (struct ethdev *)p;
+    uint16_t got = queue ? 0 : rte_eth_rx_burst(e->id, 0, m, n), k = 0;
+
+    for (uint16_t i = 0; i < got; i++) {
+        if (unlikely(m[i]->nb_segs > 1 && rte_pktmbuf_linearize(m[i]))) {
+            p->stats.rx_bad++;
+            rte_pktmbuf_free(m[i]);
+            continue;
+        }
+        memset(frame_meta(m[i]), 0, sizeof(struct frame_meta));
+        m[k++] = m[i];
+    }
+    p->stats.rx += k;
+    return k;
+}
+
+/* Frames must be one segment for drivers that cannot gather; shared payloads are copied for the
+ * wire here. */
+static bool ethdev_prepare(struct rte_mbuf *m)
+{
+    if (frame_meta(m)->flags & FRAME_F_VIRTUAL)
+        return false;
+    return m->nb_segs == 1 || !rte_pktmbuf_linearize(m);
+}
+
+static uint16_t ethdev_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
+{
+    struct ethdev *e = (struct ethdev *)p;
+    uint16_t k = 0;
+
+    if (queue)
+        return 0;
+    for (; k < n; k++) {
+        if (unlikely(m[k]->nb_segs > 1 && rte_mbuf_refcnt_read(m[k]) > 1)) {
+            struct rte_mbuf *c = rte_pktmbuf_copy(m[k], m[k]->pool, 0, UINT32_MAX);
+
+            if (!c)
+                break;
+            *frame_meta(c) = *frame_meta(m[k]);
+            rte_pktmbuf_free(m[k]);
+            m[k] = c;
+        }
+        if (unlikely(!ethdev_prepare(m[k]))) {
+            p->stats.tx_bad++;
+            rte_pktmbuf_free(m[k]);
+            continue;
+        }
+        if (!rte_eth_tx_burst(e->id, 0, &m[k], 1))
+            break;
+        p->stats.tx++;
+    }
+    return k;
+}
+
+static bool ethdev_up(struct rim_port *p)
+{
+    struct ethdev *e = (struct ethdev *)p;
+    struct rte_eth_link link = {0};
+    bool was = e->up;
+
+    e->up = !rte_eth_link_get_nowait(e->id, &link) && link.link_status == RTE_ETH_LINK_UP;
+    p->stats.connects += e->up && !was;
+    return e->up;
+}
+
+static int ethdev_fd(const struct rim_port *p)
+{
+    (void)p;
+    return -1;
+}
+
+/* There is no looking into a NIC's ring without receiving: callers poll. */
+static uint16_t ethdev_pending(const struct rim_port *p, uint16_t queue)
+{
+    const struct ethdev *e = (const struct ethdev *)p;
+    int n = queue ? 0 : rte_eth_rx_queue_count(e->id, 0);
+
+    return n < 0 ? 0 : (uint16_t)n;
+}
+
+static void ethdev_close(struct rim_port *p)
+{
+    struct ethdev *e = (struct ethdev *)p;
+    struct rte_eth_dev_info info;
+    bool known = !rte_eth_dev_info_get(e->id, &info);
+
+    rte_eth_dev_stop(e->id);
+    rte_eth_dev_close(e->id);
+    if (known && info.device)
+        rte_dev_remove(info.device);
+    free(e);
+}
+
+static const struct rim_port_ops ethdev_ops = {
+    .up = ethdev_up,
+    .fd = ethdev_fd,
+    .rx = ethdev_rx,
+    .tx = ethdev_tx,
+    .pending = ethdev_pending,
+    .arrived = ethdev_pending,
+    .close = ethdev_close,
+};
+
+static int ethdev_start(uint16_t id, struct rte_mempool *pool)
+{
+    struct rte_eth_conf conf = {0};
+    uint16_t rxd = ETHDEV_RING, txd = ETHDEV_RING;
+    int rc = rte_eth_dev_configure(id, 1, 1, &conf);
+
+    if (!rc)
+        rc = rte_eth_dev_adjust_nb_rx_tx_desc(id, &rxd, &txd);
+    if (!rc)
+        rc = rte_eth_rx_queue_setup(id, 0, rxd, rte_eth_dev_socket_id(id), NULL, pool);
+    if (!rc)
+        rc = rte_eth_tx_queue_setup(id, 0, txd, rte_eth_dev_socket_id(id), NULL);
+    /* Many virtual devices know no MTU and no promiscuous mode: they take every frame. */
+    if (!rc)
+        rte_eth_dev_set_mtu(id, 4200);
+    if (!rc)
+        rc = rte_eth_dev_start(id);
+    if (!rc)
+        rte_eth_promiscuous_enable(id);
+    return rc;
+}
+
+int rim_port_ethdev(struct rim_port **p, const char *devargs, struct rte_mempool *pool)
+{
+    struct rte_dev_iterator it;
+    uint16_t id = RTE_MAX_ETHPORTS;
+    struct ethdev *e;
+    int rc = rte_dev_probe(devargs);
+
+    *p = NULL;
+    if (!rc) {
+        RTE_ETH_FOREACH_MATCHING_DEV(id, devargs, &it)
+        {
+            rte_eth_iterator_cleanup(&it);
+            break;
+        }
+        rc = id == RTE_MAX_ETHPORTS ? -ENODEV : ethdev_start(id, pool);
+    }
+    if (rc) {
+        fprintf(stderr, "tributary: port \"%s\": found a device that does not start: %s\n", devargs,
+                rte_strerror(-rc));
+        return rc;
+    }
+    e = calloc(1, sizeof(*e));
+    if (!e)
+        return -ENOMEM;
+    e->port.ops = &ethdev_ops;
+    e->id = id;
+    *p = &e->port;
+    return 0;
+}
