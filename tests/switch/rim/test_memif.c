@@ -1,0 +1,326 @@
+/* memif between two processes: bursts pass whole and in order, and a peer may be killed at any
+ * moment. */
+#include "roce/frame.h"
+#include "switch/rim/port.h"
+#include "switch/rim/memif_wire.h"
+#include "tests/support/eal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define QUEUES 2
+#define LOG2   6
+
+static char sock[64];
+
+static int64_t mono_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static struct rim_port *open_port(bool listener, struct rte_mempool *pool)
+{
+    struct memif_cfg cfg = {.socket = sock,
+                            .listener = listener,
+                            .id = 7,
+                            .queues = QUEUES,
+                            .log2_ring = LOG2,
+                            .name = "test",
+                            .pool = pool};
+    struct rim_port *p;
+
+    if (rim_port_memif(&p, &cfg))
+        abort();
+    return p;
+}
+
+static bool wait_up(struct rim_port *p, bool up)
+{
+    for (int64_t end = mono_ms() + 10000; rim_port_up(p) != up; usleep(200))
+        if (mono_ms() > end)
+            return false;
+    return true;
+}
+
+/* A frame whose every byte follows from seq; odd ones are chains of two segments. */
+static struct rte_mbuf *make_frame(struct rte_mempool *pool, uint32_t seq)
+{
+    uint32_t len = 60 + seq * 37 % 4000, head = seq % 2 ? 60 : len;
+    struct rte_mbuf *m = frame_alloc(pool), *t = NULL;
+    uint8_t *b;
+
+    if (!m)
+        return NULL;
+    if (head < len && !(t = frame_alloc(pool))) {
+        rte_pktmbuf_free(m);
+        return NULL;
+    }
+    b = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)head);
+    for (uint32_t i = 0; i < head; i++)
+        b[i] = (uint8_t)(seq + i);
+    if (t) {
+        b = (uint8_t *)rte_pktmbuf_append(t, (uint16_t)(len - head));
+        for (uint32_t i = head; i < len; i++)
+            b[i - head] = (uint8_t)(seq + i);
+        rte_pktmbuf_chain(m, t);
+    }
+    memcpy(rte_pktmbuf_mtod(m, void *), &seq, sizeof(seq));
+    return m;
+}
+
+static bool frame_is(struct rte_mbuf *m, uint32_t seq)
+{
+    const uint8_t *b = rte_pktmbuf_mtod(m, const uint8_t *);
+    uint32_t len = 60 + seq * 37 % 4000;
+
+    if (m->nb_segs != 1 || m->pkt_len != len || memcmp(b, &seq, sizeof(seq)))
+        return false;
+    for (uint32_t i = sizeof(seq); i < len; i++)
+        if (b[i] != (uint8_t)(seq + i))
+            return false;
+    return frame_meta(m)->due_ps == 0 && frame_meta(m)->flags == 0;
+}
+
+/* The other process: sends back what it gets until it is killed; with flood, sends as fast as it
+ * can besides. */
+static int peer_main(bool flood)
+{
+    struct rte_mempool *pool;
+    struct rim_port *p;
+    uint32_t seq = 0;
+
+    test_eal_init();
+    pool = test_pool(1024);
+    p = open_port(false, pool);
+    for (unsigned idle = 0;;) {
+        struct rte_mbuf *m[32];
+        uint16_t n = 0;
+
+        if (idle++ % 64 == 0 && !rim_port_up(p) && getppid() == 1)
+            return 0;
+        for (uint16_t q = 0; q < QUEUES; q++) {
+            uint16_t sent;
+
+            n = rim_port_rx(p, q, m, 32);
+            sent = 0;
+            for (int tries = 0; sent < n && (tries < 1000 || !flood); tries++) {
+                sent += rim_port_tx(p, q, m + sent, (uint16_t)(n - sent));
+                if (sent < n && !rim_port_up(p))
+                    break;
+            }
+            rte_pktmbuf_free_bulk(m + sent, n - sent);
+        }
+        if (flood && rim_port_up(p) && (m[0] = make_frame(pool, seq++)) && !rim_port_tx(p, 1, m, 1))
+            rte_pktmbuf_free(m[0]);
+        if (!n && !flood)
+            usleep(20);
+    }
+}
+
+static pid_t spawn_peer(const char *kind)
+{
+    pid_t pid = fork();
+
+    if (!pid) {
+        execl("/proc/self/exe", "test_memif", kind, sock, (char *)NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
+static void reap(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static void bursts_pass_whole_and_in_order_on_every_queue(void **state)
+{
+    struct rte_mempool *pool = test_pool(2048);
+    struct rim_port *p = open_port(true, pool);
+    unsigned before = rte_mempool_avail_count(pool);
+    pid_t pid = spawn_peer("echo");
+    uint32_t tx[QUEUES] = {0}, rx[QUEUES] = {0};
+    int64_t end = mono_ms() + 20000;
+
+    (void)state;
+    assert_true(wait_up(p, true));
+    while ((rx[0] < 5000 || rx[1] < 5000) && mono_ms() < end) {
+        for (uint16_t q = 0; q < QUEUES; q++) {
+            struct rte_mbuf *m[48];
+            uint16_t n = 0, k;
+
+            while (n < 20 && tx[q] + n < 5000 && (m[n] = make_frame(pool, tx[q] + n)))
+                n++;
+            k = rim_port_tx(p, q, m, n);
+            tx[q] += k;
+            rte_pktmbuf_free_bulk(m + k, n - k);
+            n = rim_port_rx(p, q, m, 48);
+            for (uint16_t i = 0; i < n; i++)
+                assert_true(frame_is(m[i], rx[q]++));
+            rte_pktmbuf_free_bulk(m, n);
+        }
+    }
+    assert_int_equal(rx[0], 5000);
+    assert_int_equal(rx[1], 5000);
+    assert_int_equal(rim_port_stats(p)->rx_bad + rim_port_stats(p)->tx_bad, 0);
+    reap(pid);
+    assert_true(wait_up(p, false));
+    rim_port_close(p);
+    assert_int_equal(rte_mempool_avail_count(pool), before);
+    assert_int_equal(access(sock, F_OK), -1);
+}
+
+static void what_cannot_pass_is_freed_and_counted(void **state)
+{
+    struct rte_mempool *pool = test_pool(64);
+    struct rim_port *p = open_port(true, pool);
+    unsigned before = rte_mempool_avail_count(pool);
+    struct rte_mbuf *m[3];
+    pid_t pid = spawn_peer("echo");
+
+    (void)state;
+    assert_true(wait_up(p, true));
+    m[0] = frame_alloc(pool);
+    m[1] = frame_alloc(pool);
+    rte_pktmbuf_append(m[0], 4608);
+    rte_pktmbuf_append(m[1], 60);
+    rte_pktmbuf_chain(m[0], m[1]);
+    m[1] = make_frame(pool, 0);
+    frame_meta(m[1])->flags = FRAME_F_VIRTUAL;
+    m[2] = make_frame(pool, 2);
+    while (!rim_port_tx(p, 0, m, 1))
+        usleep(100);
+    assert_int_equal(rim_port_tx(p, 0, m + 1, 2), 2);
+    assert_int_equal(rim_port_stats(p)->tx_bad, 2);
+    while (!rim_port_rx(p, 0, m, 3))
+        usleep(100);
+    assert_true(frame_is(m[0], 2));
+    rte_pktmbuf_free(m[0]);
+    assert_int_equal(rte_mempool_avail_count(pool), before);
+    reap(pid);
+    rim_port_close(p);
+}
+
+static unsigned kills(void)
+{
+    const char *n = getenv("TRIB_TEST_KILLS");
+
+    return n ? (unsigned)atoi(n) : 50;
+}
+
+static void a_busy_peer_may_be_killed_again_and_again(void **state)
+{
+    struct rte_mempool *pool = test_pool(512);
+    struct rim_port *p = open_port(true, pool);
+    unsigned before = rte_mempool_avail_count(pool), n_kills = kills();
+    pid_t pid = spawn_peer("flood");
+    uint64_t got = 0;
+
+    (void)state;
+    for (unsigned k = 0; k < n_kills; k++) {
+        pid_t next;
+        uint32_t seq = 0;
+        int64_t until;
+
+        assert_true(wait_up(p, true));
+        next = spawn_peer("flood"); /* waits in the backlog, so that the listener is never alone */
+        until = mono_ms() + 5 + k % 7;
+        for (bool dead = false; !dead;) {
+            struct rte_mbuf *m[32];
+            uint16_t n = 0, s;
+
+            while (n < 32 && (m[n] = make_frame(pool, seq + n)))
+                n++;
+            s = rim_port_tx(p, 0, m, n);
+            seq += s;
+            rte_pktmbuf_free_bulk(m + s, n - s);
+            for (uint16_t q = 0; q < QUEUES; q++) {
+                n = rim_port_rx(p, q, m, 32);
+                got += n;
+                rte_pktmbuf_free_bulk(m, n);
+            }
+            if (until && mono_ms() >= until && seq > 500) {
+                kill(pid, SIGKILL);
+                until = 0;
+            }
+            if (!until)
+                dead = !rim_port_up(p);
+        }
+        waitpid(pid, NULL, 0);
+        pid = next;
+    }
+    assert_true(got > 500ull * n_kills);
+    assert_true(wait_up(p, true));
+    assert_int_equal(rim_port_stats(p)->connects, n_kills + 1);
+    assert_int_equal(rte_mempool_avail_count(pool), before);
+    reap(pid);
+    rim_port_close(p);
+}
+
+/* What a stranger on the socket says must not bring the listener down. */
+static void nonsense_on_the_control_channel_is_refused(void **state)
+{
+    struct rte_mempool *pool = test_pool(64);
+    struct rim_port *p = open_port(true, pool);
+    pid_t pid;
+
+    (void)state;
+    for (unsigned i = 0; i < 300; i++) {
+        struct sockaddr_un un = {.sun_family = AF_UNIX};
+        struct memif_msg msg, init = {.type = MEMIF_INIT};
+        int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+        snprintf(un.sun_path, sizeof(un.sun_path), "%s", sock);
+        assert_int_equal(connect(fd, (struct sockaddr *)&un, sizeof(un)), 0);
+        srand(i);
+        for (unsigned b = 0; b < sizeof(msg); b++)
+            ((uint8_t *)&msg)[b] = (uint8_t)rand();
+        msg.type = (uint16_t)(i % 12);
+        init.init.version = MEMIF_VERSION;
+        init.init.id = 7;
+        if (i % 2)
+            assert_int_equal(send(fd, &init, sizeof(init), 0), sizeof(init));
+        assert_int_equal(send(fd, &msg, i % 5 ? sizeof(msg) : 17, 0), i % 5 ? sizeof(msg) : 17);
+        assert_false(rim_port_up(p));
+        close(fd);
+        assert_false(rim_port_up(p));
+    }
+    pid = spawn_peer("echo");
+    assert_true(wait_up(p, true));
+    reap(pid);
+    rim_port_close(p);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bursts_pass_whole_and_in_order_on_every_queue),
+        cmocka_unit_test(what_cannot_pass_is_freed_and_counted),
+        cmocka_unit_test(nonsense_on_the_control_channel_is_refused),
+        cmocka_unit_test(a_busy_peer_may_be_killed_again_and_again),
+    };
+
+    if (argc == 3) {
+        snprintf(sock, sizeof(sock), "%s", argv[2]);
+        return peer_main(!strcmp(argv[1], "flood"));
+    }
+    snprintf(sock, sizeof(sock), "/tmp/trib-memif-%d.sock", (int)getpid());
+    test_eal_init();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
