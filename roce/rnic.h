@@ -53,7 +53,7 @@ struct wqe {
     uint8_t frag;           /* WQE_WHOLE, or the fragment's place */
     uint8_t n_sge;
     uint32_t imm;           /* network order, as in ibv_send_wr */
-    uint32_t len;           /* filled in by qp_post_send from sge or held */
+    uint32_t len;           /* with WR_F_INLINE; else qp_post_send takes it from sge, held and virt_len */
     uint32_t rkey;
     uint64_t raddr;
     uint64_t compare_add, swap;
@@ -63,7 +63,7 @@ struct wqe {
                                A length-only payload has held = NULL, n_sge = 0 and virt_len > 0, or unbacked sges. */
     uint32_t held_off, held_len, virt_len;
     struct sge sge[ROCE_MAX_SGE];
-    uint8_t inl[ROCE_MAX_INLINE];   /* copied at post when WR_F_INLINE */
+    uint8_t inl[ROCE_MAX_INLINE];   /* WR_F_INLINE: the payload, len bytes of it; sge is not looked at */
 };
 
 struct rwqe { uint64_t wr_id; uint32_t n_sge; struct sge sge[ROCE_MAX_SGE]; };

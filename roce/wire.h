@@ -6,13 +6,115 @@
 #define TRIB_ROCE_WIRE_H
 
 #include "roce/frame.h"
+#include "roce/reasons.h"
 
 #include <stdbool.h>
 
-#define ROCE_UDP_PORT 4791
-#define ROCE_PSN_MASK 0xffffffu
+#define ROCE_UDP_PORT     4791
+#define ROCE_PSN_MASK     0xffffffu
+#define ROCE_MAX_MTU      4096u
+#define ROCE_DEFAULT_PKEY 0xffffu
+#define ROCE_MCAST_QPN    0xffffffu
+/* Ethernet 14, IPv4 20, UDP 8, BTH 12. */
+#define ROCE_BASE_BYTES 54u
+#define ROCE_ICRC_BYTES 4u
 
-/* MAC of an IPv4 address of the fabric: 02:54 and the four bytes of the address. Nobody needs a table or ARP for inner addresses. */
+/* What stands behind the BTH, in this order; bytes by roce_ext_bytes(). */
+enum {
+    ROCE_X_DETH = 1,
+    ROCE_X_RETH = 2,
+    ROCE_X_ATOMIC = 4,
+    ROCE_X_AETH = 8,
+    ROCE_X_ATOMICACK = 16,
+    ROCE_X_IMM = 32,
+    ROCE_X_IETH = 64
+};
+/* What a packet is: its place in the message, its kind, who sends it. */
+enum {
+    ROCE_P_FIRST = 1,
+    ROCE_P_LAST = 2,
+    ROCE_P_ONLY = 3,
+    ROCE_P_SEND = 4,
+    ROCE_P_WRITE = 8,
+    ROCE_P_READ = 16,
+    ROCE_P_ATOMIC = 32,
+    ROCE_P_RESPONSE = 64
+};
+/* Lengths that the opcode allows; a packet that is followed by another one carries the whole path
+ * MTU, which has no padding. */
+enum roce_payload_rule { ROCE_LEN_NONE, ROCE_LEN_MTU, ROCE_LEN_1_MTU, ROCE_LEN_0_MTU };
+
+/* Upper three bits of an opcode. */
+enum { ROCE_RC = 0x00, ROCE_UC = 0x20, ROCE_UD = 0x60, ROCE_TRANSPORT_MASK = 0xe0 };
+
+/* X(transport, opcode, NAME, extended headers, what, length rule), IBTA table 38 */
+#define ROCE_MSG_OPCODES(X, T)                                                                     \
+    X(T, 0x00, SEND_FIRST, 0, ROCE_P_SEND | ROCE_P_FIRST, ROCE_LEN_MTU)                            \
+    X(T, 0x01, SEND_MIDDLE, 0, ROCE_P_SEND, ROCE_LEN_MTU)                                          \
+    X(T, 0x02, SEND_LAST, 0, ROCE_P_SEND | ROCE_P_LAST, ROCE_LEN_1_MTU)                            \
+    X(T, 0x03, SEND_LAST_IMM, ROCE_X_IMM, ROCE_P_SEND | ROCE_P_LAST, ROCE_LEN_1_MTU)               \
+    X(T, 0x04, SEND_ONLY, 0, ROCE_P_SEND | ROCE_P_ONLY, ROCE_LEN_0_MTU)                            \
+    X(T, 0x05, SEND_ONLY_IMM, ROCE_X_IMM, ROCE_P_SEND | ROCE_P_ONLY, ROCE_LEN_0_MTU)               \
+    X(T, 0x06, WRITE_FIRST, ROCE_X_RETH, ROCE_P_WRITE | ROCE_P_FIRST, ROCE_LEN_MTU)                \
+    X(T, 0x07, WRITE_MIDDLE, 0, ROCE_P_WRITE, ROCE_LEN_MTU)                                        \
+    X(T, 0x08, WRITE_LAST, 0, ROCE_P_WRITE | ROCE_P_LAST, ROCE_LEN_1_MTU)                          \
+    X(T, 0x09, WRITE_LAST_IMM, ROCE_X_IMM, ROCE_P_WRITE | ROCE_P_LAST, ROCE_LEN_1_MTU)             \
+    X(T, 0x0a, WRITE_ONLY, ROCE_X_RETH, ROCE_P_WRITE | ROCE_P_ONLY, ROCE_LEN_0_MTU)                \
+    X(T, 0x0b, WRITE_ONLY_IMM, ROCE_X_RETH | ROCE_X_IMM, ROCE_P_WRITE | ROCE_P_ONLY, ROCE_LEN_0_MTU)
+#define ROCE_OPCODES(X)                                                                            \
+    ROCE_MSG_OPCODES(X, RC)                                                                        \
+    X(RC, 0x0c, READ_REQUEST, ROCE_X_RETH, ROCE_P_READ | ROCE_P_ONLY, ROCE_LEN_NONE)               \
+    X(RC, 0x0d, READ_RESPONSE_FIRST, ROCE_X_AETH, ROCE_P_READ | ROCE_P_RESPONSE | ROCE_P_FIRST,    \
+      ROCE_LEN_MTU)                                                                                \
+    X(RC, 0x0e, READ_RESPONSE_MIDDLE, 0, ROCE_P_READ | ROCE_P_RESPONSE, ROCE_LEN_MTU)              \
+    X(RC, 0x0f, READ_RESPONSE_LAST, ROCE_X_AETH, ROCE_P_READ | ROCE_P_RESPONSE | ROCE_P_LAST,      \
+      ROCE_LEN_1_MTU)                                                                              \
+    X(RC, 0x10, READ_RESPONSE_ONLY, ROCE_X_AETH, ROCE_P_READ | ROCE_P_RESPONSE | ROCE_P_ONLY,      \
+      ROCE_LEN_0_MTU)                                                                              \
+    X(RC, 0x11, ACKNOWLEDGE, ROCE_X_AETH, ROCE_P_RESPONSE | ROCE_P_ONLY, ROCE_LEN_NONE)            \
+    X(RC, 0x12, ATOMIC_ACKNOWLEDGE, ROCE_X_AETH | ROCE_X_ATOMICACK,                                \
+      ROCE_P_ATOMIC | ROCE_P_RESPONSE | ROCE_P_ONLY, ROCE_LEN_NONE)                                \
+    X(RC, 0x13, CMP_SWAP, ROCE_X_ATOMIC, ROCE_P_ATOMIC | ROCE_P_ONLY, ROCE_LEN_NONE)               \
+    X(RC, 0x14, FETCH_ADD, ROCE_X_ATOMIC, ROCE_P_ATOMIC | ROCE_P_ONLY, ROCE_LEN_NONE)              \
+    X(RC, 0x16, SEND_LAST_INV, ROCE_X_IETH, ROCE_P_SEND | ROCE_P_LAST, ROCE_LEN_1_MTU)             \
+    X(RC, 0x17, SEND_ONLY_INV, ROCE_X_IETH, ROCE_P_SEND | ROCE_P_ONLY, ROCE_LEN_0_MTU)             \
+    ROCE_MSG_OPCODES(X, UC)                                                                        \
+    X(UD, 0x04, SEND_ONLY, ROCE_X_DETH, ROCE_P_SEND | ROCE_P_ONLY, ROCE_LEN_0_MTU)                 \
+    X(UD, 0x05, SEND_ONLY_IMM, ROCE_X_DETH | ROCE_X_IMM, ROCE_P_SEND | ROCE_P_ONLY, ROCE_LEN_0_MTU)
+
+enum roce_opcode {
+#define X(t, o, n, x, w, l) ROCE_OP_##t##_##n = ROCE_##t | (o),
+    ROCE_OPCODES(X)
+#undef X
+};
+
+struct roce_opinfo {
+    const char *name; /* "RC SEND_FIRST"; NULL: no such opcode */
+    uint8_t ext;      /* ROCE_X_* */
+    uint8_t what;     /* ROCE_P_* */
+    uint8_t rule;     /* enum roce_payload_rule */
+    uint8_t ext_bytes;
+};
+extern const struct roce_opinfo roce_opinfo[256];
+
+/* AETH syndrome, IBTA 9.7.5.2.1: upper three bits say what, lower five the credits, timer or NAK
+ * code. */
+enum {
+    AETH_ACK = 0x00,
+    AETH_RNR = 0x20,
+    AETH_NAK = 0x60,
+    AETH_MASK = 0xe0,
+    AETH_NO_CREDITS = 0x1f
+};
+enum {
+    NAK_SEQUENCE = 0x60,
+    NAK_INVALID_REQUEST = 0x61,
+    NAK_REMOTE_ACCESS = 0x62,
+    NAK_REMOTE_OP = 0x63
+};
+
+/* MAC of an IPv4 address of the fabric: 02:54 and the four bytes of the address. Nobody needs a
+ * table or ARP for inner addresses. */
 static inline void roce_mac_of_ip(uint32_t ip, uint8_t mac[6])
 {
     mac[0] = 0x02, mac[1] = 0x54;
@@ -21,24 +123,57 @@ static inline void roce_mac_of_ip(uint32_t ip, uint8_t mac[6])
 
 /* A parsed packet, or what to build one from. Integers in host order. */
 struct roce_pkt {
-    uint8_t opcode;                 /* BTH opcode, IBTA table 38 */
-    uint8_t syndrome;               /* AETH */
+    uint8_t opcode;   /* BTH opcode, IBTA table 38 */
+    uint8_t syndrome; /* AETH */
     bool solicited, ack_req;
-    uint8_t pad;                    /* bytes of padding, 0..3 */
+    uint8_t pad; /* bytes of padding, 0..3 */
     uint8_t tos, ttl;
+    uint8_t l3; /* offset of the IPv4 header: 14, or 18 with one tag (parse only) */
     uint16_t pkey, udp_src;
     uint32_t src_ip, dst_ip;
     uint8_t src_mac[6], dst_mac[6];
     uint32_t dqpn, psn;
-    uint32_t msn;                   /* AETH */
-    uint32_t rkey, dma_len;         /* RETH, AtomicETH */
+    uint32_t msn;           /* AETH */
+    uint32_t rkey, dma_len; /* RETH, AtomicETH; rkey also IETH */
     uint64_t va;
-    uint64_t swap_add, compare, orig;   /* AtomicETH, AtomicAckETH */
-    uint32_t qkey, sqpn;            /* DETH */
-    uint32_t imm;                   /* ImmDt, network order */
-    uint8_t *payload;               /* NULL when empty or length-only */
-    uint32_t len;                   /* bytes of payload, padding excluded */
-    uint32_t hdr_len;               /* offset of the payload from the start of the frame */
+    uint64_t swap_add, compare, orig; /* AtomicETH, AtomicAckETH */
+    uint32_t qkey, sqpn;              /* DETH */
+    uint32_t imm;                     /* ImmDt, network order */
+    uint8_t *payload;                 /* NULL when none of it is carried */
+    uint32_t len;                     /* bytes of payload, padding excluded */
+    uint32_t virt;    /* how many of them, at the end, are counted but not carried: meta.virt_len */
+    uint32_t hdr_len; /* offset of the payload from the start of the frame */
 };
+
+/* Bytes from the start of a RoCE v2 frame to its payload, by the opcode table. 0: not RoCE v2, or
+ * cut short. */
+uint32_t roce_header_bytes(const uint8_t *p, uint32_t len);
+
+/* Reads a frame of any shape that frame.h allows. ROCE_OK, or why not; then pkt is undefined. The
+ * ICRC is roce_icrc_ok()'s. */
+enum roce_reason roce_parse(struct rte_mbuf *m, struct roce_pkt *pkt);
+
+/*
+ * Writes all headers at the start of the data of m, an empty frame, and sets its lengths to them;
+ * pkt->pad and pkt->hdr_len are filled in. pkt->len of payload and the trailer are to follow:
+ * pkt->len - pkt->virt bytes behind the headers and then roce_seal(), or a segment by reference and
+ * roce_seal_ref().
+ */
+void roce_build(struct rte_mbuf *m, struct roce_pkt *pkt);
+
+/* The payload's bytes stand behind the headers of m, whose lengths still are those of the headers.
+ * Adds padding, ICRC and meta. */
+void roce_seal(struct rte_mbuf *m, const struct roce_pkt *pkt);
+
+/* payload (one segment of pkt->len bytes) and tail (empty) become segments two and three of m. crc:
+ * roce_crc(0, payload), computed once for all copies. */
+void roce_seal_ref(struct rte_mbuf *m, const struct roce_pkt *pkt, struct rte_mbuf *payload,
+                   struct rte_mbuf *tail, uint32_t crc);
+
+/* Whether the last four bytes are the ICRC of what stands before them. pkt: as parsed from m. */
+bool roce_icrc_ok(struct rte_mbuf *m, const struct roce_pkt *pkt);
+
+/* One line for people, as snprintf. */
+int roce_print(char *buf, size_t size, const struct roce_pkt *pkt);
 
 #endif

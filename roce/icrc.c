@@ -1,0 +1,186 @@
+#include "roce/icrc.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are loaded as they stand");
+
+/*
+ * Slicing by eight: entry i of row k is the register after byte i and k bytes of zero. It is linear
+ * in the bits of i, so that eight constants make a row at compile time. Short pieces (headers) and
+ * remainders go this way; long ones are folded by carry-less multiplication, 64 bytes a step, down
+ * to 16 bytes that go this way again.
+ */
+#define E(i, a, b, c, d, e, f, g, h)                                                               \
+    (((i)&1 ? a : 0) ^ ((i)&2 ? b : 0) ^ ((i)&4 ? c : 0) ^ ((i)&8 ? d : 0) ^ ((i)&16 ? e : 0) ^    \
+     ((i)&32 ? f : 0) ^ ((i)&64 ? g : 0) ^ ((i)&128 ? h : 0))
+#define E4(i, ...)                                                                                 \
+    E(i, __VA_ARGS__), E((i) + 1, __VA_ARGS__), E((i) + 2, __VA_ARGS__), E((i) + 3, __VA_ARGS__)
+#define E16(i, ...)                                                                                \
+    E4(i, __VA_ARGS__), E4((i) + 4, __VA_ARGS__), E4((i) + 8, __VA_ARGS__),                        \
+        E4((i) + 12, __VA_ARGS__)
+#define E64(i, ...)                                                                                \
+    E16(i, __VA_ARGS__), E16((i) + 16, __VA_ARGS__), E16((i) + 32, __VA_ARGS__),                   \
+        E16((i) + 48, __VA_ARGS__)
+#define ROW(...)                                                                                   \
+    {E64(0, __VA_ARGS__), E64(64, __VA_ARGS__), E64(128, __VA_ARGS__), E64(192, __VA_ARGS__)},
+
+static const uint32_t table[8][256] = {
+    ROW(0x77073096u, 0xee0e612cu, 0x076dc419u, 0x0edb8832u, 0x1db71064u, 0x3b6e20c8u, 0x76dc4190u,
+        0xedb88320u) ROW(0x191b3141u, 0x32366282u, 0x646cc504u, 0xc8d98a08u, 0x4ac21251u,
+                         0x958424a2u, 0xf0794f05u, 0x3b83984bu)
+        ROW(0x01c26a37u, 0x0384d46eu, 0x0709a8dcu, 0x0e1351b8u, 0x1c26a370u, 0x384d46e0u,
+            0x709a8dc0u, 0xe1351b80u) ROW(0xb8bc6765u, 0xaa09c88bu, 0x8f629757u, 0xc5b428efu,
+                                          0x5019579fu, 0xa032af3eu, 0x9b14583du, 0xed59b63bu)
+            ROW(0x3d6029b0u, 0x7ac05360u, 0xf580a6c0u, 0x30704bc1u, 0x60e09782u, 0xc1c12f04u,
+                0x58f35849u, 0xb1e6b092u) ROW(0xcb5cd3a5u, 0x4dc8a10bu, 0x9b914216u, 0xec53826du,
+                                              0x03d6029bu, 0x07ac0536u, 0x0f580a6cu, 0x1eb014d8u)
+                ROW(0xa6770bb4u, 0x979f1129u, 0xf44f2413u, 0x33ef4e67u, 0x67de9cceu, 0xcfbd399cu,
+                    0x440b7579u, 0x8816eaf2u)
+                    ROW(0xccaa009eu, 0x4225077du, 0x844a0efau, 0xd3e51bb5u, 0x7cbb312bu,
+                        0xf9766256u, 0x299dc2edu, 0x533b85dau)};
+
+static inline uint64_t load64(const void *p)
+{
+    uint64_t v;
+
+    memcpy(&v, p, 8);
+    return v;
+}
+
+/* Register after eight bytes. */
+static inline uint32_t step8(uint32_t crc, uint64_t v)
+{
+    v ^= crc;
+    return table[7][v & 0xff] ^ table[6][v >> 8 & 0xff] ^ table[5][v >> 16 & 0xff] ^
+           table[4][v >> 24 & 0xff] ^ table[3][v >> 32 & 0xff] ^ table[2][v >> 40 & 0xff] ^
+           table[1][v >> 48 & 0xff] ^ table[0][v >> 56];
+}
+
+static uint32_t crc_table(uint32_t crc, const uint8_t *p, size_t n)
+{
+    for (; n >= 8; p += 8, n -= 8)
+        crc = step8(crc, load64(p));
+    for (; n; p++, n--)
+        crc = table[0][(crc ^ *p) & 0xff] ^ crc >> 8;
+    return crc;
+}
+
+#if defined(__x86_64__)
+#define CLMUL __attribute__((target("pclmul,sse4.1")))
+
+/* x moved forward by as many bits as k (a pair of x^(d + 32), x^(d - 32) mod P, reflected) says. */
+CLMUL static inline __m128i fold(__m128i x, __m128i k, __m128i next)
+{
+    return _mm_xor_si128(
+        next, _mm_xor_si128(_mm_clmulepi64_si128(x, k, 0x00), _mm_clmulepi64_si128(x, k, 0x11)));
+}
+
+/* n >= 64 */
+CLMUL static uint32_t crc_clmul(uint32_t crc, const uint8_t *p, size_t n)
+{
+    const __m128i by512 = _mm_set_epi64x(0x1c6e41596, 0x154442bd4);
+    const __m128i by128 = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
+    const __m128i *v = (const __m128i *)p;
+    __m128i a = _mm_xor_si128(_mm_loadu_si128(v), _mm_cvtsi32_si128((int)crc));
+    __m128i b = _mm_loadu_si128(v + 1), c = _mm_loadu_si128(v + 2), d = _mm_loadu_si128(v + 3);
+
+    for (v += 4, n -= 64; n >= 64; v += 4, n -= 64) {
+        a = fold(a, by512, _mm_loadu_si128(v));
+        b = fold(b, by512, _mm_loadu_si128(v + 1));
+        c = fold(c, by512, _mm_loadu_si128(v + 2));
+        d = fold(d, by512, _mm_loadu_si128(v + 3));
+    }
+    a = fold(fold(fold(a, by128, b), by128, c), by128, d);
+    for (; n >= 16; v++, n -= 16)
+        a = fold(a, by128, _mm_loadu_si128(v));
+    crc = step8(0, (uint64_t)_mm_extract_epi64(a, 0));
+    crc = step8(crc, (uint64_t)_mm_extract_epi64(a, 1));
+    return crc_table(crc, (const uint8_t *)v, n);
+}
+
+CLMUL static uint64_t mul_clmul(uint32_t a, uint32_t b)
+{
+    return (uint64_t)_mm_cvtsi128_si64(
+        _mm_clmulepi64_si128(_mm_cvtsi32_si128((int)a), _mm_cvtsi32_si128((int)b), 0));
+}
+
+static inline bool have_clmul(void)
+{
+    return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+}
+#else
+static inline bool have_clmul(void)
+{
+    return false;
+}
+static uint32_t crc_clmul(uint32_t crc, const uint8_t *p, size_t n)
+{
+    return crc_table(crc, p, n);
+}
+static uint64_t mul_clmul(uint32_t a, uint32_t b)
+{
+    return (uint64_t)a & b;
+}
+#endif
+
+uint32_t roce_crc(uint32_t crc, const void *p, size_t n)
+{
+    if (n >= 64 && have_clmul())
+        return crc_clmul(crc, p, n);
+    return crc_table(crc, p, n);
+}
+
+/* Product of polynomials without carries. */
+static uint64_t mul(uint32_t a, uint32_t b)
+{
+    uint64_t r = 0;
+
+    if (have_clmul())
+        return mul_clmul(a, b);
+    for (unsigned i = 0; i < 32; i++)
+        if (a >> i & 1)
+            r ^= (uint64_t)b << i;
+    return r;
+}
+
+/* x^(8 * 2^k - 32) mod P, reflected: reducing a product of 64 bits by step8() multiplies by x^32
+ * once more. */
+static const uint32_t shift_op[32] = {
+    0x1f81b6e1u, 0xd7125358u, 0x80000000u, 0xedb88320u, 0x6655004fu, 0xad2a31b3u, 0xe3720acbu,
+    0xa53ff440u, 0x99168a18u, 0xeba0f9aeu, 0x5df97b6bu, 0xd01dd77bu, 0xd9d8d242u, 0xfc246b8au,
+    0x70772f7fu, 0xf959a165u, 0xc8701489u, 0x3cebc696u, 0xb59f9585u, 0xd8bfd287u, 0xcb3be74fu,
+    0x8a99307fu, 0xa1f3a50au, 0x212b9043u, 0x25412bf1u, 0x1588b75bu, 0x8268b573u, 0xb559de5fu,
+    0x4a414ca4u, 0xc02244c9u, 0x8da9a144u, 0x236a6851u,
+};
+
+uint32_t roce_crc_shift(uint32_t crc, uint32_t n)
+{
+    for (; n; n &= n - 1)
+        crc = step8(0, mul(crc, shift_op[__builtin_ctz(n)]) << 1);
+    return crc;
+}
+
+/* Register ~0 after eight bytes of 0xff, which stand for the InfiniBand route header that RoCE has
+ * not. */
+#define ICRC_START 0xdebb20e3u
+
+uint32_t roce_icrc_headers(const uint8_t *p, uint32_t n)
+{
+    /* IPv4 20, UDP 8, BTH 12, and what RC, UC and UD put behind it: at most 32 (RETH and immediate
+     * 20, AtomicETH 28). */
+    uint8_t h[128];
+    uint32_t head = n < sizeof(h) ? n : sizeof(h);
+
+    memcpy(h, p, head);
+    h[1] = 0xff;          /* TOS: DSCP and ECN */
+    h[8] = 0xff;          /* TTL */
+    h[10] = h[11] = 0xff; /* header checksum */
+    h[26] = h[27] = 0xff; /* UDP checksum */
+    h[32] = 0xff;         /* BTH: FECN, BECN, reserved */
+    return roce_crc(roce_crc(ICRC_START, h, head), p + head, n - head);
+}

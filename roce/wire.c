@@ -1,0 +1,449 @@
+#include "roce/wire.h"
+
+#include "roce/icrc.h"
+
+#include <rte_byteorder.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Formats: Ethernet IEEE 802.3 and 802.1Q, IPv4 RFC 791, UDP RFC 768, transport headers IBTA 9.2
+ * to 9.3. */
+struct eth {
+    uint8_t dst[6], src[6];
+    rte_be16_t type;
+} __attribute__((packed));
+struct ip4 {
+    uint8_t ver_ihl, tos;
+    rte_be16_t len, id, frag;
+    uint8_t ttl, proto;
+    rte_be16_t sum;
+    rte_be32_t src, dst;
+} __attribute__((packed));
+struct udp {
+    rte_be16_t src, dst, len, sum;
+} __attribute__((packed));
+struct bth {
+    uint8_t opcode, flags; /* solicited, migration state, pad 2, version 4 */
+    rte_be16_t pkey;
+    rte_be32_t qpn; /* upper 8: FECN, BECN, reserved */
+    rte_be32_t psn; /* upper bit: AckReq */
+} __attribute__((packed));
+struct deth {
+    rte_be32_t qkey, sqpn;
+} __attribute__((packed));
+struct reth {
+    rte_be64_t va;
+    rte_be32_t rkey, len;
+} __attribute__((packed));
+struct atomiceth {
+    rte_be64_t va;
+    rte_be32_t rkey;
+    rte_be64_t swap_add, compare;
+} __attribute__((packed));
+struct aeth {
+    rte_be32_t v;
+} __attribute__((packed));
+struct atomicack {
+    rte_be64_t orig;
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct eth) == 14, "IEEE 802.3");
+_Static_assert(sizeof(struct ip4) == 20, "RFC 791");
+_Static_assert(sizeof(struct udp) == 8, "RFC 768");
+_Static_assert(sizeof(struct bth) == 12, "IBTA 9.2");
+_Static_assert(sizeof(struct deth) == 8, "IBTA 9.3.2");
+_Static_assert(sizeof(struct reth) == 16, "IBTA 9.3.3");
+_Static_assert(sizeof(struct atomiceth) == 28, "IBTA 9.3.4");
+_Static_assert(sizeof(struct aeth) == 4, "IBTA 9.3.5");
+_Static_assert(sizeof(struct atomicack) == 8, "IBTA 9.5.3");
+_Static_assert(sizeof(struct eth) + sizeof(struct ip4) + sizeof(struct udp) + sizeof(struct bth) ==
+                   ROCE_BASE_BYTES,
+               "what stands before the extended headers");
+
+enum { ETH_IPV4 = 0x0800, ETH_VLAN = 0x8100, TAG_BYTES = 4, IPPROTO_IS_UDP = 17 };
+enum { IP_DF = 0x4000, IP_MORE_OR_OFFSET = 0x3fff };
+enum { BTH_SOLICITED = 0x80, BTH_MIGRATED = 0x40, BTH_VERSION = 0x0f };
+#define BTH_ACK_REQ 0x80000000u
+
+#define EXT_BYTES(x)                                                                               \
+    (((x)&ROCE_X_DETH ? 8 : 0) + ((x)&ROCE_X_RETH ? 16 : 0) + ((x)&ROCE_X_ATOMIC ? 28 : 0) +       \
+     ((x)&ROCE_X_AETH ? 4 : 0) + ((x)&ROCE_X_ATOMICACK ? 8 : 0) + ((x)&ROCE_X_IMM ? 4 : 0) +       \
+     ((x)&ROCE_X_IETH ? 4 : 0))
+
+const struct roce_opinfo roce_opinfo[256] = {
+#define X(t, o, n, x, w, l) [ROCE_OP_##t##_##n] = {#t " " #n, x, w, l, EXT_BYTES(x)},
+    ROCE_OPCODES(X)
+#undef X
+};
+
+static const char *const reason_names[] = {
+#define X(n, l, t) #l,
+    ROCE_REASONS(X)
+#undef X
+};
+static const char *const reason_texts[] = {
+#define X(n, l, t) t,
+    ROCE_REASONS(X)
+#undef X
+};
+
+const char *roce_reason_name(enum roce_reason r)
+{
+    return (unsigned)r < ROCE_REASON_COUNT ? reason_names[r] : "unknown";
+}
+
+const char *roce_reason_text(enum roce_reason r)
+{
+    return (unsigned)r < ROCE_REASON_COUNT ? reason_texts[r] : "unknown";
+}
+
+/* ---- parse
+ * ------------------------------------------------------------------------------------------ */
+
+/* One's complement sum of the 20 bytes of a header; 0xffff where the checksum is right. */
+static uint32_t ip_sum(const struct ip4 *ip)
+{
+    uint16_t w[10];
+    uint32_t s = 0;
+
+    memcpy(w, ip, sizeof(w));
+    for (int i = 0; i < 10; i++)
+        s += w[i];
+    s = (s & 0xffff) + (s >> 16);
+    return (s & 0xffff) + (s >> 16);
+}
+
+static uint32_t l3_offset(const uint8_t *p, uint32_t len)
+{
+    const struct eth *eth = (const void *)p;
+
+    if (len < sizeof(*eth) + TAG_BYTES)
+        return 0;
+    if (eth->type == RTE_BE16(ETH_IPV4))
+        return sizeof(*eth);
+    if (eth->type == RTE_BE16(ETH_VLAN) && p[16] == (ETH_IPV4 >> 8) && p[17] == (ETH_IPV4 & 0xff))
+        return sizeof(*eth) + TAG_BYTES;
+    return 0;
+}
+
+uint32_t roce_header_bytes(const uint8_t *p, uint32_t len)
+{
+    uint32_t l3 = l3_offset(p, len), n = l3 + ROCE_BASE_BYTES - sizeof(struct eth);
+    const struct ip4 *ip = (const void *)(p + l3);
+    const struct udp *udp = (const void *)(ip + 1);
+    const struct bth *bth = (const void *)(udp + 1);
+
+    if (l3 == 0 || len < n || ip->ver_ihl != 0x45 || ip->proto != IPPROTO_IS_UDP ||
+        udp->dst != RTE_BE16(ROCE_UDP_PORT) || !roce_opinfo[bth->opcode].name)
+        return 0;
+    n += roce_opinfo[bth->opcode].ext_bytes;
+    return n <= len ? n : 0;
+}
+
+static enum roce_reason parse_ip(const struct eth *eth, const struct ip4 *ip, uint32_t room,
+                                 struct roce_pkt *k)
+{
+    const struct udp *udp = (const void *)(ip + 1);
+    uint32_t len = rte_be_to_cpu_16(ip->len);
+
+    if (ip->ver_ihl != 0x45)
+        return ROCE_IP_HEADER;
+    if (ip_sum(ip) != 0xffff)
+        return ROCE_IP_CHECKSUM;
+    if (len > room || len < sizeof(*ip) + sizeof(*udp))
+        return ROCE_IP_LENGTH;
+    if (ip->frag & RTE_BE16(IP_MORE_OR_OFFSET))
+        return ROCE_IP_FRAGMENT;
+    if (ip->proto != IPPROTO_IS_UDP || udp->dst != RTE_BE16(ROCE_UDP_PORT))
+        return ROCE_NOT_ROCE;
+    if (rte_be_to_cpu_16(udp->len) != len - sizeof(*ip))
+        return ROCE_UDP_LENGTH;
+    memcpy(k->dst_mac, eth->dst, 6);
+    memcpy(k->src_mac, eth->src, 6);
+    k->tos = ip->tos, k->ttl = ip->ttl;
+    k->src_ip = rte_be_to_cpu_32(ip->src), k->dst_ip = rte_be_to_cpu_32(ip->dst);
+    k->udp_src = rte_be_to_cpu_16(udp->src);
+    return ROCE_OK;
+}
+
+/* Extended headers at p, in the order of IBTA figure 40 and following. */
+static void parse_ext(const uint8_t *p, uint8_t ext, struct roce_pkt *k)
+{
+    if (ext & ROCE_X_DETH) {
+        const struct deth *h = (const void *)p;
+
+        k->qkey = rte_be_to_cpu_32(h->qkey), k->sqpn = rte_be_to_cpu_32(h->sqpn) & ROCE_PSN_MASK;
+        p += sizeof(*h);
+    }
+    if (ext & ROCE_X_RETH) {
+        const struct reth *h = (const void *)p;
+
+        k->va = rte_be_to_cpu_64(h->va), k->rkey = rte_be_to_cpu_32(h->rkey);
+        k->dma_len = rte_be_to_cpu_32(h->len);
+        p += sizeof(*h);
+    }
+    if (ext & ROCE_X_ATOMIC) {
+        const struct atomiceth *h = (const void *)p;
+
+        k->va = rte_be_to_cpu_64(h->va), k->rkey = rte_be_to_cpu_32(h->rkey), k->dma_len = 8;
+        k->swap_add = rte_be_to_cpu_64(h->swap_add), k->compare = rte_be_to_cpu_64(h->compare);
+        p += sizeof(*h);
+    }
+    if (ext & ROCE_X_AETH) {
+        uint32_t v = rte_be_to_cpu_32(((const struct aeth *)p)->v);
+
+        k->syndrome = v >> 24, k->msn = v & ROCE_PSN_MASK;
+        p += sizeof(struct aeth);
+    }
+    if (ext & ROCE_X_ATOMICACK) {
+        k->orig = rte_be_to_cpu_64(((const struct atomicack *)p)->orig);
+        p += sizeof(struct atomicack);
+    }
+    if (ext & ROCE_X_IMM)
+        memcpy(&k->imm, p, 4), p += 4;
+    if (ext & ROCE_X_IETH)
+        k->rkey = rte_be_to_cpu_32(((const struct aeth *)p)->v);
+}
+
+/* Finds the payload's bytes that are carried: behind the headers, or the whole of segment two. */
+static enum roce_reason find_payload(struct rte_mbuf *m, struct roce_pkt *k)
+{
+    uint32_t bytes = k->len - k->virt;
+
+    k->payload = NULL;
+    if (bytes == 0)
+        return ROCE_OK;
+    if (m->data_len >= k->hdr_len + bytes)
+        k->payload = rte_pktmbuf_mtod_offset(m, uint8_t *, k->hdr_len);
+    else if (m->data_len == k->hdr_len && m->next && m->next->data_len >= bytes)
+        k->payload = rte_pktmbuf_mtod(m->next, uint8_t *);
+    else
+        return ROCE_SHAPE;
+    return ROCE_OK;
+}
+
+static enum roce_reason parse_payload(struct rte_mbuf *m, uint32_t ip_len,
+                                      const struct roce_opinfo *op, struct roce_pkt *k)
+{
+    uint32_t head = k->hdr_len - k->l3, tail = k->pad + ROCE_ICRC_BYTES;
+
+    if (ip_len < head + tail)
+        return ROCE_PAYLOAD;
+    k->len = ip_len - head - tail;
+    k->virt = frame_meta(m)->virt_len;
+    if (k->len > ROCE_MAX_MTU || k->virt > k->len)
+        return ROCE_PAYLOAD;
+    if ((op->rule == ROCE_LEN_NONE && k->len + k->pad) ||
+        (op->rule == ROCE_LEN_1_MTU && k->len == 0) ||
+        (op->rule == ROCE_LEN_MTU && (k->len == 0 || k->pad)) || ((k->len + k->pad) & 3))
+        return ROCE_PAYLOAD;
+    return find_payload(m, k);
+}
+
+enum roce_reason roce_parse(struct rte_mbuf *m, struct roce_pkt *k)
+{
+    const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+    uint32_t have = m->data_len, l3, qpn, psn;
+    const struct roce_opinfo *op;
+    const struct bth *bth;
+    const struct ip4 *ip;
+    enum roce_reason r;
+
+    if (have < sizeof(struct eth) + sizeof(struct ip4))
+        return ROCE_SHORT;
+    l3 = l3_offset(p, have);
+    if (l3 == 0)
+        return ROCE_NOT_IPV4;
+    ip = (const void *)(p + l3);
+    if (have < l3 + sizeof(*ip) + sizeof(struct udp))
+        return ROCE_SHORT;
+    r = parse_ip((const void *)p, ip, m->pkt_len - l3 + frame_meta(m)->virt_len, k);
+    if (r != ROCE_OK)
+        return r;
+    bth = (const void *)(p + l3 + sizeof(*ip) + sizeof(struct udp));
+    k->l3 = l3, k->hdr_len = l3 + ROCE_BASE_BYTES - sizeof(struct eth);
+    if (have < k->hdr_len)
+        return ROCE_SHORT;
+    if (bth->flags & BTH_VERSION)
+        return ROCE_BTH_VERSION;
+    op = &roce_opinfo[bth->opcode];
+    if (!op->name)
+        return ROCE_OPCODE;
+    k->hdr_len += op->ext_bytes;
+    if (have < k->hdr_len)
+        return ROCE_SHORT;
+    qpn = rte_be_to_cpu_32(bth->qpn), psn = rte_be_to_cpu_32(bth->psn);
+    k->opcode = bth->opcode;
+    k->solicited = bth->flags & BTH_SOLICITED, k->pad = bth->flags >> 4 & 3;
+    k->pkey = rte_be_to_cpu_16(bth->pkey);
+    k->dqpn = qpn & ROCE_PSN_MASK;
+    k->ack_req = psn & BTH_ACK_REQ, k->psn = psn & ROCE_PSN_MASK;
+    parse_ext((const uint8_t *)(bth + 1), op->ext, k);
+    return parse_payload(m, rte_be_to_cpu_16(ip->len), op, k);
+}
+
+/* ---- build
+ * ------------------------------------------------------------------------------------------ */
+
+static uint8_t *build_ext(uint8_t *p, uint8_t ext, const struct roce_pkt *k)
+{
+    if (ext & ROCE_X_DETH) {
+        *(struct deth *)p = (struct deth){rte_cpu_to_be_32(k->qkey), rte_cpu_to_be_32(k->sqpn)};
+        p += sizeof(struct deth);
+    }
+    if (ext & ROCE_X_RETH) {
+        *(struct reth *)p = (struct reth){rte_cpu_to_be_64(k->va), rte_cpu_to_be_32(k->rkey),
+                                          rte_cpu_to_be_32(k->dma_len)};
+        p += sizeof(struct reth);
+    }
+    if (ext & ROCE_X_ATOMIC) {
+        *(struct atomiceth *)p =
+            (struct atomiceth){rte_cpu_to_be_64(k->va), rte_cpu_to_be_32(k->rkey),
+                               rte_cpu_to_be_64(k->swap_add), rte_cpu_to_be_64(k->compare)};
+        p += sizeof(struct atomiceth);
+    }
+    if (ext & ROCE_X_AETH) {
+        ((struct aeth *)p)->v =
+            rte_cpu_to_be_32((uint32_t)k->syndrome << 24 | (k->msn & ROCE_PSN_MASK));
+        p += sizeof(struct aeth);
+    }
+    if (ext & ROCE_X_ATOMICACK) {
+        ((struct atomicack *)p)->orig = rte_cpu_to_be_64(k->orig);
+        p += sizeof(struct atomicack);
+    }
+    if (ext & ROCE_X_IMM)
+        memcpy(p, &k->imm, 4), p += 4;
+    if (ext & ROCE_X_IETH)
+        ((struct aeth *)p)->v = rte_cpu_to_be_32(k->rkey), p += 4;
+    return p;
+}
+
+void roce_build(struct rte_mbuf *m, struct roce_pkt *k)
+{
+    const struct roce_opinfo *op = &roce_opinfo[k->opcode];
+    uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
+    struct eth *eth = (void *)p;
+    struct ip4 *ip = (void *)(eth + 1);
+    struct udp *udp = (void *)(ip + 1);
+    struct bth *bth = (void *)(udp + 1);
+    uint32_t ip_len;
+
+    k->l3 = sizeof(*eth);
+    k->hdr_len = ROCE_BASE_BYTES + op->ext_bytes;
+    k->pad = -k->len & 3;
+    ip_len = k->hdr_len - sizeof(*eth) + k->len + k->pad + ROCE_ICRC_BYTES;
+    memcpy(eth->dst, k->dst_mac, 6);
+    memcpy(eth->src, k->src_mac, 6);
+    eth->type = RTE_BE16(ETH_IPV4);
+    *ip = (struct ip4){.ver_ihl = 0x45,
+                       .tos = k->tos,
+                       .len = rte_cpu_to_be_16(ip_len),
+                       .frag = RTE_BE16(IP_DF),
+                       .ttl = k->ttl,
+                       .proto = IPPROTO_IS_UDP,
+                       .src = rte_cpu_to_be_32(k->src_ip),
+                       .dst = rte_cpu_to_be_32(k->dst_ip)};
+    ip->sum = (rte_be16_t)~ip_sum(ip);
+    *udp = (struct udp){rte_cpu_to_be_16(k->udp_src), RTE_BE16(ROCE_UDP_PORT),
+                        rte_cpu_to_be_16(ip_len - sizeof(*ip)), 0};
+    *bth =
+        (struct bth){k->opcode, (k->solicited ? BTH_SOLICITED : 0) | BTH_MIGRATED | k->pad << 4,
+                     rte_cpu_to_be_16(k->pkey), rte_cpu_to_be_32(k->dqpn),
+                     rte_cpu_to_be_32((k->psn & ROCE_PSN_MASK) | (k->ack_req ? BTH_ACK_REQ : 0))};
+    build_ext((uint8_t *)(bth + 1), op->ext, k);
+    m->data_len = m->pkt_len = k->hdr_len;
+}
+
+/* Padding and ICRC at p; returns their bytes. crc: register after the payload. */
+static uint32_t put_tail(uint8_t *p, uint32_t pad, uint32_t crc)
+{
+    memset(p, 0, pad);
+    crc = ~roce_crc(crc, p, pad);
+    memcpy(p + pad, &crc, 4);
+    return pad + ROCE_ICRC_BYTES;
+}
+
+static void set_meta(struct rte_mbuf *m, const struct roce_pkt *k)
+{
+    struct frame_meta *meta = frame_meta(m);
+
+    meta->cls = FRAME_LOSSLESS;
+    meta->virt_len = k->virt;
+    meta->flags = k->virt ? FRAME_F_VIRTUAL : 0;
+}
+
+void roce_seal(struct rte_mbuf *m, const struct roce_pkt *k)
+{
+    uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
+    uint32_t n = k->hdr_len + k->len - k->virt, crc = 0;
+
+    if (!k->virt) {
+        crc = roce_icrc_headers(p + k->l3, k->hdr_len - k->l3);
+        crc = roce_crc(crc, p + k->hdr_len, k->len);
+    }
+    n += put_tail(p + n, k->pad, crc);
+    m->data_len = m->pkt_len = n;
+    set_meta(m, k);
+}
+
+void roce_seal_ref(struct rte_mbuf *m, const struct roce_pkt *k, struct rte_mbuf *payload,
+                   struct rte_mbuf *tail, uint32_t crc)
+{
+    const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+    uint32_t c = 0;
+
+    if (!k->virt)
+        c = roce_crc_shift(roce_icrc_headers(p + k->l3, k->hdr_len - k->l3), k->len) ^ crc;
+    tail->data_len = tail->pkt_len = put_tail(rte_pktmbuf_mtod(tail, uint8_t *), k->pad, c);
+    payload->next = tail, payload->nb_segs = 1;
+    m->next = payload, m->nb_segs = 3;
+    m->pkt_len = m->data_len + payload->data_len + tail->data_len;
+    set_meta(m, k);
+}
+
+bool roce_icrc_ok(struct rte_mbuf *m, const struct roce_pkt *k)
+{
+    uint32_t left = k->len + k->pad, off = k->hdr_len, crc, want;
+    const uint8_t *p;
+    uint8_t buf[4];
+
+    crc = roce_icrc_headers(rte_pktmbuf_mtod_offset(m, uint8_t *, k->l3), k->hdr_len - k->l3);
+    for (struct rte_mbuf *s = m; s && left; s = s->next) {
+        uint32_t n = s->data_len > off ? s->data_len - off : 0;
+
+        n = RTE_MIN(n, left);
+        crc = roce_crc(crc, rte_pktmbuf_mtod_offset(s, uint8_t *, off), n);
+        left -= n, off = 0;
+    }
+    p = rte_pktmbuf_read(m, k->hdr_len + k->len + k->pad, 4, buf);
+    if (left || !p)
+        return false;
+    memcpy(&want, p, 4);
+    return want == ~crc;
+}
+
+/* ---- print
+ * ------------------------------------------------------------------------------------------ */
+
+int roce_print(char *buf, size_t size, const struct roce_pkt *k)
+{
+    const struct roce_opinfo *op = &roce_opinfo[k->opcode];
+    char ext[160];
+    int n = 0;
+
+    ext[0] = 0;
+    if (op->ext & ROCE_X_DETH)
+        n += snprintf(ext + n, sizeof(ext) - n, " from qp 0x%06x", k->sqpn);
+    if (op->ext & (ROCE_X_RETH | ROCE_X_ATOMIC))
+        n += snprintf(ext + n, sizeof(ext) - n, " va 0x%jx rkey 0x%x dma %u", (uintmax_t)k->va,
+                      k->rkey, k->dma_len);
+    if (op->ext & ROCE_X_AETH)
+        n += snprintf(ext + n, sizeof(ext) - n, " syndrome 0x%02x msn %u", k->syndrome, k->msn);
+    if (op->ext & ROCE_X_IMM)
+        n += snprintf(ext + n, sizeof(ext) - n, " imm 0x%08x", rte_be_to_cpu_32(k->imm));
+    return snprintf(buf, size, "%u.%u.%u.%u > %u.%u.%u.%u %s qp 0x%06x psn %u%s%s len %u%s%s",
+                    k->src_ip >> 24, k->src_ip >> 16 & 255, k->src_ip >> 8 & 255, k->src_ip & 255,
+                    k->dst_ip >> 24, k->dst_ip >> 16 & 255, k->dst_ip >> 8 & 255, k->dst_ip & 255,
+                    op->name ? op->name : "?", k->dqpn, k->psn, k->ack_req ? " ackreq" : "",
+                    k->solicited ? " solicited" : "", k->len, k->virt ? " (length only)" : "", ext);
+}

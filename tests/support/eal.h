@@ -1,0 +1,17 @@
+/*
+ * What a test needs of DPDK: the EAL, once, without privileges, and pools of frames.
+ */
+#ifndef TRIB_TESTS_EAL_H
+#define TRIB_TESTS_EAL_H
+
+#include "roce/frame.h"
+
+/* Starts the EAL on one core, without huge pages, devices or files that others see. Later calls do
+ * nothing. Ends the program where it fails. */
+void test_eal_init(void);
+
+/* A pool of n frames without a cache, so that rte_mempool_avail_count() says at once what is
+ * missing. Ends the program where it fails. */
+struct rte_mempool *test_pool(unsigned n);
+
+#endif
