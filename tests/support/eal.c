@@ -10,7 +10,12 @@
 
 static void end_eal(void)
 {
+    char dir[256];
+
+    /* The EAL makes it even where nothing is shared, and leaves it. */
+    snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
     rte_eal_cleanup();
+    rmdir(dir);
 }
 
 static int first_core(void)
