@@ -21,6 +21,7 @@
 #define TRIB_REDUCE_PROTO_H
 
 #include <rte_byteorder.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define AGG_QPN 0x00a991u           /* top 8 bits zero; free for all slots' spaces since slot spaces start at 1 << 16 */
@@ -49,14 +50,15 @@ enum agg_type { AGG_JOIN = 1, AGG_JOIN_REPLY, AGG_LEAVE, AGG_LEAVE_REPLY, AGG_AB
     X(E_QUOTA_BUFFERS, "over quota: buffers") \
     X(E_NO_REDUCTION, "this switch does not reduce") \
     X(E_DUPLICATE, "member has joined from another queue pair") \
-    X(E_PARENT, "parent aggregation node refused or is unreachable") \
+    X(E_PARENT, "parent aggregation node is unreachable") \
     X(E_OP_MISMATCH, "members disagree on the operation") \
     X(E_OP_UNSUPPORTED, "collective, type or operation not supported") \
     X(E_MEMBER_LOST, "a member is missing") \
     X(E_MEMBER_LEFT, "a member left in mid-operation") \
     X(E_EDGE, "connection of an edge failed") \
     X(E_PROTOCOL, "malformed message") \
-    X(E_NO_GROUP, "no such group here")
+    X(E_NO_GROUP, "no such group here") \
+    X(E_CHILDREN, "too many children below one aggregation node")
 enum agg_status {
 #define X(n, t) AGG_##n,
     AGG_STATUS(X)
@@ -100,5 +102,25 @@ struct agg_hdr {
     rte_be64_t offset;              /* of this message in it */
 } __attribute__((packed));
 _Static_assert(sizeof(struct agg_hdr) == AGG_HDR_BYTES, "header of every message");
+
+const char *agg_type_name(unsigned type);       /* "JOIN"; "?" where there is none */
+
+/* A control message as received: AGG_OK; AGG_E_VERSION, when it may be answered; AGG_E_PROTOCOL, when it may not (not ours at all). */
+enum agg_status agg_ctl_check(const void *p, uint32_t len);
+
+/* Packets, which is slots, of a message with msg_len bytes of elements. */
+static inline uint32_t agg_msg_slots(uint32_t msg_len, uint32_t mtu)
+{
+    return (AGG_HDR_BYTES + msg_len + mtu - 1) / mtu;
+}
+
+/* A message's header by itself: AGG_OK, AGG_E_OP_UNSUPPORTED or AGG_E_PROTOCOL with *what naming the field that is wrong. */
+enum agg_status agg_hdr_check(const struct agg_hdr *h, unsigned type, uint32_t mtu, const char **what);
+
+/* Does `next` follow `prev` on an edge: the next message of the same operation, or the first of another after the last one? */
+int agg_hdr_follows(const struct agg_hdr *prev, const struct agg_hdr *next);
+
+/* The first field in which two members' headers differ, for people: "type: float, int32". 0: they are the same. */
+int agg_hdr_differ(const struct agg_hdr *a, const struct agg_hdr *b, char *text, size_t size);
 
 #endif

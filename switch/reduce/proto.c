@@ -1,0 +1,144 @@
+/* The aggregation protocol's names and checks; used by aggregation nodes and by members. */
+#include "switch/reduce/proto.h"
+
+#include "switch/reduce/arith.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *text;
+} statuses[AGG_STATUS_COUNT] = {
+#define X(n, t) [AGG_##n] = {#n, t},
+    AGG_STATUS(X)
+#undef X
+};
+
+const char *agg_status_name(enum agg_status s)
+{
+    return (unsigned)s < AGG_STATUS_COUNT ? statuses[s].name : "?";
+}
+
+const char *agg_status_text(enum agg_status s)
+{
+    return (unsigned)s < AGG_STATUS_COUNT ? statuses[s].text : "unknown status";
+}
+
+static const char *const types[] = {
+    [AGG_JOIN] = "JOIN",
+    [AGG_JOIN_REPLY] = "JOIN_REPLY",
+    [AGG_LEAVE] = "LEAVE",
+    [AGG_LEAVE_REPLY] = "LEAVE_REPLY",
+    [AGG_ABORT] = "ABORT",
+    [AGG_ABORT_ACK] = "ABORT_ACK",
+    [AGG_PEER_DOWN] = "PEER_DOWN",
+    [AGG_PROBE] = "PROBE",
+    [AGG_PROBE_REPLY] = "PROBE_REPLY",
+};
+#define TYPES (sizeof(types) / sizeof(types[0]))
+
+const char *agg_type_name(unsigned type)
+{
+    return type < TYPES && types[type] ? types[type] : "?";
+}
+
+enum agg_status agg_ctl_check(const void *p, uint32_t len)
+{
+    const struct agg_ctl *c = p;
+
+    if (len < sizeof(*c) || c->magic != RTE_BE32(AGG_MAGIC))
+        return AGG_E_PROTOCOL;
+    if (c->version != AGG_VERSION)
+        return AGG_E_VERSION;
+    return c->type >= TYPES || !types[c->type] ? AGG_E_PROTOCOL : AGG_OK;
+}
+
+static enum agg_status bad(const char **what, const char *field)
+{
+    *what = field;
+    return AGG_E_PROTOCOL;
+}
+
+enum agg_status agg_hdr_check(const struct agg_hdr *h, unsigned type, uint32_t mtu,
+                              const char **what)
+{
+    uint64_t total = rte_be_to_cpu_64(h->total), offset = rte_be_to_cpu_64(h->offset);
+    uint64_t left = total - offset, max = AGG_MSG_BYTES(mtu);
+
+    *what = "";
+    if (h->version != AGG_VERSION)
+        return bad(what, "version");
+    if (h->type != type)
+        return bad(what, "type");
+    *what = "collective";
+    if (h->coll != AGG_ALLREDUCE && h->coll != AGG_BARRIER)
+        return AGG_E_OP_UNSUPPORTED;
+    *what = "type of elements";
+    if (h->dtype >= DT_COUNT)
+        return AGG_E_OP_UNSUPPORTED;
+    *what = "operation";
+    if (h->op >= OP_COUNT)
+        return AGG_E_OP_UNSUPPORTED;
+    if (total % dtype_size(h->dtype) || (h->coll == AGG_BARRIER && total))
+        return bad(what, "total");
+    if (offset > total || offset % max || (total && offset == total))
+        return bad(what, "offset");
+    if (rte_be_to_cpu_32(h->msg_len) != (left < max ? left : max))
+        return bad(what, "message length");
+    *what = "";
+    return AGG_OK;
+}
+
+static uint64_t hdr_end(const struct agg_hdr *h)
+{
+    return rte_be_to_cpu_64(h->offset) + rte_be_to_cpu_32(h->msg_len);
+}
+
+int agg_hdr_follows(const struct agg_hdr *prev, const struct agg_hdr *next)
+{
+    struct agg_hdr want = *prev;
+
+    if (hdr_end(prev) == rte_be_to_cpu_64(prev->total))
+        return next->offset == 0;
+    want.offset = rte_cpu_to_be_64(hdr_end(prev));
+    want.msg_len = next->msg_len; /* agg_hdr_check() knows what it must be */
+    return !memcmp(&want, next, sizeof(want));
+}
+
+static const char *coll_name(unsigned c)
+{
+    static const char *const names[] = {"?",       "allreduce",     "reduce",   "broadcast",
+                                        "barrier", "reducescatter", "allgather"};
+
+    return c < sizeof(names) / sizeof(names[0]) ? names[c] : "?";
+}
+
+int agg_hdr_differ(const struct agg_hdr *a, const struct agg_hdr *b, char *text, size_t size)
+{
+    const struct {
+        const char *field;
+        uint64_t a, b;
+    } numbers[] = {
+        {"operation number", rte_be_to_cpu_32(a->opseq), rte_be_to_cpu_32(b->opseq)},
+        {"size", rte_be_to_cpu_64(a->total), rte_be_to_cpu_64(b->total)},
+        {"offset", rte_be_to_cpu_64(a->offset), rte_be_to_cpu_64(b->offset)},
+        {"message length", rte_be_to_cpu_32(a->msg_len), rte_be_to_cpu_32(b->msg_len)},
+        {"root", rte_be_to_cpu_16(a->root), rte_be_to_cpu_16(b->root)},
+        {"flags", a->flags, b->flags},
+    };
+
+    if (!memcmp(a, b, sizeof(*a)))
+        return 0;
+    if (a->coll != b->coll)
+        return snprintf(text, size, "collective: %s, %s", coll_name(a->coll), coll_name(b->coll));
+    if (a->dtype != b->dtype)
+        return snprintf(text, size, "type: %s, %s", dtype_name(a->dtype), dtype_name(b->dtype));
+    if (a->op != b->op)
+        return snprintf(text, size, "operation: %s, %s", redop_name(a->op), redop_name(b->op));
+    for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (numbers[i].a != numbers[i].b)
+            return snprintf(text, size, "%s: %" PRIu64 ", %" PRIu64, numbers[i].field, numbers[i].a,
+                            numbers[i].b);
+    return snprintf(text, size, "header");
+}
