@@ -1,0 +1,57 @@
+/*
+ * Memory of a fabric: chunks that are freed all at once, because a fabric is never changed after it
+ * was built.
+ */
+#include "fabric/build.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define CHUNK_BYTES 65536u
+
+struct chunk {
+    struct chunk *next;
+    size_t used, size;
+    alignas(max_align_t) unsigned char mem[];
+};
+
+void *build_alloc(struct build *b, size_t n, size_t size)
+{
+    struct chunk *c = b->f->arena;
+    size_t bytes;
+    void *p;
+
+    if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2) {
+        b->no_memory = true;
+        return NULL;
+    }
+    bytes = (bytes + alignof(max_align_t)) & ~(alignof(max_align_t) - 1);
+    if (!c || c->size - c->used < bytes) {
+        size_t room = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+
+        c = calloc(1, sizeof(*c) + room);
+        if (!c) {
+            b->no_memory = true;
+            return NULL;
+        }
+        c->size = room;
+        c->next = b->f->arena;
+        b->f->arena = c;
+    }
+    p = c->mem + c->used;
+    c->used += bytes;
+    return p;
+}
+
+void arena_free(void *arena)
+{
+    struct chunk *c = arena;
+
+    while (c) {
+        struct chunk *next = c->next;
+
+        free(c);
+        c = next;
+    }
+}

@@ -1,0 +1,150 @@
+/*
+ * A fabric while it is being built; private to this room. fabric_load() runs the stages in this
+ * order:
+ *
+ *   conf.c      read the file: settings, templates, nodes, links, processes
+ *   ports.c     links to ports                       topology.c tiers, flooding tree, places of
+ * hosts address.c   addresses, destinations              routes.c   equal-cost next hops tree.c
+ * aggregation trees                    procs.c    which process runs which node
+ *
+ * Every stage notes all the mistakes that it can be sure of and goes on. Those that need the whole
+ * graph run only where every node and link was understood, and what was refused gets a placeholder,
+ * so that one mistake gives one error.
+ */
+#ifndef TRIB_FABRIC_BUILD_H
+#define TRIB_FABRIC_BUILD_H
+
+#include "fabric/fabric.h"
+
+#include <libconfig.h>
+#include <stddef.h>
+
+#define FAB_REACH_WORDS (FAB_MAX_HOSTS / 64)
+#define PORT_AUTO       -1
+
+/* What a file can say about a link. Unset: rate_bps 0, latency_ps -1, buffer_bytes 0, buffer_pkts
+ * 0, cables 0. */
+struct link_props {
+    uint64_t rate_bps, buffer_bytes, ecn_bytes;
+    int64_t latency_ps, jitter_ps;
+    uint32_t buffer_pkts, cables;
+    bool pfc;
+    double loss, dup, reorder, corrupt;
+};
+
+/* A link before its ports are numbered. b FAB_NONE: a port to the outside. */
+struct draft_link {
+    uint16_t a, b;
+    int a_port, b_port; /* PORT_AUTO: the lowest free one */
+    int line;
+    struct link_props p;
+    char external[128];
+};
+
+struct build {
+    struct fabric *f;
+    struct fab_errors *errs;
+    const char *path;
+    struct draft_link *links;
+    unsigned n_links, cap_links, cap_nodes;
+    int *node_line;       /* [n_nodes] */
+    uint32_t *want_ports; /* [n_nodes] `ports` of the node, 0: as many as links need */
+    struct link_props link_defaults;
+    struct fab_reduce reduce_default;
+    uint64_t (
+        *reach)[FAB_REACH_WORDS]; /* [n_nodes] switches: hosts that reach it without going down */
+    enum { PROCS_ONE, PROCS_PER_NODE, PROCS_LISTED } proc_mode;
+    bool full_hosts, full_nodes, full_links; /* the limit was complained of */
+    bool has_external;                       /* some port leads to the outside */
+    bool nodes_unknown; /* some nodes were not understood: names that are not found are no news */
+    bool graph_broken;  /* some node or link was not understood: what depends on the whole graph is
+                           not checked */
+    bool no_memory;
+};
+
+/* ---- errors.c ---- */
+void build_error(struct build *b, int line, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+bool build_failed(const struct build *b);
+void fab_errors_sort(struct fab_errors *errs);
+
+/* ---- arena.c: zeroed memory that lives as long as the fabric; NULL and b->no_memory when there is
+ * none ---- */
+void *build_alloc(struct build *b, size_t n, size_t size);
+void arena_free(void *arena);
+
+/* ---- keys.c: groups by a table of allowed keys ---- */
+enum key_type {
+    KEY_RATE, /* uint64_t, bits per second */
+    KEY_TIME, /* int64_t, ps */
+    KEY_SIZE, /* uint64_t, bytes */
+    KEY_UINT, /* uint32_t */
+    KEY_BOOL, /* bool */
+    KEY_PROB, /* double, 0..1 */
+    KEY_NAME, /* char[FAB_NAME] */
+    KEY_TEXT, /* char[128] */
+    KEY_OWN   /* read by the caller */
+};
+struct key {
+    const char *name;
+    enum key_type type;
+    size_t offset;   /* into the struct that is filled in */
+    uint64_t lo, hi; /* accepted range, in the unit of the type; both 0: any */
+};
+/* Reads every setting of group g that the table names; what it does not name is an error. */
+void keys_read(struct build *b, config_setting_t *g, const struct key *keys, unsigned n, void *out);
+/* "found <value>, expected <expected>" for a setting of the wrong type or value. */
+void keys_expected(struct build *b, const config_setting_t *s, const char *expected);
+/* Index of a string setting in names[], or -EINVAL with an error that lists them. */
+int keys_choice(struct build *b, const config_setting_t *s, const char *const *names, unsigned n);
+/* The entry of names closest to word, NULL when none is close. */
+const char *keys_nearest(const char *word, const char *const *names, unsigned n);
+/* Names of nodes, processes and fabrics: 1 to 31 of [A-Za-z0-9_.-], the first a letter or digit
+ * (they become file names). */
+bool keys_good_name(const char *s);
+#define KEY_NAME_RULE                                                                              \
+    "a name of 1 to 31 letters, digits, '_', '.' or '-' that begins with a letter or digit"
+
+/* ---- conf_nodes.c, conf_links.c, template.c, procs.c: sections of the file ---- */
+int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum fab_role role,
+                   int line); /* index or -errno */
+int build_find_node(const struct build *b, const char *name, size_t len);
+void build_no_node(struct build *b, int line, const char *key,
+                   const char *text); /* says that text names no node */
+void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r);
+void conf_nodes(struct build *b, config_setting_t *s);
+
+void link_props_init(struct link_props *p);
+void conf_link_props(struct build *b, config_setting_t *s, struct link_props *p);
+int build_add_link(struct build *b, uint16_t a, uint16_t z, const struct link_props *p,
+                   int line); /* p->cables of them */
+void conf_links(struct build *b, config_setting_t *s);
+/* Group `name` of parent over the file's link_defaults. A mistake in it leaves placeholders. */
+void conf_link_group(struct build *b, config_setting_t *parent, const char *name,
+                     struct link_props *p);
+void link_props_placeholder(struct link_props *p);
+
+void conf_leaf_spine(struct build *b, config_setting_t *s);
+void conf_single_switch(struct build *b, config_setting_t *s);
+
+void conf_processes(struct build *b, config_setting_t *s);
+
+/* ---- stages ---- */
+void ports_build(struct build *b);
+void topology_build(struct build *b);
+void address_build(struct build *b);
+void routes_build(struct build *b);
+void tree_build(struct build *b);
+void procs_build(struct build *b);
+
+/* ecmp.c: the balanced choice, whichever the fabric uses */
+uint16_t ecmp_balanced_port(const struct fabric *f, uint16_t node, int dest, uint32_t src_ip);
+
+/* The switch at the other end of a port, FAB_NONE: not linked or a host. */
+static inline uint16_t peer_switch(const struct fabric *f, const struct fab_port *p)
+{
+    return p->link != FAB_NONE && f->nodes[p->peer_node].kind == FAB_SWITCH ? p->peer_node
+                                                                            : FAB_NONE;
+}
+
+#endif

@@ -1,0 +1,331 @@
+/*
+ * A conf file from text to a fabric. The settings of its top level:
+ *
+ *   name            of the fabric and of its run directory; default: the file's stem
+ *   dilation        "auto", or how many times slower than real time the fabric's clock runs
+ *   mtu             path MTU, 256 to 4096
+ *   ecmp            "hash" or "balanced"
+ *   slots_per_host  processes that can share a host's NIC
+ *   reduce          what every switch can reduce (conf_nodes.c); without it none does
+ *   link_defaults   what links have in common (conf_links.c)
+ *   leaf_spine, single_switch                 templates (template.c)
+ *   nodes, links                              single nodes and links, beside a template or alone
+ *   processes                                 how nodes are spread over trib-switch processes
+ * (procs.c)
+ */
+#include "fabric/build.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEN(a)       (sizeof(a) / sizeof((a)[0]))
+#define MAX_FILE     (4u << 20)
+#define MAX_DILATION 1000000000
+
+struct top_keys {
+    char name[FAB_NAME];
+    uint32_t mtu, slots;
+};
+
+static const struct key top_keys[] = {
+    {"name", KEY_NAME, offsetof(struct top_keys, name), 0, 0},
+    {"dilation", KEY_OWN, 0, 0, 0},
+    {"mtu", KEY_UINT, offsetof(struct top_keys, mtu), 0, UINT32_MAX},
+    {"ecmp", KEY_OWN, 0, 0, 0},
+    {"slots_per_host", KEY_UINT, offsetof(struct top_keys, slots), 1, FAB_MAX_SLOTS},
+    {"reduce", KEY_OWN, 0, 0, 0},
+    {"link_defaults", KEY_OWN, 0, 0, 0},
+    {"leaf_spine", KEY_OWN, 0, 0, 0},
+    {"single_switch", KEY_OWN, 0, 0, 0},
+    {"nodes", KEY_OWN, 0, 0, 0},
+    {"links", KEY_OWN, 0, 0, 0},
+    {"processes", KEY_OWN, 0, 0, 0},
+};
+
+/* The file's stem, made into a good name. */
+static void default_name(const char *path, char *name)
+{
+    const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path,
+               *dot = strrchr(stem, '.');
+    size_t n = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
+
+    snprintf(name, FAB_NAME, "%.*s", (int)(n < FAB_NAME ? n : FAB_NAME - 1), stem);
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && (c == name || !strchr("_.-", *c)))
+            *c = c == name ? 'f' : '-';
+    if (!*name)
+        snprintf(name, FAB_NAME, "fabric");
+}
+
+static void read_dilation(struct build *b, const config_setting_t *s)
+{
+    const char *text = config_setting_get_string(s);
+    int type = config_setting_type(s);
+    long long v =
+        type == CONFIG_TYPE_INT || type == CONFIG_TYPE_INT64 ? config_setting_get_int64(s) : 0;
+
+    if (text && !strcmp(text, "auto"))
+        b->f->dilation = 0;
+    else if (v >= 1 && v <= MAX_DILATION)
+        b->f->dilation = (uint32_t)v;
+    else
+        keys_expected(b, s, "\"auto\" or an integer from 1 to 1000000000");
+}
+
+/* A misspelt section takes nodes or links with it. */
+static void note_lost_sections(struct build *b, config_setting_t *root)
+{
+    for (int i = 0; i < config_setting_length(root); i++) {
+        const config_setting_t *s = config_setting_get_elem(root, (unsigned)i);
+        unsigned k = 0;
+
+        while (k < LEN(top_keys) && strcmp(top_keys[k].name, config_setting_name(s)))
+            k++;
+        if (k == LEN(top_keys) && config_setting_is_aggregate(s))
+            b->nodes_unknown = b->graph_broken = true;
+    }
+}
+
+static void read_scalars(struct build *b, config_setting_t *root)
+{
+    static const char *const ecmp[] = {"hash", "balanced"};
+    struct fabric *f = b->f;
+    struct top_keys k = {.mtu = 4096, .slots = 4};
+    config_setting_t *s;
+
+    default_name(b->path, k.name);
+    keys_read(b, root, top_keys, LEN(top_keys), &k);
+    note_lost_sections(b, root);
+    memcpy(f->name, k.name, sizeof(f->name));
+    f->slots_per_host = (uint16_t)k.slots;
+    f->mtu = k.mtu;
+    if (k.mtu < 256 || k.mtu > 4096 || (k.mtu & (k.mtu - 1))) {
+        keys_expected(b, config_setting_get_member(root, "mtu"), "256, 512, 1024, 2048 or 4096");
+        f->mtu = 4096;
+    }
+    s = config_setting_get_member(root, "ecmp");
+    if (s)
+        f->ecmp = keys_choice(b, s, ecmp, LEN(ecmp)) == 1 ? FAB_ECMP_BALANCED : FAB_ECMP_HASH;
+    s = config_setting_get_member(root, "dilation");
+    if (s)
+        read_dilation(b, s);
+}
+
+static void read_nodes_and_links(struct build *b, config_setting_t *root)
+{
+    config_setting_t *leaf_spine = config_setting_get_member(root, "leaf_spine");
+    config_setting_t *single = config_setting_get_member(root, "single_switch");
+    config_setting_t *nodes = config_setting_get_member(root, "nodes");
+    config_setting_t *links = config_setting_get_member(root, "links");
+
+    if (leaf_spine && single) {
+        build_error(b, (int)config_setting_source_line(single),
+                    "single_switch: found a second template, expected leaf_spine or single_switch");
+        single = NULL;
+    }
+    if (leaf_spine)
+        conf_leaf_spine(b, leaf_spine);
+    if (single)
+        conf_single_switch(b, single);
+    if (nodes)
+        conf_nodes(b, nodes);
+    if (links)
+        conf_links(b, links);
+}
+
+/* What lies outside runs in real time. */
+static void check_external(struct build *b)
+{
+    for (unsigned i = 0; i < b->n_links; i++) {
+        if (b->links[i].b != FAB_NONE)
+            continue;
+        b->has_external = true;
+        if (b->f->dilation > 1) {
+            build_error(
+                b, b->links[i].line,
+                "external: found dilation %u, expected 1 or \"auto\" with ports to the outside",
+                b->f->dilation);
+            return;
+        }
+    }
+    if (b->has_external)
+        b->f->dilation = 1;
+}
+
+static void read_conf(struct build *b, config_setting_t *root)
+{
+    config_setting_t *s;
+    unsigned before;
+
+    link_props_init(&b->link_defaults);
+    read_scalars(b, root);
+    s = config_setting_get_member(root, "reduce");
+    if (s)
+        conf_reduce(b, s, &b->reduce_default);
+    before = b->errs->total;
+    s = config_setting_get_member(root, "link_defaults");
+    if (s)
+        conf_link_props(b, s, &b->link_defaults);
+    if (b->errs->total > before)
+        link_props_placeholder(&b->link_defaults);
+    read_nodes_and_links(b, root);
+    check_external(b);
+    for (unsigned i = 0; i < b->f->n_nodes; i++)
+        b->f->nodes[i].proc = FAB_NONE;
+    s = config_setting_get_member(root, "processes");
+    if (s)
+        conf_processes(b, s);
+    if (!b->graph_broken && !b->f->n_hosts && !b->has_external) {
+        build_error(b, 0, "found no hosts, expected leaf_spine, single_switch, or nodes and links");
+        b->graph_broken = true;
+    }
+}
+
+/* libconfig would open other files at @include; a fabric is one file, because a copy of it goes to
+ * the run directory. */
+static bool has_include(struct build *b, const char *text)
+{
+    int line = 1;
+
+    for (const char *p = text; p; p = strchr(p, '\n'), p = p ? p + 1 : NULL, line++) {
+        p += strspn(p, " \t");
+        if (!strncmp(p, "@include", 8)) {
+            build_error(b, line, "found @include, expected a file that is complete by itself");
+            return true;
+        }
+    }
+    return false;
+}
+
+/* libconfig stops at the first mistake of syntax, often in the line after it: show what stands
+ * there. */
+static void syntax_error(struct build *b, const char *text, const config_t *c)
+{
+    int line = config_error_line(c);
+    const char *why = config_error_text(c);
+
+    for (int i = 1; i < line && text; i++) {
+        text = strchr(text, '\n');
+        text = text ? text + 1 : NULL;
+    }
+    if (text)
+        text += strspn(text, " \t");
+    build_error(b, line,
+                "%s: found \"%.*s\", expected libconfig's name = value; (a mistake can also be in "
+                "the line before)",
+                why ? why : "syntax error", text ? (int)strcspn(text, "\r\n") % 80 : 0,
+                text ? text : "");
+}
+
+static void build_stages(struct build *b)
+{
+    static void (*const stages[])(struct build *) = {topology_build, address_build, routes_build,
+                                                     tree_build, procs_build};
+
+    ports_build(b);
+    for (unsigned i = 0; i < LEN(stages) && !b->graph_broken && !b->no_memory; i++)
+        stages[i](b);
+}
+
+static void build_text(struct build *b, const char *text)
+{
+    config_t c;
+
+    if (strlen(text) > MAX_FILE) {
+        build_error(b, 0, "found a file above %u bytes, expected a smaller one", MAX_FILE);
+        return;
+    }
+    if (has_include(b, text))
+        return;
+    config_init(&c);
+    if (config_read_string(&c, text) != CONFIG_TRUE) {
+        syntax_error(b, text, &c);
+    } else {
+        read_conf(b, config_root_setting(&c));
+        build_stages(b);
+    }
+    config_destroy(&c);
+}
+
+struct fabric *fabric_load_string(const char *text, const char *path, struct fab_errors *errs)
+{
+    struct fab_errors *own = errs ? NULL : malloc(sizeof(*own));
+    struct build b = {.errs = errs ? errs : own, .path = path ? path : "fabric"};
+    bool failed;
+
+    if (!b.errs)
+        return NULL;
+    b.errs->n = b.errs->total = 0;
+    b.f = calloc(1, sizeof(*b.f));
+    if (b.f) {
+        snprintf(b.f->path, sizeof(b.f->path), "%s", b.path);
+        build_text(&b, text);
+    }
+    if (!b.f || b.no_memory)
+        build_error(&b, 0, "found too little memory, expected enough for this fabric");
+    fab_errors_sort(b.errs);
+    failed = build_failed(&b);
+    free(b.links);
+    free(b.node_line);
+    free(b.want_ports);
+    free(own);
+    if (failed) {
+        fabric_free(b.f);
+        return NULL;
+    }
+    return b.f;
+}
+
+/* The whole file as a string, malloced; NULL with an error noted. */
+static char *read_file(const char *path, struct fab_errors *errs)
+{
+    struct build b = {.errs = errs, .path = path};
+    FILE *in = fopen(path, "r");
+    char *text = in ? malloc(MAX_FILE + 2) : NULL;
+    size_t n;
+
+    if (!text) {
+        build_error(&b, 0, "found no readable file (%s), expected a conf file", strerror(errno));
+        if (in)
+            fclose(in);
+        return NULL;
+    }
+    n = fread(text, 1, MAX_FILE + 1, in);
+    text[n] = 0;
+    if (ferror(in) || strlen(text) != n) {
+        build_error(&b, 0, "found %s, expected a text file",
+                    ferror(in) ? strerror(errno) : "a byte of value 0");
+        free(text);
+        text = NULL;
+    }
+    fclose(in);
+    return text;
+}
+
+struct fabric *fabric_load(const char *path, struct fab_errors *errs)
+{
+    struct fab_errors *own = errs ? NULL : malloc(sizeof(*own));
+    struct fab_errors *e = errs ? errs : own;
+    struct fabric *f = NULL;
+    char *text;
+
+    if (!e)
+        return NULL;
+    e->n = e->total = 0;
+    text = read_file(path, e);
+    if (text)
+        f = fabric_load_string(text, path, e);
+    free(text);
+    free(own);
+    return f;
+}
+
+void fabric_free(struct fabric *f)
+{
+    if (!f)
+        return;
+    arena_free(f->arena);
+    free(f);
+}

@@ -1,0 +1,327 @@
+/*
+ * The links of a file, and what they have in common:
+ *
+ *   link_defaults = { latency = "300ns"; };
+ *   links = ( { a = "leaf0"; b = "spine0:3"; rate = "400Gb/s"; cables = 2; },
+ *             { a = ( "h0", "h1" ); b = "leaf0"; rate = "400Gb/s"; },      every a with every b
+ *             { a = "leaf0"; external = "net_af_packet0,iface=eth1"; rate = "10Gb/s"; } );
+ */
+#include "fabric/build.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+#define MIN_RATE       1000000ull         /* 1 Mb/s */
+#define MAX_RATE       100000000000000ull /* 100 Tb/s: the shortest frame lasts 6.7 ps */
+#define MAX_TIME       1000000000000ull   /* 1 s */
+#define MIN_BUFFER     9216ull            /* two frames of 4 KiB */
+#define MAX_BUFFER     (16ull << 30)
+#define DEFAULT_BUFFER (1ull << 20)
+#define DEFAULT_PKTS   2048u
+
+#define P(field) offsetof(struct link_props, field)
+#define LINK_KEYS                                                                                  \
+    {"rate", KEY_RATE, P(rate_bps), MIN_RATE, MAX_RATE},                                           \
+        {"latency", KEY_TIME, P(latency_ps), 0, MAX_TIME},                                         \
+        {"buffer", KEY_SIZE, P(buffer_bytes), MIN_BUFFER, MAX_BUFFER},                             \
+        {"buffer_frames", KEY_UINT, P(buffer_pkts), 2, 1 << 24},                                   \
+        {"ecn", KEY_SIZE, P(ecn_bytes), 1, MAX_BUFFER}, {"pfc", KEY_BOOL, P(pfc), 0, 0},           \
+        {"loss", KEY_PROB, P(loss), 0, 0}, {"dup", KEY_PROB, P(dup), 0, 0},                        \
+        {"reorder", KEY_PROB, P(reorder), 0, 0}, {"corrupt", KEY_PROB, P(corrupt), 0, 0},          \
+        {"jitter", KEY_TIME, P(jitter_ps), 0, MAX_TIME},                                           \
+    {                                                                                              \
+        "cables", KEY_UINT, P(cables), 1, FAB_MAX_PORTS                                            \
+    }
+
+/* Stands for what was refused, so that no more is said about it. */
+void link_props_placeholder(struct link_props *p)
+{
+    if (!p->rate_bps)
+        p->rate_bps = MIN_RATE;
+    if (p->latency_ps < 0)
+        p->latency_ps = 0;
+}
+
+void link_props_init(struct link_props *p)
+{
+    *p = (struct link_props){.latency_ps = -1, .pfc = true};
+}
+
+/* Where two properties must fit each other. */
+static void check_props(struct build *b, int line, const struct link_props *p)
+{
+    if (p->ecn_bytes && p->buffer_bytes && p->ecn_bytes > p->buffer_bytes)
+        build_error(b, line,
+                    "ecn: found a threshold above the buffer, expected at most the buffer's size");
+}
+
+void conf_link_props(struct build *b, config_setting_t *s, struct link_props *p)
+{
+    static const struct key keys[] = {LINK_KEYS};
+
+    if (!config_setting_is_group(s)) {
+        keys_expected(b, s, "a group { rate; latency; ... } that describes links");
+        return;
+    }
+    keys_read(b, s, keys, LEN(keys), p);
+    check_props(b, (int)config_setting_source_line(s), p);
+}
+
+static struct draft_link *add_draft(struct build *b, int line)
+{
+    if (b->n_links == FAB_MAX_LINKS) {
+        if (!b->full_links)
+            build_error(b, line, "found more than %u links, expected at most that many",
+                        FAB_MAX_LINKS);
+        b->full_links = b->graph_broken = true;
+        return NULL;
+    }
+    if (b->n_links == b->cap_links) {
+        unsigned cap = b->cap_links ? 2 * b->cap_links : 64;
+        struct draft_link *links = realloc(b->links, cap * sizeof(*links));
+
+        if (!links) {
+            b->no_memory = true;
+            return NULL;
+        }
+        b->links = links;
+        b->cap_links = cap;
+    }
+    return &b->links[b->n_links++];
+}
+
+/*
+ * What a file left open. A buffer must hold what is under way until a pause reaches the sender,
+ * with room to spare: four times rate x round trip, and 1 MiB at least.
+ */
+static void complete_props(const struct build *b, struct link_props *p)
+{
+    if (!p->buffer_bytes) {
+        unsigned __int128 trip =
+            (unsigned __int128)p->rate_bps * (uint64_t)p->latency_ps / (8 * 1000000000000ull);
+
+        p->buffer_bytes = trip * 8 < DEFAULT_BUFFER ? DEFAULT_BUFFER
+                          : trip * 8 > MAX_BUFFER   ? MAX_BUFFER
+                                                    : (uint64_t)trip * 8;
+        if (p->buffer_bytes < p->ecn_bytes)
+            p->buffer_bytes = p->ecn_bytes;
+    }
+    if (!p->buffer_pkts) {
+        uint64_t pkts = p->buffer_bytes / (b->f->mtu ? b->f->mtu : 4096);
+
+        p->buffer_pkts = pkts > DEFAULT_PKTS ? (uint32_t)pkts : DEFAULT_PKTS;
+    }
+}
+
+static void require(struct build *b, int line, const struct link_props *p)
+{
+    if (!p->rate_bps)
+        build_error(b, line,
+                    "found a link without rate, expected rate = \"400Gb/s\" or the like, here or "
+                    "in link_defaults");
+    if (p->latency_ps < 0)
+        build_error(b, line,
+                    "found a link without latency, expected latency = \"300ns\" or the like, here "
+                    "or in link_defaults");
+}
+
+static int add_cables(struct build *b, struct draft_link proto)
+{
+    unsigned n = proto.p.cables ? proto.p.cables : 1;
+
+    complete_props(b, &proto.p);
+    for (unsigned i = 0; i < n; i++) {
+        struct draft_link *l = add_draft(b, proto.line);
+
+        if (!l)
+            return -ENOSPC;
+        *l = proto;
+    }
+    return 0;
+}
+
+int build_add_link(struct build *b, uint16_t a, uint16_t z, const struct link_props *p, int line)
+{
+    struct draft_link l = {
+        .a = a, .b = z, .a_port = PORT_AUTO, .b_port = PORT_AUTO, .line = line, .p = *p};
+
+    return add_cables(b, l);
+}
+
+struct end {
+    uint16_t node;
+    int port;
+};
+
+/* "leaf0" or "leaf0:3". */
+static int read_end(struct build *b, const config_setting_t *s, const char *key, struct end *e)
+{
+    const char *text = config_setting_get_string(s), *colon = text ? strchr(text, ':') : NULL;
+    int node;
+    unsigned long port = 0;
+    char *rest = NULL;
+
+    if (colon && colon[1] >= '0' && colon[1] <= '9')
+        port = strtoul(colon + 1, &rest, 10);
+    if (!text || (colon && (!rest || *rest || port >= FAB_MAX_PORTS))) {
+        keys_expected(
+            b, s, "a node as \"leaf0\", with a port below 1024 as \"leaf0:3\" where it matters");
+        return -EINVAL;
+    }
+    node = build_find_node(b, text, colon ? (size_t)(colon - text) : strlen(text));
+    if (node < 0) {
+        if (!b->nodes_unknown)
+            build_no_node(b, (int)config_setting_source_line(s), key, text);
+        return -ENOENT;
+    }
+    e->node = (uint16_t)node;
+    e->port = colon ? (int)port : PORT_AUTO;
+    return 0;
+}
+
+static unsigned count_ends(const config_setting_t *s)
+{
+    return config_setting_is_aggregate(s) ? (unsigned)config_setting_length(s) : 1;
+}
+
+/* Ends of one side; *out is malloced and holds those that were good. */
+static unsigned read_ends(struct build *b, config_setting_t *s, const char *key, struct end **out)
+{
+    unsigned n = count_ends(s), good = 0;
+    struct end *ends;
+
+    *out = NULL;
+    if (config_setting_is_group(s) || !n) {
+        keys_expected(b, s, "the name of a node, or a list ( ) of names");
+        b->graph_broken = true;
+        return 0;
+    }
+    ends = calloc(n, sizeof(*ends));
+    if (!ends) {
+        b->no_memory = true;
+        return 0;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        const config_setting_t *e =
+            config_setting_is_aggregate(s) ? config_setting_get_elem(s, i) : s;
+
+        if (!read_end(b, e, key, &ends[good]))
+            good++;
+    }
+    if (good < n)
+        b->graph_broken = true;
+    *out = ends;
+    return good;
+}
+
+struct link_keys {
+    struct link_props p;
+    char external[128];
+};
+
+static void join(struct build *b, const struct end *a, const struct end *z, int line,
+                 const struct link_keys *k)
+{
+    struct draft_link l = {.a = a->node,
+                           .b = z ? z->node : FAB_NONE,
+                           .a_port = a->port,
+                           .b_port = z ? z->port : PORT_AUTO,
+                           .line = line,
+                           .p = k->p};
+
+    if (z && a->node == z->node) {
+        build_error(b, line, "found a link from \"%s\" to itself, expected two different nodes",
+                    b->f->nodes[a->node].name);
+        b->graph_broken = true;
+        return;
+    }
+    if (k->p.cables > 1 && (!z || a->port != PORT_AUTO || z->port != PORT_AUTO)) {
+        build_error(b, line, "cables: found %u with a port named or external, expected 1 there",
+                    k->p.cables);
+        b->graph_broken = true;
+        return;
+    }
+    if (!z && b->f->nodes[a->node].kind == FAB_HOST) {
+        build_error(b, line, "external: found it at host \"%s\", expected it at a switch",
+                    b->f->nodes[a->node].name);
+        b->graph_broken = true;
+        return;
+    }
+    snprintf(l.external, sizeof(l.external), "%s", k->external);
+    add_cables(b, l);
+}
+
+static void read_link(struct build *b, config_setting_t *g)
+{
+    static const struct key keys[] = {
+        LINK_KEYS,
+        {"a", KEY_OWN, 0, 0, 0},
+        {"b", KEY_OWN, 0, 0, 0},
+        {"external", KEY_TEXT, offsetof(struct link_keys, external), 0, 0},
+    };
+    struct link_keys k = {.p = b->link_defaults};
+    config_setting_t *as, *bs, *ext;
+    struct end *a = NULL, *z = NULL;
+    unsigned na, nz = 0, before = b->errs->total;
+    int line = (int)config_setting_source_line(g);
+
+    if (!config_setting_is_group(g)) {
+        keys_expected(b, g, "a group { a; b; rate; latency; } that describes a link");
+        b->graph_broken = true;
+        return;
+    }
+    keys_read(b, g, keys, LEN(keys), &k);
+    check_props(b, line, &k.p);
+    if (b->errs->total == before)
+        require(b, line, &k.p);
+    link_props_placeholder(&k.p);
+    as = config_setting_get_member(g, "a");
+    bs = config_setting_get_member(g, "b");
+    ext = config_setting_get_member(g, "external");
+    if (!as || !bs == !ext) {
+        build_error(b, line, "found a link with%s a, %s, expected a and one of b and external",
+                    as ? "" : "out",
+                    bs && ext     ? "b and external"
+                    : !bs && !ext ? "neither b nor external"
+                    : bs          ? "b"
+                                  : "external");
+        b->graph_broken = true;
+        return;
+    }
+    na = read_ends(b, as, "a", &a);
+    if (bs)
+        nz = read_ends(b, bs, "b", &z);
+    for (unsigned i = 0; i < na; i++)
+        for (unsigned j = 0; j < (bs ? nz : 1) && !b->full_links; j++)
+            join(b, &a[i], bs ? &z[j] : NULL, line, &k);
+    free(a);
+    free(z);
+}
+
+void conf_links(struct build *b, config_setting_t *s)
+{
+    if (!config_setting_is_list(s)) {
+        keys_expected(b, s, "a list ( { a; b; }, ... ) of links");
+        b->graph_broken = true;
+        return;
+    }
+    for (int i = 0; i < config_setting_length(s); i++)
+        read_link(b, config_setting_get_elem(s, (unsigned)i));
+}
+
+void conf_link_group(struct build *b, config_setting_t *parent, const char *name,
+                     struct link_props *p)
+{
+    config_setting_t *s = config_setting_get_member(parent, name);
+    unsigned before = b->errs->total;
+
+    *p = b->link_defaults;
+    if (s)
+        conf_link_props(b, s, p);
+    if (b->errs->total == before)
+        require(b, (int)config_setting_source_line(s ? s : parent), p);
+    link_props_placeholder(p);
+}

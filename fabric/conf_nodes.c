@@ -1,0 +1,249 @@
+/*
+ * The nodes of a file:
+ *
+ *   nodes = ( { name = "spine0"; role = "spine"; },
+ *             { name = ( "h0", "h1" ); kind = "host"; } );
+ */
+#include "fabric/build.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+static const char *const kinds[] = {"host", "switch"};
+/* In the order of enum fab_role. */
+static const char *const roles[] = {"host", "leaf", "spine", "core", "nvswitch", "switch"};
+
+int build_find_node(const struct build *b, const char *name, size_t len)
+{
+    for (unsigned i = 0; i < b->f->n_nodes; i++)
+        if (strlen(b->f->nodes[i].name) == len && !memcmp(b->f->nodes[i].name, name, len))
+            return (int)i;
+    return -ENOENT;
+}
+
+void build_no_node(struct build *b, int line, const char *key, const char *text)
+{
+    const char *near = NULL, **names = calloc(b->f->n_nodes + 1u, sizeof(*names));
+
+    for (unsigned i = 0; names && i < b->f->n_nodes; i++)
+        names[i] = b->f->nodes[i].name;
+    if (names)
+        near = keys_nearest(text, names, b->f->n_nodes);
+    build_error(b, line, "%s: found \"%.60s\", expected the name of a node%s%s%s", key, text,
+                near ? ", as \"" : "", near ? near : "", near ? "\"" : "");
+    free(names);
+}
+
+static int grow(struct build *b)
+{
+    unsigned cap = b->cap_nodes ? 2 * b->cap_nodes : 64;
+    struct fab_node *nodes = build_alloc(b, cap, sizeof(*nodes));
+    int *line = realloc(b->node_line, cap * sizeof(*line));
+    uint32_t *ports;
+
+    if (line)
+        b->node_line = line;
+    ports = realloc(b->want_ports, cap * sizeof(*ports));
+    if (ports)
+        b->want_ports = ports;
+    if (!nodes || !line || !ports) {
+        b->no_memory = true;
+        return -ENOMEM;
+    }
+    if (b->cap_nodes)
+        memcpy(nodes, b->f->nodes, b->f->n_nodes * sizeof(*nodes));
+    b->f->nodes = nodes;
+    b->cap_nodes = cap;
+    return 0;
+}
+
+/* Room for one more node of this kind; a limit is complained of once. */
+static int check_limits(struct build *b, enum fab_kind kind, int line)
+{
+    struct fabric *f = b->f;
+
+    if (kind == FAB_HOST && f->n_hosts == FAB_MAX_HOSTS) {
+        if (!b->full_hosts)
+            build_error(b, line, "found more than %u hosts, expected at most that many",
+                        FAB_MAX_HOSTS);
+        b->full_hosts = true;
+        return -ENOSPC;
+    }
+    if (f->n_nodes == FAB_MAX_NODES) {
+        if (!b->full_nodes)
+            build_error(b, line, "found more than %u nodes, expected at most that many",
+                        FAB_MAX_NODES);
+        b->full_nodes = true;
+        return -ENOSPC;
+    }
+    return 0;
+}
+
+int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum fab_role role,
+                   int line)
+{
+    struct fabric *f = b->f;
+    struct fab_node *n;
+    int old = build_find_node(b, name, strlen(name));
+
+    if (old >= 0) {
+        build_error(b, line, "name: found \"%s\", expected a name that no other node has (line %d)",
+                    name, b->node_line[old]);
+        b->graph_broken = true;
+        return -EEXIST;
+    }
+    if (check_limits(b, kind, line)) {
+        b->nodes_unknown = b->graph_broken = true;
+        return -ENOSPC;
+    }
+    if (f->n_nodes == b->cap_nodes && grow(b))
+        return -ENOMEM;
+    n = &f->nodes[f->n_nodes];
+    memset(n, 0, sizeof(*n));
+    snprintf(n->name, sizeof(n->name), "%s", name);
+    n->kind = kind;
+    n->role = role;
+    if (kind == FAB_HOST)
+        n->host_index = f->n_hosts++;
+    else
+        n->reduce = b->reduce_default;
+    b->node_line[f->n_nodes] = line;
+    b->want_ports[f->n_nodes] = 0;
+    return f->n_nodes++;
+}
+
+/* `reduce = { groups; slots; window; }` or false. */
+void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
+{
+    static const struct key keys[] = {
+        {"groups", KEY_UINT, offsetof(struct fab_reduce, max_groups), 1, 65535},
+        {"slots", KEY_UINT, offsetof(struct fab_reduce, max_slots), 1, 1 << 24},
+        {"window", KEY_UINT, offsetof(struct fab_reduce, window), 1, 65535},
+    };
+
+    if (config_setting_type(s) == CONFIG_TYPE_BOOL && !config_setting_get_bool(s)) {
+        memset(r, 0, sizeof(*r));
+        return;
+    }
+    if (config_setting_type(s) != CONFIG_TYPE_GROUP) {
+        keys_expected(b, s, "false, or a group with groups, slots and window");
+        return;
+    }
+    *r = (struct fab_reduce){true, 64, 16384, 256};
+    keys_read(b, s, keys, LEN(keys), r);
+    if (r->window > r->max_slots)
+        build_error(b, (int)config_setting_source_line(s),
+                    "reduce: found window %u above slots %u, expected at least one window of slots",
+                    r->window, r->max_slots);
+}
+
+/* Kind and role complete each other: a role implies the kind, a kind without role is a plain host
+ * or switch. */
+static int read_kind(struct build *b, config_setting_t *g, enum fab_kind *kind, enum fab_role *role)
+{
+    config_setting_t *ks = config_setting_get_member(g, "kind"),
+                     *rs = config_setting_get_member(g, "role");
+    int k = ks ? keys_choice(b, ks, kinds, LEN(kinds)) : -ENOENT;
+    int r = rs ? keys_choice(b, rs, roles, LEN(roles)) : -ENOENT;
+
+    if (k == -EINVAL || r == -EINVAL)
+        return -EINVAL;
+    if (k < 0 && r < 0) {
+        build_error(b, (int)config_setting_source_line(g),
+                    "found a node without kind and role, expected kind = \"host\" or \"switch\"");
+        return -EINVAL;
+    }
+    if (k < 0)
+        k = r == FAB_ROLE_HOST ? FAB_HOST : FAB_SWITCH;
+    if (r < 0)
+        r = k == FAB_HOST ? FAB_ROLE_HOST : FAB_ROLE_SWITCH;
+    if ((k == FAB_HOST) != (r == FAB_ROLE_HOST)) {
+        keys_expected(b, rs,
+                      k == FAB_HOST ? "role \"host\" for kind \"host\""
+                                    : "a switch's role for kind \"switch\"");
+        return -EINVAL;
+    }
+    *kind = (enum fab_kind)k;
+    *role = (enum fab_role)r;
+    return 0;
+}
+
+struct node_keys {
+    enum fab_kind kind;
+    enum fab_role role;
+    struct fab_reduce reduce;
+    uint32_t ports;
+};
+
+static void add_named(struct build *b, const config_setting_t *name, const struct node_keys *k)
+{
+    const char *text = config_setting_get_string(name);
+    int i;
+
+    if (!text || !keys_good_name(text)) {
+        keys_expected(b, name, KEY_NAME_RULE);
+        b->nodes_unknown = b->graph_broken = true;
+        return;
+    }
+    i = build_add_node(b, text, k->kind, k->role, (int)config_setting_source_line(name));
+    if (i < 0)
+        return;
+    b->want_ports[i] = k->ports;
+    if (k->kind == FAB_SWITCH)
+        b->f->nodes[i].reduce = k->reduce;
+}
+
+static void read_node(struct build *b, config_setting_t *g)
+{
+    static const struct key keys[] = {
+        {"name", KEY_OWN, 0, 0, 0},
+        {"kind", KEY_OWN, 0, 0, 0},
+        {"role", KEY_OWN, 0, 0, 0},
+        {"ports", KEY_UINT, offsetof(struct node_keys, ports), 1, FAB_MAX_PORTS},
+        {"reduce", KEY_OWN, 0, 0, 0},
+    };
+    struct node_keys k = {.kind = FAB_SWITCH, .role = FAB_ROLE_SWITCH, .reduce = b->reduce_default};
+    config_setting_t *name, *reduce;
+
+    if (config_setting_type(g) != CONFIG_TYPE_GROUP) {
+        keys_expected(b, g, "a group { name; kind; } that describes a node");
+        b->nodes_unknown = b->graph_broken = true;
+        return;
+    }
+    keys_read(b, g, keys, LEN(keys), &k);
+    /* A node of bad kind is registered all the same, so that links to it are no mistakes of their
+     * own. */
+    if (read_kind(b, g, &k.kind, &k.role))
+        b->graph_broken = true;
+    reduce = config_setting_get_member(g, "reduce");
+    if (reduce && k.kind == FAB_SWITCH)
+        conf_reduce(b, reduce, &k.reduce);
+    if (reduce && k.kind == FAB_HOST)
+        build_error(b, (int)config_setting_source_line(reduce),
+                    "reduce: found it at a host, expected it at switches only");
+    name = config_setting_get_member(g, "name");
+    if (!name) {
+        build_error(b, (int)config_setting_source_line(g),
+                    "found a node without name, expected name = \"...\"");
+        b->nodes_unknown = b->graph_broken = true;
+    } else if (config_setting_is_list(name) || config_setting_is_array(name)) {
+        for (int i = 0; i < config_setting_length(name); i++)
+            add_named(b, config_setting_get_elem(name, (unsigned)i), &k);
+    } else {
+        add_named(b, name, &k);
+    }
+}
+
+void conf_nodes(struct build *b, config_setting_t *s)
+{
+    if (!config_setting_is_list(s)) {
+        keys_expected(b, s, "a list ( { name; kind; }, ... ) of nodes");
+        b->nodes_unknown = b->graph_broken = true;
+        return;
+    }
+    for (int i = 0; i < config_setting_length(s); i++)
+        read_node(b, config_setting_get_elem(s, (unsigned)i));
+}

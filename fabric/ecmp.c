@@ -1,0 +1,90 @@
+/*
+ * Which of several equal-cost next hops a flow takes.
+ *
+ * hash      The caller's hash of the flow, stirred with the node, so that two tiers do not choose
+ * alike (and leave half of the second tier's links idle). balanced  By the places of source and
+ * destination. With a = the source's place among the hosts of its leaf, n = number of hops: up from
+ * the leaf     a mod n: every host of a leaf has an uplink of its own (as long as there are as
+ * many) up from above        (leaf's place x ceil(hosts / n_leaf) + a / n_leaf) mod n: hosts that
+ * share a spine differ in this sideways and down    a mod n Sources of one destination leaf have
+ * different a in every shift of the ranks (a ring, a pairwise exchange at distance k), so their
+ * frames come down different links too. Choosing by the destination instead would do as well going
+ * down and worse going up, where a host sends to several hosts.
+ */
+#include "fabric/build.h"
+
+static uint32_t stir(uint32_t h)
+{
+    h ^= h >> 16;
+    h *= 0x7feb352du;
+    h ^= h >> 15;
+    h *= 0x846ca68bu;
+    return h ^ h >> 16;
+}
+
+/* The port of a host that owns the source address. */
+static uint16_t host_port(const struct fab_node *n, const struct fab_hops *h, uint32_t src_ip)
+{
+    for (unsigned i = 0; i < h->n; i++)
+        if (n->ip_of_port[h->port[i]] == src_ip)
+            return h->port[i];
+    return h->port[0];
+}
+
+/* Between aggregation nodes and their neighbours: spread by both ends' places. */
+static unsigned place_of_switches(const struct fabric *f, const struct fab_dest *src, int dest)
+{
+    return f->nodes[src->node].ord + f->nodes[f->dests[dest].node].ord;
+}
+
+static unsigned balanced(const struct fabric *f, uint16_t node, int dest, uint32_t src_ip)
+{
+    const struct fab_node *n = &f->nodes[node], *host, *leaf;
+    const struct fab_dest *src;
+    int s = fabric_dest_of_ip(f, src_ip);
+    uint16_t leaf_index;
+    unsigned hops;
+
+    if (s < 0)
+        return 0;
+    src = &f->dests[s];
+    host = &f->nodes[src->node];
+    if (host->kind == FAB_SWITCH)
+        return place_of_switches(f, src, dest);
+    leaf_index = host->ports[src->port].peer_node;
+    leaf = &f->nodes[leaf_index];
+    if (leaf_index == node || leaf->kind == FAB_HOST)
+        return host->ord;
+    if (f->nodes[n->ports[n->hops[dest].port[0]].peer_node].tier <= n->tier)
+        return host->ord;
+    hops = leaf->hops[dest].n ? leaf->hops[dest].n : 1;
+    return leaf->ord * ((leaf->n_hosts + hops - 1) / hops) + host->ord / hops;
+}
+
+uint16_t fabric_next_port(const struct fabric *f, uint16_t node, int dest, uint32_t flow_hash,
+                          uint32_t src_ip)
+{
+    const struct fab_node *n = &f->nodes[node];
+    const struct fab_hops *h = dest >= 0 && dest < f->n_dests ? &n->hops[dest] : NULL;
+
+    if (!h || !h->n)
+        return FAB_NONE;
+    if (h->n == 1)
+        return h->port[0];
+    if (n->kind == FAB_HOST)
+        return host_port(n, h, src_ip);
+    if (f->ecmp == FAB_ECMP_BALANCED)
+        return h->port[balanced(f, node, dest, src_ip) % h->n];
+    return h->port[((uint64_t)stir(flow_hash ^ (node + 1u) * 0x9e3779b1u) * h->n) >> 32];
+}
+
+uint16_t ecmp_balanced_port(const struct fabric *f, uint16_t node, int dest, uint32_t src_ip)
+{
+    const struct fab_hops *h = &f->nodes[node].hops[dest];
+
+    if (!h->n)
+        return FAB_NONE;
+    if (f->nodes[node].kind == FAB_HOST)
+        return host_port(&f->nodes[node], h, src_ip);
+    return h->port[balanced(f, node, dest, src_ip) % h->n];
+}

@@ -1,0 +1,136 @@
+/*
+ * Templates: whole topologies in a few lines. Hosts come first (those of leaf0, then those of
+ * leaf1, ...), then leaves, then spines. A leaf's ports: its hosts, then spine0's cables, spine1's,
+ * ... A spine's: leaf0's cables, leaf1's, ...
+ */
+#include "fabric/build.h"
+
+#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+struct leaf_spine {
+    uint32_t leaves, spines, hosts_per_leaf;
+};
+
+static int add_numbered(struct build *b, const char *stem, unsigned i, enum fab_kind kind,
+                        enum fab_role role, int line)
+{
+    char name[FAB_NAME];
+
+    snprintf(name, sizeof(name), "%s%u", stem, i);
+    return build_add_node(b, name, kind, role, line);
+}
+
+/* Adds n nodes stem0.. and returns the index of the first, or -errno. */
+static int add_row(struct build *b, const char *stem, unsigned n, enum fab_kind kind,
+                   enum fab_role role, int line)
+{
+    int first = -1, rc;
+
+    for (unsigned i = 0; i < n; i++) {
+        rc = add_numbered(b, stem, i, kind, role, line);
+        if (rc < 0)
+            return rc;
+        if (!i)
+            first = rc;
+    }
+    return first;
+}
+
+/* Whether a count is missing; said only where nothing else is wrong with the group, as a misspelt
+ * key is. */
+static bool missing(struct build *b, int line, const char *key, uint32_t value, bool quiet)
+{
+    if (!value && !quiet)
+        build_error(b, line, "found no %s, expected %s = a number of 1 or more", key, key);
+    return !value;
+}
+
+static void give_up(struct build *b)
+{
+    b->nodes_unknown = b->graph_broken = true;
+}
+
+void conf_leaf_spine(struct build *b, config_setting_t *s)
+{
+    static const struct key keys[] = {
+        {"leaves", KEY_UINT, offsetof(struct leaf_spine, leaves), 1, FAB_MAX_PORTS},
+        {"spines", KEY_UINT, offsetof(struct leaf_spine, spines), 1, FAB_MAX_PORTS},
+        {"hosts_per_leaf", KEY_UINT, offsetof(struct leaf_spine, hosts_per_leaf), 1, FAB_MAX_HOSTS},
+        {"host_link", KEY_OWN, 0, 0, 0},
+        {"spine_link", KEY_OWN, 0, 0, 0},
+    };
+    struct leaf_spine k = {0};
+    struct link_props host, spine;
+    int line = (int)config_setting_source_line(s), h, l, p;
+    unsigned before = b->errs->total;
+    bool bad = false, quiet;
+
+    if (!config_setting_is_group(s)) {
+        keys_expected(b, s, "a group { leaves; spines; hosts_per_leaf; host_link; spine_link; }");
+        give_up(b);
+        return;
+    }
+    keys_read(b, s, keys, LEN(keys), &k);
+    quiet = b->errs->total > before;
+    bad |= missing(b, line, "leaves", k.leaves, quiet);
+    bad |= missing(b, line, "spines", k.spines, quiet);
+    bad |= missing(b, line, "hosts_per_leaf", k.hosts_per_leaf, quiet);
+    conf_link_group(b, s, "host_link", &host);
+    conf_link_group(b, s, "spine_link", &spine);
+    if (bad) {
+        give_up(b);
+        return;
+    }
+    h = add_row(b, "h", k.leaves * k.hosts_per_leaf, FAB_HOST, FAB_ROLE_HOST, line);
+    l = h < 0 ? h : add_row(b, "leaf", k.leaves, FAB_SWITCH, FAB_ROLE_LEAF, line);
+    p = l < 0 ? l : add_row(b, "spine", k.spines, FAB_SWITCH, FAB_ROLE_SPINE, line);
+    if (p < 0) {
+        give_up(b);
+        return;
+    }
+    for (unsigned i = 0; i < k.leaves * k.hosts_per_leaf; i++)
+        if (build_add_link(b, (uint16_t)(h + (int)i), (uint16_t)(l + (int)(i / k.hosts_per_leaf)),
+                           &host, line))
+            return;
+    for (unsigned i = 0; i < k.leaves; i++)
+        for (unsigned j = 0; j < k.spines; j++)
+            if (build_add_link(b, (uint16_t)(l + (int)i), (uint16_t)(p + (int)j), &spine, line))
+                return;
+}
+
+struct single_switch {
+    uint32_t hosts;
+};
+
+void conf_single_switch(struct build *b, config_setting_t *s)
+{
+    static const struct key keys[] = {
+        {"hosts", KEY_UINT, offsetof(struct single_switch, hosts), 1, FAB_MAX_HOSTS},
+        {"host_link", KEY_OWN, 0, 0, 0},
+    };
+    struct single_switch k = {0};
+    struct link_props host;
+    int line = (int)config_setting_source_line(s), h, sw;
+    unsigned before = b->errs->total;
+
+    if (!config_setting_is_group(s)) {
+        keys_expected(b, s, "a group { hosts; host_link; }");
+        give_up(b);
+        return;
+    }
+    keys_read(b, s, keys, LEN(keys), &k);
+    if (missing(b, line, "hosts", k.hosts, b->errs->total > before)) {
+        give_up(b);
+        return;
+    }
+    conf_link_group(b, s, "host_link", &host);
+    h = add_row(b, "h", k.hosts, FAB_HOST, FAB_ROLE_HOST, line);
+    sw = h < 0 ? h : add_row(b, "switch", 1, FAB_SWITCH, FAB_ROLE_SWITCH, line);
+    if (sw < 0) {
+        give_up(b);
+        return;
+    }
+    for (unsigned i = 0; i < k.hosts; i++)
+        if (build_add_link(b, (uint16_t)(h + (int)i), (uint16_t)sw, &host, line))
+            return;
+}

@@ -1,0 +1,165 @@
+/*
+ * Aggregation trees. A root is a switch that reduces and that no other reducing switch of its
+ * network surpasses: none is reached (going up or sideways) by more hosts, and none by the same
+ * hosts from a higher tier. So every spine of a leaf/spine fabric is one, every core of a
+ * three-tier fabric, and the one switch of a small one.
+ *
+ * A tree is the union of its hosts' walks to the root. A walk goes from switch to switch by the
+ * forwarding tables; where several next switches are as good, the tree's number picks one, so that
+ * trees spread over them. Each step depends on the switch alone and comes nearer to the root, so
+ * the walks join and form a tree. Switches that do not reduce are walked over.
+ */
+#include "fabric/build.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The next switch from u towards the root, FAB_NONE: no route. */
+static uint16_t step(const struct fabric *f, const struct fab_tree *t, uint16_t u)
+{
+    const struct fab_node *n = &f->nodes[u];
+    const struct fab_hops *h = &n->hops[f->nodes[t->root].dest];
+    uint16_t peers[FAB_MAX_PORTS];
+    unsigned k = 0;
+
+    for (unsigned i = 0; i < h->n; i++) {
+        uint16_t v = n->ports[h->port[i]].peer_node;
+        unsigned j = 0;
+
+        while (j < k && peers[j] != v)
+            j++;
+        if (j == k)
+            peers[k++] = v;
+    }
+    return k ? peers[t->id % k] : FAB_NONE;
+}
+
+/* The next switch that reduces, from u exclusively. */
+static uint16_t next_reducer(const struct fabric *f, const struct fab_tree *t, uint16_t u)
+{
+    do
+        u = step(f, t, u);
+    while (u != FAB_NONE && !f->nodes[u].reduce.on);
+    return u;
+}
+
+/* Adds a host's walk; returns its ANs, 0: it does not reach the root. */
+static unsigned add_host(const struct fabric *f, struct fab_tree *t, uint16_t host)
+{
+    const struct fab_hops *h = &f->nodes[host].hops[f->nodes[t->root].dest];
+    unsigned levels = 1;
+    uint16_t u;
+
+    if (!h->n)
+        return 0;
+    u = f->nodes[host].ports[h->port[0]].peer_node;
+    if (!f->nodes[u].reduce.on)
+        u = next_reducer(f, t, u);
+    t->parent[host] = u;
+    for (; u != t->root && u != FAB_NONE; levels++) {
+        if (t->parent[u] == FAB_NONE)
+            t->parent[u] = next_reducer(f, t, u);
+        u = t->parent[u];
+    }
+    return levels;
+}
+
+static int add_tree(struct build *b, uint16_t root)
+{
+    struct fabric *f = b->f;
+    struct fab_tree *t = &f->trees[f->n_trees];
+
+    t->id = f->n_trees;
+    t->root = root;
+    t->parent = build_alloc(b, f->n_nodes, sizeof(*t->parent));
+    if (!t->parent)
+        return -ENOMEM;
+    for (unsigned i = 0; i < f->n_nodes; i++)
+        t->parent[i] = FAB_NONE;
+    for (unsigned i = 0; i < f->n_hosts; i++) {
+        unsigned levels = 0;
+
+        if (b->reach[root][i / 64] >> (i % 64) & 1)
+            levels = add_host(f, t, f->hosts[i]);
+        if (levels > t->depth)
+            t->depth = (uint16_t)levels;
+    }
+    f->n_trees++;
+    return 0;
+}
+
+/* Numbers the networks: switches that are joined have the same number. */
+static void find_networks(const struct fabric *f, uint16_t *network, uint16_t *queue)
+{
+    for (unsigned i = 0; i < f->n_nodes; i++)
+        network[i] = FAB_NONE;
+    for (unsigned s = 0; s < f->n_switches; s++) {
+        unsigned n = 0;
+
+        if (network[f->switches[s]] != FAB_NONE)
+            continue;
+        queue[n++] = f->switches[s];
+        network[f->switches[s]] = (uint16_t)s;
+        for (unsigned i = 0; i < n; i++) {
+            const struct fab_node *u = &f->nodes[queue[i]];
+
+            for (unsigned p = 0; p < u->n_ports; p++) {
+                uint16_t v = peer_switch(f, &u->ports[p]);
+
+                if (v == FAB_NONE || network[v] != FAB_NONE)
+                    continue;
+                network[v] = (uint16_t)s;
+                queue[n++] = v;
+            }
+        }
+    }
+}
+
+/* Whether z is the better root: all hosts of a and more, or the same from higher up. */
+static bool surpasses(const struct build *b, uint16_t z, uint16_t a)
+{
+    bool more = false;
+
+    for (unsigned w = 0; w < FAB_REACH_WORDS; w++) {
+        if (b->reach[a][w] & ~b->reach[z][w])
+            return false;
+        more |= b->reach[z][w] != b->reach[a][w];
+    }
+    return more || b->f->nodes[z].tier > b->f->nodes[a].tier;
+}
+
+static bool is_root(const struct build *b, const uint16_t *network, uint16_t a)
+{
+    static const uint64_t nobody[FAB_REACH_WORDS];
+    const struct fabric *f = b->f;
+
+    if (!f->nodes[a].reduce.on || !memcmp(b->reach[a], nobody, sizeof(nobody)))
+        return false;
+    for (unsigned s = 0; s < f->n_switches; s++) {
+        uint16_t z = f->switches[s];
+
+        if (z != a && f->nodes[z].reduce.on && network[z] == network[a] && surpasses(b, z, a))
+            return false;
+    }
+    return true;
+}
+
+void tree_build(struct build *b)
+{
+    struct fabric *f = b->f;
+    uint16_t *network = calloc(f->n_nodes + 1u, sizeof(*network)),
+             *queue = calloc(f->n_nodes + 1u, sizeof(*queue));
+
+    f->trees = build_alloc(b, f->n_switches, sizeof(*f->trees));
+    if (!network || !queue)
+        b->no_memory = true;
+    if (!b->no_memory) {
+        find_networks(f, network, queue);
+        for (unsigned s = 0; s < f->n_switches; s++)
+            if (is_root(b, network, f->switches[s]) && add_tree(b, f->switches[s]))
+                break;
+    }
+    free(network);
+    free(queue);
+}

@@ -1,0 +1,40 @@
+/*
+ * trib-plan CONF: what a conf file describes, without starting anything.
+ * Exit code 0: fine; 1: mistakes in the file, named on stderr; 2: wrong usage.
+ */
+#include "fabric/fabric.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "Usage: trib plan CONF\n"
+    "Prints the nodes, links, addresses and aggregation trees of a fabric, and what they need.\n";
+
+int main(int argc, char **argv)
+{
+    static struct fab_errors errs;
+    struct fabric *f;
+
+    if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    if (argc != 2 || argv[1][0] == '-') {
+        fputs(usage, stderr);
+        return 2;
+    }
+    f = fabric_load(argv[1], &errs);
+    if (!f) {
+        fab_errors_print(&errs, stderr);
+        return 1;
+    }
+    fabric_plan(f, stdout);
+    fabric_free(f);
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "trib plan: cannot write the plan\n");
+        return 1;
+    }
+    return 0;
+}
