@@ -10,13 +10,27 @@
 
 static const char usage[] =
     "Usage: trib plan CONF\n"
-    "Prints the nodes, links, addresses and aggregation trees of a fabric, and what they need.\n";
+    "Prints the nodes, links, addresses and aggregation trees of a fabric, and what they need.\n"
+    "For scripts: --name CONF prints the fabric's name, --procs CONF its switch processes.\n";
+
+static void print_part(const struct fabric *f, const char *part)
+{
+    if (!strcmp(part, "--name"))
+        puts(f->name);
+    for (unsigned i = 0; i < f->n_procs && !strcmp(part, "--procs"); i++)
+        puts(f->procs[i].name);
+}
 
 int main(int argc, char **argv)
 {
     static struct fab_errors errs;
+    const char *part = NULL;
     struct fabric *f;
 
+    if (argc == 3 && (!strcmp(argv[1], "--name") || !strcmp(argv[1], "--procs"))) {
+        part = argv[1];
+        argv++, argc--;
+    }
     if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
         fputs(usage, stdout);
         return 0;
@@ -30,7 +44,10 @@ int main(int argc, char **argv)
         fab_errors_print(&errs, stderr);
         return 1;
     }
-    fabric_plan(f, stdout);
+    if (part)
+        print_part(f, part);
+    else
+        fabric_plan(f, stdout);
     fabric_free(f);
     if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "trib plan: cannot write the plan\n");
