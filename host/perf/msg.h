@@ -1,0 +1,84 @@
+/*
+ * What the launcher and its ranks say to each other over a socket pair: length-prefixed messages,
+ * same machine, same program on both ends. The launcher leads: it sends a command to every rank and
+ * waits for every rank's answer, which is also the barrier between commands.
+ *
+ *   rank       launcher
+ *   HELLO  ->            its device is open; BLOB bytes for the others
+ *          <-  CONNECT   every rank's blob, in order
+ *   DONE   ->            the communicator is ready
+ *          <-  PREPARE   a row and a place: fill buffers, poison the output
+ *   DONE   ->
+ *          <-  RUN       n operations back to back; DONE carries the time they took
+ *          <-  CHECK     DONE carries the number of wrong elements
+ *          <-  QUIT      leave the group and end; or ABORT, with the reason, at any time
+ *   PROGRESS ->          rank 0, now and then: operations done
+ *   FAIL   ->            in words; the launcher answers ABORT
+ */
+#ifndef TRIB_PERF_MSG_H
+#define TRIB_PERF_MSG_H
+
+#include "host/coll/coll.h"
+#include "switch/rim/rundir.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum msg_type {
+    MSG_INIT = 1, /* struct msg_init, then nranks uint16_t: host of each rank */
+    MSG_HELLO,
+    MSG_CONNECT,
+    MSG_PREPARE,
+    MSG_RUN,
+    MSG_CHECK,
+    MSG_QUIT,
+    MSG_ABORT,
+    MSG_DONE,
+    MSG_PROGRESS,
+    MSG_FAIL,
+};
+
+#define MSG_MAX  (FAB_MAX_MEMBERS * COMM_BLOB + 64)
+#define MSG_TEXT 400
+
+struct msg_init {
+    uint32_t rank, nranks, group, window, algos, tree;
+    uint64_t key, max_bytes;
+};
+struct msg_prepare {
+    uint32_t coll, algo, type, op, root, in_place;
+    uint64_t count;
+};
+struct msg_run {
+    uint32_t n, progress; /* progress: whether to report it */
+};
+struct msg_check {
+    uint32_t again; /* in place: the buffer was summed n times over; fill it and run once more */
+};
+struct msg_done {
+    int64_t ps;     /* RUN: fabric time from this rank's first operation to the end of its last */
+    uint64_t wrong; /* CHECK */
+};
+struct msg_progress {
+    uint32_t done;
+};
+
+struct msg {
+    uint32_t type, len;
+    const uint8_t *body; /* valid until the next msg_next() or msg_fill() */
+};
+
+/* Bytes read and not yet consumed. */
+struct inbox {
+    uint8_t *buf;
+    size_t size, head, tail;
+};
+
+int msg_send(int fd, uint32_t type, const void *body,
+             size_t len); /* 0 or -errno; -EPIPE: other end is gone */
+int msg_fill(
+    struct inbox *in,
+    int fd); /* reads what is there, without waiting; > 0, 0: nothing, -EPIPE: end, -errno */
+int msg_next(struct inbox *in, struct msg *m); /* 1: a whole message; 0: none; -EPROTO */
+void msg_free(struct inbox *in);
+#endif

@@ -1,0 +1,359 @@
+/*
+ * One table describes every option: its names, how its value is read and where it goes. Parsing,
+ * messages and the help text all come from it.
+ */
+#include "host/perf/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { K_UINT, K_SIZE, K_SECONDS, K_TYPES, K_OPS, K_ALGOS, K_STRING, K_HELP };
+
+struct option_row {
+    char c;
+    const char *name, *arg;
+    enum kind kind;
+    size_t offset;
+    uint64_t min, max;
+    const char *help;
+};
+
+#define AT(f)    offsetof(struct perf_opts, f)
+#define MAX_SIZE (1ull << 40)
+
+static const struct option_row table[] = {
+    {'g', "ranks", "N", K_UINT, AT(ranks), 1, FAB_MAX_MEMBERS,
+     "number of ranks (default: one on every host)"},
+    {'b', "minbytes", "SIZE", K_SIZE, AT(min_bytes), 1, MAX_SIZE, "smallest size (4K)"},
+    {'e', "maxbytes", "SIZE", K_SIZE, AT(max_bytes), 1, MAX_SIZE, "largest size (16M)"},
+    {'i', "stepbytes", "SIZE", K_SIZE, AT(step_bytes), 1, MAX_SIZE, "fixed step between sizes"},
+    {'f', "stepfactor", "N", K_UINT, AT(factor), 2, 1u << 20, "factor between sizes (4)"},
+    {'n', "iters", "N", K_UINT, AT(iters), 1, 1000000, "timed iterations of a row (20)"},
+    {'w', "warmup_iters", "N", K_UINT, AT(warmup), 0, 1000000,
+     "iterations before the clock starts (1)"},
+    {'d', "datatype", "TYPE", K_TYPES, AT(types), 0, 0, "type, list of types, or all (float)"},
+    {'o', "op", "OP", K_OPS, AT(ops), 0, 0, "sum, prod, min, max, avg, a list, or all (sum)"},
+    {'c', "check", "0|1", K_UINT, AT(check), 0, 1,
+     "compare every element with the exact result (1)"},
+    {'r', "root", "RANK", K_UINT, AT(root), 0, FAB_MAX_MEMBERS - 1,
+     "root of rooted collectives (0)"},
+    {'J', "output_file", "FILE", K_STRING, AT(json), 0, 0, "write the results as JSON"},
+    {0, "algo", "LIST", K_ALGOS, AT(algos), 0, 0, "ring, sharp, or a list (ring,sharp)"},
+    {0, "tree", "N", K_UINT, AT(tree), 0, 65534, "aggregation tree (0)"},
+    {0, "window", "SLOTS", K_UINT, AT(window), 0, 1u << 20,
+     "slots asked of aggregation nodes (0: their choice)"},
+    {0, "max-wall", "SECONDS", K_SECONDS, AT(max_wall), 0, 86400,
+     "wall time of one timed run; iterations are cut to keep it, never below 2 (2)"},
+    {'h', "help", NULL, K_HELP, AT(help), 0, 0, "this text"},
+};
+#define ROWS (sizeof(table) / sizeof(table[0]))
+
+static const char *const coll_names[COLL_KINDS] = {[COLL_ALLREDUCE] = "all_reduce"};
+static const char *const algo_names[ALGO_COUNT] = {[ALGO_RING] = "ring", [ALGO_SHARP] = "sharp"};
+
+const char *coll_name(enum coll_kind k)
+{
+    return k < COLL_KINDS ? coll_names[k] : "?";
+}
+
+const char *algo_name(enum coll_algo a)
+{
+    return a < ALGO_COUNT ? algo_names[a] : "?";
+}
+
+/* ---- values
+ * -------------------------------------------------------------------------------------- */
+
+int options_size(const char *s, uint64_t *bytes)
+{
+    static const char prefixes[] = "kmgt";
+    char *end;
+
+    if (!isdigit((unsigned char)*s))
+        return -EINVAL;
+    double v = strtod(s, &end);
+    if (memchr(s, 'x', (size_t)(end - s)) || memchr(s, 'X', (size_t)(end - s)))
+        return -EINVAL;
+    const char *p = *end ? strchr(prefixes, tolower((unsigned char)*end)) : NULL;
+    if (p) {
+        bool decimal = toupper((unsigned char)end[1]) == 'B' && !end[2];
+        if (!decimal && end[1] && strcasecmp(end + 1, "ib"))
+            return -EINVAL;
+        v *= pow(decimal ? 1000 : 1024, (double)(p - prefixes + 1));
+    } else if (*end && strcasecmp(end, "b")) {
+        return -EINVAL;
+    }
+    if (!(v >= 0 && v <= 1e18) || v != floor(v))
+        return -EINVAL;
+    *bytes = (uint64_t)v;
+    return 0;
+}
+
+static int name_index(enum kind k, const char *s)
+{
+    if (k == K_TYPES)
+        return dtype_by_name(s);
+    if (k == K_OPS)
+        return redop_by_name(s);
+    for (int i = 0; i < ALGO_COUNT; i++)
+        if (!strcmp(algo_names[i], s))
+            return i;
+    return -EINVAL;
+}
+
+static const char *name_of(enum kind k, int i)
+{
+    return k == K_TYPES ? dtype_name(i) : k == K_OPS ? redop_name(i) : algo_names[i];
+}
+
+/* A comma-separated list of names, or "all", as a bit mask. */
+static int parse_names(const struct option_row *r, const char *label, const char *val,
+                       unsigned *mask, char *err)
+{
+    int n = r->kind == K_TYPES ? DT_COUNT : r->kind == K_OPS ? OP_COUNT : ALGO_COUNT;
+    char buf[128], *save = NULL;
+
+    *mask = 0;
+    if (!strcmp(val, "all")) {
+        *mask = (1u << n) - 1;
+        return OPT_OK;
+    }
+    snprintf(buf, sizeof(buf), "%s", val);
+    for (char *s = strtok_r(buf, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+        int i = name_index(r->kind, s);
+        if (i < 0) {
+            *mask = 0;
+            break;
+        }
+        *mask |= 1u << i;
+    }
+    if (*mask)
+        return OPT_OK;
+    int at = snprintf(err, OPT_ERR, "%s: found \"%.64s\", expected all or a list of", label, val);
+    for (int i = 0; i < n && at < OPT_ERR; i++)
+        at += snprintf(err + at, (size_t)(OPT_ERR - at), " %s", name_of(r->kind, i));
+    return OPT_BAD;
+}
+
+static int parse_uint(const struct option_row *r, const char *label, const char *val, unsigned *out,
+                      char *err)
+{
+    char *end;
+
+    errno = 0;
+    unsigned long long v = strtoull(val, &end, 10);
+    if (!isdigit((unsigned char)*val) || *end || errno || v < r->min || v > r->max) {
+        snprintf(err, OPT_ERR, "%s: found \"%.64s\", expected a whole number from %llu to %llu",
+                 label, val, (unsigned long long)r->min, (unsigned long long)r->max);
+        return OPT_BAD;
+    }
+    *out = (unsigned)v;
+    return OPT_OK;
+}
+
+static int parse_size(const struct option_row *r, const char *label, const char *val, uint64_t *out,
+                      char *err)
+{
+    if (options_size(val, out) || *out < r->min || *out > r->max) {
+        snprintf(err, OPT_ERR,
+                 "%s: found \"%.64s\", expected a size such as 4096, 4K, 64KiB or 16M", label, val);
+        return OPT_BAD;
+    }
+    return OPT_OK;
+}
+
+static int parse_seconds(const char *label, const char *val, double *out, char *err)
+{
+    char *end;
+    double v = strtod(val, &end);
+
+    if (end == val || *end || !(v > 0 && v <= 86400)) {
+        snprintf(err, OPT_ERR, "%s: found \"%.64s\", expected seconds, such as 0.5", label, val);
+        return OPT_BAD;
+    }
+    *out = v;
+    return OPT_OK;
+}
+
+static int parse_value(struct perf_opts *o, const struct option_row *r, const char *val, char *err)
+{
+    void *at = (char *)o + r->offset;
+    char label[40];
+
+    if (r->c)
+        snprintf(label, sizeof(label), "-%c", r->c);
+    else
+        snprintf(label, sizeof(label), "--%s", r->name);
+    if (r->kind != K_HELP && !val) {
+        snprintf(err, OPT_ERR, "%s: found nothing, expected %s", label, r->arg);
+        return OPT_BAD;
+    }
+    switch (r->kind) {
+    case K_UINT:
+        return parse_uint(r, label, val, at, err);
+    case K_SIZE:
+        return parse_size(r, label, val, at, err);
+    case K_SECONDS:
+        return parse_seconds(label, val, at, err);
+    case K_TYPES:
+    case K_OPS:
+    case K_ALGOS:
+        return parse_names(r, label, val, at, err);
+    case K_STRING:
+        *(const char **)at = val;
+        return OPT_OK;
+    case K_HELP:
+        *(bool *)at = true;
+        return OPT_OK;
+    }
+    return OPT_BAD;
+}
+
+/* ---- command line
+ * -------------------------------------------------------------------------------- */
+
+/* Finds the option of arg ("-b", "-b4K", "--minbytes", "--minbytes=4K"); *val is a value within
+ * arg, or NULL. */
+static const struct option_row *find_row(const char *arg, const char **val)
+{
+    *val = NULL;
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct option_row *r = &table[i];
+        if (arg[1] == '-') {
+            size_t n = strlen(r->name);
+            if (strncmp(arg + 2, r->name, n) || (arg[2 + n] && arg[2 + n] != '='))
+                continue;
+            *val = arg[2 + n] ? arg + 3 + n : NULL;
+            return r;
+        }
+        if (r->c && arg[1] == r->c) {
+            *val = arg[2] ? arg + 2 : NULL;
+            return r;
+        }
+    }
+    return NULL;
+}
+
+static int positional(struct perf_opts *o, const char *arg, bool *have_coll, char *err)
+{
+    if (!o->conf) {
+        o->conf = arg;
+        return OPT_OK;
+    }
+    for (int k = 0; k < COLL_KINDS && !*have_coll; k++) {
+        if (!strcmp(arg, coll_names[k])) {
+            o->coll = (enum coll_kind)k;
+            *have_coll = true;
+            return OPT_OK;
+        }
+    }
+    if (*have_coll)
+        snprintf(err, OPT_ERR, "found \"%.64s\" after the collective, expected an option", arg);
+    else
+        snprintf(err, OPT_ERR, "found \"%.64s\", expected a collective: all_reduce", arg);
+    return OPT_BAD;
+}
+
+/* What single values cannot show: an end of the range that was not given follows the one that was.
+ */
+static int check_range(struct perf_opts *o, char *err)
+{
+    const uint64_t dmin = 4096, dmax = 16u << 20;
+    uint64_t sizes[2];
+
+    if (!o->min_bytes)
+        o->min_bytes = o->max_bytes && o->max_bytes < dmin ? o->max_bytes : dmin;
+    if (!o->max_bytes)
+        o->max_bytes = o->min_bytes > dmax ? o->min_bytes : dmax;
+    if (o->min_bytes > o->max_bytes) {
+        snprintf(err, OPT_ERR, "-b: found %llu, expected at most the %llu of -e",
+                 (unsigned long long)o->min_bytes, (unsigned long long)o->max_bytes);
+        return OPT_BAD;
+    }
+    if (o->step_bytes && o->factor) {
+        snprintf(err, OPT_ERR, "found both -i and -f, expected one of them");
+        return OPT_BAD;
+    }
+    if (!o->step_bytes && !o->factor)
+        o->factor = 4;
+    if (options_sizes(o, sizes, 0) > PERF_MAX_SIZES) {
+        snprintf(err, OPT_ERR, "-i: found more than %d sizes, expected a larger step",
+                 PERF_MAX_SIZES);
+        return OPT_BAD;
+    }
+    return OPT_OK;
+}
+
+int options_parse(struct perf_opts *o, int argc, char **argv, char *err)
+{
+    bool have_coll = false;
+
+    *o = (struct perf_opts){.iters = 20,
+                            .warmup = 1,
+                            .check = 1,
+                            .types = 1u << DT_FP32,
+                            .ops = 1u << OP_SUM,
+                            .algos = (1u << ALGO_RING) | (1u << ALGO_SHARP),
+                            .max_wall = 2};
+    *err = 0;
+    for (int i = 1; i < argc; i++) {
+        const char *val;
+        if (argv[i][0] != '-' || !argv[i][1]) {
+            if (positional(o, argv[i], &have_coll, err))
+                return OPT_BAD;
+            continue;
+        }
+        const struct option_row *r = find_row(argv[i], &val);
+        if (!r) {
+            snprintf(err, OPT_ERR, "found \"%.64s\", expected an option (see -h)", argv[i]);
+            return OPT_BAD;
+        }
+        if (!val && r->kind != K_HELP && i + 1 < argc)
+            val = argv[++i];
+        if (parse_value(o, r, val, err))
+            return OPT_BAD;
+        if (o->help)
+            return OPT_OK;
+    }
+    if (!o->conf) {
+        snprintf(err, OPT_ERR, "found no CONF, expected the fabric's conf file");
+        return OPT_BAD;
+    }
+    return check_range(o, err);
+}
+
+unsigned options_sizes(const struct perf_opts *o, uint64_t *bytes, unsigned max)
+{
+    unsigned n = 0;
+
+    for (uint64_t b = o->min_bytes; b <= o->max_bytes && n <= PERF_MAX_SIZES; n++) {
+        if (n < max)
+            bytes[n] = b;
+        b = o->factor ? b * o->factor : b + o->step_bytes;
+    }
+    return n;
+}
+
+void options_usage(FILE *out)
+{
+    fprintf(
+        out,
+        "trib-perf CONF [COLLECTIVE] [options]\n"
+        "Times collectives between ranks on the fabric CONF, which is up; checks every element.\n"
+        "COLLECTIVE: all_reduce (default)\n\n");
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct option_row *r = &table[i];
+        char left[64];
+        char dash[8] = "   ";
+        if (r->c)
+            snprintf(dash, sizeof(dash), "-%c,", r->c);
+        snprintf(left, sizeof(left), "%s --%s %s", dash, r->name, r->arg ? r->arg : "");
+        fprintf(out, "  %-28s %s\n", left, r->help);
+    }
+    fprintf(out, "\nTimes and bandwidths are in fabric time. Exit status: 0 every element was "
+                 "right, 1 it was not or the\n"
+                 "run failed, 2 the command line is wrong.\n");
+}

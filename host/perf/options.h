@@ -1,0 +1,45 @@
+/*
+ * What trib-perf was asked to do. Names and defaults follow nccl-tests where it has them.
+ */
+#ifndef TRIB_PERF_OPTIONS_H
+#define TRIB_PERF_OPTIONS_H
+
+#include "host/coll/coll.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define PERF_VERSION   "0.1.0"
+#define PERF_MAX_SIZES 512
+#define OPT_ERR        256
+
+struct perf_opts {
+    const char *conf;
+    enum coll_kind coll;
+    unsigned ranks; /* 0: one on every host */
+    uint64_t min_bytes, max_bytes, step_bytes;
+    unsigned factor; /* 0: steps of step_bytes */
+    unsigned iters, warmup, check, root;
+    unsigned types, ops, algos; /* bit masks over dtype, redop, coll_algo */
+    unsigned tree, window;
+    double max_wall; /* seconds that one timed run may last */
+    const char *json;
+    bool help;
+};
+
+enum { OPT_OK = 0, OPT_BAD = 2 };
+
+/* Fills o from argv; on OPT_BAD err (OPT_ERR bytes) says what was found and what is expected. */
+int options_parse(struct perf_opts *o, int argc, char **argv, char *err);
+void options_usage(FILE *out);
+/* "4K" "64KiB" "1.5M" "4MB" "123": K, M, G, T and their iB forms are binary, kB or KB, MB, GB, TB
+ * decimal. */
+int options_size(const char *s, uint64_t *bytes);
+/* The sizes of the sweep in bytes, ascending. Returns how many, at most max. */
+unsigned options_sizes(const struct perf_opts *o, uint64_t *bytes, unsigned max);
+
+const char *coll_name(enum coll_kind k); /* "all_reduce" */
+const char *algo_name(enum coll_algo a); /* "ring" "sharp" */
+#endif

@@ -1,0 +1,82 @@
+/*
+ * Two things make a machine late: waking up (the lag, about constant) and having more to copy than
+ * it can (the rate). Each gives a lower bound for the dilation. Both start from a guess and follow
+ * what runs show. A lag seen while the machine was overloaded says nothing of wake-ups, so a run
+ * that failed lowers the rate, where the rate was what bound it.
+ */
+#include "host/perf/pace.h"
+
+#include <math.h>
+
+#define LAG_START_NS 150e3
+#define LAG_LEAST_NS 20e3
+#define LAG_MOST_NS  2e6
+#define LAG_MARGIN   1.3
+#define RATE_START   1.0e9
+#define RATE_LEAST   20e6
+
+void pace_init(struct pace *p, bool adaptive, double max_wall)
+{
+    *p = (struct pace){adaptive, LAG_START_NS, RATE_START, max_wall};
+}
+
+static double lag_bound(double lag_ns, const struct coll_prediction *pr)
+{
+    return lag_ns * 1e3 * pr->handoffs / (PACE_TOLERANCE * (double)pr->time_ps);
+}
+
+/* Every rank moves about what the busiest link carries. */
+static double rate_bound(double rate, const struct coll_prediction *pr, unsigned nranks)
+{
+    return (double)pr->busiest_link_bytes * nranks / rate / ((double)pr->time_ps * 1e-12);
+}
+
+static uint32_t clamp(double d)
+{
+    if (!(d > 1))
+        return 1;
+    return d >= PACE_MAX_DILATION ? PACE_MAX_DILATION : (uint32_t)ceil(d);
+}
+
+uint32_t pace_dilation(const struct pace *p, const struct coll_prediction *pr, unsigned nranks)
+{
+    return clamp(fmax(lag_bound(p->lag_ns * LAG_MARGIN, pr), rate_bound(p->rate_Bps, pr, nranks)));
+}
+
+unsigned pace_iters(const struct pace *p, unsigned want, const struct coll_prediction *pr,
+                    uint32_t dilation)
+{
+    double fit = p->max_wall / ((double)pr->time_ps * 1e-12 * dilation);
+
+    if (fit >= want || want <= 2)
+        return want;
+    return fit > 2 ? (unsigned)fit : 2;
+}
+
+struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns, uint32_t dilation)
+{
+    double needed = lag_bound((double)lag_p99_ns, pr);
+
+    return (struct fidelity){.ok = needed <= dilation,
+                             .p99_lag_us = (double)lag_p99_ns / 1e3 / dilation,
+                             .needed = clamp(needed)};
+}
+
+void pace_learn(struct pace *p, const struct coll_prediction *pr, unsigned nranks,
+                int64_t lag_p99_ns, uint32_t dilation, bool ok)
+{
+    bool rate_bound_it =
+        rate_bound(p->rate_Bps, pr, nranks) >= lag_bound(p->lag_ns * LAG_MARGIN, pr);
+
+    if (!ok && rate_bound_it) {
+        /* what this dilation asked of the machine was too much */
+        double asked = rate_bound(1.0, pr, nranks) / dilation;
+        p->rate_Bps = fmax(RATE_LEAST, fmin(p->rate_Bps, asked / 2));
+        return;
+    }
+    /* A bad run counts at once, a good one only partly: half of what was expected before stays. */
+    double lag = (double)lag_p99_ns;
+    if (lag < p->lag_ns)
+        lag = (lag + p->lag_ns) / 2;
+    p->lag_ns = fmin(fmax(lag, LAG_LEAST_NS), LAG_MOST_NS);
+}

@@ -1,0 +1,42 @@
+/*
+ * How slowly the fabric's clock must run for a row to be believed, and whether the row was. Pure
+ * arithmetic: the rule is that the p99 lateness of a hand-off, in fabric time, times the hand-offs
+ * on the critical path is at most 2 % of the predicted time.
+ */
+#ifndef TRIB_PERF_PACE_H
+#define TRIB_PERF_PACE_H
+
+#include "host/coll/coll.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PACE_TOLERANCE    0.02
+#define PACE_MAX_DILATION 1000000u
+#define PACE_CONTROL                                                                               \
+    1000u /* while ranks connect or wait: round trips are milliseconds, timers are rare */
+
+struct pace {
+    bool adaptive;   /* dilation is "auto" and this job holds the fabric's auto.lock */
+    double lag_ns;   /* p99 of lateness to expect, wall time */
+    double rate_Bps; /* bytes of all ranks that this machine moves in a second of wall time */
+    double max_wall; /* seconds a timed run may last */
+};
+
+struct fidelity {
+    bool ok;
+    double p99_lag_us; /* fabric time */
+    uint32_t needed;   /* the dilation that would have held */
+};
+
+void pace_init(struct pace *p, bool adaptive, double max_wall);
+/* The smallest dilation at which a row is expected to hold. */
+uint32_t pace_dilation(const struct pace *p, const struct coll_prediction *pr, unsigned nranks);
+/* Iterations that fit max_wall: want, or fewer, but at least 2 (or want, when that is less). */
+unsigned pace_iters(const struct pace *p, unsigned want, const struct coll_prediction *pr,
+                    uint32_t dilation);
+struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns, uint32_t dilation);
+/* After a run at `dilation` with this lag: what to expect of the next. */
+void pace_learn(struct pace *p, const struct coll_prediction *pr, unsigned nranks,
+                int64_t lag_p99_ns, uint32_t dilation, bool ok);
+#endif

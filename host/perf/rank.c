@@ -1,0 +1,420 @@
+/*
+ * A rank waits for nothing without looking at two things: its communicator, which others may need
+ * to make progress, and the launcher's socket, where an abort or the end of the launcher shows up.
+ * While an operation runs, comm_progress() yields or sleeps by itself when there is nothing to do;
+ * while the rank waits for a command, poll() does, for longer the longer it waits.
+ */
+#include "host/perf/rank.h"
+#include "host/perf/msg.h"
+#include "host/perf/pace.h"
+#include "host/perf/values.h"
+#include "switch/rim/shared.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LOOK_NS      2000000   /* how often a running operation looks at the socket and the clock */
+#define PROGRESS_NS  200000000 /* how often rank 0 reports */
+#define CLOSE_NS     2000000000
+#define WAIT_LONG_NS 50000000 /* after this long without a command, wait in longer sleeps */
+
+struct rank {
+    int fd;
+    struct inbox in;
+    struct msg_init init;
+    uint16_t host[FAB_MAX_MEMBERS];
+    struct rundir rd;
+    struct fabric *fab;
+    struct ibv_context *ctx;
+    struct comm *comm;
+    uint8_t *buf[2]; /* send, recv */
+    size_t buf_bytes;
+    struct values val;
+    struct msg_prepare row;
+    int64_t look_at, wall, patience; /* ns */
+    bool failed, aborted;
+    char text[MSG_TEXT];
+};
+
+static int fail(struct rank *k, const char *what, const char *why)
+{
+    if (!k->failed)
+        snprintf(k->text, sizeof(k->text), "%s%s%s", what, why && *why ? ": " : "", why ? why : "");
+    k->failed = true;
+    return -ECANCELED;
+}
+
+/* ---- the launcher's socket
+ * -------------------------------------------------------------------------- */
+
+/* 1: *m is a message; 0: none; -ECANCELED: aborted, or the launcher is gone. */
+static int take(struct rank *k, struct msg *m)
+{
+    int rc = msg_next(&k->in, m);
+
+    if (rc == 0) {
+        rc = msg_fill(&k->in, k->fd);
+        if (rc > 0)
+            rc = msg_next(&k->in, m);
+    }
+    if (rc < 0) {
+        k->aborted = true;
+        return fail(k, "the launcher is gone", NULL);
+    }
+    if (rc > 0 && m->type == MSG_ABORT) {
+        k->aborted = true;
+        k->failed = true;
+        snprintf(k->text, sizeof(k->text), "%.*s", (int)m->len, (const char *)m->body);
+        return -ECANCELED;
+    }
+    return rc;
+}
+
+/*
+ * The clock of control retries: wall time, slowed down where the fabric runs so slowly that an
+ * answer takes its time.
+ */
+static void tick(struct rank *k, int64_t now)
+{
+    uint32_t d = clock_dilation(k->rd.sh);
+
+    k->patience += d > PACE_CONTROL ? (now - k->wall) * PACE_CONTROL / d : now - k->wall;
+    k->wall = now;
+    if (k->comm)
+        comm_tick(k->comm, k->patience);
+}
+
+static int comm_check(struct rank *k)
+{
+    if (k->comm && comm_state(k->comm) == COMM_FAILED)
+        return fail(k, comm_error(k->comm), NULL);
+    return 0;
+}
+
+/* Waits for the next command, making progress meanwhile. */
+static int next_command(struct rank *k, struct msg *m)
+{
+    int64_t since = clock_mono_ns();
+
+    for (;;) {
+        int rc = take(k, m);
+        if (rc)
+            return rc;
+        int64_t now = clock_mono_ns();
+        tick(k, now);
+        int busy = k->comm ? comm_progress(k->comm) : 0;
+        if (comm_check(k))
+            return -ECANCELED;
+        struct pollfd p = {.fd = k->fd, .events = POLLIN};
+        poll(&p, 1, busy > 0 ? 0 : now - since < WAIT_LONG_NS ? 1 : 25);
+    }
+}
+
+/* While an operation runs nothing but an abort may come. */
+static int look(struct rank *k)
+{
+    struct msg m;
+    int64_t now = clock_mono_ns();
+
+    if (now < k->look_at)
+        return 0;
+    k->look_at = now + LOOK_NS;
+    tick(k, now);
+    int rc = take(k, &m);
+    if (rc > 0)
+        return fail(k, "the launcher sent a command in mid-operation", NULL);
+    return rc;
+}
+
+static int answer(struct rank *k, const struct msg_done *d)
+{
+    return msg_send(k->fd, MSG_DONE, d, sizeof(*d)) ? fail(k, "the launcher is gone", NULL) : 0;
+}
+
+/* ---- operations
+ * -------------------------------------------------------------------------------------- */
+
+static int operate(struct rank *k)
+{
+    const struct msg_prepare *p = &k->row;
+    struct coll_args a = {.kind = p->coll,
+                          .algo = p->algo,
+                          .send = k->buf[p->in_place ? 1 : 0],
+                          .recv = k->buf[1],
+                          .count = p->count,
+                          .type = p->type,
+                          .op = p->op,
+                          .root = p->root};
+    struct coll_req *req = NULL;
+    char err[COMM_TEXT] = "";
+    int rc = coll_start(k->comm, &a, &req, err);
+
+    if (rc)
+        return fail(k, "cannot start the operation", *err ? err : strerror(-rc));
+    while ((rc = coll_test(req)) == 0) {
+        comm_progress(k->comm);
+        if (look(k)) {
+            comm_abort(k->comm, k->text);
+            coll_free(req);
+            return -ECANCELED;
+        }
+    }
+    coll_free(req);
+    return rc < 0 ? fail(k, comm_error(k->comm), NULL) : 0;
+}
+
+static void fill(struct rank *k)
+{
+    const struct msg_prepare *p = &k->row;
+    size_t bytes = p->count * dtype_size(p->type);
+
+    values_set(&k->val, p->type, p->op, k->init.rank, k->init.nranks, p->count);
+    if (p->in_place) {
+        values_fill(&k->val, k->buf[1], p->count);
+    } else {
+        values_fill(&k->val, k->buf[0], p->count);
+        values_poison(k->buf[1], bytes);
+    }
+}
+
+static int do_prepare(struct rank *k, const struct msg *m)
+{
+    if (m->len != sizeof(k->row))
+        return fail(k, "malformed PREPARE", NULL);
+    memcpy(&k->row, m->body, sizeof(k->row));
+    if (k->row.count * dtype_size(k->row.type) > k->buf_bytes)
+        return fail(k, "PREPARE asks for more than the buffers hold", NULL);
+    fill(k);
+    return answer(k, &(struct msg_done){0});
+}
+
+static int do_run(struct rank *k, const struct msg *m)
+{
+    struct msg_run run;
+    int64_t report = clock_mono_ns() + PROGRESS_NS;
+
+    if (m->len != sizeof(run))
+        return fail(k, "malformed RUN", NULL);
+    memcpy(&run, m->body, sizeof(run));
+    int64_t start = clock_fabric_ps(k->rd.sh);
+    for (unsigned i = 0; i < run.n; i++) {
+        if (operate(k))
+            return -ECANCELED;
+        if (run.progress && clock_mono_ns() >= report) {
+            struct msg_progress pr = {i + 1};
+            report = clock_mono_ns() + PROGRESS_NS;
+            msg_send(k->fd, MSG_PROGRESS, &pr, sizeof(pr));
+        }
+    }
+    return answer(k, &(struct msg_done){.ps = clock_fabric_ps(k->rd.sh) - start});
+}
+
+static int do_check(struct rank *k, const struct msg *m)
+{
+    struct msg_check c;
+
+    if (m->len != sizeof(c))
+        return fail(k, "malformed CHECK", NULL);
+    memcpy(&c, m->body, sizeof(c));
+    if (c.again) {
+        fill(k);
+        if (operate(k))
+            return -ECANCELED;
+    }
+    return answer(k, &(struct msg_done){.wrong = values_wrong(&k->val, k->buf[1], k->row.count)});
+}
+
+static int serve(struct rank *k)
+{
+    struct msg m;
+
+    for (;;) {
+        if (next_command(k, &m) < 0)
+            return -ECANCELED;
+        int rc;
+        switch (m.type) {
+        case MSG_PREPARE:
+            rc = do_prepare(k, &m);
+            break;
+        case MSG_RUN:
+            rc = do_run(k, &m);
+            break;
+        case MSG_CHECK:
+            rc = do_check(k, &m);
+            break;
+        case MSG_QUIT:
+            return 0;
+        default:
+            rc = fail(k, "unexpected command", NULL);
+        }
+        if (rc)
+            return rc;
+    }
+}
+
+/* ---- start and end
+ * ------------------------------------------------------------------------------------- */
+
+static int receive_init(struct rank *k)
+{
+    struct msg m;
+
+    while (take(k, &m) == 0) {
+        struct pollfd p = {.fd = k->fd, .events = POLLIN};
+        poll(&p, 1, 100);
+    }
+    if (k->failed)
+        return -ECANCELED;
+    if (m.type != MSG_INIT || m.len < sizeof(k->init))
+        return fail(k, "malformed INIT", NULL);
+    memcpy(&k->init, m.body, sizeof(k->init));
+    size_t hosts = m.len - sizeof(k->init);
+    if (k->init.nranks > FAB_MAX_MEMBERS || hosts != k->init.nranks * sizeof(k->host[0]))
+        return fail(k, "malformed INIT", NULL);
+    memcpy(k->host, m.body + sizeof(k->init), hosts);
+    return 0;
+}
+
+static int open_fabric(struct rank *k)
+{
+    int n = 0;
+
+    if (rundir_open(&k->rd, NULL, NULL, false))
+        return fail(k, "cannot open the run directory", getenv("TRIB_RUN"));
+    k->wall = clock_mono_ns();
+    k->fab = rundir_fabric(&k->rd);
+    if (!k->fab)
+        return fail(k, "cannot load the fabric's conf", NULL);
+    struct ibv_device **list = ibv_get_device_list(&n);
+    if (!list || n < 1)
+        return fail(k, "found no RDMA device, expected the emulated one",
+                    "is libtribverbs.so preloaded?");
+    k->ctx = ibv_open_device(list[0]);
+    if (!k->ctx)
+        return fail(k, "cannot open the RDMA device", strerror(errno));
+    ibv_free_device_list(list);
+    return 0;
+}
+
+static int allocate(struct rank *k)
+{
+    k->buf_bytes = (k->init.max_bytes + 4095) & ~(size_t)4095;
+    for (int i = 0; i < 2; i++) {
+        k->buf[i] =
+            mmap(NULL, k->buf_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (k->buf[i] == MAP_FAILED)
+            return fail(k, "cannot allocate buffers", strerror(errno));
+        int rc = comm_register(k->comm, k->buf[i], k->buf_bytes);
+        if (rc)
+            return fail(k, "cannot register buffers", strerror(-rc));
+    }
+    return values_init(&k->val) ? fail(k, "cannot allocate buffers", NULL) : 0;
+}
+
+static int connect_all(struct rank *k)
+{
+    struct comm_cfg cfg = {.ctx = k->ctx,
+                           .fab = k->fab,
+                           .rank = k->init.rank,
+                           .nranks = k->init.nranks,
+                           .host_of_rank = k->host,
+                           .group = k->init.group,
+                           .key = k->init.key,
+                           .tree = (uint16_t)k->init.tree,
+                           .window = k->init.window,
+                           .algos = k->init.algos};
+    uint8_t blob[COMM_BLOB] = {0};
+    char err[COMM_TEXT] = "";
+    struct msg m;
+
+    if (comm_create(&k->comm, &cfg, blob, err)) {
+        k->comm = NULL;
+        return fail(k, err, NULL);
+    }
+    if (allocate(k))
+        return -ECANCELED;
+    if (msg_send(k->fd, MSG_HELLO, blob, sizeof(blob)))
+        return fail(k, "the launcher is gone", NULL);
+    if (next_command(k, &m) < 0)
+        return -ECANCELED;
+    if (m.type != MSG_CONNECT || m.len != k->init.nranks * COMM_BLOB)
+        return fail(k, "malformed CONNECT", NULL);
+    if (comm_connect(k->comm, m.body, err))
+        return fail(k, err, NULL);
+    while (comm_state(k->comm) == COMM_CONNECTING) {
+        comm_progress(k->comm);
+        if (look(k))
+            return -ECANCELED;
+    }
+    return comm_check(k) ? -ECANCELED : answer(k, &(struct msg_done){0});
+}
+
+/* Leaves the group, for as long as that can reasonably take, so that its slots are free for the
+ * next job. */
+static void leave(struct rank *k)
+{
+    int64_t until = clock_mono_ns() + CLOSE_NS;
+
+    if (!k->comm)
+        return;
+    if (k->failed)
+        comm_abort(k->comm, k->text);
+    comm_close(k->comm);
+    while (!comm_closed(k->comm) && clock_mono_ns() < until) {
+        comm_progress(k->comm);
+        tick(k, clock_mono_ns());
+    }
+    comm_destroy(k->comm);
+    k->comm = NULL;
+}
+
+/* Says what went wrong here and waits for the launcher to say what the cause was. */
+static void report_failure(struct rank *k)
+{
+    char own[MSG_TEXT];
+    int64_t until = clock_mono_ns() + CLOSE_NS;
+    struct msg m;
+
+    memcpy(own, k->text, sizeof(own));
+    if (!k->aborted && !msg_send(k->fd, MSG_FAIL, own, strlen(own) + 1)) {
+        while (!k->aborted && clock_mono_ns() < until) {
+            struct pollfd p = {.fd = k->fd, .events = POLLIN};
+            poll(&p, 1, 100);
+            take(k, &m);
+        }
+    }
+    const char *host = getenv("TRIB_HOST");
+    fprintf(stderr, "trib-perf: rank %u (%s): %s\n", k->init.rank, host ? host : "?", k->text);
+}
+
+int rank_main(int fd)
+{
+    struct rank *k = calloc(1, sizeof(*k));
+
+    if (!k)
+        return 1;
+    k->fd = fd;
+    int rc = receive_init(k);
+    if (!rc)
+        rc = open_fabric(k);
+    if (!rc)
+        rc = connect_all(k);
+    if (!rc)
+        rc = serve(k);
+    if (rc)
+        report_failure(k);
+    leave(k);
+    if (k->ctx)
+        ibv_close_device(k->ctx);
+    values_free(&k->val);
+    msg_free(&k->in);
+    rundir_close(&k->rd);
+    if (k->fab)
+        fabric_free(k->fab);
+    free(k);
+    return rc ? 1 : 0;
+}

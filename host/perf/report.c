@@ -1,0 +1,67 @@
+#include "host/perf/report.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static json_t *fidelity_json(const struct fidelity *f)
+{
+    return json_pack("{s:b, s:f, s:I}", "ok", f->ok, "p99_lag_us", f->p99_lag_us, "dilation_needed",
+                     (json_int_t)f->needed);
+}
+
+static json_t *run_json(const struct row *r, int place)
+{
+    const struct run_result *run = &r->run[place];
+
+    return json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:i, s:b, s:f, s:f, s:f, s:o, s:f, s:I, s:f, "
+                     "s:I, s:I, s:o}",
+                     "collective", coll_name(r->coll), "algo", algo_name(r->algo), "size_bytes",
+                     (json_int_t)r->bytes, "count", (json_int_t)r->count, "type",
+                     dtype_name(r->type), "op", redop_name(r->op), "root",
+                     r->coll == COLL_ALLREDUCE ? -1 : (int)r->root, "in_place", place == IN_PLACE,
+                     "time_us", run->time_us, "algbw_GBps", row_algbw(r, run->time_us),
+                     "busbw_GBps", row_busbw(r, run->time_us), "wrong",
+                     run->checked ? json_integer((json_int_t)run->wrong) : json_null(),
+                     "predicted_us", row_predicted_us(r), "busiest_link_bytes",
+                     (json_int_t)r->pred.busiest_link_bytes, "busiest_link_utilisation",
+                     row_utilisation(r, run->time_us), "dilation", (json_int_t)run->dilation,
+                     "iters", (json_int_t)run->iters, "fidelity", fidelity_json(&run->fid));
+}
+
+int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
+                 const struct row *rows, unsigned n, const char *error)
+{
+    json_t *results = json_array();
+    bool ok = true;
+    char tmp[PATH_MAX];
+
+    for (unsigned i = 0; i < n; i++) {
+        for (int p = 0; p < PLACES; p++) {
+            if (!rows[i].run[p].valid)
+                continue;
+            ok = ok && rows[i].run[p].fid.ok;
+            json_array_append_new(results, run_json(&rows[i], p));
+        }
+    }
+    json_t *top =
+        json_pack("{s:s, s:s, s:I, s:{s:b}, s:o}", "version", PERF_VERSION, "conf", o->conf,
+                  "ranks", (json_int_t)nranks, "fidelity", "ok", ok, "results", results);
+    if (!top)
+        return -EINVAL;
+    if (*error)
+        json_object_set_new(top, "error", json_string(error));
+    int rc = snprintf(tmp, sizeof(tmp), "%s.%d.tmp", path, (int)getpid()) < (int)sizeof(tmp)
+                 ? 0
+                 : -ENAMETOOLONG;
+    if (!rc && (errno = 0, json_dump_file(top, tmp, JSON_INDENT(2) | JSON_REAL_PRECISION(9))))
+        rc = errno ? -errno : -EIO;
+    if (!rc && rename(tmp, path))
+        rc = -errno;
+    if (rc)
+        unlink(tmp);
+    json_decref(top);
+    return rc;
+}

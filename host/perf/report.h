@@ -1,0 +1,14 @@
+/*
+ * Results for programs: the JSON object that -J writes. Written under a temporary name and renamed,
+ * so that a reader never sees half a file.
+ */
+#ifndef TRIB_PERF_REPORT_H
+#define TRIB_PERF_REPORT_H
+
+#include "host/perf/options.h"
+#include "host/perf/row.h"
+
+/* error: what ended the run early, or "". 0 or -errno. */
+int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
+                 const struct row *rows, unsigned n, const char *error);
+#endif

@@ -1,0 +1,40 @@
+/*
+ * One row of results: a size, type and operation by one algorithm, run out of place and in place.
+ */
+#ifndef TRIB_PERF_ROW_H
+#define TRIB_PERF_ROW_H
+
+#include "host/perf/pace.h"
+
+struct run_result {
+    bool valid;
+    double time_us; /* of one operation, fabric time, mean over ranks */
+    uint64_t wrong; /* elements, all ranks together */
+    bool checked;
+    unsigned iters; /* timed; fewer than asked for where they would have lasted too long */
+    uint32_t dilation;
+    struct fidelity fid;
+};
+
+enum { OUT_OF_PLACE, IN_PLACE, PLACES };
+
+struct row {
+    enum coll_kind coll;
+    enum coll_algo algo;
+    enum dtype type;
+    enum redop op;
+    unsigned root, nranks;
+    uint64_t count, bytes;
+    struct coll_prediction pred;
+    uint64_t link_bps; /* of the busiest link */
+    struct run_result run[PLACES];
+};
+
+/* GB/s (1e9 bytes) */
+double row_algbw(const struct row *r, double time_us);
+double row_busbw(const struct row *r, double time_us);
+double row_predicted_us(const struct row *r);
+double row_utilisation(const struct row *r, double time_us); /* of the busiest link, 0..1 */
+/* Asymptotic advantage of reduction in the switch over the ring, 2 (N - 1) / N (figures.md F25). */
+double row_asymptote(unsigned nranks);
+#endif

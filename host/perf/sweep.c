@@ -1,0 +1,331 @@
+/*
+ * One run is: PREPARE, warm-up, RUN (timed), CHECK. The ranks' answers to a command are the barrier
+ * before the next. Time per operation is each rank's own time for n operations back to back, over
+ * n, averaged over ranks, as in nccl-tests.
+ */
+#include "host/perf/sweep.h"
+#include "host/perf/table.h"
+#include "switch/rim/shared.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define CONNECT_S 60.0 /* EAL, memif and JOINs of all ranks on a slow machine */
+#define SLACK_S   60.0 /* on top of what a command should take, before it counts as stuck */
+#define TRIES     3    /* of one run, each at twice the dilation, when it may be chosen */
+
+struct answers {
+    struct sweep *s;
+    uint8_t *blobs;
+    double ps; /* sum over ranks */
+    uint64_t wrong;
+    const char *label;
+    unsigned iters;
+};
+
+static int take_blob(void *ctx, unsigned rank, const struct msg *m)
+{
+    struct answers *a = ctx;
+
+    if (m->len != COMM_BLOB)
+        return -EPROTO;
+    memcpy(a->blobs + (size_t)rank * COMM_BLOB, m->body, COMM_BLOB);
+    return 0;
+}
+
+static int take_done(void *ctx, unsigned rank, const struct msg *m)
+{
+    struct answers *a = ctx;
+    struct msg_done d;
+
+    (void)rank;
+    if (m->len != sizeof(d))
+        return -EPROTO;
+    memcpy(&d, m->body, sizeof(d));
+    a->ps += (double)d.ps;
+    a->wrong += d.wrong;
+    return 0;
+}
+
+static void show(const struct sweep *s, const char *text)
+{
+    if (s->terminal)
+        fprintf(stderr, "\r\033[K%s", text);
+}
+
+static int take_progress(void *ctx, unsigned rank, const struct msg *m)
+{
+    struct answers *a = ctx;
+    struct msg_progress p;
+    char line[160];
+
+    (void)rank;
+    if (m->len != sizeof(p))
+        return -EPROTO;
+    memcpy(&p, m->body, sizeof(p));
+    snprintf(line, sizeof(line), "%s, %u of %u", a->label, p.done, a->iters);
+    show(a->s, line);
+    return 0;
+}
+
+/* Sends a command to all ranks and waits for all answers. */
+static int command(struct sweep *s, uint32_t type, const void *body, size_t len, double seconds,
+                   struct answers *a)
+{
+    int rc = job_bcast(s->job, type, body, len);
+
+    a->ps = 0;
+    a->wrong = 0;
+    return rc ? rc : job_gather(s->job, MSG_DONE, seconds + SLACK_S, take_done, take_progress, a);
+}
+
+/* ---- set-up
+ * ------------------------------------------------------------------------------------------ */
+
+int sweep_plan(struct sweep *s, char *err)
+{
+    unsigned hosts = s->fab->n_hosts;
+
+    s->nranks = s->o->ranks ? s->o->ranks : hosts;
+    if (!hosts) {
+        snprintf(err, OPT_ERR, "%s: found no host, expected at least one", s->o->conf);
+        return -EINVAL;
+    }
+    unsigned per_host = (s->nranks + hosts - 1) / hosts;
+    if (per_host > s->fab->slots_per_host) {
+        snprintf(err, OPT_ERR,
+                 "-g: found %u, which is %u ranks a host, expected at most %u (%u hosts, "
+                 "slots_per_host %u)",
+                 s->nranks, per_host, hosts * s->fab->slots_per_host, hosts,
+                 s->fab->slots_per_host);
+        return -EINVAL;
+    }
+    if (s->o->root >= s->nranks) {
+        snprintf(err, OPT_ERR, "-r: found %u, expected a rank below %u", s->o->root, s->nranks);
+        return -EINVAL;
+    }
+    if (s->o->tree >= s->fab->n_trees && (s->o->algos & (1u << ALGO_SHARP)) && s->o->tree) {
+        snprintf(err, OPT_ERR, "--tree: found %u, expected a tree below %u", s->o->tree,
+                 s->fab->n_trees);
+        return -EINVAL;
+    }
+    if (!s->fab->n_trees && (s->o->algos & (1u << ALGO_SHARP))) {
+        snprintf(err, OPT_ERR, "--algo: found sharp, expected ring: no switch of %s reduces",
+                 s->o->conf);
+        return -EINVAL;
+    }
+    for (unsigned r = 0; r < s->nranks; r++)
+        s->host_of_rank[r] = (uint16_t)(r / per_host);
+    return 0;
+}
+
+/* Ids and keys that no other job of this fabric has. */
+static int send_init(struct sweep *s)
+{
+    size_t hosts = s->nranks * sizeof(s->host_of_rank[0]);
+    uint8_t body[sizeof(struct msg_init) + sizeof(s->host_of_rank)];
+    struct msg_init in = {.nranks = s->nranks,
+                          .window = s->o->window,
+                          .algos = s->o->algos,
+                          .tree = s->o->tree,
+                          .max_bytes = s->o->max_bytes};
+
+    if (getrandom(&in.group, sizeof(in.group), 0) < 0 || getrandom(&in.key, sizeof(in.key), 0) < 0)
+        return -errno;
+    for (unsigned r = 0; r < s->nranks; r++) {
+        in.rank = r;
+        memcpy(body, &in, sizeof(in));
+        memcpy(body + sizeof(in), s->host_of_rank, hosts);
+        job_send(s->job, r, MSG_INIT, body, sizeof(in) + hosts);
+    }
+    return 0;
+}
+
+static int connect_ranks(struct sweep *s)
+{
+    struct answers a = {.s = s};
+
+    a.blobs = calloc(s->nranks, COMM_BLOB);
+    if (!a.blobs)
+        return -ENOMEM;
+    if (s->pace.adaptive)
+        clock_set_dilation(s->rd->sh, PACE_CONTROL);
+    show(s, "connecting ranks");
+    int rc = send_init(s);
+    if (!rc)
+        rc = job_gather(s->job, MSG_HELLO, CONNECT_S, take_blob, NULL, &a);
+    if (!rc)
+        rc = job_bcast(s->job, MSG_CONNECT, a.blobs, (size_t)s->nranks * COMM_BLOB);
+    if (!rc)
+        rc = job_gather(s->job, MSG_DONE, CONNECT_S, take_done, NULL, &a);
+    free(a.blobs);
+    show(s, "");
+    return rc;
+}
+
+/* ---- one run
+ * ----------------------------------------------------------------------------------------- */
+
+static double wall_of(const struct row *r, unsigned n, uint32_t dilation)
+{
+    return (double)r->pred.time_ps * 1e-12 * n * dilation;
+}
+
+/* The timed part; fills run, but for `wrong`. */
+static int run_timed(struct sweep *s, struct row *r, struct run_result *run, struct answers *a)
+{
+    struct lag_hist *h = calloc(2, sizeof(*h));
+
+    if (!h)
+        return -ENOMEM;
+    run->dilation = clock_dilation(s->rd->sh);
+    run->iters = pace_iters(&s->pace, s->o->iters, &r->pred, run->dilation);
+    a->iters = run->iters;
+    lag_snapshot(s->rd->sh, &h[0]);
+    int rc = command(s, MSG_RUN, &(struct msg_run){run->iters, s->terminal}, sizeof(struct msg_run),
+                     5 * wall_of(r, run->iters, run->dilation), a);
+    lag_snapshot(s->rd->sh, &h[1]);
+    int64_t lag = lag_quantile(&h[0], &h[1], 0.99);
+    free(h);
+    if (rc)
+        return rc;
+    run->time_us = a->ps / s->nranks / run->iters * 1e-6;
+    run->fid = pace_judge(&r->pred, lag, run->dilation);
+    run->valid = true;
+    if (s->pace.adaptive)
+        pace_learn(&s->pace, &r->pred, s->nranks, lag, run->dilation, run->fid.ok);
+    return 0;
+}
+
+/* Repeats the timed part at a higher dilation while the emulation lags, where this job may choose
+ * it. The last try is kept. */
+static int run_paced(struct sweep *s, struct row *r, struct run_result *run, struct answers *a)
+{
+    for (unsigned i = 0;; i++) {
+        int rc = run_timed(s, r, run, a);
+        if (rc || run->fid.ok || !s->pace.adaptive || i + 1 == TRIES ||
+            run->dilation == PACE_MAX_DILATION)
+            return rc;
+        uint64_t next = 2ull * run->dilation;
+        if (next < run->fid.needed && run->fid.needed < 8 * next)
+            next = run->fid.needed;
+        clock_set_dilation(s->rd->sh,
+                           next < PACE_MAX_DILATION ? (uint32_t)next : PACE_MAX_DILATION);
+    }
+}
+
+static int run_place(struct sweep *s, struct row *r, int place)
+{
+    struct run_result *run = &r->run[place];
+    struct answers a = {.s = s};
+    struct msg_prepare prep = {r->coll, r->algo,           r->type, r->op,
+                               r->root, place == IN_PLACE, r->count};
+    char label[120];
+
+    snprintf(label, sizeof(label), "%s %llu B %s %s %s", algo_name(r->algo),
+             (unsigned long long)r->bytes, dtype_name(r->type), redop_name(r->op),
+             place == IN_PLACE ? "in-place" : "out-of-place");
+    a.label = label;
+    show(s, label);
+    if (s->pace.adaptive)
+        clock_set_dilation(s->rd->sh, pace_dilation(&s->pace, &r->pred, s->nranks));
+    uint32_t d = clock_dilation(s->rd->sh);
+    int rc = command(s, MSG_PREPARE, &prep, sizeof(prep), 0, &a);
+    unsigned warm = pace_iters(&s->pace, s->o->warmup, &r->pred, d);
+    if (!rc && warm)
+        rc = command(s, MSG_RUN, &(struct msg_run){warm, 0}, sizeof(struct msg_run),
+                     5 * wall_of(r, warm, d), &a);
+    if (!rc)
+        rc = run_paced(s, r, run, &a);
+    if (!rc && s->o->check) {
+        struct msg_check c = {place == IN_PLACE};
+        rc = command(s, MSG_CHECK, &c, sizeof(c), 5 * wall_of(r, 1, run->dilation), &a);
+        run->checked = rc == 0;
+        run->wrong = rc ? 0 : a.wrong;
+        s->wrong += run->wrong;
+    }
+    show(s, "");
+    return rc;
+}
+
+/* ---- all rows
+ * ---------------------------------------------------------------------------------------- */
+
+static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dtype type,
+                   enum redop op)
+{
+    struct row *r = &s->rows[s->n_rows];
+    struct coll_args a = {
+        .kind = s->o->coll, .algo = algo, .type = type, .op = op, .root = s->o->root};
+
+    *r = (struct row){
+        s->o->coll, algo, type, op, s->o->root, s->nranks, .count = bytes / dtype_size(type)};
+    if (!r->count)
+        return 0; /* smaller than one element: nothing to run, as in nccl-tests */
+    a.count = r->count;
+    r->bytes = r->count * dtype_size(type);
+    int rc = coll_predict(s->fab, &a, s->nranks, s->host_of_rank, (uint16_t)s->o->tree,
+                          s->o->window, &r->pred);
+    if (!rc && r->pred.time_ps <= 0)
+        r->pred.time_ps = 1; /* a single rank: nothing moves */
+    if (rc) {
+        char why[OPT_ERR];
+        snprintf(why, sizeof(why), "no prediction for %s %llu B: %s", algo_name(algo),
+                 (unsigned long long)r->bytes, strerror(-rc));
+        job_abort(s->job, why);
+        return rc;
+    }
+    if (r->pred.busiest_dirlink / 2 < s->fab->n_links)
+        r->link_bps = s->fab->links[r->pred.busiest_dirlink / 2].rate_bps;
+    s->n_rows++;
+    for (int place = 0; place < PLACES && !rc; place++)
+        rc = run_place(s, r, place);
+    if (!rc)
+        table_row(stdout, r);
+    return rc;
+}
+
+static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes, unsigned n_sizes)
+{
+    unsigned first = s->n_rows;
+    int rc = 0;
+
+    table_columns(stdout, algo);
+    for (unsigned i = 0; i < n_sizes && !rc; i++)
+        for (int t = 0; t < DT_COUNT && !rc; t++)
+            for (int op = 0; op < OP_COUNT && !rc; op++)
+                if ((s->o->types & (1u << t)) && (s->o->ops & (1u << op)))
+                    rc = add_row(s, algo, sizes[i], (enum dtype)t, (enum redop)op);
+    if (!rc)
+        table_footer(stdout, s->rows + first, s->n_rows - first);
+    return rc;
+}
+
+int sweep_run(struct sweep *s)
+{
+    uint64_t sizes[PERF_MAX_SIZES];
+    unsigned n = options_sizes(s->o, sizes, PERF_MAX_SIZES);
+
+    s->max_rows = n * DT_COUNT * OP_COUNT * ALGO_COUNT;
+    s->rows = calloc(s->max_rows, sizeof(*s->rows));
+    if (!s->rows)
+        return -ENOMEM;
+    int rc = connect_ranks(s);
+    for (int a = 0; a < ALGO_COUNT && !rc; a++)
+        if (s->o->algos & (1u << a))
+            rc = run_algo(s, (enum coll_algo)a, sizes, n);
+    if (!rc)
+        table_compare(stdout, s->rows, s->n_rows);
+    /* Leaving the group is round trips: quick ones. */
+    if (s->pace.adaptive)
+        clock_set_dilation(s->rd->sh, PACE_CONTROL);
+    return rc;
+}
+
+void sweep_free(struct sweep *s)
+{
+    free(s->rows);
+    s->rows = NULL;
+}

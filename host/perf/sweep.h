@@ -1,0 +1,32 @@
+/*
+ * The sweep: every row that the options ask for, run by the ranks of one job, paced, judged and
+ * printed.
+ */
+#ifndef TRIB_PERF_SWEEP_H
+#define TRIB_PERF_SWEEP_H
+
+#include "host/perf/job.h"
+#include "host/perf/options.h"
+#include "host/perf/row.h"
+
+struct sweep {
+    const struct perf_opts *o;
+    const struct fabric *fab;
+    struct rundir *rd;
+    struct job *job;
+    unsigned nranks;
+    uint16_t host_of_rank[FAB_MAX_MEMBERS];
+    struct pace pace;
+    struct row *rows; /* finished, in order; the last may be half done after a failure */
+    unsigned n_rows, max_rows;
+    uint64_t wrong;
+    bool terminal; /* stderr is one: show progress */
+};
+
+/* Rank r lives on host r / R, R = ranks a host. 0, or -EINVAL with a sentence in err (OPT_ERR
+ * bytes). */
+int sweep_plan(struct sweep *s, char *err);
+/* Connects the ranks and runs all rows. 0 or -errno; job_cause() says why. */
+int sweep_run(struct sweep *s);
+void sweep_free(struct sweep *s);
+#endif

@@ -1,0 +1,172 @@
+#include "host/perf/table.h"
+
+#include <inttypes.h>
+
+static const char *fab_name(const struct fabric *fab, const uint16_t *host_of_rank, unsigned rank)
+{
+    return fab->nodes[fab->hosts[host_of_rank[rank]]].name;
+}
+
+void table_header(FILE *out, const struct perf_opts *o, const struct fabric *fab, unsigned nranks,
+                  const uint16_t *host_of_rank)
+{
+    fprintf(out, "# trib-perf %s %s on %s (%u hosts, %u ranks, MTU %u), times in fabric time\n",
+            PERF_VERSION, coll_name(o->coll), fab->name, fab->n_hosts, nranks, fab->mtu);
+    fprintf(out,
+            "# minBytes %" PRIu64 " maxBytes %" PRIu64 " step: %" PRIu64
+            "(%s) warmup iters: %u iters: %u validation: %u\n",
+            o->min_bytes, o->max_bytes, o->factor ? o->factor : o->step_bytes,
+            o->factor ? "factor" : "bytes", o->warmup, o->iters, o->check);
+    fprintf(out, "#\n# Ranks on hosts:");
+    for (unsigned r = 0; r < nranks; r++)
+        fprintf(out, "%s %u:%s", r && r % 12 == 0 ? "\n#  " : "", r,
+                fab_name(fab, host_of_rank, r));
+    fprintf(out, "\n");
+    fflush(out);
+}
+
+void table_columns(FILE *out, enum coll_algo algo)
+{
+    fprintf(out, "#\n# Algorithm: %s\n", algo_name(algo));
+    fprintf(out, "# %10s %12s %8s %6s %5s  %35s  %35s\n", "", "", "", "", "",
+            "out-of-place           ", "in-place             ");
+    fprintf(out,
+            "# %10s %12s %8s %6s %5s  %9s %8s %8s %7s  %9s %8s %8s %7s  %9s %6s %9s %10s %8s  %s\n",
+            "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
+            "algbw", "busbw", "#wrong", "link", "util", "model", "meas/model", "dilation",
+            "fidelity");
+    fprintf(out, "# %10s %12s %8s %6s %5s  %9s %8s %8s %7s  %9s %8s %8s %7s  %9s %6s %9s\n", "(B)",
+            "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)",
+            "", "(MB)", "(%)", "(us)");
+    fflush(out);
+}
+
+static void time_cell(char *buf, size_t n, double us)
+{
+    snprintf(buf, n, us < 10000 ? "%.2f" : us < 100000 ? "%.1f" : "%.0f", us);
+}
+
+static void print_run(FILE *out, const struct row *r, const struct run_result *run)
+{
+    char time[24], wrong[24] = "N/A";
+
+    if (!run->valid) {
+        fprintf(out, "  %9s %8s %8s %7s", "-", "-", "-", "-");
+        return;
+    }
+    time_cell(time, sizeof(time), run->time_us);
+    if (run->checked)
+        snprintf(wrong, sizeof(wrong), "%" PRIu64, run->wrong);
+    fprintf(out, "  %9s %8.3f %8.3f %7s", time, row_algbw(r, run->time_us),
+            row_busbw(r, run->time_us), wrong);
+}
+
+/* The worse of the two runs speaks for the row. */
+static void print_fidelity(FILE *out, const struct row *r)
+{
+    const struct run_result *worst = NULL;
+
+    for (int i = 0; i < PLACES; i++)
+        if (r->run[i].valid && !r->run[i].fid.ok &&
+            (!worst || r->run[i].fid.needed > worst->fid.needed))
+            worst = &r->run[i];
+    if (worst)
+        fprintf(out, "  lag (needs %" PRIu32 ")\n", worst->fid.needed);
+    else
+        fprintf(out, "  ok\n");
+}
+
+void table_row(FILE *out, const struct row *r)
+{
+    const struct run_result *a = &r->run[OUT_OF_PLACE], *b = &r->run[IN_PLACE];
+    char model[24], root[12] = "-1";
+    uint32_t dilation = a->dilation > b->dilation ? a->dilation : b->dilation;
+
+    time_cell(model, sizeof(model), row_predicted_us(r));
+    fprintf(out, "%12" PRIu64 " %12" PRIu64 " %8s %6s %5s", r->bytes, r->count, dtype_name(r->type),
+            redop_name(r->op), root);
+    print_run(out, r, a);
+    print_run(out, r, b);
+    fprintf(out, "  %9.3f", (double)r->pred.busiest_link_bytes * 1e-6);
+    if (a->valid)
+        fprintf(out, " %6.1f %9s %10.3f", 100 * row_utilisation(r, a->time_us), model,
+                a->time_us / row_predicted_us(r));
+    else
+        fprintf(out, " %6s %9s %10s", "-", model, "-");
+    fprintf(out, " %8" PRIu32, dilation);
+    print_fidelity(out, r);
+    fflush(out);
+}
+
+void table_footer(FILE *out, const struct row *rows, unsigned n)
+{
+    uint64_t wrong = 0;
+    double bus = 0;
+    unsigned runs = 0, checked = 0, late = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        for (int p = 0; p < PLACES; p++) {
+            const struct run_result *run = &rows[i].run[p];
+            if (!run->valid)
+                continue;
+            runs++;
+            bus += row_busbw(&rows[i], run->time_us);
+            checked += run->checked;
+            wrong += run->wrong;
+            late += !run->fid.ok;
+        }
+    }
+    if (checked)
+        fprintf(out, "# Out of bounds values : %" PRIu64 " %s\n", wrong, wrong ? "FAILED" : "OK");
+    else
+        fprintf(out, "# Out of bounds values : not checked\n");
+    fprintf(out, "# Avg bus bandwidth    : %.4f\n", runs ? bus / runs : 0);
+    if (late)
+        fprintf(
+            out,
+            "# Fidelity             : lag in %u of %u runs, the emulation did not keep up there\n",
+            late, runs);
+    else
+        fprintf(out, "# Fidelity             : ok\n");
+    fflush(out);
+}
+
+static const struct row *partner(const struct row *rows, unsigned n, const struct row *ring)
+{
+    for (unsigned i = 0; i < n; i++) {
+        const struct row *s = &rows[i];
+        if (s->algo == ALGO_SHARP && s->bytes == ring->bytes && s->type == ring->type &&
+            s->op == ring->op && s->run[OUT_OF_PLACE].valid)
+            return s;
+    }
+    return NULL;
+}
+
+void table_compare(FILE *out, const struct row *rows, unsigned n)
+{
+    bool started = false;
+
+    for (unsigned i = 0; i < n; i++) {
+        const struct row *r = &rows[i];
+        if (r->algo != ALGO_RING || !r->run[OUT_OF_PLACE].valid)
+            continue;
+        const struct row *s = partner(rows, n, r);
+        if (!s)
+            continue;
+        if (!started) {
+            fprintf(out,
+                    "#\n# SHARP against ring, out-of-place (for large sizes theory says 2(N-1)/N = "
+                    "%.3f)\n",
+                    row_asymptote(r->nranks));
+            fprintf(out, "# %10s %8s %6s  %12s %12s %9s %9s\n", "size", "type", "redop",
+                    "ring algbw", "sharp algbw", "speed-up", "theory");
+            fprintf(out, "# %10s %8s %6s  %12s %12s\n", "(B)", "", "", "(GB/s)", "(GB/s)");
+            started = true;
+        }
+        double tr = r->run[OUT_OF_PLACE].time_us, ts = s->run[OUT_OF_PLACE].time_us;
+        fprintf(out, "%12" PRIu64 " %8s %6s  %12.3f %12.3f %9.3f %9.3f\n", r->bytes,
+                dtype_name(r->type), redop_name(r->op), row_algbw(r, tr), row_algbw(s, ts), tr / ts,
+                row_predicted_us(r) / row_predicted_us(s));
+    }
+    fflush(out);
+}

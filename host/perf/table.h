@@ -1,0 +1,22 @@
+/*
+ * What a person sees: nccl-tests' columns and then ours, and SHARP against ring. Rows are printed
+ * as they come.
+ */
+#ifndef TRIB_PERF_TABLE_H
+#define TRIB_PERF_TABLE_H
+
+#include "host/perf/options.h"
+#include "host/perf/row.h"
+
+#include <stdio.h>
+
+void table_header(FILE *out, const struct perf_opts *o, const struct fabric *fab, unsigned nranks,
+                  const uint16_t *host_of_rank);
+void table_columns(FILE *out, enum coll_algo algo);
+void table_row(FILE *out, const struct row *r);
+/* Out of bounds values, average bus bandwidth, fidelity of all rows. */
+void table_footer(FILE *out, const struct row *rows, unsigned n);
+/* One line for each size, type and operation that both algorithms ran. Nothing when there is none.
+ */
+void table_compare(FILE *out, const struct row *rows, unsigned n);
+#endif

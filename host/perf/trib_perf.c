@@ -1,0 +1,187 @@
+/*
+ * trib-perf: times collectives between ranks on a fabric that is up. This process is the launcher;
+ * it starts itself once more for each rank (--rank-process FD) with the emulated HCA preloaded.
+ */
+#include "host/perf/job.h"
+#include "host/perf/options.h"
+#include "host/perf/rank.h"
+#include "host/perf/report.h"
+#include "host/perf/sweep.h"
+#include "host/perf/table.h"
+#include "switch/rim/shared.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+
+/* libtribverbs.so: $TRIB_LIB, beside this program, or where `make install` puts it. */
+static int find_preload(char *path, size_t size)
+{
+    static const char *const places[] = {"%s/libtribverbs.so",
+                                         "%s/../lib/tributary/libtribverbs.so"};
+    const char *env = getenv("TRIB_LIB");
+    char exe[PATH_MAX];
+
+    if (env && *env) {
+        snprintf(path, size, "%s", env);
+        return access(path, R_OK) ? -errno : 0;
+    }
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    if (n < 0)
+        return -errno;
+    exe[n] = 0;
+    *strrchr(exe, '/') = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        if (i == 0)
+            snprintf(path, size, places[0], exe);
+        else
+            snprintf(path, size, places[1], exe);
+        if (!access(path, R_OK))
+            return 0;
+    }
+    snprintf(path, size, "%s/libtribverbs.so", exe);
+    return -ENOENT;
+}
+
+/* The fabric as it is up: the run directory's copy of CONF. */
+static struct fabric *open_fabric(const char *conf, struct rundir *rd)
+{
+    struct fab_errors *errs = calloc(1, sizeof(*errs));
+    struct fabric *f = errs ? fabric_load(conf, errs) : NULL;
+    char name[FAB_NAME];
+
+    if (!f) {
+        if (errs)
+            fab_errors_print(errs, stderr);
+        free(errs);
+        return NULL;
+    }
+    free(errs);
+    snprintf(name, sizeof(name), "%s", f->name);
+    fabric_free(f);
+    if (rundir_open(rd, NULL, name, false)) {
+        fprintf(stderr,
+                "trib-perf: fabric %s is not up (trib up %s; trib perf does that by itself)\n",
+                name, conf);
+        return NULL;
+    }
+    f = rundir_fabric(rd);
+    if (f && strcmp(f->name, name)) {
+        fprintf(stderr, "trib-perf: found fabric %s in %s, expected %s\n", f->name, rd->path, name);
+        fabric_free(f);
+        f = NULL;
+    }
+    if (!f)
+        rundir_close(rd);
+    return f;
+}
+
+/*
+ * Whether this job may choose the dilation: the conf says "auto", `trib up --dilation` did not fix
+ * it, and no other job of this fabric chooses it already. *fd keeps the lock.
+ */
+static bool may_choose_dilation(const struct rundir *rd, const struct fabric *f, int *fd)
+{
+    char path[RUN_PATH + 32];
+
+    *fd = -1;
+    if (f->dilation || rundir_path(rd, path, sizeof(path), "dilation.fixed") || !access(path, F_OK))
+        return false;
+    if (rundir_path(rd, path, sizeof(path), "auto.lock"))
+        return false;
+    *fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    if (*fd >= 0 && !flock(*fd, LOCK_EX | LOCK_NB))
+        return true;
+    fprintf(stderr,
+            "trib-perf: another job chooses this fabric's dilation; this one takes it as it is\n");
+    return false;
+}
+
+static int run_job(struct sweep *s, const char *preload)
+{
+    struct job_cfg cfg = {s->fab, s->rd, s->nranks, s->host_of_rank, preload, NULL};
+    int rc = job_start(&s->job, &cfg);
+
+    if (!s->job)
+        return EXIT_WRONG;
+    if (!rc) {
+        table_header(stdout, s->o, s->fab, s->nranks, s->host_of_rank);
+        rc = sweep_run(s);
+    }
+    if (rc && !*job_cause(s->job))
+        job_abort(s->job, strerror(-rc));
+    if (job_finish(s->job) && !rc)
+        rc = -ECANCELED;
+    if (*job_cause(s->job))
+        fprintf(stderr, "trib-perf: %s\n", job_cause(s->job));
+    if (job_interrupted(s->job))
+        return EXIT_INTERRUPTED;
+    return rc || s->wrong ? EXIT_WRONG : EXIT_OK;
+}
+
+static int perf_main(const struct perf_opts *o)
+{
+    struct rundir rd;
+    struct sweep *s = calloc(1, sizeof(*s));
+    char preload[PATH_MAX + 64], err[OPT_ERR];
+    int lock = -1, code = EXIT_WRONG;
+
+    if (!s)
+        return EXIT_WRONG;
+    s->o = o;
+    s->fab = open_fabric(o->conf, &rd);
+    if (!s->fab) {
+        free(s);
+        return EXIT_WRONG;
+    }
+    s->rd = &rd;
+    s->terminal = isatty(STDERR_FILENO);
+    if (sweep_plan(s, err)) {
+        fprintf(stderr, "trib-perf: %s\n", err);
+        code = EXIT_USAGE;
+    } else if (find_preload(preload, sizeof(preload))) {
+        fprintf(stderr, "trib-perf: cannot find %s (TRIB_LIB names another place)\n", preload);
+    } else {
+        pace_init(&s->pace, may_choose_dilation(&rd, s->fab, &lock), o->max_wall);
+        code = run_job(s, preload);
+        int rc = o->json ? report_write(o->json, o, s->nranks, s->rows, s->n_rows,
+                                        s->job ? job_cause(s->job) : "")
+                         : 0;
+        if (rc) {
+            fprintf(stderr, "trib-perf: cannot write %s: %s\n", o->json, strerror(-rc));
+            code = code == EXIT_OK ? EXIT_WRONG : code;
+        }
+        job_free(s->job);
+    }
+    if (lock >= 0)
+        close(lock);
+    sweep_free(s);
+    fabric_free((struct fabric *)(uintptr_t)s->fab);
+    rundir_close(&rd);
+    free(s);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct perf_opts o;
+    char err[OPT_ERR];
+
+    if (argc == 3 && !strcmp(argv[1], "--rank-process"))
+        return rank_main(atoi(argv[2]));
+    if (options_parse(&o, argc, argv, err)) {
+        fprintf(stderr, "trib-perf: %s\ntrib-perf -h shows all options\n", err);
+        return EXIT_USAGE;
+    }
+    if (o.help) {
+        options_usage(stdout);
+        return EXIT_OK;
+    }
+    return perf_main(&o);
+}
