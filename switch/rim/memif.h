@@ -61,6 +61,7 @@ uint16_t memif_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint1
 uint16_t memif_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
 uint16_t memif_pending(const struct rim_port *p, uint16_t queue);
 uint16_t memif_arrived(const struct rim_port *p, uint16_t queue);
+bool memif_crowded(const struct rim_port *p, uint16_t queue);
 /* Lays out our region of rings (client). */
 size_t memif_region_bytes(const struct memif *mf);
 void memif_region_init(struct memif *mf);

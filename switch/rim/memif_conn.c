@@ -386,6 +386,7 @@ static const struct rim_port_ops memif_ops = {
     .tx = memif_tx,
     .pending = memif_pending,
     .arrived = memif_arrived,
+    .crowded = memif_crowded,
     .close = memif_close,
 };
 

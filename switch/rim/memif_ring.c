@@ -78,6 +78,14 @@ uint16_t memif_pending(const struct rim_port *p, uint16_t queue)
     return n <= mf->rx[queue].mask + 1u ? n : 0;
 }
 
+bool memif_crowded(const struct rim_port *p, uint16_t queue)
+{
+    const struct memif *mf = (const struct memif *)p;
+    uint16_t n = memif_pending(p, queue);
+
+    return n && n > mf->rx[queue].mask / 4 * 3;
+}
+
 /* Copies the descriptors of one frame into b. Returns how many, 0: the rest of a chain has not been
  * sent yet. *ok: frame is good. */
 static uint16_t rx_frame(struct memif *mf, struct memif_queue *q, uint16_t avail,

@@ -35,6 +35,11 @@ uint16_t rim_port_arrived(const struct rim_port *p, uint16_t queue)
     return p->ops->arrived(p, queue);
 }
 
+bool rim_port_crowded(const struct rim_port *p, uint16_t queue)
+{
+    return p->ops->crowded(p, queue);
+}
+
 bool rim_port_up(struct rim_port *p)
 {
     return p->ops->up(p);

@@ -1,10 +1,13 @@
 /*
- * A port of the rim: memif as the cable between processes, and any ethdev by DPDK device arguments. The only place, with
- * eal.c, where EAL, ethdev and sockets are used; trib-switch and the HCA's rim share it.
+ * A port of the rim: memif as the cable between processes, and any ethdev by DPDK device arguments.
+ * The only place, with eal.c, where EAL, ethdev and sockets are used; trib-switch and the HCA's rim
+ * share it.
  *
- * memif is our own implementation of the standard protocol (version 2.0; memif_conn.c, memif_ring.c), because net_memif of DPDK 22.11 unmaps a
- * dead peer's regions in EAL's interrupt thread while a worker may be in rx or tx, and because Debian's DPDK has room for 32 ethdevs in a process,
- * which eight hosts with four process slots each fill. Here the owner of a port does everything itself: a peer may die at any instruction.
+ * memif is our own implementation of the standard protocol (version 2.0; memif_conn.c,
+ * memif_ring.c), because net_memif of DPDK 22.11 unmaps a dead peer's regions in EAL's interrupt
+ * thread while a worker may be in rx or tx, and because Debian's DPDK has room for 32 ethdevs in a
+ * process, which eight hosts with four process slots each fill. Here the owner of a port does
+ * everything itself: a peer may die at any instruction.
  */
 #ifndef TRIB_RIM_PORT_H
 #define TRIB_RIM_PORT_H
@@ -14,11 +17,14 @@
 #include <stdint.h>
 
 /*
- * EAL for a process of ours: --no-huge when not enough huge pages are free, --no-pci unless `extra` names devices, no signals taken. mem_mb: what pools
- * will need. telemetry: "DIR/NAME" gives the process a telemetry socket DIR/dpdk/NAME/dpdk_telemetry.v2; NULL: none.
- * The calling thread becomes lcore 0 and keeps its affinity. Once per process: later calls return 0. 0 or -errno with a message on stderr.
+ * EAL for a process of ours: --no-huge when not enough huge pages are free, --no-pci unless `extra`
+ * names devices, no signals taken. mem_mb: what pools will need. telemetry: "DIR/NAME" gives the
+ * process a telemetry socket DIR/dpdk/NAME/dpdk_telemetry.v2; NULL: none. The calling thread
+ * becomes lcore 0 and keeps its affinity. Once per process: later calls return 0. 0 or -errno with
+ * a message on stderr.
  */
-int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const char *const *extra, unsigned n_extra);
+int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const char *const *extra,
+                 unsigned n_extra);
 void rim_eal_cleanup(void);
 
 /* One lock for a process whose ports have several owners. The ports themselves take none. */
@@ -27,35 +33,53 @@ void rim_unlock(void);
 
 struct rim_port;
 
-/* The listener owns `socket`, replaces a stale one and removes it at close. The client brings the memory: its log2_ring counts. */
-struct memif_cfg { const char *socket; bool listener; uint32_t id; uint16_t queues; uint8_t log2_ring; const char *name; struct rte_mempool *pool; };
+/* The listener owns `socket`, replaces a stale one and removes it at close. The client brings the
+ * memory: its log2_ring counts. */
+struct memif_cfg {
+    const char *socket;
+    bool listener;
+    uint32_t id;
+    uint16_t queues;
+    uint8_t log2_ring;
+    const char *name;
+    struct rte_mempool *pool;
+};
 
-#define RIM_QUEUES 4    /* of a memif at most, each direction */
+#define RIM_QUEUES 4 /* of a memif at most, each direction */
 
 int rim_port_memif(struct rim_port **p, const struct memif_cfg *cfg);
 int rim_port_ethdev(struct rim_port **p, const char *devargs, struct rte_mempool *pool);
 void rim_port_close(struct rim_port *p);
 
 /*
- * Connects, accepts, notices that the peer is gone; call now and then (a memif needs three calls at each end to come up). Returns whether the
- * port is up. A peer that went away and came back at once is seen as down once.
+ * Connects, accepts, notices that the peer is gone; call now and then (a memif needs three calls at
+ * each end to come up). Returns whether the port is up. A peer that went away and came back at once
+ * is seen as down once.
  */
 bool rim_port_up(struct rim_port *p);
-/* Becomes readable when rim_port_up() has something to do; -1: nothing to wait for, just try again. */
+/* Becomes readable when rim_port_up() has something to do; -1: nothing to wait for, just try again.
+ */
 int rim_port_fd(const struct rim_port *p);
 
 /*
- * Callable only by the port's owner, one thread at a time. tx returns how many were taken (a frame that can never pass counts as taken, is freed and
- * counted); the rest stay with the caller. Frames received are one segment with cleared meta.
+ * Callable only by the port's owner, one thread at a time. tx returns how many were taken (a frame
+ * that can never pass counts as taken, is freed and counted); the rest stay with the caller. Frames
+ * received are one segment with cleared meta.
  */
 uint16_t rim_port_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
 uint16_t rim_port_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
-/* memif: how many descriptors wait to be received (0 when down), and the peer's running index, which changes when it has sent more. */
+/* memif: how many descriptors wait to be received (0 when down), and the peer's running index,
+ * which changes when it has sent more. */
 uint16_t rim_port_pending(const struct rim_port *p, uint16_t queue);
 uint16_t rim_port_arrived(const struct rim_port *p, uint16_t queue);
+/* The peer has filled most of a ring: it may be waiting for room. */
+bool rim_port_crowded(const struct rim_port *p, uint16_t queue);
 
-/* rx_bad: descriptors out of bounds, or frames longer than a frame's room. tx_bad: too long, or length-only. */
-struct rim_port_stats { uint64_t rx, tx, rx_bad, tx_bad, rx_nobuf, connects; };
+/* rx_bad: descriptors out of bounds, or frames longer than a frame's room. tx_bad: too long, or
+ * length-only. */
+struct rim_port_stats {
+    uint64_t rx, tx, rx_bad, tx_bad, rx_nobuf, connects;
+};
 const struct rim_port_stats *rim_port_stats(const struct rim_port *p);
 
 #endif

@@ -103,6 +103,13 @@ static uint16_t ethdev_pending(const struct rim_port *p, uint16_t queue)
     return n < 0 ? 0 : (uint16_t)n;
 }
 
+static bool ethdev_crowded(const struct rim_port *p, uint16_t queue)
+{
+    (void)p;
+    (void)queue;
+    return false;
+}
+
 static void ethdev_close(struct rim_port *p)
 {
     struct ethdev *e = (struct ethdev *)p;
@@ -123,6 +130,7 @@ static const struct rim_port_ops ethdev_ops = {
     .tx = ethdev_tx,
     .pending = ethdev_pending,
     .arrived = ethdev_pending,
+    .crowded = ethdev_crowded,
     .close = ethdev_close,
 };
 

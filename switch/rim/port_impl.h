@@ -11,6 +11,7 @@ struct rim_port_ops {
     uint16_t (*tx)(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
     uint16_t (*pending)(const struct rim_port *p, uint16_t queue);
     uint16_t (*arrived)(const struct rim_port *p, uint16_t queue);
+    bool (*crowded)(const struct rim_port *p, uint16_t queue);
     void (*close)(struct rim_port *p);
 };
 

@@ -208,8 +208,11 @@ static int shared_map(struct rundir *rd)
     if (rd->sh->magic != SHARED_MAGIC || rd->sh->version != SHARED_VERSION) {
         err = complain(EPROTO, "%s: found version %u, expected %u", path, rd->sh->version,
                        SHARED_VERSION);
-        rundir_close(rd);
+    } else if (clock_fabric_ps(rd->sh) < 0) {
+        err = complain(ESTALE, "%s: found a clock of an earlier boot, remove %s", path, rd->path);
     }
+    if (err)
+        rundir_close(rd);
     return err;
 }
 

@@ -8,27 +8,42 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SHARED_MAGIC 0x74726962u
+#define SHARED_MAGIC   0x74726962u
 #define SHARED_VERSION 1
-#define BELLS 2048              /* loops that can sleep: trib-switch lcores from 0, host slots from BELL_HOST0 */
-#define BELL_HOST0 128
-#define BELL_SLOTS 16
+#define BELLS          2048 /* loops that can sleep: trib-switch lcores from 0, host slots from BELL_HOST0 \
+                             */
+#define BELL_HOST0  128
+#define BELL_SLOTS  16
 #define LAG_BUCKETS 512
 
 /*
- * Fabric time = fabric_base + (CLOCK_MONOTONIC - mono_base) / dilation. A change of dilation (seqlock) is continuous in fabric time.
+ * Fabric time = fabric_base + (CLOCK_MONOTONIC - mono_base) / dilation. A change of dilation
+ * (seqlock) is continuous in fabric time.
  */
-struct clock_page { _Atomic uint32_t seq; uint32_t dilation; int64_t mono_base_ns, fabric_base_ps; };
+struct clock_page {
+    _Atomic uint32_t seq;
+    uint32_t dilation;
+    int64_t mono_base_ns, fabric_base_ps;
+};
 
 /*
- * A doorbell: where one loop sleeps. The sender rings after its burst only when the sleeper's flag is set, so that a busy
- * receiver costs no system call. rung_ns: when the oldest unserved frame was announced (lateness of the hand-off).
+ * A doorbell: where one loop sleeps. The sender rings after its burst only when the sleeper's flag
+ * is set, so that a busy receiver costs no system call. rung_ns: when the oldest unserved frame was
+ * announced (lateness of the hand-off).
  */
-struct bell { _Atomic uint32_t seq; _Atomic uint32_t sleeping; _Atomic int64_t rung_ns; char pad[48]; };
+struct bell {
+    _Atomic uint32_t seq;
+    _Atomic uint32_t sleeping;
+    _Atomic int64_t rung_ns;
+    char pad[48];
+};
 _Static_assert(sizeof(struct bell) == 64, "one cache line each");
 
-/* Log-linear histogram of lateness in ns: 16 sub-buckets per power of two, 0 .. 2^32 ns. One writer each. */
-struct lag_hist { _Atomic uint64_t n[LAG_BUCKETS]; };
+/* Log-linear histogram of lateness in ns: 16 sub-buckets per power of two, 0 .. 2^32 ns. One writer
+ * each. */
+struct lag_hist {
+    _Atomic uint64_t n[LAG_BUCKETS];
+};
 
 struct shared {
     uint32_t magic, version;
@@ -45,18 +60,20 @@ int64_t clock_fabric_ps(const struct shared *sh);
 int64_t clock_mono_ns(void);
 uint32_t clock_dilation(const struct shared *sh);
 void clock_set_dilation(struct shared *sh, uint32_t dilation);
-int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps);   /* <= 0: due */
+int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps); /* <= 0: due */
 
 /* bell.c */
-void bell_ring(struct bell *b);                                 /* after a burst of frames was made visible */
-uint32_t bell_prepare(struct bell *b);                          /* announce sleep; then poll once more */
-void bell_sleep(struct bell *b, uint32_t token, int64_t timeout_ns);  /* until rung or timeout; <= 0 returns at once */
-void bell_cancel(struct bell *b);                               /* found work after all */
-int64_t bell_served(struct bell *b);                            /* lateness in ns of what was announced, -1: nothing was */
+void bell_ring(struct bell *b);        /* after a burst of frames was made visible */
+uint32_t bell_prepare(struct bell *b); /* announce sleep; then poll once more */
+void bell_sleep(struct bell *b, uint32_t token,
+                int64_t timeout_ns); /* until rung or timeout; <= 0 returns at once */
+void bell_cancel(struct bell *b);    /* found work after all */
+int64_t bell_served(struct bell *b); /* lateness in ns of what was announced, -1: nothing was */
 
 /* lag.c */
 void lag_record(struct lag_hist *h, int64_t ns, unsigned n);
-void lag_snapshot(const struct shared *sh, struct lag_hist *sum);    /* adds up all writers */
-int64_t lag_quantile(const struct lag_hist *before, const struct lag_hist *after, double q);  /* ns; 0 when empty */
+void lag_snapshot(const struct shared *sh, struct lag_hist *sum); /* adds up all writers */
+int64_t lag_quantile(const struct lag_hist *before, const struct lag_hist *after,
+                     double q); /* ns; 0 when empty */
 
 #endif

@@ -1,0 +1,398 @@
+/*
+ * Cables: what leaves the process.
+ *
+ * A process slot of a NIC is a struct endpoint whose output is the memif's receive ring: nothing is
+ * received before the NIC asks for it, so a process that sends too fast finds its ring full and
+ * waits, instead of losing frames here. Frames towards a process go by its DATA queue, ACKs too:
+ * their order is kept.
+ *
+ * A link to another process was shaped by the egress queue before it comes here. Its memif has room
+ * for what a link holds; should the other process lag, frames wait in a backlog, and only beyond
+ * that they are dropped and counted.
+ */
+#include "switch/rim/loop_impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINK_LOG2 9
+#define SLOT_LOG2 8 /* the client's choice counts */
+
+/* ---- process slots
+ * ------------------------------------------------------------------------------------ */
+
+static uint16_t slot_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    struct cable *c = ctx;
+    uint16_t k = rim_port_tx(c->rp, ENDPOINT_DATA, m, n);
+
+    (void)now_ps;
+    c->ring |= k > 0;
+    c->blocked = k < n;
+    return k;
+}
+
+static uint16_t slot_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
+                            int64_t now_ps)
+{
+    struct cable *c = ctx;
+    bool full = rim_port_crowded(c->rp, q);
+
+    (void)now_ps;
+    c->ring |= full; /* its owner may sleep because there was no room */
+    return rim_port_rx(c->rp, q, m, n);
+}
+
+static void slot_tick(void *ctx, int64_t now_ps)
+{
+    (void)ctx;
+    (void)now_ps;
+}
+
+static int64_t slot_next(void *ctx)
+{
+    const struct cable *c = ctx;
+
+    return rim_port_pending(c->rp, ENDPOINT_ACK) || rim_port_pending(c->rp, ENDPOINT_DATA)
+               ? 0
+               : PS_NEVER;
+}
+
+static unsigned slot_receive(struct cable *c, int64_t now_ps)
+{
+    bool news = c->blocked;
+
+    for (unsigned q = 0; q < ENDPOINT_QUEUES; q++) {
+        uint16_t at = rim_port_arrived(c->rp, (uint16_t)q);
+
+        news |= at != c->arrived[q];
+        c->arrived[q] = at;
+    }
+    if (!news)
+        return 0;
+    net_kick(c->l->net, c->node, c->port, c->slot, now_ps);
+    return !c->blocked;
+}
+
+static void slot_changed(struct cable *c, int64_t now_ps)
+{
+    struct endpoint ep = {
+        .ctx = c, .input = slot_input, .output = slot_output, .tick = slot_tick, .next = slot_next};
+    int rc;
+
+    c->blocked = false;
+    memset(c->arrived, 0, sizeof(c->arrived));
+    if (!c->up) {
+        net_detach(c->l->net, c->node, c->port, c->slot, now_ps);
+        return;
+    }
+    rc = net_attach(c->l->net, c->node, c->port, c->slot, &ep);
+    if (rc)
+        fprintf(stderr, "trib-switch: %s: slot %u cannot be attached: %s\n",
+                c->l->fab->nodes[c->node].name, c->slot, strerror(-rc));
+}
+
+/* ---- links
+ * -------------------------------------------------------------------------------------------- */
+
+static void link_backlog_drain(struct cable *c)
+{
+    while (c->wait_n) {
+        uint16_t run = RTE_MIN(c->wait_n, (uint16_t)(CABLE_BACKLOG - c->wait_head)), k;
+
+        k = rim_port_tx(c->rp, 0, c->wait + c->wait_head, run);
+        c->wait_head = (uint16_t)((c->wait_head + k) % CABLE_BACKLOG);
+        c->wait_n = (uint16_t)(c->wait_n - k);
+        c->ring |= k > 0;
+        if (k < run)
+            return;
+    }
+}
+
+static void link_drop_backlog(struct cable *c)
+{
+    for (; c->wait_n; c->wait_n--) {
+        rte_pktmbuf_free(c->wait[c->wait_head]);
+        c->wait_head = (uint16_t)((c->wait_head + 1) % CABLE_BACKLOG);
+        c->overflow++;
+    }
+}
+
+void cables_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,
+                    int64_t due_ps)
+{
+    struct loop *l = ctx;
+    unsigned i = l->by_port[node] ? l->by_port[node][port] : 0;
+    struct cable *c = i ? &l->cable[i - 1] : NULL;
+    uint16_t k = 0;
+
+    (void)due_ps;
+    if (!c || !c->up) {
+        rte_pktmbuf_free_bulk(m, n);
+        if (c)
+            c->overflow += n;
+        return;
+    }
+    if (!c->wait_n)
+        k = rim_port_tx(c->rp, 0, m, n);
+    c->ring |= k > 0;
+    for (; k < n; k++) {
+        if (c->wait_n == CABLE_BACKLOG) {
+            rte_pktmbuf_free(m[k]);
+            c->overflow++;
+            continue;
+        }
+        c->wait[(c->wait_head + c->wait_n++) % CABLE_BACKLOG] = m[k];
+    }
+}
+
+static unsigned link_receive(struct cable *c, int64_t now_ps)
+{
+    struct rte_mbuf *m[LOOP_BURST];
+    unsigned total = 0;
+    uint16_t n;
+
+    do {
+        n = rim_port_rx(c->rp, 0, m, LOOP_BURST);
+        if (n)
+            net_input(c->l->net, c->node, c->port, m, n, now_ps);
+        total += n;
+    } while (n == LOOP_BURST && total < 4 * LOOP_BURST);
+    return total;
+}
+
+static void link_changed(struct cable *c, int64_t now_ps)
+{
+    if (!c->up)
+        link_drop_backlog(c);
+    if (c->kind == CABLE_LINK)
+        c->l->n_links_up += c->up ? 1u : -1u;
+    net_port_state(c->l->net, c->node, c->port, c->up, now_ps);
+}
+
+/* ---- all of them
+ * -------------------------------------------------------------------------------------- */
+
+unsigned cables_receive(struct loop *l, int64_t now_ps)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < l->n_live; i++)
+        n += l->live[i]->kind == CABLE_SLOT ? slot_receive(l->live[i], now_ps)
+                                            : link_receive(l->live[i], now_ps);
+    return n;
+}
+
+bool cables_pending(const struct loop *l)
+{
+    for (unsigned i = 0; i < l->n_live; i++) {
+        const struct cable *c = l->live[i];
+
+        if (c->kind != CABLE_SLOT) {
+            if (rim_port_pending(c->rp, 0))
+                return true;
+            continue;
+        }
+        for (unsigned q = 0; q < ENDPOINT_QUEUES; q++)
+            if (rim_port_arrived(c->rp, (uint16_t)q) != c->arrived[q])
+                return true;
+    }
+    return false;
+}
+
+bool cables_flush(struct loop *l)
+{
+    bool waits = false;
+
+    for (unsigned i = 0; i < l->n_live; i++) {
+        struct cable *c = l->live[i];
+
+        if (c->wait_n)
+            link_backlog_drain(c);
+        waits |= c->wait_n || c->blocked;
+        if (c->ring && c->bell)
+            bell_ring(c->bell);
+        c->ring = false;
+    }
+    return waits;
+}
+
+static void cable_check(struct cable *c, int64_t now_ps)
+{
+    bool up = rim_port_up(c->rp);
+
+    if (up == c->up)
+        return;
+    c->up = up;
+    if (c->kind == CABLE_SLOT)
+        slot_changed(c, now_ps);
+    else
+        link_changed(c, now_ps);
+}
+
+void cables_check(struct loop *l, int64_t now_ps)
+{
+    int n;
+
+    for (unsigned i = 0; i < l->n_cables; i++)
+        l->fds[i] = (struct pollfd){.fd = rim_port_fd(l->cable[i].rp), .events = POLLIN};
+    n = poll(l->fds, l->n_cables, 0);
+    if (n <= 0 && !l->n_outside && l->n_links_up == l->n_links)
+        return;
+    l->n_live = 0;
+    for (unsigned i = 0; i < l->n_cables; i++) {
+        if (l->fds[i].fd < 0 || l->fds[i].revents)
+            cable_check(&l->cable[i], now_ps);
+        if (l->cable[i].up)
+            l->live[l->n_live++] = &l->cable[i];
+    }
+}
+
+/* ---- set-up
+ * -------------------------------------------------------------------------------------------- */
+
+static bool is_mine(const struct loop_cfg *cfg, uint16_t node)
+{
+    return !cfg->mine || cfg->mine[node];
+}
+
+static struct cable *cable_add(struct loop *l, enum cable_kind kind, uint16_t node, uint16_t port)
+{
+    struct cable *c = &l->cable[l->n_cables++];
+
+    *c = (struct cable){.l = l, .kind = kind, .node = node, .port = port};
+    if (kind != CABLE_SLOT) {
+        l->by_port[node][port] = (uint16_t)l->n_cables;
+        c->wait = calloc(CABLE_BACKLOG, sizeof(*c->wait));
+        if (!c->wait)
+            return NULL;
+    }
+    return c;
+}
+
+static int add_slots(struct loop *l, const struct loop_cfg *cfg, uint16_t node)
+{
+    const struct fab_node *nd = &l->fab->nodes[node];
+    struct memif_cfg mc = {.listener = true,
+                           .queues = ENDPOINT_QUEUES,
+                           .log2_ring = SLOT_LOG2,
+                           .name = nd->name,
+                           .pool = cfg->pool};
+    char sock[RUN_PATH];
+
+    for (uint16_t p = 0; p < nd->n_ports; p++)
+        for (unsigned s = 0; s < l->fab->slots_per_host; s++) {
+            struct cable *c = cable_add(l, CABLE_SLOT, node, p);
+            int rc = rundir_port_sock(cfg->rd, nd->name, p, s, sock, sizeof(sock));
+
+            c->slot = s;
+            c->bell = &l->sh->bell[bell_of_host(nd->host_index, s)];
+            mc.socket = sock;
+            if (!rc)
+                rc = rim_port_memif(&c->rp, &mc);
+            if (rc)
+                return rc;
+        }
+    return 0;
+}
+
+static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, uint16_t port)
+{
+    const struct fab_link *lk = &l->fab->links[l->fab->nodes[node].ports[port].link];
+    bool is_a = lk->a == node && lk->a_port == port;
+    struct memif_cfg mc = {.listener = is_a,
+                           .queues = 1,
+                           .log2_ring = LINK_LOG2,
+                           .name = l->fab->nodes[node].name,
+                           .pool = cfg->pool};
+    struct cable *c = cable_add(l, CABLE_LINK, node, port);
+    char sock[RUN_PATH];
+    int rc = rundir_link_sock(cfg->rd, lk->name, sock, sizeof(sock));
+
+    if (!c)
+        return -ENOMEM;
+    l->n_links++;
+    c->bell = &l->sh->bell[bell_of_proc(l->fab->nodes[is_a ? lk->b : lk->a].proc)];
+    mc.socket = sock;
+    if (!rc)
+        rc = rim_port_memif(&c->rp, &mc);
+    if (!rc)
+        net_port_state(l->net, node, port, false, 0);
+    return rc;
+}
+
+/* "vhost:PATH" is short for the device arguments of a socket that a guest connects to. */
+static int add_outside(struct loop *l, const struct loop_cfg *cfg, uint16_t node, uint16_t port)
+{
+    const char *args = l->fab->nodes[node].ports[port].external;
+    struct cable *c = cable_add(l, CABLE_OUTSIDE, node, port);
+    char dev[256];
+
+    if (!c)
+        return -ENOMEM;
+    l->n_outside++;
+    if (!strncmp(args, "vhost:", 6))
+        snprintf(dev, sizeof(dev), "net_vhost%u,iface=%s,queues=1", l->n_outside, args + 6);
+    else
+        snprintf(dev, sizeof(dev), "%s", args);
+    return rim_port_ethdev(&c->rp, dev, cfg->pool);
+}
+
+static int add_node(struct loop *l, const struct loop_cfg *cfg, uint16_t node)
+{
+    const struct fab_node *nd = &l->fab->nodes[node];
+    int rc = 0;
+
+    l->by_port[node] = calloc(nd->n_ports ? nd->n_ports : 1, sizeof(**l->by_port));
+    if (!l->by_port[node])
+        return -ENOMEM;
+    if (nd->kind == FAB_HOST)
+        rc = add_slots(l, cfg, node);
+    for (uint16_t p = 0; !rc && p < nd->n_ports; p++) {
+        if (nd->ports[p].external[0])
+            rc = add_outside(l, cfg, node, p);
+        else if (nd->ports[p].link != FAB_NONE && !is_mine(cfg, nd->ports[p].peer_node))
+            rc = add_link(l, cfg, node, p);
+    }
+    return rc;
+}
+
+int cables_create(struct loop *l, const struct loop_cfg *cfg)
+{
+    const struct fabric *f = cfg->fab;
+    unsigned most = 0;
+    int rc = 0;
+
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        if (is_mine(cfg, i))
+            most +=
+                f->nodes[i].n_ports * (1u + (f->nodes[i].kind == FAB_HOST ? f->slots_per_host : 0));
+    l->cable = calloc(most + 1, sizeof(*l->cable));
+    l->live = calloc(most + 1, sizeof(*l->live));
+    l->fds = calloc(most + 1, sizeof(*l->fds));
+    l->by_port = calloc(f->n_nodes, sizeof(*l->by_port));
+    if (!l->cable || !l->live || !l->fds || !l->by_port)
+        return -ENOMEM;
+    for (uint16_t i = 0; !rc && i < f->n_nodes; i++)
+        if (is_mine(cfg, i))
+            rc = add_node(l, cfg, i);
+    return rc;
+}
+
+void cables_destroy(struct loop *l)
+{
+    for (unsigned i = 0; l->cable && i < l->n_cables; i++) {
+        if (l->cable[i].wait)
+            link_drop_backlog(&l->cable[i]);
+        free(l->cable[i].wait);
+        rim_port_close(l->cable[i].rp);
+    }
+    for (unsigned i = 0; l->by_port && i < l->fab->n_nodes; i++)
+        free(l->by_port[i]);
+    free(l->cable);
+    free(l->live);
+    free(l->fds);
+    free(l->by_port);
+}

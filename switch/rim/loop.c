@@ -1,0 +1,224 @@
+#include "switch/rim/loop_impl.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#define CHECK_NS 50000000 /* cables are looked at this often at least */
+#define CHECK_IDLE_NS                                                                              \
+    1000000 /* and, when woken without frames to move, this often at most: somebody connects */
+#define SLEEP_MAX_NS 50000000
+#define SLEEP_MIN_NS 20000 /* below, a futex costs more than it saves */
+#define OUTSIDE_NS   50000 /* nobody rings for a NIC */
+#define WAITING_NS   50000 /* nor for room in a full ring */
+#define YIELDS       2
+
+unsigned loop_pool_frames(const struct fabric *fab, const bool *mine)
+{
+    unsigned n = 8192;
+
+    for (unsigned i = 0; i < fab->n_nodes; i++) {
+        const struct fab_node *nd = &fab->nodes[i];
+
+        if (mine && !mine[i])
+            continue;
+        n += 512u * nd->n_ports;
+        if (nd->reduce.on)
+            n += RTE_MIN(16u * nd->reduce.window, 8192u);
+    }
+    return RTE_MIN(n, 262144u) - 1;
+}
+
+/* How late a hand-off happens is measured when it happens, in wall time. */
+static void loop_late(void *ctx, int64_t due_ps, unsigned n)
+{
+    struct loop *l = ctx;
+    int64_t late = clock_fabric_ps(l->sh) - due_ps;
+
+    lag_record(l->lag, late > 0 ? late * l->dilation / 1000 : 0, n);
+}
+
+static void loop_calls(struct loop *l)
+{
+    if (!l->calling)
+        return;
+    pthread_mutex_lock(&l->call_lock);
+    if (l->call_fn)
+        l->call_fn(l, l->call_arg);
+    l->call_fn = NULL;
+    l->calling = false;
+    pthread_cond_broadcast(&l->call_done);
+    pthread_mutex_unlock(&l->call_lock);
+}
+
+int loop_call(struct loop *l, void (*fn)(struct loop *l, void *arg), void *arg)
+{
+    struct timespec end;
+    int rc = 0;
+
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 5;
+    pthread_mutex_lock(&l->call_lock);
+    while (l->call_fn && !rc) /* another caller's turn */
+        rc = pthread_cond_timedwait(&l->call_done, &l->call_lock, &end);
+    if (!rc) {
+        l->call_fn = fn;
+        l->call_arg = arg;
+        l->calling = true;
+        bell_ring(l->bell);
+        while (l->call_fn == fn && l->call_arg == arg && !rc)
+            rc = pthread_cond_timedwait(&l->call_done, &l->call_lock, &end);
+        if (rc)
+            l->call_fn = NULL;
+    }
+    pthread_mutex_unlock(&l->call_lock);
+    return -rc;
+}
+
+/* Nothing happened in this round: yields, or sleeps until something can. */
+static void loop_rest(struct loop *l, bool waits)
+{
+    int64_t next = net_next(l->net), ns = SLEEP_MAX_NS;
+    uint32_t token;
+
+    if (next != PS_NEVER)
+        ns = RTE_MIN(ns, clock_wall_ns_until(l->sh, next));
+    if (ns <= 0)
+        return;
+    if (l->idle++ < YIELDS || ns < SLEEP_MIN_NS) {
+        sched_yield();
+        return;
+    }
+    if (waits)
+        ns = RTE_MIN(ns, (int64_t)WAITING_NS);
+    if (l->n_outside)
+        ns = RTE_MIN(ns, (int64_t)OUTSIDE_NS);
+    token = bell_prepare(l->bell);
+    if (cables_pending(l) || l->calling)
+        bell_cancel(l->bell);
+    else
+        bell_sleep(l->bell, token, ns);
+}
+
+static void loop_round(struct loop *l)
+{
+    int64_t served = bell_served(l->bell), now = clock_fabric_ps(l->sh), mono;
+    unsigned moved;
+    bool waits;
+
+    l->dilation = clock_dilation(l->sh);
+    if (served >= 0)
+        lag_record(l->lag, served, 1);
+    moved = cables_receive(l, now);
+    moved += net_advance(l->net, now);
+    waits = cables_flush(l);
+    loop_calls(l);
+    if (moved)
+        l->idle = 0;
+    mono = clock_mono_ns();
+    if (mono - l->checked_ns > (moved ? CHECK_NS : CHECK_IDLE_NS)) {
+        l->checked_ns = mono;
+        cables_check(l, now);
+    }
+    if (!moved)
+        loop_rest(l, waits);
+}
+
+void loop_run(struct loop *l, volatile sig_atomic_t *stop, void (*ready)(void *ctx), void *ctx)
+{
+    bool told = false;
+
+    /* Deadlines are microseconds: the kernel's default slack of 50 us would be most of the
+     * lateness. */
+    prctl(PR_SET_TIMERSLACK, 1);
+    while (!*stop) {
+        loop_round(l);
+        if (!told && l->n_links_up == l->n_links) {
+            told = true;
+            ready(ctx);
+        }
+    }
+}
+
+int loop_create(struct loop **lp, const struct loop_cfg *cfg)
+{
+    struct loop *l = calloc(1, sizeof(*l));
+    struct net_cfg nc = {.fab = cfg->fab,
+                         .mine = cfg->mine,
+                         .pool = cfg->pool,
+                         .seed = cfg->seed,
+                         .deliver = cables_deliver,
+                         .late = loop_late,
+                         .ctx = l};
+    int rc;
+
+    *lp = NULL;
+    if (!l)
+        return -ENOMEM;
+    l->fab = cfg->fab;
+    l->sh = cfg->rd->sh;
+    l->bell = &l->sh->bell[bell_of_proc(cfg->proc)];
+    l->lag = &l->sh->lag[bell_of_proc(cfg->proc)];
+    l->dilation = clock_dilation(l->sh);
+    pthread_mutex_init(&l->call_lock, NULL);
+    pthread_cond_init(&l->call_done, NULL);
+    rc = net_create(&l->net, &nc);
+    if (!rc)
+        rc = cables_create(l, cfg);
+    if (rc) {
+        loop_destroy(l);
+        return rc;
+    }
+    *lp = l;
+    return 0;
+}
+
+void loop_destroy(struct loop *l)
+{
+    if (!l)
+        return;
+    cables_destroy(l);
+    if (l->net)
+        net_destroy(l->net);
+    pthread_mutex_destroy(&l->call_lock);
+    pthread_cond_destroy(&l->call_done);
+    free(l);
+}
+
+struct net *loop_net(struct loop *l)
+{
+    return l->net;
+}
+
+const struct fabric *loop_fabric(const struct loop *l)
+{
+    return l->fab;
+}
+
+bool loop_cable(const struct loop *l, unsigned i, struct cable_info *info)
+{
+    const struct rim_port_stats *s;
+    const struct cable *c;
+
+    if (i >= l->n_cables)
+        return false;
+    c = &l->cable[i];
+    s = rim_port_stats(c->rp);
+    *info = (struct cable_info){.kind = c->kind,
+                                .node = c->node,
+                                .port = c->port,
+                                .slot = c->slot,
+                                .up = c->up,
+                                .rx = s->rx,
+                                .tx = s->tx,
+                                .rx_bad = s->rx_bad,
+                                .tx_bad = s->tx_bad,
+                                .rx_nobuf = s->rx_nobuf,
+                                .connects = s->connects,
+                                .overflow = c->overflow};
+    return true;
+}
