@@ -1,0 +1,219 @@
+/*
+ * Addresses: GID to IPv4 to MAC. A GID of the fabric is an IPv4-mapped one, so nobody needs a table
+ * (roce_mac_of_ip); multicast GIDs are IPv4-mapped too, plain or below ff0e:: as rdma-core writes
+ * them (RFC 1112 gives the MAC).
+ */
+#include "host/hca/hca_priv.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+int addr_ip_of_gid(const union ibv_gid *g, uint32_t *ip)
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+    static const uint8_t group[12] = {[0] = 0xff, [1] = 0x0e, [10] = 0xff, [11] = 0xff};
+    uint32_t be;
+
+    if (memcmp(g->raw, mapped, 12) && memcmp(g->raw, group, 12))
+        return -EINVAL;
+    memcpy(&be, g->raw + 12, 4);
+    *ip = be32toh(be);
+    return *ip ? 0 : -EINVAL;
+}
+
+void addr_gid_of_ip(uint32_t ip, union ibv_gid *g)
+{
+    uint32_t be = htobe32(ip);
+
+    memset(g, 0, sizeof(*g));
+    g->raw[10] = g->raw[11] = 0xff;
+    memcpy(g->raw + 12, &be, 4);
+}
+
+void addr_mac_of_ip(uint32_t ip, uint8_t mac[6])
+{
+    if (ip >> 28 != 0xe) {
+        roce_mac_of_ip(ip, mac);
+        return;
+    }
+    mac[0] = 0x01, mac[1] = 0x00, mac[2] = 0x5e;
+    mac[3] = ip >> 16 & 0x7f, mac[4] = ip >> 8, mac[5] = ip;
+}
+
+/* RoCE has no LIDs: an address without a GRH leads nowhere. 0 or -EINVAL. */
+int addr_from_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to)
+{
+    uint32_t ip;
+
+    (void)h;
+    if (!a->is_global || a->grh.sgid_index || (a->port_num && a->port_num != HCA_PORT) ||
+        addr_ip_of_gid(&a->grh.dgid, &ip))
+        return -EINVAL;
+    *to = (struct ud_dest){.ip = ip};
+    addr_mac_of_ip(ip, to->mac);
+    return 0;
+}
+
+EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *v, struct ibv_ah_attr *attr)
+{
+    struct hca_ctx *c = hca_ctx_of(v->context);
+    struct ud_dest to;
+    struct hca_ah *ah;
+
+    if (!c)
+        return REAL(ibv_create_ah)(v, attr);
+    if (addr_from_ah_attr(c->hca, attr, &to)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    ah = calloc(1, sizeof(*ah));
+    if (!ah)
+        return NULL;
+    ah->v.context = v->context;
+    ah->v.pd = v;
+    ah->pd = to_pd(v);
+    ah->to = to;
+    hca_lock(c->hca);
+    ah->pd->refs++;
+    hca_unlock(c->hca);
+    return &ah->v;
+}
+
+EXPORT int ibv_destroy_ah(struct ibv_ah *v)
+{
+    struct hca_ctx *c = hca_ctx_of(v->context);
+
+    if (!c)
+        return REAL(ibv_destroy_ah)(v);
+    hca_lock(c->hca);
+    to_ah(v)->pd->refs--;
+    hca_unlock(c->hca);
+    free(v);
+    return 0;
+}
+
+/* The sender's address is in the 40 bytes before the payload: an IPv4 header in the last 20 of
+ * them, or an IPv6 one. */
+static int reply_gid(const struct ibv_grh *grh, union ibv_gid *g)
+{
+    const uint8_t *ip4 = (const uint8_t *)grh + 20;
+    uint32_t be;
+
+    if (ip4[0] == 0x45) {
+        memcpy(&be, ip4 + 12, 4);
+        addr_gid_of_ip(be32toh(be), g);
+        return 0;
+    }
+    if (be32toh(grh->version_tclass_flow) >> 28 != 6)
+        return -EINVAL;
+    *g = grh->sgid;
+    return 0;
+}
+
+EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc,
+                               struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+    if (!hca_ctx_of(context))
+        return REAL(ibv_init_ah_from_wc)(context, port_num, wc, grh, attr);
+    memset(attr, 0, sizeof(*attr));
+    if (port_num != HCA_PORT || !(wc->wc_flags & IBV_WC_GRH) || !grh ||
+        reply_gid(grh, &attr->grh.dgid)) {
+        errno = EINVAL;
+        return -1;
+    }
+    attr->is_global = 1;
+    attr->port_num = port_num;
+    attr->grh.hop_limit = 64;
+    return 0;
+}
+
+EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,
+                                            struct ibv_grh *grh, uint8_t port_num)
+{
+    struct ibv_ah_attr attr;
+
+    if (!hca_ctx_of(pd->context))
+        return REAL(ibv_create_ah_from_wc)(pd, wc, grh, port_num);
+    return ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attr) ? NULL
+                                                                      : ibv_create_ah(pd, &attr);
+}
+
+EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
+                                       uint8_t mac[ETHERNET_LL_SIZE], uint16_t *vid)
+{
+    struct hca_ctx *c = hca_ctx_of(context);
+    struct ud_dest to;
+
+    if (!c)
+        return REAL(ibv_resolve_eth_l2_from_gid)(context, attr, mac, vid);
+    if (addr_from_ah_attr(c->hca, attr, &to)) {
+        errno = EINVAL;
+        return -1;
+    }
+    memcpy(mac, to.mac, ETHERNET_LL_SIZE);
+    if (vid)
+        *vid = 0xffff;
+    return 0;
+}
+
+/* ---- multicast
+ * ------------------------------------------------------------------------------------ */
+
+static int mcast_ip(struct ibv_qp *v, const union ibv_gid *gid, uint32_t *ip)
+{
+    return v->qp_type != IBV_QPT_UD || addr_ip_of_gid(gid, ip) || *ip >> 28 != 0xe ? EINVAL : 0;
+}
+
+EXPORT int ibv_attach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint16_t lid)
+{
+    struct hca_ctx *c = hca_ctx_of(v->context);
+    struct hca_qp *qp = to_qp(v);
+    uint32_t ip;
+    int rc;
+
+    if (!c)
+        return REAL(ibv_attach_mcast)(v, gid, lid);
+    rc = mcast_ip(v, gid, &ip);
+    if (rc)
+        return rc;
+    hca_lock(c->hca);
+    for (unsigned i = 0; i < qp->n_mcast; i++)
+        if (qp->mcast[i] == ip)
+            goto out; /* attaching twice is attaching once */
+    rc = qp->n_mcast == ROCE_MAX_MCAST ? ENOMEM : -qp_attach_mcast(qp->qp, ip);
+    if (!rc) {
+        qp->mcast[qp->n_mcast++] = ip;
+        igmp_join(c->hca, ip);
+    }
+    hca_kick(c->hca);
+out:
+    hca_unlock(c->hca);
+    return rc;
+}
+
+EXPORT int ibv_detach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint16_t lid)
+{
+    struct hca_ctx *c = hca_ctx_of(v->context);
+    struct hca_qp *qp = to_qp(v);
+    uint32_t ip;
+    int rc;
+
+    if (!c)
+        return REAL(ibv_detach_mcast)(v, gid, lid);
+    rc = mcast_ip(v, gid, &ip);
+    if (rc)
+        return rc;
+    rc = EINVAL;
+    hca_lock(c->hca);
+    for (unsigned i = 0; i < qp->n_mcast; i++)
+        if (qp->mcast[i] == ip) {
+            qp->mcast[i] = qp->mcast[--qp->n_mcast];
+            rc = -qp_detach_mcast(qp->qp, ip);
+            igmp_leave(c->hca, ip);
+            hca_kick(c->hca);
+            break;
+        }
+    hca_unlock(c->hca);
+    return rc;
+}

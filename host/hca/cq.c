@@ -1,0 +1,280 @@
+/*
+ * Completion queues: a bounded ring each. One that overruns is lost (IBTA 10.7.3.3): the completion
+ * that did not fit is dropped, an event says so, and the queue pairs that use it go to error.
+ */
+#include "host/hca/hca_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the path of a completion -------------------------------------------------------------------
+ */
+
+static const uint8_t wc_opcode_of[] = {
+    [WR_WRITE] = IBV_WC_RDMA_WRITE,    [WR_WRITE_IMM] = IBV_WC_RDMA_WRITE,
+    [WR_SEND] = IBV_WC_SEND,           [WR_SEND_IMM] = IBV_WC_SEND,
+    [WR_READ] = IBV_WC_RDMA_READ,      [WR_CMP_SWAP] = IBV_WC_COMP_SWAP,
+    [WR_FETCH_ADD] = IBV_WC_FETCH_ADD,
+};
+
+static void notify(struct hca_cq *cq, bool solicited)
+{
+    if (cq->armed == CQ_IDLE || (cq->armed == CQ_SOLICITED && !solicited))
+        return;
+    cq->armed = CQ_IDLE;
+    if (cq->channel)
+        channel_push(cq);
+}
+
+void cq_overrun(struct hca_cq *cq)
+{
+    struct ibv_async_event e = {.element.cq = &cq->v, .event_type = IBV_EVENT_CQ_ERR};
+
+    if (cq->overrun)
+        return;
+    cq->overrun = true;
+    async_push(cq->ctx, &e);
+    notify(cq, true);
+    hlist_add(&cq->ctx->hca->overrun_cqs, &cq->overrun_link);
+    cq->ctx->hca->deferred = true;
+}
+
+void cq_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
+{
+    if (cq->tail - cq->head == cq->cap) {
+        cq_overrun(cq);
+        return;
+    }
+    cq->ring[cq->tail++ & (cq->cap - 1)] = *e;
+    cq->ctx->hca->completions++;
+    /* IBTA 11.4.2.2: a completion in error counts as solicited. */
+    notify(cq, solicited || e->wc.status != IBV_WC_SUCCESS);
+}
+
+bool cq_pop(struct hca_cq *cq, struct hca_cqe *e)
+{
+    if (cq->head == cq->tail)
+        return false;
+    *e = cq->ring[cq->head++ & (cq->cap - 1)];
+    return true;
+}
+
+void hca_complete(void *user, const struct cqe *c)
+{
+    struct hca *h = user;
+    struct hca_qp *qp = qp_user(c->qp);
+    struct hca_cqe e = {.ts_ps = h->now_ps,
+                        .wc = {.wr_id = c->wr_id,
+                               .status = (enum ibv_wc_status)c->status,
+                               .byte_len = c->byte_len,
+                               .qp_num = qp->v.qp_num,
+                               .src_qp = c->src_qpn}};
+
+    if (!c->is_recv) {
+        e.wc.opcode = wc_opcode_of[c->op];
+        cq_push(qp->scq, &e, false);
+        return;
+    }
+    e.wc.opcode = c->op == WR_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+    if (c->has_imm) {
+        e.wc.imm_data = c->imm;
+        e.wc.wc_flags |= IBV_WC_WITH_IMM;
+    }
+    if (c->has_grh)
+        e.wc.wc_flags |= IBV_WC_GRH;
+    /* Where RoCE providers put the packet's type: RoCE v2 over IPv4. UCX reads it there. */
+    if (qp->v.qp_type == IBV_QPT_UD)
+        e.wc.sl = 0xa;
+    cq_push(qp->rcq, &e, c->solicited);
+}
+
+static int take(struct hca_cq *cq, int n, struct ibv_wc *wc)
+{
+    int k = 0;
+
+    while (k < n && cq->head != cq->tail)
+        wc[k++] = cq->ring[cq->head++ & (cq->cap - 1)].wc;
+    return k ? k : cq->overrun ? -EIO : 0;
+}
+
+int hca_poll_cq(struct ibv_cq *v, int n, struct ibv_wc *wc)
+{
+    struct hca_cq *cq = to_cq(v);
+    struct hca *h = cq->ctx->hca;
+    int k;
+
+    if (h->dead)
+        return -EIO;
+    hca_lock(h);
+    k = take(cq, n, wc);
+    hca_unlock(h);
+    if (k || !h->cfg.drv.idle || n <= 0)
+        return k;
+    h->cfg.drv.idle(h->cfg.drv.ctx);
+    hca_lock(h);
+    k = take(cq, n, wc);
+    hca_unlock(h);
+    return k;
+}
+
+int hca_req_notify_cq(struct ibv_cq *v, int solicited_only)
+{
+    struct hca_cq *cq = to_cq(v);
+    struct hca *h = cq->ctx->hca;
+
+    hca_lock(h);
+    if (!solicited_only)
+        cq->armed = CQ_ANY;
+    else if (cq->armed == CQ_IDLE)
+        cq->armed = CQ_SOLICITED;
+    hca_unlock(h);
+    if (h->cfg.drv.block && !h->dead)
+        h->cfg.drv.block(h->cfg.drv.ctx);
+    return 0;
+}
+
+/* ---- control ------------------------------------------------------------------------------------
+ */
+
+/* Completions of a queue pair that is gone or reset are not delivered any more. */
+void cq_clean(struct hca_cq *cq, uint32_t qpn)
+{
+    uint32_t to = cq->head;
+
+    for (uint32_t i = cq->head; i != cq->tail; i++) {
+        const struct hca_cqe *e = &cq->ring[i & (cq->cap - 1)];
+
+        if (e->wc.qp_num != qpn)
+            cq->ring[to++ & (cq->cap - 1)] = *e;
+    }
+    cq->tail = to;
+}
+
+static uint32_t ring_size(uint32_t cqe)
+{
+    uint32_t cap = 1;
+
+    while (cap < cqe)
+        cap *= 2;
+    return cap;
+}
+
+struct hca_cq *cq_create(struct hca_ctx *c, uint32_t cqe, void *user, struct ibv_comp_channel *ch,
+                         int vector)
+{
+    struct hca_cq *cq;
+
+    if (!cqe || cqe > HCA_MAX_CQE || vector < 0 || vector >= c->v.context.num_comp_vectors ||
+        (ch && ch->context != &c->v.context)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    cq = calloc(1, sizeof(*cq));
+    if (!cq)
+        return NULL;
+    cq->cap = ring_size(cqe);
+    cq->ring = calloc(cq->cap, sizeof(*cq->ring));
+    if (!cq->ring) {
+        free(cq);
+        errno = ENOMEM;
+        return NULL;
+    }
+    cq->v.context = &c->v.context;
+    cq->v.channel = ch;
+    cq->v.cq_context = user;
+    cq->v.cqe = (int)cq->cap;
+    cq->ctx = c;
+    cq->channel = ch ? to_channel(ch) : NULL;
+    hlist_init(&cq->pending);
+    hlist_init(&cq->overrun_link);
+    hca_lock(c->hca);
+    hlist_add(&c->cqs, &cq->link);
+    if (ch) {
+        cq->channel->refs++;
+        ch->refcnt++;
+    }
+    hca_unlock(c->hca);
+    return cq;
+}
+
+/* With the lock held. */
+void cq_free(struct hca_cq *cq)
+{
+    async_purge(cq->ctx, cq);
+    if (cq->channel) {
+        channel_purge(cq);
+        cq->channel->refs--;
+        cq->channel->v.refcnt--;
+    }
+    hlist_del(&cq->link);
+    hlist_del(&cq->overrun_link);
+    free(cq->ring);
+    free(cq);
+}
+
+EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *user,
+                                    struct ibv_comp_channel *channel, int vector)
+{
+    struct hca_ctx *c = hca_ctx_of(context);
+    struct hca_cq *cq;
+
+    if (!c)
+        return REAL(ibv_create_cq)(context, cqe, user, channel, vector);
+    cq = cq_create(c, cqe > 0 ? (uint32_t)cqe : 0, user, channel, vector);
+    return cq ? &cq->v : NULL;
+}
+
+EXPORT int ibv_resize_cq(struct ibv_cq *v, int cqe)
+{
+    struct hca_cq *cq = to_cq(v);
+    struct hca_cqe *ring;
+    uint32_t cap, n;
+    struct hca *h;
+
+    if (!hca_ctx_of(v->context))
+        return REAL(ibv_resize_cq)(v, cqe);
+    if (cqe <= 0 || (uint32_t)cqe > HCA_MAX_CQE)
+        return EINVAL;
+    cap = ring_size((uint32_t)cqe);
+    ring = calloc(cap, sizeof(*ring));
+    if (!ring)
+        return ENOMEM;
+    h = cq->ctx->hca;
+    hca_lock(h);
+    n = cq->tail - cq->head;
+    if (n <= cap) {
+        struct hca_cqe *old = cq->ring;
+
+        for (uint32_t i = 0; i < n; i++)
+            ring[i] = old[(cq->head + i) & (cq->cap - 1)];
+        cq->ring = ring;
+        ring = old;
+        cq->head = 0, cq->tail = n, cq->cap = cap;
+        cq->v.cqe = (int)cap;
+    }
+    hca_unlock(h);
+    free(ring);
+    return n <= cap ? 0 : EINVAL;
+}
+
+EXPORT int ibv_destroy_cq(struct ibv_cq *v)
+{
+    struct hca_cq *cq = to_cq(v);
+    struct hca *h;
+    int rc = 0;
+
+    if (!hca_ctx_of(v->context))
+        return REAL(ibv_destroy_cq)(v);
+    h = cq->ctx->hca;
+    hca_lock(h);
+    if (cq->refs)
+        rc = EBUSY;
+    /* Events that a thread fetched must be acknowledged before what they name goes away. */
+    while (!rc && (cq->unacked || cq->async_unacked))
+        if (!hca_wait(h))
+            rc = EBUSY;
+    if (!rc)
+        cq_free(cq);
+    hca_unlock(h);
+    return rc;
+}

@@ -1,0 +1,217 @@
+/*
+ * The HCA itself: its rnic, the endpoint that its driver moves frames through, and the work that
+ * the engine's callbacks leave for later because they may not call back into it.
+ */
+#include "host/hca/hca_priv.h"
+
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the path of a frame -----------------------------------------------------------------------
+ */
+
+static uint16_t hca_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    struct hca *h = ctx;
+    uint16_t k;
+
+    h->now_ps = now_ps;
+    k = h->ep.input(h->ep.ctx, m, n, now_ps);
+    if (!hlist_empty(&h->limit_srqs))
+        srq_check_limits(h);
+    if (h->deferred)
+        hca_run_deferred(h);
+    return k;
+}
+
+static uint16_t hca_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
+                           int64_t now_ps)
+{
+    struct hca *h = ctx;
+    uint16_t k = 0;
+
+    h->now_ps = now_ps;
+    if (h->igmp_n && q == ENDPOINT_ACK)
+        k = igmp_output(h, m, n);
+    k += h->ep.output(h->ep.ctx, q, m + k, n - k, now_ps);
+    if (h->deferred)
+        hca_run_deferred(h);
+    return k;
+}
+
+static void hca_tick(void *ctx, int64_t now_ps)
+{
+    struct hca *h = ctx;
+
+    h->now_ps = now_ps;
+    h->ep.tick(h->ep.ctx, now_ps);
+    if (h->deferred)
+        hca_run_deferred(h);
+}
+
+static int64_t hca_next(void *ctx)
+{
+    struct hca *h = ctx;
+
+    return h->igmp_n ? 0 : h->ep.next(h->ep.ctx);
+}
+
+struct endpoint hca_endpoint(struct hca *h)
+{
+    return (struct endpoint){
+        .ctx = h, .input = hca_input, .output = hca_output, .tick = hca_tick, .next = hca_next};
+}
+
+/* ---- deferred work ------------------------------------------------------------------------------
+ */
+
+/* A completion queue that overran is lost, and every queue pair that reports to it with it. */
+void hca_run_deferred(struct hca *h)
+{
+    h->deferred = false;
+    while (!hlist_empty(&h->overrun_cqs)) {
+        struct hca_cq *cq = hlist_entry(h->overrun_cqs.next, struct hca_cq, overrun_link);
+
+        hlist_del(&cq->overrun_link);
+        hlist_for(l, &cq->ctx->qps)
+        {
+            struct hca_qp *qp = hlist_entry(l, struct hca_qp, link);
+
+            if (qp->scq == cq || qp->rcq == cq)
+                qp_to_error(qp);
+        }
+    }
+}
+
+/* ---- control ------------------------------------------------------------------------------------
+ */
+
+void hca_port_state(struct hca *h, bool up, int64_t now_ps)
+{
+    struct ibv_async_event e = {.element.port_num = HCA_PORT,
+                                .event_type = up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR};
+
+    if (h->port_up == up)
+        return;
+    h->port_up = up;
+    h->now_ps = now_ps;
+    if (!up) {
+        rnic_port_down(h->rnic, now_ps);
+        hlist_for(c, &h->ctxs) hlist_for(l, &hlist_entry(c, struct hca_ctx, link)->qps)
+        {
+            struct hca_qp *qp = hlist_entry(l, struct hca_qp, link);
+
+            if (qp->v.qp_type != IBV_QPT_UD)
+                qp_to_error(qp);
+        }
+    }
+    if (up)
+        igmp_repeat(h);
+    hlist_for(c, &h->ctxs) async_push(hlist_entry(c, struct hca_ctx, link), &e);
+    if (h->deferred)
+        hca_run_deferred(h);
+}
+
+uint64_t hca_completions(const struct hca *h)
+{
+    return h->completions;
+}
+
+void hca_kill(struct hca *h)
+{
+    h->dead = true;
+}
+
+struct ibv_device *hca_device(struct hca *h)
+{
+    return &h->dev->v;
+}
+
+struct rnic *hca_rnic(struct hca *h)
+{
+    return h->rnic;
+}
+
+/* Real devices carry two functions in this obsolete field; ours is known by what it has instead. */
+static void hca_device_mark(struct ibv_context *c)
+{
+    (void)c;
+}
+
+bool hca_device_ours(const struct ibv_device *d)
+{
+    return d->_ops._dummy2 == hca_device_mark;
+}
+
+void hca_device_init(struct hca_device *d, const char *name, uint32_t ip)
+{
+    memset(d, 0, sizeof(*d));
+    d->v._ops._dummy2 = hca_device_mark;
+    d->v.node_type = IBV_NODE_CA;
+    d->v.transport_type = IBV_TRANSPORT_IB;
+    d->ip = ip;
+    snprintf(d->v.name, sizeof(d->v.name), "%s", name);
+    snprintf(d->v.dev_name, sizeof(d->v.dev_name), "%s", name);
+    snprintf(d->v.dev_path, sizeof(d->v.dev_path), "/sys/class/infiniband_verbs/%s", name);
+    snprintf(d->v.ibdev_path, sizeof(d->v.ibdev_path), "/sys/class/infiniband/%s", name);
+}
+
+/* ---- life ---------------------------------------------------------------------------------------
+ */
+
+int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device *dev)
+{
+    struct hca *h = calloc(1, sizeof(*h));
+    struct rnic_cfg rc = {.ip = cfg->ip,
+                          .qpn_base = (cfg->slot + 1) << 16,
+                          .max_qps = cfg->max_qps ? cfg->max_qps : 1024,
+                          .window_pkts = cfg->window_pkts ? cfg->window_pkts : 256,
+                          .ack_every = cfg->ack_every ? cfg->ack_every : 8,
+                          .dscp = HCA_DSCP,
+                          .pool = cfg->pool,
+                          .ops = {.mem = hca_mem, .complete = hca_complete, .event = hca_qp_event},
+                          .user = h};
+    int rc_err;
+
+    if (!h)
+        return -ENOMEM;
+    h->cfg = *cfg;
+    h->cfg.max_qps = rc.max_qps;
+    h->port_up = true;
+    h->next_pd = 1;
+    h->mr_free_head = h->mr_free_tail = UINT32_MAX;
+    hlist_init(&h->ctxs);
+    hlist_init(&h->overrun_cqs);
+    hlist_init(&h->limit_srqs);
+    roce_mac_of_ip(cfg->ip, rc.mac);
+    rc_err = rnic_create(&h->rnic, &rc);
+    if (rc_err) {
+        free(h);
+        return rc_err;
+    }
+    h->ep = rnic_endpoint(h->rnic);
+    h->dev = dev ? dev : &h->own_dev;
+    if (!dev)
+        hca_device_init(h->dev, cfg->name, cfg->ip);
+    h->dev->hca = h;
+    *out = h;
+    return 0;
+}
+
+int hca_create(struct hca **out, const struct hca_cfg *cfg)
+{
+    return hca_create_on(out, cfg, NULL);
+}
+
+void hca_destroy(struct hca *h)
+{
+    if (!h)
+        return;
+    while (!hlist_empty(&h->ctxs))
+        hca_ctx_free(hlist_entry(h->ctxs.next, struct hca_ctx, link));
+    rnic_destroy(h->rnic);
+    h->dev->hca = NULL;
+    free(h->mr);
+    free(h);
+}

@@ -1,0 +1,346 @@
+/*
+ * The objects behind the verbs, for host/hca only. Each begins with the public struct that libibverbs' header declares;
+ * zeroed bytes follow where programs are known to look behind it.
+ *
+ * Everything here is guarded by the driver's one lock per HCA; nothing of it is touched without.
+ */
+#ifndef TRIB_HCA_PRIV_H
+#define TRIB_HCA_PRIV_H
+
+#include "host/hca/hca.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stddef.h>
+
+/* The calls are defined here, so their inline wrappers would be in the way. */
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+#undef ibv_query_port
+#undef ibv_get_device_list
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* The system's own libibverbs, for devices and objects that are not ours. */
+#define REAL(fn)                                                                                   \
+    ({                                                                                             \
+        static __typeof__(fn) *real_;                                                              \
+        if (!real_)                                                                                \
+            real_ = (__typeof__(fn) *)dlsym(RTLD_NEXT, #fn);                                       \
+        real_;                                                                                     \
+    })
+
+#define HCA_MAX_MR      (1u << 20)
+#define HCA_MAX_CQE     (1u << 20)
+#define HCA_MAX_WR      16384u
+#define HCA_ASYNC_DEPTH 1024u
+#define HCA_IGMP_QUEUE  (2 * ROCE_MAX_MCAST)
+#define HCA_PORT        1 /* a device has one port */
+#define HCA_PKEY        0xffff
+#define HCA_DSCP        26 /* of the lossless class: what RoCE deployments use (AF31) */
+
+/* Intrusive doubly linked list; a head points at itself. */
+struct hlist {
+    struct hlist *prev, *next;
+};
+
+static inline void hlist_init(struct hlist *l)
+{
+    l->prev = l->next = l;
+}
+
+static inline void hlist_add(struct hlist *head, struct hlist *l)
+{
+    l->prev = head->prev, l->next = head;
+    head->prev->next = l, head->prev = l;
+}
+
+static inline void hlist_del(struct hlist *l)
+{
+    l->prev->next = l->next, l->next->prev = l->prev;
+    hlist_init(l);
+}
+
+static inline bool hlist_empty(const struct hlist *l)
+{
+    return l->next == l;
+}
+
+#define hlist_entry(l, type, field) ((type *)((char *)(l)-offsetof(type, field)))
+#define hlist_for(l, head)          for (struct hlist *l = (head)->next; l != (head); l = l->next)
+
+/* What ibv_get_device_list hands out. hca is NULL until the first open where open() makes it (rim.c). */
+struct hca_device {
+    struct ibv_device v;
+    char zero[512];
+    struct hca *hca;
+    uint32_t ip;
+    int (*open)(struct hca_device *d); /* sets hca; 0 or -errno. NULL: hca is there already */
+    unsigned port;
+};
+
+struct hca {
+    struct hca_cfg cfg;
+    struct hca_device *dev, own_dev;
+    struct rnic *rnic;
+    struct endpoint ep; /* the rnic's */
+    bool port_up, dead;
+    int64_t now_ps;
+    uint64_t completions;
+    struct hlist ctxs;
+    uint32_t next_pd;
+    /* MRs by index; key = index << 8 | generation. The free list is a FIFO, so that a key comes back late. */
+    struct hca_mr_slot *mr;
+    uint32_t mr_cap, mr_free_head, mr_free_tail;
+    /* Work that callbacks of the engine may not do themselves. */
+    struct hlist overrun_cqs, limit_srqs;
+    bool deferred;
+    /* Multicast groups with members here, and what the fabric is still to be told. */
+    struct hca_group {
+        uint32_t ip, refs;
+    } group[ROCE_MAX_MCAST];
+    struct hca_igmp {
+        uint32_t group;
+        bool leave;
+    } igmp[HCA_IGMP_QUEUE];
+    unsigned igmp_n;
+};
+
+struct hca_mr_slot {
+    struct hca_mr *mr;
+    uint32_t next; /* in the free list */
+    uint8_t gen;
+};
+
+struct hca_ctx {
+    struct verbs_context v;
+    char zero[256];
+    struct hca *hca;
+    struct hlist link, pds, cqs, qps, srqs, channels;
+    /* Async events, oldest first. */
+    struct ibv_async_event async[HCA_ASYNC_DEPTH];
+    uint32_t async_head, async_tail;
+};
+
+struct hca_pd {
+    struct ibv_pd v;
+    char zero[64];
+    struct hca_ctx *ctx;
+    struct hlist link;
+    uint32_t refs;
+};
+
+struct hca_mr {
+    struct ibv_mr v;
+    char zero[64];
+    struct hca *hca;
+    struct hca_pd *pd;
+    uint64_t iova;
+    unsigned access;
+    bool unbacked;
+};
+
+struct hca_channel {
+    struct ibv_comp_channel v;
+    char zero[64];
+    struct hca_ctx *ctx;
+    struct hlist link;
+    struct hlist pending; /* CQs with events that nobody fetched */
+    uint32_t refs;
+};
+
+struct hca_cqe {
+    struct ibv_wc wc;
+    int64_t ts_ps;
+};
+
+enum cq_armed { CQ_IDLE, CQ_SOLICITED, CQ_ANY };
+
+struct hca_cq {
+    union {
+        struct ibv_cq v;
+        struct ibv_cq_ex ex;
+    };
+    char zero[64];
+    struct hca_ctx *ctx;
+    struct hca_channel *channel;
+    struct hlist link, pending, overrun_link;
+    struct hca_cqe *ring;
+    uint32_t cap, head, tail; /* free-running; cap is a power of two */
+    uint32_t refs;
+    uint32_t events;         /* pending in the channel */
+    uint32_t unacked;        /* fetched, not acknowledged */
+    uint32_t async_unacked;
+    enum cq_armed armed;
+    bool overrun;
+    struct hca_cqe cur; /* of an extended poll */
+};
+
+struct hca_srq {
+    struct ibv_srq v;
+    char zero[64];
+    struct hca_ctx *ctx;
+    struct hca_pd *pd;
+    struct rq *rq;
+    struct hlist link, limit_link;
+    uint32_t max_wr, max_sge, limit;
+    uint32_t refs, async_unacked;
+};
+
+struct hca_ah {
+    struct ibv_ah v;
+    char zero[64];
+    struct hca_pd *pd;
+    struct ud_dest to;
+};
+
+struct hca_qp {
+    union {
+        struct ibv_qp v;
+        struct ibv_qp_ex ex;
+    };
+    char zero[64];
+    struct hca_ctx *ctx;
+    struct hca_pd *pd;
+    struct hca_cq *scq, *rcq;
+    struct hca_srq *srq;
+    struct rq *rq; /* the SRQ's, or its own */
+    struct qp *qp;
+    struct hlist link;
+    struct ibv_qp_cap cap;
+    struct ibv_qp_attr attr; /* what modify_qp was given, for query_qp */
+    bool sig_all, is_ex;
+    uint32_t async_unacked;
+    uint32_t mcast[ROCE_MAX_MCAST];
+    unsigned n_mcast;
+    /* Extended posting: requests between wr_start and wr_complete. */
+    struct wqe *batch;
+    uint32_t n_batch;
+    int batch_err;
+};
+
+/* ---- lock and deferred work (hca.c) ---- */
+void hca_run_deferred(struct hca *h);
+
+static inline void hca_lock(struct hca *h)
+{
+    if (h->cfg.drv.lock && !h->dead)
+        h->cfg.drv.lock(h->cfg.drv.ctx);
+}
+
+static inline void hca_unlock(struct hca *h)
+{
+    if (h->deferred)
+        hca_run_deferred(h);
+    if (h->cfg.drv.unlock && !h->dead)
+        h->cfg.drv.unlock(h->cfg.drv.ctx);
+}
+
+static inline void hca_kick(struct hca *h)
+{
+    if (h->cfg.drv.kick && !h->dead)
+        h->cfg.drv.kick(h->cfg.drv.ctx);
+}
+
+/* Waiting for another thread while nobody holds the lock. false: there is nobody to wait for. */
+static inline bool hca_wait(struct hca *h)
+{
+    if (!h->cfg.drv.idle || h->dead)
+        return false;
+    hca_unlock(h);
+    h->cfg.drv.idle(h->cfg.drv.ctx);
+    hca_lock(h);
+    return true;
+}
+
+/* As hca_create, on a device that was handed out before. */
+int hca_create_on(struct hca **h, const struct hca_cfg *cfg, struct hca_device *dev);
+void hca_device_init(struct hca_device *d, const char *name, uint32_t ip);
+bool hca_device_ours(const struct ibv_device *d);
+
+/* ---- contexts (verbs_device.c) ---- */
+struct hca_ctx *hca_ctx_of(struct ibv_context *c); /* NULL: not ours */
+void hca_ctx_free(struct hca_ctx *c);
+
+/* ---- memory (mr.c) ---- */
+int hca_mem(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t len,
+            unsigned access, void **p);
+void mr_free(struct hca_mr *mr);
+
+/* ---- completions (cq.c) ---- */
+void hca_complete(void *user, const struct cqe *c);
+void cq_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited);
+bool cq_pop(struct hca_cq *cq, struct hca_cqe *e);
+void cq_clean(struct hca_cq *cq, uint32_t qpn);
+void cq_overrun(struct hca_cq *cq);
+void cq_free(struct hca_cq *cq);
+struct hca_cq *cq_create(struct hca_ctx *c, uint32_t cqe, void *user, struct ibv_comp_channel *ch,
+                         int vector);
+int hca_poll_cq(struct ibv_cq *v, int n, struct ibv_wc *wc);
+int hca_req_notify_cq(struct ibv_cq *v, int solicited_only);
+struct ibv_cq_ex *hca_create_cq_ex(struct ibv_context *v, struct ibv_cq_init_attr_ex *a);
+
+/* ---- events (event.c) ---- */
+void async_push(struct hca_ctx *c, const struct ibv_async_event *e);
+void async_purge(struct hca_ctx *c, const void *object);
+void hca_qp_event(void *user, struct qp *qp, enum qp_event e);
+void channel_push(struct hca_cq *cq);
+void channel_purge(struct hca_cq *cq);
+
+/* ---- queue pairs (qp.c, qp_modify.c, post.c, qp_ex.c) ---- */
+struct hca_qp *qp_make(struct hca_ctx *c, struct ibv_pd *pd, struct ibv_qp_init_attr *a, bool ex);
+void qp_free(struct hca_qp *qp);
+void qp_to_error(struct hca_qp *qp);
+int hca_post_send(struct ibv_qp *v, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int hca_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int hca_post_srq_recv(struct ibv_srq *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+struct ibv_qp *hca_create_qp_ex(struct ibv_context *v, struct ibv_qp_init_attr_ex *a);
+void qp_ex_init(struct hca_qp *qp);
+int post_check(const struct hca_qp *qp, unsigned opcode);
+int rwqe_from_wr(struct rwqe *w, const struct ibv_recv_wr *wr, uint32_t max_sge);
+void srq_free(struct hca_srq *s);
+void srq_check_limits(struct hca *h);
+
+/* ---- addresses (ah.c) ---- */
+int addr_from_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to);
+int addr_ip_of_gid(const union ibv_gid *g, uint32_t *ip);
+void addr_gid_of_ip(uint32_t ip, union ibv_gid *g);
+void addr_mac_of_ip(uint32_t ip, uint8_t mac[6]);
+
+/* ---- membership of multicast groups (igmp.c) ---- */
+uint16_t igmp_output(struct hca *h, struct rte_mbuf **m, uint16_t n);
+void igmp_join(struct hca *h, uint32_t group);
+void igmp_leave(struct hca *h, uint32_t group);
+void igmp_repeat(struct hca *h);
+
+/* ---- what the device says of itself (verbs_query.c) ---- */
+unsigned mtu_bytes(enum ibv_mtu m); /* 0: no such value */
+enum ibv_mtu mtu_enum(unsigned bytes);
+int hca_query_device(struct ibv_context *v, struct ibv_device_attr *a);
+int hca_query_device_ex(struct ibv_context *v, const struct ibv_query_device_ex_input *in,
+                        struct ibv_device_attr_ex *a, size_t size);
+int hca_query_port(struct ibv_context *v, uint8_t port, struct ibv_port_attr *a, size_t size);
+int hca_query_port_compat(struct ibv_context *v, uint8_t port, struct _compat_ibv_port_attr *a);
+int hca_query_rt_values(struct ibv_context *v, struct ibv_values_ex *values);
+
+/* ---- descriptors (notify.c) ---- */
+int notify_open(void); /* fd or -errno */
+void notify_close(int fd);
+void notify_post(int fd);
+int notify_wait(int fd);    /* 0 or -errno; blocks unless the program made the fd non-blocking */
+void notify_cancel(int fd); /* takes back one post that nobody has waited for yet */
+
+/* ---- the fabric that the environment names (rim.c) ---- */
+bool rim_selected(void);
+int rim_devices(struct hca_device **devs, unsigned max); /* how many, or -errno */
+
+#define hca_of_ctx(c) ((c)->hca)
+#define to_pd(p)      ((struct hca_pd *)(p))
+#define to_mr(p)      ((struct hca_mr *)(p))
+#define to_cq(p)      ((struct hca_cq *)(p))
+#define to_qp(p)      ((struct hca_qp *)(p))
+#define to_srq(p)     ((struct hca_srq *)(p))
+#define to_ah(p)      ((struct hca_ah *)(p))
+#define to_channel(p) ((struct hca_channel *)(p))
+
+#endif

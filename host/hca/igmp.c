@@ -1,0 +1,119 @@
+/*
+ * Membership of multicast groups, told to the fabric by IGMP version 2 (RFC 2236): a report when
+ * the first queue pair of this HCA attaches to a group, a leave when the last one detaches.
+ * Switches listen; nobody asks and nobody answers.
+ */
+#include "host/hca/hca_priv.h"
+
+#include <endian.h>
+#include <string.h>
+
+#define ALL_ROUTERS 0xe0000002u
+#define IP_BYTES    24 /* with the router alert option (RFC 2113) */
+#define IGMP_BYTES  8
+
+enum { IGMP_REPORT_V2 = 0x16, IGMP_LEAVE = 0x17 };
+
+static uint16_t checksum(const uint8_t *p, size_t n)
+{
+    uint32_t sum = 0;
+
+    for (size_t i = 0; i < n; i += 2)
+        sum += (uint32_t)p[i] << 8 | p[i + 1];
+    while (sum >> 16)
+        sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t)~sum;
+}
+
+static void put16(uint8_t *p, uint16_t v)
+{
+    p[0] = v >> 8, p[1] = (uint8_t)v;
+}
+
+static void put32(uint8_t *p, uint32_t v)
+{
+    put16(p, v >> 16), put16(p + 2, (uint16_t)v);
+}
+
+static void build(struct rte_mbuf *m, uint32_t src, uint32_t group, bool leave)
+{
+    uint8_t *eth = (uint8_t *)rte_pktmbuf_append(m, FRAME_MIN_BYTES), *ip = eth + 14,
+            *igmp = ip + IP_BYTES;
+    uint32_t dst = leave ? ALL_ROUTERS : group;
+
+    memset(eth, 0, FRAME_MIN_BYTES);
+    addr_mac_of_ip(dst, eth);
+    addr_mac_of_ip(src, eth + 6);
+    put16(eth + 12, 0x0800);
+    ip[0] = 0x46, ip[1] = 0xc0;
+    put16(ip + 2, IP_BYTES + IGMP_BYTES);
+    ip[8] = 1, ip[9] = 2; /* one hop; IGMP */
+    put32(ip + 12, src);
+    put32(ip + 16, dst);
+    put32(ip + 20, 0x94040000);
+    put16(ip + 10, checksum(ip, IP_BYTES));
+    igmp[0] = leave ? IGMP_LEAVE : IGMP_REPORT_V2;
+    put32(igmp + 4, group);
+    put16(igmp + 2, checksum(igmp, IGMP_BYTES));
+    frame_meta(m)->cls = FRAME_CONTROL;
+}
+
+/* Frames that wait to be sent. Returns how many it gave. */
+uint16_t igmp_output(struct hca *h, struct rte_mbuf **m, uint16_t n)
+{
+    uint16_t k = 0;
+
+    while (k < n && h->igmp_n) {
+        m[k] = frame_alloc(h->cfg.pool);
+        if (!m[k])
+            break;
+        build(m[k++], h->cfg.ip, h->igmp[0].group, h->igmp[0].leave);
+        memmove(h->igmp, h->igmp + 1, --h->igmp_n * sizeof(h->igmp[0]));
+    }
+    return k;
+}
+
+static void tell(struct hca *h, uint32_t group, bool leave)
+{
+    /* What waits about the same group is out of date. */
+    for (unsigned i = 0; i < h->igmp_n; i++)
+        if (h->igmp[i].group == group) {
+            memmove(h->igmp + i, h->igmp + i + 1, (--h->igmp_n - i) * sizeof(h->igmp[0]));
+            break;
+        }
+    if (h->igmp_n < HCA_IGMP_QUEUE)
+        h->igmp[h->igmp_n++] = (struct hca_igmp){group, leave};
+}
+
+void igmp_join(struct hca *h, uint32_t group)
+{
+    struct hca_group *free_one = NULL;
+
+    for (unsigned i = 0; i < ROCE_MAX_MCAST; i++) {
+        if (h->group[i].refs && h->group[i].ip == group) {
+            h->group[i].refs++;
+            return;
+        }
+        if (!h->group[i].refs && !free_one)
+            free_one = &h->group[i];
+    }
+    if (!free_one) /* the engine has no more attachments than this */
+        return;
+    *free_one = (struct hca_group){group, 1};
+    tell(h, group, false);
+}
+
+void igmp_leave(struct hca *h, uint32_t group)
+{
+    for (unsigned i = 0; i < ROCE_MAX_MCAST; i++)
+        if (h->group[i].refs && h->group[i].ip == group && !--h->group[i].refs)
+            tell(h, group, true);
+}
+
+/* The port came up again: whoever listens there now knows nothing. */
+void igmp_repeat(struct hca *h)
+{
+    for (unsigned i = 0; i < ROCE_MAX_MCAST; i++)
+        if (h->group[i].refs)
+            tell(h, h->group[i].ip, false);
+}

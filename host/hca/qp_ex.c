@@ -1,0 +1,259 @@
+/*
+ * Extended queue pairs (ibv_create_qp_ex, ibv_wr_*): requests are built between wr_start and
+ * wr_complete and posted together, all or none. The caller serialises per queue pair between the
+ * two, so the batch needs no lock.
+ */
+#include "host/hca/hca_priv.h"
+
+#include <string.h>
+
+static struct hca_qp *of(struct ibv_qp_ex *v)
+{
+    return (struct hca_qp *)v;
+}
+
+static void fail(struct hca_qp *qp, int err)
+{
+    if (!qp->batch_err)
+        qp->batch_err = err;
+}
+
+/* A new request; where there is no room the last one is written over, and wr_complete says so. */
+static struct wqe *begin(struct ibv_qp_ex *v, enum wr_op op)
+{
+    struct hca_qp *qp = of(v);
+    uint32_t max = qp->cap.max_send_wr ? qp->cap.max_send_wr : 1;
+    int rc = post_check(qp, op);
+    struct wqe *w;
+
+    if (rc)
+        fail(qp, rc);
+    if (qp->n_batch == max)
+        fail(qp, ENOMEM);
+    else
+        qp->n_batch++;
+    w = &qp->batch[qp->n_batch - 1];
+    memset(w, 0, offsetof(struct wqe, sge));
+    w->wr_id = v->wr_id;
+    w->op = (uint8_t)op;
+    w->flags = v->wr_flags & (WR_F_FENCE | WR_F_SIGNALED | WR_F_SOLICITED);
+    w->frag = WQE_WHOLE;
+    return w;
+}
+
+static struct wqe *last(struct ibv_qp_ex *v)
+{
+    struct hca_qp *qp = of(v);
+
+    if (qp->n_batch)
+        return &qp->batch[qp->n_batch - 1];
+    fail(qp, EINVAL);
+    return &qp->batch[0];
+}
+
+/* ---- operations
+ * ------------------------------------------------------------------------------------------ */
+
+static void wr_send(struct ibv_qp_ex *v)
+{
+    begin(v, WR_SEND);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *v, __be32 imm)
+{
+    begin(v, WR_SEND_IMM)->imm = imm;
+}
+
+static struct wqe *begin_rdma(struct ibv_qp_ex *v, enum wr_op op, uint32_t rkey, uint64_t raddr)
+{
+    struct wqe *w = begin(v, op);
+
+    w->rkey = rkey;
+    w->raddr = raddr;
+    return w;
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *v, uint32_t rkey, uint64_t raddr)
+{
+    begin_rdma(v, WR_WRITE, rkey, raddr);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *v, uint32_t rkey, uint64_t raddr, __be32 imm)
+{
+    begin_rdma(v, WR_WRITE_IMM, rkey, raddr)->imm = imm;
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *v, uint32_t rkey, uint64_t raddr)
+{
+    begin_rdma(v, WR_READ, rkey, raddr);
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *v, uint32_t rkey, uint64_t raddr, uint64_t compare,
+                              uint64_t swap)
+{
+    struct wqe *w = begin_rdma(v, WR_CMP_SWAP, rkey, raddr);
+
+    w->compare_add = compare;
+    w->swap = swap;
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *v, uint32_t rkey, uint64_t raddr, uint64_t add)
+{
+    begin_rdma(v, WR_FETCH_ADD, rkey, raddr)->compare_add = add;
+}
+
+/* ---- what goes with them
+ * ---------------------------------------------------------------------------------- */
+
+static void wr_set_ud_addr(struct ibv_qp_ex *v, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+    struct wqe *w = last(v);
+
+    w->ud = to_ah(ah)->to;
+    w->ud.qpn = qpn;
+    w->ud.qkey = qkey >> 31 ? of(v)->attr.qkey : qkey;
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *v, size_t n, const struct ibv_sge *list)
+{
+    struct wqe *w = last(v);
+
+    if (n > of(v)->cap.max_send_sge) {
+        fail(of(v), EINVAL);
+        return;
+    }
+    if (n)
+        memcpy(w->sge, list, n * sizeof(*w->sge));
+    w->n_sge = (uint8_t)n;
+}
+
+/* A request of length 0 has no scatter entry, which is what real devices make of it. */
+static void wr_set_sge(struct ibv_qp_ex *v, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+    struct ibv_sge s = {addr, length, lkey};
+
+    wr_set_sge_list(v, length ? 1 : 0, &s);
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *v, size_t n, const struct ibv_data_buf *buf)
+{
+    struct wqe *w = last(v);
+
+    w->flags |= WR_F_INLINE;
+    for (size_t i = 0; i < n; i++) {
+        if (buf[i].length > of(v)->cap.max_inline_data - w->len) {
+            fail(of(v), EINVAL);
+            return;
+        }
+        if (buf[i].length)
+            memcpy(w->inl + w->len, buf[i].addr, buf[i].length);
+        w->len += (uint32_t)buf[i].length;
+    }
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *v, void *addr, size_t length)
+{
+    struct ibv_data_buf b = {addr, length};
+
+    wr_set_inline_data_list(v, 1, &b);
+}
+
+/* ---- the batch
+ * ---------------------------------------------------------------------------------------------- */
+
+static void wr_start(struct ibv_qp_ex *v)
+{
+    of(v)->n_batch = 0;
+    of(v)->batch_err = of(v)->ctx->hca->dead ? EIO : 0;
+}
+
+static int wr_complete(struct ibv_qp_ex *v)
+{
+    struct hca_qp *qp = of(v);
+    struct hca *h = qp->ctx->hca;
+    int rc = qp->batch_err;
+
+    if (rc)
+        return rc;
+    hca_lock(h);
+    if (qp_sq_free(qp->qp) < qp->n_batch)
+        rc = ENOMEM;
+    for (uint32_t i = 0; i < qp->n_batch && !rc; i++)
+        rc = -qp_post_send(qp->qp, &qp->batch[i]);
+    hca_kick(h);
+    hca_unlock(h);
+    return rc;
+}
+
+static void wr_abort(struct ibv_qp_ex *v)
+{
+    of(v)->n_batch = 0;
+}
+
+void qp_ex_init(struct hca_qp *qp)
+{
+    struct ibv_qp_ex *x = &qp->ex;
+
+    x->wr_send = wr_send;
+    x->wr_send_imm = wr_send_imm;
+    x->wr_rdma_write = wr_rdma_write;
+    x->wr_rdma_write_imm = wr_rdma_write_imm;
+    x->wr_rdma_read = wr_rdma_read;
+    x->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+    x->wr_atomic_fetch_add = wr_atomic_fetch_add;
+    x->wr_set_ud_addr = wr_set_ud_addr;
+    x->wr_set_sge = wr_set_sge;
+    x->wr_set_sge_list = wr_set_sge_list;
+    x->wr_set_inline_data = wr_set_inline_data;
+    x->wr_set_inline_data_list = wr_set_inline_data_list;
+    x->wr_start = wr_start;
+    x->wr_complete = wr_complete;
+    x->wr_abort = wr_abort;
+}
+
+/* ---- control
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static uint64_t ops_of(enum ibv_qp_type t)
+{
+    const uint64_t ud = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
+                   uc = ud | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM,
+                   rc = uc | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                        IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+
+    return t == IBV_QPT_RC ? rc : t == IBV_QPT_UC ? uc : ud;
+}
+
+struct ibv_qp *hca_create_qp_ex(struct ibv_context *v, struct ibv_qp_init_attr_ex *a)
+{
+    const uint32_t known =
+        IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    bool ops = a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    struct hca_qp *qp;
+
+    if (!(a->comp_mask & IBV_QP_INIT_ATTR_PD)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    if ((a->comp_mask & ~known) ||
+        ((a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && a->create_flags) ||
+        (ops && (a->send_ops_flags & ~ops_of(a->qp_type)))) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
+    /* The extended attributes begin with the plain ones. */
+    qp = qp_make(hca_ctx_of(v), a->pd, (struct ibv_qp_init_attr *)a, ops);
+    if (!qp)
+        return NULL;
+    if (ops)
+        qp_ex_init(qp);
+    return &qp->v;
+}
+
+EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *v)
+{
+    if (!hca_ctx_of(v->context))
+        return REAL(ibv_qp_to_qp_ex)(v);
+    return to_qp(v)->is_ex ? &to_qp(v)->ex : NULL;
+}

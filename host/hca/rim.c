@@ -1,0 +1,307 @@
+/*
+ * The fabric that the environment names: TRIB_RUN is its run directory, TRIB_HOST the host that
+ * this process runs as. Devices are known from the conf alone; EAL, a process slot of the NIC and
+ * the cable to it (memif) come with the first open.
+ *
+ * EAL runs in the progress thread, which has all signals blocked, so that the program's affinity
+ * and signal handling stay its own. A forked child has neither thread nor port: its HCA is dead,
+ * and what could keep the parent's slot occupied is closed.
+ */
+#include "host/hca/rim_priv.h"
+
+#include <rte_errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define UP_WAIT_MS    5000
+#define LINGER_MIN_NS 2000000LL
+
+/* A preloaded library has nobody who could hand it a context: this is the process's. */
+static struct {
+    pthread_mutex_t lock;
+    bool opened;
+    struct rundir rd;
+    struct fabric *fab;
+    const struct fab_node *host;
+    unsigned n;
+    struct rim_hca *port[16];
+} rim = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+bool rim_selected(void)
+{
+    const char *run = getenv("TRIB_RUN"), *host = getenv("TRIB_HOST");
+
+    return run && *run && host && *host;
+}
+
+/* ---- start, in the progress thread
+ * ---------------------------------------------------------------------------- */
+
+static void nap_ms(long ms)
+{
+    struct timespec ts = {ms / 1000, ms % 1000 * 1000000};
+
+    nanosleep(&ts, NULL);
+}
+
+/* The NIC listens and answers when its loop comes round; the bell makes that soon. */
+static int wait_up(struct rim_hca *r)
+{
+    int64_t end = clock_mono_ns() + UP_WAIT_MS * 1000000LL;
+
+    while (!rim_port_up(r->port)) {
+        if (clock_mono_ns() > end) {
+            fprintf(stderr,
+                    "tributary: %s: no NIC answers at %s within %d s, expected a running "
+                    "trib-switch (is the fabric up?)\n",
+                    rim.host->name, r->sock, UP_WAIT_MS / 1000);
+            return -ETIMEDOUT;
+        }
+        bell_ring(r->peer);
+        nap_ms(1);
+    }
+    r->up = true;
+    return 0;
+}
+
+static int connect_nic(struct rim_hca *r)
+{
+    const struct fab_node *host = rim.host;
+    struct memif_cfg mc = {.socket = r->sock,
+                           .queues = ENDPOINT_QUEUES,
+                           .log2_ring = RIM_LOG2_RING,
+                           .name = r->dev.v.name};
+    char name[RTE_MEMPOOL_NAMESIZE];
+    int rc;
+
+    r->slot =
+        rundir_claim_slot(&rim.rd, host->name, r->dev.port, rim.fab->slots_per_host, &r->slot_fd);
+    if (r->slot < 0) {
+        if (r->slot == -EBUSY)
+            fprintf(stderr,
+                    "tributary: %s: all %u process slots of its NIC are in use (slots_per_host)\n",
+                    host->name, rim.fab->slots_per_host);
+        return r->slot;
+    }
+    r->bell = &rim.rd.sh->bell[bell_of_host(host->host_index, (unsigned)r->slot)];
+    r->lag = &rim.rd.sh->lag[bell_of_host(host->host_index, (unsigned)r->slot)];
+    r->peer = &rim.rd.sh->bell[bell_of_proc(host->proc)];
+    rc = rundir_port_sock(&rim.rd, host->name, r->dev.port, (unsigned)r->slot, r->sock,
+                          sizeof(r->sock));
+    if (rc)
+        return rc;
+    snprintf(name, sizeof(name), "tribhca%u", r->dev.port);
+    r->pool = frame_pool_create(name, RIM_POOL, 0);
+    if (!r->pool) {
+        fprintf(stderr, "tributary: no memory for %d frames: %s\n", RIM_POOL,
+                rte_strerror(rte_errno));
+        return -ENOMEM;
+    }
+    mc.pool = r->pool;
+    rc = rim_port_memif(&r->port, &mc);
+    return rc ? rc : wait_up(r);
+}
+
+/* After a failed start, so that a later open can try again. */
+static void disconnect_nic(struct rim_hca *r)
+{
+    if (r->port)
+        rim_port_close(r->port);
+    rte_mempool_free(r->pool);
+    if (r->slot_fd >= 0)
+        close(r->slot_fd);
+    r->port = NULL;
+    r->pool = NULL;
+    r->slot_fd = -1;
+    r->up = false;
+}
+
+int rim_start(struct rim_hca *r)
+{
+    const struct fab_port *fp = &rim.host->ports[r->dev.port];
+    struct hca_cfg cfg = {.ip = r->dev.ip,
+                          .port = (uint8_t)r->dev.port,
+                          .mtu = (uint16_t)rim.fab->mtu,
+                          .rate_bps = fp->rate_bps,
+                          .drv = rim_driver(r)};
+    int64_t quarter;
+    int rc;
+
+    pthread_setname_np(pthread_self(), "trib-hca");
+    rc = rim_eal_init("tribverbs", NULL, 40 + 24 * rim.n, NULL, 0);
+    if (!rc)
+        rc = connect_nic(r);
+    if (rc) {
+        disconnect_nic(r);
+        return rc;
+    }
+    quarter = (1 << RIM_LOG2_RING) / 4 * link_time_ps(rim.fab->mtu + 100, fp->rate_bps);
+    quarter = quarter / PS_PER_NS * (clock_dilation(r->sh) ? clock_dilation(r->sh) : 1);
+    r->ring_ns = quarter < 50000 ? 50000 : quarter > 1000000 ? 1000000 : quarter;
+    snprintf(cfg.name, sizeof(cfg.name), "%.31s", r->dev.v.name);
+    cfg.slot = (unsigned)r->slot;
+    cfg.pool = r->pool;
+    rc = hca_create_on(&r->hca, &cfg, &r->dev);
+    if (rc)
+        disconnect_nic(r);
+    else
+        r->ep = hca_endpoint(r->hca);
+    return rc;
+}
+
+/* ---- end
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+/*
+ * The last ACK of a program that ends may still be in the ring, and the NIC forgets the ring with
+ * the process. So what was sent a moment ago gets the time in which the link takes all of a ring.
+ */
+static void at_exit(void)
+{
+    for (unsigned i = 0; i < rim.n; i++) {
+        struct rim_hca *r = rim.port[i];
+        int64_t linger, left;
+
+        if (!r || !r->hca || !r->up)
+            continue;
+        linger = LINGER_MIN_NS + 4 * r->ring_ns;
+        left = r->sent_ns + linger - clock_mono_ns();
+        if (left > 0 && left <= linger)
+            nap_ms(left / 1000000 + 1);
+    }
+}
+
+static void in_child(void)
+{
+    for (unsigned i = 0; i < rim.n; i++) {
+        struct rim_hca *r = rim.port[i];
+
+        if (!r || !r->hca)
+            continue;
+        hca_kill(r->hca);
+        r->up = false; /* nothing lingers here */
+        close(r->slot_fd);
+        if (rim_port_fd(r->port) >= 0)
+            close(rim_port_fd(r->port));
+    }
+    pthread_mutex_init(&rim.lock, NULL);
+}
+
+/* ---- open
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+static int start_thread(struct rim_hca *r)
+{
+    sigset_t all, old;
+    int rc;
+
+    r->start_done = false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    rc = pthread_create(&r->thread, NULL, rim_thread, r);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc)
+        return -rc;
+    pthread_mutex_lock(&r->lock);
+    while (!r->start_done)
+        pthread_cond_wait(&r->started, &r->lock);
+    rc = r->start_rc;
+    pthread_mutex_unlock(&r->lock);
+    if (rc)
+        pthread_join(r->thread, NULL);
+    return rc;
+}
+
+static int open_port(struct hca_device *d)
+{
+    static bool handlers;
+    struct rim_hca *r = (struct rim_hca *)d;
+    int rc = 0;
+
+    pthread_mutex_lock(&rim.lock);
+    if (!d->hca) {
+        rc = start_thread(r);
+        if (!rc && !handlers) {
+            handlers = true;
+            pthread_atfork(NULL, NULL, in_child);
+            atexit(at_exit);
+        }
+    }
+    pthread_mutex_unlock(&rim.lock);
+    return rc;
+}
+
+/* ---- devices
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static int add_ports(void)
+{
+    char name[32];
+
+    for (unsigned p = 0; p < rim.host->n_ports && rim.n < 16; p++) {
+        struct rim_hca *r = calloc(1, sizeof(*r));
+
+        if (!r)
+            return -ENOMEM;
+        snprintf(name, sizeof(name), "trib%u", p);
+        hca_device_init(&r->dev, name, rim.host->ip_of_port[p]);
+        r->dev.port = p;
+        r->dev.open = open_port;
+        r->sh = rim.rd.sh;
+        r->slot_fd = -1;
+        pthread_mutex_init(&r->lock, NULL);
+        pthread_cond_init(&r->started, NULL);
+        rim.port[rim.n++] = r;
+    }
+    return 0;
+}
+
+static int load(void)
+{
+    const char *name = getenv("TRIB_HOST");
+    int rc = rundir_open(&rim.rd, getenv("TRIB_RUN"), NULL, false);
+
+    if (rc)
+        return rc;
+    rim.fab = rundir_fabric(&rim.rd);
+    if (!rim.fab)
+        return -EINVAL;
+    rim.host = fabric_node(rim.fab, name);
+    if (!rim.host || rim.host->kind != FAB_HOST) {
+        fprintf(stderr,
+                "tributary: TRIB_HOST: found \"%s\", expected a host of fabric %s (%s ...)\n", name,
+                rim.fab->name,
+                rim.fab->n_hosts ? rim.fab->nodes[rim.fab->hosts[0]].name : "it has none");
+        return -ENODEV;
+    }
+    return add_ports();
+}
+
+int rim_devices(struct hca_device **devs, unsigned max)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&rim.lock);
+    if (!rim.opened) {
+        rc = load();
+        rim.opened = !rc;
+    }
+    for (unsigned i = 0; !rc && i < rim.n && i < max; i++)
+        devs[i] = &rim.port[i]->dev;
+    if (!rc)
+        rc = (int)(rim.n < max ? rim.n : max);
+    else if (rim.fab) { /* a second try, with other variables, begins anew */
+        fabric_free(rim.fab);
+        rim.fab = NULL;
+        rundir_close(&rim.rd);
+    }
+    pthread_mutex_unlock(&rim.lock);
+    return rc;
+}

@@ -1,0 +1,61 @@
+/*
+ * One HCA port of a real process: what rim.c sets up and rim_thread.c runs.
+ */
+#ifndef TRIB_HCA_RIM_PRIV_H
+#define TRIB_HCA_RIM_PRIV_H
+
+#include "host/hca/hca_priv.h"
+#include "switch/rim/port.h"
+#include "switch/rim/rundir.h"
+#include "switch/rim/shared.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define RIM_BURST     32
+#define RIM_LOG2_RING 7 /* short: a process is held back at its own NIC, not behind a long queue */
+#define RIM_POOL      4096
+
+/* Everything but the atomics belongs to who holds the lock. */
+struct rim_hca {
+    struct hca_device dev;
+    pthread_mutex_t lock;
+    pthread_t thread;
+    struct hca *hca;
+    struct endpoint ep;
+    struct rim_port *port;
+    struct rte_mempool *pool;
+    const struct shared *sh;
+    struct bell *bell, *peer; /* ours; the NIC's loop */
+    struct lag_hist *lag;
+    int slot, slot_fd;
+    char sock[256];
+    bool up;
+    int64_t checked_ns; /* when the port was last asked whether it is up */
+
+    /* Frames that the ring had no room for; offered again at retry_ns. */
+    struct rte_mbuf *stash[ENDPOINT_QUEUES][RIM_BURST];
+    uint16_t n_stash[ENDPOINT_QUEUES];
+    int64_t retry_ns, ring_ns; /* ring_ns: wall time in which the link takes a quarter of the ring */
+    int64_t sent_ns;
+
+    uint64_t seen;                /* completions that pollers were told of */
+    int64_t thread_until_ps;      /* the thread sleeps at most until then; 0: it does not sleep */
+    _Atomic int64_t polled_ns;    /* a program's thread polled last; 0: it said that it would not */
+    _Atomic uint32_t park;        /* futex word: where the thread waits while others poll */
+    _Atomic uint32_t parked;
+    _Atomic uint32_t sleepers;    /* pollers on the bell */
+
+    /* Start-up: the thread reports here. */
+    pthread_cond_t started;
+    bool start_done;
+    int start_rc;
+};
+
+void *rim_thread(void *arg); /* struct rim_hca *: sets up by rim_start(), then serves for ever */
+int rim_start(struct rim_hca *r);
+struct hca_driver rim_driver(struct rim_hca *r);
+/* Asks the port whether it is up and tells the HCA. With the lock held. */
+void rim_check_port(struct rim_hca *r, int64_t now_ns);
+
+#endif

@@ -1,0 +1,151 @@
+/* Shared receive queues: one queue of receives for several queue pairs, and an event when it runs
+ * low. */
+#include "host/hca/hca_priv.h"
+
+#include <stdlib.h>
+
+int hca_post_srq_recv(struct ibv_srq *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    struct hca_srq *s = to_srq(v);
+    struct hca *h = s->ctx->hca;
+    int rc = h->dead ? EIO : 0;
+
+    hca_lock(h);
+    for (; wr && !rc; wr = rc ? wr : wr->next) {
+        struct rwqe w;
+
+        rc = rwqe_from_wr(&w, wr, s->max_sge);
+        if (!rc && rq_level(s->rq) >= s->max_wr)
+            rc = ENOMEM;
+        if (!rc)
+            rc = -rq_post(s->rq, &w);
+    }
+    hca_unlock(h);
+    if (rc)
+        *bad = wr;
+    return rc;
+}
+
+/* After received frames: a limit fires once and is disarmed (IBTA 10.2.9.3). */
+void srq_check_limits(struct hca *h)
+{
+    struct hlist *l = h->limit_srqs.next;
+
+    while (l != &h->limit_srqs) {
+        struct hca_srq *s = hlist_entry(l, struct hca_srq, limit_link);
+
+        l = l->next;
+        if (rq_level(s->rq) < s->limit) {
+            struct ibv_async_event e = {.element.srq = &s->v,
+                                        .event_type = IBV_EVENT_SRQ_LIMIT_REACHED};
+
+            s->limit = 0;
+            hlist_del(&s->limit_link);
+            async_push(s->ctx, &e);
+        }
+    }
+}
+
+EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
+{
+    struct hca_ctx *c = hca_ctx_of(pd->context);
+    struct hca_srq *s;
+
+    if (!c)
+        return REAL(ibv_create_srq)(pd, a);
+    if (!a->attr.max_wr || a->attr.max_wr > HCA_MAX_WR || a->attr.max_sge > ROCE_MAX_SGE) {
+        errno = EINVAL;
+        return NULL;
+    }
+    s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    s->rq = rq_create(a->attr.max_wr);
+    if (!s->rq) {
+        free(s);
+        errno = ENOMEM;
+        return NULL;
+    }
+    rq_set_shared(s->rq);
+    s->v.context = pd->context;
+    s->v.srq_context = a->srq_context;
+    s->v.pd = pd;
+    s->ctx = c;
+    s->pd = to_pd(pd);
+    s->max_wr = a->attr.max_wr;
+    s->max_sge = a->attr.max_sge;
+    hlist_init(&s->limit_link);
+    hca_lock(c->hca);
+    s->pd->refs++;
+    hlist_add(&c->srqs, &s->link);
+    hca_unlock(c->hca);
+    return &s->v;
+}
+
+EXPORT int ibv_modify_srq(struct ibv_srq *v, struct ibv_srq_attr *a, int mask)
+{
+    struct hca_ctx *c = hca_ctx_of(v->context);
+    struct hca_srq *s = to_srq(v);
+
+    if (!c)
+        return REAL(ibv_modify_srq)(v, a, mask);
+    if (mask & IBV_SRQ_MAX_WR) /* IBV_DEVICE_SRQ_RESIZE is not among the device's capabilities */
+        return EOPNOTSUPP;
+    if (mask & ~IBV_SRQ_LIMIT)
+        return EINVAL;
+    if (!(mask & IBV_SRQ_LIMIT))
+        return 0;
+    if (a->srq_limit > s->max_wr)
+        return EINVAL;
+    hca_lock(c->hca);
+    hlist_del(&s->limit_link);
+    s->limit = a->srq_limit;
+    if (s->limit)
+        hlist_add(&c->hca->limit_srqs, &s->limit_link);
+    srq_check_limits(c->hca);
+    hca_unlock(c->hca);
+    return 0;
+}
+
+EXPORT int ibv_query_srq(struct ibv_srq *v, struct ibv_srq_attr *a)
+{
+    struct hca_ctx *c = hca_ctx_of(v->context);
+    struct hca_srq *s = to_srq(v);
+
+    if (!c)
+        return REAL(ibv_query_srq)(v, a);
+    hca_lock(c->hca);
+    *a = (struct ibv_srq_attr){.max_wr = s->max_wr, .max_sge = s->max_sge, .srq_limit = s->limit};
+    hca_unlock(c->hca);
+    return 0;
+}
+
+/* With the lock held. */
+void srq_free(struct hca_srq *s)
+{
+    async_purge(s->ctx, s);
+    hlist_del(&s->limit_link);
+    hlist_del(&s->link);
+    s->pd->refs--;
+    rq_destroy(s->rq);
+    free(s);
+}
+
+EXPORT int ibv_destroy_srq(struct ibv_srq *v)
+{
+    struct hca_ctx *c = hca_ctx_of(v->context);
+    struct hca_srq *s = to_srq(v);
+    int rc;
+
+    if (!c)
+        return REAL(ibv_destroy_srq)(v);
+    hca_lock(c->hca);
+    rc = s->refs ? EBUSY : 0;
+    while (!rc && s->async_unacked)
+        if (!hca_wait(c->hca))
+            rc = EBUSY;
+    if (!rc)
+        srq_free(s);
+    hca_unlock(c->hca);
+    return rc;
+}

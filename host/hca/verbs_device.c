@@ -1,0 +1,206 @@
+/*
+ * Devices and contexts. With a fabric named by the environment (TRIB_RUN and TRIB_HOST) the devices
+ * are those of the emulated host; without, the system's own libibverbs answers and its devices pass
+ * through every exported call untouched.
+ */
+#include "host/hca/hca_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_DEVICES 16
+
+/* ---- the list
+ * -------------------------------------------------------------------------------------------- */
+
+EXPORT struct ibv_device **ibv_get_device_list(int *num)
+{
+    struct hca_device *dev[MAX_DEVICES];
+    struct ibv_device **list;
+    int n;
+
+    if (!rim_selected())
+        return REAL(ibv_get_device_list)(num);
+    if (num)
+        *num = 0;
+    n = rim_devices(dev, MAX_DEVICES);
+    if (n < 0) {
+        errno = -n;
+        return NULL;
+    }
+    list = calloc((size_t)n + 1, sizeof(*list));
+    if (!list)
+        return NULL;
+    for (int i = 0; i < n; i++)
+        list[i] = &dev[i]->v;
+    if (num)
+        *num = n;
+    return list;
+}
+
+EXPORT void ibv_free_device_list(struct ibv_device **list)
+{
+    if (list && list[0] && !hca_device_ours(list[0]))
+        REAL(ibv_free_device_list)(list);
+    else
+        free(list);
+}
+
+EXPORT const char *ibv_get_device_name(struct ibv_device *d)
+{
+    return hca_device_ours(d) ? d->name : REAL(ibv_get_device_name)(d);
+}
+
+EXPORT int ibv_get_device_index(struct ibv_device *d)
+{
+    return hca_device_ours(d) ? (int)((struct hca_device *)d)->port : REAL(ibv_get_device_index)(d);
+}
+
+/* ---- contexts
+ * -------------------------------------------------------------------------------------------- */
+
+struct hca_ctx *hca_ctx_of(struct ibv_context *c)
+{
+    return c->ops.post_send == hca_post_send ? hlist_entry(c, struct hca_ctx, v.context) : NULL;
+}
+
+static struct ibv_mw *no_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+    (void)pd, (void)type;
+    errno = EOPNOTSUPP;
+    return NULL;
+}
+
+static int no_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+    (void)qp, (void)mw, (void)bind;
+    return EOPNOTSUPP;
+}
+
+static int no_dealloc_mw(struct ibv_mw *mw)
+{
+    (void)mw;
+    return EOPNOTSUPP;
+}
+
+static void fill_tables(struct hca_ctx *c)
+{
+    struct verbs_context *v = &c->v;
+    struct ibv_context_ops *o = &v->context.ops;
+
+    o->_compat_query_device = hca_query_device;
+    o->_compat_query_port = hca_query_port_compat;
+    o->alloc_mw = no_alloc_mw;
+    o->bind_mw = no_bind_mw;
+    o->dealloc_mw = no_dealloc_mw;
+    o->poll_cq = hca_poll_cq;
+    o->req_notify_cq = hca_req_notify_cq;
+    o->post_srq_recv = hca_post_srq_recv;
+    o->post_send = hca_post_send;
+    o->post_recv = hca_post_recv;
+    v->sz = sizeof(*v);
+    v->query_port = hca_query_port;
+    v->query_device_ex = hca_query_device_ex;
+    v->query_rt_values = hca_query_rt_values;
+    v->create_cq_ex = hca_create_cq_ex;
+    v->create_qp_ex = hca_create_qp_ex;
+    v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+}
+
+static struct hca_ctx *ctx_make(struct hca *h)
+{
+    struct hca_ctx *c = calloc(1, sizeof(*c));
+    struct ibv_context *v;
+
+    if (!c)
+        return NULL;
+    v = &c->v.context;
+    v->device = &h->dev->v;
+    v->cmd_fd = -1;
+    v->num_comp_vectors = 1;
+    v->async_fd = notify_open();
+    if (v->async_fd < 0) {
+        errno = -v->async_fd;
+        free(c);
+        return NULL;
+    }
+    c->hca = h;
+    fill_tables(c);
+    hlist_init(&c->pds);
+    hlist_init(&c->cqs);
+    hlist_init(&c->qps);
+    hlist_init(&c->srqs);
+    hlist_init(&c->channels);
+    return c;
+}
+
+EXPORT struct ibv_context *ibv_open_device(struct ibv_device *v)
+{
+    struct hca_device *d = (struct hca_device *)v;
+    struct hca_ctx *c;
+    int rc = 0;
+
+    if (!hca_device_ours(v))
+        return REAL(ibv_open_device)(v);
+    if (d->open)
+        rc = d->open(d);
+    else if (!d->hca)
+        rc = -ENODEV;
+    if (rc) {
+        errno = -rc;
+        return NULL;
+    }
+    c = ctx_make(d->hca);
+    if (!c)
+        return NULL;
+    hca_lock(d->hca);
+    hlist_add(&d->hca->ctxs, &c->link);
+    hca_unlock(d->hca);
+    return &c->v.context;
+}
+
+/* What a program left behind goes as it would with a kernel's file. With the lock held. */
+void hca_ctx_free(struct hca_ctx *c)
+{
+    struct hca *h = c->hca;
+
+    while (!hlist_empty(&c->qps))
+        qp_free(hlist_entry(c->qps.next, struct hca_qp, link));
+    while (!hlist_empty(&c->srqs))
+        srq_free(hlist_entry(c->srqs.next, struct hca_srq, link));
+    while (!hlist_empty(&c->cqs))
+        cq_free(hlist_entry(c->cqs.next, struct hca_cq, link));
+    while (!hlist_empty(&c->channels)) {
+        struct hca_channel *ch = hlist_entry(c->channels.next, struct hca_channel, link);
+
+        hlist_del(&ch->link);
+        notify_close(ch->v.fd);
+        free(ch);
+    }
+    for (uint32_t i = 0; i < h->mr_cap; i++)
+        if (h->mr[i].mr && h->mr[i].mr->v.context == &c->v.context)
+            mr_free(h->mr[i].mr);
+    while (!hlist_empty(&c->pds)) {
+        struct hca_pd *pd = hlist_entry(c->pds.next, struct hca_pd, link);
+
+        hlist_del(&pd->link);
+        free(pd);
+    }
+    hlist_del(&c->link);
+    notify_close(c->v.context.async_fd);
+    free(c);
+}
+
+EXPORT int ibv_close_device(struct ibv_context *v)
+{
+    struct hca_ctx *c = hca_ctx_of(v);
+    struct hca *h;
+
+    if (!c)
+        return REAL(ibv_close_device)(v);
+    h = c->hca;
+    hca_lock(h);
+    hca_ctx_free(c);
+    hca_unlock(h);
+    return 0;
+}
