@@ -265,6 +265,8 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
     if (!r->count)
         return 0; /* smaller than one element: nothing to run, as in nccl-tests */
     a.count = r->count;
+    a.send = &a; /* not in place: the model looks at no more than whether the two are one */
+    a.recv = r;
     r->bytes = r->count * dtype_size(type);
     int rc = coll_predict(s->fab, &a, s->nranks, s->host_of_rank, (uint16_t)s->o->tree,
                           s->o->window, &r->pred);
