@@ -170,14 +170,13 @@ static int operate(struct rank *k)
 static void fill(struct rank *k)
 {
     const struct msg_prepare *p = &k->row;
-    size_t bytes = p->count * dtype_size(p->type);
 
     values_set(&k->val, p->type, p->op, k->init.rank, k->init.nranks, p->count);
     if (p->in_place) {
         values_fill(&k->val, k->buf[1], p->count);
     } else {
         values_fill(&k->val, k->buf[0], p->count);
-        values_poison(k->buf[1], bytes);
+        values_poison(&k->val, k->buf[1], p->count);
     }
 }
 

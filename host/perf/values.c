@@ -152,9 +152,16 @@ void values_fill(const struct values *v, void *buf, size_t count)
     }
 }
 
-void values_poison(void *buf, size_t bytes)
+void values_poison(const struct values *v, void *buf, size_t count)
 {
-    memset(buf, 0xa5, bytes);
+    size_t period = v->count * dtype_size(v->type), bytes = count * dtype_size(v->type);
+    uint8_t *out = buf;
+
+    for (size_t at = 0; at < bytes; at += period) {
+        size_t n = bytes - at < period ? bytes - at : period;
+        for (size_t i = 0; i < n; i++)
+            out[at + i] = (uint8_t)~v->want[i];
+    }
 }
 
 uint64_t values_wrong(const struct values *v, const void *buf, size_t count)

@@ -32,7 +32,8 @@ void values_free(struct values *v);
 void values_set(struct values *v, enum dtype type, enum redop op, unsigned rank, unsigned nranks,
                 size_t count);
 void values_fill(const struct values *v, void *buf, size_t count); /* this rank's contribution */
-void values_poison(void *buf, size_t bytes); /* nothing that any result could be */
+/* Every element becomes one that is certainly wrong: what an algorithm does not write shows up. */
+void values_poison(const struct values *v, void *buf, size_t count);
 /* How many of count elements differ from the result. */
 uint64_t values_wrong(const struct values *v, const void *buf, size_t count);
 #endif

@@ -1,0 +1,305 @@
+/* Pace, table and JSON: figures of one known row come out as they must. */
+#include "host/perf/report.h"
+#include "host/perf/table.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* 16 MiB among 8 ranks at 400 Gb/s; ring 587 us, SHARP 336 us, both as predicted. */
+static struct row make_row(enum coll_algo algo)
+{
+    bool ring = algo == ALGO_RING;
+    struct row r = {
+        .coll = COLL_ALLREDUCE, .algo = algo, .type = DT_FP32, .op = OP_SUM, .nranks = 8};
+
+    r.count = 4 << 20;
+    r.bytes = 16 << 20;
+    r.pred.busiest_link_bytes = ring ? 29360128 : 16777216;
+    r.pred.time_ps = ring ? 587202560 : 335544320;
+    r.pred.handoffs = ring ? 28 : 4;
+    r.link_bps = 400000000000;
+    for (int p = 0; p < PLACES; p++) {
+        r.run[p] = (struct run_result){.valid = true, .checked = true, .iters = 5, .dilation = 400};
+        r.run[p].time_us = (double)r.pred.time_ps * 1e-6;
+        r.run[p].fid = pace_judge(&r.pred, 100000, 400);
+    }
+    return r;
+}
+
+static char *print(void (*fn)(FILE *, const struct row *, unsigned), const struct row *rows,
+                   unsigned n)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *f = open_memstream(&text, &len);
+
+    fn(f, rows, n);
+    fclose(f);
+    return text;
+}
+
+static void print_rows(FILE *f, const struct row *rows, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        table_row(f, &rows[i]);
+}
+
+static void bandwidths_follow_nccl_tests(void **state)
+{
+    struct row r = make_row(ALGO_RING);
+
+    (void)state;
+    assert_float_equal(row_algbw(&r, 587.20256), 28.571, 0.001); /* 50 * 8 / 14 */
+    assert_float_equal(row_busbw(&r, 587.20256), 50.0, 0.001);
+    assert_float_equal(row_utilisation(&r, 587.20256), 1.0, 1e-9);
+    assert_float_equal(row_utilisation(&r, 2 * 587.20256), 0.5, 1e-9);
+    assert_float_equal(row_asymptote(8), 1.75, 1e-12);
+}
+
+static void a_row_shows_every_column(void **state)
+{
+    struct row r = make_row(ALGO_RING);
+    char size[32], type[16], op[8], root[8], wrong0[8], wrong1[8], fid[8];
+    double t0, a0, b0, t1, a1, b1, link, util, model, ratio;
+    unsigned long count;
+    unsigned dilation;
+
+    (void)state;
+    r.run[IN_PLACE].wrong = 3;
+    char *text = print(print_rows, &r, 1);
+    assert_int_equal(
+        sscanf(text, "%31s %lu %15s %7s %7s %lf %lf %lf %7s %lf %lf %lf %7s %lf %lf %lf %lf %u %7s",
+               size, &count, type, op, root, &t0, &a0, &b0, wrong0, &t1, &a1, &b1, wrong1, &link,
+               &util, &model, &ratio, &dilation, fid),
+        19);
+    assert_string_equal(size, "16777216");
+    assert_int_equal(count, 4 << 20);
+    assert_string_equal(type, "float");
+    assert_string_equal(wrong0, "0");
+    assert_string_equal(wrong1, "3");
+    assert_float_equal(b0, 50, 0.01);
+    assert_float_equal(util, 100, 0.1);
+    assert_float_equal(ratio, 1, 0.001);
+    assert_float_equal(link, 29.36, 0.001);
+    assert_int_equal(dilation, 400);
+    assert_string_equal(fid, "ok");
+    free(text);
+}
+
+static void a_late_run_makes_the_row_lag(void **state)
+{
+    struct row r = make_row(ALGO_RING);
+
+    (void)state;
+    r.run[IN_PLACE].fid = pace_judge(&r.pred, 10000000, 400);
+    assert_false(r.run[IN_PLACE].fid.ok);
+    char *text = print(print_rows, &r, 1);
+    assert_non_null(strstr(text, "lag (needs 23842)"));
+    free(text);
+    text = print(table_footer, &r, 1);
+    assert_non_null(strstr(text, "lag in 1 of 2 runs"));
+    free(text);
+}
+
+static void unchecked_rows_do_not_claim_to_be_right(void **state)
+{
+    struct row r = make_row(ALGO_RING);
+
+    (void)state;
+    r.run[0].checked = r.run[1].checked = false;
+    char *text = print(print_rows, &r, 1);
+    assert_non_null(strstr(text, "N/A"));
+    free(text);
+    text = print(table_footer, &r, 1);
+    assert_non_null(strstr(text, "not checked"));
+    free(text);
+}
+
+static void wrong_elements_fail_the_footer(void **state)
+{
+    struct row r = make_row(ALGO_RING);
+
+    (void)state;
+    char *text = print(table_footer, &r, 1);
+    assert_non_null(strstr(text, "values : 0 OK"));
+    free(text);
+    r.run[0].wrong = 2;
+    text = print(table_footer, &r, 1);
+    assert_non_null(strstr(text, "values : 2 FAILED"));
+    free(text);
+}
+
+static void comparison_pairs_sizes_and_shows_theory(void **state)
+{
+    struct row rows[3] = {make_row(ALGO_RING), make_row(ALGO_SHARP), make_row(ALGO_RING)};
+    double ring, sharp, speed, theory;
+
+    (void)state;
+    rows[2].bytes *= 4; /* without a partner */
+    char *text = print(table_compare, rows, 3);
+    char *line = strstr(text, "    16777216");
+    assert_non_null(line);
+    assert_null(strstr(text, "67108864"));
+    assert_int_equal(sscanf(line, "%*s %*s %*s %lf %lf %lf %lf", &ring, &sharp, &speed, &theory),
+                     4);
+    assert_float_equal(ring, 28.571, 0.001);
+    assert_float_equal(sharp, 50, 0.001);
+    assert_float_equal(speed, 1.75, 0.001);
+    assert_float_equal(theory, 1.75, 0.001);
+    free(text);
+    text = print(table_compare, rows, 1);
+    assert_string_equal(text, "");
+    free(text);
+}
+
+static const char *const result_keys[] = {
+    "collective",
+    "algo",
+    "size_bytes",
+    "count",
+    "type",
+    "op",
+    "root",
+    "in_place",
+    "time_us",
+    "algbw_GBps",
+    "busbw_GBps",
+    "wrong",
+    "dilation",
+    "fidelity",
+    "predicted_us",
+    "busiest_link_bytes",
+    "busiest_link_utilisation",
+};
+
+static void json_has_the_agreed_names(void **state)
+{
+    struct perf_opts o = {.conf = "conf/x.conf"};
+    struct row rows[2] = {make_row(ALGO_RING), make_row(ALGO_SHARP)};
+    char path[] = "/tmp/test_report.XXXXXX";
+    json_error_t err;
+
+    (void)state;
+    close(mkstemp(path));
+    rows[1].run[IN_PLACE].fid.ok = false;
+    assert_int_equal(report_write(path, &o, 8, rows, 2, ""), 0);
+    json_t *top = json_load_file(path, 0, &err);
+    assert_non_null(top);
+    assert_string_equal(json_string_value(json_object_get(top, "conf")), "conf/x.conf");
+    assert_non_null(json_object_get(top, "version"));
+    assert_int_equal(json_integer_value(json_object_get(top, "ranks")), 8);
+    assert_true(json_is_false(json_object_get(json_object_get(top, "fidelity"), "ok")));
+    json_t *results = json_object_get(top, "results");
+    assert_int_equal(json_array_size(results), 4);
+    json_t *r = json_array_get(results, 1);
+    for (size_t i = 0; i < sizeof(result_keys) / sizeof(result_keys[0]); i++)
+        if (!json_object_get(r, result_keys[i]))
+            fail_msg("no %s", result_keys[i]);
+    assert_true(json_is_true(json_object_get(r, "in_place")));
+    assert_float_equal(json_real_value(json_object_get(r, "time_us")), 587.20256, 1e-4);
+    json_t *fid = json_object_get(r, "fidelity");
+    assert_true(json_is_true(json_object_get(fid, "ok")));
+    assert_float_equal(json_real_value(json_object_get(fid, "p99_lag_us")), 0.25, 1e-9);
+    json_decref(top);
+    unlink(path);
+}
+
+static void json_that_cannot_be_written_is_an_error(void **state)
+{
+    struct perf_opts o = {.conf = "x"};
+
+    (void)state;
+    assert_true(report_write("/nonexistent/dir/x.json", &o, 8, NULL, 0, "") < 0);
+}
+
+/* ---- pace ---- */
+
+static void fidelity_is_two_percent_of_the_prediction(void **state)
+{
+    struct coll_prediction p = {.time_ps = 1000000000,
+                                .handoffs = 10}; /* 1 ms: 20 us, 2 us a hand-off */
+
+    (void)state;
+    assert_true(pace_judge(&p, 199000, 100).ok); /* 1.99 us */
+    assert_false(pace_judge(&p, 201000, 100).ok);
+    assert_int_equal(pace_judge(&p, 400000, 100).needed, 200);
+}
+
+static void dilation_covers_lag_and_rate(void **state)
+{
+    struct coll_prediction small = {
+        .time_ps = 10000000, .handoffs = 20, .busiest_link_bytes = 4096};
+    struct coll_prediction large = {
+        .time_ps = 1000000000, .handoffs = 1, .busiest_link_bytes = 50000000};
+    struct pace p;
+
+    (void)state;
+    pace_init(&p, true, 2);
+    uint32_t d = pace_dilation(&p, &small, 8);
+    assert_true(pace_judge(&small, (int64_t)p.lag_ns, d).ok);
+    /* 400 MB in a millisecond of fabric time at the assumed rate */
+    assert_in_range(pace_dilation(&p, &large, 8), (uintmax_t)(0.4 / p.rate_Bps * 1e9 * 1e3) - 1,
+                    PACE_MAX_DILATION);
+    p.lag_ns = 1e12;
+    assert_int_equal(pace_dilation(&p, &small, 8), PACE_MAX_DILATION);
+    struct coll_prediction nothing = {.time_ps = 1000000000000};
+    assert_int_equal(pace_dilation(&p, &nothing, 1), 1);
+}
+
+static void failures_slow_the_next_run_down(void **state)
+{
+    struct coll_prediction large = {
+        .time_ps = 1000000000, .handoffs = 1, .busiest_link_bytes = 50000000};
+    struct coll_prediction small = {
+        .time_ps = 10000000, .handoffs = 20, .busiest_link_bytes = 4096};
+    struct pace p;
+
+    (void)state;
+    pace_init(&p, true, 2);
+    uint32_t d = pace_dilation(&p, &large, 8);
+    pace_learn(&p, &large, 8, 100000000, d, false);
+    assert_true(pace_dilation(&p, &large, 8) >= 2 * d - 2);
+    pace_init(&p, true, 2);
+    d = pace_dilation(&p, &small, 8);
+    pace_learn(&p, &small, 8, 1000000, d, false);
+    assert_true(pace_dilation(&p, &small, 8) > d);
+}
+
+static void iterations_keep_the_wall_time_but_never_below_two(void **state)
+{
+    struct coll_prediction p = {.time_ps = 1000000000}; /* 1 ms */
+    struct pace pace;
+
+    (void)state;
+    pace_init(&pace, true, 2);
+    assert_int_equal(pace_iters(&pace, 20, &p, 10), 20); /* 0.2 s */
+    assert_int_equal(pace_iters(&pace, 20, &p, 400), 5); /* 5 x 0.4 s */
+    assert_int_equal(pace_iters(&pace, 20, &p, 1000000), 2);
+    assert_int_equal(pace_iters(&pace, 1, &p, 1000000), 1);
+    assert_int_equal(pace_iters(&pace, 0, &p, 1000000), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bandwidths_follow_nccl_tests),
+        cmocka_unit_test(a_row_shows_every_column),
+        cmocka_unit_test(a_late_run_makes_the_row_lag),
+        cmocka_unit_test(unchecked_rows_do_not_claim_to_be_right),
+        cmocka_unit_test(wrong_elements_fail_the_footer),
+        cmocka_unit_test(comparison_pairs_sizes_and_shows_theory),
+        cmocka_unit_test(json_has_the_agreed_names),
+        cmocka_unit_test(json_that_cannot_be_written_is_an_error),
+        cmocka_unit_test(fidelity_is_two_percent_of_the_prediction),
+        cmocka_unit_test(dilation_covers_lag_and_rate),
+        cmocka_unit_test(failures_slow_the_next_run_down),
+        cmocka_unit_test(iterations_keep_the_wall_time_but_never_below_two),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
