@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Frames per second through one trib-switch lcore, beside dpdk-testpmd (macswap) on the same kind of memif ports with the same generator.
+# The forwarder has core 0, the generator core 1; three rounds each, alternating, and the medians. Prints JSON objects, one a line.
+set -u
+cd "$(dirname "$0")/../.."
+build=$(cd "${BUILD:-build}" && pwd)
+gen=$build/tests/bench/bench_forward
+seconds=${BENCH_SECONDS:-1}
+dir=$(mktemp -d)
+pids=()
+cleanup() {
+    for p in ${pids[@]+"${pids[@]}"}; do kill "$p" 2>/dev/null; done
+    wait 2>/dev/null
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+
+testpmd=$(command -v dpdk-testpmd) || { echo "forward: skipped, dpdk-testpmd is not installed (package dpdk-dev)" >&2; exit 0; }
+
+mkfifo "$dir/stdin"
+sleep 600 >"$dir/stdin" &
+pids+=($!)
+"$testpmd" --no-huge --no-pci -m 256 --no-telemetry --lcores '0@1,1@0' --file-prefix "bench$$" \
+    --vdev="net_memif0,role=server,socket=$dir/ta.sock,socket-abstract=no" \
+    --vdev="net_memif1,role=server,socket=$dir/tb.sock,socket-abstract=no" \
+    -- --forward-mode=macswap --auto-start --mbuf-size=4800 --total-num-mbufs=8192 --no-lsc-interrupt -i \
+    <"$dir/stdin" >"$dir/testpmd.log" 2>&1 &
+testpmd_pid=$!
+pids+=($testpmd_pid)
+run=$dir/run
+mkdir -p "$run"
+taskset -c 0 "$build/trib-switch" tests/bench/forward.conf --proc sw --run "$run" >"$dir/switch.log" 2>&1 &
+switch_pid=$!
+pids+=($switch_pid)
+for _ in $(seq 100); do
+    [ -S "$run/link/s0:0-h0:0.sock" ] && [ -S "$dir/tb.sock" ] && break
+    sleep 0.1
+done
+
+# measure WHO BYTES FLOWS: only the one that is measured runs.
+measure() {
+    if [ "$1" = testpmd ]; then
+        kill -STOP $switch_pid
+        kill -CONT $testpmd_pid
+        taskset -c 1 "$gen" "$dir/ta.sock" "$dir/tb.sock" "$2" "$seconds" "$3"
+    else
+        kill -STOP $testpmd_pid
+        kill -CONT $switch_pid
+        taskset -c 1 "$gen" "$run/link/s0:0-h0:0.sock" "$run/link/s0:1-h1:0.sock" "$2" "$seconds" "$3"
+    fi
+}
+
+median() { sort -n | sed -n 2p; }
+
+for size in 64 4096; do
+    for flows in 1 10000; do
+        : >"$dir/t" >"$dir/s"
+        for _ in 1 2 3; do
+            measure testpmd $size $flows >>"$dir/t" || exit 1
+            measure switch $size $flows >>"$dir/s" || { tail -5 "$dir/switch.log" >&2; exit 1; }
+        done
+        t=$(median <"$dir/t") s=$(median <"$dir/s")
+        awk -v s="$s" -v t="$t" -v n="forward ${size} B, $flows flow(s)" 'BEGIN {
+            printf "{\"name\": \"%s\", \"value\": %d, \"unit\": \"frames/s\", \"reference\": \"dpdk-testpmd macswap\", ", n, s
+            printf "\"reference_value\": %d, \"ratio\": %.3f, \"target\": null}\n", t, s / t }'
+    done
+done
