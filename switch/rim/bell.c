@@ -25,6 +25,7 @@ void bell_ring(struct bell *b)
 {
     int64_t none = 0;
 
+    b += atomic_load_explicit(&b->forward, memory_order_relaxed);
     if (!atomic_load_explicit(&b->rung_ns, memory_order_relaxed))
         atomic_compare_exchange_strong_explicit(&b->rung_ns, &none, clock_mono_ns(),
                                                 memory_order_relaxed, memory_order_relaxed);

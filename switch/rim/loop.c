@@ -144,6 +144,20 @@ void loop_run(struct loop *l, volatile sig_atomic_t *stop, void (*ready)(void *c
     }
 }
 
+/* Peers ring for the process that the conf names; this one may run the nodes of several. */
+static void take_bells(struct loop *l, const struct loop_cfg *cfg, bool take)
+{
+    unsigned own = bell_of_proc(cfg->proc);
+
+    for (unsigned i = 0; i < cfg->fab->n_nodes; i++) {
+        unsigned b = bell_of_proc(cfg->fab->nodes[i].proc);
+
+        if (!cfg->mine || cfg->mine[i])
+            atomic_store(&l->sh->bell[b].forward, take ? (int32_t)(own - b) : 0);
+    }
+    atomic_store(&l->sh->bell[own].forward, 0);
+}
+
 int loop_create(struct loop **lp, const struct loop_cfg *cfg)
 {
     struct loop *l = calloc(1, sizeof(*l));
@@ -164,6 +178,8 @@ int loop_create(struct loop **lp, const struct loop_cfg *cfg)
     l->bell = &l->sh->bell[bell_of_proc(cfg->proc)];
     l->lag = &l->sh->lag[bell_of_proc(cfg->proc)];
     l->dilation = clock_dilation(l->sh);
+    l->cfg = *cfg;
+    take_bells(l, cfg, true);
     pthread_mutex_init(&l->call_lock, NULL);
     pthread_cond_init(&l->call_done, NULL);
     rc = net_create(&l->net, &nc);
@@ -181,6 +197,7 @@ void loop_destroy(struct loop *l)
 {
     if (!l)
         return;
+    take_bells(l, &l->cfg, false);
     cables_destroy(l);
     if (l->net)
         net_destroy(l->net);

@@ -28,6 +28,7 @@ struct cable {
 };
 
 struct loop {
+    struct loop_cfg cfg;
     const struct fabric *fab;
     struct shared *sh;
     struct net *net;

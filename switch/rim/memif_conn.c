@@ -114,8 +114,7 @@ static int map_region(struct memif *mf, int fd, uint64_t size)
     return 0;
 }
 
-/* ---- server
- * ---------------------------------------------------------------------------------------- */
+/* ---- server ---------------------------------------------------------------------------------- */
 
 static int serve_hello(struct memif *mf)
 {
@@ -233,8 +232,7 @@ static void server_accept(struct memif *mf)
         memif_drop(mf);
 }
 
-/* ---- client
- * ---------------------------------------------------------------------------------------- */
+/* ---- client ---------------------------------------------------------------------------------- */
 
 static void client_connect(struct memif *mf)
 {
@@ -330,8 +328,7 @@ static int client(struct memif *mf, const struct memif_msg *msg)
     return -ECONNRESET;
 }
 
-/* ---- both
- * ------------------------------------------------------------------------------------------ */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 static bool memif_up(struct rim_port *p)
 {

@@ -6,7 +6,6 @@
 #include "switch/rim/rundir.h"
 #include "switch/rim/shared.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -33,8 +32,7 @@ static int complain(int err, const char *fmt, ...)
     return -err;
 }
 
-/* ---- paths
- * ---------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 int rundir_path(const struct rundir *rd, char *buf, size_t size, const char *fmt, ...)
 {
@@ -115,8 +113,7 @@ static int make_dirs(const struct rundir *rd)
     return rc;
 }
 
-/* ---- files that are made once
- * ------------------------------------------------------------------------ */
+/* ---- files that are made once ---------------------------------------------------------------- */
 
 /* Puts tmp under its real name. 0: we were first; 1: somebody else was. tmp is gone in any case. */
 static int publish(const char *tmp, const char *path)
@@ -152,11 +149,11 @@ static int write_once(const char *path, const void *data, size_t len)
     return rc ? rc : publish(tmp, path);
 }
 
-static int shared_create(const struct rundir *rd)
+static int shared_create(struct rundir *rd)
 {
     char path[RUN_PATH + 16], tmp[RUN_PATH + 32];
     struct shared *sh;
-    int fd;
+    int fd, rc;
 
     snprintf(path, sizeof(path), "%s/shared", rd->path);
     if (!access(path, F_OK))
@@ -178,8 +175,9 @@ static int shared_create(const struct rundir *rd)
     clock_set_dilation(sh, 1);
     munmap(sh, sizeof(*sh));
     close(fd);
-    fd = publish(tmp, path);
-    return fd < 0 ? fd : 0;
+    rc = publish(tmp, path);
+    rd->created = rc == 0;
+    return rc;
 }
 
 static int shared_map(struct rundir *rd)
@@ -231,12 +229,11 @@ int rundir_open(struct rundir *rd, const char *dir, const char *fabric_name, boo
     for (len = strlen(rd->path); len > 1 && rd->path[len - 1] == '/'; len--)
         rd->path[len - 1] = 0;
     if (!rc && create) {
-        rd->created = access(rd->path, F_OK) != 0;
         rc = make_dirs(rd);
         if (!rc)
             rc = shared_create(rd);
     }
-    return rc ? rc : shared_map(rd);
+    return rc < 0 ? rc : shared_map(rd);
 }
 
 void rundir_close(struct rundir *rd)
@@ -246,8 +243,7 @@ void rundir_close(struct rundir *rd)
     rd->sh = NULL;
 }
 
-/* ---- the conf
- * --------------------------------------------------------------------------------------- */
+/* ---- the conf -------------------------------------------------------------------------------- */
 
 static char *read_file(const char *path, size_t *len)
 {
@@ -350,8 +346,7 @@ struct fabric *rundir_fabric(const struct rundir *rd)
     return f;
 }
 
-/* ---- locks
- * ------------------------------------------------------------------------------------------ */
+/* ---- locks ----------------------------------------------------------------------------------- */
 
 /* flock, not fcntl: two claims of one process must collide, and closing another file must not give
  * a slot back. */
@@ -416,67 +411,4 @@ int rundir_proc_pid(const struct rundir *rd, const char *name)
     rc = fcntl(fd, F_GETLK, &lk);
     close(fd);
     return rc || lk.l_type == F_UNLCK ? 0 : (int)lk.l_pid;
-}
-
-/* Files that a process of ours left in sub/: sockets and locks of dead processes. Logs stay, and
- * keep the directory. */
-static void sweep(const struct rundir *rd, const char *sub, const char *const *suffixes)
-{
-    char path[RUN_PATH + 300];
-    struct dirent *e;
-    DIR *d;
-
-    snprintf(path, sizeof(path), "%s/%s", rd->path, sub);
-    d = opendir(path);
-    while (d && (e = readdir(d))) {
-        const char *dot = strrchr(e->d_name, '.');
-
-        for (const char *const *s = suffixes; dot && *s; s++)
-            if (!strcmp(dot, *s) && !rundir_path(rd, path, sizeof(path), "%s/%s", sub, e->d_name))
-                unlink(path);
-    }
-    if (d)
-        closedir(d);
-    if (!rundir_path(rd, path, sizeof(path), "%s", sub))
-        rmdir(path);
-}
-
-static bool anybody_runs(const struct rundir *rd)
-{
-    char path[RUN_PATH + 16], name[256];
-    struct dirent *e;
-    bool found = false;
-    DIR *d;
-
-    snprintf(path, sizeof(path), "%s/proc", rd->path);
-    d = opendir(path);
-    while (d && !found && (e = readdir(d))) {
-        size_t len = strlen(e->d_name);
-
-        if (len < 5 || len >= sizeof(name) || strcmp(e->d_name + len - 4, ".pid"))
-            continue;
-        snprintf(name, sizeof(name), "%.*s", (int)len - 4, e->d_name);
-        found = rundir_proc_pid(rd, name) > 0;
-    }
-    if (d)
-        closedir(d);
-    return found;
-}
-
-void rundir_remove(const struct rundir *rd)
-{
-    static const char *const files[] = {"shared", "fabric.conf", "fabric.path"};
-    static const char *const socks[] = {".sock", ".lock", NULL};
-    static const char *const procs[] = {".pid", ".ready", NULL};
-    char path[RUN_PATH + 32];
-
-    if (anybody_runs(rd))
-        return;
-    sweep(rd, "port", socks);
-    sweep(rd, "link", socks);
-    sweep(rd, "proc", procs);
-    for (unsigned i = 0; i < 3; i++)
-        if (!rundir_path(rd, path, sizeof(path), "%s", files[i]))
-            unlink(path);
-    rmdir(rd->path);
 }

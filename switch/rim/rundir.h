@@ -25,7 +25,7 @@ struct shared; /* shared.h */
 struct rundir {
     char path[RUN_PATH];
     struct shared *sh;
-    bool created; /* rundir_open made the directory */
+    bool created; /* rundir_open made the shared page: this process is the fabric's first */
 };
 
 /* dir NULL: the default for this fabric's name. create: made when missing (0700). 0 or -errno, with

@@ -10,8 +10,9 @@
 
 #define SHARED_MAGIC   0x74726962u
 #define SHARED_VERSION 1
-#define BELLS          2048 /* loops that can sleep: trib-switch lcores from 0, host slots from BELL_HOST0 \
-                             */
+#define BELLS                                                                                      \
+    2048 /* loops that can sleep: trib-switch lcores from 0, host slots from BELL_HOST0            \
+          */
 #define BELL_HOST0  128
 #define BELL_SLOTS  16
 #define LAG_BUCKETS 512
@@ -29,13 +30,15 @@ struct clock_page {
 /*
  * A doorbell: where one loop sleeps. The sender rings after its burst only when the sleeper's flag
  * is set, so that a busy receiver costs no system call. rung_ns: when the oldest unserved frame was
- * announced (lateness of the hand-off).
+ * announced (lateness of the hand-off). forward: this many bells further (or back) is the one to
+ * ring instead, where one process runs the nodes of several; the loop sets it.
  */
 struct bell {
     _Atomic uint32_t seq;
     _Atomic uint32_t sleeping;
     _Atomic int64_t rung_ns;
-    char pad[48];
+    _Atomic int32_t forward;
+    char pad[44];
 };
 _Static_assert(sizeof(struct bell) == 64, "one cache line each");
 

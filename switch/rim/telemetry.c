@@ -5,6 +5,7 @@
 #include "switch/rim/telemetry.h"
 #include "switch/rim/capture.h"
 #include "switch/reduce/an.h"
+#include "switch/sw.h"
 
 #include <errno.h>
 #include <rte_telemetry.h>
@@ -48,8 +49,7 @@ static void complain(struct rte_tel_data *d, const char *text)
     rte_tel_data_add_dict_string(d, "error", text);
 }
 
-/* ---- nodes and ports
- * ---------------------------------------------------------------------------------- */
+/* ---- nodes and ports ------------------------------------------------------------------------- */
 
 static void nodes(struct loop *l, const char *params, struct rte_tel_data *d)
 {
@@ -166,8 +166,42 @@ static void totals(struct loop *l, const char *params, struct rte_tel_data *d)
     rte_tel_data_add_dict_u64(d, "cable_no_buffer", nobuf);
 }
 
-/* ---- cables
- * ------------------------------------------------------------------------------------------- */
+static struct an *an_of(struct loop *l, uint16_t node)
+{
+    struct node *nd = here(node) ? net_node(loop_net(l), node) : NULL;
+
+    return nd && loop_fabric(l)->nodes[node].kind == FAB_SWITCH ? sw_an(nd) : NULL;
+}
+
+static void emit_counter(void *ctx, const char *name, uint64_t v)
+{
+    rte_tel_data_add_dict_u64(ctx, name, v);
+}
+
+static void ans(struct loop *l, const char *params, struct rte_tel_data *d)
+{
+    const struct fabric *f = loop_fabric(l);
+
+    if (!params)
+        rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
+    for (uint16_t i = 0; i < f->n_nodes; i++) {
+        struct an *an = an_of(l, i);
+
+        if (!an)
+            continue;
+        if (!params) {
+            rte_tel_data_add_array_string(d, f->nodes[i].name);
+        } else if (!strcmp(params, f->nodes[i].name)) {
+            rte_tel_data_start_dict(d);
+            an_counters_print(an, emit_counter, d);
+            return;
+        }
+    }
+    if (params)
+        complain(d, "no such aggregation node here");
+}
+
+/* ---- cables ---------------------------------------------------------------------------------- */
 
 static void cable_name(const struct fabric *f, const struct cable_info *c, char *buf, size_t size)
 {
@@ -215,8 +249,7 @@ static void links(struct loop *l, const char *params, struct rte_tel_data *d)
         complain(d, "no such cable here");
 }
 
-/* ---- capture
- * ------------------------------------------------------------------------------------------ */
+/* ---- capture --------------------------------------------------------------------------------- */
 
 /* The process of a link's end a captures both directions. */
 static void capture_begin(struct loop *l, const char *params, struct rte_tel_data *d)
@@ -259,13 +292,13 @@ static void capture_end(struct loop *l, const char *params, struct rte_tel_data 
     capturing = NULL;
 }
 
-/* ---- DPDK's side
- * -------------------------------------------------------------------------------------- */
+/* ---- DPDK's side ----------------------------------------------------------------------------- */
 
 #define COMMANDS(X)                                                                                \
     X(nodes, "/trib/nodes", "Nodes of this process. Takes no parameters")                          \
     X(ports, "/trib/ports", "Ports; counters of one. Parameters: NODE:PORT")                       \
     X(links, "/trib/links", "Cables to other processes; counters of one. Parameters: name")        \
+    X(ans, "/trib/an", "Aggregation nodes; counters of one. Parameters: NODE")                     \
     X(totals, "/trib/totals", "Counters of all ports, added up. Takes no parameters")              \
     X(capture_begin, "/trib/capture/start", "Writes a link's frames. Parameters: LINK,FILE")       \
     X(capture_end, "/trib/capture/stop", "Ends a capture. Takes no parameters")

@@ -25,8 +25,7 @@ static struct shared *page(void)
     return sh;
 }
 
-/* ---- clock
- * -------------------------------------------------------------------------------------------- */
+/* ---- clock ----------------------------------------------------------------------------------- */
 
 static void fabric_time_starts_at_zero_and_runs_dilated(void **state)
 {
@@ -108,8 +107,7 @@ static void wall_time_until_a_deadline_is_never_too_short(void **state)
     munmap(sh, sizeof(*sh));
 }
 
-/* ---- bells
- * -------------------------------------------------------------------------------------------- */
+/* ---- bells ----------------------------------------------------------------------------------- */
 
 /* Ping-pong between two processes that only sleep: one lost wake-up and a 30 s sleep shows it. */
 #define ROUNDS 100000
@@ -195,6 +193,17 @@ static void one_ring_wakes_all_that_sleep_on_a_bell(void **state)
     }
 }
 
+static void a_forwarded_bell_rings_at_the_other(void **state)
+{
+    struct bell b[3] = {0};
+
+    (void)state;
+    atomic_store(&b[2].forward, -2);
+    bell_ring(&b[2]);
+    assert_int_equal(bell_served(&b[2]), -1);
+    assert_true(bell_served(&b[0]) >= 0);
+}
+
 static void sleep_ends_at_its_timeout_and_not_before(void **state)
 {
     struct bell b = {0};
@@ -224,8 +233,7 @@ static void lateness_counts_from_the_oldest_announcement(void **state)
     assert_int_equal(bell_served(&b), -1);
 }
 
-/* ---- lag
- * ---------------------------------------------------------------------------------------------- */
+/* ---- lag ------------------------------------------------------------------------------------- */
 
 static void quantiles_are_within_a_bucket_and_never_flattered(void **state)
 {
@@ -298,6 +306,7 @@ int main(void)
         cmocka_unit_test(wall_time_until_a_deadline_is_never_too_short),
         cmocka_unit_test(no_wake_up_is_lost_between_processes),
         cmocka_unit_test(one_ring_wakes_all_that_sleep_on_a_bell),
+        cmocka_unit_test(a_forwarded_bell_rings_at_the_other),
         cmocka_unit_test(sleep_ends_at_its_timeout_and_not_before),
         cmocka_unit_test(lateness_counts_from_the_oldest_announcement),
         cmocka_unit_test(quantiles_are_within_a_bucket_and_never_flattered),

@@ -1,0 +1,402 @@
+/*
+ * The program trib-switch, from outside: comes up, says so, answers, carries frames between
+ * processes, and leaves nothing behind.
+ */
+#include "roce/endpoint.h"
+#include "roce/wire.h"
+#include "switch/rim/port.h"
+#include "switch/rim/rundir.h"
+#include "switch/rim/shared.h"
+#include "tests/support/eal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <libgen.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char program[PATH_MAX + 16], base[64], run[96], conf[96];
+
+static const char conf_text[] = "name = \"pair\";\n"
+                                "dilation = 100;\n"
+                                "processes = \"per_node\";\n"
+                                "leaf_spine = { leaves = 2; spines = 1; hosts_per_leaf = 1;\n"
+                                "  host_link = { rate = \"100Gb/s\"; latency = \"300ns\"; };\n"
+                                "  spine_link = { rate = \"100Gb/s\"; latency = \"300ns\"; }; };\n";
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+/* Runs trib-switch with args; its output goes to out (a file) or nowhere. */
+static pid_t start(const char *out, const char *const *args)
+{
+    const char *argv[16] = {program};
+    pid_t pid = fork();
+    int fd;
+
+    if (pid)
+        return pid;
+    for (unsigned i = 0; args[i]; i++)
+        argv[i + 1] = args[i];
+    fd = open(out ? out : "/dev/null", O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    dup2(fd, 1);
+    dup2(fd, 2);
+    execv(program, (char *const *)argv);
+    _exit(127);
+}
+
+static int finish(pid_t pid, int sig)
+{
+    int status = -1;
+
+    if (sig)
+        kill(pid, sig);
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static bool wait_file(const char *name)
+{
+    char path[160];
+
+    snprintf(path, sizeof(path), "%s/%s", run, name);
+    for (unsigned i = 0; i < 1000; i++, usleep(10000))
+        if (!access(path, F_OK))
+            return true;
+    return false;
+}
+
+static char *slurp(const char *path)
+{
+    static char text[65536];
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+    if (f)
+        fclose(f);
+    text[n] = 0;
+    return text;
+}
+
+static json_t *ask(const char *cmd, int want_rc)
+{
+    const char *args[] = {"--ask", run, cmd, NULL};
+    char out[128];
+    pid_t pid;
+
+    snprintf(out, sizeof(out), "%s/answer", base);
+    pid = start(out, args);
+    assert_int_equal(finish(pid, 0), want_rc);
+    return json_loads(slurp(out), JSON_DISABLE_EOF_CHECK, NULL);
+}
+
+static int setup(void **state)
+{
+    FILE *f;
+
+    (void)state;
+    snprintf(base, sizeof(base), "/tmp/trib-sw-XXXXXX");
+    if (!mkdtemp(base))
+        return -1;
+    snprintf(run, sizeof(run), "%s/run", base);
+    snprintf(conf, sizeof(conf), "%s/pair.conf", base);
+    f = fopen(conf, "w");
+    fputs(conf_text, f);
+    fclose(f);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    char cmd[128];
+
+    (void)state;
+    snprintf(cmd, sizeof(cmd), "rm -rf %s", base);
+    return system(cmd);
+}
+
+/* ---- a host's process: raw frames over the NIC's memif --------------------------------------- */
+
+struct guest {
+    struct rundir rd;
+    struct rim_port *port;
+    struct rte_mempool *pool;
+    struct bell *peer;
+    int lock, slot;
+};
+
+static void guest_open(struct guest *g, struct fabric *f, const char *host,
+                       struct rte_mempool *pool)
+{
+    const struct fab_node *h = fabric_node(f, host);
+    struct memif_cfg mc = {
+        .queues = ENDPOINT_QUEUES, .log2_ring = 6, .name = "guest", .pool = pool};
+    char sock[RUN_PATH];
+
+    assert_non_null(h);
+    assert_int_equal(rundir_open(&g->rd, run, NULL, false), 0);
+    g->slot = rundir_claim_slot(&g->rd, host, 0, f->slots_per_host, &g->lock);
+    assert_true(g->slot >= 0);
+    rundir_port_sock(&g->rd, host, 0, (unsigned)g->slot, sock, sizeof(sock));
+    g->peer = &g->rd.sh->bell[bell_of_proc(h->proc)];
+    g->pool = pool;
+    mc.socket = sock;
+    assert_int_equal(rim_port_memif(&g->port, &mc), 0);
+    for (unsigned i = 0; !rim_port_up(g->port); i++, usleep(1000)) {
+        assert_true(i < 5000);
+        bell_ring(g->peer);
+    }
+}
+
+static void guest_close(struct guest *g)
+{
+    rim_port_close(g->port);
+    close(g->lock);
+    rundir_close(&g->rd);
+}
+
+/* A UD datagram to the process in slot `slot` of dst; its PSN numbers it. */
+static struct rte_mbuf *datagram(struct rte_mempool *pool, uint32_t src, uint32_t dst, int slot,
+                                 uint32_t psn)
+{
+    struct roce_pkt pkt = {.opcode = ROCE_OP_UD_SEND_ONLY,
+                           .ttl = 64,
+                           .pkey = 0xffff,
+                           .udp_src = 0xc001,
+                           .src_ip = src,
+                           .dst_ip = dst,
+                           .dqpn = ((uint32_t)slot + 1) << 16 | 5,
+                           .psn = psn,
+                           .qkey = 1,
+                           .sqpn = 0x10001,
+                           .len = 256};
+    struct rte_mbuf *m = frame_alloc(pool);
+
+    if (!m)
+        return NULL;
+    roce_mac_of_ip(src, pkt.src_mac);
+    roce_mac_of_ip(dst, pkt.dst_mac);
+    roce_build(m, &pkt);
+    memset(rte_pktmbuf_append(m, 256), (int)psn, 256);
+    roce_seal(m, &pkt);
+    return m;
+}
+
+/* Sends n datagrams from a to b; returns how many came, in order and whole. */
+static unsigned exchange(struct guest *a, struct guest *b, struct fabric *f, unsigned n)
+{
+    uint32_t src = fabric_node(f, "h0")->ip_of_port[0], dst = fabric_node(f, "h1")->ip_of_port[0];
+    unsigned sent = 0, got = 0;
+
+    for (unsigned i = 0; got < n && i < 20000; i++, usleep(100)) {
+        struct rte_mbuf *m[32];
+        uint16_t k = 0, q;
+
+        if (sent < n && (m[0] = datagram(a->pool, src, dst, b->slot, sent))) {
+            if (rim_port_tx(a->port, 1, m, 1))
+                sent++;
+            else
+                rte_pktmbuf_free(m[0]);
+            bell_ring(a->peer);
+        }
+        for (q = 0; q < ENDPOINT_QUEUES; q++)
+            for (k = rim_port_rx(b->port, q, m, 32); k; k--) {
+                struct roce_pkt pkt;
+
+                if (roce_parse(m[k - 1], &pkt) == ROCE_OK && roce_icrc_ok(m[k - 1], &pkt) &&
+                    pkt.opcode == ROCE_OP_UD_SEND_ONLY && pkt.len == 256)
+                    got++;
+                rte_pktmbuf_free(m[k - 1]);
+            }
+    }
+    return got;
+}
+
+/* ---- cases ----------------------------------------------------------------------------------- */
+
+static void wrong_arguments_are_named(void **state)
+{
+    static const struct {
+        const char *args[5], *says;
+    } rows[] = {
+        {{"CONF", "--bogus", "1"}, "found \"--bogus\""},
+        {{"CONF", "--nodes"}, "without its value"},
+        {{"CONF", "--nodes", "leaf0,leaf7"}, "found \"leaf7\""},
+        {{"CONF", "--proc", "nobody"}, "found \"nobody\""},
+        {{"CONF", "--dilation", "fast"}, "found \"fast\", expected a whole number"},
+        {{"CONF", "--dilation", "0"}, "expected a whole number from 1"},
+        {{"CONF", "other.conf"}, "expected one CONF"},
+        {{"CONF", "--lcores", "1-"}, "expected CPUs"},
+        {{"missing.conf"}, "missing.conf"},
+        {{NULL}, "usage:"},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *args[10] = {NULL};
+        char out[128];
+        unsigned n = 0;
+
+        for (; rows[i].args[n]; n++)
+            args[n] = strcmp(rows[i].args[n], "CONF") ? rows[i].args[n] : conf;
+        if (n) {
+            args[n++] = "--run";
+            args[n++] = run;
+        }
+        snprintf(out, sizeof(out), "%s/out", base);
+        assert_int_not_equal(finish(start(out, args), 0), 0);
+        if (!strstr(slurp(out), rows[i].says))
+            fail_msg("case %u: expected \"%s\" in: %s", i, rows[i].says, slurp(out));
+    }
+}
+
+static void it_comes_up_once_and_leaves_nothing_behind(void **state)
+{
+    const char *args[] = {conf, "--run", run, NULL};
+    char out[128];
+    pid_t pid = start(NULL, args);
+
+    (void)state;
+    assert_true(wait_file("proc/all.ready"));
+    snprintf(out, sizeof(out), "%s/second", base);
+    assert_int_equal(finish(start(out, args), 0), 1);
+    assert_non_null(strstr(slurp(out), "runs already"));
+    assert_int_equal(finish(pid, SIGTERM), 0);
+    assert_int_equal(access(run, F_OK), -1);
+}
+
+static void it_answers_about_its_ports(void **state)
+{
+    const char *args[] = {conf, "--run", run, NULL};
+    pid_t pid = start(NULL, args);
+    json_t *v;
+
+    (void)state;
+    assert_true(wait_file("proc/all.ready"));
+    v = ask("/trib/ports", 0);
+    assert_int_equal(json_object_size(v), 2 + 2 * 2 + 2);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(v, "leaf0:0"), "rx_frames")), 0);
+    assert_non_null(json_object_get(json_object_get(v, "spine0:1"), "drop_no_route"));
+    json_decref(v);
+    v = ask("/trib/totals", 0);
+    assert_non_null(json_object_get(json_object_get(v, "all"), "tx_frames"));
+    json_decref(v);
+    json_decref(ask("/trib/ports,leaf9:0", 1));
+    assert_int_equal(finish(pid, SIGINT), 0);
+}
+
+static void idle_it_costs_next_to_nothing(void **state)
+{
+    const char *args[] = {conf, "--run", run, NULL};
+    pid_t pid = start(NULL, args);
+    struct rusage before, after;
+    double cpu;
+
+    (void)state;
+    assert_true(wait_file("proc/all.ready"));
+    /* User and system time of the child are known once it has ended: start-up is measured by a
+     * second one. */
+    sleep(2);
+    finish(pid, SIGTERM);
+    getrusage(RUSAGE_CHILDREN, &before);
+    pid = start(NULL, args);
+    assert_true(wait_file("proc/all.ready"));
+    finish(pid, SIGTERM);
+    getrusage(RUSAGE_CHILDREN, &after);
+    cpu = (double)(after.ru_utime.tv_sec + after.ru_stime.tv_sec) +
+          (double)(after.ru_utime.tv_usec + after.ru_stime.tv_usec) / 1e6;
+    assert_true(
+        cpu <
+        10); /* a loop that spins would have used two seconds more; see tests/e2e for the figure */
+}
+
+static void frames_pass_between_processes(const char *const *procs, unsigned n)
+{
+    struct fab_errors errs = {0};
+    struct fabric *f = fabric_load(conf, &errs);
+    struct rte_mempool *pool = test_pool(512);
+    struct guest a, b;
+    pid_t pid[8];
+    json_t *v;
+    char out[128];
+    const char *args[] = {conf, "--proc", NULL, "--run", run, NULL};
+
+    assert_non_null(f);
+    for (unsigned i = 0; i < n; i++) {
+        char ready[64];
+
+        args[2] = procs[i];
+        snprintf(out, sizeof(out), "%s/log.%s", base, procs[i]);
+        pid[i] = start(out, args);
+        (void)ready;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        char ready[64];
+
+        snprintf(ready, sizeof(ready), "proc/%s.ready", procs[i]);
+        assert_true(wait_file(ready));
+    }
+    guest_open(&a, f, "h0", pool);
+    guest_open(&b, f, "h1", pool);
+    assert_int_equal(exchange(&a, &b, f, 500), 500);
+    v = ask("/trib/totals", 0);
+    assert_int_equal(json_object_size(v), n);
+    json_decref(v);
+    guest_close(&a);
+    guest_open(&a, f, "h0", pool); /* the slot serves whoever comes next */
+    assert_int_equal(exchange(&a, &b, f, 100), 100);
+    guest_close(&a);
+    guest_close(&b);
+    for (unsigned i = 0; i < n; i++)
+        assert_int_equal(finish(pid[i], SIGTERM), 0);
+    assert_int_equal(access(run, F_OK), -1);
+    fabric_free(f);
+}
+
+static void a_process_per_node_carries_frames(void **state)
+{
+    static const char *const procs[] = {"leaf0", "leaf1", "spine0"};
+
+    (void)state;
+    frames_pass_between_processes(procs, 3);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(wrong_arguments_are_named),         T(it_comes_up_once_and_leaves_nothing_behind),
+        T(it_answers_about_its_ports),        T(idle_it_costs_next_to_nothing),
+        T(a_process_per_node_carries_frames),
+    };
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    if (n < 0)
+        return 1;
+    self[n] = 0;
+    for (unsigned up = 0; up < 4; up++) /* BUILD/tests/switch/rim/test_trib_switch */
+        *strrchr(self, '/') = 0;
+    snprintf(program, sizeof(program), "%s/trib-switch", self);
+    if (getenv("TRIB_SWITCH"))
+        snprintf(program, sizeof(program), "%s", getenv("TRIB_SWITCH"));
+    if (access(program, X_OK)) {
+        printf("found no %s: make programs builds it\n", program);
+        return 77;
+    }
+    test_eal_init();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
