@@ -1,6 +1,7 @@
 /*
- * What hangs on the inner side of a node: an aggregation node in a switch, an HCA behind a NIC (virtual
- * time), or a memif that leads to a process's HCA (real time). It takes frames and gives frames.
+ * What hangs on the inner side of a node: an aggregation node in a switch, an HCA behind a NIC
+ * (virtual time), or a memif that leads to a process's HCA (real time). It takes frames and gives
+ * frames.
  */
 #ifndef TRIB_ROCE_ENDPOINT_H
 #define TRIB_ROCE_ENDPOINT_H
@@ -12,13 +13,16 @@ enum endpoint_queue { ENDPOINT_ACK, ENDPOINT_DATA, ENDPOINT_QUEUES };
 
 struct endpoint {
     void *ctx;
-    /* Takes ownership of the first k of n frames and returns k; k < n only for a full memif ring. */
+    /* Takes ownership of the first k of n frames and returns k; k < n only for a full memif ring.
+     */
     uint16_t (*input)(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
     /* Gives up to n frames of one queue to the caller, who owns them then. */
-    uint16_t (*output)(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
+    uint16_t (*output)(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
+                       int64_t now_ps);
     /* Runs timers that are due. */
     void (*tick)(void *ctx, int64_t now_ps);
-    /* When tick() or output() has something to do next: a time, 0 for "frames are ready now", or PS_NEVER. */
+    /* When tick() or output() has something to do next: a time, 0 for "frames are ready now", or
+     * PS_NEVER. */
     int64_t (*next)(void *ctx);
 };
 

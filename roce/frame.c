@@ -74,6 +74,7 @@ struct rte_mbuf *frame_writable(struct rte_mbuf *m, struct rte_mempool *pool)
     }
     memcpy(rte_pktmbuf_append(head, n), rte_pktmbuf_mtod(m, void *), n);
     *frame_meta(head) = *frame_meta(m);
+    frame_meta(head)->flags &= ~FRAME_F_CRC;
     if (rest)
         rte_pktmbuf_chain(head, rest);
     rte_pktmbuf_free(m);

@@ -8,9 +8,9 @@
  *   - pad and ICRC follow the payload in the same segment, or are the last segment alone.
  *   Ports linearise what comes from outside in any other shape.
  *
- * Length-only payloads: meta.virt_len bytes of payload that are counted everywhere (link time, buffer
- * occupancy, RETH lengths) but not carried. They stand between the headers and the pad. Such a frame
- * has no valid ICRC (FRAME_F_VIRTUAL says so) and never leaves a process.
+ * Length-only payloads: meta.virt_len bytes of payload that are counted everywhere (link time,
+ * buffer occupancy, RETH lengths) but not carried. They stand between the headers and the pad. Such
+ * a frame has no valid ICRC (FRAME_F_VIRTUAL says so) and never leaves a process.
  *
  * Every mempool that holds frames is made by frame_pool_create(), which reserves the private area.
  */
@@ -23,26 +23,34 @@
 #define PS_PER_NS 1000LL
 #define PS_PER_US 1000000LL
 #define PS_PER_MS 1000000000LL
-#define PS_PER_S 1000000000000LL
-#define PS_NEVER INT64_MAX
+#define PS_PER_S  1000000000000LL
+#define PS_NEVER  INT64_MAX
 
-/* Preamble 8, FCS 4, inter-frame gap 12: what a frame occupies on a link beyond its layer-2 bytes. */
+/* Preamble 8, FCS 4, inter-frame gap 12: what a frame occupies on a link beyond its layer-2 bytes.
+ */
 #define FRAME_LINK_OVERHEAD 24
-#define FRAME_MIN_BYTES 60        /* layer 2 without FCS, IEEE 802.3 */
-#define FRAME_ROOM 4608           /* data room of every frame pool, beside RTE_PKTMBUF_HEADROOM */
+#define FRAME_MIN_BYTES     60   /* layer 2 without FCS, IEEE 802.3 */
+#define FRAME_ROOM          4608 /* data room of every frame pool, beside RTE_PKTMBUF_HEADROOM */
 
 /* Service classes of a link. Control (PFC, ARP, IGMP) overtakes both and is never paused. */
 enum frame_class { FRAME_LOSSLESS, FRAME_LOSSY, FRAME_CONTROL, FRAME_CLASSES };
 
-enum { FRAME_F_VIRTUAL = 1 << 0,  /* length-only payload; ICRC is not checked */
-       FRAME_F_TRUSTED = 1 << 1 };/* ICRC was checked by this process already */
+enum {
+    FRAME_F_VIRTUAL = 1 << 0, /* length-only payload; ICRC is not checked */
+    FRAME_F_TRUSTED = 1 << 1, /* ICRC was checked by this process already */
+    FRAME_F_CRC = 1 << 2
+}; /* crc, crc_off and crc_len are set */
 
 struct frame_meta {
-    int64_t due_ps;     /* fabric time at which the frame arrived (or arrives) at the node that holds it */
-    uint32_t virt_len;  /* bytes of length-only payload */
-    uint16_t in_port;   /* port by which it entered the node that holds it (PFC accounting) */
-    uint8_t cls;        /* enum frame_class */
-    uint8_t flags;      /* FRAME_F_* */
+    int64_t
+        due_ps; /* fabric time at which the frame arrived (or arrives) at the node that holds it */
+    uint32_t virt_len; /* bytes of length-only payload */
+    uint16_t in_port;  /* port by which it entered the node that holds it (PFC accounting) */
+    uint8_t cls;       /* enum frame_class */
+    uint8_t flags;     /* FRAME_F_* */
+    /* A payload that several requests send by reference: register after crc_len bytes at crc_off
+     * (roce_crc from 0), computed once. */
+    uint32_t crc, crc_off, crc_len;
 };
 
 static inline struct frame_meta *frame_meta(struct rte_mbuf *m)
@@ -64,22 +72,26 @@ static inline uint32_t frame_wire_bytes(struct rte_mbuf *m)
     return frame_bytes(m) + FRAME_LINK_OVERHEAD;
 }
 
-/* Duration of `bytes` on a link of rate_bps bits per second, in ps, rounded up. No 64-bit overflow below 2 MB. */
+/* Duration of `bytes` on a link of rate_bps bits per second, in ps, rounded up. No 64-bit overflow
+ * below 2 MB. */
 static inline int64_t link_time_ps(uint64_t bytes, uint64_t rate_bps)
 {
     return (int64_t)(((unsigned __int128)bytes * 8 * PS_PER_S + rate_bps - 1) / rate_bps);
 }
 
-/* A pool of n frames with FRAME_ROOM bytes of room each. NULL and rte_errno on failure. Cache as in rte_pktmbuf_pool_create. */
+/* A pool of n frames with FRAME_ROOM bytes of room each. NULL and rte_errno on failure. Cache as in
+ * rte_pktmbuf_pool_create. */
 struct rte_mempool *frame_pool_create(const char *name, unsigned n, unsigned cache);
 
 /* One frame with cleared meta, or NULL when the pool is empty. */
 struct rte_mbuf *frame_alloc(struct rte_mempool *pool);
 
-/* A second reference to the same bytes, with a meta of its own (copied). Payload is never copied. NULL: pool empty. */
+/* A second reference to the same bytes, with a meta of its own (copied). Payload is never copied.
+ * NULL: pool empty. */
 struct rte_mbuf *frame_clone(struct rte_mbuf *m, struct rte_mempool *pool);
 
-/* Make m exclusively writable in its first segment's headers (copies headers only). NULL: pool empty, m is untouched. */
+/* Make m exclusively writable in its first segment's headers (copies headers only). NULL: pool
+ * empty, m is untouched. */
 struct rte_mbuf *frame_writable(struct rte_mbuf *m, struct rte_mempool *pool);
 
 #endif

@@ -1,20 +1,27 @@
 /*
- * rnic: a RoCE v2 endpoint as a state machine. A set of queue pairs behind one MAC and IPv4 address; frames
- * and the time in, frames and a next deadline out (struct endpoint). Both ends of every connection are this
- * code: the software HCA (host/hca) and the aggregation node (switch/reduce).
+ * rnic: a RoCE v2 endpoint as a state machine. A set of queue pairs behind one MAC and IPv4
+ * address; frames and the time in, frames and a next deadline out (struct endpoint). Both ends of
+ * every connection are this code: the software HCA (host/hca) and the aggregation node
+ * (switch/reduce).
  *
  * No I/O, no clock, no locks, no allocation after rnic_create() and qp_create().
  */
 #ifndef TRIB_ROCE_RNIC_H
 #define TRIB_ROCE_RNIC_H
 
+#include "roce/counters.h"
 #include "roce/endpoint.h"
 #include "roce/wire.h"
 
 #include <stdbool.h>
 
-#define ROCE_MAX_SGE 16
-#define ROCE_MAX_INLINE 256
+#define ROCE_MAX_SGE       16
+#define ROCE_MAX_INLINE    256
+#define ROCE_MAX_RD_ATOMIC 16         /* READs and atomics outstanding, either way */
+#define ROCE_MAX_MSG       (1u << 30) /* bytes of a message: at most a quarter of the PSNs at MTU 256 */
+#define ROCE_MAX_MCAST     64         /* attachments of an rnic */
+#define ROCE_GRH_BYTES                                                                             \
+    40 /* what stands before a received UD payload; the IPv4 header is its bytes 20..39 */
 
 struct rnic;
 struct qp;
@@ -26,94 +33,147 @@ enum qp_state { QP_RESET, QP_INIT, QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_ERR };
 /* Values of enum ibv_wr_opcode. */
 enum wr_op { WR_WRITE, WR_WRITE_IMM, WR_SEND, WR_SEND_IMM, WR_READ, WR_CMP_SWAP, WR_FETCH_ADD };
 /* Values of enum ibv_wc_status that the engine produces. */
-enum wc_status { WC_SUCCESS = 0, WC_LOC_LEN_ERR = 1, WC_LOC_QP_OP_ERR = 2, WC_LOC_PROT_ERR = 4, WC_WR_FLUSH_ERR = 5,
-                 WC_REM_INV_REQ_ERR = 9, WC_REM_ACCESS_ERR = 10, WC_REM_OP_ERR = 11, WC_RETRY_EXC_ERR = 12,
-                 WC_RNR_RETRY_EXC_ERR = 13, WC_GENERAL_ERR = 21 };
+enum wc_status {
+    WC_SUCCESS = 0,
+    WC_LOC_LEN_ERR = 1,
+    WC_LOC_QP_OP_ERR = 2,
+    WC_LOC_PROT_ERR = 4,
+    WC_WR_FLUSH_ERR = 5,
+    WC_REM_INV_REQ_ERR = 9,
+    WC_REM_ACCESS_ERR = 10,
+    WC_REM_OP_ERR = 11,
+    WC_RETRY_EXC_ERR = 12,
+    WC_RNR_RETRY_EXC_ERR = 13,
+    WC_GENERAL_ERR = 21
+};
 /* Values of enum ibv_access_flags. */
-enum { ACCESS_LOCAL_WRITE = 1, ACCESS_REMOTE_WRITE = 2, ACCESS_REMOTE_READ = 4, ACCESS_REMOTE_ATOMIC = 8 };
+enum {
+    ACCESS_LOCAL_WRITE = 1,
+    ACCESS_REMOTE_WRITE = 2,
+    ACCESS_REMOTE_READ = 4,
+    ACCESS_REMOTE_ATOMIC = 8
+};
 /* Values of enum ibv_send_flags. */
 enum { WR_F_FENCE = 1, WR_F_SIGNALED = 2, WR_F_SOLICITED = 4, WR_F_INLINE = 8 };
 
-struct sge { uint64_t addr; uint32_t len; uint32_t lkey; };
+struct sge {
+    uint64_t addr;
+    uint32_t len;
+    uint32_t lkey;
+};
 
 /* Where a UD send goes. */
-struct ud_dest { uint8_t mac[6]; uint32_t ip; uint32_t qpn; uint32_t qkey; };   /* ip in host order */
+struct ud_dest {
+    uint8_t mac[6];
+    uint32_t ip;
+    uint32_t qpn;
+    uint32_t qkey;
+}; /* ip in host order */
 
 /*
- * Which part of a message a work request is. An HCA's requests are whole messages. An aggregation node
- * streams: it appends one packet's worth at a time and only the first and last know that they are that.
- * A fragment's length must be the path MTU unless it has WQE_LAST.
+ * Which part of a message a work request is. An HCA's requests are whole messages. An aggregation
+ * node streams: it appends one packet's worth at a time and only the first and last know that they
+ * are that. A fragment's length must be the path MTU unless it has WQE_LAST.
  */
 enum { WQE_FIRST = 1, WQE_LAST = 2, WQE_WHOLE = 3 };
 
 struct wqe {
     uint64_t wr_id;
-    uint8_t op;             /* enum wr_op */
-    uint8_t flags;          /* WR_F_* */
-    uint8_t frag;           /* WQE_WHOLE, or the fragment's place */
+    uint8_t op;    /* enum wr_op */
+    uint8_t flags; /* WR_F_* */
+    uint8_t frag;  /* WQE_WHOLE, or the fragment's place */
     uint8_t n_sge;
-    uint32_t imm;           /* network order, as in ibv_send_wr */
-    uint32_t len;           /* with WR_F_INLINE; else qp_post_send takes it from sge, held and virt_len */
+    uint32_t imm; /* network order, as in ibv_send_wr */
+    uint32_t len; /* with WR_F_INLINE; else qp_post_send takes it from sge, held and virt_len */
     uint32_t rkey;
     uint64_t raddr;
     uint64_t compare_add, swap;
     struct ud_dest ud;
-    struct rte_mbuf *held;  /* payload by reference instead of sge: held_off bytes into the mbuf's data, held_len bytes; the
-                               engine takes one reference and drops it when the request is acknowledged or flushed.
-                               A length-only payload has held = NULL, n_sge = 0 and virt_len > 0, or unbacked sges. */
+    struct rte_mbuf *held; /* payload by reference instead of sge: held_off bytes into the mbuf's
+                              data, held_len bytes; the engine takes one reference and drops it when
+                              the request is acknowledged or flushed. A length-only payload has held
+                              = NULL, n_sge = 0 and virt_len > 0, or unbacked sges. */
     uint32_t held_off, held_len, virt_len;
     struct sge sge[ROCE_MAX_SGE];
-    uint8_t inl[ROCE_MAX_INLINE];   /* WR_F_INLINE: the payload, len bytes of it; sge is not looked at */
+    uint8_t
+        inl[ROCE_MAX_INLINE]; /* WR_F_INLINE: the payload, len bytes of it; sge is not looked at */
 };
 
-struct rwqe { uint64_t wr_id; uint32_t n_sge; struct sge sge[ROCE_MAX_SGE]; };
+struct rwqe {
+    uint64_t wr_id;
+    uint32_t n_sge;
+    struct sge sge[ROCE_MAX_SGE];
+};
 
 /* A receive queue; several QPs may share one (SRQ). Bounded ring, filled by rq_post. */
 struct rq;
 struct rq *rq_create(uint32_t depth);
 void rq_destroy(struct rq *rq);
-int rq_post(struct rq *rq, const struct rwqe *w);   /* 0 or -ENOMEM */
+int rq_post(struct rq *rq, const struct rwqe *w); /* 0 or -ENOMEM */
 uint32_t rq_level(const struct rq *rq);
-bool rq_take(struct rq *rq, struct rwqe *w);        /* oldest; for flushing */
+bool rq_take(struct rq *rq, struct rwqe *w); /* oldest */
+/*
+ * Marks an SRQ. An error of a QP flushes its receive queue with WC_WR_FLUSH_ERR, requests posted
+ * later included; those of a shared one stay for the other QPs, and the QP says QP_EV_LAST_WQE.
+ * Queues of two or more QPs are shared by themselves.
+ */
+void rq_set_shared(struct rq *rq);
 
 /* A completion, send or receive. */
 struct cqe {
     uint64_t wr_id;
     struct qp *qp;
-    uint8_t status;         /* enum wc_status */
-    uint8_t op;             /* enum wr_op of a send; for a receive WR_SEND, WR_SEND_IMM or WR_WRITE_IMM */
+    uint8_t status; /* enum wc_status */
+    uint8_t op;     /* enum wr_op of a send; for a receive WR_SEND, WR_SEND_IMM or WR_WRITE_IMM */
     bool is_recv, has_imm, solicited, has_grh;
     uint32_t byte_len, imm, src_qpn;
-    uint32_t src_ip;        /* host order, UD */
+    uint32_t src_ip; /* host order, UD */
     uint8_t src_mac[6];
     uint8_t tos, ttl;
 };
 
 /* What a streaming sink says about an in-order SEND packet. */
-enum sink_verdict { SINK_TAKEN, /* sink owns the mbuf now */ SINK_COPIED, /* engine frees it */ SINK_RNR, SINK_INVALID };
-
-enum qp_event { QP_EV_FATAL, QP_EV_ACCESS_ERR, QP_EV_REQ_ERR, QP_EV_COMM_EST, QP_EV_SQ_DRAINED, QP_EV_LAST_WQE };
-
-/* What the owner supplies. All are called with the owner's `user`; none may call back into the engine except qp_post_*. */
-struct rnic_ops {
-    /* Memory behind a key. Returns 0 and the address in *p (NULL: unbacked region, carry lengths only), or -EACCES, -EFAULT (bounds),
-     * -EINVAL (no such key, other PD). `remote` says which kind of key; access is ACCESS_*, 0 for local read. */
-    int (*mem)(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t len, unsigned access, void **p);
-    void (*complete)(void *user, const struct cqe *c);
-    void (*event)(void *user, struct qp *qp, enum qp_event e);
-    /* Aggregation nodes: QPs created with streaming = true give each in-order SEND packet here instead of to a receive queue. */
-    enum sink_verdict (*sink)(void *user, struct qp *qp, const struct roce_pkt *pkt, struct rte_mbuf *m, int64_t now_ps);
+enum sink_verdict {
+    SINK_TAKEN,
+    /* sink owns the mbuf now */ SINK_COPIED,
+    /* engine frees it */ SINK_RNR,
+    SINK_INVALID
 };
 
-/* Named counters, X-macro in rnic.c's header roce/counters.h: retransmits, rnr_naks_sent, seq_naks_sent, icrc_errors, timeouts, ... */
+enum qp_event {
+    QP_EV_FATAL,
+    QP_EV_ACCESS_ERR,
+    QP_EV_REQ_ERR,
+    QP_EV_COMM_EST,
+    QP_EV_SQ_DRAINED,
+    QP_EV_LAST_WQE
+};
+
+/* What the owner supplies. All are called with the owner's `user`; none may call back into the
+ * engine except qp_post_*. */
+struct rnic_ops {
+    /* Memory behind a key. Returns 0 and the address in *p (NULL: unbacked region, carry lengths
+     * only), or -EACCES, -EFAULT (bounds), -EINVAL (no such key, other PD). `remote` says which
+     * kind of key; access is ACCESS_*, 0 for local read. */
+    int (*mem)(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t len,
+               unsigned access, void **p);
+    void (*complete)(void *user, const struct cqe *c);
+    void (*event)(void *user, struct qp *qp, enum qp_event e);
+    /* Aggregation nodes: QPs created with streaming = true give each in-order SEND packet here
+     * instead of to a receive queue. */
+    enum sink_verdict (*sink)(void *user, struct qp *qp, const struct roce_pkt *pkt,
+                              struct rte_mbuf *m, int64_t now_ps);
+};
+
 struct rnic_cfg {
     uint8_t mac[6];
-    uint32_t ip;            /* host order */
-    uint32_t qpn_base;      /* QPNs are qpn_base + index (the process's slot in the top 8 bits); index 0 is never used by qp_create */
+    uint32_t ip;       /* host order */
+    uint32_t qpn_base; /* QPNs are qpn_base + index (the process's slot in the top 8 bits); index 0
+                          is never used by qp_create */
     uint32_t max_qps;
-    uint32_t window_pkts;   /* unacknowledged packets a QP may have in flight */
-    uint16_t ack_every;     /* responder acknowledges at least every so many packets (and at AckReq) */
-    uint8_t dscp;           /* of the lossless class; ECT(0) is set */
+    uint32_t window_pkts; /* unacknowledged packets a QP may have in flight */
+    uint16_t ack_every; /* responder acknowledges at least every so many packets (and at AckReq) */
+    uint8_t dscp;       /* of the lossless class; ECT(0) is set */
     struct rte_mempool *pool;
     struct rnic_ops ops;
     void *user;
@@ -121,42 +181,52 @@ struct rnic_cfg {
 
 struct qp_cfg {
     enum qp_type type;
-    uint32_t sq_depth;      /* work requests */
-    struct rq *rq;          /* NULL for streaming QPs */
+    uint32_t sq_depth; /* work requests */
+    struct rq *rq;     /* NULL for streaming QPs */
     bool sig_all, streaming;
-    uint32_t qpn;           /* 0: next free one; else this one exactly (well-known QPNs) */
-    void *user;             /* qp_user() */
-    uint32_t pd;            /* passed back in ops.mem by qp_pd() */
+    uint32_t qpn; /* 0: next free one; else this one exactly (well-known QPNs) */
+    void *user;   /* qp_user() */
+    uint32_t pd;  /* passed back in ops.mem by qp_pd() */
 };
 
-/* Attributes as in ibv_qp_attr, decoded. Timeouts: 4.096 us * 2^timeout; min_rnr_timer is the IBTA code. */
+/* Attributes as in ibv_qp_attr, decoded. Timeouts: 4.096 us * 2^timeout; min_rnr_timer is the IBTA
+ * code. */
 struct qp_attr {
     enum qp_state state;
-    uint32_t dest_qpn, sq_psn, rq_psn, qkey, dest_ip;   /* dest_ip host order */
+    uint32_t dest_qpn, sq_psn, rq_psn, qkey, dest_ip; /* dest_ip host order */
     uint8_t dest_mac[6];
-    uint16_t mtu;           /* bytes: 256..4096 */
+    uint16_t mtu; /* bytes: 256..4096 */
     uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic, max_dest_rd_atomic;
-    unsigned access;        /* ACCESS_REMOTE_* */
+    unsigned access; /* ACCESS_REMOTE_* */
 };
 
 int rnic_create(struct rnic **r, const struct rnic_cfg *cfg);
 void rnic_destroy(struct rnic *r);
 struct endpoint rnic_endpoint(struct rnic *r);
 const struct roce_counters *rnic_counters(const struct rnic *r);
-void rnic_port_down(struct rnic *r, int64_t now_ps);    /* every connected QP goes to error with WC_RETRY_EXC_ERR */
+void rnic_port_down(struct rnic *r,
+                    int64_t now_ps); /* every connected QP goes to error with WC_RETRY_EXC_ERR */
 
-int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **qp);    /* 0, -ENOMEM, -EADDRINUSE */
+int qp_create(struct rnic *r, const struct qp_cfg *cfg,
+              struct qp **qp); /* 0, -ENOMEM, -EADDRINUSE */
 void qp_destroy(struct qp *qp);
-/* Moves to attr->state taking the attributes that this transition needs; host/hca checks attribute masks. -EINVAL: no such transition. */
+/*
+ * Moves to attr->state taking the attributes that this transition needs; host/hca checks attribute
+ * masks. -EINVAL: no such transition, or a value out of range. INIT  access, qkey RTR  dest_*, mtu,
+ * rq_psn, max_dest_rd_atomic, min_rnr_timer (UD: mtu, 0 is 4096) RTS   from RTR: sq_psn, timeout,
+ * retry_cnt, rnr_retry, max_rd_atomic; from RTS, SQD, SQE: timeout, retry_cnt, rnr_retry On the way
+ * to RTR and RTS access, qkey and min_rnr_timer are taken too where they are not zero. Flushed
+ * requests complete before it returns.
+ */
 int qp_modify(struct qp *qp, const struct qp_attr *attr);
 const struct qp_attr *qp_attributes(const struct qp *qp);
 enum qp_state qp_state_of(const struct qp *qp);
 uint32_t qp_num(const struct qp *qp);
 void *qp_user(const struct qp *qp);
 uint32_t qp_pd(const struct qp *qp);
-int qp_post_send(struct qp *qp, const struct wqe *w);   /* 0, -ENOMEM (queue full), -EINVAL */
+int qp_post_send(struct qp *qp, const struct wqe *w); /* 0, -ENOMEM (queue full), -EINVAL */
 uint32_t qp_sq_free(const struct qp *qp);
-struct qp *rnic_qp(struct rnic *r, uint32_t qpn);       /* NULL: none */
+struct qp *rnic_qp(struct rnic *r, uint32_t qpn); /* NULL: none */
 /* UD multicast: frames to group ip (host order) reach this QP. */
 int qp_attach_mcast(struct qp *qp, uint32_t ip);
 int qp_detach_mcast(struct qp *qp, uint32_t ip);

@@ -1,0 +1,255 @@
+/*
+ * Responses to completions. Acknowledgements are cumulative, but those behind a READ wait for the
+ * READ's data: they travel by a queue of their own and may overtake it, so an early one is
+ * remembered, not taken for a lost response.
+ */
+#include "roce/engine.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* IBTA table 45, in units of 10 us. */
+int64_t rnr_timer_ps(uint8_t code)
+{
+    static const uint32_t t[32] = {65536, 1,    2,    3,     4,     6,     8,     12,
+                                   16,    24,   32,   48,    64,    96,    128,   192,
+                                   256,   384,  512,  768,   1024,  1536,  2048,  3072,
+                                   4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
+
+    return t[code & 31] * 10 * PS_PER_US;
+}
+
+static void check_drained(struct qp *qp)
+{
+    if (qp->state != QP_SQD || qp->drained_said || qp->rqr.cur_pkt ||
+        psn_cmp(qp->rqr.una, qp->rqr.max) < 0)
+        return;
+    qp->drained_said = true;
+    qp_event(qp, QP_EV_SQ_DRAINED);
+}
+
+/* una went beyond nxt: what is acknowledged need not be sent again. */
+static void sync_cursor(struct qp *qp)
+{
+    struct requester *q = &qp->rqr;
+
+    if (psn_cmp(q->nxt, q->una) >= 0)
+        return;
+    q->nxt = q->una;
+    q->cur = q->head;
+    q->cur_pkt = q->head == q->tail ? 0 : psn_sub(q->una, sq_at(qp, q->head)->first_psn);
+}
+
+/* Completes what acked and una say is done, in order, and stops at a READ without all its data. */
+void completer_advance(struct qp *qp)
+{
+    struct requester *q = &qp->rqr;
+
+    while (q->head != q->tail) {
+        struct swqe *w = sq_at(qp, q->head);
+        uint32_t end = psn_add(w->first_psn, w->n_pkts);
+
+        if (!op_is_read(w->op) && psn_cmp(psn_add(q->acked, 1), q->una) > 0)
+            q->una = psn_cmp(q->acked, end) < 0 ? psn_add(q->acked, 1) : end;
+        if (psn_cmp(q->una, end) < 0)
+            break;
+        sync_cursor(qp);
+        qp_complete_send(qp, WC_SUCCESS);
+        if (qp->state == QP_ERR)
+            return;
+    }
+    sync_cursor(qp);
+    if (q->failed && q->head == q->cur)
+        qp_fail(qp, q->failed);
+    else
+        check_drained(qp);
+}
+
+/* After una moved: retries and the timer start afresh. */
+static void progressed(struct qp *qp, uint32_t una_before, int64_t now_ps)
+{
+    struct requester *q = &qp->rqr;
+
+    if (qp->state == QP_ERR || q->una == una_before)
+        return;
+    q->retry_left = qp->attr.retry_cnt;
+    q->rnr_left = qp->attr.rnr_retry;
+    requester_arm(qp, now_ps);
+    rnic_want_send(qp);
+}
+
+static void acknowledge(struct qp *qp, uint32_t psn, int64_t now_ps)
+{
+    struct requester *q = &qp->rqr;
+    uint32_t before = q->una;
+
+    if (psn_cmp(psn, q->acked) > 0)
+        q->acked = psn;
+    completer_advance(qp);
+    if (qp->state != QP_ERR && psn_cmp(q->acked, psn_add(q->una, PSN_MASK)) < 0)
+        q->acked = psn_add(q->una, PSN_MASK);
+    progressed(qp, before, now_ps);
+}
+
+static void sequence_nak(struct qp *qp)
+{
+    struct requester *q = &qp->rqr;
+
+    qp->r->cnt.seq_naks_received++;
+    if (q->retry_left == 0) {
+        qp_fail(qp, WC_RETRY_EXC_ERR);
+        return;
+    }
+    q->retry_left--;
+    timer_clear(qp);
+    requester_rewind(qp);
+    rnic_want_send(qp);
+}
+
+static void rnr_nak(struct qp *qp, uint8_t code, int64_t now_ps)
+{
+    struct requester *q = &qp->rqr;
+
+    qp->r->cnt.rnr_naks_received++;
+    if (q->rnr_wait)
+        return;
+    if (q->rnr_left == 0) {
+        qp_fail(qp, WC_RNR_RETRY_EXC_ERR);
+        return;
+    }
+    if (qp->attr.rnr_retry != 7)
+        q->rnr_left--;
+    requester_rewind(qp);
+    q->rnr_wait = true;
+    rnic_unlist(qp, false);
+    timer_set(qp, now_ps + rnr_timer_ps(code));
+    if (qp->rsp.n_reads || qp->rsp.ack_deferred)
+        rnic_want_send(qp);
+}
+
+static enum roce_reason nak(struct qp *qp, uint8_t syndrome, int64_t now_ps)
+{
+    static const uint8_t status[4] = {[NAK_INVALID_REQUEST & 3] = WC_REM_INV_REQ_ERR,
+                                      [NAK_REMOTE_ACCESS & 3] = WC_REM_ACCESS_ERR,
+                                      [NAK_REMOTE_OP & 3] = WC_REM_OP_ERR};
+
+    if ((syndrome & AETH_MASK) == AETH_RNR) {
+        rnr_nak(qp, syndrome & 31, now_ps);
+    } else if (syndrome == NAK_SEQUENCE) {
+        sequence_nak(qp);
+    } else if ((syndrome & AETH_MASK) == AETH_NAK && syndrome <= NAK_REMOTE_OP) {
+        qp->r->cnt.error_naks_received++;
+        qp_fail(qp, status[syndrome & 3]);
+    } else {
+        return ROCE_STALE;
+    }
+    return ROCE_OK;
+}
+
+static enum roce_reason ack_input(struct qp *qp, const struct roce_pkt *k, int64_t now_ps)
+{
+    struct requester *q = &qp->rqr;
+
+    if (psn_cmp(k->psn, q->max) >= 0)
+        return ROCE_STALE;
+    if ((k->syndrome & AETH_MASK) == AETH_ACK) {
+        qp->r->cnt.acks_received++;
+        acknowledge(qp, k->psn, now_ps);
+        return ROCE_OK;
+    }
+    /* A NAK acknowledges what stands before it. One for something that is done by now is late. */
+    if (psn_cmp(k->psn, q->una) < 0)
+        return ROCE_STALE;
+    acknowledge(qp, psn_add(k->psn, PSN_MASK), now_ps);
+    if (qp->state == QP_ERR || q->head == q->tail)
+        return ROCE_OK;
+    return nak(qp, k->syndrome, now_ps);
+}
+
+/* ---- READ and atomic responses
+ * -------------------------------------------------------------------------- */
+
+/* A response ahead of what is here: something was lost. Ask again, once. */
+static enum roce_reason response_gap(struct qp *qp)
+{
+    struct requester *q = &qp->rqr;
+
+    if (q->gap_seen)
+        return ROCE_OUT_OF_SEQUENCE;
+    q->gap_seen = true;
+    qp->r->cnt.read_gaps++;
+    if (q->retry_left == 0) {
+        qp_fail(qp, WC_RETRY_EXC_ERR);
+        return ROCE_OUT_OF_SEQUENCE;
+    }
+    q->retry_left--;
+    timer_clear(qp);
+    requester_rewind(qp);
+    rnic_want_send(qp);
+    return ROCE_OUT_OF_SEQUENCE;
+}
+
+/* Puts the data of the response where the request wants it. False: not an answer to it. */
+static bool take_data(struct qp *qp, const struct swqe *w, const struct roce_pkt *k, int *rc)
+{
+    const union sdata *d = sq_data(qp, qp->rqr.head);
+    uint32_t i = psn_sub(k->psn, w->first_psn), off = i * qp->attr.mtu;
+
+    if (w->op > WR_READ) {
+        if (k->opcode != ROCE_OP_RC_ATOMIC_ACKNOWLEDGE)
+            return false;
+        *rc = sge_scatter(qp, d->sge, w->n_sge, 0, (const uint8_t *)&k->orig, 8, 0);
+        return true;
+    }
+    if (k->opcode == ROCE_OP_RC_ATOMIC_ACKNOWLEDGE ||
+        k->len != RTE_MIN(w->len - off, (uint32_t)qp->attr.mtu))
+        return false;
+    *rc = w->n_sge ? sge_scatter(qp, d->sge, w->n_sge, off, k->payload, k->len, k->virt) : 0;
+    return true;
+}
+
+static enum roce_reason response_input(struct qp *qp, const struct roce_pkt *k, int64_t now_ps)
+{
+    struct requester *q = &qp->rqr;
+    uint32_t before = q->una;
+    struct swqe *w;
+    bool sent;
+    int rc;
+
+    if (psn_cmp(k->psn, q->max) >= 0)
+        return ROCE_STALE;
+    if (psn_cmp(k->psn, q->una) > 0) /* the peer is past all that stands before */
+        acknowledge(qp, psn_add(k->psn, PSN_MASK), now_ps);
+    if (qp->state == QP_ERR || q->head == q->tail || psn_cmp(k->psn, q->una) < 0)
+        return ROCE_STALE;
+    if (k->psn != q->una)
+        return response_gap(qp);
+    w = sq_at(qp, q->head);
+    if (!op_is_read(w->op) || !take_data(qp, w, k, &rc))
+        return ROCE_STALE;
+    if (rc) {
+        qp_fail(qp, rc == -EMSGSIZE ? WC_LOC_LEN_ERR : WC_LOC_PROT_ERR);
+        return ROCE_OK;
+    }
+    q->gap_seen = false;
+    sent = psn_cmp(q->nxt, k->psn) > 0;
+    q->una = psn_add(q->una, 1);
+    if (sent) {
+        q->rd_psns--;
+        if (q->una == psn_add(w->first_psn, w->n_pkts))
+            q->n_rd--;
+    }
+    acknowledge(qp, k->psn, now_ps);
+    progressed(qp, before, now_ps);
+    return ROCE_OK;
+}
+
+enum roce_reason completer_input(struct qp *qp, const struct roce_pkt *k, int64_t now_ps)
+{
+    if (k->opcode == ROCE_OP_RC_ACKNOWLEDGE)
+        return ack_input(qp, k, now_ps);
+    if (k->syndrome && (roce_opinfo[k->opcode].ext & ROCE_X_AETH) &&
+        (k->syndrome & AETH_MASK) != AETH_ACK)
+        return ROCE_STALE;
+    return response_input(qp, k, now_ps);
+}

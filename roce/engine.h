@@ -1,0 +1,242 @@
+/*
+ * Inside of roce/: what its files share. Not for other rooms.
+ *
+ *   rnic.c       the set of QPs: dispatch of received packets, turns of sending
+ *   timers.c     one deadline per QP
+ *   qp.c         life of a QP: states, posting, errors and flushing
+ *   requester.c  send queue to request packets, timeouts
+ *   completer.c  responses to completions
+ *   responder.c  requests to memory, receives and acknowledgements
+ *   reads.c      READ and atomic requests to responses
+ *   ud.c         datagrams
+ *   sge.c        user memory to packets and back
+ *   rq.c         receive queues
+ *
+ * Re-entrance: ops.complete, ops.event and ops.sink may post. Posting only appends to a queue and
+ * puts the QP into a list, so every caller finishes its own change of state before it calls out.
+ */
+#ifndef TRIB_ROCE_ENGINE_H
+#define TRIB_ROCE_ENGINE_H
+
+#include "roce/counters.h"
+#include "roce/psn.h"
+#include "roce/rnic.h"
+
+#include <sys/queue.h>
+
+#define ROCE_SPECIAL_QPS 8 /* well-known QPNs outside the range of an rnic */
+
+struct rq {
+    uint32_t depth, mask, head, tail;
+    uint32_t users; /* QPs that receive from it */
+    bool shared;
+    struct qp *owner; /* of a queue that is not shared */
+    struct rwqe ring[];
+};
+
+/* A posted send. Scatter list and inline data stand apart: most requests never touch more than one
+ * cache line of them. */
+struct swqe {
+    uint64_t wr_id, raddr, compare_add, swap;
+    struct rte_mbuf *held;
+    uint32_t held_off, held_len;
+    uint32_t len, imm, rkey;
+    uint32_t first_psn, n_pkts;
+    uint8_t op, flags, frag, n_sge;
+    struct ud_dest ud;
+};
+union sdata {
+    struct sge sge[ROCE_MAX_SGE];
+    uint8_t inl[ROCE_MAX_INLINE];
+};
+
+/*
+ * Send queue: [head, cur) sent and not acknowledged, cur is the next to send, cur_pkt packets of it
+ * are sent, [cur, tail) waits. Indices run freely; ring entry is index & mask.
+ */
+struct requester {
+    struct swqe *ring;
+    union sdata *data;
+    uint32_t depth, mask, head, cur, tail, cur_pkt;
+    uint32_t post_psn; /* first PSN of the next request posted */
+    uint32_t una;      /* everything before it is done: acknowledged, READ data here */
+    uint32_t nxt;      /* next PSN to send; goes back to una when something was lost */
+    uint32_t max;      /* one after the last PSN ever sent */
+    uint32_t acked;    /* last PSN that the peer acknowledged; may be ahead of una, which waits for
+                          READ data */
+    uint32_t rd_psns,
+        n_rd; /* PSNs of [una, nxt) that belong to READs and atomics, and how many these are */
+    uint32_t since_ackreq;
+    uint8_t retry_left, rnr_left;
+    bool rnr_wait;  /* the deadline is the end of the peer's RNR timer */
+    bool gap_seen;  /* a missed READ response was asked for again */
+    uint8_t failed; /* wc_status with which request cur ends once all before it are done */
+};
+
+enum msg_kind { MSG_NONE, MSG_SEND, MSG_WRITE };
+
+/* A READ or atomic to be answered. */
+struct rd_res {
+    uint32_t psn, n_pkts;
+    uint32_t start, next; /* packets [start, next) are answered since it was asked for (again) */
+    uint32_t rkey, len;
+    uint64_t va, orig;
+    bool atomic;
+};
+
+struct responder {
+    uint32_t epsn, msn;
+    enum msg_kind msg;
+    bool nak_sent;               /* silent until epsn comes */
+    bool ack_want, ack_deferred; /* deferred: follows the READ responses, in their queue */
+    uint8_t nak;                 /* syndrome to send instead of an ACK; 0: none */
+    uint32_t unacked;
+    bool have_rwqe;
+    struct rwqe rwqe;
+    uint32_t got; /* bytes of the current message */
+    uint64_t va;  /* current WRITE */
+    uint32_t rkey, left;
+    uint32_t n_reads;
+    struct rd_res reads[ROCE_MAX_RD_ATOMIC]; /* in order of PSN */
+    struct {
+        uint32_t psn;
+        bool valid;
+        uint64_t orig;
+    } atomics[ROCE_MAX_RD_ATOMIC];
+    uint32_t atomic_at;
+};
+
+struct qp {
+    struct rnic *r;
+    uint32_t num;
+    uint8_t type, transport; /* transport: upper bits of its opcodes */
+    bool sig_all, streaming, established, drained_said;
+    bool in_send, in_ack, in_flush, reply_turn;
+    enum qp_state state;
+    TAILQ_ENTRY(qp) send_link, ack_link, flush_link;
+    int64_t deadline, key; /* key: place in the heap, never later than deadline */
+    uint32_t heap_at;      /* 0: not in it */
+    struct roce_pkt base;  /* addresses and constants of every packet to the peer */
+    struct qp_attr attr;
+    struct rq *rq;
+    void *user;
+    uint32_t pd;
+    struct requester rqr;
+    struct responder rsp;
+};
+
+TAILQ_HEAD(qp_list, qp);
+
+struct rnic {
+    struct rnic_cfg cfg;
+    struct roce_counters cnt;
+    struct qp_list send, ack, flush;
+    int64_t stall_ps; /* no output before: the pool was empty. 0: none */
+    struct qp **heap; /* [1 ..heap_n], least key first */
+    uint32_t heap_n;
+    uint32_t next_index;
+    struct qp **table; /* [max_qps + 1] */
+    struct qp *special[ROCE_SPECIAL_QPS];
+    uint32_t n_mcast;
+    struct {
+        uint32_t ip;
+        struct qp *qp;
+    } mcast[ROCE_MAX_MCAST];
+};
+
+/* How the execution of a request ended; responder.c maps it to NAK, completion and event. */
+enum exec { EXEC_OK, EXEC_RNR, EXEC_INVALID, EXEC_ACCESS, EXEC_LOC_LEN, EXEC_LOC_PROT };
+
+/* What an attempt to build a frame came to. */
+enum built { BUILT, BUILT_NOTHING, BUILT_NO_MBUF };
+
+/* rnic.c, timers.c */
+void rnic_want_send(
+    struct qp *qp); /* puts it into the list of those that send in turn, if it has something */
+void rnic_want_ack(struct qp *qp);
+void rnic_want_flush(struct qp *qp);
+void rnic_unlist(struct qp *qp, bool acks_too);
+void timer_set(struct qp *qp, int64_t deadline);
+void timer_clear(struct qp *qp);
+struct qp *timer_first(struct rnic *r); /* of the earliest deadline; NULL: none */
+
+/* qp.c */
+void qp_complete_send(struct qp *qp, uint8_t status); /* the head of the send queue is over */
+void qp_complete_recv(struct qp *qp, const struct cqe *c);
+void qp_fail(struct qp *qp,
+             uint8_t status); /* head ends with status, the rest is flushed, QP is in error */
+void qp_flush(struct qp *qp);
+void qp_event(struct qp *qp, enum qp_event e);
+
+/* requester.c */
+bool requester_ready(const struct qp *qp);
+enum built requester_build(struct qp *qp, struct rte_mbuf **m, int64_t now_ps);
+void requester_rewind(struct qp *qp); /* send again from una */
+void requester_timer(struct qp *qp, int64_t now_ps);
+void requester_arm(struct qp *qp,
+                   int64_t now_ps); /* timeout from now if something is outstanding */
+enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct roce_pkt *k,
+                           struct rte_mbuf **m);
+
+/* completer.c */
+enum roce_reason completer_input(struct qp *qp, const struct roce_pkt *k, int64_t now_ps);
+void completer_advance(struct qp *qp);
+int64_t rnr_timer_ps(uint8_t code);
+
+/* responder.c */
+enum roce_reason responder_input(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m,
+                                 int64_t now_ps, bool *taken);
+enum roce_reason responder_input_uc(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m,
+                                    int64_t now_ps, bool *taken);
+enum built responder_build_ack(struct qp *qp, struct rte_mbuf **m);
+enum built responder_build_deferred(struct qp *qp, struct rte_mbuf **m);
+void responder_ack(struct qp *qp, bool now);
+void responder_nak(struct qp *qp, uint8_t syndrome);
+
+/* reads.c */
+enum exec reads_request(struct qp *qp, const struct roce_pkt *k);
+enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k);
+enum built reads_build(struct qp *qp, struct rte_mbuf **m);
+
+/* ud.c */
+enum built ud_build(struct qp *qp, struct rte_mbuf **m);
+enum roce_reason ud_input(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m);
+
+/* rq.c */
+uint64_t rq_first_bytes(const struct rq *rq); /* room of the oldest request */
+
+/* sge.c: -EMSGSIZE where the list is too short, else what ops.mem said */
+int sge_gather(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, uint8_t *dst,
+               uint32_t len, uint32_t *carried);
+int sge_scatter(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, const uint8_t *src,
+                uint32_t len, uint32_t virt);
+uint64_t sge_bytes(const struct sge *s, uint32_t n);
+
+static inline int qp_mem(struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t len,
+                         unsigned access, void **p)
+{
+    return qp->r->cfg.ops.mem(qp->r->cfg.user, qp, remote, key, addr, len, access, p);
+}
+
+static inline struct swqe *sq_at(const struct qp *qp, uint32_t i)
+{
+    return &qp->rqr.ring[i & qp->rqr.mask];
+}
+
+static inline union sdata *sq_data(const struct qp *qp, uint32_t i)
+{
+    return &qp->rqr.data[i & qp->rqr.mask];
+}
+
+/* Requests that are answered with data. */
+static inline bool op_is_read(uint8_t op)
+{
+    return op >= WR_READ;
+}
+
+static inline uint32_t packets_of(uint32_t len, uint32_t mtu)
+{
+    return len ? (len - 1) / mtu + 1 : 1;
+}
+
+#endif

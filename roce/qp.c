@@ -1,0 +1,444 @@
+#include "roce/engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- posting and completing
+ * --------------------------------------------------------------------------- */
+
+/* A QP that failed before it was connected has no MTU, but flushes what is posted. */
+static uint32_t post_mtu(const struct qp *qp)
+{
+    return qp->attr.mtu ? qp->attr.mtu : ROCE_MAX_MTU;
+}
+
+/* Bytes of a request, or a negative errno when this QP cannot carry it. */
+static int64_t check_post(const struct qp *qp, const struct wqe *w)
+{
+    uint32_t mtu = post_mtu(qp);
+    bool read = op_is_read(w->op), send = w->op == WR_SEND || w->op == WR_SEND_IMM;
+    uint64_t len = w->flags & WR_F_INLINE
+                       ? w->len
+                       : sge_bytes(w->sge, RTE_MIN(w->n_sge, ROCE_MAX_SGE)) + w->virt_len;
+
+    if (qp->state < QP_RTS || w->op > WR_FETCH_ADD || w->n_sge > ROCE_MAX_SGE ||
+        w->frag > WQE_WHOLE)
+        return -EINVAL;
+    if (w->held) {
+        if (w->n_sge || read || (w->flags & WR_F_INLINE) || w->held_off > w->held->pkt_len ||
+            w->held_len > w->held->pkt_len - w->held_off)
+            return -EINVAL;
+        len += w->held_len;
+    }
+    if (len > ROCE_MAX_MSG || ((w->flags & WR_F_INLINE) && (read || len > ROCE_MAX_INLINE)))
+        return -EINVAL;
+    if (read && (qp->type != QP_RC || qp->attr.max_rd_atomic == 0 || (w->n_sge && w->virt_len)))
+        return -EINVAL;
+    if (w->op > WR_READ && len != 8)
+        return -EINVAL;
+    if (qp->type == QP_UD && (!send || len > mtu))
+        return -EINVAL;
+    if (w->frag != WQE_WHOLE &&
+        (!send || qp->type == QP_UD || (!(w->frag & WQE_LAST) && (len == 0 || len % mtu))))
+        return -EINVAL;
+    return (int64_t)len;
+}
+
+int qp_post_send(struct qp *qp, const struct wqe *w)
+{
+    struct requester *q = &qp->rqr;
+    int64_t len = check_post(qp, w);
+    struct swqe *e = sq_at(qp, q->tail);
+
+    if (len < 0)
+        return (int)len;
+    if (q->tail - q->head == q->depth)
+        return -ENOMEM;
+    *e = (struct swqe){.wr_id = w->wr_id,
+                       .raddr = w->raddr,
+                       .held = w->held,
+                       .held_off = w->held_off,
+                       .held_len = w->held ? w->held_len : 0,
+                       .len = (uint32_t)len,
+                       .imm = w->imm,
+                       .rkey = w->rkey,
+                       .first_psn = q->post_psn,
+                       .op = w->op,
+                       .flags = w->flags,
+                       .frag = w->frag,
+                       .n_sge = w->n_sge};
+    e->n_pkts = w->op > WR_READ ? 1 : packets_of(e->len, post_mtu(qp));
+    if (w->op > WR_READ)
+        e->compare_add = w->compare_add, e->swap = w->swap;
+    if (qp->type == QP_UD)
+        e->ud = w->ud;
+    if (w->flags & WR_F_INLINE)
+        memcpy(sq_data(qp, q->tail)->inl, w->inl, e->len);
+    else
+        memcpy(sq_data(qp, q->tail)->sge, w->sge, w->n_sge * sizeof(w->sge[0]));
+    if (e->held)
+        rte_pktmbuf_refcnt_update(e->held, 1);
+    q->post_psn = psn_add(q->post_psn, e->n_pkts);
+    q->tail++;
+    if (qp->state == QP_ERR)
+        rnic_want_flush(qp);
+    else
+        rnic_want_send(qp);
+    return 0;
+}
+
+uint32_t qp_sq_free(const struct qp *qp)
+{
+    return qp->rqr.depth - (qp->rqr.tail - qp->rqr.head);
+}
+
+void qp_event(struct qp *qp, enum qp_event e)
+{
+    if (qp->r->cfg.ops.event)
+        qp->r->cfg.ops.event(qp->r->cfg.user, qp, e);
+}
+
+void qp_complete_send(struct qp *qp, uint8_t status)
+{
+    struct requester *q = &qp->rqr;
+    struct swqe *w = sq_at(qp, q->head);
+    struct cqe c = {.wr_id = w->wr_id, .qp = qp, .status = status, .op = w->op, .byte_len = w->len};
+    bool say = status != WC_SUCCESS || qp->sig_all || (w->flags & WR_F_SIGNALED);
+
+    if (w->held)
+        rte_pktmbuf_free(w->held);
+    w->held = NULL;
+    if (q->cur == q->head)
+        q->cur++, q->cur_pkt = 0;
+    q->head++;
+    if (say)
+        qp->r->cfg.ops.complete(qp->r->cfg.user, &c);
+}
+
+void qp_complete_recv(struct qp *qp, const struct cqe *c)
+{
+    qp->r->cfg.ops.complete(qp->r->cfg.user, c);
+}
+
+static void flush_recv(struct qp *qp, uint64_t wr_id)
+{
+    struct cqe c = {
+        .wr_id = wr_id, .qp = qp, .status = WC_WR_FLUSH_ERR, .op = WR_SEND, .is_recv = true};
+
+    qp_complete_recv(qp, &c);
+}
+
+void qp_flush(struct qp *qp)
+{
+    uint32_t n = qp->rqr.tail - qp->rqr.head;
+
+    if (qp->state != QP_ERR)
+        return;
+    while (n--)
+        qp_complete_send(qp, WC_WR_FLUSH_ERR);
+    if (qp->rsp.have_rwqe) {
+        qp->rsp.have_rwqe = false;
+        flush_recv(qp, qp->rsp.rwqe.wr_id);
+    }
+    if (!qp->rq || qp->rq->shared)
+        return;
+    for (n = rq_level(qp->rq); n; n--)
+        if (rq_take(qp->rq, &qp->rsp.rwqe))
+            flush_recv(qp, qp->rsp.rwqe.wr_id);
+}
+
+static void enter_error(struct qp *qp, uint8_t status)
+{
+    qp->state = qp->attr.state = QP_ERR;
+    timer_clear(qp);
+    rnic_unlist(qp, false);
+    qp->rsp.n_reads = 0;
+    qp->rsp.ack_deferred = false;
+    if (qp->rqr.head != qp->rqr.tail)
+        qp_complete_send(qp, status);
+    qp_flush(qp);
+    if (qp->rq && qp->rq->shared)
+        qp_event(qp, QP_EV_LAST_WQE);
+}
+
+void qp_fail(struct qp *qp, uint8_t status)
+{
+    if (qp->state == QP_ERR)
+        return;
+    qp->r->cnt.qp_errors++;
+    enter_error(qp, status);
+}
+
+/* ---- states
+ * ------------------------------------------------------------------------------------------- */
+
+static void reset(struct qp *qp)
+{
+    struct requester *q = &qp->rqr;
+
+    timer_clear(qp);
+    rnic_unlist(qp, true);
+    for (; q->head != q->tail; q->head++)
+        if (sq_at(qp, q->head)->held)
+            rte_pktmbuf_free(sq_at(qp, q->head)->held);
+    *q = (struct requester){.ring = q->ring, .data = q->data, .depth = q->depth, .mask = q->mask};
+    memset(&qp->rsp, 0, sizeof(qp->rsp));
+    if (qp->rq && !qp->rq->shared)
+        qp->rq->head = qp->rq->tail;
+    qp->established = qp->drained_said = qp->reply_turn = false;
+    memset(&qp->attr, 0, sizeof(qp->attr));
+    qp->state = qp->attr.state = QP_RESET;
+}
+
+static bool mtu_ok(uint32_t mtu)
+{
+    return mtu >= 256 && mtu <= ROCE_MAX_MTU && (mtu & (mtu - 1)) == 0;
+}
+
+/* Source port: all of a QP's packets take one path, different QPs different ones (IBTA A17.4.3). */
+static uint16_t flow_port(uint32_t sqpn, uint32_t dqpn)
+{
+    uint64_t h = ((uint64_t)sqpn << 24 | dqpn) * 0x9e3779b97f4a7c15u;
+
+    return 0xc000 | (uint16_t)(h >> 50);
+}
+
+static void set_base(struct qp *qp)
+{
+    const struct rnic_cfg *cfg = &qp->r->cfg;
+    const struct qp_attr *a = &qp->attr;
+
+    qp->base = (struct roce_pkt){.tos = cfg->dscp << 2 | 2,
+                                 .ttl = 64,
+                                 .pkey = ROCE_DEFAULT_PKEY,
+                                 .udp_src = flow_port(qp->num, a->dest_qpn),
+                                 .src_ip = cfg->ip,
+                                 .dst_ip = a->dest_ip,
+                                 .dqpn = a->dest_qpn,
+                                 .sqpn = qp->num};
+    memcpy(qp->base.src_mac, cfg->mac, 6);
+    memcpy(qp->base.dst_mac, a->dest_mac, 6);
+}
+
+static int to_init(struct qp *qp, const struct qp_attr *a)
+{
+    qp->attr.access = a->access;
+    qp->attr.qkey = a->qkey;
+    return 0;
+}
+
+static void take_optional(struct qp *qp, const struct qp_attr *a)
+{
+    if (a->access)
+        qp->attr.access = a->access;
+    if (a->qkey)
+        qp->attr.qkey = a->qkey;
+    if (a->min_rnr_timer)
+        qp->attr.min_rnr_timer = a->min_rnr_timer;
+}
+
+static int to_rtr(struct qp *qp, const struct qp_attr *a)
+{
+    uint32_t mtu = qp->type == QP_UD && a->mtu == 0 ? ROCE_MAX_MTU : a->mtu;
+
+    if (!mtu_ok(mtu) || a->max_dest_rd_atomic > ROCE_MAX_RD_ATOMIC || a->min_rnr_timer > 31)
+        return -EINVAL;
+    take_optional(qp, a);
+    qp->attr.mtu = mtu;
+    qp->attr.min_rnr_timer = a->min_rnr_timer;
+    if (qp->type != QP_UD) {
+        qp->attr.dest_qpn = a->dest_qpn & PSN_MASK;
+        qp->attr.dest_ip = a->dest_ip;
+        memcpy(qp->attr.dest_mac, a->dest_mac, 6);
+        qp->attr.rq_psn = a->rq_psn & PSN_MASK;
+        qp->attr.max_dest_rd_atomic = a->max_dest_rd_atomic;
+    }
+    qp->rsp.epsn = qp->attr.rq_psn;
+    set_base(qp);
+    return 0;
+}
+
+static int to_rts(struct qp *qp, const struct qp_attr *a)
+{
+    struct requester *q = &qp->rqr;
+
+    if (a->max_rd_atomic > ROCE_MAX_RD_ATOMIC || a->timeout > 31 || a->retry_cnt > 7 ||
+        a->rnr_retry > 7 || a->min_rnr_timer > 31)
+        return -EINVAL;
+    take_optional(qp, a);
+    qp->attr.timeout = a->timeout;
+    qp->attr.retry_cnt = a->retry_cnt;
+    qp->attr.rnr_retry = a->rnr_retry;
+    if (qp->state == QP_RTR) {
+        qp->attr.sq_psn = a->sq_psn & PSN_MASK;
+        qp->attr.max_rd_atomic = a->max_rd_atomic;
+        q->post_psn = q->una = q->nxt = q->max = qp->attr.sq_psn;
+        q->acked = psn_add(q->una, PSN_MASK);
+        q->retry_left = a->retry_cnt;
+        q->rnr_left = a->rnr_retry;
+    }
+    return 0;
+}
+
+int qp_modify(struct qp *qp, const struct qp_attr *a)
+{
+    enum qp_state from = qp->state, to = a->state;
+    int rc = -EINVAL;
+
+    if (to == QP_RESET) {
+        reset(qp);
+        return 0;
+    }
+    if (to == QP_ERR) {
+        if (from != QP_ERR)
+            enter_error(qp, WC_WR_FLUSH_ERR);
+        qp->attr.state = QP_ERR;
+        return 0;
+    }
+    if (to == QP_INIT && (from == QP_RESET || from == QP_INIT))
+        rc = to_init(qp, a);
+    else if (to == QP_RTR && from == QP_INIT)
+        rc = to_rtr(qp, a);
+    else if (to == QP_RTS && from >= QP_RTR && from <= QP_SQE)
+        rc = to_rts(qp, a);
+    else if (to == QP_SQD && (from == QP_RTS || from == QP_SQD))
+        rc = 0;
+    if (rc)
+        return rc;
+    qp->state = qp->attr.state = to;
+    qp->drained_said = false;
+    if (to == QP_SQD)
+        completer_advance(qp);
+    rnic_want_send(qp);
+    return 0;
+}
+
+const struct qp_attr *qp_attributes(const struct qp *qp)
+{
+    return &qp->attr;
+}
+
+enum qp_state qp_state_of(const struct qp *qp)
+{
+    return qp->state;
+}
+
+uint32_t qp_num(const struct qp *qp)
+{
+    return qp->num;
+}
+
+void *qp_user(const struct qp *qp)
+{
+    return qp->user;
+}
+
+uint32_t qp_pd(const struct qp *qp)
+{
+    return qp->pd;
+}
+
+/* ---- life
+ * --------------------------------------------------------------------------------------------- */
+
+/* A place for the QP: next free index (so that a number is not used again at once), or the wanted
+ * number. */
+static struct qp **find_place(struct rnic *r, uint32_t *qpn)
+{
+    uint32_t max = r->cfg.max_qps;
+
+    if (*qpn == 0) {
+        for (uint32_t n = 0; n < max; n++) {
+            uint32_t i = r->next_index % max + 1;
+
+            r->next_index = i;
+            if (r->table[i])
+                continue;
+            *qpn = (r->cfg.qpn_base + i) & PSN_MASK;
+            return &r->table[i];
+        }
+        return NULL;
+    }
+    if (*qpn - r->cfg.qpn_base <= max)
+        return &r->table[*qpn - r->cfg.qpn_base];
+    for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
+        if (!r->special[s])
+            return &r->special[s];
+    return NULL;
+}
+
+static void attach_rq(struct qp *qp, struct rq *rq)
+{
+    qp->rq = rq;
+    if (!rq)
+        return;
+    if (++rq->users > 1)
+        rq_set_shared(rq);
+    else if (!rq->shared)
+        rq->owner = qp;
+}
+
+int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
+{
+    uint32_t depth = cfg->sq_depth ? cfg->sq_depth : 1, qpn = cfg->qpn, size;
+    struct qp **place, *qp;
+
+    if ((cfg->type != QP_RC && cfg->type != QP_UC && cfg->type != QP_UD) || depth > 1u << 20 ||
+        qpn > PSN_MASK || (cfg->streaming && !r->cfg.ops.sink))
+        return -EINVAL;
+    if (qpn && rnic_qp(r, qpn))
+        return -EADDRINUSE;
+    place = find_place(r, &qpn);
+    if (!place)
+        return -ENOMEM;
+    qp = calloc(1, sizeof(*qp));
+    if (!qp)
+        return -ENOMEM;
+    size = rte_align32pow2(depth);
+    qp->rqr.ring = calloc(size, sizeof(qp->rqr.ring[0]));
+    qp->rqr.data = calloc(size, sizeof(qp->rqr.data[0]));
+    if (!qp->rqr.ring || !qp->rqr.data) {
+        free(qp->rqr.ring);
+        free(qp->rqr.data);
+        free(qp);
+        return -ENOMEM;
+    }
+    qp->rqr.depth = depth, qp->rqr.mask = size - 1;
+    qp->r = r, qp->num = qpn, qp->type = cfg->type;
+    qp->transport = cfg->type == QP_RC ? ROCE_RC : cfg->type == QP_UC ? ROCE_UC : ROCE_UD;
+    qp->sig_all = cfg->sig_all, qp->streaming = cfg->streaming;
+    qp->user = cfg->user, qp->pd = cfg->pd;
+    qp->deadline = PS_NEVER;
+    attach_rq(qp, cfg->rq);
+    *place = qp;
+    *out = qp;
+    return 0;
+}
+
+void qp_destroy(struct qp *qp)
+{
+    struct rnic *r = qp->r;
+    uint32_t i = qp->num - r->cfg.qpn_base;
+
+    reset(qp);
+    for (i = 0; i < r->n_mcast;)
+        if (r->mcast[i].qp == qp)
+            r->mcast[i] = r->mcast[--r->n_mcast];
+        else
+            i++;
+    if (qp->rq) {
+        qp->rq->users--;
+        if (qp->rq->owner == qp)
+            qp->rq->owner = NULL;
+    }
+    i = qp->num - r->cfg.qpn_base;
+    if (i <= r->cfg.max_qps && r->table[i] == qp)
+        r->table[i] = NULL;
+    for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
+        if (r->special[s] == qp)
+            r->special[s] = NULL;
+    free(qp->rqr.ring);
+    free(qp->rqr.data);
+    free(qp);
+}

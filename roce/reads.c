@@ -1,0 +1,177 @@
+/*
+ * READ and atomic requests to responses, in order of PSN. A READ is answered packet by packet when
+ * the link asks, straight from memory; an atomic is executed when it comes, and its result kept for
+ * a repeated request.
+ */
+#include "roce/engine.h"
+
+#include <string.h>
+
+/* In order of PSN: a repeated request may stand before those that wait. */
+static void insert(struct responder *s, const struct rd_res *e)
+{
+    uint32_t at = s->n_reads;
+
+    while (at > 0 && psn_cmp(s->reads[at - 1].psn, e->psn) > 0)
+        at--;
+    memmove(&s->reads[at + 1], &s->reads[at], (s->n_reads - at) * sizeof(s->reads[0]));
+    s->reads[at] = *e;
+    s->n_reads++;
+}
+
+static enum exec read_request(struct qp *qp, const struct roce_pkt *k, struct rd_res *e)
+{
+    void *p;
+
+    if (!(qp->attr.access & ACCESS_REMOTE_READ))
+        return EXEC_ACCESS;
+    if (k->dma_len > ROCE_MAX_MSG)
+        return EXEC_INVALID;
+    if (k->dma_len && qp_mem(qp, true, k->rkey, k->va, k->dma_len, ACCESS_REMOTE_READ, &p))
+        return EXEC_ACCESS;
+    *e = (struct rd_res){.psn = k->psn,
+                         .n_pkts = packets_of(k->dma_len, qp->attr.mtu),
+                         .rkey = k->rkey,
+                         .len = k->dma_len,
+                         .va = k->va};
+    return EXEC_OK;
+}
+
+static enum exec atomic_request(struct qp *qp, const struct roce_pkt *k, struct rd_res *e)
+{
+    struct responder *s = &qp->rsp;
+    void *p = NULL;
+    uint64_t orig = 0;
+
+    if (!(qp->attr.access & ACCESS_REMOTE_ATOMIC))
+        return EXEC_ACCESS;
+    if (k->va & 7)
+        return EXEC_INVALID;
+    if (qp_mem(qp, true, k->rkey, k->va, 8, ACCESS_REMOTE_ATOMIC, &p))
+        return EXEC_ACCESS;
+    if (p && ((uintptr_t)p & 7))
+        return EXEC_INVALID;
+    if (p && k->opcode == ROCE_OP_RC_FETCH_ADD) {
+        orig = __atomic_fetch_add((uint64_t *)p, k->swap_add, __ATOMIC_SEQ_CST);
+    } else if (p) {
+        orig = k->compare;
+        __atomic_compare_exchange_n((uint64_t *)p, &orig, k->swap_add, false, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST);
+    }
+    s->atomics[s->atomic_at].psn = k->psn;
+    s->atomics[s->atomic_at].valid = true;
+    s->atomics[s->atomic_at].orig = orig;
+    s->atomic_at = (s->atomic_at + 1) % ROCE_MAX_RD_ATOMIC;
+    *e = (struct rd_res){.psn = k->psn, .n_pkts = 1, .orig = orig, .atomic = true};
+    return EXEC_OK;
+}
+
+enum exec reads_request(struct qp *qp, const struct roce_pkt *k)
+{
+    struct responder *s = &qp->rsp;
+    struct rd_res e;
+    enum exec x;
+
+    if (s->n_reads >= qp->attr.max_dest_rd_atomic)
+        return EXEC_INVALID;
+    x = roce_opinfo[k->opcode].what & ROCE_P_READ ? read_request(qp, k, &e)
+                                                  : atomic_request(qp, k, &e);
+    if (x == EXEC_OK)
+        insert(s, &e);
+    return x;
+}
+
+/* The entry that will answer psn; NULL: none. */
+static struct rd_res *find(struct responder *s, uint32_t psn)
+{
+    for (uint32_t i = 0; i < s->n_reads; i++)
+        if (psn_sub(psn, s->reads[i].psn) < s->reads[i].n_pkts)
+            return &s->reads[i];
+    return NULL;
+}
+
+static bool replay_atomic(const struct responder *s, uint32_t psn, struct rd_res *e)
+{
+    for (uint32_t i = 0; i < ROCE_MAX_RD_ATOMIC; i++) {
+        if (!s->atomics[i].valid || s->atomics[i].psn != psn)
+            continue;
+        *e = (struct rd_res){.psn = psn, .n_pkts = 1, .orig = s->atomics[i].orig, .atomic = true};
+        return true;
+    }
+    return false;
+}
+
+enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k)
+{
+    bool read = roce_opinfo[k->opcode].what & ROCE_P_READ;
+    struct responder *s = &qp->rsp;
+    struct rd_res *pending = find(s, k->psn), e;
+
+    if (pending) {
+        uint32_t from = psn_sub(k->psn, pending->psn);
+
+        if (from < pending->next) /* what was sent from there on is lost */
+            pending->start = pending->next = from;
+        return ROCE_DUPLICATE;
+    }
+    if (s->n_reads == ROCE_MAX_RD_ATOMIC)
+        return ROCE_STALE;
+    if (read) {
+        if (read_request(qp, k, &e) != EXEC_OK || psn_cmp(psn_add(k->psn, e.n_pkts), s->epsn) > 0)
+            return ROCE_STALE;
+    } else if (!replay_atomic(s, k->psn, &e)) {
+        return ROCE_STALE;
+    }
+    insert(s, &e);
+    rnic_want_send(qp);
+    return ROCE_DUPLICATE;
+}
+
+static uint8_t response_opcode(const struct rd_res *e)
+{
+    bool first = e->next == e->start, last = e->next == e->n_pkts - 1;
+
+    if (e->atomic)
+        return ROCE_OP_RC_ATOMIC_ACKNOWLEDGE;
+    if (last)
+        return first ? ROCE_OP_RC_READ_RESPONSE_ONLY : ROCE_OP_RC_READ_RESPONSE_LAST;
+    return first ? ROCE_OP_RC_READ_RESPONSE_FIRST : ROCE_OP_RC_READ_RESPONSE_MIDDLE;
+}
+
+/* The region went away after the request was accepted. */
+static enum built lost_region(struct qp *qp)
+{
+    responder_nak(qp, NAK_REMOTE_OP);
+    qp_fail(qp, WC_WR_FLUSH_ERR);
+    qp_event(qp, QP_EV_ACCESS_ERR);
+    return BUILT_NOTHING;
+}
+
+enum built reads_build(struct qp *qp, struct rte_mbuf **m)
+{
+    struct responder *s = &qp->rsp;
+    struct rd_res *e = &s->reads[0];
+    uint32_t off = e->next * qp->attr.mtu;
+    struct roce_pkt k = qp->base;
+    void *p = NULL;
+
+    k.opcode = response_opcode(e);
+    k.psn = psn_add(e->psn, e->next);
+    k.syndrome = AETH_ACK | AETH_NO_CREDITS;
+    k.msn = s->msn;
+    k.orig = e->orig;
+    k.len = e->atomic ? 0 : RTE_MIN(e->len - off, (uint32_t)qp->attr.mtu);
+    if (k.len && qp_mem(qp, true, e->rkey, e->va + off, k.len, ACCESS_REMOTE_READ, &p))
+        return lost_region(qp);
+    *m = frame_alloc(qp->r->cfg.pool);
+    if (!*m)
+        return BUILT_NO_MBUF;
+    k.virt = p ? 0 : k.len;
+    roce_build(*m, &k);
+    if (p)
+        memcpy(rte_pktmbuf_mtod_offset(*m, void *, k.hdr_len), p, k.len);
+    roce_seal(*m, &k);
+    if (++e->next == e->n_pkts)
+        memmove(e, e + 1, --s->n_reads * sizeof(*e));
+    return BUILT;
+}

@@ -1,0 +1,316 @@
+/*
+ * Send queue to packets. A packet is built when the link asks for it, so nothing waits as an mbuf
+ * and a retransmission is nothing but a cursor that goes back: una to max is what the peer may have
+ * seen, nxt is where sending is.
+ *
+ * AckReq is set on the last packet of a message, four times a window, and on the packet after which
+ * nothing more can be sent: whatever stops the sender, an acknowledgement is under way that starts
+ * it again, or the timer is.
+ */
+#include "roce/engine.h"
+#include "roce/icrc.h"
+
+#include <string.h>
+
+/* Payloads by reference up to this size are copied: cheaper than two more mbufs. */
+#define REF_MIN_BYTES 256u
+
+/* ---- may it send?
+ * ------------------------------------------------------------------------------------- */
+
+bool requester_ready(const struct qp *qp)
+{
+    const struct requester *q = &qp->rqr;
+    const struct swqe *w = sq_at(qp, q->cur);
+    uint32_t span = psn_sub(q->nxt, q->una);
+
+    if (q->cur == q->tail || q->rnr_wait || q->failed)
+        return false;
+    /* draining: messages that have begun go on */
+    if (qp->state != QP_RTS &&
+        !(qp->state == QP_SQD && (q->cur_pkt || psn_cmp(q->nxt, q->max) < 0)))
+        return false;
+    if (qp->type != QP_RC)
+        return true;
+    if ((w->flags & WR_F_FENCE) && q->n_rd && q->cur_pkt == 0)
+        return false;
+    if (op_is_read(w->op))
+        return q->n_rd < qp->attr.max_rd_atomic && span + w->n_pkts < PSN_HALF;
+    return span - q->rd_psns + q->n_rd < qp->r->cfg.window_pkts && span + 1 < PSN_HALF;
+}
+
+/* ---- payload
+ * ------------------------------------------------------------------------------------------ */
+
+/* The segment of a chain that holds [off, off + len) whole; *off becomes the offset in it. NULL:
+ * scattered. */
+static struct rte_mbuf *segment_of(struct rte_mbuf *m, uint32_t *off, uint32_t len)
+{
+    for (; m && *off >= m->data_len; m = m->next)
+        *off -= m->data_len;
+    return m && *off + len <= m->data_len ? m : NULL;
+}
+
+/* CRC of a piece of a held payload; the last one is kept with the mbuf, for the other requests that
+ * send the same. */
+static uint32_t held_crc(struct rte_mbuf *held, uint32_t off, const uint8_t *p, uint32_t len)
+{
+    struct frame_meta *meta = frame_meta(held);
+
+    if ((meta->flags & FRAME_F_CRC) && meta->crc_off == off && meta->crc_len == len)
+        return meta->crc;
+    meta->crc = roce_crc(0, p, len);
+    meta->crc_off = off, meta->crc_len = len;
+    meta->flags |= FRAME_F_CRC;
+    return meta->crc;
+}
+
+static enum built held_by_reference(struct qp *qp, struct rte_mbuf *held, struct rte_mbuf *seg,
+                                    uint32_t off, uint32_t seg_off, struct roce_pkt *k,
+                                    struct rte_mbuf **m)
+{
+    uint32_t real = k->len - k->virt, crc = 0;
+    struct rte_mbuf *v[3];
+
+    if (rte_pktmbuf_alloc_bulk(qp->r->cfg.pool, v, 3))
+        return BUILT_NO_MBUF;
+    memset(frame_meta(v[0]), 0, sizeof(struct frame_meta));
+    rte_pktmbuf_attach(v[1], seg);
+    v[1]->data_off = seg->data_off + seg_off;
+    v[1]->data_len = v[1]->pkt_len = real;
+    roce_build(v[0], k);
+    if (!k->virt)
+        crc = held_crc(held, off, rte_pktmbuf_mtod(v[1], uint8_t *), real);
+    roce_seal_ref(v[0], k, v[1], v[2], crc);
+    *m = v[0];
+    return BUILT;
+}
+
+/* Bytes of [off, off + len) that request `index` carries, copied to dst. Negative: a local key or
+ * address is wrong. */
+static int copy_payload(struct qp *qp, uint32_t index, uint32_t off, uint8_t *dst, uint32_t len,
+                        uint32_t *carried)
+{
+    const struct swqe *w = sq_at(qp, index);
+    const union sdata *d = sq_data(qp, index);
+
+    *carried = 0;
+    if (w->flags & WR_F_INLINE) {
+        memcpy(dst, d->inl + off, len);
+        *carried = len;
+        return 0;
+    }
+    if (w->held) {
+        uint32_t n = off < w->held_len ? RTE_MIN(len, w->held_len - off) : 0;
+        const void *p = n ? rte_pktmbuf_read(w->held, w->held_off + off, n, dst) : dst;
+
+        if (p != dst)
+            memcpy(dst, p, n);
+        *carried = n;
+        return 0;
+    }
+    return sge_gather(qp, d->sge, w->n_sge, off, dst, len, carried);
+}
+
+/* A whole frame: headers of k, k->len bytes from off of request `index`. BUILT_NOTHING: its memory
+ * is not accessible. */
+enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct roce_pkt *k,
+                           struct rte_mbuf **m)
+{
+    const struct swqe *w = sq_at(qp, index);
+    uint32_t carried, seg_off, hdr = ROCE_BASE_BYTES + roce_opinfo[k->opcode].ext_bytes;
+
+    if (w->held && off < w->held_len) {
+        uint32_t real = RTE_MIN(k->len, w->held_len - off);
+        struct rte_mbuf *seg;
+
+        seg_off = w->held_off + off;
+        seg = real > REF_MIN_BYTES ? segment_of(w->held, &seg_off, real) : NULL;
+        if (seg) {
+            k->virt = k->len - real;
+            return held_by_reference(qp, w->held, seg, w->held_off + off, seg_off, k, m);
+        }
+    }
+    *m = frame_alloc(qp->r->cfg.pool);
+    if (!*m)
+        return BUILT_NO_MBUF;
+    if (copy_payload(qp, index, off, rte_pktmbuf_mtod_offset(*m, uint8_t *, hdr), k->len,
+                     &carried)) {
+        rte_pktmbuf_free(*m);
+        return BUILT_NOTHING;
+    }
+    k->virt = k->len - carried;
+    roce_build(*m, k);
+    roce_seal(*m, k);
+    return BUILT;
+}
+
+/* ---- packets
+ * ------------------------------------------------------------------------------------------ */
+
+/* Opcode of a packet of a SEND or WRITE by its place in the message. */
+static uint8_t data_opcode(const struct qp *qp, const struct swqe *w, bool first, bool last)
+{
+    bool imm = w->op == WR_SEND_IMM || w->op == WR_WRITE_IMM;
+    uint8_t base =
+        qp->transport | (w->op == WR_WRITE || w->op == WR_WRITE_IMM ? ROCE_OP_RC_WRITE_FIRST : 0);
+
+    if (first && last)
+        return base + ROCE_OP_RC_SEND_ONLY + imm;
+    if (last)
+        return base + ROCE_OP_RC_SEND_LAST + imm;
+    return base + (first ? ROCE_OP_RC_SEND_FIRST : ROCE_OP_RC_SEND_MIDDLE);
+}
+
+static void data_packet(const struct qp *qp, const struct swqe *w, uint32_t i, struct roce_pkt *k)
+{
+    bool first = (w->frag & WQE_FIRST) && i == 0, last = (w->frag & WQE_LAST) && i == w->n_pkts - 1;
+
+    k->opcode = data_opcode(qp, w, first, last);
+    k->len = RTE_MIN(w->len - i * qp->attr.mtu, (uint32_t)qp->attr.mtu);
+    k->va = w->raddr, k->rkey = w->rkey, k->dma_len = w->len;
+    k->imm = w->imm;
+    k->solicited = last && (w->flags & WR_F_SOLICITED) && w->op != WR_WRITE;
+    k->ack_req = last;
+}
+
+/* A READ that is asked for again starts where its data ends. */
+static void read_packet(const struct qp *qp, const struct swqe *w, uint32_t i, struct roce_pkt *k)
+{
+    k->len = 0;
+    k->rkey = w->rkey;
+    if (w->op == WR_READ) {
+        k->opcode = ROCE_OP_RC_READ_REQUEST;
+        k->va = w->raddr + (uint64_t)i * qp->attr.mtu;
+        k->dma_len = w->len - i * qp->attr.mtu;
+        return;
+    }
+    k->opcode = w->op == WR_CMP_SWAP ? ROCE_OP_RC_CMP_SWAP : ROCE_OP_RC_FETCH_ADD;
+    k->va = w->raddr;
+    k->compare = w->op == WR_CMP_SWAP ? w->compare_add : 0;
+    k->swap_add = w->op == WR_CMP_SWAP ? w->swap : w->compare_add;
+}
+
+/* Moves the cursor over a packet (or all PSNs of a READ) that is about to be sent. */
+static void advance_cursor(struct qp *qp)
+{
+    struct requester *q = &qp->rqr;
+    const struct swqe *w = sq_at(qp, q->cur);
+    uint32_t n = op_is_read(w->op) ? w->n_pkts - q->cur_pkt : 1;
+
+    if (op_is_read(w->op))
+        q->rd_psns += n, q->n_rd++;
+    q->nxt = psn_add(q->nxt, n);
+    q->cur_pkt += n;
+    if (q->cur_pkt == w->n_pkts)
+        q->cur++, q->cur_pkt = 0;
+}
+
+/* AckReq, see above; w: what the packet is of. The cursor is behind it already. */
+static bool wants_ack(struct qp *qp, bool last)
+{
+    struct requester *q = &qp->rqr;
+    uint32_t every = RTE_MAX(qp->r->cfg.window_pkts / 4, 1u);
+
+    if (!last && ++q->since_ackreq < every && requester_ready(qp))
+        return false;
+    q->since_ackreq = 0;
+    return true;
+}
+
+/* Local memory of the request at the cursor is not accessible: it ends so once everything before it
+ * is done. */
+static void local_error(struct qp *qp)
+{
+    qp->rqr.failed = WC_LOC_PROT_ERR;
+    completer_advance(qp);
+}
+
+enum built requester_build(struct qp *qp, struct rte_mbuf **m, int64_t now_ps)
+{
+    struct requester *q = &qp->rqr, before = *q;
+    uint32_t index = q->cur, i = q->cur_pkt;
+    struct swqe *w = sq_at(qp, index);
+    struct roce_pkt k = qp->base;
+    enum built b;
+
+    k.psn = q->nxt;
+    if (op_is_read(w->op))
+        read_packet(qp, w, i, &k);
+    else
+        data_packet(qp, w, i, &k);
+    advance_cursor(qp);
+    if (!op_is_read(w->op) && qp->type == QP_RC)
+        k.ack_req = wants_ack(qp, k.ack_req);
+    else
+        k.ack_req = false;
+    b = request_payload(qp, index, i * qp->attr.mtu, &k, m);
+    if (b != BUILT) {
+        *q = before;
+        if (b == BUILT_NOTHING)
+            local_error(qp);
+        return b;
+    }
+    if (psn_cmp(k.psn, q->max) < 0)
+        qp->r->cnt.retransmits++;
+    if (psn_cmp(q->nxt, q->max) > 0)
+        q->max = q->nxt;
+    if (qp->type == QP_RC) {
+        if (qp->deadline == PS_NEVER)
+            requester_arm(qp, now_ps);
+        return BUILT;
+    }
+    q->una = q->nxt;
+    q->acked = k.psn;
+    if (q->cur != index)
+        qp_complete_send(qp, WC_SUCCESS);
+    return BUILT;
+}
+
+/* ---- time
+ * --------------------------------------------------------------------------------------------- */
+
+void requester_arm(struct qp *qp, int64_t now_ps)
+{
+    struct requester *q = &qp->rqr;
+
+    if (q->rnr_wait)
+        return;
+    if (qp->attr.timeout && psn_cmp(q->una, q->nxt) < 0)
+        timer_set(qp, now_ps + (4096 * PS_PER_NS << qp->attr.timeout));
+    else
+        timer_clear(qp);
+}
+
+void requester_rewind(struct qp *qp)
+{
+    struct requester *q = &qp->rqr;
+
+    q->nxt = q->una;
+    q->cur = q->head;
+    q->cur_pkt = q->head == q->tail ? 0 : psn_sub(q->una, sq_at(qp, q->head)->first_psn);
+    q->rd_psns = q->n_rd = q->since_ackreq = 0;
+    q->failed = 0; /* found again when its turn comes again */
+}
+
+/* The deadline passed: the peer's RNR timer is over, or an acknowledgement is overdue. */
+void requester_timer(struct qp *qp, int64_t now_ps)
+{
+    struct requester *q = &qp->rqr;
+
+    (void)now_ps;
+    if (qp->state != QP_RTS && qp->state != QP_SQD)
+        return;
+    if (q->rnr_wait) {
+        q->rnr_wait = false;
+    } else {
+        qp->r->cnt.timeouts++;
+        if (q->retry_left == 0) {
+            qp_fail(qp, WC_RETRY_EXC_ERR);
+            return;
+        }
+        q->retry_left--;
+    }
+    requester_rewind(qp);
+    rnic_want_send(qp);
+}

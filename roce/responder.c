@@ -1,0 +1,315 @@
+/*
+ * Requests in order of PSN: to memory, to receives, to the sink. Acknowledgements are a state of
+ * the QP, not packets: they are built when the link takes them, so that one answers for all that
+ * came since.
+ *
+ * A packet goes through check_order, execute and accept; execute changes nothing that lasts unless
+ * it ends in EXEC_OK, or in an error that ends the QP.
+ */
+#include "roce/engine.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- acknowledgements
+ * --------------------------------------------------------------------------------- */
+
+void responder_ack(struct qp *qp, bool now)
+{
+    struct responder *s = &qp->rsp;
+
+    if (!now && ++s->unacked < qp->r->cfg.ack_every)
+        return;
+    s->unacked = 0;
+    s->ack_want = true;
+    rnic_want_ack(qp);
+}
+
+void responder_nak(struct qp *qp, uint8_t syndrome)
+{
+    qp->rsp.nak = syndrome;
+    rnic_want_ack(qp);
+}
+
+static enum built build(struct qp *qp, struct rte_mbuf **m)
+{
+    struct responder *s = &qp->rsp;
+    struct roce_pkt k = qp->base;
+
+    *m = frame_alloc(qp->r->cfg.pool);
+    if (!*m)
+        return BUILT_NO_MBUF;
+    k.opcode = ROCE_OP_RC_ACKNOWLEDGE;
+    k.psn = s->nak ? s->epsn : psn_add(s->epsn, PSN_MASK);
+    k.syndrome = s->nak ? s->nak : AETH_ACK | AETH_NO_CREDITS;
+    k.msn = s->msn;
+    if (!s->nak)
+        qp->r->cnt.acks_sent++;
+    else if (s->nak == NAK_SEQUENCE)
+        qp->r->cnt.seq_naks_sent++;
+    else if ((s->nak & AETH_MASK) == AETH_RNR)
+        qp->r->cnt.rnr_naks_sent++;
+    else
+        qp->r->cnt.error_naks_sent++;
+    roce_build(*m, &k);
+    roce_seal(*m, &k);
+    s->nak = 0;
+    s->ack_want = false;
+    s->unacked = 0;
+    return BUILT;
+}
+
+enum built responder_build_ack(struct qp *qp, struct rte_mbuf **m)
+{
+    struct responder *s = &qp->rsp;
+
+    if (s->nak)
+        return build(qp, m);
+    if (!s->ack_want)
+        return BUILT_NOTHING;
+    /* To acknowledge what stands behind a READ is to say that the READ is answered: it goes out
+     * behind the answer. */
+    if (s->n_reads || s->ack_deferred) {
+        s->ack_want = false;
+        s->ack_deferred = true;
+        rnic_want_send(qp);
+        return BUILT_NOTHING;
+    }
+    return build(qp, m);
+}
+
+enum built responder_build_deferred(struct qp *qp, struct rte_mbuf **m)
+{
+    enum built b = build(qp, m);
+
+    if (b == BUILT)
+        qp->rsp.ack_deferred = false;
+    return b;
+}
+
+/* ---- execution
+ * ---------------------------------------------------------------------------------------- */
+
+static bool need_receive(struct qp *qp)
+{
+    struct responder *s = &qp->rsp;
+
+    if (!s->have_rwqe && qp->rq)
+        s->have_rwqe = rq_take(qp->rq, &s->rwqe);
+    return s->have_rwqe;
+}
+
+static enum exec exec_sink(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m,
+                           int64_t now_ps, bool *taken)
+{
+    switch (qp->r->cfg.ops.sink(qp->r->cfg.user, qp, k, m, now_ps)) {
+    case SINK_TAKEN:
+        *taken = true;
+        return EXEC_OK;
+    case SINK_COPIED:
+        return EXEC_OK;
+    case SINK_RNR:
+        return EXEC_RNR;
+    default:
+        return EXEC_INVALID;
+    }
+}
+
+static enum exec exec_send(struct qp *qp, const struct roce_pkt *k, uint8_t what)
+{
+    struct responder *s = &qp->rsp;
+    int rc;
+
+    if (what & ROCE_P_FIRST) {
+        if (!need_receive(qp))
+            return EXEC_RNR;
+        s->got = 0;
+    }
+    if (k->len == 0)
+        return EXEC_OK;
+    rc = sge_scatter(qp, s->rwqe.sge, s->rwqe.n_sge, s->got, k->payload, k->len, k->virt);
+    return rc == 0 ? EXEC_OK : rc == -EMSGSIZE ? EXEC_LOC_LEN : EXEC_LOC_PROT;
+}
+
+static enum exec exec_write(struct qp *qp, const struct roce_pkt *k, const struct roce_opinfo *op)
+{
+    struct responder *s = &qp->rsp;
+    void *p = NULL;
+
+    if (op->what & ROCE_P_FIRST) {
+        if (!(qp->attr.access & ACCESS_REMOTE_WRITE))
+            return EXEC_ACCESS;
+        if (k->dma_len > ROCE_MAX_MSG)
+            return EXEC_INVALID;
+        if (k->dma_len && qp_mem(qp, true, k->rkey, k->va, k->dma_len, ACCESS_REMOTE_WRITE, &p))
+            return EXEC_ACCESS;
+    }
+    if ((op->ext & ROCE_X_IMM) && !need_receive(qp))
+        return EXEC_RNR;
+    if (op->what & ROCE_P_FIRST)
+        s->va = k->va, s->rkey = k->rkey, s->left = k->dma_len, s->got = 0;
+    if (op->what & ROCE_P_LAST ? k->len != s->left : k->len >= s->left)
+        return EXEC_INVALID;
+    if (k->len == 0)
+        return EXEC_OK;
+    if (qp_mem(qp, true, s->rkey, s->va, k->len, ACCESS_REMOTE_WRITE, &p))
+        return EXEC_ACCESS;
+    if (p && k->payload)
+        memcpy(p, k->payload, k->len - k->virt);
+    s->va += k->len;
+    s->left -= k->len;
+    return EXEC_OK;
+}
+
+/* Whether the packet continues what is being received; its length is that of its place. */
+static bool check_order(const struct qp *qp, const struct roce_pkt *k, uint8_t what)
+{
+    enum msg_kind kind = what & ROCE_P_SEND ? MSG_SEND : what & ROCE_P_WRITE ? MSG_WRITE : MSG_NONE;
+
+    if (qp->rsp.msg != (what & ROCE_P_FIRST ? MSG_NONE : kind))
+        return false;
+    return what & ROCE_P_LAST ? k->len <= qp->attr.mtu : k->len == qp->attr.mtu;
+}
+
+static enum exec execute(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m,
+                         int64_t now_ps, bool *taken)
+{
+    const struct roce_opinfo *op = &roce_opinfo[k->opcode];
+
+    if (!check_order(qp, k, op->what) || (op->ext & ROCE_X_IETH))
+        return EXEC_INVALID;
+    if (op->what & (ROCE_P_READ | ROCE_P_ATOMIC))
+        return reads_request(qp, k);
+    if (op->what & ROCE_P_WRITE)
+        return exec_write(qp, k, op);
+    return qp->streaming ? exec_sink(qp, k, m, now_ps, taken) : exec_send(qp, k, op->what);
+}
+
+static void complete_receive(struct qp *qp, const struct roce_pkt *k, uint8_t status)
+{
+    const struct roce_opinfo *op = &roce_opinfo[k->opcode];
+    bool imm = op->ext & ROCE_X_IMM;
+    struct responder *s = &qp->rsp;
+    struct cqe c = {.wr_id = s->rwqe.wr_id,
+                    .qp = qp,
+                    .status = status,
+                    .is_recv = true,
+                    .has_imm = imm,
+                    .imm = imm ? k->imm : 0,
+                    .solicited = k->solicited,
+                    .byte_len = s->got,
+                    .src_qpn = qp->attr.dest_qpn,
+                    .src_ip = k->src_ip,
+                    .tos = k->tos,
+                    .ttl = k->ttl};
+
+    c.op = op->what & ROCE_P_WRITE ? WR_WRITE_IMM : imm ? WR_SEND_IMM : WR_SEND;
+    memcpy(c.src_mac, k->src_mac, 6);
+    s->have_rwqe = false;
+    qp_complete_recv(qp, &c);
+}
+
+/* The request is executed: the message moves on, and ends with its last packet. */
+static void accept(struct qp *qp, const struct roce_pkt *k)
+{
+    const struct roce_opinfo *op = &roce_opinfo[k->opcode];
+    struct responder *s = &qp->rsp;
+
+    s->got += k->len;
+    if (!(op->what & ROCE_P_LAST)) {
+        s->msg = op->what & ROCE_P_SEND ? MSG_SEND : MSG_WRITE;
+        return;
+    }
+    s->msg = MSG_NONE;
+    s->msn = psn_add(s->msn, 1);
+    if (s->have_rwqe && ((op->what & ROCE_P_SEND) || (op->ext & ROCE_X_IMM)))
+        complete_receive(qp, k, WC_SUCCESS);
+}
+
+/* ---- RC
+ * -----------------------------------------------------------------------------------------------
+ */
+
+static enum roce_reason refuse(struct qp *qp, const struct roce_pkt *k, enum exec e)
+{
+    static const uint8_t syndrome[] = {[EXEC_INVALID] = NAK_INVALID_REQUEST,
+                                       [EXEC_ACCESS] = NAK_REMOTE_ACCESS,
+                                       [EXEC_LOC_LEN] = NAK_INVALID_REQUEST,
+                                       [EXEC_LOC_PROT] = NAK_REMOTE_OP};
+    struct responder *s = &qp->rsp;
+
+    s->nak_sent = true;
+    if (e == EXEC_RNR) {
+        responder_nak(qp, AETH_RNR | qp->attr.min_rnr_timer);
+        return ROCE_RNR;
+    }
+    responder_nak(qp, syndrome[e]);
+    if (e == EXEC_LOC_LEN || e == EXEC_LOC_PROT)
+        complete_receive(qp, k, e == EXEC_LOC_LEN ? WC_LOC_LEN_ERR : WC_LOC_PROT_ERR);
+    qp_fail(qp, WC_WR_FLUSH_ERR);
+    if (e == EXEC_INVALID || e == EXEC_ACCESS)
+        qp_event(qp, e == EXEC_ACCESS ? QP_EV_ACCESS_ERR : QP_EV_REQ_ERR);
+    return ROCE_REFUSED;
+}
+
+enum roce_reason responder_input(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m,
+                                 int64_t now_ps, bool *taken)
+{
+    uint8_t what = roce_opinfo[k->opcode].what;
+    int32_t ahead = psn_cmp(k->psn, qp->rsp.epsn);
+    struct responder *s = &qp->rsp;
+    enum exec e;
+
+    if (ahead > 0) {
+        if (!s->nak_sent)
+            responder_nak(qp, NAK_SEQUENCE);
+        s->nak_sent = true;
+        return ROCE_OUT_OF_SEQUENCE;
+    }
+    if (ahead < 0) {
+        qp->r->cnt.duplicates++;
+        if (what & (ROCE_P_READ | ROCE_P_ATOMIC))
+            return reads_duplicate(qp, k);
+        responder_ack(qp, true);
+        return ROCE_DUPLICATE;
+    }
+    e = execute(qp, k, m, now_ps, taken);
+    if (e != EXEC_OK)
+        return refuse(qp, k, e);
+    s->nak_sent = false;
+    s->nak = 0;
+    if (what & (ROCE_P_READ | ROCE_P_ATOMIC)) {
+        s->epsn = psn_add(s->epsn, what & ROCE_P_READ ? packets_of(k->dma_len, qp->attr.mtu) : 1);
+        s->msn = psn_add(s->msn, 1);
+        rnic_want_send(qp);
+        return ROCE_OK;
+    }
+    s->epsn = psn_add(s->epsn, 1);
+    responder_ack(qp, k->ack_req);
+    accept(qp, k);
+    return ROCE_OK;
+}
+
+/* ---- UC: no answers; a message with a gap is dropped, and its receive request serves the next one
+ * -------- */
+
+enum roce_reason responder_input_uc(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m,
+                                    int64_t now_ps, bool *taken)
+{
+    uint8_t what = roce_opinfo[k->opcode].what;
+    struct responder *s = &qp->rsp;
+    enum exec e;
+
+    if (k->psn != s->epsn || (what & ROCE_P_FIRST))
+        s->msg = MSG_NONE;
+    s->epsn = psn_add(k->psn, 1);
+    if (!(what & ROCE_P_FIRST) && s->msg == MSG_NONE)
+        return ROCE_UC_SEQUENCE;
+    e = execute(qp, k, m, now_ps, taken);
+    if (e == EXEC_OK) {
+        accept(qp, k);
+        return ROCE_OK;
+    }
+    s->msg = MSG_NONE;
+    return e == EXEC_RNR ? ROCE_NO_RECEIVE : e == EXEC_LOC_LEN ? ROCE_TOO_LONG : ROCE_UC_ERROR;
+}

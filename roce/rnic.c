@@ -1,0 +1,410 @@
+#include "roce/engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How long sending waits after the pool was empty: about the time of a few frames on a slow link.
+ */
+#define STALL_PS PS_PER_US
+
+/* ---- receiving
+ * ---------------------------------------------------------------------------------------- */
+
+struct qp *rnic_qp(struct rnic *r, uint32_t qpn)
+{
+    uint32_t i = qpn - r->cfg.qpn_base;
+
+    if (i <= r->cfg.max_qps && r->table[i])
+        return r->table[i];
+    for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
+        if (r->special[s] && r->special[s]->num == qpn)
+            return r->special[s];
+    return NULL;
+}
+
+static inline bool is_mcast(uint32_t ip)
+{
+    return ip >> 28 == 0xe;
+}
+
+static enum roce_reason input_mcast(struct rnic *r, const struct roce_pkt *k, struct rte_mbuf *m)
+{
+    enum roce_reason why = ROCE_NO_QP;
+    bool any = false;
+
+    if ((k->opcode & ROCE_TRANSPORT_MASK) != ROCE_UD || k->dqpn != ROCE_MCAST_QPN)
+        return ROCE_TRANSPORT;
+    for (uint32_t i = 0; i < r->n_mcast; i++) {
+        if (r->mcast[i].ip != k->dst_ip)
+            continue;
+        why = ud_input(r->mcast[i].qp, k, m);
+        any |= why == ROCE_OK;
+    }
+    return any ? ROCE_OK : why;
+}
+
+static enum roce_reason input_qp(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m,
+                                 int64_t now_ps, bool *taken)
+{
+    bool response = roce_opinfo[k->opcode].what & ROCE_P_RESPONSE;
+
+    if ((k->opcode & ROCE_TRANSPORT_MASK) != qp->transport)
+        return ROCE_TRANSPORT;
+    if (qp->state < QP_RTR || qp->state == QP_ERR || (response && qp->state < QP_RTS))
+        return ROCE_QP_STATE;
+    if (qp->type == QP_UD)
+        return ud_input(qp, k, m);
+    if (k->src_ip != qp->attr.dest_ip)
+        return ROCE_SOURCE;
+    if (!qp->established) {
+        qp->established = true;
+        if (qp->state == QP_RTR)
+            qp_event(qp, QP_EV_COMM_EST);
+    }
+    if (response)
+        return completer_input(qp, k, now_ps);
+    if (qp->type == QP_UC)
+        return responder_input_uc(qp, k, m, now_ps, taken);
+    return responder_input(qp, k, m, now_ps, taken);
+}
+
+static enum roce_reason input_one(struct rnic *r, struct rte_mbuf *m, int64_t now_ps, bool *taken)
+{
+    static const uint8_t mcast_mac[3] = {0x01, 0x00, 0x5e};
+    struct roce_pkt k;
+    enum roce_reason why = roce_parse(m, &k);
+    struct qp *qp;
+
+    if (why != ROCE_OK)
+        return why;
+    if (is_mcast(k.dst_ip) ? memcmp(k.dst_mac, mcast_mac, 3) != 0
+                           : k.dst_ip != r->cfg.ip || memcmp(k.dst_mac, r->cfg.mac, 6) != 0)
+        return ROCE_NOT_OURS;
+    if (!(frame_meta(m)->flags & (FRAME_F_VIRTUAL | FRAME_F_TRUSTED)) && !roce_icrc_ok(m, &k)) {
+        r->cnt.icrc_errors++;
+        return ROCE_ICRC;
+    }
+    if (k.pkey != ROCE_DEFAULT_PKEY)
+        return ROCE_PKEY;
+    r->cnt.ce_marks += (k.tos & 3) == 3;
+    if (is_mcast(k.dst_ip))
+        return input_mcast(r, &k, m);
+    qp = rnic_qp(r, k.dqpn);
+    if (!qp)
+        return ROCE_NO_QP;
+    return input_qp(qp, &k, m, now_ps, taken);
+}
+
+static void run_flush(struct rnic *r)
+{
+    struct qp *qp;
+
+    while ((qp = TAILQ_FIRST(&r->flush)) != NULL) {
+        TAILQ_REMOVE(&r->flush, qp, flush_link);
+        qp->in_flush = false;
+        qp_flush(qp);
+    }
+}
+
+static uint16_t ep_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    struct rnic *r = ctx;
+
+    r->stall_ps = 0;
+    for (uint16_t i = 0; i < n; i++) {
+        bool taken = false;
+        enum roce_reason why;
+
+        if (i + 1 < n)
+            rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
+        r->cnt.rx_packets++;
+        r->cnt.rx_bytes += frame_bytes(m[i]);
+        why = input_one(r, m[i], now_ps, &taken);
+        if (why != ROCE_OK)
+            r->cnt.drops[why]++;
+        if (!taken)
+            rte_pktmbuf_free(m[i]);
+    }
+    return n;
+}
+
+/* ---- sending
+ * ------------------------------------------------------------------------------------------ */
+
+static inline bool has_data(const struct qp *qp)
+{
+    return qp->rsp.n_reads || qp->rsp.ack_deferred || requester_ready(qp);
+}
+
+void rnic_want_send(struct qp *qp)
+{
+    if (qp->in_send || !has_data(qp))
+        return;
+    qp->in_send = true;
+    TAILQ_INSERT_TAIL(&qp->r->send, qp, send_link);
+}
+
+void rnic_want_ack(struct qp *qp)
+{
+    if (qp->in_ack)
+        return;
+    qp->in_ack = true;
+    TAILQ_INSERT_TAIL(&qp->r->ack, qp, ack_link);
+}
+
+void rnic_want_flush(struct qp *qp)
+{
+    if (qp->in_flush)
+        return;
+    qp->in_flush = true;
+    TAILQ_INSERT_TAIL(&qp->r->flush, qp, flush_link);
+}
+
+void rnic_unlist(struct qp *qp, bool acks_too)
+{
+    struct rnic *r = qp->r;
+
+    if (qp->in_send)
+        TAILQ_REMOVE(&r->send, qp, send_link);
+    qp->in_send = false;
+    if (!acks_too)
+        return;
+    if (qp->in_ack)
+        TAILQ_REMOVE(&r->ack, qp, ack_link);
+    if (qp->in_flush)
+        TAILQ_REMOVE(&r->flush, qp, flush_link);
+    qp->in_ack = qp->in_flush = false;
+}
+
+/* A frame of the QP whose turn it is: responses and requests alternate. */
+static enum built build_data(struct qp *qp, struct rte_mbuf **m, int64_t now_ps)
+{
+    struct responder *s = &qp->rsp;
+    bool ready = requester_ready(qp);
+
+    if ((s->n_reads || s->ack_deferred) && (qp->reply_turn || !ready)) {
+        qp->reply_turn = false;
+        if (s->n_reads)
+            return reads_build(qp, m);
+        return responder_build_deferred(qp, m);
+    }
+    qp->reply_turn = true;
+    if (!ready)
+        return BUILT_NOTHING;
+    return qp->type == QP_UD ? ud_build(qp, m) : requester_build(qp, m, now_ps);
+}
+
+static void count_tx(struct rnic *r, struct rte_mbuf *m)
+{
+    r->cnt.tx_packets++;
+    r->cnt.tx_bytes += frame_bytes(m);
+}
+
+static void stall(struct rnic *r, int64_t now_ps)
+{
+    r->cnt.no_mbufs++;
+    r->stall_ps = now_ps + STALL_PS;
+}
+
+static uint16_t output_acks(struct rnic *r, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    uint16_t got = 0;
+    struct qp *qp;
+
+    while (got < n && (qp = TAILQ_FIRST(&r->ack)) != NULL) {
+        enum built b = responder_build_ack(qp, &m[got]);
+
+        if (b == BUILT_NO_MBUF) {
+            stall(r, now_ps);
+            break;
+        }
+        TAILQ_REMOVE(&r->ack, qp, ack_link);
+        qp->in_ack = false;
+        if (b == BUILT)
+            count_tx(r, m[got++]);
+    }
+    return got;
+}
+
+static uint16_t output_data(struct rnic *r, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    uint16_t got = 0;
+    struct qp *qp;
+
+    while (got < n && (qp = TAILQ_FIRST(&r->send)) != NULL) {
+        enum built b;
+
+        TAILQ_REMOVE(&r->send, qp, send_link);
+        qp->in_send = false;
+        b = build_data(qp, &m[got], now_ps);
+        if (b == BUILT_NO_MBUF) {
+            qp->in_send = true;
+            TAILQ_INSERT_HEAD(&r->send, qp, send_link);
+            stall(r, now_ps);
+            break;
+        }
+        if (b == BUILT)
+            count_tx(r, m[got++]);
+        rnic_want_send(qp);
+    }
+    return got;
+}
+
+static uint16_t ep_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
+                          int64_t now_ps)
+{
+    struct rnic *r = ctx;
+
+    run_flush(r);
+    if (r->stall_ps > now_ps)
+        return 0;
+    r->stall_ps = 0;
+    return q == ENDPOINT_ACK ? output_acks(r, m, n, now_ps) : output_data(r, m, n, now_ps);
+}
+
+static void ep_tick(void *ctx, int64_t now_ps)
+{
+    struct rnic *r = ctx;
+    struct qp *qp;
+
+    run_flush(r);
+    while ((qp = timer_first(r)) != NULL && qp->deadline <= now_ps) {
+        timer_clear(qp);
+        requester_timer(qp, now_ps);
+    }
+}
+
+static int64_t ep_next(void *ctx)
+{
+    struct rnic *r = ctx;
+    struct qp *qp;
+    int64_t t;
+
+    if (!TAILQ_EMPTY(&r->flush))
+        return 0;
+    if (!r->stall_ps && (!TAILQ_EMPTY(&r->ack) || !TAILQ_EMPTY(&r->send)))
+        return 0;
+    qp = timer_first(r);
+    t = qp ? qp->deadline : PS_NEVER;
+    return r->stall_ps ? RTE_MIN(t, r->stall_ps) : t;
+}
+
+struct endpoint rnic_endpoint(struct rnic *r)
+{
+    return (struct endpoint){
+        .ctx = r, .input = ep_input, .output = ep_output, .tick = ep_tick, .next = ep_next};
+}
+
+/* ---- control
+ * ------------------------------------------------------------------------------------------ */
+
+static void port_down_one(struct qp *qp)
+{
+    bool waiting;
+
+    if (!qp || qp->type == QP_UD || qp->state < QP_RTR || qp->state == QP_ERR)
+        return;
+    waiting = qp->rqr.head != qp->rqr.tail;
+    qp_fail(qp, WC_RETRY_EXC_ERR);
+    if (!waiting) /* nothing else tells the owner */
+        qp_event(qp, QP_EV_FATAL);
+}
+
+void rnic_port_down(struct rnic *r, int64_t now_ps)
+{
+    (void)now_ps;
+    for (uint32_t i = 0; i <= r->cfg.max_qps; i++)
+        port_down_one(r->table[i]);
+    for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
+        port_down_one(r->special[s]);
+}
+
+const struct roce_counters *rnic_counters(const struct rnic *r)
+{
+    return &r->cnt;
+}
+
+void roce_counters_print(const struct roce_counters *c,
+                         void (*emit)(void *ctx, const char *name, uint64_t v), void *ctx)
+{
+#define X(n) emit(ctx, #n, c->n);
+    ROCE_COUNTERS(X)
+#undef X
+#define X(n, l, t)                                                                                 \
+    (void)t, ROCE_##n != ROCE_OK ? emit(ctx, "drop_" #l, c->drops[ROCE_##n]) : (void)0;
+    ROCE_REASONS(X)
+#undef X
+}
+
+int qp_attach_mcast(struct qp *qp, uint32_t ip)
+{
+    struct rnic *r = qp->r;
+
+    if (qp->type != QP_UD || !is_mcast(ip))
+        return -EINVAL;
+    for (uint32_t i = 0; i < r->n_mcast; i++)
+        if (r->mcast[i].qp == qp && r->mcast[i].ip == ip)
+            return 0;
+    if (r->n_mcast == ROCE_MAX_MCAST)
+        return -ENOMEM;
+    r->mcast[r->n_mcast].ip = ip;
+    r->mcast[r->n_mcast++].qp = qp;
+    return 0;
+}
+
+int qp_detach_mcast(struct qp *qp, uint32_t ip)
+{
+    struct rnic *r = qp->r;
+
+    for (uint32_t i = 0; i < r->n_mcast; i++) {
+        if (r->mcast[i].qp != qp || r->mcast[i].ip != ip)
+            continue;
+        r->mcast[i] = r->mcast[--r->n_mcast];
+        return 0;
+    }
+    return -EINVAL;
+}
+
+int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
+{
+    struct rnic *r;
+
+    if (!cfg->pool || cfg->max_qps == 0 || cfg->max_qps > 0xffff ||
+        cfg->window_pkts >= PSN_HALF / 2 || !cfg->ops.mem || !cfg->ops.complete)
+        return -EINVAL;
+    r = calloc(1, sizeof(*r));
+    if (!r)
+        return -ENOMEM;
+    r->cfg = *cfg;
+    if (!r->cfg.window_pkts)
+        r->cfg.window_pkts = 64;
+    if (!r->cfg.ack_every)
+        r->cfg.ack_every = 16;
+    r->table = calloc(cfg->max_qps + 1, sizeof(r->table[0]));
+    r->heap = calloc(cfg->max_qps + ROCE_SPECIAL_QPS + 1, sizeof(r->heap[0]));
+    if (!r->table || !r->heap) {
+        rnic_destroy(r);
+        return -ENOMEM;
+    }
+    TAILQ_INIT(&r->send);
+    TAILQ_INIT(&r->ack);
+    TAILQ_INIT(&r->flush);
+    *rp = r;
+    return 0;
+}
+
+void rnic_destroy(struct rnic *r)
+{
+    if (!r)
+        return;
+    for (uint32_t i = 0; r->table && i <= r->cfg.max_qps; i++)
+        if (r->table[i])
+            qp_destroy(r->table[i]);
+    for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
+        if (r->special[s])
+            qp_destroy(r->special[s]);
+    free(r->heap);
+    free(r->table);
+    free(r);
+}

@@ -1,0 +1,73 @@
+#include "roce/engine.h"
+
+#include <errno.h>
+#include <string.h>
+
+uint64_t sge_bytes(const struct sge *s, uint32_t n)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        sum += s[i].len;
+    return sum;
+}
+
+/* Copies len bytes from off of the list to dst, up to the first byte of an unbacked region;
+ * *carried says how many. */
+int sge_gather(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, uint8_t *dst,
+               uint32_t len, uint32_t *carried)
+{
+    bool backed = true;
+
+    *carried = 0;
+    for (uint32_t i = 0; i < n && len; i++) {
+        uint32_t piece;
+        void *p = NULL;
+        int rc;
+
+        if (off >= s[i].len) {
+            off -= s[i].len;
+            continue;
+        }
+        piece = RTE_MIN(s[i].len - off, len);
+        rc = qp_mem(qp, false, s[i].lkey, s[i].addr + off, piece, 0, &p);
+        if (rc)
+            return rc;
+        backed = backed && p;
+        if (backed) {
+            memcpy(dst + *carried, p, piece);
+            *carried += piece;
+        }
+        len -= piece, off = 0;
+    }
+    return 0;
+}
+
+/* Writes len bytes to off of the list; the last virt of them are only accounted for. */
+int sge_scatter(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, const uint8_t *src,
+                uint32_t len, uint32_t virt)
+{
+    uint32_t real = len - virt;
+
+    for (uint32_t i = 0; i < n && len; i++) {
+        uint32_t piece, copy;
+        void *p = NULL;
+        int rc;
+
+        if (off >= s[i].len) {
+            off -= s[i].len;
+            continue;
+        }
+        piece = RTE_MIN(s[i].len - off, len);
+        rc = qp_mem(qp, false, s[i].lkey, s[i].addr + off, piece, ACCESS_LOCAL_WRITE, &p);
+        if (rc)
+            return rc;
+        copy = RTE_MIN(piece, real);
+        if (p && copy)
+            memcpy(p, src, copy);
+        if (copy)
+            src += copy, real -= copy;
+        len -= piece, off = 0;
+    }
+    return len ? -EMSGSIZE : 0;
+}

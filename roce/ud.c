@@ -1,0 +1,78 @@
+/*
+ * Datagrams: one packet each, done when it is sent. A receive buffer begins with 40 bytes for the
+ * global route header; RoCE v2 over IPv4 puts the IPv4 header into the last 20 of them (IBTA
+ * A17.4.5.2).
+ */
+#include "roce/engine.h"
+
+#include <string.h>
+
+#define WR_QKEY_OF_QP                                                                              \
+    0x80000000u /* IBTA 10.2.5: such a Q_Key in a request stands for the QP's own */
+
+enum built ud_build(struct qp *qp, struct rte_mbuf **m)
+{
+    struct requester *q = &qp->rqr;
+    const struct swqe *w = sq_at(qp, q->cur);
+    struct roce_pkt k = qp->base;
+    enum built b;
+
+    k.opcode = w->op == WR_SEND_IMM ? ROCE_OP_UD_SEND_ONLY_IMM : ROCE_OP_UD_SEND_ONLY;
+    k.psn = q->nxt;
+    k.len = w->len;
+    k.imm = w->imm;
+    k.solicited = w->flags & WR_F_SOLICITED;
+    k.dst_ip = w->ud.ip;
+    memcpy(k.dst_mac, w->ud.mac, 6);
+    k.dqpn = w->ud.qpn & ROCE_PSN_MASK;
+    k.qkey = w->ud.qkey & WR_QKEY_OF_QP ? qp->attr.qkey : w->ud.qkey;
+    b = request_payload(qp, q->cur, 0, &k, m);
+    if (b == BUILT_NO_MBUF)
+        return b;
+    q->nxt = q->una = q->max = psn_add(q->nxt, 1);
+    q->acked = k.psn;
+    q->cur++;
+    qp_complete_send(qp, b == BUILT ? WC_SUCCESS : WC_LOC_PROT_ERR);
+    return b;
+}
+
+enum roce_reason ud_input(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m)
+{
+    static const uint8_t zero[ROCE_GRH_BYTES - 20];
+    const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->l3);
+    bool imm = k->opcode == ROCE_OP_UD_SEND_ONLY_IMM;
+    struct cqe c = {.qp = qp,
+                    .op = imm ? WR_SEND_IMM : WR_SEND,
+                    .is_recv = true,
+                    .has_imm = imm,
+                    .has_grh = true,
+                    .imm = imm ? k->imm : 0,
+                    .solicited = k->solicited,
+                    .byte_len = k->len + ROCE_GRH_BYTES,
+                    .src_qpn = k->sqpn,
+                    .src_ip = k->src_ip,
+                    .tos = k->tos,
+                    .ttl = k->ttl};
+    struct rwqe *w = &qp->rsp.rwqe;
+
+    if (qp->state < QP_RTR || qp->state == QP_ERR)
+        return ROCE_QP_STATE;
+    if (k->qkey != qp->attr.qkey)
+        return ROCE_QKEY;
+    if (k->len > qp->attr.mtu)
+        return ROCE_PAYLOAD;
+    if (!qp->rq || rq_level(qp->rq) == 0)
+        return ROCE_NO_RECEIVE;
+    /* A stranger's long packet must not cost a receive request. */
+    if (rq_first_bytes(qp->rq) < c.byte_len)
+        return ROCE_TOO_LONG;
+    rq_take(qp->rq, w);
+    if (sge_scatter(qp, w->sge, w->n_sge, 0, zero, sizeof(zero), 0) ||
+        sge_scatter(qp, w->sge, w->n_sge, sizeof(zero), ip, 20, 0) ||
+        (k->len && sge_scatter(qp, w->sge, w->n_sge, ROCE_GRH_BYTES, k->payload, k->len, k->virt)))
+        c.status = WC_LOC_PROT_ERR;
+    c.wr_id = w->wr_id;
+    memcpy(c.src_mac, k->src_mac, 6);
+    qp_complete_recv(qp, &c);
+    return ROCE_OK;
+}
