@@ -35,11 +35,11 @@ static int64_t carry(struct model *m, const struct model_path *path, int64_t rea
         uint32_t d = path->link[h];
         uint64_t acks = MODEL_ACK_WIRE * m->acks[d] / m->data[d];
         int64_t start = head > m->free_ps[d] ? head : m->free_ps[d];
-        int64_t end = start + model_ps(m, d, msg.wire + acks);
+        int64_t end = start + model_ps(m, d, msg.wire);
         int64_t late = h ? tail + model_ps(m, d, msg.tail) : 0;
 
         end = end > late ? end : late;
-        m->free_ps[d] = end;
+        m->free_ps[d] = end + model_ps(m, d, acks); /* ACKs overtake the next message */
         m->bytes[d] += (double)(msg.wire + acks);
         head = start + model_ps(m, d, msg.frame) + model_latency(m, d);
         tail = end + model_latency(m, d);

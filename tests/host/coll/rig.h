@@ -1,0 +1,312 @@
+/*
+ * Ranks in one thread: a communicator each over its own software HCA, and one switch's aggregation
+ * node. Frames go from endpoint to endpoint after RIG_LATENCY, in order, unless a predicate loses
+ * them. No links, rates or queues: those are sim/'s.
+ */
+#ifndef TRIB_TESTS_COLL_RIG_H
+#define TRIB_TESTS_COLL_RIG_H
+
+#include "host/coll/coll.h"
+#include "host/hca/hca.h"
+#include "switch/reduce/an.h"
+#include "tests/support/eal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define RIG_RANKS   16
+#define RIG_WIRE    8192
+#define RIG_POOL    16384
+#define RIG_LATENCY (1 * PS_PER_US)
+#define RIG_TICK    (50 * PS_PER_MS)
+
+struct rig_frame {
+    int64_t due;
+    struct rte_mbuf *m;
+    unsigned to;
+};
+
+struct rig {
+    struct fabric *fab;
+    struct rte_mempool *pool;
+    unsigned n;
+    uint16_t host_of_rank[RIG_RANKS];
+    struct hca *hca[RIG_RANKS];
+    struct ibv_context *ctx[RIG_RANKS];
+    struct comm *comm[RIG_RANKS];
+    struct an *an;
+    struct endpoint ep[RIG_RANKS + 1]; /* the last one is the aggregation node's */
+    unsigned slot[RIG_RANKS];
+    struct rig_frame wire[RIG_WIRE];
+    uint64_t head, tail, frames;
+    int64_t now, next_tick;
+    bool (*drop)(uint64_t nth);
+    void *buf[512]; /* users' buffers: registered, so they live as long as the communicators */
+    unsigned n_bufs;
+    bool cut[RIG_RANKS]; /* frames from and to this rank are lost */
+};
+
+static struct rig *rig_new(unsigned n, unsigned per_host, uint32_t mtu, bool (*drop)(uint64_t nth))
+{
+    static struct fab_errors errs;
+    struct rig *g = calloc(1, sizeof(*g));
+    char conf[512];
+
+    test_eal_init();
+    snprintf(
+        conf, sizeof(conf),
+        "name = \"rig\"; mtu = %u; single_switch = { hosts = 16; host_link = { rate = \"400Gb/s\"; "
+        "latency = \"300ns\"; }; }; reduce = { groups = 4; slots = 1024; window = 128; };",
+        mtu);
+    g->fab = fabric_load_string(conf, "rig.conf", &errs);
+    if (!g->fab)
+        fab_errors_print(&errs, stderr);
+    assert_non_null(g->fab);
+    g->pool = test_pool(RIG_POOL);
+    g->n = n;
+    g->drop = drop;
+    for (unsigned r = 0; r < n; r++) {
+        const struct fab_node *host = &g->fab->nodes[g->fab->hosts[r / per_host]];
+        struct hca_cfg cfg = {.name = "trib0",
+                              .ip = host->ip_of_port[0],
+                              .slot = r % per_host,
+                              .mtu = (uint16_t)mtu,
+                              .rate_bps = 400000000000ULL,
+                              .pool = g->pool};
+
+        g->host_of_rank[r] = (uint16_t)(r / per_host);
+        g->slot[r] = r % per_host;
+        assert_int_equal(hca_create(&g->hca[r], &cfg), 0);
+        g->ep[r] = hca_endpoint(g->hca[r]);
+        g->ctx[r] = ibv_open_device(hca_device(g->hca[r]));
+        assert_non_null(g->ctx[r]);
+    }
+    for (uint16_t i = 0; i < g->fab->n_nodes; i++)
+        if (g->fab->nodes[i].kind == FAB_SWITCH) {
+            struct an_cfg cfg = {
+                .fab = g->fab, .node = i, .pool = g->pool, .mbuf_budget = RIG_POOL / 2};
+
+            assert_int_equal(an_create(&g->an, &cfg), 0);
+            g->ep[n] = an_endpoint(g->an);
+        }
+    return g;
+}
+
+/* Which endpoint a frame is for: the address in the destination MAC, and of a host's processes the
+ * QPN's top 8 bits. */
+static unsigned rig_dest(const struct rig *g, struct rte_mbuf *m)
+{
+    const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+    uint32_t ip = (uint32_t)p[2] << 24 | (uint32_t)p[3] << 16 | (uint32_t)p[4] << 8 | p[5];
+    unsigned top = p[14 + 20 + 8 + 5], slot = top ? top - 1 : 0;
+
+    for (unsigned r = 0; r < g->n; r++)
+        if (g->fab->nodes[g->fab->hosts[g->host_of_rank[r]]].ip_of_port[0] == ip &&
+            g->slot[r] == slot)
+            return r;
+    return g->n;
+}
+
+static bool rig_lost(struct rig *g, unsigned from, unsigned to)
+{
+    if ((from < g->n && g->cut[from]) || (to < g->n && g->cut[to]))
+        return true;
+    return g->drop && g->drop(g->frames);
+}
+
+static unsigned rig_collect(struct rig *g, unsigned e)
+{
+    unsigned moved = 0;
+
+    for (unsigned q = 0; q < ENDPOINT_QUEUES; q++) {
+        struct rte_mbuf *m[32];
+        uint16_t n = g->ep[e].output(g->ep[e].ctx, (enum endpoint_queue)q, m, 32, g->now);
+
+        for (uint16_t i = 0; i < n; i++) {
+            unsigned to = rig_dest(g, m[i]);
+
+            g->frames++;
+            if (rig_lost(g, e, to)) {
+                rte_pktmbuf_free(m[i]);
+                continue;
+            }
+            assert_true(g->tail - g->head < RIG_WIRE);
+            g->wire[g->tail++ % RIG_WIRE] = (struct rig_frame){g->now + RIG_LATENCY, m[i], to};
+        }
+        moved += n;
+    }
+    return moved;
+}
+
+/* One instant: everything that was due, everything that comes of it. */
+static bool rig_step(struct rig *g, int64_t limit)
+{
+    int64_t t = limit;
+
+    for (unsigned moved = 1; moved;) {
+        moved = 0;
+        for (unsigned e = 0; e <= g->n; e++)
+            moved += rig_collect(g, e);
+    }
+    if (g->head < g->tail && g->wire[g->head % RIG_WIRE].due < t)
+        t = g->wire[g->head % RIG_WIRE].due;
+    for (unsigned e = 0; e <= g->n; e++) {
+        int64_t next = g->ep[e].next(g->ep[e].ctx);
+
+        t = next && next < t ? next : t;
+    }
+    if (t >= limit)
+        return false;
+    g->now = t > g->now ? t : g->now;
+    while (g->head < g->tail && g->wire[g->head % RIG_WIRE].due <= g->now) {
+        struct rig_frame *f = &g->wire[g->head++ % RIG_WIRE];
+
+        frame_meta(f->m)->due_ps = f->due;
+        assert_int_equal(g->ep[f->to].input(g->ep[f->to].ctx, &f->m, 1, g->now), 1);
+    }
+    for (unsigned e = 0; e <= g->n; e++)
+        g->ep[e].tick(g->ep[e].ctx, g->now);
+    for (unsigned r = 0; r < g->n; r++)
+        if (g->comm[r])
+            comm_progress(g->comm[r]);
+    return true;
+}
+
+/* Lets things happen until until() holds, or for at most `span` of time. ticks: the communicators'
+ * clock runs, too. */
+static bool rig_run(struct rig *g, int64_t span, bool ticks, bool (*until)(struct rig *))
+{
+    int64_t end = g->now + span;
+
+    while (!until(g) && g->now < end) {
+        int64_t limit = ticks && g->next_tick < end ? g->next_tick : end;
+
+        if (rig_step(g, limit))
+            continue;
+        g->now = limit;
+        if (!ticks)
+            break;
+        g->next_tick = g->now + RIG_TICK;
+        for (unsigned r = 0; r < g->n; r++)
+            if (g->comm[r]) {
+                comm_tick(g->comm[r], g->now / PS_PER_NS);
+                comm_progress(g->comm[r]);
+            }
+    }
+    return until(g);
+}
+
+/* Communicators of all ranks. bad_key: that rank has another key; RIG_RANKS: none. */
+static void rig_connect(struct rig *g, unsigned algos, unsigned bad_key)
+{
+    uint8_t *blobs = calloc(g->n, COMM_BLOB);
+    char err[COMM_TEXT] = "";
+
+    for (unsigned r = 0; r < g->n; r++) {
+        struct comm_cfg cfg = {.ctx = g->ctx[r],
+                               .fab = g->fab,
+                               .rank = r,
+                               .nranks = g->n,
+                               .host_of_rank = g->host_of_rank,
+                               .group = 7,
+                               .key = r == bad_key ? 1 : 0x5ec3e7,
+                               .algos = algos};
+
+        if (comm_create(&g->comm[r], &cfg, blobs + (size_t)r * COMM_BLOB, err))
+            fail_msg("%s", err);
+    }
+    for (unsigned r = 0; r < g->n; r++)
+        if (comm_connect(g->comm[r], blobs, err))
+            fail_msg("%s", err);
+    free(blobs);
+}
+
+static bool rig_all_in(struct rig *g, enum comm_state s)
+{
+    for (unsigned r = 0; r < g->n; r++)
+        if (!g->cut[r] && comm_state(g->comm[r]) != s)
+            return false;
+    return true;
+}
+
+static bool rig_ready(struct rig *g)
+{
+    return rig_all_in(g, COMM_READY);
+}
+
+static bool rig_failed(struct rig *g)
+{
+    return rig_all_in(g, COMM_FAILED);
+}
+
+static bool rig_closed(struct rig *g)
+{
+    for (unsigned r = 0; r < g->n; r++)
+        if (!comm_closed(g->comm[r]))
+            return false;
+    return true;
+}
+
+static bool rig_never(struct rig *g)
+{
+    (void)g;
+    return false;
+}
+
+/* Registered memory of a rank. */
+static void *rig_buffer(struct rig *g, unsigned rank, size_t bytes)
+{
+    void *p = calloc(1, bytes);
+
+    assert_true(g->n_bufs < sizeof(g->buf) / sizeof(*g->buf));
+    g->buf[g->n_bufs++] = p;
+    assert_int_equal(comm_register(g->comm[rank], p, bytes), 0);
+    return p;
+}
+
+/* Closes and destroys everything; no frame may be left. */
+static void rig_free(struct rig *g, bool ticks)
+{
+    for (unsigned r = 0; r < g->n; r++)
+        comm_close(g->comm[r]);
+    assert_true(rig_run(g, 5 * PS_PER_S, ticks, rig_closed));
+    for (unsigned r = 0; r < g->n; r++) {
+        comm_destroy(g->comm[r]);
+        g->comm[r] = NULL;
+    }
+    rig_run(g, PS_PER_S, ticks, rig_never);
+    assert_true(an_idle(g->an));
+    for (unsigned r = 0; r < g->n; r++) {
+        assert_int_equal(ibv_close_device(g->ctx[r]), 0);
+        hca_destroy(g->hca[r]);
+    }
+    an_destroy(g->an);
+    while (g->n_bufs)
+        free(g->buf[--g->n_bufs]);
+    while (g->head < g->tail)
+        rte_pktmbuf_free(g->wire[g->head++ % RIG_WIRE].m);
+    assert_int_equal(rte_mempool_avail_count(g->pool), RIG_POOL);
+    rte_mempool_free(g->pool);
+    fabric_free(g->fab);
+    free(g);
+}
+
+/* Retransmissions, RNR NAKs and timeouts of all HCAs. */
+static uint64_t rig_troubles(const struct rig *g)
+{
+    uint64_t n = 0;
+
+    for (unsigned r = 0; r < g->n; r++) {
+        const struct roce_counters *k = rnic_counters(hca_rnic(g->hca[r]));
+
+        n += k->retransmits + k->timeouts + k->rnr_naks_sent + k->seq_naks_sent;
+    }
+    return n;
+}
+
+#endif

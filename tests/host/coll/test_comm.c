@@ -1,0 +1,294 @@
+/* Communicators over software HCAs and an aggregation node, in memory and in virtual time. */
+#include "tests/host/coll/rig.h"
+
+#define OPS   4 /* operations under way at a time */
+#define RING  (1u << ALGO_RING)
+#define SHARP (1u << ALGO_SHARP)
+
+/* Small values: every sum is exact in fp32, whatever the order. */
+static float value(unsigned rank, unsigned op, size_t i)
+{
+    return (float)((int)((i * 13 + rank * 7 + op * 3 + i / 97) % 29) - 11);
+}
+
+struct run {
+    struct coll_req *req[RIG_RANKS][OPS];
+    float *in[RIG_RANKS][OPS], *out[RIG_RANKS][OPS];
+};
+static struct run *run_of_rig;
+
+static bool all_done(struct rig *g)
+{
+    for (unsigned r = 0; r < g->n; r++)
+        for (unsigned k = 0; k < OPS; k++)
+            if (!coll_test(run_of_rig->req[r][k]))
+                return false;
+    return true;
+}
+
+static float *buffer(struct rig *g, unsigned rank, size_t count)
+{
+    return rig_buffer(g, rank, (count + 1) * sizeof(float));
+}
+
+static void start(struct rig *g, struct run *u, enum coll_algo algo, unsigned k, size_t count,
+                  bool in_place)
+{
+    for (unsigned r = 0; r < g->n; r++) {
+        struct coll_args a = {
+            .kind = COLL_ALLREDUCE, .algo = algo, .count = count, .type = DT_FP32, .op = OP_SUM};
+        char err[COMM_TEXT] = "";
+
+        u->out[r][k] = buffer(g, r, count);
+        u->in[r][k] = in_place ? u->out[r][k] : buffer(g, r, count);
+        for (size_t i = 0; i < count; i++)
+            u->in[r][k][i] = value(r, k, i);
+        a.send = u->in[r][k], a.recv = u->out[r][k];
+        if (coll_start(g->comm[r], &a, &u->req[r][k], err))
+            fail_msg("%s", err);
+    }
+}
+
+static void check(struct rig *g, struct run *u, unsigned k, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        float want = 0;
+
+        for (unsigned r = 0; r < g->n; r++)
+            want += value(r, k, i);
+        for (unsigned r = 0; r < g->n; r++)
+            if (u->out[r][k][i] != want)
+                fail_msg("operation %u, rank %u, element %zu of %zu: %g, not %g", k, r, i, count,
+                         (double)u->out[r][k][i], (double)want);
+    }
+    for (unsigned r = 0; r < g->n; r++) {
+        assert_int_equal(coll_test(u->req[r][k]), 1);
+        coll_free(u->req[r][k]);
+    }
+}
+
+/* Starts OPS operations at once, of both algorithms in turn where both are set up, and checks every
+ * element. */
+static void reduce(struct rig *g, unsigned algos, const size_t *counts)
+{
+    struct run u;
+
+    run_of_rig = &u;
+    for (unsigned k = 0; k < OPS; k++)
+        start(g, &u, algos == RING || (algos != SHARP && k % 2) ? ALGO_RING : ALGO_SHARP, k,
+              counts[k], k & 2);
+    if (!rig_run(g, 30 * PS_PER_S, g->drop != NULL, all_done))
+        fail_msg("hangs: %s", comm_error(g->comm[0]));
+    for (unsigned k = 0; k < OPS; k++)
+        check(g, &u, k, counts[k]);
+}
+
+static const size_t small[OPS] = {1, 0, 7, 1000}, medium[OPS] = {4096, 99991, 65536, 8191},
+                    large[OPS] = {1 << 20, 3, 777777, 1 << 19};
+
+struct row {
+    unsigned n, per_host;
+    uint32_t mtu;
+    unsigned algos;
+    const size_t *counts;
+};
+static const struct row rows[] = {
+    {1, 1, 4096, RING | SHARP, small},  {2, 1, 4096, RING, small},
+    {2, 1, 4096, RING, medium},         {3, 1, 1024, RING, medium},
+    {4, 2, 4096, RING, medium},         {8, 1, 4096, RING, large},
+    {16, 4, 256, RING, small},          {2, 1, 4096, SHARP, small},
+    {3, 1, 1024, SHARP, medium},        {4, 2, 4096, SHARP, medium},
+    {8, 1, 4096, SHARP, large},         {8, 1, 256, SHARP, medium},
+    {8, 2, 4096, RING | SHARP, medium}, {16, 4, 2048, RING | SHARP, small},
+};
+
+/* Every element is right on every rank, nothing is repeated, refused or left over, and closing
+ * needs no retry. */
+static void exact_and_without_retransmission(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const struct row *w = &rows[i];
+        struct rig *g = rig_new(w->n, w->per_host, w->mtu, NULL);
+
+        rig_connect(g, w->algos, RIG_RANKS);
+        assert_true(rig_run(g, PS_PER_S, false, rig_ready));
+        reduce(g, w->algos, w->counts);
+        reduce(g, w->algos, w->counts);
+        assert_int_equal(rig_troubles(g), 0);
+        rig_free(g, false);
+    }
+}
+
+static bool one_in_twenty(uint64_t nth)
+{
+    return (nth * 0x9e3779b97f4a7c15ULL >> 32) % 20 == 0;
+}
+
+/* Loss costs time and nothing else: data, JOINs, phases of neighbours, closing. */
+static void exact_under_loss(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct rig *g = rig_new(4, 1, 4096, one_in_twenty);
+
+        rig_connect(g, i ? SHARP : RING, RIG_RANKS);
+        assert_true(rig_run(g, 10 * PS_PER_S, true, rig_ready));
+        reduce(g, i ? SHARP : RING, medium);
+        assert_true(rig_troubles(g) > 0);
+        g->drop = NULL; /* the last answer of a closing may be lost for good: whoever would repeat
+                           it is gone */
+        rig_free(g, true);
+    }
+}
+
+static struct coll_req *start_one(struct rig *g, unsigned r, enum coll_algo algo,
+                                  const struct coll_args *like)
+{
+    struct coll_args a = *like;
+    struct coll_req *req = NULL;
+    char err[COMM_TEXT] = "";
+
+    a.algo = algo;
+    a.send = a.recv = buffer(g, r, 1 << 16);
+    if (coll_start(g->comm[r], &a, &req, err))
+        fail_msg("%s", err);
+    return req;
+}
+
+/* One rank differs in type, operation or size: all end, and each text names what differs. */
+static void disagreement_is_named_on_all(void **state)
+{
+    static const struct coll_args other[] = {
+        {.count = 5000, .type = DT_INT32, .op = OP_SUM},
+        {.count = 5000, .type = DT_FP32, .op = OP_MAX},
+        {.count = 5001, .type = DT_FP32, .op = OP_SUM},
+    };
+    static const char *const words[] = {"type", "reduction", "size"};
+    const struct coll_args usual = {.count = 5000, .type = DT_FP32, .op = OP_SUM};
+
+    (void)state;
+    for (unsigned i = 0; i < 6; i++) {
+        enum coll_algo algo = i < 3 ? ALGO_RING : ALGO_SHARP;
+        struct rig *g = rig_new(4, 1, 4096, NULL);
+        struct coll_req *req[4];
+
+        rig_connect(g, 1u << algo, RIG_RANKS);
+        assert_true(rig_run(g, PS_PER_S, false, rig_ready));
+        for (unsigned r = 0; r < 4; r++)
+            req[r] = start_one(g, r, algo, r == 2 ? &other[i % 3] : &usual);
+        assert_true(rig_run(g, PS_PER_S, true, rig_failed));
+        for (unsigned r = 0; r < 4; r++) {
+            const char *text = comm_error(g->comm[r]);
+
+            assert_int_equal(coll_test(req[r]), -5);
+            coll_free(req[r]);
+            if (algo == ALGO_RING ? !strstr(text, words[i]) || strncmp(text, "rank ", 5)
+                                  : !strstr(text, "E_OP_MISMATCH"))
+                fail_msg("case %u, rank %u: \"%s\"", i, r, text);
+        }
+        rig_free(g, true);
+    }
+}
+
+static void wrong_key_is_refused_by_name(void **state)
+{
+    struct rig *g = rig_new(3, 1, 4096, NULL);
+
+    (void)state;
+    rig_connect(g, SHARP, 2);
+    assert_true(rig_run(g, PS_PER_S, true, rig_failed));
+    for (unsigned r = 0; r < 3; r++)
+        if (!strstr(comm_error(g->comm[r]), "JOIN refused by ") ||
+            !strstr(comm_error(g->comm[r]), "E_KEY"))
+            fail_msg("rank %u: \"%s\"", r, comm_error(g->comm[r]));
+    assert_null(strstr(comm_error(g->comm[2]), "rank "));
+    assert_non_null(strstr(comm_error(g->comm[0]), "rank 2"));
+    rig_free(g, true);
+}
+
+/* A rank whose frames no longer come through: its neighbours find out, name it, and tell the rest.
+ */
+static void lost_rank_is_named_on_all(void **state)
+{
+    const struct coll_args args = {.count = 60000, .type = DT_FP32, .op = OP_SUM};
+    struct rig *g = rig_new(4, 1, 4096, NULL);
+    struct coll_req *req[4];
+
+    (void)state;
+    rig_connect(g, RING, RIG_RANKS);
+    assert_true(rig_run(g, PS_PER_S, false, rig_ready));
+    g->cut[1] = true;
+    for (unsigned r = 0; r < 4; r++)
+        req[r] = start_one(g, r, ALGO_RING, &args);
+    assert_true(rig_run(g, 20 * PS_PER_S, true, rig_failed));
+    for (unsigned r = 0; r < 4; r++) {
+        if (r != 1 && strncmp(comm_error(g->comm[r]), "rank 1 (", 8))
+            fail_msg("rank %u: \"%s\"", r, comm_error(g->comm[r]));
+        coll_free(req[r]);
+    }
+    rig_free(g, true);
+}
+
+/* What a launcher knows ends every operation on every rank at once, without a single retry. */
+static void abort_spreads(void **state)
+{
+    const struct coll_args args = {.count = 60000, .type = DT_FP32, .op = OP_SUM};
+    struct rig *g = rig_new(5, 1, 4096, NULL);
+    struct coll_req *req[5];
+
+    (void)state;
+    rig_connect(g, RING | SHARP, RIG_RANKS);
+    assert_true(rig_run(g, PS_PER_S, false, rig_ready));
+    for (unsigned r = 0; r < 4; r++)
+        req[r] = start_one(g, r, r ? ALGO_RING : ALGO_SHARP, &args);
+    rig_run(g, 20 * PS_PER_US, false, rig_never);
+    comm_abort(g->comm[0], "rank 4 (h4) was killed");
+    assert_true(rig_run(g, PS_PER_S, false, rig_failed));
+    for (unsigned r = 0; r < 4; r++) {
+        assert_string_equal(comm_error(g->comm[r]), "rank 4 (h4) was killed");
+        assert_int_equal(coll_test(req[r]), -5);
+        coll_free(req[r]);
+    }
+    rig_free(g, true);
+}
+
+static void misuse_is_refused_in_words(void **state)
+{
+    struct rig *g = rig_new(2, 1, 4096, NULL);
+    static float stray[64];
+    struct coll_args a = {
+        .algo = ALGO_RING, .send = stray, .recv = stray, .count = 64, .type = DT_FP32};
+    struct coll_req *req;
+    char err[COMM_TEXT] = "";
+    float *own;
+
+    (void)state;
+    rig_connect(g, RING, RIG_RANKS);
+    assert_int_equal(coll_start(g->comm[0], &a, &req, err), -107);
+    assert_true(rig_run(g, PS_PER_S, false, rig_ready));
+    assert_int_equal(coll_start(g->comm[0], &a, &req, err), -14);
+    assert_non_null(strstr(err, "not registered"));
+    own = buffer(g, 0, 64);
+    a.send = own, a.recv = own + 1, a.count = 60;
+    assert_int_equal(coll_start(g->comm[0], &a, &req, err), -22);
+    assert_non_null(strstr(err, "overlap"));
+    a.recv = own, a.algo = ALGO_SHARP;
+    assert_int_equal(coll_start(g->comm[0], &a, &req, err), -95);
+    rig_free(g, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exact_and_without_retransmission),
+        cmocka_unit_test(exact_under_loss),
+        cmocka_unit_test(disagreement_is_named_on_all),
+        cmocka_unit_test(wrong_key_is_refused_by_name),
+        cmocka_unit_test(lost_rank_is_named_on_all),
+        cmocka_unit_test(abort_spreads),
+        cmocka_unit_test(misuse_is_refused_in_words),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
