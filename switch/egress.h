@@ -1,10 +1,19 @@
 /*
- * An egress queue: the one place where the properties of one direction of a link live. A frame waits in its
- * class's queue (finite in bytes and in frames), occupies the link for frame_wire_bytes / rate, and arrives at the
- * other end `latency` later. The schedule is kept, not the poll's: a frame that was ready starts when the one
- * before it ended, however late egress_pop() is called.
+ * An egress queue: the one place where the properties of one direction of a link live. A frame
+ * waits in its class's queue (finite in bytes and in frames), occupies the link for
+ * frame_wire_bytes / rate, and arrives at the other end `latency` later. The schedule is kept, not
+ * the poll's: a frame that was ready starts when the one before it ended, however late egress_pop()
+ * is called.
  *
- * Faults (loss, duplication, reordering, corruption, jitter, down) are drawn from a seeded generator per direction.
+ * Order of service: control first, then lossless and lossy in turn, then what the pull source has.
+ * A frame starts at max(link free, its push, end of the pause of its class); a pulled one at
+ * link-free time as long as the source was never found empty, else at the kick that announced it.
+ *
+ * Faults (loss, duplication, reordering, corruption, jitter) are drawn from a seeded generator per
+ * direction. MAC control frames (PFC) are the link's own machinery and exempt.
+ *
+ * Reentrancy: `departed` may push to any queue, also to this one. `pull` may push to and kick other
+ * queues and kick this one.
  */
 #ifndef TRIB_SWITCH_EGRESS_H
 #define TRIB_SWITCH_EGRESS_H
@@ -13,43 +22,66 @@
 
 #include <stdbool.h>
 
+#define EGRESS_MAX_PKTS 65536u /* limit_pkts above this are cut to it */
+
 struct egress;
 
-struct egress_faults { double loss, dup, reorder, corrupt; int64_t jitter_ps; uint64_t seed; };
+struct egress_faults {
+    double loss, dup, reorder, corrupt;
+    int64_t jitter_ps;
+    uint64_t seed;
+};
 
 struct egress_cfg {
-    uint64_t rate_bps;          /* 0: no shaping */
+    uint64_t rate_bps; /* 0: no shaping */
     int64_t latency_ps;
     uint64_t limit_bytes[FRAME_CLASSES];
     uint32_t limit_pkts[FRAME_CLASSES];
-    uint64_t ecn_bytes;         /* 0: off */
+    uint64_t ecn_bytes; /* a class holding more than this is marked CE; 0: off */
     struct egress_faults faults;
-    struct rte_mempool *pool;   /* for duplicates */
-    /* Told when a frame has left the queue onto the link (PFC ingress accounting releases it there); may be NULL. */
+    struct rte_mempool *pool; /* for duplicates, corrupted copies and marked headers */
+    /* Told when a frame starts on the link, or is dropped because the link went down (PFC ingress
+     * accounting releases it there); may be NULL. */
     void (*departed)(void *ctx, struct rte_mbuf *m, int64_t now_ps);
-    /* Asked for a frame when the link is free and nothing that may be sent waits; NULL: none. A NIC pulls from its processes here. */
+    /* Asked for a frame when the link is free and nothing that may be sent waits; NULL: none. A NIC
+     * pulls from its processes here. */
     struct rte_mbuf *(*pull)(void *ctx, int64_t now_ps, bool lossless_paused);
     void *ctx;
 };
 
 int egress_create(struct egress **e, const struct egress_cfg *cfg);
 void egress_destroy(struct egress *e);
-/* Takes the frame, or returns -ENOBUFS (full) and leaves it with the caller. meta.cls says the class. */
+/* Takes the frame, or returns -ENOBUFS (full) and leaves it with the caller. meta.cls says the
+ * class. */
 int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps);
-/* Frames that have arrived at the far end by now_ps, in order of arrival, meta.due_ps set to the time of arrival. */
+/* Frames that have arrived at the far end by now_ps, in order of arrival, meta.due_ps set to the
+ * time of arrival. */
 uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
-/* Deadline of the next egress_pop() that does something; PS_NEVER when idle (a pull source must then be announced by egress_kick). */
+/* Deadline of the next egress_pop() that does something; PS_NEVER when idle (a pull source must
+ * then be announced by egress_kick). */
 int64_t egress_next(const struct egress *e);
 /* The pull source has frames again. */
 void egress_kick(struct egress *e, int64_t now_ps);
-/* PFC: class may not start a frame before until_ps (0: resume). */
+/* PFC: class may not start a frame before until_ps (0: resume). FRAME_CONTROL is never paused. */
 void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int64_t now_ps);
-void egress_set_down(struct egress *e, bool down, int64_t now_ps);  /* down: waiting and future frames are dropped */
+/* down: waiting and future frames are dropped; those on the link arrive. */
+void egress_set_down(struct egress *e, bool down, int64_t now_ps);
+bool egress_is_down(const struct egress *e);
 uint64_t egress_occupancy(const struct egress *e, enum frame_class cls);
+/* Frames of at most max_bytes that this class can still take for certain. */
+uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_bytes);
 void egress_set_faults(struct egress *e, const struct egress_faults *f);
+/* fn(ctx) is called when egress_next() has become earlier by anything but egress_pop(). NULL ends
+ * it. */
+void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx);
 
-/* faults that happened, frames and bytes that went onto the link (L2 bytes and link bytes) */
-struct egress_stats { uint64_t frames, bytes, link_bytes, lost, duplicated, reordered, corrupted, ecn_marks, down_drops; int64_t busy_ps, paused_ps; uint64_t peak_bytes; };
+/* Faults that happened, frames and bytes that went onto the link (L2 bytes and link bytes). */
+struct egress_stats {
+    uint64_t frames, bytes, link_bytes, lost, duplicated, reordered, corrupted, ecn_marks,
+        down_drops;
+    int64_t busy_ps, paused_ps;
+    uint64_t peak_bytes; /* most that waited in all classes together */
+};
 const struct egress_stats *egress_stats(const struct egress *e);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * net: the nodes that one process runs, and the links between them, in order of time. This is the event queue that
- * both clocks share: virtual time jumps from net_next() to net_next(); real time calls net_advance(fabric now) when
- * its clock says so. Everything up to `now` happens at its own due time, in order (time, then link index), so that
- * being late moves nothing inside a process.
+ * net: the nodes that one process runs, and the links between them, in order of time. This is the
+ * event queue that both clocks share: virtual time jumps from net_next() to net_next(); real time
+ * calls net_advance(fabric now) when its clock says so. Everything up to `now` happens at its own
+ * due time, in order (time, then link index), so that being late moves nothing inside a process.
  */
 #ifndef TRIB_SWITCH_NET_H
 #define TRIB_SWITCH_NET_H
@@ -14,14 +14,20 @@ struct net;
 
 struct net_cfg {
     const struct fabric *fab;
-    const bool *mine;               /* [fab->n_nodes] nodes to build here; NULL: all */
+    const bool *mine; /* [fab->n_nodes] nodes to build here; NULL: all */
     struct rte_mempool *pool;
-    uint64_t seed;                  /* of every fault generator */
-    /* Frames that leave by a port whose other end is not here (another process, the outside). Takes ownership. NULL in virtual time. */
-    void (*deliver)(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n, int64_t due_ps);
+    uint64_t seed; /* of every fault generator */
+    /* Frames that leave by a port whose other end is not here (another process, the outside). Takes
+     * ownership. NULL in virtual time. */
+    void (*deliver)(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,
+                    int64_t due_ps);
     /* Lateness of each hand-off (real time: actual now minus due); may be NULL. */
     void (*late)(void *ctx, int64_t due_ps, unsigned n);
     void *ctx;
+    int64_t lag_ps; /* real time: how late frames and pauses may be; PFC keeps headroom for it. 0 in
+                       virtual time */
+    uint32_t an_mbufs; /* that each aggregation node may promise; 0: half the pool, shared by all
+                          ANs of the fabric */
 };
 
 int net_create(struct net **n, const struct net_cfg *cfg);
@@ -32,13 +38,20 @@ unsigned net_advance(struct net *n, int64_t now_ps);
 int64_t net_next(struct net *n);
 int64_t net_now(const struct net *n);
 /* A frame from outside arrives at a node of ours. */
-void net_input(struct net *n, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t cnt, int64_t now_ps);
-struct node *net_node(struct net *n, uint16_t node);    /* NULL: not here */
+void net_input(struct net *n, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t cnt,
+               int64_t now_ps);
+struct node *net_node(struct net *n, uint16_t node); /* NULL: not here */
 struct egress *net_egress(struct net *n, uint16_t node, uint16_t port);
 
-/* A process (its HCA, or the memif that leads to it) behind port `port` of host `node`, in slot 0..slots_per_host-1. */
-int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot, const struct endpoint *ep);
-/* The process is gone: `down` is told to the aggregation nodes that it was a member at (PEER_DOWN from its NIC). */
+/*
+ * A process (its HCA, or the memif that leads to it) behind port `port` of host `node`, in slot
+ * 0..slots_per_host-1. For a switch (port and slot 0): in place of its aggregation node. 0, -EINVAL
+ * (no such place here), -EBUSY.
+ */
+int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
+               const struct endpoint *ep);
+/* The process is gone: `down` is told to the aggregation nodes that it was a member at (PEER_DOWN
+ * from its NIC). */
 void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps);
 /* The endpoint has frames to send or a new deadline (its next() changed). */
 void net_kick(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps);
@@ -46,8 +59,11 @@ void net_kick(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_
 bool net_an_idle(struct net *n, uint16_t node);
 void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_t now_ps);
 
-/* Frames seen on a link's direction (link * 2 + dir) as they arrive; for capture, traces and tests. NULL ends it. */
+/* Frames seen on a link's direction (link * 2 + dir) as they arrive; for capture, traces and tests.
+ * NULL ends it. */
 typedef void (*net_tap_fn)(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps);
 void net_tap(struct net *n, net_tap_fn fn, void *ctx);
+
+struct an *net_an(struct net *n, uint16_t node); /* NULL: not here, or does not reduce */
 
 #endif

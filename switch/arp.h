@@ -1,0 +1,17 @@
+/*
+ * ARP (RFC 826) for a node's own IPv4 address. What is not for it is flooded by the switch; inner
+ * hosts never ask, their MACs follow from their addresses.
+ */
+#ifndef TRIB_SWITCH_ARP_H
+#define TRIB_SWITCH_ARP_H
+
+#include "switch/peek.h"
+
+/* A new frame with the answer when m is a request for ip, else NULL (also when the pool is empty).
+ * m stays with the caller. */
+struct rte_mbuf *arp_answer(struct rte_mbuf *m, const struct peek *k, uint32_t ip,
+                            const uint8_t mac[6], struct rte_mempool *pool);
+/* Whether m is a request for ip. */
+bool arp_asks_for(struct rte_mbuf *m, const struct peek *k, uint32_t ip);
+
+#endif

@@ -1,0 +1,466 @@
+#include "switch/egress.h"
+
+#include "switch/fault.h"
+#include "switch/pfc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/*
+ * Frames that wait are rings of pointers, one a class; frames on the link are one ring ordered by
+ * arrival. Nothing is decided before its time: which class goes next is known only when the link is
+ * free, so egress_next() is the earlier of the next start and the next arrival. A frame pushed to
+ * an idle link starts at once and costs a single event.
+ *
+ * Rejected: computing each frame's start at its push (one event a frame) would fix the order before
+ * a pause or a control frame that comes meanwhile, and would release PFC's ingress accounting too
+ * early or too late.
+ */
+
+#define FLIGHT_MIN   64u
+#define FLIGHT_MAX   65536u
+#define FLIGHT_SPARE 4u /* a frame, its duplicate, and the same of one pushed by departed() */
+
+struct ring {
+    struct rte_mbuf **slot;
+    uint32_t mask, head, tail, limit_pkts;
+    uint64_t bytes, limit_bytes;
+};
+
+struct flight {
+    struct rte_mbuf *m;
+    int64_t at_ps;
+};
+
+enum { START_PULL = FRAME_CLASSES, START_NONE };
+
+struct egress {
+    int64_t free_ps;  /* end of the last frame on the link */
+    int64_t start_ps; /* next start (link permitting), PS_NEVER: nothing waits */
+    int64_t pause_ps[FRAME_CLASSES];
+    int64_t pull_ps;     /* since when the pull source is ready; PS_NEVER: found empty */
+    int64_t ps_per_byte; /* exact, or 0 */
+    uint32_t last_bytes;
+    int64_t last_dur_ps;
+    int64_t last_at_ps; /* latest arrival in order, jitter does not reorder */
+    bool down, lossy_turn;
+    uint8_t start_what;
+    struct ring q[FRAME_CLASSES];
+    struct flight *fl;
+    uint32_t fl_mask, fl_head, fl_tail;
+    uint64_t waiting_bytes;
+    struct egress_cfg cfg;
+    struct egress_stats st;
+    struct fault fault;
+    void (*earlier)(void *ctx);
+    void *earlier_ctx;
+};
+
+static inline uint32_t ring_used(const struct ring *r)
+{
+    return r->tail - r->head;
+}
+
+static inline uint32_t flight_used(const struct egress *e)
+{
+    return e->fl_tail - e->fl_head;
+}
+
+static inline int64_t duration(struct egress *e, uint32_t bytes)
+{
+    if (likely(e->ps_per_byte))
+        return bytes * e->ps_per_byte;
+    if (e->cfg.rate_bps == 0)
+        return 0;
+    if (bytes != e->last_bytes)
+        e->last_bytes = bytes, e->last_dur_ps = link_time_ps(bytes, e->cfg.rate_bps);
+    return e->last_dur_ps;
+}
+
+/* Stable: behind all that arrive at the same time. Frames come in order but for reordering, so the
+ * walk is short. */
+static void flight_add(struct egress *e, struct rte_mbuf *m, int64_t at)
+{
+    uint32_t i = e->fl_tail++;
+
+    for (; i != e->fl_head && e->fl[(i - 1) & e->fl_mask].at_ps > at; i--)
+        e->fl[i & e->fl_mask] = e->fl[(i - 1) & e->fl_mask];
+    e->fl[i & e->fl_mask] = (struct flight){m, at};
+}
+
+/* Finds what starts next and when: start_what, start_ps. */
+static void plan(struct egress *e)
+{
+    int64_t best = PS_NEVER;
+    uint8_t what = START_NONE;
+    /* In order of precedence at equal times. */
+    const uint8_t order[3] = {FRAME_CONTROL, e->lossy_turn ? FRAME_LOSSY : FRAME_LOSSLESS,
+                              e->lossy_turn ? FRAME_LOSSLESS : FRAME_LOSSY};
+
+    for (int i = 0; i < 3; i++) {
+        const struct ring *r = &e->q[order[i]];
+        int64_t t;
+
+        if (r->head == r->tail)
+            continue;
+        t = frame_meta(r->slot[r->head & r->mask])->due_ps;
+        t = RTE_MAX(RTE_MAX(t, e->free_ps), e->pause_ps[order[i]]);
+        if (t < best)
+            best = t, what = order[i];
+    }
+    if (e->pull_ps != PS_NEVER && RTE_MAX(e->pull_ps, e->free_ps) < best)
+        best = RTE_MAX(e->pull_ps, e->free_ps), what = START_PULL;
+    /* No room on the link (an unshaped one, or reordered frames that linger): wait for an arrival.
+     */
+    if (unlikely(flight_used(e) + FLIGHT_SPARE > e->fl_mask) && best != PS_NEVER)
+        best = RTE_MAX(best, e->fl[e->fl_head & e->fl_mask].at_ps);
+    e->start_ps = best;
+    e->start_what = what;
+}
+
+static inline bool is_mac_control(struct rte_mbuf *m)
+{
+    return frame_meta(m)->cls == FRAME_CONTROL && m->data_len >= 14 &&
+           *rte_pktmbuf_mtod_offset(m, rte_be16_t *, 12) == RTE_BE16(ETHERTYPE_MAC_CONTROL);
+}
+
+/* The frame's way over a bad cable, from its start to the ring of arrivals. */
+static void launch_faulty(struct egress *e, struct rte_mbuf *m, int64_t at, int64_t dur)
+{
+    struct fault *f = &e->fault;
+    struct rte_mbuf *dup = NULL;
+    int64_t late = 0;
+
+    if (fault_hit(f, f->loss)) {
+        e->st.lost++;
+        rte_pktmbuf_free(m);
+        return;
+    }
+    if (fault_hit(f, f->corrupt)) {
+        e->st.corrupted++;
+        m = fault_corrupt(f, m, e->cfg.pool);
+        if (!m)
+            return;
+    }
+    if (f->jitter_ps)
+        at += (int64_t)(fault_draw(&f->rng) % ((uint64_t)f->jitter_ps + 1));
+    at = RTE_MAX(at, e->last_at_ps);
+    if (fault_hit(f, f->reorder)) {
+        e->st.reordered++;
+        late = (dur + 1) * (int64_t)(1 + (fault_draw(&f->rng) & 7));
+    } else {
+        e->last_at_ps = at;
+    }
+    if (fault_hit(f, f->dup) && e->cfg.pool)
+        dup = frame_clone(m, e->cfg.pool);
+    flight_add(e, m, at + late);
+    if (dup) {
+        e->st.duplicated++;
+        flight_add(e, dup, at + late);
+    }
+}
+
+/* Puts a frame on the link at time s. All state is consistent before departed() is called. */
+static void start(struct egress *e, struct rte_mbuf *m, int64_t s)
+{
+    uint32_t bytes = frame_bytes(m);
+    int64_t dur = duration(e, bytes + FRAME_LINK_OVERHEAD);
+
+    e->free_ps = s + dur;
+    if (unlikely(e->down)) {
+        e->st.down_drops++;
+        if (e->cfg.departed)
+            e->cfg.departed(e->cfg.ctx, m, s);
+        rte_pktmbuf_free(m);
+        return;
+    }
+    e->st.frames++;
+    e->st.bytes += bytes;
+    e->st.link_bytes += bytes + FRAME_LINK_OVERHEAD;
+    e->st.busy_ps += dur;
+    if (e->cfg.departed)
+        e->cfg.departed(e->cfg.ctx, m, s);
+    if (unlikely(e->fault.on) && !is_mac_control(m)) {
+        launch_faulty(e, m, s + dur + e->cfg.latency_ps, dur);
+    } else {
+        e->last_at_ps = RTE_MAX(s + dur + e->cfg.latency_ps, e->last_at_ps);
+        flight_add(e, m, e->last_at_ps);
+    }
+}
+
+/* Starts everything whose time has come. */
+static void run(struct egress *e, int64_t now)
+{
+    for (plan(e); e->start_ps <= now; plan(e)) {
+        int64_t s = e->start_ps;
+        struct rte_mbuf *m;
+
+        if (flight_used(e) + FLIGHT_SPARE > e->fl_mask)
+            return; /* its arrival is due; the caller takes it */
+        if (e->start_what == START_PULL) {
+            int64_t resume = e->pause_ps[FRAME_LOSSLESS];
+            int64_t ready = e->pull_ps;
+
+            e->pull_ps =
+                PS_NEVER; /* unless the source, or a kick while it is asked, says otherwise */
+            m = e->cfg.pull(e->cfg.ctx, s, resume > s);
+            if (m)
+                e->pull_ps = ready;
+            else if (resume > s && resume != PS_NEVER)
+                e->pull_ps = RTE_MIN(e->pull_ps, resume);
+        } else {
+            struct ring *r = &e->q[e->start_what];
+
+            m = r->slot[r->head++ & r->mask];
+            r->bytes -= frame_bytes(m);
+            e->waiting_bytes -= frame_bytes(m);
+            if (e->start_what != FRAME_CONTROL)
+                e->lossy_turn = e->start_what == FRAME_LOSSLESS;
+        }
+        if (m)
+            start(e, m, s);
+    }
+}
+
+/* RFC 3168 CE on an ECT frame; the IP checksum follows by RFC 1624. The ICRC leaves out both
+ * fields. */
+static struct rte_mbuf *ecn_mark(struct egress *e, struct rte_mbuf *m)
+{
+    uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *), ecn;
+    uint32_t l3 = 14, sum;
+
+    if (m->data_len >= 18 && p[12] == 0x81 && p[13] == 0)
+        l3 = 18;
+    if (m->data_len < l3 + 20 || p[l3 - 2] != 0x08 || p[l3 - 1] != 0 || p[l3] >> 4 != 4)
+        return m;
+    ecn = p[l3 + 1] & 3;
+    if (ecn == 0 || ecn == 3)
+        return m;
+    if (e->cfg.pool) {
+        struct rte_mbuf *w = frame_writable(m, e->cfg.pool);
+
+        if (!w)
+            return m;
+        m = w;
+    } else if (!RTE_MBUF_DIRECT(m) || rte_mbuf_refcnt_read(m) != 1) {
+        return m;
+    }
+    p = rte_pktmbuf_mtod(m, uint8_t *) + l3;
+    sum = (uint16_t) ~(p[10] << 8 | p[11]) + (uint16_t) ~(p[0] << 8 | p[1]);
+    p[1] |= 3;
+    sum += (uint32_t)(p[0] << 8 | p[1]);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = ~((sum & 0xffff) + (sum >> 16));
+    p[10] = sum >> 8, p[11] = sum;
+    e->st.ecn_marks++;
+    return m;
+}
+
+static inline void tell_earlier(struct egress *e, int64_t before)
+{
+    if (e->earlier && egress_next(e) < before)
+        e->earlier(e->earlier_ctx);
+}
+
+int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
+{
+    struct frame_meta *meta = frame_meta(m);
+    struct ring *r = &e->q[meta->cls];
+    uint32_t bytes = frame_bytes(m);
+    int64_t before = egress_next(e);
+
+    if (unlikely(ring_used(r) >= r->limit_pkts || r->bytes + bytes > r->limit_bytes))
+        return -ENOBUFS;
+    if (unlikely(e->cfg.ecn_bytes) && r->bytes > e->cfg.ecn_bytes) {
+        m = ecn_mark(e, m);
+        meta = frame_meta(m);
+    }
+    meta->due_ps = now_ps;
+    if (e->waiting_bytes == 0 && e->free_ps <= now_ps && e->pause_ps[meta->cls] <= now_ps &&
+        flight_used(e) + FLIGHT_SPARE <= e->fl_mask) {
+        start(e, m, now_ps);
+    } else {
+        r->slot[r->tail++ & r->mask] = m;
+        r->bytes += bytes;
+        e->waiting_bytes += bytes;
+        if (e->waiting_bytes > e->st.peak_bytes)
+            e->st.peak_bytes = e->waiting_bytes;
+    }
+    plan(e);
+    tell_earlier(e, before);
+    return 0;
+}
+
+uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    uint16_t k = 0;
+
+    for (;;) {
+        run(e, now_ps);
+        if (k == n || e->fl_head == e->fl_tail || e->fl[e->fl_head & e->fl_mask].at_ps > now_ps)
+            return k;
+        while (k < n && e->fl_head != e->fl_tail) {
+            struct flight *f = &e->fl[e->fl_head & e->fl_mask];
+
+            if (f->at_ps > now_ps)
+                break;
+            frame_meta(f->m)->due_ps = f->at_ps;
+            m[k++] = f->m;
+            e->fl_head++;
+        }
+    }
+}
+
+int64_t egress_next(const struct egress *e)
+{
+    int64_t at = e->fl_head == e->fl_tail ? PS_NEVER : e->fl[e->fl_head & e->fl_mask].at_ps;
+
+    return RTE_MIN(at, e->start_ps);
+}
+
+void egress_kick(struct egress *e, int64_t now_ps)
+{
+    int64_t before;
+
+    if (!e->cfg.pull || e->pull_ps <= now_ps)
+        return;
+    before = egress_next(e);
+    e->pull_ps = now_ps;
+    plan(e);
+    tell_earlier(e, before);
+}
+
+void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int64_t now_ps)
+{
+    int64_t before = egress_next(e), old = e->pause_ps[cls];
+
+    if (cls == FRAME_CONTROL)
+        return;
+    /* The whole pause is counted when it is set, what a later word cuts off is given back. */
+    if (old > now_ps && old != PS_NEVER)
+        e->st.paused_ps -= old - now_ps;
+    if (until_ps > now_ps && until_ps != PS_NEVER)
+        e->st.paused_ps += until_ps - now_ps;
+    e->pause_ps[cls] = until_ps;
+    if (cls == FRAME_LOSSLESS && e->cfg.pull) {
+        /* A source that was found to have nothing but paused frames is asked again at the end of
+         * the pause. */
+        if (e->pull_ps == PS_NEVER && old > now_ps)
+            e->pull_ps = RTE_MAX(now_ps, until_ps);
+        else if (e->pull_ps > now_ps && e->pull_ps == old)
+            e->pull_ps = RTE_MAX(now_ps, until_ps);
+    }
+    plan(e);
+    tell_earlier(e, before);
+}
+
+void egress_set_down(struct egress *e, bool down, int64_t now_ps)
+{
+    e->down = down;
+    for (int c = 0; down && c < FRAME_CLASSES; c++) {
+        struct ring *r = &e->q[c];
+
+        while (r->head != r->tail) {
+            struct rte_mbuf *m = r->slot[r->head++ & r->mask];
+
+            r->bytes -= frame_bytes(m);
+            e->waiting_bytes -= frame_bytes(m);
+            e->st.down_drops++;
+            if (e->cfg.departed)
+                e->cfg.departed(e->cfg.ctx, m, now_ps);
+            rte_pktmbuf_free(m);
+        }
+    }
+    for (int c = 0; c < FRAME_CLASSES; c++)
+        egress_pause(e, c, 0, now_ps);
+}
+
+bool egress_is_down(const struct egress *e)
+{
+    return e->down;
+}
+
+uint64_t egress_occupancy(const struct egress *e, enum frame_class cls)
+{
+    return e->q[cls].bytes;
+}
+
+uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_bytes)
+{
+    const struct ring *r = &e->q[cls];
+    uint64_t by_bytes = r->bytes < r->limit_bytes ? (r->limit_bytes - r->bytes) / max_bytes : 0;
+
+    return (uint32_t)RTE_MIN(by_bytes, (uint64_t)(r->limit_pkts - ring_used(r)));
+}
+
+const struct egress_stats *egress_stats(const struct egress *e)
+{
+    return &e->st;
+}
+
+void egress_set_faults(struct egress *e, const struct egress_faults *f)
+{
+    fault_set(&e->fault, f);
+}
+
+void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx)
+{
+    e->earlier = fn;
+    e->earlier_ctx = ctx;
+}
+
+/* Most frames that can be on the link at once: the shortest ones, back to back. */
+static uint32_t flight_size(const struct egress_cfg *cfg)
+{
+    int64_t span = cfg->latency_ps + RTE_MAX(cfg->faults.jitter_ps, (int64_t)0), n = FLIGHT_MAX;
+
+    if (cfg->rate_bps)
+        n = span / link_time_ps(FRAME_MIN_BYTES + FRAME_LINK_OVERHEAD, cfg->rate_bps) + FLIGHT_MIN;
+    return rte_align32pow2((uint32_t)RTE_MIN(n, (int64_t)FLIGHT_MAX));
+}
+
+int egress_create(struct egress **out, const struct egress_cfg *cfg)
+{
+    struct egress *e = calloc(1, sizeof(*e));
+
+    *out = NULL;
+    if (!e)
+        return -ENOMEM;
+    e->cfg = *cfg;
+    e->start_ps = e->pull_ps = PS_NEVER;
+    e->start_what = START_NONE;
+    if (cfg->rate_bps && 8 * PS_PER_S % cfg->rate_bps == 0)
+        e->ps_per_byte = (int64_t)(8 * PS_PER_S / cfg->rate_bps);
+    fault_set(&e->fault, &cfg->faults);
+    e->fl_mask = flight_size(cfg) - 1;
+    e->fl = calloc(e->fl_mask + 1, sizeof(*e->fl));
+    for (int c = 0; c < FRAME_CLASSES; c++) {
+        struct ring *r = &e->q[c];
+
+        r->limit_bytes = cfg->limit_bytes[c];
+        r->limit_pkts = RTE_MIN(cfg->limit_pkts[c], EGRESS_MAX_PKTS);
+        r->mask = rte_align32pow2(RTE_MAX(r->limit_pkts, 2u)) - 1;
+        r->slot = calloc(r->mask + 1, sizeof(*r->slot));
+    }
+    if (!e->fl || !e->q[0].slot || !e->q[1].slot || !e->q[2].slot) {
+        egress_destroy(e);
+        return -ENOMEM;
+    }
+    *out = e;
+    return 0;
+}
+
+void egress_destroy(struct egress *e)
+{
+    if (!e)
+        return;
+    for (int c = 0; c < FRAME_CLASSES; c++) {
+        for (struct ring *r = &e->q[c]; r->slot && r->head != r->tail; r->head++)
+            rte_pktmbuf_free(r->slot[r->head & r->mask]);
+        free(e->q[c].slot);
+    }
+    for (; e->fl && e->fl_head != e->fl_tail; e->fl_head++)
+        rte_pktmbuf_free(e->fl[e->fl_head & e->fl_mask].m);
+    free(e->fl);
+    free(e);
+}

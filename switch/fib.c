@@ -1,0 +1,162 @@
+#include "switch/fib.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEARNED                                                                                    \
+    1024u           /* outside hosts that a switch remembers; the newest take the place of others */
+#define FLOWS 1024u /* balanced: remembered assignments, direct mapped */
+
+struct hop {
+    uint32_t ip; /* 0: free */
+    uint16_t dest;
+    uint16_t n, port; /* port: the only one, or FIB_NO_PORT */
+};
+
+struct flow {
+    uint32_t src_ip;
+    uint16_t dest, port;
+};
+
+struct learned {
+    uint8_t mac[6];
+    uint16_t port; /* FIB_NO_PORT: free */
+};
+
+struct fib {
+    const struct fabric *fab;
+    uint16_t node;
+    bool balanced;
+    unsigned shift;
+    uint32_t mask;
+    struct hop *hops;
+    struct flow flows[FLOWS];
+    struct learned learned[LEARNED];
+};
+
+static inline uint32_t slot_of(uint32_t key, unsigned shift)
+{
+    return key * 0x9e3779b1u >> shift;
+}
+
+static inline bool inner(const uint8_t mac[6])
+{
+    return mac[0] == 0x02 && mac[1] == 0x54;
+}
+
+static struct learned *learned_of(struct fib *fib, const uint8_t mac[6])
+{
+    uint32_t key = peek_be32(mac + 2) ^ (uint32_t)peek_be16(mac) << 7;
+
+    return &fib->learned[slot_of(key, 22)];
+}
+_Static_assert(LEARNED == 1u << (32 - 22), "slot_of() of learned_of()");
+
+static const struct hop *find(const struct fib *fib, uint32_t ip)
+{
+    for (uint32_t i = slot_of(ip, fib->shift);; i++) {
+        const struct hop *h = &fib->hops[i & fib->mask];
+
+        if (h->ip == 0)
+            return NULL;
+        if (h->ip == ip)
+            return h;
+    }
+}
+
+/* The fabric's balanced assignment depends on source and destination only, and may take a walk to
+ * compute. */
+static uint16_t balanced_port(struct fib *fib, const struct hop *h, const struct peek *k)
+{
+    struct flow *f = &fib->flows[slot_of(k->src_ip * 31 + h->ip, 22)];
+
+    if (f->src_ip != k->src_ip || f->dest != h->dest || k->src_ip == 0) {
+        f->src_ip = k->src_ip;
+        f->dest = h->dest;
+        f->port = fabric_next_port(fib->fab, fib->node, h->dest, peek_flow_hash(k), k->src_ip);
+    }
+    return f->port;
+}
+_Static_assert(FLOWS == 1u << (32 - 22), "slot_of() of balanced_port()");
+
+uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct peek *k)
+{
+    const struct hop *h = likely(inner(dst)) ? find(fib, peek_be32(dst + 2)) : NULL;
+
+    if (unlikely(!h)) {
+        const struct learned *l = learned_of(fib, dst);
+
+        return l->port != FIB_NO_PORT && mac_equal(l->mac, dst) ? l->port : FIB_OUTSIDE;
+    }
+    if (likely(h->n <= 1))
+        return h->port;
+    if (fib->balanced)
+        return balanced_port(fib, h, k);
+    return fabric_next_port(fib->fab, fib->node, h->dest, peek_flow_hash(k), k->src_ip);
+}
+
+void fib_learn(struct fib *fib, const uint8_t src[6], uint16_t port)
+{
+    struct learned *l;
+
+    if ((src[0] & 1) || (inner(src) && find(fib, peek_be32(src + 2))))
+        return;
+    l = learned_of(fib, src);
+    memcpy(l->mac, src, 6);
+    l->port = port;
+}
+
+void fib_forget_port(struct fib *fib, uint16_t port)
+{
+    for (unsigned i = 0; i < LEARNED; i++)
+        if (fib->learned[i].port == port)
+            fib->learned[i].port = FIB_NO_PORT;
+}
+
+int fib_create(struct fib **out, const struct fabric *f, uint16_t node)
+{
+    struct fib *fib = calloc(1, sizeof(*fib));
+    uint32_t size = 16;
+
+    *out = NULL;
+    if (!fib)
+        return -ENOMEM;
+    while (size < 2u * f->n_dests)
+        size *= 2;
+    fib->fab = f;
+    fib->node = node;
+    fib->balanced = f->ecmp == FAB_ECMP_BALANCED;
+    fib->mask = size - 1;
+    fib->shift = 32 - (unsigned)__builtin_ctz(size);
+    fib->hops = calloc(size, sizeof(*fib->hops));
+    if (!fib->hops) {
+        free(fib);
+        return -ENOMEM;
+    }
+    for (unsigned i = 0; i < LEARNED; i++)
+        fib->learned[i].port = FIB_NO_PORT;
+    for (uint16_t d = 0; d < f->n_dests; d++) {
+        const struct fab_hops *n = &f->nodes[node].hops[d];
+        uint32_t i = slot_of(f->dests[d].ip, fib->shift);
+
+        while (fib->hops[i & fib->mask].ip)
+            i++;
+        fib->hops[i & fib->mask] = (struct hop){
+            .ip = f->dests[d].ip,
+            .dest = d,
+            .n = n->n,
+            .port = n->n == 1 ? n->port[0] : FIB_NO_PORT,
+        };
+    }
+    *out = fib;
+    return 0;
+}
+
+void fib_destroy(struct fib *fib)
+{
+    if (!fib)
+        return;
+    free(fib->hops);
+    free(fib);
+}

@@ -1,0 +1,330 @@
+#include "switch/net.h"
+
+#include "switch/heap.h"
+#include "switch/nic.h"
+#include "switch/sw.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/*
+ * Events are of two kinds: an egress queue's deadline (a frame starts or arrives) and a node's (a
+ * timer, an endpoint). Each has one place in a heap of fixed size, so a link has one pending event
+ * however many frames are on it. Order: time, then queues before nodes, queues by link and
+ * direction, then ports to the outside, then nodes.
+ */
+
+#define NO_LINK UINT32_MAX
+
+/* One direction of a link, or a port to the outside. */
+struct source {
+    struct net *net;
+    struct egress *e;
+    uint32_t id, dirlink; /* dirlink: NO_LINK for the outside */
+    uint16_t node, port;
+    uint16_t peer, peer_port; /* peer: FAB_NONE where it is not here */
+};
+
+struct net {
+    struct net_cfg cfg;
+    int64_t now_ps;
+    struct heap heap;
+    uint32_t n_src;
+    struct source *src;
+    struct node **node; /* [n_nodes] NULL: not here */
+    net_tap_fn tap;
+    void *tap_ctx;
+};
+
+static inline void refresh_node(struct net *n, uint16_t node)
+{
+    struct node *nd = n->node[node];
+    int64_t t = nd->ops->next(nd);
+
+    heap_set(&n->heap, n->n_src + node, t == PS_NEVER ? t : RTE_MAX(t, n->now_ps));
+}
+
+static inline void refresh_src(struct source *s)
+{
+    heap_set(&s->net->heap, s->id, egress_next(s->e));
+}
+
+static void earlier(void *ctx)
+{
+    refresh_src(ctx);
+}
+
+/* A queue's event: starts what may start, hands on what has arrived. */
+static unsigned run_src(struct net *n, struct source *s)
+{
+    struct rte_mbuf *m[NODE_BURST];
+    int64_t t = n->now_ps;
+    uint16_t cnt = egress_pop(s->e, m, NODE_BURST, t);
+
+    refresh_src(s);
+    refresh_node(n, s->node);
+    if (!cnt)
+        return 0;
+    if (n->cfg.late)
+        n->cfg.late(n->cfg.ctx, t, cnt);
+    if (unlikely(n->tap != NULL) && s->dirlink != NO_LINK)
+        for (uint16_t i = 0; i < cnt; i++)
+            n->tap(n->tap_ctx, s->dirlink, m[i], frame_meta(m[i])->due_ps);
+    if (s->peer != FAB_NONE) {
+        struct node *nd = n->node[s->peer];
+
+        nd->ops->input(nd, s->peer_port, m, cnt, t);
+        refresh_node(n, s->peer);
+    } else if (n->cfg.deliver) {
+        n->cfg.deliver(n->cfg.ctx, s->node, s->port, m, cnt, t);
+    } else {
+        rte_pktmbuf_free_bulk(m, cnt);
+    }
+    return cnt;
+}
+
+unsigned net_advance(struct net *n, int64_t now_ps)
+{
+    unsigned moved = 0;
+
+    while (heap_time(&n->heap) <= now_ps && heap_time(&n->heap) != PS_NEVER) {
+        uint32_t i = heap_top(&n->heap);
+
+        n->now_ps = RTE_MAX(n->now_ps, heap_time(&n->heap));
+        if (i < n->n_src) {
+            moved += run_src(n, &n->src[i]);
+        } else {
+            struct node *nd = n->node[i - n->n_src];
+
+            nd->ops->tick(nd, n->now_ps);
+            refresh_node(n, nd->id);
+        }
+    }
+    if (now_ps != PS_NEVER)
+        n->now_ps = RTE_MAX(n->now_ps, now_ps);
+    return moved;
+}
+
+/* What comes from outside comes after everything that was due before it. */
+static int64_t catch_up(struct net *n, int64_t now_ps)
+{
+    if (heap_time(&n->heap) < now_ps)
+        net_advance(n, now_ps - 1);
+    n->now_ps = RTE_MAX(n->now_ps, now_ps);
+    return n->now_ps;
+}
+
+void net_input(struct net *n, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t cnt,
+               int64_t now_ps)
+{
+    struct node *nd = net_node(n, node);
+    int64_t t = catch_up(n, now_ps);
+
+    if (!nd || port >= nd->n_ports) {
+        rte_pktmbuf_free_bulk(m, cnt);
+        return;
+    }
+    for (uint16_t i = 0; i < cnt; i++)
+        frame_meta(m[i])->due_ps = t;
+    nd->ops->input(nd, port, m, cnt, t);
+    refresh_node(n, node);
+}
+
+int64_t net_next(struct net *n)
+{
+    return heap_time(&n->heap);
+}
+
+int64_t net_now(const struct net *n)
+{
+    return n->now_ps;
+}
+
+void net_kick(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps)
+{
+    struct node *nd = net_node(n, node);
+
+    /* Not caught up here: a kick may come from inside an event, from an endpoint that was just
+     * served. */
+    if (!nd)
+        return;
+    if (n->cfg.fab->nodes[node].kind == FAB_HOST) {
+        nic_kick(nd, port, slot, RTE_MAX(n->now_ps, now_ps));
+        refresh_node(n, node);
+    } else {
+        sw_kick(nd);
+        refresh_node(n, node);
+    }
+}
+
+/* ---- control path
+ * ------------------------------------------------------------------------------------- */
+
+struct node *net_node(struct net *n, uint16_t node)
+{
+    return node < n->cfg.fab->n_nodes ? n->node[node] : NULL;
+}
+
+struct egress *net_egress(struct net *n, uint16_t node, uint16_t port)
+{
+    struct node *nd = net_node(n, node);
+
+    return nd && port < nd->n_ports ? nd->egress[port] : NULL;
+}
+
+struct an *net_an(struct net *n, uint16_t node)
+{
+    struct node *nd = net_node(n, node);
+
+    return nd && n->cfg.fab->nodes[node].kind == FAB_SWITCH ? sw_an(nd) : NULL;
+}
+
+int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
+               const struct endpoint *ep)
+{
+    struct node *nd = net_node(n, node);
+    int rc = 0;
+
+    if (!nd)
+        return -EINVAL;
+    if (n->cfg.fab->nodes[node].kind == FAB_HOST)
+        rc = nic_attach(nd, port, slot, ep);
+    else if (port || slot)
+        rc = -EINVAL;
+    else
+        sw_attach(nd, ep);
+    if (rc == 0)
+        net_kick(n, node, port, slot, n->now_ps);
+    return rc;
+}
+
+void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps)
+{
+    struct node *nd = net_node(n, node);
+    int64_t t = catch_up(n, now_ps);
+
+    if (!nd || n->cfg.fab->nodes[node].kind != FAB_HOST)
+        return;
+    nic_detach(nd, port, slot, t);
+    refresh_node(n, node);
+}
+
+void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_t now_ps)
+{
+    struct node *nd = net_node(n, node);
+    int64_t t = catch_up(n, now_ps);
+
+    if (!nd || port >= nd->n_ports)
+        return;
+    nd->ops->port_state(nd, port, up, t);
+    refresh_node(n, node);
+}
+
+void net_tap(struct net *n, net_tap_fn fn, void *ctx)
+{
+    n->tap = fn;
+    n->tap_ctx = ctx;
+}
+
+static int add_nodes(struct net *n)
+{
+    const struct fabric *f = n->cfg.fab;
+    int rc = 0;
+
+    for (uint16_t i = 0; i < f->n_nodes && rc == 0; i++) {
+        struct node_cfg nc = {
+            .fab = f,
+            .id = i,
+            .pool = n->cfg.pool,
+            .seed = n->cfg.seed,
+            .lag_ps = n->cfg.lag_ps,
+            .an_mbufs = n->cfg.an_mbufs,
+        };
+
+        if (n->cfg.mine && !n->cfg.mine[i])
+            continue;
+        rc = f->nodes[i].kind == FAB_HOST ? nic_create(&n->node[i], &nc)
+                                          : sw_create(&n->node[i], &nc);
+    }
+    return rc;
+}
+
+/* Sources: directions of links by their number, then ports outside by node and port. Those that are
+ * not here stay empty. */
+static void add_sources(struct net *n)
+{
+    const struct fabric *f = n->cfg.fab;
+    uint32_t external = 2u * f->n_links;
+
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        for (uint16_t p = 0; n->node[i] && p < f->nodes[i].n_ports; p++) {
+            const struct fab_port *fp = &f->nodes[i].ports[p];
+            struct source s = {.net = n,
+                               .e = n->node[i]->egress[p],
+                               .node = i,
+                               .port = p,
+                               .dirlink = NO_LINK,
+                               .peer = FAB_NONE};
+
+            if (!s.e)
+                continue;
+            s.id = external;
+            if (fp->link != FAB_NONE) {
+                const struct fab_link *l = &f->links[fp->link];
+
+                s.id = s.dirlink = 2u * fp->link + !(l->a == i && l->a_port == p);
+                s.peer_port = fp->peer_port;
+                s.peer = n->node[fp->peer_node] ? fp->peer_node : FAB_NONE;
+            } else {
+                external++;
+            }
+            n->src[s.id] = s;
+            egress_on_earlier(s.e, earlier, &n->src[s.id]);
+        }
+}
+
+int net_create(struct net **out, const struct net_cfg *cfg)
+{
+    struct net *n = calloc(1, sizeof(*n));
+    int rc;
+
+    *out = NULL;
+    if (!n)
+        return -ENOMEM;
+    n->cfg = *cfg;
+    n->n_src = 2u * cfg->fab->n_links;
+    for (uint16_t i = 0; i < cfg->fab->n_nodes; i++)
+        for (uint16_t p = 0; p < cfg->fab->nodes[i].n_ports; p++)
+            n->n_src += cfg->fab->nodes[i].ports[p].link == FAB_NONE;
+    n->src = calloc(n->n_src + 1u, sizeof(*n->src));
+    n->node = calloc(cfg->fab->n_nodes + 1u, sizeof(struct node *));
+    rc = n->src && n->node ? heap_init(&n->heap, n->n_src + cfg->fab->n_nodes) : -ENOMEM;
+    if (rc == 0)
+        rc = add_nodes(n);
+    if (rc) {
+        net_destroy(n);
+        return rc;
+    }
+    add_sources(n);
+    for (uint16_t i = 0; i < cfg->fab->n_nodes; i++)
+        if (n->node[i])
+            refresh_node(n, i);
+    *out = n;
+    return 0;
+}
+
+void net_destroy(struct net *n)
+{
+    if (!n)
+        return;
+    for (uint32_t i = 0; n->src && i < n->n_src; i++)
+        if (n->src[i].e)
+            egress_on_earlier(n->src[i].e, NULL, NULL);
+    for (uint16_t i = 0; n->node && i < n->cfg.fab->n_nodes; i++)
+        if (n->node[i])
+            n->node[i]->ops->destroy(n->node[i]);
+    heap_fini(&n->heap);
+    free(n->src);
+    free(n->node);
+    free(n);
+}

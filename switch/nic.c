@@ -1,0 +1,332 @@
+#include "switch/nic.h"
+
+#include "switch/nic_priv.h"
+#include "switch/reduce/proto.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Source port and QPN of what the NIC itself sends. */
+#define NIC_UDP_SRC  0xc000
+#define NIC_QPN      1
+#define NIC_DSCP_ECT 0x02
+
+static void run_slot(struct nic_port *np, unsigned slot, int64_t now)
+{
+    struct nic_slot *s = &np->slot[slot];
+    int64_t t = s->ep.next(s->ep.ctx);
+
+    if (t <= 0 || t > now || s->floor_ps > now)
+        return;
+    s->ep.tick(s->ep.ctx, now);
+    s->floor_ps = now + PS_PER_NS;
+}
+
+static void run_port(struct nic_port *np, int64_t now)
+{
+    struct rte_mbuf *m[NODE_BURST];
+    uint16_t n;
+
+    for (uint32_t b = np->attached; b; b &= b - 1)
+        run_slot(np, (unsigned)__builtin_ctz(b), now);
+    if (np->retry_ps <= now) {
+        np->retry_ps = PS_NEVER;
+        for (uint32_t b = np->attached; b; b &= b - 1)
+            nic_rx_flush(np, (unsigned)__builtin_ctz(b), now);
+    }
+    nic_kick_port(np, now);
+    while (egress_next(np->loop) <= now) {
+        n = egress_pop(np->loop, m, NODE_BURST, now);
+        if (n)
+            nic_loop_input(np, m, n, now);
+    }
+}
+
+static void nic_tick(struct node *nd, int64_t now_ps)
+{
+    node_pfc_tick(nd, now_ps);
+    for (uint16_t p = 0; p < nd->n_ports; p++)
+        run_port(&nic_of(nd)->p[p], now_ps);
+}
+
+/* "Frames are ready" (0) is no deadline: whoever made them ready has kicked the queues that pull
+ * them. */
+static int64_t nic_next(struct node *nd)
+{
+    const struct nic *nic = nic_of(nd);
+    int64_t t = nd->pfc_due_ps;
+
+    for (uint16_t p = 0; p < nd->n_ports; p++) {
+        const struct nic_port *np = &nic->p[p];
+
+        t = RTE_MIN(t, RTE_MIN(np->retry_ps, egress_next(np->loop)));
+        for (uint32_t b = np->attached; b; b &= b - 1) {
+            const struct nic_slot *s = &np->slot[__builtin_ctz(b)];
+            int64_t e = s->ep.next(s->ep.ctx);
+
+            if (e > 0)
+                t = RTE_MIN(t, RTE_MAX(e, s->floor_ps));
+        }
+    }
+    return t;
+}
+
+static void nic_port_state(struct node *nd, uint16_t port, bool up, int64_t now_ps)
+{
+    node_port_reset(nd, port, up, now_ps);
+}
+
+void nic_kick(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
+{
+    struct nic *nic = nic_of(nd);
+    struct nic_port *np;
+
+    if (port >= nd->n_ports || slot >= nic->n_slots || !nic->p[port].slot[slot].attached)
+        return;
+    np = &nic->p[port];
+    if (nic_rx_used(&np->slot[slot]))
+        nic_rx_flush(np, slot, now_ps);
+    nic_kick_port(np, now_ps);
+}
+
+uint32_t nic_backlog(struct node *nd, uint16_t port, unsigned slot)
+{
+    return nic_rx_used(&nic_of(nd)->p[port].slot[slot]);
+}
+
+int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpoint *ep)
+{
+    struct nic *nic = nic_of(nd);
+    struct nic_slot *s;
+
+    if (port >= nd->n_ports || slot >= nic->n_slots)
+        return -EINVAL;
+    s = &nic->p[port].slot[slot];
+    if (s->attached)
+        return -EBUSY;
+    s->ep = *ep;
+    s->attached = true;
+    s->floor_ps = 0;
+    nic->p[port].attached |= 1u << slot;
+    return 0;
+}
+
+/* ---- the end of a process
+ * ---------------------------------------------------------------------------- */
+
+static void say_peer_down(struct nic_port *np, uint16_t an_node, unsigned slot, int64_t now)
+{
+    const struct fabric *f = np->nic->nd.fab;
+    struct agg_ctl ctl = {
+        .magic = RTE_BE32(AGG_MAGIC),
+        .version = AGG_VERSION,
+        .type = AGG_PEER_DOWN,
+        .qpn = rte_cpu_to_be_32((slot + 1) << 16),
+        .node = RTE_BE16(0xffff),
+    };
+    struct roce_pkt pkt = {
+        .opcode = ROCE_OP_UD_SEND_ONLY,
+        .tos = NIC_DSCP_ECT,
+        .ttl = 64,
+        .pkey = ROCE_DEFAULT_PKEY,
+        .udp_src = NIC_UDP_SRC,
+        .src_ip = np->ip,
+        .dst_ip = f->nodes[an_node].ip,
+        .dqpn = AGG_QPN,
+        .qkey = AGG_QKEY,
+        .sqpn = NIC_QPN,
+        .len = sizeof(ctl),
+    };
+    struct rte_mbuf *m = frame_alloc(np->nic->nd.pool);
+
+    if (!m) {
+        np->nic->nd.cnt[np->port].drops[DROP_NO_BUFFER]++;
+        return;
+    }
+    roce_mac_of_ip(np->ip, pkt.src_mac);
+    roce_mac_of_ip(pkt.dst_ip, pkt.dst_mac);
+    roce_build(m, &pkt);
+    memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, pkt.hdr_len), &ctl, sizeof(ctl));
+    roce_seal(m, &pkt);
+    frame_meta(m)->cls = FRAME_LOSSLESS;
+    frame_meta(m)->in_port = NODE_NO_PORT;
+    node_send(&np->nic->nd, np->port, m, now);
+}
+
+/* Where ranks of this host join: its ANs of all trees, and every reducing neighbour; each is told
+ * once. */
+static void say_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
+{
+    const struct fabric *f = np->nic->nd.fab;
+    uint16_t host = np->nic->nd.id;
+    const struct fab_port *p = &f->nodes[host].ports[np->port];
+
+    for (uint16_t n = 0; n < f->n_nodes; n++) {
+        const struct fab_node *an = &f->nodes[n];
+        bool joins = p->link != FAB_NONE && p->peer_node == n;
+
+        if (an->kind != FAB_SWITCH || !an->reduce.on)
+            continue;
+        for (uint16_t t = 0; t < f->n_trees && !joins; t++)
+            joins = f->trees[t].parent[host] == n;
+        if (joins && f->nodes[host].hops[an->dest].n)
+            say_peer_down(np, n, slot, now);
+    }
+}
+
+struct leaving {
+    struct nic_port *np;
+    int64_t now;
+};
+
+static void group_left(void *ctx, uint32_t group)
+{
+    struct leaving *l = ctx;
+
+    if (!mcast_members(l->np->mc, group))
+        nic_announce(l->np, IGMP_LEAVE, group, l->now);
+}
+
+int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
+{
+    struct nic *nic = nic_of(nd);
+    struct leaving l;
+    struct nic_port *np;
+    struct nic_slot *s;
+
+    if (port >= nd->n_ports || slot >= nic->n_slots)
+        return -EINVAL;
+    np = &nic->p[port];
+    s = &np->slot[slot];
+    if (!s->attached)
+        return -ENOENT;
+    s->attached = false;
+    np->attached &= ~(1u << slot);
+    for (int q = 0; q < ENDPOINT_QUEUES; q++) {
+        for (; s->stash[q].n; s->stash[q].head++, s->stash[q].n--)
+            node_drop(nd, port, s->stash[q].m[s->stash[q].head], DROP_DETACHED);
+        s->stash[q].head = 0;
+    }
+    for (; s->rx_head != s->rx_tail; s->rx_head++) {
+        struct rte_mbuf *m = s->rx[s->rx_head & s->rx_mask];
+
+        if (frame_meta(m)->in_port != NODE_NO_PORT)
+            node_release(nd, port, frame_bytes(m), now_ps);
+        node_drop(nd, port, m, DROP_DETACHED);
+    }
+    s->rx_bytes = 0;
+    l = (struct leaving){np, now_ps};
+    mcast_forget_port(np->mc, (uint16_t)slot, group_left, &l);
+    say_peer_down_all(np, slot, now_ps);
+    nic_kick_port(np, now_ps);
+    return 0;
+}
+
+/* ---- set-up
+ * ------------------------------------------------------------------------------------------ */
+
+static int init_port(struct nic *nic, uint16_t i, const struct node_cfg *cfg)
+{
+    const struct fab_port *fp = &cfg->fab->nodes[cfg->id].ports[i];
+    const struct fab_link *l = fp->link == FAB_NONE ? NULL : &cfg->fab->links[fp->link];
+    const struct pfc *pfc = &nic->nd.np[i].pfc;
+    struct nic_port *np = &nic->p[i];
+    struct egress_cfg ec = {
+        .rate_bps = fp->rate_bps,
+        .pool = cfg->pool,
+        .pull = nic_pull_loop,
+        .ctx = np,
+    };
+    int rc;
+
+    np->nic = nic;
+    np->port = i;
+    np->ip = cfg->fab->nodes[cfg->id].ip_of_port[i];
+    roce_mac_of_ip(np->ip, np->mac);
+    np->retry_ps = PS_NEVER;
+    np->rx_limit_bytes = RTE_MAX(l ? l->buffer_bytes : 0, pfc->xoff_bytes + pfc->headroom_bytes);
+    np->rx_limit_pkts = RTE_MIN(
+        RTE_MAX(l ? l->buffer_pkts : 0, pfc->xoff_pkts + pfc->headroom_pkts), EGRESS_MAX_PKTS);
+    for (int c = 0; c < FRAME_CLASSES; c++) {
+        ec.limit_bytes[c] = np->rx_limit_bytes;
+        ec.limit_pkts[c] = np->rx_limit_pkts;
+    }
+    np->slot = calloc(nic->n_slots, sizeof(*np->slot));
+    if (!np->slot)
+        return -ENOMEM;
+    rc = egress_create(&np->loop, &ec);
+    if (rc == 0)
+        rc = mcast_create(&np->mc, (uint16_t)nic->n_slots);
+    for (unsigned s = 0; s < nic->n_slots && rc == 0; s++) {
+        np->slot[s].rx_mask = rte_align32pow2(RTE_MAX(np->rx_limit_pkts, 2u)) - 1;
+        np->slot[s].rx = calloc(np->slot[s].rx_mask + 1, sizeof(*np->slot[s].rx));
+        if (!np->slot[s].rx)
+            rc = -ENOMEM;
+    }
+    return rc;
+}
+
+static void fini_port(struct nic *nic, struct nic_port *np)
+{
+    for (unsigned i = 0; np->slot && i < nic->n_slots; i++) {
+        struct nic_slot *s = &np->slot[i];
+
+        for (int q = 0; q < ENDPOINT_QUEUES; q++)
+            for (; s->stash[q].n; s->stash[q].head++, s->stash[q].n--)
+                rte_pktmbuf_free(s->stash[q].m[s->stash[q].head]);
+        for (; s->rx_head != s->rx_tail; s->rx_head++)
+            rte_pktmbuf_free(s->rx[s->rx_head & s->rx_mask]);
+        free(s->rx);
+    }
+    free(np->slot);
+    egress_destroy(np->loop);
+    mcast_destroy(np->mc);
+}
+
+static void nic_destroy(struct node *nd)
+{
+    struct nic *nic = nic_of(nd);
+
+    for (uint16_t i = 0; nic->p && i < nd->n_ports; i++)
+        fini_port(nic, &nic->p[i]);
+    free(nic->p);
+    node_fini(nd);
+    free(nic);
+}
+
+static const struct node_ops nic_ops = {
+    .input = nic_input,
+    .tick = nic_tick,
+    .next = nic_next,
+    .port_state = nic_port_state,
+    .destroy = nic_destroy,
+};
+
+int nic_create(struct node **out, const struct node_cfg *cfg)
+{
+    struct node_cfg pulling = *cfg;
+    struct nic *nic = calloc(1, sizeof(*nic));
+    int rc;
+
+    *out = NULL;
+    if (!nic)
+        return -ENOMEM;
+    pulling.pull = nic_pull_up;
+    rc = node_init(&nic->nd, &nic_ops, &pulling);
+    if (rc) {
+        free(nic);
+        return rc;
+    }
+    nic->n_slots = RTE_MAX(RTE_MIN(cfg->fab->slots_per_host, FAB_MAX_SLOTS), 1);
+    nic->p = calloc(nic->nd.n_ports + 1u, sizeof(*nic->p));
+    rc = nic->p ? 0 : -ENOMEM;
+    for (uint16_t i = 0; i < nic->nd.n_ports && rc == 0; i++)
+        rc = init_port(nic, i, cfg);
+    if (rc) {
+        nic_destroy(&nic->nd);
+        return rc;
+    }
+    *out = &nic->nd;
+    return 0;
+}

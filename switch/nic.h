@@ -1,0 +1,24 @@
+/*
+ * A host's NIC: ports towards the fabric, and process slots behind each, a struct endpoint each. A
+ * process is never dropped here: its frames are pulled when the link is due, acknowledgements of
+ * all first, then data in turn, and what it cannot take waits in its slot, where PFC counts it.
+ * Traffic to the port's own address loops back at the link's rate. The processes' memberships of
+ * groups are told to the switch as one host's.
+ */
+#ifndef TRIB_SWITCH_NIC_H
+#define TRIB_SWITCH_NIC_H
+
+#include "switch/node.h"
+
+int nic_create(struct node **nd, const struct node_cfg *cfg);
+/* 0, -EINVAL (no such port or slot), -EBUSY. */
+int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpoint *ep);
+/* Frees what waits from and for the slot; tells the aggregation nodes where its ranks may have
+ * joined (PEER_DOWN). -EINVAL, -ENOENT. */
+int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps);
+/* The slot's endpoint has frames to send, room again or a new deadline. */
+void nic_kick(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps);
+/* Frames that wait for a process to take them. */
+uint32_t nic_backlog(struct node *nd, uint16_t port, unsigned slot);
+
+#endif

@@ -1,0 +1,89 @@
+/* The NIC's inside, shared by nic.c (control), nic_rx.c (link to process) and nic_tx.c (process to
+ * link). */
+#ifndef TRIB_SWITCH_NIC_PRIV_H
+#define TRIB_SWITCH_NIC_PRIV_H
+
+#include "switch/mcast.h"
+#include "switch/nic.h"
+
+#define NIC_STASH 8u
+/* A process that took less than it was given is tried again after so long, or when it kicks. */
+#define NIC_RETRY_PS PS_PER_US
+
+enum nic_way { NIC_UP, NIC_LOOP };
+
+/* A few frames taken from an endpoint ahead of their time, so that a memif is read in bursts. */
+struct nic_stash {
+    struct rte_mbuf *m[NIC_STASH];
+    uint8_t way[NIC_STASH]; /* enum nic_way */
+    uint8_t head, n;
+};
+
+struct nic_slot {
+    bool attached;
+    struct endpoint ep;
+    struct nic_stash stash[ENDPOINT_QUEUES];
+    struct rte_mbuf **rx; /* ring, power of two */
+    uint32_t rx_mask, rx_head, rx_tail;
+    uint32_t seen; /* up to here PFC knows of the frames in the ring */
+    uint64_t rx_bytes;
+    int64_t floor_ps; /* next() earlier than this is not believed: tick has just run */
+};
+
+struct nic_port {
+    struct nic *nic;
+    uint16_t port;
+    uint32_t ip;
+    uint8_t mac[6];
+    uint32_t attached;                 /* bit per slot */
+    uint32_t turn[2][ENDPOINT_QUEUES]; /* [way]: slot to be served first */
+    uint64_t rx_limit_bytes;           /* of a slot's receive queue */
+    uint32_t rx_limit_pkts;
+    int64_t retry_ps; /* some slot holds frames that its process did not take */
+    struct egress *loop;
+    struct mcast *mc; /* members are slots */
+    struct nic_slot *slot;
+};
+
+struct nic {
+    struct node nd;
+    unsigned n_slots;
+    struct nic_port *p;
+};
+
+static inline struct nic *nic_of(struct node *nd)
+{
+    return (struct nic *)nd;
+}
+
+static inline uint32_t nic_rx_used(const struct nic_slot *s)
+{
+    return s->rx_tail - s->rx_head;
+}
+
+/* The slot that a RoCE frame is for: the top 8 bits of its QPN less one; low QPNs are slot 0's. */
+static inline unsigned nic_slot_of_qpn(uint32_t qpn)
+{
+    return qpn >> 16 ? (qpn >> 16) - 1 : 0;
+}
+
+/* nic_tx.c */
+struct rte_mbuf *nic_pull_up(void *ctx, int64_t now_ps,
+                             bool lossless_paused); /* ctx: struct node_port */
+struct rte_mbuf *nic_pull_loop(void *ctx, int64_t now_ps,
+                               bool lossless_paused); /* ctx: struct nic_port */
+void nic_announce(struct nic_port *np, enum igmp_what what, uint32_t group, int64_t now_ps);
+static inline void nic_kick_port(struct nic_port *np, int64_t now_ps)
+{
+    if (np->nic->nd.egress[np->port])
+        egress_kick(np->nic->nd.egress[np->port], now_ps);
+    egress_kick(np->loop, now_ps);
+}
+
+/* nic_rx.c */
+void nic_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
+void nic_loop_input(struct nic_port *np, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
+/* Gives the process what waits for it; returns how many it took. */
+uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps);
+
+#endif

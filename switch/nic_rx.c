@@ -1,0 +1,174 @@
+#include "switch/nic_priv.h"
+
+#include "switch/arp.h"
+
+/*
+ * From the link, or from the loop, to the processes. A frame goes into its slot's ring and, at the
+ * end of the burst, the ring to the process; only what the process leaves there counts as ingress
+ * occupancy. in_port: NODE_NO_PORT for the loop.
+ */
+
+uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps)
+{
+    struct nic_slot *s = &np->slot[slot];
+    uint32_t total = 0;
+
+    while (s->rx_head != s->rx_tail) {
+        struct rte_mbuf **m = &s->rx[s->rx_head & s->rx_mask];
+        uint32_t room = s->rx_mask + 1 - (s->rx_head & s->rx_mask), bytes[NODE_BURST];
+        uint16_t n = (uint16_t)RTE_MIN(RTE_MIN(nic_rx_used(s), room), (uint32_t)NODE_BURST), k;
+        bool held[NODE_BURST];
+
+        for (uint16_t i = 0; i < n; i++) {
+            bytes[i] = frame_bytes(m[i]); /* read while it is ours */
+            held[i] = frame_meta(m[i])->in_port != NODE_NO_PORT;
+        }
+        k = s->ep.input(s->ep.ctx, m, n, now_ps);
+        s->rx_head += k;
+        total += k;
+        for (uint16_t i = 0; i < k; i++) {
+            s->rx_bytes -= bytes[i];
+            if (held[i])
+                node_release(&np->nic->nd, np->port, bytes[i], now_ps);
+        }
+        if (k < n) {
+            np->retry_ps = RTE_MIN(np->retry_ps, now_ps + NIC_RETRY_PS);
+            break;
+        }
+    }
+    return total;
+}
+
+/* What a burst has left in the ring counts as occupancy of the port by which it came. */
+static void hold_rest(struct nic_port *np, struct nic_slot *s, uint16_t in, int64_t now)
+{
+    uint32_t i = (int32_t)(s->rx_head - s->seen) > 0 ? s->rx_head : s->seen;
+
+    for (; in != NODE_NO_PORT && i != s->rx_tail; i++)
+        node_hold(&np->nic->nd, in, s->rx[i & s->rx_mask], now);
+    s->seen = s->rx_tail;
+}
+
+static void to_slot(struct nic_port *np, unsigned slot, struct rte_mbuf *m)
+{
+    struct nic_slot *s = slot < np->nic->n_slots ? &np->slot[slot] : NULL;
+
+    if (unlikely(!s || !s->attached)) {
+        node_drop(&np->nic->nd, np->port, m, DROP_NO_SLOT);
+        return;
+    }
+    if (unlikely(nic_rx_used(s) >= np->rx_limit_pkts ||
+                 s->rx_bytes + frame_bytes(m) > np->rx_limit_bytes)) {
+        node_drop(&np->nic->nd, np->port, m, DROP_SLOT_FULL);
+        return;
+    }
+    frame_meta(m)->in_port = NODE_NO_PORT;
+    s->rx_bytes += frame_bytes(m);
+    s->rx[s->rx_tail++ & s->rx_mask] = m;
+}
+
+/* One copy by reference for every slot of a set; the last one gets the frame. */
+static uint32_t to_slots(struct nic_port *np, uint32_t set, struct rte_mbuf *m)
+{
+    if (!set)
+        node_drop(&np->nic->nd, np->port, m, DROP_NO_SLOT);
+    for (uint32_t b = set; b; b &= b - 1) {
+        struct rte_mbuf *c = b & (b - 1) ? frame_clone(m, np->nic->nd.pool) : m;
+
+        if (c)
+            to_slot(np, (unsigned)__builtin_ctz(b), c);
+        else
+            np->nic->nd.cnt[np->port].drops[DROP_NO_BUFFER]++;
+    }
+    return set;
+}
+
+static uint32_t group_slots(const struct nic_port *np, uint32_t group)
+{
+    const uint64_t *bits = mcast_members(np->mc, group);
+
+    return bits ? (uint32_t)bits[0] & np->attached : np->attached;
+}
+
+/* Returns the slots that got something. */
+static uint32_t arp_input(struct nic_port *np, struct rte_mbuf *m, const struct peek *k, bool mine,
+                          int64_t now)
+{
+    struct node *nd = &np->nic->nd;
+    struct rte_mbuf *a = arp_answer(m, k, np->ip, np->mac, nd->pool);
+
+    if (a)
+        node_send(nd, np->port, a, now);
+    else if (mine)
+        return to_slots(np, np->attached, m); /* answers to what a process asked */
+    rte_pktmbuf_free(m);
+    return 0;
+}
+
+static inline uint32_t input_one(struct nic_port *np, uint16_t in, struct rte_mbuf *m, int64_t now)
+{
+    struct node *nd = &np->nic->nd;
+    const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
+    struct peek k;
+    bool mine;
+
+    peek_frame(m, &k);
+    frame_meta(m)->cls = k.cls;
+    if (unlikely(k.kind == PEEK_BAD)) {
+        node_drop(nd, np->port, m, k.why);
+        return 0;
+    }
+    mine = mac_equal(dst, np->mac);
+    if (likely(mine && k.kind == PEEK_ROCE)) {
+        unsigned slot = nic_slot_of_qpn(k.dqpn);
+
+        to_slot(np, slot, m);
+        return slot < np->nic->n_slots ? 1u << slot : 0;
+    }
+    if (k.kind == PEEK_MAC_CONTROL && in != NODE_NO_PORT)
+        node_pause_input(nd, np->port, m, now);
+    else if (k.kind == PEEK_ARP)
+        return arp_input(np, m, &k, mine, now);
+    else if ((dst[0] & 1) && k.kind == PEEK_ROCE)
+        return to_slots(np, group_slots(np, k.dst_ip), m);
+    else if (k.kind == PEEK_IGMP)
+        rte_pktmbuf_free(m); /* our memberships are told when they change and never forgotten */
+    else
+        node_drop(nd, np->port, m, mine || (dst[0] & 1) ? DROP_NOT_ROCE : DROP_NOT_MINE);
+    return 0;
+}
+
+static void deliver(struct nic_port *np, uint16_t in, struct rte_mbuf **m, uint16_t n, int64_t now)
+{
+    uint32_t touched = 0;
+
+    for (uint16_t i = 0; i < n; i++) {
+        if (i + 1 < n)
+            rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
+        touched |= input_one(np, in, m[i], now);
+    }
+    touched &= np->attached;
+    for (uint32_t b = touched; b; b &= b - 1) {
+        unsigned slot = (unsigned)__builtin_ctz(b);
+
+        nic_rx_flush(np, slot, now);
+        hold_rest(np, &np->slot[slot], in, now);
+    }
+    if (touched)
+        nic_kick_port(np, now);
+}
+
+void nic_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    struct port_counters *c = &nd->cnt[port];
+
+    c->rx_frames += n;
+    for (uint16_t i = 0; i < n; i++)
+        c->rx_bytes += frame_bytes(m[i]);
+    deliver(&nic_of(nd)->p[port], port, m, n, now_ps);
+}
+
+void nic_loop_input(struct nic_port *np, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    deliver(np, NODE_NO_PORT, m, n, now_ps);
+}

@@ -1,0 +1,186 @@
+#include "switch/nic_priv.h"
+
+/*
+ * From the processes to the link and to the loop. Both pull, when they are free, what is first in a
+ * slot's stash and theirs. A frame of the other kind at the head of a stash waits for its turn
+ * there, and blocks what is behind it: order within a slot's queue is kept. Whoever uncovers a head
+ * of the other kind wakes the other, and nobody else does: two that woke each other for heads that
+ * neither may send would never end.
+ */
+
+static inline struct egress *egress_of(struct nic_port *np, enum nic_way way)
+{
+    return way == NIC_LOOP ? np->loop : np->nic->nd.egress[np->port];
+}
+
+/* A new frame is first in the stash. */
+static inline void uncovered(struct nic_port *np, const struct nic_stash *st, enum nic_way mine,
+                             int64_t now)
+{
+    if (st->n && st->way[st->head] != mine && egress_of(np, st->way[st->head]))
+        egress_kick(egress_of(np, st->way[st->head]), now);
+}
+
+void nic_announce(struct nic_port *np, enum igmp_what what, uint32_t group, int64_t now_ps)
+{
+    struct rte_mbuf *m = igmp_build(np->nic->nd.pool, what, group, np->ip, np->mac);
+
+    if (m)
+        node_send(&np->nic->nd, np->port, m, now_ps);
+    else
+        np->nic->nd.cnt[np->port].drops[DROP_NO_BUFFER]++;
+}
+
+struct report {
+    struct nic_port *np;
+    uint16_t slot;
+    int64_t now;
+};
+
+/* A join is always said again: the process may repeat it because the first was lost. */
+static void reported(void *ctx, enum igmp_what what, uint32_t group)
+{
+    struct report *r = ctx;
+
+    if (what == IGMP_JOIN) {
+        if (mcast_join(r->np->mc, group, r->slot) >= 0)
+            nic_announce(r->np, IGMP_JOIN, group, r->now);
+    } else if (what == IGMP_LEAVE && mcast_leave(r->np->mc, group, r->slot) &&
+               !mcast_members(r->np->mc, group)) {
+        nic_announce(r->np, IGMP_LEAVE, group, r->now);
+    }
+}
+
+/* What a process sends is classified here. False: the frame is used up. */
+static bool admit(struct nic_port *np, unsigned slot, struct rte_mbuf *m, uint8_t *way, int64_t now)
+{
+    struct node *nd = &np->nic->nd;
+    struct peek k;
+
+    peek_frame(m, &k);
+    frame_meta(m)->cls = k.cls;
+    frame_meta(m)->in_port = NODE_NO_PORT;
+    if (unlikely(k.kind == PEEK_BAD || k.kind == PEEK_MAC_CONTROL)) {
+        /* MAC control is the NIC's own: a process does not pause the switch. */
+        node_drop(nd, np->port, m, k.kind == PEEK_BAD ? k.why : DROP_LINK_LOCAL);
+        return false;
+    }
+    if (unlikely(k.kind == PEEK_IGMP)) {
+        struct report r = {np, (uint16_t)slot, now};
+
+        if (igmp_parse(m, &k, reported, &r) != 0)
+            node_drop(nd, np->port, m, DROP_BAD_LENGTH);
+        else
+            rte_pktmbuf_free(m);
+        return false;
+    }
+    *way = mac_equal(rte_pktmbuf_mtod(m, const uint8_t *), np->mac) ? NIC_LOOP : NIC_UP;
+    return true;
+}
+
+static void refill(struct nic_port *np, unsigned slot, enum endpoint_queue q, enum nic_way mine,
+                   int64_t now)
+{
+    struct nic_slot *s = &np->slot[slot];
+    struct nic_stash *st = &s->stash[q];
+    struct rte_mbuf *m[NIC_STASH];
+
+    do {
+        uint16_t n = s->ep.output(s->ep.ctx, q, m, NIC_STASH, now);
+
+        st->head = 0;
+        if (n == 0)
+            return;
+        for (uint16_t i = 0; i < n; i++)
+            if (admit(np, slot, m[i], &st->way[st->n], now))
+                st->m[st->n++] = m[i];
+    } while (st->n == 0);
+    uncovered(np, st, mine, now);
+}
+
+/* A process that is slow to take holds back those who send to it on the same host, as PFC does
+ * those elsewhere. */
+static bool loop_may_take(const struct nic_port *np, struct rte_mbuf *m)
+{
+    struct peek k;
+    unsigned slot;
+
+    peek_frame(m, &k);
+    slot = nic_slot_of_qpn(k.dqpn);
+    return k.kind != PEEK_ROCE || slot >= np->nic->n_slots || !np->slot[slot].attached ||
+           (nic_rx_used(&np->slot[slot]) < np->rx_limit_pkts / 2 &&
+            np->slot[slot].rx_bytes < np->rx_limit_bytes / 2);
+}
+
+/* RoCE to a group reaches the members on this host by the loop. */
+static void copy_to_loop(struct nic_port *np, struct rte_mbuf *m, int64_t now)
+{
+    struct rte_mbuf *c = frame_clone(m, np->nic->nd.pool);
+
+    if (!c)
+        np->nic->nd.cnt[np->port].drops[DROP_NO_BUFFER]++;
+    else if (egress_push(np->loop, c, now) != 0)
+        node_drop(&np->nic->nd, np->port, c, DROP_QUEUE_FULL);
+}
+
+/* Nothing came, although an endpoint says that it has frames: the pool is empty, say. It is asked
+ * again later. */
+static void retry_ready(struct nic_port *np, int64_t now)
+{
+    for (uint32_t b = np->attached; b; b &= b - 1) {
+        const struct nic_slot *s = &np->slot[__builtin_ctz(b)];
+
+        if (s->stash[ENDPOINT_ACK].n == 0 && s->stash[ENDPOINT_DATA].n == 0 &&
+            s->ep.next(s->ep.ctx) == 0)
+            np->retry_ps = RTE_MIN(np->retry_ps, now + NIC_RETRY_PS);
+    }
+}
+
+static struct rte_mbuf *pull(struct nic_port *np, enum nic_way way, int64_t now, bool paused)
+{
+    for (int q = 0; q < ENDPOINT_QUEUES; q++) {
+        uint32_t turn = np->turn[way][q];
+        /* Slots in turn, from the one behind the last served. */
+        uint32_t sets[2] = {np->attached & ~((1u << turn) - 1), np->attached & ((1u << turn) - 1)};
+
+        for (int half = 0; half < 2; half++)
+            for (uint32_t b = sets[half]; b; b &= b - 1) {
+                unsigned slot = (unsigned)__builtin_ctz(b);
+                struct nic_stash *st = &np->slot[slot].stash[q];
+                struct rte_mbuf *m;
+
+                if (st->n == 0)
+                    refill(np, slot, (enum endpoint_queue)q, way, now);
+                if (st->n == 0 || st->way[st->head] != way)
+                    continue;
+                m = st->m[st->head];
+                if (way == NIC_UP ? paused && frame_meta(m)->cls == FRAME_LOSSLESS
+                                  : !loop_may_take(np, m))
+                    continue;
+                st->head++, st->n--;
+                np->turn[way][q] = slot + 1 == np->nic->n_slots ? 0 : slot + 1;
+                uncovered(np, st, way, now);
+                return m;
+            }
+    }
+    retry_ready(np, now);
+    return NULL;
+}
+
+struct rte_mbuf *nic_pull_up(void *ctx, int64_t now_ps, bool lossless_paused)
+{
+    struct node_port *p = ctx;
+    struct nic_port *np = &nic_of(p->nd)->p[p->port];
+    struct rte_mbuf *m = pull(np, NIC_UP, now_ps, lossless_paused);
+
+    if (m && unlikely(*rte_pktmbuf_mtod(m, const uint8_t *) & 1) &&
+        frame_meta(m)->cls == FRAME_LOSSLESS)
+        copy_to_loop(np, m, now_ps);
+    return m;
+}
+
+struct rte_mbuf *nic_pull_loop(void *ctx, int64_t now_ps, bool lossless_paused)
+{
+    (void)lossless_paused;
+    return pull(ctx, NIC_LOOP, now_ps, false);
+}

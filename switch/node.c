@@ -1,0 +1,290 @@
+#include "switch/node.h"
+
+#include "roce/wire.h"
+#include "switch/fault.h"
+#include "switch/sw.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONTROL_PKTS 256u
+/* Ethernet to the last extended header, padding and ICRC beside the path MTU. */
+#define ROCE_MAX_OVERHEAD 112u
+#define ETHERNET_MAX      1518u
+/* A port to the outside has no link in the conf: its buffers. */
+#define EXTERNAL_BYTES (1u << 20)
+#define EXTERNAL_PKTS  1024u
+
+static void pfc_say(struct node *nd, uint16_t port, uint16_t quanta, int64_t now_ps)
+{
+    struct rte_mbuf *m = nd->egress[port] ? pfc_frame(nd->pool, nd->np[port].mac, quanta) : NULL;
+
+    if (!m)
+        return;
+    frame_meta(m)->in_port = NODE_NO_PORT;
+    if (egress_push(nd->egress[port], m, now_ps) != 0)
+        rte_pktmbuf_free(m); /* repeated when due */
+    else
+        nd->cnt[port].pauses_sent++;
+}
+
+static inline void account(struct node *nd, uint16_t port, uint32_t bytes, int64_t now_ps)
+{
+    struct pfc *p = &nd->np[port].pfc;
+
+    if (pfc_enter(p, bytes, now_ps) == PFC_XOFF) {
+        nd->pfc_due_ps = RTE_MIN(nd->pfc_due_ps, p->due_ps);
+        pfc_say(nd, port, PFC_MAX_QUANTA, now_ps);
+    }
+}
+
+void node_release(struct node *nd, uint16_t port, uint32_t bytes, int64_t now_ps)
+{
+    if (pfc_leave(&nd->np[port].pfc, bytes) == PFC_XON)
+        pfc_say(nd, port, 0, now_ps);
+}
+
+void node_hold(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_ps)
+{
+    if (nd->np[port].pfc.on && frame_meta(m)->cls == FRAME_LOSSLESS) {
+        frame_meta(m)->in_port = port;
+        account(nd, port, frame_bytes(m), now_ps);
+    } else {
+        frame_meta(m)->in_port = NODE_NO_PORT;
+    }
+}
+
+/* A frame has left the queue of np's port: the port by which it came in is relieved. */
+static void departed(void *ctx, struct rte_mbuf *m, int64_t now_ps)
+{
+    const struct node_port *np = ctx;
+    struct node *nd = np->nd;
+    const struct egress_stats *st = egress_stats(nd->egress[np->port]);
+    struct port_counters *c = &nd->cnt[np->port];
+    uint16_t in = frame_meta(m)->in_port;
+
+    c->tx_frames = st->frames;
+    c->tx_bytes = st->bytes;
+    c->ecn_marks = st->ecn_marks;
+    if (in != NODE_NO_PORT)
+        node_release(nd, in, frame_bytes(m), now_ps);
+}
+
+void node_drop(struct node *nd, uint16_t in_port, struct rte_mbuf *m, enum drop why)
+{
+    nd->cnt[in_port < nd->n_ports ? in_port : 0].drops[why]++;
+    rte_pktmbuf_free(m);
+}
+
+void node_send(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_ps)
+{
+    struct frame_meta *meta = frame_meta(m);
+    uint16_t in = meta->in_port;
+    uint32_t bytes = frame_bytes(m);
+    bool held = in != NODE_NO_PORT && meta->cls == FRAME_LOSSLESS && nd->np[in].pfc.on;
+
+    if (!held)
+        meta->in_port = NODE_NO_PORT;
+    if (unlikely(!nd->egress[port])) {
+        node_drop(nd, in, m, DROP_NO_ROUTE);
+        return;
+    }
+    /* Entered first: a frame that starts at once is released inside the push. */
+    if (held)
+        account(nd, in, bytes, now_ps);
+    if (unlikely(egress_push(nd->egress[port], m, now_ps) != 0)) {
+        if (held)
+            node_release(nd, in, bytes, now_ps);
+        node_drop(nd, in, m, DROP_QUEUE_FULL);
+    }
+}
+
+void node_pause_input(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_ps)
+{
+    int quanta = pfc_parse(m);
+
+    if (quanta == -EINVAL) {
+        node_drop(nd, port, m, DROP_BAD_PAUSE);
+        return;
+    }
+    if (quanta >= 0 && nd->egress[port]) {
+        uint64_t rate = nd->fab->nodes[nd->id].ports[port].rate_bps;
+
+        nd->cnt[port].pauses_received++;
+        egress_pause(nd->egress[port], FRAME_LOSSLESS,
+                     quanta ? now_ps + pfc_quanta_ps((uint32_t)quanta, rate) : 0, now_ps);
+    }
+    rte_pktmbuf_free(m);
+}
+
+void node_pfc_tick(struct node *nd, int64_t now_ps)
+{
+    if (nd->pfc_due_ps > now_ps)
+        return;
+    nd->pfc_due_ps = PS_NEVER;
+    for (uint16_t p = 0; p < nd->n_ports; p++) {
+        struct pfc *pfc = &nd->np[p].pfc;
+
+        if (pfc->due_ps <= now_ps) {
+            pfc->due_ps = now_ps + pfc->refresh_ps;
+            pfc_say(nd, p, PFC_MAX_QUANTA, now_ps);
+        }
+        nd->pfc_due_ps = RTE_MIN(nd->pfc_due_ps, pfc->due_ps);
+    }
+}
+
+void node_port_reset(struct node *nd, uint16_t port, bool up, int64_t now_ps)
+{
+    if (!nd->egress[port])
+        return;
+    egress_set_down(nd->egress[port], !up, now_ps);
+    /* A neighbour that comes back knows of no pause: it hears at once that it must wait. */
+    if (up && nd->np[port].pfc.over)
+        nd->np[port].pfc.due_ps = nd->pfc_due_ps = now_ps;
+}
+
+/* ---- set-up
+ * ---------------------------------------------------------------------------------------- */
+
+static const struct fab_link *link_of(const struct fabric *f, const struct fab_port *p)
+{
+    return p->link == FAB_NONE ? NULL : &f->links[p->link];
+}
+
+static bool connected(const struct fab_port *p)
+{
+    return p->link != FAB_NONE || p->external[0];
+}
+
+static void init_pfc(struct node *nd, const struct node_cfg *cfg, unsigned n_connected)
+{
+    const struct fab_node *fn = &cfg->fab->nodes[cfg->id];
+
+    for (uint16_t i = 0; i < nd->n_ports; i++) {
+        const struct fab_link *l = link_of(cfg->fab, &fn->ports[i]);
+        uint64_t bytes = l ? l->buffer_bytes : EXTERNAL_BYTES;
+        uint32_t pkts = l ? l->buffer_pkts : EXTERNAL_PKTS;
+        struct pfc_cfg pc = {
+            .on = l && l->pfc,
+            .rate_bps = fn->ports[i].rate_bps,
+            .latency_ps = fn->ports[i].latency_ps,
+            .lag_ps = cfg->lag_ps,
+            .max_frame = nd->max_frame,
+            .share_bytes = bytes / n_connected,
+            .share_pkts = pkts / n_connected,
+        };
+
+        pfc_init(&nd->np[i].pfc, &pc);
+        nd->np[i].nd = nd;
+        nd->np[i].port = i;
+        roce_mac_of_ip(fn->kind == FAB_HOST ? fn->ip_of_port[i] : fn->ip, nd->np[i].mac);
+    }
+}
+
+/*
+ * Limits: what the conf says. Where PFC is on, the lossless class can hold what all ports together
+ * may bring before their pauses take effect, and a burst of the aggregation node, so that nothing
+ * is ever lost for want of room.
+ */
+static void init_limits(const struct node *nd, const struct fab_link *l, struct egress_cfg *ec)
+{
+    uint64_t bytes = 0, pkts = 0;
+
+    for (int c = 0; c < FRAME_CLASSES; c++) {
+        ec->limit_bytes[c] = l ? l->buffer_bytes : EXTERNAL_BYTES;
+        ec->limit_pkts[c] = l ? l->buffer_pkts : EXTERNAL_PKTS;
+    }
+    ec->limit_pkts[FRAME_CONTROL] = CONTROL_PKTS;
+    ec->limit_bytes[FRAME_CONTROL] = (uint64_t)CONTROL_PKTS * ETHERNET_MAX;
+    if (!l || !l->pfc)
+        return;
+    for (uint16_t i = 0; i < nd->n_ports; i++) {
+        const struct pfc *p = &nd->np[i].pfc;
+
+        if (p->on) {
+            bytes += p->xoff_bytes + p->headroom_bytes;
+            pkts += p->xoff_pkts + p->headroom_pkts;
+        }
+    }
+    bytes += (uint64_t)SW_AN_BURST * nd->max_frame;
+    pkts += SW_AN_BURST;
+    ec->limit_bytes[FRAME_LOSSLESS] = RTE_MAX(ec->limit_bytes[FRAME_LOSSLESS], bytes);
+    ec->limit_pkts[FRAME_LOSSLESS] = (uint32_t)RTE_MIN(
+        RTE_MAX((uint64_t)ec->limit_pkts[FRAME_LOSSLESS], pkts), (uint64_t)EGRESS_MAX_PKTS);
+}
+
+static int init_egress(struct node *nd, const struct node_cfg *cfg, uint16_t i)
+{
+    const struct fab_port *p = &cfg->fab->nodes[cfg->id].ports[i];
+    const struct fab_link *l = link_of(cfg->fab, p);
+    struct egress_cfg ec = {
+        .rate_bps = p->rate_bps,
+        .latency_ps = p->latency_ps,
+        .pool = cfg->pool,
+        .departed = departed,
+        .pull = cfg->pull,
+        .ctx = &nd->np[i],
+    };
+
+    if (!connected(p))
+        return 0;
+    init_limits(nd, l, &ec);
+    if (l) {
+        unsigned dir = l->a == cfg->id && l->a_port == i ? 0 : 1;
+
+        ec.ecn_bytes = l->ecn_bytes;
+        ec.faults = (struct egress_faults){
+            .loss = l->loss,
+            .dup = l->dup,
+            .reorder = l->reorder,
+            .corrupt = l->corrupt,
+            .jitter_ps = l->jitter_ps,
+            .seed = fault_mix(cfg->seed, 2u * p->link + dir),
+        };
+    }
+    return egress_create(&nd->egress[i], &ec);
+}
+
+int node_init(struct node *nd, const struct node_ops *ops, const struct node_cfg *cfg)
+{
+    const struct fab_node *fn = &cfg->fab->nodes[cfg->id];
+    unsigned n_connected = 0;
+    int rc = 0;
+
+    nd->ops = ops;
+    nd->id = cfg->id;
+    nd->n_ports = fn->n_ports;
+    nd->pool = cfg->pool;
+    nd->fab = cfg->fab;
+    nd->pfc_due_ps = PS_NEVER;
+    nd->max_frame = RTE_MAX(cfg->fab->mtu + ROCE_MAX_OVERHEAD, ETHERNET_MAX);
+    memcpy(nd->name, fn->name, sizeof(nd->name));
+    nd->egress = calloc(fn->n_ports + 1u, sizeof(*nd->egress));
+    nd->cnt = calloc(fn->n_ports + 1u, sizeof(*nd->cnt));
+    nd->np = calloc(fn->n_ports + 1u, sizeof(*nd->np));
+    if (!nd->egress || !nd->cnt || !nd->np) {
+        node_fini(nd);
+        return -ENOMEM;
+    }
+    for (uint16_t i = 0; i < fn->n_ports; i++)
+        n_connected += connected(&fn->ports[i]);
+    init_pfc(nd, cfg, RTE_MAX(n_connected, 1u));
+    for (uint16_t i = 0; i < fn->n_ports && rc == 0; i++)
+        rc = init_egress(nd, cfg, i);
+    if (rc)
+        node_fini(nd);
+    return rc;
+}
+
+void node_fini(struct node *nd)
+{
+    for (uint16_t i = 0; nd->egress && i < nd->n_ports; i++)
+        egress_destroy(nd->egress[i]);
+    free(nd->egress);
+    free(nd->cnt);
+    free(nd->np);
+    nd->egress = NULL;
+    nd->cnt = NULL;
+    nd->np = NULL;
+}

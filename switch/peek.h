@@ -1,0 +1,149 @@
+/*
+ * What forwarding needs to know of a frame, read once: the kind, the class, the flow. Headers are
+ * in the first segment (frame.h); whatever else comes from outside is refused by name.
+ */
+#ifndef TRIB_SWITCH_PEEK_H
+#define TRIB_SWITCH_PEEK_H
+
+#include "roce/wire.h"
+#include "switch/drops.h"
+#include "switch/pfc.h"
+
+#include <rte_byteorder.h>
+
+#define ETHERTYPE_IPV4   0x0800
+#define ETHERTYPE_ARP    0x0806
+#define ETHERTYPE_VLAN   0x8100
+#define IPPROTO_NUM_IGMP 2
+#define IPPROTO_NUM_UDP  17
+#define BTH_BYTES        12u
+
+enum peek_kind {
+    PEEK_BAD,
+    PEEK_ROCE,
+    PEEK_ARP,
+    PEEK_IGMP,
+    PEEK_MAC_CONTROL,
+    PEEK_IPV4,
+    PEEK_OTHER
+};
+
+struct peek {
+    uint8_t kind;            /* enum peek_kind */
+    uint8_t cls;             /* enum frame_class */
+    uint8_t why;             /* enum drop of PEEK_BAD */
+    uint16_t l3, l4;         /* offsets */
+    uint16_t udp_src;        /* 0 where not UDP */
+    uint32_t src_ip, dst_ip; /* host order, IPv4 only */
+    uint32_t dqpn;           /* PEEK_ROCE */
+};
+
+static inline uint16_t peek_be16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static inline uint32_t peek_be32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static inline void peek_bad(struct peek *k, enum drop why)
+{
+    k->kind = PEEK_BAD;
+    k->why = why;
+}
+
+static inline void peek_ipv4(struct peek *k, const uint8_t *p, uint32_t len, uint32_t frame_len)
+{
+    uint32_t ihl, total;
+
+    if (unlikely(len < k->l3 + 20u)) {
+        peek_bad(k, DROP_RUNT);
+        return;
+    }
+    p += k->l3;
+    ihl = (p[0] & 15u) * 4;
+    total = peek_be16(p + 2);
+    k->l4 = (uint16_t)(k->l3 + ihl);
+    if (unlikely(p[0] >> 4 != 4 || ihl < 20 || total < ihl || k->l3 + total > frame_len ||
+                 k->l4 > len)) {
+        peek_bad(k, DROP_BAD_LENGTH);
+        return;
+    }
+    k->kind = PEEK_IPV4;
+    k->src_ip = peek_be32(p + 12);
+    k->dst_ip = peek_be32(p + 16);
+    if (p[9] == IPPROTO_NUM_IGMP) {
+        k->kind = PEEK_IGMP;
+        k->cls = FRAME_CONTROL;
+    } else if (p[9] == IPPROTO_NUM_UDP && !(peek_be16(p + 6) & 0x1fff)) {
+        const uint8_t *u = p + ihl;
+
+        if (unlikely(total < ihl + 8 || len < k->l4 + 8u || peek_be16(u + 4) < 8 ||
+                     peek_be16(u + 4) > total - ihl)) {
+            peek_bad(k, DROP_BAD_LENGTH);
+            return;
+        }
+        k->udp_src = peek_be16(u);
+        if (peek_be16(u + 2) == ROCE_UDP_PORT) {
+            if (unlikely(peek_be16(u + 4) < 8 + BTH_BYTES + ROCE_ICRC_BYTES ||
+                         len < k->l4 + 8 + BTH_BYTES)) {
+                peek_bad(k, DROP_BAD_LENGTH);
+                return;
+            }
+            k->kind = PEEK_ROCE;
+            k->cls = FRAME_LOSSLESS;
+            k->dqpn = peek_be32(u + 8 + 4) & 0xffffff;
+        }
+    }
+}
+
+/* The lengths of a length-only payload are those in the headers, so meta.virt_len counts. */
+static inline void peek_frame(struct rte_mbuf *m, struct peek *k)
+{
+    const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+    uint32_t len = m->data_len;
+    uint16_t type;
+
+    k->kind = PEEK_OTHER;
+    k->cls = FRAME_LOSSY;
+    k->udp_src = 0;
+    k->src_ip = k->dst_ip = 0;
+    k->l3 = 14;
+    if (unlikely(len < 14)) {
+        peek_bad(k, DROP_RUNT);
+        return;
+    }
+    type = peek_be16(p + 12);
+    if (type == ETHERTYPE_VLAN && len >= 18)
+        type = peek_be16(p + 16), k->l3 = 18;
+    if (likely(type == ETHERTYPE_IPV4)) {
+        peek_ipv4(k, p, len, m->pkt_len + frame_meta(m)->virt_len);
+    } else if (type == ETHERTYPE_ARP) {
+        k->kind = PEEK_ARP;
+        k->cls = FRAME_CONTROL;
+        if (len < k->l3 + 28u)
+            peek_bad(k, DROP_RUNT);
+    } else if (type == ETHERTYPE_MAC_CONTROL) {
+        k->kind = PEEK_MAC_CONTROL;
+        k->cls = FRAME_CONTROL;
+    }
+}
+
+/* One hash per flow, of what RoCE v2 keeps constant in it. */
+static inline uint32_t peek_flow_hash(const struct peek *k)
+{
+    uint64_t h = ((uint64_t)k->src_ip << 32 | k->dst_ip) ^ ((uint64_t)k->udp_src << 16);
+
+    h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdu;
+    h = (h ^ (h >> 33)) * 0xc4ceb9fe1a85ec53u;
+    return (uint32_t)(h >> 32);
+}
+
+static inline bool mac_equal(const uint8_t *a, const uint8_t *b)
+{
+    return memcmp(a, b, 6) == 0;
+}
+
+#endif

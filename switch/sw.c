@@ -1,0 +1,538 @@
+#include "switch/sw.h"
+
+#include "switch/arp.h"
+#include "switch/fib.h"
+#include "switch/mcast.h"
+#include "switch/reduce/an.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AN_RETRY_PS PS_PER_US /* an endpoint that says "ready" and gives nothing is asked again */
+
+enum {
+    PORT_TREE = 1 /* floods go there */,
+    PORT_BRIDGE = 2 /* a switch or the outside, which must hear of memberships */,
+    PORT_OUTSIDE = 4 /* on the way to ports outside */
+};
+
+struct sw {
+    struct node nd;
+    uint8_t mac[6];
+    uint32_t ip;
+    bool outside; /* the fabric has ports to the outside */
+    bool blocked; /* the endpoint waits for room in an egress queue */
+    bool has_ep;
+    uint8_t *flags; /* [n_ports] PORT_* */
+    struct fib *fib;
+    struct mcast *mc;
+    struct an *an;
+    struct endpoint ep;
+    int64_t ep_next_ps;
+    struct rte_mbuf *local[NODE_BURST]; /* for the endpoint, of the burst in hand */
+    uint16_t n_local;
+};
+
+static inline struct sw *sw_of(struct node *nd)
+{
+    return (struct sw *)nd;
+}
+
+/* ---- replication
+ * ------------------------------------------------------------------------------------ */
+
+/* A copy by reference to all ports of a list; the last one gets the frame itself. */
+struct copies {
+    struct sw *s;
+    struct rte_mbuf *m;
+    int64_t now;
+    int last; /* port that waits for its copy, -1: none yet */
+};
+
+static void copy_to(struct copies *c, uint16_t port)
+{
+    struct rte_mbuf *m;
+
+    if (c->last >= 0) {
+        m = frame_clone(c->m, c->s->nd.pool);
+        if (m)
+            node_send(&c->s->nd, (uint16_t)c->last, m, c->now);
+        else
+            c->s->nd.cnt[c->last].drops[DROP_NO_BUFFER]++;
+    }
+    c->last = port;
+}
+
+static void copies_end(struct copies *c, uint16_t in, enum drop why)
+{
+    if (c->last >= 0)
+        node_send(&c->s->nd, (uint16_t)c->last, c->m, c->now);
+    else
+        node_drop(&c->s->nd, in, c->m, why);
+}
+
+static void flood(struct sw *s, uint16_t in, struct rte_mbuf *m, uint8_t flag, enum drop why,
+                  int64_t now)
+{
+    struct copies c = {s, m, now, -1};
+
+    for (uint16_t p = 0; p < s->nd.n_ports; p++)
+        if (p != in && (s->flags[p] & flag))
+            copy_to(&c, p);
+    copies_end(&c, in, why);
+}
+
+static void replicate(struct sw *s, uint16_t in, struct rte_mbuf *m, uint32_t group, int64_t now)
+{
+    const uint64_t *bits = mcast_members(s->mc, group);
+    struct copies c = {s, m, now, -1};
+
+    for (uint16_t w = 0; bits && w < (s->nd.n_ports + 63) / 64; w++)
+        for (uint64_t b = bits[w]; b; b &= b - 1) {
+            uint16_t p = (uint16_t)(w * 64 + __builtin_ctzll(b));
+
+            if (p != in)
+                copy_to(&c, p);
+        }
+    copies_end(&c, in, bits ? DROP_REFLECTED : DROP_UNKNOWN_GROUP);
+}
+
+/* ---- memberships
+ * ------------------------------------------------------------------------------------ */
+
+struct snoop {
+    struct sw *s;
+    uint16_t port;
+    bool query;
+    int64_t now;
+};
+
+static void announce(struct sw *s, uint16_t port, enum igmp_what what, uint32_t group, int64_t now)
+{
+    struct rte_mbuf *m = igmp_build(s->nd.pool, what, group, s->ip, s->mac);
+
+    if (m)
+        node_send(&s->nd, port, m, now);
+    else
+        s->nd.cnt[port].drops[DROP_NO_BUFFER]++;
+}
+
+/* A neighbour on the tree needs to know whether anybody on this side of it is a member, and nothing
+ * else. */
+static void membership(struct snoop *sn, uint32_t group, bool join)
+{
+    struct sw *s = sn->s;
+
+    for (uint16_t p = 0; p < s->nd.n_ports; p++) {
+        if (p == sn->port || !(s->flags[p] & PORT_BRIDGE))
+            continue;
+        if (join)
+            announce(s, p, IGMP_JOIN, group, sn->now);
+        else if (!mcast_others(s->mc, group, p))
+            announce(s, p, IGMP_LEAVE, group, sn->now);
+    }
+}
+
+static void left(void *ctx, uint32_t group)
+{
+    membership(ctx, group, false);
+}
+
+static void snooped(void *ctx, enum igmp_what what, uint32_t group)
+{
+    struct snoop *sn = ctx;
+
+    if (what == IGMP_QUERY) {
+        sn->query = true;
+    } else if (mcast_is_local(group)) {
+        return; /* flooded always */
+    } else if (what == IGMP_JOIN) {
+        if (mcast_join(sn->s->mc, group, sn->port) >= 0)
+            membership(sn, group, true);
+    } else if (mcast_leave(sn->s->mc, group, sn->port)) {
+        membership(sn, group, false);
+    }
+}
+
+static void igmp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
+                       int64_t now)
+{
+    struct snoop sn = {s, in, false, now};
+
+    if (!(s->flags[in] & PORT_TREE)) {
+        node_drop(&s->nd, in, m,
+                  DROP_REFLECTED); /* not from the tree: nothing may follow it back */
+    } else if (igmp_parse(m, k, snooped, &sn) != 0) {
+        node_drop(&s->nd, in, m, DROP_BAD_LENGTH);
+    } else if (sn.query) {
+        flood(s, in, m, PORT_TREE, DROP_UNKNOWN_GROUP, now);
+    } else {
+        rte_pktmbuf_free(m); /* the neighbours were told in our own words */
+    }
+}
+
+/* ---- one frame
+ * -------------------------------------------------------------------------------------- */
+
+static void arp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
+                      int64_t now)
+{
+    if (arp_asks_for(m, k, s->ip)) {
+        struct rte_mbuf *a = arp_answer(m, k, s->ip, s->mac, s->nd.pool);
+
+        if (a)
+            node_send(&s->nd, in, a, now);
+        else
+            s->nd.cnt[in].drops[DROP_NO_BUFFER]++;
+        rte_pktmbuf_free(m);
+    } else {
+        flood(s, in, m, PORT_TREE, DROP_UNKNOWN_DEST, now);
+    }
+}
+
+static void group_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
+                        int64_t now)
+{
+    const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
+    bool ip = dst[0] == 0x01 && dst[1] == 0x00 && dst[2] == 0x5e && k->dst_ip >> 28 == 14;
+
+    if (in != NODE_NO_PORT && !(s->flags[in] & PORT_TREE)) {
+        node_drop(&s->nd, in, m, DROP_REFLECTED);
+        return;
+    }
+    if (in != NODE_NO_PORT && k->kind == PEEK_ARP)
+        arp_input(s, in, m, k, now);
+    else if (in != NODE_NO_PORT && k->kind == PEEK_IGMP)
+        igmp_input(s, in, m, k, now);
+    else if (ip && !mcast_is_local(k->dst_ip))
+        replicate(s, in, m, k->dst_ip, now);
+    else
+        flood(s, in, m, PORT_TREE, DROP_UNKNOWN_GROUP, now);
+}
+
+static void local_flush(struct sw *s, int64_t now)
+{
+    uint16_t n = s->n_local, k;
+
+    if (!n)
+        return;
+    s->n_local = 0;
+    k = s->ep.input(s->ep.ctx, s->local, n, now);
+    for (; k < n; k++)
+        node_drop(&s->nd, frame_meta(s->local[k])->in_port, s->local[k], DROP_AN_REFUSED);
+}
+
+static void local_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
+                        int64_t now)
+{
+    if (likely(k->kind == PEEK_ROCE && s->has_ep && in != NODE_NO_PORT)) {
+        s->local[s->n_local++] = m;
+        if (s->n_local == NODE_BURST)
+            local_flush(s, now);
+    } else if (k->kind == PEEK_ARP && in != NODE_NO_PORT && arp_asks_for(m, k, s->ip)) {
+        arp_input(s, in, m, k, now);
+    } else {
+        node_drop(&s->nd, in, m, k->kind == PEEK_ROCE ? DROP_NO_AN : DROP_NOT_ROCE);
+    }
+}
+
+static inline bool bridge_reserved(const uint8_t *d)
+{
+    return d[0] == 0x01 && d[1] == 0x80 && d[2] == 0xc2 && d[3] == 0 && d[4] == 0 && d[5] < 0x10;
+}
+
+/* in: NODE_NO_PORT for a frame of our own endpoint. */
+static inline void forward(struct sw *s, uint16_t in, struct rte_mbuf *m, int64_t now)
+{
+    const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
+    struct peek k;
+    uint16_t port;
+
+    peek_frame(m, &k);
+    frame_meta(m)->cls = k.cls;
+    frame_meta(m)->in_port = in;
+    if (unlikely(k.kind == PEEK_BAD)) {
+        node_drop(&s->nd, in, m, k.why);
+        return;
+    }
+    if (unlikely(k.kind == PEEK_MAC_CONTROL && in != NODE_NO_PORT)) {
+        node_pause_input(&s->nd, in, m, now);
+        return;
+    }
+    if (unlikely(s->outside) && in != NODE_NO_PORT && (s->flags[in] & PORT_TREE))
+        fib_learn(s->fib, dst + 6, in);
+    if (unlikely(dst[0] & 1)) {
+        if (bridge_reserved(dst))
+            node_drop(&s->nd, in, m, DROP_LINK_LOCAL);
+        else
+            group_input(s, in, m, &k, now);
+        return;
+    }
+    if (mac_equal(dst, s->mac)) {
+        local_input(s, in, m, &k, now);
+        return;
+    }
+    port = fib_lookup(s->fib, dst, &k);
+    if (likely(port < s->nd.n_ports && port != in))
+        node_send(&s->nd, port, m, now);
+    else if (port == FIB_OUTSIDE)
+        flood(s, in, m, PORT_OUTSIDE, DROP_UNKNOWN_DEST, now);
+    else
+        node_drop(&s->nd, in, m,
+                  port == in && port < s->nd.n_ports ? DROP_REFLECTED : DROP_NO_ROUTE);
+}
+
+/* ---- the endpoint behind the switch
+ * ----------------------------------------------------------------- */
+
+/* Frames that every egress queue can take for certain, wherever they go. */
+static uint16_t room_everywhere(const struct sw *s)
+{
+    uint32_t n = SW_AN_BURST;
+
+    for (uint16_t p = 0; p < s->nd.n_ports && n; p++)
+        if (s->nd.egress[p])
+            n = RTE_MIN(n, egress_room(s->nd.egress[p], FRAME_LOSSLESS, s->nd.max_frame));
+    return (uint16_t)n;
+}
+
+/* Takes all that the endpoint has to send, acknowledgements first, as long as it can be queued. */
+static void drain(struct sw *s, int64_t now)
+{
+    struct rte_mbuf *m[SW_AN_BURST];
+    uint16_t n;
+
+    s->blocked = false;
+    for (int q = 0; q < ENDPOINT_QUEUES; q++) {
+        do {
+            uint16_t room = room_everywhere(s);
+
+            if (!room) {
+                s->blocked = true;
+                return;
+            }
+            n = s->ep.output(s->ep.ctx, (enum endpoint_queue)q, m, room, now);
+            for (uint16_t i = 0; i < n; i++)
+                forward(s, NODE_NO_PORT, m[i], now);
+        } while (n);
+    }
+    s->ep_next_ps = s->ep.next(s->ep.ctx);
+    if (s->ep_next_ps <= now)
+        s->ep_next_ps = now + AN_RETRY_PS;
+}
+
+static void sw_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16_t n,
+                     int64_t now_ps)
+{
+    struct sw *s = sw_of(nd);
+    struct port_counters *c = &nd->cnt[port];
+
+    c->rx_frames += n;
+    for (uint16_t i = 0; i < n; i++) {
+        if (i + 1 < n)
+            rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
+        c->rx_bytes += frame_bytes(m[i]);
+        forward(s, port, m[i], now_ps);
+    }
+    if (s->n_local) {
+        local_flush(s, now_ps);
+        drain(s, now_ps);
+    }
+}
+
+static void sw_tick(struct node *nd, int64_t now_ps)
+{
+    struct sw *s = sw_of(nd);
+
+    node_pfc_tick(nd, now_ps);
+    if (!s->has_ep || (!s->blocked && s->ep_next_ps > now_ps))
+        return;
+    if (s->ep.next(s->ep.ctx) <= now_ps)
+        s->ep.tick(s->ep.ctx, now_ps);
+    drain(s, now_ps);
+}
+
+static int64_t sw_next(struct node *nd)
+{
+    struct sw *s = sw_of(nd);
+    int64_t t = nd->pfc_due_ps;
+
+    if (s->has_ep) {
+        if (!s->blocked)
+            t = RTE_MIN(t, s->ep_next_ps);
+        else if (room_everywhere(s))
+            t = 0;
+    }
+    return t;
+}
+
+/* ---- control path
+ * ------------------------------------------------------------------------------------ */
+
+static void tell_port(void *ctx, uint32_t group)
+{
+    struct snoop *sn = ctx;
+
+    if (mcast_others(sn->s->mc, group, sn->port))
+        announce(sn->s, sn->port, IGMP_JOIN, group, sn->now);
+}
+
+static void sw_port_state(struct node *nd, uint16_t port, bool up, int64_t now_ps)
+{
+    struct sw *s = sw_of(nd);
+    const struct fab_port *p = &nd->fab->nodes[nd->id].ports[port];
+    struct snoop sn = {s, port, false, now_ps};
+
+    node_port_reset(nd, port, up, now_ps);
+    if (up) {
+        if (s->flags[port] & PORT_BRIDGE)
+            mcast_each(s->mc, tell_port, &sn);
+        return;
+    }
+    mcast_forget_port(s->mc, port, left, &sn);
+    fib_forget_port(s->fib, port);
+    if (s->an && p->link != FAB_NONE)
+        an_peer_down(s->an, p->peer_node, now_ps);
+    if (s->has_ep)
+        drain(s, now_ps);
+}
+
+struct an *sw_an(struct node *nd)
+{
+    return sw_of(nd)->an;
+}
+
+void sw_attach(struct node *nd, const struct endpoint *ep)
+{
+    struct sw *s = sw_of(nd);
+
+    s->ep = *ep;
+    s->has_ep = true;
+    s->ep_next_ps = 0;
+}
+
+void sw_kick(struct node *nd)
+{
+    if (sw_of(nd)->has_ep)
+        sw_of(nd)->ep_next_ps = 0;
+}
+
+static void sw_destroy(struct node *nd)
+{
+    struct sw *s = sw_of(nd);
+
+    if (s->an)
+        an_destroy(s->an);
+    fib_destroy(s->fib);
+    mcast_destroy(s->mc);
+    node_fini(nd);
+    free(s->flags);
+    free(s);
+}
+
+static const struct node_ops sw_ops = {
+    .input = sw_input,
+    .tick = sw_tick,
+    .next = sw_next,
+    .port_state = sw_port_state,
+    .destroy = sw_destroy,
+};
+
+/* Whether the tree leads to a port outside from node `at`, not going back to `from`. */
+static bool leads_outside(const struct fabric *f, uint16_t at, uint16_t from, unsigned depth)
+{
+    const struct fab_node *n = &f->nodes[at];
+
+    if (n->kind == FAB_HOST || depth > f->n_switches)
+        return false;
+    for (uint16_t p = 0; p < n->n_ports; p++) {
+        const struct fab_port *q = &n->ports[p];
+
+        if (q->external[0] && q->link == FAB_NONE)
+            return true;
+        if (q->flood && q->link != FAB_NONE && q->peer_node != from &&
+            leads_outside(f, q->peer_node, at, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+static bool has_outside(const struct fabric *f)
+{
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        for (uint16_t p = 0; p < f->nodes[i].n_ports; p++)
+            if (f->nodes[i].ports[p].external[0])
+                return true;
+    return false;
+}
+
+static void port_flags(struct sw *s)
+{
+    const struct fabric *f = s->nd.fab;
+    const struct fab_node *n = &f->nodes[s->nd.id];
+
+    s->outside = has_outside(f);
+    for (uint16_t p = 0; p < n->n_ports; p++) {
+        const struct fab_port *q = &n->ports[p];
+        bool external = q->link == FAB_NONE && q->external[0];
+
+        if (!external && (q->link == FAB_NONE || !q->flood))
+            continue;
+        s->flags[p] = PORT_TREE;
+        if (external || f->nodes[q->peer_node].kind == FAB_SWITCH)
+            s->flags[p] |= PORT_BRIDGE;
+        if (external || (s->outside && leads_outside(f, q->peer_node, s->nd.id, 0)))
+            s->flags[p] |= PORT_OUTSIDE;
+    }
+}
+
+static uint32_t an_share(const struct node_cfg *cfg)
+{
+    uint32_t n = 0;
+
+    for (uint16_t i = 0; i < cfg->fab->n_nodes; i++)
+        n += cfg->fab->nodes[i].reduce.on;
+    return cfg->an_mbufs ? cfg->an_mbufs : cfg->pool->size / 2 / RTE_MAX(n, 1u);
+}
+
+int sw_create(struct node **out, const struct node_cfg *cfg)
+{
+    const struct fab_node *fn = &cfg->fab->nodes[cfg->id];
+    struct sw *s = calloc(1, sizeof(*s));
+    int rc;
+
+    *out = NULL;
+    if (!s)
+        return -ENOMEM;
+    rc = node_init(&s->nd, &sw_ops, cfg);
+    if (rc) {
+        free(s);
+        return rc;
+    }
+    s->ip = fn->ip;
+    roce_mac_of_ip(s->ip, s->mac);
+    s->ep_next_ps = PS_NEVER;
+    s->flags = calloc(fn->n_ports + 1u, 1);
+    rc = s->flags ? fib_create(&s->fib, cfg->fab, cfg->id) : -ENOMEM;
+    if (rc == 0)
+        rc = mcast_create(&s->mc, fn->n_ports);
+    if (rc == 0 && fn->reduce.on) {
+        struct an_cfg ac = {
+            .fab = cfg->fab, .node = cfg->id, .pool = cfg->pool, .mbuf_budget = an_share(cfg)};
+
+        rc = an_create(&s->an, &ac);
+        if (rc == 0) {
+            struct endpoint ep = an_endpoint(s->an);
+
+            sw_attach(&s->nd, &ep);
+        }
+    }
+    if (rc) {
+        sw_destroy(&s->nd);
+        return rc;
+    }
+    port_flags(s);
+    *out = &s->nd;
+    return 0;
+}
