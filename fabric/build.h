@@ -54,6 +54,7 @@ struct build {
     uint64_t (
         *reach)[FAB_REACH_WORDS]; /* [n_nodes] switches: hosts that reach it without going down */
     enum { PROCS_ONE, PROCS_PER_NODE, PROCS_LISTED } proc_mode;
+    int proc_line;                           /* of `processes` */
     bool full_hosts, full_nodes, full_links; /* the limit was complained of */
     bool has_external;                       /* some port leads to the outside */
     bool nodes_unknown; /* some nodes were not understood: names that are not found are no news */

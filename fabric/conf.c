@@ -26,13 +26,13 @@
 
 struct top_keys {
     char name[FAB_NAME];
-    uint32_t mtu, slots;
+    uint32_t slots;
 };
 
 static const struct key top_keys[] = {
     {"name", KEY_NAME, offsetof(struct top_keys, name), 0, 0},
     {"dilation", KEY_OWN, 0, 0, 0},
-    {"mtu", KEY_UINT, offsetof(struct top_keys, mtu), 0, UINT32_MAX},
+    {"mtu", KEY_OWN, 0, 0, 0},
     {"ecmp", KEY_OWN, 0, 0, 0},
     {"slots_per_host", KEY_UINT, offsetof(struct top_keys, slots), 1, FAB_MAX_SLOTS},
     {"reduce", KEY_OWN, 0, 0, 0},
@@ -74,6 +74,16 @@ static void read_dilation(struct build *b, const config_setting_t *s)
         keys_expected(b, s, "\"auto\" or an integer from 1 to 1000000000");
 }
 
+static void read_mtu(struct build *b, const config_setting_t *s)
+{
+    int v = config_setting_type(s) == CONFIG_TYPE_INT ? config_setting_get_int(s) : 0;
+
+    if (v >= 256 && v <= 4096 && !(v & (v - 1)))
+        b->f->mtu = (uint32_t)v;
+    else
+        keys_expected(b, s, "256, 512, 1024, 2048 or 4096");
+}
+
 /* A misspelt section takes nodes or links with it. */
 static void note_lost_sections(struct build *b, config_setting_t *root)
 {
@@ -92,7 +102,7 @@ static void read_scalars(struct build *b, config_setting_t *root)
 {
     static const char *const ecmp[] = {"hash", "balanced"};
     struct fabric *f = b->f;
-    struct top_keys k = {.mtu = 4096, .slots = 4};
+    struct top_keys k = {.slots = 4};
     config_setting_t *s;
 
     default_name(b->path, k.name);
@@ -100,11 +110,10 @@ static void read_scalars(struct build *b, config_setting_t *root)
     note_lost_sections(b, root);
     memcpy(f->name, k.name, sizeof(f->name));
     f->slots_per_host = (uint16_t)k.slots;
-    f->mtu = k.mtu;
-    if (k.mtu < 256 || k.mtu > 4096 || (k.mtu & (k.mtu - 1))) {
-        keys_expected(b, config_setting_get_member(root, "mtu"), "256, 512, 1024, 2048 or 4096");
-        f->mtu = 4096;
-    }
+    f->mtu = 4096;
+    s = config_setting_get_member(root, "mtu");
+    if (s)
+        read_mtu(b, s);
     s = config_setting_get_member(root, "ecmp");
     if (s)
         f->ecmp = keys_choice(b, s, ecmp, LEN(ecmp)) == 1 ? FAB_ECMP_BALANCED : FAB_ECMP_HASH;

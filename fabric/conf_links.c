@@ -116,16 +116,19 @@ static void complete_props(const struct build *b, struct link_props *p)
     }
 }
 
-static void require(struct build *b, int line, const struct link_props *p)
+/* what: "a link" or the name of the group that describes it. */
+static void require(struct build *b, int line, const char *what, const struct link_props *p)
 {
     if (!p->rate_bps)
         build_error(b, line,
-                    "found a link without rate, expected rate = \"400Gb/s\" or the like, here or "
-                    "in link_defaults");
+                    "found %s without rate, expected rate = \"400Gb/s\" or the like, here or in "
+                    "link_defaults",
+                    what);
     if (p->latency_ps < 0)
         build_error(b, line,
-                    "found a link without latency, expected latency = \"300ns\" or the like, here "
-                    "or in link_defaults");
+                    "found %s without latency, expected latency = \"300ns\" or the like, here or "
+                    "in link_defaults",
+                    what);
 }
 
 static int add_cables(struct build *b, struct draft_link proto)
@@ -239,8 +242,10 @@ static void join(struct build *b, const struct end *a, const struct end *z, int 
         return;
     }
     if (k->p.cables > 1 && (!z || a->port != PORT_AUTO || z->port != PORT_AUTO)) {
-        build_error(b, line, "cables: found %u with a port named or external, expected 1 there",
-                    k->p.cables);
+        build_error(
+            b, line,
+            "cables: found %u at a link that names its ports or leads to the outside, expected 1",
+            k->p.cables);
         b->graph_broken = true;
         return;
     }
@@ -252,6 +257,20 @@ static void join(struct build *b, const struct end *a, const struct end *z, int 
     }
     snprintf(l.external, sizeof(l.external), "%s", k->external);
     add_cables(b, l);
+}
+
+/* A link has one end in the fabric, and another one or a way out. */
+static int check_ends(struct build *b, int line, const void *a, const void *z, const void *external)
+{
+    if (!a)
+        build_error(b, line, "found a link without a, expected a = \"leaf0\" or the like");
+    if (!z && !external)
+        build_error(
+            b, line,
+            "found a link without b, expected b = \"leaf0\" or the like, or external = \"...\"");
+    if (z && external)
+        build_error(b, line, "found a link with b and external, expected one of them");
+    return a && !z != !external ? 0 : -EINVAL;
 }
 
 static void read_link(struct build *b, config_setting_t *g)
@@ -276,18 +295,12 @@ static void read_link(struct build *b, config_setting_t *g)
     keys_read(b, g, keys, LEN(keys), &k);
     check_props(b, line, &k.p);
     if (b->errs->total == before)
-        require(b, line, &k.p);
+        require(b, line, "a link", &k.p);
     link_props_placeholder(&k.p);
     as = config_setting_get_member(g, "a");
     bs = config_setting_get_member(g, "b");
     ext = config_setting_get_member(g, "external");
-    if (!as || !bs == !ext) {
-        build_error(b, line, "found a link with%s a, %s, expected a and one of b and external",
-                    as ? "" : "out",
-                    bs && ext     ? "b and external"
-                    : !bs && !ext ? "neither b nor external"
-                    : bs          ? "b"
-                                  : "external");
+    if (check_ends(b, line, as, bs, ext)) {
         b->graph_broken = true;
         return;
     }
@@ -322,6 +335,6 @@ void conf_link_group(struct build *b, config_setting_t *parent, const char *name
     if (s)
         conf_link_props(b, s, p);
     if (b->errs->total == before)
-        require(b, (int)config_setting_source_line(s ? s : parent), p);
+        require(b, (int)config_setting_source_line(s ? s : parent), name, p);
     link_props_placeholder(p);
 }

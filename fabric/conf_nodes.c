@@ -224,6 +224,11 @@ static void read_node(struct build *b, config_setting_t *g)
     if (reduce && k.kind == FAB_HOST)
         build_error(b, (int)config_setting_source_line(reduce),
                     "reduce: found it at a host, expected it at switches only");
+    if (k.kind == FAB_HOST && k.ports > FAB_MAX_HOST_PORTS) {
+        build_error(b, (int)config_setting_source_line(g),
+                    "ports: found %u at a host, expected at most %u", k.ports, FAB_MAX_HOST_PORTS);
+        k.ports = 0;
+    }
     name = config_setting_get_member(g, "name");
     if (!name) {
         build_error(b, (int)config_setting_source_line(g),

@@ -2,14 +2,14 @@
  * Which of several equal-cost next hops a flow takes.
  *
  * hash      The caller's hash of the flow, stirred with the node, so that two tiers do not choose
- * alike (and leave half of the second tier's links idle). balanced  By the places of source and
- * destination. With a = the source's place among the hosts of its leaf, n = number of hops: up from
- * the leaf     a mod n: every host of a leaf has an uplink of its own (as long as there are as
- * many) up from above        (leaf's place x ceil(hosts / n_leaf) + a / n_leaf) mod n: hosts that
- * share a spine differ in this sideways and down    a mod n Sources of one destination leaf have
- * different a in every shift of the ranks (a ring, a pairwise exchange at distance k), so their
- * frames come down different links too. Choosing by the destination instead would do as well going
- * down and worse going up, where a host sends to several hosts.
+ * alike (and leave half of the second tier's links idle). balanced  By the source's place: a, its
+ * place among the hosts of its leaf, and n, the number of next hops. up from the leaf     a mod n:
+ * every host of a leaf has an uplink of its own, where there are as many. up from above        the
+ * source's place among all that come up to this switch that way (leaf by leaf) mod n. sideways and
+ * down    a mod n. Sources that send to one leaf have different a in every shift of the ranks (a
+ * ring, an exchange at distance k), so their frames come down different links too. Choosing by the
+ * destination instead would do as well going down and worse going up, where a host sends to several
+ * hosts.
  */
 #include "fabric/build.h"
 
@@ -37,13 +37,29 @@ static unsigned place_of_switches(const struct fabric *f, const struct fab_dest 
     return f->nodes[src->node].ord + f->nodes[f->dests[dest].node].ord;
 }
 
+/* The place of a host among those that come up to `node` from leaves: c of a leaf's n uplinks lead
+ * there, so every round of n hosts of that leaf sends c. */
+static unsigned place_above(uint16_t node, int dest, const struct fab_node *leaf, unsigned a)
+{
+    const struct fab_hops *up = &leaf->hops[dest];
+    unsigned n = up->n ? up->n : 1, c = 0, before = 0;
+
+    for (unsigned i = 0; i < up->n; i++) {
+        if (leaf->ports[up->port[i]].peer_node != node)
+            continue;
+        before += i < a % n;
+        c++;
+    }
+    c = c ? c : 1; /* two tiers above the leaf and more */
+    return leaf->ord * ((leaf->n_hosts + n - 1) / n) * c + a / n * c + before;
+}
+
 static unsigned balanced(const struct fabric *f, uint16_t node, int dest, uint32_t src_ip)
 {
     const struct fab_node *n = &f->nodes[node], *host, *leaf;
     const struct fab_dest *src;
     int s = fabric_dest_of_ip(f, src_ip);
     uint16_t leaf_index;
-    unsigned hops;
 
     if (s < 0)
         return 0;
@@ -57,8 +73,7 @@ static unsigned balanced(const struct fabric *f, uint16_t node, int dest, uint32
         return host->ord;
     if (f->nodes[n->ports[n->hops[dest].port[0]].peer_node].tier <= n->tier)
         return host->ord;
-    hops = leaf->hops[dest].n ? leaf->hops[dest].n : 1;
-    return leaf->ord * ((leaf->n_hosts + hops - 1) / hops) + host->ord / hops;
+    return place_above(node, dest, leaf, host->ord);
 }
 
 uint16_t fabric_next_port(const struct fabric *f, uint16_t node, int dest, uint32_t flow_hash,

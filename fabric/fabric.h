@@ -1,7 +1,7 @@
 /*
- * What a fabric is: nodes, ports, links, addresses, routes and aggregation trees, all computed from one
- * libconfig file before anything starts. Plain data: immutable after fabric_load(), so any number of
- * processes and threads read it.
+ * What a fabric is: nodes, ports, links, addresses, routes and aggregation trees, all computed from
+ * one libconfig file before anything starts. Plain data: immutable after fabric_load(), so any
+ * number of processes and threads read it.
  */
 #ifndef TRIB_FABRIC_H
 #define TRIB_FABRIC_H
@@ -10,75 +10,96 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define FAB_NAME 32
-#define FAB_NONE 0xffffu
-#define FAB_MAX_ERRORS 64
+#define FAB_NAME        32
+#define FAB_NONE        0xffffu
+#define FAB_MAX_ERRORS  64
 #define FAB_MAX_MEMBERS 1024
 /* Limits of one file; each has an error of its own. */
-#define FAB_MAX_HOSTS 1024
-#define FAB_MAX_NODES 2048
-#define FAB_MAX_LINKS 32768
-#define FAB_MAX_PORTS 1024      /* of a switch */
+#define FAB_MAX_HOSTS      1024
+#define FAB_MAX_NODES      2048
+#define FAB_MAX_LINKS      32768
+#define FAB_MAX_PORTS      1024 /* of a switch */
 #define FAB_MAX_HOST_PORTS 16
-#define FAB_MAX_PROCS 128
-#define FAB_MAX_SLOTS 16        /* processes that share a host's NIC */
+#define FAB_MAX_PROCS      128
+#define FAB_MAX_SLOTS      16 /* processes that share a host's NIC */
 
 enum fab_kind { FAB_HOST, FAB_SWITCH };
-enum fab_role { FAB_ROLE_HOST, FAB_ROLE_LEAF, FAB_ROLE_SPINE, FAB_ROLE_CORE, FAB_ROLE_NVSWITCH, FAB_ROLE_SWITCH };
+enum fab_role {
+    FAB_ROLE_HOST,
+    FAB_ROLE_LEAF,
+    FAB_ROLE_SPINE,
+    FAB_ROLE_CORE,
+    FAB_ROLE_NVSWITCH,
+    FAB_ROLE_SWITCH
+};
 enum fab_ecmp { FAB_ECMP_HASH, FAB_ECMP_BALANCED };
 
 /* Reduction capabilities of a switch (libconfig group `reduce`); all zero where it has none. */
 struct fab_reduce {
     bool on;
-    uint32_t max_groups;        /* quota: groups at this AN */
-    uint32_t max_slots;         /* slots of all groups together */
-    uint32_t window;            /* slots granted to a group at most */
+    uint32_t max_groups; /* quota: groups at this AN */
+    uint32_t max_slots;  /* slots of all groups together */
+    uint32_t window;     /* slots granted to a group at most */
 };
 
 struct fab_port {
-    uint16_t link;              /* index into links[], FAB_NONE: unconnected or external */
+    uint16_t link; /* index into links[], FAB_NONE: unconnected or external */
     uint16_t peer_node, peer_port;
     uint64_t rate_bps;
     int64_t latency_ps;
-    bool flood;                 /* on the spanning tree: frames that are flooded leave by these ports only (hosts' and outside ports always) */
-    char external[128];         /* DPDK device arguments of a port to the outside ("vhost:PATH", PCI address, vdev); else empty */
+    bool flood; /* on the spanning tree: frames that are flooded leave by these ports only (hosts'
+                   and outside ports always) */
+    char external[128]; /* DPDK device arguments of a port to the outside ("vhost:PATH", PCI
+                           address, vdev); else empty */
 };
 
 struct fab_node {
     char name[FAB_NAME];
     enum fab_kind kind;
     enum fab_role role;
-    uint16_t host_index;        /* hosts only: 0.. in order of appearance; its bit in member bitmaps */
-    uint16_t tier;              /* 0 host, 1 leaf, 2 spine, 3 core; a plain "switch": its distance from the nearest host */
-    uint16_t ord;               /* host: its place among the hosts of its switch; switch: its place among the switches */
-    uint16_t n_hosts;           /* switches: hosts that hang on it */
-    uint16_t dest;              /* index in dests[] of port 0, the other ports follow; a switch's own address */
-    uint16_t proc;              /* index of the trib-switch process that runs it (procs[]) */
+    uint16_t host_index; /* hosts only: 0.. in order of appearance; its bit in member bitmaps */
+    uint16_t tier;       /* 0 host, 1 leaf, 2 spine, 3 core; a plain "switch": its distance from the
+                            nearest host */
+    uint16_t ord;     /* host: its place among the hosts of its switch; switch: its place among the
+                         switches */
+    uint16_t n_hosts; /* switches: hosts that hang on it */
+    uint16_t dest; /* index in dests[] of port 0, the other ports follow; a switch's own address */
+    uint16_t proc; /* index of the trib-switch process that runs it (procs[]) */
     uint16_t n_ports;
-    struct fab_port *ports;     /* a host has one port per HCA port; ports[p] of a host carries address ip + mac of that HCA port */
-    uint32_t ip;                /* host order; a host's port p has ip_of_port[p], a switch has one address (its AN's and its ARP answer) */
-    uint32_t *ip_of_port;       /* hosts: n_ports entries; switches: NULL */
+    struct fab_port *ports; /* a host has one port per HCA port; ports[p] of a host carries address
+                               ip + mac of that HCA port */
+    uint32_t ip; /* host order; a host's port p has ip_of_port[p], a switch has one address (its
+                    AN's and its ARP answer) */
+    uint32_t *ip_of_port; /* hosts: n_ports entries; switches: NULL */
     struct fab_reduce reduce;
-    /* Forwarding: for destination d (index into dests[]) the ports hops[d].port[0..n) in ascending order; n = 0: no route (or it is the
-     * node's own address). A host's are all its ports that reach d; the source address of a frame says which of them it leaves by. */
+    /* Forwarding: for destination d (index into dests[]) the ports hops[d].port[0..n) in ascending
+     * order; n = 0: no route (or it is the node's own address). A host's are all its ports that
+     * reach d; the source address of a frame says which of them it leaves by. */
     struct fab_hops *hops;
 };
 
-struct fab_hops { uint16_t n; uint16_t *port; };
+struct fab_hops {
+    uint16_t n;
+    uint16_t *port;
+};
 
 /* Somewhere that frames go to: a host's port or a switch's own address. */
-struct fab_dest { uint32_t ip; uint16_t node, port; };
+struct fab_dest {
+    uint32_t ip;
+    uint16_t node, port;
+};
 
 struct fab_link {
-    char name[2 * FAB_NAME + 16];    /* "leaf0:4-spine0:0", as `trib capture` takes it; "h0-leaf0" style short names work where unique */
+    char name[2 * FAB_NAME + 16]; /* "leaf0:4-spine0:0", as `trib capture` takes it; "h0-leaf0"
+                                     style short names work where unique */
     uint16_t a, a_port, b, b_port;
     uint64_t rate_bps;
     int64_t latency_ps;
-    uint64_t buffer_bytes;          /* of each direction's egress queue, per class */
+    uint64_t buffer_bytes; /* of each direction's egress queue, per class */
     uint32_t buffer_pkts;
-    uint64_t ecn_bytes;             /* marking threshold; 0 off */
+    uint64_t ecn_bytes; /* marking threshold; 0 off */
     bool pfc;
-    double loss, dup, reorder, corrupt;     /* fault injection, probabilities; both directions */
+    double loss, dup, reorder, corrupt; /* fault injection, probabilities; both directions */
     int64_t jitter_ps;
 };
 
@@ -86,79 +107,112 @@ struct fab_link {
 struct fab_tree {
     uint16_t id;
     uint16_t root;
-    uint16_t depth;                 /* levels of ANs: 1 for a single switch */
-    uint16_t *parent;               /* [n_nodes] next AN towards the root; for a host the AN at which its ranks join; FAB_NONE at
-                                     * the root and outside the tree. Not always a neighbour: switches that do not reduce are passed over. */
+    uint16_t depth;   /* levels of ANs: 1 for a single switch */
+    uint16_t *parent; /* [n_nodes] next AN towards the root; for a host the AN at which its ranks
+                       * join; FAB_NONE at the root and outside the tree. Not always a neighbour:
+                       * switches that do not reduce are passed over. */
 };
 
 /* A trib-switch process and the nodes it runs. */
-struct fab_proc { char name[FAB_NAME]; uint16_t n_nodes; uint16_t *nodes; };
+struct fab_proc {
+    char name[FAB_NAME];
+    uint16_t n_nodes;
+    uint16_t *nodes;
+};
 
 struct fabric {
-    char path[256];                 /* file it came from */
-    char name[FAB_NAME];            /* `name` in the file, default the file's stem */
+    char path[256];      /* file it came from */
+    char name[FAB_NAME]; /* `name` in the file, default the file's stem */
     uint16_t n_nodes, n_hosts, n_switches, n_links, n_dests, n_trees, n_procs;
     struct fab_node *nodes;
-    uint16_t *hosts;                /* [n_hosts] node index by host_index */
-    uint16_t *switches;             /* [n_switches] node index */
+    uint16_t *hosts;    /* [n_hosts] node index by host_index */
+    uint16_t *switches; /* [n_switches] node index */
     struct fab_link *links;
     struct fab_dest *dests;
     struct fab_tree *trees;
     struct fab_proc *procs;
-    uint32_t mtu;                   /* path MTU, 256..4096 */
-    uint32_t dilation;              /* 0: auto */
+    uint32_t mtu;      /* path MTU, 256..4096 */
+    uint32_t dilation; /* 0: auto */
     enum fab_ecmp ecmp;
-    uint16_t slots_per_host;        /* processes that can share a host's NIC, default 4, at most FAB_MAX_SLOTS */
-    void *arena;                    /* holds all of the above */
+    uint16_t slots_per_host; /* processes that can share a host's NIC, default 4, at most
+                                FAB_MAX_SLOTS */
+    void *arena;             /* holds all of the above */
 };
 
 /* One complaint about a file: where, what was found, what is expected. */
-struct fab_error { char file[256]; int line; char text[256]; };
-struct fab_errors { unsigned n, total; struct fab_error e[FAB_MAX_ERRORS]; };
+struct fab_error {
+    char file[256];
+    int line;
+    char text[256];
+};
+struct fab_errors {
+    unsigned n, total;
+    struct fab_error e[FAB_MAX_ERRORS];
+};
 
 /* A file is complete by itself: @include is refused, so text from anywhere reads no other file.
- * Load, check and compute everything. NULL with errs->n >= 1 on failure; all mistakes that can be found are listed in order of line,
- * not only the first. errs may be NULL. */
+ * Load, check and compute everything. NULL with errs->n >= 1 on failure; all mistakes that can be
+ * found are listed in order of line, not only the first. errs may be NULL. */
 struct fabric *fabric_load(const char *path, struct fab_errors *errs);
 struct fabric *fabric_load_string(const char *text, const char *path, struct fab_errors *errs);
 void fabric_free(struct fabric *f);
-void fab_errors_print(const struct fab_errors *errs, FILE *out);     /* "file:line: found ..., expected ..." a line each */
+void fab_errors_print(const struct fab_errors *errs,
+                      FILE *out); /* "file:line: found ..., expected ..." a line each */
 
-const struct fab_node *fabric_node(const struct fabric *f, const char *name);   /* NULL: none */
+const struct fab_node *fabric_node(const struct fabric *f, const char *name); /* NULL: none */
 uint16_t fabric_node_index(const struct fabric *f, const struct fab_node *n);
-int fabric_dest_of_ip(const struct fabric *f, uint32_t ip);                     /* index into dests[] or -ENOENT */
-int fabric_link_by_name(const struct fabric *f, const char *name);              /* either way round, ports may be left out; index or -ENOENT, -EINVAL when ambiguous */
+int fabric_dest_of_ip(const struct fabric *f, uint32_t ip); /* index into dests[] or -ENOENT */
+int fabric_link_by_name(const struct fabric *f,
+                        const char *name); /* either way round, ports may be left out; index or
+                                              -ENOENT, -EINVAL when ambiguous */
 
 /*
- * ECMP. The port by which `node` sends towards destination `dest` for a flow. hash: the caller's hash of the flow
- * (addresses and UDP source port). balanced: deterministic by (source host, destination host) without collisions
- * wherever the topology allows it (ecmp.c says how). FAB_NONE: no route.
+ * ECMP. The port by which `node` sends towards destination `dest` for a flow. hash: the caller's
+ * hash of the flow (addresses and UDP source port). balanced: deterministic by (source host,
+ * destination host) without collisions wherever the topology allows it (ecmp.c says how). FAB_NONE:
+ * no route.
  */
-uint16_t fabric_next_port(const struct fabric *f, uint16_t node, int dest, uint32_t flow_hash, uint32_t src_ip);
+uint16_t fabric_next_port(const struct fabric *f, uint16_t node, int dest, uint32_t flow_hash,
+                          uint32_t src_ip);
 
 /*
  * A group on a tree. Members are bits: member id = host_index * ranks_per_host + local rank.
  * The subtree that the group uses starts at its top: the lowest AN that has all members below it.
  */
-struct fab_members { uint16_t ranks_per_host; uint64_t bits[FAB_MAX_MEMBERS / 64]; };
+struct fab_members {
+    uint16_t ranks_per_host;
+    uint64_t bits[FAB_MAX_MEMBERS / 64];
+};
 void fab_members_add(struct fab_members *m, unsigned id);
 bool fab_members_has(const struct fab_members *m, unsigned id);
 unsigned fab_members_count(const struct fab_members *m);
 
-/* A child of an AN in a group: one member of a host, or another AN. In ascending order of the lowest member id below (the order of reduction). */
-struct fab_child { bool is_member; uint16_t node; uint16_t member; uint16_t first_member; };
-uint16_t fab_group_top(const struct fabric *f, const struct fab_tree *t, const struct fab_members *m);   /* FAB_NONE: no AN reaches all */
+/* A child of an AN in a group: one member of a host, or another AN. In ascending order of the
+ * lowest member id below (the order of reduction). */
+struct fab_child {
+    bool is_member;
+    uint16_t node;
+    uint16_t member;
+    uint16_t first_member;
+};
+uint16_t fab_group_top(const struct fabric *f, const struct fab_tree *t,
+                       const struct fab_members *m); /* FAB_NONE: no AN reaches all */
 /* Children of AN `node`; returns how many, writes at most max. 0: node is not in the group. */
-unsigned fab_group_children(const struct fabric *f, const struct fab_tree *t, uint16_t node, const struct fab_members *m,
-                            struct fab_child *out, unsigned max);
+unsigned fab_group_children(const struct fabric *f, const struct fab_tree *t, uint16_t node,
+                            const struct fab_members *m, struct fab_child *out, unsigned max);
 /* The AN at which member id joins. */
-uint16_t fab_group_leaf(const struct fabric *f, const struct fab_tree *t, unsigned member, const struct fab_members *m);
+uint16_t fab_group_leaf(const struct fabric *f, const struct fab_tree *t, unsigned member,
+                        const struct fab_members *m);
 
-/* A path through the fabric, for the cost model: links (index * 2 + direction, direction 0 = a to b) from host to dest as balanced ECMP
- * chooses them, also where the fabric hashes (no flow is known here). Either end may be a switch. Returns their number; 0: no route, same node, or more than max. */
-unsigned fabric_path(const struct fabric *f, uint16_t src_node, uint16_t dst_node, uint32_t *dirlinks, unsigned max);
+/* A path through the fabric, for the cost model: links (index * 2 + direction, direction 0 = a to
+ * b) from host to dest as balanced ECMP chooses them, also where the fabric hashes (no flow is
+ * known here). Either end may be a switch. Returns their number; 0: no route, same node, or more
+ * than max. */
+unsigned fabric_path(const struct fabric *f, uint16_t src_node, uint16_t dst_node,
+                     uint32_t *dirlinks, unsigned max);
 
-/* Units: "400Gb/s" "50GB/s" "300ns" "1.5us" "64KiB" "4MB"; plain integers are refused where a unit is meant. 0 or -EINVAL. */
+/* Units: "400Gb/s" "50GB/s" "300ns" "1.5us" "64KiB" "4MB"; plain integers are refused where a unit
+ * is meant. 0 or -EINVAL. */
 int fab_parse_rate(const char *s, uint64_t *bps);
 int fab_parse_time(const char *s, int64_t *ps);
 int fab_parse_size(const char *s, uint64_t *bytes);

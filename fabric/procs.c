@@ -78,6 +78,7 @@ void conf_processes(struct build *b, config_setting_t *s)
     unsigned before = b->errs->total;
     int n;
 
+    b->proc_line = (int)config_setting_source_line(s);
     if (!config_setting_is_list(s)) {
         int mode = config_setting_type(s) == CONFIG_TYPE_STRING
                        ? keys_choice(b, s, modes, LEN(modes))
@@ -113,7 +114,7 @@ static int add_proc(struct build *b, const char *name)
     struct fabric *f = b->f;
 
     if (f->n_procs == FAB_MAX_PROCS) {
-        build_error(b, 0, "processes: found more than %d, expected at most that many",
+        build_error(b, b->proc_line, "processes: found more than %d, expected at most that many",
                     FAB_MAX_PROCS);
         return -ENOSPC;
     }

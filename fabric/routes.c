@@ -140,7 +140,7 @@ static bool is_next(const struct fabric *f, const struct work *w, uint16_t u, ui
     case DOWN:
         return up < 0 && w->kind[v] == DOWN;
     case SIDEWAYS:
-        return up == 0 && w->kind[v] != UP;
+        return up == 0; /* which has a way down or sideways itself: at least by u */
     default:
         return up > 0;
     }

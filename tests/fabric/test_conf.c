@@ -1,0 +1,335 @@
+/* Reading conf files: what is left out has stated defaults, and every mistake is named with its
+ * line, once. */
+#include "tests/fabric/load.h"
+
+#include <stdlib.h>
+
+struct mistake {
+    int line;
+    const char *text; /* part of the error */
+};
+
+static const struct mistake mistakes[] = {
+    {2, "name: found \"a bad/name\", expected a name of 1 to 31 letters"},
+    {3, "dilation: found 0, expected \"auto\" or an integer"},
+    {4, "mtu: found 1500, expected 256, 512, 1024, 2048 or 4096"},
+    {5, "ecmp: found \"balance\", expected \"hash\" or \"balanced\""},
+    {6, "slots_per_host: found 17, expected an integer from 1 to 16"},
+    {7, "found unknown key \"dilaton\", expected \"dilation\"?"},
+    {8, "groups: found \"many\", expected an integer"},
+    {8, "found window 256 above slots 100"},
+    {11, "latency: found 300, expected a time up to 1s, with its unit"},
+    {12, "found unknown key \"los\", expected \"loss\"?"},
+    {13, "dup: found 1.5, expected a probability from 0.0 to 1.0"},
+    {14, "buffer: found \"1KiB\", expected a size from 9216B"},
+    {15, "pfc: found \"yes\", expected true or false"},
+    {19, "name: found \"h1\", expected a name that no other node has (line 18)"},
+    {20, "role: found \"leef\", expected \"host\", \"leaf\""},
+    {21, "reduce: found true, expected false, or a group"},
+    {22, "role: found \"spine\", expected role \"host\""},
+    {23, "reduce: found it at a host"},
+    {26, "rate: found \"400\", expected a rate from 1Mb/s to 100Tb/s, with its unit"},
+    {27, "found a second link on port 0 of \"leaf1\", expected one (line 26)"},
+    {28, "b: found \"leaf9\", expected the name of a node"},
+    {29, "found a link from \"leaf0\" to itself"},
+    {30, "found port 4 of \"leaf1\", expected 0 to 3"},
+    {31, "found a link without b, expected b"},
+    {32, "rate: found \"1b/s\", expected a rate from 1Mb/s"},
+    {32, "corrupt: found -1, expected a probability"},
+    {33, "cables: found 2 at a link that names its ports or leads to the outside"},
+    {35, "nodes: found \"leafo\", expected the name of a node, as \"leaf0\""},
+    {35, "name: found \"p\", expected a name that no other process has"},
+    {35, "nodes: found \"leaf0\" in process \"p\" already"},
+    {35, "found a process without name"},
+};
+
+static void every_mistake_of_a_file_is_named_once_with_its_line(void **state)
+{
+    static struct fab_errors errs;
+
+    (void)state;
+    assert_null(fabric_load("tests/fabric/conf/mistakes.conf", &errs));
+    for (unsigned i = 0; i < LEN(mistakes) && i < errs.n; i++) {
+        if (errs.e[i].line != mistakes[i].line || !strstr(errs.e[i].text, mistakes[i].text))
+            fail_msg("error %u is %d: %s", i, errs.e[i].line, errs.e[i].text);
+        assert_string_equal(errs.e[i].file, "tests/fabric/conf/mistakes.conf");
+    }
+    assert_int_equal(errs.n, LEN(mistakes));
+    assert_int_equal(errs.total, errs.n);
+}
+
+/* Files with one mistake each: exactly that one is reported. */
+static const struct {
+    const char *conf;
+    int line;
+    const char *text;
+} singles[] = {
+    {"name = \"a\"\nmtu = = 4;", 2, "syntax error"},
+    {"mtu = 256;\nmtu = 512;", 2, "duplicate setting name"},
+    {"a = \"never closed", 1, "expected libconfig's name = value;"},
+    {"mtu = 4096;\n  @include \"/etc/passwd\"\n", 2, "found @include"},
+    {"", 0, "found no hosts"},
+    {LINKS "leaf_spin = { leaves = 2; };", 2,
+     "unknown key \"leaf_spin\", expected \"leaf_spine\"?"},
+    {LINKS "leaf_spine = { leafs = 2; spines = 2; hosts_per_leaf = 4; };", 2,
+     "\"leafs\", expected \"leaves\"?"},
+    {LINKS "leaf_spine = { leaves = 2; spines = 2; };", 2, "found no hosts_per_leaf"},
+    {LINKS "leaf_spine = 4;", 2, "leaf_spine: found 4, expected a group"},
+    {LINKS "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 600; };", 2,
+     "more than 1024 hosts"},
+    {LINKS "leaf_spine = { leaves = 100; spines = 900; hosts_per_leaf = 1; };", 2,
+     "more than 32768 links"},
+    {LINKS "leaf_spine = { leaves = 1000; spines = 1000; hosts_per_leaf = 1; };", 2,
+     "more than 2048 nodes"},
+    {LINKS "single_switch = { hosts = 2; };\nleaf_spine = { leaves = 2; spines = 1; hosts_per_leaf "
+           "= 1; };",
+     2, "found a second template"},
+    {"link_defaults = { rate = \"1Gb/s\"; };\nsingle_switch = { hosts = 2; };", 2,
+     "host_link without latency"},
+    {"link_defaults = { latency = \"1ns\"; };\nsingle_switch = { hosts = 2; };", 2,
+     "host_link without rate"},
+    {LINKS "single_switch = { hosts = 2; host_link = { rate = 5; }; };", 2, "rate: found 5"},
+    {LINKS "single_switch = { hosts = 2; host_link = { rate = \"200Tb/s\"; }; };", 2,
+     "rate: found \"200Tb/s\""},
+    {LINKS "single_switch = { hosts = 2; host_link = { latency = \"2s\"; }; };", 2,
+     "latency: found \"2s\""},
+    {LINKS "single_switch = { hosts = 2; host_link = { ecn = \"2MiB\"; buffer = \"1MiB\"; }; };", 2,
+     "ecn: found a threshold"},
+    {LINKS "single_switch = { hosts = 2; };\nprocesses = \"per-node\";", 3,
+     "processes: found \"per-node\""},
+    {LINKS "single_switch = { hosts = 2; };\nprocesses = ( { name = \"p\"; nodes = (\"h0\"); } );",
+     3, "found switch \"switch0\" in none"},
+    {LINKS "single_switch = { hosts = 2; };\nprocesses = ();", 3, "processes: found 0"},
+    {LINKS
+     "leaf_spine = { leaves = 100; spines = 40; hosts_per_leaf = 1; };\nprocesses = \"per_node\";",
+     3, "more than 128"},
+    {LINKS "single_switch = { hosts = 2; };\nnodes = ( { name = \"h1\"; kind = \"host\"; } );", 3,
+     "name: found \"h1\""},
+    {LINKS "single_switch = { hosts = 2; };\nnodes = ( { name = \"h2\"; kind = \"host\"; } );", 3,
+     "found no link at port 0"},
+    {LINKS "single_switch = { hosts = 2; };\nnodes = ( { name = \"s\"; role = \"leaf\"; } );", 3,
+     "without a path to any host"},
+    {LINKS "single_switch = { hosts = 2; };\nnodes = ( { kind = \"switch\"; } );", 3,
+     "found a node without name"},
+    {LINKS "single_switch = { hosts = 2; };\nnodes = ( { name = \"s\"; } );", 3,
+     "found a node without kind and role"},
+    {LINKS "nodes = ( { name = \"s\"; kind = \"switch\"; }, { name = \"h\"; kind = \"host\"; } );\n"
+           "links = ( { a = \"h\"; b = \"s\"; cables = 17; } );",
+     3, "more links at \"h\" than its 16 ports"},
+    {LINKS "single_switch = { hosts = 1; };\n"
+           "nodes = ( { name = \"h\"; kind = \"host\"; ports = 17; } );\n"
+           "links = ( { a = \"h\"; b = \"switch0\"; } );",
+     3, "ports: found 17 at a host"},
+    {LINKS "dilation = 2;\nsingle_switch = { hosts = 2; };\nlinks = ( { a = \"switch0\"; external "
+           "= \"net_tap0\"; } );",
+     4, "external: found dilation 2"},
+    {LINKS "single_switch = { hosts = 2; };\nlinks = ( { a = \"h0\"; external = \"net_tap0\"; } );",
+     3, "external: found it at host"},
+    {LINKS "single_switch = { hosts = 2; };\nlinks = ( { a = \"h0\"; b = \"switch0:zz\"; } );", 3,
+     "b: found \"switch0:zz\""},
+    {LINKS "nodes = ( { name = (\"h0\", \"h1\"); kind = \"host\"; },\n { name = (\"s0\", \"s1\"); "
+           "role = \"leaf\"; } );\n"
+           "links = ( { a = \"h0\"; b = \"s0\"; }, { a = \"h1\"; b = \"s1\"; } );",
+     2, "found no path between \"h0\" and \"h1\""},
+};
+
+static void a_file_with_one_mistake_gives_one_error(void **state)
+{
+    static struct fab_errors errs;
+
+    (void)state;
+    for (unsigned i = 0; i < LEN(singles); i++) {
+        struct fabric *f = fabric_load_string(singles[i].conf, "one.conf", &errs);
+
+        if (f || errs.total != 1 || errs.e[0].line != singles[i].line ||
+            !strstr(errs.e[0].text, singles[i].text)) {
+            fab_errors_print(&errs, stderr);
+            fail_msg("row %u (%s): %u errors", i, singles[i].text, errs.total);
+        }
+    }
+}
+
+static void more_mistakes_than_fit_are_counted(void **state)
+{
+    static struct fab_errors errs;
+    char text[4096] = LINKS "single_switch = { hosts = 1; };", *out = NULL;
+    size_t size;
+    FILE *mem = open_memstream(&out, &size);
+
+    (void)state;
+    for (unsigned i = 0; i < FAB_MAX_ERRORS + 10; i++)
+        sprintf(text + strlen(text), "unknown%u = 1;\n", i);
+    assert_null(fabric_load_string(text, "many.conf", &errs));
+    assert_int_equal(errs.n, FAB_MAX_ERRORS);
+    assert_int_equal(errs.total, FAB_MAX_ERRORS + 10);
+    fab_errors_print(&errs, mem);
+    fclose(mem);
+    assert_non_null(strstr(out, "many.conf:2: found unknown key"));
+    assert_non_null(strstr(out, "and 10 more"));
+    free(out);
+}
+
+static void files_that_cannot_be_read_are_named(void **state)
+{
+    static struct fab_errors errs;
+
+    (void)state;
+    assert_null(fabric_load("tests/fabric/conf/no-such.conf", &errs));
+    assert_int_equal(errs.n, 1);
+    assert_non_null(strstr(errs.e[0].text, "No such file"));
+    assert_null(fabric_load("tests", &errs));
+    assert_int_equal(errs.n, 1);
+    assert_null(fabric_load("tests/fabric/conf/no-such.conf", NULL));
+}
+
+static void what_is_left_out_has_defaults(void **state)
+{
+    struct fabric *f;
+
+    (void)state;
+    f = load_text(LINKS "single_switch = { hosts = 2; };");
+    assert_string_equal(f->name, "test");
+    assert_int_equal(f->mtu, 4096);
+    assert_int_equal(f->dilation, 0);
+    assert_int_equal(f->ecmp, FAB_ECMP_HASH);
+    assert_int_equal(f->slots_per_host, 4);
+    assert_int_equal(f->links[0].buffer_bytes, 1 << 20);
+    assert_int_equal(f->links[0].buffer_pkts, 2048);
+    assert_int_equal(f->links[0].ecn_bytes, 0);
+    assert_true(f->links[0].pfc);
+    assert_false(f->nodes[fabric_node_index(f, fabric_node(f, "switch0"))].reduce.on);
+    assert_int_equal(f->n_trees, 0);
+    assert_int_equal(f->n_procs, 1);
+    assert_string_equal(f->procs[0].name, "fabric");
+    assert_int_equal(f->procs[0].n_nodes, 3);
+    fabric_free(f);
+}
+
+static void every_setting_of_a_link_arrives(void **state)
+{
+    const struct fab_link *l;
+    struct fabric *f;
+
+    (void)state;
+    f = load_text(
+        "name = \"n.1\"; dilation = 1000; mtu = 1024; ecmp = \"balanced\"; slots_per_host = 16;\n"
+        "link_defaults = { loss = 0.5; rate = \"10Gb/s\"; };\n"
+        "single_switch = { hosts = 3; host_link = { rate = \"50GB/s\"; latency = \"1.5us\"; buffer "
+        "= \"64KiB\";\n"
+        "  buffer_frames = 99; ecn = \"32KiB\"; pfc = false; dup = 0.25; reorder = 1; corrupt = 0; "
+        "jitter = \"2ns\"; }; };\n"
+        "reduce = { groups = 3; slots = 40; window = 7; };");
+    l = &f->links[2];
+    assert_string_equal(f->name, "n.1");
+    assert_int_equal(f->dilation, 1000);
+    assert_int_equal(f->mtu, 1024);
+    assert_int_equal(f->ecmp, FAB_ECMP_BALANCED);
+    assert_int_equal(f->slots_per_host, 16);
+    assert_int_equal(l->rate_bps, 400000000000);
+    assert_int_equal(l->latency_ps, 1500000);
+    assert_int_equal(l->buffer_bytes, 65536);
+    assert_int_equal(l->buffer_pkts, 99);
+    assert_int_equal(l->ecn_bytes, 32768);
+    assert_false(l->pfc);
+    assert_true(l->loss == 0.5 && l->dup == 0.25 && l->reorder == 1 && l->corrupt == 0);
+    assert_int_equal(l->jitter_ps, 2000);
+    assert_int_equal(f->nodes[3].reduce.max_groups, 3);
+    assert_int_equal(f->nodes[3].reduce.max_slots, 40);
+    assert_int_equal(f->nodes[3].reduce.window, 7);
+    assert_int_equal(f->nodes[3].ports[2].rate_bps, l->rate_bps);
+    assert_int_equal(f->nodes[2].ports[0].latency_ps, l->latency_ps);
+    fabric_free(f);
+}
+
+static void a_long_link_has_a_buffer_of_four_round_trips(void **state)
+{
+    struct fabric *f;
+
+    (void)state;
+    f = load_text(
+        "single_switch = { hosts = 2; host_link = { rate = \"400Gb/s\"; latency = \"1ms\"; }; };");
+    assert_int_equal(f->links[0].buffer_bytes, 4 * 2 * 50000000ull);
+    assert_int_equal(f->links[0].buffer_pkts, f->links[0].buffer_bytes / 4096);
+    fabric_free(f);
+}
+
+static void a_switch_reduces_as_it_says_and_else_as_the_fabric_says(void **state)
+{
+    struct fabric *f;
+
+    (void)state;
+    f = load_text(
+        LINKS
+        "reduce = { window = 5; };\n"
+        "nodes = ( { name = (\"s0\", \"s1\"); role = \"leaf\"; reduce = { window = 9; }; },\n"
+        " { name = \"s2\"; role = \"leaf\"; }, { name = \"s3\"; role = \"leaf\"; reduce = false; "
+        "},\n"
+        " { name = \"h\"; kind = \"host\"; } );\n"
+        "links = ( { a = \"h\"; b = \"s0\"; }, { a = \"s0\"; b = (\"s1\", \"s2\", \"s3\"); } );");
+    assert_int_equal(fabric_node(f, "s1")->reduce.window, 9);
+    assert_int_equal(fabric_node(f, "s1")->reduce.max_groups, 64);
+    assert_int_equal(fabric_node(f, "s2")->reduce.window, 5);
+    assert_false(fabric_node(f, "s3")->reduce.on);
+    assert_int_equal(fabric_node(f, "s3")->reduce.max_slots, 0);
+    fabric_free(f);
+}
+
+static void a_port_to_the_outside_runs_in_real_time(void **state)
+{
+    const struct fab_node *sw;
+    struct fabric *f;
+
+    (void)state;
+    f = load_text(
+        LINKS
+        "single_switch = { hosts = 1; };\n"
+        "links = ( { a = \"switch0:3\"; external = \"net_tap0,iface=x\"; rate = \"10Gb/s\"; } );");
+    sw = fabric_node(f, "switch0");
+    assert_int_equal(f->dilation, 1);
+    assert_int_equal(f->n_links, 1);
+    assert_int_equal(sw->n_ports, 4);
+    assert_string_equal(sw->ports[3].external, "net_tap0,iface=x");
+    assert_int_equal(sw->ports[3].rate_bps, 10000000000);
+    assert_int_equal(sw->ports[3].link, FAB_NONE);
+    assert_true(sw->ports[3].flood);
+    assert_int_equal(sw->ports[1].link, FAB_NONE);
+    assert_false(sw->ports[1].flood);
+    fabric_free(f);
+}
+
+static void the_shipped_files_load(void **state)
+{
+    static const char *const files[] = {"conf/leaf-spine-8.conf", "conf/leaf-spine-8-procs.conf",
+                                        "conf/single-switch-4.conf", "conf/two-hosts.conf"};
+    static const uint16_t hosts[] = {8, 8, 4, 2}, trees[] = {2, 2, 1, 1}, procs[] = {1, 4, 1, 1};
+
+    (void)state;
+    for (unsigned i = 0; i < LEN(files); i++) {
+        struct fabric *f = load_file(files[i]);
+
+        assert_non_null(strstr(files[i], f->name));
+        assert_int_equal(f->n_hosts, hosts[i]);
+        assert_int_equal(f->n_trees, trees[i]);
+        assert_int_equal(f->n_procs, procs[i]);
+        assert_int_equal(f->dilation, 0);
+        fabric_free(f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_mistake_of_a_file_is_named_once_with_its_line),
+        cmocka_unit_test(a_file_with_one_mistake_gives_one_error),
+        cmocka_unit_test(more_mistakes_than_fit_are_counted),
+        cmocka_unit_test(files_that_cannot_be_read_are_named),
+        cmocka_unit_test(what_is_left_out_has_defaults),
+        cmocka_unit_test(every_setting_of_a_link_arrives),
+        cmocka_unit_test(a_long_link_has_a_buffer_of_four_round_trips),
+        cmocka_unit_test(a_switch_reduces_as_it_says_and_else_as_the_fabric_says),
+        cmocka_unit_test(a_port_to_the_outside_runs_in_real_time),
+        cmocka_unit_test(the_shipped_files_load),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

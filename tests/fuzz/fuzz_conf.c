@@ -1,0 +1,80 @@
+/*
+ * Conf files from anywhere: no text crashes the loader, a refusal names at least one mistake, and a
+ * fabric that was accepted can be planned and walked. @include is refused, so no input reads a
+ * file.
+ */
+#include "fabric/fabric.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+const char *__lsan_default_suppressions(void);
+
+/* libconfig 1.5 loses the strings of a file whose syntax it refuses; a loader of one file per
+ * process does not mind. */
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libconfig.so\n";
+}
+
+static void check(int ok, const char *what)
+{
+    if (!ok) {
+        fprintf(stderr, "%s\n", what);
+        abort();
+    }
+}
+
+/* Every route of an accepted fabric ends where it should. */
+static void walk(const struct fabric *f)
+{
+    uint32_t path[64];
+
+    for (unsigned i = 0; i < f->n_hosts && i < 8; i++) {
+        for (unsigned j = 0; j < f->n_hosts && j < 8; j++) {
+            unsigned n = fabric_path(f, f->hosts[i], f->hosts[j], path, 64);
+
+            check(i == j ? n == 0 : n > 0 || f->n_switches > 60, "a host that cannot be reached");
+        }
+    }
+    for (unsigned t = 0; t < f->n_trees; t++) {
+        struct fab_members m = {.ranks_per_host = 1};
+        struct fab_child c[4];
+        uint16_t top;
+
+        for (unsigned i = 0; i < f->n_hosts; i++)
+            if (f->trees[t].parent[f->hosts[i]] != FAB_NONE)
+                fab_members_add(&m, i);
+        top = fab_group_top(f, &f->trees[t], &m);
+        check(top != FAB_NONE && fab_group_children(f, &f->trees[t], top, &m, c, 4) > 0,
+              "a tree without a top");
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct fab_errors errs;
+    static FILE *null;
+    char *text = malloc(size + 1);
+    struct fabric *f;
+
+    if (!null)
+        null = fopen("/dev/null", "w");
+    if (!text || !null)
+        return 0;
+    memcpy(text, data, size);
+    text[size] = 0;
+    f = fabric_load_string(text, "fuzz.conf", &errs);
+    free(text);
+    if (!f) {
+        check(errs.n > 0, "a refusal without a reason");
+        fab_errors_print(&errs, null);
+        return 0;
+    }
+    check(errs.total == 0, "an accepted file with mistakes");
+    fabric_plan(f, null);
+    walk(f);
+    fabric_free(f);
+    return 0;
+}
