@@ -27,7 +27,9 @@ void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps);
 
 /* named counters by an X-macro: joins granted/refused, groups, slots in use and peak, operations, aborts, bytes in and out; for telemetry */
 struct an_counters;
-const struct an_counters *an_counters(const struct an *a);
+struct roce_counters;
+const struct an_counters *an_counters(const struct an *a);     /* switch/reduce/an_counters.h */
+const struct roce_counters *an_roce_counters(const struct an *a);
 void an_counters_print(const struct an *a, void (*emit)(void *ctx, const char *name, uint64_t v), void *ctx);
 
 #endif

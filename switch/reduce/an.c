@@ -1,0 +1,364 @@
+/* The aggregation node as an endpoint: what an_priv.h calls order of work. */
+#include "switch/reduce/an_priv.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AN_DSCP      26 /* AF31, what RoCE deployments use for the lossless class */
+#define AN_ACK_EVERY 16
+#define AN_SEED      0x9e3779b97f4a7c15ull
+
+/* ---- from the rnic, in the middle of a frame
+ * --------------------------------------------------------- */
+
+static enum sink_verdict on_packet(void *user, struct qp *qp, const struct roce_pkt *k,
+                                   struct rte_mbuf *m, int64_t now_ps)
+{
+    (void)user, (void)now_ps;
+    return slot_input(qp_user(qp), k, m);
+}
+
+static const char *why(uint8_t status)
+{
+    switch (status) {
+    case WC_RETRY_EXC_ERR:
+        return "no answer";
+    case WC_RNR_RETRY_EXC_ERR:
+        return "receiver not ready";
+    case WC_REM_INV_REQ_ERR:
+    case WC_REM_ACCESS_ERR:
+    case WC_REM_OP_ERR:
+        return "refused by the other end";
+    default:
+        return "error";
+    }
+}
+
+static void edge_failed(struct an_edge *e, const char *reason)
+{
+    struct an_group *g = e->g;
+    char who[48];
+
+    if (!g->doomed)
+        group_doom(g, AGG_E_EDGE, NULL, "%s to %s: %s, slot %u", group_me(g),
+                   group_who(g, e, who, sizeof(who)), reason, (unsigned)g->results);
+}
+
+static void on_complete(void *user, const struct cqe *c)
+{
+    struct an *a = user;
+    struct an_message *m;
+
+    if (c->qp != a->ctl) {
+        if (c->status != WC_SUCCESS && c->status != WC_WR_FLUSH_ERR)
+            edge_failed(qp_user(c->qp), why(c->status));
+        return;
+    }
+    if (!c->is_recv || c->status != WC_SUCCESS)
+        return;
+    m = &a->inbox[a->inbox_tail++ % AN_CTL_DEPTH]; /* as many places as receive buffers */
+    m->from = (struct an_addr){.ip = c->src_ip, .qpn = c->src_qpn};
+    memcpy(m->from.mac, c->src_mac, sizeof(m->from.mac));
+    m->buffer = (uint32_t)c->wr_id;
+    m->len = c->byte_len > ROCE_GRH_BYTES ? c->byte_len - ROCE_GRH_BYTES : 0;
+}
+
+static void on_event(void *user, struct qp *qp, enum qp_event ev)
+{
+    struct an *a = user;
+
+    if (qp != a->ctl && (ev == QP_EV_FATAL || ev == QP_EV_ACCESS_ERR || ev == QP_EV_REQ_ERR))
+        edge_failed(qp_user(qp), "invalid request");
+}
+
+/* Only control messages land in memory; nobody reads or writes it from outside. */
+static int on_memory(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr,
+                     uint64_t len, unsigned access, void **p)
+{
+    struct an *a = user;
+    uint64_t off = addr - (uintptr_t)a->ctl_mem, room = AN_CTL_DEPTH * AN_CTL_ROOM;
+
+    (void)key, (void)access;
+    if (remote || qp != a->ctl || off > room || len > room - off)
+        return -EACCES;
+    *p = (void *)(uintptr_t)addr;
+    return 0;
+}
+
+/* ---- settling
+ * ---------------------------------------------------------------------------------------- */
+
+static void post_buffer(struct an *a, uint32_t i)
+{
+    struct rwqe w = {.wr_id = i, .n_sge = 1};
+
+    w.sge[0] = (struct sge){(uintptr_t)(a->ctl_mem + (size_t)i * AN_CTL_ROOM), AN_CTL_ROOM, 0};
+    rq_post(a->ctl_rq, &w);
+}
+
+/* What callbacks have noted. A doomed group goes before any message can find it again. */
+static void an_settle(struct an *a)
+{
+    bool any = false;
+
+    for (;;) {
+        struct an_group *g = SLIST_FIRST(&a->doomed);
+        struct an_message m;
+
+        if (g) {
+            group_abort(g);
+        } else if (a->inbox_head != a->inbox_tail) {
+            m = a->inbox[a->inbox_head++ % AN_CTL_DEPTH];
+            control_input(a, &m.from, a->ctl_mem + (size_t)m.buffer * AN_CTL_ROOM + ROCE_GRH_BYTES,
+                          m.len);
+            post_buffer(a, m.buffer);
+        } else {
+            break;
+        }
+        any = true;
+    }
+    if (any)
+        an_retime(a);
+}
+
+static uint16_t an_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    struct an *a = ctx;
+
+    a->now = now_ps;
+    n = a->nic.input(a->nic.ctx, m, n, now_ps);
+    an_settle(a);
+    return n;
+}
+
+static uint16_t an_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
+                          int64_t now_ps)
+{
+    struct an *a = ctx;
+
+    a->now = now_ps;
+    n = a->nic.output(a->nic.ctx, q, m, n, now_ps);
+    an_settle(a);
+    return n;
+}
+
+static void an_tick(void *ctx, int64_t now_ps)
+{
+    struct an *a = ctx;
+    struct an_group *g, *next;
+
+    a->now = now_ps;
+    a->nic.tick(a->nic.ctx, now_ps);
+    if (now_ps >= a->timer) {
+        for (g = LIST_FIRST(&a->groups); g; g = next) {
+            next = LIST_NEXT(g, link); /* group_ask() may give up */
+            if (g->state == GROUP_ASKING && !g->doomed && now_ps >= g->deadline)
+                group_ask(g);
+        }
+        for (unsigned i = 0; i < AN_PARTINGS; i++)
+            parting_tick(a, &a->parting[i]);
+        an_retime(a);
+    }
+    an_settle(a);
+}
+
+static int64_t an_next(void *ctx)
+{
+    struct an *a = ctx;
+    int64_t t = a->nic.next(a->nic.ctx);
+
+    return RTE_MIN(t, a->timer);
+}
+
+void an_retime(struct an *a)
+{
+    struct an_group *g;
+
+    a->timer = PS_NEVER;
+    LIST_FOREACH(g, &a->groups, link)
+    if (g->state == GROUP_ASKING && !g->doomed)
+        a->timer = RTE_MIN(a->timer, g->deadline);
+    for (unsigned i = 0; i < AN_PARTINGS; i++)
+        if (a->parting[i].used)
+            a->timer = RTE_MIN(a->timer, a->parting[i].deadline);
+}
+
+int64_t an_backoff(unsigned tries)
+{
+    int64_t t = tries < 16 ? AN_RETRY_PS << tries : AN_RETRY_MAX_PS;
+
+    return RTE_MIN(t, AN_RETRY_MAX_PS);
+}
+
+void an_text(char *text, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, AN_TEXT, fmt, ap);
+    va_end(ap);
+}
+
+void an_say(struct an *a, const struct an_addr *to, enum agg_type type, struct agg_ctl *c)
+{
+    struct wqe *w = &a->say;
+
+    c->magic = RTE_BE32(AGG_MAGIC);
+    c->version = AGG_VERSION;
+    c->type = type;
+    c->node = rte_cpu_to_be_16(a->cfg.node);
+    w->ud.ip = to->ip;
+    w->ud.qpn = to->qpn;
+    w->ud.qkey = AGG_QKEY;
+    memcpy(w->ud.mac, to->mac, sizeof(w->ud.mac));
+    memcpy(w->inl, c, sizeof(*c));
+    if (qp_post_send(a->ctl, w))
+        a->cnt.control_dropped++;
+}
+
+/* ---- life
+ * -------------------------------------------------------------------------------------------- */
+
+void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps)
+{
+    struct an_group *g;
+
+    a->now = now_ps;
+    LIST_FOREACH(g, &a->groups, link)
+    {
+        if (!g->top && g->up.node == peer_node)
+            group_lost(g, &g->up);
+        for (unsigned i = 0; i < g->n; i++)
+            if (g->child[i].node == peer_node)
+                group_lost(g, &g->child[i]);
+    }
+    an_settle(a);
+}
+
+int an_idle(const struct an *a)
+{
+    return LIST_EMPTY(&a->groups) && !a->cnt.groups && !a->cnt.slots_granted &&
+           !a->cnt.slots_used && !a->cnt.mbufs_promised;
+}
+
+const struct an_counters *an_counters(const struct an *a)
+{
+    return &a->cnt;
+}
+
+void an_counters_print(const struct an *a, void (*emit)(void *ctx, const char *name, uint64_t v),
+                       void *ctx)
+{
+#define X(n) emit(ctx, #n, a->cnt.n);
+    AN_COUNTERS(X)
+#undef X
+}
+
+const struct roce_counters *an_roce_counters(const struct an *a)
+{
+    return rnic_counters(a->rnic);
+}
+
+struct endpoint an_endpoint(struct an *a)
+{
+    return (struct endpoint){
+        .ctx = a, .input = an_input, .output = an_output, .tick = an_tick, .next = an_next};
+}
+
+static int create_rnic(struct an *a)
+{
+    uint32_t qps = a->me->reduce.max_groups * (AN_MAX_CHILDREN + 1) + 1;
+    struct rnic_cfg cfg = {
+        .ip = a->me->ip,
+        .qpn_base = AN_QPN_BASE,
+        .max_qps = RTE_MIN(qps, 0xfff0u),
+        .window_pkts = a->flight,
+        .ack_every = AN_ACK_EVERY,
+        .dscp = AN_DSCP,
+        .pool = a->cfg.pool,
+        .ops = {on_memory, on_complete, on_event, on_packet},
+        .user = a,
+    };
+    int rc;
+
+    roce_mac_of_ip(cfg.ip, cfg.mac);
+    rc = rnic_create(&a->rnic, &cfg);
+    if (!rc)
+        a->nic = rnic_endpoint(a->rnic);
+    return rc;
+}
+
+/* The well-known queue pair, ready to receive and send. */
+static int create_control(struct an *a)
+{
+    struct qp_cfg cfg = {.type = QP_UD, .sq_depth = AN_CTL_DEPTH, .qpn = AGG_QPN};
+    struct qp_attr attr = {.qkey = AGG_QKEY};
+    int rc;
+
+    a->ctl_mem = calloc(AN_CTL_DEPTH, AN_CTL_ROOM);
+    a->ctl_rq = rq_create(AN_CTL_DEPTH);
+    if (!a->ctl_mem || !a->ctl_rq)
+        return -ENOMEM;
+    cfg.rq = a->ctl_rq;
+    rc = qp_create(a->rnic, &cfg, &a->ctl);
+    for (int s = QP_INIT; !rc && s <= QP_RTS; s++) {
+        attr.state = (enum qp_state)s;
+        rc = qp_modify(a->ctl, &attr);
+    }
+    for (uint32_t i = 0; !rc && i < AN_CTL_DEPTH; i++)
+        post_buffer(a, i);
+    return rc;
+}
+
+int an_create(struct an **out, const struct an_cfg *cfg)
+{
+    struct an *a;
+    int rc;
+
+    if (!cfg->fab || !cfg->pool || cfg->node >= cfg->fab->n_nodes ||
+        cfg->fab->nodes[cfg->node].kind != FAB_SWITCH)
+        return -EINVAL;
+    a = calloc(1, sizeof(*a));
+    if (!a)
+        return -ENOMEM;
+    a->cfg = *cfg;
+    a->me = &cfg->fab->nodes[cfg->node];
+    a->flight = a->me->reduce.window + AN_FLIGHT_MARGIN;
+    a->psn_state = AN_SEED * (cfg->node + 1u);
+    a->timer = PS_NEVER;
+    a->data.op = WR_SEND;
+    a->say = (struct wqe){
+        .op = WR_SEND, .frag = WQE_WHOLE, .flags = WR_F_INLINE, .len = sizeof(struct agg_ctl)};
+    a->parting = calloc(AN_PARTINGS, sizeof(a->parting[0]));
+    rc = a->parting ? create_rnic(a) : -ENOMEM;
+    if (!rc)
+        rc = create_control(a);
+    if (rc) {
+        an_destroy(a);
+        return rc;
+    }
+    *out = a;
+    return 0;
+}
+
+void an_destroy(struct an *a)
+{
+    struct an_group *g;
+
+    if (!a)
+        return;
+    while ((g = LIST_FIRST(&a->groups)))
+        group_free(g);
+    if (a->ctl)
+        qp_destroy(a->ctl);
+    if (a->rnic)
+        rnic_destroy(a->rnic);
+    if (a->ctl_rq)
+        rq_destroy(a->ctl_rq);
+    free(a->ctl_mem);
+    free(a->parting);
+    free(a);
+}

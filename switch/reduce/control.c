@@ -1,0 +1,429 @@
+/*
+ * Control messages. What a message claims is checked against the fabric before anything is done for
+ * it: a member speaks from its host's address, an AN from its own; only who knows the group's key
+ * speaks for it. Whatever cannot be answered is counted.
+ */
+#include "switch/reduce/an_priv.h"
+
+#include <string.h>
+
+/* ---- answers
+ * ----------------------------------------------------------------------------------------- */
+
+/* What every answer repeats of its request. */
+static struct agg_ctl answer_to(const struct agg_ctl *c, enum agg_status st)
+{
+    return (struct agg_ctl){.status = rte_cpu_to_be_16((uint16_t)st),
+                            .xid = c->xid,
+                            .tree = c->tree,
+                            .mtu = c->mtu,
+                            .group = c->group,
+                            .key = c->key,
+                            .member = c->member};
+}
+
+void control_refuse(struct an *a, const struct an_addr *to, const struct agg_ctl *c,
+                    enum agg_status status, const char *text)
+{
+    struct agg_ctl r = answer_to(c, status);
+
+    an_text(r.text, "%s", text[0] ? text : agg_status_text(status));
+    an_say(a, to, AGG_JOIN_REPLY, &r);
+    a->cnt.joins_refused++;
+}
+
+void control_grant(struct an_group *g, struct an_edge *e)
+{
+    struct agg_ctl r = {.status = RTE_BE16(AGG_OK),
+                        .xid = rte_cpu_to_be_32(e->xid),
+                        .tree = rte_cpu_to_be_16(g->tree->id),
+                        .mtu = rte_cpu_to_be_16(g->mtu),
+                        .group = rte_cpu_to_be_32(g->id),
+                        .key = rte_cpu_to_be_64(g->key),
+                        .member = rte_cpu_to_be_32(e->member),
+                        .qpn = rte_cpu_to_be_32(qp_num(e->qp)),
+                        .psn = rte_cpu_to_be_32(e->own_psn),
+                        .child = rte_cpu_to_be_16((uint16_t)(e - g->child))};
+
+    if (e->state == EDGE_PENDING) {
+        e->state = EDGE_JOINED;
+        e->window = e->window && e->window < g->window ? e->window : g->window;
+        g->a->cnt.joins_granted++;
+    }
+    r.window = rte_cpu_to_be_32(e->window);
+    an_say(g->a, &e->addr, AGG_JOIN_REPLY, &r);
+}
+
+/* ---- who is it
+ * --------------------------------------------------------------------------------------- */
+
+static bool host_has_ip(const struct fab_node *h, uint32_t ip)
+{
+    for (unsigned p = 0; p < h->n_ports; p++)
+        if (h->ip_of_port[p] == ip)
+            return true;
+    return false;
+}
+
+/* Whether the sender is at the other end of this edge, to be. */
+static bool is_child(const struct an *a, const struct fab_child *k, const struct an_addr *from,
+                     const struct agg_ctl *c)
+{
+    const struct fab_node *n = &a->cfg.fab->nodes[k->node];
+    bool member = c->node == RTE_BE16(FAB_NONE);
+
+    if (k->is_member != member || k->first_member != rte_be_to_cpu_32(c->member))
+        return false;
+    if (member)
+        return host_has_ip(n, from->ip);
+    return k->node == rte_be_to_cpu_16(c->node) && n->ip == from->ip;
+}
+
+/* The edge of a group that such a message is about; NULL: none. */
+static struct an_edge *find_edge(struct an_group *g, const struct an_addr *from,
+                                 const struct agg_ctl *c)
+{
+    for (unsigned i = 0; i < g->n; i++) {
+        struct an_edge *e = &g->child[i];
+
+        if (e->state != EDGE_NONE && e->addr.ip == from->ip && e->qpn == rte_be_to_cpu_32(c->qpn))
+            return e;
+    }
+    return NULL;
+}
+
+static struct an_group *find_group(struct an *a, const struct agg_ctl *c)
+{
+    struct an_group *g = group_find(a, rte_be_to_cpu_16(c->tree), rte_be_to_cpu_32(c->group));
+
+    return g && g->key == rte_be_to_cpu_64(c->key) ? g : NULL;
+}
+
+/* ---- JOIN
+ * -------------------------------------------------------------------------------------------- */
+
+static const struct fab_tree *tree_by_id(const struct fabric *f, uint16_t id)
+{
+    for (unsigned i = 0; i < f->n_trees; i++)
+        if (f->trees[i].id == id)
+            return &f->trees[i];
+    return NULL;
+}
+
+static bool mtu_valid(uint32_t mtu)
+{
+    return mtu >= 256 && mtu <= ROCE_MAX_MTU && !(mtu & (mtu - 1));
+}
+
+/* The members as the message lists them; AGG_OK when all of them can be members of something. */
+static enum agg_status read_members(const struct an *a, const struct agg_ctl *c,
+                                    struct fab_members *m, char *text)
+{
+    const struct fabric *f = a->cfg.fab;
+
+    m->ranks_per_host = rte_be_to_cpu_16(c->ranks_per_host);
+    for (unsigned i = 0; i < FAB_MAX_MEMBERS / 64; i++)
+        m->bits[i] = rte_be_to_cpu_64(c->bits[i]);
+    if (!m->ranks_per_host) {
+        an_text(text, "ranks_per_host is 0");
+        return AGG_E_PROTOCOL;
+    }
+    for (unsigned id = 0; id < FAB_MAX_MEMBERS; id++)
+        if (fab_members_has(m, id) && id / m->ranks_per_host >= f->n_hosts) {
+            an_text(text, "member %u would be on host %u of %u", id, id / m->ranks_per_host,
+                    f->n_hosts);
+            return AGG_E_NOT_MEMBER;
+        }
+    if (!fab_members_has(m, rte_be_to_cpu_32(c->member))) {
+        an_text(text, "member %u is not in its own list", rte_be_to_cpu_32(c->member));
+        return AGG_E_NOT_MEMBER;
+    }
+    return AGG_OK;
+}
+
+/* Everything about a JOIN that does not depend on who has joined before. *child: which of the n
+ * children it is. */
+static enum agg_status check_join(struct an *a, const struct an_addr *from, const struct agg_ctl *c,
+                                  const struct fab_tree **t, struct fab_child *children,
+                                  unsigned *n, unsigned *child, char *text)
+{
+    const struct fabric *f = a->cfg.fab;
+    uint16_t mtu = rte_be_to_cpu_16(c->mtu);
+    struct fab_members m;
+    enum agg_status st;
+
+    *t = tree_by_id(f, rte_be_to_cpu_16(c->tree));
+    if (!a->me->reduce.on)
+        return AGG_E_NO_REDUCTION;
+    if (!*t)
+        return AGG_E_TREE;
+    if (!mtu_valid(mtu) || mtu > f->mtu) {
+        an_text(text, "MTU %u, the fabric's is %u", mtu, f->mtu);
+        return AGG_E_MTU;
+    }
+    st = read_members(a, c, &m, text);
+    if (st != AGG_OK)
+        return st;
+    *n = fab_group_children(f, *t, a->cfg.node, &m, children, AN_MAX_CHILDREN);
+    if (!*n) {
+        an_text(text, "tree %u has no such group at %s", (*t)->id, a->me->name);
+        return AGG_E_NOT_IN_TREE;
+    }
+    if (*n > AN_MAX_CHILDREN) {
+        an_text(text, "%u children at %s, at most %u", *n, a->me->name, AN_MAX_CHILDREN);
+        return AGG_E_CHILDREN;
+    }
+    for (*child = 0; *child < *n; ++*child)
+        if (is_child(a, &children[*child], from, c))
+            return AGG_OK;
+    an_text(text, "sender is not where member %u joins", rte_be_to_cpu_32(c->member));
+    return AGG_E_NOT_MEMBER;
+}
+
+/* A later JOIN says the same as the first. */
+static enum agg_status check_same(const struct an_group *g, const struct agg_ctl *c, char *text)
+{
+    bool same = g->members.ranks_per_host == rte_be_to_cpu_16(c->ranks_per_host);
+
+    if (g->key != rte_be_to_cpu_64(c->key))
+        return AGG_E_KEY;
+    if (g->mtu != rte_be_to_cpu_16(c->mtu)) {
+        an_text(text, "MTU %u, the group's is %u", rte_be_to_cpu_16(c->mtu), g->mtu);
+        return AGG_E_MTU;
+    }
+    for (unsigned i = 0; i < FAB_MAX_MEMBERS / 64; i++)
+        same = same && g->members.bits[i] == rte_be_to_cpu_64(c->bits[i]);
+    return same ? AGG_OK : AGG_E_MISMATCH;
+}
+
+/* The edge of a child that says JOIN: made now, or known from an earlier try. */
+static enum agg_status join_edge(struct an_group *g, struct an_edge *e, const struct an_addr *from,
+                                 const struct agg_ctl *c, char *text)
+{
+    uint32_t qpn = rte_be_to_cpu_32(c->qpn), psn = rte_be_to_cpu_32(c->psn);
+    enum agg_status st = AGG_OK;
+
+    if (e->state == EDGE_LEFT && g->next) {
+        an_text(text, "member has left the group");
+        return AGG_E_DUPLICATE;
+    }
+    if ((e->state == EDGE_PENDING || e->state == EDGE_JOINED) &&
+        (e->qpn != qpn || e->psn != psn || e->addr.ip != from->ip))
+        return AGG_E_DUPLICATE;
+    e->addr = *from;
+    e->xid = rte_be_to_cpu_32(c->xid);
+    if (e->state == EDGE_NONE || e->state == EDGE_LEFT) {
+        e->qpn = qpn;
+        e->psn = psn;
+        e->window = rte_be_to_cpu_32(c->window);
+        st = group_open_edge(g, e);
+    }
+    return st;
+}
+
+/* A JOIN of a group that is over: true when that is all there is to it. */
+static bool join_too_late(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
+{
+    struct an_parting *p = parting_find(a, rte_be_to_cpu_16(c->tree), rte_be_to_cpu_32(c->group),
+                                        rte_be_to_cpu_64(c->key));
+    struct an_parted *q = p ? parting_peer(p, from, rte_be_to_cpu_32(c->qpn)) : NULL;
+
+    if (p && p->aborted) {
+        control_refuse(a, from, c, p->status, p->text);
+        return true;
+    }
+    if (q && q->psn == rte_be_to_cpu_32(c->psn)) {
+        a->cnt.joins_stale++;
+        return true;
+    }
+    return false;
+}
+
+static void on_join(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
+{
+    struct an_group *g = group_find(a, rte_be_to_cpu_16(c->tree), rte_be_to_cpu_32(c->group));
+    struct fab_child children[AN_MAX_CHILDREN];
+    const struct fab_tree *t;
+    unsigned n, child;
+    bool first = !g;
+    char text[AN_TEXT] = "";
+    enum agg_status st = g ? check_same(g, c, text) : AGG_OK;
+
+    if (!g && join_too_late(a, from, c))
+        return;
+    if (st == AGG_OK)
+        st = check_join(a, from, c, &t, children, &n, &child, text);
+    if (st == AGG_OK && first)
+        st = group_create(a, c, t, children, n, &g, text);
+    if (st == AGG_OK) {
+        st = join_edge(g, &g->child[child], from, c, text);
+        if (st != AGG_OK && first)
+            group_free(g);
+    }
+    if (st != AGG_OK) {
+        control_refuse(a, from, c, st, text);
+        return;
+    }
+    if (!first && g->state == GROUP_OPEN)
+        control_grant(g, &g->child[child]);
+    else if (first && g->top)
+        group_granted(g, 0);
+    else if (first)
+        group_ask(g);
+}
+
+static void on_join_reply(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
+{
+    struct an_group *g = find_group(a, c);
+    enum agg_status st = rte_be_to_cpu_16(c->status);
+    char text[AN_TEXT];
+
+    if (!g || g->top || g->state != GROUP_ASKING || from->ip != g->up.addr.ip ||
+        from->qpn != AGG_QPN || g->xid != rte_be_to_cpu_32(c->xid))
+        return; /* answered before, or nobody asked */
+    if (st != AGG_OK) {
+        an_text(text, "%s: %s", a->cfg.fab->nodes[g->up.node].name, c->text);
+        group_refuse(g, st < AGG_STATUS_COUNT ? st : AGG_E_PARENT, text);
+        return;
+    }
+    g->up.qpn = rte_be_to_cpu_32(c->qpn);
+    g->up.psn = rte_be_to_cpu_32(c->psn);
+    if (group_granted(g, rte_be_to_cpu_32(c->window)))
+        group_doom(g, AGG_E_PARENT, NULL, "%s granted an edge that cannot be",
+                   a->cfg.fab->nodes[g->up.node].name);
+}
+
+/* ---- the end
+ * ----------------------------------------------------------------------------------------- */
+
+static void on_leave(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
+{
+    struct an_group *g = find_group(a, c);
+    struct an_edge *e = g ? find_edge(g, from, c) : NULL;
+    struct agg_ctl r = answer_to(c, AGG_OK);
+    char who[48];
+
+    if (!g && !parting_find(a, rte_be_to_cpu_16(c->tree), rte_be_to_cpu_32(c->group),
+                            rte_be_to_cpu_64(c->key)))
+        r.status = RTE_BE16(AGG_E_NO_GROUP);
+    else if (g && !e)
+        r.status = RTE_BE16(AGG_E_NOT_MEMBER);
+    parting_answered(a, from, c, AGG_ABORT);
+    an_say(a, from, AGG_LEAVE_REPLY, &r);
+    if (!e || e->state == EDGE_LEFT)
+        return;
+    a->cnt.leaves++;
+    if (group_in_operation(g)) {
+        group_doom(g, AGG_E_MEMBER_LEFT, e, "%s left %s, slot %u",
+                   group_who(g, e, who, sizeof(who)), group_me(g), (unsigned)g->next);
+        return;
+    }
+    group_close_edge(e);
+    e->state = EDGE_LEFT;
+    g->n_left++;
+    if (!--g->n_joined)
+        group_end(g);
+}
+
+static void on_abort(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
+{
+    struct an_group *g = find_group(a, c);
+    enum agg_status st = rte_be_to_cpu_16(c->status);
+    struct agg_ctl r = answer_to(c, AGG_OK);
+    struct an_edge *e = NULL;
+
+    if (g && !g->top && g->up.addr.ip == from->ip)
+        e = &g->up;
+    for (unsigned i = 0; g && i < g->n; i++)
+        if (!g->child[i].is_member && g->child[i].state != EDGE_NONE &&
+            g->child[i].addr.ip == from->ip)
+            e = &g->child[i];
+    if (e)
+        group_doom(g, st && st < AGG_STATUS_COUNT ? st : AGG_E_PROTOCOL, e, "%s", c->text);
+    parting_answered(a, from, c, AGG_ABORT); /* both ends said it at once */
+    an_say(a, from, AGG_ABORT_ACK, &r);
+}
+
+static void on_peer_down(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
+{
+    uint32_t space = rte_be_to_cpu_32(c->qpn) >> 16 & 0xff;
+    struct an_group *g;
+
+    a->cnt.peers_down++;
+    LIST_FOREACH(g, &a->groups, link)
+    for (unsigned i = 0; i < g->n; i++) {
+        struct an_edge *e = &g->child[i];
+
+        if (e->is_member && e->addr.ip == from->ip && (e->qpn >> 16 & 0xff) == space)
+            group_lost(g, e);
+    }
+}
+
+static void on_probe(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
+{
+    struct an_group *g = find_group(a, c);
+    struct an_edge *e = g ? find_edge(g, from, c) : NULL;
+    struct agg_ctl r = answer_to(c, e && e->state != EDGE_LEFT ? AGG_OK
+                                    : g                        ? AGG_E_NOT_MEMBER
+                                                               : AGG_E_NO_GROUP);
+
+    a->cnt.probes++;
+    an_say(a, from, AGG_PROBE_REPLY, &r);
+}
+
+/* ---- dispatch
+ * ---------------------------------------------------------------------------------------- */
+
+static void clean_text(char *s, size_t size)
+{
+    s[size - 1] = '\0';
+    for (; *s; s++)
+        if (*s < ' ' || *s > '~')
+            *s = '?';
+}
+
+void control_input(struct an *a, const struct an_addr *from, const void *p, uint32_t len)
+{
+    enum agg_status st = agg_ctl_check(p, len);
+    struct agg_ctl c;
+
+    if (st != AGG_OK) {
+        a->cnt.control_bad++;
+        if (st == AGG_E_VERSION) { /* whoever it is can read the start of an answer */
+            memcpy(&c, p, sizeof(c));
+            if (c.type == AGG_JOIN)
+                control_refuse(a, from, &c, st, "");
+        }
+        return;
+    }
+    memcpy(&c, p, sizeof(c));
+    clean_text(c.text, sizeof(c.text));
+    switch (c.type) {
+    case AGG_JOIN:
+        on_join(a, from, &c);
+        break;
+    case AGG_JOIN_REPLY:
+        on_join_reply(a, from, &c);
+        break;
+    case AGG_LEAVE:
+        on_leave(a, from, &c);
+        break;
+    case AGG_LEAVE_REPLY:
+        parting_answered(a, from, &c, AGG_LEAVE);
+        break;
+    case AGG_ABORT:
+        on_abort(a, from, &c);
+        break;
+    case AGG_ABORT_ACK:
+        parting_answered(a, from, &c, AGG_ABORT);
+        break;
+    case AGG_PEER_DOWN:
+        on_peer_down(a, from, &c);
+        break;
+    case AGG_PROBE:
+        on_probe(a, from, &c);
+        break;
+    default: /* answers to what an AN does not ask */
+        break;
+    }
+}

@@ -1,0 +1,444 @@
+/*
+ * Life of a group at an AN.
+ *
+ *   none --first JOIN--> ASKING --parent grants--> OPEN --last LEAVE--> over
+ *                          |                         |
+ *                          +-- parent refuses        +-- something is wrong: ABORT to everybody -->
+ * over
+ *
+ * (the top of a group has no parent to ask and is OPEN at once). Everything that a group needs is
+ * reserved by its first JOIN: its place among the groups, a window of slots, and the mbufs that its
+ * slots and unacknowledged results can hold. So a group that was granted never waits for another
+ * one's leftovers.
+ */
+#include "switch/reduce/an_priv.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EDGE_TIMEOUT 10 /* 4.2 ms of fabric time: far beyond every round trip */
+#define EDGE_RETRIES 7
+#define EDGE_MIN_RNR 1 /* 10 us */
+
+/* ---- names
+ * ------------------------------------------------------------------------------------------- */
+
+static unsigned rank_of(const struct an_group *g, unsigned member)
+{
+    unsigned n = 0;
+
+    for (unsigned id = 0; id < member; id++)
+        n += fab_members_has(&g->members, id);
+    return n;
+}
+
+const char *group_rank(const struct an_group *g, const struct an_edge *e, char *buf, size_t size)
+{
+    const struct fabric *f = g->a->cfg.fab;
+    unsigned host = e->member / g->members.ranks_per_host;
+
+    snprintf(buf, size, "rank %u (%s)", rank_of(g, e->member), f->nodes[f->hosts[host]].name);
+    return buf;
+}
+
+const char *group_who(const struct an_group *g, const struct an_edge *e, char *buf, size_t size)
+{
+    if (e->is_member)
+        return group_rank(g, e, buf, size);
+    snprintf(buf, size, "%s", g->a->cfg.fab->nodes[e->node].name);
+    return buf;
+}
+
+const char *group_me(const struct an_group *g)
+{
+    return g->a->me->name;
+}
+
+bool group_in_operation(const struct an_group *g)
+{
+    for (unsigned i = 0; i < g->n; i++) {
+        const struct an_stream *rx = &g->child[i].rx;
+
+        if (rx->slots != g->results || rx->left)
+            return true;
+        if (rx->any && rte_be_to_cpu_64(rx->hdr.offset) + rte_be_to_cpu_32(rx->hdr.msg_len) !=
+                           rte_be_to_cpu_64(rx->hdr.total))
+            return true;
+    }
+    return false;
+}
+
+/* ---- edges
+ * ------------------------------------------------------------------------------------------- */
+
+static uint32_t new_psn(struct an *a)
+{
+    uint64_t z = a->psn_state += 0x9e3779b97f4a7c15ull;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    return (uint32_t)(z >> 20) & ROCE_PSN_MASK;
+}
+
+/*
+ * The queue holds what is sent and unacknowledged (flight) and what waits to be sent, which is at
+ * most a window: for everything further the child would have to send before it has its result.
+ */
+static int make_qp(struct an_group *g, struct an_edge *e)
+{
+    struct qp_cfg cfg = {.type = QP_RC,
+                         .sq_depth = g->a->flight + g->window + AN_FLIGHT_MARGIN,
+                         .streaming = true,
+                         .user = e};
+    struct qp_attr attr = {.state = QP_INIT};
+    int rc = qp_create(g->a->rnic, &cfg, &e->qp);
+
+    if (rc)
+        return rc;
+    e->own_psn = new_psn(g->a);
+    return qp_modify(e->qp, &attr);
+}
+
+/* To the other end as e->addr, qpn and psn say. */
+static int connect_qp(struct an_group *g, struct an_edge *e)
+{
+    struct qp_attr attr = {.state = QP_RTR,
+                           .dest_qpn = e->qpn,
+                           .rq_psn = e->psn,
+                           .dest_ip = e->addr.ip,
+                           .mtu = g->mtu,
+                           .min_rnr_timer = EDGE_MIN_RNR,
+                           .sq_psn = e->own_psn,
+                           .timeout = EDGE_TIMEOUT,
+                           .retry_cnt = EDGE_RETRIES,
+                           .rnr_retry = EDGE_RETRIES};
+    int rc;
+
+    memcpy(attr.dest_mac, e->addr.mac, sizeof(attr.dest_mac));
+    rc = qp_modify(e->qp, &attr);
+    if (!rc) {
+        attr.state = QP_RTS;
+        rc = qp_modify(e->qp, &attr);
+    }
+    return rc;
+}
+
+enum agg_status group_open_edge(struct an_group *g, struct an_edge *e)
+{
+    int rc;
+
+    e->rx = (struct an_stream){0};
+    e->ring = 0;
+    rc = make_qp(g, e);
+    if (!rc)
+        rc = connect_qp(g, e);
+    if (rc) {
+        group_close_edge(e);
+        return rc == -EINVAL ? AGG_E_PROTOCOL : AGG_E_QUOTA_BUFFERS;
+    }
+    if (e->state == EDGE_LEFT)
+        g->n_left--;
+    e->state = EDGE_PENDING;
+    g->n_joined++;
+    return AGG_OK;
+}
+
+void group_close_edge(struct an_edge *e)
+{
+    struct qp *qp = e->qp;
+
+    e->qp = NULL;
+    if (qp)
+        qp_destroy(qp);
+}
+
+/* ---- reservation
+ * ------------------------------------------------------------------------------------- */
+
+/* mbufs that a group can hold: its children's in the slots, and what is sent and may be
+ * unacknowledged, each way. */
+static uint32_t mbufs_of(const struct an *a, const struct an_group *g, uint32_t window)
+{
+    uint32_t ways = g->top ? 1 : 2;
+
+    return g->n * window + ways * (window + a->flight);
+}
+
+static enum agg_status reserve(struct an *a, struct an_group *g, char *text)
+{
+    const struct fab_reduce *q = &a->me->reduce;
+    uint32_t mbufs = mbufs_of(a, g, g->window);
+
+    if (a->cnt.groups >= q->max_groups) {
+        an_text(text, "%s has %u groups, at most %u", a->me->name, (unsigned)a->cnt.groups,
+                q->max_groups);
+        return AGG_E_QUOTA_GROUPS;
+    }
+    if (a->cnt.slots_granted + g->window > q->max_slots) {
+        an_text(text, "%s has %u of %u slots left, %u asked for", a->me->name,
+                q->max_slots - (unsigned)a->cnt.slots_granted, q->max_slots, g->window);
+        return AGG_E_QUOTA_SLOTS;
+    }
+    if (a->cnt.mbufs_promised + mbufs > a->cfg.mbuf_budget) {
+        an_text(text, "%s has %u of %u buffers left, %u needed", a->me->name,
+                a->cfg.mbuf_budget - (unsigned)a->cnt.mbufs_promised, a->cfg.mbuf_budget, mbufs);
+        return AGG_E_QUOTA_BUFFERS;
+    }
+    g->promised = mbufs;
+    a->cnt.mbufs_promised += mbufs;
+    a->cnt.slots_granted += g->window;
+    if (++a->cnt.groups > a->cnt.groups_peak)
+        a->cnt.groups_peak = a->cnt.groups;
+    return AGG_OK;
+}
+
+static void shrink(struct an_group *g, uint32_t window)
+{
+    struct an *a = g->a;
+
+    if (window >= g->window)
+        return;
+    a->cnt.slots_granted -= g->window - window;
+    a->cnt.mbufs_promised -= g->promised;
+    g->promised = mbufs_of(a, g, window);
+    a->cnt.mbufs_promised += g->promised;
+    g->window = window;
+}
+
+static void release(struct an_group *g)
+{
+    struct an *a = g->a;
+
+    a->cnt.groups--;
+    a->cnt.slots_granted -= g->window;
+    a->cnt.mbufs_promised -= g->promised;
+}
+
+/* ---- creation
+ * ---------------------------------------------------------------------------------------- */
+
+struct an_group *group_find(struct an *a, uint16_t tree, uint32_t id)
+{
+    struct an_group *g;
+
+    LIST_FOREACH(g, &a->groups, link)
+    if (g->id == id && g->tree->id == tree)
+        return g;
+    return NULL;
+}
+
+static void set_children(struct an_group *g, const struct fab_child *children)
+{
+    for (unsigned i = 0; i < g->n; i++)
+        g->child[i] = (struct an_edge){.g = g,
+                                       .is_member = children[i].is_member,
+                                       .node = children[i].node,
+                                       .member = children[i].first_member};
+}
+
+static int set_parent(struct an_group *g)
+{
+    struct an *a = g->a;
+    const struct fabric *f = a->cfg.fab;
+
+    g->up = (struct an_edge){
+        .g = g, .node = g->tree->parent[a->cfg.node], .member = g->child[0].member};
+    if (g->up.node >= f->n_nodes)
+        return -EHOSTUNREACH;
+    g->up.addr.ip = f->nodes[g->up.node].ip;
+    g->up.addr.qpn = AGG_QPN;
+    roce_mac_of_ip(g->up.addr.ip, g->up.addr.mac);
+    return make_qp(g, &g->up);
+}
+
+enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct fab_tree *t,
+                             const struct fab_child *children, unsigned n, struct an_group **out,
+                             char *text)
+{
+    uint32_t asked = rte_be_to_cpu_32(c->window), max = a->me->reduce.window;
+    struct an_group *g = calloc(1, sizeof(*g));
+    enum agg_status st;
+
+    if (!g)
+        return AGG_E_QUOTA_BUFFERS;
+    g->a = a;
+    g->tree = t;
+    g->id = rte_be_to_cpu_32(c->group);
+    g->key = rte_be_to_cpu_64(c->key);
+    g->mtu = rte_be_to_cpu_16(c->mtu);
+    g->members.ranks_per_host = rte_be_to_cpu_16(c->ranks_per_host);
+    for (unsigned i = 0; i < FAB_MAX_MEMBERS / 64; i++)
+        g->members.bits[i] = rte_be_to_cpu_64(c->bits[i]);
+    g->top = fab_group_top(a->cfg.fab, t, &g->members) == a->cfg.node;
+    g->window = asked && asked < max ? asked : max;
+    g->n = (uint16_t)n;
+    set_children(g, children);
+    st = reserve(a, g, text);
+    if (st != AGG_OK) {
+        free(g);
+        return st;
+    }
+    LIST_INSERT_HEAD(&a->groups, g, link);
+    g->slot = calloc(g->window, sizeof(g->slot[0]));
+    g->in = calloc((size_t)g->window * n, sizeof(g->in[0]));
+    if (!g->slot || !g->in || (!g->top && set_parent(g))) {
+        group_free(g);
+        return AGG_E_QUOTA_BUFFERS;
+    }
+    *out = g;
+    return AGG_OK;
+}
+
+void group_ask(struct an_group *g)
+{
+    struct an *a = g->a;
+    struct agg_ctl c = {0};
+
+    if (g->tries == AN_RETRIES) {
+        char text[AN_TEXT];
+
+        an_text(text, "%s does not answer %s", a->cfg.fab->nodes[g->up.node].name, group_me(g));
+        group_refuse(g, AGG_E_PARENT, text);
+        return;
+    }
+    if (!g->tries)
+        g->xid = a->next_xid++;
+    else
+        a->cnt.control_repeated++;
+    c.xid = rte_cpu_to_be_32(g->xid);
+    c.tree = rte_cpu_to_be_16(g->tree->id);
+    c.mtu = rte_cpu_to_be_16(g->mtu);
+    c.group = rte_cpu_to_be_32(g->id);
+    c.window = rte_cpu_to_be_32(g->window);
+    c.key = rte_cpu_to_be_64(g->key);
+    c.qpn = rte_cpu_to_be_32(qp_num(g->up.qp));
+    c.psn = rte_cpu_to_be_32(g->up.own_psn);
+    c.member = rte_cpu_to_be_32(g->up.member);
+    c.ranks_per_host = rte_cpu_to_be_16(g->members.ranks_per_host);
+    for (unsigned i = 0; i < FAB_MAX_MEMBERS / 64; i++)
+        c.bits[i] = rte_cpu_to_be_64(g->members.bits[i]);
+    an_say(a, &g->up.addr, AGG_JOIN, &c);
+    g->deadline = a->now + an_backoff(g->tries++);
+}
+
+int group_granted(struct an_group *g, uint32_t window)
+{
+    int rc = g->top ? 0 : connect_qp(g, &g->up);
+
+    if (rc)
+        return rc;
+    if (window)
+        shrink(g, window);
+    g->state = GROUP_OPEN;
+    for (unsigned i = 0; i < g->n; i++)
+        if (g->child[i].state == EDGE_PENDING)
+            control_grant(g, &g->child[i]);
+    return 0;
+}
+
+/* ---- ends
+ * -------------------------------------------------------------------------------------------- */
+
+void group_free(struct an_group *g)
+{
+    slot_drop_all(g);
+    for (unsigned i = 0; i < g->n; i++)
+        group_close_edge(&g->child[i]);
+    group_close_edge(&g->up);
+    release(g);
+    LIST_REMOVE(g, link);
+    free(g->slot);
+    free(g->in);
+    free(g);
+}
+
+/* Nobody was granted anything yet. Children that ask again found the group anew, so a refusal that
+ * is lost is repeated. */
+void group_refuse(struct an_group *g, enum agg_status status, const char *text)
+{
+    struct an *a = g->a;
+
+    for (unsigned i = 0; i < g->n; i++) {
+        const struct an_edge *e = &g->child[i];
+
+        if (e->state == EDGE_PENDING)
+            control_refuse(a, &e->addr,
+                           &(struct agg_ctl){.xid = rte_cpu_to_be_32(e->xid),
+                                             .tree = rte_cpu_to_be_16(g->tree->id),
+                                             .group = rte_cpu_to_be_32(g->id),
+                                             .key = rte_cpu_to_be_64(g->key),
+                                             .member = rte_cpu_to_be_32(e->member)},
+                           status, text);
+    }
+    if (status == AGG_E_PARENT) { /* it may have granted, and its answer was lost */
+        struct an_parting *p = parting_new(g, false);
+
+        parting_add(p, &g->up, true, AGG_LEAVE);
+        parting_tell(a, p);
+    }
+    group_free(g);
+}
+
+void group_end(struct an_group *g)
+{
+    struct an_parting *p = parting_new(g, false);
+
+    for (unsigned i = 0; i < g->n; i++)
+        if (g->child[i].state != EDGE_NONE)
+            parting_add(p, &g->child[i], false, 0);
+    if (!g->top)
+        parting_add(p, &g->up, true, AGG_LEAVE);
+    parting_tell(g->a, p);
+    g->a->cnt.groups_ended++;
+    group_free(g);
+}
+
+void group_doom(struct an_group *g, enum agg_status status, struct an_edge *culprit,
+                const char *fmt, ...)
+{
+    va_list ap;
+
+    if (g->doomed)
+        return;
+    g->doomed = true;
+    g->status = status;
+    g->culprit = culprit;
+    va_start(ap, fmt);
+    vsnprintf(g->text, sizeof(g->text), fmt, ap);
+    va_end(ap);
+    SLIST_INSERT_HEAD(&g->a->doomed, g, doomed_link);
+}
+
+void group_lost(struct an_group *g, struct an_edge *e)
+{
+    char who[48];
+
+    if (e == &g->up)
+        group_doom(g, AGG_E_PARENT, e, "%s missing at %s, slot %u",
+                   group_who(g, e, who, sizeof(who)), group_me(g), (unsigned)g->next);
+    else if (e->state == EDGE_PENDING || e->state == EDGE_JOINED)
+        group_doom(g, AGG_E_MEMBER_LOST, e, "%s missing at %s, slot %u",
+                   group_who(g, e, who, sizeof(who)), group_me(g), (unsigned)g->next);
+}
+
+void group_abort(struct an_group *g)
+{
+    struct an *a = g->a;
+    struct an_parting *p = parting_new(g, true);
+
+    SLIST_REMOVE(&a->doomed, g, an_group, doomed_link);
+    for (unsigned i = 0; i < g->n; i++) {
+        struct an_edge *e = &g->child[i];
+        bool there = e->state == EDGE_PENDING || e->state == EDGE_JOINED;
+
+        if (e->state != EDGE_NONE)
+            parting_add(p, e, false, there && e != g->culprit ? AGG_ABORT : 0);
+    }
+    if (!g->top && g->culprit != &g->up)
+        parting_add(p, &g->up, true, AGG_ABORT);
+    parting_tell(a, p);
+    a->cnt.aborts++;
+    group_free(g);
+}

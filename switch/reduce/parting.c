@@ -1,0 +1,129 @@
+/*
+ * Partings: what an AN remembers of groups that are over. Their slots, mbufs and queue pairs are
+ * free already; a parting only repeats what others must be told (ABORT to whoever was aborted,
+ * LEAVE to the parent) until they answer, and recognises messages that come late, so that a
+ * repeated JOIN does not found its group anew. A ring of fixed size: the oldest makes room.
+ */
+#include "switch/reduce/an_priv.h"
+
+#include <string.h>
+
+struct an_parting *parting_new(struct an_group *g, bool aborted)
+{
+    struct an *a = g->a;
+    struct an_parting *p = &a->parting[a->next_parting++ % AN_PARTINGS];
+
+    memset(p, 0, offsetof(struct an_parting, peer));
+    p->used = true;
+    p->aborted = aborted;
+    p->tree = g->tree->id;
+    p->id = g->id;
+    p->key = g->key;
+    p->mtu = g->mtu;
+    p->status = g->status;
+    p->slot = (uint32_t)g->next;
+    memcpy(p->text, g->text, sizeof(p->text));
+    p->deadline = PS_NEVER;
+    p->expires = a->now + (aborted ? AN_ABORTED_PS : AN_ENDED_PS);
+    return p;
+}
+
+void parting_add(struct an_parting *p, const struct an_edge *e, bool up, enum agg_type owed)
+{
+    p->peer[p->n++] = (struct an_parted){.addr = e->addr,
+                                         .qpn = e->qpn,
+                                         .psn = e->psn,
+                                         .xid = e->xid,
+                                         .own_qpn = e->qp ? qp_num(e->qp) : 0,
+                                         .own_psn = e->own_psn,
+                                         .member = e->member,
+                                         .up = up,
+                                         .owed = (uint8_t)owed};
+}
+
+struct an_parting *parting_find(struct an *a, uint16_t tree, uint32_t id, uint64_t key)
+{
+    for (unsigned i = 1; i <= AN_PARTINGS; i++) { /* the newest first */
+        struct an_parting *p = &a->parting[(a->next_parting - i) % AN_PARTINGS];
+
+        if (p->used && p->tree == tree && p->id == id && p->key == key && a->now < p->expires)
+            return p;
+    }
+    return NULL;
+}
+
+struct an_parted *parting_peer(struct an_parting *p, const struct an_addr *from, uint32_t qpn)
+{
+    for (unsigned i = 0; i < p->n; i++)
+        if (!p->peer[i].up && p->peer[i].addr.ip == from->ip && p->peer[i].qpn == qpn)
+            return &p->peer[i];
+    return NULL;
+}
+
+static bool owes(const struct an_parting *p)
+{
+    for (unsigned i = 0; i < p->n; i++)
+        if (p->peer[i].owed)
+            return true;
+    return false;
+}
+
+void parting_answered(struct an *a, const struct an_addr *from, const struct agg_ctl *c,
+                      enum agg_type owed)
+{
+    for (unsigned i = 0; i < AN_PARTINGS; i++) {
+        struct an_parting *p = &a->parting[i];
+
+        if (!p->used || p->tree != rte_be_to_cpu_16(c->tree) ||
+            p->id != rte_be_to_cpu_32(c->group) || p->key != rte_be_to_cpu_64(c->key))
+            continue;
+        for (unsigned k = 0; k < p->n; k++)
+            if (p->peer[k].addr.ip == from->ip && p->peer[k].addr.qpn == from->qpn &&
+                p->peer[k].owed == owed)
+                p->peer[k].owed = 0;
+        if (!owes(p))
+            p->deadline = PS_NEVER;
+    }
+}
+
+void parting_tell(struct an *a, struct an_parting *p)
+{
+    for (unsigned i = 0; i < p->n; i++) {
+        const struct an_parted *q = &p->peer[i];
+        struct agg_ctl c = {
+            .status = rte_cpu_to_be_16(p->aborted ? p->status : AGG_OK),
+            .xid = rte_cpu_to_be_32(q->up ? a->next_xid++ : q->xid),
+            .tree = rte_cpu_to_be_16(p->tree),
+            .mtu = rte_cpu_to_be_16(p->mtu),
+            .group = rte_cpu_to_be_32(p->id),
+            .key = rte_cpu_to_be_64(p->key),
+            .qpn = rte_cpu_to_be_32(q->own_qpn),
+            .psn = rte_cpu_to_be_32(q->own_psn),
+            .member = rte_cpu_to_be_32(q->member),
+            .slot = rte_cpu_to_be_32(p->slot),
+        };
+
+        if (!q->owed)
+            continue;
+        memcpy(c.text, p->text, sizeof(c.text));
+        an_say(a, &q->addr, q->owed, &c);
+        a->cnt.control_repeated += p->tries > 0;
+    }
+    p->deadline = owes(p) ? a->now + an_backoff(p->tries) : PS_NEVER;
+    p->tries++;
+}
+
+void parting_tick(struct an *a, struct an_parting *p)
+{
+    if (!p->used || a->now < p->deadline)
+        return;
+    if (p->tries < AN_RETRIES) {
+        parting_tell(a, p);
+        return;
+    }
+    for (unsigned i = 0; i < p->n; i++) {
+        a->cnt.aborts_unanswered += p->peer[i].owed == AGG_ABORT;
+        p->peer[i].owed = 0;
+    }
+    p->deadline = PS_NEVER;
+}
