@@ -81,10 +81,11 @@ $(BUILD)/trib-switch: $(call obj,switch/rim/trib_switch.c) $(call lib,rim switch
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
 	    $(DPDK_SWITCH_LIBS) -lcrypto $(SYS_LIBS) -o $@
 
-$(BUILD)/libtribverbs.so: $(call lib,hca) $(call lib,rim roce fabric) host/hca/exports.map
+# Its own objects, not their archive: --exclude-libs hides every symbol that comes out of one.
+$(BUILD)/libtribverbs.so: $(call obj,$(SRC_hca)) $(call lib,rim roce fabric) host/hca/exports.map
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtribverbs.so -Wl,--version-script=host/hca/exports.map \
-	    -Wl,--exclude-libs,ALL -Wl,--whole-archive $(call lib,hca) -Wl,--no-whole-archive \
+	    -Wl,--exclude-libs,ALL $(call obj,$(SRC_hca)) \
 	    -Wl,--start-group $(call lib,rim roce fabric) -Wl,--end-group $(DPDK_LIBS) -libverbs $(SYS_LIBS) -o $@
 
 # The agent is an ordinary verbs program: it gets the HCA as any other does, by preload.
