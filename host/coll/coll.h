@@ -45,19 +45,29 @@ int comm_create(struct comm **c, const struct comm_cfg *cfg, void *blob, char *e
 int comm_connect(struct comm *c, const void *blobs, char *err);
 enum comm_state comm_state(const struct comm *c);
 const char *comm_error(const struct comm *c); /* names rank, node and reason */
-/* Polls completions and drives everything; returns how much was done (0: idle). */
+/*
+ * Polls completions and drives everything that can be done at this moment; returns how much was
+ * done (0: idle). With completions without end it returns now and then above 0, so that the caller
+ * gets to its other duties: call again.
+ */
 int comm_progress(struct comm *c);
 /* Time for the retries of control messages: the caller's clock, in ns, whichever it is; call now
  * and then with comm_progress. */
 void comm_tick(struct comm *c, int64_t now_ns);
-/* Another rank is known to be gone (launcher); every operation fails with this text. */
+/* Another rank is known to be gone (launcher); every operation fails with this text, on the other
+ * ranks too: failures go round the ring by datagrams. The first reason stays. */
 void comm_abort(struct comm *c, const char *why);
-/* LEAVE and wait until answered or refused (comm_progress until comm_closed), then comm_destroy. */
+/*
+ * LEAVE and wait until answered or refused (comm_progress and comm_tick until comm_closed), then
+ * comm_destroy. Neighbours wait for each other, so that nobody's last message loses its
+ * acknowledgement; 2 s of comm_tick's clock at most. Operations under way fail.
+ */
 void comm_close(struct comm *c);
 bool comm_closed(const struct comm *c);
 void comm_destroy(struct comm *c);
 
-/* Memory that collectives use is registered once. */
+/* Memory that collectives use is registered once, at most 64 regions; it must stay mapped until
+ * comm_destroy. -ENOSPC, -errno. */
 int comm_register(struct comm *c, void *buf, size_t bytes);
 
 struct coll_args {
@@ -71,13 +81,26 @@ struct coll_args {
     unsigned root;
 };
 
-/* Starts an operation; send == recv is in place. All ranks start the same operations in the same
- * order. */
+/*
+ * Starts an operation; send == recv is in place, else they must not overlap. All ranks start the
+ * same operations in the same order; they run one after the other. Ranks that differ in size, type
+ * or operation all fail, and the text says in what. -EFAULT: a buffer is not registered; -ENOTCONN:
+ * not COMM_READY; -ENOTSUP: algorithm not in comm_cfg.algos; -EIO: failed. count 0 is done at once
+ * and does not wait for anybody.
+ */
 int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req, char *err);
-int coll_test(struct coll_req *req); /* 0 running, 1 done, -errno failed (comm_error says why) */
-void coll_free(struct coll_req *req);
+int coll_test(struct coll_req *req);  /* 0 running, 1 done, -errno failed (comm_error says why) */
+void coll_free(struct coll_req *req); /* a running operation goes on by itself */
 
-/* What theory says (model.c), from the schedule and the fabric without running anything. */
+/*
+ * What theory says (model.c), from the schedule and the fabric without running anything.
+ * time_ps: from the moment at which all ranks start to the one at which the last knows that it is
+ * done. busiest_link_bytes: what the busiest direction of a link carries in all, layer-2 frames and
+ * 24 bytes each for preamble, FCS and gap, one ACK a message included; so its utilisation is 8 *
+ * bytes / (rate * time). busiest_dirlink: link * 2 + direction. handoffs: from process to process,
+ * one after the other, on the critical path. window as in comm_cfg; the quota of the group's top is
+ * applied. 0, -EINVAL, -ENOTSUP (no aggregation node of the tree reaches all ranks), -ENOMEM.
+ */
 struct coll_prediction {
     int64_t time_ps;
     uint64_t busiest_link_bytes;

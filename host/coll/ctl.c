@@ -91,7 +91,10 @@ static void tell(struct comm *c, struct peer *p, bool answer)
         .rank = rte_cpu_to_be_32(c->cfg.rank),
     };
 
-    if (c->state == COMM_FAILED && !strncmp(c->error, "rank ", 5))
+    /* What concerns all goes round as it is; of our own troubles the others must know whose they
+     * are. */
+    if (c->state == COMM_FAILED &&
+        (!strncmp(c->error, "rank ", 5) || !strncmp(c->error, "aborted ", 8)))
         snprintf(m.text, sizeof(m.text), "%.*s", PEER_TEXT - 1, c->error);
     else if (c->state == COMM_FAILED)
         snprintf(m.text, sizeof(m.text), "rank %u (%s): %.*s", c->cfg.rank,

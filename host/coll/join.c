@@ -45,18 +45,6 @@ unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t 
     return per_host;
 }
 
-/* The rank behind a member id, for texts; nranks: none. */
-static unsigned rank_of_member(const struct comm *c, unsigned member)
-{
-    unsigned host = member / c->join.members.ranks_per_host;
-    unsigned local = member % c->join.members.ranks_per_host;
-
-    for (unsigned r = 0; r < c->cfg.nranks; r++)
-        if (c->cfg.host_of_rank[r] == host && !local--)
-            return r;
-    return c->cfg.nranks;
-}
-
 static void send_ctl(struct comm *c, enum agg_type type, uint32_t xid)
 {
     struct agg_ctl m = {
@@ -158,23 +146,18 @@ static void on_join_reply(struct comm *c, const struct agg_ctl *m)
     comm_check_ready(c);
 }
 
+/* The text names whoever is missing or differs; the node that noticed knows it best. */
 static void on_abort(struct comm *c, const struct agg_ctl *m)
 {
     enum agg_status status = rte_be_to_cpu_16(m->status);
-    const char *name = status < AGG_STATUS_COUNT ? agg_status_name(status) : "unknown status";
-    const char *text = m->text[0]                  ? m->text
-                       : status < AGG_STATUS_COUNT ? agg_status_text(status)
-                                                   : "";
-    unsigned rank = c->cfg.nranks;
+    bool known = status < AGG_STATUS_COUNT;
 
     send_ctl(c, AGG_ABORT_ACK, rte_be_to_cpu_32(m->xid));
-    if (status == AGG_E_MEMBER_LOST || status == AGG_E_MEMBER_LEFT || status == AGG_E_OP_MISMATCH)
-        rank = rank_of_member(c, rte_be_to_cpu_32(m->member));
-    if (rank < c->cfg.nranks)
-        comm_fail(c, "aborted by %s: rank %u (%s): %s (%s)", leaf_name(c), rank, comm_host(c, rank),
-                  text, name);
-    else
-        comm_fail(c, "aborted by %s: %s (%s)", leaf_name(c), text, name);
+    comm_fail(c, "aborted by %s: %s (%s)", leaf_name(c),
+              m->text[0] ? m->text
+              : known    ? agg_status_text(status)
+                         : "no reason given",
+              known ? agg_status_name(status) : "unknown status");
 }
 
 void join_input(struct comm *c, const struct agg_ctl *m)

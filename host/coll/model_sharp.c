@@ -125,7 +125,8 @@ static struct pace pace_of(const struct sharp_sim *g, uint64_t len, unsigned *ha
     struct pace p = {.up = slowest(g, g->up, msg.wire, true),
                      .down = slowest(g, g->down, msg.wire, true)};
 
-    /* Of the slowest link one frame is in `up` already, and the ACKs there come behind the message. */
+    /* Of the slowest link one frame is in `up` already, and the ACKs there come behind the message.
+     */
     p.fill = round_trip(g, msg.frame, handoffs) - slowest(g, g->up, msg.frame, false) +
              slowest(g, g->up, msg.wire, false) - p.up;
     return p;

@@ -32,7 +32,7 @@ static float *buffer(struct rig *g, unsigned rank, size_t count)
 }
 
 static void start(struct rig *g, struct run *u, enum coll_algo algo, unsigned k, size_t count,
-                  bool in_place)
+                  bool in_place, int64_t skew)
 {
     for (unsigned r = 0; r < g->n; r++) {
         struct coll_args a = {
@@ -46,6 +46,7 @@ static void start(struct rig *g, struct run *u, enum coll_algo algo, unsigned k,
         a.send = u->in[r][k], a.recv = u->out[r][k];
         if (coll_start(g->comm[r], &a, &u->req[r][k], err))
             fail_msg("%s", err);
+        rig_run(g, skew, false, rig_never);
     }
 }
 
@@ -69,14 +70,14 @@ static void check(struct rig *g, struct run *u, unsigned k, size_t count)
 
 /* Starts OPS operations at once, of both algorithms in turn where both are set up, and checks every
  * element. */
-static void reduce(struct rig *g, unsigned algos, const size_t *counts)
+static void reduce(struct rig *g, unsigned algos, const size_t *counts, int64_t skew)
 {
     struct run u;
 
     run_of_rig = &u;
     for (unsigned k = 0; k < OPS; k++)
         start(g, &u, algos == RING || (algos != SHARP && k % 2) ? ALGO_RING : ALGO_SHARP, k,
-              counts[k], k & 2);
+              counts[k], k & 2, skew);
     if (!rig_run(g, 30 * PS_PER_S, g->drop != NULL, all_done))
         fail_msg("hangs: %s", comm_error(g->comm[0]));
     for (unsigned k = 0; k < OPS; k++)
@@ -113,8 +114,8 @@ static void exact_and_without_retransmission(void **state)
 
         rig_connect(g, w->algos, RIG_RANKS);
         assert_true(rig_run(g, PS_PER_S, false, rig_ready));
-        reduce(g, w->algos, w->counts);
-        reduce(g, w->algos, w->counts);
+        reduce(g, w->algos, w->counts, 0);
+        reduce(g, w->algos, w->counts, 70 * PS_PER_US);
         assert_int_equal(rig_troubles(g), 0);
         rig_free(g, false);
     }
@@ -134,7 +135,7 @@ static void exact_under_loss(void **state)
 
         rig_connect(g, i ? SHARP : RING, RIG_RANKS);
         assert_true(rig_run(g, 10 * PS_PER_S, true, rig_ready));
-        reduce(g, i ? SHARP : RING, medium);
+        reduce(g, i ? SHARP : RING, medium, 0);
         assert_true(rig_troubles(g) > 0);
         g->drop = NULL; /* the last answer of a closing may be lost for good: whoever would repeat
                            it is gone */
