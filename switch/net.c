@@ -2,6 +2,7 @@
 
 #include "switch/heap.h"
 #include "switch/nic.h"
+#include "switch/reduce/an.h"
 #include "switch/sw.h"
 
 #include <errno.h>
@@ -177,6 +178,13 @@ struct an *net_an(struct net *n, uint16_t node)
     struct node *nd = net_node(n, node);
 
     return nd && n->cfg.fab->nodes[node].kind == FAB_SWITCH ? sw_an(nd) : NULL;
+}
+
+bool net_an_idle(struct net *n, uint16_t node)
+{
+    struct an *an = net_an(n, node);
+
+    return !an || an_idle(an);
 }
 
 int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
