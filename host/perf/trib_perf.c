@@ -168,14 +168,43 @@ static int perf_main(const struct perf_opts *o)
     return code;
 }
 
+/* For scripts: would this command line do? Says what is wrong with it before a fabric is started
+ * for it. */
+static int check_options(const struct perf_opts *o)
+{
+    struct fab_errors *errs = calloc(1, sizeof(*errs));
+    struct sweep *s = calloc(1, sizeof(*s));
+    struct fabric *f = errs && s ? fabric_load(o->conf, errs) : NULL;
+    char err[OPT_ERR];
+    int code = EXIT_OK;
+
+    if (!f) {
+        if (errs)
+            fab_errors_print(errs, stderr);
+        code = EXIT_WRONG;
+    } else {
+        s->o = o;
+        s->fab = f;
+        if (sweep_plan(s, err)) {
+            fprintf(stderr, "trib-perf: %s\n", err);
+            code = EXIT_USAGE;
+        }
+        fabric_free(f);
+    }
+    free(errs);
+    free(s);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     struct perf_opts o;
     char err[OPT_ERR];
+    bool check = argc > 1 && !strcmp(argv[1], "--check-options");
 
     if (argc == 3 && !strcmp(argv[1], "--rank-process"))
         return rank_main(atoi(argv[2]));
-    if (options_parse(&o, argc, argv, err)) {
+    if (options_parse(&o, argc - check, argv + check, err)) {
         fprintf(stderr, "trib-perf: %s\ntrib-perf -h shows all options\n", err);
         return EXIT_USAGE;
     }
@@ -183,5 +212,5 @@ int main(int argc, char **argv)
         options_usage(stdout);
         return EXIT_OK;
     }
-    return perf_main(&o);
+    return check ? check_options(&o) : perf_main(&o);
 }
