@@ -9,7 +9,6 @@
 
 #include "host/hca/hca.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
 
@@ -21,12 +20,13 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The system's own libibverbs, for devices and objects that are not ours. */
+/* The system's own libibverbs, for devices and objects that are not ours. It has every call that is exported here. */
+void *hca_real(const char *name);
 #define REAL(fn)                                                                                   \
     ({                                                                                             \
         static __typeof__(fn) *real_;                                                              \
         if (!real_)                                                                                \
-            real_ = (__typeof__(fn) *)dlsym(RTLD_NEXT, #fn);                                       \
+            real_ = (__typeof__(fn) *)hca_real(#fn);                                       \
         real_;                                                                                     \
     })
 

@@ -5,10 +5,30 @@
  */
 #include "host/hca/hca_priv.h"
 
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_DEVICES 16
+
+/* ---- the system's own ------------------------------------------------------------------------ */
+
+/* A program that loads libibverbs only when it runs has it out of sight of RTLD_NEXT. */
+void *hca_real(const char *name)
+{
+    void *fn = dlsym(RTLD_NEXT, name), *lib;
+
+    if (fn)
+        return fn;
+    lib = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_LOCAL);
+    fn = lib ? dlsym(lib, name) : NULL;
+    if (!fn) {
+        fprintf(stderr, "tributary: %s: not in the system's libibverbs: %s\n", name, dlerror());
+        abort();
+    }
+    return fn;
+}
 
 /* ---- the list
  * -------------------------------------------------------------------------------------------- */

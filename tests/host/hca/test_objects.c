@@ -1,0 +1,546 @@
+/* Lives of objects, events, and what the device says of itself. */
+#include "tests/host/hca/pair.h"
+
+#include <fcntl.h>
+#include <poll.h>
+
+static bool readable(int fd)
+{
+    struct pollfd f = {.fd = fd, .events = POLLIN};
+
+    return poll(&f, 1, 0) == 1;
+}
+
+static void what_is_in_use_cannot_go(void **state)
+{
+    struct pair p;
+    struct side *s = &p.s[0];
+    struct ibv_comp_channel *ch;
+    struct ibv_cq *cq;
+    struct ibv_srq *srq;
+    struct ibv_srq_init_attr sa = {.attr = {.max_wr = 8, .max_sge = 1}};
+    struct ibv_qp *qp;
+
+    (void)state;
+    pair_open(&p);
+    ch = ibv_create_comp_channel(s->ctx);
+    cq = ibv_create_cq(s->ctx, 10, NULL, ch, 0);
+    srq = ibv_create_srq(s->pd, &sa);
+    qp = make_qp_on(s, IBV_QPT_RC, cq, s->cq, srq);
+    assert_non_null(qp);
+    assert_int_equal(ibv_dealloc_pd(s->pd), EBUSY);
+    assert_int_equal(ibv_destroy_cq(cq), EBUSY);
+    assert_int_equal(ibv_destroy_cq(s->cq), EBUSY);
+    assert_int_equal(ibv_destroy_srq(srq), EBUSY);
+    assert_int_equal(ibv_destroy_comp_channel(ch), EBUSY);
+    assert_int_equal(ibv_destroy_qp(qp), 0);
+    assert_int_equal(ibv_destroy_comp_channel(ch), EBUSY); /* still the CQ's */
+    assert_int_equal(ibv_destroy_srq(srq), 0);
+    assert_int_equal(ibv_destroy_cq(cq), 0);
+    assert_int_equal(ibv_destroy_comp_channel(ch), 0);
+    assert_int_equal(ibv_dealloc_pd(s->pd), EBUSY); /* still the MR's */
+    pair_close(&p);
+}
+
+static void closing_a_device_takes_what_was_left_behind(void **state)
+{
+    struct pair p;
+    struct ibv_context *ctx;
+    struct ibv_comp_channel *ch;
+    struct ibv_cq *cq;
+    struct ibv_pd *pd;
+    struct ibv_qp_init_attr ia = {.qp_type = IBV_QPT_RC, .cap = {1, 1, 1, 1, 0}};
+
+    (void)state;
+    pair_open(&p);
+    ctx = ibv_open_device(hca_device(p.s[0].h));
+    pd = ibv_alloc_pd(ctx);
+    ch = ibv_create_comp_channel(ctx);
+    cq = ibv_create_cq(ctx, 10, NULL, ch, 0);
+    ia.send_cq = ia.recv_cq = cq;
+    assert_non_null(ibv_create_qp(pd, &ia));
+    assert_non_null(ibv_reg_mr(pd, p.s[0].buf, 10, 0));
+    assert_int_equal(ibv_close_device(ctx), 0); /* the leak checker sees what is lost here */
+    pair_close(&p);
+}
+
+static void objects_of_different_contexts_do_not_mix(void **state)
+{
+    struct pair p;
+    struct ibv_qp_init_attr ia = {.qp_type = IBV_QPT_RC, .cap = {1, 1, 1, 1, 0}};
+
+    (void)state;
+    pair_open(&p);
+    ia.send_cq = p.s[0].cq, ia.recv_cq = p.s[1].cq;
+    assert_null(ibv_create_qp(p.s[0].pd, &ia));
+    assert_int_equal(errno, EINVAL);
+    ia.recv_cq = p.s[0].cq;
+    ia.qp_type = IBV_QPT_RAW_PACKET;
+    assert_null(ibv_create_qp(p.s[0].pd, &ia));
+    assert_int_equal(errno, EOPNOTSUPP);
+    ia.qp_type = IBV_QPT_RC;
+    ia.cap.max_inline_data = 257;
+    assert_null(ibv_create_qp(p.s[0].pd, &ia));
+    ia.cap.max_inline_data = 0, ia.cap.max_send_sge = 17;
+    assert_null(ibv_create_qp(p.s[0].pd, &ia));
+    pair_close(&p);
+}
+
+static void registrations_that_contradict_themselves_are_refused(void **state)
+{
+    struct pair p;
+    struct ibv_mr *m[2];
+
+    (void)state;
+    pair_open(&p);
+    assert_null(ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, IBV_ACCESS_REMOTE_WRITE));
+    assert_int_equal(errno, EINVAL);
+    assert_null(ibv_reg_mr(p.s[0].pd, p.s[0].buf, SIZE_MAX, 0));
+    assert_null(ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, IBV_ACCESS_ON_DEMAND));
+    assert_int_equal(errno, EOPNOTSUPP);
+    /* keys are never 0, never the same, and come back changed */
+    m[0] = ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, IBV_ACCESS_RELAXED_ORDERING);
+    m[1] = ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, 0);
+    assert_true(m[0]->lkey && m[1]->lkey && m[0]->lkey != m[1]->lkey);
+    assert_int_equal(m[0]->lkey, m[0]->rkey);
+    for (unsigned i = 0; i < 300; i++) {
+        uint32_t key = m[0]->lkey;
+
+        assert_int_equal(ibv_dereg_mr(m[0]), 0);
+        m[0] = ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, 0);
+        assert_int_not_equal(m[0]->lkey, key);
+        assert_int_not_equal(m[0]->lkey, m[1]->lkey);
+    }
+    assert_int_equal(ibv_dereg_mr(m[0]), 0);
+    assert_int_equal(ibv_dereg_mr(m[1]), 0);
+    pair_close(&p);
+}
+
+/* Registered under another address, or from zero: peers and lists use that one. */
+static void regions_are_known_by_the_address_they_were_given(void **state)
+{
+    struct ibv_qp *a, *b;
+    struct pair p;
+    struct ibv_mr *zero, *iova;
+    struct ibv_sge s;
+    struct ibv_send_wr wr = {
+        .sg_list = &s, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+
+    (void)state;
+    pair_open(&p);
+    rc_pair(&p, &a, &b);
+    zero = ibv_reg_mr(p.s[1].pd, p.s[1].buf, 4096, IBV_ACCESS_ZERO_BASED | 3);
+    iova = ibv_reg_mr_iova(p.s[0].pd, p.s[0].buf, 4096, 0x7000, 0);
+    fill(p.s[0].buf, 4096, 3);
+    s = (struct ibv_sge){0x7000 + 100, 50, iova->lkey};
+    wr.wr.rdma.remote_addr = 200, wr.wr.rdma.rkey = zero->rkey;
+    assert_int_equal(post_send(a, wr), 0);
+    pair_settle(&p);
+    assert_int_equal(one_wc(p.s[0].cq).status, IBV_WC_SUCCESS);
+    assert_memory_equal(p.s[0].buf + 100, p.s[1].buf + 200, 50);
+    assert_int_equal(ibv_dereg_mr(zero), 0);
+    assert_int_equal(ibv_dereg_mr(iova), 0);
+    assert_int_equal(ibv_destroy_qp(a), 0);
+    assert_int_equal(ibv_destroy_qp(b), 0);
+    pair_close(&p);
+}
+
+/* ---- completion channels ---- */
+
+static void an_event_comes_once_for_each_time_it_was_asked_for(void **state)
+{
+    struct pair p;
+    struct side *s = &p.s[1];
+    struct ibv_comp_channel *ch;
+    struct ibv_cq *cq, *got;
+    struct ibv_qp *a, *b;
+    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
+    struct ibv_wc wc[8];
+    void *user;
+
+    (void)state;
+    pair_open(&p);
+    ch = ibv_create_comp_channel(s->ctx);
+    cq = ibv_create_cq(s->ctx, 10, &p, ch, 0);
+    a = make_qp(&p.s[0], IBV_QPT_RC);
+    b = make_qp_on(s, IBV_QPT_RC, cq, cq, NULL);
+    rc_connect(a, IP_B, b->qp_num);
+    rc_connect(b, IP_A, a->qp_num);
+    for (unsigned i = 0; i < 8; i++)
+        assert_int_equal(post_recv(b, i, NULL, 0), 0);
+
+    assert_int_equal(post_send(a, wr), 0); /* nobody asked */
+    pair_settle(&p);
+    assert_false(readable(ch->fd));
+    assert_int_equal(ibv_get_cq_event(ch, &got, &user), -1);
+    assert_int_equal(errno, EAGAIN); /* in one thread waiting would be for ever */
+
+    assert_int_equal(ibv_req_notify_cq(cq, 0), 0); /* what is there already does not count */
+    assert_false(readable(ch->fd));
+    assert_int_equal(post_send(a, wr), 0);
+    assert_int_equal(post_send(a, wr), 0);
+    pair_settle(&p);
+    assert_true(readable(ch->fd));
+    assert_int_equal(ibv_get_cq_event(ch, &got, &user), 0);
+    assert_ptr_equal(got, cq);
+    assert_ptr_equal(user, &p);
+    assert_false(readable(ch->fd)); /* two completions, one event */
+
+    assert_int_equal(ibv_req_notify_cq(cq, 1), 0); /* solicited only */
+    assert_int_equal(post_send(a, wr), 0);
+    pair_settle(&p);
+    assert_false(readable(ch->fd));
+    wr.send_flags = IBV_SEND_SOLICITED;
+    assert_int_equal(post_send(a, wr), 0);
+    pair_settle(&p);
+    assert_true(readable(ch->fd));
+    assert_int_equal(ibv_poll_cq(cq, 8, wc), 5);
+
+    assert_int_equal(ibv_destroy_qp(a), 0);
+    assert_int_equal(ibv_destroy_qp(b), 0);
+    assert_int_equal(ibv_destroy_cq(cq), EBUSY); /* an event was fetched and not acknowledged */
+    ibv_ack_cq_events(cq, 1);
+    assert_int_equal(ibv_destroy_cq(cq), 0); /* the one that nobody fetched goes with it */
+    assert_false(readable(ch->fd));
+    assert_int_equal(ibv_destroy_comp_channel(ch), 0);
+    pair_close(&p);
+}
+
+static void an_error_is_a_solicited_completion(void **state)
+{
+    struct pair p;
+    struct side *s = &p.s[0];
+    struct ibv_comp_channel *ch;
+    struct ibv_cq *cq;
+    struct ibv_qp *a;
+    struct ibv_qp_attr at = {.qp_state = IBV_QPS_ERR};
+
+    (void)state;
+    pair_open(&p);
+    ch = ibv_create_comp_channel(s->ctx);
+    cq = ibv_create_cq(s->ctx, 10, NULL, ch, 0);
+    a = make_qp_on(s, IBV_QPT_RC, cq, cq, NULL);
+    rc_connect(a, IP_B, 1);
+    assert_int_equal(post_recv(a, 1, NULL, 0), 0);
+    assert_int_equal(ibv_req_notify_cq(cq, 1), 0);
+    assert_int_equal(ibv_modify_qp(a, &at, IBV_QP_STATE), 0);
+    assert_true(readable(ch->fd));
+    assert_int_equal(ibv_destroy_qp(a), 0);
+    assert_int_equal(ibv_destroy_cq(cq), 0);
+    assert_int_equal(ibv_destroy_comp_channel(ch), 0);
+    pair_close(&p);
+}
+
+/* ---- asynchronous events ---- */
+
+static void events_of_an_object_go_with_it(void **state)
+{
+    struct pair p;
+    struct ibv_qp *a, *b;
+    struct ibv_async_event ev;
+    struct ibv_qp_attr at = rc_attr(IP_A, 0);
+
+    (void)state;
+    pair_open(&p);
+    a = make_qp(&p.s[0], IBV_QPT_RC), b = make_qp(&p.s[1], IBV_QPT_RC);
+    rc_connect(a, IP_B, b->qp_num);
+    at.dest_qp_num = a->qp_num;
+    at.qp_state = IBV_QPS_INIT;
+    assert_int_equal(ibv_modify_qp(b, &at, MASK_INIT), 0);
+    at.qp_state = IBV_QPS_RTR;
+    assert_int_equal(ibv_modify_qp(b, &at, MASK_RTR), 0);
+    assert_int_equal(post_recv(b, 1, NULL, 0), 0);
+    assert_int_equal(post_send(a, (struct ibv_send_wr){.opcode = IBV_WR_SEND}), 0);
+    pair_settle(&p);
+    assert_true(readable(p.s[1].ctx->async_fd)); /* communication established, in RTR */
+    assert_int_equal(ibv_get_async_event(p.s[1].ctx, &ev), 0);
+    assert_int_equal(ev.event_type, IBV_EVENT_COMM_EST);
+    assert_ptr_equal(ev.element.qp, b);
+    assert_int_equal(ibv_destroy_qp(b), EBUSY);
+    ibv_ack_async_event(&ev);
+    assert_int_equal(ibv_destroy_qp(b), 0);
+    assert_int_equal(ibv_get_async_event(p.s[1].ctx, &ev), -1);
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(ibv_destroy_qp(a), 0);
+    pair_close(&p);
+}
+
+static void a_shared_receive_queue_serves_all_and_says_when_it_is_low(void **state)
+{
+    struct pair p;
+    struct ibv_srq_init_attr sa = {.attr = {.max_wr = 8, .max_sge = 1}};
+    struct ibv_srq_attr lim = {.srq_limit = 3};
+    struct ibv_srq *srq;
+    struct ibv_qp *a[2], *b[2];
+    struct ibv_recv_wr *bad;
+    struct ibv_async_event ev;
+    struct ibv_wc wc[8];
+
+    (void)state;
+    pair_open(&p);
+    srq = ibv_create_srq(p.s[1].pd, &sa);
+    for (unsigned i = 0; i < 2; i++) {
+        a[i] = make_qp(&p.s[0], IBV_QPT_RC);
+        b[i] = make_qp_on(&p.s[1], IBV_QPT_RC, p.s[1].cq, p.s[1].cq, srq);
+        rc_connect(a[i], IP_B, b[i]->qp_num);
+        rc_connect(b[i], IP_A, a[i]->qp_num);
+    }
+    assert_int_equal(post_recv(b[0], 1, NULL, 0), EINVAL);
+    for (unsigned i = 0; i < 9; i++) {
+        struct ibv_recv_wr wr = {.wr_id = i};
+
+        assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), i < 8 ? 0 : ENOMEM);
+    }
+    assert_int_equal(ibv_modify_srq(srq, &lim, IBV_SRQ_LIMIT), 0);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(post_send(a[i & 1], (struct ibv_send_wr){.opcode = IBV_WR_SEND}), 0);
+    pair_settle(&p);
+    assert_int_equal(ibv_poll_cq(p.s[1].cq, 8, wc), 5);
+    assert_false(readable(p.s[1].ctx->async_fd)); /* three are left */
+    assert_int_equal(post_send(a[0], (struct ibv_send_wr){.opcode = IBV_WR_SEND}), 0);
+    assert_int_equal(post_send(a[0], (struct ibv_send_wr){.opcode = IBV_WR_SEND}), 0);
+    pair_settle(&p);
+    assert_int_equal(ibv_get_async_event(p.s[1].ctx, &ev), 0);
+    assert_int_equal(ev.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+    assert_ptr_equal(ev.element.srq, srq);
+    ibv_ack_async_event(&ev);
+    assert_false(readable(p.s[1].ctx->async_fd)); /* once */
+    assert_int_equal(ibv_query_srq(srq, &lim), 0);
+    assert_int_equal(lim.srq_limit, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(ibv_destroy_qp(a[i]), 0);
+        assert_int_equal(ibv_destroy_qp(b[i]), 0);
+    }
+    assert_int_equal(ibv_destroy_srq(srq), 0);
+    pair_close(&p);
+}
+
+/* ---- completion queues ---- */
+
+static void a_resized_cq_keeps_its_completions_in_order(void **state)
+{
+    struct pair p;
+    struct ibv_qp *a, *b;
+    struct ibv_cq *cq;
+    struct ibv_wc wc[16];
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+
+    (void)state;
+    pair_open(&p);
+    cq = ibv_create_cq(p.s[0].ctx, 8, NULL, NULL, 0);
+    a = make_qp_on(&p.s[0], IBV_QPT_RC, cq, cq, NULL), b = make_qp(&p.s[1], IBV_QPT_RC);
+    rc_connect(a, IP_B, b->qp_num);
+    rc_connect(b, IP_A, a->qp_num);
+    wr.wr.rdma.remote_addr = (uintptr_t)p.s[1].buf, wr.wr.rdma.rkey = p.s[1].mr->rkey;
+    for (unsigned i = 0; i < 6; i++, wr.wr_id++)
+        assert_int_equal(post_send(a, wr), 0);
+    pair_settle(&p);
+    assert_int_equal(ibv_poll_cq(cq, 4, wc), 4);
+    for (unsigned i = 0; i < 5; i++, wr.wr_id++)
+        assert_int_equal(post_send(a, wr), 0);
+    pair_settle(&p);
+    assert_int_equal(ibv_resize_cq(cq, 4), EINVAL); /* seven are in it */
+    assert_int_equal(ibv_resize_cq(cq, 16), 0);
+    assert_int_equal(cq->cqe, 16);
+    assert_int_equal(ibv_poll_cq(cq, 16, wc), 7);
+    for (unsigned i = 0; i < 7; i++)
+        assert_int_equal(wc[i].wr_id, 4 + i);
+    assert_int_equal(ibv_destroy_qp(a), 0);
+    assert_int_equal(ibv_destroy_qp(b), 0);
+    assert_int_equal(ibv_destroy_cq(cq), 0);
+    pair_close(&p);
+}
+
+static void completions_of_a_destroyed_queue_pair_are_gone(void **state)
+{
+    struct pair p;
+    struct ibv_qp *a, *b, *c, *d;
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+
+    (void)state;
+    pair_open(&p);
+    rc_pair(&p, &a, &b);
+    rc_pair(&p, &c, &d);
+    wr.wr.rdma.remote_addr = (uintptr_t)p.s[1].buf, wr.wr.rdma.rkey = p.s[1].mr->rkey;
+    assert_int_equal(post_send(a, wr), 0);
+    assert_int_equal(post_send(c, wr), 0);
+    assert_int_equal(post_send(a, wr), 0);
+    pair_settle(&p);
+    assert_int_equal(ibv_destroy_qp(a), 0);
+    assert_int_equal(one_wc(p.s[0].cq).qp_num, c->qp_num);
+    assert_int_equal(ibv_destroy_qp(b), 0);
+    assert_int_equal(ibv_destroy_qp(c), 0);
+    assert_int_equal(ibv_destroy_qp(d), 0);
+    pair_close(&p);
+}
+
+/* ---- extended queue pairs and completion queues ---- */
+
+static void extended_requests_go_together_or_not_at_all(void **state)
+{
+    struct pair p;
+    struct side *s = &p.s[0];
+    struct ibv_cq_init_attr_ex ca = {
+        .cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP};
+    struct ibv_qp_init_attr_ex ia = {
+        .qp_type = IBV_QPT_RC,
+        .cap = {4, 4, 2, 2, 64},
+        .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+        .send_ops_flags =
+            IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE};
+    struct ibv_poll_cq_attr none = {0};
+    struct ibv_cq_ex *cq;
+    struct ibv_qp_ex *x;
+    struct ibv_qp *a, *b;
+    struct ibv_sge r;
+    struct ibv_wc wc;
+
+    (void)state;
+    pair_open(&p);
+    cq = ibv_create_cq_ex(s->ctx, &ca);
+    assert_non_null(cq);
+    ia.send_cq = ia.recv_cq = ibv_cq_ex_to_cq(cq);
+    ia.pd = s->pd;
+    a = ibv_create_qp_ex(s->ctx, &ia);
+    assert_non_null(a);
+    x = ibv_qp_to_qp_ex(a);
+    b = make_qp(&p.s[1], IBV_QPT_RC);
+    assert_null(ibv_qp_to_qp_ex(b));
+    rc_connect(a, IP_B, b->qp_num);
+    rc_connect(b, IP_A, a->qp_num);
+    fill(s->buf, 1000, 1);
+    r = sge_at(&p.s[1], 5000, 1000);
+    assert_int_equal(post_recv(b, 7, &r, 1), 0);
+    p.now_ps = 1000 * PS_PER_NS;
+
+    ibv_wr_start(x);
+    x->wr_id = 1, x->wr_flags = 0;
+    ibv_wr_rdma_write(x, p.s[1].mr->rkey, (uintptr_t)p.s[1].buf);
+    ibv_wr_set_sge(x, s->mr->lkey, (uintptr_t)s->buf, 1000);
+    x->wr_id = 2, x->wr_flags = IBV_SEND_SIGNALED;
+    ibv_wr_send_imm(x, 0x77);
+    ibv_wr_set_inline_data(x, s->buf + 10, 20);
+    assert_int_equal(ibv_wr_complete(x), 0);
+    pair_settle(&p);
+    wc = one_wc(p.s[1].cq);
+    assert_int_equal(wc.byte_len, 20);
+    assert_int_equal(wc.imm_data, 0x77);
+    assert_memory_equal(p.s[1].buf, s->buf, 1000);
+    assert_memory_equal(p.s[1].buf + 5000, s->buf + 10, 20);
+
+    assert_int_equal(ibv_start_poll(cq, &none), 0);
+    assert_int_equal(cq->wr_id, 2);
+    assert_int_equal(cq->status, IBV_WC_SUCCESS);
+    assert_int_equal(ibv_wc_read_opcode(cq), IBV_WC_SEND);
+    assert_int_equal(ibv_wc_read_qp_num(cq), a->qp_num);
+    assert_true(ibv_wc_read_completion_ts(cq) >= 1000); /* fabric time in ns */
+    assert_int_equal(ibv_next_poll(cq), ENOENT);
+    ibv_end_poll(cq);
+    assert_int_equal(ibv_start_poll(cq, &none), ENOENT);
+
+    ibv_wr_start(x); /* one more than there is room for: none is posted */
+    for (unsigned i = 0; i < 5; i++) {
+        ibv_wr_rdma_write(x, p.s[1].mr->rkey, (uintptr_t)p.s[1].buf);
+        ibv_wr_set_sge(x, s->mr->lkey, (uintptr_t)s->buf, 10);
+    }
+    assert_int_equal(ibv_wr_complete(x), ENOMEM);
+    pair_settle(&p);
+    assert_int_equal(ibv_start_poll(cq, &none), ENOENT);
+    ibv_wr_start(x);
+    ibv_wr_send(x);
+    ibv_wr_abort(x);
+
+    ia.send_ops_flags = IBV_QP_EX_WITH_TSO;
+    assert_null(ibv_create_qp_ex(s->ctx, &ia));
+    assert_int_equal(errno, EOPNOTSUPP);
+    assert_int_equal(ibv_destroy_qp(a), 0);
+    assert_int_equal(ibv_destroy_qp(b), 0);
+    assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+    pair_close(&p);
+}
+
+/* ---- what the device says ---- */
+
+static void the_device_says_what_it_is(void **state)
+{
+    struct pair p;
+    struct ibv_context *c;
+    struct ibv_device_attr_ex dx;
+    struct ibv_port_attr pa;
+    struct ibv_gid_entry ge;
+    union ibv_gid gid, want = gid_of(IP_A);
+    __be16 pkey;
+
+    (void)state;
+    pair_open(&p);
+    c = p.s[0].ctx;
+    assert_string_equal(ibv_get_device_name(c->device), "trib0");
+    assert_int_equal(ibv_query_device_ex(c, NULL, &dx), 0);
+    assert_int_equal(dx.orig_attr.phys_port_cnt, 1);
+    assert_int_equal(dx.orig_attr.node_guid, ibv_get_device_guid(c->device));
+    assert_true(dx.orig_attr.node_guid != 0);
+    assert_int_equal(ibv_query_port(c, 1, &pa), 0);
+    assert_int_equal(pa.state, IBV_PORT_ACTIVE);
+    assert_int_equal(pa.active_mtu, IBV_MTU_4096);
+    assert_int_equal(pa.link_layer, IBV_LINK_LAYER_ETHERNET);
+    assert_int_equal(pa.active_width, 2); /* 4x */
+    assert_int_equal(pa.active_speed, 128);
+    assert_int_equal(ibv_query_port(c, 2, &pa), EINVAL);
+    assert_int_equal(ibv_query_gid(c, 1, 0, &gid), 0);
+    assert_memory_equal(&gid, &want, 16);
+    assert_int_not_equal(ibv_query_gid(c, 1, 1, &gid), 0);
+    assert_int_equal(ibv_query_gid_ex(c, 1, 0, &ge, 0), 0);
+    assert_int_equal(ge.gid_type, IBV_GID_TYPE_ROCE_V2);
+    assert_int_equal(ibv_query_gid_table(c, &ge, 1, 0), 1);
+    assert_int_equal(ibv_query_pkey(c, 1, 0, &pkey), 0);
+    assert_int_equal(pkey, 0xffff);
+    assert_int_equal(ibv_get_pkey_index(c, 1, pkey), 0);
+    pair_close(&p);
+}
+
+static void a_query_gives_back_what_modify_took(void **state)
+{
+    struct pair p;
+    struct ibv_qp *a, *b;
+    struct ibv_qp_attr at;
+    struct ibv_qp_init_attr ia;
+
+    (void)state;
+    pair_open(&p);
+    rc_pair(&p, &a, &b);
+    assert_int_equal(ibv_query_qp(a, &at, IBV_QP_STATE | IBV_QP_AV, &ia), 0);
+    assert_int_equal(at.qp_state, IBV_QPS_RTS);
+    assert_int_equal(at.dest_qp_num, b->qp_num);
+    assert_int_equal(at.path_mtu, IBV_MTU_1024);
+    assert_int_equal(at.timeout, 14);
+    assert_int_equal(at.min_rnr_timer, 12);
+    assert_int_equal(at.sq_psn, 7);
+    assert_int_equal(at.ah_attr.grh.dgid.raw[15], 2);
+    assert_int_equal(ia.cap.max_send_wr, 64);
+    assert_ptr_equal(ia.send_cq, p.s[0].cq);
+    assert_int_equal(ibv_destroy_qp(a), 0);
+    assert_int_equal(ibv_destroy_qp(b), 0);
+    pair_close(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_in_use_cannot_go),
+        cmocka_unit_test(closing_a_device_takes_what_was_left_behind),
+        cmocka_unit_test(objects_of_different_contexts_do_not_mix),
+        cmocka_unit_test(registrations_that_contradict_themselves_are_refused),
+        cmocka_unit_test(regions_are_known_by_the_address_they_were_given),
+        cmocka_unit_test(an_event_comes_once_for_each_time_it_was_asked_for),
+        cmocka_unit_test(an_error_is_a_solicited_completion),
+        cmocka_unit_test(events_of_an_object_go_with_it),
+        cmocka_unit_test(a_shared_receive_queue_serves_all_and_says_when_it_is_low),
+        cmocka_unit_test(a_resized_cq_keeps_its_completions_in_order),
+        cmocka_unit_test(completions_of_a_destroyed_queue_pair_are_gone),
+        cmocka_unit_test(extended_requests_go_together_or_not_at_all),
+        cmocka_unit_test(the_device_says_what_it_is),
+        cmocka_unit_test(a_query_gives_back_what_modify_took),
+    };
+
+    return cmocka_run_group_tests_name("hca/objects", tests, NULL, NULL);
+}
