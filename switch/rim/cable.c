@@ -154,6 +154,9 @@ static unsigned link_receive(struct cable *c, int64_t now_ps)
 
     do {
         n = rim_port_rx(c->rp, 0, m, LOOP_BURST);
+        if (unlikely(c->l->tap && c->kind == CABLE_LINK))
+            for (uint16_t i = 0; i < n; i++)
+                c->l->tap(c->l->tap_ctx, c->dirlink, m[i], now_ps);
         if (n)
             net_input(c->l->net, c->node, c->port, m, n, now_ps);
         total += n;
@@ -310,6 +313,7 @@ static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, u
     if (!c)
         return -ENOMEM;
     l->n_links++;
+    c->dirlink = 2u * l->fab->nodes[node].ports[port].link + is_a;
     c->bell = &l->sh->bell[bell_of_proc(l->fab->nodes[is_a ? lk->b : lk->a].proc)];
     mc.socket = sock;
     if (!rc)

@@ -8,7 +8,7 @@
 #define SNAP 65535
 
 struct capture {
-    struct net *net;
+    struct loop *loop;
     pcap_t *pcap;
     pcap_dumper_t *out;
     unsigned link;
@@ -34,15 +34,15 @@ static void capture_frame(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64
     c->frames++;
 }
 
-int capture_start(struct capture **cp, struct net *net, unsigned link, const char *file, char *why,
-                  size_t size)
+int capture_start(struct capture **cp, struct loop *loop, unsigned link, const char *file,
+                  char *why, size_t size)
 {
     struct capture *c = calloc(1, sizeof(*c));
 
     *cp = NULL;
     if (!c)
         return -ENOMEM;
-    c->net = net;
+    c->loop = loop;
     c->link = link;
     c->pcap = pcap_open_dead_with_tstamp_precision(DLT_EN10MB, SNAP, PCAP_TSTAMP_PRECISION_NANO);
     c->out = c->pcap ? pcap_dump_open(c->pcap, file) : NULL;
@@ -53,7 +53,7 @@ int capture_start(struct capture **cp, struct net *net, unsigned link, const cha
         free(c);
         return -EIO;
     }
-    net_tap(net, capture_frame, c);
+    loop_tap(loop, capture_frame, c);
     *cp = c;
     return 0;
 }
@@ -64,7 +64,7 @@ uint64_t capture_stop(struct capture *c)
 
     if (!c)
         return 0;
-    net_tap(c->net, NULL, NULL);
+    loop_tap(c->loop, NULL, NULL);
     pcap_dump_close(c->out);
     pcap_close(c->pcap);
     free(c);

@@ -5,12 +5,12 @@
 #ifndef TRIB_RIM_CAPTURE_H
 #define TRIB_RIM_CAPTURE_H
 
-#include "switch/net.h"
+#include "switch/rim/loop.h"
 
 struct capture;
 
 /* 0 or -errno; why says what was found. */
-int capture_start(struct capture **c, struct net *net, unsigned link, const char *file, char *why,
+int capture_start(struct capture **c, struct loop *loop, unsigned link, const char *file, char *why,
                   size_t size);
 /* Ends it; returns how many frames are in the file. NULL: 0. */
 uint64_t capture_stop(struct capture *c);

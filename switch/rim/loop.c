@@ -15,7 +15,10 @@
 #define SLEEP_MIN_NS 20000 /* below, a futex costs more than it saves */
 #define OUTSIDE_NS   50000 /* nobody rings for a NIC */
 #define WAITING_NS   50000 /* nor for room in a full ring */
-#define YIELDS       2
+#define LAG_NS                                                                                     \
+    200000 /* a hand-off of a machine that keeps up is no later; PFC has headroom for it */
+#define LAG_MAX_PS (2 * PS_PER_US)
+#define YIELDS     2
 
 unsigned loop_pool_frames(const struct fabric *fab, const bool *mine)
 {
@@ -179,6 +182,7 @@ int loop_create(struct loop **lp, const struct loop_cfg *cfg)
     l->lag = &l->sh->lag[bell_of_proc(cfg->proc)];
     l->dilation = clock_dilation(l->sh);
     l->cfg = *cfg;
+    nc.lag_ps = RTE_MIN((int64_t)LAG_NS * PS_PER_NS / l->dilation, LAG_MAX_PS);
     take_bells(l, cfg, true);
     pthread_mutex_init(&l->call_lock, NULL);
     pthread_cond_init(&l->call_done, NULL);
@@ -209,6 +213,13 @@ void loop_destroy(struct loop *l)
 struct net *loop_net(struct loop *l)
 {
     return l->net;
+}
+
+void loop_tap(struct loop *l, net_tap_fn fn, void *ctx)
+{
+    l->tap = fn;
+    l->tap_ctx = ctx;
+    net_tap(l->net, fn, ctx);
 }
 
 const struct fabric *loop_fabric(const struct loop *l)

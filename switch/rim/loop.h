@@ -46,6 +46,8 @@ int loop_call(struct loop *l, void (*fn)(struct loop *l, void *arg), void *arg);
 /* For fn: */
 struct net *loop_net(struct loop *l);
 const struct fabric *loop_fabric(const struct loop *l);
+/* As net_tap(), and the frames that come from other processes too. */
+void loop_tap(struct loop *l, net_tap_fn fn, void *ctx);
 
 enum cable_kind { CABLE_SLOT, CABLE_LINK, CABLE_OUTSIDE };
 struct cable_info {

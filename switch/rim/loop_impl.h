@@ -18,6 +18,7 @@ struct cable {
     uint16_t node, port;
     unsigned slot;
     struct bell *bell; /* who must be woken at the other end; NULL: nobody can be */
+    unsigned dirlink;  /* of the frames that come by it; links only */
     bool up;
     bool ring;    /* frames were sent, or room was made in a full ring, since the bell was rung */
     bool blocked; /* a slot's ring was full: its NIC holds frames for it */
@@ -41,6 +42,8 @@ struct loop {
                             process; NULL rows elsewhere */
     unsigned n_cables, n_live, n_links, n_links_up, n_outside;
     uint32_t dilation;
+    net_tap_fn tap;
+    void *tap_ctx;
     int64_t checked_ns;
     unsigned idle;
     pthread_mutex_t call_lock;

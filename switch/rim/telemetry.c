@@ -5,7 +5,6 @@
 #include "switch/rim/telemetry.h"
 #include "switch/rim/capture.h"
 #include "switch/reduce/an.h"
-#include "switch/sw.h"
 
 #include <errno.h>
 #include <rte_telemetry.h>
@@ -166,13 +165,6 @@ static void totals(struct loop *l, const char *params, struct rte_tel_data *d)
     rte_tel_data_add_dict_u64(d, "cable_no_buffer", nobuf);
 }
 
-static struct an *an_of(struct loop *l, uint16_t node)
-{
-    struct node *nd = here(node) ? net_node(loop_net(l), node) : NULL;
-
-    return nd && loop_fabric(l)->nodes[node].kind == FAB_SWITCH ? sw_an(nd) : NULL;
-}
-
 static void emit_counter(void *ctx, const char *name, uint64_t v)
 {
     rte_tel_data_add_dict_u64(ctx, name, v);
@@ -185,7 +177,7 @@ static void ans(struct loop *l, const char *params, struct rte_tel_data *d)
     if (!params)
         rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
     for (uint16_t i = 0; i < f->n_nodes; i++) {
-        struct an *an = an_of(l, i);
+        struct an *an = net_an(loop_net(l), i);
 
         if (!an)
             continue;
@@ -275,7 +267,7 @@ static void capture_begin(struct loop *l, const char *params, struct rte_tel_dat
         return;
     }
     capture_stop(capturing);
-    if (capture_start(&capturing, loop_net(l), (unsigned)i, comma + 1, why, sizeof(why))) {
+    if (capture_start(&capturing, l, (unsigned)i, comma + 1, why, sizeof(why))) {
         complain(d, why);
         return;
     }

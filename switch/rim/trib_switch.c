@@ -346,7 +346,7 @@ static void finish(struct process *p)
         close(p->pid_fd);
         rim_eal_cleanup();
     }
-    if (p->rd.created)
+    if (p->rd.sh) /* the last one puts out the light */
         rundir_remove(&p->rd);
     rundir_close(&p->rd);
     free(p->mine);

@@ -244,16 +244,11 @@ static void wrong_arguments_are_named(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const char *args[10] = {NULL};
+        const char *args[10] = {"--run", run};
         char out[128];
-        unsigned n = 0;
 
-        for (; rows[i].args[n]; n++)
-            args[n] = strcmp(rows[i].args[n], "CONF") ? rows[i].args[n] : conf;
-        if (n) {
-            args[n++] = "--run";
-            args[n++] = run;
-        }
+        for (unsigned n = 0; rows[i].args[n]; n++)
+            args[n + 2] = strcmp(rows[i].args[n], "CONF") ? rows[i].args[n] : conf;
         snprintf(out, sizeof(out), "%s/out", base);
         assert_int_not_equal(finish(start(out, args), 0), 0);
         if (!strstr(slurp(out), rows[i].says))
@@ -335,12 +330,9 @@ static void frames_pass_between_processes(const char *const *procs, unsigned n)
 
     assert_non_null(f);
     for (unsigned i = 0; i < n; i++) {
-        char ready[64];
-
         args[2] = procs[i];
         snprintf(out, sizeof(out), "%s/log.%s", base, procs[i]);
         pid[i] = start(out, args);
-        (void)ready;
     }
     for (unsigned i = 0; i < n; i++) {
         char ready[64];
@@ -365,6 +357,84 @@ static void frames_pass_between_processes(const char *const *procs, unsigned n)
     fabric_free(f);
 }
 
+/* A process of a host that sends as fast as its NIC takes it, until it is killed. */
+static int flood_main(const char *dir)
+{
+    struct rundir rd;
+    struct fabric *f;
+    struct guest g;
+    uint32_t src, dst;
+
+    snprintf(run, sizeof(run), "%s", dir);
+    test_eal_init();
+    if (rundir_open(&rd, run, NULL, false) || !(f = rundir_fabric(&rd)))
+        return 1;
+    src = fabric_node(f, "h0")->ip_of_port[0];
+    dst = fabric_node(f, "h1")->ip_of_port[0];
+    guest_open(&g, f, "h0", test_pool(256));
+    for (uint32_t psn = 0;; psn++) {
+        struct rte_mbuf *m = datagram(g.pool, src, dst, 0, psn);
+
+        while (!rim_port_tx(g.port, 1, &m, 1)) {
+            bell_ring(g.peer);
+            usleep(50);
+        }
+        if (psn % 16 == 0)
+            bell_ring(g.peer);
+        if (getppid() == 1)
+            return 0;
+    }
+}
+
+static unsigned kills(void)
+{
+    const char *n = getenv("TRIB_TEST_KILLS");
+
+    return n ? (unsigned)atoi(n) : 20;
+}
+
+static void killed_hosts_leave_the_switch_alive_and_serving(void **state)
+{
+    const char *args[] = {conf, "--run", run, "--dilation", "1", NULL};
+    pid_t sw = start(NULL, args);
+    struct rte_mempool *pool = test_pool(512);
+    struct fab_errors errs = {0};
+    struct fabric *f = fabric_load(conf, &errs);
+    struct guest a, b;
+
+    (void)state;
+    assert_true(wait_file("proc/all.ready"));
+    guest_open(&b, f, "h1", pool);
+    for (unsigned k = 0; k < kills(); k++) {
+        struct rte_mbuf *m[32];
+        unsigned got = 0;
+        pid_t pid = fork();
+
+        if (!pid) {
+            execl("/proc/self/exe", "test_trib_switch", "flood", run, (char *)NULL);
+            _exit(127);
+        }
+        for (unsigned i = 0; got < 1000 && i < 100000; i++) {
+            uint16_t n = rim_port_rx(b.port, ENDPOINT_DATA, m, 32);
+
+            rte_pktmbuf_free_bulk(m, n);
+            got += n;
+            if (!n)
+                usleep(100);
+        }
+        assert_true(got >= 1000);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        assert_int_equal(kill(sw, 0), 0);
+    }
+    guest_open(&a, f, "h0", pool);
+    assert_true(exchange(&a, &b, f, 200) >= 200);
+    guest_close(&a);
+    guest_close(&b);
+    assert_int_equal(finish(sw, SIGTERM), 0);
+    fabric_free(f);
+}
+
 static void a_process_per_node_carries_frames(void **state)
 {
     static const char *const procs[] = {"leaf0", "leaf1", "spine0"};
@@ -375,15 +445,19 @@ static void a_process_per_node_carries_frames(void **state)
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         T(wrong_arguments_are_named),         T(it_comes_up_once_and_leaves_nothing_behind),
         T(it_answers_about_its_ports),        T(idle_it_costs_next_to_nothing),
-        T(a_process_per_node_carries_frames),
+        T(a_process_per_node_carries_frames), T(killed_hosts_leave_the_switch_alive_and_serving),
     };
     char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    ssize_t n;
+
+    if (argc == 3 && !strcmp(argv[1], "flood"))
+        return flood_main(argv[2]);
+    n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
     if (n < 0)
         return 1;
