@@ -11,8 +11,7 @@
 #define AN_ACK_EVERY 16
 #define AN_SEED      0x9e3779b97f4a7c15ull
 
-/* ---- from the rnic, in the middle of a frame
- * --------------------------------------------------------- */
+/* ---- from the rnic, in the middle of a frame ---- */
 
 static enum sink_verdict on_packet(void *user, struct qp *qp, const struct roce_pkt *k,
                                    struct rte_mbuf *m, int64_t now_ps)
@@ -88,8 +87,7 @@ static int on_memory(void *user, struct qp *qp, bool remote, uint32_t key, uint6
     return 0;
 }
 
-/* ---- settling
- * ---------------------------------------------------------------------------------------- */
+/* ---- settling ---- */
 
 static void post_buffer(struct an *a, uint32_t i)
 {
@@ -219,8 +217,7 @@ void an_say(struct an *a, const struct an_addr *to, enum agg_type type, struct a
         a->cnt.control_dropped++;
 }
 
-/* ---- life
- * -------------------------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps)
 {

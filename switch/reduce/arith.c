@@ -65,8 +65,7 @@ static uint64_t f64_bits(double f)
     return u;
 }
 
-/* ---- conversions (IEEE 754 binary16; bfloat16 is the upper half of binary32)
- * ------------------------- */
+/* ---- conversions (IEEE 754 binary16; bfloat16 is the upper half of binary32) ---- */
 
 float fp16_to_fp32(uint16_t h)
 {
@@ -114,8 +113,7 @@ uint16_t fp32_to_bf16(float f)
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-/* ---- the scalar row: the definition
- * ------------------------------------------------------------------ */
+/* ---- the scalar row: the definition ---- */
 
 static float f32_min(float a, float b)
 {
@@ -213,8 +211,7 @@ SCALAR(prod_bf16, e_uint16, float, bf16_to_fp32, DO_PROD, fp32_to_bf16)
 SCALAR(min_bf16, e_uint16, float, bf16_to_fp32, f32_min, fp32_to_bf16)
 SCALAR(max_bf16, e_uint16, float, bf16_to_fp32, f32_max, fp32_to_bf16)
 
-/* ---- vector rows
- * ------------------------------------------------------------------------------------- */
+/* ---- vector rows ---- */
 
 /* What a vector row leaves over: the last elements, by its scalar kernel. */
 static void arith_tail(arith_fn fn, void *out, const void *const *in, unsigned n, size_t done_bytes,
@@ -252,8 +249,7 @@ static void arith_tail(arith_fn fn, void *out, const void *const *in, unsigned n
 #define ROW_TARGET
 #include "switch/reduce/arith_rows.h"
 
-/* ---- the table
- * --------------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 #define BY_TYPE(row, op)                                                                           \
     {                                                                                              \
@@ -321,8 +317,7 @@ arith_fn arith_scalar(enum redop op, enum dtype t)
     return kernels[ARITH_SCALAR][op][t];
 }
 
-/* ---- at the edge
- * ------------------------------------------------------------------------------------- */
+/* ---- at the edge ---- */
 
 #define DIVIDE(E, ACC, IN, D, OUT)                                                                 \
     do {                                                                                           \
@@ -373,8 +368,7 @@ void arith_divide(void *buf, enum dtype t, unsigned n, size_t count)
     }
 }
 
-/* ---- names
- * ------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static const struct {
     const char *name, *alias;

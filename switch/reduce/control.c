@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* ---- answers
- * ----------------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 /* What every answer repeats of its request. */
 static struct agg_ctl answer_to(const struct agg_ctl *c, enum agg_status st)
@@ -54,8 +53,7 @@ void control_grant(struct an_group *g, struct an_edge *e)
     an_say(g->a, &e->addr, AGG_JOIN_REPLY, &r);
 }
 
-/* ---- who is it
- * --------------------------------------------------------------------------------------- */
+/* ---- who is it ---- */
 
 static bool host_has_ip(const struct fab_node *h, uint32_t ip)
 {
@@ -99,8 +97,7 @@ static struct an_group *find_group(struct an *a, const struct agg_ctl *c)
     return g && g->key == rte_be_to_cpu_64(c->key) ? g : NULL;
 }
 
-/* ---- JOIN
- * -------------------------------------------------------------------------------------------- */
+/* ---- JOIN ---- */
 
 static const struct fab_tree *tree_by_id(const struct fabric *f, uint16_t id)
 {
@@ -293,8 +290,7 @@ static void on_join_reply(struct an *a, const struct an_addr *from, const struct
                    a->cfg.fab->nodes[g->up.node].name);
 }
 
-/* ---- the end
- * ----------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static void on_leave(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
 {
@@ -371,8 +367,7 @@ static void on_probe(struct an *a, const struct an_addr *from, const struct agg_
     an_say(a, from, AGG_PROBE_REPLY, &r);
 }
 
-/* ---- dispatch
- * ---------------------------------------------------------------------------------------- */
+/* ---- dispatch ---- */
 
 static void clean_text(char *s, size_t size)
 {

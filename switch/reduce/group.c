@@ -23,8 +23,7 @@
 #define EDGE_RETRIES 7
 #define EDGE_MIN_RNR 1 /* 10 us */
 
-/* ---- names
- * ------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static unsigned rank_of(const struct an_group *g, unsigned member)
 {
@@ -71,8 +70,7 @@ bool group_in_operation(const struct an_group *g)
     return false;
 }
 
-/* ---- edges
- * ------------------------------------------------------------------------------------------- */
+/* ---- edges ---- */
 
 static uint32_t new_psn(struct an *a)
 {
@@ -154,8 +152,7 @@ void group_close_edge(struct an_edge *e)
         qp_destroy(qp);
 }
 
-/* ---- reservation
- * ------------------------------------------------------------------------------------- */
+/* ---- reservation ---- */
 
 /* mbufs that a group can hold: its children's in the slots, and what is sent and may be
  * unacknowledged, each way. */
@@ -216,8 +213,7 @@ static void release(struct an_group *g)
     a->cnt.mbufs_promised -= g->promised;
 }
 
-/* ---- creation
- * ---------------------------------------------------------------------------------------- */
+/* ---- creation ---- */
 
 struct an_group *group_find(struct an *a, uint16_t tree, uint32_t id)
 {
@@ -338,8 +334,7 @@ int group_granted(struct an_group *g, uint32_t window)
     return 0;
 }
 
-/* ---- ends
- * -------------------------------------------------------------------------------------------- */
+/* ---- ends ---- */
 
 void group_free(struct an_group *g)
 {

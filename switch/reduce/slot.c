@@ -15,8 +15,7 @@
 
 #include <string.h>
 
-/* ---- messages of an edge
- * ----------------------------------------------------------------------------- */
+/* ---- messages of an edge ---- */
 
 /* Follows the stream by one packet. AGG_OK, or why the packet cannot be and *what is wrong with it.
  */
@@ -120,8 +119,7 @@ static uint8_t frag_of(bool head, bool last)
     return (head ? WQE_FIRST : 0) | (last ? WQE_LAST : 0);
 }
 
-/* ---- up: one pass
- * ------------------------------------------------------------------------------------ */
+/* ---- up: one pass ---- */
 
 /* Whether a payload may be written over: nobody else has a reference to the bytes. */
 static bool exclusive(const struct an_input *in)
@@ -218,8 +216,7 @@ static void reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
     }
 }
 
-/* ---- packets in
- * -------------------------------------------------------------------------------------- */
+/* ---- packets in ---- */
 
 static void doom_packet(struct an_edge *e, enum agg_status st, const char *what)
 {

@@ -1,0 +1,400 @@
+#include "tests/support/agg_bed.h"
+
+#include "tests/support/eal.h"
+#include "tests/support/reduce_ref.h"
+
+#include <rte_mempool.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BED_STEPS 4000000u
+#define NODES     256u
+
+uint64_t bed_random(struct bed *b, uint64_t below)
+{
+    return below ? ref_random(&b->rng) % below : 0;
+}
+
+void *bed_alloc(struct bed *b, size_t bytes)
+{
+    void **p = calloc(1, bytes + 64);
+
+    assert_non_null(p);
+    *p = b->arena;
+    b->arena = p;
+    return (uint8_t *)p + 64;
+}
+
+/* ---- wires ---- */
+
+static int party_of(struct bed *b, struct rte_mbuf *m)
+{
+    struct roce_pkt k;
+    int d;
+
+    if (roce_parse(m, &k) != ROCE_OK)
+        return -1;
+    d = fabric_dest_of_ip(b->f, k.dst_ip);
+    return d < 0 ? -1 : b->f->dests[d].node;
+}
+
+static void put(struct bed *b, uint16_t src, struct rte_mbuf *m, uint16_t dst)
+{
+    int64_t *last = &b->last[src * NODES + dst];
+    int64_t due = b->now + PS_PER_US + (int64_t)bed_random(b, (uint64_t)b->cfg.jitter_ps);
+
+    if (due <= *last)
+        due = *last + 1;
+    *last = due;
+    if (b->n_flights == b->max_flights) {
+        b->max_flights = b->max_flights * 2 + 64;
+        b->flight = realloc(b->flight, b->max_flights * sizeof(b->flight[0]));
+    }
+    b->flight[b->n_flights++] = (struct flight){m, dst, due, b->sent++};
+}
+
+static void transmit(struct bed *b, uint16_t src, struct rte_mbuf *m)
+{
+    int dst = party_of(b, m);
+
+    if (dst < 0)
+        fail_msg("a frame that goes nowhere");
+    if (bed_random(b, 10000) < b->cfg.loss) {
+        rte_pktmbuf_free(m);
+        return;
+    }
+    if (bed_random(b, 10000) < b->cfg.dup) {
+        struct rte_mbuf *c = frame_clone(m, b->pool);
+
+        if (c)
+            put(b, src, c, (uint16_t)dst);
+    }
+    if (bed_random(b, 2) &&
+        !frame_meta(m)->virt_len) { /* as a memif does: flat, a buffer of its own */
+        struct rte_mbuf *c = frame_alloc(b->pool);
+
+        assert_non_null(c);
+        for (struct rte_mbuf *s = m; s; s = s->next)
+            memcpy(rte_pktmbuf_append(c, s->data_len), rte_pktmbuf_mtod(s, void *), s->data_len);
+        *frame_meta(c) = (struct frame_meta){.cls = frame_meta(m)->cls};
+        rte_pktmbuf_free(m);
+        m = c;
+    }
+    put(b, src, m, (uint16_t)dst);
+}
+
+static struct member *member_of_frame(struct bed *b, uint16_t node, struct rte_mbuf *m)
+{
+    struct roce_pkt k;
+
+    if (roce_parse(m, &k) != ROCE_OK)
+        return NULL;
+    for (unsigned i = 0; i < b->n; i++)
+        if (b->member[i].host == node && b->member[i].slot == (k.dqpn >> 16) - 1)
+            return &b->member[i];
+    return NULL;
+}
+
+static void arrive(struct bed *b, const struct flight *fl)
+{
+    struct rte_mbuf *m = fl->m;
+    struct endpoint ep;
+
+    frame_meta(m)->due_ps = fl->due;
+    if (b->f->nodes[fl->dst].kind == FAB_SWITCH) {
+        if (!b->an[fl->dst] || b->an_dead[fl->dst]) {
+            rte_pktmbuf_free(m);
+            return;
+        }
+        ep = an_endpoint(b->an[fl->dst]);
+    } else {
+        struct member *mb = member_of_frame(b, fl->dst, m);
+
+        if (!mb || mb->deaf) {
+            rte_pktmbuf_free(m);
+            return;
+        }
+        ep = mb->ep;
+    }
+    assert_int_equal(ep.input(ep.ctx, &m, 1, b->now), 1);
+}
+
+static unsigned pull(struct bed *b, uint16_t node, const struct endpoint *ep)
+{
+    struct rte_mbuf *m[4];
+    unsigned moved = 0;
+
+    if (ep->next(ep->ctx) > b->now)
+        return 0;
+    ep->tick(ep->ctx, b->now);
+    for (int q = 0; q < ENDPOINT_QUEUES; q++) {
+        uint16_t n = ep->output(ep->ctx, q, m, (uint16_t)(1 + bed_random(b, 4)), b->now);
+
+        for (unsigned i = 0; i < n; i++)
+            transmit(b, node, m[i]);
+        moved += n;
+    }
+    return moved;
+}
+
+/* ---- running ---- */
+
+void bed_kill(struct member *m, bool told)
+{
+    struct agg_ctl c = {.qpn = rte_cpu_to_be_32((m->slot + 1u) << 16)};
+    struct rte_mbuf *f;
+
+    if (told) { /* from the NIC, which has the host's address */
+        bed_say(m, AGG_PEER_DOWN, &c);
+        while (m->ep.output(m->ep.ctx, ENDPOINT_DATA, &f, 1, m->b->now) == 1)
+            transmit(m->b, m->host, f);
+    }
+    m->deaf = true;
+}
+
+static int64_t serve_member(struct bed *b, struct member *m)
+{
+    int64_t t, next;
+
+    if (m->deaf)
+        return PS_NEVER;
+    t = member_run(m);
+    pull(b, m->host, &m->ep);
+    next = m->ep.next(m->ep.ctx);
+    return RTE_MIN(t, next);
+}
+
+/* Serves everybody once, in a random order; returns when somebody wants to be served again. */
+static int64_t serve_all(struct bed *b)
+{
+    unsigned parties = b->n + b->f->n_nodes, at = (unsigned)bed_random(b, parties);
+    int64_t next = PS_NEVER;
+
+    for (unsigned i = 0; i < parties; i++, at = (at + 1) % parties) {
+        if (at < b->n) {
+            int64_t t = serve_member(b, &b->member[at]);
+
+            next = RTE_MIN(next, t);
+        } else if (b->an[at - b->n] && !b->an_dead[at - b->n]) {
+            struct endpoint ep = an_endpoint(b->an[at - b->n]);
+            int64_t t;
+
+            pull(b, (uint16_t)(at - b->n), &ep);
+            t = ep.next(ep.ctx);
+            next = RTE_MIN(next, t);
+        }
+    }
+    return next;
+}
+
+/* Delivers what is due, in order of time. */
+static int64_t deliver(struct bed *b)
+{
+    for (;;) {
+        unsigned best = b->n_flights;
+
+        for (unsigned i = 0; i < b->n_flights; i++)
+            if (best == b->n_flights || b->flight[i].due < b->flight[best].due ||
+                (b->flight[i].due == b->flight[best].due &&
+                 b->flight[i].order < b->flight[best].order))
+                best = i;
+        if (best == b->n_flights)
+            return PS_NEVER;
+        if (b->flight[best].due > b->now)
+            return b->flight[best].due;
+        struct flight fl = b->flight[best];
+
+        b->flight[best] = b->flight[--b->n_flights];
+        arrive(b, &fl);
+        for (unsigned i = 0; i < b->n; i++)
+            member_take_control(&b->member[i]);
+    }
+}
+
+static bool run(struct bed *b, bool (*done)(struct bed *b), int64_t end)
+{
+    for (unsigned steps = 0; steps < BED_STEPS; steps++) {
+        int64_t next, t;
+
+        if (done && done(b))
+            return true;
+        next = serve_all(b);
+        t = deliver(b);
+        next = RTE_MIN(next, t);
+        if (next == PS_NEVER)
+            return done && done(b);
+        if (next > end)
+            return false;
+        if (next > b->now)
+            b->now = next;
+    }
+    fail_msg("the bed does not come to rest");
+    return false;
+}
+
+bool bed_run(struct bed *b, bool (*done)(struct bed *b), int64_t limit_ps)
+{
+    return run(b, done, b->now + limit_ps);
+}
+
+void bed_settle(struct bed *b, int64_t ps)
+{
+    int64_t end = b->now + ps;
+
+    run(b, NULL, end);
+    b->now = end;
+}
+
+#define ALL(name, condition)                                                                       \
+    bool name(struct bed *b)                                                                       \
+    {                                                                                              \
+        for (unsigned i = 0; i < b->n; i++) {                                                      \
+            const struct member *m = &b->member[i];                                                \
+                                                                                                   \
+            if (!m->deaf && !(condition))                                                          \
+                return false;                                                                      \
+        }                                                                                          \
+        return true;                                                                               \
+    }
+ALL(bed_all_in, m->state != MEMBER_ASKING)
+ALL(bed_all_done, m->state != MEMBER_IN || !m->busy)
+ALL(bed_all_aborted, m->state == MEMBER_ABORTED)
+ALL(bed_all_left, m->state != MEMBER_LEAVING)
+
+/* ---- life of the bed ---- */
+
+struct member *bed_group(struct bed *b, uint16_t tree, uint32_t id, uint16_t mtu, uint32_t window,
+                         uint16_t ranks_per_host, const unsigned *ids, unsigned n)
+{
+    struct member *first = &b->member[b->n];
+    struct bed_group g = {.tree = tree, .id = id, .mtu = mtu, .window = window};
+
+    g.key = ref_random(&b->rng);
+    g.members.ranks_per_host = ranks_per_host;
+    for (unsigned i = 0; i < n; i++)
+        fab_members_add(&g.members, ids[i]);
+    for (unsigned i = 0; i < n; i++) {
+        struct member *m = &b->member[b->n];
+
+        assert_true(b->n < BED_MEMBERS);
+        *m = (struct member){.b = b, .id = ids[i], .g = g};
+        m->host = b->f->hosts[ids[i] / ranks_per_host];
+        for (unsigned k = 0; k < b->n; k++)
+            m->slot += b->member[k].host == m->host;
+        m->ip = b->f->nodes[m->host].ip_of_port[0];
+        member_create(b, m);
+        b->n++;
+    }
+    return first;
+}
+
+struct bed *bed_create(const struct bed_cfg *cfg)
+{
+    static struct fab_errors errs;
+    struct bed *b = calloc(1, sizeof(*b));
+
+    test_eal_init();
+    b->cfg = *cfg;
+    if (!b->cfg.jitter_ps)
+        b->cfg.jitter_ps = 20 * PS_PER_US;
+    b->rng = cfg->seed;
+    b->mbufs = cfg->mbufs ? cfg->mbufs : 12000;
+    b->f = fabric_load_string(cfg->conf, "bed.conf", &errs);
+    if (!b->f) {
+        fab_errors_print(&errs, stderr);
+        fail_msg("conf");
+    }
+    assert_true(b->f->n_nodes <= NODES);
+    b->pool = test_pool(b->mbufs);
+    b->last = calloc(NODES * NODES, sizeof(b->last[0]));
+    for (uint16_t i = 0; i < b->f->n_nodes; i++) {
+        struct an_cfg ac = {.fab = b->f,
+                            .node = i,
+                            .pool = b->pool,
+                            .mbuf_budget = cfg->mbuf_budget ? cfg->mbuf_budget : 1000000};
+
+        if (b->f->nodes[i].kind == FAB_SWITCH)
+            assert_int_equal(an_create(&b->an[i], &ac), 0);
+    }
+    return b;
+}
+
+void bed_destroy(struct bed *b)
+{
+    for (unsigned i = 0; i < b->n; i++)
+        if (!b->member[i].deaf && b->member[i].state != MEMBER_OUT &&
+            b->member[i].state != MEMBER_LEFT)
+            bed_leave(&b->member[i]);
+    if (!bed_run(b, bed_all_left, 400 * PS_PER_MS))
+        fail_msg("members cannot leave");
+    bed_settle(b, 400 * PS_PER_MS);
+    for (unsigned i = 0; i < b->n_flights; i++)
+        rte_pktmbuf_free(b->flight[i].m);
+    for (unsigned i = 0; i < b->n; i++) {
+        struct member *m = &b->member[i];
+
+        qp_destroy(m->ctl);
+        qp_destroy(m->qp);
+        rnic_destroy(m->r);
+        rq_destroy(m->ctl_rq);
+    }
+    for (unsigned i = 0; i < b->f->n_nodes; i++)
+        if (b->an[i] && !b->an_dead[i])
+            if (!an_idle(b->an[i]))
+                fail_msg("%s is not idle", b->f->nodes[i].name);
+    for (unsigned i = 0; i < b->f->n_nodes; i++)
+        if (b->an_dead[i])
+            an_destroy(b->an[i]), b->an[i] = NULL;
+    if (rte_mempool_avail_count(b->pool) != b->mbufs)
+        fail_msg("%u mbufs are missing", b->mbufs - rte_mempool_avail_count(b->pool));
+    for (unsigned i = 0; i < b->f->n_nodes; i++)
+        an_destroy(b->an[i]);
+    rte_mempool_free(b->pool);
+    fabric_free(b->f);
+    for (void *p = b->arena, *next; p; p = next) {
+        next = *(void **)p;
+        free(p);
+    }
+    free(b->flight);
+    free(b->last);
+    free(b);
+}
+
+/* ---- what is right ---- */
+
+static void reference(struct bed *b, uint16_t node, const struct member *first, unsigned n,
+                      enum redop op, enum dtype t, size_t count, void *out)
+{
+    struct fab_child child[ARITH_MAX_INPUTS];
+    unsigned k = fab_group_children(b->f, &b->f->trees[first->g.tree], node, &first->g.members,
+                                    child, ARITH_MAX_INPUTS);
+    const void *in[ARITH_MAX_INPUTS];
+
+    for (unsigned i = 0; i < k; i++) {
+        in[i] = NULL;
+        for (unsigned j = 0; j < n && child[i].is_member; j++)
+            if (first[j].id == child[i].member)
+                in[i] = first[j].op.in;
+        if (!child[i].is_member) {
+            void *below = bed_alloc(b, count * 8 + 8);
+
+            reference(b, child[i].node, first, n, op, t, count, below);
+            in[i] = below;
+        }
+        assert_non_null(in[i]);
+    }
+    ref_reduce(op, t, in, k, count, out);
+}
+
+void bed_reference(struct bed *b, const struct member *first, unsigned n, enum redop op,
+                   enum dtype t, size_t count, void *out)
+{
+    uint16_t top = fab_group_top(b->f, &b->f->trees[first->g.tree], &first->g.members);
+
+    reference(b, top, first, n, op, t, count, out);
+}
