@@ -332,6 +332,13 @@ static bool all_closed(void *ctx)
     return true;
 }
 
+static bool ans_idle(void *ctx)
+{
+    struct job *j = ctx;
+
+    return !world_busy_ans(j->cfg.w);
+}
+
 int job_destroy(struct job *j)
 {
     int rc = 0;
@@ -345,8 +352,11 @@ int job_destroy(struct job *j)
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         if (j->mem[r].comm)
             comm_destroy(j->mem[r].comm);
+        j->mem[r].comm = NULL;
         free(j->mem[r].mem);
     }
+    /* Aggregation nodes still part from each other; lost LEAVEs are repeated. */
+    job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, ans_idle, j);
     free(j->mem);
     free(j);
     return rc;

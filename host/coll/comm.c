@@ -269,8 +269,8 @@ static void write_blob(const struct comm *c, void *out)
         b.right_psn = rte_cpu_to_be_32(c->ring.psn_right);
         b.left_qpn = rte_cpu_to_be_32(c->ring.left->qp_num);
         b.left_psn = rte_cpu_to_be_32(c->ring.psn_left);
-        b.word_key = rte_cpu_to_be_32(c->ring.mr->rkey);
-        b.word_addr = rte_cpu_to_be_64((uintptr_t)ring_credit_word(c));
+        b.word_key = rte_cpu_to_be_32(c->ring.word_mr->rkey);
+        b.word_addr = 0; /* registered at 0 */
     }
     memset(out, 0, COMM_BLOB);
     memcpy(out, &b, sizeof(b));

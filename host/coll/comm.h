@@ -100,13 +100,13 @@ unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t 
 #define RING_DEPTH      SCHED_SLOTS /* receives posted and messages in flight, at most */
 #define RING_SEND_WRS   64u
 #define RING_CREDIT_WRS 32u
-#define RING_AHEAD(n)   ((n)-1 < RING_DEPTH / 2 ? (n)-1 : RING_DEPTH / 2)
 
 struct ring {
     struct ibv_qp *right, *left; /* we send to the right and receive from the left */
     uint32_t psn_right, psn_left;
     uint8_t *mem; /* scratch slots, then the credit word */
     struct ibv_mr *mr;
+    struct ibv_mr *word_mr;
     uint64_t remote_word; /* left neighbour's credit word, and its key */
     uint32_t remote_key;
     /* Messages since connect; *_base: before the running operation. */

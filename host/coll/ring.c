@@ -4,15 +4,16 @@
  *
  * A message is sent only when its receive is known to be posted, so that no RNR NAK occurs. The
  * receiver posts in the order of the schedule and writes, by an inline RDMA WRITE, how many it has
- * posted since the beginning into a word at the sender. That costs a frame for every sixteen
+ * posted since the beginning into a word at the sender. That costs a frame for every eight
  * messages, and no time: credits are far ahead.
  *
- * They are ahead at the start of an operation too. The first messages of every operation go to
- * scratch, and there are at least nranks - 1 of them, so RING_AHEAD receives can be posted before
- * it is known what the next operation will be. Each operation posts them for its successor before
- * it gives the credit for its own last message; whoever has seen that message acknowledged may
- * count on them without being told. So an operation begins with data, and ends with nothing under
- * way.
+ * They are ahead at the start of an operation too. The first SCHED_AHEAD messages of every
+ * operation go to scratch, so their receives can be posted before it is known what the operation
+ * will be. Each one posts them for its successor before it gives the credit for its own last
+ * message; the sender counts on them without being told. (An operation of at most SCHED_AHEAD
+ * messages gives no credits. There the sender may count on them because it has finished only after
+ * everybody sent something, and a rank posts all receives of such an operation before it sends.) So
+ * an operation begins with data, and ends with nothing under way.
  *
  * The rejected design: a receive with data behind each credit (SEND both ways) needs receives, and
  * credits, for the credits.
@@ -25,9 +26,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIGNAL_EVERY 8 /* sends; one completion stands for all before it */
+#define LOW_WATER    (RING_DEPTH * 3 / 4) /* credits that the sender has left when it gets more */
+#define SIGNAL_EVERY 8                    /* sends; one completion stands for all before it */
 
 #define SCRATCH_BYTES ((size_t)SCHED_SLOTS * SCHED_SLICE_MAX)
+
+/* An operation of so few messages is posted, with those ahead of its successor, in one go. */
+_Static_assert(2 * SCHED_AHEAD(3) <= RING_DEPTH && 2 * SCHED_AHEAD(3) <= SCHED_SLOTS, "see above");
 
 static unsigned left_rank(const struct comm *c)
 {
@@ -85,7 +90,7 @@ static int post_scratch(struct comm *c, uint64_t slot)
 static unsigned post_receives(struct comm *c, struct coll_req *r)
 {
     struct ring *g = &c->ring;
-    uint64_t n = r->s.n[LANE_RECV], end = n + RING_AHEAD(c->cfg.nranks);
+    uint64_t n = r->s.n[LANE_RECV], end = n + SCHED_AHEAD(c->cfg.nranks);
     unsigned did = 0;
 
     while (r->begun[LANE_RECV] < end && g->rx_posted - g->rx_seen < RING_DEPTH) {
@@ -121,7 +126,7 @@ static unsigned publish(struct comm *c, struct coll_req *r)
 {
     struct ring *g = &c->ring;
     uint64_t n = r->s.n[LANE_RECV], begun = r->begun[LANE_RECV];
-    bool all = begun == n + RING_AHEAD(c->cfg.nranks);
+    bool all = begun == n + SCHED_AHEAD(c->cfg.nranks);
     uint64_t value = g->rx_base + (all ? n : begun < n ? begun : n - 1);
     uint32_t word = rte_cpu_to_le_32((uint32_t)value);
     struct ibv_sge sge = {.addr = (uintptr_t)&word, .length = sizeof(word)};
@@ -136,7 +141,7 @@ static unsigned publish(struct comm *c, struct coll_req *r)
                            },
                        *bad;
 
-    if (value <= g->published || (!all && g->published - g->rx_seen > RING_DEPTH / 2) ||
+    if (value <= g->published || (!all && g->published - g->rx_seen > LOW_WATER) ||
         g->credits_posted - g->credits_done >= RING_CREDIT_WRS)
         return 0;
     if (g->credits_posted % SIGNAL_EVERY == SIGNAL_EVERY - 1)
@@ -201,7 +206,7 @@ static uint64_t credit_limit(const struct comm *c)
     uint32_t word = rte_le_to_cpu_32(__atomic_load_n(ring_credit_word(c), __ATOMIC_ACQUIRE));
     int32_t ahead = (int32_t)(word - (uint32_t)g->tx_posted);
     uint64_t told = ahead > 0 ? g->tx_posted + (uint32_t)ahead : g->tx_posted;
-    uint64_t known = g->tx_base + RING_AHEAD(c->cfg.nranks);
+    uint64_t known = g->tx_base + SCHED_AHEAD(c->cfg.nranks);
 
     return told > known ? told : known;
 }
@@ -266,7 +271,7 @@ void ring_begin(struct comm *c, struct coll_req *r)
     g->tx_base = g->tx_posted;
     g->scratch_base = g->scratch_next;
     g->scratch_next += r->s.scratch_steps;
-    r->begun[LANE_RECV] = RING_AHEAD(c->cfg.nranks);
+    r->begun[LANE_RECV] = SCHED_AHEAD(c->cfg.nranks);
     g->published = g->rx_base + r->begun[LANE_RECV];
 }
 
@@ -286,7 +291,8 @@ unsigned ring_run(struct comm *c, struct coll_req *r)
 
 bool ring_ended(const struct comm *c, const struct coll_req *r)
 {
-    return c->ring.published == c->ring.rx_base + r->s.n[LANE_RECV];
+    return r->begun[LANE_RECV] == r->s.n[LANE_RECV] + SCHED_AHEAD(c->cfg.nranks) &&
+           c->ring.published >= c->ring.rx_base + r->s.n[LANE_RECV];
 }
 
 void ring_complete(struct comm *c, const struct ibv_wc *wc)
@@ -329,9 +335,13 @@ int ring_create(struct comm *c, char *err)
     g->psn_left = comm_psn(c, 1);
     g->mem = calloc(1, SCRATCH_BYTES + sizeof(uint64_t));
     if (g->mem)
-        g->mr = ibv_reg_mr(c->port.pd, g->mem, SCRATCH_BYTES + sizeof(uint64_t),
-                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        g->mr = ibv_reg_mr(c->port.pd, g->mem, SCRATCH_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    /* The neighbour may write the credit word and nothing else. Its address on the wire is 0, so
+     * that frames do not depend on where this process has its memory. */
     if (g->mr)
+        g->word_mr = ibv_reg_mr_iova(c->port.pd, ring_credit_word(c), sizeof(uint64_t), 0,
+                                     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    if (g->word_mr)
         g->right = rc_create(&c->port, &right, true);
     if (g->right)
         g->left = rc_create(&c->port, &left, false);
@@ -348,7 +358,7 @@ int ring_connect(struct comm *c, const struct remote *left, const struct remote 
     int rc = rc_connect(&c->port, g->left, left, g->psn_left);
     unsigned at = left_rank(c);
 
-    for (unsigned i = 0; !rc && i < RING_AHEAD(c->cfg.nranks); i++)
+    for (unsigned i = 0; !rc && i < SCHED_AHEAD(c->cfg.nranks); i++)
         rc = post_scratch(c, i);
     if (!rc) {
         rc = rc_connect(&c->port, g->right, right, g->psn_right);
@@ -374,5 +384,7 @@ void ring_destroy(struct comm *c)
         ibv_destroy_qp(c->ring.left);
     if (c->ring.mr)
         ibv_dereg_mr(c->ring.mr);
+    if (c->ring.word_mr)
+        ibv_dereg_mr(c->ring.word_mr);
     free(c->ring.mem);
 }

@@ -73,6 +73,6 @@ int main(int argc, char **argv)
     else if (argc == 4 && !strcmp(argv[1], "--seeds"))
         first = strtoull(argv[2], NULL, 0), last = strtoull(argv[3], NULL, 0);
     test_eal_init();
-    pool = test_pool(40000);
+    pool = test_pool(60000);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#define BED_MBUFS 12000u
 #define BED_STEPS 4000000u
 #define NODES     256u
 
@@ -296,6 +297,7 @@ struct member *bed_group(struct bed *b, uint16_t tree, uint32_t id, uint16_t mtu
 struct bed *bed_create(const struct bed_cfg *cfg)
 {
     static struct fab_errors errs;
+    static struct rte_mempool *pool; /* every bed leaves it full */
     struct bed *b = calloc(1, sizeof(*b));
 
     test_eal_init();
@@ -303,14 +305,15 @@ struct bed *bed_create(const struct bed_cfg *cfg)
     if (!b->cfg.jitter_ps)
         b->cfg.jitter_ps = 20 * PS_PER_US;
     b->rng = cfg->seed;
-    b->mbufs = cfg->mbufs ? cfg->mbufs : 12000;
     b->f = fabric_load_string(cfg->conf, "bed.conf", &errs);
     if (!b->f) {
         fab_errors_print(&errs, stderr);
         fail_msg("conf");
     }
     assert_true(b->f->n_nodes <= NODES);
-    b->pool = test_pool(b->mbufs);
+    if (!pool)
+        pool = test_pool(BED_MBUFS);
+    b->pool = pool;
     b->last = calloc(NODES * NODES, sizeof(b->last[0]));
     for (uint16_t i = 0; i < b->f->n_nodes; i++) {
         struct an_cfg ac = {.fab = b->f,
@@ -350,11 +353,10 @@ void bed_destroy(struct bed *b)
     for (unsigned i = 0; i < b->f->n_nodes; i++)
         if (b->an_dead[i])
             an_destroy(b->an[i]), b->an[i] = NULL;
-    if (rte_mempool_avail_count(b->pool) != b->mbufs)
-        fail_msg("%u mbufs are missing", b->mbufs - rte_mempool_avail_count(b->pool));
+    if (rte_mempool_avail_count(b->pool) != BED_MBUFS)
+        fail_msg("%u mbufs are missing", BED_MBUFS - rte_mempool_avail_count(b->pool));
     for (unsigned i = 0; i < b->f->n_nodes; i++)
         an_destroy(b->an[i]);
-    rte_mempool_free(b->pool);
     fabric_free(b->f);
     for (void *p = b->arena, *next; p; p = next) {
         next = *(void **)p;

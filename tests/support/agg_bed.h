@@ -88,7 +88,6 @@ struct bed_cfg {
     unsigned loss, dup;   /* in 1/10000 */
     int64_t jitter_ps;    /* of the wires; default 20 us */
     uint32_t mbuf_budget; /* of each AN; default plenty */
-    unsigned mbufs;       /* default 12000 */
 };
 
 struct flight {
@@ -102,7 +101,6 @@ struct bed {
     struct bed_cfg cfg;
     struct fabric *f;
     struct rte_mempool *pool;
-    unsigned mbufs;
     uint64_t rng;
     int64_t now;
     struct an *an[256]; /* by node */

@@ -33,7 +33,7 @@ void test_eal_init(void)
 {
     static int done;
     char prog[] = "test", no_huge[] = "--no-huge", no_shconf[] = "--no-shconf",
-         no_pci[] = "--no-pci", no_telemetry[] = "--no-telemetry", m[] = "-m", mb[] = "256",
+         no_pci[] = "--no-pci", no_telemetry[] = "--no-telemetry", m[] = "-m", mb[] = "1024",
          iova[] = "--iova-mode=va", log[] = "--log-level=*:error", prefix[64], l[] = "-l", core[16];
 
     if (done)
