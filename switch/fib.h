@@ -11,7 +11,8 @@
 #include "fabric/fabric.h"
 #include "switch/peek.h"
 
-#define FIB_NO_PORT 0xffffu /* inner address that cannot be reached from here, or this node's own  \
+#define FIB_NO_PORT                                                                                \
+    0xffffu                 /* inner address that cannot be reached from here, or this node's own  \
                              */
 #define FIB_OUTSIDE 0xfffeu /* not an address of the fabric, and not learned */
 

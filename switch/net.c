@@ -234,6 +234,17 @@ void net_tap(struct net *n, net_tap_fn fn, void *ctx)
     n->tap_ctx = ctx;
 }
 
+/* Grants are promises of mbufs of this process's pool: three quarters of it, shared by the ANs that
+ * are here. */
+static uint32_t an_share(const struct net *n)
+{
+    uint32_t ans = 0;
+
+    for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++)
+        ans += n->cfg.fab->nodes[i].reduce.on && (!n->cfg.mine || n->cfg.mine[i]);
+    return n->cfg.an_mbufs ? n->cfg.an_mbufs : n->cfg.pool->size / 4 * 3 / RTE_MAX(ans, 1u);
+}
+
 static int add_nodes(struct net *n)
 {
     const struct fabric *f = n->cfg.fab;
@@ -246,7 +257,7 @@ static int add_nodes(struct net *n)
             .pool = n->cfg.pool,
             .seed = n->cfg.seed,
             .lag_ps = n->cfg.lag_ps,
-            .an_mbufs = n->cfg.an_mbufs,
+            .an_mbufs = an_share(n),
         };
 
         if (n->cfg.mine && !n->cfg.mine[i])

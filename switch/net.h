@@ -26,8 +26,8 @@ struct net_cfg {
     void *ctx;
     int64_t lag_ps; /* real time: how late frames and pauses may be; PFC keeps headroom for it. 0 in
                        virtual time */
-    uint32_t an_mbufs; /* that each aggregation node may promise; 0: half the pool, shared by all
-                          ANs of the fabric */
+    uint32_t an_mbufs; /* that each aggregation node may promise; 0: three quarters of the pool,
+                          shared by those here */
 };
 
 int net_create(struct net **n, const struct net_cfg *cfg);

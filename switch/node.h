@@ -65,8 +65,7 @@ struct node_cfg {
     uint64_t seed;  /* of the fault generators */
     int64_t lag_ps; /* how late a frame or a pause may be carried on beyond the link's latency (real
                        time) */
-    uint32_t an_mbufs; /* what a switch's aggregation node may promise; 0: half the pool shared by
-                          all of the fabric's */
+    uint32_t an_mbufs; /* what a switch's aggregation node may promise */
     struct rte_mbuf *(*pull)(void *ctx, int64_t now_ps,
                              bool lossless_paused); /* of every egress; ctx is struct node_port */
 };

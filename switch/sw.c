@@ -1,8 +1,5 @@
-#include "switch/sw.h"
+#include "switch/sw_priv.h"
 
-#include "switch/arp.h"
-#include "switch/fib.h"
-#include "switch/mcast.h"
 #include "switch/reduce/an.h"
 
 #include <errno.h>
@@ -10,206 +7,6 @@
 #include <string.h>
 
 #define AN_RETRY_PS PS_PER_US /* an endpoint that says "ready" and gives nothing is asked again */
-
-enum {
-    PORT_TREE = 1 /* floods go there */,
-    PORT_BRIDGE = 2 /* a switch or the outside, which must hear of memberships */,
-    PORT_OUTSIDE = 4 /* on the way to ports outside */
-};
-
-struct sw {
-    struct node nd;
-    uint8_t mac[6];
-    uint32_t ip;
-    bool outside; /* the fabric has ports to the outside */
-    bool blocked; /* the endpoint waits for room in an egress queue */
-    bool has_ep;
-    uint8_t *flags; /* [n_ports] PORT_* */
-    struct fib *fib;
-    struct mcast *mc;
-    struct an *an;
-    struct endpoint ep;
-    int64_t ep_next_ps;
-    struct rte_mbuf *local[NODE_BURST]; /* for the endpoint, of the burst in hand */
-    uint16_t n_local;
-};
-
-static inline struct sw *sw_of(struct node *nd)
-{
-    return (struct sw *)nd;
-}
-
-/* ---- replication
- * ------------------------------------------------------------------------------------ */
-
-/* A copy by reference to all ports of a list; the last one gets the frame itself. */
-struct copies {
-    struct sw *s;
-    struct rte_mbuf *m;
-    int64_t now;
-    int last; /* port that waits for its copy, -1: none yet */
-};
-
-static void copy_to(struct copies *c, uint16_t port)
-{
-    struct rte_mbuf *m;
-
-    if (c->last >= 0) {
-        m = frame_clone(c->m, c->s->nd.pool);
-        if (m)
-            node_send(&c->s->nd, (uint16_t)c->last, m, c->now);
-        else
-            c->s->nd.cnt[c->last].drops[DROP_NO_BUFFER]++;
-    }
-    c->last = port;
-}
-
-static void copies_end(struct copies *c, uint16_t in, enum drop why)
-{
-    if (c->last >= 0)
-        node_send(&c->s->nd, (uint16_t)c->last, c->m, c->now);
-    else
-        node_drop(&c->s->nd, in, c->m, why);
-}
-
-static void flood(struct sw *s, uint16_t in, struct rte_mbuf *m, uint8_t flag, enum drop why,
-                  int64_t now)
-{
-    struct copies c = {s, m, now, -1};
-
-    for (uint16_t p = 0; p < s->nd.n_ports; p++)
-        if (p != in && (s->flags[p] & flag))
-            copy_to(&c, p);
-    copies_end(&c, in, why);
-}
-
-static void replicate(struct sw *s, uint16_t in, struct rte_mbuf *m, uint32_t group, int64_t now)
-{
-    const uint64_t *bits = mcast_members(s->mc, group);
-    struct copies c = {s, m, now, -1};
-
-    for (uint16_t w = 0; bits && w < (s->nd.n_ports + 63) / 64; w++)
-        for (uint64_t b = bits[w]; b; b &= b - 1) {
-            uint16_t p = (uint16_t)(w * 64 + __builtin_ctzll(b));
-
-            if (p != in)
-                copy_to(&c, p);
-        }
-    copies_end(&c, in, bits ? DROP_REFLECTED : DROP_UNKNOWN_GROUP);
-}
-
-/* ---- memberships
- * ------------------------------------------------------------------------------------ */
-
-struct snoop {
-    struct sw *s;
-    uint16_t port;
-    bool query;
-    int64_t now;
-};
-
-static void announce(struct sw *s, uint16_t port, enum igmp_what what, uint32_t group, int64_t now)
-{
-    struct rte_mbuf *m = igmp_build(s->nd.pool, what, group, s->ip, s->mac);
-
-    if (m)
-        node_send(&s->nd, port, m, now);
-    else
-        s->nd.cnt[port].drops[DROP_NO_BUFFER]++;
-}
-
-/* A neighbour on the tree needs to know whether anybody on this side of it is a member, and nothing
- * else. */
-static void membership(struct snoop *sn, uint32_t group, bool join)
-{
-    struct sw *s = sn->s;
-
-    for (uint16_t p = 0; p < s->nd.n_ports; p++) {
-        if (p == sn->port || !(s->flags[p] & PORT_BRIDGE))
-            continue;
-        if (join)
-            announce(s, p, IGMP_JOIN, group, sn->now);
-        else if (!mcast_others(s->mc, group, p))
-            announce(s, p, IGMP_LEAVE, group, sn->now);
-    }
-}
-
-static void left(void *ctx, uint32_t group)
-{
-    membership(ctx, group, false);
-}
-
-static void snooped(void *ctx, enum igmp_what what, uint32_t group)
-{
-    struct snoop *sn = ctx;
-
-    if (what == IGMP_QUERY) {
-        sn->query = true;
-    } else if (mcast_is_local(group)) {
-        return; /* flooded always */
-    } else if (what == IGMP_JOIN) {
-        if (mcast_join(sn->s->mc, group, sn->port) >= 0)
-            membership(sn, group, true);
-    } else if (mcast_leave(sn->s->mc, group, sn->port)) {
-        membership(sn, group, false);
-    }
-}
-
-static void igmp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
-                       int64_t now)
-{
-    struct snoop sn = {s, in, false, now};
-
-    if (!(s->flags[in] & PORT_TREE)) {
-        node_drop(&s->nd, in, m,
-                  DROP_REFLECTED); /* not from the tree: nothing may follow it back */
-    } else if (igmp_parse(m, k, snooped, &sn) != 0) {
-        node_drop(&s->nd, in, m, DROP_BAD_LENGTH);
-    } else if (sn.query) {
-        flood(s, in, m, PORT_TREE, DROP_UNKNOWN_GROUP, now);
-    } else {
-        rte_pktmbuf_free(m); /* the neighbours were told in our own words */
-    }
-}
-
-/* ---- one frame
- * -------------------------------------------------------------------------------------- */
-
-static void arp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
-                      int64_t now)
-{
-    if (arp_asks_for(m, k, s->ip)) {
-        struct rte_mbuf *a = arp_answer(m, k, s->ip, s->mac, s->nd.pool);
-
-        if (a)
-            node_send(&s->nd, in, a, now);
-        else
-            s->nd.cnt[in].drops[DROP_NO_BUFFER]++;
-        rte_pktmbuf_free(m);
-    } else {
-        flood(s, in, m, PORT_TREE, DROP_UNKNOWN_DEST, now);
-    }
-}
-
-static void group_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
-                        int64_t now)
-{
-    const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
-    bool ip = dst[0] == 0x01 && dst[1] == 0x00 && dst[2] == 0x5e && k->dst_ip >> 28 == 14;
-
-    if (in != NODE_NO_PORT && !(s->flags[in] & PORT_TREE)) {
-        node_drop(&s->nd, in, m, DROP_REFLECTED);
-        return;
-    }
-    if (in != NODE_NO_PORT && k->kind == PEEK_ARP)
-        arp_input(s, in, m, k, now);
-    else if (in != NODE_NO_PORT && k->kind == PEEK_IGMP)
-        igmp_input(s, in, m, k, now);
-    else if (ip && !mcast_is_local(k->dst_ip))
-        replicate(s, in, m, k->dst_ip, now);
-    else
-        flood(s, in, m, PORT_TREE, DROP_UNKNOWN_GROUP, now);
-}
 
 static void local_flush(struct sw *s, int64_t now)
 {
@@ -231,7 +28,7 @@ static void local_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const str
         if (s->n_local == NODE_BURST)
             local_flush(s, now);
     } else if (k->kind == PEEK_ARP && in != NODE_NO_PORT && arp_asks_for(m, k, s->ip)) {
-        arp_input(s, in, m, k, now);
+        sw_arp_input(s, in, m, k, now);
     } else {
         node_drop(&s->nd, in, m, k->kind == PEEK_ROCE ? DROP_NO_AN : DROP_NOT_ROCE);
     }
@@ -266,7 +63,7 @@ static inline void forward(struct sw *s, uint16_t in, struct rte_mbuf *m, int64_
         if (bridge_reserved(dst))
             node_drop(&s->nd, in, m, DROP_LINK_LOCAL);
         else
-            group_input(s, in, m, &k, now);
+            sw_group_input(s, in, m, &k, now);
         return;
     }
     if (mac_equal(dst, s->mac)) {
@@ -277,7 +74,7 @@ static inline void forward(struct sw *s, uint16_t in, struct rte_mbuf *m, int64_
     if (likely(port < s->nd.n_ports && port != in))
         node_send(&s->nd, port, m, now);
     else if (port == FIB_OUTSIDE)
-        flood(s, in, m, PORT_OUTSIDE, DROP_UNKNOWN_DEST, now);
+        sw_flood(s, in, m, PORT_OUTSIDE, DROP_UNKNOWN_DEST, now);
     else
         node_drop(&s->nd, in, m,
                   port == in && port < s->nd.n_ports ? DROP_REFLECTED : DROP_NO_ROUTE);
@@ -370,27 +167,15 @@ static int64_t sw_next(struct node *nd)
 /* ---- control path
  * ------------------------------------------------------------------------------------ */
 
-static void tell_port(void *ctx, uint32_t group)
-{
-    struct snoop *sn = ctx;
-
-    if (mcast_others(sn->s->mc, group, sn->port))
-        announce(sn->s, sn->port, IGMP_JOIN, group, sn->now);
-}
-
 static void sw_port_state(struct node *nd, uint16_t port, bool up, int64_t now_ps)
 {
     struct sw *s = sw_of(nd);
     const struct fab_port *p = &nd->fab->nodes[nd->id].ports[port];
-    struct snoop sn = {s, port, false, now_ps};
 
     node_port_reset(nd, port, up, now_ps);
-    if (up) {
-        if (s->flags[port] & PORT_BRIDGE)
-            mcast_each(s->mc, tell_port, &sn);
+    sw_group_port_state(s, port, up, now_ps);
+    if (up)
         return;
-    }
-    mcast_forget_port(s->mc, port, left, &sn);
     fib_forget_port(s->fib, port);
     if (s->an && p->link != FAB_NONE)
         an_peer_down(s->an, p->peer_node, now_ps);
@@ -487,15 +272,6 @@ static void port_flags(struct sw *s)
     }
 }
 
-static uint32_t an_share(const struct node_cfg *cfg)
-{
-    uint32_t n = 0;
-
-    for (uint16_t i = 0; i < cfg->fab->n_nodes; i++)
-        n += cfg->fab->nodes[i].reduce.on;
-    return cfg->an_mbufs ? cfg->an_mbufs : cfg->pool->size / 2 / RTE_MAX(n, 1u);
-}
-
 int sw_create(struct node **out, const struct node_cfg *cfg)
 {
     const struct fab_node *fn = &cfg->fab->nodes[cfg->id];
@@ -519,7 +295,7 @@ int sw_create(struct node **out, const struct node_cfg *cfg)
         rc = mcast_create(&s->mc, fn->n_ports);
     if (rc == 0 && fn->reduce.on) {
         struct an_cfg ac = {
-            .fab = cfg->fab, .node = cfg->id, .pool = cfg->pool, .mbuf_budget = an_share(cfg)};
+            .fab = cfg->fab, .node = cfg->id, .pool = cfg->pool, .mbuf_budget = cfg->an_mbufs};
 
         rc = an_create(&s->an, &ac);
         if (rc == 0) {

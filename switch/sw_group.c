@@ -1,0 +1,190 @@
+#include "switch/sw_priv.h"
+
+/* ---- replication
+ * ------------------------------------------------------------------------------------ */
+
+/* A copy by reference to all ports of a list; the last one gets the frame itself. */
+struct copies {
+    struct sw *s;
+    struct rte_mbuf *m;
+    int64_t now;
+    int last; /* port that waits for its copy, -1: none yet */
+};
+
+static void copy_to(struct copies *c, uint16_t port)
+{
+    struct rte_mbuf *m;
+
+    if (c->last >= 0) {
+        m = frame_clone(c->m, c->s->nd.pool);
+        if (m)
+            node_send(&c->s->nd, (uint16_t)c->last, m, c->now);
+        else
+            c->s->nd.cnt[c->last].drops[DROP_NO_BUFFER]++;
+    }
+    c->last = port;
+}
+
+static void copies_end(struct copies *c, uint16_t in, enum drop why)
+{
+    if (c->last >= 0)
+        node_send(&c->s->nd, (uint16_t)c->last, c->m, c->now);
+    else
+        node_drop(&c->s->nd, in, c->m, why);
+}
+
+void sw_flood(struct sw *s, uint16_t in, struct rte_mbuf *m, uint8_t flag, enum drop why,
+              int64_t now)
+{
+    struct copies c = {s, m, now, -1};
+
+    for (uint16_t p = 0; p < s->nd.n_ports; p++)
+        if (p != in && (s->flags[p] & flag))
+            copy_to(&c, p);
+    copies_end(&c, in, why);
+}
+
+static void replicate(struct sw *s, uint16_t in, struct rte_mbuf *m, uint32_t group, int64_t now)
+{
+    const uint64_t *bits = mcast_members(s->mc, group);
+    struct copies c = {s, m, now, -1};
+
+    for (uint16_t w = 0; bits && w < (s->nd.n_ports + 63) / 64; w++)
+        for (uint64_t b = bits[w]; b; b &= b - 1) {
+            uint16_t p = (uint16_t)(w * 64 + __builtin_ctzll(b));
+
+            if (p != in)
+                copy_to(&c, p);
+        }
+    copies_end(&c, in, bits ? DROP_REFLECTED : DROP_UNKNOWN_GROUP);
+}
+
+/* ---- memberships
+ * ------------------------------------------------------------------------------------ */
+
+struct snoop {
+    struct sw *s;
+    uint16_t port;
+    bool query;
+    int64_t now;
+};
+
+static void announce(struct sw *s, uint16_t port, enum igmp_what what, uint32_t group, int64_t now)
+{
+    struct rte_mbuf *m = igmp_build(s->nd.pool, what, group, s->ip, s->mac);
+
+    if (m)
+        node_send(&s->nd, port, m, now);
+    else
+        s->nd.cnt[port].drops[DROP_NO_BUFFER]++;
+}
+
+/* A neighbour on the tree needs to know whether anybody on this side of it is a member, and nothing
+ * else. */
+static void membership(struct snoop *sn, uint32_t group, bool join)
+{
+    struct sw *s = sn->s;
+
+    for (uint16_t p = 0; p < s->nd.n_ports; p++) {
+        if (p == sn->port || !(s->flags[p] & PORT_BRIDGE))
+            continue;
+        if (join)
+            announce(s, p, IGMP_JOIN, group, sn->now);
+        else if (!mcast_others(s->mc, group, p))
+            announce(s, p, IGMP_LEAVE, group, sn->now);
+    }
+}
+
+static void left(void *ctx, uint32_t group)
+{
+    membership(ctx, group, false);
+}
+
+static void snooped(void *ctx, enum igmp_what what, uint32_t group)
+{
+    struct snoop *sn = ctx;
+
+    if (what == IGMP_QUERY) {
+        sn->query = true;
+    } else if (mcast_is_local(group)) {
+        return; /* flooded always */
+    } else if (what == IGMP_JOIN) {
+        if (mcast_join(sn->s->mc, group, sn->port) >= 0)
+            membership(sn, group, true);
+    } else if (mcast_leave(sn->s->mc, group, sn->port)) {
+        membership(sn, group, false);
+    }
+}
+
+static void igmp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
+                       int64_t now)
+{
+    struct snoop sn = {s, in, false, now};
+
+    if (!(s->flags[in] & PORT_TREE)) {
+        node_drop(&s->nd, in, m,
+                  DROP_REFLECTED); /* not from the tree: nothing may follow it back */
+    } else if (igmp_parse(m, k, snooped, &sn) != 0) {
+        node_drop(&s->nd, in, m, DROP_BAD_LENGTH);
+    } else if (sn.query) {
+        sw_flood(s, in, m, PORT_TREE, DROP_UNKNOWN_GROUP, now);
+    } else {
+        rte_pktmbuf_free(m); /* the neighbours were told in our own words */
+    }
+}
+
+/* ---- one frame
+ * -------------------------------------------------------------------------------------- */
+
+void sw_arp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k, int64_t now)
+{
+    if (arp_asks_for(m, k, s->ip)) {
+        struct rte_mbuf *a = arp_answer(m, k, s->ip, s->mac, s->nd.pool);
+
+        if (a)
+            node_send(&s->nd, in, a, now);
+        else
+            s->nd.cnt[in].drops[DROP_NO_BUFFER]++;
+        rte_pktmbuf_free(m);
+    } else {
+        sw_flood(s, in, m, PORT_TREE, DROP_UNKNOWN_DEST, now);
+    }
+}
+
+void sw_group_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
+                    int64_t now)
+{
+    const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
+    bool ip = dst[0] == 0x01 && dst[1] == 0x00 && dst[2] == 0x5e && k->dst_ip >> 28 == 14;
+
+    if (in != NODE_NO_PORT && !(s->flags[in] & PORT_TREE)) {
+        node_drop(&s->nd, in, m, DROP_REFLECTED);
+        return;
+    }
+    if (in != NODE_NO_PORT && k->kind == PEEK_ARP)
+        sw_arp_input(s, in, m, k, now);
+    else if (in != NODE_NO_PORT && k->kind == PEEK_IGMP)
+        igmp_input(s, in, m, k, now);
+    else if (ip && !mcast_is_local(k->dst_ip))
+        replicate(s, in, m, k->dst_ip, now);
+    else
+        sw_flood(s, in, m, PORT_TREE, DROP_UNKNOWN_GROUP, now);
+}
+
+static void tell_port(void *ctx, uint32_t group)
+{
+    struct snoop *sn = ctx;
+
+    if (mcast_others(sn->s->mc, group, sn->port))
+        announce(sn->s, sn->port, IGMP_JOIN, group, sn->now);
+}
+
+void sw_group_port_state(struct sw *s, uint16_t port, bool up, int64_t now)
+{
+    struct snoop sn = {s, port, false, now};
+
+    if (!up)
+        mcast_forget_port(s->mc, port, left, &sn);
+    else if (s->flags[port] & PORT_BRIDGE)
+        mcast_each(s->mc, tell_port, &sn);
+}

@@ -1,0 +1,52 @@
+/* The switch's inside, shared by sw.c (one frame, endpoint, set-up) and sw_group.c (group
+ * addresses). */
+#ifndef TRIB_SWITCH_SW_PRIV_H
+#define TRIB_SWITCH_SW_PRIV_H
+
+#include "switch/arp.h"
+#include "switch/fib.h"
+#include "switch/mcast.h"
+#include "switch/sw.h"
+
+enum {
+    PORT_TREE = 1 /* floods go there */,
+    PORT_BRIDGE = 2 /* a switch or the outside, which must hear of memberships */,
+    PORT_OUTSIDE = 4 /* on the way to ports outside */
+};
+
+struct sw {
+    struct node nd;
+    uint8_t mac[6];
+    uint32_t ip;
+    bool outside; /* the fabric has ports to the outside */
+    bool blocked; /* the endpoint waits for room in an egress queue */
+    bool has_ep;
+    uint8_t *flags; /* [n_ports] PORT_* */
+    struct fib *fib;
+    struct mcast *mc;
+    struct an *an;
+    struct endpoint ep;
+    int64_t ep_next_ps;
+    struct rte_mbuf *local[NODE_BURST]; /* for the endpoint, of the burst in hand */
+    uint16_t n_local;
+};
+
+static inline struct sw *sw_of(struct node *nd)
+{
+    return (struct sw *)nd;
+}
+
+/* sw_group.c. in: NODE_NO_PORT for a frame of the switch's own endpoint. All take the frame. */
+
+/* Copies by reference to all ports but `in` that have the flag; counted as `why` where there is
+ * none. */
+void sw_flood(struct sw *s, uint16_t in, struct rte_mbuf *m, uint8_t flag, enum drop why,
+              int64_t now);
+/* A frame to a group address. */
+void sw_group_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
+                    int64_t now);
+void sw_arp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k, int64_t now);
+/* What neighbours must hear of memberships when a port comes up or goes down. */
+void sw_group_port_state(struct sw *s, uint16_t port, bool up, int64_t now);
+
+#endif
