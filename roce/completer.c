@@ -96,6 +96,8 @@ static void sequence_nak(struct qp *qp)
     struct requester *q = &qp->rqr;
 
     qp->r->cnt.seq_naks_received++;
+    if (q->rnr_wait)    /* everything is sent again when that is over */
+        return;
     if (q->retry_left == 0) {
         qp_fail(qp, WC_RETRY_EXC_ERR);
         return;
@@ -174,7 +176,7 @@ static enum roce_reason response_gap(struct qp *qp)
 {
     struct requester *q = &qp->rqr;
 
-    if (q->gap_seen)
+    if (q->gap_seen || q->rnr_wait)
         return ROCE_OUT_OF_SEQUENCE;
     q->gap_seen = true;
     qp->r->cnt.read_gaps++;
