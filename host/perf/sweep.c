@@ -199,21 +199,25 @@ static int run_timed(struct sweep *s, struct row *r, struct run_result *run, str
     return 0;
 }
 
-/* Repeats the timed part at a higher dilation while the emulation lags, where this job may choose
- * it. The last try is kept. */
+/*
+ * Repeats the timed part at a higher dilation while the emulation lags, where this job may choose
+ * it. The try that lagged least is kept: one hiccup of the machine must not speak for a row.
+ */
 static int run_paced(struct sweep *s, struct row *r, struct run_result *run, struct answers *a)
 {
-    for (unsigned i = 0;; i++) {
-        int rc = run_timed(s, r, run, a);
-        if (rc || run->fid.ok || !s->pace.adaptive || i + 1 == TRIES ||
-            run->dilation == PACE_MAX_DILATION)
-            return rc;
-        uint64_t next = 2ull * run->dilation;
-        if (next < run->fid.needed && run->fid.needed < 8 * next)
-            next = run->fid.needed;
-        clock_set_dilation(s->rd->sh,
-                           next < PACE_MAX_DILATION ? (uint32_t)next : PACE_MAX_DILATION);
+    int rc = run_timed(s, r, run, a);
+
+    for (unsigned i = 1; !rc && !run->fid.ok && s->pace.adaptive && i < TRIES; i++) {
+        struct run_result again = *run;
+        uint64_t next = 2ull * clock_dilation(s->rd->sh);
+        if (next > PACE_MAX_DILATION)
+            break;
+        clock_set_dilation(s->rd->sh, (uint32_t)next);
+        rc = run_timed(s, r, &again, a);
+        if (!rc && (again.fid.ok || again.fid.needed < run->fid.needed))
+            *run = again;
     }
+    return rc;
 }
 
 static int run_place(struct sweep *s, struct row *r, int place)

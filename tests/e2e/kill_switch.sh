@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# A trib-switch that dies is named by every rank, within 10 s; trib down clears what is left.
+. "$(dirname "$0")/lib.sh"
+
+name=leaf-spine-8-procs
+trib up "$conf/$name.conf" >/dev/null || fail "no fabric"
+TRIB_RUN=$run/$name "$TRIB_BUILD/trib-perf" "$conf/$name.conf" -b 1M -e 1M -n 1000000 -w 0 --max-wall 3600 >"$tmp/perf.out" 2>&1 &
+perf=$!
+busy() { [ "$(total rx_frames)" -gt 20000 ]; }
+until_true 30 busy || fail "the run did not get under way"
+kill -9 "$(cat "$run/$name/proc/leaf1.pid")"
+t0=$(date +%s%N)
+wait $perf && fail "exit code 0 although a switch was killed"
+took=$((($(date +%s%N) - t0) / 1000000))
+[ $took -lt 10000 ] || fail "took $took ms to end"
+[ "$(grep -cE 'rank [0-9] \(h[0-9]\): trib-switch leaf1 \(pid [0-9]+, nodes .*leaf1.*\) has died' "$tmp/perf.out")" = 8 ] ||
+    fail "not every rank named the switch"
+trib status >"$tmp/status.out"
+has 'trib-switch leaf1: dead' "$tmp/status.out"
+trib down >/dev/null || fail "down"
+[ -e "$run" ] && fail "down left $run"
+trib perf "$conf/$name.conf" -g 4 -b 4K -e 4K -n 1 >"$tmp/next.out" 2>&1 || fail "the fabric does not come up again"

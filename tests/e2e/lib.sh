@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# What every end-to-end test needs. Each runs in a directory of its own that goes away with it, with fabrics of its own.
+# Sourced by the tests; not a test.
+set -u
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+TRIB_BUILD=$(cd "${TRIB_BUILD:-$root/build}" && pwd) || exit 1
+export TRIB_BUILD
+unset TRIB_RUN TRIB_HOST TRIB_LIB
+conf=$root/conf
+tmp=$(mktemp -d /tmp/te.XXXXXX)
+export XDG_RUNTIME_DIR=$tmp/r
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+run=$XDG_RUNTIME_DIR/tributary-$(id -u)
+
+trib() { "$root/scripts/trib" "$@"; }
+
+finish() {
+    local rc=$? d
+    trap - EXIT
+    # shellcheck disable=SC2046
+    kill $(jobs -p) 2>/dev/null
+    for d in "$run"/*/; do
+        [ -d "$d" ] && TRIB_RUN=${d%/} trib down >/dev/null 2>&1
+    done
+    [ "$rc" = 0 ] || tail -n 40 "$tmp"/*.out 2>/dev/null
+    rm -rf "$tmp"
+    exit "$rc"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM HUP
+
+fail() {
+    echo "FAILED: $*"
+    exit 1
+}
+skip() {
+    echo "$*"
+    exit 77
+}
+has() { grep -qE -- "$1" "$2" || fail "expected /$1/ in $(basename "$2"):"$'\n'"$(tail -n 15 "$2")"; }
+has_not() { grep -qE -- "$1" "$2" && fail "did not expect /$1/ in $(basename "$2"):"$'\n'"$(grep -E -- "$1" "$2" | head -n 5)"; true; }
+
+# Sum of one counter over all ports and processes of the one fabric that is up: total COUNTER
+total() {
+    trib status | awk -v k="$1:" '$1 == k { n += $2 } END { print n + 0 }'
+}
+
+# perf_ok NAME ARG...: a run that must be right; its table is in $tmp/NAME.out, its JSON in $tmp/NAME.json
+perf_ok() {
+    local name=$1
+    shift
+    trib perf "$@" -J "$tmp/$name.json" >"$tmp/$name.out" 2>&1 || fail "trib perf $* ended with $?"
+    has 'Out of bounds values : 0 OK' "$tmp/$name.out"
+    has_not '"wrong": [^0]' "$tmp/$name.json"
+}
+
+# The ranks of a job, by pid: ranks PID_OF_TRIB_PERF. The launcher is a child of the script.
+ranks() { pgrep -P "$1" -f -- '--rank-process'; }
+
+# Waits up to SECONDS for a command to succeed: until_true SECONDS CMD...
+until_true() {
+    local n=$(($1 * 20))
+    shift
+    while ! "$@" >/dev/null 2>&1; do
+        n=$((n - 1))
+        [ "$n" -gt 0 ] || return 1
+        sleep 0.05
+    done
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# The trib command: up, a second up, status, exec, several fabrics side by side, down that leaves nothing; and what it refuses.
+. "$(dirname "$0")/lib.sh"
+
+refuses() { # refuses CODE TEXT ARG...
+    local code=$1 text=$2
+    shift 2
+    trib "$@" >"$tmp/refuse.out" 2>&1
+    local rc=$?
+    [ $rc = "$code" ] || fail "trib $*: exit code $rc, expected $code"
+    has "$text" "$tmp/refuse.out"
+}
+
+refuses 1 'no fabric is up' status
+refuses 1 'no fabric is up' down
+refuses 1 'no fabric is up' perf -b 4K
+refuses 2 "found 'fly'" fly
+refuses 1 'no conf file' up nowhere.conf
+refuses 1 "found --dilation 'fast'" up "$conf/two-hosts.conf" --dilation fast
+refuses 2 '-b: found "4Q", expected a size' perf "$conf/two-hosts.conf" -b 4Q
+refuses 2 '-g: found 99' perf "$conf/two-hosts.conf" -g 99
+refuses 2 'expected a collective' perf "$conf/two-hosts.conf" all_gatherx
+refuses 0 'maxbytes' perf -h
+echo 'name = 7;' >"$tmp/bad.conf"
+refuses 1 'bad.conf:' up "$tmp/bad.conf"
+[ -e "$run" ] && fail "refusals left $run"
+
+trib plan "$conf/leaf-spine-8.conf" >"$tmp/plan.out" || fail "plan"
+has 'spine1' "$tmp/plan.out"
+[ -e "$run" ] && fail "plan started something"
+
+trib up "$conf/two-hosts.conf" --dilation 123 >"$tmp/up.out" || fail "up"
+refuses 1 'is up already' up "$conf/two-hosts.conf"
+trib status >"$tmp/status.out" || fail "status"
+has 'fabric two-hosts: .*dilation 123' "$tmp/status.out"
+trib exec h1 -- ibv_devinfo >"$tmp/devinfo.out" 2>&1 || fail "ibv_devinfo"
+has 'trib0' "$tmp/devinfo.out"
+has '123 times slower' "$tmp/devinfo.out"
+trib exec h1 -- bash -c 'exit 7' 2>/dev/null
+[ $? = 7 ] || fail "exec must pass the exit code on"
+perf_ok fixed -b 4K -e 4K -n 2
+has ' 123 ' "$tmp/fixed.out"
+
+trib up "$conf/single-switch-4.conf" >/dev/null || fail "a second fabric"
+refuses 1 'several fabrics are up' perf -b 4K
+refuses 1 'several fabrics are up' down
+perf_ok side "$conf/single-switch-4.conf" -b 4K -e 4K -n 2
+trib down "$conf/two-hosts.conf" >/dev/null || fail "down of one"
+trib status >"$tmp/status.out" || fail "the other is down as well"
+trib down >/dev/null || fail "down of the other"
+[ -e "$run" ] && fail "down left $(find "$run")"
+pgrep -f "trib-switch.*$tmp" && fail "a trib-switch is left"
+
+# a fabric whose processes were all killed does not stand in the way
+trib up "$conf/two-hosts.conf" >/dev/null || fail "up again"
+pid=$(cat "$run"/two-hosts/proc/*.pid)
+kill -9 "$pid"
+gone() { ! readlink "/proc/$pid/exe"; }
+until_true 10 gone || fail "a killed trib-switch lives"
+trib up "$conf/two-hosts.conf" >/dev/null || fail "up over the remains"
+trib down >/dev/null || fail "down"
+[ -e "$run" ] && fail "down left $run"
+true
