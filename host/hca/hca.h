@@ -5,7 +5,7 @@
  *   verbs_*.c     exported ibv_ calls and the context's tables
  *   hca.c, mr.c, cq.c, qp.c ...    the objects
  *   notify.c      descriptors that a program can poll for events
- *   rim.c, rim_thread.c            the driver of a real process: EAL thread, memif, progress thread, doorbell
+ *   rim.c, rim_thread.c, rim_report.c   the driver of a real process: EAL thread, memif, progress thread, doorbell
  */
 #ifndef TRIB_HCA_H
 #define TRIB_HCA_H

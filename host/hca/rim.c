@@ -150,6 +150,7 @@ int rim_start(struct rim_hca *r)
         disconnect_nic(r);
     else
         r->ep = hca_endpoint(r->hca);
+    rim_report(r);
     return rc;
 }
 
@@ -167,7 +168,10 @@ static void at_exit(void)
         struct rim_hca *r = rim.port[i];
         int64_t linger, left;
 
-        if (!r || !r->hca || !r->up)
+        if (!r || !r->hca || r->hca->dead)
+            continue;
+        rim_report(r);
+        if (!r->up)
             continue;
         linger = LINGER_MIN_NS + 4 * r->ring_ns;
         left = r->sent_ns + linger - clock_mono_ns();
@@ -184,7 +188,6 @@ static void in_child(void)
         if (!r || !r->hca)
             continue;
         hca_kill(r->hca);
-        r->up = false; /* nothing lingers here */
         close(r->slot_fd);
         if (rim_port_fd(r->port) >= 0)
             close(rim_port_fd(r->port));

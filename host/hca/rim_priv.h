@@ -54,6 +54,8 @@ struct rim_hca {
 
 void *rim_thread(void *arg); /* struct rim_hca *: sets up by rim_start(), then serves for ever */
 int rim_start(struct rim_hca *r);
+/* Writes pid and counters where the run directory keeps them (rim_report.c). */
+void rim_report(struct rim_hca *r);
 struct hca_driver rim_driver(struct rim_hca *r);
 /* Asks the port whether it is up and tells the HCA. With the lock held. */
 void rim_check_port(struct rim_hca *r, int64_t now_ns);

@@ -1,0 +1,40 @@
+/*
+ * What a process did with its slot of the NIC, written into the slot's lock file
+ * (port/<host>.<port>.<slot>.lock of the run directory): the pid when it takes the slot, and the
+ * counters of its queue pairs when it lets go. They stay there until the next process comes or the
+ * fabric goes down, so whoever ran it can see that nothing was sent twice.
+ */
+#include "host/hca/rim_priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct text {
+    char buf[4096];
+    size_t n;
+};
+
+static void line(void *ctx, const char *name, uint64_t v)
+{
+    struct text *t = ctx;
+
+    if (t->n < sizeof(t->buf))
+        t->n += (size_t)snprintf(t->buf + t->n, sizeof(t->buf) - t->n, "%s %" PRIu64 "\n", name, v);
+}
+
+void rim_report(struct rim_hca *r)
+{
+    struct text t = {.n = 0};
+
+    if (r->slot_fd < 0)
+        return;
+    line(&t, "pid", (uint64_t)getpid());
+    if (r->hca)
+        roce_counters_print(rnic_counters(hca_rnic(r->hca)), line, &t);
+    if (t.n > sizeof(t.buf) - 1)
+        t.n = sizeof(t.buf) - 1;
+    /* Only for people: a full disk is no reason to fail. */
+    if (ftruncate(r->slot_fd, 0) || pwrite(r->slot_fd, t.buf, t.n, 0) < 0)
+        return;
+}
