@@ -167,6 +167,8 @@ static void start(struct egress *e, struct rte_mbuf *m, int64_t s)
     int64_t dur = duration(e, bytes + FRAME_LINK_OVERHEAD);
 
     e->free_ps = s + dur;
+    if (frame_meta(m)->cls != FRAME_CONTROL)
+        e->lossy_turn = frame_meta(m)->cls == FRAME_LOSSLESS;
     if (unlikely(e->down)) {
         e->st.down_drops++;
         if (e->cfg.departed)
@@ -214,8 +216,6 @@ static void run(struct egress *e, int64_t now)
             m = r->slot[r->head++ & r->mask];
             r->bytes -= frame_bytes(m);
             e->waiting_bytes -= frame_bytes(m);
-            if (e->start_what != FRAME_CONTROL)
-                e->lossy_turn = e->start_what == FRAME_LOSSLESS;
         }
         if (m)
             start(e, m, s);
@@ -336,6 +336,9 @@ void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int6
 
     if (cls == FRAME_CONTROL)
         return;
+    /* What waited for a resumption starts then, not in the past. */
+    if (until_ps < now_ps)
+        until_ps = RTE_MIN(old, now_ps);
     /* The whole pause is counted when it is set, what a later word cuts off is given back. */
     if (old > now_ps && old != PS_NEVER)
         e->st.paused_ps -= old - now_ps;
