@@ -132,7 +132,7 @@ int rim_start(struct rim_hca *r)
     int rc;
 
     pthread_setname_np(pthread_self(), "trib-hca");
-    rc = rim_eal_init("tribverbs", NULL, 40 + 24 * rim.n, NULL, 0);
+    rc = rim_eal_init("tribverbs", NULL, 32 + 4 * rim.n, NULL, 0);
     if (!rc)
         rc = connect_nic(r);
     if (rc) {

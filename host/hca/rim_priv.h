@@ -14,7 +14,7 @@
 
 #define RIM_BURST     32
 #define RIM_LOG2_RING 7 /* short: a process is held back at its own NIC, not behind a long queue */
-#define RIM_POOL      4096
+#define RIM_POOL      511 /* no frame stays here: a ring copies, and what is lost is built again. Few, so that they stay in cache */
 
 /* Everything but the atomics belongs to who holds the lock. */
 struct rim_hca {
