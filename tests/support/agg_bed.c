@@ -193,9 +193,12 @@ static int64_t serve_all(struct bed *b)
     return next;
 }
 
-/* Delivers what is due, in order of time. */
+/* Delivers what is due, in order of time; when the next is, or now where somebody has got
+ * something. */
 static int64_t deliver(struct bed *b)
 {
+    bool any = false;
+
     for (;;) {
         unsigned best = b->n_flights;
 
@@ -205,9 +208,10 @@ static int64_t deliver(struct bed *b)
                  b->flight[i].order < b->flight[best].order))
                 best = i;
         if (best == b->n_flights)
-            return PS_NEVER;
+            return any ? b->now : PS_NEVER;
         if (b->flight[best].due > b->now)
-            return b->flight[best].due;
+            return any ? b->now : b->flight[best].due;
+        any = true;
         struct flight fl = b->flight[best];
 
         b->flight[best] = b->flight[--b->n_flights];
@@ -311,7 +315,7 @@ struct bed *bed_create(const struct bed_cfg *cfg)
         fail_msg("conf");
     }
     assert_true(b->f->n_nodes <= NODES);
-    if (!pool)
+    if (!pool || rte_mempool_avail_count(pool) != BED_MBUFS) /* a test that failed left it so */
         pool = test_pool(BED_MBUFS);
     b->pool = pool;
     b->last = calloc(NODES * NODES, sizeof(b->last[0]));

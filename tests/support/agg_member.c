@@ -14,19 +14,21 @@
 void bed_say(struct member *m, enum agg_type type, struct agg_ctl *c)
 {
     static struct wqe w;
-    uint16_t leaf = fab_group_leaf(m->b->f, &m->b->f->trees[0], m->id, &m->g.members);
+    const struct fabric *f = m->b->f;
+    uint16_t leaf = m->an;
 
-    if (m->g.tree < m->b->f->n_trees)
-        leaf = fab_group_leaf(m->b->f, &m->b->f->trees[m->g.tree], m->id, &m->g.members);
-    if (leaf == FAB_NONE) /* a member that is not: says so to the switch it hangs on */
-        leaf = m->b->f->nodes[m->host].ports[0].peer_node;
+    if (!leaf && m->g.tree < f->n_trees)
+        leaf = fab_group_leaf(f, &f->trees[m->g.tree], m->id, &m->g.members);
+    if (!leaf ||
+        leaf == FAB_NONE) /* a member that is none, or of no tree: asks the switch it hangs on */
+        leaf = f->nodes[m->host].ports[0].peer_node;
     c->magic = RTE_BE32(AGG_MAGIC);
     if (!c->version)
         c->version = AGG_VERSION;
     c->type = type;
     c->node = RTE_BE16(0xffff);
     w = (struct wqe){.op = WR_SEND, .frag = WQE_WHOLE, .flags = WR_F_INLINE, .len = sizeof(*c)};
-    w.ud.ip = m->b->f->nodes[leaf].ip;
+    w.ud.ip = f->nodes[leaf].ip;
     roce_mac_of_ip(w.ud.ip, w.ud.mac);
     w.ud.qpn = AGG_QPN;
     w.ud.qkey = AGG_QKEY;

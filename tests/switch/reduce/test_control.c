@@ -1,0 +1,492 @@
+/* JOIN, LEAVE, ABORT and everything that ends a group: refused or aborted by name, given back in
+ * full. */
+#include "tests/support/agg_bed.h"
+#include "tests/support/reduce_ref.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define LINKS  "link_defaults = { rate = \"400Gb/s\"; latency = \"300ns\"; };\n"
+#define SHAPE  "mtu = 1024; leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 4; };\n"
+#define LEAVES LINKS "reduce = { };\n" SHAPE
+
+static const unsigned six[] = {0, 1, 2, 4, 5, 6};
+
+static struct bed *bed_of(const char *conf, uint64_t seed)
+{
+    return bed_create(&(struct bed_cfg){.conf = conf, .seed = seed});
+}
+
+static struct an *an_of(struct bed *b, const char *name)
+{
+    return b->an[fabric_node_index(b->f, fabric_node(b->f, name))];
+}
+
+static void join_some(struct bed *b, struct member *m, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        bed_join(&m[i]);
+    assert_true(bed_run(b, bed_all_in, 400 * PS_PER_MS));
+}
+
+static struct member *joined(struct bed *b, const unsigned *ids, unsigned n)
+{
+    struct member *m = bed_group(b, 0, 7, 1024, 16, 1, ids, n);
+
+    join_some(b, m, n);
+    for (unsigned i = 0; i < n; i++)
+        if (m[i].state != MEMBER_IN)
+            fail_msg("%s: %s", agg_status_name(m[i].status), m[i].text);
+    return m;
+}
+
+static void start(struct member *m, struct bed_op op)
+{
+    op.in = bed_alloc(m->b, op.total + 8);
+    op.out = bed_alloc(m->b, op.total + 8);
+    bed_start(m, &op);
+}
+
+static struct bed_op floats(uint64_t bytes)
+{
+    return (struct bed_op){.coll = AGG_ALLREDUCE, .dtype = DT_FP32, .total = bytes};
+}
+
+static void expect(const struct member *m, enum member_state st, enum agg_status why,
+                   const char *words)
+{
+    if (m->state != st || m->status != why || !strstr(m->text, words))
+        fail_msg("member %u: state %d, %s \"%s\"; expected %d, %s \"%s\"", m->id, m->state,
+                 agg_status_name(m->status), m->text, st, agg_status_name(why), words);
+}
+
+static void expect_all(struct bed *b, enum member_state st, enum agg_status why, const char *words)
+{
+    for (unsigned i = 0; i < b->n; i++)
+        if (!b->member[i].deaf && b->member[i].state != MEMBER_LEFT)
+            expect(&b->member[i], st, why, words);
+}
+
+static void nothing_is_held(struct bed *b)
+{
+    for (unsigned i = 0; i < b->f->n_nodes; i++)
+        if (b->an[i] && !b->an_dead[i])
+            assert_true(an_idle(b->an[i]));
+}
+
+/* ---- refusals ---- */
+
+static void spoil_nothing(struct member *m)
+{
+    (void)m;
+}
+static void spoil_key(struct member *m)
+{
+    m->g.key++;
+}
+static void spoil_mtu(struct member *m)
+{
+    m->g.mtu = 512;
+}
+static void spoil_mtu_too_large(struct member *m)
+{
+    m->g.mtu = 4096;
+}
+static void spoil_mtu_odd(struct member *m)
+{
+    m->g.mtu = 1000;
+}
+static void spoil_tree(struct member *m)
+{
+    m->g.tree = 99;
+}
+static void spoil_members(struct member *m)
+{
+    fab_members_add(&m->g.members, 7);
+}
+static void spoil_ranks_per_host(struct member *m)
+{
+    m->g.members.ranks_per_host = 0;
+}
+static void spoil_unknown_host(struct member *m)
+{
+    fab_members_add(&m->g.members, 800);
+}
+static void spoil_not_listed(struct member *m)
+{
+    m->id = 3;
+}
+static void spoil_other_host(struct member *m)
+{
+    m->id = 0;
+}
+
+static const struct {
+    const char *name;
+    void (*spoil)(struct member *m);
+    enum agg_status later, first; /* when others have joined, and when nobody has */
+    const char *words;
+} refusals[] = {
+    {"nothing", spoil_nothing, AGG_OK, AGG_OK, ""},
+    {"key", spoil_key, AGG_E_KEY, AGG_OK, ""},
+    {"mtu", spoil_mtu, AGG_E_MTU, AGG_OK, ""},
+    {"mtu beyond the fabric's", spoil_mtu_too_large, AGG_E_MTU, AGG_E_MTU, "MTU 4096"},
+    {"mtu that is none", spoil_mtu_odd, AGG_E_MTU, AGG_E_MTU, "MTU 1000"},
+    {"tree", spoil_tree, AGG_E_TREE, AGG_E_TREE, "tree"},
+    {"members", spoil_members, AGG_E_MISMATCH, AGG_OK, ""},
+    {"ranks per host", spoil_ranks_per_host, AGG_E_MISMATCH, AGG_E_PROTOCOL, ""},
+    {"host that is not there", spoil_unknown_host, AGG_E_MISMATCH, AGG_E_NOT_MEMBER, ""},
+    {"not in the list", spoil_not_listed, AGG_E_NOT_MEMBER, AGG_E_NOT_MEMBER,
+     "not in its own list"},
+    {"another host's member", spoil_other_host, AGG_E_NOT_MEMBER, AGG_E_NOT_MEMBER, "not where"},
+};
+
+static void every_wrong_join_is_refused_by_name(void **state)
+{
+    (void)state;
+    for (unsigned r = 0; r < LEN(refusals); r++)
+        for (int later = 0; later < 2; later++) {
+            struct bed *b = bed_of(LEAVES, r + 1);
+            struct member *m = bed_group(b, 0, 7, 1024, 16, 1, six, LEN(six));
+            enum agg_status want = later ? refusals[r].later : refusals[r].first;
+
+            if (later) {
+                join_some(b, m, 2);
+                join_some(b, m + 3, 3);
+            }
+            refusals[r].spoil(&m[2]);
+            join_some(b, m + 2, 1);
+            if (m[2].status != want || (want && !strstr(m[2].text, refusals[r].words)))
+                fail_msg("%s, %s: %s \"%s\"", refusals[r].name, later ? "later" : "first",
+                         agg_status_name(m[2].status), m[2].text);
+            if (want != AGG_OK)
+                m[2].deaf = true; /* has nothing to give back */
+            bed_destroy(b);
+        }
+}
+
+static void a_join_of_another_version_is_refused_by_name(void **state)
+{
+    struct bed *b = bed_of(LEAVES, 1);
+    struct member *m = bed_group(b, 0, 7, 1024, 16, 1, six, LEN(six));
+    struct agg_ctl c;
+
+    (void)state;
+    bed_fill_join(m, &c);
+    c.version = AGG_VERSION + 1;
+    m->state = MEMBER_ASKING;
+    m->retry_ps = PS_NEVER;
+    bed_say(m, AGG_JOIN, &c);
+    assert_true(bed_run(b, bed_all_in, 10 * PS_PER_MS));
+    expect(m, MEMBER_REFUSED, AGG_E_VERSION, "version");
+    m->deaf = true;
+    nothing_is_held(b);
+    bed_destroy(b);
+}
+
+static void a_switch_that_does_not_reduce_says_so(void **state)
+{
+    static const unsigned ids[] = {0, 1};
+    struct bed *b = bed_of(
+        LINKS
+        "nodes = ( { name = (\"h0\", \"h1\"); kind = \"host\"; },\n"
+        "{ name = \"plain\"; role = \"leaf\"; }, { name = \"s\"; role = \"spine\"; reduce = { }; } "
+        ");\n"
+        "links = ( { a = (\"h0\", \"h1\"); b = \"plain\"; }, { a = \"plain\"; b = \"s\"; } );\n",
+        1);
+    struct member *m = bed_group(b, 0, 7, 1024, 16, 1, ids, 2);
+
+    (void)state;
+    m->an = fabric_node_index(b->f, fabric_node(b->f, "plain"));
+    bed_join(m);
+    assert_true(bed_run(b, bed_all_in, 10 * PS_PER_MS));
+    expect(m, MEMBER_REFUSED, AGG_E_NO_REDUCTION, "does not reduce");
+    m->deaf = true;
+    bed_destroy(b);
+}
+
+static const struct {
+    const char *reduce;
+    uint32_t budget;
+    enum agg_status want;
+    const char *words;
+} quotas[] = {
+    {"reduce = { groups = 1; };\n", 0, AGG_E_QUOTA_GROUPS, "leaf0 has 1 groups, at most 1"},
+    {"reduce = { slots = 30; window = 16; };\n", 0, AGG_E_QUOTA_SLOTS, "14 of 30 slots left"},
+    {"reduce = { window = 16; };\n", 200, AGG_E_QUOTA_BUFFERS, "of 200 buffers left"},
+};
+
+static void what_is_over_quota_is_refused_by_name_and_granted_once_there_is_room(void **state)
+{
+    (void)state;
+    for (unsigned q = 0; q < LEN(quotas); q++) {
+        char conf[256];
+        struct bed *b;
+        struct member *one, *two;
+
+        snprintf(conf, sizeof(conf), "%s%s%s", LINKS, quotas[q].reduce, SHAPE);
+        b = bed_create(
+            &(struct bed_cfg){.conf = conf, .seed = q + 1, .mbuf_budget = quotas[q].budget});
+        one = bed_group(b, 0, 7, 1024, 16, 1, six, 6);
+        two = bed_group(b, 1, 8, 1024, 16, 1, six, 6);
+        join_some(b, one, 6);
+        for (unsigned i = 0; i < 6; i++)
+            assert_int_equal(one[i].state, MEMBER_IN);
+        join_some(b, two, 1);
+        expect(two, MEMBER_REFUSED, quotas[q].want, quotas[q].words);
+        for (unsigned i = 0; i < 6; i++)
+            bed_leave(&one[i]);
+        assert_true(bed_run(b, bed_all_left, 100 * PS_PER_MS));
+        bed_settle(b, 5 * PS_PER_MS);
+        nothing_is_held(b);
+        join_some(b, two, 6);
+        for (unsigned i = 0; i < 6; i++)
+            assert_int_equal(two[i].state, MEMBER_IN);
+        bed_destroy(b);
+    }
+}
+
+/* The spine has no room: the leaf passes its reason on and holds nothing for it. */
+static void
+a_refusal_further_up_comes_down_by_name_and_releases_what_was_granted_below(void **state)
+{
+    static const unsigned others[] = {1, 5};
+    struct bed *b = bed_of(
+        LINKS
+        "nodes = ( { name = (\"h0\", \"h1\", \"h2\", \"h3\", \"h4\", \"h5\"); kind = \"host\"; },\n"
+        "{ name = (\"l0\", \"l1\"); role = \"leaf\"; reduce = { }; },\n"
+        "{ name = \"s\"; role = \"spine\"; reduce = { groups = 1; }; } );\n"
+        "links = ( { a = (\"h0\", \"h1\", \"h2\"); b = \"l0\"; },\n"
+        "{ a = (\"h3\", \"h4\", \"h5\"); b = \"l1\"; }, { a = (\"l0\", \"l1\"); b = \"s\"; } );\n",
+        3);
+    struct member *one = bed_group(b, 0, 7, 1024, 16, 1, (unsigned[]){0, 4}, 2);
+    struct member *two = bed_group(b, 0, 8, 1024, 16, 1, others, 2);
+
+    (void)state;
+    join_some(b, one, 2);
+    join_some(b, two, 2);
+    for (unsigned i = 0; i < 2; i++)
+        expect(&two[i], MEMBER_REFUSED, AGG_E_QUOTA_GROUPS, "s: s has 1 groups");
+    assert_int_equal(an_counters(an_of(b, "l0"))->groups, 1);
+    assert_int_equal(an_counters(an_of(b, "l1"))->groups, 1);
+    two[0].deaf = two[1].deaf = true;
+    bed_destroy(b);
+}
+
+static void a_parent_that_does_not_answer_refuses_the_children_and_leaves_nothing(void **state)
+{
+    struct bed *b = bed_of(LEAVES, 4);
+    struct member *m = bed_group(b, 0, 7, 1024, 16, 1, six, 6);
+
+    (void)state;
+    b->an_dead[b->f->trees[0].root] = true;
+    for (unsigned i = 0; i < 6; i++) {
+        bed_join(&m[i]);
+        m[i].retry_ps = PS_NEVER; /* once: a repeated JOIN would ask anew */
+    }
+    assert_true(bed_run(b, bed_all_in, 400 * PS_PER_MS));
+    expect_all(b, MEMBER_REFUSED, AGG_E_PARENT, "spine0 does not answer leaf");
+    nothing_is_held(b);
+    for (unsigned i = 0; i < 6; i++)
+        m[i].deaf = true;
+    bed_destroy(b);
+}
+
+static void more_than_64_children_of_one_switch_are_refused_by_name(void **state)
+{
+    unsigned ids[65];
+    struct bed *b = bed_of(
+        LINKS "reduce = { };\nmtu = 1024; slots_per_host = 16; single_switch = { hosts = 66; };\n",
+        1);
+    struct member *m;
+
+    (void)state;
+    for (unsigned i = 0; i < LEN(ids); i++)
+        ids[i] = i;
+    m = bed_group(b, 0, 7, 1024, 16, 1, ids, 1);
+    for (unsigned i = 0; i < LEN(ids); i++)
+        fab_members_add(&m->g.members, ids[i]);
+    bed_join(m);
+    assert_true(bed_run(b, bed_all_in, 10 * PS_PER_MS));
+    expect(m, MEMBER_REFUSED, AGG_E_CHILDREN, "65 children at switch0, at most 64");
+    m->deaf = true;
+    nothing_is_held(b);
+    bed_destroy(b);
+}
+
+/* ---- repeats and late messages ---- */
+
+static void a_repeated_join_gets_the_same_answer(void **state)
+{
+    struct bed *b = bed_of(LEAVES, 5);
+    struct member *m = joined(b, six, 6);
+    struct agg_ctl c;
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        bed_fill_join(&m[1], &c);
+        bed_say(&m[1], AGG_JOIN, &c); /* the stub compares the answers */
+        bed_settle(b, PS_PER_MS);
+    }
+    assert_true(m[1].joins >= 4);
+    assert_int_equal(an_counters(an_of(b, "leaf0"))->joins_granted, 3);
+    bed_destroy(b);
+}
+
+static void a_join_from_another_queue_pair_is_a_duplicate(void **state)
+{
+    struct bed *b = bed_of(LEAVES, 6);
+    struct member *m = joined(b, six, 6);
+    struct agg_ctl c;
+
+    (void)state;
+    bed_fill_join(&m[1], &c);
+    m[1].state = MEMBER_ASKING;
+    m[1].retry_ps = PS_NEVER;
+    c.qpn = rte_cpu_to_be_32(qp_num(m[1].qp) + 1);
+    bed_say(&m[1], AGG_JOIN, &c);
+    assert_true(bed_run(b, bed_all_in, 10 * PS_PER_MS));
+    expect(&m[1], MEMBER_REFUSED, AGG_E_DUPLICATE, "another queue pair");
+    assert_int_equal(m[0].state, MEMBER_IN);
+    bed_destroy(b);
+}
+
+static void a_join_that_comes_after_its_group_ended_does_not_found_it_anew(void **state)
+{
+    struct bed *b = bed_of(LEAVES, 7);
+    struct member *m = joined(b, six, 6);
+    struct agg_ctl c;
+
+    (void)state;
+    for (unsigned i = 0; i < 6; i++)
+        bed_leave(&m[i]);
+    assert_true(bed_run(b, bed_all_left, 100 * PS_PER_MS));
+    bed_fill_join(&m[1], &c);
+    bed_say(&m[1], AGG_JOIN, &c);
+    bed_settle(b, 100 * PS_PER_US);
+    assert_int_equal(an_counters(an_of(b, "leaf0"))->joins_stale, 1);
+    nothing_is_held(b);
+    bed_destroy(b);
+}
+
+static void a_group_id_serves_again_after_its_group_ended(void **state)
+{
+    struct bed *b = bed_of(LEAVES, 8);
+    struct member *m = joined(b, six, 6), *k;
+
+    (void)state;
+    for (unsigned i = 0; i < 6; i++)
+        bed_leave(&m[i]);
+    assert_true(bed_run(b, bed_all_left, 100 * PS_PER_MS));
+    for (unsigned i = 0; i < 6; i++)
+        m[i].deaf = true;
+    k = joined(b, six, 6); /* the same id, another key */
+    for (unsigned i = 0; i < 6; i++)
+        start(&k[i], floats(4000));
+    assert_true(bed_run(b, bed_all_done, 100 * PS_PER_MS));
+    expect_all(b, MEMBER_IN, AGG_OK, "");
+    bed_destroy(b);
+}
+
+static void a_member_that_gave_up_before_anything_was_sent_may_join_again(void **state)
+{
+    struct bed *b = bed_of(LEAVES, 9);
+    struct member *m = bed_group(b, 0, 7, 1024, 16, 1, six, 6);
+
+    (void)state;
+    join_some(b, m, 1);
+    join_some(b, m + 3, 3);
+    bed_leave(m);
+    assert_true(bed_run(b, bed_all_left, 100 * PS_PER_MS));
+    bed_settle(b, 5 * PS_PER_MS);
+    m->psn++;
+    qp_modify(m->qp, &(struct qp_attr){.state = QP_RESET});
+    join_some(b, m, 3);
+    for (unsigned i = 0; i < 6; i++)
+        start(&m[i], floats(4000));
+    assert_true(bed_run(b, bed_all_done, 100 * PS_PER_MS));
+    expect_all(b, MEMBER_IN, AGG_OK, "");
+    bed_destroy(b);
+}
+
+static void probes_are_answered_truly(void **state)
+{
+    struct bed *b = bed_of(LEAVES, 10);
+    struct member *m = joined(b, six, 6);
+    struct agg_ctl c;
+
+    (void)state;
+    m->status = AGG_E_NO_GROUP;
+    bed_fill_join(m, &c);
+    bed_say(m, AGG_PROBE, &c);
+    bed_settle(b, PS_PER_MS);
+    assert_int_equal(m->status, AGG_OK);
+    c.key++;
+    bed_say(m, AGG_PROBE, &c);
+    bed_settle(b, PS_PER_MS);
+    assert_int_equal(m->status, AGG_E_NO_GROUP);
+    bed_destroy(b);
+}
+
+static void joins_and_leaves_work_when_a_third_of_all_frames_is_lost(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        struct bed *b =
+            bed_create(&(struct bed_cfg){.conf = LEAVES, .seed = seed, .loss = 3300, .dup = 1000});
+        struct member *m = joined(b, six, 6);
+
+        (void)m;
+        bed_destroy(b); /* leaves, and finds everything given back */
+    }
+}
+
+static void control_messages_that_are_none_are_counted_and_do_nothing(void **state)
+{
+    struct bed *b = bed_of(LEAVES, 11);
+    struct member *m = joined(b, six, 6);
+    struct agg_ctl c;
+
+    (void)state;
+    for (unsigned i = 0; i < 200; i++) {
+        bed_fill_join(&m[i % 6], &c);
+        for (unsigned k = 0; k < 8; k++)
+            ((uint8_t *)&c)[12 + bed_random(b, sizeof(c) - 12)] = (uint8_t)bed_random(b, 256);
+        bed_say(&m[i % 6], 10 + (uint8_t)bed_random(b, 200), &c);
+        bed_settle(b, 100 * PS_PER_US);
+    }
+    assert_int_equal(an_counters(an_of(b, "leaf0"))->control_bad +
+                         an_counters(an_of(b, "leaf1"))->control_bad,
+                     200);
+    expect_all(b, MEMBER_IN, AGG_OK, "");
+    bed_destroy(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_wrong_join_is_refused_by_name),
+        cmocka_unit_test(a_join_of_another_version_is_refused_by_name),
+        cmocka_unit_test(a_switch_that_does_not_reduce_says_so),
+        cmocka_unit_test(what_is_over_quota_is_refused_by_name_and_granted_once_there_is_room),
+        cmocka_unit_test(
+            a_refusal_further_up_comes_down_by_name_and_releases_what_was_granted_below),
+        cmocka_unit_test(a_parent_that_does_not_answer_refuses_the_children_and_leaves_nothing),
+        cmocka_unit_test(more_than_64_children_of_one_switch_are_refused_by_name),
+        cmocka_unit_test(a_repeated_join_gets_the_same_answer),
+        cmocka_unit_test(a_join_from_another_queue_pair_is_a_duplicate),
+        cmocka_unit_test(a_join_that_comes_after_its_group_ended_does_not_found_it_anew),
+        cmocka_unit_test(a_group_id_serves_again_after_its_group_ended),
+        cmocka_unit_test(a_member_that_gave_up_before_anything_was_sent_may_join_again),
+        cmocka_unit_test(probes_are_answered_truly),
+        cmocka_unit_test(joins_and_leaves_work_when_a_third_of_all_frames_is_lost),
+        cmocka_unit_test(control_messages_that_are_none_are_counted_and_do_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
