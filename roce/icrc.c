@@ -171,16 +171,12 @@ uint32_t roce_crc_shift(uint32_t crc, uint32_t n)
 
 uint32_t roce_icrc_headers(const uint8_t *p, uint32_t n)
 {
-    /* IPv4 20, UDP 8, BTH 12, and what RC, UC and UD put behind it: at most 32 (RETH and immediate
-     * 20, AtomicETH 28). */
-    uint8_t h[128];
-    uint32_t head = n < sizeof(h) ? n : sizeof(h);
+    /* IPv4, UDP and BTH in five words, with what may change on the way as 0xff. */
+    uint32_t crc = step8(ICRC_START, load64(p) | 0xff00); /* TOS: DSCP and ECN */
 
-    memcpy(h, p, head);
-    h[1] = 0xff;          /* TOS: DSCP and ECN */
-    h[8] = 0xff;          /* TTL */
-    h[10] = h[11] = 0xff; /* header checksum */
-    h[26] = h[27] = 0xff; /* UDP checksum */
-    h[32] = 0xff;         /* BTH: FECN, BECN, reserved */
-    return roce_crc(roce_crc(ICRC_START, h, head), p + head, n - head);
+    crc = step8(crc, load64(p + 8) | 0xffff00ff); /* TTL, header checksum */
+    crc = step8(crc, load64(p + 16));
+    crc = step8(crc, load64(p + 24) | 0xffff0000); /* UDP checksum */
+    crc = step8(crc, load64(p + 32) | 0xff);       /* BTH: FECN, BECN, reserved */
+    return roce_crc(crc, p + 40, n - 40);
 }
