@@ -14,6 +14,10 @@
  * SCHED_SLICE_MAX. Every chunk has equally many slices, the last ones perhaps empty; an empty slice
  * is a message of no bytes, which costs a frame and keeps the numbering plain.
  *
+ * The first SCHED_AHEAD receives are in scratch, because they are posted before the operation is
+ * known. Where that is more than the reduce-scatter has (chunks of a few packets), the first
+ * messages of the all-gather are copied from there; all others are received where they belong.
+ *
  * A receive of the all-gather is posted without regard to sends from the same place: its data
  * contains what that send carried, so the send's receiver had taken it long before; RC can repeat
  * it only as a duplicate, which is dropped by its PSN.
@@ -53,10 +57,8 @@ static void make_send(const struct sched *s, uint64_t i, struct step *st)
     } else {
         slice_of(s, (r + 1 + n - (t - (n - 1))) % n, k, st);
     }
-    if (t >= n)
-        st->need[LANE_RECV] = before;
-    else if (t)
-        st->need[LANE_CPU] = before;
+    if (t)
+        st->need[before <= s->scratch_steps ? LANE_CPU : LANE_RECV] = before;
 }
 
 static void make_recv(const struct sched *s, uint64_t i, struct step *st)
@@ -65,16 +67,14 @@ static void make_recv(const struct sched *s, uint64_t i, struct step *st)
 
     st->op = STEP_RECV;
     st->peer = (r + n - 1) % n;
-    if (i < s->scratch_steps) {
+    if (t < n - 1)
         slice_of(s, (r + n - t - 1) % n, k, st);
-        st->buf = BUF_SCRATCH;
-        st->slot = i;
-        if (i >= SCHED_SLOTS)
-            st->need[LANE_CPU] = i - SCHED_SLOTS + 1;
-    } else {
+    else
         slice_of(s, (r + n - (t - (n - 1))) % n, k, st);
-        st->buf = BUF_OUT;
-    }
+    st->buf = i < s->scratch_steps ? BUF_SCRATCH : BUF_OUT;
+    st->slot = i;
+    if (i < s->scratch_steps && i >= SCHED_SLOTS)
+        st->need[LANE_CPU] = i - SCHED_SLOTS + 1;
 }
 
 static void make_ring(const struct sched *s, enum lane l, uint64_t i, struct step *st)
@@ -85,7 +85,7 @@ static void make_ring(const struct sched *s, enum lane l, uint64_t i, struct ste
     }
     make_recv(s, i, st);
     if (l == LANE_CPU) {
-        st->op = STEP_REDUCE;
+        st->op = i / s->slices < s->in.nranks - 1 ? STEP_REDUCE : STEP_COPY;
         st->last = i / s->slices == s->in.nranks - 2;
         st->need[LANE_CPU] = 0;
         st->need[LANE_RECV] = i + 1;
@@ -95,12 +95,16 @@ static void make_ring(const struct sched *s, enum lane l, uint64_t i, struct ste
 void alg_ring_allreduce(struct sched *s)
 {
     uint64_t chunk = chunk_start(s, 1), mtu = s->in.mtu; /* chunk 0 is never shorter than another */
+    uint64_t all, ahead = SCHED_AHEAD(s->in.nranks);
     uint64_t slice = (chunk + SLICES_WANTED * mtu - 1) / (SLICES_WANTED * mtu) * mtu;
 
     s->slice_bytes = slice < SCHED_SLICE_MAX ? slice : SCHED_SLICE_MAX;
     s->slices = (chunk + s->slice_bytes - 1) / s->slice_bytes;
-    s->scratch_steps = (s->in.nranks - 1) * s->slices;
+    all = 2 * (s->in.nranks - 1) * s->slices;
+    s->n[LANE_SEND] = s->n[LANE_RECV] = all;
+    s->scratch_steps = all / 2;
+    if (s->scratch_steps < ahead)
+        s->scratch_steps = all < ahead ? all : ahead;
     s->n[LANE_CPU] = s->scratch_steps;
-    s->n[LANE_SEND] = s->n[LANE_RECV] = 2 * s->scratch_steps;
     s->make = make_ring;
 }

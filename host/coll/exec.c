@@ -17,7 +17,7 @@ static void cpu_step(struct comm *c, struct coll_req *r, const struct step *st)
     size_t count = st->len / r->s.esize;
 
     if (st->op == STEP_COPY) {
-        memcpy(out, in, st->len);
+        memcpy(out, st->buf == BUF_SCRATCH ? ring_slot(c, st->slot) : in, st->len);
         return;
     }
     if (count) {

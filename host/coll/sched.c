@@ -22,6 +22,7 @@ static void make_copy(const struct sched *s, enum lane l, uint64_t i, struct ste
 {
     (void)l, (void)i;
     st->op = STEP_COPY;
+    st->buf = BUF_IN;
     st->len = s->bytes;
 }
 

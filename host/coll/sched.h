@@ -20,17 +20,24 @@ enum step_buf { BUF_IN, BUF_OUT, BUF_SCRATCH };
 /* Scratch is SCHED_SLOTS slots of SCHED_SLICE_MAX bytes, used in turn. */
 #define SCHED_SLOTS     32u
 #define SCHED_SLICE_MAX 65536u
+/*
+ * So many messages of every operation of n ranks go to scratch at least, whatever its size: their
+ * receives are posted before it is known. Two steps' worth of slices, so that credits have time to
+ * arrive; with two ranks there is one step before the data is final.
+ */
+#define SCHED_AHEAD(n)  ((n) == 2 ? 8u : 16u)
 #define SCHED_MAX_BYTES (1ULL << 40) /* longest vector */
 
 struct step {
     enum step_op op;
-    enum step_buf buf; /* SEND: from, RECV: to. REDUCE: OUT = scratch op IN. COPY: OUT = IN.
-                          AGGREGATE: OUT = sum of all IN */
+    /* SEND, COPY: from; RECV: to. REDUCE: OUT = scratch op IN. COPY: to OUT. AGGREGATE: OUT = sum
+     * of all IN */
+    enum step_buf buf;
     bool last;         /* this step gives final elements: AVG divides here */
     unsigned peer;     /* SEND, RECV: rank */
     uint64_t off, len; /* bytes of the vector */
-    uint64_t slot; /* scratch slot (RECV to scratch, REDUCE): counts up; modulo SCHED_SLOTS it is a
-                      place */
+    uint64_t slot;     /* scratch slot (RECV to it, REDUCE and COPY from it): counts up; modulo
+                          SCHED_SLOTS it is a     place */
     uint64_t need[LANES];
 };
 

@@ -92,7 +92,9 @@ static bool try_cpu(struct rank *r, unsigned nranks, enum redop op)
         return false;
     count = st.len / r->s.esize;
     if (st.op == STEP_COPY) {
-        memcpy(r->out + st.off, r->in + st.off, st.len);
+        memcpy(r->out + st.off, st.buf == BUF_SCRATCH ? slot(r, st.slot) : r->in + st.off, st.len);
+        if (st.buf == BUF_SCRATCH)
+            r->slot_busy[st.slot % SCHED_SLOTS] = 0;
     } else {
         const void *both[2] = {slot(r, st.slot), r->in + st.off};
 
@@ -317,6 +319,27 @@ static void slices_keep_the_pipeline_full(void **state)
     }
 }
 
+/* Receives that are posted ahead fit any operation; no copy once chunks are as many packets as
+ * slices are wanted. */
+static void first_receives_are_in_scratch(void **state)
+{
+    (void)state;
+    for (unsigned n = 2; n <= MAX_RANKS; n++)
+        for (unsigned i = 1; i < sizeof(counts) / sizeof(*counts); i++) {
+            struct sched_in in = {COLL_ALLREDUCE, ALGO_RING, 0, n, counts[i], DT_FP32, false, 4096};
+            struct sched s;
+            struct step st;
+
+            assert_int_equal(sched_init(&s, &in), 0);
+            for (uint64_t k = 0; k < s.n[LANE_RECV] && k < SCHED_AHEAD(n); k++) {
+                sched_step(&s, LANE_RECV, k, &st);
+                assert_int_equal(st.buf, BUF_SCRATCH);
+            }
+            if (s.slices == 8)
+                assert_int_equal(s.n[LANE_CPU], (n - 1) * s.slices);
+        }
+}
+
 static void nonsense_is_refused(void **state)
 {
     struct sched_in in = {COLL_ALLREDUCE, ALGO_RING, 0, 4, 16, DT_FP32, false, 4096};
@@ -339,6 +362,7 @@ int main(void)
         cmocka_unit_test(chunks_of_more_slices_than_scratch_slots),
         cmocka_unit_test(ring_sends_what_theory_says),
         cmocka_unit_test(slices_keep_the_pipeline_full),
+        cmocka_unit_test(first_receives_are_in_scratch),
         cmocka_unit_test(nonsense_is_refused),
     };
 
