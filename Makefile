@@ -12,6 +12,7 @@ Q := $(if $(V),,@)
 
 CFLAGS_release := -O2 -g
 CFLAGS_debug   := -O0 -g
+CFLAGS_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
 CFLAGS_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 WARN   := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wvla -Werror
 DPDK_CFLAGS := $(shell pkg-config --cflags libdpdk 2>/dev/null)
@@ -138,8 +139,8 @@ bench-programs: $(BENCHES)
 # Each target runs FUZZ_SECONDS under libFuzzer; the corpus stays in tests/fuzz/corpus.
 FUZZ_SECONDS ?= 30
 fuzz:
-	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory CC=clang-14 MODE=asan BUILD=build-fuzz fuzz-programs
+	$(Q)scripts/setup.sh fuzz
+	$(Q)$(MAKE) --no-print-directory CC=clang-14 MODE=fuzz BUILD=build-fuzz fuzz-programs
 	$(Q)BUILD=build-fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run.sh
 fuzz-programs: $(FUZZERS)
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(TEST_LIBS)
