@@ -50,6 +50,8 @@ static void fill(struct gen *g, struct rte_mbuf *m)
     p[35] = (uint8_t)sport;
     p[36] = ROCE_UDP_PORT >> 8;
     p[37] = ROCE_UDP_PORT & 0xff;
+    p[38] = (uint8_t)((g->bytes - 34) >> 8);
+    p[39] = (uint8_t)(g->bytes - 34);
 }
 
 static unsigned turn(struct gen *g)

@@ -20,20 +20,29 @@ testpmd=$(command -v dpdk-testpmd) || { echo "forward: skipped, dpdk-testpmd is 
 mkfifo "$dir/stdin"
 sleep 600 >"$dir/stdin" &
 pids+=($!)
-"$testpmd" --no-huge --no-pci -m 256 --no-telemetry --lcores '0@1,1@0' --file-prefix "bench$$" \
-    --vdev="net_memif0,role=server,socket=$dir/ta.sock,socket-abstract=no" \
-    --vdev="net_memif1,role=server,socket=$dir/tb.sock,socket-abstract=no" \
-    -- --forward-mode=macswap --auto-start --mbuf-size=4800 --total-num-mbufs=8192 --no-lsc-interrupt -i \
-    <"$dir/stdin" >"$dir/testpmd.log" 2>&1 &
-testpmd_pid=$!
-pids+=($testpmd_pid)
+# net_memif may crash when a busy peer goes away, as the generator does after each round: testpmd is started again then.
+start_testpmd() {
+    rm -f "$dir/ta.sock" "$dir/tb.sock"
+    "$testpmd" --no-huge --no-pci -m 256 --no-telemetry --lcores '0@1,1@0' --file-prefix "bench$$" \
+        --vdev="net_memif0,role=server,socket=$dir/ta.sock,socket-abstract=no" \
+        --vdev="net_memif1,role=server,socket=$dir/tb.sock,socket-abstract=no" \
+        -- --forward-mode=macswap --auto-start --mbuf-size=4800 --total-num-mbufs=8192 --no-lsc-interrupt -i \
+        <"$dir/stdin" >"$dir/testpmd.log" 2>&1 &
+    testpmd_pid=$!
+    pids+=($testpmd_pid)
+    for _ in $(seq 100); do
+        [ -S "$dir/tb.sock" ] && break
+        sleep 0.1
+    done
+}
+start_testpmd
 run=$dir/run
 mkdir -p "$run"
 taskset -c 0 "$build/trib-switch" tests/bench/forward.conf --proc sw --run "$run" >"$dir/switch.log" 2>&1 &
 switch_pid=$!
 pids+=($switch_pid)
 for _ in $(seq 100); do
-    [ -S "$run/link/s0:0-h0:0.sock" ] && [ -S "$dir/tb.sock" ] && break
+    [ -S "$run/link/s0:0-h0:0.sock" ] && break
     sleep 0.1
 done
 
@@ -41,10 +50,12 @@ done
 measure() {
     if [ "$1" = testpmd ]; then
         kill -STOP $switch_pid
-        kill -CONT $testpmd_pid
+        kill -CONT $testpmd_pid 2>/dev/null
+        sleep 0.2 # a crash that was waiting happens now
+        kill -0 $testpmd_pid 2>/dev/null || start_testpmd
         taskset -c 1 "$gen" "$dir/ta.sock" "$dir/tb.sock" "$2" "$seconds" "$3"
     else
-        kill -STOP $testpmd_pid
+        kill -STOP $testpmd_pid 2>/dev/null
         kill -CONT $switch_pid
         taskset -c 1 "$gen" "$run/link/s0:0-h0:0.sock" "$run/link/s0:1-h1:0.sock" "$2" "$seconds" "$3"
     fi
@@ -59,6 +70,7 @@ for size in 64 4096; do
             measure testpmd $size $flows >>"$dir/t" || exit 1
             measure switch $size $flows >>"$dir/s" || { tail -5 "$dir/switch.log" >&2; exit 1; }
         done
+        kill -CONT $switch_pid $testpmd_pid 2>/dev/null
         t=$(median <"$dir/t") s=$(median <"$dir/s")
         awk -v s="$s" -v t="$t" -v n="forward ${size} B, $flows flow(s)" 'BEGIN {
             printf "{\"name\": \"%s\", \"value\": %d, \"unit\": \"frames/s\", \"reference\": \"dpdk-testpmd macswap\", ", n, s
