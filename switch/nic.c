@@ -238,6 +238,8 @@ static int init_port(struct nic *nic, uint16_t i, const struct node_cfg *cfg)
         .pull = nic_pull_loop,
         .ctx = np,
     };
+    uint64_t bytes;
+    uint32_t pkts;
     int rc;
 
     np->nic = nic;
@@ -245,12 +247,15 @@ static int init_port(struct nic *nic, uint16_t i, const struct node_cfg *cfg)
     np->ip = cfg->fab->nodes[cfg->id].ip_of_port[i];
     roce_mac_of_ip(np->ip, np->mac);
     np->retry_ps = PS_NEVER;
-    np->rx_limit_bytes = RTE_MAX(l ? l->buffer_bytes : 0, pfc->xoff_bytes + pfc->headroom_bytes);
-    np->rx_limit_pkts = RTE_MIN(
-        RTE_MAX(l ? l->buffer_pkts : 0, pfc->xoff_pkts + pfc->headroom_pkts), EGRESS_MAX_PKTS);
+    /* What the link may bring before its pause takes effect, and as much from the loop, which stops
+     * at half. */
+    bytes = RTE_MAX(l ? l->buffer_bytes : 0, pfc->xoff_bytes + pfc->headroom_bytes);
+    pkts = RTE_MAX(l ? l->buffer_pkts : 0, pfc->xoff_pkts + pfc->headroom_pkts);
+    np->rx_limit_bytes = 2 * (bytes + nic->nd.max_frame);
+    np->rx_limit_pkts = 2 * RTE_MIN(pkts + 1, EGRESS_MAX_PKTS / 2);
     for (int c = 0; c < FRAME_CLASSES; c++) {
-        ec.limit_bytes[c] = np->rx_limit_bytes;
-        ec.limit_pkts[c] = np->rx_limit_pkts;
+        ec.limit_bytes[c] = bytes;
+        ec.limit_pkts[c] = pkts;
     }
     np->slot = calloc(nic->n_slots, sizeof(*np->slot));
     if (!np->slot)

@@ -74,7 +74,8 @@ struct rte_mbuf *lab_frame(struct rte_mempool *pool, const struct frame_spec *s)
     return m;
 }
 
-/* ---- the program in a slot ------------------------------------------------------------------------- */
+/* ---- the program in a slot
+ * ------------------------------------------------------------------------- */
 
 static uint16_t prog_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now)
 {
@@ -97,12 +98,14 @@ static uint16_t prog_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t n
 
 static struct rte_mbuf *data_frame(struct prog *p)
 {
-    struct frame_spec s = {.src_ip = p->src_ip, .dst_ip = p->dst_ip, .dqpn = p->dqpn, .len = p->len};
+    struct frame_spec s = {
+        .src_ip = p->src_ip, .dst_ip = p->dst_ip, .dqpn = p->dqpn, .len = p->len};
 
     return lab_frame(p->pool, &s);
 }
 
-static uint16_t prog_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n, int64_t now)
+static uint16_t prog_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
+                            int64_t now)
 {
     struct prog *p = ctx;
     uint16_t k = 0;
@@ -173,7 +176,8 @@ void prog_send(struct prog *p, enum endpoint_queue q, struct rte_mbuf *m)
     p->tx[q][p->tail[q]++ % LAB_QUEUE] = m;
 }
 
-void prog_stream(struct lab *l, struct prog *p, const char *host, const char *to, unsigned n, uint32_t len)
+void prog_stream(struct lab *l, struct prog *p, const char *host, const char *to, unsigned n,
+                 uint32_t len)
 {
     p->src_ip = lab_ip(l, host);
     p->dst_ip = lab_ip(l, to);
@@ -183,7 +187,8 @@ void prog_stream(struct lab *l, struct prog *p, const char *host, const char *to
     net_kick(l->net, lab_node(l, host), 0, 0, net_now(l->net));
 }
 
-/* ---- the fabric ------------------------------------------------------------------------------------ */
+/* ---- the fabric
+ * ------------------------------------------------------------------------------------ */
 
 void lab_open_cfg(struct lab *l, struct rte_mempool *pool, const char *conf, struct net_cfg *cfg)
 {

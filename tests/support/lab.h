@@ -1,6 +1,6 @@
 /*
- * A fabric in memory for tests of switch/: conf text to a net in virtual time, with a program of the test's own in every
- * process slot, and frames by hand.
+ * A fabric in memory for tests of switch/: conf text to a net in virtual time, with a program of
+ * the test's own in every process slot, and frames by hand.
  */
 #ifndef TRIB_TESTS_LAB_H
 #define TRIB_TESTS_LAB_H
@@ -8,7 +8,7 @@
 #include "switch/net.h"
 
 #define LAB_QUEUE 4096
-#define LAB_LINK "{ rate = \"400Gb/s\"; latency = \"300ns\"; }"
+#define LAB_LINK  "{ rate = \"400Gb/s\"; latency = \"300ns\"; }"
 
 /* What stands in a process slot: sends what was queued, keeps or frees what it gets. */
 struct prog {
@@ -17,10 +17,10 @@ struct prog {
     struct rte_mbuf *rx[LAB_QUEUE]; /* while keep */
     unsigned n_rx;                  /* kept */
     bool keep;
-    uint64_t got, got_bytes;        /* all */
+    uint64_t got, got_bytes; /* all */
     int64_t first_ps, last_ps;
-    int take;                       /* frames taken per input; -1: all */
-    uint64_t endless;               /* makes so many more of `shape` as they are asked for */
+    int take;         /* frames taken per input; -1: all */
+    uint64_t endless; /* makes so many more of `shape` as they are asked for */
     struct rte_mbuf *(*shape)(struct prog *p);
     uint32_t src_ip, dst_ip, dqpn, len; /* of `shape` */
     struct rte_mempool *pool;
@@ -44,7 +44,8 @@ struct frame_spec {
 struct rte_mbuf *lab_frame(struct rte_mempool *pool, const struct frame_spec *s);
 /* Any bytes. */
 struct rte_mbuf *lab_bytes(struct rte_mempool *pool, const void *p, unsigned n);
-uint16_t lab_ip_checksum(const uint8_t *ip, unsigned n); /* 0: a header that carries the right one */
+uint16_t lab_ip_checksum(const uint8_t *ip,
+                         unsigned n); /* 0: a header that carries the right one */
 
 void lab_open(struct lab *l, struct rte_mempool *pool, const char *conf);
 /* As lab_open with what the caller wants of the net; fab and pool are filled in. */
@@ -58,12 +59,14 @@ struct endpoint prog_endpoint(struct prog *p);
 struct prog *prog_new(struct lab *l, const char *host, unsigned slot); /* attached */
 void prog_free(struct prog *p);
 void prog_send(struct prog *p, enum endpoint_queue q, struct rte_mbuf *m);
-/* Has the program at `host` send n frames to `to`, slot 0; the caller kicks or lab_send_all does. */
-void prog_stream(struct lab *l, struct prog *p, const char *host, const char *to, unsigned n, uint32_t len);
+/* Has the program at `host` send n frames to `to`, slot 0; the caller kicks or lab_send_all does.
+ */
+void prog_stream(struct lab *l, struct prog *p, const char *host, const char *to, unsigned n,
+                 uint32_t len);
 /* Runs until nothing happens any more, or limit_ps; returns the time of the last event. */
 int64_t lab_run(struct lab *l, int64_t limit_ps);
-uint64_t lab_drops(const struct lab *l, enum drop d);   /* all ports of all nodes */
+uint64_t lab_drops(const struct lab *l, enum drop d); /* all ports of all nodes */
 uint64_t lab_all_drops(const struct lab *l);
-uint64_t lab_pauses(const struct lab *l);               /* sent */
+uint64_t lab_pauses(const struct lab *l); /* sent */
 
 #endif

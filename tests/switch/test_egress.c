@@ -219,7 +219,8 @@ static void a_pause_holds_the_lossless_class_until_it_ends_or_is_taken_back(void
     egress_destroy(e);
 }
 
-/* ---- the pull source ------------------------------------------------------------------------------- */
+/* ---- the pull source
+ * ------------------------------------------------------------------------------- */
 
 struct source {
     unsigned left, asked;
@@ -290,7 +291,8 @@ static void a_paused_source_is_asked_again_when_the_pause_ends(void **state)
     egress_destroy(e);
 }
 
-/* ---- marking, down --------------------------------------------------------------------------------- */
+/* ---- marking, down
+ * --------------------------------------------------------------------------------- */
 
 static void frames_above_the_threshold_are_marked_in_a_header_of_their_own(void **state)
 {
@@ -350,12 +352,14 @@ static void a_link_that_is_down_drops_what_waits_and_what_comes(void **state)
     egress_destroy(e);
 }
 
-/* ---- faults ---------------------------------------------------------------------------------------- */
+/* ---- faults
+ * ---------------------------------------------------------------------------------------- */
 
 #define MANY 4000
 
 /* Sends MANY frames; returns how many arrive. */
-static unsigned faulty(const struct egress_faults *f, uint32_t *tag, int64_t *at, struct egress_stats *st)
+static unsigned faulty(const struct egress_faults *f, uint32_t *tag, int64_t *at,
+                       struct egress_stats *st)
 {
     struct egress_cfg c = usual();
     struct egress *e;
@@ -365,7 +369,8 @@ static unsigned faulty(const struct egress_faults *f, uint32_t *tag, int64_t *at
     e = make(&c);
     for (uint32_t i = 0; i < MANY; i += 100) {
         for (uint32_t j = i; j < i + 100; j++)
-            assert_int_equal(egress_push(e, frame(FRAME_LOSSLESS, 64, j), (int64_t)i * 100 * 1000), 0);
+            assert_int_equal(egress_push(e, frame(FRAME_LOSSLESS, 64, j), (int64_t)i * 100 * 1000),
+                             0);
         n += drain(e, tag ? tag + n : NULL, at ? at + n : NULL, 2 * MANY - n);
     }
     if (st)
@@ -404,14 +409,16 @@ static void reordered_frames_come_later_than_their_followers_and_jitter_keeps_or
     unsigned inversions = 0;
 
     (void)state;
-    assert_int_equal(faulty(&(struct egress_faults){.reorder = 0.1, .seed = 4}, tag, at, &st), MANY);
+    assert_int_equal(faulty(&(struct egress_faults){.reorder = 0.1, .seed = 4}, tag, at, &st),
+                     MANY);
     for (unsigned i = 1; i < MANY; i++) {
         inversions += tag[i] < tag[i - 1];
         assert_true(at[i] >= at[i - 1]);
     }
     assert_in_range(st.reordered, EXPECTED - TOLERANCE, EXPECTED + TOLERANCE);
     assert_in_range(inversions, st.reordered / 2, 2 * st.reordered);
-    assert_int_equal(faulty(&(struct egress_faults){.jitter_ps = PS_PER_US, .seed = 5}, tag, at, NULL), MANY);
+    assert_int_equal(
+        faulty(&(struct egress_faults){.jitter_ps = PS_PER_US, .seed = 5}, tag, at, NULL), MANY);
     for (unsigned i = 1; i < MANY; i++)
         assert_true(tag[i] == tag[i - 1] + 1 && at[i] >= at[i - 1]);
 }
@@ -420,7 +427,8 @@ static void one_seed_gives_one_history_and_another_seed_another(void **state)
 {
     static uint32_t tag[3][2 * MANY];
     static int64_t at[3][2 * MANY];
-    struct egress_faults f = {.loss = 0.05, .dup = 0.05, .reorder = 0.05, .jitter_ps = 1000, .seed = 77};
+    struct egress_faults f = {
+        .loss = 0.05, .dup = 0.05, .reorder = 0.05, .jitter_ps = 1000, .seed = 77};
     unsigned n[3];
 
     (void)state;

@@ -81,7 +81,8 @@ static void a_path_takes_store_and_forward_time_of_each_hop_exactly(void **state
     lab_close(&l);
 }
 
-/* ---- equal-cost paths ------------------------------------------------------------------------------ */
+/* ---- equal-cost paths
+ * ------------------------------------------------------------------------------ */
 
 struct uses {
     const struct fabric *f;
@@ -104,14 +105,18 @@ static void hashed_flows_spread_and_one_flow_keeps_its_path(void **state)
     (void)state;
     /* Two spines with two cables each: four next hops at the leaf. */
     lab_open(&l, pool,
-             "ecmp = \"hash\"; leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 1; host_link = " LAB_LINK
+             "ecmp = \"hash\"; leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 1; "
+             "host_link = " LAB_LINK
              "; spine_link = { rate = \"400Gb/s\"; latency = \"300ns\"; cables = 2; }; };");
     a = prog_new(&l, "h0", 0);
     b = prog_new(&l, "h1", 0);
     net_tap(l.net, count_uses, &u);
     for (unsigned i = 0; i < 400; i++) {
-        struct frame_spec s = {.src_ip = lab_ip(&l, "h0"), .dst_ip = lab_ip(&l, "h1"), .dqpn = 1 << 16,
-                               .udp_src = (uint16_t)(0xc000 + i), .len = 64};
+        struct frame_spec s = {.src_ip = lab_ip(&l, "h0"),
+                               .dst_ip = lab_ip(&l, "h1"),
+                               .dqpn = 1 << 16,
+                               .udp_src = (uint16_t)(0xc000 + i),
+                               .len = 64};
 
         prog_send(a, ENDPOINT_DATA, lab_frame(pool, &s));
     }
@@ -156,8 +161,8 @@ static void balanced_paths_of_a_shift_do_not_collide(void **state)
     (void)state;
     /* As many spines as hosts a leaf: room for all. */
     lab_open(&l, pool,
-             "ecmp = \"balanced\"; mtu = 4096; leaf_spine = { leaves = 2; spines = 4; hosts_per_leaf = 4; host_link = " LAB_LINK
-             "; spine_link = " LAB_LINK "; };");
+             "ecmp = \"balanced\"; mtu = 4096; leaf_spine = { leaves = 2; spines = 4; "
+             "hosts_per_leaf = 4; host_link = " LAB_LINK "; spine_link = " LAB_LINK "; };");
     for (unsigned i = 0; i < 8; i++) {
         host_name(name, i);
         p[i] = prog_new(&l, name, 0);
@@ -177,9 +182,11 @@ static void balanced_paths_of_a_shift_do_not_collide(void **state)
     lab_close(&l);
 }
 
-/* ---- what is not forwarded ------------------------------------------------------------------------- */
+/* ---- what is not forwarded
+ * ------------------------------------------------------------------------- */
 
-static uint64_t input_one(struct lab *l, const char *at, uint16_t port, struct rte_mbuf *m, enum drop why)
+static uint64_t input_one(struct lab *l, const char *at, uint16_t port, struct rte_mbuf *m,
+                          enum drop why)
 {
     uint64_t before = lab_drops(l, why);
 
@@ -198,7 +205,8 @@ static void garbage_is_dropped_under_its_name_and_nothing_leaks(void **state)
 
     (void)state;
     lab_open(&l, pool, SINGLE(4));
-    s = (struct frame_spec){.src_ip = lab_ip(&l, "h0"), .dst_ip = lab_ip(&l, "h1"), .dqpn = 1 << 16, .len = 64};
+    s = (struct frame_spec){
+        .src_ip = lab_ip(&l, "h0"), .dst_ip = lab_ip(&l, "h1"), .dqpn = 1 << 16, .len = 64};
 #define BAD(edit, why)                                                                             \
     do {                                                                                           \
         m = lab_frame(pool, &s);                                                                   \
@@ -211,13 +219,13 @@ static void garbage_is_dropped_under_its_name_and_nothing_leaks(void **state)
     BAD(rte_pktmbuf_trim(m, (uint16_t)m->pkt_len), DROP_RUNT);
     BAD(rte_pktmbuf_trim(m, (uint16_t)(m->pkt_len - 33)), DROP_RUNT);
     BAD(rte_pktmbuf_trim(m, 1), DROP_BAD_LENGTH);
-    BAD(p[14] = 0x44, DROP_BAD_LENGTH);              /* header length 16 */
-    BAD(p[14] = 0x65, DROP_BAD_LENGTH);              /* version 6 */
-    BAD(p[14] = 0x4f, DROP_BAD_LENGTH);              /* options over the end of UDP */
-    BAD(p[16] = 0xff, DROP_BAD_LENGTH);              /* total length */
-    BAD(p[38] = 0xff, DROP_BAD_LENGTH);              /* UDP length */
-    BAD((p[38] = 0, p[39] = 7), DROP_BAD_LENGTH);    /* shorter than UDP's header */
-    BAD((p[38] = 0, p[39] = 23), DROP_BAD_LENGTH);   /* no room for a BTH */
+    BAD(p[14] = 0x44, DROP_BAD_LENGTH);            /* header length 16 */
+    BAD(p[14] = 0x65, DROP_BAD_LENGTH);            /* version 6 */
+    BAD(p[14] = 0x4f, DROP_BAD_LENGTH);            /* options over the end of UDP */
+    BAD(p[16] = 0xff, DROP_BAD_LENGTH);            /* total length */
+    BAD(p[38] = 0xff, DROP_BAD_LENGTH);            /* UDP length */
+    BAD((p[38] = 0, p[39] = 7), DROP_BAD_LENGTH);  /* shorter than UDP's header */
+    BAD((p[38] = 0, p[39] = 23), DROP_BAD_LENGTH); /* no room for a BTH */
     BAD(p[5] ^= 0x80, DROP_UNKNOWN_DEST);
     BAD(p[0] = 0x06, DROP_UNKNOWN_DEST);
     BAD((p[12] = 0x88, p[13] = 0x08, p[14] = 1, p[15] = 2), DROP_BAD_PAUSE);
@@ -264,7 +272,8 @@ static void random_bytes_leave_every_frame_accounted_for(void **state)
             b[12] = 8, b[13] = 0, b[14] = 0x45, b[16] = 0, b[17] = (uint8_t)(n - 14);
         }
         m = lab_bytes(pool, b, n);
-        net_input(l.net, lab_node(&l, i & 2 ? "switch0" : "h1"), i & 2 ? i % 4 : 0, &m, 1, net_now(l.net));
+        net_input(l.net, lab_node(&l, i & 2 ? "switch0" : "h1"), i & 2 ? i % 4 : 0, &m, 1,
+                  net_now(l.net));
         lab_run(&l, PS_PER_S);
     }
     assert_true(lab_all_drops(&l) > 1500);
@@ -273,7 +282,8 @@ static void random_bytes_leave_every_frame_accounted_for(void **state)
     lab_close(&l);
 }
 
-/* ---- ARP ------------------------------------------------------------------------------------------- */
+/* ---- ARP
+ * ------------------------------------------------------------------------------------------- */
 
 static struct rte_mbuf *arp_request(struct lab *l, const char *from, uint32_t target)
 {
@@ -312,7 +322,8 @@ static void switches_and_hosts_answer_for_their_own_addresses(void **state)
         assert_memory_equal(b + 6, mac, 6);
         assert_int_equal(b[21], 2);
     }
-    assert_int_equal(rte_mempool_avail_count(pool), l.pool_full - 5); /* every copy of the floods has ended */
+    assert_int_equal(rte_mempool_avail_count(pool),
+                     l.pool_full - 5); /* every copy of the floods has ended */
     prog_free(p);
     lab_close(&l);
 }
@@ -329,9 +340,12 @@ static void hosts_outside_are_learned_and_reached_and_nobody_else_hears(void **s
 
     (void)state;
     lab_open(&l, pool,
-             "dilation = 1; nodes = ( { name = (\"h0\", \"h1\"); kind = \"host\"; }, { name = (\"leaf0\", \"leaf1\"); role = \"leaf\"; }, "
-             "{ name = (\"spine0\", \"spine1\"); role = \"spine\"; } ); link_defaults = " LAB_LINK ";"
-             "links = ( { a = \"h0\"; b = \"leaf0\"; }, { a = \"h1\"; b = \"leaf1\"; }, { a = (\"leaf0\", \"leaf1\"); b = (\"spine0\", \"spine1\"); },"
+             "dilation = 1; nodes = ( { name = (\"h0\", \"h1\"); kind = \"host\"; }, { name = "
+             "(\"leaf0\", \"leaf1\"); role = \"leaf\"; }, "
+             "{ name = (\"spine0\", \"spine1\"); role = \"spine\"; } ); link_defaults = " LAB_LINK
+             ";"
+             "links = ( { a = \"h0\"; b = \"leaf0\"; }, { a = \"h1\"; b = \"leaf1\"; }, { a = "
+             "(\"leaf0\", \"leaf1\"); b = (\"spine0\", \"spine1\"); },"
              "{ a = \"leaf1\"; external = \"net_tap0\"; } );");
     p = prog_new(&l, "h0", 0);
     net_tap(l.net, count_uses, &u);
@@ -344,7 +358,10 @@ static void hosts_outside_are_learned_and_reached_and_nobody_else_hears(void **s
     for (unsigned i = 0; i < l.f->n_links; i++)
         if (l.f->links[i].a == lab_node(&l, "h1") || l.f->links[i].b == lab_node(&l, "h1"))
             assert_int_equal(u.n[2 * i] + u.n[2 * i + 1], 0);
-    assert_int_equal(egress_stats(net_egress(l.net, lab_node(&l, "leaf1"), l.f->nodes[lab_node(&l, "leaf1")].n_ports - 1))->frames, 1);
+    assert_int_equal(egress_stats(net_egress(l.net, lab_node(&l, "leaf1"),
+                                             l.f->nodes[lab_node(&l, "leaf1")].n_ports - 1))
+                         ->frames,
+                     1);
     /* A frame of the outside host reaches h0 by its MAC. */
     m = arp_request(&l, "h1", lab_ip(&l, "h0"));
     memcpy(b, rte_pktmbuf_mtod(m, void *), 60);
@@ -352,9 +369,13 @@ static void hosts_outside_are_learned_and_reached_and_nobody_else_hears(void **s
     memcpy(b + 6, outside, 6);
     memcpy(b + 22, outside, 6);
     m = lab_bytes(pool, b, 60);
-    net_input(l.net, lab_node(&l, "leaf1"), l.f->nodes[lab_node(&l, "leaf1")].n_ports - 1, &m, 1, net_now(l.net));
+    net_input(l.net, lab_node(&l, "leaf1"), l.f->nodes[lab_node(&l, "leaf1")].n_ports - 1, &m, 1,
+              net_now(l.net));
     lab_run(&l, PS_PER_S);
-    assert_int_equal(egress_stats(net_egress(l.net, lab_node(&l, "leaf1"), l.f->nodes[lab_node(&l, "leaf1")].n_ports - 1))->frames, 2);
+    assert_int_equal(egress_stats(net_egress(l.net, lab_node(&l, "leaf1"),
+                                             l.f->nodes[lab_node(&l, "leaf1")].n_ports - 1))
+                         ->frames,
+                     2);
     prog_free(p);
     lab_close(&l);
 }

@@ -15,9 +15,10 @@ static struct rte_mempool *pool;
 static void a_pause_frame_reads_byte_for_byte_as_802_1qbb_has_it(void **state)
 {
     static const uint8_t src[6] = {0x02, 0x54, 10, 0, 0, 9};
-    static const uint8_t want[60] = {0x01, 0x80, 0xc2, 0, 0, 1, 0x02, 0x54, 10, 0, 0, 9, 0x88, 0x08, 0x01, 0x01,
-                                     0, 0x08, /* class enable: priority 3 */
-                                     0, 0, 0, 0, 0, 0, 0x12, 0x34};
+    static const uint8_t want[60] = {
+        0x01, 0x80, 0xc2, 0,    0,    1,    0x02, 0x54, 10,
+        0,    0,    9,    0x88, 0x08, 0x01, 0x01, 0,    0x08, /* class enable: priority 3 */
+        0,    0,    0,    0,    0,    0,    0x12, 0x34};
     struct rte_mbuf *m = pfc_frame(pool, src, 0x1234);
 
     (void)state;
@@ -56,8 +57,12 @@ static void quanta_are_512_bit_times(void **state)
 
 static void thresholds_leave_the_headroom_that_the_link_needs(void **state)
 {
-    struct pfc_cfg c = {.on = true, .rate_bps = 400000000000ull, .latency_ps = 300 * PS_PER_NS,
-                        .max_frame = 4208, .share_bytes = 200000, .share_pkts = 300};
+    struct pfc_cfg c = {.on = true,
+                        .rate_bps = 400000000000ull,
+                        .latency_ps = 300 * PS_PER_NS,
+                        .max_frame = 4208,
+                        .share_bytes = 200000,
+                        .share_pkts = 300};
     uint64_t round_trip = 2 * (15000 + 4232); /* 300 ns and a frame, at 50 bytes a ns */
     struct pfc p;
 
@@ -79,7 +84,11 @@ static void thresholds_leave_the_headroom_that_the_link_needs(void **state)
 
 static void crossing_the_thresholds_speaks_once_each_way(void **state)
 {
-    struct pfc_cfg c = {.on = true, .rate_bps = 400000000000ull, .max_frame = 1000, .share_bytes = 20000, .share_pkts = 100};
+    struct pfc_cfg c = {.on = true,
+                        .rate_bps = 400000000000ull,
+                        .max_frame = 1000,
+                        .share_bytes = 20000,
+                        .share_pkts = 100};
     struct pfc p;
     unsigned xoff = 0, xon = 0;
 

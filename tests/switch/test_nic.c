@@ -1,0 +1,301 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <rte_mempool.h>
+#include <string.h>
+
+#include "roce/wire.h"
+#include "switch/nic.h"
+#include "switch/reduce/proto.h"
+#include "switch/sw.h"
+#include "tests/support/eal.h"
+#include "tests/support/lab.h"
+
+#define LEN 4096
+#define DUR ((54 + LEN + 4 + 24) * 20ll)
+#define CONF                                                                                       \
+    "mtu = 4096; slots_per_host = 4; single_switch = { hosts = 3; host_link = " LAB_LINK "; };"
+
+static struct rte_mempool *pool;
+
+static struct rte_mbuf *to(struct lab *l, const char *from, const char *host, unsigned slot,
+                           uint32_t len)
+{
+    struct frame_spec s = {.src_ip = lab_ip(l, from),
+                           .dst_ip = lab_ip(l, host),
+                           .dqpn = (slot + 1) << 16 | 5,
+                           .len = len};
+
+    return lab_frame(pool, &s);
+}
+
+static void kick(struct lab *l, const char *host, unsigned slot)
+{
+    net_kick(l->net, lab_node(l, host), 0, slot, net_now(l->net));
+}
+
+static void processes_of_a_host_share_its_link_fairly(void **state)
+{
+    struct prog *a, *b, *dst;
+    struct lab l;
+
+    (void)state;
+    lab_open(&l, pool, CONF);
+    a = prog_new(&l, "h0", 0);
+    b = prog_new(&l, "h0", 3);
+    dst = prog_new(&l, "h1", 0);
+    prog_stream(&l, a, "h0", "h1", 1000, LEN);
+    prog_stream(&l, b, "h0", "h1", 1000, LEN);
+    kick(&l, "h0", 3);
+    lab_run(&l, 500 * DUR);
+    assert_in_range(a->endless, b->endless - 8, b->endless + 8); /* up to a stash */
+    lab_run(&l, PS_PER_S);
+    assert_int_equal(dst->got, 2000);
+    assert_int_equal(dst->last_ps - dst->first_ps, 1999 * DUR);
+    assert_int_equal(lab_all_drops(&l), 0);
+    prog_free(a), prog_free(b), prog_free(dst);
+    lab_close(&l);
+}
+
+static void acknowledgements_of_all_go_before_data_of_any(void **state)
+{
+    struct prog *a, *b, *dst;
+    struct lab l;
+
+    (void)state;
+    lab_open(&l, pool, CONF);
+    a = prog_new(&l, "h0", 0);
+    b = prog_new(&l, "h0", 1);
+    dst = prog_new(&l, "h1", 0);
+    dst->keep = true;
+    for (unsigned i = 0; i < 40; i++)
+        prog_send(a, ENDPOINT_DATA, to(&l, "h0", "h1", 0, LEN));
+    kick(&l, "h0", 0);
+    lab_run(&l, 2 * DUR);
+    prog_send(b, ENDPOINT_ACK, to(&l, "h0", "h1", 0, 4));
+    kick(&l, "h0", 1);
+    lab_run(&l, PS_PER_S);
+    assert_int_equal(dst->n_rx, 41);
+    for (unsigned i = 0; i < 41; i++)
+        assert_int_equal(dst->rx[i]->pkt_len == 54 + 4 + 4, i == 3); /* 0, 1 and 2 had begun */
+    prog_free(a), prog_free(b), prog_free(dst);
+    lab_close(&l);
+}
+
+static void the_top_bits_of_the_qpn_name_the_process(void **state)
+{
+    struct prog *src, *dst[3];
+    struct frame_spec s;
+    struct lab l;
+
+    (void)state;
+    lab_open(&l, pool, CONF);
+    src = prog_new(&l, "h0", 0);
+    for (unsigned i = 0; i < 3; i++)
+        dst[i] = prog_new(&l, "h1", i);
+    for (unsigned i = 0; i < 3; i++)
+        for (unsigned k = 0; k <= i; k++)
+            prog_send(src, ENDPOINT_DATA, to(&l, "h0", "h1", i, 64));
+    s = (struct frame_spec){.src_ip = lab_ip(&l, "h0"), .dst_ip = lab_ip(&l, "h1"), .dqpn = 1};
+    prog_send(src, ENDPOINT_DATA, lab_frame(pool, &s)); /* low QPNs: slot 0 */
+    prog_send(src, ENDPOINT_DATA, to(&l, "h0", "h1", 3, 64));
+    prog_send(src, ENDPOINT_DATA, to(&l, "h0", "h1", 200, 64));
+    kick(&l, "h0", 0);
+    lab_run(&l, PS_PER_S);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(dst[i]->got, i + 1 + (i == 0));
+        prog_free(dst[i]);
+    }
+    assert_int_equal(lab_drops(&l, DROP_NO_SLOT), 2);
+    prog_free(src);
+    lab_close(&l);
+}
+
+static void a_hosts_traffic_to_itself_never_touches_the_link(void **state)
+{
+    struct prog *a, *b, *c;
+    struct lab l;
+
+    (void)state;
+    lab_open(&l, pool, CONF);
+    a = prog_new(&l, "h0", 0);
+    b = prog_new(&l, "h0", 1);
+    c = prog_new(&l, "h1", 0);
+    for (unsigned i = 0; i < 50; i++) {
+        prog_send(a, ENDPOINT_DATA, to(&l, "h0", "h0", 1, LEN));
+        prog_send(a, ENDPOINT_DATA, to(&l, "h0", "h1", 0, LEN));
+    }
+    kick(&l, "h0", 0);
+    lab_run(&l, PS_PER_S);
+    assert_int_equal(b->got, 50);
+    assert_int_equal(c->got, 50);
+    assert_int_equal(egress_stats(net_egress(l.net, lab_node(&l, "h0"), 0))->frames, 50);
+    assert_in_range(b->last_ps - b->first_ps, 49 * DUR, 51 * DUR); /* at the rate of the link */
+    assert_in_range(c->last_ps - c->first_ps, 49 * DUR, 51 * DUR);
+    prog_free(a), prog_free(b), prog_free(c);
+    lab_close(&l);
+}
+
+static void a_slow_process_holds_its_senders_back_and_loses_nothing(void **state)
+{
+    struct prog *slow, *far, *near;
+    struct lab l;
+
+    (void)state;
+    lab_open(&l, pool,
+             "mtu = 4096; single_switch = { hosts = 2; host_link = { rate = \"400Gb/s\"; latency = "
+             "\"300ns\"; buffer = \"64KiB\"; }; };");
+    slow = prog_new(&l, "h0", 0);
+    near = prog_new(&l, "h0", 1);
+    far = prog_new(&l, "h1", 0);
+    slow->take = 0;
+    prog_stream(&l, far, "h1", "h0", 500, LEN);
+    prog_stream(&l, near, "h0", "h0", 500, LEN);
+    kick(&l, "h0", 1);
+    lab_run(&l, 300 * PS_PER_US);
+    assert_int_equal(slow->got, 0);
+    assert_true(far->endless > 400); /* neither was let send more than buffers hold */
+    assert_true(near->endless > 400);
+    slow->take = 1; /* one at a time */
+    lab_run(&l, PS_PER_S);
+    assert_int_equal(slow->got, 1000);
+    assert_int_equal(lab_all_drops(&l), 0);
+    prog_free(slow), prog_free(far), prog_free(near);
+    lab_close(&l);
+}
+
+static void timers_of_processes_run_when_due(void **state)
+{
+    struct prog *a;
+    struct lab l;
+
+    (void)state;
+    lab_open(&l, pool, CONF);
+    a = prog_new(&l, "h0", 2);
+    a->timer_ps = 7 * PS_PER_US;
+    kick(&l, "h0", 2);
+    lab_run(&l, PS_PER_US);
+    assert_int_equal(a->ticks, 0);
+    assert_int_equal(net_next(l.net), 7 * PS_PER_US);
+    assert_int_equal(lab_run(&l, 7 * PS_PER_US), 7 * PS_PER_US);
+    assert_int_equal(a->ticks, 1);
+    assert_int_equal(net_next(l.net), PS_NEVER);
+    prog_free(a);
+    lab_close(&l);
+}
+
+/* ---- the end of a process
+ * -------------------------------------------------------------------------- */
+
+static void the_end_of_a_process_is_told_to_its_aggregation_node(void **state)
+{
+    struct prog an = {.take = -1, .keep = true, .timer_ps = PS_NEVER}, *p, *src;
+    struct endpoint ep = prog_endpoint(&an);
+    const struct agg_ctl *ctl;
+    struct roce_pkt pkt;
+    struct lab l;
+
+    (void)state;
+    lab_open(&l, pool,
+             "mtu = 4096; reduce = { groups = 4; slots = 64; window = 16; }; leaf_spine = { leaves "
+             "= 2; spines = 2; hosts_per_leaf = 2; host_link = " LAB_LINK "; spine_link = " LAB_LINK
+             "; };");
+    assert_int_equal(net_attach(l.net, lab_node(&l, "leaf0"), 0, 0, &ep), 0);
+    p = prog_new(&l, "h0", 2);
+    src = prog_new(&l, "h1", 0);
+    p->take = 0; /* leaves frames behind in every queue */
+    for (unsigned i = 0; i < 20; i++) {
+        prog_send(src, ENDPOINT_DATA, to(&l, "h1", "h0", 2, 64));
+        prog_send(p, ENDPOINT_DATA, to(&l, "h0", "h1", 0, 64));
+        prog_send(p, ENDPOINT_DATA, to(&l, "h0", "h0", 2, 64));
+    }
+    kick(&l, "h1", 0);
+    kick(&l, "h0", 2);
+    lab_run(&l, 2 * PS_PER_US);
+    net_detach(l.net, lab_node(&l, "h0"), 0, 2, net_now(l.net));
+    lab_run(&l, PS_PER_S);
+    assert_int_equal(an.n_rx, 1);
+    assert_int_equal(roce_parse(an.rx[0], &pkt), ROCE_OK);
+    assert_true(roce_icrc_ok(an.rx[0], &pkt));
+    assert_int_equal(pkt.opcode, ROCE_OP_UD_SEND_ONLY);
+    assert_int_equal(pkt.dqpn, AGG_QPN);
+    assert_int_equal(pkt.qkey, AGG_QKEY);
+    assert_int_equal(pkt.src_ip, lab_ip(&l, "h0"));
+    assert_int_equal(pkt.len, sizeof(*ctl));
+    ctl = (const struct agg_ctl *)pkt.payload;
+    assert_int_equal(ctl->magic, RTE_BE32(AGG_MAGIC));
+    assert_int_equal(ctl->type, AGG_PEER_DOWN);
+    assert_int_equal(ctl->qpn, RTE_BE32(3 << 16));
+    assert_true(lab_drops(&l, DROP_DETACHED) > 0);
+    assert_int_equal(an.got, 1);
+    rte_pktmbuf_free(an.rx[0]);
+    /* The slot can be used again. */
+    prog_free(p);
+    p = prog_new(&l, "h0", 2);
+    prog_send(src, ENDPOINT_DATA, to(&l, "h1", "h0", 2, 64));
+    kick(&l, "h1", 0);
+    lab_run(&l, 2 * PS_PER_S);
+    assert_int_equal(p->got, 1);
+    prog_free(p), prog_free(src);
+    lab_close(&l);
+}
+
+static void slots_are_checked_when_they_are_attached(void **state)
+{
+    struct prog *a, b = {.take = -1};
+    struct endpoint ep = prog_endpoint(&b);
+    uint16_t h0;
+    struct lab l;
+
+    (void)state;
+    lab_open(&l, pool, CONF);
+    h0 = lab_node(&l, "h0");
+    a = prog_new(&l, "h0", 0);
+    assert_int_equal(net_attach(l.net, h0, 0, 0, &ep), -EBUSY);
+    assert_int_equal(net_attach(l.net, h0, 0, 4, &ep), -EINVAL);
+    assert_int_equal(net_attach(l.net, h0, 1, 0, &ep), -EINVAL);
+    assert_int_equal(net_attach(l.net, 999, 0, 0, &ep), -EINVAL);
+    prog_free(a);
+    lab_close(&l);
+}
+
+static void a_process_cannot_pause_the_switch_or_send_garbage(void **state)
+{
+    static const uint8_t mac[6] = {2};
+    struct prog *a;
+    struct lab l;
+
+    (void)state;
+    lab_open(&l, pool, CONF);
+    a = prog_new(&l, "h0", 0);
+    prog_send(a, ENDPOINT_DATA, pfc_frame(pool, mac, 0xffff));
+    prog_send(a, ENDPOINT_DATA, lab_bytes(pool, "short", 5));
+    kick(&l, "h0", 0);
+    lab_run(&l, PS_PER_S);
+    assert_int_equal(lab_drops(&l, DROP_LINK_LOCAL), 1);
+    assert_int_equal(lab_drops(&l, DROP_RUNT), 1);
+    assert_int_equal(egress_stats(net_egress(l.net, lab_node(&l, "h0"), 0))->frames, 0);
+    prog_free(a);
+    lab_close(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(processes_of_a_host_share_its_link_fairly),
+        cmocka_unit_test(acknowledgements_of_all_go_before_data_of_any),
+        cmocka_unit_test(the_top_bits_of_the_qpn_name_the_process),
+        cmocka_unit_test(a_hosts_traffic_to_itself_never_touches_the_link),
+        cmocka_unit_test(a_slow_process_holds_its_senders_back_and_loses_nothing),
+        cmocka_unit_test(timers_of_processes_run_when_due),
+        cmocka_unit_test(the_end_of_a_process_is_told_to_its_aggregation_node),
+        cmocka_unit_test(slots_are_checked_when_they_are_attached),
+        cmocka_unit_test(a_process_cannot_pause_the_switch_or_send_garbage),
+    };
+
+    test_eal_init();
+    pool = test_pool(16383);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
