@@ -98,7 +98,7 @@ unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t 
 
 /* ---- transport between neighbours (ring.c) ---- */
 #define RING_DEPTH      SCHED_SLOTS /* receives posted and messages in flight, at most */
-#define RING_SEND_WRS   64u
+#define RING_SEND_WRS   128u
 #define RING_CREDIT_WRS 32u
 
 struct ring {

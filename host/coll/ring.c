@@ -26,8 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOW_WATER    (RING_DEPTH * 3 / 4) /* credits that the sender has left when it gets more */
-#define SIGNAL_EVERY 8                    /* sends; one completion stands for all before it */
+#define CREDIT_EVERY 8 /* receives: a frame for each would be a waste */
+#define SIGNAL_EVERY 8 /* sends; one completion stands for all before it */
 
 #define SCRATCH_BYTES ((size_t)SCHED_SLOTS * SCHED_SLICE_MAX)
 
@@ -141,7 +141,7 @@ static unsigned publish(struct comm *c, struct coll_req *r)
                            },
                        *bad;
 
-    if (value <= g->published || (!all && g->published - g->rx_seen > LOW_WATER) ||
+    if (value <= g->published || (!all && g->published - g->rx_seen > RING_DEPTH - CREDIT_EVERY) ||
         g->credits_posted - g->credits_done >= RING_CREDIT_WRS)
         return 0;
     if (g->credits_posted % SIGNAL_EVERY == SIGNAL_EVERY - 1)

@@ -17,8 +17,9 @@ enum lane { LANE_RECV, LANE_SEND, LANE_CPU, LANE_AGG, LANES };
 enum step_op { STEP_RECV, STEP_SEND, STEP_REDUCE, STEP_COPY, STEP_AGGREGATE };
 enum step_buf { BUF_IN, BUF_OUT, BUF_SCRATCH };
 
-/* Scratch is SCHED_SLOTS slots of SCHED_SLICE_MAX bytes, used in turn. */
-#define SCHED_SLOTS     32u
+/* Scratch is SCHED_SLOTS slots of SCHED_SLICE_MAX bytes, used in turn: enough messages of one
+ * packet for a round trip. */
+#define SCHED_SLOTS     64u
 #define SCHED_SLICE_MAX 65536u
 /*
  * So many messages of every operation of n ranks go to scratch at least, whatever its size: their

@@ -279,11 +279,11 @@ static void types_operations_and_mtus(void **state)
 
 static void chunks_of_more_slices_than_scratch_slots(void **state)
 {
-    struct row w = {ALGO_RING, 3, 3 * 40 * SCHED_SLICE_MAX + 5, DT_INT8, OP_SUM, true, 4096};
+    struct row w = {ALGO_RING, 3, 3 * 70 * SCHED_SLICE_MAX + 5, DT_INT8, OP_SUM, true, 4096};
 
     (void)state;
     check_row(&w);
-    w.n = 2, w.in_place = false, w.count = 2 * 33 * SCHED_SLICE_MAX - 1;
+    w.n = 2, w.in_place = false, w.count = 2 * 67 * SCHED_SLICE_MAX - 1;
     check_row(&w);
 }
 
