@@ -96,7 +96,7 @@ static void sequence_nak(struct qp *qp)
     struct requester *q = &qp->rqr;
 
     qp->r->cnt.seq_naks_received++;
-    if (q->rnr_wait)    /* everything is sent again when that is over */
+    if (q->rnr_wait) /* everything is sent again when that is over */
         return;
     if (q->retry_left == 0) {
         qp_fail(qp, WC_RETRY_EXC_ERR);

@@ -9,13 +9,23 @@
 
 #include <stdint.h>
 
-/* X(name) */
+/* X(name), each a number of packets unless it says otherwise:
+ *   tx_bytes, rx_bytes        layer 2
+ *   retransmits               request packets sent again
+ *   timeouts                  of a QP: an acknowledgement was overdue
+ *   error_naks_*              refused requests: invalid, access, operation
+ *   read_gaps                 times that missed READ responses were asked for again
+ *   duplicates                requests received again
+ *   ce_marks                  received with the congestion mark
+ *   no_mbufs                  times that sending waited for the pool
+ *   qp_errors                 queue pairs that went to the error state by themselves
+ */
 #define ROCE_COUNTERS(X)                                                                           \
     X(tx_packets)                                                                                  \
-    X(tx_bytes) /* layer 2 */                                                                      \
+    X(tx_bytes)                                                                                    \
     X(rx_packets)                                                                                  \
     X(rx_bytes)                                                                                    \
-    X(retransmits) /* request packets sent again */                                                \
+    X(retransmits)                                                                                 \
     X(timeouts)                                                                                    \
     X(acks_sent)                                                                                   \
     X(acks_received)                                                                               \
@@ -23,14 +33,14 @@
     X(seq_naks_received)                                                                           \
     X(rnr_naks_sent)                                                                               \
     X(rnr_naks_received)                                                                           \
-    X(error_naks_sent) /* refused requests: invalid, access, operation */                          \
+    X(error_naks_sent)                                                                             \
     X(error_naks_received)                                                                         \
-    X(read_gaps)  /* READ responses missed, asked for again */                                     \
-    X(duplicates) /* requests received again */                                                    \
+    X(read_gaps)                                                                                   \
+    X(duplicates)                                                                                  \
     X(icrc_errors)                                                                                 \
-    X(ce_marks)  /* frames received with the congestion mark */                                    \
-    X(no_mbufs)  /* times that sending waited for the pool */                                      \
-    X(qp_errors) /* queue pairs that went to the error state by themselves */
+    X(ce_marks)                                                                                    \
+    X(no_mbufs)                                                                                    \
+    X(qp_errors)
 
 struct roce_counters {
 #define X(n) uint64_t n;

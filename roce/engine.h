@@ -64,8 +64,8 @@ struct requester {
     uint32_t max;      /* one after the last PSN ever sent */
     uint32_t acked;    /* last PSN that the peer acknowledged; may be ahead of una, which waits for
                           READ data */
-    uint32_t rd_psns,
-        n_rd; /* PSNs of [una, nxt) that belong to READs and atomics, and how many these are */
+    uint32_t rd_psns;  /* PSNs of [una, nxt) that belong to READs and atomics */
+    uint32_t n_rd;     /* how many of these are sent and not answered */
     uint32_t since_ackreq;
     uint8_t retry_left, rnr_left;
     bool rnr_wait;  /* the deadline is the end of the peer's RNR timer */
@@ -151,8 +151,8 @@ enum exec { EXEC_OK, EXEC_RNR, EXEC_INVALID, EXEC_ACCESS, EXEC_LOC_LEN, EXEC_LOC
 enum built { BUILT, BUILT_NOTHING, BUILT_NO_MBUF };
 
 /* rnic.c, timers.c */
-void rnic_want_send(
-    struct qp *qp); /* puts it into the list of those that send in turn, if it has something */
+/* Puts the QP into the list of those that send in turn, if it has something to send. */
+void rnic_want_send(struct qp *qp);
 void rnic_want_ack(struct qp *qp);
 void rnic_want_flush(struct qp *qp);
 void rnic_unlist(struct qp *qp, bool acks_too);
@@ -163,8 +163,8 @@ struct qp *timer_first(struct rnic *r); /* of the earliest deadline; NULL: none 
 /* qp.c */
 void qp_complete_send(struct qp *qp, uint8_t status); /* the head of the send queue is over */
 void qp_complete_recv(struct qp *qp, const struct cqe *c);
-void qp_fail(struct qp *qp,
-             uint8_t status); /* head ends with status, the rest is flushed, QP is in error */
+/* The head ends with status, the rest is flushed, the QP is in error. */
+void qp_fail(struct qp *qp, uint8_t status);
 void qp_flush(struct qp *qp);
 void qp_event(struct qp *qp, enum qp_event e);
 
@@ -174,7 +174,9 @@ enum built requester_build(struct qp *qp, struct rte_mbuf **m, int64_t now_ps);
 void requester_rewind(struct qp *qp); /* send again from una */
 void requester_timer(struct qp *qp, int64_t now_ps);
 void requester_arm(struct qp *qp,
-                   int64_t now_ps); /* timeout from now if something is outstanding */
+                   int64_t now_ps); /* timeout from now where something is outstanding */
+/* A whole frame: headers of k, k->len bytes from off of request `index`. BUILT_NOTHING: its memory
+ * is not accessible. */
 enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct roce_pkt *k,
                            struct rte_mbuf **m);
 

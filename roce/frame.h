@@ -72,10 +72,11 @@ static inline uint32_t frame_wire_bytes(struct rte_mbuf *m)
     return frame_bytes(m) + FRAME_LINK_OVERHEAD;
 }
 
-/* Duration of `bytes` on a link of rate_bps bits per second, in ps, rounded up. No 64-bit overflow
- * below 2 MB. */
+/* Duration of `bytes` on a link of rate_bps bits per second, in ps, rounded up. */
 static inline int64_t link_time_ps(uint64_t bytes, uint64_t rate_bps)
 {
+    if (likely(bytes < 1u << 21)) /* 64 bits are enough, and divide faster */
+        return (int64_t)((bytes * 8 * PS_PER_S + rate_bps - 1) / rate_bps);
     return (int64_t)(((unsigned __int128)bytes * 8 * PS_PER_S + rate_bps - 1) / rate_bps);
 }
 

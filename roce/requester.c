@@ -112,8 +112,6 @@ static int copy_payload(struct qp *qp, uint32_t index, uint32_t off, uint8_t *ds
     return sge_gather(qp, d->sge, w->n_sge, off, dst, len, carried);
 }
 
-/* A whole frame: headers of k, k->len bytes from off of request `index`. BUILT_NOTHING: its memory
- * is not accessible. */
 enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct roce_pkt *k,
                            struct rte_mbuf **m)
 {

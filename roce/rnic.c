@@ -119,6 +119,7 @@ static uint16_t ep_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now
         if (i + 1 < n)
             rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
         r->cnt.rx_packets++;
+        frame_meta(m[i])->flags &= ~FRAME_F_CRC; /* of nobody but ourselves */
         r->cnt.rx_bytes += frame_bytes(m[i]);
         why = input_one(r, m[i], now_ps, &taken);
         if (why != ROCE_OK)

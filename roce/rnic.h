@@ -65,15 +65,16 @@ struct sge {
 /* Where a UD send goes. */
 struct ud_dest {
     uint8_t mac[6];
-    uint32_t ip;
+    uint32_t ip; /* host order */
     uint32_t qpn;
     uint32_t qkey;
-}; /* ip in host order */
+};
 
 /*
  * Which part of a message a work request is. An HCA's requests are whole messages. An aggregation
  * node streams: it appends one packet's worth at a time and only the first and last know that they
- * are that. A fragment's length must be the path MTU unless it has WQE_LAST.
+ * are that; one in the middle is 0. Only SENDs are cut. A fragment's length must be the path MTU
+ * (or a multiple) unless it has WQE_LAST.
  */
 enum { WQE_FIRST = 1, WQE_LAST = 2, WQE_WHOLE = 3 };
 
@@ -89,14 +90,17 @@ struct wqe {
     uint64_t raddr;
     uint64_t compare_add, swap;
     struct ud_dest ud;
-    struct rte_mbuf *held; /* payload by reference instead of sge: held_off bytes into the mbuf's
-                              data, held_len bytes; the engine takes one reference and drops it when
-                              the request is acknowledged or flushed. A length-only payload has held
-                              = NULL, n_sge = 0 and virt_len > 0, or unbacked sges. */
+    /*
+     * Payload by reference instead of sge: held_off bytes into the mbuf's data, held_len bytes; the
+     * engine takes one reference and drops it when the request is acknowledged or flushed. virt_len
+     * bytes that are only counted follow what is carried; a payload of nothing else has held = NULL
+     * and n_sge = 0, or unbacked sges.
+     */
+    struct rte_mbuf *held;
     uint32_t held_off, held_len, virt_len;
     struct sge sge[ROCE_MAX_SGE];
-    uint8_t
-        inl[ROCE_MAX_INLINE]; /* WR_F_INLINE: the payload, len bytes of it; sge is not looked at */
+    /* WR_F_INLINE: the payload, len bytes of it; sge is not looked at. */
+    uint8_t inl[ROCE_MAX_INLINE];
 };
 
 struct rwqe {
@@ -109,7 +113,7 @@ struct rwqe {
 struct rq;
 struct rq *rq_create(uint32_t depth);
 void rq_destroy(struct rq *rq);
-int rq_post(struct rq *rq, const struct rwqe *w); /* 0 or -ENOMEM */
+int rq_post(struct rq *rq, const struct rwqe *w); /* 0, -ENOMEM (full), -EINVAL */
 uint32_t rq_level(const struct rq *rq);
 bool rq_take(struct rq *rq, struct rwqe *w); /* oldest */
 /*
@@ -134,10 +138,10 @@ struct cqe {
 
 /* What a streaming sink says about an in-order SEND packet. */
 enum sink_verdict {
-    SINK_TAKEN,
-    /* sink owns the mbuf now */ SINK_COPIED,
-    /* engine frees it */ SINK_RNR,
-    SINK_INVALID
+    SINK_TAKEN,  /* the sink owns the mbuf now */
+    SINK_COPIED, /* the engine frees it */
+    SINK_RNR,    /* not now: an RNR NAK, the packet comes again */
+    SINK_INVALID /* a NAK that ends the connection */
 };
 
 enum qp_event {
@@ -149,8 +153,10 @@ enum qp_event {
     QP_EV_LAST_WQE
 };
 
-/* What the owner supplies. All are called with the owner's `user`; none may call back into the
- * engine except qp_post_*. */
+/*
+ * What the owner supplies. All are called with the owner's `user`; none may call back into the
+ * engine except qp_post_send() and rq_post().
+ */
 struct rnic_ops {
     /* Memory behind a key. Returns 0 and the address in *p (NULL: unbacked region, carry lengths
      * only), or -EACCES, -EFAULT (bounds), -EINVAL (no such key, other PD). `remote` says which
@@ -204,19 +210,24 @@ int rnic_create(struct rnic **r, const struct rnic_cfg *cfg);
 void rnic_destroy(struct rnic *r);
 struct endpoint rnic_endpoint(struct rnic *r);
 const struct roce_counters *rnic_counters(const struct rnic *r);
-void rnic_port_down(struct rnic *r,
-                    int64_t now_ps); /* every connected QP goes to error with WC_RETRY_EXC_ERR */
+/* Every connected QP goes to error: its oldest request ends with WC_RETRY_EXC_ERR; a QP without one
+ * says QP_EV_FATAL. */
+void rnic_port_down(struct rnic *r, int64_t now_ps);
 
-int qp_create(struct rnic *r, const struct qp_cfg *cfg,
-              struct qp **qp); /* 0, -ENOMEM, -EADDRINUSE */
+/* 0, -ENOMEM, -EADDRINUSE, -EINVAL */
+int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **qp);
+/* At any time, with frames in flight too; nothing completes, references to held mbufs are dropped.
+ */
 void qp_destroy(struct qp *qp);
 /*
  * Moves to attr->state taking the attributes that this transition needs; host/hca checks attribute
- * masks. -EINVAL: no such transition, or a value out of range. INIT  access, qkey RTR  dest_*, mtu,
- * rq_psn, max_dest_rd_atomic, min_rnr_timer (UD: mtu, 0 is 4096) RTS   from RTR: sq_psn, timeout,
- * retry_cnt, rnr_retry, max_rd_atomic; from RTS, SQD, SQE: timeout, retry_cnt, rnr_retry On the way
- * to RTR and RTS access, qkey and min_rnr_timer are taken too where they are not zero. Flushed
- * requests complete before it returns.
+ * masks. -EINVAL: no such transition, or a value out of range. Flushed requests complete before it
+ * returns.
+ *
+ * - INIT: access, qkey.
+ * - RTR: dest_*, mtu, rq_psn, max_dest_rd_atomic, min_rnr_timer. UD: mtu alone, 0 stands for 4096.
+ * - RTS: timeout, retry_cnt, rnr_retry; from RTR also sq_psn, max_rd_atomic.
+ * - On the way to RTR and RTS access, qkey and min_rnr_timer are taken too where they are not zero.
  */
 int qp_modify(struct qp *qp, const struct qp_attr *attr);
 const struct qp_attr *qp_attributes(const struct qp *qp);
