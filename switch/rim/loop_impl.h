@@ -42,6 +42,8 @@ struct loop {
                             process; NULL rows elsewhere */
     unsigned n_cables, n_live, n_links, n_links_up, n_outside;
     uint32_t dilation;
+    unsigned late_calls;
+    int64_t late_now_ps;
     net_tap_fn tap;
     void *tap_ctx;
     int64_t checked_ns;
