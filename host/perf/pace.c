@@ -1,19 +1,22 @@
 /*
- * Two things make a machine late: waking up (the lag, about constant) and having more to copy than
- * it can (the rate). Each gives a lower bound for the dilation. Both start from a guess and follow
- * what runs show. A lag seen while the machine was overloaded says nothing of wake-ups, so a run
- * that failed lowers the rate, where the rate was what bound it.
+ * Three things make a machine late, and each gives a lower bound for the dilation: waking up (the
+ * lag, about constant), having more to copy than it can (the rate), and the burst at the start of
+ * an operation, when all ranks copy at once what their windows hold and nothing hides it. Lag and
+ * rate start from a guess and follow what runs show. A lag seen while the machine was overloaded
+ * says nothing of wake-ups, so a run that failed lowers the rate, where the rate was what bound it.
  */
 #include "host/perf/pace.h"
 
 #include <math.h>
 
-#define LAG_START_NS 150e3
-#define LAG_LEAST_NS 20e3
-#define LAG_MOST_NS  2e6
-#define LAG_MARGIN   1.3
-#define RATE_START   1.0e9
-#define RATE_LEAST   20e6
+#define LAG_START_NS    150e3
+#define LAG_LEAST_NS    20e3
+#define LAG_MOST_NS     2e6
+#define LAG_MARGIN      1.3
+#define RATE_START      1.0e9
+#define BURST_BYTES     (1u << 20) /* of a rank: about a window */
+#define BURST_TOLERANCE 0.04
+#define RATE_LEAST      20e6
 
 void pace_init(struct pace *p, bool adaptive, double max_wall)
 {
@@ -31,6 +34,13 @@ static double rate_bound(double rate, const struct coll_prediction *pr, unsigned
     return (double)pr->busiest_link_bytes * nranks / rate / ((double)pr->time_ps * 1e-12);
 }
 
+static double burst_bound(double rate, const struct coll_prediction *pr, unsigned nranks)
+{
+    double bytes = fmin((double)pr->busiest_link_bytes, BURST_BYTES);
+
+    return bytes * nranks / rate / (BURST_TOLERANCE * (double)pr->time_ps * 1e-12);
+}
+
 static uint32_t clamp(double d)
 {
     if (!(d > 1))
@@ -40,7 +50,10 @@ static uint32_t clamp(double d)
 
 uint32_t pace_dilation(const struct pace *p, const struct coll_prediction *pr, unsigned nranks)
 {
-    return clamp(fmax(lag_bound(p->lag_ns * LAG_MARGIN, pr), rate_bound(p->rate_Bps, pr, nranks)));
+    double lag = lag_bound(p->lag_ns * LAG_MARGIN, pr);
+    double rate = rate_bound(p->rate_Bps, pr, nranks), burst = burst_bound(p->rate_Bps, pr, nranks);
+
+    return clamp(fmax(lag, fmax(rate, burst)));
 }
 
 unsigned pace_iters(const struct pace *p, unsigned want, const struct coll_prediction *pr,
@@ -60,6 +73,11 @@ struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns,
     return (struct fidelity){.ok = needed <= dilation,
                              .p99_lag_us = (double)lag_p99_ns / 1e3 / dilation,
                              .needed = clamp(needed)};
+}
+
+uint32_t pace_retry(uint32_t d, uint32_t needed)
+{
+    return clamp(fmin(fmax(2.0 * d, LAG_MARGIN * needed), 8.0 * d));
 }
 
 void pace_learn(struct pace *p, const struct coll_prediction *pr, unsigned nranks,

@@ -14,7 +14,7 @@
 
 #define CONNECT_S 60.0 /* EAL, memif and JOINs of all ranks on a slow machine */
 #define SLACK_S   60.0 /* on top of what a command should take, before it counts as stuck */
-#define TRIES     3    /* of one run, each at twice the dilation, when it may be chosen */
+#define TRIES     3    /* of one run, each at a higher dilation, when it may be chosen */
 
 struct answers {
     struct sweep *s;
@@ -206,13 +206,13 @@ static int run_timed(struct sweep *s, struct row *r, struct run_result *run, str
 static int run_paced(struct sweep *s, struct row *r, struct run_result *run, struct answers *a)
 {
     int rc = run_timed(s, r, run, a);
+    struct run_result again = *run;
 
     for (unsigned i = 1; !rc && !run->fid.ok && s->pace.adaptive && i < TRIES; i++) {
-        struct run_result again = *run;
-        uint64_t next = 2ull * clock_dilation(s->rd->sh);
-        if (next > PACE_MAX_DILATION)
+        uint32_t d = clock_dilation(s->rd->sh);
+        if (d >= PACE_MAX_DILATION)
             break;
-        clock_set_dilation(s->rd->sh, (uint32_t)next);
+        clock_set_dilation(s->rd->sh, pace_retry(d, again.fid.needed));
         rc = run_timed(s, r, &again, a);
         if (!rc && (again.fid.ok || again.fid.needed < run->fid.needed))
             *run = again;

@@ -61,26 +61,25 @@ static void print_run(FILE *out, const struct row *r, const struct run_result *r
             row_busbw(r, run->time_us), wrong);
 }
 
-/* The worse of the two runs speaks for the row. */
-static void print_fidelity(FILE *out, const struct row *r)
+/* The run that speaks for the row: the one that lagged most, else the slower clock. */
+static const struct run_result *worse(const struct row *r)
 {
-    const struct run_result *worst = NULL;
+    const struct run_result *a = &r->run[OUT_OF_PLACE], *b = &r->run[IN_PLACE];
 
-    for (int i = 0; i < PLACES; i++)
-        if (r->run[i].valid && !r->run[i].fid.ok &&
-            (!worst || r->run[i].fid.needed > worst->fid.needed))
-            worst = &r->run[i];
-    if (worst)
-        fprintf(out, "  lag (needs %" PRIu32 ")\n", worst->fid.needed);
-    else
-        fprintf(out, "  ok\n");
+    if (!a->valid || !b->valid)
+        return a->valid ? a : b;
+    if (a->fid.ok != b->fid.ok)
+        return a->fid.ok ? b : a;
+    if (!a->fid.ok)
+        return a->fid.needed >= b->fid.needed ? a : b;
+    return a->dilation >= b->dilation ? a : b;
 }
 
 void table_row(FILE *out, const struct row *r)
 {
     const struct run_result *a = &r->run[OUT_OF_PLACE], *b = &r->run[IN_PLACE];
     char model[24], root[12] = "-1";
-    uint32_t dilation = a->dilation > b->dilation ? a->dilation : b->dilation;
+    const struct run_result *w = worse(r);
 
     time_cell(model, sizeof(model), row_predicted_us(r));
     fprintf(out, "%12" PRIu64 " %12" PRIu64 " %8s %6s %5s", r->bytes, r->count, dtype_name(r->type),
@@ -93,8 +92,11 @@ void table_row(FILE *out, const struct row *r)
                 a->time_us / row_predicted_us(r));
     else
         fprintf(out, " %6s %9s %10s", "-", model, "-");
-    fprintf(out, " %8" PRIu32, dilation);
-    print_fidelity(out, r);
+    fprintf(out, " %8" PRIu32, w->dilation);
+    if (w->fid.ok)
+        fprintf(out, "  ok\n");
+    else
+        fprintf(out, "  lag (needs %" PRIu32 ")\n", w->fid.needed);
     fflush(out);
 }
 

@@ -4,12 +4,15 @@
 command -v tshark >/dev/null || skip "no tshark"
 
 trib up "$conf/leaf-spine-8.conf" --dilation 1000 >/dev/null || fail "no fabric"
-trib capture h0-leaf0 -o "$tmp/x.pcap" -t 8 >"$tmp/capture.out" 2>&1 &
+"$root/scripts/trib" capture h0-leaf0 -o "$tmp/x.pcap" -t 8 >"$tmp/capture.out" 2>&1 &
 cap=$!
-until_true 10 test -s "$tmp/x.pcap" || fail "capture did not start: $(cat "$tmp/capture.out")"
+until_true 10 grep -q capturing "$tmp/capture.out" || fail "capture did not start: $(cat "$tmp/capture.out")"
 perf_ok traffic -b 4K -e 64K -f 16 -n 2
-kill -INT $cap 2>/dev/null
-wait $cap
+kill -TERM $cap 2>/dev/null
+wait $cap || fail "capture ended with $?"
+has "[0-9]{2,} frames in" "$tmp/capture.out"
+trib capture nowhere -o "$tmp/y.pcap" >"$tmp/refused.out" 2>&1 && fail "captured a link that is not there"
+has "nowhere" "$tmp/refused.out"
 tshark -r "$tmp/x.pcap" -T fields -e frame.protocols -e _ws.malformed >"$tmp/frames.out" 2>/dev/null || fail "tshark"
 [ "$(grep -c 'udp:infiniband' "$tmp/frames.out")" -gt 50 ] || fail "too few RoCE v2 frames"
 [ "$(grep -vc 'udp:infiniband\|igmp\|arp' "$tmp/frames.out")" = 0 ] || fail "frames of other protocols"

@@ -271,6 +271,15 @@ static void failures_slow_the_next_run_down(void **state)
     assert_true(pace_dilation(&p, &small, 8) > d);
 }
 
+static void a_retry_is_slower_within_bounds(void **state)
+{
+    (void)state;
+    assert_int_equal(pace_retry(100, 50), 200);
+    assert_int_equal(pace_retry(100, 300), 390);
+    assert_int_equal(pace_retry(100, 100000), 800);
+    assert_int_equal(pace_retry(PACE_MAX_DILATION, 5), PACE_MAX_DILATION);
+}
+
 static void iterations_keep_the_wall_time_but_never_below_two(void **state)
 {
     struct coll_prediction p = {.time_ps = 1000000000}; /* 1 ms */
@@ -299,6 +308,7 @@ int main(void)
         cmocka_unit_test(fidelity_is_two_percent_of_the_prediction),
         cmocka_unit_test(dilation_covers_lag_and_rate),
         cmocka_unit_test(failures_slow_the_next_run_down),
+        cmocka_unit_test(a_retry_is_slower_within_bounds),
         cmocka_unit_test(iterations_keep_the_wall_time_but_never_below_two),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
