@@ -35,20 +35,28 @@ struct model_msg model_message(uint64_t len, uint32_t mtu, bool imm)
 
 int64_t model_ps(const struct model *m, uint32_t dirlink, uint64_t bytes)
 {
-    uint64_t rate = m->fab->links[dirlink / 2].rate_bps;
+    const struct fabric *f = m->fab;
+    uint64_t rate = dirlink < 2u * f->n_links
+                        ? f->links[dirlink / 2].rate_bps
+                        : f->nodes[f->hosts[dirlink - 2u * f->n_links]].ports[0].rate_bps;
 
     return rate ? (int64_t)((unsigned __int128)bytes * 8000000000000ULL / rate) : 0;
 }
 
 int64_t model_latency(const struct model *m, uint32_t dirlink)
 {
-    return m->fab->links[dirlink / 2].latency_ps;
+    return dirlink < 2u * m->fab->n_links ? m->fab->links[dirlink / 2].latency_ps : 0;
 }
 
-/* Nothing where both are one node: a NIC hands its host's frames over without a link. */
+/* From a host to itself: its NIC's loop, as fast as its link and without its latency. */
 void model_path(const struct fabric *fab, uint16_t from, uint16_t to, struct model_path *p)
 {
-    p->n = from == to ? 0 : fabric_path(fab, from, to, p->link, MODEL_HOPS);
+    if (from == to && fab->nodes[from].kind == FAB_HOST) {
+        p->n = 1;
+        p->link[0] = 2u * fab->n_links + fab->nodes[from].host_index;
+    } else {
+        p->n = from == to ? 0 : fabric_path(fab, from, to, p->link, MODEL_HOPS);
+    }
 }
 
 uint16_t model_node(const struct model *m, unsigned rank)
@@ -61,7 +69,7 @@ unsigned model_crossings(const struct fabric *fab, uint16_t from, const struct m
     unsigned n = 0;
     uint16_t at = from;
 
-    for (unsigned i = 0; i < p->n; i++) {
+    for (unsigned i = 0; i < p->n && p->link[i] < 2u * fab->n_links; i++) {
         const struct fab_link *l = &fab->links[p->link[i] / 2];
         uint16_t to = p->link[i] & 1 ? l->a : l->b;
 
@@ -75,7 +83,7 @@ static void busiest(const struct model *m, struct coll_prediction *p)
 {
     int64_t least = 0;
 
-    for (uint32_t d = 0; d < m->n_dir; d++) {
+    for (uint32_t d = 0; d < 2u * m->fab->n_links; d++) {
         int64_t t = model_ps(m, d, (uint64_t)m->bytes[d]);
 
         if (t > least) {
@@ -114,7 +122,7 @@ int coll_predict(const struct fabric *fab, const struct coll_args *a, unsigned n
                .in_place = a->send == a->recv,
                .mtu = fab->mtu},
         .host_of_rank = host_of_rank,
-        .n_dir = 2u * fab->n_links,
+        .n_dir = 2u * fab->n_links + fab->n_hosts,
     };
     int rc = check(fab, a, nranks, host_of_rank);
 

@@ -15,7 +15,8 @@ struct model {
     const struct fabric *fab;
     struct sched_in in; /* rank is filled in by turns */
     const uint16_t *host_of_rank;
-    unsigned n_dir;        /* directions of links: 2 * fab->n_links */
+    /* Directions of links, then the hosts' loops: ranks of one host meet in its NIC. */
+    unsigned n_dir;
     uint32_t *data, *acks; /* [n_dir] data flows, and flows whose ACKs pass here */
     int64_t *free_ps;      /* [n_dir] when the link is free */
     double *bytes;         /* [n_dir] that pass in the whole operation */
@@ -27,8 +28,9 @@ struct model_msg {
     uint64_t wire, frame, tail;
 };
 struct model_msg model_message(uint64_t len, uint32_t mtu, bool imm);
-#define MODEL_ACK_WIRE                                                                             \
-    86ULL /* Ethernet 14, IP 20, UDP 8, BTH 12, AETH 4, ICRC 4, and 24 of the link */
+/* Ethernet 14, IP 20, UDP 8, BTH 12, AETH 4, ICRC 4, and 24 of the link. One a message is counted.
+ */
+#define MODEL_ACK_WIRE 86ULL
 
 int64_t model_ps(const struct model *m, uint32_t dirlink, uint64_t bytes);
 int64_t model_latency(const struct model *m, uint32_t dirlink);

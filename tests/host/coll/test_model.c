@@ -162,6 +162,9 @@ static void ranks_that_share_a_host_share_its_link(void **state)
                 2 * (double)b / W / SHARE_SHARP, 0.01);
     assert_near((double)predict(f, ALGO_RING, 8, b, 2).time_ps * 1e-12,
                 1.75 * (double)b / W / SHARE_RING, 0.01);
+    /* four ranks on one host: all four flows of 1.5 B go through the loop of its NIC */
+    assert_near((double)predict(f, ALGO_RING, 4, b, 4).time_ps * 1e-12,
+                4 * 1.5 * (double)b / W / SHARE_RING, 0.01);
     fabric_free(f);
 }
 
