@@ -9,16 +9,16 @@
 
 _Static_assert(BUCKETS == 1u << (32 - BUCKET_SHIFT), "bucket_of()");
 
-/* Open addressing. An entry stays when its group is empty, so chains hold; a new group takes the
- * place of an empty one. */
+/* Open addressing with linear probing; an entry that has nobody left is taken out and its followers
+ * move up. */
 struct entry {
-    uint32_t group; /* 0: never used */
+    uint32_t group; /* 0: free */
     uint32_t members;
 };
 
 struct mcast {
     uint16_t words;
-    uint32_t used;
+    uint32_t groups;
     struct entry e[BUCKETS];
     uint64_t *bits; /* [BUCKETS][words] */
 };
@@ -33,46 +33,56 @@ static uint64_t *bits_of(const struct mcast *mc, uint32_t i)
     return mc->bits + (size_t)i * mc->words;
 }
 
-/* Index of the group's entry, or -1; *spare: where it could go, -1: nowhere. */
-static int find(const struct mcast *mc, uint32_t group, int *spare)
+/* Where the group is, or would go: the table is never more than half full. */
+static uint32_t find(const struct mcast *mc, uint32_t group)
 {
-    int empty = -1;
+    uint32_t i = bucket_of(group);
 
-    for (uint32_t n = 0, i = bucket_of(group); n < BUCKETS; n++, i = (i + 1) % BUCKETS) {
-        if (mc->e[i].group == group)
-            return (int)i;
-        if (empty < 0 && mc->e[i].members == 0 && (mc->e[i].group || mc->used < MCAST_MAX_GROUPS))
-            empty = (int)i;
-        if (mc->e[i].group == 0)
-            break;
+    while (mc->e[i].group && mc->e[i].group != group)
+        i = (i + 1) % BUCKETS;
+    return i;
+}
+
+static void take_out(struct mcast *mc, uint32_t hole)
+{
+    size_t row = mc->words * sizeof(*mc->bits);
+
+    for (uint32_t i = (hole + 1) % BUCKETS; mc->e[i].group; i = (i + 1) % BUCKETS) {
+        uint32_t home = bucket_of(mc->e[i].group);
+
+        /* Stays when its home lies behind the hole, cyclically: it would be lost in front of it. */
+        if ((i - home) % BUCKETS < (i - hole) % BUCKETS)
+            continue;
+        mc->e[hole] = mc->e[i];
+        memcpy(bits_of(mc, hole), bits_of(mc, i), row);
+        hole = i;
     }
-    if (spare)
-        *spare = empty;
-    return -1;
+    mc->e[hole] = (struct entry){0};
+    memset(bits_of(mc, hole), 0, row);
+    mc->groups--;
 }
 
 const uint64_t *mcast_members(const struct mcast *mc, uint32_t group)
 {
-    int i = group ? find(mc, group, NULL) : -1;
+    uint32_t i = find(mc, group);
 
-    return i >= 0 && mc->e[i].members ? bits_of(mc, (uint32_t)i) : NULL;
+    return mc->e[i].members ? bits_of(mc, i) : NULL;
 }
 
 int mcast_join(struct mcast *mc, uint32_t group, uint16_t port)
 {
     uint64_t bit = 1ull << (port & 63);
-    int spare, i = find(mc, group, &spare);
+    uint32_t i = find(mc, group);
 
-    if (i < 0) {
-        if (spare < 0)
+    if (!mc->e[i].group) {
+        if (mc->groups == MCAST_MAX_GROUPS)
             return -ENOSPC;
-        i = spare;
-        mc->used += mc->e[i].group == 0;
+        mc->groups++;
         mc->e[i].group = group;
     }
-    if (bits_of(mc, (uint32_t)i)[port / 64] & bit)
+    if (bits_of(mc, i)[port / 64] & bit)
         return 0;
-    bits_of(mc, (uint32_t)i)[port / 64] |= bit;
+    bits_of(mc, i)[port / 64] |= bit;
     mc->e[i].members++;
     return 1;
 }
@@ -80,34 +90,41 @@ int mcast_join(struct mcast *mc, uint32_t group, uint16_t port)
 bool mcast_leave(struct mcast *mc, uint32_t group, uint16_t port)
 {
     uint64_t bit = 1ull << (port & 63);
-    int i = group ? find(mc, group, NULL) : -1;
+    uint32_t i = find(mc, group);
 
-    if (i < 0 || !(bits_of(mc, (uint32_t)i)[port / 64] & bit))
+    if (!(bits_of(mc, i)[port / 64] & bit))
         return false;
-    bits_of(mc, (uint32_t)i)[port / 64] &= ~bit;
-    mc->e[i].members--;
+    bits_of(mc, i)[port / 64] &= ~bit;
+    if (--mc->e[i].members == 0)
+        take_out(mc, i);
     return true;
 }
 
 void mcast_forget_port(struct mcast *mc, uint16_t port, void (*left)(void *ctx, uint32_t group),
                        void *ctx)
 {
-    for (uint32_t i = 0; i < BUCKETS; i++)
-        if (mc->e[i].members && mcast_leave(mc, mc->e[i].group, port))
-            left(ctx, mc->e[i].group);
+    /* An entry that goes draws up others, which are looked at in its place. */
+    for (uint32_t i = 0; i < BUCKETS;) {
+        uint32_t group = mc->e[i].group;
+
+        if (group && mcast_leave(mc, group, port))
+            left(ctx, group);
+        else
+            i++;
+    }
 }
 
 bool mcast_others(const struct mcast *mc, uint32_t group, uint16_t port)
 {
-    int i = group ? find(mc, group, NULL) : -1;
+    uint32_t i = find(mc, group);
 
-    return i >= 0 && mc->e[i].members > (bits_of(mc, (uint32_t)i)[port / 64] >> (port & 63) & 1);
+    return mc->e[i].members > (bits_of(mc, i)[port / 64] >> (port & 63) & 1);
 }
 
 void mcast_each(const struct mcast *mc, void (*fn)(void *ctx, uint32_t group), void *ctx)
 {
     for (uint32_t i = 0; i < BUCKETS; i++)
-        if (mc->e[i].members)
+        if (mc->e[i].group)
             fn(ctx, mc->e[i].group);
 }
 

@@ -112,11 +112,16 @@ static bool loop_may_take(const struct nic_port *np, struct rte_mbuf *m)
             np->slot[slot].rx_bytes < np->rx_limit_bytes / 2);
 }
 
-/* RoCE to a group reaches the members on this host by the loop. */
+/* RoCE to a group reaches the members on this host by the loop, if there are any. */
 static void copy_to_loop(struct nic_port *np, struct rte_mbuf *m, int64_t now)
 {
-    struct rte_mbuf *c = frame_clone(m, np->nic->nd.pool);
+    struct rte_mbuf *c;
+    struct peek k;
 
+    peek_frame(m, &k);
+    if (!mcast_members(np->mc, k.dst_ip))
+        return;
+    c = frame_clone(m, np->nic->nd.pool);
     if (!c)
         np->nic->nd.cnt[np->port].drops[DROP_NO_BUFFER]++;
     else if (egress_push(np->loop, c, now) != 0)
