@@ -203,7 +203,7 @@ static int do_run(struct rank *k, const struct msg *m)
     for (unsigned i = 0; i < run.n; i++) {
         if (operate(k))
             return -ECANCELED;
-        if (run.progress && clock_mono_ns() >= report) {
+        if (run.progress && k->init.rank == 0 && clock_mono_ns() >= report) {
             struct msg_progress pr = {i + 1};
             report = clock_mono_ns() + PROGRESS_NS;
             msg_send(k->fd, MSG_PROGRESS, &pr, sizeof(pr));
