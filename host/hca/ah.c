@@ -157,8 +157,7 @@ EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_a
     return 0;
 }
 
-/* ---- multicast
- * ------------------------------------------------------------------------------------ */
+/* ---- multicast ---- */
 
 static int mcast_ip(struct ibv_qp *v, const union ibv_gid *gid, uint32_t *ip)
 {

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the path of a completion -------------------------------------------------------------------
- */
+/* ---- the path of a completion ---- */
 
 static const uint8_t wc_opcode_of[] = {
     [WR_WRITE] = IBV_WC_RDMA_WRITE,    [WR_WRITE_IMM] = IBV_WC_RDMA_WRITE,
@@ -133,8 +132,7 @@ int hca_req_notify_cq(struct ibv_cq *v, int solicited_only)
     return 0;
 }
 
-/* ---- control ------------------------------------------------------------------------------------
- */
+/* ---- control ---- */
 
 /* Completions of a queue pair that is gone or reset are not delivered any more. */
 void cq_clean(struct hca_cq *cq, uint32_t qpn)

@@ -8,8 +8,7 @@
 
 #include <stdlib.h>
 
-/* ---- from the engine
- * ----------------------------------------------------------------------------- */
+/* ---- from the engine ---- */
 
 void channel_push(struct hca_cq *cq)
 {
@@ -85,8 +84,7 @@ void hca_qp_event(void *user, struct qp *q, enum qp_event ev)
     async_push(qp->ctx, &e);
 }
 
-/* ---- completion channels
- * -------------------------------------------------------------------------- */
+/* ---- completion channels ---- */
 
 EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
@@ -201,8 +199,7 @@ EXPORT void ibv_ack_cq_events(struct ibv_cq *v, unsigned int n)
     hca_unlock(cq->ctx->hca);
 }
 
-/* ---- asynchronous events
- * ---------------------------------------------------------------------------- */
+/* ---- asynchronous events ---- */
 
 /* The counter of events that were fetched and not acknowledged, of the object that the event names.
  */

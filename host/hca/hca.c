@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the path of a frame -----------------------------------------------------------------------
- */
+/* ---- the path of a frame ---- */
 
 static uint16_t hca_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
 {
@@ -63,8 +62,7 @@ struct endpoint hca_endpoint(struct hca *h)
         .ctx = h, .input = hca_input, .output = hca_output, .tick = hca_tick, .next = hca_next};
 }
 
-/* ---- deferred work ------------------------------------------------------------------------------
- */
+/* ---- deferred work ---- */
 
 /* A completion queue that overran is lost, and every queue pair that reports to it with it. */
 void hca_run_deferred(struct hca *h)
@@ -84,8 +82,7 @@ void hca_run_deferred(struct hca *h)
     }
 }
 
-/* ---- control ------------------------------------------------------------------------------------
- */
+/* ---- control ---- */
 
 void hca_port_state(struct hca *h, bool up, int64_t now_ps)
 {
@@ -157,8 +154,7 @@ void hca_device_init(struct hca_device *d, const char *name, uint32_t ip)
     snprintf(d->v.ibdev_path, sizeof(d->v.ibdev_path), "/sys/class/infiniband/%s", name);
 }
 
-/* ---- life ---------------------------------------------------------------------------------------
- */
+/* ---- life ---- */
 
 int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device *dev)
 {

@@ -1,11 +1,13 @@
 /*
- * The software HCA: verbs objects (PD, MR, CQ, QP, SRQ, AH, completion channel) over an rnic. The protocol half: no I/O, no clock,
- * no thread. What carries frames (memif in a preloaded process, the net in virtual time) is its driver.
+ * The software HCA: verbs objects (PD, MR, CQ, QP, SRQ, AH, completion channel) over an rnic. The
+ * protocol half: no I/O, no clock, no thread. What carries frames (memif in a preloaded process,
+ * the net in virtual time) is its driver.
  *
  *   verbs_*.c     exported ibv_ calls and the context's tables
  *   hca.c, mr.c, cq.c, qp.c ...    the objects
  *   notify.c      descriptors that a program can poll for events
- *   rim.c, rim_thread.c, rim_report.c   the driver of a real process: EAL thread, memif, progress thread, doorbell
+ *   rim.c, rim_thread.c, rim_report.c   the driver of a real process: EAL thread, memif, progress
+ * thread, doorbell
  */
 #ifndef TRIB_HCA_H
 #define TRIB_HCA_H
@@ -16,45 +18,49 @@
 
 struct hca;
 
-/* The driver behind an HCA. Virtual time leaves lock, unlock, idle and block NULL; any may be NULL. */
+/* The driver behind an HCA. Virtual time leaves lock, unlock, idle and block NULL; any may be NULL.
+ */
 struct hca_driver {
     void (*lock)(void *ctx);
     void (*unlock)(void *ctx);
     /* Called with the lock held after something was posted: there may be frames to send. */
     void (*kick)(void *ctx);
-    /* Called without the lock by an empty poll_cq: make progress, yield, sleep a little on the doorbell. */
+    /* Called without the lock by an empty poll_cq: make progress, yield, sleep a little on the
+     * doorbell. */
     void (*idle)(void *ctx);
-    /* Called without the lock by a caller that is about to wait for an event: somebody else must make progress now. */
+    /* Called without the lock by a caller that is about to wait for an event: somebody else must
+     * make progress now. */
     void (*block)(void *ctx);
     void *ctx;
 };
 
 struct hca_cfg {
-    char name[32];              /* device name: "trib0" */
+    char name[32]; /* device name: "trib0" */
     uint32_t ip;
-    uint8_t port;               /* HCA port of the host, from 0 */
-    unsigned slot;              /* process slot at the host's NIC: QPNs are (slot + 1) << 16 | n */
-    uint16_t mtu;               /* of the port: largest path MTU */
+    uint8_t port;  /* HCA port of the host, from 0 */
+    unsigned slot; /* process slot at the host's NIC: QPNs are (slot + 1) << 16 | n */
+    uint16_t mtu;  /* of the port: largest path MTU */
     uint64_t rate_bps;
     struct rte_mempool *pool;
     struct hca_driver drv;
-    uint32_t max_qps;           /* 0: 1024 */
-    uint32_t window_pkts;       /* unacknowledged packets of a QP; 0: 256 */
-    uint16_t ack_every;         /* 0: 8 */
+    uint32_t max_qps;     /* 0: 1024 */
+    uint32_t window_pkts; /* unacknowledged packets of a QP; 0: 256 */
+    uint16_t ack_every;   /* 0: 8 */
 };
 
 int hca_create(struct hca **h, const struct hca_cfg *cfg);
 /* Objects that are still there go with it. */
 void hca_destroy(struct hca *h);
 struct endpoint hca_endpoint(struct hca *h);
-struct ibv_device *hca_device(struct hca *h);       /* what ibv_open_device takes */
+struct ibv_device *hca_device(struct hca *h); /* what ibv_open_device takes */
 struct rnic *hca_rnic(struct hca *h);
-void hca_port_state(struct hca *h, bool up, int64_t now_ps);    /* async event, QPs to error */
+void hca_port_state(struct hca *h, bool up, int64_t now_ps); /* async event, QPs to error */
 /* Completions that the HCA has produced so far: whether progress brought something, for drivers. */
 uint64_t hca_completions(const struct hca *h);
 /* The process forked and this is the child: every later call answers EIO, frames go nowhere. */
 void hca_kill(struct hca *h);
-/* Marks a registered region as unbacked: payload of it is carried as a length only (virtual time). */
+/* Marks a registered region as unbacked: payload of it is carried as a length only (virtual time).
+ */
 int hca_mr_unback(struct ibv_mr *mr);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The objects behind the verbs, for host/hca only. Each begins with the public struct that libibverbs' header declares;
- * zeroed bytes follow where programs are known to look behind it.
+ * The objects behind the verbs, for host/hca only. Each begins with the public struct that
+ * libibverbs' header declares; zeroed bytes follow where programs are known to look behind it.
  *
  * Everything here is guarded by the driver's one lock per HCA; nothing of it is touched without.
  */
@@ -20,13 +20,14 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The system's own libibverbs, for devices and objects that are not ours. It has every call that is exported here. */
+/* The system's own libibverbs, for devices and objects that are not ours. It has every call that is
+ * exported here. */
 void *hca_real(const char *name);
 #define REAL(fn)                                                                                   \
     ({                                                                                             \
         static __typeof__(fn) *real_;                                                              \
         if (!real_)                                                                                \
-            real_ = (__typeof__(fn) *)hca_real(#fn);                                       \
+            real_ = (__typeof__(fn) *)hca_real(#fn);                                               \
         real_;                                                                                     \
     })
 
@@ -69,7 +70,8 @@ static inline bool hlist_empty(const struct hlist *l)
 #define hlist_entry(l, type, field) ((type *)((char *)(l)-offsetof(type, field)))
 #define hlist_for(l, head)          for (struct hlist *l = (head)->next; l != (head); l = l->next)
 
-/* What ibv_get_device_list hands out. hca is NULL until the first open where open() makes it (rim.c). */
+/* What ibv_get_device_list hands out. hca is NULL until the first open where open() makes it
+ * (rim.c). */
 struct hca_device {
     struct ibv_device v;
     char zero[512];
@@ -89,7 +91,8 @@ struct hca {
     uint64_t completions;
     struct hlist ctxs;
     uint32_t next_pd;
-    /* MRs by index; key = index << 8 | generation. The free list is a FIFO, so that a key comes back late. */
+    /* MRs by index; key = index << 8 | generation. The free list is a FIFO, so that a key comes
+     * back late. */
     struct hca_mr_slot *mr;
     uint32_t mr_cap, mr_free_head, mr_free_tail;
     /* Work that callbacks of the engine may not do themselves. */
@@ -168,8 +171,8 @@ struct hca_cq {
     struct hca_cqe *ring;
     uint32_t cap, head, tail; /* free-running; cap is a power of two */
     uint32_t refs;
-    uint32_t events;         /* pending in the channel */
-    uint32_t unacked;        /* fetched, not acknowledged */
+    uint32_t events;  /* pending in the channel */
+    uint32_t unacked; /* fetched, not acknowledged */
     uint32_t async_unacked;
     enum cq_armed armed;
     bool overrun;

@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-/* ---- the path of a frame -----------------------------------------------------------------------
- */
+/* ---- the path of a frame ---- */
 
 int hca_mem(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t len,
             unsigned access, void **p)
@@ -29,8 +28,7 @@ int hca_mem(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr,
     return 0;
 }
 
-/* ---- control ------------------------------------------------------------------------------------
- */
+/* ---- control ---- */
 
 static void free_slot(struct hca *h, uint32_t i)
 {

@@ -123,8 +123,7 @@ int hca_post_send(struct ibv_qp *v, struct ibv_send_wr *wr, struct ibv_send_wr *
     return rc;
 }
 
-/* ---- receive
- * ----------------------------------------------------------------------------------------- */
+/* ---- receive ---- */
 
 int rwqe_from_wr(struct rwqe *w, const struct ibv_recv_wr *wr, uint32_t max_sge)
 {

@@ -19,8 +19,7 @@ void qp_to_error(struct hca_qp *qp)
     qp->v.state = IBV_QPS_ERR;
 }
 
-/* ---- creation
- * -------------------------------------------------------------------------------------- */
+/* ---- creation ---- */
 
 static int check_init(const struct hca_ctx *c, const struct ibv_pd *pd,
                       const struct ibv_qp_init_attr *a)
@@ -168,8 +167,7 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *v)
     return rc;
 }
 
-/* ---- query
- * ------------------------------------------------------------------------------------------ */
+/* ---- query ---- */
 
 EXPORT int ibv_query_qp(struct ibv_qp *v, struct ibv_qp_attr *attr, int mask,
                         struct ibv_qp_init_attr *init)

@@ -51,8 +51,7 @@ static struct wqe *last(struct ibv_qp_ex *v)
     return &qp->batch[0];
 }
 
-/* ---- operations
- * ------------------------------------------------------------------------------------------ */
+/* ---- operations ---- */
 
 static void wr_send(struct ibv_qp_ex *v)
 {
@@ -102,8 +101,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *v, uint32_t rkey, uint64_t rad
     begin_rdma(v, WR_FETCH_ADD, rkey, raddr)->compare_add = add;
 }
 
-/* ---- what goes with them
- * ---------------------------------------------------------------------------------- */
+/* ---- what goes with them ---- */
 
 static void wr_set_ud_addr(struct ibv_qp_ex *v, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
@@ -158,8 +156,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *v, void *addr, size_t length)
     wr_set_inline_data_list(v, 1, &b);
 }
 
-/* ---- the batch
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the batch ---- */
 
 static void wr_start(struct ibv_qp_ex *v)
 {
@@ -211,9 +208,7 @@ void qp_ex_init(struct hca_qp *qp)
     x->wr_abort = wr_abort;
 }
 
-/* ---- control
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- control ---- */
 
 static uint64_t ops_of(enum ibv_qp_type t)
 {

@@ -63,8 +63,7 @@ static bool mask_ok(enum qp_type type, enum qp_state from, enum qp_state to, uin
     return false;
 }
 
-/* ---- values
- * ------------------------------------------------------------------------------------------ */
+/* ---- values ---- */
 
 static bool values_ok(struct hca *h, const struct ibv_qp_attr *a, int mask)
 {
@@ -144,8 +143,7 @@ static void to_engine(struct hca *h, const struct ibv_qp_attr *a, int mask, stru
 #undef GIVE
 }
 
-/* ---- transitions
- * -------------------------------------------------------------------------------------- */
+/* ---- transitions ---- */
 
 static int apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {

@@ -19,6 +19,7 @@
 
 #define UP_WAIT_MS    5000
 #define LINGER_MIN_NS 2000000LL
+#define LINGER_MAX_NS 250000000LL
 
 /* A preloaded library has nobody who could hand it a context: this is the process's. */
 static struct {
@@ -38,8 +39,7 @@ bool rim_selected(void)
     return run && *run && host && *host;
 }
 
-/* ---- start, in the progress thread
- * ---------------------------------------------------------------------------- */
+/* ---- start, in the progress thread ---- */
 
 static void nap_ms(long ms)
 {
@@ -128,7 +128,6 @@ int rim_start(struct rim_hca *r)
                           .mtu = (uint16_t)rim.fab->mtu,
                           .rate_bps = fp->rate_bps,
                           .drv = rim_driver(r)};
-    int64_t quarter;
     int rc;
 
     pthread_setname_np(pthread_self(), "trib-hca");
@@ -139,9 +138,7 @@ int rim_start(struct rim_hca *r)
         disconnect_nic(r);
         return rc;
     }
-    quarter = (1 << RIM_LOG2_RING) / 4 * link_time_ps(rim.fab->mtu + 100, fp->rate_bps);
-    quarter = quarter / PS_PER_NS * (clock_dilation(r->sh) ? clock_dilation(r->sh) : 1);
-    r->ring_ns = quarter < 50000 ? 50000 : quarter > 1000000 ? 1000000 : quarter;
+    r->ring_ps = (1 << RIM_LOG2_RING) * link_time_ps(rim.fab->mtu + 100, fp->rate_bps);
     snprintf(cfg.name, sizeof(cfg.name), "%.31s", r->dev.v.name);
     cfg.slot = (unsigned)r->slot;
     cfg.pool = r->pool;
@@ -154,9 +151,7 @@ int rim_start(struct rim_hca *r)
     return rc;
 }
 
-/* ---- end
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- end ---- */
 
 /*
  * The last ACK of a program that ends may still be in the ring, and the NIC forgets the ring with
@@ -173,7 +168,7 @@ static void at_exit(void)
         rim_report(r);
         if (!r->up)
             continue;
-        linger = LINGER_MIN_NS + 4 * r->ring_ns;
+        linger = rim_ring_ns(r, LINGER_MIN_NS, LINGER_MAX_NS);
         left = r->sent_ns + linger - clock_mono_ns();
         if (left > 0 && left <= linger)
             nap_ms(left / 1000000 + 1);
@@ -195,9 +190,7 @@ static void in_child(void)
     pthread_mutex_init(&rim.lock, NULL);
 }
 
-/* ---- open
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- open ---- */
 
 static int start_thread(struct rim_hca *r)
 {
@@ -240,9 +233,7 @@ static int open_port(struct hca_device *d)
     return rc;
 }
 
-/* ---- devices
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- devices ---- */
 
 static int add_ports(void)
 {

@@ -13,8 +13,11 @@
 #include <stdatomic.h>
 
 #define RIM_BURST     32
-#define RIM_LOG2_RING 7 /* short: a process is held back at its own NIC, not behind a long queue */
-#define RIM_POOL      511 /* no frame stays here: a ring copies, and what is lost is built again. Few, so that they stay in cache */
+#define RIM_LOG2_RING 7 /* short: a process is held back at its own NIC, not behind a long queue   \
+                         */
+#define RIM_POOL                                                                                   \
+    511 /* no frame stays here: a ring copies, and what is lost is built again. Few, so that they  \
+           stay in cache */
 
 /* Everything but the atomics belongs to who holds the lock. */
 struct rim_hca {
@@ -36,15 +39,18 @@ struct rim_hca {
     /* Frames that the ring had no room for; offered again at retry_ns. */
     struct rte_mbuf *stash[ENDPOINT_QUEUES][RIM_BURST];
     uint16_t n_stash[ENDPOINT_QUEUES];
-    int64_t retry_ns, ring_ns; /* ring_ns: wall time in which the link takes a quarter of the ring */
+    int64_t retry_ns;
+    int64_t ring_ps; /* in which the link takes a full ring */
     int64_t sent_ns;
 
-    uint64_t seen;                /* completions that pollers were told of */
-    int64_t thread_until_ps;      /* the thread sleeps at most until then; 0: it does not sleep */
-    _Atomic int64_t polled_ns;    /* a program's thread polled last; 0: it said that it would not */
-    _Atomic uint32_t park;        /* futex word: where the thread waits while others poll */
+    uint64_t seen;           /* completions that pollers were told of */
+    int64_t thread_until_ps; /* the thread sleeps at most until then; 0: it does not sleep */
+    int64_t busy_ns;         /* a poll last brought something */
+    _Atomic int64_t
+        lease_ns; /* until then a program's thread will have polled again; 0: it will not */
+    _Atomic uint32_t park; /* futex word: where the thread waits while others poll */
     _Atomic uint32_t parked;
-    _Atomic uint32_t sleepers;    /* pollers on the bell */
+    _Atomic uint32_t sleepers; /* pollers on the bell */
 
     /* Start-up: the thread reports here. */
     pthread_cond_t started;
@@ -59,5 +65,14 @@ void rim_report(struct rim_hca *r);
 struct hca_driver rim_driver(struct rim_hca *r);
 /* Asks the port whether it is up and tells the HCA. With the lock held. */
 void rim_check_port(struct rim_hca *r, int64_t now_ns);
+
+/* Wall time in which the link takes a full ring, between min and max: dilation may change at any
+ * time. */
+static inline int64_t rim_ring_ns(const struct rim_hca *r, int64_t min, int64_t max)
+{
+    int64_t ns = r->ring_ps / PS_PER_NS * clock_dilation(r->sh);
+
+    return ns < min ? min : ns > max ? max : ns;
+}
 
 #endif

@@ -21,14 +21,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HANDOVER_NS     2000000LL
+#define HANDOVER_NS     500000LL
 #define POLL_SLEEP_NS   1000000LL
 #define THREAD_SLEEP_NS 100000000LL
 #define CHECK_NS        50000000LL
+#define YIELDS          2
+#define IDLE_SLEEP_NS   10000000LL
+#define RETRY_MIN_NS    50000LL
 #define RX_BURSTS       4
 
-/* ---- moving frames: with the lock held
- * ------------------------------------------------------------------ */
+/* ---- moving frames: with the lock held ---- */
 
 static unsigned receive(struct rim_hca *r, int64_t now_ps)
 {
@@ -109,7 +111,8 @@ static unsigned transmit(struct rim_hca *r, int64_t now_ps)
         bell_ring(r->peer);
         r->sent_ns = clock_mono_ns();
     }
-    r->retry_ns = full ? clock_mono_ns() + r->ring_ns : 0;
+    /* The NIC rings when it makes room in a full ring; this is only in case. */
+    r->retry_ns = full ? clock_mono_ns() + rim_ring_ns(r, RETRY_MIN_NS, POLL_SLEEP_NS) : 0;
     return sent;
 }
 
@@ -152,8 +155,7 @@ void rim_check_port(struct rim_hca *r, int64_t now_ns)
     hca_port_state(r->hca, up, clock_fabric_ps(r->sh));
 }
 
-/* ---- the driver
- * --------------------------------------------------------------------------------------------- */
+/* ---- the driver ---- */
 
 static void drv_lock(void *ctx)
 {
@@ -196,44 +198,70 @@ static bool poll_once(struct rim_hca *r)
     if (done != r->seen && atomic_load_explicit(&r->sleepers, memory_order_relaxed))
         bell_ring(r->bell);
     r->seen = done;
+    if (again)
+        r->busy_ns = clock_mono_ns();
     pthread_mutex_unlock(&r->lock);
     return again;
+}
+
+/* The calling thread will poll again within ns of wall time; until then the progress thread may
+ * stay parked. */
+static void lease(struct rim_hca *r, int64_t now, int64_t ns)
+{
+    atomic_store_explicit(&r->lease_ns, now + ns + HANDOVER_NS, memory_order_relaxed);
+}
+
+/* How long an empty poll sleeps at most: a program that has found nothing for long can wait longer
+ * for what is not verbs. */
+static int64_t poll_sleep(const struct rim_hca *r, int64_t now)
+{
+    int64_t ns = (now - r->busy_ns) / 32;
+
+    return ns < POLL_SLEEP_NS ? POLL_SLEEP_NS : ns > IDLE_SLEEP_NS ? IDLE_SLEEP_NS : ns;
+}
+
+static void sleep_once(struct rim_hca *r)
+{
+    uint32_t token;
+    int64_t now, ns;
+
+    atomic_fetch_add(&r->sleepers, 1);
+    token = bell_prepare(r->bell);
+    if (poll_once(r)) {
+        bell_cancel(r->bell);
+    } else {
+        pthread_mutex_lock(&r->lock);
+        now = clock_mono_ns();
+        if (now - r->checked_ns > CHECK_NS)
+            rim_check_port(r, now);
+        ns = until_next(r, poll_sleep(r, now));
+        pthread_mutex_unlock(&r->lock);
+        lease(r, now, ns);
+        bell_sleep(r->bell, token, ns);
+        poll_once(r);
+    }
+    atomic_fetch_sub(&r->sleepers, 1);
 }
 
 static void drv_idle(void *ctx)
 {
     struct rim_hca *r = ctx;
-    int64_t now = clock_mono_ns(), ns;
-    uint32_t token;
 
-    atomic_store_explicit(&r->polled_ns, now, memory_order_relaxed);
-    for (unsigned i = 0; i < 2; i++) {
+    lease(r, clock_mono_ns(), 0);
+    for (unsigned i = 0; i < YIELDS; i++) {
         if (poll_once(r))
             return;
         sched_yield();
     }
-    atomic_fetch_add(&r->sleepers, 1);
-    token = bell_prepare(r->bell);
-    if (!poll_once(r)) {
-        pthread_mutex_lock(&r->lock);
-        if (now - r->checked_ns > CHECK_NS)
-            rim_check_port(r, now);
-        ns = until_next(r, POLL_SLEEP_NS);
-        pthread_mutex_unlock(&r->lock);
-        bell_sleep(r->bell, token, ns);
-        poll_once(r);
-    } else {
-        bell_cancel(r->bell);
-    }
-    atomic_fetch_sub(&r->sleepers, 1);
-    atomic_store_explicit(&r->polled_ns, clock_mono_ns(), memory_order_relaxed);
+    sleep_once(r);
+    lease(r, clock_mono_ns(), 0);
 }
 
 static void drv_block(void *ctx)
 {
     struct rim_hca *r = ctx;
 
-    atomic_store(&r->polled_ns, 0);
+    atomic_store(&r->lease_ns, 0);
     if (!atomic_load(&r->parked))
         return;
     atomic_fetch_add(&r->park, 1);
@@ -250,19 +278,18 @@ struct hca_driver rim_driver(struct rim_hca *r)
                                .ctx = r};
 }
 
-/* ---- the progress thread
- * --------------------------------------------------------------------------------------- */
+/* ---- the progress thread ---- */
 
 /* Waits while others poll. Returns whether it did. */
 static bool park(struct rim_hca *r)
 {
     uint32_t token = atomic_load(&r->park);
-    int64_t polled, left;
+    int64_t until, left;
     struct timespec ts;
 
     atomic_store(&r->parked, 1);
-    polled = atomic_load(&r->polled_ns);
-    left = polled ? polled + HANDOVER_NS - clock_mono_ns() : 0;
+    until = atomic_load(&r->lease_ns);
+    left = until ? until - clock_mono_ns() : 0;
     if (left > 0) {
         ts = (struct timespec){0, left};
         futex(&r->park, FUTEX_WAIT, token, &ts);

@@ -12,7 +12,7 @@
 
 #define MAX_DEVICES 16
 
-/* ---- the system's own ------------------------------------------------------------------------ */
+/* ---- the system's own ---- */
 
 /* A program that loads libibverbs only when it runs has it out of sight of RTLD_NEXT. */
 void *hca_real(const char *name)
@@ -30,8 +30,7 @@ void *hca_real(const char *name)
     return fn;
 }
 
-/* ---- the list
- * -------------------------------------------------------------------------------------------- */
+/* ---- the list ---- */
 
 EXPORT struct ibv_device **ibv_get_device_list(int *num)
 {
@@ -76,8 +75,7 @@ EXPORT int ibv_get_device_index(struct ibv_device *d)
     return hca_device_ours(d) ? (int)((struct hca_device *)d)->port : REAL(ibv_get_device_index)(d);
 }
 
-/* ---- contexts
- * -------------------------------------------------------------------------------------------- */
+/* ---- contexts ---- */
 
 struct hca_ctx *hca_ctx_of(struct ibv_context *c)
 {

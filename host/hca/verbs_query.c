@@ -33,8 +33,7 @@ static __be64 guid_of(uint32_t ip)
     return guid;
 }
 
-/* ---- device
- * -------------------------------------------------------------------------------------------- */
+/* ---- device ---- */
 
 int hca_query_device(struct ibv_context *v, struct ibv_device_attr *a)
 {
@@ -111,8 +110,7 @@ int hca_query_rt_values(struct ibv_context *v, struct ibv_values_ex *values)
     return 0;
 }
 
-/* ---- port
- * ---------------------------------------------------------------------------------------------- */
+/* ---- port ---- */
 
 /* Width and speed codes (IBTA 14.2.5.6) whose product is the port's rate or the next below. */
 static void width_and_speed(uint64_t bps, uint8_t *width, uint8_t *speed)
@@ -162,8 +160,7 @@ int hca_query_port_compat(struct ibv_context *v, uint8_t port, struct _compat_ib
                           offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
-/* ---- exported
- * ------------------------------------------------------------------------------------------ */
+/* ---- exported ---- */
 
 EXPORT __be64 ibv_get_device_guid(struct ibv_device *d)
 {
