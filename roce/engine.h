@@ -111,9 +111,10 @@ struct qp {
     uint32_t num;
     uint8_t type, transport; /* transport: upper bits of its opcodes */
     bool sig_all, streaming, established, drained_said;
-    bool in_send, in_ack, in_flush, reply_turn;
+    bool in_send, in_ack, in_flush, in_late, reply_turn;
     enum qp_state state;
-    TAILQ_ENTRY(qp) send_link, ack_link, flush_link;
+    TAILQ_ENTRY(qp) send_link, ack_link, flush_link, late_link;
+    int64_t ack_due;       /* in_late: when unacknowledged packets are acknowledged unasked */
     int64_t deadline, key; /* key: place in the heap, never later than deadline */
     uint32_t heap_at;      /* 0: not in it */
     struct roce_pkt base;  /* addresses and constants of every packet to the peer */
@@ -127,10 +128,14 @@ struct qp {
 
 TAILQ_HEAD(qp_list, qp);
 
+/* How long a responder may keep an acknowledgement that nobody asked for. Far below every timeout. */
+#define ROCE_ACK_DELAY_PS (8 * PS_PER_US)
+
 struct rnic {
     struct rnic_cfg cfg;
     struct roce_counters cnt;
     struct qp_list send, ack, flush;
+    struct qp_list late; /* delayed acknowledgements in order of ack_due: the delay is one for all */
     int64_t stall_ps; /* no output before: the pool was empty. 0: none */
     struct qp **heap; /* [1 ..heap_n], least key first */
     uint32_t heap_n;
@@ -192,7 +197,8 @@ enum roce_reason responder_input_uc(struct qp *qp, const struct roce_pkt *k, str
                                     int64_t now_ps, bool *taken);
 enum built responder_build_ack(struct qp *qp, struct rte_mbuf **m);
 enum built responder_build_deferred(struct qp *qp, struct rte_mbuf **m);
-void responder_ack(struct qp *qp, bool now);
+void responder_ack(struct qp *qp, bool now, int64_t now_ps);
+void responder_ack_late(struct rnic *r, int64_t now_ps);
 void responder_nak(struct qp *qp, uint8_t syndrome);
 
 /* reads.c */

@@ -5,7 +5,8 @@
  *
  * AckReq is set on the last packet of a message, four times a window, and on the packet after which
  * nothing more can be sent: whatever stops the sender, an acknowledgement is under way that starts
- * it again, or the timer is.
+ * it again, or the timer is. Fragments are not asked for one by one, though their queue runs empty
+ * all the time: the responder acknowledges a pause by itself (responder_ack).
  */
 #include "roce/engine.h"
 #include "roce/icrc.h"
@@ -205,12 +206,13 @@ static void advance_cursor(struct qp *qp)
 }
 
 /* AckReq, see above; w: what the packet is of. The cursor is behind it already. */
-static bool wants_ack(struct qp *qp, bool last)
+static bool wants_ack(struct qp *qp, const struct swqe *w, bool last)
 {
     struct requester *q = &qp->rqr;
     uint32_t every = RTE_MAX(qp->r->cfg.window_pkts / 4, 1u);
+    bool pausing = w->frag == WQE_WHOLE && !requester_ready(qp);
 
-    if (!last && ++q->since_ackreq < every && requester_ready(qp))
+    if (!last && ++q->since_ackreq < every && !pausing)
         return false;
     q->since_ackreq = 0;
     return true;
@@ -239,7 +241,7 @@ enum built requester_build(struct qp *qp, struct rte_mbuf **m, int64_t now_ps)
         data_packet(qp, w, i, &k);
     advance_cursor(qp);
     if (!op_is_read(w->op) && qp->type == QP_RC)
-        k.ack_req = wants_ack(qp, k.ack_req);
+        k.ack_req = wants_ack(qp, w, k.ack_req);
     else
         k.ack_req = false;
     b = request_payload(qp, index, i * qp->attr.mtu, &k, m);

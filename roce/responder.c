@@ -14,15 +14,42 @@
 /* ---- acknowledgements
  * --------------------------------------------------------------------------------- */
 
-void responder_ack(struct qp *qp, bool now)
+/* Nothing is left that a delayed acknowledgement would say. */
+static void acknowledged(struct qp *qp)
+{
+    qp->rsp.unacked = 0;
+    if (qp->in_late)
+        TAILQ_REMOVE(&qp->r->late, qp, late_link);
+    qp->in_late = false;
+}
+
+/*
+ * A streaming sender cannot know whether its next packet comes soon, and does not ask for an
+ * acknowledgement of each: it relies on ack_every, and on the delay when it pauses.
+ */
+void responder_ack(struct qp *qp, bool now, int64_t now_ps)
 {
     struct responder *s = &qp->rsp;
 
-    if (!now && ++s->unacked < qp->r->cfg.ack_every)
+    if (!now && ++s->unacked < qp->r->cfg.ack_every) {
+        if (qp->in_late)
+            return;
+        qp->in_late = true;
+        qp->ack_due = now_ps + ROCE_ACK_DELAY_PS;
+        TAILQ_INSERT_TAIL(&qp->r->late, qp, late_link);
         return;
-    s->unacked = 0;
+    }
+    acknowledged(qp);
     s->ack_want = true;
     rnic_want_ack(qp);
+}
+
+void responder_ack_late(struct rnic *r, int64_t now_ps)
+{
+    struct qp *qp;
+
+    while ((qp = TAILQ_FIRST(&r->late)) != NULL && qp->ack_due <= now_ps)
+        responder_ack(qp, true, now_ps);
 }
 
 void responder_nak(struct qp *qp, uint8_t syndrome)
@@ -55,7 +82,7 @@ static enum built build(struct qp *qp, struct rte_mbuf **m)
     roce_seal(*m, &k);
     s->nak = 0;
     s->ack_want = false;
-    s->unacked = 0;
+    acknowledged(qp);
     return BUILT;
 }
 
@@ -270,7 +297,7 @@ enum roce_reason responder_input(struct qp *qp, const struct roce_pkt *k, struct
         qp->r->cnt.duplicates++;
         if (what & (ROCE_P_READ | ROCE_P_ATOMIC))
             return reads_duplicate(qp, k);
-        responder_ack(qp, true);
+        responder_ack(qp, true, now_ps);
         return ROCE_DUPLICATE;
     }
     e = execute(qp, k, m, now_ps, taken);
@@ -285,7 +312,7 @@ enum roce_reason responder_input(struct qp *qp, const struct roce_pkt *k, struct
         return ROCE_OK;
     }
     s->epsn = psn_add(s->epsn, 1);
-    responder_ack(qp, k->ack_req);
+    responder_ack(qp, k->ack_req, now_ps);
     accept(qp, k);
     return ROCE_OK;
 }

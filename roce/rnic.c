@@ -175,7 +175,9 @@ void rnic_unlist(struct qp *qp, bool acks_too)
         TAILQ_REMOVE(&r->ack, qp, ack_link);
     if (qp->in_flush)
         TAILQ_REMOVE(&r->flush, qp, flush_link);
-    qp->in_ack = qp->in_flush = false;
+    if (qp->in_late)
+        TAILQ_REMOVE(&r->late, qp, late_link);
+    qp->in_ack = qp->in_flush = qp->in_late = false;
 }
 
 /* A frame of the QP whose turn it is: responses and requests alternate. */
@@ -274,6 +276,7 @@ static void ep_tick(void *ctx, int64_t now_ps)
         timer_clear(qp);
         requester_timer(qp, now_ps);
     }
+    responder_ack_late(r, now_ps);
 }
 
 static int64_t ep_next(void *ctx)
@@ -288,6 +291,8 @@ static int64_t ep_next(void *ctx)
         return 0;
     qp = timer_first(r);
     t = qp ? qp->deadline : PS_NEVER;
+    qp = TAILQ_FIRST(&r->late);
+    t = qp ? RTE_MIN(t, qp->ack_due) : t;
     return r->stall_ps ? RTE_MIN(t, r->stall_ps) : t;
 }
 
@@ -391,6 +396,7 @@ int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
     TAILQ_INIT(&r->send);
     TAILQ_INIT(&r->ack);
     TAILQ_INIT(&r->flush);
+    TAILQ_INIT(&r->late);
     *rp = r;
     return 0;
 }

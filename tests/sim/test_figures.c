@@ -72,8 +72,8 @@ static double timed(struct bed *b, unsigned n, enum coll_algo algo, bool in_plac
                   algo == ALGO_RING ? "ring" : "sharp", n, in_place ? " in place" : "",
                   (double)res.time_ps / 1e6, (double)p.time_ps / 1e6,
                   (double)res.time_ps / (double)p.time_ps);
-    assert_true((double)res.time_ps > 0.98 * (double)p.time_ps);
-    assert_true((double)res.time_ps < 1.02 * (double)p.time_ps);
+    assert_true((double)res.time_ps > 0.995 * (double)p.time_ps);
+    assert_true((double)res.time_ps < 1.005 * (double)p.time_ps);
     return (double)res.time_ps / 1e12;
 }
 
