@@ -336,7 +336,6 @@ static void on_abort(struct an *a, const struct an_addr *from, const struct agg_
             e = &g->child[i];
     if (e)
         group_doom(g, st && st < AGG_STATUS_COUNT ? st : AGG_E_PROTOCOL, e, "%s", c->text);
-    parting_answered(a, from, c, AGG_ABORT); /* both ends said it at once */
     an_say(a, from, AGG_ABORT_ACK, &r);
 }
 

@@ -59,6 +59,29 @@ static void put(struct bed *b, uint16_t src, struct rte_mbuf *m, uint16_t dst)
     b->flight[b->n_flights++] = (struct flight){m, dst, due, b->sent++};
 }
 
+static uint32_t sum_of(const struct rte_mbuf *m)
+{
+    uint32_t s = 1;
+
+    for (; m; m = m->next)
+        for (uint32_t i = 0; i < m->data_len; i++)
+            s = s * 31 + rte_pktmbuf_mtod(m, const uint8_t *)[i];
+    return s;
+}
+
+/* Some frames are kept as a capture does: whoever has got one must not write over what others see.
+ */
+static void witness(struct bed *b, struct rte_mbuf *m)
+{
+    struct witness *w = &b->witness[b->n_witnesses];
+
+    if (b->n_witnesses < 256 && bed_random(b, 16) == 0) {
+        w->m = frame_clone(m, b->pool);
+        w->sum = sum_of(m);
+        b->n_witnesses += w->m != NULL;
+    }
+}
+
 static void transmit(struct bed *b, uint16_t src, struct rte_mbuf *m)
 {
     int dst = party_of(b, m);
@@ -69,6 +92,7 @@ static void transmit(struct bed *b, uint16_t src, struct rte_mbuf *m)
         rte_pktmbuf_free(m);
         return;
     }
+    witness(b, m);
     if (bed_random(b, 10000) < b->cfg.dup) {
         struct rte_mbuf *c = frame_clone(m, b->pool);
 
@@ -342,6 +366,11 @@ void bed_destroy(struct bed *b)
     bed_settle(b, 400 * PS_PER_MS);
     for (unsigned i = 0; i < b->n_flights; i++)
         rte_pktmbuf_free(b->flight[i].m);
+    for (unsigned i = 0; i < b->n_witnesses; i++) {
+        if (sum_of(b->witness[i].m) != b->witness[i].sum)
+            fail_msg("a frame was changed after it was sent");
+        rte_pktmbuf_free(b->witness[i].m);
+    }
     for (unsigned i = 0; i < b->n; i++) {
         struct member *m = &b->member[i];
 

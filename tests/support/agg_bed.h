@@ -112,6 +112,11 @@ struct bed {
     unsigned n_flights, max_flights;
     int64_t *last; /* [nodes][nodes]: due time of the last frame between them */
     uint64_t sent;
+    struct witness {
+        struct rte_mbuf *m;
+        uint32_t sum;
+    } witness[256]; /* references to frames that were on a wire */
+    unsigned n_witnesses;
     void *arena; /* what operations need, kept until the end */
 };
 
