@@ -93,19 +93,12 @@ void hca_port_state(struct hca *h, bool up, int64_t now_ps)
         return;
     h->port_up = up;
     h->now_ps = now_ps;
-    if (!up) {
-        rnic_port_down(h->rnic, now_ps);
-        hlist_for(c, &h->ctxs) hlist_for(l, &hlist_entry(c, struct hca_ctx, link)->qps)
-        {
-            struct hca_qp *qp = hlist_entry(l, struct hca_qp, link);
-
-            if (qp->v.qp_type != IBV_QPT_UD)
-                qp_to_error(qp);
-        }
-    }
+    /* The cause first, then what it did to the queue pairs. */
+    hlist_for(c, &h->ctxs) async_push(hlist_entry(c, struct hca_ctx, link), &e);
     if (up)
         igmp_repeat(h);
-    hlist_for(c, &h->ctxs) async_push(hlist_entry(c, struct hca_ctx, link), &e);
+    else
+        rnic_port_down(h->rnic, now_ps);
     if (h->deferred)
         hca_run_deferred(h);
 }

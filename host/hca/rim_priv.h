@@ -12,12 +12,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* A short ring: a process is held back at its own NIC, not behind a long queue. A small pool: no
+ * frame stays here (a ring copies, and what is lost is built again), and few frames stay in cache.
+ */
 #define RIM_BURST     32
-#define RIM_LOG2_RING 7 /* short: a process is held back at its own NIC, not behind a long queue   \
-                         */
-#define RIM_POOL                                                                                   \
-    511 /* no frame stays here: a ring copies, and what is lost is built again. Few, so that they  \
-           stay in cache */
+#define RIM_LOG2_RING 7
+#define RIM_POOL      511
 
 /* Everything but the atomics belongs to who holds the lock. */
 struct rim_hca {
