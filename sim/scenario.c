@@ -111,15 +111,15 @@ static void choose_ranks(struct scenario *s)
             s->host_of_rank[s->nranks++] = h;
 }
 
-/* Up to 5 % on the way of a frame from end to end: six hops of at most 0.8 % each. */
+/* Up to 5 % each of loss, duplication and reordering, on every link of the way. */
 static void choose_faults(struct scenario *s)
 {
     s->faults = below(s, 4) != 0;
     if (!s->faults)
         return;
-    s->f.loss = below(s, 2) ? below(s, 9) / 1000.0 : 0;
-    s->f.dup = below(s, 2) ? below(s, 10) / 1000.0 : 0;
-    s->f.reorder = below(s, 2) ? below(s, 10) / 1000.0 : 0;
+    s->f.loss = below(s, 2) ? below(s, 51) / 1000.0 : 0;
+    s->f.dup = below(s, 2) ? below(s, 51) / 1000.0 : 0;
+    s->f.reorder = below(s, 2) ? below(s, 51) / 1000.0 : 0;
     s->f.corrupt = below(s, 2) ? below(s, 5) / 1000.0 : 0;
     s->f.jitter_ps = below(s, 2) ? (int64_t)below(s, 2000) * PS_PER_NS : 0;
 }
