@@ -54,20 +54,32 @@ FLOAT_OPS(f32, u32, F32_NAN)
 FLOAT_OPS(f64, u64, F64_NAN)
 #undef FLOAT_OPS
 
-INLINE ROW(f32) ROW(bf16_load)(const uint8_t *p)
+/*
+ * A bfloat16 is the upper half of a float: of a vector of them, the even ones are shifted up, the
+ * odd ones only masked, and no lane ever moves. Two accumulators a vector; the results are put
+ * together the same way.
+ */
+INLINE ROW(f32) ROW(bf16_even)(const uint8_t *p)
 {
-    ROW(u32) wide = __builtin_convertvector(*(const ROW(h16_mem) *)p, ROW(u32));
-
-    return (ROW(f32))(wide << 16);
+    return (ROW(f32))(*(const ROW(u32_mem) *)p << 16);
 }
 
-INLINE void ROW(bf16_store)(uint8_t *p, ROW(f32) a)
+INLINE ROW(f32) ROW(bf16_odd)(const uint8_t *p)
+{
+    return (ROW(f32))(*(const ROW(u32_mem) *)p & 0xffff0000u);
+}
+
+/* In the upper half; what is below is not cleared. */
+INLINE ROW(u32) ROW(bf16_round)(ROW(f32) a)
 {
     ROW(u32) u = (ROW(u32))a, number = (ROW(u32))(a == a);
 
-    u = (u + 0x7fff + (u >> 16 & 1)) >> 16;
-    u = (number & u) | (~number & BF16_NAN);
-    *(ROW(h16_mem) *)p = __builtin_convertvector(u, ROW(h16));
+    return (number & (u + 0x7fff + (u >> 16 & 1))) | (~number & F32_NAN);
+}
+
+INLINE void ROW(bf16_store)(uint8_t *p, ROW(f32) even, ROW(f32) odd)
+{
+    *(ROW(u32_mem) *)p = ROW(bf16_round)(even) >> 16 | (ROW(bf16_round)(odd) & 0xffff0000u);
 }
 
 #ifdef ROW_F16_LOAD
@@ -86,8 +98,10 @@ INLINE void ROW(f16_store)(uint8_t *p, ROW(f32) a)
 }
 #endif
 
-/* The loop. V: accumulator, EB: bytes of an element in a frame, VB: bytes of V's elements in a
- * frame. */
+/*
+ * The loop. V: accumulator, EB: bytes of an element in a frame, VB: bytes in a frame of V's
+ * elements. LOAD gives accumulator i of a block, STORE puts accumulators i and i + 1.
+ */
 #define VECTOR(fn, V, EB, VB, LOAD, DO, STORE)                                                     \
     static ROW_TARGET void ROW(fn)(void *out, const void *const *in, unsigned n, size_t count)     \
     {                                                                                              \
@@ -97,36 +111,36 @@ INLINE void ROW(f16_store)(uint8_t *p, ROW(f32) a)
         for (; at + 4 * (VB) <= bytes; at += 4 * (VB)) {                                           \
             const uint8_t *p = (const uint8_t *)in[0] + at;                                        \
             uint8_t *q = (uint8_t *)out + at;                                                      \
-            ROW(V)                                                                                 \
-            a0 = LOAD(V, p),                                                                       \
-            a1 = LOAD(V, p + (VB)), a2 = LOAD(V, p + 2 * (VB)), a3 = LOAD(V, p + 3 * (VB));        \
+            ROW(V) a0 = LOAD(V, p, 0), a1 = LOAD(V, p, 1), a2 = LOAD(V, p, 2), a3 = LOAD(V, p, 3); \
                                                                                                    \
             for (unsigned k = 1; k < n; k++) {                                                     \
                 p = (const uint8_t *)in[k] + at;                                                   \
-                a0 = DO(V, a0, LOAD(V, p));                                                        \
-                a1 = DO(V, a1, LOAD(V, p + (VB)));                                                 \
-                a2 = DO(V, a2, LOAD(V, p + 2 * (VB)));                                             \
-                a3 = DO(V, a3, LOAD(V, p + 3 * (VB)));                                             \
+                a0 = DO(V, a0, LOAD(V, p, 0));                                                     \
+                a1 = DO(V, a1, LOAD(V, p, 1));                                                     \
+                a2 = DO(V, a2, LOAD(V, p, 2));                                                     \
+                a3 = DO(V, a3, LOAD(V, p, 3));                                                     \
             }                                                                                      \
-            STORE(V, q, a0);                                                                       \
-            STORE(V, q + (VB), a1);                                                                \
-            STORE(V, q + 2 * (VB), a2);                                                            \
-            STORE(V, q + 3 * (VB), a3);                                                            \
+            STORE(V, q, 0, a0, a1);                                                                \
+            STORE(V, q, 2, a2, a3);                                                                \
         }                                                                                          \
         arith_tail(scalar_##fn, out, in, n, at, count - at / (EB));                                \
     }
 
-#define V_LOAD(V, p)       (*(const ROW(V##_mem) *)(p))
-#define V_STORE(V, p, a)   (*(ROW(V##_mem) *)(p) = (a))
-#define V_STORE_F(V, p, a) (*(ROW(V##_mem) *)(p) = ROW(V##_canonical)(a))
-#define V_SUM(V, a, b)     ((a) + (b))
-#define V_PROD(V, a, b)    ((a) * (b))
-#define V_MIN(V, a, b)     ROW(V##_min)(a, b)
-#define V_MAX(V, a, b)     ROW(V##_max)(a, b)
-#define BF_LOAD(V, p)      ROW(bf16_load)(p)
-#define BF_STORE(V, p, a)  ROW(bf16_store)(p, a)
-#define HF_LOAD(V, p)      ROW(f16_load)(p)
-#define HF_STORE(V, p, a)  ROW(f16_store)(p, a)
+#define V_AT(V, p, i)            (*(ROW(V##_mem) *)((p) + (i)*ROW_BYTES))
+#define V_LOAD(V, p, i)          (*(const ROW(V##_mem) *)((p) + (i)*ROW_BYTES))
+#define V_STORE(V, p, i, a, b)   (V_AT(V, p, i) = (a), V_AT(V, p, (i) + 1) = (b))
+#define V_STORE_F(V, p, i, a, b) V_STORE(V, p, i, ROW(V##_canonical)(a), ROW(V##_canonical)(b))
+#define V_SUM(V, a, b)           ((a) + (b))
+#define V_PROD(V, a, b)          ((a) * (b))
+#define V_MIN(V, a, b)           ROW(V##_min)(a, b)
+#define V_MAX(V, a, b)           ROW(V##_max)(a, b)
+#define BF_LOAD(V, p, i)                                                                           \
+    ((i) % 2 ? ROW(bf16_odd)((p) + (i) / 2 * ROW_BYTES) : ROW(bf16_even)((p) + (i) / 2 * ROW_BYTES))
+#define BF_STORE(V, p, i, a, b) ROW(bf16_store)((p) + (i) / 2 * ROW_BYTES, a, b)
+#define HF_LOAD(V, p, i)        ROW(f16_load)((p) + (i) * (ROW_BYTES / 2))
+#define HF_STORE(V, p, i, a, b)                                                                    \
+    (ROW(f16_store)((p) + (i) * (ROW_BYTES / 2), a),                                               \
+     ROW(f16_store)((p) + ((i) + 1) * (ROW_BYTES / 2), b))
 
 #define INT_OPS(V)                                                                                 \
     INLINE ROW(V) ROW(V##_min)(ROW(V) a, ROW(V) b)                                                 \
@@ -192,6 +206,7 @@ PLAIN(max_f16)
 #undef INLINE
 #undef PICK
 #undef VECTOR
+#undef V_AT
 #undef V_LOAD
 #undef V_STORE
 #undef V_STORE_F
