@@ -105,8 +105,8 @@ static void loop_rest(struct loop *l, bool waits)
     }
     if (waits)
         ns = RTE_MIN(ns, (int64_t)WAITING_NS);
-    if (l->n_outside)
-        ns = RTE_MIN(ns, (int64_t)OUTSIDE_NS);
+    if (l->n_outside) /* the longer it was quiet, the longer it may take to notice */
+        ns = RTE_MIN(ns, (int64_t)OUTSIDE_NS << RTE_MIN(l->idle / 64, 4u));
     token = bell_prepare(l->bell);
     if (cables_pending(l) || l->calling)
         bell_cancel(l->bell);

@@ -156,22 +156,31 @@ static int ethdev_start(uint16_t id, struct rte_mempool *pool)
     return rc;
 }
 
+/* The port of a device by its arguments: "net_tap0,iface=x", "01:00.0,...". */
+static int ethdev_find(const char *devargs, uint16_t *id)
+{
+    char name[RTE_ETH_NAME_MAX_LEN], pci[RTE_ETH_NAME_MAX_LEN + 8];
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(devargs, ","), devargs);
+    snprintf(pci, sizeof(pci), "0000:%s", name);
+    return rte_eth_dev_get_port_by_name(name, id) && rte_eth_dev_get_port_by_name(pci, id) ? -ENODEV
+                                                                                           : 0;
+}
+
 int rim_port_ethdev(struct rim_port **p, const char *devargs, struct rte_mempool *pool)
 {
-    struct rte_dev_iterator it;
     uint16_t id = RTE_MAX_ETHPORTS;
     struct ethdev *e;
-    int rc = rte_dev_probe(devargs);
+    int rc;
 
     *p = NULL;
-    if (!rc) {
-        RTE_ETH_FOREACH_MATCHING_DEV(id, devargs, &it)
-        {
-            rte_eth_iterator_cleanup(&it);
-            break;
-        }
-        rc = id == RTE_MAX_ETHPORTS ? -ENODEV : ethdev_start(id, pool);
+    rc = ethdev_find(devargs, &id);
+    if (rc) {
+        rc = rte_dev_probe(devargs);
+        rc = rc ? rc : ethdev_find(devargs, &id);
     }
+    if (!rc)
+        rc = ethdev_start(id, pool);
     if (rc) {
         fprintf(stderr, "tributary: port \"%s\": found a device that does not start: %s\n", devargs,
                 rte_strerror(-rc));

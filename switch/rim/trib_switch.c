@@ -280,24 +280,37 @@ static int load(struct process *p)
     return rc;
 }
 
-static bool has_outside(const struct fabric *f, const bool *mine)
+/* Ports to the outside of our nodes: how many. EAL must know PCI devices when it starts; they go to
+ * args, as "-a ADDRESS". */
+static unsigned find_outside(const struct fabric *f, const bool *mine, const char **args,
+                             unsigned max, unsigned *n_args)
 {
+    unsigned n = 0, bus, slot, fn, domain;
+
+    *n_args = 0;
     for (uint16_t i = 0; i < f->n_nodes; i++)
-        for (uint16_t p = 0; mine[i] && p < f->nodes[i].n_ports; p++)
-            if (f->nodes[i].ports[p].external[0])
-                return true;
-    return false;
+        for (uint16_t p = 0; mine[i] && p < f->nodes[i].n_ports; p++) {
+            const char *dev = f->nodes[i].ports[p].external;
+
+            n += dev[0] != 0;
+            if (*n_args + 2 <= max && (sscanf(dev, "%x:%x:%x.%x", &domain, &bus, &slot, &fn) == 4 ||
+                                       sscanf(dev, "%x:%x.%x", &bus, &slot, &fn) == 3)) {
+                args[(*n_args)++] = "-a";
+                args[(*n_args)++] = dev;
+            }
+        }
+    return n;
 }
 
 /* The dilation: the option's; else the conf's, unless somebody has set the page's clock already.
  * Ports to the outside know wall time only. */
-static void set_dilation(struct process *p)
+static void set_dilation(struct process *p, bool outside)
 {
     unsigned n = p->opt.dilation;
 
     if (!n && p->rd.created)
         n = p->fab->dilation ? p->fab->dilation : 1000;
-    if (n > 1 && has_outside(p->fab, p->mine)) {
+    if (n > 1 && outside) {
         fprintf(stderr, "trib-switch: found dilation %u, ports to the outside force 1\n", n);
         n = 1;
     }
@@ -311,12 +324,15 @@ static int start(struct process *p)
     char telemetry[RUN_PATH + 64];
     struct loop_cfg lc = {
         .fab = p->fab, .rd = &p->rd, .proc = p->proc, .mine = p->mine, .seed = p->opt.seed};
+    const char *args[32];
+    unsigned outside, n_args;
     int rc;
 
     if (p->opt.lcores && set_cpus(p->opt.lcores))
         return -EINVAL;
     snprintf(telemetry, sizeof(telemetry), "%s/%s", p->rd.path, p->name);
-    rc = rim_eal_init("trib-switch", telemetry, frames / 190 + 64, NULL, 0);
+    outside = find_outside(p->fab, p->mine, args, sizeof(args) / sizeof(args[0]), &n_args);
+    rc = rim_eal_init("trib-switch", telemetry, frames / 190 + 64, args, n_args);
     if (rc)
         return rc;
     lc.pool = frame_pool_create("frames", frames, 256);
@@ -325,7 +341,7 @@ static int start(struct process *p)
                 rte_strerror(rte_errno));
         return -ENOMEM;
     }
-    set_dilation(p);
+    set_dilation(p, outside);
     rc = loop_create(&p->loop, &lc);
     if (rc)
         fprintf(stderr, "trib-switch: %s: %s\n", p->name, strerror(-rc));
