@@ -17,7 +17,8 @@
 
 static struct rte_mempool *pool;
 
-/* ---- the table ------------------------------------------------------------------------------------- */
+/* ---- the table
+ * ------------------------------------------------------------------------------------- */
 
 static void count_group(void *ctx, uint32_t group)
 {
@@ -63,7 +64,8 @@ static void memberships_are_bits_of_ports_and_the_table_is_bounded(void **state)
     mcast_destroy(mc);
 }
 
-/* ---- IGMP ------------------------------------------------------------------------------------------ */
+/* ---- IGMP
+ * ------------------------------------------------------------------------------------------ */
 
 struct heard {
     unsigned n;
@@ -116,8 +118,10 @@ static void our_own_reports_read_back(void **state)
 /* An IGMP message in IPv4 without options, checksum filled in. */
 static struct rte_mbuf *igmp(const uint8_t *msg, unsigned n)
 {
-    uint8_t b[200] = {1, 0, 0x5e, 0, 0, 22, 2, 0x54, 10, 0, 0, 1, 8, 0, 0x45, 0, 0, (uint8_t)(20 + n), [22] = 1, 2,
-                      [26] = 10, 0, 0, 1, 224, 0, 0, 22};
+    uint8_t b[200] = {1,        0, 0x5e,      0, 0, 22,   2,   0x54, 10,
+                      0,        0, 1,         8, 0, 0x45, 0,   0,    (uint8_t)(20 + n),
+                      [22] = 1, 2, [26] = 10, 0, 0, 1,    224, 0,    0,
+                      22};
     uint16_t sum;
 
     memcpy(b + 34, msg, n);
@@ -129,12 +133,13 @@ static struct rte_mbuf *igmp(const uint8_t *msg, unsigned n)
 
 static void version_3_records_are_read_one_by_one(void **state)
 {
-    static const uint8_t v3[] = {0x22, 0, 0, 0, 0, 0, 0, 5,
-                                 4, 0, 0, 0, 225, 1, 2, 3,                 /* to exclude {}: join */
-                                 3, 0, 0, 0, 225, 1, 2, 4,                 /* to include {}: leave */
-                                 1, 1, 0, 1, 225, 1, 2, 5, 1, 2, 3, 4, 9, 9, 9, 9, /* include {1.2.3.4}: join; a word of aux data */
-                                 6, 0, 0, 1, 225, 1, 2, 6, 1, 2, 3, 4,     /* block: nothing */
-                                 5, 0, 0, 1, 225, 1, 2, 7, 1, 2, 3, 4};    /* allow: join */
+    static const uint8_t v3[] = {0x22, 0, 0, 0, 0,   0, 0, 5, 4, 0, 0, 0,
+                                 225,  1, 2, 3,               /* to exclude {}: join */
+                                 3,    0, 0, 0, 225, 1, 2, 4, /* to include {}: leave */
+                                 1,    1, 0, 1, 225, 1, 2, 5, 1, 2, 3, 4,
+                                 9,    9, 9, 9, /* include {1.2.3.4}: join; a word of aux data */
+                                 6,    0, 0, 1, 225, 1, 2, 6, 1, 2, 3, 4,  /* block: nothing */
+                                 5,    0, 0, 1, 225, 1, 2, 7, 1, 2, 3, 4}; /* allow: join */
     struct rte_mbuf *m = igmp(v3, sizeof(v3));
     struct heard h;
 
@@ -183,7 +188,8 @@ static void malformed_igmp_is_refused(void **state)
     }
 }
 
-/* ---- in a fabric ------------------------------------------------------------------------------------ */
+/* ---- in a fabric
+ * ------------------------------------------------------------------------------------ */
 
 static struct rte_mbuf *report(struct lab *l, const char *host, enum igmp_what what)
 {
@@ -202,8 +208,12 @@ static void say(struct lab *l, struct prog *p, const char *host, unsigned slot, 
 
 static void send_group(struct lab *l, struct prog *p, const char *host, uint32_t group, unsigned n)
 {
-    struct frame_spec s = {.src_ip = lab_ip(l, host), .dst_ip = group, .dqpn = ROCE_MCAST_QPN, .len = LEN,
-                           .dst_mac = {1, 0, 0x5e, group >> 16 & 0x7f, group >> 8 & 0xff, group & 0xff}};
+    struct frame_spec s = {
+        .src_ip = lab_ip(l, host),
+        .dst_ip = group,
+        .dqpn = ROCE_MCAST_QPN,
+        .len = LEN,
+        .dst_mac = {1, 0, 0x5e, group >> 16 & 0x7f, group >> 8 & 0xff, group & 0xff}};
 
     for (unsigned i = 0; i < n; i++)
         prog_send(p, ENDPOINT_DATA, lab_frame(pool, &s));
@@ -233,7 +243,8 @@ static void a_group_gets_one_copy_on_each_link_of_the_tree_by_reference(void **s
     (void)state;
     /* Loops everywhere: three leaves, three spines, two cables each. */
     lab_open(&l, pool,
-             "mtu = 4096; leaf_spine = { leaves = 3; spines = 3; hosts_per_leaf = 4; host_link = " LAB_LINK
+             "mtu = 4096; leaf_spine = { leaves = 3; spines = 3; hosts_per_leaf = 4; host_link "
+             "= " LAB_LINK
              "; spine_link = { rate = \"400Gb/s\"; latency = \"300ns\"; cables = 2; }; };");
     for (unsigned i = 0; i < 12; i++) {
         snprintf(name, sizeof(name), "h%u", i);
@@ -276,7 +287,9 @@ static void groups_without_members_are_dropped_and_those_who_leave_hear_no_more(
     unsigned up;
 
     (void)state;
-    lab_open(&l, pool, "mtu = 4096; leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 2; host_link = " LAB_LINK "; spine_link = " LAB_LINK "; };");
+    lab_open(&l, pool,
+             "mtu = 4096; leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 2; host_link "
+             "= " LAB_LINK "; spine_link = " LAB_LINK "; };");
     a = prog_new(&l, "h0", 0);
     b = prog_new(&l, "h2", 0);
     c = prog_new(&l, "h3", 0);
@@ -332,14 +345,17 @@ static void processes_of_a_host_are_members_each_for_itself(void **state)
     lab_close(&l);
 }
 
-static void a_port_that_goes_down_takes_its_memberships_and_brings_them_back_over_bridges(void **state)
+static void
+a_port_that_goes_down_takes_its_memberships_and_brings_them_back_over_bridges(void **state)
 {
     struct prog *a, *b;
     struct lab l;
     uint16_t leaf1, spine, port = 0, sport;
 
     (void)state;
-    lab_open(&l, pool, "mtu = 4096; leaf_spine = { leaves = 2; spines = 1; hosts_per_leaf = 1; host_link = " LAB_LINK "; spine_link = " LAB_LINK "; };");
+    lab_open(&l, pool,
+             "mtu = 4096; leaf_spine = { leaves = 2; spines = 1; hosts_per_leaf = 1; host_link "
+             "= " LAB_LINK "; spine_link = " LAB_LINK "; };");
     a = prog_new(&l, "h0", 0);
     b = prog_new(&l, "h1", 0);
     say(&l, b, "h1", 0, IGMP_JOIN);
@@ -372,7 +388,8 @@ int main(void)
         cmocka_unit_test(a_group_gets_one_copy_on_each_link_of_the_tree_by_reference),
         cmocka_unit_test(groups_without_members_are_dropped_and_those_who_leave_hear_no_more),
         cmocka_unit_test(processes_of_a_host_are_members_each_for_itself),
-        cmocka_unit_test(a_port_that_goes_down_takes_its_memberships_and_brings_them_back_over_bridges),
+        cmocka_unit_test(
+            a_port_that_goes_down_takes_its_memberships_and_brings_them_back_over_bridges),
     };
 
     test_eal_init();

@@ -11,12 +11,15 @@
 #include "tests/support/eal.h"
 #include "tests/support/lab.h"
 
-#define LEN  1024
-#define CONF "mtu = 1024; ecmp = \"hash\"; leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 2; host_link = " LAB_LINK "; spine_link = " LAB_LINK "; };"
+#define LEN 1024
+#define CONF                                                                                       \
+    "mtu = 1024; ecmp = \"hash\"; leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 2; "     \
+    "host_link = " LAB_LINK "; spine_link = " LAB_LINK "; };"
 #define FAULTY                                                                                     \
     "mtu = 1024; ecmp = \"hash\"; link_defaults = { loss = 0.02; dup = 0.02; reorder = 0.02; "     \
     "corrupt = 0.02; jitter = \"50ns\"; };"                                                        \
-    "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 2; host_link = " LAB_LINK "; spine_link = " LAB_LINK "; };"
+    "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 2; host_link = " LAB_LINK             \
+    "; spine_link = " LAB_LINK "; };"
 
 static struct rte_mempool *pool;
 
@@ -46,7 +49,8 @@ static void a_heap_gives_deadlines_by_time_and_index(void **state)
     heap_fini(&h);
 }
 
-/* ---- traces ---------------------------------------------------------------------------------------- */
+/* ---- traces
+ * ---------------------------------------------------------------------------------------- */
 
 struct trace {
     uint64_t hash, n;
@@ -122,7 +126,8 @@ static void a_late_clock_changes_nothing_inside_a_process(void **state)
     assert_true(a.hash == b.hash);
 }
 
-/* ---- two processes --------------------------------------------------------------------------------- */
+/* ---- two processes
+ * --------------------------------------------------------------------------------- */
 
 struct cable {
     struct net *to; /* the net with the other end */
@@ -130,7 +135,8 @@ struct cable {
     unsigned n;
 };
 
-static void carry(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n, int64_t due)
+static void carry(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,
+                  int64_t due)
 {
     struct cable *c = ctx;
     const struct fab_port *p = &c->f->nodes[node].ports[port];
@@ -157,17 +163,27 @@ static void a_fabric_split_over_two_nets_carries_the_same(void **state)
     (void)state;
     assert_non_null(f);
     for (uint16_t i = 0; i < f->n_nodes; i++) { /* leaf0 and its hosts here, all else there */
-        bool here = !strcmp(f->nodes[i].name, "leaf0") || !strcmp(f->nodes[i].name, "h0") || !strcmp(f->nodes[i].name, "h1");
+        bool here = !strcmp(f->nodes[i].name, "leaf0") || !strcmp(f->nodes[i].name, "h0") ||
+                    !strcmp(f->nodes[i].name, "h1");
 
         mine[!here][i] = true;
     }
-    assert_int_equal(net_create(&a, &(struct net_cfg){.fab = f, .mine = mine[0], .pool = pool, .deliver = carry, .ctx = &ab}), 0);
-    assert_int_equal(net_create(&b, &(struct net_cfg){.fab = f, .mine = mine[1], .pool = pool, .deliver = carry, .ctx = &ba}), 0);
+    assert_int_equal(
+        net_create(&a,
+                   &(struct net_cfg){
+                       .fab = f, .mine = mine[0], .pool = pool, .deliver = carry, .ctx = &ab}),
+        0);
+    assert_int_equal(
+        net_create(&b,
+                   &(struct net_cfg){
+                       .fab = f, .mine = mine[1], .pool = pool, .deliver = carry, .ctx = &ba}),
+        0);
     ab.to = b, ba.to = a, ab.f = ba.f = f;
     assert_null(net_node(a, lab_node(&l, "leaf1")));
     assert_int_equal(net_attach(a, lab_node(&l, "h0"), 0, 0, &es), 0);
     assert_int_equal(net_attach(b, lab_node(&l, "h3"), 0, 0, &ed), 0);
-    src.pool = pool, src.src_ip = lab_ip(&l, "h0"), src.dst_ip = lab_ip(&l, "h3"), src.dqpn = 1 << 16, src.len = LEN;
+    src.pool = pool, src.src_ip = lab_ip(&l, "h0"), src.dst_ip = lab_ip(&l, "h3"),
+    src.dqpn = 1 << 16, src.len = LEN;
     src.endless = 300;
     net_kick(a, lab_node(&l, "h0"), 0, 0, 0);
     for (;;) {
@@ -215,7 +231,8 @@ static void every_hand_off_is_reported_for_lateness(void **state)
     lab_close(&l);
 }
 
-/* ---- the endpoint behind a switch ------------------------------------------------------------------- */
+/* ---- the endpoint behind a switch
+ * ------------------------------------------------------------------- */
 
 static struct rte_mbuf *answer(struct prog *p)
 {
