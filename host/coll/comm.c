@@ -215,7 +215,7 @@ static int check_cfg(const struct comm_cfg *cfg, char *err)
     unsigned n = cfg->fab->n_hosts;
 
     if (!cfg->nranks || cfg->nranks > FAB_MAX_MEMBERS || cfg->rank >= cfg->nranks) {
-        snprintf(err, COMM_TEXT, "rank %u of %u: between 1 and %u ranks are possible", cfg->rank,
+        snprintf(err, COMM_TEXT, "rank %u of %u: between 1 and %d ranks are possible", cfg->rank,
                  cfg->nranks, FAB_MAX_MEMBERS);
         return -EINVAL;
     }
