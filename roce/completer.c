@@ -168,8 +168,7 @@ static enum roce_reason ack_input(struct qp *qp, const struct roce_pkt *k, int64
     return nak(qp, k->syndrome, now_ps);
 }
 
-/* ---- READ and atomic responses
- * -------------------------------------------------------------------------- */
+/* ---- READ and atomic responses --------------------------------------------------------------- */
 
 /* A response ahead of what is here: something was lost. Ask again, once. */
 static enum roce_reason response_gap(struct qp *qp)

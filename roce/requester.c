@@ -16,8 +16,7 @@
 /* Payloads by reference up to this size are copied: cheaper than two more mbufs. */
 #define REF_MIN_BYTES 256u
 
-/* ---- may it send?
- * ------------------------------------------------------------------------------------- */
+/* ---- may it send? ---------------------------------------------------------------------------- */
 
 bool requester_ready(const struct qp *qp)
 {
@@ -40,8 +39,7 @@ bool requester_ready(const struct qp *qp)
     return span - q->rd_psns + q->n_rd < qp->r->cfg.window_pkts && span + 1 < PSN_HALF;
 }
 
-/* ---- payload
- * ------------------------------------------------------------------------------------------ */
+/* ---- payload --------------------------------------------------------------------------------- */
 
 /* The segment of a chain that holds [off, off + len) whole; *off becomes the offset in it. NULL:
  * scattered. */
@@ -144,8 +142,7 @@ enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct r
     return BUILT;
 }
 
-/* ---- packets
- * ------------------------------------------------------------------------------------------ */
+/* ---- packets --------------------------------------------------------------------------------- */
 
 /* Opcode of a packet of a SEND or WRITE by its place in the message. */
 static uint8_t data_opcode(const struct qp *qp, const struct swqe *w, bool first, bool last)
@@ -267,8 +264,7 @@ enum built requester_build(struct qp *qp, struct rte_mbuf **m, int64_t now_ps)
     return BUILT;
 }
 
-/* ---- time
- * --------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 void requester_arm(struct qp *qp, int64_t now_ps)
 {

@@ -11,8 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* ---- acknowledgements
- * --------------------------------------------------------------------------------- */
+/* ---- acknowledgements ------------------------------------------------------------------------ */
 
 /* Nothing is left that a delayed acknowledgement would say. */
 static void acknowledged(struct qp *qp)
@@ -114,8 +113,7 @@ enum built responder_build_deferred(struct qp *qp, struct rte_mbuf **m)
     return b;
 }
 
-/* ---- execution
- * ---------------------------------------------------------------------------------------- */
+/* ---- execution ------------------------------------------------------------------------------- */
 
 static bool need_receive(struct qp *qp)
 {
@@ -317,8 +315,11 @@ enum roce_reason responder_input(struct qp *qp, const struct roce_pkt *k, struct
     return ROCE_OK;
 }
 
-/* ---- UC: no answers; a message with a gap is dropped, and its receive request serves the next one
- * -------- */
+/*
+ * ---- UC
+ *
+ * No answers; a message with a gap is dropped, and its receive request serves the next one.
+ */
 
 enum roce_reason responder_input_uc(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m,
                                     int64_t now_ps, bool *taken)
