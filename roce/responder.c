@@ -251,9 +251,7 @@ static void accept(struct qp *qp, const struct roce_pkt *k)
         complete_receive(qp, k, WC_SUCCESS);
 }
 
-/* ---- RC
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- RC ------------------------------------------------------------------------------------- */
 
 static enum roce_reason refuse(struct qp *qp, const struct roce_pkt *k, enum exec e)
 {
@@ -315,11 +313,9 @@ enum roce_reason responder_input(struct qp *qp, const struct roce_pkt *k, struct
     return ROCE_OK;
 }
 
-/*
- * ---- UC
- *
- * No answers; a message with a gap is dropped, and its receive request serves the next one.
- */
+/* ---- UC ------------------------------------------------------------------------------------- */
+
+/* No answers; a message with a gap is dropped, and its receive request serves the next one. */
 
 enum roce_reason responder_input_uc(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m,
                                     int64_t now_ps, bool *taken)
