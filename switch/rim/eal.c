@@ -85,14 +85,16 @@ int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const
                  unsigned n_extra)
 {
     static bool done;
-    struct eal_args a = {0};
+    static struct eal_args a; /* static: EAL keeps pointers into argv */
     char prefix[128];
     bool dir;
     int rc;
 
     if (done)
         return 0;
+    a.n = 0;
     dir = set_runtime_dir(telemetry, prefix, sizeof(prefix));
+    a.n = 0;
     arg(&a, "%s", prog);
     /* Twice what is needed: other processes of the fabric start at the same time. */
     if (free_huge_mb() >= 2 * mem_mb) {
@@ -117,7 +119,6 @@ int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const
     rc = rte_eal_init(a.n, a.argv);
     if (dir)
         unsetenv("RUNTIME_DIRECTORY");
-    /* EAL keeps pointers into argv: it stays for the life of the process. */
     if (rc < 0) {
         fprintf(stderr, "tributary: DPDK does not start with %u MB: %s\n", mem_mb,
                 rte_strerror(rte_errno));
