@@ -85,7 +85,8 @@ int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const
                  unsigned n_extra)
 {
     static bool done;
-    static struct eal_args a; /* static: EAL keeps pointers into argv */
+    static struct eal_args a; /* EAL keeps pointers to the strings, and rearranges the array */
+    char *argv[MAX_ARGS];
     char prefix[128];
     bool dir;
     int rc;
@@ -116,7 +117,8 @@ int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const
     arg_lcores(&a);
     for (unsigned i = 0; i < n_extra; i++)
         arg(&a, "%s", extra[i]);
-    rc = rte_eal_init(a.n, a.argv);
+    memcpy(argv, a.argv, sizeof(argv));
+    rc = rte_eal_init(a.n, argv);
     if (dir)
         unsetenv("RUNTIME_DIRECTORY");
     if (rc < 0) {
