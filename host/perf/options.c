@@ -46,7 +46,7 @@ static const struct option_row table[] = {
     {0, "window", "SLOTS", K_UINT, AT(window), 0, 1u << 20,
      "slots asked of aggregation nodes (0: their choice)"},
     {0, "max-wall", "SECONDS", K_SECONDS, AT(max_wall), 0, 86400,
-     "wall time of one timed run; iterations are cut to keep it, never below 2 (2)"},
+     "wall time of one timed run (2): iterations are cut to keep it, not below 2"},
     {'h', "help", NULL, K_HELP, AT(help), 0, 0, "this text"},
 };
 #define ROWS (sizeof(table) / sizeof(table[0]))

@@ -48,12 +48,19 @@ static uint32_t clamp(double d)
     return d >= PACE_MAX_DILATION ? PACE_MAX_DILATION : (uint32_t)ceil(d);
 }
 
+static double pace_cap(const struct pace *p, const struct coll_prediction *pr)
+{
+    return p->max_wall / ((double)pr->time_ps * 1e-12);
+}
+
 uint32_t pace_dilation(const struct pace *p, const struct coll_prediction *pr, unsigned nranks)
 {
     double lag = lag_bound(p->lag_ns * LAG_MARGIN, pr);
     double rate = rate_bound(p->rate_Bps, pr, nranks), burst = burst_bound(p->rate_Bps, pr, nranks);
 
-    return clamp(fmax(lag, fmax(rate, burst)));
+    /* An operation lasts max_wall at most: on a machine too busy for that, rows say that they lag.
+     */
+    return clamp(fmax(rate, fmin(fmax(lag, burst), pace_cap(p, pr))));
 }
 
 unsigned pace_iters(const struct pace *p, unsigned want, const struct coll_prediction *pr,
@@ -75,9 +82,12 @@ struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns,
                              .needed = clamp(needed)};
 }
 
-uint32_t pace_retry(uint32_t d, uint32_t needed)
+uint32_t pace_retry(const struct pace *p, const struct coll_prediction *pr, uint32_t d,
+                    uint32_t needed)
 {
-    return clamp(fmin(fmax(2.0 * d, LAG_MARGIN * needed), 8.0 * d));
+    double next = fmin(fmax(2.0 * d, LAG_MARGIN * needed), 8.0 * d);
+
+    return clamp(fmax(d, fmin(next, pace_cap(p, pr))));
 }
 
 void pace_learn(struct pace *p, const struct coll_prediction *pr, unsigned nranks,

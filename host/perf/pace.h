@@ -36,9 +36,12 @@ uint32_t pace_dilation(const struct pace *p, const struct coll_prediction *pr, u
 unsigned pace_iters(const struct pace *p, unsigned want, const struct coll_prediction *pr,
                     uint32_t dilation);
 struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns, uint32_t dilation);
-/* For another try of a run that lagged at d: what it showed to be needed and some, within 2 to 8
- * times d. */
-uint32_t pace_retry(uint32_t d, uint32_t needed);
+/*
+ * For another try of a run that lagged at d: what it showed to be needed and some, within 2 to 8
+ * times d; d itself when an operation would last longer than max_wall.
+ */
+uint32_t pace_retry(const struct pace *p, const struct coll_prediction *pr, uint32_t d,
+                    uint32_t needed);
 /* After a run at `dilation` with this lag: what to expect of the next. */
 void pace_learn(struct pace *p, const struct coll_prediction *pr, unsigned nranks,
                 int64_t lag_p99_ns, uint32_t dilation, bool ok);

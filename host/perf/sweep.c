@@ -210,9 +210,10 @@ static int run_paced(struct sweep *s, struct row *r, struct run_result *run, str
 
     for (unsigned i = 1; !rc && !run->fid.ok && s->pace.adaptive && i < TRIES; i++) {
         uint32_t d = clock_dilation(s->rd->sh);
-        if (d >= PACE_MAX_DILATION)
+        uint32_t next = pace_retry(&s->pace, &r->pred, d, again.fid.needed);
+        if (next <= d)
             break;
-        clock_set_dilation(s->rd->sh, pace_retry(d, again.fid.needed));
+        clock_set_dilation(s->rd->sh, next);
         rc = run_timed(s, r, &again, a);
         if (!rc && (again.fid.ok || again.fid.needed < run->fid.needed))
             *run = again;

@@ -3,7 +3,7 @@
 # refused by name while the other goes on.
 . "$(dirname "$0")/lib.sh"
 
-trib up "$conf/leaf-spine-8.conf" >/dev/null || fail "no fabric"
+trib up "$conf/leaf-spine-8.conf" --dilation 2000 >/dev/null || fail "no fabric"
 perf_ok a -b 4K -e 1M -f 16 -n 5 --max-wall 0.5 &
 one=$!
 perf_ok b -b 8K -e 2M -f 16 -n 5 -d int32 -o max --max-wall 0.5 &
@@ -15,7 +15,7 @@ has_not 'drop_|overflow|bad_frames|no_buffer' "$tmp/status.out"
 trib down >/dev/null
 
 sed -e 's/leaf-spine-8/quota/' -e 's/groups = 64/groups = 1/' "$conf/leaf-spine-8.conf" >"$tmp/quota.conf"
-trib up "$tmp/quota.conf" >/dev/null || fail "no fabric with a quota"
+trib up "$tmp/quota.conf" --dilation 2000 >/dev/null || fail "no fabric with a quota"
 TRIB_RUN=$run/quota "$TRIB_BUILD/trib-perf" "$tmp/quota.conf" --algo sharp -b 1M -e 1M -n 1000000 -w 0 --max-wall 3600 >"$tmp/long.out" 2>&1 &
 long=$!
 busy() { [ "$(total rx_frames)" -gt 5000 ]; }

@@ -239,6 +239,7 @@ static void dilation_covers_lag_and_rate(void **state)
     assert_in_range(pace_dilation(&p, &large, 8), (uintmax_t)(0.4 / p.rate_Bps * 1e9 * 1e3) - 1,
                     PACE_MAX_DILATION);
     p.lag_ns = 1e12;
+    p.max_wall = 1e9;
     assert_int_equal(pace_dilation(&p, &small, 8), PACE_MAX_DILATION);
     struct coll_prediction nothing = {.time_ps = 1000000000000};
     assert_int_equal(pace_dilation(&p, &nothing, 1), 1);
@@ -265,11 +266,27 @@ static void failures_slow_the_next_run_down(void **state)
 
 static void a_retry_is_slower_within_bounds(void **state)
 {
+    struct coll_prediction ms = {.time_ps = 1000000000};
+    struct pace p;
+
     (void)state;
-    assert_int_equal(pace_retry(100, 50), 200);
-    assert_int_equal(pace_retry(100, 300), 390);
-    assert_int_equal(pace_retry(100, 100000), 800);
-    assert_int_equal(pace_retry(PACE_MAX_DILATION, 5), PACE_MAX_DILATION);
+    pace_init(&p, true, 2); /* at most 2,000 for 1 ms */
+    assert_int_equal(pace_retry(&p, &ms, 100, 50), 200);
+    assert_int_equal(pace_retry(&p, &ms, 100, 300), 390);
+    assert_int_equal(pace_retry(&p, &ms, 100, 100000), 800);
+    assert_int_equal(pace_retry(&p, &ms, 1500, 5000), 2000);
+    assert_int_equal(pace_retry(&p, &ms, 2500, 5000), 2500);
+}
+
+static void no_operation_is_slowed_beyond_the_wall_time(void **state)
+{
+    struct coll_prediction ms = {.time_ps = 1000000000, .handoffs = 100};
+    struct pace p;
+
+    (void)state;
+    pace_init(&p, true, 2);
+    p.lag_ns = 2e6;
+    assert_int_equal(pace_dilation(&p, &ms, 8), 2000);
 }
 
 static void iterations_keep_the_wall_time_but_never_below_two(void **state)
@@ -301,6 +318,7 @@ int main(void)
         cmocka_unit_test(dilation_covers_lag_and_rate),
         cmocka_unit_test(failures_slow_the_next_run_down),
         cmocka_unit_test(a_retry_is_slower_within_bounds),
+        cmocka_unit_test(no_operation_is_slowed_beyond_the_wall_time),
         cmocka_unit_test(iterations_keep_the_wall_time_but_never_below_two),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
