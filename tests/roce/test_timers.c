@@ -1,0 +1,58 @@
+/* The heap of deadlines gives the earliest one, whatever was set, moved and cleared before. */
+#include "roce/engine.h"
+#include "tests/support/eal.h"
+#include "tests/support/roce_pair.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define N 40
+
+static void the_first_timer_is_the_earliest(void **state)
+{
+    struct pair_cfg cfg = {.seed = 11, .mbufs = 15};
+    struct pair *p = pair_create(&cfg);
+    struct rnic *r = p->s[0].r;
+    struct qp *qp[N];
+
+    (void)state;
+    for (unsigned i = 0; i < N; i++) {
+        struct qp_cfg c = {.type = QP_RC, .sq_depth = 1};
+
+        assert_int_equal(qp_create(r, &c, &qp[i]), 0);
+    }
+    assert_null(timer_first(r));
+    for (unsigned step = 0; step < 50000; step++) {
+        struct qp *q = qp[pair_random(p, N)], *first;
+        int64_t least = PS_NEVER;
+
+        if (pair_random(p, 3))
+            timer_set(q, 1 + pair_random(p, 1000));
+        else
+            timer_clear(q);
+        for (unsigned i = 0; i < N; i++)
+            least = RTE_MIN(least, qp[i]->deadline);
+        if (pair_random(p, 3)) /* deadlines that moved stay in place until somebody asks */
+            continue;
+        first = timer_first(r);
+        assert_int_equal(first ? first->deadline : PS_NEVER, least);
+    }
+    for (unsigned i = 0; i < N; i++)
+        timer_clear(qp[i]);
+    assert_null(timer_first(r));
+    pair_destroy(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_timer_is_the_earliest),
+    };
+
+    test_eal_init();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
