@@ -46,21 +46,20 @@ static void fabric_time_is_continuous_when_dilation_changes(void **state)
 {
     static const uint32_t steps[] = {1, 7, 1000, 20000, 3, 1};
     struct shared *sh = page();
-    int64_t before = clock_fabric_ps(sh);
+    int64_t m0 = clock_mono_ns(), before = clock_fabric_ps(sh);
 
     (void)state;
     for (unsigned round = 0; round < 200; round++)
         for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-            int64_t m0 = clock_mono_ns(), after, m1;
+            int64_t after;
 
             clock_set_dilation(sh, steps[i]);
             assert_int_equal(clock_dilation(sh), steps[i]);
             after = clock_fabric_ps(sh);
-            m1 = clock_mono_ns();
             assert_true(after >= before);
             /* No faster than the wall in between, whatever the old and the new factor. */
-            if (round || i)
-                assert_true(after - before <= (m1 - m0) * 1000 + 2000000);
+            assert_true(after - before <= (clock_mono_ns() - m0) * 1000);
+            m0 = clock_mono_ns();
             before = clock_fabric_ps(sh);
         }
     munmap(sh, sizeof(*sh));
@@ -94,11 +93,11 @@ static void readers_never_see_half_a_change(void **state)
 static void wall_time_until_a_deadline_is_never_too_short(void **state)
 {
     struct shared *sh = page();
-    int64_t due = clock_fabric_ps(sh) + 5000000; /* 5 us, dilated 5 ms */
+    int64_t due = clock_fabric_ps(sh) + 300000000; /* 300 us, dilated 300 ms */
     int64_t ns = clock_wall_ns_until(sh, due);
 
     (void)state;
-    assert_in_range(ns, 1, 5000001);
+    assert_in_range(ns, 1, 300000001);
     while (clock_wall_ns_until(sh, due) > 0)
         usleep(100);
     assert_true(clock_fabric_ps(sh) >= due);
@@ -164,12 +163,17 @@ struct sleeper {
     int64_t slept_ns;
 };
 
+#define SLEEP_LONG 20000000000
+static _Atomic unsigned about; /* sleepers that have announced themselves */
+
 static void *sleep_once(void *arg)
 {
     struct sleeper *s = arg;
     int64_t t0 = clock_mono_ns();
+    uint32_t token = bell_prepare(s->b);
 
-    bell_sleep(s->b, bell_prepare(s->b), 20000000000);
+    atomic_fetch_add(&about, 1);
+    bell_sleep(s->b, token, SLEEP_LONG);
     s->slept_ns = clock_mono_ns() - t0;
     return NULL;
 }
@@ -185,11 +189,13 @@ static void one_ring_wakes_all_that_sleep_on_a_bell(void **state)
         s[i] = (struct sleeper){&b, 0};
         assert_int_equal(pthread_create(&t[i], NULL, sleep_once, &s[i]), 0);
     }
+    while (atomic_load(&about) < 3)
+        usleep(1000);
     usleep(100000);
     bell_ring(&b);
     for (unsigned i = 0; i < 3; i++) {
         pthread_join(t[i], NULL);
-        assert_in_range(s[i].slept_ns, 50000000, 5000000000);
+        assert_in_range(s[i].slept_ns, 1, SLEEP_LONG / 2);
     }
 }
 

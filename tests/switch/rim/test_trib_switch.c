@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,6 +35,9 @@ static const char conf_text[] = "name = \"pair\";\n"
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
+static pid_t started[32];
+static unsigned n_started;
+
 /* Runs trib-switch with args; its output goes to out (a file) or nowhere. */
 static pid_t start(const char *out, const char *const *args)
 {
@@ -41,8 +45,11 @@ static pid_t start(const char *out, const char *const *args)
     pid_t pid = fork();
     int fd;
 
+    if (pid > 0 && n_started < 32)
+        started[n_started++] = pid;
     if (pid)
         return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (unsigned i = 0; args[i]; i++)
         argv[i + 1] = args[i];
     fd = open(out ? out : "/dev/null", O_CREAT | O_TRUNC | O_WRONLY, 0600);
@@ -118,6 +125,11 @@ static int teardown(void **state)
     char cmd[128];
 
     (void)state;
+    /* What a failed case has left behind. */
+    for (unsigned i = 0; i < n_started; i++)
+        if (waitpid(started[i], NULL, WNOHANG) == 0)
+            finish(started[i], SIGKILL);
+    n_started = 0;
     snprintf(cmd, sizeof(cmd), "rm -rf %s", base);
     return system(cmd);
 }
