@@ -16,6 +16,7 @@
 #define RATE_START      1.0e9
 #define BURST_BYTES     (1u << 20) /* of a rank: about a window */
 #define BURST_TOLERANCE 0.04
+#define CAP_WALLS       3.0 /* wall times that one operation may last, when nothing less would hold */
 #define RATE_LEAST      20e6
 
 void pace_init(struct pace *p, bool adaptive, double max_wall)
@@ -50,7 +51,7 @@ static uint32_t clamp(double d)
 
 static double pace_cap(const struct pace *p, const struct coll_prediction *pr)
 {
-    return p->max_wall / ((double)pr->time_ps * 1e-12);
+    return CAP_WALLS * p->max_wall / ((double)pr->time_ps * 1e-12);
 }
 
 uint32_t pace_dilation(const struct pace *p, const struct coll_prediction *pr, unsigned nranks)
@@ -58,7 +59,8 @@ uint32_t pace_dilation(const struct pace *p, const struct coll_prediction *pr, u
     double lag = lag_bound(p->lag_ns * LAG_MARGIN, pr);
     double rate = rate_bound(p->rate_Bps, pr, nranks), burst = burst_bound(p->rate_Bps, pr, nranks);
 
-    /* An operation lasts max_wall at most: on a machine too busy for that, rows say that they lag.
+    /* An operation lasts some max_wall at most: on a machine too busy for that, rows say that they
+     * lag.
      */
     return clamp(fmax(rate, fmin(fmax(lag, burst), pace_cap(p, pr))));
 }

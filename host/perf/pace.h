@@ -38,7 +38,7 @@ unsigned pace_iters(const struct pace *p, unsigned want, const struct coll_predi
 struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns, uint32_t dilation);
 /*
  * For another try of a run that lagged at d: what it showed to be needed and some, within 2 to 8
- * times d; d itself when an operation would last longer than max_wall.
+ * times d; d itself when an operation would last longer than three max_wall.
  */
 uint32_t pace_retry(const struct pace *p, const struct coll_prediction *pr, uint32_t d,
                     uint32_t needed);
