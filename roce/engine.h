@@ -128,14 +128,16 @@ struct qp {
 
 TAILQ_HEAD(qp_list, qp);
 
-/* How long a responder may keep an acknowledgement that nobody asked for. Far below every timeout. */
+/* How long a responder may keep an acknowledgement that nobody asked for. Far below every timeout.
+ */
 #define ROCE_ACK_DELAY_PS (8 * PS_PER_US)
 
 struct rnic {
     struct rnic_cfg cfg;
     struct roce_counters cnt;
     struct qp_list send, ack, flush;
-    struct qp_list late; /* delayed acknowledgements in order of ack_due: the delay is one for all */
+    struct qp_list
+        late;         /* delayed acknowledgements in order of ack_due: the delay is one for all */
     int64_t stall_ps; /* no output before: the pool was empty. 0: none */
     struct qp **heap; /* [1 ..heap_n], least key first */
     uint32_t heap_n;
