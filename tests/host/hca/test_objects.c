@@ -80,6 +80,7 @@ static void registrations_that_contradict_themselves_are_refused(void **state)
 {
     struct pair p;
     struct ibv_mr *m[2];
+    uint32_t first;
 
     (void)state;
     pair_open(&p);
@@ -93,12 +94,15 @@ static void registrations_that_contradict_themselves_are_refused(void **state)
     m[1] = ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, 0);
     assert_true(m[0]->lkey && m[1]->lkey && m[0]->lkey != m[1]->lkey);
     assert_int_equal(m[0]->lkey, m[0]->rkey);
+    first = m[0]->lkey;
     for (unsigned i = 0; i < 300; i++) {
         uint32_t key = m[0]->lkey;
 
         assert_int_equal(ibv_dereg_mr(m[0]), 0);
         m[0] = ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, 0);
         assert_int_not_equal(m[0]->lkey, key);
+        assert_int_not_equal(m[0]->lkey,
+                             first); /* its place in the table comes again, the key does not */
         assert_int_not_equal(m[0]->lkey, m[1]->lkey);
     }
     assert_int_equal(ibv_dereg_mr(m[0]), 0);
@@ -175,11 +179,16 @@ static void completions_of_a_destroyed_queue_pair_are_gone(void **state)
 {
     struct pair p;
     struct ibv_qp *a, *b, *c, *d;
+    struct ibv_cq *other;
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
 
     (void)state;
     pair_open(&p);
-    rc_pair(&p, &a, &b);
+    other = ibv_create_cq(p.s[0].ctx, 4, NULL, NULL, 0);
+    a = make_qp_on(&p.s[0], IBV_QPT_RC, p.s[0].cq, other, NULL);
+    b = make_qp(&p.s[1], IBV_QPT_RC);
+    rc_connect(a, IP_B, b->qp_num);
+    rc_connect(b, IP_A, a->qp_num);
     rc_pair(&p, &c, &d);
     wr.wr.rdma.remote_addr = (uintptr_t)p.s[1].buf, wr.wr.rdma.rkey = p.s[1].mr->rkey;
     assert_int_equal(post_send(a, wr), 0);
@@ -191,6 +200,7 @@ static void completions_of_a_destroyed_queue_pair_are_gone(void **state)
     assert_int_equal(ibv_destroy_qp(b), 0);
     assert_int_equal(ibv_destroy_qp(c), 0);
     assert_int_equal(ibv_destroy_qp(d), 0);
+    assert_int_equal(ibv_destroy_cq(other), 0);
     pair_close(&p);
 }
 
