@@ -17,7 +17,7 @@ uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps)
         struct rte_mbuf **m = &s->rx[s->rx_head & s->rx_mask];
         uint32_t room = s->rx_mask + 1 - (s->rx_head & s->rx_mask), bytes[NODE_BURST];
         uint16_t n = (uint16_t)RTE_MIN(RTE_MIN(nic_rx_used(s), room), (uint32_t)NODE_BURST), k;
-        bool held[NODE_BURST];
+        bool held[NODE_BURST] = {false};
 
         for (uint16_t i = 0; i < n; i++) {
             bytes[i] = frame_bytes(m[i]); /* read while it is ours */
