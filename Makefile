@@ -54,7 +54,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/libtribverbs.so
 
-.PHONY: all programs demo test unit e2e bench fuzz asan debug format lint install clean setup setup-test
+.PHONY: all programs demo test unit e2e kills bench fuzz asan debug format lint install clean setup setup-test
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -117,11 +117,22 @@ test:
 	$(Q)$(MAKE) --no-print-directory programs unit-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh all
 
-unit-programs: $(TESTS)
+# What the end-to-end tests check with; shares nothing with the rooms.
+TOOLS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/tools/*.c))
+$(BUILD)/tests/tools/%: tests/tools/%.c
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $< -lpcap -lz -o $@
+
+unit-programs: $(TESTS) $(TOOLS)
 unit: unit-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh unit
-e2e: programs
+e2e: programs $(TOOLS)
 	$(Q)BUILD=$(BUILD) tests/run.sh e2e
+
+# 200 host agents killed under load, one after the other; the switches must outlive them all.
+kills: programs
+	$(Q)KILLS=200 TRIB_BUILD=$(BUILD) bash tests/e2e/kill_rank.sh
 
 asan:
 	$(Q)scripts/setup.sh test

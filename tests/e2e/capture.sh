@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Frames captured on a link are RoCE v2 to Wireshark, none malformed.
+# Frames captured on a link are RoCE v2 to Wireshark, none malformed, and their ICRCs are right by zlib's CRC.
 . "$(dirname "$0")/lib.sh"
 command -v tshark >/dev/null || skip "no tshark"
 
@@ -19,3 +19,5 @@ tshark -r "$tmp/x.pcap" -T fields -e frame.protocols -e _ws.malformed >"$tmp/fra
 tshark -r "$tmp/x.pcap" -Y '_ws.malformed' >"$tmp/malformed.out" 2>/dev/null
 [ -s "$tmp/malformed.out" ] && fail "malformed frames: $(head -n 3 "$tmp/malformed.out")"
 has_not . "$tmp/malformed.out"
+"$TRIB_BUILD/tests/tools/icrc_check" "$tmp/x.pcap" >"$tmp/icrc.out" 2>&1 || fail "ICRC: $(cat "$tmp/icrc.out")"
+cat "$tmp/icrc.out"
