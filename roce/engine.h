@@ -82,6 +82,7 @@ struct rd_res {
     uint32_t rkey, len;
     uint64_t va, orig;
     bool atomic;
+    bool again; /* asked for again after it was answered: beyond what max_dest_rd_atomic bounds */
 };
 
 struct responder {
@@ -97,7 +98,8 @@ struct responder {
     uint64_t va;  /* current WRITE */
     uint32_t rkey, left;
     uint32_t n_reads;
-    struct rd_res reads[ROCE_MAX_RD_ATOMIC]; /* in order of PSN */
+    /* In order of PSN: as many as the peer may have open, and as many again that it repeats. */
+    struct rd_res reads[2 * ROCE_MAX_RD_ATOMIC];
     struct {
         uint32_t psn;
         bool valid;

@@ -66,13 +66,22 @@ static enum exec atomic_request(struct qp *qp, const struct roce_pkt *k, struct 
     return EXEC_OK;
 }
 
+static uint32_t count(const struct responder *s, bool again)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->n_reads; i++)
+        n += s->reads[i].again == again;
+    return n;
+}
+
 enum exec reads_request(struct qp *qp, const struct roce_pkt *k)
 {
     struct responder *s = &qp->rsp;
     struct rd_res e;
     enum exec x;
 
-    if (s->n_reads >= qp->attr.max_dest_rd_atomic)
+    if (count(s, false) >= qp->attr.max_dest_rd_atomic)
         return EXEC_INVALID;
     x = roce_opinfo[k->opcode].what & ROCE_P_READ ? read_request(qp, k, &e)
                                                   : atomic_request(qp, k, &e);
@@ -114,7 +123,7 @@ enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k)
             pending->start = pending->next = from;
         return ROCE_DUPLICATE;
     }
-    if (s->n_reads == ROCE_MAX_RD_ATOMIC)
+    if (count(s, true) == ROCE_MAX_RD_ATOMIC)
         return ROCE_STALE;
     if (read) {
         if (read_request(qp, k, &e) != EXEC_OK || psn_cmp(psn_add(k->psn, e.n_pkts), s->epsn) > 0)
@@ -122,6 +131,7 @@ enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k)
     } else if (!replay_atomic(s, k->psn, &e)) {
         return ROCE_STALE;
     }
+    e.again = true;
     insert(s, &e);
     rnic_want_send(qp);
     return ROCE_DUPLICATE;

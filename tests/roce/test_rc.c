@@ -433,6 +433,32 @@ static void a_repeated_read_is_answered_in_order_of_psn(void **state)
     env_free(&e);
 }
 
+/* The wire may double an old request; the peer still may have as many new ones open as was agreed.
+ */
+static void a_doubled_old_read_does_not_count_as_an_open_one(void **state)
+{
+    struct qp_attr attr = {.mtu = 256, .sq_psn = 10, .max_dest_rd_atomic = 2};
+    struct env e = env_make(&attr, false);
+    struct endpoint ep = e.p->s[1].ep;
+    struct rte_mbuf *m[4] = {read_request(&e, 10, 512)};
+    uint32_t psn[16];
+
+    (void)state;
+    ep.input(ep.ctx, m, 1, 0);
+    assert_int_equal(pull_psns(&e, psn, 16), 2);
+    m[0] = read_request(&e, 10, 512);
+    m[1] = read_request(&e, 12, 512);
+    m[2] = read_request(&e, 14, 512);
+    ep.input(ep.ctx, m, 3, 0);
+    assert_int_equal(pull_psns(&e, psn, 16), 6);
+    m[0] = read_request(&e, 16, 512);
+    m[1] = read_request(&e, 18, 512);
+    m[2] = read_request(&e, 20, 512);
+    ep.input(ep.ctx, m, 3, 0); /* but no more than that */
+    assert_int_equal(qp_state_of(e.qp[1]), QP_ERR);
+    env_free(&e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -450,6 +476,7 @@ int main(void)
         cmocka_unit_test(what_follows_a_read_is_acknowledged_behind_its_answer),
         cmocka_unit_test(an_acknowledgement_may_overtake_an_answer),
         cmocka_unit_test(a_repeated_read_is_answered_in_order_of_psn),
+        cmocka_unit_test(a_doubled_old_read_does_not_count_as_an_open_one),
     };
 
     test_eal_init();

@@ -234,10 +234,21 @@ static void everything_arrives_once_and_in_order_whatever_the_wire_does(void **s
     }
 }
 
+/* Seeds that once failed. */
+static void what_once_failed_holds(void **state)
+{
+    static const uint64_t seeds[] = {32, 1195};
+
+    (void)state;
+    for (unsigned i = 0; i < RTE_DIM(seeds); i++)
+        run_seed(seeds[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_arrives_once_and_in_order_whatever_the_wire_does),
+        cmocka_unit_test(what_once_failed_holds),
     };
 
     test_eal_init();
