@@ -45,6 +45,21 @@ total() {
     trib status | awk -v k="$1:" '$1 == k { n += $2 } END { print n + 0 }'
 }
 
+# Nothing was sent twice, refused for want of a receive, or dropped: neither by the host processes of the fabric that is up (each
+# leaves its counters in its slot's lock file), nor by the aggregation nodes, nor by a switch or NIC.
+no_repeats() {
+    local d=${1:-$run/leaf-spine-8} switch=$TRIB_BUILD/trib-switch
+    ls "$d"/port/*.lock >/dev/null 2>&1 && grep -hq '^tx_packets [1-9]' "$d"/port/*.lock || fail "no counters of host processes"
+    grep -HE '^(retransmits|timeouts|duplicates|rnr_naks|seq_naks|drop_)[a-z_]* [1-9]' "$d"/port/*.lock >"$tmp/repeats.out"
+    "$switch" --ask "$d" /trib/an >"$tmp/an.out" || fail "no counters of aggregation nodes"
+    has retransmits "$tmp/an.out"
+    grep -E '"(retransmits|timeouts|duplicates|rnr_naks|seq_naks|aborts)[a-z_]*": [1-9]' "$tmp/an.out" >>"$tmp/repeats.out"
+    trib status >"$tmp/status.out"
+    grep -E 'drop_|overflow|bad_frames|no_buffer' "$tmp/status.out" >>"$tmp/repeats.out"
+    [ -s "$tmp/repeats.out" ] && fail "a run without faults: $(head -n 5 "$tmp/repeats.out")"
+    true
+}
+
 # perf_ok NAME ARG...: a run that must be right; its table is in $tmp/NAME.out, its JSON in $tmp/NAME.json
 perf_ok() {
     local name=$1
