@@ -176,9 +176,9 @@ void an_retime(struct an *a)
     struct an_group *g;
 
     a->timer = PS_NEVER;
-    LIST_FOREACH(g, &a->groups, link)
-    if (g->state == GROUP_ASKING && !g->doomed)
-        a->timer = RTE_MIN(a->timer, g->deadline);
+    for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))
+        if (g->state == GROUP_ASKING && !g->doomed)
+            a->timer = RTE_MIN(a->timer, g->deadline);
     for (unsigned i = 0; i < AN_PARTINGS; i++)
         if (a->parting[i].used)
             a->timer = RTE_MIN(a->timer, a->parting[i].deadline);
@@ -224,8 +224,7 @@ void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps)
     struct an_group *g;
 
     a->now = now_ps;
-    LIST_FOREACH(g, &a->groups, link)
-    {
+    for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link)) {
         if (!g->top && g->up.node == peer_node)
             group_lost(g, &g->up);
         for (unsigned i = 0; i < g->n; i++)

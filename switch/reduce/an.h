@@ -1,6 +1,6 @@
 /*
- * The aggregation node of a switch: groups, slots, reduction. A state machine behind its own rnic: frames and the time in,
- * frames and a next deadline out (struct endpoint).
+ * The aggregation node of a switch: groups, slots, reduction. A state machine behind its own rnic:
+ * frames and the time in, frames and a next deadline out (struct endpoint).
  */
 #ifndef TRIB_REDUCE_AN_H
 #define TRIB_REDUCE_AN_H
@@ -12,9 +12,10 @@ struct an;
 
 struct an_cfg {
     const struct fabric *fab;
-    uint16_t node;                  /* the switch that it is part of; address, quotas and place in the trees come from fab */
+    uint16_t node; /* the switch that it is part of; address, quotas and place in the trees come
+                      from fab */
     struct rte_mempool *pool;
-    uint32_t mbuf_budget;           /* mbufs that grants may promise in all */
+    uint32_t mbuf_budget; /* mbufs that grants may promise in all */
 };
 
 int an_create(struct an **a, const struct an_cfg *cfg);
@@ -25,11 +26,13 @@ int an_idle(const struct an *a);
 /* The link to a child or parent node is down (wall-clock liveness of the rim). */
 void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps);
 
-/* named counters by an X-macro: joins granted/refused, groups, slots in use and peak, operations, aborts, bytes in and out; for telemetry */
+/* named counters by an X-macro: joins granted/refused, groups, slots in use and peak, operations,
+ * aborts, bytes in and out; for telemetry */
 struct an_counters;
 struct roce_counters;
-const struct an_counters *an_counters(const struct an *a);     /* switch/reduce/an_counters.h */
+const struct an_counters *an_counters(const struct an *a); /* switch/reduce/an_counters.h */
 const struct roce_counters *an_roce_counters(const struct an *a);
-void an_counters_print(const struct an *a, void (*emit)(void *ctx, const char *name, uint64_t v), void *ctx);
+void an_counters_print(const struct an *a, void (*emit)(void *ctx, const char *name, uint64_t v),
+                       void *ctx);
 
 #endif

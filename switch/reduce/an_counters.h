@@ -6,31 +6,31 @@
 
 /* X(name) */
 #define AN_COUNTERS(X)                                                                             \
-    X(groups)           /* now */                                                                  \
+    X(groups) /* now */                                                                            \
     X(groups_peak)                                                                                 \
-    X(groups_ended)     /* by the last LEAVE */                                                    \
-    X(slots_granted)    /* now: windows of all groups */                                           \
-    X(slots_used)       /* now: waiting for a child */                                             \
+    X(groups_ended)  /* by the last LEAVE */                                                       \
+    X(slots_granted) /* now: windows of all groups */                                              \
+    X(slots_used)    /* now: waiting for a child */                                                \
     X(slots_peak)                                                                                  \
-    X(mbufs_promised)   /* now: reserved by grants */                                              \
+    X(mbufs_promised) /* now: reserved by grants */                                                \
     X(joins_granted)                                                                               \
     X(joins_refused)                                                                               \
-    X(joins_stale)      /* repeated after their group had ended */                                 \
+    X(joins_stale) /* repeated after their group had ended */                                      \
     X(leaves)                                                                                      \
-    X(aborts)           /* groups aborted */                                                       \
+    X(aborts) /* groups aborted */                                                                 \
     X(aborts_unanswered)                                                                           \
     X(peers_down)                                                                                  \
     X(probes)                                                                                      \
-    X(control_bad)      /* datagrams that are no control messages */                               \
-    X(control_dropped)  /* no room to send; whoever asked asks again */                            \
+    X(control_bad)     /* datagrams that are no control messages */                                \
+    X(control_dropped) /* no room to send; whoever asked asks again */                             \
     X(control_repeated)                                                                            \
-    X(operations)       /* whole vectors reduced */                                                \
+    X(operations) /* whole vectors reduced */                                                      \
     X(messages)                                                                                    \
-    X(slots)            /* reduced */                                                              \
-    X(results)          /* relayed from the parent */                                              \
-    X(bytes_in)         /* of elements, from children */                                           \
-    X(bytes_out)        /* of elements, reduced */                                                 \
-    X(results_copied)   /* no child's frame could be reused for the result */
+    X(slots)          /* reduced */                                                                \
+    X(results)        /* relayed from the parent */                                                \
+    X(bytes_in)       /* of elements, from children */                                             \
+    X(bytes_out)      /* of elements, reduced */                                                   \
+    X(results_copied) /* no child's frame could be reused for the result */
 
 struct an_counters {
 #define X(n) uint64_t n;

@@ -5,13 +5,15 @@
  *   slot.c      hot path: DATA of children, one pass over a slot, RESULT to children
  *   control.c   JOIN, LEAVE, ABORT, PEER_DOWN, PROBE
  *   group.c     life of a group: quotas, edges, what ends it
- *   parting.c   what is remembered of a group that is over: ABORTs and LEAVEs to be answered, late messages
+ *   parting.c   what is remembered of a group that is over: ABORTs and LEAVEs to be answered, late
+ * messages
  *
- * Order of work: the rnic calls back in the middle of a frame, when queue pairs may be posted to but not made or destroyed. So
- * callbacks only note what must be done (control messages in a ring, a group as doomed) and an_settle() does it when the rnic has returned.
+ * Order of work: the rnic calls back in the middle of a frame, when queue pairs may be posted to
+ * but not made or destroyed. So callbacks only note what must be done (control messages in a ring,
+ * a group as doomed) and an_settle() does it when the rnic has returned.
  *
- * Ownership: a slot owns the mbufs of its children until the last has come; then the result goes to the queue pairs, which hold
- * their own references until it is acknowledged.
+ * Ownership: a slot owns the mbufs of its children until the last has come; then the result goes to
+ * the queue pairs, which hold their own references until it is acknowledged.
  */
 #ifndef TRIB_REDUCE_AN_PRIV_H
 #define TRIB_REDUCE_AN_PRIV_H
@@ -24,31 +26,35 @@
 
 #include <sys/queue.h>
 
-#define AN_MAX_CHILDREN ARITH_MAX_INPUTS
-#define AN_QPN_BASE 0x10000u
-#define AN_CTL_DEPTH 256u       /* control messages waiting, either way */
-#define AN_CTL_ROOM (ROCE_GRH_BYTES + 256u)
-#define AN_PARTINGS 64u         /* groups remembered after their end */
+#define AN_MAX_CHILDREN  ARITH_MAX_INPUTS
+#define AN_QPN_BASE      0x10000u
+#define AN_CTL_DEPTH     256u /* control messages waiting, either way */
+#define AN_CTL_ROOM      (ROCE_GRH_BYTES + 256u)
+#define AN_PARTINGS      64u /* groups remembered after their end */
 #define AN_FLIGHT_MARGIN 16u
-#define AN_TEXT sizeof(((struct agg_ctl *)0)->text)
+#define AN_TEXT          sizeof(((struct agg_ctl *)0)->text)
 
-/* Repeats of what an AN asks or says: from 100 us of fabric time, doubling up to 6.4 ms, 16 times: 70 ms in all. */
-#define AN_RETRY_PS (100 * PS_PER_US)
+/* Repeats of what an AN asks or says: from 100 us of fabric time, doubling up to 6.4 ms, 16 times:
+ * 70 ms in all. */
+#define AN_RETRY_PS     (100 * PS_PER_US)
 #define AN_RETRY_MAX_PS (6400 * PS_PER_US)
-#define AN_RETRIES 16u
+#define AN_RETRIES      16u
 /* How long late messages of a group that ended, or was aborted, are recognised. */
-#define AN_ENDED_PS (1 * PS_PER_MS)
+#define AN_ENDED_PS   (1 * PS_PER_MS)
 #define AN_ABORTED_PS (20 * PS_PER_MS)
 
 /* Where a control message came from. */
-struct an_addr { uint32_t ip, qpn; uint8_t mac[6]; };
+struct an_addr {
+    uint32_t ip, qpn;
+    uint8_t mac[6];
+};
 
 /* Messages that come in on an edge, packet by packet. */
 struct an_stream {
-    struct agg_hdr hdr;         /* of the current or last message */
-    uint32_t left;              /* bytes still to come of it, header included */
+    struct agg_hdr hdr; /* of the current or last message */
+    uint32_t left;      /* bytes still to come of it, header included */
     bool any;
-    uint64_t slots;             /* packets since JOIN */
+    uint64_t slots; /* packets since JOIN */
 };
 
 enum edge_state { EDGE_NONE, EDGE_PENDING, EDGE_JOINED, EDGE_LEFT };
@@ -57,28 +63,31 @@ enum edge_state { EDGE_NONE, EDGE_PENDING, EDGE_JOINED, EDGE_LEFT };
 struct an_edge {
     struct an_group *g;
     struct qp *qp;
-    struct an_addr addr;        /* for control */
-    uint32_t qpn, psn;          /* the other end's */
+    struct an_addr addr; /* for control */
+    uint32_t qpn, psn;   /* the other end's */
     uint32_t own_psn;
-    uint32_t xid;               /* of its JOIN */
+    uint32_t xid; /* of its JOIN */
     uint32_t window;
-    uint32_t ring;              /* place of the next slot in the group's ring */
-    uint16_t node;              /* of an AN or of the member's host */
-    uint16_t member;            /* id, or the lowest below an AN */
+    uint32_t ring;   /* place of the next slot in the group's ring */
+    uint16_t node;   /* of an AN or of the member's host */
+    uint16_t member; /* id, or the lowest below an AN */
     bool is_member;
-    uint8_t state;              /* enum edge_state */
+    uint8_t state; /* enum edge_state */
     struct an_stream rx;
 };
 
-struct an_input { struct rte_mbuf *m; uint8_t *data; };
+struct an_input {
+    struct rte_mbuf *m;
+    uint8_t *data;
+};
 
 /* A packet's worth of the vector, waiting for the rest of the children. */
 struct an_slot {
-    uint16_t have;              /* children that have sent it */
-    uint16_t first;             /* the first that did: hdr and len are its */
-    bool head, last;            /* starts, ends a message */
-    uint32_t len, virt;         /* bytes, the header included; how many of them are not carried */
-    struct agg_hdr hdr;         /* when head */
+    uint16_t have;      /* children that have sent it */
+    uint16_t first;     /* the first that did: hdr and len are its */
+    bool head, last;    /* starts, ends a message */
+    uint32_t len, virt; /* bytes, the header included; how many of them are not carried */
+    struct agg_hdr hdr; /* when head */
 };
 
 /* ASKING: children wait for the parent's answer. */
@@ -91,21 +100,21 @@ struct an_group {
     uint32_t id;
     uint64_t key;
     uint16_t mtu;
-    uint8_t state;              /* enum group_state */
+    uint8_t state; /* enum group_state */
     bool top;
     struct fab_members members;
     uint32_t window, promised;
     uint16_t n, n_joined, n_left;
-    struct an_edge up;          /* unused at the top */
+    struct an_edge up; /* unused at the top */
     struct an_edge child[AN_MAX_CHILDREN];
 
-    uint64_t next;              /* first slot not yet reduced */
-    uint64_t results;           /* slots whose result has gone to the children */
-    struct agg_hdr cur;         /* message being reduced */
+    uint64_t next;      /* first slot not yet reduced */
+    uint64_t results;   /* slots whose result has gone to the children */
+    struct agg_hdr cur; /* message being reduced */
     arith_fn kernel;
-    uint32_t elem;              /* bytes of an element */
-    struct an_slot *slot;       /* [window] */
-    struct an_input *in;        /* [window][n] */
+    uint32_t elem;        /* bytes of an element */
+    struct an_slot *slot; /* [window] */
+    struct an_input *in;  /* [window][n] */
 
     /* asking the parent */
     uint32_t xid;
@@ -116,7 +125,7 @@ struct an_group {
     bool doomed;
     SLIST_ENTRY(an_group) doomed_link;
     enum agg_status status;
-    struct an_edge *culprit;    /* already knows, or is gone: not told */
+    struct an_edge *culprit; /* already knows, or is gone: not told */
     char text[AN_TEXT];
 };
 
@@ -124,10 +133,10 @@ struct an_group {
 struct an_parted {
     struct an_addr addr;
     uint32_t qpn, psn, xid;
-    uint32_t own_qpn, own_psn;  /* our end: what a LEAVE names */
+    uint32_t own_qpn, own_psn; /* our end: what a LEAVE names */
     uint16_t member;
-    bool up;                    /* the parent */
-    uint8_t owed;               /* message to be repeated until answered: AGG_ABORT, AGG_LEAVE, 0 */
+    bool up;      /* the parent */
+    uint8_t owed; /* message to be repeated until answered: AGG_ABORT, AGG_LEAVE, 0 */
 };
 
 struct an_parting {
@@ -146,28 +155,32 @@ struct an_parting {
 };
 
 /* A control message that waits for an_settle(): which receive buffer it is in. */
-struct an_message { struct an_addr from; uint32_t len, buffer; };
+struct an_message {
+    struct an_addr from;
+    uint32_t len, buffer;
+};
 
 struct an {
     struct an_cfg cfg;
     const struct fab_node *me;
     struct rnic *rnic;
-    struct endpoint nic;        /* the rnic's */
+    struct endpoint nic; /* the rnic's */
     struct qp *ctl;
     struct rq *ctl_rq;
-    uint8_t *ctl_mem;           /* AN_CTL_DEPTH receive buffers of AN_CTL_ROOM */
+    uint8_t *ctl_mem; /* AN_CTL_DEPTH receive buffers of AN_CTL_ROOM */
     struct an_message inbox[AN_CTL_DEPTH];
     uint32_t inbox_head, inbox_tail;
-    uint32_t flight;            /* packets that a queue pair may have unacknowledged */
+    uint32_t flight; /* packets that a queue pair may have unacknowledged */
     uint32_t next_xid;
     uint64_t psn_state;
-    int64_t now;                /* of the call in progress */
-    int64_t timer;              /* earliest deadline of groups and partings */
-    LIST_HEAD(, an_group) groups;
-    SLIST_HEAD(, an_group) doomed;
+    int64_t now;   /* of the call in progress */
+    int64_t timer; /* earliest deadline of groups and partings */
+    LIST_HEAD(an_groups, an_group) groups;
+    SLIST_HEAD(an_doomed, an_group) doomed;
     struct an_parting *parting; /* [AN_PARTINGS] */
     uint32_t next_parting;
-    struct wqe data, say;       /* of every data send, every control message: only what differs is set again */
+    struct wqe data,
+        say; /* of every data send, every control message: only what differs is set again */
     struct an_counters cnt;
 };
 
@@ -176,7 +189,7 @@ struct an {
 void an_say(struct an *a, const struct an_addr *to, enum agg_type type, struct agg_ctl *c);
 /* Words of a message, cut where they do not fit. */
 void an_text(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void an_retime(struct an *a);           /* after a change of deadlines */
+void an_retime(struct an *a); /* after a change of deadlines */
 int64_t an_backoff(unsigned tries);
 
 /* slot.c */
@@ -184,8 +197,10 @@ enum sink_verdict slot_input(struct an_edge *e, const struct roce_pkt *k, struct
 void slot_drop_all(struct an_group *g); /* frees what waits */
 
 /* control.c */
-/* Answers to a JOIN; what the refusal repeats is taken from c. The text is for people, "" for the status's own. */
-void control_refuse(struct an *a, const struct an_addr *to, const struct agg_ctl *c, enum agg_status status, const char *text);
+/* Answers to a JOIN; what the refusal repeats is taken from c. The text is for people, "" for the
+ * status's own. */
+void control_refuse(struct an *a, const struct an_addr *to, const struct agg_ctl *c,
+                    enum agg_status status, const char *text);
 void control_grant(struct an_group *g, struct an_edge *e);
 void control_input(struct an *a, const struct an_addr *from, const void *p, uint32_t len);
 
@@ -193,7 +208,8 @@ void control_input(struct an *a, const struct an_addr *from, const void *p, uint
 struct an_group *group_find(struct an *a, uint16_t tree, uint32_t id);
 /* The group that a first JOIN describes; AGG_OK, or why not, in words too. */
 enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct fab_tree *t,
-                             const struct fab_child *children, unsigned n, struct an_group **out, char *text);
+                             const struct fab_child *children, unsigned n, struct an_group **out,
+                             char *text);
 /* Makes the queue pair of a child's edge and connects it. */
 enum agg_status group_open_edge(struct an_group *g, struct an_edge *e);
 void group_close_edge(struct an_edge *e);
@@ -208,10 +224,11 @@ void group_end(struct an_group *g);
 /* Whoever is at the other end of an edge is gone. */
 void group_lost(struct an_group *g, struct an_edge *e);
 void group_free(struct an_group *g);
-/* The group must end; culprit may be NULL. May be called from anywhere, the first reason counts; an_settle() does it. */
-void group_doom(struct an_group *g, enum agg_status status, struct an_edge *culprit, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-void group_abort(struct an_group *g);   /* does it */
+/* The group must end; culprit may be NULL. May be called from anywhere, the first reason counts;
+ * an_settle() does it. */
+void group_doom(struct an_group *g, enum agg_status status, struct an_edge *culprit,
+                const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void group_abort(struct an_group *g); /* does it */
 /* "rank 3 (h3)", "leaf1": for people. */
 const char *group_who(const struct an_group *g, const struct an_edge *e, char *buf, size_t size);
 /* "rank 4 (h4)": a member, or the lowest below an AN. */
@@ -227,8 +244,12 @@ struct an_parting *parting_find(struct an *a, uint16_t tree, uint32_t id, uint64
 /* Whoever was at this address and queue pair; NULL: nobody. */
 struct an_parted *parting_peer(struct an_parting *p, const struct an_addr *from, uint32_t qpn);
 /* An answer has come from there. */
-void parting_answered(struct an *a, const struct an_addr *from, const struct agg_ctl *c, enum agg_type owed);
-void parting_tell(struct an *a, struct an_parting *p);  /* says to everybody what is owed */
+void parting_answered(struct an *a, const struct an_addr *from, const struct agg_ctl *c,
+                      enum agg_type owed);
+/* The parent has granted what nobody waits for any more (a JOIN that came late): it is told to take
+ * it back. */
+void parting_granted(struct an *a, const struct an_addr *from, const struct agg_ctl *c);
+void parting_tell(struct an *a, struct an_parting *p); /* says to everybody what is owed */
 void parting_tick(struct an *a, struct an_parting *p);
 
 #endif

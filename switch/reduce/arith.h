@@ -1,11 +1,12 @@
 /*
- * Arithmetic of reduction: one [op][dtype] table of kernels, each one pass over N inputs and one output. Used by the aggregation
- * nodes and by the host's algorithms alike.
+ * Arithmetic of reduction: one [op][dtype] table of kernels, each one pass over N inputs and one
+ * output. Used by the aggregation nodes and by the host's algorithms alike.
  *
- * The rule (what "exact" means): out[i] = in[0][i] op in[1][i] op ... op in[n-1][i], evaluated from left to right, in the
- * type itself for fp32, fp64 and integers (integers wrap, two's complement), in fp32 with one rounding (ties to even) at the end
- * for fp16 and bf16. A NaN result is the canonical quiet NaN of its type (sign 0, only the top mantissa bit). min and max: a NaN input gives NaN,
- * and -0 is less than +0. AVG is a SUM here; the host divides at the edge.
+ * The rule (what "exact" means): out[i] = in[0][i] op in[1][i] op ... op in[n-1][i], evaluated from
+ * left to right, in the type itself for fp32, fp64 and integers (integers wrap, two's complement),
+ * in fp32 with one rounding (ties to even) at the end for fp16 and bf16. A NaN result is the
+ * canonical quiet NaN of its type (sign 0, only the top mantissa bit). min and max: a NaN input
+ * gives NaN, and -0 is less than +0. AVG is a SUM here; the host divides at the edge.
  */
 #ifndef TRIB_REDUCE_ARITH_H
 #define TRIB_REDUCE_ARITH_H
@@ -15,32 +16,48 @@
 #include <stdint.h>
 
 /* Wire values: never renumber. Names as nccl-tests prints them. */
-enum dtype { DT_INT8, DT_UINT8, DT_INT32, DT_UINT32, DT_INT64, DT_UINT64, DT_FP16, DT_FP32, DT_FP64, DT_BF16, DT_COUNT };
+enum dtype {
+    DT_INT8,
+    DT_UINT8,
+    DT_INT32,
+    DT_UINT32,
+    DT_INT64,
+    DT_UINT64,
+    DT_FP16,
+    DT_FP32,
+    DT_FP64,
+    DT_BF16,
+    DT_COUNT
+};
 enum redop { OP_SUM, OP_PROD, OP_MIN, OP_MAX, OP_AVG, OP_COUNT };
 
 #define ARITH_MAX_INPUTS 64
 
 typedef void (*arith_fn)(void *out, const void *const *in, unsigned n, size_t count);
 
-const char *dtype_name(enum dtype t);       /* "int8" "uint8" "int32" "uint32" "int64" "uint64" "half" "float" "double" "bfloat16" */
-int dtype_by_name(const char *s);           /* also fp16, fp32, fp64, bf16; -EINVAL */
+const char *dtype_name(enum dtype t); /* "int8" "uint8" "int32" "uint32" "int64" "uint64" "half"
+                                         "float" "double" "bfloat16" */
+int dtype_by_name(const char *s);     /* also fp16, fp32, fp64, bf16; -EINVAL */
 unsigned dtype_size(enum dtype t);
 const char *redop_name(enum redop o);
 int redop_by_name(const char *s);
 
-/* The kernel for n inputs (1..ARITH_MAX_INPUTS) of `count` elements; out may be one of the inputs. Never NULL for valid op and type. */
+/* The kernel for n inputs (1..ARITH_MAX_INPUTS) of `count` elements; out may be one of the inputs.
+ * Never NULL for valid op and type. */
 arith_fn arith_kernel(enum redop op, enum dtype t);
 /* The scalar row, for tests and as the definition. */
 arith_fn arith_scalar(enum redop op, enum dtype t);
-/* The rows of the table, narrowest first; arith_kernel() takes the last one that this CPU can run. For tests and benchmarks. */
+/* The rows of the table, narrowest first; arith_kernel() takes the last one that this CPU can run.
+ * For tests and benchmarks. */
 enum arith_row { ARITH_SCALAR, ARITH_V128, ARITH_V256, ARITH_V512, ARITH_ROWS };
 bool arith_row_usable(enum arith_row row);
-arith_fn arith_kernel_of(enum arith_row row, enum redop op, enum dtype t);  /* NULL: row is not of this architecture */
+arith_fn arith_kernel_of(enum arith_row row, enum redop op,
+                         enum dtype t); /* NULL: row is not of this architecture */
 /* AVG at the edge: buf[i] /= n (integers truncate toward zero; fp16/bf16 through fp32). */
 void arith_divide(void *buf, enum dtype t, unsigned n, size_t count);
 
 float fp16_to_fp32(uint16_t h);
-uint16_t fp32_to_fp16(float f);     /* ties to even, canonical NaN */
+uint16_t fp32_to_fp16(float f); /* ties to even, canonical NaN */
 float bf16_to_fp32(uint16_t h);
 uint16_t fp32_to_bf16(float f);
 

@@ -180,7 +180,9 @@ ORDERED(i32, 32)
 ORDERED(u32, 32)
 ORDERED(i64, 64)
 ORDERED(u64, 64)
+/* cppcheck-suppress invalidPointerCast */
 FLOATING(f32, f32, 4, ROW_BYTES, V_LOAD, V_STORE_F)
+/* cppcheck-suppress invalidPointerCast */
 FLOATING(f64, f64, 8, ROW_BYTES, V_LOAD, V_STORE_F)
 FLOATING(bf16, f32, 2, ROW_BYTES / 2, BF_LOAD, BF_STORE)
 #ifdef ROW_F16_LOAD

@@ -275,6 +275,8 @@ static void on_join_reply(struct an *a, const struct an_addr *from, const struct
     enum agg_status st = rte_be_to_cpu_16(c->status);
     char text[AN_TEXT];
 
+    if (!g && st == AGG_OK)
+        parting_granted(a, from, c);
     if (!g || g->top || g->state != GROUP_ASKING || from->ip != g->up.addr.ip ||
         from->qpn != AGG_QPN || g->xid != rte_be_to_cpu_32(c->xid))
         return; /* answered before, or nobody asked */
@@ -345,13 +347,13 @@ static void on_peer_down(struct an *a, const struct an_addr *from, const struct 
     struct an_group *g;
 
     a->cnt.peers_down++;
-    LIST_FOREACH(g, &a->groups, link)
-    for (unsigned i = 0; i < g->n; i++) {
-        struct an_edge *e = &g->child[i];
+    for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))
+        for (unsigned i = 0; i < g->n; i++) {
+            struct an_edge *e = &g->child[i];
 
-        if (e->is_member && e->addr.ip == from->ip && (e->qpn >> 16 & 0xff) == space)
-            group_lost(g, e);
-    }
+            if (e->is_member && e->addr.ip == from->ip && (e->qpn >> 16 & 0xff) == space)
+                group_lost(g, e);
+        }
 }
 
 static void on_probe(struct an *a, const struct an_addr *from, const struct agg_ctl *c)

@@ -219,9 +219,9 @@ struct an_group *group_find(struct an *a, uint16_t tree, uint32_t id)
 {
     struct an_group *g;
 
-    LIST_FOREACH(g, &a->groups, link)
-    if (g->id == id && g->tree->id == tree)
-        return g;
+    for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))
+        if (g->id == id && g->tree->id == tree)
+            return g;
     return NULL;
 }
 

@@ -113,6 +113,23 @@ void parting_tell(struct an *a, struct an_parting *p)
     p->tries++;
 }
 
+void parting_granted(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
+{
+    for (unsigned i = 0; i < AN_PARTINGS; i++) {
+        struct an_parting *p = &a->parting[i];
+
+        if (!p->used || p->tree != rte_be_to_cpu_16(c->tree) ||
+            p->id != rte_be_to_cpu_32(c->group) || p->key != rte_be_to_cpu_64(c->key))
+            continue;
+        for (unsigned k = 0; k < p->n; k++)
+            if (p->peer[k].up && p->peer[k].addr.ip == from->ip && !p->peer[k].owed) {
+                p->peer[k].owed = AGG_LEAVE;
+                p->tries = 0;
+                parting_tell(a, p);
+            }
+    }
+}
+
 void parting_tick(struct an *a, struct an_parting *p)
 {
     if (!p->used || a->now < p->deadline)

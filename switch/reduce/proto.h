@@ -1,21 +1,24 @@
 /*
- * What members and aggregation nodes say to each other, over plain RoCE v2, so that any verbs program can join.
+ * What members and aggregation nodes say to each other, over plain RoCE v2, so that any verbs
+ * program can join.
  *
- * Control: UD SENDs of struct agg_ctl to AGG_QPN at the AN's address (Q_Key AGG_QKEY), answered to the QPN that
- * sent. Requests are repeated until answered and are idempotent.
+ * Control: UD SENDs of struct agg_ctl to AGG_QPN at the AN's address (Q_Key AGG_QKEY), answered to
+ * the QPN that sent. Requests are repeated until answered and are idempotent.
  *
- *   member -> AN   JOIN         the AN grants (or refuses, naming the reason) once its own parent has granted
- *   AN -> member   JOIN_REPLY   QPN and PSN of the AN's end of the edge, the window, the member's child index
- *   member -> AN   LEAVE        gives everything back; LEAVE_REPLY
- *   AN -> member   ABORT        the group is over: status, reason as text; repeated until ABORT_ACK
- *   NIC -> AN      PEER_DOWN    the process behind QPNs with these top 8 bits at this address is gone
- *   AN <-> member  PROBE        is the other side still there; PROBE_REPLY
+ *   member -> AN   JOIN         the AN grants (or refuses, naming the reason) once its own parent
+ * has granted AN -> member   JOIN_REPLY   QPN and PSN of the AN's end of the edge, the window, the
+ * member's child index member -> AN   LEAVE        gives everything back; LEAVE_REPLY AN -> member
+ * ABORT        the group is over: status, reason as text; repeated until ABORT_ACK NIC -> AN
+ * PEER_DOWN    the process behind QPNs with these top 8 bits at this address is gone AN <-> member
+ * PROBE        is the other side still there; PROBE_REPLY
  *
- * Data: on each edge, an RC connection, SEND messages of one agg_hdr and up to AGG_MSG_MAX bytes of elements; members send DATA up,
- * ANs send RESULT down, with the same header and the same cut. All members cut a vector alike:
- * message k holds bytes [k * AGG_MSG_BYTES(mtu) ...) so that every message but the last is full packets. A slot is one packet: the first packet of
- * a message is header + (mtu - 32) bytes of elements, the others mtu bytes. Slots are counted by each edge in order from 0 since JOIN. A member may
- * have at most `window` slots sent for which it has not got the result. An operation of no bytes (barrier) is one message of one slot.
+ * Data: on each edge, an RC connection, SEND messages of one agg_hdr and up to AGG_MSG_MAX bytes of
+ * elements; members send DATA up, ANs send RESULT down, with the same header and the same cut. All
+ * members cut a vector alike: message k holds bytes [k * AGG_MSG_BYTES(mtu) ...) so that every
+ * message but the last is full packets. A slot is one packet: the first packet of a message is
+ * header + (mtu - 32) bytes of elements, the others mtu bytes. Slots are counted by each edge in
+ * order from 0 since JOIN. A member may have at most `window` slots sent for which it has not got
+ * the result. An operation of no bytes (barrier) is one message of one slot.
  */
 #ifndef TRIB_REDUCE_PROTO_H
 #define TRIB_REDUCE_PROTO_H
@@ -24,88 +27,108 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AGG_QPN 0x00a991u           /* top 8 bits zero; free for all slots' spaces since slot spaces start at 1 << 16 */
-#define AGG_QKEY 0x54524942u
-#define AGG_VERSION 1
-#define AGG_MAGIC 0x54524942u       /* "TRIB" */
+#define AGG_QPN                                                                                    \
+    0x00a991u /* top 8 bits zero; free for all slots' spaces since slot spaces start at 1 << 16 */
+#define AGG_QKEY      0x54524942u
+#define AGG_VERSION   1
+#define AGG_MAGIC     0x54524942u /* "TRIB" */
 #define AGG_HDR_BYTES 32u
-#define AGG_MSG_PKTS 8u
-/* Bytes of elements in a full message: AGG_MSG_PKTS packets less the header. A multiple of 8 for every MTU. */
-#define AGG_MSG_BYTES(mtu) (AGG_MSG_PKTS * (mtu) - AGG_HDR_BYTES)
+#define AGG_MSG_PKTS  8u
+/* Bytes of elements in a full message: AGG_MSG_PKTS packets less the header. A multiple of 8 for
+ * every MTU. */
+#define AGG_MSG_BYTES(mtu) (AGG_MSG_PKTS * (mtu)-AGG_HDR_BYTES)
 
-enum agg_type { AGG_JOIN = 1, AGG_JOIN_REPLY, AGG_LEAVE, AGG_LEAVE_REPLY, AGG_ABORT, AGG_ABORT_ACK, AGG_PEER_DOWN, AGG_PROBE, AGG_PROBE_REPLY };
+enum agg_type {
+    AGG_JOIN = 1,
+    AGG_JOIN_REPLY,
+    AGG_LEAVE,
+    AGG_LEAVE_REPLY,
+    AGG_ABORT,
+    AGG_ABORT_ACK,
+    AGG_PEER_DOWN,
+    AGG_PROBE,
+    AGG_PROBE_REPLY
+};
 
 /* X(name, text for people) */
-#define AGG_STATUS(X) \
-    X(OK, "ok") \
-    X(E_VERSION, "protocol version not supported") \
-    X(E_TREE, "unknown tree") \
-    X(E_NOT_IN_TREE, "this aggregation node is not in that tree") \
-    X(E_NOT_MEMBER, "not a member of the group") \
-    X(E_KEY, "wrong key for the group") \
-    X(E_MTU, "MTU differs from the group's") \
-    X(E_MISMATCH, "member list differs from the group's") \
-    X(E_QUOTA_GROUPS, "over quota: groups") \
-    X(E_QUOTA_SLOTS, "over quota: slots") \
-    X(E_QUOTA_BUFFERS, "over quota: buffers") \
-    X(E_NO_REDUCTION, "this switch does not reduce") \
-    X(E_DUPLICATE, "member has joined from another queue pair") \
-    X(E_PARENT, "parent aggregation node is unreachable") \
-    X(E_OP_MISMATCH, "members disagree on the operation") \
-    X(E_OP_UNSUPPORTED, "collective, type or operation not supported") \
-    X(E_MEMBER_LOST, "a member is missing") \
-    X(E_MEMBER_LEFT, "a member left in mid-operation") \
-    X(E_EDGE, "connection of an edge failed") \
-    X(E_PROTOCOL, "malformed message") \
-    X(E_NO_GROUP, "no such group here") \
+#define AGG_STATUS(X)                                                                              \
+    X(OK, "ok")                                                                                    \
+    X(E_VERSION, "protocol version not supported")                                                 \
+    X(E_TREE, "unknown tree")                                                                      \
+    X(E_NOT_IN_TREE, "this aggregation node is not in that tree")                                  \
+    X(E_NOT_MEMBER, "not a member of the group")                                                   \
+    X(E_KEY, "wrong key for the group")                                                            \
+    X(E_MTU, "MTU differs from the group's")                                                       \
+    X(E_MISMATCH, "member list differs from the group's")                                          \
+    X(E_QUOTA_GROUPS, "over quota: groups")                                                        \
+    X(E_QUOTA_SLOTS, "over quota: slots")                                                          \
+    X(E_QUOTA_BUFFERS, "over quota: buffers")                                                      \
+    X(E_NO_REDUCTION, "this switch does not reduce")                                               \
+    X(E_DUPLICATE, "member has joined from another queue pair")                                    \
+    X(E_PARENT, "parent aggregation node is unreachable")                                          \
+    X(E_OP_MISMATCH, "members disagree on the operation")                                          \
+    X(E_OP_UNSUPPORTED, "collective, type or operation not supported")                             \
+    X(E_MEMBER_LOST, "a member is missing")                                                        \
+    X(E_MEMBER_LEFT, "a member left in mid-operation")                                             \
+    X(E_EDGE, "connection of an edge failed")                                                      \
+    X(E_PROTOCOL, "malformed message")                                                             \
+    X(E_NO_GROUP, "no such group here")                                                            \
     X(E_CHILDREN, "too many children below one aggregation node")
 enum agg_status {
 #define X(n, t) AGG_##n,
     AGG_STATUS(X)
 #undef X
-    AGG_STATUS_COUNT
+        AGG_STATUS_COUNT
 };
-const char *agg_status_name(enum agg_status s);     /* "E_KEY" */
+const char *agg_status_name(enum agg_status s); /* "E_KEY" */
 const char *agg_status_text(enum agg_status s);
 
 /* Control message on the wire: one UD packet at every MTU. Integers in network order. */
 struct agg_ctl {
     rte_be32_t magic;
-    uint8_t version, type;          /* enum agg_type */
-    rte_be16_t status;              /* enum agg_status, replies and ABORT */
-    rte_be32_t xid;                 /* of the request; a reply repeats it */
-    rte_be16_t tree, mtu;           /* mtu in bytes */
+    uint8_t version, type; /* enum agg_type */
+    rte_be16_t status;     /* enum agg_status, replies and ABORT */
+    rte_be32_t xid;        /* of the request; a reply repeats it */
+    rte_be16_t tree, mtu;  /* mtu in bytes */
     rte_be32_t group;
-    rte_be32_t window;              /* slots: asked for, granted */
+    rte_be32_t window; /* slots: asked for, granted */
     rte_be64_t key;
-    rte_be32_t qpn, psn;            /* sender's end of the edge */
-    rte_be32_t member;              /* member id; an AN as child: the lowest member id below it */
-    rte_be16_t node;                /* fabric index of the sender when it is an AN, else 0xffff */
-    rte_be16_t child;               /* JOIN_REPLY: index among the AN's children */
-    rte_be32_t slot;                /* ABORT: slot that was open */
+    rte_be32_t qpn, psn; /* sender's end of the edge */
+    rte_be32_t member;   /* member id; an AN as child: the lowest member id below it */
+    rte_be16_t node;     /* fabric index of the sender when it is an AN, else 0xffff */
+    rte_be16_t child;    /* JOIN_REPLY: index among the AN's children */
+    rte_be32_t slot;     /* ABORT: slot that was open */
     rte_be16_t ranks_per_host, spare;
-    rte_be64_t bits[16];            /* members, bit id % 64 of word id / 64 */
-    char text[64];                  /* ABORT and refusals: for people, NUL-terminated */
+    rte_be64_t bits[16]; /* members, bit id % 64 of word id / 64 */
+    char text[64];       /* ABORT and refusals: for people, NUL-terminated */
 } __attribute__((packed));
 _Static_assert(sizeof(struct agg_ctl) == 248, "one packet at every MTU from 256");
 
-enum agg_coll { AGG_ALLREDUCE = 1, AGG_REDUCE, AGG_BROADCAST, AGG_BARRIER, AGG_REDUCE_SCATTER, AGG_ALL_GATHER };
+enum agg_coll {
+    AGG_ALLREDUCE = 1,
+    AGG_REDUCE,
+    AGG_BROADCAST,
+    AGG_BARRIER,
+    AGG_REDUCE_SCATTER,
+    AGG_ALL_GATHER
+};
 enum { AGG_DATA = 1, AGG_RESULT = 2 };
 
 struct agg_hdr {
-    uint8_t version, type;          /* AGG_DATA, AGG_RESULT */
+    uint8_t version, type; /* AGG_DATA, AGG_RESULT */
     uint8_t coll, dtype, op, flags;
     rte_be16_t root;
-    rte_be32_t opseq;               /* operation in this group, from 0 */
-    rte_be32_t msg_len;             /* bytes of elements in this message */
-    rte_be64_t total;               /* bytes of the whole vector */
-    rte_be64_t offset;              /* of this message in it */
+    rte_be32_t opseq;   /* operation in this group, from 0 */
+    rte_be32_t msg_len; /* bytes of elements in this message */
+    rte_be64_t total;   /* bytes of the whole vector */
+    rte_be64_t offset;  /* of this message in it */
 } __attribute__((packed));
 _Static_assert(sizeof(struct agg_hdr) == AGG_HDR_BYTES, "header of every message");
 
-const char *agg_type_name(unsigned type);       /* "JOIN"; "?" where there is none */
+const char *agg_type_name(unsigned type); /* "JOIN"; "?" where there is none */
 
-/* A control message as received: AGG_OK; AGG_E_VERSION, when it may be answered; AGG_E_PROTOCOL, when it may not (not ours at all). */
+/* A control message as received: AGG_OK; AGG_E_VERSION, when it may be answered; AGG_E_PROTOCOL,
+ * when it may not (not ours at all). */
 enum agg_status agg_ctl_check(const void *p, uint32_t len);
 
 /* Packets, which is slots, of a message with msg_len bytes of elements. */
@@ -114,13 +137,17 @@ static inline uint32_t agg_msg_slots(uint32_t msg_len, uint32_t mtu)
     return (AGG_HDR_BYTES + msg_len + mtu - 1) / mtu;
 }
 
-/* A message's header by itself: AGG_OK, AGG_E_OP_UNSUPPORTED or AGG_E_PROTOCOL with *what naming the field that is wrong. */
-enum agg_status agg_hdr_check(const struct agg_hdr *h, unsigned type, uint32_t mtu, const char **what);
+/* A message's header by itself: AGG_OK, AGG_E_OP_UNSUPPORTED or AGG_E_PROTOCOL with *what naming
+ * the field that is wrong. */
+enum agg_status agg_hdr_check(const struct agg_hdr *h, unsigned type, uint32_t mtu,
+                              const char **what);
 
-/* Does `next` follow `prev` on an edge: the next message of the same operation, or the first of another after the last one? */
+/* Does `next` follow `prev` on an edge: the next message of the same operation, or the first of
+ * another after the last one? */
 int agg_hdr_follows(const struct agg_hdr *prev, const struct agg_hdr *next);
 
-/* The first field in which two members' headers differ, for people: "type: float, int32". 0: they are the same. */
+/* The first field in which two members' headers differ, for people: "type: float, int32". 0: they
+ * are the same. */
 int agg_hdr_differ(const struct agg_hdr *a, const struct agg_hdr *b, char *text, size_t size);
 
 #endif

@@ -132,6 +132,11 @@ static void arrive(struct bed *b, const struct flight *fl)
 
     frame_meta(m)->due_ps = fl->due;
     if (b->f->nodes[fl->dst].kind == FAB_SWITCH) {
+        if (b->an_dead[fl->dst] && b->keep) {
+            b->keep = false;
+            b->kept = m;
+            return;
+        }
         if (!b->an[fl->dst] || b->an_dead[fl->dst]) {
             rte_pktmbuf_free(m);
             return;

@@ -106,6 +106,8 @@ struct bed {
     int64_t now;
     struct an *an[256]; /* by node */
     bool an_dead[256];
+    bool keep; /* the first frame for a dead AN, in kept */
+    struct rte_mbuf *kept;
     struct member member[BED_MEMBERS];
     unsigned n;
     struct flight *flight;

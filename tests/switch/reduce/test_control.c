@@ -81,69 +81,50 @@ static void nothing_is_held(struct bed *b)
 
 /* ---- refusals ---- */
 
-static void spoil_nothing(struct member *m)
+enum spoilt {
+    NOTHING,
+    KEY,
+    MTU,
+    MTU_TOO_LARGE,
+    MTU_NONE,
+    TREE,
+    MEMBERS,
+    RANKS_PER_HOST,
+    UNKNOWN_HOST,
+    NOT_LISTED,
+    OTHER_HOST
+};
+
+static void spoil(struct member *m, enum spoilt what)
 {
-    (void)m;
-}
-static void spoil_key(struct member *m)
-{
-    m->g.key++;
-}
-static void spoil_mtu(struct member *m)
-{
-    m->g.mtu = 512;
-}
-static void spoil_mtu_too_large(struct member *m)
-{
-    m->g.mtu = 4096;
-}
-static void spoil_mtu_odd(struct member *m)
-{
-    m->g.mtu = 1000;
-}
-static void spoil_tree(struct member *m)
-{
-    m->g.tree = 99;
-}
-static void spoil_members(struct member *m)
-{
-    fab_members_add(&m->g.members, 7);
-}
-static void spoil_ranks_per_host(struct member *m)
-{
-    m->g.members.ranks_per_host = 0;
-}
-static void spoil_unknown_host(struct member *m)
-{
-    fab_members_add(&m->g.members, 800);
-}
-static void spoil_not_listed(struct member *m)
-{
-    m->id = 3;
-}
-static void spoil_other_host(struct member *m)
-{
-    m->id = 0;
+    struct bed_group *g = &m->g;
+
+    g->key += what == KEY;
+    g->mtu = what == MTU ? 512 : what == MTU_TOO_LARGE ? 4096 : what == MTU_NONE ? 1000 : g->mtu;
+    g->tree = what == TREE ? 99 : g->tree;
+    if (what == MEMBERS || what == UNKNOWN_HOST)
+        fab_members_add(&g->members, what == MEMBERS ? 7 : 800);
+    if (what == RANKS_PER_HOST)
+        g->members.ranks_per_host = 0;
+    m->id = what == NOT_LISTED ? 3 : what == OTHER_HOST ? 0 : m->id;
 }
 
 static const struct {
-    const char *name;
-    void (*spoil)(struct member *m);
+    enum spoilt what;
     enum agg_status later, first; /* when others have joined, and when nobody has */
     const char *words;
 } refusals[] = {
-    {"nothing", spoil_nothing, AGG_OK, AGG_OK, ""},
-    {"key", spoil_key, AGG_E_KEY, AGG_OK, ""},
-    {"mtu", spoil_mtu, AGG_E_MTU, AGG_OK, ""},
-    {"mtu beyond the fabric's", spoil_mtu_too_large, AGG_E_MTU, AGG_E_MTU, "MTU 4096"},
-    {"mtu that is none", spoil_mtu_odd, AGG_E_MTU, AGG_E_MTU, "MTU 1000"},
-    {"tree", spoil_tree, AGG_E_TREE, AGG_E_TREE, "tree"},
-    {"members", spoil_members, AGG_E_MISMATCH, AGG_OK, ""},
-    {"ranks per host", spoil_ranks_per_host, AGG_E_MISMATCH, AGG_E_PROTOCOL, ""},
-    {"host that is not there", spoil_unknown_host, AGG_E_MISMATCH, AGG_E_NOT_MEMBER, ""},
-    {"not in the list", spoil_not_listed, AGG_E_NOT_MEMBER, AGG_E_NOT_MEMBER,
-     "not in its own list"},
-    {"another host's member", spoil_other_host, AGG_E_NOT_MEMBER, AGG_E_NOT_MEMBER, "not where"},
+    {NOTHING, AGG_OK, AGG_OK, ""},
+    {KEY, AGG_E_KEY, AGG_OK, ""},
+    {MTU, AGG_E_MTU, AGG_OK, ""},
+    {MTU_TOO_LARGE, AGG_E_MTU, AGG_E_MTU, "MTU 4096"},
+    {MTU_NONE, AGG_E_MTU, AGG_E_MTU, "MTU 1000"},
+    {TREE, AGG_E_TREE, AGG_E_TREE, "tree"},
+    {MEMBERS, AGG_E_MISMATCH, AGG_OK, ""},
+    {RANKS_PER_HOST, AGG_E_MISMATCH, AGG_E_PROTOCOL, ""},
+    {UNKNOWN_HOST, AGG_E_MISMATCH, AGG_E_NOT_MEMBER, ""},
+    {NOT_LISTED, AGG_E_NOT_MEMBER, AGG_E_NOT_MEMBER, "not in its own list"},
+    {OTHER_HOST, AGG_E_NOT_MEMBER, AGG_E_NOT_MEMBER, "not where"},
 };
 
 static void every_wrong_join_is_refused_by_name(void **state)
@@ -159,10 +140,10 @@ static void every_wrong_join_is_refused_by_name(void **state)
                 join_some(b, m, 2);
                 join_some(b, m + 3, 3);
             }
-            refusals[r].spoil(&m[2]);
+            spoil(&m[2], refusals[r].what);
             join_some(b, m + 2, 1);
             if (m[2].status != want || (want && !strstr(m[2].text, refusals[r].words)))
-                fail_msg("%s, %s: %s \"%s\"", refusals[r].name, later ? "later" : "first",
+                fail_msg("%d, %s: %s \"%s\"", refusals[r].what, later ? "later" : "first",
                          agg_status_name(m[2].status), m[2].text);
             if (want != AGG_OK)
                 m[2].deaf = true; /* has nothing to give back */
@@ -294,6 +275,30 @@ static void a_parent_that_does_not_answer_refuses_the_children_and_leaves_nothin
     nothing_is_held(b);
     for (unsigned i = 0; i < 6; i++)
         m[i].deaf = true;
+    bed_destroy(b);
+}
+
+/* The parent gets the JOIN of a leaf that has given up long ago: what it grants is given back. */
+static void a_grant_that_nobody_waits_for_is_given_back(void **state)
+{
+    struct bed *b = bed_of(LEAVES, 12);
+    struct member *m = bed_group(b, 0, 7, 1024, 16, 1, six, 6);
+    uint16_t root = b->f->trees[0].root;
+    struct endpoint ep = an_endpoint(b->an[root]);
+
+    (void)state;
+    b->an_dead[root] = b->keep = true;
+    bed_join(m);
+    m->retry_ps = PS_NEVER;
+    assert_true(bed_run(b, bed_all_in, 400 * PS_PER_MS));
+    bed_settle(b, 400 * PS_PER_MS);
+    m->deaf = true;
+    b->an_dead[root] = false;
+    assert_non_null(b->kept);
+    assert_int_equal(ep.input(ep.ctx, &b->kept, 1, b->now), 1);
+    assert_int_equal(an_counters(b->an[root])->groups, 1);
+    bed_settle(b, 5 * PS_PER_MS);
+    nothing_is_held(b);
     bed_destroy(b);
 }
 
@@ -477,6 +482,7 @@ int main(void)
         cmocka_unit_test(
             a_refusal_further_up_comes_down_by_name_and_releases_what_was_granted_below),
         cmocka_unit_test(a_parent_that_does_not_answer_refuses_the_children_and_leaves_nothing),
+        cmocka_unit_test(a_grant_that_nobody_waits_for_is_given_back),
         cmocka_unit_test(more_than_64_children_of_one_switch_are_refused_by_name),
         cmocka_unit_test(a_repeated_join_gets_the_same_answer),
         cmocka_unit_test(a_join_from_another_queue_pair_is_a_duplicate),
