@@ -5,8 +5,7 @@
  *   slot.c      hot path: DATA of children, one pass over a slot, RESULT to children
  *   control.c   JOIN, LEAVE, ABORT, PEER_DOWN, PROBE
  *   group.c     life of a group: quotas, edges, what ends it
- *   parting.c   what is remembered of a group that is over: ABORTs and LEAVEs to be answered, late
- * messages
+ *   parting.c   groups that are over: ABORTs and LEAVEs still to be answered, late messages
  *
  * Order of work: the rnic calls back in the middle of a frame, when queue pairs may be posted to
  * but not made or destroyed. So callbacks only note what must be done (control messages in a ring,

@@ -3,8 +3,7 @@
  *
  *   none --first JOIN--> ASKING --parent grants--> OPEN --last LEAVE--> over
  *                          |                         |
- *                          +-- parent refuses        +-- something is wrong: ABORT to everybody -->
- * over
+ *                          +-- parent refuses: over  +-- something is wrong: ABORT to all, over
  *
  * (the top of a group has no parent to ask and is OPEN at once). Everything that a group needs is
  * reserved by its first JOIN: its place among the groups, a window of slots, and the mbufs that its

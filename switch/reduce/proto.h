@@ -5,14 +5,15 @@
  * Control: UD SENDs of struct agg_ctl to AGG_QPN at the AN's address (Q_Key AGG_QKEY), answered to
  * the QPN that sent. Requests are repeated until answered and are idempotent.
  *
- *   member -> AN   JOIN         the AN grants (or refuses, naming the reason) once its own parent
- * has granted AN -> member   JOIN_REPLY   QPN and PSN of the AN's end of the edge, the window, the
- * member's child index member -> AN   LEAVE        gives everything back; LEAVE_REPLY AN -> member
- * ABORT        the group is over: status, reason as text; repeated until ABORT_ACK NIC -> AN
- * PEER_DOWN    the process behind QPNs with these top 8 bits at this address is gone AN <-> member
- * PROBE        is the other side still there; PROBE_REPLY
+ * - JOIN, member to AN: granted once the AN's own parent has granted, or refused by name
+ * - JOIN_REPLY: QPN and PSN of the AN's end of the edge, the window, the member's child index
+ * - LEAVE, member to AN, gives everything back; LEAVE_REPLY
+ * - ABORT, AN to member, and between ANs both ways: the group is over; status, reason as text;
+ *   repeated until ABORT_ACK
+ * - PEER_DOWN, NIC to AN: the process behind QPNs with these top 8 bits at this address is gone
+ * - PROBE: is the other side still there; PROBE_REPLY
  *
- * Data: on each edge, an RC connection, SEND messages of one agg_hdr and up to AGG_MSG_MAX bytes of
+ * Data: on each edge, an RC connection, SEND messages of one agg_hdr and up to AGG_MSG_BYTES of
  * elements; members send DATA up, ANs send RESULT down, with the same header and the same cut. All
  * members cut a vector alike: message k holds bytes [k * AGG_MSG_BYTES(mtu) ...) so that every
  * message but the last is full packets. A slot is one packet: the first packet of a message is
@@ -27,8 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AGG_QPN                                                                                    \
-    0x00a991u /* top 8 bits zero; free for all slots' spaces since slot spaces start at 1 << 16 */
+/* Top 8 bits zero: free, since the QPNs of processes start at 1 << 16. */
+#define AGG_QPN       0x00a991u
 #define AGG_QKEY      0x54524942u
 #define AGG_VERSION   1
 #define AGG_MAGIC     0x54524942u /* "TRIB" */
@@ -36,7 +37,7 @@
 #define AGG_MSG_PKTS  8u
 /* Bytes of elements in a full message: AGG_MSG_PKTS packets less the header. A multiple of 8 for
  * every MTU. */
-#define AGG_MSG_BYTES(mtu) (AGG_MSG_PKTS * (mtu)-AGG_HDR_BYTES)
+#define AGG_MSG_BYTES(mtu) ((mtu)*AGG_MSG_PKTS - AGG_HDR_BYTES)
 
 enum agg_type {
     AGG_JOIN = 1,
