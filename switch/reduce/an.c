@@ -251,6 +251,7 @@ void an_counters_print(const struct an *a, void (*emit)(void *ctx, const char *n
 #define X(n) emit(ctx, #n, a->cnt.n);
     AN_COUNTERS(X)
 #undef X
+    roce_counters_print(rnic_counters(a->rnic), emit, ctx);
 }
 
 const struct roce_counters *an_roce_counters(const struct an *a)
