@@ -63,9 +63,10 @@ static void choose_topology(struct scenario *s)
     unsigned mtu = mtus[below(s, 5)];
     char *p = s->conf;
     size_t room = sizeof(s->conf);
-    int n = snprintf(p, room, "name = \"scenario\"; mtu = %u; dilation = 1; ecmp = \"%s\";\n"
-                     "reduce = { groups = 4; slots = 4096; window = 256; };\n", mtu,
-                     below(s, 2) ? "hash" : "balanced");
+    int n = snprintf(p, room,
+                     "name = \"scenario\"; mtu = %u; dilation = 1; ecmp = \"%s\";\n"
+                     "reduce = { groups = 4; slots = 4096; window = 256; };\n",
+                     mtu, below(s, 2) ? "hash" : "balanced");
 
     switch (below(s, 3)) {
     case 0:

@@ -5,6 +5,8 @@
  * meanwhile is the cause.
  */
 #include "host/perf/job.h"
+
+#include "host/perf/watch.h"
 #include "switch/rim/shared.h"
 
 #include <errno.h>
@@ -37,8 +39,8 @@ struct job {
     unsigned nranks;
     uint16_t *host;
     struct proc *rank;
-    struct pollfd *pfd; /* ranks, then the signal descriptor */
-    pid_t *switches;    /* [fab->n_procs] 0: not watched */
+    struct pollfd *pfd;  /* ranks, then the signal descriptor */
+    struct watch *watch; /* NULL: no run directory */
     int sigfd;
     sigset_t old_mask;
     bool told, interrupted, quitting;
@@ -153,30 +155,16 @@ static void close_rank(struct job *j, unsigned r)
     j->rank[r].fd = -1;
 }
 
-static void switch_died(struct job *j, unsigned p)
-{
-    const struct fab_proc *fp = &j->fab->procs[p];
-    char nodes[160] = "";
-    size_t at = 0;
-
-    for (unsigned i = 0; i < fp->n_nodes && at < sizeof(nodes) - FAB_NAME - 8; i++)
-        at += (size_t)snprintf(nodes + at, sizeof(nodes) - at, "%s%s", i ? ", " : "",
-                               j->fab->nodes[fp->nodes[i]].name);
-    set_cause(j, "trib-switch %s (pid %d, nodes %s%s) has died", fp->name, (int)j->switches[p],
-              nodes, at >= sizeof(nodes) - FAB_NAME - 8 ? ", ..." : "");
-}
-
-/* The lock of a pid file goes with its process, whoever has still to reap it. */
 static void watch_switches(struct job *j)
 {
     int64_t now = now_ms();
+    char text[MSG_TEXT];
 
-    if (!j->rd || now - j->watched < WATCH_MS)
+    if (!j->watch || now - j->watched < WATCH_MS)
         return;
     j->watched = now;
-    for (unsigned p = 0; p < j->fab->n_procs; p++)
-        if (j->switches[p] && rundir_proc_pid(j->rd, j->fab->procs[p].name) != (int)j->switches[p])
-            switch_died(j, p);
+    if (watch_died(j->watch, text, sizeof(text)))
+        set_cause(j, "%s", text);
 }
 
 static void take_signals(struct job *j)
@@ -343,7 +331,7 @@ void job_free(struct job *j)
         close(j->sigfd);
         sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
     }
-    free(j->switches);
+    watch_stop(j->watch);
     free(j->pfd);
     free(j->rank);
     free(j->host);
@@ -438,19 +426,14 @@ int job_start(struct job **out, const struct job_cfg *cfg)
     j->host = calloc(cfg->nranks, sizeof(*j->host));
     j->rank = calloc(cfg->nranks, sizeof(*j->rank));
     j->pfd = calloc(cfg->nranks + 1, sizeof(*j->pfd));
-    j->switches = calloc(cfg->fab->n_procs + 1u, sizeof(*j->switches));
     j->sigfd = -1;
-    if (!j->host || !j->rank || !j->pfd || !j->switches)
+    if (!j->host || !j->rank || !j->pfd)
         return -ENOMEM;
     memcpy(j->host, cfg->host_of_rank, cfg->nranks * sizeof(*j->host));
     for (unsigned r = 0; r < cfg->nranks; r++)
         j->rank[r].fd = -1;
-    for (unsigned p = 0; cfg->rd && p < cfg->fab->n_procs; p++) {
-        int pid = rundir_proc_pid(cfg->rd, cfg->fab->procs[p].name);
-        if (pid <= 0)
-            set_cause(j, "trib-switch %s does not run", cfg->fab->procs[p].name);
-        j->switches[p] = pid > 0 ? pid : 0;
-    }
+    if (cfg->rd && watch_start(&j->watch, cfg->rd, cfg->fab))
+        set_cause(j, "no trib-switch runs in %s", cfg->rd->path);
     if (j->cause[0])
         return -ECANCELED;
     int rc = catch_signals(j);

@@ -1,7 +1,7 @@
 /*
- * Frame generator for the forwarding benchmark: a memif client at each end of a forwarder. Sends one flow (or several)
- * into A as fast as the forwarder takes it and counts what comes out of B. The forwarder is trib-switch or testpmd;
- * forward.sh starts both and takes the ratio.
+ * Frame generator for the forwarding benchmark: a memif client at each end of a forwarder. Sends
+ * one flow (or several) into A as fast as the forwarder takes it and counts what comes out of B.
+ * The forwarder is trib-switch or testpmd; forward.sh starts both and takes the ratio.
  *
  *   bench_forward SOCKET_A SOCKET_B BYTES SECONDS FLOWS     prints frames per second
  */
@@ -14,7 +14,7 @@
 #include "switch/rim/port.h"
 #include "switch/rim/shared.h"
 
-#define BURST 32
+#define BURST  32
 #define SRC_IP 0x0a000001u /* any: forwarders look at the destination only */
 
 struct gen {
@@ -92,8 +92,7 @@ static double run(struct gen *g, double seconds)
 
 static struct rim_port *connect_to(const char *sock, const char *name, struct rte_mempool *pool)
 {
-    struct memif_cfg mc = {
-        .socket = sock, .queues = 1, .log2_ring = 9, .name = name, .pool = pool};
+    struct memif_cfg mc = {.socket = sock, .queues = 1, .log2_ring = 9, .name = name, .pool = pool};
     struct rim_port *p;
 
     if (rim_port_memif(&p, &mc)) {
@@ -118,7 +117,7 @@ int main(int argc, char **argv)
     g.flows = (unsigned)atoi(argv[5]);
     g.dst_ip = (uint32_t)strtoul(getenv("TRIB_DST") ? getenv("TRIB_DST") : "0x0a000002", NULL, 0);
     if (g.bytes < 60 || g.bytes > FRAME_ROOM || !g.flows) {
-        fprintf(stderr, "bench_forward: found %u bytes and %u flows, expected 60..%u and 1..\n",
+        fprintf(stderr, "bench_forward: found %u bytes and %u flows, expected 60..%d and 1..\n",
                 g.bytes, g.flows, FRAME_ROOM);
         return 2;
     }

@@ -1,8 +1,8 @@
 /*
  * The safety net: random scenarios in virtual time. With arguments it replays:
- *   test_campaign                 SEEDS seeds (environment, default 1,000) from 1, a few of them twice
- *   test_campaign --seed N        one seed, with what it was
- *   test_campaign --seeds A B     seeds A..B
+ *   test_campaign                 SEEDS seeds (environment, default 1,000) from 1, a few of them
+ * twice test_campaign --seed N        one seed, with what it was test_campaign --seeds A B seeds
+ * A..B
  */
 #include <setjmp.h>
 #include <stdarg.h>

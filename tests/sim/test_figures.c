@@ -1,5 +1,6 @@
 /*
- * Times in virtual time against theory: figures.md F21 (ring), F25 (SHARP), and the model's prediction.
+ * Times in virtual time against theory: figures.md F21 (ring), F25 (SHARP), and the model's
+ * prediction.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,8 @@
 #include "tests/support/eal.h"
 
 #define BYTES (16u << 20)
-/* Payload per link byte of a full packet at MTU 4096: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, link 24. */
+/* Payload per link byte of a full packet at MTU 4096: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4,
+ * link 24. */
 #define PACKET_EFFICIENCY (4096.0 / (4096 + 82))
 
 static const uint16_t hosts[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -55,11 +57,8 @@ static double timed(struct bed *b, unsigned n, enum coll_algo algo, bool in_plac
 {
     struct job_op op = {
         .algo = algo, .type = DT_FP32, .op = OP_SUM, .count = BYTES / 4, .in_place = in_place};
-    struct coll_args a = {.kind = COLL_ALLREDUCE,
-                          .algo = algo,
-                          .count = BYTES / 4,
-                          .type = DT_FP32,
-                          .op = OP_SUM};
+    struct coll_args a = {
+        .kind = COLL_ALLREDUCE, .algo = algo, .count = BYTES / 4, .type = DT_FP32, .op = OP_SUM};
     struct coll_prediction p;
     struct job_result res;
 

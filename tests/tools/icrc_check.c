@@ -1,7 +1,8 @@
 /*
- * Checks the ICRC of every RoCE v2 frame of a pcap file by zlib's CRC-32, sharing no code with roce/.
- * Annex A17.3.3: eight bytes of ones, then from the IPv4 header to the end of the payload with type of service, time to live,
- * header checksum, UDP checksum and BTH byte 4 as ones; the result little-endian behind it.
+ * Checks the ICRC of every RoCE v2 frame of a pcap file by zlib's CRC-32, sharing no code with
+ * roce/. Annex A17.3.3: eight bytes of ones, then from the IPv4 header to the end of the payload
+ * with type of service, time to live, header checksum, UDP checksum and BTH byte 4 as ones; the
+ * result little-endian behind it.
  *
  *   icrc_check FILE     prints how many were right; exit 1 when one was wrong or there was none
  */

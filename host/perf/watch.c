@@ -1,0 +1,99 @@
+#include "host/perf/watch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct watched {
+    char name[FAB_NAME];
+    int pid; /* 0: died, and said so */
+};
+
+struct watch {
+    const struct rundir *rd;
+    const struct fabric *fab;
+    unsigned n, room;
+    struct watched *proc;
+};
+
+static void add(struct watch *w, const char *name, size_t len)
+{
+    struct watched *p = &w->proc[w->n];
+
+    if (len >= sizeof(p->name) || w->n == w->room)
+        return;
+    memcpy(p->name, name, len);
+    p->name[len] = '\0';
+    p->pid = rundir_proc_pid(w->rd, p->name);
+    w->n += p->pid > 0;
+}
+
+int watch_start(struct watch **out, const struct rundir *rd, const struct fabric *fab)
+{
+    struct watch *w = calloc(1, sizeof(*w));
+    char path[RUN_PATH + 16];
+    struct dirent *e;
+    DIR *dir;
+
+    *out = w;
+    if (!w)
+        return -ENOMEM;
+    w->rd = rd;
+    w->fab = fab;
+    w->room = fab->n_nodes; /* each runs one node at least */
+    w->proc = calloc(w->room, sizeof(*w->proc));
+    if (!w->proc)
+        return -ENOMEM;
+    if (rundir_path(rd, path, sizeof(path), "proc") || !(dir = opendir(path)))
+        return -ENOENT;
+    while ((e = readdir(dir)) != NULL) {
+        size_t len = strlen(e->d_name);
+
+        if (len > 4 && !strcmp(e->d_name + len - 4, ".pid"))
+            add(w, e->d_name, len - 4);
+    }
+    closedir(dir);
+    return w->n ? 0 : -ENOENT;
+}
+
+void watch_stop(struct watch *w)
+{
+    if (!w)
+        return;
+    free(w->proc);
+    free(w);
+}
+
+/* Its nodes, where the conf says them; one that was started with --nodes is named after its first.
+ */
+static void describe(const struct watch *w, const struct watched *p, char *text, size_t size)
+{
+    const struct fab_proc *fp = NULL;
+    size_t at;
+
+    for (unsigned i = 0; i < w->fab->n_procs; i++)
+        if (!strcmp(w->fab->procs[i].name, p->name))
+            fp = &w->fab->procs[i];
+    at = (size_t)snprintf(text, size, "trib-switch %s (pid %d", p->name, p->pid);
+    for (unsigned i = 0; fp && i < fp->n_nodes && at + FAB_NAME + 24 < size; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%s", i ? ", " : ", nodes ",
+                               w->fab->nodes[fp->nodes[i]].name);
+    snprintf(text + at, size - at, ") has died");
+}
+
+/* The lock of a pid file goes with its process, whoever has still to reap it. */
+bool watch_died(struct watch *w, char *text, size_t size)
+{
+    for (unsigned i = 0; i < w->n; i++) {
+        struct watched *p = &w->proc[i];
+
+        if (p->pid && rundir_proc_pid(w->rd, p->name) != p->pid) {
+            describe(w, p, text, size);
+            p->pid = 0;
+            return true;
+        }
+    }
+    return false;
+}
