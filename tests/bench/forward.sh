@@ -9,7 +9,9 @@ seconds=${BENCH_SECONDS:-1}
 dir=$(mktemp -d)
 pids=()
 cleanup() {
-    for p in ${pids[@]+"${pids[@]}"}; do kill "$p" 2>/dev/null; done
+    # what is stopped takes no TERM before CONT; testpmd has nothing to tidy up
+    for p in ${pids[@]+"${pids[@]}"}; do kill "$p" 2>/dev/null; kill -CONT "$p" 2>/dev/null; done
+    kill -KILL $testpmd_pid 2>/dev/null
     wait 2>/dev/null
     rm -rf "$dir"
 }
