@@ -1,20 +1,5 @@
 #include "switch/rim/port_impl.h"
 
-#include <pthread.h>
-
-/* A lock of the process, not of a port: see port.h. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-void rim_lock(void)
-{
-    pthread_mutex_lock(&lock);
-}
-
-void rim_unlock(void)
-{
-    pthread_mutex_unlock(&lock);
-}
-
 uint16_t rim_port_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
 {
     return p->ops->rx(p, queue, m, n);

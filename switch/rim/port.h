@@ -27,10 +27,6 @@ int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const
                  unsigned n_extra);
 void rim_eal_cleanup(void);
 
-/* One lock for a process whose ports have several owners. The ports themselves take none. */
-void rim_lock(void);
-void rim_unlock(void);
-
 struct rim_port;
 
 /* The listener owns `socket`, replaces a stale one and removes it at close. The client brings the
