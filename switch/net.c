@@ -1,5 +1,6 @@
 #include "switch/net.h"
 
+#include "fabric/reroute.h"
 #include "switch/heap.h"
 #include "switch/nic.h"
 #include "switch/reduce/an.h"
@@ -7,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * Events are of two kinds: an egress queue's deadline (a frame starts or arrives) and a node's (a
@@ -29,10 +31,13 @@ struct source {
 struct net {
     struct net_cfg cfg;
     int64_t now_ps;
+    bool in_event; /* a node is being served; what it calls back happens at now_ps */
     struct heap heap;
     uint32_t n_src;
     struct source *src;
     struct node **node; /* [n_nodes] NULL: not here */
+    bool *link_down;    /* [n_links] */
+    struct fabric *around; /* routes around links that are down; NULL: none is */
     net_tap_fn tap;
     void *tap_ctx;
 };
@@ -88,6 +93,7 @@ unsigned net_advance(struct net *n, int64_t now_ps)
 {
     unsigned moved = 0;
 
+    n->in_event = true;
     while (heap_time(&n->heap) <= now_ps && heap_time(&n->heap) != PS_NEVER) {
         uint32_t i = heap_top(&n->heap);
 
@@ -101,6 +107,7 @@ unsigned net_advance(struct net *n, int64_t now_ps)
             refresh_node(n, nd->id);
         }
     }
+    n->in_event = false;
     if (now_ps != PS_NEVER)
         n->now_ps = RTE_MAX(n->now_ps, now_ps);
     return moved;
@@ -127,7 +134,9 @@ void net_input(struct net *n, uint16_t node, uint16_t port, struct rte_mbuf **m,
     }
     for (uint16_t i = 0; i < cnt; i++)
         frame_meta(m[i])->due_ps = t;
+    n->in_event = true;
     nd->ops->input(nd, port, m, cnt, t);
+    n->in_event = false;
     refresh_node(n, node);
 }
 
@@ -145,17 +154,17 @@ void net_kick(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_
 {
     struct node *nd = net_node(n, node);
 
-    /* Not caught up here: a kick may come from inside an event, from an endpoint that was just
-     * served. */
     if (!nd)
         return;
-    if (n->cfg.fab->nodes[node].kind == FAB_HOST) {
+    /* A late kick must not overtake what was due before it: room that a process makes now would end
+     * a pause in the past, and all that it held back would come at once. */
+    if (!n->in_event)
+        catch_up(n, now_ps);
+    if (n->cfg.fab->nodes[node].kind == FAB_HOST)
         nic_kick(nd, port, slot, RTE_MAX(n->now_ps, now_ps));
-        refresh_node(n, node);
-    } else {
+    else
         sw_kick(nd);
-        refresh_node(n, node);
-    }
+    refresh_node(n, node);
 }
 
 /* ---- control path
@@ -217,15 +226,74 @@ void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int6
     refresh_node(n, node);
 }
 
-void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_t now_ps)
+/* why: NODE_*_DOWN. A port is up when nothing speaks against it. */
+static void port_state(struct net *n, uint16_t node, uint16_t port, uint8_t why, bool up)
 {
     struct node *nd = net_node(n, node);
-    int64_t t = catch_up(n, now_ps);
+    uint8_t before;
 
     if (!nd || port >= nd->n_ports)
         return;
-    nd->ops->port_state(nd, port, up, t);
+    before = nd->np[port].down;
+    nd->np[port].down = up ? before & ~why : before | why;
+    if (nd->np[port].down && (up || before))
+        return; /* down it was, and stays */
+    nd->ops->port_state(nd, port, up, n->now_ps);
     refresh_node(n, node);
+}
+
+void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_t now_ps)
+{
+    catch_up(n, now_ps);
+    port_state(n, node, port, NODE_CABLE_DOWN, up);
+}
+
+/* Routes and tree that use no link that is down. */
+static int find_ways_around(struct net *n)
+{
+    const struct fabric *f = n->cfg.fab;
+    struct fabric *old = n->around, *around = NULL;
+
+    if (memchr(n->link_down, true, f->n_links)) {
+        around = fabric_without(f, n->link_down);
+        if (!around)
+            return -ENOMEM;
+    }
+    n->around = around;
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        if (n->node[i] && f->nodes[i].kind == FAB_SWITCH) {
+            sw_reroute(n->node[i], around ? around : f, n->now_ps);
+            refresh_node(n, i);
+        }
+    fabric_free(old);
+    return 0;
+}
+
+int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps)
+{
+    const struct fab_link *l;
+    int rc;
+
+    if (link >= n->cfg.fab->n_links)
+        return -EINVAL;
+    if (n->link_down[link] == !up)
+        return 0;
+    l = &n->cfg.fab->links[link];
+    catch_up(n, now_ps);
+    n->link_down[link] = !up;
+    rc = find_ways_around(n);
+    if (rc) {
+        n->link_down[link] = up;
+        return rc;
+    }
+    port_state(n, l->a, l->a_port, NODE_LINK_DOWN, up);
+    port_state(n, l->b, l->b_port, NODE_LINK_DOWN, up);
+    return 0;
+}
+
+bool net_link_up(const struct net *n, unsigned link)
+{
+    return !n->link_down[link];
 }
 
 void net_tap(struct net *n, net_tap_fn fn, void *ctx)
@@ -317,7 +385,8 @@ int net_create(struct net **out, const struct net_cfg *cfg)
             n->n_src += cfg->fab->nodes[i].ports[p].link == FAB_NONE;
     n->src = calloc(n->n_src + 1u, sizeof(*n->src));
     n->node = calloc(cfg->fab->n_nodes + 1u, sizeof(struct node *));
-    rc = n->src && n->node ? heap_init(&n->heap, n->n_src + cfg->fab->n_nodes) : -ENOMEM;
+    n->link_down = calloc(cfg->fab->n_links + 1u, sizeof(*n->link_down));
+    rc = n->src && n->node && n->link_down ? heap_init(&n->heap, n->n_src + cfg->fab->n_nodes) : -ENOMEM;
     if (rc == 0)
         rc = add_nodes(n);
     if (rc) {
@@ -343,6 +412,8 @@ void net_destroy(struct net *n)
         if (n->node[i])
             n->node[i]->ops->destroy(n->node[i]);
     heap_fini(&n->heap);
+    fabric_free(n->around);
+    free(n->link_down);
     free(n->src);
     free(n->node);
     free(n);

@@ -166,6 +166,36 @@ static void a_slow_process_holds_its_senders_back_and_loses_nothing(void **state
     lab_close(&l);
 }
 
+/* Real time: the loop slept for milliseconds, pauses were to be repeated meanwhile, and first of all
+ * it finds that a process has made room. */
+static void a_late_kick_lets_nothing_through_that_a_pause_held_back(void **state)
+{
+    struct prog *slow, *far;
+    struct lab l;
+    int64_t late;
+
+    (void)state;
+    lab_open(&l, pool,
+             "mtu = 4096; single_switch = { hosts = 2; host_link = { rate = \"400Gb/s\"; latency = "
+             "\"300ns\"; buffer = \"64KiB\"; }; };");
+    slow = prog_new(&l, "h0", 0);
+    far = prog_new(&l, "h1", 0);
+    slow->take = 0;
+    prog_stream(&l, far, "h1", "h0", 900, LEN);
+    kick(&l, "h1", 0);
+    net_advance(l.net, 200 * PS_PER_US);
+    for (late = 5000 * PS_PER_US; slow->got < 900 && late < PS_PER_S; late += 5000 * PS_PER_US) {
+        slow->take = 16;
+        net_kick(l.net, lab_node(&l, "h0"), 0, 0, late);
+        slow->take = 0;
+        net_advance(l.net, late);
+    }
+    assert_int_equal(lab_all_drops(&l), 0);
+    assert_int_equal(slow->got, 900);
+    prog_free(slow), prog_free(far);
+    lab_close(&l);
+}
+
 static void timers_of_processes_run_when_due(void **state)
 {
     struct prog *a;
@@ -289,6 +319,7 @@ int main(void)
         cmocka_unit_test(the_top_bits_of_the_qpn_name_the_process),
         cmocka_unit_test(a_hosts_traffic_to_itself_never_touches_the_link),
         cmocka_unit_test(a_slow_process_holds_its_senders_back_and_loses_nothing),
+        cmocka_unit_test(a_late_kick_lets_nothing_through_that_a_pause_held_back),
         cmocka_unit_test(timers_of_processes_run_when_due),
         cmocka_unit_test(the_end_of_a_process_is_told_to_its_aggregation_node),
         cmocka_unit_test(slots_are_checked_when_they_are_attached),
