@@ -14,8 +14,41 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
-enum coll_kind { COLL_ALLREDUCE, COLL_KINDS };
-enum coll_algo { ALGO_RING, ALGO_SHARP, ALGO_COUNT };
+/*
+ * `count` is as in NCCL: elements of the vector (all-reduce, reduce, broadcast), of each rank's
+ * contribution (all-gather, gather), of what each rank gets (reduce-scatter, scatter), of the block
+ * for each pair (all-to-all), of the message to rank + 1 (send/recv, from rank - 1, around a ring).
+ * In place: all-gather and gather (root) send == recv + rank * bytes of count; reduce-scatter and
+ * scatter (root) recv == send + rank * bytes of count; all-to-all and send/recv cannot be.
+ */
+enum coll_kind {
+    COLL_ALLREDUCE,
+    COLL_REDUCE,
+    COLL_BROADCAST,
+    COLL_ALLGATHER,
+    COLL_REDUCE_SCATTER,
+    COLL_ALLTOALL,
+    COLL_GATHER,
+    COLL_SCATTER,
+    COLL_SENDRECV,
+    COLL_BARRIER,
+    COLL_KINDS
+};
+enum coll_algo {
+    ALGO_RING,       /* pipelined ring, a channel after the other in proportion to their rates */
+    ALGO_SHARP,      /* in the aggregation nodes of the scale-out network */
+    ALGO_TREE,       /* double binary tree */
+    ALGO_CHAIN,      /* chain in pieces */
+    ALGO_HALVING,    /* recursive halving and doubling */
+    ALGO_PAIRWISE,   /* one peer after the other */
+    ALGO_DIRECT,     /* all peers at once */
+    ALGO_NVLS,       /* multimem of the NVSwitches */
+    ALGO_HIER,       /* within the node, across the rails by ring, within the node */
+    ALGO_HIER_SHARP, /* the same, across by SHARP */
+    ALGO_NVLS_SHARP, /* within the node by multimem, across by SHARP */
+    ALGO_COUNT,
+    ALGO_AUTO = ALGO_COUNT /* what the model says is fastest; never in a schedule */
+};
 
 struct comm;
 struct coll_req;

@@ -1,78 +1,139 @@
 /*
  * A schedule: what one rank does in one collective, as steps with dependencies. Pure: made from the
- * arguments alone, without memory, verbs or clock, so that it can be executed (exec.c), interpreted
- * (tests) and counted (model.c).
+ * arguments and the topology alone, without memory, verbs or clock, so that it can be executed
+ * (exec.c), interpreted (tests) and counted (model.c).
  *
  * Steps stand in lanes. A lane is a FIFO: its steps start and end in order, because what serves it
- * does so too (a queue pair, the one CPU). A step may start once, of every lane, need[lane] steps
- * are done. So "which steps are done" is one number a lane, and steps are generated when they are
- * looked at: a schedule takes no memory, however long the vector.
+ * does so too (a queue pair, a CPU). A step may start once each of its dependencies (lane, number
+ * of steps of it that are done) holds. So "which steps are done" is one number a lane.
+ *
+ * The messages of rank a's lane (SEND, peer b, chan c) are, one by one and in order, those of rank
+ * b's lane (RECV, peer a, chan c), with the same lengths. An algorithm must make both sides so.
  */
 #ifndef TRIB_COLL_SCHED_H
 #define TRIB_COLL_SCHED_H
 
 #include "host/coll/coll.h"
 
-enum lane { LANE_RECV, LANE_SEND, LANE_CPU, LANE_AGG, LANES };
-enum step_op { STEP_RECV, STEP_SEND, STEP_REDUCE, STEP_COPY, STEP_AGGREGATE };
-enum step_buf { BUF_IN, BUF_OUT, BUF_SCRATCH };
-
-/* Scratch is SCHED_SLOTS slots of SCHED_SLICE_MAX bytes, used in turn: enough messages of one
- * packet for a round trip. */
+/*
+ * Longest message. A RECV lane has SCHED_SLOTS slots of so many bytes: a message received to
+ * BUF_SLOT stays there until the step that reads it is done. Slots of a lane are read in order,
+ * each by exactly one REDUCE or COPY step.
+ */
 #define SCHED_SLOTS     64u
 #define SCHED_SLICE_MAX 65536u
-/*
- * So many messages of every operation of n ranks go to scratch at least, whatever its size: their
- * receives are posted before it is known. Two steps' worth of slices, so that credits have time to
- * arrive; with two ranks there is one step before the data is final.
- */
-#define SCHED_AHEAD(n)  ((n) == 2 ? 8u : 16u)
-#define SCHED_MAX_BYTES (1ULL << 40) /* longest vector */
+#define SCHED_MAX_BYTES (1ULL << 40) /* longest buffer of an operation */
+#define SCHED_DEPS      6u
+
+enum lane_kind {
+    LANE_CPU,  /* REDUCE, COPY. Several may stand side by side: chan tells them apart */
+    LANE_SEND, /* to peer, over channel chan (fabric_channels()) */
+    LANE_RECV, /* from peer, over channel chan */
+    LANE_AGG,  /* to and from the aggregation node; chan: which of the communicator's trees */
+    LANE_MM,   /* multimem of NVSwitch plane chan */
+    LANE_KINDS
+};
+
+enum step_op {
+    STEP_SEND,    /* a, len bytes (0: a message of no bytes) */
+    STEP_RECV,    /* to dst (BUF_SLOT: stays in the lane's slot) */
+    STEP_REDUCE,  /* dst = a op b; with last and OP_AVG divided by nranks */
+    STEP_COPY,    /* dst = a; with last and OP_AVG divided too */
+    STEP_AGG,     /* a up where it is not BUF_NONE, the result to dst where it is not BUF_NONE;
+                     agg says which collective */
+    STEP_MM_LOAD, /* dst = sum over the members' memory at offset off of the region */
+    STEP_MM_STORE /* a to all members' memory at offset off of the region */
+};
+enum step_buf { BUF_NONE, BUF_IN, BUF_OUT, BUF_TMP, BUF_SLOT };
+
+/* Bytes of a buffer. BUF_SLOT: off is the number of the message in RECV lane `lane`, from 0. */
+struct ref {
+    enum step_buf buf;
+    unsigned lane;
+    uint64_t off;
+};
+
+/* `count` steps of `lane` are done. */
+struct dep {
+    unsigned lane;
+    uint64_t count;
+};
 
 struct step {
     enum step_op op;
-    /* SEND, COPY: from; RECV: to. REDUCE: OUT = scratch op IN. COPY: to OUT. AGGREGATE: OUT = sum
-     * of all IN */
-    enum step_buf buf;
-    bool last;         /* this step gives final elements: AVG divides here */
-    unsigned peer;     /* SEND, RECV: rank */
-    uint64_t off, len; /* bytes of the vector */
-    uint64_t slot;     /* scratch slot (RECV to it, REDUCE and COPY from it): counts up; modulo
-                          SCHED_SLOTS it is a     place */
-    uint64_t need[LANES];
+    bool last; /* gives final elements */
+    bool self; /* MM: the window that has the caller's own memory too (F27); else all but it (F26) */
+    uint8_t agg; /* enum agg_coll */
+    struct ref dst, a, b;
+    uint64_t len, off;
+    unsigned n_deps;
+    struct dep dep[SCHED_DEPS];
 };
+
+struct lane {
+    enum lane_kind kind;
+    unsigned peer, chan;
+    uint64_t n, room;
+    struct step *step;
+};
+
+/* What an algorithm may know of the fabric. */
+struct sched_topo {
+    /* Of each rank: its GPU node as 0, 1, ... in order of appearance; all 0..nranks-1 different
+     * where there are none. */
+    const uint16_t *domain;
+    /* Rates of the channels from this rank to a peer, in order. Returns how many (at most max). */
+    unsigned (*channels)(void *ctx, unsigned peer, uint64_t *rate_bps, unsigned max);
+    void *ctx;
+    unsigned trees; /* aggregation trees that the communicator has joined */
+};
+#define SCHED_MAX_CHANS 16u
 
 struct sched_in {
     enum coll_kind kind;
     enum coll_algo algo;
-    unsigned rank, nranks;
-    uint64_t count;
+    unsigned rank, nranks, root;
+    uint64_t count; /* as in NCCL, see coll.h */
     enum dtype type;
+    enum redop op;
     bool in_place;
     uint32_t mtu; /* path MTU: slices and messages are cut in whole packets */
+    unsigned sparse; /* alltoall: so many of the blocks of each rank are not empty; 0: all */
+    const struct sched_topo *topo;
 };
 
 struct sched {
     struct sched_in in;
     unsigned esize;
-    uint64_t bytes;         /* count * esize */
-    uint64_t n[LANES];      /* steps */
-    uint64_t slice_bytes;   /* ring: of a full slice */
-    uint64_t slices;        /* ring: of each chunk */
-    uint64_t scratch_steps; /* ring: the first so many receives go to scratch */
-    void (*make)(const struct sched *s, enum lane l, uint64_t i, struct step *st);
+    uint64_t in_bytes, out_bytes, tmp_bytes; /* of the buffers that steps refer to */
+    unsigned n_lanes, room;
+    struct lane *lane;
+    int rc; /* -ENOMEM once something did not fit */
 };
 
-/* 0, -EINVAL, -E2BIG (over SCHED_MAX_BYTES), -ENOTSUP (no such algorithm for the collective). */
+/* 0, -EINVAL, -E2BIG (over SCHED_MAX_BYTES), -ENOTSUP (no such algorithm for the collective or on
+ * this topology), -ENOMEM. After 0 sched_free() is the caller's. */
 int sched_init(struct sched *s, const struct sched_in *in);
-/* Step i (< n[l]) of lane l. */
-void sched_step(const struct sched *s, enum lane l, uint64_t i, struct step *st);
+void sched_free(struct sched *s);
 /* May it start when done[] steps of each lane are done? */
-bool sched_ready(const struct step *st, const uint64_t done[LANES]);
+bool sched_ready(const struct step *st, const uint64_t *done);
+const char *sched_algo_name(enum coll_algo a);
 
-/* The algorithms; each fills n[], make and its own fields of a schedule whose in, esize and bytes
- * are set and not zero. */
-void alg_ring_allreduce(struct sched *s);
-void alg_sharp_allreduce(struct sched *s);
+/* ---- for algorithms (alg_*.c) ---- */
+
+/* The lane, made when it is not there yet. */
+unsigned sched_lane(struct sched *s, enum lane_kind kind, unsigned peer, unsigned chan);
+/* Appends a step to a lane. What it returns is "this step is done", to be given to others. */
+struct dep sched_add(struct sched *s, unsigned lane, const struct step *st);
+/* The step has to wait for d too; d.count 0 is no dependency. Of one lane the later counts. */
+void step_after(struct step *st, struct dep d);
+/* The slot of the RECV step that `d` stands for. */
+struct ref slot_of(struct dep d);
+
+/* Part k of n of `total` bytes in whole elements: [*off, *off + *len). */
+void sched_part(uint64_t total, unsigned esize, uint64_t n, uint64_t k, uint64_t *off, uint64_t *len);
+/* Like it, in proportion to weight[0..n). */
+void sched_share(uint64_t total, unsigned esize, const uint64_t *weight, unsigned n, unsigned k,
+                 uint64_t *off, uint64_t *len);
 
 #endif
