@@ -63,7 +63,17 @@ struct step {
     enum step_op op;
     bool last; /* gives final elements */
     bool self; /* MM: the window that has the caller's own memory too (F27); else all but it (F26) */
+    /*
+     * AGG: ALLREDUCE, BARRIER, REDUCE to `root` or BROADCAST from `root` (a rank): every member has
+     * the same AGG steps on a lane in the same order, with the same root, off, len and total; who
+     * has nothing to send leaves a BUF_NONE, who gets nothing leaves dst so. `off` is within `total`
+     * bytes of an operation of the aggregation protocol, whose steps follow each other without gap
+     * (off 0, ... to total). Reduce-scatter is a REDUCE of each rank's block in turn, all-gather a
+     * BROADCAST of each rank's block in turn: blocks of one collective may follow each other at once.
+     */
     uint8_t agg; /* enum agg_coll */
+    unsigned root;
+    uint64_t total;
     struct ref dst, a, b;
     uint64_t len, off;
     unsigned n_deps;
