@@ -18,18 +18,21 @@
 /*
  * Longest message. A RECV lane has SCHED_SLOTS slots of so many bytes: a message received to
  * BUF_SLOT stays there until the step that reads it is done. Slots of a lane are read in order,
- * each by exactly one REDUCE or COPY step.
+ * each by exactly one REDUCE or COPY step; message n lies in slot n % SCHED_SLOTS, and the step
+ * that receives it depends on the one that read the slot before.
  */
 #define SCHED_SLOTS     64u
 #define SCHED_SLICE_MAX 65536u
 #define SCHED_MAX_BYTES (1ULL << 40) /* longest buffer of an operation */
 #define SCHED_DEPS      6u
+#define SCHED_MAX_STEPS (1u << 26) /* of a schedule; -E2BIG beyond */
 
 enum lane_kind {
     LANE_CPU,  /* REDUCE, COPY. Several may stand side by side: chan tells them apart */
     LANE_SEND, /* to peer, over channel chan (fabric_channels()) */
     LANE_RECV, /* from peer, over channel chan */
-    LANE_AGG,  /* to and from the aggregation node; chan: which of the communicator's trees */
+    LANE_AGG,  /* to and from the aggregation node; chan: which of the trees; peer 0: the group of
+                  all ranks, 1: that of the ranks with this one's place in their nodes (its rail) */
     LANE_MM,   /* multimem of NVSwitch plane chan */
     LANE_KINDS
 };
@@ -38,11 +41,13 @@ enum step_op {
     STEP_SEND,    /* a, len bytes (0: a message of no bytes) */
     STEP_RECV,    /* to dst (BUF_SLOT: stays in the lane's slot) */
     STEP_REDUCE,  /* dst = a op b; with last and OP_AVG divided by nranks */
-    STEP_COPY,    /* dst = a; with last and OP_AVG divided too */
+    STEP_COPY,    /* dst = a; with last and OP_AVG divided too. len 0 and no buffers: a place where
+                     more dependencies meet than one step has room for */
     STEP_AGG,     /* a up where it is not BUF_NONE, the result to dst where it is not BUF_NONE;
-                     agg says which collective */
-    STEP_MM_LOAD, /* dst = sum over the members' memory at offset off of the region */
-    STEP_MM_STORE /* a to all members' memory at offset off of the region */
+                     agg says which collective; with last and OP_AVG divided */
+    STEP_MM_LOAD, /* dst = sum over the members' buffers `region` at offset off; with last and OP_AVG
+                     divided. Members: the ranks of this rank's domain */
+    STEP_MM_STORE /* a to all members' buffers `region` at offset off */
 };
 enum step_buf { BUF_NONE, BUF_IN, BUF_OUT, BUF_TMP, BUF_SLOT };
 
@@ -55,8 +60,7 @@ struct ref {
 
 /* `count` steps of `lane` are done. */
 struct dep {
-    unsigned lane;
-    uint64_t count;
+    uint32_t lane, count;
 };
 
 struct step {
@@ -72,6 +76,7 @@ struct step {
      * BROADCAST of each rank's block in turn: blocks of one collective may follow each other at once.
      */
     uint8_t agg; /* enum agg_coll */
+    enum step_buf region; /* MM: BUF_IN, BUF_OUT or BUF_TMP of the members */
     unsigned root;
     uint64_t total;
     struct ref dst, a, b;
@@ -83,19 +88,23 @@ struct step {
 struct lane {
     enum lane_kind kind;
     unsigned peer, chan;
-    uint64_t n, room;
+    uint32_t n, room, next;
     struct step *step;
 };
+#define SCHED_BUCKETS 64u
 
 /* What an algorithm may know of the fabric. */
 struct sched_topo {
     /* Of each rank: its GPU node as 0, 1, ... in order of appearance; all 0..nranks-1 different
      * where there are none. */
     const uint16_t *domain;
-    /* Rates of the channels from this rank to a peer, in order. Returns how many (at most max). */
-    unsigned (*channels)(void *ctx, unsigned peer, uint64_t *rate_bps, unsigned max);
+    /* Rates of the channels from rank a to rank b, in order. Returns how many (at most max), the
+     * same for b to a. NULL: one channel between any two. */
+    unsigned (*channels)(void *ctx, unsigned a, unsigned b, uint64_t *rate_bps, unsigned max);
     void *ctx;
-    unsigned trees; /* aggregation trees that the communicator has joined */
+    unsigned trees;      /* aggregation trees that the group of all ranks has joined */
+    unsigned rail_trees; /* that the rails' groups have joined, each */
+    bool multimem;       /* the planes of domains offer it */
 };
 #define SCHED_MAX_CHANS 16u
 
@@ -108,8 +117,9 @@ struct sched_in {
     enum redop op;
     bool in_place;
     uint32_t mtu; /* path MTU: slices and messages are cut in whole packets */
-    unsigned sparse; /* alltoall: so many of the blocks of each rank are not empty; 0: all */
-    const struct sched_topo *topo;
+    unsigned sparse; /* alltoall: rank r has blocks for r, r + 1, ... so many; 0: all */
+    bool mm_self;    /* NVLS: a GPU's own share crosses the switch too (F27); else not (F26) */
+    const struct sched_topo *topo; /* NULL: no domains, one channel, no trees */
 };
 
 struct sched {
@@ -118,7 +128,9 @@ struct sched {
     uint64_t in_bytes, out_bytes, tmp_bytes; /* of the buffers that steps refer to */
     unsigned n_lanes, room;
     struct lane *lane;
-    int rc; /* -ENOMEM once something did not fit */
+    uint32_t n_steps;
+    uint32_t bucket[SCHED_BUCKETS]; /* lanes by their names: index + 1, then lane.next */
+    int rc; /* once something did not fit */
 };
 
 /* 0, -EINVAL, -E2BIG (over SCHED_MAX_BYTES), -ENOTSUP (no such algorithm for the collective or on
@@ -129,14 +141,15 @@ void sched_free(struct sched *s);
 bool sched_ready(const struct step *st, const uint64_t *done);
 const char *sched_algo_name(enum coll_algo a);
 
-/* ---- for algorithms (alg_*.c) ---- */
+/* ---- for algorithms (alg_*.c; most of them use alg.h, which finds dependencies itself) ---- */
 
 /* The lane, made when it is not there yet. */
 unsigned sched_lane(struct sched *s, enum lane_kind kind, unsigned peer, unsigned chan);
 /* Appends a step to a lane. What it returns is "this step is done", to be given to others. */
 struct dep sched_add(struct sched *s, unsigned lane, const struct step *st);
-/* The step has to wait for d too; d.count 0 is no dependency. Of one lane the later counts. */
-void step_after(struct step *st, struct dep d);
+/* The step has to wait for d too; d.count 0 is no dependency. Of one lane the later counts. false:
+ * no room (SCHED_DEPS). */
+bool step_after(struct step *st, struct dep d);
 /* The slot of the RECV step that `d` stands for. */
 struct ref slot_of(struct dep d);
 

@@ -1,0 +1,180 @@
+/*
+ * What algorithms are written with; for host/coll/alg_*.c and sched.c only.
+ *
+ * An algorithm appends the steps of its rank in an order in which they could run one after the
+ * other, as a plain program would. Who has to wait for whom follows from the bytes that steps read
+ * and write (alg.c): a reader for the last writer, a writer for the last writer and all readers
+ * since. Steps of different lanes that share no bytes run side by side.
+ *
+ * All ranks append in one and the same order of the whole (time step by time step, piece by
+ * piece), and both ends of a message cut it alike (alg_cut()). So a schedule cannot deadlock: of
+ * what is not done, the first in that order can run.
+ */
+#ifndef TRIB_COLL_ALG_H
+#define TRIB_COLL_ALG_H
+
+#include "host/coll/sched.h"
+
+struct tracker;
+
+struct alg {
+    struct sched *s;
+    struct tracker *t;
+    unsigned n_fence;
+    struct dep fence[SCHED_DEPS]; /* every step appended waits for these */
+};
+
+typedef int (*alg_fn)(struct alg *a);
+
+/* Sizes of buffers of s are set, but for tmp_bytes; -ENOMEM. */
+int alg_begin(struct alg *a, struct sched *s);
+void alg_end(struct alg *a);
+/* Makes room for so many bytes of BUF_TMP; once, before they are used. */
+void alg_tmp(struct alg *a, uint64_t bytes);
+
+static inline struct ref alg_ref(enum step_buf buf, uint64_t off)
+{
+    return (struct ref){.buf = buf, .off = off};
+}
+
+static inline struct ref alg_plus(struct ref r, uint64_t off)
+{
+    r.off += off;
+    return r;
+}
+
+/* Messages of no bytes are left out, at both ends. */
+void alg_send(struct alg *a, unsigned peer, unsigned chan, struct ref src, uint64_t len);
+void alg_recv(struct alg *a, unsigned peer, unsigned chan, struct ref dst, uint64_t len);
+/* The same where what comes was made of what the earlier steps on these bytes have sent, so that it
+ * cannot come before they are done: the receive can be posted at once. */
+void alg_recv_caused(struct alg *a, unsigned peer, unsigned chan, struct ref dst, uint64_t len);
+/* dst = what comes op other. */
+void alg_recv_reduce(struct alg *a, unsigned peer, unsigned chan, struct ref dst, struct ref other,
+                     uint64_t len, bool last);
+void alg_copy(struct alg *a, struct ref dst, struct ref src, uint64_t len, bool last);
+void alg_reduce(struct alg *a, unsigned chan, struct ref dst, struct ref x, struct ref y,
+                uint64_t len, bool last);
+/* Any other step; finds its dependencies too. */
+struct dep alg_put(struct alg *a, enum lane_kind kind, unsigned peer, unsigned chan,
+                   struct step *st);
+/* A message of no bytes each way: the send after `after`, the receive's end is returned. */
+struct dep alg_signal(struct alg *a, unsigned peer, const struct dep *after, unsigned n_after);
+struct dep alg_wait_signal(struct alg *a, unsigned peer);
+/* One dependency that stands for n. */
+struct dep alg_join(struct alg *a, const struct dep *d, unsigned n);
+/* Steps so far of a lane. */
+struct dep alg_so_far(struct alg *a, enum lane_kind kind, unsigned peer, unsigned chan);
+
+/* ---- cutting ---- */
+
+/* Channels with their rates, as weights. */
+struct stripes {
+    unsigned n;
+    uint64_t weight[SCHED_MAX_CHANS];
+};
+void alg_stripes(const struct alg *a, unsigned from, unsigned to, struct stripes *p);
+
+/* Whole packets, about an n-th of bytes, at most SCHED_SLICE_MAX. */
+uint64_t alg_slice(const struct alg *a, uint64_t bytes, unsigned n);
+#define ALG_SLICES 8u /* of a chunk: then a step costs little more than its bytes or the latency */
+
+/*
+ * `len` bytes striped over channels and cut in slices of a `parts`-th, the channels by turns:
+ *     for (cut = alg_cut(a, p, len, parts); alg_next(&cut);) ... cut.chan, cut.off, cut.len
+ */
+struct cut {
+    unsigned n, chan;
+    uint64_t off, len;
+    uint64_t start[SCHED_MAX_CHANS], end[SCHED_MAX_CHANS], slice[SCHED_MAX_CHANS];
+};
+struct cut alg_cut(const struct alg *a, const struct stripes *p, uint64_t len, unsigned parts);
+bool alg_next(struct cut *c);
+
+/* A whole message to or from a peer over all channels to it. */
+void alg_send_all(struct alg *a, unsigned peer, struct ref src, uint64_t len);
+void alg_recv_all(struct alg *a, unsigned peer, struct ref dst, uint64_t len, bool caused);
+void alg_recv_reduce_all(struct alg *a, unsigned peer, struct ref dst, struct ref other,
+                         uint64_t len, bool last);
+
+/* ---- ranks that do something together ---- */
+struct team {
+    unsigned n, me;
+    const uint16_t *rank; /* [n] */
+    struct stripes ring;  /* of the ring's edges: the widest one's */
+};
+
+/* Everybody; GPU nodes of equal size and what joins them. */
+struct nodes {
+    unsigned n, local;    /* nodes, ranks of each */
+    struct team all;      /* ranks in their order */
+    struct team node;     /* of this rank's node */
+    struct team rail;     /* the ranks with this one's place in their nodes, in order of nodes */
+    uint16_t *mem;
+};
+int alg_everybody(struct alg *a, struct nodes *g);
+/* -ENOTSUP unless there are several nodes of one size of at least two ranks. */
+int alg_nodes(struct alg *a, struct nodes *g);
+void alg_nodes_free(struct nodes *g);
+
+/* Bytes of block b of n. */
+struct blocks {
+    uint64_t total; /* cut in n parts of elements, as equal as can be; 0: blocks of `each` bytes */
+    uint64_t each;
+    unsigned n;
+};
+void alg_block(const struct alg *a, const struct blocks *b, unsigned k, uint64_t *off,
+               uint64_t *len);
+
+/* ---- parts that others are made of (alg_ring.c) ---- */
+
+/*
+ * Reduce-scatter in a ring: in[] are every member's blocks; the sums go to work (same layout, may be
+ * `in`), and at last block (me + 1) % n is the sum of all, at work too.
+ */
+void ring_reduce_scatter(struct alg *a, const struct team *t, const struct blocks *b,
+                         struct ref in, struct ref work, bool last);
+/* All-gather in a ring: block (me + shift) % n at `at` (or, own != NULL, there) goes to all. */
+void ring_allgather(struct alg *a, const struct team *t, const struct blocks *b, struct ref at,
+                    const struct ref *own, unsigned shift, bool caused);
+
+/* ---- within a node by its switches (alg_nvls.c) ---- */
+int mm_planes(const struct alg *a, const struct team *t, struct stripes *p);
+/* Everybody in the team has come here. */
+void mm_barrier(struct alg *a, const struct team *t, const struct dep *after, unsigned n);
+
+/* ---- the algorithms ---- */
+int alg_ring_allreduce(struct alg *a);
+int alg_ring_allgather(struct alg *a);
+int alg_ring_reduce_scatter(struct alg *a);
+int alg_chain_reduce(struct alg *a);
+int alg_chain_broadcast(struct alg *a);
+int alg_tree_allreduce(struct alg *a);
+int alg_tree_reduce(struct alg *a);
+int alg_tree_broadcast(struct alg *a);
+int alg_halving_allreduce(struct alg *a);
+int alg_halving_allgather(struct alg *a);
+int alg_halving_reduce_scatter(struct alg *a);
+int alg_direct_allreduce(struct alg *a);
+int alg_direct_allgather(struct alg *a);
+int alg_direct_reduce_scatter(struct alg *a);
+int alg_alltoall(struct alg *a);
+int alg_gather(struct alg *a);
+int alg_scatter(struct alg *a);
+int alg_sendrecv(struct alg *a);
+int alg_barrier(struct alg *a);
+int alg_sharp_allreduce(struct alg *a);
+int alg_sharp_reduce(struct alg *a);
+int alg_sharp_broadcast(struct alg *a);
+int alg_sharp_allgather(struct alg *a);
+int alg_sharp_reduce_scatter(struct alg *a);
+int alg_sharp_barrier(struct alg *a);
+int alg_nvls_allreduce(struct alg *a);
+int alg_nvls_allgather(struct alg *a);
+int alg_nvls_reduce_scatter(struct alg *a);
+int alg_hier_allreduce(struct alg *a);
+int alg_hier_allgather(struct alg *a);
+int alg_hier_reduce_scatter(struct alg *a);
+int alg_nvls_sharp_allreduce(struct alg *a);
+
+#endif
