@@ -85,8 +85,8 @@ uint64_t alg_slice(const struct alg *a, uint64_t bytes, unsigned n);
  */
 struct cut {
     unsigned n, chan;
-    uint64_t off, len;
-    uint64_t start[SCHED_MAX_CHANS], end[SCHED_MAX_CHANS], slice[SCHED_MAX_CHANS];
+    uint64_t off, len, k; /* k: which slice of its channel */
+    uint64_t count[SCHED_MAX_CHANS], start[SCHED_MAX_CHANS], end[SCHED_MAX_CHANS], slice[SCHED_MAX_CHANS];
 };
 struct cut alg_cut(const struct alg *a, const struct stripes *p, uint64_t len, unsigned parts);
 bool alg_next(struct cut *c);
@@ -110,6 +110,7 @@ struct nodes {
     struct team all;      /* ranks in their order */
     struct team node;     /* of this rank's node */
     struct team rail;     /* the ranks with this one's place in their nodes, in order of nodes */
+    uint16_t *at; /* [n][local] ranks by node and place in it */
     uint16_t *mem;
 };
 int alg_everybody(struct alg *a, struct nodes *g);
@@ -117,11 +118,12 @@ int alg_everybody(struct alg *a, struct nodes *g);
 int alg_nodes(struct alg *a, struct nodes *g);
 void alg_nodes_free(struct nodes *g);
 
-/* Bytes of block b of n. */
+/* Where a team's blocks lie: `total` bytes in n parts of elements, as equal as can be; or where
+ * `each` is given, block k is the at[k]-th (at NULL: the k-th) of so many bytes. */
 struct blocks {
-    uint64_t total; /* cut in n parts of elements, as equal as can be; 0: blocks of `each` bytes */
-    uint64_t each;
+    uint64_t total, each;
     unsigned n;
+    const uint16_t *at;
 };
 void alg_block(const struct alg *a, const struct blocks *b, unsigned k, uint64_t *off,
                uint64_t *len);
@@ -129,19 +131,45 @@ void alg_block(const struct alg *a, const struct blocks *b, unsigned k, uint64_t
 /* ---- parts that others are made of (alg_ring.c) ---- */
 
 /*
- * Reduce-scatter in a ring: in[] are every member's blocks; the sums go to work (same layout, may be
- * `in`), and at last block (me + 1) % n is the sum of all, at work too.
+ * Reduce-scatter in a ring: of every member's blocks at `in`; sums on the way, and at last that of
+ * block (me + shift + 1) % n, at `work`, laid out as `wb` says (all may be as `in`), or the last one
+ * at *final.
  */
-void ring_reduce_scatter(struct alg *a, const struct team *t, const struct blocks *b,
-                         struct ref in, struct ref work, bool last);
-/* All-gather in a ring: block (me + shift) % n at `at` (or, own != NULL, there) goes to all. */
+void ring_reduce_scatter(struct alg *a, const struct team *t, const struct blocks *b, struct ref in,
+                         const struct blocks *wb, struct ref work, const struct ref *final,
+                         unsigned shift, bool last);
+/* All-gather in a ring: block (me + shift) % n at `at`, or *own, goes to all others' `at`. caused:
+ * see alg_recv_caused(). */
 void ring_allgather(struct alg *a, const struct team *t, const struct blocks *b, struct ref at,
                     const struct ref *own, unsigned shift, bool caused);
+/* One message to the next in the ring, and the one from the previous. */
+struct ring_edge {
+    const struct team *t;
+    unsigned left, right, n_left, n_right; /* ranks, and channels to them */
+};
+void ring_edge(const struct alg *a, const struct team *t, struct ring_edge *e);
+void ring_send(struct alg *a, const struct ring_edge *e, struct ref src, uint64_t len);
+void ring_recv(struct alg *a, const struct ring_edge *e, struct ref dst, uint64_t len, bool caused);
+void ring_recv_reduce(struct alg *a, const struct ring_edge *e, struct ref dst, struct ref other,
+                      uint64_t len, bool last);
+
+/* ---- in the switches of the scale-out network (alg_sharp.c) ---- */
+enum { GROUP_ALL, GROUP_RAIL };
+/* One operation, in equal shares over the group's trees. */
+void agg_vector(struct alg *a, unsigned group, unsigned coll, unsigned root, struct ref src,
+                struct ref dst, uint64_t len, bool last);
 
 /* ---- within a node by its switches (alg_nvls.c) ---- */
+/* Its planes. -ENOTSUP: the team is not one domain, or its switches have no multimem. */
 int mm_planes(const struct alg *a, const struct team *t, struct stripes *p);
-/* Everybody in the team has come here. */
-void mm_barrier(struct alg *a, const struct team *t, const struct dep *after, unsigned n);
+/* Everything so far is done, and what follows starts when everybody in the team has come here. */
+void mm_barrier(struct alg *a, const struct team *t, const struct stripes *p);
+/* [off, off + len) of the members' BUF_IN summed to own BUF_OUT at `to`; takes BUF_TMP from tmp on,
+ * len bytes, for others' sums. */
+void mm_load(struct alg *a, const struct stripes *p, uint64_t off, uint64_t to, uint64_t len,
+             uint64_t tmp, bool last);
+/* src to the members' BUF_OUT at off. */
+void mm_store(struct alg *a, const struct stripes *p, struct ref src, uint64_t off, uint64_t len);
 
 /* ---- the algorithms ---- */
 int alg_ring_allreduce(struct alg *a);

@@ -1,110 +1,165 @@
 /*
- * All-reduce by a ring: reduce-scatter, then all-gather (figures.md F20, F21: 2(N-1)/N of the
- * vector leave every rank).
+ * Rings (figures.md F20, F21): reduce-scatter and all-gather of N blocks in N - 1 steps each. In
+ * step t of the reduce-scatter rank r sends block r - t and adds its own to block r - t - 1, so that
+ * block c is summed as ((x[c] op x[c+1]) op x[c+2]) ..., ranks modulo N, whatever the timing:
+ * results are reproducible.
  *
- * The vector is N chunks; message (t, k) is slice k of the chunk of step t, and the messages of a
- * rank are numbered i = t K + k. reduce-scatter, t = 0..N-2:   send chunk r-t, receive chunk r-t-1
- * to scratch, reduce it with the own input all-gather, t' = 0..N-2:      send chunk r+1-t', receive
- * chunk r-t' at its final place Chunk c is summed as ((x[c] op x[c+1]) op x[c+2]) ..., ranks modulo
- * N, whatever the timing: results are reproducible.
+ * Slices keep the links busy: a slice of step t leaves as soon as the same slice of step t - 1 is
+ * reduced, while its neighbours are still on their way. A step then costs max(chunk time, slice
+ * time + path latency), so slices are small (an eighth of a block's stripe), but whole packets, and
+ * at most SCHED_SLICE_MAX.
  *
- * Slices keep the link busy: slice k of step t leaves as soon as slice k of step t-1 is reduced,
- * while its neighbours are still on their way. A step then costs max(chunk time, slice time + path
- * latency), so slices are small (an eighth of a chunk), but whole packets, and at most
- * SCHED_SLICE_MAX. Every chunk has equally many slices, the last ones perhaps empty; an empty slice
- * is a message of no bytes, which costs a frame and keeps the numbering plain.
- *
- * The first SCHED_AHEAD receives are in scratch, because they are posted before the operation is
- * known. Where that is more than the reduce-scatter has (chunks of a few packets), the first
- * messages of the all-gather are copied from there; all others are received where they belong.
- *
- * A receive of the all-gather is posted without regard to sends from the same place: its data
- * contains what that send carried, so the send's receiver had taken it long before; RC can repeat
- * it only as a duplicate, which is dropped by its PSN.
+ * Where neighbours have several channels (planes of NVSwitches), a block is striped over them in
+ * proportion to their rates: several rings side by side, which meet in the NIC where the ring
+ * leaves a node.
  */
-#include "host/coll/sched.h"
+#include "host/coll/alg.h"
 
-#define SLICES_WANTED 8
+#include <errno.h>
 
-static uint64_t chunk_start(const struct sched *s, uint64_t c)
+#define ROUND_MAX (512ULL << 10) /* of a block in one go, where sums on the way lie in BUF_TMP */
+#define ROUND_BUF 4u             /* steps whose sums are kept: until their sends are acknowledged */
+
+void ring_edge(const struct alg *a, const struct team *t, struct ring_edge *e)
 {
-    uint64_t n = s->in.nranks, base = s->in.count / n, more = s->in.count % n;
+    struct stripes p;
 
-    return (c * base + (c < more ? c : more)) * s->esize;
+    e->t = t;
+    e->left = t->rank[(t->me + t->n - 1) % t->n];
+    e->right = t->rank[(t->me + 1) % t->n];
+    alg_stripes(a, e->left, t->rank[t->me], &p);
+    e->n_left = p.n;
+    alg_stripes(a, t->rank[t->me], e->right, &p);
+    e->n_right = p.n;
 }
 
-/* Bytes [off, off + len) of slice k of chunk c. */
-static void slice_of(const struct sched *s, uint64_t c, uint64_t k, struct step *st)
+void ring_send(struct alg *a, const struct ring_edge *e, struct ref src, uint64_t len)
 {
-    uint64_t start = chunk_start(s, c), end = chunk_start(s, c + 1);
-
-    st->off = start + k * s->slice_bytes;
-    if (st->off > end)
-        st->off = end;
-    st->len = end - st->off < s->slice_bytes ? end - st->off : s->slice_bytes;
+    for (struct cut c = alg_cut(a, &e->t->ring, len, ALG_SLICES); alg_next(&c);)
+        alg_send(a, e->right, c.chan % e->n_right, alg_plus(src, c.off), c.len);
 }
 
-static void make_send(const struct sched *s, uint64_t i, struct step *st)
+void ring_recv(struct alg *a, const struct ring_edge *e, struct ref dst, uint64_t len, bool caused)
 {
-    uint64_t n = s->in.nranks, r = s->in.rank, t = i / s->slices, k = i % s->slices;
-    uint64_t before = i - s->slices + 1; /* message (t - 1, k) done, as a count */
-
-    st->op = STEP_SEND;
-    st->peer = (r + 1) % n;
-    st->buf = t ? BUF_OUT : BUF_IN;
-    if (t < n - 1) {
-        slice_of(s, (r + n - t) % n, k, st);
-    } else {
-        slice_of(s, (r + 1 + n - (t - (n - 1))) % n, k, st);
-    }
-    if (t)
-        st->need[before <= s->scratch_steps ? LANE_CPU : LANE_RECV] = before;
+    for (struct cut c = alg_cut(a, &e->t->ring, len, ALG_SLICES); alg_next(&c);)
+        (caused ? alg_recv_caused : alg_recv)(a, e->left, c.chan % e->n_left, alg_plus(dst, c.off),
+                                              c.len);
 }
 
-static void make_recv(const struct sched *s, uint64_t i, struct step *st)
+void ring_recv_reduce(struct alg *a, const struct ring_edge *e, struct ref dst, struct ref other,
+                      uint64_t len, bool last)
 {
-    uint64_t n = s->in.nranks, r = s->in.rank, t = i / s->slices, k = i % s->slices;
-
-    st->op = STEP_RECV;
-    st->peer = (r + n - 1) % n;
-    if (t < n - 1)
-        slice_of(s, (r + n - t - 1) % n, k, st);
-    else
-        slice_of(s, (r + n - (t - (n - 1))) % n, k, st);
-    st->buf = i < s->scratch_steps ? BUF_SCRATCH : BUF_OUT;
-    st->slot = i;
-    if (i < s->scratch_steps && i >= SCHED_SLOTS)
-        st->need[LANE_CPU] = i - SCHED_SLOTS + 1;
+    for (struct cut c = alg_cut(a, &e->t->ring, len, ALG_SLICES); alg_next(&c);)
+        alg_recv_reduce(a, e->left, c.chan % e->n_left, alg_plus(dst, c.off),
+                        alg_plus(other, c.off), c.len, last);
 }
 
-static void make_ring(const struct sched *s, enum lane l, uint64_t i, struct step *st)
+void ring_reduce_scatter(struct alg *a, const struct team *t, const struct blocks *b, struct ref in,
+                         const struct blocks *wb, struct ref work, const struct ref *final,
+                         unsigned shift, bool last)
 {
-    if (l == LANE_SEND) {
-        make_send(s, i, st);
-        return;
-    }
-    make_recv(s, i, st);
-    if (l == LANE_CPU) {
-        st->op = i / s->slices < s->in.nranks - 1 ? STEP_REDUCE : STEP_COPY;
-        st->last = i / s->slices == s->in.nranks - 2;
-        st->need[LANE_CPU] = 0;
-        st->need[LANE_RECV] = i + 1;
+    struct ring_edge e;
+    uint64_t off, len, at;
+
+    ring_edge(a, t, &e);
+    for (unsigned i = 0; i + 1 < t->n; i++) {
+        bool end = i + 2 == t->n;
+        unsigned k = (t->me + shift + t->n - i) % t->n;
+
+        alg_block(a, i ? wb : b, k, &off, &len);
+        ring_send(a, &e, alg_plus(i ? work : in, off), len);
+        k = (k + t->n - 1) % t->n;
+        alg_block(a, wb, k, &at, &len);
+        alg_block(a, b, k, &off, &len);
+        ring_recv_reduce(a, &e, end && final ? *final : alg_plus(work, at), alg_plus(in, off), len,
+                         end && last);
     }
 }
 
-void alg_ring_allreduce(struct sched *s)
+void ring_allgather(struct alg *a, const struct team *t, const struct blocks *b, struct ref at,
+                    const struct ref *own, unsigned shift, bool caused)
 {
-    uint64_t chunk = chunk_start(s, 1), mtu = s->in.mtu; /* chunk 0 is never shorter than another */
-    uint64_t all, ahead = SCHED_AHEAD(s->in.nranks);
-    uint64_t slice = (chunk + SLICES_WANTED * mtu - 1) / (SLICES_WANTED * mtu) * mtu;
+    struct ring_edge e;
+    uint64_t off, len;
 
-    s->slice_bytes = slice < SCHED_SLICE_MAX ? slice : SCHED_SLICE_MAX;
-    s->slices = (chunk + s->slice_bytes - 1) / s->slice_bytes;
-    all = 2 * (s->in.nranks - 1) * s->slices;
-    s->n[LANE_SEND] = s->n[LANE_RECV] = all;
-    s->scratch_steps = all / 2;
-    if (s->scratch_steps < ahead)
-        s->scratch_steps = all < ahead ? all : ahead;
-    s->n[LANE_CPU] = s->scratch_steps;
-    s->make = make_ring;
+    ring_edge(a, t, &e);
+    for (unsigned i = 0; i + 1 < t->n; i++) {
+        alg_block(a, b, (t->me + shift + t->n - i) % t->n, &off, &len);
+        ring_send(a, &e, i || !own ? alg_plus(at, off) : *own, len);
+        alg_block(a, b, (t->me + shift + 2 * t->n - i - 1) % t->n, &off, &len);
+        ring_recv(a, &e, alg_plus(at, off), len, caused);
+    }
+}
+
+int alg_ring_allreduce(struct alg *a)
+{
+    struct nodes g;
+    struct blocks b = {.total = a->s->in_bytes, .n = a->s->in.nranks};
+    struct ref out = alg_ref(BUF_OUT, 0);
+    int rc = alg_everybody(a, &g);
+
+    if (!rc) {
+        ring_reduce_scatter(a, &g.all, &b, alg_ref(BUF_IN, 0), &b, out, NULL, 0, true);
+        ring_allgather(a, &g.all, &b, out, NULL, 1, true);
+    }
+    alg_nodes_free(&g);
+    return rc;
+}
+
+int alg_ring_allgather(struct alg *a)
+{
+    struct nodes g;
+    struct blocks b = {.each = a->s->in_bytes, .n = a->s->in.nranks};
+    struct ref own = alg_ref(BUF_IN, 0);
+    int rc = alg_everybody(a, &g);
+
+    if (!rc) {
+        if (!a->s->in.in_place)
+            alg_copy(a, alg_ref(BUF_OUT, a->s->in.rank * b.each), own, b.each, false);
+        ring_allgather(a, &g.all, &b, alg_ref(BUF_OUT, 0), &own, 0, false);
+    }
+    alg_nodes_free(&g);
+    return rc;
+}
+
+/* One part of every block: [off, off + len) of each. */
+static void scatter_round(struct alg *a, const struct ring_edge *e, uint64_t off, uint64_t len)
+{
+    unsigned n = e->t->n, me = e->t->me;
+    uint64_t each = a->s->out_bytes;
+
+    for (unsigned i = 0; i + 1 < n; i++) {
+        bool end = i + 2 == n;
+        struct ref sent = alg_ref(BUF_TMP, (i + ROUND_BUF - 1) % ROUND_BUF * len);
+        struct ref sum = alg_ref(BUF_TMP, i % ROUND_BUF * len);
+
+        if (!i)
+            sent = alg_ref(BUF_IN, (me + n - 1) % n * each + off);
+        ring_send(a, e, sent, len);
+        ring_recv_reduce(a, e, end ? alg_ref(BUF_OUT, off) : sum,
+                         alg_ref(BUF_IN, (me + 2 * n - i - 2) % n * each + off), len, end);
+    }
+}
+
+/* The caller has room for its own block only: long blocks go round part by part. */
+int alg_ring_reduce_scatter(struct alg *a)
+{
+    struct nodes g;
+    struct ring_edge e;
+    uint64_t each = a->s->out_bytes, off, len;
+    int rc = alg_everybody(a, &g);
+
+    if (!rc) {
+        uint64_t most = ROUND_MAX * g.all.ring.n, rounds = (each + most - 1) / most;
+
+        ring_edge(a, &g.all, &e);
+        sched_part(each, a->s->esize, rounds, 0, &off, &len);
+        alg_tmp(a, ROUND_BUF * len);
+        for (uint64_t q = 0; q < rounds && !a->s->rc; q++) {
+            sched_part(each, a->s->esize, rounds, q, &off, &len);
+            scatter_round(a, &e, off, len);
+        }
+    }
+    alg_nodes_free(&g);
+    return rc;
 }

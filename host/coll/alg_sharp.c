@@ -1,27 +1,118 @@
 /*
- * All-reduce in the switches: the vector goes up once and comes down once (figures.md F25). Cut as
- * the aggregation protocol says; message k of the operation is step k. How many are under way at a
- * time is the transport's business (agg.c).
+ * In the switches: the vector goes up once and comes down once (figures.md F25). Cut as the
+ * aggregation protocol says. How many messages are under way at a time is the transport's business.
+ * Several trees carry equal shares.
  */
-#include "host/coll/sched.h"
+#include "host/coll/alg.h"
 #include "switch/reduce/proto.h"
 
-static void make_sharp(const struct sched *s, enum lane l, uint64_t i, struct step *st)
-{
-    uint64_t msg = AGG_MSG_BYTES(s->in.mtu);
+#include <errno.h>
 
-    (void)l;
-    st->op = STEP_AGGREGATE;
-    st->buf = BUF_OUT;
-    st->last = true;
-    st->off = i * msg;
-    st->len = s->bytes - st->off < msg ? s->bytes - st->off : msg;
+static unsigned trees(const struct alg *a, unsigned group)
+{
+    const struct sched_topo *t = a->s->in.topo;
+
+    return !t ? 0 : group == GROUP_RAIL ? t->rail_trees : t->trees;
 }
 
-void alg_sharp_allreduce(struct sched *s)
+static void agg_share(struct alg *a, unsigned group, unsigned tree, struct step st, uint64_t off,
+                      uint64_t len)
 {
-    uint64_t msg = AGG_MSG_BYTES(s->in.mtu);
+    uint64_t msg = AGG_MSG_BYTES(a->s->in.mtu);
+    struct ref src = st.a, dst = st.dst;
 
-    s->n[LANE_AGG] = (s->bytes + msg - 1) / msg;
-    s->make = make_sharp;
+    st.total = len;
+    for (uint64_t at = 0; at < len; at += msg) {
+        st.off = at;
+        st.len = len - at < msg ? len - at : msg;
+        st.a = src.buf == BUF_NONE ? src : alg_plus(src, off + at);
+        st.dst = dst.buf == BUF_NONE ? dst : alg_plus(dst, off + at);
+        st.n_deps = 0;
+        alg_put(a, LANE_AGG, group, tree, &st);
+    }
+}
+
+void agg_vector(struct alg *a, unsigned group, unsigned coll, unsigned root, struct ref src,
+                struct ref dst, uint64_t len, bool last)
+{
+    struct step st = {.op = STEP_AGG,
+                      .agg = (uint8_t)coll,
+                      .root = root,
+                      .last = last && dst.buf != BUF_NONE,
+                      .a = src,
+                      .dst = dst};
+
+    for (unsigned k = 0; k < trees(a, group); k++) {
+        uint64_t off, bytes;
+
+        sched_part(len, a->s->esize, trees(a, group), k, &off, &bytes);
+        agg_share(a, group, k, st, off, bytes);
+    }
+}
+
+int alg_sharp_allreduce(struct alg *a)
+{
+    agg_vector(a, GROUP_ALL, AGG_ALLREDUCE, 0, alg_ref(BUF_IN, 0), alg_ref(BUF_OUT, 0),
+               a->s->in_bytes, true);
+    return trees(a, GROUP_ALL) ? 0 : -ENOTSUP;
+}
+
+int alg_sharp_reduce(struct alg *a)
+{
+    bool root = a->s->in.rank == a->s->in.root;
+
+    agg_vector(a, GROUP_ALL, AGG_REDUCE, a->s->in.root, alg_ref(BUF_IN, 0),
+               alg_ref(root ? BUF_OUT : BUF_NONE, 0), a->s->in_bytes, true);
+    return trees(a, GROUP_ALL) ? 0 : -ENOTSUP;
+}
+
+int alg_sharp_broadcast(struct alg *a)
+{
+    bool root = a->s->in.rank == a->s->in.root;
+    struct ref in = alg_ref(BUF_IN, 0), out = alg_ref(BUF_OUT, 0), none = {0};
+
+    if (root && !a->s->in.in_place)
+        alg_copy(a, out, in, a->s->out_bytes, false);
+    agg_vector(a, GROUP_ALL, AGG_BROADCAST, a->s->in.root, root ? in : none, root ? none : out,
+               a->s->out_bytes, false);
+    return trees(a, GROUP_ALL) ? 0 : -ENOTSUP;
+}
+
+/* A broadcast of each rank's block in turn. */
+int alg_sharp_allgather(struct alg *a)
+{
+    struct ref in = alg_ref(BUF_IN, 0), none = {0};
+    uint64_t each = a->s->in_bytes;
+
+    for (unsigned r = 0; r < a->s->in.nranks; r++) {
+        bool own = r == a->s->in.rank;
+        struct ref at = alg_ref(BUF_OUT, r * each);
+
+        if (own && !a->s->in.in_place)
+            alg_copy(a, at, in, each, false);
+        agg_vector(a, GROUP_ALL, AGG_BROADCAST, r, own ? in : none, own ? none : at, each, false);
+    }
+    return trees(a, GROUP_ALL) ? 0 : -ENOTSUP;
+}
+
+/* A reduction of each rank's block in turn. */
+int alg_sharp_reduce_scatter(struct alg *a)
+{
+    struct ref out = alg_ref(BUF_OUT, 0), none = {0};
+    uint64_t each = a->s->out_bytes;
+
+    for (unsigned r = 0; r < a->s->in.nranks; r++)
+        agg_vector(a, GROUP_ALL, AGG_REDUCE, r, alg_ref(BUF_IN, r * each),
+                   r == a->s->in.rank ? out : none, each, true);
+    return trees(a, GROUP_ALL) ? 0 : -ENOTSUP;
+}
+
+int alg_sharp_barrier(struct alg *a)
+{
+    struct step st = {.op = STEP_AGG, .agg = AGG_BARRIER};
+
+    if (!trees(a, GROUP_ALL))
+        return -ENOTSUP;
+    alg_put(a, LANE_AGG, GROUP_ALL, 0, &st);
+    return 0;
 }

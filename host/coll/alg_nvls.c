@@ -1,0 +1,183 @@
+/*
+ * Within a node by its switches' multimem: a GPU reads the sum of a share from the switches
+ * (STEP_MM_LOAD), and writes it to everybody through them (STEP_MM_STORE). Shares are striped over
+ * the planes in proportion to their links.
+ *
+ * figures.md F26: the switch sums what the others have and the GPU adds its own, so every GPU sends
+ * B (N - 1) / N and gets B / N back, then sends B / N and gets B (N - 1) / N. F27 (mm_self): its own
+ * data cross the switch too, and (1 + 1 / N) B leave every GPU.
+ *
+ * The switches read and write members' memory without their doing, so they meet before (everybody
+ * has begun the operation, its buffers are what they are to be) and after (nobody reads or writes
+ * here any more).
+ */
+#include "host/coll/alg.h"
+
+#include <errno.h>
+
+/* 16 reads of 4 KiB under way would cap a plane at half its rate. */
+#define MM_SLICE_MIN 16384u
+#define AHEAD        16u /* loads of a plane before the first store: the reads' round trip */
+
+int mm_planes(const struct alg *a, const struct team *t, struct stripes *p)
+{
+    const struct sched_topo *topo = a->s->in.topo;
+
+    if (!topo || !topo->multimem || !topo->domain || t->n < 2)
+        return -ENOTSUP;
+    for (unsigned i = 1; i < t->n; i++)
+        if (topo->domain[t->rank[i]] != topo->domain[t->rank[0]])
+            return -ENOTSUP;
+    alg_stripes(a, t->rank[0], t->rank[1], p);
+    return 0;
+}
+
+void mm_barrier(struct alg *a, const struct team *t, const struct stripes *p)
+{
+    struct dep d[FAB_MAX_MEMBERS];
+    unsigned n = 0;
+
+    for (unsigned c = 0; c < p->n; c++)
+        d[n++] = alg_so_far(a, LANE_MM, 0, c);
+    for (unsigned i = 1; i < t->n; i++)
+        alg_signal(a, t->rank[(t->me + i) % t->n], d, n);
+    for (unsigned i = 1; i < t->n; i++)
+        d[i - 1] = alg_wait_signal(a, t->rank[(t->me + t->n - i) % t->n]);
+    a->fence[0] = alg_join(a, d, t->n - 1);
+    a->n_fence = 1;
+}
+
+static struct cut mm_cut(const struct alg *a, const struct stripes *p, uint64_t len)
+{
+    struct cut c = alg_cut(a, p, len, 2 * AHEAD);
+
+    for (unsigned i = 0; i < p->n; i++)
+        if (c.slice[i] < MM_SLICE_MIN)
+            c.slice[i] = MM_SLICE_MIN;
+    return c;
+}
+
+static void load_one(struct alg *a, const struct cut *c, uint64_t off, uint64_t to, uint64_t tmp,
+                     bool last)
+{
+    bool self = a->s->in.mm_self;
+    struct ref out = alg_ref(BUF_OUT, to + c->off), others = alg_ref(BUF_TMP, tmp + c->off);
+    struct step st = {.op = STEP_MM_LOAD,
+                      .region = BUF_IN,
+                      .self = self,
+                      .last = self && last,
+                      .dst = self ? out : others,
+                      .off = off + c->off,
+                      .len = c->len};
+
+    alg_put(a, LANE_MM, 0, c->chan, &st);
+    if (!self)
+        alg_reduce(a, 1 + c->chan, out, others, alg_ref(BUF_IN, off + c->off), c->len, last);
+}
+
+static void store_one(struct alg *a, const struct cut *c, struct ref src, uint64_t off)
+{
+    struct step st = {.op = STEP_MM_STORE,
+                      .region = BUF_OUT,
+                      .self = a->s->in.mm_self,
+                      .a = alg_plus(src, c->off),
+                      .off = off + c->off,
+                      .len = c->len};
+
+    alg_put(a, LANE_MM, 0, c->chan, &st);
+}
+
+void mm_load(struct alg *a, const struct stripes *p, uint64_t off, uint64_t to, uint64_t len,
+             uint64_t tmp, bool last)
+{
+    for (struct cut c = mm_cut(a, p, len); alg_next(&c);)
+        load_one(a, &c, off, to, tmp, last);
+}
+
+void mm_store(struct alg *a, const struct stripes *p, struct ref src, uint64_t off, uint64_t len)
+{
+    for (struct cut c = mm_cut(a, p, len); alg_next(&c);)
+        store_one(a, &c, src, off);
+}
+
+/* Loads and stores of one plane are one lane, so a store does not wait right behind its own load. */
+static void load_and_store(struct alg *a, const struct stripes *p, uint64_t off, uint64_t len)
+{
+    struct cut load = mm_cut(a, p, len), store = load;
+    bool more = true;
+
+    for (unsigned i = 0; more || i < AHEAD * p->n; i++) {
+        more = alg_next(&load);
+        if (more)
+            load_one(a, &load, off, off, 0, true);
+        if (i >= AHEAD * p->n && alg_next(&store)) {
+            store_one(a, &store, alg_ref(BUF_OUT, off), off);
+            more = true;
+        }
+    }
+}
+
+struct nvls {
+    struct nodes g;
+    struct stripes p;
+};
+
+static int nvls_begin(struct alg *a, struct nvls *v)
+{
+    int rc = alg_everybody(a, &v->g);
+
+    if (!rc)
+        rc = mm_planes(a, &v->g.all, &v->p);
+    if (!rc)
+        mm_barrier(a, &v->g.all, &v->p);
+    return rc;
+}
+
+int alg_nvls_allreduce(struct alg *a)
+{
+    struct nvls v;
+    uint64_t off, len;
+    int rc = nvls_begin(a, &v);
+
+    if (!rc) {
+        sched_part(a->s->in_bytes, a->s->esize, v.g.all.n, v.g.all.me, &off, &len);
+        if (!a->s->in.mm_self)
+            alg_tmp(a, len);
+        load_and_store(a, &v.p, off, len);
+        mm_barrier(a, &v.g.all, &v.p);
+    }
+    alg_nodes_free(&v.g);
+    return rc;
+}
+
+int alg_nvls_reduce_scatter(struct alg *a)
+{
+    struct nvls v;
+    uint64_t each = a->s->out_bytes;
+    int rc = nvls_begin(a, &v);
+
+    if (!rc) {
+        if (!a->s->in.mm_self)
+            alg_tmp(a, each);
+        mm_load(a, &v.p, a->s->in.rank * each, 0, each, 0, true);
+        mm_barrier(a, &v.g.all, &v.p);
+    }
+    alg_nodes_free(&v.g);
+    return rc;
+}
+
+int alg_nvls_allgather(struct alg *a)
+{
+    struct nvls v;
+    uint64_t each = a->s->in_bytes, at = a->s->in.rank * each;
+    int rc = nvls_begin(a, &v);
+
+    if (!rc) {
+        if (!a->s->in.in_place)
+            alg_copy(a, alg_ref(BUF_OUT, at), alg_ref(BUF_IN, 0), each, false);
+        mm_store(a, &v.p, alg_ref(BUF_IN, 0), at, each);
+        mm_barrier(a, &v.g.all, &v.p);
+    }
+    alg_nodes_free(&v.g);
+    return rc;
+}

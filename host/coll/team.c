@@ -1,0 +1,90 @@
+/* Which ranks work together: everybody, a GPU node, a rail. */
+#include "host/coll/alg.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A ring has as many stripes as its widest edge; narrower ones take several each. */
+static void ring_stripes(const struct alg *a, struct team *t)
+{
+    t->ring.n = 0;
+    for (unsigned i = 0; i < t->n; i++) {
+        struct stripes p;
+
+        alg_stripes(a, t->rank[i], t->rank[(i + 1) % t->n], &p);
+        if (p.n > t->ring.n)
+            t->ring = p;
+    }
+}
+
+int alg_everybody(struct alg *a, struct nodes *g)
+{
+    unsigned n = a->s->in.nranks;
+
+    memset(g, 0, sizeof(*g));
+    g->mem = malloc(n * sizeof(*g->mem));
+    if (!g->mem)
+        return -ENOMEM;
+    for (unsigned r = 0; r < n; r++)
+        g->mem[r] = (uint16_t)r;
+    g->all = (struct team){.n = n, .me = a->s->in.rank, .rank = g->mem};
+    ring_stripes(a, &g->all);
+    return 0;
+}
+
+/* place[r]: r's place in its node. 0 where nodes differ in size or there is nothing to gain. */
+static unsigned local_ranks(const struct sched_in *in, uint16_t *place, unsigned *n_nodes)
+{
+    uint16_t size[FAB_MAX_MEMBERS] = {0};
+
+    *n_nodes = 0;
+    for (unsigned r = 0; r < in->nranks; r++) {
+        uint16_t d = in->topo->domain[r];
+
+        if (d >= in->nranks)
+            return 0;
+        place[r] = size[d]++;
+        *n_nodes = d + 1u > *n_nodes ? d + 1u : *n_nodes;
+    }
+    for (unsigned d = 1; d < *n_nodes; d++)
+        if (size[d] != size[0])
+            return 0;
+    return size[0];
+}
+
+int alg_nodes(struct alg *a, struct nodes *g)
+{
+    const struct sched_in *in = &a->s->in;
+    unsigned n = in->nranks, at = 0;
+    uint16_t *place, *node, *rail;
+
+    memset(g, 0, sizeof(*g));
+    if (!in->topo || !in->topo->domain)
+        return -ENOTSUP;
+    g->mem = malloc(4u * n * sizeof(*g->mem));
+    if (!g->mem)
+        return -ENOMEM;
+    place = g->mem, node = place + n, rail = node + n, g->at = rail + n;
+    g->local = local_ranks(in, place, &g->n);
+    if (g->local < 2 || g->n < 2)
+        return -ENOTSUP;
+    g->node = (struct team){.n = g->local, .rank = node};
+    g->rail = (struct team){.n = g->n, .me = in->topo->domain[in->rank], .rank = rail};
+    for (unsigned r = 0; r < n; r++) {
+        g->at[in->topo->domain[r] * g->local + place[r]] = (uint16_t)r;
+        if (in->topo->domain[r] == in->topo->domain[in->rank])
+            node[at++] = (uint16_t)r;
+        if (place[r] == place[in->rank])
+            rail[in->topo->domain[r]] = (uint16_t)r;
+    }
+    g->node.me = place[in->rank];
+    ring_stripes(a, &g->node);
+    ring_stripes(a, &g->rail);
+    return 0;
+}
+
+void alg_nodes_free(struct nodes *g)
+{
+    free(g->mem);
+}
