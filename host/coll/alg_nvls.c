@@ -104,16 +104,15 @@ void mm_store(struct alg *a, const struct stripes *p, struct ref src, uint64_t o
 static void load_and_store(struct alg *a, const struct stripes *p, uint64_t off, uint64_t len)
 {
     struct cut load = mm_cut(a, p, len), store = load;
-    bool more = true;
 
-    for (unsigned i = 0; more || i < AHEAD * p->n; i++) {
-        more = alg_next(&load);
-        if (more)
+    for (unsigned i = 0;; i++) {
+        if (alg_next(&load))
             load_one(a, &load, off, off, 0, true);
-        if (i >= AHEAD * p->n && alg_next(&store)) {
-            store_one(a, &store, alg_ref(BUF_OUT, off), off);
-            more = true;
-        }
+        if (i < AHEAD * p->n)
+            continue;
+        if (!alg_next(&store))
+            return;
+        store_one(a, &store, alg_ref(BUF_OUT, off), off);
     }
 }
 

@@ -208,7 +208,8 @@ static void rig_connect(struct rig *g, unsigned algos, unsigned bad_key)
     char err[COMM_TEXT] = "";
 
     for (unsigned r = 0; r < g->n; r++) {
-        struct comm_cfg cfg = {.ctx = g->ctx[r],
+        struct comm_cfg cfg = {.n_ctx = 1,
+                               .ctx = &g->ctx[r],
                                .fab = g->fab,
                                .rank = r,
                                .nranks = g->n,
