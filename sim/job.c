@@ -78,14 +78,16 @@ static int connect_all(struct job *j, char *err)
     int rc = blobs ? 0 : -ENOMEM;
 
     for (unsigned r = 0; !rc && r < n; r++) {
-        struct comm_cfg cc = {.ctx = world_context(j->cfg.w, r),
+        struct ibv_context *ctx = world_context(j->cfg.w, r);
+        struct comm_cfg cc = {.n_ctx = 1,
+                              .ctx = &ctx,
                               .fab = j->cfg.fab,
                               .rank = r,
                               .nranks = n,
                               .host_of_rank = j->cfg.host_of_rank,
                               .group = j->cfg.group,
                               .key = j->cfg.key,
-                              .tree = j->cfg.tree,
+                              .tree = {j->cfg.tree},
                               .window = j->cfg.window,
                               .algos = j->cfg.algos};
 

@@ -22,11 +22,6 @@
 #define ROUND_TRIP_PS                                                                              \
     10000000LL /* 10 us: to the top of a three-level tree and back, with room for late polls */
 
-static const char *leaf_name(const struct comm *c)
-{
-    return c->cfg.fab->nodes[c->join.leaf].name;
-}
-
 uint32_t agg_window(const struct fabric *fab, uint32_t asked)
 {
     uint64_t rate = 0, slots;
@@ -46,185 +41,260 @@ uint32_t agg_slots(uint64_t len, uint32_t mtu)
     return (uint32_t)((AGG_HDR_BYTES + len + mtu - 1) / mtu);
 }
 
-static struct agg_hdr *sent_hdr(const struct comm *c, uint64_t i)
+static struct agg_hdr *sent_hdr(const struct agg *a, uint64_t i)
 {
-    return &c->agg.hdr[i % c->agg.depth];
+    return &a->hdr[i % a->depth];
 }
 
-static struct agg_hdr *result_hdr(const struct comm *c, uint64_t i)
+static struct agg_hdr *result_hdr(const struct agg *a, uint64_t i)
 {
-    return &c->agg.hdr[c->agg.depth + i % c->agg.depth];
+    return &a->hdr[a->depth + i % a->depth];
 }
 
 static void fill_hdr(const struct comm *c, const struct coll_req *r, const struct step *st,
-                     uint8_t type, struct agg_hdr *h)
+                     uint8_t type, uint32_t opseq, struct agg_hdr *h)
 {
     *h = (struct agg_hdr){
         .version = AGG_VERSION,
         .type = type,
-        .coll = AGG_ALLREDUCE,
-        .dtype = (uint8_t)r->args.type,
-        .op = (uint8_t)r->args.op,
-        .opseq = rte_cpu_to_be_32(c->agg.opseq),
+        .coll = st->agg,
+        .dtype = (uint8_t)r->id.type,
+        .op = (uint8_t)r->id.op,
+        .root = rte_cpu_to_be_16(st->agg == AGG_REDUCE || st->agg == AGG_BROADCAST
+                                     ? c->member_of_rank[st->root]
+                                     : 0),
+        .opseq = rte_cpu_to_be_32(opseq),
         .msg_len = rte_cpu_to_be_32((uint32_t)st->len),
-        .total = rte_cpu_to_be_64(r->s.bytes),
+        .total = rte_cpu_to_be_64(st->total),
         .offset = rte_cpu_to_be_64(st->off),
     };
 }
 
-static int post_message(struct comm *c, struct coll_req *r, const struct step *st)
+/* Header, and the elements where the step has any. Returns the number of pieces. */
+static int pieces(const struct agg *a, const struct coll_req *r, struct agg_hdr *hdr,
+                  const struct ref *ref, const struct step *st, struct ibv_sge *sge)
 {
-    struct agg *a = &c->agg;
+    sge[0] = (struct ibv_sge){
+        .addr = (uintptr_t)hdr, .length = AGG_HDR_BYTES, .lkey = a->mr->lkey};
+    if (ref->buf == BUF_NONE || !st->len)
+        return 1;
+    sge[1] = (struct ibv_sge){.addr = (uintptr_t)exec_addr(r, ref),
+                              .length = (uint32_t)st->len,
+                              .lkey = exec_lkey(r, ref, a->port)};
+    return 2;
+}
+
+/* Does the step end an operation of the protocol? */
+static bool ends(const struct step *st)
+{
+    return st->off + st->len >= st->total;
+}
+
+static int post_message(struct comm *c, struct agg *a, struct coll_req *r, const struct step *st)
+{
     uint64_t i = a->posted;
-    struct ibv_sge down[2] = {
-        {.addr = (uintptr_t)result_hdr(c, i), .length = AGG_HDR_BYTES, .lkey = a->mr->lkey},
-        {.addr = (uintptr_t)r->args.recv + st->off,
-         .length = (uint32_t)st->len,
-         .lkey = r->out_lkey},
-    };
-    struct ibv_sge up[2] = {
-        {.addr = (uintptr_t)sent_hdr(c, i), .length = AGG_HDR_BYTES, .lkey = a->mr->lkey},
-        {.addr = (uintptr_t)r->args.send + st->off,
-         .length = (uint32_t)st->len,
-         .lkey = r->in_lkey},
-    };
-    struct ibv_recv_wr recv = {.wr_id = WR_ID(WR_AGG_RECV, i), .sg_list = down, .num_sge = 2},
+    struct ibv_sge up[2], down[2];
+    struct ibv_recv_wr recv = {.wr_id = WR_ID(WR_AGG_RECV, a->index, i), .sg_list = down},
                        *bad_recv;
     struct ibv_send_wr send =
                            {
-                               .wr_id = WR_ID(WR_AGG_SEND, i),
+                               .wr_id = WR_ID(WR_AGG_SEND, a->index, i),
                                .sg_list = up,
-                               .num_sge = 2,
                                .opcode = IBV_WR_SEND,
                                .send_flags =
                                    i % SIGNAL_EVERY == SIGNAL_EVERY - 1 ? IBV_SEND_SIGNALED : 0,
                            },
                        *bad_send;
 
-    fill_hdr(c, r, st, AGG_DATA, sent_hdr(c, i));
+    fill_hdr(c, r, st, AGG_DATA, a->opseq_out, sent_hdr(a, i));
+    recv.num_sge = pieces(a, r, result_hdr(a, i), &st->dst, st, down);
+    send.num_sge = pieces(a, r, sent_hdr(a, i), &st->a, st, up);
     if (ibv_post_recv(a->qp, &recv, &bad_recv) || ibv_post_send(a->qp, &send, &bad_send)) {
-        comm_fail(c, "cannot post to %s", leaf_name(c));
+        comm_fail(c, "cannot post to %s", agg_leaf_name(c, a));
         return -EIO;
     }
     a->posted++;
+    a->opseq_out += ends(st);
     return 0;
 }
 
-unsigned agg_run(struct comm *c, struct coll_req *r)
+unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane)
 {
-    struct agg *a = &c->agg;
+    const struct lane *l = &r->s.lane[lane];
+    struct agg *a = &c->agg[l->chan];
+    uint64_t *begun = &r->lane[lane].begun;
     unsigned did = 0;
 
-    while (r->begun[LANE_AGG] < r->s.n[LANE_AGG]) {
-        struct step st;
-        uint32_t slots;
+    while (*begun < l->n) {
+        const struct step *st = &l->step[*begun];
+        uint32_t slots = agg_slots(st->len, c->mtu);
 
-        sched_step(&r->s, LANE_AGG, r->begun[LANE_AGG], &st);
-        slots = agg_slots(st.len, c->port.mtu);
-        if (a->slots_out + slots > a->window || a->posted - a->done >= a->depth ||
-            a->posted - a->tx_done >= a->depth + SEND_SLACK || post_message(c, r, &st))
+        if (!exec_may_start(r, lane, WAIT_START, st) || a->slots_out + slots > a->window ||
+            a->posted - a->done >= a->depth || a->posted - a->tx_done >= a->depth + SEND_SLACK ||
+            post_message(c, a, r, st))
             break;
         a->slots_out += slots;
-        r->begun[LANE_AGG]++;
+        ++*begun;
         did++;
     }
     return did;
 }
 
-static void take_result(struct comm *c, uint64_t i, uint32_t bytes)
+static void take_result(struct comm *c, struct agg *a, uint64_t i, uint32_t bytes)
 {
-    struct agg *a = &c->agg;
     struct coll_req *r = c->exec.head;
+    const struct step *st;
     struct agg_hdr want;
-    struct step st;
+    uint64_t len;
 
-    if (!r || !c->exec.running || i != a->done || r->done[LANE_AGG] >= r->begun[LANE_AGG]) {
-        comm_fail(c, "%s sent a result that nobody waits for", leaf_name(c));
+    if (!r || a->lane == LANE_NONE || i != a->done ||
+        r->done[a->lane] >= r->lane[a->lane].begun) {
+        comm_fail(c, "%s sent a result that nobody waits for", agg_leaf_name(c, a));
         return;
     }
-    sched_step(&r->s, LANE_AGG, r->done[LANE_AGG], &st);
-    fill_hdr(c, r, &st, AGG_RESULT, &want);
-    want.flags = result_hdr(c, i)->flags;
-    if (bytes != AGG_HDR_BYTES + st.len || memcmp(&want, result_hdr(c, i), sizeof(want))) {
-        comm_fail(c, "%s sent a result of another operation or place", leaf_name(c));
+    st = &r->s.lane[a->lane].step[r->done[a->lane]];
+    len = st->dst.buf == BUF_NONE ? 0 : st->len;
+    fill_hdr(c, r, st, AGG_RESULT, a->opseq_in, &want);
+    want.flags = result_hdr(a, i)->flags;
+    if (bytes != AGG_HDR_BYTES + len || memcmp(&want, result_hdr(a, i), sizeof(want))) {
+        comm_fail(c, "%s sent a result of another operation or place", agg_leaf_name(c, a));
         return;
     }
-    if (r->args.op == OP_AVG)
-        arith_divide((uint8_t *)r->args.recv + st.off, r->args.type, c->cfg.nranks,
-                     st.len / r->s.esize);
-    a->slots_out -= agg_slots(st.len, c->port.mtu);
+    if (st->last && r->id.op == OP_AVG && len)
+        arith_divide(exec_addr(r, &st->dst), r->id.type, c->cfg.nranks, len / r->s.esize);
+    a->slots_out -= agg_slots(st->len, c->mtu);
     a->done++;
-    r->done[LANE_AGG]++;
+    a->opseq_in += ends(st);
+    exec_done(c, r, a->lane, r->done[a->lane] + 1);
+    exec_wake(c, a->lane);
 }
 
 void agg_complete(struct comm *c, const struct ibv_wc *wc)
 {
+    struct agg *a = &c->agg[WR_INDEX(wc->wr_id)];
     uint64_t i = WR_COUNT(wc->wr_id);
 
     if (c->state == COMM_FAILED || c->closing)
         return;
-    if (wc->status != IBV_WC_SUCCESS)
-        comm_fail(c, "%s: %s", leaf_name(c), ibv_wc_status_str(wc->status));
-    else if (WR_KIND(wc->wr_id) == WR_AGG_SEND)
-        c->agg.tx_done = i + 1;
-    else
-        take_result(c, i, wc->byte_len);
-}
-
-void agg_end(struct comm *c)
-{
-    c->agg.opseq++;
+    if (wc->status != IBV_WC_SUCCESS) {
+        comm_fail(c, "%s: %s", agg_leaf_name(c, a), ibv_wc_status_str(wc->status));
+    } else if (WR_KIND(wc->wr_id) == WR_AGG_SEND) {
+        a->tx_done = i + 1;
+        exec_wake(c, a->lane);
+    } else {
+        take_result(c, a, i, wc->byte_len);
+    }
 }
 
 /* ---- life ---- */
 
-int agg_create(struct comm *c, char *err)
+/* The device by which the node is reached. */
+static struct port *port_to(struct comm *c, uint16_t leaf)
 {
-    struct agg *a = &c->agg;
+    const struct fabric *f = c->cfg.fab;
+    const struct fab_node *host = &f->nodes[f->hosts[c->cfg.host_of_rank[c->cfg.rank]]];
+    const struct fab_hops *hops = &host->hops[f->nodes[leaf].dest];
+
+    return hops->n && hops->port[0] < c->n_ports ? &c->port[hops->port[0]] : &c->port[0];
+}
+
+static int edge_create(struct comm *c, struct agg *a)
+{
     struct edge_cap cap = {.send_sge = 2, .recv_sge = 2};
     size_t bytes;
+    int rc;
 
+    a->lane = LANE_NONE;
+    a->port = port_to(c, a->leaf);
     a->window = agg_window(c->cfg.fab, c->cfg.window);
     a->depth = a->window / AGG_MSG_PKTS + 1;
     cap.send_wr = a->depth + SEND_SLACK;
     cap.recv_wr = a->depth;
-    a->psn = comm_psn(c, 2);
+    rc = port_reserve(a->port, cap.send_wr + cap.recv_wr);
+    if (rc)
+        return rc;
+    a->psn = comm_psn(c, c->cfg.rank, a->index);
     bytes = 2ULL * a->depth * sizeof(*a->hdr);
+    errno = 0;
     a->hdr = calloc(1, bytes);
     if (a->hdr)
-        a->mr = ibv_reg_mr(c->port.pd, a->hdr, bytes, IBV_ACCESS_LOCAL_WRITE);
+        a->mr = ibv_reg_mr(a->port->pd, a->hdr, bytes, IBV_ACCESS_LOCAL_WRITE);
     if (a->mr)
-        a->qp = rc_create(&c->port, &cap, false);
-    if (!a->qp) {
-        snprintf(err, COMM_TEXT, "queue pair to the aggregation node: %s", strerror(errno));
-        return errno ? -errno : -ENOMEM;
+        a->qp = rc_create(a->port, &cap, false);
+    return a->qp ? 0 : errno ? -errno : -ENOMEM;
+}
+
+static uint16_t leaf_of(const struct comm *c, uint16_t tree)
+{
+    const struct fabric *fab = c->cfg.fab;
+
+    if (!c->members.ranks_per_host || tree >= fab->n_trees)
+        return FAB_NONE;
+    return fab_group_leaf(fab, &fab->trees[tree], c->member_of_rank[c->cfg.rank], &c->members);
+}
+
+int agg_create(struct comm *c, char *err)
+{
+    unsigned n = c->cfg.n_trees ? c->cfg.n_trees : 1;
+
+    c->member_of_rank = calloc(c->cfg.nranks, sizeof(*c->member_of_rank));
+    if (!c->member_of_rank || n > COLL_TREES) {
+        snprintf(err, COMM_TEXT, "%u aggregation trees: at most %u are possible", n, COLL_TREES);
+        return -EINVAL;
+    }
+    if (!comm_members(c->cfg.fab, c->cfg.nranks, c->cfg.host_of_rank, &c->members,
+                      c->member_of_rank))
+        c->members.ranks_per_host = 0;
+    for (unsigned i = 0; i < n; i++) {
+        struct agg *a = &c->agg[i];
+        int rc;
+
+        *a = (struct agg){.index = i, .tree = c->cfg.tree[i], .leaf = leaf_of(c, c->cfg.tree[i])};
+        if (a->leaf == FAB_NONE) {
+            snprintf(err, COMM_TEXT, "no aggregation node of tree %u reaches all %u ranks", a->tree,
+                     c->cfg.nranks);
+            return -ENOTSUP;
+        }
+        c->n_aggs++;
+        rc = edge_create(c, a);
+        if (rc) {
+            snprintf(err, COMM_TEXT, "queue pair to the aggregation node %s: %s",
+                     agg_leaf_name(c, a), strerror(-rc));
+            return rc;
+        }
     }
     return 0;
 }
 
-int agg_connect(struct comm *c, const struct agg_ctl *grant)
+int agg_connect(struct comm *c, struct agg *a, const struct agg_ctl *grant)
 {
     uint32_t slots = rte_be_to_cpu_32(grant->window);
     struct remote far = {.qpn = rte_be_to_cpu_32(grant->qpn), .psn = rte_be_to_cpu_32(grant->psn)};
 
     if (slots < AGG_MSG_PKTS)
         return -EMSGSIZE;
-    if (slots < c->agg.window)
-        c->agg.window = slots;
-    gid_of_ip(&far.gid, c->cfg.fab->nodes[c->join.leaf].ip);
-    return rc_connect(&c->port, c->agg.qp, &far, c->agg.psn);
+    if (slots < a->window)
+        a->window = slots;
+    gid_of_ip(&far.gid, c->cfg.fab->nodes[a->leaf].ip);
+    return rc_connect(a->port, a->qp, &far, a->psn);
 }
 
 void agg_stop(struct comm *c)
 {
-    qp_stop(c->agg.qp);
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        qp_stop(c->agg[i].qp);
 }
 
 void agg_destroy(struct comm *c)
 {
-    if (c->agg.qp)
-        ibv_destroy_qp(c->agg.qp);
-    if (c->agg.mr)
-        ibv_dereg_mr(c->agg.mr);
-    free(c->agg.hdr);
+    for (unsigned i = 0; i < c->n_aggs; i++) {
+        struct agg *a = &c->agg[i];
+
+        if (a->qp)
+            ibv_destroy_qp(a->qp);
+        if (a->mr)
+            ibv_dereg_mr(a->mr);
+        free(a->hdr);
+    }
+    free(c->member_of_rank);
 }

@@ -53,15 +53,19 @@ enum coll_algo {
 struct comm;
 struct coll_req;
 
+#define COLL_TREES 8 /* aggregation trees of a communicator, at most */
+
 struct comm_cfg {
-    struct ibv_context *ctx; /* device of this rank's host */
+    unsigned n_ctx; /* this rank's devices, in order of its host's ports */
+    struct ibv_context *const *ctx;
     const struct fabric *fab;
     unsigned rank, nranks;
     const uint16_t *host_of_rank; /* [nranks] host_index */
     uint32_t group;               /* id of the aggregation group, unique on the fabric */
     uint64_t key;                 /* its secret */
-    uint16_t tree;
-    uint32_t window; /* slots asked for; 0: default */
+    unsigned n_trees; /* aggregation trees to join; 0: tree[0] alone */
+    uint16_t tree[COLL_TREES];
+    uint32_t window; /* slots asked for in each; 0: default */
     unsigned algos;  /* bit (1 << ALGO_x): what to set up */
 };
 
@@ -112,14 +116,17 @@ struct coll_args {
     enum dtype type;
     enum redop op;
     unsigned root;
+    unsigned sparse; /* all-to-all: so many blocks of each rank are not empty; 0: all */
 };
 
 /*
- * Starts an operation; send == recv is in place, else they must not overlap. All ranks start the
- * same operations in the same order; they run one after the other. Ranks that differ in size, type
- * or operation all fail, and the text says in what. -EFAULT: a buffer is not registered; -ENOTCONN:
- * not COMM_READY; -ENOTSUP: algorithm not in comm_cfg.algos; -EIO: failed. count 0 is done at once
- * and does not wait for anybody.
+ * Starts an operation. Buffers overlap only as "in place" says above; one that a rank does not use
+ * (send of a broadcast that it only gets, recv of a reduce at others than the root) may be NULL. All
+ * ranks start the same operations in the same order; they run one after the other. Ranks that
+ * differ in collective, size, type, reduction or root all fail, and the text says in what. -EFAULT:
+ * a buffer is not registered; -ENOTCONN: not COMM_READY; -ENOTSUP: algorithm not in comm_cfg.algos,
+ * or not for this collective or fabric; -E2BIG: too long; -EIO: failed. count 0 is done at once and
+ * does not wait for anybody.
  */
 int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req, char *err);
 int coll_test(struct coll_req *req);  /* 0 running, 1 done, -errno failed (comm_error says why) */

@@ -1,4 +1,4 @@
-#include "host/coll/comm.h"
+#include "host/coll/conn.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -11,15 +11,14 @@
     4096 /* completions in one call of comm_progress, so that a caller gets to its other duties */
 
 #define BLOB_MAGIC   0x54524342u
-#define BLOB_VERSION 1
+#define BLOB_VERSION 2
 
 /* What a rank tells the others of itself. */
 struct blob {
     rte_be32_t magic;
     rte_be32_t version;
     rte_be32_t rank, group, mtu, algos;
-    rte_be32_t ctl_qpn, right_qpn, right_psn, left_qpn, left_psn, word_key;
-    rte_be64_t word_addr;
+    rte_be32_t ctl_qpn; /* of its datagrams, and where: */
     uint8_t gid[16];
 } __attribute__((packed));
 _Static_assert(sizeof(struct blob) <= COMM_BLOB, "what every rank exchanges");
@@ -29,10 +28,9 @@ _Static_assert(sizeof(struct blob) <= COMM_BLOB, "what every rank exchanges");
 static void complete(struct comm *c, const struct ibv_wc *wc)
 {
     switch (WR_KIND(wc->wr_id)) {
-    case WR_RING_RECV:
-    case WR_RING_SEND:
-    case WR_RING_CREDIT:
-        ring_complete(c, wc);
+    case WR_CONN_RECV:
+    case WR_CONN_SEND:
+        conn_complete(c, wc);
         break;
     case WR_AGG_RECV:
     case WR_AGG_SEND:
@@ -45,25 +43,33 @@ static void complete(struct comm *c, const struct ibv_wc *wc)
     }
 }
 
+static unsigned poll_port(struct comm *c, struct port *p)
+{
+    struct ibv_wc wc[POLL_BATCH];
+    int n = ibv_poll_cq(p->cq, POLL_BATCH, wc);
+
+    if (n < 0) {
+        comm_fail(c, "polling the completion queue failed");
+        return 0;
+    }
+    for (int i = 0; i < n; i++)
+        complete(c, &wc[i]);
+    return (unsigned)n;
+}
+
 /*
  * What a completion allows is posted before the queue is looked at again: an empty poll may put the
  * process to sleep.
  */
 int comm_progress(struct comm *c)
 {
-    struct ibv_wc wc[POLL_BATCH];
     unsigned total = 0, moved;
 
     do {
-        int n = ibv_poll_cq(c->port.cq, POLL_BATCH, wc);
-
-        if (n < 0) {
-            comm_fail(c, "polling the completion queue failed");
-            break;
-        }
-        for (int i = 0; i < n; i++)
-            complete(c, &wc[i]);
-        moved = (unsigned)n + exec_run(c);
+        moved = 0;
+        for (unsigned p = 0; p < c->n_ports; p++)
+            moved += poll_port(c, &c->port[p]);
+        moved += exec_run(c);
         total += moved;
     } while (moved && total < PROGRESS_MAX);
     return (int)total;
@@ -86,10 +92,10 @@ const char *comm_host(const struct comm *c, unsigned rank)
     return c->cfg.fab->nodes[c->cfg.fab->hosts[c->cfg.host_of_rank[rank]]].name;
 }
 
-/* A first PSN that two connections hardly share, and the same in every run. */
-uint32_t comm_psn(const struct comm *c, unsigned which)
+uint32_t comm_psn(const struct comm *c, unsigned peer, unsigned which)
 {
-    uint64_t x = ((uint64_t)c->cfg.group << 32 | c->cfg.rank << 4 | which) * 0x9e3779b97f4a7c15ULL;
+    uint64_t x = ((uint64_t)c->cfg.group << 32 ^ (uint64_t)c->cfg.rank << 20 ^ peer << 6 ^ which) *
+                 0x9e3779b97f4a7c15ULL;
 
     return (uint32_t)(x >> 40);
 }
@@ -104,7 +110,7 @@ void comm_fail(struct comm *c, const char *fmt, ...)
     vsnprintf(c->error, sizeof(c->error), fmt, ap);
     va_end(ap);
     c->state = COMM_FAILED;
-    ring_stop(c);
+    conn_stop(c);
     agg_stop(c);
     exec_fail(c);
     ctl_tell(c);
@@ -118,21 +124,27 @@ void comm_abort(struct comm *c, const char *why)
 void comm_check_ready(struct comm *c)
 {
     if (c->state == COMM_CONNECTING && ctl_all_in(c, PHASE_READY) &&
-        (c->join.state == JOIN_NONE || c->join.state == JOIN_GRANTED))
+        join_all_granted(c) && conn_all_open(c))
         c->state = COMM_READY;
 }
 
 /* Who has not answered in time. */
 static void connect_give_up(struct comm *c)
 {
-    if (c->join.state == JOIN_ASKED) {
-        comm_fail(c, "%s does not answer JOIN", c->cfg.fab->nodes[c->join.leaf].name);
-        return;
-    }
-    for (unsigned i = 0; i < c->ctl.n_peers; i++)
-        if (c->ctl.peer[i].phase == PHASE_NONE) {
-            comm_fail(c, "rank %u (%s): does not answer", c->ctl.peer[i].rank,
-                      comm_host(c, c->ctl.peer[i].rank));
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (c->agg[i].state == JOIN_ASKED) {
+            comm_fail(c, "%s does not answer JOIN", agg_leaf_name(c, &c->agg[i]));
+            return;
+        }
+    for (unsigned r = 0; r < c->cfg.nranks; r++)
+        if (c->ctl.peer[r].linked && c->ctl.peer[r].phase == PHASE_NONE) {
+            comm_fail(c, "rank %u (%s): does not answer", r, comm_host(c, r));
+            return;
+        }
+    for (unsigned i = 0; i < c->n_conns; i++)
+        if (!c->conn[i]->open) {
+            comm_fail(c, "rank %u (%s): does not make a connection", c->conn[i]->peer,
+                      comm_host(c, c->conn[i]->peer));
             return;
         }
 }
@@ -142,13 +154,14 @@ void comm_tick(struct comm *c, int64_t now_ns)
     c->now_ns = now_ns;
     if (c->since_ns < 0)
         c->since_ns = c->told_ns = now_ns;
-    if (c->state == COMM_CONNECTING && c->ctl.n_peers && now_ns - c->since_ns > GIVE_UP_NS)
+    if (c->state == COMM_CONNECTING && c->ctl.peer && now_ns - c->since_ns > GIVE_UP_NS)
         connect_give_up(c);
     if (now_ns - c->told_ns < RETRY_NS)
         return;
     c->told_ns = now_ns;
     ctl_tick(c);
     join_tick(c);
+    op_tick(c);
 }
 
 void comm_close(struct comm *c)
@@ -165,47 +178,11 @@ void comm_close(struct comm *c)
 
 bool comm_closed(const struct comm *c)
 {
-    bool left = c->join.state == JOIN_NONE || c->join.state == JOIN_LEFT;
-
     if (!c->closing)
         return false;
     if (c->since_ns >= 0 && c->now_ns - c->since_ns > CLOSE_NS)
         return true;
-    return left && ctl_all_know(c) && (c->state == COMM_FAILED || ctl_all_in(c, PHASE_CLOSING));
-}
-
-/* ---- memory ---- */
-
-int comm_register(struct comm *c, void *buf, size_t bytes)
-{
-    struct region *r = &c->region[c->n_regions];
-    uint32_t lkey;
-
-    if (!comm_lkey(c, buf, bytes, &lkey))
-        return 0;
-    if (c->n_regions == COMM_REGIONS)
-        return -ENOSPC;
-    r->mr = ibv_reg_mr(c->port.pd, buf, bytes, IBV_ACCESS_LOCAL_WRITE);
-    if (!r->mr)
-        return errno ? -errno : -ENOMEM;
-    r->addr = buf, r->bytes = bytes;
-    c->n_regions++;
-    return 0;
-}
-
-int comm_lkey(const struct comm *c, const void *addr, size_t bytes, uint32_t *lkey)
-{
-    const uint8_t *p = addr;
-
-    for (unsigned i = 0; i < c->n_regions; i++) {
-        const struct region *r = &c->region[i];
-
-        if (p >= r->addr && bytes <= r->bytes && (size_t)(p - r->addr) <= r->bytes - bytes) {
-            *lkey = r->mr->lkey;
-            return 0;
-        }
-    }
-    return -EFAULT;
+    return join_all_left(c) && ctl_all_know(c) && (c->state == COMM_FAILED || ctl_all_in(c, PHASE_CLOSING));
 }
 
 /* ---- set-up ---- */
@@ -228,27 +205,90 @@ static int check_cfg(const struct comm_cfg *cfg, char *err)
     return 0;
 }
 
-static int open_port(struct comm *c, char *err)
+static int open_port(struct comm *c, unsigned i, char *err)
 {
     const struct fabric *fab = c->cfg.fab;
     const struct fab_node *host = &fab->nodes[fab->hosts[c->cfg.host_of_rank[c->cfg.rank]]];
+    const char *dev = ibv_get_device_name(c->cfg.ctx[i]->device);
+    struct port *p = &c->port[i];
+    bool one = c->cfg.n_ctx == 1;
     int rc;
 
-    c->port.ctx = c->cfg.ctx;
-    rc = port_find(&c->port, host->ip_of_port, host->n_ports, fab->mtu);
+    p->ctx = c->cfg.ctx[i];
+    p->index = i;
+    rc = one ? port_find(p, host->ip_of_port, host->n_ports, fab->mtu)
+             : port_find(p, &host->ip_of_port[i], 1, fab->mtu);
     if (rc) {
-        snprintf(err, COMM_TEXT, "no port of %s has an address of host %s (%s)",
-                 ibv_get_device_name(c->cfg.ctx->device), host->name, strerror(-rc));
+        snprintf(err, COMM_TEXT, "no port of %s has %s address of host %s (%s)", dev,
+                 one ? "an" : "this", host->name, strerror(-rc));
         return rc;
     }
-    c->port.pd = ibv_alloc_pd(c->cfg.ctx);
-    if (c->port.pd)
-        c->port.cq = ibv_create_cq(c->cfg.ctx, 1024, NULL, NULL, 0);
-    if (!c->port.cq) {
+    errno = 0;
+    p->pd = ibv_alloc_pd(p->ctx);
+    if (!p->pd || port_reserve(p, COMM_CQE)) {
         snprintf(err, COMM_TEXT, "protection domain or completion queue: %s", strerror(errno));
-        return -errno;
+        return errno ? -errno : -ENOMEM;
     }
+    c->mtu = i && c->mtu < p->mtu ? c->mtu : p->mtu;
     return 0;
+}
+
+static int open_ports(struct comm *c, char *err)
+{
+    const struct fabric *fab = c->cfg.fab;
+    const struct fab_node *host = &fab->nodes[fab->hosts[c->cfg.host_of_rank[c->cfg.rank]]];
+    int rc = 0;
+
+    if (!c->cfg.n_ctx || c->cfg.n_ctx > COMM_PORTS ||
+        (c->cfg.n_ctx > 1 && c->cfg.n_ctx != host->n_ports)) {
+        snprintf(err, COMM_TEXT, "%u devices for host %s: it has %u ports", c->cfg.n_ctx, host->name,
+                 host->n_ports);
+        return -EINVAL;
+    }
+    for (unsigned i = 0; !rc && i < c->cfg.n_ctx; i++) {
+        c->n_ports = i + 1;
+        rc = open_port(c, i, err);
+    }
+    for (unsigned i = 0; !rc && i < c->n_ports; i++)
+        c->port[i].mtu = c->mtu;
+    return rc;
+}
+
+/* Does a port of our host have a way to the same port of another? */
+static bool reaches(const struct comm *c, unsigned port, unsigned rank)
+{
+    const struct fabric *f = c->cfg.fab;
+    const uint16_t *host = c->cfg.host_of_rank;
+    const struct fab_node *us = &f->nodes[f->hosts[host[c->cfg.rank]]],
+                          *them = &f->nodes[f->hosts[host[rank]]];
+
+    if (us == them)
+        return true;
+    if (port >= them->n_ports)
+        return false;
+    for (unsigned i = 0; i < us->hops[them->dest + port].n; i++)
+        if (us->hops[them->dest + port].port[i] == port)
+            return true;
+    return false;
+}
+
+/* Ranks send each other datagrams by the first port that has a way to the same port of all. */
+static int choose_home(struct comm *c, char *err)
+{
+    if (c->n_ports == 1)
+        return 0;
+    for (unsigned p = 0; p < c->n_ports; p++) {
+        unsigned r = 0;
+
+        while (r < c->cfg.nranks && reaches(c, p, r))
+            r++;
+        c->ctl.home = p;
+        if (r == c->cfg.nranks)
+            return 0;
+    }
+    snprintf(err, COMM_TEXT, "no port of %s reaches the same port of all %u ranks",
+             comm_host(c, c->cfg.rank), c->cfg.nranks);
+    return -EHOSTUNREACH;
 }
 
 static void write_blob(const struct comm *c, void *out)
@@ -258,51 +298,62 @@ static void write_blob(const struct comm *c, void *out)
         .version = rte_cpu_to_be_32(BLOB_VERSION),
         .rank = rte_cpu_to_be_32(c->cfg.rank),
         .group = rte_cpu_to_be_32(c->cfg.group),
-        .mtu = rte_cpu_to_be_32(c->port.mtu),
+        .mtu = rte_cpu_to_be_32(c->mtu),
         .algos = rte_cpu_to_be_32(c->cfg.algos),
-        .ctl_qpn = rte_cpu_to_be_32(c->ctl.qp->qp_num),
+        .ctl_qpn = rte_cpu_to_be_32(c->ctl.port[c->ctl.home].qp->qp_num),
     };
 
-    memcpy(b.gid, c->port.gid.raw, sizeof(b.gid));
-    if (c->ring.right) {
-        b.right_qpn = rte_cpu_to_be_32(c->ring.right->qp_num);
-        b.right_psn = rte_cpu_to_be_32(c->ring.psn_right);
-        b.left_qpn = rte_cpu_to_be_32(c->ring.left->qp_num);
-        b.left_psn = rte_cpu_to_be_32(c->ring.psn_left);
-        b.word_key = rte_cpu_to_be_32(c->ring.word_mr->rkey);
-        b.word_addr = 0; /* registered at 0 */
-    }
+    memcpy(b.gid, c->port[c->ctl.home].gid.raw, sizeof(b.gid));
     memset(out, 0, COMM_BLOB);
     memcpy(out, &b, sizeof(b));
+}
+
+/* Our copies of what the caller's cfg points to. */
+static struct comm *allocate(const struct comm_cfg *cfg)
+{
+    struct comm *c = calloc(1, sizeof(*c));
+    uint16_t *hosts = malloc(cfg->nranks * sizeof(*hosts));
+    struct ibv_context **ctx = malloc((cfg->n_ctx + 1) * sizeof(*ctx));
+
+    if (!c || !hosts || !ctx) {
+        free(c);
+        free(hosts);
+        free(ctx);
+        return NULL;
+    }
+    memcpy(hosts, cfg->host_of_rank, cfg->nranks * sizeof(*hosts));
+    memcpy(ctx, cfg->ctx, cfg->n_ctx * sizeof(*ctx));
+    c->cfg = *cfg;
+    c->cfg.host_of_rank = hosts;
+    c->cfg.ctx = ctx;
+    c->since_ns = -1;
+    return c;
 }
 
 int comm_create(struct comm **out, const struct comm_cfg *cfg, void *blob, char *err)
 {
     struct comm *c;
-    uint16_t *hosts;
     int rc = check_cfg(cfg, err);
 
     if (rc)
         return rc;
-    c = calloc(1, sizeof(*c));
-    hosts = malloc(cfg->nranks * sizeof(*hosts));
-    if (!c || !hosts) {
-        free(c);
-        free(hosts);
+    c = allocate(cfg);
+    if (!c) {
         snprintf(err, COMM_TEXT, "out of memory");
         return -ENOMEM;
     }
-    memcpy(hosts, cfg->host_of_rank, cfg->nranks * sizeof(*hosts));
-    c->cfg = *cfg;
-    c->cfg.host_of_rank = hosts;
-    c->since_ns = -1;
-    rc = open_port(c, err);
+    rc = open_ports(c, err);
     if (!rc)
         rc = ctl_create(c, err);
-    if (!rc && cfg->nranks > 1 && comm_has(c, ALGO_RING))
-        rc = ring_create(c, err);
-    if (!rc && cfg->nranks > 1 && comm_has(c, ALGO_SHARP))
+    if (!rc && cfg->nranks > 1 && cfg->algos & COMM_TREE_ALGOS)
         rc = agg_create(c, err);
+    if (!rc) {
+        rc = topo_init(&c->topo, cfg->fab, cfg->rank, cfg->nranks, c->cfg.host_of_rank, c->n_aggs);
+        if (rc)
+            snprintf(err, COMM_TEXT, "out of memory");
+    }
+    if (!rc)
+        rc = choose_home(c, err);
     if (rc) {
         comm_destroy(c);
         return rc;
@@ -323,7 +374,7 @@ static int check_blob(const struct comm *c, unsigned rank, const struct blob *b,
         what = "gave another rank's data";
     else if (rte_be_to_cpu_32(b->group) != c->cfg.group)
         what = "is in another group";
-    else if (rte_be_to_cpu_32(b->mtu) != c->port.mtu)
+    else if (rte_be_to_cpu_32(b->mtu) != c->mtu)
         what = "has another MTU";
     else if (rte_be_to_cpu_32(b->algos) != c->cfg.algos)
         what = "has set up other algorithms";
@@ -332,45 +383,36 @@ static int check_blob(const struct comm *c, unsigned rank, const struct blob *b,
     return what ? -EPROTO : 0;
 }
 
-static void add_peer(struct comm *c, unsigned rank, const struct blob *b)
+/* The ring's neighbours know of each other always, so that words go round to all; connections are
+ * made where most algorithms need them. */
+static int connect_neighbours(struct comm *c, char *err)
 {
-    struct peer *p = &c->ctl.peer[c->ctl.n_peers];
-    union ibv_gid gid;
+    unsigned n = c->cfg.nranks, r = c->cfg.rank, next[2] = {(r + n - 1) % n, (r + 1) % n};
+    int rc = 0;
 
-    if (c->ctl.n_peers && c->ctl.peer[0].rank == rank)
-        return;
-    memcpy(gid.raw, b->gid, sizeof(gid.raw));
-    p->rank = rank;
-    p->qpn = rte_be_to_cpu_32(b->ctl_qpn);
-    p->ah = ud_address(&c->port, &gid);
-    c->ctl.n_peers++;
-}
-
-static int connect_neighbours(struct comm *c, const struct blob *all[], char *err)
-{
-    unsigned n = c->cfg.nranks, l = (c->cfg.rank + n - 1) % n, r = (c->cfg.rank + 1) % n;
-    struct remote left, right;
-
-    memcpy(left.gid.raw, all[0]->gid, sizeof(left.gid.raw));
-    left.qpn = rte_be_to_cpu_32(all[0]->right_qpn);
-    left.psn = rte_be_to_cpu_32(all[0]->right_psn);
-    memcpy(right.gid.raw, all[1]->gid, sizeof(right.gid.raw));
-    right.qpn = rte_be_to_cpu_32(all[1]->left_qpn);
-    right.psn = rte_be_to_cpu_32(all[1]->left_psn);
-    c->ring.remote_word = rte_be_to_cpu_64(all[0]->word_addr);
-    c->ring.remote_key = rte_be_to_cpu_32(all[0]->word_key);
-    add_peer(c, l, all[0]);
-    add_peer(c, r, all[1]);
-    return comm_has(c, ALGO_RING) ? ring_connect(c, &left, &right, err) : 0;
+    for (unsigned i = 0; !rc && i < 2; i++) {
+        ctl_link(c, next[i]);
+        if (c->cfg.algos & ~(1u << ALGO_SHARP))
+            rc = conn_all_channels(c, next[i], err);
+    }
+    ctl_tell(c);
+    return rc;
 }
 
 int comm_connect(struct comm *c, const void *blobs, char *err)
 {
     unsigned n = c->cfg.nranks;
-    struct blob left = {0}, right = {0};
-    const struct blob *neighbour[2] = {&left, &right};
-    int rc;
+    int rc = 0;
 
+    if (n == 1) {
+        c->state = COMM_READY;
+        return 0;
+    }
+    c->ctl.peer = calloc(n, sizeof(*c->ctl.peer));
+    if (!c->ctl.peer) {
+        snprintf(err, COMM_TEXT, "out of memory");
+        return -ENOMEM;
+    }
     for (unsigned r = 0; r < n; r++) {
         struct blob b;
 
@@ -378,22 +420,12 @@ int comm_connect(struct comm *c, const void *blobs, char *err)
         rc = check_blob(c, r, &b, err);
         if (rc)
             return rc;
-        if (r == (c->cfg.rank + n - 1) % n)
-            left = b;
-        if (r == (c->cfg.rank + 1) % n)
-            right = b;
-    }
-    if (n == 1) {
-        c->state = COMM_READY;
-        return 0;
+        memcpy(c->ctl.peer[r].gid.raw, b.gid, sizeof(b.gid));
+        c->ctl.peer[r].qpn = rte_be_to_cpu_32(b.ctl_qpn);
     }
     c->since_ns = -1;
-    rc = connect_neighbours(c, neighbour, err);
-    if (!rc)
-        rc = ctl_connect(c, err);
-    if (!rc && comm_has(c, ALGO_SHARP))
-        rc = join_start(c, err);
-    return rc;
+    rc = connect_neighbours(c, err);
+    return rc ? rc : join_start(c, err);
 }
 
 void comm_destroy(struct comm *c)
@@ -401,16 +433,19 @@ void comm_destroy(struct comm *c)
     if (!c)
         return;
     exec_destroy(c);
-    ring_destroy(c);
+    conn_destroy(c);
     agg_destroy(c);
     join_destroy(c);
     ctl_destroy(c);
-    for (unsigned i = 0; i < c->n_regions; i++)
-        ibv_dereg_mr(c->region[i].mr);
-    if (c->port.cq)
-        ibv_destroy_cq(c->port.cq);
-    if (c->port.pd)
-        ibv_dealloc_pd(c->port.pd);
+    mem_destroy(c);
+    topo_free(&c->topo);
+    for (unsigned i = 0; i < c->n_ports; i++) {
+        if (c->port[i].cq)
+            ibv_destroy_cq(c->port[i].cq);
+        if (c->port[i].pd)
+            ibv_dealloc_pd(c->port[i].pd);
+    }
     free((void *)c->cfg.host_of_rank);
+    free((void *)(uintptr_t)c->cfg.ctx);
     free(c);
 }

@@ -2,11 +2,14 @@
  * Inside of a communicator; for host/coll only.
  *
  *   comm.c   life: create, connect, progress, fail, close
+ *   mem.c    registered memory
+ *   op.c     the user's calls: what is started, and what the ranks must agree on
  *   exec.c   the operations in order, each a schedule whose lanes are served by
- *   ring.c     LANE_SEND and LANE_RECV: queue pairs to both neighbours, with credits
- *   agg.c      LANE_AGG: the queue pair to the aggregation node, with slots
+ *   conn.c     LANE_SEND and LANE_RECV: a queue pair for each pair of ranks and channel (conn.h)
+ *   agg.c      LANE_AGG: the queue pair to the aggregation node, with slots; one for each tree
  *              (LANE_CPU is served by exec.c itself)
- *   ctl.c    datagrams: the neighbours' states
+ *   ctl.c    datagrams: the other ranks' states
+ *   link.c   datagrams: how two ranks make a connection
  *   join.c   datagrams: JOIN, LEAVE, ABORT, PROBE
  */
 #ifndef TRIB_COLL_COMM_H
@@ -15,128 +18,95 @@
 #include "host/coll/coll.h"
 #include "host/coll/edge.h"
 #include "host/coll/sched.h"
+#include "host/coll/topo.h"
 #include "switch/reduce/proto.h"
 
-#define COMM_REGIONS 64
-#define RETRY_NS     200000000LL   /* of a datagram that was not answered */
-#define GIVE_UP_NS   15000000000LL /* waiting for an answer that everything depends on */
-#define CLOSE_NS     2000000000LL  /* waiting for an answer when closing */
+#define COMM_REGIONS   64
+#define COMM_PORTS     FAB_MAX_HOST_PORTS
+#define COMM_TMP_MAX   (4ULL << 30)  /* workspace of an operation */
+#define COMM_CQE       1024u         /* completions of datagrams and aggregation edges; connections
+                                        add theirs */
+#define RETRY_NS       200000000LL   /* of a datagram that was not answered */
+#define GIVE_UP_NS     15000000000LL /* waiting for an answer that everything depends on */
+#define CLOSE_NS       2000000000LL  /* waiting for an answer when closing */
 
-/* What a completion is of: in the top 8 bits of wr_id; the rest counts. */
-enum wr_kind {
-    WR_RING_RECV = 1,
-    WR_RING_SEND,
-    WR_RING_CREDIT,
-    WR_AGG_RECV,
-    WR_AGG_SEND,
-    WR_CTL_RECV,
-    WR_CTL_SEND
-};
-#define WR_ID(kind, n) ((uint64_t)(kind) << 56 | (n))
+/* What a completion is of: in the top 8 bits of wr_id; of which connection, tree or port in the
+ * next 20; the rest counts. */
+enum wr_kind { WR_CONN_RECV = 1, WR_CONN_SEND, WR_AGG_RECV, WR_AGG_SEND, WR_CTL_RECV, WR_CTL_SEND };
+#define WR_COUNT_BITS  36
+#define WR_INDEX_MAX   ((1u << 20) - 1)
+#define WR_ID(k, i, n) ((uint64_t)(k) << 56 | (uint64_t)(i) << WR_COUNT_BITS | WR_COUNT(n))
 #define WR_KIND(id)    ((enum wr_kind)((id) >> 56))
-#define WR_COUNT(id)   ((id)&0xffffffffffffffULL)
+#define WR_INDEX(id)   ((unsigned)((id) >> WR_COUNT_BITS) & WR_INDEX_MAX)
+#define WR_COUNT(id)   ((id) & ((1ULL << WR_COUNT_BITS) - 1))
 
 /* ---- datagrams (ctl.c) ---- */
-#define CTL_RECVS 32u
+#define CTL_RECVS 128u
 #define CTL_SENDS 16u
 #define CTL_GRH   40u
 #define CTL_ROOM  256u /* fits a packet at every MTU */
 
 enum phase { PHASE_NONE, PHASE_READY, PHASE_CLOSING, PHASE_FAILED };
 
-/* A neighbour in the ring; with two ranks both are the same. */
+/* Another rank. Linked: it is told our phases, and we wait for its. The ring's neighbours are, so
+ * that words go round to all, and whoever has a connection with us. */
 struct peer {
-    unsigned rank;
+    union ibv_gid gid; /* of its datagram queue pair */
     uint32_t qpn;
     struct ibv_ah *ah;
+    bool linked, due; /* due: our phase is to be told as soon as a buffer is free */
     enum phase phase; /* theirs, as far as known */
     enum phase seen;  /* of ours, that they know */
+    struct conn *conns;
 };
 
-struct ctl {
+/* Datagrams of a port. */
+struct ctl_port {
     struct ibv_qp *qp;
     struct ibv_mr *mr;
     uint8_t *mem;  /* receive buffers, then send buffers */
     uint32_t busy; /* bit of each send buffer in flight */
-    struct peer peer[2];
-    unsigned n_peers;
+};
+
+struct ctl {
+    struct ctl_port port[COMM_PORTS];
+    unsigned home;     /* port by which ranks send each other datagrams */
+    struct peer *peer; /* [nranks] once connected */
+    bool due;          /* some peer or connection is */
 };
 
 int ctl_create(struct comm *c, char *err);
-int ctl_connect(struct comm *c, char *err);
 void ctl_destroy(struct comm *c);
-/* A datagram; lost without a word when all buffers are in flight (whoever sends repeats). */
-void ctl_send(struct comm *c, struct ibv_ah *ah, uint32_t qpn, const void *msg, size_t len);
+/* A datagram; false: lost without a word, because all buffers are in flight (whoever sends
+ * repeats). */
+bool ctl_send(struct comm *c, unsigned port, struct ibv_ah *ah, uint32_t qpn, const void *msg,
+              size_t len);
+bool ctl_send_rank(struct comm *c, unsigned rank, const void *msg, size_t len);
 void ctl_complete(struct comm *c, const struct ibv_wc *wc);
-/* Our phase changed: tell the neighbours until they have seen it. */
+void ctl_link(struct comm *c, unsigned rank);
+/* Our phase changed: tell the linked until they have seen it. */
 void ctl_tell(struct comm *c);
 void ctl_tick(struct comm *c);
-bool ctl_all_in(const struct comm *c,
-                enum phase phase);       /* neighbours that are in `phase` or later */
-bool ctl_all_know(const struct comm *c); /* neighbours that have seen our phase */
+/* Sends what is due as far as there are buffers. */
+void ctl_pump(struct comm *c);
+bool ctl_all_in(const struct comm *c, enum phase phase); /* the linked, in `phase` or later */
+bool ctl_all_know(const struct comm *c);                 /* the linked have seen our phase */
 
-/* ---- the aggregation node's control half (join.c) ---- */
+/* ---- aggregation trees: control half (join.c) and transport (agg.c) ---- */
+#define AGG_MAX_WINDOW 2048u
+
 enum join_state { JOIN_NONE, JOIN_ASKED, JOIN_GRANTED, JOIN_LEAVING, JOIN_LEFT };
 
-struct join {
+struct agg {
+    unsigned index; /* among the communicator's */
+    uint16_t tree;
+    /* join.c */
     enum join_state state;
     uint16_t leaf; /* node index of our aggregation node */
     struct ibv_ah *ah;
-    struct fab_members members;
-    unsigned member; /* our id */
     uint32_t xid;
-};
-
-int join_start(struct comm *c, char *err); /* sends the JOIN */
-void join_leave(struct comm *c);
-void join_input(struct comm *c, const struct agg_ctl *m);
-void join_tick(struct comm *c);
-void join_destroy(struct comm *c);
-/* Member ids of all ranks; id[] may be NULL. Ranks per host: the largest number on one. */
-unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank,
-                      struct fab_members *m, uint16_t *id);
-
-/* ---- transport between neighbours (ring.c) ---- */
-#define RING_DEPTH      SCHED_SLOTS /* receives posted and messages in flight, at most */
-#define RING_SEND_WRS   128u
-#define RING_CREDIT_WRS 32u
-
-struct ring {
-    struct ibv_qp *right, *left; /* we send to the right and receive from the left */
-    uint32_t psn_right, psn_left;
-    uint8_t *mem; /* scratch slots, then the credit word */
-    struct ibv_mr *mr;
-    struct ibv_mr *word_mr;
-    uint64_t remote_word; /* left neighbour's credit word, and its key */
-    uint32_t remote_key;
-    /* Messages since connect; *_base: before the running operation. */
-    uint64_t rx_posted, rx_done, rx_seen, rx_base;
-    uint64_t scratch_base,
-        scratch_next; /* scratch slots used before the running operation, and before the next */
-    uint64_t tx_posted, tx_done, tx_base;
-    uint64_t published; /* receives that the left neighbour knows of */
-    uint64_t credits_posted, credits_done;
-    struct {
-        uint32_t imm, len;
-    } got[RING_DEPTH]; /* completed receives that no operation has taken */
-};
-
-int ring_create(struct comm *c, char *err);
-int ring_connect(struct comm *c, const struct remote *left, const struct remote *right, char *err);
-void ring_stop(struct comm *c);
-void ring_destroy(struct comm *c);
-void ring_complete(struct comm *c, const struct ibv_wc *wc);
-void ring_begin(struct comm *c, struct coll_req *r);
-unsigned ring_run(struct comm *c,
-                  struct coll_req *r); /* posts what can be posted; returns how much was done */
-bool ring_ended(const struct comm *c, const struct coll_req *r);
-uint32_t *ring_credit_word(const struct comm *c);
-const uint8_t *ring_slot(const struct comm *c, uint64_t slot);
-
-/* ---- transport to the aggregation node (agg.c) ---- */
-#define AGG_MAX_WINDOW 2048u
-
-struct agg {
+    /* agg.c */
+    struct port *port;
     struct ibv_qp *qp;
     uint32_t psn;
     uint32_t window; /* slots granted */
@@ -144,66 +114,165 @@ struct agg {
     uint32_t depth;      /* messages in flight at most */
     struct agg_hdr *hdr; /* [2 * depth]: sent, received */
     struct ibv_mr *mr;
-    uint32_t opseq;
+    uint32_t opseq_out, opseq_in;   /* operations of the protocol, sent and answered */
     uint64_t posted, done, tx_done; /* messages since JOIN */
+    unsigned lane;                  /* of the running operation, LANE_NONE */
 };
 
+int join_start(struct comm *c, char *err); /* sends the JOINs */
+void join_leave(struct comm *c);
+void join_input(struct comm *c, const struct agg_ctl *m);
+void join_tick(struct comm *c);
+void join_destroy(struct comm *c);
+bool join_all_granted(const struct comm *c);
+bool join_all_left(const struct comm *c);
+const char *agg_leaf_name(const struct comm *c, const struct agg *a);
+/* Member ids of all ranks; id[] may be NULL. Ranks per host: the largest number on one. */
+unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank,
+                      struct fab_members *m, uint16_t *id);
+
 int agg_create(struct comm *c, char *err);
-int agg_connect(struct comm *c, const struct agg_ctl *grant); /* 0 or -errno */
+int agg_connect(struct comm *c, struct agg *a, const struct agg_ctl *grant); /* 0 or -errno */
 void agg_stop(struct comm *c);
 void agg_destroy(struct comm *c);
 void agg_complete(struct comm *c, const struct ibv_wc *wc);
-unsigned agg_run(struct comm *c, struct coll_req *r);
-void agg_end(struct comm *c); /* the operation is done */
+unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane);
 /* Slots to ask for: cfg's, or enough for the round trip of the fabric's fastest host link. */
 uint32_t agg_window(const struct fabric *fab, uint32_t asked);
 uint32_t agg_slots(uint64_t len, uint32_t mtu); /* of a message with len bytes of elements */
 
-/* ---- operations (exec.c) ---- */
+/* ---- memory (mem.c) ---- */
+struct region {
+    uint8_t *addr;
+    size_t bytes;
+    struct ibv_mr *mr[COMM_PORTS];
+};
+
+/* The workspace of operations, which share it: they run one after the other. Grown, it is another
+ * one; the old ones stay as long as operations use them. */
+struct workspace {
+    struct region mem;
+    struct workspace *next;
+};
+
+int region_add(struct comm *c, struct region *r, void *buf, size_t bytes);
+void region_drop(struct region *r);
+/* Of a registered range; NULL when it is not registered. */
+const struct region *region_of(const struct comm *c, const void *addr, size_t bytes);
+/* One of at least so many bytes. NULL: no memory. */
+struct workspace *workspace_get(struct comm *c, size_t bytes);
+void mem_destroy(struct comm *c);
+
+/* ---- operations (op.c, exec.c) ---- */
+#define LANE_NONE   (~0u)
+#define OPS_KNOWN   64 /* operations of which a rank remembers what they were */
+
+/* What the ranks must agree on. */
+struct op_id {
+    uint32_t seq; /* from 0 */
+    enum coll_kind kind;
+    enum coll_algo algo;
+    enum dtype type;
+    enum redop op;
+    unsigned root, sparse;
+    uint64_t count;
+};
+
+struct lane_run {
+    uint64_t begun;
+    struct conn *conn;             /* SEND, RECV */
+    bool active, polled;           /* in exec's queues */
+    /* A lane waits for another at two places at most: RECV posts, and takes what came ahead. A list
+     * of who waits for this one; a place is lane * WAITS + which, LANE_NONE ends it. */
+    unsigned waiters;
+    struct {
+        unsigned next;
+        bool on;
+        uint64_t count; /* steps that it waits for */
+    } wait[2];
+};
+enum wait_for { WAIT_START, WAIT_TAKE, WAITS };
+
 struct coll_req {
     struct comm *c;
     struct coll_req *next;
     struct coll_args args;
     struct sched s;
-    uint32_t in_lkey, out_lkey;
-    uint32_t tag; /* what the ranks must agree on; goes with every message of the ring */
-    uint64_t begun[LANES], done[LANES];
-    int status;     /* as coll_test */
-    bool abandoned; /* freed by the user while it ran */
+    struct op_id id;
+    uint32_t tag; /* id in short: goes with every message */
+    const struct region *in, *out;
+    struct workspace *tmp;
+    struct lane_run *lane; /* [s.n_lanes] */
+    uint64_t *done;        /* [s.n_lanes] steps */
+    unsigned lanes_left;   /* that have steps to do */
+    int status;            /* as coll_test */
+    bool abandoned;        /* freed by the user while it ran */
+};
+
+/* Lanes that may be able to go on, in the order in which they will be looked at. */
+struct lane_queue {
+    unsigned *lane;
+    unsigned room, head, n;
 };
 
 struct exec {
     struct coll_req *head, *tail; /* in the order in which they were started; the first one runs */
     struct coll_req *dead;        /* failed, and freed by their users before */
     bool running;
-    uint32_t opseq;
+    struct lane_queue ready, credit; /* credit: wait for a word that comes without a completion */
+    uint32_t opseq, next_seq;     /* of the next to be started; of the next to run */
+    uint64_t moved, moved_at_tick;
+    struct op_id known[OPS_KNOWN];
 };
 
 unsigned exec_run(struct comm *c);
+int exec_add(struct comm *c, struct coll_req *r); /* 0 or -ENOMEM */
+/* Number of the running operation; while none runs, of the last one that did. */
+uint32_t exec_seq(const struct comm *c);
 void exec_fail(struct comm *c); /* every operation ends with -EIO */
 void exec_destroy(struct comm *c);
+/* For transports. A lane of the running operation may go on; `n` steps of it are done now. */
+void exec_wake(struct comm *c, unsigned lane);
+/* It waits for something that comes without a completion: it is looked at on each exec_run(). */
+void exec_poll(struct comm *c, unsigned lane);
+void exec_done(struct comm *c, struct coll_req *r, unsigned lane, uint64_t n);
+/* May the step start? If not, the lane is woken when it may be. */
+bool exec_may_start(struct coll_req *r, unsigned lane, enum wait_for which, const struct step *st);
+/* Where it is; a slot's memory belongs to its connection. */
+uint8_t *exec_addr(const struct coll_req *r, const struct ref *ref);
+uint32_t exec_lkey(const struct coll_req *r, const struct ref *ref, const struct port *p);
+
+void req_free(struct coll_req *r);
+/* Another rank's operation is not ours of the same number: says in what. */
+void op_disagree(struct comm *c, unsigned rank, uint32_t tag);
+uint32_t op_tag(const struct op_id *id);
+/* Operations that do not move: asks those that they wait for what they run. */
+void op_tick(struct comm *c);
+void op_input(struct comm *c, const void *msg, size_t len);
+#define OP_MAGIC 0x5452424fu /* "TRBO" */
 
 /* ---- the communicator (comm.c) ---- */
-struct region {
-    uint8_t *addr;
-    size_t bytes;
-    struct ibv_mr *mr;
-};
-
 struct comm {
-    struct comm_cfg cfg; /* host_of_rank is our copy */
+    struct comm_cfg cfg; /* host_of_rank and ctx are our copies */
     enum comm_state state;
     bool closing;
     char error[COMM_TEXT];
-    struct port port;
+    struct topo topo;
+    struct port port[COMM_PORTS];
+    unsigned n_ports;
+    uint32_t mtu;
     struct region region[COMM_REGIONS];
     unsigned n_regions;
+    struct workspace *tmp; /* the newest and largest first */
     int64_t now_ns, told_ns, since_ns; /* last tick; last repetition; when connecting or closing
                                           began (-1: no tick since) */
     struct ctl ctl;
-    struct join join;
-    struct ring ring;
-    struct agg agg;
+    struct conn **conn;
+    unsigned n_conns, conn_room;
+    struct agg agg[COLL_TREES];
+    unsigned n_aggs;
+    struct fab_members members;
+    uint16_t *member_of_rank;
     struct exec exec;
 };
 
@@ -211,6 +280,8 @@ static inline bool comm_has(const struct comm *c, enum coll_algo a)
 {
     return c->cfg.algos >> a & 1;
 }
+
+#define COMM_TREE_ALGOS (1u << ALGO_SHARP | 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP)
 
 static inline enum phase comm_phase(const struct comm *c)
 {
@@ -223,8 +294,7 @@ void comm_fail(struct comm *c, const char *fmt, ...) __attribute__((format(print
 /* Something that READY waits for has come. */
 void comm_check_ready(struct comm *c);
 const char *comm_host(const struct comm *c, unsigned rank);
-uint32_t comm_psn(const struct comm *c, unsigned which);
-/* Local key of a registered range, -EFAULT when it is not registered. */
-int comm_lkey(const struct comm *c, const void *addr, size_t bytes, uint32_t *lkey);
+/* A first PSN, the same in every run, that two connections hardly share. */
+uint32_t comm_psn(const struct comm *c, unsigned peer, unsigned which);
 
 #endif

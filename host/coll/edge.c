@@ -81,6 +81,22 @@ int port_find(struct port *p, const uint32_t *ip, unsigned n, uint32_t max_mtu)
     return rc ? rc : -ENODEV;
 }
 
+int port_reserve(struct port *p, uint32_t more)
+{
+    uint32_t want = p->cqe + more, size = p->cq ? (uint32_t)p->cq->cqe : want;
+
+    while (size < want)
+        size *= 2;
+    if (!p->cq)
+        p->cq = ibv_create_cq(p->ctx, (int)size, NULL, NULL, 0);
+    else if (size > (uint32_t)p->cq->cqe && ibv_resize_cq(p->cq, (int)size))
+        return errno ? -errno : -ENOMEM;
+    if (!p->cq)
+        return errno ? -errno : -ENOMEM;
+    p->cqe = want;
+    return 0;
+}
+
 struct ibv_qp *rc_create(struct port *p, const struct edge_cap *cap, bool remote_write)
 {
     struct ibv_qp_init_attr init = {

@@ -14,7 +14,9 @@ struct port {
     struct ibv_context *ctx;
     struct ibv_pd *pd;
     struct ibv_cq *cq;
-    uint8_t num; /* port number, from 1 */
+    uint32_t cqe; /* completions that can be under way at most */
+    unsigned index; /* among the rank's devices */
+    uint8_t num;    /* port number, from 1 */
     uint8_t gid_index;
     union ibv_gid gid;
     uint32_t mtu; /* path MTU in bytes */
@@ -29,6 +31,8 @@ struct remote {
 /* Finds the port and GID index that carry one of the addresses ip[0..n) (host order). 0, -ENODEV or
  * what verbs said. */
 int port_find(struct port *p, const uint32_t *ip, unsigned n, uint32_t max_mtu);
+/* Room for `more` completions in the CQ, which is made when there is none. 0 or -errno. */
+int port_reserve(struct port *p, uint32_t more);
 void gid_of_ip(union ibv_gid *gid, uint32_t ip);
 
 struct edge_cap {

@@ -1,95 +1,281 @@
 /*
  * Runs operations, one after the other in the order of their start. Each is a schedule; its lanes
- * are served by the ring, by the aggregation node's edge and, for the CPU's, here. One slice is
- * reduced at a time, and what that allows is sent before the next.
+ * are served by connections, by the edges to aggregation nodes and, the CPU's, here. A lane is
+ * looked at only when something has happened that it waited for: a step of another lane, a
+ * completion, or, for senders without credit, each time. One slice is reduced at a time, and what
+ * that allows is sent before the next.
  */
-#include "host/coll/comm.h"
+#include "host/coll/conn.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void cpu_step(struct comm *c, struct coll_req *r, const struct step *st)
+/* ---- for transports ---- */
+
+static void push(struct lane_queue *q, unsigned lane)
 {
-    uint8_t *out = (uint8_t *)r->args.recv + st->off;
-    const uint8_t *in = (const uint8_t *)r->args.send + st->off;
-    size_t count = st->len / r->s.esize;
-
-    if (st->op == STEP_COPY) {
-        memcpy(out, st->buf == BUF_SCRATCH ? ring_slot(c, st->slot) : in, st->len);
-        return;
-    }
-    if (count) {
-        const void *both[2] = {ring_slot(c, st->slot), in};
-
-        arith_kernel(r->args.op, r->args.type)(out, both, 2, count);
-    }
-    if (st->last && r->args.op == OP_AVG)
-        arith_divide(out, r->args.type, c->cfg.nranks, count);
+    q->lane[(q->head + q->n++) % q->room] = lane;
 }
 
-static unsigned cpu_run(struct comm *c, struct coll_req *r)
+static unsigned pop(struct lane_queue *q)
 {
-    struct step st;
+    unsigned lane = q->lane[q->head];
 
-    if (r->done[LANE_CPU] == r->s.n[LANE_CPU])
+    q->head = (q->head + 1) % q->room;
+    q->n--;
+    return lane;
+}
+
+void exec_wake(struct comm *c, unsigned lane)
+{
+    struct coll_req *r = c->exec.head;
+
+    if (lane == LANE_NONE || !c->exec.running || r->lane[lane].active)
+        return;
+    r->lane[lane].active = true;
+    push(&c->exec.ready, lane);
+}
+
+void exec_poll(struct comm *c, unsigned lane)
+{
+    struct coll_req *r = c->exec.head;
+
+    if (r->lane[lane].polled)
+        return;
+    r->lane[lane].polled = true;
+    push(&c->exec.credit, lane);
+}
+
+void exec_done(struct comm *c, struct coll_req *r, unsigned lane, uint64_t n)
+{
+    unsigned *at = &r->lane[lane].waiters;
+
+    if (n == r->done[lane])
+        return;
+    r->done[lane] = n;
+    r->lanes_left -= n == r->s.lane[lane].n;
+    c->exec.moved++;
+    while (*at != LANE_NONE) {
+        unsigned who = *at / WAITS, which = *at % WAITS;
+
+        if (r->lane[who].wait[which].count > n) {
+            at = &r->lane[who].wait[which].next;
+            continue;
+        }
+        *at = r->lane[who].wait[which].next;
+        r->lane[who].wait[which].on = false;
+        exec_wake(c, who);
+    }
+}
+
+bool exec_may_start(struct coll_req *r, unsigned lane, enum wait_for which, const struct step *st)
+{
+    for (unsigned i = 0; i < st->n_deps; i++) {
+        const struct dep *d = &st->dep[i];
+
+        if (r->done[d->lane] >= d->count)
+            continue;
+        if (!r->lane[lane].wait[which].on) {
+            r->lane[lane].wait[which].on = true;
+            r->lane[lane].wait[which].count = d->count;
+            r->lane[lane].wait[which].next = r->lane[d->lane].waiters;
+            r->lane[d->lane].waiters = lane * WAITS + which;
+        }
+        return false;
+    }
+    return true;
+}
+
+uint8_t *exec_addr(const struct coll_req *r, const struct ref *ref)
+{
+    switch (ref->buf) {
+    case BUF_IN:
+        return (uint8_t *)(uintptr_t)r->args.send + ref->off;
+    case BUF_OUT:
+        return (uint8_t *)r->args.recv + ref->off;
+    case BUF_TMP:
+        return r->tmp->mem.addr + ref->off;
+    case BUF_SLOT:
+        return conn_slot(r->lane[ref->lane].conn, ref->off);
+    default:
+        return NULL;
+    }
+}
+
+uint32_t exec_lkey(const struct coll_req *r, const struct ref *ref, const struct port *p)
+{
+    const struct region *m = ref->buf == BUF_IN    ? r->in
+                             : ref->buf == BUF_OUT ? r->out
+                             : ref->buf == BUF_TMP ? &r->tmp->mem
+                                                   : NULL;
+
+    return m ? m->mr[p->index]->lkey : 0;
+}
+
+uint32_t exec_seq(const struct comm *c)
+{
+    return c->exec.running ? c->exec.head->id.seq : c->exec.next_seq - 1;
+}
+
+/* ---- the CPU's lanes ---- */
+
+static void release(struct comm *c, struct coll_req *r, const struct ref *ref)
+{
+    if (ref->buf == BUF_SLOT)
+        conn_release(c, r->lane[ref->lane].conn, ref->off);
+}
+
+static void cpu_step(struct comm *c, struct coll_req *r, const struct step *st)
+{
+    uint8_t *dst = exec_addr(r, &st->dst);
+    const uint8_t *a = exec_addr(r, &st->a);
+    size_t count = st->len / r->s.esize;
+
+    if (count && st->op == STEP_REDUCE) {
+        const void *both[2] = {a, exec_addr(r, &st->b)};
+
+        arith_kernel(r->args.op, r->args.type)(dst, both, 2, count);
+    } else if (count && dst != a) {
+        memmove(dst, a, st->len);
+    }
+    if (count && st->last && r->args.op == OP_AVG)
+        arith_divide(dst, r->args.type, c->cfg.nranks, count);
+    release(c, r, &st->a);
+    if (st->op == STEP_REDUCE)
+        release(c, r, &st->b);
+}
+
+static unsigned cpu_run(struct comm *c, struct coll_req *r, unsigned lane)
+{
+    const struct lane *l = &r->s.lane[lane];
+    const struct step *st = &l->step[r->done[lane]];
+
+    if (r->done[lane] == l->n || !exec_may_start(r, lane, WAIT_START, st))
         return 0;
-    sched_step(&r->s, LANE_CPU, r->done[LANE_CPU], &st);
-    if (!sched_ready(&st, r->done))
-        return 0;
-    cpu_step(c, r, &st);
-    r->done[LANE_CPU]++;
+    cpu_step(c, r, st);
+    exec_done(c, r, lane, r->done[lane] + 1);
+    exec_wake(c, lane);
     return 1;
 }
 
-static bool ended(const struct comm *c, const struct coll_req *r)
+/* ---- operations ---- */
+
+static bool is_conn(const struct lane *l)
 {
-    for (unsigned l = 0; l < LANES; l++)
-        if (r->done[l] < r->s.n[l])
-            return false;
-    return !r->s.n[LANE_RECV] || ring_ended(c, r);
+    return l->kind == LANE_SEND || l->kind == LANE_RECV;
+}
+
+static void begin(struct comm *c, struct coll_req *r)
+{
+    struct exec *x = &c->exec;
+
+    x->running = true;
+    x->ready.n = x->credit.n = x->ready.head = x->credit.head = 0;
+    for (unsigned l = 0; l < r->s.n_lanes; l++) {
+        if (is_conn(&r->s.lane[l]))
+            conn_begin(c, r, l);
+        else if (r->s.lane[l].kind == LANE_AGG)
+            c->agg[r->s.lane[l].chan].lane = l;
+        exec_wake(c, l);
+    }
+    for (unsigned i = 0; i < c->n_conns && c->state == COMM_READY; i++)
+        if (c->conn[i]->rx_lane == LANE_NONE)
+            conn_check_strays(c, c->conn[i], r->id.seq);
 }
 
 static void finish(struct comm *c, struct coll_req *r)
 {
-    if (r->args.algo == ALGO_SHARP && c->cfg.nranks > 1 && r->s.bytes)
-        agg_end(c);
+    c->exec.running = false;
+    c->exec.next_seq = r->id.seq + 1;
+    for (unsigned l = 0; l < r->s.n_lanes && c->state == COMM_READY; l++)
+        if (is_conn(&r->s.lane[l]))
+            conn_end(c, r, l);
+        else if (r->s.lane[l].kind == LANE_AGG)
+            c->agg[r->s.lane[l].chan].lane = LANE_NONE;
+    if (c->state != COMM_READY)
+        return;
     c->exec.head = r->next;
     if (!c->exec.head)
         c->exec.tail = NULL;
-    c->exec.running = false;
     r->status = 1;
     if (r->abandoned)
-        free(r);
+        req_free(r);
+}
+
+static unsigned run_lane(struct comm *c, struct coll_req *r, unsigned lane)
+{
+    switch (r->s.lane[lane].kind) {
+    case LANE_SEND:
+    case LANE_RECV:
+        return conn_run(c, r, lane);
+    case LANE_AGG:
+        return agg_run(c, r, lane);
+    default:
+        return cpu_run(c, r, lane);
+    }
 }
 
 unsigned exec_run(struct comm *c)
 {
-    unsigned total = 0, did;
+    struct exec *x = &c->exec;
+    unsigned total = 0;
 
-    do {
-        struct coll_req *r = c->exec.head;
+    for (; x->running && x->credit.n;) {
+        unsigned lane = pop(&x->credit);
 
-        if (!r || c->state != COMM_READY)
+        x->head->lane[lane].polled = false;
+        exec_wake(c, lane);
+    }
+    while (x->head && c->state == COMM_READY) {
+        struct coll_req *r = x->head;
+
+        if (!x->running)
+            begin(c, r);
+        while (x->ready.n && r->lanes_left && c->state == COMM_READY) {
+            unsigned lane = pop(&x->ready);
+
+            r->lane[lane].active = false;
+            total += run_lane(c, r, lane);
+        }
+        if (r->lanes_left || c->state != COMM_READY)
             break;
-        if (!c->exec.running) {
-            c->exec.running = true;
-            if (r->s.n[LANE_RECV])
-                ring_begin(c, r);
-        }
-        did = cpu_run(c, r);
-        if (r->s.n[LANE_RECV])
-            did += ring_run(c, r);
-        else if (r->s.n[LANE_AGG])
-            did += agg_run(c, r);
-        if (c->state == COMM_READY && ended(c, r)) {
-            finish(c, r);
-            did++;
-        }
-        total += did;
-    } while (did);
+        finish(c, r);
+        total++;
+    }
     return total;
+}
+
+static int queue_fit(struct lane_queue *q, unsigned lanes)
+{
+    unsigned *more;
+
+    if (q->room >= lanes && q->room)
+        return 0;
+    more = malloc((lanes + 16) * sizeof(*more));
+    if (!more)
+        return -ENOMEM;
+    for (unsigned i = 0; i < q->n; i++)
+        more[i] = q->lane[(q->head + i) % q->room];
+    free(q->lane);
+    q->lane = more;
+    q->head = 0;
+    q->room = lanes + 16;
+    return 0;
+}
+
+int exec_add(struct comm *c, struct coll_req *r)
+{
+    struct exec *x = &c->exec;
+
+    if (queue_fit(&x->ready, r->s.n_lanes) || queue_fit(&x->credit, r->s.n_lanes))
+        return -ENOMEM;
+    if (x->tail)
+        x->tail->next = r;
+    else
+        x->head = r;
+    x->tail = r;
+    return 0;
 }
 
 /* Requests stay readable: whoever failed may be in the middle of one. */
@@ -117,114 +303,9 @@ void exec_destroy(struct comm *c)
     while (c->exec.dead) {
         struct coll_req *next = c->exec.dead->next;
 
-        free(c->exec.dead);
+        req_free(c->exec.dead);
         c->exec.dead = next;
     }
-}
-
-/* ---- the user's calls ---- */
-
-static int check_args(const struct comm *c, const struct coll_args *a, char *err)
-{
-    const char *what = NULL;
-    int rc = -EINVAL;
-
-    if (c->state == COMM_FAILED) {
-        snprintf(err, COMM_TEXT, "%s", c->error);
-        return -EIO;
-    }
-    if (c->state != COMM_READY || c->closing)
-        rc = -ENOTCONN, what = "the communicator is not connected";
-    else if ((unsigned)a->kind >= COLL_KINDS || (unsigned)a->algo >= ALGO_COUNT)
-        what = "no such collective or algorithm";
-    else if (!comm_has(c, a->algo))
-        rc = -ENOTSUP, what = "this algorithm was not set up for the communicator";
-    else if ((unsigned)a->type >= DT_COUNT || (unsigned)a->op >= OP_COUNT)
-        what = "no such type or reduction";
-    if (what)
-        snprintf(err, COMM_TEXT, "%s", what);
-    return what ? rc : 0;
-}
-
-static int check_buffers(const struct comm *c, struct coll_req *r, char *err)
-{
-    const uint8_t *in = r->args.send, *out = r->args.recv;
-    uint64_t bytes = r->s.bytes;
-
-    if (!bytes)
-        return 0;
-    if (in != out && in < out + bytes && out < in + bytes) {
-        snprintf(err, COMM_TEXT, "send and receive buffers overlap");
-        return -EINVAL;
-    }
-    if (comm_lkey(c, in, bytes, &r->in_lkey) || comm_lkey(c, out, bytes, &r->out_lkey)) {
-        snprintf(err, COMM_TEXT, "a buffer is not registered for the communicator");
-        return -EFAULT;
-    }
-    return 0;
-}
-
-/* What every rank must have alike, in 32 bits that go with each message (ring.c: disagree). */
-static uint32_t tag_of(const struct coll_req *r, uint32_t opseq)
-{
-    uint32_t size = (uint32_t)((r->s.in.count * 0x9e3779b97f4a7c15ULL) >> 48);
-
-    return (opseq & 0xff) << 24 | (uint32_t)r->args.type << 20 | (uint32_t)r->args.op << 16 | size;
-}
-
-int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req, char *err)
-{
-    struct sched_in in = {
-        .kind = a->kind,
-        .algo = a->algo,
-        .rank = c->cfg.rank,
-        .nranks = c->cfg.nranks,
-        .count = a->count,
-        .type = a->type,
-        .in_place = a->send == a->recv,
-        .mtu = c->port.mtu,
-    };
-    struct coll_req *r;
-    int rc = check_args(c, a, err);
-
-    if (rc)
-        return rc;
-    r = calloc(1, sizeof(*r));
-    if (!r) {
-        snprintf(err, COMM_TEXT, "out of memory");
-        return -ENOMEM;
-    }
-    r->c = c;
-    r->args = *a;
-    rc = sched_init(&r->s, &in);
-    if (rc)
-        snprintf(err, COMM_TEXT, "%zu elements: %s", a->count, strerror(-rc));
-    else
-        rc = check_buffers(c, r, err);
-    if (rc) {
-        free(r);
-        return rc;
-    }
-    r->tag = tag_of(r, c->exec.opseq++);
-    if (c->exec.tail)
-        c->exec.tail->next = r;
-    else
-        c->exec.head = r;
-    c->exec.tail = r;
-    *req = r;
-    exec_run(c);
-    return 0;
-}
-
-int coll_test(struct coll_req *req)
-{
-    return req->status;
-}
-
-void coll_free(struct coll_req *req)
-{
-    if (req->status)
-        free(req);
-    else
-        req->abandoned = true;
+    free(c->exec.ready.lane);
+    free(c->exec.credit.lane);
 }

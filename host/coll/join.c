@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *leaf_name(const struct comm *c)
+const char *agg_leaf_name(const struct comm *c, const struct agg *a)
 {
-    return c->cfg.fab->nodes[c->join.leaf].name;
+    return c->cfg.fab->nodes[a->leaf].name;
 }
 
 unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank,
@@ -45,139 +45,160 @@ unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t 
     return per_host;
 }
 
-static void send_ctl(struct comm *c, enum agg_type type, uint32_t xid)
+static void send_ctl(struct comm *c, struct agg *a, enum agg_type type, uint32_t xid)
 {
     struct agg_ctl m = {
         .magic = rte_cpu_to_be_32(AGG_MAGIC),
         .version = AGG_VERSION,
         .type = (uint8_t)type,
         .xid = rte_cpu_to_be_32(xid),
-        .tree = rte_cpu_to_be_16(c->cfg.tree),
-        .mtu = rte_cpu_to_be_16((uint16_t)c->port.mtu),
+        .tree = rte_cpu_to_be_16(a->tree),
+        .mtu = rte_cpu_to_be_16((uint16_t)c->mtu),
         .group = rte_cpu_to_be_32(c->cfg.group),
-        .window = rte_cpu_to_be_32(c->agg.window),
+        .window = rte_cpu_to_be_32(a->window),
         .key = rte_cpu_to_be_64(c->cfg.key),
-        .qpn = rte_cpu_to_be_32(c->agg.qp->qp_num),
-        .psn = rte_cpu_to_be_32(c->agg.psn),
-        .member = rte_cpu_to_be_32(c->join.member),
+        .qpn = rte_cpu_to_be_32(a->qp->qp_num),
+        .psn = rte_cpu_to_be_32(a->psn),
+        .member = rte_cpu_to_be_32(c->member_of_rank[c->cfg.rank]),
         .node = rte_cpu_to_be_16(FAB_NONE),
-        .ranks_per_host = rte_cpu_to_be_16(c->join.members.ranks_per_host),
+        .ranks_per_host = rte_cpu_to_be_16(c->members.ranks_per_host),
     };
 
     for (unsigned i = 0; i < FAB_MAX_MEMBERS / 64; i++)
-        m.bits[i] = rte_cpu_to_be_64(c->join.members.bits[i]);
-    ctl_send(c, c->join.ah, AGG_QPN, &m, sizeof(m));
+        m.bits[i] = rte_cpu_to_be_64(c->members.bits[i]);
+    ctl_send(c, a->port->index, a->ah, AGG_QPN, &m, sizeof(m));
 }
 
 int join_start(struct comm *c, char *err)
 {
-    const struct fabric *fab = c->cfg.fab;
-    uint16_t *id = calloc(c->cfg.nranks, sizeof(*id));
-    union ibv_gid gid;
-    unsigned per_host = 0;
+    for (unsigned i = 0; i < c->n_aggs; i++) {
+        struct agg *a = &c->agg[i];
+        union ibv_gid gid;
 
-    if (id)
-        per_host = comm_members(fab, c->cfg.nranks, c->cfg.host_of_rank, &c->join.members, id);
-    if (per_host)
-        c->join.member = id[c->cfg.rank];
-    free(id);
-    c->join.leaf = FAB_NONE;
-    if (per_host && c->cfg.tree < fab->n_trees)
-        c->join.leaf =
-            fab_group_leaf(fab, &fab->trees[c->cfg.tree], c->join.member, &c->join.members);
-    if (c->join.leaf == FAB_NONE) {
-        snprintf(err, COMM_TEXT, "no aggregation node of tree %u reaches all %u ranks", c->cfg.tree,
-                 c->cfg.nranks);
-        return -ENOTSUP;
+        gid_of_ip(&gid, c->cfg.fab->nodes[a->leaf].ip);
+        a->ah = ud_address(a->port, &gid);
+        if (!a->ah) {
+            snprintf(err, COMM_TEXT, "no address handle for %s", agg_leaf_name(c, a));
+            return -EHOSTUNREACH;
+        }
+        a->state = JOIN_ASKED;
+        send_ctl(c, a, AGG_JOIN, ++a->xid);
     }
-    gid_of_ip(&gid, fab->nodes[c->join.leaf].ip);
-    c->join.ah = ud_address(&c->port, &gid);
-    if (!c->join.ah) {
-        snprintf(err, COMM_TEXT, "no address handle for %s", leaf_name(c));
-        return -EHOSTUNREACH;
-    }
-    c->join.state = JOIN_ASKED;
-    send_ctl(c, AGG_JOIN, ++c->join.xid);
     return 0;
 }
 
 void join_leave(struct comm *c)
 {
-    if (c->join.state != JOIN_ASKED && c->join.state != JOIN_GRANTED)
-        return;
-    c->join.state = JOIN_LEAVING;
-    send_ctl(c, AGG_LEAVE, ++c->join.xid);
+    for (unsigned i = 0; i < c->n_aggs; i++) {
+        struct agg *a = &c->agg[i];
+
+        if (a->state != JOIN_ASKED && a->state != JOIN_GRANTED)
+            continue;
+        a->state = JOIN_LEAVING;
+        send_ctl(c, a, AGG_LEAVE, ++a->xid);
+    }
 }
 
 void join_tick(struct comm *c)
 {
-    if (c->join.state == JOIN_ASKED)
-        send_ctl(c, AGG_JOIN, c->join.xid);
-    else if (c->join.state == JOIN_LEAVING)
-        send_ctl(c, AGG_LEAVE, c->join.xid);
+    for (unsigned i = 0; i < c->n_aggs; i++) {
+        struct agg *a = &c->agg[i];
+
+        if (a->state == JOIN_ASKED)
+            send_ctl(c, a, AGG_JOIN, a->xid);
+        else if (a->state == JOIN_LEAVING)
+            send_ctl(c, a, AGG_LEAVE, a->xid);
+    }
 }
 
-static void on_join_reply(struct comm *c, const struct agg_ctl *m)
+bool join_all_granted(const struct comm *c)
+{
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (c->agg[i].state != JOIN_GRANTED)
+            return false;
+    return true;
+}
+
+bool join_all_left(const struct comm *c)
+{
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (c->agg[i].state != JOIN_NONE && c->agg[i].state != JOIN_LEFT)
+            return false;
+    return true;
+}
+
+static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m)
 {
     enum agg_status status = rte_be_to_cpu_16(m->status);
+    const char *leaf = agg_leaf_name(c, a);
     int rc;
 
-    if (c->join.state != JOIN_ASKED || rte_be_to_cpu_32(m->xid) != c->join.xid)
+    if (a->state != JOIN_ASKED || rte_be_to_cpu_32(m->xid) != a->xid)
         return;
     if (status != AGG_OK) {
         const char *text = status < AGG_STATUS_COUNT ? agg_status_text(status) : "unknown status";
 
-        c->join.state = JOIN_NONE;
+        a->state = JOIN_NONE;
         if (m->text[0] && strcmp(m->text, text))
-            comm_fail(c, "JOIN refused by %s: %s: %s (%s)", leaf_name(c), text, m->text,
+            comm_fail(c, "JOIN refused by %s: %s: %s (%s)", leaf, text, m->text,
                       agg_status_name(status));
         else
-            comm_fail(c, "JOIN refused by %s: %s (%s)", leaf_name(c), text,
-                      agg_status_name(status));
+            comm_fail(c, "JOIN refused by %s: %s (%s)", leaf, text, agg_status_name(status));
         return;
     }
-    rc = agg_connect(c, m);
-    c->join.state = JOIN_GRANTED;
+    rc = agg_connect(c, a, m);
+    a->state = JOIN_GRANTED;
     if (rc == -EMSGSIZE)
-        comm_fail(c, "%s grants %u slots, less than one message takes (%u)", leaf_name(c),
+        comm_fail(c, "%s grants %u slots, less than one message takes (%u)", leaf,
                   rte_be_to_cpu_32(m->window), AGG_MSG_PKTS);
     else if (rc)
-        comm_fail(c, "cannot connect to %s: %s", leaf_name(c), strerror(-rc));
+        comm_fail(c, "cannot connect to %s: %s", leaf, strerror(-rc));
     comm_check_ready(c);
 }
 
 /* The text names whoever is missing or differs; the node that noticed knows it best. */
-static void on_abort(struct comm *c, const struct agg_ctl *m)
+static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
 {
     enum agg_status status = rte_be_to_cpu_16(m->status);
     bool known = status < AGG_STATUS_COUNT;
 
-    send_ctl(c, AGG_ABORT_ACK, rte_be_to_cpu_32(m->xid));
-    comm_fail(c, "aborted by %s: %s (%s)", leaf_name(c),
+    send_ctl(c, a, AGG_ABORT_ACK, rte_be_to_cpu_32(m->xid));
+    comm_fail(c, "aborted by %s: %s (%s)", agg_leaf_name(c, a),
               m->text[0] ? m->text
               : known    ? agg_status_text(status)
                          : "no reason given",
               known ? agg_status_name(status) : "unknown status");
 }
 
+static struct agg *agg_of(struct comm *c, const struct agg_ctl *m)
+{
+    if (m->version != AGG_VERSION || rte_be_to_cpu_32(m->group) != c->cfg.group)
+        return NULL;
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (c->agg[i].tree == rte_be_to_cpu_16(m->tree) && c->agg[i].ah)
+            return &c->agg[i];
+    return NULL;
+}
+
 void join_input(struct comm *c, const struct agg_ctl *m)
 {
-    if (m->version != AGG_VERSION || rte_be_to_cpu_32(m->group) != c->cfg.group ||
-        c->join.leaf == FAB_NONE || !c->join.ah)
+    struct agg *a = agg_of(c, m);
+
+    if (!a)
         return;
     switch ((enum agg_type)m->type) {
     case AGG_JOIN_REPLY:
-        on_join_reply(c, m);
+        on_join_reply(c, a, m);
         break;
     case AGG_LEAVE_REPLY:
-        if (c->join.state == JOIN_LEAVING && rte_be_to_cpu_32(m->xid) == c->join.xid)
-            c->join.state = JOIN_LEFT;
+        if (a->state == JOIN_LEAVING && rte_be_to_cpu_32(m->xid) == a->xid)
+            a->state = JOIN_LEFT;
         break;
     case AGG_ABORT:
-        on_abort(c, m);
+        on_abort(c, a, m);
         break;
     case AGG_PROBE:
-        send_ctl(c, AGG_PROBE_REPLY, rte_be_to_cpu_32(m->xid));
+        send_ctl(c, a, AGG_PROBE_REPLY, rte_be_to_cpu_32(m->xid));
         break;
     default:
         break;
@@ -186,6 +207,7 @@ void join_input(struct comm *c, const struct agg_ctl *m)
 
 void join_destroy(struct comm *c)
 {
-    if (c->join.ah)
-        ibv_destroy_ah(c->join.ah);
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (c->agg[i].ah)
+            ibv_destroy_ah(c->agg[i].ah);
 }

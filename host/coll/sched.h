@@ -81,6 +81,7 @@ struct step {
     uint64_t total;
     struct ref dst, a, b;
     uint64_t len, off;
+    bool awaited; /* the executor's: some step depends on it */
     unsigned n_deps;
     struct dep dep[SCHED_DEPS];
 };

@@ -316,14 +316,15 @@ static int allocate(struct rank *k)
 
 static int connect_all(struct rank *k)
 {
-    struct comm_cfg cfg = {.ctx = k->ctx,
+    struct comm_cfg cfg = {.n_ctx = 1,
+                           .ctx = &k->ctx,
                            .fab = k->fab,
                            .rank = k->init.rank,
                            .nranks = k->init.nranks,
                            .host_of_rank = k->host,
                            .group = k->init.group,
                            .key = k->init.key,
-                           .tree = (uint16_t)k->init.tree,
+                           .tree = {(uint16_t)k->init.tree},
                            .window = k->init.window,
                            .algos = k->init.algos};
     uint8_t blob[COMM_BLOB] = {0};

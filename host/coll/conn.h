@@ -1,0 +1,92 @@
+/*
+ * Messages between two ranks over one channel: an RC connection that both send on.
+ *
+ * A message is sent only when its receive is known to be posted, so that no RNR NAK occurs. The
+ * receiver posts in order of the schedule and writes, by an inline RDMA WRITE, how many it has
+ * posted since they connected into a word at the sender. That costs a frame for every eight
+ * messages, and no time: credits are far ahead.
+ *
+ * They are ahead at the start of an operation too: CONN_AHEAD receives stand posted at all times,
+ * into slots, before it is known what the next operation will be. So an operation begins with data.
+ * What an operation wants in a buffer and got in a slot that way is copied. Operations that do not
+ * use a connection leave it as it is.
+ *
+ * A slot receive takes SCHED_SLICE_MAX bytes whatever the message, and every message carries the
+ * tag of its operation: a rank that runs another one is found out by the tag and not by a broken
+ * connection.
+ *
+ * The rejected designs: a receive with data behind each credit (SEND both ways) needs receives, and
+ * credits, for the credits. Counting on receives of the next operation without being told needs
+ * operations that end nowhere before they have begun everywhere, which a broadcast does not.
+ */
+#ifndef TRIB_COLL_CONN_H
+#define TRIB_COLL_CONN_H
+
+#include "host/coll/comm.h"
+
+#define CONN_AHEAD   16u         /* two credits' worth */
+#define CONN_DEPTH   SCHED_SLOTS /* receives posted, and messages in flight, at most */
+#define CONN_SENDS   128u        /* of the send queue, for messages */
+#define CONN_CREDITS 32u         /* of the send queue, beside messages */
+#define CONN_SQ      (CONN_SENDS + CONN_CREDITS)
+#define CONN_CQE     (CONN_DEPTH + CONN_SQ)
+#define SLOT_NONE    0xffu
+
+struct conn {
+    unsigned index, peer, chan;
+    struct port *port;
+    struct ibv_qp *qp;
+    uint32_t psn;
+    uint8_t *mem; /* slots, then the credit word that the peer writes */
+    struct ibv_mr *mr, *word_mr;
+    struct conn *next; /* of the same peer */
+    bool connected;    /* the peer's end is known */
+    bool open;         /* the peer can receive */
+    bool due;          /* the peer is to be asked as soon as a buffer is free */
+    uint32_t remote_key;
+
+    /* Messages since they connected. */
+    uint64_t rx_posted, rx_done, rx_seen; /* seen: taken by an operation */
+    uint64_t published;                   /* receives that the peer knows of */
+    uint64_t slot_next, slot_free;        /* slots given out, and before the oldest in use */
+    uint64_t slot_msg[SCHED_SLOTS];       /* message that it is for */
+    bool slot_used[SCHED_SLOTS];
+    struct {
+        uint32_t imm, len;
+        uint8_t slot; /* SLOT_NONE: it went to where it belongs */
+    } got[CONN_DEPTH];
+    uint64_t tx_posted, tx_done;
+    uint64_t sq_posted, sq_done; /* messages and credits */
+    uint64_t tx_at[CONN_SQ];     /* messages posted up to that one, included */
+
+    /* Of the running operation. */
+    unsigned rx_lane, tx_lane; /* LANE_NONE */
+    uint64_t rx_base, tx_base;
+};
+
+/* ---- an operation's use of it (conn.c) ---- */
+void conn_begin(struct comm *c, struct coll_req *r, unsigned lane);
+unsigned conn_run(struct comm *c, struct coll_req *r, unsigned lane);
+void conn_end(struct comm *c, struct coll_req *r, unsigned lane);
+/* Message `msg` of the running operation; the slot is free again. */
+uint8_t *conn_slot(const struct conn *k, uint64_t msg);
+void conn_release(struct comm *c, struct conn *k, uint64_t msg);
+void conn_complete(struct comm *c, const struct ibv_wc *wc);
+/* Messages that nobody waits for and that are of operation `seq` or before. */
+void conn_check_strays(struct comm *c, struct conn *k, uint32_t seq);
+/* Posts receives up to CONN_AHEAD. */
+void conn_top_up(struct comm *c, struct conn *k);
+
+/* ---- how it comes about (link.c) ---- */
+/* The connection; where there is none yet, it is made and the peer asked. NULL with err. */
+struct conn *conn_get(struct comm *c, unsigned peer, unsigned chan, char *err);
+int conn_all_channels(struct comm *c, unsigned peer, char *err);
+bool conn_all_open(const struct comm *c);
+#define LINK_MAGIC 0x5452424cu /* "TRBL" */
+void link_input(struct comm *c, const void *msg, size_t len);
+void link_pump(struct comm *c);
+void link_tick(struct comm *c);
+void conn_stop(struct comm *c);
+void conn_destroy(struct comm *c);
+
+#endif

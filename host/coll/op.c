@@ -1,0 +1,408 @@
+/*
+ * The user's calls, and what the ranks must agree on. Every message carries its operation in 32
+ * bits, the tag; a rank that runs another one is found out by that. Where nothing moves for a while
+ * (all wait for each other, because they disagree on the root) ranks send those they wait for what
+ * they run, in full.
+ */
+#include "host/coll/conn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ASK_RANKS 4 /* at a time */
+
+/* ---- agreement ---- */
+
+static bool reduces(enum coll_kind k)
+{
+    return k == COLL_ALLREDUCE || k == COLL_REDUCE || k == COLL_REDUCE_SCATTER;
+}
+
+static bool rooted(enum coll_kind k)
+{
+    return k == COLL_REDUCE || k == COLL_BROADCAST || k == COLL_GATHER || k == COLL_SCATTER;
+}
+
+static const char *kind_name(unsigned k)
+{
+    static const char *const name[COLL_KINDS] = {
+        [COLL_ALLREDUCE] = "all_reduce", [COLL_REDUCE] = "reduce",
+        [COLL_BROADCAST] = "broadcast",  [COLL_ALLGATHER] = "all_gather",
+        [COLL_REDUCE_SCATTER] = "reduce_scatter", [COLL_ALLTOALL] = "alltoall",
+        [COLL_GATHER] = "gather",        [COLL_SCATTER] = "scatter",
+        [COLL_SENDRECV] = "sendrecv",    [COLL_BARRIER] = "barrier",
+    };
+
+    return k < COLL_KINDS ? name[k] : "?";
+}
+
+/* What does not matter to the collective is nothing to disagree on. */
+static struct op_id id_of(const struct coll_args *a, uint32_t seq)
+{
+    struct op_id id = {.seq = seq, .kind = a->kind, .algo = a->algo};
+
+    if (a->kind == COLL_BARRIER)
+        return id;
+    id.type = a->type;
+    id.op = reduces(a->kind) ? a->op : 0;
+    id.root = rooted(a->kind) ? a->root : 0;
+    id.sparse = a->kind == COLL_ALLTOALL ? a->sparse : 0;
+    id.count = a->count;
+    return id;
+}
+
+/* Number 8 bits, collective 4, type 4, reduction 3, root 5, the rest 8. */
+uint32_t op_tag(const struct op_id *id)
+{
+    uint64_t rest = (id->count ^ (uint64_t)id->algo << 56 ^ (uint64_t)id->sparse << 44);
+    uint32_t root = (id->root ^ id->root >> 5) & 31;
+
+    rest *= 0x9e3779b97f4a7c15ULL;
+    return (id->seq & 0xff) << 24 | (uint32_t)id->kind << 20 | (uint32_t)id->type << 16 |
+           (uint32_t)id->op << 13 | root << 8 | (uint32_t)(rest >> 56);
+}
+
+/* Ours with that number, NULL where it is not known (any more). */
+static const struct op_id *known(const struct comm *c, uint32_t seq, uint32_t mask)
+{
+    for (uint32_t i = c->exec.opseq; i && c->exec.opseq - i < OPS_KNOWN; i--) {
+        const struct op_id *id = &c->exec.known[(i - 1) % OPS_KNOWN];
+
+        if (((id->seq ^ seq) & mask) == 0)
+            return id;
+    }
+    return NULL;
+}
+
+static void fail_kind_type_op(struct comm *c, unsigned rank, const struct op_id *mine,
+                              unsigned kind, unsigned type, unsigned op)
+{
+    const char *host = comm_host(c, rank);
+
+    if (kind != mine->kind)
+        comm_fail(c, "rank %u (%s) disagrees on the collective: %s, and %s at rank %u", rank, host,
+                  kind_name(kind), kind_name(mine->kind), c->cfg.rank);
+    else if (type != mine->type && type < DT_COUNT)
+        comm_fail(c, "rank %u (%s) disagrees on the type: %s, and %s at rank %u", rank, host,
+                  dtype_name(type), dtype_name(mine->type), c->cfg.rank);
+    else if (op != mine->op && op < OP_COUNT)
+        comm_fail(c, "rank %u (%s) disagrees on the reduction: %s, and %s at rank %u", rank, host,
+                  redop_name(op), redop_name(mine->op), c->cfg.rank);
+}
+
+void op_disagree(struct comm *c, unsigned rank, uint32_t tag)
+{
+    const struct op_id *mine = known(c, tag >> 24, 0xff);
+    const char *host = comm_host(c, rank);
+    uint32_t diff;
+
+    if (!mine || (tag >> 24) != (exec_seq(c) & 0xff)) {
+        comm_fail(c, "rank %u (%s) disagrees on which operation runs: number %u, and %u at rank %u",
+                  rank, host, tag >> 24, exec_seq(c) & 0xff, c->cfg.rank);
+        return;
+    }
+    fail_kind_type_op(c, rank, mine, tag >> 20 & 15, tag >> 16 & 15, tag >> 13 & 7);
+    diff = op_tag(mine) ^ tag;
+    if (diff >> 8 & 31)
+        comm_fail(c, "rank %u (%s) disagrees on the root: not %u as at rank %u", rank, host,
+                  mine->root, c->cfg.rank);
+    else if (diff)
+        comm_fail(c, "rank %u (%s) disagrees on the size or the algorithm: not %llu elements by %s "
+                     "as at rank %u",
+                  rank, host, (unsigned long long)mine->count, sched_algo_name(mine->algo),
+                  c->cfg.rank);
+    else
+        comm_fail(c, "rank %u (%s) disagrees on the size: it sent more in %s than rank %u expects",
+                  rank, host, kind_name(mine->kind), c->cfg.rank);
+}
+
+struct op_msg {
+    rte_be32_t magic, group, rank, seq, kind, algo, type, op, root, sparse;
+    rte_be64_t count;
+} __attribute__((packed));
+_Static_assert(sizeof(struct op_msg) <= CTL_ROOM, "one datagram");
+
+void op_tick(struct comm *c)
+{
+    struct exec *x = &c->exec;
+    const struct op_id *id = x->running ? &x->head->id : NULL;
+    bool stuck = id && x->moved == x->moved_at_tick;
+    unsigned asked = 0;
+    struct op_msg m;
+
+    x->moved_at_tick = x->moved;
+    if (!stuck || c->state != COMM_READY)
+        return;
+    m = (struct op_msg){
+        .magic = rte_cpu_to_be_32(OP_MAGIC),
+        .group = rte_cpu_to_be_32(c->cfg.group),
+        .rank = rte_cpu_to_be_32(c->cfg.rank),
+        .seq = rte_cpu_to_be_32(id->seq),
+        .kind = rte_cpu_to_be_32(id->kind),
+        .algo = rte_cpu_to_be_32(id->algo),
+        .type = rte_cpu_to_be_32(id->type),
+        .op = rte_cpu_to_be_32(id->op),
+        .root = rte_cpu_to_be_32(id->root),
+        .sparse = rte_cpu_to_be_32(id->sparse),
+        .count = rte_cpu_to_be_64(id->count),
+    };
+    for (unsigned l = 0; l < x->head->s.n_lanes && asked < ASK_RANKS; l++)
+        if (x->head->lane[l].conn && x->head->done[l] < x->head->s.lane[l].n)
+            asked += ctl_send_rank(c, x->head->s.lane[l].peer, &m, sizeof(m));
+}
+
+void op_input(struct comm *c, const void *msg, size_t len)
+{
+    const struct op_id *mine;
+    const char *host;
+    struct op_msg m;
+    unsigned rank;
+
+    if (len < sizeof(m) || !c->ctl.peer)
+        return;
+    memcpy(&m, msg, sizeof(m));
+    rank = rte_be_to_cpu_32(m.rank);
+    mine = known(c, rte_be_to_cpu_32(m.seq), ~0u);
+    if (rte_be_to_cpu_32(m.group) != c->cfg.group || rank >= c->cfg.nranks || !mine)
+        return;
+    host = comm_host(c, rank);
+    fail_kind_type_op(c, rank, mine, rte_be_to_cpu_32(m.kind), rte_be_to_cpu_32(m.type),
+                      rte_be_to_cpu_32(m.op));
+    if (rte_be_to_cpu_32(m.root) != mine->root)
+        comm_fail(c, "rank %u (%s) disagrees on the root: %u, and %u at rank %u", rank, host,
+                  rte_be_to_cpu_32(m.root), mine->root, c->cfg.rank);
+    else if (rte_be_to_cpu_64(m.count) != mine->count)
+        comm_fail(c, "rank %u (%s) disagrees on the size: %llu elements, and %llu at rank %u", rank,
+                  host, (unsigned long long)rte_be_to_cpu_64(m.count),
+                  (unsigned long long)mine->count, c->cfg.rank);
+    else if (rte_be_to_cpu_32(m.algo) != mine->algo || rte_be_to_cpu_32(m.sparse) != mine->sparse)
+        comm_fail(c, "rank %u (%s) disagrees on the algorithm", rank, host);
+}
+
+/* ---- the user's calls ---- */
+
+static int check_args(const struct comm *c, const struct coll_args *a, char *err)
+{
+    const char *what = NULL;
+    int rc = -EINVAL;
+
+    if (c->state == COMM_FAILED) {
+        snprintf(err, COMM_TEXT, "%s", c->error);
+        return -EIO;
+    }
+    if (c->state != COMM_READY || c->closing)
+        rc = -ENOTCONN, what = "the communicator is not connected";
+    else if ((unsigned)a->kind >= COLL_KINDS || (unsigned)a->algo >= ALGO_COUNT)
+        what = "no such collective or algorithm";
+    else if (!comm_has(c, a->algo))
+        rc = -ENOTSUP, what = "this algorithm was not set up for the communicator";
+    else if (a->kind != COLL_BARRIER && (unsigned)a->type >= DT_COUNT)
+        what = "no such type";
+    else if (reduces(a->kind) && (unsigned)a->op >= OP_COUNT)
+        what = "no such reduction";
+    if (what) {
+        snprintf(err, COMM_TEXT, "%s", what);
+        return rc;
+    }
+    if (rooted(a->kind) && a->root >= c->cfg.nranks) {
+        snprintf(err, COMM_TEXT, "root %u: there are ranks 0 to %u", a->root, c->cfg.nranks - 1);
+        return -EINVAL;
+    }
+    if (a->kind == COLL_ALLTOALL && a->sparse > c->cfg.nranks) {
+        snprintf(err, COMM_TEXT, "%u blocks that are not empty: there are %u", a->sparse,
+                 c->cfg.nranks);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+/* As NCCL has it, see coll.h. */
+static bool in_place(const struct comm *c, const struct coll_args *a)
+{
+    const uint8_t *in = a->send, *out = a->recv;
+    size_t own;
+
+    if (!in || a->kind == COLL_BARRIER)
+        return false;
+    own = c->cfg.rank * a->count * dtype_size(a->type);
+    switch (a->kind) {
+    case COLL_ALLREDUCE:
+    case COLL_REDUCE:
+    case COLL_BROADCAST:
+        return in == out;
+    case COLL_GATHER:
+        if (c->cfg.rank != a->root)
+            return false;
+        /* fall through */
+    case COLL_ALLGATHER:
+        return in == out + own;
+    case COLL_SCATTER:
+        if (c->cfg.rank != a->root)
+            return false;
+        /* fall through */
+    case COLL_REDUCE_SCATTER:
+        return out == in + own;
+    default:
+        return false;
+    }
+}
+
+static int check_buffers(const struct comm *c, struct coll_req *r, char *err)
+{
+    const uint8_t *in = r->args.send, *out = r->args.recv;
+    uint64_t ni = r->s.in_bytes, no = r->s.out_bytes;
+
+    if (ni && no && !r->s.in.in_place && in < out + no && out < in + ni) {
+        snprintf(err, COMM_TEXT, "send and receive buffers overlap");
+        return -EINVAL;
+    }
+    r->in = ni ? region_of(c, in, ni) : NULL;
+    r->out = no ? region_of(c, out, no) : NULL;
+    if ((ni && !r->in) || (no && !r->out)) {
+        snprintf(err, COMM_TEXT, "the %s buffer is not registered for the communicator: %llu bytes",
+                 ni && !r->in ? "send" : "receive", (unsigned long long)(ni && !r->in ? ni : no));
+        return -EFAULT;
+    }
+    return 0;
+}
+
+static int get_workspace(struct comm *c, struct coll_req *r, char *err)
+{
+    if (!r->s.tmp_bytes)
+        return 0;
+    if (r->s.tmp_bytes <= COMM_TMP_MAX)
+        r->tmp = workspace_get(c, r->s.tmp_bytes);
+    if (r->tmp)
+        return 0;
+    snprintf(err, COMM_TEXT, "a workspace of %llu bytes: %s", (unsigned long long)r->s.tmp_bytes,
+             r->s.tmp_bytes > COMM_TMP_MAX ? "at most 4 GiB are possible" : "out of memory");
+    return -ENOMEM;
+}
+
+/* Lanes' transports, and who depends on which sends. */
+static int get_lanes(struct comm *c, struct coll_req *r, char *err)
+{
+    unsigned n = r->s.n_lanes;
+
+    r->lane = calloc(n + 1, sizeof(*r->lane));
+    r->done = calloc(n + 1, sizeof(*r->done));
+    if (!r->lane || !r->done) {
+        snprintf(err, COMM_TEXT, "out of memory");
+        return -ENOMEM;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        const struct lane *l = &r->s.lane[i];
+
+        r->lane[i].waiters = LANE_NONE;
+        r->lanes_left += l->n != 0;
+        if (l->kind == LANE_MM || (l->kind == LANE_AGG && l->chan >= c->n_aggs)) {
+            snprintf(err, COMM_TEXT, "%s: not set up for this communicator",
+                     l->kind == LANE_MM ? "multimem" : "aggregation tree");
+            return -ENOTSUP;
+        }
+        if (l->kind == LANE_SEND || l->kind == LANE_RECV) {
+            r->lane[i].conn = conn_get(c, l->peer, l->chan, err);
+            if (!r->lane[i].conn)
+                return -ENOMEM;
+        }
+        for (uint64_t k = 0; k < l->n; k++)
+            for (unsigned d = 0; d < l->step[k].n_deps; d++) {
+                const struct dep *dep = &l->step[k].dep[d];
+
+                r->s.lane[dep->lane].step[dep->count - 1].awaited = true;
+            }
+    }
+    return 0;
+}
+
+static int make_schedule(struct comm *c, struct coll_req *r, char *err)
+{
+    const struct coll_args *a = &r->args;
+    struct sched_in in = {
+        .kind = a->kind,
+        .algo = a->algo,
+        .rank = c->cfg.rank,
+        .nranks = c->cfg.nranks,
+        .root = r->id.root,
+        .count = r->id.count,
+        .type = r->id.type,
+        .op = r->id.op,
+        .in_place = in_place(c, a),
+        .mtu = c->mtu,
+        .sparse = r->id.sparse,
+        .topo = &c->topo.sched,
+    };
+    int rc = sched_init(&r->s, &in);
+
+    if (rc == -ENOTSUP)
+        snprintf(err, COMM_TEXT, "%s by %s is not possible with these ranks", kind_name(a->kind),
+                 sched_algo_name(a->algo));
+    else if (rc == -E2BIG)
+        snprintf(err, COMM_TEXT, "%zu elements of %u bytes: a buffer has at most %llu bytes",
+                 a->count, (unsigned)dtype_size(a->type), SCHED_MAX_BYTES);
+    else if (rc)
+        snprintf(err, COMM_TEXT, "%s of %zu elements: %s", kind_name(a->kind), a->count,
+                 strerror(-rc));
+    if (rc)
+        memset(&r->s, 0, sizeof(r->s));
+    return rc;
+}
+
+int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req, char *err)
+{
+    struct coll_req *r;
+    int rc = check_args(c, a, err);
+
+    if (rc)
+        return rc;
+    r = calloc(1, sizeof(*r));
+    if (!r) {
+        snprintf(err, COMM_TEXT, "out of memory");
+        return -ENOMEM;
+    }
+    r->c = c;
+    r->args = *a;
+    r->id = id_of(a, c->exec.opseq);
+    r->tag = op_tag(&r->id);
+    rc = make_schedule(c, r, err);
+    if (!rc)
+        rc = check_buffers(c, r, err);
+    if (!rc)
+        rc = get_workspace(c, r, err);
+    if (!rc)
+        rc = get_lanes(c, r, err);
+    if (!rc && (rc = exec_add(c, r)))
+        snprintf(err, COMM_TEXT, "out of memory");
+    if (rc) {
+        req_free(r);
+        return rc;
+    }
+    c->exec.known[c->exec.opseq % OPS_KNOWN] = r->id;
+    c->exec.opseq++;
+    *req = r;
+    exec_run(c);
+    return 0;
+}
+
+int coll_test(struct coll_req *req)
+{
+    return req->status;
+}
+
+void coll_free(struct coll_req *req)
+{
+    if (req->status)
+        req_free(req);
+    else
+        req->abandoned = true;
+}
+
+void req_free(struct coll_req *r)
+{
+    sched_free(&r->s); /* nothing where it is all zero */
+    free(r->lane);
+    free(r->done);
+    free(r);
+}
