@@ -178,4 +178,4 @@ install: all
 clean:
 	rm -rf build build-asan build-debug build-fuzz
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

@@ -234,7 +234,7 @@ static bool leads_outside(const struct fabric *f, uint16_t at, uint16_t from, un
     for (uint16_t p = 0; p < n->n_ports; p++) {
         const struct fab_port *q = &n->ports[p];
 
-        if (q->external[0] && q->link == FAB_NONE)
+        if (q->external[0])
             return true;
         if (q->flood && q->link != FAB_NONE && q->peer_node != from &&
             leads_outside(f, q->peer_node, at, depth + 1))
@@ -260,14 +260,14 @@ static void port_flags(struct sw *s)
     s->outside = has_outside(f);
     for (uint16_t p = 0; p < n->n_ports; p++) {
         const struct fab_port *q = &n->ports[p];
-        bool external = q->link == FAB_NONE && q->external[0];
+        bool way_out = q->external[0], anybody = way_out && q->link == FAB_NONE;
 
-        if (!external && (q->link == FAB_NONE || !q->flood))
+        if (!q->flood)
             continue;
         s->flags[p] = PORT_TREE;
-        if (external || f->nodes[q->peer_node].kind == FAB_SWITCH)
+        if (anybody || f->nodes[q->peer_node].kind == FAB_SWITCH)
             s->flags[p] |= PORT_BRIDGE;
-        if (external || (s->outside && leads_outside(f, q->peer_node, s->nd.id, 0)))
+        if (way_out || (s->outside && leads_outside(f, q->peer_node, s->nd.id, 0)))
             s->flags[p] |= PORT_OUTSIDE;
     }
 }
