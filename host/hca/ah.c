@@ -55,6 +55,87 @@ int addr_from_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest
     return 0;
 }
 
+/* ---- handles ---- */
+
+/*
+ * A program that sends with a handle that it destroyed is told so, not sent to wherever the memory
+ * points by then: handles live in chunks that stay until the HCA goes, and a place is used again
+ * only behind QUARANTINE others.
+ */
+#define CHUNK      64
+#define QUARANTINE 64
+
+struct hca_ah_chunk {
+    struct hca_ah_chunk *next;
+    struct hca_ah ah[CHUNK];
+};
+
+static void put(struct hca *h, struct hca_ah *ah)
+{
+    ah->next_free = NULL;
+    if (h->ah_free++)
+        h->ah_free_tail->next_free = ah;
+    else
+        h->ah_free_head = ah;
+    h->ah_free_tail = ah;
+}
+
+/* With the lock held. NULL: too many, or no memory. */
+static struct hca_ah *take(struct hca *h)
+{
+    struct hca_ah *ah;
+
+    if (h->n_ah == HCA_MAX_AH)
+        return NULL;
+    if (h->ah_free <= QUARANTINE) {
+        struct hca_ah_chunk *c = calloc(1, sizeof(*c));
+
+        if (!c)
+            return NULL;
+        c->next = h->ah_chunks;
+        h->ah_chunks = c;
+        for (unsigned i = 0; i < CHUNK; i++)
+            put(h, &c->ah[i]);
+    }
+    ah = h->ah_free_head;
+    h->ah_free_head = ah->next_free;
+    h->ah_free--;
+    h->n_ah++;
+    return ah;
+}
+
+static void release(struct hca *h, struct hca_ah *ah)
+{
+    ah->live = 0;
+    ah->pd->refs--;
+    h->n_ah--;
+    put(h, ah);
+}
+
+bool ah_usable(const struct hca_qp *qp, const struct ibv_ah *v)
+{
+    return v && to_ah(v)->live == HCA_AH_LIVE && to_ah(v)->pd == qp->pd;
+}
+
+/* With the lock held, before the context's PDs go. */
+void ah_release_all_of(struct hca_ctx *c)
+{
+    for (struct hca_ah_chunk *k = c->hca->ah_chunks; k; k = k->next)
+        for (unsigned i = 0; i < CHUNK; i++)
+            if (k->ah[i].live && k->ah[i].v.context == &c->v.context)
+                release(c->hca, &k->ah[i]);
+}
+
+void ah_free_chunks(struct hca *h)
+{
+    while (h->ah_chunks) {
+        struct hca_ah_chunk *c = h->ah_chunks;
+
+        h->ah_chunks = c->next;
+        free(c);
+    }
+}
+
 EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *v, struct ibv_ah_attr *attr)
 {
     struct hca_ctx *c = hca_ctx_of(v->context);
@@ -67,30 +148,37 @@ EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *v, struct ibv_ah_attr *attr)
         errno = EINVAL;
         return NULL;
     }
-    ah = calloc(1, sizeof(*ah));
-    if (!ah)
-        return NULL;
-    ah->v.context = v->context;
-    ah->v.pd = v;
-    ah->pd = to_pd(v);
-    ah->to = to;
     hca_lock(c->hca);
-    ah->pd->refs++;
+    ah = take(c->hca);
+    if (ah) {
+        ah->v = (struct ibv_ah){.context = v->context, .pd = v};
+        ah->pd = to_pd(v);
+        ah->to = to;
+        ah->live = HCA_AH_LIVE;
+        ah->pd->refs++;
+    }
     hca_unlock(c->hca);
+    if (!ah) {
+        errno = ENOMEM;
+        return NULL;
+    }
     return &ah->v;
 }
 
 EXPORT int ibv_destroy_ah(struct ibv_ah *v)
 {
     struct hca_ctx *c = hca_ctx_of(v->context);
+    int rc = 0;
 
     if (!c)
         return REAL(ibv_destroy_ah)(v);
     hca_lock(c->hca);
-    to_ah(v)->pd->refs--;
+    if (to_ah(v)->live == HCA_AH_LIVE)
+        release(c->hca, to_ah(v));
+    else
+        rc = EINVAL; /* destroyed already */
     hca_unlock(c->hca);
-    free(v);
-    return 0;
+    return rc;
 }
 
 /* The sender's address is in the 40 bytes before the payload: an IPv4 header in the last 20 of

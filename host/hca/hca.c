@@ -159,7 +159,10 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
                           .ack_every = cfg->ack_every ? cfg->ack_every : 8,
                           .dscp = HCA_DSCP,
                           .pool = cfg->pool,
-                          .ops = {.mem = hca_mem, .complete = hca_complete, .event = hca_qp_event},
+                          .ops = {.mem = hca_mem,
+                                  .complete = hca_complete,
+                                  .window = hca_window,
+                                  .event = hca_qp_event},
                           .user = h};
     int rc_err;
 
@@ -169,7 +172,7 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
     h->cfg.max_qps = rc.max_qps;
     h->port_up = true;
     h->next_pd = 1;
-    h->mr_free_head = h->mr_free_tail = UINT32_MAX;
+    h->key_free_head = h->key_free_tail = UINT32_MAX;
     hlist_init(&h->ctxs);
     hlist_init(&h->overrun_cqs);
     hlist_init(&h->limit_srqs);
@@ -201,6 +204,7 @@ void hca_destroy(struct hca *h)
         hca_ctx_free(hlist_entry(h->ctxs.next, struct hca_ctx, link));
     rnic_destroy(h->rnic);
     h->dev->hca = NULL;
-    free(h->mr);
+    ah_free_chunks(h);
+    free(h->key);
     free(h);
 }

@@ -17,6 +17,7 @@
 
 #include <linux/futex.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -268,6 +269,26 @@ static void drv_block(void *ctx)
     futex(&r->park, FUTEX_WAKE, 1, NULL);
 }
 
+/* In pieces, as the answer is a byte for each page. */
+static int drv_check_memory(void *ctx, const void *addr, size_t len)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t at = (uintptr_t)addr & ~(page - 1), end = (uintptr_t)addr + len;
+    unsigned char vec[8192];
+
+    (void)ctx;
+    while (at < end) {
+        size_t n = end - at < sizeof(vec) * page ? end - at : sizeof(vec) * page;
+
+        /* ENOMEM says that some of it is not mapped; what else can go wrong says nothing about
+         * that. */
+        if (mincore((void *)at, n, vec) && errno == ENOMEM)
+            return -EFAULT;
+        at += n;
+    }
+    return 0;
+}
+
 struct hca_driver rim_driver(struct rim_hca *r)
 {
     return (struct hca_driver){.lock = drv_lock,
@@ -275,6 +296,7 @@ struct hca_driver rim_driver(struct rim_hca *r)
                                .kick = drv_kick,
                                .idle = drv_idle,
                                .block = drv_block,
+                               .check_memory = drv_check_memory,
                                .ctx = r};
 }
 
