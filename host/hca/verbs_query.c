@@ -1,4 +1,5 @@
 /* What the device and its port say of themselves. */
+#include "host/hca/guid.h"
 #include "host/hca/hca_priv.h"
 
 #include <endian.h>
@@ -19,16 +20,12 @@ enum ibv_mtu mtu_enum(unsigned bytes)
     return m;
 }
 
-/* EUI-64 of the port's MAC. */
 static __be64 guid_of(uint32_t ip)
 {
-    uint8_t mac[6], g[8];
+    uint8_t g[8];
     __be64 guid;
 
-    roce_mac_of_ip(ip, mac);
-    g[0] = mac[0] ^ 2, g[1] = mac[1], g[2] = mac[2];
-    g[3] = 0xff, g[4] = 0xfe;
-    memcpy(g + 5, mac + 3, 3);
+    hca_guid_of_ip(ip, g);
     memcpy(&guid, g, 8);
     return guid;
 }
