@@ -32,7 +32,7 @@ void *hca_real(const char *name);
     })
 
 /* What the device reports, what works, and past what ENOMEM (objects) or EINVAL (sizes) comes:
- * tests/host/hca/test_limits.c tries them all. */
+ * tests/host/hca/test_limits.c and test_sizes.c try them all. */
 #define HCA_MAX_MR_SIZE (1ull << 40)
 #define HCA_MAX_MR      65535u
 #define HCA_MAX_MW      65535u
