@@ -172,12 +172,12 @@ static int apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
     e.exact = true;
     if (qp->v.qp_type == IBV_QPT_UD)
         e.mtu = h->cfg.mtu; /* never named: its packets are as long as the port allows */
+    if (to == QP_SQD && from == QP_RTS) /* it may be said at once */
+        qp->drain_event = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
     rc = qp_modify(qp->qp, &e);
     if (rc)
         return -rc;
     remember(&qp->attr, a, mask);
-    if (to == QP_SQD && from != QP_SQD)
-        qp->drain_event = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
     qp->v.state = (enum ibv_qp_state)to;
     if (to == QP_RESET) {
         while (!qp->srq && rq_take(qp->rq, &w))
