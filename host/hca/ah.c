@@ -1,7 +1,7 @@
 /*
  * Addresses: GID to IPv4 to MAC. A GID of the fabric is an IPv4-mapped one, so nobody needs a table
- * (roce_mac_of_ip); multicast GIDs are IPv4-mapped too, plain or below ff0e:: as rdma-core writes
- * them (RFC 1112 gives the MAC).
+ * (roce_mac_of_ip) but for hosts that are outside (arp.c); multicast GIDs are IPv4-mapped too,
+ * plain or below ff0e:: as rdma-core writes them (RFC 1112 gives the MAC).
  */
 #include "host/hca/hca_priv.h"
 
@@ -41,18 +41,53 @@ void addr_mac_of_ip(uint32_t ip, uint8_t mac[6])
     mac[3] = ip >> 16 & 0x7f, mac[4] = ip >> 8, mac[5] = ip;
 }
 
-/* RoCE has no LIDs: an address without a GRH leads nowhere. 0 or -EINVAL. */
+static bool is_foreign(const struct hca *h, uint32_t ip)
+{
+    return h->cfg.drv.foreign && ip >> 28 != 0xe && h->cfg.drv.foreign(h->cfg.drv.ctx, ip);
+}
+
+/* RoCE has no LIDs: an address without a GRH leads nowhere. */
+static int ip_of_ah_attr(const struct ibv_ah_attr *a, uint32_t *ip)
+{
+    return !a->is_global || a->grh.sgid_index || (a->port_num && a->port_num != HCA_PORT)
+               ? -EINVAL
+               : addr_ip_of_gid(&a->grh.dgid, ip);
+}
+
 int addr_from_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to)
 {
     uint32_t ip;
+    int rc = ip_of_ah_attr(a, &ip);
 
-    (void)h;
-    if (!a->is_global || a->grh.sgid_index || (a->port_num && a->port_num != HCA_PORT) ||
-        addr_ip_of_gid(&a->grh.dgid, &ip))
-        return -EINVAL;
+    if (rc)
+        return rc;
     *to = (struct ud_dest){.ip = ip};
-    addr_mac_of_ip(ip, to->mac);
+    if (!is_foreign(h, ip))
+        addr_mac_of_ip(ip, to->mac);
+    else if (!arp_lookup(h, ip, to->mac))
+        return -EHOSTUNREACH;
     return 0;
+}
+
+int addr_resolve(struct hca *h, const struct ibv_ah_attr *a)
+{
+    uint32_t ip;
+    int rc = ip_of_ah_attr(a, &ip);
+
+    return rc || h->dead || !is_foreign(h, ip) ? rc : arp_resolve(h, ip);
+}
+
+/* Both, for callers that do not hold the lock. */
+static int addr_get(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to)
+{
+    int rc = addr_resolve(h, a);
+
+    if (rc)
+        return rc;
+    hca_lock(h);
+    rc = addr_from_ah_attr(h, a, to);
+    hca_unlock(h);
+    return rc;
 }
 
 /* ---- handles ---- */
@@ -141,11 +176,13 @@ EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *v, struct ibv_ah_attr *attr)
     struct hca_ctx *c = hca_ctx_of(v->context);
     struct ud_dest to;
     struct hca_ah *ah;
+    int rc;
 
     if (!c)
         return REAL(ibv_create_ah)(v, attr);
-    if (addr_from_ah_attr(c->hca, attr, &to)) {
-        errno = EINVAL;
+    rc = addr_get(c->hca, attr, &to);
+    if (rc) {
+        errno = -rc;
         return NULL;
     }
     hca_lock(c->hca);
@@ -232,11 +269,13 @@ EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_a
 {
     struct hca_ctx *c = hca_ctx_of(context);
     struct ud_dest to;
+    int rc;
 
     if (!c)
         return REAL(ibv_resolve_eth_l2_from_gid)(context, attr, mac, vid);
-    if (addr_from_ah_attr(c->hca, attr, &to)) {
-        errno = EINVAL;
+    rc = addr_get(c->hca, attr, &to);
+    if (rc) {
+        errno = -rc;
         return -1;
     }
     memcpy(mac, to.mac, ETHERNET_LL_SIZE);

@@ -33,6 +33,8 @@ struct hca_driver {
     void (*block)(void *ctx);
     /* Whether these bytes are mapped: 0 or -EFAULT. */
     int (*check_memory)(void *ctx, const void *addr, size_t len);
+    /* Whether the MAC of this address must be asked for, because it is outside the fabric. */
+    bool (*foreign)(void *ctx, uint32_t ip);
     void *ctx;
 };
 

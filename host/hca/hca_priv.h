@@ -45,7 +45,8 @@ void *hca_real(const char *name);
 #define HCA_MAX_WR      16384u
 #define HCA_ASYNC_DEPTH 1024u
 #define HCA_IGMP_QUEUE  (2 * ROCE_MAX_MCAST)
-#define HCA_PORT        1 /* a device has one port */
+#define HCA_NEIGHBOURS  64 /* outside the fabric, whose MACs are remembered */
+#define HCA_PORT        1  /* a device has one port */
 #define HCA_PKEY        0xffff
 #define HCA_DSCP        26 /* of the lossless class: what RoCE deployments use (AF31) */
 
@@ -118,6 +119,14 @@ struct hca {
         bool leave;
     } igmp[HCA_IGMP_QUEUE];
     unsigned igmp_n;
+    /* Who is outside the fabric (arp.c). ask: the question is to be sent. */
+    struct hca_neighbour {
+        uint32_t ip; /* 0: free */
+        uint8_t mac[6];
+        bool known, waiting, ask;
+        int64_t known_ps, asked_ps;
+    } neighbour[HCA_NEIGHBOURS];
+    unsigned arp_asks, arp_waiters;
 };
 
 struct hca_key {
@@ -359,13 +368,24 @@ void srq_free(struct hca_srq *s);
 void srq_check_limits(struct hca *h);
 
 /* ---- addresses (ah.c) ---- */
+/* With the lock held, after addr_resolve(), which waits where it must, without the lock. 0,
+ * -EINVAL, -EHOSTUNREACH. */
 int addr_from_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to);
+int addr_resolve(struct hca *h, const struct ibv_ah_attr *a);
 int addr_ip_of_gid(const union ibv_gid *g, uint32_t *ip);
 void addr_gid_of_ip(uint32_t ip, union ibv_gid *g);
 bool ah_usable(const struct hca_qp *qp, const struct ibv_ah *ah);
 void ah_release_all_of(struct hca_ctx *c);
 void ah_free_chunks(struct hca *h);
 void addr_mac_of_ip(uint32_t ip, uint8_t mac[6]);
+
+/* ---- neighbours outside the fabric (arp.c) ---- */
+/* Waits until the MAC of that address is known; without the lock. 0 or -EHOSTUNREACH. */
+int arp_resolve(struct hca *h, uint32_t ip);
+bool arp_lookup(const struct hca *h, uint32_t ip, uint8_t mac[6]); /* with the lock held */
+uint16_t arp_output(struct hca *h, struct rte_mbuf **m, uint16_t n);
+/* Takes out the answers that are waited for; returns how many frames are left. */
+uint16_t arp_input(struct hca *h, struct rte_mbuf **m, uint16_t n);
 
 /* ---- membership of multicast groups (igmp.c) ---- */
 uint16_t igmp_output(struct hca *h, struct rte_mbuf **m, uint16_t n);

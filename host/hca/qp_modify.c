@@ -197,6 +197,8 @@ EXPORT int ibv_modify_qp(struct ibv_qp *v, struct ibv_qp_attr *attr, int mask)
         return REAL(ibv_modify_qp)(v, attr, mask);
     if (c->hca->dead)
         return EIO;
+    if ((mask & IBV_QP_AV) && addr_resolve(c->hca, &attr->ah_attr) == -EHOSTUNREACH)
+        return EHOSTUNREACH;
     hca_lock(c->hca);
     rc = apply(to_qp(v), attr, mask);
     hca_kick(c->hca);
