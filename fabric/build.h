@@ -32,7 +32,8 @@ struct link_props {
     double loss, dup, reorder, corrupt;
 };
 
-/* A link before its ports are numbered. b FAB_NONE: a port to the outside. */
+/* A link before its ports are numbered. b FAB_NONE: a port to the outside, with nobody of the
+ * fabric behind it. */
 struct draft_link {
     uint16_t a, b;
     int a_port, b_port; /* PORT_AUTO: the lowest free one */

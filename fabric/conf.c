@@ -148,14 +148,13 @@ static void read_nodes_and_links(struct build *b, config_setting_t *root)
 static void check_external(struct build *b)
 {
     for (unsigned i = 0; i < b->n_links; i++) {
-        if (b->links[i].b != FAB_NONE)
+        if (!b->links[i].external[0])
             continue;
         b->has_external = true;
         if (b->f->dilation > 1) {
-            build_error(
-                b, b->links[i].line,
-                "external: found dilation %u, expected 1 or \"auto\" with ports to the outside",
-                b->f->dilation);
+            build_error(b, b->links[i].line,
+                        "port: found dilation %u, expected 1 or \"auto\" with ports to the outside",
+                        b->f->dilation);
             return;
         }
     }

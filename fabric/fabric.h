@@ -49,14 +49,17 @@ struct fab_port {
     int64_t latency_ps;
     bool flood; /* on the spanning tree: frames that are flooded leave by these ports only (hosts'
                    and outside ports always) */
-    char external[128]; /* DPDK device arguments of a port to the outside ("vhost:PATH", PCI
-                           address, vdev); else empty */
+    char external[128]; /* what a port to the outside is: "vhost:PATH", DPDK device arguments (a
+                           vdev), PCI address; else empty. With a link: it leads to a host that is
+                           outside; without: to whatever is there */
 };
 
 struct fab_node {
     char name[FAB_NAME];
     enum fab_kind kind;
     enum fab_role role;
+    bool outside;        /* a host that runs elsewhere (a guest, a machine): nobody emulates its
+                            NIC, its links end in ports to the outside */
     uint16_t host_index; /* hosts only: 0.. in order of appearance; its bit in member bitmaps */
     uint16_t tier;       /* 0 host, 1 leaf, 2 spine, 3 core; a plain "switch": its distance from the
                             nearest host */

@@ -114,6 +114,33 @@ void fib_forget_port(struct fib *fib, uint16_t port)
             fib->learned[i].port = FIB_NO_PORT;
 }
 
+static struct hop *hop_for(struct fib *fib, uint32_t ip)
+{
+    uint32_t i = slot_of(ip, fib->shift);
+
+    while (fib->hops[i & fib->mask].ip && fib->hops[i & fib->mask].ip != ip)
+        i++;
+    return &fib->hops[i & fib->mask];
+}
+
+void fib_reroute(struct fib *fib, const struct fabric *f)
+{
+    fib->fab = f;
+    memset(fib->flows, 0, sizeof(fib->flows));
+    for (unsigned i = 0; i < LEARNED; i++)
+        fib->learned[i].port = FIB_NO_PORT;
+    for (uint16_t d = 0; d < f->n_dests; d++) {
+        const struct fab_hops *n = &f->nodes[fib->node].hops[d];
+
+        *hop_for(fib, f->dests[d].ip) = (struct hop){
+            .ip = f->dests[d].ip,
+            .dest = d,
+            .n = n->n,
+            .port = n->n == 1 ? n->port[0] : FIB_NO_PORT,
+        };
+    }
+}
+
 int fib_create(struct fib **out, const struct fabric *f, uint16_t node)
 {
     struct fib *fib = calloc(1, sizeof(*fib));
@@ -124,7 +151,6 @@ int fib_create(struct fib **out, const struct fabric *f, uint16_t node)
         return -ENOMEM;
     while (size < 2u * f->n_dests)
         size *= 2;
-    fib->fab = f;
     fib->node = node;
     fib->balanced = f->ecmp == FAB_ECMP_BALANCED;
     fib->mask = size - 1;
@@ -134,21 +160,7 @@ int fib_create(struct fib **out, const struct fabric *f, uint16_t node)
         free(fib);
         return -ENOMEM;
     }
-    for (unsigned i = 0; i < LEARNED; i++)
-        fib->learned[i].port = FIB_NO_PORT;
-    for (uint16_t d = 0; d < f->n_dests; d++) {
-        const struct fab_hops *n = &f->nodes[node].hops[d];
-        uint32_t i = slot_of(f->dests[d].ip, fib->shift);
-
-        while (fib->hops[i & fib->mask].ip)
-            i++;
-        fib->hops[i & fib->mask] = (struct hop){
-            .ip = f->dests[d].ip,
-            .dest = d,
-            .n = n->n,
-            .port = n->n == 1 ? n->port[0] : FIB_NO_PORT,
-        };
-    }
+    fib_reroute(fib, f);
     *out = fib;
     return 0;
 }

@@ -72,9 +72,26 @@ static int64_t nic_next(struct node *nd)
     return t;
 }
 
+struct again {
+    struct nic_port *np;
+    int64_t now;
+};
+
+static void say_again(void *ctx, uint32_t group)
+{
+    struct again *a = ctx;
+
+    nic_announce(a->np, IGMP_JOIN, group, a->now);
+}
+
+/* The switch has forgotten the memberships of a port that was down. */
 static void nic_port_state(struct node *nd, uint16_t port, bool up, int64_t now_ps)
 {
+    struct again a = {&nic_of(nd)->p[port], now_ps};
+
     node_port_reset(nd, port, up, now_ps);
+    if (up)
+        mcast_each(a.np->mc, say_again, &a);
 }
 
 void nic_kick(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)

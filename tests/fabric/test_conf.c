@@ -120,11 +120,25 @@ static const struct {
            "nodes = ( { name = \"h\"; kind = \"host\"; ports = 17; } );\n"
            "links = ( { a = \"h\"; b = \"switch0\"; } );",
      3, "ports: found 17 at a host"},
-    {LINKS "dilation = 2;\nsingle_switch = { hosts = 2; };\nlinks = ( { a = \"switch0\"; external "
-           "= \"net_tap0\"; } );",
-     4, "external: found dilation 2"},
-    {LINKS "single_switch = { hosts = 2; };\nlinks = ( { a = \"h0\"; external = \"net_tap0\"; } );",
-     3, "external: found it at host"},
+    {LINKS "dilation = 2;\nsingle_switch = { hosts = 2; };\nlinks = ( { a = \"switch0\"; port = "
+           "\"net_tap0\"; } );",
+     4, "port: found dilation 2"},
+    {LINKS "single_switch = { hosts = 2; };\nlinks = ( { a = \"h0\"; port = \"net_tap0\"; } );", 3,
+     "port: found it at a host alone"},
+    {LINKS "single_switch = { hosts = 2; };\nnodes = ( { name = \"g\"; kind = \"host\"; } );\n"
+           "links = ( { a = \"g\"; b = \"switch0\"; port = \"vhost:\"; } );",
+     4, "port: found \"vhost:\", expected \"vhost:PATH\""},
+    {LINKS "single_switch = { hosts = 2; };\nnodes = ( { name = \"l\"; role = \"leaf\"; } );\n"
+           "links = ( { a = \"l\"; b = \"switch0\"; port = \"vhost:x\"; },\n"
+           " { a = \"h0\"; b = \"l\"; } );",
+     4, "port: found it at two nodes of one kind"},
+    {LINKS "single_switch = { hosts = 2; };\nnodes = ( { name = \"g\"; kind = \"host\"; } );\n"
+           "links = ( { a = ( \"g\" ); b = \"switch0\"; port = \"vhost:x\"; } );",
+     4, "port: found a list of nodes"},
+    {LINKS "single_switch = { hosts = 2; };\nnodes = ( { name = \"g\"; kind = \"host\"; } );\n"
+           "links = ( { a = \"g\"; b = \"switch0\"; port = \"vhost:x\"; },\n"
+           " { a = \"g\"; b = \"switch0\"; } );",
+     3, "found links of host \"g\" with port and without"},
     {LINKS "single_switch = { hosts = 2; };\nlinks = ( { a = \"h0\"; b = \"switch0:zz\"; } );", 3,
      "b: found \"switch0:zz\""},
     {LINKS "nodes = ( { name = (\"h0\", \"h1\"); kind = \"host\"; },\n { name = (\"s0\", \"s1\"); "
@@ -274,6 +288,32 @@ static void a_switch_reduces_as_it_says_and_else_as_the_fabric_says(void **state
     fabric_free(f);
 }
 
+static void a_host_behind_a_port_is_outside_and_has_its_place_all_the_same(void **state)
+{
+    const struct fab_node *sw, *g;
+    struct fabric *f;
+
+    (void)state;
+    f = load_text(LINKS REDUCE
+                  "single_switch = { hosts = 2; };\n"
+                  "nodes = ( { name = \"g0\"; kind = \"host\"; } );\n"
+                  "links = ( { a = \"g0\"; b = \"switch0:5\"; port = \"vhost:g0.sock\"; } );");
+    sw = fabric_node(f, "switch0");
+    g = fabric_node(f, "g0");
+    assert_int_equal(f->dilation, 1);
+    assert_true(g->outside);
+    assert_false(fabric_node(f, "h0")->outside);
+    assert_int_equal(g->ip, fabric_node(f, "h0")->ip + 2);
+    assert_string_equal(sw->ports[5].external, "vhost:g0.sock");
+    assert_string_equal(g->ports[0].external, "");
+    assert_ptr_equal(&f->nodes[sw->ports[5].peer_node], g);
+    assert_int_equal(f->trees[0].parent[fabric_node_index(f, g)], fabric_node_index(f, sw));
+    for (unsigned i = 0; i < f->procs[0].n_nodes; i++)
+        assert_int_not_equal(f->procs[0].nodes[i], fabric_node_index(f, g));
+    assert_int_equal(f->procs[0].n_nodes, 3);
+    fabric_free(f);
+}
+
 static void a_port_to_the_outside_runs_in_real_time(void **state)
 {
     const struct fab_node *sw;
@@ -283,7 +323,7 @@ static void a_port_to_the_outside_runs_in_real_time(void **state)
     f = load_text(
         LINKS
         "single_switch = { hosts = 1; };\n"
-        "links = ( { a = \"switch0:3\"; external = \"net_tap0,iface=x\"; rate = \"10Gb/s\"; } );");
+        "links = ( { a = \"switch0:3\"; port = \"net_tap0,iface=x\"; rate = \"10Gb/s\"; } );");
     sw = fabric_node(f, "switch0");
     assert_int_equal(f->dilation, 1);
     assert_int_equal(f->n_links, 1);
@@ -327,6 +367,7 @@ int main(void)
         cmocka_unit_test(every_setting_of_a_link_arrives),
         cmocka_unit_test(a_long_link_has_a_buffer_of_four_round_trips),
         cmocka_unit_test(a_switch_reduces_as_it_says_and_else_as_the_fabric_says),
+        cmocka_unit_test(a_host_behind_a_port_is_outside_and_has_its_place_all_the_same),
         cmocka_unit_test(a_port_to_the_outside_runs_in_real_time),
         cmocka_unit_test(the_shipped_files_load),
     };
