@@ -123,9 +123,9 @@ struct an_group {
     struct an_edge up; /* unused at the top */
     struct an_edge child[AN_MAX_CHILDREN];
 
-    uint64_t next;      /* first slot not yet reduced */
-    uint64_t results;   /* slots whose result has gone to the children */
-    struct agg_hdr cur; /* message being reduced */
+    uint64_t next;       /* first slot not yet reduced */
+    uint64_t results;    /* slots whose result has gone to the children */
+    struct agg_hdr cur;  /* message being reduced */
     struct an_cast cast; /* of cur */
     bool root_known;     /* the last one asked for, and the child that it is or is below */
     uint16_t root, root_child;
@@ -211,7 +211,8 @@ void an_retime(struct an *a); /* after a change of deadlines */
 int64_t an_backoff(unsigned tries);
 
 /* stream.c */
-/* Follows the stream by one packet. AGG_OK, or why the packet cannot be and *what is wrong with it. */
+/* Follows the stream by one packet. AGG_OK, or why the packet cannot be and *what is wrong with it.
+ */
 enum agg_status stream_packet(struct an_stream *rx, const struct roce_pkt *k, unsigned type,
                               uint32_t mtu, const char **what);
 

@@ -119,7 +119,7 @@ enum { AGG_F_EMPTY = 1 }; /* agg_hdr.flags */
 struct agg_hdr {
     uint8_t version, type; /* AGG_DATA, AGG_RESULT */
     uint8_t coll, dtype, op, flags;
-    rte_be16_t root;        /* REDUCE, BROADCAST: member id; else 0 */
+    rte_be16_t root;    /* REDUCE, BROADCAST: member id; else 0 */
     rte_be32_t opseq;   /* operation in this group, from 0 */
     rte_be32_t msg_len; /* bytes of elements in this message */
     rte_be64_t total;   /* bytes of the whole vector */

@@ -212,8 +212,8 @@ static bool slot_agrees(struct an_group *g, struct an_slot *s, unsigned i, const
     const struct an_stream *rx = &g->child[i].rx;
 
     if (!s->have) {
-        *s = (struct an_slot){
-            .first = (uint16_t)i, .head = p->head, .last = p->last, .len = p->len};
+        *s =
+            (struct an_slot){.first = (uint16_t)i, .head = p->head, .last = p->last, .len = p->len};
         if (p->head) {
             s->hdr = rx->hdr;
             s->hdr.flags &= (uint8_t)~AGG_F_EMPTY;
@@ -300,9 +300,8 @@ static enum sink_verdict result_input(struct an_edge *e, const struct roce_pkt *
                                       struct rte_mbuf *m)
 {
     struct an_group *g = e->g;
-    struct an_piece p = {.len = k->len,
-                         .virt = k->virt,
-                         .head = roce_opinfo[k->opcode].what & ROCE_P_FIRST};
+    struct an_piece p = {
+        .len = k->len, .virt = k->virt, .head = roce_opinfo[k->opcode].what & ROCE_P_FIRST};
     uint64_t before = e->rx.slots;
     enum agg_status st;
     const char *what;
