@@ -136,10 +136,17 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
     return f->n_nodes++;
 }
 
-/* `reduce = { groups; slots; window; }` or false. */
+/* `reduce = { groups; slots; window; rounding; seed; order; }` or false. */
 void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
 {
+    static const char *const roundings[] = {"nearest", "zero", "up", "down", "stochastic"};
+    static const char *const orders[] = {"child", "arrival"};
+    config_setting_t *rounding, *order;
+    int k;
     static const struct key keys[] = {
+        {"rounding", KEY_OWN, 0, 0, 0},
+        {"order", KEY_OWN, 0, 0, 0},
+        {"seed", KEY_UINT, offsetof(struct fab_reduce, seed), 0, UINT32_MAX},
         {"groups", KEY_UINT, offsetof(struct fab_reduce, max_groups), 1, 65535},
         {"slots", KEY_UINT, offsetof(struct fab_reduce, max_slots), 1, 1 << 24},
         {"window", KEY_UINT, offsetof(struct fab_reduce, window), 1, 65535},
@@ -153,8 +160,13 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
         keys_expected(b, s, "false, or a group with groups, slots and window");
         return;
     }
-    *r = (struct fab_reduce){true, 64, 16384, 256};
+    *r = (struct fab_reduce){.on = true, .max_groups = 64, .max_slots = 16384, .window = 256};
     keys_read(b, s, keys, LEN(keys), r);
+    rounding = config_setting_get_member(s, "rounding");
+    k = rounding ? keys_choice(b, rounding, roundings, LEN(roundings)) : FAB_ROUND_NEAREST;
+    r->rounding = k < 0 ? FAB_ROUND_NEAREST : (uint8_t)k;
+    order = config_setting_get_member(s, "order");
+    r->arrival = order && keys_choice(b, order, orders, LEN(orders)) == 1;
     if (r->window > r->max_slots)
         build_error(b, (int)config_setting_source_line(s),
                     "reduce: found window %u above slots %u, expected at least one window of slots",

@@ -35,9 +35,21 @@ enum fab_role {
 };
 enum fab_ecmp { FAB_ECMP_HASH, FAB_ECMP_BALANCED };
 
+/* How results of fp16, bf16 and 8-bit floats are rounded (switch/reduce/narrow.h). */
+enum fab_rounding {
+    FAB_ROUND_NEAREST,
+    FAB_ROUND_ZERO,
+    FAB_ROUND_UP,
+    FAB_ROUND_DOWN,
+    FAB_ROUND_STOCHASTIC
+};
+
 /* Reduction capabilities of a switch (libconfig group `reduce`); all zero where it has none. */
 struct fab_reduce {
     bool on;
+    bool arrival; /* inputs are reduced in the order in which they came, not in that of children */
+    uint8_t rounding;    /* enum fab_rounding */
+    uint32_t seed;       /* of stochastic rounding */
     uint32_t max_groups; /* quota: groups at this AN */
     uint32_t max_slots;  /* slots of all groups together */
     uint32_t window;     /* slots granted to a group at most */

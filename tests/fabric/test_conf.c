@@ -230,7 +230,8 @@ static void every_setting_of_a_link_arrives(void **state)
         "= \"64KiB\";\n"
         "  buffer_frames = 99; ecn = \"32KiB\"; pfc = false; dup = 0.25; reorder = 1; corrupt = 0; "
         "jitter = \"2ns\"; }; };\n"
-        "reduce = { groups = 3; slots = 40; window = 7; };");
+        "reduce = { groups = 3; slots = 40; window = 7; rounding = \"down\"; seed = 9; order = "
+        "\"arrival\"; };");
     l = &f->links[2];
     assert_string_equal(f->name, "n.1");
     assert_int_equal(f->dilation, 1000);
@@ -248,6 +249,9 @@ static void every_setting_of_a_link_arrives(void **state)
     assert_int_equal(f->nodes[3].reduce.max_groups, 3);
     assert_int_equal(f->nodes[3].reduce.max_slots, 40);
     assert_int_equal(f->nodes[3].reduce.window, 7);
+    assert_int_equal(f->nodes[3].reduce.rounding, FAB_ROUND_DOWN);
+    assert_int_equal(f->nodes[3].reduce.seed, 9);
+    assert_true(f->nodes[3].reduce.arrival);
     assert_int_equal(f->nodes[3].ports[2].rate_bps, l->rate_bps);
     assert_int_equal(f->nodes[2].ports[0].latency_ps, l->latency_ps);
     fabric_free(f);
