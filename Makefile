@@ -31,7 +31,7 @@ DPDK_SWITCH_LIBS := -Wl,--whole-archive $(call static,$(DPDK_WHOLE) bus_pci net_
 SYS_LIBS := -lconfig -ljansson -lnuma -lpcap -lbsd -lelf -lz -lm -ldl -lpthread
 
 # ---- rooms -------------------------------------------------------------------------------------------
-MAINS := fabric/trib_plan.c switch/rim/trib_switch.c host/perf/trib_perf.c
+MAINS := fabric/trib_plan.c switch/rim/trib_switch.c host/perf/trib_perf.c host/enter/trib_enter.c
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -52,7 +52,7 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fabric/test_*.c tests/roce/t
            tests/switch/reduce/test_*.c tests/switch/rim/test_*.c tests/host/test_*.c tests/host/*/test_*.c tests/sim/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
-PROGS := $(BUILD)/trib-plan $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/libtribverbs.so
+PROGS := $(BUILD)/trib-plan $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-enter $(BUILD)/libtribverbs.so
 
 .PHONY: all programs demo test unit e2e kills bench fuzz asan debug format lint install clean setup setup-test
 .SECONDARY:
@@ -94,8 +94,14 @@ $(BUILD)/trib-perf: $(call obj,host/perf/trib_perf.c) $(call lib,perf coll) $(BU
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
 	    -libverbs -ljansson -lconfig -lm -lpthread -o $@
+
+# What `trib exec` becomes: the emulated host's view of the machine, then the program.
+$(BUILD)/trib-enter: $(call obj,$(wildcard host/enter/*.c)) $(BUILD)/libagent.a $(call lib,fabric)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lconfig -lm -o $@
+
 # What of switch/ an agent may know: the aggregation protocol's names, the arithmetic, and the clock page.
-$(BUILD)/libagent.a: $(call obj,switch/reduce/arith.c switch/reduce/proto.c switch/rim/clock.c switch/rim/lag.c \
+$(BUILD)/libagent.a: $(call obj,switch/reduce/arith.c switch/reduce/narrow.c switch/reduce/proto.c switch/rim/clock.c switch/rim/lag.c \
                        switch/rim/bell.c switch/rim/rundir.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -170,7 +176,7 @@ lint:
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tributary $(DESTDIR)$(PREFIX)/share/tributary/conf
-	install -m 755 $(BUILD)/trib-plan $(BUILD)/trib-switch $(BUILD)/trib-perf $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(BUILD)/trib-plan $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-enter $(DESTDIR)$(PREFIX)/bin
 	install -m 755 scripts/trib $(DESTDIR)$(PREFIX)/bin/trib
 	install -m 755 $(BUILD)/libtribverbs.so $(DESTDIR)$(PREFIX)/lib/tributary
 	install -m 644 conf/*.conf $(DESTDIR)$(PREFIX)/share/tributary/conf
@@ -178,4 +184,4 @@ install: all
 clean:
 	rm -rf build build-asan build-debug build-fuzz
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

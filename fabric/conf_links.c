@@ -4,7 +4,8 @@
  *   link_defaults = { latency = "300ns"; };
  *   links = ( { a = "leaf0"; b = "spine0:3"; rate = "400Gb/s"; cables = 2; },
  *             { a = ( "h0", "h1" ); b = "leaf0"; rate = "400Gb/s"; },      every a with every b
- *             { a = "leaf0"; external = "net_af_packet0,iface=eth1"; rate = "10Gb/s"; } );
+ *             { a = "g0"; b = "leaf0"; port = "vhost:g0.sock"; rate = "10Gb/s"; },   g0 is outside
+ *             { a = "leaf0"; port = "net_af_packet0,iface=eth1"; rate = "10Gb/s"; } );
  */
 #include "fabric/build.h"
 
@@ -222,8 +223,21 @@ static unsigned read_ends(struct build *b, config_setting_t *s, const char *key,
 
 struct link_keys {
     struct link_props p;
-    char external[128];
+    char port[128];
 };
+
+/* Behind one port to the outside is one host, or whatever it is, and never a switch of ours. */
+static const char *port_misplaced(const struct fabric *f, const struct end *a, const struct end *z,
+                                  const struct link_keys *k)
+{
+    if (!k->port[0])
+        return NULL;
+    if (!z)
+        return f->nodes[a->node].kind == FAB_HOST ? "a host alone, expected it at a switch" : NULL;
+    if (f->nodes[a->node].kind == f->nodes[z->node].kind)
+        return "two nodes of one kind, expected it between a host that is outside and a switch";
+    return NULL;
+}
 
 static void join(struct build *b, const struct end *a, const struct end *z, int line,
                  const struct link_keys *k)
@@ -234,6 +248,7 @@ static void join(struct build *b, const struct end *a, const struct end *z, int 
                            .b_port = z ? z->port : PORT_AUTO,
                            .line = line,
                            .p = k->p};
+    const char *wrong = port_misplaced(b->f, a, z, k);
 
     if (z && a->node == z->node) {
         build_error(b, line, "found a link from \"%s\" to itself, expected two different nodes",
@@ -241,7 +256,7 @@ static void join(struct build *b, const struct end *a, const struct end *z, int 
         b->graph_broken = true;
         return;
     }
-    if (k->p.cables > 1 && (!z || a->port != PORT_AUTO || z->port != PORT_AUTO)) {
+    if (k->p.cables > 1 && (!z || k->port[0] || a->port != PORT_AUTO || z->port != PORT_AUTO)) {
         build_error(
             b, line,
             "cables: found %u at a link that names its ports or leads to the outside, expected 1",
@@ -249,28 +264,36 @@ static void join(struct build *b, const struct end *a, const struct end *z, int 
         b->graph_broken = true;
         return;
     }
-    if (!z && b->f->nodes[a->node].kind == FAB_HOST) {
-        build_error(b, line, "external: found it at host \"%s\", expected it at a switch",
-                    b->f->nodes[a->node].name);
+    if (wrong) {
+        build_error(b, line, "port: found it at %s", wrong);
         b->graph_broken = true;
         return;
     }
-    snprintf(l.external, sizeof(l.external), "%s", k->external);
+    snprintf(l.external, sizeof(l.external), "%s", k->port);
     add_cables(b, l);
 }
 
-/* A link has one end in the fabric, and another one or a way out. */
-static int check_ends(struct build *b, int line, const void *a, const void *z, const void *external)
+/* A link has one end in the fabric, and another one or a way out, or both. */
+static int check_ends(struct build *b, int line, const config_setting_t *a,
+                      const config_setting_t *z, const config_setting_t *port)
 {
+    const char *text = port ? config_setting_get_string(port) : NULL;
+    unsigned before = b->errs->total;
+
     if (!a)
         build_error(b, line, "found a link without a, expected a = \"leaf0\" or the like");
-    if (!z && !external)
+    if (!z && !port)
         build_error(
             b, line,
-            "found a link without b, expected b = \"leaf0\" or the like, or external = \"...\"");
-    if (z && external)
-        build_error(b, line, "found a link with b and external, expected one of them");
-    return a && !z != !external ? 0 : -EINVAL;
+            "found a link without b, expected b = \"leaf0\" or the like, or port = \"...\"");
+    if (text && (!*text || !strcmp(text, "vhost:")))
+        build_error(b, line,
+                    "port: found \"%s\", expected \"vhost:PATH\", a DPDK device as "
+                    "\"net_af_packet0,iface=eth1\", or a PCI address",
+                    text);
+    if (port && ((a && config_setting_is_aggregate(a)) || (z && config_setting_is_aggregate(z))))
+        build_error(b, line, "port: found a list of nodes at it, expected one name");
+    return b->errs->total > before ? -EINVAL : 0;
 }
 
 static void read_link(struct build *b, config_setting_t *g)
@@ -279,10 +302,10 @@ static void read_link(struct build *b, config_setting_t *g)
         LINK_KEYS,
         {"a", KEY_OWN, 0, 0, 0},
         {"b", KEY_OWN, 0, 0, 0},
-        {"external", KEY_TEXT, offsetof(struct link_keys, external), 0, 0},
+        {"port", KEY_TEXT, offsetof(struct link_keys, port), 0, 0},
     };
     struct link_keys k = {.p = b->link_defaults};
-    config_setting_t *as, *bs, *ext;
+    config_setting_t *as, *bs, *port;
     struct end *a = NULL, *z = NULL;
     unsigned na, nz = 0, before = b->errs->total;
     int line = (int)config_setting_source_line(g);
@@ -299,8 +322,8 @@ static void read_link(struct build *b, config_setting_t *g)
     link_props_placeholder(&k.p);
     as = config_setting_get_member(g, "a");
     bs = config_setting_get_member(g, "b");
-    ext = config_setting_get_member(g, "external");
-    if (check_ends(b, line, as, bs, ext)) {
+    port = config_setting_get_member(g, "port");
+    if (check_ends(b, line, as, bs, port)) {
         b->graph_broken = true;
         return;
     }

@@ -72,7 +72,7 @@ static void plan_nodes(const struct fabric *f, FILE *out)
             table_cell(t, "%u", n->n_ports);
         table_cell(t, "%s", address(f->dests[d].ip, a, sizeof(a)));
         table_cell(t, "%s", mac(f->dests[d].ip, m, sizeof(m)));
-        table_cell(t, "%s", f->procs[n->proc].name);
+        table_cell(t, "%s", n->outside ? "outside" : f->procs[n->proc].name);
         if (n->reduce.on)
             table_cell(t, "%u groups, %u slots, window %u", n->reduce.max_groups,
                        n->reduce.max_slots, n->reduce.window);
@@ -129,7 +129,7 @@ static void plan_links(const struct fabric *f, FILE *out)
 
 static void plan_external(const struct fabric *f, FILE *out)
 {
-    static const char *const heads[] = {"port", "device", "rate", "latency", NULL};
+    static const char *const heads[] = {"port", "device", "host", "rate", "latency", NULL};
     struct table *t = NULL;
     char b[64];
 
@@ -142,6 +142,7 @@ static void plan_external(const struct fabric *f, FILE *out)
             t = t ? t : table_new(heads);
             table_cell(t, "%s:%u", f->nodes[i].name, p);
             table_cell(t, "%s", port->external);
+            table_cell(t, "%s", port->link == FAB_NONE ? "" : f->nodes[port->peer_node].name);
             table_cell(t, "%s", rate(port->rate_bps, b, sizeof(b)));
             table_cell(t, "%s", duration(port->latency_ps, b, sizeof(b)));
         }

@@ -143,6 +143,16 @@ static void add_external(struct fabric *f, const struct draft_link *d)
     snprintf(p->external, sizeof(p->external), "%s", d->external);
 }
 
+/* The way out is at the switch; the host at the other end is not ours to emulate. */
+static void leads_outside(struct fabric *f, const struct draft_link *d)
+{
+    bool at_a = f->nodes[d->a].kind == FAB_SWITCH;
+    struct fab_port *p = at_a ? &f->nodes[d->a].ports[d->a_port] : &f->nodes[d->b].ports[d->b_port];
+
+    snprintf(p->external, sizeof(p->external), "%s", d->external);
+    f->nodes[at_a ? d->b : d->a].outside = true;
+}
+
 static void add_link(struct fabric *f, const struct draft_link *d)
 {
     const struct link_props *p = &d->p;
@@ -167,7 +177,21 @@ static void add_link(struct fabric *f, const struct draft_link *d)
              f->nodes[d->b].name, d->b_port);
     connect_port(f, d, f->n_links, true);
     connect_port(f, d, f->n_links, false);
+    if (d->external[0])
+        leads_outside(f, d);
     f->n_links++;
+}
+
+/* A host is here or elsewhere, with all its ports. */
+static bool half_outside(const struct fabric *f, const struct fab_node *n)
+{
+    for (unsigned p = 0; p < n->n_ports && n->outside; p++) {
+        const struct fab_port *q = &n->ports[p];
+
+        if (q->link != FAB_NONE && !f->nodes[q->peer_node].ports[q->peer_port].external[0])
+            return true;
+    }
+    return false;
 }
 
 /* An HCA port that leads nowhere would have an address that nobody reaches. */
@@ -178,6 +202,12 @@ static void check_hosts(struct build *b)
 
         if (n->kind != FAB_HOST)
             continue;
+        if (half_outside(b->f, n)) {
+            build_error(b, b->node_line[i],
+                        "found links of host \"%s\" with port and without, expected all or none",
+                        n->name);
+            b->graph_broken = true;
+        }
         for (unsigned p = 0; p < n->n_ports || !n->n_ports; p++) {
             if (n->n_ports && n->ports[p].link != FAB_NONE)
                 continue;

@@ -122,7 +122,8 @@ static int add_proc(struct build *b, const char *name)
     return f->n_procs++;
 }
 
-/* A host's NIC lives with the node at the other end of its first port; two hosts back to back share
+/* What runs nowhere has the process of its switch as well: its bells are never rung.
+ * A host's NIC lives with the node at the other end of its first port; two hosts back to back share
  * a process of the first one's name. */
 static int place_host(struct build *b, struct fab_node *n)
 {
@@ -178,7 +179,7 @@ void procs_build(struct build *b)
 
         proc->nodes = build_alloc(b, f->n_nodes, sizeof(*proc->nodes));
         for (unsigned i = 0; proc->nodes && i < f->n_nodes; i++)
-            if (f->nodes[i].proc == p)
+            if (f->nodes[i].proc == p && !f->nodes[i].outside)
                 proc->nodes[proc->n_nodes++] = (uint16_t)i;
     }
 }

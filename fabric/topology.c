@@ -7,6 +7,7 @@
  * nearest port to the outside, where hosts are as well.
  */
 #include "fabric/build.h"
+#include "fabric/flood.h"
 
 #include <stdlib.h>
 
@@ -97,8 +98,7 @@ static void set_tiers(struct build *b, uint16_t *dist, uint16_t *queue)
     }
 }
 
-/* Hosts by their first port; where they have several, the others go to other switches in the same
- * order. */
+/* A host has a place at each of its switches. */
 static void set_places(struct fabric *f)
 {
     for (unsigned s = 0; s < f->n_switches; s++) {
@@ -113,48 +113,7 @@ static void set_places(struct fabric *f)
                 continue;
             if (sw->ports[p].peer_port == 0)
                 peer->ord = sw->n_hosts;
-            sw->n_hosts++;
-        }
-    }
-}
-
-/* One tree per network, from its highest switch, so that a flooded frame takes few hops. */
-static void set_flooding(struct fabric *f, uint16_t *dist, uint16_t *queue)
-{
-    for (unsigned i = 0; i < f->n_nodes; i++) {
-        struct fab_node *n = &f->nodes[i];
-
-        dist[i] = FAB_NONE;
-        for (unsigned p = 0; p < n->n_ports; p++)
-            n->ports[p].flood = n->ports[p].external[0] ||
-                                (n->ports[p].link != FAB_NONE &&
-                                 (n->kind == FAB_HOST || peer_switch(f, &n->ports[p]) == FAB_NONE));
-    }
-    for (;;) {
-        uint16_t root = FAB_NONE;
-
-        for (unsigned s = 0; s < f->n_switches; s++) {
-            uint16_t i = f->switches[s];
-
-            if (dist[i] == FAB_NONE && (root == FAB_NONE || f->nodes[i].tier > f->nodes[root].tier))
-                root = i;
-        }
-        if (root == FAB_NONE)
-            return;
-        dist[root] = 0;
-        queue[0] = root;
-        for (unsigned i = 0, n = 1; i < n; i++) {
-            struct fab_node *u = &f->nodes[queue[i]];
-
-            for (unsigned p = 0; p < u->n_ports; p++) {
-                uint16_t w = peer_switch(f, &u->ports[p]);
-
-                if (w == FAB_NONE || dist[w] != FAB_NONE)
-                    continue;
-                dist[w] = dist[queue[i]] + 1;
-                u->ports[p].flood = f->nodes[w].ports[u->ports[p].peer_port].flood = true;
-                queue[n++] = w;
-            }
+            sw->ports[p].ord = sw->n_hosts++;
         }
     }
 }
@@ -170,7 +129,7 @@ void topology_build(struct build *b)
     else if (!list_nodes(b)) {
         set_tiers(b, dist, queue);
         set_places(f);
-        set_flooding(f, dist, queue);
+        b->no_memory |= flood_build(f) != 0;
     }
     free(dist);
     free(queue);

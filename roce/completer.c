@@ -49,6 +49,8 @@ void completer_advance(struct qp *qp)
         struct swqe *w = sq_at(qp, q->head);
         uint32_t end = psn_add(w->first_psn, w->n_pkts);
 
+        if (op_is_local(w->op)) /* done when its turn comes, not by an acknowledgement */
+            break;
         if (!op_is_read(w->op) && psn_cmp(psn_add(q->acked, 1), q->una) > 0)
             q->una = psn_cmp(q->acked, end) < 0 ? psn_add(q->acked, 1) : end;
         if (psn_cmp(q->una, end) < 0)
@@ -196,7 +198,7 @@ static bool take_data(struct qp *qp, const struct swqe *w, const struct roce_pkt
     const union sdata *d = sq_data(qp, qp->rqr.head);
     uint32_t i = psn_sub(k->psn, w->first_psn), off = i * qp->attr.mtu;
 
-    if (w->op > WR_READ) {
+    if (op_is_atomic(w->op)) {
         if (k->opcode != ROCE_OP_RC_ATOMIC_ACKNOWLEDGE)
             return false;
         *rc = sge_scatter(qp, d->sge, w->n_sge, 0, (const uint8_t *)&k->orig, 8, 0);

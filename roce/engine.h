@@ -9,6 +9,7 @@
  *   responder.c  requests to memory, receives and acknowledgements
  *   reads.c      READ and atomic requests to responses
  *   ud.c         datagrams
+ *   local.c      requests that send nothing: memory windows
  *   sge.c        user memory to packets and back
  *   rq.c         receive queues
  *
@@ -48,6 +49,7 @@ struct swqe {
 union sdata {
     struct sge sge[ROCE_MAX_SGE];
     uint8_t inl[ROCE_MAX_INLINE];
+    struct mw_bind bind;
 };
 
 /*
@@ -174,6 +176,8 @@ void qp_complete_send(struct qp *qp, uint8_t status); /* the head of the send qu
 void qp_complete_recv(struct qp *qp, const struct cqe *c);
 /* The head ends with status, the rest is flushed, the QP is in error. */
 void qp_fail(struct qp *qp, uint8_t status);
+/* UC, UD: the same for the send queue alone; receiving goes on (state SQE). */
+void qp_fail_send(struct qp *qp, uint8_t status);
 void qp_flush(struct qp *qp);
 void qp_event(struct qp *qp, enum qp_event e);
 
@@ -210,6 +214,11 @@ enum exec reads_request(struct qp *qp, const struct roce_pkt *k);
 enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k);
 enum built reads_build(struct qp *qp, struct rte_mbuf **m);
 
+/* local.c: carries out the request at the cursor, which is the head of the send queue */
+enum built local_build(struct qp *qp);
+/* On behalf of the peer (SEND with invalidate). */
+int local_invalidate(struct qp *qp, uint32_t rkey);
+
 /* ud.c */
 enum built ud_build(struct qp *qp, struct rte_mbuf **m);
 enum roce_reason ud_input(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m);
@@ -243,7 +252,23 @@ static inline union sdata *sq_data(const struct qp *qp, uint32_t i)
 /* Requests that are answered with data. */
 static inline bool op_is_read(uint8_t op)
 {
-    return op >= WR_READ;
+    return op >= WR_READ && op <= WR_FETCH_ADD;
+}
+
+static inline bool op_is_atomic(uint8_t op)
+{
+    return op == WR_CMP_SWAP || op == WR_FETCH_ADD;
+}
+
+/* Requests that send nothing and have no PSN. */
+static inline bool op_is_local(uint8_t op)
+{
+    return op == WR_LOCAL_INV || op == WR_BIND_MW;
+}
+
+static inline bool op_is_send(uint8_t op)
+{
+    return op == WR_SEND || op == WR_SEND_IMM || op == WR_SEND_INV;
 }
 
 static inline uint32_t packets_of(uint32_t len, uint32_t mtu)

@@ -16,13 +16,12 @@ static uint32_t post_mtu(const struct qp *qp)
 static int64_t check_post(const struct qp *qp, const struct wqe *w)
 {
     uint32_t mtu = post_mtu(qp);
-    bool read = op_is_read(w->op), send = w->op == WR_SEND || w->op == WR_SEND_IMM;
+    bool read = op_is_read(w->op), send = op_is_send(w->op);
     uint64_t len = w->flags & WR_F_INLINE
                        ? w->len
                        : sge_bytes(w->sge, RTE_MIN(w->n_sge, ROCE_MAX_SGE)) + w->virt_len;
 
-    if (qp->state < QP_RTS || w->op > WR_FETCH_ADD || w->n_sge > ROCE_MAX_SGE ||
-        w->frag > WQE_WHOLE)
+    if (qp->state < QP_RTS || w->op > WR_SEND_INV || w->n_sge > ROCE_MAX_SGE || w->frag > WQE_WHOLE)
         return -EINVAL;
     if (w->held) {
         if (w->n_sge || read || (w->flags & WR_F_INLINE) || w->held_off > w->held->pkt_len ||
@@ -34,7 +33,11 @@ static int64_t check_post(const struct qp *qp, const struct wqe *w)
         return -EINVAL;
     if (read && (qp->type != QP_RC || qp->attr.max_rd_atomic == 0 || (w->n_sge && w->virt_len)))
         return -EINVAL;
-    if (w->op > WR_READ && len != 8)
+    if (op_is_atomic(w->op) && len != 8)
+        return -EINVAL;
+    if (op_is_local(w->op) && len)
+        return -EINVAL;
+    if (w->op == WR_SEND_INV && qp->type != QP_RC)
         return -EINVAL;
     if (qp->type == QP_UD && (!send || len > mtu))
         return -EINVAL;
@@ -67,12 +70,14 @@ int qp_post_send(struct qp *qp, const struct wqe *w)
                        .flags = w->flags,
                        .frag = w->frag,
                        .n_sge = w->n_sge};
-    e->n_pkts = w->op > WR_READ ? 1 : packets_of(e->len, post_mtu(qp));
-    if (w->op > WR_READ)
+    e->n_pkts = op_is_local(w->op) ? 0 : op_is_atomic(w->op) ? 1 : packets_of(e->len, post_mtu(qp));
+    if (op_is_atomic(w->op))
         e->compare_add = w->compare_add, e->swap = w->swap;
     if (qp->type == QP_UD)
         e->ud = w->ud;
-    if (w->flags & WR_F_INLINE)
+    if (w->op == WR_BIND_MW)
+        sq_data(qp, q->tail)->bind = w->bind;
+    else if (w->flags & WR_F_INLINE)
         memcpy(sq_data(qp, q->tail)->inl, w->inl, e->len);
     else
         memcpy(sq_data(qp, q->tail)->sge, w->sge, w->n_sge * sizeof(w->sge[0]));
@@ -80,7 +85,7 @@ int qp_post_send(struct qp *qp, const struct wqe *w)
         rte_pktmbuf_refcnt_update(e->held, 1);
     q->post_psn = psn_add(q->post_psn, e->n_pkts);
     q->tail++;
-    if (qp->state == QP_ERR)
+    if (qp->state == QP_ERR || qp->state == QP_SQE)
         rnic_want_flush(qp);
     else
         rnic_want_send(qp);
@@ -132,10 +137,14 @@ void qp_flush(struct qp *qp)
 {
     uint32_t n = qp->rqr.tail - qp->rqr.head;
 
-    if (qp->state != QP_ERR)
+    if (qp->state != QP_ERR && qp->state != QP_SQE)
         return;
     while (n--)
         qp_complete_send(qp, WC_WR_FLUSH_ERR);
+    if (qp->state == QP_SQE) {
+        qp->rqr.post_psn = qp->rqr.nxt;
+        return;
+    }
     if (qp->rsp.have_rwqe) {
         qp->rsp.have_rwqe = false;
         flush_recv(qp, qp->rsp.rwqe.wr_id);
@@ -167,6 +176,14 @@ void qp_fail(struct qp *qp, uint8_t status)
         return;
     qp->r->cnt.qp_errors++;
     enter_error(qp, status);
+}
+
+void qp_fail_send(struct qp *qp, uint8_t status)
+{
+    qp->r->cnt.qp_errors++;
+    qp->state = qp->attr.state = QP_SQE;
+    qp_complete_send(qp, status);
+    qp_flush(qp);
 }
 
 /* ---- states ---------------------------------------------------------------------------------- */
@@ -228,11 +245,11 @@ static int to_init(struct qp *qp, const struct qp_attr *a)
 
 static void take_optional(struct qp *qp, const struct qp_attr *a)
 {
-    if (a->access)
+    if (a->access || a->exact)
         qp->attr.access = a->access;
-    if (a->qkey)
+    if (a->qkey || a->exact)
         qp->attr.qkey = a->qkey;
-    if (a->min_rnr_timer)
+    if (a->min_rnr_timer || a->exact)
         qp->attr.min_rnr_timer = a->min_rnr_timer;
 }
 
@@ -279,6 +296,22 @@ static int to_rts(struct qp *qp, const struct qp_attr *a)
     return 0;
 }
 
+static int in_sqd(struct qp *qp, const struct qp_attr *a)
+{
+    int rc = a->exact ? to_rts(qp, a) : 0;
+
+    if (!a->exact || rc)
+        return rc;
+    if (a->max_dest_rd_atomic > ROCE_MAX_RD_ATOMIC)
+        return -EINVAL;
+    qp->attr.max_rd_atomic = a->max_rd_atomic;
+    qp->attr.max_dest_rd_atomic = a->max_dest_rd_atomic;
+    qp->attr.dest_ip = a->dest_ip;
+    memcpy(qp->attr.dest_mac, a->dest_mac, 6);
+    set_base(qp);
+    return 0;
+}
+
 int qp_modify(struct qp *qp, const struct qp_attr *a)
 {
     enum qp_state from = qp->state, to = a->state;
@@ -300,12 +333,15 @@ int qp_modify(struct qp *qp, const struct qp_attr *a)
         rc = to_rtr(qp, a);
     else if (to == QP_RTS && from >= QP_RTR && from <= QP_SQE)
         rc = to_rts(qp, a);
-    else if (to == QP_SQD && (from == QP_RTS || from == QP_SQD))
+    else if (to == QP_SQD && from == QP_RTS)
         rc = 0;
+    else if (to == QP_SQD && from == QP_SQD)
+        rc = in_sqd(qp, a);
     if (rc)
         return rc;
     qp->state = qp->attr.state = to;
-    qp->drained_said = false;
+    if (from != QP_SQD || to != QP_SQD)
+        qp->drained_said = false;
     if (to == QP_SQD)
         completer_advance(qp);
     rnic_want_send(qp);

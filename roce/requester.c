@@ -30,6 +30,8 @@ bool requester_ready(const struct qp *qp)
     if (qp->state != QP_RTS &&
         !(qp->state == QP_SQD && (q->cur_pkt || psn_cmp(q->nxt, q->max) < 0)))
         return false;
+    if (op_is_local(w->op))
+        return q->head == q->cur;
     if (qp->type != QP_RC)
         return true;
     if ((w->flags & WR_F_FENCE) && q->n_rd && q->cur_pkt == 0)
@@ -148,7 +150,11 @@ enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct r
 static uint8_t data_opcode(const struct qp *qp, const struct swqe *w, bool first, bool last)
 {
     bool imm = w->op == WR_SEND_IMM || w->op == WR_WRITE_IMM;
-    uint8_t base =
+    uint8_t base;
+
+    if (w->op == WR_SEND_INV && last)
+        return first ? ROCE_OP_RC_SEND_ONLY_INV : ROCE_OP_RC_SEND_LAST_INV;
+    base =
         qp->transport | (w->op == WR_WRITE || w->op == WR_WRITE_IMM ? ROCE_OP_RC_WRITE_FIRST : 0);
 
     if (first && last)
@@ -219,6 +225,10 @@ static bool wants_ack(struct qp *qp, const struct swqe *w, bool last)
  * is done. */
 static void local_error(struct qp *qp)
 {
+    if (qp->type == QP_UC) {
+        qp_fail_send(qp, WC_LOC_PROT_ERR);
+        return;
+    }
     qp->rqr.failed = WC_LOC_PROT_ERR;
     completer_advance(qp);
 }
@@ -231,6 +241,8 @@ enum built requester_build(struct qp *qp, struct rte_mbuf **m, int64_t now_ps)
     struct roce_pkt k = qp->base;
     enum built b;
 
+    if (op_is_local(w->op))
+        return local_build(qp);
     k.psn = q->nxt;
     if (op_is_read(w->op))
         read_packet(qp, w, i, &k);

@@ -140,20 +140,24 @@ static enum exec exec_sink(struct qp *qp, const struct roce_pkt *k, struct rte_m
     }
 }
 
-static enum exec exec_send(struct qp *qp, const struct roce_pkt *k, uint8_t what)
+static enum exec exec_send(struct qp *qp, const struct roce_pkt *k, const struct roce_opinfo *op)
 {
     struct responder *s = &qp->rsp;
-    int rc;
+    uint8_t what = op->what;
+    int rc = 0;
 
     if (what & ROCE_P_FIRST) {
         if (!need_receive(qp))
             return EXEC_RNR;
         s->got = 0;
     }
-    if (k->len == 0)
-        return EXEC_OK;
-    rc = sge_scatter(qp, s->rwqe.sge, s->rwqe.n_sge, s->got, k->payload, k->len, k->virt);
-    return rc == 0 ? EXEC_OK : rc == -EMSGSIZE ? EXEC_LOC_LEN : EXEC_LOC_PROT;
+    if (k->len > ROCE_MAX_MSG - s->got)
+        return EXEC_INVALID;
+    if (k->len)
+        rc = sge_scatter(qp, s->rwqe.sge, s->rwqe.n_sge, s->got, k->payload, k->len, k->virt);
+    if (rc)
+        return rc == -EMSGSIZE ? EXEC_LOC_LEN : EXEC_LOC_PROT;
+    return (op->ext & ROCE_X_IETH) && local_invalidate(qp, k->rkey) ? EXEC_ACCESS : EXEC_OK;
 }
 
 static enum exec exec_write(struct qp *qp, const struct roce_pkt *k, const struct roce_opinfo *op)
@@ -201,13 +205,13 @@ static enum exec execute(struct qp *qp, const struct roce_pkt *k, struct rte_mbu
 {
     const struct roce_opinfo *op = &roce_opinfo[k->opcode];
 
-    if (!check_order(qp, k, op->what) || (op->ext & ROCE_X_IETH))
+    if (!check_order(qp, k, op->what) || (qp->streaming && (op->ext & ROCE_X_IETH)))
         return EXEC_INVALID;
     if (op->what & (ROCE_P_READ | ROCE_P_ATOMIC))
         return reads_request(qp, k);
     if (op->what & ROCE_P_WRITE)
         return exec_write(qp, k, op);
-    return qp->streaming ? exec_sink(qp, k, m, now_ps, taken) : exec_send(qp, k, op->what);
+    return qp->streaming ? exec_sink(qp, k, m, now_ps, taken) : exec_send(qp, k, op);
 }
 
 static void complete_receive(struct qp *qp, const struct roce_pkt *k, uint8_t status)
@@ -221,6 +225,8 @@ static void complete_receive(struct qp *qp, const struct roce_pkt *k, uint8_t st
                     .is_recv = true,
                     .has_imm = imm,
                     .imm = imm ? k->imm : 0,
+                    .has_inv = op->ext & ROCE_X_IETH,
+                    .inv_rkey = op->ext & ROCE_X_IETH ? k->rkey : 0,
                     .solicited = k->solicited,
                     .byte_len = s->got,
                     .src_qpn = qp->attr.dest_qpn,

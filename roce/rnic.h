@@ -31,7 +31,18 @@ enum qp_type { QP_RC = 2, QP_UC = 3, QP_UD = 4 };
 enum qp_state { QP_RESET, QP_INIT, QP_RTR, QP_RTS, QP_SQD, QP_SQE, QP_ERR };
 
 /* Values of enum ibv_wr_opcode. */
-enum wr_op { WR_WRITE, WR_WRITE_IMM, WR_SEND, WR_SEND_IMM, WR_READ, WR_CMP_SWAP, WR_FETCH_ADD };
+enum wr_op {
+    WR_WRITE,
+    WR_WRITE_IMM,
+    WR_SEND,
+    WR_SEND_IMM,
+    WR_READ,
+    WR_CMP_SWAP,
+    WR_FETCH_ADD,
+    WR_LOCAL_INV, /* RC, UC: rkey stops to be valid */
+    WR_BIND_MW,   /* RC, UC: rkey opens a window on a region */
+    WR_SEND_INV   /* RC: a SEND after which the receiver's rkey is not valid any more */
+};
 /* Values of enum ibv_wc_status that the engine produces. */
 enum wc_status {
     WC_SUCCESS = 0,
@@ -39,6 +50,7 @@ enum wc_status {
     WC_LOC_QP_OP_ERR = 2,
     WC_LOC_PROT_ERR = 4,
     WC_WR_FLUSH_ERR = 5,
+    WC_MW_BIND_ERR = 6,
     WC_REM_INV_REQ_ERR = 9,
     WC_REM_ACCESS_ERR = 10,
     WC_REM_OP_ERR = 11,
@@ -70,6 +82,13 @@ struct ud_dest {
     uint32_t qkey;
 };
 
+/* What WR_BIND_MW opens: length bytes at addr of the region of a local key. */
+struct mw_bind {
+    uint64_t addr, len;
+    uint32_t lkey;
+    uint32_t access; /* as the owner understands it */
+};
+
 /*
  * Which part of a message a work request is. An HCA's requests are whole messages. An aggregation
  * node streams: it appends one packet's worth at a time and only the first and last know that they
@@ -84,12 +103,13 @@ struct wqe {
     uint8_t flags; /* WR_F_* */
     uint8_t frag;  /* WQE_WHOLE, or the fragment's place */
     uint8_t n_sge;
-    uint32_t imm; /* network order, as in ibv_send_wr */
-    uint32_t len; /* with WR_F_INLINE; else qp_post_send takes it from sge, held and virt_len */
-    uint32_t rkey;
+    uint32_t imm;  /* network order, as in ibv_send_wr */
+    uint32_t len;  /* with WR_F_INLINE; else qp_post_send takes it from sge, held and virt_len */
+    uint32_t rkey; /* WR_SEND_INV: of the receiver's; WR_LOCAL_INV, WR_BIND_MW: of our own */
     uint64_t raddr;
     uint64_t compare_add, swap;
     struct ud_dest ud;
+    struct mw_bind bind;
     /*
      * Payload by reference instead of sge: held_off bytes into the mbuf's data, held_len bytes; the
      * engine takes one reference and drops it when the request is acknowledged or flushed. virt_len
@@ -129,9 +149,10 @@ struct cqe {
     struct qp *qp;
     uint8_t status; /* enum wc_status */
     uint8_t op;     /* enum wr_op of a send; for a receive WR_SEND, WR_SEND_IMM or WR_WRITE_IMM */
-    bool is_recv, has_imm, solicited, has_grh;
+    bool is_recv, has_imm, has_inv, solicited, has_grh;
     uint32_t byte_len, imm, src_qpn;
-    uint32_t src_ip; /* host order, UD */
+    uint32_t inv_rkey; /* has_inv: the key that the peer invalidated */
+    uint32_t src_ip;   /* host order, UD */
     uint8_t src_mac[6];
     uint8_t tos, ttl;
 };
@@ -169,6 +190,9 @@ struct rnic_ops {
      * instead of to a receive queue. */
     enum sink_verdict (*sink)(void *user, struct qp *qp, const struct roce_pkt *pkt,
                               struct rte_mbuf *m, int64_t now_ps);
+    /* WR_BIND_MW (b) and WR_LOCAL_INV (b is NULL): 0 or a negative errno. May be NULL: no windows.
+     */
+    int (*window)(void *user, struct qp *qp, uint32_t rkey, const struct mw_bind *b);
 };
 
 struct rnic_cfg {
@@ -204,6 +228,7 @@ struct qp_attr {
     uint16_t mtu; /* bytes: 256..4096 */
     uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic, max_dest_rd_atomic;
     unsigned access; /* ACCESS_REMOTE_* */
+    bool exact;      /* for qp_modify: zeros of access, qkey and min_rnr_timer are taken too */
 };
 
 int rnic_create(struct rnic **r, const struct rnic_cfg *cfg);
@@ -227,7 +252,12 @@ void qp_destroy(struct qp *qp);
  * - INIT: access, qkey.
  * - RTR: dest_*, mtu, rq_psn, max_dest_rd_atomic, min_rnr_timer. UD: mtu alone, 0 stands for 4096.
  * - RTS: timeout, retry_cnt, rnr_retry; from RTR also sq_psn, max_rd_atomic.
- * - On the way to RTR and RTS access, qkey and min_rnr_timer are taken too where they are not zero.
+ * - On the way to RTR and RTS access, qkey and min_rnr_timer are taken too where they are not zero,
+ *   or attr->exact.
+ * - SQD to SQD with attr->exact: all that RTR and RTS take, but for MTU, PSNs and dest_qpn.
+ *
+ * UC and UD go to SQE by themselves when a request's memory is not accessible; they go on
+ * receiving.
  */
 int qp_modify(struct qp *qp, const struct qp_attr *attr);
 const struct qp_attr *qp_attributes(const struct qp *qp);

@@ -29,10 +29,14 @@ enum built ud_build(struct qp *qp, struct rte_mbuf **m)
     b = request_payload(qp, q->cur, 0, &k, m);
     if (b == BUILT_NO_MBUF)
         return b;
+    if (b == BUILT_NOTHING) {
+        qp_fail_send(qp, WC_LOC_PROT_ERR);
+        return b;
+    }
     q->nxt = q->una = q->max = psn_add(q->nxt, 1);
     q->acked = k.psn;
     q->cur++;
-    qp_complete_send(qp, b == BUILT ? WC_SUCCESS : WC_LOC_PROT_ERR);
+    qp_complete_send(qp, WC_SUCCESS);
     return b;
 }
 

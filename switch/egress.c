@@ -1,5 +1,6 @@
 #include "switch/egress.h"
 
+#include "switch/ecn.h"
 #include "switch/fault.h"
 #include "switch/pfc.h"
 
@@ -222,40 +223,6 @@ static void run(struct egress *e, int64_t now)
     }
 }
 
-/* RFC 3168 CE on an ECT frame; the IP checksum follows by RFC 1624. The ICRC leaves out both
- * fields. */
-static struct rte_mbuf *ecn_mark(struct egress *e, struct rte_mbuf *m)
-{
-    uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *), ecn;
-    uint32_t l3 = 14, sum;
-
-    if (m->data_len >= 18 && p[12] == 0x81 && p[13] == 0)
-        l3 = 18;
-    if (m->data_len < l3 + 20 || p[l3 - 2] != 0x08 || p[l3 - 1] != 0 || p[l3] >> 4 != 4)
-        return m;
-    ecn = p[l3 + 1] & 3;
-    if (ecn == 0 || ecn == 3)
-        return m;
-    if (e->cfg.pool) {
-        struct rte_mbuf *w = frame_writable(m, e->cfg.pool);
-
-        if (!w)
-            return m;
-        m = w;
-    } else if (!RTE_MBUF_DIRECT(m) || rte_mbuf_refcnt_read(m) != 1) {
-        return m;
-    }
-    p = rte_pktmbuf_mtod(m, uint8_t *) + l3;
-    sum = (uint16_t) ~(p[10] << 8 | p[11]) + (uint16_t) ~(p[0] << 8 | p[1]);
-    p[1] |= 3;
-    sum += (uint32_t)(p[0] << 8 | p[1]);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = ~((sum & 0xffff) + (sum >> 16));
-    p[10] = sum >> 8, p[11] = sum;
-    e->st.ecn_marks++;
-    return m;
-}
-
 static inline void tell_earlier(struct egress *e, int64_t before)
 {
     if (e->earlier && egress_next(e) < before)
@@ -272,7 +239,7 @@ int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
     if (unlikely(ring_used(r) >= r->limit_pkts || r->bytes + bytes > r->limit_bytes))
         return -ENOBUFS;
     if (unlikely(e->cfg.ecn_bytes) && r->bytes > e->cfg.ecn_bytes) {
-        m = ecn_mark(e, m);
+        m = ecn_mark(m, e->cfg.pool, &e->st.ecn_marks);
         meta = frame_meta(m);
     }
     meta->due_ps = now_ps;
@@ -315,7 +282,8 @@ int64_t egress_next(const struct egress *e)
 {
     int64_t at = e->fl_head == e->fl_tail ? PS_NEVER : e->fl[e->fl_head & e->fl_mask].at_ps;
 
-    return RTE_MIN(at, e->start_ps);
+    /* While the link can hold no more, the next start is that of an arrival. */
+    return flight_used(e) + FLIGHT_SPARE > e->fl_mask ? at : RTE_MIN(at, e->start_ps);
 }
 
 void egress_kick(struct egress *e, int64_t now_ps)
@@ -401,11 +369,6 @@ const struct egress_stats *egress_stats(const struct egress *e)
     return &e->st;
 }
 
-void egress_set_faults(struct egress *e, const struct egress_faults *f)
-{
-    fault_set(&e->fault, f);
-}
-
 void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx)
 {
     e->earlier = fn;
@@ -420,6 +383,46 @@ static uint32_t flight_size(const struct egress_cfg *cfg)
     if (cfg->rate_bps)
         n = span / link_time_ps(FRAME_MIN_BYTES + FRAME_LINK_OVERHEAD, cfg->rate_bps) + FLIGHT_MIN;
     return rte_align32pow2((uint32_t)RTE_MIN(n, (int64_t)FLIGHT_MAX));
+}
+
+/* Room for more frames on the link; those that are on it keep their order. */
+static int flight_grow(struct egress *e, uint32_t size)
+{
+    struct flight *fl = calloc(size, sizeof(*fl));
+    uint32_t n = flight_used(e);
+
+    if (!fl)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        fl[i] = e->fl[(e->fl_head + i) & e->fl_mask];
+    free(e->fl);
+    e->fl = fl;
+    e->fl_mask = size - 1;
+    e->fl_head = 0;
+    e->fl_tail = n;
+    return 0;
+}
+
+int egress_set_faults(struct egress *e, const struct egress_faults *f)
+{
+    struct egress_cfg wanted = e->cfg;
+    uint32_t size;
+    int rc = 0;
+
+    wanted.faults = *f;
+    size = flight_size(&wanted);
+    if (size > e->fl_mask + 1)
+        rc = flight_grow(e, size);
+    if (rc)
+        return rc;
+    e->cfg.faults = *f;
+    fault_set(&e->fault, f);
+    return 0;
+}
+
+const struct egress_faults *egress_faults(const struct egress *e)
+{
+    return &e->cfg.faults;
 }
 
 int egress_create(struct egress **out, const struct egress_cfg *cfg)

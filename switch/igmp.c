@@ -13,6 +13,7 @@ enum {
 /* Record types of a version 3 report, RFC 3376 4.2.12. */
 enum { V3_IS_IN = 1, V3_IS_EX, V3_TO_IN, V3_TO_EX, V3_ALLOW, V3_BLOCK };
 
+#define ALL_HOSTS   0xe0000001u
 #define ALL_ROUTERS 0xe0000002u
 
 static bool is_group(uint32_t ip)
@@ -115,7 +116,10 @@ struct rte_mbuf *igmp_build(struct rte_mempool *pool, enum igmp_what what, uint3
     /* IPv4 with the router alert option, TTL 1, protocol 2 (RFC 2236). */
     static const uint8_t ip_head[24] = {
         0x46, 0xc0, 0, 32, 0, 0, 0x40, 0, 1, IPPROTO_NUM_IGMP, [20] = 0x94, 4, 0, 0};
-    uint32_t dst = what == IGMP_LEAVE ? ALL_ROUTERS : group;
+    uint32_t dst = what == IGMP_LEAVE ? ALL_ROUTERS : what == IGMP_QUERY ? ALL_HOSTS : group;
+    uint8_t type = what == IGMP_LEAVE   ? IGMP_T_V2_LEAVE
+                   : what == IGMP_QUERY ? IGMP_T_QUERY
+                                        : IGMP_T_V2_REPORT;
     struct rte_mbuf *m = frame_alloc(pool);
     uint8_t *p, *ip, *ig;
     uint16_t sum;
@@ -135,7 +139,7 @@ struct rte_mbuf *igmp_build(struct rte_mempool *pool, enum igmp_what what, uint3
     put32(ip + 16, dst);
     sum = checksum(ip, sizeof(ip_head));
     ip[10] = sum >> 8, ip[11] = (uint8_t)sum;
-    ig[0] = what == IGMP_LEAVE ? IGMP_T_V2_LEAVE : IGMP_T_V2_REPORT;
+    ig[0] = type;
     put32(ig + 4, group);
     sum = checksum(ig, 8);
     ig[2] = sum >> 8, ig[3] = (uint8_t)sum;

@@ -37,7 +37,7 @@ enum igmp_what { IGMP_JOIN, IGMP_LEAVE, IGMP_QUERY };
  */
 int igmp_parse(struct rte_mbuf *m, const struct peek *k,
                void (*fn)(void *ctx, enum igmp_what what, uint32_t group), void *ctx);
-/* A version 2 report or leave from this address. NULL: pool empty. */
+/* A version 2 report, leave or general query (group 0) from this address. NULL: pool empty. */
 struct rte_mbuf *igmp_build(struct rte_mempool *pool, enum igmp_what what, uint32_t group,
                             uint32_t src_ip, const uint8_t src_mac[6]);
 

@@ -35,8 +35,8 @@ struct net {
     struct heap heap;
     uint32_t n_src;
     struct source *src;
-    struct node **node; /* [n_nodes] NULL: not here */
-    bool *link_down;    /* [n_links] */
+    struct node **node;    /* [n_nodes] NULL: not here */
+    bool *link_down;       /* [n_links] */
     struct fabric *around; /* routes around links that are down; NULL: none is */
     net_tap_fn tap;
     void *tap_ctx;
@@ -248,46 +248,46 @@ void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_
     port_state(n, node, port, NODE_CABLE_DOWN, up);
 }
 
-/* Routes and tree that use no link that is down. */
-static int find_ways_around(struct net *n)
+static void use_routes(struct net *n, struct fabric *around)
 {
     const struct fabric *f = n->cfg.fab;
-    struct fabric *old = n->around, *around = NULL;
 
-    if (memchr(n->link_down, true, f->n_links)) {
-        around = fabric_without(f, n->link_down);
-        if (!around)
-            return -ENOMEM;
-    }
-    n->around = around;
     for (uint16_t i = 0; i < f->n_nodes; i++)
         if (n->node[i] && f->nodes[i].kind == FAB_SWITCH) {
             sw_reroute(n->node[i], around ? around : f, n->now_ps);
             refresh_node(n, i);
         }
-    fabric_free(old);
-    return 0;
+    fabric_free(n->around);
+    n->around = around;
 }
 
 int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps)
 {
+    const struct fabric *f = n->cfg.fab;
     const struct fab_link *l;
-    int rc;
+    struct fabric *around = NULL;
 
-    if (link >= n->cfg.fab->n_links)
+    if (link >= f->n_links)
         return -EINVAL;
     if (n->link_down[link] == !up)
         return 0;
-    l = &n->cfg.fab->links[link];
-    catch_up(n, now_ps);
     n->link_down[link] = !up;
-    rc = find_ways_around(n);
-    if (rc) {
-        n->link_down[link] = up;
-        return rc;
+    if (memchr(n->link_down, true, f->n_links)) {
+        around = fabric_without(f, n->link_down);
+        if (!around) {
+            n->link_down[link] = up;
+            return -ENOMEM;
+        }
     }
+    l = &f->links[link];
+    catch_up(n, now_ps);
+    /* What nodes say because of the change, they say over links that are up. */
+    if (!up)
+        use_routes(n, around);
     port_state(n, l->a, l->a_port, NODE_LINK_DOWN, up);
     port_state(n, l->b, l->b_port, NODE_LINK_DOWN, up);
+    if (up)
+        use_routes(n, around);
     return 0;
 }
 
@@ -386,7 +386,8 @@ int net_create(struct net **out, const struct net_cfg *cfg)
     n->src = calloc(n->n_src + 1u, sizeof(*n->src));
     n->node = calloc(cfg->fab->n_nodes + 1u, sizeof(struct node *));
     n->link_down = calloc(cfg->fab->n_links + 1u, sizeof(*n->link_down));
-    rc = n->src && n->node && n->link_down ? heap_init(&n->heap, n->n_src + cfg->fab->n_nodes) : -ENOMEM;
+    rc = n->src && n->node && n->link_down ? heap_init(&n->heap, n->n_src + cfg->fab->n_nodes)
+                                           : -ENOMEM;
     if (rc == 0)
         rc = add_nodes(n);
     if (rc) {

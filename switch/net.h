@@ -57,7 +57,15 @@ void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int6
 void net_kick(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps);
 /* Whether the switch's aggregation node holds nothing (true where it has none or is not here). */
 bool net_an_idle(struct net *n, uint16_t node);
+/* What is at the other end of the port's cable came or went. */
 void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_t now_ps);
+/*
+ * Takes a link down, or up again: frames towards it are dropped, routes and the spanning tree lead
+ * around it at once. Every process of a fabric must be told, whether it has an end of it or not. 0,
+ * -EINVAL (no such link), -ENOMEM (nothing has changed).
+ */
+int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps);
+bool net_link_up(const struct net *n, unsigned link); /* as net_set_link left it */
 
 /* Frames seen on a link's direction (link * 2 + dir) as they arrive; for capture, traces and tests.
  * NULL ends it. */

@@ -72,9 +72,26 @@ static int64_t nic_next(struct node *nd)
     return t;
 }
 
+struct again {
+    struct nic_port *np;
+    int64_t now;
+};
+
+static void say_again(void *ctx, uint32_t group)
+{
+    struct again *a = ctx;
+
+    nic_announce(a->np, IGMP_JOIN, group, a->now);
+}
+
+/* The switch has forgotten the memberships of a port that was down. */
 static void nic_port_state(struct node *nd, uint16_t port, bool up, int64_t now_ps)
 {
+    struct again a = {&nic_of(nd)->p[port], now_ps};
+
     node_port_reset(nd, port, up, now_ps);
+    if (up)
+        mcast_each(a.np->mc, say_again, &a);
 }
 
 void nic_kick(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
@@ -154,6 +171,18 @@ static void say_peer_down(struct nic_port *np, uint16_t an_node, unsigned slot, 
     node_send(&np->nic->nd, np->port, m, now);
 }
 
+/* By this port; a host's others may lead to other networks. */
+static bool reaches(const struct nic_port *np, const struct fab_node *an)
+{
+    uint16_t port[FAB_MAX_HOST_PORTS];
+    unsigned n = fabric_hops(np->nic->nd.fab, np->nic->nd.id, an->dest, port, FAB_MAX_HOST_PORTS);
+
+    for (unsigned i = 0; i < n; i++)
+        if (port[i] == np->port)
+            return true;
+    return false;
+}
+
 /* Where ranks of this host join: its ANs of all trees, and every reducing neighbour; each is told
  * once. */
 static void say_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
@@ -170,7 +199,7 @@ static void say_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
             continue;
         for (uint16_t t = 0; t < f->n_trees && !joins; t++)
             joins = f->trees[t].parent[host] == n;
-        if (joins && f->nodes[host].hops[an->dest].n)
+        if (joins && reaches(np, an))
             say_peer_down(np, n, slot, now);
     }
 }

@@ -15,6 +15,9 @@
 #define NODE_NO_PORT 0xffffu /* meta.in_port of a frame that no port's PFC accounts for */
 #define NODE_BURST   32
 
+/* Why a port is down: nobody at the other end, or its link was taken down. */
+enum { NODE_CABLE_DOWN = 1, NODE_LINK_DOWN = 2 };
+
 struct node;
 
 struct node_ops {
@@ -40,6 +43,7 @@ struct port_counters {
 struct node_port {
     struct node *nd;
     uint16_t port;
+    uint8_t down;   /* NODE_*_DOWN: why; 0: up */
     uint8_t mac[6]; /* source of pause frames */
     struct pfc pfc; /* ingress side */
 };

@@ -167,6 +167,18 @@ static int64_t sw_next(struct node *nd)
 /* ---- control path
  * ------------------------------------------------------------------------------------ */
 
+/* Whether a parallel cable still leads to the neighbour of this port. */
+static bool has_other_cable(const struct node *nd, uint16_t port)
+{
+    const struct fab_port *ports = nd->fab->nodes[nd->id].ports;
+
+    for (uint16_t p = 0; p < nd->n_ports; p++)
+        if (p != port && ports[p].link != FAB_NONE && !nd->np[p].down &&
+            ports[p].peer_node == ports[port].peer_node)
+            return true;
+    return false;
+}
+
 static void sw_port_state(struct node *nd, uint16_t port, bool up, int64_t now_ps)
 {
     struct sw *s = sw_of(nd);
@@ -177,7 +189,7 @@ static void sw_port_state(struct node *nd, uint16_t port, bool up, int64_t now_p
     if (up)
         return;
     fib_forget_port(s->fib, port);
-    if (s->an && p->link != FAB_NONE)
+    if (s->an && p->link != FAB_NONE && !has_other_cable(nd, port))
         an_peer_down(s->an, p->peer_node, now_ps);
     if (s->has_ep)
         drain(s, now_ps);
@@ -234,7 +246,7 @@ static bool leads_outside(const struct fabric *f, uint16_t at, uint16_t from, un
     for (uint16_t p = 0; p < n->n_ports; p++) {
         const struct fab_port *q = &n->ports[p];
 
-        if (q->external[0] && q->link == FAB_NONE)
+        if (q->external[0])
             return true;
         if (q->flood && q->link != FAB_NONE && q->peer_node != from &&
             leads_outside(f, q->peer_node, at, depth + 1))
@@ -252,23 +264,38 @@ static bool has_outside(const struct fabric *f)
     return false;
 }
 
-static void port_flags(struct sw *s)
+/* Which frames that are flooded leave by a port, on the spanning tree of f. */
+static uint8_t flags_of(const struct sw *s, const struct fabric *f, uint16_t port)
 {
-    const struct fabric *f = s->nd.fab;
-    const struct fab_node *n = &f->nodes[s->nd.id];
+    const struct fab_port *q = &f->nodes[s->nd.id].ports[port];
+    bool way_out = q->external[0], anybody = way_out && q->link == FAB_NONE;
+    uint8_t flags = PORT_TREE;
 
-    s->outside = has_outside(f);
-    for (uint16_t p = 0; p < n->n_ports; p++) {
-        const struct fab_port *q = &n->ports[p];
-        bool external = q->link == FAB_NONE && q->external[0];
+    if (!q->flood)
+        return 0;
+    if (anybody || f->nodes[q->peer_node].kind == FAB_SWITCH)
+        flags |= PORT_BRIDGE;
+    if (way_out || (s->outside && leads_outside(f, q->peer_node, s->nd.id, 0)))
+        flags |= PORT_OUTSIDE;
+    return flags;
+}
 
-        if (!external && (q->link == FAB_NONE || !q->flood))
-            continue;
-        s->flags[p] = PORT_TREE;
-        if (external || f->nodes[q->peer_node].kind == FAB_SWITCH)
-            s->flags[p] |= PORT_BRIDGE;
-        if (external || (s->outside && leads_outside(f, q->peer_node, s->nd.id, 0)))
-            s->flags[p] |= PORT_OUTSIDE;
+void sw_reroute(struct node *nd, const struct fabric *f, int64_t now_ps)
+{
+    struct sw *s = sw_of(nd);
+
+    fib_reroute(s->fib, f);
+    for (uint16_t p = 0; p < nd->n_ports; p++)
+        if ((s->flags[p] & PORT_TREE) && !flags_of(s, f, p)) {
+            sw_group_leave_tree(s, p, now_ps);
+            s->flags[p] = 0;
+        }
+    for (uint16_t p = 0; p < nd->n_ports; p++) {
+        bool was = s->flags[p] & PORT_BRIDGE;
+
+        s->flags[p] = flags_of(s, f, p);
+        if (!was && (s->flags[p] & PORT_BRIDGE))
+            sw_group_join_tree(s, p, now_ps);
     }
 }
 
@@ -308,7 +335,9 @@ int sw_create(struct node **out, const struct node_cfg *cfg)
         sw_destroy(&s->nd);
         return rc;
     }
-    port_flags(s);
+    s->outside = has_outside(cfg->fab);
+    for (uint16_t p = 0; p < fn->n_ports; p++)
+        s->flags[p] = flags_of(s, cfg->fab, p);
     *out = &s->nd;
     return 0;
 }

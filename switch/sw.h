@@ -22,6 +22,8 @@ struct an *sw_an(struct node *nd); /* NULL: this switch does not reduce */
 /* Puts another endpoint behind the switch's own address, in place of what is there (tests,
  * extensions). */
 void sw_attach(struct node *nd, const struct endpoint *ep);
+/* Routes and the spanning tree are those of another fabric of the same nodes (fabric/reroute.h). */
+void sw_reroute(struct node *nd, const struct fabric *f, int64_t now_ps);
 void sw_kick(struct node *nd); /* the endpoint has frames or a new deadline */
 
 #endif

@@ -116,6 +116,22 @@ static void snooped(void *ctx, enum igmp_what what, uint32_t group)
     }
 }
 
+static void tell_port(void *ctx, uint32_t group)
+{
+    struct snoop *sn = ctx;
+
+    if (mcast_others(sn->s->mc, group, sn->port))
+        announce(sn->s, sn->port, IGMP_JOIN, group, sn->now);
+}
+
+static bool is_end_of_tree(const struct sw *s, uint16_t in)
+{
+    for (uint16_t p = 0; p < s->nd.n_ports; p++)
+        if (p != in && (s->flags[p] & PORT_TREE))
+            return false;
+    return true;
+}
+
 static void igmp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
                        int64_t now)
 {
@@ -127,7 +143,12 @@ static void igmp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const stru
     } else if (igmp_parse(m, k, snooped, &sn) != 0) {
         node_drop(&s->nd, in, m, DROP_BAD_LENGTH);
     } else if (sn.query) {
-        sw_flood(s, in, m, PORT_TREE, DROP_UNKNOWN_GROUP, now);
+        if (s->flags[in] & PORT_BRIDGE) /* a switch answers for what is behind it */
+            mcast_each(s->mc, tell_port, &sn);
+        if (is_end_of_tree(s, in))
+            rte_pktmbuf_free(m);
+        else
+            sw_flood(s, in, m, PORT_TREE, DROP_UNKNOWN_GROUP, now);
     } else {
         rte_pktmbuf_free(m); /* the neighbours were told in our own words */
     }
@@ -171,14 +192,6 @@ void sw_group_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct 
         sw_flood(s, in, m, PORT_TREE, DROP_UNKNOWN_GROUP, now);
 }
 
-static void tell_port(void *ctx, uint32_t group)
-{
-    struct snoop *sn = ctx;
-
-    if (mcast_others(sn->s->mc, group, sn->port))
-        announce(sn->s, sn->port, IGMP_JOIN, group, sn->now);
-}
-
 void sw_group_port_state(struct sw *s, uint16_t port, bool up, int64_t now)
 {
     struct snoop sn = {s, port, false, now};
@@ -187,4 +200,20 @@ void sw_group_port_state(struct sw *s, uint16_t port, bool up, int64_t now)
         mcast_forget_port(s->mc, port, left, &sn);
     else if (s->flags[port] & PORT_BRIDGE)
         mcast_each(s->mc, tell_port, &sn);
+}
+
+void sw_group_leave_tree(struct sw *s, uint16_t port, int64_t now)
+{
+    struct snoop sn = {s, port, false, now};
+
+    mcast_forget_port(s->mc, port, left, &sn);
+}
+
+void sw_group_join_tree(struct sw *s, uint16_t port, int64_t now)
+{
+    struct snoop sn = {s, port, false, now};
+
+    mcast_each(s->mc, tell_port, &sn);
+    /* Whoever of the two comes to know of the tree last is the one who is answered. */
+    announce(s, port, IGMP_QUERY, 0, now);
 }

@@ -48,5 +48,11 @@ void sw_group_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct 
 void sw_arp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k, int64_t now);
 /* What neighbours must hear of memberships when a port comes up or goes down. */
 void sw_group_port_state(struct sw *s, uint16_t port, bool up, int64_t now);
+/* A port has left the spanning tree: nobody is a member behind it any more. flags are still the old
+ * ones. */
+void sw_group_leave_tree(struct sw *s, uint16_t port, int64_t now);
+/* A port to a neighbour has come into the tree: it is told of our memberships and asked for its
+ * own. */
+void sw_group_join_tree(struct sw *s, uint16_t port, int64_t now);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * Addresses: GID to IPv4 to MAC. A GID of the fabric is an IPv4-mapped one, so nobody needs a table
- * (roce_mac_of_ip); multicast GIDs are IPv4-mapped too, plain or below ff0e:: as rdma-core writes
- * them (RFC 1112 gives the MAC).
+ * (roce_mac_of_ip) but for hosts that are outside (arp.c); multicast GIDs are IPv4-mapped too,
+ * plain or below ff0e:: as rdma-core writes them (RFC 1112 gives the MAC).
  */
 #include "host/hca/hca_priv.h"
 
@@ -41,18 +41,134 @@ void addr_mac_of_ip(uint32_t ip, uint8_t mac[6])
     mac[3] = ip >> 16 & 0x7f, mac[4] = ip >> 8, mac[5] = ip;
 }
 
-/* RoCE has no LIDs: an address without a GRH leads nowhere. 0 or -EINVAL. */
+static bool is_foreign(const struct hca *h, uint32_t ip)
+{
+    return h->cfg.drv.foreign && ip >> 28 != 0xe && h->cfg.drv.foreign(h->cfg.drv.ctx, ip);
+}
+
+/* RoCE has no LIDs: an address without a GRH leads nowhere. */
+static int ip_of_ah_attr(const struct ibv_ah_attr *a, uint32_t *ip)
+{
+    return !a->is_global || a->grh.sgid_index || (a->port_num && a->port_num != HCA_PORT)
+               ? -EINVAL
+               : addr_ip_of_gid(&a->grh.dgid, ip);
+}
+
 int addr_from_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to)
 {
     uint32_t ip;
+    int rc = ip_of_ah_attr(a, &ip);
 
-    (void)h;
-    if (!a->is_global || a->grh.sgid_index || (a->port_num && a->port_num != HCA_PORT) ||
-        addr_ip_of_gid(&a->grh.dgid, &ip))
-        return -EINVAL;
+    if (rc)
+        return rc;
     *to = (struct ud_dest){.ip = ip};
-    addr_mac_of_ip(ip, to->mac);
+    if (!is_foreign(h, ip))
+        addr_mac_of_ip(ip, to->mac);
+    else if (!arp_lookup(h, ip, to->mac))
+        return -EHOSTUNREACH;
     return 0;
+}
+
+int addr_resolve(struct hca *h, const struct ibv_ah_attr *a)
+{
+    uint32_t ip;
+    int rc = ip_of_ah_attr(a, &ip);
+
+    return rc || h->dead || !is_foreign(h, ip) ? rc : arp_resolve(h, ip);
+}
+
+/* Both, for callers that do not hold the lock. */
+static int addr_get(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to)
+{
+    int rc = addr_resolve(h, a);
+
+    if (rc)
+        return rc;
+    hca_lock(h);
+    rc = addr_from_ah_attr(h, a, to);
+    hca_unlock(h);
+    return rc;
+}
+
+/* ---- handles ---- */
+
+/*
+ * A program that sends with a handle that it destroyed is told so, not sent to wherever the memory
+ * points by then: handles live in chunks that stay until the HCA goes, and a place is used again
+ * only behind QUARANTINE others.
+ */
+#define CHUNK      64
+#define QUARANTINE 64
+
+struct hca_ah_chunk {
+    struct hca_ah_chunk *next;
+    struct hca_ah ah[CHUNK];
+};
+
+static void put(struct hca *h, struct hca_ah *ah)
+{
+    ah->next_free = NULL;
+    if (h->ah_free++)
+        h->ah_free_tail->next_free = ah;
+    else
+        h->ah_free_head = ah;
+    h->ah_free_tail = ah;
+}
+
+/* With the lock held. NULL: too many, or no memory. */
+static struct hca_ah *take(struct hca *h)
+{
+    struct hca_ah *ah;
+
+    if (h->n_ah == HCA_MAX_AH)
+        return NULL;
+    if (h->ah_free <= QUARANTINE) {
+        struct hca_ah_chunk *c = calloc(1, sizeof(*c));
+
+        if (!c)
+            return NULL;
+        c->next = h->ah_chunks;
+        h->ah_chunks = c;
+        for (unsigned i = 0; i < CHUNK; i++)
+            put(h, &c->ah[i]);
+    }
+    ah = h->ah_free_head;
+    h->ah_free_head = ah->next_free;
+    h->ah_free--;
+    h->n_ah++;
+    return ah;
+}
+
+static void release(struct hca *h, struct hca_ah *ah)
+{
+    ah->live = 0;
+    ah->pd->refs--;
+    h->n_ah--;
+    put(h, ah);
+}
+
+bool ah_usable(const struct hca_qp *qp, const struct ibv_ah *v)
+{
+    return v && to_ah(v)->live == HCA_AH_LIVE && to_ah(v)->pd == qp->pd;
+}
+
+/* With the lock held, before the context's PDs go. */
+void ah_release_all_of(struct hca_ctx *c)
+{
+    for (struct hca_ah_chunk *k = c->hca->ah_chunks; k; k = k->next)
+        for (unsigned i = 0; i < CHUNK; i++)
+            if (k->ah[i].live && k->ah[i].v.context == &c->v.context)
+                release(c->hca, &k->ah[i]);
+}
+
+void ah_free_chunks(struct hca *h)
+{
+    while (h->ah_chunks) {
+        struct hca_ah_chunk *c = h->ah_chunks;
+
+        h->ah_chunks = c->next;
+        free(c);
+    }
 }
 
 EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *v, struct ibv_ah_attr *attr)
@@ -60,37 +176,46 @@ EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *v, struct ibv_ah_attr *attr)
     struct hca_ctx *c = hca_ctx_of(v->context);
     struct ud_dest to;
     struct hca_ah *ah;
+    int rc;
 
     if (!c)
         return REAL(ibv_create_ah)(v, attr);
-    if (addr_from_ah_attr(c->hca, attr, &to)) {
-        errno = EINVAL;
+    rc = addr_get(c->hca, attr, &to);
+    if (rc) {
+        errno = -rc;
         return NULL;
     }
-    ah = calloc(1, sizeof(*ah));
-    if (!ah)
-        return NULL;
-    ah->v.context = v->context;
-    ah->v.pd = v;
-    ah->pd = to_pd(v);
-    ah->to = to;
     hca_lock(c->hca);
-    ah->pd->refs++;
+    ah = take(c->hca);
+    if (ah) {
+        ah->v = (struct ibv_ah){.context = v->context, .pd = v};
+        ah->pd = to_pd(v);
+        ah->to = to;
+        ah->live = HCA_AH_LIVE;
+        ah->pd->refs++;
+    }
     hca_unlock(c->hca);
+    if (!ah) {
+        errno = ENOMEM;
+        return NULL;
+    }
     return &ah->v;
 }
 
 EXPORT int ibv_destroy_ah(struct ibv_ah *v)
 {
     struct hca_ctx *c = hca_ctx_of(v->context);
+    int rc = 0;
 
     if (!c)
         return REAL(ibv_destroy_ah)(v);
     hca_lock(c->hca);
-    to_ah(v)->pd->refs--;
+    if (to_ah(v)->live == HCA_AH_LIVE)
+        release(c->hca, to_ah(v));
+    else
+        rc = EINVAL; /* destroyed already */
     hca_unlock(c->hca);
-    free(v);
-    return 0;
+    return rc;
 }
 
 /* The sender's address is in the 40 bytes before the payload: an IPv4 header in the last 20 of
@@ -144,11 +269,13 @@ EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_a
 {
     struct hca_ctx *c = hca_ctx_of(context);
     struct ud_dest to;
+    int rc;
 
     if (!c)
         return REAL(ibv_resolve_eth_l2_from_gid)(context, attr, mac, vid);
-    if (addr_from_ah_attr(c->hca, attr, &to)) {
-        errno = EINVAL;
+    rc = addr_get(c->hca, attr, &to);
+    if (rc) {
+        errno = -rc;
         return -1;
     }
     memcpy(mac, to.mac, ETHERNET_LL_SIZE);

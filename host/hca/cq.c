@@ -13,7 +13,8 @@ static const uint8_t wc_opcode_of[] = {
     [WR_WRITE] = IBV_WC_RDMA_WRITE,    [WR_WRITE_IMM] = IBV_WC_RDMA_WRITE,
     [WR_SEND] = IBV_WC_SEND,           [WR_SEND_IMM] = IBV_WC_SEND,
     [WR_READ] = IBV_WC_RDMA_READ,      [WR_CMP_SWAP] = IBV_WC_COMP_SWAP,
-    [WR_FETCH_ADD] = IBV_WC_FETCH_ADD,
+    [WR_FETCH_ADD] = IBV_WC_FETCH_ADD, [WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
+    [WR_BIND_MW] = IBV_WC_BIND_MW,     [WR_SEND_INV] = IBV_WC_SEND,
 };
 
 static void notify(struct hca_cq *cq, bool solicited)
@@ -78,6 +79,10 @@ void hca_complete(void *user, const struct cqe *c)
     if (c->has_imm) {
         e.wc.imm_data = c->imm;
         e.wc.wc_flags |= IBV_WC_WITH_IMM;
+    }
+    if (c->has_inv) {
+        e.wc.invalidated_rkey = c->inv_rkey;
+        e.wc.wc_flags |= IBV_WC_WITH_INV;
     }
     if (c->has_grh)
         e.wc.wc_flags |= IBV_WC_GRH;
@@ -186,6 +191,14 @@ struct hca_cq *cq_create(struct hca_ctx *c, uint32_t cqe, void *user, struct ibv
     hlist_init(&cq->pending);
     hlist_init(&cq->overrun_link);
     hca_lock(c->hca);
+    if (c->hca->n_cq == HCA_MAX_CQ) {
+        hca_unlock(c->hca);
+        free(cq->ring);
+        free(cq);
+        errno = ENOMEM;
+        return NULL;
+    }
+    c->hca->n_cq++;
     hlist_add(&c->cqs, &cq->link);
     if (ch) {
         cq->channel->refs++;
@@ -204,6 +217,7 @@ void cq_free(struct hca_cq *cq)
         cq->channel->refs--;
         cq->channel->v.refcnt--;
     }
+    cq->ctx->hca->n_cq--;
     hlist_del(&cq->link);
     hlist_del(&cq->overrun_link);
     free(cq->ring);

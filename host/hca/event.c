@@ -81,7 +81,8 @@ void hca_qp_event(void *user, struct qp *q, enum qp_event ev)
     struct ibv_async_event e = {.element.qp = &qp->v, .event_type = type_of[ev]};
 
     (void)user;
-    async_push(qp->ctx, &e);
+    if (ev != QP_EV_SQ_DRAINED || qp->drain_event)
+        async_push(qp->ctx, &e);
 }
 
 /* ---- completion channels ---- */

@@ -16,7 +16,15 @@ static uint16_t hca_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t no
     uint16_t k;
 
     h->now_ps = now_ps;
-    k = h->ep.input(h->ep.ctx, m, n, now_ps);
+    if (h->arp_waiters) {
+        uint16_t left = arp_input(h, m, n);
+
+        k = h->ep.input(h->ep.ctx, m, left, now_ps);
+        rte_pktmbuf_free_bulk(m + k, left - k);
+        k = n;
+    } else {
+        k = h->ep.input(h->ep.ctx, m, n, now_ps);
+    }
     if (!hlist_empty(&h->limit_srqs))
         srq_check_limits(h);
     if (h->deferred)
@@ -33,6 +41,8 @@ static uint16_t hca_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m
     h->now_ps = now_ps;
     if (h->igmp_n && q == ENDPOINT_ACK)
         k = igmp_output(h, m, n);
+    if (h->arp_asks && q == ENDPOINT_ACK)
+        k += arp_output(h, m + k, n - k);
     k += h->ep.output(h->ep.ctx, q, m + k, n - k, now_ps);
     if (h->deferred)
         hca_run_deferred(h);
@@ -53,7 +63,7 @@ static int64_t hca_next(void *ctx)
 {
     struct hca *h = ctx;
 
-    return h->igmp_n ? 0 : h->ep.next(h->ep.ctx);
+    return h->igmp_n || h->arp_asks ? 0 : h->ep.next(h->ep.ctx);
 }
 
 struct endpoint hca_endpoint(struct hca *h)
@@ -159,7 +169,10 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
                           .ack_every = cfg->ack_every ? cfg->ack_every : 8,
                           .dscp = HCA_DSCP,
                           .pool = cfg->pool,
-                          .ops = {.mem = hca_mem, .complete = hca_complete, .event = hca_qp_event},
+                          .ops = {.mem = hca_mem,
+                                  .complete = hca_complete,
+                                  .window = hca_window,
+                                  .event = hca_qp_event},
                           .user = h};
     int rc_err;
 
@@ -169,7 +182,7 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
     h->cfg.max_qps = rc.max_qps;
     h->port_up = true;
     h->next_pd = 1;
-    h->mr_free_head = h->mr_free_tail = UINT32_MAX;
+    h->key_free_head = h->key_free_tail = UINT32_MAX;
     hlist_init(&h->ctxs);
     hlist_init(&h->overrun_cqs);
     hlist_init(&h->limit_srqs);
@@ -201,6 +214,7 @@ void hca_destroy(struct hca *h)
         hca_ctx_free(hlist_entry(h->ctxs.next, struct hca_ctx, link));
     rnic_destroy(h->rnic);
     h->dev->hca = NULL;
-    free(h->mr);
+    ah_free_chunks(h);
+    free(h->key);
     free(h);
 }

@@ -18,7 +18,7 @@
 
 struct hca;
 
-/* The driver behind an HCA. Virtual time leaves lock, unlock, idle and block NULL; any may be NULL.
+/* The driver behind an HCA. Virtual time leaves them NULL but for kick; any may be NULL.
  */
 struct hca_driver {
     void (*lock)(void *ctx);
@@ -31,6 +31,10 @@ struct hca_driver {
     /* Called without the lock by a caller that is about to wait for an event: somebody else must
      * make progress now. */
     void (*block)(void *ctx);
+    /* Whether these bytes are mapped: 0 or -EFAULT. */
+    int (*check_memory)(void *ctx, const void *addr, size_t len);
+    /* Whether the MAC of this address must be asked for, because it is outside the fabric. */
+    bool (*foreign)(void *ctx, uint32_t ip);
     void *ctx;
 };
 

@@ -31,12 +31,22 @@ void *hca_real(const char *name);
         real_;                                                                                     \
     })
 
-#define HCA_MAX_MR      (1u << 20)
-#define HCA_MAX_CQE     (1u << 20)
+/* What the device reports, what works, and past what ENOMEM (objects) or EINVAL (sizes) comes:
+ * tests/host/hca/test_limits.c and test_sizes.c try them all. */
+#define HCA_MAX_MR_SIZE (1ull << 40)
+#define HCA_MAX_MR      65535u
+#define HCA_MAX_MW      65535u
+#define HCA_MAX_KEYS    (1u << 17) /* of both; one of them is no key */
+#define HCA_MAX_CQ      65536u
+#define HCA_MAX_CQE     (1u << 17)
+#define HCA_MAX_PD      65536u
+#define HCA_MAX_AH      65536u
+#define HCA_MAX_SRQ     16384u
 #define HCA_MAX_WR      16384u
 #define HCA_ASYNC_DEPTH 1024u
 #define HCA_IGMP_QUEUE  (2 * ROCE_MAX_MCAST)
-#define HCA_PORT        1 /* a device has one port */
+#define HCA_NEIGHBOURS  64 /* outside the fabric, whose MACs are remembered */
+#define HCA_PORT        1  /* a device has one port */
 #define HCA_PKEY        0xffff
 #define HCA_DSCP        26 /* of the lossless class: what RoCE deployments use (AF31) */
 
@@ -91,10 +101,12 @@ struct hca {
     uint64_t completions;
     struct hlist ctxs;
     uint32_t next_pd;
-    /* MRs by index; key = index << 8 | generation. The free list is a FIFO, so that a key comes
-     * back late. */
-    struct hca_mr_slot *mr;
-    uint32_t mr_cap, mr_free_head, mr_free_tail;
+    struct hca_key *key; /* by index; a key is index << 8 | tag (keys.c) */
+    uint32_t key_cap, key_free_head, key_free_tail;
+    uint32_t n_pd, n_mr, n_mw, n_cq, n_srq, n_ah;
+    struct hca_ah_chunk *ah_chunks;
+    struct hca_ah *ah_free_head, *ah_free_tail;
+    uint32_t ah_free;
     /* Work that callbacks of the engine may not do themselves. */
     struct hlist overrun_cqs, limit_srqs;
     bool deferred;
@@ -107,12 +119,21 @@ struct hca {
         bool leave;
     } igmp[HCA_IGMP_QUEUE];
     unsigned igmp_n;
+    /* Who is outside the fabric (arp.c). ask: the question is to be sent. */
+    struct hca_neighbour {
+        uint32_t ip; /* 0: free */
+        uint8_t mac[6];
+        bool known, waiting, ask;
+        int64_t known_ps, asked_ps;
+    } neighbour[HCA_NEIGHBOURS];
+    unsigned arp_asks, arp_waiters;
 };
 
-struct hca_mr_slot {
-    struct hca_mr *mr;
-    uint32_t next; /* in the free list */
-    uint8_t gen;
+struct hca_key {
+    struct hca_mr *mr; /* or */
+    struct hca_mw *mw; /* or none: free */
+    uint32_t next;     /* in the free list */
+    uint8_t tag;
 };
 
 struct hca_ctx {
@@ -140,7 +161,19 @@ struct hca_mr {
     struct hca_pd *pd;
     uint64_t iova;
     unsigned access;
+    uint32_t windows; /* open on it */
     bool unbacked;
+};
+
+struct hca_mw {
+    struct ibv_mw v;
+    char zero[64];
+    struct hca_pd *pd;
+    struct hca_mr *mr; /* NULL: closed */
+    struct hca_qp *qp; /* of type 2 while open */
+    char *start;
+    uint64_t iova, length;
+    unsigned access;
 };
 
 struct hca_channel {
@@ -195,7 +228,10 @@ struct hca_ah {
     char zero[64];
     struct hca_pd *pd;
     struct ud_dest to;
+    uint32_t live; /* HCA_AH_LIVE, or the handle was destroyed */
+    struct hca_ah *next_free;
 };
+#define HCA_AH_LIVE 0x4c495645u
 
 struct hca_qp {
     union {
@@ -214,6 +250,8 @@ struct hca_qp {
     struct ibv_qp_attr attr; /* what modify_qp was given, for query_qp */
     bool sig_all, is_ex;
     uint32_t async_unacked;
+    uint32_t windows; /* of type 2, bound here */
+    bool drain_event; /* asked for with en_sqd_async_notify */
     uint32_t mcast[ROCE_MAX_MCAST];
     unsigned n_mcast;
     /* Extended posting: requests between wr_start and wr_complete. */
@@ -265,6 +303,30 @@ bool hca_device_ours(const struct ibv_device *d);
 struct hca_ctx *hca_ctx_of(struct ibv_context *c); /* NULL: not ours */
 void hca_ctx_free(struct hca_ctx *c);
 
+/* ---- keys (keys.c); with the lock held ---- */
+int key_take(struct hca *h, struct hca_mr *mr, struct hca_mw *mw, uint32_t *key);
+void key_give(struct hca *h, uint32_t key);
+
+static inline struct hca_mr *mr_of_key(const struct hca *h, uint32_t key)
+{
+    uint32_t i = key >> 8;
+
+    return i < h->key_cap && h->key[i].tag == (uint8_t)key ? h->key[i].mr : NULL;
+}
+
+/* ---- memory windows (mw.c) ---- */
+int mw_mem(const struct hca_mw *mw, struct qp *qp, uint64_t addr, uint64_t len, unsigned access,
+           void **p);
+int hca_window(void *user, struct qp *q, uint32_t rkey, const struct mw_bind *b);
+struct ibv_mw *hca_alloc_mw(struct ibv_pd *v, enum ibv_mw_type type);
+int hca_dealloc_mw(struct ibv_mw *v);
+int hca_bind_mw(struct ibv_qp *v, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+int mw_bind_from(struct wqe *w, const struct hca_qp *qp, const struct ibv_mw *mw, uint32_t rkey,
+                 const struct ibv_mw_bind_info *info);
+void mw_close(struct hca_mw *mw);
+void mw_close_all_of(struct hca_qp *qp);
+void mw_free(struct hca_mw *mw);
+
 /* ---- memory (mr.c) ---- */
 int hca_mem(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t len,
             unsigned access, void **p);
@@ -300,15 +362,30 @@ int hca_post_srq_recv(struct ibv_srq *v, struct ibv_recv_wr *wr, struct ibv_recv
 struct ibv_qp *hca_create_qp_ex(struct ibv_context *v, struct ibv_qp_init_attr_ex *a);
 void qp_ex_init(struct hca_qp *qp);
 int post_check(const struct hca_qp *qp, unsigned opcode);
+int post_engine(struct hca_qp *qp, const struct wqe *w); /* 0 or -errno */
 int rwqe_from_wr(struct rwqe *w, const struct ibv_recv_wr *wr, uint32_t max_sge);
 void srq_free(struct hca_srq *s);
 void srq_check_limits(struct hca *h);
 
 /* ---- addresses (ah.c) ---- */
+/* With the lock held, after addr_resolve(), which waits where it must, without the lock. 0,
+ * -EINVAL, -EHOSTUNREACH. */
 int addr_from_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to);
+int addr_resolve(struct hca *h, const struct ibv_ah_attr *a);
 int addr_ip_of_gid(const union ibv_gid *g, uint32_t *ip);
 void addr_gid_of_ip(uint32_t ip, union ibv_gid *g);
+bool ah_usable(const struct hca_qp *qp, const struct ibv_ah *ah);
+void ah_release_all_of(struct hca_ctx *c);
+void ah_free_chunks(struct hca *h);
 void addr_mac_of_ip(uint32_t ip, uint8_t mac[6]);
+
+/* ---- neighbours outside the fabric (arp.c) ---- */
+/* Waits until the MAC of that address is known; without the lock. 0 or -EHOSTUNREACH. */
+int arp_resolve(struct hca *h, uint32_t ip);
+bool arp_lookup(const struct hca *h, uint32_t ip, uint8_t mac[6]); /* with the lock held */
+uint16_t arp_output(struct hca *h, struct rte_mbuf **m, uint16_t n);
+/* Takes out the answers that are waited for; returns how many frames are left. */
+uint16_t arp_input(struct hca *h, struct rte_mbuf **m, uint16_t n);
 
 /* ---- membership of multicast groups (igmp.c) ---- */
 uint16_t igmp_output(struct hca *h, struct rte_mbuf **m, uint16_t n);
@@ -340,6 +417,7 @@ int rim_devices(struct hca_device **devs, unsigned max); /* how many, or -errno 
 #define hca_of_ctx(c) ((c)->hca)
 #define to_pd(p)      ((struct hca_pd *)(p))
 #define to_mr(p)      ((struct hca_mr *)(p))
+#define to_mw(p)      ((struct hca_mw *)(p))
 #define to_cq(p)      ((struct hca_cq *)(p))
 #define to_qp(p)      ((struct hca_qp *)(p))
 #define to_srq(p)     ((struct hca_srq *)(p))

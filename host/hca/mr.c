@@ -1,6 +1,6 @@
 /*
- * Memory regions. A key names a slot of the table and how often the slot was used, so that a key of
- * a region that is gone never opens its successor; lkey and rkey are the same.
+ * Memory regions: what of a program's memory others may reach, by which key, within which bounds
+ * and with which rights. lkey and rkey are the same.
  */
 #include "host/hca/hca_priv.h"
 
@@ -12,11 +12,13 @@ int hca_mem(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr,
             unsigned access, void **p)
 {
     struct hca *h = user;
-    uint32_t i = key >> 8;
-    struct hca_mr *mr = i < h->mr_cap && h->mr[i].gen == (uint8_t)key ? h->mr[i].mr : NULL;
+    struct hca_mr *mr = mr_of_key(h, key);
     uint64_t off;
 
-    (void)remote;
+    /* A window is the peer's to use, never a local key. */
+    if (!mr && remote && key >> 8 < h->key_cap && h->key[key >> 8].mw &&
+        h->key[key >> 8].tag == (uint8_t)key)
+        return mw_mem(h->key[key >> 8].mw, qp, addr, len, access, p);
     if (!mr || mr->pd->v.handle != qp_pd(qp))
         return -EINVAL;
     if (access & ~mr->access)
@@ -29,52 +31,6 @@ int hca_mem(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr,
 }
 
 /* ---- control ---- */
-
-static void free_slot(struct hca *h, uint32_t i)
-{
-    h->mr[i].next = UINT32_MAX;
-    if (h->mr_free_tail == UINT32_MAX)
-        h->mr_free_head = i;
-    else
-        h->mr[h->mr_free_tail].next = i;
-    h->mr_free_tail = i;
-}
-
-static int grow(struct hca *h)
-{
-    uint32_t cap = h->mr_cap ? h->mr_cap * 2 : 64;
-    struct hca_mr_slot *t;
-
-    if (cap > HCA_MAX_MR)
-        return -ENOSPC;
-    t = realloc(h->mr, cap * sizeof(*t));
-    if (!t)
-        return -ENOMEM;
-    h->mr = t;
-    for (uint32_t i = h->mr_cap; i < cap; i++) {
-        t[i] = (struct hca_mr_slot){.gen = 1};
-        if (i) /* key 0 never exists: programs use it for "none" */
-            free_slot(h, i);
-    }
-    h->mr_cap = cap;
-    return 0;
-}
-
-static int take_slot(struct hca *h, struct hca_mr *mr, uint32_t *key)
-{
-    int rc = h->mr_free_head == UINT32_MAX ? grow(h) : 0;
-    uint32_t i;
-
-    if (rc)
-        return rc;
-    i = h->mr_free_head;
-    h->mr_free_head = h->mr[i].next;
-    if (h->mr_free_head == UINT32_MAX)
-        h->mr_free_tail = UINT32_MAX;
-    h->mr[i].mr = mr;
-    *key = i << 8 | h->mr[i].gen;
-    return 0;
-}
 
 static const unsigned known_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                                      IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
@@ -94,6 +50,21 @@ static int check_access(unsigned access)
     return 0;
 }
 
+/* Neither the program's addresses nor those that it gives away may wrap; what is not mapped cannot
+ * be registered, as where pages are pinned. */
+static int check_range(const struct hca *h, const void *addr, size_t length, uint64_t iova)
+{
+    if (length > HCA_MAX_MR_SIZE || (uintptr_t)addr + length < length || iova + length < iova)
+        return EINVAL;
+    if (h->cfg.drv.check_memory && length)
+        return -h->cfg.drv.check_memory(h->cfg.drv.ctx, addr, length);
+    return 0;
+}
+
+#define MR_ACCESS                                                                                  \
+    (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |        \
+     IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED)
+
 static struct ibv_mr *reg(struct ibv_pd *v, void *addr, size_t length, uint64_t iova,
                           unsigned access)
 {
@@ -102,8 +73,10 @@ static struct ibv_mr *reg(struct ibv_pd *v, void *addr, size_t length, uint64_t 
     struct hca_mr *mr;
     int rc = check_access(access);
 
-    if (!rc && (uint64_t)length + (uintptr_t)addr < length)
-        rc = EINVAL;
+    if (access & IBV_ACCESS_ZERO_BASED)
+        iova = 0;
+    if (!rc)
+        rc = check_range(h, addr, length, iova);
     mr = rc ? NULL : calloc(1, sizeof(*mr));
     if (!mr) {
         errno = rc ? rc : ENOMEM;
@@ -111,14 +84,13 @@ static struct ibv_mr *reg(struct ibv_pd *v, void *addr, size_t length, uint64_t 
     }
     mr->hca = h;
     mr->pd = pd;
-    mr->iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
-    mr->access = access & (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ |
-                           ACCESS_REMOTE_ATOMIC);
+    mr->iova = iova;
+    mr->access = access & MR_ACCESS;
     mr->v = (struct ibv_mr){.context = v->context, .pd = v, .addr = addr, .length = length};
     hca_lock(h);
-    rc = take_slot(h, mr, &mr->v.lkey);
+    rc = h->n_mr == HCA_MAX_MR ? -ENOMEM : key_take(h, mr, NULL, &mr->v.lkey);
     if (!rc)
-        pd->refs++;
+        h->n_mr++, pd->refs++;
     hca_unlock(h);
     if (rc) {
         free(mr);
@@ -171,11 +143,18 @@ static int rereg(struct hca_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
         rc = EINVAL;
     if (!rc && (flags & IBV_REREG_MR_CHANGE_PD) && (!pd || pd->context != mr->v.context))
         rc = EINVAL;
+    if (!rc && (flags & IBV_REREG_MR_CHANGE_TRANSLATION))
+        rc = check_range(mr->hca, addr, length, (uintptr_t)addr);
     if (rc) {
         errno = rc;
         return IBV_REREG_MR_ERR_INPUT;
     }
     hca_lock(mr->hca);
+    if (mr->windows) {
+        hca_unlock(mr->hca);
+        errno = EBUSY;
+        return IBV_REREG_MR_ERR_INPUT;
+    }
     if (flags & IBV_REREG_MR_CHANGE_PD) {
         mr->pd->refs--;
         mr->pd = to_pd(pd);
@@ -183,12 +162,11 @@ static int rereg(struct hca_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
         mr->v.pd = pd;
     }
     if (flags & IBV_REREG_MR_CHANGE_ACCESS)
-        mr->access = (unsigned)access & (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE |
-                                         ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC);
+        mr->access = (unsigned)access & MR_ACCESS;
     if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
         mr->v.addr = addr;
         mr->v.length = length;
-        mr->iova = (uintptr_t)addr;
+        mr->iova = mr->access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
     }
     hca_unlock(mr->hca);
     return 0;
@@ -205,12 +183,8 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *a
 /* With the lock held. */
 void mr_free(struct hca_mr *mr)
 {
-    struct hca *h = mr->hca;
-    uint32_t i = mr->v.lkey >> 8;
-
-    h->mr[i].mr = NULL;
-    h->mr[i].gen++;
-    free_slot(h, i);
+    key_give(mr->hca, mr->v.lkey);
+    mr->hca->n_mr--;
     mr->pd->refs--;
     free(mr);
 }
@@ -218,14 +192,17 @@ void mr_free(struct hca_mr *mr)
 EXPORT int ibv_dereg_mr(struct ibv_mr *v)
 {
     struct hca *h;
+    int rc;
 
     if (!hca_ctx_of(v->context))
         return REAL(ibv_dereg_mr)(v);
     h = to_mr(v)->hca;
     hca_lock(h);
-    mr_free(to_mr(v));
+    rc = to_mr(v)->windows ? EBUSY : 0;
+    if (!rc)
+        mr_free(to_mr(v));
     hca_unlock(h);
-    return 0;
+    return rc;
 }
 
 int hca_mr_unback(struct ibv_mr *v)

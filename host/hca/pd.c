@@ -16,6 +16,13 @@ EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
     pd->v.context = context;
     pd->ctx = c;
     hca_lock(c->hca);
+    if (c->hca->n_pd == HCA_MAX_PD) {
+        hca_unlock(c->hca);
+        free(pd);
+        errno = ENOMEM;
+        return NULL;
+    }
+    c->hca->n_pd++;
     pd->v.handle = c->hca->next_pd++;
     hlist_add(&c->pds, &pd->link);
     hca_unlock(c->hca);
@@ -33,8 +40,10 @@ EXPORT int ibv_dealloc_pd(struct ibv_pd *v)
     h = pd->ctx->hca;
     hca_lock(h);
     rc = pd->refs ? EBUSY : 0;
-    if (!rc)
+    if (!rc) {
         hlist_del(&pd->link);
+        h->n_pd--;
+    }
     hca_unlock(h);
     if (!rc)
         free(pd);

@@ -10,6 +10,9 @@
 static_assert((int)WR_WRITE == IBV_WR_RDMA_WRITE && (int)WR_SEND_IMM == IBV_WR_SEND_WITH_IMM &&
                   (int)WR_FETCH_ADD == IBV_WR_ATOMIC_FETCH_AND_ADD,
               "opcodes pass through");
+static_assert((int)WR_LOCAL_INV == IBV_WR_LOCAL_INV && (int)WR_BIND_MW == IBV_WR_BIND_MW &&
+                  (int)WR_SEND_INV == IBV_WR_SEND_WITH_INV,
+              "opcodes pass through");
 static_assert((int)WR_F_INLINE == IBV_SEND_INLINE && (int)WR_F_FENCE == IBV_SEND_FENCE &&
                   (int)WR_F_SIGNALED == IBV_SEND_SIGNALED &&
                   (int)WR_F_SOLICITED == IBV_SEND_SOLICITED,
@@ -20,8 +23,9 @@ static_assert(sizeof(struct sge) == sizeof(struct ibv_sge) &&
               "scatter lists pass through");
 
 #define OPS_UD (1u << WR_SEND | 1u << WR_SEND_IMM)
-#define OPS_UC (OPS_UD | 1u << WR_WRITE | 1u << WR_WRITE_IMM)
-#define OPS_RC (OPS_UC | 1u << WR_READ | 1u << WR_CMP_SWAP | 1u << WR_FETCH_ADD)
+#define OPS_UC                                                                                     \
+    (OPS_UD | 1u << WR_WRITE | 1u << WR_WRITE_IMM | 1u << WR_LOCAL_INV | 1u << WR_BIND_MW)
+#define OPS_RC (OPS_UC | 1u << WR_READ | 1u << WR_CMP_SWAP | 1u << WR_FETCH_ADD | 1u << WR_SEND_INV)
 
 /* Which operations a transport has (IBTA table 37), and from which state on they may be posted. 0
  * or errno. */
@@ -32,13 +36,19 @@ int post_check(const struct hca_qp *qp, unsigned opcode)
                                                  : OPS_UD;
     enum qp_state s = qp_state_of(qp->qp);
 
-    if (opcode > WR_FETCH_ADD || !(ops >> opcode & 1))
+    if (opcode > WR_SEND_INV || !(ops >> opcode & 1))
         return EOPNOTSUPP;
     return s == QP_RESET || s == QP_INIT || s == QP_RTR ? EINVAL : 0;
 }
 
-/* Everything but the payload, into *w. */
-static void head_from_wr(struct wqe *w, const struct ibv_send_wr *wr, const struct hca_qp *qp)
+/* A send queue without places takes nothing; the engine's has one at least. */
+int post_engine(struct hca_qp *qp, const struct wqe *w)
+{
+    return qp->cap.max_send_wr ? qp_post_send(qp->qp, w) : -ENOMEM;
+}
+
+/* Everything but the payload, into *w. 0 or errno. */
+static int head_from_wr(struct wqe *w, const struct ibv_send_wr *wr, const struct hca_qp *qp)
 {
     memset(w, 0, offsetof(struct wqe, sge));
     w->wr_id = wr->wr_id;
@@ -47,7 +57,13 @@ static void head_from_wr(struct wqe *w, const struct ibv_send_wr *wr, const stru
     w->frag = WQE_WHOLE;
     if (wr->opcode == IBV_WR_SEND_WITH_IMM || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
         w->imm = wr->imm_data;
-    if (qp->v.qp_type == IBV_QPT_UD) {
+    if (wr->opcode == IBV_WR_BIND_MW)
+        return wr->bind_mw.mw && wr->bind_mw.mw->type == IBV_MW_TYPE_2
+                   ? mw_bind_from(w, qp, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info)
+                   : EINVAL;
+    if (wr->opcode == IBV_WR_SEND_WITH_INV || wr->opcode == IBV_WR_LOCAL_INV) {
+        w->rkey = wr->invalidate_rkey;
+    } else if (qp->v.qp_type == IBV_QPT_UD) {
         w->ud = to_ah(wr->wr.ud.ah)->to;
         w->ud.qpn = wr->wr.ud.remote_qpn;
         /* IBTA 10.2.5: with the high bit set, the queue pair's own key is meant. */
@@ -62,6 +78,7 @@ static void head_from_wr(struct wqe *w, const struct ibv_send_wr *wr, const stru
         w->raddr = wr->wr.rdma.remote_addr;
         w->rkey = wr->wr.rdma.rkey;
     }
+    return 0;
 }
 
 static int body_from_wr(struct wqe *w, const struct ibv_send_wr *wr, const struct hca_qp *qp)
@@ -79,7 +96,7 @@ static int body_from_wr(struct wqe *w, const struct ibv_send_wr *wr, const struc
         return 0;
     }
     if (len > qp->cap.max_inline_data || wr->opcode == IBV_WR_RDMA_READ ||
-        wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP)
+        (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP && wr->opcode != IBV_WR_SEND_WITH_INV))
         return EINVAL;
     for (int i = 0; i < wr->num_sge; i++) {
         const struct ibv_sge *s = &wr->sg_list[i];
@@ -100,11 +117,12 @@ static int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
         return rc;
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge)
         return EINVAL;
-    if (qp->v.qp_type == IBV_QPT_UD && (!wr->wr.ud.ah || to_ah(wr->wr.ud.ah)->pd != qp->pd))
+    if (qp->v.qp_type == IBV_QPT_UD && !ah_usable(qp, wr->wr.ud.ah))
         return EINVAL;
-    head_from_wr(&w, wr, qp);
-    rc = body_from_wr(&w, wr, qp);
-    return rc ? rc : -qp_post_send(qp->qp, &w);
+    rc = head_from_wr(&w, wr, qp);
+    if (!rc)
+        rc = body_from_wr(&w, wr, qp);
+    return rc ? rc : -post_engine(qp, &w);
 }
 
 int hca_post_send(struct ibv_qp *v, struct ibv_send_wr *wr, struct ibv_send_wr **bad)

@@ -124,6 +124,7 @@ void qp_free(struct hca_qp *qp)
 {
     for (unsigned i = 0; i < qp->n_mcast; i++)
         igmp_leave(qp->ctx->hca, qp->mcast[i]);
+    mw_close_all_of(qp);
     qp_destroy(qp->qp);
     cq_clean(qp->scq, qp->v.qp_num);
     cq_clean(qp->rcq, qp->v.qp_num);

@@ -101,12 +101,35 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *v, uint32_t rkey, uint64_t rad
     begin_rdma(v, WR_FETCH_ADD, rkey, raddr)->compare_add = add;
 }
 
+static void wr_send_inv(struct ibv_qp_ex *v, uint32_t rkey)
+{
+    begin(v, WR_SEND_INV)->rkey = rkey;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *v, uint32_t rkey)
+{
+    begin(v, WR_LOCAL_INV)->rkey = rkey;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *v, struct ibv_mw *mw, uint32_t rkey,
+                       const struct ibv_mw_bind_info *info)
+{
+    struct wqe *w = begin(v, WR_BIND_MW);
+
+    if (!mw || mw->type != IBV_MW_TYPE_2 || mw_bind_from(w, of(v), mw, rkey, info))
+        fail(of(v), EINVAL);
+}
+
 /* ---- what goes with them ---- */
 
 static void wr_set_ud_addr(struct ibv_qp_ex *v, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
     struct wqe *w = last(v);
 
+    if (!ah_usable(of(v), ah)) {
+        fail(of(v), EINVAL);
+        return;
+    }
     w->ud = to_ah(ah)->to;
     w->ud.qpn = qpn;
     w->ud.qkey = qkey >> 31 ? of(v)->attr.qkey : qkey;
@@ -176,7 +199,7 @@ static int wr_complete(struct ibv_qp_ex *v)
     if (qp_sq_free(qp->qp) < qp->n_batch)
         rc = ENOMEM;
     for (uint32_t i = 0; i < qp->n_batch && !rc; i++)
-        rc = -qp_post_send(qp->qp, &qp->batch[i]);
+        rc = -post_engine(qp, &qp->batch[i]);
     hca_kick(h);
     hca_unlock(h);
     return rc;
@@ -198,6 +221,9 @@ void qp_ex_init(struct hca_qp *qp)
     x->wr_rdma_read = wr_rdma_read;
     x->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
     x->wr_atomic_fetch_add = wr_atomic_fetch_add;
+    x->wr_send_inv = wr_send_inv;
+    x->wr_local_inv = wr_local_inv;
+    x->wr_bind_mw = wr_bind_mw;
     x->wr_set_ud_addr = wr_set_ud_addr;
     x->wr_set_sge = wr_set_sge;
     x->wr_set_sge_list = wr_set_sge_list;
@@ -213,9 +239,10 @@ void qp_ex_init(struct hca_qp *qp)
 static uint64_t ops_of(enum ibv_qp_type t)
 {
     const uint64_t ud = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
-                   uc = ud | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM,
+                   uc = ud | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+                        IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW,
                    rc = uc | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-                        IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+                        IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
 
     return t == IBV_QPT_RC ? rc : t == IBV_QPT_UC ? uc : ud;
 }

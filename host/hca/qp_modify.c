@@ -45,6 +45,13 @@ static const struct transition transitions[] = {
      ALT_OPT | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
     {QP_UC, QP_SQD, QP_RTS, 0, ALT_OPT | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
     {QP_UD, QP_SQD, QP_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
+    {QP_RC, QP_SQD, QP_SQD, 0,
+     ALT_OPT | IBV_QP_CUR_STATE | IBV_QP_AV | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_TIMEOUT |
+         IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC |
+         IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
+    {QP_UC, QP_SQD, QP_SQD, 0,
+     ALT_OPT | IBV_QP_CUR_STATE | IBV_QP_AV | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS},
+    {QP_UD, QP_SQD, QP_SQD, 0, IBV_QP_CUR_STATE | IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
     {QP_UC, QP_SQE, QP_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
     {QP_UD, QP_SQE, QP_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
 };
@@ -77,7 +84,7 @@ static bool values_ok(struct hca *h, const struct ibv_qp_attr *a, int mask)
         BAD(IBV_QP_MIN_RNR_TIMER, a->min_rnr_timer > 31) ||
         BAD(IBV_QP_MAX_QP_RD_ATOMIC, a->max_rd_atomic > ROCE_MAX_RD_ATOMIC) ||
         BAD(IBV_QP_MAX_DEST_RD_ATOMIC, a->max_dest_rd_atomic > ROCE_MAX_RD_ATOMIC) ||
-        BAD(IBV_QP_AV, addr_from_ah_attr(h, &a->ah_attr, &to)) ||
+        BAD(IBV_QP_AV, addr_from_ah_attr(h, &a->ah_attr, &to) || to.ip >> 28 == 0xe) ||
         BAD(IBV_QP_ALT_PATH, true)) /* path migration: no capability of this device */
         return false;
 #undef BAD
@@ -162,8 +169,11 @@ static int apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
         return EINVAL;
     to_engine(h, a, mask, &e);
     e.state = to;
+    e.exact = true;
     if (qp->v.qp_type == IBV_QPT_UD)
         e.mtu = h->cfg.mtu; /* never named: its packets are as long as the port allows */
+    if (to == QP_SQD && from == QP_RTS) /* it may be said at once */
+        qp->drain_event = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
     rc = qp_modify(qp->qp, &e);
     if (rc)
         return -rc;
@@ -187,6 +197,8 @@ EXPORT int ibv_modify_qp(struct ibv_qp *v, struct ibv_qp_attr *attr, int mask)
         return REAL(ibv_modify_qp)(v, attr, mask);
     if (c->hca->dead)
         return EIO;
+    if ((mask & IBV_QP_AV) && addr_resolve(c->hca, &attr->ah_attr) == -EHOSTUNREACH)
+        return EHOSTUNREACH;
     hca_lock(c->hca);
     rc = apply(to_qp(v), attr, mask);
     hca_kick(c->hca);

@@ -29,7 +29,7 @@ static struct {
     struct fabric *fab;
     const struct fab_node *host;
     unsigned n;
-    struct rim_hca *port[16];
+    struct rim_hca *port[FAB_MAX_HOST_PORTS];
 } rim = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 bool rim_selected(void)
@@ -120,6 +120,24 @@ static void disconnect_nic(struct rim_hca *r)
     r->up = false;
 }
 
+/* Only a fabric with ways out has neighbours that need to be asked for. */
+static bool has_ways_out(const struct fabric *f)
+{
+    for (unsigned i = 0; i < f->n_switches; i++)
+        for (unsigned p = 0; p < f->nodes[f->switches[i]].n_ports; p++)
+            if (f->nodes[f->switches[i]].ports[p].external[0])
+                return true;
+    return false;
+}
+
+static bool is_outside(void *ctx, uint32_t ip)
+{
+    int d = fabric_dest_of_ip(rim.fab, ip);
+
+    (void)ctx;
+    return d < 0 || rim.fab->nodes[rim.fab->dests[d].node].outside;
+}
+
 int rim_start(struct rim_hca *r)
 {
     const struct fab_port *fp = &rim.host->ports[r->dev.port];
@@ -130,6 +148,8 @@ int rim_start(struct rim_hca *r)
                           .drv = rim_driver(r)};
     int rc;
 
+    if (has_ways_out(rim.fab))
+        cfg.drv.foreign = is_outside;
     pthread_setname_np(pthread_self(), "trib-hca");
     rc = rim_eal_init("tribverbs", NULL, 32 + 4 * rim.n, NULL, 0);
     if (!rc)
@@ -239,7 +259,7 @@ static int add_ports(void)
 {
     char name[32];
 
-    for (unsigned p = 0; p < rim.host->n_ports && rim.n < 16; p++) {
+    for (unsigned p = 0; p < rim.host->n_ports; p++) {
         struct rim_hca *r = calloc(1, sizeof(*r));
 
         if (!r)
@@ -268,6 +288,13 @@ static int load(void)
     if (!rim.fab)
         return -EINVAL;
     rim.host = fabric_node(rim.fab, name);
+    if (rim.host && rim.host->outside) {
+        fprintf(stderr,
+                "tributary: TRIB_HOST: found \"%s\", which is outside, expected a host that is "
+                "emulated\n",
+                name);
+        return -ENODEV;
+    }
     if (!rim.host || rim.host->kind != FAB_HOST) {
         fprintf(stderr,
                 "tributary: TRIB_HOST: found \"%s\", expected a host of fabric %s (%s ...)\n", name,

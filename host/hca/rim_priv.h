@@ -48,7 +48,8 @@ struct rim_hca {
     int64_t busy_ns;         /* a poll last brought something */
     _Atomic int64_t
         lease_ns; /* until then a program's thread will have polled again; 0: it will not */
-    _Atomic uint32_t park; /* futex word: where the thread waits while others poll */
+    _Atomic int64_t spin_until_ns; /* until then an empty poll returns at once */
+    _Atomic uint32_t park;         /* futex word: where the thread waits while others poll */
     _Atomic uint32_t parked;
     _Atomic uint32_t sleepers; /* pollers on the bell */
 

@@ -76,6 +76,14 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
     s->max_sge = a->attr.max_sge;
     hlist_init(&s->limit_link);
     hca_lock(c->hca);
+    if (c->hca->n_srq == HCA_MAX_SRQ) {
+        hca_unlock(c->hca);
+        rq_destroy(s->rq);
+        free(s);
+        errno = ENOMEM;
+        return NULL;
+    }
+    c->hca->n_srq++;
     s->pd->refs++;
     hlist_add(&c->srqs, &s->link);
     hca_unlock(c->hca);
@@ -127,6 +135,7 @@ void srq_free(struct hca_srq *s)
     hlist_del(&s->limit_link);
     hlist_del(&s->link);
     s->pd->refs--;
+    s->ctx->hca->n_srq--;
     rq_destroy(s->rq);
     free(s);
 }

@@ -3,6 +3,7 @@
  * are those of the emulated host; without, the system's own libibverbs answers and its devices pass
  * through every exported call untouched.
  */
+#include "fabric/fabric.h"
 #include "host/hca/hca_priv.h"
 
 #include <dlfcn.h>
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEVICES 16
+#define MAX_DEVICES FAB_MAX_HOST_PORTS
 
 /* ---- the system's own ---- */
 
@@ -75,30 +76,24 @@ EXPORT int ibv_get_device_index(struct ibv_device *d)
     return hca_device_ours(d) ? (int)((struct hca_device *)d)->port : REAL(ibv_get_device_index)(d);
 }
 
+/* ---- fork ---- */
+
+/* Nothing is pinned, so a copy-on-write page of a parent is the parent's: forking needs no care. */
+EXPORT int ibv_fork_init(void)
+{
+    return rim_selected() ? 0 : REAL(ibv_fork_init)();
+}
+
+EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+    return rim_selected() ? IBV_FORK_UNNEEDED : REAL(ibv_is_fork_initialized)();
+}
+
 /* ---- contexts ---- */
 
 struct hca_ctx *hca_ctx_of(struct ibv_context *c)
 {
     return c->ops.post_send == hca_post_send ? hlist_entry(c, struct hca_ctx, v.context) : NULL;
-}
-
-static struct ibv_mw *no_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
-{
-    (void)pd, (void)type;
-    errno = EOPNOTSUPP;
-    return NULL;
-}
-
-static int no_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
-{
-    (void)qp, (void)mw, (void)bind;
-    return EOPNOTSUPP;
-}
-
-static int no_dealloc_mw(struct ibv_mw *mw)
-{
-    (void)mw;
-    return EOPNOTSUPP;
 }
 
 static void fill_tables(struct hca_ctx *c)
@@ -108,9 +103,9 @@ static void fill_tables(struct hca_ctx *c)
 
     o->_compat_query_device = hca_query_device;
     o->_compat_query_port = hca_query_port_compat;
-    o->alloc_mw = no_alloc_mw;
-    o->bind_mw = no_bind_mw;
-    o->dealloc_mw = no_dealloc_mw;
+    o->alloc_mw = hca_alloc_mw;
+    o->bind_mw = hca_bind_mw;
+    o->dealloc_mw = hca_dealloc_mw;
     o->poll_cq = hca_poll_cq;
     o->req_notify_cq = hca_req_notify_cq;
     o->post_srq_recv = hca_post_srq_recv;
@@ -195,13 +190,18 @@ void hca_ctx_free(struct hca_ctx *c)
         notify_close(ch->v.fd);
         free(ch);
     }
-    for (uint32_t i = 0; i < h->mr_cap; i++)
-        if (h->mr[i].mr && h->mr[i].mr->v.context == &c->v.context)
-            mr_free(h->mr[i].mr);
+    for (uint32_t i = 0; i < h->key_cap; i++)
+        if (h->key[i].mw && h->key[i].mw->v.context == &c->v.context)
+            mw_free(h->key[i].mw);
+    for (uint32_t i = 0; i < h->key_cap; i++)
+        if (h->key[i].mr && h->key[i].mr->v.context == &c->v.context)
+            mr_free(h->key[i].mr);
+    ah_release_all_of(c);
     while (!hlist_empty(&c->pds)) {
         struct hca_pd *pd = hlist_entry(c->pds.next, struct hca_pd, link);
 
         hlist_del(&pd->link);
+        h->n_pd--;
         free(pd);
     }
     hlist_del(&c->link);

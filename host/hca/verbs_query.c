@@ -1,4 +1,5 @@
 /* What the device and its port say of themselves. */
+#include "host/hca/guid.h"
 #include "host/hca/hca_priv.h"
 
 #include <endian.h>
@@ -19,16 +20,12 @@ enum ibv_mtu mtu_enum(unsigned bytes)
     return m;
 }
 
-/* EUI-64 of the port's MAC. */
 static __be64 guid_of(uint32_t ip)
 {
-    uint8_t mac[6], g[8];
+    uint8_t g[8];
     __be64 guid;
 
-    roce_mac_of_ip(ip, mac);
-    g[0] = mac[0] ^ 2, g[1] = mac[1], g[2] = mac[2];
-    g[3] = 0xff, g[4] = 0xfe;
-    memcpy(g + 5, mac + 3, 3);
+    hca_guid_of_ip(ip, g);
     memcpy(&guid, g, 8);
     return guid;
 }
@@ -42,29 +39,33 @@ int hca_query_device(struct ibv_context *v, struct ibv_device_attr *a)
     *a = (struct ibv_device_attr){
         .node_guid = guid_of(h->cfg.ip),
         .sys_image_guid = guid_of(h->cfg.ip),
-        .max_mr_size = UINT64_MAX,
+        .max_mr_size = HCA_MAX_MR_SIZE,
         .page_size_cap = 0xfffff000,
         .vendor_id = 0x025400, /* the locally administered prefix of our MACs */
         .vendor_part_id = 1,
-        .max_qp = (int)h->cfg.max_qps - 1,
+        .max_qp = (int)h->cfg.max_qps,
         .max_qp_wr = HCA_MAX_WR,
         .device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
-                            IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN,
+                            IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+                            IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+                            IBV_DEVICE_MEM_MGT_EXTENSIONS,
         .max_sge = ROCE_MAX_SGE,
         .max_sge_rd = ROCE_MAX_SGE,
-        .max_cq = 1 << 16,
+        .max_cq = HCA_MAX_CQ,
         .max_cqe = HCA_MAX_CQE,
-        .max_mr = HCA_MAX_MR - 1,
-        .max_pd = 1 << 16,
+        .max_mr = HCA_MAX_MR,
+        .max_mw = HCA_MAX_MW,
+        .max_pd = HCA_MAX_PD,
         .max_qp_rd_atom = ROCE_MAX_RD_ATOMIC,
-        .max_res_rd_atom = ROCE_MAX_RD_ATOMIC * ((int)h->cfg.max_qps - 1),
+        .max_res_rd_atom = ROCE_MAX_RD_ATOMIC * (int)h->cfg.max_qps,
         .max_qp_init_rd_atom = ROCE_MAX_RD_ATOMIC,
         .atomic_cap = IBV_ATOMIC_HCA,
         .max_mcast_grp = ROCE_MAX_MCAST,
-        .max_mcast_qp_attach = (int)h->cfg.max_qps - 1,
-        .max_total_mcast_qp_attach = ROCE_MAX_MCAST * ((int)h->cfg.max_qps - 1),
-        .max_ah = 1 << 16,
-        .max_srq = 1 << 16,
+        /* Attachments are what is counted: all groups of one queue pair, or one of many. */
+        .max_mcast_qp_attach = ROCE_MAX_MCAST,
+        .max_total_mcast_qp_attach = ROCE_MAX_MCAST,
+        .max_ah = HCA_MAX_AH,
+        .max_srq = HCA_MAX_SRQ,
         .max_srq_wr = HCA_MAX_WR,
         .max_srq_sge = ROCE_MAX_SGE,
         .max_pkeys = 1,

@@ -3,6 +3,8 @@
  *
  *   an.c        the endpoint: frames, time and the rnic's calls, in; settling of what they led to
  *   slot.c      hot path: DATA of children, one pass over a slot, RESULT to children
+ *   stream.c    messages of an edge, packet by packet
+ *   cast.c      who of the children sends elements and who gets them
  *   control.c   JOIN, LEAVE, ABORT, PEER_DOWN, PROBE
  *   group.c     life of a group: quotas, edges, what ends it
  *   parting.c   groups that are over: ABORTs and LEAVEs still to be answered, late messages
@@ -20,7 +22,7 @@
 #include "roce/rnic.h"
 #include "switch/reduce/an.h"
 #include "switch/reduce/an_counters.h"
-#include "switch/reduce/arith.h"
+#include "switch/reduce/narrow.h"
 #include "switch/reduce/proto.h"
 
 #include <sys/queue.h>
@@ -80,13 +82,27 @@ struct an_input {
     uint8_t *data;
 };
 
+/* Who sends elements in a message, and who gets them: child indexes. FAB_NONE: somebody who is not
+ * below this AN. */
+#define AN_CAST_ALL 0xfffeu
+struct an_cast {
+    uint16_t from, to, not_to;
+};
+
+/* A packet's worth of a message on its way out; m is the sender's, NULL: nothing is carried. */
+struct an_piece {
+    struct rte_mbuf *m;
+    uint32_t off, len, virt; /* bytes, the header included; how many of them are not carried */
+    bool head, last;         /* starts, ends the message */
+};
+
 /* A packet's worth of the vector, waiting for the rest of the children. */
 struct an_slot {
     uint16_t have;      /* children that have sent it */
     uint16_t first;     /* the first that did: hdr and len are its */
     bool head, last;    /* starts, ends a message */
     uint32_t len, virt; /* bytes, the header included; how many of them are not carried */
-    struct agg_hdr hdr; /* when head */
+    struct agg_hdr hdr; /* when head; never marked as empty */
 };
 
 /* ASKING: children wait for the parent's answer. */
@@ -107,9 +123,13 @@ struct an_group {
     struct an_edge up; /* unused at the top */
     struct an_edge child[AN_MAX_CHILDREN];
 
-    uint64_t next;      /* first slot not yet reduced */
-    uint64_t results;   /* slots whose result has gone to the children */
-    struct agg_hdr cur; /* message being reduced */
+    uint64_t next;       /* first slot not yet reduced */
+    uint64_t results;    /* slots whose result has gone to the children */
+    struct agg_hdr cur;  /* message being reduced */
+    uint64_t cur_first;  /* its first slot */
+    struct an_cast cast; /* of cur */
+    bool root_known;     /* the last one asked for, and the child that it is or is below */
+    uint16_t root, root_child;
     arith_fn kernel;
     uint32_t elem;        /* bytes of an element */
     struct an_slot *slot; /* [window] */
@@ -190,6 +210,23 @@ void an_say(struct an *a, const struct an_addr *to, enum agg_type type, struct a
 void an_text(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void an_retime(struct an *a); /* after a change of deadlines */
 int64_t an_backoff(unsigned tries);
+
+/* stream.c */
+/* Follows the stream by one packet. AGG_OK, or why the packet cannot be and *what is wrong with it.
+ */
+enum agg_status stream_packet(struct an_stream *rx, const struct roce_pkt *k, unsigned type,
+                              uint32_t mtu, const char **what);
+
+/* cast.c */
+struct an_cast cast_of(struct an_group *g, const struct agg_hdr *h);
+bool cast_sends(const struct an_cast *c, unsigned i);
+/* Whether this edge may send a message with this header, as far as root and elements go. */
+enum agg_status cast_check(struct an_group *g, const struct an_edge *e, const struct agg_hdr *h,
+                           const char **what);
+/* To an edge; the queue pair takes a reference of its own. */
+void cast_post(struct an_edge *e, const struct an_piece *p);
+void cast_post_empty(struct an_edge *e, const struct agg_hdr *h, uint8_t type);
+void cast_down(struct an_group *g, const struct agg_hdr *h, const struct an_piece *p);
 
 /* slot.c */
 enum sink_verdict slot_input(struct an_edge *e, const struct roce_pkt *k, struct rte_mbuf *m);

@@ -60,6 +60,11 @@ static enum agg_status bad(const char **what, const char *field)
     return AGG_E_PROTOCOL;
 }
 
+static bool may_be_empty(const struct agg_hdr *h)
+{
+    return h->coll == AGG_BROADCAST || (h->coll == AGG_REDUCE && h->type == AGG_RESULT);
+}
+
 enum agg_status agg_hdr_check(const struct agg_hdr *h, unsigned type, uint32_t mtu,
                               const char **what)
 {
@@ -72,13 +77,17 @@ enum agg_status agg_hdr_check(const struct agg_hdr *h, unsigned type, uint32_t m
     if (h->type != type)
         return bad(what, "type");
     *what = "collective";
-    if (h->coll != AGG_ALLREDUCE && h->coll != AGG_BARRIER)
+    if (h->coll < AGG_ALLREDUCE || h->coll > AGG_BARRIER)
         return AGG_E_OP_UNSUPPORTED;
+    if (h->flags & ~AGG_F_EMPTY || (agg_is_empty(h) && !may_be_empty(h)))
+        return bad(what, "flags");
+    if (h->root && h->coll != AGG_REDUCE && h->coll != AGG_BROADCAST)
+        return bad(what, "root");
     *what = "type of elements";
     if (h->dtype >= DT_COUNT)
         return AGG_E_OP_UNSUPPORTED;
     *what = "operation";
-    if (h->op >= OP_COUNT)
+    if (!arith_valid(h->op, h->dtype) && (h->coll == AGG_ALLREDUCE || h->coll == AGG_REDUCE))
         return AGG_E_OP_UNSUPPORTED;
     if (total % dtype_size(h->dtype) || (h->coll == AGG_BARRIER && total))
         return bad(what, "total");
@@ -108,10 +117,17 @@ int agg_hdr_follows(const struct agg_hdr *prev, const struct agg_hdr *next)
 
 static const char *coll_name(unsigned c)
 {
-    static const char *const names[] = {"?",       "allreduce",     "reduce",   "broadcast",
-                                        "barrier", "reducescatter", "allgather"};
+    static const char *const names[] = {"?", "allreduce", "reduce", "broadcast", "barrier"};
 
     return c < sizeof(names) / sizeof(names[0]) ? names[c] : "?";
+}
+
+bool agg_hdr_same(const struct agg_hdr *a, const struct agg_hdr *b)
+{
+    struct agg_hdr x = *a;
+
+    x.flags = (uint8_t)((x.flags & ~AGG_F_EMPTY) | (b->flags & AGG_F_EMPTY));
+    return !memcmp(&x, b, sizeof(x));
 }
 
 int agg_hdr_differ(const struct agg_hdr *a, const struct agg_hdr *b, char *text, size_t size)
@@ -125,10 +141,9 @@ int agg_hdr_differ(const struct agg_hdr *a, const struct agg_hdr *b, char *text,
         {"offset", rte_be_to_cpu_64(a->offset), rte_be_to_cpu_64(b->offset)},
         {"message length", rte_be_to_cpu_32(a->msg_len), rte_be_to_cpu_32(b->msg_len)},
         {"root", rte_be_to_cpu_16(a->root), rte_be_to_cpu_16(b->root)},
-        {"flags", a->flags, b->flags},
     };
 
-    if (!memcmp(a, b, sizeof(*a)))
+    if (agg_hdr_same(a, b))
         return 0;
     if (a->coll != b->coll)
         return snprintf(text, size, "collective: %s, %s", coll_name(a->coll), coll_name(b->coll));

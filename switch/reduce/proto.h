@@ -20,11 +20,18 @@
  * header + (mtu - 32) bytes of elements, the others mtu bytes. Slots are counted by each edge in
  * order from 0 since JOIN. A member may have at most `window` slots sent for which it has not got
  * the result. An operation of no bytes (barrier) is one message of one slot.
+ *
+ * Not everybody has something to say: in a BROADCAST only the root's DATA carries elements, in a
+ * REDUCE only the root's RESULT does, and the root of a BROADCAST gets nothing back. The others'
+ * messages are the header alone, marked AGG_F_EMPTY, and count for all slots of the message that
+ * they stand for: so a member says that it is ready to receive, and learns that its slots are free.
+ * Reduce-scatter is a REDUCE to each member in turn, all-gather a BROADCAST from each.
  */
 #ifndef TRIB_REDUCE_PROTO_H
 #define TRIB_REDUCE_PROTO_H
 
 #include <rte_byteorder.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -105,20 +112,14 @@ struct agg_ctl {
 } __attribute__((packed));
 _Static_assert(sizeof(struct agg_ctl) == 248, "one packet at every MTU from 256");
 
-enum agg_coll {
-    AGG_ALLREDUCE = 1,
-    AGG_REDUCE,
-    AGG_BROADCAST,
-    AGG_BARRIER,
-    AGG_REDUCE_SCATTER,
-    AGG_ALL_GATHER
-};
+enum agg_coll { AGG_ALLREDUCE = 1, AGG_REDUCE, AGG_BROADCAST, AGG_BARRIER };
 enum { AGG_DATA = 1, AGG_RESULT = 2 };
+enum { AGG_F_EMPTY = 1 }; /* agg_hdr.flags */
 
 struct agg_hdr {
     uint8_t version, type; /* AGG_DATA, AGG_RESULT */
     uint8_t coll, dtype, op, flags;
-    rte_be16_t root;
+    rte_be16_t root;    /* REDUCE, BROADCAST: member id; else 0 */
     rte_be32_t opseq;   /* operation in this group, from 0 */
     rte_be32_t msg_len; /* bytes of elements in this message */
     rte_be64_t total;   /* bytes of the whole vector */
@@ -138,6 +139,17 @@ static inline uint32_t agg_msg_slots(uint32_t msg_len, uint32_t mtu)
     return (AGG_HDR_BYTES + msg_len + mtu - 1) / mtu;
 }
 
+static inline bool agg_is_empty(const struct agg_hdr *h)
+{
+    return h->flags & AGG_F_EMPTY;
+}
+
+/* Bytes of the message with this header as it is sent. */
+static inline uint32_t agg_msg_bytes(const struct agg_hdr *h)
+{
+    return AGG_HDR_BYTES + (agg_is_empty(h) ? 0 : rte_be_to_cpu_32(h->msg_len));
+}
+
 /* A message's header by itself: AGG_OK, AGG_E_OP_UNSUPPORTED or AGG_E_PROTOCOL with *what naming
  * the field that is wrong. */
 enum agg_status agg_hdr_check(const struct agg_hdr *h, unsigned type, uint32_t mtu,
@@ -148,7 +160,8 @@ enum agg_status agg_hdr_check(const struct agg_hdr *h, unsigned type, uint32_t m
 int agg_hdr_follows(const struct agg_hdr *prev, const struct agg_hdr *next);
 
 /* The first field in which two members' headers differ, for people: "type: float, int32". 0: they
- * are the same. */
+ * are the same; that one of them carries its elements and the other does not is no difference. */
+bool agg_hdr_same(const struct agg_hdr *a, const struct agg_hdr *b);
 int agg_hdr_differ(const struct agg_hdr *a, const struct agg_hdr *b, char *text, size_t size);
 
 #endif

@@ -15,45 +15,7 @@
 
 #include <string.h>
 
-/* ---- messages of an edge ---- */
-
-/* Follows the stream by one packet. AGG_OK, or why the packet cannot be and *what is wrong with it.
- */
-static enum agg_status stream_packet(struct an_stream *rx, const struct roce_pkt *k, unsigned type,
-                                     uint32_t mtu, const char **what)
-{
-    uint8_t place = roce_opinfo[k->opcode].what;
-    uint32_t real = k->len - k->virt, want;
-    struct agg_hdr h;
-    enum agg_status st;
-
-    *what = "packet";
-    if (place & ROCE_P_FIRST) {
-        if (real < AGG_HDR_BYTES)
-            return AGG_E_PROTOCOL;
-        memcpy(&h, k->payload, sizeof(h));
-        st = agg_hdr_check(&h, type, mtu, what);
-        if (st != AGG_OK)
-            return st;
-        *what = "order of messages";
-        if (rx->any && !agg_hdr_follows(&rx->hdr, &h))
-            return AGG_E_PROTOCOL;
-        rx->hdr = h;
-        rx->any = true;
-        rx->left = AGG_HDR_BYTES + rte_be_to_cpu_32(h.msg_len);
-        real -= AGG_HDR_BYTES;
-    }
-    want = RTE_MIN(rx->left, mtu);
-    *what = "packet length";
-    if (k->len != want || (k->virt && real))
-        return AGG_E_PROTOCOL;
-    rx->left -= want;
-    *what = "message length";
-    if (!(place & ROCE_P_LAST) != !!rx->left)
-        return AGG_E_PROTOCOL;
-    rx->slots++;
-    return AGG_OK;
-}
+/* ---- frames ---- */
 
 /* Leaves of a frame the one segment that holds data, as an mbuf of its own; *off is where in it
  * data is. */
@@ -82,43 +44,6 @@ static struct rte_mbuf *carve(struct rte_mbuf *m, const uint8_t *data, uint32_t 
     return m;
 }
 
-/* Sends one packet's worth to an edge; the queue pair takes a reference of its own. */
-static void post(struct an_edge *e, struct rte_mbuf *m, uint32_t off, uint32_t len, uint32_t virt,
-                 uint8_t frag)
-{
-    struct an_group *g = e->g;
-    struct wqe *w = &g->a->data;
-    char who[48];
-    int rc;
-
-    w->frag = frag;
-    w->flags = frag & WQE_LAST ? WR_F_SOLICITED : 0;
-    w->held = m;
-    w->held_off = off;
-    w->held_len = len - virt;
-    w->virt_len = virt;
-    rc = qp_post_send(e->qp, w);
-    if (rc) /* the depth of the queue is such that only a broken edge ends here */
-        group_doom(g, AGG_E_EDGE, NULL, "queue to %s at %s: %s", group_who(g, e, who, sizeof(who)),
-                   group_me(g), strerror(-rc));
-}
-
-/* A result to all children, and the mbuf away. */
-static void post_down(struct an_group *g, struct rte_mbuf *m, uint32_t off, uint32_t len,
-                      uint32_t virt, uint8_t frag)
-{
-    for (unsigned i = 0; i < g->n && !g->doomed; i++)
-        post(&g->child[i], m, off, len, virt, frag);
-    if (m)
-        rte_pktmbuf_free(m);
-    g->results++;
-}
-
-static uint8_t frag_of(bool head, bool last)
-{
-    return (head ? WQE_FIRST : 0) | (last ? WQE_LAST : 0);
-}
-
 /* ---- up: one pass ---- */
 
 /* Whether a payload may be written over: nobody else has a reference to the bytes. */
@@ -133,17 +58,15 @@ static bool exclusive(const struct an_input *in)
     return false;
 }
 
-/* The child's packet that the result goes into, or a fresh one with the header in it. */
-static bool result_place(struct an_group *g, const struct an_slot *s, struct an_input *in,
-                         struct an_input *out, unsigned *reused)
+/* The packet that the result goes into: a child's, or a fresh one with the header in it. */
+static bool result_place(struct an_group *g, const struct an_slot *s, const struct an_input *in,
+                         struct an_input *out)
 {
     for (unsigned i = 0; i < g->n; i++)
-        if (exclusive(&in[i])) {
+        if (in[i].m && exclusive(&in[i])) {
             *out = in[i];
-            *reused = i;
             return true;
         }
-    *reused = g->n;
     out->m = frame_alloc(g->a->cfg.pool);
     if (!out->m)
         return false;
@@ -157,6 +80,8 @@ static bool result_place(struct an_group *g, const struct an_slot *s, struct an_
 static void begin_message(struct an_group *g, const struct an_slot *s)
 {
     g->cur = s->hdr;
+    g->cur_first = g->next;
+    g->cast = cast_of(g, &s->hdr);
     g->kernel = arith_kernel(s->hdr.op, s->hdr.dtype);
     g->elem = dtype_size(s->hdr.dtype);
     g->a->cnt.messages++;
@@ -169,32 +94,71 @@ static void end_message(struct an_group *g)
         g->a->cnt.operations++;
 }
 
+/* Number in the whole vector of the first element of the slot that is being reduced. */
+static uint64_t slot_element(const struct an_group *g)
+{
+    uint64_t k = g->next - g->cur_first, in_message = k ? k * g->mtu - AGG_HDR_BYTES : 0;
+
+    return (rte_be_to_cpu_64(g->cur.offset) + in_message) / g->elem;
+}
+
+/* The elements of a slot: one pass over what its children sent. One sender's are passed on bit by
+ * bit. */
+static void combine(struct an_group *g, const struct an_input *in, uint8_t *out, uint32_t skip,
+                    uint32_t bytes)
+{
+    const void *src[AN_MAX_CHILDREN];
+
+    if (g->cast.from != AN_CAST_ALL) {
+        if (bytes && in[g->cast.from].data != out)
+            memcpy(out + skip, in[g->cast.from].data + skip, bytes);
+        return;
+    }
+    for (unsigned i = 0; i < g->n; i++)
+        src[i] = in[i].data + skip;
+    if (!bytes)
+        return;
+    if (likely(g->a->me->reduce.rounding == FAB_ROUND_NEAREST))
+        g->kernel(out + skip, src, g->n, bytes / g->elem);
+    else
+        arith_rounded((enum rounding)g->a->me->reduce.rounding, g->a->me->reduce.seed,
+                      slot_element(g), g->cur.op, g->cur.dtype, out + skip, src, g->n,
+                      bytes / g->elem);
+}
+
+/* Up, or down from the top. A member that sends nothing and is not below stays a header on the way
+ * up. */
+static void send_on(struct an_group *g, const struct an_piece *p)
+{
+    if (g->top)
+        cast_down(g, &g->cur, p);
+    else if (g->cast.from != FAB_NONE)
+        cast_post(&g->up, p);
+    else if (p->last)
+        cast_post_empty(&g->up, &g->cur, AGG_DATA);
+}
+
 /* All children have sent slot g->next. */
 static void reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
 {
     const uint32_t skip = s->head ? AGG_HDR_BYTES : 0, bytes = s->len - s->virt - skip;
-    const void *src[AN_MAX_CHILDREN];
+    struct an_piece p = {.len = s->len, .virt = s->virt, .head = s->head, .last = s->last};
     struct an_input out = {NULL, NULL};
-    unsigned reused = g->n;
-    uint32_t off = 0;
 
     if (s->head)
         begin_message(g, s);
-    if (s->len > s->virt) { /* something is carried */
-        if (!result_place(g, s, in, &out, &reused)) {
+    if (s->len > s->virt && g->cast.from != FAB_NONE) { /* something is carried */
+        if (!result_place(g, s, in, &out)) {
             group_doom(g, AGG_E_QUOTA_BUFFERS, NULL, "no frame for a result at %s, slot %u",
                        group_me(g), (unsigned)g->next);
             return;
         }
-        for (unsigned i = 0; i < g->n; i++)
-            src[i] = in[i].data + skip;
-        if (bytes)
-            g->kernel(out.data + skip, src, g->n, bytes / g->elem);
+        combine(g, in, out.data, skip, bytes);
         if (s->head && g->top)
             ((struct agg_hdr *)out.data)->type = AGG_RESULT;
     }
     for (unsigned i = 0; i < g->n; i++) {
-        if (i != reused)
+        if (in[i].m != out.m)
             rte_pktmbuf_free(in[i].m);
         in[i].m = NULL;
     }
@@ -205,15 +169,9 @@ static void reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
     g->a->cnt.bytes_out += s->len - skip;
     if (s->last)
         end_message(g);
-    if (out.m)
-        out.m = carve(out.m, out.data, &off);
-    if (g->top) {
-        post_down(g, out.m, off, s->len, s->virt, frag_of(s->head, s->last));
-    } else {
-        post(&g->up, out.m, off, s->len, s->virt, frag_of(s->head, s->last));
-        if (out.m)
-            rte_pktmbuf_free(out.m);
-    }
+    p.m = out.m ? carve(out.m, out.data, &p.off) : NULL;
+    send_on(g, &p);
+    rte_pktmbuf_free(p.m);
 }
 
 /* ---- packets in ---- */
@@ -255,31 +213,76 @@ static void doom_left(struct an_group *g)
                        (unsigned)g->next);
 }
 
+/* Bytes of packet k of n of the message with this header, the header included. */
+static uint32_t packet_len(const struct an_group *g, const struct agg_hdr *h, uint32_t k)
+{
+    uint32_t left = AGG_HDR_BYTES + rte_be_to_cpu_32(h->msg_len) - k * g->mtu;
+
+    return RTE_MIN(left, (uint32_t)g->mtu);
+}
+
 /* The child's packet belongs to the slot as the children before it have it. */
-static bool slot_agrees(struct an_group *g, struct an_slot *s, unsigned i, bool head,
-                        const struct roce_pkt *k)
+static bool slot_agrees(struct an_group *g, struct an_slot *s, unsigned i, const struct an_piece *p)
 {
     const struct an_stream *rx = &g->child[i].rx;
 
     if (!s->have) {
-        *s = (struct an_slot){.first = (uint16_t)i, .head = head, .last = !rx->left, .len = k->len};
-        if (head)
+        *s =
+            (struct an_slot){.first = (uint16_t)i, .head = p->head, .last = p->last, .len = p->len};
+        if (p->head) {
             s->hdr = rx->hdr;
+            s->hdr.flags &= (uint8_t)~AGG_F_EMPTY;
+        }
         return true;
     }
-    if (head == s->head && (!head || !memcmp(&s->hdr, &rx->hdr, sizeof(s->hdr))))
+    if (p->head == s->head && (!p->head || agg_hdr_same(&s->hdr, &rx->hdr)))
         return true;
     doom_mismatch(g, s->first, s->head ? &s->hdr : &g->child[s->first].rx.hdr, i, &rx->hdr);
     return false;
 }
 
-static enum sink_verdict data_input(struct an_edge *e, const struct roce_pkt *k, struct rte_mbuf *m)
+/* A child's part of its next slot; in->m is taken. False: the group is doomed. */
+static bool slot_add(struct an_edge *e, const struct an_piece *p, struct an_input in)
 {
     struct an_group *g = e->g;
     unsigned i = (unsigned)(e - g->child);
-    bool head = roce_opinfo[k->opcode].what & ROCE_P_FIRST;
-    struct an_input *in = &g->in[(size_t)e->ring * g->n];
+    struct an_input *at = &g->in[(size_t)e->ring * g->n];
     struct an_slot *s = &g->slot[e->ring];
+
+    if (!slot_agrees(g, s, i, p))
+        return false;
+    if (!s->have && ++g->a->cnt.slots_used > g->a->cnt.slots_peak)
+        g->a->cnt.slots_peak = g->a->cnt.slots_used;
+    s->virt = RTE_MAX(s->virt, p->virt); /* one that does not carry its elements is enough for none
+                                            to be */
+    at[g->a->me->reduce.arrival && in.m && e->rx.hdr.coll != AGG_BROADCAST ? s->have : i] = in;
+    if (++e->ring == g->window)
+        e->ring = 0;
+    if (++s->have == g->n)
+        reduce(g, s, at);
+    return true;
+}
+
+/* A header that stands for all slots of its message. */
+static void empty_input(struct an_edge *e)
+{
+    struct an_group *g = e->g;
+    const struct agg_hdr h = e->rx.hdr;
+    uint32_t n = agg_msg_slots(rte_be_to_cpu_32(h.msg_len), g->mtu);
+
+    for (uint32_t k = 0; k < n && !g->doomed; k++) {
+        struct an_piece p = {.len = packet_len(g, &h, k), .head = k == 0, .last = k + 1 == n};
+
+        if (!slot_add(e, &p, (struct an_input){NULL, NULL}))
+            return;
+    }
+}
+
+static enum sink_verdict data_input(struct an_edge *e, const struct roce_pkt *k, struct rte_mbuf *m)
+{
+    struct an_group *g = e->g;
+    bool head = roce_opinfo[k->opcode].what & ROCE_P_FIRST;
+    struct an_piece p = {.head = head, .len = k->len, .virt = k->virt};
     enum agg_status st;
     const char *what;
 
@@ -287,57 +290,60 @@ static enum sink_verdict data_input(struct an_edge *e, const struct roce_pkt *k,
         doom_left(g);
         return SINK_COPIED;
     }
-    if (e->rx.slots - g->results >= e->window) {
-        doom_packet(e, AGG_E_PROTOCOL, "sent beyond its window");
-        return SINK_COPIED;
-    }
     st = stream_packet(&e->rx, k, AGG_DATA, g->mtu, &what);
+    if (st == AGG_OK && head)
+        st = cast_check(g, e, &e->rx.hdr, &what);
     if (st != AGG_OK) {
         doom_packet(e, st, what);
         return SINK_COPIED;
     }
-    if (!slot_agrees(g, s, i, head, k))
+    if (e->rx.slots - g->results > e->window) {
+        doom_packet(e, AGG_E_PROTOCOL, "sent beyond its window");
         return SINK_COPIED;
-    if (!s->have && ++g->a->cnt.slots_used > g->a->cnt.slots_peak)
-        g->a->cnt.slots_peak = g->a->cnt.slots_used;
-    s->virt = RTE_MAX(s->virt,
-                      k->virt); /* one that does not carry its elements is enough for none to be */
+    }
+    if (agg_is_empty(&e->rx.hdr)) {
+        empty_input(e);
+        return SINK_COPIED;
+    }
+    p.last = !e->rx.left;
     g->a->cnt.bytes_in += k->len - (head ? AGG_HDR_BYTES : 0);
-    in[i] = (struct an_input){m, k->payload};
-    if (++e->ring == g->window)
-        e->ring = 0;
-    if (++s->have == g->n)
-        reduce(g, s, in);
-    return SINK_TAKEN;
+    return slot_add(e, &p, (struct an_input){m, k->payload}) ? SINK_TAKEN : SINK_COPIED;
 }
 
-/* From the parent: on to every child, by reference. */
+/* From the parent: on to the children, by reference. */
 static enum sink_verdict result_input(struct an_edge *e, const struct roce_pkt *k,
                                       struct rte_mbuf *m)
 {
     struct an_group *g = e->g;
-    bool head = roce_opinfo[k->opcode].what & ROCE_P_FIRST;
-    uint32_t off = 0;
+    struct an_piece p = {
+        .len = k->len, .virt = k->virt, .head = roce_opinfo[k->opcode].what & ROCE_P_FIRST};
+    uint64_t before = e->rx.slots;
     enum agg_status st;
     const char *what;
 
-    if (g->results >= g->next) {
-        doom_packet(e, AGG_E_PROTOCOL, "result of a slot that was not sent");
-        return SINK_COPIED;
-    }
     st = stream_packet(&e->rx, k, AGG_RESULT, g->mtu, &what);
+    if (st == AGG_OK && p.head)
+        st = cast_check(g, e, &e->rx.hdr, &what);
+    if (st == AGG_OK && g->results + (e->rx.slots - before) > g->next)
+        st = AGG_E_PROTOCOL, what = "result of a slot that was not sent";
     if (st != AGG_OK) {
         doom_packet(e, st, what);
         return SINK_COPIED;
     }
-    g->a->cnt.results++;
-    if (k->payload) {
-        m = carve(m, k->payload, &off);
-    } else {
-        rte_pktmbuf_free(m);
-        m = NULL;
+    g->a->cnt.results += e->rx.slots - before;
+    if (agg_is_empty(&e->rx.hdr)) {
+        for (unsigned i = 0; i < g->n && !g->doomed; i++)
+            cast_post_empty(&g->child[i], &e->rx.hdr, AGG_RESULT);
+        g->results += e->rx.slots - before;
+        return SINK_COPIED;
     }
-    post_down(g, m, off, k->len, k->virt, frag_of(head, !e->rx.left));
+    if (k->payload)
+        p.m = carve(m, k->payload, &p.off);
+    else
+        rte_pktmbuf_free(m);
+    p.last = !e->rx.left;
+    cast_down(g, &e->rx.hdr, &p);
+    rte_pktmbuf_free(p.m);
     return SINK_TAKEN;
 }
 

@@ -323,21 +323,18 @@ static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, u
     return rc;
 }
 
-/* "vhost:PATH" is short for the device arguments of a socket that a guest connects to. */
 static int add_outside(struct loop *l, const struct loop_cfg *cfg, uint16_t node, uint16_t port)
 {
-    const char *args = l->fab->nodes[node].ports[port].external;
     struct cable *c = cable_add(l, CABLE_OUTSIDE, node, port);
-    char dev[256];
+    int rc;
 
     if (!c)
         return -ENOMEM;
-    l->n_outside++;
-    if (!strncmp(args, "vhost:", 6))
-        snprintf(dev, sizeof(dev), "net_vhost%u,iface=%s,queues=1", l->n_outside, args + 6);
-    else
-        snprintf(dev, sizeof(dev), "%s", args);
-    return rim_port_ethdev(&c->rp, dev, cfg->pool);
+    rc = rim_port_outside(&c->rp, l->fab->nodes[node].ports[port].external, cfg->rd->path,
+                          l->n_outside++, cfg->pool);
+    if (!rc)
+        net_port_state(l->net, node, port, false, 0);
+    return rc;
 }
 
 static int add_node(struct loop *l, const struct loop_cfg *cfg, uint16_t node)

@@ -44,7 +44,14 @@ struct memif_cfg {
 #define RIM_QUEUES 4 /* of a memif at most, each direction */
 
 int rim_port_memif(struct rim_port **p, const struct memif_cfg *cfg);
-int rim_port_ethdev(struct rim_port **p, const char *devargs, struct rte_mempool *pool);
+/*
+ * A port to the outside as a conf names it: "vhost:PATH" (a socket that a guest's virtio NIC is
+ * connected to; a relative PATH is below dir), a DPDK vdev with its arguments
+ * ("net_af_packet0,iface=eth1"), or a PCI address. n: its number among those of this process. One
+ * queue pair, polled. 0 or -errno with a message on stderr.
+ */
+int rim_port_outside(struct rim_port **p, const char *spec, const char *dir, unsigned n,
+                     struct rte_mempool *pool);
 void rim_port_close(struct rim_port *p);
 
 /*

@@ -12,6 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #define ETHDEV_RING 512
 
@@ -156,6 +160,16 @@ static int ethdev_start(uint16_t id, struct rte_mempool *pool)
     return rc;
 }
 
+/* ---- by the conf's text ---------------------------------------------------------------------- */
+
+static bool is_pci(const char *spec)
+{
+    unsigned domain, bus, slot, fn;
+
+    return sscanf(spec, "%x:%x:%x.%x", &domain, &bus, &slot, &fn) == 4 ||
+           sscanf(spec, "%x:%x.%x", &bus, &slot, &fn) == 3;
+}
+
 /* The port of a device by its arguments: "net_tap0,iface=x", "01:00.0,...". */
 static int ethdev_find(const char *devargs, uint16_t *id)
 {
@@ -167,25 +181,95 @@ static int ethdev_find(const char *devargs, uint16_t *id)
                                                                                            : 0;
 }
 
-int rim_port_ethdev(struct rim_port **p, const char *devargs, struct rte_mempool *pool)
+static int refuse(const char *spec, int rc, const char *why)
+{
+    fprintf(stderr, "tributary: port \"%s\": %s%s%s\n", spec, why, rc ? ": " : "",
+            rc ? rte_strerror(-rc) : "");
+    return rc ? rc : -EINVAL;
+}
+
+/*
+ * A socket that nobody listens at was left behind by a process that was killed: it makes way.
+ * Whatever else is there stays.
+ */
+static int clear_socket(const char *spec, const char *path)
+{
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+    struct stat st;
+    int fd, rc;
+
+    if (strlen(path) >= sizeof(sa.sun_path))
+        return refuse(spec, -ENAMETOOLONG, "found a path too long for a socket");
+    memcpy(sa.sun_path, path, strlen(path));
+    if (lstat(path, &st))
+        return 0;
+    if (!S_ISSOCK(st.st_mode))
+        return refuse(spec, -EEXIST, "found something that is no socket at its path");
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return refuse(spec, -errno, "cannot look at its socket");
+    rc = connect(fd, (struct sockaddr *)&sa, sizeof(sa)) ? -errno : 0;
+    close(fd);
+    if (rc != -ECONNREFUSED)
+        return refuse(spec, -EADDRINUSE, "found another process that listens at its socket");
+    unlink(path);
+    return 0;
+}
+
+/* Device arguments of "vhost:PATH". We listen, so that guests may come and go. */
+static int vhost_args(const char *spec, const char *dir, unsigned n, char *args, size_t size)
+{
+    const char *given = spec + strlen("vhost:"), *slash;
+    char path[512], parent[512];
+    int rc;
+
+    if (strchr(given, ','))
+        return refuse(spec, 0, "found a comma in the path, expected none");
+    snprintf(path, sizeof(path), "%s%s%s", given[0] == '/' ? "" : dir, given[0] == '/' ? "" : "/",
+             given);
+    slash = strrchr(path, '/');
+    snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path) + 1, path);
+    if (access(parent, W_OK | X_OK)) {
+        rc = -errno;
+        fprintf(stderr, "tributary: port \"%s\": cannot make a socket in %s: %s\n", spec, parent,
+                strerror(-rc));
+        return rc;
+    }
+    rc = clear_socket(spec, path);
+    if (!rc && snprintf(args, size, "net_vhost_port%u,iface=%s,queues=1", n, path) >= (int)size)
+        rc = refuse(spec, -ENAMETOOLONG, "found a path too long for a socket");
+    return rc;
+}
+
+int rim_port_outside(struct rim_port **p, const char *spec, const char *dir, unsigned n,
+                     struct rte_mempool *pool)
 {
     uint16_t id = RTE_MAX_ETHPORTS;
     struct ethdev *e;
-    int rc;
+    char args[512];
+    int rc = 0;
 
     *p = NULL;
-    rc = ethdev_find(devargs, &id);
-    if (rc) {
-        rc = rte_dev_probe(devargs);
-        rc = rc ? rc : ethdev_find(devargs, &id);
-    }
-    if (!rc)
-        rc = ethdev_start(id, pool);
-    if (rc) {
-        fprintf(stderr, "tributary: port \"%s\": found a device that does not start: %s\n", devargs,
-                rte_strerror(-rc));
+    if (!strncmp(spec, "vhost:", 6))
+        rc = vhost_args(spec, dir, n, args, sizeof(args));
+    else
+        snprintf(args, sizeof(args), "%s", spec);
+    if (rc)
         return rc;
+    if (ethdev_find(args, &id)) { /* PCI devices are there since EAL's start */
+        rc = rte_dev_probe(args);
+        if (rc || ethdev_find(args, &id))
+            return refuse(spec, rc ? rc : -ENODEV,
+                          is_pci(spec)
+                              ? "found no such PCI device bound to a driver that DPDK uses "
+                                "(dpdk-devbind.py --status)"
+                              : "found a device that DPDK does not make, expected "
+                                "vhost:PATH, or net_af_packet, net_tap, net_pcap, "
+                                "net_null, net_vhost with a number and their arguments");
     }
+    rc = ethdev_start(id, pool);
+    if (rc)
+        return refuse(spec, rc, "found a device that does not start");
     e = calloc(1, sizeof(*e));
     if (!e)
         return -ENOMEM;

@@ -3,6 +3,7 @@
  * (loop_call), so that nothing here needs a lock and counters of one answer belong together.
  */
 #include "switch/rim/telemetry.h"
+#include "switch/rim/telemetry_link.h"
 #include "switch/rim/capture.h"
 #include "switch/reduce/an.h"
 
@@ -291,6 +292,8 @@ static void capture_end(struct loop *l, const char *params, struct rte_tel_data 
     X(ports, "/trib/ports", "Ports; counters of one. Parameters: NODE:PORT")                       \
     X(links, "/trib/links", "Cables to other processes; counters of one. Parameters: name")        \
     X(ans, "/trib/an", "Aggregation nodes; counters of one. Parameters: NODE")                     \
+    X(telemetry_link, "/trib/link",                                                                \
+      "Disturbed links; one, or change it. Parameters: LINK,down|up|clear|loss=0.1%...")           \
     X(totals, "/trib/totals", "Counters of all ports, added up. Takes no parameters")              \
     X(capture_begin, "/trib/capture/start", "Writes a link's frames. Parameters: LINK,FILE")       \
     X(capture_end, "/trib/capture/stop", "Ends a capture. Takes no parameters")

@@ -122,6 +122,14 @@ static int choose_named(const struct fabric *f, const char *list, bool *mine)
          t = strtok_r(NULL, ",", &save)) {
         const struct fab_node *nd = fabric_node(f, t);
 
+        if (nd && nd->outside) {
+            fprintf(stderr,
+                    "trib-switch: --nodes: found \"%s\", which is outside, expected a node "
+                    "that is emulated\n",
+                    t);
+            rc = -EINVAL;
+            continue;
+        }
         if (nd) {
             mine[fabric_node_index(f, nd)] = true;
             continue;
@@ -160,7 +168,8 @@ static int choose_nodes(const struct fabric *f, const struct options *o, bool *m
         return 0;
     }
     if (!o->nodes) {
-        memset(mine, true, f->n_nodes);
+        for (uint16_t i = 0; i < f->n_nodes; i++)
+            mine[i] = !f->nodes[i].outside;
         snprintf(name, size, "%s", f->n_procs == 1 ? f->procs[0].name : "all");
         return 0;
     }

@@ -75,12 +75,10 @@ static const struct {
      "\"leafs\", expected \"leaves\"?"},
     {LINKS "leaf_spine = { leaves = 2; spines = 2; };", 2, "found no hosts_per_leaf"},
     {LINKS "leaf_spine = 4;", 2, "leaf_spine: found 4, expected a group"},
-    {LINKS "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 600; };", 2,
-     "more than 1024 hosts"},
+    {LINKS "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 3000; };", 2,
+     "more than 4096 hosts"},
     {LINKS "leaf_spine = { leaves = 100; spines = 900; hosts_per_leaf = 1; };", 2,
-     "more than 32768 links"},
-    {LINKS "leaf_spine = { leaves = 1000; spines = 1000; hosts_per_leaf = 1; };", 2,
-     "more than 2048 nodes"},
+     "more than 49152 links"},
     {LINKS "single_switch = { hosts = 2; };\nleaf_spine = { leaves = 2; spines = 1; hosts_per_leaf "
            "= 1; };",
      2, "found a second template"},
@@ -114,17 +112,31 @@ static const struct {
     {LINKS "single_switch = { hosts = 2; };\nnodes = ( { name = \"s\"; } );", 3,
      "found a node without kind and role"},
     {LINKS "nodes = ( { name = \"s\"; kind = \"switch\"; }, { name = \"h\"; kind = \"host\"; } );\n"
-           "links = ( { a = \"h\"; b = \"s\"; cables = 17; } );",
-     3, "more links at \"h\" than its 16 ports"},
+           "links = ( { a = \"h\"; b = \"s\"; cables = 21; } );",
+     3, "more links at \"h\" than its 20 ports"},
     {LINKS "single_switch = { hosts = 1; };\n"
-           "nodes = ( { name = \"h\"; kind = \"host\"; ports = 17; } );\n"
+           "nodes = ( { name = \"h\"; kind = \"host\"; ports = 21; } );\n"
            "links = ( { a = \"h\"; b = \"switch0\"; } );",
-     3, "ports: found 17 at a host"},
-    {LINKS "dilation = 2;\nsingle_switch = { hosts = 2; };\nlinks = ( { a = \"switch0\"; external "
-           "= \"net_tap0\"; } );",
-     4, "external: found dilation 2"},
-    {LINKS "single_switch = { hosts = 2; };\nlinks = ( { a = \"h0\"; external = \"net_tap0\"; } );",
-     3, "external: found it at host"},
+     3, "ports: found 21 at a host"},
+    {LINKS "dilation = 2;\nsingle_switch = { hosts = 2; };\nlinks = ( { a = \"switch0\"; port = "
+           "\"net_tap0\"; } );",
+     4, "port: found dilation 2"},
+    {LINKS "single_switch = { hosts = 2; };\nlinks = ( { a = \"h0\"; port = \"net_tap0\"; } );", 3,
+     "port: found it at a host alone"},
+    {LINKS "single_switch = { hosts = 2; };\nnodes = ( { name = \"g\"; kind = \"host\"; } );\n"
+           "links = ( { a = \"g\"; b = \"switch0\"; port = \"vhost:\"; } );",
+     4, "port: found \"vhost:\", expected \"vhost:PATH\""},
+    {LINKS "single_switch = { hosts = 2; };\nnodes = ( { name = \"l\"; role = \"leaf\"; } );\n"
+           "links = ( { a = \"l\"; b = \"switch0\"; port = \"vhost:x\"; },\n"
+           " { a = \"h0\"; b = \"l\"; } );",
+     4, "port: found it at two nodes of one kind"},
+    {LINKS "single_switch = { hosts = 2; };\nnodes = ( { name = \"g\"; kind = \"host\"; } );\n"
+           "links = ( { a = ( \"g\" ); b = \"switch0\"; port = \"vhost:x\"; } );",
+     4, "port: found a list of nodes"},
+    {LINKS "single_switch = { hosts = 2; };\nnodes = ( { name = \"g\"; kind = \"host\"; } );\n"
+           "links = ( { a = \"g\"; b = \"switch0\"; port = \"vhost:x\"; },\n"
+           " { a = \"g\"; b = \"switch0\"; } );",
+     3, "found links of host \"g\" with port and without"},
     {LINKS "single_switch = { hosts = 2; };\nlinks = ( { a = \"h0\"; b = \"switch0:zz\"; } );", 3,
      "b: found \"switch0:zz\""},
     {LINKS "nodes = ( { name = (\"h0\", \"h1\"); kind = \"host\"; },\n { name = (\"s0\", \"s1\"); "
@@ -218,7 +230,8 @@ static void every_setting_of_a_link_arrives(void **state)
         "= \"64KiB\";\n"
         "  buffer_frames = 99; ecn = \"32KiB\"; pfc = false; dup = 0.25; reorder = 1; corrupt = 0; "
         "jitter = \"2ns\"; }; };\n"
-        "reduce = { groups = 3; slots = 40; window = 7; };");
+        "reduce = { groups = 3; slots = 40; window = 7; rounding = \"down\"; seed = 9; order = "
+        "\"arrival\"; };");
     l = &f->links[2];
     assert_string_equal(f->name, "n.1");
     assert_int_equal(f->dilation, 1000);
@@ -236,6 +249,9 @@ static void every_setting_of_a_link_arrives(void **state)
     assert_int_equal(f->nodes[3].reduce.max_groups, 3);
     assert_int_equal(f->nodes[3].reduce.max_slots, 40);
     assert_int_equal(f->nodes[3].reduce.window, 7);
+    assert_int_equal(f->nodes[3].reduce.rounding, FAB_ROUND_DOWN);
+    assert_int_equal(f->nodes[3].reduce.seed, 9);
+    assert_true(f->nodes[3].reduce.arrival);
     assert_int_equal(f->nodes[3].ports[2].rate_bps, l->rate_bps);
     assert_int_equal(f->nodes[2].ports[0].latency_ps, l->latency_ps);
     fabric_free(f);
@@ -274,6 +290,32 @@ static void a_switch_reduces_as_it_says_and_else_as_the_fabric_says(void **state
     fabric_free(f);
 }
 
+static void a_host_behind_a_port_is_outside_and_has_its_place_all_the_same(void **state)
+{
+    const struct fab_node *sw, *g;
+    struct fabric *f;
+
+    (void)state;
+    f = load_text(LINKS REDUCE
+                  "single_switch = { hosts = 2; };\n"
+                  "nodes = ( { name = \"g0\"; kind = \"host\"; } );\n"
+                  "links = ( { a = \"g0\"; b = \"switch0:5\"; port = \"vhost:g0.sock\"; } );");
+    sw = fabric_node(f, "switch0");
+    g = fabric_node(f, "g0");
+    assert_int_equal(f->dilation, 1);
+    assert_true(g->outside);
+    assert_false(fabric_node(f, "h0")->outside);
+    assert_int_equal(g->ip, fabric_node(f, "h0")->ip + 2);
+    assert_string_equal(sw->ports[5].external, "vhost:g0.sock");
+    assert_string_equal(g->ports[0].external, "");
+    assert_ptr_equal(&f->nodes[sw->ports[5].peer_node], g);
+    assert_int_equal(f->trees[0].parent[fabric_node_index(f, g)], fabric_node_index(f, sw));
+    for (unsigned i = 0; i < f->procs[0].n_nodes; i++)
+        assert_int_not_equal(f->procs[0].nodes[i], fabric_node_index(f, g));
+    assert_int_equal(f->procs[0].n_nodes, 3);
+    fabric_free(f);
+}
+
 static void a_port_to_the_outside_runs_in_real_time(void **state)
 {
     const struct fab_node *sw;
@@ -283,7 +325,7 @@ static void a_port_to_the_outside_runs_in_real_time(void **state)
     f = load_text(
         LINKS
         "single_switch = { hosts = 1; };\n"
-        "links = ( { a = \"switch0:3\"; external = \"net_tap0,iface=x\"; rate = \"10Gb/s\"; } );");
+        "links = ( { a = \"switch0:3\"; port = \"net_tap0,iface=x\"; rate = \"10Gb/s\"; } );");
     sw = fabric_node(f, "switch0");
     assert_int_equal(f->dilation, 1);
     assert_int_equal(f->n_links, 1);
@@ -327,6 +369,7 @@ int main(void)
         cmocka_unit_test(every_setting_of_a_link_arrives),
         cmocka_unit_test(a_long_link_has_a_buffer_of_four_round_trips),
         cmocka_unit_test(a_switch_reduces_as_it_says_and_else_as_the_fabric_says),
+        cmocka_unit_test(a_host_behind_a_port_is_outside_and_has_its_place_all_the_same),
         cmocka_unit_test(a_port_to_the_outside_runs_in_real_time),
         cmocka_unit_test(the_shipped_files_load),
     };

@@ -25,7 +25,7 @@ static const char conf[] = "mtu = 1024; dilation = 1; slots_per_host = 2; link_d
                            "name = (\"s0\", \"s1\"); kind = \"switch\"; } );"
                            "links = ( { a = (\"h0\", \"h1\"); b = \"s0\"; }, { a = \"h2\"; b = "
                            "\"s1\"; }, { a = \"s0\"; b = \"s1\"; cables = 2; }, "
-                           "{ a = \"s1\"; external = \"net_tap0\"; } );";
+                           "{ a = \"s1\"; port = \"net_tap0\"; } );";
 
 static struct rte_mempool *pool;
 static struct fabric *fab;

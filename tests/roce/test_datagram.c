@@ -162,13 +162,15 @@ static void a_group_is_reached_while_attached(void **state)
     rq_destroy(rq);
 }
 
-static void a_local_error_of_a_datagram_is_its_own(void **state)
+/* IBTA 10.3.1: the send queue alone is in error, says so for all that is posted, and can go on. */
+static void a_local_error_of_a_datagram_stops_the_send_queue_only(void **state)
 {
     struct rq *rq = rq_create(4);
     struct qp *qp[2];
     uint32_t key[2];
     struct pair *p = start(QP_UD, rq, qp, key);
     struct wqe w = datagram(p, qp[1], key[0] + 7, 100);
+    struct qp_attr a;
 
     (void)state;
     receive(rq, 5, key[1], 0, 200);
@@ -178,7 +180,20 @@ static void a_local_error_of_a_datagram_is_its_own(void **state)
     assert_int_equal(qp_post_send(qp[0], &w), 0);
     pair_run(p, pair_never, PS_PER_S);
     assert_int_equal(pair_cqe(&p->s[0], 1, false)->status, WC_LOC_PROT_ERR);
-    assert_int_equal(pair_cqe(&p->s[0], 2, false)->status, WC_SUCCESS);
+    assert_int_equal(pair_cqe(&p->s[0], 2, false)->status, WC_WR_FLUSH_ERR);
+    assert_int_equal(qp_state_of(qp[0]), QP_SQE);
+    assert_int_equal(p->s[1].n_cqes, 0);
+    w.wr_id = 3;
+    assert_int_equal(qp_post_send(qp[0], &w), 0);
+    pair_run(p, pair_never, PS_PER_S);
+    assert_int_equal(pair_cqe(&p->s[0], 3, false)->status, WC_WR_FLUSH_ERR);
+    a = *qp_attributes(qp[0]);
+    a.state = QP_RTS;
+    assert_int_equal(qp_modify(qp[0], &a), 0);
+    w.wr_id = 4;
+    assert_int_equal(qp_post_send(qp[0], &w), 0);
+    pair_run(p, pair_never, PS_PER_S);
+    assert_int_equal(pair_cqe(&p->s[0], 4, false)->status, WC_SUCCESS);
     assert_int_equal(p->s[1].n_cqes, 1);
     pair_destroy(p);
     rq_destroy(rq);
@@ -194,6 +209,34 @@ static struct wqe message(uint32_t key, uint32_t rkey, enum wr_op op, uint64_t i
                         .rkey = rkey,
                         .raddr = (uintptr_t)there,
                         .sge = {{(uintptr_t)here, len, key}}};
+}
+
+static void a_local_error_of_an_unreliable_message_stops_the_send_queue_only(void **state)
+{
+    struct rq *rq = rq_create(8);
+    struct qp *qp[2];
+    uint32_t key[2];
+    struct pair *p = start(QP_UC, rq, qp, key);
+    struct wqe w = message(key[0] + 5, key[1], WR_SEND, 1, 5000);
+    struct qp_attr a;
+
+    (void)state;
+    receive(rq, 10, key[1], 0, 5000);
+    assert_int_equal(qp_post_send(qp[0], &w), 0);
+    pair_run(p, pair_never, PS_PER_S);
+    assert_int_equal(pair_cqe(&p->s[0], 1, false)->status, WC_LOC_PROT_ERR);
+    assert_int_equal(qp_state_of(qp[0]), QP_SQE);
+    a = *qp_attributes(qp[0]);
+    a.state = QP_RTS;
+    assert_int_equal(qp_modify(qp[0], &a), 0);
+    w = message(key[0], key[1], WR_SEND, 2, 5000);
+    assert_int_equal(qp_post_send(qp[0], &w), 0);
+    pair_run(p, pair_never, PS_PER_S);
+    assert_int_equal(pair_cqe(&p->s[0], 2, false)->status, WC_SUCCESS);
+    assert_int_equal(p->s[1].n_cqes, 1);
+    assert_memory_equal(here, there, 5000);
+    pair_destroy(p);
+    rq_destroy(rq);
 }
 
 static unsigned drop_at;
@@ -264,7 +307,8 @@ int main(void)
         cmocka_unit_test(a_datagram_comes_behind_its_ip_header),
         cmocka_unit_test(what_a_stranger_sends_costs_no_receive),
         cmocka_unit_test(a_group_is_reached_while_attached),
-        cmocka_unit_test(a_local_error_of_a_datagram_is_its_own),
+        cmocka_unit_test(a_local_error_of_a_datagram_stops_the_send_queue_only),
+        cmocka_unit_test(a_local_error_of_an_unreliable_message_stops_the_send_queue_only),
         cmocka_unit_test(unreliable_messages_are_whole_or_not_there),
         cmocka_unit_test(unreliable_writes_arrive_and_bad_ones_do_no_harm),
     };

@@ -41,6 +41,7 @@ enum member_state {
 /* A vector to be reduced. */
 struct bed_op {
     uint8_t coll, dtype, op;
+    uint16_t root; /* member id, of REDUCE and BROADCAST */
     uint32_t opseq;
     uint64_t total;
     bool length_only;

@@ -166,6 +166,17 @@ static uint32_t msg_len(const struct member *m, uint64_t off)
     return (uint32_t)(left < max ? left : max);
 }
 
+static bool sends(const struct member *m)
+{
+    return m->op.coll != AGG_BROADCAST || m->op.root == m->id;
+}
+
+static bool gets(const struct member *m)
+{
+    return m->op.coll == AGG_REDUCE ? m->op.root == m->id
+                                    : m->op.coll != AGG_BROADCAST || m->op.root != m->id;
+}
+
 void bed_start(struct member *m, const struct bed_op *op)
 {
     uint64_t max = AGG_MSG_BYTES(m->g.mtu), n = op->total / max + 1;
@@ -178,6 +189,8 @@ void bed_start(struct member *m, const struct bed_op *op)
                                      .coll = op->coll,
                                      .dtype = op->dtype,
                                      .op = op->op,
+                                     .flags = sends(m) ? 0 : AGG_F_EMPTY,
+                                     .root = rte_cpu_to_be_16(op->root),
                                      .opseq = rte_cpu_to_be_32(op->opseq),
                                      .msg_len = rte_cpu_to_be_32(msg_len(m, i * max)),
                                      .total = rte_cpu_to_be_64(op->total),
@@ -201,16 +214,37 @@ static uint32_t packet_at(const struct member *m, uint64_t off, bool *head, bool
     return n;
 }
 
-/* One packet's worth; false: the window or the queue is full. */
+static void count_open(struct member *m)
+{
+    if (m->sent_slots - m->got_slots > m->max_open)
+        m->max_open = m->sent_slots - m->got_slots;
+}
+
+/* One packet's worth, or the header of a message without elements; false: the window or the queue
+ * is full. */
 static bool send_packet(struct member *m)
 {
     static struct wqe w;
     bool head, last;
-    uint32_t n = packet_at(m, m->sent, &head, &last);
+    uint32_t n = packet_at(m, m->sent, &head, &last), len = msg_len(m, m->sent);
+    uint32_t slots = sends(m) ? 1 : agg_msg_slots(len, m->g.mtu);
 
-    if ((m->sent_slots - m->got_slots >= rte_be_to_cpu_32(m->granted.window) && !m->over_window) ||
+    if ((m->sent_slots - m->got_slots + slots > rte_be_to_cpu_32(m->granted.window) &&
+         !m->over_window) ||
         qp_sq_free(m->qp) == 0)
         return false;
+    if (!sends(m)) {
+        w = (struct wqe){.op = WR_SEND, .frag = WQE_WHOLE, .n_sge = 1};
+        w.sge[0] =
+            (struct sge){(uintptr_t)&m->hdr[m->sent / AGG_MSG_BYTES(m->g.mtu)], AGG_HDR_BYTES, 0};
+        if (qp_post_send(m->qp, &w))
+            fail_msg("member %u cannot post", m->id);
+        m->sent += len;
+        m->sent_all = m->sent == m->op.total;
+        m->sent_slots += slots;
+        count_open(m);
+        return true;
+    }
     w = (struct wqe){
         .op = WR_SEND, .frag = (head ? WQE_FIRST : 0) | (last ? WQE_LAST : 0), .n_sge = 0};
     if (head)
@@ -223,8 +257,7 @@ static bool send_packet(struct member *m)
     m->sent += n;
     m->sent_all = m->sent == m->op.total && last;
     m->sent_slots++;
-    if (m->sent_slots - m->got_slots > m->max_open)
-        m->max_open = m->sent_slots - m->got_slots;
+    count_open(m);
     return true;
 }
 
@@ -233,6 +266,7 @@ static void check_header(const struct member *m, const uint8_t *p)
     struct agg_hdr want = m->hdr[m->got / AGG_MSG_BYTES(m->g.mtu)];
 
     want.type = AGG_RESULT;
+    want.flags = gets(m) ? 0 : AGG_F_EMPTY;
     assert_memory_equal(p, &want, sizeof(want));
 }
 
@@ -248,6 +282,16 @@ static enum sink_verdict sink(void *user, struct qp *qp, const struct roce_pkt *
         return SINK_COPIED;
     if (m->got_slots == m->sent_slots)
         fail_msg("member %u got a result that it did not send for", m->id);
+    if (!gets(m)) {
+        n = msg_len(m, m->got);
+        assert_int_equal(k->len, AGG_HDR_BYTES);
+        check_header(m, k->payload);
+        m->got += n;
+        m->got_slots += agg_msg_slots(n, m->g.mtu);
+        m->got_all = m->got == m->op.total;
+        m->busy = !m->got_all;
+        return SINK_COPIED;
+    }
     n = packet_at(m, m->got, &head, &last);
     assert_int_equal(k->len, n + (head ? AGG_HDR_BYTES : 0));
     assert_int_equal(!!(roce_opinfo[k->opcode].what & ROCE_P_FIRST), head);

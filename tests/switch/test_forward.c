@@ -346,7 +346,7 @@ static void hosts_outside_are_learned_and_reached_and_nobody_else_hears(void **s
              ";"
              "links = ( { a = \"h0\"; b = \"leaf0\"; }, { a = \"h1\"; b = \"leaf1\"; }, { a = "
              "(\"leaf0\", \"leaf1\"); b = (\"spine0\", \"spine1\"); },"
-             "{ a = \"leaf1\"; external = \"net_tap0\"; } );");
+             "{ a = \"leaf1\"; port = \"net_tap0\"; } );");
     p = prog_new(&l, "h0", 0);
     net_tap(l.net, count_uses, &u);
     s = (struct frame_spec){.src_ip = lab_ip(&l, "h0"), .dst_ip = 0xc0a80001, .dqpn = 1, .len = 64};

@@ -87,7 +87,17 @@ static void registrations_that_contradict_themselves_are_refused(void **state)
     assert_null(ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, IBV_ACCESS_REMOTE_WRITE));
     assert_int_equal(errno, EINVAL);
     assert_null(ibv_reg_mr(p.s[0].pd, p.s[0].buf, SIZE_MAX, 0));
+    assert_int_equal(errno, EINVAL);
+    assert_null(ibv_reg_mr_iova2(p.s[0].pd, p.s[0].buf, 10, UINT64_MAX - 8, 0)); /* wraps */
+    assert_int_equal(errno, EINVAL);
+    m[0] = ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, 0);
+    assert_int_equal(
+        ibv_rereg_mr(m[0], IBV_REREG_MR_CHANGE_TRANSLATION, NULL, p.s[0].buf, SIZE_MAX, 0),
+        IBV_REREG_MR_ERR_INPUT);
+    assert_int_equal(ibv_dereg_mr(m[0]), 0);
     assert_null(ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, IBV_ACCESS_ON_DEMAND));
+    assert_int_equal(errno, EOPNOTSUPP);
+    assert_null(ibv_reg_dmabuf_mr(p.s[0].pd, 0, 4096, 0, 0, 0));
     assert_int_equal(errno, EOPNOTSUPP);
     /* keys are never 0, never the same, and come back changed */
     m[0] = ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, IBV_ACCESS_RELAXED_ORDERING);
@@ -328,6 +338,57 @@ static void the_device_says_what_it_is(void **state)
     pair_close(&p);
 }
 
+/* Calls of newer or richer devices answer that there is no such thing; none may crash. */
+static void calls_that_are_not_offered_say_so(void **state)
+{
+    struct pair p;
+    struct ibv_context *c;
+    struct ibv_qp *qp;
+    struct ibv_modify_cq_attr mc = {.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {1, 1}};
+    struct ibv_alloc_dm_attr dm = {.length = 64};
+    struct ibv_td_init_attr td = {0};
+    struct ibv_xrcd_init_attr xrcd = {.comp_mask = 3, .fd = -1, .oflags = 0};
+    struct ibv_flow_attr flow = {.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof(flow)};
+    struct ibv_wq_init_attr wq = {.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1};
+    struct ibv_srq_init_attr_ex tm = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+                                      .srq_type = IBV_SRQT_TM};
+    struct ibv_cq_init_attr_ex cx = {.cqe = 4, .wc_flags = IBV_WC_EX_WITH_CVLAN};
+    struct ibv_qp_rate_limit_attr rl = {.rate_limit = 1};
+    struct ibv_counters_init_attr ci = {0};
+    struct ibv_ece ece = {.vendor_id = 1};
+
+    (void)state;
+    pair_open(&p);
+    c = p.s[0].ctx;
+    qp = make_qp(&p.s[0], IBV_QPT_RC);
+#define NONE(call)                                                                                 \
+    do {                                                                                           \
+        errno = 0;                                                                                 \
+        assert_null(call);                                                                         \
+        assert_int_equal(errno, EOPNOTSUPP);                                                       \
+    } while (0)
+    NONE(ibv_alloc_dm(c, &dm));
+    NONE(ibv_alloc_null_mr(p.s[0].pd));
+    NONE(ibv_alloc_td(c, &td));
+    NONE(ibv_open_xrcd(c, &xrcd));
+    NONE(ibv_create_flow(qp, &flow));
+    NONE(ibv_create_wq(c, &wq));
+    NONE(ibv_create_srq_ex(c, &tm));
+    NONE(ibv_create_cq_ex(c, &cx));
+    NONE(ibv_create_counters(c, &ci));
+    NONE(ibv_import_pd(c, 1));
+    NONE(ibv_import_mr(p.s[0].pd, 1));
+#undef NONE
+    assert_int_equal(ibv_modify_cq(p.s[0].cq, &mc), EOPNOTSUPP);
+    assert_int_equal(ibv_modify_qp_rate_limit(qp, &rl), EOPNOTSUPP);
+    assert_int_equal(ibv_advise_mr(p.s[0].pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0),
+                     EOPNOTSUPP);
+    assert_int_equal(ibv_set_ece(qp, &ece), EOPNOTSUPP);
+    assert_int_equal(ibv_query_qp_data_in_order(qp, IBV_WR_RDMA_WRITE, 0), 0);
+    assert_int_equal(ibv_destroy_qp(qp), 0);
+    pair_close(&p);
+}
+
 static void a_query_gives_back_what_modify_took(void **state)
 {
     struct pair p;
@@ -365,6 +426,7 @@ int main(void)
         cmocka_unit_test(completions_of_a_destroyed_queue_pair_are_gone),
         cmocka_unit_test(extended_requests_go_together_or_not_at_all),
         cmocka_unit_test(the_device_says_what_it_is),
+        cmocka_unit_test(calls_that_are_not_offered_say_so),
         cmocka_unit_test(a_query_gives_back_what_modify_took),
     };
 

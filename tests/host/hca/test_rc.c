@@ -254,7 +254,7 @@ static void posts_that_cannot_be_are_refused(void **state)
     wr.send_flags = IBV_SEND_INLINE;
     assert_int_equal(post_send(a, wr), EINVAL); /* the queue pair was made for 128 bytes */
     wr.send_flags = 0;
-    wr.opcode = IBV_WR_SEND_WITH_INV;
+    wr.opcode = IBV_WR_TSO;
     assert_int_equal(post_send(a, wr), EOPNOTSUPP);
     wr.opcode = IBV_WR_SEND;
     for (unsigned i = 0; i < 64; i++)
@@ -268,6 +268,8 @@ static void posts_that_cannot_be_are_refused(void **state)
     assert_int_equal(post_recv(u, 0, &s, 1), EINVAL);
     rc_connect(u, IP_B, 5);
     wr.opcode = IBV_WR_RDMA_READ;
+    assert_int_equal(post_send(u, wr), EOPNOTSUPP);
+    wr.opcode = IBV_WR_SEND_WITH_INV;
     assert_int_equal(post_send(u, wr), EOPNOTSUPP);
     assert_int_equal(ibv_destroy_qp(u), 0);
     assert_int_equal(ibv_destroy_qp(a), 0);

@@ -134,6 +134,38 @@ static void addresses_that_lead_nowhere_are_refused(void **state)
     pair_close(&p);
 }
 
+/* Not sent to wherever the memory points by then. */
+static void a_destroyed_address_handle_is_refused(void **state)
+{
+    struct pair p;
+    struct ibv_qp *a;
+    struct ibv_sge s;
+    struct ibv_ah_attr at = ah_to(IP_B);
+    struct ibv_ah *ah, *more[32];
+
+    (void)state;
+    pair_open(&p);
+    a = make_qp(&p.s[0], IBV_QPT_UD);
+    ud_ready(a, QKEY);
+    s = sge_at(&p.s[0], 0, 10);
+    ah = ibv_create_ah(p.s[0].pd, &at);
+    assert_int_equal(post_send(a, ud_wr(&s, ah, 1, QKEY)), 0);
+    assert_int_equal(ibv_destroy_ah(ah), 0); /* what is posted already has its address */
+    assert_int_equal(post_send(a, ud_wr(&s, ah, 1, QKEY)), EINVAL);
+    assert_int_equal(ibv_destroy_ah(ah), EINVAL);
+    for (unsigned i = 0; i < 32; i++) { /* its place is not used again for long */
+        more[i] = ibv_create_ah(p.s[0].pd, &at);
+        assert_ptr_not_equal(more[i], ah);
+    }
+    assert_int_equal(post_send(a, ud_wr(&s, ah, 1, QKEY)), EINVAL);
+    for (unsigned i = 0; i < 32; i++)
+        assert_int_equal(ibv_destroy_ah(more[i]), 0);
+    pair_settle(&p);
+    assert_int_equal(one_wc(p.s[0].cq).status, IBV_WC_SUCCESS);
+    assert_int_equal(ibv_destroy_qp(a), 0);
+    pair_close(&p);
+}
+
 /* Counts IGMP frames, by type. */
 struct igmp_seen {
     unsigned joins, leaves;
@@ -213,6 +245,7 @@ int main(void)
         cmocka_unit_test(a_datagram_brings_its_senders_address),
         cmocka_unit_test(a_wrong_qkey_is_not_delivered),
         cmocka_unit_test(addresses_that_lead_nowhere_are_refused),
+        cmocka_unit_test(a_destroyed_address_handle_is_refused),
         cmocka_unit_test(multicast_reaches_attached_queue_pairs_until_they_detach),
     };
 

@@ -390,7 +390,7 @@ static void a_port_to_the_outside_is_answered(void **state)
         "name = \"outside\"; dilation = 1; mtu = 1024;\n"
         "nodes = ( { name = \"h0\"; kind = \"host\"; }, { name = \"s0\"; kind = \"switch\"; } );\n"
         "links = ( { a = \"s0\"; b = \"h0\"; rate = \"10Gb/s\"; latency = \"1us\"; },\n"
-        "          { a = \"s0\"; external = \"net_pcap0,rx_pcap=%s,tx_pcap=%s\";\n"
+        "          { a = \"s0\"; port = \"net_pcap0,rx_pcap=%s,tx_pcap=%s\";\n"
         "            rate = \"10Gb/s\"; latency = \"1us\"; } );\n",
         in, out);
     fclose(f);

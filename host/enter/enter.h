@@ -1,0 +1,25 @@
+/*
+ * The view of the machine that a program has as a host of the fabric: a mount namespace of its own
+ * in which /sys/class/infiniband, /sys/class/infiniband_verbs and /dev/infiniband show that host's
+ * HCAs and nothing else. libibverbs' calls are libtribverbs' business; this is for what programs
+ * read beside them (UCX and NCCL ask sysfs for the type of a GID, UCX wants the character device).
+ * Nothing outside the namespace changes, and it is gone with its last process.
+ */
+#ifndef TRIB_ENTER_H
+#define TRIB_ENTER_H
+
+#include "fabric/fabric.h"
+
+/*
+ * Moves the calling process (single-threaded) into such a namespace; without root into a user
+ * namespace too, in which it keeps its own user and group and gains nothing once it execs. 0 or
+ * -errno with *what naming what was refused: a child tries first, so the process is as before.
+ */
+int enter_host(const struct fab_node *host, const char **what);
+
+/* The files of one host's HCAs, as the kernel would show them below /sys/class/infiniband and
+ * /sys/class/infiniband_verbs. 0 or -errno. */
+int tree_infiniband(const struct fab_node *host, const char *dir);
+int tree_infiniband_verbs(const struct fab_node *host, const char *dir);
+
+#endif

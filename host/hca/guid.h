@@ -1,0 +1,19 @@
+/* The GUID of an HCA port: EUI-64 of its MAC, in the order of the wire. */
+#ifndef TRIB_HCA_GUID_H
+#define TRIB_HCA_GUID_H
+
+#include "roce/wire.h"
+
+#include <string.h>
+
+static inline void hca_guid_of_ip(uint32_t ip, uint8_t guid[8])
+{
+    uint8_t mac[6];
+
+    roce_mac_of_ip(ip, mac);
+    guid[0] = mac[0] ^ 2, guid[1] = mac[1], guid[2] = mac[2];
+    guid[3] = 0xff, guid[4] = 0xfe;
+    memcpy(guid + 5, mac + 3, 3);
+}
+
+#endif

@@ -1,0 +1,200 @@
+/*
+ * Memory windows: a key of its own on a part of a region, opened and closed by work requests (type
+ * 2, which belongs to the queue pair that bound it: 2B) or by ibv_bind_mw (type 1). The engine
+ * carries out binds and invalidations in the order of the send queue (roce/local.c).
+ */
+#include "host/hca/hca_priv.h"
+
+#include <stdlib.h>
+
+#define WINDOW_ACCESS                                                                              \
+    (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
+
+/* ---- the path of a frame ---- */
+
+/* The window of a key that hca_mem() found. Bounds are its own, and so are the rights. */
+int mw_mem(const struct hca_mw *mw, struct qp *qp, uint64_t addr, uint64_t len, unsigned access,
+           void **p)
+{
+    uint64_t off = addr - mw->iova;
+
+    if (!mw->mr || mw->pd->v.handle != qp_pd(qp) || (mw->qp && mw->qp->qp != qp))
+        return -EINVAL;
+    if (access & ~mw->access)
+        return -EACCES;
+    if (addr < mw->iova || len > mw->length || off > mw->length - len)
+        return -EFAULT;
+    *p = mw->mr->unbacked ? NULL : mw->start + off;
+    return 0;
+}
+
+void mw_close(struct hca_mw *mw)
+{
+    if (mw->mr)
+        mw->mr->windows--;
+    if (mw->qp)
+        mw->qp->windows--;
+    mw->mr = NULL;
+    mw->qp = NULL;
+}
+
+static int invalidate(struct hca_mw *mw, struct hca_qp *qp, uint32_t rkey)
+{
+    if (mw->v.type != IBV_MW_TYPE_2 || mw->qp != qp ||
+        qp->ctx->hca->key[rkey >> 8].tag != (uint8_t)rkey)
+        return -EINVAL;
+    mw_close(mw);
+    return 0;
+}
+
+static int open_window(struct hca_mw *mw, struct hca_qp *qp, uint32_t rkey, const struct mw_bind *b)
+{
+    struct hca *h = qp->ctx->hca;
+    struct hca_mr *mr = mr_of_key(h, b->lkey);
+    uint64_t off;
+
+    if (!mr || mr->pd != qp->pd || !(mr->access & IBV_ACCESS_MW_BIND) ||
+        (b->access & ~WINDOW_ACCESS))
+        return -EINVAL;
+    if ((b->access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)) &&
+        !(mr->access & ACCESS_LOCAL_WRITE))
+        return -EACCES;
+    off = b->addr - mr->iova;
+    if (b->addr < mr->iova || b->len > mr->v.length || off > mr->v.length - b->len)
+        return -EFAULT;
+    mw->mr = mr;
+    mr->windows++;
+    if (mw->v.type == IBV_MW_TYPE_2) {
+        mw->qp = qp;
+        qp->windows++;
+    }
+    mw->start = (char *)mr->v.addr + off;
+    mw->iova = b->access & IBV_ACCESS_ZERO_BASED ? 0 : b->addr;
+    mw->length = b->len;
+    mw->access = b->access;
+    h->key[rkey >> 8].tag = (uint8_t)rkey;
+    return 0;
+}
+
+int hca_window(void *user, struct qp *q, uint32_t rkey, const struct mw_bind *b)
+{
+    struct hca *h = user;
+    struct hca_qp *qp = qp_user(q);
+    uint32_t i = rkey >> 8;
+    struct hca_mw *mw = i < h->key_cap ? h->key[i].mw : NULL;
+
+    if (!mw || mw->pd != qp->pd)
+        return -EINVAL;
+    if (!b)
+        return invalidate(mw, qp, rkey);
+    if (mw->v.type == IBV_MW_TYPE_2) /* only a closed window opens; one of no length stays closed */
+        return mw->mr || !b->len ? -EINVAL : open_window(mw, qp, rkey, b);
+    mw_close(mw);
+    if (b->len)
+        return open_window(mw, qp, rkey, b);
+    h->key[i].tag = (uint8_t)rkey;
+    return 0;
+}
+
+/* ---- control ---- */
+
+struct ibv_mw *hca_alloc_mw(struct ibv_pd *v, enum ibv_mw_type type)
+{
+    struct hca_pd *pd = to_pd(v);
+    struct hca *h = pd->ctx->hca;
+    int rc = type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2 ? EINVAL : 0;
+    struct hca_mw *mw = rc ? NULL : calloc(1, sizeof(*mw));
+
+    if (!mw) {
+        errno = rc ? rc : ENOMEM;
+        return NULL;
+    }
+    mw->pd = pd;
+    mw->v = (struct ibv_mw){.context = v->context, .pd = v, .type = type};
+    hca_lock(h);
+    rc = h->n_mw == HCA_MAX_MW ? -ENOMEM : key_take(h, NULL, mw, &mw->v.rkey);
+    if (!rc)
+        h->n_mw++, pd->refs++;
+    hca_unlock(h);
+    if (rc) {
+        free(mw);
+        errno = -rc;
+        return NULL;
+    }
+    mw->v.handle = mw->v.rkey;
+    return &mw->v;
+}
+
+/* With the lock held. */
+void mw_free(struct hca_mw *mw)
+{
+    struct hca *h = mw->pd->ctx->hca;
+
+    mw_close(mw);
+    key_give(h, mw->v.rkey);
+    mw->pd->refs--;
+    h->n_mw--;
+    free(mw);
+}
+
+int hca_dealloc_mw(struct ibv_mw *v)
+{
+    struct hca *h = to_mw(v)->pd->ctx->hca;
+
+    hca_lock(h);
+    mw_free(to_mw(v));
+    hca_unlock(h);
+    return 0;
+}
+
+/* Those that a queue pair bound and that it takes with it. With the lock held. */
+void mw_close_all_of(struct hca_qp *qp)
+{
+    struct hca *h = qp->ctx->hca;
+
+    for (uint32_t i = 0; qp->windows && i < h->key_cap; i++)
+        if (h->key[i].mw && h->key[i].mw->qp == qp)
+            mw_close(h->key[i].mw);
+}
+
+/* ---- posting ---- */
+
+/* What a request to bind says, for the engine. 0 or errno. */
+int mw_bind_from(struct wqe *w, const struct hca_qp *qp, const struct ibv_mw *mw, uint32_t rkey,
+                 const struct ibv_mw_bind_info *info)
+{
+    if (!mw || !info || to_mw(mw)->pd != qp->pd || (rkey ^ mw->rkey) >> 8 ||
+        (info->length && !info->mr))
+        return EINVAL;
+    w->rkey = rkey;
+    w->bind = (struct mw_bind){.addr = info->addr,
+                               .len = info->length,
+                               .lkey = info->mr ? info->mr->lkey : 0,
+                               .access = info->mw_access_flags};
+    return 0;
+}
+
+/* Type 1: the device chooses the key. */
+int hca_bind_mw(struct ibv_qp *v, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+    struct hca_qp *qp = to_qp(v);
+    struct hca *h = qp->ctx->hca;
+    struct wqe w = {.wr_id = bind->wr_id,
+                    .op = WR_BIND_MW,
+                    .frag = WQE_WHOLE,
+                    .flags = bind->send_flags & (WR_F_FENCE | WR_F_SIGNALED | WR_F_SOLICITED)};
+    uint32_t rkey = ibv_inc_rkey(mw->rkey);
+    int rc = h->dead ? EIO : mw_bind_from(&w, qp, mw, rkey, &bind->bind_info);
+
+    if (rc)
+        return rc;
+    hca_lock(h);
+    rc = post_check(qp, WR_BIND_MW);
+    if (!rc)
+        rc = -post_engine(qp, &w);
+    if (!rc)
+        mw->rkey = rkey;
+    hca_kick(h);
+    hca_unlock(h);
+    return rc;
+}

@@ -1,0 +1,38 @@
+/*
+ * Requests that send nothing: a memory window is bound, or a key invalidated. They are carried out
+ * when everything before them in the send queue is done and before anything behind them begins. The
+ * specification asks for less (IBTA 10.8.3.3, table 76); as one full fence they need no rules of
+ * their own in the requester.
+ */
+#include "roce/engine.h"
+
+#include <errno.h>
+
+static int window(struct qp *qp, uint32_t rkey, const struct mw_bind *b)
+{
+    const struct rnic_ops *ops = &qp->r->cfg.ops;
+
+    return ops->window ? ops->window(qp->r->cfg.user, qp, rkey, b) : -EOPNOTSUPP;
+}
+
+enum built local_build(struct qp *qp)
+{
+    const struct swqe *w = sq_at(qp, qp->rqr.head);
+    bool bind = w->op == WR_BIND_MW;
+    uint8_t status = bind ? WC_MW_BIND_ERR : WC_LOC_QP_OP_ERR;
+
+    if (!window(qp, w->rkey, bind ? &sq_data(qp, qp->rqr.head)->bind : NULL)) {
+        qp_complete_send(qp, WC_SUCCESS);
+        completer_advance(qp);
+    } else if (qp->type == QP_UC) {
+        qp_fail_send(qp, status);
+    } else {
+        qp_fail(qp, status);
+    }
+    return BUILT_NOTHING;
+}
+
+int local_invalidate(struct qp *qp, uint32_t rkey)
+{
+    return window(qp, rkey, NULL);
+}

@@ -1,0 +1,33 @@
+#include "switch/ecn.h"
+
+struct rte_mbuf *ecn_mark(struct rte_mbuf *m, struct rte_mempool *pool, uint64_t *marks)
+{
+    uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *), ecn;
+    uint32_t l3 = 14, sum;
+
+    if (m->data_len >= 18 && p[12] == 0x81 && p[13] == 0)
+        l3 = 18;
+    if (m->data_len < l3 + 20 || p[l3 - 2] != 0x08 || p[l3 - 1] != 0 || p[l3] >> 4 != 4)
+        return m;
+    ecn = p[l3 + 1] & 3;
+    if (ecn == 0 || ecn == 3)
+        return m;
+    if (pool) {
+        struct rte_mbuf *w = frame_writable(m, pool);
+
+        if (!w)
+            return m;
+        m = w;
+    } else if (!RTE_MBUF_DIRECT(m) || rte_mbuf_refcnt_read(m) != 1) {
+        return m;
+    }
+    p = rte_pktmbuf_mtod(m, uint8_t *) + l3;
+    sum = (uint16_t) ~(p[10] << 8 | p[11]) + (uint16_t) ~(p[0] << 8 | p[1]);
+    p[1] |= 3;
+    sum += (uint32_t)(p[0] << 8 | p[1]);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = ~((sum & 0xffff) + (sum >> 16));
+    p[10] = sum >> 8, p[11] = sum;
+    ++*marks;
+    return m;
+}

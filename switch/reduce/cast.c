@@ -1,0 +1,138 @@
+/*
+ * Who of a group's children sends elements and who gets them (proto.h), and the sending itself: a
+ * packet's worth by reference, or a header that stands for a message without its elements.
+ */
+#include "switch/reduce/an_priv.h"
+
+#include <string.h>
+
+/* The child that a member is, or is below. */
+static uint16_t child_of(const struct an_group *g, uint16_t member)
+{
+    const struct an *a = g->a;
+    uint16_t at = fab_group_leaf(a->cfg.fab, g->tree, member, &g->members), below = FAB_NONE;
+
+    for (; at != FAB_NONE && at != a->cfg.node; at = g->tree->parent[at])
+        below = at;
+    if (at == FAB_NONE)
+        return FAB_NONE;
+    for (uint16_t i = 0; i < g->n; i++)
+        if (below == FAB_NONE ? g->child[i].is_member && g->child[i].member == member
+                              : !g->child[i].is_member && g->child[i].node == below)
+            return i;
+    return FAB_NONE;
+}
+
+static uint16_t root_child(struct an_group *g, const struct agg_hdr *h)
+{
+    uint16_t root = rte_be_to_cpu_16(h->root);
+
+    if (!g->root_known || g->root != root) {
+        g->root_known = true;
+        g->root = root;
+        g->root_child = child_of(g, root);
+    }
+    return g->root_child;
+}
+
+struct an_cast cast_of(struct an_group *g, const struct agg_hdr *h)
+{
+    struct an_cast c = {AN_CAST_ALL, AN_CAST_ALL, AN_CAST_ALL};
+
+    if (h->coll == AGG_BROADCAST) {
+        c.from = root_child(g, h);
+        if (c.from != FAB_NONE && g->child[c.from].is_member)
+            c.not_to = c.from; /* what it sent, it has */
+    } else if (h->coll == AGG_REDUCE) {
+        c.to = root_child(g, h);
+    }
+    return c;
+}
+
+bool cast_sends(const struct an_cast *c, unsigned i)
+{
+    return c->from == AN_CAST_ALL || c->from == i;
+}
+
+static bool cast_gets(const struct an_cast *c, unsigned i)
+{
+    return (c->to == AN_CAST_ALL || c->to == i) && c->not_to != i;
+}
+
+enum agg_status cast_check(struct an_group *g, const struct an_edge *e, const struct agg_hdr *h,
+                           const char **what)
+{
+    struct an_cast c;
+
+    if (h->coll != AGG_REDUCE && h->coll != AGG_BROADCAST)
+        return AGG_OK;
+    *what = "root is not a member";
+    if (!fab_members_has(&g->members, rte_be_to_cpu_16(h->root)))
+        return AGG_E_PROTOCOL;
+    *what = "window is less than a message";
+    if (g->window < AGG_MSG_PKTS)
+        return AGG_E_OP_UNSUPPORTED;
+    *what = "elements of a member that has none, or none of one that has";
+    c = cast_of(g, h);
+    if (e != &g->up && agg_is_empty(h) == cast_sends(&c, (unsigned)(e - g->child)))
+        return AGG_E_PROTOCOL;
+    *what = "";
+    return AGG_OK;
+}
+
+/* ---- sending ---- */
+
+static void post(struct an_edge *e, struct wqe *w)
+{
+    struct an_group *g = e->g;
+    char who[48];
+    int rc = qp_post_send(e->qp, w);
+
+    if (rc) /* the depth of the queue is such that only a broken edge ends here */
+        group_doom(g, AGG_E_EDGE, NULL, "queue to %s at %s: %s", group_who(g, e, who, sizeof(who)),
+                   group_me(g), strerror(-rc));
+}
+
+void cast_post(struct an_edge *e, const struct an_piece *p)
+{
+    struct wqe *w = &e->g->a->data;
+
+    w->frag = (p->head ? WQE_FIRST : 0) | (p->last ? WQE_LAST : 0);
+    w->flags = p->last ? WR_F_SOLICITED : 0;
+    w->held = p->m;
+    w->held_off = p->off;
+    w->held_len = p->len - p->virt;
+    w->virt_len = p->virt;
+    post(e, w);
+}
+
+void cast_post_empty(struct an_edge *e, const struct agg_hdr *h, uint8_t type)
+{
+    struct wqe *w = &e->g->a->data;
+    struct agg_hdr own = *h;
+
+    own.type = type;
+    own.flags |= AGG_F_EMPTY;
+    w->frag = WQE_WHOLE;
+    w->flags = WR_F_INLINE | WR_F_SOLICITED;
+    w->held = NULL;
+    w->held_len = w->virt_len = 0;
+    w->len = sizeof(own);
+    memcpy(w->inl, &own, sizeof(own));
+    post(e, w);
+}
+
+/* One slot's result: its elements to those that get them; the others hear of it at the end of the
+ * message. */
+void cast_down(struct an_group *g, const struct agg_hdr *h, const struct an_piece *p)
+{
+    struct an_cast c = cast_of(g, h);
+
+    for (unsigned i = 0; i < g->n && !g->doomed; i++) {
+        if (cast_gets(&c, i))
+            cast_post(&g->child[i], p);
+        else if (p->last)
+            cast_post_empty(&g->child[i], h, AGG_RESULT);
+    }
+    g->results++;
+}

@@ -1,0 +1,14 @@
+/*
+ * /trib/link: links that were disturbed, the state of one, and disturbing it.
+ */
+#ifndef TRIB_RIM_TELEMETRY_LINK_H
+#define TRIB_RIM_TELEMETRY_LINK_H
+
+#include "switch/rim/loop.h"
+
+struct rte_tel_data;
+
+/* In the loop's thread. params: NULL; LINK; LINK,WORD[,WORD...] as in link_change.h. */
+void telemetry_link(struct loop *l, const char *params, struct rte_tel_data *d);
+
+#endif

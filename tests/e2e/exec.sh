@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# trib exec: the program's view of /sys and /dev is its emulated host's and all else is as it was; it keeps pid, signals, exit code,
+# stdin, directory; hosts by environment and by rank; nested; for an ordinary user; and where namespaces are forbidden.
+. "$(dirname "$0")/lib.sh"
+command -v ibv_devinfo >/dev/null || skip "no ibv_devinfo"
+
+trib up "$conf/leaf-spine-8.conf" --dilation 1 >/dev/null || fail "no fabric"
+sys=/sys/class/infiniband/trib0
+trib exec h0 -- true 2>"$tmp/notice.out" || fail "true"
+grep -q 'no private /sys' "$tmp/notice.out" && skip "$(cat "$tmp/notice.out")"
+
+# ---- what is seen ----
+before=$(ls /dev /sys/class)
+trib exec h2 -- sh -c "cat $sys/node_guid $sys/ports/1/gids/0 $sys/ports/1/gid_attrs/types/0 $sys/ports/1/rate" >"$tmp/sys.out" || fail "sysfs"
+trib exec h2 -- ibv_devinfo -v >"$tmp/devinfo.out" || fail "ibv_devinfo"
+has "node_guid:.*$(sed -n 1p "$tmp/sys.out")" "$tmp/devinfo.out"
+[ "$(sed -n 2,4p "$tmp/sys.out" | tr '\n' ,)" = "0000:0000:0000:0000:0000:ffff:0a00:0003,RoCE v2,400 Gb/sec," ] || fail "$(cat "$tmp/sys.out")"
+has '::ffff:10.0.0.3, RoCE v2' "$tmp/devinfo.out"
+trib exec h2 -- sh -c 'test -c /dev/infiniband/trib0 && echo x >/dev/infiniband/trib0' || fail "the character device"
+[ "$(trib exec h2 -- ls /dev /sys/class | grep -vx 'infiniband\|infiniband_verbs')" = "$(grep -vx 'infiniband\|infiniband_verbs' <<<"$before")" ] ||
+    fail "/dev and /sys/class are not what they were"
+for look in 'cat /sys/class/net/lo/mtu' 'stat -f -c %T /dev/pts /dev/shm' 'stat -c %A,%U,%t,%T /dev/null /dev/ptmx'; do
+    [ "$(trib exec h2 -- sh -c "$look")" = "$(sh -c "$look")" ] || fail "$look: not what it was"
+done
+trib exec h2 -- sh -c 'echo x >/dev/null && head -c 4 /dev/zero >/dev/full' 2>/dev/null && fail "/dev/full takes bytes"
+[ "$(ls /dev /sys/class)" = "$before" ] || fail "trib exec changes the machine"
+
+# ---- what is passed through ----
+here=$PWD
+cd /dev/shm || fail "no /dev/shm"
+[ "$(echo in | trib exec h0 -- sh -c 'cat; pwd; echo "$TRIB_HOST $A"; ls -d /dev/infiniband' | tr '\n' ' ')" = "in /dev/shm h0  /dev/infiniband " ] ||
+    fail "stdin, directory or environment"
+cd "$here" || exit 1
+for sig in TERM INT USR1; do
+    env --default-signal=INT "$root/scripts/trib" exec h0 -- sh -c "trap 'exit 42' $sig; echo \$\$ >$tmp/$sig; while :; do sleep 0.05; done" &
+    until_true 10 test -s "$tmp/$sig" || fail "did not start"
+    [ "$(cat "$tmp/$sig")" = $! ] || fail "the program's pid is not the one that was started"
+    kill -$sig $!
+    wait $!
+    [ $? = 42 ] || fail "SIG$sig did not reach the program"
+done
+{ trib exec h0 -- sh -c 'kill -9 $$'; } 2>/dev/null
+[ $? = 137 ] || fail "death by a signal is passed on"
+trib exec h0 -- "$tmp/nothing" 2>"$tmp/none.out"
+[ $? = 127 ] || fail "a program that does not exist: 127, as shells say"
+has 'cannot run .*nothing' "$tmp/none.out"
+
+# ---- which host ----
+host='echo $TRIB_HOST $(cat /sys/class/infiniband/trib0/node_desc)'
+[ "$(TRIB_HOST=h3 trib exec -- sh -c "$host")" = "h3 h3" ] || fail "TRIB_HOST"
+[ "$(OMPI_COMM_WORLD_RANK=10 trib exec @rank -- sh -c "$host")" = "h2 h2" ] || fail "@rank of mpirun"
+[ "$(SLURM_PROCID=5 trib exec @rank -- sh -c "$host")" = "h5 h5" ] || fail "@rank of srun"
+[ "$(trib exec h1 -- "$root/scripts/trib" exec h6 -- sh -c "$host")" = "h6 h6" ] || fail "trib exec inside trib exec"
+nested=$(trib exec h1 -- "$root/scripts/trib" exec h6 -- sh -c 'echo $LD_PRELOAD')
+[ "$nested" = "$TRIB_BUILD/libtribverbs.so" ] || fail "preloaded: $nested"
+for bad in "h9 -- true" "leaf0 -- true" "@rank -- true" "-- true" "h0 true" "h0 --"; do
+    # shellcheck disable=SC2086
+    trib exec $bad >"$tmp/bad.out" 2>&1 && fail "trib exec $bad is taken"
+    has 'found .* expected' "$tmp/bad.out"
+done
+
+# ---- where namespaces are forbidden: a notice, and plain verbs programs run ----
+if unshare --user --map-root-user true 2>/dev/null; then
+    unshare --user --map-root-user sh -c 'for f in mnt user; do echo 0 >/proc/sys/user/max_${f}_namespaces; done
+        exec "$@"' - "$root/scripts/trib" exec h0 -- ibv_devinfo >"$tmp/forbidden.out" 2>&1 || fail "without namespaces"
+    has 'no private /sys and /dev for h0' "$tmp/forbidden.out"
+    has 'PORT_ACTIVE' "$tmp/forbidden.out"
+fi
+
+# ---- an ordinary user ----
+[ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || exit 0
+trib down >/dev/null
+dir=$(mktemp -d /tmp/tx.XXXXXX)
+chmod 755 "$dir"
+mkdir -p "$dir/b" "$dir/r"
+cp "$TRIB_BUILD"/trib-* "$TRIB_BUILD/libtribverbs.so" "$dir/b/"
+cp -r "$root/scripts" "$root/conf" "$dir/"
+chown -R 65534:65534 "$dir"
+as_user() {
+    (cd "$dir" && XDG_RUNTIME_DIR=$dir/r TRIB_BUILD=$dir/b setpriv --reuid 65534 --regid 65534 --clear-groups scripts/trib "$@")
+}
+as_user up conf/two-hosts.conf --dilation 1 >"$tmp/user.out" 2>&1
+as_user exec h1 -- sh -c "id -u; id -g; cat $sys/node_desc; test -c /dev/infiniband/trib0 && echo x >/dev/infiniband/trib0
+    ibv_devinfo | grep -c PORT_ACTIVE; mount -t tmpfs x /mnt 2>/dev/null && echo gained
+    scripts/trib exec h0 -- cat $sys/node_desc; scripts/trib exec conf/two-hosts.conf h0 -- cat $sys/node_desc" >"$tmp/as_user.out" 2>&1
+as_user down >/dev/null
+rm -rf "$dir"
+grep -q 'no private /sys' "$tmp/as_user.out" && skip "an ordinary user: $(grep 'no private' "$tmp/as_user.out")"
+[ "$(tr '\n' ' ' <"$tmp/as_user.out")" = "65534 65534 h1 1 h0 h0 " ] || fail "an ordinary user: $(cat "$tmp/as_user.out")"
