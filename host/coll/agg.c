@@ -188,14 +188,13 @@ void agg_complete(struct comm *c, const struct ibv_wc *wc)
 
 /* ---- life ---- */
 
-/* The device by which the node is reached. */
-static struct port *port_to(struct comm *c, uint16_t leaf)
+/* The device by which this rank joins the tree. */
+static struct port *port_of_tree(struct comm *c, uint16_t tree)
 {
     const struct fabric *f = c->cfg.fab;
-    const struct fab_node *host = &f->nodes[f->hosts[c->cfg.host_of_rank[c->cfg.rank]]];
-    const struct fab_hops *hops = &host->hops[f->nodes[leaf].dest];
+    uint16_t p = fabric_tree_port(f, &f->trees[tree], c->cfg.host_of_rank[c->cfg.rank]);
 
-    return hops->n && hops->port[0] < c->n_ports ? &c->port[hops->port[0]] : &c->port[0];
+    return &c->port[p < c->n_ports ? p : 0];
 }
 
 static int edge_create(struct comm *c, struct agg *a)
@@ -205,7 +204,7 @@ static int edge_create(struct comm *c, struct agg *a)
     int rc;
 
     a->lane = LANE_NONE;
-    a->port = port_to(c, a->leaf);
+    a->port = port_of_tree(c, a->tree);
     a->window = agg_window(c->cfg.fab, c->cfg.window);
     a->depth = a->window / AGG_MSG_PKTS + 1;
     cap.send_wr = a->depth + SEND_SLACK;

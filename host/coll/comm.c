@@ -258,18 +258,13 @@ static int open_ports(struct comm *c, char *err)
 static bool reaches(const struct comm *c, unsigned port, unsigned rank)
 {
     const struct fabric *f = c->cfg.fab;
-    const uint16_t *host = c->cfg.host_of_rank;
-    const struct fab_node *us = &f->nodes[f->hosts[host[c->cfg.rank]]],
-                          *them = &f->nodes[f->hosts[host[rank]]];
+    uint16_t us = f->hosts[c->cfg.host_of_rank[c->cfg.rank]],
+             them = f->hosts[c->cfg.host_of_rank[rank]];
+    uint32_t path[32];
 
-    if (us == them)
-        return true;
-    if (port >= them->n_ports)
-        return false;
-    for (unsigned i = 0; i < us->hops[them->dest + port].n; i++)
-        if (us->hops[them->dest + port].port[i] == port)
-            return true;
-    return false;
+    return us == them ||
+           (port < f->nodes[them].n_ports &&
+            fabric_path_ports(f, us, (uint16_t)port, them, (uint16_t)port, path, 32));
 }
 
 /* Ranks send each other datagrams by the first port that has a way to the same port of all. */

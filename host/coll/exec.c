@@ -135,12 +135,12 @@ static void cpu_step(struct comm *c, struct coll_req *r, const struct step *st)
     if (count && st->op == STEP_REDUCE) {
         const void *both[2] = {a, exec_addr(r, &st->b)};
 
-        arith_kernel(r->args.op, r->args.type)(dst, both, 2, count);
+        arith_kernel(r->id.op, r->id.type)(dst, both, 2, count);
     } else if (count && dst != a) {
         memmove(dst, a, st->len);
     }
-    if (count && st->last && r->args.op == OP_AVG)
-        arith_divide(dst, r->args.type, c->cfg.nranks, count);
+    if (count && st->last && r->id.op == OP_AVG)
+        arith_divide(dst, r->id.type, c->cfg.nranks, count);
     release(c, r, &st->a);
     if (st->op == STEP_REDUCE)
         release(c, r, &st->b);

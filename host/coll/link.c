@@ -70,7 +70,7 @@ static int end_create(struct comm *c, struct conn *k)
 
 static struct conn *add(struct comm *c, unsigned peer, unsigned chan, char *err)
 {
-    struct topo_channel ch[SCHED_MAX_CHANS];
+    struct fab_channel ch[SCHED_MAX_CHANS];
     unsigned n = topo_channels(&c->topo, c->cfg.rank, peer, ch, SCHED_MAX_CHANS);
     struct conn *k = calloc(1, sizeof(*k));
     int rc = k ? 0 : -ENOMEM;
@@ -158,7 +158,7 @@ struct conn *conn_get(struct comm *c, unsigned peer, unsigned chan, char *err)
 
 int conn_all_channels(struct comm *c, unsigned peer, char *err)
 {
-    struct topo_channel ch[SCHED_MAX_CHANS];
+    struct fab_channel ch[SCHED_MAX_CHANS];
     unsigned n = topo_channels(&c->topo, c->cfg.rank, peer, ch, SCHED_MAX_CHANS);
 
     for (unsigned i = 0; i < n; i++)

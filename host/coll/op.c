@@ -53,15 +53,16 @@ static struct op_id id_of(const struct coll_args *a, uint32_t seq)
     return id;
 }
 
-/* Number 8 bits, collective 4, type 4, reduction 3, root 5, the rest 8. */
+/* Number 8 bits, collective 4, type 4, reduction 4, root 4, the rest 8. */
+_Static_assert(COLL_KINDS <= 16 && DT_COUNT <= 16 && OP_COUNT <= 16, "four bits each");
 uint32_t op_tag(const struct op_id *id)
 {
     uint64_t rest = (id->count ^ (uint64_t)id->algo << 56 ^ (uint64_t)id->sparse << 44);
-    uint32_t root = (id->root ^ id->root >> 5) & 31;
+    uint32_t root = (id->root ^ id->root >> 4 ^ id->root >> 8) & 15;
 
     rest *= 0x9e3779b97f4a7c15ULL;
     return (id->seq & 0xff) << 24 | (uint32_t)id->kind << 20 | (uint32_t)id->type << 16 |
-           (uint32_t)id->op << 13 | root << 8 | (uint32_t)(rest >> 56);
+           (uint32_t)id->op << 12 | root << 8 | (uint32_t)(rest >> 56);
 }
 
 /* Ours with that number, NULL where it is not known (any more). */
@@ -103,9 +104,9 @@ void op_disagree(struct comm *c, unsigned rank, uint32_t tag)
                   rank, host, tag >> 24, exec_seq(c) & 0xff, c->cfg.rank);
         return;
     }
-    fail_kind_type_op(c, rank, mine, tag >> 20 & 15, tag >> 16 & 15, tag >> 13 & 7);
+    fail_kind_type_op(c, rank, mine, tag >> 20 & 15, tag >> 16 & 15, tag >> 12 & 15);
     diff = op_tag(mine) ^ tag;
-    if (diff >> 8 & 31)
+    if (diff >> 8 & 15)
         comm_fail(c, "rank %u (%s) disagrees on the root: not %u as at rank %u", rank, host,
                   mine->root, c->cfg.rank);
     else if (diff)
@@ -205,6 +206,10 @@ static int check_args(const struct comm *c, const struct coll_args *a, char *err
     if (what) {
         snprintf(err, COMM_TEXT, "%s", what);
         return rc;
+    }
+    if (reduces(a->kind) && !arith_valid(a->op, a->type)) {
+        snprintf(err, COMM_TEXT, "no %s of %s", redop_name(a->op), dtype_name(a->type));
+        return -EINVAL;
     }
     if (rooted(a->kind) && a->root >= c->cfg.nranks) {
         snprintf(err, COMM_TEXT, "root %u: there are ranks 0 to %u", a->root, c->cfg.nranks - 1);

@@ -2,25 +2,20 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-unsigned topo_channels(const struct topo *t, unsigned a, unsigned b, struct topo_channel *ch,
+unsigned topo_channels(const struct topo *t, unsigned a, unsigned b, struct fab_channel *ch,
                        unsigned max)
 {
-    const struct fabric *f = t->fab;
-    const struct fab_node *na = &f->nodes[f->hosts[t->host_of_rank[a]]],
-                          *nb = &f->nodes[f->hosts[t->host_of_rank[b]]];
-    uint64_t ra = na->ports[0].rate_bps, rb = nb->ports[0].rate_bps;
+    unsigned n = fabric_channels(t->fab, t->host_of_rank[a], t->host_of_rank[b], ch, max);
 
-    if (!max)
-        return 0;
-    ch[0] = (struct topo_channel){.rate_bps = ra < rb ? ra : rb};
-    return 1;
+    return n < max ? n : max;
 }
 
 static unsigned rates(void *ctx, unsigned from, unsigned peer, uint64_t *rate_bps, unsigned max)
 {
     const struct topo *t = ctx;
-    struct topo_channel ch[SCHED_MAX_CHANS];
+    struct fab_channel ch[SCHED_MAX_CHANS];
     unsigned n = topo_channels(t, from, peer, ch, max < SCHED_MAX_CHANS ? max : SCHED_MAX_CHANS);
 
     for (unsigned i = 0; i < n; i++)
@@ -28,15 +23,38 @@ static unsigned rates(void *ctx, unsigned from, unsigned peer, uint64_t *rate_bp
     return n;
 }
 
+/* Each rank's GPU node in order of appearance; a rank that is in none is alone. */
+static int number_domains(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank,
+                          uint16_t *domain)
+{
+    uint16_t next = 0, *number = malloc(FAB_NONE * sizeof(*number));
+
+    if (!number)
+        return -ENOMEM;
+    memset(number, 0xff, FAB_NONE * sizeof(*number));
+    for (unsigned r = 0; r < nranks; r++) {
+        uint16_t d = fabric_domain(fab, host_of_rank[r]);
+
+        if (d == FAB_NONE)
+            domain[r] = next++;
+        else if (number[d] == FAB_NONE)
+            domain[r] = number[d] = next++;
+        else
+            domain[r] = number[d];
+    }
+    free(number);
+    return 0;
+}
+
 int topo_init(struct topo *t, const struct fabric *fab, unsigned rank, unsigned nranks,
               const uint16_t *host_of_rank, unsigned trees)
 {
     uint16_t *domain = malloc(nranks * sizeof(*domain));
 
-    if (!domain)
+    if (!domain || number_domains(fab, nranks, host_of_rank, domain)) {
+        free(domain);
         return -ENOMEM;
-    for (unsigned r = 0; r < nranks; r++)
-        domain[r] = (uint16_t)r;
+    }
     *t = (struct topo){.fab = fab,
                        .rank = rank,
                        .nranks = nranks,

@@ -7,12 +7,6 @@
 
 #include "host/coll/sched.h"
 
-/* A pair of ports by which two hosts talk. */
-struct topo_channel {
-    uint16_t port_a, port_b;
-    uint64_t rate_bps;
-};
-
 struct topo {
     const struct fabric *fab;
     unsigned rank, nranks;
@@ -26,7 +20,7 @@ int topo_init(struct topo *t, const struct fabric *fab, unsigned rank, unsigned 
               const uint16_t *host_of_rank, unsigned trees);
 void topo_free(struct topo *t);
 /* Channels between two ranks, in order; the same number seen from either. Returns how many. */
-unsigned topo_channels(const struct topo *t, unsigned a, unsigned b, struct topo_channel *ch,
+unsigned topo_channels(const struct topo *t, unsigned a, unsigned b, struct fab_channel *ch,
                        unsigned max);
 
 #endif
