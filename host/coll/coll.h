@@ -150,5 +150,19 @@ struct coll_prediction {
 int coll_predict(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
                  const uint16_t *host_of_rank, uint16_t tree, uint32_t window,
                  struct coll_prediction *p);
+/* The same over several trees; rails take of them what reaches their ranks. */
+int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
+                       const uint16_t *host_of_rank, const uint16_t *tree, unsigned n_trees,
+                       uint32_t window, struct coll_prediction *p);
+
+/*
+ * ALGO_AUTO: the fastest by the model of the algorithms allowed (bit 1 << ALGO_x) that the fabric
+ * can run; a->algo is not looked at. *p is its prediction, why (COLL_WHY bytes) says in words what
+ * it was compared with. What coll_predict returns; -ENOTSUP: none can.
+ */
+#define COLL_WHY 160
+int coll_auto(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
+              const uint16_t *host_of_rank, const uint16_t *tree, unsigned n_trees, uint32_t window,
+              unsigned allowed, enum coll_algo *algo, struct coll_prediction *p, char *why);
 
 #endif

@@ -1,10 +1,12 @@
 /*
  * What a collective should take. Nothing here is fitted: link rates and latencies of the conf, the
- * schedule that is executed, and what a frame occupies on a link. Software costs nothing in fabric
- * time (that it does not show is what fidelity is about).
+ * schedules that are executed, and what a frame occupies on a link.
  *
- * For long vectors it comes to the formulas of figures.md, times the share of headers: F21 for the
- * ring, F25 in the switches.
+ * For long vectors it comes to the formulas of figures.md times the share of headers (F20, F21, F25).
+ *
+ * Long vectors are extrapolated, and so are many ranks where an algorithm's steps grow with them:
+ * both are steady states, time and bytes grow linearly with the slices of a block, and with the
+ * ranks at blocks of one size.
  */
 #include "host/coll/model.h"
 
@@ -12,95 +14,139 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADERS       58 /* Ethernet 14, IP 20, UDP 8, BTH 12, ICRC 4 */
-#define LINK_OVERHEAD 24 /* preamble, FCS, inter-frame gap */
-#define FRAME_MIN     60
+#define MANY_RANKS 64u           /* simulated at most, where steps grow with them */
+#define BLOCK_FEW  (1ULL << 20)  /* bytes of a rank's block that are steady with so many ranks */
+#define BLOCK_MANY (4ULL << 20)  /* and with few */
+#define BLOCK_LONG (16ULL << 20) /* where a block is cut again, over planes or in pieces */
 
-static uint64_t frame_wire(uint64_t payload, bool imm)
+/* What is compared and extrapolated. */
+struct outcome {
+    double time, busiest;
+    uint32_t dirlink;
+    unsigned hand;
+};
+
+static int outcome_of(struct model *m, unsigned nranks, uint64_t count, struct outcome *o)
 {
-    uint64_t n = HEADERS + (payload + 3) / 4 * 4 + (imm ? 4 : 0);
+    int64_t least = -1;
+    int rc;
 
-    return (n < FRAME_MIN ? FRAME_MIN : n) + LINK_OVERHEAD;
-}
-
-struct model_msg model_message(uint64_t len, uint32_t mtu, bool imm)
-{
-    uint64_t full = len ? (len - 1) / mtu : 0; /* frames before the last */
-    struct model_msg m = {.tail = frame_wire(len - full * mtu, imm)};
-
-    m.frame = full ? frame_wire(mtu, false) : m.tail;
-    m.wire = full * m.frame + m.tail;
-    return m;
-}
-
-int64_t model_ps(const struct model *m, uint32_t dirlink, uint64_t bytes)
-{
-    const struct fabric *f = m->fab;
-    uint64_t rate = dirlink < 2u * f->n_links
-                        ? f->links[dirlink / 2].rate_bps
-                        : f->nodes[f->hosts[dirlink - 2u * f->n_links]].ports[0].rate_bps;
-
-    return rate ? (int64_t)((unsigned __int128)bytes * 8000000000000ULL / rate) : 0;
-}
-
-int64_t model_latency(const struct model *m, uint32_t dirlink)
-{
-    return dirlink < 2u * m->fab->n_links ? m->fab->links[dirlink / 2].latency_ps : 0;
-}
-
-/* From a host to itself: its NIC's loop, as fast as its link and without its latency. */
-void model_path(const struct fabric *fab, uint16_t from, uint16_t to, struct model_path *p)
-{
-    if (from == to && fab->nodes[from].kind == FAB_HOST) {
-        p->n = 1;
-        p->link[0] = 2u * fab->n_links + fab->nodes[from].host_index;
-    } else {
-        p->n = from == to ? 0 : fabric_path(fab, from, to, p->link, MODEL_HOPS);
-    }
-}
-
-uint16_t model_node(const struct model *m, unsigned rank)
-{
-    return m->fab->hosts[m->host_of_rank[rank]];
-}
-
-unsigned model_crossings(const struct fabric *fab, uint16_t from, const struct model_path *p)
-{
-    unsigned n = 0;
-    uint16_t at = from;
-
-    for (unsigned i = 0; i < p->n && p->link[i] < 2u * fab->n_links; i++) {
-        const struct fab_link *l = &fab->links[p->link[i] / 2];
-        uint16_t to = p->link[i] & 1 ? l->a : l->b;
-
-        n += fab->nodes[at].proc != fab->nodes[to].proc;
-        at = to;
-    }
-    return n;
-}
-
-static void busiest(const struct model *m, struct coll_prediction *p)
-{
-    int64_t least = 0;
-
+    m->in.nranks = nranks;
+    m->in.count = count;
+    rc = model_run(m);
+    if (rc)
+        return rc;
+    *o = (struct outcome){.hand = m->hand};
     for (uint32_t d = 0; d < 2u * m->fab->n_links; d++) {
-        int64_t t = model_ps(m, d, (uint64_t)m->bytes[d]);
+        int64_t t = model_ps(m, d, m->bytes[d]);
 
         if (t > least) {
             least = t;
-            p->busiest_dirlink = d;
-            p->busiest_link_bytes = (uint64_t)(m->bytes[d] + 0.5);
+            o->dirlink = d;
+            o->busiest = (double)m->bytes[d];
         }
     }
-    if (p->time_ps < least)
-        p->time_ps = least;
+    o->time = (double)(m->end > least ? m->end : least);
+    return 0;
+}
+
+static bool shares_vector(const struct model *m)
+{
+    return m->in.kind == COLL_ALLREDUCE || m->in.kind == COLL_REDUCE ||
+           m->in.kind == COLL_BROADCAST;
+}
+
+/* Do steps grow with the ranks? Else with their logarithm or not at all. */
+static bool linear(const struct model *m)
+{
+    switch (m->in.algo) {
+    case ALGO_SHARP:
+        return m->in.kind == COLL_ALLGATHER || m->in.kind == COLL_REDUCE_SCATTER;
+    case ALGO_TREE:
+    case ALGO_HALVING:
+    case ALGO_NVLS:
+        return false;
+    default:
+        return m->in.kind != COLL_BARRIER && m->in.kind != COLL_SENDRECV;
+    }
+}
+
+/* Elements beyond which time is a line. */
+static uint64_t steady(const struct model *m, unsigned n)
+{
+    uint64_t block = n > 16 ? BLOCK_FEW : BLOCK_MANY;
+    bool cut_again = m->in.algo == ALGO_NVLS || m->in.algo == ALGO_HIER ||
+                     m->in.algo == ALGO_HIER_SHARP || m->in.algo == ALGO_NVLS_SHARP;
+
+    if (cut_again)
+        block = n > 16 ? BLOCK_MANY : BLOCK_LONG;
+    return block * (shares_vector(m) ? n : 1) / dtype_size(m->in.type);
+}
+
+static void line(struct outcome *to, const struct outcome *few, const struct outcome *many,
+                 double factor)
+{
+    double t = many->time + factor * (many->time - few->time);
+    double b = many->busiest + factor * (many->busiest - few->busiest);
+
+    *to = *many;
+    to->time = t;
+    to->busiest = b;
+    to->hand = (unsigned)(many->hand + factor * ((double)many->hand - few->hand));
+}
+
+static int any_count(struct model *m, unsigned n, uint64_t count, struct outcome *o)
+{
+    uint64_t many = steady(m, n);
+    struct outcome a, b;
+    int rc;
+
+    if (count <= many)
+        return outcome_of(m, n, count, o);
+    rc = outcome_of(m, n, many / 2, &a);
+    if (!rc)
+        rc = outcome_of(m, n, many, &b);
+    if (!rc) {
+        line(o, &a, &b, (double)(count - many) / (double)(many - many / 2));
+        o->hand = b.hand;
+    }
+    return rc;
+}
+
+/* Whole GPU nodes of the first ranks. */
+static unsigned whole_nodes(const struct model *m, unsigned n)
+{
+    const uint16_t *d = m->topo.sched.domain;
+    unsigned k = n;
+
+    while (k > 2 && d[k - 1] == d[k])
+        k--;
+    return k > 2 ? k : n;
+}
+
+static int any_ranks(struct model *m, unsigned n, uint64_t count, struct outcome *o)
+{
+    unsigned many = n > MANY_RANKS && linear(m) ? whole_nodes(m, MANY_RANKS) : n, few;
+    bool per_rank = m->in.kind == COLL_ALLREDUCE; /* blocks are parts of the vector */
+    struct outcome a, b;
+    int rc;
+
+    if (many == n)
+        return any_count(m, n, count, o);
+    few = whole_nodes(m, many / 2);
+    rc = any_count(m, few, per_rank ? count * few / n : count, &a);
+    if (!rc)
+        rc = any_count(m, many, per_rank ? count * many / n : count, &b);
+    if (!rc)
+        line(o, &a, &b, (double)(n - many) / (double)(many - few));
+    return rc;
 }
 
 static int check(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
                  const uint16_t *host_of_rank)
 {
     if (!nranks || nranks > FAB_MAX_MEMBERS || (unsigned)a->kind >= COLL_KINDS ||
-        (unsigned)a->algo >= ALGO_COUNT || (unsigned)a->type >= DT_COUNT)
+        (unsigned)a->algo >= ALGO_COUNT || (unsigned)a->type >= DT_COUNT || a->root >= nranks)
         return -EINVAL;
     for (unsigned r = 0; r < nranks; r++)
         if (host_of_rank[r] >= fab->n_hosts)
@@ -108,42 +154,77 @@ static int check(const struct fabric *fab, const struct coll_args *a, unsigned n
     return 0;
 }
 
+/* Do the switches of the first rank's node, and so of all nodes, reduce? */
+static bool multimem(const struct model *m)
+{
+    uint16_t domain = fabric_domain(m->fab, m->host_of_rank[0]), plane[SCHED_MAX_CHANS];
+    unsigned n = domain == FAB_NONE
+                     ? 0
+                     : fabric_domain_planes(m->fab, domain, plane, SCHED_MAX_CHANS);
+
+    for (unsigned i = 0; i < n && i < SCHED_MAX_CHANS; i++)
+        if (!m->fab->nodes[plane[i]].reduce.on)
+            return false;
+    return n;
+}
+
+static int begin(struct model *m, const struct coll_args *a, unsigned nranks)
+{
+    int rc = topo_init(&m->topo, m->fab, 0, nranks, m->host_of_rank, m->n_trees);
+
+    if (rc)
+        return rc;
+    m->in = (struct sched_in){.kind = a->kind,
+                              .algo = a->algo,
+                              .root = a->root,
+                              .type = a->type,
+                              .op = a->op,
+                              .sparse = a->sparse,
+                              .mtu = m->fab->mtu,
+                              .topo = &m->topo.sched};
+    m->topo.sched.rail_trees = m->n_trees > 0;
+    m->topo.sched.multimem = multimem(m);
+    m->n_dir = 2u * m->fab->n_links + m->fab->n_hosts;
+    m->free_ps = calloc(m->n_dir + 1, sizeof(*m->free_ps));
+    m->bytes = calloc(m->n_dir + 1, sizeof(*m->bytes));
+    return m->free_ps && m->bytes ? 0 : -ENOMEM;
+}
+
+int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
+                       const uint16_t *host_of_rank, const uint16_t *tree, unsigned n_trees,
+                       uint32_t window, struct coll_prediction *p)
+{
+    struct model m = {.fab = fab,
+                      .host_of_rank = host_of_rank,
+                      .tree = tree,
+                      .n_trees = n_trees,
+                      .window = agg_window(fab, window)};
+    struct outcome o;
+    int rc = check(fab, a, nranks, host_of_rank);
+
+    memset(p, 0, sizeof(*p));
+    for (unsigned i = 0; i < n_trees; i++)
+        if (tree[i] >= fab->n_trees)
+            m.n_trees = 0; /* there is none: algorithms that need one say so */
+    if (rc || nranks == 1 || (!a->count && a->kind != COLL_BARRIER))
+        return rc;
+    rc = begin(&m, a, nranks);
+    if (!rc)
+        rc = any_ranks(&m, nranks, a->count, &o);
+    if (!rc)
+        *p = (struct coll_prediction){.time_ps = (int64_t)o.time,
+                                      .busiest_link_bytes = (uint64_t)(o.busiest + 0.5),
+                                      .busiest_dirlink = o.dirlink,
+                                      .handoffs = o.hand};
+    topo_free(&m.topo);
+    free(m.free_ps);
+    free(m.bytes);
+    return rc;
+}
+
 int coll_predict(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
                  const uint16_t *host_of_rank, uint16_t tree, uint32_t window,
                  struct coll_prediction *p)
 {
-    struct model m = {
-        .fab = fab,
-        .in = {.kind = a->kind,
-               .algo = a->algo,
-               .nranks = nranks,
-               .count = a->count,
-               .type = a->type,
-               .in_place = a->send == a->recv,
-               .mtu = fab->mtu},
-        .host_of_rank = host_of_rank,
-        .n_dir = 2u * fab->n_links + fab->n_hosts,
-    };
-    int rc = check(fab, a, nranks, host_of_rank);
-
-    memset(p, 0, sizeof(*p));
-    if (rc || nranks == 1 || !a->count)
-        return rc;
-    m.data = calloc(m.n_dir + 1, sizeof(*m.data));
-    m.acks = calloc(m.n_dir + 1, sizeof(*m.acks));
-    m.free_ps = calloc(m.n_dir + 1, sizeof(*m.free_ps));
-    m.bytes = calloc(m.n_dir + 1, sizeof(*m.bytes));
-    if (!m.data || !m.acks || !m.free_ps || !m.bytes)
-        rc = -ENOMEM;
-    else if (a->algo == ALGO_RING)
-        rc = model_ring(&m, p);
-    else
-        rc = model_sharp(&m, tree, window, p);
-    if (!rc)
-        busiest(&m, p);
-    free(m.data);
-    free(m.acks);
-    free(m.free_ps);
-    free(m.bytes);
-    return rc;
+    return coll_predict_trees(fab, a, nranks, host_of_rank, &tree, 1, window, p);
 }

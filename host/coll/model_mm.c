@@ -1,0 +1,115 @@
+/*
+ * Multimem: a load asks the switch, which reads the members' memory and sends the sum; a store goes
+ * to the switch, which writes it to the members and acknowledges when all have.
+ */
+#include "host/coll/model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define REQUEST_WIRE 98u /* Ethernet 14, IP 20, UDP 8, BTH 12, RETH 16, ICRC 4, and 24 of the link */
+
+/* path[0]: own to the switch, path[1]: back; then pairs like it of the members, own included. */
+int mm_model_begin(struct model *m, unsigned rank, unsigned lane)
+{
+    struct mlane *l = &m->rank[rank].lane[lane];
+    const uint16_t *domain = m->topo.sched.domain;
+    unsigned chan = m->rank[rank].s.lane[lane].chan, n = 1;
+    struct fab_channel ch[SCHED_MAX_CHANS];
+
+    for (unsigned r = 0; r < m->in.nranks; r++)
+        n += domain[r] == domain[rank];
+    l->path = calloc(2 * n, sizeof(*l->path));
+    if (!l->path)
+        return -ENOMEM;
+    n = 1;
+    for (unsigned r = 0; r < m->in.nranks; r++) {
+        uint16_t host = model_node(m, r), port, plane;
+        unsigned mate = 0;
+
+        if (domain[r] != domain[rank])
+            continue;
+        while (mate == r || domain[mate] != domain[r])
+            mate++;
+        if (topo_channels(&m->topo, r, mate, ch, SCHED_MAX_CHANS) <= chan)
+            return -ENOTSUP;
+        port = ch[chan].port_a;
+        plane = m->fab->nodes[host].ports[port].peer_node;
+        model_path(m, host, port, plane, 0, &l->path[2 * n]);
+        model_path(m, plane, 0, host, port, &l->path[2 * n + 1]);
+        if (r == rank)
+            l->path[0] = l->path[2 * n], l->path[1] = l->path[2 * n + 1];
+        n++;
+    }
+    l->member = n - 1;
+    return 0;
+}
+
+/* Steps of a lane end in their order. */
+static void done_at(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t at)
+{
+    struct mlane *l = &m->rank[rank].lane[lane];
+
+    l->ack_ps = at > l->ack_ps ? at : l->ack_ps;
+    model_event(m, EV_DONE, l->ack_ps, rank, lane, step);
+}
+
+/* Is pair k of the paths a member that takes part? */
+static bool takes_part(const struct mlane *l, const struct step *st, unsigned k)
+{
+    return st->self || l->path[2 * k].link[0] != l->path[0].link[0];
+}
+
+void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
+{
+    struct mlane *l = &m->rank[rank].lane[lane];
+    uint32_t i = l->begun++;
+    const struct step *st = &m->rank[rank].s.lane[lane].step[i];
+    int64_t t, last = 0, left = now;
+    struct flight f;
+
+    if (st->op == STEP_MM_LOAD) {
+        l->peer_lane++;
+        t = model_small(m, &l->path[0], now, REQUEST_WIRE);
+        for (unsigned k = 1; k <= l->member; k++)
+            if (takes_part(l, st, k)) {
+                int64_t there = model_small(m, &l->path[2 * k + 1], t, REQUEST_WIRE);
+
+                last = there > last ? there : last;
+            }
+        model_event(m, EV_MM, last, rank, lane, i);
+        return;
+    }
+    f = model_fly(m, &l->path[0], (struct flight){now, now},
+                  model_message(st->len, m->in.mtu, false), &left);
+    for (unsigned k = 1; k <= l->member; k++)
+        if (takes_part(l, st, k)) {
+            struct flight g = model_fly(m, &l->path[2 * k + 1], f,
+                                        model_message(st->len, m->in.mtu, false), NULL);
+
+            t = model_small(m, &l->path[2 * k], g.tail, MODEL_ACK_WIRE);
+            last = t > last ? t : last;
+        }
+    l->paced = true;
+    model_event(m, EV_TRY, left, rank, lane, i);
+    done_at(m, rank, lane, i, model_small(m, &l->path[1], last, MODEL_ACK_WIRE));
+}
+
+void mm_model_data(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t now)
+{
+    struct mlane *l = &m->rank[rank].lane[lane];
+    const struct step *st = &m->rank[rank].s.lane[lane].step[step];
+    struct model_msg msg = model_message(st->len, m->in.mtu, true); /* AETH */
+    struct flight f = {0, 0};
+
+    for (unsigned k = 1; k <= l->member; k++)
+        if (takes_part(l, st, k)) {
+            struct flight g =
+                model_fly(m, &l->path[2 * k], (struct flight){now, now}, msg, NULL);
+
+            f.head = g.head > f.head ? g.head : f.head;
+            f.tail = g.tail > f.tail ? g.tail : f.tail;
+        }
+    f = model_fly(m, &l->path[1], f, msg, NULL);
+    done_at(m, rank, lane, step, f.tail);
+}
