@@ -14,6 +14,9 @@ struct member {
     struct coll_req *req;
     char *mem; /* input and output in one registered block */
     char *in, *out;
+    char *send, *recv; /* of the running operation; `copy` is what `send` had before it */
+    char *copy;
+    size_t send_bytes;
     int64_t start_ps, end_ps;
     bool started, ended;
     int rc;
@@ -24,6 +27,8 @@ struct job {
     struct member *mem;
     size_t bytes; /* of each buffer */
     int64_t next_tick;
+    struct job *next; /* ring of jobs in the same world */
+    struct job_op op; /* running */
 };
 
 struct comm *job_comm(struct job *j, unsigned rank)
@@ -31,11 +36,49 @@ struct comm *job_comm(struct job *j, unsigned rank)
     return j->mem[rank].comm;
 }
 
-static void progress(struct job *j)
+static unsigned world_rank(const struct job *j, unsigned r)
 {
-    for (unsigned r = world_awake(j->cfg.w, 0); r < j->cfg.nranks; r = world_awake(j->cfg.w, r + 1))
-        if (j->mem[r].comm)
+    return j->cfg.world_rank ? j->cfg.world_rank[r] : r;
+}
+
+static void progress_rank(struct job *j, unsigned world_r)
+{
+    for (unsigned r = 0; r < j->cfg.nranks; r++)
+        if (world_rank(j, r) == world_r && j->mem[r].comm)
             comm_progress(j->mem[r].comm);
+}
+
+static void progress(struct job *first)
+{
+    struct world *w = first->cfg.w;
+
+    for (unsigned r = world_awake(w, 0); r < world_ranks(w); r = world_awake(w, r + 1)) {
+        struct job *j = first;
+
+        do {
+            if (j->cfg.world_rank)
+                progress_rank(j, r);
+            else if (j->mem[r].comm)
+                comm_progress(j->mem[r].comm);
+            j = j->next;
+        } while (j != first);
+    }
+}
+
+static void tick(struct job *first)
+{
+    int64_t now = world_now(first->cfg.w);
+    struct job *j = first;
+
+    do {
+        j->next_tick = now + TICK_PS;
+        for (unsigned r = 0; r < j->cfg.nranks; r++)
+            if (j->mem[r].comm) {
+                comm_tick(j->mem[r].comm, now / PS_PER_NS);
+                comm_progress(j->mem[r].comm);
+            }
+        j = j->next;
+    } while (j != first);
 }
 
 void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx)
@@ -46,14 +89,8 @@ void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx
         int64_t limit = j->next_tick < until_ps ? j->next_tick : until_ps;
 
         world_step(w, limit);
-        if (world_now(w) >= j->next_tick) {
-            j->next_tick = world_now(w) + TICK_PS;
-            for (unsigned r = 0; r < j->cfg.nranks; r++)
-                if (j->mem[r].comm) {
-                    comm_tick(j->mem[r].comm, world_now(w) / PS_PER_NS);
-                    comm_progress(j->mem[r].comm);
-                }
-        }
+        if (world_now(w) >= j->next_tick)
+            tick(j);
         progress(j);
     }
 }
@@ -78,19 +115,19 @@ static int connect_all(struct job *j, char *err)
     int rc = blobs ? 0 : -ENOMEM;
 
     for (unsigned r = 0; !rc && r < n; r++) {
-        struct ibv_context *ctx = world_context(j->cfg.w, r);
-        struct comm_cfg cc = {.n_ctx = 1,
-                              .ctx = &ctx,
-                              .fab = j->cfg.fab,
+        struct comm_cfg cc = {.fab = j->cfg.fab,
                               .rank = r,
                               .nranks = n,
                               .host_of_rank = j->cfg.host_of_rank,
                               .group = j->cfg.group,
                               .key = j->cfg.key,
-                              .tree = {j->cfg.tree},
+                              .n_trees = j->cfg.n_trees,
                               .window = j->cfg.window,
                               .algos = j->cfg.algos};
 
+        cc.ctx = world_contexts(j->cfg.w, world_rank(j, r), &cc.n_ctx);
+        for (unsigned t = 0; t < COLL_TREES; t++)
+            cc.tree[t] = (uint16_t)(j->cfg.tree + t);
         rc = comm_create(&j->mem[r].comm, &cc, blobs + r * COMM_BLOB, err);
     }
     for (unsigned r = 0; !rc && r < n; r++)
@@ -113,6 +150,11 @@ int job_create(struct job **out, const struct job_cfg *cfg, char *err)
     }
     j->cfg = *cfg;
     j->next_tick = world_now(cfg->w) + TICK_PS;
+    j->next = j;
+    if (cfg->beside) {
+        j->next = cfg->beside->next;
+        cfg->beside->next = j;
+    }
     rc = connect_all(j, err);
     if (!rc) {
         job_drive(j, world_now(cfg->w) + cfg->limit_ps, all_connected, j);
@@ -182,18 +224,25 @@ static bool op_over(void *ctx)
     return over;
 }
 
+static struct coll_args args_of(const struct job_op *op)
+{
+    return (struct coll_args){.kind = op->kind,
+                              .algo = op->algo,
+                              .count = op->count,
+                              .type = op->type,
+                              .op = op->op,
+                              .root = op->root,
+                              .sparse = op->sparse};
+}
+
 static void start_rank(struct job *j, const struct job_op *op, unsigned r, struct job_result *res)
 {
     struct member *m = &j->mem[r];
-    struct coll_args a = {.kind = COLL_ALLREDUCE,
-                          .algo = op->algo,
-                          .send = op->in_place ? m->out : m->in,
-                          .recv = m->out,
-                          .count = op->count,
-                          .type = op->type,
-                          .op = op->op};
+    struct coll_args a = args_of(op);
     char err[COMM_TEXT] = "";
 
+    a.send = m->send;
+    a.recv = m->recv;
     m->started = true;
     m->rc = coll_start(m->comm, &a, &m->req, err);
     if (m->rc) {
@@ -237,88 +286,194 @@ static void start_all(struct job *j, const struct job_op *op, struct job_result 
     }
 }
 
-static int expected(struct job *j, const struct job_op *op, const void *const *in, void *out)
+/* By SHARP the order is the tree's, and inputs show it. */
+static bool in_tree_order(const struct job_op *op)
+{
+    return op->algo == ALGO_SHARP && op->kind == COLL_ALLREDUCE;
+}
+
+static int reduce_all(struct job *j, const struct job_op *op, const void *const *in, size_t count,
+                      void *out)
 {
     struct fab_members m = {0};
     unsigned rph = 1;
 
-    if (op->algo != ALGO_SHARP) {
-        oracle_plain(op->type, op->op, op->count, j->cfg.nranks, in, out);
+    if (!in_tree_order(op)) {
+        oracle_plain(op->type, op->op, count, j->cfg.nranks, in, out);
         return 0;
     }
     for (unsigned r = 0, run = 0; r < j->cfg.nranks; r++) {
         run = r && j->cfg.host_of_rank[r] == j->cfg.host_of_rank[r - 1] ? run + 1 : 1;
         rph = run > rph ? run : rph;
     }
-    m.ranks_per_host = rph;
+    m.ranks_per_host = (uint16_t)rph;
     for (unsigned r = 0, run = 0; r < j->cfg.nranks; r++) {
         run = r && j->cfg.host_of_rank[r] == j->cfg.host_of_rank[r - 1] ? run + 1 : 0;
         fab_members_add(&m, j->cfg.host_of_rank[r] * rph + run);
     }
-    return oracle_tree(j->cfg.fab, &j->cfg.fab->trees[j->cfg.tree], &m, op->type, op->op, op->count,
-                       in, out);
+    return oracle_tree(j->cfg.fab, &j->cfg.fab->trees[j->cfg.tree], &m, op->type, op->op, count, in,
+                       out);
 }
 
-static int check(struct job *j, const struct job_op *op, const void *const *in,
-                 struct job_result *res)
+/* The receive buffer of rank r against what it should be: all of it where sending and receiving
+ * are apart, and then the send buffer must be as it was. */
+static uint64_t check_rank(struct job *j, unsigned r, const void *const *in, const void *reduced,
+                           char *want)
 {
-    size_t bytes = op->count * dtype_size(op->type);
-    void *want = malloc(bytes + 1);
-    int64_t first = INT64_MAX, last = 0;
-    int rc = want ? expected(j, op, in, want) : -ENOMEM;
+    struct coll_args a = args_of(&j->op);
+    struct member *m = &j->mem[r];
+    bool apart = m->send == m->in;
+    uint64_t wrong;
+    size_t bytes;
 
-    for (unsigned r = 0; !rc && r < j->cfg.nranks; r++) {
+    memset(want, 0xa5, j->bytes);
+    bytes = oracle_expect(&a, r, j->cfg.nranks, in, reduced, want);
+    wrong = oracle_wrong(m->recv, want, a.type, bytes / dtype_size(a.type));
+    if (apart && m->recv == m->out)
+        wrong += memcmp(m->recv + bytes, want + bytes, j->bytes - bytes) != 0;
+    if (apart)
+        wrong += memcmp(m->send, m->copy, m->send_bytes) != 0;
+    return wrong;
+}
+
+static int check_all(struct job *j, struct job_result *res)
+{
+    unsigned n = j->cfg.nranks;
+    struct coll_args a = args_of(&j->op);
+    const void **in = calloc(n, sizeof(*in));
+    char *want = malloc(j->bytes), *reduced = malloc(j->bytes);
+    int rc = in && want && reduced ? 0 : -ENOMEM;
+
+    for (unsigned r = 0; !rc && r < n; r++)
+        in[r] = j->mem[r].copy;
+    if (!rc && oracle_reduces(a.kind) && a.count)
+        rc = reduce_all(j, &j->op, in, oracle_in_count(&a, 0, n), reduced);
+    for (unsigned r = 0; !rc && r < n; r++)
+        if (!j->mem[r].rc)
+            res->wrong += check_rank(j, r, in, reduced, want);
+    free(want);
+    free(reduced);
+    free(in);
+    return rc;
+}
+
+static int check(struct job *j, struct job_result *res)
+{
+    int64_t first = INT64_MAX, last = 0;
+
+    for (unsigned r = 0; r < j->cfg.nranks; r++) {
         struct member *m = &j->mem[r];
 
         first = m->start_ps < first ? m->start_ps : first;
         last = m->end_ps > last ? m->end_ps : last;
         if (!m->ended) {
             snprintf(res->text, sizeof(res->text), "rank %u has not finished", r);
-            rc = -ETIME;
-        } else if (m->rc) {
+            return -ETIME;
+        }
+        if (m->rc) {
             res->failed_ranks++;
             if (!res->text[0])
                 snprintf(res->text, sizeof(res->text), "rank %u: %s", r, comm_error(m->comm));
-        } else {
-            res->wrong += oracle_wrong(m->out, want, op->type, op->count);
         }
     }
     res->time_ps = last - first;
-    free(want);
+    return check_all(j, res);
+}
+
+/* Where rank r sends from and receives to, as coll.h says of "in place". */
+static void place(struct job *j, const struct job_op *op, unsigned r)
+{
+    struct member *m = &j->mem[r];
+    size_t own = op->count * dtype_size(op->type) * r;
+
+    m->send = m->in;
+    m->recv = m->out;
+    if (!op->in_place)
+        return;
+    switch (op->kind) {
+    case COLL_ALLREDUCE:
+    case COLL_REDUCE:
+    case COLL_BROADCAST:
+        m->send = m->out;
+        break;
+    case COLL_GATHER:
+        m->send = r == op->root ? m->out + own : m->in;
+        break;
+    case COLL_ALLGATHER:
+        m->send = m->out + own;
+        break;
+    case COLL_SCATTER:
+        if (r != op->root)
+            break;
+        /* fall through */
+    case COLL_REDUCE_SCATTER:
+        m->send = m->out;
+        m->recv = m->out + own;
+        break;
+    default:
+        break;
+    }
+}
+
+static int fill(struct job *j, const struct job_op *op, unsigned r)
+{
+    struct member *m = &j->mem[r];
+    struct coll_args a = args_of(op);
+    size_t count = oracle_in_count(&a, r, j->cfg.nranks);
+    bool bits = in_tree_order(op) || !oracle_reduces(op->kind);
+
+    place(j, op, r);
+    memset(m->in, 0x5a, j->bytes);
+    memset(m->out, 0xa5, j->bytes);
+    oracle_fill(m->send, op->type, op->op, count, r, j->cfg.nranks, op->seed, !bits);
+    m->send_bytes = count * dtype_size(op->type);
+    m->copy = malloc(m->send_bytes + 1);
+    if (!m->copy)
+        return -ENOMEM;
+    memcpy(m->copy, m->send, m->send_bytes);
+    return 0;
+}
+
+int job_start(struct job *j, const struct job_op *op, struct job_result *res)
+{
+    size_t most = op->count * dtype_size(op->type);
+    int rc;
+
+    if (op->kind != COLL_ALLREDUCE && op->kind != COLL_REDUCE && op->kind != COLL_BROADCAST)
+        most *= j->cfg.nranks;
+    memset(res, 0, sizeof(*res));
+    j->op = *op;
+    rc = buffers(j, most + 64);
+    for (unsigned r = 0; !rc && r < j->cfg.nranks; r++)
+        rc = fill(j, op, r);
+    if (!rc)
+        start_all(j, op, res);
+    return rc;
+}
+
+int job_finish(struct job *j, struct job_result *res)
+{
+    int rc;
+
+    job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, op_over, j);
+    rc = check(j, res);
+    for (unsigned r = 0; r < j->cfg.nranks; r++) {
+        struct member *m = &j->mem[r];
+
+        if (m->req && m->ended)
+            coll_free(m->req);
+        m->req = NULL;
+        free(m->copy);
+        m->copy = NULL;
+    }
     return rc;
 }
 
 int job_run(struct job *j, const struct job_op *op, struct job_result *res)
 {
-    unsigned n = j->cfg.nranks;
-    size_t bytes = op->count * dtype_size(op->type);
-    const void **in = calloc(n, sizeof(*in));
-    char *copy = malloc(n * bytes + 1);
-    int rc = in && copy ? buffers(j, bytes + 64) : -ENOMEM;
+    int rc = job_start(j, op, res);
 
-    memset(res, 0, sizeof(*res));
-    for (unsigned r = 0; !rc && r < n; r++) {
-        char *src = op->in_place ? j->mem[r].out : j->mem[r].in;
-
-        in[r] = copy + r * bytes;
-        oracle_fill(src, op->type, op->op, op->count, r, n, op->seed, op->algo != ALGO_SHARP);
-        memcpy(copy + r * bytes, src, bytes);
-        if (!op->in_place)
-            memset(j->mem[r].out, 0xa5, bytes);
-    }
-    if (!rc) {
-        start_all(j, op, res);
-        job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, op_over, j);
-        rc = check(j, op, in, res);
-    }
-    for (unsigned r = 0; r < n; r++) {
-        if (j->mem[r].req && j->mem[r].ended)
-            coll_free(j->mem[r].req);
-        j->mem[r].req = NULL;
-    }
-    free(copy);
-    free(in);
-    return rc;
+    return rc ? rc : job_finish(j, res);
 }
 
 /* ---- the end
@@ -358,7 +513,13 @@ int job_destroy(struct job *j)
         free(j->mem[r].mem);
     }
     /* Aggregation nodes still part from each other; lost LEAVEs are repeated. */
-    job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, ans_idle, j);
+    if (j->next == j)
+        job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, ans_idle, j);
+    for (struct job *p = j->next; p != j; p = p->next)
+        if (p->next == j) {
+            p->next = j->next;
+            break;
+        }
     free(j->mem);
     free(j);
     return rc;

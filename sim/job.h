@@ -15,22 +15,27 @@ struct job_cfg {
     const struct fabric *fab;
     unsigned nranks;
     const uint16_t *host_of_rank;
+    const unsigned *world_rank; /* [nranks] of this job's ranks; NULL: the world's are the job's */
+    struct job *beside;         /* another job of the same world, which goes on meanwhile */
     uint32_t group;
     uint64_t key;
     uint16_t tree;
+    unsigned n_trees; /* 0: one; else so many from `tree` on */
     uint32_t window;
     unsigned algos;
-    size_t buffer_bytes; /* largest vector of the job's operations; 0: that of the first */
+    size_t buffer_bytes; /* largest buffer of the job's operations; 0: that of the first */
     int64_t limit_ps;    /* fabric time from now on within which each call here must end */
 };
 
 /* One operation on all ranks. */
 struct job_op {
+    enum coll_kind kind;
     enum coll_algo algo;
     enum dtype type;
     enum redop op;
     size_t count;
-    bool in_place;
+    unsigned root, sparse;
+    bool in_place; /* where the collective has that */
     int64_t skew_ps; /* ranks start at random times up to this apart */
     uint64_t seed;   /* of data and skew */
 };
@@ -38,7 +43,7 @@ struct job_op {
 #define JOB_TEXT 512
 struct job_result {
     int64_t time_ps;
-    uint64_t wrong;
+    uint64_t wrong; /* elements; bytes that the collective should not have touched count too */
     int failed_ranks;
     char text[JOB_TEXT];
 };
@@ -49,6 +54,9 @@ int job_create(struct job **j, const struct job_cfg *cfg, char *err);
 /* Starts on all ranks and runs until every rank has finished or failed; -ETIME past the limit (a
  * hang: text says which ranks). 0 otherwise. */
 int job_run(struct job *j, const struct job_op *op, struct job_result *res);
+/* The same in two halves, so that jobs beside each other run at once. */
+int job_start(struct job *j, const struct job_op *op, struct job_result *res);
+int job_finish(struct job *j, struct job_result *res);
 struct comm *job_comm(struct job *j, unsigned rank);
 /* Runs the world until fabric time t or until until(ctx) says so. */
 void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx);

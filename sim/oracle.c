@@ -163,6 +163,76 @@ void oracle_plain(enum dtype type, enum redop op, size_t count, unsigned nranks,
         arith_divide(out, type, nranks, count);
 }
 
+bool oracle_reduces(enum coll_kind k)
+{
+    return k == COLL_ALLREDUCE || k == COLL_REDUCE || k == COLL_REDUCE_SCATTER;
+}
+
+size_t oracle_in_count(const struct coll_args *a, unsigned rank, unsigned nranks)
+{
+    switch (a->kind) {
+    case COLL_BARRIER:
+        return 0;
+    case COLL_BROADCAST:
+        return rank == a->root ? a->count : 0;
+    case COLL_SCATTER:
+        return rank == a->root ? a->count * nranks : 0;
+    case COLL_REDUCE_SCATTER:
+    case COLL_ALLTOALL:
+        return a->count * nranks;
+    default:
+        return a->count;
+    }
+}
+
+size_t oracle_out_count(const struct coll_args *a, unsigned rank, unsigned nranks)
+{
+    switch (a->kind) {
+    case COLL_BARRIER:
+        return 0;
+    case COLL_REDUCE:
+        return rank == a->root ? a->count : 0;
+    case COLL_GATHER:
+        return rank == a->root ? a->count * nranks : 0;
+    case COLL_ALLGATHER:
+    case COLL_ALLTOALL:
+        return a->count * nranks;
+    default:
+        return a->count;
+    }
+}
+
+size_t oracle_expect(const struct coll_args *a, unsigned rank, unsigned nranks,
+                     const void *const *in, const void *reduced, void *out)
+{
+    size_t bytes = oracle_out_count(a, rank, nranks) * dtype_size(a->type);
+    size_t one = a->kind == COLL_BARRIER ? 0 : a->count * dtype_size(a->type);
+    unsigned sparse = a->sparse ? a->sparse : nranks;
+    char *to = out;
+
+    if (!bytes)
+        return 0;
+    for (unsigned r = 0; r < nranks; r++) {
+        const char *from = in[r];
+
+        if (a->kind == COLL_ALLGATHER || a->kind == COLL_GATHER)
+            memcpy(to + r * one, from, one);
+        else if (a->kind == COLL_ALLTOALL && (rank + nranks - r) % nranks < sparse)
+            memcpy(to + r * one, from + rank * one, one);
+    }
+    if (a->kind == COLL_REDUCE_SCATTER)
+        memcpy(to, (const char *)reduced + rank * one, one);
+    else if (oracle_reduces(a->kind))
+        memcpy(to, reduced, one);
+    else if (a->kind == COLL_BROADCAST)
+        memcpy(to, in[a->root], one);
+    else if (a->kind == COLL_SCATTER)
+        memcpy(to, (const char *)in[a->root] + rank * one, one);
+    else if (a->kind == COLL_SENDRECV)
+        memcpy(to, in[(rank + nranks - 1) % nranks], one);
+    return bytes;
+}
+
 uint64_t oracle_wrong(const void *a, const void *b, enum dtype type, size_t count)
 {
     unsigned sz = dtype_size(type);

@@ -5,6 +5,7 @@
 #define TRIB_SIM_ORACLE_H
 
 #include "fabric/fabric.h"
+#include "host/coll/coll.h"
 #include "switch/reduce/arith.h"
 
 /* splitmix64: the one generator of tests and scenarios. */
@@ -25,6 +26,18 @@ int oracle_tree(const struct fabric *f, const struct fab_tree *t, const struct f
 /* The all-reduce in order of rank. */
 void oracle_plain(enum dtype type, enum redop op, size_t count, unsigned nranks,
                   const void *const *in, void *out);
+/*
+ * What `rank` must have in its receive buffer after a collective, from all ranks' send buffers (of a
+ * broadcast or scatter only the root's is looked at). reduced: the reduction of all of in[], where
+ * the collective reduces. Writes `out`, whose other bytes stay
+ * as they are; returns how many from its beginning on are the collective's (0: none on this rank).
+ */
+size_t oracle_expect(const struct coll_args *a, unsigned rank, unsigned nranks,
+                     const void *const *in, const void *reduced, void *out);
+/* Elements of a rank's send and receive buffers, as coll_args.count counts. */
+size_t oracle_in_count(const struct coll_args *a, unsigned rank, unsigned nranks);
+size_t oracle_out_count(const struct coll_args *a, unsigned rank, unsigned nranks);
+bool oracle_reduces(enum coll_kind k);
 /* Elements of a that differ from b in any bit. */
 uint64_t oracle_wrong(const void *a, const void *b, enum dtype type, size_t count);
 

@@ -165,7 +165,7 @@ static bool clean(struct world *w, const struct fabric *f, unsigned nranks,
                   struct scenario_report *rep)
 {
     for (unsigned r = 0; r < nranks; r++) {
-        const struct roce_counters *c = rnic_counters(hca_rnic(world_hca(w, r)));
+        const struct roce_counters *c = rnic_counters(hca_rnic(world_hca(w, r, 0)));
 
         if (c->retransmits || c->rnr_naks_received || c->timeouts) {
             snprintf(rep->why, sizeof(rep->why),

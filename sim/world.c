@@ -3,17 +3,30 @@
 #include "roce/wire.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define MANY_RANKS 900 /* so many connections at least need more queue pairs than an HCA has */
+
+struct rank;
+
+/* A port of the rank's host, with the software HCA on it. */
+struct rank_port {
+    struct rank *r;
+    struct hca *hca;
+    struct endpoint ep; /* the HCA's own; the net sees the wrappers below */
+    bool kicked;
+};
+
 struct rank {
     struct world *w;
-    struct hca *hca;
-    struct ibv_context *ctx;
-    struct endpoint ep; /* the HCA's own; the net sees the wrappers below */
+    struct rank_port *port; /* [n_ports] */
+    struct ibv_context **ctx;
+    unsigned n_ports;
     uint16_t node;
     unsigned slot;
-    bool awake, kicked, dead;
+    bool awake, dead;
 };
 
 struct world {
@@ -29,40 +42,40 @@ struct world {
 
 static uint16_t rank_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now)
 {
-    struct rank *r = ctx;
+    struct rank_port *p = ctx;
 
-    r->awake = true;
-    return r->ep.input(r->ep.ctx, m, n, now);
+    p->r->awake = true;
+    return p->ep.input(p->ep.ctx, m, n, now);
 }
 
 static uint16_t rank_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
                             int64_t now)
 {
-    struct rank *r = ctx;
+    struct rank_port *p = ctx;
 
-    return r->ep.output(r->ep.ctx, q, m, n, now);
+    return p->ep.output(p->ep.ctx, q, m, n, now);
 }
 
 static void rank_tick(void *ctx, int64_t now)
 {
-    struct rank *r = ctx;
+    struct rank_port *p = ctx;
 
-    r->awake = true;
-    r->ep.tick(r->ep.ctx, now);
+    p->r->awake = true;
+    p->ep.tick(p->ep.ctx, now);
 }
 
 static int64_t rank_next(void *ctx)
 {
-    struct rank *r = ctx;
+    struct rank_port *p = ctx;
 
-    return r->ep.next(r->ep.ctx);
+    return p->ep.next(p->ep.ctx);
 }
 
 static void rank_kick(void *ctx)
 {
-    struct rank *r = ctx;
+    struct rank_port *p = ctx;
 
-    r->kicked = true;
+    p->kicked = true;
 }
 
 /* ---- the run
@@ -95,9 +108,11 @@ static void flush_kicks(struct world *w)
     for (unsigned i = 0; i < w->cfg.nranks; i++) {
         struct rank *r = &w->ranks[i];
 
-        if (r->kicked && !r->dead) {
-            r->kicked = false;
-            net_kick(w->net, r->node, 0, r->slot, w->now);
+        for (unsigned p = 0; p < r->n_ports && !r->dead; p++) {
+            if (r->port[p].kicked) {
+                r->port[p].kicked = false;
+                net_kick(w->net, r->node, (uint16_t)p, r->slot, w->now);
+            }
         }
     }
 }
@@ -133,7 +148,8 @@ void world_kill(struct world *w, unsigned rank)
     struct rank *r = &w->ranks[rank];
 
     r->dead = true;
-    net_detach(w->net, r->node, 0, r->slot, w->now);
+    for (unsigned p = 0; p < r->n_ports; p++)
+        net_detach(w->net, r->node, (uint16_t)p, r->slot, w->now);
 }
 
 unsigned world_busy_ans(struct world *w)
@@ -147,19 +163,25 @@ unsigned world_busy_ans(struct world *w)
     return busy;
 }
 
-struct ibv_context *world_context(struct world *w, unsigned rank)
+struct ibv_context *const *world_contexts(struct world *w, unsigned rank, unsigned *n)
 {
+    *n = w->ranks[rank].n_ports;
     return w->ranks[rank].ctx;
 }
 
-struct hca *world_hca(struct world *w, unsigned rank)
+struct hca *world_hca(struct world *w, unsigned rank, unsigned port)
 {
-    return w->ranks[rank].hca;
+    return port < w->ranks[rank].n_ports ? w->ranks[rank].port[port].hca : NULL;
 }
 
 struct net *world_net(struct world *w)
 {
     return w->net;
+}
+
+unsigned world_ranks(const struct world *w)
+{
+    return w->cfg.nranks;
 }
 
 int64_t world_now(const struct world *w)
@@ -180,36 +202,55 @@ uint64_t world_frames(const struct world *w)
 /* ---- set-up
  * ------------------------------------------------------------------------------------------ */
 
+static int port_create(struct rank *r, unsigned i)
+{
+    struct world *w = r->w;
+    struct rank_port *p = &r->port[i];
+    const struct fab_node *nd = &w->cfg.fab->nodes[r->node];
+    struct endpoint watched = {p, rank_input, rank_output, rank_tick, rank_next};
+    struct hca_cfg hc = {.ip = nd->ip_of_port[i],
+                         .port = (uint8_t)i,
+                         .slot = r->slot,
+                         .mtu = w->cfg.fab->mtu,
+                         .rate_bps = nd->ports[i].rate_bps,
+                         .pool = w->cfg.pool,
+                         .max_qps = w->cfg.nranks < MANY_RANKS ? 0 : 2 * MANY_RANKS,
+                         .drv = {.kick = rank_kick, .ctx = p}};
+    int rc;
+
+    snprintf(hc.name, sizeof(hc.name), "trib%u", i);
+    p->r = r;
+    rc = hca_create(&p->hca, &hc);
+    if (rc)
+        return rc;
+    p->ep = hca_endpoint(p->hca);
+    r->ctx[i] = ibv_open_device(hca_device(p->hca));
+    if (!r->ctx[i])
+        return -ENODEV;
+    return net_attach(w->net, r->node, (uint16_t)i, r->slot, &watched);
+}
+
 static int rank_create(struct world *w, unsigned i)
 {
     const struct fabric *f = w->cfg.fab;
     struct rank *r = &w->ranks[i];
     uint16_t host = w->cfg.host_of_rank[i];
-    const struct fab_node *nd = &f->nodes[f->hosts[host]];
-    struct endpoint watched = {r, rank_input, rank_output, rank_tick, rank_next};
-    struct hca_cfg hc = {.name = "trib0",
-                         .ip = nd->ip_of_port[0],
-                         .mtu = f->mtu,
-                         .rate_bps = nd->ports[0].rate_bps,
-                         .pool = w->cfg.pool,
-                         .drv = {.kick = rank_kick, .ctx = r}};
-    int rc;
+    int rc = 0;
 
     r->w = w;
     r->node = f->hosts[host];
+    r->n_ports = f->nodes[r->node].n_ports;
+    r->port = calloc(r->n_ports, sizeof(*r->port));
+    r->ctx = calloc(r->n_ports, sizeof(*r->ctx));
+    if (!r->port || !r->ctx)
+        return -ENOMEM;
     for (unsigned j = 0; j < i; j++)
         r->slot += w->cfg.host_of_rank[j] == host;
     if (r->slot >= f->slots_per_host)
         return -ENOSPC;
-    hc.slot = r->slot;
-    rc = hca_create(&r->hca, &hc);
-    if (rc)
-        return rc;
-    r->ep = hca_endpoint(r->hca);
-    r->ctx = ibv_open_device(hca_device(r->hca));
-    if (!r->ctx)
-        return -ENODEV;
-    return net_attach(w->net, r->node, 0, r->slot, &watched);
+    for (unsigned p = 0; !rc && p < r->n_ports; p++)
+        rc = port_create(r, p);
+    return rc;
 }
 
 int world_create(struct world **out, const struct world_cfg *cfg)
@@ -245,10 +286,14 @@ void world_destroy(struct world *w)
     for (unsigned i = 0; w->ranks && i < w->cfg.nranks; i++) {
         struct rank *r = &w->ranks[i];
 
-        if (r->ctx)
-            ibv_close_device(r->ctx);
-        if (r->hca)
-            hca_destroy(r->hca);
+        for (unsigned p = 0; r->port && r->ctx && p < r->n_ports; p++) {
+            if (r->ctx[p])
+                ibv_close_device(r->ctx[p]);
+            if (r->port[p].hca)
+                hca_destroy(r->port[p].hca);
+        }
+        free(r->port);
+        free(r->ctx);
     }
     free(w->ranks);
     free(w);

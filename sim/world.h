@@ -1,6 +1,6 @@
 /*
- * A fabric in virtual time: all its nodes in one net, one software HCA a rank attached to its
- * host's NIC, and a clock that jumps from event to event. The same nodes, HCAs and verbs calls as
+ * A fabric in virtual time: all its nodes in one net, a software HCA for each rank and port
+ * attached to its host's NIC, and a clock that jumps from event to event. The same nodes, HCAs and verbs calls as
  * in real time; nothing here moves a frame.
  *
  * Order of things at one instant: the net's events (time, then link index), then the ranks whose
@@ -26,9 +26,11 @@ struct world_cfg {
 
 int world_create(struct world **w, const struct world_cfg *cfg);
 void world_destroy(struct world *w);
-struct ibv_context *world_context(struct world *w, unsigned rank);
-struct hca *world_hca(struct world *w, unsigned rank);
+/* A rank's devices, in order of its host's ports. */
+struct ibv_context *const *world_contexts(struct world *w, unsigned rank, unsigned *n);
+struct hca *world_hca(struct world *w, unsigned rank, unsigned port); /* NULL: no such port */
 struct net *world_net(struct world *w);
+unsigned world_ranks(const struct world *w);
 int64_t world_now(const struct world *w);
 
 /* Runs the next event if it is due by limit_ps, else moves the clock to limit_ps. Returns whether

@@ -18,8 +18,7 @@ struct blob {
     rte_be32_t magic;
     rte_be32_t version;
     rte_be32_t rank, group, mtu, algos;
-    rte_be32_t ctl_qpn; /* of its datagrams, and where: */
-    uint8_t gid[16];
+    rte_be32_t ctl_qpn[COMM_PORTS]; /* of its datagrams, by port */
 } __attribute__((packed));
 _Static_assert(sizeof(struct blob) <= COMM_BLOB, "what every rank exchanges");
 
@@ -211,16 +210,14 @@ static int open_port(struct comm *c, unsigned i, char *err)
     const struct fab_node *host = &fab->nodes[fab->hosts[c->cfg.host_of_rank[c->cfg.rank]]];
     const char *dev = ibv_get_device_name(c->cfg.ctx[i]->device);
     struct port *p = &c->port[i];
-    bool one = c->cfg.n_ctx == 1;
     int rc;
 
     p->ctx = c->cfg.ctx[i];
     p->index = i;
-    rc = one ? port_find(p, host->ip_of_port, host->n_ports, fab->mtu)
-             : port_find(p, &host->ip_of_port[i], 1, fab->mtu);
+    rc = port_find(p, &host->ip_of_port[i], 1, fab->mtu);
     if (rc) {
-        snprintf(err, COMM_TEXT, "no port of %s has %s address of host %s (%s)", dev,
-                 one ? "an" : "this", host->name, strerror(-rc));
+        snprintf(err, COMM_TEXT, "no port of %s has the address of port %u of host %s (%s)", dev, i,
+                 host->name, strerror(-rc));
         return rc;
     }
     errno = 0;
@@ -239,10 +236,9 @@ static int open_ports(struct comm *c, char *err)
     const struct fab_node *host = &fab->nodes[fab->hosts[c->cfg.host_of_rank[c->cfg.rank]]];
     int rc = 0;
 
-    if (!c->cfg.n_ctx || c->cfg.n_ctx > COMM_PORTS ||
-        (c->cfg.n_ctx > 1 && c->cfg.n_ctx != host->n_ports)) {
-        snprintf(err, COMM_TEXT, "%u devices for host %s: it has %u ports", c->cfg.n_ctx, host->name,
-                 host->n_ports);
+    if (c->cfg.n_ctx != host->n_ports || c->cfg.n_ctx > COMM_PORTS) {
+        snprintf(err, COMM_TEXT, "%u devices for host %s, which has %u ports", c->cfg.n_ctx,
+                 host->name, host->n_ports);
         return -EINVAL;
     }
     for (unsigned i = 0; !rc && i < c->cfg.n_ctx; i++) {
@@ -254,38 +250,6 @@ static int open_ports(struct comm *c, char *err)
     return rc;
 }
 
-/* Does a port of our host have a way to the same port of another? */
-static bool reaches(const struct comm *c, unsigned port, unsigned rank)
-{
-    const struct fabric *f = c->cfg.fab;
-    uint16_t us = f->hosts[c->cfg.host_of_rank[c->cfg.rank]],
-             them = f->hosts[c->cfg.host_of_rank[rank]];
-    uint32_t path[32];
-
-    return us == them ||
-           (port < f->nodes[them].n_ports &&
-            fabric_path_ports(f, us, (uint16_t)port, them, (uint16_t)port, path, 32));
-}
-
-/* Ranks send each other datagrams by the first port that has a way to the same port of all. */
-static int choose_home(struct comm *c, char *err)
-{
-    if (c->n_ports == 1)
-        return 0;
-    for (unsigned p = 0; p < c->n_ports; p++) {
-        unsigned r = 0;
-
-        while (r < c->cfg.nranks && reaches(c, p, r))
-            r++;
-        c->ctl.home = p;
-        if (r == c->cfg.nranks)
-            return 0;
-    }
-    snprintf(err, COMM_TEXT, "no port of %s reaches the same port of all %u ranks",
-             comm_host(c, c->cfg.rank), c->cfg.nranks);
-    return -EHOSTUNREACH;
-}
-
 static void write_blob(const struct comm *c, void *out)
 {
     struct blob b = {
@@ -295,10 +259,10 @@ static void write_blob(const struct comm *c, void *out)
         .group = rte_cpu_to_be_32(c->cfg.group),
         .mtu = rte_cpu_to_be_32(c->mtu),
         .algos = rte_cpu_to_be_32(c->cfg.algos),
-        .ctl_qpn = rte_cpu_to_be_32(c->ctl.port[c->ctl.home].qp->qp_num),
     };
 
-    memcpy(b.gid, c->port[c->ctl.home].gid.raw, sizeof(b.gid));
+    for (unsigned p = 0; p < c->n_ports; p++)
+        b.ctl_qpn[p] = rte_cpu_to_be_32(c->ctl.port[p].qp->qp_num);
     memset(out, 0, COMM_BLOB);
     memcpy(out, &b, sizeof(b));
 }
@@ -347,8 +311,6 @@ int comm_create(struct comm **out, const struct comm_cfg *cfg, void *blob, char 
         if (rc)
             snprintf(err, COMM_TEXT, "out of memory");
     }
-    if (!rc)
-        rc = choose_home(c, err);
     if (rc) {
         comm_destroy(c);
         return rc;
@@ -376,6 +338,20 @@ static int check_blob(const struct comm *c, unsigned rank, const struct blob *b,
     if (what)
         snprintf(err, COMM_TEXT, "rank %u (%s) %s", rank, comm_host(c, rank), what);
     return what ? -EPROTO : 0;
+}
+
+/* Datagrams take the first channel between two ranks. */
+static void set_peer(struct comm *c, unsigned rank, const struct blob *b)
+{
+    const struct fabric *f = c->cfg.fab;
+    struct peer *p = &c->ctl.peer[rank];
+    struct fab_channel ch;
+
+    if (!topo_channels(&c->topo, c->cfg.rank, rank, &ch, 1))
+        return;
+    p->port = ch.port_a;
+    p->qpn = rte_be_to_cpu_32(b->ctl_qpn[ch.port_b]);
+    gid_of_ip(&p->gid, f->nodes[f->hosts[c->cfg.host_of_rank[rank]]].ip_of_port[ch.port_b]);
 }
 
 /* The ring's neighbours know of each other always, so that words go round to all; connections are
@@ -415,8 +391,7 @@ int comm_connect(struct comm *c, const void *blobs, char *err)
         rc = check_blob(c, r, &b, err);
         if (rc)
             return rc;
-        memcpy(c->ctl.peer[r].gid.raw, b.gid, sizeof(b.gid));
-        c->ctl.peer[r].qpn = rte_be_to_cpu_32(b.ctl_qpn);
+        set_peer(c, r, &b);
     }
     c->since_ns = -1;
     rc = connect_neighbours(c, err);

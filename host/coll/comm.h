@@ -52,7 +52,8 @@ enum phase { PHASE_NONE, PHASE_READY, PHASE_CLOSING, PHASE_FAILED };
  * that words go round to all, and whoever has a connection with us. */
 struct peer {
     union ibv_gid gid; /* of its datagram queue pair */
-    uint32_t qpn;
+    uint32_t qpn;      /* 0: no way to it */
+    unsigned port;     /* ours */
     struct ibv_ah *ah;
     bool linked, due; /* due: our phase is to be told as soon as a buffer is free */
     enum phase phase; /* theirs, as far as known */
@@ -70,7 +71,6 @@ struct ctl_port {
 
 struct ctl {
     struct ctl_port port[COMM_PORTS];
-    unsigned home;     /* port by which ranks send each other datagrams */
     struct peer *peer; /* [nranks] once connected */
     bool due;          /* some peer or connection is */
 };

@@ -84,11 +84,11 @@ bool ctl_send_rank(struct comm *c, unsigned rank, const void *msg, size_t len)
 {
     struct peer *p = &c->ctl.peer[rank];
 
+    if (!p->ah && p->qpn)
+        p->ah = ud_address(&c->port[p->port], &p->gid);
     if (!p->ah)
-        p->ah = ud_address(&c->port[c->ctl.home], &p->gid);
-    if (!p->ah)
-        comm_fail(c, "no address handle for rank %u (%s)", rank, comm_host(c, rank));
-    return ctl_send(c, c->ctl.home, p->ah, p->qpn, msg, len);
+        comm_fail(c, "no way to rank %u (%s)", rank, comm_host(c, rank));
+    return ctl_send(c, p->port, p->ah, p->qpn, msg, len);
 }
 
 /* ---- other ranks ---- */

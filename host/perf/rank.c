@@ -29,7 +29,8 @@ struct rank {
     uint16_t host[FAB_MAX_MEMBERS];
     struct rundir rd;
     struct fabric *fab;
-    struct ibv_context *ctx;
+    struct ibv_context *ctx[FAB_MAX_HOST_PORTS]; /* in order of the host's ports */
+    unsigned n_ctx;
     struct comm *comm;
     uint8_t *buf[2]; /* send, recv */
     size_t buf_bytes;
@@ -292,9 +293,11 @@ static int open_fabric(struct rank *k)
     if (!list || n < 1)
         return fail(k, "found no RDMA device, expected the emulated one",
                     "is libtribverbs.so preloaded?");
-    k->ctx = ibv_open_device(list[0]);
-    if (!k->ctx)
-        return fail(k, "cannot open the RDMA device", strerror(errno));
+    for (; (int)k->n_ctx < n && k->n_ctx < FAB_MAX_HOST_PORTS; k->n_ctx++) {
+        k->ctx[k->n_ctx] = ibv_open_device(list[k->n_ctx]);
+        if (!k->ctx[k->n_ctx])
+            return fail(k, "cannot open an RDMA device", strerror(errno));
+    }
     ibv_free_device_list(list);
     return 0;
 }
@@ -316,8 +319,8 @@ static int allocate(struct rank *k)
 
 static int connect_all(struct rank *k)
 {
-    struct comm_cfg cfg = {.n_ctx = 1,
-                           .ctx = &k->ctx,
+    struct comm_cfg cfg = {.n_ctx = k->n_ctx,
+                           .ctx = k->ctx,
                            .fab = k->fab,
                            .rank = k->init.rank,
                            .nranks = k->init.nranks,
@@ -408,8 +411,8 @@ int rank_main(int fd)
     if (rc)
         report_failure(k);
     leave(k);
-    if (k->ctx)
-        ibv_close_device(k->ctx);
+    while (k->n_ctx)
+        ibv_close_device(k->ctx[--k->n_ctx]);
     values_free(&k->val);
     msg_free(&k->in);
     rundir_close(&k->rd);
