@@ -51,6 +51,15 @@ static struct agg_hdr *result_hdr(const struct agg *a, uint64_t i)
     return &a->hdr[a->depth + i % a->depth];
 }
 
+/* Messages of who has nothing to say in a broadcast, or gets nothing of a reduce or his own
+ * broadcast. */
+static bool is_empty(const struct step *st, uint8_t type)
+{
+    const struct ref *r = type == AGG_DATA ? &st->a : &st->dst;
+
+    return r->buf == BUF_NONE && st->len && (st->agg == AGG_REDUCE || st->agg == AGG_BROADCAST);
+}
+
 static void fill_hdr(const struct comm *c, const struct coll_req *r, const struct step *st,
                      uint8_t type, uint32_t opseq, struct agg_hdr *h)
 {
@@ -60,6 +69,7 @@ static void fill_hdr(const struct comm *c, const struct coll_req *r, const struc
         .coll = st->agg,
         .dtype = (uint8_t)r->id.type,
         .op = (uint8_t)r->id.op,
+        .flags = is_empty(st, type) ? AGG_F_EMPTY : 0,
         .root = rte_cpu_to_be_16(st->agg == AGG_REDUCE || st->agg == AGG_BROADCAST
                                      ? c->member_of_rank[st->root]
                                      : 0),
@@ -155,7 +165,6 @@ static void take_result(struct comm *c, struct agg *a, uint64_t i, uint32_t byte
     st = &r->s.lane[a->lane].step[r->done[a->lane]];
     len = st->dst.buf == BUF_NONE ? 0 : st->len;
     fill_hdr(c, r, st, AGG_RESULT, a->opseq_in, &want);
-    want.flags = result_hdr(a, i)->flags;
     if (bytes != AGG_HDR_BYTES + len || memcmp(&want, result_hdr(a, i), sizeof(want))) {
         comm_fail(c, "%s sent a result of another operation or place", agg_leaf_name(c, a));
         return;

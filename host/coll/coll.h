@@ -129,6 +129,9 @@ struct coll_args {
  * does not wait for anybody.
  */
 int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req, char *err);
+/* Is there a schedule for this kind, algorithm, type and count on the communicator? Buffers are not
+ * looked at. */
+bool comm_supports(struct comm *c, const struct coll_args *a);
 int coll_test(struct coll_req *req);  /* 0 running, 1 done, -errno failed (comm_error says why) */
 void coll_free(struct coll_req *req); /* a running operation goes on by itself */
 

@@ -286,6 +286,21 @@ static int get_workspace(struct comm *c, struct coll_req *r, char *err)
     return -ENOMEM;
 }
 
+/* Has the communicator what the lanes need? */
+static int lanes_served(const struct comm *c, const struct coll_req *r, char *err)
+{
+    for (unsigned i = 0; i < r->s.n_lanes; i++) {
+        const struct lane *l = &r->s.lane[i];
+
+        if (l->kind != LANE_MM && (l->kind != LANE_AGG || (l->chan < c->n_aggs && !l->peer)))
+            continue;
+        snprintf(err, COMM_TEXT, "%s: not set up for this communicator",
+                 l->kind == LANE_MM ? "multimem" : "aggregation tree");
+        return -ENOTSUP;
+    }
+    return 0;
+}
+
 /* Lanes' transports, and who depends on which sends. */
 static int get_lanes(struct comm *c, struct coll_req *r, char *err)
 {
@@ -302,11 +317,6 @@ static int get_lanes(struct comm *c, struct coll_req *r, char *err)
 
         r->lane[i].waiters = LANE_NONE;
         r->lanes_left += l->n != 0;
-        if (l->kind == LANE_MM || (l->kind == LANE_AGG && l->chan >= c->n_aggs)) {
-            snprintf(err, COMM_TEXT, "%s: not set up for this communicator",
-                     l->kind == LANE_MM ? "multimem" : "aggregation tree");
-            return -ENOTSUP;
-        }
         if (l->kind == LANE_SEND || l->kind == LANE_RECV) {
             r->lane[i].conn = conn_get(c, l->peer, l->chan, err);
             if (!r->lane[i].conn)
@@ -377,6 +387,8 @@ int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req,
     if (!rc)
         rc = get_workspace(c, r, err);
     if (!rc)
+        rc = lanes_served(c, r, err);
+    if (!rc)
         rc = get_lanes(c, r, err);
     if (!rc && (rc = exec_add(c, r)))
         snprintf(err, COMM_TEXT, "out of memory");
@@ -389,6 +401,19 @@ int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req,
     *req = r;
     exec_run(c);
     return 0;
+}
+
+bool comm_supports(struct comm *c, const struct coll_args *a)
+{
+    struct coll_req r = {.c = c, .args = *a, .id = id_of(a, 0)};
+    char err[COMM_TEXT];
+    bool ok;
+
+    if (check_args(c, a, err) || make_schedule(c, &r, err))
+        return false;
+    ok = lanes_served(c, &r, err) == 0;
+    sched_free(&r.s);
+    return ok;
 }
 
 int coll_test(struct coll_req *req)

@@ -1,0 +1,209 @@
+/*
+ * Every collective by every algorithm that there is for it, on plain hosts and on GPUs of several
+ * ports, in virtual time: exact results on every rank, nothing touched that should not be, and, as
+ * nothing is lost here, nothing sent twice. Types, reductions, roots and lengths are drawn from a
+ * seed; each collective, algorithm and number of ranks comes up.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/coll/sched.h"
+#include "sim/job.h"
+#include "sim/oracle.h"
+#include "tests/support/eal.h"
+
+#define BUFFER (6u << 20)
+
+static struct rte_mempool *pool;
+
+struct bed {
+    struct fabric *f;
+    struct world *w;
+    struct job *j;
+    unsigned n;
+    uint16_t hosts[32];
+    uint64_t rng;
+    unsigned ran;
+};
+
+static uint64_t below(struct bed *b, uint64_t n)
+{
+    return oracle_random(&b->rng) % n;
+}
+
+static void bed_up(struct bed *b, struct fabric *f, unsigned n, unsigned per_host, unsigned algos)
+{
+    char err[COMM_TEXT] = "";
+    struct world_cfg wc = {.fab = f, .nranks = n, .host_of_rank = b->hosts, .pool = pool, .seed = 1};
+    struct job_cfg jc = {.fab = f,
+                         .nranks = n,
+                         .host_of_rank = b->hosts,
+                         .group = 1,
+                         .key = 7,
+                         .algos = algos,
+                         .buffer_bytes = BUFFER,
+                         .limit_ps = PS_PER_S};
+
+    assert_non_null(f);
+    b->f = f;
+    b->n = n;
+    b->ran = 0;
+    for (unsigned r = 0; r < n; r++)
+        b->hosts[r] = (uint16_t)(r / per_host);
+    assert_int_equal(world_create(&b->w, &wc), 0);
+    jc.w = b->w;
+    if (job_create(&b->j, &jc, err))
+        fail_msg("%u ranks: %s", n, err);
+}
+
+static uint64_t repeats(const struct bed *b)
+{
+    uint64_t sum = 0;
+
+    for (unsigned r = 0; r < b->n; r++) {
+        struct hca *h;
+
+        for (unsigned p = 0; (h = world_hca(b->w, r, p)); p++) {
+            const struct roce_counters *k = rnic_counters(hca_rnic(h));
+
+            sum += k->retransmits + k->timeouts + k->rnr_naks_received + k->seq_naks_sent;
+        }
+    }
+    return sum;
+}
+
+static void bed_down(struct bed *b)
+{
+    assert_int_equal(job_destroy(b->j), 0);
+    assert_int_equal(repeats(b), 0);
+    world_destroy(b->w);
+    fabric_free(b->f);
+}
+
+static const char *const kind_name[COLL_KINDS] = {
+    "all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter",
+    "alltoall",   "gather", "scatter",   "sendrecv",   "barrier"};
+
+static bool reduces(enum coll_kind k)
+{
+    return k == COLL_ALLREDUCE || k == COLL_REDUCE || k == COLL_REDUCE_SCATTER;
+}
+
+/* Is there such a schedule for these ranks? */
+static bool exists(struct bed *b, const struct job_op *op)
+{
+    struct coll_args a = {.kind = op->kind, .algo = op->algo, .count = 1, .type = DT_FP32};
+
+    return comm_supports(job_comm(b->j, 0), &a);
+}
+
+static void run(struct bed *b, struct job_op *op)
+{
+    struct job_result res;
+    int rc;
+
+    rc = job_run(b->j, op, &res);
+    if (rc || res.wrong || res.failed_ranks)
+        fail_msg("%s by %s, %u ranks, %s %s x%zu root %u sparse %u%s seed %lu: rc %d, %lu wrong, %d "
+                 "failed: %s",
+                 kind_name[op->kind], sched_algo_name(op->algo), b->n, dtype_name(op->type),
+                 redop_name(op->op), op->count, op->root, op->sparse,
+                 op->in_place ? " in place" : "", op->seed, rc, res.wrong, res.failed_ranks,
+                 res.text);
+    b->ran++;
+}
+
+/* Lengths of note, and sums of small whole numbers that all types hold exactly. */
+static void draw(struct bed *b, struct job_op *op, unsigned nth)
+{
+    static const size_t lengths[] = {1, 0, 997, 20011, 3, 4096, 65537, 2};
+    static const enum dtype types[] = {DT_FP32, DT_INT32, DT_FP16, DT_UINT8, DT_FP64, DT_BF16};
+    size_t count = lengths[nth % 8];
+
+    op->type = types[below(b, 6)];
+    op->op = reduces(op->kind) ? (enum redop)below(b, OP_AVG + 1) : OP_SUM;
+    op->root = (unsigned)below(b, b->n);
+    op->sparse = op->kind == COLL_ALLTOALL && below(b, 3) == 0 ? 1 + (unsigned)below(b, b->n) : 0;
+    op->in_place = below(b, 2) && op->kind != COLL_ALLTOALL && op->kind != COLL_SENDRECV;
+    if (op->kind == COLL_BARRIER)
+        count = 0;
+    op->count = count * b->n * dtype_size(op->type) > BUFFER / 4 ? count / b->n : count;
+    op->skew_ps = below(b, 2) ? 20 * PS_PER_US : 0;
+    op->seed = oracle_random(&b->rng);
+}
+
+static void all_kinds_and_algorithms(struct bed *b, unsigned algos, unsigned each)
+{
+    for (unsigned k = 0; k < COLL_KINDS; k++)
+        for (unsigned a = 0; a < ALGO_COUNT; a++) {
+            struct job_op op = {.kind = (enum coll_kind)k, .algo = (enum coll_algo)a};
+
+            if (!(algos >> a & 1) || !exists(b, &op))
+                continue;
+            for (unsigned i = 0; i < each; i++) {
+                draw(b, &op, (unsigned)below(b, 8) * (i > 1) + i * 2);
+                run(b, &op);
+            }
+        }
+}
+
+#define HOST_ALGOS                                                                                 \
+    (1u << ALGO_RING | 1u << ALGO_SHARP | 1u << ALGO_TREE | 1u << ALGO_CHAIN | 1u << ALGO_HALVING | \
+     1u << ALGO_PAIRWISE | 1u << ALGO_DIRECT)
+
+static void plain_hosts(void **state)
+{
+    static const unsigned ranks[] = {1, 2, 3, 5, 8, 16};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(ranks) / sizeof(*ranks); i++) {
+        struct bed b = {.rng = 100 + i};
+
+        bed_up(&b, fabric_load("conf/leaf-spine-8.conf", NULL), ranks[i], ranks[i] > 8 ? 2 : 1,
+               HOST_ALGOS);
+        all_kinds_and_algorithms(&b, HOST_ALGOS, ranks[i] < 16 ? 4 : 3);
+        print_message("%u ranks: %u operations\n", ranks[i], b.ran);
+        bed_down(&b);
+    }
+}
+
+static void gpus_of_one_node(void **state)
+{
+    unsigned algos = HOST_ALGOS & ~(1u << ALGO_SHARP);
+    struct bed b = {.rng = 7};
+
+    (void)state;
+    bed_up(&b, fabric_load("conf/h100-node.conf", NULL), 8, 1, algos);
+    all_kinds_and_algorithms(&b, algos, 3);
+    print_message("h100-node: %u operations\n", b.ran);
+    bed_down(&b);
+}
+
+static void gpus_of_two_nodes(void **state)
+{
+    unsigned algos = HOST_ALGOS | 1u << ALGO_HIER;
+    struct bed b = {.rng = 8};
+
+    (void)state;
+    bed_up(&b, fabric_load("conf/rail-2x4.conf", NULL), 8, 1, algos);
+    all_kinds_and_algorithms(&b, algos, 3);
+    print_message("rail-2x4: %u operations\n", b.ran);
+    bed_down(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_hosts),
+        cmocka_unit_test(gpus_of_one_node),
+        cmocka_unit_test(gpus_of_two_nodes),
+    };
+
+    test_eal_init();
+    pool = test_pool(120000);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
