@@ -116,6 +116,7 @@ static int post_message(struct comm *c, struct agg *a, struct coll_req *r, const
                            },
                        *bad_send;
 
+    fall_keep(a, r, st);
     fill_hdr(c, r, st, AGG_DATA, a->opseq_out, sent_hdr(a, i));
     recv.num_sge = pieces(a, r, result_hdr(a, i), &st->dst, st, down);
     send.num_sge = pieces(a, r, sent_hdr(a, i), &st->a, st, up);
@@ -183,10 +184,10 @@ void agg_complete(struct comm *c, const struct ibv_wc *wc)
     struct agg *a = &c->agg[WR_INDEX(wc->wr_id)];
     uint64_t i = WR_COUNT(wc->wr_id);
 
-    if (c->state == COMM_FAILED || c->closing)
+    if (c->state == COMM_FAILED || c->closing || c->fall.state != FALL_NONE)
         return;
     if (wc->status != IBV_WC_SUCCESS) {
-        comm_fail(c, "%s: %s", agg_leaf_name(c, a), ibv_wc_status_str(wc->status));
+        fall_begin(c, "%s: %s", agg_leaf_name(c, a), ibv_wc_status_str(wc->status));
     } else if (WR_KIND(wc->wr_id) == WR_AGG_SEND) {
         a->tx_done = i + 1;
         exec_wake(c, a->lane);
@@ -229,7 +230,9 @@ static int edge_create(struct comm *c, struct agg *a)
         a->mr = ibv_reg_mr(a->port->pd, a->hdr, bytes, IBV_ACCESS_LOCAL_WRITE);
     if (a->mr)
         a->qp = rc_create(a->port, &cap, false);
-    return a->qp ? 0 : errno ? -errno : -ENOMEM;
+    if (a->qp && !fall_keep_create(c, a))
+        return 0;
+    return errno ? -errno : -ENOMEM;
 }
 
 static uint16_t leaf_of(const struct comm *c, uint16_t tree)
@@ -303,6 +306,7 @@ void agg_destroy(struct comm *c)
         if (a->mr)
             ibv_dereg_mr(a->mr);
         free(a->hdr);
+        free(a->kept);
     }
     free(c->member_of_rank);
 }

@@ -67,6 +67,10 @@ struct comm_cfg {
     uint16_t tree[COLL_TREES];
     uint32_t window; /* slots asked for in each; 0: default */
     unsigned algos;  /* bit (1 << ALGO_x): what to set up */
+    /* When the aggregation nodes refuse the group, or give it up, go on without them: the operation
+     * that runs is finished by the hosts, later ones use the ring (or what else the collective has).
+     * Without it the communicator fails, with their reason. */
+    bool fall_back;
 };
 
 enum comm_state { COMM_CONNECTING, COMM_READY, COMM_FAILED };
@@ -91,6 +95,9 @@ int comm_progress(struct comm *c);
 /* Time for the retries of control messages: the caller's clock, in ns, whichever it is; call now
  * and then with comm_progress. */
 void comm_tick(struct comm *c, int64_t now_ns);
+/* Why the aggregation nodes are no longer used, and from which message of which operation on; NULL
+ * while they are, or never were. */
+const char *comm_fell_back(const struct comm *c);
 /* Another rank is known to be gone (launcher); every operation fails with this text, on the other
  * ranks too: failures go round the ring by datagrams. The first reason stays. */
 void comm_abort(struct comm *c, const char *why);

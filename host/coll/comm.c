@@ -123,7 +123,8 @@ void comm_abort(struct comm *c, const char *why)
 void comm_check_ready(struct comm *c)
 {
     if (c->state == COMM_CONNECTING && ctl_all_in(c, PHASE_READY) &&
-        join_all_granted(c) && conn_all_open(c))
+        (c->fall.state == FALL_DONE || (c->fall.state == FALL_NONE && join_all_granted(c))) &&
+        conn_all_open(c))
         c->state = COMM_READY;
 }
 
@@ -132,7 +133,7 @@ static void connect_give_up(struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
         if (c->agg[i].state == JOIN_ASKED) {
-            comm_fail(c, "%s does not answer JOIN", agg_leaf_name(c, &c->agg[i]));
+            fall_begin(c, "%s does not answer JOIN", agg_leaf_name(c, &c->agg[i]));
             return;
         }
     for (unsigned r = 0; r < c->cfg.nranks; r++)
@@ -161,6 +162,7 @@ void comm_tick(struct comm *c, int64_t now_ns)
     ctl_tick(c);
     join_tick(c);
     op_tick(c);
+    fall_tick(c);
 }
 
 void comm_close(struct comm *c)
@@ -403,6 +405,7 @@ void comm_destroy(struct comm *c)
     if (!c)
         return;
     exec_destroy(c);
+    fall_destroy(c);
     conn_destroy(c);
     agg_destroy(c);
     join_destroy(c);

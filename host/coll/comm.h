@@ -11,6 +11,7 @@
  *   ctl.c    datagrams: the other ranks' states
  *   link.c   datagrams: how two ranks make a connection
  *   join.c   datagrams: JOIN, LEAVE, ABORT, PROBE
+ *   fall.c   on without the aggregation nodes, when they fail
  */
 #ifndef TRIB_COLL_COMM_H
 #define TRIB_COLL_COMM_H
@@ -105,6 +106,7 @@ struct agg {
     uint16_t leaf; /* node index of our aggregation node */
     struct ibv_ah *ah;
     uint32_t xid;
+    unsigned probes; /* not answered */
     /* agg.c */
     struct port *port;
     struct ibv_qp *qp;
@@ -117,12 +119,19 @@ struct agg {
     uint32_t opseq_out, opseq_in;   /* operations of the protocol, sent and answered */
     uint64_t posted, done, tx_done; /* messages since JOIN */
     unsigned lane;                  /* of the running operation, LANE_NONE */
+    /* fall.c: what messages [done, posted) sent where results come to the same place, and a finished
+     * operation's last ones: AGG_MSG_BYTES each, by the number of the message. NULL: not kept. */
+    uint8_t *kept;
+    unsigned n_kept;
+    uint64_t op_end; /* messages up to the end of the last finished operation */
 };
 
 int join_start(struct comm *c, char *err); /* sends the JOINs */
 void join_leave(struct comm *c);
 void join_input(struct comm *c, const struct agg_ctl *m);
 void join_tick(struct comm *c);
+/* An operation waits for results: is the aggregation node still there? Called now and then. */
+void join_probe(struct comm *c);
 void join_destroy(struct comm *c);
 bool join_all_granted(const struct comm *c);
 bool join_all_left(const struct comm *c);
@@ -140,6 +149,34 @@ unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane);
 /* Slots to ask for: cfg's, or enough for the round trip of the fabric's fastest host link. */
 uint32_t agg_window(const struct fabric *fab, uint32_t asked);
 uint32_t agg_slots(uint64_t len, uint32_t mtu); /* of a message with len bytes of elements */
+
+/* ---- without aggregation nodes (fall.c) ---- */
+enum fall_state { FALL_NONE, FALL_ASKING, FALL_DONE };
+
+struct fall {
+    enum fall_state state;
+    char why[COMM_TEXT];
+    uint32_t seq; /* operation that is cut; those after it do not use aggregation nodes */
+    struct sched_repair how;
+    struct fall_report *report; /* [nranks], at rank 0 */
+    unsigned n_reports;
+};
+
+/* An aggregation node refuses or gives up: text as printf. Falls back where the communicator may, else
+ * fails. */
+void fall_begin(struct comm *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define FALL_MAGIC 0x54524246u /* "TRBF" */
+void fall_input(struct comm *c, const void *msg, size_t len);
+void fall_tick(struct comm *c);
+void fall_destroy(struct comm *c);
+/* For agg.c: before a message is posted, and when an operation has ended. */
+int fall_keep_create(struct comm *c, struct agg *a);
+void fall_keep(struct agg *a, const struct coll_req *r, const struct step *st);
+void fall_keep_end(struct comm *c, const struct coll_req *r);
+/* For op.c: by what an operation is really run; and what is left of it, where it is the one that was
+ * cut before it began here. */
+enum coll_algo fall_algo(const struct comm *c, enum coll_kind k, enum coll_algo a, uint32_t seq);
+int fall_started(struct comm *c, struct coll_req *r, char *err);
 
 /* ---- memory (mem.c) ---- */
 struct region {
@@ -243,6 +280,11 @@ uint8_t *exec_addr(const struct coll_req *r, const struct ref *ref);
 uint32_t exec_lkey(const struct coll_req *r, const struct ref *ref, const struct port *p);
 
 void req_free(struct coll_req *r);
+/* The lanes of r->s: their transports and memory. Again: of what it was before nothing is left. */
+int op_prepare(struct comm *c, struct coll_req *r, char *err);
+int op_schedule(struct comm *c, struct coll_req *r, char *err);
+/* The one with this number as it was started here; NULL: not known (any more). */
+const struct op_id *op_known(const struct comm *c, uint32_t seq);
 /* Another rank's operation is not ours of the same number: says in what. */
 void op_disagree(struct comm *c, unsigned rank, uint32_t tag);
 uint32_t op_tag(const struct op_id *id);
@@ -274,6 +316,7 @@ struct comm {
     struct fab_members members;
     uint16_t *member_of_rank;
     struct exec exec;
+    struct fall fall;
 };
 
 static inline bool comm_has(const struct comm *c, enum coll_algo a)

@@ -176,6 +176,8 @@ void conn_check_strays(struct comm *c, struct conn *k, uint32_t seq)
 {
     uint32_t imm = k->got[k->rx_seen % CONN_DEPTH].imm;
 
+    if (c->fall.state == FALL_ASKING) /* what was over may be taken up again */
+        return;
     if (k->rx_seen < k->rx_done && (int8_t)((imm >> 24) - (seq & 0xff)) <= 0)
         op_disagree(c, k->peer, imm);
 }

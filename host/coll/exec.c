@@ -188,6 +188,7 @@ static void finish(struct comm *c, struct coll_req *r)
 {
     c->exec.running = false;
     c->exec.next_seq = r->id.seq + 1;
+    fall_keep_end(c, r);
     for (unsigned l = 0; l < r->s.n_lanes && c->state == COMM_READY; l++)
         if (is_conn(&r->s.lane[l]))
             conn_end(c, r, l);
@@ -227,7 +228,7 @@ unsigned exec_run(struct comm *c)
         x->head->lane[lane].polled = false;
         exec_wake(c, lane);
     }
-    while (x->head && c->state == COMM_READY) {
+    while (x->head && c->state == COMM_READY && c->fall.state != FALL_ASKING) {
         struct coll_req *r = x->head;
 
         if (!x->running)

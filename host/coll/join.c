@@ -4,6 +4,8 @@
  */
 #include "host/coll/comm.h"
 
+#define PROBES_MAX 10 /* unanswered, RETRY_NS apart */
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,6 +113,21 @@ void join_tick(struct comm *c)
     }
 }
 
+/* What was sent may all be acknowledged: then nothing else tells that the results will not come. */
+void join_probe(struct comm *c)
+{
+    for (unsigned i = 0; i < c->n_aggs && c->fall.state == FALL_NONE; i++) {
+        struct agg *a = &c->agg[i];
+
+        if (a->state != JOIN_GRANTED || a->lane == LANE_NONE || a->posted == a->done)
+            continue;
+        if (a->probes++ < PROBES_MAX)
+            send_ctl(c, a, AGG_PROBE, a->xid);
+        else
+            fall_begin(c, "%s does not answer any more", agg_leaf_name(c, a));
+    }
+}
+
 bool join_all_granted(const struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
@@ -127,6 +144,20 @@ bool join_all_left(const struct comm *c)
     return true;
 }
 
+/* Troubles of the aggregation nodes are theirs; those of the members no other algorithm mends. */
+static void (*trouble(const struct comm *c, enum agg_status s))(struct comm *, const char *, ...)
+{
+    static const bool theirs[AGG_STATUS_COUNT] = {
+        [AGG_E_TREE] = true,          [AGG_E_NOT_IN_TREE] = true,   [AGG_E_QUOTA_GROUPS] = true,
+        [AGG_E_QUOTA_SLOTS] = true,   [AGG_E_QUOTA_BUFFERS] = true, [AGG_E_NO_REDUCTION] = true,
+        [AGG_E_PARENT] = true,        [AGG_E_OP_UNSUPPORTED] = true, [AGG_E_EDGE] = true,
+        [AGG_E_NO_GROUP] = true,      [AGG_E_CHILDREN] = true,
+    };
+
+    (void)c;
+    return s < AGG_STATUS_COUNT && theirs[s] ? fall_begin : comm_fail;
+}
+
 static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m)
 {
     enum agg_status status = rte_be_to_cpu_16(m->status);
@@ -140,19 +171,20 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
 
         a->state = JOIN_NONE;
         if (m->text[0] && strcmp(m->text, text))
-            comm_fail(c, "JOIN refused by %s: %s: %s (%s)", leaf, text, m->text,
-                      agg_status_name(status));
+            trouble(c, status)(c, "JOIN refused by %s: %s: %s (%s)", leaf, text, m->text,
+                               agg_status_name(status));
         else
-            comm_fail(c, "JOIN refused by %s: %s (%s)", leaf, text, agg_status_name(status));
+            trouble(c, status)(c, "JOIN refused by %s: %s (%s)", leaf, text,
+                               agg_status_name(status));
         return;
     }
     rc = agg_connect(c, a, m);
     a->state = JOIN_GRANTED;
     if (rc == -EMSGSIZE)
-        comm_fail(c, "%s grants %u slots, less than one message takes (%u)", leaf,
+        fall_begin(c, "%s grants %u slots, less than one message takes (%u)", leaf,
                   rte_be_to_cpu_32(m->window), AGG_MSG_PKTS);
     else if (rc)
-        comm_fail(c, "cannot connect to %s: %s", leaf, strerror(-rc));
+        fall_begin(c, "cannot connect to %s: %s", leaf, strerror(-rc));
     comm_check_ready(c);
 }
 
@@ -163,7 +195,8 @@ static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
     bool known = status < AGG_STATUS_COUNT;
 
     send_ctl(c, a, AGG_ABORT_ACK, rte_be_to_cpu_32(m->xid));
-    comm_fail(c, "aborted by %s: %s (%s)", agg_leaf_name(c, a),
+    a->state = JOIN_LEFT; /* the group is over */
+    trouble(c, status)(c, "aborted by %s: %s (%s)", agg_leaf_name(c, a),
               m->text[0] ? m->text
               : known    ? agg_status_text(status)
                          : "no reason given",
@@ -196,6 +229,11 @@ void join_input(struct comm *c, const struct agg_ctl *m)
         break;
     case AGG_ABORT:
         on_abort(c, a, m);
+        break;
+    case AGG_PROBE_REPLY:
+        a->probes = 0;
+        if (m->status && a->state == JOIN_GRANTED)
+            fall_begin(c, "%s does not know the group any more", agg_leaf_name(c, a));
         break;
     case AGG_PROBE:
         send_ctl(c, a, AGG_PROBE_REPLY, rte_be_to_cpu_32(m->xid));

@@ -136,6 +136,7 @@ void op_tick(struct comm *c)
     x->moved_at_tick = x->moved;
     if (!stuck || c->state != COMM_READY)
         return;
+    join_probe(c);
     m = (struct op_msg){
         .magic = rte_cpu_to_be_32(OP_MAGIC),
         .group = rte_cpu_to_be_32(c->cfg.group),
@@ -332,12 +333,12 @@ static int get_lanes(struct comm *c, struct coll_req *r, char *err)
     return 0;
 }
 
-static int make_schedule(struct comm *c, struct coll_req *r, char *err)
+int op_schedule(struct comm *c, struct coll_req *r, char *err)
 {
     const struct coll_args *a = &r->args;
     struct sched_in in = {
         .kind = a->kind,
-        .algo = a->algo,
+        .algo = fall_algo(c, a->kind, a->algo, r->id.seq),
         .rank = c->cfg.rank,
         .nranks = c->cfg.nranks,
         .root = r->id.root,
@@ -365,6 +366,25 @@ static int make_schedule(struct comm *c, struct coll_req *r, char *err)
     return rc;
 }
 
+const struct op_id *op_known(const struct comm *c, uint32_t seq)
+{
+    return known(c, seq, ~0u);
+}
+
+int op_prepare(struct comm *c, struct coll_req *r, char *err)
+{
+    int rc = get_workspace(c, r, err);
+
+    if (!rc)
+        rc = lanes_served(c, r, err);
+    free(r->lane);
+    free(r->done);
+    r->lane = NULL;
+    r->done = NULL;
+    r->lanes_left = 0;
+    return rc ? rc : get_lanes(c, r, err);
+}
+
 int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req, char *err)
 {
     struct coll_req *r;
@@ -381,15 +401,13 @@ int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req,
     r->args = *a;
     r->id = id_of(a, c->exec.opseq);
     r->tag = op_tag(&r->id);
-    rc = make_schedule(c, r, err);
+    rc = op_schedule(c, r, err);
     if (!rc)
         rc = check_buffers(c, r, err);
     if (!rc)
-        rc = get_workspace(c, r, err);
+        rc = fall_started(c, r, err);
     if (!rc)
-        rc = lanes_served(c, r, err);
-    if (!rc)
-        rc = get_lanes(c, r, err);
+        rc = op_prepare(c, r, err);
     if (!rc && (rc = exec_add(c, r)))
         snprintf(err, COMM_TEXT, "out of memory");
     if (rc) {
@@ -409,7 +427,7 @@ bool comm_supports(struct comm *c, const struct coll_args *a)
     char err[COMM_TEXT];
     bool ok;
 
-    if (check_args(c, a, err) || make_schedule(c, &r, err))
+    if (check_args(c, a, err) || op_schedule(c, &r, err))
         return false;
     ok = lanes_served(c, &r, err) == 0;
     sched_free(&r.s);

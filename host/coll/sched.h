@@ -142,6 +142,26 @@ void sched_free(struct sched *s);
 bool sched_ready(const struct step *st, const uint64_t *done);
 const char *sched_algo_name(enum coll_algo a);
 
+/*
+ * What is left of an operation all of whose AGG lanes have failed (alg_repair.c). Of lane (AGG,
+ * chan k) the first cut[k].least messages are done at every rank, the first cut[k].most at rank
+ * `from`. `was` is the operation's schedule, of which the others have the like. bare: this rank has
+ * finished and its user has the buffers back; what it gives lies in BUF_TMP, message m of tree k at
+ * sched_repair_tmp(): of an ALLREDUCE the result, of a REDUCE its contribution, of a BROADCAST the
+ * root's elements.
+ */
+struct sched_cut {
+    uint64_t least, most;
+    unsigned from;
+};
+struct sched_repair {
+    bool bare;
+    struct sched_cut cut[COLL_TREES];
+};
+int sched_repair(struct sched *s, const struct sched *was, const struct sched_repair *how);
+uint64_t sched_repair_tmp(const struct sched *was, const struct sched_repair *how, unsigned tree,
+                          uint64_t msg);
+
 /* ---- for algorithms (alg_*.c; most of them use alg.h, which finds dependencies itself) ---- */
 
 /* The lane, made when it is not there yet. */
