@@ -154,7 +154,6 @@ void ring_recv_reduce(struct alg *a, const struct ring_edge *e, struct ref dst, 
                       uint64_t len, bool last);
 
 /* ---- in the switches of the scale-out network (alg_sharp.c) ---- */
-enum { GROUP_ALL, GROUP_RAIL };
 /* One operation, in equal shares over the group's trees. */
 void agg_vector(struct alg *a, unsigned group, unsigned coll, unsigned root, struct ref src,
                 struct ref dst, uint64_t len, bool last);
@@ -164,12 +163,18 @@ void agg_vector(struct alg *a, unsigned group, unsigned coll, unsigned root, str
 int mm_planes(const struct alg *a, const struct team *t, struct stripes *p);
 /* Everything so far is done, and what follows starts when everybody in the team has come here. */
 void mm_barrier(struct alg *a, const struct team *t, const struct stripes *p);
-/* [off, off + len) of the members' BUF_IN summed to own BUF_OUT at `to`; takes BUF_TMP from tmp on,
- * len bytes, for others' sums. */
-void mm_load(struct alg *a, const struct stripes *p, uint64_t off, uint64_t to, uint64_t len,
-             uint64_t tmp, bool last);
-/* src to the members' BUF_OUT at off. */
-void mm_store(struct alg *a, const struct stripes *p, struct ref src, uint64_t off, uint64_t len);
+/*
+ * Loads [from, from + load) of the members' BUF_IN, summed to own BUF_OUT at `to`, with others' sums
+ * in BUF_TMP from tmp on; and stores `store` bytes of src to the members' BUF_OUT at store_to. By
+ * turns: they use different directions of the links.
+ */
+struct mm_work {
+    uint64_t from, to, load, tmp;
+    bool last;
+    struct ref src;
+    uint64_t store_to, store;
+};
+void mm_load_store(struct alg *a, const struct stripes *p, const struct mm_work *w);
 
 /* ---- the algorithms ---- */
 int alg_ring_allreduce(struct alg *a);

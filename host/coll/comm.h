@@ -97,9 +97,19 @@ bool ctl_all_know(const struct comm *c);                 /* the linked have seen
 
 enum join_state { JOIN_NONE, JOIN_ASKED, JOIN_GRANTED, JOIN_LEAVING, JOIN_LEFT };
 
+/* Ranks that aggregate together: all, and those of this rank's rail. */
+struct agg_group {
+    uint32_t id; /* on the fabric */
+    struct fab_members members;
+    uint16_t *member_of_rank; /* [nranks]; FAB_NONE: not in the group */
+};
+
 struct agg {
     unsigned index; /* among the communicator's */
+    unsigned kind;  /* of its group, GROUP_ALL or GROUP_RAIL */
+    unsigned chan;  /* of the trees of its group */
     uint16_t tree;
+    struct agg_group *group;
     /* join.c */
     enum join_state state;
     uint16_t leaf; /* node index of our aggregation node */
@@ -131,7 +141,12 @@ const char *agg_leaf_name(const struct comm *c, const struct agg *a);
 unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank,
                       struct fab_members *m, uint16_t *id);
 
+/* Joins the trees that the communicator's algorithms need. */
 int agg_create(struct comm *c, char *err);
+/* The edge that serves a lane, NULL: there is none. */
+struct agg *agg_of_lane(struct comm *c, const struct lane *l);
+/* How many trees the group of that kind has joined. */
+unsigned agg_trees(const struct comm *c, unsigned kind);
 int agg_connect(struct comm *c, struct agg *a, const struct agg_ctl *grant); /* 0 or -errno */
 void agg_stop(struct comm *c);
 void agg_destroy(struct comm *c);
@@ -269,10 +284,9 @@ struct comm {
     struct ctl ctl;
     struct conn **conn;
     unsigned n_conns, conn_room;
-    struct agg agg[COLL_TREES];
+    struct agg_group group[2]; /* GROUP_ALL, GROUP_RAIL */
+    struct agg agg[COLL_TREES + 1];
     unsigned n_aggs;
-    struct fab_members members;
-    uint16_t *member_of_rank;
     struct exec exec;
 };
 
@@ -281,7 +295,7 @@ static inline bool comm_has(const struct comm *c, enum coll_algo a)
     return c->cfg.algos >> a & 1;
 }
 
-#define COMM_TREE_ALGOS (1u << ALGO_SHARP | 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP)
+#define COMM_RAIL_ALGOS (1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP)
 
 static inline enum phase comm_phase(const struct comm *c)
 {

@@ -287,12 +287,12 @@ static int get_workspace(struct comm *c, struct coll_req *r, char *err)
 }
 
 /* Has the communicator what the lanes need? */
-static int lanes_served(const struct comm *c, const struct coll_req *r, char *err)
+static int lanes_served(struct comm *c, const struct coll_req *r, char *err)
 {
     for (unsigned i = 0; i < r->s.n_lanes; i++) {
         const struct lane *l = &r->s.lane[i];
 
-        if (l->kind != LANE_MM && (l->kind != LANE_AGG || (l->chan < c->n_aggs && !l->peer)))
+        if (l->kind != LANE_MM && (l->kind != LANE_AGG || agg_of_lane(c, l)))
             continue;
         snprintf(err, COMM_TEXT, "%s: not set up for this communicator",
                  l->kind == LANE_MM ? "multimem" : "aggregation tree");

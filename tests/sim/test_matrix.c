@@ -27,7 +27,7 @@ struct bed {
     unsigned n;
     uint16_t hosts[32];
     uint64_t rng;
-    unsigned ran;
+    unsigned ran, seen[COLL_KINDS]; /* algorithms by collective */
 };
 
 static uint64_t below(struct bed *b, uint64_t n)
@@ -51,7 +51,6 @@ static void bed_up(struct bed *b, struct fabric *f, unsigned n, unsigned per_hos
     assert_non_null(f);
     b->f = f;
     b->n = n;
-    b->ran = 0;
     for (unsigned r = 0; r < n; r++)
         b->hosts[r] = (uint16_t)(r / per_host);
     assert_int_equal(world_create(&b->w, &wc), 0);
@@ -148,6 +147,7 @@ static void all_kinds_and_algorithms(struct bed *b, unsigned algos, unsigned eac
                 draw(b, &op, (unsigned)below(b, 8) * (i > 1) + i * 2);
                 run(b, &op);
             }
+            b->seen[k] |= 1u << a;
         }
 }
 
@@ -185,13 +185,15 @@ static void gpus_of_one_node(void **state)
 
 static void gpus_of_two_nodes(void **state)
 {
-    unsigned algos = HOST_ALGOS | 1u << ALGO_HIER;
+    unsigned algos = HOST_ALGOS | 1u << ALGO_HIER | 1u << ALGO_HIER_SHARP;
     struct bed b = {.rng = 8};
 
     (void)state;
     bed_up(&b, fabric_load("conf/rail-2x4.conf", NULL), 8, 1, algos);
     all_kinds_and_algorithms(&b, algos, 3);
     print_message("rail-2x4: %u operations\n", b.ran);
+    assert_true(b.seen[COLL_ALLREDUCE] >> ALGO_HIER & 1);
+    assert_true(b.seen[COLL_ALLREDUCE] >> ALGO_HIER_SHARP & 1);
     bed_down(&b);
 }
 
