@@ -98,18 +98,21 @@ int alg_nvls_sharp_allreduce(struct alg *a)
             alg_tmp(a, (a->s->in_bytes / g.local / a->s->esize + PIECES) * a->s->esize);
     }
     for (unsigned k = 0; !rc && k < n + LAG; k++) {
+        struct mm_work w = {.tmp = tmp};
         struct piece p;
 
+        if (k >= LAG) {
+            p = piece_of(a, &g, n, k - LAG);
+            w.src = alg_ref(BUF_OUT, p.own), w.store_to = p.own, w.store = p.own_len;
+        }
         if (k < n) {
             p = piece_of(a, &g, n, k);
-            mm_load(a, &planes, p.own, p.own, p.own_len, tmp, false);
+            w.from = w.to = p.own, w.load = p.own_len;
             tmp += p.own_len;
+        }
+        mm_load_store(a, &planes, &w);
+        if (k < n)
             across(a, &g, &p);
-        }
-        if (k >= LAG && k - LAG < n) {
-            p = piece_of(a, &g, n, k - LAG);
-            mm_store(a, &planes, alg_ref(BUF_OUT, p.own), p.own, p.own_len);
-        }
     }
     if (!rc)
         mm_barrier(a, &g.node, &planes);

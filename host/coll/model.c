@@ -17,7 +17,7 @@
 #define MANY_RANKS 64u           /* simulated at most, where steps grow with them */
 #define BLOCK_FEW  (1ULL << 20)  /* bytes of a rank's block that are steady with so many ranks */
 #define BLOCK_MANY (4ULL << 20)  /* and with few */
-#define BLOCK_LONG (16ULL << 20) /* where a block is cut again, over planes or in pieces */
+#define BLOCK_LONG (8ULL << 20)  /* where a block is cut again, over planes or in pieces */
 
 /* What is compared and extrapolated. */
 struct outcome {
@@ -79,7 +79,7 @@ static uint64_t steady(const struct model *m, unsigned n)
                      m->in.algo == ALGO_HIER_SHARP || m->in.algo == ALGO_NVLS_SHARP;
 
     if (cut_again)
-        block = n > 16 ? BLOCK_MANY : BLOCK_LONG;
+        block = BLOCK_LONG;
     return block * (shares_vector(m) ? n : 1) / dtype_size(m->in.type);
 }
 
