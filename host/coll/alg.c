@@ -363,7 +363,7 @@ void alg_block(const struct alg *a, const struct blocks *b, unsigned k, uint64_t
 {
     if (b->each) {
         *off = (b->at ? b->at[k] : k) * b->each;
-        *len = b->each;
+        *len = b->part ? b->part : b->each;
     } else {
         sched_part(b->total, a->s->esize, b->n, k, off, len);
     }

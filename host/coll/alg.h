@@ -119,9 +119,10 @@ int alg_nodes(struct alg *a, struct nodes *g);
 void alg_nodes_free(struct nodes *g);
 
 /* Where a team's blocks lie: `total` bytes in n parts of elements, as equal as can be; or where
- * `each` is given, block k is the at[k]-th (at NULL: the k-th) of so many bytes. */
+ * `each` is given, block k is the at[k]-th (at NULL: the k-th) of so many bytes, of which the first
+ * `part` are meant (0: all). */
 struct blocks {
-    uint64_t total, each;
+    uint64_t total, each, part;
     unsigned n;
     const uint16_t *at;
 };

@@ -26,7 +26,9 @@ struct outcome {
     unsigned hand;
 };
 
-static int outcome_of(struct model *m, unsigned nranks, uint64_t count, struct outcome *o)
+/* Of the busiest link, or where `like` is given, of that one's. */
+static int outcome_of(struct model *m, unsigned nranks, uint64_t count, const struct outcome *like,
+                      struct outcome *o)
 {
     int64_t least = -1;
     int rc;
@@ -47,6 +49,10 @@ static int outcome_of(struct model *m, unsigned nranks, uint64_t count, struct o
         }
     }
     o->time = (double)(m->end > least ? m->end : least);
+    if (like) {
+        o->dirlink = like->dirlink;
+        o->busiest = (double)m->bytes[o->dirlink];
+    }
     return 0;
 }
 
@@ -71,15 +77,19 @@ static bool linear(const struct model *m)
     }
 }
 
+static bool in_switches(const struct model *m)
+{
+    return m->in.algo == ALGO_HIER_SHARP || m->in.algo == ALGO_NVLS_SHARP;
+}
+
 /* Elements beyond which time is a line. */
 static uint64_t steady(const struct model *m, unsigned n)
 {
     uint64_t block = n > 16 ? BLOCK_FEW : BLOCK_MANY;
-    bool cut_again = m->in.algo == ALGO_NVLS || m->in.algo == ALGO_HIER ||
-                     m->in.algo == ALGO_HIER_SHARP || m->in.algo == ALGO_NVLS_SHARP;
+    bool cut_again = m->in.algo == ALGO_NVLS || m->in.algo == ALGO_HIER || in_switches(m);
 
     if (cut_again)
-        block = BLOCK_LONG;
+        block = shares_vector(m) || m->in.algo == ALGO_NVLS ? BLOCK_LONG : 4 * BLOCK_LONG;
     return block * (shares_vector(m) ? n : 1) / dtype_size(m->in.type);
 }
 
@@ -95,17 +105,18 @@ static void line(struct outcome *to, const struct outcome *few, const struct out
     to->hand = (unsigned)(many->hand + factor * ((double)many->hand - few->hand));
 }
 
-static int any_count(struct model *m, unsigned n, uint64_t count, struct outcome *o)
+static int any_count(struct model *m, unsigned n, uint64_t count, const struct outcome *like,
+                     struct outcome *o)
 {
     uint64_t many = steady(m, n);
     struct outcome a, b;
     int rc;
 
     if (count <= many)
-        return outcome_of(m, n, count, o);
-    rc = outcome_of(m, n, many / 2, &a);
+        return outcome_of(m, n, count, like, o);
+    rc = outcome_of(m, n, many, like, &b);
     if (!rc)
-        rc = outcome_of(m, n, many, &b);
+        rc = outcome_of(m, n, many / 2, &b, &a);
     if (!rc) {
         line(o, &a, &b, (double)(count - many) / (double)(many - many / 2));
         o->hand = b.hand;
@@ -132,11 +143,13 @@ static int any_ranks(struct model *m, unsigned n, uint64_t count, struct outcome
     int rc;
 
     if (many == n)
-        return any_count(m, n, count, o);
+        return any_count(m, n, count, NULL, o);
+    if (in_switches(m)) /* more ranks are no more steps */
+        return any_count(m, many, count, NULL, o);
     few = whole_nodes(m, many / 2);
-    rc = any_count(m, few, per_rank ? count * few / n : count, &a);
+    rc = any_count(m, many, per_rank ? count * many / n : count, NULL, &b);
     if (!rc)
-        rc = any_count(m, many, per_rank ? count * many / n : count, &b);
+        rc = any_count(m, few, per_rank ? count * few / n : count, &b, &a);
     if (!rc)
         line(o, &a, &b, (double)(n - many) / (double)(many - few));
     return rc;
