@@ -77,7 +77,8 @@ void alg_stripes(const struct alg *a, unsigned from, unsigned to, struct stripes
 
 /* Whole packets, about an n-th of bytes, at most SCHED_SLICE_MAX. */
 uint64_t alg_slice(const struct alg *a, uint64_t bytes, unsigned n);
-#define ALG_SLICES 8u /* of a chunk: then a step costs little more than its bytes or the latency */
+#define ALG_SLICES 8u /* of a chunk: then a step costs little more than its bytes or the latency   \
+                       */
 
 /*
  * `len` bytes striped over channels and cut in slices of a `parts`-th, the channels by turns:
@@ -86,7 +87,8 @@ uint64_t alg_slice(const struct alg *a, uint64_t bytes, unsigned n);
 struct cut {
     unsigned n, chan;
     uint64_t off, len, k; /* k: which slice of its channel */
-    uint64_t count[SCHED_MAX_CHANS], start[SCHED_MAX_CHANS], end[SCHED_MAX_CHANS], slice[SCHED_MAX_CHANS];
+    uint64_t count[SCHED_MAX_CHANS], start[SCHED_MAX_CHANS], end[SCHED_MAX_CHANS],
+        slice[SCHED_MAX_CHANS];
 };
 struct cut alg_cut(const struct alg *a, const struct stripes *p, uint64_t len, unsigned parts);
 bool alg_next(struct cut *c);
@@ -106,11 +108,11 @@ struct team {
 
 /* Everybody; GPU nodes of equal size and what joins them. */
 struct nodes {
-    unsigned n, local;    /* nodes, ranks of each */
-    struct team all;      /* ranks in their order */
-    struct team node;     /* of this rank's node */
-    struct team rail;     /* the ranks with this one's place in their nodes, in order of nodes */
-    uint16_t *at; /* [n][local] ranks by node and place in it */
+    unsigned n, local; /* nodes, ranks of each */
+    struct team all;   /* ranks in their order */
+    struct team node;  /* of this rank's node */
+    struct team rail;  /* the ranks with this one's place in their nodes, in order of nodes */
+    uint16_t *at;      /* [n][local] ranks by node and place in it */
     uint16_t *mem;
 };
 int alg_everybody(struct alg *a, struct nodes *g);
@@ -133,8 +135,8 @@ void alg_block(const struct alg *a, const struct blocks *b, unsigned k, uint64_t
 
 /*
  * Reduce-scatter in a ring: of every member's blocks at `in`; sums on the way, and at last that of
- * block (me + shift + 1) % n, at `work`, laid out as `wb` says (all may be as `in`), or the last one
- * at *final.
+ * block (me + shift + 1) % n, at `work`, laid out as `wb` says (all may be as `in`), or the last
+ * one at *final.
  */
 void ring_reduce_scatter(struct alg *a, const struct team *t, const struct blocks *b, struct ref in,
                          const struct blocks *wb, struct ref work, const struct ref *final,
@@ -165,9 +167,9 @@ int mm_planes(const struct alg *a, const struct team *t, struct stripes *p);
 /* Everything so far is done, and what follows starts when everybody in the team has come here. */
 void mm_barrier(struct alg *a, const struct team *t, const struct stripes *p);
 /*
- * Loads [from, from + load) of the members' BUF_IN, summed to own BUF_OUT at `to`, with others' sums
- * in BUF_TMP from tmp on; and stores `store` bytes of src to the members' BUF_OUT at store_to. By
- * turns: they use different directions of the links.
+ * Loads [from, from + load) of the members' BUF_IN, summed to own BUF_OUT at `to`, with others'
+ * sums in BUF_TMP from tmp on; and stores `store` bytes of src to the members' BUF_OUT at store_to.
+ * By turns: they use different directions of the links.
  */
 struct mm_work {
     uint64_t from, to, load, tmp;

@@ -2,18 +2,18 @@
  * By levels (figures.md F28): within the GPU nodes over their planes, between them over the rails,
  * on which the ranks with the same place in their nodes talk to each other only. All-reduce is a
  * reduce-scatter in the node, an all-reduce of the own block on the rail (ring, or the switches'
- * aggregation), and an all-gather in the node. The vector goes through in pieces, so that the levels
- * work at the same time: a piece comes back into the node some pieces after it left.
+ * aggregation), and an all-gather in the node. The vector goes through in pieces, so that the
+ * levels work at the same time: a piece comes back into the node some pieces after it left.
  */
 #include "host/coll/alg.h"
 #include "switch/reduce/proto.h"
 
 #include <errno.h>
 
-#define PIECES      16u           /* at most */
+#define PIECES      16u            /* at most */
 #define PIECE_BLOCK (128ULL << 10) /* bytes of a step on the rail that are worth a piece */
 #define PIECE_PART  (1ULL << 20)   /* bytes of a block that are: steps in the node are this long */
-#define LAG         2u            /* pieces on the rail while the node goes on */
+#define LAG         2u             /* pieces on the rail while the node goes on */
 
 static unsigned pieces(uint64_t bytes, uint64_t least)
 {
@@ -172,8 +172,7 @@ static void gather_part(struct alg *a, const struct nodes *g, const struct ring_
     uint64_t each = a->s->in_bytes;
     unsigned at = (g->rail.me + g->n - i) % g->n, next = (at + g->n - 1) % g->n;
     struct ref out = alg_ref(BUF_OUT, p.off), in = alg_ref(BUF_IN, p.off);
-    struct blocks b = {
-        .each = each, .part = p.len, .n = g->local, .at = &g->at[at * g->local]};
+    struct blocks b = {.each = each, .part = p.len, .n = g->local, .at = &g->at[at * g->local]};
 
     if (i + 1 < g->n) {
         ring_send(a, rail, i ? alg_plus(out, g->rail.rank[at] * each) : in, p.len);
@@ -201,14 +200,14 @@ int alg_hier_allgather(struct alg *a)
     return rc;
 }
 
-/* BUF_TMP: the node's sums of all blocks of this place, then room for two parts' sums on the way. */
+/* BUF_TMP: the node's sums of all blocks of this place, then room for two parts' sums on the way.
+ */
 static void scatter_part(struct alg *a, const struct nodes *g, const struct ring_edge *rail,
                          unsigned i, struct part p, uint64_t room)
 {
     uint64_t each = a->s->out_bytes;
     unsigned at = (g->rail.me + 2 * g->n - i - 1) % g->n, last = (at + 1) % g->n;
-    struct blocks b = {
-        .each = each, .part = p.len, .n = g->local, .at = &g->at[at * g->local]};
+    struct blocks b = {.each = each, .part = p.len, .n = g->local, .at = &g->at[at * g->local]};
     struct blocks wb = {.each = p.len, .n = g->local};
     struct ref sum = alg_ref(BUF_TMP, at * each + p.off);
     bool end = i + 1 == g->n;

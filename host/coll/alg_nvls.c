@@ -4,8 +4,8 @@
  * the planes in proportion to their links.
  *
  * figures.md F26: the switch sums what the others have and the GPU adds its own, so every GPU sends
- * B (N - 1) / N and gets B / N back, then sends B / N and gets B (N - 1) / N. F27 (mm_self): its own
- * data cross the switch too, and (1 + 1 / N) B leave every GPU.
+ * B (N - 1) / N and gets B / N back, then sends B / N and gets B (N - 1) / N. F27 (mm_self): its
+ * own data cross the switch too, and (1 + 1 / N) B leave every GPU.
  *
  * The switches read and write members' memory without their doing, so they meet before (everybody
  * has begun the operation, its buffers are what they are to be) and after (nobody reads or writes
@@ -18,7 +18,8 @@
 /* 16 reads of 4 KiB under way would cap a plane at half its rate. */
 #define MM_SLICE_MIN 16384u
 #define SLICES       256u /* of a share's stripe, where that makes them no shorter */
-#define AHEAD(n)     ((n) > 8 ? 4u : 32 / (n)) /* loads before the first store: a round trip's worth */
+#define AHEAD(n)     ((n) > 8 ? 4u : 32 / (n)) /* loads before the first store: a round trip's worth \
+                                                */
 
 int mm_planes(const struct alg *a, const struct team *t, struct stripes *p)
 {
@@ -103,7 +104,8 @@ void mm_load_store(struct alg *a, const struct stripes *p, const struct mm_work 
     }
 }
 
-/* Loads and stores of one plane are one lane, so a store does not wait right behind its own load. */
+/* Loads and stores of one plane are one lane, so a store does not wait right behind its own load.
+ */
 static void load_and_store(struct alg *a, const struct stripes *p, unsigned ahead, uint64_t off,
                            uint64_t len)
 {
@@ -163,8 +165,7 @@ int alg_nvls_reduce_scatter(struct alg *a)
         if (!a->s->in.mm_self)
             alg_tmp(a, each);
         mm_load_store(a, &v.p,
-                      &(struct mm_work){
-                          .from = a->s->in.rank * each, .load = each, .last = true});
+                      &(struct mm_work){.from = a->s->in.rank * each, .load = each, .last = true});
         mm_barrier(a, &v.g.all, &v.p);
     }
     alg_nodes_free(&v.g);
@@ -181,8 +182,7 @@ int alg_nvls_allgather(struct alg *a)
         if (!a->s->in.in_place)
             alg_copy(a, alg_ref(BUF_OUT, at), alg_ref(BUF_IN, 0), each, false);
         mm_load_store(a, &v.p,
-                      &(struct mm_work){
-                          .src = alg_ref(BUF_IN, 0), .store_to = at, .store = each});
+                      &(struct mm_work){.src = alg_ref(BUF_IN, 0), .store_to = at, .store = each});
         mm_barrier(a, &v.g.all, &v.p);
     }
     alg_nodes_free(&v.g);

@@ -1,7 +1,7 @@
 /*
  * Rings (figures.md F20, F21): reduce-scatter and all-gather of N blocks in N - 1 steps each. In
- * step t of the reduce-scatter rank r sends block r - t and adds its own to block r - t - 1, so that
- * block c is summed as ((x[c] op x[c+1]) op x[c+2]) ..., ranks modulo N, whatever the timing:
+ * step t of the reduce-scatter rank r sends block r - t and adds its own to block r - t - 1, so
+ * that block c is summed as ((x[c] op x[c+1]) op x[c+2]) ..., ranks modulo N, whatever the timing:
  * results are reproducible.
  *
  * Slices keep the links busy: a slice of step t leaves as soon as the same slice of step t - 1 is

@@ -2,7 +2,8 @@
  * What a collective should take. Nothing here is fitted: link rates and latencies of the conf, the
  * schedules that are executed, and what a frame occupies on a link.
  *
- * For long vectors it comes to the formulas of figures.md times the share of headers (F20, F21, F25).
+ * For long vectors it comes to the formulas of figures.md times the share of headers (F20, F21,
+ * F25).
  *
  * Long vectors are extrapolated, and so are many ranks where an algorithm's steps grow with them:
  * both are steady states, time and bytes grow linearly with the slices of a block, and with the
@@ -14,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MANY_RANKS 64u           /* simulated at most, where steps grow with them */
-#define BLOCK_FEW  (1ULL << 20)  /* bytes of a rank's block that are steady with so many ranks */
-#define BLOCK_MANY (4ULL << 20)  /* and with few */
-#define BLOCK_LONG (8ULL << 20)  /* where a block is cut again, over planes or in pieces */
+#define MANY_RANKS 64u          /* simulated at most, where steps grow with them */
+#define BLOCK_FEW  (1ULL << 20) /* bytes of a rank's block that are steady with so many ranks */
+#define BLOCK_MANY (4ULL << 20) /* and with few */
+#define BLOCK_LONG (8ULL << 20) /* where a block is cut again, over planes or in pieces */
 
 /* What is compared and extrapolated. */
 struct outcome {
@@ -171,9 +172,8 @@ static int check(const struct fabric *fab, const struct coll_args *a, unsigned n
 static bool multimem(const struct model *m)
 {
     uint16_t domain = fabric_domain(m->fab, m->host_of_rank[0]), plane[SCHED_MAX_CHANS];
-    unsigned n = domain == FAB_NONE
-                     ? 0
-                     : fabric_domain_planes(m->fab, domain, plane, SCHED_MAX_CHANS);
+    unsigned n =
+        domain == FAB_NONE ? 0 : fabric_domain_planes(m->fab, domain, plane, SCHED_MAX_CHANS);
 
     for (unsigned i = 0; i < n && i < SCHED_MAX_CHANS; i++)
         if (!m->fab->nodes[plane[i]].reduce.on)

@@ -28,17 +28,18 @@ struct flight {
 
 /* A lane of a rank under way. */
 struct mlane {
-    uint32_t begun, done, peer_lane; /* peer_lane: SEND's and RECV's other end; MM: reads under way */
-    uint32_t waiters, next_waiter;   /* lanes of the rank that wait for this one */
-    bool queued, waiting, paced;     /* paced: until its last message has left the first link */
-    uint16_t *hand;                  /* [n] hand-offs up to the end of each step */
-    int64_t *at;                     /* RECV: [n] when begun */
-    struct flight *flight;           /* SEND, MM: [n] on their way */
-    uint8_t *hop;                    /* SEND: [n] links passed */
-    struct model_path *path, *back;  /* SEND, MM: to the peer (switch) and back */
-    int64_t ack_ps;                  /* an ACK's time on the way back */
+    uint32_t begun, done,
+        peer_lane;                 /* peer_lane: SEND's and RECV's other end; MM: reads under way */
+    uint32_t waiters, next_waiter; /* lanes of the rank that wait for this one */
+    bool queued, waiting, paced;   /* paced: until its last message has left the first link */
+    uint16_t *hand;                /* [n] hand-offs up to the end of each step */
+    int64_t *at;                   /* RECV: [n] when begun */
+    struct flight *flight;         /* SEND, MM: [n] on their way */
+    uint8_t *hop;                  /* SEND: [n] links passed */
+    struct model_path *path, *back; /* SEND, MM: to the peer (switch) and back */
+    int64_t ack_ps;                 /* an ACK's time on the way back */
     struct magg *agg;
-    uint32_t member, slots_out;      /* AGG: place among the members; of the window */
+    uint32_t member, slots_out; /* AGG: place among the members; of the window */
 };
 
 struct mrank {

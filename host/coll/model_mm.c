@@ -7,7 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define REQUEST_WIRE 98u /* Ethernet 14, IP 20, UDP 8, BTH 12, RETH 16, ICRC 4, and 24 of the link */
+#define REQUEST_WIRE                                                                               \
+    98u /* Ethernet 14, IP 20, UDP 8, BTH 12, RETH 16, ICRC 4, and 24 of the link */
 
 /* path[0]: own to the switch, path[1]: back; then pairs like it of the members, own included. */
 int mm_model_begin(struct model *m, unsigned rank, unsigned lane)
@@ -107,8 +108,8 @@ void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step,
 
     for (unsigned k = 1; k <= l->member; k++)
         if (takes_part(l, st, k)) {
-            struct flight g = model_fly(m, &l->path[2 * k], (struct flight){now, now},
-                                        data(m, st), NULL);
+            struct flight g =
+                model_fly(m, &l->path[2 * k], (struct flight){now, now}, data(m, st), NULL);
 
             f.head = g.head > f.head ? g.head : f.head;
             f.tail = g.tail > f.tail ? g.tail : f.tail;

@@ -117,8 +117,7 @@ static void message_hop(struct model *m, unsigned rank, unsigned lane, uint32_t 
     struct mlane *l = &m->rank[rank].lane[lane];
     struct flight *f = &l->flight[i];
 
-    *f = model_hop(m, l->path->link[l->hop[i]], *f,
-                   model_message(s->step[i].len, m->in.mtu, true));
+    *f = model_hop(m, l->path->link[l->hop[i]], *f, model_message(s->step[i].len, m->in.mtu, true));
     if (++l->hop[i] < l->path->n) {
         model_event(m, EV_HOP, f->head, rank, lane, i);
         return;
