@@ -77,8 +77,9 @@ void alg_stripes(const struct alg *a, unsigned from, unsigned to, struct stripes
 
 /* Whole packets, about an n-th of bytes, at most SCHED_SLICE_MAX. */
 uint64_t alg_slice(const struct alg *a, uint64_t bytes, unsigned n);
-#define ALG_SLICES 8u /* of a chunk: then a step costs little more than its bytes or the latency   \
-                       */
+#define ALG_SLICES                                                                                 \
+    8u /* of a chunk: then a step costs little more than its bytes or the latency                  \
+        */
 
 /*
  * `len` bytes striped over channels and cut in slices of a `parts`-th, the channels by turns:

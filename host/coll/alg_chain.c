@@ -5,8 +5,6 @@
  */
 #include "host/coll/alg.h"
 
-#include <errno.h>
-
 #define KEPT 32u /* sums on the way, until their sends are acknowledged */
 
 static unsigned parts(const struct alg *a)

@@ -15,8 +15,6 @@
  */
 #include "host/coll/alg.h"
 
-#include <errno.h>
-
 #define ROUND_MAX (512ULL << 10) /* of a block in one go, where sums on the way lie in BUF_TMP */
 #define ROUND_BUF 4u             /* steps whose sums are kept: until their sends are acknowledged */
 
