@@ -136,6 +136,27 @@ static int connect_all(struct job *j, char *err)
     return rc;
 }
 
+/* A rank that failed tells more than those that wait for it. */
+static int connected(struct job *j, char *err)
+{
+    unsigned waits = j->cfg.nranks;
+
+    for (unsigned r = 0; r < j->cfg.nranks; r++) {
+        enum comm_state s = comm_state(j->mem[r].comm);
+
+        if (s == COMM_FAILED) {
+            snprintf(err, COMM_TEXT, "rank %u: %.200s", r, comm_error(j->mem[r].comm));
+            return -ECONNREFUSED;
+        }
+        if (s != COMM_READY && waits == j->cfg.nranks)
+            waits = r;
+    }
+    if (waits == j->cfg.nranks)
+        return 0;
+    snprintf(err, COMM_TEXT, "rank %u: still connecting", waits);
+    return -ETIME;
+}
+
 int job_create(struct job **out, const struct job_cfg *cfg, char *err)
 {
     struct job *j = calloc(1, sizeof(*j));
@@ -158,15 +179,7 @@ int job_create(struct job **out, const struct job_cfg *cfg, char *err)
     rc = connect_all(j, err);
     if (!rc) {
         job_drive(j, world_now(cfg->w) + cfg->limit_ps, all_connected, j);
-        for (unsigned r = 0; !rc && r < cfg->nranks; r++) {
-            enum comm_state s = comm_state(j->mem[r].comm);
-
-            if (s != COMM_READY) {
-                rc = s == COMM_FAILED ? -ECONNREFUSED : -ETIME;
-                snprintf(err, COMM_TEXT, "rank %u: %s", r,
-                         s == COMM_FAILED ? comm_error(j->mem[r].comm) : "still connecting");
-            }
-        }
+        rc = connected(j, err);
     }
     *out = j;
     if (rc) {
