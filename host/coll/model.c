@@ -31,12 +31,19 @@ struct outcome {
 static int outcome_of(struct model *m, unsigned nranks, uint64_t count, const struct outcome *like,
                       struct outcome *o)
 {
+    unsigned root = m->in.root, sparse = m->in.sparse;
     int64_t least = -1;
     int rc;
 
     m->in.nranks = nranks;
     m->in.count = count;
+    m->in.root = root < nranks ? root : 0;
+    if (sparse > nranks / 2) /* so large a part of all ranks, else so many */
+        m->in.sparse =
+            (unsigned)(((uint64_t)sparse * nranks + m->topo.nranks - 1) / m->topo.nranks);
     rc = model_run(m);
+    m->in.root = root;
+    m->in.sparse = sparse;
     if (rc)
         return rc;
     *o = (struct outcome){.hand = m->hand};
@@ -145,7 +152,7 @@ static int any_ranks(struct model *m, unsigned n, uint64_t count, struct outcome
 
     if (many == n)
         return any_count(m, n, count, NULL, o);
-    if (in_switches(m)) /* more ranks are no more steps */
+    if (in_switches(m) || (m->in.sparse && m->in.sparse <= many / 4)) /* no more steps */
         return any_count(m, many, count, NULL, o);
     few = whole_nodes(m, many / 2);
     rc = any_count(m, many, per_rank ? count * many / n : count, NULL, &b);

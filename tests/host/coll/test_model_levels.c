@@ -115,6 +115,33 @@ static void alltoall_falls_as_f30(void **state)
     fabric_free(f);
 }
 
+/* Steps that grow with the ranks are extrapolated: for any root, any number of blocks, and without
+ * a jump where it begins. */
+static void many_ranks_are_on_the_line_of_few(void **state)
+{
+    struct fabric *f = load("name = \"t\"; mtu = 4096; single_switch = { hosts = 256;"
+                            "  host_link = { rate = \"400Gb/s\"; latency = \"300ns\"; }; };");
+    struct coll_args a = {
+        .kind = COLL_ALLTOALL, .algo = ALGO_DIRECT, .type = DT_FP32, .count = 1 << 14};
+    struct coll_prediction p;
+    uint16_t hosts[256];
+
+    (void)state;
+    for (unsigned r = 0; r < 256; r++)
+        hosts[r] = (uint16_t)r;
+    for (a.sparse = 4; a.sparse <= 256; a.sparse *= 4) {
+        assert_int_equal(coll_predict(f, &a, 256, hosts, 0, 0, &p), 0);
+        assert_near(
+            (double)p.time_ps * 1e-12, (a.sparse - 1) * 65536.0 / NIC / SHARE + 1.5e-6,
+            0.15); /* latency of two links and of the ACK; messages that meet at a receiver */
+    }
+    a = (struct coll_args){
+        .kind = COLL_BROADCAST, .algo = ALGO_CHAIN, .type = DT_FP32, .count = 1 << 24, .root = 200};
+    assert_int_equal(coll_predict(f, &a, 256, hosts, 0, 0, &p), 0);
+    assert_near((double)p.time_ps * 1e-12, (double)(1 << 26) / NIC / SHARE, 0.40);
+    fabric_free(f);
+}
+
 /* F17: a group of 4 of a full mesh has 3 of its 7 ports, one of 8 all; a star's has its whole port.
  */
 static void meshes_and_stars_are_f17(void **state)
@@ -170,6 +197,7 @@ int main(void)
         cmocka_unit_test(a_node_runs_at_all_its_planes),
         cmocka_unit_test(levels_bind_as_f28_and_f32),
         cmocka_unit_test(alltoall_falls_as_f30),
+        cmocka_unit_test(many_ranks_are_on_the_line_of_few),
         cmocka_unit_test(meshes_and_stars_are_f17),
         cmocka_unit_test(auto_takes_the_fastest_and_says_so),
     };
