@@ -84,8 +84,7 @@ static void fill_hdr(const struct agg *a, const struct coll_req *r, const struct
 static int pieces(const struct agg *a, const struct coll_req *r, struct agg_hdr *hdr,
                   const struct ref *ref, const struct step *st, struct ibv_sge *sge)
 {
-    sge[0] = (struct ibv_sge){
-        .addr = (uintptr_t)hdr, .length = AGG_HDR_BYTES, .lkey = a->mr->lkey};
+    sge[0] = (struct ibv_sge){.addr = (uintptr_t)hdr, .length = AGG_HDR_BYTES, .lkey = a->mr->lkey};
     if (ref->buf == BUF_NONE || !st->len)
         return 1;
     sge[1] = (struct ibv_sge){.addr = (uintptr_t)exec_addr(r, ref),
@@ -157,8 +156,7 @@ static void take_result(struct comm *c, struct agg *a, uint64_t i, uint32_t byte
     struct agg_hdr want;
     uint64_t len;
 
-    if (!r || a->lane == LANE_NONE || i != a->done ||
-        r->done[a->lane] >= r->lane[a->lane].begun) {
+    if (!r || a->lane == LANE_NONE || i != a->done || r->done[a->lane] >= r->lane[a->lane].begun) {
         comm_fail(c, "%s sent a result that nobody waits for", agg_leaf_name(c, a));
         return;
     }

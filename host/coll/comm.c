@@ -122,8 +122,8 @@ void comm_abort(struct comm *c, const char *why)
 
 void comm_check_ready(struct comm *c)
 {
-    if (c->state == COMM_CONNECTING && ctl_all_in(c, PHASE_READY) &&
-        join_all_granted(c) && conn_all_open(c))
+    if (c->state == COMM_CONNECTING && ctl_all_in(c, PHASE_READY) && join_all_granted(c) &&
+        conn_all_open(c))
         c->state = COMM_READY;
 }
 
@@ -181,7 +181,8 @@ bool comm_closed(const struct comm *c)
         return false;
     if (c->since_ns >= 0 && c->now_ns - c->since_ns > CLOSE_NS)
         return true;
-    return join_all_left(c) && ctl_all_know(c) && (c->state == COMM_FAILED || ctl_all_in(c, PHASE_CLOSING));
+    return join_all_left(c) && ctl_all_know(c) &&
+           (c->state == COMM_FAILED || ctl_all_in(c, PHASE_CLOSING));
 }
 
 /* ---- set-up ---- */

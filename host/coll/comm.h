@@ -21,14 +21,15 @@
 #include "host/coll/topo.h"
 #include "switch/reduce/proto.h"
 
-#define COMM_REGIONS   64
-#define COMM_PORTS     FAB_MAX_HOST_PORTS
-#define COMM_TMP_MAX   (4ULL << 30)  /* workspace of an operation */
-#define COMM_CQE       1024u         /* completions of datagrams and aggregation edges; connections
-                                        add theirs */
-#define RETRY_NS       200000000LL   /* of a datagram that was not answered */
-#define GIVE_UP_NS     15000000000LL /* waiting for an answer that everything depends on */
-#define CLOSE_NS       2000000000LL  /* waiting for an answer when closing */
+#define COMM_REGIONS 64
+#define COMM_PORTS   FAB_MAX_HOST_PORTS
+#define COMM_TMP_MAX (4ULL << 30) /* workspace of an operation */
+#define COMM_CQE                                                                                   \
+    1024u                        /* completions of datagrams and aggregation edges; connections    \
+                                    add theirs */
+#define RETRY_NS   200000000LL   /* of a datagram that was not answered */
+#define GIVE_UP_NS 15000000000LL /* waiting for an answer that everything depends on */
+#define CLOSE_NS   2000000000LL  /* waiting for an answer when closing */
 
 /* What a completion is of: in the top 8 bits of wr_id; of which connection, tree or port in the
  * next 20; the rest counts. */
@@ -179,8 +180,8 @@ struct workspace *workspace_get(struct comm *c, size_t bytes);
 void mem_destroy(struct comm *c);
 
 /* ---- operations (op.c, exec.c) ---- */
-#define LANE_NONE   (~0u)
-#define OPS_KNOWN   64 /* operations of which a rank remembers what they were */
+#define LANE_NONE (~0u)
+#define OPS_KNOWN 64 /* operations of which a rank remembers what they were */
 
 /* What the ranks must agree on. */
 struct op_id {
@@ -195,8 +196,8 @@ struct op_id {
 
 struct lane_run {
     uint64_t begun;
-    struct conn *conn;             /* SEND, RECV */
-    bool active, polled;           /* in exec's queues */
+    struct conn *conn;   /* SEND, RECV */
+    bool active, polled; /* in exec's queues */
     /* A lane waits for another at two places at most: RECV posts, and takes what came ahead. A list
      * of who waits for this one; a place is lane * WAITS + which, LANE_NONE ends it. */
     unsigned waiters;
@@ -235,7 +236,7 @@ struct exec {
     struct coll_req *dead;        /* failed, and freed by their users before */
     bool running;
     struct lane_queue ready, credit; /* credit: wait for a word that comes without a completion */
-    uint32_t opseq, next_seq;     /* of the next to be started; of the next to run */
+    uint32_t opseq, next_seq;        /* of the next to be started; of the next to run */
     uint64_t moved, moved_at_tick;
     struct op_id known[OPS_KNOWN];
 };
@@ -278,7 +279,7 @@ struct comm {
     uint32_t mtu;
     struct region region[COMM_REGIONS];
     unsigned n_regions;
-    struct workspace *tmp; /* the newest and largest first */
+    struct workspace *tmp;             /* the newest and largest first */
     int64_t now_ns, told_ns, since_ns; /* last tick; last repetition; when connecting or closing
                                           began (-1: no tick since) */
     struct ctl ctl;

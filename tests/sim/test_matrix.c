@@ -38,7 +38,8 @@ static uint64_t below(struct bed *b, uint64_t n)
 static void bed_up(struct bed *b, struct fabric *f, unsigned n, unsigned per_host, unsigned algos)
 {
     char err[COMM_TEXT] = "";
-    struct world_cfg wc = {.fab = f, .nranks = n, .host_of_rank = b->hosts, .pool = pool, .seed = 1};
+    struct world_cfg wc = {
+        .fab = f, .nranks = n, .host_of_rank = b->hosts, .pool = pool, .seed = 1};
     struct job_cfg jc = {.fab = f,
                          .nranks = n,
                          .host_of_rank = b->hosts,
@@ -107,12 +108,12 @@ static void run(struct bed *b, struct job_op *op)
 
     rc = job_run(b->j, op, &res);
     if (rc || res.wrong || res.failed_ranks)
-        fail_msg("%s by %s, %u ranks, %s %s x%zu root %u sparse %u%s seed %lu: rc %d, %lu wrong, %d "
-                 "failed: %s",
-                 kind_name[op->kind], sched_algo_name(op->algo), b->n, dtype_name(op->type),
-                 redop_name(op->op), op->count, op->root, op->sparse,
-                 op->in_place ? " in place" : "", op->seed, rc, res.wrong, res.failed_ranks,
-                 res.text);
+        fail_msg(
+            "%s by %s, %u ranks, %s %s x%zu root %u sparse %u%s seed %lu: rc %d, %lu wrong, %d "
+            "failed: %s",
+            kind_name[op->kind], sched_algo_name(op->algo), b->n, dtype_name(op->type),
+            redop_name(op->op), op->count, op->root, op->sparse, op->in_place ? " in place" : "",
+            op->seed, rc, res.wrong, res.failed_ranks, res.text);
     b->ran++;
 }
 
@@ -152,8 +153,8 @@ static void all_kinds_and_algorithms(struct bed *b, unsigned algos, unsigned eac
 }
 
 #define HOST_ALGOS                                                                                 \
-    (1u << ALGO_RING | 1u << ALGO_SHARP | 1u << ALGO_TREE | 1u << ALGO_CHAIN | 1u << ALGO_HALVING | \
-     1u << ALGO_PAIRWISE | 1u << ALGO_DIRECT)
+    (1u << ALGO_RING | 1u << ALGO_SHARP | 1u << ALGO_TREE | 1u << ALGO_CHAIN |                     \
+     1u << ALGO_HALVING | 1u << ALGO_PAIRWISE | 1u << ALGO_DIRECT)
 
 static void plain_hosts(void **state)
 {
