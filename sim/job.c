@@ -1,4 +1,4 @@
-#include "sim/job.h"
+#include "sim/job_priv.h"
 
 #include "sim/oracle.h"
 
@@ -8,28 +8,6 @@
 
 /* Retries of control messages run on this clock, in fabric time. */
 #define TICK_PS (10 * PS_PER_MS)
-
-struct member {
-    struct comm *comm;
-    struct coll_req *req;
-    char *mem; /* input and output in one registered block */
-    char *in, *out;
-    char *send, *recv; /* of the running operation; `copy` is what `send` had before it */
-    char *copy;
-    size_t send_bytes;
-    int64_t start_ps, end_ps;
-    bool started, ended;
-    int rc;
-};
-
-struct job {
-    struct job_cfg cfg;
-    struct member *mem;
-    size_t bytes; /* of each buffer */
-    int64_t next_tick;
-    struct job *next; /* ring of jobs in the same world */
-    struct job_op op; /* running */
-};
 
 struct comm *job_comm(struct job *j, unsigned rank)
 {
@@ -136,6 +114,27 @@ static int connect_all(struct job *j, char *err)
     return rc;
 }
 
+/* A rank that failed tells more than those that wait for it. */
+static int connected(struct job *j, char *err)
+{
+    unsigned waits = j->cfg.nranks;
+
+    for (unsigned r = 0; r < j->cfg.nranks; r++) {
+        enum comm_state s = comm_state(j->mem[r].comm);
+
+        if (s == COMM_FAILED) {
+            snprintf(err, COMM_TEXT, "rank %u: %.200s", r, comm_error(j->mem[r].comm));
+            return -ECONNREFUSED;
+        }
+        if (s != COMM_READY && waits == j->cfg.nranks)
+            waits = r;
+    }
+    if (waits == j->cfg.nranks)
+        return 0;
+    snprintf(err, COMM_TEXT, "rank %u: still connecting", waits);
+    return -ETIME;
+}
+
 int job_create(struct job **out, const struct job_cfg *cfg, char *err)
 {
     struct job *j = calloc(1, sizeof(*j));
@@ -158,15 +157,7 @@ int job_create(struct job **out, const struct job_cfg *cfg, char *err)
     rc = connect_all(j, err);
     if (!rc) {
         job_drive(j, world_now(cfg->w) + cfg->limit_ps, all_connected, j);
-        for (unsigned r = 0; !rc && r < cfg->nranks; r++) {
-            enum comm_state s = comm_state(j->mem[r].comm);
-
-            if (s != COMM_READY) {
-                rc = s == COMM_FAILED ? -ECONNREFUSED : -ETIME;
-                snprintf(err, COMM_TEXT, "rank %u: %s", r,
-                         s == COMM_FAILED ? comm_error(j->mem[r].comm) : "still connecting");
-            }
-        }
+        rc = connected(j, err);
     }
     *out = j;
     if (rc) {
@@ -224,21 +215,10 @@ static bool op_over(void *ctx)
     return over;
 }
 
-static struct coll_args args_of(const struct job_op *op)
-{
-    return (struct coll_args){.kind = op->kind,
-                              .algo = op->algo,
-                              .count = op->count,
-                              .type = op->type,
-                              .op = op->op,
-                              .root = op->root,
-                              .sparse = op->sparse};
-}
-
 static void start_rank(struct job *j, const struct job_op *op, unsigned r, struct job_result *res)
 {
     struct member *m = &j->mem[r];
-    struct coll_args a = args_of(op);
+    struct coll_args a = job_args(op);
     char err[COMM_TEXT] = "";
 
     a.send = m->send;
@@ -286,77 +266,6 @@ static void start_all(struct job *j, const struct job_op *op, struct job_result 
     }
 }
 
-/* By SHARP the order is the tree's, and inputs show it. */
-static bool in_tree_order(const struct job_op *op)
-{
-    return op->algo == ALGO_SHARP && op->kind == COLL_ALLREDUCE;
-}
-
-static int reduce_all(struct job *j, const struct job_op *op, const void *const *in, size_t count,
-                      void *out)
-{
-    struct fab_members m = {0};
-    unsigned rph = 1;
-
-    if (!in_tree_order(op)) {
-        oracle_plain(op->type, op->op, count, j->cfg.nranks, in, out);
-        return 0;
-    }
-    for (unsigned r = 0, run = 0; r < j->cfg.nranks; r++) {
-        run = r && j->cfg.host_of_rank[r] == j->cfg.host_of_rank[r - 1] ? run + 1 : 1;
-        rph = run > rph ? run : rph;
-    }
-    m.ranks_per_host = (uint16_t)rph;
-    for (unsigned r = 0, run = 0; r < j->cfg.nranks; r++) {
-        run = r && j->cfg.host_of_rank[r] == j->cfg.host_of_rank[r - 1] ? run + 1 : 0;
-        fab_members_add(&m, j->cfg.host_of_rank[r] * rph + run);
-    }
-    return oracle_tree(j->cfg.fab, &j->cfg.fab->trees[j->cfg.tree], &m, op->type, op->op, count, in,
-                       out);
-}
-
-/* The receive buffer of rank r against what it should be: all of it where sending and receiving
- * are apart, and then the send buffer must be as it was. */
-static uint64_t check_rank(struct job *j, unsigned r, const void *const *in, const void *reduced,
-                           char *want)
-{
-    struct coll_args a = args_of(&j->op);
-    struct member *m = &j->mem[r];
-    bool apart = m->send == m->in;
-    uint64_t wrong;
-    size_t bytes;
-
-    memset(want, 0xa5, j->bytes);
-    bytes = oracle_expect(&a, r, j->cfg.nranks, in, reduced, want);
-    wrong = oracle_wrong(m->recv, want, a.type, bytes / dtype_size(a.type));
-    if (apart && m->recv == m->out)
-        wrong += memcmp(m->recv + bytes, want + bytes, j->bytes - bytes) != 0;
-    if (apart)
-        wrong += memcmp(m->send, m->copy, m->send_bytes) != 0;
-    return wrong;
-}
-
-static int check_all(struct job *j, struct job_result *res)
-{
-    unsigned n = j->cfg.nranks;
-    struct coll_args a = args_of(&j->op);
-    const void **in = calloc(n, sizeof(*in));
-    char *want = malloc(j->bytes), *reduced = malloc(j->bytes);
-    int rc = in && want && reduced ? 0 : -ENOMEM;
-
-    for (unsigned r = 0; !rc && r < n; r++)
-        in[r] = j->mem[r].copy;
-    if (!rc && oracle_reduces(a.kind) && a.count)
-        rc = reduce_all(j, &j->op, in, oracle_in_count(&a, 0, n), reduced);
-    for (unsigned r = 0; !rc && r < n; r++)
-        if (!j->mem[r].rc)
-            res->wrong += check_rank(j, r, in, reduced, want);
-    free(want);
-    free(reduced);
-    free(in);
-    return rc;
-}
-
 static int check(struct job *j, struct job_result *res)
 {
     int64_t first = INT64_MAX, last = 0;
@@ -377,61 +286,7 @@ static int check(struct job *j, struct job_result *res)
         }
     }
     res->time_ps = last - first;
-    return check_all(j, res);
-}
-
-/* Where rank r sends from and receives to, as coll.h says of "in place". */
-static void place(struct job *j, const struct job_op *op, unsigned r)
-{
-    struct member *m = &j->mem[r];
-    size_t own = op->count * dtype_size(op->type) * r;
-
-    m->send = m->in;
-    m->recv = m->out;
-    if (!op->in_place)
-        return;
-    switch (op->kind) {
-    case COLL_ALLREDUCE:
-    case COLL_REDUCE:
-    case COLL_BROADCAST:
-        m->send = m->out;
-        break;
-    case COLL_GATHER:
-        m->send = r == op->root ? m->out + own : m->in;
-        break;
-    case COLL_ALLGATHER:
-        m->send = m->out + own;
-        break;
-    case COLL_SCATTER:
-        if (r != op->root)
-            break;
-        /* fall through */
-    case COLL_REDUCE_SCATTER:
-        m->send = m->out;
-        m->recv = m->out + own;
-        break;
-    default:
-        break;
-    }
-}
-
-static int fill(struct job *j, const struct job_op *op, unsigned r)
-{
-    struct member *m = &j->mem[r];
-    struct coll_args a = args_of(op);
-    size_t count = oracle_in_count(&a, r, j->cfg.nranks);
-    bool bits = in_tree_order(op) || !oracle_reduces(op->kind);
-
-    place(j, op, r);
-    memset(m->in, 0x5a, j->bytes);
-    memset(m->out, 0xa5, j->bytes);
-    oracle_fill(m->send, op->type, op->op, count, r, j->cfg.nranks, op->seed, !bits);
-    m->send_bytes = count * dtype_size(op->type);
-    m->copy = malloc(m->send_bytes + 1);
-    if (!m->copy)
-        return -ENOMEM;
-    memcpy(m->copy, m->send, m->send_bytes);
-    return 0;
+    return job_check(j, res);
 }
 
 int job_start(struct job *j, const struct job_op *op, struct job_result *res)
@@ -445,7 +300,7 @@ int job_start(struct job *j, const struct job_op *op, struct job_result *res)
     j->op = *op;
     rc = buffers(j, most + 64);
     for (unsigned r = 0; !rc && r < j->cfg.nranks; r++)
-        rc = fill(j, op, r);
+        rc = job_fill(j, op, r);
     if (!rc)
         start_all(j, op, res);
     return rc;

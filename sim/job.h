@@ -35,7 +35,7 @@ struct job_op {
     enum redop op;
     size_t count;
     unsigned root, sparse;
-    bool in_place; /* where the collective has that */
+    bool in_place;   /* where the collective has that */
     int64_t skew_ps; /* ranks start at random times up to this apart */
     uint64_t seed;   /* of data and skew */
 };

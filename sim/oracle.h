@@ -27,10 +27,10 @@ int oracle_tree(const struct fabric *f, const struct fab_tree *t, const struct f
 void oracle_plain(enum dtype type, enum redop op, size_t count, unsigned nranks,
                   const void *const *in, void *out);
 /*
- * What `rank` must have in its receive buffer after a collective, from all ranks' send buffers (of a
- * broadcast or scatter only the root's is looked at). reduced: the reduction of all of in[], where
- * the collective reduces. Writes `out`, whose other bytes stay
- * as they are; returns how many from its beginning on are the collective's (0: none on this rank).
+ * What `rank` must have in its receive buffer after a collective, from all ranks' send buffers (of
+ * a broadcast or scatter only the root's is looked at). reduced: the reduction of all of in[],
+ * where the collective reduces. Writes `out`, whose other bytes stay as they are; returns how many
+ * from its beginning on are the collective's (0: none on this rank).
  */
 size_t oracle_expect(const struct coll_args *a, unsigned rank, unsigned nranks,
                      const void *const *in, const void *reduced, void *out);

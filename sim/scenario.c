@@ -1,5 +1,6 @@
 #include "sim/scenario.h"
 
+#include "host/coll/sched.h"
 #include "sim/job.h"
 #include "sim/oracle.h"
 
@@ -125,26 +126,40 @@ static void choose_faults(struct scenario *s)
     s->f.jitter_ps = below(s, 2) ? (int64_t)below(s, 2000) * PS_PER_NS : 0;
 }
 
-static void choose_op(struct scenario *s, const struct fabric *f, struct job_op *op, char *text,
+/* Half are all-reduces, by ring and SHARP mostly. */
+static void choose_kind(struct scenario *s, struct comm *c, struct job_op *op)
+{
+    struct coll_args a = {.count = 1, .type = DT_FP32};
+
+    op->algo = below(s, 3) ? ALGO_SHARP : ALGO_RING;
+    if (below(s, 2))
+        return;
+    do {
+        a.kind = op->kind = (enum coll_kind)below(s, COLL_KINDS);
+        a.algo = op->algo = (enum coll_algo)below(s, ALGO_COUNT);
+    } while (!comm_supports(c, &a));
+}
+
+static void choose_op(struct scenario *s, struct comm *c, struct job_op *op, char *text,
                       size_t room)
 {
     static const size_t counts[] = {0, 1, 2, 3, 7, 64, 997, 1024, 4093, 8192, 30011};
     size_t limit;
 
-    (void)f;
-    op->algo = below(s, 3) ? ALGO_SHARP : ALGO_RING;
+    choose_kind(s, c, op);
     do {
         op->type = below(s, DT_COUNT);
         op->op = below(s, OP_COUNT);
     } while (!arith_valid(op->op, op->type));
+    op->root = below(s, s->nranks);
     op->count = below(s, 2) ? counts[below(s, 11)] : below(s, 20000);
-    limit = s->faults ? 65536 : 262144;
+    limit = (s->faults ? 65536 : 262144) / (op->kind == COLL_ALLREDUCE ? 1 : s->nranks);
     if (op->count * dtype_size(op->type) > limit)
         op->count = limit / dtype_size(op->type) - below(s, 100);
     op->in_place = below(s, 2);
     op->skew_ps = below(s, 2) ? (int64_t)below(s, 50) * PS_PER_US : 0;
     op->seed = oracle_random(&s->rng);
-    snprintf(text, room, "%s %s %s x%zu%s", op->algo == ALGO_SHARP ? "sharp" : "ring",
+    snprintf(text, room, "collective %u by %s %s %s x%zu%s", op->kind, sched_algo_name(op->algo),
              dtype_name(op->type), redop_name(op->op), op->count, op->in_place ? " in place" : "");
 }
 
@@ -190,8 +205,7 @@ static bool clean(struct world *w, const struct fabric *f, unsigned nranks,
     return true;
 }
 
-static void run_ops(struct scenario *s, struct job *j, const struct fabric *f,
-                    struct scenario_report *rep)
+static void run_ops(struct scenario *s, struct job *j, struct scenario_report *rep)
 {
     for (unsigned k = 0; k < s->ops && !rep->why[0]; k++) {
         struct job_op op = {0};
@@ -200,7 +214,7 @@ static void run_ops(struct scenario *s, struct job *j, const struct fabric *f,
         size_t at = strlen(rep->what);
         int rc;
 
-        choose_op(s, f, &op, text, sizeof(text));
+        choose_op(s, job_comm(j, 0), &op, text, sizeof(text));
         snprintf(rep->what + at, sizeof(rep->what) - at, "; %s", text);
         rc = job_run(j, &op, &res);
         if (rc || res.wrong || res.failed_ranks)
@@ -223,7 +237,9 @@ static void run_world(struct scenario *s, const struct fabric *f, struct rte_mem
                          .key = oracle_random(&s->rng),
                          .tree = below(s, f->n_trees),
                          .window = s->window,
-                         .algos = 1 << ALGO_RING | 1 << ALGO_SHARP,
+                         .algos = 1 << ALGO_RING | 1 << ALGO_SHARP | 1 << ALGO_TREE |
+                                  1 << ALGO_CHAIN | 1 << ALGO_HALVING | 1 << ALGO_PAIRWISE |
+                                  1 << ALGO_DIRECT,
                          .buffer_bytes = 262144 + 64,
                          .limit_ps = 600 * PS_PER_S};
     char err[COMM_TEXT];
@@ -239,7 +255,7 @@ static void run_world(struct scenario *s, const struct fabric *f, struct rte_mem
     if (rc)
         snprintf(rep->why, sizeof(rep->why), "set-up: %s: %s", strerror(-rc), err);
     else
-        run_ops(s, j, f, rep);
+        run_ops(s, j, rep);
     rc = j ? job_destroy(j) : 0;
     if (rc && !rep->why[0])
         snprintf(rep->why, sizeof(rep->why), "close: %s", strerror(-rc));

@@ -17,6 +17,7 @@ struct rank_port {
     struct hca *hca;
     struct endpoint ep; /* the HCA's own; the net sees the wrappers below */
     bool kicked;
+    unsigned index; /* of the host's ports */
 };
 
 struct rank {
@@ -33,6 +34,8 @@ struct world {
     struct world_cfg cfg;
     struct net *net;
     struct rank *ranks;
+    struct rank_port **kicked; /* in the order in which they were */
+    unsigned n_kicked, n_awake;
     int64_t now;
     uint64_t hash, frames;
 };
@@ -40,11 +43,17 @@ struct world {
 /* ---- what the net sees of a rank: its HCA, watched
  * -------------------------------------------------- */
 
+static void wake(struct rank *r)
+{
+    r->w->n_awake += !r->awake;
+    r->awake = true;
+}
+
 static uint16_t rank_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now)
 {
     struct rank_port *p = ctx;
 
-    p->r->awake = true;
+    wake(p->r);
     return p->ep.input(p->ep.ctx, m, n, now);
 }
 
@@ -60,7 +69,7 @@ static void rank_tick(void *ctx, int64_t now)
 {
     struct rank_port *p = ctx;
 
-    p->r->awake = true;
+    wake(p->r);
     p->ep.tick(p->ep.ctx, now);
 }
 
@@ -75,7 +84,10 @@ static void rank_kick(void *ctx)
 {
     struct rank_port *p = ctx;
 
+    if (p->kicked)
+        return;
     p->kicked = true;
+    p->r->w->kicked[p->r->w->n_kicked++] = p;
 }
 
 /* ---- the run
@@ -102,19 +114,20 @@ static void world_tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t n
     w->frames++;
 }
 
-/* What programs posted since the last event goes to their NICs at this instant. */
+/* What programs posted since the last event goes to their NICs at this instant, in their order. */
 static void flush_kicks(struct world *w)
 {
-    for (unsigned i = 0; i < w->cfg.nranks; i++) {
-        struct rank *r = &w->ranks[i];
+    unsigned n = w->n_kicked;
 
-        for (unsigned p = 0; p < r->n_ports && !r->dead; p++) {
-            if (r->port[p].kicked) {
-                r->port[p].kicked = false;
-                net_kick(w->net, r->node, (uint16_t)p, r->slot, w->now);
-            }
-        }
+    for (unsigned i = 0; i < n; i++) {
+        struct rank_port *p = w->kicked[i];
+
+        p->kicked = false;
+        if (!p->r->dead)
+            net_kick(w->net, p->r->node, (uint16_t)p->index, p->r->slot, w->now);
     }
+    w->n_kicked -= n;
+    memmove(w->kicked, w->kicked + n, w->n_kicked * sizeof(struct rank_port *));
 }
 
 bool world_step(struct world *w, int64_t limit_ps)
@@ -134,13 +147,14 @@ bool world_step(struct world *w, int64_t limit_ps)
 
 unsigned world_awake(struct world *w, unsigned from)
 {
-    for (; from < w->cfg.nranks; from++) {
+    for (; w->n_awake && from < w->cfg.nranks; from++) {
         if (w->ranks[from].awake) {
             w->ranks[from].awake = false;
-            break;
+            w->n_awake--;
+            return from;
         }
     }
-    return from;
+    return w->cfg.nranks;
 }
 
 void world_kill(struct world *w, unsigned rank)
@@ -220,6 +234,7 @@ static int port_create(struct rank *r, unsigned i)
 
     snprintf(hc.name, sizeof(hc.name), "trib%u", i);
     p->r = r;
+    p->index = i;
     rc = hca_create(&p->hca, &hc);
     if (rc)
         return rc;
@@ -257,6 +272,7 @@ int world_create(struct world **out, const struct world_cfg *cfg)
 {
     struct world *w = calloc(1, sizeof(*w));
     struct net_cfg nc = {.fab = cfg->fab, .pool = cfg->pool, .seed = cfg->seed};
+    size_t ports = 0;
     int rc;
 
     if (!w)
@@ -264,7 +280,10 @@ int world_create(struct world **out, const struct world_cfg *cfg)
     w->cfg = *cfg;
     w->hash = 0xcbf29ce484222325ull;
     w->ranks = calloc(cfg->nranks, sizeof(*w->ranks));
-    rc = w->ranks ? net_create(&w->net, &nc) : -ENOMEM;
+    for (unsigned i = 0; i < cfg->nranks; i++)
+        ports += cfg->fab->nodes[cfg->fab->hosts[cfg->host_of_rank[i]]].n_ports;
+    w->kicked = calloc(2 * ports + 1, sizeof(struct rank_port *));
+    rc = w->ranks && w->kicked ? net_create(&w->net, &nc) : -ENOMEM;
     for (unsigned i = 0; !rc && i < cfg->nranks; i++)
         rc = rank_create(w, i);
     if (rc) {
@@ -296,5 +315,6 @@ void world_destroy(struct world *w)
         free(r->ctx);
     }
     free(w->ranks);
+    free(w->kicked);
     free(w);
 }

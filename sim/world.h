@@ -1,7 +1,7 @@
 /*
  * A fabric in virtual time: all its nodes in one net, a software HCA for each rank and port
- * attached to its host's NIC, and a clock that jumps from event to event. The same nodes, HCAs and verbs calls as
- * in real time; nothing here moves a frame.
+ * attached to its host's NIC, and a clock that jumps from event to event. The same nodes, HCAs and
+ * verbs calls as in real time; nothing here moves a frame.
  *
  * Order of things at one instant: the net's events (time, then link index), then the ranks whose
  * HCA took frames or ran a timer, by rank. Nothing depends on addresses, hash order or wall time.

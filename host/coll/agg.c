@@ -60,7 +60,7 @@ static bool is_empty(const struct step *st, uint8_t type)
     return r->buf == BUF_NONE && st->len && (st->agg == AGG_REDUCE || st->agg == AGG_BROADCAST);
 }
 
-static void fill_hdr(const struct comm *c, const struct coll_req *r, const struct step *st,
+static void fill_hdr(const struct agg *a, const struct coll_req *r, const struct step *st,
                      uint8_t type, uint32_t opseq, struct agg_hdr *h)
 {
     *h = (struct agg_hdr){
@@ -71,7 +71,7 @@ static void fill_hdr(const struct comm *c, const struct coll_req *r, const struc
         .op = (uint8_t)r->id.op,
         .flags = is_empty(st, type) ? AGG_F_EMPTY : 0,
         .root = rte_cpu_to_be_16(st->agg == AGG_REDUCE || st->agg == AGG_BROADCAST
-                                     ? c->member_of_rank[st->root]
+                                     ? a->group->member_of_rank[st->root]
                                      : 0),
         .opseq = rte_cpu_to_be_32(opseq),
         .msg_len = rte_cpu_to_be_32((uint32_t)st->len),
@@ -84,8 +84,7 @@ static void fill_hdr(const struct comm *c, const struct coll_req *r, const struc
 static int pieces(const struct agg *a, const struct coll_req *r, struct agg_hdr *hdr,
                   const struct ref *ref, const struct step *st, struct ibv_sge *sge)
 {
-    sge[0] = (struct ibv_sge){
-        .addr = (uintptr_t)hdr, .length = AGG_HDR_BYTES, .lkey = a->mr->lkey};
+    sge[0] = (struct ibv_sge){.addr = (uintptr_t)hdr, .length = AGG_HDR_BYTES, .lkey = a->mr->lkey};
     if (ref->buf == BUF_NONE || !st->len)
         return 1;
     sge[1] = (struct ibv_sge){.addr = (uintptr_t)exec_addr(r, ref),
@@ -117,7 +116,7 @@ static int post_message(struct comm *c, struct agg *a, struct coll_req *r, const
                        *bad_send;
 
     fall_keep(a, r, st);
-    fill_hdr(c, r, st, AGG_DATA, a->opseq_out, sent_hdr(a, i));
+    fill_hdr(a, r, st, AGG_DATA, a->opseq_out, sent_hdr(a, i));
     recv.num_sge = pieces(a, r, result_hdr(a, i), &st->dst, st, down);
     send.num_sge = pieces(a, r, sent_hdr(a, i), &st->a, st, up);
     if (ibv_post_recv(a->qp, &recv, &bad_recv) || ibv_post_send(a->qp, &send, &bad_send)) {
@@ -132,7 +131,7 @@ static int post_message(struct comm *c, struct agg *a, struct coll_req *r, const
 unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane)
 {
     const struct lane *l = &r->s.lane[lane];
-    struct agg *a = &c->agg[l->chan];
+    struct agg *a = agg_of_lane(c, l);
     uint64_t *begun = &r->lane[lane].begun;
     unsigned did = 0;
 
@@ -158,14 +157,13 @@ static void take_result(struct comm *c, struct agg *a, uint64_t i, uint32_t byte
     struct agg_hdr want;
     uint64_t len;
 
-    if (!r || a->lane == LANE_NONE || i != a->done ||
-        r->done[a->lane] >= r->lane[a->lane].begun) {
+    if (!r || a->lane == LANE_NONE || i != a->done || r->done[a->lane] >= r->lane[a->lane].begun) {
         comm_fail(c, "%s sent a result that nobody waits for", agg_leaf_name(c, a));
         return;
     }
     st = &r->s.lane[a->lane].step[r->done[a->lane]];
     len = st->dst.buf == BUF_NONE ? 0 : st->len;
-    fill_hdr(c, r, st, AGG_RESULT, a->opseq_in, &want);
+    fill_hdr(a, r, st, AGG_RESULT, a->opseq_in, &want);
     if (bytes != AGG_HDR_BYTES + len || memcmp(&want, result_hdr(a, i), sizeof(want))) {
         comm_fail(c, "%s sent a result of another operation or place", agg_leaf_name(c, a));
         return;
@@ -235,46 +233,141 @@ static int edge_create(struct comm *c, struct agg *a)
     return errno ? -errno : -ENOMEM;
 }
 
-static uint16_t leaf_of(const struct comm *c, uint16_t tree)
+/* The node at which this rank joins, FAB_NONE: the tree does not reach the whole group. */
+static uint16_t leaf_of(const struct comm *c, const struct agg_group *g, uint16_t tree)
 {
     const struct fabric *fab = c->cfg.fab;
 
-    if (!c->members.ranks_per_host || tree >= fab->n_trees)
+    if (!g->members.ranks_per_host || tree >= fab->n_trees ||
+        fab_group_top(fab, &fab->trees[tree], &g->members) == FAB_NONE)
         return FAB_NONE;
-    return fab_group_leaf(fab, &fab->trees[tree], c->member_of_rank[c->cfg.rank], &c->members);
+    return fab_group_leaf(fab, &fab->trees[tree], g->member_of_rank[c->cfg.rank], &g->members);
+}
+
+static int group_create(struct comm *c, struct agg_group *g, unsigned n, const uint16_t *rank,
+                        uint32_t id)
+{
+    uint16_t *host = calloc(2u * n, sizeof(*host)), *member = host + n;
+
+    g->id = id;
+    g->member_of_rank = malloc(c->cfg.nranks * sizeof(*g->member_of_rank));
+    if (!host || !g->member_of_rank) {
+        free(host);
+        return -ENOMEM;
+    }
+    memset(g->member_of_rank, 0xff, c->cfg.nranks * sizeof(*g->member_of_rank));
+    for (unsigned i = 0; i < n; i++)
+        host[i] = c->cfg.host_of_rank[rank[i]];
+    if (!comm_members(c->cfg.fab, n, host, &g->members, member))
+        g->members.ranks_per_host = 0;
+    for (unsigned i = 0; i < n && g->members.ranks_per_host; i++)
+        g->member_of_rank[rank[i]] = member[i];
+    free(host);
+    return 0;
+}
+
+static int join_tree(struct comm *c, unsigned kind, unsigned chan, uint16_t tree, char *err)
+{
+    struct agg *a = &c->agg[c->n_aggs];
+    int rc;
+
+    *a = (struct agg){.index = c->n_aggs++,
+                      .kind = kind,
+                      .chan = chan,
+                      .tree = tree,
+                      .group = &c->group[kind],
+                      .leaf = leaf_of(c, &c->group[kind], tree)};
+    rc = edge_create(c, a);
+    if (rc)
+        snprintf(err, COMM_TEXT, "queue pair to the aggregation node %s: %s", agg_leaf_name(c, a),
+                 strerror(-rc));
+    return rc;
+}
+
+/* All ranks, on every tree of the list. */
+static int join_all(struct comm *c, const uint16_t *rank, char *err)
+{
+    unsigned n = c->cfg.n_trees ? c->cfg.n_trees : 1;
+    int rc = group_create(c, &c->group[GROUP_ALL], c->cfg.nranks, rank, c->cfg.group);
+
+    for (unsigned i = 0; !rc && i < n; i++) {
+        if (leaf_of(c, &c->group[GROUP_ALL], c->cfg.tree[i]) != FAB_NONE) {
+            rc = join_tree(c, GROUP_ALL, i, c->cfg.tree[i], err);
+            continue;
+        }
+        snprintf(err, COMM_TEXT, "no aggregation node of tree %u reaches all %u ranks",
+                 c->cfg.tree[i], c->cfg.nranks);
+        rc = -ENOTSUP;
+    }
+    return rc;
+}
+
+/* The ranks with this one's place in their nodes, on the first tree of the list that reaches them.
+ * Without nodes or tree there is no such group, and what needs it says so. */
+static int join_rail(struct comm *c, uint16_t *rank, char *err)
+{
+    const uint16_t *domain = c->topo.domain;
+    uint16_t *place = calloc(c->cfg.nranks, sizeof(*place));
+    unsigned n = 0, own, trees = c->cfg.n_trees ? c->cfg.n_trees : 1, local = 0;
+    int rc = place ? 0 : -ENOMEM;
+
+    for (unsigned r = 0; !rc && r < c->cfg.nranks; r++)
+        rank[r] = place[domain[r]]++; /* its place in its node, for now */
+    own = rank[c->cfg.rank];
+    for (unsigned r = 0; !rc && r < c->cfg.nranks; r++)
+        local += domain[r] == domain[c->cfg.rank];
+    for (unsigned r = 0; !rc && r < c->cfg.nranks; r++)
+        if (rank[r] == own)
+            rank[n++] = (uint16_t)r;
+    free(place);
+    if (rc || n < 2 || local < 2)
+        return rc;
+    rc = group_create(c, &c->group[GROUP_RAIL], n, rank, c->cfg.group ^ (own + 1) << 20);
+    for (unsigned i = 0; !rc && i < trees; i++)
+        if (leaf_of(c, &c->group[GROUP_RAIL], c->cfg.tree[i]) != FAB_NONE)
+            return join_tree(c, GROUP_RAIL, 0, c->cfg.tree[i], err);
+    return rc;
 }
 
 int agg_create(struct comm *c, char *err)
 {
-    unsigned n = c->cfg.n_trees ? c->cfg.n_trees : 1;
+    uint16_t *rank;
+    int rc = 0;
 
-    c->member_of_rank = calloc(c->cfg.nranks, sizeof(*c->member_of_rank));
-    if (!c->member_of_rank || n > COLL_TREES) {
-        snprintf(err, COMM_TEXT, "%u aggregation trees: at most %u are possible", n, COLL_TREES);
+    if (c->cfg.n_trees > COLL_TREES) {
+        snprintf(err, COMM_TEXT, "%u aggregation trees: at most %u are possible", c->cfg.n_trees,
+                 COLL_TREES);
         return -EINVAL;
     }
-    if (!comm_members(c->cfg.fab, c->cfg.nranks, c->cfg.host_of_rank, &c->members,
-                      c->member_of_rank))
-        c->members.ranks_per_host = 0;
-    for (unsigned i = 0; i < n; i++) {
-        struct agg *a = &c->agg[i];
-        int rc;
+    rank = malloc(c->cfg.nranks * sizeof(*rank));
+    snprintf(err, COMM_TEXT, "out of memory");
+    if (!rank)
+        return -ENOMEM;
+    for (unsigned r = 0; r < c->cfg.nranks; r++)
+        rank[r] = (uint16_t)r;
+    if (comm_has(c, ALGO_SHARP))
+        rc = join_all(c, rank, err);
+    if (!rc && c->cfg.algos & COMM_RAIL_ALGOS)
+        rc = join_rail(c, rank, err);
+    free(rank);
+    return rc;
+}
 
-        *a = (struct agg){.index = i, .tree = c->cfg.tree[i], .leaf = leaf_of(c, c->cfg.tree[i])};
-        if (a->leaf == FAB_NONE) {
-            snprintf(err, COMM_TEXT, "no aggregation node of tree %u reaches all %u ranks", a->tree,
-                     c->cfg.nranks);
-            return -ENOTSUP;
-        }
-        c->n_aggs++;
-        rc = edge_create(c, a);
-        if (rc) {
-            snprintf(err, COMM_TEXT, "queue pair to the aggregation node %s: %s",
-                     agg_leaf_name(c, a), strerror(-rc));
-            return rc;
-        }
-    }
-    return 0;
+struct agg *agg_of_lane(struct comm *c, const struct lane *l)
+{
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (c->agg[i].kind == l->peer && c->agg[i].chan == l->chan)
+            return &c->agg[i];
+    return NULL;
+}
+
+unsigned agg_trees(const struct comm *c, unsigned kind)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        n += c->agg[i].kind == kind;
+    return n;
 }
 
 int agg_connect(struct comm *c, struct agg *a, const struct agg_ctl *grant)
@@ -308,5 +401,6 @@ void agg_destroy(struct comm *c)
         free(a->hdr);
         free(a->kept);
     }
-    free(c->member_of_rank);
+    free(c->group[GROUP_ALL].member_of_rank);
+    free(c->group[GROUP_RAIL].member_of_rank);
 }

@@ -15,7 +15,8 @@ struct tracker {
     uint64_t in_at, out_at;
     bool in_written; /* else nobody has to wait for readers of BUF_IN */
     struct {
-        uint32_t *reader; /* [SCHED_SLOTS] steps of the lane's CPU lane, the last of which read it */
+        uint32_t
+            *reader; /* [SCHED_SLOTS] steps of the lane's CPU lane, the last of which read it */
     } * recv;
     unsigned n_recv;
 };
@@ -100,8 +101,10 @@ static void wait_for(void *arg, struct dep d)
     memcpy(join.dep, k->st->dep, sizeof(join.dep));
     join.n_deps = k->st->n_deps;
     k->st->n_deps = 0;
-    step_after(k->st, sched_add(k->a->s, sched_lane(k->a->s, LANE_CPU, k->a->s->in.rank,
-                                                    JOIN_CHAN + k->lane), &join));
+    step_after(k->st,
+               sched_add(k->a->s,
+                         sched_lane(k->a->s, LANE_CPU, k->a->s->in.rank, JOIN_CHAN + k->lane),
+                         &join));
     step_after(k->st, d);
 }
 
@@ -233,8 +236,7 @@ void alg_copy(struct alg *a, struct ref dst, struct ref src, uint64_t len, bool 
 void alg_reduce(struct alg *a, unsigned chan, struct ref dst, struct ref x, struct ref y,
                 uint64_t len, bool last)
 {
-    struct step st = {
-        .op = STEP_REDUCE, .a = x, .b = y, .dst = dst, .len = len, .last = last};
+    struct step st = {.op = STEP_REDUCE, .a = x, .b = y, .dst = dst, .len = len, .last = last};
 
     if (len)
         put(a, sched_lane(a->s, LANE_CPU, a->s->in.rank, chan), &st, false);
@@ -363,7 +365,7 @@ void alg_block(const struct alg *a, const struct blocks *b, unsigned k, uint64_t
 {
     if (b->each) {
         *off = (b->at ? b->at[k] : k) * b->each;
-        *len = b->each;
+        *len = b->part ? b->part : b->each;
     } else {
         sched_part(b->total, a->s->esize, b->n, k, off, len);
     }

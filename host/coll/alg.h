@@ -77,7 +77,9 @@ void alg_stripes(const struct alg *a, unsigned from, unsigned to, struct stripes
 
 /* Whole packets, about an n-th of bytes, at most SCHED_SLICE_MAX. */
 uint64_t alg_slice(const struct alg *a, uint64_t bytes, unsigned n);
-#define ALG_SLICES 8u /* of a chunk: then a step costs little more than its bytes or the latency */
+#define ALG_SLICES                                                                                 \
+    8u /* of a chunk: then a step costs little more than its bytes or the latency                  \
+        */
 
 /*
  * `len` bytes striped over channels and cut in slices of a `parts`-th, the channels by turns:
@@ -86,7 +88,8 @@ uint64_t alg_slice(const struct alg *a, uint64_t bytes, unsigned n);
 struct cut {
     unsigned n, chan;
     uint64_t off, len, k; /* k: which slice of its channel */
-    uint64_t count[SCHED_MAX_CHANS], start[SCHED_MAX_CHANS], end[SCHED_MAX_CHANS], slice[SCHED_MAX_CHANS];
+    uint64_t count[SCHED_MAX_CHANS], start[SCHED_MAX_CHANS], end[SCHED_MAX_CHANS],
+        slice[SCHED_MAX_CHANS];
 };
 struct cut alg_cut(const struct alg *a, const struct stripes *p, uint64_t len, unsigned parts);
 bool alg_next(struct cut *c);
@@ -106,11 +109,11 @@ struct team {
 
 /* Everybody; GPU nodes of equal size and what joins them. */
 struct nodes {
-    unsigned n, local;    /* nodes, ranks of each */
-    struct team all;      /* ranks in their order */
-    struct team node;     /* of this rank's node */
-    struct team rail;     /* the ranks with this one's place in their nodes, in order of nodes */
-    uint16_t *at; /* [n][local] ranks by node and place in it */
+    unsigned n, local; /* nodes, ranks of each */
+    struct team all;   /* ranks in their order */
+    struct team node;  /* of this rank's node */
+    struct team rail;  /* the ranks with this one's place in their nodes, in order of nodes */
+    uint16_t *at;      /* [n][local] ranks by node and place in it */
     uint16_t *mem;
 };
 int alg_everybody(struct alg *a, struct nodes *g);
@@ -119,9 +122,10 @@ int alg_nodes(struct alg *a, struct nodes *g);
 void alg_nodes_free(struct nodes *g);
 
 /* Where a team's blocks lie: `total` bytes in n parts of elements, as equal as can be; or where
- * `each` is given, block k is the at[k]-th (at NULL: the k-th) of so many bytes. */
+ * `each` is given, block k is the at[k]-th (at NULL: the k-th) of so many bytes, of which the first
+ * `part` are meant (0: all). */
 struct blocks {
-    uint64_t total, each;
+    uint64_t total, each, part;
     unsigned n;
     const uint16_t *at;
 };
@@ -132,8 +136,8 @@ void alg_block(const struct alg *a, const struct blocks *b, unsigned k, uint64_t
 
 /*
  * Reduce-scatter in a ring: of every member's blocks at `in`; sums on the way, and at last that of
- * block (me + shift + 1) % n, at `work`, laid out as `wb` says (all may be as `in`), or the last one
- * at *final.
+ * block (me + shift + 1) % n, at `work`, laid out as `wb` says (all may be as `in`), or the last
+ * one at *final.
  */
 void ring_reduce_scatter(struct alg *a, const struct team *t, const struct blocks *b, struct ref in,
                          const struct blocks *wb, struct ref work, const struct ref *final,
@@ -154,7 +158,6 @@ void ring_recv_reduce(struct alg *a, const struct ring_edge *e, struct ref dst, 
                       uint64_t len, bool last);
 
 /* ---- in the switches of the scale-out network (alg_sharp.c) ---- */
-enum { GROUP_ALL, GROUP_RAIL };
 /* One operation, in equal shares over the group's trees. */
 void agg_vector(struct alg *a, unsigned group, unsigned coll, unsigned root, struct ref src,
                 struct ref dst, uint64_t len, bool last);
@@ -164,12 +167,18 @@ void agg_vector(struct alg *a, unsigned group, unsigned coll, unsigned root, str
 int mm_planes(const struct alg *a, const struct team *t, struct stripes *p);
 /* Everything so far is done, and what follows starts when everybody in the team has come here. */
 void mm_barrier(struct alg *a, const struct team *t, const struct stripes *p);
-/* [off, off + len) of the members' BUF_IN summed to own BUF_OUT at `to`; takes BUF_TMP from tmp on,
- * len bytes, for others' sums. */
-void mm_load(struct alg *a, const struct stripes *p, uint64_t off, uint64_t to, uint64_t len,
-             uint64_t tmp, bool last);
-/* src to the members' BUF_OUT at off. */
-void mm_store(struct alg *a, const struct stripes *p, struct ref src, uint64_t off, uint64_t len);
+/*
+ * Loads [from, from + load) of the members' BUF_IN, summed to own BUF_OUT at `to`, with others'
+ * sums in BUF_TMP from tmp on; and stores `store` bytes of src to the members' BUF_OUT at store_to.
+ * By turns: they use different directions of the links.
+ */
+struct mm_work {
+    uint64_t from, to, load, tmp;
+    bool last;
+    struct ref src;
+    uint64_t store_to, store;
+};
+void mm_load_store(struct alg *a, const struct stripes *p, const struct mm_work *w);
 
 /* ---- the algorithms ---- */
 int alg_ring_allreduce(struct alg *a);

@@ -5,8 +5,6 @@
  */
 #include "host/coll/alg.h"
 
-#include <errno.h>
-
 static unsigned to_peer(const struct alg *a, unsigned i)
 {
     return (a->s->in.rank + i) % a->s->in.nranks;

@@ -5,8 +5,6 @@
  */
 #include "host/coll/alg.h"
 
-#include <errno.h>
-
 #define KEPT 32u /* sums on the way, until their sends are acknowledged */
 
 static unsigned parts(const struct alg *a)
@@ -62,8 +60,8 @@ int alg_chain_reduce(struct alg *a)
             struct ref mine = alg_plus(in, c.off), sum = alg_ref(BUF_OUT, c.off);
 
             if (at > 1)
-                sum = alg_ref(BUF_TMP,
-                              (c.chan * KEPT + c.k % KEPT) * alg_slice(a, bytes, parts(a)));
+                sum =
+                    alg_ref(BUF_TMP, (c.chan * KEPT + c.k % KEPT) * alg_slice(a, bytes, parts(a)));
             if (at != 1)
                 alg_recv_reduce(a, e.left, c.chan % e.n_left, sum, mine, c.len, !at);
             if (at)

@@ -6,8 +6,6 @@
  */
 #include "host/coll/alg.h"
 
-#include <errno.h>
-
 struct halves {
     unsigned n, extra; /* ranks that exchange, pairs */
     unsigned me;       /* among those that exchange */

@@ -4,8 +4,8 @@
  * the planes in proportion to their links.
  *
  * figures.md F26: the switch sums what the others have and the GPU adds its own, so every GPU sends
- * B (N - 1) / N and gets B / N back, then sends B / N and gets B (N - 1) / N. F27 (mm_self): its own
- * data cross the switch too, and (1 + 1 / N) B leave every GPU.
+ * B (N - 1) / N and gets B / N back, then sends B / N and gets B (N - 1) / N. F27 (mm_self): its
+ * own data cross the switch too, and (1 + 1 / N) B leave every GPU.
  *
  * The switches read and write members' memory without their doing, so they meet before (everybody
  * has begun the operation, its buffers are what they are to be) and after (nobody reads or writes
@@ -17,7 +17,9 @@
 
 /* 16 reads of 4 KiB under way would cap a plane at half its rate. */
 #define MM_SLICE_MIN 16384u
-#define AHEAD        16u /* loads of a plane before the first store: the reads' round trip */
+#define SLICES       256u /* of a share's stripe, where that makes them no shorter */
+#define AHEAD(n)     ((n) > 8 ? 4u : 32 / (n)) /* loads before the first store: a round trip's worth \
+                                                */
 
 int mm_planes(const struct alg *a, const struct team *t, struct stripes *p)
 {
@@ -49,7 +51,7 @@ void mm_barrier(struct alg *a, const struct team *t, const struct stripes *p)
 
 static struct cut mm_cut(const struct alg *a, const struct stripes *p, uint64_t len)
 {
-    struct cut c = alg_cut(a, p, len, 2 * AHEAD);
+    struct cut c = alg_cut(a, p, len, SLICES);
 
     for (unsigned i = 0; i < p->n; i++)
         if (c.slice[i] < MM_SLICE_MIN)
@@ -87,28 +89,32 @@ static void store_one(struct alg *a, const struct cut *c, struct ref src, uint64
     alg_put(a, LANE_MM, 0, c->chan, &st);
 }
 
-void mm_load(struct alg *a, const struct stripes *p, uint64_t off, uint64_t to, uint64_t len,
-             uint64_t tmp, bool last)
+void mm_load_store(struct alg *a, const struct stripes *p, const struct mm_work *w)
 {
-    for (struct cut c = mm_cut(a, p, len); alg_next(&c);)
-        load_one(a, &c, off, to, tmp, last);
+    struct cut load = mm_cut(a, p, w->load), store = mm_cut(a, p, w->store);
+
+    for (bool more = true; more;) {
+        more = alg_next(&load);
+        if (more)
+            load_one(a, &load, w->from, w->to, w->tmp, w->last);
+        if (alg_next(&store)) {
+            store_one(a, &store, w->src, w->store_to);
+            more = true;
+        }
+    }
 }
 
-void mm_store(struct alg *a, const struct stripes *p, struct ref src, uint64_t off, uint64_t len)
-{
-    for (struct cut c = mm_cut(a, p, len); alg_next(&c);)
-        store_one(a, &c, src, off);
-}
-
-/* Loads and stores of one plane are one lane, so a store does not wait right behind its own load. */
-static void load_and_store(struct alg *a, const struct stripes *p, uint64_t off, uint64_t len)
+/* Loads and stores of one plane are one lane, so a store does not wait right behind its own load.
+ */
+static void load_and_store(struct alg *a, const struct stripes *p, unsigned ahead, uint64_t off,
+                           uint64_t len)
 {
     struct cut load = mm_cut(a, p, len), store = load;
 
     for (unsigned i = 0;; i++) {
         if (alg_next(&load))
             load_one(a, &load, off, off, 0, true);
-        if (i < AHEAD * p->n)
+        if (i < ahead * p->n)
             continue;
         if (!alg_next(&store))
             return;
@@ -142,7 +148,7 @@ int alg_nvls_allreduce(struct alg *a)
         sched_part(a->s->in_bytes, a->s->esize, v.g.all.n, v.g.all.me, &off, &len);
         if (!a->s->in.mm_self)
             alg_tmp(a, len);
-        load_and_store(a, &v.p, off, len);
+        load_and_store(a, &v.p, AHEAD(v.g.all.n), off, len);
         mm_barrier(a, &v.g.all, &v.p);
     }
     alg_nodes_free(&v.g);
@@ -158,7 +164,8 @@ int alg_nvls_reduce_scatter(struct alg *a)
     if (!rc) {
         if (!a->s->in.mm_self)
             alg_tmp(a, each);
-        mm_load(a, &v.p, a->s->in.rank * each, 0, each, 0, true);
+        mm_load_store(a, &v.p,
+                      &(struct mm_work){.from = a->s->in.rank * each, .load = each, .last = true});
         mm_barrier(a, &v.g.all, &v.p);
     }
     alg_nodes_free(&v.g);
@@ -174,7 +181,8 @@ int alg_nvls_allgather(struct alg *a)
     if (!rc) {
         if (!a->s->in.in_place)
             alg_copy(a, alg_ref(BUF_OUT, at), alg_ref(BUF_IN, 0), each, false);
-        mm_store(a, &v.p, alg_ref(BUF_IN, 0), at, each);
+        mm_load_store(a, &v.p,
+                      &(struct mm_work){.src = alg_ref(BUF_IN, 0), .store_to = at, .store = each});
         mm_barrier(a, &v.g.all, &v.p);
     }
     alg_nodes_free(&v.g);

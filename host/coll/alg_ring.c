@@ -1,7 +1,7 @@
 /*
  * Rings (figures.md F20, F21): reduce-scatter and all-gather of N blocks in N - 1 steps each. In
- * step t of the reduce-scatter rank r sends block r - t and adds its own to block r - t - 1, so that
- * block c is summed as ((x[c] op x[c+1]) op x[c+2]) ..., ranks modulo N, whatever the timing:
+ * step t of the reduce-scatter rank r sends block r - t and adds its own to block r - t - 1, so
+ * that block c is summed as ((x[c] op x[c+1]) op x[c+2]) ..., ranks modulo N, whatever the timing:
  * results are reproducible.
  *
  * Slices keep the links busy: a slice of step t leaves as soon as the same slice of step t - 1 is
@@ -14,8 +14,6 @@
  * leaves a node.
  */
 #include "host/coll/alg.h"
-
-#include <errno.h>
 
 #define ROUND_MAX (512ULL << 10) /* of a block in one go, where sums on the way lie in BUF_TMP */
 #define ROUND_BUF 4u             /* steps whose sums are kept: until their sends are acknowledged */

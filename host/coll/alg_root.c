@@ -2,8 +2,6 @@
  * rounds (dissemination) or with everybody at once. */
 #include "host/coll/alg.h"
 
-#include <errno.h>
-
 int alg_gather(struct alg *a)
 {
     unsigned n = a->s->in.nranks, me = a->s->in.rank, root = a->s->in.root;

@@ -1,8 +1,8 @@
 /*
  * Double binary tree (Sanders, Speck and Träff: Two-tree algorithms for full bandwidth broadcast,
  * reduction and scan, 2009): each of two trees carries half of the vector, and a rank that has
- * children in one is a leaf in the other, so nobody sends or receives more than the vector once each
- * way, in steps that grow with log N only. The root stands above both.
+ * children in one is a leaf in the other, so nobody sends or receives more than the vector once
+ * each way, in steps that grow with log N only. The root stands above both.
  *
  * Ranks are numbered from the root, which is 0; the trees are of 1..M, in order of number: in the
  * first, a number's height is that of its lowest bit, the second is the mirror image (M even) or

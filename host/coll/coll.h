@@ -63,7 +63,7 @@ struct comm_cfg {
     const uint16_t *host_of_rank; /* [nranks] host_index */
     uint32_t group;               /* id of the aggregation group, unique on the fabric */
     uint64_t key;                 /* its secret */
-    unsigned n_trees; /* aggregation trees to join; 0: tree[0] alone */
+    unsigned n_trees;             /* aggregation trees to join; 0: tree[0] alone */
     uint16_t tree[COLL_TREES];
     uint32_t window; /* slots asked for in each; 0: default */
     unsigned algos;  /* bit (1 << ALGO_x): what to set up */
@@ -128,8 +128,8 @@ struct coll_args {
 
 /*
  * Starts an operation. Buffers overlap only as "in place" says above; one that a rank does not use
- * (send of a broadcast that it only gets, recv of a reduce at others than the root) may be NULL. All
- * ranks start the same operations in the same order; they run one after the other. Ranks that
+ * (send of a broadcast that it only gets, recv of a reduce at others than the root) may be NULL.
+ * All ranks start the same operations in the same order; they run one after the other. Ranks that
  * differ in collective, size, type, reduction or root all fail, and the text says in what. -EFAULT:
  * a buffer is not registered; -ENOTCONN: not COMM_READY; -ENOTSUP: algorithm not in comm_cfg.algos,
  * or not for this collective or fabric; -E2BIG: too long; -EIO: failed. count 0 is done at once and

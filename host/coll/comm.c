@@ -183,7 +183,8 @@ bool comm_closed(const struct comm *c)
         return false;
     if (c->since_ns >= 0 && c->now_ns - c->since_ns > CLOSE_NS)
         return true;
-    return join_all_left(c) && ctl_all_know(c) && (c->state == COMM_FAILED || ctl_all_in(c, PHASE_CLOSING));
+    return join_all_left(c) && ctl_all_know(c) &&
+           (c->state == COMM_FAILED || ctl_all_in(c, PHASE_CLOSING));
 }
 
 /* ---- set-up ---- */
@@ -306,17 +307,19 @@ int comm_create(struct comm **out, const struct comm_cfg *cfg, void *blob, char 
     rc = open_ports(c, err);
     if (!rc)
         rc = ctl_create(c, err);
-    if (!rc && cfg->nranks > 1 && cfg->algos & COMM_TREE_ALGOS)
-        rc = agg_create(c, err);
     if (!rc) {
-        rc = topo_init(&c->topo, cfg->fab, cfg->rank, cfg->nranks, c->cfg.host_of_rank, c->n_aggs);
+        rc = topo_init(&c->topo, cfg->fab, cfg->rank, cfg->nranks, c->cfg.host_of_rank, 0);
         if (rc)
             snprintf(err, COMM_TEXT, "out of memory");
     }
+    if (!rc && cfg->nranks > 1)
+        rc = agg_create(c, err);
     if (rc) {
         comm_destroy(c);
         return rc;
     }
+    c->topo.sched.trees = agg_trees(c, GROUP_ALL);
+    c->topo.sched.rail_trees = agg_trees(c, GROUP_RAIL);
     write_blob(c, blob);
     *out = c;
     return 0;

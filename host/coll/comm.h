@@ -22,14 +22,15 @@
 #include "host/coll/topo.h"
 #include "switch/reduce/proto.h"
 
-#define COMM_REGIONS   64
-#define COMM_PORTS     FAB_MAX_HOST_PORTS
-#define COMM_TMP_MAX   (4ULL << 30)  /* workspace of an operation */
-#define COMM_CQE       1024u         /* completions of datagrams and aggregation edges; connections
-                                        add theirs */
-#define RETRY_NS       200000000LL   /* of a datagram that was not answered */
-#define GIVE_UP_NS     15000000000LL /* waiting for an answer that everything depends on */
-#define CLOSE_NS       2000000000LL  /* waiting for an answer when closing */
+#define COMM_REGIONS 64
+#define COMM_PORTS   FAB_MAX_HOST_PORTS
+#define COMM_TMP_MAX (4ULL << 30) /* workspace of an operation */
+#define COMM_CQE                                                                                   \
+    1024u                        /* completions of datagrams and aggregation edges; connections    \
+                                    add theirs */
+#define RETRY_NS   200000000LL   /* of a datagram that was not answered */
+#define GIVE_UP_NS 15000000000LL /* waiting for an answer that everything depends on */
+#define CLOSE_NS   2000000000LL  /* waiting for an answer when closing */
 
 /* What a completion is of: in the top 8 bits of wr_id; of which connection, tree or port in the
  * next 20; the rest counts. */
@@ -98,9 +99,19 @@ bool ctl_all_know(const struct comm *c);                 /* the linked have seen
 
 enum join_state { JOIN_NONE, JOIN_ASKED, JOIN_GRANTED, JOIN_LEAVING, JOIN_LEFT };
 
+/* Ranks that aggregate together: all, and those of this rank's rail. */
+struct agg_group {
+    uint32_t id; /* on the fabric */
+    struct fab_members members;
+    uint16_t *member_of_rank; /* [nranks]; FAB_NONE: not in the group */
+};
+
 struct agg {
     unsigned index; /* among the communicator's */
+    unsigned kind;  /* of its group, GROUP_ALL or GROUP_RAIL */
+    unsigned chan;  /* of the trees of its group */
     uint16_t tree;
+    struct agg_group *group;
     /* join.c */
     enum join_state state;
     uint16_t leaf; /* node index of our aggregation node */
@@ -140,7 +151,12 @@ const char *agg_leaf_name(const struct comm *c, const struct agg *a);
 unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank,
                       struct fab_members *m, uint16_t *id);
 
+/* Joins the trees that the communicator's algorithms need. */
 int agg_create(struct comm *c, char *err);
+/* The edge that serves a lane, NULL: there is none. */
+struct agg *agg_of_lane(struct comm *c, const struct lane *l);
+/* How many trees the group of that kind has joined. */
+unsigned agg_trees(const struct comm *c, unsigned kind);
 int agg_connect(struct comm *c, struct agg *a, const struct agg_ctl *grant); /* 0 or -errno */
 void agg_stop(struct comm *c);
 void agg_destroy(struct comm *c);
@@ -201,8 +217,8 @@ struct workspace *workspace_get(struct comm *c, size_t bytes);
 void mem_destroy(struct comm *c);
 
 /* ---- operations (op.c, exec.c) ---- */
-#define LANE_NONE   (~0u)
-#define OPS_KNOWN   64 /* operations of which a rank remembers what they were */
+#define LANE_NONE (~0u)
+#define OPS_KNOWN 64 /* operations of which a rank remembers what they were */
 
 /* What the ranks must agree on. */
 struct op_id {
@@ -217,8 +233,8 @@ struct op_id {
 
 struct lane_run {
     uint64_t begun;
-    struct conn *conn;             /* SEND, RECV */
-    bool active, polled;           /* in exec's queues */
+    struct conn *conn;   /* SEND, RECV */
+    bool active, polled; /* in exec's queues */
     /* A lane waits for another at two places at most: RECV posts, and takes what came ahead. A list
      * of who waits for this one; a place is lane * WAITS + which, LANE_NONE ends it. */
     unsigned waiters;
@@ -257,7 +273,7 @@ struct exec {
     struct coll_req *dead;        /* failed, and freed by their users before */
     bool running;
     struct lane_queue ready, credit; /* credit: wait for a word that comes without a completion */
-    uint32_t opseq, next_seq;     /* of the next to be started; of the next to run */
+    uint32_t opseq, next_seq;        /* of the next to be started; of the next to run */
     uint64_t moved, moved_at_tick;
     struct op_id known[OPS_KNOWN];
 };
@@ -305,16 +321,15 @@ struct comm {
     uint32_t mtu;
     struct region region[COMM_REGIONS];
     unsigned n_regions;
-    struct workspace *tmp; /* the newest and largest first */
+    struct workspace *tmp;             /* the newest and largest first */
     int64_t now_ns, told_ns, since_ns; /* last tick; last repetition; when connecting or closing
                                           began (-1: no tick since) */
     struct ctl ctl;
     struct conn **conn;
     unsigned n_conns, conn_room;
-    struct agg agg[COLL_TREES];
+    struct agg_group group[2]; /* GROUP_ALL, GROUP_RAIL */
+    struct agg agg[COLL_TREES + 1];
     unsigned n_aggs;
-    struct fab_members members;
-    uint16_t *member_of_rank;
     struct exec exec;
     struct fall fall;
 };
@@ -324,7 +339,7 @@ static inline bool comm_has(const struct comm *c, enum coll_algo a)
     return c->cfg.algos >> a & 1;
 }
 
-#define COMM_TREE_ALGOS (1u << ALGO_SHARP | 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP)
+#define COMM_RAIL_ALGOS (1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP)
 
 static inline enum phase comm_phase(const struct comm *c)
 {

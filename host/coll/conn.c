@@ -194,9 +194,10 @@ static bool take(struct comm *c, struct conn *k, struct coll_req *r, unsigned la
         return false;
     }
     if (k->got[at].len != st->len) {
-        comm_fail(c, "rank %u (%s) disagrees on the size: it sent %u bytes, %llu are expected at rank %u",
-                  k->peer, comm_host(c, k->peer), k->got[at].len, (unsigned long long)st->len,
-                  c->cfg.rank);
+        comm_fail(
+            c, "rank %u (%s) disagrees on the size: it sent %u bytes, %llu are expected at rank %u",
+            k->peer, comm_host(c, k->peer), k->got[at].len, (unsigned long long)st->len,
+            c->cfg.rank);
         return false;
     }
     if (slot != SLOT_NONE && st->dst.buf != BUF_SLOT) {

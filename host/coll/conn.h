@@ -24,10 +24,12 @@
 
 #include "host/coll/comm.h"
 
-#define CONN_AHEAD   16u         /* two credits' worth */
-#define CONN_DEPTH   SCHED_SLOTS /* receives posted, and messages in flight, at most */
-#define CONN_SENDS   128u        /* of the send queue, for messages */
-#define CONN_CREDITS 32u         /* of the send queue, beside messages */
+#define CONN_AHEAD 16u         /* two credits' worth */
+#define CONN_DEPTH SCHED_SLOTS /* receives posted, and messages in flight, at most */
+#define CONN_SENDS                                                                                 \
+    72u                  /* of the send queue, for messages: those of a full window, and what      \
+                            waits for a completion that stands for it */
+#define CONN_CREDITS 16u /* of the send queue, beside messages */
 #define CONN_SQ      (CONN_SENDS + CONN_CREDITS)
 #define CONN_CQE     (CONN_DEPTH + CONN_SQ)
 #define SLOT_NONE    0xffu

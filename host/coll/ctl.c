@@ -1,6 +1,6 @@
 /*
- * Datagrams of a communicator. The aggregation nodes' messages go to join.c, those about connections
- * to link.c, those about operations to op.c. The rest say in which phase a rank is:
+ * Datagrams of a communicator. The aggregation nodes' messages go to join.c, those about
+ * connections to link.c, those about operations to op.c. The rest say in which phase a rank is:
  *
  *   READY    it has begun to connect
  *   CLOSING  all its sends are acknowledged: the neighbour may take its queue pairs away
@@ -249,8 +249,7 @@ void ctl_tick(struct comm *c)
     for (unsigned r = 0; c->ctl.peer && r < c->cfg.nranks; r++) {
         struct peer *p = &c->ctl.peer[r];
 
-        if (p->linked &&
-            (p->seen < comm_phase(c) || (c->state == COMM_CONNECTING && !p->phase)))
+        if (p->linked && (p->seen < comm_phase(c) || (c->state == COMM_CONNECTING && !p->phase)))
             p->due = c->ctl.due = true;
     }
     link_tick(c);

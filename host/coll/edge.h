@@ -14,7 +14,7 @@ struct port {
     struct ibv_context *ctx;
     struct ibv_pd *pd;
     struct ibv_cq *cq;
-    uint32_t cqe; /* completions that can be under way at most */
+    uint32_t cqe;   /* completions that can be under way at most */
     unsigned index; /* among the rank's devices */
     uint8_t num;    /* port number, from 1 */
     uint8_t gid_index;

@@ -176,7 +176,7 @@ static void begin(struct comm *c, struct coll_req *r)
         if (is_conn(&r->s.lane[l]))
             conn_begin(c, r, l);
         else if (r->s.lane[l].kind == LANE_AGG)
-            c->agg[r->s.lane[l].chan].lane = l;
+            agg_of_lane(c, &r->s.lane[l])->lane = l;
         exec_wake(c, l);
     }
     for (unsigned i = 0; i < c->n_conns && c->state == COMM_READY; i++)
@@ -193,7 +193,7 @@ static void finish(struct comm *c, struct coll_req *r)
         if (is_conn(&r->s.lane[l]))
             conn_end(c, r, l);
         else if (r->s.lane[l].kind == LANE_AGG)
-            c->agg[r->s.lane[l].chan].lane = LANE_NONE;
+            agg_of_lane(c, &r->s.lane[l])->lane = LANE_NONE;
     if (c->state != COMM_READY)
         return;
     c->exec.head = r->next;

@@ -80,7 +80,7 @@ void fall_keep_end(struct comm *c, const struct coll_req *r)
 {
     for (unsigned l = 0; c->cfg.fall_back && c->fall.state == FALL_NONE && l < r->s.n_lanes; l++) {
         const struct lane *lane = &r->s.lane[l];
-        struct agg *a = lane->kind == LANE_AGG ? &c->agg[lane->chan] : NULL;
+        struct agg *a = lane->kind == LANE_AGG ? agg_of_lane(c, lane) : NULL;
 
         if (!a)
             continue;
@@ -99,7 +99,7 @@ void fall_keep_end(struct comm *c, const struct coll_req *r)
 
 static bool by_trees(enum coll_algo a)
 {
-    return a < ALGO_COUNT && (COMM_TREE_ALGOS >> a & 1);
+    return a < ALGO_COUNT && ((1u << ALGO_SHARP | COMM_RAIL_ALGOS) >> a & 1);
 }
 
 enum coll_algo fall_algo(const struct comm *c, enum coll_kind k, enum coll_algo a, uint32_t seq)
@@ -152,7 +152,7 @@ static void restore(struct comm *c, const struct coll_req *r)
 {
     for (unsigned l = 0; l < r->s.n_lanes; l++) {
         const struct lane *lane = &r->s.lane[l];
-        const struct agg *a = lane->kind == LANE_AGG ? &c->agg[lane->chan] : NULL;
+        const struct agg *a = lane->kind == LANE_AGG ? agg_of_lane(c, lane) : NULL;
         uint64_t end = a ? r->lane[l].begun : 0, m = a ? c->fall.how.cut[lane->chan].least : 0;
 
         for (; a && m < end; m++) {
@@ -208,7 +208,7 @@ static int help(struct comm *c, const struct op_id *id, char *err)
         rc = op_prepare(c, r, err);
     for (unsigned l = 0; !rc && l < was.n_lanes; l++) {
         const struct lane *lane = &was.lane[l];
-        const struct agg *a = lane->kind == LANE_AGG ? &c->agg[lane->chan] : NULL;
+        const struct agg *a = lane->kind == LANE_AGG ? agg_of_lane(c, lane) : NULL;
 
         for (uint64_t m = a ? c->fall.how.cut[lane->chan].least : 0; a && m < lane->n; m++)
             memcpy(r->tmp->mem.addr + sched_repair_tmp(&was, &c->fall.how, lane->chan, m),
@@ -299,7 +299,7 @@ static void own_report(const struct comm *c, struct fall_report *p)
 
     *p = (struct fall_report){.here = true, .seq = r ? r->id.seq : c->exec.opseq};
     for (unsigned l = 0; r && l < r->s.n_lanes; l++)
-        if (r->s.lane[l].kind == LANE_AGG && r->s.lane[l].chan < COLL_TREES)
+        if (r->s.lane[l].kind == LANE_AGG && r->s.lane[l].peer == GROUP_ALL)
             p->done[r->s.lane[l].chan] = r->done[l];
 }
 

@@ -56,18 +56,18 @@ static void send_ctl(struct comm *c, struct agg *a, enum agg_type type, uint32_t
         .xid = rte_cpu_to_be_32(xid),
         .tree = rte_cpu_to_be_16(a->tree),
         .mtu = rte_cpu_to_be_16((uint16_t)c->mtu),
-        .group = rte_cpu_to_be_32(c->cfg.group),
+        .group = rte_cpu_to_be_32(a->group->id),
         .window = rte_cpu_to_be_32(a->window),
         .key = rte_cpu_to_be_64(c->cfg.key),
         .qpn = rte_cpu_to_be_32(a->qp->qp_num),
         .psn = rte_cpu_to_be_32(a->psn),
-        .member = rte_cpu_to_be_32(c->member_of_rank[c->cfg.rank]),
+        .member = rte_cpu_to_be_32(a->group->member_of_rank[c->cfg.rank]),
         .node = rte_cpu_to_be_16(FAB_NONE),
-        .ranks_per_host = rte_cpu_to_be_16(c->members.ranks_per_host),
+        .ranks_per_host = rte_cpu_to_be_16(a->group->members.ranks_per_host),
     };
 
     for (unsigned i = 0; i < FAB_MAX_MEMBERS / 64; i++)
-        m.bits[i] = rte_cpu_to_be_64(c->members.bits[i]);
+        m.bits[i] = rte_cpu_to_be_64(a->group->members.bits[i]);
     ctl_send(c, a->port->index, a->ah, AGG_QPN, &m, sizeof(m));
 }
 
@@ -205,10 +205,11 @@ static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
 
 static struct agg *agg_of(struct comm *c, const struct agg_ctl *m)
 {
-    if (m->version != AGG_VERSION || rte_be_to_cpu_32(m->group) != c->cfg.group)
+    if (m->version != AGG_VERSION)
         return NULL;
     for (unsigned i = 0; i < c->n_aggs; i++)
-        if (c->agg[i].tree == rte_be_to_cpu_16(m->tree) && c->agg[i].ah)
+        if (c->agg[i].tree == rte_be_to_cpu_16(m->tree) &&
+            c->agg[i].group->id == rte_be_to_cpu_32(m->group) && c->agg[i].ah)
             return &c->agg[i];
     return NULL;
 }

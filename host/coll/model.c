@@ -2,7 +2,8 @@
  * What a collective should take. Nothing here is fitted: link rates and latencies of the conf, the
  * schedules that are executed, and what a frame occupies on a link.
  *
- * For long vectors it comes to the formulas of figures.md times the share of headers (F20, F21, F25).
+ * For long vectors it comes to the formulas of figures.md times the share of headers (F20, F21,
+ * F25).
  *
  * Long vectors are extrapolated, and so are many ranks where an algorithm's steps grow with them:
  * both are steady states, time and bytes grow linearly with the slices of a block, and with the
@@ -14,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MANY_RANKS 64u           /* simulated at most, where steps grow with them */
-#define BLOCK_FEW  (1ULL << 20)  /* bytes of a rank's block that are steady with so many ranks */
-#define BLOCK_MANY (4ULL << 20)  /* and with few */
-#define BLOCK_LONG (16ULL << 20) /* where a block is cut again, over planes or in pieces */
+#define MANY_RANKS 64u          /* simulated at most, where steps grow with them */
+#define BLOCK_FEW  (1ULL << 20) /* bytes of a rank's block that are steady with so many ranks */
+#define BLOCK_MANY (4ULL << 20) /* and with few */
+#define BLOCK_LONG (8ULL << 20) /* where a block is cut again, over planes or in pieces */
 
 /* What is compared and extrapolated. */
 struct outcome {
@@ -26,14 +27,23 @@ struct outcome {
     unsigned hand;
 };
 
-static int outcome_of(struct model *m, unsigned nranks, uint64_t count, struct outcome *o)
+/* Of the busiest link, or where `like` is given, of that one's. */
+static int outcome_of(struct model *m, unsigned nranks, uint64_t count, const struct outcome *like,
+                      struct outcome *o)
 {
+    unsigned root = m->in.root, sparse = m->in.sparse;
     int64_t least = -1;
     int rc;
 
     m->in.nranks = nranks;
     m->in.count = count;
+    m->in.root = root < nranks ? root : 0;
+    if (sparse > nranks / 2) /* so large a part of all ranks, else so many */
+        m->in.sparse =
+            (unsigned)(((uint64_t)sparse * nranks + m->topo.nranks - 1) / m->topo.nranks);
     rc = model_run(m);
+    m->in.root = root;
+    m->in.sparse = sparse;
     if (rc)
         return rc;
     *o = (struct outcome){.hand = m->hand};
@@ -47,6 +57,10 @@ static int outcome_of(struct model *m, unsigned nranks, uint64_t count, struct o
         }
     }
     o->time = (double)(m->end > least ? m->end : least);
+    if (like) {
+        o->dirlink = like->dirlink;
+        o->busiest = (double)m->bytes[o->dirlink];
+    }
     return 0;
 }
 
@@ -71,15 +85,19 @@ static bool linear(const struct model *m)
     }
 }
 
+static bool in_switches(const struct model *m)
+{
+    return m->in.algo == ALGO_HIER_SHARP || m->in.algo == ALGO_NVLS_SHARP;
+}
+
 /* Elements beyond which time is a line. */
 static uint64_t steady(const struct model *m, unsigned n)
 {
     uint64_t block = n > 16 ? BLOCK_FEW : BLOCK_MANY;
-    bool cut_again = m->in.algo == ALGO_NVLS || m->in.algo == ALGO_HIER ||
-                     m->in.algo == ALGO_HIER_SHARP || m->in.algo == ALGO_NVLS_SHARP;
+    bool cut_again = m->in.algo == ALGO_NVLS || m->in.algo == ALGO_HIER || in_switches(m);
 
     if (cut_again)
-        block = n > 16 ? BLOCK_MANY : BLOCK_LONG;
+        block = shares_vector(m) || m->in.algo == ALGO_NVLS ? BLOCK_LONG : 4 * BLOCK_LONG;
     return block * (shares_vector(m) ? n : 1) / dtype_size(m->in.type);
 }
 
@@ -95,17 +113,18 @@ static void line(struct outcome *to, const struct outcome *few, const struct out
     to->hand = (unsigned)(many->hand + factor * ((double)many->hand - few->hand));
 }
 
-static int any_count(struct model *m, unsigned n, uint64_t count, struct outcome *o)
+static int any_count(struct model *m, unsigned n, uint64_t count, const struct outcome *like,
+                     struct outcome *o)
 {
     uint64_t many = steady(m, n);
     struct outcome a, b;
     int rc;
 
     if (count <= many)
-        return outcome_of(m, n, count, o);
-    rc = outcome_of(m, n, many / 2, &a);
+        return outcome_of(m, n, count, like, o);
+    rc = outcome_of(m, n, many, like, &b);
     if (!rc)
-        rc = outcome_of(m, n, many, &b);
+        rc = outcome_of(m, n, many / 2, &b, &a);
     if (!rc) {
         line(o, &a, &b, (double)(count - many) / (double)(many - many / 2));
         o->hand = b.hand;
@@ -132,11 +151,13 @@ static int any_ranks(struct model *m, unsigned n, uint64_t count, struct outcome
     int rc;
 
     if (many == n)
-        return any_count(m, n, count, o);
+        return any_count(m, n, count, NULL, o);
+    if (in_switches(m) || (m->in.sparse && m->in.sparse <= many / 4)) /* no more steps */
+        return any_count(m, many, count, NULL, o);
     few = whole_nodes(m, many / 2);
-    rc = any_count(m, few, per_rank ? count * few / n : count, &a);
+    rc = any_count(m, many, per_rank ? count * many / n : count, NULL, &b);
     if (!rc)
-        rc = any_count(m, many, per_rank ? count * many / n : count, &b);
+        rc = any_count(m, few, per_rank ? count * few / n : count, &b, &a);
     if (!rc)
         line(o, &a, &b, (double)(n - many) / (double)(many - few));
     return rc;
@@ -158,9 +179,8 @@ static int check(const struct fabric *fab, const struct coll_args *a, unsigned n
 static bool multimem(const struct model *m)
 {
     uint16_t domain = fabric_domain(m->fab, m->host_of_rank[0]), plane[SCHED_MAX_CHANS];
-    unsigned n = domain == FAB_NONE
-                     ? 0
-                     : fabric_domain_planes(m->fab, domain, plane, SCHED_MAX_CHANS);
+    unsigned n =
+        domain == FAB_NONE ? 0 : fabric_domain_planes(m->fab, domain, plane, SCHED_MAX_CHANS);
 
     for (unsigned i = 0; i < n && i < SCHED_MAX_CHANS; i++)
         if (!m->fab->nodes[plane[i]].reduce.on)

@@ -28,15 +28,18 @@ struct flight {
 
 /* A lane of a rank under way. */
 struct mlane {
-    uint32_t begun, done, peer_lane; /* peer_lane: SEND's and RECV's other end; MM: reads under way */
-    uint32_t waiters, next_waiter;   /* lanes of the rank that wait for this one */
-    bool queued, waiting, paced;     /* paced: until its last message has left the first link */
-    uint16_t *hand;                  /* [n] hand-offs up to the end of each step */
-    int64_t *at;                     /* RECV: [n] when begun */
-    struct model_path *path, *back;  /* SEND, MM: to the peer (switch) and back */
-    int64_t ack_ps;                  /* an ACK's time on the way back */
+    uint32_t begun, done,
+        peer_lane;                 /* peer_lane: SEND's and RECV's other end; MM: reads under way */
+    uint32_t waiters, next_waiter; /* lanes of the rank that wait for this one */
+    bool queued, waiting, paced;   /* paced: until its last message has left the first link */
+    uint16_t *hand;                /* [n] hand-offs up to the end of each step */
+    int64_t *at;                   /* RECV: [n] when begun */
+    struct flight *flight;         /* SEND, MM: [n] on their way */
+    uint8_t *hop;                  /* SEND: [n] links passed */
+    struct model_path *path, *back; /* SEND, MM: to the peer (switch) and back */
+    int64_t ack_ps;                 /* an ACK's time on the way back */
     struct magg *agg;
-    uint32_t member, slots_out;      /* AGG: place among the members; of the window */
+    uint32_t member, slots_out; /* AGG: place among the members; of the window */
 };
 
 struct mrank {
@@ -44,7 +47,8 @@ struct mrank {
     struct mlane *lane;
 };
 
-enum event_kind { EV_DONE, EV_TRY, EV_MM };
+/* HOP: a message's first frame is at its next link. */
+enum event_kind { EV_DONE, EV_TRY, EV_HOP, EV_READ };
 struct event {
     int64_t at;
     uint64_t order;
@@ -88,7 +92,9 @@ int64_t model_ps(const struct model *m, uint32_t dirlink, uint64_t bytes);
 void model_path(const struct model *m, uint16_t from, uint16_t from_port, uint16_t to,
                 uint16_t to_port, struct model_path *p);
 uint16_t model_node(const struct model *m, unsigned rank);
-/* Sends a message along a path; *left (may be NULL): when it has left the first link. */
+/* Sends a message over a link; the link is asked at the time at which its first frame is there. */
+struct flight model_hop(struct model *m, uint32_t dirlink, struct flight f, struct model_msg msg);
+/* Along a whole path at once; *left (may be NULL): when it has left the first link. */
 struct flight model_fly(struct model *m, const struct model_path *p, struct flight f,
                         struct model_msg msg, int64_t *left);
 /* A small frame that goes ahead of others, at time t: when it arrives. */
@@ -108,6 +114,7 @@ void agg_model_free(struct model *m);
 #define MM_READS 16u
 int mm_model_begin(struct model *m, unsigned rank, unsigned lane);
 void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now);
-void mm_model_data(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t now);
+void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t now);
+void mm_model_down(struct model *m, unsigned rank, unsigned lane, uint32_t step);
 
 #endif

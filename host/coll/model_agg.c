@@ -33,7 +33,7 @@ struct magg {
     unsigned group, place, chan, n, n_an, top_hand;
     uint32_t window, n_msgs;
     struct mmember *member;
-    struct man *an; /* the last one is the top */
+    struct man *an;     /* the last one is the top */
     struct mslot *slot; /* [n_msgs][n_an] */
     uint32_t *have;     /* [n_msgs] members that have sent theirs */
 };
@@ -245,8 +245,8 @@ static void complete(struct model *m, struct magg *g, uint32_t i)
         up->down_len = slot[a].down_len > up->down_len ? slot[a].down_len : up->down_len;
     }
     for (unsigned a = g->n_an - 1; a-- > 0;)
-        slot[a].f = edge(m, &g->an[a].down, &g->an[a].up, slot[g->an[a].parent].f,
-                         slot[a].down_len, NULL);
+        slot[a].f =
+            edge(m, &g->an[a].down, &g->an[a].up, slot[g->an[a].parent].f, slot[a].down_len, NULL);
     for (unsigned k = 0; k < g->n; k++) {
         unsigned h = m->rank[g->member[k].rank].lane[g->member[k].lane].hand[i];
 

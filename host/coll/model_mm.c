@@ -7,7 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define REQUEST_WIRE 98u /* Ethernet 14, IP 20, UDP 8, BTH 12, RETH 16, ICRC 4, and 24 of the link */
+#define REQUEST_WIRE                                                                               \
+    98u /* Ethernet 14, IP 20, UDP 8, BTH 12, RETH 16, ICRC 4, and 24 of the link */
 
 /* path[0]: own to the switch, path[1]: back; then pairs like it of the members, own included. */
 int mm_model_begin(struct model *m, unsigned rank, unsigned lane)
@@ -60,56 +61,82 @@ static bool takes_part(const struct mlane *l, const struct step *st, unsigned k)
     return st->self || l->path[2 * k].link[0] != l->path[0].link[0];
 }
 
+static struct model_msg data(const struct model *m, const struct step *st)
+{
+    return model_message(st->len, m->in.mtu, st->op == STEP_MM_LOAD); /* a READ's has an AETH */
+}
+
+static void ask(struct model *m, struct mlane *l, unsigned rank, unsigned lane, uint32_t i,
+                int64_t now)
+{
+    const struct step *st = &m->rank[rank].s.lane[lane].step[i];
+    int64_t t = model_small(m, &l->path[0], now, REQUEST_WIRE), last = t;
+
+    l->peer_lane++;
+    for (unsigned k = 1; k <= l->member; k++)
+        if (takes_part(l, st, k)) {
+            int64_t there = model_small(m, &l->path[2 * k + 1], t, REQUEST_WIRE);
+
+            last = there > last ? there : last;
+        }
+    model_event(m, EV_READ, last, rank, lane, i);
+}
+
 void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct mlane *l = &m->rank[rank].lane[lane];
     uint32_t i = l->begun++;
     const struct step *st = &m->rank[rank].s.lane[lane].step[i];
-    int64_t t, last = 0, left = now;
-    struct flight f;
+    int64_t left = now;
 
     if (st->op == STEP_MM_LOAD) {
-        l->peer_lane++;
-        t = model_small(m, &l->path[0], now, REQUEST_WIRE);
-        for (unsigned k = 1; k <= l->member; k++)
-            if (takes_part(l, st, k)) {
-                int64_t there = model_small(m, &l->path[2 * k + 1], t, REQUEST_WIRE);
-
-                last = there > last ? there : last;
-            }
-        model_event(m, EV_MM, last, rank, lane, i);
+        ask(m, l, rank, lane, i, now);
         return;
     }
-    f = model_fly(m, &l->path[0], (struct flight){now, now},
-                  model_message(st->len, m->in.mtu, false), &left);
-    for (unsigned k = 1; k <= l->member; k++)
-        if (takes_part(l, st, k)) {
-            struct flight g = model_fly(m, &l->path[2 * k + 1], f,
-                                        model_message(st->len, m->in.mtu, false), NULL);
-
-            t = model_small(m, &l->path[2 * k], g.tail, MODEL_ACK_WIRE);
-            last = t > last ? t : last;
-        }
+    l->flight[i] = model_fly(m, &l->path[0], (struct flight){now, now}, data(m, st), &left);
+    model_event(m, EV_HOP, l->flight[i].head, rank, lane, i);
     l->paced = true;
     model_event(m, EV_TRY, left, rank, lane, i);
-    done_at(m, rank, lane, i, model_small(m, &l->path[1], last, MODEL_ACK_WIRE));
 }
 
-void mm_model_data(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t now)
+/* The members are asked: what they send meets in the switch. */
+void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t now)
 {
     struct mlane *l = &m->rank[rank].lane[lane];
     const struct step *st = &m->rank[rank].s.lane[lane].step[step];
-    struct model_msg msg = model_message(st->len, m->in.mtu, true); /* AETH */
-    struct flight f = {0, 0};
+    struct flight f = {now, now};
 
     for (unsigned k = 1; k <= l->member; k++)
         if (takes_part(l, st, k)) {
             struct flight g =
-                model_fly(m, &l->path[2 * k], (struct flight){now, now}, msg, NULL);
+                model_fly(m, &l->path[2 * k], (struct flight){now, now}, data(m, st), NULL);
 
             f.head = g.head > f.head ? g.head : f.head;
             f.tail = g.tail > f.tail ? g.tail : f.tail;
         }
-    f = model_fly(m, &l->path[1], f, msg, NULL);
-    done_at(m, rank, lane, step, f.tail);
+    l->flight[step] = f;
+    model_event(m, EV_HOP, f.head, rank, lane, step);
+}
+
+/* A sum goes down to who asked, a store to all members. */
+void mm_model_down(struct model *m, unsigned rank, unsigned lane, uint32_t step)
+{
+    struct mlane *l = &m->rank[rank].lane[lane];
+    const struct step *st = &m->rank[rank].s.lane[lane].step[step];
+    struct flight f = l->flight[step];
+    int64_t last = 0;
+
+    if (st->op == STEP_MM_LOAD) {
+        f = model_fly(m, &l->path[1], f, data(m, st), NULL);
+        done_at(m, rank, lane, step, f.tail);
+        return;
+    }
+    for (unsigned k = 1; k <= l->member; k++)
+        if (takes_part(l, st, k)) {
+            struct flight g = model_fly(m, &l->path[2 * k + 1], f, data(m, st), NULL);
+            int64_t t = model_small(m, &l->path[2 * k], g.tail, MODEL_ACK_WIRE);
+
+            last = t > last ? t : last;
+        }
+    done_at(m, rank, lane, step, model_small(m, &l->path[1], last, MODEL_ACK_WIRE));
 }

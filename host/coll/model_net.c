@@ -73,22 +73,27 @@ void model_path(const struct model *m, uint16_t from, uint16_t from_port, uint16
     }
 }
 
+struct flight model_hop(struct model *m, uint32_t d, struct flight f, struct model_msg msg)
+{
+    int64_t start = f.head > m->free_ps[d] ? f.head : m->free_ps[d];
+    int64_t end = start + model_ps(m, d, msg.wire);
+    int64_t late = f.tail + model_ps(m, d, msg.tail);
+
+    end = end > late ? end : late;
+    m->free_ps[d] = end;
+    m->bytes[d] += msg.wire;
+    f.head = start + model_ps(m, d, msg.frame) + latency(m, d);
+    f.tail = end + latency(m, d);
+    return f;
+}
+
 struct flight model_fly(struct model *m, const struct model_path *p, struct flight f,
                         struct model_msg msg, int64_t *left)
 {
     for (unsigned h = 0; h < p->n; h++) {
-        uint32_t d = p->link[h];
-        int64_t start = f.head > m->free_ps[d] ? f.head : m->free_ps[d];
-        int64_t end = start + model_ps(m, d, msg.wire);
-        int64_t late = f.tail + model_ps(m, d, msg.tail);
-
-        end = end > late ? end : late;
-        m->free_ps[d] = end;
-        m->bytes[d] += msg.wire;
+        f = model_hop(m, p->link[h], f, msg);
         if (!h && left)
-            *left = end;
-        f.head = start + model_ps(m, d, msg.frame) + latency(m, d);
-        f.tail = end + latency(m, d);
+            *left = f.tail - latency(m, p->link[0]);
     }
     return f;
 }

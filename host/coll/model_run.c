@@ -110,6 +110,22 @@ static bool ready(struct mrank *r, unsigned lane, const struct step *st)
     return true;
 }
 
+/* Message i of a SEND lane is at its next link, or there. */
+static void message_hop(struct model *m, unsigned rank, unsigned lane, uint32_t i)
+{
+    const struct lane *s = &m->rank[rank].s.lane[lane];
+    struct mlane *l = &m->rank[rank].lane[lane];
+    struct flight *f = &l->flight[i];
+
+    *f = model_hop(m, l->path->link[l->hop[i]], *f, model_message(s->step[i].len, m->in.mtu, true));
+    if (++l->hop[i] < l->path->n) {
+        model_event(m, EV_HOP, f->head, rank, lane, i);
+        return;
+    }
+    model_event(m, EV_DONE, f->tail, s->peer, l->peer_lane, i);
+    model_event(m, EV_DONE, f->tail + l->ack_ps, rank, lane, i);
+}
+
 /* The message at the head of a SEND lane, where both ends are ready. */
 static void send_message(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
@@ -117,24 +133,17 @@ static void send_message(struct model *m, unsigned rank, unsigned lane, int64_t 
     struct mlane *l = &r->lane[lane];
     const struct lane *s = &r->s.lane[lane];
     uint32_t i = l->begun++;
-    const struct step *st = &s->step[i];
     struct mrank *peer = &m->rank[s->peer];
-    struct mlane *far = &peer->lane[l->peer_lane];
-    unsigned hand = hand_before(r, st);
-    int64_t left = now;
-    struct flight f = model_fly(m, l->path, (struct flight){now, now},
-                                model_message(st->len, m->in.mtu, true), &left);
+    unsigned hand = hand_before(r, &s->step[i]) + 2 + l->path->crossings;
     unsigned recv_hand = hand_before(peer, &peer->s.lane[l->peer_lane].step[i]);
 
-    hand += 2 + l->path->crossings;
     hand = recv_hand > hand ? recv_hand : hand;
     m->hand = hand > m->hand ? hand : m->hand;
-    far->hand[i] = (uint16_t)hand;
-    l->hand[i] = (uint16_t)hand;
-    model_event(m, EV_DONE, f.tail, s->peer, l->peer_lane, i);
-    model_event(m, EV_DONE, f.tail + l->ack_ps, rank, lane, i);
+    peer->lane[l->peer_lane].hand[i] = l->hand[i] = (uint16_t)hand;
+    l->flight[i] = (struct flight){now, now};
+    message_hop(m, rank, lane, i);
     l->paced = true;
-    model_event(m, EV_TRY, left, rank, lane, i);
+    model_event(m, EV_TRY, m->free_ps[l->path->link[0]], rank, lane, i);
 }
 
 /* Begins what can be begun; returns whether there may be more. */
@@ -205,8 +214,14 @@ static void handle(struct model *m, const struct event *e)
     case EV_TRY:
         l->paced = false;
         break;
-    case EV_MM:
-        mm_model_data(m, e->rank, e->lane, e->step, e->at);
+    case EV_READ:
+        mm_model_read(m, e->rank, e->lane, e->step, e->at);
+        return;
+    case EV_HOP:
+        if (s->kind == LANE_MM)
+            mm_model_down(m, e->rank, e->lane, e->step);
+        else
+            message_hop(m, e->rank, e->lane, e->step);
         return;
     default:
         if (s->kind == LANE_AGG)
@@ -269,6 +284,12 @@ static int make_rank(struct model *m, unsigned rank)
         l->hand = calloc(r->s.lane[i].n + 1, sizeof(*l->hand));
         if (r->s.lane[i].kind == LANE_RECV)
             l->at = calloc(r->s.lane[i].n + 1, sizeof(*l->at));
+        if (r->s.lane[i].kind == LANE_SEND || r->s.lane[i].kind == LANE_MM) {
+            l->flight = calloc(r->s.lane[i].n + 1, sizeof(*l->flight));
+            l->hop = calloc(r->s.lane[i].n + 1, sizeof(*l->hop));
+            if (!l->flight || !l->hop)
+                return -ENOMEM;
+        }
         if (!l->hand || (r->s.lane[i].kind == LANE_RECV && !l->at))
             return -ENOMEM;
     }
@@ -309,6 +330,8 @@ static void take_down(struct model *m)
         for (unsigned i = 0; r->lane && i < r->s.n_lanes; i++) {
             free(r->lane[i].hand);
             free(r->lane[i].at);
+            free(r->lane[i].flight);
+            free(r->lane[i].hop);
             free(r->lane[i].path);
         }
         free(r->lane);

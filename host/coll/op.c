@@ -28,11 +28,16 @@ static bool rooted(enum coll_kind k)
 static const char *kind_name(unsigned k)
 {
     static const char *const name[COLL_KINDS] = {
-        [COLL_ALLREDUCE] = "all_reduce", [COLL_REDUCE] = "reduce",
-        [COLL_BROADCAST] = "broadcast",  [COLL_ALLGATHER] = "all_gather",
-        [COLL_REDUCE_SCATTER] = "reduce_scatter", [COLL_ALLTOALL] = "alltoall",
-        [COLL_GATHER] = "gather",        [COLL_SCATTER] = "scatter",
-        [COLL_SENDRECV] = "sendrecv",    [COLL_BARRIER] = "barrier",
+        [COLL_ALLREDUCE] = "all_reduce",
+        [COLL_REDUCE] = "reduce",
+        [COLL_BROADCAST] = "broadcast",
+        [COLL_ALLGATHER] = "all_gather",
+        [COLL_REDUCE_SCATTER] = "reduce_scatter",
+        [COLL_ALLTOALL] = "alltoall",
+        [COLL_GATHER] = "gather",
+        [COLL_SCATTER] = "scatter",
+        [COLL_SENDRECV] = "sendrecv",
+        [COLL_BARRIER] = "barrier",
     };
 
     return k < COLL_KINDS ? name[k] : "?";
@@ -110,8 +115,9 @@ void op_disagree(struct comm *c, unsigned rank, uint32_t tag)
         comm_fail(c, "rank %u (%s) disagrees on the root: not %u as at rank %u", rank, host,
                   mine->root, c->cfg.rank);
     else if (diff)
-        comm_fail(c, "rank %u (%s) disagrees on the size or the algorithm: not %llu elements by %s "
-                     "as at rank %u",
+        comm_fail(c,
+                  "rank %u (%s) disagrees on the size or the algorithm: not %llu elements by %s "
+                  "as at rank %u",
                   rank, host, (unsigned long long)mine->count, sched_algo_name(mine->algo),
                   c->cfg.rank);
     else
@@ -288,12 +294,12 @@ static int get_workspace(struct comm *c, struct coll_req *r, char *err)
 }
 
 /* Has the communicator what the lanes need? */
-static int lanes_served(const struct comm *c, const struct coll_req *r, char *err)
+static int lanes_served(struct comm *c, const struct coll_req *r, char *err)
 {
     for (unsigned i = 0; i < r->s.n_lanes; i++) {
         const struct lane *l = &r->s.lane[i];
 
-        if (l->kind != LANE_MM && (l->kind != LANE_AGG || (l->chan < c->n_aggs && !l->peer)))
+        if (l->kind != LANE_MM && (l->kind != LANE_AGG || agg_of_lane(c, l)))
             continue;
         snprintf(err, COMM_TEXT, "%s: not set up for this communicator",
                  l->kind == LANE_MM ? "multimem" : "aggregation tree");

@@ -78,7 +78,8 @@ struct ref slot_of(struct dep d)
     return (struct ref){.buf = BUF_SLOT, .lane = d.lane, .off = d.count - 1};
 }
 
-void sched_part(uint64_t total, unsigned esize, uint64_t n, uint64_t k, uint64_t *off, uint64_t *len)
+void sched_part(uint64_t total, unsigned esize, uint64_t n, uint64_t k, uint64_t *off,
+                uint64_t *len)
 {
     uint64_t count = total / esize, base = count / n, more = count % n;
 
@@ -164,12 +165,18 @@ static const alg_fn algorithms[COLL_KINDS][ALGO_COUNT] = {
 const char *sched_algo_name(enum coll_algo a)
 {
     static const char *const name[ALGO_COUNT + 1] = {
-        [ALGO_RING] = "ring",           [ALGO_SHARP] = "sharp",
-        [ALGO_TREE] = "tree",           [ALGO_CHAIN] = "chain",
-        [ALGO_HALVING] = "halving",     [ALGO_PAIRWISE] = "pairwise",
-        [ALGO_DIRECT] = "direct",       [ALGO_NVLS] = "nvls",
-        [ALGO_HIER] = "hier",           [ALGO_HIER_SHARP] = "hier_sharp",
-        [ALGO_NVLS_SHARP] = "nvls_sharp", [ALGO_AUTO] = "auto",
+        [ALGO_RING] = "ring",
+        [ALGO_SHARP] = "sharp",
+        [ALGO_TREE] = "tree",
+        [ALGO_CHAIN] = "chain",
+        [ALGO_HALVING] = "halving",
+        [ALGO_PAIRWISE] = "pairwise",
+        [ALGO_DIRECT] = "direct",
+        [ALGO_NVLS] = "nvls",
+        [ALGO_HIER] = "hier",
+        [ALGO_HIER_SHARP] = "hier_sharp",
+        [ALGO_NVLS_SHARP] = "nvls_sharp",
+        [ALGO_AUTO] = "auto",
     };
 
     return (unsigned)a <= ALGO_AUTO ? name[a] : "?";

@@ -37,6 +37,8 @@ enum lane_kind {
     LANE_KINDS
 };
 
+enum { GROUP_ALL, GROUP_RAIL }; /* peer of an AGG lane */
+
 enum step_op {
     STEP_SEND,    /* a, len bytes (0: a message of no bytes) */
     STEP_RECV,    /* to dst (BUF_SLOT: stays in the lane's slot) */

@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define PARTS      4096u
-#define PART_MIN   4096u
-#define PER_CHUNK  256u
+#define PARTS     4096u
+#define PART_MIN  4096u
+#define PER_CHUNK 256u
 
 struct reader {
     struct reader *next;

@@ -27,7 +27,7 @@ struct bed {
     unsigned n;
     uint16_t hosts[32];
     uint64_t rng;
-    unsigned ran;
+    unsigned ran, seen[COLL_KINDS]; /* algorithms by collective */
 };
 
 static uint64_t below(struct bed *b, uint64_t n)
@@ -38,7 +38,8 @@ static uint64_t below(struct bed *b, uint64_t n)
 static void bed_up(struct bed *b, struct fabric *f, unsigned n, unsigned per_host, unsigned algos)
 {
     char err[COMM_TEXT] = "";
-    struct world_cfg wc = {.fab = f, .nranks = n, .host_of_rank = b->hosts, .pool = pool, .seed = 1};
+    struct world_cfg wc = {
+        .fab = f, .nranks = n, .host_of_rank = b->hosts, .pool = pool, .seed = 1};
     struct job_cfg jc = {.fab = f,
                          .nranks = n,
                          .host_of_rank = b->hosts,
@@ -51,7 +52,6 @@ static void bed_up(struct bed *b, struct fabric *f, unsigned n, unsigned per_hos
     assert_non_null(f);
     b->f = f;
     b->n = n;
-    b->ran = 0;
     for (unsigned r = 0; r < n; r++)
         b->hosts[r] = (uint16_t)(r / per_host);
     assert_int_equal(world_create(&b->w, &wc), 0);
@@ -108,12 +108,12 @@ static void run(struct bed *b, struct job_op *op)
 
     rc = job_run(b->j, op, &res);
     if (rc || res.wrong || res.failed_ranks)
-        fail_msg("%s by %s, %u ranks, %s %s x%zu root %u sparse %u%s seed %lu: rc %d, %lu wrong, %d "
-                 "failed: %s",
-                 kind_name[op->kind], sched_algo_name(op->algo), b->n, dtype_name(op->type),
-                 redop_name(op->op), op->count, op->root, op->sparse,
-                 op->in_place ? " in place" : "", op->seed, rc, res.wrong, res.failed_ranks,
-                 res.text);
+        fail_msg(
+            "%s by %s, %u ranks, %s %s x%zu root %u sparse %u%s seed %lu: rc %d, %lu wrong, %d "
+            "failed: %s",
+            kind_name[op->kind], sched_algo_name(op->algo), b->n, dtype_name(op->type),
+            redop_name(op->op), op->count, op->root, op->sparse, op->in_place ? " in place" : "",
+            op->seed, rc, res.wrong, res.failed_ranks, res.text);
     b->ran++;
 }
 
@@ -148,12 +148,13 @@ static void all_kinds_and_algorithms(struct bed *b, unsigned algos, unsigned eac
                 draw(b, &op, (unsigned)below(b, 8) * (i > 1) + i * 2);
                 run(b, &op);
             }
+            b->seen[k] |= 1u << a;
         }
 }
 
 #define HOST_ALGOS                                                                                 \
-    (1u << ALGO_RING | 1u << ALGO_SHARP | 1u << ALGO_TREE | 1u << ALGO_CHAIN | 1u << ALGO_HALVING | \
-     1u << ALGO_PAIRWISE | 1u << ALGO_DIRECT)
+    (1u << ALGO_RING | 1u << ALGO_SHARP | 1u << ALGO_TREE | 1u << ALGO_CHAIN |                     \
+     1u << ALGO_HALVING | 1u << ALGO_PAIRWISE | 1u << ALGO_DIRECT)
 
 static void plain_hosts(void **state)
 {
@@ -185,13 +186,15 @@ static void gpus_of_one_node(void **state)
 
 static void gpus_of_two_nodes(void **state)
 {
-    unsigned algos = HOST_ALGOS | 1u << ALGO_HIER;
+    unsigned algos = HOST_ALGOS | 1u << ALGO_HIER | 1u << ALGO_HIER_SHARP;
     struct bed b = {.rng = 8};
 
     (void)state;
     bed_up(&b, fabric_load("conf/rail-2x4.conf", NULL), 8, 1, algos);
     all_kinds_and_algorithms(&b, algos, 3);
     print_message("rail-2x4: %u operations\n", b.ran);
+    assert_true(b.seen[COLL_ALLREDUCE] >> ALGO_HIER & 1);
+    assert_true(b.seen[COLL_ALLREDUCE] >> ALGO_HIER_SHARP & 1);
     bed_down(&b);
 }
 

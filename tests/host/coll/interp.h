@@ -24,8 +24,8 @@
 /* What a lane has beside its schedule. Steps: done <= landed <= begun. */
 struct ilane {
     uint64_t begun, landed;
-    uint8_t **held;  /* SEND, MM: [n] data read early, else NULL; RECV: [SCHED_SLOTS] slots */
-    unsigned mate;   /* SEND: the lane of the receiver; RECV: of the sender, + 1; 0 not found */
+    uint8_t **held; /* SEND, MM: [n] data read early, else NULL; RECV: [SCHED_SLOTS] slots */
+    unsigned mate;  /* SEND: the lane of the receiver; RECV: of the sender, + 1; 0 not found */
 };
 
 struct irank {
@@ -59,8 +59,9 @@ static inline const char *interp_kind(enum lane_kind k)
 
 static inline uint8_t *interp_at(struct irank *r, struct ref ref, uint64_t len)
 {
-    uint64_t size = ref.buf == BUF_IN ? r->s.in_bytes : ref.buf == BUF_OUT ? r->s.out_bytes
-                                                                           : r->s.tmp_bytes;
+    uint64_t size = ref.buf == BUF_IN    ? r->s.in_bytes
+                    : ref.buf == BUF_OUT ? r->s.out_bytes
+                                         : r->s.tmp_bytes;
 
     if (ref.buf == BUF_SLOT) {
         assert_non_null(r->lane[ref.lane].held[ref.off % SCHED_SLOTS]);
@@ -214,8 +215,7 @@ static inline bool interp_aggregate(struct interp *w, unsigned rank, unsigned la
                                      (st->agg == AGG_REDUCE) == (who[k] == st->root)));
     }
     if (st->len)
-        arith_scalar(w->r[0].s.in.op, w->r[0].s.in.type)(sum, in, from,
-                                                         st->len / w->r[0].s.esize);
+        arith_scalar(w->r[0].s.in.op, w->r[0].s.in.type)(sum, in, from, st->len / w->r[0].s.esize);
     for (unsigned k = 0; k < n; k++) {
         struct irank *r = &w->r[who[k]];
         const struct step *o = &r->s.lane[at[k]].step[r->done[at[k]]];
@@ -386,9 +386,9 @@ static inline void interp_run(struct interp *w)
         r->done = calloc(r->s.n_lanes + 1, sizeof(*r->done));
         r->lane = calloc(r->s.n_lanes + 1, sizeof(*r->lane));
         for (unsigned i = 0; i < r->s.n_lanes; i++)
-            r->lane[i].held = calloc(r->s.lane[i].kind == LANE_RECV ? SCHED_SLOTS
-                                                                    : r->s.lane[i].n + 1,
-                                     sizeof(uint8_t *));
+            r->lane[i].held =
+                calloc(r->s.lane[i].kind == LANE_RECV ? SCHED_SLOTS : r->s.lane[i].n + 1,
+                       sizeof(uint8_t *));
     }
     while (moved) {
         moved = false;

@@ -192,6 +192,54 @@ static void disagreement_is_named_on_all(void **state)
     }
 }
 
+/* Two ranks, of which the second has another idea of what runs: where messages show it, and where
+ * both wait for each other. */
+static void collective_and_root_are_agreed_upon(void **state)
+{
+    static const struct {
+        struct coll_args a, b;
+        const char *word;
+    } cases[] = {
+        {{.kind = COLL_ALLGATHER}, {.kind = COLL_ALLTOALL}, "collective"},
+        {{.kind = COLL_SENDRECV}, {.kind = COLL_BARRIER}, "collective"},
+        {{.kind = COLL_GATHER, .root = 0}, {.kind = COLL_GATHER, .root = 1}, "root"},
+        {{.kind = COLL_SCATTER, .root = 0}, {.kind = COLL_SCATTER, .root = 1}, "root"},
+        {{.kind = COLL_SCATTER, .root = 1}, {.kind = COLL_SCATTER, .root = 0}, "root"},
+        {{.kind = COLL_ALLTOALL}, {.kind = COLL_ALLTOALL, .sparse = 1}, "size"},
+        {{.kind = COLL_ALLTOALL, .count = 100}, {.kind = COLL_ALLTOALL, .count = 101}, "size"},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct rig *g = rig_new(2, 1, 4096, NULL);
+        struct coll_req *req[2];
+
+        rig_connect(g, 1u << ALGO_DIRECT, RIG_RANKS);
+        assert_true(rig_run(g, PS_PER_S, false, rig_ready));
+        for (unsigned r = 0; r < 2; r++) {
+            struct coll_args a = r ? cases[i].b : cases[i].a;
+            char err[COMM_TEXT] = "";
+
+            a.algo = ALGO_DIRECT;
+            a.type = DT_FP32;
+            a.count = a.count ? a.count : 5000;
+            a.send = buffer(g, r, 1 << 14);
+            a.recv = buffer(g, r, 1 << 14);
+            if (coll_start(g->comm[r], &a, &req[r], err))
+                fail_msg("%s", err);
+        }
+        if (!rig_run(g, 2 * PS_PER_S, true, rig_failed))
+            fail_msg("case %u goes unnoticed", i);
+        for (unsigned r = 0; r < 2; r++) {
+            if (!strstr(comm_error(g->comm[r]), cases[i].word) ||
+                !strstr(comm_error(g->comm[r]), "disagrees"))
+                fail_msg("case %u, rank %u: \"%s\"", i, r, comm_error(g->comm[r]));
+            coll_free(req[r]);
+        }
+        rig_free(g, true);
+    }
+}
+
 static void wrong_key_is_refused_by_name(void **state)
 {
     struct rig *g = rig_new(3, 1, 4096, NULL);
@@ -276,6 +324,21 @@ static void misuse_is_refused_in_words(void **state)
     assert_non_null(strstr(err, "overlap"));
     a.recv = own, a.algo = ALGO_SHARP;
     assert_int_equal(coll_start(g->comm[0], &a, &req, err), -95);
+    a.algo = ALGO_RING, a.count = (size_t)-1;
+    assert_int_equal(coll_start(g->comm[0], &a, &req, err), -7);
+    assert_non_null(strstr(err, "at most"));
+    a.count = 60, a.type = DT_COUNT;
+    assert_int_equal(coll_start(g->comm[0], &a, &req, err), -22);
+    assert_non_null(strstr(err, "type"));
+    a.type = DT_FP32, a.op = OP_BXOR;
+    assert_int_equal(coll_start(g->comm[0], &a, &req, err), -22);
+    assert_non_null(strstr(err, "no bxor of float"));
+    a.op = OP_SUM, a.kind = COLL_BROADCAST, a.root = 2;
+    assert_int_equal(coll_start(g->comm[0], &a, &req, err), -22);
+    assert_non_null(strstr(err, "root 2"));
+    a.root = 0, a.kind = COLL_ALLTOALL;
+    assert_int_equal(coll_start(g->comm[0], &a, &req, err), -95);
+    assert_non_null(strstr(err, "alltoall by ring"));
     rig_free(g, true);
 }
 
@@ -285,6 +348,7 @@ int main(void)
         cmocka_unit_test(exact_and_without_retransmission),
         cmocka_unit_test(exact_under_loss),
         cmocka_unit_test(disagreement_is_named_on_all),
+        cmocka_unit_test(collective_and_root_are_agreed_upon),
         cmocka_unit_test(wrong_key_is_refused_by_name),
         cmocka_unit_test(lost_rank_is_named_on_all),
         cmocka_unit_test(abort_spreads),

@@ -122,7 +122,7 @@ static void extrapolation_is_seamless(void **state)
     struct fabric *f = load(LEAF_SPINE);
 
     (void)state;
-    for (enum coll_algo a = 0; a < ALGO_COUNT; a++)
+    for (enum coll_algo a = ALGO_RING; a <= ALGO_SHARP; a++)
         for (uint64_t b = 1 << 23; b <= 1ULL << 31; b = b * 5 / 4 / 4 * 4) {
             double t1 = (double)predict(f, a, 8, b, 1).time_ps;
             double t2 = (double)predict(f, a, 8, 2 * b, 1).time_ps;

@@ -1,0 +1,35 @@
+/* Inside of a job: its ranks and their buffers; for sim/job*.c only. */
+#ifndef TRIB_SIM_JOB_PRIV_H
+#define TRIB_SIM_JOB_PRIV_H
+
+#include "sim/job.h"
+
+struct member {
+    struct comm *comm;
+    struct coll_req *req;
+    char *mem; /* input and output in one registered block */
+    char *in, *out;
+    char *send, *recv; /* of the running operation; `copy` is what `send` had before it */
+    char *copy;
+    size_t send_bytes;
+    int64_t start_ps, end_ps;
+    bool started, ended;
+    int rc;
+};
+
+struct job {
+    struct job_cfg cfg;
+    struct member *mem;
+    size_t bytes; /* of each buffer */
+    int64_t next_tick;
+    struct job *next; /* ring of jobs in the same world */
+    struct job_op op; /* running */
+};
+
+struct coll_args job_args(const struct job_op *op);
+/* A rank's buffers before an operation: its input in place, all else a pattern. 0 or -ENOMEM. */
+int job_fill(struct job *j, const struct job_op *op, unsigned r);
+/* All ranks' buffers after it, against the oracle: res->wrong. */
+int job_check(struct job *j, struct job_result *res);
+
+#endif
