@@ -296,7 +296,7 @@ static bool any_left(const struct job *j)
     return false;
 }
 
-int job_finish(struct job *j)
+int job_end(struct job *j)
 {
     int64_t deadline = now_ms() + FINISH_MS;
 
@@ -413,7 +413,7 @@ static int catch_signals(struct job *j)
     return j->sigfd < 0 ? -errno : 0;
 }
 
-int job_start(struct job **out, const struct job_cfg *cfg)
+int job_launch(struct job **out, const struct job_cfg *cfg)
 {
     struct job *j = calloc(1, sizeof(*j));
 

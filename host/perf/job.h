@@ -27,7 +27,7 @@ struct job_cfg {
 /* Called for each rank's answer. */
 typedef int (*job_fn)(void *ctx, unsigned rank, const struct msg *m);
 
-int job_start(struct job **j, const struct job_cfg *cfg); /* 0 or -errno; then job_cause */
+int job_launch(struct job **j, const struct job_cfg *cfg); /* 0 or -errno; then job_cause */
 int job_send(struct job *j, unsigned rank, uint32_t type, const void *body, size_t len);
 int job_bcast(struct job *j, uint32_t type, const void *body, size_t len);
 /*
@@ -41,7 +41,7 @@ int job_gather(struct job *j, uint32_t type, double seconds, job_fn each, job_fn
 void job_abort(struct job *j, const char *why);
 /* Ends the ranks (QUIT, unless the job failed), waits, kills what is left after a few seconds. 0
  * when every rank ended well. */
-int job_finish(struct job *j);
+int job_end(struct job *j);
 void job_free(struct job *j);
 const char *job_cause(const struct job *j); /* "" while all is well */
 bool job_interrupted(const struct job *j);

@@ -11,6 +11,7 @@
  *   DONE   ->
  *          <-  RUN       n operations back to back; DONE carries the time they took
  *          <-  CHECK     DONE carries the number of wrong elements
+ *          <-  ERROR     once with random floats; DONE carries their error
  *          <-  QUIT      leave the group and end; or ABORT, with the reason, at any time
  *   PROGRESS ->          rank 0, now and then: operations done
  *   FAIL   ->            in words; the launcher answers ABORT
@@ -18,7 +19,7 @@
 #ifndef TRIB_PERF_MSG_H
 #define TRIB_PERF_MSG_H
 
-#include "host/coll/coll.h"
+#include "host/perf/exact.h"
 #include "switch/rim/rundir.h"
 
 #include <stddef.h>
@@ -31,6 +32,7 @@ enum msg_type {
     MSG_PREPARE,
     MSG_RUN,
     MSG_CHECK,
+    MSG_ERROR,
     MSG_QUIT,
     MSG_ABORT,
     MSG_DONE,
@@ -42,11 +44,12 @@ enum msg_type {
 #define MSG_TEXT 400
 
 struct msg_init {
-    uint32_t rank, nranks, group, window, algos, tree;
-    uint64_t key, max_bytes;
+    uint32_t rank, nranks, group, window, algos, n_trees;
+    uint16_t tree[COLL_TREES];
+    uint64_t key, max_bytes; /* of a buffer */
 };
 struct msg_prepare {
-    uint32_t coll, algo, type, op, root, in_place;
+    uint32_t coll, algo, type, op, root, sparse, in_place;
     uint64_t count;
 };
 struct msg_run {
@@ -58,6 +61,7 @@ struct msg_check {
 struct msg_done {
     int64_t ps;     /* RUN: fabric time from this rank's first operation to the end of its last */
     uint64_t wrong; /* CHECK */
+    struct ulp ulp; /* ERROR */
 };
 struct msg_progress {
     uint32_t done;

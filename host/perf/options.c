@@ -4,13 +4,15 @@
  */
 #include "host/perf/options.h"
 
+#include "host/coll/sched.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { K_UINT, K_SIZE, K_SECONDS, K_TYPES, K_OPS, K_ALGOS, K_STRING, K_HELP };
+enum kind { K_UINT, K_SIZE, K_SECONDS, K_TYPES, K_OPS, K_ALGOS, K_STRING, K_FLAG };
 
 struct option_row {
     char c;
@@ -35,33 +37,55 @@ static const struct option_row table[] = {
     {'w', "warmup_iters", "N", K_UINT, AT(warmup), 0, 1000000,
      "iterations before the clock starts (1)"},
     {'d', "datatype", "TYPE", K_TYPES, AT(types), 0, 0, "type, list of types, or all (float)"},
-    {'o', "op", "OP", K_OPS, AT(ops), 0, 0, "sum, prod, min, max, avg, a list, or all (sum)"},
+    {'o', "op", "OP", K_OPS, AT(ops), 0, 0,
+     "sum, prod, min, max, avg, a list, or all that the type has (sum)"},
     {'c', "check", "0|1", K_UINT, AT(check), 0, 1,
      "compare every element with the exact result (1)"},
     {'r', "root", "RANK", K_UINT, AT(root), 0, FAB_MAX_MEMBERS - 1,
      "root of rooted collectives (0)"},
+    {'k', "sparse", "K", K_UINT, AT(sparse), 1, FAB_MAX_MEMBERS,
+     "alltoall: each rank sends to itself and its K - 1 next only"},
     {'J', "output_file", "FILE", K_STRING, AT(json), 0, 0, "write the results as JSON"},
-    {0, "algo", "LIST", K_ALGOS, AT(algos), 0, 0, "ring, sharp, or a list (ring,sharp)"},
-    {0, "tree", "N", K_UINT, AT(tree), 0, 65534, "aggregation tree (0)"},
+    {0, "algo", "LIST", K_ALGOS, AT(algos), 0, 0,
+     "an algorithm, a list, all that can do it, or auto: the fastest by the model (ring,sharp)"},
+    {0, "error", NULL, K_FLAG, AT(error), 0, 0,
+     "measure each algorithm's error against the exact sum, in ULP of the type"},
+    {0, "tree", "N", K_UINT, AT(tree), 0, 65534,
+     "one aggregation tree (default: all that reach the ranks)"},
     {0, "window", "SLOTS", K_UINT, AT(window), 0, 1u << 20,
      "slots asked of aggregation nodes (0: their choice)"},
     {0, "max-wall", "SECONDS", K_SECONDS, AT(max_wall), 0, 86400,
      "wall time of one timed run (2): iterations are cut to keep it, not below 2"},
-    {'h', "help", NULL, K_HELP, AT(help), 0, 0, "this text"},
+    {'h', "help", NULL, K_FLAG, AT(help), 0, 0, "this text"},
 };
 #define ROWS (sizeof(table) / sizeof(table[0]))
 
-static const char *const coll_names[COLL_KINDS] = {[COLL_ALLREDUCE] = "all_reduce"};
-static const char *const algo_names[ALGO_COUNT] = {[ALGO_RING] = "ring", [ALGO_SHARP] = "sharp"};
+static const char *const coll_names[COLL_KINDS] = {
+    [COLL_ALLREDUCE] = "all_reduce", [COLL_REDUCE] = "reduce",
+    [COLL_BROADCAST] = "broadcast",  [COLL_ALLGATHER] = "all_gather",
+    [COLL_ALLTOALL] = "alltoall",    [COLL_REDUCE_SCATTER] = "reduce_scatter",
+    [COLL_GATHER] = "gather",        [COLL_SCATTER] = "scatter",
+    [COLL_SENDRECV] = "sendrecv",    [COLL_BARRIER] = "barrier",
+};
 
 const char *coll_name(enum coll_kind k)
 {
     return k < COLL_KINDS ? coll_names[k] : "?";
 }
 
-const char *algo_name(enum coll_algo a)
+bool coll_reduces(enum coll_kind k)
 {
-    return a < ALGO_COUNT ? algo_names[a] : "?";
+    return k == COLL_ALLREDUCE || k == COLL_REDUCE || k == COLL_REDUCE_SCATTER;
+}
+
+bool coll_rooted(enum coll_kind k)
+{
+    return k == COLL_REDUCE || k == COLL_BROADCAST || k == COLL_GATHER || k == COLL_SCATTER;
+}
+
+bool coll_can_be_in_place(enum coll_kind k)
+{
+    return k != COLL_ALLTOALL && k != COLL_SENDRECV && k != COLL_BARRIER;
 }
 
 /* ---- values
@@ -98,27 +122,29 @@ static int name_index(enum kind k, const char *s)
         return dtype_by_name(s);
     if (k == K_OPS)
         return redop_by_name(s);
-    for (int i = 0; i < ALGO_COUNT; i++)
-        if (!strcmp(algo_names[i], s))
+    for (int i = 0; i < ALGOS_ASKED; i++)
+        if (!strcmp(sched_algo_name((enum coll_algo)i), s))
             return i;
     return -EINVAL;
 }
 
 static const char *name_of(enum kind k, int i)
 {
-    return k == K_TYPES ? dtype_name(i) : k == K_OPS ? redop_name(i) : algo_names[i];
+    return k == K_TYPES ? dtype_name(i)
+           : k == K_OPS ? redop_name(i)
+                        : sched_algo_name((enum coll_algo)i);
 }
 
 /* A comma-separated list of names, or "all", as a bit mask. */
 static int parse_names(const struct option_row *r, const char *label, const char *val,
                        unsigned *mask, char *err)
 {
-    int n = r->kind == K_TYPES ? DT_COUNT : r->kind == K_OPS ? OP_COUNT : ALGO_COUNT;
-    char buf[128], *save = NULL;
+    int n = r->kind == K_TYPES ? DT_COUNT : r->kind == K_OPS ? OP_COUNT : ALGOS_ASKED;
+    char buf[256], *save = NULL;
 
     *mask = 0;
     if (!strcmp(val, "all")) {
-        *mask = (1u << n) - 1;
+        *mask = r->kind == K_ALGOS ? ALGOS_ALL : (1u << n) - 1;
         return OPT_OK;
     }
     snprintf(buf, sizeof(buf), "%s", val);
@@ -187,7 +213,7 @@ static int parse_value(struct perf_opts *o, const struct option_row *r, const ch
         snprintf(label, sizeof(label), "-%c", r->c);
     else
         snprintf(label, sizeof(label), "--%s", r->name);
-    if (r->kind != K_HELP && !val) {
+    if (r->kind != K_FLAG && !val) {
         snprintf(err, OPT_ERR, "%s: found nothing, expected %s", label, r->arg);
         return OPT_BAD;
     }
@@ -205,7 +231,7 @@ static int parse_value(struct perf_opts *o, const struct option_row *r, const ch
     case K_STRING:
         *(const char **)at = val;
         return OPT_OK;
-    case K_HELP:
+    case K_FLAG:
         *(bool *)at = true;
         return OPT_OK;
     }
@@ -250,11 +276,42 @@ static int positional(struct perf_opts *o, const char *arg, bool *have_coll, cha
             return OPT_OK;
         }
     }
-    if (*have_coll)
+    if (*have_coll) {
         snprintf(err, OPT_ERR, "found \"%.64s\" after the collective, expected an option", arg);
-    else
-        snprintf(err, OPT_ERR, "found \"%.64s\", expected a collective: all_reduce", arg);
+        return OPT_BAD;
+    }
+    int at = snprintf(err, OPT_ERR, "found \"%.64s\", expected a collective:", arg);
+    for (int k = 0; k < COLL_KINDS && at < OPT_ERR; k++)
+        at += snprintf(err + at, (size_t)(OPT_ERR - at), " %s", coll_names[k]);
     return OPT_BAD;
+}
+
+/* A type whose error can be told in ULP, and a reduction that has an exact sum? */
+bool options_has_error(enum coll_kind k, enum dtype t, enum redop op)
+{
+    return coll_reduces(k) && dtype_is_float(t) && (op == OP_SUM || op == OP_AVG);
+}
+
+static int check_collective(const struct perf_opts *o, char *err)
+{
+    bool can = false;
+
+    if (o->sparse && o->coll != COLL_ALLTOALL) {
+        snprintf(err, OPT_ERR, "-k: found %s, expected alltoall: no other collective is sparse",
+                 coll_name(o->coll));
+        return OPT_BAD;
+    }
+    for (int t = 0; t < DT_COUNT; t++)
+        for (int op = 0; op < OP_COUNT; op++)
+            can = can || ((o->types >> t & 1) && (o->ops >> op & 1) &&
+                          options_has_error(o->coll, (enum dtype)t, (enum redop)op));
+    if (o->error && !can) {
+        snprintf(err, OPT_ERR,
+                 "--error: found nothing to measure, expected sum or avg of a float type by "
+                 "all_reduce, reduce or reduce_scatter");
+        return OPT_BAD;
+    }
+    return OPT_OK;
 }
 
 /* What single values cannot show: an end of the range that was not given follows the one that was.
@@ -296,7 +353,7 @@ int options_parse(struct perf_opts *o, int argc, char **argv, char *err)
                             .check = 1,
                             .types = 1u << DT_FP32,
                             .ops = 1u << OP_SUM,
-                            .algos = (1u << ALGO_RING) | (1u << ALGO_SHARP),
+                            .tree = PERF_TREES,
                             .max_wall = 2};
     *err = 0;
     for (int i = 1; i < argc; i++) {
@@ -311,7 +368,7 @@ int options_parse(struct perf_opts *o, int argc, char **argv, char *err)
             snprintf(err, OPT_ERR, "found \"%.64s\", expected an option (see -h)", argv[i]);
             return OPT_BAD;
         }
-        if (!val && r->kind != K_HELP && i + 1 < argc)
+        if (!val && r->kind != K_FLAG && i + 1 < argc)
             val = argv[++i];
         if (parse_value(o, r, val, err))
             return OPT_BAD;
@@ -322,7 +379,27 @@ int options_parse(struct perf_opts *o, int argc, char **argv, char *err)
         snprintf(err, OPT_ERR, "found no CONF, expected the fabric's conf file");
         return OPT_BAD;
     }
-    return check_range(o, err);
+    return check_collective(o, err) ? OPT_BAD : check_range(o, err);
+}
+
+int options_force_algo(struct perf_opts *o, const char *name, char *err)
+{
+    const struct option_row *r = table;
+    unsigned mask;
+
+    if (!name || !*name)
+        return OPT_OK;
+    while (r->kind != K_ALGOS)
+        r++;
+    if (strchr(name, ',') || !strcmp(name, "all")) {
+        snprintf(err, OPT_ERR, "TRIB_ALGO: found \"%.64s\", expected one algorithm", name);
+        return OPT_BAD;
+    }
+    if (parse_names(r, "TRIB_ALGO", name, &mask, err))
+        return OPT_BAD;
+    o->algos = mask;
+    o->forced = true;
+    return OPT_OK;
 }
 
 unsigned options_sizes(const struct perf_opts *o, uint64_t *bytes, unsigned max)
@@ -343,7 +420,9 @@ void options_usage(FILE *out)
         out,
         "trib-perf CONF [COLLECTIVE] [options]\n"
         "Times collectives between ranks on the fabric CONF, which is up; checks every element.\n"
-        "COLLECTIVE: all_reduce (default)\n\n");
+        "COLLECTIVE: all_reduce (default), reduce, broadcast, all_gather, reduce_scatter, "
+        "alltoall,\n"
+        "gather, scatter, sendrecv, barrier. Sizes, counts and bandwidths as in nccl-tests.\n\n");
     for (size_t i = 0; i < ROWS; i++) {
         const struct option_row *r = &table[i];
         char left[64];
@@ -355,5 +434,6 @@ void options_usage(FILE *out)
     }
     fprintf(out, "\nTimes and bandwidths are in fabric time. Exit status: 0 every element was "
                  "right, 1 it was not or the\n"
-                 "run failed, 2 the command line is wrong.\n");
+                 "run failed, 2 the command line is wrong.\n"
+                 "TRIB_ALGO in the environment forces one algorithm, whatever --algo says.\n");
 }

@@ -14,6 +14,11 @@
 #define PERF_VERSION   "0.1.0"
 #define PERF_MAX_SIZES 512
 #define OPT_ERR        256
+#define PERF_TREES     (~0u) /* all trees that reach the ranks */
+
+/* Algorithms asked for are a bit mask over coll_algo with auto. Nothing asked is 0. */
+#define ALGOS_ASKED ((int)ALGO_AUTO + 1)
+#define ALGOS_ALL   ((1u << ALGO_COUNT) - 1) /* those that the collective and the fabric have */
 
 struct perf_opts {
     const char *conf;
@@ -22,8 +27,11 @@ struct perf_opts {
     uint64_t min_bytes, max_bytes, step_bytes;
     unsigned factor; /* 0: steps of step_bytes */
     unsigned iters, warmup, check, root;
+    unsigned sparse;            /* of alltoall; 0: not */
     unsigned types, ops, algos; /* bit masks over dtype, redop, coll_algo */
     unsigned tree, window;
+    bool error;      /* measure ULP */
+    bool forced;     /* algos came from the environment */
     double max_wall; /* seconds that one timed run may last */
     const char *json;
     bool help;
@@ -40,6 +48,12 @@ int options_size(const char *s, uint64_t *bytes);
 /* The sizes of the sweep in bytes, ascending. Returns how many, at most max. */
 unsigned options_sizes(const struct perf_opts *o, uint64_t *bytes, unsigned max);
 
+/* What TRIB_ALGO says goes before --algo; NULL or "": nothing. */
+int options_force_algo(struct perf_opts *o, const char *name, char *err);
+
 const char *coll_name(enum coll_kind k); /* "all_reduce" */
-const char *algo_name(enum coll_algo a); /* "ring" "sharp" */
+bool coll_reduces(enum coll_kind k);
+bool coll_rooted(enum coll_kind k);
+bool coll_can_be_in_place(enum coll_kind k);
+bool options_has_error(enum coll_kind k, enum dtype t, enum redop op); /* --error measures it */
 #endif

@@ -6,6 +6,7 @@
  */
 #include "host/perf/rank.h"
 #include "host/perf/msg.h"
+#include "host/perf/options.h"
 #include "host/perf/pace.h"
 #include "host/perf/values.h"
 #include "switch/rim/shared.h"
@@ -139,17 +140,33 @@ static int answer(struct rank *k, const struct msg_done *d)
 /* ---- operations
  * -------------------------------------------------------------------------------------- */
 
+static struct layout layout_of(const struct rank *k)
+{
+    const struct msg_prepare *p = &k->row;
+
+    return (struct layout){.kind = p->coll,
+                           .rank = k->init.rank,
+                           .nranks = k->init.nranks,
+                           .root = p->root,
+                           .sparse = p->sparse,
+                           .count = p->count,
+                           .in_place = p->in_place};
+}
+
 static int operate(struct rank *k)
 {
     const struct msg_prepare *p = &k->row;
+    struct layout l = layout_of(k);
+    size_t size = dtype_size(p->type);
     struct coll_args a = {.kind = p->coll,
                           .algo = p->algo,
-                          .send = k->buf[p->in_place ? 1 : 0],
-                          .recv = k->buf[1],
+                          .send = k->buf[p->in_place ? 1 : 0] + layout_send_at(&l) * size,
+                          .recv = layout_no_recv(&l) ? NULL : k->buf[1] + layout_recv_at(&l) * size,
                           .count = p->count,
                           .type = p->type,
                           .op = p->op,
-                          .root = p->root};
+                          .root = p->root,
+                          .sparse = p->sparse};
     struct coll_req *req = NULL;
     char err[COMM_TEXT] = "";
     int rc = coll_start(k->comm, &a, &req, err);
@@ -170,15 +187,10 @@ static int operate(struct rank *k)
 
 static void fill(struct rank *k)
 {
-    const struct msg_prepare *p = &k->row;
+    struct layout l = layout_of(k);
 
-    values_set(&k->val, p->type, p->op, k->init.rank, k->init.nranks, p->count);
-    if (p->in_place) {
-        values_fill(&k->val, k->buf[1], p->count);
-    } else {
-        values_fill(&k->val, k->buf[0], p->count);
-        values_poison(&k->val, k->buf[1], p->count);
-    }
+    values_set(&k->val, &l, k->row.type, k->row.op);
+    values_prepare(&k->val, &l, k->buf[0], k->buf[1]);
 }
 
 static int do_prepare(struct rank *k, const struct msg *m)
@@ -186,7 +198,13 @@ static int do_prepare(struct rank *k, const struct msg *m)
     if (m->len != sizeof(k->row))
         return fail(k, "malformed PREPARE", NULL);
     memcpy(&k->row, m->body, sizeof(k->row));
-    if (k->row.count * dtype_size(k->row.type) > k->buf_bytes)
+    const struct msg_prepare *p = &k->row;
+    struct layout l = layout_of(k);
+    uint64_t blocks = layout_blocks(p->coll, k->init.nranks, 0); /* of the larger buffer */
+    if (p->coll >= COLL_KINDS || p->type >= DT_COUNT || p->op >= OP_COUNT ||
+        p->root >= k->init.nranks)
+        return fail(k, "malformed PREPARE", NULL);
+    if (l.count * blocks * dtype_size(p->type) > k->buf_bytes)
         return fail(k, "PREPARE asks for more than the buffers hold", NULL);
     fill(k);
     return answer(k, &(struct msg_done){0});
@@ -225,7 +243,29 @@ static int do_check(struct rank *k, const struct msg *m)
         if (operate(k))
             return -ECANCELED;
     }
-    return answer(k, &(struct msg_done){.wrong = values_wrong(&k->val, k->buf[1], k->row.count)});
+    struct layout l = layout_of(k);
+    return answer(k, &(struct msg_done){.wrong = values_check(&k->val, &l, k->buf[0], k->buf[1])});
+}
+
+/* After PREPARE out of place: what is there gives way to random floats. */
+static int do_error(struct rank *k)
+{
+    const struct msg_prepare *p = &k->row;
+    struct layout l = layout_of(k);
+    struct msg_done d = {0};
+    struct piece got;
+
+    if (!options_has_error(p->coll, p->type, p->op) || p->in_place)
+        return fail(k, "malformed ERROR", NULL);
+    exact_fill(k->buf[0], p->type, l.nranks, l.rank, 0, layout_send(&l));
+    if (operate(k))
+        return -ECANCELED;
+    for (unsigned i = 0; layout_piece(&l, i, &got); i++)
+        if (got.source == LAYOUT_ALL &&
+            exact_error(&d.ulp, k->buf[1] + got.at * dtype_size(p->type), p->type, p->op == OP_AVG,
+                        l.nranks, got.first, got.n))
+            return fail(k, "cannot allocate the exact sums", NULL);
+    return answer(k, &d);
 }
 
 static int serve(struct rank *k)
@@ -245,6 +285,9 @@ static int serve(struct rank *k)
             break;
         case MSG_CHECK:
             rc = do_check(k, &m);
+            break;
+        case MSG_ERROR:
+            rc = do_error(k);
             break;
         case MSG_QUIT:
             return 0;
@@ -273,7 +316,8 @@ static int receive_init(struct rank *k)
         return fail(k, "malformed INIT", NULL);
     memcpy(&k->init, m.body, sizeof(k->init));
     size_t hosts = m.len - sizeof(k->init);
-    if (k->init.nranks > FAB_MAX_MEMBERS || hosts != k->init.nranks * sizeof(k->host[0]))
+    if (k->init.nranks > FAB_MAX_MEMBERS || k->init.n_trees > COLL_TREES ||
+        hosts != k->init.nranks * sizeof(k->host[0]))
         return fail(k, "malformed INIT", NULL);
     memcpy(k->host, m.body + sizeof(k->init), hosts);
     return 0;
@@ -304,7 +348,7 @@ static int open_fabric(struct rank *k)
 
 static int allocate(struct rank *k)
 {
-    k->buf_bytes = (k->init.max_bytes + 4095) & ~(size_t)4095;
+    k->buf_bytes = (k->init.max_bytes + 4096) & ~(size_t)4095;
     for (int i = 0; i < 2; i++) {
         k->buf[i] =
             mmap(NULL, k->buf_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -327,13 +371,14 @@ static int connect_all(struct rank *k)
                            .host_of_rank = k->host,
                            .group = k->init.group,
                            .key = k->init.key,
-                           .tree = {(uint16_t)k->init.tree},
+                           .n_trees = k->init.n_trees,
                            .window = k->init.window,
                            .algos = k->init.algos};
     uint8_t blob[COMM_BLOB] = {0};
     char err[COMM_TEXT] = "";
     struct msg m;
 
+    memcpy(cfg.tree, k->init.tree, sizeof(cfg.tree));
     if (comm_create(&k->comm, &cfg, blob, err)) {
         k->comm = NULL;
         return fail(k, err, NULL);

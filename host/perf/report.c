@@ -1,10 +1,18 @@
 #include "host/perf/report.h"
 
+#include "host/coll/sched.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
+
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
 
 static json_t *fidelity_json(const struct fidelity *f)
 {
@@ -12,23 +20,40 @@ static json_t *fidelity_json(const struct fidelity *f)
                      (json_int_t)f->needed);
 }
 
+/* Where there is something to say. */
+static void add_extras(json_t *j, const struct row *r, int place)
+{
+    if (!j)
+        return;
+    json_object_set_new(j, "asked", json_string(sched_algo_name(row_asked(r))));
+    if (r->chosen)
+        json_object_set_new(j, "why", json_string(r->why));
+    if (r->sparse)
+        json_object_set_new(j, "sparse", json_integer((json_int_t)r->sparse));
+    if (r->ulp.n && place == OUT_OF_PLACE) /* JSON has no infinity: such a result is null */
+        json_object_set_new(
+            j, "ulp",
+            json_pack("{s:o, s:o}", "max", number(r->ulp.max), "mean", number(row_ulp_mean(r))));
+}
+
 static json_t *run_json(const struct row *r, int place)
 {
     const struct run_result *run = &r->run[place];
 
-    return json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:i, s:b, s:f, s:f, s:f, s:o, s:f, s:I, s:f, "
-                     "s:I, s:I, s:o}",
-                     "collective", coll_name(r->coll), "algo", algo_name(r->algo), "size_bytes",
-                     (json_int_t)r->bytes, "count", (json_int_t)r->count, "type",
-                     dtype_name(r->type), "op", redop_name(r->op), "root",
-                     r->coll == COLL_ALLREDUCE ? -1 : (int)r->root, "in_place", place == IN_PLACE,
-                     "time_us", run->time_us, "algbw_GBps", row_algbw(r, run->time_us),
-                     "busbw_GBps", row_busbw(r, run->time_us), "wrong",
-                     run->checked ? json_integer((json_int_t)run->wrong) : json_null(),
-                     "predicted_us", row_predicted_us(r), "busiest_link_bytes",
-                     (json_int_t)r->pred.busiest_link_bytes, "busiest_link_utilisation",
-                     row_utilisation(r, run->time_us), "dilation", (json_int_t)run->dilation,
-                     "iters", (json_int_t)run->iters, "fidelity", fidelity_json(&run->fid));
+    json_t *j = json_pack(
+        "{s:s, s:s, s:I, s:I, s:s, s:s, s:i, s:b, s:f, s:f, s:f, s:o, s:f, s:I, s:f, "
+        "s:I, s:I, s:o}",
+        "collective", coll_name(r->coll), "algo", sched_algo_name(r->algo), "size_bytes",
+        (json_int_t)r->bytes, "count", (json_int_t)r->count, "type", row_type(r), "op", row_op(r),
+        "root", row_root(r), "in_place", place == IN_PLACE, "time_us", run->time_us, "algbw_GBps",
+        row_algbw(r, run->time_us), "busbw_GBps", row_busbw(r, run->time_us), "wrong",
+        run->checked ? json_integer((json_int_t)run->wrong) : json_null(), "predicted_us",
+        row_predicted_us(r), "busiest_link_bytes", (json_int_t)r->pred.busiest_link_bytes,
+        "busiest_link_utilisation", row_utilisation(r, run->time_us), "dilation",
+        (json_int_t)run->dilation, "iters", (json_int_t)run->iters, "fidelity",
+        fidelity_json(&run->fid));
+    add_extras(j, r, place);
+    return j;
 }
 
 int report_write(const char *path, const struct perf_opts *o, unsigned nranks,

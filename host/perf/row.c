@@ -1,15 +1,52 @@
 #include "host/perf/row.h"
 
+#include "host/perf/layout.h"
+#include "host/perf/options.h"
+
+enum coll_algo row_asked(const struct row *r)
+{
+    return r->chosen ? ALGO_AUTO : r->algo;
+}
+
+const char *row_type(const struct row *r)
+{
+    return r->coll == COLL_BARRIER ? "none" : dtype_name(r->type);
+}
+
+const char *row_op(const struct row *r)
+{
+    return coll_reduces(r->coll) ? redop_name(r->op) : "none";
+}
+
+int row_root(const struct row *r)
+{
+    return coll_rooted(r->coll) ? (int)r->root : -1;
+}
+
+double row_ulp_mean(const struct row *r)
+{
+    return r->ulp.n ? r->ulp.sum / (double)r->ulp.n : 0;
+}
+
 double row_algbw(const struct row *r, double time_us)
 {
     return time_us > 0 ? (double)r->bytes / time_us * 1e-3 : 0;
 }
 
-/* All-reduce: what each link would carry of a ring, so that figures of different rank counts
- * compare (as nccl-tests). */
+/* What the busiest rank must send or get, over the size: of an all-reduce what each link carries of
+ * a ring; of blocks for all ranks all but its own. */
+static double bus_factor(const struct row *r)
+{
+    double blocks = layout_blocks(r->coll, r->nranks, r->sparse);
+
+    if (r->coll == COLL_ALLREDUCE)
+        return row_asymptote(r->nranks);
+    return r->nranks > 1 && blocks != 1 ? (blocks - 1) / blocks : 1;
+}
+
 double row_busbw(const struct row *r, double time_us)
 {
-    return row_algbw(r, time_us) * row_asymptote(r->nranks);
+    return row_algbw(r, time_us) * bus_factor(r);
 }
 
 double row_predicted_us(const struct row *r)

@@ -4,6 +4,7 @@
 #ifndef TRIB_PERF_ROW_H
 #define TRIB_PERF_ROW_H
 
+#include "host/perf/exact.h"
 #include "host/perf/pace.h"
 
 struct run_result {
@@ -21,17 +22,30 @@ enum { OUT_OF_PLACE, IN_PLACE, PLACES };
 struct row {
     enum coll_kind coll;
     enum coll_algo algo;
+    bool chosen; /* by ALGO_AUTO; why says how */
+    char why[COLL_WHY];
     enum dtype type;
     enum redop op;
-    unsigned root, nranks;
+    unsigned root, nranks, sparse;
     uint64_t count, bytes;
     struct coll_prediction pred;
     uint64_t link_bps; /* of the busiest link */
     struct run_result run[PLACES];
+    struct ulp ulp; /* out of place; n 0: not measured */
 };
+
+/* What was asked for: algo, or ALGO_AUTO where that chose it. */
+enum coll_algo row_asked(const struct row *r);
+/* Names for people and programs; "none" where the collective has no such thing. */
+const char *row_type(const struct row *r);
+const char *row_op(const struct row *r);
+int row_root(const struct row *r); /* -1: none */
+double row_ulp_mean(const struct row *r);
 
 /* GB/s (1e9 bytes) */
 double row_algbw(const struct row *r, double time_us);
+/* algbw times what makes figures of different rank counts compare, by collective as in nccl-tests
+ */
 double row_busbw(const struct row *r, double time_us);
 double row_predicted_us(const struct row *r);
 double row_utilisation(const struct row *r, double time_us); /* of the busiest link, 0..1 */

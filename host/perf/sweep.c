@@ -4,6 +4,9 @@
  * n, averaged over ranks, as in nccl-tests.
  */
 #include "host/perf/sweep.h"
+
+#include "host/coll/sched.h"
+#include "host/perf/layout.h"
 #include "host/perf/table.h"
 #include "switch/rim/shared.h"
 
@@ -21,6 +24,7 @@ struct answers {
     uint8_t *blobs;
     double ps; /* sum over ranks */
     uint64_t wrong;
+    struct ulp ulp;
     const char *label;
     unsigned iters;
 };
@@ -46,6 +50,9 @@ static int take_done(void *ctx, unsigned rank, const struct msg *m)
     memcpy(&d, m->body, sizeof(d));
     a->ps += (double)d.ps;
     a->wrong += d.wrong;
+    a->ulp.max = d.ulp.max > a->ulp.max ? d.ulp.max : a->ulp.max;
+    a->ulp.sum += d.ulp.sum;
+    a->ulp.n += d.ulp.n;
     return 0;
 }
 
@@ -78,48 +85,12 @@ static int command(struct sweep *s, uint32_t type, const void *body, size_t len,
 
     a->ps = 0;
     a->wrong = 0;
+    a->ulp = (struct ulp){0};
     return rc ? rc : job_gather(s->job, MSG_DONE, seconds + SLACK_S, take_done, take_progress, a);
 }
 
 /* ---- set-up
  * ------------------------------------------------------------------------------------------ */
-
-int sweep_plan(struct sweep *s, char *err)
-{
-    unsigned hosts = s->fab->n_hosts;
-
-    s->nranks = s->o->ranks ? s->o->ranks : hosts;
-    if (!hosts) {
-        snprintf(err, OPT_ERR, "%s: found no host, expected at least one", s->o->conf);
-        return -EINVAL;
-    }
-    unsigned per_host = (s->nranks + hosts - 1) / hosts;
-    if (per_host > s->fab->slots_per_host) {
-        snprintf(err, OPT_ERR,
-                 "-g: found %u, which is %u ranks a host, expected at most %u (%u hosts, "
-                 "slots_per_host %u)",
-                 s->nranks, per_host, hosts * s->fab->slots_per_host, hosts,
-                 s->fab->slots_per_host);
-        return -EINVAL;
-    }
-    if (s->o->root >= s->nranks) {
-        snprintf(err, OPT_ERR, "-r: found %u, expected a rank below %u", s->o->root, s->nranks);
-        return -EINVAL;
-    }
-    if (s->o->tree >= s->fab->n_trees && (s->o->algos & (1u << ALGO_SHARP)) && s->o->tree) {
-        snprintf(err, OPT_ERR, "--tree: found %u, expected a tree below %u", s->o->tree,
-                 s->fab->n_trees);
-        return -EINVAL;
-    }
-    if (!s->fab->n_trees && (s->o->algos & (1u << ALGO_SHARP))) {
-        snprintf(err, OPT_ERR, "--algo: found sharp, expected ring: no switch of %s reduces",
-                 s->o->conf);
-        return -EINVAL;
-    }
-    for (unsigned r = 0; r < s->nranks; r++)
-        s->host_of_rank[r] = (uint16_t)(r / per_host);
-    return 0;
-}
 
 /* Ids and keys that no other job of this fabric has. */
 static int send_init(struct sweep *s)
@@ -128,9 +99,13 @@ static int send_init(struct sweep *s)
     uint8_t body[sizeof(struct msg_init) + sizeof(s->host_of_rank)];
     struct msg_init in = {.nranks = s->nranks,
                           .window = s->o->window,
-                          .algos = s->o->algos,
-                          .tree = s->o->tree,
+                          .algos = s->algos & (1u << ALGO_AUTO) ? s->exist : s->algos,
+                          .n_trees = s->n_trees,
                           .max_bytes = s->o->max_bytes};
+
+    if (s->o->sparse) /* what is not sent has its place too */
+        in.max_bytes = s->o->max_bytes / s->o->sparse * s->nranks + s->nranks * 8;
+    memcpy(in.tree, s->tree, sizeof(in.tree));
 
     if (getrandom(&in.group, sizeof(in.group), 0) < 0 || getrandom(&in.key, sizeof(in.key), 0) < 0)
         return -errno;
@@ -225,12 +200,12 @@ static int run_place(struct sweep *s, struct row *r, int place)
 {
     struct run_result *run = &r->run[place];
     struct answers a = {.s = s};
-    struct msg_prepare prep = {r->coll, r->algo,           r->type, r->op,
-                               r->root, place == IN_PLACE, r->count};
+    struct msg_prepare prep = {r->coll, r->algo,   r->type,           r->op,
+                               r->root, r->sparse, place == IN_PLACE, r->count};
     char label[120];
 
-    snprintf(label, sizeof(label), "%s %llu B %s %s %s", algo_name(r->algo),
-             (unsigned long long)r->bytes, dtype_name(r->type), redop_name(r->op),
+    snprintf(label, sizeof(label), "%s %llu B %s %s %s", sched_algo_name(r->algo),
+             (unsigned long long)r->bytes, row_type(r), row_op(r),
              place == IN_PLACE ? "in-place" : "out-of-place");
     a.label = label;
     show(s, label);
@@ -251,6 +226,10 @@ static int run_place(struct sweep *s, struct row *r, int place)
         run->wrong = rc ? 0 : a.wrong;
         s->wrong += run->wrong;
     }
+    if (!rc && s->o->error && place == OUT_OF_PLACE && options_has_error(r->coll, r->type, r->op)) {
+        rc = command(s, MSG_ERROR, NULL, 0, 5 * wall_of(r, 1, run->dilation), &a);
+        r->ulp = a.ulp;
+    }
     show(s, "");
     return rc;
 }
@@ -258,40 +237,82 @@ static int run_place(struct sweep *s, struct row *r, int place)
 /* ---- all rows
  * ---------------------------------------------------------------------------------------- */
 
-static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dtype type,
-                   enum redop op)
+/* What the model says of the row; for auto also which algorithm it is. */
+static int predict(struct sweep *s, struct row *r)
 {
-    struct row *r = &s->rows[s->n_rows];
-    struct coll_args a = {
-        .kind = s->o->coll, .algo = algo, .type = type, .op = op, .root = s->o->root};
+    struct coll_args a = {.kind = r->coll,
+                          .algo = r->algo,
+                          .count = r->count,
+                          .type = r->type,
+                          .op = r->op,
+                          .root = r->root,
+                          .sparse = r->sparse};
+    char why[OPT_ERR];
+    int rc;
 
-    *r = (struct row){
-        s->o->coll, algo, type, op, s->o->root, s->nranks, .count = bytes / dtype_size(type)};
-    if (!r->count)
-        return 0; /* smaller than one element: nothing to run, as in nccl-tests */
-    a.count = r->count;
     a.send = &a; /* not in place: the model looks at no more than whether the two are one */
     a.recv = r;
-    r->bytes = r->count * dtype_size(type);
-    int rc = coll_predict(s->fab, &a, s->nranks, s->host_of_rank, (uint16_t)s->o->tree,
-                          s->o->window, &r->pred);
+    if (r->chosen)
+        rc = coll_auto(s->fab, &a, s->nranks, s->host_of_rank, s->tree, s->n_trees, s->o->window,
+                       s->exist, &r->algo, &r->pred, r->why);
+    else
+        rc = coll_predict_trees(s->fab, &a, s->nranks, s->host_of_rank, s->tree, s->n_trees,
+                                s->o->window, &r->pred);
     if (!rc && r->pred.time_ps <= 0)
         r->pred.time_ps = 1; /* a single rank: nothing moves */
     if (rc) {
-        char why[OPT_ERR];
-        snprintf(why, sizeof(why), "no prediction for %s %llu B: %s", algo_name(algo),
+        snprintf(why, sizeof(why), "no prediction for %s %llu B: %s", sched_algo_name(row_asked(r)),
                  (unsigned long long)r->bytes, strerror(-rc));
         job_abort(s->job, why);
-        return rc;
     }
+    return rc;
+}
+
+static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dtype type,
+                   enum redop op)
+{
+    unsigned blocks = layout_blocks(s->o->coll, s->nranks, s->o->sparse);
+    struct row *r = &s->rows[s->n_rows];
+
+    *r = (struct row){.coll = s->o->coll,
+                      .algo = algo,
+                      .chosen = algo == ALGO_AUTO,
+                      .type = type,
+                      .op = op,
+                      .root = s->o->root,
+                      .nranks = s->nranks,
+                      .sparse = s->o->sparse};
+    if (r->coll != COLL_BARRIER) {
+        r->count = bytes / dtype_size(type) / blocks;
+        if (!r->count)
+            return 0; /* smaller than one element: nothing to run, as in nccl-tests */
+    }
+    r->bytes = r->count * dtype_size(type) * blocks;
+    int rc = predict(s, r);
+    if (rc)
+        return rc;
     if (r->pred.busiest_dirlink / 2 < s->fab->n_links)
         r->link_bps = s->fab->links[r->pred.busiest_dirlink / 2].rate_bps;
     s->n_rows++;
     for (int place = 0; place < PLACES && !rc; place++)
-        rc = run_place(s, r, place);
+        if (place == OUT_OF_PLACE || coll_can_be_in_place(r->coll))
+            rc = run_place(s, r, place);
     if (!rc)
         table_row(stdout, r);
     return rc;
+}
+
+/* The reduction of a collective that has none is of no interest: once is enough. So are types and
+ * sizes to a barrier. */
+static bool wanted(const struct sweep *s, enum dtype t, enum redop op)
+{
+    const struct perf_opts *o = s->o;
+
+    if (o->coll == COLL_BARRIER)
+        return t == 0 && op == 0;
+    if (!(o->types & (1u << t)))
+        return false;
+    return coll_reduces(o->coll) ? (o->ops & (1u << op)) && arith_valid(op, t) : op == 0;
 }
 
 static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes, unsigned n_sizes)
@@ -303,8 +324,7 @@ static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes,
     for (unsigned i = 0; i < n_sizes && !rc; i++)
         for (int t = 0; t < DT_COUNT && !rc; t++)
             for (int op = 0; op < OP_COUNT && !rc; op++)
-                if ((s->o->types & (1u << t)) && (s->o->ops & (1u << op)) &&
-                    arith_valid((enum redop)op, (enum dtype)t))
+                if (wanted(s, (enum dtype)t, (enum redop)op))
                     rc = add_row(s, algo, sizes[i], (enum dtype)t, (enum redop)op);
     if (!rc)
         table_footer(stdout, s->rows + first, s->n_rows - first);
@@ -316,16 +336,20 @@ int sweep_run(struct sweep *s)
     uint64_t sizes[PERF_MAX_SIZES];
     unsigned n = options_sizes(s->o, sizes, PERF_MAX_SIZES);
 
-    s->max_rows = n * DT_COUNT * OP_COUNT * ALGO_COUNT;
+    if (s->o->coll == COLL_BARRIER)
+        n = 1;
+    s->max_rows = n * DT_COUNT * OP_COUNT * ALGOS_ASKED;
     s->rows = calloc(s->max_rows, sizeof(*s->rows));
     if (!s->rows)
         return -ENOMEM;
     int rc = connect_ranks(s);
-    for (int a = 0; a < ALGO_COUNT && !rc; a++)
-        if (s->o->algos & (1u << a))
+    for (int a = 0; a < ALGOS_ASKED && !rc; a++)
+        if (s->algos & (1u << a))
             rc = run_algo(s, (enum coll_algo)a, sizes, n);
-    if (!rc)
+    if (!rc) {
         table_compare(stdout, s->rows, s->n_rows);
+        table_error(stdout, s->rows, s->n_rows);
+    }
     /* Leaving the group is round trips: quick ones. */
     if (s->pace.adaptive)
         clock_set_dilation(s->rd->sh, PACE_CONTROL);

@@ -16,6 +16,10 @@ struct sweep {
     struct job *job;
     unsigned nranks;
     uint16_t host_of_rank[FAB_MAX_MEMBERS];
+    /* plan.c */
+    unsigned algos, exist; /* to run; that the collective and the fabric have: bits of coll_algo */
+    unsigned n_trees;
+    uint16_t tree[COLL_TREES];
     struct pace pace;
     struct row *rows; /* finished, in order; the last may be half done after a failure */
     unsigned n_rows, max_rows;
@@ -23,8 +27,11 @@ struct sweep {
     bool terminal; /* stderr is one: show progress */
 };
 
-/* Rank r lives on host r / R, R = ranks a host. 0, or -EINVAL with a sentence in err (OPT_ERR
- * bytes). */
+/*
+ * Who runs where, which trees and which algorithms (plan.c). Rank r lives on host r / R, R = ranks
+ * a host, so that ranks fill a GPU node before they go to the next. 0, or -EINVAL with a sentence
+ * in err (OPT_ERR bytes).
+ */
 int sweep_plan(struct sweep *s, char *err);
 /* Connects the ranks and runs all rows. 0 or -errno; job_cause() says why. */
 int sweep_run(struct sweep *s);

@@ -1,5 +1,7 @@
 #include "host/perf/table.h"
 
+#include "host/coll/sched.h"
+
 #include <inttypes.h>
 
 static const char *fab_name(const struct fabric *fab, const uint16_t *host_of_rank, unsigned rank)
@@ -17,6 +19,13 @@ void table_header(FILE *out, const struct perf_opts *o, const struct fabric *fab
             "(%s) warmup iters: %u iters: %u validation: %u\n",
             o->min_bytes, o->max_bytes, o->factor ? o->factor : o->step_bytes,
             o->factor ? "factor" : "bytes", o->warmup, o->iters, o->check);
+    if (coll_rooted(o->coll))
+        fprintf(out, "# root: %u\n", o->root);
+    if (o->sparse)
+        fprintf(out, "# sparse: each rank sends to itself and the %u ranks after it\n",
+                o->sparse - 1);
+    if (o->forced)
+        fprintf(out, "# TRIB_ALGO forces the algorithm\n");
     fprintf(out, "#\n# Ranks on hosts:");
     for (unsigned r = 0; r < nranks; r++)
         fprintf(out, "%s %u:%s", r && r % 12 == 0 ? "\n#  " : "", r,
@@ -27,7 +36,7 @@ void table_header(FILE *out, const struct perf_opts *o, const struct fabric *fab
 
 void table_columns(FILE *out, enum coll_algo algo)
 {
-    fprintf(out, "#\n# Algorithm: %s\n", algo_name(algo));
+    fprintf(out, "#\n# Algorithm: %s\n", sched_algo_name(algo));
     fprintf(out, "# %10s %12s %8s %6s %5s  %35s  %35s\n", "", "", "", "", "",
             "out-of-place           ", "in-place             ");
     fprintf(out,
@@ -78,12 +87,12 @@ static const struct run_result *worse(const struct row *r)
 void table_row(FILE *out, const struct row *r)
 {
     const struct run_result *a = &r->run[OUT_OF_PLACE], *b = &r->run[IN_PLACE];
-    char model[24], root[12] = "-1";
+    char model[24];
     const struct run_result *w = worse(r);
 
     time_cell(model, sizeof(model), row_predicted_us(r));
-    fprintf(out, "%12" PRIu64 " %12" PRIu64 " %8s %6s %5s", r->bytes, r->count, dtype_name(r->type),
-            redop_name(r->op), root);
+    fprintf(out, "%12" PRIu64 " %12" PRIu64 " %8s %6s %5d", r->bytes, r->count, row_type(r),
+            row_op(r), row_root(r));
     print_run(out, r, a);
     print_run(out, r, b);
     fprintf(out, "  %9.3f", (double)r->pred.busiest_link_bytes * 1e-6);
@@ -97,6 +106,8 @@ void table_row(FILE *out, const struct row *r)
         fprintf(out, "  ok\n");
     else
         fprintf(out, "  lag (needs %" PRIu32 ")\n", w->fid.needed);
+    if (r->chosen)
+        fprintf(out, "#            picked %s\n", r->why);
     fflush(out);
 }
 
@@ -133,42 +144,96 @@ void table_footer(FILE *out, const struct row *rows, unsigned n)
     fflush(out);
 }
 
-static const struct row *partner(const struct row *rows, unsigned n, const struct row *ring)
+/* ---- algorithms side by side ---- */
+
+static const struct row *partner(const struct row *rows, unsigned n, const struct row *base,
+                                 enum coll_algo other)
 {
     for (unsigned i = 0; i < n; i++) {
         const struct row *s = &rows[i];
-        if (s->algo == ALGO_SHARP && s->bytes == ring->bytes && s->type == ring->type &&
-            s->op == ring->op && s->run[OUT_OF_PLACE].valid)
+        if (row_asked(s) == other && s->bytes == base->bytes && s->type == base->type &&
+            s->op == base->op && s->run[OUT_OF_PLACE].valid)
             return s;
     }
     return NULL;
 }
 
-void table_compare(FILE *out, const struct row *rows, unsigned n)
+static void compare_head(FILE *out, const struct row *r, enum coll_algo base, enum coll_algo other)
+{
+    bool time = r->coll == COLL_BARRIER; /* it has no bandwidth */
+    const char *what = time ? "time" : "algbw", *unit = time ? "(us)" : "(GB/s)";
+    char name[2][32];
+
+    snprintf(name[0], sizeof(name[0]), "%s %s", sched_algo_name(base), what);
+    snprintf(name[1], sizeof(name[1]), "%s %s", sched_algo_name(other), what);
+    if (base == ALGO_RING && other == ALGO_SHARP && r->coll == COLL_ALLREDUCE)
+        fprintf(out,
+                "#\n# SHARP against ring, out-of-place (for large sizes theory says 2(N-1)/N = "
+                "%.3f)\n",
+                row_asymptote(r->nranks));
+    else
+        fprintf(out, "#\n# %s against %s, out-of-place\n", sched_algo_name(other),
+                sched_algo_name(base));
+    fprintf(out, "# %10s %8s %6s  %16s %16s %9s %9s\n", "size", "type", "redop", name[0], name[1],
+            "speed-up", "theory");
+    fprintf(out, "# %10s %8s %6s  %16s %16s\n", "(B)", "", "", unit, unit);
+}
+
+static void compare_with(FILE *out, const struct row *rows, unsigned n, enum coll_algo base,
+                         enum coll_algo other)
 {
     bool started = false;
 
     for (unsigned i = 0; i < n; i++) {
         const struct row *r = &rows[i];
-        if (r->algo != ALGO_RING || !r->run[OUT_OF_PLACE].valid)
+        if (row_asked(r) != base || !r->run[OUT_OF_PLACE].valid)
             continue;
-        const struct row *s = partner(rows, n, r);
+        const struct row *s = partner(rows, n, r, other);
         if (!s)
             continue;
+        if (!started)
+            compare_head(out, r, base, other);
+        started = true;
+        double tr = r->run[OUT_OF_PLACE].time_us, ts = s->run[OUT_OF_PLACE].time_us;
+        bool time = r->coll == COLL_BARRIER;
+        fprintf(out, "%12" PRIu64 " %8s %6s  %16.3f %16.3f %9.3f %9.3f\n", r->bytes, row_type(r),
+                row_op(r), time ? tr : row_algbw(r, tr), time ? ts : row_algbw(s, ts), tr / ts,
+                row_predicted_us(r) / row_predicted_us(s));
+    }
+}
+
+void table_compare(FILE *out, const struct row *rows, unsigned n)
+{
+    unsigned asked = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        asked |= 1u << row_asked(&rows[i]);
+    if (asked) {
+        enum coll_algo base = (enum coll_algo)__builtin_ctz(asked);
+        for (int a = (int)base + 1; a < ALGOS_ASKED; a++)
+            if (asked >> a & 1)
+                compare_with(out, rows, n, base, (enum coll_algo)a);
+    }
+    fflush(out);
+}
+
+void table_error(FILE *out, const struct row *rows, unsigned n)
+{
+    bool started = false;
+
+    for (unsigned i = 0; i < n; i++) {
+        const struct row *r = &rows[i];
+        if (!r->ulp.n)
+            continue;
         if (!started) {
-            fprintf(out,
-                    "#\n# SHARP against ring, out-of-place (for large sizes theory says 2(N-1)/N = "
-                    "%.3f)\n",
-                    row_asymptote(r->nranks));
-            fprintf(out, "# %10s %8s %6s  %12s %12s %9s %9s\n", "size", "type", "redop",
-                    "ring algbw", "sharp algbw", "speed-up", "theory");
-            fprintf(out, "# %10s %8s %6s  %12s %12s\n", "(B)", "", "", "(GB/s)", "(GB/s)");
+            fprintf(out, "#\n# Error against the exact sum of random numbers, out-of-place\n");
+            fprintf(out, "# %10s %8s %6s %12s  %10s %10s\n", "size", "type", "redop", "algorithm",
+                    "mean", "max");
+            fprintf(out, "# %10s %8s %6s %12s  %10s %10s\n", "(B)", "", "", "", "(ULP)", "(ULP)");
             started = true;
         }
-        double tr = r->run[OUT_OF_PLACE].time_us, ts = s->run[OUT_OF_PLACE].time_us;
-        fprintf(out, "%12" PRIu64 " %8s %6s  %12.3f %12.3f %9.3f %9.3f\n", r->bytes,
-                dtype_name(r->type), redop_name(r->op), row_algbw(r, tr), row_algbw(s, ts), tr / ts,
-                row_predicted_us(r) / row_predicted_us(s));
+        fprintf(out, "%12" PRIu64 " %8s %6s %12s  %10.4f %10.4f\n", r->bytes, row_type(r),
+                row_op(r), sched_algo_name(r->algo), row_ulp_mean(r), r->ulp.max);
     }
     fflush(out);
 }

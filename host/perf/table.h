@@ -16,7 +16,9 @@ void table_columns(FILE *out, enum coll_algo algo);
 void table_row(FILE *out, const struct row *r);
 /* Out of bounds values, average bus bandwidth, fidelity of all rows. */
 void table_footer(FILE *out, const struct row *rows, unsigned n);
-/* One line for each size, type and operation that both algorithms ran. Nothing when there is none.
- */
+/* Each algorithm against the first one: a line for each size, type and operation that both ran.
+ * Nothing when there is none. */
 void table_compare(FILE *out, const struct row *rows, unsigned n);
+/* The error of each row in ULP, where it was measured. */
+void table_error(FILE *out, const struct row *rows, unsigned n);
 #endif

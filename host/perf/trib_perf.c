@@ -106,7 +106,7 @@ static bool may_choose_dilation(const struct rundir *rd, const struct fabric *f,
 static int run_job(struct sweep *s, const char *preload)
 {
     struct job_cfg cfg = {s->fab, s->rd, s->nranks, s->host_of_rank, preload, NULL};
-    int rc = job_start(&s->job, &cfg);
+    int rc = job_launch(&s->job, &cfg);
 
     if (!s->job)
         return EXIT_WRONG;
@@ -116,7 +116,7 @@ static int run_job(struct sweep *s, const char *preload)
     }
     if (rc && !*job_cause(s->job))
         job_abort(s->job, strerror(-rc));
-    if (job_finish(s->job) && !rc)
+    if (job_end(s->job) && !rc)
         rc = -ECANCELED;
     if (*job_cause(s->job))
         fprintf(stderr, "trib-perf: %s\n", job_cause(s->job));
@@ -204,7 +204,8 @@ int main(int argc, char **argv)
 
     if (argc == 3 && !strcmp(argv[1], "--rank-process"))
         return rank_main(atoi(argv[2]));
-    if (options_parse(&o, argc - check, argv + check, err)) {
+    if (options_parse(&o, argc - check, argv + check, err) ||
+        options_force_algo(&o, getenv("TRIB_ALGO"), err)) {
         fprintf(stderr, "trib-perf: %s\ntrib-perf -h shows all options\n", err);
         return EXIT_USAGE;
     }

@@ -95,6 +95,14 @@ static int64_t result(const struct values *v, size_t i)
     return acc;
 }
 
+/* Any bits, of the elements of collectives that only move them. */
+static void store_bits(enum dtype t, void *buf, size_t i, unsigned rank)
+{
+    uint64_t x = (uint64_t)mix(rank, i) << 32 | mix(~rank, i);
+
+    memcpy((uint8_t *)buf + i * dtype_size(t), &x, dtype_size(t));
+}
+
 static void store(enum dtype t, void *buf, size_t i, int64_t x)
 {
     float f = (float)x;
@@ -139,9 +147,10 @@ static void store(enum dtype t, void *buf, size_t i, int64_t x)
 int values_init(struct values *v)
 {
     memset(v, 0, sizeof(*v));
-    v->mine = malloc(VALUES_BYTES);
-    v->want = malloc(VALUES_BYTES);
-    if (v->mine && v->want)
+    v->one_of = LAYOUT_NOTHING;
+    v->all = malloc(VALUES_BYTES);
+    v->one = malloc(VALUES_BYTES);
+    if (v->all && v->one)
         return 0;
     values_free(v);
     return -ENOMEM;
@@ -149,66 +158,170 @@ int values_init(struct values *v)
 
 void values_free(struct values *v)
 {
-    free(v->mine);
-    free(v->want);
-    v->mine = v->want = NULL;
+    free(v->all);
+    free(v->one);
+    v->all = v->one = NULL;
 }
 
-void values_set(struct values *v, enum dtype type, enum redop op, unsigned rank, unsigned nranks,
-                size_t count)
+void values_set(struct values *v, const struct layout *l, enum dtype type, enum redop op)
 {
-    if (count > VALUES_PERIOD)
-        count = VALUES_PERIOD;
-    if (v->count >= count && v->count && v->type == type && v->op == op && v->rank == rank &&
-        v->nranks == nranks)
+    bool reduces =
+        l->kind == COLL_ALLREDUCE || l->kind == COLL_REDUCE || l->kind == COLL_REDUCE_SCATTER;
+    uint64_t most = l->count * l->nranks; /* the longest stream */
+    size_t count = most < VALUES_PERIOD ? (size_t)most : VALUES_PERIOD;
+
+    if (v->count >= count && v->type == type && v->op == op && v->nranks == l->nranks &&
+        v->reduces == reduces)
         return;
     v->type = type;
     v->op = op;
-    v->rank = rank;
-    v->nranks = nranks;
+    v->reduces = reduces;
+    v->nranks = l->nranks;
     v->count = count;
-    for (size_t i = 0; i < count; i++) {
-        store(type, v->mine, i, contribution(v, rank, i));
-        store(type, v->want, i, result(v, i));
-    }
-    if (op == OP_AVG)
-        arith_divide(v->want, type, nranks, count);
+    v->have_all = false;
+    v->one_of = LAYOUT_NOTHING;
 }
 
-void values_fill(const struct values *v, void *buf, size_t count)
+static const uint8_t *period_of_all(struct values *v)
+{
+    if (v->have_all)
+        return v->all;
+    for (size_t i = 0; i < v->count; i++)
+        store(v->type, v->all, i, result(v, i));
+    if (v->op == OP_AVG)
+        arith_divide(v->all, v->type, v->nranks, v->count);
+    v->have_all = true;
+    return v->all;
+}
+
+static const uint8_t *period(struct values *v, unsigned source)
+{
+    if (source == LAYOUT_ALL)
+        return period_of_all(v);
+    if (v->one_of == source)
+        return v->one;
+    for (size_t i = 0; i < v->count; i++) {
+        if (v->reduces)
+            store(v->type, v->one, i, contribution(v, source, i));
+        else
+            store_bits(v->type, v->one, i, source);
+    }
+    v->one_of = source;
+    return v->one;
+}
+
+#define UNTOUCHED 0x5a /* what must not be written */
+
+/* A run of elements that does not go beyond the end of the period. */
+struct run {
+    const uint8_t *want;
+    size_t n;
+};
+
+static struct run run_at(const struct values *v, const uint8_t *p, uint64_t i, uint64_t left)
+{
+    size_t at = (size_t)(i % v->count), n = v->count - at;
+
+    return (struct run){p + at * dtype_size(v->type), left < n ? (size_t)left : n};
+}
+
+void values_fill(struct values *v, void *buf, unsigned source, uint64_t first, uint64_t n)
+{
+    const uint8_t *p = n ? period(v, source) : NULL;
+    size_t size = dtype_size(v->type);
+
+    for (uint64_t done = 0; done < n;) {
+        struct run r = run_at(v, p, first + done, n - done);
+        memcpy((uint8_t *)buf + done * size, r.want, r.n * size);
+        done += r.n;
+    }
+}
+
+void values_poison(struct values *v, void *buf, unsigned source, uint64_t first, uint64_t n)
 {
     size_t size = dtype_size(v->type);
 
-    for (size_t at = 0; at < count; at += v->count) {
-        size_t n = count - at < v->count ? count - at : v->count;
-        memcpy((uint8_t *)buf + at * size, v->mine, n * size);
+    if (source == LAYOUT_NOTHING) {
+        memset(buf, UNTOUCHED, n * size);
+        return;
     }
+    values_fill(v, buf, source, first, n);
+    for (uint64_t i = 0; i < n * size; i++)
+        ((uint8_t *)buf)[i] = (uint8_t) ~((uint8_t *)buf)[i];
 }
 
-void values_poison(const struct values *v, void *buf, size_t count)
-{
-    size_t period = v->count * dtype_size(v->type), bytes = count * dtype_size(v->type);
-    uint8_t *out = buf;
-
-    for (size_t at = 0; at < bytes; at += period) {
-        size_t n = bytes - at < period ? bytes - at : period;
-        for (size_t i = 0; i < n; i++)
-            out[at + i] = (uint8_t)~v->want[i];
-    }
-}
-
-uint64_t values_wrong(const struct values *v, const void *buf, size_t count)
+static uint64_t touched(const struct values *v, const uint8_t *buf, uint64_t n)
 {
     size_t size = dtype_size(v->type);
     uint64_t wrong = 0;
 
-    for (size_t at = 0; at < count; at += v->count) {
-        size_t n = count - at < v->count ? count - at : v->count;
-        const uint8_t *got = (const uint8_t *)buf + at * size;
-        if (!memcmp(got, v->want, n * size))
-            continue;
-        for (size_t i = 0; i < n; i++)
-            wrong += memcmp(got + i * size, v->want + i * size, size) != 0;
+    for (uint64_t i = 0; i < n; i++) {
+        bool same = true;
+        for (size_t b = 0; b < size; b++)
+            same = same && buf[i * size + b] == UNTOUCHED;
+        wrong += !same;
     }
+    return wrong;
+}
+
+uint64_t values_wrong(struct values *v, const void *buf, unsigned source, uint64_t first,
+                      uint64_t n)
+{
+    size_t size = dtype_size(v->type);
+    uint64_t wrong = 0;
+
+    if (!n || source == LAYOUT_NOTHING)
+        return n ? touched(v, buf, n) : 0;
+    const uint8_t *p = period(v, source);
+    for (uint64_t done = 0; done < n;) {
+        struct run r = run_at(v, p, first + done, n - done);
+        const uint8_t *got = (const uint8_t *)buf + done * size;
+        done += r.n;
+        if (!memcmp(got, r.want, r.n * size))
+            continue;
+        for (size_t i = 0; i < r.n; i++)
+            wrong += memcmp(got + i * size, r.want + i * size, size) != 0;
+    }
+    return wrong;
+}
+
+/* ---- both buffers of a rank ---- */
+
+void values_prepare(struct values *v, const struct layout *l, void *send, void *recv)
+{
+    size_t size = dtype_size(v->type);
+    uint8_t *out = (uint8_t *)recv + layout_recv_at(l) * size;
+    uint8_t *in = l->in_place ? (uint8_t *)recv + layout_send_at(l) * size : send;
+    struct piece p;
+
+    for (unsigned i = 0; layout_piece(l, i, &p); i++)
+        values_poison(v, out + p.at * size, p.source, p.first, p.n);
+    values_fill(v, in, l->rank, 0, layout_send(l));
+}
+
+/* The input must be as it was, but for what the result has taken the place of. */
+static uint64_t input_wrong(struct values *v, const struct layout *l, const uint8_t *in)
+{
+    uint64_t n = layout_send(l), from = l->in_place ? layout_recv_at(l) : n;
+    uint64_t to = l->in_place ? from + layout_recv(l) : n;
+    size_t size = dtype_size(v->type);
+
+    if (l->in_place && layout_send_at(l))
+        return 0; /* a block of the result, and looked at as such */
+    from = from < n ? from : n;
+    to = to < n ? to : n;
+    return values_wrong(v, in, l->rank, 0, from) +
+           values_wrong(v, in + to * size, l->rank, to, n - to);
+}
+
+uint64_t values_check(struct values *v, const struct layout *l, const void *send, const void *recv)
+{
+    size_t size = dtype_size(v->type);
+    const uint8_t *out = (const uint8_t *)recv + layout_recv_at(l) * size;
+    uint64_t wrong = input_wrong(v, l, l->in_place ? recv : send);
+    struct piece p;
+
+    for (unsigned i = 0; layout_piece(l, i, &p); i++)
+        wrong += values_wrong(v, out + p.at * size, p.source, p.first, p.n);
     return wrong;
 }

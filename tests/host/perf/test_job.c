@@ -128,7 +128,7 @@ static struct job *start(int (*fn)(int, unsigned))
     struct job *j = NULL;
 
     memset(seen, 0, sizeof(*seen));
-    assert_int_equal(job_start(&j, &cfg), 0);
+    assert_int_equal(job_launch(&j, &cfg), 0);
     return j;
 }
 
@@ -159,7 +159,7 @@ static int64_t run_to_failure(struct job *j, double limit)
             break;
         usleep(1000);
     }
-    assert_int_not_equal(job_finish(j), 0);
+    assert_int_not_equal(job_end(j), 0);
     no_child_is_left();
     return ms() - t0;
 }
@@ -175,7 +175,7 @@ static void answers_of_all_ranks_are_gathered(void **state)
         assert_int_equal(job_gather(j, MSG_DONE, 10, add, NULL, &sum), 0);
         assert_int_equal(sum, 0 + 1 + 2 + 3);
     }
-    assert_int_equal(job_finish(j), 0);
+    assert_int_equal(job_end(j), 0);
     assert_string_equal(job_cause(j), "");
     no_child_is_left();
     job_free(j);
@@ -275,7 +275,7 @@ static void ranks_die_with_their_launcher(void **state)
     if (!launcher) {
         struct job_cfg cfg = {&fab, NULL, N, hosts, NULL, rank_3_is_deaf};
         struct job *j;
-        job_start(&j, &cfg);
+        job_launch(&j, &cfg);
         job_gather(j, MSG_DONE, 30, NULL, NULL, NULL);
         _exit(0);
     }

@@ -80,7 +80,9 @@ static void defaults_are_those_of_the_manual(void **state)
     assert_int_equal(o.check, 1);
     assert_int_equal(o.types, 1u << DT_FP32);
     assert_int_equal(o.ops, 1u << OP_SUM);
-    assert_int_equal(o.algos, (1u << ALGO_RING) | (1u << ALGO_SHARP));
+    assert_int_equal(o.algos, 0); /* the plan finds out what there is */
+    assert_int_equal(o.tree, PERF_TREES);
+    assert_int_equal(o.coll, COLL_ALLREDUCE);
     assert_int_equal(o.min_bytes, 4096);
     assert_int_equal(o.max_bytes, 16 << 20);
 }
@@ -95,6 +97,10 @@ static void lists_and_all_become_masks(void **state)
     assert_int_equal(o.types, (1u << DT_COUNT) - 1);
     assert_int_equal(o.ops, (1u << OP_SUM) | (1u << OP_MAX));
     assert_int_equal(o.algos, 1u << ALGO_SHARP);
+    assert_int_equal(parse("c.conf --algo auto,hier_sharp,ring", &o, err), OPT_OK);
+    assert_int_equal(o.algos, 1u << ALGO_AUTO | 1u << ALGO_HIER_SHARP | 1u << ALGO_RING);
+    assert_int_equal(parse("c.conf --algo all", &o, err), OPT_OK);
+    assert_int_equal(o.algos, ALGOS_ALL);
     assert_int_equal(parse("c.conf -d bfloat16,fp16 -o all", &o, err), OPT_OK);
     assert_int_equal(o.types, (1u << DT_BF16) | (1u << DT_FP16));
     assert_int_equal(o.ops, (1u << OP_COUNT) - 1);
@@ -116,12 +122,17 @@ static void mistakes_say_what_was_found_and_expected(void **state)
         {"c.conf -d float99", "-d: found \"float99\", expected all or a list of int8"},
         {"c.conf -d float,bogus", "-d: found \"float,bogus\""},
         {"c.conf -o xor", "-o: found \"xor\", expected all or a list of sum"},
-        {"c.conf --algo tree", "--algo: found \"tree\", expected all or a list of ring sharp"},
+        {"c.conf --algo nccl", "--algo: found \"nccl\", expected all or a list of ring sharp tree"},
         {"c.conf --algo ,", "--algo: found \",\""},
         {"c.conf -b", "-b: found nothing, expected SIZE"},
         {"c.conf -z 1", "found \"-z\", expected an option"},
         {"c.conf --minbytesx 1", "found \"--minbytesx\""},
-        {"c.conf all_gatherx", "expected a collective: all_reduce"},
+        {"c.conf all_gatherx", "expected a collective: all_reduce reduce broadcast all_gather"},
+        {"c.conf all_reduce -k 2", "-k: found all_reduce, expected alltoall"},
+        {"c.conf alltoall -k 0", "-k: found \"0\", expected a whole number from 1"},
+        {"c.conf all_gather --error", "--error: found nothing to measure"},
+        {"c.conf --error -d int32", "--error: found nothing to measure"},
+        {"c.conf --error -o max", "--error: found nothing to measure"},
         {"c.conf all_reduce extra", "found \"extra\" after the collective"},
         {"c.conf -b 8K -e 4K", "-b: found 8192, expected at most the 4096 of -e"},
         {"c.conf -i 4 -f 2", "found both -i and -f"},
@@ -167,6 +178,55 @@ static void one_end_of_the_range_alone_is_enough(void **state)
     assert_int_equal(o.min_bytes, 512);
 }
 
+static void every_collective_has_its_name(void **state)
+{
+    static const struct {
+        const char *line;
+        enum coll_kind kind;
+    } rows[] = {
+        {"c.conf reduce -r 3", COLL_REDUCE},
+        {"c.conf broadcast", COLL_BROADCAST},
+        {"c.conf all_gather", COLL_ALLGATHER},
+        {"c.conf reduce_scatter --error", COLL_REDUCE_SCATTER},
+        {"c.conf alltoall --sparse 2", COLL_ALLTOALL},
+        {"c.conf gather", COLL_GATHER},
+        {"c.conf scatter", COLL_SCATTER},
+        {"c.conf sendrecv", COLL_SENDRECV},
+        {"c.conf barrier", COLL_BARRIER},
+    };
+    struct perf_opts o;
+    char err[OPT_ERR];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(parse(rows[i].line, &o, err), OPT_OK);
+        assert_int_equal(o.coll, rows[i].kind);
+        assert_int_equal(o.sparse, rows[i].kind == COLL_ALLTOALL ? 2 : 0);
+        assert_int_equal(o.root, rows[i].kind == COLL_REDUCE ? 3 : 0);
+        assert_int_equal(o.error, rows[i].kind == COLL_REDUCE_SCATTER);
+    }
+}
+
+static void the_environment_forces_one_algorithm(void **state)
+{
+    struct perf_opts o;
+    char err[OPT_ERR];
+
+    (void)state;
+    assert_int_equal(parse("c.conf --algo ring,sharp", &o, err), OPT_OK);
+    assert_int_equal(options_force_algo(&o, NULL, err), OPT_OK);
+    assert_int_equal(options_force_algo(&o, "", err), OPT_OK);
+    assert_int_equal(o.algos, 1u << ALGO_RING | 1u << ALGO_SHARP);
+    assert_false(o.forced);
+    assert_int_equal(options_force_algo(&o, "tree", err), OPT_OK);
+    assert_int_equal(o.algos, 1u << ALGO_TREE);
+    assert_true(o.forced);
+    assert_int_equal(options_force_algo(&o, "nccl", err), OPT_BAD);
+    assert_non_null(strstr(err, "TRIB_ALGO: found \"nccl\""));
+    assert_int_equal(options_force_algo(&o, "ring,tree", err), OPT_BAD);
+    assert_non_null(strstr(err, "expected one algorithm"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +236,8 @@ int main(void)
         cmocka_unit_test(defaults_are_those_of_the_manual),
         cmocka_unit_test(lists_and_all_become_masks),
         cmocka_unit_test(mistakes_say_what_was_found_and_expected),
+        cmocka_unit_test(every_collective_has_its_name),
+        cmocka_unit_test(the_environment_forces_one_algorithm),
         cmocka_unit_test(sweeps_multiply_or_add),
         cmocka_unit_test(one_end_of_the_range_alone_is_enough),
     };

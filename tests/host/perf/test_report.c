@@ -3,6 +3,7 @@
 #include "host/perf/table.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static struct row make_row(enum coll_algo algo)
 static const char *print(void (*fn)(FILE *, const struct row *, unsigned), const struct row *rows,
                          unsigned n)
 {
-    static char text[4096];
+    static char text[8192];
     FILE *f = fmemopen(text, sizeof(text), "w");
 
     memset(text, 0, sizeof(text));
@@ -61,6 +62,102 @@ static void bandwidths_follow_nccl_tests(void **state)
     assert_float_equal(row_utilisation(&r, 587.20256), 1.0, 1e-9);
     assert_float_equal(row_utilisation(&r, 2 * 587.20256), 0.5, 1e-9);
     assert_float_equal(row_asymptote(8), 1.75, 1e-12);
+}
+
+/* The figure on the bus, with 8 ranks, of 1 GB/s of size over time. */
+static void bus_bandwidth_has_a_factor_for_each_collective(void **state)
+{
+    static const struct {
+        enum coll_kind kind;
+        unsigned sparse;
+        double factor;
+    } rows[] = {
+        {COLL_ALLREDUCE, 0, 1.75},       {COLL_REDUCE, 0, 1},
+        {COLL_BROADCAST, 0, 1},          {COLL_ALLGATHER, 0, 0.875},
+        {COLL_REDUCE_SCATTER, 0, 0.875}, {COLL_ALLTOALL, 0, 0.875},
+        {COLL_ALLTOALL, 2, 0.5},         {COLL_GATHER, 0, 0.875},
+        {COLL_SCATTER, 0, 0.875},        {COLL_SENDRECV, 0, 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct row r = {
+            .coll = rows[i].kind, .nranks = 8, .sparse = rows[i].sparse, .bytes = 1000000};
+        assert_float_equal(row_algbw(&r, 1000), 1, 1e-9);
+        assert_float_equal(row_busbw(&r, 1000), rows[i].factor, 1e-9);
+    }
+}
+
+/* Columns that a collective has no use for say so, as nccl-tests have it. */
+static void roots_and_reductions_are_shown_where_there_are_any(void **state)
+{
+    static const struct {
+        enum coll_kind kind;
+        const char *type, *op;
+        int root;
+    } rows[] = {
+        {COLL_ALLREDUCE, "float", "sum", -1}, {COLL_REDUCE, "float", "sum", 3},
+        {COLL_BROADCAST, "float", "none", 3}, {COLL_REDUCE_SCATTER, "float", "sum", -1},
+        {COLL_GATHER, "float", "none", 3},    {COLL_SENDRECV, "float", "none", -1},
+        {COLL_BARRIER, "none", "none", -1},
+    };
+    char type[16], op[16];
+    int root;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct row r = make_row(ALGO_RING);
+        r.coll = rows[i].kind;
+        r.root = 3;
+        const char *text = print(print_rows, &r, 1);
+        assert_int_equal(sscanf(text, "%*s %*s %15s %15s %d", type, op, &root), 3);
+        assert_string_equal(type, rows[i].type);
+        assert_string_equal(op, rows[i].op);
+        assert_int_equal(root, rows[i].root);
+    }
+}
+
+static void what_auto_picked_is_told(void **state)
+{
+    struct row rows[2] = {make_row(ALGO_RING), make_row(ALGO_SHARP)};
+
+    (void)state;
+    rows[1].chosen = true;
+    snprintf(rows[1].why, sizeof(rows[1].why), "sharp: 335.54 us");
+    assert_non_null(strstr(print(print_rows, rows, 2), "picked sharp: 335.54 us"));
+    assert_null(strstr(print(print_rows, rows, 1), "picked"));
+    assert_non_null(strstr(print(table_compare, rows, 2), "auto against ring"));
+}
+
+static void each_algorithm_is_compared_with_the_first(void **state)
+{
+    struct row rows[3] = {make_row(ALGO_TREE), make_row(ALGO_DIRECT), make_row(ALGO_SHARP)};
+
+    (void)state;
+    rows[1].run[OUT_OF_PLACE].time_us *= 2;
+    const char *text = print(table_compare, rows, 3);
+    assert_non_null(strstr(text, "# tree against sharp, out-of-place"));
+    assert_non_null(strstr(text, "# direct against sharp, out-of-place"));
+    assert_null(strstr(text, "direct against tree"));
+    rows[0].coll = rows[1].coll = rows[2].coll = COLL_BARRIER; /* no bandwidth: times */
+    text = print(table_compare, rows, 3);
+    assert_non_null(strstr(text, "sharp time"));
+    assert_non_null(strstr(text, " 335.544 "));
+}
+
+static void errors_have_a_table_of_their_own(void **state)
+{
+    struct row rows[2] = {make_row(ALGO_RING), make_row(ALGO_SHARP)};
+    double mean, max;
+
+    (void)state;
+    assert_string_equal(print(table_error, rows, 2), "");
+    rows[1].ulp = (struct ulp){.max = 1.5, .sum = 100, .n = 400};
+    const char *line = strstr(print(table_error, rows, 2), "    16777216");
+    assert_non_null(line);
+    assert_int_equal(sscanf(line, "%*s float sum sharp %lf %lf", &mean, &max), 2);
+    assert_float_equal(mean, 0.25, 1e-4);
+    assert_float_equal(max, 1.5, 1e-4);
 }
 
 static void a_row_shows_every_column(void **state)
@@ -202,6 +299,35 @@ static void json_has_the_agreed_names(void **state)
     unlink(path);
 }
 
+/* What only some rows have. */
+static void json_has_what_is_special(void **state)
+{
+    struct perf_opts o = {.conf = "conf/x.conf"};
+    struct row rows[2] = {make_row(ALGO_RING), make_row(ALGO_SHARP)};
+    char path[] = "/tmp/test_report.XXXXXX";
+
+    (void)state;
+    close(mkstemp(path));
+    rows[1].chosen = true;
+    snprintf(rows[1].why, sizeof(rows[1].why), "because");
+    rows[1].ulp = (struct ulp){.max = INFINITY, .sum = 4, .n = 8};
+    assert_int_equal(report_write(path, &o, 8, rows, 2, ""), 0);
+    json_t *top = json_load_file(path, 0, NULL), *results = json_object_get(top, "results");
+    json_t *ring = json_array_get(results, 0), *picked = json_array_get(results, 2);
+    assert_string_equal(json_string_value(json_object_get(ring, "asked")), "ring");
+    assert_null(json_object_get(ring, "why"));
+    assert_null(json_object_get(ring, "ulp"));
+    assert_string_equal(json_string_value(json_object_get(picked, "asked")), "auto");
+    assert_string_equal(json_string_value(json_object_get(picked, "algo")), "sharp");
+    assert_string_equal(json_string_value(json_object_get(picked, "why")), "because");
+    json_t *ulp = json_object_get(picked, "ulp");
+    assert_float_equal(json_real_value(json_object_get(ulp, "mean")), 0.5, 1e-9);
+    assert_true(json_is_null(json_object_get(ulp, "max")));
+    assert_null(json_object_get(json_array_get(results, 3), "ulp")); /* in place */
+    json_decref(top);
+    unlink(path);
+}
+
 static void json_that_cannot_be_written_is_an_error(void **state)
 {
     struct perf_opts o = {.conf = "x"};
@@ -307,12 +433,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bandwidths_follow_nccl_tests),
+        cmocka_unit_test(bus_bandwidth_has_a_factor_for_each_collective),
+        cmocka_unit_test(roots_and_reductions_are_shown_where_there_are_any),
+        cmocka_unit_test(what_auto_picked_is_told),
+        cmocka_unit_test(each_algorithm_is_compared_with_the_first),
+        cmocka_unit_test(errors_have_a_table_of_their_own),
         cmocka_unit_test(a_row_shows_every_column),
         cmocka_unit_test(a_late_run_makes_the_row_lag),
         cmocka_unit_test(unchecked_rows_do_not_claim_to_be_right),
         cmocka_unit_test(wrong_elements_fail_the_footer),
         cmocka_unit_test(comparison_pairs_sizes_and_shows_theory),
         cmocka_unit_test(json_has_the_agreed_names),
+        cmocka_unit_test(json_has_what_is_special),
         cmocka_unit_test(json_that_cannot_be_written_is_an_error),
         cmocka_unit_test(fidelity_is_two_percent_of_the_prediction),
         cmocka_unit_test(dilation_covers_lag_and_rate),

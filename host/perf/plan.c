@@ -1,0 +1,190 @@
+/*
+ * What can be known before a rank is started: places of ranks, aggregation trees, and which
+ * algorithms the collective has and the fabric can run. Whatever cannot work is refused here.
+ */
+#include "host/perf/sweep.h"
+
+#include "host/coll/sched.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int place_ranks(struct sweep *s, char *err)
+{
+    unsigned hosts = s->fab->n_hosts;
+
+    s->nranks = s->o->ranks ? s->o->ranks : hosts;
+    if (!hosts) {
+        snprintf(err, OPT_ERR, "%s: found no host, expected at least one", s->o->conf);
+        return -EINVAL;
+    }
+    unsigned per_host = (s->nranks + hosts - 1) / hosts;
+    if (per_host > s->fab->slots_per_host) {
+        snprintf(err, OPT_ERR,
+                 "-g: found %u, which is %u ranks a host, expected at most %u (%u hosts, "
+                 "slots_per_host %u)",
+                 s->nranks, per_host, hosts * s->fab->slots_per_host, hosts,
+                 s->fab->slots_per_host);
+        return -EINVAL;
+    }
+    if (s->nranks > FAB_MAX_MEMBERS) {
+        snprintf(err, OPT_ERR,
+                 "-g: found none, which is %u ranks, one on every host, expected at "
+                 "most %d",
+                 s->nranks, FAB_MAX_MEMBERS);
+        return -EINVAL;
+    }
+    if (s->o->root >= s->nranks) {
+        snprintf(err, OPT_ERR, "-r: found %u, expected a rank below %u", s->o->root, s->nranks);
+        return -EINVAL;
+    }
+    if (s->o->sparse > s->nranks) {
+        snprintf(err, OPT_ERR, "-k: found %u, expected at most the %u ranks", s->o->sparse,
+                 s->nranks);
+        return -EINVAL;
+    }
+    for (unsigned r = 0; r < s->nranks; r++)
+        s->host_of_rank[r] = (uint16_t)(r / per_host);
+    return 0;
+}
+
+/* ---- trees ---- */
+
+static bool reaches(const struct sweep *s, const struct fab_tree *t)
+{
+    for (unsigned r = 0; r < s->nranks; r++)
+        if (t->parent[s->fab->hosts[s->host_of_rank[r]]] == FAB_NONE)
+            return false;
+    return true;
+}
+
+static void take_trees(struct sweep *s, bool all, bool scale_out)
+{
+    for (unsigned i = 0; i < s->fab->n_trees && s->n_trees < COLL_TREES; i++) {
+        const struct fab_tree *t = &s->fab->trees[i];
+
+        if ((t->domain == FAB_NONE) == scale_out && (!all || reaches(s, t)))
+            s->tree[s->n_trees++] = (uint16_t)i;
+    }
+}
+
+/*
+ * Those of the scale-out network that reach all ranks; else those within the GPU node that do; else
+ * what there is for the rails, each of which takes what reaches its ranks.
+ */
+static int choose_trees(struct sweep *s, char *err)
+{
+    s->n_trees = 0;
+    if (s->o->tree != PERF_TREES) {
+        if (s->o->tree >= s->fab->n_trees) {
+            snprintf(err, OPT_ERR, "--tree: found %u, expected a tree below %u", s->o->tree,
+                     s->fab->n_trees);
+            return -EINVAL;
+        }
+        s->tree[s->n_trees++] = (uint16_t)s->o->tree;
+        return 0;
+    }
+    take_trees(s, true, true);
+    if (!s->n_trees)
+        take_trees(s, true, false);
+    if (!s->n_trees)
+        take_trees(s, false, true);
+    return 0;
+}
+
+/* ---- algorithms ---- */
+
+/* In the table of algorithms, whatever the fabric. */
+static bool collective_has(const struct sweep *s, enum coll_algo a)
+{
+    const struct sched_in in = {
+        .kind = s->o->coll, .algo = a, .nranks = 1, .count = 1, .mtu = s->fab->mtu};
+    struct sched sc;
+    int rc = sched_init(&sc, &in);
+
+    if (!rc)
+        sched_free(&sc);
+    return rc != -ENOTSUP;
+}
+
+/* Does the model find a way? Few elements will do. */
+static bool fabric_has(const struct sweep *s, enum coll_algo a)
+{
+    struct coll_args args = {.kind = s->o->coll,
+                             .algo = a,
+                             .count = s->o->coll == COLL_BARRIER ? 0 : 64,
+                             .type = DT_FP32,
+                             .root = s->o->root,
+                             .sparse = s->o->sparse};
+    struct coll_prediction p;
+
+    args.send = &args;
+    args.recv = &p;
+    if (a == ALGO_SHARP && !s->n_trees)
+        return false;
+    return coll_predict_trees(s->fab, &args, s->nranks, s->host_of_rank, s->tree, s->n_trees,
+                              s->o->window, &p) != -ENOTSUP;
+}
+
+static void list(unsigned mask, char *text, size_t size)
+{
+    size_t at = 0;
+
+    *text = 0;
+    for (int a = 0; a < ALGOS_ASKED && at < size; a++)
+        if (mask >> a & 1)
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "",
+                                   sched_algo_name((enum coll_algo)a));
+}
+
+/* Names the first algorithm that cannot be run, and what can. */
+static int refuse(const struct sweep *s, unsigned bad, char *err)
+{
+    const char *option = s->o->forced ? "TRIB_ALGO" : "--algo";
+    enum coll_algo a = (enum coll_algo)__builtin_ctz(bad);
+    char can[128];
+
+    list(s->exist | 1u << ALGO_AUTO, can, sizeof(can));
+    if (!collective_has(s, a))
+        snprintf(err, OPT_ERR, "%s: found %s, which %s does not have, expected %s", option,
+                 sched_algo_name(a), coll_name(s->o->coll), can);
+    else if (a == ALGO_SHARP && !s->fab->n_trees)
+        snprintf(err, OPT_ERR, "%s: found sharp, expected %s: no switch of %s reduces", option, can,
+                 s->o->conf);
+    else
+        snprintf(err, OPT_ERR, "%s: found %s, which these %u ranks of %s cannot run, expected %s",
+                 option, sched_algo_name(a), s->nranks, s->o->conf, can);
+    return -EINVAL;
+}
+
+static int choose_algos(struct sweep *s, char *err)
+{
+    const unsigned usual = 1u << ALGO_RING | 1u << ALGO_SHARP;
+    unsigned asked = s->o->algos;
+
+    s->exist = 0;
+    for (int a = 0; a < ALGO_COUNT; a++)
+        if (collective_has(s, (enum coll_algo)a) && fabric_has(s, (enum coll_algo)a))
+            s->exist |= 1u << a;
+    if (!s->exist) {
+        snprintf(err, OPT_ERR, "%s: found no algorithm that these %u ranks of %s can run",
+                 coll_name(s->o->coll), s->nranks, s->o->conf);
+        return -EINVAL;
+    }
+    if (!asked)
+        asked = s->exist >> ALGO_RING & 1 ? s->exist & usual : s->exist;
+    else if (asked == ALGOS_ALL)
+        asked = s->exist;
+    s->algos = asked;
+    asked &= ~(s->exist | 1u << ALGO_AUTO);
+    return asked ? refuse(s, asked, err) : 0;
+}
+
+int sweep_plan(struct sweep *s, char *err)
+{
+    int rc = place_ranks(s, err);
+
+    if (!rc)
+        rc = choose_trees(s, err);
+    return rc ? rc : choose_algos(s, err);
+}

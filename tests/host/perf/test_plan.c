@@ -1,0 +1,131 @@
+/* What is known before a rank starts: places, trees, algorithms; and what is refused. */
+#include "host/perf/sweep.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int plan(struct sweep *s, const char *conf, const char *args, char *err)
+{
+    static struct perf_opts o;
+    static char line[256];
+    char *argv[16] = {(char *)(uintptr_t) "trib-perf"}, *save = NULL;
+    int argc = 1;
+
+    snprintf(line, sizeof(line), "%s %s", conf, args);
+    for (char *t = strtok_r(line, " ", &save); t && argc < 16; t = strtok_r(NULL, " ", &save))
+        argv[argc++] = t;
+    if (options_parse(&o, argc, argv, err))
+        fail_msg("%s: %s", args, err);
+    memset(s, 0, sizeof(*s));
+    s->o = &o;
+    s->fab = fabric_load(conf, NULL);
+    assert_non_null(s->fab);
+    int rc = sweep_plan(s, err);
+    fabric_free((struct fabric *)(uintptr_t)s->fab);
+    return rc;
+}
+
+#define BIT(a)    (1u << ALGO_##a)
+#define LEAFSPINE "conf/leaf-spine-8.conf"
+
+static void algorithms_follow_collective_and_fabric(void **state)
+{
+    static const struct {
+        const char *conf, *args;
+        unsigned algos;
+    } rows[] = {
+        {LEAFSPINE, "", BIT(RING) | BIT(SHARP)},
+        {"conf/npu-mesh-8.conf", "", BIT(RING)},
+        {LEAFSPINE, "alltoall", BIT(PAIRWISE) | BIT(DIRECT)},
+        {LEAFSPINE, "gather", BIT(DIRECT)},
+        {LEAFSPINE, "barrier", BIT(SHARP) | BIT(HALVING) | BIT(DIRECT)},
+        {LEAFSPINE, "broadcast --algo all", BIT(RING) | BIT(CHAIN) | BIT(TREE) | BIT(SHARP)},
+        {LEAFSPINE, "all_gather --algo auto,ring", BIT(RING) | BIT(AUTO)},
+        {"conf/rail-2x4.conf", "--algo hier,hier_sharp", BIT(HIER) | BIT(HIER_SHARP)},
+    };
+    struct sweep *s = malloc(sizeof(*s));
+    char err[OPT_ERR] = "";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (plan(s, rows[i].conf, rows[i].args, err))
+            fail_msg("%s: %s", rows[i].args, err);
+        assert_int_equal(s->algos, rows[i].algos);
+        assert_int_equal(s->algos & ~(s->exist | BIT(AUTO)), 0);
+    }
+    free(s);
+}
+
+static void what_cannot_work_is_named(void **state)
+{
+    static const struct {
+        const char *conf, *args, *says;
+    } rows[] = {
+        {LEAFSPINE, "reduce -r 8", "-r: found 8, expected a rank below 8"},
+        {LEAFSPINE, "-g 4 reduce -r 4", "-r: found 4, expected a rank below 4"},
+        {LEAFSPINE, "alltoall -k 9", "-k: found 9, expected at most the 8 ranks"},
+        {LEAFSPINE, "-g 1000", "-g: found 1000"},
+        {LEAFSPINE, "--tree 2", "--tree: found 2, expected a tree below 2"},
+        {LEAFSPINE, "all_gather --algo chain",
+         "found chain, which all_gather does not have, expected ring, sharp, halving"},
+        {LEAFSPINE, "--algo ring,nvls",
+         "found nvls, which these 8 ranks of conf/leaf-spine-8.conf"},
+        {"conf/npu-mesh-8.conf", "--algo sharp", "no switch of conf/npu-mesh-8.conf reduces"},
+        {"conf/h100-superpod-2048.conf", "", "2048 ranks, one on every host, expected at most"},
+    };
+    struct sweep *s = malloc(sizeof(*s));
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char err[OPT_ERR] = "";
+        assert_true(plan(s, rows[i].conf, rows[i].args, err) < 0);
+        if (!strstr(err, rows[i].says))
+            fail_msg("\"%s\" said \"%s\", expected \"%s\"", rows[i].args, err, rows[i].says);
+    }
+    free(s);
+}
+
+static void all_trees_that_reach_the_ranks_are_used(void **state)
+{
+    struct sweep *s = malloc(sizeof(*s));
+    char err[OPT_ERR];
+
+    (void)state;
+    assert_int_equal(plan(s, LEAFSPINE, "", err), 0);
+    assert_int_equal(s->n_trees, 2); /* two spines */
+    assert_int_not_equal(s->tree[0], s->tree[1]);
+    assert_int_equal(plan(s, LEAFSPINE, "--tree 1", err), 0);
+    assert_int_equal(s->n_trees, 1);
+    assert_int_equal(s->tree[0], 1);
+    free(s);
+}
+
+static void ranks_fill_one_node_before_the_next(void **state)
+{
+    struct sweep *s = malloc(sizeof(*s));
+    char err[OPT_ERR];
+
+    (void)state;
+    assert_int_equal(plan(s, "conf/rail-2x4.conf", "-g 4", err), 0);
+    for (unsigned r = 0; r < 4; r++)
+        assert_int_equal(s->host_of_rank[r], r);
+    assert_int_equal(plan(s, "conf/rail-2x4.conf", "-g 16", err), 0);
+    for (unsigned r = 0; r < 16; r++)
+        assert_int_equal(s->host_of_rank[r], r / 2);
+    free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(algorithms_follow_collective_and_fabric),
+        cmocka_unit_test(what_cannot_work_is_named),
+        cmocka_unit_test(all_trees_that_reach_the_ranks_are_used),
+        cmocka_unit_test(ranks_fill_one_node_before_the_next),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
