@@ -295,7 +295,7 @@ static void all_know(struct mm_bed *b, unsigned gone, const char *text)
 {
     if (!mmb_run(b, 200 * MS))
         fail_msg("somebody hangs");
-    mmb_pass(b, MS);
+    mmb_pass(b, 100 * MS); /* whoever does not answer is given up */
     for (unsigned i = 0; i < b->cfg.n; i++) {
         if (i == gone)
             continue;
