@@ -101,7 +101,7 @@ $(BUILD)/trib-enter: $(call obj,$(wildcard host/enter/*.c)) $(BUILD)/libagent.a 
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -lm -o $@
 
 # What of switch/ an agent may know: the aggregation protocol's names, the arithmetic, and the clock page.
-$(BUILD)/libagent.a: $(call obj,switch/reduce/arith.c switch/reduce/proto.c switch/rim/clock.c switch/rim/lag.c \
+$(BUILD)/libagent.a: $(call obj,switch/reduce/arith.c switch/reduce/narrow.c switch/reduce/proto.c switch/rim/clock.c switch/rim/lag.c \
                        switch/rim/bell.c switch/rim/rundir.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^

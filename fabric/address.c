@@ -2,7 +2,7 @@
  * Addresses, all derived from a node's place, so that no table is needed to go from one to the
  * other:
  *
- *   host i, port p    10.0.(8 p + i / 250).(1 + i % 250)
+ *   host i, port p    10.(2 p).(i / 250).(1 + i % 250)
  *   switch s          10.1.(s / 250).(1 + s % 250)
  *
  * i is the host's index, s the switch's among the switches. The last byte is never 0 or 255, which
@@ -13,14 +13,12 @@
 #include <errno.h>
 
 #define PER_BYTE 250u
-#define BLOCKS   8u /* of PER_BYTE hosts for one port number */
-_Static_assert(FAB_MAX_HOSTS <= BLOCKS * PER_BYTE && FAB_MAX_HOST_PORTS * BLOCKS <= 256,
-               "hosts fit");
+_Static_assert(FAB_MAX_HOSTS <= 256 * PER_BYTE && FAB_MAX_HOST_PORTS <= 128, "hosts fit");
 _Static_assert(FAB_MAX_NODES <= 256 * PER_BYTE, "switches fit");
 
 static uint32_t host_ip(unsigned i, unsigned p)
 {
-    return 10u << 24 | (BLOCKS * p + i / PER_BYTE) << 8 | (1 + i % PER_BYTE);
+    return 10u << 24 | 2 * p << 16 | (i / PER_BYTE) << 8 | (1 + i % PER_BYTE);
 }
 
 static uint32_t switch_ip(unsigned s)
@@ -54,9 +52,17 @@ static int add_node(struct build *b, uint16_t i)
 void address_build(struct build *b)
 {
     struct fabric *f = b->f;
+    size_t total = f->n_switches;
 
-    f->dests =
-        build_alloc(b, f->n_switches + (size_t)f->n_hosts * FAB_MAX_HOST_PORTS, sizeof(*f->dests));
+    for (unsigned i = 0; i < f->n_hosts; i++)
+        total += f->nodes[f->hosts[i]].n_ports;
+    if (total > FAB_MAX_DESTS) {
+        build_error(b, 0, "found %zu addresses (ports of hosts, and switches), expected at most %u",
+                    total, FAB_MAX_DESTS);
+        b->graph_broken = true;
+        return;
+    }
+    f->dests = build_alloc(b, total, sizeof(*f->dests));
     for (unsigned i = 0; f->dests && i < f->n_nodes; i++)
         if (add_node(b, (uint16_t)i))
             return;
@@ -64,27 +70,20 @@ void address_build(struct build *b)
 
 int fabric_dest_of_ip(const struct fabric *f, uint32_t ip)
 {
-    unsigned x = ip >> 8 & 255, y = ip & 255, i, port = 0;
+    unsigned byte = ip >> 16 & 255, i = (ip >> 8 & 255) * PER_BYTE + (ip & 255) - 1, port = 0;
     const struct fab_node *n;
 
-    if (y < 1 || y > PER_BYTE)
+    if (ip >> 24 != 10 || (ip & 255) < 1 || (ip & 255) > PER_BYTE)
         return -ENOENT;
-    switch (ip >> 16) {
-    case 10u << 8:
-        i = x % BLOCKS * PER_BYTE + y - 1;
-        port = x / BLOCKS;
-        if (i >= f->n_hosts || port >= f->nodes[f->hosts[i]].n_ports)
-            return -ENOENT;
-        n = &f->nodes[f->hosts[i]];
-        break;
-    case 10u << 8 | 1:
-        i = x * PER_BYTE + y - 1;
+    if (byte == 1) {
         if (i >= f->n_switches)
             return -ENOENT;
         n = &f->nodes[f->switches[i]];
-        break;
-    default:
-        return -ENOENT;
+    } else {
+        port = byte / 2;
+        if (byte % 2 || i >= f->n_hosts || port >= f->nodes[f->hosts[i]].n_ports)
+            return -ENOENT;
+        n = &f->nodes[f->hosts[i]];
     }
     return n->dest + (int)port;
 }

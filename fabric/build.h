@@ -3,9 +3,13 @@
  * order:
  *
  *   conf.c      read the file: settings, templates, nodes, links, processes
- *   ports.c     links to ports                       topology.c tiers, flooding tree, places of
- * hosts address.c   addresses, destinations              routes.c   equal-cost next hops tree.c
- * aggregation trees                    procs.c    which process runs which node
+ *   ports.c     links to ports
+ *   topology.c  tiers, flooding tree, places of hosts
+ *   domain.c    GPU nodes
+ *   address.c   addresses, destinations
+ *   routes.c    networks, equal-cost next hops
+ *   tree.c      aggregation trees
+ *   procs.c     which process runs which node
  *
  * Every stage notes all the mistakes that it can be sure of and goes on. Those that need the whole
  * graph run only where every node and link was understood, and what was refused gets a placeholder,
@@ -27,7 +31,7 @@
 struct link_props {
     uint64_t rate_bps, buffer_bytes, ecn_bytes;
     int64_t latency_ps, jitter_ps;
-    uint32_t buffer_pkts, cables;
+    uint32_t buffer_pkts, cables, lanes;
     bool pfc;
     double loss, dup, reorder, corrupt;
 };
@@ -49,6 +53,7 @@ struct build {
     struct draft_link *links;
     unsigned n_links, cap_links, cap_nodes;
     int *node_line;       /* [n_nodes] */
+    uint16_t *name_slot;  /* open hash of node names: index + 1; conf_nodes.c */
     uint32_t *want_ports; /* [n_nodes] `ports` of the node, 0: as many as links need */
     struct link_props link_defaults;
     struct fab_reduce reduce_default;
@@ -138,6 +143,15 @@ void address_build(struct build *b);
 void routes_build(struct build *b);
 void tree_build(struct build *b);
 void procs_build(struct build *b);
+
+void domain_build(struct build *b);
+/* reach.c: says which hosts no path joins */
+void reach_check(struct build *b);
+
+/* hops.c: next hops as fabric_hops() has them, without a copy: *port leads into a table, or to buf
+ * for a host. */
+unsigned hops_find(const struct fabric *f, uint16_t node, unsigned dest,
+                   uint16_t buf[FAB_MAX_HOST_PORTS], const uint16_t **port);
 
 /* ecmp.c: the balanced choice, whichever the fabric uses */
 uint16_t ecmp_balanced_port(const struct fabric *f, uint16_t node, int dest, uint32_t src_ip);

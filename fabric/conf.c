@@ -229,8 +229,8 @@ static void syntax_error(struct build *b, const char *text, const config_t *c)
 
 static void build_stages(struct build *b)
 {
-    static void (*const stages[])(struct build *) = {topology_build, address_build, routes_build,
-                                                     tree_build, procs_build};
+    static void (*const stages[])(struct build *) = {topology_build, domain_build, address_build,
+                                                     routes_build,   tree_build,   procs_build};
 
     ports_build(b);
     for (unsigned i = 0; i < LEN(stages) && !b->graph_broken && !b->no_memory; i++)
@@ -278,6 +278,7 @@ struct fabric *fabric_load_string(const char *text, const char *path, struct fab
     free(b.links);
     free(b.node_line);
     free(b.want_ports);
+    free(b.name_slot);
     free(own);
     if (failed) {
         fabric_free(b.f);

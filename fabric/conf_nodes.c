@@ -16,12 +16,30 @@ static const char *const kinds[] = {"host", "switch"};
 /* In the order of enum fab_role. */
 static const char *const roles[] = {"host", "leaf", "spine", "core", "nvswitch", "switch"};
 
+#define SLOTS (4u * FAB_MAX_NODES) /* a power of two */
+_Static_assert((SLOTS & (SLOTS - 1)) == 0, "slot_of() masks");
+
+/* Where a name is in the index or belongs: open addressing, never more than a quarter full. */
+static unsigned slot_of(const struct build *b, const char *name, size_t len)
+{
+    uint32_t h = 0x811c9dc5u;
+
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ (unsigned char)name[i]) * 0x01000193u;
+    for (h ^= h >> 15;; h++) {
+        uint16_t at = b->name_slot[h & (SLOTS - 1)];
+        const char *other = at ? b->f->nodes[at - 1].name : NULL;
+
+        if (!other || (strlen(other) == len && !memcmp(other, name, len)))
+            return h & (SLOTS - 1);
+    }
+}
+
 int build_find_node(const struct build *b, const char *name, size_t len)
 {
-    for (unsigned i = 0; i < b->f->n_nodes; i++)
-        if (strlen(b->f->nodes[i].name) == len && !memcmp(b->f->nodes[i].name, name, len))
-            return (int)i;
-    return -ENOENT;
+    uint16_t at = b->name_slot ? b->name_slot[slot_of(b, name, len)] : 0;
+
+    return at ? at - 1 : -ENOENT;
 }
 
 void build_no_node(struct build *b, int line, const char *key, const char *text)
@@ -44,12 +62,14 @@ static int grow(struct build *b)
     int *line = realloc(b->node_line, cap * sizeof(*line));
     uint32_t *ports;
 
+    if (!b->name_slot)
+        b->name_slot = calloc(SLOTS, sizeof(*b->name_slot));
     if (line)
         b->node_line = line;
     ports = realloc(b->want_ports, cap * sizeof(*ports));
     if (ports)
         b->want_ports = ports;
-    if (!nodes || !line || !ports) {
+    if (!nodes || !line || !ports || !b->name_slot) {
         b->no_memory = true;
         return -ENOMEM;
     }
@@ -110,15 +130,23 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
         n->host_index = f->n_hosts++;
     else
         n->reduce = b->reduce_default;
+    b->name_slot[slot_of(b, n->name, strlen(n->name))] = (uint16_t)(f->n_nodes + 1);
     b->node_line[f->n_nodes] = line;
     b->want_ports[f->n_nodes] = 0;
     return f->n_nodes++;
 }
 
-/* `reduce = { groups; slots; window; }` or false. */
+/* `reduce = { groups; slots; window; rounding; seed; order; }` or false. */
 void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
 {
+    static const char *const roundings[] = {"nearest", "zero", "up", "down", "stochastic"};
+    static const char *const orders[] = {"child", "arrival"};
+    config_setting_t *rounding, *order;
+    int k;
     static const struct key keys[] = {
+        {"rounding", KEY_OWN, 0, 0, 0},
+        {"order", KEY_OWN, 0, 0, 0},
+        {"seed", KEY_UINT, offsetof(struct fab_reduce, seed), 0, UINT32_MAX},
         {"groups", KEY_UINT, offsetof(struct fab_reduce, max_groups), 1, 65535},
         {"slots", KEY_UINT, offsetof(struct fab_reduce, max_slots), 1, 1 << 24},
         {"window", KEY_UINT, offsetof(struct fab_reduce, window), 1, 65535},
@@ -132,8 +160,13 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
         keys_expected(b, s, "false, or a group with groups, slots and window");
         return;
     }
-    *r = (struct fab_reduce){true, 64, 16384, 256};
+    *r = (struct fab_reduce){.on = true, .max_groups = 64, .max_slots = 16384, .window = 256};
     keys_read(b, s, keys, LEN(keys), r);
+    rounding = config_setting_get_member(s, "rounding");
+    k = rounding ? keys_choice(b, rounding, roundings, LEN(roundings)) : FAB_ROUND_NEAREST;
+    r->rounding = k < 0 ? FAB_ROUND_NEAREST : (uint8_t)k;
+    order = config_setting_get_member(s, "order");
+    r->arrival = order && keys_choice(b, order, orders, LEN(orders)) == 1;
     if (r->window > r->max_slots)
         build_error(b, (int)config_setting_source_line(s),
                     "reduce: found window %u above slots %u, expected at least one window of slots",
@@ -176,6 +209,7 @@ struct node_keys {
     enum fab_role role;
     struct fab_reduce reduce;
     uint32_t ports;
+    bool multimem;
 };
 
 static void add_named(struct build *b, const config_setting_t *name, const struct node_keys *k)
@@ -194,6 +228,7 @@ static void add_named(struct build *b, const config_setting_t *name, const struc
     b->want_ports[i] = k->ports;
     if (k->kind == FAB_SWITCH)
         b->f->nodes[i].reduce = k->reduce;
+    b->f->nodes[i].multimem = k->multimem;
 }
 
 static void read_node(struct build *b, config_setting_t *g)
@@ -204,6 +239,7 @@ static void read_node(struct build *b, config_setting_t *g)
         {"role", KEY_OWN, 0, 0, 0},
         {"ports", KEY_UINT, offsetof(struct node_keys, ports), 1, FAB_MAX_PORTS},
         {"reduce", KEY_OWN, 0, 0, 0},
+        {"multimem", KEY_BOOL, offsetof(struct node_keys, multimem), 0, 0},
     };
     struct node_keys k = {.kind = FAB_SWITCH, .role = FAB_ROLE_SWITCH, .reduce = b->reduce_default};
     config_setting_t *name, *reduce;
@@ -224,6 +260,12 @@ static void read_node(struct build *b, config_setting_t *g)
     if (reduce && k.kind == FAB_HOST)
         build_error(b, (int)config_setting_source_line(reduce),
                     "reduce: found it at a host, expected it at switches only");
+    if (k.multimem && k.role != FAB_ROLE_NVSWITCH) {
+        build_error(b, (int)config_setting_source_line(config_setting_get_member(g, "multimem")),
+                    "multimem: found it at \"%s\", expected it at role \"nvswitch\" only",
+                    roles[k.role]);
+        k.multimem = false;
+    }
     if (k.kind == FAB_HOST && k.ports > FAB_MAX_HOST_PORTS) {
         build_error(b, (int)config_setting_source_line(g),
                     "ports: found %u at a host, expected at most %u", k.ports, FAB_MAX_HOST_PORTS);

@@ -23,12 +23,13 @@ static uint32_t stir(uint32_t h)
 }
 
 /* The port of a host that owns the source address. */
-static uint16_t host_port(const struct fab_node *n, const struct fab_hops *h, uint32_t src_ip)
+static uint16_t host_port(const struct fab_node *n, const uint16_t *port, unsigned k,
+                          uint32_t src_ip)
 {
-    for (unsigned i = 0; i < h->n; i++)
-        if (n->ip_of_port[h->port[i]] == src_ip)
-            return h->port[i];
-    return h->port[0];
+    for (unsigned i = 0; i < k; i++)
+        if (n->ip_of_port[port[i]] == src_ip)
+            return port[i];
+    return port[0];
 }
 
 /* Between aggregation nodes and their neighbours: spread by both ends' places. */
@@ -39,13 +40,16 @@ static unsigned place_of_switches(const struct fabric *f, const struct fab_dest 
 
 /* The place of a host among those that come up to `node` from leaves: c of a leaf's n uplinks lead
  * there, so every round of n hosts of that leaf sends c. */
-static unsigned place_above(uint16_t node, int dest, const struct fab_node *leaf, unsigned a)
+static unsigned place_above(const struct fabric *f, uint16_t node, int dest,
+                            const struct fab_node *leaf, unsigned a)
 {
-    const struct fab_hops *up = &leaf->hops[dest];
-    unsigned n = up->n ? up->n : 1, c = 0, before = 0;
+    uint16_t buf[FAB_MAX_HOST_PORTS];
+    const uint16_t *up;
+    unsigned k = hops_find(f, fabric_node_index(f, leaf), (unsigned)dest, buf, &up);
+    unsigned n = k ? k : 1, c = 0, before = 0;
 
-    for (unsigned i = 0; i < up->n; i++) {
-        if (leaf->ports[up->port[i]].peer_node != node)
+    for (unsigned i = 0; i < k; i++) {
+        if (leaf->ports[up[i]].peer_node != node)
             continue;
         before += i < a % n;
         c++;
@@ -54,12 +58,15 @@ static unsigned place_above(uint16_t node, int dest, const struct fab_node *leaf
     return leaf->ord * ((leaf->n_hosts + n - 1) / n) * c + a / n * c + before;
 }
 
-static unsigned balanced(const struct fabric *f, uint16_t node, int dest, uint32_t src_ip)
+/* first: the first of the next hops. */
+static unsigned balanced(const struct fabric *f, uint16_t node, int dest, uint32_t src_ip,
+                         uint16_t first)
 {
     const struct fab_node *n = &f->nodes[node], *host, *leaf;
     const struct fab_dest *src;
     int s = fabric_dest_of_ip(f, src_ip);
     uint16_t leaf_index;
+    unsigned a;
 
     if (s < 0)
         return 0;
@@ -69,37 +76,42 @@ static unsigned balanced(const struct fabric *f, uint16_t node, int dest, uint32
         return place_of_switches(f, src, dest);
     leaf_index = host->ports[src->port].peer_node;
     leaf = &f->nodes[leaf_index];
+    a = leaf->ports[host->ports[src->port].peer_port].ord;
     if (leaf_index == node || leaf->kind == FAB_HOST)
-        return host->ord;
-    if (f->nodes[n->ports[n->hops[dest].port[0]].peer_node].tier <= n->tier)
-        return host->ord;
-    return place_above(node, dest, leaf, host->ord);
+        return a;
+    if (f->nodes[n->ports[first].peer_node].tier <= n->tier)
+        return a;
+    return place_above(f, node, dest, leaf, a);
 }
 
 uint16_t fabric_next_port(const struct fabric *f, uint16_t node, int dest, uint32_t flow_hash,
                           uint32_t src_ip)
 {
-    const struct fab_node *n = &f->nodes[node];
-    const struct fab_hops *h = dest >= 0 && dest < f->n_dests ? &n->hops[dest] : NULL;
+    uint16_t buf[FAB_MAX_HOST_PORTS];
+    const uint16_t *port;
+    unsigned n =
+        dest >= 0 && dest < f->n_dests ? hops_find(f, node, (unsigned)dest, buf, &port) : 0;
 
-    if (!h || !h->n)
+    if (!n)
         return FAB_NONE;
-    if (h->n == 1)
-        return h->port[0];
-    if (n->kind == FAB_HOST)
-        return host_port(n, h, src_ip);
+    if (n == 1)
+        return port[0];
+    if (f->nodes[node].kind == FAB_HOST)
+        return host_port(&f->nodes[node], port, n, src_ip);
     if (f->ecmp == FAB_ECMP_BALANCED)
-        return h->port[balanced(f, node, dest, src_ip) % h->n];
-    return h->port[((uint64_t)stir(flow_hash ^ (node + 1u) * 0x9e3779b1u) * h->n) >> 32];
+        return port[balanced(f, node, dest, src_ip, port[0]) % n];
+    return port[((uint64_t)stir(flow_hash ^ (node + 1u) * 0x9e3779b1u) * n) >> 32];
 }
 
 uint16_t ecmp_balanced_port(const struct fabric *f, uint16_t node, int dest, uint32_t src_ip)
 {
-    const struct fab_hops *h = &f->nodes[node].hops[dest];
+    uint16_t buf[FAB_MAX_HOST_PORTS];
+    const uint16_t *port;
+    unsigned n = hops_find(f, node, (unsigned)dest, buf, &port);
 
-    if (!h->n)
+    if (!n)
         return FAB_NONE;
     if (f->nodes[node].kind == FAB_HOST)
-        return host_port(&f->nodes[node], h, src_ip);
-    return h->port[balanced(f, node, dest, src_ip) % h->n];
+        return host_port(&f->nodes[node], port, n, src_ip);
+    return port[balanced(f, node, dest, src_ip, port[0]) % n];
 }

@@ -15,11 +15,12 @@
 #define FAB_MAX_ERRORS  64
 #define FAB_MAX_MEMBERS 1024
 /* Limits of one file; each has an error of its own. */
-#define FAB_MAX_HOSTS      1024
-#define FAB_MAX_NODES      2048
-#define FAB_MAX_LINKS      32768
-#define FAB_MAX_PORTS      1024 /* of a switch */
-#define FAB_MAX_HOST_PORTS 16
+#define FAB_MAX_HOSTS      4096
+#define FAB_MAX_NODES      8192
+#define FAB_MAX_LINKS      49152
+#define FAB_MAX_PORTS      1024  /* of a switch */
+#define FAB_MAX_HOST_PORTS 20    /* 18 NVSwitch planes and two NICs */
+#define FAB_MAX_DESTS      65534 /* addresses */
 #define FAB_MAX_PROCS      128
 #define FAB_MAX_SLOTS      16 /* processes that share a host's NIC */
 
@@ -34,9 +35,21 @@ enum fab_role {
 };
 enum fab_ecmp { FAB_ECMP_HASH, FAB_ECMP_BALANCED };
 
+/* How results of fp16, bf16 and 8-bit floats are rounded (switch/reduce/narrow.h). */
+enum fab_rounding {
+    FAB_ROUND_NEAREST,
+    FAB_ROUND_ZERO,
+    FAB_ROUND_UP,
+    FAB_ROUND_DOWN,
+    FAB_ROUND_STOCHASTIC
+};
+
 /* Reduction capabilities of a switch (libconfig group `reduce`); all zero where it has none. */
 struct fab_reduce {
     bool on;
+    bool arrival; /* inputs are reduced in the order in which they came, not in that of children */
+    uint8_t rounding;    /* enum fab_rounding */
+    uint32_t seed;       /* of stochastic rounding */
     uint32_t max_groups; /* quota: groups at this AN */
     uint32_t max_slots;  /* slots of all groups together */
     uint32_t window;     /* slots granted to a group at most */
@@ -45,6 +58,7 @@ struct fab_reduce {
 struct fab_port {
     uint16_t link; /* index into links[], FAB_NONE: unconnected or external */
     uint16_t peer_node, peer_port;
+    uint16_t ord; /* switches: a host's place among the host ports of this switch */
     uint64_t rate_bps;
     int64_t latency_ps;
     bool flood; /* on the spanning tree: frames that are flooded leave by these ports only (hosts'
@@ -63,9 +77,13 @@ struct fab_node {
     uint16_t host_index; /* hosts only: 0.. in order of appearance; its bit in member bitmaps */
     uint16_t tier;       /* 0 host, 1 leaf, 2 spine, 3 core; a plain "switch": its distance from the
                             nearest host */
-    uint16_t ord;     /* host: its place among the hosts of its switch; switch: its place among the
-                         switches */
-    uint16_t n_hosts; /* switches: hosts that hang on it */
+    uint16_t ord;        /* switch: its place among the switches; host: of its first port, its place
+                            among the hosts there */
+    uint16_t domain;     /* hosts and NVSwitches: number of the GPU node, FAB_NONE: none */
+    uint16_t network;    /* switches: those that are joined by links have the same number */
+    uint16_t place;      /* switches: place in its network */
+    bool multimem;       /* NVSwitches: READ and WRITE of multicast regions */
+    uint16_t n_hosts;    /* switches: hosts that hang on it */
     uint16_t dest; /* index in dests[] of port 0, the other ports follow; a switch's own address */
     uint16_t proc; /* index of the trib-switch process that runs it (procs[]) */
     uint16_t n_ports;
@@ -75,15 +93,9 @@ struct fab_node {
                     AN's and its ARP answer) */
     uint32_t *ip_of_port; /* hosts: n_ports entries; switches: NULL */
     struct fab_reduce reduce;
-    /* Forwarding: for destination d (index into dests[]) the ports hops[d].port[0..n) in ascending
-     * order; n = 0: no route (or it is the node's own address). A host's are all its ports that
-     * reach d; the source address of a frame says which of them it leaves by. */
-    struct fab_hops *hops;
-};
-
-struct fab_hops {
-    uint16_t n;
-    uint16_t *port;
+    /* Switches: next hops to each switch of the same network, by its place; NULL: none. What
+     * fabric_hops() reads. */
+    const uint16_t **routes;
 };
 
 /* Somewhere that frames go to: a host's port or a switch's own address. */
@@ -96,6 +108,7 @@ struct fab_link {
     char name[2 * FAB_NAME + 16]; /* "leaf0:4-spine0:0", as `trib capture` takes it; "h0-leaf0"
                                      style short names work where unique */
     uint16_t a, a_port, b, b_port;
+    uint16_t lanes; /* cables that it stands for: 5 of 25 GB/s are one link of 125 GB/s */
     uint64_t rate_bps;
     int64_t latency_ps;
     uint64_t buffer_bytes; /* of each direction's egress queue, per class */
@@ -106,10 +119,12 @@ struct fab_link {
     int64_t jitter_ps;
 };
 
-/* One aggregation tree over all hosts that can reach its root. */
+/* One aggregation tree over all hosts that can reach its root. Trees of the scale-out network come
+ * before those of GPU nodes. */
 struct fab_tree {
     uint16_t id;
     uint16_t root;
+    uint16_t domain;  /* of a tree inside of a GPU node: which; else FAB_NONE */
     uint16_t depth;   /* levels of ANs: 1 for a single switch */
     uint16_t *parent; /* [n_nodes] next AN towards the root; for a host the AN at which its ranks
                        * join; FAB_NONE at the root and outside the tree. Not always a neighbour:
@@ -127,6 +142,7 @@ struct fabric {
     char path[256];      /* file it came from */
     char name[FAB_NAME]; /* `name` in the file, default the file's stem */
     uint16_t n_nodes, n_hosts, n_switches, n_links, n_dests, n_trees, n_procs;
+    uint16_t n_domains, n_networks;
     struct fab_node *nodes;
     uint16_t *hosts;    /* [n_hosts] node index by host_index */
     uint16_t *switches; /* [n_switches] node index */
@@ -168,6 +184,14 @@ int fabric_dest_of_ip(const struct fabric *f, uint32_t ip); /* index into dests[
 int fabric_link_by_name(const struct fabric *f,
                         const char *name); /* either way round, ports may be left out; index or
                                               -ENOENT, -EINVAL when ambiguous */
+
+/*
+ * Forwarding: the ports by which a node sends towards dests[dest], in ascending order; all of equal
+ * cost. A host's are all its ports that reach it; the source address of a frame says by which of
+ * them it leaves. Returns how many, writes at most max. 0: no route, or the node's own address.
+ */
+unsigned fabric_hops(const struct fabric *f, uint16_t node, unsigned dest, uint16_t *port,
+                     unsigned max);
 
 /*
  * ECMP. The port by which `node` sends towards destination `dest` for a flow. hash: the caller's
@@ -213,6 +237,40 @@ uint16_t fab_group_leaf(const struct fabric *f, const struct fab_tree *t, unsign
  * than max. */
 unsigned fabric_path(const struct fabric *f, uint16_t src_node, uint16_t dst_node,
                      uint32_t *dirlinks, unsigned max);
+
+/* The same from port to port: the flow of a frame whose addresses are those of two HCA ports. For a
+ * switch the port makes no difference. 0 also where the two ports do not reach each other. */
+unsigned fabric_path_ports(const struct fabric *f, uint16_t src_node, uint16_t src_port,
+                           uint16_t dst_node, uint16_t dst_port, uint32_t *dirlinks, unsigned max);
+
+/* The port by which a host joins the aggregation node of its ranks on this tree (parent[]), and
+ * whose address its JOIN bears. FAB_NONE: the host is not on the tree. */
+uint16_t fabric_tree_port(const struct fabric *f, const struct fab_tree *t, unsigned host_index);
+
+/* ---- GPUs: hosts with a port per NVSwitch plane and one per NIC ---- */
+
+/* The GPU node that a host belongs to: hosts that share an NVSwitch. Numbered by their first host.
+ * FAB_NONE: none. */
+uint16_t fabric_domain(const struct fabric *f, unsigned host_index);
+/* Hosts of a GPU node, by host_index; returns how many, writes at most max. */
+unsigned fabric_domain_hosts(const struct fabric *f, uint16_t domain, uint16_t *host_index,
+                             unsigned max);
+/* NVSwitches of a GPU node (node indices), in order: its planes. */
+unsigned fabric_domain_planes(const struct fabric *f, uint16_t domain, uint16_t *node,
+                              unsigned max);
+
+/*
+ * The ports by which host a talks to host b, at full rate when all are used: a cable between the
+ * two if there is one; else, inside of a GPU node, its planes in order; else the NICs, the first
+ * with the first (a rail), the second with the second. A host to itself: its port 0. Hosts of one
+ * port have one channel. Returns how many, writes at most max; 0: no path.
+ */
+struct fab_channel {
+    uint16_t port_a, port_b;
+    uint64_t rate_bps; /* of the slower end */
+};
+unsigned fabric_channels(const struct fabric *f, unsigned host_a, unsigned host_b,
+                         struct fab_channel *ch, unsigned max);
 
 /* Units: "400Gb/s" "50GB/s" "300ns" "1.5us" "64KiB" "4MB"; plain integers are refused where a unit
  * is meant. 0 or -EINVAL. */

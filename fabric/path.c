@@ -47,31 +47,13 @@ int fabric_link_by_name(const struct fabric *f, const char *name)
     return found;
 }
 
-/* The first address of dst that src has a route to. */
-static int reachable_dest(const struct fabric *f, uint16_t src, uint16_t dst)
-{
-    const struct fab_node *d = &f->nodes[dst];
-    unsigned n = d->kind == FAB_HOST ? d->n_ports : 1;
-
-    for (unsigned p = 0; p < n; p++)
-        if (f->nodes[src].hops[d->dest + p].n)
-            return d->dest + (int)p;
-    return -ENOENT;
-}
-
-unsigned fabric_path(const struct fabric *f, uint16_t src_node, uint16_t dst_node,
+/* Links from src_node to dests[dest] for a source address. */
+static unsigned walk(const struct fabric *f, uint16_t src_node, int dest, uint32_t src_ip,
                      uint32_t *dirlinks, unsigned max)
 {
-    const struct fab_node *src = &f->nodes[src_node];
-    int dest = src_node == dst_node ? -ENOENT : reachable_dest(f, src_node, dst_node);
-    uint32_t src_ip = src->ip;
     unsigned n = 0;
 
-    if (dest < 0)
-        return 0;
-    if (src->kind == FAB_HOST)
-        src_ip = src->ip_of_port[src->hops[dest].port[0]];
-    for (uint16_t at = src_node; at != dst_node; n++) {
+    for (uint16_t at = src_node; at != f->dests[dest].node; n++) {
         uint16_t port = ecmp_balanced_port(f, at, dest, src_ip);
         const struct fab_port *p;
 
@@ -82,4 +64,39 @@ unsigned fabric_path(const struct fabric *f, uint16_t src_node, uint16_t dst_nod
         at = p->peer_node;
     }
     return n;
+}
+
+unsigned fabric_path(const struct fabric *f, uint16_t src_node, uint16_t dst_node,
+                     uint32_t *dirlinks, unsigned max)
+{
+    const struct fab_node *src = &f->nodes[src_node], *dst = &f->nodes[dst_node];
+    unsigned n = src_node == dst_node ? 0 : dst->kind == FAB_HOST ? dst->n_ports : 1;
+
+    /* To the first address that there is a route to. */
+    for (unsigned q = 0; q < n; q++) {
+        uint16_t p;
+
+        if (fabric_hops(f, src_node, dst->dest + q, &p, 1))
+            return walk(f, src_node, (int)(dst->dest + q),
+                        src->kind == FAB_HOST ? src->ip_of_port[p] : src->ip, dirlinks, max);
+    }
+    return 0;
+}
+
+unsigned fabric_path_ports(const struct fabric *f, uint16_t src_node, uint16_t src_port,
+                           uint16_t dst_node, uint16_t dst_port, uint32_t *dirlinks, unsigned max)
+{
+    const struct fab_node *src = &f->nodes[src_node], *dst = &f->nodes[dst_node];
+    unsigned dest = dst->dest + (dst->kind == FAB_HOST ? dst_port : 0u), n;
+    uint16_t port[FAB_MAX_HOST_PORTS];
+
+    if (src_node == dst_node || (dst->kind == FAB_HOST && dst_port >= dst->n_ports))
+        return 0;
+    if (src->kind == FAB_SWITCH)
+        return walk(f, src_node, (int)dest, src->ip, dirlinks, max);
+    n = fabric_hops(f, src_node, dest, port, FAB_MAX_HOST_PORTS);
+    for (unsigned i = 0; i < n; i++)
+        if (port[i] == src_port)
+            return walk(f, src_node, (int)dest, src->ip_of_port[src_port], dirlinks, max);
+    return 0;
 }

@@ -1,5 +1,6 @@
 /*
- * Forwarding tables: for every node and destination the set of equal-cost next hops.
+ * Forwarding tables: for every switch and every other of its network the set of equal-cost next
+ * hops.
  *
  * A path goes up, then perhaps sideways between switches of one tier, then down, and never up
  * again: that is what keeps a fabric with PFC free of circular waiting. Tables know the destination
@@ -17,8 +18,8 @@
  * Shortest paths over the whole graph, the design not taken, would let a frame bounce off a leaf
  * where a spine has lost a link.
  *
- * All destinations that hang on one switch share their route there: the work is done once per such
- * switch.
+ * All destinations that hang on one switch share their route there, and nothing leads from one
+ * network to another: the work is done once per pair of switches of a network (hops.c).
  */
 #include "fabric/build.h"
 
@@ -29,21 +30,24 @@
 enum kind { NO_ROUTE, DOWN, SIDEWAYS, UP };
 
 struct work {
-    uint16_t *by_tier; /* [n_switches] node index, lowest tier first */
-    uint8_t *kind;     /* [n_nodes] route to the current switch */
-    uint16_t *dist;    /* [n_nodes] */
-    uint16_t *queue;   /* [n_switches] ring of switches whose neighbours want another look */
-    bool *queued;      /* [n_nodes] */
-    bool has_sideways; /* some link joins switches of one tier */
-    struct fab_hops
-        *recent; /* [n_nodes] last set of hops of each node, shared while it stays the same */
+    uint16_t *order; /* [n_switches] node index: network by network, lowest tier first */
+    uint16_t *mine;  /* in order: the network that is looked at */
+    unsigned n_mine;
+    uint8_t *kind;           /* [n_nodes] route to the current switch */
+    uint16_t *dist;          /* [n_nodes] */
+    uint16_t *queue;         /* [n_switches] ring of switches whose neighbours want another look */
+    bool *queued;            /* [n_nodes] */
+    bool has_sideways;       /* some link joins switches of one tier */
+    const uint16_t **recent; /* [n_nodes] last set of hops, shared while it stays the same */
 };
 
-static int compare_tier(const void *a, const void *z, void *f)
+static int compare_place(const void *a, const void *z, void *f)
 {
     uint16_t i = *(const uint16_t *)a, j = *(const uint16_t *)z;
     const struct fab_node *nodes = ((const struct fabric *)f)->nodes;
 
+    if (nodes[i].network != nodes[j].network)
+        return nodes[i].network < nodes[j].network ? -1 : 1;
     if (nodes[i].tier != nodes[j].tier)
         return nodes[i].tier < nodes[j].tier ? -1 : 1;
     return i < j ? -1 : i > j;
@@ -62,8 +66,8 @@ static void routes_down(const struct fabric *f, struct work *w, uint16_t target)
 {
     w->kind[target] = DOWN;
     w->dist[target] = 0;
-    for (unsigned s = 0; s < f->n_switches; s++) {
-        uint16_t u = w->by_tier[s];
+    for (unsigned s = 0; s < w->n_mine; s++) {
+        uint16_t u = w->mine[s];
         const struct fab_node *n = &f->nodes[u];
 
         for (unsigned p = 0; p < n->n_ports && u != target; p++) {
@@ -81,8 +85,8 @@ static void routes_sideways(const struct fabric *f, struct work *w)
 {
     unsigned head = 0, count = 0;
 
-    for (unsigned s = 0; s < f->n_switches; s++) {
-        uint16_t u = w->by_tier[s];
+    for (unsigned s = 0; s < w->n_mine; s++) {
+        uint16_t u = w->mine[s];
 
         w->queued[u] = w->kind[u] == DOWN;
         if (w->queued[u])
@@ -114,8 +118,8 @@ static void routes_sideways(const struct fabric *f, struct work *w)
 /* Highest tier first, so that everything above u is settled when u is looked at. */
 static void routes_up(const struct fabric *f, struct work *w)
 {
-    for (unsigned s = f->n_switches; s-- > 0;) {
-        uint16_t u = w->by_tier[s];
+    for (unsigned s = w->n_mine; s-- > 0;) {
+        uint16_t u = w->mine[s];
         const struct fab_node *n = &f->nodes[u];
 
         if (w->kind[u] == DOWN || w->kind[u] == SIDEWAYS)
@@ -147,21 +151,24 @@ static bool is_next(const struct fabric *f, const struct work *w, uint16_t u, ui
 }
 
 /* The set of ports, as the node's last one if it is the same again. */
-static struct fab_hops intern(struct build *b, struct work *w, uint16_t u, const uint16_t *port,
+static const uint16_t *intern(struct build *b, struct work *w, uint16_t u, const uint16_t *port,
                               unsigned n)
 {
-    struct fab_hops *h = &w->recent[u];
+    const uint16_t *h = w->recent[u];
+    uint16_t *set;
 
-    if (h->n == n && !memcmp(h->port, port, n * sizeof(*port)))
-        return *h;
-    h->port = build_alloc(b, n, sizeof(*port));
-    h->n = h->port ? (uint16_t)n : 0;
-    if (h->port)
-        memcpy(h->port, port, n * sizeof(*port));
-    return *h;
+    if (h && h[0] == n && !memcmp(h + 1, port, n * sizeof(*port)))
+        return h;
+    set = build_alloc(b, n + 1u, sizeof(*set));
+    if (!set)
+        return NULL;
+    set[0] = (uint16_t)n;
+    memcpy(set + 1, port, n * sizeof(*port));
+    w->recent[u] = set;
+    return set;
 }
 
-static struct fab_hops switch_hops(struct build *b, struct work *w, uint16_t u)
+static const uint16_t *next_hops(struct build *b, struct work *w, uint16_t u)
 {
     const struct fab_node *n = &b->f->nodes[u];
     uint16_t port[FAB_MAX_PORTS];
@@ -173,128 +180,115 @@ static struct fab_hops switch_hops(struct build *b, struct work *w, uint16_t u)
         if (v != FAB_NONE && is_next(b->f, w, u, v))
             port[k++] = (uint16_t)p;
     }
-    return k ? intern(b, w, u, port, k) : (struct fab_hops){0, NULL};
+    return k ? intern(b, w, u, port, k) : NULL;
 }
 
-/* A host's ports to a switch that is the target or has a route there. */
-static struct fab_hops host_hops(struct build *b, struct work *w, uint16_t u)
+/* Notes the hosts of `target` at u, which reaches them without climbing. */
+static void add_reach(struct build *b, uint16_t u, uint16_t target)
 {
-    const struct fab_node *n = &b->f->nodes[u];
-    uint16_t port[FAB_MAX_HOST_PORTS];
-    unsigned k = 0;
+    const struct fab_node *t = &b->f->nodes[target];
 
-    for (unsigned p = 0; p < n->n_ports; p++) {
-        uint16_t v = peer_switch(b->f, &n->ports[p]);
+    for (unsigned p = 0; p < t->n_ports; p++) {
+        uint16_t host = t->ports[p].link == FAB_NONE ? FAB_NONE : t->ports[p].peer_node;
+        unsigned i = host == FAB_NONE ? 0 : b->f->nodes[host].host_index;
 
-        if (v != FAB_NONE && w->kind[v] != NO_ROUTE)
-            port[k++] = (uint16_t)p;
+        if (host != FAB_NONE && b->f->nodes[host].kind == FAB_HOST)
+            b->reach[u][i / 64] |= 1ull << (i % 64);
     }
-    return k ? intern(b, w, u, port, k) : (struct fab_hops){0, NULL};
 }
 
-static void set_hops(struct build *b, uint16_t u, unsigned dest, struct fab_hops h)
-{
-    b->f->nodes[u].hops[dest] = h;
-}
-
-/* Everything that hangs on switch `target`: its own address and its hosts' ports. */
+/* Routes of the network to one of its switches. */
 static void route_switch(struct build *b, struct work *w, uint16_t target)
 {
     struct fabric *f = b->f;
-    const struct fab_node *t = &f->nodes[target];
 
-    memset(w->kind, NO_ROUTE, f->n_nodes);
+    for (unsigned s = 0; s < w->n_mine; s++)
+        w->kind[w->mine[s]] = NO_ROUTE;
     routes_down(f, w, target);
     if (w->has_sideways)
         routes_sideways(f, w);
     routes_up(f, w);
-    for (uint16_t u = 0; u < f->n_nodes; u++) {
-        struct fab_hops h =
-            f->nodes[u].kind == FAB_HOST ? host_hops(b, w, u) : switch_hops(b, w, u);
-        bool climbs = w->kind[u] == DOWN || w->kind[u] == SIDEWAYS;
+    for (unsigned s = 0; s < w->n_mine; s++) {
+        uint16_t u = w->mine[s];
 
         if (u != target)
-            set_hops(b, u, t->dest, h);
-        for (uint16_t p = 0; p < t->n_ports; p++) {
-            uint16_t host = t->ports[p].link == FAB_NONE ? FAB_NONE : t->ports[p].peer_node;
-            const struct fab_node *hn = host == FAB_NONE ? NULL : &f->nodes[host];
+            f->nodes[u].routes[f->nodes[target].place] = next_hops(b, w, u);
+        if (f->nodes[target].n_hosts && (w->kind[u] == DOWN || w->kind[u] == SIDEWAYS))
+            add_reach(b, u, target);
+    }
+}
 
-            if (!hn || hn->kind != FAB_HOST)
-                continue;
-            if (u != host)
-                set_hops(b, u, hn->dest + t->ports[p].peer_port,
-                         u == target ? intern(b, w, u, &p, 1) : h);
-            if (climbs && f->nodes[u].kind == FAB_SWITCH)
-                b->reach[u][hn->host_index / 64] |= 1ull << (hn->host_index % 64);
+/* Numbers the networks and lists their switches in w->order. */
+static void find_networks(struct fabric *f, struct work *w)
+{
+    f->n_networks = 0;
+    for (unsigned i = 0; i < f->n_nodes; i++)
+        f->nodes[i].network = FAB_NONE;
+    for (unsigned s = 0; s < f->n_switches; s++) {
+        unsigned n = 0;
+
+        if (f->nodes[f->switches[s]].network != FAB_NONE)
+            continue;
+        w->queue[n++] = f->switches[s];
+        f->nodes[f->switches[s]].network = f->n_networks;
+        for (unsigned i = 0; i < n; i++) {
+            const struct fab_node *u = &f->nodes[w->queue[i]];
+
+            for (unsigned p = 0; p < u->n_ports; p++) {
+                uint16_t v = peer_switch(f, &u->ports[p]);
+
+                if (v == FAB_NONE || f->nodes[v].network != FAB_NONE)
+                    continue;
+                f->nodes[v].network = f->n_networks;
+                w->queue[n++] = v;
+            }
         }
+        f->n_networks++;
     }
+    memcpy(w->order, f->switches, f->n_switches * sizeof(*w->order));
+    qsort_r(w->order, f->n_switches, sizeof(*w->order), compare_place, f);
 }
 
-/* Two hosts back to back. */
-static void route_direct(struct build *b, struct work *w, uint16_t i)
+/* The network of switches order[from..] with all its routes; returns where the next one begins. */
+static unsigned route_network(struct build *b, struct work *w, unsigned from)
 {
-    const struct fab_node *n = &b->f->nodes[i];
+    struct fabric *f = b->f;
+    uint16_t number = f->nodes[w->order[from]].network;
 
-    for (uint16_t p = 0; p < n->n_ports; p++) {
-        const struct fab_node *peer = &b->f->nodes[n->ports[p].peer_node];
+    w->mine = w->order + from;
+    for (w->n_mine = 0; from + w->n_mine < f->n_switches; w->n_mine++) {
+        struct fab_node *n = &f->nodes[w->mine[w->n_mine]];
 
-        if (peer->kind == FAB_HOST)
-            set_hops(b, i, peer->dest + n->ports[p].peer_port, intern(b, w, i, &p, 1));
+        if (n->network != number)
+            break;
+        n->place = (uint16_t)w->n_mine;
     }
-}
-
-static bool reaches(const struct fabric *f, uint16_t from, uint16_t to)
-{
-    const struct fab_node *a = &f->nodes[from], *z = &f->nodes[to];
-
-    for (unsigned p = 0; p < z->n_ports; p++)
-        if (a->hops[z->dest + p].n)
-            return true;
-    return false;
-}
-
-/* Every host against the first one, then, if those are fine, against each other; the first of each
- * is enough to act on. */
-static void check_reach(struct build *b)
-{
-    const struct fabric *f = b->f;
-    bool bad = false;
-
-    for (unsigned i = 0; i < f->n_hosts && !bad; i++) {
-        for (unsigned j = i + 1; j < f->n_hosts; j++) {
-            if (reaches(f, f->hosts[i], f->hosts[j]) && reaches(f, f->hosts[j], f->hosts[i]))
-                continue;
-            build_error(
-                b, b->node_line[f->hosts[j]],
-                "found no path between \"%s\" and \"%s\", expected one that goes up and then down",
-                f->nodes[f->hosts[i]].name, f->nodes[f->hosts[j]].name);
-            bad = true;
-        }
-    }
+    for (unsigned s = 0; s < w->n_mine && !b->no_memory; s++)
+        f->nodes[w->mine[s]].routes = build_alloc(b, w->n_mine, sizeof(uint16_t *));
+    for (unsigned s = 0; s < w->n_mine && !b->no_memory; s++)
+        route_switch(b, w, w->mine[s]);
+    return from + w->n_mine;
 }
 
 static int alloc_work(struct build *b, struct work *w)
 {
-    struct fabric *f = b->f;
-    unsigned n = f->n_nodes + 1u;
+    unsigned n = b->f->n_nodes + 1u;
 
-    w->by_tier = calloc(n, sizeof(*w->by_tier));
+    w->order = calloc(n, sizeof(*w->order));
     w->kind = calloc(n, sizeof(*w->kind));
     w->dist = calloc(n, sizeof(*w->dist));
     w->queue = calloc(n, sizeof(*w->queue));
     w->queued = calloc(n, sizeof(*w->queued));
     w->recent = calloc(n, sizeof(*w->recent));
     b->reach = build_alloc(b, n, sizeof(*b->reach));
-    for (unsigned i = 0; i < f->n_nodes && !b->no_memory; i++)
-        f->nodes[i].hops = build_alloc(b, f->n_dests, sizeof(struct fab_hops));
-    if (!w->by_tier || !w->kind || !w->dist || !w->queue || !w->queued || !w->recent)
+    if (!w->order || !w->kind || !w->dist || !w->queue || !w->queued || !w->recent)
         b->no_memory = true;
     return b->no_memory ? -ENOMEM : 0;
 }
 
 static void free_work(struct work *w)
 {
-    free(w->by_tier);
+    free(w->order);
     free(w->kind);
     free(w->dist);
     free(w->queue);
@@ -308,16 +302,14 @@ void routes_build(struct build *b)
     struct work w = {0};
 
     if (!alloc_work(b, &w)) {
-        memcpy(w.by_tier, f->switches, f->n_switches * sizeof(*w.by_tier));
-        qsort_r(w.by_tier, f->n_switches, sizeof(*w.by_tier), compare_tier, f);
+        find_networks(f, &w);
         for (unsigned i = 0; i < f->n_links; i++)
             w.has_sideways |= f->nodes[f->links[i].a].kind == FAB_SWITCH &&
                               f->nodes[f->links[i].a].tier == f->nodes[f->links[i].b].tier;
-        for (unsigned s = 0; s < f->n_switches && !b->no_memory; s++)
-            route_switch(b, &w, f->switches[s]);
-        for (unsigned i = 0; i < f->n_hosts; i++)
-            route_direct(b, &w, f->hosts[i]);
-        check_reach(b);
+        for (unsigned s = 0; s < f->n_switches && !b->no_memory;)
+            s = route_network(b, &w, s);
+        if (!b->no_memory)
+            reach_check(b);
     }
     free_work(&w);
 }

@@ -98,8 +98,7 @@ static void set_tiers(struct build *b, uint16_t *dist, uint16_t *queue)
     }
 }
 
-/* Hosts by their first port; where they have several, the others go to other switches in the same
- * order. */
+/* A host has a place at each of its switches. */
 static void set_places(struct fabric *f)
 {
     for (unsigned s = 0; s < f->n_switches; s++) {
@@ -114,7 +113,7 @@ static void set_places(struct fabric *f)
                 continue;
             if (sw->ports[p].peer_port == 0)
                 peer->ord = sw->n_hosts;
-            sw->n_hosts++;
+            sw->ports[p].ord = sw->n_hosts++;
         }
     }
 }

@@ -19,12 +19,12 @@
 static uint16_t step(const struct fabric *f, const struct fab_tree *t, uint16_t u)
 {
     const struct fab_node *n = &f->nodes[u];
-    const struct fab_hops *h = &n->hops[f->nodes[t->root].dest];
-    uint16_t peers[FAB_MAX_PORTS];
-    unsigned k = 0;
+    uint16_t peers[FAB_MAX_PORTS], buf[FAB_MAX_HOST_PORTS];
+    const uint16_t *port;
+    unsigned hops = hops_find(f, u, f->nodes[t->root].dest, buf, &port), k = 0;
 
-    for (unsigned i = 0; i < h->n; i++) {
-        uint16_t v = n->ports[h->port[i]].peer_node;
+    for (unsigned i = 0; i < hops; i++) {
+        uint16_t v = n->ports[port[i]].peer_node;
         unsigned j = 0;
 
         while (j < k && peers[j] != v)
@@ -47,13 +47,12 @@ static uint16_t next_reducer(const struct fabric *f, const struct fab_tree *t, u
 /* Adds a host's walk; returns its ANs, 0: it does not reach the root. */
 static unsigned add_host(const struct fabric *f, struct fab_tree *t, uint16_t host)
 {
-    const struct fab_hops *h = &f->nodes[host].hops[f->nodes[t->root].dest];
     unsigned levels = 1;
-    uint16_t u;
+    uint16_t port, u;
 
-    if (!h->n)
+    if (!fabric_hops(f, host, f->nodes[t->root].dest, &port, 1))
         return 0;
-    u = f->nodes[host].ports[h->port[0]].peer_node;
+    u = f->nodes[host].ports[port].peer_node;
     if (!f->nodes[u].reduce.on)
         u = next_reducer(f, t, u);
     t->parent[host] = u;
@@ -72,6 +71,7 @@ static int add_tree(struct build *b, uint16_t root)
 
     t->id = f->n_trees;
     t->root = root;
+    t->domain = f->nodes[root].domain;
     t->parent = build_alloc(b, f->n_nodes, sizeof(*t->parent));
     if (!t->parent)
         return -ENOMEM;
@@ -89,33 +89,6 @@ static int add_tree(struct build *b, uint16_t root)
     return 0;
 }
 
-/* Numbers the networks: switches that are joined have the same number. */
-static void find_networks(const struct fabric *f, uint16_t *network, uint16_t *queue)
-{
-    for (unsigned i = 0; i < f->n_nodes; i++)
-        network[i] = FAB_NONE;
-    for (unsigned s = 0; s < f->n_switches; s++) {
-        unsigned n = 0;
-
-        if (network[f->switches[s]] != FAB_NONE)
-            continue;
-        queue[n++] = f->switches[s];
-        network[f->switches[s]] = (uint16_t)s;
-        for (unsigned i = 0; i < n; i++) {
-            const struct fab_node *u = &f->nodes[queue[i]];
-
-            for (unsigned p = 0; p < u->n_ports; p++) {
-                uint16_t v = peer_switch(f, &u->ports[p]);
-
-                if (v == FAB_NONE || network[v] != FAB_NONE)
-                    continue;
-                network[v] = (uint16_t)s;
-                queue[n++] = v;
-            }
-        }
-    }
-}
-
 /* Whether z is the better root: all hosts of a and more, or the same from higher up. */
 static bool surpasses(const struct build *b, uint16_t z, uint16_t a)
 {
@@ -129,7 +102,7 @@ static bool surpasses(const struct build *b, uint16_t z, uint16_t a)
     return more || b->f->nodes[z].tier > b->f->nodes[a].tier;
 }
 
-static bool is_root(const struct build *b, const uint16_t *network, uint16_t a)
+static bool is_root(const struct build *b, uint16_t a)
 {
     static const uint64_t nobody[FAB_REACH_WORDS];
     const struct fabric *f = b->f;
@@ -139,7 +112,8 @@ static bool is_root(const struct build *b, const uint16_t *network, uint16_t a)
     for (unsigned s = 0; s < f->n_switches; s++) {
         uint16_t z = f->switches[s];
 
-        if (z != a && f->nodes[z].reduce.on && network[z] == network[a] && surpasses(b, z, a))
+        if (z != a && f->nodes[z].reduce.on && f->nodes[z].network == f->nodes[a].network &&
+            surpasses(b, z, a))
             return false;
     }
     return true;
@@ -148,18 +122,21 @@ static bool is_root(const struct build *b, const uint16_t *network, uint16_t a)
 void tree_build(struct build *b)
 {
     struct fabric *f = b->f;
-    uint16_t *network = calloc(f->n_nodes + 1u, sizeof(*network)),
-             *queue = calloc(f->n_nodes + 1u, sizeof(*queue));
 
     f->trees = build_alloc(b, f->n_switches, sizeof(*f->trees));
-    if (!network || !queue)
-        b->no_memory = true;
-    if (!b->no_memory) {
-        find_networks(f, network, queue);
+    for (int inside = 0; inside < 2 && !b->no_memory; inside++)
         for (unsigned s = 0; s < f->n_switches; s++)
-            if (is_root(b, network, f->switches[s]) && add_tree(b, f->switches[s]))
-                break;
-    }
-    free(network);
-    free(queue);
+            if ((f->nodes[f->switches[s]].domain != FAB_NONE) == inside &&
+                is_root(b, f->switches[s]) && add_tree(b, f->switches[s]))
+                return;
+}
+
+uint16_t fabric_tree_port(const struct fabric *f, const struct fab_tree *t, unsigned host_index)
+{
+    uint16_t port;
+
+    if (host_index >= f->n_hosts || t->parent[f->hosts[host_index]] == FAB_NONE ||
+        !fabric_hops(f, f->hosts[host_index], f->nodes[t->root].dest, &port, 1))
+        return FAB_NONE;
+    return port;
 }

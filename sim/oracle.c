@@ -35,6 +35,19 @@ static void put_small(void *buf, enum dtype t, size_t i, unsigned v)
     case DT_BF16:
         ((uint16_t *)buf)[i] = fp32_to_bf16(v);
         break;
+    case DT_FP8_E4M3:
+        ((uint8_t *)buf)[i] = fp32_to_fp8_e4m3(v);
+        break;
+    case DT_FP8_E5M2:
+        ((uint8_t *)buf)[i] = fp32_to_fp8_e5m2(v);
+        break;
+    case DT_FP32_LOC:
+        ((float *)buf)[2 * i] = v;
+        ((uint32_t *)buf)[2 * i + 1] = v;
+        break;
+    case DT_INT32_LOC:
+        ((uint32_t *)buf)[2 * i] = ((uint32_t *)buf)[2 * i + 1] = v;
+        break;
     case DT_FP32:
         ((float *)buf)[i] = v;
         break;
@@ -66,6 +79,17 @@ static void put_random(void *buf, enum dtype t, size_t i, uint64_t r)
         memcpy((char *)buf + 8 * i, &v, 8);
         break;
     }
+    case DT_FP8_E4M3: /* exponent 2^-2 .. 2^1, and 2^-1 .. 2^0 */
+        ((uint8_t *)buf)[i] = (r & 0x87) | (5 + (r >> 32) % 4) << 3;
+        break;
+    case DT_FP8_E5M2:
+        ((uint8_t *)buf)[i] = (r & 0x83) | (14 + (r >> 32) % 2) << 2;
+        break;
+    case DT_FP32_LOC: {
+        uint32_t v[2] = {(r & 0x807fffff) | 127u << 23, (uint32_t)(r >> 40)};
+        memcpy((char *)buf + 8 * i, v, 8);
+        break;
+    }
     default:
         memcpy((char *)buf + dtype_size(t) * i, &r, dtype_size(t));
     }
@@ -83,6 +107,8 @@ void oracle_fill(void *buf, enum dtype t, enum redop op, size_t count, unsigned 
             put_random(buf, t, i, r);
         else if (op == OP_PROD) /* at most one factor of two in eight ranks */
             put_small(buf, t, i, (i + rank) % (nranks > 8 ? nranks : 8) == 0 ? 2 : 1);
+        else if (t == DT_FP8_E4M3 || t == DT_FP8_E5M2) /* sums stay within 8 */
+            put_small(buf, t, i, (i + rank) % nranks < 4 ? r % 2 : 0);
         else
             put_small(buf, t, i, r % 5);
     }

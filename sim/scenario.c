@@ -133,8 +133,10 @@ static void choose_op(struct scenario *s, const struct fabric *f, struct job_op 
 
     (void)f;
     op->algo = below(s, 3) ? ALGO_SHARP : ALGO_RING;
-    op->type = below(s, DT_COUNT);
-    op->op = below(s, OP_COUNT);
+    do {
+        op->type = below(s, DT_COUNT);
+        op->op = below(s, OP_COUNT);
+    } while (!arith_valid(op->op, op->type));
     op->count = below(s, 2) ? counts[below(s, 11)] : below(s, 20000);
     limit = s->faults ? 65536 : 262144;
     if (op->count * dtype_size(op->type) > limit)

@@ -87,6 +87,8 @@ uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct peek *k)
     if (unlikely(!h)) {
         const struct learned *l = learned_of(fib, dst);
 
+        if (inner(dst) && fabric_dest_of_ip(fib->fab, peek_be32(dst + 2)) >= 0)
+            return FIB_NO_PORT;
         return l->port != FIB_NO_PORT && mac_equal(l->mac, dst) ? l->port : FIB_OUTSIDE;
     }
     if (likely(h->n <= 1))
@@ -100,7 +102,7 @@ void fib_learn(struct fib *fib, const uint8_t src[6], uint16_t port)
 {
     struct learned *l;
 
-    if ((src[0] & 1) || (inner(src) && find(fib, peek_be32(src + 2))))
+    if ((src[0] & 1) || (inner(src) && fabric_dest_of_ip(fib->fab, peek_be32(src + 2)) >= 0))
         return;
     l = learned_of(fib, src);
     memcpy(l->mac, src, 6);
@@ -130,26 +132,30 @@ void fib_reroute(struct fib *fib, const struct fabric *f)
     for (unsigned i = 0; i < LEARNED; i++)
         fib->learned[i].port = FIB_NO_PORT;
     for (uint16_t d = 0; d < f->n_dests; d++) {
-        const struct fab_hops *n = &f->nodes[fib->node].hops[d];
+        uint16_t port = FIB_NO_PORT;
+        unsigned n = fabric_hops(f, fib->node, d, &port, 1);
 
-        *hop_for(fib, f->dests[d].ip) = (struct hop){
-            .ip = f->dests[d].ip,
-            .dest = d,
-            .n = n->n,
-            .port = n->n == 1 ? n->port[0] : FIB_NO_PORT,
-        };
+        if (n || find(fib, f->dests[d].ip))
+            *hop_for(fib, f->dests[d].ip) = (struct hop){
+                .ip = f->dests[d].ip,
+                .dest = d,
+                .n = (uint16_t)n,
+                .port = n == 1 ? port : FIB_NO_PORT,
+            };
     }
 }
 
 int fib_create(struct fib **out, const struct fabric *f, uint16_t node)
 {
     struct fib *fib = calloc(1, sizeof(*fib));
-    uint32_t size = 16;
+    uint32_t size = 16, routes = 0;
 
     *out = NULL;
     if (!fib)
         return -ENOMEM;
-    while (size < 2u * f->n_dests)
+    for (uint16_t d = 0; d < f->n_dests; d++)
+        routes += fabric_hops(f, node, d, NULL, 0) > 0;
+    while (size < 2 * routes)
         size *= 2;
     fib->node = node;
     fib->balanced = f->ecmp == FAB_ECMP_BALANCED;

@@ -171,6 +171,18 @@ static void say_peer_down(struct nic_port *np, uint16_t an_node, unsigned slot, 
     node_send(&np->nic->nd, np->port, m, now);
 }
 
+/* By this port; a host's others may lead to other networks. */
+static bool reaches(const struct nic_port *np, const struct fab_node *an)
+{
+    uint16_t port[FAB_MAX_HOST_PORTS];
+    unsigned n = fabric_hops(np->nic->nd.fab, np->nic->nd.id, an->dest, port, FAB_MAX_HOST_PORTS);
+
+    for (unsigned i = 0; i < n; i++)
+        if (port[i] == np->port)
+            return true;
+    return false;
+}
+
 /* Where ranks of this host join: its ANs of all trees, and every reducing neighbour; each is told
  * once. */
 static void say_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
@@ -187,7 +199,7 @@ static void say_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
             continue;
         for (uint16_t t = 0; t < f->n_trees && !joins; t++)
             joins = f->trees[t].parent[host] == n;
-        if (joins && f->nodes[host].hops[an->dest].n)
+        if (joins && reaches(np, an))
             say_peer_down(np, n, slot, now);
     }
 }

@@ -29,7 +29,7 @@ static struct {
     struct fabric *fab;
     const struct fab_node *host;
     unsigned n;
-    struct rim_hca *port[16];
+    struct rim_hca *port[FAB_MAX_HOST_PORTS];
 } rim = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 bool rim_selected(void)
@@ -259,7 +259,7 @@ static int add_ports(void)
 {
     char name[32];
 
-    for (unsigned p = 0; p < rim.host->n_ports && rim.n < 16; p++) {
+    for (unsigned p = 0; p < rim.host->n_ports; p++) {
         struct rim_hca *r = calloc(1, sizeof(*r));
 
         if (!r)

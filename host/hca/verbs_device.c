@@ -3,6 +3,7 @@
  * are those of the emulated host; without, the system's own libibverbs answers and its devices pass
  * through every exported call untouched.
  */
+#include "fabric/fabric.h"
 #include "host/hca/hca_priv.h"
 
 #include <dlfcn.h>
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEVICES 16
+#define MAX_DEVICES FAB_MAX_HOST_PORTS
 
 /* ---- the system's own ---- */
 

@@ -303,7 +303,8 @@ static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes,
     for (unsigned i = 0; i < n_sizes && !rc; i++)
         for (int t = 0; t < DT_COUNT && !rc; t++)
             for (int op = 0; op < OP_COUNT && !rc; op++)
-                if ((s->o->types & (1u << t)) && (s->o->ops & (1u << op)))
+                if ((s->o->types & (1u << t)) && (s->o->ops & (1u << op)) &&
+                    arith_valid((enum redop)op, (enum dtype)t))
                     rc = add_row(s, algo, sizes[i], (enum dtype)t, (enum redop)op);
     if (!rc)
         table_footer(stdout, s->rows + first, s->n_rows - first);

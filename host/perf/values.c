@@ -7,15 +7,11 @@
 
 /* Integers up to this are exact in the type (integers: small enough that avg does not wrap). */
 static const int64_t exact_limit[DT_COUNT] = {
-    [DT_INT8] = 127,      [DT_UINT8] = 255,      [DT_INT32] = 1 << 24, [DT_UINT32] = 1 << 24,
-    [DT_INT64] = 1 << 24, [DT_UINT64] = 1 << 24, [DT_FP16] = 2048,     [DT_FP32] = 1 << 24,
-    [DT_FP64] = 1 << 24,  [DT_BF16] = 256,
+    [DT_INT8] = 127,         [DT_UINT8] = 255,         [DT_INT32] = 1 << 24, [DT_UINT32] = 1 << 24,
+    [DT_INT64] = 1 << 24,    [DT_UINT64] = 1 << 24,    [DT_FP16] = 2048,     [DT_FP32] = 1 << 24,
+    [DT_FP64] = 1 << 24,     [DT_BF16] = 256,          [DT_FP8_E4M3] = 16,   [DT_FP8_E5M2] = 8,
+    [DT_FP32_LOC] = 1 << 24, [DT_INT32_LOC] = 1 << 24,
 };
-
-static bool is_float(enum dtype t)
-{
-    return t == DT_FP16 || t == DT_FP32 || t == DT_FP64 || t == DT_BF16;
-}
 
 static bool is_signed(enum dtype t)
 {
@@ -31,6 +27,10 @@ static uint32_t mix(unsigned rank, size_t i)
     return (uint32_t)(x >> 32);
 }
 
+/* Pairs as one number: the value, and below it the index, which is the rank. */
+#define LOC_BITS 20
+#define LOC_MASK ((1 << LOC_BITS) - 1)
+
 /* Element i of rank's contribution. */
 static int64_t contribution(const struct values *v, unsigned rank, size_t i)
 {
@@ -41,13 +41,21 @@ static int64_t contribution(const struct values *v, unsigned rank, size_t i)
     case OP_PROD:
         /* Integers wrap, and an odd factor never loses a bit. Floats: at most some eight factors of
          * two. */
-        if (!is_float(v->type))
+        if (!dtype_is_float(v->type))
             return (int64_t)(h % 127) | 1;
         return (rank + i) % ((v->nranks + 7) / 8) == 0 && (h & 1) ? 2 : 1;
     case OP_MIN:
     case OP_MAX:
         h %= (uint32_t)limit;
         return is_signed(v->type) && (h & 1) ? -(int64_t)h : (int64_t)h;
+    case OP_BAND:
+        return ~(1LL << h % (8 * dtype_size(v->type)));
+    case OP_BOR:
+    case OP_BXOR:
+        return 1LL << h % (8 * dtype_size(v->type));
+    case OP_MINLOC:
+    case OP_MAXLOC:
+        return (int64_t)(h % 1000) << LOC_BITS | rank;
     default: {
         int64_t most = limit / v->nranks;
         if (most == 0) /* more ranks than the type can count: some of them contribute */
@@ -71,6 +79,16 @@ static int64_t result(const struct values *v, size_t i)
             acc = x < acc ? x : acc;
         else if (v->op == OP_MAX)
             acc = x > acc ? x : acc;
+        else if (v->op == OP_BAND)
+            acc &= x;
+        else if (v->op == OP_BOR)
+            acc |= x;
+        else if (v->op == OP_BXOR)
+            acc ^= x;
+        else if (v->op == OP_MINLOC)
+            acc = x < acc ? x : acc;
+        else if (v->op == OP_MAXLOC) /* of equal values the lowest index stays */
+            acc = x >> LOC_BITS > acc >> LOC_BITS ? x : acc;
         else
             acc += x;
     }
@@ -81,9 +99,24 @@ static void store(enum dtype t, void *buf, size_t i, int64_t x)
 {
     float f = (float)x;
     double d = (double)x;
+    int32_t pair[2] = {(int32_t)(x >> LOC_BITS), (int32_t)(x & LOC_MASK)};
     uint16_t h;
 
     switch (t) {
+    case DT_FP8_E4M3:
+        ((uint8_t *)buf)[i] = fp32_to_fp8_e4m3(f);
+        return;
+    case DT_FP8_E5M2:
+        ((uint8_t *)buf)[i] = fp32_to_fp8_e5m2(f);
+        return;
+    case DT_FP32_LOC:
+        f = (float)pair[0];
+        memcpy(pair, &f, sizeof(f));
+        memcpy((uint8_t *)buf + 8 * i, pair, sizeof(pair));
+        return;
+    case DT_INT32_LOC:
+        memcpy((uint8_t *)buf + 8 * i, pair, sizeof(pair));
+        return;
     case DT_FP16:
         h = fp32_to_fp16(f);
         memcpy((uint16_t *)buf + i, &h, sizeof(h));

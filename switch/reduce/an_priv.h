@@ -23,7 +23,7 @@
 #include "roce/rnic.h"
 #include "switch/reduce/an.h"
 #include "switch/reduce/an_counters.h"
-#include "switch/reduce/arith.h"
+#include "switch/reduce/narrow.h"
 #include "switch/reduce/proto.h"
 
 #include <sys/queue.h>
@@ -130,6 +130,7 @@ struct an_group {
     uint64_t next;       /* first slot not yet reduced */
     uint64_t results;    /* slots whose result has gone to the children */
     struct agg_hdr cur;  /* message being reduced */
+    uint64_t cur_first;  /* its first slot */
     struct an_cast cast; /* of cur */
     bool root_known;     /* the last one asked for, and the child that it is or is below */
     uint16_t root, root_child;

@@ -12,6 +12,7 @@
  * load per pass.
  */
 #include "switch/reduce/arith.h"
+#include "switch/reduce/narrow.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -113,6 +114,33 @@ uint16_t fp32_to_bf16(float f)
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
+/* OFP8: an E5M2 is the upper half of a half. */
+float fp8_e5m2_to_fp32(uint8_t b)
+{
+    return fp16_to_fp32((uint16_t)(b << 8));
+}
+
+uint8_t fp32_to_fp8_e5m2(float f)
+{
+    return (uint8_t)narrow(&narrow_e5m2, f, ROUND_NEAREST, 0);
+}
+
+float fp8_e4m3_to_fp32(uint8_t b)
+{
+    uint32_t sign = (uint32_t)(b & 0x80) << 24, exp = b >> 3 & 15, man = b & 7;
+
+    if ((b & 0x7f) == 0x7f)
+        return f32_of(sign | F32_NAN);
+    if (exp)
+        return f32_of(sign | (exp + 120) << 23 | man << 20);
+    return f32_of(sign | f32_bits((float)man * 0x1p-9f));
+}
+
+uint8_t fp32_to_fp8_e4m3(float f)
+{
+    return (uint8_t)narrow(&narrow_e4m3, f, ROUND_NEAREST, 0);
+}
+
 /* ---- the scalar row: the definition ---- */
 
 static float f32_min(float a, float b)
@@ -160,6 +188,9 @@ static double f64_max(double a, double b)
 #define DO_PROD(a, b) ((a) * (b))
 #define DO_MIN(a, b)  ((b) < (a) ? (b) : (a))
 #define DO_MAX(a, b)  ((b) > (a) ? (b) : (a))
+#define DO_BAND(a, b) ((a) & (b))
+#define DO_BOR(a, b)  ((a) | (b))
+#define DO_BXOR(a, b) ((a) ^ (b))
 
 #define SCALAR(fn, E, ACC, IN, DO, OUT)                                                            \
     static void scalar_##fn(void *out, const void *const *in, unsigned n, size_t count)            \
@@ -211,6 +242,76 @@ SCALAR(prod_bf16, e_uint16, float, bf16_to_fp32, DO_PROD, fp32_to_bf16)
 SCALAR(min_bf16, e_uint16, float, bf16_to_fp32, f32_min, fp32_to_bf16)
 SCALAR(max_bf16, e_uint16, float, bf16_to_fp32, f32_max, fp32_to_bf16)
 
+SCALAR(band_8, e_uint8, uint32_t, AS_IS, DO_BAND, AS_IS)
+SCALAR(band_32, e_uint32, uint32_t, AS_IS, DO_BAND, AS_IS)
+SCALAR(band_64, e_uint64, uint64_t, AS_IS, DO_BAND, AS_IS)
+SCALAR(bor_8, e_uint8, uint32_t, AS_IS, DO_BOR, AS_IS)
+SCALAR(bor_32, e_uint32, uint32_t, AS_IS, DO_BOR, AS_IS)
+SCALAR(bor_64, e_uint64, uint64_t, AS_IS, DO_BOR, AS_IS)
+SCALAR(bxor_8, e_uint8, uint32_t, AS_IS, DO_BXOR, AS_IS)
+SCALAR(bxor_32, e_uint32, uint32_t, AS_IS, DO_BXOR, AS_IS)
+SCALAR(bxor_64, e_uint64, uint64_t, AS_IS, DO_BXOR, AS_IS)
+SCALAR(sum_e4m3, e_uint8, float, fp8_e4m3_to_fp32, DO_SUM, fp32_to_fp8_e4m3)
+SCALAR(prod_e4m3, e_uint8, float, fp8_e4m3_to_fp32, DO_PROD, fp32_to_fp8_e4m3)
+SCALAR(min_e4m3, e_uint8, float, fp8_e4m3_to_fp32, f32_min, fp32_to_fp8_e4m3)
+SCALAR(max_e4m3, e_uint8, float, fp8_e4m3_to_fp32, f32_max, fp32_to_fp8_e4m3)
+SCALAR(sum_e5m2, e_uint8, float, fp8_e5m2_to_fp32, DO_SUM, fp32_to_fp8_e5m2)
+SCALAR(prod_e5m2, e_uint8, float, fp8_e5m2_to_fp32, DO_PROD, fp32_to_fp8_e5m2)
+SCALAR(min_e5m2, e_uint8, float, fp8_e5m2_to_fp32, f32_min, fp32_to_fp8_e5m2)
+SCALAR(max_e5m2, e_uint8, float, fp8_e5m2_to_fp32, f32_max, fp32_to_fp8_e5m2)
+
+/* Pairs of a value and an index, as two words each. */
+struct pair {
+    e_uint32 value, index;
+};
+
+static bool int_less(uint32_t a, uint32_t b)
+{
+    return (int32_t)a < (int32_t)b;
+}
+
+/* -0 before +0; NaNs are looked at before. */
+static bool float_less(uint32_t a, uint32_t b)
+{
+    if (f32_of(a) == f32_of(b))
+        return (a >> 31) > (b >> 31);
+    return f32_of(a) < f32_of(b);
+}
+
+static bool is_nan(uint32_t a)
+{
+    return (a & 0x7fffffffu) > 0x7f800000u;
+}
+
+#define LOC(fn, FIRST, IS_NAN)                                                                     \
+    static void scalar_##fn(void *out, const void *const *in, unsigned n, size_t count)            \
+    {                                                                                              \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            struct pair a = ((const struct pair *)in[0])[i];                                       \
+                                                                                                   \
+            for (unsigned k = 0; k < n; k++) {                                                     \
+                struct pair b = ((const struct pair *)in[k])[i];                                   \
+                bool na = IS_NAN(a.value), nb = IS_NAN(b.value), b_first, a_first;                 \
+                                                                                                   \
+                b_first = na || nb ? nb && !na : FIRST(b.value, a.value);                          \
+                a_first = na || nb ? na && !nb : FIRST(a.value, b.value);                          \
+                if (b_first || (!a_first && int_less(b.index, a.index)))                           \
+                    a = b;                                                                         \
+            }                                                                                      \
+            if (IS_NAN(a.value))                                                                   \
+                a.value = F32_NAN;                                                                 \
+            ((struct pair *)out)[i] = a;                                                           \
+        }                                                                                          \
+    }
+#define INT_MORE(a, b)   int_less(b, a)
+#define FLOAT_MORE(a, b) float_less(b, a)
+#define NO_NAN(a)        ((void)(a), false)
+
+LOC(minloc_i32, int_less, NO_NAN)
+LOC(maxloc_i32, INT_MORE, NO_NAN)
+LOC(minloc_f32, float_less, is_nan)
+LOC(maxloc_f32, FLOAT_MORE, is_nan)
+
 /* ---- vector rows ---- */
 
 /* What a vector row leaves over: the last elements, by its scalar kernel. */
@@ -256,19 +357,32 @@ static void arith_tail(arith_fn fn, void *out, const void *const *in, unsigned n
         [DT_INT8] = row##_##op##_8, [DT_UINT8] = row##_##op##_8, [DT_INT32] = row##_##op##_32,     \
         [DT_UINT32] = row##_##op##_32, [DT_INT64] = row##_##op##_64,                               \
         [DT_UINT64] = row##_##op##_64, [DT_FP16] = row##_##op##_f16, [DT_FP32] = row##_##op##_f32, \
-        [DT_FP64] = row##_##op##_f64, [DT_BF16] = row##_##op##_bf16                                \
+        [DT_FP64] = row##_##op##_f64, [DT_BF16] = row##_##op##_bf16,                               \
+        [DT_FP8_E4M3] = scalar_##op##_e4m3, [DT_FP8_E5M2] = scalar_##op##_e5m2                     \
     }
 #define BY_SIGN(row, op)                                                                           \
     {                                                                                              \
         [DT_INT8] = row##_##op##_i8, [DT_UINT8] = row##_##op##_u8, [DT_INT32] = row##_##op##_i32,  \
         [DT_UINT32] = row##_##op##_u32, [DT_INT64] = row##_##op##_i64,                             \
         [DT_UINT64] = row##_##op##_u64, [DT_FP16] = row##_##op##_f16,                              \
-        [DT_FP32] = row##_##op##_f32, [DT_FP64] = row##_##op##_f64, [DT_BF16] = row##_##op##_bf16  \
+        [DT_FP32] = row##_##op##_f32, [DT_FP64] = row##_##op##_f64, [DT_BF16] = row##_##op##_bf16, \
+        [DT_FP8_E4M3] = scalar_##op##_e4m3, [DT_FP8_E5M2] = scalar_##op##_e5m2                     \
+    }
+#define BY_BITS(row, op)                                                                           \
+    {                                                                                              \
+        [DT_INT8] = row##_##op##_8, [DT_UINT8] = row##_##op##_8, [DT_INT32] = row##_##op##_32,     \
+        [DT_UINT32] = row##_##op##_32, [DT_INT64] = row##_##op##_64, [DT_UINT64] = row##_##op##_64 \
+    }
+#define PAIRS(op)                                                                                  \
+    {                                                                                              \
+        [DT_FP32_LOC] = scalar_##op##_f32, [DT_INT32_LOC] = scalar_##op##_i32                      \
     }
 #define ALL(row)                                                                                   \
     {                                                                                              \
         [OP_SUM] = BY_TYPE(row, sum), [OP_PROD] = BY_TYPE(row, prod),                              \
-        [OP_MIN] = BY_SIGN(row, min), [OP_MAX] = BY_SIGN(row, max), [OP_AVG] = BY_TYPE(row, sum)   \
+        [OP_MIN] = BY_SIGN(row, min), [OP_MAX] = BY_SIGN(row, max), [OP_AVG] = BY_TYPE(row, sum),  \
+        [OP_BAND] = BY_BITS(row, band), [OP_BOR] = BY_BITS(row, bor),                              \
+        [OP_BXOR] = BY_BITS(row, bxor), [OP_MINLOC] = PAIRS(minloc), [OP_MAXLOC] = PAIRS(maxloc)   \
     }
 
 static const arith_fn kernels[ARITH_ROWS][OP_COUNT][DT_COUNT] = {
@@ -296,6 +410,11 @@ bool arith_row_usable(enum arith_row row)
     default:
         return false;
     }
+}
+
+bool arith_valid(enum redop op, enum dtype t)
+{
+    return (unsigned)op < OP_COUNT && (unsigned)t < DT_COUNT && kernels[ARITH_SCALAR][op][t];
 }
 
 arith_fn arith_kernel_of(enum arith_row row, enum redop op, enum dtype t)
@@ -330,7 +449,7 @@ arith_fn arith_scalar(enum redop op, enum dtype t)
 
 void arith_divide(void *buf, enum dtype t, unsigned n, size_t count)
 {
-    if (n < 2 && t != DT_FP16 && t != DT_BF16 && t != DT_FP32 && t != DT_FP64)
+    if (n < 2 && !dtype_is_float(t))
         return; /* and never a division of an integer by zero */
     switch (t) {
     case DT_INT8:
@@ -363,6 +482,14 @@ void arith_divide(void *buf, enum dtype t, unsigned n, size_t count)
     case DT_BF16:
         DIVIDE(e_uint16, float, bf16_to_fp32, (float)n, fp32_to_bf16);
         break;
+    case DT_FP8_E4M3:
+        DIVIDE(e_uint8, float, fp8_e4m3_to_fp32, (float)n, fp32_to_fp8_e4m3);
+        break;
+    case DT_FP8_E5M2:
+        DIVIDE(e_uint8, float, fp8_e5m2_to_fp32, (float)n, fp32_to_fp8_e5m2);
+        break;
+    case DT_FP32_LOC:
+    case DT_INT32_LOC:
     case DT_COUNT:
         break;
     }
@@ -374,13 +501,29 @@ static const struct {
     const char *name, *alias;
     unsigned size;
 } dtypes[DT_COUNT] = {
-    [DT_INT8] = {"int8", "i8", 1},     [DT_UINT8] = {"uint8", "u8", 1},
-    [DT_INT32] = {"int32", "int", 4},  [DT_UINT32] = {"uint32", "u32", 4},
-    [DT_INT64] = {"int64", "i64", 8},  [DT_UINT64] = {"uint64", "u64", 8},
-    [DT_FP16] = {"half", "fp16", 2},   [DT_FP32] = {"float", "fp32", 4},
-    [DT_FP64] = {"double", "fp64", 8}, [DT_BF16] = {"bfloat16", "bf16", 2},
+    [DT_INT8] = {"int8", "i8", 1},
+    [DT_UINT8] = {"uint8", "u8", 1},
+    [DT_INT32] = {"int32", "int", 4},
+    [DT_UINT32] = {"uint32", "u32", 4},
+    [DT_INT64] = {"int64", "i64", 8},
+    [DT_UINT64] = {"uint64", "u64", 8},
+    [DT_FP16] = {"half", "fp16", 2},
+    [DT_FP32] = {"float", "fp32", 4},
+    [DT_FP64] = {"double", "fp64", 8},
+    [DT_BF16] = {"bfloat16", "bf16", 2},
+    [DT_FP8_E4M3] = {"f8e4m3", "fp8_e4m3", 1},
+    [DT_FP8_E5M2] = {"f8e5m2", "fp8_e5m2", 1},
+    [DT_FP32_LOC] = {"float_int", "fp32_loc", 8},
+    [DT_INT32_LOC] = {"2int", "int32_loc", 8},
 };
-static const char *const redops[OP_COUNT] = {"sum", "prod", "min", "max", "avg"};
+static const char *const redops[OP_COUNT] = {"sum",  "prod", "min",  "max",    "avg",
+                                             "band", "bor",  "bxor", "minloc", "maxloc"};
+
+bool dtype_is_float(enum dtype t)
+{
+    return t == DT_FP16 || t == DT_FP32 || t == DT_FP64 || t == DT_BF16 || t == DT_FP8_E4M3 ||
+           t == DT_FP8_E5M2;
+}
 
 const char *dtype_name(enum dtype t)
 {

@@ -132,6 +132,9 @@ INLINE void ROW(f16_store)(uint8_t *p, ROW(f32) a)
 #define V_STORE_F(V, p, i, a, b) V_STORE(V, p, i, ROW(V##_canonical)(a), ROW(V##_canonical)(b))
 #define V_SUM(V, a, b)           ((a) + (b))
 #define V_PROD(V, a, b)          ((a) * (b))
+#define V_BAND(V, a, b)          ((a) & (b))
+#define V_BOR(V, a, b)           ((a) | (b))
+#define V_BXOR(V, a, b)          ((a) ^ (b))
 #define V_MIN(V, a, b)           ROW(V##_min)(a, b)
 #define V_MAX(V, a, b)           ROW(V##_max)(a, b)
 #define BF_LOAD(V, p, i)                                                                           \
@@ -161,7 +164,10 @@ INT_OPS(u64)
 
 #define WRAPPING(V, bits)                                                                          \
     VECTOR(sum_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_SUM, V_STORE)                             \
-    VECTOR(prod_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_PROD, V_STORE)
+    VECTOR(prod_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_PROD, V_STORE)                           \
+    VECTOR(band_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_BAND, V_STORE)                           \
+    VECTOR(bor_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_BOR, V_STORE)                             \
+    VECTOR(bxor_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_BXOR, V_STORE)
 #define ORDERED(V, bits)                                                                           \
     VECTOR(min_##V, V, bits / 8, ROW_BYTES, V_LOAD, V_MIN, V_STORE)                                \
     VECTOR(max_##V, V, bits / 8, ROW_BYTES, V_LOAD, V_MAX, V_STORE)
@@ -214,6 +220,9 @@ PLAIN(max_f16)
 #undef V_STORE_F
 #undef V_SUM
 #undef V_PROD
+#undef V_BAND
+#undef V_BOR
+#undef V_BXOR
 #undef V_MIN
 #undef V_MAX
 #undef BF_LOAD

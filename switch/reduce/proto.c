@@ -95,7 +95,7 @@ enum agg_status agg_hdr_check(const struct agg_hdr *h, unsigned type, uint32_t m
     if (h->dtype >= DT_COUNT)
         return AGG_E_OP_UNSUPPORTED;
     *what = "operation";
-    if (h->op >= OP_COUNT)
+    if (!arith_valid(h->op, h->dtype) && (h->coll == AGG_ALLREDUCE || h->coll == AGG_REDUCE))
         return AGG_E_OP_UNSUPPORTED;
     if (total % dtype_size(h->dtype) || (h->coll == AGG_BARRIER && total))
         return bad(what, "total");

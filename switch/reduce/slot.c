@@ -80,6 +80,7 @@ static bool result_place(struct an_group *g, const struct an_slot *s, const stru
 static void begin_message(struct an_group *g, const struct an_slot *s)
 {
     g->cur = s->hdr;
+    g->cur_first = g->next;
     g->cast = cast_of(g, &s->hdr);
     g->kernel = arith_kernel(s->hdr.op, s->hdr.dtype);
     g->elem = dtype_size(s->hdr.dtype);
@@ -91,6 +92,14 @@ static void end_message(struct an_group *g)
     if (rte_be_to_cpu_64(g->cur.offset) + rte_be_to_cpu_32(g->cur.msg_len) ==
         rte_be_to_cpu_64(g->cur.total))
         g->a->cnt.operations++;
+}
+
+/* Number in the whole vector of the first element of the slot that is being reduced. */
+static uint64_t slot_element(const struct an_group *g)
+{
+    uint64_t k = g->next - g->cur_first, in_message = k ? k * g->mtu - AGG_HDR_BYTES : 0;
+
+    return (rte_be_to_cpu_64(g->cur.offset) + in_message) / g->elem;
 }
 
 /* The elements of a slot: one pass over what its children sent. One sender's are passed on bit by
@@ -107,8 +116,14 @@ static void combine(struct an_group *g, const struct an_input *in, uint8_t *out,
     }
     for (unsigned i = 0; i < g->n; i++)
         src[i] = in[i].data + skip;
-    if (bytes)
+    if (!bytes)
+        return;
+    if (likely(g->a->me->reduce.rounding == FAB_ROUND_NEAREST))
         g->kernel(out + skip, src, g->n, bytes / g->elem);
+    else
+        arith_rounded((enum rounding)g->a->me->reduce.rounding, g->a->me->reduce.seed,
+                      slot_element(g), g->cur.op, g->cur.dtype, out + skip, src, g->n,
+                      bytes / g->elem);
 }
 
 /* Up, or down from the top. A member that sends nothing and is not below stays a header on the way
@@ -240,7 +255,7 @@ static bool slot_add(struct an_edge *e, const struct an_piece *p, struct an_inpu
         g->a->cnt.slots_peak = g->a->cnt.slots_used;
     s->virt = RTE_MAX(s->virt, p->virt); /* one that does not carry its elements is enough for none
                                             to be */
-    at[i] = in;
+    at[g->a->me->reduce.arrival && in.m && e->rx.hdr.coll != AGG_BROADCAST ? s->have : i] = in;
     if (++e->ring == g->window)
         e->ring = 0;
     if (++s->have == g->n)

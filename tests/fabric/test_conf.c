@@ -75,12 +75,10 @@ static const struct {
      "\"leafs\", expected \"leaves\"?"},
     {LINKS "leaf_spine = { leaves = 2; spines = 2; };", 2, "found no hosts_per_leaf"},
     {LINKS "leaf_spine = 4;", 2, "leaf_spine: found 4, expected a group"},
-    {LINKS "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 600; };", 2,
-     "more than 1024 hosts"},
+    {LINKS "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 3000; };", 2,
+     "more than 4096 hosts"},
     {LINKS "leaf_spine = { leaves = 100; spines = 900; hosts_per_leaf = 1; };", 2,
-     "more than 32768 links"},
-    {LINKS "leaf_spine = { leaves = 1000; spines = 1000; hosts_per_leaf = 1; };", 2,
-     "more than 2048 nodes"},
+     "more than 49152 links"},
     {LINKS "single_switch = { hosts = 2; };\nleaf_spine = { leaves = 2; spines = 1; hosts_per_leaf "
            "= 1; };",
      2, "found a second template"},
@@ -114,12 +112,12 @@ static const struct {
     {LINKS "single_switch = { hosts = 2; };\nnodes = ( { name = \"s\"; } );", 3,
      "found a node without kind and role"},
     {LINKS "nodes = ( { name = \"s\"; kind = \"switch\"; }, { name = \"h\"; kind = \"host\"; } );\n"
-           "links = ( { a = \"h\"; b = \"s\"; cables = 17; } );",
-     3, "more links at \"h\" than its 16 ports"},
+           "links = ( { a = \"h\"; b = \"s\"; cables = 21; } );",
+     3, "more links at \"h\" than its 20 ports"},
     {LINKS "single_switch = { hosts = 1; };\n"
-           "nodes = ( { name = \"h\"; kind = \"host\"; ports = 17; } );\n"
+           "nodes = ( { name = \"h\"; kind = \"host\"; ports = 21; } );\n"
            "links = ( { a = \"h\"; b = \"switch0\"; } );",
-     3, "ports: found 17 at a host"},
+     3, "ports: found 21 at a host"},
     {LINKS "dilation = 2;\nsingle_switch = { hosts = 2; };\nlinks = ( { a = \"switch0\"; port = "
            "\"net_tap0\"; } );",
      4, "port: found dilation 2"},
@@ -232,7 +230,8 @@ static void every_setting_of_a_link_arrives(void **state)
         "= \"64KiB\";\n"
         "  buffer_frames = 99; ecn = \"32KiB\"; pfc = false; dup = 0.25; reorder = 1; corrupt = 0; "
         "jitter = \"2ns\"; }; };\n"
-        "reduce = { groups = 3; slots = 40; window = 7; };");
+        "reduce = { groups = 3; slots = 40; window = 7; rounding = \"down\"; seed = 9; order = "
+        "\"arrival\"; };");
     l = &f->links[2];
     assert_string_equal(f->name, "n.1");
     assert_int_equal(f->dilation, 1000);
@@ -250,6 +249,9 @@ static void every_setting_of_a_link_arrives(void **state)
     assert_int_equal(f->nodes[3].reduce.max_groups, 3);
     assert_int_equal(f->nodes[3].reduce.max_slots, 40);
     assert_int_equal(f->nodes[3].reduce.window, 7);
+    assert_int_equal(f->nodes[3].reduce.rounding, FAB_ROUND_DOWN);
+    assert_int_equal(f->nodes[3].reduce.seed, 9);
+    assert_true(f->nodes[3].reduce.arrival);
     assert_int_equal(f->nodes[3].ports[2].rate_bps, l->rate_bps);
     assert_int_equal(f->nodes[2].ports[0].latency_ps, l->latency_ps);
     fabric_free(f);

@@ -59,11 +59,11 @@ static void a_network_within_a_node_keeps_its_tree_beside_the_one_that_joins_all
         "links = ( { a = (\"a\", \"b\"); b = \"n0\"; }, { a = (\"c\", \"d\"); b = \"n1\"; },\n"
         "{ a = (\"a\", \"b\", \"c\", \"d\"); b = \"leaf\"; } );");
     assert_int_equal(f->n_trees, 3);
-    assert_int_equal(f->trees[0].root, node(f, "n0"));
-    assert_int_equal(f->trees[0].parent[node(f, "b")], node(f, "n0"));
-    assert_int_equal(f->trees[0].parent[node(f, "c")], FAB_NONE);
-    assert_int_equal(f->trees[2].root, node(f, "leaf"));
-    assert_int_equal(f->trees[2].parent[node(f, "c")], node(f, "leaf"));
+    assert_int_equal(f->trees[1].root, node(f, "n0"));
+    assert_int_equal(f->trees[1].parent[node(f, "b")], node(f, "n0"));
+    assert_int_equal(f->trees[1].parent[node(f, "c")], FAB_NONE);
+    assert_int_equal(f->trees[0].root, node(f, "leaf"));
+    assert_int_equal(f->trees[0].parent[node(f, "c")], node(f, "leaf"));
     fabric_free(f);
 }
 

@@ -98,7 +98,84 @@ static uint64_t int_op(enum redop op, bool is_signed, uint64_t a, uint64_t b)
         return a + b;
     if (op == OP_PROD)
         return a * b;
+    if (op == OP_BAND || op == OP_BOR || op == OP_BXOR)
+        return op == OP_BAND ? (a & b) : op == OP_BOR ? (a | b) : (a ^ b);
     return (op == OP_MIN) == less ? a : b;
+}
+
+/* OFP8 E4M3: as a small float whose highest exponent is like any other, but for its last code. */
+static double e4m3_value(unsigned bits)
+{
+    double v =
+        ldexp((bits & 7) + (bits >> 3 & 15 ? 8 : 0), (bits >> 3 & 15 ? bits >> 3 & 15 : 1) - 10);
+
+    if ((bits & 0x7f) == 0x7f)
+        return NAN;
+    return bits & 0x80 ? -v : v;
+}
+
+/* By search: the nearest of all finite codes, of two the even one; beyond halfway to 480 there is
+ * nothing. */
+static unsigned e4m3_nearest(double v)
+{
+    unsigned best = 0, sign = signbit(v) ? 0x80 : 0;
+
+    v = fabs(v);
+    if (!(v < 464.0)) /* 464: between 448 and 480, ties to even would go up */
+        return v == 464.0 ? sign | 0x7e : 0x7f;
+    for (unsigned c = 1; c < 0x7f; c++) {
+        double d = fabs(e4m3_value(c) - v), b = fabs(e4m3_value(best) - v);
+
+        if (d < b || (d == b && !(c & 1)))
+            best = c;
+    }
+    return sign | best;
+}
+
+double ref_float(enum dtype t, unsigned bits)
+{
+    switch (t) {
+    case DT_FP8_E4M3:
+        return e4m3_value(bits);
+    case DT_FP8_E5M2:
+        return ref_value(bits, 5, 2);
+    case DT_FP16:
+        return ref_value(bits, 5, 10);
+    case DT_BF16:
+        return ref_value(bits, 8, 7);
+    default:
+        return ref_value(bits, 8, 23);
+    }
+}
+
+unsigned ref_round(enum dtype t, double v)
+{
+    switch (t) {
+    case DT_FP8_E4M3:
+        return e4m3_nearest(v);
+    case DT_FP8_E5M2:
+        return ref_nearest(v, 5, 2);
+    case DT_FP16:
+        return ref_nearest(v, 5, 10);
+    case DT_BF16:
+        return ref_nearest(v, 8, 7);
+    default:
+        return ref_nearest(v, 8, 23);
+    }
+}
+
+/* Which of two pairs stays: by value, then by index. */
+static uint64_t pair_op(enum redop op, enum dtype t, uint64_t a, uint64_t b)
+{
+    double x = t == DT_FP32_LOC ? ref_value((uint32_t)a, 8, 23) : (double)(int32_t)a;
+    double y = t == DT_FP32_LOC ? ref_value((uint32_t)b, 8, 23) : (double)(int32_t)b;
+    int order = isnan(x) || isnan(y) ? (isnan(y) ? 1 : 0) - (isnan(x) ? 1 : 0)
+                : x != y             ? ((op == OP_MINLOC) == (y < x) ? 1 : -1)
+                : signbit(x) == signbit(y) || t == DT_INT32_LOC ? 0
+                : (op == OP_MINLOC) == !!signbit(y)             ? 1
+                                                                : -1;
+
+    return order > 0 || (order == 0 && (int32_t)(b >> 32) < (int32_t)(a >> 32)) ? b : a;
 }
 
 static uint64_t load(enum dtype t, const void *p, size_t i)
@@ -126,15 +203,21 @@ uint64_t ref_element(enum redop op, enum dtype t, const void *const *in, unsigne
             a = float_op(op, a, f64(load(t, in[k], i)));
         return isnan(a) ? 0x7ff8000000000000ull : u64(a);
     }
-    if (t == DT_FP32 || t == DT_FP16 || t == DT_BF16) {
-        unsigned e = t == DT_FP16 ? 5 : 8, m = t == DT_FP32 ? 23 : t == DT_FP16 ? 10 : 7;
+    if (t == DT_FP32_LOC || t == DT_INT32_LOC) {
+        for (k = 1; k < n; k++)
+            v = pair_op(op, t, v, load(t, in[k], i));
+        if (t == DT_FP32_LOC && isnan(ref_value((uint32_t)v, 8, 23)))
+            v = (v >> 32 << 32) | 0x7fc00000u;
+        return v;
+    }
+    if (dtype_is_float(t)) {
         /* Sum and product of two floats in double, rounded to float once more, are the float
          * operations: 53 >= 2 * 24 + 2. */
-        volatile float a = (float)ref_value((unsigned)v, e, m);
+        volatile float a = (float)ref_float(t, (unsigned)v);
 
         for (k = 1; k < n; k++)
-            a = (float)float_op(op, a, ref_value((unsigned)load(t, in[k], i), e, m));
-        return ref_nearest(a, e, m);
+            a = (float)float_op(op, a, ref_float(t, (unsigned)load(t, in[k], i)));
+        return ref_round(t, a);
     }
     for (k = 1; k < n; k++)
         v = int_op(op, is_signed, v, load(t, in[k], i));
@@ -205,6 +288,10 @@ static uint64_t element(enum dtype t, uint64_t *seed)
         return kind == 0   ? ref_special_halves[r % LEN(ref_special_halves)]
                : kind == 1 ? 0x3d00 + r % 0x0300 + (r >> 40 & 0x8000)
                            : r;
+    if (t == DT_FP32_LOC) /* few values and few indexes: ties */
+        return (kind < 2 ? f32_special[r % LEN(f32_special)] : (uint32_t)r) | (r >> 40 & 7) << 32;
+    if (t == DT_INT32_LOC)
+        return (kind < 2 ? (uint32_t)(r % 5) - 2u : (uint32_t)r) | (r >> 40 & 7) << 32;
     return kind == 0 ? (uint64_t)(int64_t)(r % 5) - 2 : kind == 1 ? r % 7 : r;
 }
 

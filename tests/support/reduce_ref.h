@@ -12,6 +12,10 @@ double ref_value(unsigned bits, unsigned exp_bits, unsigned man_bits);
 /* Nearest small float, ties to even; a NaN is canonical. */
 unsigned ref_nearest(double v, unsigned exp_bits, unsigned man_bits);
 
+/* The same for a type of at most 32 bits. */
+double ref_float(enum dtype t, unsigned bits);
+unsigned ref_round(enum dtype t, double v);
+
 /* Element i of the reduction of n arrays, as the bits of its type. */
 uint64_t ref_element(enum redop op, enum dtype t, const void *const *in, unsigned n, size_t i);
 /* The whole of it. out is none of the inputs. */

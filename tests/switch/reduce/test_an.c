@@ -103,7 +103,8 @@ static void every_type_and_operation(const char *conf, uint16_t mtu, uint32_t wi
 
     for (int t = 0; t < DT_COUNT; t++)
         for (int op = 0; op < OP_COUNT; op++)
-            reduce_once(b, m, n, t, op, some_count(b, t), opseq++);
+            if (arith_valid(op, t))
+                reduce_once(b, m, n, t, op, some_count(b, t), opseq++);
     for (unsigned i = 0; i < b->f->n_nodes; i++)
         if (b->an[i])
             assert_int_equal(an_counters(b->an[i])->aborts, 0);
@@ -177,8 +178,8 @@ static void lost_and_doubled_frames_do_not_change_a_bit(void **state)
         struct member *m = join_all(b, 0, 256, 16, 1, ids, LEN(ids));
 
         for (uint32_t k = 0; k < 3; k++)
-            reduce_once(b, m, LEN(ids), (enum dtype)bed_random(b, DT_COUNT),
-                        (enum redop)bed_random(b, OP_COUNT), some_count(b, DT_INT8), k);
+            reduce_once(b, m, LEN(ids), (enum dtype)bed_random(b, DT_FP32_LOC),
+                        (enum redop)bed_random(b, OP_BAND), some_count(b, DT_INT8), k);
         bed_destroy(b);
     }
 }

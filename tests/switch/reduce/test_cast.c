@@ -88,8 +88,8 @@ static void every_root(const char *conf, uint16_t mtu, uint32_t window, const un
         static const size_t counts[] = {0, 1, 7, 600, 5003};
 
         for (unsigned k = 0; k < LEN(counts); k++) {
-            enum dtype t = (enum dtype)bed_random(b, DT_COUNT);
-            enum redop op = (enum redop)bed_random(b, OP_COUNT);
+            enum dtype t = (enum dtype)bed_random(b, DT_FP32_LOC);
+            enum redop op = (enum redop)bed_random(b, OP_BAND);
 
             once(b, m, n,
                  (struct bed_op){.coll = AGG_REDUCE, .dtype = t, .op = op, .opseq = opseq++}, root,

@@ -1,0 +1,88 @@
+/*
+ * By which of their ports two hosts talk.
+ */
+#include "fabric/build.h"
+
+struct pair {
+    const struct fabric *f;
+    const struct fab_node *a, *b;
+    struct fab_channel *ch;
+    unsigned max, n;
+};
+
+static void add(struct pair *k, unsigned p, unsigned q)
+{
+    uint64_t ra = k->a->ports[p].rate_bps, rb = k->b->ports[q].rate_bps;
+
+    if (k->n < k->max)
+        k->ch[k->n] = (struct fab_channel){(uint16_t)p, (uint16_t)q, ra < rb ? ra : rb};
+    k->n++;
+}
+
+static void add_cables(struct pair *k)
+{
+    for (unsigned p = 0; p < k->a->n_ports; p++)
+        if (&k->f->nodes[k->a->ports[p].peer_node] == k->b)
+            add(k, p, k->a->ports[p].peer_port);
+}
+
+static bool joined(const struct pair *k, unsigned p, unsigned q)
+{
+    uint16_t port[FAB_MAX_HOST_PORTS];
+    unsigned n =
+        fabric_hops(k->f, fabric_node_index(k->f, k->a), k->b->dest + q, port, FAB_MAX_HOST_PORTS);
+
+    for (unsigned i = 0; i < n; i++)
+        if (port[i] == p)
+            return true;
+    return false;
+}
+
+static bool on_plane(const struct fabric *f, const struct fab_port *p)
+{
+    uint16_t v = peer_switch(f, p);
+
+    return v != FAB_NONE && f->nodes[v].role == FAB_ROLE_NVSWITCH;
+}
+
+/* Planes, or all but those: every port of a with the first that it reaches and that is free. */
+static void add_ports(struct pair *k, bool planes)
+{
+    uint32_t used = 0;
+
+    _Static_assert(FAB_MAX_HOST_PORTS <= 32, "a bit per port");
+    for (unsigned p = 0; p < k->a->n_ports; p++) {
+        if (on_plane(k->f, &k->a->ports[p]) != planes)
+            continue;
+        for (unsigned q = 0; q < k->b->n_ports; q++) {
+            if (used >> q & 1 || on_plane(k->f, &k->b->ports[q]) != planes || !joined(k, p, q))
+                continue;
+            used |= 1u << q;
+            add(k, p, q);
+            break;
+        }
+    }
+}
+
+unsigned fabric_channels(const struct fabric *f, unsigned host_a, unsigned host_b,
+                         struct fab_channel *ch, unsigned max)
+{
+    struct pair k = {.f = f, .ch = ch, .max = max};
+
+    if (host_a >= f->n_hosts || host_b >= f->n_hosts)
+        return 0;
+    k.a = &f->nodes[f->hosts[host_a]];
+    k.b = &f->nodes[f->hosts[host_b]];
+    if (k.a == k.b) {
+        add(&k, 0, 0);
+        return k.n;
+    }
+    add_cables(&k);
+    if (!k.n && k.a->domain != FAB_NONE && k.a->domain == k.b->domain)
+        add_ports(&k, true);
+    if (!k.n)
+        add_ports(&k, false);
+    if (!k.n) /* GPU nodes whose NVSwitches are joined */
+        add_ports(&k, true);
+    return k.n;
+}

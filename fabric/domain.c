@@ -1,0 +1,123 @@
+/*
+ * GPU nodes: hosts that share an NVSwitch, and the NVSwitches that they share.
+ */
+#include "fabric/build.h"
+
+#include <stdlib.h>
+
+/* A host stands for its node: the first one of it, found by going from each to an earlier one. */
+static uint16_t first_of(uint16_t *earlier, uint16_t host)
+{
+    while (earlier[host] != host) {
+        earlier[host] = earlier[earlier[host]];
+        host = earlier[host];
+    }
+    return host;
+}
+
+static void join(uint16_t *earlier, uint16_t a, uint16_t z)
+{
+    a = first_of(earlier, a);
+    z = first_of(earlier, z);
+    if (a < z)
+        earlier[z] = a;
+    else
+        earlier[a] = z;
+}
+
+/* The host_index at a port, FAB_NONE: no host. */
+static uint16_t host_at(const struct fabric *f, const struct fab_port *p)
+{
+    const struct fab_node *n = p->link == FAB_NONE ? NULL : &f->nodes[p->peer_node];
+
+    return n && n->kind == FAB_HOST ? n->host_index : FAB_NONE;
+}
+
+/* Marks hosts that have an NVSwitch, and joins those that share one. */
+static void join_hosts(struct fabric *f, uint16_t *earlier)
+{
+    for (unsigned s = 0; s < f->n_switches; s++) {
+        const struct fab_node *sw = &f->nodes[f->switches[s]];
+        uint16_t first = FAB_NONE;
+
+        for (unsigned p = 0; sw->role == FAB_ROLE_NVSWITCH && p < sw->n_ports; p++) {
+            uint16_t h = host_at(f, &sw->ports[p]);
+
+            if (h == FAB_NONE)
+                continue;
+            first = first == FAB_NONE ? h : first;
+            join(earlier, first, h);
+            f->nodes[f->hosts[h]].domain = 0;
+        }
+    }
+}
+
+static void number(struct fabric *f, uint16_t *earlier)
+{
+    for (unsigned i = 0; i < f->n_hosts; i++) {
+        struct fab_node *h = &f->nodes[f->hosts[i]];
+        uint16_t first = first_of(earlier, (uint16_t)i);
+
+        if (h->domain == FAB_NONE)
+            continue;
+        h->domain = first == i ? f->n_domains++ : f->nodes[f->hosts[first]].domain;
+        for (unsigned p = 0; p < h->n_ports; p++) {
+            uint16_t v = peer_switch(f, &h->ports[p]);
+
+            if (v != FAB_NONE && f->nodes[v].role == FAB_ROLE_NVSWITCH)
+                f->nodes[v].domain = h->domain;
+        }
+    }
+}
+
+void domain_build(struct build *b)
+{
+    struct fabric *f = b->f;
+    uint16_t *earlier = calloc(f->n_hosts + 1u, sizeof(*earlier));
+
+    if (!earlier) {
+        b->no_memory = true;
+        return;
+    }
+    for (unsigned i = 0; i < f->n_nodes; i++)
+        f->nodes[i].domain = FAB_NONE;
+    for (unsigned i = 0; i < f->n_hosts; i++)
+        earlier[i] = (uint16_t)i;
+    join_hosts(f, earlier);
+    number(f, earlier);
+    free(earlier);
+}
+
+uint16_t fabric_domain(const struct fabric *f, unsigned host_index)
+{
+    return host_index < f->n_hosts ? f->nodes[f->hosts[host_index]].domain : FAB_NONE;
+}
+
+unsigned fabric_domain_hosts(const struct fabric *f, uint16_t domain, uint16_t *host_index,
+                             unsigned max)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < f->n_hosts && domain != FAB_NONE; i++) {
+        if (f->nodes[f->hosts[i]].domain != domain)
+            continue;
+        if (n < max)
+            host_index[n] = (uint16_t)i;
+        n++;
+    }
+    return n;
+}
+
+unsigned fabric_domain_planes(const struct fabric *f, uint16_t domain, uint16_t *node, unsigned max)
+{
+    unsigned n = 0;
+
+    for (unsigned s = 0; s < f->n_switches && domain != FAB_NONE; s++) {
+        if (f->nodes[f->switches[s]].domain != domain)
+            continue;
+        if (n < max)
+            node[n] = f->switches[s];
+        n++;
+    }
+    return n;
+}
