@@ -85,7 +85,7 @@ void mm_complete(const struct cqe *c)
     if (c->status != WC_SUCCESS)
         mm_lost(e, why(c->status));
     else if (MM_WR_IS_LOAD(c->wr_id))
-        mm_load_done(g, MM_WR_INDEX(c->wr_id), c->virt);
+        mm_load_done(e, MM_WR_INDEX(c->wr_id), c->virt);
     else
         mm_store_done(&g->edge[MM_WR_MEMBER(c->wr_id)], MM_WR_INDEX(c->wr_id));
 }

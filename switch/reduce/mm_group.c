@@ -51,6 +51,7 @@ static enum agg_status reserve(struct mm *mm, struct mm_group *g, char *text)
 {
     const char *me = mm->a->me->name;
     struct mm_counters *c = &mm->cnt;
+    uint64_t left;
 
     g->bytes = mm_group_bytes(g->n);
     g->mbufs = mm_group_mbufs(g->n, g->mtu);
@@ -65,9 +66,11 @@ static enum agg_status reserve(struct mm *mm, struct mm_group *g, char *text)
                 (unsigned long long)mm->cfg.max_bytes, (unsigned long long)g->bytes);
         return AGG_E_QUOTA_BUFFERS;
     }
-    if (c->mm_mbufs + g->mbufs > mm->cfg.max_mbufs) {
-        an_text(text, "%s has %u of %u frames left, %u needed", me,
-                mm->cfg.max_mbufs - (unsigned)c->mm_mbufs, mm->cfg.max_mbufs, (unsigned)g->mbufs);
+    left = RTE_MIN(mm->cfg.max_mbufs - c->mm_mbufs,
+                   mm->a->cfg.mbuf_budget - mm->a->cnt.mbufs_promised);
+    if (g->mbufs > left) {
+        an_text(text, "%s has %u of %u frames left, %u needed", me, (unsigned)left,
+                mm->cfg.max_mbufs, (unsigned)g->mbufs);
         return AGG_E_QUOTA_BUFFERS;
     }
     return AGG_OK;
@@ -80,6 +83,7 @@ static void account(struct mm_group *g, int sign)
     c->mm_groups += (uint64_t)sign;
     c->mm_bytes += (uint64_t)sign * g->bytes;
     c->mm_mbufs += (uint64_t)sign * g->mbufs;
+    g->mm->a->cnt.mbufs_promised += (uint64_t)sign * g->mbufs; /* one pool */
     c->mm_groups_peak = RTE_MAX(c->mm_groups_peak, c->mm_groups);
 }
 

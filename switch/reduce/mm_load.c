@@ -29,7 +29,7 @@ int mm_load_check(struct mm_edge *e, uint64_t va, uint64_t len)
         cnt->mm_refused++;
         return -EIO;
     }
-    if (!mm_addr_read(va, &w) || w.op >= OP_COUNT || w.dtype >= DT_COUNT || w.off > g->length ||
+    if (!mm_addr_read(va, &w) || !arith_valid(w.op, w.dtype) || w.off > g->length ||
         len > g->length - w.off || (w.others && g->n < 2)) {
         cnt->mm_bad_addresses++;
         return -EFAULT;
@@ -78,13 +78,13 @@ static void read_members(struct mm_group *g, struct mm_load *l)
 {
     struct wqe *w = &g->mm->load;
 
-    w->wr_id = MM_WR_LOAD((uint32_t)(l - g->load));
     for (unsigned i = 0; i < g->n; i++) {
         struct mm_edge *m = &g->edge[i];
         int rc;
 
         if (!reads_member(l, i))
             continue;
+        w->wr_id = MM_WR_LOAD(m, (uint32_t)(l - g->load));
         w->sge[0] = (struct sge){(uintptr_t)(l->mem + (size_t)i * MM_SLICE), l->len, 0};
         w->raddr = m->va + l->what.off;
         w->rkey = m->rkey;
@@ -123,7 +123,7 @@ static bool issue_one(struct mm_edge *e)
     l->len = RTE_MIN(r.len, MM_SLICE);
     l->n_pkts = (l->len - 1) / g->mtu + 1;
     l->sent = 0;
-    l->waits = 0;
+    l->waits = l->n_here = 0;
     l->ready = l->virt = false;
     mm_addr_read(r.va, &l->what);
     e->cursor = (r.psn + l->n_pkts) & ROCE_PSN_MASK;
@@ -175,33 +175,53 @@ void mm_load_reads(void *user, struct qp *qp, bool again)
 
 /* ---- answers ---- */
 
+/* As the switch rounds. The elements' numbers are those in the region. */
+static void combine(struct mm_group *g, const struct mm_load *l, uint8_t *out,
+                    const void *const *src, unsigned n)
+{
+    const struct fab_reduce *r = &g->mm->a->me->reduce;
+    unsigned size = dtype_size(l->what.dtype);
+
+    if (likely(r->rounding == FAB_ROUND_NEAREST))
+        arith_kernel(l->what.op, l->what.dtype)(out, src, n, l->len / size);
+    else
+        arith_rounded((enum rounding)r->rounding, r->seed, l->what.off / size, l->what.op,
+                      l->what.dtype, out, src, n, l->len / size);
+}
+
+/* By member index; by arrival where the switch is set so, as real ones do it. */
 static void reduce(struct mm_group *g, struct mm_load *l)
 {
-    const void *src[MM_MAX_MEMBERS];
-    arith_fn kernel = arith_kernel(l->what.op, l->what.dtype);
-    size_t count = l->len / dtype_size(l->what.dtype);
+    const void *src[MM_MAX_MEMBERS] = {NULL};
     unsigned n = 0;
 
-    for (unsigned i = 0; i < g->n; i++)
-        if (reads_member(l, i))
-            src[n++] = l->mem + (size_t)i * MM_SLICE;
+    if (g->mm->a->me->reduce.arrival)
+        for (; n < l->n_here; n++)
+            src[n] = l->mem + (size_t)l->here[n] * MM_SLICE;
+    else
+        for (unsigned i = 0; i < g->n; i++)
+            if (reads_member(l, i))
+                src[n++] = l->mem + (size_t)i * MM_SLICE;
+    l->result = l->mem + ((const uint8_t *)src[0] - l->mem); /* the first is read first */
     if (!l->what.own) {
-        kernel(l->mem, src, n, count);
+        combine(g, l, l->result, src, n);
         return;
     }
-    kernel(l->mem, src, 1, count);
+    combine(g, l, l->result, src, 1);
     for (unsigned i = 1; i < n; i++) {
-        const void *two[2] = {l->mem, src[i]};
+        const void *two[2] = {l->result, src[i]};
 
-        kernel(l->mem, two, 2, count);
+        combine(g, l, l->result, two, 2);
     }
 }
 
-void mm_load_done(struct mm_group *g, uint32_t i, bool virt)
+void mm_load_done(struct mm_edge *from, uint32_t i, bool virt)
 {
+    struct mm_group *g = from->g;
     struct mm_load *l = &g->load[i];
 
     l->virt |= virt;
+    l->here[l->n_here++] = (uint8_t)from->member;
     if (--l->waits)
         return;
     if (!l->caller) {
@@ -231,7 +251,7 @@ int mm_load_fill(void *user, struct qp *qp, uint32_t psn, uint8_t *dst, uint32_t
         return -EAGAIN;
     *virt = l->virt ? len : 0;
     if (!l->virt)
-        memcpy(dst, l->mem + (size_t)l->sent * g->mtu, len);
+        memcpy(dst, l->result + (size_t)l->sent * g->mtu, len);
     if (++l->sent < l->n_pkts)
         return 0;
     STAILQ_REMOVE_HEAD(&e->loads, link);

@@ -29,9 +29,11 @@ struct mm_load {
     uint32_t psn, n_pkts, sent; /* of the response */
     uint32_t len;
     struct mm_what what;
-    uint16_t waits;
+    uint16_t waits, n_here;
+    uint8_t here[MM_MAX_MEMBERS]; /* whose answers are here, in order of arrival */
     bool ready, virt;
-    uint8_t *mem; /* MM_SLICE for each member */
+    uint8_t *mem;    /* MM_SLICE for each member */
+    uint8_t *result; /* ready: one of them */
 };
 STAILQ_HEAD(mm_loads, mm_load);
 
@@ -142,7 +144,7 @@ int mm_load_check(struct mm_edge *e, uint64_t va, uint64_t len);
 void mm_load_reads(void *user, struct qp *qp, bool again);
 int mm_load_fill(void *user, struct qp *qp, uint32_t psn, uint8_t *dst, uint32_t len,
                  uint32_t *virt);
-void mm_load_done(struct mm_group *g, uint32_t i, bool virt);
+void mm_load_done(struct mm_edge *from, uint32_t i, bool virt);
 void mm_load_issue(struct mm_group *g);
 
 /* mm_store.c */
@@ -153,7 +155,7 @@ void mm_store_done(struct mm_edge *e, uint32_t i);
 void mm_store_drop_all(struct mm_group *g);
 
 /* Requests of ours: what wr_id says. */
-#define MM_WR_LOAD(i)       (1ULL << 32 | (i))
+#define MM_WR_LOAD(e, i)    (1ULL << 32 | (uint64_t)(e)->member << 16 | (i))
 #define MM_WR_STORE(e, i)   (2ULL << 32 | (uint64_t)(e)->member << 16 | (i))
 #define MM_WR_IS_LOAD(id)   ((id) >> 32 == 1)
 #define MM_WR_MEMBER(id)    ((id) >> 16 & 0xffff)
