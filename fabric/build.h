@@ -133,6 +133,15 @@ void link_props_placeholder(struct link_props *p);
 
 void conf_leaf_spine(struct build *b, config_setting_t *s);
 void conf_single_switch(struct build *b, config_setting_t *s);
+void conf_full_mesh(struct build *b, config_setting_t *s);
+void conf_gpu_nodes(struct build *b, config_setting_t *s, config_setting_t *rails); /* or NULL */
+/* Adds n nodes stem0.. and returns the index of the first, or -errno. */
+int template_row(struct build *b, const char *stem, unsigned n, enum fab_kind kind,
+                 enum fab_role role, int line);
+/* Whether a count is missing; said only where nothing else is wrong with the group, as a misspelt
+ * key is. */
+bool template_missing(struct build *b, int line, const char *key, uint32_t value, bool quiet);
+void template_give_up(struct build *b);
 
 void conf_processes(struct build *b, config_setting_t *s);
 

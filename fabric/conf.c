@@ -8,7 +8,8 @@
  *   slots_per_host  processes that can share a host's NIC
  *   reduce          what every switch can reduce (conf_nodes.c); without it none does
  *   link_defaults   what links have in common (conf_links.c)
- *   leaf_spine, single_switch                 templates (template.c)
+ *   leaf_spine, single_switch, full_mesh      templates (template.c)
+ *   gpu_nodes, rails                          template of GPU nodes (template_gpu.c)
  *   nodes, links                              single nodes and links, beside a template or alone
  *   processes                                 how nodes are spread over trib-switch processes
  * (procs.c)
@@ -39,6 +40,9 @@ static const struct key top_keys[] = {
     {"link_defaults", KEY_OWN, 0, 0, 0},
     {"leaf_spine", KEY_OWN, 0, 0, 0},
     {"single_switch", KEY_OWN, 0, 0, 0},
+    {"full_mesh", KEY_OWN, 0, 0, 0},
+    {"gpu_nodes", KEY_OWN, 0, 0, 0},
+    {"rails", KEY_OWN, 0, 0, 0},
     {"nodes", KEY_OWN, 0, 0, 0},
     {"links", KEY_OWN, 0, 0, 0},
     {"processes", KEY_OWN, 0, 0, 0},
@@ -122,22 +126,50 @@ static void read_scalars(struct build *b, config_setting_t *root)
         read_dilation(b, s);
 }
 
+static void conf_gpus(struct build *b, config_setting_t *s)
+{
+    conf_gpu_nodes(b, s, config_setting_get_member(config_setting_parent(s), "rails"));
+}
+
+static const struct template
+{
+    const char *name;
+    void (*read)(struct build * b, config_setting_t * s);
+}
+templates[] = {{"leaf_spine", conf_leaf_spine},
+               {"single_switch", conf_single_switch},
+               {"full_mesh", conf_full_mesh},
+               {"gpu_nodes", conf_gpus}};
+
+/* At most one: they name their nodes alike. */
+static void read_template(struct build *b, config_setting_t *root)
+{
+    config_setting_t *rails = config_setting_get_member(root, "rails");
+    const struct template *first = NULL;
+
+    for (unsigned i = 0; i < LEN(templates); i++) {
+        config_setting_t *s = config_setting_get_member(root, templates[i].name);
+
+        if (s && first)
+            build_error(b, (int)config_setting_source_line(s),
+                        "%s: found a second template, expected %s or %s", templates[i].name,
+                        first->name, templates[i].name);
+        else if (s) {
+            first = &templates[i];
+            first->read(b, s);
+        }
+    }
+    if (rails && !config_setting_get_member(root, "gpu_nodes"))
+        build_error(b, (int)config_setting_source_line(rails),
+                    "rails: found it without gpu_nodes, expected the nodes that it joins");
+}
+
 static void read_nodes_and_links(struct build *b, config_setting_t *root)
 {
-    config_setting_t *leaf_spine = config_setting_get_member(root, "leaf_spine");
-    config_setting_t *single = config_setting_get_member(root, "single_switch");
     config_setting_t *nodes = config_setting_get_member(root, "nodes");
     config_setting_t *links = config_setting_get_member(root, "links");
 
-    if (leaf_spine && single) {
-        build_error(b, (int)config_setting_source_line(single),
-                    "single_switch: found a second template, expected leaf_spine or single_switch");
-        single = NULL;
-    }
-    if (leaf_spine)
-        conf_leaf_spine(b, leaf_spine);
-    if (single)
-        conf_single_switch(b, single);
+    read_template(b, root);
     if (nodes)
         conf_nodes(b, nodes);
     if (links)
@@ -186,7 +218,9 @@ static void read_conf(struct build *b, config_setting_t *root)
     if (s)
         conf_processes(b, s);
     if (!b->graph_broken && !b->f->n_hosts && !b->has_external) {
-        build_error(b, 0, "found no hosts, expected leaf_spine, single_switch, or nodes and links");
+        build_error(b, 0,
+                    "found no hosts, expected a template (leaf_spine, gpu_nodes, ...), or nodes "
+                    "and links");
         b->graph_broken = true;
     }
 }

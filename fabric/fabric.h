@@ -272,13 +272,34 @@ struct fab_channel {
 unsigned fabric_channels(const struct fabric *f, unsigned host_a, unsigned host_b,
                          struct fab_channel *ch, unsigned max);
 
+/*
+ * Levels: what joins members to groups, from a GPU node up. All groups together are counted; what
+ * is said of one is said of the first. A leaf level's group are the leaves that GPU nodes share.
+ */
+struct fab_level {
+    enum fab_role role; /* of its switches; FAB_ROLE_HOST: none, hosts are cabled to each other */
+    unsigned groups, switches, cables; /* cables: that come from below */
+    unsigned hosts, members; /* of a group; members are GPUs, then groups of the level below */
+    uint64_t member_bps;     /* by which one member hangs on it, each direction */
+    uint64_t total_bps;      /* of all members */
+    uint64_t bisection_bps;  /* between halves of its hosts, both directions together */
+};
+#define FAB_MAX_LEVELS 8
+unsigned fabric_levels(const struct fabric *f, struct fab_level *lv, unsigned max);
+/* The most that the first half of these hosts can send to the other half, bits per second: over
+ * the planes of GPU nodes, or over all else. */
+uint64_t fabric_bisection(const struct fabric *f, const uint16_t *host_index, unsigned n,
+                          bool planes);
+const char *fab_role_name(enum fab_role role);
+
 /* Units: "400Gb/s" "50GB/s" "300ns" "1.5us" "64KiB" "4MB"; plain integers are refused where a unit
  * is meant. 0 or -EINVAL. */
 int fab_parse_rate(const char *s, uint64_t *bps);
 int fab_parse_time(const char *s, int64_t *ps);
 int fab_parse_size(const char *s, uint64_t *bytes);
 
-/* What `trib plan` prints. */
-void fabric_plan(const struct fabric *f, FILE *out);
+/* What `trib plan` prints. Of a fabric of more than 64 addresses it sums up alike nodes, links and
+ * trees, unless all is asked for. */
+void fabric_plan(const struct fabric *f, bool all, FILE *out);
 
 #endif

@@ -1,58 +1,13 @@
 /*
  * What `trib plan` prints: nodes, links, trees and what they need.
  */
-#include "fabric/build.h"
+#include "fabric/plan.h"
 #include "fabric/table.h"
 
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-static const char *const role_names[] = {"host", "leaf", "spine", "core", "nvswitch", "switch"};
-
-/* Largest unit of which v is a whole number. */
-static const char *print_unit(uint64_t v, const char *const *units, uint64_t step, char *buf,
-                              size_t n)
-{
-    for (; units[1] && v >= step && v % step == 0; units++)
-        v /= step;
-    snprintf(buf, n, "%" PRIu64 "%s", v, *units);
-    return buf;
-}
-
-static const char *rate(uint64_t v, char *buf, size_t n)
-{
-    static const char *const units[] = {"b/s", "kb/s", "Mb/s", "Gb/s", NULL};
-
-    return print_unit(v, units, 1000, buf, n);
-}
-
-static const char *duration(int64_t v, char *buf, size_t n)
-{
-    static const char *const units[] = {"ps", "ns", "us", "ms", "s", NULL};
-
-    return v ? print_unit((uint64_t)v, units, 1000, buf, n) : "0";
-}
-
-static const char *size(uint64_t v, char *buf, size_t n)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", NULL};
-
-    return v ? print_unit(v, units, 1024, buf, n) : "off";
-}
-
-static const char *address(uint32_t ip, char *buf, size_t n)
-{
-    snprintf(buf, n, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
-    return buf;
-}
-
-/* roce_mac_of_ip() in text; this room knows no other. */
-static const char *mac(uint32_t ip, char *buf, size_t n)
-{
-    snprintf(buf, n, "02:54:%02x:%02x:%02x:%02x", ip >> 24, ip >> 16 & 255, ip >> 8 & 255,
-             ip & 255);
-    return buf;
-}
+#define MANY 64 /* addresses that a plan lists one by one */
 
 static void plan_nodes(const struct fabric *f, FILE *out)
 {
@@ -65,13 +20,13 @@ static void plan_nodes(const struct fabric *f, FILE *out)
         const struct fab_node *n = &f->nodes[f->dests[d].node];
 
         table_cell(t, "%s", n->name);
-        table_cell(t, "%s", role_names[n->role]);
+        table_cell(t, "%s", fab_role_name(n->role));
         if (n->kind == FAB_HOST)
             table_cell(t, "%u of %u", f->dests[d].port, n->n_ports);
         else
             table_cell(t, "%u", n->n_ports);
-        table_cell(t, "%s", address(f->dests[d].ip, a, sizeof(a)));
-        table_cell(t, "%s", mac(f->dests[d].ip, m, sizeof(m)));
+        table_cell(t, "%s", plan_address(f->dests[d].ip, a, sizeof(a)));
+        table_cell(t, "%s", plan_mac(f->dests[d].ip, m, sizeof(m)));
         table_cell(t, "%s", n->outside ? "outside" : f->procs[n->proc].name);
         if (n->reduce.on)
             table_cell(t, "%u groups, %u slots, window %u", n->reduce.max_groups,
@@ -81,26 +36,6 @@ static void plan_nodes(const struct fabric *f, FILE *out)
     }
     fprintf(out, "\nNodes\n");
     table_print(t, out);
-}
-
-/* "loss 0.01 dup 0.001", empty for a link without faults. */
-static void faults(const struct fab_link *l, char *buf, size_t n)
-{
-    const struct {
-        const char *name;
-        double p;
-    } f[] = {{"loss", l->loss}, {"dup", l->dup}, {"reorder", l->reorder}, {"corrupt", l->corrupt}};
-    char d[32];
-    size_t len = 0;
-
-    *buf = 0;
-    for (unsigned i = 0; i < sizeof(f) / sizeof(f[0]); i++)
-        if (f[i].p > 0 && len < n)
-            len +=
-                (size_t)snprintf(buf + len, n - len, "%s%s %g", len ? " " : "", f[i].name, f[i].p);
-    if (l->jitter_ps && len < n)
-        snprintf(buf + len, n - len, "%sjitter %s", len ? " " : "",
-                 duration(l->jitter_ps, d, sizeof(d)));
 }
 
 static void plan_links(const struct fabric *f, FILE *out)
@@ -114,13 +49,13 @@ static void plan_links(const struct fabric *f, FILE *out)
         const struct fab_link *l = &f->links[i];
 
         table_cell(t, "%s", l->name);
-        table_cell(t, "%s", rate(l->rate_bps, b, sizeof(b)));
-        table_cell(t, "%s", duration(l->latency_ps, b, sizeof(b)));
-        table_cell(t, "%s", size(l->buffer_bytes, b, sizeof(b)));
+        table_cell(t, "%s", plan_rate(l->rate_bps, b, sizeof(b)));
+        table_cell(t, "%s", plan_duration(l->latency_ps, b, sizeof(b)));
+        table_cell(t, "%s", plan_size(l->buffer_bytes, b, sizeof(b)));
         table_cell(t, "%u", l->buffer_pkts);
-        table_cell(t, "%s", size(l->ecn_bytes, b, sizeof(b)));
+        table_cell(t, "%s", plan_size(l->ecn_bytes, b, sizeof(b)));
         table_cell(t, "%s", l->pfc ? "on" : "off");
-        faults(l, b, sizeof(b));
+        plan_faults(l, b, sizeof(b));
         table_cell(t, "%s", b);
     }
     fprintf(out, "\nLinks\n");
@@ -143,8 +78,8 @@ static void plan_external(const struct fabric *f, FILE *out)
             table_cell(t, "%s:%u", f->nodes[i].name, p);
             table_cell(t, "%s", port->external);
             table_cell(t, "%s", port->link == FAB_NONE ? "" : f->nodes[port->peer_node].name);
-            table_cell(t, "%s", rate(port->rate_bps, b, sizeof(b)));
-            table_cell(t, "%s", duration(port->latency_ps, b, sizeof(b)));
+            table_cell(t, "%s", plan_rate(port->rate_bps, b, sizeof(b)));
+            table_cell(t, "%s", plan_duration(port->latency_ps, b, sizeof(b)));
         }
     }
     if (!t)
@@ -153,22 +88,18 @@ static void plan_external(const struct fabric *f, FILE *out)
     table_print(t, out);
 }
 
-static unsigned hosts_of(const struct fabric *f, const struct fab_tree *t)
+unsigned plan_tree_counts(const struct fabric *f, const struct fab_tree *t, uint16_t *count)
 {
-    unsigned n = 0;
+    unsigned hosts = 0;
 
-    for (unsigned i = 0; i < f->n_hosts; i++)
-        n += t->parent[f->hosts[i]] != FAB_NONE;
-    return n;
-}
-
-static unsigned children_of(const struct fabric *f, const struct fab_tree *t, uint16_t node)
-{
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < f->n_nodes; i++)
-        n += t->parent[i] == node;
-    return n;
+    memset(count, 0, f->n_nodes * sizeof(*count));
+    for (unsigned i = 0; i < f->n_nodes; i++) {
+        if (t->parent[i] == FAB_NONE)
+            continue;
+        count[t->parent[i]]++;
+        hosts += f->nodes[i].kind == FAB_HOST;
+    }
+    return hosts;
 }
 
 /*
@@ -176,40 +107,39 @@ static unsigned children_of(const struct fabric *f, const struct fab_tree *t, ui
  * slot of the window wait at most the children's frames, then the result until each child has
  * acknowledged it.
  */
+static void plan_tree(const struct fabric *f, const struct fab_tree *tree, uint16_t *count,
+                      struct table *t)
+{
+    unsigned hosts = plan_tree_counts(f, tree, count);
+
+    for (unsigned u = 0; u < f->n_nodes; u++) {
+        const struct fab_node *n = &f->nodes[u];
+
+        if (!count[u])
+            continue;
+        table_cell(t, "%u", tree->id);
+        table_cell(t, "%s", f->nodes[tree->root].name);
+        table_cell(t, "%u", tree->depth);
+        table_cell(t, "%u", hosts);
+        table_cell(t, "%s", n->name);
+        table_cell(t, "%s", tree->parent[u] == FAB_NONE ? "" : f->nodes[tree->parent[u]].name);
+        table_cell(t, "%u", count[u]);
+        table_cell(t, "%u", n->reduce.window);
+        table_cell(t, "%u", n->reduce.window * (count[u] + 1u));
+    }
+}
+
 static void plan_trees(const struct fabric *f, FILE *out)
 {
     static const char *const heads[] = {"tree",   "root",     "depth", "hosts", "node",
                                         "parent", "children", "slots", "mbufs", NULL};
-    struct table *t;
+    uint16_t *count = calloc(f->n_nodes + 1u, sizeof(*count));
+    struct table *t = table_new(heads);
 
-    fprintf(out,
-            "\nAggregation trees (slots and mbufs: for one group of all hosts, one rank each)\n");
-    if (!f->n_trees) {
-        fprintf(out, "  none: no switch has `reduce`\n");
-        return;
-    }
-    t = table_new(heads);
-    for (unsigned i = 0; i < f->n_trees; i++) {
-        const struct fab_tree *tree = &f->trees[i];
-
-        for (unsigned u = 0; u < f->n_nodes; u++) {
-            const struct fab_node *n = &f->nodes[u];
-            unsigned children = n->kind == FAB_SWITCH ? children_of(f, tree, (uint16_t)u) : 0;
-
-            if (!children)
-                continue;
-            table_cell(t, "%u", i);
-            table_cell(t, "%s", f->nodes[tree->root].name);
-            table_cell(t, "%u", tree->depth);
-            table_cell(t, "%u", hosts_of(f, tree));
-            table_cell(t, "%s", n->name);
-            table_cell(t, "%s", tree->parent[u] == FAB_NONE ? "" : f->nodes[tree->parent[u]].name);
-            table_cell(t, "%u", children);
-            table_cell(t, "%u", n->reduce.window);
-            table_cell(t, "%u", n->reduce.window * (children + 1));
-        }
-    }
+    for (unsigned i = 0; count && i < f->n_trees; i++)
+        plan_tree(f, &f->trees[i], count, t);
     table_print(t, out);
+    free(count);
 }
 
 static void plan_processes(const struct fabric *f, FILE *out)
@@ -234,19 +164,38 @@ static void plan_processes(const struct fabric *f, FILE *out)
     table_print(t, out);
 }
 
-void fabric_plan(const struct fabric *f, FILE *out)
+/* A link may stand for several cables. */
+static unsigned cables(const struct fabric *f)
 {
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < f->n_links; i++)
+        n += f->links[i].lanes;
+    return n;
+}
+
+void fabric_plan(const struct fabric *f, bool all, FILE *out)
+{
+    bool brief = !all && f->n_dests > MANY;
     char dilation[16] = "auto";
 
     if (f->dilation)
         snprintf(dilation, sizeof(dilation), "%u", f->dilation);
     fprintf(out, "Fabric %s (%s): %u hosts, %u switches, %u cables, %u aggregation trees\n",
-            f->name, f->path, f->n_hosts, f->n_switches, f->n_links, f->n_trees);
+            f->name, f->path, f->n_hosts, f->n_switches, cables(f), f->n_trees);
     fprintf(out, "mtu %u, ecmp %s, dilation %s, %u processes can share a host\n", f->mtu,
             f->ecmp == FAB_ECMP_BALANCED ? "balanced" : "hash", dilation, f->slots_per_host);
-    plan_nodes(f, out);
-    plan_links(f, out);
+    if (brief)
+        fprintf(out, "Alike nodes, links and trees in one line; trib plan -v lists them all\n");
+    plan_levels(f, out);
+    (brief ? plan_node_sums : plan_nodes)(f, out);
+    (brief ? plan_link_sums : plan_links)(f, out);
     plan_external(f, out);
-    plan_trees(f, out);
+    fprintf(out,
+            "\nAggregation trees (slots and mbufs: for one group of all hosts, one rank each)\n");
+    if (f->n_trees)
+        (brief ? plan_tree_sums : plan_trees)(f, out);
+    else
+        fprintf(out, "  none: no switch has `reduce`\n");
     plan_processes(f, out);
 }

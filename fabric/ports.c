@@ -162,6 +162,7 @@ static void add_link(struct fabric *f, const struct draft_link *d)
                            .a_port = (uint16_t)d->a_port,
                            .b = d->b,
                            .b_port = (uint16_t)d->b_port,
+                           .lanes = (uint16_t)(p->lanes ? p->lanes : 1),
                            .rate_bps = p->rate_bps,
                            .latency_ps = p->latency_ps,
                            .buffer_bytes = p->buffer_bytes,

@@ -20,9 +20,8 @@ static int add_numbered(struct build *b, const char *stem, unsigned i, enum fab_
     return build_add_node(b, name, kind, role, line);
 }
 
-/* Adds n nodes stem0.. and returns the index of the first, or -errno. */
-static int add_row(struct build *b, const char *stem, unsigned n, enum fab_kind kind,
-                   enum fab_role role, int line)
+int template_row(struct build *b, const char *stem, unsigned n, enum fab_kind kind,
+                 enum fab_role role, int line)
 {
     int first = -1, rc;
 
@@ -36,16 +35,14 @@ static int add_row(struct build *b, const char *stem, unsigned n, enum fab_kind 
     return first;
 }
 
-/* Whether a count is missing; said only where nothing else is wrong with the group, as a misspelt
- * key is. */
-static bool missing(struct build *b, int line, const char *key, uint32_t value, bool quiet)
+bool template_missing(struct build *b, int line, const char *key, uint32_t value, bool quiet)
 {
     if (!value && !quiet)
         build_error(b, line, "found no %s, expected %s = a number of 1 or more", key, key);
     return !value;
 }
 
-static void give_up(struct build *b)
+void template_give_up(struct build *b)
 {
     b->nodes_unknown = b->graph_broken = true;
 }
@@ -67,25 +64,25 @@ void conf_leaf_spine(struct build *b, config_setting_t *s)
 
     if (!config_setting_is_group(s)) {
         keys_expected(b, s, "a group { leaves; spines; hosts_per_leaf; host_link; spine_link; }");
-        give_up(b);
+        template_give_up(b);
         return;
     }
     keys_read(b, s, keys, LEN(keys), &k);
     quiet = b->errs->total > before;
-    bad |= missing(b, line, "leaves", k.leaves, quiet);
-    bad |= missing(b, line, "spines", k.spines, quiet);
-    bad |= missing(b, line, "hosts_per_leaf", k.hosts_per_leaf, quiet);
+    bad |= template_missing(b, line, "leaves", k.leaves, quiet);
+    bad |= template_missing(b, line, "spines", k.spines, quiet);
+    bad |= template_missing(b, line, "hosts_per_leaf", k.hosts_per_leaf, quiet);
     conf_link_group(b, s, "host_link", &host);
     conf_link_group(b, s, "spine_link", &spine);
     if (bad) {
-        give_up(b);
+        template_give_up(b);
         return;
     }
-    h = add_row(b, "h", k.leaves * k.hosts_per_leaf, FAB_HOST, FAB_ROLE_HOST, line);
-    l = h < 0 ? h : add_row(b, "leaf", k.leaves, FAB_SWITCH, FAB_ROLE_LEAF, line);
-    p = l < 0 ? l : add_row(b, "spine", k.spines, FAB_SWITCH, FAB_ROLE_SPINE, line);
+    h = template_row(b, "h", k.leaves * k.hosts_per_leaf, FAB_HOST, FAB_ROLE_HOST, line);
+    l = h < 0 ? h : template_row(b, "leaf", k.leaves, FAB_SWITCH, FAB_ROLE_LEAF, line);
+    p = l < 0 ? l : template_row(b, "spine", k.spines, FAB_SWITCH, FAB_ROLE_SPINE, line);
     if (p < 0) {
-        give_up(b);
+        template_give_up(b);
         return;
     }
     for (unsigned i = 0; i < k.leaves * k.hosts_per_leaf; i++)
@@ -115,22 +112,61 @@ void conf_single_switch(struct build *b, config_setting_t *s)
 
     if (!config_setting_is_group(s)) {
         keys_expected(b, s, "a group { hosts; host_link; }");
-        give_up(b);
+        template_give_up(b);
         return;
     }
     keys_read(b, s, keys, LEN(keys), &k);
-    if (missing(b, line, "hosts", k.hosts, b->errs->total > before)) {
-        give_up(b);
+    if (template_missing(b, line, "hosts", k.hosts, b->errs->total > before)) {
+        template_give_up(b);
         return;
     }
     conf_link_group(b, s, "host_link", &host);
-    h = add_row(b, "h", k.hosts, FAB_HOST, FAB_ROLE_HOST, line);
-    sw = h < 0 ? h : add_row(b, "switch", 1, FAB_SWITCH, FAB_ROLE_SWITCH, line);
+    h = template_row(b, "h", k.hosts, FAB_HOST, FAB_ROLE_HOST, line);
+    sw = h < 0 ? h : template_row(b, "switch", 1, FAB_SWITCH, FAB_ROLE_SWITCH, line);
     if (sw < 0) {
-        give_up(b);
+        template_give_up(b);
         return;
     }
     for (unsigned i = 0; i < k.hosts; i++)
         if (build_add_link(b, (uint16_t)(h + (int)i), (uint16_t)sw, &host, line))
             return;
+}
+
+struct full_mesh {
+    uint32_t hosts;
+};
+
+/* Every host with a cable to each of the others, in order: its port to host j is j, or j - 1 above
+ * itself. */
+void conf_full_mesh(struct build *b, config_setting_t *s)
+{
+    static const struct key keys[] = {
+        {"hosts", KEY_UINT, offsetof(struct full_mesh, hosts), 2, FAB_MAX_HOST_PORTS + 1},
+        {"host_link", KEY_OWN, 0, 0, 0},
+    };
+    struct full_mesh k = {0};
+    struct link_props host;
+    int line = (int)config_setting_source_line(s), h;
+    unsigned before = b->errs->total;
+
+    if (!config_setting_is_group(s)) {
+        keys_expected(b, s, "a group { hosts; host_link; }");
+        template_give_up(b);
+        return;
+    }
+    keys_read(b, s, keys, LEN(keys), &k);
+    if (template_missing(b, line, "hosts", k.hosts, b->errs->total > before)) {
+        template_give_up(b);
+        return;
+    }
+    conf_link_group(b, s, "host_link", &host);
+    h = template_row(b, "h", k.hosts, FAB_HOST, FAB_ROLE_HOST, line);
+    if (h < 0) {
+        template_give_up(b);
+        return;
+    }
+    for (unsigned i = 0; i < k.hosts; i++)
+        for (unsigned j = i + 1; j < k.hosts; j++)
+            if (build_add_link(b, (uint16_t)(h + (int)i), (uint16_t)(h + (int)j), &host, line))
+                return;
 }

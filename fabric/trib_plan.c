@@ -9,8 +9,9 @@
 #include <string.h>
 
 static const char usage[] =
-    "Usage: trib plan CONF\n"
+    "Usage: trib plan [-v] CONF\n"
     "Prints the nodes, links, addresses and aggregation trees of a fabric, and what they need.\n"
+    "Of more than 64 addresses it sums up what is alike; -v lists everything.\n"
     "For scripts: --name CONF prints the fabric's name, --procs CONF its switch processes.\n";
 
 static void print_part(const struct fabric *f, const char *part)
@@ -26,8 +27,12 @@ int main(int argc, char **argv)
     static struct fab_errors errs;
     const char *part = NULL;
     struct fabric *f;
+    bool all = false;
 
-    if (argc == 3 && (!strcmp(argv[1], "--name") || !strcmp(argv[1], "--procs"))) {
+    if (argc == 3 && (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--verbose"))) {
+        all = true;
+        argv++, argc--;
+    } else if (argc == 3 && (!strcmp(argv[1], "--name") || !strcmp(argv[1], "--procs"))) {
         part = argv[1];
         argv++, argc--;
     }
@@ -47,7 +52,7 @@ int main(int argc, char **argv)
     if (part)
         print_part(f, part);
     else
-        fabric_plan(f, stdout);
+        fabric_plan(f, all, stdout);
     fabric_free(f);
     if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "trib plan: cannot write the plan\n");

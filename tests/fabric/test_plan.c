@@ -3,14 +3,14 @@
 
 #include <stdlib.h>
 
-static char *plan_of(const char *conf)
+static char *plan_of(const char *conf, bool all)
 {
     struct fabric *f = load_file(conf);
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
 
-    fabric_plan(f, out);
+    fabric_plan(f, all, out);
     fclose(out);
     fabric_free(f);
     return text;
@@ -29,7 +29,7 @@ static void the_plan_names_nodes_links_trees_and_what_they_need(void **state)
         "  1     spine1  2      8      spine1  -       2         256    768\n",
         "  fabric   12     h0 h1 h2",
     };
-    char *text = plan_of("conf/leaf-spine-8.conf");
+    char *text = plan_of("conf/leaf-spine-8.conf", false);
 
     (void)state;
     for (unsigned i = 0; i < LEN(lines); i++)
@@ -40,7 +40,8 @@ static void the_plan_names_nodes_links_trees_and_what_they_need(void **state)
 
 static void columns_are_aligned(void **state)
 {
-    char *text = plan_of(THREE_TIER), *head = strstr(text, "  name              rate"), *line;
+    char *text = plan_of(THREE_TIER, false), *head = strstr(text, "  name              rate"),
+         *line;
     size_t column;
 
     (void)state;
@@ -54,11 +55,45 @@ static void columns_are_aligned(void **state)
     free(text);
 }
 
+static unsigned count_lines(const char *text)
+{
+    unsigned n = 0;
+
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static void a_plan_of_many_nodes_sums_up_and_lists_all_when_asked(void **state)
+{
+    static const char *const lines[] = {
+        "1024 hosts, 560 switches, 20480 cables, 528 aggregation trees\n",
+        "  leaf      4       32        1024    256    32       400GB/s   12.8TB/s   12.8TB/s\n",
+        "  512    n0s0    nvswitch  8      8      yes       64 groups, 16384 slots, window 256\n",
+        "  2048   n0g0:0-n0s0:0      5 each  1000Gb/s  300ns ",
+        "  16     spine0      2      1024   33           32                8448\n",
+    };
+    char *text = plan_of("conf/h100-superpod-1024.conf", false);
+
+    (void)state;
+    for (unsigned i = 0; i < LEN(lines); i++)
+        if (!strstr(text, lines[i]))
+            fail_msg("not in the plan: %s", lines[i]);
+    assert_in_range(count_lines(text), 20, 40);
+    free(text);
+    text = plan_of("conf/h100-superpod-1024.conf", true);
+    assert_non_null(strstr(text, "  n127g7   host"));
+    assert_non_null(strstr(text, "\n  n127g7:3-n127s3:7  "));
+    assert_in_range(count_lines(text), 5 * 1024 + 560 + 6144, 20000);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plan_names_nodes_links_trees_and_what_they_need),
         cmocka_unit_test(columns_are_aligned),
+        cmocka_unit_test(a_plan_of_many_nodes_sums_up_and_lists_all_when_asked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     check(errs.total == 0, "an accepted file with mistakes");
-    fabric_plan(f, null);
+    fabric_plan(f, true, null);
     walk(f);
     fabric_free(f);
     return 0;

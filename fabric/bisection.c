@@ -1,0 +1,139 @@
+/*
+ * Bisection bandwidth: the most that one half of some hosts can send to the other half at once, as
+ * the maximum flow through the graph (Dinic's algorithm: shortest augmenting paths by levels).
+ * Cables are full duplex, so a direction of each is an edge. Flows may be split as they like: this
+ * is what the cables can do, whatever ECMP makes of it.
+ */
+#include "fabric/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Edges of node u are edge[first[u]..first[u + 1]), one per port. */
+struct flow {
+    const struct fabric *f;
+    uint64_t *room;         /* [2 * n_links] left in each direction of a link */
+    uint8_t *side;          /* [n_nodes] hosts: SEND, RECEIVE, NOT_IN */
+    uint16_t *level;        /* [n_nodes] FAB_NONE: not reached */
+    uint16_t *queue, *next; /* next: port to try first, per node */
+    bool planes;
+};
+enum { NOT_IN, SEND, RECEIVE };
+
+/* Whether the port belongs to the network that is asked about. */
+static bool counts(const struct flow *k, const struct fab_port *p)
+{
+    const struct fab_node *v = p->link == FAB_NONE ? NULL : &k->f->nodes[p->peer_node];
+
+    return v && (v->kind == FAB_SWITCH ? (v->role == FAB_ROLE_NVSWITCH) == k->planes
+                                       : !k->planes && k->side[p->peer_node] != NOT_IN);
+}
+
+static uint64_t *room_of(const struct flow *k, uint16_t u, const struct fab_port *p)
+{
+    return &k->room[2u * p->link + (k->f->links[p->link].a != u)];
+}
+
+/* A frame goes on at switches, and comes from or ends at hosts. */
+static bool may_pass(const struct flow *k, uint16_t u, const struct fab_port *p)
+{
+    const struct fab_node *n = &k->f->nodes[u], *v;
+
+    if (p->link == FAB_NONE || *room_of(k, u, p) == 0)
+        return false;
+    v = &k->f->nodes[p->peer_node];
+    if (n->kind == FAB_HOST && (k->side[u] != SEND || !counts(k, p)))
+        return false;
+    return v->kind == FAB_SWITCH || k->side[p->peer_node] != NOT_IN;
+}
+
+static bool set_levels(struct flow *k)
+{
+    unsigned n = 0;
+    bool found = false;
+
+    for (unsigned i = 0; i < k->f->n_nodes; i++) {
+        k->level[i] = k->side[i] == SEND ? 0 : FAB_NONE;
+        k->next[i] = 0;
+        if (k->side[i] == SEND)
+            k->queue[n++] = (uint16_t)i;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        uint16_t u = k->queue[i];
+
+        for (unsigned p = 0; p < k->f->nodes[u].n_ports; p++) {
+            const struct fab_port *q = &k->f->nodes[u].ports[p];
+
+            if (!may_pass(k, u, q) || k->level[q->peer_node] != FAB_NONE)
+                continue;
+            k->level[q->peer_node] = k->level[u] + 1;
+            found |= k->side[q->peer_node] == RECEIVE;
+            if (k->f->nodes[q->peer_node].kind == FAB_SWITCH)
+                k->queue[n++] = q->peer_node;
+        }
+    }
+    return found;
+}
+
+/* Sends up to `most` from u along levels; returns what arrived. As deep as a fabric has tiers,
+ * twice, and more where flow is taken back. */
+static uint64_t push(struct flow *k, uint16_t u, uint64_t most)
+{
+    const struct fab_node *n = &k->f->nodes[u];
+    uint64_t sent = 0;
+
+    if (k->side[u] == RECEIVE)
+        return most;
+    for (; k->next[u] < n->n_ports; k->next[u]++) {
+        const struct fab_port *p = &n->ports[k->next[u]];
+        uint64_t *room, got;
+
+        if (!may_pass(k, u, p) || k->level[p->peer_node] != k->level[u] + 1)
+            continue;
+        room = room_of(k, u, p);
+        got = push(k, p->peer_node, *room < most - sent ? *room : most - sent);
+        *room -= got;
+        k->room[(size_t)(room - k->room) ^ 1] += got;
+        sent += got;
+        if (sent == most)
+            return sent; /* there may be room left: this port is the next to try */
+    }
+    return sent;
+}
+
+static uint64_t max_flow(struct flow *k)
+{
+    uint64_t sum = 0;
+
+    while (set_levels(k))
+        for (unsigned i = 0; i < k->f->n_nodes; i++)
+            if (k->side[i] == SEND)
+                sum += push(k, (uint16_t)i, UINT64_MAX / 2);
+    return sum;
+}
+
+uint64_t fabric_bisection(const struct fabric *f, const uint16_t *host_index, unsigned n,
+                          bool planes)
+{
+    struct flow k = {.f = f,
+                     .room = calloc(2u * f->n_links + 1, sizeof(*k.room)),
+                     .side = calloc(f->n_nodes + 1u, sizeof(*k.side)),
+                     .level = calloc(f->n_nodes + 1u, sizeof(*k.level)),
+                     .queue = calloc(f->n_nodes + 1u, sizeof(*k.queue)),
+                     .next = calloc(f->n_nodes + 1u, sizeof(*k.next)),
+                     .planes = planes};
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; k.room && i < 2u * f->n_links; i++)
+        k.room[i] = f->links[i / 2].rate_bps;
+    for (unsigned i = 0; k.side && i < n; i++)
+        k.side[f->hosts[host_index[i]]] = i < n / 2 ? SEND : RECEIVE;
+    if (k.room && k.side && k.level && k.queue && k.next)
+        sum = max_flow(&k);
+    free(k.room);
+    free(k.side);
+    free(k.level);
+    free(k.queue);
+    free(k.next);
+    return sum;
+}

@@ -1,0 +1,170 @@
+/*
+ * The levels of a fabric, from a GPU node up to the highest switches: how many members a group of
+ * each has, and by which bandwidth they hang on it. That is what the cost of a collective over
+ * several levels follows from, and what a plan is checked by.
+ *
+ *   nvswitch   GPUs of a node on its planes
+ *   leaf       GPU nodes (or hosts) on the leaves that they share: a scalable unit
+ *   spine      units on the spines of a pod          core      pods on the cores
+ *   mesh       hosts that are cabled to each other
+ *
+ * Groups of a level are made of switches up to its tier that links or GPU nodes join. All are
+ * counted; what is said of one is said of the first.
+ */
+#include "fabric/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct sets {
+    const struct fabric *f;
+    uint16_t *of;   /* [n_nodes] union-find; the lowest node stands for its set */
+    uint16_t *list; /* [n_hosts] hosts of the first host's set */
+    bool *seen;     /* [n_nodes] */
+    unsigned n_list, n_sets;
+};
+
+static uint16_t find(const struct sets *s, uint16_t u)
+{
+    while (s->of[u] != u)
+        u = s->of[u] = s->of[s->of[u]];
+    return u;
+}
+
+static void unite(const struct sets *s, uint16_t a, uint16_t z)
+{
+    a = find(s, a);
+    z = find(s, z);
+    s->of[a > z ? a : z] = a > z ? z : a;
+}
+
+static bool in_first(const struct sets *s, uint16_t u)
+{
+    return find(s, u) == find(s, s->f->hosts[0]);
+}
+
+/* Lists the hosts of the first set, and counts the sets that hosts are in. */
+static void count_sets(struct sets *s)
+{
+    const struct fabric *f = s->f;
+
+    memset(s->seen, 0, f->n_nodes * sizeof(*s->seen));
+    s->n_sets = s->n_list = 0;
+    for (unsigned i = 0; i < f->n_hosts; i++) {
+        uint16_t set = find(s, f->hosts[i]);
+
+        s->n_sets += !s->seen[set];
+        s->seen[set] = true;
+        if (in_first(s, f->hosts[i]))
+            s->list[s->n_list++] = (uint16_t)i;
+    }
+}
+
+/* Tier of the level that a link leads up to (or along): 0 in a mesh, PLANES within a GPU node. */
+#define PLANES 0xfffeu
+static unsigned level_of(const struct fabric *f, const struct fab_link *l)
+{
+    const struct fab_node *a = &f->nodes[l->a], *z = &f->nodes[l->b];
+
+    if (a->role == FAB_ROLE_NVSWITCH || z->role == FAB_ROLE_NVSWITCH)
+        return PLANES;
+    return a->tier > z->tier ? a->tier : z->tier;
+}
+
+/* Sets that were apart below a level and are members of its first group. */
+static unsigned count_members(struct sets *s, const uint16_t *below)
+{
+    unsigned n = 0;
+
+    memset(s->seen, 0, s->f->n_nodes * sizeof(*s->seen));
+    for (unsigned i = 0; i < s->n_list; i++) {
+        uint16_t set = below[s->f->hosts[s->list[i]]];
+
+        n += !s->seen[set];
+        s->seen[set] = true;
+    }
+    return n;
+}
+
+static void add_links(const struct sets *s, unsigned level, struct fab_level *lv)
+{
+    const struct fabric *f = s->f;
+
+    for (unsigned i = 0; i < f->n_links; i++) {
+        const struct fab_link *l = &f->links[i];
+        bool along = level && level != PLANES && f->nodes[l->a].tier == f->nodes[l->b].tier;
+
+        if (level_of(f, l) != level || along)
+            continue;
+        lv->cables += l->lanes;
+        if (in_first(s, l->a))
+            lv->total_bps += l->rate_bps * (level ? 1 : 2); /* both ends of a mesh's are members */
+    }
+}
+
+static void add_switches(const struct fabric *f, unsigned level, struct fab_level *lv)
+{
+    for (unsigned i = 0; i < f->n_switches; i++) {
+        const struct fab_node *n = &f->nodes[f->switches[i]];
+
+        if (level == PLANES ? n->role != FAB_ROLE_NVSWITCH
+                            : n->tier != level || n->role == FAB_ROLE_NVSWITCH)
+            continue;
+        if (!lv->switches++)
+            lv->role = n->role;
+    }
+}
+
+/* One level over those that were joined before. Returns whether it is there. */
+static bool add_level(struct sets *s, unsigned level, uint16_t *below, struct fab_level *lv)
+{
+    const struct fabric *f = s->f;
+    bool there = false;
+
+    for (unsigned i = 0; i < f->n_nodes; i++)
+        below[i] = find(s, (uint16_t)i);
+    for (unsigned i = 0; i < f->n_links; i++) {
+        if (level_of(f, &f->links[i]) != level)
+            continue;
+        unite(s, f->links[i].a, f->links[i].b);
+        there = true;
+    }
+    if (!there)
+        return false;
+    *lv = (struct fab_level){.role = FAB_ROLE_HOST};
+    count_sets(s);
+    add_switches(f, level, lv);
+    add_links(s, level, lv);
+    lv->groups = s->n_sets;
+    lv->hosts = s->n_list;
+    lv->members = count_members(s, below);
+    lv->member_bps = lv->total_bps / lv->members;
+    lv->bisection_bps = 2 * fabric_bisection(f, s->list, s->n_list, level == PLANES);
+    return true;
+}
+
+unsigned fabric_levels(const struct fabric *f, struct fab_level *lv, unsigned max)
+{
+    struct sets s = {.f = f,
+                     .of = calloc(f->n_nodes + 1u, sizeof(*s.of)),
+                     .list = calloc(f->n_hosts + 1u, sizeof(*s.list)),
+                     .seen = calloc(f->n_nodes + 1u, sizeof(*s.seen))};
+    uint16_t *below = calloc(f->n_nodes + 1u, sizeof(*below));
+    unsigned n = 0, top = 0;
+
+    for (unsigned i = 0; i < f->n_switches; i++)
+        if (f->nodes[f->switches[i]].tier > top)
+            top = f->nodes[f->switches[i]].tier;
+    if (s.of && s.list && s.seen && below && f->n_hosts) {
+        for (unsigned i = 0; i < f->n_nodes; i++)
+            s.of[i] = (uint16_t)i;
+        n += n < max && add_level(&s, PLANES, below, &lv[n]);
+        for (unsigned t = 0; t <= top; t++)
+            n += n < max && add_level(&s, t, below, &lv[n]);
+    }
+    free(s.of);
+    free(s.list);
+    free(s.seen);
+    free(below);
+    return n;
+}

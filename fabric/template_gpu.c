@@ -1,0 +1,271 @@
+/*
+ * Templates of GPU nodes:
+ *
+ *   gpu_nodes = {
+ *       nodes  = 128;                 n0, n1, ...
+ *       gpus   = 8;                   of a node: n0g0, n0g1, ...
+ *       planes = ( 5, 4, 4, 5 );      NVSwitches of a node, n0s0, ...: links of each GPU to each
+ *       nvlink = { rate = "25GB/s"; latency = "300ns"; };      one of those links
+ *       nic    = { rate = "400Gb/s"; latency = "300ns"; };     of each GPU, with rails
+ *   };
+ *   rails = {
+ *       unit   = 32;                  nodes of a unit; GPU i of every node hangs on leaf i of its
+ *       leaves = 8;                   unit (i mod leaves)
+ *       spines = 16;                  of all pods; every leaf has spine_link to every spine of its
+ *       spine_link = { ... };         pod
+ *       pods = 4; cores = 64; core_groups = 2; core_link = { ... };     a third tier
+ *   };
+ *
+ * The links of a GPU to one plane are one port of so many times the rate. A GPU's ports: planes in
+ * order, then the NIC. Hosts come first, then leaves, spines, cores, NVSwitches.
+ */
+#include "fabric/build.h"
+
+#include <errno.h>
+
+#define LEN(a)     (sizeof(a) / sizeof((a)[0]))
+#define MAX_PLANES (FAB_MAX_HOST_PORTS - 1)
+#define MAX_LANES  64
+#define MAX_RATE   100000000000000ull
+
+struct gpus {
+    uint32_t nodes, gpus, n_planes, lanes[MAX_PLANES];
+    bool multimem;
+    struct fab_reduce reduce;
+    struct link_props nvlink, nic;
+    int line, first; /* node index of n0g0 */
+};
+
+struct rails {
+    uint32_t unit, leaves, spines, pods, cores, groups;
+    struct link_props spine, core;
+    int line, leaf0, spine0, core0; /* node indices */
+};
+
+static int read_planes(struct build *b, config_setting_t *parent, struct gpus *g)
+{
+    config_setting_t *s = config_setting_get_member(parent, "planes");
+
+    if (!s) {
+        build_error(b, g->line, "found no planes, expected planes = ( 5, 4, 4, 5 ) or the like");
+        return -EINVAL;
+    }
+    g->n_planes = config_setting_is_aggregate(s) ? (uint32_t)config_setting_length(s) : 0;
+    for (unsigned i = 0; i < g->n_planes && i < MAX_PLANES; i++) {
+        const config_setting_t *e = config_setting_get_elem(s, i);
+        int v = config_setting_type(e) == CONFIG_TYPE_INT ? config_setting_get_int(e) : 0;
+
+        g->lanes[i] = v >= 1 && v <= MAX_LANES ? (uint32_t)v : 0;
+        if (!g->lanes[i])
+            g->n_planes = 0;
+    }
+    if (config_setting_is_group(s) || !g->n_planes || g->n_planes > MAX_PLANES) {
+        keys_expected(b, s, "a list ( 5, 4, 4, 5 ): the links of a GPU to each of up to 19 planes");
+        return -EINVAL;
+    }
+    for (unsigned i = 0; i < g->n_planes; i++)
+        if (g->nvlink.rate_bps > MAX_RATE / g->lanes[i]) {
+            keys_expected(b, s, "planes of up to 100 Tb/s");
+            return -EINVAL;
+        }
+    return 0;
+}
+
+static int read_gpus(struct build *b, config_setting_t *s, bool has_rails, struct gpus *g)
+{
+    static const struct key keys[] = {
+        {"nodes", KEY_UINT, offsetof(struct gpus, nodes), 1, FAB_MAX_HOSTS},
+        {"gpus", KEY_UINT, offsetof(struct gpus, gpus), 1, FAB_MAX_PORTS},
+        {"planes", KEY_OWN, 0, 0, 0},
+        {"nvlink", KEY_OWN, 0, 0, 0},
+        {"nic", KEY_OWN, 0, 0, 0},
+        {"multimem", KEY_BOOL, offsetof(struct gpus, multimem), 0, 0},
+        {"reduce", KEY_OWN, 0, 0, 0},
+    };
+    unsigned before = b->errs->total;
+    config_setting_t *reduce;
+    bool quiet;
+
+    *g = (struct gpus){.nodes = 1, .multimem = true, .reduce = b->reduce_default};
+    g->line = (int)config_setting_source_line(s);
+    if (!config_setting_is_group(s)) {
+        keys_expected(b, s, "a group { nodes; gpus; planes; nvlink; nic; }");
+        return -EINVAL;
+    }
+    keys_read(b, s, keys, LEN(keys), g);
+    quiet = b->errs->total > before;
+    template_missing(b, g->line, "gpus", g->gpus, quiet);
+    conf_link_group(b, s, "nvlink", &g->nvlink);
+    if (has_rails)
+        conf_link_group(b, s, "nic", &g->nic);
+    else if (config_setting_get_member(s, "nic"))
+        build_error(b, g->line, "nic: found it without rails, expected the network that it is on");
+    reduce = config_setting_get_member(s, "reduce");
+    if (reduce)
+        conf_reduce(b, reduce, &g->reduce);
+    read_planes(b, s, g);
+    return b->errs->total > before ? -EINVAL : 0;
+}
+
+/* Says so where n is no whole number of times the part. */
+static void must_divide(struct build *b, int line, const char *what, uint32_t n, const char *part,
+                        uint32_t by)
+{
+    if (by && n % by)
+        build_error(b, line, "%s: found %u, expected one that divides the %u %s", part, by, n,
+                    what);
+}
+
+static int read_rails(struct build *b, config_setting_t *s, const struct gpus *g, struct rails *r)
+{
+    static const struct key keys[] = {
+        {"unit", KEY_UINT, offsetof(struct rails, unit), 1, FAB_MAX_HOSTS},
+        {"leaves", KEY_UINT, offsetof(struct rails, leaves), 1, FAB_MAX_PORTS},
+        {"spines", KEY_UINT, offsetof(struct rails, spines), 1, FAB_MAX_PORTS},
+        {"spine_link", KEY_OWN, 0, 0, 0},
+        {"pods", KEY_UINT, offsetof(struct rails, pods), 1, FAB_MAX_PORTS},
+        {"cores", KEY_UINT, offsetof(struct rails, cores), 1, FAB_MAX_PORTS},
+        {"core_groups", KEY_UINT, offsetof(struct rails, groups), 1, FAB_MAX_PORTS},
+        {"core_link", KEY_OWN, 0, 0, 0},
+    };
+    unsigned before = b->errs->total;
+
+    *r = (struct rails){.unit = g->nodes, .pods = 1, .groups = 1};
+    r->line = (int)config_setting_source_line(s);
+    if (!config_setting_is_group(s)) {
+        keys_expected(b, s, "a group { unit; leaves; spines; spine_link; }");
+        return -EINVAL;
+    }
+    keys_read(b, s, keys, LEN(keys), r);
+    template_missing(b, r->line, "leaves", r->leaves, b->errs->total > before);
+    if (r->spines)
+        conf_link_group(b, s, "spine_link", &r->spine);
+    if (r->cores)
+        conf_link_group(b, s, "core_link", &r->core);
+    if (b->errs->total > before)
+        return -EINVAL;
+    must_divide(b, r->line, "nodes", g->nodes, "unit", r->unit);
+    must_divide(b, r->line, "units", g->nodes / r->unit, "pods", r->pods);
+    must_divide(b, r->line, "spines", r->spines, "pods", r->pods);
+    must_divide(b, r->line, "cores", r->cores, "core_groups", r->groups);
+    must_divide(b, r->line, "spines of a pod", r->spines / r->pods, "core_groups", r->groups);
+    if (r->cores && !r->spines)
+        build_error(b, r->line, "cores: found it without spines, expected those that it joins");
+    if (!r->cores && r->pods > 1)
+        build_error(b, r->line, "pods: found %u without cores, expected cores that join them",
+                    r->pods);
+    return b->errs->total > before ? -EINVAL : 0;
+}
+
+static int add_switches(struct build *b, const struct gpus *g, struct rails *r)
+{
+    unsigned units = g->nodes / r->unit;
+    int rc = template_row(b, "leaf", units * r->leaves, FAB_SWITCH, FAB_ROLE_LEAF, r->line);
+
+    r->leaf0 = rc;
+    if (rc >= 0 && r->spines)
+        rc = r->spine0 = template_row(b, "spine", r->spines, FAB_SWITCH, FAB_ROLE_SPINE, r->line);
+    if (rc >= 0 && r->cores)
+        rc = r->core0 = template_row(b, "core", r->cores, FAB_SWITCH, FAB_ROLE_CORE, r->line);
+    return rc;
+}
+
+/* Between switches; leaf by leaf, then spine by spine. */
+static int add_upper_links(struct build *b, const struct gpus *g, const struct rails *r)
+{
+    unsigned leaves = g->nodes / r->unit * r->leaves, spines = r->spines / r->pods;
+    int rc = 0;
+
+    for (unsigned l = 0; l < leaves; l++) {
+        unsigned pod = l / (leaves / r->pods);
+
+        for (unsigned s = pod * spines; s < (pod + 1) * spines && !rc; s++)
+            rc = build_add_link(b, (uint16_t)(r->leaf0 + (int)l), (uint16_t)(r->spine0 + (int)s),
+                                &r->spine, r->line);
+    }
+    for (unsigned s = 0; s < r->spines && r->cores; s++) {
+        unsigned cores = r->cores / r->groups, group = s % spines / (spines / r->groups);
+
+        for (unsigned c = group * cores; c < (group + 1) * cores && !rc; c++)
+            rc = build_add_link(b, (uint16_t)(r->spine0 + (int)s), (uint16_t)(r->core0 + (int)c),
+                                &r->core, r->line);
+    }
+    return rc;
+}
+
+/* NVSwitches of node n, and the links of its GPUs to them. */
+static int add_planes(struct build *b, const struct gpus *g, unsigned n)
+{
+    char stem[FAB_NAME];
+    int first, rc = 0;
+
+    snprintf(stem, sizeof(stem), "n%us", n);
+    first = template_row(b, stem, g->n_planes, FAB_SWITCH, FAB_ROLE_NVSWITCH, g->line);
+    if (first < 0)
+        return first;
+    for (unsigned p = 0; p < g->n_planes; p++) {
+        struct fab_node *sw = &b->f->nodes[first + (int)p];
+        struct link_props link = g->nvlink;
+
+        sw->multimem = g->multimem;
+        sw->reduce = g->reduce;
+        link.lanes = g->lanes[p];
+        link.rate_bps *= g->lanes[p];
+        for (unsigned i = 0; i < g->gpus && !rc; i++)
+            rc = build_add_link(b, (uint16_t)(g->first + (int)(n * g->gpus + i)),
+                                (uint16_t)(first + (int)p), &link, g->line);
+    }
+    return rc;
+}
+
+static int add_hosts(struct build *b, struct gpus *g)
+{
+    char stem[FAB_NAME];
+
+    for (unsigned n = 0; n < g->nodes; n++) {
+        int rc;
+
+        snprintf(stem, sizeof(stem), "n%ug", n);
+        rc = template_row(b, stem, g->gpus, FAB_HOST, FAB_ROLE_HOST, g->line);
+        if (rc < 0)
+            return rc;
+        if (!n)
+            g->first = rc;
+    }
+    return 0;
+}
+
+static int add_nics(struct build *b, const struct gpus *g, const struct rails *r)
+{
+    int rc = 0;
+
+    for (unsigned i = 0; i < g->nodes * g->gpus && !rc; i++) {
+        unsigned leaf = i / g->gpus / r->unit * r->leaves + i % g->gpus % r->leaves;
+
+        rc = build_add_link(b, (uint16_t)(g->first + (int)i), (uint16_t)(r->leaf0 + (int)leaf),
+                            &g->nic, g->line);
+    }
+    return rc;
+}
+
+void conf_gpu_nodes(struct build *b, config_setting_t *s, config_setting_t *rails)
+{
+    struct gpus g;
+    struct rails r;
+    int rc = read_gpus(b, s, rails != NULL, &g);
+
+    if (rails && !rc)
+        rc = read_rails(b, rails, &g, &r);
+    if (!rc)
+        rc = add_hosts(b, &g);
+    if (!rc && rails && add_switches(b, &g, &r) < 0)
+        rc = -ENOSPC;
+    for (unsigned n = 0; n < g.nodes && !rc; n++)
+        rc = add_planes(b, &g, n);
+    if (!rc && rails)
+        rc = add_nics(b, &g, &r);
+    if (!rc && rails)
+        rc = add_upper_links(b, &g, &r);
+    if (rc)
+        template_give_up(b);
+}
