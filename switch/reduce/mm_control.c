@@ -61,12 +61,30 @@ static uint16_t host_of(const struct mm *mm, uint32_t ip)
     return f->dests[d].node;
 }
 
+static enum agg_status check_memory(const struct mm_ctl *c, char *text)
+{
+    uint64_t length = rte_be_to_cpu_64(c->length);
+
+    if (length < MM_MAX_LENGTH && c->area < MM_AREAS)
+        return AGG_OK;
+    an_text(text, "%llu bytes, area %u of %u", (unsigned long long)length, c->area, MM_AREAS);
+    return AGG_E_REGION;
+}
+
+static void set_memory(struct mm_edge *e, const struct mm_ctl *c)
+{
+    e->area[c->area] = (struct mm_memory){.va = rte_be_to_cpu_64(c->va),
+                                          .length = rte_be_to_cpu_64(c->length),
+                                          .rkey = rte_be_to_cpu_32(c->rkey),
+                                          .xid = rte_be_to_cpu_32(c->xid)};
+    mm_group_measure(e->g);
+}
+
 /* What a BIND says of itself. */
 static enum agg_status check_bind(struct mm *mm, const struct an_addr *from,
                                   const struct mm_ctl *c, char *text)
 {
     uint32_t mtu = rte_be_to_cpu_16(c->mtu), n = rte_be_to_cpu_16(c->members);
-    uint64_t length = rte_be_to_cpu_64(c->length);
 
     if (host_of(mm, from->ip) == FAB_NONE) {
         an_text(text, "sender is no host of this fabric");
@@ -84,16 +102,11 @@ static enum agg_status check_bind(struct mm *mm, const struct an_addr *from,
         an_text(text, "member %u of %u", rte_be_to_cpu_16(c->member), n);
         return AGG_E_NOT_MEMBER;
     }
-    if (!length || length >= MM_MAX_LENGTH || (rte_be_to_cpu_64(c->va) & 7)) {
-        an_text(text, "%llu bytes at %#llx: 1 to 2^40, at a multiple of 8",
-                (unsigned long long)length, (unsigned long long)rte_be_to_cpu_64(c->va));
-        return AGG_E_REGION;
-    }
     if (!rte_be_to_cpu_32(c->reads)) {
         an_text(text, "member allows no READs");
         return AGG_E_REGION;
     }
-    return AGG_OK;
+    return check_memory(c, text);
 }
 
 /* A later BIND says the same as the first. */
@@ -112,11 +125,6 @@ static enum agg_status check_same(const struct mm_group *g, const struct mm_ctl 
     if (g->n != rte_be_to_cpu_16(c->members)) {
         an_text(text, "%u members, the group has %u", rte_be_to_cpu_16(c->members), g->n);
         return AGG_E_MISMATCH;
-    }
-    if (g->length != rte_be_to_cpu_64(c->length)) {
-        an_text(text, "%llu bytes, the group binds %llu",
-                (unsigned long long)rte_be_to_cpu_64(c->length), (unsigned long long)g->length);
-        return AGG_E_REGION;
     }
     return AGG_OK;
 }
@@ -155,8 +163,7 @@ static enum agg_status bind_edge(struct mm_group *g, struct mm_edge *e, const st
     e->node = host_of(g->mm, from->ip);
     e->qpn = qpn;
     e->psn = psn;
-    e->va = rte_be_to_cpu_64(c->va);
-    e->rkey = rte_be_to_cpu_32(c->rkey);
+    set_memory(e, c);
     e->reads = RTE_MIN(rte_be_to_cpu_32(c->reads), (uint32_t)ROCE_MAX_RD_ATOMIC);
     e->stores = rte_be_to_cpu_32(c->write_slices);
     if (!e->stores || e->stores > MM_STORES)
@@ -171,7 +178,6 @@ static void grant(struct mm_group *g, const struct mm_edge *e, const struct mm_c
     r.qpn = rte_cpu_to_be_32(qp_num(e->qp));
     r.psn = rte_cpu_to_be_32(e->own_psn);
     r.va = rte_cpu_to_be_64(MM_BASE);
-    r.length = rte_cpu_to_be_64(g->length);
     r.rkey = rte_cpu_to_be_32(g->rkey);
     r.reads = rte_cpu_to_be_32(ROCE_MAX_RD_ATOMIC);
     r.write_slices = rte_cpu_to_be_32(e->stores);
@@ -260,6 +266,22 @@ static void on_ready(struct mm *mm, const struct an_addr *from, const struct mm_
         say_ready(e);
 }
 
+static void on_move(struct mm *mm, const struct an_addr *from, const struct mm_ctl *c)
+{
+    struct mm_edge *e = find_edge(mm, from, c);
+    enum agg_status st = e && e->state != MM_LEFT ? AGG_OK : AGG_E_NOT_MEMBER;
+    char text[AN_TEXT] = "";
+    struct mm_ctl r;
+
+    if (st == AGG_OK)
+        st = check_memory(c, text);
+    if (st == AGG_OK && (int32_t)(rte_be_to_cpu_32(c->xid) - e->area[c->area].xid) > 0)
+        set_memory(e, c);
+    r = answer_to(c, st, text);
+    r.area = c->area;
+    mm_say(mm, from, AGG_MM_MOVE_REPLY, &r);
+}
+
 static void on_unbind(struct mm *mm, const struct an_addr *from, const struct mm_ctl *c)
 {
     struct mm_group *g = mm_group_find(mm, rte_be_to_cpu_32(c->group));
@@ -346,6 +368,9 @@ void mm_control(struct mm *mm, const struct an_addr *from, const void *p)
         break;
     case AGG_MM_READY:
         on_ready(mm, from, &c);
+        break;
+    case AGG_MM_MOVE:
+        on_move(mm, from, &c);
         break;
     case AGG_MM_UNBIND:
         on_unbind(mm, from, &c);

@@ -117,7 +117,6 @@ enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm
     g->mm = mm;
     g->id = rte_be_to_cpu_32(c->group);
     g->key = rte_be_to_cpu_64(c->key);
-    g->length = rte_be_to_cpu_64(c->length);
     g->mtu = rte_be_to_cpu_16(c->mtu);
     g->n = rte_be_to_cpu_16(c->members);
     g->rkey = (uint32_t)mm_random(mm);
@@ -140,6 +139,15 @@ enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm
 }
 
 /* ---- members ---- */
+
+void mm_group_measure(struct mm_group *g)
+{
+    for (unsigned k = 0; k < MM_AREAS; k++) {
+        g->length[k] = MM_MAX_LENGTH;
+        for (unsigned i = 0; i < g->n; i++)
+            g->length[k] = RTE_MIN(g->length[k], g->edge[i].area[k].length);
+    }
+}
 
 /*
  * The queue holds what the buffers of all members together can want of this one: every slice being

@@ -29,8 +29,8 @@ int mm_load_check(struct mm_edge *e, uint64_t va, uint64_t len)
         cnt->mm_refused++;
         return -EIO;
     }
-    if (!mm_addr_read(va, &w) || !arith_valid(w.op, w.dtype) || w.off > g->length ||
-        len > g->length - w.off || (w.others && g->n < 2)) {
+    if (!mm_addr_read(va, &w) || !arith_valid(w.op, w.dtype) ||
+        w.off > g->length[w.area] || len > g->length[w.area] - w.off || (w.others && g->n < 2)) {
         cnt->mm_bad_addresses++;
         return -EFAULT;
     }
@@ -86,8 +86,8 @@ static void read_members(struct mm_group *g, struct mm_load *l)
             continue;
         w->wr_id = MM_WR_LOAD(m, (uint32_t)(l - g->load));
         w->sge[0] = (struct sge){(uintptr_t)(l->mem + (size_t)i * MM_SLICE), l->len, 0};
-        w->raddr = m->va + l->what.off;
-        w->rkey = m->rkey;
+        w->raddr = m->area[l->what.area].va + l->what.off;
+        w->rkey = m->area[l->what.area].rkey;
         rc = qp_post_send(m->qp, w);
         if (rc) { /* the queue is as deep as there are buffers: only a broken edge ends here */
             mm_doom(g, AGG_E_EDGE, m, "queue to member %u at %s: %s", i, g->mm->a->me->name,

@@ -44,7 +44,14 @@ struct mm_store {
     uint64_t off;
     uint32_t len, n_pkts;
     uint16_t waits;
+    uint8_t area;
     bool open, others, virt;
+};
+
+/* Memory that a member has bound to an area. */
+struct mm_memory {
+    uint64_t va, length;
+    uint32_t rkey, xid;
 };
 
 /* A member. */
@@ -58,8 +65,8 @@ struct mm_edge {
     uint16_t node;   /* its host; FAB_NONE: outside */
     uint8_t state;   /* enum mm_edge_state */
     bool told;       /* knows of the abort, or will not be told */
-    uint64_t va;
-    uint32_t rkey, reads;
+    uint32_t reads;
+    struct mm_memory area[MM_AREAS];
 
     struct mm_loads loads; /* issued, in order */
     uint32_t cursor;       /* first packet of no slice yet; valid once issued */
@@ -73,7 +80,8 @@ struct mm_group {
     LIST_ENTRY(mm_group) link;
     struct mm *mm;
     uint32_t id, rkey;
-    uint64_t key, length;
+    uint64_t key;
+    uint64_t length[MM_AREAS]; /* that all members have bound */
     uint16_t mtu, n, n_bound, n_ready, n_left;
     struct mm_edge edge[MM_MAX_MEMBERS];
     unsigned turn; /* whose READ is issued next */
@@ -130,6 +138,7 @@ void mm_edge_left(struct mm_edge *e);
 void mm_doom(struct mm_group *g, enum agg_status status, struct mm_edge *culprit, const char *fmt,
              ...) __attribute__((format(printf, 4, 5)));
 void mm_group_abort(struct mm_group *g);
+void mm_group_measure(struct mm_group *g); /* lengths, after a change */
 /* Members that do not know of the abort are told (again). False: the group is gone. */
 bool mm_group_tell(struct mm_group *g);
 const char *mm_who(const struct mm_edge *e, char *buf, size_t size); /* "member 3 (h3)" */

@@ -22,7 +22,8 @@ int mm_store_check(struct mm_edge *e, uint64_t va, uint64_t len)
         g->mm->cnt.mm_refused++;
         return -EIO;
     }
-    if (!mm_addr_read(va, &w) || w.off > g->length || len > g->length - w.off) {
+    if (!mm_addr_read(va, &w) || w.off > g->length[w.area] ||
+        len > g->length[w.area] - w.off) {
         g->mm->cnt.mm_bad_addresses++;
         return -EFAULT;
     }
@@ -68,7 +69,7 @@ static struct mm_store *current(struct mm_edge *e, struct qp *qp, uint64_t va)
     mm_addr_read(va, &w);
     s = &e->store[e->tail++ % MM_STORES];
     *s = (struct mm_store){
-        .mark = qp_mark_of(qp), .off = w.off, .others = w.others, .open = true};
+        .mark = qp_mark_of(qp), .off = w.off, .area = w.area, .others = w.others, .open = true};
     e->g->n_stores++;
     if (++cnt->mm_stores_used > cnt->mm_stores_peak)
         cnt->mm_stores_peak = cnt->mm_stores_used;
@@ -116,8 +117,8 @@ static void write_members(struct mm_edge *e, struct mm_store *s)
 
         if (s->others && to == e)
             continue;
-        w->raddr = to->va + s->off;
-        w->rkey = to->rkey;
+        w->raddr = to->area[s->area].va + s->off;
+        w->rkey = to->area[s->area].rkey;
         rc = qp_post_send(to->qp, w);
         if (rc) { /* as deep as all members' windows: only a broken edge ends here */
             mm_doom(g, AGG_E_EDGE, to, "queue to member %u at %s: %s", i, g->mm->a->me->name,

@@ -43,6 +43,8 @@ static const char *const types[] = {
     [AGG_MM_UNBIND_REPLY] = "MM_UNBIND_REPLY",
     [AGG_MM_ABORT] = "MM_ABORT",
     [AGG_MM_ABORT_ACK] = "MM_ABORT_ACK",
+    [AGG_MM_MOVE] = "MM_MOVE",
+    [AGG_MM_MOVE_REPLY] = "MM_MOVE_REPLY",
 };
 #define TYPES (sizeof(types) / sizeof(types[0]))
 

@@ -63,7 +63,9 @@ enum agg_type {
     AGG_MM_UNBIND,
     AGG_MM_UNBIND_REPLY,
     AGG_MM_ABORT,
-    AGG_MM_ABORT_ACK
+    AGG_MM_ABORT_ACK,
+    AGG_MM_MOVE,
+    AGG_MM_MOVE_REPLY
 };
 
 /* X(name, text for people) */
@@ -91,7 +93,7 @@ enum agg_type {
     X(E_NO_GROUP, "no such group here")                                                            \
     X(E_CHILDREN, "too many children below one aggregation node")                                 \
     X(E_NO_MULTIMEM, "this switch has no multimem")                                                \
-    X(E_REGION, "memory bound to the region differs from the group's")
+    X(E_REGION, "memory that cannot be bound to a region")
 enum agg_status {
 #define X(n, t) AGG_##n,
     AGG_STATUS(X)

@@ -68,7 +68,7 @@ static void on_complete(void *user, const struct cqe *c)
     if (!c->is_recv)
         return;
     memcpy(&ctl, m->ctl_mem + c->wr_id * CTL_ROOM + ROCE_GRH_BYTES, sizeof(ctl));
-    assert_true(ctl.type <= AGG_MM_ABORT_ACK);
+    assert_true(ctl.type <= AGG_MM_MOVE_REPLY);
     m->got[ctl.type] = ctl;
     m->n_got[ctl.type]++;
     post_buffer(m, c->wr_id);

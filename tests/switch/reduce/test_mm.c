@@ -460,6 +460,57 @@ static void stores_beyond_the_window_come_again(void **state)
     mmb_close(&b);
 }
 
+/* Says that the member's memory at `va` of `length` bytes is area `area` from now on. */
+static void move(struct mm_bed *b, unsigned i, uint8_t area, uint32_t xid, uint64_t at,
+                 uint64_t length)
+{
+    struct mm_ctl c = mmb_bind_of(&b->m[i]);
+
+    c.xid = rte_cpu_to_be_32(xid);
+    c.area = area;
+    c.va = rte_cpu_to_be_64((1ULL << 40) + at);
+    c.length = rte_cpu_to_be_64(length);
+    mmb_say(&b->m[i], AGG_MM_MOVE, &c);
+    mmb_pass(b, 100 * PS_PER_US);
+    assert_int_equal(b->m[i].got[AGG_MM_MOVE_REPLY].xid, rte_cpu_to_be_32(xid));
+    assert_int_equal(b->m[i].got[AGG_MM_MOVE_REPLY].status, 0);
+}
+
+/* Every member may have its own place for an area, and another one for each operation. */
+static void memory_that_is_moved_is_what_is_read_and_written(void **state)
+{
+    struct mm_bed b;
+
+    (void)state;
+    mmb_open(&b, &(struct mmb_cfg){.conf = plane(3, 1024, ""), .n = 3, .length = 1 << 18, .seed = 2});
+    mmb_bind_all(&b);
+    for (unsigned round = 0; round < 3; round++) {
+        uint8_t area = 1 + round % 2;
+
+        for (unsigned i = 0; i < 3; i++) {
+            uint64_t place = 65536 + 8 * i + 4096 * round;
+
+            for (unsigned k = 0; k < 1000; k++)
+                ((uint32_t *)(b.m[i].mem + place))[k] = (i + 1) * 1000000 + round * 10000 + k;
+            move(&b, i, area, 500 + round, place, 4000 + i);
+            move(&b, i, area, 400, 0, 4000); /* an old one that comes late changes nothing */
+        }
+        mmb_load(&b.m[1], (struct mm_what){.dtype = DT_UINT32, .area = area}, 4000);
+        run(&b, 10 * MS);
+        for (unsigned k = 0; k < 1000; k++)
+            assert_int_equal(((uint32_t *)b.m[1].local)[k], 6000000 + 3 * (round * 10000 + k));
+        memset(b.m[2].local, (int)(0x40 + round), 4000);
+        mmb_store(&b.m[2], (struct mm_what){.area = area}, 4000);
+        run(&b, 10 * MS);
+        for (unsigned i = 0; i < 3; i++)
+            assert_memory_equal(b.m[i].mem + 65536 + 8 * i + 4096 * round, b.m[2].local, 4000);
+    }
+    mmb_load(&b.m[0], (struct mm_what){.dtype = DT_UINT8, .area = 1}, 4001); /* member 0 has 4000 */
+    assert_true(mmb_run(&b, 10 * MS));
+    assert_int_equal(b.m[0].cqe[b.m[0].n_cqes - 1].status, WC_REM_ACCESS_ERR);
+    mmb_close(&b);
+}
+
 #define TEST(f) cmocka_unit_test(f)
 
 int main(void)
@@ -477,6 +528,7 @@ int main(void)
         TEST(requests_of_no_bytes_complete),
         TEST(loads_wait_until_all_are_ready),
         TEST(stores_beyond_the_window_come_again),
+        TEST(memory_that_is_moved_is_what_is_read_and_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
