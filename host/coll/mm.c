@@ -260,8 +260,7 @@ static bool post_piece(struct mmc *m)
     uint32_t left = s->len - m->at_off, len = s->store && left > PIECE ? PIECE : left;
     uint32_t slices = s->store ? slices_of(len) : 0;
     struct mm_what what = s->what;
-    struct ibv_sge sge = {
-        .addr = (uintptr_t)s->local + m->at_off, .length = len, .lkey = s->lkey};
+    struct ibv_sge sge = {.addr = (uintptr_t)s->local + m->at_off, .length = len, .lkey = s->lkey};
     struct ibv_send_wr wr = {.wr_id = m->cfg.wr_tag | m->wr_posted,
                              .sg_list = &sge,
                              .num_sge = len ? 1 : 0,

@@ -1,8 +1,8 @@
 /*
- * A member's end of multimem at one NVSwitch plane (switch/reduce/mm_proto.h): plain verbs on a port
- * of that plane. Memory is bound to areas of the group's region; steps read the reduction of all
- * members' memory (load) or write to all members' memory (store), and are done in the order in which
- * they were posted.
+ * A member's end of multimem at one NVSwitch plane (switch/reduce/mm_proto.h): plain verbs on a
+ * port of that plane. Memory is bound to areas of the group's region; steps read the reduction of
+ * all members' memory (load) or write to all members' memory (store), and are done in the order in
+ * which they were posted.
  *
  * What the caller owes: control messages of this group are handed to mmc_input(), completions of
  * wr_tag to mmc_complete(), mmc_tick() is called now and then while mmc_state() is not MMC_READY or

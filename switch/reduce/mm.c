@@ -95,7 +95,8 @@ void mm_event(struct qp *qp, enum qp_event ev)
     struct mm_edge *e = qp_user(qp);
 
     if (ev == QP_EV_FATAL || ev == QP_EV_ACCESS_ERR || ev == QP_EV_REQ_ERR)
-        mm_lost(e, ev == QP_EV_ACCESS_ERR ? "asked for what it may not" : "sent an invalid request");
+        mm_lost(e,
+                ev == QP_EV_ACCESS_ERR ? "asked for what it may not" : "sent an invalid request");
 }
 
 /* ---- settling and time ---- */

@@ -81,8 +81,8 @@ static void set_memory(struct mm_edge *e, const struct mm_ctl *c)
 }
 
 /* What a BIND says of itself. */
-static enum agg_status check_bind(struct mm *mm, const struct an_addr *from,
-                                  const struct mm_ctl *c, char *text)
+static enum agg_status check_bind(struct mm *mm, const struct an_addr *from, const struct mm_ctl *c,
+                                  char *text)
 {
     uint32_t mtu = rte_be_to_cpu_16(c->mtu), n = rte_be_to_cpu_16(c->members);
 

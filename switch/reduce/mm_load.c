@@ -6,8 +6,11 @@
  * caller's PSNs; with the last one the buffer is free again.
  *
  * Why slices and not packets: a slice of 16 KiB is 131 ns of a 125 GB/s plane, less than one hop;
- * the 16 READs that a queue pair may have outstanding then cover 2 us, more than the round trip, and
- * the buffers are plain memory that exists before the READ that fills it is sent.
+ * the 16 READs that a queue pair may have outstanding then cover 2 us, more than the round trip,
+ * and the buffers are plain memory that exists before the READ that fills it is sent.
+ *
+ * A READ behind a WRITE that not every member has is not issued yet: it cannot be answered before,
+ * and would keep a buffer from the others.
  *
  * A caller that lost an answer asks again. All its slices are dropped and issued anew from where it
  * asks, because they must be answered in order and what is at the front may be gone by then. A
@@ -29,8 +32,8 @@ int mm_load_check(struct mm_edge *e, uint64_t va, uint64_t len)
         cnt->mm_refused++;
         return -EIO;
     }
-    if (!mm_addr_read(va, &w) || !arith_valid(w.op, w.dtype) ||
-        w.off > g->length[w.area] || len > g->length[w.area] - w.off || (w.others && g->n < 2)) {
+    if (!mm_addr_read(va, &w) || !arith_valid(w.op, w.dtype) || w.off > g->length[w.area] ||
+        len > g->length[w.area] - w.off || (w.others && g->n < 2)) {
         cnt->mm_bad_addresses++;
         return -EFAULT;
     }
@@ -106,7 +109,7 @@ static bool issue_one(struct mm_edge *e)
     struct mm_load *l;
 
     for (;;) {
-        if (!qp_read_from(e->qp, e->cursor, !e->issued, &r)) {
+        if (!qp_read_from(e->qp, e->cursor, !e->issued, &r) || r.waits) {
             e->wants = false;
             return false;
         }

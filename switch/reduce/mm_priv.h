@@ -164,10 +164,10 @@ void mm_store_done(struct mm_edge *e, uint32_t i);
 void mm_store_drop_all(struct mm_group *g);
 
 /* Requests of ours: what wr_id says. */
-#define MM_WR_LOAD(e, i)    (1ULL << 32 | (uint64_t)(e)->member << 16 | (i))
-#define MM_WR_STORE(e, i)   (2ULL << 32 | (uint64_t)(e)->member << 16 | (i))
-#define MM_WR_IS_LOAD(id)   ((id) >> 32 == 1)
-#define MM_WR_MEMBER(id)    ((id) >> 16 & 0xffff)
-#define MM_WR_INDEX(id)     ((uint32_t)((id)&0xffff))
+#define MM_WR_LOAD(e, i)  (1ULL << 32 | (uint64_t)(e)->member << 16 | (i))
+#define MM_WR_STORE(e, i) (2ULL << 32 | (uint64_t)(e)->member << 16 | (i))
+#define MM_WR_IS_LOAD(id) ((id) >> 32 == 1)
+#define MM_WR_MEMBER(id)  ((id) >> 16 & 0xffff)
+#define MM_WR_INDEX(id)   ((uint32_t)((id)&0xffff))
 
 #endif

@@ -8,8 +8,8 @@
  * are repeated until answered, and are idempotent.
  *
  * - MM_BIND: member i of n joins with the group's key, which the first one sets, and binds `length`
- *   bytes of its memory (va, rkey) to area `area` of the region; 0 bytes: nothing yet. Everything that the group needs at this switch is reserved then, or the
- *   request is refused by name.
+ *   bytes of its memory (va, rkey) to area `area` of the region; 0 bytes: nothing yet. Everything
+ * that the group needs at this switch is reserved then, or the request is refused by name.
  * - MM_BIND_REPLY: QPN and PSN of the switch's end, base address and rkey of the region, and how
  *   much the member may have outstanding.
  * - MM_MOVE, MM_MOVE_REPLY: the member binds other memory to an area; of two the later xid counts.
@@ -21,9 +21,9 @@
  *   MM_ABORT_ACK. READs and WRITEs under way end with a NAK of remote operational error.
  *
  * Data: one RC queue pair between member and switch is used both ways: READ and WRITE of the region
- * from the member, READ and WRITE of the member's memory from the switch; so the member's queue pair
- * allows both and grants `reads` outstanding READs. The switch cuts whatever it is asked for into
- * slices of MM_SLICE. WRITEs of one member reach another in order.
+ * from the member, READ and WRITE of the member's memory from the switch; so the member's queue
+ * pair allows both and grants `reads` outstanding READs. The switch cuts whatever it is asked for
+ * into slices of MM_SLICE. WRITEs of one member reach another in order.
  *
  * What to do with the bytes is said by the address (mm_addr): an RDMA READ has nothing else to say
  * it with.
@@ -36,8 +36,8 @@
  * and offset alone.
  *
  * Nothing here orders one member's accesses with another's own use of its memory: who reads or
- * writes a region must know that all members have put there what is to be read, and do not need what
- * is written over; and before a member uses (or moves) its memory again it must know that all
+ * writes a region must know that all members have put there what is to be read, and do not need
+ * what is written over; and before a member uses (or moves) its memory again it must know that all
  * others' READs and WRITEs are complete. Two barriers an operation do that: one when everybody has
  * begun, one when everybody's requests are complete. In between a share that one member alone reads
  * may be written over by that member, once its READ is complete (all-reduce in place): a READ that
@@ -64,11 +64,12 @@ struct mm_ctl {
     rte_be16_t members, member; /* how many, which */
     rte_be16_t mtu;
     uint8_t area, spare;
-    rte_be32_t qpn, psn;     /* sender's end */
-    rte_be64_t va, length;   /* the member's memory; BIND_REPLY: va of the region */
-    rte_be32_t rkey;         /* of it */
-    rte_be32_t reads;        /* READs outstanding: BIND: the switch's, BIND_REPLY: the member's */
-    rte_be32_t write_slices; /* slices of WRITEs not acknowledged, of a member: asked for, granted */
+    rte_be32_t qpn, psn;   /* sender's end */
+    rte_be64_t va, length; /* the member's memory; BIND_REPLY: va of the region */
+    rte_be32_t rkey;       /* of it */
+    rte_be32_t reads;      /* READs outstanding: BIND: the switch's, BIND_REPLY: the member's */
+    rte_be32_t
+        write_slices; /* slices of WRITEs not acknowledged, of a member: asked for, granted */
     rte_be32_t spare2;
     uint8_t spare3[112];
     char text[64]; /* as in struct agg_ctl */
@@ -86,8 +87,7 @@ struct mm_what {
 static inline uint64_t mm_addr(uint64_t base, const struct mm_what *w)
 {
     return base + (w->off | (uint64_t)w->dtype << 40 | (uint64_t)w->op << 48 |
-                   (uint64_t)w->own << 52 | (uint64_t)w->others << 53 |
-                   (uint64_t)w->area << 54);
+                   (uint64_t)w->own << 52 | (uint64_t)w->others << 53 | (uint64_t)w->area << 54);
 }
 
 /* False: not an address of the region. op and dtype may be anything. */

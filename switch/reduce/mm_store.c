@@ -1,9 +1,9 @@
 /*
- * WRITEs to the region. The payloads of up to MM_SLICE of a message are chained as they come; a full
- * slice, or the end of the message, is one WRITE to every member that sends the chain by reference.
- * A slice ends when all members have acknowledged it, and slices are acknowledged to the caller in
- * order. What a caller may have under way is MM_STORES slices; beyond that, and before all members
- * are ready, it is told to come again (RNR).
+ * WRITEs to the region. The payloads of up to MM_SLICE of a message are chained as they come; a
+ * full slice, or the end of the message, is one WRITE to every member that sends the chain by
+ * reference. A slice ends when all members have acknowledged it, and slices are acknowledged to the
+ * caller in order. What a caller may have under way is MM_STORES slices; beyond that, and before
+ * all members are ready, it is told to come again (RNR).
  *
  * Slices of one caller are posted to every member's queue pair in order, so whoever sees a later
  * one (a flag) has the earlier ones (the data).
@@ -22,8 +22,7 @@ int mm_store_check(struct mm_edge *e, uint64_t va, uint64_t len)
         g->mm->cnt.mm_refused++;
         return -EIO;
     }
-    if (!mm_addr_read(va, &w) || w.off > g->length[w.area] ||
-        len > g->length[w.area] - w.off) {
+    if (!mm_addr_read(va, &w) || w.off > g->length[w.area] || len > g->length[w.area] - w.off) {
         g->mm->cnt.mm_bad_addresses++;
         return -EFAULT;
     }
@@ -87,8 +86,11 @@ static void acknowledge(struct mm_edge *e)
         if (e->head == e->tail || s->open || s->waits)
             break;
     }
-    if (head != e->head)
-        qp_writes_release(e->qp, e->head == e->tail ? NULL : &s->mark);
+    if (head == e->head)
+        return;
+    qp_writes_release(e->qp, e->head == e->tail ? NULL : &s->mark);
+    e->wants = true; /* READs that stood behind */
+    mm_load_issue(e->g);
 }
 
 static void drop(struct mm_store *s)

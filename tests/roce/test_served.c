@@ -1,7 +1,7 @@
 /* Served queue pairs: the owner answers READs when it can and acknowledges WRITEs when it will. */
 #include "tests/roce/rc_env.h"
 
-#define US PS_PER_US
+#define US      PS_PER_US
 #define ANSWERS 4096u
 
 /* What stands behind the served side. */
@@ -72,8 +72,7 @@ static void release(unsigned n)
     if (!n || o.released == o.n_held)
         return;
     o.released = RTE_MIN(o.released + n, o.n_held);
-    qp_writes_release(o.e.qp[1],
-                      o.released == o.n_held ? NULL : &o.held[o.released].mark);
+    qp_writes_release(o.e.qp[1], o.released == o.n_held ? NULL : &o.held[o.released].mark);
 }
 
 static void open_env(uint64_t seed)
@@ -281,7 +280,8 @@ static void what_is_no_read_and_no_write_is_refused(void **state)
     }
 }
 
-/* Random READs and WRITEs over a bad wire, an owner that is late: everything once, in order, right. */
+/* Random READs and WRITEs over a bad wire, an owner that is late: everything once, in order, right.
+ */
 static void late_owners_and_lost_frames_change_nothing(void **state)
 {
     (void)state;

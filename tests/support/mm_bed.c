@@ -136,8 +136,7 @@ static void kick(struct mmb_member *m)
 
 static void say(struct mmb_member *m, enum agg_type type, struct mm_ctl *c)
 {
-    struct wqe w = {
-        .op = WR_SEND, .frag = WQE_WHOLE, .flags = WR_F_INLINE, .len = sizeof(*c)};
+    struct wqe w = {.op = WR_SEND, .frag = WQE_WHOLE, .flags = WR_F_INLINE, .len = sizeof(*c)};
 
     c->magic = RTE_BE32(AGG_MAGIC);
     c->version = AGG_VERSION;
@@ -226,8 +225,7 @@ void mmb_bind_all(struct mm_bed *b)
         const struct mm_ctl *c = &b->m[i].got[AGG_MM_BIND_REPLY];
 
         if (c->status)
-            fail_msg("member %u: %s: %s", i, agg_status_name(rte_be_to_cpu_16(c->status)),
-                     c->text);
+            fail_msg("member %u: %s: %s", i, agg_status_name(rte_be_to_cpu_16(c->status)), c->text);
         mmb_connect(&b->m[i]);
     }
     ask_all(b, AGG_MM_READY, AGG_MM_READY_REPLY);

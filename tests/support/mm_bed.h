@@ -28,8 +28,8 @@ struct mmb_member {
     struct rq *ctl_rq;
     uint8_t *ctl_mem;
     uint32_t psn, xid;
-    uint8_t *mem;   /* what it binds: length bytes; NULL: unbacked */
-    uint8_t *local; /* results, and what it writes: length bytes */
+    uint8_t *mem;                             /* what it binds: length bytes; NULL: unbacked */
+    uint8_t *local;                           /* results, and what it writes: length bytes */
     struct mm_ctl got[AGG_MM_MOVE_REPLY + 1]; /* last message of each type; type 0: none */
     unsigned n_got[AGG_MM_MOVE_REPLY + 1];
     struct cqe cqe[MMB_CQES];

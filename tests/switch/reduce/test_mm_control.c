@@ -104,11 +104,8 @@ static void quotas_refuse_a_bind_and_name_what_is_left(void **state)
         struct mm_bed b;
         struct mm_ctl c;
 
-        mmb_open(&b, &(struct mmb_cfg){.conf = CONF(8),
-                                       .n = 4,
-                                       .length = 1 << 20,
-                                       .seed = 3,
-                                       .mm = rows[r].mm});
+        mmb_open(&b, &(struct mmb_cfg){
+                         .conf = CONF(8), .n = 4, .length = 1 << 20, .seed = 3, .mm = rows[r].mm});
         c = mmb_bind_of(&b.m[0]);
         bind_says(&b, 0, &c, AGG_OK, "");
         assert_int_equal(mmb_counters(&b)->mm_bytes, mm_group_bytes(4));
