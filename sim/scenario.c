@@ -162,9 +162,9 @@ static void apply_faults(struct scenario *s, const struct fabric *f, struct net 
 
 static bool clean_port(struct hca *hca, unsigned r, struct scenario_report *rep)
 {
-    const struct roce_counters *c = rnic_counters(hca_rnic(hca));
+    const struct roce_counters *c = hca ? rnic_counters(hca_rnic(hca)) : NULL;
 
-    if (!c->retransmits && !c->rnr_naks_received && !c->timeouts)
+    if (!c || (!c->retransmits && !c->rnr_naks_received && !c->timeouts))
         return true;
     snprintf(rep->why, sizeof(rep->why),
              "rank %u without faults: %lu retransmits, %lu RNR NAKs, %lu timeouts", r,

@@ -157,7 +157,8 @@ void world_kill(struct world *w, unsigned rank)
 {
     w->dead[rank] = true;
     for (unsigned i = w->first[rank]; i < w->first[rank + 1]; i++)
-        net_detach(w->net, w->ports[i].node, w->ports[i].port, w->ports[i].slot, w->now);
+        if (w->ports[i].ctx)
+            net_detach(w->net, w->ports[i].node, w->ports[i].port, w->ports[i].slot, w->now);
 }
 
 unsigned world_busy_ans(struct world *w)
@@ -171,6 +172,52 @@ unsigned world_busy_ans(struct world *w)
     return busy;
 }
 
+static const struct fab_node *host_of(const struct world *w, unsigned rank)
+{
+    return &w->cfg.fab->nodes[w->cfg.fab->hosts[w->cfg.host_of_rank[rank]]];
+}
+
+/* Ranks of a host take its process slots in order. */
+static unsigned slot_of(const struct world *w, unsigned rank)
+{
+    unsigned slot = 0;
+
+    for (unsigned j = 0; j < rank; j++)
+        slot += w->cfg.host_of_rank[j] == w->cfg.host_of_rank[rank];
+    return slot;
+}
+
+/* With the first use of a port, as in real time: what nobody opens costs nothing. */
+static int port_open(struct world *w, struct rank_port *p)
+{
+    const struct fab_node *nd = host_of(w, p->rank);
+    struct endpoint watched = {p, port_input, port_output, port_tick, port_next};
+    struct hca_cfg hc = {.ip = nd->ip_of_port[p->port],
+                         .port = (uint8_t)p->port,
+                         .slot = p->slot,
+                         .mtu = (uint16_t)w->cfg.fab->mtu,
+                         .rate_bps = nd->ports[p->port].rate_bps,
+                         .pool = w->cfg.pool,
+                         .drv = {.kick = port_kick, .ctx = p}};
+    int rc;
+
+    snprintf(hc.name, sizeof(hc.name), "trib%u", p->port);
+    rc = hca_create(&p->hca, &hc);
+    if (rc)
+        return rc;
+    p->ep = hca_endpoint(p->hca);
+    rc = net_attach(w->net, p->node, p->port, p->slot, &watched);
+    if (!rc && !(p->ctx = ibv_open_device(hca_device(p->hca)))) {
+        net_detach(w->net, p->node, p->port, p->slot, w->now);
+        rc = -ENODEV;
+    }
+    if (rc) {
+        hca_destroy(p->hca);
+        p->hca = NULL;
+    }
+    return rc;
+}
+
 unsigned world_ports(const struct world *w, unsigned rank)
 {
     return w->first[rank + 1] - w->first[rank];
@@ -178,7 +225,11 @@ unsigned world_ports(const struct world *w, unsigned rank)
 
 struct ibv_context *world_context(struct world *w, unsigned rank, unsigned port)
 {
-    return port < world_ports(w, rank) ? w->ports[w->first[rank] + port].ctx : NULL;
+    struct rank_port *p = &w->ports[w->first[rank] + port];
+
+    if (port >= world_ports(w, rank) || w->dead[rank] || (!p->ctx && port_open(w, p)))
+        return NULL;
+    return p->ctx;
 }
 
 struct hca *world_hca(struct world *w, unsigned rank, unsigned port)
@@ -209,53 +260,21 @@ uint64_t world_frames(const struct world *w)
 /* ---- set-up
  * ------------------------------------------------------------------------------------------ */
 
-static const struct fab_node *host_of(const struct world *w, unsigned rank)
-{
-    return &w->cfg.fab->nodes[w->cfg.fab->hosts[w->cfg.host_of_rank[rank]]];
-}
-
-static int port_create(struct world *w, unsigned rank, unsigned slot, uint16_t port)
-{
-    const struct fab_node *nd = host_of(w, rank);
-    struct rank_port *p = &w->ports[w->first[rank] + port];
-    struct endpoint watched = {p, port_input, port_output, port_tick, port_next};
-    struct hca_cfg hc = {.ip = nd->ip_of_port[port],
-                         .port = (uint8_t)port,
-                         .slot = slot,
-                         .mtu = (uint16_t)w->cfg.fab->mtu,
-                         .rate_bps = nd->ports[port].rate_bps,
-                         .pool = w->cfg.pool,
-                         .drv = {.kick = port_kick, .ctx = p}};
-    int rc;
-
-    *p = (struct rank_port){.w = w,
-                            .rank = rank,
-                            .slot = slot,
-                            .node = fabric_node_index(w->cfg.fab, nd),
-                            .port = port};
-    snprintf(hc.name, sizeof(hc.name), "trib%u", port);
-    rc = hca_create(&p->hca, &hc);
-    if (rc)
-        return rc;
-    p->ep = hca_endpoint(p->hca);
-    p->ctx = ibv_open_device(hca_device(p->hca));
-    if (!p->ctx)
-        return -ENODEV;
-    return net_attach(w->net, p->node, port, slot, &watched);
-}
-
 static int rank_create(struct world *w, unsigned rank)
 {
-    unsigned slot = 0;
-    int rc = 0;
+    const struct fab_node *nd = host_of(w, rank);
+    unsigned slot = slot_of(w, rank);
 
-    for (unsigned j = 0; j < rank; j++)
-        slot += w->cfg.host_of_rank[j] == w->cfg.host_of_rank[rank];
     if (slot >= w->cfg.fab->slots_per_host)
         return -ENOSPC;
-    for (unsigned p = 0; p < host_of(w, rank)->n_ports && !rc; p++)
-        rc = port_create(w, rank, slot, (uint16_t)p);
-    return rc;
+    for (unsigned p = 0; p < nd->n_ports; p++)
+        w->ports[w->first[rank] + p] =
+            (struct rank_port){.w = w,
+                               .rank = rank,
+                               .slot = slot,
+                               .node = w->cfg.fab->hosts[w->cfg.host_of_rank[rank]],
+                               .port = (uint16_t)p};
+    return 0;
 }
 
 /* Room for all ports of all ranks. */

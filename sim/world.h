@@ -26,7 +26,9 @@ struct world_cfg {
 
 int world_create(struct world **w, const struct world_cfg *cfg);
 void world_destroy(struct world *w);
-/* A rank has an HCA at each port of its host, in order. NULL: no such port. */
+/* A rank has an HCA at each port of its host, in order, from when its context is first asked for.
+ * NULL: no such port, a dead rank, or not opened yet (world_hca), or it cannot be opened (a
+ * context is a file descriptor, and they are limited). */
 unsigned world_ports(const struct world *w, unsigned rank);
 struct ibv_context *world_context(struct world *w, unsigned rank, unsigned port);
 struct hca *world_hca(struct world *w, unsigned rank, unsigned port);

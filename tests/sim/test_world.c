@@ -157,7 +157,11 @@ static void a_rank_has_a_device_for_each_port_of_its_host(void **state)
     for (unsigned r = 0; r < 8; r++) {
         assert_int_equal(world_ports(b.w, r), 5);
         for (unsigned p = 0; p < 5; p++) {
-            struct ibv_context *ctx = world_context(b.w, r, p);
+            struct ibv_context *ctx;
+
+            assert_null(world_hca(b.w, r, p));
+            ctx = world_context(b.w, r, p);
+            assert_ptr_equal(world_context(b.w, r, p), ctx);
 
             snprintf(name, sizeof(name), "trib%u", p);
             assert_string_equal(ibv_get_device_name(ctx->device), name);
