@@ -78,7 +78,7 @@ static int connect_all(struct job *j, char *err)
     int rc = blobs ? 0 : -ENOMEM;
 
     for (unsigned r = 0; !rc && r < n; r++) {
-        struct comm_cfg cc = {.ctx = world_context(j->cfg.w, r),
+        struct comm_cfg cc = {.ctx = world_context(j->cfg.w, r, 0),
                               .fab = j->cfg.fab,
                               .rank = r,
                               .nranks = n,

@@ -3,66 +3,94 @@
 #include "roce/wire.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct rank {
+/* One HCA: of a rank at a port of its host. */
+struct rank_port {
     struct world *w;
     struct hca *hca;
     struct ibv_context *ctx;
     struct endpoint ep; /* the HCA's own; the net sees the wrappers below */
-    uint16_t node;
-    unsigned slot;
-    bool awake, kicked, dead;
+    unsigned rank, slot;
+    uint16_t node, port;
 };
 
+/* Marks of ports and ranks are bits, so that a step that kicked nobody looks at a few words. */
 struct world {
     struct world_cfg cfg;
     struct net *net;
-    struct rank *ranks;
+    struct rank_port *ports;  /* rank by rank */
+    unsigned *first;          /* [nranks + 1] a rank's first in ports */
+    uint64_t *kicked, *awake; /* bit per port, bit per rank */
+    bool *dead;               /* [nranks] */
+    bool any_kick;
     int64_t now;
     uint64_t hash, frames;
 };
 
-/* ---- what the net sees of a rank: its HCA, watched
- * -------------------------------------------------- */
-
-static uint16_t rank_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now)
+static void mark(uint64_t *bits, unsigned i)
 {
-    struct rank *r = ctx;
-
-    r->awake = true;
-    return r->ep.input(r->ep.ctx, m, n, now);
+    bits[i / 64] |= 1ull << (i % 64);
 }
 
-static uint16_t rank_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
+/* The first mark from `from` on, taken away; n: none. */
+static unsigned take(uint64_t *bits, unsigned from, unsigned n)
+{
+    while (from < n) {
+        uint64_t rest = bits[from / 64] >> (from % 64);
+
+        if (rest) {
+            from += (unsigned)__builtin_ctzll(rest);
+            bits[from / 64] &= ~(1ull << (from % 64));
+            return from;
+        }
+        from = (from / 64 + 1) * 64;
+    }
+    return n;
+}
+
+/* ---- what the net sees of a rank: its HCAs, watched
+ * ------------------------------------------------- */
+
+static uint16_t port_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now)
+{
+    struct rank_port *p = ctx;
+
+    mark(p->w->awake, p->rank);
+    return p->ep.input(p->ep.ctx, m, n, now);
+}
+
+static uint16_t port_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
                             int64_t now)
 {
-    struct rank *r = ctx;
+    struct rank_port *p = ctx;
 
-    return r->ep.output(r->ep.ctx, q, m, n, now);
+    return p->ep.output(p->ep.ctx, q, m, n, now);
 }
 
-static void rank_tick(void *ctx, int64_t now)
+static void port_tick(void *ctx, int64_t now)
 {
-    struct rank *r = ctx;
+    struct rank_port *p = ctx;
 
-    r->awake = true;
-    r->ep.tick(r->ep.ctx, now);
+    mark(p->w->awake, p->rank);
+    p->ep.tick(p->ep.ctx, now);
 }
 
-static int64_t rank_next(void *ctx)
+static int64_t port_next(void *ctx)
 {
-    struct rank *r = ctx;
+    struct rank_port *p = ctx;
 
-    return r->ep.next(r->ep.ctx);
+    return p->ep.next(p->ep.ctx);
 }
 
-static void rank_kick(void *ctx)
+static void port_kick(void *ctx)
 {
-    struct rank *r = ctx;
+    struct rank_port *p = ctx;
 
-    r->kicked = true;
+    mark(p->w->kicked, (unsigned)(p - p->w->ports));
+    p->w->any_kick = true;
 }
 
 /* ---- the run
@@ -92,13 +120,16 @@ static void world_tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t n
 /* What programs posted since the last event goes to their NICs at this instant. */
 static void flush_kicks(struct world *w)
 {
-    for (unsigned i = 0; i < w->cfg.nranks; i++) {
-        struct rank *r = &w->ranks[i];
+    unsigned n = w->first[w->cfg.nranks], i = 0;
 
-        if (r->kicked && !r->dead) {
-            r->kicked = false;
-            net_kick(w->net, r->node, 0, r->slot, w->now);
-        }
+    if (!w->any_kick)
+        return;
+    w->any_kick = false;
+    while ((i = take(w->kicked, i, n)) < n) {
+        struct rank_port *p = &w->ports[i];
+
+        if (!w->dead[p->rank])
+            net_kick(w->net, p->node, p->port, p->slot, w->now);
     }
 }
 
@@ -119,21 +150,15 @@ bool world_step(struct world *w, int64_t limit_ps)
 
 unsigned world_awake(struct world *w, unsigned from)
 {
-    for (; from < w->cfg.nranks; from++) {
-        if (w->ranks[from].awake) {
-            w->ranks[from].awake = false;
-            break;
-        }
-    }
-    return from;
+    return take(w->awake, from, w->cfg.nranks);
 }
 
 void world_kill(struct world *w, unsigned rank)
 {
-    struct rank *r = &w->ranks[rank];
-
-    r->dead = true;
-    net_detach(w->net, r->node, 0, r->slot, w->now);
+    w->dead[rank] = true;
+    for (unsigned i = w->first[rank]; i < w->first[rank + 1]; i++)
+        if (w->ports[i].ctx)
+            net_detach(w->net, w->ports[i].node, w->ports[i].port, w->ports[i].slot, w->now);
 }
 
 unsigned world_busy_ans(struct world *w)
@@ -147,14 +172,69 @@ unsigned world_busy_ans(struct world *w)
     return busy;
 }
 
-struct ibv_context *world_context(struct world *w, unsigned rank)
+static const struct fab_node *host_of(const struct world *w, unsigned rank)
 {
-    return w->ranks[rank].ctx;
+    return &w->cfg.fab->nodes[w->cfg.fab->hosts[w->cfg.host_of_rank[rank]]];
 }
 
-struct hca *world_hca(struct world *w, unsigned rank)
+/* Ranks of a host take its process slots in order. */
+static unsigned slot_of(const struct world *w, unsigned rank)
 {
-    return w->ranks[rank].hca;
+    unsigned slot = 0;
+
+    for (unsigned j = 0; j < rank; j++)
+        slot += w->cfg.host_of_rank[j] == w->cfg.host_of_rank[rank];
+    return slot;
+}
+
+/* With the first use of a port, as in real time: what nobody opens costs nothing. */
+static int port_open(struct world *w, struct rank_port *p)
+{
+    const struct fab_node *nd = host_of(w, p->rank);
+    struct endpoint watched = {p, port_input, port_output, port_tick, port_next};
+    struct hca_cfg hc = {.ip = nd->ip_of_port[p->port],
+                         .port = (uint8_t)p->port,
+                         .slot = p->slot,
+                         .mtu = (uint16_t)w->cfg.fab->mtu,
+                         .rate_bps = nd->ports[p->port].rate_bps,
+                         .pool = w->cfg.pool,
+                         .drv = {.kick = port_kick, .ctx = p}};
+    int rc;
+
+    snprintf(hc.name, sizeof(hc.name), "trib%u", p->port);
+    rc = hca_create(&p->hca, &hc);
+    if (rc)
+        return rc;
+    p->ep = hca_endpoint(p->hca);
+    rc = net_attach(w->net, p->node, p->port, p->slot, &watched);
+    if (!rc && !(p->ctx = ibv_open_device(hca_device(p->hca)))) {
+        net_detach(w->net, p->node, p->port, p->slot, w->now);
+        rc = -ENODEV;
+    }
+    if (rc) {
+        hca_destroy(p->hca);
+        p->hca = NULL;
+    }
+    return rc;
+}
+
+unsigned world_ports(const struct world *w, unsigned rank)
+{
+    return w->first[rank + 1] - w->first[rank];
+}
+
+struct ibv_context *world_context(struct world *w, unsigned rank, unsigned port)
+{
+    struct rank_port *p = &w->ports[w->first[rank] + port];
+
+    if (port >= world_ports(w, rank) || w->dead[rank] || (!p->ctx && port_open(w, p)))
+        return NULL;
+    return p->ctx;
+}
+
+struct hca *world_hca(struct world *w, unsigned rank, unsigned port)
+{
+    return port < world_ports(w, rank) ? w->ports[w->first[rank] + port].hca : NULL;
 }
 
 struct net *world_net(struct world *w)
@@ -180,36 +260,41 @@ uint64_t world_frames(const struct world *w)
 /* ---- set-up
  * ------------------------------------------------------------------------------------------ */
 
-static int rank_create(struct world *w, unsigned i)
+static int rank_create(struct world *w, unsigned rank)
 {
-    const struct fabric *f = w->cfg.fab;
-    struct rank *r = &w->ranks[i];
-    uint16_t host = w->cfg.host_of_rank[i];
-    const struct fab_node *nd = &f->nodes[f->hosts[host]];
-    struct endpoint watched = {r, rank_input, rank_output, rank_tick, rank_next};
-    struct hca_cfg hc = {.name = "trib0",
-                         .ip = nd->ip_of_port[0],
-                         .mtu = f->mtu,
-                         .rate_bps = nd->ports[0].rate_bps,
-                         .pool = w->cfg.pool,
-                         .drv = {.kick = rank_kick, .ctx = r}};
-    int rc;
+    const struct fab_node *nd = host_of(w, rank);
+    unsigned slot = slot_of(w, rank);
 
-    r->w = w;
-    r->node = f->hosts[host];
-    for (unsigned j = 0; j < i; j++)
-        r->slot += w->cfg.host_of_rank[j] == host;
-    if (r->slot >= f->slots_per_host)
+    if (slot >= w->cfg.fab->slots_per_host)
         return -ENOSPC;
-    hc.slot = r->slot;
-    rc = hca_create(&r->hca, &hc);
-    if (rc)
-        return rc;
-    r->ep = hca_endpoint(r->hca);
-    r->ctx = ibv_open_device(hca_device(r->hca));
-    if (!r->ctx)
-        return -ENODEV;
-    return net_attach(w->net, r->node, 0, r->slot, &watched);
+    for (unsigned p = 0; p < nd->n_ports; p++)
+        w->ports[w->first[rank] + p] =
+            (struct rank_port){.w = w,
+                               .rank = rank,
+                               .slot = slot,
+                               .node = w->cfg.fab->hosts[w->cfg.host_of_rank[rank]],
+                               .port = (uint16_t)p};
+    return 0;
+}
+
+/* Room for all ports of all ranks. */
+static int alloc_ranks(struct world *w)
+{
+    unsigned n = w->cfg.nranks, total = 0;
+
+    w->first = calloc(n + 1, sizeof(*w->first));
+    w->dead = calloc(n + 1, sizeof(*w->dead));
+    w->awake = calloc(n / 64 + 1, sizeof(*w->awake));
+    if (!w->first || !w->dead || !w->awake)
+        return -ENOMEM;
+    for (unsigned i = 0; i < n; i++) {
+        w->first[i] = total;
+        total += host_of(w, i)->n_ports;
+    }
+    w->first[n] = total;
+    w->ports = calloc(total + 1, sizeof(*w->ports));
+    w->kicked = calloc(total / 64 + 1, sizeof(*w->kicked));
+    return w->ports && w->kicked ? 0 : -ENOMEM;
 }
 
 int world_create(struct world **out, const struct world_cfg *cfg)
@@ -222,8 +307,9 @@ int world_create(struct world **out, const struct world_cfg *cfg)
         return -ENOMEM;
     w->cfg = *cfg;
     w->hash = 0xcbf29ce484222325ull;
-    w->ranks = calloc(cfg->nranks, sizeof(*w->ranks));
-    rc = w->ranks ? net_create(&w->net, &nc) : -ENOMEM;
+    rc = alloc_ranks(w);
+    if (!rc)
+        rc = net_create(&w->net, &nc);
     for (unsigned i = 0; !rc && i < cfg->nranks; i++)
         rc = rank_create(w, i);
     if (rc) {
@@ -242,14 +328,18 @@ void world_destroy(struct world *w)
     /* Nodes first: the NICs give back what they hold before the HCAs go. */
     if (w->net)
         net_destroy(w->net);
-    for (unsigned i = 0; w->ranks && i < w->cfg.nranks; i++) {
-        struct rank *r = &w->ranks[i];
+    for (unsigned i = 0; w->ports && i < w->first[w->cfg.nranks]; i++) {
+        struct rank_port *p = &w->ports[i];
 
-        if (r->ctx)
-            ibv_close_device(r->ctx);
-        if (r->hca)
-            hca_destroy(r->hca);
+        if (p->ctx)
+            ibv_close_device(p->ctx);
+        if (p->hca)
+            hca_destroy(p->hca);
     }
-    free(w->ranks);
+    free(w->ports);
+    free(w->first);
+    free(w->kicked);
+    free(w->awake);
+    free(w->dead);
     free(w);
 }

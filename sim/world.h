@@ -1,7 +1,7 @@
 /*
- * A fabric in virtual time: all its nodes in one net, one software HCA a rank attached to its
- * host's NIC, and a clock that jumps from event to event. The same nodes, HCAs and verbs calls as
- * in real time; nothing here moves a frame.
+ * A fabric in virtual time: all its nodes in one net, one software HCA a rank and port of its host
+ * attached to the host's NIC, and a clock that jumps from event to event. The same nodes, HCAs and
+ * verbs calls as in real time; nothing here moves a frame.
  *
  * Order of things at one instant: the net's events (time, then link index), then the ranks whose
  * HCA took frames or ran a timer, by rank. Nothing depends on addresses, hash order or wall time.
@@ -26,8 +26,12 @@ struct world_cfg {
 
 int world_create(struct world **w, const struct world_cfg *cfg);
 void world_destroy(struct world *w);
-struct ibv_context *world_context(struct world *w, unsigned rank);
-struct hca *world_hca(struct world *w, unsigned rank);
+/* A rank has an HCA at each port of its host, in order, from when its context is first asked for.
+ * NULL: no such port, a dead rank, or not opened yet (world_hca), or it cannot be opened (a
+ * context is a file descriptor, and they are limited). */
+unsigned world_ports(const struct world *w, unsigned rank);
+struct ibv_context *world_context(struct world *w, unsigned rank, unsigned port);
+struct hca *world_hca(struct world *w, unsigned rank, unsigned port);
 struct net *world_net(struct world *w);
 int64_t world_now(const struct world *w);
 
@@ -37,7 +41,7 @@ bool world_step(struct world *w, int64_t limit_ps);
 /* Next rank from `from` on whose HCA had input or a timer since last asked; nranks when none.
  * Clears its mark. */
 unsigned world_awake(struct world *w, unsigned from);
-/* The process of a rank dies: its NIC slot is detached, its HCA takes no more frames. */
+/* The process of a rank dies: its NIC slots are detached, its HCAs take no more frames. */
 void world_kill(struct world *w, unsigned rank);
 /* Running hash over every frame on every link: time, link, bytes. Equal hashes mean equal runs. */
 uint64_t world_trace_hash(const struct world *w);
