@@ -112,8 +112,8 @@ struct responder {
     } atomics[ROCE_MAX_RD_ATOMIC];
     uint32_t atomic_at;
     /* Served QPs. */
-    bool reads_blocked;  /* the owner has no data yet, or the READ stands behind a held WRITE */
-    bool holding;        /* WRITEs from `hold` on are taken and not acknowledged */
+    bool reads_blocked; /* the owner has no data yet, or the READ stands behind a held WRITE */
+    bool holding;       /* WRITEs from `hold` on are taken and not acknowledged */
     struct qp_mark hold;
 };
 

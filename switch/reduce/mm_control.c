@@ -36,8 +36,10 @@ void mm_refuse_all(struct an *a, const struct an_addr *from, const void *p)
     struct mm mm = {.a = a};
 
     memcpy(&c, p, sizeof(c));
-    if (c.type != AGG_MM_BIND)
+    if (c.type != AGG_MM_BIND) {
+        a->cnt.control_bad++;
         return;
+    }
     r = answer_to(&c, AGG_E_NO_MULTIMEM, "");
     mm_say(&mm, from, AGG_MM_BIND_REPLY, &r);
     a->cnt.joins_refused++;
