@@ -250,8 +250,8 @@ static int add_nics(struct build *b, const struct gpus *g, const struct rails *r
 
 void conf_gpu_nodes(struct build *b, config_setting_t *s, config_setting_t *rails)
 {
-    struct gpus g;
-    struct rails r;
+    struct gpus g = {0};
+    struct rails r = {.unit = 1};
     int rc = read_gpus(b, s, rails != NULL, &g);
 
     if (rails && !rc)

@@ -234,6 +234,7 @@ static enum roce_reason response_input(struct qp *qp, const struct roce_pkt *k, 
         qp_fail(qp, rc == -EMSGSIZE ? WC_LOC_LEN_ERR : WC_LOC_PROT_ERR);
         return ROCE_OK;
     }
+    w->virt |= k->virt > 0;
     q->gap_seen = false;
     sent = psn_cmp(q->nxt, k->psn) > 0;
     q->una = psn_add(q->una, 1);

@@ -8,6 +8,7 @@
  *   completer.c  responses to completions
  *   responder.c  requests to memory, receives and acknowledgements
  *   reads.c      READ and atomic requests to responses
+ *   served.c     READs and WRITEs that the owner answers
  *   ud.c         datagrams
  *   local.c      requests that send nothing: memory windows
  *   sge.c        user memory to packets and back
@@ -23,6 +24,7 @@
 #include "roce/psn.h"
 #include "roce/rnic.h"
 
+#include <errno.h>
 #include <sys/queue.h>
 
 #define ROCE_SPECIAL_QPS 8 /* well-known QPNs outside the range of an rnic */
@@ -44,6 +46,7 @@ struct swqe {
     uint32_t len, imm, rkey;
     uint32_t first_psn, n_pkts;
     uint8_t op, flags, frag, n_sge;
+    bool virt; /* READ: not all of the answer was carried */
     struct ud_dest ud;
 };
 union sdata {
@@ -108,13 +111,17 @@ struct responder {
         uint64_t orig;
     } atomics[ROCE_MAX_RD_ATOMIC];
     uint32_t atomic_at;
+    /* Served QPs. */
+    bool reads_blocked; /* the owner has no data yet, or the READ stands behind a held WRITE */
+    bool holding;       /* WRITEs from `hold` on are taken and not acknowledged */
+    struct qp_mark hold;
 };
 
 struct qp {
     struct rnic *r;
     uint32_t num;
     uint8_t type, transport; /* transport: upper bits of its opcodes */
-    bool sig_all, streaming, established, drained_said;
+    bool sig_all, streaming, served, established, drained_said;
     bool in_send, in_ack, in_flush, in_late, reply_turn;
     enum qp_state state;
     TAILQ_ENTRY(qp) send_link, ack_link, flush_link, late_link;
@@ -156,7 +163,7 @@ struct rnic {
 };
 
 /* How the execution of a request ended; responder.c maps it to NAK, completion and event. */
-enum exec { EXEC_OK, EXEC_RNR, EXEC_INVALID, EXEC_ACCESS, EXEC_LOC_LEN, EXEC_LOC_PROT };
+enum exec { EXEC_OK, EXEC_RNR, EXEC_INVALID, EXEC_ACCESS, EXEC_LOC_LEN, EXEC_LOC_PROT, EXEC_OP };
 
 /* What an attempt to build a frame came to. */
 enum built { BUILT, BUILT_NOTHING, BUILT_NO_MBUF };
@@ -213,6 +220,13 @@ void responder_nak(struct qp *qp, uint8_t syndrome);
 enum exec reads_request(struct qp *qp, const struct roce_pkt *k);
 enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k);
 enum built reads_build(struct qp *qp, struct rte_mbuf **m);
+void reads_answered(struct responder *s); /* one packet of the oldest */
+
+/* served.c */
+enum exec served_write(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m, bool *taken);
+/* Response packet k of the oldest READ. */
+enum built served_build(struct qp *qp, struct roce_pkt *k, struct rte_mbuf **m);
+void served_reads(struct qp *qp, bool again);
 
 /* local.c: carries out the request at the cursor, which is the head of the send queue */
 enum built local_build(struct qp *qp);
@@ -247,6 +261,18 @@ static inline struct swqe *sq_at(const struct qp *qp, uint32_t i)
 static inline union sdata *sq_data(const struct qp *qp, uint32_t i)
 {
     return &qp->rqr.data[i & qp->rqr.mask];
+}
+
+/* Something to say in the queue of READ responses. */
+static inline bool responder_ready(const struct qp *qp)
+{
+    return qp->rsp.n_reads ? !qp->rsp.reads_blocked : qp->rsp.ack_deferred;
+}
+
+/* Why ops.mem does not allow a request of the peer. */
+static inline enum exec exec_denied(int rc)
+{
+    return rc == -EIO ? EXEC_OP : EXEC_ACCESS;
 }
 
 /* Requests that are answered with data. */

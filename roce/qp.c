@@ -107,7 +107,12 @@ void qp_complete_send(struct qp *qp, uint8_t status)
 {
     struct requester *q = &qp->rqr;
     struct swqe *w = sq_at(qp, q->head);
-    struct cqe c = {.wr_id = w->wr_id, .qp = qp, .status = status, .op = w->op, .byte_len = w->len};
+    struct cqe c = {.wr_id = w->wr_id,
+                    .qp = qp,
+                    .status = status,
+                    .op = w->op,
+                    .byte_len = w->len,
+                    .virt = w->virt};
     bool say = status != WC_SUCCESS || qp->sig_all || (w->flags & WR_F_SIGNALED);
 
     if (w->held)
@@ -418,7 +423,8 @@ int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
     struct qp **place, *qp;
 
     if ((cfg->type != QP_RC && cfg->type != QP_UC && cfg->type != QP_UD) || depth > 1u << 20 ||
-        qpn > PSN_MASK || (cfg->streaming && !r->cfg.ops.sink))
+        qpn > PSN_MASK || (cfg->streaming && !r->cfg.ops.sink) ||
+        (cfg->served && (!r->cfg.ops.serve || cfg->streaming || cfg->type != QP_RC)))
         return -EINVAL;
     if (qpn && rnic_qp(r, qpn))
         return -EADDRINUSE;
@@ -440,7 +446,7 @@ int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
     qp->rqr.depth = depth, qp->rqr.mask = size - 1;
     qp->r = r, qp->num = qpn, qp->type = cfg->type;
     qp->transport = cfg->type == QP_RC ? ROCE_RC : cfg->type == QP_UC ? ROCE_UC : ROCE_UD;
-    qp->sig_all = cfg->sig_all, qp->streaming = cfg->streaming;
+    qp->sig_all = cfg->sig_all, qp->streaming = cfg->streaming, qp->served = cfg->served;
     qp->user = cfg->user, qp->pd = cfg->pd;
     qp->deadline = PS_NEVER;
     attach_rq(qp, cfg->rq);

@@ -22,13 +22,16 @@ static void insert(struct responder *s, const struct rd_res *e)
 static enum exec read_request(struct qp *qp, const struct roce_pkt *k, struct rd_res *e)
 {
     void *p;
+    int rc = 0;
 
     if (!(qp->attr.access & ACCESS_REMOTE_READ))
         return EXEC_ACCESS;
     if (k->dma_len > ROCE_MAX_MSG)
         return EXEC_INVALID;
-    if (k->dma_len && qp_mem(qp, true, k->rkey, k->va, k->dma_len, ACCESS_REMOTE_READ, &p))
-        return EXEC_ACCESS;
+    if (k->dma_len)
+        rc = qp_mem(qp, true, k->rkey, k->va, k->dma_len, ACCESS_REMOTE_READ, &p);
+    if (rc)
+        return exec_denied(rc);
     *e = (struct rd_res){.psn = k->psn,
                          .n_pkts = packets_of(k->dma_len, qp->attr.mtu),
                          .rkey = k->rkey,
@@ -119,8 +122,10 @@ enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k)
     if (pending) {
         uint32_t from = psn_sub(k->psn, pending->psn);
 
-        if (from < pending->next) /* what was sent from there on is lost */
+        if (from < pending->next) { /* what was sent from there on is lost */
             pending->start = pending->next = from;
+            served_reads(qp, true);
+        }
         return ROCE_DUPLICATE;
     }
     if (count(s, true) == ROCE_MAX_RD_ATOMIC)
@@ -133,6 +138,7 @@ enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k)
     }
     e.again = true;
     insert(s, &e);
+    served_reads(qp, true);
     rnic_want_send(qp);
     return ROCE_DUPLICATE;
 }
@@ -157,6 +163,14 @@ static enum built lost_region(struct qp *qp)
     return BUILT_NOTHING;
 }
 
+void reads_answered(struct responder *s)
+{
+    struct rd_res *e = &s->reads[0];
+
+    if (++e->next == e->n_pkts)
+        memmove(e, e + 1, --s->n_reads * sizeof(*e));
+}
+
 enum built reads_build(struct qp *qp, struct rte_mbuf **m)
 {
     struct responder *s = &qp->rsp;
@@ -171,6 +185,8 @@ enum built reads_build(struct qp *qp, struct rte_mbuf **m)
     k.msn = s->msn;
     k.orig = e->orig;
     k.len = e->atomic ? 0 : RTE_MIN(e->len - off, (uint32_t)qp->attr.mtu);
+    if (qp->served && !e->atomic)
+        return served_build(qp, &k, m);
     if (k.len && qp_mem(qp, true, e->rkey, e->va + off, k.len, ACCESS_REMOTE_READ, &p))
         return lost_region(qp);
     *m = frame_alloc(qp->r->cfg.pool);
@@ -181,7 +197,6 @@ enum built reads_build(struct qp *qp, struct rte_mbuf **m)
     if (p)
         memcpy(rte_pktmbuf_mtod_offset(*m, void *, k.hdr_len), p, k.len);
     roce_seal(*m, &k);
-    if (++e->next == e->n_pkts)
-        memmove(e, e + 1, --s->n_reads * sizeof(*e));
+    reads_answered(s);
     return BUILT;
 }

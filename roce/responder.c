@@ -66,9 +66,11 @@ static enum built build(struct qp *qp, struct rte_mbuf **m)
     if (!*m)
         return BUILT_NO_MBUF;
     k.opcode = ROCE_OP_RC_ACKNOWLEDGE;
-    k.psn = s->nak ? s->epsn : psn_add(s->epsn, PSN_MASK);
+    k.psn = s->holding ? s->hold.psn : s->epsn; /* everything before it is done */
+    if (!s->nak)
+        k.psn = psn_add(k.psn, PSN_MASK);
     k.syndrome = s->nak ? s->nak : AETH_ACK | AETH_NO_CREDITS;
-    k.msn = s->msn;
+    k.msn = s->holding ? s->hold.msn : s->msn;
     if (!s->nak)
         qp->r->cnt.acks_sent++;
     else if (s->nak == NAK_SEQUENCE)
@@ -160,29 +162,44 @@ static enum exec exec_send(struct qp *qp, const struct roce_pkt *k, const struct
     return (op->ext & ROCE_X_IETH) && local_invalidate(qp, k->rkey) ? EXEC_ACCESS : EXEC_OK;
 }
 
-static enum exec exec_write(struct qp *qp, const struct roce_pkt *k, const struct roce_opinfo *op)
+static enum exec write_first(struct qp *qp, const struct roce_pkt *k)
 {
+    void *p = NULL;
+    int rc = 0;
+
+    if (!(qp->attr.access & ACCESS_REMOTE_WRITE))
+        return EXEC_ACCESS;
+    if (k->dma_len > ROCE_MAX_MSG)
+        return EXEC_INVALID;
+    if (k->dma_len)
+        rc = qp_mem(qp, true, k->rkey, k->va, k->dma_len, ACCESS_REMOTE_WRITE, &p);
+    return rc ? exec_denied(rc) : EXEC_OK;
+}
+
+static enum exec exec_write(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m,
+                            bool *taken)
+{
+    const struct roce_opinfo *op = &roce_opinfo[k->opcode];
     struct responder *s = &qp->rsp;
+    enum exec x = EXEC_OK;
     void *p = NULL;
 
-    if (op->what & ROCE_P_FIRST) {
-        if (!(qp->attr.access & ACCESS_REMOTE_WRITE))
-            return EXEC_ACCESS;
-        if (k->dma_len > ROCE_MAX_MSG)
-            return EXEC_INVALID;
-        if (k->dma_len && qp_mem(qp, true, k->rkey, k->va, k->dma_len, ACCESS_REMOTE_WRITE, &p))
-            return EXEC_ACCESS;
-    }
+    if (op->what & ROCE_P_FIRST)
+        x = write_first(qp, k);
+    if (x != EXEC_OK)
+        return x;
     if ((op->ext & ROCE_X_IMM) && !need_receive(qp))
         return EXEC_RNR;
     if (op->what & ROCE_P_FIRST)
         s->va = k->va, s->rkey = k->rkey, s->left = k->dma_len, s->got = 0;
     if (op->what & ROCE_P_LAST ? k->len != s->left : k->len >= s->left)
         return EXEC_INVALID;
-    if (k->len == 0)
-        return EXEC_OK;
-    if (qp_mem(qp, true, s->rkey, s->va, k->len, ACCESS_REMOTE_WRITE, &p))
-        return EXEC_ACCESS;
+    if (qp->served)
+        x = served_write(qp, k, m, taken);
+    else if (k->len && qp_mem(qp, true, s->rkey, s->va, k->len, ACCESS_REMOTE_WRITE, &p))
+        x = EXEC_ACCESS;
+    if (x != EXEC_OK)
+        return x;
     if (p && k->payload)
         memcpy(p, k->payload, k->len - k->virt);
     s->va += k->len;
@@ -209,8 +226,10 @@ static enum exec execute(struct qp *qp, const struct roce_pkt *k, struct rte_mbu
         return EXEC_INVALID;
     if (op->what & (ROCE_P_READ | ROCE_P_ATOMIC))
         return reads_request(qp, k);
+    if (qp->served && ((op->what & ROCE_P_SEND) || (op->ext & ROCE_X_IMM)))
+        return EXEC_INVALID;
     if (op->what & ROCE_P_WRITE)
-        return exec_write(qp, k, op);
+        return exec_write(qp, k, m, taken);
     return qp->streaming ? exec_sink(qp, k, m, now_ps, taken) : exec_send(qp, k, op);
 }
 
@@ -264,7 +283,8 @@ static enum roce_reason refuse(struct qp *qp, const struct roce_pkt *k, enum exe
     static const uint8_t syndrome[] = {[EXEC_INVALID] = NAK_INVALID_REQUEST,
                                        [EXEC_ACCESS] = NAK_REMOTE_ACCESS,
                                        [EXEC_LOC_LEN] = NAK_INVALID_REQUEST,
-                                       [EXEC_LOC_PROT] = NAK_REMOTE_OP};
+                                       [EXEC_LOC_PROT] = NAK_REMOTE_OP,
+                                       [EXEC_OP] = NAK_REMOTE_OP};
     struct responder *s = &qp->rsp;
 
     s->nak_sent = true;
@@ -310,11 +330,13 @@ enum roce_reason responder_input(struct qp *qp, const struct roce_pkt *k, struct
     if (what & (ROCE_P_READ | ROCE_P_ATOMIC)) {
         s->epsn = psn_add(s->epsn, what & ROCE_P_READ ? packets_of(k->dma_len, qp->attr.mtu) : 1);
         s->msn = psn_add(s->msn, 1);
+        served_reads(qp, false);
         rnic_want_send(qp);
         return ROCE_OK;
     }
     s->epsn = psn_add(s->epsn, 1);
-    responder_ack(qp, k->ack_req, now_ps);
+    if (!s->holding)
+        responder_ack(qp, k->ack_req, now_ps);
     accept(qp, k);
     return ROCE_OK;
 }

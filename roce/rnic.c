@@ -133,7 +133,7 @@ static uint16_t ep_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now
 
 static inline bool has_data(const struct qp *qp)
 {
-    return qp->rsp.n_reads || qp->rsp.ack_deferred || requester_ready(qp);
+    return responder_ready(qp) || requester_ready(qp);
 }
 
 void rnic_want_send(struct qp *qp)
@@ -184,7 +184,7 @@ static enum built build_data(struct qp *qp, struct rte_mbuf **m, int64_t now_ps)
     struct responder *s = &qp->rsp;
     bool ready = requester_ready(qp);
 
-    if ((s->n_reads || s->ack_deferred) && (qp->reply_turn || !ready)) {
+    if (responder_ready(qp) && (qp->reply_turn || !ready)) {
         qp->reply_turn = false;
         if (s->n_reads)
             return reads_build(qp, m);

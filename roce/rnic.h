@@ -152,6 +152,7 @@ struct cqe {
     bool is_recv, has_imm, has_inv, solicited, has_grh;
     uint32_t byte_len, imm, src_qpn;
     uint32_t inv_rkey; /* has_inv: the key that the peer invalidated */
+    bool virt;         /* a READ of which not all bytes were carried: lengths only */
     uint32_t src_ip;   /* host order, UD */
     uint8_t src_mac[6];
     uint8_t tos, ttl;
@@ -193,7 +194,53 @@ struct rnic_ops {
     /* WR_BIND_MW (b) and WR_LOCAL_INV (b is NULL): 0 or a negative errno. May be NULL: no windows.
      */
     int (*window)(void *user, struct qp *qp, uint32_t rkey, const struct mw_bind *b);
+    /* For QPs created with served = true. */
+    const struct rnic_serve *serve;
 };
+
+/*
+ * Served QPs (RC): the peer's READs and WRITEs are not answered from memory at once but by the
+ * owner, whenever it can; each QP by itself and in order. ops.mem is asked as always whether a
+ * request is allowed (what it puts into *p is not used; -EIO is a NAK of remote operational error).
+ * SENDs and immediate data are refused. The hooks may call everything declared below them.
+ */
+struct rnic_serve {
+    /* READs have come, or (again) have to be answered once more from an earlier place on:
+     * qp_read_from() says which. */
+    void (*reads)(void *user, struct qp *qp, bool again);
+    /* The len bytes of the response packet psn to dst, the last *virt of them as a length only. 0:
+     * it is sent. -EAGAIN: not now, until qp_reads_resume(). Else the READ ends with a NAK of
+     * remote operational error and the QP is in error. */
+    int (*fill)(void *user, struct qp *qp, uint32_t psn, uint8_t *dst, uint32_t len,
+                uint32_t *virt);
+    /* A WRITE packet, in order; va is where its first byte goes. Taken or copied it is
+     * acknowledged when qp_writes_release() says so. */
+    enum sink_verdict (*write)(void *user, struct qp *qp, const struct roce_pkt *k,
+                               struct rte_mbuf *m, uint64_t va);
+};
+
+/* What is still to be answered of a READ, from packet psn on. */
+struct qp_read {
+    uint32_t psn, rkey, len;
+    uint64_t va;
+    bool waits; /* behind a WRITE that is not released: no use to hurry */
+};
+/* A place in the order of the peer's packets: how many messages end before it. */
+struct qp_mark {
+    uint32_t psn, msn;
+};
+
+/* The first READ of which packet `psn` or a later one is to be answered, from there on; first: the
+ * oldest, whatever psn says. False: there is none. */
+bool qp_read_from(const struct qp *qp, uint32_t psn, bool first, struct qp_read *r);
+void qp_reads_resume(struct qp *qp);
+/* Of the packet in hand (in rnic_serve.write). */
+struct qp_mark qp_mark_of(const struct qp *qp);
+/* WRITE packets before the mark are done; NULL: all are. A READ behind a WRITE is answered after
+ * it. */
+void qp_writes_release(struct qp *qp, const struct qp_mark *held);
+/* The oldest request ends with a NAK of remote operational error; the QP is in error. */
+void qp_refuse(struct qp *qp);
 
 struct rnic_cfg {
     uint8_t mac[6];
@@ -213,7 +260,7 @@ struct qp_cfg {
     enum qp_type type;
     uint32_t sq_depth; /* work requests */
     struct rq *rq;     /* NULL for streaming QPs */
-    bool sig_all, streaming;
+    bool sig_all, streaming, served;
     uint32_t qpn; /* 0: next free one; else this one exactly (well-known QPNs) */
     void *user;   /* qp_user() */
     uint32_t pd;  /* passed back in ops.mem by qp_pd() */

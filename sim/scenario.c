@@ -175,21 +175,27 @@ static void apply_faults(struct scenario *s, const struct fabric *f, struct net 
     }
 }
 
+static bool clean_port(struct hca *hca, unsigned r, struct scenario_report *rep)
+{
+    const struct roce_counters *c = rnic_counters(hca_rnic(hca));
+
+    if (!c->retransmits && !c->rnr_naks_received && !c->timeouts)
+        return true;
+    snprintf(rep->why, sizeof(rep->why),
+             "rank %u without faults: %lu retransmits, %lu RNR NAKs, %lu timeouts", r,
+             (unsigned long)c->retransmits, (unsigned long)c->rnr_naks_received,
+             (unsigned long)c->timeouts);
+    return false;
+}
+
 /* In a run without faults nothing is sent twice, refused or dropped. */
 static bool clean(struct world *w, const struct fabric *f, unsigned nranks,
                   struct scenario_report *rep)
 {
-    for (unsigned r = 0; r < nranks; r++) {
-        const struct roce_counters *c = rnic_counters(hca_rnic(world_hca(w, r, 0)));
-
-        if (c->retransmits || c->rnr_naks_received || c->timeouts) {
-            snprintf(rep->why, sizeof(rep->why),
-                     "rank %u without faults: %lu retransmits, %lu RNR NAKs, %lu timeouts", r,
-                     (unsigned long)c->retransmits, (unsigned long)c->rnr_naks_received,
-                     (unsigned long)c->timeouts);
-            return false;
-        }
-    }
+    for (unsigned r = 0; r < nranks; r++)
+        for (unsigned p = 0; p < world_ports(w, r); p++)
+            if (!clean_port(world_hca(w, r, p), r, rep))
+                return false;
     for (unsigned i = 0; i < f->n_nodes; i++) {
         struct node *nd = net_node(world_net(w), i);
 

@@ -183,6 +183,16 @@ struct ibv_context *const *world_contexts(struct world *w, unsigned rank, unsign
     return w->ranks[rank].ctx;
 }
 
+struct ibv_context *world_context(struct world *w, unsigned rank, unsigned port)
+{
+    return port < w->ranks[rank].n_ports ? w->ranks[rank].ctx[port] : NULL;
+}
+
+unsigned world_ports(const struct world *w, unsigned rank)
+{
+    return w->ranks[rank].n_ports;
+}
+
 struct hca *world_hca(struct world *w, unsigned rank, unsigned port)
 {
     return port < w->ranks[rank].n_ports ? w->ranks[rank].port[port].hca : NULL;

@@ -309,7 +309,8 @@ static uint32_t an_share(const struct net *n)
     uint32_t ans = 0;
 
     for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++)
-        ans += n->cfg.fab->nodes[i].reduce.on && (!n->cfg.mine || n->cfg.mine[i]);
+        ans += (n->cfg.fab->nodes[i].reduce.on || n->cfg.fab->nodes[i].multimem) &&
+               (!n->cfg.mine || n->cfg.mine[i]);
     return n->cfg.an_mbufs ? n->cfg.an_mbufs : n->cfg.pool->size / 4 * 3 / RTE_MAX(ans, 1u);
 }
 

@@ -195,7 +195,7 @@ static void say_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
         const struct fab_node *an = &f->nodes[n];
         bool joins = p->link != FAB_NONE && p->peer_node == n;
 
-        if (an->kind != FAB_SWITCH || !an->reduce.on)
+        if (an->kind != FAB_SWITCH || !(an->reduce.on || an->multimem))
             continue;
         for (uint16_t t = 0; t < f->n_trees && !joins; t++)
             joins = f->trees[t].parent[host] == n;

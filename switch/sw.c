@@ -320,9 +320,12 @@ int sw_create(struct node **out, const struct node_cfg *cfg)
     rc = s->flags ? fib_create(&s->fib, cfg->fab, cfg->id) : -ENOMEM;
     if (rc == 0)
         rc = mcast_create(&s->mc, fn->n_ports);
-    if (rc == 0 && fn->reduce.on) {
-        struct an_cfg ac = {
-            .fab = cfg->fab, .node = cfg->id, .pool = cfg->pool, .mbuf_budget = cfg->an_mbufs};
+    if (rc == 0 && (fn->reduce.on || fn->multimem)) {
+        struct an_cfg ac = {.fab = cfg->fab,
+                            .node = cfg->id,
+                            .pool = cfg->pool,
+                            .mbuf_budget = cfg->an_mbufs,
+                            .mm = {.on = fn->multimem}};
 
         rc = an_create(&s->an, &ac);
         if (rc == 0) {

@@ -76,6 +76,7 @@ static int connect_nic(struct rim_hca *r)
                            .log2_ring = RIM_LOG2_RING,
                            .name = r->dev.v.name};
     char name[RTE_MEMPOOL_NAMESIZE];
+    unsigned bell;
     int rc;
 
     r->slot =
@@ -87,8 +88,9 @@ static int connect_nic(struct rim_hca *r)
                     host->name, rim.fab->slots_per_host);
         return r->slot;
     }
-    r->bell = &rim.rd.sh->bell[bell_of_host(host->host_index, (unsigned)r->slot)];
-    r->lag = &rim.rd.sh->lag[bell_of_host(host->host_index, (unsigned)r->slot)];
+    bell = bell_of_slot(rim.fab, host, r->dev.port, (unsigned)r->slot);
+    r->bell = &rim.rd.sh->bell[bell];
+    r->lag = &rim.rd.sh->lag[bell];
     r->peer = &rim.rd.sh->bell[bell_of_proc(host->proc)];
     rc = rundir_port_sock(&rim.rd, host->name, r->dev.port, (unsigned)r->slot, r->sock,
                           sizeof(r->sock));

@@ -51,6 +51,10 @@ static void on_complete(void *user, const struct cqe *c)
     struct an *a = user;
     struct an_message *m;
 
+    if (qp_pd(c->qp) == AN_PD_MM) {
+        mm_complete(c);
+        return;
+    }
     if (c->qp != a->ctl) {
         if (c->status != WC_SUCCESS && c->status != WC_WR_FLUSH_ERR)
             edge_failed(qp_user(c->qp), why(c->status));
@@ -69,18 +73,21 @@ static void on_event(void *user, struct qp *qp, enum qp_event ev)
 {
     struct an *a = user;
 
-    if (qp != a->ctl && (ev == QP_EV_FATAL || ev == QP_EV_ACCESS_ERR || ev == QP_EV_REQ_ERR))
+    if (qp_pd(qp) == AN_PD_MM)
+        mm_event(qp, ev);
+    else if (qp != a->ctl && (ev == QP_EV_FATAL || ev == QP_EV_ACCESS_ERR || ev == QP_EV_REQ_ERR))
         edge_failed(qp_user(qp), "invalid request");
 }
 
-/* Only control messages land in memory; nobody reads or writes it from outside. */
+/* But for multimem only control messages land in memory; nobody reads or writes it from outside. */
 static int on_memory(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr,
                      uint64_t len, unsigned access, void **p)
 {
     struct an *a = user;
     uint64_t off = addr - (uintptr_t)a->ctl_mem, room = AN_CTL_DEPTH * AN_CTL_ROOM;
 
-    (void)key, (void)access;
+    if (qp_pd(qp) == AN_PD_MM)
+        return mm_memory(qp, remote, key, addr, len, access, p);
     if (remote || qp != a->ctl || off > room || len > room - off)
         return -EACCES;
     *p = (void *)(uintptr_t)addr;
@@ -108,6 +115,8 @@ static void an_settle(struct an *a)
 
         if (g) {
             group_abort(g);
+        } else if (a->mm && mm_settle(a->mm)) {
+            ;
         } else if (a->inbox_head != a->inbox_tail) {
             m = a->inbox[a->inbox_head++ % AN_CTL_DEPTH];
             control_input(a, &m.from, a->ctl_mem + (size_t)m.buffer * AN_CTL_ROOM + ROCE_GRH_BYTES,
@@ -158,6 +167,8 @@ static void an_tick(void *ctx, int64_t now_ps)
         }
         for (unsigned i = 0; i < AN_PARTINGS; i++)
             parting_tick(a, &a->parting[i]);
+        if (a->mm)
+            mm_tick(a->mm);
         an_retime(a);
     }
     an_settle(a);
@@ -182,6 +193,11 @@ void an_retime(struct an *a)
     for (unsigned i = 0; i < AN_PARTINGS; i++)
         if (a->parting[i].used)
             a->timer = RTE_MIN(a->timer, a->parting[i].deadline);
+    if (a->mm) {
+        int64_t t = mm_deadline(a->mm);
+
+        a->timer = RTE_MIN(a->timer, t);
+    }
 }
 
 int64_t an_backoff(unsigned tries)
@@ -231,13 +247,15 @@ void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps)
             if (g->child[i].node == peer_node)
                 group_lost(g, &g->child[i]);
     }
+    if (a->mm)
+        mm_node_down(a->mm, peer_node);
     an_settle(a);
 }
 
 int an_idle(const struct an *a)
 {
     return LIST_EMPTY(&a->groups) && !a->cnt.groups && !a->cnt.slots_granted &&
-           !a->cnt.slots_used && !a->cnt.mbufs_promised;
+           !a->cnt.slots_used && !a->cnt.mbufs_promised && (!a->mm || mm_idle(a->mm));
 }
 
 const struct an_counters *an_counters(const struct an *a)
@@ -251,12 +269,19 @@ void an_counters_print(const struct an *a, void (*emit)(void *ctx, const char *n
 #define X(n) emit(ctx, #n, a->cnt.n);
     AN_COUNTERS(X)
 #undef X
+    if (a->mm)
+        mm_counters_print(a->mm, emit, ctx);
     roce_counters_print(rnic_counters(a->rnic), emit, ctx);
 }
 
 const struct roce_counters *an_roce_counters(const struct an *a)
 {
     return rnic_counters(a->rnic);
+}
+
+struct mm *an_mm(const struct an *a)
+{
+    return a->mm;
 }
 
 struct endpoint an_endpoint(struct an *a)
@@ -267,7 +292,8 @@ struct endpoint an_endpoint(struct an *a)
 
 static int create_rnic(struct an *a)
 {
-    uint32_t qps = a->me->reduce.max_groups * (AN_MAX_CHILDREN + 1) + 1;
+    uint32_t qps = a->me->reduce.max_groups * (AN_MAX_CHILDREN + 1) + 1 +
+                   (a->cfg.mm.on ? mm_max_qps(&a->cfg.mm) : 0);
     struct rnic_cfg cfg = {
         .ip = a->me->ip,
         .qpn_base = AN_QPN_BASE,
@@ -276,7 +302,11 @@ static int create_rnic(struct an *a)
         .ack_every = AN_ACK_EVERY,
         .dscp = AN_DSCP,
         .pool = a->cfg.pool,
-        .ops = {on_memory, on_complete, on_event, on_packet},
+        .ops = {.mem = on_memory,
+                .complete = on_complete,
+                .event = on_event,
+                .sink = on_packet,
+                .serve = &mm_serve},
         .user = a,
     };
     int rc;
@@ -323,7 +353,7 @@ int an_create(struct an **out, const struct an_cfg *cfg)
         return -ENOMEM;
     a->cfg = *cfg;
     a->me = &cfg->fab->nodes[cfg->node];
-    a->flight = a->me->reduce.window + AN_FLIGHT_MARGIN;
+    a->flight = RTE_MAX(a->me->reduce.window, cfg->mm.on ? AN_MM_FLIGHT : 0) + AN_FLIGHT_MARGIN;
     a->psn_state = AN_SEED * (cfg->node + 1u);
     a->timer = PS_NEVER;
     a->data.op = WR_SEND;
@@ -333,6 +363,8 @@ int an_create(struct an **out, const struct an_cfg *cfg)
     rc = a->parting ? create_rnic(a) : -ENOMEM;
     if (!rc)
         rc = create_control(a);
+    if (!rc && cfg->mm.on)
+        rc = mm_create(&a->mm, a, &cfg->mm);
     if (rc) {
         an_destroy(a);
         return rc;
@@ -349,6 +381,7 @@ void an_destroy(struct an *a)
         return;
     while ((g = LIST_FIRST(&a->groups)))
         group_free(g);
+    mm_destroy(a->mm);
     if (a->ctl)
         qp_destroy(a->ctl);
     if (a->rnic)

@@ -7,6 +7,7 @@
 
 #include "fabric/fabric.h"
 #include "roce/endpoint.h"
+#include "switch/reduce/mm.h"
 
 struct an;
 
@@ -16,6 +17,7 @@ struct an_cfg {
                       from fab */
     struct rte_mempool *pool;
     uint32_t mbuf_budget; /* mbufs that grants may promise in all */
+    struct mm_cfg mm;     /* multimem, where the switch is NVSwitch-like */
 };
 
 int an_create(struct an **a, const struct an_cfg *cfg);
@@ -32,6 +34,7 @@ struct an_counters;
 struct roce_counters;
 const struct an_counters *an_counters(const struct an *a); /* switch/reduce/an_counters.h */
 const struct roce_counters *an_roce_counters(const struct an *a);
+struct mm *an_mm(const struct an *a); /* NULL: no multimem */
 void an_counters_print(const struct an *a, void (*emit)(void *ctx, const char *name, uint64_t v),
                        void *ctx);
 

@@ -7,6 +7,7 @@
  *   cast.c      who of the children sends elements and who gets them
  *   control.c   JOIN, LEAVE, ABORT, PEER_DOWN, PROBE
  *   group.c     life of a group: quotas, edges, what ends it
+ *   mm*.c       multimem, which shares the rnic and the control queue pair
  *   parting.c   groups that are over: ABORTs and LEAVEs still to be answered, late messages
  *
  * Order of work: the rnic calls back in the middle of a frame, when queue pairs may be posted to
@@ -29,6 +30,9 @@
 
 #define AN_MAX_CHILDREN  ARITH_MAX_INPUTS
 #define AN_QPN_BASE      0x10000u
+/* Protection domains tell whose a queue pair is. */
+#define AN_PD_MM         1u
+#define AN_MM_FLIGHT     256u /* packets in flight that a plane's round trip takes */
 #define AN_CTL_DEPTH     256u /* control messages waiting, either way */
 #define AN_CTL_ROOM      (ROCE_GRH_BYTES + 256u)
 #define AN_PARTINGS      64u /* groups remembered after their end */
@@ -200,6 +204,7 @@ struct an {
     uint32_t next_parting;
     struct wqe data,
         say; /* of every data send, every control message: only what differs is set again */
+    struct mm *mm; /* NULL: no multimem */
     struct an_counters cnt;
 };
 

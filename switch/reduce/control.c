@@ -354,6 +354,8 @@ static void on_peer_down(struct an *a, const struct an_addr *from, const struct 
             if (e->is_member && e->addr.ip == from->ip && (e->qpn >> 16 & 0xff) == space)
                 group_lost(g, e);
         }
+    if (a->mm)
+        mm_peer_down(a->mm, from->ip, space);
 }
 
 static void on_probe(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
@@ -393,6 +395,13 @@ void control_input(struct an *a, const struct an_addr *from, const void *p, uint
         return;
     }
     memcpy(&c, p, sizeof(c));
+    if (c.type >= AGG_MM_BIND) {
+        if (a->mm)
+            mm_control(a->mm, from, p);
+        else
+            mm_refuse_all(a, from, p);
+        return;
+    }
     clean_text(c.text, sizeof(c.text));
     switch (c.type) {
     case AGG_JOIN:

@@ -35,6 +35,16 @@ static const char *const types[] = {
     [AGG_PEER_DOWN] = "PEER_DOWN",
     [AGG_PROBE] = "PROBE",
     [AGG_PROBE_REPLY] = "PROBE_REPLY",
+    [AGG_MM_BIND] = "MM_BIND",
+    [AGG_MM_BIND_REPLY] = "MM_BIND_REPLY",
+    [AGG_MM_READY] = "MM_READY",
+    [AGG_MM_READY_REPLY] = "MM_READY_REPLY",
+    [AGG_MM_UNBIND] = "MM_UNBIND",
+    [AGG_MM_UNBIND_REPLY] = "MM_UNBIND_REPLY",
+    [AGG_MM_ABORT] = "MM_ABORT",
+    [AGG_MM_ABORT_ACK] = "MM_ABORT_ACK",
+    [AGG_MM_MOVE] = "MM_MOVE",
+    [AGG_MM_MOVE_REPLY] = "MM_MOVE_REPLY",
 };
 #define TYPES (sizeof(types) / sizeof(types[0]))
 

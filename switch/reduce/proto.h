@@ -55,7 +55,17 @@ enum agg_type {
     AGG_ABORT_ACK,
     AGG_PEER_DOWN,
     AGG_PROBE,
-    AGG_PROBE_REPLY
+    AGG_PROBE_REPLY,
+    AGG_MM_BIND, /* multimem, mm_proto.h */
+    AGG_MM_BIND_REPLY,
+    AGG_MM_READY,
+    AGG_MM_READY_REPLY,
+    AGG_MM_UNBIND,
+    AGG_MM_UNBIND_REPLY,
+    AGG_MM_ABORT,
+    AGG_MM_ABORT_ACK,
+    AGG_MM_MOVE,
+    AGG_MM_MOVE_REPLY
 };
 
 /* X(name, text for people) */
@@ -81,7 +91,9 @@ enum agg_type {
     X(E_EDGE, "connection of an edge failed")                                                      \
     X(E_PROTOCOL, "malformed message")                                                             \
     X(E_NO_GROUP, "no such group here")                                                            \
-    X(E_CHILDREN, "too many children below one aggregation node")
+    X(E_CHILDREN, "too many children below one aggregation node")                                 \
+    X(E_NO_MULTIMEM, "this switch has no multimem")                                                \
+    X(E_REGION, "memory that cannot be bound to a region")
 enum agg_status {
 #define X(n, t) AGG_##n,
     AGG_STATUS(X)

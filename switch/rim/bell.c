@@ -7,6 +7,7 @@
  * So several threads may sleep on one bell, and a sleeper that is killed leaves nothing behind but
  * one needless system call.
  */
+#include "fabric/fabric.h"
 #include "switch/rim/shared.h"
 
 #include <limits.h>
@@ -78,11 +79,22 @@ unsigned bell_of_proc(unsigned proc)
     return proc < BELL_HOST0 ? proc : BELL_HOST0 - 1;
 }
 
-/* rundir and trib-switch refuse fabrics whose hosts do not fit; the last bell is shared by what
- * would lie beyond. */
-unsigned bell_of_host(unsigned host_index, unsigned slot)
+static unsigned slots_of(const struct fabric *f)
 {
-    unsigned b = BELL_HOST0 + host_index * BELL_SLOTS + slot;
+    return f->slots_per_host ? f->slots_per_host : 1;
+}
+
+unsigned bell_room(const struct fabric *f)
+{
+    return (BELLS - BELL_HOST0) / slots_of(f);
+}
+
+/* A host's port is known by its place among the addresses. rundir refuses fabrics that have more of
+ * them than there is room for. */
+unsigned bell_of_slot(const struct fabric *f, const struct fab_node *host, unsigned port,
+                      unsigned slot)
+{
+    unsigned b = BELL_HOST0 + (host->dest + port) * slots_of(f) + slot;
 
     return b < BELLS ? b : BELLS - 1;
 }

@@ -287,7 +287,7 @@ static int add_slots(struct loop *l, const struct loop_cfg *cfg, uint16_t node)
             int rc = rundir_port_sock(cfg->rd, nd->name, p, s, sock, sizeof(sock));
 
             c->slot = s;
-            c->bell = &l->sh->bell[bell_of_host(nd->host_index, s)];
+            c->bell = &l->sh->bell[bell_of_slot(l->fab, nd, p, s)];
             mc.socket = sock;
             if (!rc)
                 rc = rim_port_memif(&c->rp, &mc);

@@ -1,3 +1,4 @@
+#include "switch/reduce/mm.h"
 #include "switch/rim/loop_impl.h"
 
 #include <errno.h>
@@ -32,6 +33,8 @@ unsigned loop_pool_frames(const struct fabric *fab, const bool *mine)
         n += 512u * nd->n_ports;
         if (nd->reduce.on)
             n += RTE_MIN(16u * nd->reduce.window, 8192u);
+        if (nd->multimem) /* two groups of all that hang on it, in the three quarters of grants */
+            n += (unsigned)mm_group_mbufs(nd->n_ports, fab->mtu) * 3;
     }
     return RTE_MIN(n, 262144u) - 1;
 }

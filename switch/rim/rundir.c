@@ -276,7 +276,7 @@ static int check_lengths(const struct rundir *rd, const struct fabric *f)
     for (unsigned i = 0; i < f->n_hosts; i++) {
         const struct fab_node *h = &f->nodes[f->hosts[i]];
 
-        rundir_port_sock(rd, h->name, h->n_ports, BELL_SLOTS, buf, sizeof(buf));
+        rundir_port_sock(rd, h->name, h->n_ports, FAB_MAX_SLOTS, buf, sizeof(buf));
         longest = strlen(buf) > longest ? strlen(buf) : longest;
     }
     if (longest <= max)
@@ -297,10 +297,11 @@ int rundir_install(const struct rundir *rd, const struct fabric *f)
 
     if (rc)
         return rc;
-    if (bell_of_host(f->n_hosts ? f->n_hosts - 1u : 0, BELL_SLOTS - 1) == BELLS - 1 &&
-        f->n_hosts > (BELLS - BELL_HOST0) / BELL_SLOTS)
-        return complain(E2BIG, "%s: found %u hosts, expected at most %u in real time", f->path,
-                        f->n_hosts, (BELLS - BELL_HOST0) / BELL_SLOTS);
+    if (f->n_dests > bell_room(f))
+        return complain(E2BIG,
+                        "%s: found %u addresses of %u processes each, expected at most %u in real "
+                        "time (a smaller slots_per_host allows more)",
+                        f->path, f->n_dests, f->slots_per_host, bell_room(f));
     text = read_file(f->path, &len);
     if (!text)
         return complain(errno ? errno : EIO, "cannot read %s", f->path);

@@ -14,7 +14,6 @@
     2048 /* loops that can sleep: trib-switch lcores from 0, host slots from BELL_HOST0            \
           */
 #define BELL_HOST0  128
-#define BELL_SLOTS  16
 #define LAG_BUCKETS 512
 
 /*
@@ -48,6 +47,9 @@ struct lag_hist {
     _Atomic uint64_t n[LAG_BUCKETS];
 };
 
+struct fabric;
+struct fab_node;
+
 struct shared {
     uint32_t magic, version;
     struct clock_page clock;
@@ -56,7 +58,12 @@ struct shared {
 };
 
 unsigned bell_of_proc(unsigned proc);
-unsigned bell_of_host(unsigned host_index, unsigned slot);
+/* Of the process in a slot of a host's port; each port of a host has loops of its own. BELLS - 1
+ * where the fabric has too many (bell_room). */
+unsigned bell_of_slot(const struct fabric *f, const struct fab_node *host, unsigned port,
+                      unsigned slot);
+/* How many addresses of this fabric's process slots have bells of their own. */
+unsigned bell_room(const struct fabric *f);
 
 /* clock.c */
 int64_t clock_fabric_ps(const struct shared *sh);

@@ -27,6 +27,12 @@ refuses 1 'bad.conf:' up "$tmp/bad.conf"
 
 trib plan "$conf/leaf-spine-8.conf" >"$tmp/plan.out" || fail "plan"
 has 'spine1' "$tmp/plan.out"
+# many nodes: a line for all that are alike, unless asked for each
+trib plan "$conf/h100-superpod-1024.conf" >"$tmp/plan.out" || fail "plan of 1,024 GPUs"
+has '^  nvswitch +128 +512 ' "$tmp/plan.out"
+has_not 'n3g0' "$tmp/plan.out"
+trib plan -v "$conf/h100-superpod-1024.conf" >"$tmp/plan.out" || fail "plan -v"
+has '^  n3g0 +host +4 of 5' "$tmp/plan.out"
 [ -e "$run" ] && fail "plan started something"
 
 trib up "$conf/two-hosts.conf" --dilation 123 >"$tmp/up.out" || fail "up"

@@ -6,9 +6,9 @@ command -v ibv_rc_pingpong >/dev/null || skip "no ibv_rc_pingpong"
 trib up "$root/tests/e2e/confs/two-rails.conf" >/dev/null || fail "no fabric"
 trib exec a -- ibv_devices >"$tmp/devices.out" || fail "ibv_devices"
 has 'trib0[[:space:]]+00540afffe000001' "$tmp/devices.out"
-has 'trib1[[:space:]]+00540afffe000801' "$tmp/devices.out"
+has 'trib1[[:space:]]+00540afffe020001' "$tmp/devices.out"
 [ "$(trib exec a -- sh -c 'cd /sys/class/infiniband && cat trib?/ports/1/gids/0 && ls /dev/infiniband' | tr '\n' ' ')" = \
-    "0000:0000:0000:0000:0000:ffff:0a00:0001 0000:0000:0000:0000:0000:ffff:0a00:0801 trib0 trib1 " ] || fail "sysfs of both"
+    "0000:0000:0000:0000:0000:ffff:0a00:0001 0000:0000:0000:0000:0000:ffff:0a02:0001 trib0 trib1 " ] || fail "sysfs of both"
 
 frames() { # frames NODE:PORT: what the switch has received there
     "$TRIB_BUILD/trib-switch" --ask "$run/two-rails" "/trib/ports,$1" | awk -F'[:,]' '/"rx_frames"/ { n += $2 } END { print n + 0 }'

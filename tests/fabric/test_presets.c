@@ -303,6 +303,26 @@ static void a_narrow_spine_limits_bisection(void **state)
     fabric_free(f);
 }
 
+/* The first path found, a0 to b by s0, must be taken back: only s1 leads to b and not to c. */
+static void bisection_is_the_best_that_the_cables_can_do(void **state)
+{
+    static const uint16_t hosts[] = {0, 1, 2, 3};
+    struct fabric *f;
+
+    (void)state;
+    f = load_text(LINKS
+                  "nodes = ( { name = (\"a0\", \"a1\", \"b\", \"c\"); kind = \"host\"; },\n"
+                  "{ name = (\"l0\", \"l1\", \"l2\"); role = \"leaf\"; }, { name = (\"s0\", "
+                  "\"s1\"); role = \"spine\"; } );\n"
+                  "links = ( { a = (\"a0\", \"a1\"); b = \"l0\"; }, { a = \"b\"; b = \"l1\"; }, "
+                  "{ a = \"c\"; b = \"l2\"; },\n"
+                  "{ a = \"l0\"; b = (\"s0\", \"s1\"); }, { a = \"s0\"; b = (\"l1\", \"l2\"); }, "
+                  "{ a = \"s1\"; b = \"l1\"; } );");
+    assert_int_equal(fabric_bisection(f, hosts, 4, false), 2 * 50 * GB);
+    assert_int_equal(fabric_bisection(f, hosts + 1, 2, false), 50 * GB);
+    fabric_free(f);
+}
+
 static void scale_out_trees_join_every_gpu_by_its_nic(void **state)
 {
     struct fabric *f = load_preset("rail-4x8");
@@ -341,6 +361,7 @@ int main(void)
         cmocka_unit_test(a_group_in_a_mesh_uses_the_cables_among_its_members),
         cmocka_unit_test(a_group_in_a_star_has_the_whole_egress_of_its_members),
         cmocka_unit_test(a_narrow_spine_limits_bisection),
+        cmocka_unit_test(bisection_is_the_best_that_the_cables_can_do),
         cmocka_unit_test(scale_out_trees_join_every_gpu_by_its_nic),
     };
 

@@ -34,7 +34,9 @@ static void walk(const struct fabric *f)
     for (unsigned i = 0; i < f->n_hosts && i < 8; i++) {
         for (unsigned j = 0; j < f->n_hosts && j < 8; j++) {
             unsigned n = fabric_path(f, f->hosts[i], f->hosts[j], path, 64);
+            struct fab_channel ch[FAB_MAX_HOST_PORTS];
 
+            check(fabric_channels(f, i, j, ch, FAB_MAX_HOST_PORTS) > 0, "hosts without a channel");
             check(i == j ? n == 0 : n > 0 || f->n_switches > 60, "a host that cannot be reached");
         }
     }
@@ -47,7 +49,8 @@ static void walk(const struct fabric *f)
             if (f->trees[t].parent[f->hosts[i]] != FAB_NONE)
                 fab_members_add(&m, i);
         top = fab_group_top(f, &f->trees[t], &m);
-        check(top != FAB_NONE && fab_group_children(f, &f->trees[t], top, &m, c, 4) > 0,
+        check(!fab_members_count(&m) || /* hosts beyond the largest group */
+                  (top != FAB_NONE && fab_group_children(f, &f->trees[t], top, &m, c, 4) > 0),
               "a tree without a top");
     }
 }
@@ -74,6 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check(errs.total == 0, "an accepted file with mistakes");
     fabric_plan(f, true, null);
+    fabric_plan(f, false, null);
     walk(f);
     fabric_free(f);
     return 0;

@@ -77,6 +77,7 @@ struct pair *pair_create(const struct pair_cfg *cfg)
     assert_non_null(p);
     p->rng = cfg->seed;
     p->burst = 8;
+    p->served = cfg->serve;
     for (unsigned i = 0; i < 2; i++) {
         struct side *s = &p->s[i];
         struct rnic_cfg rc = {.ip = 0x0a000001 + i,
@@ -86,7 +87,11 @@ struct pair *pair_create(const struct pair_cfg *cfg)
                               .ack_every = cfg->ack_every,
                               .dscp = 26,
                               .user = s,
-                              .ops = {mem, complete, event, sink}};
+                              .ops = {.mem = mem,
+                                      .complete = complete,
+                                      .event = event,
+                                      .sink = sink,
+                                      .serve = cfg->serve}};
 
         s->pair = p;
         s->ip = rc.ip;
@@ -147,8 +152,11 @@ void pair_connect(struct pair *p, enum qp_type type, const struct qp_attr *attr,
         a.access = ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC;
     a.qkey = 0x1111;
     for (unsigned i = 0; i < 2; i++) {
-        struct qp_cfg c = {
-            .type = type, .sq_depth = sq_depth, .rq = i ? rq1 : rq0, .streaming = streaming};
+        struct qp_cfg c = {.type = type,
+                           .sq_depth = sq_depth,
+                           .rq = i ? rq1 : rq0,
+                           .streaming = streaming,
+                           .served = p->served && i == 1};
 
         assert_int_equal(qp_create(p->s[i].r, &c, &qp[i]), 0);
     }

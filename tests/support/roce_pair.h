@@ -56,6 +56,7 @@ struct pair {
     unsigned n_wire[2];
     int64_t busy[2];
     unsigned burst; /* frames a side gives at once; default 8 */
+    bool served;
 };
 
 struct pair_cfg {
@@ -63,6 +64,7 @@ struct pair_cfg {
     uint16_t ack_every;
     unsigned mbufs;
     uint64_t seed;
+    const struct rnic_serve *serve; /* queue pairs of side 1 are served by it */
 };
 
 struct pair *pair_create(const struct pair_cfg *cfg);

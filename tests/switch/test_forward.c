@@ -380,6 +380,36 @@ static void hosts_outside_are_learned_and_reached_and_nobody_else_hears(void **s
     lab_close(&l);
 }
 
+/* n0g0's plane 0 leads to no NIC: such a frame is dropped by name, and flooded to nobody. */
+static void addresses_of_another_network_are_no_way_out(void **state)
+{
+    struct uses u = {0};
+    struct prog *a;
+    struct lab l;
+    uint16_t plane;
+
+    (void)state;
+    lab_open(&l, pool,
+             "gpu_nodes = { gpus = 2; planes = ( 1 ); nvlink = " LAB_LINK "; nic = " LAB_LINK
+             "; }; rails = { leaves = 1; };");
+    a = prog_new(&l, "n0g0", 0);
+    plane = lab_node(&l, "n0s0");
+    net_tap(l.net, count_uses, &u);
+    prog_send(
+        a, ENDPOINT_DATA,
+        lab_frame(pool, &(struct frame_spec){.src_ip = lab_ip(&l, "n0g0"),
+                                             .dst_ip = l.f->nodes[l.f->hosts[1]].ip_of_port[1],
+                                             .dqpn = 1 << 16,
+                                             .len = 64}));
+    net_kick(l.net, lab_node(&l, "n0g0"), 0, 0, 0);
+    lab_run(&l, PS_PER_S);
+    assert_int_equal(net_node(l.net, plane)->cnt[0].drops[DROP_NO_ROUTE], 1);
+    for (unsigned i = 0; i < 2u * l.f->n_links; i++)
+        assert_int_equal(u.n[i], i == 0);
+    prog_free(a);
+    lab_close(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +421,7 @@ int main(void)
         cmocka_unit_test(random_bytes_leave_every_frame_accounted_for),
         cmocka_unit_test(switches_and_hosts_answer_for_their_own_addresses),
         cmocka_unit_test(hosts_outside_are_learned_and_reached_and_nobody_else_hears),
+        cmocka_unit_test(addresses_of_another_network_are_no_way_out),
     };
 
     test_eal_init();

@@ -462,7 +462,8 @@ static void control_messages_that_are_none_are_counted_and_do_nothing(void **sta
         bed_fill_join(&m[i % 6], &c);
         for (unsigned k = 0; k < 8; k++)
             ((uint8_t *)&c)[12 + bed_random(b, sizeof(c) - 12)] = (uint8_t)bed_random(b, 256);
-        bed_say(&m[i % 6], 10 + (uint8_t)bed_random(b, 200), &c);
+        /* beyond the last type that there is */
+        bed_say(&m[i % 6], (enum agg_type)(AGG_MM_MOVE_REPLY + 1 + bed_random(b, 200)), &c);
         bed_settle(b, 100 * PS_PER_US);
     }
     assert_int_equal(an_counters(an_of(b, "leaf0"))->control_bad +

@@ -1,4 +1,5 @@
 /* The shared page: clock, doorbells, lag histograms. */
+#include "fabric/fabric.h"
 #include "switch/rim/shared.h"
 
 #include <setjmp.h>
@@ -286,21 +287,33 @@ static void a_quantile_is_that_of_what_came_between_two_snapshots(void **state)
     munmap(sh, sizeof(*sh));
 }
 
-static void every_host_slot_has_a_bell_of_its_own(void **state)
+static void every_slot_of_every_port_has_a_bell_of_its_own(void **state)
 {
     static bool used[BELLS];
+    struct fabric *f;
 
     (void)state;
     for (unsigned p = 0; p < BELL_HOST0; p++) {
         assert_false(used[bell_of_proc(p)]);
         used[bell_of_proc(p)] = true;
     }
-    for (unsigned h = 0; h < (BELLS - BELL_HOST0) / BELL_SLOTS; h++)
-        for (unsigned s = 0; s < BELL_SLOTS; s++) {
-            assert_true(bell_of_host(h, s) < BELLS);
-            assert_false(used[bell_of_host(h, s)]);
-            used[bell_of_host(h, s)] = true;
-        }
+    f = fabric_load("conf/rail-4x8.conf", NULL);
+    assert_non_null(f);
+    assert_true(f->n_dests <= bell_room(f));
+    for (unsigned h = 0; h < f->n_hosts; h++)
+        for (unsigned p = 0; p < 5; p++)
+            for (unsigned s = 0; s < f->slots_per_host; s++) {
+                unsigned b = bell_of_slot(f, &f->nodes[f->hosts[h]], p, s);
+
+                assert_true(b < BELLS);
+                assert_false(used[b]);
+                used[b] = true;
+            }
+    fabric_free(f);
+    f = fabric_load("conf/h100-su.conf", NULL);
+    assert_non_null(f);
+    assert_true(f->n_dests > bell_room(f));
+    fabric_free(f);
 }
 
 int main(void)
@@ -318,7 +331,7 @@ int main(void)
         cmocka_unit_test(quantiles_are_within_a_bucket_and_never_flattered),
         cmocka_unit_test(extremes_have_a_bucket),
         cmocka_unit_test(a_quantile_is_that_of_what_came_between_two_snapshots),
-        cmocka_unit_test(every_host_slot_has_a_bell_of_its_own),
+        cmocka_unit_test(every_slot_of_every_port_has_a_bell_of_its_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,143 @@
+/*
+ * READs and WRITEs that the owner answers (struct rnic_serve). The queue of READs is reads.c's own;
+ * here they only wait in it until the owner has data. WRITEs are taken at once and acknowledged
+ * late: until they are released, acknowledgements end in front of them, and so do NAKs, because a
+ * NAK acknowledges everything before its PSN. For the same reason no READ behind a held WRITE is
+ * answered: its response would acknowledge the WRITE. A peer that sends again what is held sends
+ * duplicates, which are dropped.
+ */
+#include "roce/engine.h"
+
+#include <errno.h>
+
+static const struct rnic_serve *serve_of(const struct qp *qp)
+{
+    return qp->r->cfg.ops.serve;
+}
+
+void served_reads(struct qp *qp, bool again)
+{
+    if (!qp->served)
+        return;
+    qp->rsp.reads_blocked = false;
+    serve_of(qp)->reads(qp->r->cfg.user, qp, again);
+}
+
+struct qp_mark qp_mark_of(const struct qp *qp)
+{
+    return (struct qp_mark){qp->rsp.epsn, qp->rsp.msn};
+}
+
+enum exec served_write(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m, bool *taken)
+{
+    struct responder *s = &qp->rsp;
+    bool first = !s->holding;
+
+    if (first)
+        s->hold = qp_mark_of(qp);
+    s->holding = true;
+    switch (serve_of(qp)->write(qp->r->cfg.user, qp, k, m, s->va)) {
+    case SINK_TAKEN:
+        *taken = true;
+        return EXEC_OK;
+    case SINK_COPIED:
+        return EXEC_OK;
+    case SINK_RNR:
+        s->holding = !first;
+        return EXEC_RNR;
+    default:
+        s->holding = !first;
+        return EXEC_INVALID;
+    }
+}
+
+static enum built wait(struct qp *qp)
+{
+    qp->rsp.reads_blocked = true;
+    return BUILT_NOTHING;
+}
+
+enum built served_build(struct qp *qp, struct roce_pkt *k, struct rte_mbuf **m)
+{
+    struct responder *s = &qp->rsp;
+    int rc = 0;
+
+    if (s->holding && psn_cmp(k->psn, s->hold.psn) > 0)
+        return wait(qp);
+    *m = frame_alloc(qp->r->cfg.pool);
+    if (!*m)
+        return BUILT_NO_MBUF;
+    if (k->len)
+        rc = serve_of(qp)->fill(
+            qp->r->cfg.user, qp, k->psn,
+            rte_pktmbuf_mtod_offset(*m, uint8_t *,
+                                    ROCE_BASE_BYTES + roce_opinfo[k->opcode].ext_bytes),
+            k->len, &k->virt);
+    if (rc) {
+        rte_pktmbuf_free(*m);
+        if (rc == -EAGAIN)
+            return wait(qp);
+        qp_refuse(qp);
+        return BUILT_NOTHING;
+    }
+    roce_build(*m, k);
+    roce_seal(*m, k);
+    reads_answered(s);
+    return BUILT;
+}
+
+bool qp_read_from(const struct qp *qp, uint32_t psn, bool first, struct qp_read *r)
+{
+    const struct responder *s = &qp->rsp;
+
+    for (uint32_t i = 0; i < s->n_reads; i++) {
+        const struct rd_res *e = &s->reads[i];
+        uint32_t from = e->next, off;
+
+        if (!first && psn_cmp(psn, psn_add(e->psn, e->n_pkts)) >= 0)
+            continue;
+        if (!first && psn_cmp(psn, psn_add(e->psn, from)) > 0)
+            from = psn_sub(psn, e->psn);
+        off = from * qp->attr.mtu;
+        *r = (struct qp_read){
+            .psn = psn_add(e->psn, from), .rkey = e->rkey, .len = e->len - off, .va = e->va + off};
+        r->waits = s->holding && psn_cmp(r->psn, s->hold.psn) > 0;
+        return true;
+    }
+    return false;
+}
+
+void qp_reads_resume(struct qp *qp)
+{
+    qp->rsp.reads_blocked = false;
+    rnic_want_send(qp);
+}
+
+void qp_writes_release(struct qp *qp, const struct qp_mark *held)
+{
+    struct responder *s = &qp->rsp;
+
+    if (!s->holding)
+        return;
+    s->holding = held != NULL;
+    if (held)
+        s->hold = *held;
+    responder_ack(qp, true, 0);
+    qp_reads_resume(qp);
+}
+
+void qp_refuse(struct qp *qp)
+{
+    struct responder *s = &qp->rsp;
+    struct qp_read r;
+
+    if (qp->state < QP_RTR || qp->state == QP_ERR)
+        return;
+    /* The place of the NAK: what is oldest, held or to be answered. */
+    if (qp_read_from(qp, 0, true, &r) && (!s->holding || psn_cmp(r.psn, s->hold.psn) < 0)) {
+        s->holding = true;
+        s->hold = (struct qp_mark){r.psn, s->msn};
+    }
+    responder_nak(qp, NAK_REMOTE_OP);
+    qp_fail(qp, WC_WR_FLUSH_ERR);
+}
