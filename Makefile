@@ -125,10 +125,12 @@ test:
 
 # What the end-to-end tests check with; shares nothing with the rooms.
 TOOLS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/tools/*.c))
-$(BUILD)/tests/tools/%: tests/tools/%.c
+TOOL_LIBS = -lpcap -lz
+$(BUILD)/tests/tools/verbs_%: TOOL_LIBS = -libverbs -lpthread
+$(BUILD)/tests/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $< -lpcap -lz -o $@
+	$(Q)$(CC) $(CFLAGS) $< $(TOOL_LIBS) -o $@
 
 unit-programs: $(TESTS) $(TOOLS)
 unit: unit-programs
