@@ -13,6 +13,8 @@ Q := $(if $(V),,@)
 CFLAGS_release := -O2 -g
 CFLAGS_debug   := -O0 -g
 CFLAGS_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
+# gcc takes more for uninitialised under this sanitizer than there is.
+CFLAGS_tsan    := -O1 -g -fsanitize=thread -fno-omit-frame-pointer -Wno-maybe-uninitialized
 CFLAGS_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 WARN   := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wvla -Werror
 DPDK_CFLAGS := $(shell pkg-config --cflags libdpdk 2>/dev/null)
@@ -54,7 +56,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-enter $(BUILD)/libtribverbs.so
 
-.PHONY: all programs demo test unit e2e kills bench fuzz asan debug format lint install clean setup setup-test
+.PHONY: all programs demo test unit e2e kills bench fuzz asan tsan debug format lint install clean setup setup-test
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -149,6 +151,12 @@ debug:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory MODE=debug BUILD=build-debug unit
 
+# Threads of one program under the thread sanitizer, which wants addresses that are not random.
+tsan:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory MODE=tsan BUILD=build-tsan build-tsan/tests/host/hca/test_threads
+	$(Q)setarch -R build-tsan/tests/host/hca/test_threads
+
 bench:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory programs bench-programs
@@ -184,6 +192,6 @@ install: all
 	install -m 644 conf/*.conf $(DESTDIR)$(PREFIX)/share/tributary/conf
 
 clean:
-	rm -rf build build-asan build-debug build-fuzz
+	rm -rf build build-asan build-tsan build-debug build-fuzz
 
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
