@@ -126,7 +126,12 @@ test:
 	$(Q)BUILD=$(BUILD) tests/run.sh all
 
 # What the end-to-end tests check with; shares nothing with the rooms.
-TOOLS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/tools/*.c))
+MPICC := $(shell command -v mpicc 2>/dev/null)
+TOOLS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(if $(MPICC),,tests/tools/mpi_%),$(wildcard tests/tools/*.c)))
+$(BUILD)/tests/tools/mpi_%: tests/tools/mpi_%.c
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(MPICC) $(CFLAGS) $< -o $@
 TOOL_LIBS = -lpcap -lz
 $(BUILD)/tests/tools/verbs_%: TOOL_LIBS = -libverbs -lpthread
 $(BUILD)/tests/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h)

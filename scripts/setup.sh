@@ -5,7 +5,8 @@ set -u
 
 build="gcc make pkg-config libdpdk-dev libibverbs-dev libconfig-dev libjansson-dev libnuma-dev
        libpcap-dev libbsd-dev libelf-dev zlib1g-dev libssl-dev"
-test="$build libcmocka-dev tshark ibverbs-utils perftest dpdk-dev procps"
+test="$build libcmocka-dev tshark ibverbs-utils perftest dpdk-dev procps
+      ucx-utils openmpi-bin libopenmpi-dev"
 fuzz="$test clang-14 libclang-rt-14-dev libfuzzer-14-dev"
 
 case "${1:-}" in

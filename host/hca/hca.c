@@ -118,6 +118,11 @@ uint64_t hca_completions(const struct hca *h)
     return h->completions;
 }
 
+bool hca_waiting(const struct hca *h)
+{
+    return h->n_waiting > 0;
+}
+
 void hca_kill(struct hca *h)
 {
     h->dead = true;

@@ -61,6 +61,8 @@ struct rnic *hca_rnic(struct hca *h);
 void hca_port_state(struct hca *h, bool up, int64_t now_ps); /* async event, QPs to error */
 /* Completions that the HCA has produced so far: whether progress brought something, for drivers. */
 uint64_t hca_completions(const struct hca *h);
+/* Whether any completion queue has something to poll. */
+bool hca_waiting(const struct hca *h);
 /* The process forked and this is the child: every later call answers EIO, frames go nowhere. */
 void hca_kill(struct hca *h);
 /* Marks a registered region as unbacked: payload of it is carried as a length only (virtual time).

@@ -99,6 +99,7 @@ struct hca {
     bool port_up, dead;
     int64_t now_ps;
     uint64_t completions;
+    uint32_t n_waiting; /* CQs with completions that nobody has polled */
     struct hlist ctxs;
     uint32_t next_pd;
     struct hca_key *key; /* by index; a key is index << 8 | tag (keys.c) */
@@ -188,6 +189,7 @@ struct hca_channel {
 struct hca_cqe {
     struct ibv_wc wc;
     int64_t ts_ps;
+    bool solicited;
 };
 
 enum cq_armed { CQ_IDLE, CQ_SOLICITED, CQ_ANY };
@@ -209,6 +211,8 @@ struct hca_cq {
     uint32_t async_unacked;
     enum cq_armed armed;
     bool overrun;
+    bool waits;         /* has completions, and is counted in n_waiting */
+    bool told;          /* an event was given since the last poll */
     struct hca_cqe cur; /* of an extended poll */
 };
 

@@ -26,6 +26,7 @@
 #define POLL_SLEEP_NS   1000000LL
 #define THREAD_SLEEP_NS 100000000LL
 #define CHECK_NS        50000000LL
+#define ELSEWHERE_NS    1000000LL /* how long what nobody fetches keeps others from sleeping */
 #define YIELDS          2
 #define IDLE_SLEEP_NS   10000000LL
 #define SPIN_SHARE      256 /* so spinning costs an idle program under half a percent of a core */
@@ -202,6 +203,8 @@ static bool poll_once(struct rim_hca *r)
     r->seen = done;
     if (again)
         r->busy_ns = clock_mono_ns();
+    else if (hca_waiting(r->hca)) /* in another queue, maybe the one that is polled next */
+        again = clock_mono_ns() - r->busy_ns < ELSEWHERE_NS;
     pthread_mutex_unlock(&r->lock);
     return again;
 }
