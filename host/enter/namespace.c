@@ -171,11 +171,13 @@ static int show_dev(const struct fab_node *host, const char **what)
  * Programs that look for the shortest way (UCX, NCCL) take processes with one boot id to share a
  * machine and its memory; emulated hosts do not. So each has its own: the machine's, with the
  * host's address at the end. Two user namespaces cannot read each other's memory even on one host:
- * then the pid is in it as well. The file it is bound from needs no name afterwards.
+ * then the pid is in it as well. (The file that is bound keeps its name: over one without a name
+ * nothing can be mounted, and a nested host could not have its own.)
  */
 static int show_boot_id(const struct fab_node *host, unsigned pid, const char **what)
 {
-    static const char real[] = "/proc/sys/kernel/random/boot_id", ours[] = "/dev/infiniband/id";
+    static const char real[] = "/proc/sys/kernel/random/boot_id",
+                      ours[] = "/dev/infiniband/.boot_id";
     char id[64] = "";
     FILE *f;
     int rc;
@@ -193,9 +195,7 @@ static int show_boot_id(const struct fab_node *host, unsigned pid, const char **
         return -errno;
     fprintf(f, "%.19s%04x-%04x%08x\n", id, pid >> 16 & 0xffff, pid & 0xffff, host->ip);
     fchmod(fileno(f), 0444);
-    rc = fclose(f) || mount(ours, real, NULL, MS_BIND, NULL) ? -errno : 0;
-    unlink(ours);
-    return rc;
+    return fclose(f) || mount(ours, real, NULL, MS_BIND, NULL) ? -errno : 0;
 }
 
 static int enter(const struct fab_node *host, const char **what)

@@ -23,6 +23,9 @@ for look in 'cat /sys/class/net/lo/mtu' 'stat -f -c %T /dev/pts /dev/shm' 'stat 
     [ "$(trib exec h2 -- sh -c "$look")" = "$(sh -c "$look")" ] || fail "$look: not what it was"
 done
 trib exec h2 -- sh -c 'echo x >/dev/null && head -c 4 /dev/zero >/dev/full' 2>/dev/null && fail "/dev/full takes bytes"
+boot=/proc/sys/kernel/random/boot_id
+ids=$(for h in h0 h1 h0; do trib exec $h -- cat $boot; done; cat $boot)
+[ "$(sort -u <<<"$ids" | wc -l)" = "$([ "$(id -u)" = 0 ] && echo 3 || echo 4)" ] || fail "boot ids of h0, h1, h0 and the machine: $ids"
 [ "$(ls /dev /sys/class)" = "$before" ] || fail "trib exec changes the machine"
 
 # ---- what is passed through ----
