@@ -95,8 +95,8 @@ struct hca {
     struct hca_cfg cfg;
     struct hca_device *dev, own_dev;
     struct rnic *rnic;
-    struct endpoint ep; /* the rnic's */
-    bool port_up, dead;
+    struct endpoint ep;                  /* the rnic's */
+    bool nic_up, link_up, port_up, dead; /* port_up: what is told, both of the others */
     int64_t now_ps;
     uint64_t completions;
     uint32_t n_waiting; /* CQs with completions that nobody has polled */

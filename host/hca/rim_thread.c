@@ -152,6 +152,7 @@ void rim_check_port(struct rim_hca *r, int64_t now_ns)
     bool up = rim_port_up(r->port);
 
     r->checked_ns = now_ns;
+    hca_link_state(r->hca, !atomic_load(r->link_down), clock_fabric_ps(r->sh));
     if (up == r->up)
         return;
     r->up = up;
