@@ -84,12 +84,14 @@ $(BUILD)/trib-switch: $(call obj,switch/rim/trib_switch.c) $(call lib,rim switch
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
 	    $(DPDK_SWITCH_LIBS) -lcrypto $(SYS_LIBS) -o $@
 
-# Its own objects, not their archive: --exclude-libs hides every symbol that comes out of one.
+# Its own objects, not their archive: --exclude-libs hides every symbol that comes out of one. It needs the real libibverbs
+# although it names nothing of it: what a program asks of this handle by name and is not here is found there (dlopen.c).
 $(BUILD)/libtribverbs.so: $(call obj,$(SRC_hca)) $(call lib,rim roce fabric) host/hca/exports.map
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtribverbs.so -Wl,--version-script=host/hca/exports.map \
 	    -Wl,--exclude-libs,ALL $(call obj,$(SRC_hca)) \
-	    -Wl,--start-group $(call lib,rim roce fabric) -Wl,--end-group $(DPDK_LIBS) -libverbs $(SYS_LIBS) -o $@
+	    -Wl,--start-group $(call lib,rim roce fabric) -Wl,--end-group $(DPDK_LIBS) \
+	    -Wl,--push-state,--no-as-needed -libverbs -Wl,--pop-state $(SYS_LIBS) -o $@
 
 # The agent is an ordinary verbs program: it gets the HCA as any other does, by preload.
 $(BUILD)/trib-perf: $(call obj,host/perf/trib_perf.c) $(call lib,perf coll) $(BUILD)/libagent.a $(call lib,fabric)

@@ -23,6 +23,7 @@
 /* The system's own libibverbs, for devices and objects that are not ours. It has every call that is
  * exported here. */
 void *hca_real(const char *name);
+void *hca_dlopen(const char *name, int flags); /* the system's own dlopen (dlopen.c) */
 #define REAL(fn)                                                                                   \
     ({                                                                                             \
         static __typeof__(fn) *real_;                                                              \

@@ -28,6 +28,12 @@ ids=$(for h in h0 h1 h0; do trib exec $h -- cat $boot; done; cat $boot)
 [ "$(sort -u <<<"$ids" | wc -l)" = "$([ "$(id -u)" = 0 ] && echo 3 || echo 4)" ] || fail "boot ids of h0, h1, h0 and the machine: $ids"
 [ "$(ls /dev /sys/class)" = "$before" ] || fail "trib exec changes the machine"
 
+# ---- a program that loads libibverbs itself, when it runs ----
+for lib in libibverbs.so.1 "$(ldconfig -p 2>/dev/null | sed -n 's/.*libibverbs\.so\.1 .*=> //p' | head -n 1)"; do
+    [ -z "$lib" ] || [ "$(trib exec h2 -- "$TRIB_BUILD/tests/tools/dlopen_check" "$lib" 2>&1)" = "trib0"$'\n'"1 devices, success" ] ||
+        fail "dlopen(\"$lib\") and dlvsym do not find the emulated device"
+done
+
 # ---- what is passed through ----
 here=$PWD
 cd /dev/shm || fail "no /dev/shm"
