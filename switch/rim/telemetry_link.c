@@ -108,8 +108,8 @@ static void show(struct loop *l, unsigned link, struct rte_tel_data *d)
         describe(l, link, e[dir], what, sizeof(what));
         add_counts(egress_stats(e[dir]), counts, sizeof(counts));
         snprintf(line, sizeof(line), "%s:%u to %s:%u: %s; %s", f->nodes[dir ? k->b : k->a].name,
-                 dir ? k->b_port : k->a_port, f->nodes[dir ? k->a : k->b].name,
-                 dir ? k->a_port : k->b_port, *what ? what : "up", counts);
+                 (unsigned)(dir ? k->b_port : k->a_port), f->nodes[dir ? k->a : k->b].name,
+                 (unsigned)(dir ? k->a_port : k->b_port), *what ? what : "up", counts);
         line[LINE - 1] = 0;
         rte_tel_data_add_array_string(d, line);
     }
