@@ -25,7 +25,8 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "libibverbs.so.1";
     void *lib = dlopen(name, RTLD_NOW);
     struct ibv_device **(*list)(int *);
-    const char *(*name_of)(struct ibv_device *), *(*status)(int);
+    const char *(*name_of)(struct ibv_device *);
+    const char *(*status)(int);
     struct ibv_device **devs;
     int n = 0;
 
