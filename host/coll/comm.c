@@ -235,6 +235,7 @@ static int open_port(struct comm *c, char *err)
     int rc;
 
     c->port.ctx = c->cfg.ctx;
+    c->port.real_time = fab->dilation == 1;
     rc = port_find(&c->port, host->ip_of_port, host->n_ports, fab->mtu);
     if (rc) {
         snprintf(err, COMM_TEXT, "no port of %s has an address of host %s (%s)",

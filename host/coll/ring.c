@@ -30,6 +30,8 @@
 #define SIGNAL_EVERY 8 /* sends; one completion stands for all before it */
 
 #define SCRATCH_BYTES ((size_t)SCHED_SLOTS * SCHED_SLICE_MAX)
+#define WORD_ALIGN    4096u /* the credit word begins a page */
+_Static_assert(SCRATCH_BYTES % WORD_ALIGN == 0, "the credit word is behind the scratch");
 
 /* An operation of so few messages is posted, with those ahead of its successor, in one go. */
 _Static_assert(2 * SCHED_AHEAD(3) <= RING_DEPTH && 2 * SCHED_AHEAD(3) <= SCHED_SLOTS, "see above");
@@ -333,11 +335,15 @@ int ring_create(struct comm *c, char *err)
 
     g->psn_right = comm_psn(c, 0);
     g->psn_left = comm_psn(c, 1);
-    g->mem = calloc(1, SCRATCH_BYTES + sizeof(uint64_t));
+    if (posix_memalign((void **)&g->mem, WORD_ALIGN, SCRATCH_BYTES + WORD_ALIGN))
+        g->mem = NULL;
+    if (g->mem)
+        memset(g->mem, 0, SCRATCH_BYTES + WORD_ALIGN);
     if (g->mem)
         g->mr = ibv_reg_mr(c->port.pd, g->mem, SCRATCH_BYTES, IBV_ACCESS_LOCAL_WRITE);
     /* The neighbour may write the credit word and nothing else. Its address on the wire is 0, so
-     * that frames do not depend on where this process has its memory. */
+     * that frames do not depend on where this process has its memory; a kernel wants the same
+     * place in a page for both addresses. */
     if (g->mr)
         g->word_mr = ibv_reg_mr_iova(c->port.pd, ring_credit_word(c), sizeof(uint64_t), 0,
                                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);

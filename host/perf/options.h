@@ -26,6 +26,7 @@ struct perf_opts {
     unsigned tree, window;
     double max_wall; /* seconds that one timed run may last */
     const char *json;
+    const char *rsh; /* how ranks start on hosts that are outside */
     bool help;
 };
 
