@@ -3,7 +3,7 @@
 # control is a pair of pipes (its second serial port), its way to this machine for tests' out-of-band TCP is QEMU's user network:
 # the machine is 192.168.76.2 to it, and its port 7000 is 127.0.0.1:$(guest_port NAME) here.
 
-declare -A g_in g_out g_port g_pid
+declare -A g_in g_out g_port g_pid g_told
 boot_limit=120
 
 free_port() {
@@ -50,7 +50,10 @@ guest_up() {
     return 1
 }
 
-guest_tell() { printf '%s\n' "$2" >&"${g_in[$1]}"; }
+guest_tell() {
+    g_told[$1]=$2
+    printf '%d %s\n' "${#2}" "$2" >&"${g_in[$1]}"
+}
 
 # guest_answer NAME SECONDS: what it prints until it is done; its exit code. 124: it is not done in time.
 guest_answer() {
@@ -59,6 +62,7 @@ guest_answer() {
         line=${line%$'\r'}
         case $line in
         'done '[0-9]*) return "${line#done }" ;;
+        again) guest_tell "$1" "${g_told[$1]}" ;;
         *) echo "$line" ;;
         esac
     done

@@ -11,5 +11,6 @@ done
 busybox nc -l -p "$port" 127.0.0.1 <&0 &
 child=$!
 trap 'kill $child 2>/dev/null' EXIT
-echo "nc 192.168.76.2 $port -e $* 2>/tmp/rsh.out; echo; cat /tmp/rsh.out" >"$GUESTS/$guest/ctl.in"
+line="nc 192.168.76.2 $port -e $* 2>/tmp/rsh.out; echo; cat /tmp/rsh.out"
+printf '%d %s\n' "${#line}" "$line" >"$GUESTS/$guest/ctl.in"
 wait $child
