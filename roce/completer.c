@@ -172,14 +172,19 @@ static enum roce_reason ack_input(struct qp *qp, const struct roce_pkt *k, int64
 
 /* ---- READ and atomic responses --------------------------------------------------------------- */
 
-/* A response ahead of what is here: something was lost. Ask again, once. */
-static enum roce_reason response_gap(struct qp *qp)
+/*
+ * A response ahead of what is here: something was lost. Ask again, once: what still comes of the
+ * first answer is further ahead. A response no further than the one that showed the gap is of the
+ * new answer, whose first packets are lost as well.
+ */
+static enum roce_reason response_gap(struct qp *qp, uint32_t psn)
 {
     struct requester *q = &qp->rqr;
 
-    if (q->gap_seen || q->rnr_wait)
+    if (q->rnr_wait || (q->gap_seen && psn_cmp(psn, q->gap_psn) > 0))
         return ROCE_OUT_OF_SEQUENCE;
     q->gap_seen = true;
+    q->gap_psn = psn;
     qp->r->cnt.read_gaps++;
     if (q->retry_left == 0) {
         qp_fail(qp, WC_RETRY_EXC_ERR);
@@ -226,7 +231,7 @@ static enum roce_reason response_input(struct qp *qp, const struct roce_pkt *k, 
     if (qp->state == QP_ERR || q->head == q->tail || psn_cmp(k->psn, q->una) < 0)
         return ROCE_STALE;
     if (k->psn != q->una)
-        return response_gap(qp);
+        return response_gap(qp, k->psn);
     w = sq_at(qp, q->head);
     if (!op_is_read(w->op) || !take_data(qp, w, k, &rc))
         return ROCE_STALE;

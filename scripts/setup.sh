@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing, by name: setup.sh build | test | fuzz
+# Installs the Debian packages that are missing, by name: setup.sh build | test | interop | fuzz
 # Silent and quick when nothing is missing. Needs root or sudo only when something is.
 set -u
 
 build="gcc make pkg-config libdpdk-dev libibverbs-dev libconfig-dev libjansson-dev libnuma-dev
        libpcap-dev libbsd-dev libelf-dev zlib1g-dev libssl-dev"
-test="$build libcmocka-dev tshark ibverbs-utils perftest dpdk-dev procps"
+test="$build libcmocka-dev tshark ibverbs-utils perftest dpdk-dev procps
+      ucx-utils openmpi-bin libopenmpi-dev"
+interop="$build tshark ibverbs-utils ibverbs-providers perftest procps qemu-system-x86 busybox-static zstd xz-utils cpio kmod
+         iproute2"
 fuzz="$test clang-14 libclang-rt-14-dev libfuzzer-14-dev"
 
 case "${1:-}" in
 build) want=$build ;;
 test) want=$test ;;
+interop) want=$interop ;;
 fuzz) want=$fuzz ;;
 *)
-    echo "setup.sh: found '${1:-}', expected build, test or fuzz" >&2
+    echo "setup.sh: found '${1:-}', expected build, test, interop or fuzz" >&2
     exit 2
     ;;
 esac

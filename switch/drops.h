@@ -24,6 +24,7 @@
     X(AN_REFUSED, "an_refused", "the aggregation node took fewer frames than it was given")        \
     X(NO_SLOT, "no_slot", "no process has this queue pair")                                        \
     X(SLOT_FULL, "slot_full", "receive queue of a process at its limit")                           \
+    X(SLOT_STALLED, "slot_stalled", "for a process that takes nothing any more")                   \
     X(DETACHED, "detached", "its process is gone")
 
 enum drop {

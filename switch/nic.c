@@ -237,14 +237,8 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
             node_drop(nd, port, s->stash[q].m[s->stash[q].head], DROP_DETACHED);
         s->stash[q].head = 0;
     }
-    for (; s->rx_head != s->rx_tail; s->rx_head++) {
-        struct rte_mbuf *m = s->rx[s->rx_head & s->rx_mask];
-
-        if (frame_meta(m)->in_port != NODE_NO_PORT)
-            node_release(nd, port, frame_bytes(m), now_ps);
-        node_drop(nd, port, m, DROP_DETACHED);
-    }
-    s->rx_bytes = 0;
+    nic_rx_drop(np, slot, DROP_DETACHED, now_ps);
+    s->stalled = false;
     l = (struct leaving){np, now_ps};
     mcast_forget_port(np->mc, (uint16_t)slot, group_left, &l);
     say_peer_down_all(np, slot, now_ps);

@@ -7,8 +7,12 @@
 #include "switch/nic.h"
 
 #define NIC_STASH 8u
-/* A process that took less than it was given is tried again after so long, or when it kicks. */
-#define NIC_RETRY_PS PS_PER_US
+/* A process that took less than it was given is tried again when it kicks, or after so long: rarely,
+ * since every trial is an event, and a loop that is late has all of them to make up for. */
+#define NIC_RETRY_PS (50 * PS_PER_US)
+/* A process that takes nothing for so long is stopped or stuck: what comes for it is dropped until it
+ * does, or PFC would hold back its host, then the fabric, for its sake. */
+#define NIC_STALL_PS (500 * PS_PER_MS)
 
 enum nic_way { NIC_UP, NIC_LOOP };
 
@@ -27,6 +31,8 @@ struct nic_slot {
     uint32_t rx_mask, rx_head, rx_tail;
     uint32_t seen; /* up to here PFC knows of the frames in the ring */
     uint64_t rx_bytes;
+    int64_t waits_ps; /* since when frames wait without any being taken */
+    bool stalled;     /* for too long; nothing waits any more */
     int64_t floor_ps; /* next() earlier than this is not believed: tick has just run */
 };
 
@@ -67,6 +73,9 @@ static inline unsigned nic_slot_of_qpn(uint32_t qpn)
     return qpn >> 16 ? (qpn >> 16) - 1 : 0;
 }
 
+/* nic_rx.c */
+/* Frees what waits for a slot. */
+void nic_rx_drop(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps);
 /* nic_tx.c */
 struct rte_mbuf *nic_pull_up(void *ctx, int64_t now_ps,
                              bool lossless_paused); /* ctx: struct node_port */

@@ -8,6 +8,20 @@
  * occupancy. in_port: NODE_NO_PORT for the loop.
  */
 
+void nic_rx_drop(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps)
+{
+    struct nic_slot *s = &np->slot[slot];
+
+    for (; s->rx_head != s->rx_tail; s->rx_head++) {
+        struct rte_mbuf *m = s->rx[s->rx_head & s->rx_mask];
+
+        if (frame_meta(m)->in_port != NODE_NO_PORT)
+            node_release(&np->nic->nd, np->port, frame_bytes(m), now_ps);
+        node_drop(&np->nic->nd, np->port, m, why);
+    }
+    s->rx_bytes = 0;
+}
+
 uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps)
 {
     struct nic_slot *s = &np->slot[slot];
@@ -26,15 +40,23 @@ uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps)
         k = s->ep.input(s->ep.ctx, m, n, now_ps);
         s->rx_head += k;
         total += k;
+        if (k) {
+            s->waits_ps = now_ps;
+            s->stalled = false;
+        }
         for (uint16_t i = 0; i < k; i++) {
             s->rx_bytes -= bytes[i];
             if (held[i])
                 node_release(&np->nic->nd, np->port, bytes[i], now_ps);
         }
-        if (k < n) {
+        if (k == n)
+            continue;
+        s->stalled |= now_ps - s->waits_ps >= NIC_STALL_PS;
+        if (unlikely(s->stalled))
+            nic_rx_drop(np, slot, DROP_SLOT_STALLED, now_ps);
+        else
             np->retry_ps = RTE_MIN(np->retry_ps, now_ps + NIC_RETRY_PS);
-            break;
-        }
+        break;
     }
     return total;
 }
@@ -49,7 +71,7 @@ static void hold_rest(struct nic_port *np, struct nic_slot *s, uint16_t in, int6
     s->seen = s->rx_tail;
 }
 
-static void to_slot(struct nic_port *np, unsigned slot, struct rte_mbuf *m)
+static void to_slot(struct nic_port *np, unsigned slot, struct rte_mbuf *m, int64_t now)
 {
     struct nic_slot *s = slot < np->nic->n_slots ? &np->slot[slot] : NULL;
 
@@ -62,13 +84,15 @@ static void to_slot(struct nic_port *np, unsigned slot, struct rte_mbuf *m)
         node_drop(&np->nic->nd, np->port, m, DROP_SLOT_FULL);
         return;
     }
+    if (s->rx_head == s->rx_tail)
+        s->waits_ps = now;
     frame_meta(m)->in_port = NODE_NO_PORT;
     s->rx_bytes += frame_bytes(m);
     s->rx[s->rx_tail++ & s->rx_mask] = m;
 }
 
 /* One copy by reference for every slot of a set; the last one gets the frame. */
-static uint32_t to_slots(struct nic_port *np, uint32_t set, struct rte_mbuf *m)
+static uint32_t to_slots(struct nic_port *np, uint32_t set, struct rte_mbuf *m, int64_t now)
 {
     if (!set)
         node_drop(&np->nic->nd, np->port, m, DROP_NO_SLOT);
@@ -76,7 +100,7 @@ static uint32_t to_slots(struct nic_port *np, uint32_t set, struct rte_mbuf *m)
         struct rte_mbuf *c = b & (b - 1) ? frame_clone(m, np->nic->nd.pool) : m;
 
         if (c)
-            to_slot(np, (unsigned)__builtin_ctz(b), c);
+            to_slot(np, (unsigned)__builtin_ctz(b), c, now);
         else
             np->nic->nd.cnt[np->port].drops[DROP_NO_BUFFER]++;
     }
@@ -100,7 +124,7 @@ static uint32_t arp_input(struct nic_port *np, struct rte_mbuf *m, const struct 
     if (a)
         node_send(nd, np->port, a, now);
     else if (mine)
-        return to_slots(np, np->attached, m); /* answers to what a process asked */
+        return to_slots(np, np->attached, m, now); /* answers to what a process asked */
     rte_pktmbuf_free(m);
     return 0;
 }
@@ -122,7 +146,7 @@ static inline uint32_t input_one(struct nic_port *np, uint16_t in, struct rte_mb
     if (likely(mine && k.kind == PEEK_ROCE)) {
         unsigned slot = nic_slot_of_qpn(k.dqpn);
 
-        to_slot(np, slot, m);
+        to_slot(np, slot, m, now);
         return slot < np->nic->n_slots ? 1u << slot : 0;
     }
     if (k.kind == PEEK_MAC_CONTROL && in != NODE_NO_PORT)
@@ -130,7 +154,7 @@ static inline uint32_t input_one(struct nic_port *np, uint16_t in, struct rte_mb
     else if (k.kind == PEEK_ARP)
         return arp_input(np, m, &k, mine, now);
     else if ((dst[0] & 1) && k.kind == PEEK_ROCE)
-        return to_slots(np, group_slots(np, k.dst_ip), m);
+        return to_slots(np, group_slots(np, k.dst_ip), m, now);
     else if (k.kind == PEEK_IGMP)
         rte_pktmbuf_free(m); /* our memberships are told when they change and never forgotten */
     else

@@ -19,7 +19,8 @@ struct port {
     uint8_t num;    /* port number, from 1 */
     uint8_t gid_index;
     union ibv_gid gid;
-    uint32_t mtu; /* path MTU in bytes */
+    uint32_t mtu;   /* path MTU in bytes */
+    bool real_time; /* of the fabric, by its conf: peers may take their time */
 };
 
 /* Far end of an RC connection. */

@@ -27,6 +27,9 @@ _Static_assert(sizeof(struct link_msg) <= CTL_ROOM, "one datagram");
 
 /* ---- this rank's end ---- */
 
+#define WORD_ALIGN 4096u /* the credit word begins a page */
+_Static_assert(SCRATCH_BYTES % WORD_ALIGN == 0, "the credit word is behind the slots");
+
 static void end_free(struct conn *k)
 {
     if (k->qp)
@@ -40,7 +43,8 @@ static void end_free(struct conn *k)
 }
 
 /* The peer may write the credit word and nothing else. Its address on the wire is 0, so that frames
- * do not depend on where this process has its memory. */
+ * do not depend on where this process has its memory; a kernel wants the same place in a page for
+ * both addresses. */
 static int end_create(struct comm *c, struct conn *k)
 {
     struct edge_cap cap = {CONN_SQ, CONN_DEPTH, 1, 1, sizeof(uint32_t)};
@@ -50,9 +54,10 @@ static int end_create(struct comm *c, struct conn *k)
     errno = 0;
     if (port_reserve(k->port, CONN_CQE))
         return -ENOMEM;
-    k->mem = calloc(1, SCRATCH_BYTES + sizeof(uint64_t));
-    if (!k->mem)
+    if (posix_memalign((void **)&k->mem, WORD_ALIGN, SCRATCH_BYTES + sizeof(uint64_t))) {
+        k->mem = NULL;
         return -ENOMEM;
+    }
     memcpy(k->mem + SCRATCH_BYTES, &word, sizeof(word));
     k->mr = ibv_reg_mr(pd, k->mem, SCRATCH_BYTES, IBV_ACCESS_LOCAL_WRITE);
     if (k->mr)

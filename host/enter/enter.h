@@ -3,6 +3,7 @@
  * in which /sys/class/infiniband, /sys/class/infiniband_verbs and /dev/infiniband show that host's
  * HCAs and nothing else. libibverbs' calls are libtribverbs' business; this is for what programs
  * read beside them (UCX and NCCL ask sysfs for the type of a GID, UCX wants the character device).
+ * The boot id is the host's own too, so that two hosts are two machines to those who compare it.
  * Nothing outside the namespace changes, and it is gone with its last process.
  */
 #ifndef TRIB_ENTER_H

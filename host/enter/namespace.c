@@ -30,7 +30,7 @@ static int write_file(const char *path, const char *text)
     return rc;
 }
 
-static int new_namespace(const char **what)
+static int new_namespace(bool *user_too, const char **what)
 {
     char uid[64], gid[64];
     int rc;
@@ -42,6 +42,7 @@ static int new_namespace(const char **what)
         *what = "a user namespace";
         if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
             return -errno;
+        *user_too = true;
         rc = write_file("/proc/self/setgroups", "deny");
         rc = rc ? rc : write_file("/proc/self/uid_map", uid);
         rc = rc ? rc : write_file("/proc/self/gid_map", gid);
@@ -166,12 +167,45 @@ static int show_dev(const struct fab_node *host, const char **what)
     return rc;
 }
 
+/*
+ * Programs that look for the shortest way (UCX, NCCL) take processes with one boot id to share a
+ * machine and its memory; emulated hosts do not. So each has its own: the machine's, with the
+ * host's address at the end. Two user namespaces cannot read each other's memory even on one host:
+ * then the pid is in it as well. (The file that is bound keeps its name: over one without a name
+ * nothing can be mounted, and a nested host could not have its own.)
+ */
+static int show_boot_id(const struct fab_node *host, unsigned pid, const char **what)
+{
+    static const char real[] = "/proc/sys/kernel/random/boot_id",
+                      ours[] = "/dev/infiniband/.boot_id";
+    char id[64] = "";
+    FILE *f;
+    int rc;
+
+    *what = real;
+    f = fopen(real, "r");
+    if (!f)
+        return errno == ENOENT ? 0 : -errno;
+    rc = fscanf(f, "%36s", id) == 1 && strlen(id) == 36 ? 0 : -EINVAL;
+    fclose(f);
+    if (rc)
+        return rc;
+    f = fopen(ours, "wx");
+    if (!f)
+        return -errno;
+    fprintf(f, "%.19s%04x-%04x%08x\n", id, pid >> 16 & 0xffff, pid & 0xffff, host->ip);
+    fchmod(fileno(f), 0444);
+    return fclose(f) || mount(ours, real, NULL, MS_BIND, NULL) ? -errno : 0;
+}
+
 static int enter(const struct fab_node *host, const char **what)
 {
-    int rc = new_namespace(what);
+    bool user_too = false;
+    int rc = new_namespace(&user_too, what);
 
     rc = rc ? rc : show_sys(host, what);
-    return rc ? rc : show_dev(host, what);
+    rc = rc ? rc : show_dev(host, what);
+    return rc ? rc : show_boot_id(host, user_too ? (unsigned)getpid() : 0, what);
 }
 
 /* ---- public ---- */

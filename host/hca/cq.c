@@ -22,8 +22,20 @@ static void notify(struct hca_cq *cq, bool solicited)
     if (cq->armed == CQ_IDLE || (cq->armed == CQ_SOLICITED && !solicited))
         return;
     cq->armed = CQ_IDLE;
+    cq->told = true;
     if (cq->channel)
         channel_push(cq);
+}
+
+/* After every change of a ring: how many have completions that wait to be polled. */
+static void count_waiting(struct hca_cq *cq)
+{
+    bool waits = cq->head != cq->tail;
+
+    if (waits == cq->waits)
+        return;
+    cq->waits = waits;
+    cq->ctx->hca->n_waiting += waits ? 1u : -1u;
 }
 
 void cq_overrun(struct hca_cq *cq)
@@ -45,17 +57,22 @@ void cq_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
         cq_overrun(cq);
         return;
     }
-    cq->ring[cq->tail++ & (cq->cap - 1)] = *e;
-    cq->ctx->hca->completions++;
     /* IBTA 11.4.2.2: a completion in error counts as solicited. */
-    notify(cq, solicited || e->wc.status != IBV_WC_SUCCESS);
+    solicited |= e->wc.status != IBV_WC_SUCCESS;
+    cq->ring[cq->tail & (cq->cap - 1)] = *e;
+    cq->ring[cq->tail++ & (cq->cap - 1)].solicited = solicited;
+    cq->ctx->hca->completions++;
+    count_waiting(cq);
+    notify(cq, solicited);
 }
 
 bool cq_pop(struct hca_cq *cq, struct hca_cqe *e)
 {
+    cq->told = false;
     if (cq->head == cq->tail)
         return false;
     *e = cq->ring[cq->head++ & (cq->cap - 1)];
+    count_waiting(cq);
     return true;
 }
 
@@ -98,6 +115,8 @@ static int take(struct hca_cq *cq, int n, struct ibv_wc *wc)
 
     while (k < n && cq->head != cq->tail)
         wc[k++] = cq->ring[cq->head++ & (cq->cap - 1)].wc;
+    cq->told = false;
+    count_waiting(cq);
     return k ? k : cq->overrun ? -EIO : 0;
 }
 
@@ -121,6 +140,22 @@ int hca_poll_cq(struct ibv_cq *v, int n, struct ibv_wc *wc)
     return k;
 }
 
+/*
+ * Completions that came after the last poll and before this request count, as they do with the
+ * adapters that UCX is written for: it does not poll again after the request, and would wait for
+ * ever. Those that an event was given for since that poll do not count twice.
+ */
+static void tell_of_unseen(struct hca_cq *cq)
+{
+    bool solicited = false;
+
+    if (cq->told || cq->head == cq->tail)
+        return;
+    for (uint32_t i = cq->head; i != cq->tail && !solicited; i++)
+        solicited = cq->ring[i & (cq->cap - 1)].solicited;
+    notify(cq, solicited);
+}
+
 int hca_req_notify_cq(struct ibv_cq *v, int solicited_only)
 {
     struct hca_cq *cq = to_cq(v);
@@ -131,6 +166,7 @@ int hca_req_notify_cq(struct ibv_cq *v, int solicited_only)
         cq->armed = CQ_ANY;
     else if (cq->armed == CQ_IDLE)
         cq->armed = CQ_SOLICITED;
+    tell_of_unseen(cq);
     hca_unlock(h);
     if (h->cfg.drv.block && !h->dead)
         h->cfg.drv.block(h->cfg.drv.ctx);
@@ -151,6 +187,7 @@ void cq_clean(struct hca_cq *cq, uint32_t qpn)
             cq->ring[to++ & (cq->cap - 1)] = *e;
     }
     cq->tail = to;
+    count_waiting(cq);
 }
 
 static uint32_t ring_size(uint32_t cqe)
@@ -218,6 +255,7 @@ void cq_free(struct hca_cq *cq)
         cq->channel->v.refcnt--;
     }
     cq->ctx->hca->n_cq--;
+    cq->ctx->hca->n_waiting -= cq->waits;
     hlist_del(&cq->link);
     hlist_del(&cq->overrun_link);
     free(cq->ring);

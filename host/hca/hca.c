@@ -94,17 +94,26 @@ void hca_run_deferred(struct hca *h)
 
 /* ---- control ---- */
 
-void hca_port_state(struct hca *h, bool up, int64_t now_ps)
+/* The cause first, then what it did to the queue pairs. */
+static void announce_port(struct hca *h, int64_t now_ps)
 {
+    bool up = h->nic_up && h->link_up;
     struct ibv_async_event e = {.element.port_num = HCA_PORT,
                                 .event_type = up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR};
 
+    h->now_ps = now_ps;
     if (h->port_up == up)
         return;
     h->port_up = up;
-    h->now_ps = now_ps;
-    /* The cause first, then what it did to the queue pairs. */
     hlist_for(c, &h->ctxs) async_push(hlist_entry(c, struct hca_ctx, link), &e);
+}
+
+void hca_port_state(struct hca *h, bool up, int64_t now_ps)
+{
+    if (h->nic_up == up)
+        return;
+    h->nic_up = up;
+    announce_port(h, now_ps);
     if (up)
         igmp_repeat(h);
     else
@@ -113,9 +122,20 @@ void hca_port_state(struct hca *h, bool up, int64_t now_ps)
         hca_run_deferred(h);
 }
 
+void hca_link_state(struct hca *h, bool up, int64_t now_ps)
+{
+    h->link_up = up;
+    announce_port(h, now_ps);
+}
+
 uint64_t hca_completions(const struct hca *h)
 {
     return h->completions;
+}
+
+bool hca_waiting(const struct hca *h)
+{
+    return h->n_waiting > 0;
 }
 
 void hca_kill(struct hca *h)
@@ -180,7 +200,7 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
         return -ENOMEM;
     h->cfg = *cfg;
     h->cfg.max_qps = rc.max_qps;
-    h->port_up = true;
+    h->nic_up = h->link_up = h->port_up = true;
     h->next_pd = 1;
     h->key_free_head = h->key_free_tail = UINT32_MAX;
     hlist_init(&h->ctxs);

@@ -58,9 +58,14 @@ void hca_destroy(struct hca *h);
 struct endpoint hca_endpoint(struct hca *h);
 struct ibv_device *hca_device(struct hca *h); /* what ibv_open_device takes */
 struct rnic *hca_rnic(struct hca *h);
-void hca_port_state(struct hca *h, bool up, int64_t now_ps); /* async event, QPs to error */
+/* The NIC went away or came: async event; without it QPs go to error. */
+void hca_port_state(struct hca *h, bool up, int64_t now_ps);
+/* The link behind the NIC did: the same event, but QPs live on and try again. */
+void hca_link_state(struct hca *h, bool up, int64_t now_ps);
 /* Completions that the HCA has produced so far: whether progress brought something, for drivers. */
 uint64_t hca_completions(const struct hca *h);
+/* Whether any completion queue has something to poll. */
+bool hca_waiting(const struct hca *h);
 /* The process forked and this is the child: every later call answers EIO, frames go nowhere. */
 void hca_kill(struct hca *h);
 /* Marks a registered region as unbacked: payload of it is carried as a length only (virtual time).

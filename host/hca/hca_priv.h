@@ -23,6 +23,7 @@
 /* The system's own libibverbs, for devices and objects that are not ours. It has every call that is
  * exported here. */
 void *hca_real(const char *name);
+void *hca_dlopen(const char *name, int flags); /* the system's own dlopen (dlopen.c) */
 #define REAL(fn)                                                                                   \
     ({                                                                                             \
         static __typeof__(fn) *real_;                                                              \
@@ -95,10 +96,11 @@ struct hca {
     struct hca_cfg cfg;
     struct hca_device *dev, own_dev;
     struct rnic *rnic;
-    struct endpoint ep; /* the rnic's */
-    bool port_up, dead;
+    struct endpoint ep;                  /* the rnic's */
+    bool nic_up, link_up, port_up, dead; /* port_up: what is told, both of the others */
     int64_t now_ps;
     uint64_t completions;
+    uint32_t n_waiting; /* CQs with completions that nobody has polled */
     struct hlist ctxs;
     uint32_t next_pd;
     struct hca_key *key; /* by index; a key is index << 8 | tag (keys.c) */
@@ -188,6 +190,7 @@ struct hca_channel {
 struct hca_cqe {
     struct ibv_wc wc;
     int64_t ts_ps;
+    bool solicited;
 };
 
 enum cq_armed { CQ_IDLE, CQ_SOLICITED, CQ_ANY };
@@ -209,6 +212,8 @@ struct hca_cq {
     uint32_t async_unacked;
     enum cq_armed armed;
     bool overrun;
+    bool waits;         /* has completions, and is counted in n_waiting */
+    bool told;          /* an event was given since the last poll */
     struct hca_cqe cur; /* of an extended poll */
 };
 

@@ -61,6 +61,8 @@ static int check_range(const struct hca *h, const void *addr, size_t length, uin
     return 0;
 }
 
+#define PAGE 4096u
+
 #define MR_ACCESS                                                                                  \
     (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |        \
      IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED)
@@ -108,12 +110,23 @@ EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, i
     return reg(pd, addr, length, (uintptr_t)addr, (unsigned)access);
 }
 
+/* Both addresses have the same place in a page, or Linux refuses: what works here works there. */
+static struct ibv_mr *reg_iova(struct ibv_pd *v, void *addr, size_t length, uint64_t iova,
+                               unsigned access)
+{
+    if (!(access & IBV_ACCESS_ZERO_BASED) && (((uintptr_t)addr ^ iova) & (PAGE - 1))) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return reg(v, addr, length, iova, access);
+}
+
 EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                       int access)
 {
     if (!hca_ctx_of(pd->context))
         return REAL(ibv_reg_mr_iova)(pd, addr, length, iova, access);
-    return reg(pd, addr, length, iova, (unsigned)access);
+    return reg_iova(pd, addr, length, iova, (unsigned)access);
 }
 
 EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
@@ -121,7 +134,7 @@ EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len
 {
     if (!hca_ctx_of(pd->context))
         return REAL(ibv_reg_mr_iova2)(pd, addr, length, iova, access);
-    return reg(pd, addr, length, iova, access);
+    return reg_iova(pd, addr, length, iova, access);
 }
 
 EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,

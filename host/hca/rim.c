@@ -92,6 +92,8 @@ static int connect_nic(struct rim_hca *r)
     r->bell = &rim.rd.sh->bell[bell];
     r->lag = &rim.rd.sh->lag[bell];
     r->peer = &rim.rd.sh->bell[bell_of_proc(host->proc)];
+    if (host->ports[r->dev.port].link != FAB_NONE)
+        r->link_down = &rim.rd.sh->link_down[host->ports[r->dev.port].link];
     rc = rundir_port_sock(&rim.rd, host->name, r->dev.port, (unsigned)r->slot, r->sock,
                           sizeof(r->sock));
     if (rc)
@@ -167,8 +169,10 @@ int rim_start(struct rim_hca *r)
     rc = hca_create_on(&r->hca, &cfg, &r->dev);
     if (rc)
         disconnect_nic(r);
-    else
+    else {
         r->ep = hca_endpoint(r->hca);
+        hca_link_state(r->hca, !atomic_load(r->link_down), clock_fabric_ps(r->sh));
+    }
     rim_report(r);
     return rc;
 }
@@ -259,6 +263,7 @@ static int open_port(struct hca_device *d)
 
 static int add_ports(void)
 {
+    static _Atomic uint8_t never; /* of a port without a link of the fabric */
     char name[32];
 
     for (unsigned p = 0; p < rim.host->n_ports; p++) {
@@ -271,6 +276,7 @@ static int add_ports(void)
         r->dev.port = p;
         r->dev.open = open_port;
         r->sh = rim.rd.sh;
+        r->link_down = &never;
         r->slot_fd = -1;
         pthread_mutex_init(&r->lock, NULL);
         pthread_cond_init(&r->started, NULL);

@@ -29,7 +29,8 @@ struct rim_hca {
     struct rim_port *port;
     struct rte_mempool *pool;
     const struct shared *sh;
-    struct bell *bell, *peer; /* ours; the NIC's loop */
+    const _Atomic uint8_t *link_down; /* of the NIC's link */
+    struct bell *bell, *peer;         /* ours; the NIC's loop */
     struct lag_hist *lag;
     int slot, slot_fd;
     char sock[256];

@@ -26,6 +26,7 @@
 #define POLL_SLEEP_NS   1000000LL
 #define THREAD_SLEEP_NS 100000000LL
 #define CHECK_NS        50000000LL
+#define ELSEWHERE_NS    1000000LL /* how long what nobody fetches keeps others from sleeping */
 #define YIELDS          2
 #define IDLE_SLEEP_NS   10000000LL
 #define SPIN_SHARE      256 /* so spinning costs an idle program under half a percent of a core */
@@ -151,6 +152,7 @@ void rim_check_port(struct rim_hca *r, int64_t now_ns)
     bool up = rim_port_up(r->port);
 
     r->checked_ns = now_ns;
+    hca_link_state(r->hca, !atomic_load(r->link_down), clock_fabric_ps(r->sh));
     if (up == r->up)
         return;
     r->up = up;
@@ -202,6 +204,8 @@ static bool poll_once(struct rim_hca *r)
     r->seen = done;
     if (again)
         r->busy_ns = clock_mono_ns();
+    else if (hca_waiting(r->hca)) /* in another queue, maybe the one that is polled next */
+        again = clock_mono_ns() - r->busy_ns < ELSEWHERE_NS;
     pthread_mutex_unlock(&r->lock);
     return again;
 }

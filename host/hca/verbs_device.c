@@ -22,7 +22,7 @@ void *hca_real(const char *name)
 
     if (fn)
         return fn;
-    lib = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_LOCAL);
+    lib = hca_dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_LOCAL);
     fn = lib ? dlsym(lib, name) : NULL;
     if (!fn) {
         fprintf(stderr, "tributary: %s: not in the system's libibverbs: %s\n", name, dlerror());

@@ -341,6 +341,20 @@ void job_free(struct job *j)
 /* ---- start
  * ---------------------------------------------------------------------------------------- */
 
+/* As a shell would read it: rsh may have arguments. */
+static void exec_elsewhere(const char *rsh, const char *host, int fd)
+{
+    char script[512];
+
+    if (dup2(fd, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0)
+        _exit(1);
+    close(fd);
+    snprintf(script, sizeof(script), "exec %s \"$@\"", rsh);
+    execl("/bin/sh", "sh", "-c", script, "sh", host, "trib-perf", "--remote-rank", (char *)NULL);
+    perror("trib-perf: cannot start a rank");
+    _exit(1);
+}
+
 /* In the child. A rank leaves the terminal's signals to the launcher and dies with it. */
 static void become_rank(const struct job *j, const struct job_cfg *cfg, unsigned r, int fd,
                         pid_t parent)
@@ -357,6 +371,8 @@ static void become_rank(const struct job *j, const struct job_cfg *cfg, unsigned
         if (j->rank[i].fd >= 0)
             close(j->rank[i].fd);
     close(j->sigfd);
+    if (j->fab->nodes[j->fab->hosts[j->host[r]]].outside)
+        exec_elsewhere(cfg->rsh, host_name(j, r), fd);
     if (cfg->rank_main)
         _exit(cfg->rank_main(fd, r));
     snprintf(number, sizeof(number), "%d", fd);

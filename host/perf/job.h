@@ -20,6 +20,8 @@ struct job_cfg {
     unsigned nranks;
     const uint16_t *host_of_rank;
     const char *preload; /* libtribverbs.so; NULL: none */
+    const char *rsh; /* starts a rank on a host that is outside: RSH HOST trib-perf --remote-rank,
+                        with the rank's socket as standard input and output */
     int (*rank_main)(int fd,
                      unsigned rank); /* runs in the child instead of this program; for tests */
 };

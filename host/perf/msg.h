@@ -1,7 +1,8 @@
 /*
- * What the launcher and its ranks say to each other over a socket pair: length-prefixed messages,
- * same machine, same program on both ends. The launcher leads: it sends a command to every rank and
- * waits for every rank's answer, which is also the barrier between commands.
+ * What the launcher and its ranks say to each other over a stream socket: length-prefixed messages,
+ * the same program on both ends, on the same machine or (--rsh) one of the same kind. The launcher
+ * leads: it sends a command to every rank and waits for every rank's answer, which is also the
+ * barrier between commands.
  *
  *   rank       launcher
  *   HELLO  ->            its device is open; BLOB bytes for the others
@@ -38,6 +39,7 @@ enum msg_type {
     MSG_DONE,
     MSG_PROGRESS,
     MSG_FAIL,
+    MSG_FABRIC, /* after INIT, to a rank elsewhere: the text of the fabric's conf */
 };
 
 #define MSG_MAX  (FAB_MAX_MEMBERS * COMM_BLOB + 64)

@@ -56,6 +56,8 @@ static const struct option_row table[] = {
      "slots asked of aggregation nodes (0: their choice)"},
     {0, "max-wall", "SECONDS", K_SECONDS, AT(max_wall), 0, 86400,
      "wall time of one timed run (2): iterations are cut to keep it, not below 2"},
+    {0, "rsh", "CMD", K_STRING, AT(rsh), 0, 0,
+     "start a rank on a host outside by CMD HOST trib-perf --remote-rank, as ssh does"},
     {'h', "help", NULL, K_FLAG, AT(help), 0, 0, "this text"},
 };
 #define ROWS (sizeof(table) / sizeof(table[0]))

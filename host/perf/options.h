@@ -34,6 +34,7 @@ struct perf_opts {
     bool forced;     /* algos came from the environment */
     double max_wall; /* seconds that one timed run may last */
     const char *json;
+    const char *rsh; /* how ranks start on hosts that are outside */
     bool help;
 };
 

@@ -43,8 +43,18 @@ static int place_ranks(struct sweep *s, char *err)
                  s->nranks);
         return -EINVAL;
     }
-    for (unsigned r = 0; r < s->nranks; r++)
+    for (unsigned r = 0; r < s->nranks; r++) {
+        const struct fab_node *host = &s->fab->nodes[s->fab->hosts[r / per_host]];
+
         s->host_of_rank[r] = (uint16_t)(r / per_host);
+        if (host->outside && !s->o->rsh) {
+            snprintf(err, OPT_ERR,
+                     "-g: found rank %u on %s, which is outside, expected --rsh CMD that starts it "
+                     "there, or fewer ranks",
+                     r, host->name);
+            return -EINVAL;
+        }
+    }
     return 0;
 }
 

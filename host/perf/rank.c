@@ -28,7 +28,10 @@ struct rank {
     struct inbox in;
     struct msg_init init;
     uint16_t host[FAB_MAX_MEMBERS];
+    bool elsewhere;
     struct rundir rd;
+    const struct shared *sh; /* the run directory's, or own: a clock at dilation 1 */
+    struct shared *own;
     struct fabric *fab;
     struct ibv_context *ctx[FAB_MAX_HOST_PORTS]; /* in order of the host's ports */
     unsigned n_ctx;
@@ -82,7 +85,7 @@ static int take(struct rank *k, struct msg *m)
  */
 static void tick(struct rank *k, int64_t now)
 {
-    uint32_t d = clock_dilation(k->rd.sh);
+    uint32_t d = clock_dilation(k->sh);
 
     k->patience += d > PACE_CONTROL ? (now - k->wall) * PACE_CONTROL / d : now - k->wall;
     k->wall = now;
@@ -218,7 +221,7 @@ static int do_run(struct rank *k, const struct msg *m)
     if (m->len != sizeof(run))
         return fail(k, "malformed RUN", NULL);
     memcpy(&run, m->body, sizeof(run));
-    int64_t start = clock_fabric_ps(k->rd.sh);
+    int64_t start = clock_fabric_ps(k->sh);
     for (unsigned i = 0; i < run.n; i++) {
         if (operate(k))
             return -ECANCELED;
@@ -228,7 +231,7 @@ static int do_run(struct rank *k, const struct msg *m)
             msg_send(k->fd, MSG_PROGRESS, &pr, sizeof(pr));
         }
     }
-    return answer(k, &(struct msg_done){.ps = clock_fabric_ps(k->rd.sh) - start});
+    return answer(k, &(struct msg_done){.ps = clock_fabric_ps(k->sh) - start});
 }
 
 static int do_check(struct rank *k, const struct msg *m)
@@ -302,15 +305,21 @@ static int serve(struct rank *k)
 /* ---- start and end
  * ------------------------------------------------------------------------------------- */
 
+/* Before there is a communicator to look after. */
+static int receive(struct rank *k, struct msg *m)
+{
+    while (take(k, m) == 0) {
+        struct pollfd p = {.fd = k->fd, .events = POLLIN};
+        poll(&p, 1, 100);
+    }
+    return k->failed ? -ECANCELED : 0;
+}
+
 static int receive_init(struct rank *k)
 {
     struct msg m;
 
-    while (take(k, &m) == 0) {
-        struct pollfd p = {.fd = k->fd, .events = POLLIN};
-        poll(&p, 1, 100);
-    }
-    if (k->failed)
+    if (receive(k, &m))
         return -ECANCELED;
     if (m.type != MSG_INIT || m.len < sizeof(k->init))
         return fail(k, "malformed INIT", NULL);
@@ -325,18 +334,41 @@ static int receive_init(struct rank *k)
 
 static int open_fabric(struct rank *k)
 {
-    int n = 0;
-
     if (rundir_open(&k->rd, NULL, NULL, false))
         return fail(k, "cannot open the run directory", getenv("TRIB_RUN"));
-    k->wall = clock_mono_ns();
+    k->sh = k->rd.sh;
     k->fab = rundir_fabric(&k->rd);
-    if (!k->fab)
-        return fail(k, "cannot load the fabric's conf", NULL);
+    return k->fab ? 0 : fail(k, "cannot load the fabric's conf", NULL);
+}
+
+/* Ports to the outside force dilation 1, so a clock of one's own will do. */
+static int receive_fabric(struct rank *k)
+{
+    struct msg m;
+    char *text;
+
+    k->sh = k->own = calloc(1, sizeof(*k->own));
+    if (!k->own)
+        return fail(k, "out of memory", NULL);
+    if (receive(k, &m))
+        return -ECANCELED;
+    if (m.type != MSG_FABRIC)
+        return fail(k, "malformed FABRIC", NULL);
+    text = strndup((const char *)m.body, m.len);
+    if (text)
+        k->fab = fabric_load_string(text, "fabric.conf", NULL);
+    free(text);
+    return k->fab ? 0 : fail(k, "cannot load the fabric's conf", NULL);
+}
+
+static int open_device(struct rank *k)
+{
+    int n = 0;
     struct ibv_device **list = ibv_get_device_list(&n);
     if (!list || n < 1)
-        return fail(k, "found no RDMA device, expected the emulated one",
-                    "is libtribverbs.so preloaded?");
+        return k->elsewhere ? fail(k, "found no RDMA device", NULL)
+                            : fail(k, "found no RDMA device, expected the emulated one",
+                                   "is libtribverbs.so preloaded?");
     for (; (int)k->n_ctx < n && k->n_ctx < FAB_MAX_HOST_PORTS; k->n_ctx++) {
         k->ctx[k->n_ctx] = ibv_open_device(list[k->n_ctx]);
         if (!k->ctx[k->n_ctx])
@@ -435,20 +467,25 @@ static void report_failure(struct rank *k)
             take(k, &m);
         }
     }
-    const char *host = getenv("TRIB_HOST");
+    const char *host =
+        k->fab ? k->fab->nodes[k->fab->hosts[k->host[k->init.rank]]].name : getenv("TRIB_HOST");
     fprintf(stderr, "trib-perf: rank %u (%s): %s\n", k->init.rank, host ? host : "?", k->text);
 }
 
-int rank_main(int fd)
+int rank_main(int fd, bool elsewhere)
 {
     struct rank *k = calloc(1, sizeof(*k));
 
     if (!k)
         return 1;
     k->fd = fd;
+    k->elsewhere = elsewhere;
+    k->wall = clock_mono_ns();
     int rc = receive_init(k);
     if (!rc)
-        rc = open_fabric(k);
+        rc = elsewhere ? receive_fabric(k) : open_fabric(k);
+    if (!rc)
+        rc = open_device(k);
     if (!rc)
         rc = connect_all(k);
     if (!rc)
@@ -463,6 +500,7 @@ int rank_main(int fd)
     rundir_close(&k->rd);
     if (k->fab)
         fabric_free(k->fab);
+    free(k->own);
     free(k);
     return rc ? 1 : 0;
 }

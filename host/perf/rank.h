@@ -4,5 +4,9 @@
 #ifndef TRIB_PERF_RANK_H
 #define TRIB_PERF_RANK_H
 
-int rank_main(int fd); /* exit code */
+#include <stdbool.h>
+
+/* Returns the exit code. elsewhere: on a host that is outside the fabric, with a device and a clock
+ * of its own, and no run directory; the launcher sends the conf. */
+int rank_main(int fd, bool elsewhere);
 #endif

@@ -92,6 +92,32 @@ static int command(struct sweep *s, uint32_t type, const void *body, size_t len,
 /* ---- set-up
  * ------------------------------------------------------------------------------------------ */
 
+static bool is_elsewhere(const struct sweep *s, unsigned rank)
+{
+    return s->fab->nodes[s->fab->hosts[s->host_of_rank[rank]]].outside;
+}
+
+/* Ranks elsewhere have no run directory: they are told what the fabric is. */
+static int send_fabric(struct sweep *s)
+{
+    char path[RUN_PATH + 32], *text = NULL;
+    size_t size = 0;
+    FILE *f;
+    int rc = rundir_path(s->rd, path, sizeof(path), "fabric.conf");
+
+    f = rc ? NULL : fopen(path, "re");
+    if (!f)
+        return rc ? rc : -errno;
+    if (getdelim(&text, &size, 0, f) < 0)
+        rc = -EIO;
+    fclose(f);
+    for (unsigned r = 0; !rc && r < s->nranks; r++)
+        if (is_elsewhere(s, r))
+            job_send(s->job, r, MSG_FABRIC, text, strlen(text));
+    free(text);
+    return rc;
+}
+
 /* Ids and keys that no other job of this fabric has. */
 static int send_init(struct sweep *s)
 {
@@ -129,6 +155,8 @@ static int connect_ranks(struct sweep *s)
         clock_set_dilation(s->rd->sh, PACE_CONTROL);
     show(s, "connecting ranks");
     int rc = send_init(s);
+    if (!rc)
+        rc = send_fabric(s);
     if (!rc)
         rc = job_gather(s->job, MSG_HELLO, CONNECT_S, take_blob, NULL, &a);
     if (!rc)

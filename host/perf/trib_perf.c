@@ -1,6 +1,8 @@
 /*
  * trib-perf: times collectives between ranks on a fabric that is up. This process is the launcher;
- * it starts itself once more for each rank (--rank-process FD) with the emulated HCA preloaded.
+ * it starts itself once more for each rank (--rank-process FD) with the emulated HCA preloaded. On
+ * a host outside the fabric --rsh starts the rank (--remote-rank: the launcher's socket is its
+ * standard input), and the device is that machine's own.
  */
 #include "host/perf/job.h"
 #include "host/perf/options.h"
@@ -105,7 +107,7 @@ static bool may_choose_dilation(const struct rundir *rd, const struct fabric *f,
 
 static int run_job(struct sweep *s, const char *preload)
 {
-    struct job_cfg cfg = {s->fab, s->rd, s->nranks, s->host_of_rank, preload, NULL};
+    struct job_cfg cfg = {s->fab, s->rd, s->nranks, s->host_of_rank, preload, s->o->rsh, NULL};
     int rc = job_launch(&s->job, &cfg);
 
     if (!s->job)
@@ -203,7 +205,9 @@ int main(int argc, char **argv)
     bool check = argc > 1 && !strcmp(argv[1], "--check-options");
 
     if (argc == 3 && !strcmp(argv[1], "--rank-process"))
-        return rank_main(atoi(argv[2]));
+        return rank_main(atoi(argv[2]), false);
+    if (argc == 2 && !strcmp(argv[1], "--remote-rank"))
+        return rank_main(STDIN_FILENO, true);
     if (options_parse(&o, argc - check, argv + check, err) ||
         options_force_algo(&o, getenv("TRIB_ALGO"), err)) {
         fprintf(stderr, "trib-perf: %s\ntrib-perf -h shows all options\n", err);

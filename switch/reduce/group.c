@@ -19,6 +19,9 @@
 #include <string.h>
 
 #define EDGE_TIMEOUT 10 /* 4.2 ms of fabric time: far beyond every round trip */
+#define EDGE_TIMEOUT_REAL                                                                          \
+    17 /* 537 ms, in a fabric that runs in real time by its conf: the other end                    \
+          is a process or a guest that may not run for a while */
 #define EDGE_RETRIES 7
 #define EDGE_MIN_RNR 1 /* 10 us */
 
@@ -108,7 +111,8 @@ static int connect_qp(struct an_group *g, struct an_edge *e)
                            .mtu = g->mtu,
                            .min_rnr_timer = EDGE_MIN_RNR,
                            .sq_psn = e->own_psn,
-                           .timeout = EDGE_TIMEOUT,
+                           .timeout =
+                               g->a->cfg.fab->dilation == 1 ? EDGE_TIMEOUT_REAL : EDGE_TIMEOUT,
                            .retry_cnt = EDGE_RETRIES,
                            .rnr_retry = EDGE_RETRIES};
     int rc;

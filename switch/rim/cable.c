@@ -154,7 +154,7 @@ static unsigned link_receive(struct cable *c, int64_t now_ps)
 
     do {
         n = rim_port_rx(c->rp, 0, m, LOOP_BURST);
-        if (unlikely(c->l->tap && c->kind == CABLE_LINK))
+        if (unlikely(c->l->tap && c->on_link))
             for (uint16_t i = 0; i < n; i++)
                 c->l->tap(c->l->tap_ctx, c->dirlink, m[i], now_ps);
         if (n)
@@ -313,6 +313,7 @@ static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, u
     if (!c)
         return -ENOMEM;
     l->n_links++;
+    c->on_link = true;
     c->dirlink = 2u * l->fab->nodes[node].ports[port].link + is_a;
     c->bell = &l->sh->bell[bell_of_proc(l->fab->nodes[is_a ? lk->b : lk->a].proc)];
     mc.socket = sock;
@@ -325,13 +326,16 @@ static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, u
 
 static int add_outside(struct loop *l, const struct loop_cfg *cfg, uint16_t node, uint16_t port)
 {
+    const struct fab_port *p = &l->fab->nodes[node].ports[port];
     struct cable *c = cable_add(l, CABLE_OUTSIDE, node, port);
     int rc;
 
     if (!c)
         return -ENOMEM;
-    rc = rim_port_outside(&c->rp, l->fab->nodes[node].ports[port].external, cfg->rd->path,
-                          l->n_outside++, cfg->pool);
+    c->on_link = p->link != FAB_NONE;
+    if (c->on_link)
+        c->dirlink = 2u * p->link + (l->fab->links[p->link].a == node);
+    rc = rim_port_outside(&c->rp, p->external, cfg->rd->path, l->n_outside++, cfg->pool);
     if (!rc)
         net_port_state(l->net, node, port, false, 0);
     return rc;

@@ -18,6 +18,7 @@ struct cable {
     uint16_t node, port;
     unsigned slot;
     struct bell *bell; /* who must be woken at the other end; NULL: nobody can be */
+    bool on_link;      /* it is a link of the conf, not a slot or a way out to whatever is there */
     unsigned dirlink;  /* of the frames that come by it; links only */
     bool up;
     bool ring;    /* frames were sent, or room was made in a full ring, since the bell was rung */

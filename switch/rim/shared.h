@@ -1,5 +1,6 @@
 /*
- * The page that all processes of a fabric share: the clock, the doorbells, the lag histograms.
+ * The page that all processes of a fabric share: the clock, the doorbells, the lag histograms,
+ * and which links are down.
  */
 #ifndef TRIB_RIM_SHARED_H
 #define TRIB_RIM_SHARED_H
@@ -9,12 +10,13 @@
 #include <stdint.h>
 
 #define SHARED_MAGIC   0x74726962u
-#define SHARED_VERSION 1
+#define SHARED_VERSION 2
 #define BELLS                                                                                      \
     2048 /* loops that can sleep: trib-switch lcores from 0, host slots from BELL_HOST0            \
           */
-#define BELL_HOST0  128
-#define LAG_BUCKETS 512
+#define BELL_HOST0   128
+#define LAG_BUCKETS  512
+#define SHARED_LINKS 49152
 
 /*
  * Fabric time = fabric_base + (CLOCK_MONOTONIC - mono_base) / dilation. A change of dilation
@@ -55,6 +57,7 @@ struct shared {
     struct clock_page clock;
     struct bell bell[BELLS];
     struct lag_hist lag[BELLS];
+    _Atomic uint8_t link_down[SHARED_LINKS]; /* by index of the link; `trib link` */
 };
 
 unsigned bell_of_proc(unsigned proc);

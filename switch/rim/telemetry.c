@@ -244,7 +244,7 @@ static void links(struct loop *l, const char *params, struct rte_tel_data *d)
 
 /* ---- capture --------------------------------------------------------------------------------- */
 
-/* The process of a link's end a captures both directions. */
+/* The process of a link's end a captures both directions; of end b where a is outside. */
 static void capture_begin(struct loop *l, const char *params, struct rte_tel_data *d)
 {
     const struct fabric *f = loop_fabric(l);
@@ -262,7 +262,7 @@ static void capture_begin(struct loop *l, const char *params, struct rte_tel_dat
         complain(d, i == -EINVAL ? "that name fits several links" : "no such link");
         return;
     }
-    if (!here(f->links[i].a)) {
+    if (!here(f->nodes[f->links[i].a].outside ? f->links[i].b : f->links[i].a)) {
         rte_tel_data_start_dict(d);
         rte_tel_data_add_dict_string(d, "elsewhere", f->links[i].name);
         return;

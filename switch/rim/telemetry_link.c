@@ -1,6 +1,7 @@
 #include "switch/rim/telemetry_link.h"
 
 #include "switch/rim/link_change.h"
+#include "switch/rim/loop_impl.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINE      RTE_TEL_MAX_STRING_LEN
+#define LINE RTE_TEL_MAX_STRING_LEN
+_Static_assert(FAB_MAX_LINKS <= SHARED_LINKS, "every link has its place in the shared page");
 #define MAX_LINES (RTE_TEL_MAX_ARRAY_ENTRIES - 1)
 
 /* Text that somebody wrote goes into JSON. */
@@ -106,8 +108,8 @@ static void show(struct loop *l, unsigned link, struct rte_tel_data *d)
         describe(l, link, e[dir], what, sizeof(what));
         add_counts(egress_stats(e[dir]), counts, sizeof(counts));
         snprintf(line, sizeof(line), "%s:%u to %s:%u: %s; %s", f->nodes[dir ? k->b : k->a].name,
-                 dir ? k->b_port : k->a_port, f->nodes[dir ? k->a : k->b].name,
-                 dir ? k->a_port : k->b_port, *what ? what : "up", counts);
+                 (unsigned)(dir ? k->b_port : k->a_port), f->nodes[dir ? k->a : k->b].name,
+                 (unsigned)(dir ? k->a_port : k->b_port), *what ? what : "up", counts);
         line[LINE - 1] = 0;
         rte_tel_data_add_array_string(d, line);
     }
@@ -128,6 +130,9 @@ static int change(struct loop *l, unsigned link, const struct link_change *c)
     }
     if (!rc && c->state != LINK_AS_IT_IS)
         rc = net_set_link(loop_net(l), link, c->state == LINK_UP, net_now(loop_net(l)));
+    /* The host processes behind a NIC tell their programs of its link. */
+    if (!rc && c->state != LINK_AS_IT_IS)
+        atomic_store(&l->sh->link_down[link], c->state == LINK_DOWN);
     return rc;
 }
 

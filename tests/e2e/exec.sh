@@ -23,7 +23,16 @@ for look in 'cat /sys/class/net/lo/mtu' 'stat -f -c %T /dev/pts /dev/shm' 'stat 
     [ "$(trib exec h2 -- sh -c "$look")" = "$(sh -c "$look")" ] || fail "$look: not what it was"
 done
 trib exec h2 -- sh -c 'echo x >/dev/null && head -c 4 /dev/zero >/dev/full' 2>/dev/null && fail "/dev/full takes bytes"
+boot=/proc/sys/kernel/random/boot_id
+ids=$(for h in h0 h1 h0; do trib exec $h -- cat $boot; done; cat $boot)
+[ "$(sort -u <<<"$ids" | wc -l)" = "$([ "$(id -u)" = 0 ] && echo 3 || echo 4)" ] || fail "boot ids of h0, h1, h0 and the machine: $ids"
 [ "$(ls /dev /sys/class)" = "$before" ] || fail "trib exec changes the machine"
+
+# ---- a program that loads libibverbs itself, when it runs ----
+for lib in libibverbs.so.1 "$(ldconfig -p 2>/dev/null | sed -n 's/.*libibverbs\.so\.1 .*=> //p' | head -n 1)"; do
+    [ -z "$lib" ] || [ "$(trib exec h2 -- "$TRIB_BUILD/tests/tools/dlopen_check" "$lib" 2>&1)" = "trib0"$'\n'"1 devices, success" ] ||
+        fail "dlopen(\"$lib\") and dlvsym do not find the emulated device"
+done
 
 # ---- what is passed through ----
 here=$PWD

@@ -2,24 +2,9 @@
 # Unmodified verbs programs run to completion at dilation 1 over one and over three switches: rdma-core's examples (which check
 # their data with -c) and perftest. The README's table lists them.
 . "$(dirname "$0")/lib.sh"
-command -v ibv_rc_pingpong >/dev/null || skip "no ibv_rc_pingpong"
-command -v ib_send_bw >/dev/null || skip "no perftest"
+. "$(dirname "$0")/lib_programs.sh"
 
 trib up "$conf/leaf-spine-8.conf" --dilation 1 >/dev/null || fail "no fabric"
-port=$((20000 + RANDOM % 20000))
-listens() { grep -qi ":$(printf %04X $port) 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
-
-pair() { # pair SERVER_HOST CLIENT_HOST PROGRAM ARG...
-    local server=$1 client=$2 pid
-    shift 2
-    port=$((port + 1))
-    timeout 60 "$root/scripts/trib" exec "$server" -- "$@" -p $port >"$tmp/server.out" 2>&1 &
-    pid=$!
-    until_true 10 listens || fail "$* does not listen"
-    timeout 60 "$root/scripts/trib" exec "$client" -- "$@" -p $port 127.0.0.1 >"$tmp/client.out" 2>&1 || fail "$client to $server: $*"
-    wait $pid || fail "server $server: $*"
-}
-
 for client in h1 h4; do # the same leaf; leaf, spine, leaf
     for kind in rc uc ud srq; do
         pair h0 $client ibv_${kind}_pingpong -g 0 -n 300 -c

@@ -166,8 +166,8 @@ static void a_slow_process_holds_its_senders_back_and_loses_nothing(void **state
     lab_close(&l);
 }
 
-/* Real time: the loop slept for milliseconds, pauses were to be repeated meanwhile, and first of all
- * it finds that a process has made room. */
+/* Real time: the loop slept for milliseconds, pauses were to be repeated meanwhile, and first of
+ * all it finds that a process has made room. */
 static void a_late_kick_lets_nothing_through_that_a_pause_held_back(void **state)
 {
     struct prog *slow, *far;
@@ -193,6 +193,45 @@ static void a_late_kick_lets_nothing_through_that_a_pause_held_back(void **state
     assert_int_equal(lab_all_drops(&l), 0);
     assert_int_equal(slow->got, 900);
     prog_free(slow), prog_free(far);
+    lab_close(&l);
+}
+
+/* A process that is stopped costs its host half a second, not its life; what the others get is
+ * theirs all along, and the process itself goes on when it takes frames again. */
+static void a_stopped_process_does_not_pause_its_host_for_ever(void **state)
+{
+    struct prog *stopped, *other, *far;
+    struct lab l;
+
+    (void)state;
+    lab_open(&l, pool,
+             "mtu = 4096; single_switch = { hosts = 2; host_link = { rate = \"400Gb/s\"; latency = "
+             "\"300ns\"; buffer = \"64KiB\"; }; };");
+    stopped = prog_new(&l, "h0", 0);
+    other = prog_new(&l, "h0", 1);
+    far = prog_new(&l, "h1", 0);
+    stopped->take = 0;
+    prog_stream(&l, far, "h1", "h0", 500, LEN);
+    kick(&l, "h1", 0);
+    net_advance(l.net, 400 * PS_PER_MS);
+    assert_int_equal(lab_all_drops(&l), 0); /* held back all this time */
+    assert_true(far->endless > 400);
+    net_advance(l.net, 600 * PS_PER_MS);
+    assert_int_equal(lab_drops(&l, DROP_SLOT_STALLED), 500);
+    assert_int_equal(lab_all_drops(&l), 500);
+    for (unsigned i = 0; i < 100; i++)
+        prog_send(far, ENDPOINT_DATA, to(&l, "h1", "h0", 1, LEN));
+    kick(&l, "h1", 0);
+    net_advance(l.net, 601 * PS_PER_MS);
+    assert_int_equal(other->got, 100);
+    stopped->take = -1;
+    for (unsigned i = 0; i < 100; i++)
+        prog_send(far, ENDPOINT_DATA, to(&l, "h1", "h0", 0, LEN));
+    kick(&l, "h1", 0);
+    net_advance(l.net, 602 * PS_PER_MS);
+    assert_int_equal(stopped->got, 100);
+    assert_int_equal(lab_all_drops(&l), 500);
+    prog_free(stopped), prog_free(other), prog_free(far);
     lab_close(&l);
 }
 
@@ -320,6 +359,7 @@ int main(void)
         cmocka_unit_test(a_hosts_traffic_to_itself_never_touches_the_link),
         cmocka_unit_test(a_slow_process_holds_its_senders_back_and_loses_nothing),
         cmocka_unit_test(a_late_kick_lets_nothing_through_that_a_pause_held_back),
+        cmocka_unit_test(a_stopped_process_does_not_pause_its_host_for_ever),
         cmocka_unit_test(timers_of_processes_run_when_due),
         cmocka_unit_test(the_end_of_a_process_is_told_to_its_aggregation_node),
         cmocka_unit_test(slots_are_checked_when_they_are_attached),

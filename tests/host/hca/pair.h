@@ -39,6 +39,7 @@ struct pair {
     struct rte_mempool *pool;
     struct side s[2];
     int64_t now_ps;
+    struct hca_driver drv; /* of both: none, but in test_threads.c */
     unsigned delivered;
     unsigned free_at_start;
     bool (*drop)(void *ctx, struct rte_mbuf *m);
@@ -52,7 +53,8 @@ static inline void side_open(struct pair *p, unsigned i)
                           .slot = i,
                           .mtu = 4096,
                           .rate_bps = 400000000000ull,
-                          .pool = p->pool};
+                          .pool = p->pool,
+                          .drv = p->drv};
 
     snprintf(cfg.name, sizeof(cfg.name), "trib%u", i);
     s->ip = cfg.ip;
@@ -71,7 +73,7 @@ static inline void side_open(struct pair *p, unsigned i)
     assert_non_null(s->mr);
 }
 
-static inline void pair_open(struct pair *p)
+static inline void pair_open_driven(struct pair *p, const struct hca_driver *drv)
 {
     static struct rte_mempool *pool;
 
@@ -80,9 +82,16 @@ static inline void pair_open(struct pair *p)
         pool = test_pool(4096);
     memset(p, 0, sizeof(*p));
     p->pool = pool;
+    if (drv)
+        p->drv = *drv;
     p->free_at_start = rte_mempool_avail_count(pool);
     side_open(p, 0);
     side_open(p, 1);
+}
+
+static inline void pair_open(struct pair *p)
+{
+    pair_open_driven(p, NULL);
 }
 
 /* Everything that a test made beyond the sides must be gone; no frame may be missing. */

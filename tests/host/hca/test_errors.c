@@ -333,6 +333,53 @@ static void a_port_that_goes_down_ends_connections_by_name(void **state)
     two_down(&p, a, b);
 }
 
+/* Behind the NIC a link may be down and up again: that is told, and connections try again. */
+static void a_link_that_goes_down_is_told_and_ends_nothing(void **state)
+{
+    static const struct {
+        bool nic, link, up;
+    } rows[] = {{true, false, false},  {true, true, true},   {true, false, false},
+                {false, false, false}, {false, true, false}, {true, true, true}};
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_async_event ev;
+    struct ibv_port_attr pa;
+    struct ibv_qp *a, *b;
+    struct pair p;
+    bool was = true;
+
+    (void)state;
+    pair_open(&p);
+    rc_pair(&p, &a, &b);
+    wr.wr.rdma.remote_addr = (uintptr_t)p.s[1].buf, wr.wr.rdma.rkey = p.s[1].mr->rkey;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        hca_link_state(p.s[0].h, rows[i].link, p.now_ps);
+        hca_port_state(p.s[0].h, rows[i].nic, p.now_ps);
+        assert_int_equal(ibv_query_port(p.s[0].ctx, 1, &pa), 0);
+        assert_int_equal(pa.state, rows[i].up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN);
+        if (was != rows[i].up) {
+            assert_int_equal(ibv_get_async_event(p.s[0].ctx, &ev), 0);
+            assert_int_equal(ev.event_type,
+                             rows[i].up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+            ibv_ack_async_event(&ev);
+        }
+        was = rows[i].up;
+        if (i < 3) { /* while the NIC is there */
+            assert_int_equal(ibv_get_async_event(p.s[0].ctx, &ev), -1);
+            assert_int_equal(post_send(a, wr), 0);
+            pair_settle(&p);
+            assert_int_equal(one_wc(p.s[0].cq).status, IBV_WC_SUCCESS);
+        }
+        if (i == 3) { /* without it the queue pair ends, though the port was down before */
+            assert_int_equal(state_of(a), IBV_QPS_ERR);
+            assert_int_equal(ibv_get_async_event(p.s[0].ctx, &ev), 0);
+            assert_int_equal(ev.event_type, IBV_EVENT_QP_FATAL);
+            ibv_ack_async_event(&ev);
+        }
+    }
+    pair_settle(&p);
+    two_down(&p, a, b);
+}
+
 static void a_forked_childs_hca_is_dead(void **state)
 {
     struct ibv_qp *a, *b;
@@ -360,6 +407,7 @@ int main(void)
         cmocka_unit_test(error_flushes_and_reset_forgets),
         cmocka_unit_test(a_cq_that_overruns_is_told_and_its_queue_pairs_end),
         cmocka_unit_test(a_port_that_goes_down_ends_connections_by_name),
+        cmocka_unit_test(a_link_that_goes_down_is_told_and_ends_nothing),
         cmocka_unit_test(a_forked_childs_hca_is_dead),
     };
 

@@ -88,7 +88,12 @@ static void registrations_that_contradict_themselves_are_refused(void **state)
     assert_int_equal(errno, EINVAL);
     assert_null(ibv_reg_mr(p.s[0].pd, p.s[0].buf, SIZE_MAX, 0));
     assert_int_equal(errno, EINVAL);
-    assert_null(ibv_reg_mr_iova2(p.s[0].pd, p.s[0].buf, 10, UINT64_MAX - 8, 0)); /* wraps */
+    assert_null(ibv_reg_mr_iova2(p.s[0].pd, p.s[0].buf, 8192,
+                                 (UINT64_MAX & ~4095ull) | ((uintptr_t)p.s[0].buf & 4095),
+                                 0)); /* wraps */
+    assert_int_equal(errno, EINVAL);
+    errno = 0; /* another place in its page */
+    assert_null(ibv_reg_mr_iova(p.s[0].pd, p.s[0].buf, 10, (uintptr_t)p.s[0].buf + 4, 0));
     assert_int_equal(errno, EINVAL);
     m[0] = ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, 0);
     assert_int_equal(
@@ -127,6 +132,7 @@ static void regions_are_known_by_the_address_they_were_given(void **state)
     struct pair p;
     struct ibv_mr *zero, *iova;
     struct ibv_sge s;
+    uint64_t at;
     struct ibv_send_wr wr = {
         .sg_list = &s, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
 
@@ -134,9 +140,11 @@ static void regions_are_known_by_the_address_they_were_given(void **state)
     pair_open(&p);
     rc_pair(&p, &a, &b);
     zero = ibv_reg_mr(p.s[1].pd, p.s[1].buf, 4096, IBV_ACCESS_ZERO_BASED | 3);
-    iova = ibv_reg_mr_iova(p.s[0].pd, p.s[0].buf, 4096, 0x7000, 0);
+    at = 0x7000 | ((uintptr_t)p.s[0].buf & 4095);
+    iova = ibv_reg_mr_iova(p.s[0].pd, p.s[0].buf, 4096, at, 0);
+    assert_non_null(iova);
     fill(p.s[0].buf, 4096, 3);
-    s = (struct ibv_sge){0x7000 + 100, 50, iova->lkey};
+    s = (struct ibv_sge){at + 100, 50, iova->lkey};
     wr.wr.rdma.remote_addr = 200, wr.wr.rdma.rkey = zero->rkey;
     assert_int_equal(post_send(a, wr), 0);
     pair_settle(&p);

@@ -14,9 +14,11 @@ struct bed {
 
 static void bed_open(struct bed *t, enum ibv_mw_type type)
 {
-    struct side *s = &t->p.s[1];
+    struct side *s;
 
+    memset(t, 0, sizeof(*t));
     pair_open(&t->p);
+    s = &t->p.s[1];
     rc_pair(&t->p, &t->a, &t->b);
     t->mr = ibv_reg_mr(s->pd, s->buf, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
     t->mw = ibv_alloc_mw(s->pd, type);

@@ -124,7 +124,7 @@ static int talks_nonsense(int fd, unsigned rank)
 
 static struct job *start(int (*fn)(int, unsigned))
 {
-    struct job_cfg cfg = {&fab, NULL, N, hosts, NULL, fn};
+    struct job_cfg cfg = {&fab, NULL, N, hosts, NULL, NULL, fn};
     struct job *j = NULL;
 
     memset(seen, 0, sizeof(*seen));
@@ -266,6 +266,28 @@ static void an_interrupt_ends_all_ranks(void **state)
     job_free(j);
 }
 
+/* Its exit code says whether the command's arguments were right. */
+static void a_rank_on_a_host_outside_is_started_by_the_command_that_reaches_it(void **state)
+{
+    struct job_cfg cfg = {.fab = &fab, .nranks = N, .host_of_rank = hosts};
+    struct job *j = NULL;
+
+    (void)state;
+    cfg.rsh = "sh -c '[ \"$0 $1 $2\" = \"h2 trib-perf --remote-rank\" ] && exit 3; exit 4'";
+    for (unsigned i = 0; i < N; i++)
+        nodes[i].outside = i == 2;
+    cfg.rank_main = good_rank;
+    memset(seen, 0, sizeof(*seen));
+    assert_int_equal(job_launch(&j, &cfg), 0);
+    assert_int_equal(job_gather(j, MSG_DONE, 10, NULL, NULL, NULL), -ECANCELED);
+    assert_non_null(strstr(job_cause(j), "rank 2 (h2, pid "));
+    assert_non_null(strstr(job_cause(j), "ended with exit code 3"));
+    assert_int_not_equal(job_end(j), 0);
+    no_child_is_left();
+    job_free(j);
+    nodes[2].outside = false;
+}
+
 /* A launcher that is killed takes its ranks with it. */
 static void ranks_die_with_their_launcher(void **state)
 {
@@ -273,7 +295,7 @@ static void ranks_die_with_their_launcher(void **state)
     memset(seen, 0, sizeof(*seen));
     pid_t launcher = fork();
     if (!launcher) {
-        struct job_cfg cfg = {&fab, NULL, N, hosts, NULL, rank_3_is_deaf};
+        struct job_cfg cfg = {&fab, NULL, N, hosts, NULL, NULL, rank_3_is_deaf};
         struct job *j;
         job_launch(&j, &cfg);
         job_gather(j, MSG_DONE, 30, NULL, NULL, NULL);
@@ -340,6 +362,7 @@ int main(void)
         cmocka_unit_test(a_stuck_rank_is_named_and_killed),
         cmocka_unit_test(a_message_out_of_turn_fails_the_job),
         cmocka_unit_test(an_interrupt_ends_all_ranks),
+        cmocka_unit_test(a_rank_on_a_host_outside_is_started_by_the_command_that_reaches_it),
         cmocka_unit_test(ranks_die_with_their_launcher),
         cmocka_unit_test(long_messages_arrive_whole),
     };

@@ -301,6 +301,27 @@ static void a_member_that_falls_silent_is_found_by_its_connection(void **state)
     bed_destroy(b);
 }
 
+static void a_fabric_in_real_time_is_patient_with_a_silent_member(void **state)
+{
+    struct bed *b = bed_create(&(struct bed_cfg){.conf = "dilation = 1;\n" LEAVES, .seed = 8});
+    struct member *m = bed_group(b, 0, 7, 1024, 16, 1, six, LEN(six));
+
+    (void)state;
+    for (unsigned i = 0; i < LEN(six); i++)
+        bed_join(&m[i]);
+    assert_true(bed_run(b, bed_all_in, 400 * PS_PER_MS));
+    for (unsigned i = 0; i < LEN(six); i++)
+        start(&m[i], floats(400000));
+    bed_settle(b, 60 * PS_PER_US);
+    bed_kill(&m[5], false);
+    assert_false(bed_run(b, bed_all_aborted, 1000 * PS_PER_MS));
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(m[i].state, MEMBER_IN);
+    assert_true(bed_run(b, bed_all_aborted, 8000 * PS_PER_MS));
+    expect_abort(b, AGG_E_EDGE, "leaf1 to rank 5 (h6): no answer");
+    bed_destroy(b);
+}
+
 static void leaving_in_mid_operation_aborts_the_others_by_name(void **state)
 {
     struct bed *b;
@@ -446,6 +467,7 @@ int main(void)
         cmocka_unit_test(who_joins_after_the_abort_is_refused_with_its_reason),
         cmocka_unit_test(processes_of_another_slot_of_the_host_are_not_taken_for_dead),
         cmocka_unit_test(a_member_that_falls_silent_is_found_by_its_connection),
+        cmocka_unit_test(a_fabric_in_real_time_is_patient_with_a_silent_member),
         cmocka_unit_test(leaving_in_mid_operation_aborts_the_others_by_name),
         cmocka_unit_test(starting_without_a_member_that_has_left_aborts_by_name),
         cmocka_unit_test(leaving_between_operations_disturbs_nobody),
