@@ -168,7 +168,7 @@ static void take_result(struct comm *c, struct agg *a, uint64_t i, uint32_t byte
         comm_fail(c, "%s sent a result of another operation or place", agg_leaf_name(c, a));
         return;
     }
-    if (st->last && r->id.op == OP_AVG && len)
+    if (st->last && r->id.op == OP_AVG && len && !c->cfg.unback)
         arith_divide(exec_addr(r, &st->dst), r->id.type, c->cfg.nranks, len / r->s.esize);
     a->slots_out -= agg_slots(st->len, c->mtu);
     a->done++;

@@ -71,6 +71,10 @@ struct comm_cfg {
      * that runs is finished by the hosts, later ones use the ring (or what else the collective has).
      * Without it the communicator fails, with their reason. */
     bool fall_back;
+    /* Virtual time: data is carried as lengths and never looked at, so that its memory need not be
+     * there. Called for every region of data that is registered (hca_mr_unback). NULL: data it is.
+     */
+    int (*unback)(struct ibv_mr *mr);
 };
 
 enum comm_state { COMM_CONNECTING, COMM_READY, COMM_FAILED };

@@ -204,6 +204,10 @@ static int check_cfg(const struct comm_cfg *cfg, char *err)
                      cfg->host_of_rank[r], n);
             return -EINVAL;
         }
+    if (cfg->unback && cfg->fall_back) {
+        snprintf(err, COMM_TEXT, "data as lengths only: no operation can be finished by the hosts");
+        return -EINVAL;
+    }
     return 0;
 }
 

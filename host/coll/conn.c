@@ -203,7 +203,7 @@ static bool take(struct comm *c, struct conn *k, struct coll_req *r, unsigned la
     if (slot != SLOT_NONE && st->dst.buf != BUF_SLOT) {
         if (!exec_may_start(r, lane, WAIT_TAKE, st))
             return false;
-        if (st->len)
+        if (st->len && !c->cfg.unback)
             memcpy(exec_addr(r, &st->dst), slot_at(k, slot), st->len);
         slot_put(k, slot);
     }

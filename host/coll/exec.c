@@ -130,7 +130,7 @@ static void cpu_step(struct comm *c, struct coll_req *r, const struct step *st)
 {
     uint8_t *dst = exec_addr(r, &st->dst);
     const uint8_t *a = exec_addr(r, &st->a);
-    size_t count = st->len / r->s.esize;
+    size_t count = c->cfg.unback ? 0 : st->len / r->s.esize;
 
     if (count && st->op == STEP_REDUCE) {
         const void *both[2] = {a, exec_addr(r, &st->b)};

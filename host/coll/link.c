@@ -60,6 +60,8 @@ static int end_create(struct comm *c, struct conn *k)
     }
     memcpy(k->mem + SCRATCH_BYTES, &word, sizeof(word));
     k->mr = ibv_reg_mr(pd, k->mem, SCRATCH_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    if (k->mr && c->cfg.unback && c->cfg.unback(k->mr))
+        return -EINVAL;
     if (k->mr)
         k->word_mr = ibv_reg_mr_iova(pd, k->mem + SCRATCH_BYTES, sizeof(uint64_t), 0,
                                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);

@@ -10,7 +10,7 @@ int region_add(struct comm *c, struct region *r, void *buf, size_t bytes)
     *r = (struct region){.addr = buf, .bytes = bytes};
     for (unsigned p = 0; p < c->n_ports; p++) {
         r->mr[p] = ibv_reg_mr(c->port[p].pd, buf, bytes, IBV_ACCESS_LOCAL_WRITE);
-        if (!r->mr[p]) {
+        if (!r->mr[p] || (c->cfg.unback && c->cfg.unback(r->mr[p]))) {
             int rc = errno ? -errno : -ENOMEM;
 
             region_drop(r);
