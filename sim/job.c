@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Retries of control messages run on this clock, in fabric time. */
 #define TICK_PS (10 * PS_PER_MS)
@@ -19,11 +20,20 @@ static unsigned world_rank(const struct job *j, unsigned r)
     return j->cfg.world_rank ? j->cfg.world_rank[r] : r;
 }
 
+static void progress_member(struct job *j, unsigned r)
+{
+    if (!j->mem[r].comm)
+        return;
+    comm_progress(j->mem[r].comm);
+    if (j->loop)
+        job_loop_look(j, r);
+}
+
 static void progress_rank(struct job *j, unsigned world_r)
 {
     for (unsigned r = 0; r < j->cfg.nranks; r++)
-        if (world_rank(j, r) == world_r && j->mem[r].comm)
-            comm_progress(j->mem[r].comm);
+        if (world_rank(j, r) == world_r)
+            progress_member(j, r);
 }
 
 static void progress(struct job *first)
@@ -36,8 +46,8 @@ static void progress(struct job *first)
         do {
             if (j->cfg.world_rank)
                 progress_rank(j, r);
-            else if (j->mem[r].comm)
-                comm_progress(j->mem[r].comm);
+            else
+                progress_member(j, r);
             j = j->next;
         } while (j != first);
     }
@@ -53,7 +63,7 @@ static void tick(struct job *first)
         for (unsigned r = 0; r < j->cfg.nranks; r++)
             if (j->mem[r].comm) {
                 comm_tick(j->mem[r].comm, now / PS_PER_NS);
-                comm_progress(j->mem[r].comm);
+                progress_member(j, r);
             }
         j = j->next;
     } while (j != first);
@@ -101,7 +111,8 @@ static int connect_all(struct job *j, char *err)
                               .key = j->cfg.key,
                               .n_trees = j->cfg.n_trees,
                               .window = j->cfg.window,
-                              .algos = j->cfg.algos};
+                              .algos = j->cfg.algos,
+                              .unback = j->cfg.lengths ? hca_mr_unback : NULL};
 
         cc.ctx = world_contexts(j->cfg.w, world_rank(j, r), &cc.n_ctx);
         for (unsigned t = 0; t < COLL_TREES; t++)
@@ -170,16 +181,36 @@ int job_create(struct job **out, const struct job_cfg *cfg, char *err)
 /* ---- one operation
  * ------------------------------------------------------------------------------------ */
 
+/* Where nobody looks at data, addresses will do. */
+static char *take_memory(const struct job *j, size_t bytes)
+{
+    void *p;
+
+    if (!j->cfg.lengths)
+        return malloc(bytes);
+    p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static void drop_memory(const struct job *j, char *mem)
+{
+    if (!j->cfg.lengths)
+        free(mem);
+    else if (mem)
+        munmap(mem, 2 * j->bytes);
+}
+
 /* Made at the first operation, registered once: later operations must fit into them. */
-static int buffers(struct job *j, size_t bytes)
+int job_make_buffers(struct job *j, size_t bytes)
 {
     if (j->bytes)
         return j->bytes >= bytes ? 0 : -EFBIG;
     if (bytes < j->cfg.buffer_bytes)
         bytes = j->cfg.buffer_bytes;
+    j->bytes = bytes;
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         struct member *m = &j->mem[r];
-        char *mem = malloc(2 * bytes);
+        char *mem = take_memory(j, 2 * bytes);
 
         if (!mem)
             return -ENOMEM;
@@ -189,7 +220,6 @@ static int buffers(struct job *j, size_t bytes)
         if (comm_register(m->comm, mem, 2 * bytes))
             return -ENOMEM;
     }
-    j->bytes = bytes;
     return 0;
 }
 
@@ -298,7 +328,7 @@ int job_start(struct job *j, const struct job_op *op, struct job_result *res)
         most *= j->cfg.nranks;
     memset(res, 0, sizeof(*res));
     j->op = *op;
-    rc = buffers(j, most + 64);
+    rc = job_make_buffers(j, most + 64);
     for (unsigned r = 0; !rc && r < j->cfg.nranks; r++)
         rc = job_fill(j, op, r);
     if (!rc)
@@ -365,7 +395,7 @@ int job_destroy(struct job *j)
         if (j->mem[r].comm)
             comm_destroy(j->mem[r].comm);
         j->mem[r].comm = NULL;
-        free(j->mem[r].mem);
+        drop_memory(j, j->mem[r].mem);
     }
     /* Aggregation nodes still part from each other; lost LEAVEs are repeated. */
     if (j->next == j)

@@ -24,6 +24,7 @@ struct job_cfg {
     uint32_t window;
     unsigned algos;
     size_t buffer_bytes; /* largest buffer of the job's operations; 0: that of the first */
+    bool lengths;        /* data is carried as lengths: only job_loop, and nothing can be checked */
     int64_t limit_ps;    /* fabric time from now on within which each call here must end */
 };
 
@@ -36,6 +37,7 @@ struct job_op {
     size_t count;
     unsigned root, sparse;
     bool in_place;   /* where the collective has that */
+    bool mm_self;    /* as in coll_args */
     int64_t skew_ps; /* ranks start at random times up to this apart */
     uint64_t seed;   /* of data and skew */
 };
@@ -57,6 +59,27 @@ int job_run(struct job *j, const struct job_op *op, struct job_result *res);
 /* The same in two halves, so that jobs beside each other run at once. */
 int job_start(struct job *j, const struct job_op *op, struct job_result *res);
 int job_finish(struct job *j, struct job_result *res);
+
+/*
+ * Operations back to back: every rank starts its next when it has ended one, the first at the same
+ * time. Data is the caller's: job_buffer() says where it may be.
+ */
+struct job_loop {
+    unsigned n;
+    void (*args)(void *ctx, unsigned rank, struct coll_args *a);
+    bool (*stop)(void *ctx); /* looked at after each event; NULL: never */
+    void *ctx;
+    int64_t limit_ps; /* fabric time within which it must end */
+    /* results */
+    double rank_ps; /* mean over ranks of the time from the start to the end of a rank's last */
+    int failed_ranks;
+    char text[JOB_TEXT];
+};
+/* 0, -ECANCELED: stopped; -ETIME: not ended within the limit; -EIO: text says who failed and why. */
+int job_loop_run(struct job *j, struct job_loop *l);
+/* Makes two buffers of every rank. 0 or -ENOMEM. */
+int job_buffers(struct job *j, size_t bytes);
+void *job_buffer(struct job *j, unsigned rank, unsigned which);
 struct comm *job_comm(struct job *j, unsigned rank);
 /* Runs the world until fabric time t or until until(ctx) says so. */
 void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx);

@@ -15,6 +15,7 @@ struct member {
     int64_t start_ps, end_ps;
     bool started, ended;
     int rc;
+    unsigned ops; /* of a loop: done */
 };
 
 struct job {
@@ -24,8 +25,14 @@ struct job {
     int64_t next_tick;
     struct job *next; /* ring of jobs in the same world */
     struct job_op op; /* running */
+    struct job_loop *loop;
+    unsigned left; /* ranks that are in it */
 };
 
+/* Two buffers of every rank. 0, -EFBIG: there are smaller ones, or -ENOMEM. */
+int job_make_buffers(struct job *j, size_t bytes);
+/* Of a loop: the rank's operation may have ended. */
+void job_loop_look(struct job *j, unsigned r);
 struct coll_args job_args(const struct job_op *op);
 /* A rank's buffers before an operation: its input in place, all else a pattern. 0 or -ENOMEM. */
 int job_fill(struct job *j, const struct job_op *op, unsigned r);

@@ -27,7 +27,8 @@ struct rank {
     unsigned n_ports;
     uint16_t node;
     unsigned slot;
-    bool awake, dead;
+    unsigned index;
+    bool dead;
 };
 
 struct world {
@@ -35,7 +36,8 @@ struct world {
     struct net *net;
     struct rank *ranks;
     struct rank_port **kicked; /* in the order in which they were */
-    unsigned n_kicked, n_awake;
+    unsigned n_kicked;
+    uint64_t *awake; /* [(nranks + 63) / 64] a bit a rank */
     int64_t now;
     uint64_t hash, frames;
 };
@@ -45,8 +47,7 @@ struct world {
 
 static void wake(struct rank *r)
 {
-    r->w->n_awake += !r->awake;
-    r->awake = true;
+    r->w->awake[r->index / 64] |= 1ull << r->index % 64;
 }
 
 static uint16_t rank_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now)
@@ -114,6 +115,14 @@ static void world_tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t n
     w->frames++;
 }
 
+static void count_frame(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now)
+{
+    (void)dirlink;
+    (void)m;
+    (void)now;
+    ((struct world *)ctx)->frames++;
+}
+
 /* What programs posted since the last event goes to their NICs at this instant, in their order. */
 static void flush_kicks(struct world *w)
 {
@@ -147,11 +156,14 @@ bool world_step(struct world *w, int64_t limit_ps)
 
 unsigned world_awake(struct world *w, unsigned from)
 {
-    for (; w->n_awake && from < w->cfg.nranks; from++) {
-        if (w->ranks[from].awake) {
-            w->ranks[from].awake = false;
-            w->n_awake--;
-            return from;
+    uint64_t mask = ~0ull << from % 64;
+
+    for (unsigned i = from / 64; i * 64 < w->cfg.nranks; i++, mask = ~0ull) {
+        uint64_t b = w->awake[i] & mask;
+
+        if (b) {
+            w->awake[i] &= ~(b & -b);
+            return i * 64 + (unsigned)__builtin_ctzll(b);
         }
     }
     return w->cfg.nranks;
@@ -263,6 +275,7 @@ static int rank_create(struct world *w, unsigned i)
     int rc = 0;
 
     r->w = w;
+    r->index = i;
     r->node = f->hosts[host];
     r->n_ports = f->nodes[r->node].n_ports;
     r->port = calloc(r->n_ports, sizeof(*r->port));
@@ -281,7 +294,8 @@ static int rank_create(struct world *w, unsigned i)
 int world_create(struct world **out, const struct world_cfg *cfg)
 {
     struct world *w = calloc(1, sizeof(*w));
-    struct net_cfg nc = {.fab = cfg->fab, .pool = cfg->pool, .seed = cfg->seed};
+    struct net_cfg nc = {
+        .fab = cfg->fab, .pool = cfg->pool, .seed = cfg->seed, .an_mbufs = cfg->an_mbufs};
     size_t ports = 0;
     int rc;
 
@@ -293,14 +307,15 @@ int world_create(struct world **out, const struct world_cfg *cfg)
     for (unsigned i = 0; i < cfg->nranks; i++)
         ports += cfg->fab->nodes[cfg->fab->hosts[cfg->host_of_rank[i]]].n_ports;
     w->kicked = calloc(2 * ports + 1, sizeof(struct rank_port *));
-    rc = w->ranks && w->kicked ? net_create(&w->net, &nc) : -ENOMEM;
+    w->awake = calloc(cfg->nranks / 64 + 1, sizeof(*w->awake));
+    rc = w->ranks && w->kicked && w->awake ? net_create(&w->net, &nc) : -ENOMEM;
     for (unsigned i = 0; !rc && i < cfg->nranks; i++)
         rc = rank_create(w, i);
     if (rc) {
         world_destroy(w);
         return rc;
     }
-    net_tap(w->net, world_tap, w);
+    net_tap(w->net, cfg->no_trace ? count_frame : world_tap, w);
     *out = w;
     return 0;
 }
@@ -326,5 +341,6 @@ void world_destroy(struct world *w)
     }
     free(w->ranks);
     free(w->kicked);
+    free(w->awake);
     free(w);
 }

@@ -22,6 +22,8 @@ struct world_cfg {
                                      slots in order */
     struct rte_mempool *pool;     /* of every node and HCA */
     uint64_t seed;                /* of the links' faults */
+    uint32_t an_mbufs; /* that each aggregation node may promise; 0: its share of the pool */
+    bool no_trace;     /* frames are counted, not hashed */
 };
 
 int world_create(struct world **w, const struct world_cfg *cfg);
