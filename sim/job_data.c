@@ -15,7 +15,8 @@ struct coll_args job_args(const struct job_op *op)
                               .type = op->type,
                               .op = op->op,
                               .root = op->root,
-                              .sparse = op->sparse};
+                              .sparse = op->sparse,
+                              .mm_self = op->mm_self};
 }
 
 /* By SHARP the order is the tree's, and inputs show it. */

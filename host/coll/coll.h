@@ -128,6 +128,8 @@ struct coll_args {
     enum redop op;
     unsigned root;
     unsigned sparse; /* all-to-all: so many blocks of each rank are not empty; 0: all */
+    bool mm_self; /* NVLS: a GPU's own share crosses the switch too (F27), not by its own hand (F26);
+                     one rounding of 16-bit floats */
 };
 
 /*

@@ -35,6 +35,9 @@ static void complete(struct comm *c, const struct ibv_wc *wc)
     case WR_AGG_SEND:
         agg_complete(c, wc);
         break;
+    case WR_MM:
+        plane_complete(c, wc);
+        break;
     case WR_CTL_RECV:
     case WR_CTL_SEND:
         ctl_complete(c, wc);
@@ -111,6 +114,7 @@ void comm_fail(struct comm *c, const char *fmt, ...)
     c->state = COMM_FAILED;
     conn_stop(c);
     agg_stop(c);
+    planes_stop(c);
     exec_fail(c);
     ctl_tell(c);
 }
@@ -123,7 +127,8 @@ void comm_abort(struct comm *c, const char *why)
 void comm_check_ready(struct comm *c)
 {
     if (c->state == COMM_CONNECTING && ctl_all_in(c, PHASE_READY) &&
-        (c->fall.state == FALL_DONE || (c->fall.state == FALL_NONE && join_all_granted(c))) &&
+        (c->fall.state == FALL_DONE ||
+         (c->fall.state == FALL_NONE && join_all_granted(c) && planes_ready(c))) &&
         conn_all_open(c))
         c->state = COMM_READY;
 }
@@ -136,6 +141,10 @@ static void connect_give_up(struct comm *c)
             fall_begin(c, "%s does not answer JOIN", agg_leaf_name(c, &c->agg[i]));
             return;
         }
+    if (planes_late(c) && c->fall.state == FALL_NONE && ctl_all_in(c, PHASE_READY)) {
+        fall_begin(c, "multimem: %s does not answer", planes_late(c));
+        return;
+    }
     for (unsigned r = 0; r < c->cfg.nranks; r++)
         if (c->ctl.peer[r].linked && c->ctl.peer[r].phase == PHASE_NONE) {
             comm_fail(c, "rank %u (%s): does not answer", r, comm_host(c, r));
@@ -161,6 +170,7 @@ void comm_tick(struct comm *c, int64_t now_ns)
     c->told_ns = now_ns;
     ctl_tick(c);
     join_tick(c);
+    planes_tick(c);
     op_tick(c);
     fall_tick(c);
 }
@@ -175,6 +185,7 @@ void comm_close(struct comm *c)
     c->since_ns = -1;
     ctl_tell(c);
     join_leave(c);
+    planes_leave(c);
 }
 
 bool comm_closed(const struct comm *c)
@@ -183,7 +194,7 @@ bool comm_closed(const struct comm *c)
         return false;
     if (c->since_ns >= 0 && c->now_ns - c->since_ns > CLOSE_NS)
         return true;
-    return join_all_left(c) && ctl_all_know(c) &&
+    return join_all_left(c) && planes_left(c) && ctl_all_know(c) &&
            (c->state == COMM_FAILED || ctl_all_in(c, PHASE_CLOSING));
 }
 
@@ -319,6 +330,8 @@ int comm_create(struct comm **out, const struct comm_cfg *cfg, void *blob, char 
     }
     if (!rc && cfg->nranks > 1)
         rc = agg_create(c, err);
+    if (!rc && cfg->nranks > 1)
+        rc = planes_create(c, err);
     if (rc) {
         comm_destroy(c);
         return rc;
@@ -405,7 +418,9 @@ int comm_connect(struct comm *c, const void *blobs, char *err)
     }
     c->since_ns = -1;
     rc = connect_neighbours(c, err);
-    return rc ? rc : join_start(c, err);
+    if (!rc)
+        rc = join_start(c, err);
+    return rc ? rc : planes_start(c, err);
 }
 
 void comm_destroy(struct comm *c)
@@ -416,6 +431,7 @@ void comm_destroy(struct comm *c)
     fall_destroy(c);
     conn_destroy(c);
     agg_destroy(c);
+    planes_destroy(c);
     join_destroy(c);
     ctl_destroy(c);
     mem_destroy(c);

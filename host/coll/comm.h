@@ -7,6 +7,7 @@
  *   exec.c   the operations in order, each a schedule whose lanes are served by
  *   conn.c     LANE_SEND and LANE_RECV: a queue pair for each pair of ranks and channel (conn.h)
  *   agg.c      LANE_AGG: the queue pair to the aggregation node, with slots; one for each tree
+ *   plane.c    LANE_MM: multimem of the GPU node's NVSwitches (mm.h)
  *              (LANE_CPU is served by exec.c itself)
  *   ctl.c    datagrams: the other ranks' states
  *   link.c   datagrams: how two ranks make a connection
@@ -34,7 +35,15 @@
 
 /* What a completion is of: in the top 8 bits of wr_id; of which connection, tree or port in the
  * next 20; the rest counts. */
-enum wr_kind { WR_CONN_RECV = 1, WR_CONN_SEND, WR_AGG_RECV, WR_AGG_SEND, WR_CTL_RECV, WR_CTL_SEND };
+enum wr_kind {
+    WR_CONN_RECV = 1,
+    WR_CONN_SEND,
+    WR_AGG_RECV,
+    WR_AGG_SEND,
+    WR_CTL_RECV,
+    WR_CTL_SEND,
+    WR_MM
+};
 #define WR_COUNT_BITS  36
 #define WR_INDEX_MAX   ((1u << 20) - 1)
 #define WR_ID(k, i, n) ((uint64_t)(k) << 56 | (uint64_t)(i) << WR_COUNT_BITS | WR_COUNT(n))
@@ -147,6 +156,8 @@ void join_destroy(struct comm *c);
 bool join_all_granted(const struct comm *c);
 bool join_all_left(const struct comm *c);
 const char *agg_leaf_name(const struct comm *c, const struct agg *a);
+/* A switch's trouble, which other algorithms mend; else a member's. AGG_OK: it said nothing. */
+bool join_mendable(enum agg_status s);
 /* Member ids of all ranks; id[] may be NULL. Ranks per host: the largest number on one. */
 unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank,
                       struct fab_members *m, uint16_t *id);
@@ -166,6 +177,40 @@ unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane);
 uint32_t agg_window(const struct fabric *fab, uint32_t asked);
 uint32_t agg_slots(uint64_t len, uint32_t mtu); /* of a message with len bytes of elements */
 
+/* ---- multimem (plane.c) ---- */
+struct mmc;
+struct plane {
+    struct comm *c;
+    struct port *port;
+    uint16_t node; /* the NVSwitch */
+    struct ibv_ah *ah;
+    struct mmc *m;
+    unsigned lane; /* of the running operation, LANE_NONE */
+    uint64_t base; /* steps done before it */
+    struct {
+        const void *addr;
+        uint64_t bytes;
+    } bound[2]; /* areas */
+};
+
+int planes_create(struct comm *c, char *err);
+int planes_start(struct comm *c, char *err); /* sends the BINDs */
+bool planes_ready(const struct comm *c);
+const char *planes_late(const struct comm *c); /* a switch that has not answered; NULL: none */
+struct mm_ctl;
+void planes_input(struct comm *c, unsigned port, const struct mm_ctl *m);
+void planes_tick(struct comm *c);
+/* The planes know the operation's memory; false: not yet. */
+bool planes_bind(struct comm *c, const struct coll_req *r);
+struct plane *plane_of_lane(struct comm *c, const struct lane *l); /* NULL: there is none */
+void plane_begin(struct comm *c, unsigned lane);
+unsigned plane_run(struct comm *c, struct coll_req *r, unsigned lane);
+void plane_complete(struct comm *c, const struct ibv_wc *wc);
+void planes_stop(struct comm *c); /* nothing touches memory any more */
+void planes_leave(struct comm *c);
+bool planes_left(const struct comm *c);
+void planes_destroy(struct comm *c);
+
 /* ---- without aggregation nodes (fall.c) ---- */
 enum fall_state { FALL_NONE, FALL_ASKING, FALL_DONE };
 
@@ -173,6 +218,7 @@ struct fall {
     enum fall_state state;
     char why[COMM_TEXT];
     uint32_t seq; /* operation that is cut; those after it do not use aggregation nodes */
+    bool whole;   /* it is not cut: nobody has begun it, and it does not use them either */
     struct sched_repair how;
     struct fall_report *report; /* [nranks], at rank 0 */
     unsigned n_reports;
@@ -189,9 +235,7 @@ void fall_destroy(struct comm *c);
 int fall_keep_create(struct comm *c, struct agg *a);
 void fall_keep(struct agg *a, const struct coll_req *r, const struct step *st);
 void fall_keep_end(struct comm *c, const struct coll_req *r);
-/* For op.c: by what an operation is really run; and what is left of it, where it is the one that was
- * cut before it began here. */
-enum coll_algo fall_algo(const struct comm *c, enum coll_kind k, enum coll_algo a, uint32_t seq);
+/* For op.c: what is left of an operation, where it is the one that was cut before it began here. */
 int fall_started(struct comm *c, struct coll_req *r, char *err);
 
 /* ---- memory (mem.c) ---- */
@@ -330,6 +374,8 @@ struct comm {
     struct agg_group group[2]; /* GROUP_ALL, GROUP_RAIL */
     struct agg agg[COLL_TREES + 1];
     unsigned n_aggs;
+    struct plane plane[SCHED_MAX_CHANS];
+    unsigned n_planes;
     struct exec exec;
     struct fall fall;
 };
@@ -340,6 +386,13 @@ static inline bool comm_has(const struct comm *c, enum coll_algo a)
 }
 
 #define COMM_RAIL_ALGOS (1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP)
+#define COMM_MM_ALGOS   (1u << ALGO_NVLS | 1u << ALGO_NVLS_SHARP)
+
+/* Does it need the switches' help? */
+static inline bool comm_by_switches(enum coll_algo a)
+{
+    return a < ALGO_COUNT && ((1u << ALGO_SHARP | COMM_RAIL_ALGOS | COMM_MM_ALGOS) >> a & 1);
+}
 
 static inline enum phase comm_phase(const struct comm *c)
 {

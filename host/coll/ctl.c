@@ -9,6 +9,7 @@
  * A phase is repeated until the other's answer says that it was seen.
  */
 #include "host/coll/conn.h"
+#include "switch/reduce/mm_proto.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -193,13 +194,19 @@ static void peer_input(struct comm *c, const void *msg, size_t len)
     comm_check_ready(c);
 }
 
-static void agg_input(struct comm *c, const void *msg, size_t len)
+static void agg_input(struct comm *c, unsigned port, const void *msg, size_t len)
 {
     struct agg_ctl m;
+    struct mm_ctl mm;
 
     if (len < sizeof(m))
         return;
     memcpy(&m, msg, sizeof(m));
+    if (m.type >= AGG_MM_BIND && m.type <= AGG_MM_MOVE_REPLY) {
+        memcpy(&mm, msg, sizeof(mm));
+        planes_input(c, port, &mm);
+        return;
+    }
     m.text[sizeof(m.text) - 1] = 0;
     join_input(c, &m);
 }
@@ -224,7 +231,7 @@ void ctl_complete(struct comm *c, const struct ibv_wc *wc)
     memcpy(&magic, msg, sizeof(magic));
     switch (rte_be_to_cpu_32(magic)) {
     case AGG_MAGIC:
-        agg_input(c, msg, len);
+        agg_input(c, port, msg, len);
         break;
     case PEER_MAGIC:
         peer_input(c, msg, len);

@@ -177,6 +177,8 @@ static void begin(struct comm *c, struct coll_req *r)
             conn_begin(c, r, l);
         else if (r->s.lane[l].kind == LANE_AGG)
             agg_of_lane(c, &r->s.lane[l])->lane = l;
+        else if (r->s.lane[l].kind == LANE_MM)
+            plane_begin(c, l);
         exec_wake(c, l);
     }
     for (unsigned i = 0; i < c->n_conns && c->state == COMM_READY; i++)
@@ -194,6 +196,8 @@ static void finish(struct comm *c, struct coll_req *r)
             conn_end(c, r, l);
         else if (r->s.lane[l].kind == LANE_AGG)
             agg_of_lane(c, &r->s.lane[l])->lane = LANE_NONE;
+        else if (r->s.lane[l].kind == LANE_MM)
+            plane_of_lane(c, &r->s.lane[l])->lane = LANE_NONE;
     if (c->state != COMM_READY)
         return;
     c->exec.head = r->next;
@@ -212,6 +216,8 @@ static unsigned run_lane(struct comm *c, struct coll_req *r, unsigned lane)
         return conn_run(c, r, lane);
     case LANE_AGG:
         return agg_run(c, r, lane);
+    case LANE_MM:
+        return plane_run(c, r, lane);
     default:
         return cpu_run(c, r, lane);
     }
@@ -231,6 +237,8 @@ unsigned exec_run(struct comm *c)
     while (x->head && c->state == COMM_READY && c->fall.state != FALL_ASKING) {
         struct coll_req *r = x->head;
 
+        if (!x->running && !planes_bind(c, r))
+            break;
         if (!x->running)
             begin(c, r);
         while (x->ready.n && r->lanes_left && c->state == COMM_READY) {

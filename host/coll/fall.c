@@ -9,7 +9,8 @@
  * that is not finished everywhere, how many messages of it all have, how many some rank has, and
  * who
  *
- * That operation is finished by the hosts from the first message on that not all have
+ * Where nobody has begun it, it is run by another algorithm like those after it. Else that
+ * operation is finished by the hosts from the first message on that not all have
  * (alg_repair.c); later ones use other algorithms from their beginning. A rank that has finished it
  * may have given its buffers back, but others can lack at most a window of what it has: so an agent
  * keeps of a finished operation the last window, and of one whose results overwrite what was sent
@@ -37,13 +38,14 @@ struct fall_cut {
 
 struct fall_msg {
     rte_be32_t magic, group, rank, type, seq;
+    rte_be32_t flag; /* REPORT: begun; VERDICT: nobody has begun it */
     struct fall_cut cut[COLL_TREES];
     char why[FALL_TEXT];
 } __attribute__((packed));
 _Static_assert(sizeof(struct fall_msg) <= CTL_ROOM, "one datagram");
 
 struct fall_report {
-    bool here;
+    bool here, begun;
     uint32_t seq;
     uint64_t done[COLL_TREES];
 };
@@ -97,26 +99,6 @@ void fall_keep_end(struct comm *c, const struct coll_req *r)
 
 /* ---- the operations ---- */
 
-static bool by_trees(enum coll_algo a)
-{
-    return a < ALGO_COUNT && ((1u << ALGO_SHARP | COMM_RAIL_ALGOS) >> a & 1);
-}
-
-enum coll_algo fall_algo(const struct comm *c, enum coll_kind k, enum coll_algo a, uint32_t seq)
-{
-    static const enum coll_algo instead[COLL_KINDS] = {
-        [COLL_ALLREDUCE] = ALGO_RING,      [COLL_REDUCE] = ALGO_CHAIN,
-        [COLL_BROADCAST] = ALGO_CHAIN,     [COLL_ALLGATHER] = ALGO_RING,
-        [COLL_REDUCE_SCATTER] = ALGO_RING, [COLL_ALLTOALL] = ALGO_PAIRWISE,
-        [COLL_GATHER] = ALGO_DIRECT,       [COLL_SCATTER] = ALGO_DIRECT,
-        [COLL_SENDRECV] = ALGO_DIRECT,     [COLL_BARRIER] = ALGO_DIRECT,
-    };
-
-    if (c->fall.state != FALL_DONE || !by_trees(a) || (int32_t)(seq - c->fall.seq) <= 0)
-        return a;
-    return a == ALGO_SHARP ? instead[k] : ALGO_HIER;
-}
-
 static int cannot(char *err, const char *what, int rc)
 {
     snprintf(err, COMM_TEXT, "cannot go on without aggregation nodes: %s", what);
@@ -131,7 +113,7 @@ static int cut(struct comm *c, struct coll_req *r, char *err)
 
     if (rc)
         return cannot(err,
-                      r->id.algo != ALGO_SHARP ? "in the middle of an operation in several levels"
+                      r->id.algo != ALGO_SHARP ? "in the middle of another operation than by SHARP"
                                                : strerror(-rc),
                       rc);
     sched_free(&r->s);
@@ -141,7 +123,8 @@ static int cut(struct comm *c, struct coll_req *r, char *err)
 
 int fall_started(struct comm *c, struct coll_req *r, char *err)
 {
-    if (c->fall.state != FALL_DONE || r->id.seq != c->fall.seq || !by_trees(r->id.algo))
+    if (c->fall.state != FALL_DONE || r->id.seq != c->fall.seq || c->fall.whole ||
+        !comm_by_switches(r->id.algo))
         return 0;
     c->fall.how.bare = false;
     return cut(c, r, err);
@@ -241,7 +224,7 @@ static int others(struct comm *c, char *err)
     for (struct coll_req *r = c->exec.head; r; r = r->next) {
         int rc;
 
-        if (r->id.seq == c->fall.seq || !by_trees(r->id.algo))
+        if ((r->id.seq == c->fall.seq && !c->fall.whole) || !comm_by_switches(r->id.algo))
             continue;
         sched_free(&r->s);
         rc = op_schedule(c, r, err);
@@ -261,9 +244,9 @@ static int carry_out(struct comm *c, char *err)
     const struct op_id *id = op_known(c, c->fall.seq);
     int rc = 0;
 
-    if (r && !over && !by_trees(r->id.algo))
+    if (c->fall.whole || (r && !over && !comm_by_switches(r->id.algo)))
         return others(c, err); /* it goes on as it is */
-    if (r && begun && over && !by_trees(r->id.algo))
+    if (r && begun && over && !comm_by_switches(r->id.algo))
         return cannot(err, "the next operation has begun", -EBUSY);
     c->exec.running = false;
     if (r)
@@ -273,7 +256,7 @@ static int carry_out(struct comm *c, char *err)
         rc = cut_running(c, r, err);
     if (!rc && over && !id)
         rc = cannot(err, "an operation of long ago", -EBUSY);
-    if (!rc && over && by_trees(id->algo))
+    if (!rc && over && comm_by_switches(id->algo))
         rc = id->algo == ALGO_SHARP ? help(c, id, err) : cannot(err, "several levels", -ENOTSUP);
     return rc;
 }
@@ -297,7 +280,8 @@ static void own_report(const struct comm *c, struct fall_report *p)
 {
     const struct coll_req *r = c->exec.head;
 
-    *p = (struct fall_report){.here = true, .seq = r ? r->id.seq : c->exec.opseq};
+    *p = (struct fall_report){
+        .here = true, .begun = c->exec.running, .seq = r ? r->id.seq : c->exec.opseq};
     for (unsigned l = 0; r && l < r->s.n_lanes; l++)
         if (r->s.lane[l].kind == LANE_AGG && r->s.lane[l].peer == GROUP_ALL)
             p->done[r->s.lane[l].chan] = r->done[l];
@@ -310,6 +294,7 @@ static void report(struct comm *c)
 
     own_report(c, &p);
     m.seq = rte_cpu_to_be_32(p.seq);
+    m.flag = rte_cpu_to_be_32(p.begun);
     for (unsigned k = 0; k < COLL_TREES; k++)
         m.cut[k].least = rte_cpu_to_be_64(p.done[k]);
     ctl_send_rank(c, 0, &m, sizeof(m));
@@ -335,6 +320,9 @@ static void judge(struct comm *c)
         if ((int32_t)(f->report[r].seq - seq) < 0)
             seq = f->report[r].seq;
     f->seq = seq;
+    f->whole = true;
+    for (unsigned r = 0; r < c->cfg.nranks; r++)
+        f->whole &= f->report[r].seq == seq && !f->report[r].begun;
     for (unsigned k = 0; k < COLL_TREES; k++) {
         struct sched_cut *cut = &f->how.cut[k];
 
@@ -356,6 +344,7 @@ static void tell_verdict(struct comm *c, unsigned rank)
     struct fall_msg m = message(c, FALL_VERDICT);
 
     m.seq = rte_cpu_to_be_32(c->fall.seq);
+    m.flag = rte_cpu_to_be_32(c->fall.whole);
     for (unsigned k = 0; k < COLL_TREES; k++) {
         const struct sched_cut *cut = &c->fall.how.cut[k];
         uint64_t more = cut->most == ALL ? UINT32_MAX : cut->most - cut->least;
@@ -379,6 +368,7 @@ static void on_report(struct comm *c, unsigned rank, const struct fall_msg *m)
     if (!p->here) {
         p->here = true;
         p->seq = rte_be_to_cpu_32(m->seq);
+        p->begun = m->flag != 0;
         for (unsigned k = 0; k < COLL_TREES; k++)
             p->done[k] = rte_be_to_cpu_64(m->cut[k].least);
         f->n_reports++;
@@ -396,6 +386,7 @@ static void on_verdict(struct comm *c, const struct fall_msg *m)
     if (c->fall.state != FALL_ASKING)
         return;
     c->fall.seq = rte_be_to_cpu_32(m->seq);
+    c->fall.whole = m->flag != 0;
     for (unsigned k = 0; k < COLL_TREES; k++) {
         uint64_t least = rte_be_to_cpu_64(m->cut[k].least);
         uint32_t more = rte_be_to_cpu_32(m->cut[k].more), from = rte_be_to_cpu_32(m->cut[k].from);
@@ -413,7 +404,7 @@ static void begin(struct comm *c, const char *why)
 
     if (f->state != FALL_NONE || c->state == COMM_FAILED || c->closing)
         return;
-    if (!c->cfg.fall_back || !c->n_aggs || !c->ctl.peer) {
+    if (!c->cfg.fall_back || !(c->n_aggs + c->n_planes) || !c->ctl.peer) {
         comm_fail(c, "%s", why);
         return;
     }
@@ -426,6 +417,7 @@ static void begin(struct comm *c, const char *why)
     snprintf(f->why, sizeof(f->why), "%s", why);
     f->state = FALL_ASKING;
     agg_stop(c);
+    planes_stop(c);
     for (unsigned i = 0; i < c->n_aggs; i++)
         c->agg[i].lane = LANE_NONE;
     join_leave(c);

@@ -145,17 +145,29 @@ bool join_all_left(const struct comm *c)
 }
 
 /* Troubles of the aggregation nodes are theirs; those of the members no other algorithm mends. */
-static void (*trouble(const struct comm *c, enum agg_status s))(struct comm *, const char *, ...)
+bool join_mendable(enum agg_status s)
 {
     static const bool theirs[AGG_STATUS_COUNT] = {
-        [AGG_E_TREE] = true,          [AGG_E_NOT_IN_TREE] = true,   [AGG_E_QUOTA_GROUPS] = true,
-        [AGG_E_QUOTA_SLOTS] = true,   [AGG_E_QUOTA_BUFFERS] = true, [AGG_E_NO_REDUCTION] = true,
-        [AGG_E_PARENT] = true,        [AGG_E_OP_UNSUPPORTED] = true, [AGG_E_EDGE] = true,
-        [AGG_E_NO_GROUP] = true,      [AGG_E_CHILDREN] = true,
+        [AGG_OK] = true,
+        [AGG_E_TREE] = true,
+        [AGG_E_NOT_IN_TREE] = true,
+        [AGG_E_QUOTA_GROUPS] = true,
+        [AGG_E_QUOTA_SLOTS] = true,
+        [AGG_E_QUOTA_BUFFERS] = true,
+        [AGG_E_NO_REDUCTION] = true,
+        [AGG_E_PARENT] = true,
+        [AGG_E_OP_UNSUPPORTED] = true,
+        [AGG_E_EDGE] = true,
+        [AGG_E_NO_GROUP] = true,
+        [AGG_E_CHILDREN] = true,
     };
 
-    (void)c;
-    return s < AGG_STATUS_COUNT && theirs[s] ? fall_begin : comm_fail;
+    return s < AGG_STATUS_COUNT && theirs[s];
+}
+
+static void (*trouble(enum agg_status s))(struct comm *, const char *, ...)
+{
+    return join_mendable(s) ? fall_begin : comm_fail;
 }
 
 static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m)
@@ -171,18 +183,17 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
 
         a->state = JOIN_NONE;
         if (m->text[0] && strcmp(m->text, text))
-            trouble(c, status)(c, "JOIN refused by %s: %s: %s (%s)", leaf, text, m->text,
-                               agg_status_name(status));
+            trouble(status)(c, "JOIN refused by %s: %s: %s (%s)", leaf, text, m->text,
+                            agg_status_name(status));
         else
-            trouble(c, status)(c, "JOIN refused by %s: %s (%s)", leaf, text,
-                               agg_status_name(status));
+            trouble(status)(c, "JOIN refused by %s: %s (%s)", leaf, text, agg_status_name(status));
         return;
     }
     rc = agg_connect(c, a, m);
     a->state = JOIN_GRANTED;
     if (rc == -EMSGSIZE)
         fall_begin(c, "%s grants %u slots, less than one message takes (%u)", leaf,
-                  rte_be_to_cpu_32(m->window), AGG_MSG_PKTS);
+                   rte_be_to_cpu_32(m->window), AGG_MSG_PKTS);
     else if (rc)
         fall_begin(c, "cannot connect to %s: %s", leaf, strerror(-rc));
     comm_check_ready(c);
@@ -196,11 +207,11 @@ static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
 
     send_ctl(c, a, AGG_ABORT_ACK, rte_be_to_cpu_32(m->xid));
     a->state = JOIN_LEFT; /* the group is over */
-    trouble(c, status)(c, "aborted by %s: %s (%s)", agg_leaf_name(c, a),
-              m->text[0] ? m->text
-              : known    ? agg_status_text(status)
-                         : "no reason given",
-              known ? agg_status_name(status) : "unknown status");
+    trouble(status)(c, "aborted by %s: %s (%s)", agg_leaf_name(c, a),
+                    m->text[0] ? m->text
+                    : known    ? agg_status_text(status)
+                               : "no reason given",
+                    known ? agg_status_name(status) : "unknown status");
 }
 
 static struct agg *agg_of(struct comm *c, const struct agg_ctl *m)

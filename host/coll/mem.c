@@ -7,9 +7,13 @@
 
 int region_add(struct comm *c, struct region *r, void *buf, size_t bytes)
 {
+    int access = IBV_ACCESS_LOCAL_WRITE; /* NVSwitches read and write what is bound */
+
+    if (c->n_planes)
+        access |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
     *r = (struct region){.addr = buf, .bytes = bytes};
     for (unsigned p = 0; p < c->n_ports; p++) {
-        r->mr[p] = ibv_reg_mr(c->port[p].pd, buf, bytes, IBV_ACCESS_LOCAL_WRITE);
+        r->mr[p] = ibv_reg_mr(c->port[p].pd, buf, bytes, access);
         if (!r->mr[p] || (c->cfg.unback && c->cfg.unback(r->mr[p]))) {
             int rc = errno ? -errno : -ENOMEM;
 

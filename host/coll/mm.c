@@ -23,6 +23,7 @@ struct mmc {
     struct mmc_cfg cfg;
     enum mmc_state state;
     char error[MMC_TEXT];
+    enum agg_status status; /* why, by the switch's word */
     struct ibv_qp *qp;
     uint32_t psn, xid;
     bool granted, left;
@@ -144,6 +145,13 @@ static const char *more_text(const struct mm_ctl *c, char *buf)
     return strcmp(buf, status_text(c)) ? buf : "";
 }
 
+static void refused(struct mmc *m, const struct mm_ctl *c, const char *text)
+{
+    if (m->state != MMC_FAILED && m->state != MMC_CLOSED)
+        m->status = rte_be_to_cpu_16(c->status);
+    fail(m, status_text(c), text);
+}
+
 static void on_bind_reply(struct mmc *m, const struct mm_ctl *c)
 {
     char text[sizeof(c->text)];
@@ -153,7 +161,7 @@ static void on_bind_reply(struct mmc *m, const struct mm_ctl *c)
         return;
     if (c->status) {
         m->left = true; /* nothing to give back */
-        fail(m, status_text(c), more_text(c, text));
+        refused(m, c, more_text(c, text));
         return;
     }
     m->base = rte_be_to_cpu_64(c->va);
@@ -180,7 +188,7 @@ void mmc_input(struct mmc *m, const struct mm_ctl *c)
         break;
     case AGG_MM_READY_REPLY:
         if (c->status)
-            fail(m, status_text(c), "");
+            refused(m, c, "");
         else if (m->state == MMC_OPENING && m->granted)
             m->state = MMC_READY;
         break;
@@ -189,7 +197,7 @@ void mmc_input(struct mmc *m, const struct mm_ctl *c)
             break;
         m->moving = false;
         if (c->status)
-            fail(m, status_text(c), more_text(c, text));
+            refused(m, c, more_text(c, text));
         break;
     case AGG_MM_UNBIND_REPLY:
         m->left = true;
@@ -199,7 +207,7 @@ void mmc_input(struct mmc *m, const struct mm_ctl *c)
     case AGG_MM_ABORT:
         say(m, AGG_MM_ABORT_ACK, rte_be_to_cpu_32(c->xid));
         if (m->state != MMC_CLOSING)
-            fail(m, status_text(c), more_text(c, text));
+            refused(m, c, more_text(c, text));
         break;
     default:
         break;
@@ -340,6 +348,17 @@ enum mmc_state mmc_state(const struct mmc *m)
 const char *mmc_error(const struct mmc *m)
 {
     return m->error;
+}
+
+enum agg_status mmc_status(const struct mmc *m)
+{
+    return m->status;
+}
+
+void mmc_stop(struct mmc *m)
+{
+    if (m->state == MMC_OPENING || m->state == MMC_READY)
+        fail(m, "stopped", "");
 }
 
 void mmc_close(struct mmc *m)

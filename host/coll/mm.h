@@ -47,6 +47,8 @@ int mmc_create(struct mmc **m, const struct mmc_cfg *cfg);
 void mmc_destroy(struct mmc *m);
 enum mmc_state mmc_state(const struct mmc *m);
 const char *mmc_error(const struct mmc *m); /* FAILED: switch, member and reason */
+/* FAILED: what the switch has said; AGG_OK: nothing. */
+enum agg_status mmc_status(const struct mmc *m);
 
 /* Binds memory (of a region registered for remote READ and WRITE) to an area, in place of what was
  * bound to it. 0; -EBUSY: another one is under way. mmc_moving() until the switch has answered. */
@@ -67,6 +69,9 @@ uint64_t mmc_done(const struct mmc *m);
 void mmc_input(struct mmc *m, const struct mm_ctl *c);
 void mmc_complete(struct mmc *m, const struct ibv_wc *wc);
 void mmc_tick(struct mmc *m); /* says again what was not answered */
+/* Nothing is read from or written to this member's memory any more; a READY one is FAILED. The
+ * switch is not told. */
+void mmc_stop(struct mmc *m);
 /* Leaves the group. */
 void mmc_close(struct mmc *m);
 

@@ -175,19 +175,6 @@ static int check(const struct fabric *fab, const struct coll_args *a, unsigned n
     return 0;
 }
 
-/* Do the switches of the first rank's node, and so of all nodes, reduce? */
-static bool multimem(const struct model *m)
-{
-    uint16_t domain = fabric_domain(m->fab, m->host_of_rank[0]), plane[SCHED_MAX_CHANS];
-    unsigned n =
-        domain == FAB_NONE ? 0 : fabric_domain_planes(m->fab, domain, plane, SCHED_MAX_CHANS);
-
-    for (unsigned i = 0; i < n && i < SCHED_MAX_CHANS; i++)
-        if (!m->fab->nodes[plane[i]].reduce.on)
-            return false;
-    return n;
-}
-
 static int begin(struct model *m, const struct coll_args *a, unsigned nranks)
 {
     int rc = topo_init(&m->topo, m->fab, 0, nranks, m->host_of_rank, m->n_trees);
@@ -200,10 +187,10 @@ static int begin(struct model *m, const struct coll_args *a, unsigned nranks)
                               .type = a->type,
                               .op = a->op,
                               .sparse = a->sparse,
+                              .mm_self = a->mm_self,
                               .mtu = m->fab->mtu,
                               .topo = &m->topo.sched};
     m->topo.sched.rail_trees = m->n_trees > 0;
-    m->topo.sched.multimem = multimem(m);
     m->n_dir = 2u * m->fab->n_links + m->fab->n_hosts;
     m->free_ps = calloc(m->n_dir + 1, sizeof(*m->free_ps));
     m->bytes = calloc(m->n_dir + 1, sizeof(*m->bytes));

@@ -299,7 +299,8 @@ static int lanes_served(struct comm *c, const struct coll_req *r, char *err)
     for (unsigned i = 0; i < r->s.n_lanes; i++) {
         const struct lane *l = &r->s.lane[i];
 
-        if (l->kind != LANE_MM && (l->kind != LANE_AGG || agg_of_lane(c, l)))
+        if (l->kind == LANE_MM ? plane_of_lane(c, l) != NULL
+                               : l->kind != LANE_AGG || agg_of_lane(c, l))
             continue;
         snprintf(err, COMM_TEXT, "%s: not set up for this communicator",
                  l->kind == LANE_MM ? "multimem" : "aggregation tree");
@@ -339,12 +340,30 @@ static int get_lanes(struct comm *c, struct coll_req *r, char *err)
     return 0;
 }
 
+/* By what it is really run: the switches may have failed. */
+static enum coll_algo algo_now(const struct comm *c, enum coll_kind k, enum coll_algo a,
+                               uint32_t seq)
+{
+    static const enum coll_algo instead[COLL_KINDS] = {
+        [COLL_ALLREDUCE] = ALGO_RING,      [COLL_REDUCE] = ALGO_CHAIN,
+        [COLL_BROADCAST] = ALGO_CHAIN,     [COLL_ALLGATHER] = ALGO_RING,
+        [COLL_REDUCE_SCATTER] = ALGO_RING, [COLL_ALLTOALL] = ALGO_PAIRWISE,
+        [COLL_GATHER] = ALGO_DIRECT,       [COLL_SCATTER] = ALGO_DIRECT,
+        [COLL_SENDRECV] = ALGO_DIRECT,     [COLL_BARRIER] = ALGO_DIRECT,
+    };
+
+    if (c->fall.state != FALL_DONE || !comm_by_switches(a) ||
+        (int32_t)(seq - c->fall.seq) < !c->fall.whole)
+        return a;
+    return COMM_RAIL_ALGOS >> a & 1 ? ALGO_HIER : instead[k];
+}
+
 int op_schedule(struct comm *c, struct coll_req *r, char *err)
 {
     const struct coll_args *a = &r->args;
     struct sched_in in = {
         .kind = a->kind,
-        .algo = fall_algo(c, a->kind, a->algo, r->id.seq),
+        .algo = algo_now(c, a->kind, a->algo, r->id.seq),
         .rank = c->cfg.rank,
         .nranks = c->cfg.nranks,
         .root = r->id.root,
@@ -354,6 +373,7 @@ int op_schedule(struct comm *c, struct coll_req *r, char *err)
         .in_place = in_place(c, a),
         .mtu = c->mtu,
         .sparse = r->id.sparse,
+        .mm_self = a->mm_self,
         .topo = &c->topo.sched,
     };
     int rc = sched_init(&r->s, &in);

@@ -132,6 +132,7 @@ static void draw(struct bed *b, struct job_op *op, unsigned nth)
     if (op->kind == COLL_BARRIER)
         count = 0;
     op->count = count * b->n * dtype_size(op->type) > BUFFER / 4 ? count / b->n : count;
+    op->mm_self = below(b, 2);
     op->skew_ps = below(b, 2) ? 20 * PS_PER_US : 0;
     op->seed = oracle_random(&b->rng);
 }
@@ -174,19 +175,26 @@ static void plain_hosts(void **state)
 
 static void gpus_of_one_node(void **state)
 {
-    unsigned algos = HOST_ALGOS & ~(1u << ALGO_SHARP);
-    struct bed b = {.rng = 7};
+    static const unsigned ranks[] = {2, 3, 5, 8};
+    unsigned algos = (HOST_ALGOS & ~(1u << ALGO_SHARP)) | 1u << ALGO_NVLS;
 
     (void)state;
-    bed_up(&b, fabric_load("conf/h100-node.conf", NULL), 8, 1, algos);
-    all_kinds_and_algorithms(&b, algos, 3);
-    print_message("h100-node: %u operations\n", b.ran);
-    bed_down(&b);
+    for (unsigned i = 0; i < sizeof(ranks) / sizeof(*ranks); i++) {
+        struct bed b = {.rng = 7 + i};
+
+        bed_up(&b, fabric_load("conf/h100-node.conf", NULL), ranks[i], 1, algos);
+        all_kinds_and_algorithms(&b, algos, 3);
+        print_message("h100-node: %u GPUs, %u operations\n", ranks[i], b.ran);
+        assert_true(b.seen[COLL_ALLREDUCE] >> ALGO_NVLS & 1);
+        assert_true(b.seen[COLL_REDUCE_SCATTER] >> ALGO_NVLS & 1);
+        assert_true(b.seen[COLL_ALLGATHER] >> ALGO_NVLS & 1);
+        bed_down(&b);
+    }
 }
 
 static void gpus_of_two_nodes(void **state)
 {
-    unsigned algos = HOST_ALGOS | 1u << ALGO_HIER | 1u << ALGO_HIER_SHARP;
+    unsigned algos = HOST_ALGOS | 1u << ALGO_HIER | 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP;
     struct bed b = {.rng = 8};
 
     (void)state;
@@ -195,6 +203,7 @@ static void gpus_of_two_nodes(void **state)
     print_message("rail-2x4: %u operations\n", b.ran);
     assert_true(b.seen[COLL_ALLREDUCE] >> ALGO_HIER & 1);
     assert_true(b.seen[COLL_ALLREDUCE] >> ALGO_HIER_SHARP & 1);
+    assert_true(b.seen[COLL_ALLREDUCE] >> ALGO_NVLS_SHARP & 1);
     bed_down(&b);
 }
 
