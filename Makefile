@@ -33,7 +33,7 @@ DPDK_SWITCH_LIBS := -Wl,--whole-archive $(call static,$(DPDK_WHOLE) bus_pci net_
 SYS_LIBS := -lconfig -ljansson -lnuma -lpcap -lbsd -lelf -lz -lm -ldl -lpthread
 
 # ---- rooms -------------------------------------------------------------------------------------------
-MAINS := fabric/trib_plan.c switch/rim/trib_switch.c host/perf/trib_perf.c host/enter/trib_enter.c
+MAINS := fabric/trib_plan.c switch/rim/trib_switch.c host/perf/trib_perf.c host/enter/trib_enter.c sim/trib_sim.c
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -54,7 +54,7 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fabric/test_*.c tests/roce/t
            tests/switch/reduce/test_*.c tests/switch/rim/test_*.c tests/host/test_*.c tests/host/*/test_*.c tests/sim/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
-PROGS := $(BUILD)/trib-plan $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-enter $(BUILD)/libtribverbs.so
+PROGS := $(BUILD)/trib-plan $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/libtribverbs.so
 
 .PHONY: all programs demo test unit e2e kills interop bench fuzz asan tsan debug format lint install clean setup setup-test
 .SECONDARY:
@@ -98,6 +98,13 @@ $(BUILD)/trib-perf: $(call obj,host/perf/trib_perf.c) $(call lib,perf coll) $(BU
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
 	    -libverbs -ljansson -lconfig -lm -lpthread -o $@
+
+# Everything in one process: nodes, HCAs and ranks.
+SIM_LIBS = $(call lib,sim perf coll hca rim switch roce fabric)
+$(BUILD)/trib-sim: $(call obj,sim/trib_sim.c) $(SIM_LIBS)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(SIM_LIBS) -Wl,--end-group \
+	    $(DPDK_LIBS) -libverbs $(SYS_LIBS) -o $@
 
 # What `trib exec` becomes: the emulated host's view of the machine, then the program.
 $(BUILD)/trib-enter: $(call obj,$(wildcard host/enter/*.c)) $(BUILD)/libagent.a $(call lib,fabric)
@@ -199,7 +206,7 @@ lint:
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tributary $(DESTDIR)$(PREFIX)/share/tributary/conf
-	install -m 755 $(BUILD)/trib-plan $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-enter $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(BUILD)/trib-plan $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(DESTDIR)$(PREFIX)/bin
 	install -m 755 scripts/trib $(DESTDIR)$(PREFIX)/bin/trib
 	install -m 755 $(BUILD)/libtribverbs.so $(DESTDIR)$(PREFIX)/lib/tributary
 	install -m 644 conf/*.conf $(DESTDIR)$(PREFIX)/share/tributary/conf

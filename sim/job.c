@@ -116,7 +116,8 @@ static int connect_all(struct job *j, char *err)
 
         cc.ctx = world_contexts(j->cfg.w, world_rank(j, r), &cc.n_ctx);
         for (unsigned t = 0; t < COLL_TREES; t++)
-            cc.tree[t] = (uint16_t)(j->cfg.tree + t);
+            cc.tree[t] = j->cfg.trees ? t < j->cfg.n_trees ? j->cfg.trees[t] : 0
+                                      : (uint16_t)(j->cfg.tree + t);
         rc = comm_create(&j->mem[r].comm, &cc, blobs + r * COMM_BLOB, err);
     }
     for (unsigned r = 0; !rc && r < n; r++)

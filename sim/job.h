@@ -20,7 +20,8 @@ struct job_cfg {
     uint32_t group;
     uint64_t key;
     uint16_t tree;
-    unsigned n_trees; /* 0: one; else so many from `tree` on */
+    unsigned n_trees;      /* 0: one; else so many from `tree` on */
+    const uint16_t *trees; /* [n_trees] these instead; NULL: see n_trees */
     uint32_t window;
     unsigned algos;
     size_t buffer_bytes; /* largest buffer of the job's operations; 0: that of the first */

@@ -115,12 +115,14 @@ static void world_tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t n
     w->frames++;
 }
 
-static void count_frame(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now)
+static void length_tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now)
 {
-    (void)dirlink;
-    (void)m;
-    (void)now;
-    ((struct world *)ctx)->frames++;
+    struct world *w = ctx;
+    uint64_t h = w->hash ^ ((uint64_t)now * 0x9e3779b97f4a7c15ull) ^ dirlink;
+
+    h = (h ^ frame_bytes(m)) * 0x100000001b3ull;
+    w->hash = h ^ (h >> 29);
+    w->frames++;
 }
 
 /* What programs posted since the last event goes to their NICs at this instant, in their order. */
@@ -230,6 +232,11 @@ uint64_t world_trace_hash(const struct world *w)
     return w->hash;
 }
 
+uint64_t world_events(const struct world *w)
+{
+    return net_events(w->net);
+}
+
 uint64_t world_frames(const struct world *w)
 {
     return w->frames;
@@ -315,7 +322,7 @@ int world_create(struct world **out, const struct world_cfg *cfg)
         world_destroy(w);
         return rc;
     }
-    net_tap(w->net, cfg->no_trace ? count_frame : world_tap, w);
+    net_tap(w->net, cfg->trace_lengths ? length_tap : world_tap, w);
     *out = w;
     return 0;
 }

@@ -22,8 +22,8 @@ struct world_cfg {
                                      slots in order */
     struct rte_mempool *pool;     /* of every node and HCA */
     uint64_t seed;                /* of the links' faults */
-    uint32_t an_mbufs; /* that each aggregation node may promise; 0: its share of the pool */
-    bool no_trace;     /* frames are counted, not hashed */
+    uint32_t an_mbufs;  /* that each aggregation node may promise; 0: its share of the pool */
+    bool trace_lengths; /* of frames the hash has time, link and length, not their bytes */
 };
 
 int world_create(struct world **w, const struct world_cfg *cfg);
@@ -47,6 +47,8 @@ unsigned world_awake(struct world *w, unsigned from);
 void world_kill(struct world *w, unsigned rank);
 /* Running hash over every frame on every link: time, link, bytes. Equal hashes mean equal runs. */
 uint64_t world_trace_hash(const struct world *w);
+/* Events so far: arrivals, departures and timers of nodes. */
+uint64_t world_events(const struct world *w);
 uint64_t world_frames(const struct world *w);
 /* Aggregation nodes that still hold a group, slot or frame. */
 unsigned world_busy_ans(struct world *w);

@@ -40,6 +40,7 @@ struct net {
     struct fabric *around; /* routes around links that are down; NULL: none is */
     net_tap_fn tap;
     void *tap_ctx;
+    uint64_t events;
 };
 
 static inline void refresh_node(struct net *n, uint16_t node)
@@ -97,6 +98,7 @@ unsigned net_advance(struct net *n, int64_t now_ps)
     while (heap_time(&n->heap) <= now_ps && heap_time(&n->heap) != PS_NEVER) {
         uint32_t i = heap_top(&n->heap);
 
+        n->events++;
         n->now_ps = RTE_MAX(n->now_ps, heap_time(&n->heap));
         if (i < n->n_src) {
             moved += run_src(n, &n->src[i]);
@@ -143,6 +145,11 @@ void net_input(struct net *n, uint16_t node, uint16_t port, struct rte_mbuf **m,
 int64_t net_next(struct net *n)
 {
     return heap_time(&n->heap);
+}
+
+uint64_t net_events(const struct net *n)
+{
+    return n->events;
 }
 
 int64_t net_now(const struct net *n)

@@ -36,6 +36,7 @@ void net_destroy(struct net *n);
 unsigned net_advance(struct net *n, int64_t now_ps);
 /* Time of the next event, PS_NEVER when nothing will ever happen by itself. */
 int64_t net_next(struct net *n);
+uint64_t net_events(const struct net *n); /* run so far */
 int64_t net_now(const struct net *n);
 /* A frame from outside arrives at a node of ours. */
 void net_input(struct net *n, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t cnt,

@@ -59,6 +59,13 @@ static json_t *run_json(const struct row *r, int place)
 int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
                  const struct row *rows, unsigned n, const char *error)
 {
+    return report_write_more(path, o, nranks, rows, n, error, NULL, NULL);
+}
+
+int report_write_more(const char *path, const struct perf_opts *o, unsigned nranks,
+                      const struct row *rows, unsigned n, const char *error, const char *key,
+                      struct json_t *more)
+{
     json_t *results = json_array();
     bool ok = true;
     char tmp[PATH_MAX];
@@ -74,8 +81,12 @@ int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
     json_t *top =
         json_pack("{s:s, s:s, s:I, s:{s:b}, s:o}", "version", PERF_VERSION, "conf", o->conf,
                   "ranks", (json_int_t)nranks, "fidelity", "ok", ok, "results", results);
-    if (!top)
+    if (!top) {
+        json_decref(more);
         return -EINVAL;
+    }
+    if (more)
+        json_object_set_new(top, key, more);
     if (*error)
         json_object_set_new(top, "error", json_string(error));
     int rc = snprintf(tmp, sizeof(tmp), "%s.%d.tmp", path, (int)getpid()) < (int)sizeof(tmp)

@@ -11,4 +11,9 @@
 /* error: what ended the run early, or "". 0 or -errno. */
 int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
                  const struct row *rows, unsigned n, const char *error);
+/* The same, with one object more under `key`; takes it over. */
+struct json_t;
+int report_write_more(const char *path, const struct perf_opts *o, unsigned nranks,
+                      const struct row *rows, unsigned n, const char *error, const char *key,
+                      struct json_t *more);
 #endif

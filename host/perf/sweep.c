@@ -291,7 +291,9 @@ static int predict(struct sweep *s, struct row *r)
     if (rc) {
         snprintf(why, sizeof(why), "no prediction for %s %llu B: %s", sched_algo_name(row_asked(r)),
                  (unsigned long long)r->bytes, strerror(-rc));
-        job_abort(s->job, why);
+        if (s->job)
+            job_abort(s->job, why);
+        memcpy(s->cause, why, sizeof(s->cause));
     }
     return rc;
 }
@@ -324,9 +326,11 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
     s->n_rows++;
     for (int place = 0; place < PLACES && !rc; place++)
         if (place == OUT_OF_PLACE || coll_can_be_in_place(r->coll))
-            rc = run_place(s, r, place);
+            rc = s->place ? s->place(s, r, place) : run_place(s, r, place);
     if (!rc)
         table_row(stdout, r);
+    if (s->row_done)
+        s->row_done(s);
     return rc;
 }
 
@@ -370,7 +374,7 @@ int sweep_run(struct sweep *s)
     s->rows = calloc(s->max_rows, sizeof(*s->rows));
     if (!s->rows)
         return -ENOMEM;
-    int rc = connect_ranks(s);
+    int rc = s->place ? 0 : connect_ranks(s);
     for (int a = 0; a < ALGOS_ASKED && !rc; a++)
         if (s->algos & (1u << a))
             rc = run_algo(s, (enum coll_algo)a, sizes, n);

@@ -25,6 +25,12 @@ struct sweep {
     unsigned n_rows, max_rows;
     uint64_t wrong;
     bool terminal; /* stderr is one: show progress */
+    /* Runs a row in one place where there are no processes (trib-sim), and fills its run. 0, or
+     * -errno with a sentence in cause. NULL: the ranks of `job` do. */
+    int (*place)(struct sweep *s, struct row *r, int place);
+    void (*row_done)(struct sweep *s); /* NULL: nobody wants to know */
+    void *ctx;
+    char cause[OPT_ERR];
 };
 
 /*

@@ -1,0 +1,326 @@
+#include "sim/bench.h"
+
+#include "host/coll/sched.h"
+#include "host/perf/values.h"
+#include "sim/job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CONNECT_PS  (60 * PS_PER_S) /* fabric time */
+#define LOOK_EVENTS 64u             /* the pool's level is looked at after so many */
+#define SHOW_EVENTS 65536u
+#define SHOW_S      0.25
+
+struct bench {
+    struct bench_cfg cfg;
+    struct world *w;
+    struct job *j;
+    struct values val;
+    /* the running loop */
+    const struct row *row;
+    int place;
+    const char *what;
+    unsigned ops;
+    int64_t begun_ps;
+    unsigned peak, looked;
+    double begun_s, shown_s;
+    uint64_t shown_events;
+};
+
+static double wall_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- while it runs ---- */
+
+static void show(struct bench *b)
+{
+    double now = wall_s(), past = now - b->shown_s;
+    double done = (double)(world_now(b->w) - b->begun_ps);
+    double want = (double)b->row->pred.time_ps * b->ops;
+    double left = done > 0 && want > done ? (now - b->begun_s) * (want - done) / done : 0;
+
+    if (past < SHOW_S)
+        return;
+    fprintf(stderr, "\r\033[K%s %llu B %s, %s: %.3f of about %.3f ms, %.2f M events/s, %.0f s left",
+            sched_algo_name(b->row->algo), (unsigned long long)b->row->bytes,
+            b->place == IN_PLACE ? "in-place" : "out-of-place", b->what, done * 1e-9, want * 1e-9,
+            (double)(world_events(b->w) - b->shown_events) / past * 1e-6, left);
+    b->shown_s = now;
+    b->shown_events = world_events(b->w);
+}
+
+static bool stop(void *ctx)
+{
+    struct bench *b = ctx;
+
+    if (++b->looked % LOOK_EVENTS == 0) {
+        unsigned used = rte_mempool_in_use_count(b->cfg.pool);
+
+        b->peak = used > b->peak ? used : b->peak;
+    }
+    if (b->cfg.terminal && b->looked % SHOW_EVENTS == 0)
+        show(b);
+    return *b->cfg.stop || b->peak >= b->cfg.pool->size;
+}
+
+/* ---- one row in one place ---- */
+
+static struct layout layout_of(const struct bench *b, unsigned rank)
+{
+    const struct row *r = b->row;
+
+    return (struct layout){.kind = r->coll,
+                           .rank = rank,
+                           .nranks = r->nranks,
+                           .root = r->root,
+                           .sparse = r->sparse,
+                           .count = r->count,
+                           .in_place = b->place == IN_PLACE};
+}
+
+static uint8_t *buffer(const struct bench *b, unsigned rank, unsigned which)
+{
+    return job_buffer(b->j, rank, which);
+}
+
+static void args(void *ctx, unsigned rank, struct coll_args *a)
+{
+    struct bench *b = ctx;
+    const struct row *r = b->row;
+    struct layout l = layout_of(b, rank);
+    size_t size = dtype_size(r->type);
+
+    *a = (struct coll_args){
+        .kind = r->coll,
+        .algo = r->algo,
+        .send = buffer(b, rank, l.in_place ? 1 : 0) + layout_send_at(&l) * size,
+        .recv = layout_no_recv(&l) ? NULL : buffer(b, rank, 1) + layout_recv_at(&l) * size,
+        .count = r->count,
+        .type = r->type,
+        .op = r->op,
+        .root = r->root,
+        .sparse = r->sparse};
+}
+
+static void fill(struct bench *b)
+{
+    for (unsigned i = 0; !b->cfg.lengths && i < b->cfg.nranks; i++) {
+        struct layout l = layout_of(b, i);
+
+        values_set(&b->val, &l, b->row->type, b->row->op);
+        values_prepare(&b->val, &l, buffer(b, i, 0), buffer(b, i, 1));
+    }
+}
+
+/* n operations back to back; *us is the mean time of one. */
+static int operate(struct bench *b, const char *what, unsigned n, double *us, char *err)
+{
+    struct job_loop l = {.n = n,
+                         .args = args,
+                         .stop = stop,
+                         .ctx = b,
+                         .limit_ps = 100 * n * b->row->pred.time_ps + 10 * PS_PER_S};
+    int rc;
+
+    b->what = what;
+    b->ops = n;
+    b->begun_ps = world_now(b->w);
+    b->begun_s = b->shown_s = wall_s();
+    b->shown_events = world_events(b->w);
+    rc = job_loop_run(b->j, &l);
+    if (b->cfg.terminal)
+        fprintf(stderr, "\r\033[K");
+    if (us)
+        *us = l.rank_ps / n * 1e-6;
+    if (!rc && b->peak >= b->cfg.pool->size)
+        rc = -ECANCELED;
+    if (rc == -ECANCELED && !*b->cfg.stop)
+        snprintf(err, COMM_TEXT, "%u frames were not enough, expected more (--frames)",
+                 b->cfg.pool->size);
+    else if (rc)
+        snprintf(err, COMM_TEXT, "%.*s", COMM_TEXT - 1,
+                 rc == -ECANCELED ? "interrupted"
+                 : l.text[0]      ? l.text
+                                  : strerror(-rc));
+    return rc;
+}
+
+static int measure_error(struct bench *b, struct row *r, char *err)
+{
+    int rc;
+
+    for (unsigned i = 0; i < b->cfg.nranks; i++) {
+        struct layout l = layout_of(b, i);
+
+        exact_fill(buffer(b, i, 0), r->type, l.nranks, i, 0, layout_send(&l));
+    }
+    rc = operate(b, "error", 1, NULL, err);
+    for (unsigned i = 0; !rc && i < b->cfg.nranks; i++) {
+        struct layout l = layout_of(b, i);
+        struct piece p;
+
+        for (unsigned k = 0; !rc && layout_piece(&l, k, &p); k++)
+            if (p.source == LAYOUT_ALL)
+                rc = exact_error(&r->ulp, buffer(b, i, 1) + p.at * dtype_size(r->type), r->type,
+                                 r->op == OP_AVG, l.nranks, p.first, p.n);
+        if (rc)
+            snprintf(err, COMM_TEXT, "no memory for the exact sums");
+    }
+    return rc;
+}
+
+/* In place the buffers were reduced several times over: filled and run once more. */
+static int check(struct bench *b, struct run_result *run, char *err)
+{
+    if (b->place == IN_PLACE) {
+        fill(b);
+        int rc = operate(b, "check", 1, NULL, err);
+        if (rc)
+            return rc;
+    }
+    for (unsigned i = 0; i < b->cfg.nranks; i++) {
+        struct layout l = layout_of(b, i);
+
+        run->wrong += values_check(&b->val, &l, buffer(b, i, 0), buffer(b, i, 1));
+    }
+    run->checked = true;
+    return 0;
+}
+
+int bench_place(struct bench *b, struct row *r, int place, char *err)
+{
+    const struct perf_opts *o = b->cfg.o;
+    struct run_result *run = &r->run[place];
+    int rc = 0;
+
+    b->row = r;
+    b->place = place;
+    fill(b);
+    if (o->warmup)
+        rc = operate(b, "warm-up", o->warmup, NULL, err);
+    if (!rc)
+        rc = operate(b, "timed", o->iters, &run->time_us, err);
+    if (rc)
+        return rc;
+    run->valid = true;
+    run->iters = o->iters;
+    run->dilation = 1;
+    run->fid = (struct fidelity){.ok = true, .needed = 1};
+    if (o->check && !b->cfg.lengths)
+        rc = check(b, run, err);
+    if (!rc && o->error && place == OUT_OF_PLACE && options_has_error(r->coll, r->type, r->op))
+        rc = measure_error(b, r, err);
+    return rc;
+}
+
+/* ---- life ---- */
+
+/* Of each port the frames that its link and the queues before it hold at full speed: some 20 us'
+ * worth. */
+unsigned bench_frames(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank)
+{
+    uint64_t n = 16384;
+
+    for (unsigned r = 0; r < nranks; r++) {
+        const struct fab_node *nd = &fab->nodes[fab->hosts[host_of_rank[r]]];
+
+        for (unsigned p = 0; p < nd->n_ports; p++)
+            n += 64 + nd->ports[p].rate_bps / 8 / 50000 / fab->mtu;
+    }
+    return n < UINT32_MAX / 2 ? (unsigned)n : UINT32_MAX / 2;
+}
+
+size_t bench_buffer_bytes(const struct perf_opts *o, unsigned nranks)
+{
+    size_t bytes = o->max_bytes;
+
+    if (o->sparse) /* what is not sent has its place too */
+        bytes = o->max_bytes / o->sparse * nranks + nranks * 8;
+    return (bytes + 4096) & ~(size_t)4095;
+}
+
+static int connect_all(struct bench *b, char *err)
+{
+    struct job_cfg jc = {.w = b->w,
+                         .fab = b->cfg.fab,
+                         .nranks = b->cfg.nranks,
+                         .host_of_rank = b->cfg.host_of_rank,
+                         .group = 1,
+                         .key = b->cfg.seed,
+                         .n_trees = b->cfg.n_trees,
+                         .trees = b->cfg.tree,
+                         .window = b->cfg.o->window,
+                         .algos = b->cfg.algos,
+                         .lengths = b->cfg.lengths,
+                         .limit_ps = CONNECT_PS};
+    int rc = job_create(&b->j, &jc, err);
+
+    if (rc) {
+        if (!*err)
+            snprintf(err, COMM_TEXT, "cannot connect %u ranks: %s", b->cfg.nranks, strerror(-rc));
+        return rc;
+    }
+    rc = job_buffers(b->j, bench_buffer_bytes(b->cfg.o, b->cfg.nranks));
+    if (!rc)
+        rc = values_init(&b->val);
+    if (rc)
+        snprintf(err, COMM_TEXT, "no memory for the buffers of %u ranks", b->cfg.nranks);
+    return rc;
+}
+
+int bench_create(struct bench **out, const struct bench_cfg *cfg, char *err)
+{
+    struct bench *b = calloc(1, sizeof(*b));
+    struct world_cfg wc = {.fab = cfg->fab,
+                           .nranks = cfg->nranks,
+                           .host_of_rank = cfg->host_of_rank,
+                           .pool = cfg->pool,
+                           .seed = cfg->seed,
+                           .an_mbufs = cfg->pool->size,
+                           .trace_lengths = true};
+    int rc = b ? 0 : -ENOMEM;
+
+    *err = '\0';
+    if (!rc) {
+        b->cfg = *cfg;
+        rc = world_create(&b->w, &wc);
+    }
+    if (rc)
+        snprintf(err, COMM_TEXT, "cannot make the fabric with %u ranks: %s", cfg->nranks,
+                 strerror(-rc));
+    else
+        rc = connect_all(b, err);
+    if (rc && b)
+        bench_destroy(b);
+    if (!rc)
+        *err = '\0';
+    *out = rc ? NULL : b;
+    return rc;
+}
+
+void bench_state(const struct bench *b, struct bench_state *s)
+{
+    *s = (struct bench_state){.fabric_ps = world_now(b->w),
+                              .events = world_events(b->w),
+                              .frames = world_frames(b->w),
+                              .trace = world_trace_hash(b->w),
+                              .pool_peak = b->peak};
+}
+
+int bench_destroy(struct bench *b)
+{
+    int rc = b->j ? job_destroy(b->j) : 0;
+
+    values_free(&b->val);
+    world_destroy(b->w);
+    free(b);
+    return rc;
+}

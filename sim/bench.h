@@ -1,0 +1,48 @@
+/*
+ * Rows of trib sim: a world with a rank on each place, a communicator of all of them, and one row
+ * after the other run on it as trib perf runs it: warm-up, timed operations back to back, check.
+ */
+#ifndef TRIB_SIM_BENCH_H
+#define TRIB_SIM_BENCH_H
+
+#include "host/perf/options.h"
+#include "host/perf/row.h"
+
+#include <rte_mempool.h>
+
+struct bench;
+
+struct bench_cfg {
+    const struct fabric *fab;
+    const struct perf_opts *o;
+    unsigned nranks;
+    const uint16_t *host_of_rank;
+    unsigned algos, n_trees;
+    const uint16_t *tree;
+    uint64_t seed;
+    bool lengths;             /* no data, only its lengths; nothing is checked */
+    struct rte_mempool *pool; /* of all frames */
+    const volatile int *stop; /* not 0: end soon */
+    bool terminal;            /* stderr is one: show progress */
+};
+
+struct bench_state {
+    int64_t fabric_ps;
+    uint64_t events, frames; /* frames: each link that one takes counts */
+    uint64_t trace;          /* hash over time, link and length of every frame */
+    unsigned pool_peak;
+};
+
+/* Everybody connected. 0 or -errno; err (COMM_TEXT bytes) says why. */
+int bench_create(struct bench **b, const struct bench_cfg *cfg, char *err);
+/* Fills r->run[place] and, where errors are asked for, r->ulp. 0 or -errno and err. */
+int bench_place(struct bench *b, struct row *r, int place, char *err);
+void bench_state(const struct bench *b, struct bench_state *s);
+/* 0 or -ETIME: not everybody could leave. */
+int bench_destroy(struct bench *b);
+
+/* What a job of these ranks may have on its way at once: frames that a pool should have. */
+unsigned bench_frames(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank);
+/* Of both buffers of a rank. */
+size_t bench_buffer_bytes(const struct perf_opts *o, unsigned nranks);
+#endif

@@ -1,0 +1,91 @@
+#include "sim/memory.h"
+
+#include "roce/frame.h"
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define MIB         (1u << 20)
+#define FRAME_EXTRA 512u /* struct rte_mbuf, what frames keep beside it, and the pool's own */
+#define EAL_MIB     64u  /* its own lists, and rings of pools */
+
+static int first_core(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof(set), &set) == 0)
+        for (int c = 0; c < CPU_SETSIZE; c++)
+            if (CPU_ISSET(c, &set))
+                return c;
+    return 0;
+}
+
+/* Bytes that this process can still have. */
+static size_t available(void)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    unsigned long long kib = 0;
+    struct rlimit lim;
+    size_t bytes = SIZE_MAX;
+    char line[128];
+
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+            bytes = (size_t)kib * 1024;
+    if (f)
+        fclose(f);
+    if (!getrlimit(RLIMIT_AS, &lim) && lim.rlim_cur != RLIM_INFINITY && lim.rlim_cur < bytes)
+        bytes = lim.rlim_cur;
+    return bytes;
+}
+
+static int start_eal(unsigned mib)
+{
+    char prog[] = "trib-sim", no_huge[] = "--no-huge", no_shconf[] = "--no-shconf",
+         no_pci[] = "--no-pci", no_telemetry[] = "--no-telemetry", m[] = "-m", mb[16],
+         iova[] = "--iova-mode=va", log[] = "--log-level=*:error", prefix[48], l[] = "-l", core[16];
+    char *argv[] = {prog, no_huge, no_shconf, no_pci, no_telemetry, m,   mb,
+                    iova, log,     prefix,    l,      core,         NULL};
+
+    snprintf(mb, sizeof(mb), "%u", mib);
+    snprintf(prefix, sizeof(prefix), "--file-prefix=tribsim%d", (int)getpid());
+    snprintf(core, sizeof(core), "%d", first_core());
+    return rte_eal_init((int)(sizeof(argv) / sizeof(argv[0])) - 1, argv) < 0 ? -1 : 0;
+}
+
+struct rte_mempool *memory_frames(unsigned n, size_t more, char *err, size_t size)
+{
+    size_t frames = (size_t)n * (FRAME_ROOM + RTE_PKTMBUF_HEADROOM + FRAME_EXTRA);
+    size_t have = available();
+    struct rte_mempool *p = NULL;
+
+    if (frames + more > have) {
+        snprintf(err, size,
+                 "found %zu MiB of memory, expected %zu: %zu for %u frames, %zu for data (--frames, "
+                 "--payload none and fewer ranks need less)",
+                 have / MIB, (frames + more) / MIB, frames / MIB, n, more / MIB);
+        return NULL;
+    }
+    if (!start_eal((unsigned)(frames / MIB) + EAL_MIB))
+        p = frame_pool_create("frames", n, 0);
+    if (!p)
+        snprintf(err, size, "cannot get %zu MiB for %u frames: %s", frames / MIB, n,
+                 rte_strerror(rte_errno));
+    return p;
+}
+
+void memory_end(void)
+{
+    char dir[256];
+
+    /* The EAL makes it even where nothing is shared, and leaves it. */
+    snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
+    rte_eal_cleanup();
+    rmdir(dir);
+}

@@ -1,0 +1,318 @@
+/*
+ * trib-sim: trib-perf in virtual time. The same options, rows, tables and checks; the fabric, its
+ * ranks and their clock are in this process, and nothing that is measured depends on the machine.
+ */
+#include "host/perf/report.h"
+#include "host/perf/sweep.h"
+#include "host/perf/table.h"
+#include "sim/bench.h"
+#include "sim/memory.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+
+struct sim_opts {
+    uint64_t seed, frames;
+    bool lengths;
+};
+
+struct sim {
+    struct perf_opts o;
+    struct sim_opts own;
+    struct sweep *s;
+    struct bench *b;
+    double begun_s;
+};
+
+static volatile int stopped;
+
+static void on_signal(int sig)
+{
+    (void)sig;
+    stopped = 1;
+}
+
+/* ---- command line: our options are taken out of it, the rest is trib perf's ---- */
+
+static int take_number(const char *name, const char *val, uint64_t max, uint64_t *out, char *err)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoull(val, &end, 10);
+    if (*val >= '0' && *val <= '9' && !*end && !errno && *out <= max)
+        return 0;
+    snprintf(err, OPT_ERR, "--%s: found \"%.64s\", expected a whole number up to %llu", name, val,
+             (unsigned long long)max);
+    return OPT_BAD;
+}
+
+static int take_own(struct sim_opts *own, const char *name, const char *val, char *err)
+{
+    if (!strcmp(name, "seed"))
+        return take_number(name, val, INT64_MAX, &own->seed, err);
+    if (!strcmp(name, "frames"))
+        return take_number(name, val, INT32_MAX, &own->frames, err);
+    own->lengths = !strcmp(val, "none");
+    if (own->lengths || !strcmp(val, "data"))
+        return 0;
+    snprintf(err, OPT_ERR, "--payload: found \"%.64s\", expected data or none", val);
+    return OPT_BAD;
+}
+
+/* Of our options the name, and in *val what stands behind =, or NULL; NULL: not ours. */
+static const char *own_name(const char *arg, const char **val)
+{
+    static const char *const names[] = {"seed", "payload", "frames"};
+
+    for (unsigned i = 0; i < 3 && !strncmp(arg, "--", 2); i++) {
+        size_t n = strlen(names[i]);
+
+        if (strncmp(arg + 2, names[i], n) || (arg[2 + n] && arg[2 + n] != '='))
+            continue;
+        *val = arg[2 + n] ? arg + 3 + n : NULL;
+        return names[i];
+    }
+    return NULL;
+}
+
+static int parse(struct sim *m, int argc, char **argv, char *err)
+{
+    /* Virtual time repeats itself, so once is enough; and the model is of one operation, not of
+     * several that overlap where they follow each other. */
+    static char n[] = "-n", once[] = "1";
+    char **rest = calloc((size_t)argc + 3, sizeof(*rest));
+    int k = 0, rc = rest ? 0 : OPT_BAD;
+
+    m->own = (struct sim_opts){.seed = 1};
+    if (!rc)
+        rest[k++] = argv[0], rest[k++] = n, rest[k++] = once;
+    for (int i = 1; !rc && i < argc; i++) {
+        const char *val, *name = own_name(argv[i], &val);
+
+        if (!name)
+            rest[k++] = argv[i];
+        else if (!val && i + 1 == argc)
+            rc = take_own(&m->own, name, "", err);
+        else
+            rc = take_own(&m->own, name, val ? val : argv[++i], err);
+    }
+    if (!rc)
+        rc = options_parse(&m->o, k, rest, err);
+    free(rest);
+    return rc;
+}
+
+/* What of trib perf makes no sense here. */
+static int refuse(struct sim *m, char *err)
+{
+    if (m->o.rsh) {
+        snprintf(err, OPT_ERR, "--rsh: found \"%.64s\", expected no such option: all ranks are here",
+                 m->o.rsh);
+        return OPT_BAD;
+    }
+    if (m->own.lengths && m->o.error) {
+        snprintf(err, OPT_ERR, "--error: found --payload none, expected data to look at");
+        return OPT_BAD;
+    }
+    if (m->own.lengths)
+        m->o.check = 0;
+    return 0;
+}
+
+static void usage(void)
+{
+    printf("trib-sim CONF [COLLECTIVE] [options]\n"
+           "Runs collectives on the fabric CONF in virtual time, on one core: the tables, checks "
+           "and\n"
+           "options of trib-perf, and:\n\n"
+           "       --seed N              of the links' faults (1)\n"
+           "       --payload data|none   none: lengths instead of data; the same times, nothing is\n"
+           "                             checked (data)\n"
+           "       --frames N            frame buffers (default: by ports and ranks)\n\n"
+           "One iteration is timed unless -n says otherwise; --max-wall has no meaning here. "
+           "With -J\n"
+           "results are written as they come. The options of trib-perf:\n\n");
+    options_usage(stdout);
+}
+
+/* ---- the run ---- */
+
+static double wall_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int place(struct sweep *s, struct row *r, int where)
+{
+    struct sim *m = s->ctx;
+    int rc = bench_place(m->b, r, where, s->cause);
+
+    s->wrong += r->run[where].wrong;
+    return rc;
+}
+
+static int write_report(struct sim *m, const char *error)
+{
+    struct sweep *s = m->s;
+    struct bench_state st;
+    json_t *j;
+    char trace[24];
+
+    if (!m->o.json)
+        return 0;
+    bench_state(m->b, &st);
+    snprintf(trace, sizeof(trace), "%016llx", (unsigned long long)st.trace);
+    j = json_pack("{s:I, s:s, s:f, s:I, s:I, s:s}", "seed", (json_int_t)m->own.seed, "payload",
+                  m->own.lengths ? "none" : "data", "time_us", (double)st.fabric_ps * 1e-6,
+                  "events", (json_int_t)st.events, "frames", (json_int_t)st.frames, "trace", trace);
+    return report_write_more(m->o.json, &m->o, s->nranks, s->rows, s->n_rows, error, "virtual", j);
+}
+
+static void row_done(struct sweep *s)
+{
+    write_report(s->ctx, "not finished");
+}
+
+/* Of the machine, so on the side of it: results have only what is the same everywhere. */
+static void say_cost(const struct sim *m, const struct rte_mempool *pool)
+{
+    double s = wall_s() - m->begun_s;
+    struct bench_state st;
+    struct rusage ru;
+
+    bench_state(m->b, &st);
+    getrusage(RUSAGE_SELF, &ru);
+    fprintf(stderr,
+            "trib-sim: %.3f ms simulated in %.1f s: %llu events (%.2f M/s), %llu frames on links, "
+            "%u of %u frame buffers, %ld MiB\n",
+            (double)st.fabric_ps * 1e-9, s, (unsigned long long)st.events,
+            (double)st.events / s * 1e-6, (unsigned long long)st.frames, st.pool_peak, pool->size,
+            ru.ru_maxrss / 1024);
+}
+
+static int run(struct sim *m, struct rte_mempool *pool)
+{
+    struct sweep *s = m->s;
+    struct bench_cfg cfg = {.fab = s->fab,
+                            .o = &m->o,
+                            .nranks = s->nranks,
+                            .host_of_rank = s->host_of_rank,
+                            .algos = s->algos & (1u << ALGO_AUTO) ? s->exist : s->algos,
+                            .n_trees = s->n_trees,
+                            .tree = s->tree,
+                            .seed = m->own.seed,
+                            .lengths = m->own.lengths,
+                            .pool = pool,
+                            .stop = &stopped,
+                            .terminal = s->terminal};
+    int rc;
+
+    m->begun_s = wall_s();
+    rc = bench_create(&m->b, &cfg, s->cause);
+    if (rc) {
+        fprintf(stderr, "trib-sim: %s\n", s->cause);
+        return EXIT_WRONG;
+    }
+    table_header(stdout, &m->o, s->fab, s->nranks, s->host_of_rank);
+    printf("# virtual time, seed %llu, %s\n", (unsigned long long)m->own.seed,
+           m->own.lengths ? "lengths without data" : "data");
+    rc = sweep_run(s);
+    if (rc && !*s->cause)
+        snprintf(s->cause, sizeof(s->cause), "%s", strerror(-rc));
+    if (*s->cause)
+        fprintf(stderr, "trib-sim: %s\n", s->cause);
+    int wrote = write_report(m, s->cause);
+    if (wrote)
+        fprintf(stderr, "trib-sim: cannot write %s: %s\n", m->o.json, strerror(-wrote));
+    say_cost(m, pool);
+    if (bench_destroy(m->b) && !rc) {
+        fprintf(stderr, "trib-sim: not every rank could leave\n");
+        rc = -ETIME;
+    }
+    if (stopped)
+        return EXIT_INTERRUPTED;
+    return rc || wrote || s->wrong ? EXIT_WRONG : EXIT_OK;
+}
+
+static int with_fabric(struct sim *m)
+{
+    struct sweep *s = m->s;
+    struct rte_mempool *pool;
+    unsigned frames;
+    size_t data;
+    int code;
+
+    if (sweep_plan(s, s->cause)) {
+        fprintf(stderr, "trib-sim: %s\n", s->cause);
+        return EXIT_USAGE;
+    }
+    frames = m->own.frames ? (unsigned)m->own.frames
+                           : bench_frames(s->fab, s->nranks, s->host_of_rank);
+    data = m->own.lengths ? 0 : 2 * bench_buffer_bytes(&m->o, s->nranks) * s->nranks;
+    pool = memory_frames(frames, data, s->cause, sizeof(s->cause));
+    if (!pool) {
+        fprintf(stderr, "trib-sim: %u ranks on %s: %s\n", s->nranks, s->fab->name, s->cause);
+        return EXIT_WRONG;
+    }
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    code = run(m, pool);
+    rte_mempool_free(pool);
+    memory_end();
+    return code;
+}
+
+static int sim_main(struct sim *m)
+{
+    struct fab_errors *errs = calloc(1, sizeof(*errs));
+    struct fabric *f = errs ? fabric_load(m->o.conf, errs) : NULL;
+    int code = EXIT_WRONG;
+
+    m->s = calloc(1, sizeof(*m->s));
+    if (!f && errs)
+        fab_errors_print(errs, stderr);
+    free(errs);
+    if (f && m->s) {
+        m->s->o = &m->o;
+        m->s->fab = f;
+        m->s->terminal = isatty(STDERR_FILENO);
+        m->s->place = place;
+        m->s->row_done = row_done;
+        m->s->ctx = m;
+        code = with_fabric(m);
+        sweep_free(m->s);
+    }
+    if (f)
+        fabric_free(f);
+    free(m->s);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct sim m = {0};
+    char err[OPT_ERR] = "out of memory";
+
+    if (parse(&m, argc, argv, err) || options_force_algo(&m.o, getenv("TRIB_ALGO"), err) ||
+        (!m.o.help && refuse(&m, err))) {
+        fprintf(stderr, "trib-sim: %s\ntrib-sim -h shows all options\n", err);
+        return EXIT_USAGE;
+    }
+    if (m.o.help) {
+        usage();
+        return EXIT_OK;
+    }
+    return sim_main(&m);
+}
