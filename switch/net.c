@@ -37,6 +37,7 @@ struct net {
     struct source *src;
     struct node **node;    /* [n_nodes] NULL: not here */
     bool *link_down;       /* [n_links] */
+    bool *cut;             /* [n_links]: what net_cut_links said */
     struct fabric *around; /* routes around links that are down; NULL: none is */
     net_tap_fn tap;
     void *tap_ctx;
@@ -268,23 +269,38 @@ static void use_routes(struct net *n, struct fabric *around)
     n->around = around;
 }
 
+/* *around: the fabric without what is down or cut; NULL: nothing is. */
+static int routes_left(const struct net *n, struct fabric **around)
+{
+    const struct fabric *f = n->cfg.fab;
+    bool *gone, any = false;
+
+    *around = NULL;
+    gone = calloc(f->n_links + 1u, sizeof(*gone));
+    if (!gone)
+        return -ENOMEM;
+    for (unsigned i = 0; i < f->n_links; i++)
+        any |= gone[i] = n->link_down[i] || n->cut[i];
+    if (any)
+        *around = fabric_without(f, gone);
+    free(gone);
+    return any && !*around ? -ENOMEM : 0;
+}
+
 int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps)
 {
     const struct fabric *f = n->cfg.fab;
     const struct fab_link *l;
-    struct fabric *around = NULL;
+    struct fabric *around;
 
     if (link >= f->n_links)
         return -EINVAL;
     if (n->link_down[link] == !up)
         return 0;
     n->link_down[link] = !up;
-    if (memchr(n->link_down, true, f->n_links)) {
-        around = fabric_without(f, n->link_down);
-        if (!around) {
-            n->link_down[link] = up;
-            return -ENOMEM;
-        }
+    if (routes_left(n, &around)) {
+        n->link_down[link] = up;
+        return -ENOMEM;
     }
     l = &f->links[link];
     catch_up(n, now_ps);
@@ -295,6 +311,21 @@ int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps)
     port_state(n, l->b, l->b_port, NODE_LINK_DOWN, up);
     if (up)
         use_routes(n, around);
+    return 0;
+}
+
+int net_cut_links(struct net *n, const bool *cut, int64_t now_ps)
+{
+    size_t size = n->cfg.fab->n_links * sizeof(*cut);
+    struct fabric *around;
+
+    if (!memcmp(n->cut, cut, size))
+        return 0;
+    memcpy(n->cut, cut, size);
+    if (routes_left(n, &around))
+        return -ENOMEM;
+    catch_up(n, now_ps);
+    use_routes(n, around);
     return 0;
 }
 
@@ -394,7 +425,8 @@ int net_create(struct net **out, const struct net_cfg *cfg)
     n->src = calloc(n->n_src + 1u, sizeof(*n->src));
     n->node = calloc(cfg->fab->n_nodes + 1u, sizeof(struct node *));
     n->link_down = calloc(cfg->fab->n_links + 1u, sizeof(*n->link_down));
-    rc = n->src && n->node && n->link_down ? heap_init(&n->heap, n->n_src + cfg->fab->n_nodes)
+    n->cut = calloc(cfg->fab->n_links + 1u, sizeof(*n->cut));
+    rc = n->src && n->node && n->link_down && n->cut ? heap_init(&n->heap, n->n_src + cfg->fab->n_nodes)
                                            : -ENOMEM;
     if (rc == 0)
         rc = add_nodes(n);
@@ -423,6 +455,7 @@ void net_destroy(struct net *n)
     heap_fini(&n->heap);
     fabric_free(n->around);
     free(n->link_down);
+    free(n->cut);
     free(n->src);
     free(n->node);
     free(n);

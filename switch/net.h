@@ -66,6 +66,12 @@ void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_
  * -EINVAL (no such link), -ENOMEM (nothing has changed).
  */
 int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps);
+/*
+ * Links that are gone with a process that ran one of their ends ([n_links], all of the fabric's):
+ * routes and the spanning tree lead around them. Their ends here are net_port_state's. 0; -ENOMEM:
+ * the old routes stay.
+ */
+int net_cut_links(struct net *n, const bool *cut, int64_t now_ps);
 bool net_link_up(const struct net *n, unsigned link); /* as net_set_link left it */
 
 /* Frames seen on a link's direction (link * 2 + dir) as they arrive; for capture, traces and tests.

@@ -305,6 +305,7 @@ static void end_ask(struct comm *c)
     char err[COMM_TEXT] = "";
 
     c->fall.state = FALL_DONE;
+    join_leave(c); /* not before all have stopped: to others it would be a member that is gone */
     if (carry_out(c, err))
         comm_fail(c, "%s; %s", c->fall.why, err);
     comm_check_ready(c);
@@ -420,7 +421,6 @@ static void begin(struct comm *c, const char *why)
     planes_stop(c);
     for (unsigned i = 0; i < c->n_aggs; i++)
         c->agg[i].lane = LANE_NONE;
-    join_leave(c);
     if (!c->cfg.rank) {
         own_report(c, &f->report[0]);
         f->n_reports = 1;

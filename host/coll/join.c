@@ -207,6 +207,8 @@ static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
 
     send_ctl(c, a, AGG_ABORT_ACK, rte_be_to_cpu_32(m->xid));
     a->state = JOIN_LEFT; /* the group is over */
+    if (c->fall.state != FALL_NONE)
+        return; /* as it was going to be */
     trouble(status)(c, "aborted by %s: %s (%s)", agg_leaf_name(c, a),
                     m->text[0] ? m->text
                     : known    ? agg_status_text(status)

@@ -48,6 +48,7 @@ struct job {
     int64_t held_since; /* when a rank's own failure arrived; 0: none */
     int64_t watched;
     char held[MSG_TEXT], cause[MSG_TEXT];
+    char lost[MSG_TEXT / 2]; /* a trib-switch that died and that the job can do without */
 };
 
 static int64_t now_ms(void)
@@ -158,13 +159,20 @@ static void close_rank(struct job *j, unsigned r)
 static void watch_switches(struct job *j)
 {
     int64_t now = now_ms();
-    char text[MSG_TEXT];
+    char text[MSG_TEXT / 2];
+    bool needed;
 
     if (!j->watch || now - j->watched < WATCH_MS)
         return;
     j->watched = now;
-    if (watch_died(j->watch, text, sizeof(text)))
+    if (!watch_died(j->watch, text, sizeof(text), &needed))
+        return;
+    if (needed) {
         set_cause(j, "%s", text);
+        return;
+    }
+    memcpy(j->lost, text, sizeof(j->lost));
+    fprintf(stderr, "trib-perf: %s; the job goes on by other paths\n", text);
 }
 
 static void take_signals(struct job *j)
@@ -240,7 +248,8 @@ static void turn(struct job *j, int ms, const struct gather *g)
     reap(j);
     watch_switches(j);
     if (j->held_since && now_ms() - j->held_since > GRACE_MS)
-        set_cause(j, "%s", j->held);
+        set_cause(j, "%.*s%s%s%s", (int)(sizeof(j->held) - sizeof(j->lost)), j->held,
+                  *j->lost ? " (" : "", j->lost, *j->lost ? ")" : "");
     if (j->cause[0])
         tell_cause(j);
 }

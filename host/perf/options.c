@@ -54,6 +54,8 @@ static const struct option_row table[] = {
      "one aggregation tree (default: all that reach the ranks)"},
     {0, "window", "SLOTS", K_UINT, AT(window), 0, 1u << 20,
      "slots asked of aggregation nodes (0: their choice)"},
+    {0, "no-fallback", NULL, K_FLAG, AT(no_fallback), 0, 0,
+     "fail when aggregation nodes refuse or give up, instead of going on without them"},
     {0, "max-wall", "SECONDS", K_SECONDS, AT(max_wall), 0, 86400,
      "wall time of one timed run (2): iterations are cut to keep it, not below 2"},
     {0, "rsh", "CMD", K_STRING, AT(rsh), 0, 0,

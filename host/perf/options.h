@@ -31,6 +31,7 @@ struct perf_opts {
     unsigned types, ops, algos; /* bit masks over dtype, redop, coll_algo */
     unsigned tree, window;
     bool error;      /* measure ULP */
+    bool no_fallback; /* what aggregation nodes refuse or give up fails the job */
     bool forced;     /* algos came from the environment */
     double max_wall; /* seconds that one timed run may last */
     const char *json;

@@ -135,9 +135,13 @@ static int look(struct rank *k)
     return rc;
 }
 
-static int answer(struct rank *k, const struct msg_done *d)
+static int answer(struct rank *k, const struct msg_done *what)
 {
-    return msg_send(k->fd, MSG_DONE, d, sizeof(*d)) ? fail(k, "the launcher is gone", NULL) : 0;
+    const char *why = comm_fell_back(k->comm);
+    struct msg_done d = *what;
+
+    snprintf(d.fell_back, sizeof(d.fell_back), "%s", why ? why : "");
+    return msg_send(k->fd, MSG_DONE, &d, sizeof(d)) ? fail(k, "the launcher is gone", NULL) : 0;
 }
 
 /* ---- operations
@@ -222,16 +226,19 @@ static int do_run(struct rank *k, const struct msg *m)
         return fail(k, "malformed RUN", NULL);
     memcpy(&run, m->body, sizeof(run));
     int64_t start = clock_fabric_ps(k->sh);
+    uint32_t aggregated = 0;
     for (unsigned i = 0; i < run.n; i++) {
         if (operate(k))
             return -ECANCELED;
+        aggregated += !comm_fell_back(k->comm);
         if (run.progress && k->init.rank == 0 && clock_mono_ns() >= report) {
             struct msg_progress pr = {i + 1};
             report = clock_mono_ns() + PROGRESS_NS;
             msg_send(k->fd, MSG_PROGRESS, &pr, sizeof(pr));
         }
     }
-    return answer(k, &(struct msg_done){.ps = clock_fabric_ps(k->sh) - start});
+    return answer(k, &(struct msg_done){.ps = clock_fabric_ps(k->sh) - start,
+                                        .aggregated = aggregated});
 }
 
 static int do_check(struct rank *k, const struct msg *m)
@@ -405,7 +412,8 @@ static int connect_all(struct rank *k)
                            .key = k->init.key,
                            .n_trees = k->init.n_trees,
                            .window = k->init.window,
-                           .algos = k->init.algos};
+                           .algos = k->init.algos,
+                           .fall_back = k->init.fall_back};
     uint8_t blob[COMM_BLOB] = {0};
     char err[COMM_TEXT] = "";
     struct msg m;

@@ -16,4 +16,5 @@ struct json_t;
 int report_write_more(const char *path, const struct perf_opts *o, unsigned nranks,
                       const struct row *rows, unsigned n, const char *error, const char *key,
                       struct json_t *more);
+
 #endif

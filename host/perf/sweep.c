@@ -25,6 +25,7 @@ struct answers {
     double ps; /* sum over ranks */
     uint64_t wrong;
     struct ulp ulp;
+    uint32_t aggregated;
     const char *label;
     unsigned iters;
 };
@@ -53,6 +54,10 @@ static int take_done(void *ctx, unsigned rank, const struct msg *m)
     a->ulp.max = d.ulp.max > a->ulp.max ? d.ulp.max : a->ulp.max;
     a->ulp.sum += d.ulp.sum;
     a->ulp.n += d.ulp.n;
+    a->aggregated = d.aggregated < a->aggregated ? d.aggregated : a->aggregated;
+    d.fell_back[sizeof(d.fell_back) - 1] = 0;
+    if (!*a->s->fell_back)
+        memcpy(a->s->fell_back, d.fell_back, sizeof(d.fell_back));
     return 0;
 }
 
@@ -86,6 +91,7 @@ static int command(struct sweep *s, uint32_t type, const void *body, size_t len,
     a->ps = 0;
     a->wrong = 0;
     a->ulp = (struct ulp){0};
+    a->aggregated = UINT32_MAX;
     return rc ? rc : job_gather(s->job, MSG_DONE, seconds + SLACK_S, take_done, take_progress, a);
 }
 
@@ -127,6 +133,7 @@ static int send_init(struct sweep *s)
                           .window = s->o->window,
                           .algos = s->algos & (1u << ALGO_AUTO) ? s->exist : s->algos,
                           .n_trees = s->n_trees,
+                          .fall_back = !s->o->no_fallback,
                           .max_bytes = s->o->max_bytes};
 
     if (s->o->sparse) /* what is not sent has its place too */
@@ -197,6 +204,7 @@ static int run_timed(struct sweep *s, struct row *r, struct run_result *run, str
     run->time_us = a->ps / s->nranks / run->iters * 1e-6;
     run->fid = pace_judge(&r->pred, lag, run->dilation);
     run->valid = true;
+    run->aggregated = a->aggregated;
     if (s->pace.adaptive)
         pace_learn(&s->pace, &r->pred, s->nranks, lag, run->dilation, run->fid.ok);
     return 0;
@@ -258,6 +266,7 @@ static int run_place(struct sweep *s, struct row *r, int place)
         rc = command(s, MSG_ERROR, NULL, 0, 5 * wall_of(r, 1, run->dilation), &a);
         r->ulp = a.ulp;
     }
+    run->fell_back = *s->fell_back && row_aggregates(r) ? s->fell_back : NULL;
     show(s, "");
     return rc;
 }

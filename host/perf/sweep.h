@@ -24,6 +24,7 @@ struct sweep {
     struct row *rows; /* finished, in order; the last may be half done after a failure */
     unsigned n_rows, max_rows;
     uint64_t wrong;
+    char fell_back[COMM_TEXT]; /* why aggregation nodes are not used any more; "": they are */
     bool terminal; /* stderr is one: show progress */
     /* Runs a row in one place where there are no processes (trib-sim), and fills its run. 0, or
      * -errno with a sentence in cause. NULL: the ranks of `job` do. */

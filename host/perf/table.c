@@ -84,6 +84,26 @@ static const struct run_result *worse(const struct row *r)
     return a->dilation >= b->dilation ? a : b;
 }
 
+/* From which operation on the row ran without the aggregation nodes. */
+static void print_fell_back(FILE *out, const struct row *r)
+{
+    static const char *const places[] = {"out-of-place", "in-place"};
+
+    for (int p = 0; p < PLACES; p++) {
+        const struct run_result *run = &r->run[p];
+
+        if (!run->valid || !run->fell_back)
+            continue;
+        if (run->aggregated >= run->iters)
+            fprintf(out, "#            fell back, %s, after the timed operations: %s\n", places[p],
+                    run->fell_back);
+        else
+            fprintf(out, "#            fell back, %s, from operation %" PRIu32 " of %u on: %s\n",
+                    places[p], run->aggregated + 1, run->iters,
+                    run->fell_back);
+    }
+}
+
 void table_row(FILE *out, const struct row *r)
 {
     const struct run_result *a = &r->run[OUT_OF_PLACE], *b = &r->run[IN_PLACE];
@@ -108,6 +128,7 @@ void table_row(FILE *out, const struct row *r)
         fprintf(out, "  lag (needs %" PRIu32 ")\n", w->fid.needed);
     if (r->chosen)
         fprintf(out, "#            picked %s\n", r->why);
+    print_fell_back(out, r);
     fflush(out);
 }
 
@@ -115,7 +136,7 @@ void table_footer(FILE *out, const struct row *rows, unsigned n)
 {
     uint64_t wrong = 0;
     double bus = 0;
-    unsigned runs = 0, checked = 0, late = 0;
+    unsigned runs = 0, checked = 0, late = 0, fell = 0;
 
     for (unsigned i = 0; i < n; i++) {
         for (int p = 0; p < PLACES; p++) {
@@ -127,6 +148,7 @@ void table_footer(FILE *out, const struct row *rows, unsigned n)
             checked += run->checked;
             wrong += run->wrong;
             late += !run->fid.ok;
+            fell += run->fell_back != NULL;
         }
     }
     if (checked)
@@ -141,6 +163,9 @@ void table_footer(FILE *out, const struct row *rows, unsigned n)
             late, runs);
     else
         fprintf(out, "# Fidelity             : ok\n");
+    if (fell)
+        fprintf(out, "# Fell back            : %u of %u runs, in all or in part without aggregation\n",
+                fell, runs);
     fflush(out);
 }
 

@@ -66,16 +66,35 @@ void watch_stop(struct watch *w)
     free(w);
 }
 
-/* Its nodes, where the conf says them; one that was started with --nodes is named after its first.
- */
-static void describe(const struct watch *w, const struct watched *p, char *text, size_t size)
+/* As the conf says; NULL: it was started with --nodes, and is named after its first. */
+static const struct fab_proc *proc_of(const struct watch *w, const struct watched *p)
 {
-    const struct fab_proc *fp = NULL;
-    size_t at;
-
     for (unsigned i = 0; i < w->fab->n_procs; i++)
         if (!strcmp(w->fab->procs[i].name, p->name))
-            fp = &w->fab->procs[i];
+            return &w->fab->procs[i];
+    return NULL;
+}
+
+static bool is_needed(const struct watch *w, const struct fab_proc *fp)
+{
+    for (unsigned i = 0; fp && i < fp->n_nodes; i++) {
+        const struct fab_node *nd = &w->fab->nodes[fp->nodes[i]];
+
+        if (nd->kind == FAB_HOST)
+            return true;
+        for (unsigned p = 0; p < nd->n_ports; p++)
+            if (nd->ports[p].link != FAB_NONE &&
+                w->fab->nodes[nd->ports[p].peer_node].kind == FAB_HOST)
+                return true;
+    }
+    return !fp;
+}
+
+static void describe(const struct watch *w, const struct watched *p, char *text, size_t size)
+{
+    const struct fab_proc *fp = proc_of(w, p);
+    size_t at;
+
     at = (size_t)snprintf(text, size, "trib-switch %s (pid %d", p->name, p->pid);
     for (unsigned i = 0; fp && i < fp->n_nodes && at + FAB_NAME + 24 < size; i++)
         at += (size_t)snprintf(text + at, size - at, "%s%s", i ? ", " : ", nodes ",
@@ -84,13 +103,14 @@ static void describe(const struct watch *w, const struct watched *p, char *text,
 }
 
 /* The lock of a pid file goes with its process, whoever has still to reap it. */
-bool watch_died(struct watch *w, char *text, size_t size)
+bool watch_died(struct watch *w, char *text, size_t size, bool *needed)
 {
     for (unsigned i = 0; i < w->n; i++) {
         struct watched *p = &w->proc[i];
 
         if (p->pid && rundir_proc_pid(w->rd, p->name) != p->pid) {
             describe(w, p, text, size);
+            *needed = is_needed(w, proc_of(w, p));
             p->pid = 0;
             return true;
         }

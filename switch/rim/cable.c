@@ -164,12 +164,32 @@ static unsigned link_receive(struct cable *c, int64_t now_ps)
     return total;
 }
 
+/* Processes that have no end of a cut link lead around it too. */
+static void take_cuts(struct loop *l, int64_t now_ps)
+{
+    uint32_t cuts = atomic_load(&l->sh->cuts);
+    bool *cut;
+
+    if (cuts == l->cuts)
+        return;
+    cut = calloc(l->fab->n_links, sizeof(*cut));
+    for (unsigned i = 0; cut && i < l->fab->n_links; i++)
+        cut[i] = atomic_load(&l->sh->cut[i]);
+    if (cut && !net_cut_links(l->net, cut, now_ps))
+        l->cuts = cuts;
+    free(cut);
+}
+
 static void link_changed(struct cable *c, int64_t now_ps)
 {
     if (!c->up)
         link_drop_backlog(c);
-    if (c->kind == CABLE_LINK)
+    if (c->kind == CABLE_LINK) {
         c->l->n_links_up += c->up ? 1u : -1u;
+        if (atomic_exchange(&c->l->sh->cut[c->dirlink / 2], !c->up) != !c->up)
+            atomic_fetch_add(&c->l->sh->cuts, 1);
+        take_cuts(c->l, now_ps); /* what nodes say of it, they say by links that are there */
+    }
     net_port_state(c->l->net, c->node, c->port, c->up, now_ps);
 }
 
@@ -236,6 +256,7 @@ void cables_check(struct loop *l, int64_t now_ps)
 {
     int n;
 
+    take_cuts(l, now_ps);
     for (unsigned i = 0; i < l->n_cables; i++)
         l->fds[i] = (struct pollfd){.fd = rim_port_fd(l->cable[i].rp), .events = POLLIN};
     n = poll(l->fds, l->n_cables, 0);

@@ -1,6 +1,6 @@
 /*
  * The page that all processes of a fabric share: the clock, the doorbells, the lag histograms,
- * and which links are down.
+ * and which links are down or cut.
  */
 #ifndef TRIB_RIM_SHARED_H
 #define TRIB_RIM_SHARED_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define SHARED_MAGIC   0x74726962u
-#define SHARED_VERSION 2
+#define SHARED_VERSION 3
 #define BELLS                                                                                      \
     2048 /* loops that can sleep: trib-switch lcores from 0, host slots from BELL_HOST0            \
           */
@@ -58,6 +58,10 @@ struct shared {
     struct bell bell[BELLS];
     struct lag_hist lag[BELLS];
     _Atomic uint8_t link_down[SHARED_LINKS]; /* by index of the link; `trib link` */
+    /* Links whose cable between processes came loose: one of them has died. cuts changes with them.
+     */
+    _Atomic uint8_t cut[SHARED_LINKS];
+    _Atomic uint32_t cuts;
 };
 
 unsigned bell_of_proc(unsigned proc);
