@@ -8,6 +8,18 @@
 
 #include <cmocka.h>
 
+static struct fabric *load(const char *conf, unsigned max_groups)
+{
+    struct fabric *f = fabric_load(conf, NULL);
+
+    assert_non_null(f);
+    for (unsigned i = 0; max_groups && i < f->n_nodes; i++)
+        f->nodes[i].reduce.max_groups = max_groups;
+    return f;
+}
+
+static unsigned quota; /* groups of every aggregation node; 0: as the conf says */
+
 static int plan(struct sweep *s, const char *conf, const char *args, char *err)
 {
     static struct perf_opts o;
@@ -22,8 +34,7 @@ static int plan(struct sweep *s, const char *conf, const char *args, char *err)
         fail_msg("%s: %s", args, err);
     memset(s, 0, sizeof(*s));
     s->o = &o;
-    s->fab = fabric_load(conf, NULL);
-    assert_non_null(s->fab);
+    s->fab = load(conf, quota);
     int rc = sweep_plan(s, err);
     fabric_free((struct fabric *)(uintptr_t)s->fab);
     return rc;
@@ -101,6 +112,10 @@ static void all_trees_that_reach_the_ranks_are_used(void **state)
     assert_int_equal(plan(s, LEAFSPINE, "--tree 1", err), 0);
     assert_int_equal(s->n_trees, 1);
     assert_int_equal(s->tree[0], 1);
+    quota = 1;
+    assert_int_equal(plan(s, LEAFSPINE, "", err), 0);
+    assert_int_equal(s->n_trees, 1);
+    quota = 0;
     free(s);
 }
 
