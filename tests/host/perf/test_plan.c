@@ -18,6 +18,8 @@ static struct fabric *load(const char *conf, unsigned max_groups)
     return f;
 }
 
+static bool cut_off; /* no host reaches a tree of the scale-out network */
+
 static unsigned quota; /* groups of every aggregation node; 0: as the conf says */
 
 static int plan(struct sweep *s, const char *conf, const char *args, char *err)
@@ -35,6 +37,9 @@ static int plan(struct sweep *s, const char *conf, const char *args, char *err)
     memset(s, 0, sizeof(*s));
     s->o = &o;
     s->fab = load(conf, quota);
+    for (unsigned i = 0; cut_off && i < s->fab->n_trees; i++)
+        for (unsigned h = 0; s->fab->trees[i].domain == FAB_NONE && h < s->fab->n_hosts; h++)
+            s->fab->trees[i].parent[s->fab->hosts[h]] = FAB_NONE;
     int rc = sweep_plan(s, err);
     fabric_free((struct fabric *)(uintptr_t)s->fab);
     return rc;
@@ -116,6 +121,12 @@ static void all_trees_that_reach_the_ranks_are_used(void **state)
     assert_int_equal(plan(s, LEAFSPINE, "", err), 0);
     assert_int_equal(s->n_trees, 1);
     quota = 0;
+    assert_int_equal(plan(s, "conf/h100-node.conf", "", err), 0);
+    assert_int_equal(s->n_trees, 1);
+    cut_off = true; /* then the planes of the node */
+    assert_int_equal(plan(s, "conf/h100-node.conf", "", err), 0);
+    assert_int_equal(s->n_trees, 4);
+    cut_off = false;
     free(s);
 }
 
