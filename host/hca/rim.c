@@ -32,6 +32,11 @@ static struct {
     struct rim_hca *port[FAB_MAX_HOST_PORTS];
 } rim = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+struct rim_hca *rim_hca_at(unsigned port)
+{
+    return port < rim.n ? rim.port[port] : NULL;
+}
+
 bool rim_selected(void)
 {
     const char *run = getenv("TRIB_RUN"), *host = getenv("TRIB_HOST");

@@ -44,7 +44,9 @@ struct rim_hca {
     int64_t ring_ps; /* in which the link takes a full ring */
     int64_t sent_ns;
 
-    uint64_t seen;           /* completions that pollers were told of */
+    uint64_t seen; /* completions that pollers were told of */
+    /* Completions of every port of the process when a poller of this one last looked at them. */
+    _Atomic uint64_t told[FAB_MAX_HOST_PORTS];
     int64_t thread_until_ps; /* the thread sleeps at most until then; 0: it does not sleep */
     int64_t busy_ns;         /* a poll last brought something */
     _Atomic int64_t
@@ -60,6 +62,7 @@ struct rim_hca {
     int start_rc;
 };
 
+struct rim_hca *rim_hca_at(unsigned port); /* of this process's host; NULL: there are no more */
 void *rim_thread(void *arg); /* struct rim_hca *: sets up by rim_start(), then serves for ever */
 int rim_start(struct rim_hca *r);
 /* Writes pid and counters where the run directory keeps them (rim_report.c). */

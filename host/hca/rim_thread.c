@@ -239,14 +239,55 @@ static void earn_spin(struct rim_hca *r, int64_t slept_from)
                           memory_order_relaxed);
 }
 
+/*
+ * A program with several ports polls their queues in turn, and one bell is rung for all of them: it
+ * must not sleep on a port without anything while another has frames or completions. Each poller
+ * looks at every port that is open before it sleeps; what has been completed there since its last
+ * look is a reason to return, so that the program gets to that port. Never with a lock held. *ns:
+ * lowered to when a port has something to do by itself.
+ */
+static bool others_moved(struct rim_hca *r, int64_t *ns)
+{
+    struct rim_hca *q;
+    bool again = false;
+
+    for (unsigned i = 0; (q = rim_hca_at(i)) != NULL; i++) {
+        if (q == r)
+            continue;
+        pthread_mutex_lock(&q->lock);
+        if (q->start_done && !q->start_rc) {
+            uint64_t done;
+            unsigned n = progress(q);
+
+            done = hca_completions(q->hca);
+            if (done != q->seen && atomic_load_explicit(&q->sleepers, memory_order_relaxed))
+                bell_ring(q->bell);
+            again = again || n || done != atomic_exchange(&r->told[i], done);
+            *ns = until_next(q, *ns);
+        }
+        pthread_mutex_unlock(&q->lock);
+    }
+    return again;
+}
+
+/* For the ports whose threads are parked because the program polls them: it polls this one too. */
+static void lease_others(struct rim_hca *r, int64_t now, int64_t ns)
+{
+    struct rim_hca *q;
+
+    for (unsigned i = 0; (q = rim_hca_at(i)) != NULL; i++)
+        if (q != r && atomic_load_explicit(&q->lease_ns, memory_order_relaxed))
+            lease(q, now, ns);
+}
+
 static void sleep_once(struct rim_hca *r)
 {
     uint32_t token;
-    int64_t now, ns;
+    int64_t now, ns, others = IDLE_SLEEP_NS;
 
     atomic_fetch_add(&r->sleepers, 1);
     token = bell_prepare(r->bell);
-    if (poll_once(r)) {
+    if (poll_once(r) || others_moved(r, &others)) {
         bell_cancel(r->bell);
     } else {
         pthread_mutex_lock(&r->lock);
@@ -255,7 +296,9 @@ static void sleep_once(struct rim_hca *r)
             rim_check_port(r, now);
         ns = until_next(r, poll_sleep(r, now));
         pthread_mutex_unlock(&r->lock);
+        ns = others < ns ? others : ns;
         lease(r, now, ns);
+        lease_others(r, now, ns);
         bell_sleep(r->bell, token, ns);
         earn_spin(r, now);
         poll_once(r);

@@ -68,12 +68,25 @@ static bool reaches(const struct sweep *s, const struct fab_tree *t)
     return true;
 }
 
+/* A group takes a place of an aggregation node's quota for each of its trees: no more trees than
+ * there can be places. */
+static bool fits(const struct sweep *s, const struct fab_tree *t)
+{
+    const struct fabric *f = s->fab;
+
+    for (unsigned r = 0; s->n_trees && r < s->nranks; r++)
+        for (uint16_t u = t->parent[f->hosts[s->host_of_rank[r]]]; u != FAB_NONE; u = t->parent[u])
+            if (f->nodes[u].reduce.max_groups <= s->n_trees)
+                return false;
+    return true;
+}
+
 static void take_trees(struct sweep *s, bool all, bool scale_out)
 {
     for (unsigned i = 0; i < s->fab->n_trees && s->n_trees < COLL_TREES; i++) {
         const struct fab_tree *t = &s->fab->trees[i];
 
-        if ((t->domain == FAB_NONE) == scale_out && (!all || reaches(s, t)))
+        if ((t->domain == FAB_NONE) == scale_out && (!all || reaches(s, t)) && (!all || fits(s, t)))
             s->tree[s->n_trees++] = (uint16_t)i;
     }
 }

@@ -8,6 +8,20 @@
 
 #include <cmocka.h>
 
+static struct fabric *load(const char *conf, unsigned max_groups)
+{
+    struct fabric *f = fabric_load(conf, NULL);
+
+    assert_non_null(f);
+    for (unsigned i = 0; max_groups && i < f->n_nodes; i++)
+        f->nodes[i].reduce.max_groups = max_groups;
+    return f;
+}
+
+static bool cut_off; /* no host reaches a tree of the scale-out network */
+
+static unsigned quota; /* groups of every aggregation node; 0: as the conf says */
+
 static int plan(struct sweep *s, const char *conf, const char *args, char *err)
 {
     static struct perf_opts o;
@@ -22,8 +36,10 @@ static int plan(struct sweep *s, const char *conf, const char *args, char *err)
         fail_msg("%s: %s", args, err);
     memset(s, 0, sizeof(*s));
     s->o = &o;
-    s->fab = fabric_load(conf, NULL);
-    assert_non_null(s->fab);
+    s->fab = load(conf, quota);
+    for (unsigned i = 0; cut_off && i < s->fab->n_trees; i++)
+        for (unsigned h = 0; s->fab->trees[i].domain == FAB_NONE && h < s->fab->n_hosts; h++)
+            s->fab->trees[i].parent[s->fab->hosts[h]] = FAB_NONE;
     int rc = sweep_plan(s, err);
     fabric_free((struct fabric *)(uintptr_t)s->fab);
     return rc;
@@ -101,6 +117,16 @@ static void all_trees_that_reach_the_ranks_are_used(void **state)
     assert_int_equal(plan(s, LEAFSPINE, "--tree 1", err), 0);
     assert_int_equal(s->n_trees, 1);
     assert_int_equal(s->tree[0], 1);
+    quota = 1;
+    assert_int_equal(plan(s, LEAFSPINE, "", err), 0);
+    assert_int_equal(s->n_trees, 1);
+    quota = 0;
+    assert_int_equal(plan(s, "conf/h100-node.conf", "", err), 0);
+    assert_int_equal(s->n_trees, 1);
+    cut_off = true; /* then the planes of the node */
+    assert_int_equal(plan(s, "conf/h100-node.conf", "", err), 0);
+    assert_int_equal(s->n_trees, 4);
+    cut_off = false;
     free(s);
 }
 
