@@ -120,7 +120,8 @@ static void fill(struct bench *b)
     }
 }
 
-/* n operations back to back; *us is the mean time of one. */
+/* n operations back to back; *us: of one, from the moment at which all start to the one at which the
+ * last rank knows that it is over, as the model says it. */
 static int operate(struct bench *b, const char *what, unsigned n, double *us, char *err)
 {
     struct job_loop l = {.n = n,
@@ -139,7 +140,7 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
     if (b->cfg.terminal)
         fprintf(stderr, "\r\033[K");
     if (us)
-        *us = l.rank_ps / n * 1e-6;
+        *us = (double)l.time_ps / n * 1e-6;
     if (!rc && b->peak >= b->cfg.pool->size)
         rc = -ECANCELED;
     if (rc == -ECANCELED && !*b->cfg.stop)

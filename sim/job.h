@@ -72,7 +72,7 @@ struct job_loop {
     void *ctx;
     int64_t limit_ps; /* fabric time within which it must end */
     /* results */
-    double rank_ps; /* mean over ranks of the time from the start to the end of a rank's last */
+    int64_t time_ps; /* from the start until the last rank knows that its last has ended */
     int failed_ranks;
     char text[JOB_TEXT];
 };

@@ -84,7 +84,8 @@ static int verdict(struct job *j)
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         struct member *m = &j->mem[r];
 
-        l->rank_ps += (double)(m->end_ps - m->start_ps) / j->cfg.nranks;
+        if (m->end_ps - m->start_ps > l->time_ps)
+            l->time_ps = m->end_ps - m->start_ps;
         if (!m->ended && l->stop && l->stop(l->ctx))
             return -ECANCELED;
         if (!m->ended) {
@@ -101,7 +102,7 @@ int job_loop_run(struct job *j, struct job_loop *l)
     int64_t now = world_now(j->cfg.w);
     int rc;
 
-    l->rank_ps = 0;
+    l->time_ps = 0;
     l->failed_ranks = 0;
     l->text[0] = '\0';
     j->loop = l;

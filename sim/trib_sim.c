@@ -140,7 +140,8 @@ static void usage(void)
            "       --frames N            frame buffers (default: by ports and ranks)\n\n"
            "One iteration is timed unless -n says otherwise; --max-wall has no meaning here. "
            "With -J\n"
-           "results are written as they come. The options of trib-perf:\n\n");
+           "results are written as they come. Times: from the moment at which all ranks start to\n"
+           "the one at which the last knows that it is over. The options of trib-perf:\n\n");
     options_usage(stdout);
 }
 
