@@ -224,19 +224,9 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
 
 /* ---- life ---- */
 
-/* Of each port the frames that its link and the queues before it hold at full speed: some 20 us'
- * worth. */
-unsigned bench_frames(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank)
+unsigned bench_frames(unsigned nranks)
 {
-    uint64_t n = 16384;
-
-    for (unsigned r = 0; r < nranks; r++) {
-        const struct fab_node *nd = &fab->nodes[fab->hosts[host_of_rank[r]]];
-
-        for (unsigned p = 0; p < nd->n_ports; p++)
-            n += 64 + nd->ports[p].rate_bps / 8 / 50000 / fab->mtu;
-    }
-    return n < UINT32_MAX / 2 ? (unsigned)n : UINT32_MAX / 2;
+    return 16384 + 384 * nranks;
 }
 
 size_t bench_buffer_bytes(const struct perf_opts *o, unsigned nranks)

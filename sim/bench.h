@@ -41,8 +41,9 @@ void bench_state(const struct bench *b, struct bench_state *s);
 /* 0 or -ETIME: not everybody could leave. */
 int bench_destroy(struct bench *b);
 
-/* What a job of these ranks may have on its way at once: frames that a pool should have. */
-unsigned bench_frames(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank);
+/* What a job of so many ranks may have on its way and in aggregation nodes at once, with room to
+ * spare: frames that a pool should have. */
+unsigned bench_frames(unsigned nranks);
 /* Of both buffers of a rank. */
 size_t bench_buffer_bytes(const struct perf_opts *o, unsigned nranks);
 #endif

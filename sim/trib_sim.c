@@ -10,6 +10,8 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,7 +262,7 @@ static int with_fabric(struct sim *m)
         return EXIT_USAGE;
     }
     frames = m->own.frames ? (unsigned)m->own.frames
-                           : bench_frames(s->fab, s->nranks, s->host_of_rank);
+                           : bench_frames(s->nranks);
     data = m->own.lengths ? 0 : 2 * bench_buffer_bytes(&m->o, s->nranks) * s->nranks;
     pool = memory_frames(frames, data, s->cause, sizeof(s->cause));
     if (!pool) {
@@ -304,6 +306,10 @@ static int sim_main(struct sim *m)
 int main(int argc, char **argv)
 {
     struct sim m = {0};
+
+    /* Queues of thousands of ports: of memory that is mapped for each only what is used is there. */
+    mallopt(M_MMAP_THRESHOLD, 16384);
+    mallopt(M_MMAP_MAX, INT_MAX);
     char err[OPT_ERR] = "out of memory";
 
     if (parse(&m, argc, argv, err) || options_force_algo(&m.o, getenv("TRIB_ALGO"), err) ||

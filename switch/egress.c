@@ -217,6 +217,9 @@ static void run(struct egress *e, int64_t now)
             m = r->slot[r->head++ & r->mask];
             r->bytes -= frame_bytes(m);
             e->waiting_bytes -= frame_bytes(m);
+            /* Rings are as long as they may ever have to be: what is never needed is never touched. */
+            if (r->head == r->tail)
+                r->head = r->tail = 0;
         }
         if (m)
             start(e, m, s);
@@ -275,6 +278,8 @@ uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t n
             m[k++] = f->m;
             e->fl_head++;
         }
+        if (e->fl_head == e->fl_tail)
+            e->fl_head = e->fl_tail = 0;
     }
 }
 

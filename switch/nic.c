@@ -122,6 +122,11 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
     s = &nic->p[port].slot[slot];
     if (s->attached)
         return -EBUSY;
+    /* Hosts have room for more processes than they have, and rings are long. */
+    if (!s->rx)
+        s->rx = calloc(s->rx_mask + 1, sizeof(*s->rx));
+    if (!s->rx)
+        return -ENOMEM;
     s->ep = *ep;
     s->attached = true;
     s->floor_ps = 0;
@@ -286,12 +291,8 @@ static int init_port(struct nic *nic, uint16_t i, const struct node_cfg *cfg)
     rc = egress_create(&np->loop, &ec);
     if (rc == 0)
         rc = mcast_create(&np->mc, (uint16_t)nic->n_slots);
-    for (unsigned s = 0; s < nic->n_slots && rc == 0; s++) {
+    for (unsigned s = 0; s < nic->n_slots && rc == 0; s++)
         np->slot[s].rx_mask = rte_align32pow2(RTE_MAX(np->rx_limit_pkts, 2u)) - 1;
-        np->slot[s].rx = calloc(np->slot[s].rx_mask + 1, sizeof(*np->slot[s].rx));
-        if (!np->slot[s].rx)
-            rc = -ENOMEM;
-    }
     return rc;
 }
 

@@ -69,6 +69,8 @@ static void hold_rest(struct nic_port *np, struct nic_slot *s, uint16_t in, int6
     for (; in != NODE_NO_PORT && i != s->rx_tail; i++)
         node_hold(&np->nic->nd, in, s->rx[i & s->rx_mask], now);
     s->seen = s->rx_tail;
+    if (s->rx_head == s->rx_tail) /* as egress queues: what is never needed is never touched */
+        s->rx_head = s->rx_tail = s->seen = 0;
 }
 
 static void to_slot(struct nic_port *np, unsigned slot, struct rte_mbuf *m, int64_t now)
