@@ -15,11 +15,19 @@
 
 #include <errno.h>
 
-/* 16 reads of 4 KiB under way would cap a plane at half its rate. */
-#define MM_SLICE_MIN 16384u
-#define SLICES       256u /* of a share's stripe, where that makes them no shorter */
-#define AHEAD(n)     ((n) > 8 ? 4u : 32 / (n)) /* loads before the first store: a round trip's worth \
-                                                */
+/* What the switch cuts loads into itself: shorter ones cost it as much, and 16 reads of 4 KiB under
+ * way would cap a plane at half its rate. */
+#define MM_SLICE 16384u
+#define SLICES   256u /* of a share's stripe, where that makes them no shorter */
+
+/* Loads before the first store: a round trip's worth to the switch and from it to the members, whom
+ * all ask at once. Not 16 and more, which may be under way at most: stores would wait behind. */
+static unsigned ahead_of(unsigned members)
+{
+    unsigned n = 96 / members;
+
+    return n > 12 ? 12 : n < 4 ? 4 : n;
+}
 
 int mm_planes(const struct alg *a, const struct team *t, struct stripes *p)
 {
@@ -54,8 +62,7 @@ static struct cut mm_cut(const struct alg *a, const struct stripes *p, uint64_t 
     struct cut c = alg_cut(a, p, len, SLICES);
 
     for (unsigned i = 0; i < p->n; i++)
-        if (c.slice[i] < MM_SLICE_MIN)
-            c.slice[i] = MM_SLICE_MIN;
+        c.slice[i] = (c.slice[i] + MM_SLICE - 1) / MM_SLICE * MM_SLICE;
     return c;
 }
 
@@ -148,7 +155,7 @@ int alg_nvls_allreduce(struct alg *a)
         sched_part(a->s->in_bytes, a->s->esize, v.g.all.n, v.g.all.me, &off, &len);
         if (!a->s->in.mm_self)
             alg_tmp(a, len);
-        load_and_store(a, &v.p, AHEAD(v.g.all.n), off, len);
+        load_and_store(a, &v.p, ahead_of(v.g.all.n), off, len);
         mm_barrier(a, &v.g.all, &v.p);
     }
     alg_nodes_free(&v.g);

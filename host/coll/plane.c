@@ -241,7 +241,7 @@ void plane_complete(struct comm *c, const struct ibv_wc *wc)
     for (uint64_t k = r->done[p->lane]; k < done && r->id.op == OP_AVG; k++) {
         const struct step *st = &r->s.lane[p->lane].step[k];
 
-        if (st->last && st->op == STEP_MM_LOAD && st->len)
+        if (st->last && st->op == STEP_MM_LOAD && st->len && !c->cfg.unback)
             arith_divide(exec_addr(r, &st->dst), r->id.type, c->cfg.nranks, st->len / r->s.esize);
     }
     exec_done(c, r, p->lane, done);
