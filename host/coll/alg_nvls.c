@@ -15,10 +15,9 @@
 
 #include <errno.h>
 
-/* What the switch cuts loads into itself: shorter ones cost it as much, and 16 reads of 4 KiB under
- * way would cap a plane at half its rate. */
+/* What the switch cuts loads and stores into itself: shorter ones cost it as much, and of longer ones
+ * fewer are under way side by side. */
 #define MM_SLICE 16384u
-#define SLICES   256u /* of a share's stripe, where that makes them no shorter */
 
 /* Loads before the first store: a round trip's worth to the switch and from it to the members, whom
  * all ask at once. Not 16 and more, which may be under way at most: stores would wait behind. */
@@ -59,10 +58,10 @@ void mm_barrier(struct alg *a, const struct team *t, const struct stripes *p)
 
 static struct cut mm_cut(const struct alg *a, const struct stripes *p, uint64_t len)
 {
-    struct cut c = alg_cut(a, p, len, SLICES);
+    struct cut c = alg_cut(a, p, len, 1);
 
     for (unsigned i = 0; i < p->n; i++)
-        c.slice[i] = (c.slice[i] + MM_SLICE - 1) / MM_SLICE * MM_SLICE;
+        c.slice[i] = MM_SLICE;
     return c;
 }
 
