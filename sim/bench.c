@@ -120,8 +120,8 @@ static void fill(struct bench *b)
     }
 }
 
-/* n operations back to back; *us: of one, from the moment at which all start to the one at which the
- * last rank knows that it is over, as the model says it. */
+/* n operations back to back; *us: of one, from the moment at which all start to the one at which
+ * the last rank knows that it is over, as the model says it. */
 static int operate(struct bench *b, const char *what, unsigned n, double *us, char *err)
 {
     struct job_loop l = {.n = n,

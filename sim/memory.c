@@ -66,10 +66,11 @@ struct rte_mempool *memory_frames(unsigned n, size_t more, char *err, size_t siz
     struct rte_mempool *p = NULL;
 
     if (frames + more > have) {
-        snprintf(err, size,
-                 "found %zu MiB of memory, expected %zu: %zu for %u frames, %zu for data (--frames, "
-                 "--payload none and fewer ranks need less)",
-                 have / MIB, (frames + more) / MIB, frames / MIB, n, more / MIB);
+        snprintf(
+            err, size,
+            "found %zu MiB of memory, expected %zu: %zu for %u frames, %zu for data (--frames, "
+            "--payload none and fewer ranks need less)",
+            have / MIB, (frames + more) / MIB, frames / MIB, n, more / MIB);
         return NULL;
     }
     if (!start_eal((unsigned)(frames / MIB) + EAL_MIB))

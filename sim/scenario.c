@@ -233,11 +233,8 @@ static void run_ops(struct scenario *s, struct job *j, struct scenario_report *r
 static void run_world(struct scenario *s, const struct fabric *f, struct rte_mempool *pool,
                       uint64_t seed, struct scenario_report *rep)
 {
-    struct world_cfg wc = {.fab = f,
-                           .nranks = s->nranks,
-                           .host_of_rank = s->host_of_rank,
-                           .pool = pool,
-                           .seed = seed};
+    struct world_cfg wc = {
+        .fab = f, .nranks = s->nranks, .host_of_rank = s->host_of_rank, .pool = pool, .seed = seed};
     struct world *w;
     struct job *j = NULL;
     struct job_cfg jc = {.fab = f,

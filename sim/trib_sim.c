@@ -117,8 +117,8 @@ static int parse(struct sim *m, int argc, char **argv, char *err)
 static int refuse(struct sim *m, char *err)
 {
     if (m->o.rsh) {
-        snprintf(err, OPT_ERR, "--rsh: found \"%.64s\", expected no such option: all ranks are here",
-                 m->o.rsh);
+        snprintf(err, OPT_ERR,
+                 "--rsh: found \"%.64s\", expected no such option: all ranks are here", m->o.rsh);
         return OPT_BAD;
     }
     if (m->own.lengths && m->o.error) {
@@ -132,18 +132,19 @@ static int refuse(struct sim *m, char *err)
 
 static void usage(void)
 {
-    printf("trib-sim CONF [COLLECTIVE] [options]\n"
-           "Runs collectives on the fabric CONF in virtual time, on one core: the tables, checks "
-           "and\n"
-           "options of trib-perf, and:\n\n"
-           "       --seed N              of the links' faults (1)\n"
-           "       --payload data|none   none: lengths instead of data; the same times, nothing is\n"
-           "                             checked (data)\n"
-           "       --frames N            frame buffers (default: by ports and ranks)\n\n"
-           "One iteration is timed unless -n says otherwise; --max-wall has no meaning here. "
-           "With -J\n"
-           "results are written as they come. Times: from the moment at which all ranks start to\n"
-           "the one at which the last knows that it is over. The options of trib-perf:\n\n");
+    printf(
+        "trib-sim CONF [COLLECTIVE] [options]\n"
+        "Runs collectives on the fabric CONF in virtual time, on one core: the tables, checks "
+        "and\n"
+        "options of trib-perf, and:\n\n"
+        "       --seed N              of the links' faults (1)\n"
+        "       --payload data|none   none: lengths instead of data; the same times, nothing is\n"
+        "                             checked (data)\n"
+        "       --frames N            frame buffers (default: by ports and ranks)\n\n"
+        "One iteration is timed unless -n says otherwise; --max-wall has no meaning here. "
+        "With -J\n"
+        "results are written as they come. Times: from the moment at which all ranks start to\n"
+        "the one at which the last knows that it is over. The options of trib-perf:\n\n");
     options_usage(stdout);
 }
 
@@ -261,8 +262,7 @@ static int with_fabric(struct sim *m)
         fprintf(stderr, "trib-sim: %s\n", s->cause);
         return EXIT_USAGE;
     }
-    frames = m->own.frames ? (unsigned)m->own.frames
-                           : bench_frames(s->nranks);
+    frames = m->own.frames ? (unsigned)m->own.frames : bench_frames(s->nranks);
     data = m->own.lengths ? 0 : 2 * bench_buffer_bytes(&m->o, s->nranks) * s->nranks;
     pool = memory_frames(frames, data, s->cause, sizeof(s->cause));
     if (!pool) {
@@ -307,7 +307,8 @@ int main(int argc, char **argv)
 {
     struct sim m = {0};
 
-    /* Queues of thousands of ports: of memory that is mapped for each only what is used is there. */
+    /* Queues of thousands of ports: of memory that is mapped for each only what is used is there.
+     */
     mallopt(M_MMAP_THRESHOLD, 16384);
     mallopt(M_MMAP_MAX, INT_MAX);
     char err[OPT_ERR] = "out of memory";

@@ -30,7 +30,8 @@ int world_create(struct world **w, const struct world_cfg *cfg);
 void world_destroy(struct world *w);
 /* A rank's devices, in order of its host's ports. */
 struct ibv_context *const *world_contexts(struct world *w, unsigned rank, unsigned *n);
-struct ibv_context *world_context(struct world *w, unsigned rank, unsigned port); /* NULL: no such */
+struct ibv_context *world_context(struct world *w, unsigned rank,
+                                  unsigned port); /* NULL: no such */
 unsigned world_ports(const struct world *w, unsigned rank);
 struct hca *world_hca(struct world *w, unsigned rank, unsigned port); /* NULL: no such port */
 struct net *world_net(struct world *w);

@@ -217,7 +217,8 @@ static void run(struct egress *e, int64_t now)
             m = r->slot[r->head++ & r->mask];
             r->bytes -= frame_bytes(m);
             e->waiting_bytes -= frame_bytes(m);
-            /* Rings are as long as they may ever have to be: what is never needed is never touched. */
+            /* Rings are as long as they may ever have to be: what is never needed is never touched.
+             */
             if (r->head == r->tail)
                 r->head = r->tail = 0;
         }
