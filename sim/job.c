@@ -112,6 +112,7 @@ static int connect_all(struct job *j, char *err)
                               .n_trees = j->cfg.n_trees,
                               .window = j->cfg.window,
                               .algos = j->cfg.algos,
+                              .fall_back = j->cfg.fall_back,
                               .unback = j->cfg.lengths ? hca_mr_unback : NULL};
 
         cc.ctx = world_contexts(j->cfg.w, world_rank(j, r), &cc.n_ctx);

@@ -15,8 +15,8 @@
 
 #include <errno.h>
 
-/* What the switch cuts loads and stores into itself: shorter ones cost it as much, and of longer ones
- * fewer are under way side by side. */
+/* What the switch cuts loads and stores into itself: shorter ones cost it as much, and of longer
+ * ones fewer are under way side by side. */
 #define MM_SLICE 16384u
 
 /* Loads before the first store: a round trip's worth to the switch and from it to the members, whom

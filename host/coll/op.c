@@ -378,7 +378,10 @@ int op_schedule(struct comm *c, struct coll_req *r, char *err)
     };
     int rc = sched_init(&r->s, &in);
 
-    if (rc == -ENOTSUP)
+    if (rc == -ENOTSUP && COMM_MM_ALGOS >> in.algo & 1 && c->topo.most > ARITH_MAX_INPUTS)
+        snprintf(err, COMM_TEXT, "%s: %u ranks in a GPU node, multimem takes at most %d",
+                 sched_algo_name(in.algo), c->topo.most, ARITH_MAX_INPUTS);
+    else if (rc == -ENOTSUP)
         snprintf(err, COMM_TEXT, "%s by %s is not possible with these ranks", kind_name(a->kind),
                  sched_algo_name(a->algo));
     else if (rc == -E2BIG)

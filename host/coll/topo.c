@@ -46,30 +46,28 @@ static int number_domains(const struct fabric *fab, unsigned nranks, const uint1
     return 0;
 }
 
-/* Do all planes of the ranks' nodes, and may they have so many members? */
-static bool multimem(const struct fabric *f, unsigned nranks, const uint16_t *host_of_rank,
-                     const uint16_t *domain)
+/* Do all planes of the ranks' nodes? Counts the ranks of a node. */
+static bool multimem(struct topo *t)
 {
     uint16_t plane[SCHED_MAX_CHANS];
 
-    for (unsigned r = 0; r < nranks; r++) {
-        uint16_t d = fabric_domain(f, host_of_rank[r]);
-        unsigned n = d == FAB_NONE ? 0 : fabric_domain_planes(f, d, plane, SCHED_MAX_CHANS);
+    for (unsigned r = 0; r < t->nranks; r++) {
+        uint16_t d = fabric_domain(t->fab, t->host_of_rank[r]);
+        unsigned n = d == FAB_NONE ? 0 : fabric_domain_planes(t->fab, d, plane, SCHED_MAX_CHANS);
         unsigned members = 0;
 
         if (!n)
             return false;
-        if (r && domain[r] == domain[r - 1])
+        if (r && t->domain[r] == t->domain[r - 1])
             continue;
-        for (unsigned k = 0; k < nranks; k++)
-            members += domain[k] == domain[r];
+        for (unsigned k = 0; k < t->nranks; k++)
+            members += t->domain[k] == t->domain[r];
+        t->most = members > t->most ? members : t->most;
         for (unsigned i = 0; i < n && i < SCHED_MAX_CHANS; i++)
-            if (!f->nodes[plane[i]].multimem)
+            if (!t->fab->nodes[plane[i]].multimem)
                 return false;
-        if (members > ARITH_MAX_INPUTS)
-            return false;
     }
-    return true;
+    return t->most <= ARITH_MAX_INPUTS;
 }
 
 int topo_init(struct topo *t, const struct fabric *fab, unsigned rank, unsigned nranks,
@@ -87,7 +85,7 @@ int topo_init(struct topo *t, const struct fabric *fab, unsigned rank, unsigned 
                        .host_of_rank = host_of_rank,
                        .domain = domain,
                        .sched = {.domain = domain, .channels = rates, .ctx = t, .trees = trees}};
-    t->sched.multimem = multimem(fab, nranks, host_of_rank, domain);
+    t->sched.multimem = multimem(t);
     return 0;
 }
 

@@ -207,15 +207,64 @@ static void gpus_of_two_nodes(void **state)
     bed_down(&b);
 }
 
-int main(void)
+/* A switch has 16 groups of multimem: one more runs by the ring, or says why not. One with another
+ * key is refused. */
+static void nvls_that_is_refused(void **state)
+{
+    static const uint16_t hosts[2] = {0, 1};
+    struct fabric *f = fabric_load("conf/h100-node.conf", NULL);
+    struct world_cfg wc = {.fab = f, .nranks = 2, .host_of_rank = hosts, .pool = pool, .seed = 1};
+    struct job_cfg jc = {.fab = f,
+                         .nranks = 2,
+                         .host_of_rank = hosts,
+                         .key = 7,
+                         .algos = 1u << ALGO_NVLS | 1u << ALGO_RING,
+                         .limit_ps = PS_PER_S};
+    struct job_op op = {.algo = ALGO_NVLS, .type = DT_FP32, .count = 5000, .seed = 3};
+    struct job *j[18];
+    struct job_result res;
+    char err[COMM_TEXT];
+
+    (void)state;
+    assert_int_equal(world_create(&jc.w, &wc), 0);
+    for (unsigned i = 0; i < 16; i++) {
+        jc.group = i + 1;
+        assert_int_equal(job_create(&j[i], &jc, err), 0);
+        jc.beside = j[0];
+    }
+    jc.key = 8;
+    assert_int_not_equal(job_create(&j[16], &jc, err), 0);
+    assert_non_null(strstr(err, "multimem: "));
+    jc.group = 17;
+    assert_int_not_equal(job_create(&j[16], &jc, err), 0);
+    assert_non_null(strstr(err, "multimem: "));
+    print_message("%s\n", err);
+    jc.fall_back = true;
+    if (job_create(&j[16], &jc, err))
+        fail_msg("%s", err);
+    assert_non_null(comm_fell_back(job_comm(j[16], 0)));
+    for (unsigned i = 0; i < 17; i += 8) {
+        assert_int_equal(job_run(j[i], &op, &res), 0);
+        assert_int_equal(res.wrong + (uint64_t)res.failed_ranks, 0);
+    }
+    for (unsigned i = 17; i--;)
+        assert_int_equal(job_destroy(j[i]), 0);
+    world_destroy(jc.w);
+    fabric_free(f);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_hosts),
         cmocka_unit_test(gpus_of_one_node),
         cmocka_unit_test(gpus_of_two_nodes),
+        cmocka_unit_test(nvls_that_is_refused),
     };
 
     test_eal_init();
     pool = test_pool(120000);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
