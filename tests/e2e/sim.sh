@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Virtual time: trib sim runs the rows of trib perf on a conf of which nothing is up, exactly, within 1 % of the model, the same to
+# the byte each time, with data and without; and what it refuses.
+. "$(dirname "$0")/lib.sh"
+
+sim() { trib sim "$@" 2>"$tmp/sim.err"; }
+refuses() { # refuses CODE TEXT ARG...
+    local code=$1 text=$2
+    shift 2
+    trib sim "$@" >"$tmp/refuse.out" 2>&1
+    local rc=$?
+    [ $rc = "$code" ] || fail "trib sim $*: exit code $rc, expected $code"
+    has "$text" "$tmp/refuse.out"
+}
+
+# exact FILE ROWS: so many rows, each right in both places
+exact() {
+    awk -v want="$2" '$1 ~ /^[0-9]+$/ && $NF == "ok" { n++; if ($9 != 0 || $13 != 0) bad++ }
+        END { exit !(n == want && !bad) }' "$1" || fail "expected $2 rows without wrong elements:"$'\n'"$(cat "$1")"
+}
+# near FILE LOW HIGH: all rows, measured over model
+near() {
+    awk -v low="$2" -v high="$3" '$1 ~ /^[0-9]+$/ && $NF == "ok" { n++; if ($17 < low || $17 > high) bad++ }
+        END { exit !(n && !bad) }' "$1" || fail "measured/model beyond $2..$3:"$'\n'"$(cat "$1")"
+}
+
+# leaf-spine, ring and SHARP, 4 KiB to 16 MiB
+sim leaf-spine-8.conf all_reduce -J "$tmp/a.json" >"$tmp/a.out" || fail "leaf-spine: $(cat "$tmp/sim.err")"
+exact "$tmp/a.out" 14
+near "$tmp/a.out" 0.99 1.01
+has '^# virtual time, seed 1, data' "$tmp/a.out"
+has 'Out of bounds values : 0 OK' "$tmp/a.out"
+has '^trib-sim: [0-9.]+ ms simulated in .* events .* frames on links' "$tmp/sim.err"
+[ -e "$run" ] && fail "virtual time started something"
+
+# the GPUs of a node
+sim h100-node.conf all_reduce --algo ring -b 64K -e 16M >"$tmp/n.out" || fail "h100-node: $(cat "$tmp/sim.err")"
+exact "$tmp/n.out" 5
+near "$tmp/n.out" 0.99 1.01
+
+# again, and without data: not one frame at another time
+sim leaf-spine-8.conf all_reduce -b 64K -e 1M -J "$tmp/1.json" >"$tmp/1.out" || fail "first"
+sim leaf-spine-8.conf all_reduce -b 64K -e 1M -J "$tmp/2.json" >"$tmp/2.out" || fail "second"
+cmp "$tmp/1.json" "$tmp/2.json" || fail "two runs differ"
+cmp "$tmp/1.out" "$tmp/2.out" || fail "two runs print different tables"
+for conf_algo in 'leaf-spine-8.conf ring,sharp,tree,halving' 'rail-2x4.conf ring,hier_sharp'; do
+    # without the runs that only checks need, so that both are the same from beginning to end
+    set -- $conf_algo
+    sim "$1" --algo "$2" -b 4K -e 256K -c 0 -J "$tmp/d.json" >"$tmp/d.out" || fail "$1 with data: $(cat "$tmp/sim.err")"
+    sim "$1" --algo "$2" -b 4K -e 256K --payload none -J "$tmp/l.json" >"$tmp/l.out" || fail "$1 without: $(cat "$tmp/sim.err")"
+    sed -i 's/"payload": "[a-z]*"/"payload": ""/' "$tmp/d.json" "$tmp/l.json"
+    cmp "$tmp/d.json" "$tmp/l.json" || fail "$1: times differ with data and without"
+done
+has '"trace": "[0-9a-f]{16}"' "$tmp/d.json"
+
+# faults come from the seed
+sed 's/^name *=.*/name = "lossy";/; s/host_link *= *{/&  loss = 0.001; /' "$conf/leaf-spine-8.conf" >"$tmp/lossy.conf"
+has 'loss' "$tmp/lossy.conf"
+for s in 1 1 2; do
+    sim "$tmp/lossy.conf" --algo ring,sharp -b 256K -e 256K -n 3 --seed $s -J "$tmp/s.json" >"$tmp/s.out" || fail "lossy, seed $s: $(cat "$tmp/sim.err")"
+    exact "$tmp/s.out" 2
+    grep '"trace"' "$tmp/s.json" >>"$tmp/traces"
+done
+[ "$(sed -n 1p "$tmp/traces")" = "$(sed -n 2p "$tmp/traces")" ] || fail "the same seed gave two runs: $(cat "$tmp/traces")"
+[ "$(sed -n 1p "$tmp/traces")" != "$(sed -n 3p "$tmp/traces")" ] || fail "two seeds gave one run"
+
+# results come as rows end: of a run that is stopped what it had is there
+"$TRIB_BUILD/trib-sim" "$conf/leaf-spine-8.conf" -b 4K -e 16M -f 4096 --algo sharp --payload none -n 200 -J "$tmp/i.json" >"$tmp/i.out" 2>"$tmp/i.err" &
+child=$!
+for ((i = 0; i < 600; i++)); do
+    [ -s "$tmp/i.json" ] && break
+    sleep 0.05
+done
+[ -s "$tmp/i.json" ] || fail "no results while it runs"
+has '"error": "not finished"' "$tmp/i.json"
+kill -INT $child
+wait $child
+[ $? = 130 ] || fail "interrupted: expected exit code 130"
+has '"error": "interrupted"' "$tmp/i.json"
+has '"size_bytes": 4096' "$tmp/i.json"
+
+refuses 1 'no conf file' nowhere.conf
+refuses 1 "expected: trib sim CONF" all_reduce
+refuses 2 'expected a collective' leaf-spine-8.conf all_gatherx
+refuses 2 '--payload: found "some", expected data or none' leaf-spine-8.conf --payload some
+refuses 2 '--seed: found "x", expected a whole number' leaf-spine-8.conf --seed=x
+refuses 2 '--seed: found "", expected a whole number' leaf-spine-8.conf --seed
+refuses 2 '--rsh: found "ssh"' leaf-spine-8.conf --rsh ssh
+refuses 2 '--error: found --payload none' leaf-spine-8.conf --payload none --error
+refuses 2 '-b: found "4Q", expected a size' leaf-spine-8.conf -b 4Q
+refuses 2 'found nvls, which these 4 ranks' single-switch-4.conf --algo nvls,sharp
+refuses 1 '64 frames were not enough' leaf-spine-8.conf --algo ring -b 16M -e 16M --frames 64
+refuses 1 'found [0-9]+ MiB of memory, expected [0-9]+' leaf-spine-8.conf -b 4K -e 1T
+refuses 0 'payload data' -h
