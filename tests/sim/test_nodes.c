@@ -34,14 +34,20 @@ struct bed {
     struct coll_args op;
 };
 
-/* Credits are words of 8 bytes, and no data. */
+/* Credits are words that a receiver writes, and no data. */
+static bool is_credit(const struct roce_pkt *k)
+{
+    return k->opcode == ROCE_OP_RC_WRITE_ONLY && k->len <= 8;
+}
+
 static void tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps)
 {
     struct bed *b = ctx;
     struct roce_pkt k;
 
     (void)now_ps;
-    if (roce_parse(m, &k) == ROCE_OK && (k.opcode & ROCE_TRANSPORT_MASK) == ROCE_RC && k.len > 8)
+    if (roce_parse(m, &k) == ROCE_OK && (k.opcode & ROCE_TRANSPORT_MASK) == ROCE_RC &&
+        !is_credit(&k))
         b->wire[dirlink] += k.len;
 }
 
@@ -138,8 +144,7 @@ static void assert_near(const char *what, double got, double want, double below,
 {
     show(what, got, want);
     if (got < want * (1 - below) || got > want * (1 + above))
-        fail_msg("%s: %g, expected %g (-%g %%, +%g %%)", what, got, want, 100 * below,
-                 100 * above);
+        fail_msg("%s: %g, expected %g (-%g %%, +%g %%)", what, got, want, 100 * below, 100 * above);
 }
 
 /* Payload out of a rank (or into it) by its links to switches of a role. */
@@ -185,17 +190,18 @@ static void f21_f26_f27_a_node(void **state)
     d.op.mm_self = true;
     self = again(&d, COLL_ALLREDUCE, ALGO_NVLS, b);
     assert_bytes(&d, FAB_ROLE_NVSWITCH, b + b / 8, b + b / 8);
-    show("F26 share of the planes that is payload", (double)b / nvls / NODE, SHARE);
-    show("F27 the same", (double)(b + b / 8) / self / NODE, SHARE);
-    show("F26 NVLS over ring", ring / nvls, 1.75);
-    show("F27 NVLS over ring", ring / self, 1.5556);
+    /* Loads begin a round trip before stores, and end one before them; requests and ACKs. */
+    assert_near("F26 NVLS, bytes of F26 over time (B/s)", (double)b / nvls, w, 0.06, 0);
+    assert_near("F27 NVLS, bytes of F27 over time (B/s)", (double)(b + b / 8) / self, w, 0.06, 0);
+    assert_near("F26 NVLS over ring", ring / nvls, 1.75, 0.06, 0);
+    assert_near("F27 NVLS over ring", ring / self, 1.5556, 0.06, 0);
     assert_clean(&d);
     bed_down(&d);
 }
 
 static void f20_f33_gathering_in_a_node(void **state)
 {
-    uint64_t b = 144 * MIB;
+    uint64_t b = 72 * MIB;
     double want = (double)b * 7 / 8 / NODE / SHARE;
     struct bed d;
 
@@ -206,15 +212,16 @@ static void f20_f33_gathering_in_a_node(void **state)
     assert_near("F20 ring reduce-scatter (s)", again(&d, COLL_REDUCE_SCATTER, ALGO_RING, b), want,
                 0, 0.03);
     assert_bytes(&d, FAB_ROLE_NVSWITCH, b * 7 / 8, b * 7 / 8);
-    show("NVLS all-gather (s)", again(&d, COLL_ALLGATHER, ALGO_NVLS, b), want);
+    assert_near("F20 NVLS all-gather (s)", again(&d, COLL_ALLGATHER, ALGO_NVLS, b), want, 0, 0.05);
     /* F33: the node's switches take in B and give out B (N - 1) */
     assert_bytes(&d, FAB_ROLE_NVSWITCH, b / 8, b * 7 / 8);
-    show("NVLS reduce-scatter (s)", again(&d, COLL_REDUCE_SCATTER, ALGO_NVLS, b), want);
+    assert_near("F20 NVLS reduce-scatter (s)", again(&d, COLL_REDUCE_SCATTER, ALGO_NVLS, b), want,
+                0, 0.05);
     assert_bytes(&d, FAB_ROLE_NVSWITCH, b * 7 / 8, b / 8);
     bed_down(&d);
 }
 
-#define LEVEL_ALGOS (1u << ALGO_RING | 1u << ALGO_HIER | 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP)
+#define LEVEL_ALGOS (1u << ALGO_RING | 1u << ALGO_HIER | 1u << ALGO_NVLS_SHARP)
 
 static void levels(const char *conf, unsigned nodes, uint64_t b)
 {
@@ -229,15 +236,15 @@ static void levels(const char *conf, unsigned nodes, uint64_t b)
     assert_near("F28 all-reduce by levels (s)", hier, node > rail ? node : rail, 0, 0.05);
     assert_bytes(&d, FAB_ROLE_LEAF, b / 8 * 2 * (nodes - 1) / nodes,
                  b / 8 * 2 * (nodes - 1) / nodes);
-    show("hier_sharp (s)", again(&d, COLL_ALLREDUCE, ALGO_HIER_SHARP, b), node);
-    show("nvls_sharp (s)", again(&d, COLL_ALLREDUCE, ALGO_NVLS_SHARP, b),
-         (double)b / (8 * NIC) / SHARE);
-    b /= 4;
-    flat = again(&d, COLL_ALLREDUCE, ALGO_RING, b) * 4;
-    assert_near("F21 flat ring over one NIC (s)", flat,
-                2 * 4 * (double)b * (n - 1) / n / NIC / SHARE, 0, 0.05);
-    show("levels over flat ring, F28 against F21", flat / hier,
-         2 * 4 * (double)b * (n - 1) / n / NIC / SHARE / (node > rail ? node : rail));
+    /* F25 on the rails, of B / 8 each; two pieces of 16 are on the way when the last one leaves */
+    assert_near("F25 nvls_sharp (s)", again(&d, COLL_ALLREDUCE, ALGO_NVLS_SHARP, b),
+                (double)b / (8 * NIC) / SHARE, 0, 0.25);
+    flat = again(&d, COLL_ALLREDUCE, ALGO_RING, b / 8) * 8; /* it is long enough for its rate */
+    assert_near("F21 flat ring over one NIC (s)", flat, 2 * (double)b * (n - 1) / n / NIC / SHARE,
+                0, 0.05);
+    assert_near("flat ring over levels, F21 against F28", flat / hier,
+                2 * (double)b * (n - 1) / n / NIC / SHARE / (node > rail ? node : rail), 0.05,
+                0.05);
     assert_clean(&d);
     bed_down(&d);
 }
@@ -245,7 +252,7 @@ static void levels(const char *conf, unsigned nodes, uint64_t b)
 static void f28_two_nodes(void **state)
 {
     (void)state;
-    levels("conf/rail-2x8.conf", 2, 144 * MIB);
+    levels("conf/rail-2x8.conf", 2, 72 * MIB);
 }
 
 static void f28_four_nodes(void **state)
@@ -257,7 +264,7 @@ static void f28_four_nodes(void **state)
 /* F32: over exactly two nodes the node binds. F33: the leaves take in B and give out B (M - 1). */
 static void f32_f33_all_gather_over_two_nodes(void **state)
 {
-    uint64_t b = 144 * MIB;
+    uint64_t b = 72 * MIB;
     struct bed d;
 
     (void)state;
@@ -271,7 +278,7 @@ static void f32_f33_all_gather_over_two_nodes(void **state)
 
 static void f30_all_to_all_from_one_node_to_two(void **state)
 {
-    uint64_t b = 512 * MIB;
+    uint64_t b = 256 * MIB;
     double one, two;
     struct bed d;
 
@@ -308,9 +315,11 @@ static void f17_meshes_and_stars(void **state)
         mesh = want / again(&d, COLL_ALLREDUCE, ALGO_DIRECT, b) / SHARE;
         bed_down(&d);
         print_message("%u NPUs\n", n);
-        assert_near("F17 star, bus bandwidth over headers (B/s)", star, 392e9, 0.5, 0.5);
-        assert_near("F17 mesh, bus bandwidth over headers (B/s)", mesh, 392e9 * (n - 1) / 7, 0.5,
-                    0.5);
+        /* of 2, one queue pair has all of a port */
+        assert_near("F17 star, bus bandwidth over headers (B/s)", star, 392e9, n > 2 ? 0.03 : 0.07,
+                    0.001);
+        assert_near("F17 mesh, bus bandwidth over headers (B/s)", mesh, 392e9 * (n - 1) / 7, 0.03,
+                    0.001);
     }
 }
 
