@@ -426,8 +426,9 @@ int net_create(struct net **out, const struct net_cfg *cfg)
     n->node = calloc(cfg->fab->n_nodes + 1u, sizeof(struct node *));
     n->link_down = calloc(cfg->fab->n_links + 1u, sizeof(*n->link_down));
     n->cut = calloc(cfg->fab->n_links + 1u, sizeof(*n->cut));
-    rc = n->src && n->node && n->link_down && n->cut ? heap_init(&n->heap, n->n_src + cfg->fab->n_nodes)
-                                           : -ENOMEM;
+    rc = n->src && n->node && n->link_down && n->cut
+             ? heap_init(&n->heap, n->n_src + cfg->fab->n_nodes)
+             : -ENOMEM;
     if (rc == 0)
         rc = add_nodes(n);
     if (rc) {

@@ -30,10 +30,10 @@ struct perf_opts {
     unsigned sparse;            /* of alltoall; 0: not */
     unsigned types, ops, algos; /* bit masks over dtype, redop, coll_algo */
     unsigned tree, window;
-    bool error;      /* measure ULP */
+    bool error;       /* measure ULP */
     bool no_fallback; /* what aggregation nodes refuse or give up fails the job */
-    bool forced;     /* algos came from the environment */
-    double max_wall; /* seconds that one timed run may last */
+    bool forced;      /* algos came from the environment */
+    double max_wall;  /* seconds that one timed run may last */
     const char *json;
     const char *rsh; /* how ranks start on hosts that are outside */
     bool help;

@@ -237,8 +237,8 @@ static int do_run(struct rank *k, const struct msg *m)
             msg_send(k->fd, MSG_PROGRESS, &pr, sizeof(pr));
         }
     }
-    return answer(k, &(struct msg_done){.ps = clock_fabric_ps(k->sh) - start,
-                                        .aggregated = aggregated});
+    return answer(
+        k, &(struct msg_done){.ps = clock_fabric_ps(k->sh) - start, .aggregated = aggregated});
 }
 
 static int do_check(struct rank *k, const struct msg *m)

@@ -25,7 +25,7 @@ struct sweep {
     unsigned n_rows, max_rows;
     uint64_t wrong;
     char fell_back[COMM_TEXT]; /* why aggregation nodes are not used any more; "": they are */
-    bool terminal; /* stderr is one: show progress */
+    bool terminal;             /* stderr is one: show progress */
     /* Runs a row in one place where there are no processes (trib-sim), and fills its run. 0, or
      * -errno with a sentence in cause. NULL: the ranks of `job` do. */
     int (*place)(struct sweep *s, struct row *r, int place);

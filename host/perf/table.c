@@ -99,8 +99,7 @@ static void print_fell_back(FILE *out, const struct row *r)
                     run->fell_back);
         else
             fprintf(out, "#            fell back, %s, from operation %" PRIu32 " of %u on: %s\n",
-                    places[p], run->aggregated + 1, run->iters,
-                    run->fell_back);
+                    places[p], run->aggregated + 1, run->iters, run->fell_back);
     }
 }
 
@@ -164,7 +163,8 @@ void table_footer(FILE *out, const struct row *rows, unsigned n)
     else
         fprintf(out, "# Fidelity             : ok\n");
     if (fell)
-        fprintf(out, "# Fell back            : %u of %u runs, in all or in part without aggregation\n",
+        fprintf(out,
+                "# Fell back            : %u of %u runs, in all or in part without aggregation\n",
                 fell, runs);
     fflush(out);
 }

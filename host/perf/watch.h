@@ -15,8 +15,8 @@ struct watch;
 int watch_start(struct watch **w, const struct rundir *rd, const struct fabric *fab);
 void watch_stop(struct watch *w);
 /*
- * Whether one has died since last asked; text says which, with its nodes. *needed: a host or a switch
- * that hosts hang on is gone with it. Without other switches there may be other ways.
+ * Whether one has died since last asked; text says which, with its nodes. *needed: a host or a
+ * switch that hosts hang on is gone with it. Without other switches there may be other ways.
  */
 bool watch_died(struct watch *w, char *text, size_t size, bool *needed);
 

@@ -41,7 +41,7 @@ struct loop {
     struct cable **live; /* those that are up */
     uint16_t **by_port;  /* [node][port]: index of the cable + 1 of a port whose link leaves the
                             process; NULL rows elsewhere */
-    uint32_t cuts; /* of shared, as the net knows them */
+    uint32_t cuts;       /* of shared, as the net knows them */
     unsigned n_cables, n_live, n_links, n_links_up, n_outside;
     uint32_t dilation;
     unsigned late_calls;

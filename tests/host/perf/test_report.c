@@ -311,6 +311,8 @@ static void json_has_what_is_special(void **state)
     rows[1].chosen = true;
     snprintf(rows[1].why, sizeof(rows[1].why), "because");
     rows[1].ulp = (struct ulp){.max = INFINITY, .sum = 4, .n = 8};
+    rows[1].run[IN_PLACE].fell_back = "no room";
+    rows[1].run[IN_PLACE].aggregated = 3;
     assert_int_equal(report_write(path, &o, 8, rows, 2, ""), 0);
     json_t *top = json_load_file(path, 0, NULL), *results = json_object_get(top, "results");
     json_t *ring = json_array_get(results, 0), *picked = json_array_get(results, 2);
@@ -324,6 +326,10 @@ static void json_has_what_is_special(void **state)
     assert_float_equal(json_real_value(json_object_get(ulp, "mean")), 0.5, 1e-9);
     assert_true(json_is_null(json_object_get(ulp, "max")));
     assert_null(json_object_get(json_array_get(results, 3), "ulp")); /* in place */
+    assert_null(json_object_get(picked, "fell_back"));
+    json_t *fell = json_array_get(results, 3);
+    assert_string_equal(json_string_value(json_object_get(fell, "fell_back")), "no room");
+    assert_int_equal(json_integer_value(json_object_get(fell, "aggregated_iters")), 3);
     json_decref(top);
     unlink(path);
 }
