@@ -19,13 +19,18 @@ pair() { # pair SERVER_HOST CLIENT_HOST PROGRAM ARG...
 
 # The same over a link that loses frames. rdma-core's examples end without a handshake: who ends first takes with it the
 # answer to the other's last message, and if that answer was lost the other asks for it in vain. So one of the two may say so,
-# once the other has all its messages.
+# once the other has all its messages. Their timeouts are half a second in all, which a process on a busy machine may have to
+# wait for its turn: a pair that fails otherwise has a second chance, and no third.
 pair_parting() {
-    port=$((port + 1))
-    if (pair "$@") >"$tmp/pair.out" 2>&1; then return; fi
-    grep -q ' iters in ' "$tmp/client.out" "$tmp/server.out" &&
-        grep -q 'transport retry counter exceeded (12)' "$tmp/client.out" "$tmp/server.out" ||
-        fail "$(tail -n 3 "$tmp/pair.out")"
+    local try
+    for try in 1 2; do
+        port=$((port + 1))
+        if (pair "$@") >"$tmp/pair.out" 2>&1; then return; fi
+        grep -q ' iters in ' "$tmp/client.out" "$tmp/server.out" &&
+            grep -q 'transport retry counter exceeded (12)' "$tmp/client.out" "$tmp/server.out" && return
+        echo "once: $(tail -n 1 "$tmp/pair.out")"
+    done
+    fail "$(tail -n 3 "$tmp/pair.out")"
 }
 
 # Every byte of WRITEs, READs, atomics and SENDs is checked: exact SERVER_HOST CLIENT_HOST SECONDS [TIMEOUT [RETRIES]]
