@@ -6,7 +6,6 @@
 bad=$TRIB_BUILD/tests/tools/verbs_bad
 
 trib up "$conf/two-hosts.conf" --dilation 1 >/dev/null || fail "no fabric"
-port=$((20000 + RANDOM % 20000))
 timeout 180 "$root/scripts/trib" exec h0 -- "$bad" victim $port >"$tmp/victim.out" 2>&1 &
 victim=$!
 timeout 180 "$root/scripts/trib" exec h1 -- "$bad" attacker $port >"$tmp/attacker.out" 2>&1 || fail "attacker: $(tail -n 1 "$tmp/attacker.out")"

@@ -6,7 +6,8 @@ command -v ibv_rc_pingpong >/dev/null || skip "no ibv_rc_pingpong"
 trib up "$conf/leaf-spine-8.conf" >/dev/null || fail "no fabric"
 pids=()
 for h in 0 1 2 3 4 5 6 7; do
-    trib exec h$h -- stdbuf -oL ibv_rc_pingpong -g 0 -p $((19000 + RANDOM % 400 * 8 + h)) >"$tmp/h$h.out" 2>&1 &
+    next_port
+    trib exec h$h -- stdbuf -oL ibv_rc_pingpong -g 0 -p $port >"$tmp/h$h.out" 2>&1 &
     pids+=($!)
 done
 opened() { [ "$(cat "$tmp"/h?.out | grep -c 'local address')" = 8 ]; }

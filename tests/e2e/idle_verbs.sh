@@ -5,7 +5,6 @@
 idle=$TRIB_BUILD/tests/tools/verbs_idle
 
 trib up "$conf/leaf-spine-8.conf" --dilation 1 >/dev/null || fail "no fabric"
-port=$((20000 + RANDOM % 20000))
 pids=()
 for i in 0 1 2 3 4 5 6 7; do # h0 and h4, h1 and h5 ...: over leaf, spine, leaf
     trib exec h$((i % 8)) -- "$idle" listen $((port + i)) >"$tmp/a$i.out" 2>&1 &

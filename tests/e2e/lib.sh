@@ -14,6 +14,14 @@ run=$XDG_RUNTIME_DIR/tributary-$(id -u)
 
 trib() { "$root/scripts/trib" "$@"; }
 
+# Every process of this test, its children's children too, has its directory in the environment.
+own_processes() {
+    local p
+    for p in /proc/[0-9]*; do
+        [ "${p#/proc/}" = $$ ] || [ "${p#/proc/}" = "$BASHPID" ] || ! grep -qszx "XDG_RUNTIME_DIR=$tmp/r" "$p/environ" || echo "${p#/proc/}"
+    done
+}
+
 finish() {
     local rc=$? d
     trap - EXIT
@@ -23,6 +31,8 @@ finish() {
         [ -d "$d" ] && TRIB_RUN=${d%/} trib down >/dev/null 2>&1
     done
     [ "$rc" = 0 ] || tail -n 40 "$tmp"/*.out 2>/dev/null
+    # shellcheck disable=SC2046
+    kill -KILL $(own_processes) 2>/dev/null
     rm -rf "$tmp"
     exit "$rc"
 }
@@ -71,6 +81,16 @@ perf_ok() {
 
 # The ranks of a job, by pid: ranks PID_OF_TRIB_PERF. The launcher is a child of the script.
 ranks() { pgrep -P "$1" -f -- '--rank-process'; }
+
+# Programs meet at $port; the next one is one on which nobody listens.
+port=$((20000 + RANDOM % 12000))
+listens() { grep -qi ":$(printf %04X $port) 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
+next_port() {
+    port=$((port + 1))
+    while listens; do port=$((port + 1)); done
+}
+
+next_port
 
 # Waits up to SECONDS for a command to succeed: until_true SECONDS CMD...
 until_true() {

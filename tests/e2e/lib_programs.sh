@@ -3,13 +3,10 @@
 command -v ibv_rc_pingpong >/dev/null || skip "no ibv_rc_pingpong"
 command -v ib_send_bw >/dev/null || skip "no perftest"
 
-port=$((20000 + RANDOM % 20000))
-listens() { grep -qi ":$(printf %04X $port) 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
-
 pair() { # pair SERVER_HOST CLIENT_HOST PROGRAM ARG...
     local server=$1 client=$2 pid
     shift 2
-    port=$((port + 1))
+    next_port
     timeout 60 "$root/scripts/trib" exec "$server" -- "$@" -p $port >"$tmp/server.out" 2>&1 &
     pid=$!
     until_true 10 listens || fail "$* does not listen"
@@ -24,7 +21,7 @@ pair() { # pair SERVER_HOST CLIENT_HOST PROGRAM ARG...
 pair_parting() {
     local try
     for try in 1 2; do
-        port=$((port + 1))
+        next_port
         if (pair "$@") >"$tmp/pair.out" 2>&1; then return; fi
         grep -q ' iters in ' "$tmp/client.out" "$tmp/server.out" &&
             grep -q 'transport retry counter exceeded (12)' "$tmp/client.out" "$tmp/server.out" && return

@@ -44,7 +44,7 @@ for rate in 0.1% 1%; do
 done
 
 for kind in UC UD; do
-    port=$((port + 1))
+    next_port
     timeout 3 "$root/scripts/trib" exec h0 -- ib_send_bw -x 0 -F -n 300 -c $kind -p $port >"$tmp/server.out" 2>&1 &
     until_true 10 listens || fail "ib_send_bw -c $kind does not listen"
     timeout 3 "$root/scripts/trib" exec h4 -- ib_send_bw -x 0 -F -n 300 -c $kind -p $port 127.0.0.1 >"$tmp/client.out" 2>&1

@@ -5,7 +5,6 @@
 mcast=$TRIB_BUILD/tests/tools/verbs_mcast
 
 trib up "$conf/leaf-spine-8.conf" --dilation 1 >/dev/null || fail "no fabric"
-port=$((20000 + RANDOM % 20000))
 pids=()
 for args in "h0 sender $port" "h1 member $port 0" "h5 member $port 1"; do
     # shellcheck disable=SC2086

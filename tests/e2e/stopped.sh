@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib_programs.sh"
 
 trib up "$conf/leaf-spine-8.conf" --dilation 1 >/dev/null || fail "no fabric"
-port=$((port + 1))
+next_port
 "$root/scripts/trib" exec h0 -- ib_send_bw -x 0 -F -c UC -D 30 -p $port >"$tmp/stopped.out" 2>&1 &
 stopped=$!
 until_true 10 listens || fail "no server"

@@ -13,11 +13,9 @@ has 'trib1[[:space:]]+00540afffe020001' "$tmp/devices.out"
 frames() { # frames NODE:PORT: what the switch has received there
     "$TRIB_BUILD/trib-switch" --ask "$run/two-rails" "/trib/ports,$1" | awk -F'[:,]' '/"rx_frames"/ { n += $2 } END { print n + 0 }'
 }
-port=$((20000 + RANDOM % 20000))
-listens() { grep -qi ":$(printf %04X $port) 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
 for dev in 0 1; do
     used=$(frames rail$dev:0) other=$(frames rail$((1 - dev)):0)
-    port=$((port + 1))
+    next_port
     timeout 60 "$root/scripts/trib" exec a -- ibv_rc_pingpong -d trib$dev -g 0 -n 300 -c -p $port >"$tmp/server.out" 2>&1 &
     until_true 10 listens || fail "does not listen"
     timeout 60 "$root/scripts/trib" exec b -- ibv_rc_pingpong -d trib$dev -g 0 -n 300 -c -p $port 127.0.0.1 >"$tmp/client.out" 2>&1 ||

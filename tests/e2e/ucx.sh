@@ -12,15 +12,13 @@ for tl in rc_verbs ud_verbs; do
     grep -A1 "Transport: $tl" "$tmp/info.out" | grep -q 'Device: trib0:1' || fail "ucx_info -d does not list trib0 with $tl"
 done
 
-port=$((20000 + RANDOM % 20000))
-listens() { grep -qi ":$(printf %04X $port) 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
 
 # Runs the tests in $tmp/batch (name, arguments) between h0 and a client: perf CLIENT BYTES ARG..., which are to cross the fabric.
 perf() {
     local client=$1 bytes=$2 pid before
     shift 2
     before=$(total rx_bytes)
-    port=$((port + 1))
+    next_port
     timeout 100 "$root/scripts/trib" exec h0 -- ucx_perftest -p $port -b "$tmp/batch" -w 10 "$@" >"$tmp/server.out" 2>&1 &
     pid=$!
     until_true 20 listens || fail "ucx_perftest $* does not listen"

@@ -4,8 +4,6 @@
 command -v ibv_rc_pingpong >/dev/null || skip "no ibv_rc_pingpong"
 
 trib up "$conf/two-hosts.conf" --dilation 100 >/dev/null || fail "no fabric"
-port=$((20000 + RANDOM % 20000))
-listens() { grep -qi ":$(printf %04X $port) 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
 for args in "" "-s 65536 -n 100" "-e"; do
     # shellcheck disable=SC2086
     trib exec h0 -- ibv_rc_pingpong -g 0 -p $port -n 200 $args >"$tmp/server.out" 2>&1 &
@@ -14,5 +12,5 @@ for args in "" "-s 65536 -n 100" "-e"; do
     # shellcheck disable=SC2086
     timeout 60 "$root/scripts/trib" exec h1 -- ibv_rc_pingpong -g 0 -p $port -n 200 $args 127.0.0.1 >"$tmp/client.out" 2>&1 || fail "client, $args"
     wait $server || fail "server, $args"
-    port=$((port + 1))
+    next_port
 done
