@@ -200,6 +200,31 @@ void an_retime(struct an *a)
     }
 }
 
+#define EDGE_TIMEOUT 10 /* 4.2 ms of fabric time: far beyond every round trip */
+#define EDGE_TIMEOUT_REAL                                                                          \
+    17 /* 537 ms, in a fabric that runs in real time by its conf: the other end                    \
+          is a process or a guest that may not run for a while */
+#define EDGE_RETRIES 7
+#define EDGE_MIN_RNR 1 /* 10 us */
+
+int an_connect(const struct fabric *fab, struct qp *qp, const struct an_addr *to,
+               struct qp_attr *attr)
+{
+    int rc;
+
+    attr->state = QP_RTR;
+    attr->dest_ip = to->ip;
+    memcpy(attr->dest_mac, to->mac, sizeof(attr->dest_mac));
+    attr->min_rnr_timer = EDGE_MIN_RNR;
+    attr->timeout = fab->dilation == 1 ? EDGE_TIMEOUT_REAL : EDGE_TIMEOUT;
+    attr->retry_cnt = attr->rnr_retry = EDGE_RETRIES;
+    rc = qp_modify(qp, attr);
+    if (rc)
+        return rc;
+    attr->state = QP_RTS;
+    return qp_modify(qp, attr);
+}
+
 int64_t an_backoff(unsigned tries)
 {
     int64_t t = tries < 16 ? AN_RETRY_PS << tries : AN_RETRY_MAX_PS;

@@ -215,6 +215,9 @@ void an_say(struct an *a, const struct an_addr *to, enum agg_type type, struct a
 void an_text(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void an_retime(struct an *a); /* after a change of deadlines */
 int64_t an_backoff(unsigned tries);
+/* INIT to RTS with who is there; attr says what differs: numbers, MTU, READs. */
+int an_connect(const struct fabric *fab, struct qp *qp, const struct an_addr *to,
+               struct qp_attr *attr);
 
 /* stream.c */
 /* Follows the stream by one packet. AGG_OK, or why the packet cannot be and *what is wrong with it.

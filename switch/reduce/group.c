@@ -18,13 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EDGE_TIMEOUT 10 /* 4.2 ms of fabric time: far beyond every round trip */
-#define EDGE_TIMEOUT_REAL                                                                          \
-    17 /* 537 ms, in a fabric that runs in real time by its conf: the other end                    \
-          is a process or a guest that may not run for a while */
-#define EDGE_RETRIES 7
-#define EDGE_MIN_RNR 1 /* 10 us */
-
 /* ---- names ---- */
 
 static unsigned rank_of(const struct an_group *g, unsigned member)
@@ -104,26 +97,10 @@ static int make_qp(struct an_group *g, struct an_edge *e)
 /* To the other end as e->addr, qpn and psn say. */
 static int connect_qp(struct an_group *g, struct an_edge *e)
 {
-    struct qp_attr attr = {.state = QP_RTR,
-                           .dest_qpn = e->qpn,
-                           .rq_psn = e->psn,
-                           .dest_ip = e->addr.ip,
-                           .mtu = g->mtu,
-                           .min_rnr_timer = EDGE_MIN_RNR,
-                           .sq_psn = e->own_psn,
-                           .timeout =
-                               g->a->cfg.fab->dilation == 1 ? EDGE_TIMEOUT_REAL : EDGE_TIMEOUT,
-                           .retry_cnt = EDGE_RETRIES,
-                           .rnr_retry = EDGE_RETRIES};
-    int rc;
+    struct qp_attr attr = {
+        .dest_qpn = e->qpn, .rq_psn = e->psn, .mtu = g->mtu, .sq_psn = e->own_psn};
 
-    memcpy(attr.dest_mac, e->addr.mac, sizeof(attr.dest_mac));
-    rc = qp_modify(e->qp, &attr);
-    if (!rc) {
-        attr.state = QP_RTS;
-        rc = qp_modify(e->qp, &attr);
-    }
-    return rc;
+    return an_connect(g->a->cfg.fab, e->qp, &e->addr, &attr);
 }
 
 enum agg_status group_open_edge(struct an_group *g, struct an_edge *e)

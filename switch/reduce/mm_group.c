@@ -16,10 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EDGE_TIMEOUT 10 /* 4.2 ms of fabric time: far beyond every round trip */
-#define EDGE_RETRIES 7
-#define EDGE_MIN_RNR 1 /* 10 us */
-#define STALE_PS     (1 * PS_PER_MS)
+#define STALE_PS (1 * PS_PER_MS)
 
 const char *mm_who(const struct mm_edge *e, char *buf, size_t size)
 {
@@ -173,27 +170,14 @@ static int make_qp(struct mm_edge *e)
 
 static int connect_qp(struct mm_edge *e)
 {
-    struct qp_attr attr = {.state = QP_RTR,
-                           .dest_qpn = e->qpn,
+    struct qp_attr attr = {.dest_qpn = e->qpn,
                            .rq_psn = e->psn,
-                           .dest_ip = e->addr.ip,
                            .mtu = e->g->mtu,
-                           .min_rnr_timer = EDGE_MIN_RNR,
                            .sq_psn = e->own_psn,
-                           .timeout = EDGE_TIMEOUT,
-                           .retry_cnt = EDGE_RETRIES,
-                           .rnr_retry = EDGE_RETRIES,
                            .max_rd_atomic = (uint8_t)e->reads,
                            .max_dest_rd_atomic = ROCE_MAX_RD_ATOMIC};
-    int rc;
 
-    memcpy(attr.dest_mac, e->addr.mac, sizeof(attr.dest_mac));
-    rc = qp_modify(e->qp, &attr);
-    if (!rc) {
-        attr.state = QP_RTS;
-        rc = qp_modify(e->qp, &attr);
-    }
-    return rc;
+    return an_connect(e->g->mm->a->cfg.fab, e->qp, &e->addr, &attr);
 }
 
 enum agg_status mm_edge_open(struct mm_group *g, struct mm_edge *e)

@@ -335,7 +335,7 @@ static void a_repeated_join_gets_the_same_answer(void **state)
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
         bed_fill_join(&m[1], &c);
-        bed_say(&m[1], AGG_JOIN, &c); /* the stub compares the answers */
+        bed_say(&m[1], AGG_JOIN, &c); /* the member compares the answers */
         bed_settle(b, PS_PER_MS);
     }
     assert_true(m[1].joins >= 4);
