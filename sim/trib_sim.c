@@ -7,6 +7,7 @@
 #include "host/perf/table.h"
 #include "sim/bench.h"
 #include "sim/memory.h"
+#include "sim/options.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -20,11 +21,6 @@
 #include <unistd.h>
 
 enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
-
-struct sim_opts {
-    uint64_t seed, frames;
-    bool lengths;
-};
 
 struct sim {
     struct perf_opts o;
@@ -40,112 +36,6 @@ static void on_signal(int sig)
 {
     (void)sig;
     stopped = 1;
-}
-
-/* ---- command line: our options are taken out of it, the rest is trib perf's ---- */
-
-static int take_number(const char *name, const char *val, uint64_t max, uint64_t *out, char *err)
-{
-    char *end;
-
-    errno = 0;
-    *out = strtoull(val, &end, 10);
-    if (*val >= '0' && *val <= '9' && !*end && !errno && *out <= max)
-        return 0;
-    snprintf(err, OPT_ERR, "--%s: found \"%.64s\", expected a whole number up to %llu", name, val,
-             (unsigned long long)max);
-    return OPT_BAD;
-}
-
-static int take_own(struct sim_opts *own, const char *name, const char *val, char *err)
-{
-    if (!strcmp(name, "seed"))
-        return take_number(name, val, INT64_MAX, &own->seed, err);
-    if (!strcmp(name, "frames"))
-        return take_number(name, val, INT32_MAX, &own->frames, err);
-    own->lengths = !strcmp(val, "none");
-    if (own->lengths || !strcmp(val, "data"))
-        return 0;
-    snprintf(err, OPT_ERR, "--payload: found \"%.64s\", expected data or none", val);
-    return OPT_BAD;
-}
-
-/* Of our options the name, and in *val what stands behind =, or NULL; NULL: not ours. */
-static const char *own_name(const char *arg, const char **val)
-{
-    static const char *const names[] = {"seed", "payload", "frames"};
-
-    for (unsigned i = 0; i < 3 && !strncmp(arg, "--", 2); i++) {
-        size_t n = strlen(names[i]);
-
-        if (strncmp(arg + 2, names[i], n) || (arg[2 + n] && arg[2 + n] != '='))
-            continue;
-        *val = arg[2 + n] ? arg + 3 + n : NULL;
-        return names[i];
-    }
-    return NULL;
-}
-
-static int parse(struct sim *m, int argc, char **argv, char *err)
-{
-    /* Virtual time repeats itself, so once is enough; and the model is of one operation, not of
-     * several that overlap where they follow each other. */
-    static char n[] = "-n", once[] = "1";
-    char **rest = calloc((size_t)argc + 3, sizeof(*rest));
-    int k = 0, rc = rest ? 0 : OPT_BAD;
-
-    m->own = (struct sim_opts){.seed = 1};
-    if (!rc)
-        rest[k++] = argv[0], rest[k++] = n, rest[k++] = once;
-    for (int i = 1; !rc && i < argc; i++) {
-        const char *val, *name = own_name(argv[i], &val);
-
-        if (!name)
-            rest[k++] = argv[i];
-        else if (!val && i + 1 == argc)
-            rc = take_own(&m->own, name, "", err);
-        else
-            rc = take_own(&m->own, name, val ? val : argv[++i], err);
-    }
-    if (!rc)
-        rc = options_parse(&m->o, k, rest, err);
-    free(rest);
-    return rc;
-}
-
-/* What of trib perf makes no sense here. */
-static int refuse(struct sim *m, char *err)
-{
-    if (m->o.rsh) {
-        snprintf(err, OPT_ERR,
-                 "--rsh: found \"%.64s\", expected no such option: all ranks are here", m->o.rsh);
-        return OPT_BAD;
-    }
-    if (m->own.lengths && m->o.error) {
-        snprintf(err, OPT_ERR, "--error: found --payload none, expected data to look at");
-        return OPT_BAD;
-    }
-    if (m->own.lengths)
-        m->o.check = 0;
-    return 0;
-}
-
-static void usage(void)
-{
-    printf(
-        "trib-sim CONF [COLLECTIVE] [options]\n"
-        "Runs collectives on the fabric CONF in virtual time, on one core: the tables, checks "
-        "and\n"
-        "options of trib-perf, and:\n\n"
-        "       --seed N              of the links' faults (1)\n"
-        "       --payload data|none   none: lengths instead of data; the same times, nothing is\n"
-        "                             checked (data)\n"
-        "       --frames N            frame buffers (default: by ports and ranks)\n\n"
-        "One iteration is timed unless -n says otherwise; --max-wall has no meaning here. "
-        "With -J\n"
-        "results are written as they come. Times: from the moment at which all ranks start to\n"
-        "the one at which the last knows that it is over. The options of trib-perf:\n\n");
-    options_usage(stdout);
 }
 
 /* ---- the run ---- */
@@ -311,15 +201,14 @@ int main(int argc, char **argv)
      */
     mallopt(M_MMAP_THRESHOLD, 16384);
     mallopt(M_MMAP_MAX, INT_MAX);
-    char err[OPT_ERR] = "out of memory";
+    char err[OPT_ERR] = "";
 
-    if (parse(&m, argc, argv, err) || options_force_algo(&m.o, getenv("TRIB_ALGO"), err) ||
-        (!m.o.help && refuse(&m, err))) {
+    if (sim_options_parse(&m.own, &m.o, argc, argv, err)) {
         fprintf(stderr, "trib-sim: %s\ntrib-sim -h shows all options\n", err);
         return EXIT_USAGE;
     }
     if (m.o.help) {
-        usage();
+        sim_options_usage(stdout);
         return EXIT_OK;
     }
     return sim_main(&m);

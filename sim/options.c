@@ -1,0 +1,159 @@
+/*
+ * One table describes our options: they are taken out of the command line, the rest is trib-perf's.
+ */
+#include "sim/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { K_NUMBER, K_CHOICE };
+
+struct option_row {
+    const char *name, *arg;
+    enum kind kind;
+    size_t offset;
+    uint64_t max;          /* K_NUMBER */
+    const char *choice[2]; /* K_CHOICE: false and true */
+    const char *help;
+};
+
+#define AT(f) offsetof(struct sim_opts, f)
+
+static const struct option_row table[] = {
+    {"seed", "N", K_NUMBER, AT(seed), INT64_MAX, {0}, "of the links' faults (1)"},
+    {"payload",
+     "data|none",
+     K_CHOICE,
+     AT(lengths),
+     0,
+     {"data", "none"},
+     "none: lengths instead of data; the same times, nothing is checked (data)"},
+    {"frames",
+     "N",
+     K_NUMBER,
+     AT(frames),
+     INT32_MAX,
+     {0},
+     "frame buffers (default: by ports and ranks)"},
+};
+#define ROWS (sizeof(table) / sizeof(table[0]))
+
+static int take_number(const struct option_row *r, const char *val, uint64_t *out, char *err)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoull(val, &end, 10);
+    if (*val >= '0' && *val <= '9' && !*end && !errno && *out <= r->max)
+        return OPT_OK;
+    snprintf(err, OPT_ERR, "--%s: found \"%.64s\", expected a whole number up to %llu", r->name,
+             val, (unsigned long long)r->max);
+    return OPT_BAD;
+}
+
+static int take(struct sim_opts *own, const struct option_row *r, const char *val, char *err)
+{
+    void *at = (char *)own + r->offset;
+
+    switch (r->kind) {
+    case K_NUMBER:
+        return take_number(r, val, at, err);
+    case K_CHOICE:
+        *(bool *)at = !strcmp(val, r->choice[1]);
+        if (*(bool *)at || !strcmp(val, r->choice[0]))
+            return OPT_OK;
+        snprintf(err, OPT_ERR, "--%s: found \"%.64s\", expected %s or %s", r->name, val,
+                 r->choice[0], r->choice[1]);
+        return OPT_BAD;
+    }
+    return OPT_BAD;
+}
+
+/* The row of "--name" or "--name=value", and in *val what stands behind =, or NULL; NULL: not ours.
+ */
+static const struct option_row *find_row(const char *arg, const char **val)
+{
+    for (size_t i = 0; i < ROWS && !strncmp(arg, "--", 2); i++) {
+        size_t n = strlen(table[i].name);
+
+        if (strncmp(arg + 2, table[i].name, n) || (arg[2 + n] && arg[2 + n] != '='))
+            continue;
+        *val = arg[2 + n] ? arg + 3 + n : NULL;
+        return &table[i];
+    }
+    return NULL;
+}
+
+/* What of trib perf makes no sense here. */
+static int refuse(const struct sim_opts *own, struct perf_opts *o, char *err)
+{
+    if (o->help)
+        return OPT_OK;
+    if (o->rsh) {
+        snprintf(err, OPT_ERR,
+                 "--rsh: found \"%.64s\", expected no such option: all ranks are here", o->rsh);
+        return OPT_BAD;
+    }
+    if (own->lengths && o->error) {
+        snprintf(err, OPT_ERR, "--error: found --payload none, expected data to look at");
+        return OPT_BAD;
+    }
+    if (own->lengths)
+        o->check = 0;
+    return OPT_OK;
+}
+
+int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char **argv, char *err)
+{
+    /* Virtual time repeats itself, so once is enough; and the model is of one operation, not of
+     * several that overlap where they follow each other. */
+    static char n[] = "-n", once[] = "1";
+    char **rest = calloc((size_t)argc + 3, sizeof(*rest));
+    int k = 0, rc = rest ? OPT_OK : OPT_BAD;
+
+    *own = (struct sim_opts){.seed = 1};
+    if (rc)
+        snprintf(err, OPT_ERR, "out of memory");
+    else
+        rest[k++] = argv[0], rest[k++] = n, rest[k++] = once;
+    for (int i = 1; !rc && i < argc; i++) {
+        const char *val = NULL;
+        const struct option_row *r = find_row(argv[i], &val);
+
+        if (!r)
+            rest[k++] = argv[i];
+        else if (!val && i + 1 == argc)
+            rc = take(own, r, "", err);
+        else
+            rc = take(own, r, val ? val : argv[++i], err);
+    }
+    if (!rc)
+        rc = options_parse(o, k, rest, err);
+    if (!rc)
+        rc = options_force_algo(o, getenv("TRIB_ALGO"), err);
+    if (!rc)
+        rc = refuse(own, o, err);
+    free(rest);
+    return rc;
+}
+
+void sim_options_usage(FILE *out)
+{
+    fprintf(out, "trib-sim CONF [COLLECTIVE] [options]\n"
+                 "Runs collectives on the fabric CONF in virtual time, on one core: the tables, "
+                 "checks and\n"
+                 "options of trib-perf, and:\n\n");
+    for (size_t i = 0; i < ROWS; i++) {
+        char left[64];
+
+        snprintf(left, sizeof(left), "    --%s %s", table[i].name, table[i].arg);
+        fprintf(out, "  %-28s %s\n", left, table[i].help);
+    }
+    fprintf(out,
+            "\nOne iteration is timed unless -n says otherwise; --max-wall has no meaning here. "
+            "With -J\n"
+            "results are written as they come. Times: from the moment at which all ranks start to\n"
+            "the one at which the last knows that it is over. The options of trib-perf:\n\n");
+    options_usage(out);
+}

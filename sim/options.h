@@ -1,0 +1,19 @@
+/*
+ * What trib-sim was asked to do: its own options, and those of trib-perf, which it takes too.
+ */
+#ifndef TRIB_SIM_OPTIONS_H
+#define TRIB_SIM_OPTIONS_H
+
+#include "host/perf/options.h"
+
+struct sim_opts {
+    uint64_t seed, frames;
+    bool lengths; /* --payload none */
+};
+
+/* Fills both from argv and TRIB_ALGO. OPT_BAD: err (OPT_ERR bytes) says what was found and what is
+ * expected. */
+int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char **argv, char *err);
+void sim_options_usage(FILE *out);
+
+#endif
