@@ -9,8 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-#define CONNECT_PS  (60 * PS_PER_S) /* fabric time */
-#define LOOK_EVENTS 64u             /* the pool's level is looked at after so many */
+#define CONNECT_PS  (60 * PS_PER_S)   /* fabric time */
+#define SETTLE_PS   (100 * PS_PER_US) /* for what is on links when the last rank has left */
+#define LOOK_EVENTS 64u               /* the pool's level is looked at after so many */
 #define SHOW_EVENTS 65536u
 #define SHOW_S      0.25
 
@@ -276,6 +277,8 @@ int bench_create(struct bench **out, const struct bench_cfg *cfg, char *err)
                            .pool = cfg->pool,
                            .seed = cfg->seed,
                            .an_mbufs = cfg->pool->size,
+                           .tap = cfg->tap,
+                           .tap_ctx = cfg->tap_ctx,
                            .trace_lengths = true};
     int rc = b ? 0 : -ENOMEM;
 
@@ -306,12 +309,22 @@ void bench_state(const struct bench *b, struct bench_state *s)
                               .pool_peak = b->peak};
 }
 
-int bench_destroy(struct bench *b)
+int bench_leave(struct bench *b)
 {
     int rc = b->j ? job_destroy(b->j) : 0;
+    int64_t limit = world_now(b->w) + SETTLE_PS;
 
+    if (b->j)
+        while (world_step(b->w, limit))
+            ;
+    b->j = NULL;
+    return rc;
+}
+
+void bench_destroy(struct bench *b)
+{
+    bench_leave(b);
     values_free(&b->val);
     world_destroy(b->w);
     free(b);
-    return rc;
 }

@@ -7,6 +7,7 @@
 
 #include "host/perf/options.h"
 #include "host/perf/row.h"
+#include "switch/net.h"
 
 #include <rte_mempool.h>
 
@@ -22,6 +23,8 @@ struct bench_cfg {
     uint64_t seed;
     bool lengths;             /* no data, only its lengths; nothing is checked */
     struct rte_mempool *pool; /* of all frames */
+    net_tap_fn tap;           /* as in world_cfg */
+    void *tap_ctx;
     const volatile int *stop; /* not 0: end soon */
     bool terminal;            /* stderr is one: show progress */
 };
@@ -38,8 +41,10 @@ int bench_create(struct bench **b, const struct bench_cfg *cfg, char *err);
 /* Fills r->run[place] and, where errors are asked for, r->ulp. 0 or -errno and err. */
 int bench_place(struct bench *b, struct row *r, int place, char *err);
 void bench_state(const struct bench *b, struct bench_state *s);
-/* 0 or -ETIME: not everybody could leave. */
-int bench_destroy(struct bench *b);
+/* All groups are given back, so that nothing is on any link any more. 0 or -ETIME: not everybody
+ * could leave. */
+int bench_leave(struct bench *b);
+void bench_destroy(struct bench *b); /* leaves where that has not been done */
 
 /* What a job of so many ranks may have on its way and in aggregation nodes at once, with room to
  * spare: frames that a pool should have. */

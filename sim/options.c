@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { K_NUMBER, K_CHOICE };
+enum kind { K_NUMBER, K_CHOICE, K_STRING };
 
 struct option_row {
     const char *name, *arg;
@@ -36,6 +36,20 @@ static const struct option_row table[] = {
      INT32_MAX,
      {0},
      "frame buffers (default: by ports and ranks)"},
+    {"trace",
+     "FILE",
+     K_STRING,
+     AT(trace),
+     0,
+     {0},
+     "frames of links as pcapng, with times of the fabric"},
+    {"links",
+     "LIST",
+     K_STRING,
+     AT(links),
+     0,
+     {0},
+     "of the trace: links, or nodes for all of theirs (all)"},
 };
 #define ROWS (sizeof(table) / sizeof(table[0]))
 
@@ -65,6 +79,12 @@ static int take(struct sim_opts *own, const struct option_row *r, const char *va
             return OPT_OK;
         snprintf(err, OPT_ERR, "--%s: found \"%.64s\", expected %s or %s", r->name, val,
                  r->choice[0], r->choice[1]);
+        return OPT_BAD;
+    case K_STRING:
+        *(const char **)at = val;
+        if (*val)
+            return OPT_OK;
+        snprintf(err, OPT_ERR, "--%s: found nothing, expected %s", r->name, r->arg);
         return OPT_BAD;
     }
     return OPT_BAD;
@@ -97,6 +117,10 @@ static int refuse(const struct sim_opts *own, struct perf_opts *o, char *err)
     }
     if (own->lengths && o->error) {
         snprintf(err, OPT_ERR, "--error: found --payload none, expected data to look at");
+        return OPT_BAD;
+    }
+    if (own->links && !own->trace) {
+        snprintf(err, OPT_ERR, "--links: found no --trace, expected one that it says the links of");
         return OPT_BAD;
     }
     if (own->lengths)

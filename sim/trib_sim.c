@@ -8,6 +8,7 @@
 #include "sim/bench.h"
 #include "sim/memory.h"
 #include "sim/options.h"
+#include "sim/trace.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -27,6 +28,7 @@ struct sim {
     struct sim_opts own;
     struct sweep *s;
     struct bench *b;
+    struct trace *trace; /* NULL: none */
     double begun_s;
 };
 
@@ -96,6 +98,54 @@ static void say_cost(const struct sim *m, const struct rte_mempool *pool)
             ru.ru_maxrss / 1024);
 }
 
+/* Before anything is sent. 0, or -errno with a sentence in s->cause. */
+static int begin_trace(struct sim *m)
+{
+    const struct fabric *f = m->s->fab;
+    bool *chosen = calloc(f->n_links + 1u, sizeof(*chosen));
+    int rc = chosen ? trace_choose(f, m->own.links, chosen, m->s->cause) : -ENOMEM;
+
+    if (!rc && m->own.trace)
+        rc =
+            trace_create(&m->trace, f, chosen, m->own.trace, "trib-sim " PERF_VERSION, m->s->cause);
+    free(chosen);
+    return rc;
+}
+
+static int end_trace(struct sim *m)
+{
+    uint64_t frames = 0;
+    int rc = trace_close(m->trace, &frames);
+
+    if (rc)
+        fprintf(stderr, "trib-sim: cannot write %s: %s\n", m->own.trace, strerror(-rc));
+    else if (m->trace)
+        fprintf(stderr, "trib-sim: %llu frames in %s\n", (unsigned long long)frames, m->own.trace);
+    m->trace = NULL;
+    return rc;
+}
+
+/* Rows, then everybody leaves, so that traces and counters are of whole frames' ways. */
+static int run_rows(struct sim *m)
+{
+    struct sweep *s = m->s;
+    int rc = sweep_run(s);
+
+    if (rc && !*s->cause)
+        snprintf(s->cause, sizeof(s->cause), "%s", strerror(-rc));
+    if (*s->cause)
+        fprintf(stderr, "trib-sim: %s\n", s->cause);
+    if (!stopped && bench_leave(m->b) && !rc) {
+        snprintf(s->cause, sizeof(s->cause), "not every rank could leave");
+        fprintf(stderr, "trib-sim: %s\n", s->cause);
+        rc = -ETIME;
+    }
+    int wrote = write_report(m, s->cause);
+    if (wrote)
+        fprintf(stderr, "trib-sim: cannot write %s: %s\n", m->o.json, strerror(-wrote));
+    return rc ? rc : wrote;
+}
+
 static int run(struct sim *m, struct rte_mempool *pool)
 {
     struct sweep *s = m->s;
@@ -109,6 +159,8 @@ static int run(struct sim *m, struct rte_mempool *pool)
                             .seed = m->own.seed,
                             .lengths = m->own.lengths,
                             .pool = pool,
+                            .tap = m->trace ? trace_frame : NULL,
+                            .tap_ctx = m->trace,
                             .stop = &stopped,
                             .terminal = s->terminal};
     int rc;
@@ -122,22 +174,12 @@ static int run(struct sim *m, struct rte_mempool *pool)
     table_header(stdout, &m->o, s->fab, s->nranks, s->host_of_rank);
     printf("# virtual time, seed %llu, %s\n", (unsigned long long)m->own.seed,
            m->own.lengths ? "lengths without data" : "data");
-    rc = sweep_run(s);
-    if (rc && !*s->cause)
-        snprintf(s->cause, sizeof(s->cause), "%s", strerror(-rc));
-    if (*s->cause)
-        fprintf(stderr, "trib-sim: %s\n", s->cause);
-    int wrote = write_report(m, s->cause);
-    if (wrote)
-        fprintf(stderr, "trib-sim: cannot write %s: %s\n", m->o.json, strerror(-wrote));
+    rc = run_rows(m);
     say_cost(m, pool);
-    if (bench_destroy(m->b) && !rc) {
-        fprintf(stderr, "trib-sim: not every rank could leave\n");
-        rc = -ETIME;
-    }
+    bench_destroy(m->b);
     if (stopped)
         return EXIT_INTERRUPTED;
-    return rc || wrote || s->wrong ? EXIT_WRONG : EXIT_OK;
+    return rc || s->wrong ? EXIT_WRONG : EXIT_OK;
 }
 
 static int with_fabric(struct sim *m)
@@ -148,7 +190,7 @@ static int with_fabric(struct sim *m)
     size_t data;
     int code;
 
-    if (sweep_plan(s, s->cause)) {
+    if (sweep_plan(s, s->cause) || begin_trace(m)) {
         fprintf(stderr, "trib-sim: %s\n", s->cause);
         return EXIT_USAGE;
     }
@@ -162,6 +204,8 @@ static int with_fabric(struct sim *m)
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     code = run(m, pool);
+    if (end_trace(m) && code == EXIT_OK)
+        code = EXIT_WRONG;
     rte_mempool_free(pool);
     memory_end();
     return code;

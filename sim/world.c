@@ -113,6 +113,8 @@ static void world_tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t n
     }
     w->hash = h ^ (h >> 29);
     w->frames++;
+    if (unlikely(w->cfg.tap != NULL))
+        w->cfg.tap(w->cfg.tap_ctx, dirlink, m, now);
 }
 
 static void length_tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now)
@@ -123,6 +125,8 @@ static void length_tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t 
     h = (h ^ frame_bytes(m)) * 0x100000001b3ull;
     w->hash = h ^ (h >> 29);
     w->frames++;
+    if (unlikely(w->cfg.tap != NULL))
+        w->cfg.tap(w->cfg.tap_ctx, dirlink, m, now);
 }
 
 /* What programs posted since the last event goes to their NICs at this instant, in their order. */

@@ -22,7 +22,9 @@ struct world_cfg {
                                      slots in order */
     struct rte_mempool *pool;     /* of every node and HCA */
     uint64_t seed;                /* of the links' faults */
-    uint32_t an_mbufs;  /* that each aggregation node may promise; 0: its share of the pool */
+    uint32_t an_mbufs; /* that each aggregation node may promise; 0: its share of the pool */
+    net_tap_fn tap;    /* sees every frame of every link as it arrives; NULL: nobody looks */
+    void *tap_ctx;
     bool trace_lengths; /* of frames the hash has time, link and length, not their bytes */
 };
 
