@@ -29,11 +29,11 @@
 /* What a file can say about a link. Unset: rate_bps 0, latency_ps -1, buffer_bytes 0, buffer_pkts
  * 0, cables 0. */
 struct link_props {
-    uint64_t rate_bps, buffer_bytes, ecn_bytes;
+    uint64_t rate_bps, buffer_bytes, ecn_bytes, ecn_max_bytes;
     int64_t latency_ps, jitter_ps;
     uint32_t buffer_pkts, cables, lanes;
     bool pfc;
-    double loss, dup, reorder, corrupt;
+    double loss, dup, reorder, corrupt, ecn_prob; /* ecn_prob < 0: unset */
 };
 
 /* A link before its ports are numbered. b FAB_NONE: a port to the outside, with nobody of the

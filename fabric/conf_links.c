@@ -29,7 +29,9 @@
         {"latency", KEY_TIME, P(latency_ps), 0, MAX_TIME},                                         \
         {"buffer", KEY_SIZE, P(buffer_bytes), MIN_BUFFER, MAX_BUFFER},                             \
         {"buffer_frames", KEY_UINT, P(buffer_pkts), 2, 1 << 24},                                   \
-        {"ecn", KEY_SIZE, P(ecn_bytes), 1, MAX_BUFFER}, {"pfc", KEY_BOOL, P(pfc), 0, 0},           \
+        {"ecn", KEY_SIZE, P(ecn_bytes), 1, MAX_BUFFER},                                            \
+        {"ecn_max", KEY_SIZE, P(ecn_max_bytes), 1, MAX_BUFFER},                                    \
+        {"ecn_prob", KEY_PROB, P(ecn_prob), 0, 0}, {"pfc", KEY_BOOL, P(pfc), 0, 0},                \
         {"loss", KEY_PROB, P(loss), 0, 0}, {"dup", KEY_PROB, P(dup), 0, 0},                        \
         {"reorder", KEY_PROB, P(reorder), 0, 0}, {"corrupt", KEY_PROB, P(corrupt), 0, 0},          \
         {"jitter", KEY_TIME, P(jitter_ps), 0, MAX_TIME},                                           \
@@ -48,7 +50,7 @@ void link_props_placeholder(struct link_props *p)
 
 void link_props_init(struct link_props *p)
 {
-    *p = (struct link_props){.latency_ps = -1, .pfc = true};
+    *p = (struct link_props){.latency_ps = -1, .pfc = true, .ecn_prob = -1};
 }
 
 /* Where two properties must fit each other. */
@@ -57,6 +59,11 @@ static void check_props(struct build *b, int line, const struct link_props *p)
     if (p->ecn_bytes && p->buffer_bytes && p->ecn_bytes > p->buffer_bytes)
         build_error(b, line,
                     "ecn: found a threshold above the buffer, expected at most the buffer's size");
+    if (!p->ecn_bytes && (p->ecn_max_bytes || p->ecn_prob >= 0))
+        build_error(b, line, "%s: found it without ecn, expected ecn = \"64KiB\" or the like too",
+                    p->ecn_max_bytes ? "ecn_max" : "ecn_prob");
+    if (p->ecn_max_bytes && p->ecn_max_bytes < p->ecn_bytes)
+        build_error(b, line, "ecn_max: found a threshold below ecn, expected at least that");
 }
 
 void conf_link_props(struct build *b, config_setting_t *s, struct link_props *p)
@@ -110,6 +117,10 @@ static void complete_props(const struct build *b, struct link_props *p)
         if (p->buffer_bytes < p->ecn_bytes)
             p->buffer_bytes = p->ecn_bytes;
     }
+    if (!p->ecn_max_bytes)
+        p->ecn_max_bytes = p->ecn_bytes;
+    if (p->ecn_prob < 0)
+        p->ecn_prob = 1;
     if (!p->buffer_pkts) {
         uint64_t pkts = p->buffer_bytes / (b->f->mtu ? b->f->mtu : 4096);
 

@@ -113,7 +113,10 @@ struct fab_link {
     int64_t latency_ps;
     uint64_t buffer_bytes; /* of each direction's egress queue, per class */
     uint32_t buffer_pkts;
-    uint64_t ecn_bytes; /* marking threshold; 0 off */
+    /* Marking of a class that holds more than ecn_bytes (0: off): with a probability that grows up
+     * to ecn_prob at ecn_max_bytes; above that every frame. */
+    uint64_t ecn_bytes, ecn_max_bytes;
+    double ecn_prob;
     bool pfc;
     double loss, dup, reorder, corrupt; /* fault injection, probabilities; both directions */
     int64_t jitter_ps;

@@ -63,7 +63,8 @@ static bool same_link(const struct fabric *f, unsigned i, unsigned j)
            f->nodes[a->b].role == f->nodes[z->b].role && a->rate_bps == z->rate_bps &&
            a->lanes == z->lanes && a->latency_ps == z->latency_ps &&
            a->buffer_bytes == z->buffer_bytes && a->buffer_pkts == z->buffer_pkts &&
-           a->ecn_bytes == z->ecn_bytes && a->pfc == z->pfc && a->loss == z->loss &&
+           a->ecn_bytes == z->ecn_bytes && a->ecn_max_bytes == z->ecn_max_bytes &&
+           a->ecn_prob == z->ecn_prob && a->pfc == z->pfc && a->loss == z->loss &&
            a->dup == z->dup && a->reorder == z->reorder && a->corrupt == z->corrupt &&
            a->jitter_ps == z->jitter_ps;
 }

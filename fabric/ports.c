@@ -168,6 +168,8 @@ static void add_link(struct fabric *f, const struct draft_link *d)
                            .buffer_bytes = p->buffer_bytes,
                            .buffer_pkts = p->buffer_pkts,
                            .ecn_bytes = p->ecn_bytes,
+                           .ecn_max_bytes = p->ecn_max_bytes,
+                           .ecn_prob = p->ecn_prob,
                            .pfc = p->pfc,
                            .loss = p->loss,
                            .dup = p->dup,

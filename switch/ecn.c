@@ -1,5 +1,25 @@
 #include "switch/ecn.h"
 
+void ecn_init(struct ecn *e, uint64_t min_bytes, uint64_t max_bytes, double prob, uint64_t seed)
+{
+    e->min_bytes = min_bytes;
+    e->max_bytes = RTE_MAX(max_bytes, min_bytes);
+    e->prob = (uint64_t)(prob * (double)(1ull << 53));
+    fault_seed(&e->rng, seed);
+}
+
+bool ecn_hits(struct ecn *e, uint64_t waiting)
+{
+    uint64_t span = e->max_bytes - e->min_bytes;
+
+    if (!e->min_bytes || waiting <= e->min_bytes)
+        return false;
+    if (waiting > e->max_bytes)
+        return true;
+    return (fault_draw(&e->rng) >> 11) <
+           (uint64_t)((unsigned __int128)e->prob * (waiting - e->min_bytes) / span);
+}
+
 struct rte_mbuf *ecn_mark(struct rte_mbuf *m, struct rte_mempool *pool, uint64_t *marks)
 {
     uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *), ecn;

@@ -53,6 +53,7 @@ struct egress {
     struct egress_cfg cfg;
     struct egress_stats st;
     struct fault fault;
+    struct ecn ecn;
     void (*earlier)(void *ctx);
     void *earlier_ctx;
 };
@@ -242,7 +243,7 @@ int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
 
     if (unlikely(ring_used(r) >= r->limit_pkts || r->bytes + bytes > r->limit_bytes))
         return -ENOBUFS;
-    if (unlikely(e->cfg.ecn_bytes) && r->bytes > e->cfg.ecn_bytes) {
+    if (unlikely(e->ecn.min_bytes) && ecn_hits(&e->ecn, r->bytes)) {
         m = ecn_mark(m, e->cfg.pool, &e->st.ecn_marks);
         meta = frame_meta(m);
     }
@@ -256,6 +257,8 @@ int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
         e->waiting_bytes += bytes;
         if (e->waiting_bytes > e->st.peak_bytes)
             e->st.peak_bytes = e->waiting_bytes;
+        if (r->bytes > e->st.class_peak_bytes[meta->cls])
+            e->st.class_peak_bytes[meta->cls] = r->bytes;
     }
     plan(e);
     tell_earlier(e, before);
@@ -375,6 +378,13 @@ const struct egress_stats *egress_stats(const struct egress *e)
     return &e->st;
 }
 
+int64_t egress_paused_ps(const struct egress *e, int64_t now_ps)
+{
+    int64_t until = e->pause_ps[FRAME_LOSSLESS];
+
+    return e->st.paused_ps - (until != PS_NEVER ? RTE_MAX(until - now_ps, (int64_t)0) : 0);
+}
+
 void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx)
 {
     e->earlier = fn;
@@ -444,6 +454,7 @@ int egress_create(struct egress **out, const struct egress_cfg *cfg)
     if (cfg->rate_bps && 8 * PS_PER_S % cfg->rate_bps == 0)
         e->ps_per_byte = (int64_t)(8 * PS_PER_S / cfg->rate_bps);
     fault_set(&e->fault, &cfg->faults);
+    ecn_init(&e->ecn, cfg->ecn_bytes, cfg->ecn_max_bytes, cfg->ecn_prob, cfg->ecn_seed);
     e->fl_mask = flight_size(cfg) - 1;
     e->fl = calloc(e->fl_mask + 1, sizeof(*e->fl));
     for (int c = 0; c < FRAME_CLASSES; c++) {

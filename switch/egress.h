@@ -37,7 +37,10 @@ struct egress_cfg {
     int64_t latency_ps;
     uint64_t limit_bytes[FRAME_CLASSES];
     uint32_t limit_pkts[FRAME_CLASSES];
-    uint64_t ecn_bytes; /* a class holding more than this is marked CE; 0: off */
+    /* A class holding more than ecn_bytes is marked CE, as ecn.h says; 0: off. ecn_max_bytes at
+     * most ecn_bytes: every frame is. */
+    uint64_t ecn_bytes, ecn_max_bytes, ecn_seed;
+    double ecn_prob;
     struct egress_faults faults;
     struct rte_mempool *pool; /* for duplicates, corrupted copies and marked headers */
     /* Told when a frame starts on the link, or is dropped because the link went down (PFC ingress
@@ -82,9 +85,13 @@ void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx);
 struct egress_stats {
     uint64_t frames, bytes, link_bytes, lost, duplicated, reordered, corrupted, ecn_marks,
         down_drops;
-    int64_t busy_ps, paused_ps;
-    uint64_t peak_bytes; /* most that waited in all classes together */
+    int64_t busy_ps, paused_ps; /* paused_ps: of the lossless class; see egress_paused_ps() */
+    uint64_t peak_bytes;        /* most that waited in all classes together */
+    uint64_t class_peak_bytes[FRAME_CLASSES];
 };
 const struct egress_stats *egress_stats(const struct egress *e);
+/* For how long the lossless class has been paused up to now; stats count a pause whole when it
+ * begins. */
+int64_t egress_paused_ps(const struct egress *e, int64_t now_ps);
 
 #endif

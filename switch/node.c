@@ -234,6 +234,9 @@ static int init_egress(struct node *nd, const struct node_cfg *cfg, uint16_t i)
         unsigned dir = l->a == cfg->id && l->a_port == i ? 0 : 1;
 
         ec.ecn_bytes = l->ecn_bytes;
+        ec.ecn_max_bytes = l->ecn_max_bytes;
+        ec.ecn_prob = l->ecn_prob;
+        ec.ecn_seed = fault_mix(cfg->seed, ~(2ull * p->link + dir));
         ec.faults = (struct egress_faults){
             .loss = l->loss,
             .dup = l->dup,

@@ -79,8 +79,10 @@ static void add_counters(struct rte_tel_data *d, const struct port_counters *c)
     }
 }
 
-static void add_egress(struct rte_tel_data *d, const struct egress_stats *s)
+static void add_egress(struct rte_tel_data *d, const struct egress *e, int64_t now_ps)
 {
+    const struct egress_stats *s = egress_stats(e);
+
     rte_tel_data_add_dict_u64(d, "egress_frames", s->frames);
     rte_tel_data_add_dict_u64(d, "egress_link_bytes", s->link_bytes);
     rte_tel_data_add_dict_u64(d, "egress_lost", s->lost);
@@ -89,8 +91,10 @@ static void add_egress(struct rte_tel_data *d, const struct egress_stats *s)
     rte_tel_data_add_dict_u64(d, "egress_corrupted", s->corrupted);
     rte_tel_data_add_dict_u64(d, "egress_down_drops", s->down_drops);
     rte_tel_data_add_dict_u64(d, "egress_peak_bytes", s->peak_bytes);
+    rte_tel_data_add_dict_u64(d, "egress_peak_lossless_bytes", s->class_peak_bytes[FRAME_LOSSLESS]);
     rte_tel_data_add_dict_u64(d, "egress_busy_us", (uint64_t)(s->busy_ps / PS_PER_US));
-    rte_tel_data_add_dict_u64(d, "egress_paused_us", (uint64_t)(s->paused_ps / PS_PER_US));
+    rte_tel_data_add_dict_u64(d, "egress_paused_us",
+                              (uint64_t)(egress_paused_ps(e, now_ps) / PS_PER_US));
 }
 
 /* "NODE:PORT" of a node that runs here. */
@@ -127,7 +131,7 @@ static void ports(struct loop *l, const char *params, struct rte_tel_data *d)
         rte_tel_data_start_dict(d);
         add_counters(d, &nd->cnt[port]);
         if (net_egress(loop_net(l), nd->id, port))
-            add_egress(d, egress_stats(net_egress(loop_net(l), nd->id, port)));
+            add_egress(d, net_egress(loop_net(l), nd->id, port), net_now(loop_net(l)));
         return;
     }
     rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);

@@ -117,6 +117,10 @@ static const struct {
      "latency: found \"2s\""},
     {LINKS "single_switch = { hosts = 2; host_link = { ecn = \"2MiB\"; buffer = \"1MiB\"; }; };", 2,
      "ecn: found a threshold"},
+    {LINKS "single_switch = { hosts = 2; host_link = { ecn = \"2KiB\"; ecn_max = \"1KiB\"; }; };",
+     2, "ecn_max: found a threshold below ecn"},
+    {LINKS "single_switch = { hosts = 2; host_link = { ecn_prob = 0.1; }; };", 2,
+     "ecn_prob: found it without ecn"},
     {LINKS "single_switch = { hosts = 2; };\nprocesses = \"per-node\";", 3,
      "processes: found \"per-node\""},
     {LINKS "single_switch = { hosts = 2; };\nprocesses = ( { name = \"p\"; nodes = (\"h0\"); } );",
@@ -252,7 +256,8 @@ static void every_setting_of_a_link_arrives(void **state)
         "link_defaults = { loss = 0.5; rate = \"10Gb/s\"; };\n"
         "single_switch = { hosts = 3; host_link = { rate = \"50GB/s\"; latency = \"1.5us\"; buffer "
         "= \"64KiB\";\n"
-        "  buffer_frames = 99; ecn = \"32KiB\"; pfc = false; dup = 0.25; reorder = 1; corrupt = 0; "
+        "  buffer_frames = 99; ecn = \"32KiB\"; ecn_max = \"48KiB\"; ecn_prob = 0.125; pfc = "
+        "false; dup = 0.25; reorder = 1; corrupt = 0; "
         "jitter = \"2ns\"; }; };\n"
         "reduce = { groups = 3; slots = 40; window = 7; rounding = \"down\"; seed = 9; order = "
         "\"arrival\"; };");
@@ -267,6 +272,8 @@ static void every_setting_of_a_link_arrives(void **state)
     assert_int_equal(l->buffer_bytes, 65536);
     assert_int_equal(l->buffer_pkts, 99);
     assert_int_equal(l->ecn_bytes, 32768);
+    assert_int_equal(l->ecn_max_bytes, 49152);
+    assert_true(l->ecn_prob == 0.125);
     assert_false(l->pfc);
     assert_true(l->loss == 0.5 && l->dup == 0.25 && l->reorder == 1 && l->corrupt == 0);
     assert_int_equal(l->jitter_ps, 2000);

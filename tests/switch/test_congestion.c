@@ -5,6 +5,7 @@
 #include <rte_mempool.h>
 #include <stdio.h>
 
+#include "switch/net_stats.h"
 #include "switch/pfc.h"
 #include "tests/support/eal.h"
 #include "tests/support/lab.h"
@@ -66,6 +67,21 @@ static void a_full_buffer_drops_and_counts_without_pfc(void **state)
     end(&l, src, dst);
 }
 
+/* What ports counted adds up: a pause is received as often as it is sent, and somebody waited. */
+static void check_totals(const struct lab *l)
+{
+    struct net_port_stats s;
+
+    net_total_stats(l->net, l->f, &s);
+    assert_int_equal(s.pauses_sent, lab_pauses(l));
+    assert_int_equal(s.pauses_received, s.pauses_sent);
+    assert_int_equal(s.drops, 0);
+    assert_true(s.paused_ps > 0 && s.paused_ps < net_now(l->net) * l->f->n_links * 2);
+    assert_true(s.class_peak_bytes[FRAME_LOSSLESS] > 0 && s.peak_bytes > 0);
+    assert_int_equal(s.class_peak_bytes[FRAME_LOSSY], 0);
+    assert_false(net_port_stats(l->net, l->f->hosts[0], 99, &s));
+}
+
 static void pfc_loses_nothing_and_keeps_the_bottleneck_full(void **state)
 {
     static const char *const confs[] = {
@@ -91,6 +107,7 @@ static void pfc_loses_nothing_and_keeps_the_bottleneck_full(void **state)
         assert_int_equal(lab_all_drops(&l), 0);
         assert_int_equal(dst->got, 8 * N);
         assert_true(lab_pauses(&l) > 0);
+        check_totals(&l);
         /* Not one gap between the first frame and the last. */
         assert_int_equal(dst->last_ps - dst->first_ps, (8 * N - 1) * DUR);
         end(&l, src, dst);
