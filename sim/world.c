@@ -37,7 +37,8 @@ struct world {
     struct rank *ranks;
     struct rank_port **kicked; /* in the order in which they were */
     unsigned n_kicked;
-    uint64_t *awake; /* [(nranks + 63) / 64] a bit a rank */
+    uint64_t *awake;  /* [nranks / 64 + 1] a bit a rank */
+    uint64_t *wakers; /* [nranks / 4096 + 1] a bit a word of awake that is not 0 */
     int64_t now;
     uint64_t hash, frames;
 };
@@ -47,7 +48,10 @@ struct world {
 
 static void wake(struct rank *r)
 {
-    r->w->awake[r->index / 64] |= 1ull << r->index % 64;
+    unsigned word = r->index / 64;
+
+    r->w->awake[word] |= 1ull << r->index % 64;
+    r->w->wakers[word / 64] |= 1ull << word % 64;
 }
 
 static uint16_t rank_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now)
@@ -160,19 +164,32 @@ bool world_step(struct world *w, int64_t limit_ps)
     return true;
 }
 
-unsigned world_awake(struct world *w, unsigned from)
+/* The first of n bits from `from` on that is set; n: none. */
+static unsigned next_bit(const uint64_t *bits, unsigned from, unsigned n)
 {
     uint64_t mask = ~0ull << from % 64;
 
-    for (unsigned i = from / 64; i * 64 < w->cfg.nranks; i++, mask = ~0ull) {
-        uint64_t b = w->awake[i] & mask;
+    for (unsigned i = from / 64; i * 64 < n; i++, mask = ~0ull)
+        if (bits[i] & mask)
+            return i * 64 + (unsigned)__builtin_ctzll(bits[i] & mask);
+    return n;
+}
 
-        if (b) {
-            w->awake[i] &= ~(b & -b);
-            return i * 64 + (unsigned)__builtin_ctzll(b);
-        }
+unsigned world_awake(struct world *w, unsigned from)
+{
+    unsigned words = w->cfg.nranks / 64 + 1, i = from / 64;
+    uint64_t b = i < words ? w->awake[i] & ~0ull << from % 64 : 0;
+
+    if (!b) {
+        i = next_bit(w->wakers, i + 1, words);
+        b = i < words ? w->awake[i] : 0;
     }
-    return w->cfg.nranks;
+    if (!b)
+        return w->cfg.nranks;
+    w->awake[i] &= ~(b & -b);
+    if (!w->awake[i])
+        w->wakers[i / 64] &= ~(1ull << i % 64);
+    return i * 64 + (unsigned)__builtin_ctzll(b);
 }
 
 void world_kill(struct world *w, unsigned rank)
@@ -293,8 +310,8 @@ static int rank_create(struct world *w, unsigned i)
     r->ctx = calloc(r->n_ports, sizeof(*r->ctx));
     if (!r->port || !r->ctx)
         return -ENOMEM;
-    for (unsigned j = 0; j < i; j++)
-        r->slot += w->cfg.host_of_rank[j] == host;
+    for (unsigned j = i; j && w->cfg.host_of_rank[j - 1] == host; j--)
+        r->slot++;
     if (r->slot >= f->slots_per_host)
         return -ENOSPC;
     for (unsigned p = 0; !rc && p < r->n_ports; p++)
@@ -319,7 +336,8 @@ int world_create(struct world **out, const struct world_cfg *cfg)
         ports += cfg->fab->nodes[cfg->fab->hosts[cfg->host_of_rank[i]]].n_ports;
     w->kicked = calloc(2 * ports + 1, sizeof(struct rank_port *));
     w->awake = calloc(cfg->nranks / 64 + 1, sizeof(*w->awake));
-    rc = w->ranks && w->kicked && w->awake ? net_create(&w->net, &nc) : -ENOMEM;
+    w->wakers = calloc(cfg->nranks / 4096 + 1, sizeof(*w->wakers));
+    rc = w->ranks && w->kicked && w->awake && w->wakers ? net_create(&w->net, &nc) : -ENOMEM;
     for (unsigned i = 0; !rc && i < cfg->nranks; i++)
         rc = rank_create(w, i);
     if (rc) {
@@ -353,5 +371,6 @@ void world_destroy(struct world *w)
     free(w->ranks);
     free(w->kicked);
     free(w->awake);
+    free(w->wakers);
     free(w);
 }

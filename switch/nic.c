@@ -15,11 +15,11 @@
 static void run_slot(struct nic_port *np, unsigned slot, int64_t now)
 {
     struct nic_slot *s = &np->slot[slot];
-    int64_t t = s->ep.next(s->ep.ctx);
 
-    if (t <= 0 || t > now || s->floor_ps > now)
+    if (s->next_ps <= 0 || s->next_ps > now || s->floor_ps > now)
         return;
     s->ep.tick(s->ep.ctx, now);
+    nic_ask(s);
     s->floor_ps = now + PS_PER_NS;
 }
 
@@ -41,34 +41,24 @@ static void run_port(struct nic_port *np, int64_t now)
         if (n)
             nic_loop_input(np, m, n, now);
     }
+    nic_settle(np);
 }
 
 static void nic_tick(struct node *nd, int64_t now_ps)
 {
     node_pfc_tick(nd, now_ps);
     for (uint16_t p = 0; p < nd->n_ports; p++)
-        run_port(&nic_of(nd)->p[p], now_ps);
+        if (nic_of(nd)->due_ps[p] <= now_ps)
+            run_port(&nic_of(nd)->p[p], now_ps);
 }
 
-/* "Frames are ready" (0) is no deadline: whoever made them ready has kicked the queues that pull
- * them. */
 static int64_t nic_next(struct node *nd)
 {
     const struct nic *nic = nic_of(nd);
     int64_t t = nd->pfc_due_ps;
 
-    for (uint16_t p = 0; p < nd->n_ports; p++) {
-        const struct nic_port *np = &nic->p[p];
-
-        t = RTE_MIN(t, RTE_MIN(np->retry_ps, egress_next(np->loop)));
-        for (uint32_t b = np->attached; b; b &= b - 1) {
-            const struct nic_slot *s = &np->slot[__builtin_ctz(b)];
-            int64_t e = s->ep.next(s->ep.ctx);
-
-            if (e > 0)
-                t = RTE_MIN(t, RTE_MAX(e, s->floor_ps));
-        }
-    }
+    for (uint16_t p = 0; p < nd->n_ports; p++)
+        t = RTE_MIN(t, nic->due_ps[p]);
     return t;
 }
 
@@ -102,9 +92,11 @@ void nic_kick(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
     if (port >= nd->n_ports || slot >= nic->n_slots || !nic->p[port].slot[slot].attached)
         return;
     np = &nic->p[port];
+    nic_ask(&np->slot[slot]);
     if (nic_rx_used(&np->slot[slot]))
         nic_rx_flush(np, slot, now_ps);
     nic_kick_port(np, now_ps);
+    nic_settle(np);
 }
 
 uint32_t nic_backlog(struct node *nd, uint16_t port, unsigned slot)
@@ -131,6 +123,8 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
     s->attached = true;
     s->floor_ps = 0;
     nic->p[port].attached |= 1u << slot;
+    nic_ask(s);
+    nic_settle(&nic->p[port]);
     return 0;
 }
 
@@ -248,6 +242,7 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
     mcast_forget_port(np->mc, (uint16_t)slot, group_left, &l);
     say_peer_down_all(np, slot, now_ps);
     nic_kick_port(np, now_ps);
+    nic_settle(np);
     return 0;
 }
 
@@ -291,6 +286,7 @@ static int init_port(struct nic *nic, uint16_t i, const struct node_cfg *cfg)
     rc = egress_create(&np->loop, &ec);
     if (rc == 0)
         rc = mcast_create(&np->mc, (uint16_t)nic->n_slots);
+    nic->due_ps[i] = PS_NEVER;
     for (unsigned s = 0; s < nic->n_slots && rc == 0; s++)
         np->slot[s].rx_mask = rte_align32pow2(RTE_MAX(np->rx_limit_pkts, 2u)) - 1;
     return rc;
@@ -320,6 +316,7 @@ static void nic_destroy(struct node *nd)
     for (uint16_t i = 0; nic->p && i < nd->n_ports; i++)
         fini_port(nic, &nic->p[i]);
     free(nic->p);
+    free(nic->due_ps);
     node_fini(nd);
     free(nic);
 }
@@ -349,7 +346,8 @@ int nic_create(struct node **out, const struct node_cfg *cfg)
     }
     nic->n_slots = RTE_MAX(RTE_MIN(cfg->fab->slots_per_host, FAB_MAX_SLOTS), 1);
     nic->p = calloc(nic->nd.n_ports + 1u, sizeof(*nic->p));
-    rc = nic->p ? 0 : -ENOMEM;
+    nic->due_ps = calloc(nic->nd.n_ports + 1u, sizeof(*nic->due_ps));
+    rc = nic->p && nic->due_ps ? 0 : -ENOMEM;
     for (uint16_t i = 0; i < nic->nd.n_ports && rc == 0; i++)
         rc = init_port(nic, i, cfg);
     if (rc) {

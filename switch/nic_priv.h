@@ -7,11 +7,11 @@
 #include "switch/nic.h"
 
 #define NIC_STASH 8u
-/* A process that took less than it was given is tried again when it kicks, or after so long: rarely,
- * since every trial is an event, and a loop that is late has all of them to make up for. */
+/* A process that took less than it was given is tried again when it kicks, or after so long:
+ * rarely, since every trial is an event, and a loop that is late has all of them to make up for. */
 #define NIC_RETRY_PS (50 * PS_PER_US)
-/* A process that takes nothing for so long is stopped or stuck: what comes for it is dropped until it
- * does, or PFC would hold back its host, then the fabric, for its sake. */
+/* A process that takes nothing for so long is stopped or stuck: what comes for it is dropped until
+ * it does, or PFC would hold back its host, then the fabric, for its sake. */
 #define NIC_STALL_PS (500 * PS_PER_MS)
 
 enum nic_way { NIC_UP, NIC_LOOP };
@@ -34,6 +34,7 @@ struct nic_slot {
     int64_t waits_ps; /* since when frames wait without any being taken */
     bool stalled;     /* for too long; nothing waits any more */
     int64_t floor_ps; /* next() earlier than this is not believed: tick has just run */
+    int64_t next_ps;  /* what next() said when it was last asked (nic_ask) */
 };
 
 struct nic_port {
@@ -46,6 +47,7 @@ struct nic_port {
     uint64_t rx_limit_bytes;           /* of a slot's receive queue */
     uint32_t rx_limit_pkts;
     int64_t retry_ps; /* some slot holds frames that its process did not take */
+    bool looped;      /* a process has sent to its own address: the loop is asked too */
     struct egress *loop;
     struct mcast *mc; /* members are slots */
     struct nic_slot *slot;
@@ -55,6 +57,7 @@ struct nic {
     struct node nd;
     unsigned n_slots;
     struct nic_port *p;
+    int64_t *due_ps; /* [n_ports] when a port's retry, loop or slots have work (nic_settle) */
 };
 
 static inline struct nic *nic_of(struct node *nd)
@@ -82,11 +85,55 @@ struct rte_mbuf *nic_pull_up(void *ctx, int64_t now_ps,
 struct rte_mbuf *nic_pull_loop(void *ctx, int64_t now_ps,
                                bool lossless_paused); /* ctx: struct nic_port */
 void nic_announce(struct nic_port *np, enum igmp_what what, uint32_t group, int64_t now_ps);
+/*
+ * What an endpoint will do next changes only when it is called or when its owner kicks it, so it is
+ * asked then and only then: after input, output and tick, and at a kick. A port that nothing
+ * happens to is never looked at.
+ */
+static inline void nic_ask(struct nic_slot *s)
+{
+    s->next_ps = s->ep.next(s->ep.ctx);
+}
+
+/* To be called at the end of whatever may have changed a port's deadlines. */
+static inline void nic_settle(struct nic_port *np)
+{
+    int64_t t = RTE_MIN(np->retry_ps, egress_next(np->loop));
+
+    /* "Frames are ready" (0) is no deadline: whoever made them ready has kicked the queues that
+     * pull them. */
+    for (uint32_t b = np->attached; b; b &= b - 1) {
+        const struct nic_slot *s = &np->slot[__builtin_ctz(b)];
+
+        if (s->next_ps > 0)
+            t = RTE_MIN(t, RTE_MAX(s->next_ps, s->floor_ps));
+    }
+    np->nic->due_ps[np->port] = t;
+}
+
+/* Whether a process has frames to send. */
+static inline bool nic_ready(const struct nic_port *np, int64_t now_ps)
+{
+    for (uint32_t b = np->attached; b; b &= b - 1) {
+        const struct nic_slot *s = &np->slot[__builtin_ctz(b)];
+
+        if (s->next_ps <= now_ps || s->stash[ENDPOINT_ACK].n || s->stash[ENDPOINT_DATA].n)
+            return true;
+    }
+    return false;
+}
+
+/* There may be frames to send: the link pulls, and finds those for the loop if there are any. */
 static inline void nic_kick_port(struct nic_port *np, int64_t now_ps)
 {
-    if (np->nic->nd.egress[np->port])
-        egress_kick(np->nic->nd.egress[np->port], now_ps);
-    egress_kick(np->loop, now_ps);
+    struct egress *link = np->nic->nd.egress[np->port];
+
+    if (!nic_ready(np, now_ps))
+        return;
+    if (link)
+        egress_kick(link, now_ps);
+    if (np->looped || !link)
+        egress_kick(np->loop, now_ps);
 }
 
 /* nic_rx.c */

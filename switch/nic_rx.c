@@ -38,6 +38,7 @@ uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps)
             held[i] = frame_meta(m[i])->in_port != NODE_NO_PORT;
         }
         k = s->ep.input(s->ep.ctx, m, n, now_ps);
+        nic_ask(s);
         s->rx_head += k;
         total += k;
         if (k) {
@@ -180,8 +181,10 @@ static void deliver(struct nic_port *np, uint16_t in, struct rte_mbuf **m, uint1
         nic_rx_flush(np, slot, now);
         hold_rest(np, &np->slot[slot], in, now);
     }
-    if (touched)
+    if (touched) {
         nic_kick_port(np, now);
+        nic_settle(np);
+    }
 }
 
 void nic_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16_t n, int64_t now_ps)

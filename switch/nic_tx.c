@@ -75,6 +75,7 @@ static bool admit(struct nic_port *np, unsigned slot, struct rte_mbuf *m, uint8_
         return false;
     }
     *way = mac_equal(rte_pktmbuf_mtod(m, const uint8_t *), np->mac) ? NIC_LOOP : NIC_UP;
+    np->looped |= *way == NIC_LOOP;
     return true;
 }
 
@@ -88,6 +89,7 @@ static void refill(struct nic_port *np, unsigned slot, enum endpoint_queue q, en
     do {
         uint16_t n = s->ep.output(s->ep.ctx, q, m, NIC_STASH, now);
 
+        nic_ask(s);
         st->head = 0;
         if (n == 0)
             return;
@@ -135,13 +137,12 @@ static void retry_ready(struct nic_port *np, int64_t now)
     for (uint32_t b = np->attached; b; b &= b - 1) {
         const struct nic_slot *s = &np->slot[__builtin_ctz(b)];
 
-        if (s->stash[ENDPOINT_ACK].n == 0 && s->stash[ENDPOINT_DATA].n == 0 &&
-            s->ep.next(s->ep.ctx) == 0)
+        if (s->stash[ENDPOINT_ACK].n == 0 && s->stash[ENDPOINT_DATA].n == 0 && s->next_ps == 0)
             np->retry_ps = RTE_MIN(np->retry_ps, now + NIC_RETRY_PS);
     }
 }
 
-static struct rte_mbuf *pull(struct nic_port *np, enum nic_way way, int64_t now, bool paused)
+static struct rte_mbuf *pull_next(struct nic_port *np, enum nic_way way, int64_t now, bool paused)
 {
     for (int q = 0; q < ENDPOINT_QUEUES; q++) {
         uint32_t turn = np->turn[way][q];
@@ -170,6 +171,14 @@ static struct rte_mbuf *pull(struct nic_port *np, enum nic_way way, int64_t now,
     }
     retry_ready(np, now);
     return NULL;
+}
+
+static struct rte_mbuf *pull(struct nic_port *np, enum nic_way way, int64_t now, bool paused)
+{
+    struct rte_mbuf *m = pull_next(np, way, now, paused);
+
+    nic_settle(np);
+    return m;
 }
 
 struct rte_mbuf *nic_pull_up(void *ctx, int64_t now_ps, bool lossless_paused)

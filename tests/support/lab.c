@@ -134,8 +134,9 @@ static void prog_tick(void *ctx, int64_t now)
 
 static int64_t prog_next(void *ctx)
 {
-    const struct prog *p = ctx;
+    struct prog *p = ctx;
 
+    p->asked++;
     for (int q = 0; q < ENDPOINT_QUEUES; q++)
         if (p->head[q] != p->tail[q])
             return 0;

@@ -24,7 +24,7 @@ struct prog {
     struct rte_mbuf *(*shape)(struct prog *p);
     uint32_t src_ip, dst_ip, dqpn, len; /* of `shape` */
     struct rte_mempool *pool;
-    unsigned ticks;
+    unsigned ticks, asked; /* calls of tick and of next */
     int64_t timer_ps;
 };
 

@@ -350,6 +350,36 @@ static void a_process_cannot_pause_the_switch_or_send_garbage(void **state)
     lab_close(&l);
 }
 
+/* The cost of an event must not grow with what is idle, nor with how often others have one. */
+static void an_idle_process_is_never_looked_at_and_a_busy_one_costs_few_events(void **state)
+{
+    const unsigned frames = 2000;
+    struct prog *a, *dst, *idle;
+    unsigned before;
+    uint64_t events;
+    struct lab l;
+
+    (void)state;
+    lab_open(&l, pool, CONF);
+    a = prog_new(&l, "h0", 0);
+    dst = prog_new(&l, "h1", 0);
+    idle = prog_new(&l, "h2", 0);
+    lab_run(&l, PS_PER_US);
+    before = idle->asked;
+    events = net_events(l.net);
+    prog_stream(&l, a, "h0", "h1", frames, LEN);
+    lab_run(&l, PS_PER_S);
+    assert_int_equal(dst->got, frames);
+    assert_int_equal(idle->asked, before);
+    assert_true(dst->asked <= frames + 2);
+    /* Once for each frame, that an acknowledgement may overtake, and once for each stash. */
+    assert_true(a->asked <= frames + frames / 8 + 8);
+    /* Its start on the first link, and an arrival at the end of each. */
+    assert_true(net_events(l.net) - events <= 3 * frames + 8);
+    prog_free(a), prog_free(dst), prog_free(idle);
+    lab_close(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,6 +394,7 @@ int main(void)
         cmocka_unit_test(the_end_of_a_process_is_told_to_its_aggregation_node),
         cmocka_unit_test(slots_are_checked_when_they_are_attached),
         cmocka_unit_test(a_process_cannot_pause_the_switch_or_send_garbage),
+        cmocka_unit_test(an_idle_process_is_never_looked_at_and_a_busy_one_costs_few_events),
     };
 
     test_eal_init();
