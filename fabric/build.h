@@ -69,6 +69,12 @@ struct build {
     bool no_memory;
 };
 
+/* ---- conf.c: files ---- */
+/* The whole file as a string, malloced; NULL with an error noted. */
+char *conf_text(const char *path, struct fab_errors *errs);
+/* Syntax only. True: *c is there, for the caller to destroy; false: the mistakes are noted. */
+bool conf_parse(struct build *b, const char *text, config_t *c);
+
 /* ---- errors.c ---- */
 void build_error(struct build *b, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

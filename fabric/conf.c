@@ -271,23 +271,30 @@ static void build_stages(struct build *b)
         stages[i](b);
 }
 
+bool conf_parse(struct build *b, const char *text, config_t *c)
+{
+    if (strlen(text) > MAX_FILE) {
+        build_error(b, 0, "found a file above %u bytes, expected a smaller one", MAX_FILE);
+        return false;
+    }
+    if (has_include(b, text))
+        return false;
+    config_init(c);
+    if (config_read_string(c, text) == CONFIG_TRUE)
+        return true;
+    syntax_error(b, text, c);
+    config_destroy(c);
+    return false;
+}
+
 static void build_text(struct build *b, const char *text)
 {
     config_t c;
 
-    if (strlen(text) > MAX_FILE) {
-        build_error(b, 0, "found a file above %u bytes, expected a smaller one", MAX_FILE);
+    if (!conf_parse(b, text, &c))
         return;
-    }
-    if (has_include(b, text))
-        return;
-    config_init(&c);
-    if (config_read_string(&c, text) != CONFIG_TRUE) {
-        syntax_error(b, text, &c);
-    } else {
-        read_conf(b, config_root_setting(&c));
-        build_stages(b);
-    }
+    read_conf(b, config_root_setting(&c));
+    build_stages(b);
     config_destroy(&c);
 }
 
@@ -321,8 +328,7 @@ struct fabric *fabric_load_string(const char *text, const char *path, struct fab
     return b.f;
 }
 
-/* The whole file as a string, malloced; NULL with an error noted. */
-static char *read_file(const char *path, struct fab_errors *errs)
+char *conf_text(const char *path, struct fab_errors *errs)
 {
     struct build b = {.errs = errs, .path = path};
     FILE *in = fopen(path, "r");
@@ -357,7 +363,7 @@ struct fabric *fabric_load(const char *path, struct fab_errors *errs)
     if (!e)
         return NULL;
     e->n = e->total = 0;
-    text = read_file(path, e);
+    text = conf_text(path, e);
     if (text)
         f = fabric_load_string(text, path, e);
     free(text);

@@ -200,17 +200,30 @@ static void read_uint(struct build *b, const config_setting_t *s, const struct k
         *(uint32_t *)out = (uint32_t)config_setting_get_int64(s);
 }
 
+/* "0.1%"; -1: something else. */
+static double per_cent(const char *text)
+{
+    char *end;
+    double v = strtod(text, &end);
+
+    return end != text && strspn(text, "0123456789.") == (size_t)(end - text) && !strcmp(end, "%")
+               ? v / 100
+               : -1;
+}
+
 static void read_prob(struct build *b, const config_setting_t *s, void *out)
 {
+    const char *text = config_setting_get_string(s);
     bool is_float = config_setting_type(s) == CONFIG_TYPE_FLOAT;
-    double v = is_float    ? config_setting_get_float(s)
+    double v = text        ? per_cent(text)
+               : is_float  ? config_setting_get_float(s)
                : is_int(s) ? (double)config_setting_get_int64(s)
                            : -1;
 
     if (v >= 0 && v <= 1)
         *(double *)out = v;
     else
-        keys_expected(b, s, "a probability from 0.0 to 1.0");
+        keys_expected(b, s, "a probability from 0.0 to 1.0, or as \"0.1%\"");
 }
 
 static void read_text(struct build *b, const config_setting_t *s, enum key_type type, char *out)

@@ -20,9 +20,14 @@ static unsigned world_rank(const struct job *j, unsigned r)
     return j->cfg.world_rank ? j->cfg.world_rank[r] : r;
 }
 
+bool job_dead(const struct job *j, unsigned r)
+{
+    return world_dead(j->cfg.w, world_rank(j, r));
+}
+
 static void progress_member(struct job *j, unsigned r)
 {
-    if (!j->mem[r].comm)
+    if (!j->mem[r].comm || job_dead(j, r))
         return;
     comm_progress(j->mem[r].comm);
     if (j->loop)
@@ -61,7 +66,7 @@ static void tick(struct job *first)
     do {
         j->next_tick = now + TICK_PS;
         for (unsigned r = 0; r < j->cfg.nranks; r++)
-            if (j->mem[r].comm) {
+            if (j->mem[r].comm && !job_dead(j, r)) {
                 comm_tick(j->mem[r].comm, now / PS_PER_NS);
                 progress_member(j, r);
             }
@@ -89,6 +94,8 @@ static bool all_connected(void *ctx)
     bool ready = true;
 
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
+        if (job_dead(j, r))
+            continue;
         if (comm_state(j->mem[r].comm) == COMM_FAILED)
             return true;
         ready = ready && comm_state(j->mem[r].comm) == COMM_READY;
@@ -135,6 +142,8 @@ static int connected(struct job *j, char *err)
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         enum comm_state s = comm_state(j->mem[r].comm);
 
+        if (job_dead(j, r))
+            continue;
         if (s == COMM_FAILED) {
             snprintf(err, COMM_TEXT, "rank %u: %.200s", r, comm_error(j->mem[r].comm));
             return -ECONNREFUSED;
@@ -233,12 +242,15 @@ static bool op_over(void *ctx)
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         struct member *m = &j->mem[r];
 
+        if (job_dead(j, r))
+            continue;
         if (m->started && !m->ended && m->req) {
             int rc = coll_test(m->req);
 
             if (rc) {
                 m->ended = true;
                 m->rc = rc < 0 ? rc : 0;
+                snprintf(m->why, sizeof(m->why), "%s", rc < 0 ? comm_error(m->comm) : "");
                 m->end_ps = world_now(j->cfg.w);
             }
         }
@@ -247,7 +259,7 @@ static bool op_over(void *ctx)
     return over;
 }
 
-static void start_rank(struct job *j, const struct job_op *op, unsigned r, struct job_result *res)
+static void start_rank(struct job *j, const struct job_op *op, unsigned r)
 {
     struct member *m = &j->mem[r];
     struct coll_args a = job_args(op);
@@ -256,11 +268,13 @@ static void start_rank(struct job *j, const struct job_op *op, unsigned r, struc
     a.send = m->send;
     a.recv = m->recv;
     m->started = true;
+    if (job_dead(j, r))
+        return;
     m->rc = coll_start(m->comm, &a, &m->req, err);
     if (m->rc) {
         m->ended = true;
         m->end_ps = world_now(j->cfg.w);
-        snprintf(res->text, sizeof(res->text), "rank %u: %s", r, err);
+        snprintf(m->why, sizeof(m->why), "%s", err);
         return;
     }
     comm_progress(m->comm);
@@ -273,7 +287,7 @@ static bool never(void *ctx)
 }
 
 /* Ranks start in order of their random times, the world running in between. */
-static void start_all(struct job *j, const struct job_op *op, struct job_result *res)
+static void start_all(struct job *j, const struct job_op *op)
 {
     uint64_t s = op->seed ^ 0xa5a5a5a5u;
     int64_t t0 = world_now(j->cfg.w);
@@ -284,6 +298,7 @@ static void start_all(struct job *j, const struct job_op *op, struct job_result 
 
         m->start_ps = t0 + (op->skew_ps ? (int64_t)(oracle_random(&s) % (uint64_t)op->skew_ps) : 0);
         m->started = m->ended = false;
+        m->why[0] = '\0';
         m->req = NULL;
         m->rc = 0;
     }
@@ -294,7 +309,7 @@ static void start_all(struct job *j, const struct job_op *op, struct job_result 
             if (!j->mem[r].started && (first == n || j->mem[r].start_ps < j->mem[first].start_ps))
                 first = r;
         job_drive(j, j->mem[first].start_ps, never, NULL);
-        start_rank(j, op, first, res);
+        start_rank(j, op, first);
     }
 }
 
@@ -305,6 +320,10 @@ static int check(struct job *j, struct job_result *res)
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         struct member *m = &j->mem[r];
 
+        if (job_dead(j, r)) {
+            res->dead_ranks++;
+            continue;
+        }
         first = m->start_ps < first ? m->start_ps : first;
         last = m->end_ps > last ? m->end_ps : last;
         if (!m->ended) {
@@ -313,8 +332,9 @@ static int check(struct job *j, struct job_result *res)
         }
         if (m->rc) {
             res->failed_ranks++;
+            res->unnamed += !m->why[0];
             if (!res->text[0])
-                snprintf(res->text, sizeof(res->text), "rank %u: %s", r, comm_error(m->comm));
+                snprintf(res->text, sizeof(res->text), "rank %u: %s", r, m->why);
         }
     }
     res->time_ps = last - first;
@@ -334,7 +354,7 @@ int job_start(struct job *j, const struct job_op *op, struct job_result *res)
     for (unsigned r = 0; !rc && r < j->cfg.nranks; r++)
         rc = job_fill(j, op, r);
     if (!rc)
-        start_all(j, op, res);
+        start_all(j, op);
     return rc;
 }
 
@@ -347,7 +367,7 @@ int job_finish(struct job *j, struct job_result *res)
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         struct member *m = &j->mem[r];
 
-        if (m->req && m->ended)
+        if (m->req) /* one that hangs, or is a dead rank's, ends with its communicator */
             coll_free(m->req);
         m->req = NULL;
         free(m->copy);
@@ -363,6 +383,19 @@ int job_run(struct job *j, const struct job_op *op, struct job_result *res)
     return rc ? rc : job_finish(j, res);
 }
 
+void job_told(struct job *j, unsigned dead)
+{
+    char why[COMM_TEXT];
+
+    snprintf(why, sizeof(why), "rank %u (%s) has died", dead,
+             j->cfg.fab->nodes[j->cfg.fab->hosts[j->cfg.host_of_rank[dead]]].name);
+    for (unsigned r = 0; r < j->cfg.nranks; r++)
+        if (j->mem[r].comm && !job_dead(j, r)) {
+            comm_abort(j->mem[r].comm, why);
+            progress_member(j, r);
+        }
+}
+
 /* ---- the end
  * -------------------------------------------------------------------------------------------- */
 
@@ -371,7 +404,7 @@ static bool all_closed(void *ctx)
     struct job *j = ctx;
 
     for (unsigned r = 0; r < j->cfg.nranks; r++)
-        if (j->mem[r].comm && !comm_closed(j->mem[r].comm))
+        if (j->mem[r].comm && !job_dead(j, r) && !comm_closed(j->mem[r].comm))
             return false;
     return true;
 }
@@ -388,7 +421,7 @@ int job_destroy(struct job *j)
     int rc = 0;
 
     for (unsigned r = 0; r < j->cfg.nranks; r++)
-        if (j->mem[r].comm)
+        if (j->mem[r].comm && !job_dead(j, r))
             comm_close(j->mem[r].comm);
     job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, all_closed, j);
     if (!all_closed(j))

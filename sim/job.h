@@ -49,6 +49,8 @@ struct job_result {
     int64_t time_ps;
     uint64_t wrong; /* elements; bytes that the collective should not have touched count too */
     int failed_ranks;
+    int unnamed; /* of those: without a word why */
+    int dead_ranks;
     char text[JOB_TEXT];
 };
 
@@ -83,6 +85,11 @@ int job_loop_run(struct job *j, struct job_loop *l);
 /* Makes two buffers of every rank. 0 or -ENOMEM. */
 int job_buffers(struct job *j, size_t bytes);
 void *job_buffer(struct job *j, unsigned rank, unsigned which);
+/* A rank whose process has died (world_kill) takes part in nothing; the others wait for it until
+ * they find out, or are told. */
+bool job_dead(const struct job *j, unsigned rank);
+/* What a launcher does: every rank that lives hears of the death of one. */
+void job_told(struct job *j, unsigned dead);
 struct comm *job_comm(struct job *j, unsigned rank);
 /* Runs the world until fabric time t or until until(ctx) says so. */
 void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx);

@@ -50,7 +50,7 @@ void job_loop_look(struct job *j, unsigned r)
 {
     struct member *m = &j->mem[r];
 
-    while (m->started && !m->ended) {
+    while (m->started && !m->ended && !job_dead(j, r)) {
         int rc = coll_test(m->req);
 
         if (!rc)
@@ -88,6 +88,10 @@ static int verdict(struct job *j)
             l->time_ps = m->end_ps - m->start_ps;
         if (!m->ended && l->stop && l->stop(l->ctx))
             return -ECANCELED;
+        if (job_dead(j, r)) {
+            snprintf(l->text, sizeof(l->text), "rank %u has died", r);
+            return -EIO;
+        }
         if (!m->ended) {
             snprintf(l->text, sizeof(l->text), "rank %u has not ended within %.3f s of fabric time",
                      r, (double)l->limit_ps / PS_PER_S);

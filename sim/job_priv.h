@@ -15,6 +15,7 @@ struct member {
     int64_t start_ps, end_ps;
     bool started, ended;
     int rc;
+    char why[COMM_TEXT];
     unsigned ops; /* of a loop: done */
 };
 

@@ -18,6 +18,9 @@ struct rank_port {
     struct endpoint ep; /* the HCA's own; the net sees the wrappers below */
     bool kicked;
     unsigned index; /* of the host's ports */
+    /* A slow one: since when it can take and give the next frame, and whether somebody waits. */
+    int64_t takes_ps, gives_ps;
+    bool waits;
 };
 
 struct rank {
@@ -29,6 +32,7 @@ struct rank {
     unsigned slot;
     unsigned index;
     bool dead;
+    uint32_t slow; /* 0: not */
 };
 
 struct world {
@@ -40,6 +44,9 @@ struct world {
     uint64_t *awake;  /* [nranks / 64 + 1] a bit a rank */
     uint64_t *wakers; /* [nranks / 4096 + 1] a bit a word of awake that is not 0 */
     int64_t now;
+    int64_t alarm_ps;
+    void (*alarm)(void *ctx);
+    void *alarm_ctx;
     uint64_t hash, frames;
 };
 
@@ -54,12 +61,29 @@ static void wake(struct rank *r)
     r->w->wakers[word / 64] |= 1ull << word % 64;
 }
 
+/* How long a slow process is busy with a frame. */
+static int64_t busy_ps(const struct rank_port *p, struct rte_mbuf *m)
+{
+    const struct fab_port *fp = &p->r->w->cfg.fab->nodes[p->r->node].ports[p->index];
+
+    return (int64_t)((unsigned __int128)frame_wire_bytes(m) * 8 * PS_PER_S / fp->rate_bps) *
+           p->r->slow;
+}
+
 static uint16_t rank_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now)
 {
     struct rank_port *p = ctx;
 
     wake(p->r);
-    return p->ep.input(p->ep.ctx, m, n, now);
+    if (likely(!p->r->slow))
+        return p->ep.input(p->ep.ctx, m, n, now);
+    if (!n || p->takes_ps > now) {
+        p->waits = true;
+        return 0;
+    }
+    p->takes_ps = now + busy_ps(p, m[0]);
+    p->waits = n > 1;
+    return p->ep.input(p->ep.ctx, m, 1, now);
 }
 
 static uint16_t rank_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
@@ -67,22 +91,42 @@ static uint16_t rank_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **
 {
     struct rank_port *p = ctx;
 
-    return p->ep.output(p->ep.ctx, q, m, n, now);
+    if (likely(!p->r->slow))
+        return p->ep.output(p->ep.ctx, q, m, n, now);
+    if (p->gives_ps > now) {
+        p->waits = true;
+        return 0;
+    }
+    n = p->ep.output(p->ep.ctx, q, m, RTE_MIN(n, 1), now);
+    if (n)
+        p->gives_ps = now + busy_ps(p, m[0]);
+    p->waits |= n > 0;
+    return n;
 }
+
+static void rank_kick(void *ctx);
 
 static void rank_tick(void *ctx, int64_t now)
 {
     struct rank_port *p = ctx;
 
     wake(p->r);
+    if (p->waits) {
+        p->waits = false;
+        rank_kick(p);
+    }
     p->ep.tick(p->ep.ctx, now);
 }
 
 static int64_t rank_next(void *ctx)
 {
     struct rank_port *p = ctx;
+    int64_t t = p->ep.next(p->ep.ctx), due = RTE_MAX(p->takes_ps, p->gives_ps);
 
-    return p->ep.next(p->ep.ctx);
+    /* "Frames are ready" (0) is no deadline to the NIC, but here one must follow. */
+    if (unlikely(p->waits) && (t <= 0 || t > due))
+        t = RTE_MAX(due, 1);
+    return t;
 }
 
 static void rank_kick(void *ctx)
@@ -155,6 +199,12 @@ bool world_step(struct world *w, int64_t limit_ps)
 
     flush_kicks(w);
     t = net_next(w->net);
+    if (unlikely(w->alarm_ps <= limit_ps && w->alarm_ps <= t)) {
+        w->now = RTE_MAX(w->now, w->alarm_ps);
+        w->alarm_ps = PS_NEVER;
+        w->alarm(w->alarm_ctx);
+        return true;
+    }
     if (t == PS_NEVER || t > limit_ps) {
         w->now = limit_ps > w->now ? limit_ps : w->now;
         return false;
@@ -199,6 +249,37 @@ void world_kill(struct world *w, unsigned rank)
     r->dead = true;
     for (unsigned p = 0; p < r->n_ports; p++)
         net_detach(w->net, r->node, (uint16_t)p, r->slot, w->now);
+}
+
+bool world_dead(const struct world *w, unsigned rank)
+{
+    return w->ranks[rank].dead;
+}
+
+void world_slow(struct world *w, unsigned rank, uint32_t times)
+{
+    struct rank *r = &w->ranks[rank];
+
+    r->slow = times > 1 ? times : 0;
+    for (unsigned p = 0; !r->dead && p < r->n_ports; p++)
+        rank_kick(&r->port[p]);
+}
+
+void world_alarm(struct world *w, int64_t t, void (*fn)(void *ctx), void *ctx)
+{
+    w->alarm_ps = t;
+    w->alarm = fn;
+    w->alarm_ctx = ctx;
+}
+
+unsigned world_objects(struct world *w)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < w->cfg.nranks; i++)
+        for (unsigned p = 0; p < w->ranks[i].n_ports; p++)
+            n += hca_objects(w->ranks[i].port[p].hca);
+    return n;
 }
 
 unsigned world_busy_ans(struct world *w)
@@ -331,6 +412,7 @@ int world_create(struct world **out, const struct world_cfg *cfg)
         return -ENOMEM;
     w->cfg = *cfg;
     w->hash = 0xcbf29ce484222325ull;
+    w->alarm_ps = PS_NEVER;
     w->ranks = calloc(cfg->nranks, sizeof(*w->ranks));
     for (unsigned i = 0; i < cfg->nranks; i++)
         ports += cfg->fab->nodes[cfg->fab->hosts[cfg->host_of_rank[i]]].n_ports;

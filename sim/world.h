@@ -48,6 +48,15 @@ bool world_step(struct world *w, int64_t limit_ps);
 unsigned world_awake(struct world *w, unsigned from);
 /* The process of a rank dies: its NIC slot is detached, its HCA takes no more frames. */
 void world_kill(struct world *w, unsigned rank);
+bool world_dead(const struct world *w, unsigned rank);
+/* The NIC of a rank's process takes and gives frames so many times slower than its port's rate; 1:
+ * as fast as they come. */
+void world_slow(struct world *w, unsigned rank, uint32_t times);
+/* fn(ctx) at fabric time t, before whatever else happens then; PS_NEVER: not any more. One alarm a
+ * world: fn sets the next. */
+void world_alarm(struct world *w, int64_t t, void (*fn)(void *ctx), void *ctx);
+/* Verbs objects that ranks' programs still have. */
+unsigned world_objects(struct world *w);
 /* Running hash over every frame on every link: time, link, bytes. Equal hashes mean equal runs. */
 uint64_t world_trace_hash(const struct world *w);
 /* Events so far: arrivals, departures and timers of nodes. */

@@ -329,6 +329,19 @@ int net_cut_links(struct net *n, const bool *cut, int64_t now_ps)
     return 0;
 }
 
+int net_restart(struct net *n, uint16_t node, int64_t now_ps)
+{
+    struct node *nd = net_node(n, node);
+    int rc;
+
+    if (!nd || n->cfg.fab->nodes[node].kind != FAB_SWITCH)
+        return -EINVAL;
+    catch_up(n, now_ps);
+    rc = sw_restart(nd);
+    refresh_node(n, node);
+    return rc;
+}
+
 bool net_link_up(const struct net *n, unsigned link)
 {
     return !n->link_down[link];

@@ -72,6 +72,9 @@ int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps);
  * the old routes stay.
  */
 int net_cut_links(struct net *n, const bool *cut, int64_t now_ps);
+/* A switch begins anew, without memory of what it aggregated; the caller has taken its links down.
+ * 0, -EINVAL (not a switch that is here), -ENOMEM (it is as it was). */
+int net_restart(struct net *n, uint16_t node, int64_t now_ps);
 bool net_link_up(const struct net *n, unsigned link); /* as net_set_link left it */
 
 /* Frames seen on a link's direction (link * 2 + dir) as they arrive; for capture, traces and tests.

@@ -215,6 +215,35 @@ void sw_kick(struct node *nd)
         sw_of(nd)->ep_next_ps = 0;
 }
 
+static int attach_an(struct sw *s)
+{
+    struct endpoint ep;
+    int rc = an_create(&s->an, &s->an_cfg);
+
+    if (rc)
+        return rc;
+    ep = an_endpoint(s->an);
+    sw_attach(&s->nd, &ep);
+    return 0;
+}
+
+int sw_restart(struct node *nd)
+{
+    struct sw *s = sw_of(nd);
+    struct an *was = s->an;
+    int rc;
+
+    if (!was)
+        return 0;
+    s->an_cfg.life++;
+    rc = attach_an(s);
+    if (rc)
+        s->an = was;
+    else
+        an_destroy(was);
+    return rc;
+}
+
 static void sw_destroy(struct node *nd)
 {
     struct sw *s = sw_of(nd);
@@ -321,18 +350,12 @@ int sw_create(struct node **out, const struct node_cfg *cfg)
     if (rc == 0)
         rc = mcast_create(&s->mc, fn->n_ports);
     if (rc == 0 && (fn->reduce.on || fn->multimem)) {
-        struct an_cfg ac = {.fab = cfg->fab,
-                            .node = cfg->id,
-                            .pool = cfg->pool,
-                            .mbuf_budget = cfg->an_mbufs,
-                            .mm = {.on = fn->multimem}};
-
-        rc = an_create(&s->an, &ac);
-        if (rc == 0) {
-            struct endpoint ep = an_endpoint(s->an);
-
-            sw_attach(&s->nd, &ep);
-        }
+        s->an_cfg = (struct an_cfg){.fab = cfg->fab,
+                                    .node = cfg->id,
+                                    .pool = cfg->pool,
+                                    .mbuf_budget = cfg->an_mbufs,
+                                    .mm = {.on = fn->multimem}};
+        rc = attach_an(s);
     }
     if (rc) {
         sw_destroy(&s->nd);

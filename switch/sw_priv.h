@@ -6,6 +6,7 @@
 #include "switch/arp.h"
 #include "switch/fib.h"
 #include "switch/mcast.h"
+#include "switch/reduce/an.h"
 #include "switch/sw.h"
 
 enum {
@@ -25,6 +26,7 @@ struct sw {
     struct fib *fib;
     struct mcast *mc;
     struct an *an;
+    struct an_cfg an_cfg;
     struct endpoint ep;
     int64_t ep_next_ps;
     struct rte_mbuf *local[NODE_BURST]; /* for the endpoint, of the burst in hand */

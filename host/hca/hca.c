@@ -133,6 +133,11 @@ uint64_t hca_completions(const struct hca *h)
     return h->completions;
 }
 
+unsigned hca_objects(const struct hca *h)
+{
+    return h->n_pd + h->n_mr + h->n_mw + h->n_cq + h->n_srq + h->n_ah;
+}
+
 bool hca_waiting(const struct hca *h)
 {
     return h->n_waiting > 0;

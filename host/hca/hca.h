@@ -66,6 +66,9 @@ void hca_link_state(struct hca *h, bool up, int64_t now_ps);
 uint64_t hca_completions(const struct hca *h);
 /* Whether any completion queue has something to poll. */
 bool hca_waiting(const struct hca *h);
+/* Verbs objects that programs have made and not destroyed; queue pairs keep their protection domain
+ * and so count with it. */
+unsigned hca_objects(const struct hca *h);
 /* The process forked and this is the child: every later call answers EIO, frames go nowhere. */
 void hca_kill(struct hca *h);
 /* Marks a registered region as unbacked: payload of it is carried as a length only (virtual time).

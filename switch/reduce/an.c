@@ -283,6 +283,11 @@ int an_idle(const struct an *a)
            !a->cnt.slots_used && !a->cnt.mbufs_promised && (!a->mm || mm_idle(a->mm));
 }
 
+void an_set_budget(struct an *a, uint32_t mbufs)
+{
+    a->cfg.mbuf_budget = mbufs;
+}
+
 const struct an_counters *an_counters(const struct an *a)
 {
     return &a->cnt;
@@ -379,7 +384,7 @@ int an_create(struct an **out, const struct an_cfg *cfg)
     a->cfg = *cfg;
     a->me = &cfg->fab->nodes[cfg->node];
     a->flight = RTE_MAX(a->me->reduce.window, cfg->mm.on ? AN_MM_FLIGHT : 0) + AN_FLIGHT_MARGIN;
-    a->psn_state = AN_SEED * (cfg->node + 1u);
+    a->psn_state = AN_SEED * (cfg->node + 1u + (uint64_t)cfg->life * FAB_MAX_NODES);
     a->timer = PS_NEVER;
     a->data.op = WR_SEND;
     a->say = (struct wqe){

@@ -17,6 +17,7 @@ struct an_cfg {
                       from fab */
     struct rte_mempool *pool;
     uint32_t mbuf_budget; /* mbufs that grants may promise in all */
+    uint32_t life;        /* how often the switch has begun anew: PSNs of each life are its own */
     struct mm_cfg mm;     /* multimem, where the switch is NVSwitch-like */
 };
 
@@ -27,6 +28,9 @@ struct endpoint an_endpoint(struct an *a);
 int an_idle(const struct an *a);
 /* The link to a child or parent node is down (wall-clock liveness of the rim). */
 void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps);
+
+/* From now on grants may promise so many mbufs in all; what was granted stays. */
+void an_set_budget(struct an *a, uint32_t mbufs);
 
 /* named counters by an X-macro: joins granted/refused, groups, slots in use and peak, operations,
  * aborts, bytes in and out; for telemetry */

@@ -28,8 +28,8 @@
 
 #include <sys/queue.h>
 
-#define AN_MAX_CHILDREN  ARITH_MAX_INPUTS
-#define AN_QPN_BASE      0x10000u
+#define AN_MAX_CHILDREN ARITH_MAX_INPUTS
+#define AN_QPN_BASE     0x10000u
 /* Protection domains tell whose a queue pair is. */
 #define AN_PD_MM         1u
 #define AN_MM_FLIGHT     256u /* packets in flight that a plane's round trip takes */
@@ -203,10 +203,18 @@ struct an {
     struct an_parting *parting; /* [AN_PARTINGS] */
     uint32_t next_parting;
     struct wqe data,
-        say; /* of every data send, every control message: only what differs is set again */
+        say;       /* of every data send, every control message: only what differs is set again */
     struct mm *mm; /* NULL: no multimem */
     struct an_counters cnt;
 };
+
+/* What grants may still promise; a budget may have become smaller than what was. */
+static inline uint32_t an_mbufs_left(const struct an *a)
+{
+    return a->cfg.mbuf_budget > a->cnt.mbufs_promised
+               ? a->cfg.mbuf_budget - (uint32_t)a->cnt.mbufs_promised
+               : 0;
+}
 
 /* an.c */
 /* A control message to somebody; everything but what is about the group is filled in. */

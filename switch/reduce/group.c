@@ -158,9 +158,9 @@ static enum agg_status reserve(struct an *a, struct an_group *g, char *text)
                 q->max_slots - (unsigned)a->cnt.slots_granted, q->max_slots, g->window);
         return AGG_E_QUOTA_SLOTS;
     }
-    if (a->cnt.mbufs_promised + mbufs > a->cfg.mbuf_budget) {
-        an_text(text, "%s has %u of %u buffers left, %u needed", a->me->name,
-                a->cfg.mbuf_budget - (unsigned)a->cnt.mbufs_promised, a->cfg.mbuf_budget, mbufs);
+    if (mbufs > an_mbufs_left(a)) {
+        an_text(text, "%s has %u of %u buffers left, %u needed", a->me->name, an_mbufs_left(a),
+                a->cfg.mbuf_budget, mbufs);
         return AGG_E_QUOTA_BUFFERS;
     }
     g->promised = mbufs;

@@ -63,8 +63,7 @@ static enum agg_status reserve(struct mm *mm, struct mm_group *g, char *text)
                 (unsigned long long)mm->cfg.max_bytes, (unsigned long long)g->bytes);
         return AGG_E_QUOTA_BUFFERS;
     }
-    left = RTE_MIN(mm->cfg.max_mbufs - c->mm_mbufs,
-                   mm->a->cfg.mbuf_budget - mm->a->cnt.mbufs_promised);
+    left = RTE_MIN(mm->cfg.max_mbufs - c->mm_mbufs, an_mbufs_left(mm->a));
     if (g->mbufs > left) {
         an_text(text, "%s has %u of %u frames left, %u needed", me, (unsigned)left,
                 mm->cfg.max_mbufs, (unsigned)g->mbufs);

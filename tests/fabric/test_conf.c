@@ -20,7 +20,7 @@ static const struct mistake mistakes[] = {
     {8, "found window 256 above slots 100"},
     {11, "latency: found 300, expected a time up to 1s, with its unit"},
     {12, "found unknown key \"los\", expected \"loss\"?"},
-    {13, "dup: found 1.5, expected a probability from 0.0 to 1.0"},
+    {13, "dup: found 1.5, expected a probability from 0.0 to 1.0, or as \"0.1%\""},
     {14, "buffer: found \"1KiB\", expected a size from 9216B"},
     {15, "pfc: found \"yes\", expected true or false"},
     {19, "name: found \"h1\", expected a name that no other node has (line 18)"},
