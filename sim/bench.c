@@ -2,6 +2,7 @@
 
 #include "host/coll/sched.h"
 #include "host/perf/values.h"
+#include "sim/faults.h"
 #include "sim/job.h"
 
 #include <errno.h>
@@ -20,6 +21,9 @@ struct bench {
     struct world *w;
     struct job *j;
     struct values val;
+    struct faults *faults; /* NULL: none */
+    char fell_back[COMM_TEXT];
+    unsigned aggregated; /* operations begun before that, of the running loop */
     /* the running loop */
     const struct row *row;
     int place;
@@ -99,6 +103,7 @@ static void args(void *ctx, unsigned rank, struct coll_args *a)
     struct layout l = layout_of(b, rank);
     size_t size = dtype_size(r->type);
 
+    b->aggregated += !rank && !comm_fell_back(job_comm(b->j, 0));
     *a = (struct coll_args){
         .kind = r->coll,
         .algo = r->algo,
@@ -134,6 +139,7 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
 
     b->what = what;
     b->ops = n;
+    b->aggregated = 0;
     b->begun_ps = world_now(b->w);
     b->begun_s = b->shown_s = wall_s();
     b->shown_events = world_events(b->w);
@@ -197,6 +203,19 @@ static int check(struct bench *b, struct run_result *run, char *err)
     return 0;
 }
 
+/* What the table says of a row during or before which aggregation nodes were given up: the
+ * operation that was cut is not one of theirs. */
+static void note_fall(struct bench *b, const struct row *r, struct run_result *run)
+{
+    const char *why = comm_fell_back(job_comm(b->j, 0));
+
+    if (!why || !row_aggregates(r))
+        return;
+    snprintf(b->fell_back, sizeof(b->fell_back), "%s", why);
+    run->fell_back = b->fell_back;
+    run->aggregated = b->aggregated ? b->aggregated - 1 : 0;
+}
+
 int bench_place(struct bench *b, struct row *r, int place, char *err)
 {
     const struct perf_opts *o = b->cfg.o;
@@ -216,6 +235,7 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
     run->iters = o->iters;
     run->dilation = 1;
     run->fid = (struct fidelity){.ok = true, .needed = 1};
+    note_fall(b, r, run);
     if (o->check && !b->cfg.lengths)
         rc = check(b, run, err);
     if (!rc && o->error && place == OUT_OF_PLACE && options_has_error(r->coll, r->type, r->op))
@@ -251,6 +271,8 @@ static int connect_all(struct bench *b, char *err)
                          .trees = b->cfg.tree,
                          .window = b->cfg.o->window,
                          .algos = b->cfg.algos,
+                         /* What it would go on from is data. */
+                         .fall_back = !b->cfg.o->no_fallback && !b->cfg.lengths,
                          .lengths = b->cfg.lengths,
                          .limit_ps = CONNECT_PS};
     int rc = job_create(&b->j, &jc, err);
@@ -266,6 +288,26 @@ static int connect_all(struct bench *b, char *err)
     if (rc)
         snprintf(err, COMM_TEXT, "no memory for the buffers of %u ranks", b->cfg.nranks);
     return rc;
+}
+
+static void told(void *ctx, unsigned rank)
+{
+    struct bench *b = ctx;
+
+    if (b->j)
+        job_told(b->j, rank);
+}
+
+static int begin_faults(struct bench *b)
+{
+    struct faults_cfg fc = {.w = b->w,
+                            .fab = b->cfg.fab,
+                            .nranks = b->cfg.nranks,
+                            .host_of_rank = b->cfg.host_of_rank,
+                            .told = told,
+                            .ctx = b};
+
+    return b->cfg.plan ? faults_create(&b->faults, b->cfg.plan, &fc) : 0;
 }
 
 int bench_create(struct bench **out, const struct bench_cfg *cfg, char *err)
@@ -287,6 +329,8 @@ int bench_create(struct bench **out, const struct bench_cfg *cfg, char *err)
         b->cfg = *cfg;
         rc = world_create(&b->w, &wc);
     }
+    if (!rc)
+        rc = begin_faults(b);
     if (rc)
         snprintf(err, COMM_TEXT, "cannot make the fabric with %u ranks: %s", cfg->nranks,
                  strerror(-rc));
@@ -296,6 +340,8 @@ int bench_create(struct bench **out, const struct bench_cfg *cfg, char *err)
         bench_destroy(b);
     if (!rc)
         *err = '\0';
+    if (!rc && b->faults)
+        faults_start(b->faults);
     *out = rc ? NULL : b;
     return rc;
 }
@@ -324,6 +370,7 @@ int bench_leave(struct bench *b)
 void bench_destroy(struct bench *b)
 {
     bench_leave(b);
+    faults_destroy(b->faults);
     values_free(&b->val);
     world_destroy(b->w);
     free(b);

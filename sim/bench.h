@@ -6,6 +6,7 @@
 #define TRIB_SIM_BENCH_H
 
 #include "host/perf/options.h"
+#include "fabric/faults.h"
 #include "host/perf/row.h"
 #include "switch/net.h"
 
@@ -21,9 +22,10 @@ struct bench_cfg {
     unsigned algos, n_trees;
     const uint16_t *tree;
     uint64_t seed;
-    bool lengths;             /* no data, only its lengths; nothing is checked */
-    struct rte_mempool *pool; /* of all frames */
-    net_tap_fn tap;           /* as in world_cfg */
+    const struct fault_plan *plan; /* NULL: none; time 0 is when everybody is connected */
+    bool lengths;                  /* no data, only its lengths; nothing is checked */
+    struct rte_mempool *pool;      /* of all frames */
+    net_tap_fn tap;                /* as in world_cfg */
     void *tap_ctx;
     const volatile int *stop; /* not 0: end soon */
     bool terminal;            /* stderr is one: show progress */

@@ -8,9 +8,10 @@
 
 struct sim_opts {
     uint64_t seed, frames;
-    bool lengths;      /* --payload none */
-    const char *trace; /* file; NULL: none */
-    const char *links; /* names, of the trace and the counters; NULL: all */
+    bool lengths;       /* --payload none */
+    const char *trace;  /* file; NULL: none */
+    const char *faults; /* a fault plan's file; NULL: none */
+    const char *links;  /* names, of the trace and the counters; NULL: all */
 };
 
 /* Fills both from argv and TRIB_ALGO. OPT_BAD: err (OPT_ERR bytes) says what was found and what is

@@ -29,6 +29,7 @@ struct sim {
     struct sweep *s;
     struct bench *b;
     struct trace *trace; /* NULL: none */
+    struct fault_plan plan;
     double begun_s;
 };
 
@@ -157,6 +158,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
                             .n_trees = s->n_trees,
                             .tree = s->tree,
                             .seed = m->own.seed,
+                            .plan = m->own.faults ? &m->plan : NULL,
                             .lengths = m->own.lengths,
                             .pool = pool,
                             .tap = m->trace ? trace_frame : NULL,
@@ -182,6 +184,20 @@ static int run(struct sim *m, struct rte_mempool *pool)
     return rc || s->wrong ? EXIT_WRONG : EXIT_OK;
 }
 
+/* 0 or -EINVAL, said. */
+static int load_plan(struct sim *m)
+{
+    struct fab_errors *errs = m->own.faults ? calloc(1, sizeof(*errs)) : NULL;
+    int rc = 0;
+
+    if (errs)
+        rc = fault_plan_load(&m->plan, m->own.faults, m->s->fab, m->s->nranks, errs);
+    if (rc)
+        fab_errors_print(errs, stderr);
+    free(errs);
+    return rc;
+}
+
 static int with_fabric(struct sim *m)
 {
     struct sweep *s = m->s;
@@ -194,6 +210,8 @@ static int with_fabric(struct sim *m)
         fprintf(stderr, "trib-sim: %s\n", s->cause);
         return EXIT_USAGE;
     }
+    if (load_plan(m))
+        return EXIT_USAGE;
     frames = m->own.frames ? (unsigned)m->own.frames : bench_frames(s->nranks);
     data = m->own.lengths ? 0 : 2 * bench_buffer_bytes(&m->o, s->nranks) * s->nranks;
     pool = memory_frames(frames, data, s->cause, sizeof(s->cause));
@@ -233,6 +251,7 @@ static int sim_main(struct sim *m)
     }
     if (f)
         fabric_free(f);
+    fault_plan_free(&m->plan);
     free(m->s);
     return code;
 }

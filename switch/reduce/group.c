@@ -394,7 +394,8 @@ void group_lost(struct an_group *g, struct an_edge *e)
         group_doom(g, AGG_E_PARENT, e, "%s missing at %s, slot %u",
                    group_who(g, e, who, sizeof(who)), group_me(g), (unsigned)g->next);
     else if (e->state == EDGE_PENDING || e->state == EDGE_JOINED)
-        group_doom(g, AGG_E_MEMBER_LOST, e, "%s missing at %s, slot %u",
+        /* Of members below another node nothing is known: the hosts may well go on without it. */
+        group_doom(g, e->is_member ? AGG_E_MEMBER_LOST : AGG_E_EDGE, e, "%s missing at %s, slot %u",
                    group_who(g, e, who, sizeof(who)), group_me(g), (unsigned)g->next);
 }
 

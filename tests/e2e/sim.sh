@@ -64,6 +64,19 @@ done
 [ "$(sed -n 1p "$tmp/traces")" = "$(sed -n 2p "$tmp/traces")" ] || fail "the same seed gave two runs: $(cat "$tmp/traces")"
 [ "$(sed -n 1p "$tmp/traces")" != "$(sed -n 3p "$tmp/traces")" ] || fail "two seeds gave one run"
 
+# a fault plan: the cable that goes down costs SHARP its tree, and nobody a result; who dies is named
+sim leaf-spine-8.conf -b 256K -e 256K -n 10 --faults "$conf/faults/flap.conf" >"$tmp/f.out" || fail "flap: $(cat "$tmp/sim.err")"
+exact "$tmp/f.out" 2
+has 'fell back, .*: (aborted by|leaf|spine)' "$tmp/f.out"
+cat >"$tmp/die.conf" <<'END'
+faults = ( { at = "20us"; host = "h3"; die = true; told = "100us"; } );
+END
+trib sim leaf-spine-8.conf -b 4M -e 4M --algo ring --faults "$tmp/die.conf" >"$tmp/f.out" 2>"$tmp/f.err"
+[ $? = 1 ] || fail "a job that lost a rank: expected exit code 1"
+has 'rank 3 \(h3\) has died' "$tmp/f.err"
+refuses 2 'no readable file' leaf-spine-8.conf --faults nowhere
+refuses 2 'link: found "leaf0-spine7", expected a link' leaf-spine-8.conf --faults <(echo 'faults = ({ link = "leaf0-spine7"; down = true; });')
+
 # results come as rows end: of a run that is stopped what it had is there
 "$TRIB_BUILD/trib-sim" "$conf/leaf-spine-8.conf" -b 4K -e 16M -f 4096 --algo sharp --payload none -n 200 -J "$tmp/i.json" >"$tmp/i.out" 2>"$tmp/i.err" &
 child=$!

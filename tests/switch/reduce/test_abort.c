@@ -402,7 +402,7 @@ static void a_leaf_that_is_gone_is_named_at_the_other_leaves(void **state)
     an_peer_down(an_of(b, "spine0"), leaf, b->now);
     for (unsigned i = 3; i < 6; i++)
         m[i].deaf = true;
-    expect_abort(b, AGG_E_MEMBER_LOST, "leaf1 missing at spine0");
+    expect_abort(b, AGG_E_EDGE, "leaf1 missing at spine0");
     bed_destroy(b);
 }
 
