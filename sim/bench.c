@@ -227,12 +227,18 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
     fill(b);
     if (o->warmup)
         rc = operate(b, "warm-up", o->warmup, NULL, err);
+    if (!rc && b->cfg.counters)
+        counters_begin(b->cfg.counters, world_net(b->w));
     if (!rc)
         rc = operate(b, "timed", o->iters, &run->time_us, err);
     if (rc)
         return rc;
     run->valid = true;
     run->iters = o->iters;
+    if (b->cfg.counters && counters_end(b->cfg.counters, world_net(b->w), r, place)) {
+        snprintf(err, COMM_TEXT, "no memory for counters");
+        return -ENOMEM;
+    }
     run->dilation = 1;
     run->fid = (struct fidelity){.ok = true, .needed = 1};
     note_fall(b, r, run);
@@ -344,6 +350,11 @@ int bench_create(struct bench **out, const struct bench_cfg *cfg, char *err)
         faults_start(b->faults);
     *out = rc ? NULL : b;
     return rc;
+}
+
+struct net *bench_net(const struct bench *b)
+{
+    return world_net(b->w);
 }
 
 void bench_state(const struct bench *b, struct bench_state *s)

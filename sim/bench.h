@@ -8,7 +8,7 @@
 #include "host/perf/options.h"
 #include "fabric/faults.h"
 #include "host/perf/row.h"
-#include "switch/net.h"
+#include "sim/counters.h"
 
 #include <rte_mempool.h>
 
@@ -27,8 +27,9 @@ struct bench_cfg {
     struct rte_mempool *pool;      /* of all frames */
     net_tap_fn tap;                /* as in world_cfg */
     void *tap_ctx;
-    const volatile int *stop; /* not 0: end soon */
-    bool terminal;            /* stderr is one: show progress */
+    struct counters *counters; /* NULL: nobody counts */
+    const volatile int *stop;  /* not 0: end soon */
+    bool terminal;             /* stderr is one: show progress */
 };
 
 struct bench_state {
@@ -42,6 +43,7 @@ struct bench_state {
 int bench_create(struct bench **b, const struct bench_cfg *cfg, char *err);
 /* Fills r->run[place] and, where errors are asked for, r->ulp. 0 or -errno and err. */
 int bench_place(struct bench *b, struct row *r, int place, char *err);
+struct net *bench_net(const struct bench *b);
 void bench_state(const struct bench *b, struct bench_state *s);
 /* All groups are given back, so that nothing is on any link any more. 0 or -ETIME: not everybody
  * could leave. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { K_NUMBER, K_CHOICE, K_STRING };
+enum kind { K_NUMBER, K_CHOICE, K_STRING, K_FLAG };
 
 struct option_row {
     const char *name, *arg;
@@ -56,7 +56,14 @@ static const struct option_row table[] = {
      AT(links),
      0,
      {0},
-     "of the trace: links, or nodes for all of theirs (all)"},
+     "of the trace and the counters: links, or nodes for all of theirs (all)"},
+    {"counters",
+     NULL,
+     K_FLAG,
+     AT(counters),
+     0,
+     {0},
+     "what links carried, by direction: a table for each row, and in -J"},
 };
 #define ROWS (sizeof(table) / sizeof(table[0]))
 
@@ -93,6 +100,9 @@ static int take(struct sim_opts *own, const struct option_row *r, const char *va
             return OPT_OK;
         snprintf(err, OPT_ERR, "--%s: found nothing, expected %s", r->name, r->arg);
         return OPT_BAD;
+    case K_FLAG:
+        *(bool *)at = true;
+        return OPT_OK;
     }
     return OPT_BAD;
 }
@@ -126,8 +136,10 @@ static int refuse(const struct sim_opts *own, struct perf_opts *o, char *err)
         snprintf(err, OPT_ERR, "--error: found --payload none, expected data to look at");
         return OPT_BAD;
     }
-    if (own->links && !own->trace) {
-        snprintf(err, OPT_ERR, "--links: found no --trace, expected one that it says the links of");
+    if (own->links && !own->trace && !own->counters) {
+        snprintf(err, OPT_ERR,
+                 "--links: found neither --trace nor --counters, expected one of "
+                 "which it says the links");
         return OPT_BAD;
     }
     if (own->lengths)
@@ -154,7 +166,7 @@ int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char 
 
         if (!r)
             rest[k++] = argv[i];
-        else if (!val && i + 1 == argc)
+        else if (r->kind == K_FLAG || (!val && i + 1 == argc))
             rc = take(own, r, "", err);
         else
             rc = take(own, r, val ? val : argv[++i], err);
@@ -178,7 +190,8 @@ void sim_options_usage(FILE *out)
     for (size_t i = 0; i < ROWS; i++) {
         char left[64];
 
-        snprintf(left, sizeof(left), "    --%s %s", table[i].name, table[i].arg);
+        snprintf(left, sizeof(left), "    --%s %s", table[i].name,
+                 table[i].arg ? table[i].arg : "");
         fprintf(out, "  %-28s %s\n", left, table[i].help);
     }
     fprintf(out,

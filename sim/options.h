@@ -8,7 +8,8 @@
 
 struct sim_opts {
     uint64_t seed, frames;
-    bool lengths;       /* --payload none */
+    bool lengths; /* --payload none */
+    bool counters;
     const char *trace;  /* file; NULL: none */
     const char *faults; /* a fault plan's file; NULL: none */
     const char *links;  /* names, of the trace and the counters; NULL: all */

@@ -28,7 +28,8 @@ struct sim {
     struct sim_opts own;
     struct sweep *s;
     struct bench *b;
-    struct trace *trace; /* NULL: none */
+    struct trace *trace;       /* NULL: none */
+    struct counters *counters; /* NULL: none */
     struct fault_plan plan;
     double begun_s;
 };
@@ -74,6 +75,8 @@ static int write_report(struct sim *m, const char *error)
     j = json_pack("{s:I, s:s, s:f, s:I, s:I, s:s}", "seed", (json_int_t)m->own.seed, "payload",
                   m->own.lengths ? "none" : "data", "time_us", (double)st.fabric_ps * 1e-6,
                   "events", (json_int_t)st.events, "frames", (json_int_t)st.frames, "trace", trace);
+    if (m->counters && j)
+        json_object_set_new(j, "links", counters_total(m->counters, bench_net(m->b)));
     return report_write_more(m->o.json, &m->o, s->nranks, s->rows, s->n_rows, error, "virtual", j);
 }
 
@@ -99,8 +102,8 @@ static void say_cost(const struct sim *m, const struct rte_mempool *pool)
             ru.ru_maxrss / 1024);
 }
 
-/* Before anything is sent. 0, or -errno with a sentence in s->cause. */
-static int begin_trace(struct sim *m)
+/* Before anything is sent: who looks at links. 0, or -errno with a sentence in s->cause. */
+static int begin_watch(struct sim *m)
 {
     const struct fabric *f = m->s->fab;
     bool *chosen = calloc(f->n_links + 1u, sizeof(*chosen));
@@ -109,6 +112,10 @@ static int begin_trace(struct sim *m)
     if (!rc && m->own.trace)
         rc =
             trace_create(&m->trace, f, chosen, m->own.trace, "trib-sim " PERF_VERSION, m->s->cause);
+    if (!rc && m->own.counters)
+        rc = counters_create(&m->counters, f, m->own.links ? chosen : NULL);
+    if (rc == -ENOMEM)
+        snprintf(m->s->cause, sizeof(m->s->cause), "no memory for a trace or counters");
     free(chosen);
     return rc;
 }
@@ -163,6 +170,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
                             .pool = pool,
                             .tap = m->trace ? trace_frame : NULL,
                             .tap_ctx = m->trace,
+                            .counters = m->counters,
                             .stop = &stopped,
                             .terminal = s->terminal};
     int rc;
@@ -177,6 +185,8 @@ static int run(struct sim *m, struct rte_mempool *pool)
     printf("# virtual time, seed %llu, %s\n", (unsigned long long)m->own.seed,
            m->own.lengths ? "lengths without data" : "data");
     rc = run_rows(m);
+    if (m->counters)
+        counters_print(m->counters, stdout);
     say_cost(m, pool);
     bench_destroy(m->b);
     if (stopped)
@@ -206,7 +216,7 @@ static int with_fabric(struct sim *m)
     size_t data;
     int code;
 
-    if (sweep_plan(s, s->cause) || begin_trace(m)) {
+    if (sweep_plan(s, s->cause) || begin_watch(m)) {
         fprintf(stderr, "trib-sim: %s\n", s->cause);
         return EXIT_USAGE;
     }
@@ -224,6 +234,7 @@ static int with_fabric(struct sim *m)
     code = run(m, pool);
     if (end_trace(m) && code == EXIT_OK)
         code = EXIT_WRONG;
+    counters_destroy(m->counters);
     rte_mempool_free(pool);
     memory_end();
     return code;

@@ -241,8 +241,10 @@ int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
     uint32_t bytes = frame_bytes(m);
     int64_t before = egress_next(e);
 
-    if (unlikely(ring_used(r) >= r->limit_pkts || r->bytes + bytes > r->limit_bytes))
+    if (unlikely(ring_used(r) >= r->limit_pkts || r->bytes + bytes > r->limit_bytes)) {
+        e->st.overflows++;
         return -ENOBUFS;
+    }
     if (unlikely(e->ecn.min_bytes) && ecn_hits(&e->ecn, r->bytes)) {
         m = ecn_mark(m, e->cfg.pool, &e->st.ecn_marks);
         meta = frame_meta(m);
@@ -363,6 +365,13 @@ bool egress_is_down(const struct egress *e)
 uint64_t egress_occupancy(const struct egress *e, enum frame_class cls)
 {
     return e->q[cls].bytes;
+}
+
+void egress_restart_peak(struct egress *e)
+{
+    e->st.peak_bytes = e->waiting_bytes;
+    for (int c = 0; c < FRAME_CLASSES; c++)
+        e->st.class_peak_bytes[c] = e->q[c].bytes;
 }
 
 uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_bytes)

@@ -71,6 +71,8 @@ void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int6
 void egress_set_down(struct egress *e, bool down, int64_t now_ps);
 bool egress_is_down(const struct egress *e);
 uint64_t egress_occupancy(const struct egress *e, enum frame_class cls);
+/* Peaks of the stats are those from here on. */
+void egress_restart_peak(struct egress *e);
 /* Frames of at most max_bytes that this class can still take for certain. */
 uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_bytes);
 /* From now on, from the start of f->seed's draws. 0, or -ENOMEM: no room for the frames that so
@@ -84,7 +86,7 @@ void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx);
 /* Faults that happened, frames and bytes that went onto the link (L2 bytes and link bytes). */
 struct egress_stats {
     uint64_t frames, bytes, link_bytes, lost, duplicated, reordered, corrupted, ecn_marks,
-        down_drops;
+        down_drops, overflows;  /* overflows: pushes that found no room */
     int64_t busy_ps, paused_ps; /* paused_ps: of the lossless class; see egress_paused_ps() */
     uint64_t peak_bytes;        /* most that waited in all classes together */
     uint64_t class_peak_bytes[FRAME_CLASSES];

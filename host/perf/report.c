@@ -33,6 +33,8 @@ static void add_extras(json_t *j, const struct row *r, int place)
         json_object_set_new(j, "aggregated_iters",
                             json_integer((json_int_t)r->run[place].aggregated));
     }
+    if (r->run[place].links)
+        json_object_set(j, "links", r->run[place].links);
     if (r->sparse)
         json_object_set_new(j, "sparse", json_integer((json_int_t)r->sparse));
     if (r->ulp.n && place == OUT_OF_PLACE) /* JSON has no infinity: such a result is null */

@@ -7,6 +7,8 @@
 #include "host/perf/exact.h"
 #include "host/perf/pace.h"
 
+struct json_t;
+
 struct run_result {
     bool valid;
     double time_us; /* of one operation, fabric time, mean over ranks */
@@ -17,6 +19,7 @@ struct run_result {
     struct fidelity fid;
     const char *fell_back; /* why aggregation nodes were given up before it was over; NULL: not */
     uint32_t aggregated;   /* timed operations before that */
+    struct json_t *links;  /* for the report, who measured keeps it: what links carried; NULL */
 };
 
 enum { OUT_OF_PLACE, IN_PLACE, PLACES };

@@ -65,7 +65,7 @@ refuses() { # refuses CODE TEXT ARG...
     [ $rc = "$code" ] || fail "trib sim $*: exit code $rc, expected $code"
     has "$text" "$tmp/refuse.out"
 }
-refuses 2 '--links: found no --trace' two-hosts.conf --links h0-leaf0
+refuses 2 '--links: found neither --trace nor' two-hosts.conf --links h0-leaf0
 refuses 2 '--trace: found nothing, expected FILE' two-hosts.conf --trace=
 refuses 2 '--links: found "h0-spine0", expected a link or a node' leaf-spine-8.conf --trace "$tmp/x.pcapng" --links h0-spine0
 refuses 2 '--links: found "leaf0-leaf0"' leaf-spine-8.conf --trace "$tmp/x.pcapng" --links h0-leaf0,leaf0-leaf0
