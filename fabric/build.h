@@ -127,6 +127,9 @@ void build_no_node(struct build *b, int line, const char *key,
 void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r);
 void conf_nodes(struct build *b, config_setting_t *s);
 
+/* conf_congestion.c: dcqcn, pfc_watchdog */
+void conf_congestion(struct build *b, config_setting_t *root);
+
 void link_props_init(struct link_props *p);
 void conf_link_props(struct build *b, config_setting_t *s, struct link_props *p);
 int build_add_link(struct build *b, uint16_t a, uint16_t z, const struct link_props *p,

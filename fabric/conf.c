@@ -7,6 +7,7 @@
  *   ecmp            "hash" or "balanced"
  *   slots_per_host  processes that can share a host's NIC
  *   reduce          what every switch can reduce (conf_nodes.c); without it none does
+ *   dcqcn, pfc_watchdog                       congestion (conf_congestion.c)
  *   link_defaults   what links have in common (conf_links.c)
  *   leaf_spine, single_switch, full_mesh      templates (template.c)
  *   gpu_nodes, rails                          template of GPU nodes (template_gpu.c)
@@ -37,6 +38,8 @@ static const struct key top_keys[] = {
     {"ecmp", KEY_OWN, 0, 0, 0},
     {"slots_per_host", KEY_UINT, offsetof(struct top_keys, slots), 1, FAB_MAX_SLOTS},
     {"reduce", KEY_OWN, 0, 0, 0},
+    {"dcqcn", KEY_OWN, 0, 0, 0},
+    {"pfc_watchdog", KEY_OWN, 0, 0, 0},
     {"link_defaults", KEY_OWN, 0, 0, 0},
     {"leaf_spine", KEY_OWN, 0, 0, 0},
     {"single_switch", KEY_OWN, 0, 0, 0},
@@ -211,6 +214,7 @@ static void read_conf(struct build *b, config_setting_t *root)
     if (b->errs->total > before)
         link_props_placeholder(&b->link_defaults);
     read_nodes_and_links(b, root);
+    conf_congestion(b, root);
     check_external(b);
     for (unsigned i = 0; i < b->f->n_nodes; i++)
         b->f->nodes[i].proc = FAB_NONE;

@@ -141,6 +141,22 @@ struct fab_proc {
     uint16_t *nodes;
 };
 
+/*
+ * DCQCN at the hosts' HCAs. Named and preset as the parameters of ConnectX adapters (roce_rp and
+ * roce_np of mlx5) are.
+ */
+struct fab_dcqcn {
+    bool on;
+    int64_t min_time_between_cnps_ps;      /* notification point, per queue pair */
+    int64_t rate_reduce_monitor_period_ps; /* at most one cut in so long */
+    int64_t dce_tcp_rtt_ps;                /* alpha is updated once in so long */
+    uint32_t dce_tcp_g;                    /* 1024ths of alpha that an update keeps */
+    int64_t rpg_time_reset_ps;             /* increases by time, and by bytes sent */
+    uint64_t rpg_byte_reset;
+    uint32_t rpg_threshold; /* increases of fast recovery */
+    uint64_t rpg_ai_bps, rpg_hai_bps;
+};
+
 struct fabric {
     char path[256];      /* file it came from */
     char name[FAB_NAME]; /* `name` in the file, default the file's stem */
@@ -156,6 +172,8 @@ struct fabric {
     uint32_t mtu;      /* path MTU, 256..4096 */
     uint32_t dilation; /* 0: auto */
     enum fab_ecmp ecmp;
+    struct fab_dcqcn dcqcn;
+    int64_t pfc_watchdog_ps; /* a paused queue without progress for so long is flushed; 0: never */
     uint16_t slots_per_host; /* processes that can share a host's NIC, default 4, at most
                                 FAB_MAX_SLOTS */
     void *arena;             /* holds all of the above */

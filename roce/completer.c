@@ -105,7 +105,7 @@ static void sequence_nak(struct qp *qp)
         return;
     }
     q->retry_left--;
-    timer_clear(qp);
+    qp_timer_clear(qp);
     requester_rewind(qp);
     rnic_want_send(qp);
 }
@@ -126,7 +126,7 @@ static void rnr_nak(struct qp *qp, uint8_t code, int64_t now_ps)
     requester_rewind(qp);
     q->rnr_wait = true;
     rnic_unlist(qp, false);
-    timer_set(qp, now_ps + rnr_timer_ps(code));
+    qp_timer_set(qp, now_ps + rnr_timer_ps(code));
     if (qp->rsp.n_reads || qp->rsp.ack_deferred)
         rnic_want_send(qp);
 }
@@ -191,7 +191,7 @@ static enum roce_reason response_gap(struct qp *qp, uint32_t psn)
         return ROCE_OUT_OF_SEQUENCE;
     }
     q->retry_left--;
-    timer_clear(qp);
+    qp_timer_clear(qp);
     requester_rewind(qp);
     rnic_want_send(qp);
     return ROCE_OUT_OF_SEQUENCE;

@@ -17,6 +17,8 @@
  *   read_gaps                 times that missed READ responses were asked for again
  *   duplicates                requests received again
  *   ce_marks                  received with the congestion mark
+ *   cnps_*                    congestion notifications
+ *   rate_cuts                 times that one made a queue pair slower
  *   no_mbufs                  times that sending waited for the pool
  *   qp_errors                 queue pairs that went to the error state by themselves
  */
@@ -39,6 +41,9 @@
     X(duplicates)                                                                                  \
     X(icrc_errors)                                                                                 \
     X(ce_marks)                                                                                    \
+    X(cnps_sent)                                                                                   \
+    X(cnps_received)                                                                               \
+    X(rate_cuts)                                                                                   \
     X(no_mbufs)                                                                                    \
     X(qp_errors)
 

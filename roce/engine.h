@@ -2,7 +2,9 @@
  * Inside of roce/: what its files share. Not for other rooms.
  *
  *   rnic.c       the set of QPs: dispatch of received packets, turns of sending
- *   timers.c     one deadline per QP
+ *   timers.c     deadlines of QPs
+ *   dcqcn.c      how fast a QP may send while the network is congested
+ *   pace.c       DCQCN of an rnic: notifications, and QPs that wait for their turn
  *   qp.c         life of a QP: states, posting, errors and flushing
  *   requester.c  send queue to request packets, timeouts
  *   completer.c  responses to completions
@@ -23,6 +25,7 @@
 #include "roce/counters.h"
 #include "roce/psn.h"
 #include "roce/rnic.h"
+#include "roce/timers.h"
 
 #include <errno.h>
 #include <sys/queue.h>
@@ -126,10 +129,10 @@ struct qp {
     bool in_send, in_ack, in_flush, in_late, reply_turn;
     enum qp_state state;
     TAILQ_ENTRY(qp) send_link, ack_link, flush_link, late_link;
-    int64_t ack_due;       /* in_late: when unacknowledged packets are acknowledged unasked */
-    int64_t deadline, key; /* key: place in the heap, never later than deadline */
-    uint32_t heap_at;      /* 0: not in it */
-    struct roce_pkt base;  /* addresses and constants of every packet to the peer */
+    int64_t ack_due; /* in_late: when unacknowledged packets are acknowledged unasked */
+    struct timer timer;
+    struct pace *pace;    /* NULL: DCQCN is off */
+    struct roce_pkt base; /* addresses and constants of every packet to the peer */
     struct qp_attr attr;
     struct rq *rq;
     void *user;
@@ -151,8 +154,8 @@ struct rnic {
     struct qp_list
         late;         /* delayed acknowledgements in order of ack_due: the delay is one for all */
     int64_t stall_ps; /* no output before: the pool was empty. 0: none */
-    struct qp **heap; /* [1 ..heap_n], least key first */
-    uint32_t heap_n;
+    struct timers timers;
+    struct timers paces; /* QPs that wait for their turn by rate */
     uint32_t next_index;
     struct qp **table; /* [max_qps + 1] */
     struct qp *special[ROCE_SPECIAL_QPS];
@@ -169,15 +172,27 @@ enum exec { EXEC_OK, EXEC_RNR, EXEC_INVALID, EXEC_ACCESS, EXEC_LOC_LEN, EXEC_LOC
 /* What an attempt to build a frame came to. */
 enum built { BUILT, BUILT_NOTHING, BUILT_NO_MBUF };
 
-/* rnic.c, timers.c */
+/* rnic.c */
 /* Puts the QP into the list of those that send in turn, if it has something to send. */
 void rnic_want_send(struct qp *qp);
 void rnic_want_ack(struct qp *qp);
 void rnic_want_flush(struct qp *qp);
 void rnic_unlist(struct qp *qp, bool acks_too);
-void timer_set(struct qp *qp, int64_t deadline);
-void timer_clear(struct qp *qp);
-struct qp *timer_first(struct rnic *r); /* of the earliest deadline; NULL: none */
+static inline void qp_timer_set(struct qp *qp, int64_t deadline)
+{
+    timer_set(&qp->r->timers, &qp->timer, deadline);
+}
+static inline void qp_timer_clear(struct qp *qp)
+{
+    timer_clear(&qp->r->timers, &qp->timer);
+}
+/* Whose retransmission or RNR timer ends first; NULL: nobody's. */
+static inline struct qp *qp_timer_first(struct rnic *r)
+{
+    struct timer *t = timer_first(&r->timers);
+
+    return t ? container_of(t, struct qp, timer) : NULL;
+}
 
 /* qp.c */
 void qp_complete_send(struct qp *qp, uint8_t status); /* the head of the send queue is over */

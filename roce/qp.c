@@ -1,4 +1,5 @@
 #include "roce/engine.h"
+#include "roce/pace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -164,7 +165,7 @@ void qp_flush(struct qp *qp)
 static void enter_error(struct qp *qp, uint8_t status)
 {
     qp->state = qp->attr.state = QP_ERR;
-    timer_clear(qp);
+    qp_timer_clear(qp);
     rnic_unlist(qp, false);
     qp->rsp.n_reads = 0;
     qp->rsp.ack_deferred = false;
@@ -197,8 +198,10 @@ static void reset(struct qp *qp)
 {
     struct requester *q = &qp->rqr;
 
-    timer_clear(qp);
+    qp_timer_clear(qp);
     rnic_unlist(qp, true);
+    if (qp->pace)
+        pace_reset(qp->pace);
     for (; q->head != q->tail; q->head++)
         if (sq_at(qp, q->head)->held)
             rte_pktmbuf_free(sq_at(qp, q->head)->held);
@@ -417,10 +420,19 @@ static void attach_rq(struct qp *qp, struct rq *rq)
         rq->owner = qp;
 }
 
+static void free_qp(struct qp *qp)
+{
+    free(qp->rqr.ring);
+    free(qp->rqr.data);
+    free(qp->pace);
+    free(qp);
+}
+
 int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
 {
     uint32_t depth = cfg->sq_depth ? cfg->sq_depth : 1, qpn = cfg->qpn, size;
     struct qp **place, *qp;
+    int rc;
 
     if ((cfg->type != QP_RC && cfg->type != QP_UC && cfg->type != QP_UD) || depth > 1u << 20 ||
         qpn > PSN_MASK || (cfg->streaming && !r->cfg.ops.sink) ||
@@ -434,21 +446,20 @@ int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
     qp = calloc(1, sizeof(*qp));
     if (!qp)
         return -ENOMEM;
+    qp->r = r, qp->num = qpn, qp->type = cfg->type;
     size = rte_align32pow2(depth);
     qp->rqr.ring = calloc(size, sizeof(qp->rqr.ring[0]));
     qp->rqr.data = calloc(size, sizeof(qp->rqr.data[0]));
-    if (!qp->rqr.ring || !qp->rqr.data) {
-        free(qp->rqr.ring);
-        free(qp->rqr.data);
-        free(qp);
+    qp->pace = pace_create(qp, &rc);
+    if (!qp->rqr.ring || !qp->rqr.data || rc) {
+        free_qp(qp);
         return -ENOMEM;
     }
     qp->rqr.depth = depth, qp->rqr.mask = size - 1;
-    qp->r = r, qp->num = qpn, qp->type = cfg->type;
     qp->transport = cfg->type == QP_RC ? ROCE_RC : cfg->type == QP_UC ? ROCE_UC : ROCE_UD;
     qp->sig_all = cfg->sig_all, qp->streaming = cfg->streaming, qp->served = cfg->served;
     qp->user = cfg->user, qp->pd = cfg->pd;
-    qp->deadline = PS_NEVER;
+    qp->timer.deadline = PS_NEVER;
     attach_rq(qp, cfg->rq);
     *place = qp;
     *out = qp;
@@ -477,7 +488,5 @@ void qp_destroy(struct qp *qp)
     for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
         if (r->special[s] == qp)
             r->special[s] = NULL;
-    free(qp->rqr.ring);
-    free(qp->rqr.data);
-    free(qp);
+    free_qp(qp);
 }

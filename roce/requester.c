@@ -265,7 +265,7 @@ enum built requester_build(struct qp *qp, struct rte_mbuf **m, int64_t now_ps)
     if (psn_cmp(q->nxt, q->max) > 0)
         q->max = q->nxt;
     if (qp->type == QP_RC) {
-        if (qp->deadline == PS_NEVER)
+        if (qp->timer.deadline == PS_NEVER)
             requester_arm(qp, now_ps);
         return BUILT;
     }
@@ -285,9 +285,9 @@ void requester_arm(struct qp *qp, int64_t now_ps)
     if (q->rnr_wait)
         return;
     if (qp->attr.timeout && psn_cmp(q->una, q->nxt) < 0)
-        timer_set(qp, now_ps + (4096 * PS_PER_NS << qp->attr.timeout));
+        qp_timer_set(qp, now_ps + (4096 * PS_PER_NS << qp->attr.timeout));
     else
-        timer_clear(qp);
+        qp_timer_clear(qp);
 }
 
 void requester_rewind(struct qp *qp)

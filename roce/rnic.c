@@ -1,4 +1,5 @@
 #include "roce/engine.h"
+#include "roce/pace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -56,6 +57,8 @@ static enum roce_reason input_qp(struct qp *qp, const struct roce_pkt *k, struct
         return ud_input(qp, k, m);
     if (k->src_ip != qp->attr.dest_ip)
         return ROCE_SOURCE;
+    if (unlikely((k->tos & 3) == 3 && k->len && qp->pace))
+        pace_marked(qp->pace, now_ps);
     if (!qp->established) {
         qp->established = true;
         if (qp->state == QP_RTR)
@@ -92,6 +95,8 @@ static enum roce_reason input_one(struct rnic *r, struct rte_mbuf *m, int64_t no
     qp = rnic_qp(r, k.dqpn);
     if (!qp)
         return ROCE_NO_QP;
+    if (unlikely(k.opcode == ROCE_OP_CNP_PACKET))
+        return pace_notified(qp, &k, now_ps);
     return input_qp(qp, &k, m, now_ps, taken);
 }
 
@@ -138,7 +143,7 @@ static inline bool has_data(const struct qp *qp)
 
 void rnic_want_send(struct qp *qp)
 {
-    if (qp->in_send || !has_data(qp))
+    if (qp->in_send || (qp->pace && qp->pace->waits) || !has_data(qp))
         return;
     qp->in_send = true;
     TAILQ_INSERT_TAIL(&qp->r->send, qp, send_link);
@@ -167,6 +172,8 @@ void rnic_unlist(struct qp *qp, bool acks_too)
     if (qp->in_send)
         TAILQ_REMOVE(&r->send, qp, send_link);
     qp->in_send = false;
+    if (qp->pace)
+        pace_cancel(qp->pace);
     if (!acks_too)
         return;
     if (qp->in_ack)
@@ -214,16 +221,19 @@ static uint16_t output_acks(struct rnic *r, struct rte_mbuf **m, uint16_t n, int
     struct qp *qp;
 
     while (got < n && (qp = TAILQ_FIRST(&r->ack)) != NULL) {
-        enum built b = responder_build_ack(qp, &m[got]);
+        bool notify = qp->pace && qp->pace->notify;
+        enum built b = notify ? pace_build(qp->pace, &m[got]) : responder_build_ack(qp, &m[got]);
 
         if (b == BUILT_NO_MBUF) {
             stall(r, now_ps);
             break;
         }
-        TAILQ_REMOVE(&r->ack, qp, ack_link);
-        qp->in_ack = false;
         if (b == BUILT)
             count_tx(r, m[got++]);
+        if (notify) /* its acknowledgement, if there is one, is still to come */
+            continue;
+        TAILQ_REMOVE(&r->ack, qp, ack_link);
+        qp->in_ack = false;
     }
     return got;
 }
@@ -238,6 +248,8 @@ static uint16_t output_data(struct rnic *r, struct rte_mbuf **m, uint16_t n, int
 
         TAILQ_REMOVE(&r->send, qp, send_link);
         qp->in_send = false;
+        if (qp->pace && !pace_may_send(qp->pace, now_ps))
+            continue;
         b = build_data(qp, &m[got], now_ps);
         if (b == BUILT_NO_MBUF) {
             qp->in_send = true;
@@ -245,8 +257,11 @@ static uint16_t output_data(struct rnic *r, struct rte_mbuf **m, uint16_t n, int
             stall(r, now_ps);
             break;
         }
-        if (b == BUILT)
+        if (b == BUILT) {
+            if (qp->pace)
+                pace_sent(qp->pace, m[got], now_ps);
             count_tx(r, m[got++]);
+        }
         rnic_want_send(qp);
     }
     return got;
@@ -270,11 +285,12 @@ static void ep_tick(void *ctx, int64_t now_ps)
     struct qp *qp;
 
     run_flush(r);
-    while ((qp = timer_first(r)) != NULL && qp->deadline <= now_ps) {
-        timer_clear(qp);
+    while ((qp = qp_timer_first(r)) != NULL && qp->timer.deadline <= now_ps) {
+        qp_timer_clear(qp);
         requester_timer(qp, now_ps);
     }
     responder_ack_late(r, now_ps);
+    pace_tick(r, now_ps);
 }
 
 static int64_t ep_next(void *ctx)
@@ -287,8 +303,9 @@ static int64_t ep_next(void *ctx)
         return 0;
     if (!r->stall_ps && (!TAILQ_EMPTY(&r->ack) || !TAILQ_EMPTY(&r->send)))
         return 0;
-    qp = timer_first(r);
-    t = qp ? qp->deadline : PS_NEVER;
+    qp = qp_timer_first(r);
+    t = qp ? qp->timer.deadline : PS_NEVER;
+    t = RTE_MIN(t, pace_next(r));
     qp = TAILQ_FIRST(&r->late);
     t = qp ? RTE_MIN(t, qp->ack_due) : t;
     return r->stall_ps ? RTE_MIN(t, r->stall_ps) : t;
@@ -374,7 +391,8 @@ int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
     struct rnic *r;
 
     if (!cfg->pool || cfg->max_qps == 0 || cfg->max_qps > 0xffff ||
-        cfg->window_pkts >= PSN_HALF / 2 || !cfg->ops.mem || !cfg->ops.complete)
+        cfg->window_pkts >= PSN_HALF / 2 || (cfg->dcqcn.on && !cfg->dcqcn.line_bps) ||
+        !cfg->ops.mem || !cfg->ops.complete)
         return -EINVAL;
     r = calloc(1, sizeof(*r));
     if (!r)
@@ -385,8 +403,8 @@ int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
     if (!r->cfg.ack_every)
         r->cfg.ack_every = 16;
     r->table = calloc(cfg->max_qps + 1, sizeof(r->table[0]));
-    r->heap = calloc(cfg->max_qps + ROCE_SPECIAL_QPS + 1, sizeof(r->heap[0]));
-    if (!r->table || !r->heap) {
+    if (!r->table || timers_init(&r->timers, cfg->max_qps + ROCE_SPECIAL_QPS) ||
+        (cfg->dcqcn.on && timers_init(&r->paces, cfg->max_qps + ROCE_SPECIAL_QPS))) {
         rnic_destroy(r);
         return -ENOMEM;
     }
@@ -408,7 +426,8 @@ void rnic_destroy(struct rnic *r)
     for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
         if (r->special[s])
             qp_destroy(r->special[s]);
-    free(r->heap);
+    timers_fini(&r->timers);
+    timers_fini(&r->paces);
     free(r->table);
     free(r);
 }

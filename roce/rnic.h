@@ -10,6 +10,7 @@
 #define TRIB_ROCE_RNIC_H
 
 #include "roce/counters.h"
+#include "roce/dcqcn.h"
 #include "roce/endpoint.h"
 #include "roce/wire.h"
 
@@ -251,6 +252,7 @@ struct rnic_cfg {
     uint32_t window_pkts; /* unacknowledged packets a QP may have in flight */
     uint16_t ack_every; /* responder acknowledges at least every so many packets (and at AckReq) */
     uint8_t dscp;       /* of the lossless class; ECT(0) is set */
+    struct dcqcn_cfg dcqcn;
     struct rte_mempool *pool;
     struct rnic_ops ops;
     void *user;

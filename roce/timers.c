@@ -1,74 +1,84 @@
-/*
- * One deadline per QP, in a binary heap. Deadlines mostly move later (every acknowledgement does
- * that), so a later deadline leaves the heap alone: the QP's key in it is never later than its
- * deadline, and is corrected when it comes to the top.
- */
-#include "roce/engine.h"
+#include "roce/timers.h"
 
-static void put(struct rnic *r, uint32_t at, struct qp *qp)
+#include "roce/frame.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static void put(struct timers *h, uint32_t at, struct timer *t)
 {
-    r->heap[at] = qp;
-    qp->heap_at = at;
+    h->heap[at] = t;
+    t->at = at;
 }
 
-static void up(struct rnic *r, uint32_t at, struct qp *qp)
+static void up(struct timers *h, uint32_t at, struct timer *t)
 {
-    for (; at > 1 && qp->key < r->heap[at / 2]->key; at /= 2)
-        put(r, at, r->heap[at / 2]);
-    put(r, at, qp);
+    for (; at > 1 && t->key < h->heap[at / 2]->key; at /= 2)
+        put(h, at, h->heap[at / 2]);
+    put(h, at, t);
 }
 
-static void down(struct rnic *r, uint32_t at, struct qp *qp)
+static void down(struct timers *h, uint32_t at, struct timer *t)
 {
-    for (uint32_t child; (child = 2 * at) <= r->heap_n; at = child) {
-        if (child < r->heap_n && r->heap[child + 1]->key < r->heap[child]->key)
+    for (uint32_t child; (child = 2 * at) <= h->n; at = child) {
+        if (child < h->n && h->heap[child + 1]->key < h->heap[child]->key)
             child++;
-        if (qp->key <= r->heap[child]->key)
+        if (t->key <= h->heap[child]->key)
             break;
-        put(r, at, r->heap[child]);
+        put(h, at, h->heap[child]);
     }
-    put(r, at, qp);
+    put(h, at, t);
 }
 
-void timer_set(struct qp *qp, int64_t deadline)
+void timer_set(struct timers *h, struct timer *t, int64_t deadline)
 {
-    struct rnic *r = qp->r;
-
-    qp->deadline = deadline;
-    if (qp->heap_at && deadline >= qp->key)
+    t->deadline = deadline;
+    if (t->at && deadline >= t->key)
         return;
-    qp->key = deadline;
-    up(r, qp->heap_at ? qp->heap_at : ++r->heap_n, qp);
+    t->key = deadline;
+    up(h, t->at ? t->at : ++h->n, t);
 }
 
-void timer_clear(struct qp *qp)
+void timer_clear(struct timers *h, struct timer *t)
 {
-    struct rnic *r = qp->r;
-    uint32_t at = qp->heap_at;
-    struct qp *last;
+    uint32_t at = t->at;
+    struct timer *last;
 
-    qp->deadline = PS_NEVER;
+    t->deadline = PS_NEVER;
     if (!at)
         return;
-    qp->heap_at = 0;
-    last = r->heap[r->heap_n--];
-    if (last == qp)
+    t->at = 0;
+    last = h->heap[h->n--];
+    if (last == t)
         return;
-    if (at > 1 && last->key < r->heap[at / 2]->key)
-        up(r, at, last);
+    if (at > 1 && last->key < h->heap[at / 2]->key)
+        up(h, at, last);
     else
-        down(r, at, last);
+        down(h, at, last);
 }
 
-struct qp *timer_first(struct rnic *r)
+struct timer *timer_first(struct timers *h)
 {
-    while (r->heap_n) {
-        struct qp *qp = r->heap[1];
+    while (h->n) {
+        struct timer *t = h->heap[1];
 
-        if (qp->key == qp->deadline)
-            return qp;
-        qp->key = qp->deadline;
-        down(r, 1, qp);
+        if (t->key == t->deadline)
+            return t;
+        t->key = t->deadline;
+        down(h, 1, t);
     }
     return NULL;
+}
+
+int timers_init(struct timers *h, uint32_t most)
+{
+    h->n = 0;
+    h->heap = calloc(most + 1u, sizeof(h->heap[0]));
+    return h->heap ? 0 : -ENOMEM;
+}
+
+void timers_fini(struct timers *h)
+{
+    free(h->heap);
+    h->heap = NULL;
 }

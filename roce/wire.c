@@ -46,6 +46,9 @@ struct aeth {
 struct atomicack {
     rte_be64_t orig;
 } __attribute__((packed));
+struct cnp {
+    uint8_t reserved[16];
+} __attribute__((packed));
 
 _Static_assert(sizeof(struct eth) == 14, "IEEE 802.3");
 _Static_assert(sizeof(struct ip4) == 20, "RFC 791");
@@ -56,6 +59,7 @@ _Static_assert(sizeof(struct reth) == 16, "IBTA 9.3.3");
 _Static_assert(sizeof(struct atomiceth) == 28, "IBTA 9.3.4");
 _Static_assert(sizeof(struct aeth) == 4, "IBTA 9.3.5");
 _Static_assert(sizeof(struct atomicack) == 8, "IBTA 9.5.3");
+_Static_assert(sizeof(struct cnp) == 16, "IBTA A17.9.3");
 _Static_assert(sizeof(struct eth) + sizeof(struct ip4) + sizeof(struct udp) + sizeof(struct bth) ==
                    ROCE_BASE_BYTES,
                "what stands before the extended headers");
@@ -64,11 +68,12 @@ enum { ETH_IPV4 = 0x0800, ETH_VLAN = 0x8100, TAG_BYTES = 4, IPPROTO_IS_UDP = 17 
 enum { IP_DF = 0x4000, IP_MORE_OR_OFFSET = 0x3fff };
 enum { BTH_SOLICITED = 0x80, BTH_MIGRATED = 0x40, BTH_VERSION = 0x0f };
 #define BTH_ACK_REQ 0x80000000u
+#define BTH_BECN    0x40000000u
 
 #define EXT_BYTES(x)                                                                               \
     (((x)&ROCE_X_DETH ? 8 : 0) + ((x)&ROCE_X_RETH ? 16 : 0) + ((x)&ROCE_X_ATOMIC ? 28 : 0) +       \
      ((x)&ROCE_X_AETH ? 4 : 0) + ((x)&ROCE_X_ATOMICACK ? 8 : 0) + ((x)&ROCE_X_IMM ? 4 : 0) +       \
-     ((x)&ROCE_X_IETH ? 4 : 0))
+     ((x)&ROCE_X_IETH ? 4 : 0) + ((x)&ROCE_X_CNP ? 16 : 0))
 
 const struct roce_opinfo roce_opinfo[256] = {
 #define X(t, o, n, x, w, l) [ROCE_OP_##t##_##n] = {#t " " #n, x, w, l, EXT_BYTES(x)},
@@ -313,6 +318,10 @@ static uint8_t *build_ext(uint8_t *p, uint8_t ext, const struct roce_pkt *k)
         memcpy(p, &k->imm, 4), p += 4;
     if (ext & ROCE_X_IETH)
         ((struct aeth *)p)->v = rte_cpu_to_be_32(k->rkey), p += 4;
+    if (ext & ROCE_X_CNP) {
+        *(struct cnp *)p = (struct cnp){{0}};
+        p += sizeof(struct cnp);
+    }
     return p;
 }
 
@@ -346,7 +355,8 @@ void roce_build(struct rte_mbuf *m, struct roce_pkt *k)
                         rte_cpu_to_be_16(ip_len - sizeof(*ip)), 0};
     *bth =
         (struct bth){k->opcode, (k->solicited ? BTH_SOLICITED : 0) | BTH_MIGRATED | k->pad << 4,
-                     rte_cpu_to_be_16(k->pkey), rte_cpu_to_be_32(k->dqpn),
+                     rte_cpu_to_be_16(k->pkey),
+                     rte_cpu_to_be_32(k->dqpn | (op->ext & ROCE_X_CNP ? BTH_BECN : 0)),
                      rte_cpu_to_be_32((k->psn & ROCE_PSN_MASK) | (k->ack_req ? BTH_ACK_REQ : 0))};
     build_ext((uint8_t *)(bth + 1), op->ext, k);
     m->data_len = m->pkt_len = k->hdr_len;

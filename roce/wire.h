@@ -27,7 +27,8 @@ enum {
     ROCE_X_AETH = 8,
     ROCE_X_ATOMICACK = 16,
     ROCE_X_IMM = 32,
-    ROCE_X_IETH = 64
+    ROCE_X_IETH = 64,
+    ROCE_X_CNP = 128 /* 16 reserved bytes of a congestion notification, annex A17.9.3 */
 };
 /* What a packet is: its place in the message, its kind, who sends it. */
 enum {
@@ -45,7 +46,13 @@ enum {
 enum roce_payload_rule { ROCE_LEN_NONE, ROCE_LEN_MTU, ROCE_LEN_1_MTU, ROCE_LEN_0_MTU };
 
 /* Upper three bits of an opcode. */
-enum { ROCE_RC = 0x00, ROCE_UC = 0x20, ROCE_UD = 0x60, ROCE_TRANSPORT_MASK = 0xe0 };
+enum {
+    ROCE_RC = 0x00,
+    ROCE_UC = 0x20,
+    ROCE_UD = 0x60,
+    ROCE_CNP = 0x80,
+    ROCE_TRANSPORT_MASK = 0xe0
+};
 
 /* X(transport, opcode, NAME, extended headers, what, length rule), IBTA table 38 */
 #define ROCE_MSG_OPCODES(X, T)                                                                     \
@@ -80,7 +87,9 @@ enum { ROCE_RC = 0x00, ROCE_UC = 0x20, ROCE_UD = 0x60, ROCE_TRANSPORT_MASK = 0xe
     X(RC, 0x17, SEND_ONLY_INV, ROCE_X_IETH, ROCE_P_SEND | ROCE_P_ONLY, ROCE_LEN_0_MTU)             \
     ROCE_MSG_OPCODES(X, UC)                                                                        \
     X(UD, 0x04, SEND_ONLY, ROCE_X_DETH, ROCE_P_SEND | ROCE_P_ONLY, ROCE_LEN_0_MTU)                 \
-    X(UD, 0x05, SEND_ONLY_IMM, ROCE_X_DETH | ROCE_X_IMM, ROCE_P_SEND | ROCE_P_ONLY, ROCE_LEN_0_MTU)
+    X(UD, 0x05, SEND_ONLY_IMM, ROCE_X_DETH | ROCE_X_IMM, ROCE_P_SEND | ROCE_P_ONLY,                \
+      ROCE_LEN_0_MTU)                                                                              \
+    X(CNP, 0x01, PACKET, ROCE_X_CNP, ROCE_P_ONLY, ROCE_LEN_NONE)
 
 enum roce_opcode {
 #define X(t, o, n, x, w, l) ROCE_OP_##t##_##n = ROCE_##t | (o),

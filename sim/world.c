@@ -358,6 +358,7 @@ static int port_create(struct rank *r, unsigned i)
                          .slot = r->slot,
                          .mtu = w->cfg.fab->mtu,
                          .rate_bps = nd->ports[i].rate_bps,
+                         .dcqcn = hca_dcqcn(&w->cfg.fab->dcqcn, nd->ports[i].rate_bps),
                          .pool = w->cfg.pool,
                          .max_qps = w->cfg.nranks < MANY_RANKS ? 0 : 2 * MANY_RANKS,
                          .drv = {.kick = rank_kick, .ctx = p}};

@@ -93,7 +93,9 @@ static inline void peek_ipv4(struct peek *k, const uint8_t *p, uint32_t len, uin
                 return;
             }
             k->kind = PEEK_ROCE;
-            k->cls = FRAME_LOSSLESS;
+            /* Notifications of congestion have a class of their own in networks that use them (DSCP
+             * 48): they must not wait behind what they speak of. */
+            k->cls = likely(u[8] != ROCE_OP_CNP_PACKET) ? FRAME_LOSSLESS : FRAME_CONTROL;
             k->dqpn = peek_be32(u + 8 + 4) & 0xffffff;
         }
     }

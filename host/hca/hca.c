@@ -193,6 +193,7 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
                           .window_pkts = cfg->window_pkts ? cfg->window_pkts : 256,
                           .ack_every = cfg->ack_every ? cfg->ack_every : 8,
                           .dscp = HCA_DSCP,
+                          .dcqcn = cfg->dcqcn,
                           .pool = cfg->pool,
                           .ops = {.mem = hca_mem,
                                   .complete = hca_complete,

@@ -6,6 +6,7 @@
  *   verbs_*.c     exported ibv_ calls and the context's tables
  *   hca.c, mr.c, cq.c, qp.c ...    the objects
  *   notify.c      descriptors that a program can poll for events
+ *   congestion.c  DCQCN as the fabric has it
  *   rim.c, rim_thread.c, rim_report.c   the driver of a real process: EAL thread, memif, progress
  * thread, doorbell
  */
@@ -50,7 +51,12 @@ struct hca_cfg {
     uint32_t max_qps;     /* 0: 1024 */
     uint32_t window_pkts; /* unacknowledged packets of a QP; 0: 256 */
     uint16_t ack_every;   /* 0: 8 */
+    struct dcqcn_cfg dcqcn;
 };
+
+struct fab_dcqcn;
+/* DCQCN of a port of rate_bps of a fabric. */
+struct dcqcn_cfg hca_dcqcn(const struct fab_dcqcn *f, uint64_t rate_bps);
 
 int hca_create(struct hca **h, const struct hca_cfg *cfg);
 /* Objects that are still there go with it. */

@@ -154,6 +154,7 @@ int rim_start(struct rim_hca *r)
                           .port = (uint8_t)r->dev.port,
                           .mtu = (uint16_t)rim.fab->mtu,
                           .rate_bps = fp->rate_bps,
+                          .dcqcn = hca_dcqcn(&rim.fab->dcqcn, fp->rate_bps),
                           .drv = rim_driver(r)};
     int rc;
 

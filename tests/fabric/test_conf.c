@@ -121,6 +121,13 @@ static const struct {
      2, "ecn_max: found a threshold below ecn"},
     {LINKS "single_switch = { hosts = 2; host_link = { ecn_prob = 0.1; }; };", 2,
      "ecn_prob: found it without ecn"},
+    {LINKS "dcqcn = true;\nsingle_switch = { hosts = 2; };", 2, "dcqcn: found no link that marks"},
+    {LINKS "dcqcn = 7;\nsingle_switch = { hosts = 2; };", 2, "dcqcn: found 7"},
+    {LINKS "dcqcn = { rpg_gain = 7; };\nsingle_switch = { hosts = 2; };", 2,
+     "found unknown key \"rpg_gain\""},
+    {LINKS "pfc_watchdog = true;\nsingle_switch = { hosts = 2; };", 2, "pfc_watchdog: found true"},
+    {LINKS "pfc_watchdog = \"1ns\";\nsingle_switch = { hosts = 2; };", 2,
+     "pfc_watchdog: found \"1ns\""},
     {LINKS "single_switch = { hosts = 2; };\nprocesses = \"per-node\";", 3,
      "processes: found \"per-node\""},
     {LINKS "single_switch = { hosts = 2; };\nprocesses = ( { name = \"p\"; nodes = (\"h0\"); } );",
@@ -237,6 +244,8 @@ static void what_is_left_out_has_defaults(void **state)
     assert_int_equal(f->links[0].buffer_pkts, 2048);
     assert_int_equal(f->links[0].ecn_bytes, 0);
     assert_true(f->links[0].pfc);
+    assert_false(f->dcqcn.on);
+    assert_int_equal(f->pfc_watchdog_ps, 0);
     assert_false(f->nodes[fabric_node_index(f, fabric_node(f, "switch0"))].reduce.on);
     assert_int_equal(f->n_trees, 0);
     assert_int_equal(f->n_procs, 1);
@@ -259,6 +268,7 @@ static void every_setting_of_a_link_arrives(void **state)
         "  buffer_frames = 99; ecn = \"32KiB\"; ecn_max = \"48KiB\"; ecn_prob = 0.125; pfc = "
         "false; dup = 0.25; reorder = 1; corrupt = 0; "
         "jitter = \"2ns\"; }; };\n"
+        "dcqcn = { rpg_ai_rate = \"40Mb/s\"; dce_tcp_g = 1015; }; pfc_watchdog = \"2ms\";\n"
         "reduce = { groups = 3; slots = 40; window = 7; rounding = \"down\"; seed = 9; order = "
         "\"arrival\"; };");
     l = &f->links[2];
@@ -274,6 +284,11 @@ static void every_setting_of_a_link_arrives(void **state)
     assert_int_equal(l->ecn_bytes, 32768);
     assert_int_equal(l->ecn_max_bytes, 49152);
     assert_true(l->ecn_prob == 0.125);
+    assert_true(f->dcqcn.on);
+    assert_int_equal(f->dcqcn.rpg_ai_bps, 40000000);
+    assert_int_equal(f->dcqcn.dce_tcp_g, 1015);
+    assert_int_equal(f->dcqcn.rpg_time_reset_ps, 300000000);
+    assert_int_equal(f->pfc_watchdog_ps, 2000000000);
     assert_false(l->pfc);
     assert_true(l->loss == 0.5 && l->dup == 0.25 && l->reorder == 1 && l->corrupt == 0);
     assert_int_equal(l->jitter_ps, 2000);

@@ -25,25 +25,26 @@ static void the_first_timer_is_the_earliest(void **state)
 
         assert_int_equal(qp_create(r, &c, &qp[i]), 0);
     }
-    assert_null(timer_first(r));
+    assert_null(timer_first(&r->timers));
     for (unsigned step = 0; step < 50000; step++) {
-        struct qp *q = qp[pair_random(p, N)], *first;
+        struct qp *q = qp[pair_random(p, N)];
+        struct timer *first;
         int64_t least = PS_NEVER;
 
         if (pair_random(p, 3))
-            timer_set(q, 1 + pair_random(p, 1000));
+            timer_set(&r->timers, &q->timer, 1 + pair_random(p, 1000));
         else
-            timer_clear(q);
+            timer_clear(&r->timers, &q->timer);
         for (unsigned i = 0; i < N; i++)
-            least = RTE_MIN(least, qp[i]->deadline);
+            least = RTE_MIN(least, qp[i]->timer.deadline);
         if (pair_random(p, 3)) /* deadlines that moved stay in place until somebody asks */
             continue;
-        first = timer_first(r);
+        first = timer_first(&r->timers);
         assert_int_equal(first ? first->deadline : PS_NEVER, least);
     }
     for (unsigned i = 0; i < N; i++)
-        timer_clear(qp[i]);
-    assert_null(timer_first(r));
+        timer_clear(&r->timers, &qp[i]->timer);
+    assert_null(timer_first(&r->timers));
     pair_destroy(p);
 }
 

@@ -300,7 +300,8 @@ static const struct row {
     {"UDP length", ROCE_UDP_LENGTH, 39, 3, 0, false},
     {"version", ROCE_BTH_VERSION, 43, 0x41, 0, false},
     {"reserved opcode", ROCE_OPCODE, 42, 0x1f, 0, false},
-    {"congestion notification", ROCE_OPCODE, 42, 0x81, 0, false},
+    {"opcode of a manufacturer", ROCE_OPCODE, 42, 0xc0, 0, false},
+    {"congestion notification with a payload", ROCE_PAYLOAD, 42, 0x81, 0, false},
     {"payload that the opcode has not", ROCE_PAYLOAD, 42, 0x0c, 0, false},
     {"padding in the middle of a message", ROCE_PAYLOAD, 43, 0xf0, 0, false},
 };

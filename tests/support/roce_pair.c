@@ -1,5 +1,6 @@
 #include "tests/support/roce_pair.h"
 
+#include "switch/ecn.h"
 #include "tests/support/eal.h"
 
 #include <errno.h>
@@ -86,6 +87,7 @@ struct pair *pair_create(const struct pair_cfg *cfg)
                               .window_pkts = cfg->window,
                               .ack_every = cfg->ack_every,
                               .dscp = 26,
+                              .dcqcn = cfg->dcqcn,
                               .user = s,
                               .ops = {.mem = mem,
                                       .complete = complete,
@@ -224,6 +226,8 @@ static void onto_wire(struct pair *p, unsigned from, struct rte_mbuf *m)
         rte_pktmbuf_free(m);
         return;
     }
+    if (chance(p, p->ce[from]))
+        m = ecn_mark(m, p->s[from].pool, &(uint64_t){0});
     if (v == WIRE_DUP || chance(p, p->dup)) {
         struct rte_mbuf *c = rte_pktmbuf_copy(m, p->s[from].pool, 0, UINT32_MAX);
 

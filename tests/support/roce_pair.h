@@ -44,6 +44,7 @@ struct pair {
     uint64_t rng;
     /* Probabilities in 1/10000. */
     unsigned loss, dup, corrupt, late;
+    unsigned ce[2]; /* congestion marks, by sender */
     /* Asked first; from: which side sent it; k is parsed. May be NULL. */
     enum wire_verdict (*fault)(struct pair *p, unsigned from, const struct roce_pkt *k);
     void *arg;
@@ -64,6 +65,7 @@ struct pair_cfg {
     uint16_t ack_every;
     unsigned mbufs;
     uint64_t seed;
+    struct dcqcn_cfg dcqcn;
     const struct rnic_serve *serve; /* queue pairs of side 1 are served by it */
 };
 
