@@ -29,7 +29,8 @@ static void progress_member(struct job *j, unsigned r)
 {
     if (!j->mem[r].comm || job_dead(j, r))
         return;
-    comm_progress(j->mem[r].comm);
+    while (comm_progress(j->mem[r].comm) >= COMM_PROGRESS_MAX)
+        ;
     if (j->loop)
         job_loop_look(j, r);
 }

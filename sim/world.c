@@ -16,6 +16,7 @@ struct rank_port {
     struct rank *r;
     struct hca *hca;
     struct endpoint ep; /* the HCA's own; the net sees the wrappers below */
+    uint64_t seen;      /* of its news */
     bool kicked;
     unsigned index; /* of the host's ports */
     /* A slow one: since when it can take and give the next frame, and whether somebody waits. */
@@ -70,20 +71,47 @@ static int64_t busy_ps(const struct rank_port *p, struct rte_mbuf *m)
            p->r->slow;
 }
 
+/* A program that found nothing new would go back to sleep: it is not woken for each frame. */
+static void look(struct rank_port *p)
+{
+    uint64_t news = hca_news(p->hca);
+
+    if (news != p->seen)
+        wake(p->r);
+    p->seen = news;
+}
+
+static uint16_t input(struct rank_port *p, struct rte_mbuf **m, uint16_t n, int64_t now)
+{
+    uint16_t k = p->ep.input(p->ep.ctx, m, n, now);
+
+    look(p);
+    return k;
+}
+
+/* Datagrams are complete when they are sent. */
+static uint16_t output(struct rank_port *p, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
+                       int64_t now)
+{
+    uint16_t k = p->ep.output(p->ep.ctx, q, m, n, now);
+
+    look(p);
+    return k;
+}
+
 static uint16_t rank_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now)
 {
     struct rank_port *p = ctx;
 
-    wake(p->r);
     if (likely(!p->r->slow))
-        return p->ep.input(p->ep.ctx, m, n, now);
+        return input(p, m, n, now);
     if (!n || p->takes_ps > now) {
         p->waits = true;
         return 0;
     }
     p->takes_ps = now + busy_ps(p, m[0]);
     p->waits = n > 1;
-    return p->ep.input(p->ep.ctx, m, 1, now);
+    return input(p, m, 1, now);
 }
 
 static uint16_t rank_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
@@ -92,12 +120,12 @@ static uint16_t rank_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **
     struct rank_port *p = ctx;
 
     if (likely(!p->r->slow))
-        return p->ep.output(p->ep.ctx, q, m, n, now);
+        return output(p, q, m, n, now);
     if (p->gives_ps > now) {
         p->waits = true;
         return 0;
     }
-    n = p->ep.output(p->ep.ctx, q, m, RTE_MIN(n, 1), now);
+    n = output(p, q, m, RTE_MIN(n, 1), now);
     if (n)
         p->gives_ps = now + busy_ps(p, m[0]);
     p->waits |= n > 0;
@@ -110,12 +138,12 @@ static void rank_tick(void *ctx, int64_t now)
 {
     struct rank_port *p = ctx;
 
-    wake(p->r);
     if (p->waits) {
         p->waits = false;
         rank_kick(p);
     }
     p->ep.tick(p->ep.ctx, now);
+    look(p);
 }
 
 static int64_t rank_next(void *ctx)

@@ -4,7 +4,7 @@
  * verbs calls as in real time; nothing here moves a frame.
  *
  * Order of things at one instant: the net's events (time, then link index), then the ranks whose
- * HCA took frames or ran a timer, by rank. Nothing depends on addresses, hash order or wall time.
+ * HCA has something new for them, by rank. Nothing depends on addresses, hash order or wall time.
  */
 #ifndef TRIB_SIM_WORLD_H
 #define TRIB_SIM_WORLD_H
@@ -43,8 +43,8 @@ int64_t world_now(const struct world *w);
 /* Runs the next event if it is due by limit_ps, else moves the clock to limit_ps. Returns whether
  * there was one. */
 bool world_step(struct world *w, int64_t limit_ps);
-/* Next rank from `from` on whose HCA had input or a timer since last asked; nranks when none.
- * Clears its mark. */
+/* Next rank from `from` on whose HCA has news (hca_news) since last asked; nranks when none. Clears
+ * its mark. */
 unsigned world_awake(struct world *w, unsigned from);
 /* The process of a rank dies: its NIC slot is detached, its HCA takes no more frames. */
 void world_kill(struct world *w, unsigned rank);

@@ -68,8 +68,8 @@ struct comm_cfg {
     uint32_t window; /* slots asked for in each; 0: default */
     unsigned algos;  /* bit (1 << ALGO_x): what to set up */
     /* When the aggregation nodes refuse the group, or give it up, go on without them: the operation
-     * that runs is finished by the hosts, later ones use the ring (or what else the collective has).
-     * Without it the communicator fails, with their reason. */
+     * that runs is finished by the hosts, later ones use the ring (or what else the collective
+     * has). Without it the communicator fails, with their reason. */
     bool fall_back;
     /* Virtual time: data is carried as lengths and never looked at, so that its memory need not be
      * there. Called for every region of data that is registered (hca_mr_unback). NULL: data it is.
@@ -92,9 +92,10 @@ enum comm_state comm_state(const struct comm *c);
 const char *comm_error(const struct comm *c); /* names rank, node and reason */
 /*
  * Polls completions and drives everything that can be done at this moment; returns how much was
- * done (0: idle). With completions without end it returns now and then above 0, so that the caller
- * gets to its other duties: call again.
+ * done (0: idle). With completions without end it returns now and then, so that the caller gets to
+ * its other duties: from COMM_PROGRESS_MAX on call again.
  */
+#define COMM_PROGRESS_MAX 4096
 int comm_progress(struct comm *c);
 /* Time for the retries of control messages: the caller's clock, in ns, whichever it is; call now
  * and then with comm_progress. */
@@ -128,8 +129,8 @@ struct coll_args {
     enum redop op;
     unsigned root;
     unsigned sparse; /* all-to-all: so many blocks of each rank are not empty; 0: all */
-    bool mm_self; /* NVLS: a GPU's own share crosses the switch too (F27), not by its own hand (F26);
-                     one rounding of 16-bit floats */
+    bool mm_self;    /* NVLS: a GPU's own share crosses the switch too (F27), not by its own hand
+                        (F26);    one rounding of 16-bit floats */
 };
 
 /*

@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_BATCH 32
-#define PROGRESS_MAX                                                                               \
-    4096 /* completions in one call of comm_progress, so that a caller gets to its other duties */
-
+#define POLL_BATCH   32
 #define BLOB_MAGIC   0x54524342u
 #define BLOB_VERSION 2
 
@@ -73,7 +70,7 @@ int comm_progress(struct comm *c)
             moved += poll_port(c, &c->port[p]);
         moved += exec_run(c);
         total += moved;
-    } while (moved && total < PROGRESS_MAX);
+    } while (moved && total < COMM_PROGRESS_MAX);
     return (int)total;
 }
 

@@ -138,6 +138,11 @@ unsigned hca_objects(const struct hca *h)
     return h->n_pd + h->n_mr + h->n_mw + h->n_cq + h->n_srq + h->n_ah;
 }
 
+uint64_t hca_news(const struct hca *h)
+{
+    return h->completions + h->written;
+}
+
 bool hca_waiting(const struct hca *h)
 {
     return h->n_waiting > 0;

@@ -70,6 +70,9 @@ void hca_port_state(struct hca *h, bool up, int64_t now_ps);
 void hca_link_state(struct hca *h, bool up, int64_t now_ps);
 /* Completions that the HCA has produced so far: whether progress brought something, for drivers. */
 uint64_t hca_completions(const struct hca *h);
+/* Those, and packets of peers that wrote into memory: as long as it stays the same there is nothing
+ * that a program could find. */
+uint64_t hca_news(const struct hca *h);
 /* Whether any completion queue has something to poll. */
 bool hca_waiting(const struct hca *h);
 /* Verbs objects that programs have made and not destroyed; queue pairs keep their protection domain

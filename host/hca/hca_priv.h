@@ -99,8 +99,8 @@ struct hca {
     struct endpoint ep;                  /* the rnic's */
     bool nic_up, link_up, port_up, dead; /* port_up: what is told, both of the others */
     int64_t now_ps;
-    uint64_t completions;
-    uint32_t n_waiting; /* CQs with completions that nobody has polled */
+    uint64_t completions, written; /* written: times that a peer had memory to write to */
+    uint32_t n_waiting;            /* CQs with completions that nobody has polled */
     struct hlist ctxs;
     uint32_t next_pd;
     struct hca_key *key; /* by index; a key is index << 8 | tag (keys.c) */

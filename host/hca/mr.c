@@ -15,6 +15,7 @@ int hca_mem(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr,
     struct hca_mr *mr = mr_of_key(h, key);
     uint64_t off;
 
+    h->written += remote && (access & ACCESS_REMOTE_WRITE);
     /* A window is the peer's to use, never a local key. */
     if (!mr && remote && key >> 8 < h->key_cap && h->key[key >> 8].mw &&
         h->key[key >> 8].tag == (uint8_t)key)
