@@ -115,6 +115,8 @@ const char *keys_nearest(const char *word, const char *const *names, unsigned n)
 /* Names of nodes, processes and fabrics: 1 to 31 of [A-Za-z0-9_.-], the first a letter or digit
  * (they become file names). */
 bool keys_good_name(const char *s);
+/* The stem of a file, made into a good name. */
+void keys_default_name(const char *path, char name[FAB_NAME]);
 #define KEY_NAME_RULE                                                                              \
     "a name of 1 to 31 letters, digits, '_', '.' or '-' that begins with a letter or digit"
 

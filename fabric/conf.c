@@ -17,7 +17,6 @@
  */
 #include "fabric/build.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,21 +49,6 @@ static const struct key top_keys[] = {
     {"links", KEY_OWN, 0, 0, 0},
     {"processes", KEY_OWN, 0, 0, 0},
 };
-
-/* The file's stem, made into a good name. */
-static void default_name(const char *path, char *name)
-{
-    const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path,
-               *dot = strrchr(stem, '.');
-    size_t n = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
-
-    snprintf(name, FAB_NAME, "%.*s", (int)(n < FAB_NAME ? n : FAB_NAME - 1), stem);
-    for (char *c = name; *c; c++)
-        if (!isalnum((unsigned char)*c) && (c == name || !strchr("_.-", *c)))
-            *c = c == name ? 'f' : '-';
-    if (!*name)
-        snprintf(name, FAB_NAME, "fabric");
-}
 
 static void read_dilation(struct build *b, const config_setting_t *s)
 {
@@ -112,7 +96,7 @@ static void read_scalars(struct build *b, config_setting_t *root)
     struct top_keys k = {.slots = 4};
     config_setting_t *s;
 
-    default_name(b->path, k.name);
+    keys_default_name(b->path, k.name);
     keys_read(b, root, top_keys, LEN(top_keys), &k);
     note_lost_sections(b, root);
     memcpy(f->name, k.name, sizeof(f->name));

@@ -24,6 +24,20 @@ bool keys_good_name(const char *s)
     return true;
 }
 
+void keys_default_name(const char *path, char name[FAB_NAME])
+{
+    const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path,
+               *dot = strrchr(stem, '.');
+    size_t n = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
+
+    snprintf(name, FAB_NAME, "%.*s", (int)(n < FAB_NAME ? n : FAB_NAME - 1), stem);
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && (c == name || !strchr("_.-", *c)))
+            *c = c == name ? 'f' : '-';
+    if (!*name)
+        snprintf(name, FAB_NAME, "fabric");
+}
+
 /* Levenshtein distance, of words up to FAB_NAME letters; longer ones are far from everything. */
 static unsigned distance(const char *a, const char *b)
 {

@@ -1,9 +1,10 @@
 /*
- * Conf files from anywhere: no text crashes the loader, a refusal names at least one mistake, and a
+ * Conf files from anywhere: no text crashes a loader, a refusal names at least one mistake, and a
  * fabric that was accepted can be planned and walked. @include is refused, so no input reads a
  * file.
  */
 #include "fabric/fabric.h"
+#include "fabric/workload.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,22 @@ static void walk(const struct fabric *f)
     }
 }
 
+/* A workload that was accepted has parameters, GPUs and whole microbatches. */
+static void read_workload(const char *text, struct fab_errors *errs)
+{
+    struct workload w;
+
+    if (workload_load_string(&w, text, "fuzz.conf", errs)) {
+        check(errs->n > 0, "a refusal without a reason");
+        return;
+    }
+    check(workload_gpus(&w) > 0 && workload_stage_layers(&w) > 0, "a workload without GPUs");
+    check(workload_microbatch_tokens(&w) * w.dp * w.microbatches == w.batch_tokens,
+          "a microbatch that is not whole");
+    check(workload_params(&w) >= workload_active_params(&w), "more active parameters than all");
+    check(workload_step_flops(&w) > 0 && workload_total_seconds(&w) >= 0, "no work");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct fab_errors errs;
@@ -68,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(text, data, size);
     text[size] = 0;
+    read_workload(text, &errs);
     f = fabric_load_string(text, "fuzz.conf", &errs);
     free(text);
     if (!f) {
