@@ -2,11 +2,13 @@
  * trib-sim: trib-perf in virtual time. The same options, rows, tables and checks; the fabric, its
  * ranks and their clock are in this process, and nothing that is measured depends on the machine.
  */
+#include "host/coll/comm.h"
 #include "host/perf/report.h"
 #include "host/perf/sweep.h"
 #include "host/perf/table.h"
 #include "sim/bench.h"
 #include "sim/memory.h"
+#include "switch/reduce/mm_proto.h"
 #include "sim/options.h"
 #include "sim/trace.h"
 
@@ -208,6 +210,22 @@ static int load_plan(struct sim *m)
     return rc;
 }
 
+/* By multimem every rank of a node can have a slice for every other one on its way, in each plane.
+ */
+static unsigned multimem_frames(const struct sweep *s)
+{
+    unsigned n = 0;
+
+    for (unsigned r = 0; s->algos & COMM_MM_ALGOS && r < s->nranks; r++)
+        for (unsigned k = 0; k < s->nranks; k++) {
+            uint16_t a = s->host_of_rank[r], b = s->host_of_rank[k];
+
+            if (a != b && fabric_domain(s->fab, a) == fabric_domain(s->fab, b))
+                n += MM_SLICE / s->fab->mtu * s->fab->nodes[s->fab->hosts[a]].n_ports;
+        }
+    return n;
+}
+
 static int with_fabric(struct sim *m)
 {
     struct sweep *s = m->s;
@@ -222,7 +240,7 @@ static int with_fabric(struct sim *m)
     }
     if (load_plan(m))
         return EXIT_USAGE;
-    frames = m->own.frames ? (unsigned)m->own.frames : bench_frames(s->nranks);
+    frames = m->own.frames ? (unsigned)m->own.frames : bench_frames(s->nranks) + multimem_frames(s);
     data = m->own.lengths ? 0 : 2 * bench_buffer_bytes(&m->o, s->nranks) * s->nranks;
     pool = memory_frames(frames, data, s->cause, sizeof(s->cause));
     if (!pool) {

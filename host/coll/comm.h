@@ -187,6 +187,7 @@ struct plane {
     struct mmc *m;
     unsigned lane; /* of the running operation, LANE_NONE */
     uint64_t base; /* steps done before it */
+    bool due;      /* has something to say to the switch, once there is room to send */
     struct {
         const void *addr;
         uint64_t bytes;
@@ -200,6 +201,7 @@ const char *planes_late(const struct comm *c); /* a switch that has not answered
 struct mm_ctl;
 void planes_input(struct comm *c, unsigned port, const struct mm_ctl *m);
 void planes_tick(struct comm *c);
+void planes_pump(struct comm *c); /* says what there was no room for */
 /* The planes know the operation's memory; false: not yet. */
 bool planes_bind(struct comm *c, const struct coll_req *r);
 struct plane *plane_of_lane(struct comm *c, const struct lane *l); /* NULL: there is none */

@@ -124,6 +124,7 @@ void ctl_pump(struct comm *c)
     if (!t->due || !t->peer)
         return;
     t->due = false;
+    planes_pump(c);
     link_pump(c);
     for (unsigned r = 0; r < c->cfg.nranks && !t->due; r++) {
         if (t->peer[r].due)
@@ -187,8 +188,8 @@ static void peer_input(struct comm *c, const void *msg, size_t len)
         p->phase = m.phase;
     if (m.seen > p->seen && m.seen <= comm_phase(c))
         p->seen = m.seen;
-    if (m.answer)
-        tell(c, rank, false);
+    if (m.answer && !tell(c, rank, false))
+        p->due = c->ctl.due = true; /* many ask at once: once there is room to send */
     if (m.phase == PHASE_FAILED && !c->closing)
         comm_fail(c, "%.*s", PEER_TEXT - 1, m.text);
     comm_check_ready(c);

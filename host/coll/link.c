@@ -240,8 +240,8 @@ void link_input(struct comm *c, const void *msg, size_t len)
             exec_wake(c, k->tx_lane);
         comm_check_ready(c);
     }
-    if (m.want)
-        ask(c, k, !k->open);
+    if (m.want && !ask(c, k, !k->open))
+        k->due = c->ctl.due = true; /* many ask at once: once there is room to send */
 }
 
 void link_pump(struct comm *c)
@@ -249,7 +249,7 @@ void link_pump(struct comm *c)
     for (unsigned i = 0; i < c->n_conns; i++) {
         struct conn *k = c->conn[i];
 
-        if (k->due && !ask(c, k, true)) {
+        if (k->due && !ask(c, k, !k->open)) {
             c->ctl.due = true;
             return;
         }

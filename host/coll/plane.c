@@ -56,9 +56,22 @@ int planes_create(struct comm *c, char *err)
 
 static void say(void *ctx, const struct mm_ctl *m)
 {
-    const struct plane *p = ctx;
+    struct plane *p = ctx;
 
-    ctl_send(p->c, p->port->index, p->ah, AGG_QPN, m, sizeof(*m));
+    if (!ctl_send(p->c, p->port->index, p->ah, AGG_QPN, m, sizeof(*m)))
+        p->due = p->c->ctl.due = true;
+}
+
+void planes_pump(struct comm *c)
+{
+    for (unsigned i = 0; i < c->n_planes; i++) {
+        struct plane *p = &c->plane[i];
+
+        if (!p->due || !p->m)
+            continue;
+        p->due = false;
+        mmc_tick(p->m);
+    }
 }
 
 int planes_start(struct comm *c, char *err)

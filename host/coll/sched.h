@@ -109,7 +109,7 @@ struct sched_topo {
     unsigned rail_trees; /* that the rails' groups have joined, each */
     bool multimem;       /* the planes of domains offer it */
 };
-#define SCHED_MAX_CHANS 16u
+#define SCHED_MAX_CHANS 24u
 
 struct sched_in {
     enum coll_kind kind;

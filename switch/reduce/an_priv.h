@@ -125,7 +125,6 @@ struct an_group {
     uint32_t window, promised;
     uint16_t n, n_joined, n_left;
     struct an_edge up; /* unused at the top */
-    struct an_edge child[AN_MAX_CHILDREN];
 
     uint64_t next;       /* first slot not yet reduced */
     uint64_t results;    /* slots whose result has gone to the children */
@@ -150,6 +149,7 @@ struct an_group {
     enum agg_status status;
     struct an_edge *culprit; /* already knows, or is gone: not told */
     char text[AN_TEXT];
+    struct an_edge child[]; /* [n], at most AN_MAX_CHILDREN */
 };
 
 /* Somebody who was at the other end of an edge of a group that is over. */

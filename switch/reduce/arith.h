@@ -52,7 +52,7 @@ enum redop {
     OP_COUNT
 };
 
-#define ARITH_MAX_INPUTS 64
+#define ARITH_MAX_INPUTS 128 /* all GPUs of an NVL72, all children of a switch */
 
 typedef void (*arith_fn)(void *out, const void *const *in, unsigned n, size_t count);
 

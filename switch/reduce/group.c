@@ -234,7 +234,7 @@ enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct
                              char *text)
 {
     uint32_t asked = rte_be_to_cpu_32(c->window), max = a->me->reduce.window;
-    struct an_group *g = calloc(1, sizeof(*g));
+    struct an_group *g = calloc(1, sizeof(*g) + n * sizeof(g->child[0]));
     enum agg_status st;
 
     if (!g)

@@ -25,15 +25,34 @@ struct mm_cfg {
 #define MM_LOADS  32u
 #define MM_STORES 32u
 
+/* Every slice is in the buffers, or on the way, of all members: of groups of more than 8 they are
+ * shorter, or fewer, so that a switch of 72 needs little more than one of 8. What is left still
+ * lasts a round trip: 32 slices of 4 KiB are 3 us on 50 GB/s, and members that write take turns. */
+static inline unsigned mm_fewer(unsigned n)
+{
+    return n <= 8 ? 1 : n <= 16 ? 2 : 4;
+}
+
+/* Bytes of a slice that is read: a multiple of every path MTU. */
+static inline uint32_t mm_load_slice(unsigned n)
+{
+    return 16384 / mm_fewer(n);
+}
+
+static inline unsigned mm_stores(unsigned n)
+{
+    return MM_STORES / mm_fewer(n);
+}
+
 /* Buffers that a group of n members takes, in bytes, and mbufs. */
 static inline uint64_t mm_group_bytes(unsigned n)
 {
-    return (uint64_t)n * MM_LOADS * 16384;
+    return (uint64_t)n * MM_LOADS * mm_load_slice(n);
 }
 
 static inline uint64_t mm_group_mbufs(unsigned n, uint32_t mtu)
 {
-    return (uint64_t)n * MM_STORES * (16384 / mtu);
+    return (uint64_t)n * mm_stores(n) * (16384 / mtu);
 }
 
 /* ---- for an.c and control.c ---- */

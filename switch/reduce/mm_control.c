@@ -168,8 +168,8 @@ static enum agg_status bind_edge(struct mm_group *g, struct mm_edge *e, const st
     set_memory(e, c);
     e->reads = RTE_MIN(rte_be_to_cpu_32(c->reads), (uint32_t)ROCE_MAX_RD_ATOMIC);
     e->stores = rte_be_to_cpu_32(c->write_slices);
-    if (!e->stores || e->stores > MM_STORES)
-        e->stores = MM_STORES;
+    if (!e->stores || e->stores > g->window)
+        e->stores = g->window;
     return mm_edge_open(g, e);
 }
 

@@ -83,20 +83,30 @@ static void account(struct mm_group *g, int sign)
     c->mm_groups_peak = RTE_MAX(c->mm_groups_peak, c->mm_groups);
 }
 
+static void free_memory(struct mm_group *g)
+{
+    free(g->mem);
+    free(g->here);
+    free(g->stores);
+    free(g);
+}
+
 static bool allocate(struct mm_group *g)
 {
     g->mem = aligned_alloc(64, g->bytes);
-    g->stores = calloc((size_t)g->n * MM_STORES, sizeof(g->stores[0]));
-    if (!g->mem || !g->stores)
+    g->here = malloc((size_t)g->n * MM_LOADS);
+    g->stores = calloc((size_t)g->n * g->window, sizeof(g->stores[0]));
+    if (!g->mem || !g->here || !g->stores)
         return false;
     STAILQ_INIT(&g->free);
     for (unsigned i = 0; i < MM_LOADS; i++) {
-        g->load[i].mem = g->mem + (size_t)i * g->n * MM_SLICE;
+        g->load[i].mem = g->mem + (size_t)i * g->n * g->slice;
+        g->load[i].here = g->here + (size_t)i * g->n;
         STAILQ_INSERT_TAIL(&g->free, &g->load[i], link);
     }
     for (unsigned i = 0; i < g->n; i++) {
         g->edge[i] = (struct mm_edge){
-            .g = g, .member = (uint16_t)i, .store = &g->stores[(size_t)i * MM_STORES]};
+            .g = g, .member = (uint16_t)i, .store = &g->stores[(size_t)i * g->window]};
         STAILQ_INIT(&g->edge[i].loads);
     }
     return true;
@@ -105,7 +115,8 @@ static bool allocate(struct mm_group *g)
 enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm_group **out,
                                 char *text)
 {
-    struct mm_group *g = calloc(1, sizeof(*g));
+    uint16_t n = rte_be_to_cpu_16(c->members);
+    struct mm_group *g = calloc(1, sizeof(*g) + n * sizeof(g->edge[0]));
     enum agg_status st = AGG_E_QUOTA_BUFFERS;
 
     if (!g)
@@ -114,7 +125,9 @@ enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm
     g->id = rte_be_to_cpu_32(c->group);
     g->key = rte_be_to_cpu_64(c->key);
     g->mtu = rte_be_to_cpu_16(c->mtu);
-    g->n = rte_be_to_cpu_16(c->members);
+    g->n = n;
+    g->slice = mm_load_slice(n);
+    g->window = (uint16_t)mm_stores(n);
     g->rkey = (uint32_t)mm_random(mm);
     g->deadline = PS_NEVER;
     st = reserve(mm, g, text);
@@ -123,9 +136,7 @@ enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm
         st = AGG_E_QUOTA_BUFFERS;
     }
     if (st != AGG_OK) {
-        free(g->mem);
-        free(g->stores);
-        free(g);
+        free_memory(g);
         return st;
     }
     account(g, 1);
@@ -153,7 +164,7 @@ static int make_qp(struct mm_edge *e)
 {
     struct mm_group *g = e->g;
     struct qp_cfg cfg = {.type = QP_RC,
-                         .sq_depth = MM_LOADS + g->n * MM_STORES,
+                         .sq_depth = MM_LOADS + g->n * g->window,
                          .sig_all = true,
                          .served = true,
                          .user = e,
@@ -228,9 +239,7 @@ void mm_group_free(struct mm_group *g)
         SLIST_REMOVE(&g->mm->doomed, g, mm_group, doomed_link);
     account(g, -1);
     LIST_REMOVE(g, link);
-    free(g->mem);
-    free(g->stores);
-    free(g);
+    free_memory(g);
 }
 
 /* ---- the end by force ---- */

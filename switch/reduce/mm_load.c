@@ -88,7 +88,7 @@ static void read_members(struct mm_group *g, struct mm_load *l)
         if (!reads_member(l, i))
             continue;
         w->wr_id = MM_WR_LOAD(m, (uint32_t)(l - g->load));
-        w->sge[0] = (struct sge){(uintptr_t)(l->mem + (size_t)i * MM_SLICE), l->len, 0};
+        w->sge[0] = (struct sge){(uintptr_t)(l->mem + (size_t)i * g->slice), l->len, 0};
         w->raddr = m->area[l->what.area].va + l->what.off;
         w->rkey = m->area[l->what.area].rkey;
         rc = qp_post_send(m->qp, w);
@@ -123,7 +123,7 @@ static bool issue_one(struct mm_edge *e)
         return false;
     l->caller = e;
     l->psn = r.psn;
-    l->len = RTE_MIN(r.len, MM_SLICE);
+    l->len = RTE_MIN(r.len, g->slice);
     l->n_pkts = (l->len - 1) / g->mtu + 1;
     l->sent = 0;
     l->waits = l->n_here = 0;
@@ -200,11 +200,11 @@ static void reduce(struct mm_group *g, struct mm_load *l)
 
     if (g->mm->a->me->reduce.arrival)
         for (; n < l->n_here; n++)
-            src[n] = l->mem + (size_t)l->here[n] * MM_SLICE;
+            src[n] = l->mem + (size_t)l->here[n] * g->slice;
     else
         for (unsigned i = 0; i < g->n; i++)
             if (reads_member(l, i))
-                src[n++] = l->mem + (size_t)i * MM_SLICE;
+                src[n++] = l->mem + (size_t)i * g->slice;
     l->result = l->mem + ((const uint8_t *)src[0] - l->mem); /* the first is read first */
     if (!l->what.own) {
         combine(g, l, l->result, src, n);

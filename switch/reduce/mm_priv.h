@@ -30,9 +30,9 @@ struct mm_load {
     uint32_t len;
     struct mm_what what;
     uint16_t waits, n_here;
-    uint8_t here[MM_MAX_MEMBERS]; /* whose answers are here, in order of arrival */
     bool ready, virt;
-    uint8_t *mem;    /* MM_SLICE for each member */
+    uint8_t *here;   /* whose answers are here, in order of arrival: one place for each member */
+    uint8_t *mem;    /* a slice for each member */
     uint8_t *result; /* ready: one of them */
 };
 STAILQ_HEAD(mm_loads, mm_load);
@@ -72,7 +72,7 @@ struct mm_edge {
     uint32_t cursor;       /* first packet of no slice yet; valid once issued */
     bool issued, wants;    /* wants: there may be something to issue */
 
-    struct mm_store *store; /* ring of MM_STORES */
+    struct mm_store *store; /* ring of g->window */
     uint32_t head, tail, stores;
 };
 
@@ -82,14 +82,14 @@ struct mm_group {
     uint32_t id, rkey;
     uint64_t key;
     uint64_t length[MM_AREAS]; /* that all members have bound */
-    uint16_t mtu, n, n_bound, n_ready, n_left;
-    struct mm_edge edge[MM_MAX_MEMBERS];
+    uint16_t mtu, n, window, n_bound, n_ready, n_left;
     unsigned turn; /* whose READ is issued next */
     struct mm_load load[MM_LOADS];
     struct mm_loads free;
+    uint32_t slice;    /* bytes of a load, at most */
     unsigned n_loads;  /* not free */
     unsigned n_stores; /* of all members */
-    uint8_t *mem;
+    uint8_t *mem, *here;
     struct mm_store *stores;
     uint64_t bytes, mbufs; /* reserved */
 
@@ -100,6 +100,7 @@ struct mm_group {
     char text[AN_TEXT];
     unsigned tries;
     int64_t deadline;
+    struct mm_edge edge[]; /* [n], at most MM_MAX_MEMBERS */
 };
 
 /* Somebody who has left: a repeated BIND that comes late does not bring him back. */

@@ -2,7 +2,7 @@
  * WRITEs to the region. The payloads of up to MM_SLICE of a message are chained as they come; a
  * full slice, or the end of the message, is one WRITE to every member that sends the chain by
  * reference. A slice ends when all members have acknowledged it, and slices are acknowledged to the
- * caller in order. What a caller may have under way is MM_STORES slices; beyond that, and before
+ * caller in order. What a caller may have under way is mm_stores() slices; beyond that, and before
  * all members are ready, it is told to come again (RNR).
  *
  * Slices of one caller are posted to every member's queue pair in order, so whoever sees a later
@@ -58,7 +58,7 @@ static struct rte_mbuf *payload_of(struct rte_mbuf *m, const struct roce_pkt *k)
 static struct mm_store *current(struct mm_edge *e, struct qp *qp, uint64_t va)
 {
     struct mm_counters *cnt = &e->g->mm->cnt;
-    struct mm_store *s = &e->store[(e->tail - 1) % MM_STORES];
+    struct mm_store *s = &e->store[(e->tail - 1) % e->g->window];
     struct mm_what w;
 
     if (e->tail != e->head && s->open)
@@ -66,7 +66,7 @@ static struct mm_store *current(struct mm_edge *e, struct qp *qp, uint64_t va)
     if (e->tail - e->head == e->stores)
         return NULL;
     mm_addr_read(va, &w);
-    s = &e->store[e->tail++ % MM_STORES];
+    s = &e->store[e->tail++ % e->g->window];
     *s = (struct mm_store){
         .mark = qp_mark_of(qp), .off = w.off, .area = w.area, .others = w.others, .open = true};
     e->g->n_stores++;
@@ -82,7 +82,7 @@ static void acknowledge(struct mm_edge *e)
     struct mm_store *s;
 
     for (;; e->head++, e->g->n_stores--, e->g->mm->cnt.mm_stores_used--) {
-        s = &e->store[e->head % MM_STORES];
+        s = &e->store[e->head % e->g->window];
         if (e->head == e->tail || s->open || s->waits)
             break;
     }
@@ -183,7 +183,7 @@ void mm_store_drop_all(struct mm_group *g)
         struct mm_edge *e = &g->edge[i];
 
         for (; e->head != e->tail; e->head++)
-            drop(&e->store[e->head % MM_STORES]);
+            drop(&e->store[e->head % e->g->window]);
     }
     g->mm->cnt.mm_stores_used -= g->n_stores;
     g->n_stores = 0;

@@ -25,7 +25,7 @@ struct bed {
     struct world *w;
     struct job *j;
     unsigned n;
-    uint16_t hosts[32];
+    uint16_t hosts[128];
     uint64_t rng;
     unsigned ran, seen[COLL_KINDS]; /* algorithms by collective */
 };
@@ -192,6 +192,27 @@ static void gpus_of_one_node(void **state)
     }
 }
 
+/* Every GPU of a rack by its 18 switches (figures.md F3): short vectors, of which each GPU has a
+ * few elements, or some none. */
+static void gpus_of_a_rack(void **state)
+{
+    static const enum coll_kind kinds[] = {COLL_ALLREDUCE, COLL_REDUCE_SCATTER, COLL_ALLGATHER};
+    unsigned algos = 1u << ALGO_NVLS;
+    struct bed b = {.rng = 72};
+
+    (void)state;
+    bed_up(&b, fabric_load("conf/gb200-nvl72.conf", NULL), 72, 1, algos);
+    for (unsigned k = 0; k < 3; k++) {
+        struct job_op op = {.kind = kinds[k], .algo = ALGO_NVLS};
+
+        draw(&b, &op, 2);
+        op.count = op.kind == COLL_ALLREDUCE ? 997 : 13;
+        op.skew_ps = 0;
+        run(&b, &op);
+    }
+    bed_down(&b);
+}
+
 static void gpus_of_two_nodes(void **state)
 {
     unsigned algos = HOST_ALGOS | 1u << ALGO_HIER | 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP;
@@ -256,9 +277,8 @@ static void nvls_that_is_refused(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_hosts),
-        cmocka_unit_test(gpus_of_one_node),
-        cmocka_unit_test(gpus_of_two_nodes),
+        cmocka_unit_test(plain_hosts),          cmocka_unit_test(gpus_of_one_node),
+        cmocka_unit_test(gpus_of_a_rack),       cmocka_unit_test(gpus_of_two_nodes),
         cmocka_unit_test(nvls_that_is_refused),
     };
 

@@ -302,11 +302,11 @@ static void a_grant_that_nobody_waits_for_is_given_back(void **state)
     bed_destroy(b);
 }
 
-static void more_than_64_children_of_one_switch_are_refused_by_name(void **state)
+static void more_than_128_children_of_one_switch_are_refused_by_name(void **state)
 {
-    unsigned ids[65];
+    unsigned ids[129];
     struct bed *b = bed_of(
-        LINKS "reduce = { };\nmtu = 1024; slots_per_host = 16; single_switch = { hosts = 66; };\n",
+        LINKS "reduce = { };\nmtu = 1024; slots_per_host = 16; single_switch = { hosts = 130; };\n",
         1);
     struct member *m;
 
@@ -318,7 +318,7 @@ static void more_than_64_children_of_one_switch_are_refused_by_name(void **state
         fab_members_add(&m->g.members, ids[i]);
     bed_join(m);
     assert_true(bed_run(b, bed_all_in, 10 * PS_PER_MS));
-    expect(m, MEMBER_REFUSED, AGG_E_CHILDREN, "65 children at switch0, at most 64");
+    expect(m, MEMBER_REFUSED, AGG_E_CHILDREN, "129 children at switch0, at most 128");
     m->deaf = true;
     nothing_is_held(b);
     bed_destroy(b);
@@ -484,7 +484,7 @@ int main(void)
             a_refusal_further_up_comes_down_by_name_and_releases_what_was_granted_below),
         cmocka_unit_test(a_parent_that_does_not_answer_refuses_the_children_and_leaves_nothing),
         cmocka_unit_test(a_grant_that_nobody_waits_for_is_given_back),
-        cmocka_unit_test(more_than_64_children_of_one_switch_are_refused_by_name),
+        cmocka_unit_test(more_than_128_children_of_one_switch_are_refused_by_name),
         cmocka_unit_test(a_repeated_join_gets_the_same_answer),
         cmocka_unit_test(a_join_from_another_queue_pair_is_a_duplicate),
         cmocka_unit_test(a_join_that_comes_after_its_group_ended_does_not_found_it_anew),

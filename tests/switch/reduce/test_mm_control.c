@@ -49,8 +49,8 @@ static void a_bind_that_is_wrong_is_refused_by_name(void **state)
     (void)state;
     open_bed(&b, 4);
     c = mmb_bind_of(&b.m[0]);
-    c.members = RTE_BE16(65);
-    bind_says(&b, 0, &c, AGG_E_CHILDREN, "65 members, at most 64");
+    c.members = RTE_BE16(129);
+    bind_says(&b, 0, &c, AGG_E_CHILDREN, "129 members, at most 128");
     c = mmb_bind_of(&b.m[0]);
     c.member = RTE_BE16(4);
     bind_says(&b, 0, &c, AGG_E_NOT_MEMBER, "member 4 of 4");
