@@ -56,7 +56,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/libtribverbs.so
 
-.PHONY: all programs demo test unit e2e kills interop bench fuzz asan tsan debug format lint install clean setup setup-test
+.PHONY: all programs demo test unit e2e kills interop bench fuzz asan tsan debug determinism format lint install clean setup setup-test
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -170,6 +170,14 @@ asan:
 debug:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory MODE=debug BUILD=build-debug unit
+
+# The same simulations in three builds must give the same bytes: tables, JSON, frames.
+determinism:
+	$(Q)scripts/setup.sh build
+	$(Q)$(MAKE) --no-print-directory build/trib-sim
+	$(Q)$(MAKE) --no-print-directory MODE=debug BUILD=build-debug build-debug/trib-sim
+	$(Q)$(MAKE) --no-print-directory MODE=asan BUILD=build-asan build-asan/trib-sim
+	$(Q)tests/determinism.sh build build-debug build-asan
 
 # Threads of one program under the thread sanitizer, which wants addresses that are not random.
 tsan:

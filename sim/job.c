@@ -198,8 +198,8 @@ static char *take_memory(const struct job *j, size_t bytes)
 {
     void *p;
 
-    if (!j->cfg.lengths)
-        return malloc(bytes);
+    if (!j->cfg.lengths) /* from a page on, as there: addresses that frames bear follow it */
+        return posix_memalign(&p, 4096, bytes) ? NULL : p;
     p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }

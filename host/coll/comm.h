@@ -139,8 +139,9 @@ struct agg {
     uint32_t opseq_out, opseq_in;   /* operations of the protocol, sent and answered */
     uint64_t posted, done, tx_done; /* messages since JOIN */
     unsigned lane;                  /* of the running operation, LANE_NONE */
-    /* fall.c: what messages [done, posted) sent where results come to the same place, and a finished
-     * operation's last ones: AGG_MSG_BYTES each, by the number of the message. NULL: not kept. */
+    /* fall.c: what messages [done, posted) sent where results come to the same place, and a
+     * finished operation's last ones: AGG_MSG_BYTES each, by the number of the message. NULL: not
+     * kept. */
     uint8_t *kept;
     unsigned n_kept;
     uint64_t op_end; /* messages up to the end of the last finished operation */
@@ -226,8 +227,8 @@ struct fall {
     unsigned n_reports;
 };
 
-/* An aggregation node refuses or gives up: text as printf. Falls back where the communicator may, else
- * fails. */
+/* An aggregation node refuses or gives up: text as printf. Falls back where the communicator may,
+ * else fails. */
 void fall_begin(struct comm *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 #define FALL_MAGIC 0x54524246u /* "TRBF" */
 void fall_input(struct comm *c, const void *msg, size_t len);
@@ -244,7 +245,10 @@ int fall_started(struct comm *c, struct coll_req *r, char *err);
 struct region {
     uint8_t *addr;
     size_t bytes;
-    struct ibv_mr *mr[COMM_PORTS];
+    struct ibv_mr *mr[COMM_PORTS];     /* for requests of this rank */
+    struct ibv_mr *remote[COMM_PORTS]; /* for those of NVSwitches, which see it from remote_addr on;
+                                          NULL: there are none */
+    uint64_t remote_addr;
 };
 
 /* The workspace of operations, which share it: they run one after the other. Grown, it is another

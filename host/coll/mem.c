@@ -5,30 +5,52 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PAGE 4096u
+
+/* 0, or -errno: there is no region then. */
+static int keep(struct comm *c, struct region *r, struct ibv_mr **slot, struct ibv_mr *mr)
+{
+    int rc = errno ? -errno : -ENOMEM;
+
+    *slot = mr;
+    if (mr && (!c->cfg.unback || !c->cfg.unback(mr)))
+        return 0;
+    region_drop(r);
+    return rc;
+}
+
+/*
+ * What NVSwitches read and write is registered once more, under addresses from 0 on: those that
+ * frames bear then do not depend on where this process has its memory. A kernel wants the same
+ * place in a page for both addresses.
+ */
 int region_add(struct comm *c, struct region *r, void *buf, size_t bytes)
 {
-    int access = IBV_ACCESS_LOCAL_WRITE; /* NVSwitches read and write what is bound */
+    int rc = 0;
 
-    if (c->n_planes)
-        access |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-    *r = (struct region){.addr = buf, .bytes = bytes};
-    for (unsigned p = 0; p < c->n_ports; p++) {
-        r->mr[p] = ibv_reg_mr(c->port[p].pd, buf, bytes, access);
-        if (!r->mr[p] || (c->cfg.unback && c->cfg.unback(r->mr[p]))) {
-            int rc = errno ? -errno : -ENOMEM;
+    *r = (struct region){.addr = buf, .bytes = bytes, .remote_addr = (uintptr_t)buf % PAGE};
+    for (unsigned p = 0; !rc && p < c->n_ports; p++) {
+        struct ibv_pd *pd = c->port[p].pd;
 
-            region_drop(r);
-            return rc;
-        }
+        errno = 0;
+        rc = keep(c, r, &r->mr[p], ibv_reg_mr(pd, buf, bytes, IBV_ACCESS_LOCAL_WRITE));
+        if (!rc && c->n_planes)
+            rc = keep(c, r, &r->remote[p],
+                      ibv_reg_mr_iova(pd, buf, bytes, r->remote_addr,
+                                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+                                          IBV_ACCESS_REMOTE_WRITE));
     }
-    return 0;
+    return rc;
 }
 
 void region_drop(struct region *r)
 {
-    for (unsigned p = 0; p < COMM_PORTS; p++)
+    for (unsigned p = 0; p < COMM_PORTS; p++) {
         if (r->mr[p])
             ibv_dereg_mr(r->mr[p]);
+        if (r->remote[p])
+            ibv_dereg_mr(r->remote[p]);
+    }
     memset(r, 0, sizeof(*r));
 }
 

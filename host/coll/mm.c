@@ -224,7 +224,7 @@ void mmc_tick(struct mmc *m)
         m->cfg.say(m->cfg.ctx, &m->move);
 }
 
-int mmc_move(struct mmc *m, uint8_t area, void *addr, uint64_t length, uint32_t rkey)
+int mmc_move(struct mmc *m, uint8_t area, uint64_t addr, uint64_t length, uint32_t rkey)
 {
     if (m->state != MMC_READY)
         return -ENOTCONN;
@@ -240,7 +240,7 @@ int mmc_move(struct mmc *m, uint8_t area, void *addr, uint64_t length, uint32_t 
         .members = rte_cpu_to_be_16((uint16_t)m->cfg.members),
         .member = rte_cpu_to_be_16((uint16_t)m->cfg.member),
         .area = area,
-        .va = rte_cpu_to_be_64((uintptr_t)addr),
+        .va = rte_cpu_to_be_64(addr),
         .length = rte_cpu_to_be_64(length),
         .rkey = rte_cpu_to_be_32(rkey),
     };

@@ -52,7 +52,7 @@ enum agg_status mmc_status(const struct mmc *m);
 
 /* Binds memory (of a region registered for remote READ and WRITE) to an area, in place of what was
  * bound to it. 0; -EBUSY: another one is under way. mmc_moving() until the switch has answered. */
-int mmc_move(struct mmc *m, uint8_t area, void *addr, uint64_t length, uint32_t rkey);
+int mmc_move(struct mmc *m, uint8_t area, uint64_t addr, uint64_t length, uint32_t rkey);
 bool mmc_moving(const struct mmc *m);
 
 struct mmc_step {

@@ -178,7 +178,8 @@ static bool move(struct plane *p, const struct coll_req *r)
     for (uint8_t k = 0; k < AREAS; k++) {
         if (p->bound[k].addr == addr[k] ? bytes[k] <= p->bound[k].bytes : !bytes[k])
             continue;
-        if (mmc_move(p->m, k, addr[k], bytes[k], region[k]->mr[p->port->index]->rkey))
+        uint64_t at = region[k]->remote_addr + (uint64_t)((uint8_t *)addr[k] - region[k]->addr);
+        if (mmc_move(p->m, k, at, bytes[k], region[k]->remote[p->port->index]->rkey))
             return false;
         p->bound[k].addr = addr[k];
         p->bound[k].bytes = bytes[k];

@@ -307,7 +307,7 @@ static void rig_open(struct rig *g, uint64_t bytes, bool unbacked, const char *f
     for (unsigned i = 0; i < GPUS * PLANES; i++) {
         struct end *e = &g->e[i / PLANES][i % PLANES];
 
-        assert_int_equal(mmc_move(e->m, 0, g->buf[e->gpu], bytes, e->mr->rkey), 0);
+        assert_int_equal(mmc_move(e->m, 0, (uintptr_t)g->buf[e->gpu], bytes, e->mr->rkey), 0);
     }
     assert_true(run(g, has_moved, NULL, S));
 }

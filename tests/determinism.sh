@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# The same simulation gives the same bytes in every build: determinism.sh BUILD BUILD...
+# Each case runs in each of the build directories, twice in the first; its table, JSON, pcapng and what it says of frames must be the
+# same. Data is carried, so that payloads are compared too, but for the cases that say otherwise.
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd)
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+[ $# -ge 2 ] || { echo "expected: determinism.sh BUILD BUILD..." >&2; exit 2; }
+cd "$root" || exit 1
+failed=0
+
+# derive NAME BASE SED-COMMAND...: a conf file that is another one with changes
+derive() {
+    local name=$1 base=$2
+    shift 2
+    sed "s/^name *=.*/name = \"$name\";/; $*" "conf/$base.conf" >"$tmp/$name.conf"
+    ! cmp -s <(grep -v '^name' "$tmp/$name.conf") <(grep -v '^name' "conf/$base.conf") || { echo "nothing to change in $base" >&2; exit 1; }
+}
+
+# run BUILD OUTPUTS CONF ARG...
+run() {
+    local build=$1 out=$2
+    shift 2
+    mkdir "$out"
+    # A case may end with an error that belongs to it; then in all builds with the same one.
+    "$build/trib-sim" "$@" --counters --trace "$out/trace.pcapng" -J "$out/json" >"$out/table" 2>"$out/err"
+    echo "exit code $?" >>"$out/table"
+    # How long it took and how much memory is of the machine.
+    grep -v ' simulated in ' "$out/err" | sed "s|$out|OUT|g" >>"$out/table"
+    rm "$out/err"
+}
+
+# same NAME CONF ARG...: in all builds
+same() {
+    local name=$1 first='' build n=0 t0=$SECONDS what
+    shift
+    for build in "${builds[0]}" "${builds[@]}"; do
+        n=$((n + 1))
+        run "$build" "$tmp/$name.$n" "$@"
+        if [ -z "$first" ]; then
+            first=$tmp/$name.$n
+            grep -q '^ *[0-9]' "$first/table" || { echo "FAILED $name: no row"; tail -n 5 "$first/table"; failed=1; }
+            continue
+        fi
+        for what in table json trace.pcapng; do
+            cmp -s "$first/$what" "$tmp/$name.$n/$what" && continue
+            failed=1
+            echo "FAILED $name: $what of $build differs from ${builds[0]}: trib-sim $*"
+            [ "$what" = trace.pcapng ] || diff "$first/$what" "$tmp/$name.$n/$what" | head -n 10
+        done
+        rm -r "$tmp/$name.$n"
+    done
+    printf '%-14s %9s of frames, trace %s, %d s\n' "$name" "$(du -h --apparent-size "$first/trace.pcapng" | cut -f 1)" \
+        "$(sed -n 's/.*"trace": "\(.*\)".*/\1/p' "$first/json")" $((SECONDS - t0))
+    rm -r "$first"
+}
+
+builds=("$@")
+derive faulty leaf-spine-8 's/host_link *= *{/& loss = 0.002; dup = 0.002; reorder = 0.002; corrupt = 0.001; jitter = "300ns"; /'
+derive marked leaf-spine-8 's/\(host\|spine\)_link *= *{/& ecn = "16KiB"; ecn_max = "128KiB"; ecn_prob = 0.5; buffer = "256KiB"; /'
+derive stochastic single-switch-4 's/reduce *= *{/& rounding = "stochastic"; seed = 7; /'
+
+same two conf/two-hosts.conf --algo ring,sharp -b 8 -e 64K
+same algorithms conf/leaf-spine-8.conf --algo all -b 64K -e 64K -d float,bfloat16 --error
+same alltoall conf/leaf-spine-8.conf alltoall -b 64K -e 64K
+same gather "$tmp/marked.conf" gather -b 512K -e 512K --seed 3
+same faulty "$tmp/faulty.conf" --algo ring,sharp -b 64K -e 64K --seed 7
+same flap conf/leaf-spine-8.conf --algo ring,sharp -b 256K -e 256K --faults conf/faults/flap.conf
+same bad-day conf/leaf-spine-8.conf --algo ring,sharp -b 64K -e 64K --faults conf/faults/bad-day.conf
+same stochastic "$tmp/stochastic.conf" --algo sharp -b 16K -e 16K -d half,f8e4m3
+same nvls conf/h100-node.conf --algo nvls,ring -b 1M -e 1M --links n0g0
+same rails conf/rail-2x4.conf --algo hier_sharp,nvls_sharp -b 256K -e 256K
+same lengths conf/rail-4x8.conf --algo all -b 1M -e 1M --payload none --links n0g0,n0g1
+exit $failed
