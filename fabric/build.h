@@ -34,6 +34,7 @@ struct link_props {
     uint32_t buffer_pkts, cables, lanes;
     bool pfc;
     double loss, dup, reorder, corrupt, ecn_prob; /* ecn_prob < 0: unset */
+    double efficiency;                            /* share of the rate that is left for frames */
 };
 
 /* A link before its ports are numbered. b FAB_NONE: a port to the outside, with nobody of the
@@ -125,7 +126,8 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
                    int line); /* index or -errno */
 int build_find_node(const struct build *b, const char *name, size_t len);
 void build_no_node(struct build *b, int line, const char *key,
-                   const char *text); /* says that text names no node */
+                   const char *text);                  /* says that text names no node */
+void conf_costs(struct build *b, config_setting_t *s); /* costs.c */
 void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r);
 void conf_nodes(struct build *b, config_setting_t *s);
 

@@ -8,6 +8,7 @@
  *   slots_per_host  processes that can share a host's NIC
  *   reduce          what every switch can reduce (conf_nodes.c); without it none does
  *   dcqcn, pfc_watchdog                       congestion (conf_congestion.c)
+ *   costs           what GPUs, HCAs and switches take for a message or frame (costs.c)
  *   link_defaults   what links have in common (conf_links.c)
  *   leaf_spine, single_switch, full_mesh      templates (template.c)
  *   gpu_nodes, rails                          template of GPU nodes (template_gpu.c)
@@ -39,6 +40,7 @@ static const struct key top_keys[] = {
     {"reduce", KEY_OWN, 0, 0, 0},
     {"dcqcn", KEY_OWN, 0, 0, 0},
     {"pfc_watchdog", KEY_OWN, 0, 0, 0},
+    {"costs", KEY_OWN, 0, 0, 0},
     {"link_defaults", KEY_OWN, 0, 0, 0},
     {"leaf_spine", KEY_OWN, 0, 0, 0},
     {"single_switch", KEY_OWN, 0, 0, 0},
@@ -191,6 +193,9 @@ static void read_conf(struct build *b, config_setting_t *root)
     s = config_setting_get_member(root, "reduce");
     if (s)
         conf_reduce(b, s, &b->reduce_default);
+    s = config_setting_get_member(root, "costs");
+    if (s)
+        conf_costs(b, s);
     before = b->errs->total;
     s = config_setting_get_member(root, "link_defaults");
     if (s)

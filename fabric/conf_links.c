@@ -35,6 +35,7 @@
         {"loss", KEY_PROB, P(loss), 0, 0}, {"dup", KEY_PROB, P(dup), 0, 0},                        \
         {"reorder", KEY_PROB, P(reorder), 0, 0}, {"corrupt", KEY_PROB, P(corrupt), 0, 0},          \
         {"jitter", KEY_TIME, P(jitter_ps), 0, MAX_TIME},                                           \
+        {"efficiency", KEY_PROB, P(efficiency), 0, 0},                                             \
     {                                                                                              \
         "cables", KEY_UINT, P(cables), 1, FAB_MAX_PORTS                                            \
     }
@@ -50,12 +51,14 @@ void link_props_placeholder(struct link_props *p)
 
 void link_props_init(struct link_props *p)
 {
-    *p = (struct link_props){.latency_ps = -1, .pfc = true, .ecn_prob = -1};
+    *p = (struct link_props){.latency_ps = -1, .efficiency = 1, .pfc = true, .ecn_prob = -1};
 }
 
 /* Where two properties must fit each other. */
 static void check_props(struct build *b, int line, const struct link_props *p)
 {
+    if (p->efficiency <= 0)
+        build_error(b, line, "efficiency: found 0, expected a share of the rate above 0, up to 1");
     if (p->ecn_bytes && p->buffer_bytes && p->ecn_bytes > p->buffer_bytes)
         build_error(b, line,
                     "ecn: found a threshold above the buffer, expected at most the buffer's size");
@@ -128,6 +131,15 @@ static void complete_props(const struct build *b, struct link_props *p)
     }
 }
 
+/* What the link layer's own headers leave for frames: they see a slower link. */
+static void apply_efficiency(struct link_props *p)
+{
+    if (p->efficiency < 1)
+        p->rate_bps = (uint64_t)((double)p->rate_bps * p->efficiency + 0.5);
+    if (p->rate_bps < MIN_RATE)
+        p->rate_bps = MIN_RATE;
+}
+
 /* what: "a link" or the name of the group that describes it. */
 static void require(struct build *b, int line, const char *what, const struct link_props *p)
 {
@@ -147,6 +159,7 @@ static int add_cables(struct build *b, struct draft_link proto)
 {
     unsigned n = proto.p.cables ? proto.p.cables : 1;
 
+    apply_efficiency(&proto.p);
     complete_props(b, &proto.p);
     for (unsigned i = 0; i < n; i++) {
         struct draft_link *l = add_draft(b, proto.line);

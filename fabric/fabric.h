@@ -60,7 +60,8 @@ struct fab_port {
     uint16_t peer_node, peer_port;
     uint16_t ord; /* switches: a host's place among the host ports of this switch */
     uint64_t rate_bps;
-    int64_t latency_ps;
+    int64_t latency_ps; /* from the last bit sent here to its arrival: the link's, and what the
+                           switch that sends takes */
     bool flood; /* on the spanning tree: frames that are flooded leave by these ports only (hosts'
                    and outside ports always) */
     char external[128]; /* what a port to the outside is: "vhost:PATH", DPDK device arguments (a
@@ -122,6 +123,16 @@ struct fab_link {
     int64_t jitter_ps;
 };
 
+/*
+ * What the ends of links cost besides their rates (libconfig group `costs`); all zero: ideal, as
+ * the formulas of a bandwidth term have it.
+ */
+struct fab_costs {
+    int64_t gpu_ps;    /* from a message's arrival to the moment at which the program knows */
+    int64_t hca_ps;    /* of an HCA port for each message that it begins to send */
+    int64_t switch_ps; /* of a switch for each frame, between its arrival and its departure */
+};
+
 /* One aggregation tree over all hosts that can reach its root. Trees of the scale-out network come
  * before those of GPU nodes. */
 struct fab_tree {
@@ -174,6 +185,7 @@ struct fabric {
     enum fab_ecmp ecmp;
     struct fab_dcqcn dcqcn;
     int64_t pfc_watchdog_ps; /* a paused queue without progress for so long is flushed; 0: never */
+    struct fab_costs costs;
     uint16_t slots_per_host; /* processes that can share a host's NIC, default 4, at most
                                 FAB_MAX_SLOTS */
     void *arena;             /* holds all of the above */
@@ -258,6 +270,15 @@ uint16_t fab_group_leaf(const struct fabric *f, const struct fab_tree *t, unsign
  * than max. */
 unsigned fabric_path(const struct fabric *f, uint16_t src_node, uint16_t dst_node,
                      uint32_t *dirlinks, unsigned max);
+
+/* Latency of a direction of a link: the port's that sends. */
+static inline int64_t fabric_latency(const struct fabric *f, uint32_t dirlink)
+{
+    const struct fab_link *l = &f->links[dirlink / 2];
+
+    return dirlink & 1 ? f->nodes[l->b].ports[l->b_port].latency_ps
+                       : f->nodes[l->a].ports[l->a_port].latency_ps;
+}
 
 /* The same from port to port: the flow of a frame whose addresses are those of two HCA ports. For a
  * switch the port makes no difference. 0 also where the two ports do not reach each other. */

@@ -132,6 +132,8 @@ static void connect_port(struct fabric *f, const struct draft_link *d, uint16_t 
     p->peer_port = (uint16_t)(at_a ? d->b_port : d->a_port);
     p->rate_bps = d->p.rate_bps;
     p->latency_ps = d->p.latency_ps;
+    if (f->nodes[at_a ? d->a : d->b].kind == FAB_SWITCH)
+        p->latency_ps += f->costs.switch_ps;
 }
 
 static void add_external(struct fabric *f, const struct draft_link *d)

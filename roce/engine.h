@@ -66,6 +66,7 @@ struct requester {
     struct swqe *ring;
     union sdata *data;
     uint32_t depth, mask, head, cur, tail, cur_pkt;
+    uint32_t seen; /* requests before it are known to the port; tail, unless messages cost time */
     uint32_t post_psn; /* first PSN of the next request posted */
     uint32_t una;      /* everything before it is done: acknowledged, READ data here */
     uint32_t nxt;      /* next PSN to send; goes back to una when something was lost */
@@ -126,9 +127,9 @@ struct qp {
     uint32_t num;
     uint8_t type, transport; /* transport: upper bits of its opcodes */
     bool sig_all, streaming, served, established, drained_said;
-    bool in_send, in_ack, in_flush, in_late, reply_turn;
+    bool in_send, in_ack, in_flush, in_late, in_fetch, reply_turn;
     enum qp_state state;
-    TAILQ_ENTRY(qp) send_link, ack_link, flush_link, late_link;
+    TAILQ_ENTRY(qp) send_link, ack_link, flush_link, late_link, fetch_link;
     int64_t ack_due; /* in_late: when unacknowledged packets are acknowledged unasked */
     struct timer timer;
     struct pace *pace;    /* NULL: DCQCN is off */
@@ -152,8 +153,10 @@ struct rnic {
     struct roce_counters cnt;
     struct qp_list send, ack, flush;
     struct qp_list
-        late;         /* delayed acknowledgements in order of ack_due: the delay is one for all */
-    int64_t stall_ps; /* no output before: the pool was empty. 0: none */
+        late; /* delayed acknowledgements in order of ack_due: the delay is one for all */
+    struct qp_list fetch; /* with requests that the port has not seen (fetch.c) */
+    int64_t fetch_ps;     /* when the next of them is; 0: not begun */
+    int64_t stall_ps;     /* no output before: the pool was empty. 0: none */
     struct timers timers;
     struct timers paces; /* QPs that wait for their turn by rate */
     uint32_t next_index;
@@ -193,6 +196,11 @@ static inline struct qp *qp_timer_first(struct rnic *r)
 
     return t ? container_of(t, struct qp, timer) : NULL;
 }
+
+/* fetch.c */
+void fetch_post(struct qp *qp); /* a request was posted */
+void fetch_run(struct rnic *r, int64_t now_ps);
+int64_t fetch_next(const struct rnic *r);
 
 /* qp.c */
 void qp_complete_send(struct qp *qp, uint8_t status); /* the head of the send queue is over */

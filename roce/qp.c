@@ -86,6 +86,7 @@ int qp_post_send(struct qp *qp, const struct wqe *w)
         rte_pktmbuf_refcnt_update(e->held, 1);
     q->post_psn = psn_add(q->post_psn, e->n_pkts);
     q->tail++;
+    fetch_post(qp);
     if (qp->state == QP_ERR || qp->state == QP_SQE)
         rnic_want_flush(qp);
     else
@@ -147,6 +148,7 @@ void qp_flush(struct qp *qp)
         return;
     while (n--)
         qp_complete_send(qp, WC_WR_FLUSH_ERR);
+    qp->rqr.seen = qp->rqr.tail;
     if (qp->state == QP_SQE) {
         qp->rqr.post_psn = qp->rqr.nxt;
         return;

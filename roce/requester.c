@@ -24,7 +24,7 @@ bool requester_ready(const struct qp *qp)
     const struct swqe *w = sq_at(qp, q->cur);
     uint32_t span = psn_sub(q->nxt, q->una);
 
-    if (q->cur == q->tail || q->rnr_wait || q->failed)
+    if (q->cur == q->seen || q->rnr_wait || q->failed)
         return false;
     /* draining: messages that have begun go on */
     if (qp->state != QP_RTS &&

@@ -182,7 +182,9 @@ void rnic_unlist(struct qp *qp, bool acks_too)
         TAILQ_REMOVE(&r->flush, qp, flush_link);
     if (qp->in_late)
         TAILQ_REMOVE(&r->late, qp, late_link);
-    qp->in_ack = qp->in_flush = qp->in_late = false;
+    if (qp->in_fetch)
+        TAILQ_REMOVE(&r->fetch, qp, fetch_link);
+    qp->in_ack = qp->in_flush = qp->in_late = qp->in_fetch = false;
 }
 
 /* A frame of the QP whose turn it is: responses and requests alternate. */
@@ -273,6 +275,8 @@ static uint16_t ep_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m,
     struct rnic *r = ctx;
 
     run_flush(r);
+    if (!TAILQ_EMPTY(&r->fetch))
+        fetch_run(r, now_ps);
     if (r->stall_ps > now_ps)
         return 0;
     r->stall_ps = 0;
@@ -285,6 +289,7 @@ static void ep_tick(void *ctx, int64_t now_ps)
     struct qp *qp;
 
     run_flush(r);
+    fetch_run(r, now_ps);
     while ((qp = qp_timer_first(r)) != NULL && qp->timer.deadline <= now_ps) {
         qp_timer_clear(qp);
         requester_timer(qp, now_ps);
@@ -308,6 +313,7 @@ static int64_t ep_next(void *ctx)
     t = RTE_MIN(t, pace_next(r));
     qp = TAILQ_FIRST(&r->late);
     t = qp ? RTE_MIN(t, qp->ack_due) : t;
+    t = RTE_MIN(t, fetch_next(r));
     return r->stall_ps ? RTE_MIN(t, r->stall_ps) : t;
 }
 
@@ -412,6 +418,7 @@ int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
     TAILQ_INIT(&r->ack);
     TAILQ_INIT(&r->flush);
     TAILQ_INIT(&r->late);
+    TAILQ_INIT(&r->fetch);
     *rp = r;
     return 0;
 }

@@ -253,6 +253,7 @@ struct rnic_cfg {
     uint16_t ack_every; /* responder acknowledges at least every so many packets (and at AckReq) */
     uint8_t dscp;       /* of the lossless class; ECT(0) is set */
     struct dcqcn_cfg dcqcn;
+    int64_t message_ps; /* what the port takes for each request before it can send it; 0: none */
     struct rte_mempool *pool;
     struct rnic_ops ops;
     void *user;

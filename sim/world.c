@@ -387,6 +387,8 @@ static int port_create(struct rank *r, unsigned i)
                          .mtu = w->cfg.fab->mtu,
                          .rate_bps = nd->ports[i].rate_bps,
                          .dcqcn = hca_dcqcn(&w->cfg.fab->dcqcn, nd->ports[i].rate_bps),
+                         .gpu_ps = w->cfg.fab->costs.gpu_ps,
+                         .message_ps = w->cfg.fab->costs.hca_ps,
                          .pool = w->cfg.pool,
                          .max_qps = w->cfg.nranks < MANY_RANKS ? 0 : 2 * MANY_RANKS,
                          .drv = {.kick = rank_kick, .ctx = p}};

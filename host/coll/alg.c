@@ -15,8 +15,7 @@ struct tracker {
     uint64_t in_at, out_at;
     bool in_written; /* else nobody has to wait for readers of BUF_IN */
     struct {
-        uint32_t
-            *reader; /* [SCHED_SLOTS] steps of the lane's CPU lane, the last of which read it */
+        uint32_t *reader; /* [slots] steps of the lane's CPU lane, the last of which read it */
     } * recv;
     unsigned n_recv;
 };
@@ -193,7 +192,7 @@ static uint32_t *slot_readers(struct alg *a, unsigned lane)
         t->n_recv = n;
     }
     if (!t->recv[lane].reader)
-        t->recv[lane].reader = calloc(SCHED_SLOTS, sizeof(uint32_t));
+        t->recv[lane].reader = calloc(sched_slots(a->s->in.topo), sizeof(uint32_t));
     return t->recv[lane].reader;
 }
 
@@ -212,7 +211,7 @@ void alg_recv_reduce(struct alg *a, unsigned peer, unsigned chan, struct ref dst
         return;
     d = (struct dep){.lane = lane, .count = a->s->lane[lane].n + 1};
     recv.dst = slot_of(d);
-    reader += recv.dst.off % SCHED_SLOTS;
+    reader += recv.dst.off % sched_slots(a->s->in.topo);
     step_after(&recv, (struct dep){.lane = cpu, .count = *reader});
     d = put(a, lane, &recv, false);
     step_after(&st, d);

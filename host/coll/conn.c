@@ -18,7 +18,7 @@ static struct lane_run *run_of(struct coll_req *r, unsigned lane)
 
 static bool slot_left(const struct conn *k)
 {
-    return k->slot_next - k->slot_free < SCHED_SLOTS;
+    return k->slot_next - k->slot_free < k->depth;
 }
 
 static uint8_t *slot_at(const struct conn *k, unsigned slot)
@@ -30,8 +30,8 @@ static uint8_t *slot_at(const struct conn *k, unsigned slot)
 static unsigned slot_of_msg(const struct conn *k, uint64_t msg)
 {
     for (uint64_t s = k->slot_free; s < k->slot_next; s++)
-        if (k->slot_used[s % SCHED_SLOTS] && k->slot_msg[s % SCHED_SLOTS] == msg)
-            return (unsigned)(s % SCHED_SLOTS);
+        if (k->slot[s % k->depth].used && k->slot[s % k->depth].msg == msg)
+            return (unsigned)(s % k->depth);
     return SLOT_NONE;
 }
 
@@ -44,8 +44,8 @@ uint8_t *conn_slot(const struct conn *k, uint64_t msg)
 
 static void slot_put(struct conn *k, unsigned slot)
 {
-    k->slot_used[slot] = false;
-    while (k->slot_free < k->slot_next && !k->slot_used[k->slot_free % SCHED_SLOTS])
+    k->slot[slot].used = false;
+    while (k->slot_free < k->slot_next && !k->slot[k->slot_free % k->depth].used)
         k->slot_free++;
 }
 
@@ -77,19 +77,19 @@ static int post_recv(struct comm *c, struct conn *k, const void *to, uint64_t le
         comm_fail(c, "cannot post a receive from rank %u (%s)", k->peer, comm_host(c, k->peer));
         return -1;
     }
-    k->got[k->rx_posted % CONN_DEPTH].slot = (uint8_t)slot;
+    k->got[k->rx_posted % k->depth].slot = (uint8_t)slot;
     k->rx_posted++;
     return 0;
 }
 
 static int post_slot(struct comm *c, struct conn *k)
 {
-    unsigned slot = (unsigned)(k->slot_next % SCHED_SLOTS);
+    unsigned slot = (unsigned)(k->slot_next % k->depth);
 
     if (post_recv(c, k, slot_at(k, slot), SCHED_SLICE_MAX, k->mr->lkey, slot))
         return -1;
-    k->slot_used[slot] = true;
-    k->slot_msg[slot] = k->rx_posted - 1;
+    k->slot[slot].used = true;
+    k->slot[slot].msg = k->rx_posted - 1;
     k->slot_next++;
     return 0;
 }
@@ -110,7 +110,7 @@ static unsigned post_receives(struct comm *c, struct conn *k)
     uint64_t end = (l ? k->rx_base + l->n : k->rx_seen) + CONN_AHEAD;
     unsigned did = 0;
 
-    while (k->rx_posted < end && k->rx_posted - k->rx_seen < CONN_DEPTH) {
+    while (k->rx_posted < end && k->rx_posted - k->rx_seen < k->depth) {
         uint64_t *begun = r ? &run_of(r, k->rx_lane)->begun : NULL;
         bool own = r && *begun < l->n;
         const struct step *st = own ? &l->step[*begun] : NULL;
@@ -140,7 +140,7 @@ static int post_send(struct comm *c, struct conn *k, struct ibv_send_wr *wr, boo
         comm_fail(c, "cannot post to rank %u (%s)", k->peer, comm_host(c, k->peer));
         return -1;
     }
-    k->tx_at[k->sq_posted % CONN_SQ] = k->tx_posted + (wr->opcode == IBV_WR_SEND_WITH_IMM);
+    k->tx_at[k->sq_posted % CONN_SQ(k)] = k->tx_posted + (wr->opcode == IBV_WR_SEND_WITH_IMM);
     k->sq_posted++;
     return 0;
 }
@@ -159,7 +159,7 @@ static unsigned publish(struct comm *c, struct conn *k)
     uint64_t news = k->rx_posted - k->published;
 
     if (!k->open || !news || (news < CREDIT_EVERY && k->published - k->rx_seen >= CREDIT_EVERY) ||
-        k->sq_posted - k->sq_done >= CONN_SQ || post_send(c, k, &wr, false))
+        k->sq_posted - k->sq_done >= CONN_SQ(k) || post_send(c, k, &wr, false))
         return 0;
     k->published = k->rx_posted;
     return 1;
@@ -174,7 +174,7 @@ void conn_top_up(struct comm *c, struct conn *k)
 
 void conn_check_strays(struct comm *c, struct conn *k, uint32_t seq)
 {
-    uint32_t imm = k->got[k->rx_seen % CONN_DEPTH].imm;
+    uint32_t imm = k->got[k->rx_seen % k->depth].imm;
 
     if (c->fall.state == FALL_ASKING) /* what was over may be taken up again */
         return;
@@ -185,7 +185,7 @@ void conn_check_strays(struct comm *c, struct conn *k, uint32_t seq)
 /* A message that is here is the lane's next one. False: not yet. */
 static bool take(struct comm *c, struct conn *k, struct coll_req *r, unsigned lane)
 {
-    uint64_t at = k->rx_seen % CONN_DEPTH;
+    uint64_t at = k->rx_seen % k->depth;
     const struct step *st = &r->s.lane[lane].step[r->done[lane]];
     unsigned slot = k->got[at].slot;
 
@@ -234,7 +234,7 @@ static unsigned run_recv(struct comm *c, struct coll_req *r, unsigned lane)
 /* Messages that may have been sent in all. */
 static uint64_t credit_limit(const struct conn *k)
 {
-    const uint32_t *at = (const uint32_t *)(const void *)slot_at(k, SCHED_SLOTS);
+    const uint32_t *at = (const uint32_t *)(const void *)slot_at(k, k->depth);
     uint32_t word = rte_le_to_cpu_32(__atomic_load_n(at, __ATOMIC_ACQUIRE));
     int32_t ahead = (int32_t)(word - (uint32_t)k->tx_posted);
 
@@ -270,7 +270,7 @@ static unsigned run_send(struct comm *c, struct coll_req *r, unsigned lane)
     uint64_t limit = k->open ? credit_limit(k) : 0;
     unsigned did = 0;
 
-    while (k->open && run->begun < l->n && k->sq_posted - k->sq_done < CONN_SENDS) {
+    while (k->open && run->begun < l->n && k->sq_posted - k->sq_done < CONN_SENDS(k)) {
         const struct step *st = &l->step[run->begun];
 
         if (!exec_may_start(r, lane, WAIT_START, st))
@@ -319,8 +319,8 @@ void conn_end(struct comm *c, struct coll_req *r, unsigned lane)
         return;
     }
     for (uint64_t s = k->slot_free; s < k->slot_next; s++)
-        if (k->slot_used[s % SCHED_SLOTS] && k->slot_msg[s % SCHED_SLOTS] < k->rx_seen)
-            slot_put(k, (unsigned)(s % SCHED_SLOTS));
+        if (k->slot[s % k->depth].used && k->slot[s % k->depth].msg < k->rx_seen)
+            slot_put(k, (unsigned)(s % k->depth));
     k->rx_lane = LANE_NONE;
     conn_top_up(c, k);
 }
@@ -337,8 +337,8 @@ void conn_complete(struct comm *c, const struct ibv_wc *wc)
         comm_fail(c, "rank %u (%s): %s", k->peer, comm_host(c, k->peer),
                   ibv_wc_status_str(wc->status));
     } else if (WR_KIND(wc->wr_id) == WR_CONN_RECV) {
-        k->got[i % CONN_DEPTH].imm = wc->wc_flags & IBV_WC_WITH_IMM ? ntohl(wc->imm_data) : 0;
-        k->got[i % CONN_DEPTH].len = wc->byte_len;
+        k->got[i % k->depth].imm = wc->wc_flags & IBV_WC_WITH_IMM ? ntohl(wc->imm_data) : 0;
+        k->got[i % k->depth].len = wc->byte_len;
         k->rx_done = i + 1;
         if (k->rx_lane != LANE_NONE)
             exec_wake(c, k->rx_lane);
@@ -346,7 +346,7 @@ void conn_complete(struct comm *c, const struct ibv_wc *wc)
             conn_check_strays(c, k, exec_seq(c));
     } else {
         k->sq_done = i + 1;
-        k->tx_done = k->tx_at[i % CONN_SQ];
+        k->tx_done = k->tx_at[i % CONN_SQ(k)];
         if (k->tx_lane != LANE_NONE) {
             exec_done(c, r, k->tx_lane, k->tx_done - k->tx_base);
             exec_wake(c, k->tx_lane);

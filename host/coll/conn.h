@@ -24,14 +24,13 @@
 
 #include "host/coll/comm.h"
 
-#define CONN_AHEAD 16u         /* two credits' worth */
-#define CONN_DEPTH SCHED_SLOTS /* receives posted, and messages in flight, at most */
-#define CONN_SENDS                                                                                 \
-    72u                  /* of the send queue, for messages: those of a full window, and what      \
-                            waits for a completion that stands for it */
+#define CONN_AHEAD 16u /* two credits' worth */
+#define CONN_SENDS(k)                                                                              \
+    ((k)->depth + 8u) /* of the send queue, for messages: those of a full window, and what waits   \
+                         for a completion that stands for it */
 #define CONN_CREDITS 16u /* of the send queue, beside messages */
-#define CONN_SQ      (CONN_SENDS + CONN_CREDITS)
-#define CONN_CQE     (CONN_DEPTH + CONN_SQ)
+#define CONN_SQ(k)   (CONN_SENDS(k) + CONN_CREDITS)
+#define CONN_CQE(k)  ((k)->depth + CONN_SQ(k))
 #define SLOT_NONE    0xffu
 
 struct conn {
@@ -51,15 +50,19 @@ struct conn {
     uint64_t rx_posted, rx_done, rx_seen; /* seen: taken by an operation */
     uint64_t published;                   /* receives that the peer knows of */
     uint64_t slot_next, slot_free;        /* slots given out, and before the oldest in use */
-    uint64_t slot_msg[SCHED_SLOTS];       /* message that it is for */
-    bool slot_used[SCHED_SLOTS];
-    struct {
+    unsigned depth;                       /* slots; receives posted and messages in flight, at most:
+                                             sched_slots() */
+    struct conn_slot {
+        uint64_t msg; /* that it is for */
+        bool used;
+    } * slot; /* [depth] */
+    struct conn_got {
         uint32_t imm, len;
         uint8_t slot; /* SLOT_NONE: it went to where it belongs */
-    } got[CONN_DEPTH];
+    } * got;          /* [depth] */
     uint64_t tx_posted, tx_done;
     uint64_t sq_posted, sq_done; /* messages and credits */
-    uint64_t tx_at[CONN_SQ];     /* messages posted up to that one, included */
+    uint64_t *tx_at;             /* [CONN_SQ] messages posted up to that one, included */
 
     /* Of the running operation. */
     unsigned rx_lane, tx_lane; /* LANE_NONE */

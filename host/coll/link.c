@@ -14,7 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCRATCH_BYTES ((size_t)SCHED_SLOTS * SCHED_SLICE_MAX)
+static size_t scratch_bytes(const struct conn *k)
+{
+    return (size_t)k->depth * SCHED_SLICE_MAX;
+}
 
 struct link_msg {
     rte_be32_t magic, group, rank, chan;
@@ -28,7 +31,7 @@ _Static_assert(sizeof(struct link_msg) <= CTL_ROOM, "one datagram");
 /* ---- this rank's end ---- */
 
 #define WORD_ALIGN 4096u /* the credit word begins a page */
-_Static_assert(SCRATCH_BYTES % WORD_ALIGN == 0, "the credit word is behind the slots");
+_Static_assert(SCHED_SLICE_MAX % WORD_ALIGN == 0, "the credit word is behind the slots");
 
 static void end_free(struct conn *k)
 {
@@ -39,6 +42,9 @@ static void end_free(struct conn *k)
     if (k->word_mr)
         ibv_dereg_mr(k->word_mr);
     free(k->mem);
+    free(k->slot);
+    free(k->got);
+    free(k->tx_at);
     free(k);
 }
 
@@ -47,23 +53,26 @@ static void end_free(struct conn *k)
  * both addresses. */
 static int end_create(struct comm *c, struct conn *k)
 {
-    struct edge_cap cap = {CONN_SQ, CONN_DEPTH, 1, 1, sizeof(uint32_t)};
+    struct edge_cap cap = {CONN_SQ(k), k->depth, 1, 1, sizeof(uint32_t)};
     struct ibv_pd *pd = k->port->pd;
     uint32_t word = rte_cpu_to_le_32(CONN_AHEAD);
 
     errno = 0;
-    if (port_reserve(k->port, CONN_CQE))
+    k->slot = calloc(k->depth, sizeof(*k->slot));
+    k->got = calloc(k->depth, sizeof(*k->got));
+    k->tx_at = calloc(CONN_SQ(k), sizeof(*k->tx_at));
+    if (!k->slot || !k->got || !k->tx_at || port_reserve(k->port, CONN_CQE(k)))
         return -ENOMEM;
-    if (posix_memalign((void **)&k->mem, WORD_ALIGN, SCRATCH_BYTES + sizeof(uint64_t))) {
+    if (posix_memalign((void **)&k->mem, WORD_ALIGN, scratch_bytes(k) + sizeof(uint64_t))) {
         k->mem = NULL;
         return -ENOMEM;
     }
-    memcpy(k->mem + SCRATCH_BYTES, &word, sizeof(word));
-    k->mr = ibv_reg_mr(pd, k->mem, SCRATCH_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    memcpy(k->mem + scratch_bytes(k), &word, sizeof(word));
+    k->mr = ibv_reg_mr(pd, k->mem, scratch_bytes(k), IBV_ACCESS_LOCAL_WRITE);
     if (k->mr && c->cfg.unback && c->cfg.unback(k->mr))
         return -EINVAL;
     if (k->mr)
-        k->word_mr = ibv_reg_mr_iova(pd, k->mem + SCRATCH_BYTES, sizeof(uint64_t), 0,
+        k->word_mr = ibv_reg_mr_iova(pd, k->mem + scratch_bytes(k), sizeof(uint64_t), 0,
                                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     if (k->word_mr)
         k->qp = rc_create(k->port, &cap, true);
@@ -96,6 +105,7 @@ static struct conn *add(struct comm *c, unsigned peer, unsigned chan, char *err)
         *k = (struct conn){.index = c->n_conns,
                            .peer = peer,
                            .chan = chan,
+                           .depth = sched_slots(&c->topo.sched),
                            .port = &c->port[ch[chan].port_a],
                            .rx_lane = LANE_NONE,
                            .tx_lane = LANE_NONE};

@@ -90,6 +90,17 @@ static bool in_switches(const struct model *m)
     return m->in.algo == ALGO_HIER_SHARP || m->in.algo == ALGO_NVLS_SHARP;
 }
 
+/* Below so many bytes of a block, what programs need to see a message shows in every step. */
+static uint64_t hidden(const struct model *m)
+{
+    const struct fab_node *h = &m->fab->nodes[m->fab->hosts[m->host_of_rank[0]]];
+    unsigned __int128 rate = 0;
+
+    for (unsigned p = 0; p < h->n_ports; p++)
+        rate += h->ports[p].rate_bps;
+    return (uint64_t)(4 * rate * (uint64_t)m->fab->costs.gpu_ps / (8 * 1000000000000ull));
+}
+
 /* Elements beyond which time is a line. */
 static uint64_t steady(const struct model *m, unsigned n)
 {
@@ -98,6 +109,7 @@ static uint64_t steady(const struct model *m, unsigned n)
 
     if (cut_again)
         block = shares_vector(m) || m->in.algo == ALGO_NVLS ? BLOCK_LONG : 4 * BLOCK_LONG;
+    block = block > hidden(m) ? block : hidden(m);
     return block * (shares_vector(m) ? n : 1) / dtype_size(m->in.type);
 }
 
@@ -193,8 +205,9 @@ static int begin(struct model *m, const struct coll_args *a, unsigned nranks)
     m->topo.sched.rail_trees = m->n_trees > 0;
     m->n_dir = 2u * m->fab->n_links + m->fab->n_hosts;
     m->free_ps = calloc(m->n_dir + 1, sizeof(*m->free_ps));
+    m->fetch_ps = calloc(m->n_dir + 1, sizeof(*m->fetch_ps));
     m->bytes = calloc(m->n_dir + 1, sizeof(*m->bytes));
-    return m->free_ps && m->bytes ? 0 : -ENOMEM;
+    return m->free_ps && m->fetch_ps && m->bytes ? 0 : -ENOMEM;
 }
 
 int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
@@ -225,6 +238,7 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
                                       .handoffs = o.hand};
     topo_free(&m.topo);
     free(m.free_ps);
+    free(m.fetch_ps);
     free(m.bytes);
     return rc;
 }

@@ -32,6 +32,7 @@ struct mlane {
         peer_lane;                 /* peer_lane: SEND's and RECV's other end; MM: reads under way */
     uint32_t waiters, next_waiter; /* lanes of the rank that wait for this one */
     bool queued, waiting, paced;   /* paced: until its last message has left the first link */
+    bool follows;                  /* what is begun now could have been while it was paced */
     uint16_t *hand;                /* [n] hand-offs up to the end of each step */
     int64_t *at;                   /* RECV: [n] when begun */
     struct flight *flight;         /* SEND, MM: [n] on their way */
@@ -66,8 +67,9 @@ struct model {
     struct topo topo;
     /* Directions of links, then the hosts' loops: ranks of one host meet in its NIC. */
     unsigned n_dir;
-    int64_t *free_ps; /* [n_dir] when the link is free */
-    uint64_t *bytes;  /* [n_dir] that pass in the whole operation */
+    int64_t *free_ps;  /* [n_dir] when the link is free */
+    int64_t *fetch_ps; /* [n_dir] when the port that sends on it can fetch the next request */
+    uint64_t *bytes;   /* [n_dir] that pass in the whole operation */
     /* running */
     struct mrank *rank;
     struct magg *aggs;
@@ -92,6 +94,9 @@ int64_t model_ps(const struct model *m, uint32_t dirlink, uint64_t bytes);
 void model_path(const struct model *m, uint16_t from, uint16_t from_port, uint16_t to,
                 uint16_t to_port, struct model_path *p);
 uint16_t model_node(const struct model *m, unsigned rank);
+/* A lane posts a request now to the port of a path's first link, or has done so while its last
+ * message left: when it can be sent. */
+int64_t model_post(struct model *m, const struct mlane *l, uint32_t dirlink, int64_t now);
 /* Sends a message over a link; the link is asked at the time at which its first frame is there. */
 struct flight model_hop(struct model *m, uint32_t dirlink, struct flight f, struct model_msg msg);
 /* Along a whole path at once; *left (may be NULL): when it has left the first link. */

@@ -261,7 +261,7 @@ static void complete(struct model *m, struct magg *g, uint32_t i)
                                st->dst.buf == BUF_NONE ? 0 : (uint32_t)st->len, NULL);
 
         m->rank[x->rank].lane[x->lane].hand[i] = (uint16_t)hand;
-        model_event(m, EV_DONE, f.tail, x->rank, x->lane, i);
+        model_event(m, EV_DONE, f.tail + m->fab->costs.gpu_ps, x->rank, x->lane, i);
     }
 }
 
@@ -275,8 +275,9 @@ void agg_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
     struct mslot *slot = &g->slot[(size_t)i * g->n_an + x->an];
     uint32_t up = st->a.buf == BUF_NONE ? 0 : (uint32_t)st->len;
     uint32_t down = st->dst.buf == BUF_NONE ? 0 : (uint32_t)st->len;
-    int64_t left = now;
+    int64_t left;
 
+    left = now = model_post(m, l, x->up.link[0], now);
     l->slots_out += agg_slots(st->len, m->in.mtu);
     slot->f = later(slot->f, edge(m, &x->up, &x->down, (struct flight){now, now}, up, &left));
     slot->up_len = up > slot->up_len ? up : slot->up_len;

@@ -87,8 +87,9 @@ void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
     struct mlane *l = &m->rank[rank].lane[lane];
     uint32_t i = l->begun++;
     const struct step *st = &m->rank[rank].s.lane[lane].step[i];
-    int64_t left = now;
+    int64_t left;
 
+    left = now = model_post(m, l, l->path[0].link[0], now);
     if (st->op == STEP_MM_LOAD) {
         ask(m, l, rank, lane, i, now);
         return;

@@ -42,7 +42,7 @@ int64_t model_ps(const struct model *m, uint32_t dirlink, uint64_t bytes)
 
 static int64_t latency(const struct model *m, uint32_t dirlink)
 {
-    return dirlink < 2u * m->fab->n_links ? m->fab->links[dirlink / 2].latency_ps : 0;
+    return dirlink < 2u * m->fab->n_links ? fabric_latency(m->fab, dirlink) : 0;
 }
 
 uint16_t model_node(const struct model *m, unsigned rank)
@@ -71,6 +71,14 @@ void model_path(const struct model *m, uint16_t from, uint16_t from_port, uint16
         p->crossings += fab->nodes[at].proc != fab->nodes[next].proc;
         at = next;
     }
+}
+
+int64_t model_post(struct model *m, const struct mlane *l, uint32_t d, int64_t now)
+{
+    int64_t cost = m->fab->costs.hca_ps, t = l->follows ? now - cost : now;
+
+    m->fetch_ps[d] = (t > m->fetch_ps[d] ? t : m->fetch_ps[d]) + cost;
+    return m->fetch_ps[d] > now ? m->fetch_ps[d] : now;
 }
 
 struct flight model_hop(struct model *m, uint32_t d, struct flight f, struct model_msg msg)

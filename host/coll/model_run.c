@@ -2,7 +2,8 @@
  * The schedules of all ranks, walked in order of time. A lane begins its next step once what the
  * step depends on is done; a message also waits for its receive to be posted, for the lane's
  * previous message to leave (so that lanes which share a link take turns), and for every link of
- * its path (model_net.c). Software takes no time: that it does not show is what fidelity is about.
+ * its path (model_net.c). Software takes no time but what the fabric's costs say: that it
+ * does not show is what fidelity is about.
  */
 #include "host/coll/model.h"
 
@@ -116,13 +117,14 @@ static void message_hop(struct model *m, unsigned rank, unsigned lane, uint32_t 
     const struct lane *s = &m->rank[rank].s.lane[lane];
     struct mlane *l = &m->rank[rank].lane[lane];
     struct flight *f = &l->flight[i];
+    int64_t seen = m->fab->costs.gpu_ps;
 
     *f = model_hop(m, l->path->link[l->hop[i]], *f, model_message(s->step[i].len, m->in.mtu, true));
     if (++l->hop[i] < l->path->n) {
         model_event(m, EV_HOP, f->head, rank, lane, i);
         return;
     }
-    model_event(m, EV_DONE, f->tail, s->peer, l->peer_lane, i);
+    model_event(m, EV_DONE, f->tail + seen, s->peer, l->peer_lane, i);
     model_event(m, EV_DONE, f->tail + l->ack_ps, rank, lane, i);
 }
 
@@ -140,6 +142,7 @@ static void send_message(struct model *m, unsigned rank, unsigned lane, int64_t 
     hand = recv_hand > hand ? recv_hand : hand;
     m->hand = hand > m->hand ? hand : m->hand;
     peer->lane[l->peer_lane].hand[i] = l->hand[i] = (uint16_t)hand;
+    now = model_post(m, l, l->path->link[0], now);
     l->flight[i] = (struct flight){now, now};
     message_hop(m, rank, lane, i);
     l->paced = true;
@@ -213,7 +216,10 @@ static void handle(struct model *m, const struct event *e)
     switch (e->kind) {
     case EV_TRY:
         l->paced = false;
-        break;
+        l->follows = true;
+        try_lane(m, e->rank, e->lane, e->at);
+        l->follows = false;
+        return;
     case EV_READ:
         mm_model_read(m, e->rank, e->lane, e->step, e->at);
         return;
@@ -260,7 +266,7 @@ static int lane_path(struct model *m, unsigned rank, unsigned lane)
         uint32_t d = l->back->link[h];
 
         l->ack_ps += model_ps(m, d, MODEL_ACK_WIRE) +
-                     (d < 2u * m->fab->n_links ? m->fab->links[d / 2].latency_ps : 0);
+                     (d < 2u * m->fab->n_links ? fabric_latency(m->fab, d) : 0);
     }
     return 0;
 }
@@ -363,6 +369,7 @@ int model_run(struct model *m)
     m->hand = 0;
     m->rc = 0;
     memset(m->free_ps, 0, m->n_dir * sizeof(*m->free_ps));
+    memset(m->fetch_ps, 0, m->n_dir * sizeof(*m->fetch_ps));
     memset(m->bytes, 0, m->n_dir * sizeof(*m->bytes));
     m->rank = calloc(m->in.nranks, sizeof(*m->rank));
     if (!m->rank)

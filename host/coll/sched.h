@@ -16,12 +16,14 @@
 #include "host/coll/coll.h"
 
 /*
- * Longest message. A RECV lane has SCHED_SLOTS slots of so many bytes: a message received to
- * BUF_SLOT stays there until the step that reads it is done. Slots of a lane are read in order,
- * each by exactly one REDUCE or COPY step; message n lies in slot n % SCHED_SLOTS, and the step
- * that receives it depends on the one that read the slot before.
+ * Longest message. A RECV lane has SCHED_SLOTS slots of so many bytes, or more where the fabric's
+ * costs ask for it (sched_topo.slots): a message received to BUF_SLOT stays there until the step
+ * that reads it is done. Slots of a lane are read in order, each by exactly one REDUCE or COPY
+ * step; message n lies in slot n % slots, and the step that receives it depends on the one that
+ * read the slot before.
  */
 #define SCHED_SLOTS     64u
+#define SCHED_SLOTS_MAX 128u
 #define SCHED_SLICE_MAX 65536u
 #define SCHED_MAX_BYTES (1ULL << 40) /* longest buffer of an operation */
 #define SCHED_DEPS      6u
@@ -47,8 +49,8 @@ enum step_op {
                      more dependencies meet than one step has room for */
     STEP_AGG,     /* a up where it is not BUF_NONE, the result to dst where it is not BUF_NONE;
                      agg says which collective; with last and OP_AVG divided */
-    STEP_MM_LOAD, /* dst = sum over the members' buffers `region` at offset off; with last and OP_AVG
-                     divided. Members: the ranks of this rank's domain */
+    STEP_MM_LOAD, /* dst = sum over the members' buffers `region` at offset off; with last and
+                     OP_AVG divided. Members: the ranks of this rank's domain */
     STEP_MM_STORE /* a to all members' buffers `region` at offset off */
 };
 enum step_buf { BUF_NONE, BUF_IN, BUF_OUT, BUF_TMP, BUF_SLOT };
@@ -68,16 +70,18 @@ struct dep {
 struct step {
     enum step_op op;
     bool last; /* gives final elements */
-    bool self; /* MM: the window that has the caller's own memory too (F27); else all but it (F26) */
+    bool
+        self; /* MM: the window that has the caller's own memory too (F27); else all but it (F26) */
     /*
      * AGG: ALLREDUCE, BARRIER, REDUCE to `root` or BROADCAST from `root` (a rank): every member has
      * the same AGG steps on a lane in the same order, with the same root, off, len and total; who
-     * has nothing to send leaves a BUF_NONE, who gets nothing leaves dst so. `off` is within `total`
-     * bytes of an operation of the aggregation protocol, whose steps follow each other without gap
-     * (off 0, ... to total). Reduce-scatter is a REDUCE of each rank's block in turn, all-gather a
-     * BROADCAST of each rank's block in turn: blocks of one collective may follow each other at once.
+     * has nothing to send leaves a BUF_NONE, who gets nothing leaves dst so. `off` is within
+     * `total` bytes of an operation of the aggregation protocol, whose steps follow each other
+     * without gap (off 0, ... to total). Reduce-scatter is a REDUCE of each rank's block in turn,
+     * all-gather a BROADCAST of each rank's block in turn: blocks of one collective may follow each
+     * other at once.
      */
-    uint8_t agg; /* enum agg_coll */
+    uint8_t agg;          /* enum agg_coll */
     enum step_buf region; /* MM: BUF_IN, BUF_OUT or BUF_TMP of the members */
     unsigned root;
     uint64_t total;
@@ -108,6 +112,7 @@ struct sched_topo {
     unsigned trees;      /* aggregation trees that the group of all ranks has joined */
     unsigned rail_trees; /* that the rails' groups have joined, each */
     bool multimem;       /* the planes of domains offer it */
+    unsigned slots;      /* of a RECV lane, a power of two; 0: SCHED_SLOTS */
 };
 #define SCHED_MAX_CHANS 24u
 
@@ -119,7 +124,7 @@ struct sched_in {
     enum dtype type;
     enum redop op;
     bool in_place;
-    uint32_t mtu; /* path MTU: slices and messages are cut in whole packets */
+    uint32_t mtu;    /* path MTU: slices and messages are cut in whole packets */
     unsigned sparse; /* alltoall: rank r has blocks for r, r + 1, ... so many; 0: all */
     bool mm_self;    /* NVLS: a GPU's own share crosses the switch too (F27); else not (F26) */
     const struct sched_topo *topo; /* NULL: no domains, one channel, no trees */
@@ -133,8 +138,13 @@ struct sched {
     struct lane *lane;
     uint32_t n_steps;
     uint32_t bucket[SCHED_BUCKETS]; /* lanes by their names: index + 1, then lane.next */
-    int rc; /* once something did not fit */
+    int rc;                         /* once something did not fit */
 };
+
+static inline unsigned sched_slots(const struct sched_topo *t)
+{
+    return t && t->slots ? t->slots : SCHED_SLOTS;
+}
 
 /* 0, -EINVAL, -E2BIG (over SCHED_MAX_BYTES), -ENOTSUP (no such algorithm for the collective or on
  * this topology), -ENOMEM. After 0 sched_free() is the caller's. */
@@ -177,7 +187,8 @@ bool step_after(struct step *st, struct dep d);
 struct ref slot_of(struct dep d);
 
 /* Part k of n of `total` bytes in whole elements: [*off, *off + *len). */
-void sched_part(uint64_t total, unsigned esize, uint64_t n, uint64_t k, uint64_t *off, uint64_t *len);
+void sched_part(uint64_t total, unsigned esize, uint64_t n, uint64_t k, uint64_t *off,
+                uint64_t *len);
 /* Like it, in proportion to weight[0..n). */
 void sched_share(uint64_t total, unsigned esize, const uint64_t *weight, unsigned n, unsigned k,
                  uint64_t *off, uint64_t *len);

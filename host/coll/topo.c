@@ -70,6 +70,25 @@ static bool multimem(struct topo *t)
     return t->most <= ARITH_MAX_INPUTS;
 }
 
+/*
+ * Slots by which a lane keeps its channel full: what comes until a program has seen a message and
+ * made room again, and as much for the round trip and for messages that are not full.
+ */
+static unsigned slots_for(const struct fabric *f)
+{
+    uint64_t rate = 0, bytes;
+    unsigned n = SCHED_SLOTS;
+
+    for (unsigned h = 0; h < f->n_hosts; h++)
+        for (unsigned p = 0; p < f->nodes[f->hosts[h]].n_ports; p++)
+            if (f->nodes[f->hosts[h]].ports[p].rate_bps > rate)
+                rate = f->nodes[f->hosts[h]].ports[p].rate_bps;
+    bytes = (uint64_t)((unsigned __int128)rate * (uint64_t)f->costs.gpu_ps / 8000000000000ull);
+    while (n < SCHED_SLOTS_MAX && (uint64_t)n * SCHED_SLICE_MAX < 2 * bytes)
+        n *= 2;
+    return n;
+}
+
 int topo_init(struct topo *t, const struct fabric *fab, unsigned rank, unsigned nranks,
               const uint16_t *host_of_rank, unsigned trees)
 {
@@ -84,7 +103,11 @@ int topo_init(struct topo *t, const struct fabric *fab, unsigned rank, unsigned 
                        .nranks = nranks,
                        .host_of_rank = host_of_rank,
                        .domain = domain,
-                       .sched = {.domain = domain, .channels = rates, .ctx = t, .trees = trees}};
+                       .sched = {.domain = domain,
+                                 .channels = rates,
+                                 .ctx = t,
+                                 .trees = trees,
+                                 .slots = slots_for(fab)}};
     t->sched.multimem = multimem(t);
     return 0;
 }

@@ -106,7 +106,10 @@ void hca_complete(void *user, const struct cqe *c)
     /* Where RoCE providers put the packet's type: RoCE v2 over IPv4. UCX reads it there. */
     if (qp->v.qp_type == IBV_QPT_UD)
         e.wc.sl = 0xa;
-    cq_push(qp->rcq, &e, c->solicited);
+    if (qp->ctx->hca->cfg.gpu_ps && c->status == WC_SUCCESS)
+        late_push(qp->rcq, &e, c->solicited);
+    else
+        cq_push(qp->rcq, &e, c->solicited);
 }
 
 static int take(struct hca_cq *cq, int n, struct ibv_wc *wc)
@@ -188,6 +191,8 @@ void cq_clean(struct hca_cq *cq, uint32_t qpn)
     }
     cq->tail = to;
     count_waiting(cq);
+    if (cq->ctx->hca->late_head != cq->ctx->hca->late_tail)
+        late_clean(cq, qpn);
 }
 
 static uint32_t ring_size(uint32_t cqe)

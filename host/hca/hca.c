@@ -55,6 +55,7 @@ static void hca_tick(void *ctx, int64_t now_ps)
 
     h->now_ps = now_ps;
     h->ep.tick(h->ep.ctx, now_ps);
+    late_show(h);
     if (h->deferred)
         hca_run_deferred(h);
 }
@@ -63,7 +64,9 @@ static int64_t hca_next(void *ctx)
 {
     struct hca *h = ctx;
 
-    return h->igmp_n || h->arp_asks ? 0 : h->ep.next(h->ep.ctx);
+    if (h->igmp_n || h->arp_asks)
+        return 0;
+    return RTE_MIN(h->ep.next(h->ep.ctx), late_next(h));
 }
 
 struct endpoint hca_endpoint(struct hca *h)
@@ -199,6 +202,7 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
                           .ack_every = cfg->ack_every ? cfg->ack_every : 8,
                           .dscp = HCA_DSCP,
                           .dcqcn = cfg->dcqcn,
+                          .message_ps = cfg->message_ps,
                           .pool = cfg->pool,
                           .ops = {.mem = hca_mem,
                                   .complete = hca_complete,
@@ -246,6 +250,7 @@ void hca_destroy(struct hca *h)
     rnic_destroy(h->rnic);
     h->dev->hca = NULL;
     ah_free_chunks(h);
+    free(h->late);
     free(h->key);
     free(h);
 }

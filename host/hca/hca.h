@@ -52,6 +52,8 @@ struct hca_cfg {
     uint32_t window_pkts; /* unacknowledged packets of a QP; 0: 256 */
     uint16_t ack_every;   /* 0: 8 */
     struct dcqcn_cfg dcqcn;
+    int64_t gpu_ps;     /* from a message's arrival to its sight by the program (late.c) */
+    int64_t message_ps; /* of the port for each message (roce/fetch.c) */
 };
 
 struct fab_dcqcn;

@@ -109,6 +109,9 @@ struct hca {
     struct hca_ah_chunk *ah_chunks;
     struct hca_ah *ah_free_head, *ah_free_tail;
     uint32_t ah_free;
+    /* Receive completions that the program does not see yet, oldest first (late.c). */
+    struct hca_late *late;
+    uint32_t late_cap, late_head, late_tail; /* free-running; cap is a power of two */
     /* Work that callbacks of the engine may not do themselves. */
     struct hlist overrun_cqs, limit_srqs;
     bool deferred;
@@ -349,6 +352,12 @@ struct hca_cq *cq_create(struct hca_ctx *c, uint32_t cqe, void *user, struct ibv
 int hca_poll_cq(struct ibv_cq *v, int n, struct ibv_wc *wc);
 int hca_req_notify_cq(struct ibv_cq *v, int solicited_only);
 struct ibv_cq_ex *hca_create_cq_ex(struct ibv_context *v, struct ibv_cq_init_attr_ex *a);
+
+/* ---- completions that come late (late.c) ---- */
+void late_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited);
+void late_show(struct hca *h);                    /* those that are due at h->now_ps */
+int64_t late_next(const struct hca *h);           /* when the next is; PS_NEVER: none */
+void late_clean(struct hca_cq *cq, uint32_t qpn); /* of a queue pair that is gone or reset */
 
 /* ---- events (event.c) ---- */
 void async_push(struct hca_ctx *c, const struct ibv_async_event *e);

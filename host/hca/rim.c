@@ -155,6 +155,8 @@ int rim_start(struct rim_hca *r)
                           .mtu = (uint16_t)rim.fab->mtu,
                           .rate_bps = fp->rate_bps,
                           .dcqcn = hca_dcqcn(&rim.fab->dcqcn, fp->rate_bps),
+                          .gpu_ps = rim.fab->costs.gpu_ps,
+                          .message_ps = rim.fab->costs.hca_ps,
                           .drv = rim_driver(r)};
     int rc;
 

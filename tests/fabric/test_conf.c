@@ -74,6 +74,14 @@ static const struct {
     {LINKS "leaf_spine = { leafs = 2; spines = 2; hosts_per_leaf = 4; };", 2,
      "\"leafs\", expected \"leaves\"?"},
     {LINKS "leaf_spine = { leaves = 2; spines = 2; };", 2, "found no hosts_per_leaf"},
+    {LINKS "single_switch = { hosts = 2; };\ncosts = 5;", 3, "costs: found 5, expected a group"},
+    {LINKS "single_switch = { hosts = 2; };\ncosts = { cpu = \"1us\"; };", 3,
+     "found unknown key \"cpu\", expected \"gpu\"?"},
+    {LINKS "single_switch = { hosts = 2; };\ncosts = { gpu = 5; };", 3,
+     "gpu: found 5, expected a time"},
+    {"single_switch = { hosts = 2;\nhost_link = { rate = \"1Gb/s\"; latency = \"1us\"; efficiency "
+     "= 0; }; };",
+     2, "efficiency: found 0, expected a share"},
     {LINKS "leaf_spine = 4;", 2, "leaf_spine: found 4, expected a group"},
     {LINKS "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 3000; };", 2,
      "more than 4096 hosts"},
@@ -266,18 +274,19 @@ static void every_setting_of_a_link_arrives(void **state)
         "single_switch = { hosts = 3; host_link = { rate = \"50GB/s\"; latency = \"1.5us\"; buffer "
         "= \"64KiB\";\n"
         "  buffer_frames = 99; ecn = \"32KiB\"; ecn_max = \"48KiB\"; ecn_prob = 0.125; pfc = "
-        "false; dup = 0.25; reorder = 1; corrupt = 0; "
+        "false; efficiency = 0.5; dup = 0.25; reorder = 1; corrupt = 0; "
         "jitter = \"2ns\"; }; };\n"
         "dcqcn = { rpg_ai_rate = \"40Mb/s\"; dce_tcp_g = 1015; }; pfc_watchdog = \"2ms\";\n"
         "reduce = { groups = 3; slots = 40; window = 7; rounding = \"down\"; seed = 9; order = "
-        "\"arrival\"; };");
+        "\"arrival\"; };\n"
+        "costs = { gpu = \"5us\"; hca = \"100ns\"; switch = \"150ns\"; };");
     l = &f->links[2];
     assert_string_equal(f->name, "n.1");
     assert_int_equal(f->dilation, 1000);
     assert_int_equal(f->mtu, 1024);
     assert_int_equal(f->ecmp, FAB_ECMP_BALANCED);
     assert_int_equal(f->slots_per_host, 16);
-    assert_int_equal(l->rate_bps, 400000000000);
+    assert_int_equal(l->rate_bps, 200000000000); /* half of 50 GB/s */
     assert_int_equal(l->latency_ps, 1500000);
     assert_int_equal(l->buffer_bytes, 65536);
     assert_int_equal(l->buffer_pkts, 99);
@@ -300,6 +309,10 @@ static void every_setting_of_a_link_arrives(void **state)
     assert_true(f->nodes[3].reduce.arrival);
     assert_int_equal(f->nodes[3].ports[2].rate_bps, l->rate_bps);
     assert_int_equal(f->nodes[2].ports[0].latency_ps, l->latency_ps);
+    assert_int_equal(f->nodes[3].ports[2].latency_ps, l->latency_ps + 150000);
+    assert_int_equal(fabric_latency(f, 0) + fabric_latency(f, 1), 2 * l->latency_ps + 150000);
+    assert_int_equal(f->costs.gpu_ps, 5000000);
+    assert_int_equal(f->costs.hca_ps, 100000);
     fabric_free(f);
 }
 

@@ -1,0 +1,151 @@
+/*
+ * What ends of links cost (fabric `costs`, `efficiency`): to the picosecond in packets, and in the
+ * model alike.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "sim/job.h"
+#include "tests/support/eal.h"
+
+static const uint16_t hosts[] = {0, 1, 2, 3, 4, 5, 6, 7};
+static struct rte_mempool *pool;
+
+#define FABRIC                                                                                     \
+    "name = \"costs\"; ecmp = \"balanced\";\n"                                                     \
+    "single_switch = { hosts = %u; host_link = { rate = \"400Gb/s\"; latency = \"300ns\"; "        \
+    "efficiency = %s; }; };\n"                                                                     \
+    "reduce = { groups = 4; slots = 4096; window = 256; };\n%s\n"
+
+/* Time and prediction of one operation, in ps. */
+struct timed {
+    int64_t ps, model_ps;
+};
+
+static struct timed run(unsigned n, const char *efficiency, const char *costs, struct job_op op)
+{
+    char text[1024], err[COMM_TEXT];
+    struct coll_prediction p;
+    struct job_result res;
+    struct world *w;
+    struct job *j;
+    struct fabric *f;
+    struct world_cfg wc = {.nranks = n, .host_of_rank = hosts, .pool = pool, .seed = 1};
+    struct job_cfg jc = {.nranks = n,
+                         .host_of_rank = hosts,
+                         .group = 1,
+                         .key = 7,
+                         .algos = 1u << op.algo,
+                         .limit_ps = PS_PER_S};
+    struct coll_args a = {
+        .kind = op.kind, .algo = op.algo, .count = op.count, .type = op.type, .op = op.op};
+
+    snprintf(text, sizeof(text), FABRIC, n, efficiency, costs);
+    f = fabric_load_string(text, "costs.conf", NULL);
+    assert_non_null(f);
+    wc.fab = jc.fab = f;
+    assert_int_equal(world_create(&w, &wc), 0);
+    jc.w = w;
+    if (job_create(&j, &jc, err))
+        fail_msg("%s", err);
+    /* The first time connections are made. */
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(job_run(j, &op, &res), 0);
+        assert_int_equal(res.wrong, 0);
+        assert_int_equal(res.failed_ranks, 0);
+    }
+    assert_int_equal(coll_predict(f, &a, n, hosts, 0, 0, &p), 0);
+    assert_int_equal(job_destroy(j), 0);
+    world_destroy(w);
+    fabric_free(f);
+    return (struct timed){res.time_ps, p.time_ps};
+}
+
+static void each_cost_is_paid_once_by_a_message(void **state)
+{
+    static const struct {
+        const char *costs;
+        int64_t ps;
+    } rows[] = {
+        {"costs = { gpu = \"5us\"; };", 5000000},
+        {"costs = { gpu = \"5us\"; hca = \"100ns\"; };", 5100000},
+        {"costs = { gpu = \"5us\"; hca = \"100ns\"; switch = \"77ns\"; };", 5177000},
+    };
+    struct job_op op = {.kind = COLL_SENDRECV, .algo = ALGO_DIRECT, .type = DT_FP32, .count = 2};
+    /* That of the message alone: with a program that sees it late its end is what counts, without
+     * it the end of the ACK. */
+    int64_t alone = run(2, "1.0", rows[0].costs, op).ps - rows[0].ps;
+
+    (void)state;
+    assert_in_range(alone, 600000, 620000);
+    for (unsigned i = 1; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct timed t = run(2, "1.0", rows[i].costs, op);
+
+        assert_int_equal(t.ps, alone + rows[i].ps);
+        assert_true((double)t.ps > 0.99 * (double)t.model_ps &&
+                    (double)t.ps < 1.01 * (double)t.model_ps);
+    }
+}
+
+/* Seven small messages from each rank, and maybe a credit, leave one every 2 us. */
+static void a_port_begins_one_message_at_a_time(void **state)
+{
+    struct job_op op = {.kind = COLL_ALLTOALL, .algo = ALGO_DIRECT, .type = DT_FP32, .count = 1};
+    int64_t free_ps = run(8, "1.0", "", op).ps;
+    struct timed t = run(8, "1.0", "costs = { hca = \"2us\"; };", op);
+
+    (void)state;
+    assert_in_range(t.ps, 14000000, 16000000 + free_ps);
+    assert_in_range(t.model_ps, 14000000, 14000000 + free_ps);
+}
+
+static void a_link_is_as_fast_as_its_efficiency_says(void **state)
+{
+    struct job_op op = {.algo = ALGO_RING, .type = DT_FP32, .op = OP_SUM, .count = 4u << 20};
+    double whole = (double)run(4, "1.0", "", op).ps, less = (double)run(4, "0.8", "", op).ps;
+
+    (void)state;
+    print_message("16 MiB ring: %.2f us, at an efficiency of 0.8 %.2f us\n", whole / 1e6,
+                  less / 1e6);
+    assert_true(less / whole > 1.24 && less / whole < 1.25);
+}
+
+static void the_model_knows_the_costs(void **state)
+{
+    static const struct {
+        enum coll_algo algo;
+        size_t count;
+    } rows[] = {{ALGO_RING, 1024},     {ALGO_RING, 1 << 18},  {ALGO_RING, 8 << 20},
+                {ALGO_SHARP, 1024},    {ALGO_SHARP, 1 << 18}, {ALGO_SHARP, 8 << 20},
+                {ALGO_DIRECT, 1 << 16}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct job_op op = {
+            .algo = rows[i].algo, .type = DT_FP32, .op = OP_SUM, .count = rows[i].count};
+        struct timed t =
+            run(4, "0.9", "costs = { gpu = \"3us\"; hca = \"100ns\"; switch = \"50ns\"; };", op);
+        double ratio = (double)t.ps / (double)t.model_ps;
+
+        print_message("algorithm %d, %zu elements: %.2f us, of the model %.4f\n", rows[i].algo,
+                      rows[i].count, (double)t.ps / 1e6, ratio);
+        assert_true(ratio > 0.97 && ratio < 1.03);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_cost_is_paid_once_by_a_message),
+        cmocka_unit_test(a_port_begins_one_message_at_a_time),
+        cmocka_unit_test(a_link_is_as_fast_as_its_efficiency_says),
+        cmocka_unit_test(the_model_knows_the_costs),
+    };
+
+    test_eal_init();
+    pool = test_pool(60000);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
