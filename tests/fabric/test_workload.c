@@ -173,6 +173,10 @@ static void every_mistake_is_named_with_its_line(void **state)
          "pp: found 5, expected at most the 4 layers", 4},
         {"device = \"h100\";\n" MODEL TRAINING "parallel = { ep = 2; dp = 2; };\n",
          "ep: found 2, expected 1 for a model without experts", 4},
+        {"device = \"h100\";\nmodel = { layers = 4; d_model = 64; d_ff = 256; heads = 8; "
+         "vocabulary = 9; experts = 4; experts_per_token = 2; };\n" TRAINING
+         "parallel = { ep = 2; dp = 2; pp = 2; order = [ \"tp\", \"pp\", \"dp\" ]; };\n",
+         "order: found dp not right after tp, expected that with ep", 4},
         {"device = \"h100\";\n" MODEL TRAINING "parallel = { dp = 3; microbatches = 2; };\n",
          "dp * microbatches: found 6, expected one that divides the 1024 tokens of a batch", 4},
         {"device = \"h100\";\n" MODEL TRAINING

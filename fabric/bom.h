@@ -1,0 +1,27 @@
+/*
+ * What N GPUs need: nodes of a kind, and a scale-out network of full bisection between them, as
+ * rails of 64-port switches in as few tiers as do; and what two other ways would need.
+ */
+#ifndef TRIB_FABRIC_BOM_H
+#define TRIB_FABRIC_BOM_H
+
+#include "fabric/device.h"
+
+#define BOM_TIERS    6
+#define BOM_MAX_GPUS 100000000ull
+
+struct bom {
+    uint64_t gpus, nodes, units; /* unit: nodes that share leaves, 32 (F11) */
+    uint64_t nvswitches, nvlinks;
+    unsigned tiers;                    /* of scale-out switches; 0: one node needs none */
+    uint64_t switches[BOM_TIERS];      /* leaves, spines, cores */
+    uint64_t cables[BOM_TIERS];        /* from below: NICs to leaves, leaves to spines, ... */
+    uint64_t all_switches, all_cables; /* scale-out and NVSwitches; scale-out */
+    /* Every GPU cabled to every other (F16), or to one switch that has so many ports. */
+    uint64_t mesh_ports, mesh_cables, star_cables;
+};
+
+/* gpus: 1 to BOM_MAX_GPUS; the last node may be filled in part, units have all their leaves. */
+struct bom bom_of(uint64_t gpus, const struct device *d);
+
+#endif

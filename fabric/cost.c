@@ -1,0 +1,197 @@
+#include "fabric/cost.h"
+
+#include <math.h>
+
+/* Whether all switches of a role reduce; with multimem: whether they offer that. */
+static bool all_do(const struct fabric *f, enum fab_role role, bool multimem)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < f->n_switches; i++) {
+        const struct fab_node *n = &f->nodes[f->switches[i]];
+
+        if (n->role != role)
+            continue;
+        any = true;
+        if (!(multimem ? n->multimem : n->reduce.on))
+            return false;
+    }
+    return any;
+}
+
+void cost_levels(const struct fabric *f, struct cost_levels *l)
+{
+    struct fab_level lv[FAB_MAX_LEVELS];
+
+    l->n = fabric_levels(f, lv, FAB_MAX_LEVELS);
+    for (unsigned i = 0; i < l->n; i++)
+        l->lv[i] = (struct cost_level){.role = lv[i].role,
+                                       .below = lv[i].hosts / lv[i].members,
+                                       .hosts = lv[i].hosts,
+                                       .switches = lv[i].switches / lv[i].groups,
+                                       .child_Bps = (double)lv[i].member_bps / 8,
+                                       .reduces = all_do(f, lv[i].role, false),
+                                       .multimem = all_do(f, lv[i].role, true)};
+}
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static double most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+double cost_children(const struct cost_levels *l, unsigned i, struct cost_axis a)
+{
+    const struct cost_level *v = &l->lv[i];
+    double lowest = most((double)a.inner, v->below),
+           highest = least((double)a.inner * (double)a.degree, v->hosts);
+
+    return highest > lowest ? highest / lowest : 1;
+}
+
+double cost_gpu_Bps(const struct cost_levels *l, unsigned i, struct cost_axis a)
+{
+    const struct cost_level *v = &l->lv[i];
+    double w = v->child_Bps / v->below;
+
+    /* Without a switch a GPU has a cable to each other one, and uses those to members (F17). */
+    if (v->role == FAB_ROLE_HOST)
+        w *= (cost_children(l, i, a) - 1) / (v->hosts - 1);
+    return w;
+}
+
+static void note(struct cost *c, unsigned i, double s)
+{
+    c->level_s[i] = s;
+    if (s > c->s) {
+        c->s = s;
+        c->binds = i;
+    }
+}
+
+struct cost cost_collective(const struct cost_levels *l, struct cost_axis a, double bytes,
+                            const enum cost_way way[FAB_MAX_LEVELS])
+{
+    struct cost c = {0};
+
+    for (unsigned i = 0; i < l->n; i++) {
+        double d = cost_children(l, i, a), once;
+
+        if (d <= 1)
+            continue;
+        once = bytes / (most((double)a.inner, l->lv[i].below) * cost_gpu_Bps(l, i, a));
+        note(&c, i,
+             way[i] == COST_REDUCED ? once
+                                    : once * (d - 1) / d * (way[i] == COST_ALL_REDUCE ? 2 : 1));
+    }
+    return c;
+}
+
+struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce)
+{
+    double n = (double)a.degree;
+    struct cost c = {0};
+
+    for (unsigned i = 0; i < l->n; i++)
+        if (cost_children(l, i, a) > 1)
+            note(&c, i,
+                 (reduce ? 2 : 1) * bytes * (n - 1) / n /
+                     (most((double)a.inner, l->lv[i].below) * cost_gpu_Bps(l, i, a)));
+    return c;
+}
+
+unsigned cost_steps_ring(unsigned n)
+{
+    return 2 * (n - 1);
+}
+
+unsigned cost_steps_halving(unsigned n)
+{
+    return n && !(n & (n - 1)) ? 2 * (unsigned)__builtin_ctz(n) : 0;
+}
+
+struct cost cost_flat_sharp(const struct cost_levels *l, struct cost_axis a, double bytes)
+{
+    double vectors =
+        0; /* that leave a child: its GPUs' own, then a sum from each of its switches */
+    struct cost c = {0};
+
+    for (unsigned i = 0; i < l->n; i++) {
+        const struct cost_level *v = &l->lv[i];
+
+        if (v->role == FAB_ROLE_NVSWITCH || cost_children(l, i, a) <= 1)
+            continue;
+        note(&c, i, bytes * (vectors > 0 ? vectors : v->below) / v->child_Bps);
+        vectors = v->switches;
+    }
+    return c;
+}
+
+double cost_share(enum cost_sparsity s, double k, double shards)
+{
+    switch (s) {
+    case COST_SPARSE:
+        return least(k / shards, 1);
+    case COST_DRAWN:
+        return 1 - pow((shards - 1) / shards, k);
+    default:
+        return 1;
+    }
+}
+
+struct cost cost_alltoall(const struct cost_levels *l, struct cost_axis a, double bytes,
+                          enum cost_sparsity s, double k)
+{
+    double n = (double)a.degree;
+    struct cost c = {0};
+
+    for (unsigned i = 0; i < l->n; i++) {
+        const struct cost_level *v = &l->lv[i];
+        /* members below a child, and those that they reach through this level */
+        double h = most(v->below / (double)a.inner, 1),
+               reached = v->role == FAB_ROLE_NVSWITCH ? least(v->hosts / (double)a.inner, n) : n;
+
+        if (cost_children(l, i, a) > 1)
+            note(&c, i,
+                 bytes * h * (reached - h) / (n * n) /
+                     (most((double)a.inner, v->below) * cost_gpu_Bps(l, i, a)) *
+                     cost_share(s, k, n / h));
+    }
+    return c;
+}
+
+struct cost_bytes cost_bytes_reduced(double bytes, unsigned n, bool own)
+{
+    double shard = bytes / n, others = own ? bytes : bytes - shard;
+
+    return (struct cost_bytes){.gpu_out = others + shard,
+                               .gpu_in = shard + others,
+                               .switch_in = n * (others + shard),
+                               .switch_out = n * (shard + others)};
+}
+
+/* Each GPU has a NIC and sends its shard once; the switches copy it to the M - 1 other nodes. */
+struct cost_bytes cost_bytes_leaf(double bytes, unsigned nodes, unsigned gpus)
+{
+    double gpu = bytes / nodes / gpus;
+
+    return (struct cost_bytes){.gpu_out = gpu,
+                               .gpu_in = gpu * (nodes - 1),
+                               .switch_in = bytes,
+                               .switch_out = bytes * (nodes - 1)};
+}
+
+/* A GPU holds the shards of its rail by then: B / N; its own part needs no way back to it. */
+struct cost_bytes cost_bytes_node(double bytes, unsigned gpus)
+{
+    double gpu = bytes / gpus;
+
+    return (struct cost_bytes){.gpu_out = gpu,
+                               .gpu_in = bytes - gpu,
+                               .switch_in = bytes,
+                               .switch_out = bytes * (gpus - 1)};
+}
