@@ -22,6 +22,8 @@ struct bench {
     struct job *j;
     struct values val;
     struct faults *faults; /* NULL: none */
+    struct beside *beside; /* NULL: none */
+    bool beside_failed;
     char fell_back[COMM_TEXT];
     unsigned aggregated; /* operations begun before that, of the running loop */
     /* the running loop */
@@ -73,7 +75,9 @@ static bool stop(void *ctx)
     }
     if (b->cfg.terminal && b->looked % SHOW_EVENTS == 0)
         show(b);
-    return *b->cfg.stop || b->peak >= b->cfg.pool->size;
+    if (b->beside && beside_progress(b->beside))
+        b->beside_failed = true;
+    return *b->cfg.stop || b->beside_failed || b->peak >= b->cfg.pool->size;
 }
 
 /* ---- one row in one place ---- */
@@ -150,7 +154,9 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
         *us = (double)l.time_ps / n * 1e-6;
     if (!rc && b->peak >= b->cfg.pool->size)
         rc = -ECANCELED;
-    if (rc == -ECANCELED && !*b->cfg.stop)
+    if (rc == -ECANCELED && b->beside_failed)
+        beside_end(b->beside, b->row, b->place, err);
+    else if (rc == -ECANCELED && !*b->cfg.stop)
         snprintf(err, COMM_TEXT, "%u frames were not enough, expected more (--frames)",
                  b->cfg.pool->size);
     else if (rc)
@@ -229,6 +235,8 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
         rc = operate(b, "warm-up", o->warmup, NULL, err);
     if (!rc && b->cfg.counters)
         counters_begin(b->cfg.counters, world_net(b->w));
+    if (!rc && b->beside)
+        beside_begin(b->beside);
     if (!rc)
         rc = operate(b, "timed", o->iters, &run->time_us, err);
     if (rc)
@@ -239,6 +247,10 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
         snprintf(err, COMM_TEXT, "no memory for counters");
         return -ENOMEM;
     }
+    if (b->beside)
+        rc = beside_end(b->beside, r, place, err);
+    if (rc)
+        return rc;
     run->dilation = 1;
     run->fid = (struct fidelity){.ok = true, .needed = 1};
     note_fall(b, r, run);
@@ -316,24 +328,43 @@ static int begin_faults(struct bench *b)
     return b->cfg.plan ? faults_create(&b->faults, b->cfg.plan, &fc) : 0;
 }
 
-int bench_create(struct bench **out, const struct bench_cfg *cfg, char *err)
+/* The ranks, and behind them the two that send beside. */
+static int create_world(struct bench *b)
 {
-    struct bench *b = calloc(1, sizeof(*b));
+    const struct bench_cfg *cfg = &b->cfg;
+    uint16_t *host = calloc(cfg->nranks + 2u, sizeof(*host));
     struct world_cfg wc = {.fab = cfg->fab,
                            .nranks = cfg->nranks,
-                           .host_of_rank = cfg->host_of_rank,
+                           .host_of_rank = host,
                            .pool = cfg->pool,
                            .seed = cfg->seed,
                            .an_mbufs = cfg->pool->size,
                            .tap = cfg->tap,
                            .tap_ctx = cfg->tap_ctx,
                            .trace_lengths = true};
+    int rc;
+
+    if (!host)
+        return -ENOMEM;
+    memcpy(host, cfg->host_of_rank, cfg->nranks * sizeof(*host));
+    if (cfg->beside) {
+        host[wc.nranks++] = cfg->beside->from;
+        host[wc.nranks++] = cfg->beside->to;
+    }
+    rc = world_create(&b->w, &wc);
+    free(host);
+    return rc;
+}
+
+int bench_create(struct bench **out, const struct bench_cfg *cfg, char *err)
+{
+    struct bench *b = calloc(1, sizeof(*b));
     int rc = b ? 0 : -ENOMEM;
 
     *err = '\0';
     if (!rc) {
         b->cfg = *cfg;
-        rc = world_create(&b->w, &wc);
+        rc = create_world(b);
     }
     if (!rc)
         rc = begin_faults(b);
@@ -342,6 +373,8 @@ int bench_create(struct bench **out, const struct bench_cfg *cfg, char *err)
                  strerror(-rc));
     else
         rc = connect_all(b, err);
+    if (!rc && cfg->beside)
+        rc = beside_create(&b->beside, cfg->fab, b->w, cfg->beside, cfg->nranks, err);
     if (rc && b)
         bench_destroy(b);
     if (!rc)
@@ -357,6 +390,16 @@ struct net *bench_net(const struct bench *b)
     return world_net(b->w);
 }
 
+const struct beside *bench_beside(const struct bench *b)
+{
+    return b->beside;
+}
+
+void bench_congestion(const struct bench *b, struct congestion *c)
+{
+    congestion_read(c, b->w, b->cfg.fab);
+}
+
 void bench_state(const struct bench *b, struct bench_state *s)
 {
     *s = (struct bench_state){.fabric_ps = world_now(b->w),
@@ -369,7 +412,7 @@ void bench_state(const struct bench *b, struct bench_state *s)
 int bench_leave(struct bench *b)
 {
     int rc = b->j ? job_destroy(b->j) : 0;
-    int64_t limit = world_now(b->w) + SETTLE_PS;
+    int64_t limit = b->w ? world_now(b->w) + SETTLE_PS : 0;
 
     if (b->j)
         while (world_step(b->w, limit))
@@ -382,6 +425,7 @@ void bench_destroy(struct bench *b)
 {
     bench_leave(b);
     faults_destroy(b->faults);
+    beside_destroy(b->beside);
     values_free(&b->val);
     world_destroy(b->w);
     free(b);

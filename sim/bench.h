@@ -8,6 +8,8 @@
 #include "host/perf/options.h"
 #include "fabric/faults.h"
 #include "host/perf/row.h"
+#include "sim/beside.h"
+#include "sim/congestion.h"
 #include "sim/counters.h"
 
 #include <rte_mempool.h>
@@ -27,9 +29,10 @@ struct bench_cfg {
     struct rte_mempool *pool;      /* of all frames */
     net_tap_fn tap;                /* as in world_cfg */
     void *tap_ctx;
-    struct counters *counters; /* NULL: nobody counts */
-    const volatile int *stop;  /* not 0: end soon */
-    bool terminal;             /* stderr is one: show progress */
+    struct counters *counters;         /* NULL: nobody counts */
+    const struct beside_hosts *beside; /* NULL: nobody sends beside */
+    const volatile int *stop;          /* not 0: end soon */
+    bool terminal;                     /* stderr is one: show progress */
 };
 
 struct bench_state {
@@ -44,6 +47,8 @@ int bench_create(struct bench **b, const struct bench_cfg *cfg, char *err);
 /* Fills r->run[place] and, where errors are asked for, r->ulp. 0 or -errno and err. */
 int bench_place(struct bench *b, struct row *r, int place, char *err);
 struct net *bench_net(const struct bench *b);
+const struct beside *bench_beside(const struct bench *b); /* NULL: none */
+void bench_congestion(const struct bench *b, struct congestion *c);
 void bench_state(const struct bench *b, struct bench_state *s);
 /* All groups are given back, so that nothing is on any link any more. 0 or -ETIME: not everybody
  * could leave. */

@@ -52,7 +52,7 @@ static void progress(struct job *first)
         do {
             if (j->cfg.world_rank)
                 progress_rank(j, r);
-            else
+            else if (r < j->cfg.nranks)
                 progress_member(j, r);
             j = j->next;
         } while (j != first);

@@ -12,6 +12,7 @@ struct sim_opts {
     bool counters;
     const char *trace;  /* file; NULL: none */
     const char *faults; /* a fault plan's file; NULL: none */
+    const char *beside; /* "A:B": a flow between these hosts; NULL: none */
     const char *links;  /* names, of the trace and the counters; NULL: all */
 };
 

@@ -33,6 +33,7 @@ struct sim {
     struct trace *trace;       /* NULL: none */
     struct counters *counters; /* NULL: none */
     struct fault_plan plan;
+    struct beside_hosts beside;
     double begun_s;
 };
 
@@ -63,6 +64,28 @@ static int place(struct sweep *s, struct row *r, int where)
     return rc;
 }
 
+static void add_congestion(const struct sim *m, json_t *j)
+{
+    struct congestion c;
+
+    if (!j)
+        return;
+    bench_congestion(m->b, &c);
+    json_object_set_new(j, "congestion", congestion_json(&c));
+    if (bench_beside(m->b))
+        json_object_set_new(j, "beside", beside_json(bench_beside(m->b)));
+}
+
+static void say_congestion(const struct sim *m)
+{
+    struct congestion c;
+
+    bench_congestion(m->b, &c);
+    if (bench_beside(m->b))
+        beside_print(bench_beside(m->b), stdout);
+    congestion_print(&c, stdout);
+}
+
 static int write_report(struct sim *m, const char *error)
 {
     struct sweep *s = m->s;
@@ -77,6 +100,7 @@ static int write_report(struct sim *m, const char *error)
     j = json_pack("{s:I, s:s, s:f, s:I, s:I, s:s}", "seed", (json_int_t)m->own.seed, "payload",
                   m->own.lengths ? "none" : "data", "time_us", (double)st.fabric_ps * 1e-6,
                   "events", (json_int_t)st.events, "frames", (json_int_t)st.frames, "trace", trace);
+    add_congestion(m, j);
     if (m->counters && j)
         json_object_set_new(j, "links", counters_total(m->counters, bench_net(m->b)));
     return report_write_more(m->o.json, &m->o, s->nranks, s->rows, s->n_rows, error, "virtual", j);
@@ -173,6 +197,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
                             .tap = m->trace ? trace_frame : NULL,
                             .tap_ctx = m->trace,
                             .counters = m->counters,
+                            .beside = m->own.beside ? &m->beside : NULL,
                             .stop = &stopped,
                             .terminal = s->terminal};
     int rc;
@@ -187,6 +212,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
     printf("# virtual time, seed %llu, %s\n", (unsigned long long)m->own.seed,
            m->own.lengths ? "lengths without data" : "data");
     rc = run_rows(m);
+    say_congestion(m);
     if (m->counters)
         counters_print(m->counters, stdout);
     say_cost(m, pool);
@@ -234,7 +260,8 @@ static int with_fabric(struct sim *m)
     size_t data;
     int code;
 
-    if (sweep_plan(s, s->cause) || begin_watch(m)) {
+    if (sweep_plan(s, s->cause) || begin_watch(m) ||
+        (m->own.beside && beside_parse(s->fab, m->own.beside, &m->beside, s->cause))) {
         fprintf(stderr, "trib-sim: %s\n", s->cause);
         return EXIT_USAGE;
     }

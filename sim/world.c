@@ -407,7 +407,8 @@ static int port_create(struct rank *r, unsigned i)
     return net_attach(w->net, r->node, (uint16_t)i, r->slot, &watched);
 }
 
-static int rank_create(struct world *w, unsigned i)
+/* taken: process slots of each host that have somebody. */
+static int rank_create(struct world *w, unsigned i, uint16_t *taken)
 {
     const struct fabric *f = w->cfg.fab;
     struct rank *r = &w->ranks[i];
@@ -422,8 +423,7 @@ static int rank_create(struct world *w, unsigned i)
     r->ctx = calloc(r->n_ports, sizeof(*r->ctx));
     if (!r->port || !r->ctx)
         return -ENOMEM;
-    for (unsigned j = i; j && w->cfg.host_of_rank[j - 1] == host; j--)
-        r->slot++;
+    r->slot = taken[host]++;
     if (r->slot >= f->slots_per_host)
         return -ENOSPC;
     for (unsigned p = 0; !rc && p < r->n_ports; p++)
@@ -436,11 +436,15 @@ int world_create(struct world **out, const struct world_cfg *cfg)
     struct world *w = calloc(1, sizeof(*w));
     struct net_cfg nc = {
         .fab = cfg->fab, .pool = cfg->pool, .seed = cfg->seed, .an_mbufs = cfg->an_mbufs};
+    uint16_t *taken = calloc(cfg->fab->n_hosts + 1u, sizeof(*taken));
     size_t ports = 0;
     int rc;
 
-    if (!w)
+    if (!w || !taken) {
+        free(w);
+        free(taken);
         return -ENOMEM;
+    }
     w->cfg = *cfg;
     w->hash = 0xcbf29ce484222325ull;
     w->alarm_ps = PS_NEVER;
@@ -452,7 +456,8 @@ int world_create(struct world **out, const struct world_cfg *cfg)
     w->wakers = calloc(cfg->nranks / 4096 + 1, sizeof(*w->wakers));
     rc = w->ranks && w->kicked && w->awake && w->wakers ? net_create(&w->net, &nc) : -ENOMEM;
     for (unsigned i = 0; !rc && i < cfg->nranks; i++)
-        rc = rank_create(w, i);
+        rc = rank_create(w, i, taken);
+    free(taken);
     if (rc) {
         world_destroy(w);
         return rc;

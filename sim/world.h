@@ -18,8 +18,8 @@ struct world;
 struct world_cfg {
     const struct fabric *fab;
     unsigned nranks;
-    const uint16_t *host_of_rank; /* host_index; ranks of a host are neighbours and take its process
-                                     slots in order */
+    const uint16_t *host_of_rank; /* host_index; ranks of a host take its process slots in order;
+                                     read by world_create() only */
     struct rte_mempool *pool;     /* of every node and HCA */
     uint64_t seed;                /* of the links' faults */
     uint32_t an_mbufs; /* that each aggregation node may promise; 0: its share of the pool */
