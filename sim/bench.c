@@ -24,8 +24,7 @@ struct bench {
     struct faults *faults; /* NULL: none */
     struct beside *beside; /* NULL: none */
     bool beside_failed;
-    char fell_back[COMM_TEXT];
-    unsigned aggregated; /* operations begun before that, of the running loop */
+    unsigned aggregated;   /* operations begun before that, of the running loop */
     /* the running loop */
     const struct row *row;
     int place;
@@ -100,15 +99,13 @@ static uint8_t *buffer(const struct bench *b, unsigned rank, unsigned which)
     return job_buffer(b->j, rank, which);
 }
 
-static void args(void *ctx, unsigned rank, struct coll_args *a)
+static struct coll_args args_of(const struct bench *b, unsigned rank)
 {
-    struct bench *b = ctx;
     const struct row *r = b->row;
     struct layout l = layout_of(b, rank);
     size_t size = dtype_size(r->type);
 
-    b->aggregated += !rank && !comm_fell_back(job_comm(b->j, 0));
-    *a = (struct coll_args){
+    return (struct coll_args){
         .kind = r->coll,
         .algo = r->algo,
         .send = buffer(b, rank, l.in_place ? 1 : 0) + layout_send_at(&l) * size,
@@ -118,6 +115,24 @@ static void args(void *ctx, unsigned rank, struct coll_args *a)
         .op = r->op,
         .root = r->root,
         .sparse = r->sparse};
+}
+
+enum coll_algo bench_runs_by(struct bench *b, const struct row *r)
+{
+    struct comm *c = job_comm(b->j, 0);
+    struct coll_args a;
+
+    b->row = r;
+    a = args_of(b, 0);
+    return comm_fell_back(c) ? comm_runs_by(c, &a) : a.algo;
+}
+
+static void args(void *ctx, unsigned rank, struct coll_args *a)
+{
+    struct bench *b = ctx;
+
+    b->aggregated += !rank && bench_runs_by(b, b->row) == b->row->algo;
+    *a = args_of(b, rank);
 }
 
 static void fill(struct bench *b)
@@ -209,16 +224,14 @@ static int check(struct bench *b, struct run_result *run, char *err)
     return 0;
 }
 
-/* What the table says of a row during or before which aggregation nodes were given up: the
- * operation that was cut is not one of theirs. */
-static void note_fall(struct bench *b, const struct row *r, struct run_result *run)
+/* What the table says of a row during or before which switches' help was given up: the operation
+ * that was cut is not one by its own algorithm. */
+static void note_fall(struct bench *b, struct run_result *run)
 {
-    const char *why = comm_fell_back(job_comm(b->j, 0));
-
-    if (!why || !row_aggregates(r))
+    run->aggregated = run->iters;
+    if (bench_runs_by(b, b->row) == b->row->algo)
         return;
-    snprintf(b->fell_back, sizeof(b->fell_back), "%s", why);
-    run->fell_back = b->fell_back;
+    snprintf(run->fell_back, sizeof(run->fell_back), "%s", comm_fell_back(job_comm(b->j, 0)));
     run->aggregated = b->aggregated ? b->aggregated - 1 : 0;
 }
 
@@ -253,7 +266,7 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
         return rc;
     run->dilation = 1;
     run->fid = (struct fidelity){.ok = true, .needed = 1};
-    note_fall(b, r, run);
+    note_fall(b, run);
     if (o->check && !b->cfg.lengths)
         rc = check(b, run, err);
     if (!rc && o->error && place == OUT_OF_PLACE && options_has_error(r->coll, r->type, r->op))
@@ -289,8 +302,8 @@ static int connect_all(struct bench *b, char *err)
                          .trees = b->cfg.tree,
                          .window = b->cfg.o->window,
                          .algos = b->cfg.algos,
-                         /* What it would go on from is data. */
-                         .fall_back = !b->cfg.o->no_fallback && !b->cfg.lengths,
+                         .n_policy = b->cfg.o->n_policy,
+                         .policy = b->cfg.o->policy,
                          .lengths = b->cfg.lengths,
                          .limit_ps = CONNECT_PS};
     int rc = job_create(&b->j, &jc, err);

@@ -46,6 +46,8 @@ struct bench_state {
 int bench_create(struct bench **b, const struct bench_cfg *cfg, char *err);
 /* Fills r->run[place] and, where errors are asked for, r->ulp. 0 or -errno and err. */
 int bench_place(struct bench *b, struct row *r, int place, char *err);
+/* The algorithm that does the row by now: another than its own after a fall. */
+enum coll_algo bench_runs_by(struct bench *b, const struct row *r);
 struct net *bench_net(const struct bench *b);
 const struct beside *bench_beside(const struct bench *b); /* NULL: none */
 void bench_congestion(const struct bench *b, struct congestion *c);

@@ -120,9 +120,11 @@ static int connect_all(struct job *j, char *err)
                               .n_trees = j->cfg.n_trees,
                               .window = j->cfg.window,
                               .algos = j->cfg.algos,
-                              .fall_back = j->cfg.fall_back,
+                              .n_policy = j->cfg.n_policy,
                               .unback = j->cfg.lengths ? hca_mr_unback : NULL};
 
+        for (unsigned i = 0; i < cc.n_policy && i < ALGO_COUNT; i++)
+            cc.policy[i] = j->cfg.policy[i];
         cc.ctx = world_contexts(j->cfg.w, world_rank(j, r), &cc.n_ctx);
         for (unsigned t = 0; t < COLL_TREES; t++)
             cc.tree[t] = j->cfg.trees ? t < j->cfg.n_trees ? j->cfg.trees[t] : 0

@@ -25,9 +25,10 @@ struct job_cfg {
     uint32_t window;
     unsigned algos;
     size_t buffer_bytes; /* largest buffer of the job's operations; 0: that of the first */
-    bool fall_back;      /* as in comm_cfg */
-    bool lengths;        /* data is carried as lengths: only job_loop, and nothing can be checked */
-    int64_t limit_ps;    /* fabric time from now on within which each call here must end */
+    unsigned n_policy;   /* as in comm_cfg */
+    const enum coll_algo *policy;
+    bool lengths;     /* data is carried as lengths: only job_loop, and nothing can be checked */
+    int64_t limit_ps; /* fabric time from now on within which each call here must end */
 };
 
 /* One operation on all ranks. */

@@ -58,7 +58,12 @@ static double wall_s(void)
 static int place(struct sweep *s, struct row *r, int where)
 {
     struct sim *m = s->ctx;
-    int rc = bench_place(m->b, r, where, s->cause);
+    enum coll_algo now = bench_runs_by(m->b, r);
+    struct coll_prediction p;
+    int rc = now == r->algo ? 0 : sweep_instead(s, r, now, &p);
+
+    if (!rc)
+        rc = bench_place(m->b, r, where, s->cause);
 
     s->wrong += r->run[where].wrong;
     return rc;
@@ -187,7 +192,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
                             .o = &m->o,
                             .nranks = s->nranks,
                             .host_of_rank = s->host_of_rank,
-                            .algos = s->algos & (1u << ALGO_AUTO) ? s->exist : s->algos,
+                            .algos = s->set_up,
                             .n_trees = s->n_trees,
                             .tree = s->tree,
                             .seed = m->own.seed,

@@ -182,10 +182,10 @@ void agg_complete(struct comm *c, const struct ibv_wc *wc)
     struct agg *a = &c->agg[WR_INDEX(wc->wr_id)];
     uint64_t i = WR_COUNT(wc->wr_id);
 
-    if (c->state == COMM_FAILED || c->closing || c->fall.state != FALL_NONE)
+    if (c->state == COMM_FAILED || c->closing || c->fall.stopped & agg_part(a))
         return;
     if (wc->status != IBV_WC_SUCCESS) {
-        fall_begin(c, "%s: %s", agg_leaf_name(c, a), ibv_wc_status_str(wc->status));
+        fall_begin(c, agg_part(a), "%s: %s", agg_leaf_name(c, a), ibv_wc_status_str(wc->status));
     } else if (WR_KIND(wc->wr_id) == WR_AGG_SEND) {
         a->tx_done = i + 1;
         exec_wake(c, a->lane);
@@ -383,10 +383,13 @@ int agg_connect(struct comm *c, struct agg *a, const struct agg_ctl *grant)
     return rc_connect(a->port, a->qp, &far, a->psn);
 }
 
-void agg_stop(struct comm *c)
+void agg_stop(struct comm *c, unsigned parts)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
-        qp_stop(c->agg[i].qp);
+        if (parts & agg_part(&c->agg[i])) {
+            qp_stop(c->agg[i].qp);
+            c->agg[i].lane = LANE_NONE;
+        }
 }
 
 void agg_destroy(struct comm *c)

@@ -67,10 +67,16 @@ struct comm_cfg {
     uint16_t tree[COLL_TREES];
     uint32_t window; /* slots asked for in each; 0: default */
     unsigned algos;  /* bit (1 << ALGO_x): what to set up */
-    /* When the aggregation nodes refuse the group, or give it up, go on without them: the operation
-     * that runs is finished by the hosts, later ones use the ring (or what else the collective
-     * has). Without it the communicator fails, with their reason. */
-    bool fall_back;
+    /*
+     * The algorithms to go on by when switches refuse a group, or give it up: those after the
+     * operation's own, or the whole list where that is not in it. Passed over is what was not set
+     * up, what needs that which has failed, and what the collective or the ranks do not have; ring
+     * is direct for a barrier. Only what has failed is given up. n_policy 0: sharp, ring. With
+     * nothing left in it (a list of the operation's own alone) the communicator fails instead, with
+     * the switch's reason.
+     */
+    unsigned n_policy;
+    enum coll_algo policy[ALGO_COUNT];
     /* Virtual time: data is carried as lengths and never looked at, so that its memory need not be
      * there. Called for every region of data that is registered (hca_mr_unback). NULL: data it is.
      */
@@ -100,8 +106,8 @@ int comm_progress(struct comm *c);
 /* Time for the retries of control messages: the caller's clock, in ns, whichever it is; call now
  * and then with comm_progress. */
 void comm_tick(struct comm *c, int64_t now_ns);
-/* Why the aggregation nodes are no longer used, and from which message of which operation on; NULL
- * while they are, or never were. */
+/* Why switches' help is no longer used (all of it, or part), and from which operation on (counted
+ * from 1), of one that was under way also from which message on; NULL while nothing has failed. */
 const char *comm_fell_back(const struct comm *c);
 /* Another rank is known to be gone (launcher); every operation fails with this text, on the other
  * ranks too: failures go round the ring by datagrams. The first reason stays. */
@@ -146,6 +152,10 @@ int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req,
 /* Is there a schedule for this kind, algorithm, type and count on the communicator? Buffers are not
  * looked at. */
 bool comm_supports(struct comm *c, const struct coll_args *a);
+/* By which algorithm it would run if it were started now: another than a->algo after a fall. */
+enum coll_algo comm_runs_by(struct comm *c, const struct coll_args *a);
+/* Done: did the algorithm asked for do all of it? */
+bool coll_as_asked(const struct coll_req *req);
 int coll_test(struct coll_req *req);  /* 0 running, 1 done, -errno failed (comm_error says why) */
 void coll_free(struct coll_req *req); /* a running operation goes on by itself */
 

@@ -8,13 +8,14 @@
 
 #define POLL_BATCH   32
 #define BLOB_MAGIC   0x54524342u
-#define BLOB_VERSION 2
+#define BLOB_VERSION 3
 
 /* What a rank tells the others of itself. */
 struct blob {
     rte_be32_t magic;
     rte_be32_t version;
     rte_be32_t rank, group, mtu, algos;
+    rte_be64_t policy;
     rte_be32_t ctl_qpn[COMM_PORTS]; /* of its datagrams, by port */
 } __attribute__((packed));
 _Static_assert(sizeof(struct blob) <= COMM_BLOB, "what every rank exchanges");
@@ -110,7 +111,7 @@ void comm_fail(struct comm *c, const char *fmt, ...)
     va_end(ap);
     c->state = COMM_FAILED;
     conn_stop(c);
-    agg_stop(c);
+    agg_stop(c, ~0u);
     planes_stop(c);
     exec_fail(c);
     ctl_tell(c);
@@ -123,10 +124,8 @@ void comm_abort(struct comm *c, const char *why)
 
 void comm_check_ready(struct comm *c)
 {
-    if (c->state == COMM_CONNECTING && ctl_all_in(c, PHASE_READY) &&
-        (c->fall.state == FALL_DONE ||
-         (c->fall.state == FALL_NONE && join_all_granted(c) && planes_ready(c))) &&
-        conn_all_open(c))
+    if (c->state == COMM_CONNECTING && ctl_all_in(c, PHASE_READY) && c->fall.state != FALL_ASKING &&
+        join_all_granted(c) && (c->fall.stopped & PART_MM || planes_ready(c)) && conn_all_open(c))
         c->state = COMM_READY;
 }
 
@@ -135,11 +134,12 @@ static void connect_give_up(struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
         if (c->agg[i].state == JOIN_ASKED) {
-            fall_begin(c, "%s does not answer JOIN", agg_leaf_name(c, &c->agg[i]));
+            fall_begin(c, agg_part(&c->agg[i]), "%s does not answer JOIN",
+                       agg_leaf_name(c, &c->agg[i]));
             return;
         }
-    if (planes_late(c) && c->fall.state == FALL_NONE && ctl_all_in(c, PHASE_READY)) {
-        fall_begin(c, "multimem: %s does not answer", planes_late(c));
+    if (planes_late(c) && !(c->fall.stopped & PART_MM) && ctl_all_in(c, PHASE_READY)) {
+        fall_begin(c, PART_MM, "multimem: %s does not answer", planes_late(c));
         return;
     }
     for (unsigned r = 0; r < c->cfg.nranks; r++)
@@ -181,7 +181,7 @@ void comm_close(struct comm *c)
     c->closing = true;
     c->since_ns = -1;
     ctl_tell(c);
-    join_leave(c);
+    join_leave(c, ~0u);
     planes_leave(c);
 }
 
@@ -212,10 +212,6 @@ static int check_cfg(const struct comm_cfg *cfg, char *err)
                      cfg->host_of_rank[r], n);
             return -EINVAL;
         }
-    if (cfg->unback && cfg->fall_back) {
-        snprintf(err, COMM_TEXT, "data as lengths only: no operation can be finished by the hosts");
-        return -EINVAL;
-    }
     return 0;
 }
 
@@ -275,6 +271,7 @@ static void write_blob(const struct comm *c, void *out)
         .group = rte_cpu_to_be_32(c->cfg.group),
         .mtu = rte_cpu_to_be_32(c->mtu),
         .algos = rte_cpu_to_be_32(c->cfg.algos),
+        .policy = rte_cpu_to_be_64(policy_code(c)),
     };
 
     for (unsigned p = 0; p < c->n_ports; p++)
@@ -317,7 +314,9 @@ int comm_create(struct comm **out, const struct comm_cfg *cfg, void *blob, char 
         snprintf(err, COMM_TEXT, "out of memory");
         return -ENOMEM;
     }
-    rc = open_ports(c, err);
+    rc = policy_init(c, err);
+    if (!rc)
+        rc = open_ports(c, err);
     if (!rc)
         rc = ctl_create(c, err);
     if (!rc) {
@@ -355,6 +354,8 @@ static int check_blob(const struct comm *c, unsigned rank, const struct blob *b,
         what = "has another MTU";
     else if (rte_be_to_cpu_32(b->algos) != c->cfg.algos)
         what = "has set up other algorithms";
+    else if (rte_be_to_cpu_64(b->policy) != policy_code(c))
+        what = "has another policy";
     if (what)
         snprintf(err, COMM_TEXT, "rank %u (%s) %s", rank, comm_host(c, rank), what);
     return what ? -EPROTO : 0;

@@ -12,7 +12,9 @@
  *   ctl.c    datagrams: the other ranks' states
  *   link.c   datagrams: how two ranks make a connection
  *   join.c   datagrams: JOIN, LEAVE, ABORT, PROBE
- *   fall.c   on without the aggregation nodes, when they fail
+ *   policy.c which algorithm comes after one that has failed
+ *   fall.c   on without what has failed in the switches: the ranks agree on it
+ *   mend.c   what becomes of the operations then
  */
 #ifndef TRIB_COLL_COMM_H
 #define TRIB_COLL_COMM_H
@@ -22,6 +24,8 @@
 #include "host/coll/sched.h"
 #include "host/coll/topo.h"
 #include "switch/reduce/proto.h"
+
+struct coll_req;
 
 #define COMM_REGIONS 64
 #define COMM_PORTS   FAB_MAX_HOST_PORTS
@@ -147,8 +151,8 @@ struct agg {
     uint64_t op_end; /* messages up to the end of the last finished operation */
 };
 
-int join_start(struct comm *c, char *err); /* sends the JOINs */
-void join_leave(struct comm *c);
+int join_start(struct comm *c, char *err);       /* sends the JOINs */
+void join_leave(struct comm *c, unsigned parts); /* the groups of these parts */
 void join_input(struct comm *c, const struct agg_ctl *m);
 void join_tick(struct comm *c);
 /* An operation waits for results: is the aggregation node still there? Called now and then. */
@@ -170,7 +174,7 @@ struct agg *agg_of_lane(struct comm *c, const struct lane *l);
 /* How many trees the group of that kind has joined. */
 unsigned agg_trees(const struct comm *c, unsigned kind);
 int agg_connect(struct comm *c, struct agg *a, const struct agg_ctl *grant); /* 0 or -errno */
-void agg_stop(struct comm *c);
+void agg_stop(struct comm *c, unsigned parts);
 void agg_destroy(struct comm *c);
 void agg_complete(struct comm *c, const struct ibv_wc *wc);
 unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane);
@@ -214,22 +218,51 @@ void planes_leave(struct comm *c);
 bool planes_left(const struct comm *c);
 void planes_destroy(struct comm *c);
 
-/* ---- without aggregation nodes (fall.c) ---- */
+/* ---- which algorithm (policy.c) ---- */
+/* What of the switches may fail by itself. */
+enum part { PART_TREES = 1, PART_RAIL = 2, PART_MM = 4 };
+#define PARTS 3
+unsigned policy_parts(enum coll_algo a); /* that the algorithm needs */
+int policy_init(struct comm *c, char *err);
+uint64_t policy_code(const struct comm *c); /* the list as a number */
+/* What runs an operation, in order of preference, a itself first. Returns how many. */
+unsigned policy_list(const struct comm *c, enum coll_kind kind, enum coll_algo a,
+                     enum coll_algo list[ALGO_COUNT + 1]);
+/* r->s: by the first of the list that needs nothing that has failed, and that these ranks can run;
+ * in->algo becomes that. As sched_init. */
+int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in);
+/* Is there something after each algorithm that was set up and needs one of these parts? */
+bool policy_goes_on(const struct comm *c, unsigned parts);
+
+/* ---- without what has failed in the switches (fall.c, mend.c) ---- */
 enum fall_state { FALL_NONE, FALL_ASKING, FALL_DONE };
 
-struct fall {
-    enum fall_state state;
-    char why[COMM_TEXT];
-    uint32_t seq; /* operation that is cut; those after it do not use aggregation nodes */
-    bool whole;   /* it is not cut: nobody has begun it, and it does not use them either */
+/* What the ranks have agreed on, once for each time that something failed. */
+struct fall_round {
+    unsigned parts; /* that have failed */
+    uint32_t seq;   /* operation that is cut; those after it do not use them */
+    bool whole;     /* it is not cut: nobody has begun it, and it does not use them either */
     struct sched_repair how;
-    struct fall_report *report; /* [nranks], at rank 0 */
-    unsigned n_reports;
 };
 
-/* An aggregation node refuses or gives up: text as printf. Falls back where the communicator may,
- * else fails. */
-void fall_begin(struct comm *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+struct fall {
+    enum fall_state state; /* of the last round */
+    unsigned stopped;      /* parts that are not used any more, or that are being asked about */
+    unsigned parts;        /* of the round that is being asked about */
+    struct fall_round round[PARTS];
+    unsigned n_rounds;                    /* over */
+    char why[COMM_TEXT], text[COMM_TEXT]; /* of the round; for people, of all rounds */
+    struct fall_report *report;           /* [nranks], at rank 0 */
+};
+
+/* A part of the switches' help is refused or given up: text as printf. Falls back where the
+ * policy has another way, else fails. */
+void fall_begin(struct comm *c, unsigned parts, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static inline enum part agg_part(const struct agg *a)
+{
+    return a->kind == GROUP_RAIL ? PART_RAIL : PART_TREES;
+}
 #define FALL_MAGIC 0x54524246u /* "TRBF" */
 void fall_input(struct comm *c, const void *msg, size_t len);
 void fall_tick(struct comm *c);
@@ -240,6 +273,10 @@ void fall_keep(struct agg *a, const struct coll_req *r, const struct step *st);
 void fall_keep_end(struct comm *c, const struct coll_req *r);
 /* For op.c: what is left of an operation, where it is the one that was cut before it began here. */
 int fall_started(struct comm *c, struct coll_req *r, char *err);
+/* What the operation of this number has to do without. */
+unsigned fall_gone(const struct comm *c, uint32_t seq);
+/* For fall.c: after an agreement. */
+int mend(struct comm *c, const struct fall_round *f, char *err);
 
 /* ---- memory (mem.c) ---- */
 struct region {
@@ -310,6 +347,7 @@ struct coll_req {
     unsigned lanes_left;   /* that have steps to do */
     int status;            /* as coll_test */
     bool abandoned;        /* freed by the user while it ran */
+    bool cut;              /* s is what was left of it after a fall */
 };
 
 /* Lanes that may be able to go on, in the order in which they will be looked at. */
@@ -393,12 +431,6 @@ static inline bool comm_has(const struct comm *c, enum coll_algo a)
 
 #define COMM_RAIL_ALGOS (1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP)
 #define COMM_MM_ALGOS   (1u << ALGO_NVLS | 1u << ALGO_NVLS_SHARP)
-
-/* Does it need the switches' help? */
-static inline bool comm_by_switches(enum coll_algo a)
-{
-    return a < ALGO_COUNT && ((1u << ALGO_SHARP | COMM_RAIL_ALGOS | COMM_MM_ALGOS) >> a & 1);
-}
 
 static inline enum phase comm_phase(const struct comm *c)
 {

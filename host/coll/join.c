@@ -7,6 +7,7 @@
 #define PROBES_MAX 10 /* unanswered, RETRY_NS apart */
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,12 +90,12 @@ int join_start(struct comm *c, char *err)
     return 0;
 }
 
-void join_leave(struct comm *c)
+void join_leave(struct comm *c, unsigned parts)
 {
     for (unsigned i = 0; i < c->n_aggs; i++) {
         struct agg *a = &c->agg[i];
 
-        if (a->state != JOIN_ASKED && a->state != JOIN_GRANTED)
+        if (!(parts & agg_part(a)) || (a->state != JOIN_ASKED && a->state != JOIN_GRANTED))
             continue;
         a->state = JOIN_LEAVING;
         send_ctl(c, a, AGG_LEAVE, ++a->xid);
@@ -116,22 +117,23 @@ void join_tick(struct comm *c)
 /* What was sent may all be acknowledged: then nothing else tells that the results will not come. */
 void join_probe(struct comm *c)
 {
-    for (unsigned i = 0; i < c->n_aggs && c->fall.state == FALL_NONE; i++) {
+    for (unsigned i = 0; i < c->n_aggs; i++) {
         struct agg *a = &c->agg[i];
 
-        if (a->state != JOIN_GRANTED || a->lane == LANE_NONE || a->posted == a->done)
+        if (c->fall.stopped & agg_part(a) || a->state != JOIN_GRANTED || a->lane == LANE_NONE ||
+            a->posted == a->done)
             continue;
         if (a->probes++ < PROBES_MAX)
             send_ctl(c, a, AGG_PROBE, a->xid);
         else
-            fall_begin(c, "%s does not answer any more", agg_leaf_name(c, a));
+            fall_begin(c, agg_part(a), "%s does not answer any more", agg_leaf_name(c, a));
     }
 }
 
 bool join_all_granted(const struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
-        if (c->agg[i].state != JOIN_GRANTED)
+        if (c->agg[i].state != JOIN_GRANTED && !(c->fall.stopped & agg_part(&c->agg[i])))
             return false;
     return true;
 }
@@ -165,9 +167,19 @@ bool join_mendable(enum agg_status s)
     return s < AGG_STATUS_COUNT && theirs[s];
 }
 
-static void (*trouble(enum agg_status s))(struct comm *, const char *, ...)
+__attribute__((format(printf, 4, 5))) static void trouble(struct comm *c, const struct agg *a,
+                                                          enum agg_status s, const char *fmt, ...)
 {
-    return join_mendable(s) ? fall_begin : comm_fail;
+    char why[COMM_TEXT];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(why, sizeof(why), fmt, ap);
+    va_end(ap);
+    if (join_mendable(s))
+        fall_begin(c, agg_part(a), "%s", why);
+    else
+        comm_fail(c, "%s", why);
 }
 
 static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m)
@@ -183,19 +195,20 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
 
         a->state = JOIN_NONE;
         if (m->text[0] && strcmp(m->text, text))
-            trouble(status)(c, "JOIN refused by %s: %s: %s (%s)", leaf, text, m->text,
-                            agg_status_name(status));
+            trouble(c, a, status, "JOIN refused by %s: %s: %s (%s)", leaf, text, m->text,
+                    agg_status_name(status));
         else
-            trouble(status)(c, "JOIN refused by %s: %s (%s)", leaf, text, agg_status_name(status));
+            trouble(c, a, status, "JOIN refused by %s: %s (%s)", leaf, text,
+                    agg_status_name(status));
         return;
     }
     rc = agg_connect(c, a, m);
     a->state = JOIN_GRANTED;
     if (rc == -EMSGSIZE)
-        fall_begin(c, "%s grants %u slots, less than one message takes (%u)", leaf,
+        fall_begin(c, agg_part(a), "%s grants %u slots, less than one message takes (%u)", leaf,
                    rte_be_to_cpu_32(m->window), AGG_MSG_PKTS);
     else if (rc)
-        fall_begin(c, "cannot connect to %s: %s", leaf, strerror(-rc));
+        fall_begin(c, agg_part(a), "cannot connect to %s: %s", leaf, strerror(-rc));
     comm_check_ready(c);
 }
 
@@ -207,13 +220,13 @@ static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
 
     send_ctl(c, a, AGG_ABORT_ACK, rte_be_to_cpu_32(m->xid));
     a->state = JOIN_LEFT; /* the group is over */
-    if (c->fall.state != FALL_NONE)
+    if (c->fall.stopped & agg_part(a))
         return; /* as it was going to be */
-    trouble(status)(c, "aborted by %s: %s (%s)", agg_leaf_name(c, a),
-                    m->text[0] ? m->text
-                    : known    ? agg_status_text(status)
-                               : "no reason given",
-                    known ? agg_status_name(status) : "unknown status");
+    trouble(c, a, status, "aborted by %s: %s (%s)", agg_leaf_name(c, a),
+            m->text[0] ? m->text
+            : known    ? agg_status_text(status)
+                       : "no reason given",
+            known ? agg_status_name(status) : "unknown status");
 }
 
 static struct agg *agg_of(struct comm *c, const struct agg_ctl *m)
@@ -247,7 +260,7 @@ void join_input(struct comm *c, const struct agg_ctl *m)
     case AGG_PROBE_REPLY:
         a->probes = 0;
         if (m->status && a->state == JOIN_GRANTED)
-            fall_begin(c, "%s does not know the group any more", agg_leaf_name(c, a));
+            fall_begin(c, agg_part(a), "%s does not know the group any more", agg_leaf_name(c, a));
         break;
     case AGG_PROBE:
         send_ctl(c, a, AGG_PROBE_REPLY, rte_be_to_cpu_32(m->xid));

@@ -340,30 +340,12 @@ static int get_lanes(struct comm *c, struct coll_req *r, char *err)
     return 0;
 }
 
-/* By what it is really run: the switches may have failed. */
-static enum coll_algo algo_now(const struct comm *c, enum coll_kind k, enum coll_algo a,
-                               uint32_t seq)
-{
-    static const enum coll_algo instead[COLL_KINDS] = {
-        [COLL_ALLREDUCE] = ALGO_RING,      [COLL_REDUCE] = ALGO_CHAIN,
-        [COLL_BROADCAST] = ALGO_CHAIN,     [COLL_ALLGATHER] = ALGO_RING,
-        [COLL_REDUCE_SCATTER] = ALGO_RING, [COLL_ALLTOALL] = ALGO_PAIRWISE,
-        [COLL_GATHER] = ALGO_DIRECT,       [COLL_SCATTER] = ALGO_DIRECT,
-        [COLL_SENDRECV] = ALGO_DIRECT,     [COLL_BARRIER] = ALGO_DIRECT,
-    };
-
-    if (c->fall.state != FALL_DONE || !comm_by_switches(a) ||
-        (int32_t)(seq - c->fall.seq) < !c->fall.whole)
-        return a;
-    return COMM_RAIL_ALGOS >> a & 1 ? ALGO_HIER : instead[k];
-}
-
 int op_schedule(struct comm *c, struct coll_req *r, char *err)
 {
     const struct coll_args *a = &r->args;
     struct sched_in in = {
         .kind = a->kind,
-        .algo = algo_now(c, a->kind, a->algo, r->id.seq),
+        .algo = a->algo,
         .rank = c->cfg.rank,
         .nranks = c->cfg.nranks,
         .root = r->id.root,
@@ -376,7 +358,7 @@ int op_schedule(struct comm *c, struct coll_req *r, char *err)
         .mm_self = a->mm_self,
         .topo = &c->topo.sched,
     };
-    int rc = sched_init(&r->s, &in);
+    int rc = policy_schedule(c, r, &in);
 
     if (rc == -ENOTSUP && COMM_MM_ALGOS >> in.algo & 1 && c->topo.most > ARITH_MAX_INPUTS)
         snprintf(err, COMM_TEXT, "%s: %u ranks in a GPU node, multimem takes at most %d",
@@ -461,6 +443,24 @@ bool comm_supports(struct comm *c, const struct coll_args *a)
     ok = lanes_served(c, &r, err) == 0;
     sched_free(&r.s);
     return ok;
+}
+
+enum coll_algo comm_runs_by(struct comm *c, const struct coll_args *a)
+{
+    struct coll_req r = {.c = c, .args = *a, .id = id_of(a, c->exec.opseq)};
+    enum coll_algo by = a->algo;
+    char err[COMM_TEXT];
+
+    if (!check_args(c, a, err) && !op_schedule(c, &r, err)) {
+        by = r.s.in.algo;
+        sched_free(&r.s);
+    }
+    return by;
+}
+
+bool coll_as_asked(const struct coll_req *req)
+{
+    return req->s.in.algo == req->id.algo && !req->cut;
 }
 
 int coll_test(struct coll_req *req)

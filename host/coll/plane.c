@@ -127,10 +127,10 @@ static bool check(struct comm *c, struct plane *p)
 {
     if (mmc_state(p->m) == MMC_READY || mmc_state(p->m) == MMC_OPENING)
         return true;
-    if (mmc_state(p->m) != MMC_FAILED || c->closing || c->fall.state != FALL_NONE)
+    if (mmc_state(p->m) != MMC_FAILED || c->closing || c->fall.stopped & PART_MM)
         return false;
     if (join_mendable(mmc_status(p->m)))
-        fall_begin(c, "multimem: %s", mmc_error(p->m));
+        fall_begin(c, PART_MM, "multimem: %s", mmc_error(p->m));
     else
         comm_fail(c, "multimem: %s", mmc_error(p->m));
     return false;
@@ -192,7 +192,7 @@ bool planes_bind(struct comm *c, const struct coll_req *r)
 {
     bool wait = false;
 
-    if (!(COMM_MM_ALGOS >> r->s.in.algo & 1) || !r->s.n_lanes)
+    if (!(COMM_MM_ALGOS >> r->s.in.algo & 1) || !r->s.n_lanes || c->fall.stopped & PART_MM)
         return true;
     for (unsigned i = 0; i < c->n_planes; i++)
         wait |= mmc_moving(c->plane[i].m) || move(&c->plane[i], r);

@@ -182,6 +182,11 @@ const char *sched_algo_name(enum coll_algo a)
     return (unsigned)a <= ALGO_AUTO ? name[a] : "?";
 }
 
+bool sched_has(enum coll_kind kind, enum coll_algo a)
+{
+    return kind < COLL_KINDS && a < ALGO_COUNT && algorithms[kind][a];
+}
+
 /* Bytes of the caller's buffers on this rank, for coll.h's meaning of count. */
 static void buffers(struct sched *s)
 {

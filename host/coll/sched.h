@@ -153,6 +153,8 @@ void sched_free(struct sched *s);
 /* May it start when done[] steps of each lane are done? */
 bool sched_ready(const struct step *st, const uint64_t *done);
 const char *sched_algo_name(enum coll_algo a);
+/* Is the algorithm one of the collective's, whatever the topology? */
+bool sched_has(enum coll_kind kind, enum coll_algo a);
 
 /*
  * What is left of an operation all of whose AGG lanes have failed (alg_repair.c). Of lane (AGG,

@@ -46,7 +46,8 @@ enum msg_type {
 #define MSG_TEXT 400
 
 struct msg_init {
-    uint32_t rank, nranks, group, window, algos, n_trees, fall_back;
+    uint32_t rank, nranks, group, window, algos, n_trees, n_policy;
+    uint8_t policy[ALGO_COUNT + 1]; /* in order; padded */
     uint16_t tree[COLL_TREES];
     uint64_t key, max_bytes; /* of a buffer */
 };
@@ -64,8 +65,9 @@ struct msg_done {
     int64_t ps;     /* RUN: fabric time from this rank's first operation to the end of its last */
     uint64_t wrong; /* CHECK */
     struct ulp ulp; /* ERROR */
-    uint32_t aggregated; /* RUN: operations that ended before aggregation nodes were given up */
-    char fell_back[COMM_TEXT]; /* why they are not used any more; "": they are, or never were */
+    uint32_t aggregated;       /* RUN: operations that ended by the algorithm asked for */
+    uint32_t algo;             /* PREPARE: the one that the row would run by now */
+    char fell_back[COMM_TEXT]; /* comm_fell_back(); "": nothing has failed */
 };
 struct msg_progress {
     uint32_t done;

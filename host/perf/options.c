@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { K_UINT, K_SIZE, K_SECONDS, K_TYPES, K_OPS, K_ALGOS, K_STRING, K_FLAG };
+enum kind { K_UINT, K_SIZE, K_SECONDS, K_TYPES, K_OPS, K_ALGOS, K_POLICY, K_STRING, K_FLAG };
 
 struct option_row {
     char c;
@@ -54,8 +54,9 @@ static const struct option_row table[] = {
      "one aggregation tree (default: all that reach the ranks)"},
     {0, "window", "SLOTS", K_UINT, AT(window), 0, 1u << 20,
      "slots asked of aggregation nodes (0: their choice)"},
-    {0, "no-fallback", NULL, K_FLAG, AT(no_fallback), 0, 0,
-     "fail when aggregation nodes refuse or give up, instead of going on without them"},
+    {0, "policy", "LIST", K_POLICY, 0, 0, 0,
+     "algorithms to go on by, in order, when switches refuse or fail; one alone: fail "
+     "(sharp,ring)"},
     {0, "max-wall", "SECONDS", K_SECONDS, AT(max_wall), 0, 86400,
      "wall time of one timed run (2): iterations are cut to keep it, not below 2"},
     {0, "rsh", "CMD", K_STRING, AT(rsh), 0, 0,
@@ -168,6 +169,34 @@ static int parse_names(const struct option_row *r, const char *label, const char
     return OPT_BAD;
 }
 
+/* In order, each once. */
+static int parse_policy(struct perf_opts *o, const char *label, const char *val, char *err)
+{
+    char buf[256], *save = NULL;
+    unsigned seen = 0;
+    int at;
+
+    o->n_policy = 0;
+    snprintf(buf, sizeof(buf), "%s", val);
+    for (char *s = strtok_r(buf, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+        int i = name_index(K_POLICY, s);
+
+        if (i < 0 || i >= ALGO_COUNT || seen >> i & 1) {
+            o->n_policy = 0;
+            break;
+        }
+        seen |= 1u << i;
+        o->policy[o->n_policy++] = (enum coll_algo)i;
+    }
+    if (o->n_policy)
+        return OPT_OK;
+    at = snprintf(err, OPT_ERR, "%s: found \"%.64s\", expected a list without repetition of", label,
+                  val);
+    for (int i = 0; i < ALGO_COUNT && at < OPT_ERR; i++)
+        at += snprintf(err + at, (size_t)(OPT_ERR - at), " %s", sched_algo_name((enum coll_algo)i));
+    return OPT_BAD;
+}
+
 static int parse_uint(const struct option_row *r, const char *label, const char *val, unsigned *out,
                       char *err)
 {
@@ -232,6 +261,8 @@ static int parse_value(struct perf_opts *o, const struct option_row *r, const ch
     case K_OPS:
     case K_ALGOS:
         return parse_names(r, label, val, at, err);
+    case K_POLICY:
+        return parse_policy(o, label, val, err);
     case K_STRING:
         *(const char **)at = val;
         return OPT_OK;
@@ -403,6 +434,10 @@ int options_force_algo(struct perf_opts *o, const char *name, char *err)
         return OPT_BAD;
     o->algos = mask;
     o->forced = true;
+    if (mask != 1u << ALGO_AUTO) { /* and nothing after it */
+        o->policy[0] = (enum coll_algo)__builtin_ctz(mask);
+        o->n_policy = 1;
+    }
     return OPT_OK;
 }
 
@@ -436,8 +471,10 @@ void options_usage(FILE *out)
         snprintf(left, sizeof(left), "%s --%s %s", dash, r->name, r->arg ? r->arg : "");
         fprintf(out, "  %-28s %s\n", left, r->help);
     }
-    fprintf(out, "\nTimes and bandwidths are in fabric time. Exit status: 0 every element was "
-                 "right, 1 it was not or the\n"
-                 "run failed, 2 the command line is wrong.\n"
-                 "TRIB_ALGO in the environment forces one algorithm, whatever --algo says.\n");
+    fprintf(
+        out,
+        "\nTimes and bandwidths are in fabric time. Exit status: 0 every element was "
+        "right, 1 it was not or the\n"
+        "run failed, 2 the command line is wrong.\n"
+        "TRIB_ALGO in the environment forces one algorithm, whatever --algo and --policy say.\n");
 }

@@ -30,10 +30,11 @@ struct perf_opts {
     unsigned sparse;            /* of alltoall; 0: not */
     unsigned types, ops, algos; /* bit masks over dtype, redop, coll_algo */
     unsigned tree, window;
-    bool error;       /* measure ULP */
-    bool no_fallback; /* what aggregation nodes refuse or give up fails the job */
-    bool forced;      /* algos came from the environment */
-    double max_wall;  /* seconds that one timed run may last */
+    bool error;        /* measure ULP */
+    unsigned n_policy; /* 0: the usual one */
+    enum coll_algo policy[ALGO_COUNT];
+    bool forced;     /* algos came from the environment */
+    double max_wall; /* seconds that one timed run may last */
     const char *json;
     const char *rsh; /* how ranks start on hosts that are outside */
     bool help;

@@ -161,13 +161,14 @@ static void list(unsigned mask, char *text, size_t size)
 }
 
 /* Names the first algorithm that cannot be run, and what can. */
-static int refuse(const struct sweep *s, unsigned bad, char *err)
+static int refuse(const struct sweep *s, const char *option, unsigned bad, char *err)
 {
-    const char *option = s->o->forced ? "TRIB_ALGO" : "--algo";
     enum coll_algo a = (enum coll_algo)__builtin_ctz(bad);
     char can[128];
 
-    list(s->exist | 1u << ALGO_AUTO, can, sizeof(can));
+    if (s->o->forced)
+        option = "TRIB_ALGO";
+    list(strcmp(option, "--policy") ? s->exist | 1u << ALGO_AUTO : s->exist, can, sizeof(can));
     if (!collective_has(s, a))
         snprintf(err, OPT_ERR, "%s: found %s, which %s does not have, expected %s", option,
                  sched_algo_name(a), coll_name(s->o->coll), can);
@@ -183,8 +184,10 @@ static int refuse(const struct sweep *s, unsigned bad, char *err)
 static int choose_algos(struct sweep *s, char *err)
 {
     const unsigned usual = 1u << ALGO_RING | 1u << ALGO_SHARP;
-    unsigned asked = s->o->algos;
+    unsigned asked = s->o->algos, policy = 0;
 
+    for (unsigned i = 0; i < s->o->n_policy; i++)
+        policy |= 1u << s->o->policy[i];
     s->exist = 0;
     for (int a = 0; a < ALGO_COUNT; a++)
         if (collective_has(s, (enum coll_algo)a) && fabric_has(s, (enum coll_algo)a))
@@ -194,13 +197,18 @@ static int choose_algos(struct sweep *s, char *err)
                  coll_name(s->o->coll), s->nranks, s->o->conf);
         return -EINVAL;
     }
-    if (!asked)
+    if (policy & ~s->exist)
+        return refuse(s, "--policy", policy & ~s->exist, err);
+    if (!asked && policy)
+        asked = 1u << s->o->policy[0];
+    else if (!asked)
         asked = s->exist >> ALGO_RING & 1 ? s->exist & usual : s->exist;
     else if (asked == ALGOS_ALL)
         asked = s->exist;
     s->algos = asked;
+    s->set_up = (asked & 1u << ALGO_AUTO ? s->exist : asked) | policy;
     asked &= ~(s->exist | 1u << ALGO_AUTO);
-    return asked ? refuse(s, asked, err) : 0;
+    return asked ? refuse(s, "--algo", asked, err) : 0;
 }
 
 int sweep_plan(struct sweep *s, char *err)

@@ -160,20 +160,28 @@ static struct layout layout_of(const struct rank *k)
                            .in_place = p->in_place};
 }
 
-static int operate(struct rank *k)
+static struct coll_args args_of(const struct rank *k)
 {
     const struct msg_prepare *p = &k->row;
     struct layout l = layout_of(k);
     size_t size = dtype_size(p->type);
-    struct coll_args a = {.kind = p->coll,
-                          .algo = p->algo,
-                          .send = k->buf[p->in_place ? 1 : 0] + layout_send_at(&l) * size,
-                          .recv = layout_no_recv(&l) ? NULL : k->buf[1] + layout_recv_at(&l) * size,
-                          .count = p->count,
-                          .type = p->type,
-                          .op = p->op,
-                          .root = p->root,
-                          .sparse = p->sparse};
+
+    return (struct coll_args){.kind = p->coll,
+                              .algo = p->algo,
+                              .send = k->buf[p->in_place ? 1 : 0] + layout_send_at(&l) * size,
+                              .recv =
+                                  layout_no_recv(&l) ? NULL : k->buf[1] + layout_recv_at(&l) * size,
+                              .count = p->count,
+                              .type = p->type,
+                              .op = p->op,
+                              .root = p->root,
+                              .sparse = p->sparse};
+}
+
+/* *own: whether the algorithm asked for did it all; NULL: nobody asks. */
+static int operate(struct rank *k, bool *own)
+{
+    struct coll_args a = args_of(k);
     struct coll_req *req = NULL;
     char err[COMM_TEXT] = "";
     int rc = coll_start(k->comm, &a, &req, err);
@@ -188,6 +196,8 @@ static int operate(struct rank *k)
             return -ECANCELED;
         }
     }
+    if (own)
+        *own = coll_as_asked(req);
     coll_free(req);
     return rc < 0 ? fail(k, comm_error(k->comm), NULL) : 0;
 }
@@ -214,7 +224,8 @@ static int do_prepare(struct rank *k, const struct msg *m)
     if (l.count * blocks * dtype_size(p->type) > k->buf_bytes)
         return fail(k, "PREPARE asks for more than the buffers hold", NULL);
     fill(k);
-    return answer(k, &(struct msg_done){0});
+    struct coll_args a = args_of(k);
+    return answer(k, &(struct msg_done){.algo = comm_runs_by(k->comm, &a)});
 }
 
 static int do_run(struct rank *k, const struct msg *m)
@@ -228,9 +239,10 @@ static int do_run(struct rank *k, const struct msg *m)
     int64_t start = clock_fabric_ps(k->sh);
     uint32_t aggregated = 0;
     for (unsigned i = 0; i < run.n; i++) {
-        if (operate(k))
+        bool own;
+        if (operate(k, &own))
             return -ECANCELED;
-        aggregated += !comm_fell_back(k->comm);
+        aggregated += own;
         if (run.progress && k->init.rank == 0 && clock_mono_ns() >= report) {
             struct msg_progress pr = {i + 1};
             report = clock_mono_ns() + PROGRESS_NS;
@@ -250,7 +262,7 @@ static int do_check(struct rank *k, const struct msg *m)
     memcpy(&c, m->body, sizeof(c));
     if (c.again) {
         fill(k);
-        if (operate(k))
+        if (operate(k, NULL))
             return -ECANCELED;
     }
     struct layout l = layout_of(k);
@@ -268,7 +280,7 @@ static int do_error(struct rank *k)
     if (!options_has_error(p->coll, p->type, p->op) || p->in_place)
         return fail(k, "malformed ERROR", NULL);
     exact_fill(k->buf[0], p->type, l.nranks, l.rank, 0, layout_send(&l));
-    if (operate(k))
+    if (operate(k, NULL))
         return -ECANCELED;
     for (unsigned i = 0; layout_piece(&l, i, &got); i++)
         if (got.source == LAYOUT_ALL &&
@@ -333,7 +345,7 @@ static int receive_init(struct rank *k)
     memcpy(&k->init, m.body, sizeof(k->init));
     size_t hosts = m.len - sizeof(k->init);
     if (k->init.nranks > FAB_MAX_MEMBERS || k->init.n_trees > COLL_TREES ||
-        hosts != k->init.nranks * sizeof(k->host[0]))
+        k->init.n_policy > ALGO_COUNT || hosts != k->init.nranks * sizeof(k->host[0]))
         return fail(k, "malformed INIT", NULL);
     memcpy(k->host, m.body + sizeof(k->init), hosts);
     return 0;
@@ -413,12 +425,14 @@ static int connect_all(struct rank *k)
                            .n_trees = k->init.n_trees,
                            .window = k->init.window,
                            .algos = k->init.algos,
-                           .fall_back = k->init.fall_back};
+                           .n_policy = k->init.n_policy};
     uint8_t blob[COMM_BLOB] = {0};
     char err[COMM_TEXT] = "";
     struct msg m;
 
     memcpy(cfg.tree, k->init.tree, sizeof(cfg.tree));
+    for (unsigned i = 0; i < cfg.n_policy; i++)
+        cfg.policy[i] = (enum coll_algo)k->init.policy[i];
     if (comm_create(&k->comm, &cfg, blob, err)) {
         k->comm = NULL;
         return fail(k, err, NULL);

@@ -28,7 +28,7 @@ static void add_extras(json_t *j, const struct row *r, int place)
     json_object_set_new(j, "asked", json_string(sched_algo_name(row_asked(r))));
     if (r->chosen)
         json_object_set_new(j, "why", json_string(r->why));
-    if (r->run[place].fell_back) {
+    if (*r->run[place].fell_back) {
         json_object_set_new(j, "fell_back", json_string(r->run[place].fell_back));
         json_object_set_new(j, "aggregated_iters",
                             json_integer((json_int_t)r->run[place].aggregated));

@@ -8,11 +8,6 @@ enum coll_algo row_asked(const struct row *r)
     return r->chosen ? ALGO_AUTO : r->algo;
 }
 
-bool row_aggregates(const struct row *r)
-{
-    return r->algo == ALGO_SHARP || r->algo == ALGO_HIER_SHARP || r->algo == ALGO_NVLS_SHARP;
-}
-
 const char *row_type(const struct row *r)
 {
     return r->coll == COLL_BARRIER ? "none" : dtype_name(r->type);

@@ -17,9 +17,9 @@ struct run_result {
     unsigned iters; /* timed; fewer than asked for where they would have lasted too long */
     uint32_t dilation;
     struct fidelity fid;
-    const char *fell_back; /* why aggregation nodes were given up before it was over; NULL: not */
-    uint32_t aggregated;   /* timed operations before that */
-    struct json_t *links;  /* for the report, who measured keeps it: what links carried; NULL */
+    char fell_back[COMM_TEXT]; /* why it ran by another algorithm, in part at least; "": not */
+    uint32_t aggregated;       /* timed operations by its own */
+    struct json_t *links;      /* for the report, who measured keeps it: what links carried; NULL */
 };
 
 enum { OUT_OF_PLACE, IN_PLACE, PLACES };
@@ -39,8 +39,6 @@ struct row {
     struct ulp ulp; /* out of place; n 0: not measured */
 };
 
-/* Does the algorithm use the aggregation nodes of the scale-out network? */
-bool row_aggregates(const struct row *r);
 /* What was asked for: algo, or ALGO_AUTO where that chose it. */
 enum coll_algo row_asked(const struct row *r);
 /* Names for people and programs; "none" where the collective has no such thing. */

@@ -25,7 +25,8 @@ struct answers {
     double ps; /* sum over ranks */
     uint64_t wrong;
     struct ulp ulp;
-    uint32_t aggregated;
+    uint32_t aggregated, algo;
+    const struct coll_prediction *pred; /* of what runs */
     const char *label;
     unsigned iters;
 };
@@ -55,8 +56,9 @@ static int take_done(void *ctx, unsigned rank, const struct msg *m)
     a->ulp.sum += d.ulp.sum;
     a->ulp.n += d.ulp.n;
     a->aggregated = d.aggregated < a->aggregated ? d.aggregated : a->aggregated;
+    a->algo = d.algo;
     d.fell_back[sizeof(d.fell_back) - 1] = 0;
-    if (!*a->s->fell_back)
+    if (*d.fell_back)
         memcpy(a->s->fell_back, d.fell_back, sizeof(d.fell_back));
     return 0;
 }
@@ -131,11 +133,13 @@ static int send_init(struct sweep *s)
     uint8_t body[sizeof(struct msg_init) + sizeof(s->host_of_rank)];
     struct msg_init in = {.nranks = s->nranks,
                           .window = s->o->window,
-                          .algos = s->algos & (1u << ALGO_AUTO) ? s->exist : s->algos,
+                          .algos = s->set_up,
                           .n_trees = s->n_trees,
-                          .fall_back = !s->o->no_fallback,
+                          .n_policy = s->o->n_policy,
                           .max_bytes = s->o->max_bytes};
 
+    for (unsigned i = 0; i < s->o->n_policy; i++)
+        in.policy[i] = (uint8_t)s->o->policy[i];
     if (s->o->sparse) /* what is not sent has its place too */
         in.max_bytes = s->o->max_bytes / s->o->sparse * s->nranks + s->nranks * 8;
     memcpy(in.tree, s->tree, sizeof(in.tree));
@@ -178,35 +182,35 @@ static int connect_ranks(struct sweep *s)
 /* ---- one run
  * ----------------------------------------------------------------------------------------- */
 
-static double wall_of(const struct row *r, unsigned n, uint32_t dilation)
+static double wall_of(const struct answers *a, unsigned n, uint32_t dilation)
 {
-    return (double)r->pred.time_ps * 1e-12 * n * dilation;
+    return (double)a->pred->time_ps * 1e-12 * n * dilation;
 }
 
 /* The timed part; fills run, but for `wrong`. */
-static int run_timed(struct sweep *s, struct row *r, struct run_result *run, struct answers *a)
+static int run_timed(struct sweep *s, struct run_result *run, struct answers *a)
 {
     struct lag_hist *h = calloc(2, sizeof(*h));
 
     if (!h)
         return -ENOMEM;
     run->dilation = clock_dilation(s->rd->sh);
-    run->iters = pace_iters(&s->pace, s->o->iters, &r->pred, run->dilation);
+    run->iters = pace_iters(&s->pace, s->o->iters, a->pred, run->dilation);
     a->iters = run->iters;
     lag_snapshot(s->rd->sh, &h[0]);
     int rc = command(s, MSG_RUN, &(struct msg_run){run->iters, s->terminal}, sizeof(struct msg_run),
-                     5 * wall_of(r, run->iters, run->dilation), a);
+                     5 * wall_of(a, run->iters, run->dilation), a);
     lag_snapshot(s->rd->sh, &h[1]);
     int64_t lag = lag_quantile(&h[0], &h[1], 0.99);
     free(h);
     if (rc)
         return rc;
     run->time_us = a->ps / s->nranks / run->iters * 1e-6;
-    run->fid = pace_judge(&r->pred, lag, run->dilation);
+    run->fid = pace_judge(a->pred, lag, run->dilation);
     run->valid = true;
     run->aggregated = a->aggregated;
     if (s->pace.adaptive)
-        pace_learn(&s->pace, &r->pred, s->nranks, lag, run->dilation, run->fid.ok);
+        pace_learn(&s->pace, a->pred, s->nranks, lag, run->dilation, run->fid.ok);
     return 0;
 }
 
@@ -214,18 +218,18 @@ static int run_timed(struct sweep *s, struct row *r, struct run_result *run, str
  * Repeats the timed part at a higher dilation while the emulation lags, where this job may choose
  * it. The try that lagged least is kept: one hiccup of the machine must not speak for a row.
  */
-static int run_paced(struct sweep *s, struct row *r, struct run_result *run, struct answers *a)
+static int run_paced(struct sweep *s, struct run_result *run, struct answers *a)
 {
-    int rc = run_timed(s, r, run, a);
+    int rc = run_timed(s, run, a);
     struct run_result again = *run;
 
     for (unsigned i = 1; !rc && !run->fid.ok && s->pace.adaptive && i < TRIES; i++) {
         uint32_t d = clock_dilation(s->rd->sh);
-        uint32_t next = pace_retry(&s->pace, &r->pred, d, again.fid.needed);
+        uint32_t next = pace_retry(&s->pace, a->pred, d, again.fid.needed);
         if (next <= d)
             break;
         clock_set_dilation(s->rd->sh, next);
-        rc = run_timed(s, r, &again, a);
+        rc = run_timed(s, &again, a);
         if (!rc && (again.fid.ok || again.fid.needed < run->fid.needed))
             *run = again;
     }
@@ -235,38 +239,45 @@ static int run_paced(struct sweep *s, struct row *r, struct run_result *run, str
 static int run_place(struct sweep *s, struct row *r, int place)
 {
     struct run_result *run = &r->run[place];
-    struct answers a = {.s = s};
+    struct answers a = {.s = s, .pred = &r->pred};
+    struct coll_prediction now;
     struct msg_prepare prep = {r->coll, r->algo,   r->type,           r->op,
                                r->root, r->sparse, place == IN_PLACE, r->count};
-    char label[120];
+    char label[120], before[COMM_TEXT];
 
+    memcpy(before, s->fell_back, sizeof(before));
     snprintf(label, sizeof(label), "%s %llu B %s %s %s", sched_algo_name(r->algo),
              (unsigned long long)r->bytes, row_type(r), row_op(r),
              place == IN_PLACE ? "in-place" : "out-of-place");
     a.label = label;
     show(s, label);
-    if (s->pace.adaptive)
-        clock_set_dilation(s->rd->sh, pace_dilation(&s->pace, &r->pred, s->nranks));
-    uint32_t d = clock_dilation(s->rd->sh);
     int rc = command(s, MSG_PREPARE, &prep, sizeof(prep), 0, &a);
-    unsigned warm = pace_iters(&s->pace, s->o->warmup, &r->pred, d);
+    if (!rc && a.algo != r->algo) {
+        rc = sweep_instead(s, r, (enum coll_algo)a.algo, &now);
+        a.pred = &now;
+    }
+    if (!rc && s->pace.adaptive)
+        clock_set_dilation(s->rd->sh, pace_dilation(&s->pace, a.pred, s->nranks));
+    uint32_t d = clock_dilation(s->rd->sh);
+    unsigned warm = pace_iters(&s->pace, s->o->warmup, a.pred, d);
     if (!rc && warm)
         rc = command(s, MSG_RUN, &(struct msg_run){warm, 0}, sizeof(struct msg_run),
-                     5 * wall_of(r, warm, d), &a);
+                     5 * wall_of(&a, warm, d), &a);
     if (!rc)
-        rc = run_paced(s, r, run, &a);
+        rc = run_paced(s, run, &a);
     if (!rc && s->o->check) {
         struct msg_check c = {place == IN_PLACE};
-        rc = command(s, MSG_CHECK, &c, sizeof(c), 5 * wall_of(r, 1, run->dilation), &a);
+        rc = command(s, MSG_CHECK, &c, sizeof(c), 5 * wall_of(&a, 1, run->dilation), &a);
         run->checked = rc == 0;
         run->wrong = rc ? 0 : a.wrong;
         s->wrong += run->wrong;
     }
     if (!rc && s->o->error && place == OUT_OF_PLACE && options_has_error(r->coll, r->type, r->op)) {
-        rc = command(s, MSG_ERROR, NULL, 0, 5 * wall_of(r, 1, run->dilation), &a);
+        rc = command(s, MSG_ERROR, NULL, 0, 5 * wall_of(&a, 1, run->dilation), &a);
         r->ulp = a.ulp;
     }
-    run->fell_back = *s->fell_back && row_aggregates(r) ? s->fell_back : NULL;
+    if (!rc && (run->aggregated < run->iters || strcmp(before, s->fell_back) != 0))
+        memcpy(run->fell_back, s->fell_back, sizeof(run->fell_back));
     show(s, "");
     return rc;
 }
@@ -307,6 +318,28 @@ static int predict(struct sweep *s, struct row *r)
     return rc;
 }
 
+static void busiest(const struct sweep *s, struct row *r)
+{
+    if (r->pred.busiest_dirlink / 2 < s->fab->n_links)
+        r->link_bps = s->fab->links[r->pred.busiest_dirlink / 2].rate_bps;
+}
+
+int sweep_instead(struct sweep *s, struct row *r, enum coll_algo now, struct coll_prediction *p)
+{
+    struct row like = *r;
+    int rc;
+
+    like.algo = now;
+    like.chosen = false;
+    rc = predict(s, &like);
+    *p = like.pred;
+    if (!rc && !r->run[OUT_OF_PLACE].valid) {
+        r->pred = like.pred;
+        busiest(s, r);
+    }
+    return rc;
+}
+
 static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dtype type,
                    enum redop op)
 {
@@ -330,8 +363,7 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
     int rc = predict(s, r);
     if (rc)
         return rc;
-    if (r->pred.busiest_dirlink / 2 < s->fab->n_links)
-        r->link_bps = s->fab->links[r->pred.busiest_dirlink / 2].rate_bps;
+    busiest(s, r);
     s->n_rows++;
     for (int place = 0; place < PLACES && !rc; place++)
         if (place == OUT_OF_PLACE || coll_can_be_in_place(r->coll))

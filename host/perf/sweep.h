@@ -17,14 +17,16 @@ struct sweep {
     unsigned nranks;
     uint16_t host_of_rank[FAB_MAX_MEMBERS];
     /* plan.c */
-    unsigned algos, exist; /* to run; that the collective and the fabric have: bits of coll_algo */
+    /* Bits of coll_algo: to run; that the collective and the fabric have; what the communicator
+     * needs to have. */
+    unsigned algos, exist, set_up;
     unsigned n_trees;
     uint16_t tree[COLL_TREES];
     struct pace pace;
     struct row *rows; /* finished, in order; the last may be half done after a failure */
     unsigned n_rows, max_rows;
     uint64_t wrong;
-    char fell_back[COMM_TEXT]; /* why aggregation nodes are not used any more; "": they are */
+    char fell_back[COMM_TEXT]; /* as comm_fell_back(); "": nothing has failed */
     bool terminal;             /* stderr is one: show progress */
     /* Runs a row in one place where there are no processes (trib-sim), and fills its run. 0, or
      * -errno with a sentence in cause. NULL: the ranks of `job` do. */
@@ -42,5 +44,10 @@ struct sweep {
 int sweep_plan(struct sweep *s, char *err);
 /* Connects the ranks and runs all rows. 0 or -errno; job_cause() says why. */
 int sweep_run(struct sweep *s);
+/*
+ * The row's algorithm has been given up and this one does it now: what the model says of that. The
+ * row's own prediction gives way before its first run.
+ */
+int sweep_instead(struct sweep *s, struct row *r, enum coll_algo now, struct coll_prediction *p);
 void sweep_free(struct sweep *s);
 #endif

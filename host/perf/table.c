@@ -84,7 +84,7 @@ static const struct run_result *worse(const struct row *r)
     return a->dilation >= b->dilation ? a : b;
 }
 
-/* From which operation on the row ran without the aggregation nodes. */
+/* From which operation on the row ran by another algorithm. */
 static void print_fell_back(FILE *out, const struct row *r)
 {
     static const char *const places[] = {"out-of-place", "in-place"};
@@ -92,7 +92,7 @@ static void print_fell_back(FILE *out, const struct row *r)
     for (int p = 0; p < PLACES; p++) {
         const struct run_result *run = &r->run[p];
 
-        if (!run->valid || !run->fell_back)
+        if (!run->valid || !*run->fell_back)
             continue;
         if (run->aggregated >= run->iters)
             fprintf(out, "#            fell back, %s, after the timed operations: %s\n", places[p],
@@ -147,7 +147,7 @@ void table_footer(FILE *out, const struct row *rows, unsigned n)
             checked += run->checked;
             wrong += run->wrong;
             late += !run->fid.ok;
-            fell += run->fell_back != NULL;
+            fell += *run->fell_back != 0;
         }
     }
     if (checked)
@@ -164,7 +164,7 @@ void table_footer(FILE *out, const struct row *rows, unsigned n)
         fprintf(out, "# Fidelity             : ok\n");
     if (fell)
         fprintf(out,
-                "# Fell back            : %u of %u runs, in all or in part without aggregation\n",
+                "# Fell back            : %u of %u runs, in all or in part by another algorithm\n",
                 fell, runs);
     fflush(out);
 }

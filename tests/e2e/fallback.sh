@@ -14,13 +14,13 @@ frames() { [ "$(total rx_frames 2>/dev/null)" -gt "$1" ]; }
 # Refused: each tree takes a group of every leaf, and the first job has them all.
 sed -e 's/leaf-spine-8/quota/' -e 's/groups = 64/groups = 2/' "$conf/leaf-spine-8.conf" >"$tmp/quota.conf"
 trib up "$tmp/quota.conf" --dilation 2000 >/dev/null || fail "no fabric with a quota"
-start_long long "$tmp/quota.conf" -n 1000000 --no-fallback
+start_long long "$tmp/quota.conf" -n 1000000 --policy sharp
 until_true 30 frames 5000 || fail "the long job did not get under way"
 perf_ok second --algo sharp -b 64K -e 256K -n 2
 has 'fell back, out-of-place, from operation 1 of 2 on: JOIN refused by leaf[01]: over quota: groups' "$tmp/second.out"
 has 'fell back, in-place, from operation 1 of 2 on: JOIN refused by leaf[01]: over quota: groups' "$tmp/second.out"
 has '"fell_back": "JOIN refused by leaf[01]: over quota' "$tmp/second.json"
-trib perf --algo sharp -b 4K -e 4K -n 2 --no-fallback >"$tmp/refused.out" 2>&1 && fail "exit code 0 although there was no way"
+trib perf --algo sharp -b 4K -e 4K -n 2 --policy sharp >"$tmp/refused.out" 2>&1 && fail "exit code 0 although there was no way"
 has 'over quota: groups' "$tmp/refused.out"
 kill -0 $job || fail "the refused jobs ended the other"
 kill -INT $job

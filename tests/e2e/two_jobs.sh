@@ -20,7 +20,7 @@ TRIB_RUN=$run/quota "$TRIB_BUILD/trib-perf" "$tmp/quota.conf" --algo sharp -b 1M
 long=$!
 busy() { [ "$(total rx_frames)" -gt 5000 ]; }
 until_true 30 busy || fail "the long job did not get under way"
-trib perf --algo sharp -b 4K -e 4K -n 2 --no-fallback >"$tmp/refused.out" 2>&1 && fail "a second group was let in over the quota"
+trib perf --algo sharp -b 4K -e 4K -n 2 --policy sharp >"$tmp/refused.out" 2>&1 && fail "a second group was let in over the quota"
 has 'over quota: groups' "$tmp/refused.out"
 has 'leaf[01]' "$tmp/refused.out"
 trib perf --algo ring -b 4K -e 4K -n 2 >"$tmp/ring.out" 2>&1 || fail "the ring needs no group"

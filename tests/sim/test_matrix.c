@@ -233,12 +233,15 @@ static void gpus_of_two_nodes(void **state)
 static void nvls_that_is_refused(void **state)
 {
     static const uint16_t hosts[2] = {0, 1};
+    static const enum coll_algo op_algo = ALGO_NVLS;
     struct fabric *f = fabric_load("conf/h100-node.conf", NULL);
     struct world_cfg wc = {.fab = f, .nranks = 2, .host_of_rank = hosts, .pool = pool, .seed = 1};
     struct job_cfg jc = {.fab = f,
                          .nranks = 2,
                          .host_of_rank = hosts,
                          .key = 7,
+                         .n_policy = 1,
+                         .policy = &op_algo,
                          .algos = 1u << ALGO_NVLS | 1u << ALGO_RING,
                          .limit_ps = PS_PER_S};
     struct job_op op = {.algo = ALGO_NVLS, .type = DT_FP32, .count = 5000, .seed = 3};
@@ -260,7 +263,7 @@ static void nvls_that_is_refused(void **state)
     assert_int_not_equal(job_create(&j[16], &jc, err), 0);
     assert_non_null(strstr(err, "multimem: "));
     print_message("%s\n", err);
-    jc.fall_back = true;
+    jc.n_policy = 0; /* the usual one */
     if (job_create(&j[16], &jc, err))
         fail_msg("%s", err);
     assert_non_null(comm_fell_back(job_comm(j[16], 0)));

@@ -51,8 +51,10 @@ struct rig {
     bool cut[RIG_RANKS]; /* frames from and to this rank are lost */
     bool an_dead;        /* and those of the aggregation node */
     unsigned an_mute;    /* and those of it to ranks with a bit here */
-    bool fall_back;      /* as in comm_cfg */
-    uint32_t an_mbufs;   /* that it may promise; 0: half of the pool */
+    bool fall_back;      /* by the usual policy, or by that: */
+    unsigned n_policy;
+    enum coll_algo policy[ALGO_COUNT];
+    uint32_t an_mbufs; /* that it may promise; 0: half of the pool */
 };
 
 static struct rig *rig_new(unsigned n, unsigned per_host, uint32_t mtu, bool (*drop)(uint64_t nth))
@@ -225,7 +227,11 @@ static void rig_connect(struct rig *g, unsigned algos, unsigned bad_key)
                                .group = 7,
                                .key = r == bad_key ? 1 : 0x5ec3e7,
                                .algos = algos,
-                               .fall_back = g->fall_back};
+                               .n_policy = g->fall_back ? g->n_policy : 1,
+                               .policy = {ALGO_SHARP}};
+
+        if (g->n_policy)
+            memcpy(cfg.policy, g->policy, sizeof(cfg.policy));
 
         if (comm_create(&g->comm[r], &cfg, blobs + (size_t)r * COMM_BLOB, err))
             fail_msg("%s", err);

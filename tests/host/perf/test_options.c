@@ -124,6 +124,10 @@ static void mistakes_say_what_was_found_and_expected(void **state)
         {"c.conf -o xor", "-o: found \"xor\", expected all or a list of sum"},
         {"c.conf --algo nccl", "--algo: found \"nccl\", expected all or a list of ring sharp tree"},
         {"c.conf --algo ,", "--algo: found \",\""},
+        {"c.conf --policy nccl", "--policy: found \"nccl\", expected a list without repetition of"},
+        {"c.conf --policy sharp,auto", "expected a list without repetition of ring sharp tree"},
+        {"c.conf --policy ring,ring", "--policy: found \"ring,ring\", expected a list without"},
+        {"c.conf --policy", "--policy: found nothing, expected LIST"},
         {"c.conf -b", "-b: found nothing, expected SIZE"},
         {"c.conf -z 1", "found \"-z\", expected an option"},
         {"c.conf --minbytesx 1", "found \"--minbytesx\""},
@@ -221,6 +225,8 @@ static void the_environment_forces_one_algorithm(void **state)
     assert_int_equal(options_force_algo(&o, "tree", err), OPT_OK);
     assert_int_equal(o.algos, 1u << ALGO_TREE);
     assert_true(o.forced);
+    assert_int_equal(o.n_policy, 1); /* nothing comes after it */
+    assert_int_equal(o.policy[0], ALGO_TREE);
     assert_int_equal(options_force_algo(&o, "nccl", err), OPT_BAD);
     assert_non_null(strstr(err, "TRIB_ALGO: found \"nccl\""));
     assert_int_equal(options_force_algo(&o, "ring,tree", err), OPT_BAD);

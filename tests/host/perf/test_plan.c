@@ -62,6 +62,8 @@ static void algorithms_follow_collective_and_fabric(void **state)
         {LEAFSPINE, "broadcast --algo all", BIT(RING) | BIT(CHAIN) | BIT(TREE) | BIT(SHARP)},
         {LEAFSPINE, "all_gather --algo auto,ring", BIT(RING) | BIT(AUTO)},
         {"conf/rail-2x4.conf", "--algo hier,hier_sharp", BIT(HIER) | BIT(HIER_SHARP)},
+        {"conf/rail-2x4.conf", "--policy nvls_sharp,hier_sharp,ring", BIT(NVLS_SHARP)},
+        {"conf/rail-2x4.conf", "--policy hier_sharp,ring --algo nvls_sharp", BIT(NVLS_SHARP)},
     };
     struct sweep *s = malloc(sizeof(*s));
     char err[OPT_ERR] = "";
@@ -88,6 +90,9 @@ static void what_cannot_work_is_named(void **state)
         {LEAFSPINE, "--tree 2", "--tree: found 2, expected a tree below 2"},
         {LEAFSPINE, "all_gather --algo chain",
          "found chain, which all_gather does not have, expected ring, sharp, halving"},
+        {LEAFSPINE, "alltoall --policy sharp,pairwise",
+         "--policy: found sharp, which alltoall does not have, expected pairwise"},
+        {LEAFSPINE, "--policy hier,ring", "--policy: found hier, which these 8 ranks of conf/leaf"},
         {LEAFSPINE, "--algo ring,nvls",
          "found nvls, which these 8 ranks of conf/leaf-spine-8.conf"},
         {"conf/npu-mesh-8.conf", "--algo sharp", "no switch of conf/npu-mesh-8.conf reduces"},

@@ -311,7 +311,7 @@ static void json_has_what_is_special(void **state)
     rows[1].chosen = true;
     snprintf(rows[1].why, sizeof(rows[1].why), "because");
     rows[1].ulp = (struct ulp){.max = INFINITY, .sum = 4, .n = 8};
-    rows[1].run[IN_PLACE].fell_back = "no room";
+    strcpy(rows[1].run[IN_PLACE].fell_back, "no room");
     rows[1].run[IN_PLACE].aggregated = 3;
     assert_int_equal(report_write(path, &o, 8, rows, 2, ""), 0);
     json_t *top = json_load_file(path, 0, NULL), *results = json_object_get(top, "results");

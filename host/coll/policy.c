@@ -1,0 +1,104 @@
+/*
+ * Which algorithm comes after one whose part of the switches has failed. The order is the user's
+ * (comm_cfg.policy) and the same at every rank, so that all go on by the same one.
+ */
+#include "host/coll/comm.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+unsigned policy_parts(enum coll_algo a)
+{
+    return (a == ALGO_SHARP ? (unsigned)PART_TREES : 0) |
+           (COMM_RAIL_ALGOS >> a & 1 ? (unsigned)PART_RAIL : 0) |
+           (COMM_MM_ALGOS >> a & 1 ? (unsigned)PART_MM : 0);
+}
+
+int policy_init(struct comm *c, char *err)
+{
+    static const enum coll_algo usual[] = {ALGO_SHARP, ALGO_RING};
+    struct comm_cfg *cfg = &c->cfg;
+    unsigned seen = 0;
+
+    if (cfg->n_policy > ALGO_COUNT) {
+        snprintf(err, COMM_TEXT, "a policy of %u algorithms: there are %d", cfg->n_policy,
+                 ALGO_COUNT);
+        return -EINVAL;
+    }
+    for (unsigned i = 0; i < cfg->n_policy; i++) {
+        if ((unsigned)cfg->policy[i] >= ALGO_COUNT || seen >> cfg->policy[i] & 1) {
+            snprintf(err, COMM_TEXT, "policy: %s at place %u",
+                     (unsigned)cfg->policy[i] >= ALGO_COUNT ? "no such algorithm"
+                                                            : "an algorithm twice",
+                     i);
+            return -EINVAL;
+        }
+        seen |= 1u << cfg->policy[i];
+    }
+    for (; !seen && cfg->n_policy < 2; cfg->n_policy++)
+        cfg->policy[cfg->n_policy] = usual[cfg->n_policy];
+    return 0;
+}
+
+uint64_t policy_code(const struct comm *c)
+{
+    uint64_t code = 0;
+
+    _Static_assert(ALGO_COUNT * 5 <= 64 && ALGO_COUNT < 32, "five bits each");
+    for (unsigned i = 0; i < c->cfg.n_policy; i++)
+        code = code << 5 | ((unsigned)c->cfg.policy[i] + 1);
+    return code;
+}
+
+unsigned policy_list(const struct comm *c, enum coll_kind kind, enum coll_algo a,
+                     enum coll_algo list[ALGO_COUNT + 1])
+{
+    unsigned n = 0, i = 0;
+
+    list[n++] = a;
+    while (i < c->cfg.n_policy && c->cfg.policy[i] != a)
+        i++;
+    for (i = i < c->cfg.n_policy ? i + 1 : 0; i < c->cfg.n_policy; i++) {
+        enum coll_algo b = c->cfg.policy[i];
+
+        if (kind == COLL_BARRIER && b == ALGO_RING)
+            b = ALGO_DIRECT;
+        if (sched_has(kind, b) && (!policy_parts(b) || comm_has(c, b)))
+            list[n++] = b;
+    }
+    return n;
+}
+
+bool policy_goes_on(const struct comm *c, unsigned parts)
+{
+    for (enum coll_algo a = 0; a < ALGO_COUNT; a++) {
+        enum coll_algo list[ALGO_COUNT + 1];
+        unsigned i = 1, n;
+
+        if (!comm_has(c, a) || !(policy_parts(a) & parts))
+            continue;
+        n = policy_list(c, COLL_ALLREDUCE, a, list);
+        while (i < n && policy_parts(list[i]) & parts)
+            i++;
+        if (i == n)
+            return false;
+    }
+    return true;
+}
+
+int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in)
+{
+    enum coll_algo list[ALGO_COUNT + 1];
+    unsigned gone = fall_gone(c, r->id.seq), n = policy_list(c, in->kind, in->algo, list);
+    int rc = -ENOTSUP;
+
+    for (unsigned i = 0; rc == -ENOTSUP && i < n; i++) {
+        if (policy_parts(list[i]) & gone)
+            continue;
+        in->algo = list[i];
+        rc = sched_init(&r->s, in);
+        if (!gone)
+            break;
+    }
+    return rc;
+}
