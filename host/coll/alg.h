@@ -210,7 +210,9 @@ int alg_nvls_allreduce(struct alg *a);
 int alg_nvls_allgather(struct alg *a);
 int alg_nvls_reduce_scatter(struct alg *a);
 int alg_hier_allreduce(struct alg *a);
+int alg_hier_broadcast(struct alg *a);
 int alg_hier_allgather(struct alg *a);
+int alg_hier_sharp_allgather(struct alg *a);
 int alg_hier_reduce_scatter(struct alg *a);
 int alg_nvls_sharp_allreduce(struct alg *a);
 

@@ -128,6 +128,79 @@ int alg_nvls_sharp_allreduce(struct alg *a)
     return rc;
 }
 
+/* ---- broadcast ---- */
+
+/* Slices from member `first` of a team on to all others, in their order. src: what the first one
+ * sends; the others have it at `at` then. */
+static void pass_on(struct alg *a, const struct team *t, unsigned first, struct ref src,
+                    struct ref at, uint64_t len)
+{
+    unsigned place = (t->me + t->n - first) % t->n;
+    struct ring_edge e;
+
+    ring_edge(a, t, &e);
+    for (struct cut c = alg_cut(a, &t->ring, len, ALG_SLICES); alg_next(&c);) {
+        if (place)
+            alg_recv(a, e.left, c.chan % e.n_left, alg_plus(at, c.off), c.len);
+        if (place + 1 < t->n)
+            alg_send(a, e.right, c.chan % e.n_right, alg_plus(place ? at : src, c.off), c.len);
+    }
+}
+
+/* The same along the rail, or by its switches. */
+static void rail_broadcast(struct alg *a, const struct nodes *g, unsigned first, struct ref src,
+                           struct ref at, uint64_t len)
+{
+    bool own = g->rail.me == first;
+    struct ref none = {0};
+
+    if (a->s->in.algo == ALGO_HIER)
+        pass_on(a, &g->rail, first, src, at, len);
+    else
+        agg_vector(a, GROUP_RAIL, AGG_BROADCAST, g->rail.rank[first], own ? src : none,
+                   own ? none : at, len, false);
+}
+
+/*
+ * In the root's node the vector goes from GPU to GPU, each of which sends its block on its rail; in
+ * the other nodes blocks come by the rails and go round. So a GPU's NIC carries B / N, and its
+ * planes B at most.
+ */
+int alg_hier_broadcast(struct alg *a)
+{
+    const struct sched_in *in = &a->s->in;
+    struct nodes g;
+    struct ref out = alg_ref(BUF_OUT, 0), src = in->rank == in->root ? alg_ref(BUF_IN, 0) : out;
+    int rc = alg_nodes(a, &g);
+    unsigned n = rc ? 0 : pieces(a->s->out_bytes / g.local, PIECE_BLOCK), place = 0, first = 0;
+
+    if (!rc && !can_cross(a))
+        rc = -ENOTSUP;
+    if (!rc) {
+        first = in->topo->domain[in->root];
+        while (g.at[first * g.local + place] != in->root)
+            place++;
+        if (in->rank == in->root && !in->in_place)
+            alg_copy(a, out, src, a->s->out_bytes, false);
+    }
+    for (unsigned k = 0; !rc && k < n; k++) {
+        struct blocks b = {.n = g.local};
+        uint64_t off, own, len;
+
+        sched_part(a->s->out_bytes, a->s->esize, n, k, &off, &b.total);
+        alg_block(a, &b, g.node.me, &own, &len);
+        if (g.rail.me == first)
+            pass_on(a, &g.node, place, alg_plus(src, off), alg_plus(out, off), b.total);
+        rail_broadcast(a, &g, first, alg_plus(src, off + own), alg_plus(out, off + own), len);
+        if (g.rail.me != first)
+            ring_allgather(a, &g.node, &b, alg_plus(out, off), NULL, 0, false);
+    }
+    alg_nodes_free(&g);
+    return rc;
+}
+
+/* ---- all-gather and reduce-scatter ---- */
+
 /*
  * All-gather and reduce-scatter: step i on the rail is about the blocks of one node, which go round
  * this node before or after. Of every block the pieces go one after the other, and by diagonals:
@@ -158,12 +231,17 @@ struct part {
     uint64_t off, len;
 };
 
-static struct part part_of(const struct alg *a, uint64_t each, const struct walk *w)
+static struct part part_at(const struct alg *a, uint64_t each, unsigned n, unsigned k)
 {
     struct part p;
 
-    sched_part(each, a->s->esize, w->n, w->p, &p.off, &p.len);
+    sched_part(each, a->s->esize, n, k, &p.off, &p.len);
     return p;
+}
+
+static struct part part_of(const struct alg *a, uint64_t each, const struct walk *w)
+{
+    return part_at(a, each, w->n, w->p);
 }
 
 static void gather_part(struct alg *a, const struct nodes *g, const struct ring_edge *rail,
@@ -179,6 +257,78 @@ static void gather_part(struct alg *a, const struct nodes *g, const struct ring_
         ring_recv(a, rail, alg_plus(out, g->rail.rank[next] * each), p.len, false);
     }
     ring_allgather(a, &g->node, &b, out, i ? NULL : &in, 0, false);
+}
+
+/* A part of one node's blocks, which have come by the rails, goes round this node. */
+static void node_part(struct alg *a, const struct nodes *g, const struct stripes *planes,
+                      unsigned at, struct part p)
+{
+    uint64_t each = a->s->in_bytes;
+    struct ref out = alg_ref(BUF_OUT, p.off), in = alg_ref(BUF_IN, p.off);
+    struct blocks b = {.each = each, .part = p.len, .n = g->local, .at = &g->at[at * g->local]};
+    uint64_t to = g->rail.rank[at] * each;
+    bool own = at == g->rail.me;
+
+    if (planes)
+        mm_load_store(a, planes,
+                      &(struct mm_work){.src = own ? in : alg_plus(out, to),
+                                        .store_to = to + p.off,
+                                        .store = p.len});
+    else
+        ring_allgather(a, &g->node, &b, out, own ? &in : NULL, 0, false);
+}
+
+/*
+ * All-gather with the rails' switches: each GPU sends its block up once, and they give it to the
+ * same place of all other nodes (figures.md F33: leaves take in B and give out B (M - 1)). Within
+ * the node rings, or its switches: then every GPU sends each of its rail's blocks once. Its own
+ * first, while the rails begin.
+ */
+static void gather_by_switches(struct alg *a, const struct nodes *g, const struct stripes *planes)
+{
+    uint64_t each = a->s->in_bytes;
+    unsigned n = pieces(each, planes ? PIECE_BLOCK : PIECE_PART / 2);
+    struct ref none = {0};
+
+    for (unsigned k = 0; k < n; k++)
+        node_part(a, g, planes, g->rail.me, part_at(a, each, n, k));
+    for (unsigned k = 0; k < n; k++) {
+        struct part p = part_at(a, each, n, k);
+
+        for (unsigned at = 0; at < g->n; at++) {
+            bool own = at == g->rail.me;
+
+            agg_vector(
+                a, GROUP_RAIL, AGG_BROADCAST, g->rail.rank[at], own ? alg_ref(BUF_IN, p.off) : none,
+                own ? none : alg_ref(BUF_OUT, g->rail.rank[at] * each + p.off), p.len, false);
+        }
+        for (unsigned at = 0; at < g->n; at++)
+            if (at != g->rail.me)
+                node_part(a, g, planes, at, p);
+    }
+}
+
+int alg_hier_sharp_allgather(struct alg *a)
+{
+    struct nodes g;
+    struct stripes planes;
+    bool nvls = a->s->in.algo == ALGO_NVLS_SHARP;
+    uint64_t each = a->s->in_bytes;
+    int rc = alg_nodes(a, &g);
+
+    if (!rc)
+        rc = !can_cross(a) ? -ENOTSUP : nvls ? mm_planes(a, &g.node, &planes) : 0;
+    if (!rc) {
+        if (!a->s->in.in_place)
+            alg_copy(a, alg_ref(BUF_OUT, a->s->in.rank * each), alg_ref(BUF_IN, 0), each, false);
+        if (nvls)
+            mm_barrier(a, &g.node, &planes);
+        gather_by_switches(a, &g, nvls ? &planes : NULL);
+        if (nvls)
+            mm_barrier(a, &g.node, &planes);
+    }
+    alg_nodes_free(&g);
+    return rc;
 }
 
 int alg_hier_allgather(struct alg *a)
@@ -220,6 +370,21 @@ static void scatter_part(struct alg *a, const struct nodes *g, const struct ring
     ring_recv_reduce(a, rail, end ? alg_ref(BUF_OUT, p.off) : sum, sum, p.len, end);
 }
 
+/* Of one node's blocks: summed in this node, and then by the rail's switches to the GPU there. */
+static void scatter_by_switches(struct alg *a, const struct nodes *g, unsigned at, struct part p,
+                                uint64_t room)
+{
+    uint64_t each = a->s->out_bytes;
+    struct blocks b = {.each = each, .part = p.len, .n = g->local, .at = &g->at[at * g->local]};
+    struct blocks wb = {.each = p.len, .n = g->local};
+    struct ref sum = alg_ref(BUF_TMP, at * each + p.off), none = {0};
+
+    ring_reduce_scatter(a, &g->node, &b, alg_ref(BUF_IN, p.off), &wb, alg_ref(BUF_TMP, room), &sum,
+                        g->local - 1, false);
+    agg_vector(a, GROUP_RAIL, AGG_REDUCE, g->rail.rank[at], sum,
+               at == g->rail.me ? alg_ref(BUF_OUT, p.off) : none, p.len, true);
+}
+
 int alg_hier_reduce_scatter(struct alg *a)
 {
     struct nodes g;
@@ -229,6 +394,8 @@ int alg_hier_reduce_scatter(struct alg *a)
     struct walk w = {.n = pieces(each, PIECE_PART), .steps = g.n};
     unsigned turn = 0;
 
+    if (!rc && !can_cross(a))
+        rc = -ENOTSUP;
     if (!rc) {
         sched_part(each, a->s->esize, w.n, 0, &off, &most);
         most *= g.local;
@@ -236,7 +403,10 @@ int alg_hier_reduce_scatter(struct alg *a)
         ring_edge(a, &g.rail, &rail);
     }
     for (bool more = !rc; more; more = walk_next(&w))
-        scatter_part(a, &g, &rail, w.i, part_of(a, each, &w), g.n * each + turn++ % 2 * most);
+        if (a->s->in.algo == ALGO_HIER)
+            scatter_part(a, &g, &rail, w.i, part_of(a, each, &w), g.n * each + turn++ % 2 * most);
+        else
+            scatter_by_switches(a, &g, w.i, part_of(a, each, &w), g.n * each + turn++ % 2 * most);
     alg_nodes_free(&g);
     return rc;
 }

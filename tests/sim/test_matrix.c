@@ -225,6 +225,9 @@ static void gpus_of_two_nodes(void **state)
     assert_true(b.seen[COLL_ALLREDUCE] >> ALGO_HIER & 1);
     assert_true(b.seen[COLL_ALLREDUCE] >> ALGO_HIER_SHARP & 1);
     assert_true(b.seen[COLL_ALLREDUCE] >> ALGO_NVLS_SHARP & 1);
+    assert_true(b.seen[COLL_ALLGATHER] >> ALGO_NVLS_SHARP & 1);
+    assert_true(b.seen[COLL_REDUCE_SCATTER] >> ALGO_HIER_SHARP & 1);
+    assert_true(b.seen[COLL_BROADCAST] >> ALGO_HIER & 1);
     bed_down(&b);
 }
 

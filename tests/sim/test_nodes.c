@@ -13,6 +13,7 @@
 #include "host/coll/sched.h"
 #include "roce/wire.h"
 #include "sim/job.h"
+#include "switch/reduce/proto.h"
 #include "tests/support/eal.h"
 
 /* Payload per link byte of a full packet at MTU 4096: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4,
@@ -40,6 +41,22 @@ static bool is_credit(const struct roce_pkt *k)
     return k->opcode == ROCE_OP_RC_WRITE_ONLY && k->len <= 8;
 }
 
+static bool is_switch(const struct bed *b, uint32_t ip)
+{
+    int d = fabric_dest_of_ip(b->f, ip);
+
+    return d >= 0 && b->f->nodes[b->f->dests[d].node].kind == FAB_SWITCH;
+}
+
+/* Messages to and from aggregation nodes begin with a header, which is no data either. */
+static uint32_t elements(const struct bed *b, const struct roce_pkt *k)
+{
+    bool first = k->opcode == ROCE_OP_RC_SEND_FIRST || k->opcode == ROCE_OP_RC_SEND_ONLY;
+
+    return k->len -
+           (first && (is_switch(b, k->src_ip) || is_switch(b, k->dst_ip)) ? AGG_HDR_BYTES : 0);
+}
+
 static void tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps)
 {
     struct bed *b = ctx;
@@ -48,7 +65,7 @@ static void tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps)
     (void)now_ps;
     if (roce_parse(m, &k) == ROCE_OK && (k.opcode & ROCE_TRANSPORT_MASK) == ROCE_RC &&
         !is_credit(&k))
-        b->wire[dirlink] += k.len;
+        b->wire[dirlink] += elements(b, &k);
 }
 
 static void bed_up(struct bed *b, const char *conf, unsigned n, unsigned algos, uint64_t bytes)
@@ -276,6 +293,29 @@ static void f32_f33_all_gather_over_two_nodes(void **state)
     bed_down(&d);
 }
 
+/* F33 over four nodes, by multicast: an SU's leaves take in B and give out B (M - 1); a node's
+ * switches take in B and give out B (N - 1). F28: the node binds, by little. */
+static void f33_all_gather_over_four_nodes(void **state)
+{
+    uint64_t b = 72 * MIB;
+    double want = (double)b * 7 / 8 / NODE / SHARE;
+    struct bed d;
+
+    (void)state;
+    bed_up(&d, "conf/rail-4x8.conf", 32, 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP, b);
+    /* rings go on for a quarter of the vector's way round when the rails have ended */
+    assert_near("F28 hier_sharp all-gather over four nodes (s)",
+                again(&d, COLL_ALLGATHER, ALGO_HIER_SHARP, b), want, 0, 0.15);
+    assert_bytes(&d, FAB_ROLE_LEAF, b / 32, b / 32 * 3);
+    assert_bytes(&d, FAB_ROLE_NVSWITCH, b / 8 * 7, b / 8 * 7);
+    assert_near("F28 nvls_sharp all-gather over four nodes (s)",
+                again(&d, COLL_ALLGATHER, ALGO_NVLS_SHARP, b), want, 0, 0.05);
+    assert_bytes(&d, FAB_ROLE_LEAF, b / 32, b / 32 * 3);
+    assert_bytes(&d, FAB_ROLE_NVSWITCH, b / 8, b / 8 * 7);
+    assert_clean(&d);
+    bed_down(&d);
+}
+
 static void f30_all_to_all_from_one_node_to_two(void **state)
 {
     uint64_t b = 256 * MIB;
@@ -331,6 +371,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(f28_two_nodes),
         cmocka_unit_test(f28_four_nodes),
         cmocka_unit_test(f32_f33_all_gather_over_two_nodes),
+        cmocka_unit_test(f33_all_gather_over_four_nodes),
         cmocka_unit_test(f30_all_to_all_from_one_node_to_two),
         cmocka_unit_test(f17_meshes_and_stars),
     };

@@ -115,6 +115,62 @@ static void levels_send_what_theory_says(void **state)
         }
 }
 
+/* In the root's node B goes from GPU to GPU; B / N go on from node to node on every rail; and in
+ * the other nodes (N - 1) / N of B leave every GPU. */
+static void a_broadcast_by_levels_uses_every_rail_once(void **state)
+{
+    const unsigned m = 3, local = 4;
+    struct row w = {.kind = COLL_BROADCAST,
+                    .n = m * local,
+                    .root = 6,
+                    .count = B / 4,
+                    .type = DT_INT32,
+                    .mtu = 4096,
+                    .shape = {.domain = local, .planes = 4, .trees = 1}};
+
+    (void)state;
+    for (unsigned k = 0; k < 2; k++) {
+        w.algo = k ? ALGO_HIER_SHARP : ALGO_HIER;
+        assert_int_equal(run_row(&w, k, &box), 0);
+        for (unsigned r = 0; r < w.n; r++) {
+            unsigned node = (r / local + m - w.root / local) % m; /* from the root's on */
+            uint64_t in_node = node ? (local - 1) * B / local : r == w.root - 1 ? 0 : B;
+            uint64_t on_rail = node + 1 < m ? B / local : 0;
+
+            assert_int_equal(box.r[r].sent, in_node + (k ? 0 : on_rail));
+            assert_int_equal(box.r[r].agg_up, k && !node ? B / local : 0);
+            assert_int_equal(box.r[r].agg_down, k && node ? B / local : 0);
+        }
+    }
+}
+
+/* F33: of a block of B / (M N) each GPU sends one up and gets M - 1; in its node's switches it
+ * stores all M of its rail, and gets the others' N - 1 times as many. */
+static void an_all_gather_by_multicast_sends_f33(void **state)
+{
+    struct row w = {
+        .kind = COLL_ALLGATHER, .type = DT_INT32, .mtu = 4096, .shape = {.planes = 4, .trees = 1}};
+
+    (void)state;
+    for (unsigned m = 2; m <= 4; m++)
+        for (unsigned local = 2; local <= 4; local++)
+            for (unsigned k = 0; k < 2; k++) {
+                uint64_t each;
+
+                w.algo = k ? ALGO_NVLS_SHARP : ALGO_HIER_SHARP;
+                w.shape.domain = local, w.n = m * local;
+                w.count = B / 4 / w.n, each = w.count * 4;
+                assert_int_equal(run_row(&w, k, &box), 0);
+                for (unsigned r = 0; r < w.n; r++) {
+                    assert_int_equal(box.r[r].agg_up, each);
+                    assert_int_equal(box.r[r].agg_down, (m - 1) * each);
+                    assert_int_equal(box.r[r].sent, k ? 0 : m * (local - 1) * each);
+                    assert_int_equal(box.r[r].mm_out, k ? m * each : 0);
+                    assert_int_equal(box.r[r].mm_in, k ? m * (local - 1) * each : 0);
+                }
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +178,8 @@ int main(void)
         cmocka_unit_test(multimem_moves_f26_and_f27),
         cmocka_unit_test(trees_share_the_load),
         cmocka_unit_test(levels_send_what_theory_says),
+        cmocka_unit_test(a_broadcast_by_levels_uses_every_rail_once),
+        cmocka_unit_test(an_all_gather_by_multicast_sends_f33),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
