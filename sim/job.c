@@ -198,19 +198,12 @@ int job_create(struct job **out, const struct job_cfg *cfg, char *err)
 /* Where nobody looks at data, addresses will do. */
 static char *take_memory(const struct job *j, size_t bytes)
 {
-    void *p;
-
-    if (!j->cfg.lengths) /* from a page on, as there: addresses that frames bear follow it */
-        return posix_memalign(&p, 4096, bytes) ? NULL : p;
-    p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return p == MAP_FAILED ? NULL : p;
+    return world_map(j->cfg.w, bytes, j->cfg.lengths ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
 
 static void drop_memory(const struct job *j, char *mem)
 {
-    if (!j->cfg.lengths)
-        free(mem);
-    else if (mem)
+    if (mem)
         munmap(mem, 2 * j->bytes);
 }
 

@@ -27,6 +27,7 @@ struct job_cfg {
     size_t buffer_bytes; /* largest buffer of the job's operations; 0: that of the first */
     unsigned n_policy;   /* as in comm_cfg */
     const enum coll_algo *policy;
+    bool any_order;   /* inputs whose reduction is exact in every order */
     bool lengths;     /* data is carried as lengths: only job_loop, and nothing can be checked */
     int64_t limit_ps; /* fabric time from now on within which each call here must end */
 };

@@ -20,9 +20,10 @@ struct coll_args job_args(const struct job_op *op)
 }
 
 /* By SHARP the order is the tree's, and inputs show it. */
-static bool in_tree_order(const struct job_op *op)
+static bool in_tree_order(const struct job *j, const struct job_op *op)
 {
-    return op->algo == ALGO_SHARP && op->kind == COLL_ALLREDUCE;
+    return !j->cfg.any_order && j->cfg.n_trees < 2 && op->algo == ALGO_SHARP &&
+           op->kind == COLL_ALLREDUCE;
 }
 
 static int reduce_all(struct job *j, const struct job_op *op, const void *const *in, size_t count,
@@ -31,7 +32,7 @@ static int reduce_all(struct job *j, const struct job_op *op, const void *const 
     struct fab_members m = {0};
     unsigned rph = 1;
 
-    if (!in_tree_order(op)) {
+    if (!in_tree_order(j, op)) {
         oracle_plain(op->type, op->op, count, j->cfg.nranks, in, out);
         return 0;
     }
@@ -130,7 +131,7 @@ int job_fill(struct job *j, const struct job_op *op, unsigned r)
     struct member *m = &j->mem[r];
     struct coll_args a = job_args(op);
     size_t count = oracle_in_count(&a, r, j->cfg.nranks);
-    bool bits = in_tree_order(op) || !oracle_reduces(op->kind);
+    bool bits = in_tree_order(j, op) || !oracle_reduces(op->kind);
 
     place(j, op, r);
     memset(m->in, 0x5a, j->bytes);

@@ -57,6 +57,14 @@ static const struct option_row table[] = {
      0,
      {0},
      "host A sends to host B meanwhile: what it gets of what it gets alone"},
+    {"chaos",
+     "SEED",
+     K_STRING,
+     AT(chaos),
+     0,
+     {0},
+     "instead of rows: fabric (without CONF), ranks, collectives and faults\n"
+     "                               from a seed, or from each of FIRST-LAST; all is checked"},
     {"links",
      "LIST",
      K_STRING,
@@ -177,6 +185,16 @@ int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char 
             rc = take(own, r, "", err);
         else
             rc = take(own, r, val ? val : argv[++i], err);
+    }
+    if (!rc && own->chaos && (k < 5 && !(k == 4 && rest[3][0] == '-'))) {
+        own->conf = k == 4 ? rest[3] : NULL;
+        free(rest);
+        return OPT_OK;
+    }
+    if (!rc && own->chaos) {
+        snprintf(err, OPT_ERR, "--chaos: found %.64s too, expected at most a CONF and --faults",
+                 rest[k - 1]);
+        rc = OPT_BAD;
     }
     if (!rc)
         rc = options_parse(o, k, rest, err);

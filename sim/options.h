@@ -13,6 +13,8 @@ struct sim_opts {
     const char *trace;  /* file; NULL: none */
     const char *faults; /* a fault plan's file; NULL: none */
     const char *beside; /* "A:B": a flow between these hosts; NULL: none */
+    const char *chaos;  /* a seed, or FIRST-LAST; NULL: rows as trib perf has them */
+    const char *conf;   /* of chaos: the fabric; NULL: drawn */
     const char *links;  /* names, of the trace and the counters; NULL: all */
 };
 

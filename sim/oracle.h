@@ -8,7 +8,7 @@
 #include "host/coll/coll.h"
 #include "switch/reduce/arith.h"
 
-/* splitmix64: the one generator of tests and scenarios. */
+/* splitmix64: the one generator of tests and of chaos. */
 uint64_t oracle_random(uint64_t *state);
 
 /*

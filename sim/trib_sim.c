@@ -7,6 +7,7 @@
 #include "host/perf/sweep.h"
 #include "host/perf/table.h"
 #include "sim/bench.h"
+#include "sim/campaign.h"
 #include "sim/memory.h"
 #include "switch/reduce/mm_proto.h"
 #include "sim/options.h"
@@ -331,6 +332,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "trib-sim: %s\ntrib-sim -h shows all options\n", err);
         return EXIT_USAGE;
     }
+    if (m.own.chaos)
+        return campaign_run(&(struct campaign_cfg){m.own.chaos, m.own.conf, m.own.faults});
     if (m.o.help) {
         sim_options_usage(stdout);
         return EXIT_OK;

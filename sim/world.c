@@ -6,8 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define MANY_RANKS 900 /* so many connections at least need more queue pairs than an HCA has */
+
+#define MAP_BASE  0x200000000000ull /* where no program has anything by itself */
+#define MAP_ALIGN 65536ull
 
 struct rank;
 
@@ -45,6 +49,7 @@ struct world {
     uint64_t *awake;  /* [nranks / 64 + 1] a bit a rank */
     uint64_t *wakers; /* [nranks / 4096 + 1] a bit a word of awake that is not 0 */
     int64_t now;
+    uint64_t mapped;
     int64_t alarm_ps;
     void (*alarm)(void *ctx);
     void *alarm_ctx;
@@ -298,6 +303,18 @@ void world_alarm(struct world *w, int64_t t, void (*fn)(void *ctx), void *ctx)
     w->alarm_ps = t;
     w->alarm = fn;
     w->alarm_ctx = ctx;
+}
+
+void *world_map(struct world *w, size_t bytes, int prot)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *at = (void *)(MAP_BASE + w->mapped), *p;
+
+    w->mapped += (bytes + MAP_ALIGN) / MAP_ALIGN * MAP_ALIGN;
+    p = mmap(at, bytes, prot, flags | MAP_FIXED_NOREPLACE, -1, 0);
+    if (p == MAP_FAILED && errno == EEXIST) /* of another world: where there is room */
+        p = mmap(NULL, bytes, prot, flags, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
 }
 
 unsigned world_objects(struct world *w)

@@ -55,6 +55,9 @@ void world_slow(struct world *w, unsigned rank, uint32_t times);
 /* fn(ctx) at fabric time t, before whatever else happens then; PS_NEVER: not any more. One alarm a
  * world: fn sets the next. */
 void world_alarm(struct world *w, int64_t t, void (*fn)(void *ctx), void *ctx);
+/* Memory of ranks, to be unmapped by the caller: at addresses that are the same in every run, since
+ * frames of multimem bear them. NULL: none. prot as of mmap. */
+void *world_map(struct world *w, size_t bytes, int prot);
 /* Verbs objects that ranks' programs still have. */
 unsigned world_objects(struct world *w);
 /* Running hash over every frame on every link: time, link, bytes. Equal hashes mean equal runs. */

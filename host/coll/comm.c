@@ -133,7 +133,7 @@ void comm_check_ready(struct comm *c)
 static void connect_give_up(struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
-        if (c->agg[i].state == JOIN_ASKED) {
+        if (c->agg[i].state == JOIN_ASKED && !(c->fall.stopped & agg_part(&c->agg[i]))) {
             fall_begin(c, agg_part(&c->agg[i]), "%s does not answer JOIN",
                        agg_leaf_name(c, &c->agg[i]));
             return;

@@ -35,7 +35,10 @@ struct coll_req;
                                     add theirs */
 #define RETRY_NS   200000000LL   /* of a datagram that was not answered */
 #define GIVE_UP_NS 15000000000LL /* waiting for an answer that everything depends on */
-#define CLOSE_NS   2000000000LL  /* waiting for an answer when closing */
+#define PEER_NS                                                                                    \
+    60000000000LL /* waiting for a rank that may be busy with its own for long, where its HCA      \
+                     cannot answer for it */
+#define CLOSE_NS 2000000000LL /* waiting for an answer when closing */
 
 /* What a completion is of: in the top 8 bits of wr_id; of which connection, tree or port in the
  * next 20; the rest counts. */
@@ -249,6 +252,7 @@ struct fall {
     enum fall_state state; /* of the last round */
     unsigned stopped;      /* parts that are not used any more, or that are being asked about */
     unsigned parts;        /* of the round that is being asked about */
+    int64_t since_ns;      /* of ASKING */
     struct fall_round round[PARTS];
     unsigned n_rounds;                    /* over */
     char why[COMM_TEXT], text[COMM_TEXT]; /* of the round; for people, of all rounds */

@@ -145,7 +145,7 @@ static int post_send(struct comm *c, struct conn *k, struct ibv_send_wr *wr, boo
     return 0;
 }
 
-static unsigned publish(struct comm *c, struct conn *k)
+static int write_word(struct comm *c, struct conn *k, bool signaled)
 {
     uint32_t word = rte_cpu_to_le_32((uint32_t)k->rx_posted);
     struct ibv_sge sge = {.addr = (uintptr_t)&word, .length = sizeof(word)};
@@ -156,13 +156,32 @@ static unsigned publish(struct comm *c, struct conn *k)
         .send_flags = IBV_SEND_INLINE,
         .wr.rdma = {.remote_addr = 0, .rkey = k->remote_key},
     };
+
+    if (post_send(c, k, &wr, signaled))
+        return -1;
+    k->published = k->rx_posted;
+    return 0;
+}
+
+static unsigned publish(struct comm *c, struct conn *k)
+{
     uint64_t news = k->rx_posted - k->published;
 
-    if (!k->open || !news || (news < CREDIT_EVERY && k->published - k->rx_seen >= CREDIT_EVERY) ||
-        k->sq_posted - k->sq_done >= CONN_SQ(k) || post_send(c, k, &wr, false))
-        return 0;
-    k->published = k->rx_posted;
-    return 1;
+    return k->open && news && (news >= CREDIT_EVERY || k->published - k->rx_seen < CREDIT_EVERY) &&
+           k->sq_posted - k->sq_done < CONN_SQ(k) && !write_word(c, k, false);
+}
+
+/* The word again: it does no harm. What is under way already is a question too. */
+void conn_probe(struct comm *c)
+{
+    for (unsigned i = 0; i < c->n_conns && c->state != COMM_FAILED; i++) {
+        struct conn *k = c->conn[i];
+
+        if (!k->open || k->probe > k->sq_done || k->sq_posted - k->sq_done >= CONN_SQ(k) ||
+            write_word(c, k, true))
+            continue;
+        k->probe = k->sq_posted;
+    }
 }
 
 void conn_top_up(struct comm *c, struct conn *k)

@@ -45,6 +45,7 @@ struct conn {
     bool open;         /* the peer can receive */
     bool due;          /* the peer is to be asked as soon as a buffer is free */
     uint32_t remote_key;
+    int64_t since_ns; /* since when the peer does not answer; 0: it was not asked */
 
     /* Messages since they connected. */
     uint64_t rx_posted, rx_done, rx_seen; /* seen: taken by an operation */
@@ -62,6 +63,7 @@ struct conn {
     } * got;          /* [depth] */
     uint64_t tx_posted, tx_done;
     uint64_t sq_posted, sq_done; /* messages and credits */
+    uint64_t probe;              /* what was posted up to the last probe, included */
     uint64_t *tx_at;             /* [CONN_SQ] messages posted up to that one, included */
 
     /* Of the running operation. */
@@ -79,6 +81,9 @@ void conn_release(struct comm *c, struct conn *k, uint64_t msg);
 void conn_complete(struct comm *c, const struct ibv_wc *wc);
 /* Messages that nobody waits for and that are of operation `seq` or before. */
 void conn_check_strays(struct comm *c, struct conn *k, uint32_t seq);
+/* Nothing moves: are the other ends of the connections still there? Their HCAs answer, whatever
+ * their programs do; who does not fails the communicator. Called now and then. */
+void conn_probe(struct comm *c);
 /* Posts receives up to CONN_AHEAD. */
 void conn_top_up(struct comm *c, struct conn *k);
 

@@ -261,6 +261,7 @@ static void begin(struct comm *c, unsigned parts, const char *why)
     }
     if (f->state != FALL_ASKING) {
         f->parts = 0;
+        f->since_ns = c->now_ns;
         snprintf(f->why, sizeof(f->why), "%s", why);
     }
     f->state = FALL_ASKING;
@@ -278,10 +279,24 @@ void fall_begin(struct comm *c, unsigned parts, const char *fmt, ...)
     begin(c, parts, why);
 }
 
+/* Names who has not answered. */
+static void give_up(struct comm *c)
+{
+    unsigned r = 0;
+
+    while (!c->cfg.rank && r + 1 < c->cfg.nranks && c->fall.report[r].here)
+        r++;
+    comm_fail(c, "%s; rank %u (%s) does not answer", c->fall.why, r, comm_host(c, r));
+}
+
 void fall_tick(struct comm *c)
 {
     if (c->fall.state != FALL_ASKING || c->state == COMM_FAILED)
         return;
+    if (c->now_ns - c->fall.since_ns > PEER_NS) {
+        give_up(c);
+        return;
+    }
     if (c->cfg.rank) {
         report(c);
         return;

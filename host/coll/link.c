@@ -271,9 +271,20 @@ void link_tick(struct comm *c)
 {
     if (c->state == COMM_FAILED || c->closing)
         return;
-    for (unsigned i = 0; i < c->n_conns; i++)
-        if (!c->conn[i]->open)
-            ask_soon(c, c->conn[i]);
+    for (unsigned i = 0; i < c->n_conns; i++) {
+        struct conn *k = c->conn[i];
+
+        if (k->open)
+            continue;
+        if (!k->since_ns)
+            k->since_ns = c->now_ns;
+        if (c->now_ns - k->since_ns > PEER_NS) {
+            comm_fail(c, "rank %u (%s): does not make a connection", k->peer,
+                      comm_host(c, k->peer));
+            return;
+        }
+        ask_soon(c, k);
+    }
 }
 
 void conn_stop(struct comm *c)

@@ -140,6 +140,8 @@ void op_tick(struct comm *c)
     struct op_msg m;
 
     x->moved_at_tick = x->moved;
+    if (stuck || c->fall.state == FALL_ASKING)
+        conn_probe(c);
     if (!stuck || c->state != COMM_READY)
         return;
     join_probe(c);

@@ -46,7 +46,8 @@ static int number_domains(const struct fabric *fab, unsigned nranks, const uint1
     return 0;
 }
 
-/* Do all planes of the ranks' nodes? Counts the ranks of a node. */
+/* Do all planes of the ranks' nodes? Counts the ranks of a node. A GPU is one member: ranks that
+ * share one (neighbours, then) go without. */
 static bool multimem(struct topo *t)
 {
     uint16_t plane[SCHED_MAX_CHANS];
@@ -56,7 +57,7 @@ static bool multimem(struct topo *t)
         unsigned n = d == FAB_NONE ? 0 : fabric_domain_planes(t->fab, d, plane, SCHED_MAX_CHANS);
         unsigned members = 0;
 
-        if (!n)
+        if (!n || (r && t->host_of_rank[r] == t->host_of_rank[r - 1]))
             return false;
         if (r && t->domain[r] == t->domain[r - 1])
             continue;

@@ -1,0 +1,290 @@
+/* A case from a seed: drawn, run, judged. */
+#include "sim/chaos_priv.h"
+
+#include "sim/faults.h"
+#include "switch/fault.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIMIT_PS (150 * PS_PER_S) /* of fabric time, for each thing that must end */
+
+/* ---- what may be expected ---- */
+
+/* Faults that transports mend: frames that come late, twice, wrong or not at all; slow hosts. */
+static bool mended(const struct chaos_case *k)
+{
+    for (unsigned i = 0; i < k->plan.n; i++) {
+        const struct fault_event *e = &k->plan.e[i];
+
+        if (e->down || e->die || e->restart_ps >= 0 || (e->mbufs >= 0 && !k->goes_on))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the verdict ---- */
+
+static void wrong(struct chaos_report *rep, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The first thing that is wrong counts. */
+static void wrong(struct chaos_report *rep, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (!rep->ok)
+        return;
+    rep->ok = false;
+    va_start(ap, fmt);
+    vsnprintf(rep->verdict, sizeof(rep->verdict), fmt, ap);
+    va_end(ap);
+}
+
+static void clean_port(struct hca *hca, unsigned r, struct chaos_report *rep)
+{
+    const struct roce_counters *c = rnic_counters(hca_rnic(hca));
+
+    if (c->retransmits || c->rnr_naks_received || c->timeouts)
+        wrong(rep, "rank %u without faults: %lu retransmits, %lu RNR NAKs, %lu timeouts", r,
+              (unsigned long)c->retransmits, (unsigned long)c->rnr_naks_received,
+              (unsigned long)c->timeouts);
+}
+
+/* In a run without faults nothing is sent twice, refused or dropped. */
+static void clean(const struct chaos_case *k, struct world *w, struct chaos_report *rep)
+{
+    for (unsigned r = 0; r < k->nranks; r++)
+        for (unsigned p = 0; p < world_ports(w, r); p++)
+            clean_port(world_hca(w, r, p), r, rep);
+    for (uint16_t i = 0; i < k->fab->n_nodes; i++) {
+        struct node *nd = net_node(world_net(w), i);
+
+        for (unsigned p = 0; p < nd->n_ports; p++)
+            for (unsigned d = 0; d < DROP_REASONS; d++)
+                if (nd->cnt[p].drops[d])
+                    wrong(rep, "%s port %u without faults: %lu drops (%s)", nd->name, p,
+                          (unsigned long)nd->cnt[p].drops[d], drop_name(d));
+    }
+}
+
+/* An error is none of ours to have when everything could be mended. */
+static void note_errors(const struct chaos_case *k, struct chaos_report *rep, const char *where,
+                        unsigned ranks, const char *text)
+{
+    rep->failed = true;
+    if (mended(k))
+        wrong(rep, "%s: an error where the faults can be mended: %.300s", where, text);
+    else if (rep->ok)
+        snprintf(rep->verdict, sizeof(rep->verdict), "named errors on %u of %u ranks, %s: %.300s",
+                 ranks, k->nranks, where, text);
+}
+
+/* ---- the run ---- */
+
+struct run {
+    struct chaos_case *k;
+    struct job *j;
+    struct chaos_report *rep;
+};
+
+static void told(void *ctx, unsigned rank)
+{
+    struct run *r = ctx;
+
+    if (r->j)
+        job_told(r->j, rank);
+}
+
+static void run_op(struct run *r)
+{
+    struct chaos_report *rep = r->rep;
+    struct job_op op = {0};
+    struct job_result res;
+    size_t at = strlen(rep->what);
+    char text[128];
+    int rc;
+
+    chaos_draw_op(r->k, job_comm(r->j, 0), &op);
+    chaos_op_text(&op, text, sizeof(text));
+    snprintf(rep->what + at, sizeof(rep->what) - at, "; %s", text);
+    rc = job_run(r->j, &op, &res);
+    if (rc)
+        wrong(rep, "%s: %s: %.300s", text, rc == -ETIME ? "no end" : strerror(-rc), res.text);
+    else if (res.wrong)
+        wrong(rep, "%s: %lu elements are wrong", text, (unsigned long)res.wrong);
+    else if (res.unnamed)
+        wrong(rep, "%s: %d ranks failed without a reason", text, res.unnamed);
+    else if (res.failed_ranks)
+        note_errors(r->k, rep, text, (unsigned)res.failed_ranks, res.text);
+}
+
+static void run_ops(struct run *r)
+{
+    unsigned done = 0;
+    const char *why = NULL;
+
+    while (done < r->k->ops && r->rep->ok && !r->rep->failed) {
+        run_op(r);
+        done++;
+    }
+    for (unsigned i = 0; i < r->k->nranks && !why; i++)
+        why = comm_fell_back(job_comm(r->j, i));
+    if (!r->rep->ok || r->rep->failed)
+        return;
+    r->rep->fell_back = why != NULL;
+    snprintf(r->rep->verdict, sizeof(r->rep->verdict), "exact%s%.300s", why ? ", fell back: " : "",
+             why ? why : "");
+}
+
+static void connect(struct run *r, struct world *w)
+{
+    struct chaos_case *k = r->k;
+    struct job_cfg jc = {.w = w,
+                         .fab = k->fab,
+                         .nranks = k->nranks,
+                         .host_of_rank = k->host_of_rank,
+                         .group = 1 + (uint32_t)below(k, DRAW_RANKS, 1000),
+                         .key = oracle_random(&k->rng[DRAW_RANKS]),
+                         .tree = k->tree,
+                         .n_trees = k->n_trees,
+                         .window = k->window,
+                         .algos = k->algos,
+                         .policy = k->policy,
+                         .n_policy = k->n_policy,
+                         /* Who falls back adds in another order. */
+                         .any_order = k->goes_on,
+                         .buffer_bytes = CHAOS_BUFFER + 64,
+                         .limit_ps = LIMIT_PS};
+    char err[COMM_TEXT] = "";
+    int rc = job_create(&r->j, &jc, err);
+
+    if (rc == -ETIME)
+        wrong(r->rep, "set-up: no end: %s", err);
+    else if (rc && !*err)
+        wrong(r->rep, "set-up: an error without a reason: %s", strerror(-rc));
+    else if (rc)
+        note_errors(k, r->rep, "set-up", k->nranks, err);
+}
+
+static void close(struct run *r, struct world *w)
+{
+    int rc = r->j ? job_destroy(r->j) : 0;
+
+    r->j = NULL;
+    if (rc)
+        wrong(r->rep, "close: %s", strerror(-rc));
+    if (world_busy_ans(w))
+        wrong(r->rep, "%u aggregation nodes still hold something", world_busy_ans(w));
+    if (world_objects(w))
+        wrong(r->rep, "%u verbs objects are left", world_objects(w));
+}
+
+static void run_world(struct chaos_case *k, struct chaos_report *rep)
+{
+    struct world_cfg wc = {.fab = k->fab,
+                           .nranks = k->nranks,
+                           .host_of_rank = k->host_of_rank,
+                           .pool = k->cfg->pool,
+                           .an_mbufs = k->cfg->pool->size,
+                           .seed = k->cfg->seed};
+    struct run r = {.k = k, .rep = rep};
+    struct faults_cfg fc = {.fab = k->fab,
+                            .nranks = k->nranks,
+                            .host_of_rank = k->host_of_rank,
+                            .told = told,
+                            .ctx = &r};
+    struct faults *f = NULL;
+    struct world *w;
+    int rc = world_create(&w, &wc);
+
+    if (!rc) {
+        fc.w = w;
+        rc = faults_create(&f, &k->plan, &fc);
+        if (rc)
+            world_destroy(w);
+    }
+    if (rc) {
+        wrong(rep, "cannot make this world: %s", strerror(-rc));
+        return;
+    }
+    connect(&r, w);
+    if (r.j) {
+        faults_start(f);
+        run_ops(&r);
+    }
+    close(&r, w);
+    if (rep->ok && !k->plan.n)
+        clean(k, w, rep);
+    rep->trace_hash = world_trace_hash(w);
+    rep->frames = world_frames(w);
+    rep->fabric_ps = world_now(w);
+    faults_destroy(f);
+    world_destroy(w);
+}
+
+/* ---- what is run ---- */
+
+static int plan_of(struct chaos_case *k, char *why)
+{
+    struct fab_errors *errs;
+    int rc;
+
+    if (!k->cfg->faults) {
+        rc = chaos_draw_faults(k);
+        snprintf(why, CHAOS_TEXT, "faults: %s", strerror(-rc));
+        return rc;
+    }
+    errs = calloc(1, sizeof(*errs));
+    rc = errs ? fault_plan_load(&k->plan, k->cfg->faults, k->fab, k->nranks, errs) : -ENOMEM;
+    if (rc)
+        snprintf(why, CHAOS_TEXT, "%s:%d: %s", k->cfg->faults, errs ? errs->e[0].line : 0,
+                 errs ? errs->e[0].text : "out of memory");
+    free(errs);
+    return rc;
+}
+
+static int draw_case(struct chaos_case *k, struct chaos_report *rep)
+{
+    int rc = chaos_draw_fabric(k, rep->verdict);
+
+    if (!rc) {
+        rc = chaos_draw_ranks(k);
+        snprintf(rep->verdict, sizeof(rep->verdict), "ranks: %s", strerror(-rc));
+    }
+    if (!rc)
+        rc = plan_of(k, rep->verdict);
+    if (rc) {
+        rep->ok = false;
+        return rc;
+    }
+    k->ops = 1 + (unsigned)below(k, DRAW_OPS, 3);
+    snprintf(rep->what, sizeof(rep->what), "%s, %u ranks%s, %u faults", k->shape, k->nranks,
+             k->goes_on ? "" : ", only SHARP", k->plan.n);
+    return 0;
+}
+
+void chaos_run(const struct chaos_cfg *cfg, struct chaos_report *rep)
+{
+    struct chaos_case k = {.cfg = cfg};
+    unsigned before = rte_mempool_avail_count(cfg->pool), after;
+
+    for (unsigned i = 0; i < DRAW_STREAMS; i++)
+        k.rng[i] = fault_mix(cfg->seed, i);
+    memset(rep, 0, sizeof(*rep));
+    rep->ok = true;
+    if (!draw_case(&k, rep)) {
+        if (cfg->drawn)
+            cfg->drawn(cfg->ctx, rep->what);
+        if (cfg->plan)
+            fault_plan_print(&k.plan, k.fab, cfg->plan);
+        run_world(&k, rep);
+    }
+    fault_plan_free(&k.plan);
+    fabric_free(k.own);
+    after = rte_mempool_avail_count(cfg->pool);
+    if (after != before)
+        wrong(rep, "%d frames are left", (int)before - (int)after);
+}
