@@ -12,7 +12,9 @@ void congestion_read(struct congestion *c, struct world *w, const struct fabric 
     *c = (struct congestion){.marks = s.ecn_marks,
                              .pauses = s.pauses_sent,
                              .paused_ps = s.paused_ps,
-                             .overflows = s.overflows};
+                             .overflows = s.overflows,
+                             .watchdog = s.watchdog_trips,
+                             .discarded = s.discarded};
     for (unsigned r = 0; r < world_ranks(w); r++)
         for (unsigned p = 0; p < world_ports(w, r); p++) {
             const struct roce_counters *k = rnic_counters(hca_rnic(world_hca(w, r, p)));
@@ -36,13 +38,18 @@ void congestion_print(const struct congestion *c, FILE *out)
             (unsigned long long)c->pauses, (double)c->paused_ps * 1e-6,
             (unsigned long long)c->overflows, (unsigned long long)c->again,
             (unsigned long long)c->timeouts);
+    if (c->watchdog)
+        fprintf(out, "# PFC watchdog: queues found stuck %llu times, %llu frames dropped\n",
+                (unsigned long long)c->watchdog, (unsigned long long)c->discarded);
 }
 
 json_t *congestion_json(const struct congestion *c)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I}", "ecn_marks", (json_int_t)c->marks,
-                     "cnps", (json_int_t)c->cnps, "rate_cuts", (json_int_t)c->cuts, "pauses",
-                     (json_int_t)c->pauses, "paused_us", (double)c->paused_ps * 1e-6,
-                     "dropped_full", (json_int_t)c->overflows, "retransmits", (json_int_t)c->again,
-                     "timeouts", (json_int_t)c->timeouts);
+    return json_pack("{s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I}", "ecn_marks",
+                     (json_int_t)c->marks, "cnps", (json_int_t)c->cnps, "rate_cuts",
+                     (json_int_t)c->cuts, "pauses", (json_int_t)c->pauses, "paused_us",
+                     (double)c->paused_ps * 1e-6, "dropped_full", (json_int_t)c->overflows,
+                     "retransmits", (json_int_t)c->again, "timeouts", (json_int_t)c->timeouts,
+                     "watchdog_trips", (json_int_t)c->watchdog, "watchdog_dropped",
+                     (json_int_t)c->discarded);
 }

@@ -1,6 +1,6 @@
 /*
  * What congestion there was in a whole run, and what it cost: marks, notifications, pauses, frames
- * dropped for want of room, packets sent again.
+ * dropped for want of room or by the PFC watchdog, packets sent again.
  */
 #ifndef TRIB_SIM_CONGESTION_H
 #define TRIB_SIM_CONGESTION_H
@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 struct congestion {
-    uint64_t marks, cnps, cuts, pauses, overflows, again, timeouts;
+    uint64_t marks, cnps, cuts, pauses, overflows, again, timeouts, watchdog, discarded;
     int64_t paused_ps; /* of all queues together */
 };
 struct json_t;

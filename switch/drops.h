@@ -16,6 +16,7 @@
     X(NO_ROUTE, "no_route", "destination cannot be reached from here")                             \
     X(REFLECTED, "reflected", "would leave by the port it came in")                                \
     X(QUEUE_FULL, "queue_full", "egress queue at its limit")                                       \
+    X(PFC_WATCHDOG, "pfc_watchdog", "for a queue that a pause keeps stuck")                        \
     X(NO_BUFFER, "no_buffer", "no mbuf left for a copy")                                           \
     X(UNKNOWN_GROUP, "unknown_group", "multicast group without members")                           \
     X(NOT_MINE, "not_mine", "arrived at a host whose address it does not carry")                   \

@@ -1,11 +1,8 @@
-#include "switch/egress.h"
+#include "switch/egress_priv.h"
 
-#include "switch/ecn.h"
-#include "switch/fault.h"
 #include "switch/pfc.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 /*
  * Frames that wait are rings of pointers, one a class; frames on the link are one ring ordered by
@@ -17,56 +14,6 @@
  * a pause or a control frame that comes meanwhile, and would release PFC's ingress accounting too
  * early or too late.
  */
-
-#define FLIGHT_MIN   64u
-#define FLIGHT_MAX   65536u
-#define FLIGHT_SPARE 4u /* a frame, its duplicate, and the same of one pushed by departed() */
-
-struct ring {
-    struct rte_mbuf **slot;
-    uint32_t mask, head, tail, limit_pkts;
-    uint64_t bytes, limit_bytes;
-};
-
-struct flight {
-    struct rte_mbuf *m;
-    int64_t at_ps;
-};
-
-enum { START_PULL = FRAME_CLASSES, START_NONE };
-
-struct egress {
-    int64_t free_ps;  /* end of the last frame on the link */
-    int64_t start_ps; /* next start (link permitting), PS_NEVER: nothing waits */
-    int64_t pause_ps[FRAME_CLASSES];
-    int64_t pull_ps;     /* since when the pull source is ready; PS_NEVER: found empty */
-    int64_t ps_per_byte; /* exact, or 0 */
-    uint32_t last_bytes;
-    int64_t last_dur_ps;
-    int64_t last_at_ps; /* latest arrival in order, jitter does not reorder */
-    bool down, lossy_turn;
-    uint8_t start_what;
-    struct ring q[FRAME_CLASSES];
-    struct flight *fl;
-    uint32_t fl_mask, fl_head, fl_tail;
-    uint64_t waiting_bytes;
-    struct egress_cfg cfg;
-    struct egress_stats st;
-    struct fault fault;
-    struct ecn ecn;
-    void (*earlier)(void *ctx);
-    void *earlier_ctx;
-};
-
-static inline uint32_t ring_used(const struct ring *r)
-{
-    return r->tail - r->head;
-}
-
-static inline uint32_t flight_used(const struct egress *e)
-{
-    return e->fl_tail - e->fl_head;
-}
 
 static inline int64_t duration(struct egress *e, uint32_t bytes)
 {
@@ -216,6 +163,7 @@ static void run(struct egress *e, int64_t now)
             struct ring *r = &e->q[e->start_what];
 
             m = r->slot[r->head++ & r->mask];
+            r->taken++;
             r->bytes -= frame_bytes(m);
             e->waiting_bytes -= frame_bytes(m);
             /* Rings are as long as they may ever have to be: what is never needed is never touched.
@@ -242,7 +190,7 @@ int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
     int64_t before = egress_next(e);
 
     if (unlikely(ring_used(r) >= r->limit_pkts || r->bytes + bytes > r->limit_bytes)) {
-        e->st.overflows++;
+        e->discards && meta->cls == FRAME_LOSSLESS ? e->st.discarded++ : e->st.overflows++;
         return -ENOBUFS;
     }
     if (unlikely(e->ecn.min_bytes) && ecn_hits(&e->ecn, r->bytes)) {
@@ -334,165 +282,4 @@ void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int6
     }
     plan(e);
     tell_earlier(e, before);
-}
-
-void egress_set_down(struct egress *e, bool down, int64_t now_ps)
-{
-    e->down = down;
-    for (int c = 0; down && c < FRAME_CLASSES; c++) {
-        struct ring *r = &e->q[c];
-
-        while (r->head != r->tail) {
-            struct rte_mbuf *m = r->slot[r->head++ & r->mask];
-
-            r->bytes -= frame_bytes(m);
-            e->waiting_bytes -= frame_bytes(m);
-            e->st.down_drops++;
-            if (e->cfg.departed)
-                e->cfg.departed(e->cfg.ctx, m, now_ps);
-            rte_pktmbuf_free(m);
-        }
-    }
-    for (int c = 0; c < FRAME_CLASSES; c++)
-        egress_pause(e, c, 0, now_ps);
-}
-
-bool egress_is_down(const struct egress *e)
-{
-    return e->down;
-}
-
-uint64_t egress_occupancy(const struct egress *e, enum frame_class cls)
-{
-    return e->q[cls].bytes;
-}
-
-void egress_restart_peak(struct egress *e)
-{
-    e->st.peak_bytes = e->waiting_bytes;
-    for (int c = 0; c < FRAME_CLASSES; c++)
-        e->st.class_peak_bytes[c] = e->q[c].bytes;
-}
-
-uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_bytes)
-{
-    const struct ring *r = &e->q[cls];
-    uint64_t by_bytes = r->bytes < r->limit_bytes ? (r->limit_bytes - r->bytes) / max_bytes : 0;
-
-    return (uint32_t)RTE_MIN(by_bytes, (uint64_t)(r->limit_pkts - ring_used(r)));
-}
-
-const struct egress_stats *egress_stats(const struct egress *e)
-{
-    return &e->st;
-}
-
-int64_t egress_paused_ps(const struct egress *e, int64_t now_ps)
-{
-    int64_t until = e->pause_ps[FRAME_LOSSLESS];
-
-    return e->st.paused_ps - (until != PS_NEVER ? RTE_MAX(until - now_ps, (int64_t)0) : 0);
-}
-
-void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx)
-{
-    e->earlier = fn;
-    e->earlier_ctx = ctx;
-}
-
-/* Most frames that can be on the link at once: the shortest ones, back to back. */
-static uint32_t flight_size(const struct egress_cfg *cfg)
-{
-    int64_t span = cfg->latency_ps + RTE_MAX(cfg->faults.jitter_ps, (int64_t)0), n = FLIGHT_MAX;
-
-    if (cfg->rate_bps)
-        n = span / link_time_ps(FRAME_MIN_BYTES + FRAME_LINK_OVERHEAD, cfg->rate_bps) + FLIGHT_MIN;
-    return rte_align32pow2((uint32_t)RTE_MIN(n, (int64_t)FLIGHT_MAX));
-}
-
-/* Room for more frames on the link; those that are on it keep their order. */
-static int flight_grow(struct egress *e, uint32_t size)
-{
-    struct flight *fl = calloc(size, sizeof(*fl));
-    uint32_t n = flight_used(e);
-
-    if (!fl)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < n; i++)
-        fl[i] = e->fl[(e->fl_head + i) & e->fl_mask];
-    free(e->fl);
-    e->fl = fl;
-    e->fl_mask = size - 1;
-    e->fl_head = 0;
-    e->fl_tail = n;
-    return 0;
-}
-
-int egress_set_faults(struct egress *e, const struct egress_faults *f)
-{
-    struct egress_cfg wanted = e->cfg;
-    uint32_t size;
-    int rc = 0;
-
-    wanted.faults = *f;
-    size = flight_size(&wanted);
-    if (size > e->fl_mask + 1)
-        rc = flight_grow(e, size);
-    if (rc)
-        return rc;
-    e->cfg.faults = *f;
-    fault_set(&e->fault, f);
-    return 0;
-}
-
-const struct egress_faults *egress_faults(const struct egress *e)
-{
-    return &e->cfg.faults;
-}
-
-int egress_create(struct egress **out, const struct egress_cfg *cfg)
-{
-    struct egress *e = calloc(1, sizeof(*e));
-
-    *out = NULL;
-    if (!e)
-        return -ENOMEM;
-    e->cfg = *cfg;
-    e->start_ps = e->pull_ps = PS_NEVER;
-    e->start_what = START_NONE;
-    if (cfg->rate_bps && 8 * PS_PER_S % cfg->rate_bps == 0)
-        e->ps_per_byte = (int64_t)(8 * PS_PER_S / cfg->rate_bps);
-    fault_set(&e->fault, &cfg->faults);
-    ecn_init(&e->ecn, cfg->ecn_bytes, cfg->ecn_max_bytes, cfg->ecn_prob, cfg->ecn_seed);
-    e->fl_mask = flight_size(cfg) - 1;
-    e->fl = calloc(e->fl_mask + 1, sizeof(*e->fl));
-    for (int c = 0; c < FRAME_CLASSES; c++) {
-        struct ring *r = &e->q[c];
-
-        r->limit_bytes = cfg->limit_bytes[c];
-        r->limit_pkts = RTE_MIN(cfg->limit_pkts[c], EGRESS_MAX_PKTS);
-        r->mask = rte_align32pow2(RTE_MAX(r->limit_pkts, 2u)) - 1;
-        r->slot = calloc(r->mask + 1, sizeof(*r->slot));
-    }
-    if (!e->fl || !e->q[0].slot || !e->q[1].slot || !e->q[2].slot) {
-        egress_destroy(e);
-        return -ENOMEM;
-    }
-    *out = e;
-    return 0;
-}
-
-void egress_destroy(struct egress *e)
-{
-    if (!e)
-        return;
-    for (int c = 0; c < FRAME_CLASSES; c++) {
-        for (struct ring *r = &e->q[c]; r->slot && r->head != r->tail; r->head++)
-            rte_pktmbuf_free(r->slot[r->head & r->mask]);
-        free(e->q[c].slot);
-    }
-    for (; e->fl && e->fl_head != e->fl_tail; e->fl_head++)
-        rte_pktmbuf_free(e->fl[e->fl_head & e->fl_mask].m);
-    free(e->fl);
-    free(e);
 }

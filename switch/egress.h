@@ -70,6 +70,14 @@ void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int6
 /* down: waiting and future frames are dropped; those on the link arrive. */
 void egress_set_down(struct egress *e, bool down, int64_t now_ps);
 bool egress_is_down(const struct egress *e);
+/* The PFC watchdog: what waits in the lossless class is dropped, and so is what is pushed to it,
+ * until it is called off. */
+void egress_discard(struct egress *e, bool on, int64_t now_ps);
+bool egress_discards(const struct egress *e);
+bool egress_is_paused(const struct egress *e, int64_t now_ps); /* the lossless class */
+/* Whether frames of the lossless class wait, the class is paused, and none has started since *taken
+ * was noted; notes it again. */
+bool egress_stuck(const struct egress *e, uint64_t *taken, int64_t now_ps);
 uint64_t egress_occupancy(const struct egress *e, enum frame_class cls);
 /* Peaks of the stats are those from here on. */
 void egress_restart_peak(struct egress *e);
@@ -87,6 +95,7 @@ void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx);
 struct egress_stats {
     uint64_t frames, bytes, link_bytes, lost, duplicated, reordered, corrupted, ecn_marks,
         down_drops, overflows;  /* overflows: pushes that found no room */
+    uint64_t discarded;         /* by the PFC watchdog */
     int64_t busy_ps, paused_ps; /* paused_ps: of the lossless class; see egress_paused_ps() */
     uint64_t peak_bytes;        /* most that waited in all classes together */
     uint64_t class_peak_bytes[FRAME_CLASSES];

@@ -347,6 +347,20 @@ bool net_link_up(const struct net *n, unsigned link)
     return !n->link_down[link];
 }
 
+void net_set_watchdog(struct net *n, int64_t after_ps)
+{
+    for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++) {
+        struct node *nd = n->node[i];
+
+        if (!nd || n->cfg.fab->nodes[i].kind != FAB_SWITCH)
+            continue;
+        nd->dogs.told = n->cfg.stuck;
+        nd->dogs.ctx = n->cfg.ctx;
+        watchdog_set(nd, after_ps, n->now_ps);
+        refresh_node(n, i);
+    }
+}
+
 void net_tap(struct net *n, net_tap_fn fn, void *ctx)
 {
     n->tap = fn;
@@ -452,6 +466,7 @@ int net_create(struct net **out, const struct net_cfg *cfg)
     for (uint16_t i = 0; i < cfg->fab->n_nodes; i++)
         if (n->node[i])
             refresh_node(n, i);
+    net_set_watchdog(n, cfg->fab->pfc_watchdog_ps);
     *out = n;
     return 0;
 }

@@ -23,6 +23,9 @@ struct net_cfg {
                     int64_t due_ps);
     /* Lateness of each hand-off (real time: actual now minus due); may be NULL. */
     void (*late)(void *ctx, int64_t due_ps, unsigned n);
+    /* The PFC watchdog found the lossless queue of a switch's port stuck (what waits in it and what
+     * comes is dropped from now on), or restores it; may be NULL. */
+    void (*stuck)(void *ctx, uint16_t node, uint16_t port, bool stuck);
     void *ctx;
     int64_t lag_ps; /* real time: how late frames and pauses may be; PFC keeps headroom for it. 0 in
                        virtual time */
@@ -76,6 +79,10 @@ int net_cut_links(struct net *n, const bool *cut, int64_t now_ps);
  * 0, -EINVAL (not a switch that is here), -ENOMEM (it is as it was). */
 int net_restart(struct net *n, uint16_t node, int64_t now_ps);
 bool net_link_up(const struct net *n, unsigned link); /* as net_set_link left it */
+
+/* The PFC watchdog of every switch here waits so long; 0: off. It begins with what the fabric says.
+ */
+void net_set_watchdog(struct net *n, int64_t after_ps);
 
 /* Frames seen on a link's direction (link * 2 + dir) as they arrive; for capture, traces and tests.
  * NULL ends it. */

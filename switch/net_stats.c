@@ -16,6 +16,8 @@ bool net_port_stats(struct net *n, uint16_t node, uint16_t port, struct net_port
                                  .ecn_marks = st->ecn_marks,
                                  .pauses_sent = c->pauses_sent,
                                  .pauses_received = c->pauses_received,
+                                 .watchdog_trips = c->watchdog_trips,
+                                 .discarded = st->discarded,
                                  .peak_bytes = st->peak_bytes,
                                  .busy_ps = st->busy_ps,
                                  .paused_ps = egress_paused_ps(nd->egress[port], net_now(n))};
@@ -44,6 +46,8 @@ void net_total_stats(struct net *n, const struct fabric *f, struct net_port_stat
             sum->pauses_received += s.pauses_received;
             sum->drops += s.drops;
             sum->overflows += s.overflows;
+            sum->watchdog_trips += s.watchdog_trips;
+            sum->discarded += s.discarded;
             sum->busy_ps += s.busy_ps;
             sum->paused_ps += s.paused_ps;
             sum->peak_bytes = RTE_MAX(sum->peak_bytes, s.peak_bytes);

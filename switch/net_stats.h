@@ -14,6 +14,7 @@ struct net_port_stats {
         pauses_received; /* frames; the lossless class is the only one with pauses */
     uint64_t drops;      /* of frames that came in by the port, whatever the reason */
     uint64_t overflows;  /* of these for want of room in an egress queue */
+    uint64_t watchdog_trips, discarded; /* PFC watchdog of this queue: times, frames */
     uint64_t peak_bytes, class_peak_bytes[FRAME_CLASSES]; /* most that waited */
     int64_t busy_ps, paused_ps; /* paused_ps: the lossless class had to wait, up to now */
 };

@@ -96,7 +96,10 @@ void node_send(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
     if (unlikely(egress_push(nd->egress[port], m, now_ps) != 0)) {
         if (held)
             node_release(nd, in, bytes, now_ps);
-        node_drop(nd, in, m, DROP_QUEUE_FULL);
+        node_drop(nd, in, m,
+                  egress_discards(nd->egress[port]) && meta->cls == FRAME_LOSSLESS
+                      ? DROP_PFC_WATCHDOG
+                      : DROP_QUEUE_FULL);
     }
 }
 
@@ -114,6 +117,8 @@ void node_pause_input(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_
         nd->cnt[port].pauses_received++;
         egress_pause(nd->egress[port], FRAME_LOSSLESS,
                      quanta ? now_ps + pfc_quanta_ps((uint32_t)quanta, rate) : 0, now_ps);
+        if (quanta)
+            watchdog_pause(nd, port, now_ps);
     }
     rte_pktmbuf_free(m);
 }
@@ -260,7 +265,7 @@ int node_init(struct node *nd, const struct node_ops *ops, const struct node_cfg
     nd->n_ports = fn->n_ports;
     nd->pool = cfg->pool;
     nd->fab = cfg->fab;
-    nd->pfc_due_ps = PS_NEVER;
+    nd->pfc_due_ps = nd->dogs.due_ps = PS_NEVER;
     nd->max_frame = RTE_MAX(cfg->fab->mtu + ROCE_MAX_OVERHEAD, ETHERNET_MAX);
     memcpy(nd->name, fn->name, sizeof(nd->name));
     nd->egress = calloc(fn->n_ports + 1u, sizeof(*nd->egress));

@@ -11,6 +11,7 @@
 #include "switch/drops.h"
 #include "switch/egress.h"
 #include "switch/pfc.h"
+#include "switch/watchdog.h"
 
 #define NODE_NO_PORT 0xffffu /* meta.in_port of a frame that no port's PFC accounts for */
 #define NODE_BURST   32
@@ -36,6 +37,7 @@ struct node_ops {
 /* Counters of one port. */
 struct port_counters {
     uint64_t rx_frames, rx_bytes, tx_frames, tx_bytes, ecn_marks, pauses_sent, pauses_received;
+    uint64_t watchdog_trips; /* times that its queue was found stuck */
     uint64_t drops[DROP_REASONS];
 };
 
@@ -46,6 +48,7 @@ struct node_port {
     uint8_t down;   /* NODE_*_DOWN: why; 0: up */
     uint8_t mac[6]; /* source of pause frames */
     struct pfc pfc; /* ingress side */
+    struct watchdog dog;
 };
 
 struct node {
@@ -60,6 +63,7 @@ struct node {
     const struct fabric *fab;
     uint32_t max_frame; /* layer-2 bytes of the longest frame that thresholds reckon with */
     int64_t pfc_due_ps; /* earliest refresh of a pause of ours */
+    struct watchdogs dogs;
 };
 
 struct node_cfg {

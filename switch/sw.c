@@ -143,6 +143,7 @@ static void sw_tick(struct node *nd, int64_t now_ps)
     struct sw *s = sw_of(nd);
 
     node_pfc_tick(nd, now_ps);
+    watchdog_tick(nd, now_ps);
     if (!s->has_ep || (!s->blocked && s->ep_next_ps > now_ps))
         return;
     if (s->ep.next(s->ep.ctx) <= now_ps)
@@ -153,7 +154,7 @@ static void sw_tick(struct node *nd, int64_t now_ps)
 static int64_t sw_next(struct node *nd)
 {
     struct sw *s = sw_of(nd);
-    int64_t t = nd->pfc_due_ps;
+    int64_t t = RTE_MIN(nd->pfc_due_ps, nd->dogs.due_ps);
 
     if (s->has_ep) {
         if (!s->blocked)

@@ -117,13 +117,37 @@ static void loop_rest(struct loop *l, bool waits)
         bell_sleep(l->bell, token, ns);
 }
 
+/* Whether a queue is stuck is a question of liveness, and that is wall time. */
+static void follow_dilation(struct loop *l)
+{
+    int64_t dilation = clock_dilation(l->sh);
+
+    if (dilation == l->dilation)
+        return;
+    l->dilation = dilation;
+    if (l->fab->pfc_watchdog_ps)
+        net_set_watchdog(l->net, RTE_MAX(l->fab->pfc_watchdog_ps / dilation, (int64_t)1));
+}
+
+static void loop_stuck(void *ctx, uint16_t node, uint16_t port, bool stuck)
+{
+    const struct loop *l = ctx;
+    const struct fab_node *nd = &l->fab->nodes[node];
+    uint16_t link = nd->ports[port].link;
+
+    fprintf(stderr, "trib-switch: PFC watchdog: %s:%u (%s): %s\n", nd->name, port,
+            link == FAB_NONE ? "a way out" : l->fab->links[link].name,
+            stuck ? "paused without progress, its lossless queue is dropped until that ends"
+                  : "released, its lossless queue is restored");
+}
+
 static void loop_round(struct loop *l)
 {
     int64_t served = bell_served(l->bell), now = clock_fabric_ps(l->sh), mono;
     unsigned moved;
     bool waits;
 
-    l->dilation = clock_dilation(l->sh);
+    follow_dilation(l);
     if (served >= 0)
         lag_record(l->lag, served, 1);
     l->late_calls = 0;
@@ -181,6 +205,7 @@ int loop_create(struct loop **lp, const struct loop_cfg *cfg)
                          .seed = cfg->seed,
                          .deliver = cables_deliver,
                          .late = loop_late,
+                         .stuck = loop_stuck,
                          .ctx = l};
     int rc;
 
@@ -191,9 +216,8 @@ int loop_create(struct loop **lp, const struct loop_cfg *cfg)
     l->sh = cfg->rd->sh;
     l->bell = &l->sh->bell[bell_of_proc(cfg->proc)];
     l->lag = &l->sh->lag[bell_of_proc(cfg->proc)];
-    l->dilation = clock_dilation(l->sh);
     l->cfg = *cfg;
-    nc.lag_ps = RTE_MIN((int64_t)LAG_NS * PS_PER_NS / l->dilation, LAG_MAX_PS);
+    nc.lag_ps = RTE_MIN((int64_t)LAG_NS * PS_PER_NS / clock_dilation(l->sh), LAG_MAX_PS);
     take_bells(l, cfg, true);
     pthread_mutex_init(&l->call_lock, NULL);
     pthread_cond_init(&l->call_done, NULL);

@@ -5,6 +5,7 @@
 #include "switch/rim/telemetry.h"
 #include "switch/rim/telemetry_link.h"
 #include "switch/rim/capture.h"
+#include "switch/net_stats.h"
 #include "switch/reduce/an.h"
 
 #include <errno.h>
@@ -73,6 +74,7 @@ static void add_counters(struct rte_tel_data *d, const struct port_counters *c)
     rte_tel_data_add_dict_u64(d, "ecn_marks", c->ecn_marks);
     rte_tel_data_add_dict_u64(d, "pauses_sent", c->pauses_sent);
     rte_tel_data_add_dict_u64(d, "pauses_received", c->pauses_received);
+    rte_tel_data_add_dict_u64(d, "watchdog_trips", c->watchdog_trips);
     for (unsigned r = 0; r < DROP_REASONS; r++) {
         snprintf(name, sizeof(name), "drop_%s", drop_name(r));
         rte_tel_data_add_dict_u64(d, name, c->drops[r]);
@@ -90,6 +92,7 @@ static void add_egress(struct rte_tel_data *d, const struct egress *e, int64_t n
     rte_tel_data_add_dict_u64(d, "egress_reordered", s->reordered);
     rte_tel_data_add_dict_u64(d, "egress_corrupted", s->corrupted);
     rte_tel_data_add_dict_u64(d, "egress_down_drops", s->down_drops);
+    rte_tel_data_add_dict_u64(d, "egress_watchdog_drops", s->discarded);
     rte_tel_data_add_dict_u64(d, "egress_peak_bytes", s->peak_bytes);
     rte_tel_data_add_dict_u64(d, "egress_peak_lossless_bytes", s->class_peak_bytes[FRAME_LOSSLESS]);
     rte_tel_data_add_dict_u64(d, "egress_busy_us", (uint64_t)(s->busy_ps / PS_PER_US));
@@ -146,6 +149,7 @@ static void totals(struct loop *l, const char *params, struct rte_tel_data *d)
 {
     const struct fabric *f = loop_fabric(l);
     struct port_counters sum = {0};
+    struct net_port_stats all;
     struct cable_info c;
     uint64_t overflow = 0, bad = 0, nobuf = 0;
 
@@ -165,6 +169,9 @@ static void totals(struct loop *l, const char *params, struct rte_tel_data *d)
     }
     rte_tel_data_start_dict(d);
     add_counters(d, &sum);
+    net_total_stats(loop_net(l), f, &all);
+    rte_tel_data_add_dict_u64(d, "paused_us", (uint64_t)(all.paused_ps / PS_PER_US));
+    rte_tel_data_add_dict_u64(d, "peak_lossless_bytes", all.class_peak_bytes[FRAME_LOSSLESS]);
     rte_tel_data_add_dict_u64(d, "cable_overflow", overflow);
     rte_tel_data_add_dict_u64(d, "cable_bad_frames", bad);
     rte_tel_data_add_dict_u64(d, "cable_no_buffer", nobuf);

@@ -1,0 +1,208 @@
+#include "switch/egress_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* What waits in a class is gone: the ports by which it came in are relieved. */
+static uint32_t flush(struct egress *e, enum frame_class cls, int64_t now_ps)
+{
+    struct ring *r = &e->q[cls];
+    uint32_t n = 0;
+
+    for (; r->head != r->tail; n++) {
+        struct rte_mbuf *m = r->slot[r->head++ & r->mask];
+
+        r->bytes -= frame_bytes(m);
+        e->waiting_bytes -= frame_bytes(m);
+        if (e->cfg.departed)
+            e->cfg.departed(e->cfg.ctx, m, now_ps);
+        rte_pktmbuf_free(m);
+    }
+    return n;
+}
+
+void egress_set_down(struct egress *e, bool down, int64_t now_ps)
+{
+    e->down = down;
+    for (int c = 0; down && c < FRAME_CLASSES; c++)
+        e->st.down_drops += flush(e, c, now_ps);
+    for (int c = 0; c < FRAME_CLASSES; c++)
+        egress_pause(e, c, 0, now_ps);
+}
+
+static uint32_t limit_of(const struct egress *e, enum frame_class cls)
+{
+    return RTE_MIN(e->cfg.limit_pkts[cls], EGRESS_MAX_PKTS);
+}
+
+/* No room for any frame, so that the path of a frame need not know of this. */
+void egress_discard(struct egress *e, bool on, int64_t now_ps)
+{
+    e->discards = on;
+    e->q[FRAME_LOSSLESS].limit_pkts = on ? 0 : limit_of(e, FRAME_LOSSLESS);
+    if (on)
+        e->st.discarded += flush(e, FRAME_LOSSLESS, now_ps);
+    /* The pause stays as it is; what is planned has changed. */
+    egress_pause(e, FRAME_LOSSLESS, e->pause_ps[FRAME_LOSSLESS], now_ps);
+}
+
+bool egress_discards(const struct egress *e)
+{
+    return e->discards;
+}
+
+bool egress_stuck(const struct egress *e, uint64_t *taken, int64_t now_ps)
+{
+    const struct ring *r = &e->q[FRAME_LOSSLESS];
+    bool same = *taken == r->taken;
+
+    *taken = r->taken;
+    return same && r->head != r->tail && egress_is_paused(e, now_ps);
+}
+
+bool egress_is_paused(const struct egress *e, int64_t now_ps)
+{
+    return e->pause_ps[FRAME_LOSSLESS] > now_ps;
+}
+
+bool egress_is_down(const struct egress *e)
+{
+    return e->down;
+}
+
+uint64_t egress_occupancy(const struct egress *e, enum frame_class cls)
+{
+    return e->q[cls].bytes;
+}
+
+void egress_restart_peak(struct egress *e)
+{
+    e->st.peak_bytes = e->waiting_bytes;
+    for (int c = 0; c < FRAME_CLASSES; c++)
+        e->st.class_peak_bytes[c] = e->q[c].bytes;
+}
+
+uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_bytes)
+{
+    const struct ring *r = &e->q[cls];
+    uint64_t by_bytes = r->bytes < r->limit_bytes ? (r->limit_bytes - r->bytes) / max_bytes : 0;
+
+    if (unlikely(e->discards && cls == FRAME_LOSSLESS)) /* nobody need wait for that */
+        return limit_of(e, cls);
+    return (uint32_t)RTE_MIN(by_bytes, (uint64_t)(r->limit_pkts - ring_used(r)));
+}
+
+const struct egress_stats *egress_stats(const struct egress *e)
+{
+    return &e->st;
+}
+
+int64_t egress_paused_ps(const struct egress *e, int64_t now_ps)
+{
+    int64_t until = e->pause_ps[FRAME_LOSSLESS];
+
+    return e->st.paused_ps - (until != PS_NEVER ? RTE_MAX(until - now_ps, (int64_t)0) : 0);
+}
+
+void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx)
+{
+    e->earlier = fn;
+    e->earlier_ctx = ctx;
+}
+
+/* Most frames that can be on the link at once: the shortest ones, back to back. */
+static uint32_t flight_size(const struct egress_cfg *cfg)
+{
+    int64_t span = cfg->latency_ps + RTE_MAX(cfg->faults.jitter_ps, (int64_t)0), n = FLIGHT_MAX;
+
+    if (cfg->rate_bps)
+        n = span / link_time_ps(FRAME_MIN_BYTES + FRAME_LINK_OVERHEAD, cfg->rate_bps) + FLIGHT_MIN;
+    return rte_align32pow2((uint32_t)RTE_MIN(n, (int64_t)FLIGHT_MAX));
+}
+
+/* Room for more frames on the link; those that are on it keep their order. */
+static int flight_grow(struct egress *e, uint32_t size)
+{
+    struct flight *fl = calloc(size, sizeof(*fl));
+    uint32_t n = flight_used(e);
+
+    if (!fl)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        fl[i] = e->fl[(e->fl_head + i) & e->fl_mask];
+    free(e->fl);
+    e->fl = fl;
+    e->fl_mask = size - 1;
+    e->fl_head = 0;
+    e->fl_tail = n;
+    return 0;
+}
+
+int egress_set_faults(struct egress *e, const struct egress_faults *f)
+{
+    struct egress_cfg wanted = e->cfg;
+    uint32_t size;
+    int rc = 0;
+
+    wanted.faults = *f;
+    size = flight_size(&wanted);
+    if (size > e->fl_mask + 1)
+        rc = flight_grow(e, size);
+    if (rc)
+        return rc;
+    e->cfg.faults = *f;
+    fault_set(&e->fault, f);
+    return 0;
+}
+
+const struct egress_faults *egress_faults(const struct egress *e)
+{
+    return &e->cfg.faults;
+}
+
+int egress_create(struct egress **out, const struct egress_cfg *cfg)
+{
+    struct egress *e = calloc(1, sizeof(*e));
+
+    *out = NULL;
+    if (!e)
+        return -ENOMEM;
+    e->cfg = *cfg;
+    e->start_ps = e->pull_ps = PS_NEVER;
+    e->start_what = START_NONE;
+    if (cfg->rate_bps && 8 * PS_PER_S % cfg->rate_bps == 0)
+        e->ps_per_byte = (int64_t)(8 * PS_PER_S / cfg->rate_bps);
+    fault_set(&e->fault, &cfg->faults);
+    ecn_init(&e->ecn, cfg->ecn_bytes, cfg->ecn_max_bytes, cfg->ecn_prob, cfg->ecn_seed);
+    e->fl_mask = flight_size(cfg) - 1;
+    e->fl = calloc(e->fl_mask + 1, sizeof(*e->fl));
+    for (int c = 0; c < FRAME_CLASSES; c++) {
+        struct ring *r = &e->q[c];
+
+        r->limit_bytes = cfg->limit_bytes[c];
+        r->limit_pkts = limit_of(e, c);
+        r->mask = rte_align32pow2(RTE_MAX(r->limit_pkts, 2u)) - 1;
+        r->slot = calloc(r->mask + 1, sizeof(*r->slot));
+    }
+    if (!e->fl || !e->q[0].slot || !e->q[1].slot || !e->q[2].slot) {
+        egress_destroy(e);
+        return -ENOMEM;
+    }
+    *out = e;
+    return 0;
+}
+
+void egress_destroy(struct egress *e)
+{
+    if (!e)
+        return;
+    for (int c = 0; c < FRAME_CLASSES; c++) {
+        for (struct ring *r = &e->q[c]; r->slot && r->head != r->tail; r->head++)
+            rte_pktmbuf_free(r->slot[r->head & r->mask]);
+        free(e->q[c].slot);
+    }
+    for (; e->fl && e->fl_head != e->fl_tail; e->fl_head++)
+        rte_pktmbuf_free(e->fl[e->fl_head & e->fl_mask].m);
+    free(e->fl);
+    free(e);
+}

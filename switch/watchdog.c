@@ -1,0 +1,87 @@
+#include "switch/node.h"
+
+/* Looks in the time after which a queue is given up. */
+#define LOOKS 4
+
+static void tell(struct node *nd, uint16_t port, bool discards, int64_t now)
+{
+    egress_discard(nd->egress[port], discards, now);
+    nd->cnt[port].watchdog_trips += discards;
+    if (nd->dogs.told)
+        nd->dogs.told(nd->dogs.ctx, nd->id, port, discards);
+}
+
+/*
+ * How long a queue may be stuck: one that gives up is enough to break a cycle, so they do not all
+ * do it at once, but one after the other within an eighth of the time.
+ */
+static int64_t patience(const struct node *nd, uint16_t port)
+{
+    uint32_t h = ((uint32_t)nd->id << 10 ^ port) * 0x9e3779b1u >> 26;
+
+    return nd->dogs.after_ps + nd->dogs.after_ps / 8 * h / 64;
+}
+
+/* When to look again. */
+static int64_t look(struct node *nd, uint16_t port, int64_t now)
+{
+    struct watchdog *d = &nd->np[port].dog;
+    struct egress *e = nd->egress[port];
+    bool stuck = egress_stuck(e, &d->taken, now);
+    int64_t often = now + RTE_MAX(nd->dogs.after_ps / LOOKS, (int64_t)1);
+
+    if (egress_discards(e)) {
+        if (egress_is_paused(e, now)) {
+            d->since_ps = now;
+        } else if (now - d->since_ps >= nd->dogs.after_ps) {
+            d->watching = false;
+            tell(nd, port, false, now);
+            return PS_NEVER;
+        }
+        return often;
+    }
+    if (!stuck) {
+        d->since_ps = now;
+        d->watching = egress_is_paused(e, now);
+    } else if (now - d->since_ps >= patience(nd, port)) {
+        d->since_ps = now;
+        tell(nd, port, true, now);
+    } else {
+        return RTE_MIN(often, d->since_ps + patience(nd, port));
+    }
+    return d->watching ? often : PS_NEVER;
+}
+
+void watchdog_pause(struct node *nd, uint16_t port, int64_t now)
+{
+    struct watchdog *d = &nd->np[port].dog;
+
+    if (!nd->dogs.after_ps || d->watching)
+        return;
+    d->watching = true;
+    d->since_ps = now;
+    egress_stuck(nd->egress[port], &d->taken, now);
+    nd->dogs.due_ps = RTE_MIN(nd->dogs.due_ps, now + nd->dogs.after_ps / LOOKS);
+}
+
+void watchdog_tick(struct node *nd, int64_t now)
+{
+    if (nd->dogs.due_ps > now)
+        return;
+    nd->dogs.due_ps = PS_NEVER;
+    for (uint16_t p = 0; p < nd->n_ports; p++)
+        if (nd->np[p].dog.watching)
+            nd->dogs.due_ps = RTE_MIN(nd->dogs.due_ps, look(nd, p, now));
+}
+
+void watchdog_set(struct node *nd, int64_t after_ps, int64_t now)
+{
+    nd->dogs.after_ps = after_ps;
+    for (uint16_t p = 0; p < nd->n_ports && !after_ps; p++) {
+        nd->np[p].dog.watching = false;
+        if (nd->egress[p] && egress_discards(nd->egress[p]))
+            tell(nd, p, false, now);
+    }
+    if (!after_ps)
+        nd->dogs.due_ps = PS_NEVER;
+}
