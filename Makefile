@@ -33,7 +33,7 @@ DPDK_SWITCH_LIBS := -Wl,--whole-archive $(call static,$(DPDK_WHOLE) bus_pci net_
 SYS_LIBS := -lconfig -ljansson -lnuma -lpcap -lbsd -lelf -lz -lm -ldl -lpthread
 
 # ---- rooms -------------------------------------------------------------------------------------------
-MAINS := fabric/trib_plan.c switch/rim/trib_switch.c host/perf/trib_perf.c host/enter/trib_enter.c sim/trib_sim.c
+MAINS := fabric/trib_plan.c fabric/trib_model.c switch/rim/trib_switch.c host/perf/trib_perf.c host/enter/trib_enter.c sim/trib_sim.c
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -54,7 +54,7 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fabric/test_*.c tests/roce/t
            tests/switch/reduce/test_*.c tests/switch/rim/test_*.c tests/host/test_*.c tests/host/*/test_*.c tests/sim/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
-PROGS := $(BUILD)/trib-plan $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/libtribverbs.so
+PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/libtribverbs.so
 
 .PHONY: all programs demo test unit e2e kills chaos interop bench fuzz asan tsan debug determinism format lint install clean setup setup-test
 .SECONDARY:
@@ -78,6 +78,10 @@ $(BUILD)/%.o: %.c
 $(BUILD)/trib-plan: $(call obj,fabric/trib_plan.c) $(call lib,fabric)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -lm -o $@
+
+$(BUILD)/trib-model: $(call obj,fabric/trib_model.c) $(call lib,fabric)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -o $@
 
 $(BUILD)/trib-switch: $(call obj,switch/rim/trib_switch.c) $(call lib,rim switch roce fabric)
 	@echo "  LD    $@"
@@ -220,7 +224,7 @@ lint:
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tributary $(DESTDIR)$(PREFIX)/share/tributary/conf/workloads
-	install -m 755 $(BUILD)/trib-plan $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(DESTDIR)$(PREFIX)/bin
 	install -m 755 scripts/trib $(DESTDIR)$(PREFIX)/bin/trib
 	install -m 755 $(BUILD)/libtribverbs.so $(DESTDIR)$(PREFIX)/lib/tributary
 	install -m 644 conf/*.conf $(DESTDIR)$(PREFIX)/share/tributary/conf

@@ -73,22 +73,42 @@ static void note(struct cost *c, unsigned i, double s)
     }
 }
 
-struct cost cost_collective(const struct cost_levels *l, struct cost_axis a, double bytes,
-                            const enum cost_way way[FAB_MAX_LEVELS])
+/* B / (max(Y, S_(i-1)) W_i) with W_i per GPU. */
+static double once(const struct cost_levels *l, unsigned i, struct cost_axis a, double bytes)
+{
+    return bytes / (most((double)a.inner, l->lv[i].below) * cost_gpu_Bps(l, i, a));
+}
+
+static struct cost by_levels(const struct cost_levels *l, struct cost_axis a, double bytes,
+                             const enum cost_way way[FAB_MAX_LEVELS], bool through)
 {
     struct cost c = {0};
 
     for (unsigned i = 0; i < l->n; i++) {
-        double d = cost_children(l, i, a), once;
+        double d = cost_children(l, i, a);
 
         if (d <= 1)
             continue;
-        once = bytes / (most((double)a.inner, l->lv[i].below) * cost_gpu_Bps(l, i, a));
+        if (through && l->lv[i].role != FAB_ROLE_NVSWITCH)
+            d = (double)a.inner * (double)a.degree / most((double)a.inner, l->lv[i].below);
         note(&c, i,
-             way[i] == COST_REDUCED ? once
-                                    : once * (d - 1) / d * (way[i] == COST_ALL_REDUCE ? 2 : 1));
+             once(l, i, a, bytes) * (way[i] == COST_REDUCED      ? 1
+                                     : way[i] == COST_ALL_REDUCE ? 2 * (d - 1) / d
+                                                                 : (d - 1) / d));
     }
     return c;
+}
+
+struct cost cost_collective(const struct cost_levels *l, struct cost_axis a, double bytes,
+                            const enum cost_way way[FAB_MAX_LEVELS])
+{
+    return by_levels(l, a, bytes, way, false);
+}
+
+struct cost cost_through(const struct cost_levels *l, struct cost_axis a, double bytes,
+                         const enum cost_way way[FAB_MAX_LEVELS])
+{
+    return by_levels(l, a, bytes, way, true);
 }
 
 struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce)
@@ -98,9 +118,7 @@ struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double by
 
     for (unsigned i = 0; i < l->n; i++)
         if (cost_children(l, i, a) > 1)
-            note(&c, i,
-                 (reduce ? 2 : 1) * bytes * (n - 1) / n /
-                     (most((double)a.inner, l->lv[i].below) * cost_gpu_Bps(l, i, a)));
+            note(&c, i, (reduce ? 2 : 1) * (n - 1) / n * once(l, i, a, bytes));
     return c;
 }
 

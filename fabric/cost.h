@@ -64,6 +64,13 @@ double cost_gpu_Bps(const struct cost_levels *l, unsigned i, struct cost_axis a)
  * level in its own way. */
 struct cost cost_collective(const struct cost_levels *l, struct cost_axis a, double bytes,
                             const enum cost_way way[FAB_MAX_LEVELS]);
+/*
+ * What algorithms do that send no byte twice: as above, but a child's links also carry what comes
+ * from beyond its level's group, which F28 leaves out: B (1 - S_(i-1) / N) / W_i. The two agree
+ * where only one level of the network is used beside NVLinks; F28 is below by up to 1 / D_i else.
+ */
+struct cost cost_through(const struct cost_levels *l, struct cost_axis a, double bytes,
+                         const enum cost_way way[FAB_MAX_LEVELS]);
 /* F20, F21: one ring through all levels, and as many of them at once as a child has ports. */
 struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce);
 /* Messages one after the other that an all-reduce takes (F22): 2 (N - 1), or 2 log2 N for a power

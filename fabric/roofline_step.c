@@ -75,9 +75,13 @@ static struct roof expert_parallel(const struct workload *w, const struct cost_l
     for (unsigned i = 0; i < l->n; i++) {
         double h = l->lv[i].below > a.inner ? l->lv[i].below / (double)a.inner : 1,
                shards = w->ep / h;
+        uint32_t k =
+            l->lv[i].role != FAB_ROLE_NVSWITCH && w->token_nodes && w->token_nodes < w->top_k
+                ? w->token_nodes
+                : w->top_k;
         struct cost one = cost_alltoall(
             l, a, dev_type_bytes(w->wire) * tokens * w->d_model * (double)a.inner * shards,
-            COST_SPARSE, w->top_k);
+            COST_SPARSE, k);
 
         if (one.level_s[i] > c.s) {
             c.s = one.level_s[i];

@@ -27,8 +27,9 @@ struct workload {
     uint32_t layers, d_model, d_ff, heads, kv_heads, head_dim, vocabulary;
     bool gated, tied;      /* tied: one matrix for input and output embeddings */
     double attention;      /* parameters of one layer's attention */
-    uint32_t experts;      /* of a layer; 0: none, and the four below are 0 too */
+    uint32_t experts;      /* of a layer; 0: none, and the five below are 0 too */
     uint32_t top_k;        /* experts that a token goes to */
+    uint32_t token_nodes;  /* nodes that a token goes to at most, 0: any */
     uint32_t shared;       /* experts that every token goes to, besides */
     uint32_t expert_d_ff;  /* of one expert */
     uint32_t dense_layers; /* layers without experts; without experts: all */

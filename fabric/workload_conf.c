@@ -33,6 +33,7 @@ static const struct key model_keys[] = {
     {"attention", KEY_OWN, 0, 0, 0},
     {"experts", KEY_UINT, AT(experts), 1, 65536},
     {"experts_per_token", KEY_UINT, AT(top_k), 1, 65536},
+    {"nodes_per_token", KEY_UINT, AT(token_nodes), 1, 65536},
     {"shared_experts", KEY_UINT, AT(shared), 0, 65536},
     {"expert_d_ff", KEY_UINT, AT(expert_d_ff), 1, 1u << 24},
     {"dense_layers", KEY_UINT, AT(dense_layers), 0, 100000},
@@ -140,7 +141,8 @@ static void check_experts(struct build *b, config_setting_t *s, struct workload 
     int line = (int)config_setting_source_line(s);
 
     if (!w->experts) {
-        if (w->top_k || w->shared || w->expert_d_ff || config_setting_get_member(s, "dense_layers"))
+        if (w->top_k || w->token_nodes || w->shared || w->expert_d_ff ||
+            config_setting_get_member(s, "dense_layers"))
             build_error(b, line,
                         "found keys of experts, expected experts, how many a layer has, with them");
         w->dense_layers = w->layers;

@@ -114,6 +114,8 @@ static void an_all_to_all_loses_most_from_one_node_to_two(void **state)
     (void)state;
     NEAR(one, B / 4.11e12); /* F30 */
     NEAR(two, B / 1.6e12);
+    /* over NVLink goes what stays in the node */
+    NEAR(cost_alltoall(&l, all(16), B, COST_DENSE, 0).level_s[0], B * 7 / (16 * 16 * 450e9));
     NEAR(two / one, 2.57);
     NEAR(B / 8 / one, 514e9);
     NEAR(B / 16 / two, 100e9);
@@ -184,6 +186,21 @@ static void worked_all_reduces_in_the_network(void **state)
     assert_int_equal(collective(&pod, (struct cost_axis){256, 4}, B, COST_REDUCED).binds, 2);
 }
 
+/* Beyond the table: what a host's only link carries counts once, however many levels are above. */
+static void what_passes_a_link_on_its_way_up_is_counted(void **state)
+{
+    struct cost_levels l = levels_of("leaf-spine-8"), pod = levels_of("h100-superpod-1024"),
+                       two = levels_of("h100-su");
+    static const enum cost_way gather[FAB_MAX_LEVELS] = {COST_GATHER};
+
+    (void)state;
+    NEAR(cost_through(&l, all(8), B, gather).s, B * 7 / (8 * 50e9));
+    assert_true(cost_through(&l, all(8), B, gather).s == cost_ring(&l, all(8), B, false).s);
+    NEAR(cost_through(&pod, all(1024), B, gather).s, B * 127 / (128 * 400e9));
+    assert_true(cost_through(&two, all(256), B, gather).s ==
+                cost_collective(&two, all(256), B, gather).s);
+}
+
 /* Beyond the table: without levels that join GPUs first, each sends its whole vector by its NIC. */
 static void sharp_of_every_gpu_is_bound_by_its_nic(void **state)
 {
@@ -211,6 +228,7 @@ int main(void)
         cmocka_unit_test(bytes_at_the_switches_of_a_unit),
         cmocka_unit_test(worked_all_gathers_of_a_node),
         cmocka_unit_test(worked_all_reduces_in_the_network),
+        cmocka_unit_test(what_passes_a_link_on_its_way_up_is_counted),
         cmocka_unit_test(sharp_of_every_gpu_is_bound_by_its_nic),
     };
 

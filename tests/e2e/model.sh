@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# What theory says, from the command line: trib model's tables and JSON, and what it refuses.
+. "$(dirname "$0")/lib.sh"
+
+refuses() { # refuses CODE TEXT ARG...
+    local code=$1 text=$2
+    shift 2
+    trib model "$@" >"$tmp/refuse.out" 2>&1
+    local rc=$?
+    [ $rc = "$code" ] || fail "trib model $*: exit code $rc, expected $code"
+    has "$text" "$tmp/refuse.out"
+}
+
+cd "$root" || exit 1
+trib model h100-superpod-1024.conf --json "$tmp/m.json" >"$tmp/m.out" || fail "superpod"
+has '^  leaf +4 +256 +32 +400 +413 +12800 +yes' "$tmp/m.out"
+has '^  all_reduce +ring +268435456 +1340.87 +200.20 +400.00 +2046 +leaf$' "$tmp/m.out"
+has '^  all_reduce +nvls_sharp ' "$tmp/m.out"
+has '^  alltoall +pairwise ' "$tmp/m.out"
+python3 - "$tmp/m.json" <<'END' || fail "JSON of the superpod"
+import json, sys
+m = json.load(open(sys.argv[1]))
+assert m["fabric"] == "h100-superpod-1024" and len(m["levels"]) == 3
+ring = [r for r in m["results"] if (r["collective"], r["algorithm"]) == ("all_reduce", "ring")][0]
+assert ring["binds"] == "leaf" and abs(ring["time_s"] - 1340.87e-6) < 1e-8 and len(ring["level_s"]) == 3
+END
+
+# sizes as for trib perf, one collective, some of the GPUs, shards over neighbours, few of the shards
+trib model h100-su.conf all_gather -b 64K -e 4M -f 8 -g 64 -y 4 >"$tmp/s.out" || fail "sizes"
+[ "$(grep -c '^  all_gather  ' "$tmp/s.out")" = 6 ] || fail "expected 3 sizes of 2 algorithms:"$'\n'"$(cat "$tmp/s.out")"
+trib model h100-node.conf alltoall -k 2 >"$tmp/k.out" || fail "sparse"
+has '^  alltoall +drawn ' "$tmp/k.out"
+
+# every workload on a fabric that it fits
+for w in "$conf"/workloads/*.conf; do
+    case "$w" in */llama3-405b.conf) continue ;; esac # 16,384 GPUs
+    trib model h100-superpod-4096.conf --workload "$w" --json "$tmp/w.json" >"$tmp/w.out" || fail "$w"
+    has '^  data +[0-9]+ .* tokens a GPU +(computing|communication)$' "$tmp/w.out"
+    python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["workload"]["rooflines"]' "$tmp/w.json" || fail "JSON of $w"
+done
+trib model --bom 1024 --node h100 >"$tmp/b.out" || fail "bill of materials"
+has '^  all switches +560 ' "$tmp/b.out"
+has '^  spines +16 ' "$tmp/b.out"
+
+refuses 2 'found "no CONF", expected trib model CONF'
+refuses 2 'argument: found "all_recude", expected one of all_reduce' h100-node.conf all_recude
+refuses 2 'option: found "--bogus", expected -b' h100-node.conf --bogus 1
+refuses 2 '[-]b: found "big", expected a size' h100-node.conf -b big
+refuses 2 '[-]g: found "9", expected at most' h100-node.conf -g 9
+refuses 2 'found 12 GPUs .* expected numbers that fill the groups of 8 of level leaf' h100-su.conf -g 12
+refuses 2 '[-]y: found "8"' h100-node.conf -y 3
+refuses 2 '[-][-]node: found "h101", expected a100, h100' --bom 8 --node h101
+refuses 1 'expected the 4096 of workload llama3-70b' h100-su.conf --workload conf/workloads/llama3-70b.conf
+refuses 1 'found 256 GPUs|found no|found unknown key' h100-su.conf --workload conf/h100-su.conf
+has "^Usage: trib model CONF" <(trib model -h)

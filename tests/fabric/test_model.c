@@ -1,0 +1,108 @@
+/* trib model: every algorithm is there where it can be, with its formula and the level that binds.
+ */
+#include "fabric/model.h"
+#include "tests/fabric/figures.h"
+
+static const struct model_row *find(const struct model_row *rows, unsigned n, const char *algo)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!strcmp(rows[i].algo, algo))
+            return &rows[i];
+    return NULL;
+}
+
+#define NONE -1
+static void algorithms_are_those_that_the_levels_allow(void **state)
+{
+    /* Bus bandwidths in GB/s. */
+    static const struct {
+        const char *conf, *coll, *algo;
+        uint64_t inner, degree;
+        double busbw;
+        unsigned steps;
+        enum fab_role binds;
+    } rows[] = {
+        {"h100-node", "all_reduce", "ring", 1, 8, 450, 14, FAB_ROLE_NVSWITCH},
+        {"h100-node", "all_reduce", "halving", 1, 8, 450, 6, FAB_ROLE_NVSWITCH},
+        {"h100-node", "all_reduce", "nvls", 1, 8, 787.5, 2, FAB_ROLE_NVSWITCH},
+        {"h100-node", "all_reduce", "hier", 1, 8, NONE, 0, 0},
+        {"h100-node", "all_reduce", "nvls_sharp", 1, 8, NONE, 0, 0},
+        {"leaf-spine-8", "all_reduce", "ring", 1, 8, 50, 14, FAB_ROLE_LEAF},
+        {"leaf-spine-8", "all_reduce", "sharp", 1, 8, 87.5, 4, FAB_ROLE_LEAF},
+        {"leaf-spine-8", "all_reduce", "nvls", 1, 8, NONE, 0, 0},
+        {"leaf-spine-8", "all_reduce", "hier", 1, 8, NONE, 0, 0},
+        {"npu-mesh-8", "all_reduce", "ring", 1, 4, 168, 6, FAB_ROLE_HOST},
+        {"npu-mesh-8", "all_reduce", "sharp", 1, 4, NONE, 0, 0},
+        {"h100-superpod-1024", "all_reduce", "ring", 1, 1024, 400, 2046, FAB_ROLE_LEAF},
+        {"h100-superpod-1024", "all_reduce", "hier", 1, 1024, 402.8, 14 + 254, FAB_ROLE_LEAF},
+        {"h100-superpod-1024", "all_reduce", "hier_sharp", 1, 1024, 513.8, 18, FAB_ROLE_NVSWITCH},
+        {"h100-superpod-1024", "all_reduce", "nvls_sharp", 1, 1024, 799.2, 6, FAB_ROLE_LEAF},
+        {"h100-superpod-1024", "all_reduce", "sharp", 1, 1024, 99.9, 4, FAB_ROLE_LEAF},
+        {"h100-superpod-1024", "all_reduce", "nvls", 1, 8, 787.5, 2, FAB_ROLE_NVSWITCH},
+        {"h100-superpod-1024", "all_reduce", "sharp", 16, 64, NONE, 0, 0},
+        {"h100-superpod-1024", "all_reduce", "halving", 1, 768, NONE, 0, 0},
+        {"h100-superpod-1024", "all_gather", "hier", 1, 16, 482.1, 8, FAB_ROLE_NVSWITCH}, /* F32 */
+        {"h100-superpod-1024", "reduce_scatter", "ring", 1, 16, 400, 15, FAB_ROLE_LEAF},
+        {"h100-superpod-1024", "alltoall", "pairwise", 1, 16, 93.75, 15, FAB_ROLE_LEAF}, /* F30 */
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < LEN(rows); i++) {
+        struct cost_levels l = levels_of(rows[i].conf);
+        struct model_ask ask = {{rows[i].inner, rows[i].degree}, 0};
+        struct model_row out[MODEL_MAX_ROWS];
+        unsigned n = model_rows(&l, rows[i].coll, &ask, 1 << 20, out);
+        const struct model_row *r = find(out, n, rows[i].algo);
+
+        if (!r != (rows[i].busbw < 0))
+            fail_msg("%s of %lu on %s: %s", rows[i].algo, rows[i].degree, rows[i].conf,
+                     r ? "there" : "missing");
+        if (!r)
+            continue;
+        near_figure(rows[i].algo, r->busbw, rows[i].busbw * 1e9, 0.001);
+        assert_int_equal(r->steps, rows[i].steps);
+        assert_int_equal(l.lv[r->cost.binds].role, rows[i].binds);
+    }
+}
+
+/* F24 as rows: evenly chosen shards and drawn ones. */
+static void a_sparse_alltoall_has_both_factors(void **state)
+{
+    struct cost_levels l = levels_of("h100-node");
+    struct model_ask ask = {{1, 8}, 3};
+    struct model_row out[MODEL_MAX_ROWS];
+    const struct model_row *dense, *sparse, *drawn;
+    unsigned n = model_rows(&l, "alltoall", &ask, 1 << 20, out);
+
+    (void)state;
+    assert_int_equal(n, 3);
+    dense = find(out, n, "pairwise"), sparse = find(out, n, "sparse"),
+    drawn = find(out, n, "drawn");
+    NEAR(sparse->cost.s / dense->cost.s, 3 / 8.);
+    NEAR(drawn->cost.s / dense->cost.s, 1 - 7 * 7 * 7 / 512.);
+    assert_int_equal(sparse->steps, 3);
+}
+
+static void groups_that_are_filled_in_part_are_found(void **state)
+{
+    struct cost_levels l = levels_of("h100-superpod-1024");
+
+    (void)state;
+    assert_int_equal(model_uneven(&l, all(1024)), -1);
+    assert_int_equal(model_uneven(&l, all(8)), -1);
+    assert_int_equal(model_uneven(&l, all(5)), -1);
+    assert_int_equal(model_uneven(&l, all(12)), 1);
+    assert_int_equal(model_uneven(&l, all(264)), 2);
+    assert_int_equal(model_uneven(&l, (struct cost_axis){16, 64}), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(algorithms_are_those_that_the_levels_allow),
+        cmocka_unit_test(a_sparse_alltoall_has_both_factors),
+        cmocka_unit_test(groups_that_are_filled_in_part_are_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
