@@ -57,6 +57,7 @@ struct msg_prepare {
 };
 struct msg_run {
     uint32_t n, progress; /* progress: whether to report it */
+    int64_t start_ps;     /* fabric time at which all start; 0: at once */
 };
 struct msg_check {
     uint32_t again; /* in place: the buffer was summed n times over; fill it and run once more */

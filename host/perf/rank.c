@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOOK_NS      2000000   /* how often a running operation looks at the socket and the clock */
@@ -228,16 +229,34 @@ static int do_prepare(struct rank *k, const struct msg *m)
     return answer(k, &(struct msg_done){.algo = comm_runs_by(k->comm, &a)});
 }
 
+/* Ranks that started one after the other, as they were told, would wait for each other in the first
+ * operation. Returns the fabric time from which it counts. */
+static int64_t wait_for_start(const struct rank *k, int64_t start_ps)
+{
+    int64_t left;
+
+    if (!start_ps)
+        return clock_fabric_ps(k->sh);
+    while ((left = clock_wall_ns_until(k->sh, start_ps)) > 0) {
+        int64_t at = clock_mono_ns() + left;
+        struct timespec t = {at / 1000000000, at % 1000000000};
+
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+    }
+    return start_ps;
+}
+
 static int do_run(struct rank *k, const struct msg *m)
 {
     struct msg_run run;
-    int64_t report = clock_mono_ns() + PROGRESS_NS;
+    int64_t report;
 
     if (m->len != sizeof(run))
         return fail(k, "malformed RUN", NULL);
     memcpy(&run, m->body, sizeof(run));
-    int64_t start = clock_fabric_ps(k->sh);
+    int64_t start = wait_for_start(k, run.start_ps);
     uint32_t aggregated = 0;
+    report = clock_mono_ns() + PROGRESS_NS;
     for (unsigned i = 0; i < run.n; i++) {
         bool own;
         if (operate(k, &own))

@@ -15,9 +15,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define CONNECT_S 60.0 /* EAL, memif and JOINs of all ranks on a slow machine */
-#define SLACK_S   60.0 /* on top of what a command should take, before it counts as stuck */
-#define TRIES     3    /* of one run, each at a higher dilation, when it may be chosen */
+#define CONNECT_S     60.0     /* EAL, memif and JOINs of all ranks on a slow machine */
+#define SLACK_S       60.0     /* on top of what a command should take, before it counts as stuck */
+#define TRIES         3        /* of one run, each at a higher dilation, when it may be chosen */
+#define START_NS      10000000 /* wall time from telling ranks to run until they do, */
+#define START_RANK_NS 1000000  /* and for each that is told */
 
 struct answers {
     struct sweep *s;
@@ -187,6 +189,17 @@ static double wall_of(const struct answers *a, unsigned n, uint32_t dilation)
     return (double)a->pred->time_ps * 1e-12 * n * dilation;
 }
 
+/* When all ranks will know that they are to run. Ranks elsewhere have clocks of their own. */
+static int64_t start_of(const struct sweep *s)
+{
+    int64_t wall_ns = START_NS + (int64_t)s->nranks * START_RANK_NS;
+
+    for (unsigned r = 0; r < s->nranks; r++)
+        if (is_elsewhere(s, r))
+            return 0;
+    return clock_fabric_ps(s->rd->sh) + wall_ns * 1000 / clock_dilation(s->rd->sh);
+}
+
 /* The timed part; fills run, but for `wrong`. */
 static int run_timed(struct sweep *s, struct run_result *run, struct answers *a)
 {
@@ -198,8 +211,8 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a)
     run->iters = pace_iters(&s->pace, s->o->iters, a->pred, run->dilation);
     a->iters = run->iters;
     lag_snapshot(s->rd->sh, &h[0]);
-    int rc = command(s, MSG_RUN, &(struct msg_run){run->iters, s->terminal}, sizeof(struct msg_run),
-                     5 * wall_of(a, run->iters, run->dilation), a);
+    int rc = command(s, MSG_RUN, &(struct msg_run){run->iters, s->terminal, start_of(s)},
+                     sizeof(struct msg_run), 5 * wall_of(a, run->iters, run->dilation), a);
     lag_snapshot(s->rd->sh, &h[1]);
     int64_t lag = lag_quantile(&h[0], &h[1], 0.99);
     free(h);
@@ -261,7 +274,7 @@ static int run_place(struct sweep *s, struct row *r, int place)
     uint32_t d = clock_dilation(s->rd->sh);
     unsigned warm = pace_iters(&s->pace, s->o->warmup, a.pred, d);
     if (!rc && warm)
-        rc = command(s, MSG_RUN, &(struct msg_run){warm, 0}, sizeof(struct msg_run),
+        rc = command(s, MSG_RUN, &(struct msg_run){.n = warm}, sizeof(struct msg_run),
                      5 * wall_of(&a, warm, d), &a);
     if (!rc)
         rc = run_paced(s, run, &a);
