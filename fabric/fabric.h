@@ -13,7 +13,7 @@
 #define FAB_NAME        32
 #define FAB_NONE        0xffffu
 #define FAB_MAX_ERRORS  64
-#define FAB_MAX_MEMBERS 1024
+#define FAB_MAX_MEMBERS 4096
 /* Limits of one file; each has an error of its own. */
 #define FAB_MAX_HOSTS      4096
 #define FAB_MAX_NODES      8192

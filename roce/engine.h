@@ -156,7 +156,8 @@ struct rnic {
         late; /* delayed acknowledgements in order of ack_due: the delay is one for all */
     struct qp_list fetch; /* with requests that the port has not seen (fetch.c) */
     int64_t fetch_ps;     /* when the next of them is; 0: not begun */
-    int64_t stall_ps;     /* no output before: the pool was empty. 0: none */
+    uint64_t carried; /* bytes of backed memory at once, at most: frames have room for no more */
+    int64_t stall_ps; /* no output before: the pool was empty. 0: none */
     struct timers timers;
     struct timers paces; /* QPs that wait for their turn by rate */
     uint32_t next_index;
@@ -274,7 +275,9 @@ uint64_t sge_bytes(const struct sge *s, uint32_t n);
 static inline int qp_mem(struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t len,
                          unsigned access, void **p)
 {
-    return qp->r->cfg.ops.mem(qp->r->cfg.user, qp, remote, key, addr, len, access, p);
+    int rc = qp->r->cfg.ops.mem(qp->r->cfg.user, qp, remote, key, addr, len, access, p);
+
+    return unlikely(!rc && len > qp->r->carried && *p) ? -EFAULT : rc;
 }
 
 static inline struct swqe *sq_at(const struct qp *qp, uint32_t i)

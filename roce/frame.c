@@ -2,6 +2,8 @@
 
 #include "roce/wire.h"
 
+#include <errno.h>
+#include <rte_errno.h>
 #include <rte_mempool.h>
 
 /* Private areas are multiples of RTE_MBUF_PRIV_ALIGN; a whole number of 16 keeps the buffer aligned
@@ -12,6 +14,52 @@ struct rte_mempool *frame_pool_create(const char *name, unsigned n, unsigned cac
 {
     return rte_pktmbuf_pool_create(name, n, cache, PRIV_BYTES, RTE_PKTMBUF_HEADROOM + FRAME_ROOM,
                                    SOCKET_ID_ANY);
+}
+
+static unsigned element_bytes(bool lengths)
+{
+    return (unsigned)sizeof(struct rte_mbuf) + (unsigned)PRIV_BYTES + RTE_PKTMBUF_HEADROOM +
+           (lengths ? FRAME_ROOM_LENGTHS : FRAME_ROOM);
+}
+
+size_t frame_pool_bytes(unsigned n, bool lengths)
+{
+    return (size_t)n * rte_mempool_calc_obj_size(element_bytes(lengths), 0, NULL) +
+           RTE_MEMPOOL_ALIGN;
+}
+
+struct rte_mempool *frame_pool_create_at(const char *name, unsigned n, unsigned cache, bool lengths,
+                                         void *at, size_t bytes)
+{
+    struct rte_pktmbuf_pool_private priv = {.mbuf_priv_size = PRIV_BYTES};
+    struct rte_mempool *p =
+        rte_mempool_create_empty(name, n, element_bytes(lengths), cache, sizeof(priv),
+                                 SOCKET_ID_ANY, RTE_MEMPOOL_F_NO_IOVA_CONTIG);
+    int rc;
+
+    if (!p)
+        return NULL;
+    priv.mbuf_data_room_size =
+        (uint16_t)(RTE_PKTMBUF_HEADROOM + (lengths ? FRAME_ROOM_LENGTHS : FRAME_ROOM));
+    rc = rte_mempool_set_ops_byname(p, "ring_mp_mc", NULL);
+    if (!rc) {
+        rte_pktmbuf_pool_init(p, &priv);
+        rc = rte_mempool_populate_iova(p, at, RTE_BAD_IOVA, bytes, NULL, NULL);
+        rc = rc == (int)n ? 0 : rc < 0 ? rc : -ENOMEM;
+    }
+    if (rc) {
+        rte_mempool_free(p);
+        rte_errno = -rc;
+        return NULL;
+    }
+    rte_mempool_obj_iter(p, rte_pktmbuf_init, NULL);
+    return p;
+}
+
+bool frame_pool_carries(const struct rte_mempool *pool)
+{
+    return rte_pktmbuf_data_room_size((struct rte_mempool *)(uintptr_t)pool) >=
+           RTE_PKTMBUF_HEADROOM + FRAME_ROOM;
 }
 
 struct rte_mbuf *frame_alloc(struct rte_mempool *pool)

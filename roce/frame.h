@@ -18,6 +18,7 @@
 #define TRIB_ROCE_FRAME_H
 
 #include <rte_mbuf.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PS_PER_NS 1000LL
@@ -30,7 +31,11 @@
  */
 #define FRAME_LINK_OVERHEAD 24
 #define FRAME_MIN_BYTES     60   /* layer 2 without FCS, IEEE 802.3 */
-#define FRAME_ROOM          4608 /* data room of every frame pool, beside RTE_PKTMBUF_HEADROOM */
+#define FRAME_ROOM          4608 /* data room of a frame, beside RTE_PKTMBUF_HEADROOM */
+/* Of one in a pool for length-only payloads: headers and control messages. What such frames cannot
+ * carry, no memory may give or take (FRAME_CARRIED). */
+#define FRAME_ROOM_LENGTHS 640
+#define FRAME_CARRIED      512
 
 /* Service classes of a link. Control (PFC, ARP, IGMP) overtakes both and is never paused. */
 enum frame_class { FRAME_LOSSLESS, FRAME_LOSSY, FRAME_CONTROL, FRAME_CLASSES };
@@ -83,6 +88,13 @@ static inline int64_t link_time_ps(uint64_t bytes, uint64_t rate_bps)
 /* A pool of n frames with FRAME_ROOM bytes of room each. NULL and rte_errno on failure. Cache as in
  * rte_pktmbuf_pool_create. */
 struct rte_mempool *frame_pool_create(const char *name, unsigned n, unsigned cache);
+/* The same in memory of the caller, `bytes` from `at` on, which must outlive it; lengths: with
+ * FRAME_ROOM_LENGTHS bytes of room. frame_pool_bytes() says how much it takes. */
+struct rte_mempool *frame_pool_create_at(const char *name, unsigned n, unsigned cache, bool lengths,
+                                         void *at, size_t bytes);
+size_t frame_pool_bytes(unsigned n, bool lengths);
+/* Whether its frames have room for payloads. */
+bool frame_pool_carries(const struct rte_mempool *pool);
 
 /* One frame with cleared meta, or NULL when the pool is empty. */
 struct rte_mbuf *frame_alloc(struct rte_mempool *pool);

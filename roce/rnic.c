@@ -404,6 +404,7 @@ int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
     if (!r)
         return -ENOMEM;
     r->cfg = *cfg;
+    r->carried = frame_pool_carries(cfg->pool) ? UINT64_MAX : FRAME_CARRIED;
     if (!r->cfg.window_pkts)
         r->cfg.window_pkts = 64;
     if (!r->cfg.ack_every)

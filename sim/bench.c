@@ -15,6 +15,7 @@
 #define LOOK_EVENTS 64u               /* the pool's level is looked at after so many */
 #define SHOW_EVENTS 65536u
 #define SHOW_S      0.25
+#define SAY_S       30.0
 
 struct bench {
     struct bench_cfg cfg;
@@ -24,7 +25,7 @@ struct bench {
     struct faults *faults; /* NULL: none */
     struct beside *beside; /* NULL: none */
     bool beside_failed;
-    unsigned aggregated;   /* operations begun before that, of the running loop */
+    unsigned aggregated; /* operations begun before that, of the running loop */
     /* the running loop */
     const struct row *row;
     int place;
@@ -32,7 +33,8 @@ struct bench {
     unsigned ops;
     int64_t begun_ps;
     unsigned peak, looked;
-    double begun_s, shown_s;
+    double born_s, begun_s, shown_s;
+    bool late; /* --max-wall is over */
     uint64_t shown_events;
 };
 
@@ -46,19 +48,21 @@ static double wall_s(void)
 
 /* ---- while it runs ---- */
 
-static void show(struct bench *b)
+static void show(struct bench *b, double now)
 {
-    double now = wall_s(), past = now - b->shown_s;
+    double past = now - b->shown_s;
     double done = (double)(world_now(b->w) - b->begun_ps);
     double want = (double)b->row->pred.time_ps * b->ops;
     double left = done > 0 && want > done ? (now - b->begun_s) * (want - done) / done : 0;
 
-    if (past < SHOW_S)
+    if (past < (b->cfg.terminal ? SHOW_S : SAY_S))
         return;
-    fprintf(stderr, "\r\033[K%s %llu B %s, %s: %.3f of about %.3f ms, %.2f M events/s, %.0f s left",
-            sched_algo_name(b->row->algo), (unsigned long long)b->row->bytes,
-            b->place == IN_PLACE ? "in-place" : "out-of-place", b->what, done * 1e-9, want * 1e-9,
-            (double)(world_events(b->w) - b->shown_events) / past * 1e-6, left);
+    fprintf(stderr, "%s%s %llu B %s, %s: %.3f of about %.3f ms, %.2f M events/s, %.0f s left%s",
+            b->cfg.terminal ? "\r\033[K" : "trib-sim: ", sched_algo_name(b->row->algo),
+            (unsigned long long)b->row->bytes, b->place == IN_PLACE ? "in-place" : "out-of-place",
+            b->what, done * 1e-9, want * 1e-9,
+            (double)(world_events(b->w) - b->shown_events) / past * 1e-6, left,
+            b->cfg.terminal ? "" : "\n");
     b->shown_s = now;
     b->shown_events = world_events(b->w);
 }
@@ -72,11 +76,15 @@ static bool stop(void *ctx)
 
         b->peak = used > b->peak ? used : b->peak;
     }
-    if (b->cfg.terminal && b->looked % SHOW_EVENTS == 0)
-        show(b);
+    if (b->looked % SHOW_EVENTS == 0) {
+        double now = wall_s();
+
+        show(b, now);
+        b->late = now - b->born_s > b->cfg.o->max_wall;
+    }
     if (b->beside && beside_progress(b->beside))
         b->beside_failed = true;
-    return *b->cfg.stop || b->beside_failed || b->peak >= b->cfg.pool->size;
+    return *b->cfg.stop || b->late || b->beside_failed || b->peak >= b->cfg.pool->size;
 }
 
 /* ---- one row in one place ---- */
@@ -171,6 +179,9 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
         rc = -ECANCELED;
     if (rc == -ECANCELED && b->beside_failed)
         beside_end(b->beside, b->row, b->place, err);
+    else if (rc == -ECANCELED && b->late)
+        snprintf(err, COMM_TEXT, "stopped after %g s of wall time (--max-wall)",
+                 b->cfg.o->max_wall);
     else if (rc == -ECANCELED && !*b->cfg.stop)
         snprintf(err, COMM_TEXT, "%u frames were not enough, expected more (--frames)",
                  b->cfg.pool->size);
@@ -377,6 +388,7 @@ int bench_create(struct bench **out, const struct bench_cfg *cfg, char *err)
     *err = '\0';
     if (!rc) {
         b->cfg = *cfg;
+        b->born_s = wall_s();
         rc = create_world(b);
     }
     if (!rc)

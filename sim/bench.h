@@ -32,7 +32,7 @@ struct bench_cfg {
     struct counters *counters;         /* NULL: nobody counts */
     const struct beside_hosts *beside; /* NULL: nobody sends beside */
     const volatile int *stop;          /* not 0: end soon */
-    bool terminal;                     /* stderr is one: show progress */
+    bool terminal; /* stderr is one: progress is one line, else one now and then */
 };
 
 struct bench_state {

@@ -141,12 +141,13 @@ static int load_fabric(struct campaign *c)
 
 int campaign_run(const struct campaign_cfg *cfg)
 {
+    struct memory mem;
     struct campaign c = {.cfg = cfg};
     char err[256];
 
     if (read_seeds(&c) || (cfg->conf ? load_fabric(&c) : find_presets(&c)))
         return 2;
-    c.pool = memory_frames(CHAOS_FRAMES, 0, err, sizeof(err));
+    c.pool = memory_frames(&mem, CHAOS_FRAMES, false, 0, err, sizeof(err));
     if (!c.pool) {
         fprintf(stderr, "trib-sim: %s\n", err);
         fabric_free(c.fab);
@@ -158,8 +159,7 @@ int campaign_run(const struct campaign_cfg *cfg)
     if (c.first != c.last)
         printf("%llu seeds, %u failed; %u ended with named errors, %u without aggregation nodes\n",
                (unsigned long long)(c.last - c.first + 1), c.failed, c.with_errors, c.fell_back);
-    rte_mempool_free(c.pool);
-    memory_end();
+    memory_end(&mem);
     fabric_free(c.fab);
     return c.failed ? 1 : 0;
 }

@@ -31,6 +31,7 @@ static void progress_member(struct job *j, unsigned r)
         return;
     while (comm_progress(j->mem[r].comm) >= COMM_PROGRESS_MAX)
         ;
+    j->failed |= comm_state(j->mem[r].comm) == COMM_FAILED;
     if (j->loop)
         job_loop_look(j, r);
 }
@@ -92,16 +93,12 @@ void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx
 static bool all_connected(void *ctx)
 {
     struct job *j = ctx;
-    bool ready = true;
 
-    for (unsigned r = 0; r < j->cfg.nranks; r++) {
-        if (job_dead(j, r))
-            continue;
-        if (comm_state(j->mem[r].comm) == COMM_FAILED)
-            return true;
-        ready = ready && comm_state(j->mem[r].comm) == COMM_READY;
-    }
-    return ready;
+    /* Asked after each event: who is not ready is asked first the next time. */
+    while (j->at < j->cfg.nranks &&
+           (job_dead(j, j->at) || comm_state(j->mem[j->at].comm) == COMM_READY))
+        j->at++;
+    return j->at == j->cfg.nranks || j->failed;
 }
 
 static int connect_all(struct job *j, char *err)
@@ -399,17 +396,17 @@ static bool all_closed(void *ctx)
 {
     struct job *j = ctx;
 
-    for (unsigned r = 0; r < j->cfg.nranks; r++)
-        if (j->mem[r].comm && !job_dead(j, r) && !comm_closed(j->mem[r].comm))
-            return false;
-    return true;
+    while (j->at < j->cfg.nranks &&
+           (!j->mem[j->at].comm || job_dead(j, j->at) || comm_closed(j->mem[j->at].comm)))
+        j->at++;
+    return j->at == j->cfg.nranks;
 }
 
 static bool ans_idle(void *ctx)
 {
     struct job *j = ctx;
 
-    return !world_busy_ans(j->cfg.w);
+    return world_ans_idle(j->cfg.w);
 }
 
 int job_destroy(struct job *j)
@@ -419,6 +416,7 @@ int job_destroy(struct job *j)
     for (unsigned r = 0; r < j->cfg.nranks; r++)
         if (j->mem[r].comm && !job_dead(j, r))
             comm_close(j->mem[r].comm);
+    j->at = 0;
     job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, all_closed, j);
     if (!all_closed(j))
         rc = -ETIME;

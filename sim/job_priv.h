@@ -28,6 +28,9 @@ struct job {
     struct job_op op; /* running */
     struct job_loop *loop;
     unsigned left; /* ranks that are in it */
+    /* Of connecting and closing: those before `at` have; somebody has failed. */
+    unsigned at;
+    bool failed;
 };
 
 /* Two buffers of every rank. 0, -EFBIG: there are smaller ones, or -ENOMEM. */

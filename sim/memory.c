@@ -8,13 +8,13 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define MIB         (1u << 20)
-#define CACHE       512u /* frames used last are used next: they are still in the CPU's caches */
-#define FRAME_EXTRA 512u /* struct rte_mbuf, what frames keep beside it, and the pool's own */
-#define EAL_MIB     64u  /* its own lists, and rings of pools */
+#define MIB     (1u << 20)
+#define CACHE   512u /* frames used last are used next: they are still in the CPU's caches */
+#define EAL_MIB 64u  /* its own lists, and rings of pools */
 
 static int first_core(void)
 {
@@ -60,31 +60,53 @@ static int start_eal(unsigned mib)
     return rte_eal_init((int)(sizeof(argv) / sizeof(argv[0])) - 1, argv) < 0 ? -1 : 0;
 }
 
-struct rte_mempool *memory_frames(unsigned n, size_t more, char *err, size_t size)
+/* Frames and what is beside them are looked up all over: in pages of 2 MiB, where there are any. */
+static void *take(size_t bytes)
 {
-    size_t frames = (size_t)n * (FRAME_ROOM + RTE_PKTMBUF_HEADROOM + FRAME_EXTRA);
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+
+    if (p == MAP_FAILED)
+        return NULL;
+    madvise(p, bytes, MADV_HUGEPAGE);
+    return p;
+}
+
+struct rte_mempool *memory_frames(struct memory *m, unsigned n, bool lengths, size_t more,
+                                  char *err, size_t size)
+{
     size_t have = available();
     struct rte_mempool *p = NULL;
 
-    if (frames + more > have) {
+    /* The EAL's sizes of elements need no EAL. */
+    m->bytes = frame_pool_bytes(n, lengths);
+    m->at = NULL;
+    if (m->bytes + more > have) {
         snprintf(
             err, size,
             "found %zu MiB of memory, expected %zu: %zu for %u frames, %zu for data (--frames, "
             "--payload none and fewer ranks need less)",
-            have / MIB, (frames + more) / MIB, frames / MIB, n, more / MIB);
+            have / MIB, (m->bytes + more) / MIB, m->bytes / MIB, n, more / MIB);
         return NULL;
     }
-    if (!start_eal((unsigned)(frames / MIB) + EAL_MIB))
-        p = frame_pool_create("frames", n, RTE_MIN(CACHE, n / 2));
+    if (!start_eal(EAL_MIB + (unsigned)(n * sizeof(void *) * 2 / MIB)))
+        m->at = take(m->bytes);
+    if (m->at)
+        p = frame_pool_create_at("frames", n, RTE_MIN(CACHE, n / 2), lengths, m->at, m->bytes);
     if (!p)
-        snprintf(err, size, "cannot get %zu MiB for %u frames: %s", frames / MIB, n,
+        snprintf(err, size, "cannot get %zu MiB for %u frames: %s", m->bytes / MIB, n,
                  rte_strerror(rte_errno));
+    m->pool = p;
     return p;
 }
 
-void memory_end(void)
+void memory_end(struct memory *m)
 {
     char dir[256];
+
+    rte_mempool_free(m->pool);
+    if (m->at)
+        munmap(m->at, m->bytes);
 
     /* The EAL makes it even where nothing is shared, and leaves it. */
     snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());

@@ -4,9 +4,17 @@
 
 #include <rte_mempool.h>
 
-/* A pool of n frames, the EAL started for it; `more` bytes will be needed beside it. NULL: err says
- * what there is and what would be needed. */
-struct rte_mempool *memory_frames(unsigned n, size_t more, char *err, size_t size);
-void memory_end(void);
+struct memory {
+    struct rte_mempool *pool;
+    void *at; /* of the pool */
+    size_t bytes;
+};
+
+/* A pool of n frames, the EAL started for it; lengths: frames without room for payloads. `more`
+ * bytes will be needed beside it. NULL: err says what there is and what would be needed. */
+struct rte_mempool *memory_frames(struct memory *m, unsigned n, bool lengths, size_t more,
+                                  char *err, size_t size);
+/* Frees the pool, too. */
+void memory_end(struct memory *m);
 
 #endif

@@ -166,15 +166,15 @@ int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char 
 {
     /* Virtual time repeats itself, so once is enough; and the model is of one operation, not of
      * several that overlap where they follow each other. */
-    static char n[] = "-n", once[] = "1";
-    char **rest = calloc((size_t)argc + 3, sizeof(*rest));
+    static char n[] = "-n", once[] = "1", wall[] = "--max-wall", day[] = "86400";
+    char **rest = calloc((size_t)argc + 5, sizeof(*rest));
     int k = 0, rc = rest ? OPT_OK : OPT_BAD;
 
     *own = (struct sim_opts){.seed = 1};
     if (rc)
         snprintf(err, OPT_ERR, "out of memory");
     else
-        rest[k++] = argv[0], rest[k++] = n, rest[k++] = once;
+        rest[k++] = argv[0], rest[k++] = n, rest[k++] = once, rest[k++] = wall, rest[k++] = day;
     for (int i = 1; !rc && i < argc; i++) {
         const char *val = NULL;
         const struct option_row *r = find_row(argv[i], &val);
@@ -220,9 +220,10 @@ void sim_options_usage(FILE *out)
         fprintf(out, "  %-28s %s\n", left, table[i].help);
     }
     fprintf(out,
-            "\nOne iteration is timed unless -n says otherwise; --max-wall has no meaning here. "
-            "With -J\n"
-            "results are written as they come. Times: from the moment at which all ranks start to\n"
+            "\nOne iteration is timed unless -n says otherwise. --max-wall ends the whole run, and "
+            "what it had\n"
+            "by then is kept (86400). With -J results are written as they come. Times: from the "
+            "moment at which all ranks start to\n"
             "the one at which the last knows that it is over. The options of trib-perf:\n\n");
     options_usage(out);
 }

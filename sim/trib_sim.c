@@ -214,7 +214,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
         fprintf(stderr, "trib-sim: %s\n", s->cause);
         return EXIT_WRONG;
     }
-    table_header(stdout, &m->o, s->fab, s->nranks, s->host_of_rank);
+    table_header(stdout, "trib-sim", &m->o, s->fab, s->nranks, s->host_of_rank);
     printf("# virtual time, seed %llu, %s\n", (unsigned long long)m->own.seed,
            m->own.lengths ? "lengths without data" : "data");
     rc = run_rows(m);
@@ -262,6 +262,7 @@ static int with_fabric(struct sim *m)
 {
     struct sweep *s = m->s;
     struct rte_mempool *pool;
+    struct memory mem;
     unsigned frames;
     size_t data;
     int code;
@@ -275,7 +276,7 @@ static int with_fabric(struct sim *m)
         return EXIT_USAGE;
     frames = m->own.frames ? (unsigned)m->own.frames : bench_frames(s->nranks) + multimem_frames(s);
     data = m->own.lengths ? 0 : 2 * bench_buffer_bytes(&m->o, s->nranks) * s->nranks;
-    pool = memory_frames(frames, data, s->cause, sizeof(s->cause));
+    pool = memory_frames(&mem, frames, m->own.lengths, data, s->cause, sizeof(s->cause));
     if (!pool) {
         fprintf(stderr, "trib-sim: %u ranks on %s: %s\n", s->nranks, s->fab->name, s->cause);
         return EXIT_WRONG;
@@ -286,8 +287,7 @@ static int with_fabric(struct sim *m)
     if (end_trace(m) && code == EXIT_OK)
         code = EXIT_WRONG;
     counters_destroy(m->counters);
-    rte_mempool_free(pool);
-    memory_end();
+    memory_end(&mem);
     return code;
 }
 

@@ -53,6 +53,7 @@ struct world {
     int64_t alarm_ps;
     void (*alarm)(void *ctx);
     void *alarm_ctx;
+    unsigned busy_an; /* a node that was busy when last asked */
     uint64_t hash, frames;
 };
 
@@ -327,6 +328,20 @@ unsigned world_objects(struct world *w)
     return n;
 }
 
+bool world_ans_idle(struct world *w)
+{
+    const struct fabric *f = w->cfg.fab;
+
+    if (!net_an_idle(w->net, (uint16_t)w->busy_an))
+        return false;
+    for (unsigned i = 0; i < f->n_nodes; i++)
+        if (f->nodes[i].kind == FAB_SWITCH && !net_an_idle(w->net, (uint16_t)i)) {
+            w->busy_an = i;
+            return false;
+        }
+    return true;
+}
+
 unsigned world_busy_ans(struct world *w)
 {
     unsigned busy = 0;
@@ -408,6 +423,7 @@ static int port_create(struct rank *r, unsigned i)
                          .message_ps = w->cfg.fab->costs.hca_ps,
                          .pool = w->cfg.pool,
                          .max_qps = w->cfg.nranks < MANY_RANKS ? 0 : 2 * MANY_RANKS,
+                         .no_async_fd = true,
                          .drv = {.kick = rank_kick, .ctx = p}};
     int rc;
 

@@ -67,5 +67,6 @@ uint64_t world_events(const struct world *w);
 uint64_t world_frames(const struct world *w);
 /* Aggregation nodes that still hold a group, slot or frame. */
 unsigned world_busy_ans(struct world *w);
+bool world_ans_idle(struct world *w); /* none does; cheap to ask after each event */
 
 #endif

@@ -269,8 +269,16 @@ static int group_create(struct comm *c, struct agg_group *g, unsigned n, const u
 static int join_tree(struct comm *c, unsigned kind, unsigned chan, uint16_t tree, char *err)
 {
     struct agg *a = &c->agg[c->n_aggs];
+    struct agg_ctl join;
     int rc;
 
+    if (agg_members_write(&join, &c->group[kind].members)) {
+        snprintf(err, COMM_TEXT,
+                 "the ranks' hosts are scattered: a JOIN lists members beyond %u as %u spans at "
+                 "most, expected fewer gaps",
+                 AGG_BITS, AGG_SPANS);
+        return -E2BIG;
+    }
     *a = (struct agg){.index = c->n_aggs++,
                       .kind = kind,
                       .chan = chan,

@@ -64,11 +64,9 @@ static void send_ctl(struct comm *c, struct agg *a, enum agg_type type, uint32_t
         .psn = rte_cpu_to_be_32(a->psn),
         .member = rte_cpu_to_be_32(a->group->member_of_rank[c->cfg.rank]),
         .node = rte_cpu_to_be_16(FAB_NONE),
-        .ranks_per_host = rte_cpu_to_be_16(a->group->members.ranks_per_host),
     };
 
-    for (unsigned i = 0; i < FAB_MAX_MEMBERS / 64; i++)
-        m.bits[i] = rte_cpu_to_be_64(a->group->members.bits[i]);
+    agg_members_write(&m, &a->group->members); /* agg_create made sure that it can be written */
     ctl_send(c, a->port->index, a->ah, AGG_QPN, &m, sizeof(m));
 }
 

@@ -50,20 +50,18 @@ static int number_domains(const struct fabric *fab, unsigned nranks, const uint1
  * share one (neighbours, then) go without. */
 static bool multimem(struct topo *t)
 {
-    uint16_t plane[SCHED_MAX_CHANS];
+    uint16_t plane[SCHED_MAX_CHANS], members[FAB_MAX_MEMBERS] = {0};
 
     for (unsigned r = 0; r < t->nranks; r++) {
         uint16_t d = fabric_domain(t->fab, t->host_of_rank[r]);
         unsigned n = d == FAB_NONE ? 0 : fabric_domain_planes(t->fab, d, plane, SCHED_MAX_CHANS);
-        unsigned members = 0;
 
         if (!n || (r && t->host_of_rank[r] == t->host_of_rank[r - 1]))
             return false;
-        if (r && t->domain[r] == t->domain[r - 1])
+        members[t->domain[r]]++;
+        t->most = members[t->domain[r]] > t->most ? members[t->domain[r]] : t->most;
+        if (members[t->domain[r]] > 1)
             continue;
-        for (unsigned k = 0; k < t->nranks; k++)
-            members += t->domain[k] == t->domain[r];
-        t->most = members > t->most ? members : t->most;
         for (unsigned i = 0; i < n && i < SCHED_MAX_CHANS; i++)
             if (!t->fab->nodes[plane[i]].multimem)
                 return false;

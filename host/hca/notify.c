@@ -27,6 +27,9 @@ void notify_post(int fd)
     uint64_t one = 1;
     int e = errno;
 
+    if (fd < 0)
+        return;
+
     /* Full after 2^64 - 2 posts only. */
     while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
         ;
@@ -46,7 +49,7 @@ void notify_cancel(int fd)
     uint64_t v;
     struct iovec iov = {&v, sizeof(v)};
     int e = errno;
-    ssize_t n = preadv2(fd, &iov, 1, -1, RWF_NOWAIT);
+    ssize_t n = fd < 0 ? 0 : preadv2(fd, &iov, 1, -1, RWF_NOWAIT);
 
     (void)n;
     errno = e;

@@ -131,8 +131,8 @@ static struct hca_ctx *ctx_make(struct hca *h)
     v->device = &h->dev->v;
     v->cmd_fd = -1;
     v->num_comp_vectors = 1;
-    v->async_fd = notify_open();
-    if (v->async_fd < 0) {
+    v->async_fd = h->cfg.no_async_fd ? -1 : notify_open();
+    if (v->async_fd < 0 && !h->cfg.no_async_fd) {
         errno = -v->async_fd;
         free(c);
         return NULL;

@@ -9,10 +9,10 @@ static const char *fab_name(const struct fabric *fab, const uint16_t *host_of_ra
     return fab->nodes[fab->hosts[host_of_rank[rank]]].name;
 }
 
-void table_header(FILE *out, const struct perf_opts *o, const struct fabric *fab, unsigned nranks,
-                  const uint16_t *host_of_rank)
+void table_header(FILE *out, const char *program, const struct perf_opts *o,
+                  const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank)
 {
-    fprintf(out, "# trib-perf %s %s on %s (%u hosts, %u ranks, MTU %u), times in fabric time\n",
+    fprintf(out, "# %s %s %s on %s (%u hosts, %u ranks, MTU %u), times in fabric time\n", program,
             PERF_VERSION, coll_name(o->coll), fab->name, fab->n_hosts, nranks, fab->mtu);
     fprintf(out,
             "# minBytes %" PRIu64 " maxBytes %" PRIu64 " step: %" PRIu64

@@ -10,8 +10,8 @@
 
 #include <stdio.h>
 
-void table_header(FILE *out, const struct perf_opts *o, const struct fabric *fab, unsigned nranks,
-                  const uint16_t *host_of_rank);
+void table_header(FILE *out, const char *program, const struct perf_opts *o,
+                  const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank);
 void table_columns(FILE *out, enum coll_algo algo);
 void table_row(FILE *out, const struct row *r);
 /* Out of bounds values, average bus bandwidth, fidelity of all rows. */

@@ -113,7 +113,7 @@ static int run_job(struct sweep *s, const char *preload)
     if (!s->job)
         return EXIT_WRONG;
     if (!rc) {
-        table_header(stdout, s->o, s->fab, s->nranks, s->host_of_rank);
+        table_header(stdout, "trib-perf", s->o, s->fab, s->nranks, s->host_of_rank);
         rc = sweep_run(s);
     }
     if (rc && !*job_cause(s->job))

@@ -117,10 +117,12 @@ static enum agg_status read_members(const struct an *a, const struct agg_ctl *c,
                                     struct fab_members *m, char *text)
 {
     const struct fabric *f = a->cfg.fab;
+    struct agg_ctl on; /* as it is said to the parent */
 
-    m->ranks_per_host = rte_be_to_cpu_16(c->ranks_per_host);
-    for (unsigned i = 0; i < FAB_MAX_MEMBERS / 64; i++)
-        m->bits[i] = rte_be_to_cpu_64(c->bits[i]);
+    if (agg_members_read(c, m) || agg_members_write(&on, m)) {
+        an_text(text, "the list of members is no list, or takes more than %u spans", AGG_SPANS);
+        return AGG_E_PROTOCOL;
+    }
     if (!m->ranks_per_host) {
         an_text(text, "ranks_per_host is 0");
         return AGG_E_PROTOCOL;
@@ -180,7 +182,7 @@ static enum agg_status check_join(struct an *a, const struct an_addr *from, cons
 /* A later JOIN says the same as the first. */
 static enum agg_status check_same(const struct an_group *g, const struct agg_ctl *c, char *text)
 {
-    bool same = g->members.ranks_per_host == rte_be_to_cpu_16(c->ranks_per_host);
+    struct fab_members m;
 
     if (g->key != rte_be_to_cpu_64(c->key))
         return AGG_E_KEY;
@@ -188,9 +190,10 @@ static enum agg_status check_same(const struct an_group *g, const struct agg_ctl
         an_text(text, "MTU %u, the group's is %u", rte_be_to_cpu_16(c->mtu), g->mtu);
         return AGG_E_MTU;
     }
-    for (unsigned i = 0; i < FAB_MAX_MEMBERS / 64; i++)
-        same = same && g->members.bits[i] == rte_be_to_cpu_64(c->bits[i]);
-    return same ? AGG_OK : AGG_E_MISMATCH;
+    if (agg_members_read(c, &m) || m.ranks_per_host != g->members.ranks_per_host ||
+        memcmp(m.bits, g->members.bits, sizeof(m.bits)))
+        return AGG_E_MISMATCH;
+    return AGG_OK;
 }
 
 /* The edge of a child that says JOIN: made now, or known from an earlier try. */

@@ -244,9 +244,7 @@ enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct
     g->id = rte_be_to_cpu_32(c->group);
     g->key = rte_be_to_cpu_64(c->key);
     g->mtu = rte_be_to_cpu_16(c->mtu);
-    g->members.ranks_per_host = rte_be_to_cpu_16(c->ranks_per_host);
-    for (unsigned i = 0; i < FAB_MAX_MEMBERS / 64; i++)
-        g->members.bits[i] = rte_be_to_cpu_64(c->bits[i]);
+    agg_members_read(c, &g->members); /* was read before, by whoever checked it */
     g->top = fab_group_top(a->cfg.fab, t, &g->members) == a->cfg.node;
     g->window = asked && asked < max ? asked : max;
     g->n = (uint16_t)n;
@@ -292,9 +290,7 @@ void group_ask(struct an_group *g)
     c.qpn = rte_cpu_to_be_32(qp_num(g->up.qp));
     c.psn = rte_cpu_to_be_32(g->up.own_psn);
     c.member = rte_cpu_to_be_32(g->up.member);
-    c.ranks_per_host = rte_cpu_to_be_16(g->members.ranks_per_host);
-    for (unsigned i = 0; i < FAB_MAX_MEMBERS / 64; i++)
-        c.bits[i] = rte_cpu_to_be_64(g->members.bits[i]);
+    agg_members_write(&c, &g->members);
     an_say(a, &g->up.addr, AGG_JOIN, &c);
     g->deadline = a->now + an_backoff(g->tries++);
 }

@@ -1,8 +1,10 @@
 /* The aggregation protocol's names and checks; used by aggregation nodes and by members. */
 #include "switch/reduce/proto.h"
 
+#include "fabric/fabric.h"
 #include "switch/reduce/arith.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,6 +53,72 @@ static const char *const types[] = {
 const char *agg_type_name(unsigned type)
 {
     return type < TYPES && types[type] ? types[type] : "?";
+}
+
+/* ---- lists of members ---- */
+
+static unsigned next_member(const struct fab_members *m, unsigned from)
+{
+    while (from < FAB_MAX_MEMBERS && !fab_members_has(m, from))
+        from++;
+    return from;
+}
+
+/* The longest span from member `first` on; its stride is the step to the next member. Returns the
+ * member after it. */
+static unsigned span_of(const struct fab_members *m, unsigned first, struct agg_span *s)
+{
+    unsigned next = next_member(m, first + 1), stride = next - first, n = 1;
+
+    for (; next < FAB_MAX_MEMBERS && next == first + n * stride; n++)
+        next = next_member(m, next + 1);
+    *s = (struct agg_span){.first = rte_cpu_to_be_16((uint16_t)first),
+                           .count = rte_cpu_to_be_16((uint16_t)n),
+                           .stride = rte_cpu_to_be_16((uint16_t)stride)};
+    return next;
+}
+
+int agg_members_write(struct agg_ctl *c, const struct fab_members *m)
+{
+    unsigned n = 0;
+
+    c->ranks_per_host = rte_cpu_to_be_16(m->ranks_per_host);
+    c->n_spans = 0;
+    if (next_member(m, AGG_BITS) == FAB_MAX_MEMBERS) {
+        for (unsigned i = 0; i < AGG_BITS / 64; i++)
+            c->bits[i] = rte_cpu_to_be_64(m->bits[i]);
+        return 0;
+    }
+    for (unsigned id = next_member(m, 0); id < FAB_MAX_MEMBERS; n++) {
+        if (n == AGG_SPANS)
+            return -E2BIG;
+        id = span_of(m, id, &c->span[n]);
+    }
+    c->n_spans = rte_cpu_to_be_16((uint16_t)n);
+    return 0;
+}
+
+int agg_members_read(const struct agg_ctl *c, struct fab_members *m)
+{
+    unsigned n = rte_be_to_cpu_16(c->n_spans), from = 0;
+
+    memset(m, 0, sizeof(*m));
+    m->ranks_per_host = rte_be_to_cpu_16(c->ranks_per_host);
+    for (unsigned i = 0; !n && i < AGG_BITS / 64; i++)
+        m->bits[i] = rte_be_to_cpu_64(c->bits[i]);
+    for (unsigned i = 0; n <= AGG_SPANS && i < n; i++) {
+        unsigned first = rte_be_to_cpu_16(c->span[i].first);
+        unsigned count = rte_be_to_cpu_16(c->span[i].count);
+        unsigned stride = rte_be_to_cpu_16(c->span[i].stride);
+
+        if (first < from || !count || !stride || first >= FAB_MAX_MEMBERS ||
+            count - 1 > (FAB_MAX_MEMBERS - 1 - first) / stride)
+            return -EINVAL;
+        for (unsigned k = 0; k < count; k++)
+            fab_members_add(m, first + k * stride);
+        from = first + 1;
+    }
+    return n <= AGG_SPANS ? 0 : -EINVAL;
 }
 
 enum agg_status agg_ctl_check(const void *p, uint32_t len)

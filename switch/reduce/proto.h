@@ -91,7 +91,7 @@ enum agg_type {
     X(E_EDGE, "connection of an edge failed")                                                      \
     X(E_PROTOCOL, "malformed message")                                                             \
     X(E_NO_GROUP, "no such group here")                                                            \
-    X(E_CHILDREN, "too many children below one aggregation node")                                 \
+    X(E_CHILDREN, "too many children below one aggregation node")                                  \
     X(E_NO_MULTIMEM, "this switch has no multimem")                                                \
     X(E_REGION, "memory that cannot be bound to a region")
 enum agg_status {
@@ -102,6 +102,17 @@ enum agg_status {
 };
 const char *agg_status_name(enum agg_status s); /* "E_KEY" */
 const char *agg_status_text(enum agg_status s);
+
+/*
+ * Members in a message: a bit each for ids below AGG_BITS. 4,096 bits do not fit into one packet of
+ * every MTU, so a group that reaches further lists its ids as spans, each of `count` from `first`
+ * on, `stride` apart, in ascending order of first: all hosts, a rail or half of a fabric is one.
+ */
+#define AGG_BITS  1024u
+#define AGG_SPANS 21u
+struct agg_span {
+    rte_be16_t first, count, stride;
+} __attribute__((packed));
 
 /* Control message on the wire: one UD packet at every MTU. Integers in network order. */
 struct agg_ctl {
@@ -118,9 +129,13 @@ struct agg_ctl {
     rte_be16_t node;     /* fabric index of the sender when it is an AN, else 0xffff */
     rte_be16_t child;    /* JOIN_REPLY: index among the AN's children */
     rte_be32_t slot;     /* ABORT: slot that was open */
-    rte_be16_t ranks_per_host, spare;
-    rte_be64_t bits[16]; /* members, bit id % 64 of word id / 64 */
-    char text[64];       /* ABORT and refusals: for people, NUL-terminated */
+    rte_be16_t ranks_per_host;
+    rte_be16_t n_spans; /* 0: members are in bits */
+    union {
+        rte_be64_t bits[AGG_BITS / 64]; /* members, bit id % 64 of word id / 64 */
+        struct agg_span span[AGG_SPANS];
+    };
+    char text[64]; /* ABORT and refusals: for people, NUL-terminated */
 } __attribute__((packed));
 _Static_assert(sizeof(struct agg_ctl) == 248, "one packet at every MTU from 256");
 
@@ -138,6 +153,12 @@ struct agg_hdr {
     rte_be64_t offset;  /* of this message in it */
 } __attribute__((packed));
 _Static_assert(sizeof(struct agg_hdr) == AGG_HDR_BYTES, "header of every message");
+
+/* The list of a JOIN. -E2BIG: it takes more than AGG_SPANS spans. */
+struct fab_members;
+int agg_members_write(struct agg_ctl *c, const struct fab_members *m);
+/* All of *m. -EINVAL: spans that are no list, or beyond FAB_MAX_MEMBERS. */
+int agg_members_read(const struct agg_ctl *c, struct fab_members *m);
 
 const char *agg_type_name(unsigned type); /* "JOIN"; "?" where there is none */
 

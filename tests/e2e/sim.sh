@@ -29,6 +29,7 @@ sim leaf-spine-8.conf all_reduce -J "$tmp/a.json" >"$tmp/a.out" || fail "leaf-sp
 exact "$tmp/a.out" 14
 near "$tmp/a.out" 0.99 1.01
 has '^# virtual time, seed 1, data' "$tmp/a.out"
+has '^# trib-sim [0-9.]+ all_reduce on leaf-spine-8' "$tmp/a.out"
 has 'Out of bounds values : 0 OK' "$tmp/a.out"
 has '^trib-sim: [0-9.]+ ms simulated in .* events .* frames on links' "$tmp/sim.err"
 [ -e "$run" ] && fail "virtual time started something"
@@ -91,6 +92,8 @@ wait $child
 [ $? = 130 ] || fail "interrupted: expected exit code 130"
 has '"error": "interrupted"' "$tmp/i.json"
 has '"size_bytes": 4096' "$tmp/i.json"
+
+refuses 1 'stopped after 0.5 s of wall time \(--max-wall\)' leaf-spine-8.conf -b 4K -e 16M -f 4096 --algo sharp --payload none -n 1000 --max-wall 0.5
 
 refuses 1 'no conf file' nowhere.conf
 refuses 1 "expected: trib sim CONF" all_reduce

@@ -52,9 +52,7 @@ static void fill(const struct member *m, struct agg_ctl *c)
 void bed_fill_join(const struct member *m, struct agg_ctl *c)
 {
     fill(m, c);
-    c->ranks_per_host = rte_cpu_to_be_16(m->g.members.ranks_per_host);
-    for (unsigned i = 0; i < FAB_MAX_MEMBERS / 64; i++)
-        c->bits[i] = rte_cpu_to_be_64(m->g.members.bits[i]);
+    agg_members_write(c, &m->g.members);
 }
 
 static void ask(struct member *m)
