@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# A sweep: a list of simulations dealt out to tasks by mpirun or by what a Slurm array says, results merged; what failed or is missing is
+# named, what is finished is not run again.
+. "$(dirname "$0")/lib.sh"
+command -v jq >/dev/null || skip "no jq"
+sweep() { "$root/scripts/trib-sweep" "$@"; }
+
+cat >"$tmp/list" <<'END'
+# an algorithm, a size, a fabric
+two-hosts.conf --algo ring,sharp -b 64K -e 64K
+
+single-switch-4.conf --algo ring -b 64K -e 256K --payload none
+  # and one with a seed
+leaf-spine-8.conf all_gather --algo ring -b 64K -e 64K --seed 3
+END
+
+# a Slurm array of two tasks, numbered from 4 in steps of 2: lines 1 and 3, then line 2
+array() { SLURM_ARRAY_TASK_ID=$1 SLURM_ARRAY_TASK_MIN=4 SLURM_ARRAY_TASK_STEP=2 SLURM_ARRAY_TASK_COUNT=2 sweep "$tmp/list" "$tmp/array" >"$tmp/task.out" 2>&1; }
+array 4 || fail "task 4: $(cat "$tmp/task.out")"
+has 'task 0 of 2, line 1: trib sim two-hosts' "$tmp/task.out"
+has 'task 0 of 2, line 3: trib sim leaf-spine' "$tmp/task.out"
+has_not 'line 2' "$tmp/task.out"
+sweep --merge "$tmp/list" "$tmp/array" >"$tmp/part.json" 2>"$tmp/merge.out" && fail "merged although a line has no results"
+has 'no results of line 2: trib sim single-switch-4' "$tmp/merge.out"
+[ "$(jq .simulations "$tmp/part.json")" = 2 ] || fail "what is there was not merged"
+array 6 || fail "task 6: $(cat "$tmp/task.out")"
+sweep --merge "$tmp/list" "$tmp/array" >"$tmp/array.json" || fail "merge"
+jq -e '.simulations == 3 and ([.results[].ranks] | unique == [2, 4, 8]) and ([.results[] | .wrong // 0] | add == 0) and .results[-1].seed == 3
+    and ([.results[] | select(.ranks == 4) | .payload] | unique == ["none"])' "$tmp/array.json" >/dev/null || fail "merged: $(jq -c '.results[]' "$tmp/array.json")"
+# again: nothing is left to do
+array 4 || fail "task 4 again"
+has_not 'trib sim' "$tmp/task.out"
+
+# by mpirun, three tasks beside each other: the same results, in the order of the list
+if command -v mpirun >/dev/null; then
+    root_too=
+    [ "$(id -u)" = 0 ] && root_too=--allow-run-as-root
+    HOME=$tmp timeout -k 5 120 mpirun $root_too --oversubscribe -np 3 "$root/scripts/trib-sweep" "$tmp/list" "$tmp/mpi" >"$tmp/mpi.out" 2>&1 ||
+        fail "mpirun: $(cat "$tmp/mpi.out")"
+    has 'task 2 of 3, line 3' "$tmp/mpi.out"
+    sweep --merge "$tmp/list" "$tmp/mpi" >"$tmp/mpi.json" || fail "merge of mpirun's"
+    cmp "$tmp/array.json" "$tmp/mpi.json" || fail "mpirun and array differ"
+fi
+
+# what fails is named, the others run; a line that was changed is run again
+sed -i 's/^single.*/single-switch-4.conf --algo rong/' "$tmp/list"
+sweep "$tmp/list" "$tmp/array" >"$tmp/task.out" 2>&1
+[ $? = 1 ] || fail "a sweep with a mistake ended well"
+has 'line 2 failed: trib-sim' "$tmp/task.out"
+has_not 'line [13]' "$tmp/task.out"
+sweep --merge "$tmp/list" "$tmp/array" >"$tmp/part.json" 2>"$tmp/merge.out" && fail "merged although a line failed"
+has 'no results of line 2' "$tmp/merge.out"
+sweep "$tmp/nowhere" "$tmp/x" >"$tmp/refused.out" 2>&1
+[ $? = 2 ] || fail "no list, but no usage error"
+has 'found no list' "$tmp/refused.out"
