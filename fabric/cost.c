@@ -111,7 +111,7 @@ struct cost cost_through(const struct cost_levels *l, struct cost_axis a, double
     return by_levels(l, a, bytes, way, true);
 }
 
-struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce)
+struct cost cost_rings(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce)
 {
     double n = (double)a.degree;
     struct cost c = {0};
@@ -119,6 +119,64 @@ struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double by
     for (unsigned i = 0; i < l->n; i++)
         if (cost_children(l, i, a) > 1)
             note(&c, i, (reduce ? 2 : 1) * (n - 1) / n * once(l, i, a, bytes));
+    return c;
+}
+
+struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce)
+{
+    double n = (double)a.degree, sent = (reduce ? 2 : 1) * (n - 1) / n * bytes;
+    bool first = true; /* beyond GPU nodes: there a port is a GPU's, above a flow has a cable */
+    struct cost c = {0};
+
+    for (unsigned i = 0; i < l->n; i++) {
+        const struct cost_level *v = &l->lv[i];
+        bool node = v->role == FAB_ROLE_NVSWITCH;
+
+        if (cost_children(l, i, a) <= 1)
+            continue;
+        note(&c, i,
+             node || first ? sent / ((double)a.inner * cost_gpu_Bps(l, i, a))
+                           : sent / most(v->child_Bps, 1));
+        first &= node;
+    }
+    return c;
+}
+
+/* What a GPU has to another of its level's group: NVLink in a node, else the narrowest level. */
+static double pair_Bps(const struct cost_levels *l, unsigned top, struct cost_axis a)
+{
+    double bps = 0;
+
+    if (l->lv[top].role == FAB_ROLE_NVSWITCH)
+        return cost_gpu_Bps(l, top, a);
+    for (unsigned i = 0; i <= top; i++)
+        if (l->lv[i].role != FAB_ROLE_NVSWITCH)
+            bps = bps > 0 ? least(bps, cost_gpu_Bps(l, i, a)) : cost_gpu_Bps(l, i, a);
+    return bps;
+}
+
+struct cost cost_halving(const struct cost_levels *l, struct cost_axis a, double bytes)
+{
+    struct cost c = {0};
+    double sum = 0, longest = 0;
+
+    for (uint64_t g = a.degree; g > 1; g /= 2) {
+        unsigned i = 0;
+        double s;
+
+        bytes /= 2;
+        while (i + 1 < l->n && l->lv[i].hosts < a.inner * g)
+            i++;
+        s = 2 * bytes / ((double)a.inner * pair_Bps(l, i, a));
+        c.level_s[i] += s;
+        sum += s;
+    }
+    for (unsigned i = 0; i < l->n; i++)
+        if (c.level_s[i] > longest) {
+            longest = c.level_s[i];
+            c.binds = i;
+        }
+    c.s = sum;
     return c;
 }
 
@@ -141,7 +199,7 @@ struct cost cost_flat_sharp(const struct cost_levels *l, struct cost_axis a, dou
     for (unsigned i = 0; i < l->n; i++) {
         const struct cost_level *v = &l->lv[i];
 
-        if (v->role == FAB_ROLE_NVSWITCH || cost_children(l, i, a) <= 1)
+        if (v->role == FAB_ROLE_NVSWITCH || (vectors > 0 && cost_children(l, i, a) <= 1))
             continue;
         note(&c, i, bytes * (vectors > 0 ? vectors : v->below) / v->child_Bps);
         vectors = v->switches;

@@ -71,13 +71,22 @@ struct cost cost_collective(const struct cost_levels *l, struct cost_axis a, dou
  */
 struct cost cost_through(const struct cost_levels *l, struct cost_axis a, double bytes,
                          const enum cost_way way[FAB_MAX_LEVELS]);
-/* F20, F21: one ring through all levels, and as many of them at once as a child has ports. */
+/* F20, F21: as many rings at once through all levels as a child has GPUs, each by a NIC of its own.
+ */
+struct cost cost_rings(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce);
+/* One ring: whatever leaves a GPU node does so by one NIC. The same where GPUs are in no nodes. */
 struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce);
+/* F22: all-reduce by halving and doubling, the farthest first: of each step B / 2^s, by the
+ * narrowest level that it goes over. Steps come one after the other, so levels add
+ * up; ours overlaps them in part and is a little faster. N a power of
+ * two. */
+struct cost cost_halving(const struct cost_levels *l, struct cost_axis a, double bytes);
 /* Messages one after the other that an all-reduce takes (F22): 2 (N - 1), or 2 log2 N for a power
  * of two; 0 for another N, which halving does not take. */
 unsigned cost_steps_ring(unsigned n);
 unsigned cost_steps_halving(unsigned n);
-/* SHARP in which every GPU sends its whole vector by its own NIC (no level joins GPUs first). */
+/* SHARP in which every GPU sends its whole vector by its own NIC, within a node too (no level joins
+ * GPUs first). */
 struct cost cost_flat_sharp(const struct cost_levels *l, struct cost_axis a, double bytes);
 
 /* How much of an all-to-all is not empty. */

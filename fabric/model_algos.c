@@ -9,27 +9,28 @@
 struct shape {
     bool node, out;   /* NVSwitches; anything else */
     bool out_reduces; /* all other levels can */
-    bool node_reduces, multimem;
+    bool multimem;
     unsigned levels;
 };
 
 static struct shape shape_of(const struct cost_levels *l, struct cost_axis a)
 {
-    struct shape s = {.out_reduces = true};
+    struct shape s = {.out_reduces = l->n && l->lv[l->n - 1].role != FAB_ROLE_NVSWITCH};
 
     for (unsigned i = 0; i < l->n; i++) {
         const struct cost_level *v = &l->lv[i];
 
+        if (v->role !=
+            FAB_ROLE_NVSWITCH) /* also where all members are in one node: by their NICs */
+            s.out_reduces &= v->reduces;
         if (cost_children(l, i, a) <= 1)
             continue;
         s.levels++;
         if (v->role == FAB_ROLE_NVSWITCH) {
             s.node = true;
-            s.node_reduces = v->reduces;
             s.multimem = v->multimem;
         } else {
             s.out = true;
-            s.out_reduces &= v->reduces;
         }
     }
     return s;
@@ -39,7 +40,7 @@ struct algo {
     const char *name;
     /* How GPU nodes and the network beyond take part; or one of the two below. */
     enum cost_way node, out;
-    enum { BY_LEVELS, BY_RING, BY_HALVING, BY_FLAT_SHARP } form;
+    enum { BY_LEVELS, BY_RING, BY_RINGS, BY_HALVING, BY_FLAT_SHARP } form;
     bool (*there)(const struct shape *s, struct cost_axis a);
 };
 
@@ -62,7 +63,7 @@ static bool hier(const struct shape *s, struct cost_axis a)
 
 static bool sharp(const struct shape *s, struct cost_axis a)
 {
-    return s->out ? s->out_reduces && a.inner == 1 : s->node_reduces;
+    return s->out_reduces && a.inner == 1;
 }
 
 static bool nvls(const struct shape *s, struct cost_axis a)
@@ -84,6 +85,7 @@ static bool nvls_sharp(const struct shape *s, struct cost_axis a)
 
 static const struct algo reduce_algos[] = {
     {"ring", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_RING, always},
+    {"rings", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_RINGS, hier},
     {"halving", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_HALVING, power_of_two},
     {"hier", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_LEVELS, hier},
     {"sharp", COST_REDUCED, COST_REDUCED, BY_FLAT_SHARP, sharp},
@@ -93,6 +95,7 @@ static const struct algo reduce_algos[] = {
 };
 static const struct algo gather_algos[] = {
     {"ring", COST_GATHER, COST_GATHER, BY_RING, always},
+    {"rings", COST_GATHER, COST_GATHER, BY_RINGS, hier},
     {"hier", COST_GATHER, COST_GATHER, BY_LEVELS, hier},
 };
 
@@ -150,14 +153,16 @@ static void run(const struct cost_levels *l, const struct algo *g, const struct 
         way[i] = l->lv[i].role == FAB_ROLE_NVSWITCH ? g->node : g->out;
     r->steps = steps_of(l, ask->axis, way);
     r->cost = cost_through(l, ask->axis, (double)r->bytes, way);
-    if (g->form == BY_RING) {
-        r->cost = cost_ring(l, ask->axis, (double)r->bytes, reduce);
+    if (g->form == BY_RING || g->form == BY_RINGS) {
+        r->cost =
+            (g->form == BY_RING ? cost_ring : cost_rings)(l, ask->axis, (double)r->bytes, reduce);
         r->steps = cost_steps_ring(n) / (reduce ? 1 : 2);
     } else if (g->form == BY_HALVING) {
+        r->cost = cost_halving(l, ask->axis, (double)r->bytes);
         r->steps = cost_steps_halving(n);
-    } else if (g->form == BY_FLAT_SHARP && shape_of(l, ask->axis).out) {
+    } else if (g->form == BY_FLAT_SHARP) {
         r->cost = cost_flat_sharp(l, ask->axis, (double)r->bytes);
-        r->steps -= shape_of(l, ask->axis).node ? 2 : 0;
+        r->steps -= shape_of(l, ask->axis).node && shape_of(l, ask->axis).out ? 2 : 0;
     }
 }
 

@@ -14,20 +14,20 @@ refuses() { # refuses CODE TEXT ARG...
 cd "$root" || exit 1
 trib model h100-superpod-1024.conf --json "$tmp/m.json" >"$tmp/m.out" || fail "superpod"
 has '^  leaf +4 +256 +32 +400 +413 +12800 +yes' "$tmp/m.out"
-has '^  all_reduce +ring +268435456 +1340.87 +200.20 +400.00 +2046 +leaf$' "$tmp/m.out"
+has '^  all_reduce +rings +268435456 +1340.87 +200.20 +400.00 +2046 +leaf$' "$tmp/m.out"
 has '^  all_reduce +nvls_sharp ' "$tmp/m.out"
 has '^  alltoall +pairwise ' "$tmp/m.out"
 python3 - "$tmp/m.json" <<'END' || fail "JSON of the superpod"
 import json, sys
 m = json.load(open(sys.argv[1]))
 assert m["fabric"] == "h100-superpod-1024" and len(m["levels"]) == 3
-ring = [r for r in m["results"] if (r["collective"], r["algorithm"]) == ("all_reduce", "ring")][0]
+ring = [r for r in m["results"] if (r["collective"], r["algorithm"]) == ("all_reduce", "rings")][0]
 assert ring["binds"] == "leaf" and abs(ring["time_s"] - 1340.87e-6) < 1e-8 and len(ring["level_s"]) == 3
 END
 
 # sizes as for trib perf, one collective, some of the GPUs, shards over neighbours, few of the shards
 trib model h100-su.conf all_gather -b 64K -e 4M -f 8 -g 64 -y 4 >"$tmp/s.out" || fail "sizes"
-[ "$(grep -c '^  all_gather  ' "$tmp/s.out")" = 6 ] || fail "expected 3 sizes of 2 algorithms:"$'\n'"$(cat "$tmp/s.out")"
+[ "$(grep -c '^  all_gather  ' "$tmp/s.out")" = 9 ] || fail "expected 3 sizes of 3 algorithms:"$'\n'"$(cat "$tmp/s.out")"
 trib model h100-node.conf alltoall -k 2 >"$tmp/k.out" || fail "sparse"
 has '^  alltoall +drawn ' "$tmp/k.out"
 

@@ -16,7 +16,9 @@ static void one_level_costs_what_the_textbook_says(void **state)
         NEAR(cost_ring(&l, all(n), B, false).s, B * (n - 1) / (n * w));        /* F20 */
         NEAR(collective(&l, all(n), B, COST_GATHER).s, B * (n - 1) / (n * w)); /* F20 */
         NEAR(ring, 2 * B * (n - 1) / (n * w));                                 /* F21 */
-        NEAR(collective(&l, all(n), B, COST_ALL_REDUCE).s, ring);              /* F22 */
+        NEAR(cost_rings(&l, all(n), B, true).s, ring);
+        NEAR(collective(&l, all(n), B, COST_ALL_REDUCE).s, ring);
+        NEAR(cost_halving(&l, all(n), B).s, ring); /* F22 */
         NEAR(cost_alltoall(&l, all(n), B, COST_DENSE, 0).s,
              B * (n - 1) / (1. * n * n * w));                                     /* F23 */
         NEAR(collective(&l, all(n), B, COST_REDUCED).s, B / w);                   /* F25 */

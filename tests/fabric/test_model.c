@@ -31,9 +31,12 @@ static void algorithms_are_those_that_the_levels_allow(void **state)
         {"leaf-spine-8", "all_reduce", "sharp", 1, 8, 87.5, 4, FAB_ROLE_LEAF},
         {"leaf-spine-8", "all_reduce", "nvls", 1, 8, NONE, 0, 0},
         {"leaf-spine-8", "all_reduce", "hier", 1, 8, NONE, 0, 0},
+        {"h100-node", "all_reduce", "sharp", 1, 8, 87.5, 2, FAB_ROLE_LEAF},
+        {"leaf-spine-8", "all_reduce", "halving", 1, 8, 50 * 7 / 11., 6, FAB_ROLE_SPINE},
         {"npu-mesh-8", "all_reduce", "ring", 1, 4, 168, 6, FAB_ROLE_HOST},
         {"npu-mesh-8", "all_reduce", "sharp", 1, 4, NONE, 0, 0},
-        {"h100-superpod-1024", "all_reduce", "ring", 1, 1024, 400, 2046, FAB_ROLE_LEAF},
+        {"h100-superpod-1024", "all_reduce", "ring", 1, 1024, 50, 2046, FAB_ROLE_LEAF},
+        {"h100-superpod-1024", "all_reduce", "rings", 1, 1024, 400, 2046, FAB_ROLE_LEAF},
         {"h100-superpod-1024", "all_reduce", "hier", 1, 1024, 402.8, 14 + 254, FAB_ROLE_LEAF},
         {"h100-superpod-1024", "all_reduce", "hier_sharp", 1, 1024, 513.8, 18, FAB_ROLE_NVSWITCH},
         {"h100-superpod-1024", "all_reduce", "nvls_sharp", 1, 1024, 799.2, 6, FAB_ROLE_LEAF},
@@ -42,7 +45,7 @@ static void algorithms_are_those_that_the_levels_allow(void **state)
         {"h100-superpod-1024", "all_reduce", "sharp", 16, 64, NONE, 0, 0},
         {"h100-superpod-1024", "all_reduce", "halving", 1, 768, NONE, 0, 0},
         {"h100-superpod-1024", "all_gather", "hier", 1, 16, 482.1, 8, FAB_ROLE_NVSWITCH}, /* F32 */
-        {"h100-superpod-1024", "reduce_scatter", "ring", 1, 16, 400, 15, FAB_ROLE_LEAF},
+        {"h100-superpod-1024", "reduce_scatter", "rings", 1, 16, 400, 15, FAB_ROLE_LEAF},
         {"h100-superpod-1024", "alltoall", "pairwise", 1, 16, 93.75, 15, FAB_ROLE_LEAF}, /* F30 */
     };
 
