@@ -217,9 +217,34 @@ static int measure_error(struct bench *b, struct row *r, char *err)
     return rc;
 }
 
+/* One rank after the other enters late. */
+static int check_barrier(struct bench *b, struct run_result *run, char *err)
+{
+    unsigned n = b->cfg.nranks;
+
+    for (unsigned k = 0; k < n && k < ROW_LATE; k++) {
+        struct job_op op = {.kind = COLL_BARRIER,
+                            .algo = b->row->algo,
+                            .skew_ps = 4 * b->row->pred.time_ps + PS_PER_US,
+                            .late = row_late(n, k) + 1};
+        struct job_result res;
+        int rc = job_run(b->j, &op, &res);
+
+        if (rc || res.failed_ranks) {
+            snprintf(err, COMM_TEXT, "%.*s", COMM_TEXT - 1, res.text);
+            return rc ? rc : -EIO;
+        }
+        run->wrong += res.wrong != 0;
+    }
+    run->checked = true;
+    return 0;
+}
+
 /* In place the buffers were reduced several times over: filled and run once more. */
 static int check(struct bench *b, struct run_result *run, char *err)
 {
+    if (b->row->coll == COLL_BARRIER)
+        return check_barrier(b, run, err);
     if (b->place == IN_PLACE) {
         fill(b);
         int rc = operate(b, "check", 1, NULL, err);

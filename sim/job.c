@@ -273,10 +273,18 @@ static void start_rank(struct job *j, const struct job_op *op, unsigned r)
     comm_progress(m->comm);
 }
 
-static bool never(void *ctx)
+/* Ranks may end while others have not begun: the time is noted. */
+static bool look_on(void *ctx)
 {
-    (void)ctx;
+    op_over(ctx);
     return false;
+}
+
+static int64_t skew(const struct job_op *op, unsigned rank, uint64_t *random)
+{
+    if (op->late)
+        return rank + 1 == op->late ? op->skew_ps : 0;
+    return op->skew_ps ? (int64_t)(oracle_random(random) % (uint64_t)op->skew_ps) : 0;
 }
 
 /* Ranks start in order of their random times, the world running in between. */
@@ -289,7 +297,7 @@ static void start_all(struct job *j, const struct job_op *op)
     for (unsigned r = 0; r < n; r++) {
         struct member *m = &j->mem[r];
 
-        m->start_ps = t0 + (op->skew_ps ? (int64_t)(oracle_random(&s) % (uint64_t)op->skew_ps) : 0);
+        m->start_ps = t0 + skew(op, r, &s);
         m->started = m->ended = false;
         m->why[0] = '\0';
         m->req = NULL;
@@ -301,9 +309,22 @@ static void start_all(struct job *j, const struct job_op *op)
         for (unsigned r = 0; r < n; r++)
             if (!j->mem[r].started && (first == n || j->mem[r].start_ps < j->mem[first].start_ps))
                 first = r;
-        job_drive(j, j->mem[first].start_ps, never, NULL);
+        job_drive(j, j->mem[first].start_ps, look_on, j);
         start_rank(j, op, first);
     }
+}
+
+/* Nobody leaves a barrier before the last one has entered it. */
+static uint64_t left_too_early(const struct job *j)
+{
+    int64_t last = 0;
+    uint64_t n = 0;
+
+    for (unsigned r = 0; r < j->cfg.nranks; r++)
+        last = j->mem[r].start_ps > last ? j->mem[r].start_ps : last;
+    for (unsigned r = 0; r < j->cfg.nranks; r++)
+        n += j->mem[r].ended && !j->mem[r].rc && j->mem[r].end_ps < last;
+    return n;
 }
 
 static int check(struct job *j, struct job_result *res)
@@ -331,6 +352,8 @@ static int check(struct job *j, struct job_result *res)
         }
     }
     res->time_ps = last - first;
+    if (j->op.kind == COLL_BARRIER)
+        res->wrong += left_too_early(j);
     return job_check(j, res);
 }
 

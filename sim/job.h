@@ -42,14 +42,16 @@ struct job_op {
     unsigned root, sparse;
     bool in_place;   /* where the collective has that */
     bool mm_self;    /* as in coll_args */
-    int64_t skew_ps; /* ranks start at random times up to this apart */
+    int64_t skew_ps; /* ranks start at random times up to this apart ... */
+    unsigned late;   /* ... or, not 0, rank late - 1 so much later than all others */
     uint64_t seed;   /* of data and skew */
 };
 
 #define JOB_TEXT 512
 struct job_result {
     int64_t time_ps;
-    uint64_t wrong; /* elements; bytes that the collective should not have touched count too */
+    uint64_t wrong; /* elements; bytes that the collective should not have touched count too; ranks
+                       that left a barrier before the last one had entered */
     int failed_ranks;
     int unnamed; /* of those: without a word why */
     int dead_ranks;

@@ -54,11 +54,16 @@ int alg_barrier(struct alg *a)
 {
     unsigned n = a->s->in.nranks, me = a->s->in.rank;
     bool at_once = a->s->in.algo == ALGO_DIRECT;
-    struct dep last = {0};
+    struct dep came[32];
+    unsigned rounds = 0;
 
     for (unsigned d = 1; d < n; d = at_once ? d + 1 : 2 * d) {
-        alg_signal(a, (me + d) % n, &last, !at_once);
-        last = alg_wait_signal(a, (me + n - d) % n);
+        struct dep wait;
+
+        alg_signal(a, (me + d) % n, came, rounds);
+        wait = alg_wait_signal(a, (me + n - d) % n);
+        if (!at_once)
+            came[rounds++] = wait;
     }
     return 0;
 }

@@ -60,15 +60,18 @@ struct msg_run {
     int64_t start_ps;     /* fabric time at which all start; 0: at once */
 };
 struct msg_check {
-    uint32_t again; /* in place: the buffer was summed n times over; fill it and run once more */
+    uint32_t again;   /* in place: the buffer was summed n times over; fill it and run once more */
+    uint32_t late;    /* barrier: it is run once more, and this rank enters it ... */
+    uint64_t late_ns; /* ... so much of wall time after the others */
 };
 struct msg_done {
     int64_t ps;     /* RUN: fabric time from this rank's first operation to the end of its last */
     uint64_t wrong; /* CHECK */
-    struct ulp ulp; /* ERROR */
-    uint32_t aggregated;       /* RUN: operations that ended by the algorithm asked for */
-    uint32_t algo;             /* PREPARE: the one that the row would run by now */
-    char fell_back[COMM_TEXT]; /* comm_fell_back(); "": nothing has failed */
+    int64_t entered_ps, left_ps; /* CHECK of a barrier, by the fabric's clock */
+    struct ulp ulp;              /* ERROR */
+    uint32_t aggregated;         /* RUN: operations that ended by the algorithm asked for */
+    uint32_t algo;               /* PREPARE: the one that the row would run by now */
+    char fell_back[COMM_TEXT];   /* comm_fell_back(); "": nothing has failed */
 };
 struct msg_progress {
     uint32_t done;

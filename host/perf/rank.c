@@ -5,48 +5,21 @@
  * while the rank waits for a command, poll() does, for longer the longer it waits.
  */
 #include "host/perf/rank.h"
-#include "host/perf/msg.h"
-#include "host/perf/options.h"
 #include "host/perf/pace.h"
-#include "host/perf/values.h"
-#include "switch/rim/shared.h"
+#include "host/perf/rank_priv.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
-#define LOOK_NS      2000000   /* how often a running operation looks at the socket and the clock */
-#define PROGRESS_NS  200000000 /* how often rank 0 reports */
+#define LOOK_NS      2000000 /* how often a running operation looks at the socket and the clock */
 #define CLOSE_NS     2000000000
 #define WAIT_LONG_NS 50000000 /* after this long without a command, wait in longer sleeps */
 
-struct rank {
-    int fd;
-    struct inbox in;
-    struct msg_init init;
-    uint16_t host[FAB_MAX_MEMBERS];
-    bool elsewhere;
-    struct rundir rd;
-    const struct shared *sh; /* the run directory's, or own: a clock at dilation 1 */
-    struct shared *own;
-    struct fabric *fab;
-    struct ibv_context *ctx[FAB_MAX_HOST_PORTS]; /* in order of the host's ports */
-    unsigned n_ctx;
-    struct comm *comm;
-    uint8_t *buf[2]; /* send, recv */
-    size_t buf_bytes;
-    struct values val;
-    struct msg_prepare row;
-    int64_t look_at, wall, patience; /* ns */
-    bool failed, aborted;
-    char text[MSG_TEXT];
-};
-
-static int fail(struct rank *k, const char *what, const char *why)
+int rank_fail(struct rank *k, const char *what, const char *why)
 {
     if (!k->failed)
         snprintf(k->text, sizeof(k->text), "%s%s%s", what, why && *why ? ": " : "", why ? why : "");
@@ -69,7 +42,7 @@ static int take(struct rank *k, struct msg *m)
     }
     if (rc < 0) {
         k->aborted = true;
-        return fail(k, "the launcher is gone", NULL);
+        return rank_fail(k, "the launcher is gone", NULL);
     }
     if (rc > 0 && m->type == MSG_ABORT) {
         k->aborted = true;
@@ -97,7 +70,7 @@ static void tick(struct rank *k, int64_t now)
 static int comm_check(struct rank *k)
 {
     if (k->comm && comm_state(k->comm) == COMM_FAILED)
-        return fail(k, comm_error(k->comm), NULL);
+        return rank_fail(k, comm_error(k->comm), NULL);
     return 0;
 }
 
@@ -121,7 +94,7 @@ static int next_command(struct rank *k, struct msg *m)
 }
 
 /* While an operation runs nothing but an abort may come. */
-static int look(struct rank *k)
+int rank_look(struct rank *k)
 {
     struct msg m;
     int64_t now = clock_mono_ns();
@@ -132,181 +105,18 @@ static int look(struct rank *k)
     tick(k, now);
     int rc = take(k, &m);
     if (rc > 0)
-        return fail(k, "the launcher sent a command in mid-operation", NULL);
+        return rank_fail(k, "the launcher sent a command in mid-operation", NULL);
     return rc;
 }
 
-static int answer(struct rank *k, const struct msg_done *what)
+int rank_answer(struct rank *k, const struct msg_done *what)
 {
     const char *why = comm_fell_back(k->comm);
     struct msg_done d = *what;
 
     snprintf(d.fell_back, sizeof(d.fell_back), "%s", why ? why : "");
-    return msg_send(k->fd, MSG_DONE, &d, sizeof(d)) ? fail(k, "the launcher is gone", NULL) : 0;
-}
-
-/* ---- operations
- * -------------------------------------------------------------------------------------- */
-
-static struct layout layout_of(const struct rank *k)
-{
-    const struct msg_prepare *p = &k->row;
-
-    return (struct layout){.kind = p->coll,
-                           .rank = k->init.rank,
-                           .nranks = k->init.nranks,
-                           .root = p->root,
-                           .sparse = p->sparse,
-                           .count = p->count,
-                           .in_place = p->in_place};
-}
-
-static struct coll_args args_of(const struct rank *k)
-{
-    const struct msg_prepare *p = &k->row;
-    struct layout l = layout_of(k);
-    size_t size = dtype_size(p->type);
-
-    return (struct coll_args){.kind = p->coll,
-                              .algo = p->algo,
-                              .send = k->buf[p->in_place ? 1 : 0] + layout_send_at(&l) * size,
-                              .recv =
-                                  layout_no_recv(&l) ? NULL : k->buf[1] + layout_recv_at(&l) * size,
-                              .count = p->count,
-                              .type = p->type,
-                              .op = p->op,
-                              .root = p->root,
-                              .sparse = p->sparse};
-}
-
-/* *own: whether the algorithm asked for did it all; NULL: nobody asks. */
-static int operate(struct rank *k, bool *own)
-{
-    struct coll_args a = args_of(k);
-    struct coll_req *req = NULL;
-    char err[COMM_TEXT] = "";
-    int rc = coll_start(k->comm, &a, &req, err);
-
-    if (rc)
-        return fail(k, "cannot start the operation", *err ? err : strerror(-rc));
-    while ((rc = coll_test(req)) == 0) {
-        comm_progress(k->comm);
-        if (look(k)) {
-            comm_abort(k->comm, k->text);
-            coll_free(req);
-            return -ECANCELED;
-        }
-    }
-    if (own)
-        *own = coll_as_asked(req);
-    coll_free(req);
-    return rc < 0 ? fail(k, comm_error(k->comm), NULL) : 0;
-}
-
-static void fill(struct rank *k)
-{
-    struct layout l = layout_of(k);
-
-    values_set(&k->val, &l, k->row.type, k->row.op);
-    values_prepare(&k->val, &l, k->buf[0], k->buf[1]);
-}
-
-static int do_prepare(struct rank *k, const struct msg *m)
-{
-    if (m->len != sizeof(k->row))
-        return fail(k, "malformed PREPARE", NULL);
-    memcpy(&k->row, m->body, sizeof(k->row));
-    const struct msg_prepare *p = &k->row;
-    struct layout l = layout_of(k);
-    uint64_t blocks = layout_blocks(p->coll, k->init.nranks, 0); /* of the larger buffer */
-    if (p->coll >= COLL_KINDS || p->type >= DT_COUNT || p->op >= OP_COUNT ||
-        p->root >= k->init.nranks)
-        return fail(k, "malformed PREPARE", NULL);
-    if (l.count * blocks * dtype_size(p->type) > k->buf_bytes)
-        return fail(k, "PREPARE asks for more than the buffers hold", NULL);
-    fill(k);
-    struct coll_args a = args_of(k);
-    return answer(k, &(struct msg_done){.algo = comm_runs_by(k->comm, &a)});
-}
-
-/* Ranks that started one after the other, as they were told, would wait for each other in the first
- * operation. Returns the fabric time from which it counts. */
-static int64_t wait_for_start(const struct rank *k, int64_t start_ps)
-{
-    int64_t left;
-
-    if (!start_ps)
-        return clock_fabric_ps(k->sh);
-    while ((left = clock_wall_ns_until(k->sh, start_ps)) > 0) {
-        int64_t at = clock_mono_ns() + left;
-        struct timespec t = {at / 1000000000, at % 1000000000};
-
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
-    }
-    return start_ps;
-}
-
-static int do_run(struct rank *k, const struct msg *m)
-{
-    struct msg_run run;
-    int64_t report;
-
-    if (m->len != sizeof(run))
-        return fail(k, "malformed RUN", NULL);
-    memcpy(&run, m->body, sizeof(run));
-    int64_t start = wait_for_start(k, run.start_ps);
-    uint32_t aggregated = 0;
-    report = clock_mono_ns() + PROGRESS_NS;
-    for (unsigned i = 0; i < run.n; i++) {
-        bool own;
-        if (operate(k, &own))
-            return -ECANCELED;
-        aggregated += own;
-        if (run.progress && k->init.rank == 0 && clock_mono_ns() >= report) {
-            struct msg_progress pr = {i + 1};
-            report = clock_mono_ns() + PROGRESS_NS;
-            msg_send(k->fd, MSG_PROGRESS, &pr, sizeof(pr));
-        }
-    }
-    return answer(
-        k, &(struct msg_done){.ps = clock_fabric_ps(k->sh) - start, .aggregated = aggregated});
-}
-
-static int do_check(struct rank *k, const struct msg *m)
-{
-    struct msg_check c;
-
-    if (m->len != sizeof(c))
-        return fail(k, "malformed CHECK", NULL);
-    memcpy(&c, m->body, sizeof(c));
-    if (c.again) {
-        fill(k);
-        if (operate(k, NULL))
-            return -ECANCELED;
-    }
-    struct layout l = layout_of(k);
-    return answer(k, &(struct msg_done){.wrong = values_check(&k->val, &l, k->buf[0], k->buf[1])});
-}
-
-/* After PREPARE out of place: what is there gives way to random floats. */
-static int do_error(struct rank *k)
-{
-    const struct msg_prepare *p = &k->row;
-    struct layout l = layout_of(k);
-    struct msg_done d = {0};
-    struct piece got;
-
-    if (!options_has_error(p->coll, p->type, p->op) || p->in_place)
-        return fail(k, "malformed ERROR", NULL);
-    exact_fill(k->buf[0], p->type, l.nranks, l.rank, 0, layout_send(&l));
-    if (operate(k, NULL))
-        return -ECANCELED;
-    for (unsigned i = 0; layout_piece(&l, i, &got); i++)
-        if (got.source == LAYOUT_ALL &&
-            exact_error(&d.ulp, k->buf[1] + got.at * dtype_size(p->type), p->type, p->op == OP_AVG,
-                        l.nranks, got.first, got.n))
-            return fail(k, "cannot allocate the exact sums", NULL);
-    return answer(k, &d);
+    return msg_send(k->fd, MSG_DONE, &d, sizeof(d)) ? rank_fail(k, "the launcher is gone", NULL)
+                                                    : 0;
 }
 
 static int serve(struct rank *k)
@@ -319,21 +129,21 @@ static int serve(struct rank *k)
         int rc;
         switch (m.type) {
         case MSG_PREPARE:
-            rc = do_prepare(k, &m);
+            rc = rank_prepare(k, &m);
             break;
         case MSG_RUN:
-            rc = do_run(k, &m);
+            rc = rank_run(k, &m);
             break;
         case MSG_CHECK:
-            rc = do_check(k, &m);
+            rc = rank_check(k, &m);
             break;
         case MSG_ERROR:
-            rc = do_error(k);
+            rc = rank_error(k);
             break;
         case MSG_QUIT:
             return 0;
         default:
-            rc = fail(k, "unexpected command", NULL);
+            rc = rank_fail(k, "unexpected command", NULL);
         }
         if (rc)
             return rc;
@@ -360,12 +170,12 @@ static int receive_init(struct rank *k)
     if (receive(k, &m))
         return -ECANCELED;
     if (m.type != MSG_INIT || m.len < sizeof(k->init))
-        return fail(k, "malformed INIT", NULL);
+        return rank_fail(k, "malformed INIT", NULL);
     memcpy(&k->init, m.body, sizeof(k->init));
     size_t hosts = m.len - sizeof(k->init);
     if (k->init.nranks > FAB_MAX_MEMBERS || k->init.n_trees > COLL_TREES ||
         k->init.n_policy > ALGO_COUNT || hosts != k->init.nranks * sizeof(k->host[0]))
-        return fail(k, "malformed INIT", NULL);
+        return rank_fail(k, "malformed INIT", NULL);
     memcpy(k->host, m.body + sizeof(k->init), hosts);
     return 0;
 }
@@ -373,10 +183,10 @@ static int receive_init(struct rank *k)
 static int open_fabric(struct rank *k)
 {
     if (rundir_open(&k->rd, NULL, NULL, false))
-        return fail(k, "cannot open the run directory", getenv("TRIB_RUN"));
+        return rank_fail(k, "cannot open the run directory", getenv("TRIB_RUN"));
     k->sh = k->rd.sh;
     k->fab = rundir_fabric(&k->rd);
-    return k->fab ? 0 : fail(k, "cannot load the fabric's conf", NULL);
+    return k->fab ? 0 : rank_fail(k, "cannot load the fabric's conf", NULL);
 }
 
 /* Ports to the outside force dilation 1, so a clock of one's own will do. */
@@ -387,16 +197,16 @@ static int receive_fabric(struct rank *k)
 
     k->sh = k->own = calloc(1, sizeof(*k->own));
     if (!k->own)
-        return fail(k, "out of memory", NULL);
+        return rank_fail(k, "out of memory", NULL);
     if (receive(k, &m))
         return -ECANCELED;
     if (m.type != MSG_FABRIC)
-        return fail(k, "malformed FABRIC", NULL);
+        return rank_fail(k, "malformed FABRIC", NULL);
     text = strndup((const char *)m.body, m.len);
     if (text)
         k->fab = fabric_load_string(text, "fabric.conf", NULL);
     free(text);
-    return k->fab ? 0 : fail(k, "cannot load the fabric's conf", NULL);
+    return k->fab ? 0 : rank_fail(k, "cannot load the fabric's conf", NULL);
 }
 
 static int open_device(struct rank *k)
@@ -404,13 +214,13 @@ static int open_device(struct rank *k)
     int n = 0;
     struct ibv_device **list = ibv_get_device_list(&n);
     if (!list || n < 1)
-        return k->elsewhere ? fail(k, "found no RDMA device", NULL)
-                            : fail(k, "found no RDMA device, expected the emulated one",
-                                   "is libtribverbs.so preloaded?");
+        return k->elsewhere ? rank_fail(k, "found no RDMA device", NULL)
+                            : rank_fail(k, "found no RDMA device, expected the emulated one",
+                                        "is libtribverbs.so preloaded?");
     for (; (int)k->n_ctx < n && k->n_ctx < FAB_MAX_HOST_PORTS; k->n_ctx++) {
         k->ctx[k->n_ctx] = ibv_open_device(list[k->n_ctx]);
         if (!k->ctx[k->n_ctx])
-            return fail(k, "cannot open an RDMA device", strerror(errno));
+            return rank_fail(k, "cannot open an RDMA device", strerror(errno));
     }
     ibv_free_device_list(list);
     return 0;
@@ -423,12 +233,12 @@ static int allocate(struct rank *k)
         k->buf[i] =
             mmap(NULL, k->buf_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (k->buf[i] == MAP_FAILED)
-            return fail(k, "cannot allocate buffers", strerror(errno));
+            return rank_fail(k, "cannot allocate buffers", strerror(errno));
         int rc = comm_register(k->comm, k->buf[i], k->buf_bytes);
         if (rc)
-            return fail(k, "cannot register buffers", strerror(-rc));
+            return rank_fail(k, "cannot register buffers", strerror(-rc));
     }
-    return values_init(&k->val) ? fail(k, "cannot allocate buffers", NULL) : 0;
+    return values_init(&k->val) ? rank_fail(k, "cannot allocate buffers", NULL) : 0;
 }
 
 static int connect_all(struct rank *k)
@@ -454,24 +264,24 @@ static int connect_all(struct rank *k)
         cfg.policy[i] = (enum coll_algo)k->init.policy[i];
     if (comm_create(&k->comm, &cfg, blob, err)) {
         k->comm = NULL;
-        return fail(k, err, NULL);
+        return rank_fail(k, err, NULL);
     }
     if (allocate(k))
         return -ECANCELED;
     if (msg_send(k->fd, MSG_HELLO, blob, sizeof(blob)))
-        return fail(k, "the launcher is gone", NULL);
+        return rank_fail(k, "the launcher is gone", NULL);
     if (next_command(k, &m) < 0)
         return -ECANCELED;
     if (m.type != MSG_CONNECT || m.len != k->init.nranks * COMM_BLOB)
-        return fail(k, "malformed CONNECT", NULL);
+        return rank_fail(k, "malformed CONNECT", NULL);
     if (comm_connect(k->comm, m.body, err))
-        return fail(k, err, NULL);
+        return rank_fail(k, err, NULL);
     while (comm_state(k->comm) == COMM_CONNECTING) {
         comm_progress(k->comm);
-        if (look(k))
+        if (rank_look(k))
             return -ECANCELED;
     }
-    return comm_check(k) ? -ECANCELED : answer(k, &(struct msg_done){0});
+    return comm_check(k) ? -ECANCELED : rank_answer(k, &(struct msg_done){0});
 }
 
 /* Leaves the group, for as long as that can reasonably take, so that its slots are free for the

@@ -20,12 +20,15 @@
 #define TRIES         3        /* of one run, each at a higher dilation, when it may be chosen */
 #define START_NS      10000000 /* wall time from telling ranks to run until they do, */
 #define START_RANK_NS 1000000  /* and for each that is told */
+#define LATE_NS       2000000 /* of wall time: a rank is late, whatever this machine does meanwhile */
 
 struct answers {
     struct sweep *s;
     uint8_t *blobs;
     double ps; /* sum over ranks */
     uint64_t wrong;
+    int64_t entered_ps,
+        left_ps; /* the last one that entered a barrier, the first one that left it */
     struct ulp ulp;
     uint32_t aggregated, algo;
     const struct coll_prediction *pred; /* of what runs */
@@ -54,6 +57,8 @@ static int take_done(void *ctx, unsigned rank, const struct msg *m)
     memcpy(&d, m->body, sizeof(d));
     a->ps += (double)d.ps;
     a->wrong += d.wrong;
+    a->entered_ps = d.entered_ps > a->entered_ps ? d.entered_ps : a->entered_ps;
+    a->left_ps = d.left_ps < a->left_ps ? d.left_ps : a->left_ps;
     a->ulp.max = d.ulp.max > a->ulp.max ? d.ulp.max : a->ulp.max;
     a->ulp.sum += d.ulp.sum;
     a->ulp.n += d.ulp.n;
@@ -94,6 +99,8 @@ static int command(struct sweep *s, uint32_t type, const void *body, size_t len,
 
     a->ps = 0;
     a->wrong = 0;
+    a->entered_ps = INT64_MIN;
+    a->left_ps = INT64_MAX;
     a->ulp = (struct ulp){0};
     a->aggregated = UINT32_MAX;
     return rc ? rc : job_gather(s->job, MSG_DONE, seconds + SLACK_S, take_done, take_progress, a);
@@ -200,6 +207,36 @@ static int64_t start_of(const struct sweep *s)
     return clock_fabric_ps(s->rd->sh) + wall_ns * 1000 / clock_dilation(s->rd->sh);
 }
 
+static int check_data(struct sweep *s, int place, struct run_result *run, struct answers *a)
+{
+    struct msg_check c = {.again = place == IN_PLACE};
+    int rc = command(s, MSG_CHECK, &c, sizeof(c), 5 * wall_of(a, 1, run->dilation), a);
+
+    run->checked = rc == 0;
+    run->wrong = rc ? 0 : a->wrong;
+    s->wrong += run->wrong;
+    return rc;
+}
+
+/* One rank after the other enters much later than a barrier takes that does not wait for it. */
+static int check_barrier(struct sweep *s, struct run_result *run, struct answers *a)
+{
+    double wall = wall_of(a, 1, run->dilation);
+    int rc = 0;
+
+    run->wrong = 0;
+    for (unsigned k = 0; !rc && k < s->nranks && k < ROW_LATE; k++) {
+        struct msg_check c = {.late = row_late(s->nranks, k),
+                              .late_ns = (uint64_t)(2e9 * wall) + LATE_NS};
+
+        rc = command(s, MSG_CHECK, &c, sizeof(c), 10 * wall, a);
+        run->wrong += !rc && a->left_ps < a->entered_ps;
+    }
+    run->checked = rc == 0;
+    s->wrong += run->wrong;
+    return rc;
+}
+
 /* The timed part; fills run, but for `wrong`. */
 static int run_timed(struct sweep *s, struct run_result *run, struct answers *a)
 {
@@ -278,13 +315,8 @@ static int run_place(struct sweep *s, struct row *r, int place)
                      5 * wall_of(&a, warm, d), &a);
     if (!rc)
         rc = run_paced(s, run, &a);
-    if (!rc && s->o->check) {
-        struct msg_check c = {place == IN_PLACE};
-        rc = command(s, MSG_CHECK, &c, sizeof(c), 5 * wall_of(&a, 1, run->dilation), &a);
-        run->checked = rc == 0;
-        run->wrong = rc ? 0 : a.wrong;
-        s->wrong += run->wrong;
-    }
+    if (!rc && s->o->check)
+        rc = r->coll == COLL_BARRIER ? check_barrier(s, run, &a) : check_data(s, place, run, &a);
     if (!rc && s->o->error && place == OUT_OF_PLACE && options_has_error(r->coll, r->type, r->op)) {
         rc = command(s, MSG_ERROR, NULL, 0, 5 * wall_of(&a, 1, run->dilation), &a);
         r->ulp = a.ulp;

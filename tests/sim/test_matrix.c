@@ -153,6 +153,21 @@ static void all_kinds_and_algorithms(struct bed *b, unsigned algos, unsigned eac
         }
 }
 
+/* Nobody leaves before the last one has entered, whoever that is. */
+static void barriers_hold_back(struct bed *b, unsigned algos)
+{
+    for (unsigned a = 0; a < ALGO_COUNT; a++)
+        for (unsigned late = 1; late <= b->n; late++) {
+            struct job_op op = {.kind = COLL_BARRIER,
+                                .algo = (enum coll_algo)a,
+                                .skew_ps = 20 * PS_PER_US,
+                                .late = late};
+
+            if (algos >> a & 1 && exists(b, &op))
+                run(b, &op);
+        }
+}
+
 #define HOST_ALGOS                                                                                 \
     (1u << ALGO_RING | 1u << ALGO_SHARP | 1u << ALGO_TREE | 1u << ALGO_CHAIN |                     \
      1u << ALGO_HALVING | 1u << ALGO_PAIRWISE | 1u << ALGO_DIRECT)
@@ -168,6 +183,7 @@ static void plain_hosts(void **state)
         bed_up(&b, fabric_load("conf/leaf-spine-8.conf", NULL), ranks[i], ranks[i] > 8 ? 2 : 1,
                HOST_ALGOS);
         all_kinds_and_algorithms(&b, HOST_ALGOS, ranks[i] < 16 ? 4 : 3);
+        barriers_hold_back(&b, HOST_ALGOS);
         print_message("%u ranks: %u operations\n", ranks[i], b.ran);
         bed_down(&b);
     }
