@@ -43,6 +43,10 @@ void model_print_levels(const struct fabric *f, const struct cost_levels *l, FIL
                         struct json_t *json);
 void model_print_rows(const struct cost_levels *l, const struct model_row *rows, unsigned n,
                       FILE *out, struct json_t *json);
+/* What crosses switches in an all-reduce within a GPU node and in an all-gather over all (F26, F27,
+ * F33); nothing where there are no GPU nodes or members are some GPUs of one only. */
+void model_print_bytes(const struct cost_levels *l, struct cost_axis a, uint64_t bytes, FILE *out,
+                       struct json_t *json);
 void model_print_workload(const struct workload *w, const struct cost_levels *l, FILE *out,
                           struct json_t *json);
 void model_print_bom(const struct bom *b, const struct device *d, FILE *out, struct json_t *json);

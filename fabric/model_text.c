@@ -125,6 +125,47 @@ void model_print_rows(const struct cost_levels *l, const struct model_row *rows,
     table_print(t, out);
 }
 
+static void bytes_row(struct table *t, json_t *list, const char *what, struct cost_bytes b)
+{
+    const double cell[] = {b.gpu_out, b.gpu_in, b.switch_in, b.switch_out};
+    static const char *const key[] = {"gpu_out", "gpu_in", "switch_in", "switch_out"};
+    json_t *e = entry_of(list);
+
+    table_cell(t, "%s", what);
+    put(e, "what", json_string(what));
+    for (unsigned i = 0; i < sizeof(cell) / sizeof(cell[0]); i++) {
+        table_cell(t, "%.0f", cell[i]);
+        put(e, key[i], json_real(cell[i]));
+    }
+}
+
+void model_print_bytes(const struct cost_levels *l, struct cost_axis a, uint64_t bytes, FILE *out,
+                       json_t *json)
+{
+    static const char *const heads[] = {
+        "at", "out of a GPU", "into a GPU", "into switches", "out of switches", NULL};
+    unsigned gpus = (unsigned)cost_children(l, 0, a), nodes = (unsigned)a.degree / gpus;
+    json_t *list;
+    struct table *t;
+
+    if (l->lv[0].role != FAB_ROLE_NVSWITCH || a.inner != 1 || gpus < l->lv[0].hosts)
+        return;
+    t = table_new(heads);
+    list = list_in(json, "bytes");
+    bytes_row(t, list, "all_reduce nvls, a node's switches",
+              cost_bytes_reduced((double)bytes, gpus, false));
+    bytes_row(t, list, "the same, a GPU's own part crosses too",
+              cost_bytes_reduced((double)bytes, gpus, true));
+    if (nodes > 1) {
+        bytes_row(t, list, "all_gather hier, a node's switches",
+                  cost_bytes_node((double)bytes, gpus));
+        bytes_row(t, list, "all_gather hier, the leaf level",
+                  cost_bytes_leaf((double)bytes, nodes, gpus));
+    }
+    fprintf(out, "\nBytes of payload, for %" PRIu64 " B\n", bytes);
+    table_print(t, out);
+}
+
 static void workload_head(const struct workload *w, const struct cost_levels *l, FILE *out,
                           json_t *o)
 {

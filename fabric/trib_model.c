@@ -205,6 +205,7 @@ static void print_collectives(const struct asked *a, const struct cost_levels *l
             n += model_rows(l, model_collective(i), ask, size, rows + n);
     }
     model_print_rows(l, rows, n, stdout, json);
+    model_print_bytes(l, ask->axis, a->max, stdout, json);
     free(rows);
 }
 

@@ -25,6 +25,13 @@ ring = [r for r in m["results"] if (r["collective"], r["algorithm"]) == ("all_re
 assert ring["binds"] == "leaf" and abs(ring["time_s"] - 1340.87e-6) < 1e-8 and len(ring["level_s"]) == 3
 END
 
+# F26, F33: what crosses the switches of a node, and the leaf level of two units
+trib model h100-superpod-1024.conf all_gather -b 8MB -g 512 >"$tmp/y.out" || fail "bytes"
+has "^  all_reduce nvls, a node's switches +8000000 +8000000 +64000000 +64000000" "$tmp/y.out"
+has "^  the same, a GPU's own part crosses too +9000000 " "$tmp/y.out"
+has "^  all_gather hier, a node's switches +1000000 +7000000 +8000000 +56000000" "$tmp/y.out"
+has '^  all_gather hier, the leaf level +15625 +984375 +8000000 +504000000' "$tmp/y.out"
+
 # sizes as for trib perf, one collective, some of the GPUs, shards over neighbours, few of the shards
 trib model h100-su.conf all_gather -b 64K -e 4M -f 8 -g 64 -y 4 >"$tmp/s.out" || fail "sizes"
 [ "$(grep -c '^  all_gather  ' "$tmp/s.out")" = 9 ] || fail "expected 3 sizes of 3 algorithms:"$'\n'"$(cat "$tmp/s.out")"
