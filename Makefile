@@ -56,7 +56,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/libtribverbs.so
 
-.PHONY: all programs demo test unit e2e kills chaos interop bench fuzz asan tsan debug determinism format lint install clean setup setup-test
+.PHONY: all programs demo test unit e2e kills chaos scale interop bench fuzz asan tsan debug determinism format lint install clean setup setup-test
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -161,6 +161,10 @@ e2e: programs $(TOOLS)
 # 200 host agents killed under load, one after the other; the switches must outlive them all.
 kills: programs
 	$(Q)KILLS=200 TRIB_BUILD=$(BUILD) bash tests/e2e/kill_rank.sh
+
+# Virtual time at 8 to 4,096 GPUs: time, memory and events per second of each run.
+scale: programs
+	$(Q)BUILD=$(BUILD) tests/scale.sh
 
 # Cases from seeds in virtual time: fabrics, collectives and faults. BUDGET seconds at most.
 SEEDS  ?= 1000

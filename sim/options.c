@@ -65,6 +65,13 @@ static const struct option_row table[] = {
      {0},
      "instead of rows: fabric (without CONF), ranks, collectives and faults\n"
      "                               from a seed, or from each of FIRST-LAST; all is checked"},
+    {"place",
+     "out|in",
+     K_STRING,
+     AT(place),
+     0,
+     {0},
+     "out of place or in place alone (both, one after the other)"},
     {"links",
      "LIST",
      K_STRING,
@@ -155,6 +162,15 @@ static int refuse(const struct sim_opts *own, struct perf_opts *o, char *err)
         snprintf(err, OPT_ERR,
                  "--links: found neither --trace nor --counters, expected one of "
                  "which it says the links");
+        return OPT_BAD;
+    }
+    if (own->place && strcmp(own->place, "out") && strcmp(own->place, "in")) {
+        snprintf(err, OPT_ERR, "--place: found \"%.64s\", expected out or in", own->place);
+        return OPT_BAD;
+    }
+    if (own->place && !strcmp(own->place, "in") && (!coll_can_be_in_place(o->coll) || o->error)) {
+        snprintf(err, OPT_ERR, "--place: found in, expected out: %s",
+                 o->error ? "--error is measured there" : "the collective has no other");
         return OPT_BAD;
     }
     if (own->lengths)

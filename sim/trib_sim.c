@@ -63,6 +63,8 @@ static int place(struct sweep *s, struct row *r, int where)
     struct coll_prediction p;
     int rc = now == r->algo ? 0 : sweep_instead(s, r, now, &p);
 
+    if (m->own.place && (where == IN_PLACE) != !strcmp(m->own.place, "in"))
+        return 0;
     if (!rc)
         rc = bench_place(m->b, r, where, s->cause);
 

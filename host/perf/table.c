@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#define MANY 256 /* ranks */
+
 static const char *fab_name(const struct fabric *fab, const uint16_t *host_of_rank, unsigned rank)
 {
     return fab->nodes[fab->hosts[host_of_rank[rank]]].name;
@@ -27,9 +29,13 @@ void table_header(FILE *out, const char *program, const struct perf_opts *o,
     if (o->forced)
         fprintf(out, "# TRIB_ALGO forces the algorithm\n");
     fprintf(out, "#\n# Ranks on hosts:");
-    for (unsigned r = 0; r < nranks; r++)
-        fprintf(out, "%s %u:%s", r && r % 12 == 0 ? "\n#  " : "", r,
+    /* Of hundreds, which fill the hosts in order, the first and the last tell where all are. */
+    for (unsigned r = 0; r < nranks; r++) {
+        if (nranks > MANY && r == 8)
+            fprintf(out, " ..."), r = nranks - 1;
+        fprintf(out, "%s %u:%s", r && r % 12 == 0 && nranks <= MANY ? "\n#  " : "", r,
                 fab_name(fab, host_of_rank, r));
+    }
     fprintf(out, "\n");
     fflush(out);
 }
@@ -115,9 +121,9 @@ void table_row(FILE *out, const struct row *r)
     print_run(out, r, a);
     print_run(out, r, b);
     fprintf(out, "  %9.3f", (double)r->pred.busiest_link_bytes * 1e-6);
-    if (a->valid)
-        fprintf(out, " %6.1f %9s %10.3f", 100 * row_utilisation(r, a->time_us), model,
-                a->time_us / row_predicted_us(r));
+    if (a->valid || b->valid)
+        fprintf(out, " %6.1f %9s %10.3f", 100 * row_utilisation(r, (a->valid ? a : b)->time_us),
+                model, (a->valid ? a : b)->time_us / row_predicted_us(r));
     else
         fprintf(out, " %6s %9s %10s", "-", model, "-");
     fprintf(out, " %8" PRIu32, w->dilation);

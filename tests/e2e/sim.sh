@@ -95,6 +95,12 @@ has '"size_bytes": 4096' "$tmp/i.json"
 
 refuses 1 'stopped after 0.5 s of wall time \(--max-wall\)' leaf-spine-8.conf -b 4K -e 16M -f 4096 --algo sharp --payload none -n 1000 --max-wall 0.5
 
+# one of both places
+sim h100-su.conf all_reduce --algo sharp -b 64K -e 64K --place in >"$tmp/p.out" || fail "in place: $(cat "$tmp/sim.err")"
+awk '$1 == 65536 { n++; if ($6 != "-" || $13 != 0) bad++ } END { exit !(n == 1 && !bad) }' "$tmp/p.out" || fail "--place in: $(tail -5 "$tmp/p.out")"
+refuses 2 '--place: found "side", expected out or in' leaf-spine-8.conf --place side
+refuses 2 '--place: found in, expected out' leaf-spine-8.conf alltoall --place in
+
 refuses 1 'no conf file' nowhere.conf
 refuses 1 "expected: trib sim CONF" all_reduce
 refuses 2 'expected a collective' leaf-spine-8.conf all_gatherx
