@@ -221,67 +221,6 @@ void planes_leave(struct comm *c);
 bool planes_left(const struct comm *c);
 void planes_destroy(struct comm *c);
 
-/* ---- which algorithm (policy.c) ---- */
-/* What of the switches may fail by itself. */
-enum part { PART_TREES = 1, PART_RAIL = 2, PART_MM = 4 };
-#define PARTS 3
-unsigned policy_parts(enum coll_algo a); /* that the algorithm needs */
-int policy_init(struct comm *c, char *err);
-uint64_t policy_code(const struct comm *c); /* the list as a number */
-/* What runs an operation, in order of preference, a itself first. Returns how many. */
-unsigned policy_list(const struct comm *c, enum coll_kind kind, enum coll_algo a,
-                     enum coll_algo list[ALGO_COUNT + 1]);
-/* r->s: by the first of the list that needs nothing that has failed, and that these ranks can run;
- * in->algo becomes that. As sched_init. */
-int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in);
-/* Is there something after each algorithm that was set up and needs one of these parts? */
-bool policy_goes_on(const struct comm *c, unsigned parts);
-
-/* ---- without what has failed in the switches (fall.c, mend.c) ---- */
-enum fall_state { FALL_NONE, FALL_ASKING, FALL_DONE };
-
-/* What the ranks have agreed on, once for each time that something failed. */
-struct fall_round {
-    unsigned parts; /* that have failed */
-    uint32_t seq;   /* operation that is cut; those after it do not use them */
-    bool whole;     /* it is not cut: nobody has begun it, and it does not use them either */
-    struct sched_repair how;
-};
-
-struct fall {
-    enum fall_state state; /* of the last round */
-    unsigned stopped;      /* parts that are not used any more, or that are being asked about */
-    unsigned parts;        /* of the round that is being asked about */
-    int64_t since_ns;      /* of ASKING */
-    struct fall_round round[PARTS];
-    unsigned n_rounds;                    /* over */
-    char why[COMM_TEXT], text[COMM_TEXT]; /* of the round; for people, of all rounds */
-    struct fall_report *report;           /* [nranks], at rank 0 */
-};
-
-/* A part of the switches' help is refused or given up: text as printf. Falls back where the
- * policy has another way, else fails. */
-void fall_begin(struct comm *c, unsigned parts, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-static inline enum part agg_part(const struct agg *a)
-{
-    return a->kind == GROUP_RAIL ? PART_RAIL : PART_TREES;
-}
-#define FALL_MAGIC 0x54524246u /* "TRBF" */
-void fall_input(struct comm *c, const void *msg, size_t len);
-void fall_tick(struct comm *c);
-void fall_destroy(struct comm *c);
-/* For agg.c: before a message is posted, and when an operation has ended. */
-int fall_keep_create(struct comm *c, struct agg *a);
-void fall_keep(struct agg *a, const struct coll_req *r, const struct step *st);
-void fall_keep_end(struct comm *c, const struct coll_req *r);
-/* For op.c: what is left of an operation, where it is the one that was cut before it began here. */
-int fall_started(struct comm *c, struct coll_req *r, char *err);
-/* What the operation of this number has to do without. */
-unsigned fall_gone(const struct comm *c, uint32_t seq);
-/* For fall.c: after an agreement. */
-int mend(struct comm *c, const struct fall_round *f, char *err);
-
 /* ---- memory (mem.c) ---- */
 struct region {
     uint8_t *addr;
@@ -306,6 +245,87 @@ const struct region *region_of(const struct comm *c, const void *addr, size_t by
 /* One of at least so many bytes. NULL: no memory. */
 struct workspace *workspace_get(struct comm *c, size_t bytes);
 void mem_destroy(struct comm *c);
+
+/* ---- which algorithm (policy.c) ---- */
+/* What of the switches may fail by itself. */
+enum part { PART_TREES = 1, PART_RAIL = 2, PART_MM = 4 };
+#define PARTS 3
+unsigned policy_parts(enum coll_algo a); /* that the algorithm needs */
+int policy_init(struct comm *c, char *err);
+uint64_t policy_code(const struct comm *c); /* the list as a number */
+/* What runs an operation, in order of preference, a itself first. Returns how many. */
+unsigned policy_list(const struct comm *c, enum coll_kind kind, enum coll_algo a,
+                     enum coll_algo list[ALGO_COUNT + 1]);
+/* r->s: by the first of the list that needs nothing that has failed, and that these ranks can run;
+ * in->algo becomes that. As sched_init. */
+int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in);
+/* Is there something after each algorithm that was set up and needs one of these parts? */
+bool policy_goes_on(const struct comm *c, unsigned parts);
+
+/* ---- without what has failed in the switches (fall.c, mend.c) ---- */
+enum fall_state { FALL_NONE, FALL_ASKING, FALL_DONE };
+
+/* What the ranks have agreed on, once for each time that something failed. */
+struct fall_round {
+    unsigned parts; /* that have failed */
+    uint32_t seq;   /* operation that is cut; those after it do not use them */
+    bool whole;     /* it is not cut: nobody has begun it, and it does not use them either */
+    bool again;     /* it is not cut: it starts over, from the inputs that were kept */
+    struct sched_repair how;
+};
+
+/* An operation's input. */
+struct fall_kept {
+    bool here;
+    uint32_t seq;
+    uint8_t *data;
+    size_t room;
+    struct region mem; /* registered when it is needed */
+};
+
+struct fall {
+    enum fall_state state; /* of the last round */
+    unsigned stopped;      /* parts that are not used any more, or that are being asked about */
+    unsigned parts;        /* of the round that is being asked about */
+    int64_t since_ns;      /* of ASKING */
+    struct fall_round round[PARTS];
+    unsigned n_rounds;                    /* over */
+    char why[COMM_TEXT], text[COMM_TEXT]; /* of the round; for people, of all rounds */
+    struct fall_report *report;           /* [nranks], at rank 0 */
+    const struct conn *broken;            /* while asking; NULL: none */
+    struct fall_kept kept[2];             /* by the parity of the operation's number */
+    struct region out;                    /* where a helper's results go */
+    unsigned last; /* what operations of several levels need, of the last one over */
+};
+
+/* A part of the switches' help is refused or given up: text as printf. Falls back where the
+ * policy has another way, else fails. */
+void fall_begin(struct comm *c, unsigned parts, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static inline enum part agg_part(const struct agg *a)
+{
+    return a->kind == GROUP_RAIL ? PART_RAIL : PART_TREES;
+}
+#define FALL_MAGIC 0x54524246u /* "TRBF" */
+void fall_input(struct comm *c, const void *msg, size_t len);
+void fall_tick(struct comm *c);
+void fall_destroy(struct comm *c);
+/* For agg.c: before a message is posted, and when an operation has ended. */
+int fall_keep_create(struct comm *c, struct agg *a);
+void fall_keep(struct agg *a, const struct coll_req *r, const struct step *st);
+void fall_keep_end(struct comm *c, const struct coll_req *r);
+/* For op.c: what is left of an operation, where it is the one that was cut before it began here. */
+int fall_started(struct comm *c, struct coll_req *r, char *err);
+/* What the operation of this number has to do without. */
+unsigned fall_gone(const struct comm *c, uint32_t seq);
+/* For fall.c: after an agreement. */
+int mend(struct comm *c, const struct fall_round *f, char *err);
+/* Parts that an operation needs which cannot be cut: it has several levels, or overwrites what it
+ * reads at other ranks; 0: it can. */
+unsigned mend_whole(const struct sched *s);
+void mend_destroy(struct comm *c);
+/* For exec.c: before an operation begins. */
+void fall_keep_begin(struct comm *c, const struct coll_req *r);
 
 /* ---- operations (op.c, exec.c) ---- */
 #define LANE_NONE (~0u)
@@ -372,6 +392,8 @@ struct exec {
 
 unsigned exec_run(struct comm *c);
 int exec_add(struct comm *c, struct coll_req *r); /* 0 or -ENOMEM */
+/* Its schedule is another one now. 0 or -ENOMEM. */
+int exec_fit(struct comm *c, const struct coll_req *r);
 /* Number of the running operation; while none runs, of the last one that did. */
 uint32_t exec_seq(const struct comm *c);
 void exec_fail(struct comm *c); /* every operation ends with -EIO */
@@ -419,6 +441,7 @@ struct comm {
     struct ctl ctl;
     struct conn **conn;
     unsigned n_conns, conn_room;
+    unsigned generation;       /* of connections: one more with each operation that starts over */
     struct agg_group group[2]; /* GROUP_ALL, GROUP_RAIL */
     struct agg agg[COLL_TREES + 1];
     unsigned n_aggs;

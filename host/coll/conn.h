@@ -34,7 +34,7 @@
 #define SLOT_NONE    0xffu
 
 struct conn {
-    unsigned index, peer, chan;
+    unsigned index, peer, chan; /* chan: CONN_AGE times the generation is added */
     struct port *port;
     struct ibv_qp *qp;
     uint32_t psn;
@@ -92,6 +92,13 @@ void conn_top_up(struct comm *c, struct conn *k);
 struct conn *conn_get(struct comm *c, unsigned peer, unsigned chan, char *err);
 int conn_all_channels(struct comm *c, unsigned peer, char *err);
 bool conn_all_open(const struct comm *c);
+/* What is on its way is of no interest any more: new connections, when they are asked for again. */
+void conn_renew(struct comm *c);
+#define CONN_AGE 0x10000u
+static inline bool conn_is_old(const struct comm *c, const struct conn *k)
+{
+    return k->chan / CONN_AGE < c->generation;
+}
 #define LINK_MAGIC 0x5452424cu /* "TRBL" */
 void link_input(struct comm *c, const void *msg, size_t len);
 void link_pump(struct comm *c);

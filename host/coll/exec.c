@@ -170,6 +170,7 @@ static void begin(struct comm *c, struct coll_req *r)
 {
     struct exec *x = &c->exec;
 
+    fall_keep_begin(c, r);
     x->running = true;
     x->ready.n = x->credit.n = x->ready.head = x->credit.head = 0;
     for (unsigned l = 0; l < r->s.n_lanes; l++) {
@@ -273,11 +274,18 @@ static int queue_fit(struct lane_queue *q, unsigned lanes)
     return 0;
 }
 
+int exec_fit(struct comm *c, const struct coll_req *r)
+{
+    struct exec *x = &c->exec;
+
+    return queue_fit(&x->ready, r->s.n_lanes) || queue_fit(&x->credit, r->s.n_lanes) ? -ENOMEM : 0;
+}
+
 int exec_add(struct comm *c, struct coll_req *r)
 {
     struct exec *x = &c->exec;
 
-    if (queue_fit(&x->ready, r->s.n_lanes) || queue_fit(&x->credit, r->s.n_lanes))
+    if (exec_fit(c, r))
         return -ENOMEM;
     if (x->tail)
         x->tail->next = r;

@@ -25,6 +25,9 @@
 #include <string.h>
 
 enum fall_type { FALL_ASK = 1, FALL_REPORT, FALL_VERDICT };
+/* BEGUN, ALONE, LAST are a report's: it runs; it needs what has failed and cannot be cut; so was
+ * the one before. WHOLE, AGAIN are the verdict's. */
+enum fall_flag { BEGUN = 1, ALONE = 2, LAST = 4, WHOLE = 8, AGAIN = 16 };
 #define FALL_TEXT 96
 #define ALL       UINT64_MAX /* messages of a rank that has finished */
 
@@ -36,14 +39,15 @@ struct fall_cut {
 struct fall_msg {
     rte_be32_t magic, group, rank, seq;
     uint8_t type, round, parts;
-    uint8_t flag; /* REPORT: begun; VERDICT: nobody has begun it */
+    uint8_t flag; /* of fall_flag */
     struct fall_cut cut[COLL_TREES];
     char why[FALL_TEXT];
 } __attribute__((packed));
 _Static_assert(sizeof(struct fall_msg) <= CTL_ROOM, "one datagram");
 
 struct fall_report {
-    bool here, begun;
+    bool here;
+    uint8_t flag;
     uint32_t seq;
     uint64_t done[COLL_TREES];
 };
@@ -69,9 +73,13 @@ static struct fall_msg message(const struct comm *c, enum fall_type type, unsign
 static void own_report(const struct comm *c, struct fall_report *p)
 {
     const struct coll_req *r = c->exec.head;
+    bool alone = c->exec.running && mend_whole(&r->s) & c->fall.parts;
 
-    *p = (struct fall_report){
-        .here = true, .begun = c->exec.running, .seq = r ? r->id.seq : c->exec.opseq};
+    *p =
+        (struct fall_report){.here = true,
+                             .flag = (uint8_t)((c->exec.running ? BEGUN : 0) | (alone ? ALONE : 0) |
+                                               (c->fall.last & c->fall.parts ? LAST : 0)),
+                             .seq = r ? r->id.seq : c->exec.opseq};
     for (unsigned l = 0; r && l < r->s.n_lanes; l++)
         if (r->s.lane[l].kind == LANE_AGG && r->s.lane[l].peer == GROUP_ALL)
             p->done[r->s.lane[l].chan] = r->done[l];
@@ -84,7 +92,7 @@ static void report(struct comm *c)
 
     own_report(c, &p);
     m.seq = rte_cpu_to_be_32(p.seq);
-    m.flag = p.begun;
+    m.flag = p.flag;
     for (unsigned k = 0; k < COLL_TREES; k++)
         m.cut[k].least = rte_cpu_to_be_64(p.done[k]);
     ctl_send_rank(c, 0, &m, sizeof(m));
@@ -96,7 +104,7 @@ static void tell_verdict(struct comm *c, unsigned rank, unsigned round)
     struct fall_msg m = message(c, FALL_VERDICT, round, f->parts);
 
     m.seq = rte_cpu_to_be_32(f->seq);
-    m.flag = f->whole;
+    m.flag = (f->whole ? WHOLE : 0) | (f->again ? AGAIN : 0);
     for (unsigned k = 0; k < COLL_TREES; k++) {
         const struct sched_cut *cut = &f->how.cut[k];
         uint64_t more = cut->most == ALL ? UINT32_MAX : cut->most - cut->least;
@@ -122,9 +130,11 @@ static void explain(struct comm *c, const struct fall_round *f)
         least = f->how.cut[k].least < least ? f->how.cut[k].least : least;
     at += snprintf(at, room, "%s%.*s", then, FALL_TEXT, c->fall.why);
     room = sizeof(c->fall.text) - (size_t)(at - c->fall.text);
-    if (!f->whole && f->parts & PART_TREES && least != ALL)
+    if (!f->whole && !f->again && f->parts & PART_TREES && least != ALL)
         snprintf(at, room, " (from message %llu of the communicator's operation %u on)",
                  (unsigned long long)least + 1, f->seq + 1);
+    else if (f->again)
+        snprintf(at, room, " (the communicator's operation %u starts over)", f->seq + 1);
     else if (f->seq || !f->whole)
         snprintf(at, room, " (from the communicator's operation %u on)", f->seq + 1);
 }
@@ -141,6 +151,10 @@ static void end_ask(struct comm *c)
         planes_leave(c);
     if (mend(c, f, err))
         comm_fail(c, "%s; %s", c->fall.why, err);
+    if (c->fall.broken && !conn_is_old(c, c->fall.broken))
+        comm_fail(c, "%s; rank %u (%s) cannot be reached", c->fall.why, c->fall.broken->peer,
+                  comm_host(c, c->fall.broken->peer));
+    c->fall.broken = NULL;
     comm_check_ready(c);
 }
 
@@ -153,8 +167,10 @@ static void judge(const struct comm *c, struct fall_round *f)
     for (unsigned r = 1; r < c->cfg.nranks; r++)
         if ((int32_t)(p[r].seq - f->seq) < 0)
             f->seq = p[r].seq;
-    for (unsigned r = 0; r < c->cfg.nranks; r++)
-        f->whole &= p[r].seq == f->seq && !p[r].begun;
+    for (unsigned r = 0; r < c->cfg.nranks; r++) {
+        f->whole &= p[r].seq == f->seq && !(p[r].flag & BEGUN);
+        f->again |= p[r].flag & (p[r].seq == f->seq ? ALONE : LAST);
+    }
     for (unsigned k = 0; k < COLL_TREES; k++) {
         struct sched_cut *cut = &f->how.cut[k];
 
@@ -195,7 +211,7 @@ static void on_report(struct comm *c, unsigned rank, const struct fall_msg *m)
     if (c->fall.state != FALL_ASKING || m->round > c->fall.n_rounds || p->here ||
         m->parts != c->fall.parts)
         return;
-    *p = (struct fall_report){.here = true, .begun = m->flag != 0, .seq = rte_be_to_cpu_32(m->seq)};
+    *p = (struct fall_report){.here = true, .flag = m->flag, .seq = rte_be_to_cpu_32(m->seq)};
     for (unsigned k = 0; k < COLL_TREES; k++)
         p->done[k] = rte_be_to_cpu_64(m->cut[k].least);
     judge_when_all_are_here(c);
@@ -207,8 +223,10 @@ static void on_verdict(struct comm *c, const struct fall_msg *m)
 
     if (c->fall.state != FALL_ASKING || m->round != c->fall.n_rounds)
         return;
-    *f = (struct fall_round){
-        .parts = m->parts, .seq = rte_be_to_cpu_32(m->seq), .whole = m->flag != 0};
+    *f = (struct fall_round){.parts = m->parts,
+                             .seq = rte_be_to_cpu_32(m->seq),
+                             .whole = m->flag & WHOLE,
+                             .again = m->flag & AGAIN};
     for (unsigned k = 0; k < COLL_TREES; k++) {
         uint64_t least = rte_be_to_cpu_64(m->cut[k].least);
         uint32_t more = rte_be_to_cpu_32(m->cut[k].more), from = rte_be_to_cpu_32(m->cut[k].from);
@@ -265,6 +283,10 @@ static void begin(struct comm *c, unsigned parts, const char *why)
         snprintf(f->why, sizeof(f->why), "%s", why);
     }
     f->state = FALL_ASKING;
+    if (c->exec.running && mend_whole(&c->exec.head->s) & parts) /* it ends as a whole */
+        parts |= mend_whole(&c->exec.head->s);
+    if (f->last & parts)
+        parts |= f->last;
     widen(c, parts & ~f->stopped);
 }
 
@@ -334,6 +356,7 @@ void fall_input(struct comm *c, const void *msg, size_t len)
 
 void fall_destroy(struct comm *c)
 {
+    mend_destroy(c);
     free(c->fall.report);
 }
 

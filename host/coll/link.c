@@ -89,9 +89,10 @@ static struct conn *add(struct comm *c, unsigned peer, unsigned chan, char *err)
     struct fab_channel ch[SCHED_MAX_CHANS];
     unsigned n = topo_channels(&c->topo, c->cfg.rank, peer, ch, SCHED_MAX_CHANS);
     struct conn *k = calloc(1, sizeof(*k));
+    unsigned which = chan % CONN_AGE;
     int rc = k ? 0 : -ENOMEM;
 
-    if (!rc && (chan >= n || ch[chan].port_a >= c->n_ports))
+    if (!rc && (which >= n || ch[which].port_a >= c->n_ports))
         rc = -ENODEV;
     if (!rc && c->n_conns == c->conn_room) {
         unsigned room = 2 * c->conn_room + 4;
@@ -106,14 +107,14 @@ static struct conn *add(struct comm *c, unsigned peer, unsigned chan, char *err)
                            .peer = peer,
                            .chan = chan,
                            .depth = sched_slots(&c->topo.sched),
-                           .port = &c->port[ch[chan].port_a],
+                           .port = &c->port[ch[which].port_a],
                            .rx_lane = LANE_NONE,
                            .tx_lane = LANE_NONE};
         rc = end_create(c, k);
     }
     if (rc) {
         snprintf(err, COMM_TEXT, "cannot make a connection to rank %u (%s), channel %u: %s", peer,
-                 comm_host(c, peer), chan, strerror(-rc));
+                 comm_host(c, peer), which, strerror(-rc));
         if (k)
             end_free(k);
         return NULL;
@@ -161,7 +162,7 @@ static void ask_soon(struct comm *c, struct conn *k)
 
 struct conn *conn_get(struct comm *c, unsigned peer, unsigned chan, char *err)
 {
-    struct conn *k = find(c, peer, chan);
+    struct conn *k = find(c, peer, chan += c->generation * CONN_AGE);
 
     if (k)
         return k;
@@ -187,9 +188,23 @@ int conn_all_channels(struct comm *c, unsigned peer, char *err)
 bool conn_all_open(const struct comm *c)
 {
     for (unsigned i = 0; i < c->n_conns; i++)
-        if (!c->conn[i]->open)
+        if (!c->conn[i]->open && !conn_is_old(c, c->conn[i]))
             return false;
     return true;
+}
+
+void conn_renew(struct comm *c)
+{
+    c->generation++;
+    for (unsigned i = 0; i < c->n_conns; i++) {
+        struct conn *k = c->conn[i];
+
+        if (!conn_is_old(c, k))
+            continue;
+        k->rx_lane = k->tx_lane = LANE_NONE;
+        k->due = false;
+        qp_stop(k->qp);
+    }
 }
 
 /* ---- the peer's ---- */
@@ -274,7 +289,7 @@ void link_tick(struct comm *c)
     for (unsigned i = 0; i < c->n_conns; i++) {
         struct conn *k = c->conn[i];
 
-        if (k->open)
+        if (k->open || conn_is_old(c, k))
             continue;
         if (!k->since_ns)
             k->since_ns = c->now_ns;

@@ -3,7 +3,12 @@
  * where they are (fall.c).
  *
  * Where nobody has begun an operation, it is run by the next algorithm of the policy like those
- * after it. Else it is finished by the hosts from the first message on that not all have
+ * after it. One of several levels, or by multimem, starts over by that algorithm: its ranks have
+ * sums of sums where their inputs were, and NVSwitches write to members without their knowing, so
+ * its input is kept as it begins. Connections are made anew, for on the old ones what is left of
+ * the first attempt is on its way. Who has finished it takes part once more with what it kept.
+ *
+ * One by the trees alone is finished by the hosts from the first message on that not all have
  * (alg_repair.c). A rank that has finished it may have given its buffers back, but others can lack
  * at most a window of what it has: so an agent keeps of a finished operation the last window, and
  * of one whose results overwrite what was sent the messages under way.
@@ -47,6 +52,7 @@ void fall_keep(struct agg *a, const struct coll_req *r, const struct step *st)
 
 void fall_keep_end(struct comm *c, const struct coll_req *r)
 {
+    c->fall.last = mend_whole(&r->s);
     for (unsigned l = 0; l < r->s.n_lanes; l++) {
         const struct lane *lane = &r->s.lane[l];
         struct agg *a = lane->kind == LANE_AGG ? agg_of_lane(c, lane) : NULL;
@@ -64,6 +70,29 @@ void fall_keep_end(struct comm *c, const struct coll_req *r)
     }
 }
 
+/* Of operations that start over when they are cut, the whole input: of the last two, since others
+ * may still be in the one before. */
+void fall_keep_begin(struct comm *c, const struct coll_req *r)
+{
+    struct fall_kept *k = &c->fall.kept[r->id.seq & 1];
+    unsigned parts = mend_whole(&r->s);
+
+    k->here = false;
+    if (!parts || c->cfg.unback || !policy_goes_on(c, parts | c->fall.stopped))
+        return;
+    if (k->room < r->s.in_bytes) {
+        region_drop(&k->mem);
+        free(k->data);
+        k->data = malloc(r->s.in_bytes);
+        k->room = k->data ? r->s.in_bytes : 0;
+    }
+    if (!k->data && r->s.in_bytes)
+        return; /* without it the operation fails when the switches do */
+    memcpy(k->data, r->args.send, r->s.in_bytes);
+    k->seq = r->id.seq;
+    k->here = true;
+}
+
 /* ---- the operations ---- */
 
 unsigned fall_gone(const struct comm *c, uint32_t seq)
@@ -73,7 +102,7 @@ unsigned fall_gone(const struct comm *c, uint32_t seq)
     for (unsigned i = 0; i < c->fall.n_rounds; i++) {
         const struct fall_round *f = &c->fall.round[i];
 
-        if ((int32_t)(seq - f->seq) >= !f->whole)
+        if ((int32_t)(seq - f->seq) >= !(f->whole || f->again))
             parts |= f->parts;
     }
     return parts;
@@ -93,6 +122,19 @@ static unsigned parts_of(const struct sched *s)
             parts |= PART_MM;
     }
     return parts;
+}
+
+static bool has_conns(const struct sched *s)
+{
+    for (unsigned l = 0; l < s->n_lanes; l++)
+        if (s->lane[l].kind == LANE_SEND || s->lane[l].kind == LANE_RECV)
+            return true;
+    return false;
+}
+
+unsigned mend_whole(const struct sched *s)
+{
+    return has_conns(s) ? parts_of(s) : 0;
 }
 
 static int cannot(char *err, const char *what, int rc)
@@ -134,7 +176,7 @@ int fall_started(struct comm *c, struct coll_req *r, char *err)
     for (unsigned i = 0; !rc && i < c->fall.n_rounds; i++) {
         const struct fall_round *f = &c->fall.round[i];
 
-        if (r->id.seq == f->seq && !f->whole && parts_of(&r->s) & f->parts)
+        if (r->id.seq == f->seq && !f->whole && !f->again && parts_of(&r->s) & f->parts)
             rc = cut(r, f, err);
     }
     return rc;
@@ -251,24 +293,105 @@ static int others(struct comm *c, const struct fall_round *f, char *err)
     for (struct coll_req *r = c->exec.head; r; r = r->next) {
         int rc;
 
-        if ((r->id.seq == f->seq && !f->whole) || !(parts_of(&r->s) & f->parts))
+        if (r->id.seq == f->seq && !f->whole && !f->again)
+            continue;
+        if (!(parts_of(&r->s) & f->parts) && !f->again)
             continue;
         sched_free(&r->s);
         rc = op_schedule(c, r, err);
         if (!rc)
             rc = op_prepare(c, r, err);
+        if (!rc)
+            rc = exec_fit(c, r);
         if (rc)
             return rc;
     }
     return 0;
 }
 
-static bool has_conns(const struct sched *s)
+/* ---- what starts over ---- */
+
+/* What the running operation may have overwritten is put back. */
+static int rewind_running(const struct comm *c, struct coll_req *r, char *err)
 {
-    for (unsigned l = 0; l < s->n_lanes; l++)
-        if (s->lane[l].kind == LANE_SEND || s->lane[l].kind == LANE_RECV)
-            return true;
-    return false;
+    const struct fall_kept *k = &c->fall.kept[r->id.seq & 1];
+
+    if (!r->s.in.in_place)
+        return 0;
+    if (!k->here || k->seq != r->id.seq)
+        return cannot(err, "the next operation has begun", -EBUSY);
+    memcpy((void *)(uintptr_t)r->args.send, k->data, r->s.in_bytes);
+    return 0;
+}
+
+/* It is over here: with the input that was kept, and results that nobody wants. */
+static int help_again(struct comm *c, const struct fall_round *f, char *err)
+{
+    struct fall_kept *k = &c->fall.kept[f->seq & 1];
+    const struct op_id *id = op_known(c, f->seq);
+    struct coll_req *r;
+    uint8_t *out;
+    int rc;
+
+    if (!id || !k->here || k->seq != f->seq)
+        return cannot(err, "an operation whose input was not kept", -EBUSY);
+    r = helper(c, id, err);
+    if (!r)
+        return -ENOMEM;
+    out = calloc(1, r->s.out_bytes + 1);
+    rc = out ? region_add(c, &c->fall.out, out, r->s.out_bytes + 1) : -ENOMEM;
+    if (rc) {
+        free(out);
+        out = NULL;
+    }
+    if (!rc && !k->mem.addr)
+        rc = region_add(c, &k->mem, k->data, k->room);
+    r->args.send = k->data;
+    r->args.recv = out;
+    r->in = &k->mem;
+    r->out = &c->fall.out;
+    if (rc)
+        cannot(err, "out of memory", rc);
+    else
+        rc = op_prepare(c, r, err);
+    if (!rc && exec_add(c, r))
+        rc = cannot(err, "out of memory", -ENOMEM);
+    if (rc) {
+        req_free(r);
+        return rc;
+    }
+    c->exec.next_seq = id->seq;
+    to_front(&c->exec, r);
+    return 0;
+}
+
+static int start_over(struct comm *c, const struct fall_round *f, bool over, char *err)
+{
+    struct coll_req *r = c->exec.head;
+    int rc = 0;
+
+    conn_renew(c);
+    if (c->exec.running) {
+        if (parts_of(&r->s) & ~f->parts)
+            return cannot(err, "the next operation has begun", -EBUSY);
+        c->exec.running = false;
+        rc = rewind_running(c, r, err);
+    }
+    if (!rc)
+        rc = others(c, f, err);
+    return rc || !over ? rc : help_again(c, f, err);
+}
+
+void mend_destroy(struct comm *c)
+{
+    uint8_t *out = c->fall.out.addr;
+
+    region_drop(&c->fall.out);
+    free(out);
+    for (unsigned i = 0; i < 2; i++) {
+        region_drop(&c->fall.kept[i].mem);
+        free(c->fall.kept[i].data);
+    }
 }
 
 int mend(struct comm *c, const struct fall_round *f, char *err)
@@ -277,6 +400,8 @@ int mend(struct comm *c, const struct fall_round *f, char *err)
     bool over = r ? r->id.seq != f->seq : c->exec.opseq != f->seq, begun = c->exec.running;
     int rc;
 
+    if (f->again)
+        return start_over(c, f, over, err);
     if (f->whole || (r && !over && !(parts_of(&r->s) & f->parts)))
         return others(c, f, err); /* it goes on as it is */
     if (r && begun && over && has_conns(&r->s))

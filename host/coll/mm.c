@@ -152,6 +152,14 @@ static void refused(struct mmc *m, const struct mm_ctl *c, const char *text)
     fail(m, status_text(c), text);
 }
 
+/* Bound once, and not known any more: the switch has forgotten the group. */
+static void forgotten(struct mmc *m, const struct mm_ctl *c, const char *text)
+{
+    refused(m, c, text);
+    if (m->status == AGG_E_NOT_MEMBER)
+        m->status = AGG_E_NO_GROUP;
+}
+
 static void on_bind_reply(struct mmc *m, const struct mm_ctl *c)
 {
     char text[sizeof(c->text)];
@@ -188,7 +196,7 @@ void mmc_input(struct mmc *m, const struct mm_ctl *c)
         break;
     case AGG_MM_READY_REPLY:
         if (c->status)
-            refused(m, c, "");
+            forgotten(m, c, "");
         else if (m->state == MMC_OPENING && m->granted)
             m->state = MMC_READY;
         break;
@@ -197,7 +205,7 @@ void mmc_input(struct mmc *m, const struct mm_ctl *c)
             break;
         m->moving = false;
         if (c->status)
-            refused(m, c, more_text(c, text));
+            forgotten(m, c, more_text(c, text));
         break;
     case AGG_MM_UNBIND_REPLY:
         m->left = true;

@@ -1,0 +1,295 @@
+/*
+ * Switches that lose their memory at any moment, under operations of several levels and under
+ * multimem: every rank has the right sums all the same, in place and out of place, of the operation
+ * that was hit and of those behind it, and the communicator says why.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/coll/sched.h"
+#include "sim/job.h"
+#include "tests/support/eal.h"
+
+#define OPS       3u
+#define MAX_COUNT 30000u
+#define SEEDS     10u
+
+static struct rte_mempool *pool;
+static const uint16_t hosts[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+struct bed {
+    const char *name; /* of the switch that is hit */
+    struct fabric *f;
+    struct world *w;
+    struct job *j;
+    unsigned n;
+    enum coll_kind kind;
+    enum coll_algo algo;
+    size_t count; /* as in coll_args */
+    bool in_place;
+    unsigned started[8];
+    uint64_t rng;
+};
+
+static uint64_t below(struct bed *b, uint64_t n)
+{
+    uint64_t z = b->rng += 0x9e3779b97f4a7c15ull;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    return (z ^ z >> 31) % n;
+}
+
+/* Small whole numbers: every sum is exact in fp32, whatever the order. */
+static float value(unsigned k, unsigned rank, size_t i)
+{
+    return (float)((int)((i * 13 + rank * 7 + k * 3 + i / 97) % 29) - 11);
+}
+
+static float sum(const struct bed *b, unsigned k, size_t i)
+{
+    float s = 0;
+
+    for (unsigned r = 0; r < b->n; r++)
+        s += value(k, r, i);
+    return s;
+}
+
+static size_t sends(const struct bed *b)
+{
+    return b->kind == COLL_REDUCE_SCATTER ? b->count * b->n : b->count;
+}
+
+static size_t gets(const struct bed *b)
+{
+    return b->kind == COLL_ALLGATHER ? b->count * b->n : b->count;
+}
+
+/* Every operation has memory of its own. */
+static float *memory(struct bed *b, unsigned rank, unsigned which, unsigned k)
+{
+    return (float *)job_buffer(b->j, rank, which) + (size_t)k * MAX_COUNT;
+}
+
+static float *in_of(struct bed *b, unsigned rank, unsigned k)
+{
+    if (b->in_place && b->kind == COLL_ALLGATHER)
+        return memory(b, rank, 1, k) + rank * b->count;
+    return memory(b, rank, b->in_place && b->kind == COLL_ALLREDUCE, k);
+}
+
+static float *out_of(struct bed *b, unsigned rank, unsigned k)
+{
+    if (b->in_place && b->kind == COLL_REDUCE_SCATTER)
+        return memory(b, rank, 0, k) + rank * b->count;
+    return memory(b, rank, 1, k);
+}
+
+static void args(void *ctx, unsigned rank, struct coll_args *a)
+{
+    struct bed *b = ctx;
+    unsigned k = b->started[rank]++;
+
+    *a = (struct coll_args){.kind = b->kind,
+                            .algo = b->algo,
+                            .send = in_of(b, rank, k),
+                            .recv = out_of(b, rank, k),
+                            .count = b->count,
+                            .type = DT_FP32,
+                            .op = OP_SUM};
+}
+
+static void check(struct bed *b, uint64_t seed)
+{
+    for (unsigned r = 0; r < b->n; r++)
+        for (unsigned k = 0; k < OPS; k++)
+            for (size_t i = 0; i < gets(b); i++) {
+                float got = out_of(b, r, k)[i], want;
+
+                if (b->kind == COLL_ALLGATHER)
+                    want = value(k, (unsigned)(i / b->count), i % b->count);
+                else
+                    want = sum(b, k, b->kind == COLL_REDUCE_SCATTER ? r * b->count + i : i);
+                if (got != want)
+                    fail_msg("%s, seed %lu: operation %u, rank %u, element %zu: %g, not %g",
+                             sched_algo_name(b->algo), seed, k, r, i, (double)got, (double)want);
+            }
+}
+
+/* Of what it aggregated it knows nothing any more; it forwards as before. */
+static void hit(void *ctx)
+{
+    struct bed *b = ctx;
+    uint16_t node = (uint16_t)(fabric_node(b->f, b->name) - b->f->nodes);
+
+    world_alarm(b->w, PS_NEVER, NULL, NULL);
+    assert_int_equal(net_restart(world_net(b->w), node, world_now(b->w)), 0);
+}
+
+static void up(struct bed *b, const char *conf, unsigned n_policy, const enum coll_algo *policy)
+{
+    struct world_cfg wc = {.nranks = b->n, .host_of_rank = hosts, .pool = pool, .seed = 1};
+    struct job_cfg jc = {.nranks = b->n,
+                         .host_of_rank = hosts,
+                         .group = 1,
+                         .key = 7,
+                         .algos = 1u << b->algo,
+                         .n_policy = n_policy,
+                         .policy = policy,
+                         .limit_ps = 100 * PS_PER_S};
+    char err[COMM_TEXT] = "";
+
+    for (unsigned i = 0; i < n_policy; i++)
+        jc.algos |= 1u << policy[i];
+    b->f = fabric_load(conf, NULL);
+    wc.fab = jc.fab = b->f;
+    assert_non_null(b->f);
+    assert_int_equal(world_create(&b->w, &wc), 0);
+    jc.w = b->w;
+    if (job_create(&b->j, &jc, err))
+        fail_msg("%s", err);
+    assert_int_equal(job_buffers(b->j, OPS * MAX_COUNT * sizeof(float)), 0);
+}
+
+static void down(struct bed *b)
+{
+    assert_int_equal(job_destroy(b->j), 0);
+    world_destroy(b->w);
+    fabric_free(b->f);
+}
+
+static void fill(struct bed *b)
+{
+    memset(b->started, 0, sizeof(b->started));
+    for (unsigned r = 0; r < b->n; r++)
+        for (unsigned k = 0; k < OPS; k++) {
+            for (unsigned which = 0; which < 2; which++)
+                memset(memory(b, r, which, k), 0xee, MAX_COUNT * sizeof(float));
+            for (size_t i = 0; i < sends(b); i++)
+                in_of(b, r, k)[i] = value(k, r, i);
+        }
+}
+
+static bool never(void *ctx)
+{
+    (void)ctx;
+    return false;
+}
+
+struct row {
+    const char *conf, *node;
+    unsigned n;
+    enum coll_kind kind;
+    enum coll_algo algo;
+    unsigned n_policy;
+    enum coll_algo policy[3];
+    enum coll_algo then; /* what runs after the fall */
+};
+
+static unsigned run(const struct row *w, uint64_t seed)
+{
+    struct bed b = {.name = w->node, .n = w->n, .kind = w->kind, .algo = w->algo, .rng = seed};
+    struct job_loop l = {.n = OPS, .args = args, .ctx = &b, .limit_ps = 100 * PS_PER_S};
+    size_t most = w->kind == COLL_ALLREDUCE ? MAX_COUNT : MAX_COUNT / w->n;
+    struct coll_args a;
+    const char *why;
+    int rc;
+
+    b.in_place = seed % 2;
+    b.count = 8 + below(&b, seed % 5 ? most - 8 : 60); /* every rank has a share in it */
+    up(&b, w->conf, w->n_policy, w->policy);
+    fill(&b);
+    world_alarm(b.w, world_now(b.w) + (int64_t)below(&b, 25 * PS_PER_US), hit, &b);
+    rc = job_loop_run(b.j, &l);
+    if (rc)
+        fail_msg("%s, %s, seed %lu: %s", sched_algo_name(b.algo), w->node, seed, l.text);
+    check(&b, seed);
+    job_drive(b.j, world_now(b.w) + 60 * PS_PER_US, never, NULL);
+    /* And once more, now that all know, or find out. */
+    fill(&b);
+    rc = job_loop_run(b.j, &l);
+    if (rc)
+        fail_msg("%s, %s, seed %lu, after it: %s", sched_algo_name(b.algo), w->node, seed, l.text);
+    check(&b, seed);
+    why = comm_fell_back(job_comm(b.j, 0));
+    assert_non_null(why);
+    assert_non_null(strstr(why, w->node));
+    b.started[0] = 0;
+    args(&b, 0, &a);
+    assert_int_equal(comm_runs_by(job_comm(b.j, 0), &a), w->then);
+    rc = strstr(why, "starts over") != NULL;
+    down(&b);
+    return (unsigned)rc;
+}
+
+static void run_rows(const struct row *rows, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        unsigned over = 0;
+
+        for (uint64_t seed = 1; seed <= SEEDS; seed++)
+            over += run(&rows[i], seed);
+        print_message("%s %s: %u of %u started over\n", sched_algo_name(rows[i].algo), rows[i].node,
+                      over, SEEDS);
+        assert_true(over > 1); /* the moments do hit operations */
+    }
+}
+
+#define RAIL "conf/rail-2x4.conf"
+#define NODE "conf/h100-node.conf"
+
+static void multimem_that_ends_at_any_moment_costs_no_element(void **state)
+{
+    static const struct row rows[] = {
+        {NODE, "n0s1", 8, COLL_ALLREDUCE, ALGO_NVLS, 0, {0}, ALGO_RING},
+        {NODE, "n0s1", 8, COLL_REDUCE_SCATTER, ALGO_NVLS, 0, {0}, ALGO_RING},
+        {NODE, "n0s1", 8, COLL_ALLGATHER, ALGO_NVLS, 2, {ALGO_NVLS, ALGO_DIRECT}, ALGO_DIRECT},
+    };
+
+    (void)state;
+    run_rows(rows, sizeof(rows) / sizeof(*rows));
+}
+
+static void operations_of_several_levels_cost_no_element(void **state)
+{
+    static const struct row rows[] = {
+        {RAIL, "leaf1", 8, COLL_ALLREDUCE, ALGO_HIER_SHARP, 0, {0}, ALGO_RING},
+        {RAIL,
+         "leaf1",
+         8,
+         COLL_ALLREDUCE,
+         ALGO_NVLS_SHARP,
+         2,
+         {ALGO_NVLS_SHARP, ALGO_HIER},
+         ALGO_HIER},
+        {RAIL,
+         "n0s1",
+         8,
+         COLL_ALLREDUCE,
+         ALGO_NVLS_SHARP,
+         2,
+         {ALGO_NVLS_SHARP, ALGO_RING},
+         ALGO_RING},
+    };
+
+    (void)state;
+    run_rows(rows, sizeof(rows) / sizeof(*rows));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(multimem_that_ends_at_any_moment_costs_no_element),
+        cmocka_unit_test(operations_of_several_levels_cost_no_element),
+    };
+
+    test_eal_init();
+    pool = test_pool(60000);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
