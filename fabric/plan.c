@@ -185,6 +185,10 @@ void fabric_plan(const struct fabric *f, bool all, FILE *out)
             f->name, f->path, f->n_hosts, f->n_switches, cables(f), f->n_trees);
     fprintf(out, "mtu %u, ecmp %s, dilation %s, %u processes can share a host\n", f->mtu,
             f->ecmp == FAB_ECMP_BALANCED ? "balanced" : "hash", dilation, f->slots_per_host);
+    if (f->dcqcn.on)
+        fprintf(out, "hosts slow down when they are told of congestion (DCQCN)\n");
+    if (f->pfc_watchdog_ps)
+        fprintf(out, "PFC watchdog after %g ms\n", (double)f->pfc_watchdog_ps * 1e-9);
     if (brief)
         fprintf(out, "Alike nodes, links and trees in one line; trib plan -v lists them all\n");
     plan_levels(f, out);

@@ -78,6 +78,22 @@ has 'rank 3 \(h3\) has died' "$tmp/f.err"
 refuses 2 'no readable file' leaf-spine-8.conf --faults nowhere
 refuses 2 'link: found "leaf0-spine7", expected a link' leaf-spine-8.conf --faults <(echo 'faults = ({ link = "leaf0-spine7"; down = true; });')
 
+# a flow beside the rows, and what congestion cost: neither changes from run to run
+beside() {
+    trib sim incast-32.conf gather -g 33 -b 8M -e 8M -w 0 --payload none --beside h39:h1 -J "$1" >"$2" 2>/dev/null || fail "--beside"
+}
+beside "$tmp/b1.json" "$tmp/b1.out"
+beside "$tmp/b2.json" "$tmp/b2.out"
+cmp -s "$tmp/b1.out" "$tmp/b2.out" && cmp -s "$tmp/b1.json" "$tmp/b2.json" || fail "--beside: two runs differ"
+has '^# Beside it h39 sends to h1: 49\.[0-9]+ GB/s alone' "$tmp/b1.out"
+has 'direct, [0-9]+ B, float, out-of-place: [0-9.]+ GB/s, 0\.[0-9]+ of that' "$tmp/b1.out"
+has '^# Congestion: 0 frames marked, .*[1-9][0-9]* pauses, .* 0 frames dropped in full queues, 0 packets sent again' "$tmp/b1.out"
+has '"congestion": \{' "$tmp/b1.json"
+has '"alone_GBps": 49' "$tmp/b1.json"
+refuses 2 '--beside: found "h0:h99", expected two hosts' leaf-spine-8.conf --beside h0:h99
+refuses 2 '--beside: found "h0", expected two hosts' leaf-spine-8.conf --beside h0
+refuses 2 '--beside: found "h1:h1", expected two hosts' leaf-spine-8.conf --beside h1:h1
+
 # results come as rows end: of a run that is stopped what it had is there
 "$TRIB_BUILD/trib-sim" "$conf/leaf-spine-8.conf" -b 4K -e 16M -f 4096 --algo sharp --payload none -n 200 -J "$tmp/i.json" >"$tmp/i.out" 2>"$tmp/i.err" &
 child=$!

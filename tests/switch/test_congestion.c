@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "switch/net_stats.h"
+#include "switch/peek.h"
 #include "switch/pfc.h"
 #include "tests/support/eal.h"
 #include "tests/support/lab.h"
@@ -242,6 +243,23 @@ static void all_to_all_through_small_buffers_ends(void **state)
     lab_close(&l);
 }
 
+static void notifications_have_a_class_that_waits_behind_no_data(void **state)
+{
+    struct frame_spec s = {.src_ip = 0x0a000001, .dst_ip = 0x0a000002, .dqpn = 7, .len = 16};
+    struct rte_mbuf *m = lab_frame(pool, &s);
+    struct peek k;
+
+    (void)state;
+    peek_frame(m, &k);
+    assert_int_equal(k.kind, PEEK_ROCE);
+    assert_int_equal(k.cls, FRAME_LOSSLESS);
+    rte_pktmbuf_mtod(m, uint8_t *)[42] = ROCE_OP_CNP_PACKET;
+    peek_frame(m, &k);
+    assert_int_equal(k.kind, PEEK_ROCE);
+    assert_int_equal(k.cls, FRAME_CONTROL);
+    rte_pktmbuf_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +267,7 @@ int main(void)
         cmocka_unit_test(pfc_loses_nothing_and_keeps_the_bottleneck_full),
         cmocka_unit_test(victims_of_a_pause_go_on_when_it_ends),
         cmocka_unit_test(pauses_are_real_frames_repeated_before_they_run_out),
+        cmocka_unit_test(notifications_have_a_class_that_waits_behind_no_data),
         cmocka_unit_test(all_to_all_through_small_buffers_ends),
     };
 
