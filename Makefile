@@ -230,6 +230,7 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tributary $(DESTDIR)$(PREFIX)/share/tributary/conf/workloads
 	install -m 755 $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(DESTDIR)$(PREFIX)/bin
 	install -m 755 scripts/trib scripts/trib-sweep $(DESTDIR)$(PREFIX)/bin
+	install -m 755 scripts/trib-sweep.sbatch $(DESTDIR)$(PREFIX)/share/tributary
 	install -m 755 $(BUILD)/libtribverbs.so $(DESTDIR)$(PREFIX)/lib/tributary
 	install -m 644 conf/*.conf $(DESTDIR)$(PREFIX)/share/tributary/conf
 	install -m 644 conf/workloads/*.conf $(DESTDIR)$(PREFIX)/share/tributary/conf/workloads
