@@ -122,7 +122,8 @@ static struct coll_args args_of(const struct bench *b, unsigned rank)
         .type = r->type,
         .op = r->op,
         .root = r->root,
-        .sparse = r->sparse};
+        .sparse = r->sparse,
+        .mm_self = r->mm_self};
 }
 
 enum coll_algo bench_runs_by(struct bench *b, const struct row *r)

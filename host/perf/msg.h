@@ -52,7 +52,7 @@ struct msg_init {
     uint64_t key, max_bytes; /* of a buffer */
 };
 struct msg_prepare {
-    uint32_t coll, algo, type, op, root, sparse, in_place;
+    uint32_t coll, algo, type, op, root, sparse, in_place, mm_self;
     uint64_t count;
 };
 struct msg_run {

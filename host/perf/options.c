@@ -45,6 +45,8 @@ static const struct option_row table[] = {
      "root of rooted collectives (0)"},
     {'k', "sparse", "K", K_UINT, AT(sparse), 1, FAB_MAX_MEMBERS,
      "alltoall: each rank sends to itself and its K - 1 next only"},
+    {0, "mm-self", NULL, K_FLAG, AT(mm_self), 0, 0,
+     "multimem: a GPU's own share crosses the switch too, as in (1 + 1 / N) B out of each"},
     {'J', "output_file", "FILE", K_STRING, AT(json), 0, 0, "write the results as JSON"},
     {0, "algo", "LIST", K_ALGOS, AT(algos), 0, 0,
      "an algorithm, a list, all that can do it, or auto: the fastest by the model (ring,sharp)"},

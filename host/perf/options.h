@@ -28,6 +28,7 @@ struct perf_opts {
     unsigned factor; /* 0: steps of step_bytes */
     unsigned iters, warmup, check, root;
     unsigned sparse;            /* of alltoall; 0: not */
+    bool mm_self;               /* as in coll_args */
     unsigned types, ops, algos; /* bit masks over dtype, redop, coll_algo */
     unsigned tree, window;
     bool error;        /* measure ULP */

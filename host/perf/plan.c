@@ -138,7 +138,8 @@ static bool fabric_has(const struct sweep *s, enum coll_algo a)
                              .count = s->o->coll == COLL_BARRIER ? 0 : 64,
                              .type = DT_FP32,
                              .root = s->o->root,
-                             .sparse = s->o->sparse};
+                             .sparse = s->o->sparse,
+                             .mm_self = s->o->mm_self};
     struct coll_prediction p;
 
     args.send = &args;

@@ -37,7 +37,8 @@ static struct coll_args args_of(const struct rank *k)
                               .type = p->type,
                               .op = p->op,
                               .root = p->root,
-                              .sparse = p->sparse};
+                              .sparse = p->sparse,
+                              .mm_self = p->mm_self};
 }
 
 /* *own: whether the algorithm asked for did it all; NULL: nobody asks. */

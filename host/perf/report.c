@@ -35,6 +35,8 @@ static void add_extras(json_t *j, const struct row *r, int place)
     }
     if (r->run[place].links)
         json_object_set(j, "links", r->run[place].links);
+    if (r->mm_self)
+        json_object_set_new(j, "mm_self", json_true());
     if (r->sparse)
         json_object_set_new(j, "sparse", json_integer((json_int_t)r->sparse));
     if (r->ulp.n && place == OUT_OF_PLACE) /* JSON has no infinity: such a result is null */

@@ -40,6 +40,7 @@ struct row {
     enum dtype type;
     enum redop op;
     unsigned root, nranks, sparse;
+    bool mm_self; /* of multimem: as in coll_args */
     uint64_t count, bytes;
     struct coll_prediction pred;
     uint64_t link_bps; /* of the busiest link */

@@ -291,8 +291,8 @@ static int run_place(struct sweep *s, struct row *r, int place)
     struct run_result *run = &r->run[place];
     struct answers a = {.s = s, .pred = &r->pred};
     struct coll_prediction now;
-    struct msg_prepare prep = {r->coll, r->algo,   r->type,           r->op,
-                               r->root, r->sparse, place == IN_PLACE, r->count};
+    struct msg_prepare prep = {r->coll,   r->algo,           r->type,    r->op,   r->root,
+                               r->sparse, place == IN_PLACE, r->mm_self, r->count};
     char label[120], before[COMM_TEXT];
 
     memcpy(before, s->fell_back, sizeof(before));
@@ -339,7 +339,8 @@ static int predict(struct sweep *s, struct row *r)
                           .type = r->type,
                           .op = r->op,
                           .root = r->root,
-                          .sparse = r->sparse};
+                          .sparse = r->sparse,
+                          .mm_self = r->mm_self};
     char why[OPT_ERR];
     int rc;
 
@@ -398,7 +399,8 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
                       .op = op,
                       .root = s->o->root,
                       .nranks = s->nranks,
-                      .sparse = s->o->sparse};
+                      .sparse = s->o->sparse,
+                      .mm_self = s->o->mm_self};
     if (r->coll != COLL_BARRIER) {
         r->count = bytes / dtype_size(type) / blocks;
         if (!r->count)

@@ -26,6 +26,8 @@ void table_header(FILE *out, const char *program, const struct perf_opts *o,
     if (o->sparse)
         fprintf(out, "# sparse: each rank sends to itself and the %u ranks after it\n",
                 o->sparse - 1);
+    if (o->mm_self)
+        fprintf(out, "# multimem: a GPU's own share crosses the switch too\n");
     if (o->forced)
         fprintf(out, "# TRIB_ALGO forces the algorithm\n");
     fprintf(out, "#\n# Ranks on hosts:");

@@ -46,7 +46,8 @@ int mm_memory(struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t 
     if (!remote) {
         if (off > g->bytes || len > g->bytes - off)
             return -EFAULT;
-        *p = (void *)(uintptr_t)addr;
+        /* Where frames have no room for data, members answer with lengths only. */
+        *p = g->mm->carries || len <= FRAME_CARRIED ? (void *)(uintptr_t)addr : NULL;
         return 0;
     }
     *p = NULL;
@@ -149,6 +150,7 @@ int mm_create(struct mm **out, struct an *a, const struct mm_cfg *cfg)
         return -ENOMEM;
     mm->a = a;
     mm->cfg = *cfg;
+    mm->carries = frame_pool_carries(a->cfg.pool);
     if (!cfg->max_groups)
         mm->cfg.max_groups = MM_DEFAULT_GROUPS;
     if (!cfg->max_bytes)

@@ -112,6 +112,7 @@ struct mm_stale {
 struct mm {
     struct an *a;
     struct mm_cfg cfg;
+    bool carries; /* frames have room for data */
     LIST_HEAD(mm_groups, mm_group) groups;
     SLIST_HEAD(mm_doomed, mm_group) doomed;
     struct mm_stale stale[MM_STALE];

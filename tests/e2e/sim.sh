@@ -38,13 +38,16 @@ has '^trib-sim: [0-9.]+ ms simulated in .* events .* frames on links' "$tmp/sim.
 sim h100-node.conf all_reduce --algo ring -b 64K -e 16M >"$tmp/n.out" || fail "h100-node: $(cat "$tmp/sim.err")"
 exact "$tmp/n.out" 5
 near "$tmp/n.out" 0.99 1.01
+sim h100-node.conf all_reduce --algo nvls -b 1M -e 1M --mm-self >"$tmp/n.out" || fail "--mm-self: $(cat "$tmp/sim.err")"
+exact "$tmp/n.out" 1
+has 'own share crosses' "$tmp/n.out"
 
 # again, and without data: not one frame at another time
 sim leaf-spine-8.conf all_reduce -b 64K -e 1M -J "$tmp/1.json" >"$tmp/1.out" || fail "first"
 sim leaf-spine-8.conf all_reduce -b 64K -e 1M -J "$tmp/2.json" >"$tmp/2.out" || fail "second"
 cmp "$tmp/1.json" "$tmp/2.json" || fail "two runs differ"
 cmp "$tmp/1.out" "$tmp/2.out" || fail "two runs print different tables"
-for conf_algo in 'leaf-spine-8.conf ring,sharp,tree,halving' 'rail-2x4.conf ring,hier_sharp'; do
+for conf_algo in 'leaf-spine-8.conf ring,sharp,tree,halving' 'rail-2x4.conf ring,hier_sharp' 'h100-node.conf nvls'; do
     # without the runs that only checks need, so that both are the same from beginning to end
     set -- $conf_algo
     sim "$1" --algo "$2" -b 4K -e 256K -c 0 -J "$tmp/d.json" >"$tmp/d.out" || fail "$1 with data: $(cat "$tmp/sim.err")"
