@@ -56,7 +56,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/libtribverbs.so
 
-.PHONY: all programs demo test unit e2e kills chaos scale interop bench fuzz asan tsan debug determinism format lint install clean setup setup-test
+.PHONY: all programs demo test unit e2e matrix kills chaos scale interop bench fuzz asan tsan debug determinism format lint install clean setup setup-test
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -116,7 +116,7 @@ $(BUILD)/trib-enter: $(call obj,$(wildcard host/enter/*.c)) $(BUILD)/libagent.a 
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -lm -o $@
 
 # What of switch/ an agent may know: the aggregation protocol's names, the arithmetic, and the clock page.
-$(BUILD)/libagent.a: $(call obj,switch/reduce/arith.c switch/reduce/narrow.c switch/reduce/proto.c switch/rim/clock.c switch/rim/lag.c \
+$(BUILD)/libagent.a: $(call obj,switch/reduce/arith.c switch/reduce/dtype.c switch/reduce/narrow.c switch/reduce/proto.c switch/rim/clock.c switch/rim/lag.c \
                        switch/rim/bell.c switch/rim/rundir.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -157,6 +157,10 @@ unit: unit-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh unit
 e2e: programs $(TOOLS)
 	$(Q)BUILD=$(BUILD) tests/run.sh e2e
+
+# Every collective, algorithm, type, reduction, number of ranks, length and place: minutes.
+matrix: unit-programs
+	$(Q)MATRIX=whole $(BUILD)/tests/sim/test_matrix_types
 
 # 200 host agents killed under load, one after the other; the switches must outlive them all.
 kills: programs

@@ -16,54 +16,14 @@
 #ifndef TRIB_REDUCE_ARITH_H
 #define TRIB_REDUCE_ARITH_H
 
-#include <stdbool.h>
+#include "switch/reduce/dtype.h"
+
 #include <stddef.h>
 #include <stdint.h>
-
-/* Wire values: never renumber. Names as nccl-tests prints them. */
-enum dtype {
-    DT_INT8,
-    DT_UINT8,
-    DT_INT32,
-    DT_UINT32,
-    DT_INT64,
-    DT_UINT64,
-    DT_FP16,
-    DT_FP32,
-    DT_FP64,
-    DT_BF16,
-    DT_FP8_E4M3,
-    DT_FP8_E5M2,
-    DT_FP32_LOC,  /* value, then int32 index: MPI's MPI_FLOAT_INT */
-    DT_INT32_LOC, /* MPI_2INT */
-    DT_COUNT
-};
-enum redop {
-    OP_SUM,
-    OP_PROD,
-    OP_MIN,
-    OP_MAX,
-    OP_AVG,
-    OP_BAND,
-    OP_BOR,
-    OP_BXOR,
-    OP_MINLOC,
-    OP_MAXLOC,
-    OP_COUNT
-};
 
 #define ARITH_MAX_INPUTS 128 /* all GPUs of an NVL72, all children of a switch */
 
 typedef void (*arith_fn)(void *out, const void *const *in, unsigned n, size_t count);
-
-const char *dtype_name(enum dtype t); /* "int8" "uint8" "int32" "uint32" "int64" "uint64" "half"
-                                         "float" "double" "bfloat16" "f8e4m3" "f8e5m2" "float_int"
-                                         "2int" */
-int dtype_by_name(const char *s);     /* also fp16, fp32, fp64, bf16; -EINVAL */
-bool dtype_is_float(enum dtype t);    /* one number, not a pair */
-unsigned dtype_size(enum dtype t);
-const char *redop_name(enum redop o);
-int redop_by_name(const char *s);
 
 /* Whether the operation is defined for the type. */
 bool arith_valid(enum redop op, enum dtype t);
