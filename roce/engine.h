@@ -277,7 +277,10 @@ static inline int qp_mem(struct qp *qp, bool remote, uint32_t key, uint64_t addr
 {
     int rc = qp->r->cfg.ops.mem(qp->r->cfg.user, qp, remote, key, addr, len, access, p);
 
-    return unlikely(!rc && len > qp->r->carried && *p) ? -EFAULT : rc;
+    /* What is written came in a frame, whatever of it was carried. */
+    bool read = !(access & (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE));
+
+    return unlikely(!rc && read && len > qp->r->carried && *p) ? -EFAULT : rc;
 }
 
 static inline struct swqe *sq_at(const struct qp *qp, uint32_t i)

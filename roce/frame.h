@@ -33,7 +33,7 @@
 #define FRAME_MIN_BYTES     60   /* layer 2 without FCS, IEEE 802.3 */
 #define FRAME_ROOM          4608 /* data room of a frame, beside RTE_PKTMBUF_HEADROOM */
 /* Of one in a pool for length-only payloads: headers and control messages. What such frames cannot
- * carry, no memory may give or take (FRAME_CARRIED). */
+ * carry, no memory may give (FRAME_CARRIED). */
 #define FRAME_ROOM_LENGTHS 640
 #define FRAME_CARRIED      512
 

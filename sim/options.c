@@ -72,6 +72,13 @@ static const struct option_row table[] = {
      0,
      {0},
      "out of place or in place alone (both, one after the other)"},
+    {"workload",
+     "FILE",
+     K_STRING,
+     AT(workload),
+     0,
+     {0},
+     "instead of a collective a training step: what its communication takes and shows; -J"},
     {"links",
      "LIST",
      K_STRING,
@@ -171,6 +178,14 @@ static int refuse(const struct sim_opts *own, struct perf_opts *o, char *err)
     if (own->place && !strcmp(own->place, "in") && (!coll_can_be_in_place(o->coll) || o->error)) {
         snprintf(err, OPT_ERR, "--place: found in, expected out: %s",
                  o->error ? "--error is measured there" : "the collective has no other");
+        return OPT_BAD;
+    }
+    if (own->workload && (own->trace || own->faults || own->counters || own->beside)) {
+        snprintf(err, OPT_ERR, "--workload: found it with --%s, expected --seed and -J alone",
+                 own->trace    ? "trace"
+                 : own->faults ? "faults"
+                 : own->beside ? "beside"
+                               : "counters");
         return OPT_BAD;
     }
     if (own->lengths)

@@ -10,13 +10,14 @@ struct sim_opts {
     uint64_t seed, frames;
     bool lengths; /* --payload none */
     bool counters;
-    const char *trace;  /* file; NULL: none */
-    const char *faults; /* a fault plan's file; NULL: none */
-    const char *beside; /* "A:B": a flow between these hosts; NULL: none */
-    const char *chaos;  /* a seed, or FIRST-LAST; NULL: rows as trib perf has them */
-    const char *conf;   /* of chaos: the fabric; NULL: drawn */
-    const char *place;  /* "out" or "in" of place alone; NULL: both */
-    const char *links;  /* names, of the trace and the counters; NULL: all */
+    const char *trace;    /* file; NULL: none */
+    const char *faults;   /* a fault plan's file; NULL: none */
+    const char *beside;   /* "A:B": a flow between these hosts; NULL: none */
+    const char *chaos;    /* a seed, or FIRST-LAST; NULL: rows as trib perf has them */
+    const char *conf;     /* of chaos: the fabric; NULL: drawn */
+    const char *place;    /* "out" or "in" of place alone; NULL: both */
+    const char *links;    /* names, of the trace and the counters; NULL: all */
+    const char *workload; /* a training step's file instead of a collective; NULL: none */
 };
 
 /* Fills both from argv and TRIB_ALGO. OPT_BAD: err (OPT_ERR bytes) says what was found and what is

@@ -11,6 +11,7 @@
 #include "sim/memory.h"
 #include "switch/reduce/mm_proto.h"
 #include "sim/options.h"
+#include "sim/step.h"
 #include "sim/trace.h"
 
 #include <errno.h>
@@ -293,6 +294,36 @@ static int with_fabric(struct sim *m)
     return code;
 }
 
+/* Instead of rows: the training step of a workload. */
+static int with_workload(struct sim *m)
+{
+    struct fab_errors *errs = calloc(1, sizeof(*errs));
+    struct workload w;
+    struct memory mem = {0};
+    struct step_opts so = {
+        .fab = m->s->fab, .work = &w, .json = m->o.json, .seed = m->own.seed, .stop = &stopped};
+    int rc = errs ? workload_load(&w, m->own.workload, errs) : -ENOMEM;
+
+    if (rc) {
+        if (errs)
+            fab_errors_print(errs, stderr);
+        free(errs);
+        return EXIT_USAGE;
+    }
+    free(errs);
+    so.pool = memory_frames(&mem, step_frames(), true, 0, m->s->cause, sizeof(m->s->cause));
+    rc = so.pool ? 0 : -ENOMEM;
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    if (!rc)
+        rc = step_run(&so, m->s->cause);
+    if (rc)
+        fprintf(stderr, "trib-sim: %s\n", m->s->cause);
+    if (so.pool)
+        memory_end(&mem);
+    return stopped ? EXIT_INTERRUPTED : rc == -EINVAL ? EXIT_USAGE : rc ? EXIT_WRONG : EXIT_OK;
+}
+
 static int sim_main(struct sim *m)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
@@ -310,7 +341,7 @@ static int sim_main(struct sim *m)
         m->s->place = place;
         m->s->row_done = row_done;
         m->s->ctx = m;
-        code = with_fabric(m);
+        code = m->own.workload ? with_workload(m) : with_fabric(m);
         sweep_free(m->s);
     }
     if (f)

@@ -3,6 +3,7 @@
  * algorithms the collective has and the fabric can run. Whatever cannot work is refused here.
  */
 #include "host/perf/sweep.h"
+#include "host/perf/trees.h"
 
 #include "host/coll/sched.h"
 
@@ -60,58 +61,19 @@ static int place_ranks(struct sweep *s, char *err)
 
 /* ---- trees ---- */
 
-static bool reaches(const struct sweep *s, const struct fab_tree *t)
-{
-    for (unsigned r = 0; r < s->nranks; r++)
-        if (t->parent[s->fab->hosts[s->host_of_rank[r]]] == FAB_NONE)
-            return false;
-    return true;
-}
-
-/* A group takes a place of an aggregation node's quota for each of its trees: no more trees than
- * there can be places. */
-static bool fits(const struct sweep *s, const struct fab_tree *t)
-{
-    const struct fabric *f = s->fab;
-
-    for (unsigned r = 0; s->n_trees && r < s->nranks; r++)
-        for (uint16_t u = t->parent[f->hosts[s->host_of_rank[r]]]; u != FAB_NONE; u = t->parent[u])
-            if (f->nodes[u].reduce.max_groups <= s->n_trees)
-                return false;
-    return true;
-}
-
-static void take_trees(struct sweep *s, bool all, bool scale_out)
-{
-    for (unsigned i = 0; i < s->fab->n_trees && s->n_trees < COLL_TREES; i++) {
-        const struct fab_tree *t = &s->fab->trees[i];
-
-        if ((t->domain == FAB_NONE) == scale_out && (!all || reaches(s, t)) && (!all || fits(s, t)))
-            s->tree[s->n_trees++] = (uint16_t)i;
-    }
-}
-
-/*
- * Those of the scale-out network that reach all ranks; else those within the GPU node that do; else
- * what there is for the rails, each of which takes what reaches its ranks.
- */
 static int choose_trees(struct sweep *s, char *err)
 {
     s->n_trees = 0;
-    if (s->o->tree != PERF_TREES) {
-        if (s->o->tree >= s->fab->n_trees) {
-            snprintf(err, OPT_ERR, "--tree: found %u, expected a tree below %u", s->o->tree,
-                     s->fab->n_trees);
-            return -EINVAL;
-        }
-        s->tree[s->n_trees++] = (uint16_t)s->o->tree;
+    if (s->o->tree == PERF_TREES) {
+        s->n_trees = trees_choose(s->fab, s->nranks, s->host_of_rank, s->tree);
         return 0;
     }
-    take_trees(s, true, true);
-    if (!s->n_trees)
-        take_trees(s, true, false);
-    if (!s->n_trees)
-        take_trees(s, false, true);
+    if (s->o->tree >= s->fab->n_trees) {
+        snprintf(err, OPT_ERR, "--tree: found %u, expected a tree below %u", s->o->tree,
+                 s->fab->n_trees);
+        return -EINVAL;
+    }
+    s->tree[s->n_trees++] = (uint16_t)s->o->tree;
     return 0;
 }
 

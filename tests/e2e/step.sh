@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# trib sim --workload: the training step of a small model on two GPU nodes, the same to the byte each time; and what is refused.
+. "$(dirname "$0")/lib.sh"
+
+cat >"$tmp/w.conf" <<'CONF'
+name = "small"; device = "h100";
+model = { layers = 8; d_model = 2048; d_ff = 8192; heads = 16; vocabulary = 32768; experts = 8; experts_per_token = 2; expert_d_ff = 2048; dense_layers = 4; };
+training = { type = "bf16"; sequence = 2048; batch_tokens = 65536; utilisation = "40%"; };
+parallel = { tp = 2; dp = 2; pp = 2; ep = 2; zero = 1; microbatches = 4; };
+CONF
+step() { trib sim rail-2x4.conf --workload "$tmp/w.conf" "$@" 2>"$tmp/err"; }
+
+step -J "$tmp/1.json" >"$tmp/1.out" || fail "step: $(cat "$tmp/err")"
+step -J "$tmp/2.json" >"$tmp/2.out" || fail "step again: $(cat "$tmp/err")"
+cmp "$tmp/1.json" "$tmp/2.json" || fail "two runs differ"
+cmp "$tmp/1.out" "$tmp/2.out" || fail "two runs print different tables"
+has '^# 8 GPUs: tp 2, dp 2, pp 2, ep 2, zero 1; 4 microbatches of 8192 tokens; h100 at 990 TFLOP/s' "$tmp/1.out"
+# tokens * d_model * 2 bytes; 4 a layer and microbatch, four layers a stage
+has 'tensor +all_reduce +2 +1 +32.0 MiB +64 ' "$tmp/1.out"
+has 'expert +alltoall +2 +1 +32.0 MiB +64 ' "$tmp/1.out"
+has 'pipeline +sendrecv +2 +4 +16.0 MiB +8 ' "$tmp/1.out"
+has 'data \(experts\) +all_gather +2 +2 ' "$tmp/1.out"
+
+# what each takes is what the row of a collective says, and the sums are right
+jq -e '
+    (.collectives | length) == 7 and
+    ([.collectives[] | .hosts.time_us > 0 and .switches.time_us > 0] | all) and
+    ((.hosts.comms_us - ([.collectives[] | .hosts.time_us * .times] | add)) | fabs) < 1e-3 and
+    ((.hosts.step_us - .math_us - .pipeline_us - .hosts.exposed_us) | fabs) < 1e-3 and
+    .switches.step_us <= .hosts.step_us' "$tmp/1.json" >/dev/null || fail "sums: $(cat "$tmp/1.json")"
+trib sim rail-2x4.conf all_reduce -g 2 -b 32M -e 32M -d bfloat16 --algo direct,ring --payload none -J "$tmp/c.json" >/dev/null 2>&1 || fail "the collective alone"
+jq -e --slurpfile c "$tmp/c.json" '
+    .collectives[0].hosts as $h | [$c[0].results[] | select(.algo == $h.algo and (.in_place | not)) | .time_us] | .[0] as $t |
+    ($t / $h.time_us - 1 | fabs) < 0.01' "$tmp/1.json" >/dev/null || fail "tensor: $(jq .collectives[0] "$tmp/1.json"), alone $(jq '.results[] | {algo, time_us}' "$tmp/c.json")"
+
+# with four GPUs of a node on each layer its NVSwitches help
+sed 's/tp = 2; dp = 2;/tp = 4; dp = 1;/' "$tmp/w.conf" >"$tmp/w4.conf"
+trib sim rail-2x4.conf --workload "$tmp/w4.conf" >"$tmp/4.out" 2>&1 || fail "tp 4: $(cat "$tmp/4.out")"
+has 'tensor +all_reduce +4 +1 .* ring +[0-9.]+ +nvls' "$tmp/4.out"
+has 'the step is 1\.[0-9]*[1-9]' "$tmp/4.out"
+
+# more replicas than the fabric holds
+sed 's/ experts = 8;.* dense_layers = 4;//; s/dp = 2;/dp = 8;/; s/ep = 2;/order = [ "tp", "pp", "dp" ];/' "$tmp/w.conf" >"$tmp/w8.conf"
+trib sim rail-2x4.conf --workload "$tmp/w8.conf" -J "$tmp/8.json" >"$tmp/8.out" 2>&1 || fail "dp 8: $(cat "$tmp/8.out")"
+has 'The fabric has 8 of these GPUs' "$tmp/8.out"
+jq -e '[.collectives[] | select(.parallel == "data" and (.experts | not))] | .[0].group == 8 and .[0].simulated_ranks == 2 and .[0].hosts.extrapolated_ranks' \
+    "$tmp/8.json" >/dev/null || fail "dp 8: $(cat "$tmp/8.json")"
+
+refuses() { # refuses TEXT ARG...
+    local text=$1
+    shift
+    trib sim "$@" >"$tmp/r.out" 2>&1
+    [ $? = 2 ] || fail "trib sim $*: expected exit code 2: $(cat "$tmp/r.out")"
+    has "$text" "$tmp/r.out"
+}
+refuses 'found pipeline parallel groups whose GPUs are 4 apart, expected .* single-switch-4 has 4' single-switch-4.conf --workload "$tmp/w.conf"
+refuses 'no readable file' rail-2x4.conf --workload "$tmp/none.conf"
+refuses 'found it with --trace' rail-2x4.conf --workload "$tmp/w.conf" --trace "$tmp/x"
+sed -i 's/tp = 2;/tp = 3;/' "$tmp/w.conf"
+refuses 'w.conf:' rail-2x4.conf --workload "$tmp/w.conf"
