@@ -224,7 +224,6 @@ struct rnic_serve {
 struct qp_read {
     uint32_t psn, rkey, len;
     uint64_t va;
-    bool waits; /* behind a WRITE that is not released: no use to hurry */
 };
 /* A place in the order of the peer's packets: how many messages end before it. */
 struct qp_mark {

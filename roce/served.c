@@ -101,7 +101,6 @@ bool qp_read_from(const struct qp *qp, uint32_t psn, bool first, struct qp_read 
         off = from * qp->attr.mtu;
         *r = (struct qp_read){
             .psn = psn_add(e->psn, from), .rkey = e->rkey, .len = e->len - off, .va = e->va + off};
-        r->waits = s->holding && psn_cmp(r->psn, s->hold.psn) > 0;
         return true;
     }
     return false;

@@ -11,22 +11,25 @@
 #include <errno.h>
 
 #define PIECES      16u            /* at most */
+#define MM_PIECES   64u            /* at most, through the switches: no ring's steps in each */
 #define PIECE_BLOCK (128ULL << 10) /* bytes of a step on the rail that are worth a piece */
 #define PIECE_PART  (1ULL << 20)   /* bytes of a block that are: steps in the node are this long */
 #define LAG         2u             /* pieces on the rail while the node goes on */
+#define MM_LAG      4u             /* the same where the switches read and write the node */
 
-static unsigned pieces(uint64_t bytes, uint64_t least)
+static unsigned pieces(uint64_t bytes, uint64_t least, unsigned most)
 {
     uint64_t n = bytes / least;
 
-    return n < 1 ? 1 : n < PIECES ? (unsigned)n : PIECES;
+    return n < 1 ? 1 : n < most ? (unsigned)n : most;
 }
 
 static unsigned vector_pieces(const struct alg *a, const struct nodes *g)
 {
     unsigned blocks = g->local * (a->s->in.algo == ALGO_HIER ? g->n : 1);
 
-    return pieces(a->s->in_bytes / blocks, PIECE_BLOCK);
+    return pieces(a->s->in_bytes / blocks, PIECE_BLOCK,
+                  a->s->in.algo == ALGO_NVLS_SHARP ? MM_PIECES : PIECES);
 }
 
 /* A piece of the vector, and the block of it that this rank is about. */
@@ -103,14 +106,14 @@ int alg_nvls_sharp_allreduce(struct alg *a)
     if (!rc) {
         mm_barrier(a, &g.node, &planes);
         if (!a->s->in.mm_self)
-            alg_tmp(a, (a->s->in_bytes / g.local / a->s->esize + PIECES) * a->s->esize);
+            alg_tmp(a, (a->s->in_bytes / g.local / a->s->esize + MM_PIECES) * a->s->esize);
     }
-    for (unsigned k = 0; !rc && k < n + LAG; k++) {
+    for (unsigned k = 0; !rc && k < n + MM_LAG; k++) {
         struct mm_work w = {.tmp = tmp};
         struct piece p;
 
-        if (k >= LAG) {
-            p = piece_of(a, &g, n, k - LAG);
+        if (k >= MM_LAG) {
+            p = piece_of(a, &g, n, k - MM_LAG);
             w.src = alg_ref(BUF_OUT, p.own), w.store_to = p.own, w.store = p.own_len;
         }
         if (k < n) {
@@ -172,7 +175,8 @@ int alg_hier_broadcast(struct alg *a)
     struct nodes g;
     struct ref out = alg_ref(BUF_OUT, 0), src = in->rank == in->root ? alg_ref(BUF_IN, 0) : out;
     int rc = alg_nodes(a, &g);
-    unsigned n = rc ? 0 : pieces(a->s->out_bytes / g.local, PIECE_BLOCK), place = 0, first = 0;
+    unsigned n = rc ? 0 : pieces(a->s->out_bytes / g.local, PIECE_BLOCK, PIECES), place = 0,
+             first = 0;
 
     if (!rc && !can_cross(a))
         rc = -ENOTSUP;
@@ -287,7 +291,7 @@ static void node_part(struct alg *a, const struct nodes *g, const struct stripes
 static void gather_by_switches(struct alg *a, const struct nodes *g, const struct stripes *planes)
 {
     uint64_t each = a->s->in_bytes;
-    unsigned n = pieces(each, planes ? PIECE_BLOCK : PIECE_PART / 2);
+    unsigned n = pieces(each, planes ? PIECE_BLOCK : PIECE_PART / 2, PIECES);
     struct ref none = {0};
 
     for (unsigned k = 0; k < n; k++)
@@ -337,7 +341,7 @@ int alg_hier_allgather(struct alg *a)
     struct ring_edge rail;
     uint64_t each = a->s->in_bytes;
     int rc = alg_nodes(a, &g);
-    struct walk w = {.n = pieces(each, PIECE_PART), .steps = g.n};
+    struct walk w = {.n = pieces(each, PIECE_PART, PIECES), .steps = g.n};
 
     if (!rc) {
         if (!a->s->in.in_place)
@@ -391,7 +395,7 @@ int alg_hier_reduce_scatter(struct alg *a)
     struct ring_edge rail;
     uint64_t each = a->s->out_bytes, most = 0, off;
     int rc = alg_nodes(a, &g);
-    struct walk w = {.n = pieces(each, PIECE_PART), .steps = g.n};
+    struct walk w = {.n = pieces(each, PIECE_PART, PIECES), .steps = g.n};
     unsigned turn = 0;
 
     if (!rc && !can_cross(a))

@@ -18,14 +18,24 @@
 /* What the switch cuts loads and stores into itself: shorter ones cost it as much, and of longer
  * ones fewer are under way side by side. */
 #define MM_SLICE 16384u
+#define MM_AHEAD 15u
 
-/* Loads before the first store: a round trip's worth to the switch and from it to the members, whom
- * all ask at once. Not 16 and more, which may be under way at most: stores would wait behind. */
-static unsigned ahead_of(unsigned members)
+/*
+ * Loads before the first store: what the planes carry while a load goes to the switch, from there
+ * to the members and all the way back, a slice as a whole each way; a quarter more because members
+ * that ask at once wait for each other. All members ask, so each has its part of that. Fewer leave
+ * links idle all the time, more at the end, when only stores are left. Not 16 and more, which may
+ * be under way at most: stores would wait behind.
+ */
+static unsigned ahead_of(const struct alg *a, const struct stripes *p, unsigned members)
 {
-    unsigned n = 96 / members;
+    uint64_t rate = 0, bytes;
 
-    return n > 12 ? 12 : n < 4 ? 4 : n;
+    for (unsigned i = 0; i < p->n; i++)
+        rate = p->weight[i] > rate ? p->weight[i] : rate;
+    bytes = rate / 8 / 1000000 * 4 * (uint64_t)a->s->in.topo->plane_ps / 1000000 + 2 * MM_SLICE;
+    bytes = (bytes + bytes / 4) / (members * MM_SLICE) + 1;
+    return bytes > MM_AHEAD ? MM_AHEAD : (unsigned)bytes;
 }
 
 int mm_planes(const struct alg *a, const struct team *t, struct stripes *p)
@@ -154,7 +164,7 @@ int alg_nvls_allreduce(struct alg *a)
         sched_part(a->s->in_bytes, a->s->esize, v.g.all.n, v.g.all.me, &off, &len);
         if (!a->s->in.mm_self)
             alg_tmp(a, len);
-        load_and_store(a, &v.p, ahead_of(v.g.all.n), off, len);
+        load_and_store(a, &v.p, ahead_of(a, &v.p, v.g.all.n), off, len);
         mm_barrier(a, &v.g.all, &v.p);
     }
     alg_nodes_free(&v.g);

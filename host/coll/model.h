@@ -99,6 +99,10 @@ uint16_t model_node(const struct model *m, unsigned rank);
 int64_t model_post(struct model *m, const struct mlane *l, uint32_t dirlink, int64_t now);
 /* Sends a message over a link; the link is asked at the time at which its first frame is there. */
 struct flight model_hop(struct model *m, uint32_t dirlink, struct flight f, struct model_msg msg);
+/* The same of a message that is ready now and takes turns, frame by frame, with all that waits for
+ * the link: that is behind it then, but was promised its time already. */
+struct flight model_turn(struct model *m, uint32_t dirlink, int64_t now, struct model_msg msg);
+int64_t model_latency(const struct model *m, uint32_t dirlink);
 /* Along a whole path at once; *left (may be NULL): when it has left the first link. */
 struct flight model_fly(struct model *m, const struct model_path *p, struct flight f,
                         struct model_msg msg, int64_t *left);

@@ -82,22 +82,25 @@ static void ask(struct model *m, struct mlane *l, unsigned rank, unsigned lane, 
     model_event(m, EV_READ, last, rank, lane, i);
 }
 
+/* A store takes turns with what the GPU's memory is being read for. */
 void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct mlane *l = &m->rank[rank].lane[lane];
     uint32_t i = l->begun++;
     const struct step *st = &m->rank[rank].s.lane[lane].step[i];
-    int64_t left;
+    struct model_msg msg = data(m, st);
 
-    left = now = model_post(m, l, l->path[0].link[0], now);
+    now = model_post(m, l, l->path[0].link[0], now);
     if (st->op == STEP_MM_LOAD) {
         ask(m, l, rank, lane, i, now);
         return;
     }
-    l->flight[i] = model_fly(m, &l->path[0], (struct flight){now, now}, data(m, st), &left);
-    model_event(m, EV_HOP, l->flight[i].head, rank, lane, i);
+    l->flight[i] = model_turn(m, l->path[0].link[0], now, msg);
     l->paced = true;
-    model_event(m, EV_TRY, left, rank, lane, i);
+    model_event(m, EV_TRY, l->flight[i].tail - model_latency(m, l->path[0].link[0]), rank, lane, i);
+    for (unsigned h = 1; h < l->path[0].n; h++)
+        l->flight[i] = model_hop(m, l->path[0].link[h], l->flight[i], msg);
+    model_event(m, EV_HOP, l->flight[i].head, rank, lane, i);
 }
 
 /* The members are asked: what they send meets in the switch. */

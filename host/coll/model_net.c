@@ -40,7 +40,7 @@ int64_t model_ps(const struct model *m, uint32_t dirlink, uint64_t bytes)
     return (int64_t)((unsigned __int128)bytes * 8000000000000ULL / rate);
 }
 
-static int64_t latency(const struct model *m, uint32_t dirlink)
+int64_t model_latency(const struct model *m, uint32_t dirlink)
 {
     return dirlink < 2u * m->fab->n_links ? fabric_latency(m->fab, dirlink) : 0;
 }
@@ -90,9 +90,22 @@ struct flight model_hop(struct model *m, uint32_t d, struct flight f, struct mod
     end = end > late ? end : late;
     m->free_ps[d] = end;
     m->bytes[d] += msg.wire;
-    f.head = start + model_ps(m, d, msg.frame) + latency(m, d);
-    f.tail = end + latency(m, d);
+    f.head = start + model_ps(m, d, msg.frame) + model_latency(m, d);
+    f.tail = end + model_latency(m, d);
     return f;
+}
+
+struct flight model_turn(struct model *m, uint32_t d, int64_t now, struct model_msg msg)
+{
+    int64_t own = model_ps(m, d, msg.wire), waits = m->free_ps[d] > now ? m->free_ps[d] - now : 0;
+    int64_t turns = waits < own ? waits : own; /* of others, before our last frame */
+    int64_t frame = model_ps(m, d, msg.frame);
+
+    m->free_ps[d] = now + waits + own;
+    m->bytes[d] += msg.wire;
+    return (struct flight){.head =
+                               now + (waits < frame ? waits : frame) + frame + model_latency(m, d),
+                           .tail = now + turns + own + model_latency(m, d)};
 }
 
 struct flight model_fly(struct model *m, const struct model_path *p, struct flight f,
@@ -101,7 +114,7 @@ struct flight model_fly(struct model *m, const struct model_path *p, struct flig
     for (unsigned h = 0; h < p->n; h++) {
         f = model_hop(m, p->link[h], f, msg);
         if (!h && left)
-            *left = f.tail - latency(m, p->link[0]);
+            *left = f.tail - model_latency(m, p->link[0]);
     }
     return f;
 }
@@ -115,7 +128,7 @@ int64_t model_small(struct model *m, const struct model_path *p, int64_t t, uint
         m->bytes[d] += wire;
         if (m->free_ps[d] > t)
             m->free_ps[d] += ps;
-        t += ps + latency(m, d);
+        t += ps + model_latency(m, d);
     }
     return t;
 }

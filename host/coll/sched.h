@@ -113,6 +113,7 @@ struct sched_topo {
     unsigned rail_trees; /* that the rails' groups have joined, each */
     bool multimem;       /* the planes of domains offer it */
     unsigned slots;      /* of a RECV lane, a power of two; 0: SCHED_SLOTS */
+    int64_t plane_ps;    /* latency of the links to them, the longest */
 };
 #define SCHED_MAX_CHANS 24u
 

@@ -46,11 +46,25 @@ static int number_domains(const struct fabric *fab, unsigned nranks, const uint1
     return 0;
 }
 
+/* The longest latency of a rank's links to planes. */
+static int64_t plane_latency(const struct topo *t, unsigned rank)
+{
+    const struct fab_node *h = &t->fab->nodes[t->fab->hosts[t->host_of_rank[rank]]];
+    int64_t ps = 0;
+
+    for (uint16_t p = 0; p < h->n_ports; p++)
+        if (h->ports[p].link != FAB_NONE &&
+            t->fab->nodes[h->ports[p].peer_node].role == FAB_ROLE_NVSWITCH)
+            ps = h->ports[p].latency_ps > ps ? h->ports[p].latency_ps : ps;
+    return ps;
+}
+
 /* Do all planes of the ranks' nodes? Counts the ranks of a node. A GPU is one member: ranks that
  * share one (neighbours, then) go without. */
 static bool multimem(struct topo *t)
 {
     uint16_t plane[SCHED_MAX_CHANS], members[FAB_MAX_MEMBERS] = {0};
+    int64_t ps;
 
     for (unsigned r = 0; r < t->nranks; r++) {
         uint16_t d = fabric_domain(t->fab, t->host_of_rank[r]);
@@ -58,6 +72,8 @@ static bool multimem(struct topo *t)
 
         if (!n || (r && t->host_of_rank[r] == t->host_of_rank[r - 1]))
             return false;
+        ps = plane_latency(t, r);
+        t->sched.plane_ps = ps > t->sched.plane_ps ? ps : t->sched.plane_ps;
         members[t->domain[r]]++;
         t->most = members[t->domain[r]] > t->most ? members[t->domain[r]] : t->most;
         if (members[t->domain[r]] > 1)

@@ -9,8 +9,9 @@
  * the 16 READs that a queue pair may have outstanding then cover 2 us, more than the round trip,
  * and the buffers are plain memory that exists before the READ that fills it is sent.
  *
- * A READ behind a WRITE that not every member has is not issued yet: it cannot be answered before,
- * and would keep a buffer from the others.
+ * A READ behind a WRITE that not every member has is issued at once, though it is answered only
+ * after that: it reads what was written, because every member is asked for both on one queue pair,
+ * in their order. To wait would put the way of the WRITE before that of each READ.
  *
  * A caller that lost an answer asks again. All its slices are dropped and issued anew from where it
  * asks, because they must be answered in order and what is at the front may be gone by then. A
@@ -109,7 +110,7 @@ static bool issue_one(struct mm_edge *e)
     struct mm_load *l;
 
     for (;;) {
-        if (!qp_read_from(e->qp, e->cursor, !e->issued, &r) || r.waits) {
+        if (!qp_read_from(e->qp, e->cursor, !e->issued, &r)) {
             e->wants = false;
             return false;
         }

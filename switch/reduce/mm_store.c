@@ -89,8 +89,6 @@ static void acknowledge(struct mm_edge *e)
     if (head == e->head)
         return;
     qp_writes_release(e->qp, e->head == e->tail ? NULL : &s->mark);
-    e->wants = true; /* READs that stood behind */
-    mm_load_issue(e->g);
 }
 
 static void drop(struct mm_store *s)

@@ -164,6 +164,19 @@ static void assert_near(const char *what, double got, double want, double below,
         fail_msg("%s: %g, expected %g (-%g %%, +%g %%)", what, got, want, 100 * below, 100 * above);
 }
 
+/* What the model says of an all-reduce is what packets take. */
+static void assert_model(const struct bed *b, enum coll_kind kind, enum coll_algo algo,
+                         uint64_t bytes, bool self, double got)
+{
+    struct coll_args a = {
+        .kind = kind, .algo = algo, .count = bytes / 4, .type = DT_FP32, .mm_self = self};
+    struct coll_prediction p;
+
+    assert_int_equal(coll_predict(b->f, &a, b->n, b->hosts, 0, 0, &p), 0);
+    assert_near(self ? "F27 time over the model's (s)" : "F26 time over the model's (s)", got,
+                (double)p.time_ps * 1e-12, 0.02, 0.02);
+}
+
 /* Payload out of a rank (or into it) by its links to switches of a role. */
 static uint64_t bytes_of(const struct bed *b, unsigned rank, enum fab_role role, bool out)
 {
@@ -207,11 +220,15 @@ static void f21_f26_f27_a_node(void **state)
     d.op.mm_self = true;
     self = again(&d, COLL_ALLREDUCE, ALGO_NVLS, b);
     assert_bytes(&d, FAB_ROLE_NVSWITCH, b + b / 8, b + b / 8);
-    /* Loads begin a round trip before stores, and end one before them; requests and ACKs. */
-    assert_near("F26 NVLS, bytes of F26 over time (B/s)", (double)b / nvls, w, 0.06, 0);
-    assert_near("F27 NVLS, bytes of F27 over time (B/s)", (double)(b + b / 8) / self, w, 0.06, 0);
-    assert_near("F26 NVLS over ring", ring / nvls, 1.75, 0.06, 0);
-    assert_near("F27 NVLS over ring", ring / self, 1.5556, 0.06, 0);
+    assert_model(&d, COLL_ALLREDUCE, ALGO_NVLS, b, false, nvls);
+    assert_model(&d, COLL_ALLREDUCE, ALGO_NVLS, b, true, self);
+    /* Requests for loads are 0.6 % of the links. About 7 us of 350 go by at both ends: two barriers
+     * of 2 hops, a load and a store of 4 each are 3.6 of them, and links that only load or store.
+     */
+    assert_near("F26 NVLS, bytes of F26 over time (B/s)", (double)b / nvls, w, 0.035, 0);
+    assert_near("F27 NVLS, bytes of F27 over time (B/s)", (double)(b + b / 8) / self, w, 0.03, 0);
+    assert_near("F26 NVLS over ring", ring / nvls, 1.75, 0.03, 0);
+    assert_near("F27 NVLS over ring", ring / self, 1.5556, 0.025, 0);
     assert_clean(&d);
     bed_down(&d);
 }
@@ -253,9 +270,9 @@ static void levels(const char *conf, unsigned nodes, uint64_t b)
     assert_near("F28 all-reduce by levels (s)", hier, node > rail ? node : rail, 0, 0.05);
     assert_bytes(&d, FAB_ROLE_LEAF, b / 8 * 2 * (nodes - 1) / nodes,
                  b / 8 * 2 * (nodes - 1) / nodes);
-    /* F25 on the rails, of B / 8 each; two pieces of 16 are on the way when the last one leaves */
+    /* F25 on the rails, of B / 8 each; four pieces of 64 are on the way when the last one leaves */
     assert_near("F25 nvls_sharp (s)", again(&d, COLL_ALLREDUCE, ALGO_NVLS_SHARP, b),
-                (double)b / (8 * NIC) / SHARE, 0, 0.25);
+                (double)b / (8 * NIC) / SHARE, 0, 0.07);
     flat = again(&d, COLL_ALLREDUCE, ALGO_RING, b / 8) * 8; /* it is long enough for its rate */
     assert_near("F21 flat ring over one NIC (s)", flat, 2 * (double)b * (n - 1) / n / NIC / SHARE,
                 0, 0.05);
