@@ -53,3 +53,23 @@ if command -v tshark >/dev/null; then # class selector 6, not ECT, 74 bytes
 fi
 "$TRIB_BUILD/tests/tools/icrc_check" "$tmp/x.pcap" >"$tmp/icrc.out" 2>&1 || fail "ICRC: $(cat "$tmp/icrc.out")"
 cat "$tmp/icrc.out"
+trib down >/dev/null
+
+# Whoever takes nothing pauses his switch, and the watchdog looks by the wall clock: a second, at dilation 200 too.
+sed 's/^pfc_watchdog.*/pfc_watchdog = "1s";/; /^dcqcn/d' "$root/tests/e2e/confs/incast-3.conf" >"$tmp/watchdog.conf"
+trib up "$tmp/watchdog.conf" >"$tmp/up.out" 2>&1 || fail "no fabric: $(cat "$tmp/up.out")"
+for i in 1 2 3; do
+    next_port
+    timeout 60 "$root/scripts/trib" exec h0 -- ib_write_bw -x 0 -F -s 65536 -D 30 -p $port >"$tmp/server$i.out" 2>&1 &
+    until_true 10 listens || fail "ib_write_bw does not listen"
+    timeout 60 "$root/scripts/trib" exec "h$i" -- ib_write_bw -x 0 -F -s 65536 -D 30 -p $port 127.0.0.1 >"$tmp/client$i.out" 2>&1 &
+done
+busy() { [ "$(total tx_bytes)" -gt 20000000 ]; }
+until_true 20 busy || fail "nobody sends"
+for p in $(own_processes); do
+    [ "$(cat "/proc/$p/comm" 2>/dev/null)" = ib_write_bw ] && grep -qszx TRIB_HOST=h0 "/proc/$p/environ" && kill -STOP "$p"
+done
+tripped() { [ "$(total watchdog_trips)" -gt 0 ] && [ "$(total drop_pfc_watchdog)" -gt 0 ]; }
+until_true 15 tripped || fail "the watchdog sleeps: $(trib status)"
+grep -q 'PFC watchdog: switch0:0 (h0:0-switch0:0): paused without progress' "$run"/*/proc/*.log || fail "nobody names the queue"
+echo "watchdog: $(total watchdog_trips) found stuck, $(total drop_pfc_watchdog) frames dropped"
