@@ -56,7 +56,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/libtribverbs.so
 
-.PHONY: all programs demo test unit e2e matrix kills chaos scale interop bench fuzz asan tsan debug determinism format lint install clean setup setup-test
+.PHONY: all programs demo test unit e2e matrix kills chaos mutations scale interop bench fuzz asan tsan debug determinism format lint install clean setup setup-test
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -175,6 +175,10 @@ SEEDS  ?= 1000
 BUDGET ?= 300
 chaos: programs
 	$(Q)BUILD=$(BUILD) SEEDS=$(SEEDS) BUDGET=$(BUDGET) tests/chaos.sh
+
+# Engines broken on purpose, one line at a time: chaos must find each.
+mutations: programs
+	$(Q)BUILD=$(BUILD) tests/chaos_mutations.sh
 
 # Guests with Linux Soft-RoCE (QEMU, software emulation) on vhost-user ports; "skipped" where they cannot be had.
 interop:

@@ -199,13 +199,14 @@ int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char 
      * several that overlap where they follow each other. */
     static char n[] = "-n", once[] = "1", wall[] = "--max-wall", day[] = "86400";
     char **rest = calloc((size_t)argc + 5, sizeof(*rest));
-    int k = 0, rc = rest ? OPT_OK : OPT_BAD;
+    int k = 0, before, rc = rest ? OPT_OK : OPT_BAD;
 
     *own = (struct sim_opts){.seed = 1};
     if (rc)
         snprintf(err, OPT_ERR, "out of memory");
     else
         rest[k++] = argv[0], rest[k++] = n, rest[k++] = once, rest[k++] = wall, rest[k++] = day;
+    before = k;
     for (int i = 1; !rc && i < argc; i++) {
         const char *val = NULL;
         const struct option_row *r = find_row(argv[i], &val);
@@ -217,8 +218,8 @@ int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char 
         else
             rc = take(own, r, val ? val : argv[++i], err);
     }
-    if (!rc && own->chaos && (k < 5 && !(k == 4 && rest[3][0] == '-'))) {
-        own->conf = k == 4 ? rest[3] : NULL;
+    if (!rc && own->chaos && (k == before || (k == before + 1 && rest[before][0] != '-'))) {
+        own->conf = k > before ? rest[before] : NULL;
         free(rest);
         return OPT_OK;
     }

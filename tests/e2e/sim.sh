@@ -97,6 +97,17 @@ refuses 2 '--beside: found "h0:h99", expected two hosts' leaf-spine-8.conf --bes
 refuses 2 '--beside: found "h0", expected two hosts' leaf-spine-8.conf --beside h0
 refuses 2 '--beside: found "h1:h1", expected two hosts' leaf-spine-8.conf --beside h1:h1
 
+# chaos: a seed draws its plan, and given back as a file that is the same run; a fabric of one's own; several seeds
+sim --chaos 2 >"$tmp/c.out" || fail "chaos: $(cat "$tmp/c.out" "$tmp/sim.err")"
+has '^seed 2: .*: (exact|named errors on)' "$tmp/c.out"
+sed -n '/^faults/,$p' "$tmp/c.out" >"$tmp/c.conf"
+sim --chaos 2 --faults "$tmp/c.conf" >"$tmp/c2.out" || fail "chaos by its own plan: $(cat "$tmp/c2.out")"
+cmp "$tmp/c.out" "$tmp/c2.out" || fail "a seed and its plan are two runs"
+sim leaf-spine-8.conf --chaos 1-5 >"$tmp/c.out" || fail "chaos on a conf: $(cat "$tmp/c.out")"
+has '^5 seeds, 0 failed' "$tmp/c.out"
+refuses 2 '--chaos: found "x", expected a seed' --chaos x
+refuses 2 '--chaos: found all_reduce too' leaf-spine-8.conf --chaos 3 all_reduce
+
 # results come as rows end: of a run that is stopped what it had is there
 "$TRIB_BUILD/trib-sim" "$conf/leaf-spine-8.conf" -b 4K -e 16M -f 4096 --algo sharp --payload none -n 200 -J "$tmp/i.json" >"$tmp/i.out" 2>"$tmp/i.err" &
 child=$!

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# chaos_mutations.sh: breaks the engines on purpose, one line at a time in a copy of the tree, and expects chaos to find each.
+# SEEDS (default 1000) is how many it may need.
+set -u
+cd "$(dirname "$0")/.."
+root=$PWD build=${BUILD:-build} seeds=${SEEDS:-1000}
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+missed=0
+
+# With what is built already, so that only what a mutation touches is compiled.
+git ls-files | tar -cf - -T - | tar -xf - -C "$copy" || exit 1
+cp -a "$build" "$copy/build" || exit 1
+cd "$copy" || exit 1
+
+# found: the first seed that fails, or at which the simulation dies; empty: none
+found() {
+    timeout 600 build/trib-sim --chaos "1-$seeds" >out 2>&1 &
+    local pid=$! line
+    while ! line=$(grep -m 1 -E 'FAILED' out); do
+        kill -0 $pid 2>/dev/null || break
+        sleep 0.1
+    done
+    kill $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    line=${line:-$(grep -m 1 -E 'FAILED' out)}
+    if [ -z "$line" ] && ! tail -n 1 out | grep -q ' seeds, '; then
+        line="$(grep -E '^seed' out | tail -n 1): FAILED: dies"
+    fi
+    [ -n "$line" ] && echo "$line"
+}
+
+# mutate NAME FILE LINE REPLACEMENT: LINE is there exactly once (fixed text, blanks before it left out)
+mutate() {
+    local name=$1 file=$2 line=$3 instead=$4 got
+    [ "$(grep -cF -- "$line" "$file")" = 1 ] || { echo "$name: found no single \"$line\" in $file" >&2; missed=$((missed + 1)); return; }
+    LINE=$line INSTEAD=$instead awk '{ i = index($0, ENVIRON["LINE"]) }
+        i { $0 = substr($0, 1, i - 1) ENVIRON["INSTEAD"] substr($0, i + length(ENVIRON["LINE"])) } { print }' "$file" >mutant
+    cat mutant >"$file"
+    if ! make -s WARN= BUILD=build build/trib-sim >log 2>&1; then
+        echo "$name: does not build: $(tail -n 3 log)" >&2
+        missed=$((missed + 1))
+    elif got=$(found) && [ -n "$got" ]; then
+        printf '%-44s found by seed %-4s %s\n' "$name" "$(echo "$got" | grep -oE '^seed [0-9]+' | cut -c6-)" \
+            "$(echo "$got" | sed 's/.*FAILED: //; s/ \[.*//' | cut -c1-110)"
+    else
+        printf '%-44s NOT FOUND by %s seeds\n' "$name" "$seeds"
+        missed=$((missed + 1))
+    fi
+    cp "$root/$file" "$file"
+}
+
+mutate 'duplicates are taken for new packets' roce/responder.c '    if (ahead < 0) {' '    if (ahead < -PSN_HALF) {'
+mutate 'a frame that was reduced is not freed' switch/reduce/slot.c 'if (in[i].m != out.m)' 'if (in[i].m != out.m && i)'
+mutate 'frames of an aborted slot are not freed' switch/reduce/slot.c 'rte_pktmbuf_free(g->in[i].m);' ';'
+mutate 'a member sends one slot beyond its window' host/coll/agg.c 'a->slots_out + slots > a->window ||' 'a->slots_out + slots > a->window + 1 ||'
+mutate 'the ring of slots is one too short' switch/reduce/slot.c 'if (++e->ring == g->window)' 'if (++e->ring >= g->window - 1)'
+mutate 'one message more than receives' host/coll/conn.c 'if (k->tx_posted >= limit) {' 'if (k->tx_posted > limit) {'
+mutate 'retransmission forgets a packet' roce/requester.c '    q->nxt = q->una;' '    q->nxt = psn_add(q->una, psn_cmp(q->una, q->max) < 0);'
+mutate 'a death is not told to the group' switch/reduce/control.c '                group_lost(g, e);' '                ;'
+echo "$missed not found"
+[ $missed = 0 ]
