@@ -144,6 +144,15 @@ static int refuse(const struct sweep *s, const char *option, unsigned bad, char 
     return -EINVAL;
 }
 
+static void find_algos(struct sweep *s, unsigned among)
+{
+    s->exist = 0;
+    for (int a = 0; a < ALGO_COUNT; a++)
+        if ((among >> a & 1) && collective_has(s, (enum coll_algo)a) &&
+            fabric_has(s, (enum coll_algo)a))
+            s->exist |= 1u << a;
+}
+
 static int choose_algos(struct sweep *s, char *err)
 {
     const unsigned usual = 1u << ALGO_RING | 1u << ALGO_SHARP;
@@ -151,10 +160,13 @@ static int choose_algos(struct sweep *s, char *err)
 
     for (unsigned i = 0; i < s->o->n_policy; i++)
         policy |= 1u << s->o->policy[i];
-    s->exist = 0;
-    for (int a = 0; a < ALGO_COUNT; a++)
-        if (collective_has(s, (enum coll_algo)a) && fabric_has(s, (enum coll_algo)a))
-            s->exist |= 1u << a;
+    /* The model of an algorithm that nobody asks for may take more than the run: direct sends
+     * millions of messages among thousands of ranks. */
+    bool named = asked && asked != ALGOS_ALL && !(asked >> ALGO_AUTO & 1);
+
+    find_algos(s, named ? asked | policy : ~0u);
+    if (named && ((asked | policy) & ~s->exist))
+        find_algos(s, ~0u);
     if (!s->exist) {
         snprintf(err, OPT_ERR, "%s: found no algorithm that these %u ranks of %s can run",
                  coll_name(s->o->coll), s->nranks, s->o->conf);
