@@ -1,4 +1,4 @@
-#include "sim/world.h"
+#include "sim/world_priv.h"
 
 #include "roce/wire.h"
 
@@ -6,56 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define MANY_RANKS 900 /* so many connections at least need more queue pairs than an HCA has */
-
-#define MAP_BASE  0x200000000000ull /* where no program has anything by itself */
-#define MAP_ALIGN 65536ull
-
-struct rank;
-
-/* A port of the rank's host, with the software HCA on it. */
-struct rank_port {
-    struct rank *r;
-    struct hca *hca;
-    struct endpoint ep; /* the HCA's own; the net sees the wrappers below */
-    uint64_t seen;      /* of its news */
-    bool kicked;
-    unsigned index; /* of the host's ports */
-    /* A slow one: since when it can take and give the next frame, and whether somebody waits. */
-    int64_t takes_ps, gives_ps;
-    bool waits;
-};
-
-struct rank {
-    struct world *w;
-    struct rank_port *port; /* [n_ports] */
-    struct ibv_context **ctx;
-    unsigned n_ports;
-    uint16_t node;
-    unsigned slot;
-    unsigned index;
-    bool dead;
-    uint32_t slow; /* 0: not */
-};
-
-struct world {
-    struct world_cfg cfg;
-    struct net *net;
-    struct rank *ranks;
-    struct rank_port **kicked; /* in the order in which they were */
-    unsigned n_kicked;
-    uint64_t *awake;  /* [nranks / 64 + 1] a bit a rank */
-    uint64_t *wakers; /* [nranks / 4096 + 1] a bit a word of awake that is not 0 */
-    int64_t now;
-    uint64_t mapped;
-    int64_t alarm_ps;
-    void (*alarm)(void *ctx);
-    void *alarm_ctx;
-    unsigned busy_an; /* a node that was busy when last asked */
-    uint64_t hash, frames;
-};
 
 /* ---- what the net sees of a rank: its HCA, watched
  * -------------------------------------------------- */
@@ -304,104 +256,6 @@ void world_alarm(struct world *w, int64_t t, void (*fn)(void *ctx), void *ctx)
     w->alarm_ps = t;
     w->alarm = fn;
     w->alarm_ctx = ctx;
-}
-
-void *world_map(struct world *w, size_t bytes, int prot)
-{
-    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *at = (void *)(MAP_BASE + w->mapped), *p;
-
-    w->mapped += (bytes + MAP_ALIGN) / MAP_ALIGN * MAP_ALIGN;
-    p = mmap(at, bytes, prot, flags | MAP_FIXED_NOREPLACE, -1, 0);
-    if (p == MAP_FAILED && errno == EEXIST) /* of another world: where there is room */
-        p = mmap(NULL, bytes, prot, flags, -1, 0);
-    return p == MAP_FAILED ? NULL : p;
-}
-
-unsigned world_objects(struct world *w)
-{
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < w->cfg.nranks; i++)
-        for (unsigned p = 0; p < w->ranks[i].n_ports; p++)
-            n += hca_objects(w->ranks[i].port[p].hca);
-    return n;
-}
-
-bool world_ans_idle(struct world *w)
-{
-    const struct fabric *f = w->cfg.fab;
-
-    if (!net_an_idle(w->net, (uint16_t)w->busy_an))
-        return false;
-    for (unsigned i = 0; i < f->n_nodes; i++)
-        if (f->nodes[i].kind == FAB_SWITCH && !net_an_idle(w->net, (uint16_t)i)) {
-            w->busy_an = i;
-            return false;
-        }
-    return true;
-}
-
-unsigned world_busy_ans(struct world *w)
-{
-    unsigned busy = 0;
-
-    for (unsigned i = 0; i < w->cfg.fab->n_nodes; i++) {
-        if (w->cfg.fab->nodes[i].kind == FAB_SWITCH)
-            busy += !net_an_idle(w->net, i);
-    }
-    return busy;
-}
-
-struct ibv_context *const *world_contexts(struct world *w, unsigned rank, unsigned *n)
-{
-    *n = w->ranks[rank].n_ports;
-    return w->ranks[rank].ctx;
-}
-
-struct ibv_context *world_context(struct world *w, unsigned rank, unsigned port)
-{
-    return port < w->ranks[rank].n_ports ? w->ranks[rank].ctx[port] : NULL;
-}
-
-unsigned world_ports(const struct world *w, unsigned rank)
-{
-    return w->ranks[rank].n_ports;
-}
-
-struct hca *world_hca(struct world *w, unsigned rank, unsigned port)
-{
-    return port < w->ranks[rank].n_ports ? w->ranks[rank].port[port].hca : NULL;
-}
-
-struct net *world_net(struct world *w)
-{
-    return w->net;
-}
-
-unsigned world_ranks(const struct world *w)
-{
-    return w->cfg.nranks;
-}
-
-int64_t world_now(const struct world *w)
-{
-    return w->now;
-}
-
-uint64_t world_trace_hash(const struct world *w)
-{
-    return w->hash;
-}
-
-uint64_t world_events(const struct world *w)
-{
-    return net_events(w->net);
-}
-
-uint64_t world_frames(const struct world *w)
-{
-    return w->frames;
 }
 
 /* ---- set-up

@@ -97,7 +97,8 @@ int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in)
             continue;
         in->algo = list[i];
         rc = sched_init(&r->s, in);
-        if (!gone || !i) /* what the ranks cannot run, they cannot either after something has failed */
+        if (!gone ||
+            !i) /* what the ranks cannot run, they cannot either after something has failed */
             break;
     }
     return rc;

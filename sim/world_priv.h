@@ -1,0 +1,51 @@
+/* Inside of a world: its ranks and their ports; for sim/world*.c only. */
+#ifndef TRIB_SIM_WORLD_PRIV_H
+#define TRIB_SIM_WORLD_PRIV_H
+
+#include "sim/world.h"
+
+struct rank;
+
+/* A port of the rank's host, with the software HCA on it. */
+struct rank_port {
+    struct rank *r;
+    struct hca *hca;
+    struct endpoint ep; /* the HCA's own; the net sees the wrappers below */
+    uint64_t seen;      /* of its news */
+    bool kicked;
+    unsigned index; /* of the host's ports */
+    /* A slow one: since when it can take and give the next frame, and whether somebody waits. */
+    int64_t takes_ps, gives_ps;
+    bool waits;
+};
+
+struct rank {
+    struct world *w;
+    struct rank_port *port; /* [n_ports] */
+    struct ibv_context **ctx;
+    unsigned n_ports;
+    uint16_t node;
+    unsigned slot;
+    unsigned index;
+    bool dead;
+    uint32_t slow; /* 0: not */
+};
+
+struct world {
+    struct world_cfg cfg;
+    struct net *net;
+    struct rank *ranks;
+    struct rank_port **kicked; /* in the order in which they were */
+    unsigned n_kicked;
+    uint64_t *awake;  /* [nranks / 64 + 1] a bit a rank */
+    uint64_t *wakers; /* [nranks / 4096 + 1] a bit a word of awake that is not 0 */
+    int64_t now;
+    uint64_t mapped;
+    int64_t alarm_ps;
+    void (*alarm)(void *ctx);
+    void *alarm_ctx;
+    unsigned busy_an; /* a node that was busy when last asked */
+    uint64_t hash, frames;
+};
+
+#endif
