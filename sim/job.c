@@ -25,12 +25,17 @@ bool job_dead(const struct job *j, unsigned r)
     return world_dead(j->cfg.w, world_rank(j, r));
 }
 
+void job_progress(struct job *j, unsigned r)
+{
+    while (comm_progress(j->mem[r].comm) >= COMM_PROGRESS_MAX)
+        ;
+}
+
 static void progress_member(struct job *j, unsigned r)
 {
     if (!j->mem[r].comm || job_dead(j, r))
         return;
-    while (comm_progress(j->mem[r].comm) >= COMM_PROGRESS_MAX)
-        ;
+    job_progress(j, r);
     j->failed |= comm_state(j->mem[r].comm) == COMM_FAILED;
     if (j->loop)
         job_loop_look(j, r);
@@ -270,7 +275,7 @@ static void start_rank(struct job *j, const struct job_op *op, unsigned r)
         snprintf(m->why, sizeof(m->why), "%s", err);
         return;
     }
-    comm_progress(m->comm);
+    job_progress(j, r);
 }
 
 /* Ranks may end while others have not begun: the time is noted. */

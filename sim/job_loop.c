@@ -64,7 +64,7 @@ void job_loop_look(struct job *j, unsigned r)
         else
             start_next(j, r);
         if (!m->ended)
-            comm_progress(m->comm);
+            job_progress(j, r);
     }
 }
 
@@ -123,7 +123,7 @@ int job_loop_run(struct job *j, struct job_loop *l)
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         start_next(j, r);
         if (!j->mem[r].ended)
-            comm_progress(j->mem[r].comm);
+            job_progress(j, r);
         job_loop_look(j, r);
     }
     job_drive(j, now + l->limit_ps, loop_over, j);

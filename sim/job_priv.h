@@ -33,6 +33,8 @@ struct job {
     bool failed;
 };
 
+/* What a rank's communicator can do at this moment. */
+void job_progress(struct job *j, unsigned r);
 /* Two buffers of every rank. 0, -EFBIG: there are smaller ones, or -ENOMEM. */
 int job_make_buffers(struct job *j, size_t bytes);
 /* Of a loop: the rank's operation may have ended. */

@@ -98,8 +98,9 @@ enum comm_state comm_state(const struct comm *c);
 const char *comm_error(const struct comm *c); /* names rank, node and reason */
 /*
  * Polls completions and drives everything that can be done at this moment; returns how much was
- * done (0: idle). With completions without end it returns now and then, so that the caller gets to
- * its other duties: from COMM_PROGRESS_MAX on call again.
+ * done (0: idle). It returns at once when an operation has ended or the state has changed, and with
+ * completions without end now and then, so that the caller gets to its other duties: at
+ * COMM_PROGRESS_MAX and above there may be more to do, call again.
  */
 #define COMM_PROGRESS_MAX 4096
 int comm_progress(struct comm *c);

@@ -58,11 +58,13 @@ static unsigned poll_port(struct comm *c, struct port *p)
 }
 
 /*
- * What a completion allows is posted before the queue is looked at again: an empty poll may put the
- * process to sleep.
+ * An empty poll may put the process to sleep. So what a completion allows is posted before the
+ * queue is looked at again, and what the caller waits for is told before.
  */
 int comm_progress(struct comm *c)
 {
+    const uint32_t op = c->exec.next_seq;
+    const enum comm_state state = c->state;
     unsigned total = 0, moved;
 
     do {
@@ -71,6 +73,8 @@ int comm_progress(struct comm *c)
             moved += poll_port(c, &c->port[p]);
         moved += exec_run(c);
         total += moved;
+        if (c->exec.next_seq != op || c->state != state)
+            return COMM_PROGRESS_MAX;
     } while (moved && total < COMM_PROGRESS_MAX);
     return (int)total;
 }

@@ -55,7 +55,31 @@ struct rig {
     unsigned n_policy;
     enum coll_algo policy[ALGO_COUNT];
     uint32_t an_mbufs; /* that it may promise; 0: half of the pool */
+    /* Whether what a rank waits for is over; its empty polls, where a process would sleep, although
+     * it is and the rank has not been told. */
+    bool (*over)(struct rig *g, unsigned rank);
+    bool was_over[RIG_RANKS];
+    unsigned slept_over;
+    struct rig_idler {
+        struct rig *g;
+        unsigned rank;
+    } idler[RIG_RANKS];
 };
+
+static void rig_idle(void *ctx)
+{
+    const struct rig_idler *i = ctx;
+    struct rig *g = i->g;
+
+    g->slept_over += g->over && g->over(g, i->rank) && !g->was_over[i->rank];
+}
+
+static void rig_progress(struct rig *g, unsigned rank)
+{
+    do
+        g->was_over[rank] = g->over && g->over(g, rank);
+    while (comm_progress(g->comm[rank]) >= COMM_PROGRESS_MAX);
+}
 
 static struct rig *rig_new(unsigned n, unsigned per_host, uint32_t mtu, bool (*drop)(uint64_t nth))
 {
@@ -83,8 +107,10 @@ static struct rig *rig_new(unsigned n, unsigned per_host, uint32_t mtu, bool (*d
                               .slot = r % per_host,
                               .mtu = (uint16_t)mtu,
                               .rate_bps = 400000000000ULL,
-                              .pool = g->pool};
+                              .pool = g->pool,
+                              .drv = {.idle = rig_idle, .ctx = &g->idler[r]}};
 
+        g->idler[r] = (struct rig_idler){g, r};
         g->host_of_rank[r] = (uint16_t)(r / per_host);
         g->slot[r] = r % per_host;
         assert_int_equal(hca_create(&g->hca[r], &cfg), 0);
@@ -183,7 +209,7 @@ static bool rig_step(struct rig *g, int64_t limit)
         g->ep[e].tick(g->ep[e].ctx, g->now);
     for (unsigned r = 0; r < g->n; r++)
         if (g->comm[r])
-            comm_progress(g->comm[r]);
+            rig_progress(g, r);
     return true;
 }
 
@@ -205,7 +231,7 @@ static bool rig_run(struct rig *g, int64_t span, bool ticks, bool (*until)(struc
         for (unsigned r = 0; r < g->n; r++)
             if (g->comm[r]) {
                 comm_tick(g->comm[r], g->now / PS_PER_NS);
-                comm_progress(g->comm[r]);
+                rig_progress(g, r);
             }
     }
     return until(g);

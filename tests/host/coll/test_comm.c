@@ -121,6 +121,41 @@ static void exact_and_without_retransmission(void **state)
     }
 }
 
+static bool first_is_over(struct rig *g, unsigned rank)
+{
+    const struct run *u = run_of_rig;
+
+    (void)g;
+    return u && u->req[rank][0] && coll_test(u->req[rank][0]);
+}
+
+/* In a process an empty poll sleeps, for a millisecond where nothing more is to come: the time of
+ * every operation. */
+static void end_is_told_before_another_poll(void **state)
+{
+    static const enum coll_algo algos[] = {ALGO_RING, ALGO_SHARP};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct rig *g = rig_new(4, 1, 4096, NULL);
+        struct run u = {0};
+
+        rig_connect(g, 1u << algos[i], RIG_RANKS);
+        assert_true(rig_run(g, PS_PER_S, false, rig_ready));
+        run_of_rig = &u;
+        g->over = first_is_over;
+        start(g, &u, algos[i], 0, 50000, false, 0);
+        for (unsigned k = 1; k < OPS; k++)
+            start(g, &u, algos[i], k, 0, false, 0);
+        assert_true(rig_run(g, PS_PER_S, false, all_done));
+        assert_int_equal(g->slept_over, 0);
+        g->over = NULL;
+        for (unsigned k = 0; k < OPS; k++)
+            check(g, &u, k, k ? 0 : 50000);
+        rig_free(g, false);
+    }
+}
+
 static bool one_in_twenty(uint64_t nth)
 {
     return (nth * 0x9e3779b97f4a7c15ULL >> 32) % 20 == 0;
@@ -346,6 +381,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_and_without_retransmission),
+        cmocka_unit_test(end_is_told_before_another_poll),
         cmocka_unit_test(exact_under_loss),
         cmocka_unit_test(disagreement_is_named_on_all),
         cmocka_unit_test(collective_and_root_are_agreed_upon),
