@@ -70,11 +70,7 @@ static void do_link(struct faults *f, const struct fault_event *e)
 
 static void set_node(struct faults *f, uint16_t node, bool up)
 {
-    const struct fab_node *n = &f->cfg.fab->nodes[node];
-
-    for (uint16_t p = 0; p < n->n_ports; p++)
-        if (n->ports[p].link != FAB_NONE)
-            set_link(f, n->ports[p].link, up);
+    net_set_node(world_net(f->cfg.w), node, up, world_now(f->cfg.w));
 }
 
 static void do_node(struct faults *f, const struct fault_event *e)

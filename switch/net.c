@@ -1,7 +1,5 @@
-#include "switch/net.h"
+#include "switch/net_priv.h"
 
-#include "fabric/reroute.h"
-#include "switch/heap.h"
 #include "switch/nic.h"
 #include "switch/reduce/an.h"
 #include "switch/sw.h"
@@ -16,41 +14,6 @@
  * however many frames are on it. Order: time, then queues before nodes, queues by link and
  * direction, then ports to the outside, then nodes.
  */
-
-#define NO_LINK UINT32_MAX
-
-/* One direction of a link, or a port to the outside. */
-struct source {
-    struct net *net;
-    struct egress *e;
-    uint32_t id, dirlink; /* dirlink: NO_LINK for the outside */
-    uint16_t node, port;
-    uint16_t peer, peer_port; /* peer: FAB_NONE where it is not here */
-};
-
-struct net {
-    struct net_cfg cfg;
-    int64_t now_ps;
-    bool in_event; /* a node is being served; what it calls back happens at now_ps */
-    struct heap heap;
-    uint32_t n_src;
-    struct source *src;
-    struct node **node;    /* [n_nodes] NULL: not here */
-    bool *link_down;       /* [n_links] */
-    bool *cut;             /* [n_links]: what net_cut_links said */
-    struct fabric *around; /* routes around links that are down; NULL: none is */
-    net_tap_fn tap;
-    void *tap_ctx;
-    uint64_t events;
-};
-
-static inline void refresh_node(struct net *n, uint16_t node)
-{
-    struct node *nd = n->node[node];
-    int64_t t = nd->ops->next(nd);
-
-    heap_set(&n->heap, n->n_src + node, t == PS_NEVER ? t : RTE_MAX(t, n->now_ps));
-}
 
 static inline void refresh_src(struct source *s)
 {
@@ -70,7 +33,7 @@ static unsigned run_src(struct net *n, struct source *s)
     uint16_t cnt = egress_pop(s->e, m, NODE_BURST, t);
 
     refresh_src(s);
-    refresh_node(n, s->node);
+    net_refresh_node(n, s->node);
     if (!cnt)
         return 0;
     if (n->cfg.late)
@@ -82,7 +45,7 @@ static unsigned run_src(struct net *n, struct source *s)
         struct node *nd = n->node[s->peer];
 
         nd->ops->input(nd, s->peer_port, m, cnt, t);
-        refresh_node(n, s->peer);
+        net_refresh_node(n, s->peer);
     } else if (n->cfg.deliver) {
         n->cfg.deliver(n->cfg.ctx, s->node, s->port, m, cnt, t);
     } else {
@@ -107,7 +70,7 @@ unsigned net_advance(struct net *n, int64_t now_ps)
             struct node *nd = n->node[i - n->n_src];
 
             nd->ops->tick(nd, n->now_ps);
-            refresh_node(n, nd->id);
+            net_refresh_node(n, nd->id);
         }
     }
     n->in_event = false;
@@ -116,8 +79,7 @@ unsigned net_advance(struct net *n, int64_t now_ps)
     return moved;
 }
 
-/* What comes from outside comes after everything that was due before it. */
-static int64_t catch_up(struct net *n, int64_t now_ps)
+int64_t net_catch_up(struct net *n, int64_t now_ps)
 {
     if (heap_time(&n->heap) < now_ps)
         net_advance(n, now_ps - 1);
@@ -129,7 +91,7 @@ void net_input(struct net *n, uint16_t node, uint16_t port, struct rte_mbuf **m,
                int64_t now_ps)
 {
     struct node *nd = net_node(n, node);
-    int64_t t = catch_up(n, now_ps);
+    int64_t t = net_catch_up(n, now_ps);
 
     if (!nd || port >= nd->n_ports) {
         rte_pktmbuf_free_bulk(m, cnt);
@@ -140,7 +102,7 @@ void net_input(struct net *n, uint16_t node, uint16_t port, struct rte_mbuf **m,
     n->in_event = true;
     nd->ops->input(nd, port, m, cnt, t);
     n->in_event = false;
-    refresh_node(n, node);
+    net_refresh_node(n, node);
 }
 
 int64_t net_next(struct net *n)
@@ -167,12 +129,12 @@ void net_kick(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_
     /* A late kick must not overtake what was due before it: room that a process makes now would end
      * a pause in the past, and all that it held back would come at once. */
     if (!n->in_event)
-        catch_up(n, now_ps);
+        net_catch_up(n, now_ps);
     if (n->cfg.fab->nodes[node].kind == FAB_HOST)
         nic_kick(nd, port, slot, RTE_MAX(n->now_ps, now_ps));
     else
         sw_kick(nd);
-    refresh_node(n, node);
+    net_refresh_node(n, node);
 }
 
 /* ---- control path
@@ -226,107 +188,12 @@ int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
 void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps)
 {
     struct node *nd = net_node(n, node);
-    int64_t t = catch_up(n, now_ps);
+    int64_t t = net_catch_up(n, now_ps);
 
     if (!nd || n->cfg.fab->nodes[node].kind != FAB_HOST)
         return;
     nic_detach(nd, port, slot, t);
-    refresh_node(n, node);
-}
-
-/* why: NODE_*_DOWN. A port is up when nothing speaks against it. */
-static void port_state(struct net *n, uint16_t node, uint16_t port, uint8_t why, bool up)
-{
-    struct node *nd = net_node(n, node);
-    uint8_t before;
-
-    if (!nd || port >= nd->n_ports)
-        return;
-    before = nd->np[port].down;
-    nd->np[port].down = up ? before & ~why : before | why;
-    if (nd->np[port].down && (up || before))
-        return; /* down it was, and stays */
-    nd->ops->port_state(nd, port, up, n->now_ps);
-    refresh_node(n, node);
-}
-
-void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_t now_ps)
-{
-    catch_up(n, now_ps);
-    port_state(n, node, port, NODE_CABLE_DOWN, up);
-}
-
-static void use_routes(struct net *n, struct fabric *around)
-{
-    const struct fabric *f = n->cfg.fab;
-
-    for (uint16_t i = 0; i < f->n_nodes; i++)
-        if (n->node[i] && f->nodes[i].kind == FAB_SWITCH) {
-            sw_reroute(n->node[i], around ? around : f, n->now_ps);
-            refresh_node(n, i);
-        }
-    fabric_free(n->around);
-    n->around = around;
-}
-
-/* *around: the fabric without what is down or cut; NULL: nothing is. */
-static int routes_left(const struct net *n, struct fabric **around)
-{
-    const struct fabric *f = n->cfg.fab;
-    bool *gone, any = false;
-
-    *around = NULL;
-    gone = calloc(f->n_links + 1u, sizeof(*gone));
-    if (!gone)
-        return -ENOMEM;
-    for (unsigned i = 0; i < f->n_links; i++)
-        any |= gone[i] = n->link_down[i] || n->cut[i];
-    if (any)
-        *around = fabric_without(f, gone);
-    free(gone);
-    return any && !*around ? -ENOMEM : 0;
-}
-
-int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps)
-{
-    const struct fabric *f = n->cfg.fab;
-    const struct fab_link *l;
-    struct fabric *around;
-
-    if (link >= f->n_links)
-        return -EINVAL;
-    if (n->link_down[link] == !up)
-        return 0;
-    n->link_down[link] = !up;
-    if (routes_left(n, &around)) {
-        n->link_down[link] = up;
-        return -ENOMEM;
-    }
-    l = &f->links[link];
-    catch_up(n, now_ps);
-    /* What nodes say because of the change, they say over links that are up. */
-    if (!up)
-        use_routes(n, around);
-    port_state(n, l->a, l->a_port, NODE_LINK_DOWN, up);
-    port_state(n, l->b, l->b_port, NODE_LINK_DOWN, up);
-    if (up)
-        use_routes(n, around);
-    return 0;
-}
-
-int net_cut_links(struct net *n, const bool *cut, int64_t now_ps)
-{
-    size_t size = n->cfg.fab->n_links * sizeof(*cut);
-    struct fabric *around;
-
-    if (!memcmp(n->cut, cut, size))
-        return 0;
-    memcpy(n->cut, cut, size);
-    if (routes_left(n, &around))
-        return -ENOMEM;
-    catch_up(n, now_ps);
-    use_routes(n, around);
-    return 0;
+    net_refresh_node(n, node);
 }
 
 int net_restart(struct net *n, uint16_t node, int64_t now_ps)
@@ -336,15 +203,10 @@ int net_restart(struct net *n, uint16_t node, int64_t now_ps)
 
     if (!nd || n->cfg.fab->nodes[node].kind != FAB_SWITCH)
         return -EINVAL;
-    catch_up(n, now_ps);
+    net_catch_up(n, now_ps);
     rc = sw_restart(nd);
-    refresh_node(n, node);
+    net_refresh_node(n, node);
     return rc;
-}
-
-bool net_link_up(const struct net *n, unsigned link)
-{
-    return !n->link_down[link];
 }
 
 void net_set_watchdog(struct net *n, int64_t after_ps)
@@ -357,7 +219,7 @@ void net_set_watchdog(struct net *n, int64_t after_ps)
         nd->dogs.told = n->cfg.stuck;
         nd->dogs.ctx = n->cfg.ctx;
         watchdog_set(nd, after_ps, n->now_ps);
-        refresh_node(n, i);
+        net_refresh_node(n, i);
     }
 }
 
@@ -465,7 +327,7 @@ int net_create(struct net **out, const struct net_cfg *cfg)
     add_sources(n);
     for (uint16_t i = 0; i < cfg->fab->n_nodes; i++)
         if (n->node[i])
-            refresh_node(n, i);
+            net_refresh_node(n, i);
     net_set_watchdog(n, cfg->fab->pfc_watchdog_ps);
     *out = n;
     return 0;

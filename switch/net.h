@@ -69,6 +69,9 @@ void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_
  * -EINVAL (no such link), -ENOMEM (nothing has changed).
  */
 int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps);
+/* All links of a node at one instant, as when it loses its power: nobody blames one of them for it.
+ * 0, -EINVAL (no such node), -ENOMEM (nothing has changed). */
+int net_set_node(struct net *n, uint16_t node, bool up, int64_t now_ps);
 /*
  * Links that are gone with a process that ran one of their ends ([n_links], all of the fabric's):
  * routes and the spanning tree lead around them. Their ends here are net_port_state's. 0; -ENOMEM:

@@ -180,6 +180,14 @@ static bool has_other_cable(const struct node *nd, uint16_t port)
     return false;
 }
 
+static bool cut_off(const struct node *nd)
+{
+    for (uint16_t p = 0; p < nd->n_ports; p++)
+        if (nd->egress[p] && !nd->np[p].down)
+            return false;
+    return true;
+}
+
 static void sw_port_state(struct node *nd, uint16_t port, bool up, int64_t now_ps)
 {
     struct sw *s = sw_of(nd);
@@ -190,7 +198,9 @@ static void sw_port_state(struct node *nd, uint16_t port, bool up, int64_t now_p
     if (up)
         return;
     fib_forget_port(s->fib, port);
-    if (s->an && p->link != FAB_NONE && !has_other_cable(nd, port))
+    if (s->an && cut_off(nd))
+        an_cut_off(s->an, now_ps);
+    else if (s->an && p->link != FAB_NONE && !has_other_cable(nd, port))
         an_peer_down(s->an, p->peer_node, now_ps);
     if (s->has_ep)
         drain(s, now_ps);

@@ -277,6 +277,19 @@ void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps)
     an_settle(a);
 }
 
+void an_cut_off(struct an *a, int64_t now_ps)
+{
+    struct an_group *g;
+
+    a->now = now_ps;
+    for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))
+        group_doom(g, AGG_E_EDGE, NULL, "%s has lost all its links, slot %u", group_me(g),
+                   (unsigned)g->next);
+    if (a->mm)
+        mm_cut_off(a->mm);
+    an_settle(a);
+}
+
 int an_idle(const struct an *a)
 {
     return LIST_EMPTY(&a->groups) && !a->cnt.groups && !a->cnt.slots_granted &&

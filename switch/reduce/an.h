@@ -28,6 +28,8 @@ struct endpoint an_endpoint(struct an *a);
 int an_idle(const struct an *a);
 /* The link to a child or parent node is down (wall-clock liveness of the rim). */
 void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps);
+/* Every link is: no member's or neighbour's fault. */
+void an_cut_off(struct an *a, int64_t now_ps);
 
 /* From now on grants may promise so many mbufs in all; what was granted stays. */
 void an_set_budget(struct an *a, uint32_t mbufs);

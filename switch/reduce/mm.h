@@ -84,6 +84,7 @@ void mm_refuse_all(struct an *a, const struct an_addr *from, const void *p);
 /* A process, or everything behind a link, is gone. */
 void mm_peer_down(struct mm *mm, uint32_t ip, uint32_t space);
 void mm_node_down(struct mm *mm, uint16_t node);
+void mm_cut_off(struct mm *mm); /* all links are */
 
 /* What callbacks have noted; true: deadlines may have changed. */
 bool mm_settle(struct mm *mm);

@@ -359,6 +359,14 @@ void mm_node_down(struct mm *mm, uint16_t node)
         }
 }
 
+void mm_cut_off(struct mm *mm)
+{
+    struct mm_group *g;
+
+    for (g = LIST_FIRST(&mm->groups); g; g = LIST_NEXT(g, link))
+        mm_doom(g, AGG_E_EDGE, NULL, "%s has lost all its links", mm->a->me->name);
+}
+
 void mm_control(struct mm *mm, const struct an_addr *from, const void *p)
 {
     struct mm_ctl c;

@@ -1,5 +1,6 @@
 /*
- * Switches that lose their memory at any moment, under operations of several levels and under
+ * Switches that lose their memory at any moment, alone or with their power (all links go down, and
+ * come up a while later), under operations of the aggregation trees, of several levels and by
  * multimem: every rank has the right sums all the same, in place and out of place, of the operation
  * that was hit and of those behind it, and the communicator says why.
  */
@@ -21,6 +22,9 @@
 static struct rte_mempool *pool;
 static const uint16_t hosts[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 
+/* What becomes of the switch: it loses its memory; all its links, for a while; or both. */
+enum what { MEMORY, LINKS, POWER };
+
 struct bed {
     const char *name; /* of the switch that is hit */
     struct fabric *f;
@@ -31,6 +35,7 @@ struct bed {
     enum coll_algo algo;
     size_t count; /* as in coll_args */
     bool in_place;
+    enum what what;
     unsigned started[8];
     uint64_t rng;
 };
@@ -120,14 +125,32 @@ static void check(struct bed *b, uint64_t seed)
             }
 }
 
-/* Of what it aggregated it knows nothing any more; it forwards as before. */
+static uint16_t node_of(const struct bed *b)
+{
+    return (uint16_t)(fabric_node(b->f, b->name) - b->f->nodes);
+}
+
+static void light(void *ctx)
+{
+    struct bed *b = ctx;
+
+    world_alarm(b->w, PS_NEVER, NULL, NULL);
+    assert_int_equal(net_set_node(world_net(b->w), node_of(b), true, world_now(b->w)), 0);
+}
+
 static void hit(void *ctx)
 {
     struct bed *b = ctx;
-    uint16_t node = (uint16_t)(fabric_node(b->f, b->name) - b->f->nodes);
+    struct net *net = world_net(b->w);
+    int64_t now = world_now(b->w);
 
     world_alarm(b->w, PS_NEVER, NULL, NULL);
-    assert_int_equal(net_restart(world_net(b->w), node, world_now(b->w)), 0);
+    if (b->what != MEMORY) {
+        assert_int_equal(net_set_node(net, node_of(b), false, now), 0);
+        world_alarm(b->w, now + 1 + (int64_t)below(b, 100 * PS_PER_US), light, b);
+    }
+    if (b->what != LINKS)
+        assert_int_equal(net_restart(net, node_of(b), now), 0);
 }
 
 static void up(struct bed *b, const char *conf, unsigned n_policy, const enum coll_algo *policy)
@@ -190,7 +213,7 @@ struct row {
     enum coll_algo then; /* what runs after the fall */
 };
 
-static unsigned run(const struct row *w, uint64_t seed)
+static unsigned run(const struct row *w, enum what what, uint64_t seed)
 {
     struct bed b = {.name = w->node, .n = w->n, .kind = w->kind, .algo = w->algo, .rng = seed};
     struct job_loop l = {.n = OPS, .args = args, .ctx = &b, .limit_ps = 100 * PS_PER_S};
@@ -200,6 +223,7 @@ static unsigned run(const struct row *w, uint64_t seed)
     int rc;
 
     b.in_place = seed % 2;
+    b.what = what;
     b.count = 8 + below(&b, seed % 5 ? most - 8 : 60); /* every rank has a share in it */
     up(&b, w->conf, w->n_policy, w->policy);
     fill(&b);
@@ -221,26 +245,27 @@ static unsigned run(const struct row *w, uint64_t seed)
     b.started[0] = 0;
     args(&b, 0, &a);
     assert_int_equal(comm_runs_by(job_comm(b.j, 0), &a), w->then);
-    rc = strstr(why, "starts over") != NULL;
+    rc = strstr(why, "starts over") || strstr(why, "from message");
     down(&b);
     return (unsigned)rc;
 }
 
-static void run_rows(const struct row *rows, unsigned n)
+static void run_rows(const struct row *rows, unsigned n, enum what what)
 {
     for (unsigned i = 0; i < n; i++) {
         unsigned over = 0;
 
         for (uint64_t seed = 1; seed <= SEEDS; seed++)
-            over += run(&rows[i], seed);
-        print_message("%s %s: %u of %u started over\n", sched_algo_name(rows[i].algo), rows[i].node,
-                      over, SEEDS);
+            over += run(&rows[i], what, seed);
+        print_message("%s %s: %u of %u cut\n", sched_algo_name(rows[i].algo), rows[i].node, over,
+                      SEEDS);
         assert_true(over > 1); /* the moments do hit operations */
     }
 }
 
 #define RAIL "conf/rail-2x4.conf"
 #define NODE "conf/h100-node.conf"
+#define TREE "conf/leaf-spine-8.conf"
 
 static void multimem_that_ends_at_any_moment_costs_no_element(void **state)
 {
@@ -251,7 +276,7 @@ static void multimem_that_ends_at_any_moment_costs_no_element(void **state)
     };
 
     (void)state;
-    run_rows(rows, sizeof(rows) / sizeof(*rows));
+    run_rows(rows, sizeof(rows) / sizeof(*rows), MEMORY);
 }
 
 static void operations_of_several_levels_cost_no_element(void **state)
@@ -277,7 +302,41 @@ static void operations_of_several_levels_cost_no_element(void **state)
     };
 
     (void)state;
-    run_rows(rows, sizeof(rows) / sizeof(*rows));
+    run_rows(rows, sizeof(rows) / sizeof(*rows), MEMORY);
+}
+
+/* It blames none of its members for links that all went at once, and says nothing when it is back.
+ */
+static void a_switch_without_power_for_a_while_costs_no_element(void **state)
+{
+    static const struct row rows[] = {
+        {TREE, "leaf1", 8, COLL_ALLREDUCE, ALGO_SHARP, 0, {0}, ALGO_RING},
+        {TREE, "spine0", 8, COLL_ALLREDUCE, ALGO_SHARP, 0, {0}, ALGO_RING},
+        {RAIL, "leaf1", 8, COLL_ALLREDUCE, ALGO_HIER_SHARP, 0, {0}, ALGO_RING},
+        {RAIL, "leaf1", 8, COLL_ALLGATHER, ALGO_HIER_SHARP, 0, {0}, ALGO_RING},
+        {RAIL,
+         "leaf0",
+         8,
+         COLL_ALLREDUCE,
+         ALGO_NVLS_SHARP,
+         2,
+         {ALGO_NVLS_SHARP, ALGO_HIER},
+         ALGO_HIER},
+        {RAIL,
+         "n0s1",
+         8,
+         COLL_ALLREDUCE,
+         ALGO_NVLS_SHARP,
+         2,
+         {ALGO_NVLS_SHARP, ALGO_RING},
+         ALGO_RING},
+        {NODE, "n0s0", 8, COLL_ALLREDUCE, ALGO_NVLS, 0, {0}, ALGO_RING},
+        {NODE, "n0s2", 8, COLL_REDUCE_SCATTER, ALGO_NVLS, 0, {0}, ALGO_RING},
+    };
+
+    (void)state;
+    run_rows(rows, sizeof(rows) / sizeof(*rows), LINKS);
+    run_rows(rows, sizeof(rows) / sizeof(*rows), POWER);
 }
 
 int main(int argc, char **argv)
@@ -285,6 +344,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(multimem_that_ends_at_any_moment_costs_no_element),
         cmocka_unit_test(operations_of_several_levels_cost_no_element),
+        cmocka_unit_test(a_switch_without_power_for_a_while_costs_no_element),
     };
 
     test_eal_init();

@@ -101,6 +101,33 @@ static void without_another_way_nothing_passes_until_the_link_is_up(void **state
     lab_close(&l);
 }
 
+static void a_node_takes_all_its_links_with_it(void **state)
+{
+    struct prog *p[3];
+    struct lab l;
+
+    (void)state;
+    lab_open(&l, pool, FABRIC(2));
+    p[0] = prog_new(&l, "h0", 0);
+    p[1] = prog_new(&l, "h1", 0);
+    p[2] = prog_new(&l, "h2", 0);
+    for (unsigned up = 0; up < 2; up++) {
+        assert_int_equal(net_set_node(l.net, lab_node(&l, "leaf1"), up, net_now(l.net)), 0);
+        assert_true(net_link_up(l.net, (unsigned)fabric_link_by_name(l.f, "h3-leaf1")) == up);
+        assert_int_equal(send_flows(&l, p[0], "h0", p[2], "h2"), up ? 100 : 0);
+        assert_int_equal(send_flows(&l, p[0], "h0", p[1], "h1"), 100);
+    }
+    /* One that is down already stays so when the others come back. */
+    set_link(&l, "h2-leaf1", false);
+    assert_int_equal(net_set_node(l.net, lab_node(&l, "spine0"), false, net_now(l.net)), 0);
+    assert_int_equal(net_set_node(l.net, lab_node(&l, "spine0"), true, net_now(l.net)), 0);
+    assert_int_equal(send_flows(&l, p[0], "h0", p[2], "h2"), 0);
+    assert_int_equal(net_set_node(l.net, l.f->n_nodes, true, net_now(l.net)), -EINVAL);
+    for (unsigned i = 0; i < 3; i++)
+        prog_free(p[i]);
+    lab_close(&l);
+}
+
 /* A peer that comes back does not bring up what was taken down, nor the other way round. */
 static void a_port_is_up_when_nothing_speaks_against_it(void **state)
 {
@@ -281,6 +308,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flows_take_the_other_spine_at_both_leaves_and_come_back),
         cmocka_unit_test(without_another_way_nothing_passes_until_the_link_is_up),
+        cmocka_unit_test(a_node_takes_all_its_links_with_it),
         cmocka_unit_test(a_port_is_up_when_nothing_speaks_against_it),
         cmocka_unit_test(members_are_reached_on_the_tree_that_is_left_once_each),
         cmocka_unit_test(a_switch_answers_a_query_for_what_is_behind_it),

@@ -418,6 +418,19 @@ static void a_hosts_link_that_is_down_is_its_members_end(void **state)
     bed_destroy(b);
 }
 
+static void who_has_lost_every_link_blames_nobody(void **state)
+{
+    struct bed *b;
+    struct member *m = joined(&b, 16, 0);
+
+    (void)state;
+    start(&m[0], floats(400000));
+    bed_settle(b, 20 * PS_PER_US);
+    an_cut_off(an_of(b, "leaf1"), b->now);
+    expect_abort(b, AGG_E_EDGE, "leaf1 has lost all its links");
+    bed_destroy(b);
+}
+
 /* ---- the message itself ---- */
 
 static void aborts_reach_everybody_when_frames_are_lost(void **state)
@@ -474,6 +487,7 @@ int main(void)
         cmocka_unit_test(a_parent_that_is_gone_is_named_below),
         cmocka_unit_test(a_leaf_that_is_gone_is_named_at_the_other_leaves),
         cmocka_unit_test(a_hosts_link_that_is_down_is_its_members_end),
+        cmocka_unit_test(who_has_lost_every_link_blames_nobody),
         cmocka_unit_test(aborts_reach_everybody_when_frames_are_lost),
         cmocka_unit_test(an_abort_is_repeated_until_answered_and_not_for_ever),
     };

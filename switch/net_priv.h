@@ -1,0 +1,46 @@
+/* Inside of a net; for net*.c only. */
+#ifndef TRIB_SWITCH_NET_PRIV_H
+#define TRIB_SWITCH_NET_PRIV_H
+
+#include "switch/heap.h"
+#include "switch/net.h"
+
+#define NO_LINK UINT32_MAX
+
+/* One direction of a link, or a port to the outside. */
+struct source {
+    struct net *net;
+    struct egress *e;
+    uint32_t id, dirlink; /* dirlink: NO_LINK for the outside */
+    uint16_t node, port;
+    uint16_t peer, peer_port; /* peer: FAB_NONE where it is not here */
+};
+
+struct net {
+    struct net_cfg cfg;
+    int64_t now_ps;
+    bool in_event; /* a node is being served; what it calls back happens at now_ps */
+    struct heap heap;
+    uint32_t n_src;
+    struct source *src;
+    struct node **node;    /* [n_nodes] NULL: not here */
+    bool *link_down;       /* [n_links] */
+    bool *cut;             /* [n_links]: what net_cut_links said */
+    struct fabric *around; /* routes around links that are down; NULL: none is */
+    net_tap_fn tap;
+    void *tap_ctx;
+    uint64_t events;
+};
+
+static inline void net_refresh_node(struct net *n, uint16_t node)
+{
+    struct node *nd = n->node[node];
+    int64_t t = nd->ops->next(nd);
+
+    heap_set(&n->heap, n->n_src + node, t == PS_NEVER ? t : RTE_MAX(t, n->now_ps));
+}
+
+/* What comes from outside comes after everything that was due before it. Returns the net's time. */
+int64_t net_catch_up(struct net *n, int64_t now_ps);
+
+#endif
