@@ -250,6 +250,16 @@ static unsigned run_recv(struct comm *c, struct coll_req *r, unsigned lane)
 
 /* ---- sending ---- */
 
+/*
+ * Messages and credits under way together, at most. A credit waits behind the messages before it on
+ * the queue pair: were that a whole window of the peer's receives, both ends would run dry for a
+ * round trip, window by window, when both have sent one and then wait for each other's word.
+ */
+static bool may_queue(const struct conn *k)
+{
+    return k->sq_posted - k->sq_done < k->depth / 2;
+}
+
 /* Messages that may have been sent in all. */
 static uint64_t credit_limit(const struct conn *k)
 {
@@ -289,7 +299,9 @@ static unsigned run_send(struct comm *c, struct coll_req *r, unsigned lane)
     uint64_t limit = k->open ? credit_limit(k) : 0;
     unsigned did = 0;
 
-    while (k->open && run->begun < l->n && k->sq_posted - k->sq_done < CONN_SENDS(k)) {
+    if (run->begun < l->n)
+        conn_top_up(c, k); /* ahead of what is sent now */
+    while (k->open && run->begun < l->n && may_queue(k)) {
         const struct step *st = &l->step[run->begun];
 
         if (!exec_may_start(r, lane, WAIT_START, st))
