@@ -2,6 +2,7 @@
 # What conf/h100-node-measured.conf predicts beside what was published (figures.md F60 to F62), all-reduce on 8 x H100:
 # bus bandwidths in GB/s, in virtual time. Rows marked * are what the conf was calibrated on. measured.sh [BUILD], a few minutes.
 #
+# NVLink SHARP is multimem with the own share through the switch (F27), as the instruction has it.
 # 10 GB are not simulated whole: beyond 250 MB time is a line, whose slope is taken between there and 1 GB.
 set -eu
 build=$(cd "${1:-build}" && pwd)
@@ -11,8 +12,9 @@ trap 'rm -rf "$out"' EXIT
 
 # busbw ALGO GPUS BYTES: what 10000000000 bytes need is extrapolated.
 busbw() {
-    local algo=$1 n=$2 bytes=$3 sizes="-b $3 -e $3"
-    [ "$bytes" -gt 1000000000 ] && sizes="-b 250000000 -e 1000000000 -f 4"
+    local algo=$1 n=$2 bytes=$3 sizes="-b $3 -e $3 --place out"
+    [ "$bytes" -gt 1000000000 ] && sizes="-b 250000000 -e 1000000000 -f 4 --place out"
+    [ "$algo" = nvls ] && sizes="$sizes --mm-self"
     # shellcheck disable=SC2086
     "$build/trib-sim" conf/h100-node-measured.conf all_reduce -g "$n" --algo "$algo" $sizes -d float -w 0 --payload none -J "$out/j" \
         >"$out/log" 2>&1 || { cat "$out/log" >&2; exit 1; }

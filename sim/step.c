@@ -188,9 +188,10 @@ static void print(const struct step_report *r)
     print_kinds(r);
     printf("#\n# The step (ms); computing at the device's peak\n");
     print_steps(r);
-    printf("#\n# Switches instead of hosts: the step is %.3f times as fast, communication %.3f "
+    printf("#\n# The workload's own figure: %.1f %% of peak\n# Switches instead of hosts: the step "
+           "is %.3f times as fast, communication %.3f "
            "times\n",
-           r->sum[STEP_HOSTS].step_s / r->sum[STEP_SWITCHES].step_s,
+           100 * w->utilisation, r->sum[STEP_HOSTS].step_s / r->sum[STEP_SWITCHES].step_s,
            r->sum[STEP_SWITCHES].comms_s > 0
                ? r->sum[STEP_HOSTS].comms_s / r->sum[STEP_SWITCHES].comms_s
                : 1);

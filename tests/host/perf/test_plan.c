@@ -96,7 +96,6 @@ static void what_cannot_work_is_named(void **state)
         {LEAFSPINE, "--algo ring,nvls",
          "found nvls, which these 8 ranks of conf/leaf-spine-8.conf"},
         {"conf/npu-mesh-8.conf", "--algo sharp", "no switch of conf/npu-mesh-8.conf reduces"},
-        {"conf/h100-superpod-2048.conf", "", "2048 ranks, one on every host, expected at most"},
     };
     struct sweep *s = malloc(sizeof(*s));
 
