@@ -11,6 +11,7 @@
 #include <time.h>
 
 #define CONNECT_PS  (60 * PS_PER_S)   /* fabric time */
+#define OPS_PS      (100 * PS_PER_S)  /* more than ranks wait for each other */
 #define SETTLE_PS   (100 * PS_PER_US) /* for what is on links when the last rank has left */
 #define LOOK_EVENTS 64u               /* the pool's level is looked at after so many */
 #define SHOW_EVENTS 65536u
@@ -162,7 +163,7 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
                          .args = args,
                          .stop = stop,
                          .ctx = b,
-                         .limit_ps = 100 * n * b->row->pred.time_ps + 10 * PS_PER_S};
+                         .limit_ps = 100 * n * b->row->pred.time_ps + OPS_PS};
     int rc;
 
     b->what = what;

@@ -9,6 +9,9 @@
  *   VERDICT   0 to all: the first operation that is not finished everywhere, how many messages of
  *             it all have, how many some rank has, and who
  *
+ * Where an answer is late, what is repeated goes by way of other ranks in turn as well, those in
+ * the GPU nodes of both: the rail between two ranks may be what has failed.
+ *
  * That is a round. Of the parts (trees of all, rails' trees, multimem) each fails once, so there
  * are a few at most; what fails while a round is under way is taken into it, and the reports given
  * before count no more.
@@ -38,6 +41,7 @@ struct fall_cut {
 
 struct fall_msg {
     rte_be32_t magic, group, rank, seq;
+    rte_be32_t to; /* whoever else gets it passes it on */
     uint8_t type, round, parts;
     uint8_t flag; /* of fall_flag */
     struct fall_cut cut[COLL_TREES];
@@ -70,6 +74,39 @@ static struct fall_msg message(const struct comm *c, enum fall_type type, unsign
     return m;
 }
 
+/* The k-th of the ranks that share a GPU node with one of two, in turn; NO_RANK: there are none. */
+#define NO_RANK (~0u)
+static unsigned mate(const struct comm *c, unsigned other, uint64_t k)
+{
+    const uint16_t *d = c->topo.domain;
+    unsigned n = 0, last = NO_RANK;
+
+    for (unsigned round = 0; round < 2 && (!round || n); round++) {
+        if (round)
+            k %= n;
+        for (unsigned r = 0; r < c->cfg.nranks; r++) {
+            if (r == other || r == c->cfg.rank || (d[r] != d[other] && d[r] != d[c->cfg.rank]))
+                continue;
+            if (!round)
+                n++;
+            else if (!k--)
+                last = r;
+        }
+    }
+    return last;
+}
+
+static void send_to(struct comm *c, unsigned rank, struct fall_msg *m)
+{
+    int64_t tries = (c->now_ns - c->fall.since_ns) / RETRY_NS;
+    unsigned via = tries > 1 ? mate(c, rank, (uint64_t)tries) : NO_RANK;
+
+    m->to = rte_cpu_to_be_32(rank);
+    ctl_send_rank(c, rank, m, sizeof(*m));
+    if (via != NO_RANK)
+        ctl_send_rank(c, via, m, sizeof(*m));
+}
+
 static void own_report(const struct comm *c, struct fall_report *p)
 {
     const struct coll_req *r = c->exec.head;
@@ -95,7 +132,7 @@ static void report(struct comm *c)
     m.flag = p.flag;
     for (unsigned k = 0; k < COLL_TREES; k++)
         m.cut[k].least = rte_cpu_to_be_64(p.done[k]);
-    ctl_send_rank(c, 0, &m, sizeof(m));
+    send_to(c, 0, &m);
 }
 
 static void tell_verdict(struct comm *c, unsigned rank, unsigned round)
@@ -113,7 +150,7 @@ static void tell_verdict(struct comm *c, unsigned rank, unsigned round)
                                      .more = rte_cpu_to_be_32((uint32_t)more),
                                      .from = rte_cpu_to_be_32(cut->from)};
     }
-    ctl_send_rank(c, rank, &m, sizeof(m));
+    send_to(c, rank, &m);
 }
 
 /* ---- agreement ---- */
@@ -139,6 +176,18 @@ static void explain(struct comm *c, const struct fall_round *f)
         snprintf(at, room, " (from the communicator's operation %u on)", f->seq + 1);
 }
 
+/* A connection that is still meant to be used. */
+static bool is_broken(const struct comm *c)
+{
+    return c->fall.broken && !conn_is_old(c, c->fall.broken);
+}
+
+static void cannot_reach(struct comm *c)
+{
+    comm_fail(c, "%s; rank %u (%s) cannot be reached", c->fall.why, c->fall.broken->peer,
+              comm_host(c, c->fall.broken->peer));
+}
+
 static void end_ask(struct comm *c)
 {
     const struct fall_round *f = &c->fall.round[c->fall.n_rounds++];
@@ -151,9 +200,8 @@ static void end_ask(struct comm *c)
         planes_leave(c);
     if (mend(c, f, err))
         comm_fail(c, "%s; %s", c->fall.why, err);
-    if (c->fall.broken && !conn_is_old(c, c->fall.broken))
-        comm_fail(c, "%s; rank %u (%s) cannot be reached", c->fall.why, c->fall.broken->peer,
-                  comm_host(c, c->fall.broken->peer));
+    if (is_broken(c))
+        cannot_reach(c);
     c->fall.broken = NULL;
     comm_check_ready(c);
 }
@@ -306,6 +354,10 @@ static void give_up(struct comm *c)
 {
     unsigned r = 0;
 
+    if (is_broken(c)) {
+        cannot_reach(c);
+        return;
+    }
     while (!c->cfg.rank && r + 1 < c->cfg.nranks && c->fall.report[r].here)
         r++;
     comm_fail(c, "%s; rank %u (%s) does not answer", c->fall.why, r, comm_host(c, r));
@@ -315,7 +367,7 @@ void fall_tick(struct comm *c)
 {
     if (c->fall.state != FALL_ASKING || c->state == COMM_FAILED)
         return;
-    if (c->now_ns - c->fall.since_ns > PEER_NS) {
+    if (c->now_ns - c->fall.since_ns > (is_broken(c) ? GIVE_UP_NS : PEER_NS)) {
         give_up(c);
         return;
     }
@@ -327,23 +379,28 @@ void fall_tick(struct comm *c)
         struct fall_msg m = message(c, FALL_ASK, c->fall.n_rounds, c->fall.parts);
 
         if (!c->fall.report[r].here)
-            ctl_send_rank(c, r, &m, sizeof(m));
+            send_to(c, r, &m);
     }
 }
 
 void fall_input(struct comm *c, const void *msg, size_t len)
 {
     struct fall_msg m;
-    unsigned rank;
+    unsigned rank, to;
 
     if (len < sizeof(m) || !c->ctl.peer || c->state == COMM_FAILED)
         return;
     memcpy(&m, msg, sizeof(m));
     m.why[sizeof(m.why) - 1] = 0;
     rank = rte_be_to_cpu_32(m.rank);
+    to = rte_be_to_cpu_32(m.to);
     if (rte_be_to_cpu_32(m.group) != c->cfg.group || rank >= c->cfg.nranks || rank == c->cfg.rank ||
-        m.round >= PARTS)
+        to >= c->cfg.nranks || m.round >= PARTS)
         return;
+    if (to != c->cfg.rank) {
+        ctl_send_rank(c, to, &m, sizeof(m));
+        return;
+    }
     if (m.round == c->fall.n_rounds)
         begin(c, m.parts & ((1u << PARTS) - 1), m.why);
     if (m.type == FALL_REPORT && !c->cfg.rank && c->fall.report)

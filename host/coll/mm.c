@@ -18,6 +18,7 @@
 #define RETRIES     7
 #define RNR_TIMER   1 /* 10 us: over the window, which does not happen by itself */
 #define HOP_LIMIT   64
+#define TRIES       10 /* of a MOVE; the switch answers at once if it is there */
 
 struct mmc {
     struct mmc_cfg cfg;
@@ -31,6 +32,7 @@ struct mmc {
     uint32_t rkey, window; /* slices of stores */
     struct mm_ctl move;    /* the last MOVE, to be said again */
     bool moving;
+    unsigned tries;
 
     struct mmc_step step[MMC_STEPS]; /* ring: [done, posted) */
     uint64_t posted, done;
@@ -222,7 +224,7 @@ void mmc_input(struct mmc *m, const struct mm_ctl *c)
     }
 }
 
-void mmc_tick(struct mmc *m)
+void mmc_repeat(struct mmc *m)
 {
     if (m->state == MMC_OPENING)
         say(m, m->granted ? AGG_MM_READY : AGG_MM_BIND, m->xid);
@@ -230,6 +232,13 @@ void mmc_tick(struct mmc *m)
         say(m, AGG_MM_UNBIND, m->xid);
     if (m->moving)
         m->cfg.say(m->cfg.ctx, &m->move);
+}
+
+void mmc_tick(struct mmc *m)
+{
+    if (m->moving && m->tries++ == TRIES)
+        fail(m, "does not answer any more", "");
+    mmc_repeat(m);
 }
 
 int mmc_move(struct mmc *m, uint8_t area, uint64_t addr, uint64_t length, uint32_t rkey)
@@ -253,6 +262,7 @@ int mmc_move(struct mmc *m, uint8_t area, uint64_t addr, uint64_t length, uint32
         .rkey = rte_cpu_to_be_32(rkey),
     };
     m->moving = true;
+    m->tries = 0;
     m->cfg.say(m->cfg.ctx, &m->move);
     return 0;
 }

@@ -68,7 +68,8 @@ uint64_t mmc_done(const struct mmc *m);
 
 void mmc_input(struct mmc *m, const struct mm_ctl *c);
 void mmc_complete(struct mmc *m, const struct ibv_wc *wc);
-void mmc_tick(struct mmc *m); /* says again what was not answered */
+void mmc_repeat(struct mmc *m); /* says again what was not answered */
+void mmc_tick(struct mmc *m);   /* the same, and gives a switch up that does not answer a member */
 /* Nothing is read from or written to this member's memory any more; a READY one is FAILED. The
  * switch is not told. */
 void mmc_stop(struct mmc *m);

@@ -70,7 +70,7 @@ void planes_pump(struct comm *c)
         if (!p->due || !p->m)
             continue;
         p->due = false;
-        mmc_tick(p->m);
+        mmc_repeat(p->m);
     }
 }
 
