@@ -105,6 +105,7 @@ struct team {
     unsigned n, me;
     const uint16_t *rank; /* [n] */
     struct stripes ring;  /* of the ring's edges: the widest one's */
+    unsigned slices;      /* of a block's stripe on the ring */
 };
 
 /* Everybody; GPU nodes of equal size and what joins them. */

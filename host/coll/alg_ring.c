@@ -6,8 +6,8 @@
  *
  * Slices keep the links busy: a slice of step t leaves as soon as the same slice of step t - 1 is
  * reduced, while its neighbours are still on their way. A step then costs max(chunk time, slice
- * time + path latency), so slices are small (an eighth of a block's stripe), but whole packets, and
- * at most SCHED_SLICE_MAX.
+ * time + path latency), so slices are small (an eighth of a block's stripe on the slowest edge),
+ * but whole packets, and at most SCHED_SLICE_MAX.
  *
  * Where neighbours have several channels (planes of NVSwitches), a block is striped over them in
  * proportion to their rates: several rings side by side, which meet in the NIC where the ring
@@ -33,13 +33,13 @@ void ring_edge(const struct alg *a, const struct team *t, struct ring_edge *e)
 
 void ring_send(struct alg *a, const struct ring_edge *e, struct ref src, uint64_t len)
 {
-    for (struct cut c = alg_cut(a, &e->t->ring, len, ALG_SLICES); alg_next(&c);)
+    for (struct cut c = alg_cut(a, &e->t->ring, len, e->t->slices); alg_next(&c);)
         alg_send(a, e->right, c.chan % e->n_right, alg_plus(src, c.off), c.len);
 }
 
 void ring_recv(struct alg *a, const struct ring_edge *e, struct ref dst, uint64_t len, bool caused)
 {
-    for (struct cut c = alg_cut(a, &e->t->ring, len, ALG_SLICES); alg_next(&c);)
+    for (struct cut c = alg_cut(a, &e->t->ring, len, e->t->slices); alg_next(&c);)
         (caused ? alg_recv_caused : alg_recv)(a, e->left, c.chan % e->n_left, alg_plus(dst, c.off),
                                               c.len);
 }
@@ -47,7 +47,7 @@ void ring_recv(struct alg *a, const struct ring_edge *e, struct ref dst, uint64_
 void ring_recv_reduce(struct alg *a, const struct ring_edge *e, struct ref dst, struct ref other,
                       uint64_t len, bool last)
 {
-    for (struct cut c = alg_cut(a, &e->t->ring, len, ALG_SLICES); alg_next(&c);)
+    for (struct cut c = alg_cut(a, &e->t->ring, len, e->t->slices); alg_next(&c);)
         alg_recv_reduce(a, e->left, c.chan % e->n_left, alg_plus(dst, c.off),
                         alg_plus(other, c.off), c.len, last);
 }

@@ -5,9 +5,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A ring has as many stripes as its widest edge; narrower ones take several each. */
+static uint64_t rate_of(const struct stripes *p)
+{
+    uint64_t rate = 0;
+
+    for (unsigned i = 0; i < p->n; i++)
+        rate += p->weight[i];
+    return rate;
+}
+
+/* Of ALG_SLICES, rounded up. */
+static unsigned slices_of(uint64_t part, uint64_t whole)
+{
+    return whole ? (unsigned)(((unsigned __int128)ALG_SLICES * part + whole - 1) / whole)
+                 : ALG_SLICES;
+}
+
+/*
+ * A ring has as many stripes as its widest edge; narrower ones take several each. A step lasts as
+ * long as the slowest edge needs for a block: ALG_SLICES slices are there on each of its channels,
+ * and on the others slices that take no longer. More would be messages that make nothing faster.
+ */
 static void ring_stripes(const struct alg *a, struct team *t)
 {
+    struct stripes slow = {0};
+    unsigned fast;
+
     t->ring.n = 0;
     for (unsigned i = 0; i < t->n; i++) {
         struct stripes p;
@@ -15,7 +38,12 @@ static void ring_stripes(const struct alg *a, struct team *t)
         alg_stripes(a, t->rank[i], t->rank[(i + 1) % t->n], &p);
         if (p.n > t->ring.n)
             t->ring = p;
+        if (!slow.n || rate_of(&p) < rate_of(&slow))
+            slow = p;
     }
+    t->slices = slices_of(slow.n, t->ring.n);
+    fast = slices_of(rate_of(&slow), rate_of(&t->ring));
+    t->slices = t->slices > fast ? t->slices : fast;
 }
 
 int alg_everybody(struct alg *a, struct nodes *g)
