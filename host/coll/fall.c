@@ -155,25 +155,33 @@ static void tell_verdict(struct comm *c, unsigned rank, unsigned round)
 
 /* ---- agreement ---- */
 
+/* Behind what the text says already, as far as there is room. */
+static void tell_more(struct comm *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void tell_more(struct comm *c, const char *fmt, ...)
+{
+    size_t len = strlen(c->fall.text);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(c->fall.text + len, sizeof(c->fall.text) - len, fmt, ap);
+    va_end(ap);
+}
+
 /* Why, and from where on: of the trees the one that is least far. */
 static void explain(struct comm *c, const struct fall_round *f)
 {
-    char *at = c->fall.text + strlen(c->fall.text);
-    size_t room = sizeof(c->fall.text) - (size_t)(at - c->fall.text);
-    const char *then = at == c->fall.text ? "" : "; then ";
     uint64_t least = ALL;
 
     for (unsigned k = 0; k < agg_trees(c, GROUP_ALL); k++)
         least = f->how.cut[k].least < least ? f->how.cut[k].least : least;
-    at += snprintf(at, room, "%s%.*s", then, FALL_TEXT, c->fall.why);
-    room = sizeof(c->fall.text) - (size_t)(at - c->fall.text);
+    tell_more(c, "%s%.*s", *c->fall.text ? "; then " : "", FALL_TEXT, c->fall.why);
     if (!f->whole && !f->again && f->parts & PART_TREES && least != ALL)
-        snprintf(at, room, " (from message %llu of the communicator's operation %u on)",
-                 (unsigned long long)least + 1, f->seq + 1);
+        tell_more(c, " (from message %llu of the communicator's operation %u on)",
+                  (unsigned long long)least + 1, f->seq + 1);
     else if (f->again)
-        snprintf(at, room, " (the communicator's operation %u starts over)", f->seq + 1);
+        tell_more(c, " (the communicator's operation %u starts over)", f->seq + 1);
     else if (f->seq || !f->whole)
-        snprintf(at, room, " (from the communicator's operation %u on)", f->seq + 1);
+        tell_more(c, " (from the communicator's operation %u on)", f->seq + 1);
 }
 
 /* A connection that is still meant to be used. */

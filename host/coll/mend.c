@@ -80,15 +80,17 @@ void fall_keep_begin(struct comm *c, const struct coll_req *r)
     k->here = false;
     if (!parts || c->cfg.unback || !policy_goes_on(c, parts | c->fall.stopped))
         return;
-    if (k->room < r->s.in_bytes) {
+    if (k->room <
+        r->s.in_bytes + 1) { /* who has no input has memory to be registered all the same */
         region_drop(&k->mem);
         free(k->data);
-        k->data = malloc(r->s.in_bytes);
-        k->room = k->data ? r->s.in_bytes : 0;
+        k->data = malloc(r->s.in_bytes + 1);
+        k->room = k->data ? r->s.in_bytes + 1 : 0;
     }
-    if (!k->data && r->s.in_bytes)
+    if (!k->data)
         return; /* without it the operation fails when the switches do */
-    memcpy(k->data, r->args.send, r->s.in_bytes);
+    if (r->s.in_bytes)
+        memcpy(k->data, r->args.send, r->s.in_bytes);
     k->seq = r->id.seq;
     k->here = true;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/coll/comm.h"
 #include "host/coll/sched.h"
 #include "sim/job.h"
 #include "tests/support/eal.h"
@@ -84,7 +85,8 @@ static float *in_of(struct bed *b, unsigned rank, unsigned k)
 {
     if (b->in_place && b->kind == COLL_ALLGATHER)
         return memory(b, rank, 1, k) + rank * b->count;
-    return memory(b, rank, b->in_place && b->kind == COLL_ALLREDUCE, k);
+    return memory(b, rank, b->in_place && (b->kind == COLL_ALLREDUCE || b->kind == COLL_BROADCAST),
+                  k);
 }
 
 static float *out_of(struct bed *b, unsigned rank, unsigned k)
@@ -117,6 +119,8 @@ static void check(struct bed *b, uint64_t seed)
 
                 if (b->kind == COLL_ALLGATHER)
                     want = value(k, (unsigned)(i / b->count), i % b->count);
+                else if (b->kind == COLL_BROADCAST)
+                    want = value(k, 0, i);
                 else
                     want = sum(b, k, b->kind == COLL_REDUCE_SCATTER ? r * b->count + i : i);
                 if (got != want)
@@ -283,6 +287,7 @@ static void operations_of_several_levels_cost_no_element(void **state)
 {
     static const struct row rows[] = {
         {RAIL, "leaf1", 8, COLL_ALLREDUCE, ALGO_HIER_SHARP, 0, {0}, ALGO_RING},
+        {RAIL, "leaf1", 8, COLL_BROADCAST, ALGO_HIER_SHARP, 0, {0}, ALGO_RING},
         {RAIL,
          "leaf1",
          8,
@@ -339,12 +344,42 @@ static void a_switch_without_power_for_a_while_costs_no_element(void **state)
     run_rows(rows, sizeof(rows) / sizeof(*rows), POWER);
 }
 
+/* All three parts, one after the other, each for a reason as long as there can be one. */
+static void reasons_of_many_rounds_are_cut_where_the_text_ends(void **state)
+{
+    static const enum coll_algo policy[] = {ALGO_NVLS_SHARP, ALGO_SHARP, ALGO_RING};
+    static const unsigned parts[PARTS] = {PART_MM, PART_RAIL, PART_TREES};
+    struct bed b = {.n = 8, .algo = ALGO_RING, .count = 1000};
+    struct job_loop l = {.n = OPS, .args = args, .ctx = &b, .limit_ps = 100 * PS_PER_S};
+
+    (void)state;
+    up(&b, RAIL, 3, policy);
+    for (unsigned i = 0; i <= PARTS; i++) {
+        fill(&b);
+        assert_int_equal(job_loop_run(b.j, &l), 0);
+        check(&b, i);
+        if (i == PARTS)
+            break;
+        fall_begin(job_comm(b.j, 0), parts[i], "%0200u", i);
+        job_drive(b.j, world_now(b.w) + 100 * PS_PER_MS, never, NULL);
+    }
+    for (unsigned r = 0; r < b.n; r++) {
+        const char *why = comm_fell_back(job_comm(b.j, r));
+
+        assert_non_null(why);
+        assert_non_null(strstr(why, " on); then 000"));
+        assert_int_equal(strlen(why), COMM_TEXT - 1);
+    }
+    down(&b);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(multimem_that_ends_at_any_moment_costs_no_element),
         cmocka_unit_test(operations_of_several_levels_cost_no_element),
         cmocka_unit_test(a_switch_without_power_for_a_while_costs_no_element),
+        cmocka_unit_test(reasons_of_many_rounds_are_cut_where_the_text_ends),
     };
 
     test_eal_init();
