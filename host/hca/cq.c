@@ -106,7 +106,7 @@ void hca_complete(void *user, const struct cqe *c)
     /* Where RoCE providers put the packet's type: RoCE v2 over IPv4. UCX reads it there. */
     if (qp->v.qp_type == IBV_QPT_UD)
         e.wc.sl = 0xa;
-    if (qp->ctx->hca->cfg.gpu_ps && c->status == WC_SUCCESS)
+    if (h->cfg.gpu_ps && (c->status == WC_SUCCESS || late_any(h)))
         late_push(qp->rcq, &e, c->solicited);
     else
         cq_push(qp->rcq, &e, c->solicited);
@@ -191,7 +191,7 @@ void cq_clean(struct hca_cq *cq, uint32_t qpn)
     }
     cq->tail = to;
     count_waiting(cq);
-    if (cq->ctx->hca->late_head != cq->ctx->hca->late_tail)
+    if (late_any(cq->ctx->hca))
         late_clean(cq, qpn);
 }
 

@@ -354,6 +354,10 @@ int hca_req_notify_cq(struct ibv_cq *v, int solicited_only);
 struct ibv_cq_ex *hca_create_cq_ex(struct ibv_context *v, struct ibv_cq_init_attr_ex *a);
 
 /* ---- completions that come late (late.c) ---- */
+static inline bool late_any(const struct hca *h)
+{
+    return h->late_head != h->late_tail;
+}
 void late_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited);
 void late_show(struct hca *h);                    /* those that are due at h->now_ps */
 int64_t late_next(const struct hca *h);           /* when the next is; PS_NEVER: none */

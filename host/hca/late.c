@@ -1,7 +1,8 @@
 /*
  * What a message costs a GPU (hca_cfg.gpu_ps): the program sees a received message so much later
  * than the port did, as a kernel that polls a flag in memory does, or one that a proxy thread
- * wakes. What it asked for itself, by READ, comes to it without the detour, and so do errors.
+ * wakes. What it asked for itself, by READ, comes to it without the detour. So do errors, unless a
+ * message is still on it: a receive queue's completions stay in their order.
  *
  * The delay is the same for all, so they become due in the order in which they came.
  */
@@ -50,7 +51,7 @@ void late_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
 
 void late_show(struct hca *h)
 {
-    while (h->late_head != h->late_tail) {
+    while (late_any(h)) {
         const struct hca_late *l = late_at(h, h->late_head);
 
         if (l->e.ts_ps + h->cfg.gpu_ps > h->now_ps)
@@ -63,8 +64,7 @@ void late_show(struct hca *h)
 
 int64_t late_next(const struct hca *h)
 {
-    return h->late_head == h->late_tail ? PS_NEVER
-                                        : late_at(h, h->late_head)->e.ts_ps + h->cfg.gpu_ps;
+    return late_any(h) ? late_at(h, h->late_head)->e.ts_ps + h->cfg.gpu_ps : PS_NEVER;
 }
 
 void late_clean(struct hca_cq *cq, uint32_t qpn)

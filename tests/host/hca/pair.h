@@ -40,6 +40,7 @@ struct pair {
     struct side s[2];
     int64_t now_ps;
     struct hca_driver drv; /* of both: none, but in test_threads.c */
+    int64_t gpu_ps;        /* of both: none, but in test_late.c */
     unsigned delivered;
     unsigned free_at_start;
     bool (*drop)(void *ctx, struct rte_mbuf *m);
@@ -54,6 +55,7 @@ static inline void side_open(struct pair *p, unsigned i)
                           .mtu = 4096,
                           .rate_bps = 400000000000ull,
                           .pool = p->pool,
+                          .gpu_ps = p->gpu_ps,
                           .drv = p->drv};
 
     snprintf(cfg.name, sizeof(cfg.name), "trib%u", i);
@@ -73,7 +75,7 @@ static inline void side_open(struct pair *p, unsigned i)
     assert_non_null(s->mr);
 }
 
-static inline void pair_open_driven(struct pair *p, const struct hca_driver *drv)
+static inline void pair_open_with(struct pair *p, const struct hca_driver *drv, int64_t gpu_ps)
 {
     static struct rte_mempool *pool;
 
@@ -84,9 +86,15 @@ static inline void pair_open_driven(struct pair *p, const struct hca_driver *drv
     p->pool = pool;
     if (drv)
         p->drv = *drv;
+    p->gpu_ps = gpu_ps;
     p->free_at_start = rte_mempool_avail_count(pool);
     side_open(p, 0);
     side_open(p, 1);
+}
+
+static inline void pair_open_driven(struct pair *p, const struct hca_driver *drv)
+{
+    pair_open_with(p, drv, 0);
 }
 
 static inline void pair_open(struct pair *p)

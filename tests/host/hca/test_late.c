@@ -1,0 +1,72 @@
+/* Received messages that the program sees later than the port did (hca_cfg.gpu_ps). */
+#include "tests/host/hca/pair.h"
+
+#define GPU_PS (5 * PS_PER_US)
+
+/* Of two receives one has got its message, which the program does not see yet. */
+static void one_on_its_way(struct pair *p, struct ibv_qp **a, struct ibv_qp **b)
+{
+    struct ibv_sge to, from;
+
+    pair_open_with(p, NULL, GPU_PS);
+    to = sge_at(&p->s[1], 0, 64), from = sge_at(&p->s[0], 0, 64);
+    rc_pair(p, a, b);
+    for (uint64_t id = 1; id <= 2; id++)
+        assert_int_equal(post_recv(*b, id, &to, 1), 0);
+    assert_int_equal(post_send(*a, (struct ibv_send_wr){.wr_id = 7,
+                                                        .sg_list = &from,
+                                                        .num_sge = 1,
+                                                        .opcode = IBV_WR_SEND,
+                                                        .send_flags = IBV_SEND_SIGNALED}),
+                     0);
+    pair_run(p, GPU_PS / 2);
+    assert_int_equal(one_wc(p->s[0].cq).wr_id, 7);
+    no_wc(p->s[1].cq);
+}
+
+static void errors_do_not_overtake_messages(void **state)
+{
+    struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+    struct ibv_wc wc[3] = {0};
+    struct ibv_qp *a, *b;
+    struct pair p;
+
+    (void)state;
+    one_on_its_way(&p, &a, &b);
+    assert_int_equal(ibv_modify_qp(b, &error, IBV_QP_STATE), 0);
+    pair_settle(&p);
+    no_wc(p.s[1].cq);
+    pair_run(&p, 2 * GPU_PS);
+    assert_int_equal(ibv_poll_cq(p.s[1].cq, 3, wc), 2);
+    assert_int_equal(wc[0].wr_id, 1);
+    assert_int_equal(wc[0].status, IBV_WC_SUCCESS);
+    assert_int_equal(wc[1].wr_id, 2);
+    assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
+    assert_int_equal(ibv_destroy_qp(a), 0);
+    assert_int_equal(ibv_destroy_qp(b), 0);
+    pair_close(&p);
+}
+
+static void what_is_on_its_way_goes_with_its_queue_pair(void **state)
+{
+    struct ibv_qp *a, *b;
+    struct pair p;
+
+    (void)state;
+    one_on_its_way(&p, &a, &b);
+    assert_int_equal(ibv_destroy_qp(b), 0);
+    pair_run(&p, 2 * GPU_PS);
+    no_wc(p.s[1].cq);
+    assert_int_equal(ibv_destroy_qp(a), 0);
+    pair_close(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors_do_not_overtake_messages),
+        cmocka_unit_test(what_is_on_its_way_goes_with_its_queue_pair),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
