@@ -180,17 +180,35 @@ static int refuse(const struct sim_opts *own, struct perf_opts *o, char *err)
                  o->error ? "--error is measured there" : "the collective has no other");
         return OPT_BAD;
     }
-    if (own->workload && (own->trace || own->faults || own->counters || own->beside)) {
-        snprintf(err, OPT_ERR, "--workload: found it with --%s, expected --seed and -J alone",
-                 own->trace    ? "trace"
-                 : own->faults ? "faults"
-                 : own->beside ? "beside"
-                               : "counters");
-        return OPT_BAD;
-    }
     if (own->lengths)
         o->check = 0;
     return OPT_OK;
+}
+
+/* A training step has collectives of its own: what says which to run, and how, is for nothing.
+ * rest: what is left for trib-perf. */
+static int check_step(const struct sim_opts *own, char *const *rest, int n, char *err)
+{
+    const char *too = own->trace      ? "--trace"
+                      : own->faults   ? "--faults"
+                      : own->beside   ? "--beside"
+                      : own->counters ? "--counters"
+                      : own->place    ? "--place"
+                      : own->frames   ? "--frames"
+                      : own->lengths  ? "--payload"
+                                      : NULL;
+    int words = 0;
+
+    for (int i = 0; i < n && !too; i++)
+        if (!strcmp(rest[i], "-J") || !strcmp(rest[i], "--output_file"))
+            i++;
+        else if (rest[i][0] != '-' ? words++ : strncmp(rest[i], "-J", 2) && strcmp(rest[i], "-h"))
+            too = rest[i];
+    if (!too)
+        return OPT_OK;
+    snprintf(err, OPT_ERR, "--workload: found it with %.64s, expected CONF, --seed and -J alone",
+             too);
+    return OPT_BAD;
 }
 
 int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char **argv, char *err)
@@ -228,6 +246,8 @@ int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char 
                  rest[k - 1]);
         rc = OPT_BAD;
     }
+    if (!rc && own->workload)
+        rc = check_step(own, rest + before, k - before, err);
     if (!rc)
         rc = options_parse(o, k, rest, err);
     if (!rc)

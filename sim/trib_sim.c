@@ -231,16 +231,21 @@ static int run(struct sim *m, struct rte_mempool *pool)
     return rc || s->wrong ? EXIT_WRONG : EXIT_OK;
 }
 
-/* 0 or -EINVAL, said. */
+/* 0 or -errno, said. */
 static int load_plan(struct sim *m)
 {
-    struct fab_errors *errs = m->own.faults ? calloc(1, sizeof(*errs)) : NULL;
-    int rc = 0;
+    struct fab_errors *errs;
+    int rc = -ENOMEM;
 
+    if (!m->own.faults)
+        return 0;
+    errs = calloc(1, sizeof(*errs));
     if (errs)
         rc = fault_plan_load(&m->plan, m->own.faults, m->s->fab, m->s->nranks, errs);
-    if (rc)
+    if (rc && errs)
         fab_errors_print(errs, stderr);
+    else if (rc)
+        fprintf(stderr, "trib-sim: %s: %s\n", m->own.faults, strerror(-rc));
     free(errs);
     return rc;
 }
@@ -261,25 +266,17 @@ static unsigned multimem_frames(const struct sweep *s)
     return n;
 }
 
-static int with_fabric(struct sim *m)
+static int with_memory(struct sim *m)
 {
     struct sweep *s = m->s;
-    struct rte_mempool *pool;
+    unsigned frames =
+        m->own.frames ? (unsigned)m->own.frames : bench_frames(s->nranks) + multimem_frames(s);
+    size_t data = m->own.lengths ? 0 : 2 * bench_buffer_bytes(&m->o, s->nranks) * s->nranks;
     struct memory mem;
-    unsigned frames;
-    size_t data;
+    struct rte_mempool *pool =
+        memory_frames(&mem, frames, m->own.lengths, data, s->cause, sizeof(s->cause));
     int code;
 
-    if (sweep_plan(s, s->cause) || begin_watch(m) ||
-        (m->own.beside && beside_parse(s->fab, m->own.beside, &m->beside, s->cause))) {
-        fprintf(stderr, "trib-sim: %s\n", s->cause);
-        return EXIT_USAGE;
-    }
-    if (load_plan(m))
-        return EXIT_USAGE;
-    frames = m->own.frames ? (unsigned)m->own.frames : bench_frames(s->nranks) + multimem_frames(s);
-    data = m->own.lengths ? 0 : 2 * bench_buffer_bytes(&m->o, s->nranks) * s->nranks;
-    pool = memory_frames(&mem, frames, m->own.lengths, data, s->cause, sizeof(s->cause));
     if (!pool) {
         fprintf(stderr, "trib-sim: %u ranks on %s: %s\n", s->nranks, s->fab->name, s->cause);
         return EXIT_WRONG;
@@ -289,8 +286,29 @@ static int with_fabric(struct sim *m)
     code = run(m, pool);
     if (end_trace(m) && code == EXIT_OK)
         code = EXIT_WRONG;
-    counters_destroy(m->counters);
     memory_end(&mem);
+    return code;
+}
+
+/* A trace is begun when nothing is left to be refused: else an earlier one would be gone. */
+static int with_fabric(struct sim *m)
+{
+    struct sweep *s = m->s;
+    int code = EXIT_USAGE;
+
+    if (sweep_plan(s, s->cause) ||
+        (m->own.beside && beside_parse(s->fab, m->own.beside, &m->beside, s->cause))) {
+        fprintf(stderr, "trib-sim: %s\n", s->cause);
+        return EXIT_USAGE;
+    }
+    if (load_plan(m))
+        return EXIT_USAGE;
+    if (begin_watch(m))
+        fprintf(stderr, "trib-sim: %s\n", s->cause);
+    else
+        code = with_memory(m);
+    end_trace(m);
+    counters_destroy(m->counters);
     return code;
 }
 

@@ -56,5 +56,7 @@ refuses() { # refuses TEXT ARG...
 refuses 'found pipeline parallel groups whose GPUs are 4 apart, expected .* single-switch-4 has 4' single-switch-4.conf --workload "$tmp/w.conf"
 refuses 'no readable file' rail-2x4.conf --workload "$tmp/none.conf"
 refuses 'found it with --trace' rail-2x4.conf --workload "$tmp/w.conf" --trace "$tmp/x"
+refuses 'found it with all_gather' rail-2x4.conf all_gather --workload "$tmp/w.conf"
+refuses 'found it with --algo' rail-2x4.conf --workload "$tmp/w.conf" -J "$tmp/x" --algo ring
 sed -i 's/tp = 2;/tp = 3;/' "$tmp/w.conf"
 refuses 'w.conf:' rail-2x4.conf --workload "$tmp/w.conf"
