@@ -1,6 +1,11 @@
 # Tributary. `make demo` is the main job, `make test` the tests; both install what is missing first.
 #
-#   all demo test bench fuzz asan format lint install clean       V=1 shows commands
+#   all demo install clean                  programs; V=1 shows commands, BUILD=, PREFIX=, DESTDIR= say where
+#   test unit e2e                           what has to pass; unit and e2e are parts of it
+#   asan debug tsan determinism             the same in other builds
+#   matrix kills chaos mutations scale      longer ones: chaos takes SEEDS= and BUDGET= (seconds)
+#   fuzz interop bench                      libFuzzer (FUZZ_SECONDS=), guests with Soft-RoCE, ratios
+#   format lint                             clang-format, cppcheck
 #
 # Every room is one archive; a test is any tests/<room>/test_*.c and links what it needs of them.
 
@@ -230,18 +235,20 @@ C_FILES = $(shell git ls-files '*.c' '*.h')
 format:
 	$(Q)clang-format-14 -i $(C_FILES)
 lint:
+	$(Q)scripts/setup.sh lint
 	$(Q)clang-format-14 --dry-run --Werror $(C_FILES)
 	$(Q)cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr -I. \
 	    --suppress=missingIncludeSystem $(filter %.c,$(C_FILES))
 
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tributary $(DESTDIR)$(PREFIX)/share/tributary/conf/workloads
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tributary $(DESTDIR)$(PREFIX)/share/tributary/conf/workloads $(DESTDIR)$(PREFIX)/share/tributary/conf/faults
 	install -m 755 $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(DESTDIR)$(PREFIX)/bin
 	install -m 755 scripts/trib scripts/trib-sweep $(DESTDIR)$(PREFIX)/bin
 	install -m 755 scripts/trib-sweep.sbatch $(DESTDIR)$(PREFIX)/share/tributary
 	install -m 755 $(BUILD)/libtribverbs.so $(DESTDIR)$(PREFIX)/lib/tributary
 	install -m 644 conf/*.conf $(DESTDIR)$(PREFIX)/share/tributary/conf
 	install -m 644 conf/workloads/*.conf $(DESTDIR)$(PREFIX)/share/tributary/conf/workloads
+	install -m 644 conf/faults/*.conf $(DESTDIR)$(PREFIX)/share/tributary/conf/faults
 
 clean:
 	rm -rf build build-asan build-tsan build-debug build-fuzz

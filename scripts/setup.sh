@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing, by name: setup.sh build | test | interop | fuzz
+# Installs the Debian packages that are missing, by name: setup.sh build | test | interop | fuzz | lint
 # Silent and quick when nothing is missing. Needs root or sudo only when something is.
 set -u
 
@@ -10,14 +10,16 @@ test="$build libcmocka-dev tshark ibverbs-utils perftest dpdk-dev procps jq
 interop="$build tshark ibverbs-utils ibverbs-providers perftest procps qemu-system-x86 busybox-static zstd xz-utils cpio kmod
          iproute2"
 fuzz="$test clang-14 libclang-rt-14-dev libfuzzer-14-dev"
+lint="git clang-format-14 cppcheck"
 
 case "${1:-}" in
 build) want=$build ;;
 test) want=$test ;;
 interop) want=$interop ;;
 fuzz) want=$fuzz ;;
+lint) want=$lint ;;
 *)
-    echo "setup.sh: found '${1:-}', expected build, test, interop or fuzz" >&2
+    echo "setup.sh: found '${1:-}', expected build, test, interop, fuzz or lint" >&2
     exit 2
     ;;
 esac
