@@ -18,7 +18,7 @@ static inline unsigned row_late(unsigned nranks, unsigned k)
 
 struct run_result {
     bool valid;
-    double time_us; /* of one operation, fabric time, mean over ranks */
+    double time_us; /* of one operation, fabric time, of the last rank */
     uint64_t
         wrong; /* elements, all ranks together; barriers that somebody left before all had come */
     bool checked;

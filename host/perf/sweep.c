@@ -1,7 +1,8 @@
 /*
  * One run is: PREPARE, warm-up, RUN (timed), CHECK. The ranks' answers to a command are the barrier
- * before the next. Time per operation is each rank's own time for n operations back to back, over
- * n, averaged over ranks, as in nccl-tests.
+ * before the next. Time per operation is that of n operations back to back, from the moment at
+ * which all ranks start to the one at which the last of them knows that it is over, over n: what
+ * the model predicts and what trib sim reports (nccl-tests -a 3).
  */
 #include "host/perf/sweep.h"
 
@@ -25,7 +26,7 @@
 struct answers {
     struct sweep *s;
     uint8_t *blobs;
-    double ps; /* sum over ranks */
+    double ps; /* of the last rank */
     uint64_t wrong;
     int64_t entered_ps,
         left_ps; /* the last one that entered a barrier, the first one that left it */
@@ -55,7 +56,7 @@ static int take_done(void *ctx, unsigned rank, const struct msg *m)
     if (m->len != sizeof(d))
         return -EPROTO;
     memcpy(&d, m->body, sizeof(d));
-    a->ps += (double)d.ps;
+    a->ps = (double)d.ps > a->ps ? (double)d.ps : a->ps;
     a->wrong += d.wrong;
     a->entered_ps = d.entered_ps > a->entered_ps ? d.entered_ps : a->entered_ps;
     a->left_ps = d.left_ps < a->left_ps ? d.left_ps : a->left_ps;
@@ -255,7 +256,7 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a)
     free(h);
     if (rc)
         return rc;
-    run->time_us = a->ps / s->nranks / run->iters * 1e-6;
+    run->time_us = a->ps / run->iters * 1e-6;
     run->fid = pace_judge(a->pred, lag, run->dilation);
     run->valid = true;
     run->aggregated = a->aggregated;
