@@ -73,6 +73,18 @@ static int wait_up(struct rim_hca *r)
     return 0;
 }
 
+/* A program polls its ports in turn and sleeps in one of these polls, whichever port has the next
+ * frame: so it always sleeps on the bell of the port that it opened first. Ports start one at a
+ * time. */
+static void share_bell(struct rim_hca *r)
+{
+    r->rest = r->bell;
+    for (unsigned i = 0; i < rim.n; i++)
+        if (rim.port[i] != r && rim.port[i]->start_done && !rim.port[i]->start_rc)
+            r->rest = rim.port[i]->rest;
+    atomic_store(&r->bell->also, (int32_t)(r->rest - r->bell));
+}
+
 static int connect_nic(struct rim_hca *r)
 {
     const struct fab_node *host = rim.host;
@@ -96,6 +108,7 @@ static int connect_nic(struct rim_hca *r)
     bell = bell_of_slot(rim.fab, host, r->dev.port, (unsigned)r->slot);
     r->bell = &rim.rd.sh->bell[bell];
     r->lag = &rim.rd.sh->lag[bell];
+    share_bell(r);
     r->peer = &rim.rd.sh->bell[bell_of_proc(host->proc)];
     if (host->ports[r->dev.port].link != FAB_NONE)
         r->link_down = &rim.rd.sh->link_down[host->ports[r->dev.port].link];

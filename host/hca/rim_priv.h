@@ -31,6 +31,7 @@ struct rim_hca {
     const struct shared *sh;
     const _Atomic uint8_t *link_down; /* of the NIC's link */
     struct bell *bell, *peer;         /* ours; the NIC's loop */
+    struct bell *rest; /* where pollers sleep: one bell for all ports of the process */
     struct lag_hist *lag;
     int slot, slot_fd;
     char sock[256];

@@ -240,8 +240,8 @@ static void earn_spin(struct rim_hca *r, int64_t slept_from)
 }
 
 /*
- * A program with several ports polls their queues in turn, and one bell is rung for all of them: it
- * must not sleep on a port without anything while another has frames or completions. Each poller
+ * A program with several ports polls their queues in turn, and sleeps on one bell for all of them:
+ * it must not sleep on a port without anything while another has frames or completions. Each poller
  * looks at every port that is open before it sleeps; what has been completed there since its last
  * look is a reason to return, so that the program gets to that port. Never with a lock held. *ns:
  * lowered to when a port has something to do by itself.
@@ -286,9 +286,9 @@ static void sleep_once(struct rim_hca *r)
     int64_t now, ns, others = IDLE_SLEEP_NS;
 
     atomic_fetch_add(&r->sleepers, 1);
-    token = bell_prepare(r->bell);
+    token = bell_prepare(r->rest);
     if (poll_once(r) || others_moved(r, &others)) {
-        bell_cancel(r->bell);
+        bell_cancel(r->rest);
     } else {
         pthread_mutex_lock(&r->lock);
         now = clock_mono_ns();
@@ -299,7 +299,7 @@ static void sleep_once(struct rim_hca *r)
         ns = others < ns ? others : ns;
         lease(r, now, ns);
         lease_others(r, now, ns);
-        bell_sleep(r->bell, token, ns);
+        bell_sleep(r->rest, token, ns);
         earn_spin(r, now);
         poll_once(r);
     }

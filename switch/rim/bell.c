@@ -22,21 +22,30 @@ static long futex(_Atomic uint32_t *word, int op, uint32_t val, const struct tim
     return syscall(SYS_futex, (uint32_t *)word, op, val, timeout, NULL, 0);
 }
 
-void bell_ring(struct bell *b)
+static void wake(struct bell *b)
 {
-    int64_t none = 0;
-
-    b += atomic_load_explicit(&b->forward, memory_order_relaxed);
-    if (!atomic_load_explicit(&b->rung_ns, memory_order_relaxed))
-        atomic_compare_exchange_strong_explicit(&b->rung_ns, &none, clock_mono_ns(),
-                                                memory_order_relaxed, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst);
     if (!atomic_load_explicit(&b->sleeping, memory_order_relaxed))
         return;
     if (!atomic_exchange_explicit(&b->sleeping, 0, memory_order_acq_rel))
         return;
     atomic_fetch_add_explicit(&b->seq, 1, memory_order_release);
     futex(&b->seq, FUTEX_WAKE, INT_MAX, NULL);
+}
+
+void bell_ring(struct bell *b)
+{
+    int64_t none = 0;
+    int32_t also;
+
+    b += atomic_load_explicit(&b->forward, memory_order_relaxed);
+    if (!atomic_load_explicit(&b->rung_ns, memory_order_relaxed))
+        atomic_compare_exchange_strong_explicit(&b->rung_ns, &none, clock_mono_ns(),
+                                                memory_order_relaxed, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    wake(b);
+    also = atomic_load_explicit(&b->also, memory_order_relaxed);
+    if (also)
+        wake(b + also);
 }
 
 uint32_t bell_prepare(struct bell *b)

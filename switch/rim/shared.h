@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define SHARED_MAGIC   0x74726962u
-#define SHARED_VERSION 3
+#define SHARED_VERSION 4
 #define BELLS                                                                                      \
     2048 /* loops that can sleep: trib-switch lcores from 0, host slots from BELL_HOST0            \
           */
@@ -32,14 +32,16 @@ struct clock_page {
  * A doorbell: where one loop sleeps. The sender rings after its burst only when the sleeper's flag
  * is set, so that a busy receiver costs no system call. rung_ns: when the oldest unserved frame was
  * announced (lateness of the hand-off). forward: this many bells further (or back) is the one to
- * ring instead, where one process runs the nodes of several; the loop sets it.
+ * ring instead, where one process runs the nodes of several; the loop sets it. also: so many bells
+ * further somebody else sleeps who serves this one too, the pollers of a process with several
+ * ports; 0: nobody does.
  */
 struct bell {
     _Atomic uint32_t seq;
     _Atomic uint32_t sleeping;
     _Atomic int64_t rung_ns;
-    _Atomic int32_t forward;
-    char pad[44];
+    _Atomic int32_t forward, also;
+    char pad[40];
 };
 _Static_assert(sizeof(struct bell) == 64, "one cache line each");
 

@@ -211,6 +211,28 @@ static void a_forwarded_bell_rings_at_the_other(void **state)
     assert_true(bell_served(&b[0]) >= 0);
 }
 
+/* A process with several ports sleeps on one bell; how late it served a port is known at the port's
+ * own. */
+static void whoever_serves_a_bell_may_sleep_on_another(void **state)
+{
+    struct bell b[3] = {0};
+    struct sleeper s = {&b[0], 0};
+    unsigned before = atomic_load(&about);
+    pthread_t t;
+
+    (void)state;
+    atomic_store(&b[2].also, -2);
+    assert_int_equal(pthread_create(&t, NULL, sleep_once, &s), 0);
+    while (atomic_load(&about) == before)
+        usleep(1000);
+    usleep(100000);
+    bell_ring(&b[2]);
+    pthread_join(t, NULL);
+    assert_in_range(s.slept_ns, 1, SLEEP_LONG / 2);
+    assert_int_equal(bell_served(&b[0]), -1);
+    assert_true(bell_served(&b[2]) >= 0);
+}
+
 static void sleep_ends_at_its_timeout_and_not_before(void **state)
 {
     struct bell b = {0};
@@ -326,6 +348,7 @@ int main(void)
         cmocka_unit_test(no_wake_up_is_lost_between_processes),
         cmocka_unit_test(one_ring_wakes_all_that_sleep_on_a_bell),
         cmocka_unit_test(a_forwarded_bell_rings_at_the_other),
+        cmocka_unit_test(whoever_serves_a_bell_may_sleep_on_another),
         cmocka_unit_test(sleep_ends_at_its_timeout_and_not_before),
         cmocka_unit_test(lateness_counts_from_the_oldest_announcement),
         cmocka_unit_test(quantiles_are_within_a_bucket_and_never_flattered),
