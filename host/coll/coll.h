@@ -69,11 +69,11 @@ struct comm_cfg {
     unsigned algos;  /* bit (1 << ALGO_x): what to set up */
     /*
      * The algorithms to go on by when switches refuse a group, or give it up: those after the
-     * operation's own, or the whole list where that is not in it. Passed over is what was not set
-     * up, what needs that which has failed, and what the collective or the ranks do not have; ring
-     * is direct for a barrier. Only what has failed is given up. n_policy 0: sharp, ring. With
-     * nothing left in it (a list of the operation's own alone) the communicator fails instead, with
-     * the switch's reason.
+     * operation's own, or the whole list where that is not in it. Passed over is what needs that
+     * which has failed, and what the collective or the ranks do not have; ring is direct for a
+     * barrier. What needs switches must be in algos. Only what has failed is given up. n_policy 0:
+     * sharp, ring. With nothing left in it (a list of the operation's own alone) the communicator
+     * fails instead, with the switch's reason.
      */
     unsigned n_policy;
     enum coll_algo policy[ALGO_COUNT];
@@ -146,8 +146,10 @@ struct coll_args {
  * All ranks start the same operations in the same order; they run one after the other. Ranks that
  * differ in collective, size, type, reduction or root all fail, and the text says in what. -EFAULT:
  * a buffer is not registered; -ENOTCONN: not COMM_READY; -ENOTSUP: algorithm not in comm_cfg.algos,
- * or not for this collective or fabric; -E2BIG: too long; -EIO: failed. count 0 is done at once and
- * does not wait for anybody.
+ * or not for this collective or fabric; -E2BIG: too long; -EINVAL: another wrong argument; -EIO:
+ * failed; err (COMM_TEXT bytes) says what in words. Of a call that is refused nothing is started
+ * and the communicator is as before; other ranks that did start wait for this one, so who cannot
+ * go on calls comm_abort. count 0 is done at once and does not wait for anybody.
  */
 int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req, char *err);
 /* Is there a schedule for this kind, algorithm, type and count on the communicator? Buffers are not

@@ -33,6 +33,11 @@ int policy_init(struct comm *c, char *err)
                      i);
             return -EINVAL;
         }
+        if (policy_parts(cfg->policy[i]) && !(cfg->algos >> cfg->policy[i] & 1)) {
+            snprintf(err, COMM_TEXT, "policy: %s at place %u was not set up (comm_cfg.algos)",
+                     sched_algo_name(cfg->policy[i]), i);
+            return -EINVAL;
+        }
         seen |= 1u << cfg->policy[i];
     }
     for (; !seen && cfg->n_policy < 2; cfg->n_policy++)

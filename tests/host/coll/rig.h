@@ -254,7 +254,7 @@ static void rig_connect(struct rig *g, unsigned algos, unsigned bad_key)
                                .key = r == bad_key ? 1 : 0x5ec3e7,
                                .algos = algos,
                                .n_policy = g->fall_back ? g->n_policy : 1,
-                               .policy = {ALGO_SHARP}};
+                               .policy = {algos & 1u << ALGO_SHARP ? ALGO_SHARP : ALGO_RING}};
 
         if (g->n_policy)
             memcpy(cfg.policy, g->policy, sizeof(cfg.policy));
