@@ -78,6 +78,18 @@ END
 trib sim leaf-spine-8.conf -b 4M -e 4M --algo ring --faults "$tmp/die.conf" >"$tmp/f.out" 2>"$tmp/f.err"
 [ $? = 1 ] || fail "a job that lost a rank: expected exit code 1"
 has 'rank 3 \(h3\) has died' "$tmp/f.err"
+# a switch that restarts: exact by the next algorithm, and rows from then on have the model of what ran
+cat >"$tmp/restart.conf" <<'END'
+faults = ( { at = "20us"; node = "leaf1"; restart = "1us"; } );
+END
+sim rail-2x4.conf -b 64K -e 1M -f 16 --policy hier_sharp,ring --faults "$tmp/restart.conf" -J "$tmp/fall.json" >"$tmp/f.out" || fail "restart: $(cat "$tmp/sim.err")"
+exact "$tmp/f.out" 2
+has 'fell back, .*leaf1 does not know the group any more' "$tmp/f.out"
+sim rail-2x4.conf -b 1M -e 1M --algo ring -J "$tmp/ring.json" >/dev/null || fail "ring"
+sim rail-2x4.conf -b 64K -e 64K --algo hier_sharp -J "$tmp/hier.json" >/dev/null || fail "hier_sharp"
+predicted() { grep -oE '"(size_bytes|predicted_us)": [0-9.]+' "$1" | paste - - | sort -u; }
+[ "$(predicted "$tmp/fall.json")" = "$(sort -u <(predicted "$tmp/ring.json") <(predicted "$tmp/hier.json"))" ] ||
+    fail "the model of what ran: $(predicted "$tmp/fall.json")"
 refuses 2 'no readable file' leaf-spine-8.conf --faults nowhere
 refuses 2 'link: found "leaf0-spine7", expected a link' leaf-spine-8.conf --faults <(echo 'faults = ({ link = "leaf0-spine7"; down = true; });')
 
