@@ -136,7 +136,7 @@ unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane)
     unsigned did = 0;
 
     while (*begun < l->n) {
-        const struct step *st = &l->step[*begun];
+        const struct step *st = lane_step(l, *begun);
         uint32_t slots = agg_slots(st->len, c->mtu);
 
         if (!exec_may_start(r, lane, WAIT_START, st) || a->slots_out + slots > a->window ||
@@ -161,7 +161,7 @@ static void take_result(struct comm *c, struct agg *a, uint64_t i, uint32_t byte
         comm_fail(c, "%s sent a result that nobody waits for", agg_leaf_name(c, a));
         return;
     }
-    st = &r->s.lane[a->lane].step[r->done[a->lane]];
+    st = lane_step(&r->s.lane[a->lane], r->done[a->lane]);
     len = st->dst.buf == BUF_NONE ? 0 : st->len;
     fill_hdr(a, r, st, AGG_RESULT, a->opseq_in, &want);
     if (bytes != AGG_HDR_BYTES + len || memcmp(&want, result_hdr(a, i), sizeof(want))) {

@@ -116,14 +116,15 @@ int sched_repair(struct sched *s, const struct sched *was, const struct sched_re
         const struct lane *lane = &was->lane[l];
 
         for (uint64_t m = 0; lane->kind == LANE_CPU && m < lane->n; m++)
-            alg_copy(&k.a, lane->step[m].dst, lane->step[m].a, lane->step[m].len, false);
+            alg_copy(&k.a, lane_step(lane, m)->dst, lane_step(lane, m)->a, lane_step(lane, m)->len,
+                     false);
     }
     for (unsigned l = 0; l < was->n_lanes; l++) {
         const struct lane *lane = &was->lane[l];
         const struct sched_cut *cut = &how->cut[lane->chan];
 
         for (uint64_t m = cut->least; lane->kind == LANE_AGG && m < lane->n; m++)
-            mend(&k, &lane->step[m], m < cut->most, cut->from,
+            mend(&k, lane_step(lane, m), m < cut->most, cut->from,
                  alg_ref(BUF_TMP, sched_repair_tmp(was, how, lane->chan, m)));
     }
     alg_end(&k.a);

@@ -113,7 +113,7 @@ static unsigned post_receives(struct comm *c, struct conn *k)
     while (k->rx_posted < end && k->rx_posted - k->rx_seen < k->depth) {
         uint64_t *begun = r ? &run_of(r, k->rx_lane)->begun : NULL;
         bool own = r && *begun < l->n;
-        const struct step *st = own ? &l->step[*begun] : NULL;
+        const struct step *st = own ? lane_step(l, *begun) : NULL;
 
         if ((!own || st->dst.buf == BUF_SLOT) && !slot_left(k))
             break;
@@ -205,7 +205,7 @@ void conn_check_strays(struct comm *c, struct conn *k, uint32_t seq)
 static bool take(struct comm *c, struct conn *k, struct coll_req *r, unsigned lane)
 {
     uint64_t at = k->rx_seen % k->depth;
-    const struct step *st = &r->s.lane[lane].step[r->done[lane]];
+    const struct step *st = lane_step(&r->s.lane[lane], r->done[lane]);
     unsigned slot = k->got[at].slot;
 
     if (k->got[at].imm != r->tag) {
@@ -302,7 +302,7 @@ static unsigned run_send(struct comm *c, struct coll_req *r, unsigned lane)
     if (run->begun < l->n)
         conn_top_up(c, k); /* ahead of what is sent now */
     while (k->open && run->begun < l->n && may_queue(k)) {
-        const struct step *st = &l->step[run->begun];
+        const struct step *st = lane_step(l, run->begun);
 
         if (!exec_may_start(r, lane, WAIT_START, st))
             break;

@@ -149,7 +149,7 @@ static void cpu_step(struct comm *c, struct coll_req *r, const struct step *st)
 static unsigned cpu_run(struct comm *c, struct coll_req *r, unsigned lane)
 {
     const struct lane *l = &r->s.lane[lane];
-    const struct step *st = &l->step[r->done[lane]];
+    const struct step *st = lane_step(l, r->done[lane]);
 
     if (r->done[lane] == l->n || !exec_may_start(r, lane, WAIT_START, st))
         return 0;

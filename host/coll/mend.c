@@ -61,7 +61,7 @@ void fall_keep_end(struct comm *c, const struct coll_req *r)
             continue;
         a->op_end = a->posted;
         for (uint64_t m = lane->n > a->depth ? lane->n - a->depth : 0; m < lane->n; m++) {
-            const struct step *st = &lane->step[m];
+            const struct step *st = lane_step(lane, m);
             const struct ref *ref = st->agg == AGG_ALLREDUCE ? &st->dst : &st->a;
 
             if (st->len && st->agg != AGG_REDUCE && ref->buf != BUF_NONE)
@@ -193,7 +193,7 @@ static void restore(struct comm *c, const struct coll_req *r, const struct fall_
         uint64_t end = a ? r->lane[l].begun : 0, m = a ? f->how.cut[lane->chan].least : 0;
 
         for (; a && a->kept && m < end; m++) {
-            const struct step *st = &lane->step[m];
+            const struct step *st = lane_step(lane, m);
             bool needed = st->agg == AGG_REDUCE || m >= r->done[l];
 
             if (st->len && needed && same_place(r, st))
@@ -258,7 +258,7 @@ static int help(struct comm *c, struct coll_req *r, const struct fall_round *f, 
 
         for (uint64_t m = a ? how.cut[lane->chan].least : 0; a && a->kept && m < lane->n; m++)
             memcpy(r->tmp->mem.addr + sched_repair_tmp(&was, &how, lane->chan, m),
-                   kept_at(a, a->op_end - lane->n + m, c->mtu), lane->step[m].len);
+                   kept_at(a, a->op_end - lane->n + m, c->mtu), lane_step(lane, m)->len);
     }
     sched_free(&was);
     if (!rc && exec_add(c, r))

@@ -209,7 +209,7 @@ int agg_model_begin(struct model *m, unsigned rank, unsigned lane)
 bool agg_model_room(const struct model *m, unsigned rank, unsigned lane)
 {
     const struct mlane *l = &m->rank[rank].lane[lane];
-    const struct step *st = &m->rank[rank].s.lane[lane].step[l->begun];
+    const struct step *st = lane_step(&m->rank[rank].s.lane[lane], l->begun);
 
     return !l->slots_out || l->slots_out + agg_slots(st->len, m->in.mtu) <= l->agg->window;
 }
@@ -256,7 +256,7 @@ static void complete(struct model *m, struct magg *g, uint32_t i)
     m->hand = hand > m->hand ? hand : m->hand;
     for (unsigned k = 0; k < g->n; k++) {
         struct mmember *x = &g->member[k];
-        const struct step *st = &m->rank[x->rank].s.lane[x->lane].step[i];
+        const struct step *st = lane_step(&m->rank[x->rank].s.lane[x->lane], i);
         struct flight f = edge(m, &x->down, &x->up, slot[x->an].f,
                                st->dst.buf == BUF_NONE ? 0 : (uint32_t)st->len, NULL);
 
@@ -269,7 +269,7 @@ void agg_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct mlane *l = &m->rank[rank].lane[lane];
     uint32_t i = l->begun++;
-    const struct step *st = &m->rank[rank].s.lane[lane].step[i];
+    const struct step *st = lane_step(&m->rank[rank].s.lane[lane], i);
     struct magg *g = l->agg;
     struct mmember *x = &g->member[l->member];
     struct mslot *slot = &g->slot[(size_t)i * g->n_an + x->an];
@@ -292,7 +292,7 @@ void agg_model_end(struct model *m, unsigned rank, unsigned lane)
 {
     struct mlane *l = &m->rank[rank].lane[lane];
 
-    l->slots_out -= agg_slots(m->rank[rank].s.lane[lane].step[l->done].len, m->in.mtu);
+    l->slots_out -= agg_slots(lane_step(&m->rank[rank].s.lane[lane], l->done)->len, m->in.mtu);
 }
 
 void agg_model_free(struct model *m)

@@ -69,7 +69,7 @@ static struct model_msg data(const struct model *m, const struct step *st)
 static void ask(struct model *m, struct mlane *l, unsigned rank, unsigned lane, uint32_t i,
                 int64_t now)
 {
-    const struct step *st = &m->rank[rank].s.lane[lane].step[i];
+    const struct step *st = lane_step(&m->rank[rank].s.lane[lane], i);
     int64_t t = model_small(m, &l->path[0], now, REQUEST_WIRE), last = t;
 
     l->peer_lane++;
@@ -87,7 +87,7 @@ void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct mlane *l = &m->rank[rank].lane[lane];
     uint32_t i = l->begun++;
-    const struct step *st = &m->rank[rank].s.lane[lane].step[i];
+    const struct step *st = lane_step(&m->rank[rank].s.lane[lane], i);
     struct model_msg msg = data(m, st);
 
     now = model_post(m, l, l->path[0].link[0], now);
@@ -107,7 +107,7 @@ void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
 void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t now)
 {
     struct mlane *l = &m->rank[rank].lane[lane];
-    const struct step *st = &m->rank[rank].s.lane[lane].step[step];
+    const struct step *st = lane_step(&m->rank[rank].s.lane[lane], step);
     struct flight f = {now, now};
 
     for (unsigned k = 1; k <= l->member; k++)
@@ -126,7 +126,7 @@ void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step,
 void mm_model_down(struct model *m, unsigned rank, unsigned lane, uint32_t step)
 {
     struct mlane *l = &m->rank[rank].lane[lane];
-    const struct step *st = &m->rank[rank].s.lane[lane].step[step];
+    const struct step *st = lane_step(&m->rank[rank].s.lane[lane], step);
     struct flight f = l->flight[step];
     int64_t last = 0;
 

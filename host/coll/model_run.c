@@ -119,7 +119,8 @@ static void message_hop(struct model *m, unsigned rank, unsigned lane, uint32_t 
     struct flight *f = &l->flight[i];
     int64_t seen = m->fab->costs.gpu_ps;
 
-    *f = model_hop(m, l->path->link[l->hop[i]], *f, model_message(s->step[i].len, m->in.mtu, true));
+    *f = model_hop(m, l->path->link[l->hop[i]], *f,
+                   model_message(lane_step(s, i)->len, m->in.mtu, true));
     if (++l->hop[i] < l->path->n) {
         model_event(m, EV_HOP, f->head, rank, lane, i);
         return;
@@ -136,8 +137,8 @@ static void send_message(struct model *m, unsigned rank, unsigned lane, int64_t 
     const struct lane *s = &r->s.lane[lane];
     uint32_t i = l->begun++;
     struct mrank *peer = &m->rank[s->peer];
-    unsigned hand = hand_before(r, &s->step[i]) + 2 + l->path->crossings;
-    unsigned recv_hand = hand_before(peer, &peer->s.lane[l->peer_lane].step[i]);
+    unsigned hand = hand_before(r, lane_step(s, i)) + 2 + l->path->crossings;
+    unsigned recv_hand = hand_before(peer, lane_step(&peer->s.lane[l->peer_lane], i));
 
     hand = recv_hand > hand ? recv_hand : hand;
     m->hand = hand > m->hand ? hand : m->hand;
@@ -156,11 +157,11 @@ static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t no
     struct mlane *l = &r->lane[lane], *far;
     const struct lane *s = &r->s.lane[lane];
 
-    if (l->begun == s->n || l->waiting || l->paced || !ready(r, lane, &s->step[l->begun]))
+    if (l->begun == s->n || l->waiting || l->paced || !ready(r, lane, lane_step(s, l->begun)))
         return false;
     switch (s->kind) {
     case LANE_CPU:
-        l->hand[l->begun] = (uint16_t)hand_before(r, &s->step[l->begun]);
+        l->hand[l->begun] = (uint16_t)hand_before(r, lane_step(s, l->begun));
         l->begun++;
         step_done(m, rank, lane, now);
         return true;
@@ -182,13 +183,14 @@ static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t no
     case LANE_AGG:
         if (!agg_model_room(m, rank, lane))
             return false; /* a result makes room */
-        l->hand[l->begun] = (uint16_t)hand_before(r, &s->step[l->begun]);
+        l->hand[l->begun] = (uint16_t)hand_before(r, lane_step(s, l->begun));
         agg_model_step(m, rank, lane, now);
         return true;
     default:
         if (l->peer_lane == MM_READS)
             return false;
-        l->hand[l->begun] = (uint16_t)(hand_before(r, &s->step[l->begun]) + 2 + l->path->crossings);
+        l->hand[l->begun] =
+            (uint16_t)(hand_before(r, lane_step(s, l->begun)) + 2 + l->path->crossings);
         m->hand = l->hand[l->begun] > m->hand ? l->hand[l->begun] : m->hand;
         mm_model_step(m, rank, lane, now);
         return true;
@@ -232,7 +234,7 @@ static void handle(struct model *m, const struct event *e)
     default:
         if (s->kind == LANE_AGG)
             agg_model_end(m, e->rank, e->lane);
-        if (s->kind == LANE_MM && s->step[l->done].op == STEP_MM_LOAD)
+        if (s->kind == LANE_MM && lane_step(s, l->done)->op == STEP_MM_LOAD)
             l->peer_lane--;
         if (s->kind == LANE_RECV) /* its ACK */
             model_small(m, m->rank[s->peer].lane[l->peer_lane].back, e->at, MODEL_ACK_WIRE);

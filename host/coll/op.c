@@ -333,10 +333,10 @@ static int get_lanes(struct comm *c, struct coll_req *r, char *err)
                 return -ENOMEM;
         }
         for (uint64_t k = 0; k < l->n; k++)
-            for (unsigned d = 0; d < l->step[k].n_deps; d++) {
-                const struct dep *dep = &l->step[k].dep[d];
+            for (unsigned d = 0; d < lane_step(l, k)->n_deps; d++) {
+                const struct dep *dep = &lane_step(l, k)->dep[d];
 
-                r->s.lane[dep->lane].step[dep->count - 1].awaited = true;
+                lane_step(&r->s.lane[dep->lane], dep->count - 1)->awaited = true;
             }
     }
     return 0;

@@ -230,8 +230,8 @@ unsigned plane_run(struct comm *c, struct coll_req *r, unsigned lane)
     uint64_t *begun = &r->lane[lane].begun;
     unsigned did = 0;
 
-    while (*begun < l->n && exec_may_start(r, lane, WAIT_START, &l->step[*begun])) {
-        struct mmc_step s = step_of(r, p, &l->step[*begun]);
+    while (*begun < l->n && exec_may_start(r, lane, WAIT_START, lane_step(l, *begun))) {
+        struct mmc_step s = step_of(r, p, lane_step(l, *begun));
 
         if (mmc_post(p->m, &s))
             break;
@@ -253,7 +253,7 @@ void plane_complete(struct comm *c, const struct ibv_wc *wc)
         return;
     done = mmc_done(p->m) - p->base;
     for (uint64_t k = r->done[p->lane]; k < done && r->id.op == OP_AVG; k++) {
-        const struct step *st = &r->s.lane[p->lane].step[k];
+        const struct step *st = lane_step(&r->s.lane[p->lane], k);
 
         if (st->last && st->op == STEP_MM_LOAD && st->len && !c->cfg.unback)
             arith_divide(exec_addr(r, &st->dst), r->id.type, c->cfg.nranks, st->len / r->s.esize);

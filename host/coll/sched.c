@@ -18,6 +18,10 @@ unsigned sched_lane(struct sched *s, enum lane_kind kind, unsigned peer, unsigne
         if (l->kind == kind && l->peer == peer && l->chan == chan)
             return i - 1;
     }
+    if (s->n_lanes == SCHED_MAX_LANES) {
+        s->rc = -E2BIG;
+        return 0;
+    }
     if (s->n_lanes == s->room) {
         unsigned room = s->room ? 2 * s->room : 16;
 
@@ -34,27 +38,51 @@ unsigned sched_lane(struct sched *s, enum lane_kind kind, unsigned peer, unsigne
     return s->n_lanes - 1;
 }
 
+/* Room for `room` steps with `deps` dependencies each. */
+static int lane_fit(struct lane *l, uint32_t room, uint32_t deps)
+{
+    struct lane to = *l;
+
+    to.deps = deps;
+    to.room = room;
+    to.steps = realloc(l->steps, room * lane_stride(&to));
+    if (!to.steps)
+        return -ENOMEM;
+    /* The last one first: it goes where nothing is any more. */
+    l->steps = to.steps;
+    for (uint32_t i = deps > l->deps ? l->n : 0; i--;)
+        memmove(lane_step(&to, i), lane_step(l, i), lane_stride(l));
+    *l = to;
+    return 0;
+}
+
 struct dep sched_add(struct sched *s, unsigned lane, const struct step *st)
 {
     struct lane *l = &s->lane[lane];
+    int rc = 0;
 
     if (s->rc)
         return (struct dep){0};
-    if (l->n == l->room) {
-        uint32_t room = l->room ? 2 * l->room : 8;
-        struct step *p = realloc(l->step, room * sizeof(*p));
-
-        if (!p || s->n_steps >= SCHED_MAX_STEPS) {
-            s->rc = p ? -E2BIG : -ENOMEM;
-            l->step = p ? p : l->step;
-            return (struct dep){0};
-        }
-        l->step = p;
-        l->room = room;
+    if (l->n == l->room || st->n_deps > l->deps)
+        rc = lane_fit(l, l->n < l->room ? l->room : 2 * l->room + 8,
+                      st->n_deps > l->deps ? st->n_deps : l->deps);
+    if (s->n_steps >= SCHED_MAX_STEPS)
+        rc = -E2BIG;
+    if (rc) {
+        s->rc = rc;
+        return (struct dep){0};
     }
     s->n_steps++;
-    l->step[l->n++] = *st;
+    memcpy(lane_step(l, l->n++), st, offsetof(struct step, dep) + st->n_deps * sizeof(*st->dep));
     return (struct dep){.lane = lane, .count = l->n};
+}
+
+/* Lanes have grown by halves; now they are as long as they will be. */
+static void trim(struct sched *s)
+{
+    for (unsigned i = 0; i < s->n_lanes; i++)
+        if (s->lane[i].n)
+            lane_fit(&s->lane[i], s->lane[i].n, s->lane[i].deps);
 }
 
 bool step_after(struct step *st, struct dep d)
@@ -277,13 +305,15 @@ int sched_init(struct sched *s, const struct sched_in *in)
     rc = rc ? rc : s->rc;
     if (rc)
         sched_free(s);
+    else
+        trim(s);
     return rc;
 }
 
 void sched_free(struct sched *s)
 {
     for (unsigned l = 0; l < s->n_lanes; l++)
-        free(s->lane[l].step);
+        free(s->lane[l].steps);
     free(s->lane);
     s->lane = NULL;
     s->n_lanes = s->room = 0;

@@ -55,12 +55,14 @@ enum step_op {
 };
 enum step_buf { BUF_NONE, BUF_IN, BUF_OUT, BUF_TMP, BUF_SLOT };
 
-/* Bytes of a buffer. BUF_SLOT: off is the number of the message in RECV lane `lane`, from 0. */
+/* Bytes of a buffer. BUF_SLOT: off is the number of the message in RECV lane `lane`, from 0. A
+ * long schedule has tens of thousands of steps a rank, so all of this is small. */
 struct ref {
-    enum step_buf buf;
-    unsigned lane;
-    uint64_t off;
+    enum step_buf buf : 3;
+    unsigned lane : 20; /* below SCHED_MAX_LANES */
+    uint64_t off : 41;  /* up to SCHED_MAX_BYTES */
 };
+#define SCHED_MAX_LANES (1u << 20)
 
 /* `count` steps of `lane` are done. */
 struct dep {
@@ -68,10 +70,11 @@ struct dep {
 };
 
 struct step {
-    enum step_op op;
-    bool last; /* gives final elements */
-    bool
-        self; /* MM: the window that has the caller's own memory too (F27); else all but it (F26) */
+    enum step_op op : 8;
+    bool last : 1;    /* gives final elements */
+    bool self : 1;    /* MM: the window that has the caller's own memory too (F27); else all but it
+                         (F26) */
+    bool awaited : 1; /* the executor's: some step depends on it */
     /*
      * AGG: ALLREDUCE, BARRIER, REDUCE to `root` or BROADCAST from `root` (a rank): every member has
      * the same AGG steps on a lane in the same order, with the same root, off, len and total; who
@@ -81,23 +84,32 @@ struct step {
      * all-gather a BROADCAST of each rank's block in turn: blocks of one collective may follow each
      * other at once.
      */
-    uint8_t agg;          /* enum agg_coll */
-    enum step_buf region; /* MM: BUF_IN, BUF_OUT or BUF_TMP of the members */
-    unsigned root;
+    uint8_t agg;              /* enum agg_coll */
+    enum step_buf region : 8; /* MM: BUF_IN, BUF_OUT or BUF_TMP of the members */
+    uint8_t n_deps;
+    uint16_t root;
     uint64_t total;
     struct ref dst, a, b;
     uint64_t len, off;
-    bool awaited; /* the executor's: some step depends on it */
-    unsigned n_deps;
-    struct dep dep[SCHED_DEPS];
+    struct dep dep[SCHED_DEPS]; /* in a lane there is room for as many as its steps have */
 };
 
 struct lane {
     enum lane_kind kind;
     unsigned peer, chan;
     uint32_t n, room, next;
-    struct step *step;
+    uint32_t deps;  /* that its steps have at most */
+    uint8_t *steps; /* lane_step() */
 };
+static inline size_t lane_stride(const struct lane *l)
+{
+    return offsetof(struct step, dep) + l->deps * sizeof(struct dep);
+}
+/* Step i; of its dep[] only n_deps are there. */
+static inline struct step *lane_step(const struct lane *l, uint64_t i)
+{
+    return (struct step *)(void *)(l->steps + i * lane_stride(l));
+}
 #define SCHED_BUCKETS 64u
 
 /* What an algorithm may know of the fabric. */

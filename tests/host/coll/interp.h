@@ -148,8 +148,8 @@ static inline bool interp_deliver(struct interp *w, unsigned rank, unsigned lane
     m = interp_mate(w, rank, lane, &far);
     if (m->begun <= i)
         return false;
-    st = &r->s.lane[lane].step[i];
-    recv = &far->step[i];
+    st = lane_step(&r->s.lane[lane], i);
+    recv = lane_step(far, i);
     if (st->len != recv->len)
         fail_msg("rank %u sends %lu bytes, rank %u expects %lu (message %lu)", rank, st->len,
                  r->s.lane[lane].peer, recv->len, i);
@@ -177,7 +177,7 @@ static inline bool interp_aggregate(struct interp *w, unsigned rank, unsigned la
     const struct lane *l = &w->r[rank].s.lane[lane];
     unsigned who[INTERP_RANKS], at[INTERP_RANKS], n = 0, from = 0;
     const void *in[INTERP_RANKS];
-    const struct step *st = &l->step[w->r[rank].done[lane]];
+    const struct step *st = lane_step(l, w->r[rank].done[lane]);
     uint8_t *sum;
 
     for (unsigned k = 0; k < w->n; k++) {
@@ -198,7 +198,7 @@ static inline bool interp_aggregate(struct interp *w, unsigned rank, unsigned la
     sum = calloc(1, st->len + 8);
     for (unsigned k = 0; k < n; k++) {
         struct irank *r = &w->r[who[k]];
-        const struct step *o = &r->s.lane[at[k]].step[r->done[at[k]]];
+        const struct step *o = lane_step(&r->s.lane[at[k]], r->done[at[k]]);
 
         assert_true(o->off == st->off && o->len == st->len && o->total == st->total &&
                     o->root == st->root && o->agg == st->agg);
@@ -218,7 +218,7 @@ static inline bool interp_aggregate(struct interp *w, unsigned rank, unsigned la
         arith_scalar(w->r[0].s.in.op, w->r[0].s.in.type)(sum, in, from, st->len / w->r[0].s.esize);
     for (unsigned k = 0; k < n; k++) {
         struct irank *r = &w->r[who[k]];
-        const struct step *o = &r->s.lane[at[k]].step[r->done[at[k]]];
+        const struct step *o = lane_step(&r->s.lane[at[k]], r->done[at[k]]);
 
         if (o->dst.buf != BUF_NONE) {
             memcpy(interp_at(r, o->dst, o->len), sum, o->len);
@@ -272,7 +272,7 @@ static inline void interp_begin(struct interp *w, unsigned rank, unsigned lane)
 {
     struct irank *r = &w->r[rank];
     struct ilane *l = &r->lane[lane];
-    const struct step *st = &r->s.lane[lane].step[l->begun];
+    const struct step *st = lane_step(&r->s.lane[lane], l->begun);
     bool early = interp_random(w) & 1;
 
     switch (r->s.lane[lane].kind) {
@@ -317,7 +317,7 @@ static inline bool interp_end(struct interp *w, unsigned rank, unsigned lane)
         return interp_aggregate(w, rank, lane);
     if (r->s.lane[lane].kind != LANE_MM)
         return false;
-    st = &r->s.lane[lane].step[r->done[lane]];
+    st = lane_step(&r->s.lane[lane], r->done[lane]);
     data = l->held[r->done[lane]];
     l->held[r->done[lane]] = NULL;
     if (!data)
@@ -336,7 +336,7 @@ static inline bool interp_lane(struct interp *w, unsigned rank, unsigned lane)
     unsigned tries = 1 + interp_random(w) % 6;
 
     while (tries-- && r->lane[lane].begun < l->n &&
-           sched_ready(&l->step[r->lane[lane].begun], r->done)) {
+           sched_ready(lane_step(l, r->lane[lane].begun), r->done)) {
         interp_begin(w, rank, lane);
         moved = true;
         w->steps++;

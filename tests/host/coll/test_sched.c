@@ -128,8 +128,8 @@ static void slices_keep_the_pipeline_full(void **state)
             if (s.lane[l].kind != LANE_SEND)
                 continue;
             assert_true(s.lane[l].n >= 14 * 8);
-            assert_int_equal(s.lane[l].step[0].len % 4096, 0);
-            assert_true(s.lane[l].step[0].len <= SCHED_SLICE_MAX);
+            assert_int_equal(lane_step(&s.lane[l], 0)->len % 4096, 0);
+            assert_true(lane_step(&s.lane[l], 0)->len <= SCHED_SLICE_MAX);
         }
         sched_free(&s);
     }
@@ -160,6 +160,29 @@ static void slices_are_those_of_the_slowest_edge(void **state)
                 assert_int_equal(s.lane[l].n, 14 * each);
         sched_free(&s);
     }
+}
+
+/* A thousand ranks in one process: a ring's steps must not be what its memory goes to. */
+static void long_schedules_are_small(void **state)
+{
+    struct sched_in in = {.kind = COLL_ALLREDUCE,
+                          .algo = ALGO_RING,
+                          .nranks = 1024,
+                          .count = 64 << 20,
+                          .type = DT_FP32,
+                          .mtu = 4096};
+    struct sched s;
+    size_t bytes = 0;
+
+    (void)state;
+    assert_int_equal(sched_init(&s, &in), 0);
+    assert_true(s.n_steps >= 5 * 1023 * 8);
+    for (unsigned l = 0; l < s.n_lanes; l++) {
+        assert_int_equal(s.lane[l].room, s.lane[l].n);
+        bytes += s.lane[l].n * lane_stride(&s.lane[l]);
+    }
+    assert_true(bytes <= 3u << 20);
+    sched_free(&s);
 }
 
 static void nonsense_is_refused(void **state)
@@ -197,6 +220,7 @@ int main(void)
         cmocka_unit_test(long_vectors),
         cmocka_unit_test(slices_keep_the_pipeline_full),
         cmocka_unit_test(slices_are_those_of_the_slowest_edge),
+        cmocka_unit_test(long_schedules_are_small),
         cmocka_unit_test(nonsense_is_refused),
     };
 
