@@ -56,6 +56,9 @@ struct frame_meta {
     /* A payload that several requests send by reference: register after crc_len bytes at crc_off
      * (roce_crc from 0), computed once. */
     uint32_t crc, crc_off, crc_len;
+    /* Which frame is behind it in an egress queue or on a link, and that one's due_ps. */
+    struct rte_mbuf *behind;
+    int64_t behind_ps;
 };
 
 static inline struct frame_meta *frame_meta(struct rte_mbuf *m)

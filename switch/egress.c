@@ -5,8 +5,8 @@
 #include <errno.h>
 
 /*
- * Frames that wait are rings of pointers, one a class; frames on the link are one ring ordered by
- * arrival. Nothing is decided before its time: which class goes next is known only when the link is
+ * Frames that wait are lists, one a class; frames on the link are one list ordered by arrival.
+ * Nothing is decided before its time: which class goes next is known only when the link is
  * free, so egress_next() is the earlier of the next start and the next arrival. A frame pushed to
  * an idle link starts at once and costs a single event.
  *
@@ -26,15 +26,31 @@ static inline int64_t duration(struct egress *e, uint32_t bytes)
     return e->last_dur_ps;
 }
 
-/* Stable: behind all that arrive at the same time. Frames come in order but for reordering, so the
- * walk is short. */
+/* Stable: behind all that arrive at the same time. Frames come in order but for reordering. */
 static void flight_add(struct egress *e, struct rte_mbuf *m, int64_t at)
 {
-    uint32_t i = e->fl_tail++;
+    struct line *l = &e->flight;
+    struct rte_mbuf *before = l->first;
 
-    for (; i != e->fl_head && e->fl[(i - 1) & e->fl_mask].at_ps > at; i--)
-        e->fl[i & e->fl_mask] = e->fl[(i - 1) & e->fl_mask];
-    e->fl[i & e->fl_mask] = (struct flight){m, at};
+    if (likely(!l->n || l->last_ps <= at)) {
+        line_add(l, m, at);
+        return;
+    }
+    frame_meta(m)->due_ps = at;
+    l->n++;
+    if (at < l->first_ps) {
+        frame_meta(m)->behind = l->first;
+        frame_meta(m)->behind_ps = l->first_ps;
+        l->first = m;
+        l->first_ps = at;
+        return;
+    }
+    while (frame_meta(before)->behind_ps <= at)
+        before = frame_meta(before)->behind;
+    frame_meta(m)->behind = frame_meta(before)->behind;
+    frame_meta(m)->behind_ps = frame_meta(before)->behind_ps;
+    frame_meta(before)->behind = m;
+    frame_meta(before)->behind_ps = at;
 }
 
 /* Finds what starts next and when: start_what, start_ps. */
@@ -47,12 +63,11 @@ static void plan(struct egress *e)
                               e->lossy_turn ? FRAME_LOSSLESS : FRAME_LOSSY};
 
     for (int i = 0; i < 3; i++) {
-        const struct ring *r = &e->q[order[i]];
-        int64_t t;
+        const struct line *l = &e->q[order[i]].line;
+        int64_t t = l->first_ps;
 
-        if (r->head == r->tail)
+        if (!l->n)
             continue;
-        t = frame_meta(r->slot[r->head & r->mask])->due_ps;
         t = RTE_MAX(RTE_MAX(t, e->free_ps), e->pause_ps[order[i]]);
         if (t < best)
             best = t, what = order[i];
@@ -61,8 +76,8 @@ static void plan(struct egress *e)
         best = RTE_MAX(e->pull_ps, e->free_ps), what = START_PULL;
     /* No room on the link (an unshaped one, or reordered frames that linger): wait for an arrival.
      */
-    if (unlikely(flight_used(e) + FLIGHT_SPARE > e->fl_mask) && best != PS_NEVER)
-        best = RTE_MAX(best, e->fl[e->fl_head & e->fl_mask].at_ps);
+    if (unlikely(flight_full(e)) && best != PS_NEVER)
+        best = RTE_MAX(best, e->flight.first_ps);
     e->start_ps = best;
     e->start_what = what;
 }
@@ -146,7 +161,7 @@ static void run(struct egress *e, int64_t now)
         int64_t s = e->start_ps;
         struct rte_mbuf *m;
 
-        if (flight_used(e) + FLIGHT_SPARE > e->fl_mask)
+        if (flight_full(e))
             return; /* its arrival is due; the caller takes it */
         if (e->start_what == START_PULL) {
             int64_t resume = e->pause_ps[FRAME_LOSSLESS];
@@ -160,16 +175,12 @@ static void run(struct egress *e, int64_t now)
             else if (resume > s && resume != PS_NEVER)
                 e->pull_ps = RTE_MIN(e->pull_ps, resume);
         } else {
-            struct ring *r = &e->q[e->start_what];
+            struct waiting *r = &e->q[e->start_what];
 
-            m = r->slot[r->head++ & r->mask];
+            m = line_take(&r->line);
             r->taken++;
             r->bytes -= frame_bytes(m);
             e->waiting_bytes -= frame_bytes(m);
-            /* Rings are as long as they may ever have to be: what is never needed is never touched.
-             */
-            if (r->head == r->tail)
-                r->head = r->tail = 0;
         }
         if (m)
             start(e, m, s);
@@ -185,11 +196,11 @@ static inline void tell_earlier(struct egress *e, int64_t before)
 int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
 {
     struct frame_meta *meta = frame_meta(m);
-    struct ring *r = &e->q[meta->cls];
+    struct waiting *r = &e->q[meta->cls];
     uint32_t bytes = frame_bytes(m);
     int64_t before = egress_next(e);
 
-    if (unlikely(ring_used(r) >= r->limit_pkts || r->bytes + bytes > r->limit_bytes)) {
+    if (unlikely(r->line.n >= r->limit_pkts || r->bytes + bytes > r->limit_bytes)) {
         e->discards && meta->cls == FRAME_LOSSLESS ? e->st.discarded++ : e->st.overflows++;
         return -ENOBUFS;
     }
@@ -199,10 +210,10 @@ int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
     }
     meta->due_ps = now_ps;
     if (e->waiting_bytes == 0 && e->free_ps <= now_ps && e->pause_ps[meta->cls] <= now_ps &&
-        flight_used(e) + FLIGHT_SPARE <= e->fl_mask) {
+        !flight_full(e)) {
         start(e, m, now_ps);
     } else {
-        r->slot[r->tail++ & r->mask] = m;
+        line_add(&r->line, m, now_ps);
         r->bytes += bytes;
         e->waiting_bytes += bytes;
         if (e->waiting_bytes > e->st.peak_bytes)
@@ -221,28 +232,19 @@ uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t n
 
     for (;;) {
         run(e, now_ps);
-        if (k == n || e->fl_head == e->fl_tail || e->fl[e->fl_head & e->fl_mask].at_ps > now_ps)
+        if (k == n || !e->flight.n || e->flight.first_ps > now_ps)
             return k;
-        while (k < n && e->fl_head != e->fl_tail) {
-            struct flight *f = &e->fl[e->fl_head & e->fl_mask];
-
-            if (f->at_ps > now_ps)
-                break;
-            frame_meta(f->m)->due_ps = f->at_ps;
-            m[k++] = f->m;
-            e->fl_head++;
-        }
-        if (e->fl_head == e->fl_tail)
-            e->fl_head = e->fl_tail = 0;
+        while (k < n && e->flight.n && e->flight.first_ps <= now_ps)
+            m[k++] = line_take(&e->flight);
     }
 }
 
 int64_t egress_next(const struct egress *e)
 {
-    int64_t at = e->fl_head == e->fl_tail ? PS_NEVER : e->fl[e->fl_head & e->fl_mask].at_ps;
+    int64_t at = e->flight.first_ps;
 
     /* While the link can hold no more, the next start is that of an arrival. */
-    return flight_used(e) + FLIGHT_SPARE > e->fl_mask ? at : RTE_MIN(at, e->start_ps);
+    return flight_full(e) ? at : RTE_MIN(at, e->start_ps);
 }
 
 void egress_kick(struct egress *e, int64_t now_ps)

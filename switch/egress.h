@@ -83,9 +83,8 @@ uint64_t egress_occupancy(const struct egress *e, enum frame_class cls);
 void egress_restart_peak(struct egress *e);
 /* Frames of at most max_bytes that this class can still take for certain. */
 uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_bytes);
-/* From now on, from the start of f->seed's draws. 0, or -ENOMEM: no room for the frames that so
- * much jitter keeps on the link; then nothing has changed. */
-int egress_set_faults(struct egress *e, const struct egress_faults *f);
+/* From now on, from the start of f->seed's draws. */
+void egress_set_faults(struct egress *e, const struct egress_faults *f);
 const struct egress_faults *egress_faults(const struct egress *e);
 /* fn(ctx) is called when egress_next() has become earlier by anything but egress_pop(). NULL ends
  * it. */

@@ -6,11 +6,11 @@
 /* What waits in a class is gone: the ports by which it came in are relieved. */
 static uint32_t flush(struct egress *e, enum frame_class cls, int64_t now_ps)
 {
-    struct ring *r = &e->q[cls];
+    struct waiting *r = &e->q[cls];
     uint32_t n = 0;
 
-    for (; r->head != r->tail; n++) {
-        struct rte_mbuf *m = r->slot[r->head++ & r->mask];
+    for (; r->line.n; n++) {
+        struct rte_mbuf *m = line_take(&r->line);
 
         r->bytes -= frame_bytes(m);
         e->waiting_bytes -= frame_bytes(m);
@@ -53,11 +53,11 @@ bool egress_discards(const struct egress *e)
 
 bool egress_stuck(const struct egress *e, uint64_t *taken, int64_t now_ps)
 {
-    const struct ring *r = &e->q[FRAME_LOSSLESS];
+    const struct waiting *r = &e->q[FRAME_LOSSLESS];
     bool same = *taken == r->taken;
 
     *taken = r->taken;
-    return same && r->head != r->tail && egress_is_paused(e, now_ps);
+    return same && r->line.n && egress_is_paused(e, now_ps);
 }
 
 bool egress_is_paused(const struct egress *e, int64_t now_ps)
@@ -84,12 +84,12 @@ void egress_restart_peak(struct egress *e)
 
 uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_bytes)
 {
-    const struct ring *r = &e->q[cls];
+    const struct waiting *r = &e->q[cls];
     uint64_t by_bytes = r->bytes < r->limit_bytes ? (r->limit_bytes - r->bytes) / max_bytes : 0;
 
     if (unlikely(e->discards && cls == FRAME_LOSSLESS)) /* nobody need wait for that */
         return limit_of(e, cls);
-    return (uint32_t)RTE_MIN(by_bytes, (uint64_t)(r->limit_pkts - ring_used(r)));
+    return (uint32_t)RTE_MIN(by_bytes, (uint64_t)(r->limit_pkts - r->line.n));
 }
 
 const struct egress_stats *egress_stats(const struct egress *e)
@@ -120,39 +120,16 @@ static uint32_t flight_size(const struct egress_cfg *cfg)
     return rte_align32pow2((uint32_t)RTE_MIN(n, (int64_t)FLIGHT_MAX));
 }
 
-/* Room for more frames on the link; those that are on it keep their order. */
-static int flight_grow(struct egress *e, uint32_t size)
-{
-    struct flight *fl = calloc(size, sizeof(*fl));
-    uint32_t n = flight_used(e);
-
-    if (!fl)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < n; i++)
-        fl[i] = e->fl[(e->fl_head + i) & e->fl_mask];
-    free(e->fl);
-    e->fl = fl;
-    e->fl_mask = size - 1;
-    e->fl_head = 0;
-    e->fl_tail = n;
-    return 0;
-}
-
-int egress_set_faults(struct egress *e, const struct egress_faults *f)
+void egress_set_faults(struct egress *e, const struct egress_faults *f)
 {
     struct egress_cfg wanted = e->cfg;
     uint32_t size;
-    int rc = 0;
 
     wanted.faults = *f;
     size = flight_size(&wanted);
-    if (size > e->fl_mask + 1)
-        rc = flight_grow(e, size);
-    if (rc)
-        return rc;
+    e->flight_max = RTE_MAX(e->flight_max, size - 1);
     e->cfg.faults = *f;
     fault_set(&e->fault, f);
-    return 0;
 }
 
 const struct egress_faults *egress_faults(const struct egress *e)
@@ -174,19 +151,12 @@ int egress_create(struct egress **out, const struct egress_cfg *cfg)
         e->ps_per_byte = (int64_t)(8 * PS_PER_S / cfg->rate_bps);
     fault_set(&e->fault, &cfg->faults);
     ecn_init(&e->ecn, cfg->ecn_bytes, cfg->ecn_max_bytes, cfg->ecn_prob, cfg->ecn_seed);
-    e->fl_mask = flight_size(cfg) - 1;
-    e->fl = calloc(e->fl_mask + 1, sizeof(*e->fl));
+    e->flight_max = flight_size(cfg) - 1;
+    e->flight.first_ps = PS_NEVER;
     for (int c = 0; c < FRAME_CLASSES; c++) {
-        struct ring *r = &e->q[c];
-
-        r->limit_bytes = cfg->limit_bytes[c];
-        r->limit_pkts = limit_of(e, c);
-        r->mask = rte_align32pow2(RTE_MAX(r->limit_pkts, 2u)) - 1;
-        r->slot = calloc(r->mask + 1, sizeof(*r->slot));
-    }
-    if (!e->fl || !e->q[0].slot || !e->q[1].slot || !e->q[2].slot) {
-        egress_destroy(e);
-        return -ENOMEM;
+        e->q[c].line.first_ps = PS_NEVER;
+        e->q[c].limit_bytes = cfg->limit_bytes[c];
+        e->q[c].limit_pkts = limit_of(e, c);
     }
     *out = e;
     return 0;
@@ -196,13 +166,10 @@ void egress_destroy(struct egress *e)
 {
     if (!e)
         return;
-    for (int c = 0; c < FRAME_CLASSES; c++) {
-        for (struct ring *r = &e->q[c]; r->slot && r->head != r->tail; r->head++)
-            rte_pktmbuf_free(r->slot[r->head & r->mask]);
-        free(e->q[c].slot);
-    }
-    for (; e->fl && e->fl_head != e->fl_tail; e->fl_head++)
-        rte_pktmbuf_free(e->fl[e->fl_head & e->fl_mask].m);
-    free(e->fl);
+    while (e->flight.n)
+        rte_pktmbuf_free(line_take(&e->flight));
+    for (int c = 0; c < FRAME_CLASSES; c++)
+        while (e->q[c].line.n)
+            rte_pktmbuf_free(line_take(&e->q[c].line));
     free(e);
 }

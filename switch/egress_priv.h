@@ -11,16 +11,19 @@
 #define FLIGHT_MAX   65536u
 #define FLIGHT_SPARE 4u /* a frame, its duplicate, and the same of one pushed by departed() */
 
-struct ring {
-    struct rte_mbuf **slot;
-    uint32_t mask, head, tail, limit_pkts;
-    uint64_t bytes, limit_bytes;
-    uint64_t taken; /* frames that waited here and have started */
+/* Frames in order, linked through their meta: a queue is as large as what is in it, and finding
+ * when the first is due touches no frame. */
+struct line {
+    struct rte_mbuf *first, *last;
+    int64_t first_ps, last_ps; /* due_ps of those two; first_ps PS_NEVER: empty */
+    uint32_t n;
 };
 
-struct flight {
-    struct rte_mbuf *m;
-    int64_t at_ps;
+struct waiting {
+    struct line line;
+    uint32_t limit_pkts;
+    uint64_t bytes, limit_bytes;
+    uint64_t taken; /* frames that waited here and have started */
 };
 
 enum { START_PULL = FRAME_CLASSES, START_NONE };
@@ -36,9 +39,9 @@ struct egress {
     int64_t last_at_ps; /* latest arrival in order, jitter does not reorder */
     bool down, discards, lossy_turn;
     uint8_t start_what;
-    struct ring q[FRAME_CLASSES];
-    struct flight *fl;
-    uint32_t fl_mask, fl_head, fl_tail;
+    struct line flight; /* on the link, by arrival */
+    uint32_t flight_max;
+    struct waiting q[FRAME_CLASSES];
     uint64_t waiting_bytes;
     struct egress_cfg cfg;
     struct egress_stats st;
@@ -48,14 +51,38 @@ struct egress {
     void *earlier_ctx;
 };
 
-static inline uint32_t ring_used(const struct ring *r)
+static inline void line_add(struct line *l, struct rte_mbuf *m, int64_t due_ps)
 {
-    return r->tail - r->head;
+    frame_meta(m)->due_ps = due_ps;
+    if (l->n++) {
+        frame_meta(l->last)->behind = m;
+        frame_meta(l->last)->behind_ps = due_ps;
+    } else {
+        l->first = m;
+        l->first_ps = due_ps;
+    }
+    l->last = m;
+    l->last_ps = due_ps;
 }
 
-static inline uint32_t flight_used(const struct egress *e)
+/* There must be one. */
+static inline struct rte_mbuf *line_take(struct line *l)
 {
-    return e->fl_tail - e->fl_head;
+    struct rte_mbuf *m = l->first;
+
+    if (--l->n) {
+        l->first = frame_meta(m)->behind;
+        l->first_ps = frame_meta(m)->behind_ps;
+    } else {
+        l->first_ps = PS_NEVER;
+    }
+    return m;
+}
+
+/* No more frames fit on the link until one arrives. */
+static inline bool flight_full(const struct egress *e)
+{
+    return e->flight.n + FLIGHT_SPARE > e->flight_max;
 }
 
 #endif

@@ -119,16 +119,16 @@ static int change(struct loop *l, unsigned link, const struct link_change *c)
 {
     int rc = 0;
 
-    for (unsigned dir = 0; dir < 2 && !rc; dir++) {
+    for (unsigned dir = 0; dir < 2; dir++) {
         struct egress *e = direction(l, link, dir);
         struct egress_faults f;
 
         if (!e)
             continue;
         f = link_change_apply(c, egress_faults(e), 2 * link + dir);
-        rc = egress_set_faults(e, &f);
+        egress_set_faults(e, &f);
     }
-    if (!rc && c->state != LINK_AS_IT_IS)
+    if (c->state != LINK_AS_IT_IS)
         rc = net_set_link(loop_net(l), link, c->state == LINK_UP, net_now(loop_net(l)));
     /* The host processes behind a NIC tell their programs of its link. */
     if (!rc && c->state != LINK_AS_IT_IS)

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <malloc.h>
 #include <rte_mempool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -511,6 +512,24 @@ static void an_unshaped_queue_carries_everything_in_order(void **state)
     egress_destroy(e);
 }
 
+/* A SuperPOD has 40,960 of them, most of which never hold a dozen frames. */
+static void a_queue_takes_no_more_memory_than_what_waits(void **state)
+{
+    struct egress_cfg c = usual();
+    struct mallinfo2 before;
+    struct egress *e[64];
+
+    (void)state;
+    c.limit_pkts[FRAME_LOSSLESS] = EGRESS_MAX_PKTS;
+    before = mallinfo2();
+    for (unsigned i = 0; i < 64; i++)
+        e[i] = make(&c);
+    assert_true(mallinfo2().uordblks + mallinfo2().hblkhd <
+                before.uordblks + before.hblkhd + 64 * 1024);
+    for (unsigned i = 0; i < 64; i++)
+        egress_destroy(e[i]);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, no_leak)
 
 int main(void)
@@ -521,6 +540,7 @@ int main(void)
         T(a_late_poll_never_lowers_the_rate),
         T(control_overtakes_and_the_other_classes_take_turns),
         T(a_class_is_finite_in_bytes_and_in_frames),
+        T(a_queue_takes_no_more_memory_than_what_waits),
         T(a_pause_holds_the_lossless_class_until_it_ends_or_is_taken_back),
         T(a_backlogged_source_fills_the_link_however_late_the_poll),
         T(a_paused_source_is_asked_again_when_the_pause_ends),
