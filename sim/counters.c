@@ -222,6 +222,17 @@ void counters_begin(struct counters *c, struct net *n)
     }
 }
 
+/* To what a table shows. */
+static void shorten(struct record *rec)
+{
+    struct line *less = reallocarray(rec->line, TABLE_LINKS, sizeof(*less));
+
+    rec->hidden = rec->n - TABLE_LINKS;
+    rec->n = TABLE_LINKS;
+    if (less)
+        rec->line = less;
+}
+
 int counters_end(struct counters *c, struct net *n, struct row *r, int place)
 {
     struct record *rec = realloc(c->rec, (c->n + 1) * sizeof(*rec));
@@ -243,13 +254,8 @@ int counters_end(struct counters *c, struct net *n, struct row *r, int place)
              place == IN_PLACE ? "in-place" : "out-of-place", run->iters,
              run->iters == 1 ? "" : "s");
     qsort(rec->line, rec->n, sizeof(*rec->line), busier);
-    if (!c->named && rec->n > TABLE_LINKS) {
-        struct line *less = reallocarray(rec->line, TABLE_LINKS, sizeof(*less));
-
-        rec->hidden = rec->n - TABLE_LINKS;
-        rec->n = TABLE_LINKS;
-        rec->line = less ? less : rec->line;
-    }
+    if (!c->named && rec->n > TABLE_LINKS)
+        shorten(rec);
     run->links = rec->json;
     c->n++;
     return 0;

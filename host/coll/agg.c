@@ -247,7 +247,7 @@ static uint16_t leaf_of(const struct comm *c, const struct agg_group *g, uint16_
 static int group_create(struct comm *c, struct agg_group *g, unsigned n, const uint16_t *rank,
                         uint32_t id)
 {
-    uint16_t *host = calloc(2u * n, sizeof(*host)), *member = host + n;
+    uint16_t *host = calloc(2u * n, sizeof(*host)), *member;
 
     g->id = id;
     g->member_of_rank = malloc(c->cfg.nranks * sizeof(*g->member_of_rank));
@@ -255,6 +255,7 @@ static int group_create(struct comm *c, struct agg_group *g, unsigned n, const u
         free(host);
         return -ENOMEM;
     }
+    member = host + n;
     memset(g->member_of_rank, 0xff, c->cfg.nranks * sizeof(*g->member_of_rank));
     for (unsigned i = 0; i < n; i++)
         host[i] = c->cfg.host_of_rank[rank[i]];
@@ -343,7 +344,7 @@ int agg_create(struct comm *c, char *err)
     int rc = 0;
 
     if (c->cfg.n_trees > COLL_TREES) {
-        snprintf(err, COMM_TEXT, "%u aggregation trees: at most %u are possible", c->cfg.n_trees,
+        snprintf(err, COMM_TEXT, "%u aggregation trees: at most %d are possible", c->cfg.n_trees,
                  COLL_TREES);
         return -EINVAL;
     }

@@ -54,6 +54,9 @@ refuses() { # refuses TEXT ARG...
     has "$text" "$tmp/r.out"
 }
 refuses 'found pipeline parallel groups whose GPUs are 4 apart, expected .* single-switch-4 has 4' single-switch-4.conf --workload "$tmp/w.conf"
+cd "$tmp" || fail "cd"
+refuses 'parallel groups whose GPUs are' rail-2x4.conf --workload workloads/llama3-70b.conf
+cd - >/dev/null || fail "cd"
 refuses 'no readable file' rail-2x4.conf --workload "$tmp/none.conf"
 refuses 'found it with --trace' rail-2x4.conf --workload "$tmp/w.conf" --trace "$tmp/x"
 refuses 'found it with all_gather' rail-2x4.conf all_gather --workload "$tmp/w.conf"

@@ -134,8 +134,8 @@ struct bed *bed_create(const struct bed_cfg *cfg);
 void bed_destroy(struct bed *b);
 uint64_t bed_random(struct bed *b, uint64_t below);
 
-/* A group of the ranks_per_host x hosts given by member ids, and a stand-in for each, in that order.
- * Returns the first of them. */
+/* A group of the ranks_per_host x hosts given by member ids, and a stand-in for each, in that
+ * order. Returns the first of them. */
 struct member *bed_group(struct bed *b, uint16_t tree, uint32_t id, uint16_t mtu, uint32_t window,
                          uint16_t ranks_per_host, const unsigned *ids, unsigned n);
 void bed_join(struct member *m);

@@ -114,7 +114,8 @@ static void choose(const struct rig *g, struct op *o)
                                            COLL_REDUCE_SCATTER, COLL_ALLGATHER, COLL_BROADCAST};
     unsigned n = g->n;
 
-    *o = (struct op){.kind = kinds[below(6)], .root = (unsigned)below(n), .in_place = below(4) != 0};
+    *o =
+        (struct op){.kind = kinds[below(6)], .root = (unsigned)below(n), .in_place = below(4) != 0};
     o->count = below(4) ? 1 + below(60000) : 1 + below(200);
     o->n_in = o->n_out = o->count;
     if (o->kind == COLL_ALLGATHER)
