@@ -172,7 +172,9 @@ kills: programs
 	$(Q)KILLS=200 TRIB_BUILD=$(BUILD) bash tests/e2e/kill_rank.sh
 
 # Virtual time at 8 to 4,096 GPUs: time, memory and events per second of each run.
-scale: programs
+scale:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory programs
 	$(Q)BUILD=$(BUILD) tests/scale.sh
 
 # Cases from seeds in virtual time: fabrics, collectives and faults. BUDGET seconds at most.

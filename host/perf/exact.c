@@ -5,6 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Exact for every sum that is asked for. */
+#ifdef __clang__
+typedef __float128 quad;
+#else
+typedef _Float128 quad;
+#endif
+
 /* Of each float type: bits after the point, smallest and largest exponent of its normal numbers,
  * and over how many powers of two the contributions are spread. */
 static const struct shape {
@@ -110,22 +117,22 @@ int exact_error(struct ulp *u, const void *buf, enum dtype t, bool avg, unsigned
                 uint64_t first, uint64_t n)
 {
     uint64_t own = n < EXACT_PERIOD ? n : EXACT_PERIOD;
-    _Float128 *want = calloc(own + 1, sizeof(*want));
+    quad *want = calloc(own + 1, sizeof(*want));
 
     if (!want)
         return -ENOMEM;
     for (uint64_t i = 0; i < own; i++) {
         for (unsigned r = 0; r < nranks; r++)
-            want[i] += (_Float128)contribution(t, nranks, r, (first + i) % EXACT_PERIOD);
+            want[i] += (quad)contribution(t, nranks, r, (first + i) % EXACT_PERIOD);
         if (avg)
-            want[i] /= (_Float128)nranks;
+            want[i] /= (quad)nranks;
     }
     for (uint64_t i = 0; i < n; i++) {
         double got = load(t, buf, i), off = INFINITY;
-        _Float128 x = want[i % own];
+        quad x = want[i % own];
 
         if (isfinite(got))
-            off = fabs((double)((_Float128)got - x)) / unit(t, (double)x);
+            off = fabs((double)((quad)got - x)) / unit(t, (double)x);
         u->max = off > u->max ? off : u->max;
         u->sum += off;
     }

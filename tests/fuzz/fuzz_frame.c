@@ -83,7 +83,7 @@ static void start(struct fuzz *f)
                                    .hai_bps = 50000000},
                          .pool = pool,
                          .user = f,
-                         .ops = {mem, complete, NULL, sink}};
+                         .ops = {.mem = mem, .complete = complete, .sink = sink}};
     static const uint8_t types[N_QPS] = {QP_RC, QP_RC, QP_UC, QP_UD};
 
     roce_mac_of_ip(c.ip, c.mac);

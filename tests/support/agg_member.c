@@ -368,7 +368,7 @@ void member_create(struct bed *b, struct member *m)
                            .ack_every = 8,
                            .dscp = 26,
                            .pool = b->pool,
-                           .ops = {memory, complete, NULL, sink},
+                           .ops = {.mem = memory, .complete = complete, .sink = sink},
                            .user = m};
     struct qp_cfg ctl = {.type = QP_UD, .sq_depth = 64},
                   rc = {.type = QP_RC, .sq_depth = 1024, .streaming = true};
