@@ -91,11 +91,11 @@ static void every_root(const char *conf, uint16_t mtu, uint32_t window, const un
             enum dtype t = (enum dtype)bed_random(b, DT_FP32_LOC);
             enum redop op = (enum redop)bed_random(b, OP_BAND);
 
-            once(b, m, n,
-                 (struct bed_op){.coll = AGG_REDUCE, .dtype = t, .op = op, .opseq = opseq++}, root,
-                 counts[k]);
-            once(b, m, n, (struct bed_op){.coll = AGG_BROADCAST, .dtype = t, .opseq = opseq++},
+            once(b, m, n, (struct bed_op){.coll = AGG_REDUCE, .dtype = t, .op = op, .opseq = opseq},
                  root, counts[k]);
+            once(b, m, n, (struct bed_op){.coll = AGG_BROADCAST, .dtype = t, .opseq = opseq + 1},
+                 root, counts[k]);
+            opseq += 2;
         }
     }
     for (unsigned i = 0; i < b->f->n_nodes; i++)
