@@ -49,10 +49,10 @@ static int64_t contribution(const struct values *v, unsigned rank, size_t i)
         h %= (uint32_t)limit;
         return is_signed(v->type) && (h & 1) ? -(int64_t)h : (int64_t)h;
     case OP_BAND:
-        return ~(1LL << h % (8 * dtype_size(v->type)));
+        return (int64_t) ~(1ull << h % (8 * dtype_size(v->type)));
     case OP_BOR:
     case OP_BXOR:
-        return 1LL << h % (8 * dtype_size(v->type));
+        return (int64_t)(1ull << h % (8 * dtype_size(v->type)));
     case OP_MINLOC:
     case OP_MAXLOC:
         return (int64_t)(h % 1000) << LOC_BITS | rank;
