@@ -243,6 +243,7 @@ static unsigned run(const struct row *w, enum what what, uint64_t seed)
     if (rc)
         fail_msg("%s, %s, seed %lu, after it: %s", sched_algo_name(b.algo), w->node, seed, l.text);
     check(&b, seed);
+    job_drive(b.j, world_now(b.w) + 20 * PS_PER_MS, never, NULL); /* who did not need it hears */
     why = comm_fell_back(job_comm(b.j, 0));
     assert_non_null(why);
     assert_non_null(strstr(why, w->node));
