@@ -261,7 +261,7 @@ static unsigned multimem_frames(const struct sweep *s)
             uint16_t a = s->host_of_rank[r], b = s->host_of_rank[k];
 
             if (a != b && fabric_domain(s->fab, a) == fabric_domain(s->fab, b))
-                n += MM_SLICE / s->fab->mtu * s->fab->nodes[s->fab->hosts[a]].n_ports;
+                n += MM_SLICE_MAX / s->fab->mtu * s->fab->nodes[s->fab->hosts[a]].n_ports;
         }
     return n;
 }

@@ -72,6 +72,7 @@ struct dep alg_so_far(struct alg *a, enum lane_kind kind, unsigned peer, unsigne
 struct stripes {
     unsigned n;
     uint64_t weight[SCHED_MAX_CHANS];
+    uint32_t slice[SCHED_MAX_CHANS]; /* mm_planes(): bytes of a load, and of a store */
 };
 void alg_stripes(const struct alg *a, unsigned from, unsigned to, struct stripes *p);
 

@@ -12,30 +12,29 @@
  * here any more).
  */
 #include "host/coll/alg.h"
+#include "switch/reduce/mm_proto.h"
 
 #include <errno.h>
-
-/* What the switch cuts loads and stores into itself: shorter ones cost it as much, and of longer
- * ones fewer are under way side by side. */
-#define MM_SLICE 16384u
-#define MM_AHEAD 15u
 
 /*
  * Loads before the first store: what the planes carry while a load goes to the switch, from there
  * to the members and all the way back, a slice as a whole each way; a quarter more because members
  * that ask at once wait for each other. All members ask, so each has its part of that. Fewer leave
- * links idle all the time, more at the end, when only stores are left. Not 16 and more, which may
- * be under way at most: stores would wait behind.
+ * links idle all the time, more at the end, when only stores are left. Not MM_READS and more, which
+ * may be under way at most: stores would wait behind.
  */
 static unsigned ahead_of(const struct alg *a, const struct stripes *p, unsigned members)
 {
-    uint64_t rate = 0, bytes;
+    unsigned widest = 0;
+    uint64_t bytes, slice;
 
-    for (unsigned i = 0; i < p->n; i++)
-        rate = p->weight[i] > rate ? p->weight[i] : rate;
-    bytes = rate / 8 / 1000000 * 4 * (uint64_t)a->s->in.topo->plane_ps / 1000000 + 2 * MM_SLICE;
-    bytes = (bytes + bytes / 4) / (members * MM_SLICE) + 1;
-    return bytes > MM_AHEAD ? MM_AHEAD : (unsigned)bytes;
+    for (unsigned i = 1; i < p->n; i++)
+        widest = p->weight[i] > p->weight[widest] ? i : widest;
+    slice = p->slice[widest];
+    bytes = p->weight[widest] / 8 / 1000000 * 4 * (uint64_t)a->s->in.topo->plane_ps / 1000000;
+    bytes += 2 * slice;
+    bytes = (bytes + bytes / 4) / (members * slice) + 1;
+    return bytes >= MM_READS ? MM_READS - 1 : (unsigned)bytes;
 }
 
 int mm_planes(const struct alg *a, const struct team *t, struct stripes *p)
@@ -48,6 +47,8 @@ int mm_planes(const struct alg *a, const struct team *t, struct stripes *p)
         if (topo->domain[t->rank[i]] != topo->domain[t->rank[0]])
             return -ENOTSUP;
     alg_stripes(a, t->rank[0], t->rank[1], p);
+    for (unsigned i = 0; i < p->n; i++)
+        p->slice[i] = mm_slice(t->n, p->weight[i], topo->plane_ps);
     return 0;
 }
 
@@ -66,12 +67,14 @@ void mm_barrier(struct alg *a, const struct team *t, const struct stripes *p)
     a->n_fence = 1;
 }
 
+/* In what the switch reads at once: shorter loads cost it as much, and of longer ones fewer are
+ * under way side by side. */
 static struct cut mm_cut(const struct alg *a, const struct stripes *p, uint64_t len)
 {
     struct cut c = alg_cut(a, p, len, 1);
 
     for (unsigned i = 0; i < p->n; i++)
-        c.slice[i] = MM_SLICE;
+        c.slice[i] = p->slice[i];
     return c;
 }
 

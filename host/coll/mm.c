@@ -13,7 +13,6 @@
 
 #define SEND_WRS    128u
 #define PIECE       (4 * MM_SLICE)
-#define READS       16u
 #define ACK_TIMEOUT 14 /* 67 ms: the switch gives up members first, and says whom */
 #define RETRIES     7
 #define RNR_TIMER   1 /* 10 us: over the window, which does not happen by itself */
@@ -71,7 +70,7 @@ static void say(struct mmc *m, enum agg_type type, uint32_t xid)
         .mtu = rte_cpu_to_be_16((uint16_t)m->cfg.port->mtu),
         .qpn = rte_cpu_to_be_32(m->qp->qp_num),
         .psn = rte_cpu_to_be_32(m->psn),
-        .reads = RTE_BE32(READS),
+        .reads = RTE_BE32(MM_READS),
     };
 
     m->cfg.say(m->cfg.ctx, &c);
@@ -104,7 +103,7 @@ static int connect_qp(struct mmc *m, const struct mm_ctl *c)
         .path_mtu = mtu_code(m->cfg.port->mtu),
         .dest_qp_num = rte_be_to_cpu_32(c->qpn),
         .rq_psn = rte_be_to_cpu_32(c->psn),
-        .max_dest_rd_atomic = READS,
+        .max_dest_rd_atomic = MM_READS,
         .min_rnr_timer = RNR_TIMER,
         .ah_attr = {.is_global = 1,
                     .port_num = m->cfg.port->num,
@@ -125,7 +124,7 @@ static int connect_qp(struct mmc *m, const struct mm_ctl *c)
         .timeout = ACK_TIMEOUT,
         .retry_cnt = RETRIES,
         .rnr_retry = RETRIES,
-        .max_rd_atomic = (uint8_t)(reads < READS ? reads : READS),
+        .max_rd_atomic = (uint8_t)(reads < MM_READS ? reads : MM_READS),
     };
     return ibv_modify_qp(m->qp, &attr,
                          IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |

@@ -11,6 +11,7 @@
 
 #include "host/coll/comm.h"
 #include "host/coll/topo.h"
+#include "switch/reduce/mm_proto.h"
 
 #define MODEL_HOPS  32
 #define MODEL_TREES 16u
@@ -120,7 +121,6 @@ void agg_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now);
 void agg_model_end(struct model *m, unsigned rank, unsigned lane);
 void agg_model_free(struct model *m);
 /* model_mm.c */
-#define MM_READS 16u
 int mm_model_begin(struct model *m, unsigned rank, unsigned lane);
 void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now);
 void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t now);

@@ -1,4 +1,5 @@
 #include "host/coll/topo.h"
+#include "switch/reduce/mm_proto.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,8 +55,11 @@ static int64_t plane_latency(const struct topo *t, unsigned rank)
 
     for (uint16_t p = 0; p < h->n_ports; p++)
         if (h->ports[p].link != FAB_NONE &&
-            t->fab->nodes[h->ports[p].peer_node].role == FAB_ROLE_NVSWITCH)
-            ps = h->ports[p].latency_ps > ps ? h->ports[p].latency_ps : ps;
+            t->fab->nodes[h->ports[p].peer_node].role == FAB_ROLE_NVSWITCH) {
+            int64_t link = mm_link_ps(t->fab, &h->ports[p]);
+
+            ps = link > ps ? link : ps;
+        }
     return ps;
 }
 

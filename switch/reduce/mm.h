@@ -6,6 +6,7 @@
 #ifndef TRIB_REDUCE_MM_H
 #define TRIB_REDUCE_MM_H
 
+#include "fabric/fabric.h"
 #include "roce/rnic.h"
 #include "switch/reduce/mm_counters.h"
 
@@ -23,7 +24,7 @@ struct mm_cfg {
 #define MM_DEFAULT_BYTES  (64ULL << 20)
 /* Slices being read by the switch, of a group, and written by a member. */
 #define MM_LOADS  32u
-#define MM_STORES 32u
+#define MM_STORES 32u /* where slices are MM_SLICE: a window is as long as the READs' */
 
 /* Every slice is in the buffers, or on the way, of all members: of groups of more than 8 they are
  * shorter, or fewer, so that a switch of 72 needs little more than one of 8. What is left still
@@ -33,27 +34,14 @@ static inline unsigned mm_fewer(unsigned n)
     return n <= 8 ? 1 : n <= 16 ? 2 : 4;
 }
 
-/* Bytes of a slice that is read: a multiple of every path MTU. */
-static inline uint32_t mm_load_slice(unsigned n)
-{
-    return 16384 / mm_fewer(n);
-}
-
-static inline unsigned mm_stores(unsigned n)
-{
-    return MM_STORES / mm_fewer(n);
-}
-
-/* Buffers that a group of n members takes, in bytes, and mbufs. */
-static inline uint64_t mm_group_bytes(unsigned n)
-{
-    return (uint64_t)n * MM_LOADS * mm_load_slice(n);
-}
-
-static inline uint64_t mm_group_mbufs(unsigned n, uint32_t mtu)
-{
-    return (uint64_t)n * mm_stores(n) * (16384 / mtu);
-}
+/* What a group of n members takes at a switch: bytes of a slice that is read (a multiple of every
+ * path MTU), slices of MM_SLICE that a member may be writing; and the buffers for all of them, in
+ * bytes, and mbufs. */
+struct mm_size {
+    uint32_t slice, stores;
+    uint64_t bytes, mbufs;
+};
+struct mm_size mm_size(const struct fabric *f, const struct fab_node *me, unsigned n, uint32_t mtu);
 
 /* ---- for an.c and control.c ---- */
 

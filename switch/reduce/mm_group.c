@@ -44,14 +44,35 @@ bool mm_group_busy(const struct mm_group *g)
 
 /* ---- reservation ---- */
 
+struct mm_size mm_size(const struct fabric *f, const struct fab_node *me, unsigned n, uint32_t mtu)
+{
+    uint64_t rate_bps = 0;
+    int64_t link_ps = 0;
+    uint32_t slice;
+    struct mm_size z;
+
+    for (unsigned p = 0; p < me->n_ports; p++) {
+        const struct fab_port *port = &me->ports[p];
+
+        if (port->link == FAB_NONE)
+            continue;
+        rate_bps = RTE_MAX(rate_bps, port->rate_bps);
+        link_ps = RTE_MAX(link_ps, mm_link_ps(f, port));
+    }
+    slice = mm_slice(n, rate_bps, link_ps);
+    z.slice = slice / mm_fewer(n);
+    z.stores = MM_STORES / mm_fewer(n) * (slice / MM_SLICE);
+    z.bytes = (uint64_t)n * MM_LOADS * z.slice;
+    z.mbufs = (uint64_t)n * z.stores * (MM_SLICE / mtu);
+    return z;
+}
+
 static enum agg_status reserve(struct mm *mm, struct mm_group *g, char *text)
 {
     const char *me = mm->a->me->name;
     struct mm_counters *c = &mm->cnt;
     uint64_t left;
 
-    g->bytes = mm_group_bytes(g->n);
-    g->mbufs = mm_group_mbufs(g->n, g->mtu);
     if (c->mm_groups >= mm->cfg.max_groups) {
         an_text(text, "%s has %u groups, at most %u", me, (unsigned)c->mm_groups,
                 mm->cfg.max_groups);
@@ -118,6 +139,7 @@ enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm
     uint16_t n = rte_be_to_cpu_16(c->members);
     struct mm_group *g = calloc(1, sizeof(*g) + n * sizeof(g->edge[0]));
     enum agg_status st = AGG_E_QUOTA_BUFFERS;
+    struct mm_size z;
 
     if (!g)
         return st;
@@ -126,8 +148,11 @@ enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm
     g->key = rte_be_to_cpu_64(c->key);
     g->mtu = rte_be_to_cpu_16(c->mtu);
     g->n = n;
-    g->slice = mm_load_slice(n);
-    g->window = (uint16_t)mm_stores(n);
+    z = mm_size(mm->a->cfg.fab, mm->a->me, n, g->mtu);
+    g->slice = z.slice;
+    g->window = (uint16_t)z.stores;
+    g->bytes = z.bytes;
+    g->mbufs = z.mbufs;
     g->rkey = (uint32_t)mm_random(mm);
     g->deadline = PS_NEVER;
     st = reserve(mm, g, text);

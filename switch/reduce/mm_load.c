@@ -6,8 +6,8 @@
  * caller's PSNs; with the last one the buffer is free again.
  *
  * Why slices and not packets: a slice of 16 KiB is 131 ns of a 125 GB/s plane, less than one hop;
- * the 16 READs that a queue pair may have outstanding then cover 2 us, more than the round trip,
- * and the buffers are plain memory that exists before the READ that fills it is sent.
+ * the 16 READs that a queue pair may have outstanding then cover 2 us, more than the round trip
+ * (mm_slice()), and the buffers are plain memory that exists before the READ that fills it is sent.
  *
  * A READ behind a WRITE that not every member has is issued at once, though it is answered only
  * after that: it reads what was written, because every member is asked for both on one queue pair,

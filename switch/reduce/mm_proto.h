@@ -22,8 +22,8 @@
  *
  * Data: one RC queue pair between member and switch is used both ways: READ and WRITE of the region
  * from the member, READ and WRITE of the member's memory from the switch; so the member's queue
- * pair allows both and grants `reads` outstanding READs. The switch cuts whatever it is asked for
- * into slices of MM_SLICE. WRITEs of one member reach another in order.
+ * pair allows both and grants `reads` outstanding READs. The switch cuts READs into slices of
+ * mm_slice() at most, WRITEs into slices of MM_SLICE. WRITEs of one member reach another in order.
  *
  * What to do with the bytes is said by the address (mm_addr): an RDMA READ has nothing else to say
  * it with.
@@ -46,10 +46,13 @@
 #ifndef TRIB_REDUCE_MM_PROTO_H
 #define TRIB_REDUCE_MM_PROTO_H
 
+#include "fabric/fabric.h"
 #include "switch/reduce/arith.h"
 #include "switch/reduce/proto.h"
 
 #define MM_SLICE      16384u /* bytes; a multiple of every path MTU */
+#define MM_SLICE_MAX  65536u
+#define MM_READS      16u /* outstanding on a queue pair, either way */
 #define MM_BASE       (1ULL << 62)
 #define MM_MAX_LENGTH (1ULL << 40)
 #define MM_AREAS      4u
@@ -100,6 +103,31 @@ static inline bool mm_addr_read(uint64_t va, struct mm_what *w)
                           .others = va >> 53 & 1,
                           .area = va >> 54 & 3};
     return va >> 56 == MM_BASE >> 56;
+}
+
+/* Latency of a link to a plane, of the slower direction. */
+static inline int64_t mm_link_ps(const struct fabric *f, const struct fab_port *p)
+{
+    int64_t back = f->nodes[p->peer_node].ports[p->peer_port].latency_ps;
+
+    return back > p->latency_ps ? back : p->latency_ps;
+}
+
+/*
+ * Bytes to read at once, for the switch and for its n members alike. What a queue pair may have
+ * outstanding lasts a round trip and a half: that of two links between the switch and a member,
+ * which all callers share; and that of four between a caller and the members, of whose rate a
+ * caller gets its part.
+ */
+static inline uint32_t mm_slice(unsigned n, uint64_t rate_bps, int64_t link_ps)
+{
+    int64_t ps = 3 * link_ps * (n == 2 ? 2 : 1);
+    uint64_t bytes = rate_bps / 8 / 1000000 * (uint64_t)ps / 1000000;
+    uint32_t slice = MM_SLICE;
+
+    while (slice < MM_SLICE_MAX && (uint64_t)slice * MM_READS < bytes)
+        slice *= 2;
+    return slice;
 }
 
 #endif

@@ -2,8 +2,8 @@
  * WRITEs to the region. The payloads of up to MM_SLICE of a message are chained as they come; a
  * full slice, or the end of the message, is one WRITE to every member that sends the chain by
  * reference. A slice ends when all members have acknowledged it, and slices are acknowledged to the
- * caller in order. What a caller may have under way is mm_stores() slices; beyond that, and before
- * all members are ready, it is told to come again (RNR).
+ * caller in order. What a caller may have under way is its window of slices; beyond that, and
+ * before all members are ready, it is told to come again (RNR).
  *
  * Slices of one caller are posted to every member's queue pair in order, so whoever sees a later
  * one (a flag) has the earlier ones (the data).

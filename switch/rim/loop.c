@@ -34,7 +34,7 @@ unsigned loop_pool_frames(const struct fabric *fab, const bool *mine)
         if (nd->reduce.on)
             n += RTE_MIN(16u * nd->reduce.window, 8192u);
         if (nd->multimem) /* two groups of all that hang on it, in the three quarters of grants */
-            n += (unsigned)mm_group_mbufs(nd->n_ports, fab->mtu) * 3;
+            n += (unsigned)mm_size(fab, nd, nd->n_ports, fab->mtu).mbufs * 3;
     }
     return RTE_MIN(n, 262144u) - 1;
 }
