@@ -36,8 +36,9 @@ struct mlane {
     bool follows;                  /* what is begun now could have been while it was paced */
     uint16_t *hand;                /* [n] hand-offs up to the end of each step */
     int64_t *at;                   /* RECV: [n] when begun */
-    struct flight *flight;         /* SEND, MM: [n] on their way */
-    uint8_t *hop;                  /* SEND: [n] links passed */
+    struct flight *flight;         /* SEND: [n * parts], MM: [n] on their way */
+    uint8_t *hop;                  /* SEND: [n * parts] links passed */
+    unsigned parts, part; /* SEND: of a message, at most; of the one at hand the next, or 0 */
     struct model_path *path, *back; /* SEND, MM: to the peer (switch) and back */
     int64_t ack_ps;                 /* an ACK's time on the way back */
     struct magg *agg;

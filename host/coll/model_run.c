@@ -11,6 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Lanes that are at different steps of recursive halving share a link frame by frame: whole
+ * messages of an early step would stand in the way of a later one's. Others' are alike, and whole.
+ */
+#define PART_FRAMES 2u
+
 /* ---- events, in order of time, then of their making ---- */
 
 static bool before(const struct event *a, const struct event *b)
@@ -111,22 +116,47 @@ static bool ready(struct mrank *r, unsigned lane, const struct step *st)
     return true;
 }
 
-/* Message i of a SEND lane is at its next link, or there. */
-static void message_hop(struct model *m, unsigned rank, unsigned lane, uint32_t i)
+static unsigned parts_of(const struct model *m, uint64_t len)
+{
+    uint64_t part = (uint64_t)PART_FRAMES * m->in.mtu;
+
+    return m->in.algo == ALGO_HALVING && len > part ? (unsigned)((len - 1) / part + 1) : 1;
+}
+
+/* Part k of a SEND lane (of message k / parts) is at its next link, or there. */
+static void part_hop(struct model *m, unsigned rank, unsigned lane, uint32_t k)
 {
     const struct lane *s = &m->rank[rank].s.lane[lane];
     struct mlane *l = &m->rank[rank].lane[lane];
-    struct flight *f = &l->flight[i];
-    int64_t seen = m->fab->costs.gpu_ps;
+    uint32_t i = k / l->parts, n = k % l->parts;
+    uint64_t len = lane_step(s, i)->len, part = (uint64_t)PART_FRAMES * m->in.mtu;
+    bool last = l->parts == 1 || n + 1 == parts_of(m, len);
+    struct flight *f = &l->flight[k];
 
-    *f = model_hop(m, l->path->link[l->hop[i]], *f,
-                   model_message(lane_step(s, i)->len, m->in.mtu, true));
-    if (++l->hop[i] < l->path->n) {
-        model_event(m, EV_HOP, f->head, rank, lane, i);
+    len = l->parts == 1 ? len : last ? len - n * part : part;
+    *f = model_hop(m, l->path->link[l->hop[k]], *f, model_message(len, m->in.mtu, last));
+    if (++l->hop[k] < l->path->n) {
+        model_event(m, EV_HOP, f->head, rank, lane, k);
         return;
     }
-    model_event(m, EV_DONE, f->tail + seen, s->peer, l->peer_lane, i);
+    if (!last)
+        return;
+    model_event(m, EV_DONE, f->tail + m->fab->costs.gpu_ps, s->peer, l->peer_lane, i);
     model_event(m, EV_DONE, f->tail + l->ack_ps, rank, lane, i);
+}
+
+/* The next part of the message that a SEND lane is at. Lanes of one link take turns. */
+static void send_part(struct model *m, unsigned rank, unsigned lane, int64_t now)
+{
+    struct mlane *l = &m->rank[rank].lane[lane];
+    uint32_t i = l->begun - 1, k = i * l->parts + l->part;
+
+    l->flight[k] = (struct flight){now, now};
+    if (l->parts == 1 || ++l->part == parts_of(m, lane_step(&m->rank[rank].s.lane[lane], i)->len))
+        l->part = 0;
+    part_hop(m, rank, lane, k);
+    l->paced = true;
+    model_event(m, EV_TRY, m->free_ps[l->path->link[0]], rank, lane, i);
 }
 
 /* The message at the head of a SEND lane, where both ends are ready. */
@@ -144,10 +174,7 @@ static void send_message(struct model *m, unsigned rank, unsigned lane, int64_t 
     m->hand = hand > m->hand ? hand : m->hand;
     peer->lane[l->peer_lane].hand[i] = l->hand[i] = (uint16_t)hand;
     now = model_post(m, l, l->path->link[0], now);
-    l->flight[i] = (struct flight){now, now};
-    message_hop(m, rank, lane, i);
-    l->paced = true;
-    model_event(m, EV_TRY, m->free_ps[l->path->link[0]], rank, lane, i);
+    send_part(m, rank, lane, now);
 }
 
 /* Begins what can be begun; returns whether there may be more. */
@@ -157,6 +184,8 @@ static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t no
     struct mlane *l = &r->lane[lane], *far;
     const struct lane *s = &r->s.lane[lane];
 
+    if (l->part && !l->paced)
+        send_part(m, rank, lane, now); /* the others' turn comes before the next */
     if (l->begun == s->n || l->waiting || l->paced || !ready(r, lane, lane_step(s, l->begun)))
         return false;
     switch (s->kind) {
@@ -229,7 +258,7 @@ static void handle(struct model *m, const struct event *e)
         if (s->kind == LANE_MM)
             mm_model_down(m, e->rank, e->lane, e->step);
         else
-            message_hop(m, e->rank, e->lane, e->step);
+            part_hop(m, e->rank, e->lane, e->step);
         return;
     default:
         if (s->kind == LANE_AGG)
@@ -273,6 +302,18 @@ static int lane_path(struct model *m, unsigned rank, unsigned lane)
     return 0;
 }
 
+static unsigned lane_parts(const struct model *m, const struct lane *s)
+{
+    unsigned most = 1;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        unsigned n = parts_of(m, lane_step(s, i)->len);
+
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 static int make_rank(struct model *m, unsigned rank)
 {
     struct mrank *r = &m->rank[rank];
@@ -293,8 +334,9 @@ static int make_rank(struct model *m, unsigned rank)
         if (r->s.lane[i].kind == LANE_RECV)
             l->at = calloc(r->s.lane[i].n + 1, sizeof(*l->at));
         if (r->s.lane[i].kind == LANE_SEND || r->s.lane[i].kind == LANE_MM) {
-            l->flight = calloc(r->s.lane[i].n + 1, sizeof(*l->flight));
-            l->hop = calloc(r->s.lane[i].n + 1, sizeof(*l->hop));
+            l->parts = r->s.lane[i].kind == LANE_SEND ? lane_parts(m, &r->s.lane[i]) : 1;
+            l->flight = calloc((size_t)r->s.lane[i].n * l->parts + 1, sizeof(*l->flight));
+            l->hop = calloc((size_t)r->s.lane[i].n * l->parts + 1, sizeof(*l->hop));
             if (!l->flight || !l->hop)
                 return -ENOMEM;
         }
@@ -353,6 +395,24 @@ static void take_down(struct model *m)
     m->n_events = m->room = 0;
 }
 
+/* Receives first: each rank's first messages leave in its own order then, not in that of the ranks
+ * that receive them. */
+static void begin_lanes(struct model *m)
+{
+    for (unsigned k = 0; k < m->in.nranks; k++)
+        for (unsigned i = 0; i < m->rank[k].s.n_lanes; i++)
+            m->rank[k].lane[i].queued = m->rank[k].s.lane[i].kind == LANE_SEND;
+    for (unsigned k = 0; k < m->in.nranks; k++)
+        for (unsigned i = 0; i < m->rank[k].s.n_lanes; i++)
+            try_lane(m, k, i, 0);
+    for (unsigned k = 0; k < m->in.nranks; k++)
+        for (unsigned i = 0; i < m->rank[k].s.n_lanes; i++)
+            if (m->rank[k].s.lane[i].kind == LANE_SEND) {
+                m->rank[k].lane[i].queued = false;
+                try_lane(m, k, i, 0);
+            }
+}
+
 /* Every step of every rank must have ended: an algorithm that does not is a defect. */
 static int all_done(const struct model *m)
 {
@@ -380,9 +440,8 @@ int model_run(struct model *m)
         rc = make_rank(m, k);
     for (unsigned k = 0; k < m->in.nranks && !rc; k++)
         rc = join_lanes(m, k);
-    for (unsigned k = 0; k < m->in.nranks && !rc; k++)
-        for (unsigned i = 0; i < m->rank[k].s.n_lanes; i++)
-            try_lane(m, k, i, 0);
+    if (!rc)
+        begin_lanes(m);
     while (!rc && !m->rc && m->n_events) {
         struct event e = next_event(m);
 
