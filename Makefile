@@ -15,6 +15,11 @@ CC     ?= gcc
 MODE   ?= release
 Q := $(if $(V),,@)
 
+# As many jobs as there are cores, unless make was told how many. Of several goals the order counts (clean all): one after the other.
+ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS))$(word 2,$(MAKECMDGOALS)),)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
+endif
+
 CFLAGS_release := -O2 -g
 CFLAGS_debug   := -O0 -g
 CFLAGS_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
