@@ -66,7 +66,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/libtribverbs.so
 
-.PHONY: all programs demo test unit e2e matrix kills chaos mutations scale interop bench fuzz asan tsan debug determinism format lint install clean setup setup-test
+.PHONY: all programs demo test unit e2e matrix formulas kills chaos mutations scale interop bench fuzz asan tsan debug determinism format lint install clean setup setup-test
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -171,6 +171,10 @@ e2e: programs $(TOOLS)
 # Every collective, algorithm, type, reduction, number of ranks, length and place: minutes.
 matrix: unit-programs
 	$(Q)MATRIX=whole $(BUILD)/tests/sim/test_matrix_types
+
+# Long vectors in virtual time against every formula of one level and of several: minutes.
+formulas: unit-programs
+	$(Q)FORMULAS=whole $(BUILD)/tests/sim/test_formulas
 
 # 200 host agents killed under load, one after the other; the switches must outlive them all.
 kills: programs

@@ -153,12 +153,21 @@ struct dep alg_put(struct alg *a, enum lane_kind kind, unsigned peer, unsigned c
 
 /* ---- steps ---- */
 
-void alg_send(struct alg *a, unsigned peer, unsigned chan, struct ref src, uint64_t len)
+/* after.count 0: at once. */
+static void send_after(struct alg *a, unsigned peer, unsigned chan, struct ref src, uint64_t len,
+                       struct dep after)
 {
     struct step st = {.op = STEP_SEND, .a = src, .len = len};
 
-    if (len)
-        put(a, sched_lane(a->s, LANE_SEND, peer, chan), &st, false);
+    if (!len)
+        return;
+    step_after(&st, after);
+    put(a, sched_lane(a->s, LANE_SEND, peer, chan), &st, false);
+}
+
+void alg_send(struct alg *a, unsigned peer, unsigned chan, struct ref src, uint64_t len)
+{
+    send_after(a, peer, chan, src, len, (struct dep){0});
 }
 
 void alg_recv(struct alg *a, unsigned peer, unsigned chan, struct ref dst, uint64_t len)
@@ -338,6 +347,23 @@ void alg_send_all(struct alg *a, unsigned peer, struct ref src, uint64_t len)
     alg_stripes(a, a->s->in.rank, peer, &p);
     for (struct cut c = alg_cut(a, &p, len, ALG_SLICES); alg_next(&c);)
         alg_send(a, peer, c.chan, alg_plus(src, c.off), c.len);
+}
+
+void alg_send_all_behind(struct alg *a, unsigned before, unsigned peer, struct ref src,
+                         uint64_t len)
+{
+    struct stripes p, q;
+
+    alg_stripes(a, a->s->in.rank, peer, &p);
+    alg_stripes(a, a->s->in.rank, before, &q);
+    for (struct cut c = alg_cut(a, &p, len, ALG_SLICES); alg_next(&c);) {
+        struct dep d = {0};
+
+        if (!c.k && p.n == q.n) /* planes or NICs, both of them */
+            d = alg_so_far(a, LANE_SEND, before, c.chan);
+        d.count = d.count < 2 * ALG_SLICES ? 0 : d.count - ALG_SLICES;
+        send_after(a, peer, c.chan, alg_plus(src, c.off), c.len, d);
+    }
 }
 
 void alg_recv_all(struct alg *a, unsigned peer, struct ref dst, uint64_t len, bool caused)

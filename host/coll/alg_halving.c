@@ -47,7 +47,7 @@ static uint64_t start_of(const struct alg *a, const struct halves *h, unsigned i
 static void halve(struct alg *a, const struct halves *h, struct ref in, struct ref work,
                   const struct ref *final)
 {
-    unsigned lo = 0, hi = h->n;
+    unsigned lo = 0, hi = h->n, before = rank_of(h, h->me ^ h->n / 2);
 
     for (unsigned d = h->n / 2; d; d /= 2) {
         unsigned mid = lo + d, peer = rank_of(h, h->me ^ d);
@@ -55,10 +55,11 @@ static void halve(struct alg *a, const struct halves *h, struct ref in, struct r
         uint64_t l = start_of(a, h, lo), m = start_of(a, h, mid), u = start_of(a, h, hi);
         uint64_t keep = upper ? m : l, give = upper ? l : m;
 
-        alg_send_all(a, peer, alg_plus(in, give), upper ? m - l : u - m);
+        alg_send_all_behind(a, before, peer, alg_plus(in, give), upper ? m - l : u - m);
         alg_recv_reduce_all(a, peer, d == 1 && final ? *final : alg_plus(work, keep),
                             alg_plus(in, keep), upper ? u - m : m - l, d == 1);
         in = work;
+        before = peer;
         if (upper)
             lo = mid;
         else
@@ -69,12 +70,15 @@ static void halve(struct alg *a, const struct halves *h, struct ref in, struct r
 /* Each exchange doubles what a rank has. */
 static void twice(struct alg *a, const struct halves *h, struct ref at, bool caused)
 {
+    unsigned before = rank_of(h, h->me ^ 1);
+
     for (unsigned d = 1; d < h->n; d *= 2) {
         unsigned lo = h->me & ~(d - 1), other = lo ^ d, peer = rank_of(h, h->me ^ d);
         uint64_t mine = start_of(a, h, lo), theirs = start_of(a, h, other);
 
-        alg_send_all(a, peer, alg_plus(at, mine), start_of(a, h, lo + d) - mine);
+        alg_send_all_behind(a, before, peer, alg_plus(at, mine), start_of(a, h, lo + d) - mine);
         alg_recv_all(a, peer, alg_plus(at, theirs), start_of(a, h, other + d) - theirs, caused);
+        before = peer;
     }
 }
 

@@ -10,8 +10,11 @@
 
 #include <errno.h>
 
-#define PIECES      16u            /* at most */
-#define MM_PIECES   64u            /* at most, through the switches: no ring's steps in each */
+/* Pieces at most: the first one's and the last one's way through the levels is what is lost. */
+#define PIECES      16u            /* short ones */
+#define LONG_PIECES 128u           /* of blocks that are twice as long, or in which */
+#define NODE_BLOCK  (64ULL << 10)  /* each step of the node's ring is so long */
+#define MM_PIECES   256u           /* through the switches: no ring's steps in each */
 #define PIECE_BLOCK (128ULL << 10) /* bytes of a step on the rail that are worth a piece */
 #define PIECE_PART  (1ULL << 20)   /* bytes of a block that are: steps in the node are this long */
 #define LAG         2u             /* pieces on the rail while the node goes on */
@@ -26,10 +29,15 @@ static unsigned pieces(uint64_t bytes, uint64_t least, unsigned most)
 
 static unsigned vector_pieces(const struct alg *a, const struct nodes *g)
 {
-    unsigned blocks = g->local * (a->s->in.algo == ALGO_HIER ? g->n : 1);
+    uint64_t block = a->s->in_bytes / g->local / (a->s->in.algo == ALGO_HIER ? g->n : 1);
+    unsigned few = pieces(block, PIECE_BLOCK, PIECES),
+             many = pieces(block, 2 * PIECE_BLOCK, LONG_PIECES);
 
-    return pieces(a->s->in_bytes / blocks, PIECE_BLOCK,
-                  a->s->in.algo == ALGO_NVLS_SHARP ? MM_PIECES : PIECES);
+    if (a->s->in.algo == ALGO_NVLS_SHARP)
+        return pieces(block, PIECE_BLOCK, MM_PIECES);
+    if (a->s->in.algo == ALGO_HIER_SHARP)
+        return pieces(block, NODE_BLOCK * g->local, LONG_PIECES);
+    return few > many ? few : many;
 }
 
 /* A piece of the vector, and the block of it that this rank is about. */
@@ -341,7 +349,7 @@ int alg_hier_allgather(struct alg *a)
     struct ring_edge rail;
     uint64_t each = a->s->in_bytes;
     int rc = alg_nodes(a, &g);
-    struct walk w = {.n = pieces(each, PIECE_PART, PIECES), .steps = g.n};
+    struct walk w = {.n = pieces(each, PIECE_PART, LONG_PIECES), .steps = g.n};
 
     if (!rc) {
         if (!a->s->in.in_place)
@@ -395,7 +403,7 @@ int alg_hier_reduce_scatter(struct alg *a)
     struct ring_edge rail;
     uint64_t each = a->s->out_bytes, most = 0, off;
     int rc = alg_nodes(a, &g);
-    struct walk w = {.n = pieces(each, PIECE_PART, PIECES), .steps = g.n};
+    struct walk w = {.n = pieces(each, PIECE_PART, LONG_PIECES), .steps = g.n};
     unsigned turn = 0;
 
     if (!rc && !can_cross(a))

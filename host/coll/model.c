@@ -107,6 +107,8 @@ static uint64_t steady(const struct model *m, unsigned n)
     uint64_t block = n > 16 ? BLOCK_FEW : BLOCK_MANY;
     bool cut_again = m->in.algo == ALGO_NVLS || m->in.algo == ALGO_HIER || in_switches(m);
 
+    if (m->in.algo == ALGO_HALVING && n <= 16)
+        block = BLOCK_LONG; /* the last exchange of 1 / n is in many slices, too */
     if (cut_again)
         block = shares_vector(m) || m->in.algo == ALGO_NVLS ? BLOCK_LONG : 4 * BLOCK_LONG;
     block = block > hidden(m) ? block : hidden(m);
