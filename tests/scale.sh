@@ -5,6 +5,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 sim=${BUILD:-build}/trib-sim
+export GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1} # as scripts/trib has it
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 code=0
