@@ -8,6 +8,8 @@ sim=${BUILD:-build}/trib-sim
 export GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1} # as scripts/trib has it
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
+# Who gives up keeps the rows so far, and hears how far the last one was.
+trap 'tail -n 1 "$out/err"; exit 130' INT TERM
 code=0
 
 # run NAME MAX_S MAX_MIB CONF ARG...
