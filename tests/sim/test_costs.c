@@ -115,12 +115,16 @@ static void a_link_is_as_fast_as_its_efficiency_says(void **state)
 
 static void the_model_knows_the_costs(void **state)
 {
+    /* Credits are messages of the port too, which the model leaves out: a few of 100 ns each before
+     * the first data of a direct exchange, hidden in the others. */
     static const struct {
         enum coll_algo algo;
         size_t count;
-    } rows[] = {{ALGO_RING, 1024},     {ALGO_RING, 1 << 18},  {ALGO_RING, 8 << 20},
-                {ALGO_SHARP, 1024},    {ALGO_SHARP, 1 << 18}, {ALGO_SHARP, 8 << 20},
-                {ALGO_DIRECT, 1 << 16}};
+        double within;
+    } rows[] = {{ALGO_RING, 1024, 0.012},     {ALGO_RING, 1 << 18, 0.012},
+                {ALGO_RING, 8 << 20, 0.012},  {ALGO_SHARP, 1024, 0.012},
+                {ALGO_SHARP, 1 << 18, 0.012}, {ALGO_SHARP, 8 << 20, 0.012},
+                {ALGO_DIRECT, 1 << 16, 0.04}};
 
     (void)state;
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -132,7 +136,7 @@ static void the_model_knows_the_costs(void **state)
 
         print_message("algorithm %d, %zu elements: %.2f us, of the model %.4f\n", rows[i].algo,
                       rows[i].count, (double)t.ps / 1e6, ratio);
-        assert_true(ratio > 0.97 && ratio < 1.03);
+        assert_true(ratio > 1 - rows[i].within && ratio < 1 + rows[i].within);
     }
 }
 
