@@ -256,6 +256,15 @@ static int write_json(const struct step_report *r)
 /* Two GPUs of every group are enough to stand for it, and for the stages and shards between. */
 static int fits(const struct step_opts *o, const struct step_use *u, unsigned n, char *err)
 {
+    uint64_t passes = (uint64_t)o->work->pp * o->work->microbatches;
+
+    if (passes > STEP_PASSES) {
+        snprintf(err, COMM_TEXT,
+                 "%.80s: found %u stages of %u microbatches, expected at most %u of all stages "
+                 "together",
+                 o->work->name, o->work->pp, o->work->microbatches, STEP_PASSES);
+        return -EINVAL;
+    }
     for (unsigned i = 0; i < n; i++)
         if (u[i].stride >= o->fab->n_hosts) {
             snprintf(err, COMM_TEXT,

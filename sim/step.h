@@ -74,7 +74,8 @@ struct step_cost step_cost(const struct workload *w, const struct step_use *u, u
  */
 double step_seconds(const struct step_cost *c);
 
-#define STEP_WIDE_RANKS 64u /* simulated of a group, at most */
+#define STEP_PASSES     (1u << 24) /* microbatches of all stages, at most */
+#define STEP_WIDE_RANKS 64u        /* simulated of a group, at most */
 #define STEP_LONG_MIB   64u /* of all ranks' larger buffers, or of few ranks' vectors, at most */
 
 /* Fills took[] of all. 0 or -errno with a sentence in err (COMM_TEXT bytes). */

@@ -28,7 +28,7 @@ jq -e '
     ((.hosts.comms_us - ([.collectives[] | .hosts.time_us * .times] | add)) | fabs) < 1e-3 and
     ((.hosts.step_us - .math_us - .pipeline_us - .hosts.exposed_us) | fabs) < 1e-3 and
     .switches.step_us <= .hosts.step_us' "$tmp/1.json" >/dev/null || fail "sums: $(cat "$tmp/1.json")"
-trib sim rail-2x4.conf all_reduce -g 2 -b 32M -e 32M -d bfloat16 --algo direct,ring --payload none -J "$tmp/c.json" >/dev/null 2>&1 || fail "the collective alone"
+trib sim rail-2x4.conf all_reduce -g 2 -b 32M -e 32M -d bfloat16 --algo all --payload none -J "$tmp/c.json" >/dev/null 2>&1 || fail "the collective alone"
 jq -e --slurpfile c "$tmp/c.json" '
     .collectives[0].hosts as $h | [$c[0].results[] | select(.algo == $h.algo and (.in_place | not)) | .time_us] | .[0] as $t |
     ($t / $h.time_us - 1 | fabs) < 0.01' "$tmp/1.json" >/dev/null || fail "tensor: $(jq .collectives[0] "$tmp/1.json"), alone $(jq '.results[] | {algo, time_us}' "$tmp/c.json")"
@@ -36,7 +36,7 @@ jq -e --slurpfile c "$tmp/c.json" '
 # with four GPUs of a node on each layer its NVSwitches help
 sed 's/tp = 2; dp = 2;/tp = 4; dp = 1;/' "$tmp/w.conf" >"$tmp/w4.conf"
 trib sim rail-2x4.conf --workload "$tmp/w4.conf" >"$tmp/4.out" 2>&1 || fail "tp 4: $(cat "$tmp/4.out")"
-has 'tensor +all_reduce +4 +1 .* ring +[0-9.]+ +nvls' "$tmp/4.out"
+has 'tensor +all_reduce +4 +1 .* (ring|halving|direct) +[0-9.]+ +nvls' "$tmp/4.out"
 has 'the step is 1\.[0-9]*[1-9]' "$tmp/4.out"
 
 # more replicas than the fabric holds
@@ -57,6 +57,8 @@ refuses 'found pipeline parallel groups whose GPUs are 4 apart, expected .* sing
 cd "$tmp" || fail "cd"
 refuses 'parallel groups whose GPUs are' rail-2x4.conf --workload workloads/llama3-70b.conf
 cd - >/dev/null || fail "cd"
+sed 's/microbatches = 4;/microbatches = 32768;/; s/batch_tokens = 65536;/batch_tokens = 68719476736L;/; s/pp = 2;/pp = 1024;/; s/layers = 8;/layers = 1024;/' "$tmp/w.conf" >"$tmp/long.conf"
+refuses 'found 1024 stages of 32768 microbatches, expected at most' rail-2x4.conf --workload "$tmp/long.conf"
 refuses 'no readable file' rail-2x4.conf --workload "$tmp/none.conf"
 refuses 'found it with --trace' rail-2x4.conf --workload "$tmp/w.conf" --trace "$tmp/x"
 refuses 'found it with all_gather' rail-2x4.conf all_gather --workload "$tmp/w.conf"
