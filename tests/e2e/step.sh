@@ -33,6 +33,16 @@ jq -e --slurpfile c "$tmp/c.json" '
     .collectives[0].hosts as $h | [$c[0].results[] | select(.algo == $h.algo and (.in_place | not)) | .time_us] | .[0] as $t |
     ($t / $h.time_us - 1 | fabs) < 0.01' "$tmp/1.json" >/dev/null || fail "tensor: $(jq .collectives[0] "$tmp/1.json"), alone $(jq '.results[] | {algo, time_us}' "$tmp/c.json")"
 
+# what is beyond the sizes simulated lies on the line that longer ones lie on
+jq -e '.collectives[] | select(.parallel == "data" and .collective == "reduce_scatter" and (.experts | not)) | .hosts.extrapolated_bytes' \
+    "$tmp/1.json" >/dev/null || fail "nothing extrapolated: $(cat "$tmp/1.json")"
+d=$(jq -r '.collectives[] | select(.parallel == "data" and .collective == "reduce_scatter" and (.experts | not)) | "\(.hosts.algo) \(.size_bytes)"' "$tmp/1.json")
+trib sim rail-2x4.conf reduce_scatter -g 2 --algo "${d% *}" -b "${d#* }" -e "${d#* }" -d bfloat16 --payload none --place out -J "$tmp/d.json" >/dev/null 2>&1 ||
+    fail "the long collective alone"
+jq -e --slurpfile c "$tmp/d.json" '[.collectives[] | select(.parallel == "data" and .collective == "reduce_scatter" and (.experts | not))][0].hosts.time_us as $t |
+    ($c[0].results[0].time_us / $t - 1 | fabs) < 0.01' "$tmp/1.json" >/dev/null ||
+    fail "extrapolated $(jq .collectives "$tmp/1.json"), simulated $(jq '.results[0].time_us' "$tmp/d.json")"
+
 # with four GPUs of a node on each layer its NVSwitches help
 sed 's/tp = 2; dp = 2;/tp = 4; dp = 1;/' "$tmp/w.conf" >"$tmp/w4.conf"
 trib sim rail-2x4.conf --workload "$tmp/w4.conf" >"$tmp/4.out" 2>&1 || fail "tp 4: $(cat "$tmp/4.out")"
@@ -45,6 +55,12 @@ trib sim rail-2x4.conf --workload "$tmp/w8.conf" -J "$tmp/8.json" >"$tmp/8.out" 
 has 'The fabric has 8 of these GPUs' "$tmp/8.out"
 jq -e '[.collectives[] | select(.parallel == "data" and (.experts | not))] | .[0].group == 8 and .[0].simulated_ranks == 2 and .[0].hosts.extrapolated_ranks' \
     "$tmp/8.json" >/dev/null || fail "dp 8: $(cat "$tmp/8.json")"
+
+# seven eighths of the vector pass a member's link then, half of it in the group of two that stands for them
+sed 's/dp = 8;/dp = 2;/; s/batch_tokens = 65536;/batch_tokens = 16384;/' "$tmp/w8.conf" >"$tmp/w2.conf"
+trib sim rail-2x4.conf --workload "$tmp/w2.conf" -J "$tmp/2of8.json" >"$tmp/r.out" 2>&1 || fail "dp 2: $(cat "$tmp/r.out")"
+jq -e --slurpfile w "$tmp/2of8.json" 'def dp: [.collectives[] | select(.collective == "reduce_scatter")][0].hosts.time_us;
+    (dp / ($w[0] | dp) / 1.75 - 1 | fabs) < 0.001' "$tmp/8.json" >/dev/null || fail "dp 8 and 2: $(cat "$tmp/8.json" "$tmp/2of8.json")"
 
 refuses() { # refuses TEXT ARG...
     local text=$1
