@@ -4,7 +4,7 @@
 #   test unit e2e                           what has to pass; unit and e2e are parts of it
 #   asan debug tsan determinism             the same in other builds
 #   matrix kills chaos mutations scale      longer ones: chaos takes SEEDS= and BUDGET= (seconds)
-#   fuzz interop bench                      libFuzzer (FUZZ_SECONDS=), guests with Soft-RoCE, ratios
+#   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=), guests with Soft-RoCE, ratios
 #   format lint                             clang-format, cppcheck
 #
 # Every room is one archive; a test is any tests/<room>/test_*.c and links what it needs of them.
@@ -66,7 +66,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/libtribverbs.so
 
-.PHONY: all programs demo test unit e2e matrix formulas kills chaos mutations scale interop bench fuzz asan tsan debug determinism format lint install clean setup setup-test
+.PHONY: all programs demo test unit e2e matrix formulas kills chaos mutations scale interop bench bench-quick fuzz asan tsan debug determinism format lint install clean setup setup-test
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -227,6 +227,10 @@ bench:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory programs bench-programs
 	$(Q)BUILD=$(BUILD) tests/bench/run.sh
+bench-quick:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory programs bench-programs
+	$(Q)BUILD=$(BUILD) tests/bench/run.sh --quick
 bench-programs: $(BENCHES)
 
 # Each target runs FUZZ_SECONDS under libFuzzer; the corpus stays in tests/fuzz/corpus.

@@ -2,7 +2,8 @@
  * What the reduction kernels do per second: N payloads of 4 KiB where a frame has them (at an odd
  * multiple of two bytes, one mbuf each) into one, in cache. Beside it a plain one-pass sum of N
  * aligned arrays of as many bytes, of fp32 (or int32), the loop that anybody would write, compiled
- * here for the same instruction sets. Bytes are those of the inputs. One line of JSON a row.
+ * here for the same instruction sets. Bytes are those of the inputs. One line a row, of fields
+ * between tabs: name, GB/s, type of the reference, GB/s of the reference.
  */
 #include "switch/reduce/arith.h"
 
@@ -147,12 +148,8 @@ int main(void)
             k.out = frames + (size_t)MAX_N * PITCH + OFFSET;
             p.out = arrays + (size_t)MAX_N * BYTES;
             compare(&k, &p, &value, &reference);
-            printf(
-                "{\"name\": \"reduce %s sum of %u x 4 KiB\", \"value\": %.2f, \"unit\": \"GB/s\", "
-                "\"reference\": \"plain one-pass sum of %s arrays\", \"reference_value\": %.2f, "
-                "\"ratio\": %.3f, \"target\": null}\n",
-                dtype_name(types[t]), k.n, value, types[t] == DT_INT32 ? "int32" : "float",
-                reference, value / reference);
+            printf("reduce %s sum of %u x 4 KiB\t%.3f\t%s\t%.3f\n", dtype_name(types[t]), k.n,
+                   value, types[t] == DT_INT32 ? "int32" : "float", reference);
             fflush(stdout);
         }
     free(frames);

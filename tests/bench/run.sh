@@ -1,16 +1,32 @@
 #!/usr/bin/env bash
-# Runs every benchmark, prints a table, writes $BUILD/bench.json: a list of {name, value, unit, reference, reference_value, ratio, target}.
+# Runs the benchmarks, prints a table and writes $BUILD/bench.json. usage: tests/bench/run.sh [--quick] [NAME...]
+#
+# A benchmark is any tests/bench/bench_NAME.sh. It prints its rows by lib.sh, each measured against a reference of the same run; in
+# BENCH_QUICK=1 it does with less: fewer rounds, fewer sizes, a few seconds in all. Nothing is asserted: a ratio below its target is
+# marked, and the exit code is 1 only where a benchmark could not run to its end.
 set -u
 cd "$(dirname "$0")/../.."
-build=${BUILD:-build}
-lines=$(mktemp)
-trap 'rm -f "$lines"' EXIT
+export BUILD=${BUILD:-build} BENCH_QUICK=${BENCH_QUICK:-}
+if [ "${1:-}" = --quick ]; then
+    BENCH_QUICK=1
+    shift
+fi
+names=("$@")
+[ ${#names[@]} -gt 0 ] || for f in tests/bench/bench_*.sh; do f=${f##*/bench_}; names+=("${f%.sh}"); done
 
-"$build/tests/bench/bench_reduce" >>"$lines" || exit 1
-tests/bench/forward.sh >>"$lines" || exit 1
-
-grep '^{' "$lines" | awk 'BEGIN { print "[" } { printf "%s  %s", (NR > 1 ? ",\n" : ""), $0 } END { print "\n]" }' >"$build/bench.json"
-printf '%-40s %14s %-9s %14s  %6s  %s\n' what value unit reference ratio against
-sed -n 's/.*"name": *"\([^"]*\)", *"value": *\([^,]*\), *"unit": *"\([^"]*\)", *"reference": *"\([^"]*\)", *"reference_value": *\([^,]*\), *"ratio": *\([^,]*\),.*/\1|\2|\3|\5|\6|\4/p' "$lines" |
-    awk -F'|' '{ printf "%-40s %14.2f %-9s %14.2f  %6.3f  %s\n", $1, $2, $3, $4, $5, $6 }'
-echo "written: $build/bench.json"
+rows=$(mktemp)
+trap 'rm -f "$rows"' EXIT
+code=0
+printf '%-52s %12s %-9s %12s %7s %7s  %s\n' what value unit reference ratio target 'of what'
+for name in "${names[@]}"; do
+    [ -x "tests/bench/bench_$name.sh" ] || { echo "bench: found '$name', expected one of: $(cd tests/bench && echo bench_*.sh | sed 's/bench_//g; s/\.sh//g')" >&2; exit 2; }
+    "tests/bench/bench_$name.sh" | tee -a "$rows" | jq -r --unbuffered '
+        def n: if . == null then "-" elif . >= 1000 then (. | round | tostring) else (. * 1000 | round / 1000 | tostring) end;
+        if .skipped then [.name, "skipped: " + .skipped] else
+        [.name, (.value | n), .unit, (.reference_value | n), (.ratio | n),
+         (.target | n) + (if .met == false then "!" else "" end), .reference] end | @tsv' |
+        awk -F'\t' 'NF == 2 { printf "%-52s %s\n", $1, $2; next } { printf "%-52s %12s %-9s %12s %7s %7s  %s\n", $1, $2, $3, $4, $5, $6, $7 } { fflush() }'
+    [ "${PIPESTATUS[0]}" = 0 ] || { echo "bench: bench_$name.sh failed" >&2; code=1; }
+done
+jq -s . "$rows" >"$BUILD/bench.json" && echo "written: $BUILD/bench.json"
+exit $code

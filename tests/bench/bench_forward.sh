@@ -3,6 +3,7 @@
 # The forwarder has core 0, the generator core 1; three rounds each, alternating, and the medians. Prints JSON objects, one a line.
 set -u
 cd "$(dirname "$0")/../.."
+. tests/bench/lib.sh
 build=$(cd "${BUILD:-build}" && pwd)
 gen=$build/tests/bench/bench_forward
 seconds=${BENCH_SECONDS:-1}
@@ -17,7 +18,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
-testpmd=$(command -v dpdk-testpmd) || { echo "forward: skipped, dpdk-testpmd is not installed (package dpdk-dev)" >&2; exit 0; }
+testpmd=$(command -v dpdk-testpmd) || { skipped forward "dpdk-testpmd is not installed (package dpdk-dev)"; exit 0; }
 
 mkfifo "$dir/stdin"
 sleep 600 >"$dir/stdin" &
@@ -64,19 +65,18 @@ measure() {
     fi
 }
 
-median() { sort -n | sed -n 2p; }
-
-for size in 64 4096; do
-    for flows in 1 10000; do
+sizes="64 4096" flows="1 10000" rounds="1 2 3"
+[ -z "${BENCH_QUICK:-}" ] || sizes=64 flows=1 rounds=1
+for size in $sizes; do
+    for flow in $flows; do
         : >"$dir/t" >"$dir/s"
-        for _ in 1 2 3; do
-            measure testpmd $size $flows >>"$dir/t" || exit 1
-            measure switch $size $flows >>"$dir/s" || { tail -5 "$dir/switch.log" >&2; exit 1; }
+        for _ in $rounds; do
+            measure testpmd $size $flow >>"$dir/t" || exit 1
+            measure switch $size $flow >>"$dir/s" || { tail -5 "$dir/switch.log" >&2; exit 1; }
         done
         kill -CONT $switch_pid $testpmd_pid 2>/dev/null
-        t=$(median <"$dir/t") s=$(median <"$dir/s")
-        awk -v s="$s" -v t="$t" -v n="forward ${size} B, $flows flow(s)" 'BEGIN {
-            printf "{\"name\": \"%s\", \"value\": %d, \"unit\": \"frames/s\", \"reference\": \"dpdk-testpmd macswap\", ", n, s
-            printf "\"reference_value\": %d, \"ratio\": %.3f, \"target\": null}\n", t, s / t }'
+        target=0.80
+        [ $size = 4096 ] && target=0.95
+        row "forward $size B, $flow flow(s)" "$(median <"$dir/s")" frames/s "dpdk-testpmd macswap" "$(median <"$dir/t")" $target
     done
 done

@@ -1,0 +1,20 @@
+# What benchmarks share. Sourced from the top of the repository.
+
+# row NAME VALUE UNIT REFERENCE REFERENCE_VALUE TARGET [time]: one JSON object, one line. The ratio is the value over the reference's, for
+# times the reference's over the value: more is better. TARGET is the least ratio that is asked for, or null.
+row() {
+    jq -nc --arg name "$1" --argjson value "$2" --arg unit "$3" --arg reference "$4" --argjson rv "$5" --argjson target "$6" \
+        --arg time "${7:-}" '(if $time != "" then $rv / $value else $value / $rv end) as $ratio |
+        {name: $name, value: $value, unit: $unit, reference: $reference, reference_value: $rv, ratio: $ratio, target: $target,
+         met: (if $target == null then null else $ratio >= $target end)}'
+}
+# figure NAME VALUE UNIT LIMIT: a figure that has a limit of its own instead of a reference: at most LIMIT, or null.
+figure() {
+    jq -nc --arg name "$1" --argjson value "$2" --arg unit "$3" --argjson limit "$4" \
+        '{name: $name, value: $value, unit: $unit, reference: "the most there may be", reference_value: $limit, ratio: null, target: null,
+          met: (if $limit == null then null else $value <= $limit end)}'
+}
+# skipped NAME REASON
+skipped() { jq -nc --arg name "$1" --arg skipped "$2" '$ARGS.named'; }
+# median: of the numbers on stdin, one a line
+median() { sort -g | awk '{ a[NR] = $1 } END { if (NR) print a[int((NR + 1) / 2)] }'; }
