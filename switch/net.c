@@ -25,17 +25,25 @@ static void earlier(void *ctx)
     refresh_src(ctx);
 }
 
-/* A queue's event: starts what may start, hands on what has arrived. */
-static unsigned run_src(struct net *n, struct source *s)
+/*
+ * A queue's event: starts what may start, hands on what has arrived. What leaves the process leaves
+ * no earlier than now, so that all of it that is due goes in one burst; nothing here hears of it
+ * but PFC's accounting, which is told the time of each start.
+ */
+static unsigned run_src(struct net *n, struct source *s, int64_t now_ps)
 {
     struct rte_mbuf *m[NODE_BURST];
     int64_t t = n->now_ps;
-    uint16_t cnt = egress_pop(s->e, m, NODE_BURST, t);
+    uint16_t cnt;
 
+    if (s->peer == FAB_NONE && n->cfg.deliver)
+        t = now_ps;
+    cnt = egress_pop(s->e, m, NODE_BURST, t);
     refresh_src(s);
     net_refresh_node(n, s->node);
     if (!cnt)
         return 0;
+    t = frame_meta(m[0])->due_ps;
     if (n->cfg.late)
         n->cfg.late(n->cfg.ctx, t, cnt);
     if (unlikely(n->tap != NULL) && s->dirlink != NO_LINK)
@@ -65,7 +73,7 @@ unsigned net_advance(struct net *n, int64_t now_ps)
         n->events++;
         n->now_ps = RTE_MAX(n->now_ps, heap_time(&n->heap));
         if (i < n->n_src) {
-            moved += run_src(n, &n->src[i]);
+            moved += run_src(n, &n->src[i], now_ps);
         } else {
             struct node *nd = n->node[i - n->n_src];
 

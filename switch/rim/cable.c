@@ -118,13 +118,14 @@ static void link_drop_backlog(struct cable *c)
     }
 }
 
+/* Into the ring in bursts, at the end of the round at the latest: its indices travel between two
+ * cores, which takes longer than a short frame. */
 void cables_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,
                     int64_t due_ps)
 {
     struct loop *l = ctx;
     unsigned i = l->by_port[node] ? l->by_port[node][port] : 0;
     struct cable *c = i ? &l->cable[i - 1] : NULL;
-    uint16_t k = 0;
 
     (void)due_ps;
     if (!c || !c->up) {
@@ -133,17 +134,16 @@ void cables_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m
             c->overflow += n;
         return;
     }
-    if (!c->wait_n)
-        k = rim_port_tx(c->rp, 0, m, n);
-    c->ring |= k > 0;
-    for (; k < n; k++) {
-        if (c->wait_n == CABLE_BACKLOG) {
+    for (uint16_t k = 0; k < n; k++) {
+        if (unlikely(c->wait_n == CABLE_BACKLOG)) {
             rte_pktmbuf_free(m[k]);
             c->overflow++;
             continue;
         }
         c->wait[(c->wait_head + c->wait_n++) % CABLE_BACKLOG] = m[k];
     }
+    if (c->wait_n >= LOOP_BURST)
+        link_backlog_drain(c);
 }
 
 static unsigned link_receive(struct cable *c, int64_t now_ps)

@@ -231,6 +231,69 @@ static void every_hand_off_is_reported_for_lateness(void **state)
     lab_close(&l);
 }
 
+struct leaving {
+    unsigned calls, n, late;
+    int64_t due[64], late_due;
+};
+
+static void leaves(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,
+                   int64_t due)
+{
+    struct leaving *l = ctx;
+
+    (void)node;
+    (void)port;
+    assert_int_equal(due, frame_meta(m[0])->due_ps);
+    l->calls++;
+    for (uint16_t i = 0; i < n; i++)
+        l->due[l->n++] = frame_meta(m[i])->due_ps;
+    rte_pktmbuf_free_bulk(m, n);
+}
+
+static void leaves_late(void *ctx, int64_t due, unsigned n)
+{
+    struct leaving *l = ctx;
+
+    l->late_due = due;
+    l->late += n;
+}
+
+/* A process that comes late hands on in one go all that is due, each frame with its own time. */
+static void what_leaves_the_process_goes_in_bursts(void **state)
+{
+    struct fabric *f = fabric_load_string(CONF, "x", NULL);
+    struct lab l = {.f = f};
+    struct frame_spec s = {.src_ip = lab_ip(&l, "h0"), .dst_ip = lab_ip(&l, "h1"), .len = LEN};
+    const struct fab_port *from = &f->nodes[lab_node(&l, "h0")].ports[0];
+    struct rte_mbuf *m[NODE_BURST];
+    struct leaving out = {0};
+    bool mine[16] = {0};
+    struct net *n;
+
+    (void)state;
+    mine[from->peer_node] = true;
+    assert_int_equal(net_create(&n, &(struct net_cfg){.fab = f,
+                                                      .mine = mine,
+                                                      .pool = pool,
+                                                      .deliver = leaves,
+                                                      .late = leaves_late,
+                                                      .ctx = &out}),
+                     0);
+    for (unsigned i = 0; i < NODE_BURST; i++)
+        m[i] = lab_frame(pool, &s);
+    net_input(n, from->peer_node, from->peer_port, m, NODE_BURST, 0);
+    net_advance(n, PS_PER_MS);
+    assert_int_equal(out.calls, 1);
+    assert_int_equal(out.n, NODE_BURST);
+    for (unsigned i = 0; i < NODE_BURST; i++)
+        assert_int_equal(out.due[i],
+                         (i + 1) * ((54 + LEN + 4 + 24) * 20ll) + (int64_t)(300 * PS_PER_NS));
+    assert_int_equal(out.late, NODE_BURST);
+    assert_int_equal(out.late_due, out.due[0]);
+    net_destroy(n);
+    fabric_free(f);
+}
+
 /* ---- the endpoint behind a switch
  * ------------------------------------------------------------------- */
 
@@ -302,6 +365,7 @@ int main(void)
         cmocka_unit_test(a_late_clock_changes_nothing_inside_a_process),
         cmocka_unit_test(a_fabric_split_over_two_nets_carries_the_same),
         cmocka_unit_test(every_hand_off_is_reported_for_lateness),
+        cmocka_unit_test(what_leaves_the_process_goes_in_bursts),
         cmocka_unit_test(a_switch_gives_its_endpoint_what_is_for_it_and_forwards_what_it_says),
         cmocka_unit_test(a_port_that_is_down_carries_nothing_until_it_is_up),
     };
