@@ -224,14 +224,14 @@ tsan:
 	$(Q)setarch -R build-tsan/tests/host/hca/test_threads
 
 bench:
-	$(Q)scripts/setup.sh test
+	$(Q)scripts/setup.sh bench
 	$(Q)$(MAKE) --no-print-directory programs bench-programs
 	$(Q)BUILD=$(BUILD) tests/bench/run.sh
 bench-quick:
-	$(Q)scripts/setup.sh test
+	$(Q)scripts/setup.sh bench
 	$(Q)$(MAKE) --no-print-directory programs bench-programs
 	$(Q)BUILD=$(BUILD) tests/bench/run.sh --quick
-bench-programs: $(BENCHES)
+bench-programs: $(BENCHES) $(filter $(BUILD)/tests/tools/mpi_%,$(TOOLS))
 
 # Each target runs FUZZ_SECONDS under libFuzzer; the corpus stays in tests/fuzz/corpus.
 FUZZ_SECONDS ?= 30

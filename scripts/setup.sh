@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing, by name: setup.sh build | test | interop | fuzz | lint
+# Installs the Debian packages that are missing, by name: setup.sh build | test | bench | interop | fuzz | lint
 # Silent and quick when nothing is missing. Needs root or sudo only when something is.
 set -u
 
@@ -7,6 +7,7 @@ build="gcc make pkg-config libdpdk-dev libibverbs-dev libconfig-dev libjansson-d
        libpcap-dev libbsd-dev libelf-dev zlib1g-dev libssl-dev"
 test="$build libcmocka-dev tshark ibverbs-utils perftest dpdk-dev procps jq time
       ucx-utils openmpi-bin libopenmpi-dev"
+bench="$test iproute2 iperf3"
 interop="$build tshark ibverbs-utils ibverbs-providers perftest procps qemu-system-x86 busybox-static zstd xz-utils cpio kmod
          iproute2"
 fuzz="$test clang-14 libclang-rt-14-dev libfuzzer-14-dev"
@@ -15,11 +16,12 @@ lint="git clang-format-14 cppcheck"
 case "${1:-}" in
 build) want=$build ;;
 test) want=$test ;;
+bench) want=$bench ;;
 interop) want=$interop ;;
 fuzz) want=$fuzz ;;
 lint) want=$lint ;;
 *)
-    echo "setup.sh: found '${1:-}', expected build, test, interop, fuzz or lint" >&2
+    echo "setup.sh: found '${1:-}', expected build, test, bench, interop, fuzz or lint" >&2
     exit 2
     ;;
 esac
