@@ -42,6 +42,15 @@ DPDK_SWITCH_LIBS := -Wl,--whole-archive $(call static,$(DPDK_WHOLE) bus_pci net_
               -Wl,--no-whole-archive -Wl,--start-group $(call static,$(DPDK_PLAIN) $(DPDK_EXTRA)) -Wl,--end-group
 SYS_LIBS := -lconfig -ljansson -lnuma -lpcap -lbsd -lelf -lz -lm -ldl -lpthread
 
+# CUDA, where it is: CUDA_HOME or nvcc on the PATH. Only the driver is used, and it is loaded at run time. cubins run on all GPUs of
+# their generation (sm_80 on sm_86 and sm_89 too), the PTX on later ones.
+NVCC := $(firstword $(wildcard $(addsuffix /bin/nvcc,$(CUDA_HOME))) $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+CUDA_SM := 75 80 90 100
+CUDA_INCLUDE := $(if $(NVCC),$(shell dirname $$(dirname $$(readlink -f $(NVCC))))/include)
+NVCCFLAGS := -fatbin -O3 --fmad=false -I. -Xptxas -v -Wno-deprecated-gpu-targets -Werror all-warnings \
+             $(foreach s,$(CUDA_SM),-gencode arch=compute_$(s),code=sm_$(s)) -gencode arch=compute_100,code=compute_100
+FATBINS := $(if $(NVCC),$(patsubst %.cu,$(BUILD)/%.fatbin,$(wildcard host/kernels/*.cu)))
+
 # ---- rooms -------------------------------------------------------------------------------------------
 MAINS := fabric/trib_plan.c fabric/trib_model.c switch/rim/trib_switch.c host/perf/trib_perf.c host/enter/trib_enter.c sim/trib_sim.c
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
@@ -84,6 +93,14 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+
+# The report on registers and spills stays beside the image (tests/e2e/cuda_build.sh).
+$(BUILD)/%.fatbin: %.cu host/kernels/grid.h host/kernels/body.h host/kernels/element.h host/kernels/kernels.h
+	@mkdir -p $(@D)
+	@echo "  NVCC  $<"
+	$(Q)$(NVCC) $(NVCCFLAGS) $< -o $@ 2>$(@:.fatbin=.ptxas) || { cat $(@:.fatbin=.ptxas); rm -f $@; exit 1; }
+$(BUILD)/host/kernels/image.o: CFLAGS += $(if $(NVCC),-DKERNEL_IMAGES='"$(BUILD)/host/kernels"')
+$(BUILD)/host/kernels/image.o: $(FATBINS)
 
 $(BUILD)/trib-plan: $(call obj,fabric/trib_plan.c) $(call lib,fabric)
 	@echo "  LD    $@"

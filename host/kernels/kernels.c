@@ -1,0 +1,197 @@
+#include "host/kernels/body.h"
+
+#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+#define BLOCKS_AT_ONCE 8u /* of a processor: 2048 threads */
+
+REDUCTIONS_INT(REDUCTION)
+REDUCTIONS_FLOAT(REDUCTION)
+REDUCTIONS_SMALL(REDUCTION)
+AVERAGES(AVERAGE)
+
+#define TWIN(NAME, ...)                                                                            \
+    static void twin_##NAME(const void *args, uint64_t at, uint64_t step)                          \
+    {                                                                                              \
+        body_##NAME(args, at, step);                                                               \
+    }
+REDUCTIONS_INT(TWIN)
+REDUCTIONS_FLOAT(TWIN)
+REDUCTIONS_SMALL(TWIN)
+AVERAGES(TWIN)
+TWIN(fill)
+TWIN(verify)
+TWIN(blocks)
+
+#define NAMED(NAME, ...)  {"reduce_" #NAME, KERNEL_REDUCE, twin_##NAME},
+#define NUMBER(NAME, ...) K_##NAME,
+enum {
+    REDUCTIONS_INT(NUMBER) REDUCTIONS_FLOAT(NUMBER) REDUCTIONS_SMALL(NUMBER) AVERAGES(NUMBER)
+        K_FILL,
+    K_VERIFY,
+    K_BLOCKS
+};
+static const struct kernel kernels[] = {
+    REDUCTIONS_INT(NAMED) REDUCTIONS_FLOAT(NAMED) REDUCTIONS_SMALL(NAMED)
+        AVERAGES(NAMED){"fill", KERNEL_PATTERN, twin_fill},
+    {"verify", KERNEL_PATTERN, twin_verify},
+    {"blocks", KERNEL_BLOCKS, twin_blocks},
+};
+
+/* Numbers from 1 on, 0: there is none. */
+#define IS(name) (K_##name + 1)
+#define BY_SIZE(op)                                                                                \
+    [DT_INT8] = IS(op##_8), [DT_UINT8] = IS(op##_8), [DT_INT32] = IS(op##_32),                     \
+    [DT_UINT32] = IS(op##_32), [DT_INT64] = IS(op##_64), [DT_UINT64] = IS(op##_64)
+#define BY_SIGN(op)                                                                                \
+    [DT_INT8] = IS(op##_i8), [DT_UINT8] = IS(op##_u8), [DT_INT32] = IS(op##_i32),                  \
+    [DT_UINT32] = IS(op##_u32), [DT_INT64] = IS(op##_i64), [DT_UINT64] = IS(op##_u64)
+#define FLOATS(op)                                                                                 \
+    [DT_FP16] = IS(op##_f16), [DT_FP32] = IS(op##_f32), [DT_FP64] = IS(op##_f64),                  \
+    [DT_BF16] = IS(op##_bf16), [DT_FP8_E4M3] = IS(op##_e4m3), [DT_FP8_E5M2] = IS(op##_e5m2)
+static const uint8_t reductions[OP_COUNT][DT_COUNT] = {
+    [OP_SUM] = {BY_SIZE(sum), FLOATS(sum)},
+    [OP_AVG] = {BY_SIZE(sum), FLOATS(sum)},
+    [OP_PROD] = {BY_SIZE(prod), FLOATS(prod)},
+    [OP_MIN] = {BY_SIGN(min), FLOATS(min)},
+    [OP_MAX] = {BY_SIGN(max), FLOATS(max)},
+    [OP_BAND] = {BY_SIZE(band)},
+    [OP_BOR] = {BY_SIZE(bor)},
+    [OP_BXOR] = {BY_SIZE(bxor)},
+    [OP_MINLOC] = {[DT_FP32_LOC] = IS(minloc_f32), [DT_INT32_LOC] = IS(minloc_i32)},
+    [OP_MAXLOC] = {[DT_FP32_LOC] = IS(maxloc_f32), [DT_INT32_LOC] = IS(maxloc_i32)},
+};
+static const uint8_t averages[DT_COUNT] = {BY_SIGN(avg), FLOATS(avg)};
+
+const struct kernel *kernel_reduce(enum redop op, enum dtype t, bool average)
+{
+    unsigned k = 0;
+
+    if ((unsigned)op < OP_COUNT && (unsigned)t < DT_COUNT)
+        k = op == OP_AVG && average ? averages[t] : reductions[op][t];
+    return k ? &kernels[k - 1] : NULL;
+}
+
+const struct kernel *kernel_fill(void)
+{
+    return &kernels[K_FILL];
+}
+
+const struct kernel *kernel_verify(void)
+{
+    return &kernels[K_VERIFY];
+}
+
+const struct kernel *kernel_blocks(void)
+{
+    return &kernels[K_BLOCKS];
+}
+
+const struct kernel *kernel_by_name(const char *name)
+{
+    for (size_t i = 0; i < LEN(kernels); i++)
+        if (!strcmp(kernels[i].name, name))
+            return &kernels[i];
+    return NULL;
+}
+
+/* ---- how the work is cut ---- */
+
+struct kernel_split kernel_split(const void *const *at, unsigned n, uint64_t count, unsigned esize)
+{
+    uint64_t off = (uintptr_t)at[0] % 16, head = (16 - off) % 16;
+    struct kernel_split s = {.rest = count};
+
+    for (unsigned i = 1; i < n; i++)
+        if ((uintptr_t)at[i] % 16 != off)
+            return s;
+    if (head % esize || head / esize > count)
+        return s;
+    s.head = head / esize;
+    s.vectors = (count - s.head) / (16 / esize);
+    s.rest = count - s.vectors * (16 / esize);
+    return s;
+}
+
+struct kernel_split reduce_split(const struct reduce_args *r, uint64_t count, unsigned esize)
+{
+    const void *at[KERNEL_INPUTS + 2];
+    unsigned n = 0;
+
+    at[n++] = r->out;
+    if (r->copy)
+        at[n++] = r->copy;
+    for (unsigned k = 0; k < r->n; k++)
+        at[n++] = r->in[k];
+    return kernel_split(at, n, count, esize);
+}
+
+struct kernel_split pattern_split(const struct pattern_args *p, uint64_t count)
+{
+    const void *at = p->buf;
+
+    return kernel_split(&at, 1, count, p->esize);
+}
+
+uint32_t kernel_unit(const struct blocks_args *b)
+{
+    uint64_t all = (uintptr_t)b->dst | (uintptr_t)b->src | b->bytes | b->dst_outer | b->dst_inner |
+                   b->src_outer | b->src_inner;
+
+    return all % 16 == 0 ? 16 : all % 4 == 0 ? 4 : 1;
+}
+
+static unsigned grid_of(uint64_t threads, unsigned processors)
+{
+    uint64_t blocks = (threads + KERNEL_THREADS - 1) / KERNEL_THREADS;
+    uint64_t most = (uint64_t)processors * BLOCKS_AT_ONCE;
+
+    return (unsigned)(blocks < 1 ? 1 : blocks < most ? blocks : most);
+}
+
+static uint64_t work_of(const struct kernel_split *s)
+{
+    return s->vectors > s->rest ? s->vectors : s->rest;
+}
+
+unsigned reduce_grid(const struct kernel_split *s, unsigned processors)
+{
+    return grid_of(work_of(s), processors);
+}
+
+unsigned blocks_grid(const struct blocks_args *b, unsigned processors)
+{
+    return grid_of(b->bytes / b->unit * b->inner * b->outer, processors);
+}
+
+/* Vectors after which the pattern begins again at the start of one. */
+static uint64_t cycle_of(const struct pattern_args *p)
+{
+    uint64_t a = p->period_bytes, b = 16;
+
+    while (b) {
+        uint64_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return p->period_bytes / a;
+}
+
+/* As many cycles as there are threads at once, and never less than one. */
+unsigned pattern_grid(struct pattern_args *p, unsigned processors)
+{
+    uint64_t cycle = cycle_of(p);
+    uint64_t threads = (uint64_t)grid_of(work_of(&p->split), processors) * KERNEL_THREADS;
+
+    p->step = threads < cycle ? cycle : threads / cycle * cycle;
+    return (unsigned)((p->step + KERNEL_THREADS - 1) / KERNEL_THREADS);
+}
+
+void kernel_run_twin(const struct kernel *k, const void *args, unsigned grid)
+{
+    const struct pattern_args *p = args;
+    uint64_t step = k->takes == KERNEL_PATTERN ? p->step : (uint64_t)grid * KERNEL_THREADS;
+
+    for (uint64_t at = 0; at < step; at++)
+        k->twin(args, at, step);
+}

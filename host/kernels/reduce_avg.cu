@@ -1,0 +1,3 @@
+#include "host/kernels/grid.h"
+
+AVERAGES(AVERAGE_KERNEL)

@@ -1,0 +1,3 @@
+#include "host/kernels/grid.h"
+
+REDUCTIONS_FLOAT(REDUCTION_KERNEL)

@@ -1,0 +1,3 @@
+#include "host/kernels/grid.h"
+
+REDUCTIONS_INT(REDUCTION_KERNEL)

@@ -1,0 +1,19 @@
+# The GPU kernels' build: every kernel for every target, no register spilled, nothing on the stack, and no CUDA library to be found at
+# run time by the programs.
+. "$(dirname "$0")/lib.sh"
+
+reports=("$TRIB_BUILD"/host/kernels/*.ptxas)
+[ -f "${reports[0]}" ] || skip "no nvcc: this build has no kernels"
+kernels=$(grep -h 'Compiling entry function' "${reports[@]}" | wc -l)
+targets=$(grep -ho "for 'sm_[0-9]*'" "${reports[@]}" | sort -u | wc -l)
+names=$(grep -ho "entry function '[a-z0-9_]*'" "${reports[@]}" | sort -u | wc -l)
+[ "$targets" = 4 ] || fail "kernels for $targets targets, expected 4"
+[ "$names" = 70 ] || fail "$names kernels, expected 70"
+[ "$kernels" = $((names * targets)) ] || fail "$kernels compilations, expected each of $names kernels for each of $targets targets"
+[ "$(grep -h 'bytes stack frame' "${reports[@]}" | wc -l)" = "$kernels" ] || fail "not every kernel has its line on the stack"
+bad=$(grep -hB1 'bytes stack frame' "${reports[@]}" | grep -v '0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads' |
+    grep -B1 'bytes stack frame' || true)
+[ -z "$bad" ] || fail "registers are spilled: $bad"
+! grep -hi warning "${reports[@]}" || fail "nvcc warns"
+! ldd "$TRIB_BUILD/trib-perf" | grep -i cuda || fail "trib-perf needs CUDA to start"
+echo "$names kernels for $targets targets without a spill"
