@@ -93,7 +93,7 @@ int loop_call(struct loop *l, void (*fn)(struct loop *l, void *arg), void *arg)
 }
 
 /* Nothing happened in this round: yields, or sleeps until something can. */
-static void loop_rest(struct loop *l, bool waits)
+static void loop_rest(struct loop *l, int64_t mono, bool waits)
 {
     int64_t next = net_next(l->net), ns = SLEEP_MAX_NS;
     uint32_t token;
@@ -102,7 +102,7 @@ static void loop_rest(struct loop *l, bool waits)
         ns = RTE_MIN(ns, clock_wall_ns_until(l->sh, next));
     if (ns <= 0)
         return;
-    if (l->idle++ < YIELDS || ns < SLEEP_MIN_NS) {
+    if (l->idle++ < YIELDS || ns < SLEEP_MIN_NS || mono < l->hasty_ns) {
         sched_yield();
         return;
     }
@@ -155,15 +155,18 @@ static void loop_round(struct loop *l)
     moved += net_advance(l->net, now);
     waits = cables_flush(l);
     loop_calls(l);
-    if (moved)
-        l->idle = 0;
     mono = clock_mono_ns();
+    if (moved) {
+        l->idle = 0;
+        l->hasty_ns = hasty_until(l->moved_ns, mono);
+        l->moved_ns = mono;
+    }
     if (mono - l->checked_ns > (moved ? CHECK_NS : CHECK_IDLE_NS)) {
         l->checked_ns = mono;
         cables_check(l, now);
     }
     if (!moved)
-        loop_rest(l, waits);
+        loop_rest(l, mono, waits);
 }
 
 void loop_run(struct loop *l, volatile sig_atomic_t *stop, void (*ready)(void *ctx), void *ctx)

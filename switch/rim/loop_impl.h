@@ -50,6 +50,7 @@ struct loop {
     void *tap_ctx;
     int64_t checked_ns;
     unsigned idle;
+    int64_t moved_ns, hasty_ns; /* when frames moved last; until then it gives way only */
     pthread_mutex_t call_lock;
     pthread_cond_t call_done;
     void (*call_fn)(struct loop *l, void *arg);

@@ -89,6 +89,17 @@ void bell_sleep(struct bell *b, uint32_t token,
 void bell_cancel(struct bell *b);    /* found work after all */
 int64_t bell_served(struct bell *b); /* lateness in ns of what was announced, -1: nothing was */
 
+/*
+ * Hand-offs that follow each other within HASTE_NS are waited for by giving way, however often: a
+ * sleep and a wake-up cost more than that on either side. Says until when, if something was handed
+ * over now and before that at last_ns; 0: they are further apart, and who waits sleeps.
+ */
+#define HASTE_NS 100000
+static inline int64_t hasty_until(int64_t last_ns, int64_t now_ns)
+{
+    return now_ns - last_ns < HASTE_NS ? now_ns + HASTE_NS : 0;
+}
+
 /* lag.c */
 void lag_record(struct lag_hist *h, int64_t ns, unsigned n);
 void lag_snapshot(const struct shared *sh, struct lag_hist *sum); /* adds up all writers */

@@ -247,6 +247,22 @@ static void sleep_ends_at_its_timeout_and_not_before(void **state)
     assert_true(clock_mono_ns() - t0 < 1000000000);
 }
 
+static void only_hand_offs_that_follow_soon_are_waited_for_awake(void **state)
+{
+    static const struct {
+        int64_t last_ns, now_ns, until_ns;
+    } rows[] = {
+        {5000000, 5000000, 5000000 + HASTE_NS},
+        {5000000, 5000000 + HASTE_NS - 1, 5000000 + 2 * HASTE_NS - 1},
+        {5000000, 5000000 + HASTE_NS, 0},
+        {0, 5000000, 0}, /* the first one */
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_int_equal(hasty_until(rows[i].last_ns, rows[i].now_ns), rows[i].until_ns);
+}
+
 static void lateness_counts_from_the_oldest_announcement(void **state)
 {
     struct bell b = {0};
@@ -350,6 +366,7 @@ int main(void)
         cmocka_unit_test(a_forwarded_bell_rings_at_the_other),
         cmocka_unit_test(whoever_serves_a_bell_may_sleep_on_another),
         cmocka_unit_test(sleep_ends_at_its_timeout_and_not_before),
+        cmocka_unit_test(only_hand_offs_that_follow_soon_are_waited_for_awake),
         cmocka_unit_test(lateness_counts_from_the_oldest_announcement),
         cmocka_unit_test(quantiles_are_within_a_bucket_and_never_flattered),
         cmocka_unit_test(extremes_have_a_bucket),
