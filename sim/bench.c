@@ -33,7 +33,8 @@ struct bench {
     const char *what;
     unsigned ops;
     int64_t begun_ps;
-    unsigned peak, looked;
+    unsigned peak;
+    uint64_t looked, asked; /* events when the pool, and the clock, were last looked at */
     double born_s, begun_s, shown_s;
     bool late; /* --max-wall is over */
     uint64_t shown_events;
@@ -72,13 +73,18 @@ static bool stop(void *ctx)
 {
     struct bench *b = ctx;
 
-    if (++b->looked % LOOK_EVENTS == 0) {
+    uint64_t events = world_events(b->w);
+
+    if (events - b->looked >= LOOK_EVENTS) {
         unsigned used = rte_mempool_in_use_count(b->cfg.pool);
 
         b->peak = used > b->peak ? used : b->peak;
+        b->looked = events;
     }
-    if (b->looked % SHOW_EVENTS == 0) {
+    if (events - b->asked >= SHOW_EVENTS) {
         double now = wall_s();
+
+        b->asked = events;
 
         show(b, now);
         b->late = now - b->born_s > b->cfg.o->max_wall;
@@ -162,6 +168,7 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
     struct job_loop l = {.n = n,
                          .args = args,
                          .stop = stop,
+                         .by_steps = b->beside != NULL,
                          .ctx = b,
                          .limit_ps = 100 * n * b->row->pred.time_ps + OPS_PS};
     int rc;

@@ -48,8 +48,9 @@ static void progress_rank(struct job *j, unsigned world_r)
             progress_member(j, r);
 }
 
-static void progress(struct job *first)
+static void progress(void *ctx)
 {
+    struct job *first = ctx;
     struct world *w = first->cfg.w;
 
     for (unsigned r = world_awake(w, 0); r < world_ranks(w); r = world_awake(w, r + 1)) {
@@ -81,18 +82,44 @@ static void tick(struct job *first)
     } while (j != first);
 }
 
+static int64_t limit(const struct job *j, int64_t until_ps)
+{
+    return j->next_tick < until_ps ? j->next_tick : until_ps;
+}
+
+static void step(struct job *j, int64_t until_ps)
+{
+    struct world *w = j->cfg.w;
+
+    world_step(w, limit(j, until_ps));
+    if (world_now(w) >= j->next_tick)
+        tick(j);
+    progress(j);
+}
+
 void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx)
 {
     struct world *w = j->cfg.w;
 
-    while (!until(ctx) && world_now(w) < until_ps) {
-        int64_t limit = j->next_tick < until_ps ? j->next_tick : until_ps;
+    while (!until(ctx) && world_now(w) < until_ps)
+        step(j, until_ps);
+}
 
-        world_step(w, limit);
-        if (world_now(w) >= j->next_tick)
-            tick(j);
-        progress(j);
-    }
+static bool never(void *ctx)
+{
+    (void)ctx;
+    return false;
+}
+
+void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx)
+{
+    struct world *w = j->cfg.w;
+
+    while (!until(ctx) && world_now(w) < until_ps)
+        if (j->loop->by_steps || j->next != j || !world_slice(w, limit(j, until_ps), progress, j))
+            step(j, until_ps);
+    world_join(w);
+    job_drive(j, world_slice_end(w, world_now(w)) - 1, never, NULL);
 }
 
 static bool all_connected(void *ctx)

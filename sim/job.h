@@ -75,8 +75,10 @@ int job_finish(struct job *j, struct job_result *res);
 struct job_loop {
     unsigned n;
     void (*args)(void *ctx, unsigned rank, struct coll_args *a);
-    bool (*stop)(void *ctx); /* looked at after each event; NULL: never */
+    bool (*stop)(
+        void *ctx); /* looked at after each event, or slice of them (world_slice()); NULL: never */
     void *ctx;
+    bool by_steps;    /* stop() does something in the world: event by event */
     int64_t limit_ps; /* fabric time within which it must end */
     /* results */
     int64_t time_ps; /* from the start until the last rank knows that its last has ended */

@@ -126,7 +126,7 @@ int job_loop_run(struct job *j, struct job_loop *l)
             job_progress(j, r);
         job_loop_look(j, r);
     }
-    job_drive(j, now + l->limit_ps, loop_over, j);
+    job_drive_slices(j, now + l->limit_ps, loop_over, j);
     rc = verdict(j);
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         if (j->mem[r].req)

@@ -35,6 +35,9 @@ struct job {
 
 /* What a rank's communicator can do at this moment. */
 void job_progress(struct job *j, unsigned r);
+/* job_drive(), but by slices of time where the world can (then until(ctx) is asked once a slice);
+ * comes to rest at the end of one either way. */
+void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx);
 /* Two buffers of every rank. 0, -EFBIG: there are smaller ones, or -ENOMEM. */
 int job_make_buffers(struct job *j, size_t bytes);
 /* Of a loop: the rank's operation may have ended. */

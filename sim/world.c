@@ -128,10 +128,18 @@ static void rank_kick(void *ctx)
 /* ---- the run
  * ----------------------------------------------------------------------------------------- */
 
+/* Frames of different links come in an order that means nothing: theirs are added up. */
+static void tally(struct world *w, uint64_t h)
+{
+    h = (h ^ h >> 32) * 0xd6e8feb86659fd93ull;
+    w->hash += h ^ h >> 29;
+    w->frames++;
+}
+
 static void world_tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now)
 {
     struct world *w = ctx;
-    uint64_t h = w->hash ^ ((uint64_t)now * 0x9e3779b97f4a7c15ull) ^ dirlink;
+    uint64_t h = ((uint64_t)now * 0x9e3779b97f4a7c15ull) ^ dirlink;
 
     for (struct rte_mbuf *s = m; s; s = s->next) {
         const uint8_t *p = rte_pktmbuf_mtod(s, const uint8_t *);
@@ -145,8 +153,7 @@ static void world_tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t n
         for (; i < s->data_len; i++)
             h = (h ^ p[i]) * 0x100000001b3ull;
     }
-    w->hash = h ^ (h >> 29);
-    w->frames++;
+    tally(w, h);
     if (unlikely(w->cfg.tap != NULL))
         w->cfg.tap(w->cfg.tap_ctx, dirlink, m, now);
 }
@@ -154,11 +161,10 @@ static void world_tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t n
 static void length_tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now)
 {
     struct world *w = ctx;
-    uint64_t h = w->hash ^ ((uint64_t)now * 0x9e3779b97f4a7c15ull) ^ dirlink;
+    uint64_t h = ((uint64_t)now * 0x9e3779b97f4a7c15ull) ^ dirlink;
 
     h = (h ^ frame_bytes(m)) * 0x100000001b3ull;
-    w->hash = h ^ (h >> 29);
-    w->frames++;
+    tally(w, h);
     if (unlikely(w->cfg.tap != NULL))
         w->cfg.tap(w->cfg.tap_ctx, dirlink, m, now);
 }
@@ -198,6 +204,48 @@ bool world_step(struct world *w, int64_t limit_ps)
     w->now = t > w->now ? t : w->now;
     net_advance(w->net, w->now);
     return true;
+}
+
+static void served(void *ctx, int64_t now_ps)
+{
+    struct world *w = ctx;
+
+    w->now = now_ps;
+    w->turn(w->turn_ctx);
+    flush_kicks(w);
+}
+
+bool world_slice(struct world *w, int64_t limit_ps, void (*turn)(void *ctx), void *ctx)
+{
+    int64_t t, end;
+
+    if (!w->lookahead_ps || w->cfg.tap || w->alarm_ps != PS_NEVER)
+        return false;
+    if (w->n_kicked) { /* posted by somebody between slices */
+        net_apart(w->net, false);
+        flush_kicks(w);
+    }
+    t = net_next(w->net);
+    end = t == PS_NEVER ? t : world_slice_end(w, t);
+    if (end > limit_ps || net_apart(w->net, true)) {
+        net_apart(w->net, false);
+        return false;
+    }
+    w->turn = turn;
+    w->turn_ctx = ctx;
+    net_slice(w->net, end, served, w);
+    w->now = end - 1;
+    return true;
+}
+
+void world_join(struct world *w)
+{
+    net_apart(w->net, false);
+}
+
+int64_t world_slice_end(const struct world *w, int64_t t_ps)
+{
+    return w->lookahead_ps ? (t_ps / w->lookahead_ps + 1) * w->lookahead_ps : t_ps + 1;
 }
 
 /* The first of n bits from `from` on that is set; n: none. */
@@ -349,6 +397,7 @@ int world_create(struct world **out, const struct world_cfg *cfg)
         world_destroy(w);
         return rc;
     }
+    w->lookahead_ps = net_lookahead(w->net);
     net_tap(w->net, cfg->trace_lengths ? length_tap : world_tap, w);
     *out = w;
     return 0;

@@ -46,6 +46,9 @@ struct world {
     void *alarm_ctx;
     unsigned busy_an; /* a node that was busy when last asked */
     uint64_t hash, frames;
+    int64_t lookahead_ps;    /* of the net; 0: it has none */
+    void (*turn)(void *ctx); /* of a slice: what ranks do */
+    void *turn_ctx;
 };
 
 #endif

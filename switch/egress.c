@@ -34,6 +34,8 @@ static void flight_add(struct egress *e, struct rte_mbuf *m, int64_t at)
 
     if (likely(!l->n || l->last_ps <= at)) {
         line_add(l, m, at);
+        if (unlikely(l->n == 1 && e->first))
+            e->first(e->first_ctx);
         return;
     }
     frame_meta(m)->due_ps = at;
@@ -187,9 +189,15 @@ static void run(struct egress *e, int64_t now)
     }
 }
 
+/* What whoever watches goes by: with both ends apart, this one is to start frames only. */
+static inline int64_t watched(const struct egress *e)
+{
+    return e->first ? e->start_ps : egress_next(e);
+}
+
 static inline void tell_earlier(struct egress *e, int64_t before)
 {
-    if (e->earlier && egress_next(e) < before)
+    if (e->earlier && watched(e) < before)
         e->earlier(e->earlier_ctx);
 }
 
@@ -198,7 +206,7 @@ int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
     struct frame_meta *meta = frame_meta(m);
     struct waiting *r = &e->q[meta->cls];
     uint32_t bytes = frame_bytes(m);
-    int64_t before = egress_next(e);
+    int64_t before = watched(e);
 
     if (unlikely(r->line.n >= r->limit_pkts || r->bytes + bytes > r->limit_bytes)) {
         e->discards && meta->cls == FRAME_LOSSLESS ? e->st.discarded++ : e->st.overflows++;
@@ -239,6 +247,30 @@ uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t n
     }
 }
 
+void egress_start(struct egress *e, int64_t now_ps)
+{
+    run(e, now_ps);
+}
+
+uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    uint16_t k = 0;
+
+    while (k < n && e->flight.n && e->flight.first_ps <= now_ps)
+        m[k++] = line_take(&e->flight);
+    return k;
+}
+
+int64_t egress_next_start(const struct egress *e)
+{
+    return e->start_ps;
+}
+
+int64_t egress_next_arrival(const struct egress *e)
+{
+    return e->flight.first_ps;
+}
+
 int64_t egress_next(const struct egress *e)
 {
     int64_t at = e->flight.first_ps;
@@ -253,7 +285,7 @@ void egress_kick(struct egress *e, int64_t now_ps)
 
     if (!e->cfg.pull || e->pull_ps <= now_ps)
         return;
-    before = egress_next(e);
+    before = watched(e);
     e->pull_ps = now_ps;
     plan(e);
     tell_earlier(e, before);
@@ -261,7 +293,7 @@ void egress_kick(struct egress *e, int64_t now_ps)
 
 void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int64_t now_ps)
 {
-    int64_t before = egress_next(e), old = e->pause_ps[cls];
+    int64_t before = watched(e), old = e->pause_ps[cls];
 
     if (cls == FRAME_CONTROL)
         return;

@@ -90,6 +90,19 @@ const struct egress_faults *egress_faults(const struct egress *e);
  * it. */
 void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx);
 
+/*
+ * Both ends of the link apart (net_apart.c): egress_start() puts onto it what is due, egress_take()
+ * takes off it what has arrived, each with its own next time, and each end may be ahead of the
+ * other by less than the link's latency. For links with a rate and without faults only. first(ctx)
+ * is called when a frame comes onto an empty link. first NULL: together again.
+ */
+bool egress_is_plain(const struct egress *e); /* a rate, no faults */
+void egress_apart(struct egress *e, void (*first)(void *ctx), void *ctx);
+void egress_start(struct egress *e, int64_t now_ps);
+uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
+int64_t egress_next_start(const struct egress *e);
+int64_t egress_next_arrival(const struct egress *e);
+
 /* Faults that happened, frames and bytes that went onto the link (L2 bytes and link bytes). */
 struct egress_stats {
     uint64_t frames, bytes, link_bytes, lost, duplicated, reordered, corrupted, ecn_marks,

@@ -120,6 +120,19 @@ static uint32_t flight_size(const struct egress_cfg *cfg)
     return rte_align32pow2((uint32_t)RTE_MIN(n, (int64_t)FLIGHT_MAX));
 }
 
+bool egress_is_plain(const struct egress *e)
+{
+    return e->cfg.rate_bps && e->cfg.latency_ps && !e->fault.on;
+}
+
+/* A link that holds what one end has put on it ahead of the other is not full. */
+void egress_apart(struct egress *e, void (*first)(void *ctx), void *ctx)
+{
+    e->first = first;
+    e->first_ctx = ctx;
+    e->flight_max = first ? UINT32_MAX : flight_size(&e->cfg) - 1;
+}
+
 void egress_set_faults(struct egress *e, const struct egress_faults *f)
 {
     struct egress_cfg wanted = e->cfg;

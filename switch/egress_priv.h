@@ -49,6 +49,8 @@ struct egress {
     struct ecn ecn;
     void (*earlier)(void *ctx);
     void *earlier_ctx;
+    void (*first)(void *ctx);
+    void *first_ctx;
 };
 
 static inline void line_add(struct line *l, struct rte_mbuf *m, int64_t due_ps)

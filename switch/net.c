@@ -15,35 +15,20 @@
  * direction, then ports to the outside, then nodes.
  */
 
-static inline void refresh_src(struct source *s)
+void net_refresh_src(struct source *s)
 {
     heap_set(&s->net->heap, s->id, egress_next(s->e));
 }
 
-static void earlier(void *ctx)
+void net_earlier(void *ctx)
 {
-    refresh_src(ctx);
+    net_refresh_src(ctx);
 }
 
-/*
- * A queue's event: starts what may start, hands on what has arrived. What leaves the process leaves
- * no earlier than now, so that all of it that is due goes in one burst; nothing here hears of it
- * but PFC's accounting, which is told the time of each start.
- */
-static unsigned run_src(struct net *n, struct source *s, int64_t now_ps)
+void net_arrive(struct net *n, struct source *s, struct rte_mbuf **m, uint16_t cnt)
 {
-    struct rte_mbuf *m[NODE_BURST];
-    int64_t t = n->now_ps;
-    uint16_t cnt;
+    int64_t t = frame_meta(m[0])->due_ps;
 
-    if (s->peer == FAB_NONE && n->cfg.deliver)
-        t = now_ps;
-    cnt = egress_pop(s->e, m, NODE_BURST, t);
-    refresh_src(s);
-    net_refresh_node(n, s->node);
-    if (!cnt)
-        return 0;
-    t = frame_meta(m[0])->due_ps;
     if (n->cfg.late)
         n->cfg.late(n->cfg.ctx, t, cnt);
     if (unlikely(n->tap != NULL) && s->dirlink != NO_LINK)
@@ -59,6 +44,26 @@ static unsigned run_src(struct net *n, struct source *s, int64_t now_ps)
     } else {
         rte_pktmbuf_free_bulk(m, cnt);
     }
+}
+
+/*
+ * A queue's event: starts what may start, hands on what has arrived. They count apart, as they do
+ * in net_apart.c; one that finds neither, since a pause came, does not. What leaves the process
+ * leaves no earlier than now, so that all of it that is due goes in one burst; nothing here hears
+ * of it but PFC's accounting, which is told the time of each start.
+ */
+static unsigned run_src(struct net *n, struct source *s, int64_t now_ps)
+{
+    struct rte_mbuf *m[NODE_BURST];
+    bool out = s->peer == FAB_NONE && n->cfg.deliver;
+    bool starts = egress_next_start(s->e) <= n->now_ps;
+    uint16_t cnt = egress_pop(s->e, m, NODE_BURST, out ? now_ps : n->now_ps);
+
+    n->events += starts + (cnt > 0);
+    net_refresh_src(s);
+    net_refresh_node(n, s->node);
+    if (cnt)
+        net_arrive(n, s, m, cnt);
     return cnt;
 }
 
@@ -70,13 +75,13 @@ unsigned net_advance(struct net *n, int64_t now_ps)
     while (heap_time(&n->heap) <= now_ps && heap_time(&n->heap) != PS_NEVER) {
         uint32_t i = heap_top(&n->heap);
 
-        n->events++;
         n->now_ps = RTE_MAX(n->now_ps, heap_time(&n->heap));
         if (i < n->n_src) {
             moved += run_src(n, &n->src[i], now_ps);
         } else {
             struct node *nd = n->node[i - n->n_src];
 
+            n->events++;
             nd->ops->tick(nd, n->now_ps);
             net_refresh_node(n, nd->id);
         }
@@ -115,7 +120,7 @@ void net_input(struct net *n, uint16_t node, uint16_t port, struct rte_mbuf **m,
 
 int64_t net_next(struct net *n)
 {
-    return heap_time(&n->heap);
+    return unlikely(n->is_apart) ? apart_next(n) : heap_time(&n->heap);
 }
 
 uint64_t net_events(const struct net *n)
@@ -302,7 +307,7 @@ static void add_sources(struct net *n)
                 external++;
             }
             n->src[s.id] = s;
-            egress_on_earlier(s.e, earlier, &n->src[s.id]);
+            egress_on_earlier(s.e, net_earlier, &n->src[s.id]);
         }
 }
 
@@ -348,6 +353,7 @@ void net_destroy(struct net *n)
     for (uint32_t i = 0; n->src && i < n->n_src; i++)
         if (n->src[i].e)
             egress_on_earlier(n->src[i].e, NULL, NULL);
+    apart_destroy(n);
     for (uint16_t i = 0; n->node && i < n->cfg.fab->n_nodes; i++)
         if (n->node[i])
             n->node[i]->ops->destroy(n->node[i]);

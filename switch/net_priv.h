@@ -14,6 +14,7 @@ struct source {
     uint32_t id, dirlink; /* dirlink: NO_LINK for the outside */
     uint16_t node, port;
     uint16_t peer, peer_port; /* peer: FAB_NONE where it is not here */
+    uint32_t starts, arrives; /* net_apart.c: what its node and its peer call it */
 };
 
 struct net {
@@ -30,15 +31,32 @@ struct net {
     net_tap_fn tap;
     void *tap_ctx;
     uint64_t events;
+    struct apart *apart; /* net_apart.c; NULL: never was */
+    bool is_apart;       /* nodes have queues of their own; the heap is stale */
 };
+
+/* net_apart.c */
+void apart_set_tick(struct net *n, uint16_t node, int64_t t);
+int64_t apart_next(const struct net *n);
+void apart_destroy(struct net *n);
 
 static inline void net_refresh_node(struct net *n, uint16_t node)
 {
     struct node *nd = n->node[node];
     int64_t t = nd->ops->next(nd);
 
-    heap_set(&n->heap, n->n_src + node, t == PS_NEVER ? t : RTE_MAX(t, n->now_ps));
+    if (t != PS_NEVER)
+        t = RTE_MAX(t, n->now_ps);
+    if (unlikely(n->is_apart))
+        apart_set_tick(n, node, t);
+    else
+        heap_set(&n->heap, n->n_src + node, t);
 }
+
+/* What arrives at the far end of a link goes into its node. */
+void net_arrive(struct net *n, struct source *s, struct rte_mbuf **m, uint16_t cnt);
+void net_refresh_src(struct source *s);
+void net_earlier(void *ctx); /* its queue's next event has become earlier; ctx: struct source */
 
 /* What comes from outside comes after everything that was due before it. Returns the net's time. */
 int64_t net_catch_up(struct net *n, int64_t now_ps);

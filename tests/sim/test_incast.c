@@ -98,7 +98,8 @@ static bool look(void *ctx)
 
 static double gather(struct bed *b)
 {
-    struct job_loop l = {.n = 1, .args = args, .stop = look, .ctx = b, .limit_ps = 10 * PS_PER_S};
+    struct job_loop l = {
+        .n = 1, .args = args, .stop = look, .by_steps = true, .ctx = b, .limit_ps = 10 * PS_PER_S};
 
     if (job_loop_run(b->j, &l))
         fail_msg("gather: %s", l.text);
