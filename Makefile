@@ -99,7 +99,7 @@ $(BUILD)/%.fatbin: %.cu host/kernels/grid.h host/kernels/body.h host/kernels/ele
 	@mkdir -p $(@D)
 	@echo "  NVCC  $<"
 	$(Q)$(NVCC) $(NVCCFLAGS) $< -o $@ 2>$(@:.fatbin=.ptxas) || { cat $(@:.fatbin=.ptxas); rm -f $@; exit 1; }
-$(BUILD)/host/kernels/image.o: CFLAGS += $(if $(NVCC),-DKERNEL_IMAGES='"$(BUILD)/host/kernels"')
+$(BUILD)/host/kernels/%.o: CFLAGS += $(if $(NVCC),-DKERNEL_IMAGES='"$(BUILD)/host/kernels"' -isystem $(CUDA_INCLUDE))
 $(BUILD)/host/kernels/image.o: $(FATBINS)
 
 $(BUILD)/trib-plan: $(call obj,fabric/trib_plan.c) $(call lib,fabric)
@@ -179,10 +179,17 @@ $(BUILD)/tests/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $< $(TOOL_LIBS) -o $@
 
-unit-programs: $(TESTS) $(TOOLS)
+# The CUDA driver's place taken by host memory and threads, for tests (tests/e2e/cuda.sh).
+FAKES := $(if $(NVCC),$(BUILD)/tests/fake/libcuda.so.1)
+$(BUILD)/tests/fake/libcuda.so.1: tests/fake/cuda.c $(BUILD)/host/kernels/kernels.o
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -isystem $(CUDA_INCLUDE) -shared -Wl,-soname,libcuda.so.1 $^ -lpthread -o $@
+
+unit-programs: $(TESTS) $(TOOLS) $(FAKES)
 unit: unit-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh unit
-e2e: programs $(TOOLS)
+e2e: programs $(TOOLS) $(FAKES)
 	$(Q)BUILD=$(BUILD) tests/run.sh e2e
 
 # Every collective, algorithm, type, reduction, number of ranks, length and place: minutes.

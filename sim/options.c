@@ -156,6 +156,12 @@ static int refuse(const struct sim_opts *own, struct perf_opts *o, char *err)
 {
     if (o->help)
         return OPT_OK;
+    if (strcmp(o->mem, "host")) {
+        snprintf(err, OPT_ERR,
+                 "--mem: found \"%.64s\", expected no such option: virtual time has no GPU",
+                 o->mem);
+        return OPT_BAD;
+    }
     if (o->rsh) {
         snprintf(err, OPT_ERR,
                  "--rsh: found \"%.64s\", expected no such option: all ranks are here", o->rsh);

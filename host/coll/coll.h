@@ -9,6 +9,7 @@
 #define TRIB_COLL_H
 
 #include "fabric/fabric.h"
+#include "host/kernels/device.h"
 #include "switch/reduce/arith.h"
 
 #include <infiniband/verbs.h>
@@ -81,6 +82,9 @@ struct comm_cfg {
      * there. Called for every region of data that is registered (hca_mr_unback). NULL: data it is.
      */
     int (*unback)(struct ibv_mr *mr);
+    /* Buffers of operations are in this GPU's memory, which belongs to the caller; all ranks' are,
+     * or none's. Messages are staged through host memory. Not with unback. NULL: host memory. */
+    struct device *device;
 };
 
 enum comm_state { COMM_CONNECTING, COMM_READY, COMM_FAILED };
@@ -122,8 +126,8 @@ void comm_close(struct comm *c);
 bool comm_closed(const struct comm *c);
 void comm_destroy(struct comm *c);
 
-/* Memory that collectives use is registered once, at most 64 regions; it must stay mapped until
- * comm_destroy. -ENOSPC, -errno. */
+/* Memory that collectives use is registered once, at most 64 regions; it must stay mapped (the
+ * GPU's: allocated) until comm_destroy. -ENOSPC, -errno. */
 int comm_register(struct comm *c, void *buf, size_t bytes);
 
 struct coll_args {

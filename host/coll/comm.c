@@ -429,6 +429,8 @@ void comm_destroy(struct comm *c)
 {
     if (!c)
         return;
+    if (c->cfg.device) /* nothing reads or writes what goes now */
+        device_wait(c->cfg.device);
     exec_destroy(c);
     fall_destroy(c);
     conn_destroy(c);

@@ -4,11 +4,12 @@
  *   comm.c   life: create, connect, progress, fail, close
  *   mem.c    registered memory
  *   op.c     the user's calls: what is started, and what the ranks must agree on
+ *   stage.c  schedules for buffers in GPU memory (stage.h)
  *   exec.c   the operations in order, each a schedule whose lanes are served by
  *   conn.c     LANE_SEND and LANE_RECV: a queue pair for each pair of ranks and channel (conn.h)
  *   agg.c      LANE_AGG: the queue pair to the aggregation node, with slots; one for each tree
  *   plane.c    LANE_MM: multimem of the GPU node's NVSwitches (mm.h)
- *              (LANE_CPU is served by exec.c itself)
+ *              (LANE_CPU is served by exec.c itself, and by gpu.c where buffers are in GPU memory)
  *   ctl.c    datagrams: the other ranks' states
  *   link.c   datagrams: how two ranks make a connection
  *   join.c   datagrams: JOIN, LEAVE, ABORT, PROBE
@@ -237,13 +238,18 @@ struct workspace {
     struct region mem;
     struct workspace *next;
 };
+enum work { WORK_TMP, WORK_STAGE, WORKS }; /* BUF_TMP, where buffers are; BUF_STAGE, of the host */
 
 int region_add(struct comm *c, struct region *r, void *buf, size_t bytes);
 void region_drop(struct region *r);
 /* Of a registered range; NULL when it is not registered. */
 const struct region *region_of(const struct comm *c, const void *addr, size_t bytes);
-/* One of at least so many bytes. NULL: no memory. */
-struct workspace *workspace_get(struct comm *c, size_t bytes);
+/* What the operation's schedule needs of both. 0 or -ENOMEM. */
+int workspace_get(struct comm *c, struct coll_req *r, char *err);
+#define MEM_PAGE 4096u
+/* Host memory in whole pages that a GPU reaches too where there is one. NULL: no memory. */
+void *mem_host(struct comm *c, size_t bytes);
+void mem_host_free(struct comm *c, void *p, size_t bytes);
 void mem_destroy(struct comm *c);
 
 /* ---- which algorithm (policy.c) ---- */
@@ -365,9 +371,10 @@ struct coll_req {
     struct op_id id;
     uint32_t tag; /* id in short: goes with every message */
     const struct region *in, *out;
-    struct workspace *tmp;
+    struct workspace *tmp, *stage;
     struct lane_run *lane; /* [s.n_lanes] */
     uint64_t *done;        /* [s.n_lanes] steps */
+    uint64_t *given;       /* [s.n_lanes * LANE_GPU] for gpu.c, else NULL */
     unsigned lanes_left;   /* that have steps to do */
     int status;            /* as coll_test */
     bool abandoned;        /* freed by the user while it ran */
@@ -405,6 +412,11 @@ void exec_poll(struct comm *c, unsigned lane);
 void exec_done(struct comm *c, struct coll_req *r, unsigned lane, uint64_t n);
 /* May the step start? If not, the lane is woken when it may be. */
 bool exec_may_start(struct coll_req *r, unsigned lane, enum wait_for which, const struct step *st);
+/* A step that read it is done. */
+void exec_release(struct comm *c, struct coll_req *r, const struct ref *ref);
+/* The CPU's lanes where buffers are in GPU memory (gpu.c). */
+#define LANE_GPU 16u
+unsigned gpu_run(struct comm *c, struct coll_req *r, unsigned lane);
 /* Where it is; a slot's memory belongs to its connection. */
 uint8_t *exec_addr(const struct coll_req *r, const struct ref *ref);
 uint32_t exec_lkey(const struct coll_req *r, const struct ref *ref, const struct port *p);
@@ -435,7 +447,7 @@ struct comm {
     uint32_t mtu;
     struct region region[COMM_REGIONS];
     unsigned n_regions;
-    struct workspace *tmp;             /* the newest and largest first */
+    struct workspace *work[WORKS];     /* the newest and largest first */
     int64_t now_ns, told_ns, since_ns; /* last tick; last repetition; when connecting or closing
                                           began (-1: no tick since) */
     struct ctl ctl;

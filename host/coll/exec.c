@@ -96,6 +96,8 @@ uint8_t *exec_addr(const struct coll_req *r, const struct ref *ref)
         return (uint8_t *)r->args.recv + ref->off;
     case BUF_TMP:
         return r->tmp->mem.addr + ref->off;
+    case BUF_STAGE:
+        return r->stage->mem.addr + ref->off;
     case BUF_SLOT:
         return conn_slot(r->lane[ref->lane].conn, ref->off);
     default:
@@ -105,10 +107,11 @@ uint8_t *exec_addr(const struct coll_req *r, const struct ref *ref)
 
 uint32_t exec_lkey(const struct coll_req *r, const struct ref *ref, const struct port *p)
 {
-    const struct region *m = ref->buf == BUF_IN    ? r->in
-                             : ref->buf == BUF_OUT ? r->out
-                             : ref->buf == BUF_TMP ? &r->tmp->mem
-                                                   : NULL;
+    const struct region *m = ref->buf == BUF_IN      ? r->in
+                             : ref->buf == BUF_OUT   ? r->out
+                             : ref->buf == BUF_TMP   ? &r->tmp->mem
+                             : ref->buf == BUF_STAGE ? &r->stage->mem
+                                                     : NULL;
 
     return m ? m->mr[p->index]->lkey : 0;
 }
@@ -120,7 +123,7 @@ uint32_t exec_seq(const struct comm *c)
 
 /* ---- the CPU's lanes ---- */
 
-static void release(struct comm *c, struct coll_req *r, const struct ref *ref)
+void exec_release(struct comm *c, struct coll_req *r, const struct ref *ref)
 {
     if (ref->buf == BUF_SLOT)
         conn_release(c, r->lane[ref->lane].conn, ref->off);
@@ -141,9 +144,9 @@ static void cpu_step(struct comm *c, struct coll_req *r, const struct step *st)
     }
     if (count && st->last && r->id.op == OP_AVG)
         arith_divide(dst, r->id.type, c->cfg.nranks, count);
-    release(c, r, &st->a);
+    exec_release(c, r, &st->a);
     if (st->op == STEP_REDUCE)
-        release(c, r, &st->b);
+        exec_release(c, r, &st->b);
 }
 
 static unsigned cpu_run(struct comm *c, struct coll_req *r, unsigned lane)
@@ -220,7 +223,7 @@ static unsigned run_lane(struct comm *c, struct coll_req *r, unsigned lane)
     case LANE_MM:
         return plane_run(c, r, lane);
     default:
-        return cpu_run(c, r, lane);
+        return c->cfg.device ? gpu_run(c, r, lane) : cpu_run(c, r, lane);
     }
 }
 

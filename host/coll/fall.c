@@ -323,7 +323,8 @@ static void begin(struct comm *c, unsigned parts, const char *why)
     if (c->state == COMM_FAILED || c->closing || !(parts & ~f->stopped))
         return;
     if (!policy_goes_on(c, parts | f->stopped) || !c->ctl.peer || f->n_rounds == PARTS ||
-        (c->cfg.unback && c->exec.head)) { /* what it would go on from is data */
+        ((c->cfg.unback || c->cfg.device) &&
+         c->exec.head)) { /* what it would go on from is data, or in a GPU */
         comm_fail(c, "%s", why);
         return;
     }

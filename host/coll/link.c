@@ -30,10 +30,10 @@ _Static_assert(sizeof(struct link_msg) <= CTL_ROOM, "one datagram");
 
 /* ---- this rank's end ---- */
 
-#define WORD_ALIGN 4096u /* the credit word begins a page */
+#define WORD_ALIGN MEM_PAGE /* the credit word begins a page */
 _Static_assert(SCHED_SLICE_MAX % WORD_ALIGN == 0, "the credit word is behind the slots");
 
-static void end_free(struct conn *k)
+static void end_free(struct comm *c, struct conn *k)
 {
     if (k->qp)
         ibv_destroy_qp(k->qp);
@@ -41,7 +41,7 @@ static void end_free(struct conn *k)
         ibv_dereg_mr(k->mr);
     if (k->word_mr)
         ibv_dereg_mr(k->word_mr);
-    free(k->mem);
+    mem_host_free(c, k->mem, scratch_bytes(k) + sizeof(uint64_t));
     free(k->slot);
     free(k->got);
     free(k->tx_at);
@@ -63,10 +63,9 @@ static int end_create(struct comm *c, struct conn *k)
     k->tx_at = calloc(CONN_SQ(k), sizeof(*k->tx_at));
     if (!k->slot || !k->got || !k->tx_at || port_reserve(k->port, CONN_CQE(k)))
         return -ENOMEM;
-    if (posix_memalign((void **)&k->mem, WORD_ALIGN, scratch_bytes(k) + sizeof(uint64_t))) {
-        k->mem = NULL;
+    k->mem = mem_host(c, scratch_bytes(k) + sizeof(uint64_t));
+    if (!k->mem)
         return -ENOMEM;
-    }
     memcpy(k->mem + scratch_bytes(k), &word, sizeof(word));
     k->mr = ibv_reg_mr(pd, k->mem, scratch_bytes(k), IBV_ACCESS_LOCAL_WRITE);
     if (k->mr && c->cfg.unback && c->cfg.unback(k->mr))
@@ -116,7 +115,7 @@ static struct conn *add(struct comm *c, unsigned peer, unsigned chan, char *err)
         snprintf(err, COMM_TEXT, "cannot make a connection to rank %u (%s), channel %u: %s", peer,
                  comm_host(c, peer), which, strerror(-rc));
         if (k)
-            end_free(k);
+            end_free(c, k);
         return NULL;
     }
     c->conn[c->n_conns++] = k;
@@ -311,7 +310,7 @@ void conn_stop(struct comm *c)
 void conn_destroy(struct comm *c)
 {
     while (c->n_conns)
-        end_free(c->conn[--c->n_conns]);
+        end_free(c, c->conn[--c->n_conns]);
     free(c->conn);
     c->conn = NULL;
 }

@@ -2,10 +2,9 @@
 #include "host/coll/comm.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define PAGE 4096u
 
 /* 0, or -errno: there is no region then. */
 static int keep(struct comm *c, struct region *r, struct ibv_mr **slot, struct ibv_mr *mr)
@@ -28,7 +27,7 @@ int region_add(struct comm *c, struct region *r, void *buf, size_t bytes)
 {
     int rc = 0;
 
-    *r = (struct region){.addr = buf, .bytes = bytes, .remote_addr = (uintptr_t)buf % PAGE};
+    *r = (struct region){.addr = buf, .bytes = bytes, .remote_addr = (uintptr_t)buf % MEM_PAGE};
     for (unsigned p = 0; !rc && p < c->n_ports; p++) {
         struct ibv_pd *pd = c->port[p].pd;
 
@@ -75,54 +74,123 @@ int comm_register(struct comm *c, void *buf, size_t bytes)
         return 0;
     if (c->n_regions == COMM_REGIONS)
         return -ENOSPC;
-    rc = region_add(c, &c->region[c->n_regions], buf, bytes);
+    if (c->cfg.device) /* no HCA touches it */
+        c->region[c->n_regions] = (struct region){.addr = buf, .bytes = bytes}, rc = 0;
+    else
+        rc = region_add(c, &c->region[c->n_regions], buf, bytes);
     c->n_regions += !rc;
     return rc;
 }
 
-static void workspace_free(struct workspace *w)
+void *mem_host(struct comm *c, size_t bytes)
+{
+    void *p = NULL;
+
+    if (c->cfg.device)
+        return device_host(c->cfg.device, bytes);
+    return posix_memalign(&p, MEM_PAGE, bytes) ? NULL : p;
+}
+
+void mem_host_free(struct comm *c, void *p, size_t bytes)
+{
+    if (c->cfg.device)
+        device_host_free(c->cfg.device, p, bytes);
+    else
+        free(p);
+}
+
+/* Of a GPU no HCA knows anything; workspace of the host's is cleared. */
+static int work_alloc(struct comm *c, enum work kind, struct region *r, size_t bytes)
+{
+    struct device *d = c->cfg.device;
+    void *mem = !d                   ? calloc(1, bytes)
+                : kind == WORK_STAGE ? device_host(d, bytes)
+                                     : device_alloc(d, bytes);
+
+    if (!mem)
+        return -ENOMEM;
+    if (d && kind == WORK_TMP) {
+        *r = (struct region){.addr = mem, .bytes = bytes};
+        return 0;
+    }
+    if (!region_add(c, r, mem, bytes))
+        return 0;
+    if (d)
+        device_host_free(d, mem, bytes);
+    else
+        free(mem);
+    return -ENOMEM;
+}
+
+static void workspace_free(struct comm *c, enum work kind, struct workspace *w)
 {
     void *mem = w->mem.addr;
+    size_t bytes = w->mem.bytes;
 
     region_drop(&w->mem);
-    free(mem);
+    if (!c->cfg.device)
+        free(mem);
+    else if (kind == WORK_STAGE)
+        device_host_free(c->cfg.device, mem, bytes);
+    else
+        device_free(c->cfg.device, mem);
     free(w);
 }
 
-struct workspace *workspace_get(struct comm *c, size_t bytes)
+static struct workspace *get(struct comm *c, enum work kind, size_t bytes)
 {
-    struct workspace *w = c->tmp;
+    struct workspace *w = c->work[kind];
     size_t room = 65536;
-    void *mem;
 
     if (w && w->mem.bytes >= bytes)
         return w;
     while (room < bytes)
         room *= 2;
-    for (struct workspace *old = c->exec.head ? NULL : c->tmp; old; old = c->tmp) {
-        c->tmp = old->next;
-        workspace_free(old);
+    for (struct workspace *old = c->exec.head ? NULL : w; old; old = c->work[kind]) {
+        c->work[kind] = old->next;
+        workspace_free(c, kind, old);
     }
     w = calloc(1, sizeof(*w));
-    mem = calloc(1, room);
-    if (!w || !mem || region_add(c, &w->mem, mem, room)) {
+    if (!w || work_alloc(c, kind, &w->mem, room)) {
         free(w);
-        free(mem);
         return NULL;
     }
-    w->next = c->tmp;
-    c->tmp = w;
+    w->next = c->work[kind];
+    c->work[kind] = w;
     return w;
+}
+
+int workspace_get(struct comm *c, struct coll_req *r, char *err)
+{
+    const char *why;
+    uint64_t bytes = r->s.tmp_bytes;
+
+    if (bytes && bytes <= COMM_TMP_MAX)
+        r->tmp = get(c, WORK_TMP, bytes);
+    if (!bytes || r->tmp) {
+        bytes = r->s.stage_bytes;
+        if (bytes && bytes <= COMM_TMP_MAX)
+            r->stage = get(c, WORK_STAGE, bytes);
+        if (!bytes || r->stage)
+            return 0;
+    }
+    why = c->cfg.device ? device_error(c->cfg.device) : NULL;
+    snprintf(err, COMM_TEXT, "a workspace of %llu bytes: %s", (unsigned long long)bytes,
+             bytes > COMM_TMP_MAX ? "at most 4 GiB are possible"
+             : why                ? why
+                                  : "out of memory");
+    return -ENOMEM;
 }
 
 void mem_destroy(struct comm *c)
 {
-    while (c->tmp) {
-        struct workspace *w = c->tmp;
+    for (enum work kind = 0; kind < WORKS; kind++)
+        while (c->work[kind]) {
+            struct workspace *w = c->work[kind];
 
-        c->tmp = w->next;
-        workspace_free(w);
-    }
+            c->work[kind] = w->next;
+            workspace_free(c, kind, w);
+        }
     while (c->n_regions)
         region_drop(&c->region[--c->n_regions]);
 }

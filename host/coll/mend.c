@@ -31,7 +31,7 @@ static uint8_t *kept_at(const struct agg *a, uint64_t msg, uint32_t mtu)
 
 int fall_keep_create(struct comm *c, struct agg *a)
 {
-    if (c->cfg.unback || !policy_goes_on(c, agg_part(a)))
+    if (c->cfg.unback || c->cfg.device || !policy_goes_on(c, agg_part(a)))
         return 0;
     a->n_kept = 2 * a->depth + 2; /* under way, and of the operation before */
     a->kept = calloc(a->n_kept, AGG_MSG_BYTES(c->mtu));
@@ -78,7 +78,7 @@ void fall_keep_begin(struct comm *c, const struct coll_req *r)
     unsigned parts = mend_whole(&r->s);
 
     k->here = false;
-    if (!parts || c->cfg.unback || !policy_goes_on(c, parts | c->fall.stopped))
+    if (!parts || c->cfg.unback || c->cfg.device || !policy_goes_on(c, parts | c->fall.stopped))
         return;
     if (k->room <
         r->s.in_bytes + 1) { /* who has no input has memory to be registered all the same */
@@ -402,6 +402,8 @@ int mend(struct comm *c, const struct fall_round *f, char *err)
     bool over = r ? r->id.seq != f->seq : c->exec.opseq != f->seq, begun = c->exec.running;
     int rc;
 
+    if (c->cfg.device && !f->whole)
+        return cannot(err, "an operation under way in GPU memory", -ENOTSUP);
     if (f->again)
         return start_over(c, f, over, err);
     if (f->whole || (r && !over && !(parts_of(&r->s) & f->parts)))

@@ -5,6 +5,7 @@
  * they run, in full.
  */
 #include "host/coll/conn.h"
+#include "host/coll/stage.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -282,19 +283,6 @@ static int check_buffers(const struct comm *c, struct coll_req *r, char *err)
     return 0;
 }
 
-static int get_workspace(struct comm *c, struct coll_req *r, char *err)
-{
-    if (!r->s.tmp_bytes)
-        return 0;
-    if (r->s.tmp_bytes <= COMM_TMP_MAX)
-        r->tmp = workspace_get(c, r->s.tmp_bytes);
-    if (r->tmp)
-        return 0;
-    snprintf(err, COMM_TEXT, "a workspace of %llu bytes: %s", (unsigned long long)r->s.tmp_bytes,
-             r->s.tmp_bytes > COMM_TMP_MAX ? "at most 4 GiB are possible" : "out of memory");
-    return -ENOMEM;
-}
-
 /* Has the communicator what the lanes need? */
 static int lanes_served(struct comm *c, const struct coll_req *r, char *err)
 {
@@ -318,7 +306,9 @@ static int get_lanes(struct comm *c, struct coll_req *r, char *err)
 
     r->lane = calloc(n + 1, sizeof(*r->lane));
     r->done = calloc(n + 1, sizeof(*r->done));
-    if (!r->lane || !r->done) {
+    if (c->cfg.device)
+        r->given = calloc(n + 1ul, LANE_GPU * sizeof(*r->given));
+    if (!r->lane || !r->done || (c->cfg.device && !r->given)) {
         snprintf(err, COMM_TEXT, "out of memory");
         return -ENOMEM;
     }
@@ -362,7 +352,12 @@ int op_schedule(struct comm *c, struct coll_req *r, char *err)
     };
     int rc = policy_schedule(c, r, &in);
 
-    if (rc == -ENOTSUP && COMM_MM_ALGOS >> in.algo & 1 && c->topo.most > ARITH_MAX_INPUTS)
+    if (!rc && c->cfg.device && (rc = sched_stage(&r->s)))
+        sched_free(&r->s);
+    if (rc == -ENOTSUP && c->cfg.device && COMM_MM_ALGOS >> in.algo & 1)
+        snprintf(err, COMM_TEXT, "%s: NVSwitches do not reach GPU memory that is staged",
+                 sched_algo_name(in.algo));
+    else if (rc == -ENOTSUP && COMM_MM_ALGOS >> in.algo & 1 && c->topo.most > ARITH_MAX_INPUTS)
         snprintf(err, COMM_TEXT, "%s: %u ranks in a GPU node, multimem takes at most %d",
                  sched_algo_name(in.algo), c->topo.most, ARITH_MAX_INPUTS);
     else if (rc == -ENOTSUP)
@@ -386,14 +381,16 @@ const struct op_id *op_known(const struct comm *c, uint32_t seq)
 
 int op_prepare(struct comm *c, struct coll_req *r, char *err)
 {
-    int rc = get_workspace(c, r, err);
+    int rc = workspace_get(c, r, err);
 
     if (!rc)
         rc = lanes_served(c, r, err);
     free(r->lane);
     free(r->done);
+    free(r->given);
     r->lane = NULL;
     r->done = NULL;
+    r->given = NULL;
     r->lanes_left = 0;
     return rc ? rc : get_lanes(c, r, err);
 }
@@ -483,5 +480,6 @@ void req_free(struct coll_req *r)
     sched_free(&r->s); /* nothing where it is all zero */
     free(r->lane);
     free(r->done);
+    free(r->given);
     free(r);
 }

@@ -53,7 +53,14 @@ enum step_op {
                      OP_AVG divided. Members: the ranks of this rank's domain */
     STEP_MM_STORE /* a to all members' buffers `region` at offset off */
 };
-enum step_buf { BUF_NONE, BUF_IN, BUF_OUT, BUF_TMP, BUF_SLOT };
+enum step_buf {
+    BUF_NONE,
+    BUF_IN,
+    BUF_OUT,
+    BUF_TMP,
+    BUF_SLOT,
+    BUF_STAGE /* host memory, of schedules for GPU memory alone (stage.h) */
+};
 
 /* Bytes of a buffer. BUF_SLOT: off is the number of the message in RECV lane `lane`, from 0. A
  * long schedule has tens of thousands of steps a rank, so all of this is small. */
@@ -146,7 +153,7 @@ struct sched_in {
 struct sched {
     struct sched_in in;
     unsigned esize;
-    uint64_t in_bytes, out_bytes, tmp_bytes; /* of the buffers that steps refer to */
+    uint64_t in_bytes, out_bytes, tmp_bytes, stage_bytes; /* of the buffers that steps refer to */
     unsigned n_lanes, room;
     struct lane *lane;
     uint32_t n_steps;

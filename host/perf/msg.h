@@ -21,6 +21,7 @@
 #define TRIB_PERF_MSG_H
 
 #include "host/perf/exact.h"
+#include "host/perf/where.h"
 #include "switch/rim/rundir.h"
 
 #include <stddef.h>
@@ -47,6 +48,7 @@ enum msg_type {
 
 struct msg_init {
     uint32_t rank, nranks, group, window, algos, n_trees, n_policy;
+    int32_t gpu;                    /* where.h */
     uint8_t policy[ALGO_COUNT + 1]; /* in order; padded */
     uint16_t tree[COLL_TREES];
     uint64_t key, max_bytes; /* of a buffer */
@@ -71,7 +73,9 @@ struct msg_done {
     struct ulp ulp;              /* ERROR */
     uint32_t aggregated;         /* RUN: operations that ended by the algorithm asked for */
     uint32_t algo;               /* PREPARE: the one that the row would run by now */
-    char fell_back[COMM_TEXT];   /* comm_fell_back(); "": nothing has failed */
+    int64_t staging_ns;        /* RUN: wall time in which copies to and from a GPU were under way */
+    char fell_back[COMM_TEXT]; /* comm_fell_back(); "": nothing has failed */
+    char where[COMM_TEXT];     /* of the first: where_text() */
 };
 struct msg_progress {
     uint32_t done;

@@ -5,6 +5,7 @@
 #include "host/perf/options.h"
 
 #include "host/coll/sched.h"
+#include "host/perf/where.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -63,6 +64,8 @@ static const struct option_row table[] = {
      "wall time of one timed run (2): iterations are cut to keep it, not below 2"},
     {0, "rsh", "CMD", K_STRING, AT(rsh), 0, 0,
      "start a rank on a host outside by CMD HOST trib-perf --remote-rank, as ssh does"},
+    {0, "mem", "WHERE", K_STRING, AT(mem), 0, 0,
+     "where buffers are: host, cuda or cuda:N, the memory of GPU N (host)"},
     {'h', "help", NULL, K_FLAG, AT(help), 0, 0, "this text"},
 };
 #define ROWS (sizeof(table) / sizeof(table[0]))
@@ -329,7 +332,7 @@ bool options_has_error(enum coll_kind k, enum dtype t, enum redop op)
     return coll_reduces(k) && dtype_is_float(t) && (op == OP_SUM || op == OP_AVG);
 }
 
-static int check_collective(const struct perf_opts *o, char *err)
+static int check_collective(struct perf_opts *o, char *err)
 {
     bool can = false;
 
@@ -342,6 +345,14 @@ static int check_collective(const struct perf_opts *o, char *err)
         for (int op = 0; op < OP_COUNT; op++)
             can = can || ((o->types >> t & 1) && (o->ops >> op & 1) &&
                           options_has_error(o->coll, (enum dtype)t, (enum redop)op));
+    if (where_by_name(o->mem, &o->gpu)) {
+        snprintf(err, OPT_ERR, "--mem: found \"%.64s\", expected host, cuda or cuda:N", o->mem);
+        return OPT_BAD;
+    }
+    if (o->error && o->gpu != WHERE_HOST) {
+        snprintf(err, OPT_ERR, "--error: found --mem %.64s, expected host", o->mem);
+        return OPT_BAD;
+    }
     if (o->error && !can) {
         snprintf(err, OPT_ERR,
                  "--error: found nothing to measure, expected sum or avg of a float type by "
@@ -391,6 +402,7 @@ int options_parse(struct perf_opts *o, int argc, char **argv, char *err)
                             .types = 1u << DT_FP32,
                             .ops = 1u << OP_SUM,
                             .tree = PERF_TREES,
+                            .mem = "host",
                             .max_wall = 2};
     *err = 0;
     for (int i = 1; i < argc; i++) {

@@ -38,6 +38,8 @@ struct perf_opts {
     double max_wall; /* seconds that one timed run may last */
     const char *json;
     const char *rsh; /* how ranks start on hosts that are outside */
+    const char *mem; /* --mem; NULL: host */
+    int gpu;         /* WHERE_HOST, or the GPU whose memory buffers are in */
     bool help;
 };
 

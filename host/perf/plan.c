@@ -87,6 +87,12 @@ static bool collective_has(const struct sweep *s, enum coll_algo a)
     return rc != -ENOTSUP;
 }
 
+/* NVSwitches read and write members' buffers themselves, and do not reach those that are staged. */
+static bool beyond_gpus(const struct sweep *s, enum coll_algo a)
+{
+    return s->o->gpu != WHERE_HOST && (a == ALGO_NVLS || a == ALGO_NVLS_SHARP);
+}
+
 /* Does the model find a way? Few elements will do. */
 static bool fabric_has(const struct sweep *s, enum coll_algo a)
 {
@@ -102,6 +108,8 @@ static bool fabric_has(const struct sweep *s, enum coll_algo a)
     args.send = &args;
     args.recv = &p;
     if (a == ALGO_SHARP && !s->n_trees)
+        return false;
+    if (beyond_gpus(s, a))
         return false;
     return coll_predict_trees(s->fab, &args, s->nranks, s->host_of_rank, s->tree, s->n_trees,
                               s->o->window, &p) != -ENOTSUP;
@@ -130,6 +138,11 @@ static int refuse(const struct sweep *s, const char *option, unsigned bad, char 
     if (!collective_has(s, a))
         snprintf(err, OPT_ERR, "%s: found %s, which %s does not have, expected %s", option,
                  sched_algo_name(a), coll_name(s->o->coll), can);
+    else if (beyond_gpus(s, a))
+        snprintf(err, OPT_ERR,
+                 "%s: found %s, expected %s with --mem %s: NVSwitches do not reach memory that is "
+                 "staged",
+                 option, sched_algo_name(a), can, s->o->mem);
     else if (a == ALGO_SHARP && !s->fab->n_trees)
         snprintf(err, OPT_ERR, "%s: found sharp, expected %s: no switch of %s reduces", option, can,
                  s->o->conf);

@@ -12,7 +12,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define LOOK_NS      2000000 /* how often a running operation looks at the socket and the clock */
@@ -230,15 +229,19 @@ static int allocate(struct rank *k)
 {
     k->buf_bytes = (k->init.max_bytes + 4096) & ~(size_t)4095;
     for (int i = 0; i < 2; i++) {
-        k->buf[i] =
-            mmap(NULL, k->buf_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (k->buf[i] == MAP_FAILED)
-            return rank_fail(k, "cannot allocate buffers", strerror(errno));
+        char err[DEVICE_TEXT] = "";
+
+        k->buf[i] = where_alloc(&k->where, k->buf_bytes, err);
+        if (!k->buf[i])
+            return rank_fail(k, "cannot allocate buffers", err);
         int rc = comm_register(k->comm, k->buf[i], k->buf_bytes);
         if (rc)
             return rank_fail(k, "cannot register buffers", strerror(-rc));
     }
-    return values_init(&k->val) ? rank_fail(k, "cannot allocate buffers", NULL) : 0;
+    if (values_init(&k->val))
+        return rank_fail(k, "cannot allocate buffers", NULL);
+    k->val.device = k->where.device;
+    return 0;
 }
 
 static int connect_all(struct rank *k)
@@ -256,9 +259,14 @@ static int connect_all(struct rank *k)
                            .algos = k->init.algos,
                            .n_policy = k->init.n_policy};
     uint8_t blob[COMM_BLOB] = {0};
+    struct msg_done ready = {0};
     char err[COMM_TEXT] = "";
     struct msg m;
 
+    if (where_open(&k->where, k->init.gpu, err))
+        return rank_fail(k, err, NULL);
+    where_text(&k->where, ready.where, sizeof(ready.where));
+    cfg.device = k->where.device;
     memcpy(cfg.tree, k->init.tree, sizeof(cfg.tree));
     for (unsigned i = 0; i < cfg.n_policy; i++)
         cfg.policy[i] = (enum coll_algo)k->init.policy[i];
@@ -281,7 +289,7 @@ static int connect_all(struct rank *k)
         if (rank_look(k))
             return -ECANCELED;
     }
-    return comm_check(k) ? -ECANCELED : rank_answer(k, &(struct msg_done){0});
+    return comm_check(k) ? -ECANCELED : rank_answer(k, &ready);
 }
 
 /* Leaves the group, for as long as that can reasonably take, so that its slots are free for the
@@ -346,6 +354,9 @@ int rank_main(int fd, bool elsewhere)
     leave(k);
     while (k->n_ctx)
         ibv_close_device(k->ctx[--k->n_ctx]);
+    for (int i = 0; i < 2; i++)
+        where_free(&k->where, k->buf[i], k->buf_bytes);
+    where_close(&k->where);
     values_free(&k->val);
     msg_free(&k->in);
     rundir_close(&k->rd);

@@ -65,12 +65,26 @@ static int operate(struct rank *k, bool *own)
     return rc < 0 ? rank_fail(k, comm_error(k->comm), NULL) : 0;
 }
 
-static void fill(struct rank *k)
+/* Where something was done in a GPU's memory. */
+static int gpu_check(struct rank *k)
+{
+    const char *why = k->where.device ? device_error(k->where.device) : NULL;
+
+    return why ? rank_fail(k, why, NULL) : 0;
+}
+
+static int64_t staging_ns(const struct rank *k)
+{
+    return k->where.device ? device_staging_ns(k->where.device) : 0;
+}
+
+static int fill(struct rank *k)
 {
     struct layout l = layout_of(k);
 
     values_set(&k->val, &l, k->row.type, k->row.op);
     values_prepare(&k->val, &l, k->buf[0], k->buf[1]);
+    return gpu_check(k);
 }
 
 int rank_prepare(struct rank *k, const struct msg *m)
@@ -86,7 +100,8 @@ int rank_prepare(struct rank *k, const struct msg *m)
         return rank_fail(k, "malformed PREPARE", NULL);
     if (l.count * blocks * dtype_size(p->type) > k->buf_bytes)
         return rank_fail(k, "PREPARE asks for more than the buffers hold", NULL);
-    fill(k);
+    if (fill(k))
+        return -ECANCELED;
     struct coll_args a = args_of(k);
     return rank_answer(k, &(struct msg_done){.algo = comm_runs_by(k->comm, &a)});
 }
@@ -117,6 +132,7 @@ int rank_run(struct rank *k, const struct msg *m)
         return rank_fail(k, "malformed RUN", NULL);
     memcpy(&run, m->body, sizeof(run));
     int64_t start = wait_for_start(k, run.start_ps);
+    int64_t staged = staging_ns(k);
     uint32_t aggregated = 0;
     report = clock_mono_ns() + PROGRESS_NS;
     for (unsigned i = 0; i < run.n; i++) {
@@ -130,8 +146,9 @@ int rank_run(struct rank *k, const struct msg *m)
             msg_send(k->fd, MSG_PROGRESS, &pr, sizeof(pr));
         }
     }
-    return rank_answer(
-        k, &(struct msg_done){.ps = clock_fabric_ps(k->sh) - start, .aggregated = aggregated});
+    return rank_answer(k, &(struct msg_done){.ps = clock_fabric_ps(k->sh) - start,
+                                             .staging_ns = staging_ns(k) - staged,
+                                             .aggregated = aggregated});
 }
 
 /* A barrier moves no data: what it does is that nobody leaves before the last one has entered. The
@@ -166,13 +183,12 @@ int rank_check(struct rank *k, const struct msg *m)
     if (k->row.coll == COLL_BARRIER)
         return check_barrier(k, &c);
     if (c.again) {
-        fill(k);
-        if (operate(k, NULL))
+        if (fill(k) || operate(k, NULL))
             return -ECANCELED;
     }
     struct layout l = layout_of(k);
-    return rank_answer(
-        k, &(struct msg_done){.wrong = values_check(&k->val, &l, k->buf[0], k->buf[1])});
+    struct msg_done d = {.wrong = values_check(&k->val, &l, k->buf[0], k->buf[1])};
+    return gpu_check(k) ? -ECANCELED : rank_answer(k, &d);
 }
 
 /* After PREPARE out of place: what is there gives way to random floats. */
@@ -183,7 +199,7 @@ int rank_error(struct rank *k)
     struct msg_done d = {0};
     struct piece got;
 
-    if (!options_has_error(p->coll, p->type, p->op) || p->in_place)
+    if (!options_has_error(p->coll, p->type, p->op) || p->in_place || k->where.device)
         return rank_fail(k, "malformed ERROR", NULL);
     exact_fill(k->buf[0], p->type, l.nranks, l.rank, 0, layout_send(&l));
     if (operate(k, NULL))

@@ -20,7 +20,8 @@ struct rank {
     struct ibv_context *ctx[FAB_MAX_HOST_PORTS]; /* in order of the host's ports */
     unsigned n_ctx;
     struct comm *comm;
-    uint8_t *buf[2]; /* send, recv */
+    struct where where;
+    uint8_t *buf[2]; /* send, recv; a GPU's are not for the CPU to follow */
     size_t buf_bytes;
     struct values val;
     struct msg_prepare row;

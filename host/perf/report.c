@@ -35,6 +35,8 @@ static void add_extras(json_t *j, const struct row *r, int place)
     }
     if (r->run[place].links)
         json_object_set(j, "links", r->run[place].links);
+    if (r->staged)
+        json_object_set_new(j, "staging_us", json_real(r->run[place].staging_us));
     if (r->mm_self)
         json_object_set_new(j, "mm_self", json_true());
     if (r->sparse)

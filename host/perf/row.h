@@ -22,7 +22,8 @@ struct run_result {
     uint64_t
         wrong; /* elements, all ranks together; barriers that somebody left before all had come */
     bool checked;
-    unsigned iters; /* timed; fewer than asked for where they would have lasted too long */
+    double staging_us; /* of one operation: copies to and from a GPU were under way so long */
+    unsigned iters;    /* timed; fewer than asked for where they would have lasted too long */
     uint32_t dilation;
     struct fidelity fid;
     char fell_back[COMM_TEXT]; /* why it ran by another algorithm, in part at least; "": not */
@@ -40,6 +41,7 @@ struct row {
     enum dtype type;
     enum redop op;
     unsigned root, nranks, sparse;
+    bool staged;  /* buffers are in a GPU's memory */
     bool mm_self; /* of multimem: as in coll_args */
     uint64_t count, bytes;
     struct coll_prediction pred;

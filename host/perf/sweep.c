@@ -32,6 +32,7 @@ struct answers {
         left_ps; /* the last one that entered a barrier, the first one that left it */
     struct ulp ulp;
     uint32_t aggregated, algo;
+    int64_t staging_ns;                 /* of the rank that staged longest */
     const struct coll_prediction *pred; /* of what runs */
     const char *label;
     unsigned iters;
@@ -52,7 +53,6 @@ static int take_done(void *ctx, unsigned rank, const struct msg *m)
     struct answers *a = ctx;
     struct msg_done d;
 
-    (void)rank;
     if (m->len != sizeof(d))
         return -EPROTO;
     memcpy(&d, m->body, sizeof(d));
@@ -63,6 +63,10 @@ static int take_done(void *ctx, unsigned rank, const struct msg *m)
     a->ulp.max = d.ulp.max > a->ulp.max ? d.ulp.max : a->ulp.max;
     a->ulp.sum += d.ulp.sum;
     a->ulp.n += d.ulp.n;
+    a->staging_ns = d.staging_ns > a->staging_ns ? d.staging_ns : a->staging_ns;
+    d.where[sizeof(d.where) - 1] = 0;
+    if (!rank && *d.where)
+        memcpy(a->s->where, d.where, sizeof(d.where));
     a->aggregated = d.aggregated < a->aggregated ? d.aggregated : a->aggregated;
     a->algo = d.algo;
     d.fell_back[sizeof(d.fell_back) - 1] = 0;
@@ -103,6 +107,7 @@ static int command(struct sweep *s, uint32_t type, const void *body, size_t len,
     a->entered_ps = INT64_MIN;
     a->left_ps = INT64_MAX;
     a->ulp = (struct ulp){0};
+    a->staging_ns = 0;
     a->aggregated = UINT32_MAX;
     return rc ? rc : job_gather(s->job, MSG_DONE, seconds + SLACK_S, take_done, take_progress, a);
 }
@@ -146,6 +151,7 @@ static int send_init(struct sweep *s)
                           .algos = s->set_up,
                           .n_trees = s->n_trees,
                           .n_policy = s->o->n_policy,
+                          .gpu = s->o->gpu,
                           .max_bytes = s->o->max_bytes};
 
     for (unsigned i = 0; i < s->o->n_policy; i++)
@@ -260,6 +266,7 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a)
     run->fid = pace_judge(a->pred, lag, run->dilation);
     run->valid = true;
     run->aggregated = a->aggregated;
+    run->staging_us = (double)a->staging_ns * 1e-3 / run->iters / run->dilation;
     if (s->pace.adaptive)
         pace_learn(&s->pace, a->pred, s->nranks, lag, run->dilation, run->fid.ok);
     return 0;
@@ -401,7 +408,8 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
                       .root = s->o->root,
                       .nranks = s->nranks,
                       .sparse = s->o->sparse,
-                      .mm_self = s->o->mm_self};
+                      .mm_self = s->o->mm_self,
+                      .staged = *s->where};
     if (r->coll != COLL_BARRIER) {
         r->count = bytes / dtype_size(type) / blocks;
         if (!r->count)
@@ -441,7 +449,7 @@ static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes,
     unsigned first = s->n_rows;
     int rc = 0;
 
-    table_columns(stdout, algo);
+    table_columns(stdout, algo, *s->where);
     for (unsigned i = 0; i < n_sizes && !rc; i++)
         for (int t = 0; t < DT_COUNT && !rc; t++)
             for (int op = 0; op < OP_COUNT && !rc; op++)
@@ -464,6 +472,8 @@ int sweep_run(struct sweep *s)
     if (!s->rows)
         return -ENOMEM;
     int rc = s->place ? 0 : connect_ranks(s);
+    if (!rc && *s->where)
+        table_where(stdout, s->where);
     for (int a = 0; a < ALGOS_ASKED && !rc; a++)
         if (s->algos & (1u << a))
             rc = run_algo(s, (enum coll_algo)a, sizes, n);

@@ -42,19 +42,25 @@ void table_header(FILE *out, const char *program, const struct perf_opts *o,
     fflush(out);
 }
 
-void table_columns(FILE *out, enum coll_algo algo)
+void table_where(FILE *out, const char *where)
+{
+    fprintf(out, "#\n# Memory: %s\n", where);
+}
+
+void table_columns(FILE *out, enum coll_algo algo, bool staged)
 {
     fprintf(out, "#\n# Algorithm: %s\n", sched_algo_name(algo));
     fprintf(out, "# %10s %12s %8s %6s %5s  %35s  %35s\n", "", "", "", "", "",
             "out-of-place           ", "in-place             ");
-    fprintf(out,
-            "# %10s %12s %8s %6s %5s  %9s %8s %8s %7s  %9s %8s %8s %7s  %9s %6s %9s %10s %8s  %s\n",
-            "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
-            "algbw", "busbw", "#wrong", "link", "util", "model", "meas/model", "dilation",
-            "fidelity");
-    fprintf(out, "# %10s %12s %8s %6s %5s  %9s %8s %8s %7s  %9s %8s %8s %7s  %9s %6s %9s\n", "(B)",
-            "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)",
-            "", "(MB)", "(%)", "(us)");
+    fprintf(
+        out,
+        "# %10s %12s %8s %6s %5s  %9s %8s %8s %7s  %9s %8s %8s %7s  %9s %6s %9s %10s%s %8s  %s\n",
+        "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
+        "algbw", "busbw", "#wrong", "link", "util", "model", "meas/model",
+        staged ? "   staging" : "", "dilation", "fidelity");
+    fprintf(out, "# %10s %12s %8s %6s %5s  %9s %8s %8s %7s  %9s %8s %8s %7s  %9s %6s %9s%s\n",
+            "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
+            "(GB/s)", "", "(MB)", "(%)", "(us)", staged ? "                 (us)" : "");
     fflush(out);
 }
 
@@ -128,6 +134,10 @@ void table_row(FILE *out, const struct row *r)
                 model, (a->valid ? a : b)->time_us / row_predicted_us(r));
     else
         fprintf(out, " %6s %9s %10s", "-", model, "-");
+    if (r->staged) {
+        time_cell(model, sizeof(model), w->staging_us);
+        fprintf(out, " %9s", model);
+    }
     fprintf(out, " %8" PRIu32, w->dilation);
     if (w->fid.ok)
         fprintf(out, "  ok\n");

@@ -12,7 +12,9 @@
 
 void table_header(FILE *out, const char *program, const struct perf_opts *o,
                   const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank);
-void table_columns(FILE *out, enum coll_algo algo);
+/* staged: with the time of copies to and from a GPU. */
+void table_columns(FILE *out, enum coll_algo algo, bool staged);
+void table_where(FILE *out, const char *where);
 void table_row(FILE *out, const struct row *r);
 /* Out of bounds values, average bus bandwidth, fidelity of all rows. */
 void table_footer(FILE *out, const struct row *rows, unsigned n);

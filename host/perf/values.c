@@ -211,6 +211,8 @@ static const uint8_t *period(struct values *v, unsigned source)
 }
 
 #define UNTOUCHED 0x5a /* what must not be written */
+static const uint8_t untouched[8] = {UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED,
+                                     UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED};
 
 /* A run of elements that does not go beyond the end of the period. */
 struct run {
@@ -230,6 +232,10 @@ void values_fill(struct values *v, void *buf, unsigned source, uint64_t first, u
     const uint8_t *p = n ? period(v, source) : NULL;
     size_t size = dtype_size(v->type);
 
+    if (v->device && n) {
+        device_fill(v->device, buf, p, v->count, first, n, (unsigned)size, false);
+        return;
+    }
     for (uint64_t done = 0; done < n;) {
         struct run r = run_at(v, p, first + done, n - done);
         memcpy((uint8_t *)buf + done * size, r.want, r.n * size);
@@ -241,6 +247,14 @@ void values_poison(struct values *v, void *buf, unsigned source, uint64_t first,
 {
     size_t size = dtype_size(v->type);
 
+    if (v->device && n && source == LAYOUT_NOTHING) {
+        device_fill(v->device, buf, untouched, 1, 0, n, (unsigned)size, false);
+        return;
+    }
+    if (v->device && n) {
+        device_fill(v->device, buf, period(v, source), v->count, first, n, (unsigned)size, true);
+        return;
+    }
     if (source == LAYOUT_NOTHING) {
         memset(buf, UNTOUCHED, n * size);
         return;
@@ -270,6 +284,14 @@ uint64_t values_wrong(struct values *v, const void *buf, unsigned source, uint64
     size_t size = dtype_size(v->type);
     uint64_t wrong = 0;
 
+    if (v->device && n) {
+        bool none = source == LAYOUT_NOTHING;
+        struct device_wrong w = {0};
+
+        device_verify(v->device, buf, none ? untouched : period(v, source), none ? 1 : v->count,
+                      none ? 0 : first, n, (unsigned)size, &w);
+        return w.n;
+    }
     if (!n || source == LAYOUT_NOTHING)
         return n ? touched(v, buf, n) : 0;
     const uint8_t *p = period(v, source);

@@ -12,6 +12,7 @@
 #ifndef TRIB_PERF_VALUES_H
 #define TRIB_PERF_VALUES_H
 
+#include "host/kernels/device.h"
 #include "host/perf/layout.h"
 
 #include <stddef.h>
@@ -29,6 +30,8 @@ struct values {
     uint8_t *all, *one;
     unsigned one_of; /* LAYOUT_NOTHING: of nobody */
     bool have_all;
+    struct device *device; /* buffers are in its memory, and filled and compared there; NULL: the
+                              host's. What it fails at stays its error. */
 };
 
 int values_init(struct values *v); /* allocates; 0 or -ENOMEM */

@@ -30,7 +30,7 @@ struct ilane {
 
 struct irank {
     struct sched s;
-    uint8_t *in, *out, *tmp;
+    uint8_t *in, *out, *tmp, *stage;
     uint64_t *done; /* [lanes] as sched_ready() wants it */
     struct ilane *lane;
     uint64_t sent, mm_out, mm_in, agg_up, agg_down; /* bytes */
@@ -61,7 +61,8 @@ static inline uint8_t *interp_at(struct irank *r, struct ref ref, uint64_t len)
 {
     uint64_t size = ref.buf == BUF_IN    ? r->s.in_bytes
                     : ref.buf == BUF_OUT ? r->s.out_bytes
-                                         : r->s.tmp_bytes;
+                    : ref.buf == BUF_TMP ? r->s.tmp_bytes
+                                         : r->s.stage_bytes;
 
     if (ref.buf == BUF_SLOT) {
         assert_non_null(r->lane[ref.lane].held[ref.off % SCHED_SLOTS]);
@@ -70,7 +71,11 @@ static inline uint8_t *interp_at(struct irank *r, struct ref ref, uint64_t len)
     assert_true(ref.buf != BUF_NONE || !len);
     if (ref.buf != BUF_NONE)
         assert_true(ref.off <= size && len <= size - ref.off);
-    return (ref.buf == BUF_IN ? r->in : ref.buf == BUF_OUT ? r->out : r->tmp) + ref.off;
+    return (ref.buf == BUF_IN    ? r->in
+            : ref.buf == BUF_OUT ? r->out
+            : ref.buf == BUF_TMP ? r->tmp
+                                 : r->stage) +
+           ref.off;
 }
 
 static inline void interp_average(struct irank *r, const struct step *st, uint8_t *p)
@@ -383,6 +388,8 @@ static inline void interp_run(struct interp *w)
             r->place += w->domain[o] == w->domain[k];
         r->tmp = malloc(r->s.tmp_bytes + 1);
         memset(r->tmp, 0x5a, r->s.tmp_bytes + 1);
+        r->stage = malloc(r->s.stage_bytes + 1);
+        memset(r->stage, 0x5a, r->s.stage_bytes + 1);
         r->done = calloc(r->s.n_lanes + 1, sizeof(*r->done));
         r->lane = calloc(r->s.n_lanes + 1, sizeof(*r->lane));
         for (unsigned i = 0; i < r->s.n_lanes; i++)
@@ -406,6 +413,7 @@ static inline void interp_run(struct interp *w)
         free(w->r[k].lane);
         free(w->r[k].done);
         free(w->r[k].tmp);
+        free(w->r[k].stage);
     }
 }
 

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# What needs a GPU: kernels against the scalar row on fresh data, compute-sanitizer over them, and four ranks on one GPU with ring and
+# SHARP, verified there. Without one: skipped.
+. "$(dirname "$0")/lib.sh"
+
+[ -f "$TRIB_BUILD/tests/fake/libcuda.so.1" ] || skip "no nvcc: this build has no kernels"
+"$TRIB_BUILD/tests/host/kernels/test_device" >"$tmp/device.out" 2>&1
+case $? in
+0) ;;
+77) skip "no GPU to test with: $(tail -n 1 "$tmp/device.out")" ;;
+*) fail "test_device" ;;
+esac
+sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+if [ -x "$sanitizer" ]; then
+    for tool in memcheck racecheck; do
+        DEVICE_SMALL=1 "$sanitizer" --tool $tool --error-exitcode 9 "$TRIB_BUILD/tests/host/kernels/test_device" >"$tmp/$tool.out" 2>&1 ||
+            fail "compute-sanitizer $tool"
+    done
+else
+    echo "no compute-sanitizer: kernels run without it"
+fi
+perf_ok gpu "$conf/single-switch-4.conf" --mem cuda --algo ring,sharp -b 4K -e 16M -f 16 -n 3 -w 1 --max-wall 1
+has_not 'Memory: fake' "$tmp/gpu.out"
+perf_ok types "$conf/single-switch-4.conf" --mem cuda -d all -o all -b 12000 -e 12000 -n 1 -w 0 --max-wall 0.1

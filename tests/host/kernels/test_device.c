@@ -1,0 +1,189 @@
+/*
+ * The GPU's memory and what is done to it, against the scalar row and plain loops. Run twice by
+ * tests/e2e/cuda.sh: with the tests' own driver in place of NVIDIA's, and with a GPU where there is
+ * one. By itself it is skipped where there is no GPU.
+ */
+#include "host/kernels/device.h"
+#include "switch/reduce/arith.h"
+#include "tests/support/reduce_ref.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static struct device *d;
+static uint64_t seed;
+static unsigned most = 300000; /* elements; DEVICE_LARGE: a GiB of the longest, DEVICE_SMALL: few,
+                                  and no failure (compute-sanitizer) */
+
+static unsigned rnd(unsigned below)
+{
+    return (unsigned)(ref_random(&seed) % below);
+}
+
+static void good(int rc)
+{
+    if (rc)
+        fail_msg("%d: %s", rc, device_error(d));
+}
+
+static void drain(enum device_stream s)
+{
+    uint64_t done = 0;
+
+    while (done < device_given(d, s))
+        good(device_done(d, s, &done));
+}
+
+static void copies_arrive_in_order(void **state)
+{
+    size_t bytes = 1 << 20;
+    uint8_t *gpu = device_alloc(d, bytes), *in = device_host(d, bytes),
+            *out = device_host(d, bytes);
+
+    (void)state;
+    assert_true(gpu && in && out);
+    for (size_t i = 0; i < bytes; i++)
+        in[i] = (uint8_t)rnd(256);
+    for (unsigned k = 0; k < 100; k++) {
+        size_t off = rnd(1000), n = 1 + rnd((unsigned)(bytes - 1000));
+
+        memset(out, 0, n);
+        good(device_copy(d, DEVICE_DOWN, gpu + off, in + off, n));
+        drain(DEVICE_DOWN);
+        good(device_copy(d, DEVICE_UP, out, gpu + off, n));
+        drain(DEVICE_UP);
+        assert_memory_equal(out, in + off, n);
+    }
+    assert_true(device_staging_ns(d) > 0);
+    memset(out, 0, bytes);
+    good(device_read(d, out, gpu + 1000, 77777));
+    assert_memory_equal(out, in + 1000, 77777);
+    device_free(d, gpu);
+    device_host_free(d, in, bytes);
+    device_host_free(d, out, bytes);
+}
+
+/* Inputs by turns in GPU memory and in the host's, as slots of connections are. */
+static void reductions_give_the_scalar_rows_bits(void **state)
+{
+    size_t room = 8ul * most + 64;
+    uint8_t *host[4], *gpu[4], *want = malloc(room), *got = device_host(d, room);
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        host[i] = device_host(d, room);
+        gpu[i] = device_alloc(d, room);
+        assert_true(host[i] && gpu[i]);
+    }
+    for (int op = 0; op < OP_COUNT; op++)
+        for (int t = 0; t < DT_COUNT; t++) {
+            unsigned esize = dtype_size(t), n = 1 + rnd(3), divide = op == OP_AVG ? rnd(9) : 0;
+            size_t count = rnd(4) ? 1 + rnd(3000) : 1 + rnd(most), off = rnd(3) * esize;
+            const void *in[3], *seen[3];
+
+            if (!arith_valid(op, t))
+                continue;
+            for (unsigned k = 0; k < n; k++) {
+                ref_fill(t, host[k] + off, count, &seed);
+                in[k] = host[k] + off;
+                seen[k] = k % 2 ? in[k] : gpu[k] + off;
+                good(device_copy(d, DEVICE_DOWN, gpu[k] + off, host[k] + off, count * esize));
+            }
+            drain(DEVICE_DOWN);
+            arith_scalar(op, t)(want, in, n, count);
+            if (divide)
+                arith_divide(want, t, divide, count);
+            good(device_reduce(d, DEVICE_REDUCE, op, t, divide, gpu[3] + off, got + off, seen, n,
+                               count));
+            drain(DEVICE_REDUCE);
+            if (memcmp(got + off, want, count * esize))
+                fail_msg("%s of %s: the copy is not the scalar row's", redop_name(op),
+                         dtype_name(t));
+            good(device_read(d, got, gpu[3] + off, count * esize));
+            if (memcmp(got, want, count * esize))
+                fail_msg("%s of %s: not the scalar row's", redop_name(op), dtype_name(t));
+        }
+    for (unsigned i = 0; i < 4; i++) {
+        device_host_free(d, host[i], room);
+        device_free(d, gpu[i]);
+    }
+    device_host_free(d, got, room);
+    free(want);
+}
+
+static void patterns_are_verified_there(void **state)
+{
+    uint8_t *gpu = device_alloc(d, 8ul * most + 64), period[3000 * 8], *one = device_host(d, 4096);
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(period); i++)
+        period[i] = (uint8_t)rnd(256);
+    for (unsigned k = 0; k < 60; k++) {
+        unsigned esize = 1u << rnd(4), off = rnd(3) * esize, periods = 1 + rnd(3000);
+        uint64_t first = rnd(100000), n = 1 + rnd(most), bad = rnd((unsigned)n);
+        struct device_wrong w = {1, 1};
+
+        good(device_fill(d, gpu + off, period, periods, first, n, esize, false));
+        good(device_verify(d, gpu + off, period, periods, first, n, esize, &w));
+        assert_int_equal(w.n, 0);
+        good(device_read(d, one, gpu + off + bad * esize, esize));
+        one[rnd(esize)] ^= 1;
+        good(device_copy(d, DEVICE_DOWN, gpu + off + bad * esize, one, esize));
+        drain(DEVICE_DOWN);
+        good(device_verify(d, gpu + off, period, periods, first, n, esize, &w));
+        assert_int_equal(w.n, 1);
+        assert_int_equal(w.first, bad);
+        good(device_fill(d, gpu + off, period, periods, first, n, esize, true));
+        good(device_verify(d, gpu + off, period, periods, first, n, esize, &w));
+        assert_int_equal(w.n, n);
+        assert_int_equal(w.first, 0);
+    }
+    device_free(d, gpu);
+    device_host_free(d, one, 4096);
+}
+
+/* Last: a failure stays. */
+static void too_much_memory_is_an_error_with_a_name(void **state)
+{
+    (void)state;
+    assert_null(device_alloc(d, 1ul << 50));
+    assert_non_null(strstr(device_error(d), "CUDA_ERROR_OUT_OF_MEMORY"));
+    assert_null(device_alloc(d, 16));
+    assert_int_not_equal(device_wait(d), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies_arrive_in_order),
+        cmocka_unit_test(reductions_give_the_scalar_rows_bits),
+        cmocka_unit_test(patterns_are_verified_there),
+        cmocka_unit_test(too_much_memory_is_an_error_with_a_name),
+    };
+    const struct CMUnitTest small[] = {
+        cmocka_unit_test(copies_arrive_in_order),
+        cmocka_unit_test(reductions_give_the_scalar_rows_bits),
+        cmocka_unit_test(patterns_are_verified_there),
+    };
+    char err[DEVICE_TEXT];
+    int failed;
+
+    seed = (uint64_t)time(NULL);
+    most = getenv("DEVICE_SMALL") ? 3000 : getenv("DEVICE_LARGE") ? 1u << 27 : most;
+    printf("seed %llu\n", (unsigned long long)seed);
+    if (device_open(&d, 0, err)) {
+        printf("%s\n", err);
+        return 77;
+    }
+    printf("%s\n", device_name(d));
+    failed = getenv("DEVICE_SMALL") ? cmocka_run_group_tests(small, NULL, NULL)
+                                    : cmocka_run_group_tests(tests, NULL, NULL);
+    device_close(d);
+    return failed;
+}
