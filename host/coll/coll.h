@@ -83,7 +83,8 @@ struct comm_cfg {
      */
     int (*unback)(struct ibv_mr *mr);
     /* Buffers of operations are in this GPU's memory, which belongs to the caller; all ranks' are,
-     * or none's. Messages are staged through host memory. Not with unback. NULL: host memory. */
+     * or none's. Messages are staged through host memory, but for those sent from memory that HCAs
+     * reach. Not with unback. NULL: host memory. */
     struct device *device;
 };
 
@@ -129,6 +130,9 @@ void comm_destroy(struct comm *c);
 /* Memory that collectives use is registered once, at most 64 regions; it must stay mapped (the
  * GPU's: allocated) until comm_destroy. -ENOSPC, -errno. */
 int comm_register(struct comm *c, void *buf, size_t bytes);
+/* Memory of cfg.device, once some is registered: how messages get there and from there, and why so.
+ * text has COMM_TEXT bytes. */
+void comm_reach(const struct comm *c, char *text);
 
 struct coll_args {
     enum coll_kind kind;

@@ -3,6 +3,7 @@
  *
  *   comm.c   life: create, connect, progress, fail, close
  *   mem.c    registered memory
+ *   reach.c  a GPU's, as far as HCAs reach it
  *   op.c     the user's calls: what is started, and what the ranks must agree on
  *   stage.c  schedules for buffers in GPU memory (stage.h)
  *   exec.c   the operations in order, each a schedule whose lanes are served by
@@ -241,6 +242,9 @@ struct workspace {
 enum work { WORK_TMP, WORK_STAGE, WORKS }; /* BUF_TMP, where buffers are; BUF_STAGE, of the host */
 
 int region_add(struct comm *c, struct region *r, void *buf, size_t bytes);
+/* Of a GPU's memory (reach.c): how HCAs reach it, the same for all of it. */
+enum reach { REACH_UNKNOWN, REACH_DMABUF, REACH_PEER, REACH_STAGED, REACHES };
+int reach_add(struct comm *c, struct region *r, void *buf, size_t bytes);
 void region_drop(struct region *r);
 /* Of a registered range; NULL when it is not registered. */
 const struct region *region_of(const struct comm *c, const void *addr, size_t bytes);
@@ -447,6 +451,8 @@ struct comm {
     uint32_t mtu;
     struct region region[COMM_REGIONS];
     unsigned n_regions;
+    enum reach reach;                  /* of cfg.device's memory */
+    char reach_why[128];               /* STAGED */
     struct workspace *work[WORKS];     /* the newest and largest first */
     int64_t now_ns, told_ns, since_ns; /* last tick; last repetition; when connecting or closing
                                           began (-1: no tick since) */

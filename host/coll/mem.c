@@ -74,10 +74,7 @@ int comm_register(struct comm *c, void *buf, size_t bytes)
         return 0;
     if (c->n_regions == COMM_REGIONS)
         return -ENOSPC;
-    if (c->cfg.device) /* no HCA touches it */
-        c->region[c->n_regions] = (struct region){.addr = buf, .bytes = bytes}, rc = 0;
-    else
-        rc = region_add(c, &c->region[c->n_regions], buf, bytes);
+    rc = (c->cfg.device ? reach_add : region_add)(c, &c->region[c->n_regions], buf, bytes);
     c->n_regions += !rc;
     return rc;
 }
@@ -99,7 +96,17 @@ void mem_host_free(struct comm *c, void *p, size_t bytes)
         free(p);
 }
 
-/* Of a GPU no HCA knows anything; workspace of the host's is cleared. */
+static void work_free(struct comm *c, enum work kind, void *mem, size_t bytes)
+{
+    if (!c->cfg.device)
+        free(mem);
+    else if (kind == WORK_STAGE)
+        device_host_free(c->cfg.device, mem, bytes);
+    else
+        device_free(c->cfg.device, mem);
+}
+
+/* The host's is cleared. */
 static int work_alloc(struct comm *c, enum work kind, struct region *r, size_t bytes)
 {
     struct device *d = c->cfg.device;
@@ -109,16 +116,9 @@ static int work_alloc(struct comm *c, enum work kind, struct region *r, size_t b
 
     if (!mem)
         return -ENOMEM;
-    if (d && kind == WORK_TMP) {
-        *r = (struct region){.addr = mem, .bytes = bytes};
+    if (!(d && kind == WORK_TMP ? reach_add : region_add)(c, r, mem, bytes))
         return 0;
-    }
-    if (!region_add(c, r, mem, bytes))
-        return 0;
-    if (d)
-        device_host_free(d, mem, bytes);
-    else
-        free(mem);
+    work_free(c, kind, mem, bytes);
     return -ENOMEM;
 }
 
@@ -128,12 +128,7 @@ static void workspace_free(struct comm *c, enum work kind, struct workspace *w)
     size_t bytes = w->mem.bytes;
 
     region_drop(&w->mem);
-    if (!c->cfg.device)
-        free(mem);
-    else if (kind == WORK_STAGE)
-        device_host_free(c->cfg.device, mem, bytes);
-    else
-        device_free(c->cfg.device, mem);
+    work_free(c, kind, mem, bytes);
     free(w);
 }
 

@@ -352,7 +352,7 @@ int op_schedule(struct comm *c, struct coll_req *r, char *err)
     };
     int rc = policy_schedule(c, r, &in);
 
-    if (!rc && c->cfg.device && (rc = sched_stage(&r->s)))
+    if (!rc && c->cfg.device && (rc = sched_stage(&r->s, c->reach != REACH_STAGED)))
         sched_free(&r->s);
     if (rc == -ENOTSUP && c->cfg.device && COMM_MM_ALGOS >> in.algo & 1)
         snprintf(err, COMM_TEXT, "%s: NVSwitches do not reach GPU memory that is staged",

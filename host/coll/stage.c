@@ -9,6 +9,8 @@
  *   RECV   to a slot; then down: where it belongs = the slot
  *   AGG    up, then AGG in the piece in place, then down
  *
+ * There is nothing to copy up where the HCA reads the GPU's memory itself.
+ *
  * Lanes run side by side: while pieces are on the wire, those behind them are copied, and others
  * reduced. A lane has PIECES pieces of host memory, used in turn.
  *
@@ -25,6 +27,7 @@
 
 struct staging {
     const struct sched *was;
+    bool reached;
     struct sched to;
     uint32_t *up, *down; /* [lanes of was] lane + 1; 0: none */
     uint64_t *at;        /* [lanes of was] first piece */
@@ -86,7 +89,7 @@ static int measure(struct staging *g)
         for (uint64_t i = 0; i < w->n; i++)
             if (lane_step(w, i)->len > g->piece[l])
                 g->piece[l] = (lane_step(w, i)->len + 63) & ~63ull;
-        if (g->up[l]) {
+        if (g->up[l] || w->kind == LANE_AGG) {
             g->at[l] = g->to.stage_bytes;
             g->to.stage_bytes += g->piece[l] * (w->n < PIECES ? w->n : PIECES);
         }
@@ -131,6 +134,8 @@ static void stage_message(struct staging *g, unsigned l, uint64_t i, const struc
         if (was->a.buf != BUF_NONE)
             st.a = piece;
     }
+    if (!g->up[l] && w->kind == LANE_AGG && i >= PIECES)
+        wait_for(g, &st, g->down[l] - 1, i - PIECES + 1);
     if (w->kind == LANE_RECV && i >= slots)
         wait_for(g, &st, g->reader[l][i - slots].lane, g->reader[l][i - slots].count);
     if (w->kind == LANE_AGG && was->dst.buf != BUF_NONE)
@@ -155,7 +160,7 @@ static void make_lanes(struct staging *g)
     for (unsigned l = 0; l < n; l++) {
         enum lane_kind k = g->was->lane[l].kind;
 
-        if (k == LANE_SEND || k == LANE_AGG)
+        if (!g->reached && (k == LANE_SEND || k == LANE_AGG))
             g->up[l] = sched_lane(&g->to, LANE_CPU, STAGE_UP, l) + 1;
         if (k == LANE_RECV || k == LANE_AGG)
             g->down[l] = sched_lane(&g->to, LANE_CPU, STAGE_DOWN, l) + 1;
@@ -187,10 +192,10 @@ static int build(struct staging *g)
     return rc ? rc : g->to.rc;
 }
 
-int sched_stage(struct sched *s)
+int sched_stage(struct sched *s, bool reached)
 {
     unsigned n = s->n_lanes;
-    struct staging g = {.was = s, .to = *s};
+    struct staging g = {.was = s, .reached = reached, .to = *s};
     int rc = -ENOMEM;
 
     for (unsigned l = 0; l < n; l++)

@@ -168,6 +168,8 @@ struct hca_mr {
     unsigned access;
     uint32_t windows; /* open on it */
     bool unbacked;
+    void *map; /* of a dma-buf, else NULL */
+    size_t map_bytes;
 };
 
 struct hca_mw {

@@ -5,6 +5,7 @@
 #include "host/hca/hca_priv.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 /* ---- the path of a frame ---- */
 
@@ -138,13 +139,36 @@ EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len
     return reg_iova(pd, addr, length, iova, access);
 }
 
+/* A dma-buf that a program may map (udmabuf's, a fake GPU's), through a mapping of our own: this
+ * HCA is a program. Others, as real GPUs' are, it cannot reach. */
+static struct ibv_mr *reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+                                 int fd, unsigned access)
+{
+    size_t before = offset % PAGE;
+    void *map = mmap(NULL, length + before, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                     (off_t)(offset - before));
+    struct ibv_mr *v;
+
+    if (map == MAP_FAILED) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
+    v = reg(pd, (char *)map + before, length, iova, access);
+    if (!v) {
+        munmap(map, length + before);
+        return NULL;
+    }
+    to_mr(v)->map = map;
+    to_mr(v)->map_bytes = length + before;
+    return v;
+}
+
 EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
                                         uint64_t iova, int fd, int access)
 {
     if (!hca_ctx_of(pd->context))
         return REAL(ibv_reg_dmabuf_mr)(pd, offset, length, iova, fd, access);
-    errno = EOPNOTSUPP;
-    return NULL;
+    return reg_dmabuf(pd, offset, length, iova, fd, (unsigned)access);
 }
 
 /* Changing the translation keeps the key, as the caller's peers know it. */
@@ -156,6 +180,8 @@ static int rereg(struct hca_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
     if (!rc && (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
         rc = EINVAL;
     if (!rc && (flags & IBV_REREG_MR_CHANGE_PD) && (!pd || pd->context != mr->v.context))
+        rc = EINVAL;
+    if (!rc && (flags & IBV_REREG_MR_CHANGE_TRANSLATION) && mr->map)
         rc = EINVAL;
     if (!rc && (flags & IBV_REREG_MR_CHANGE_TRANSLATION))
         rc = check_range(mr->hca, addr, length, (uintptr_t)addr);
@@ -200,6 +226,8 @@ void mr_free(struct hca_mr *mr)
     key_give(mr->hca, mr->v.lkey);
     mr->hca->n_mr--;
     mr->pd->refs--;
+    if (mr->map)
+        munmap(mr->map, mr->map_bytes);
     free(mr);
 }
 

@@ -349,7 +349,15 @@ static void drv_block(void *ctx)
     futex(&r->park, FUTEX_WAKE, 1, NULL);
 }
 
-/* In pieces, as the answer is a byte for each page. */
+/* May this process read there? The kernel looks at the signal set before it finds that there is
+ * nothing to do with it. */
+static bool readable(uintptr_t at)
+{
+    return syscall(SYS_rt_sigprocmask, ~0, at & ~(uintptr_t)7, NULL, 8) == 0 || errno != EFAULT;
+}
+
+/* Its ends can be read (a GPU's memory has addresses that cannot), and all of it is mapped: in
+ * pieces, as the answer is a byte for each page. */
 static int drv_check_memory(void *ctx, const void *addr, size_t len)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -357,6 +365,8 @@ static int drv_check_memory(void *ctx, const void *addr, size_t len)
     unsigned char vec[8192];
 
     (void)ctx;
+    if (!readable((uintptr_t)addr) || !readable(end - 1))
+        return -EFAULT;
     while (at < end) {
         size_t n = end - at < sizeof(vec) * page ? end - at : sizeof(vec) * page;
 

@@ -37,6 +37,7 @@
     X(cuMemHostRegister)                                                                           \
     X(cuMemHostUnregister)                                                                         \
     X(cuMemHostGetDevicePointer)                                                                   \
+    X(cuMemGetHandleForAddressRange)                                                               \
     X(cuMemcpyAsync)                                                                               \
     X(cuStreamCreate)                                                                              \
     X(cuStreamDestroy)                                                                             \
@@ -303,6 +304,15 @@ void device_host_free(struct device *d, void *p, size_t bytes)
         return;
     d->cu.cuMemHostUnregister(p);
     munmap(p, bytes);
+}
+
+int device_dmabuf(struct device *d, void *p, size_t bytes)
+{
+    int fd = -1;
+    CUresult rc = d->cu.cuMemGetHandleForAddressRange(&fd, at(p), bytes,
+                                                      CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
+
+    return rc == CUDA_SUCCESS ? fd : rc == CUDA_ERROR_NOT_SUPPORTED ? -EOPNOTSUPP : -EINVAL;
 }
 
 int device_read(struct device *d, void *host, const void *from, size_t bytes)

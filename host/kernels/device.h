@@ -42,6 +42,10 @@ void device_free(struct device *d, void *p);
 void *device_host(struct device *d, size_t bytes);
 void device_host_free(struct device *d, void *p, size_t bytes);
 
+/* Its memory as a dma-buf, for others' drivers: a descriptor, or -errno. Whole pages. That it is
+ * not possible is no failure of the GPU's. */
+int device_dmabuf(struct device *d, void *p, size_t bytes);
+
 /* Both: 0, -EAGAIN (the stream is full) or -EIO. */
 int device_copy(struct device *d, enum device_stream s, void *dst, const void *src, size_t bytes);
 /* dst = in[0] op ... op in[n - 1], to copy too where that is not NULL; divide: of OP_AVG, by how

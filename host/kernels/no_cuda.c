@@ -52,5 +52,6 @@ NEVER(int, device_verify,
       (struct device * d, const void *buf, const void *period, size_t period_count, uint64_t first,
        uint64_t n, unsigned esize, struct device_wrong *wrong),
       -ENOSYS)
+NEVER(int, device_dmabuf, (struct device * d, void *p, size_t bytes), -ENOSYS)
 NEVER(int, device_read, (struct device * d, void *host, const void *from, size_t bytes), -ENOSYS)
 #endif

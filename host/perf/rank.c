@@ -260,12 +260,12 @@ static int connect_all(struct rank *k)
                            .n_policy = k->init.n_policy};
     uint8_t blob[COMM_BLOB] = {0};
     struct msg_done ready = {0};
+    char reach[COMM_TEXT];
     char err[COMM_TEXT] = "";
     struct msg m;
 
     if (where_open(&k->where, k->init.gpu, err))
         return rank_fail(k, err, NULL);
-    where_text(&k->where, ready.where, sizeof(ready.where));
     cfg.device = k->where.device;
     memcpy(cfg.tree, k->init.tree, sizeof(cfg.tree));
     for (unsigned i = 0; i < cfg.n_policy; i++)
@@ -276,6 +276,9 @@ static int connect_all(struct rank *k)
     }
     if (allocate(k))
         return -ECANCELED;
+    comm_reach(k->comm, reach);
+    if (*reach)
+        snprintf(ready.where, sizeof(ready.where), "%s, %s", device_name(k->where.device), reach);
     if (msg_send(k->fd, MSG_HELLO, blob, sizeof(blob)))
         return rank_fail(k, "the launcher is gone", NULL);
     if (next_command(k, &m) < 0)

@@ -26,9 +26,9 @@ struct sweep {
     struct row *rows; /* finished, in order; the last may be half done after a failure */
     unsigned n_rows, max_rows;
     uint64_t wrong;
-    char fell_back[COMM_TEXT]; /* as comm_fell_back(); "": nothing has failed */
-    char where[COMM_TEXT];     /* where_text(); "": in host memory */
-    bool terminal;             /* stderr is one: show progress */
+    char fell_back[COMM_TEXT];  /* as comm_fell_back(); "": nothing has failed */
+    char where[COMM_TEXT + 80]; /* a GPU's memory, and comm_reach(); "": in host memory */
+    bool terminal;              /* stderr is one: show progress */
     /* Runs a row in one place where there are no processes (trib-sim), and fills its run. 0, or
      * -errno with a sentence in cause. NULL: the ranks of `job` do. */
     int (*place)(struct sweep *s, struct row *r, int place);

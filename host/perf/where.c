@@ -57,11 +57,3 @@ void where_free(struct where *w, void *p, size_t bytes)
     else if (p)
         munmap(p, bytes);
 }
-
-void where_text(const struct where *w, char *text, size_t size)
-{
-    *text = 0;
-    if (w->device)
-        snprintf(text, size, "%s, messages staged through pinned host memory",
-                 device_name(w->device));
-}

@@ -17,7 +17,5 @@ int where_open(struct where *w, int gpu, char *err);
 void where_close(struct where *w);
 void *where_alloc(struct where *w, size_t bytes, char *err); /* NULL: err says why */
 void where_free(struct where *w, void *p, size_t bytes);
-/* For people: where they are, and how messages get there. */
-void where_text(const struct where *w, char *text, size_t size);
 
 #endif

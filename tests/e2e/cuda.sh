@@ -40,7 +40,7 @@ fails lost_in_sharp lost=70,host=h0,delay=2000 'rank 0 .h0.: GPU 0: .*CUDA_ERROR
 
 export TRIB_FAKE_CUDA=delay=300
 perf_ok report "$conf/single-switch-4.conf" --mem cuda -b 1 -e 3M -f 41 -n 3 -w 0 --max-wall 0.2
-has 'Memory: fake GPU of the tests, messages staged through pinned host memory' "$tmp/report.out"
+has 'Memory: fake GPU of the tests, messages staged through pinned host memory .dma-buf: .*not supported; peer memory: Bad address' "$tmp/report.out"
 has 'meas/model +staging +dilation' "$tmp/report.out"
 jq -e '[.results[] | select(.size_bytes > 1000)] | length > 3 and all(.staging_us > 0)' "$tmp/report.json" >/dev/null ||
     fail "no staging_us in the JSON"
@@ -50,6 +50,8 @@ trib up "$conf/leaf-spine-8.conf" --dilation 1000 >/dev/null || fail "no fabric"
 perf_ok types --mem cuda -d all -o all -b 12000 -e 12000 -n 1 -w 0
 perf_ok odd --mem cuda -g 5 -d half -b 2 -e 300000 -f 7 -n 2 -w 0
 perf_ok all_algos --mem cuda --algo all -b 100 -e 400K -f 4000 -n 2 -w 0
+TRIB_FAKE_CUDA=dmabuf=1 perf_ok reached --mem cuda --algo all -b 100 -e 400K -f 4000 -o avg -n 2 -w 0
+has 'Memory: fake GPU of the tests, sent from there .dma-buf., what arrives is staged' "$tmp/reached.out"
 perf_ok several_on_a_host --mem cuda -g 16 -d double -o avg -b 64K -e 64K -n 2 -w 0
 perf_ok one --mem cuda -g 1 -b 4K -e 4K -n 2
 for c in reduce broadcast all_gather reduce_scatter alltoall gather scatter sendrecv barrier; do

@@ -6,7 +6,8 @@
  *
  * TRIB_FAKE_CUDA, words with commas between them: devices=N (1), memory=BYTES of a process (1 GiB),
  * delay=US most before each operation (100), lost=N: the GPU is lost with the N-th of a process (0:
- * never), host=NAME: memory and lost hold in the processes of that emulated host only.
+ * never), dmabuf=1: there are dma-bufs of its memory, host=NAME: memory and lost hold in the
+ * processes of that emulated host only.
  */
 #include "host/kernels/kernels.h"
 
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #define API   __attribute__((visibility("default"))) CUresult
 #define AREAS 256
@@ -24,6 +26,7 @@
 struct area {
     uint8_t *at, *real; /* real: of GPU memory, where its bytes are; NULL: pinned host memory */
     size_t bytes;
+    int fd; /* of GPU memory: what real is a mapping of */
 };
 
 enum job_kind { JOB_COPY, JOB_KERNEL, JOB_EVENT };
@@ -59,7 +62,7 @@ static struct {
     pthread_cond_t moved;
     struct area area[AREAS];
     size_t used;
-    unsigned long devices, memory, delay, lost, given;
+    unsigned long devices, memory, delay, lost, given, dmabuf;
     CUresult failed;
 } g = {.lock = PTHREAD_MUTEX_INITIALIZER,
        .moved = PTHREAD_COND_INITIALIZER,
@@ -79,11 +82,11 @@ static struct area *area_of(const void *p, size_t bytes)
     return NULL;
 }
 
-static struct area *add(void *at, void *real, size_t bytes)
+static struct area *add(void *at, void *real, size_t bytes, int fd)
 {
     for (unsigned i = 0; i < AREAS; i++)
         if (!g.area[i].at) {
-            g.area[i] = (struct area){at, real, bytes};
+            g.area[i] = (struct area){at, real, bytes, fd};
             return &g.area[i];
         }
     return NULL;
@@ -280,10 +283,14 @@ API cuMemAlloc(CUdeviceptr *out, size_t bytes)
 {
     CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
     void *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    void *bytes_of = calloc(1, bytes);
+    int fd = memfd_create("fake GPU", MFD_CLOEXEC);
+    void *bytes_of = ftruncate(fd, (off_t)bytes) ? MAP_FAILED
+                                                 : mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                                                        MAP_SHARED | MAP_NORESERVE, fd, 0);
 
     pthread_mutex_lock(&g.lock);
-    if (at != MAP_FAILED && bytes_of && g.used + bytes <= g.memory && add(at, bytes_of, bytes)) {
+    if (at != MAP_FAILED && bytes_of != MAP_FAILED && g.used + bytes <= g.memory &&
+        add(at, bytes_of, bytes, fd)) {
         g.used += bytes;
         *out = (CUdeviceptr)(uintptr_t)at;
         rc = g.failed;
@@ -306,9 +313,11 @@ static CUresult drop(void *p, bool gpu)
     pthread_mutex_unlock(&g.lock);
     if (!was.at)
         return CUDA_ERROR_INVALID_VALUE;
-    if (gpu)
+    if (gpu) {
         munmap(was.at, was.bytes);
-    free(was.real);
+        munmap(was.real, was.bytes);
+        close(was.fd);
+    }
     return CUDA_SUCCESS;
 }
 
@@ -323,8 +332,8 @@ API cuMemHostRegister(void *p, size_t bytes, unsigned flags)
 
     (void)flags;
     pthread_mutex_lock(&g.lock);
-    rc = area_of(p, 1) || !add(p, NULL, bytes) ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
-                                               : g.failed;
+    rc = area_of(p, 1) || !add(p, NULL, bytes, -1) ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
+                                                   : g.failed;
     pthread_mutex_unlock(&g.lock);
     return rc;
 }
@@ -339,6 +348,24 @@ API cuMemHostGetDevicePointer(CUdeviceptr *out, void *p, unsigned flags)
     (void)flags;
     *out = (CUdeviceptr)(uintptr_t)p;
     return CUDA_SUCCESS;
+}
+
+API cuMemGetHandleForAddressRange(void *handle, CUdeviceptr p, size_t bytes,
+                                  CUmemRangeHandleType type, unsigned long long flags)
+{
+    const struct area *a;
+    CUresult rc = CUDA_ERROR_NOT_SUPPORTED;
+
+    pthread_mutex_lock(&g.lock);
+    a = area_of((const void *)(uintptr_t)p, bytes);
+    if (g.dmabuf && type == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD && !flags) {
+        rc =
+            a && a->real && a->at == (void *)(uintptr_t)p ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        if (rc == CUDA_SUCCESS)
+            *(int *)handle = dup(a->fd);
+    }
+    pthread_mutex_unlock(&g.lock);
+    return rc;
 }
 
 /* ---- the rest ---- */
@@ -359,6 +386,7 @@ API cuInit(unsigned flags)
     host = strstr(text, "host=");
     g.devices = word(text, "devices=", 1);
     g.delay = word(text, "delay=", 100);
+    g.dmabuf = word(text, "dmabuf=", 0);
     if (!host || (here && !strncmp(host + 5, here, strcspn(host + 5, ",")) &&
                   strlen(here) == strcspn(host + 5, ","))) {
         g.memory = word(text, "memory=", 1ul << 30);

@@ -145,14 +145,21 @@ static void transitions(struct bed *b)
 static void regions(struct bed *b)
 {
     void *gone = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *closed = mmap(NULL, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int fd = memfd_create("like a dma-buf", 0);
+    struct ibv_mr *mr;
 
-    must(gone != MAP_FAILED);
+    must(gone != MAP_FAILED && closed != MAP_FAILED && fd >= 0 && !ftruncate(fd, 1 << 20));
     must(!munmap((char *)gone + (1 << 19), 1 << 19));
     expect(ibv_reg_mr(b->pd, gone, 1 << 20, 0) ? 0 : errno, EFAULT, "memory that is not mapped");
     expect(ibv_reg_mr(b->pd, b->buf, 64, IBV_ACCESS_REMOTE_WRITE) ? 0 : errno, EINVAL,
            "others may write, the owner may not");
     expect(ibv_reg_mr(b->pd, b->buf, SIZE_MAX, 0) ? 0 : errno, EINVAL, "memory beyond 2^64");
-    expect(ibv_reg_dmabuf_mr(b->pd, 0, 4096, 0, 0, 0) ? 0 : errno, EOPNOTSUPP, "a dmabuf");
+    expect(ibv_reg_mr(b->pd, closed, 1 << 20, 0) ? 0 : errno, EFAULT, "memory not to be read");
+    expect(ibv_reg_dmabuf_mr(b->pd, 0, 4096, 0, -1, 0) ? 0 : errno, EOPNOTSUPP, "no dmabuf");
+    mr = ibv_reg_dmabuf_mr(b->pd, 100, 5000, 1 << 30, fd, 0);
+    must(mr && mr->length == 5000);
+    must(!ibv_dereg_mr(mr) && !close(fd) && !munmap(closed, 1 << 20));
     expect(ibv_dealloc_pd(b->pd), EBUSY, "a PD in use");
     munmap(gone, 1 << 19);
 }

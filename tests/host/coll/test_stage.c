@@ -22,6 +22,7 @@ static void every_algorithm_but_multimem_gives_the_plain_result(void **state)
                         .op = i % 3 ? OP_SUM : OP_AVG,
                         .in_place = place,
                         .staged = true,
+                        .reached = (i / 7) % 2,
                         .mtu = 1024,
                         .n = ranks[n],
                         .count = k == COLL_BARRIER ? 0 : counts[c],

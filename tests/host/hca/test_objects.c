@@ -102,7 +102,7 @@ static void registrations_that_contradict_themselves_are_refused(void **state)
     assert_int_equal(ibv_dereg_mr(m[0]), 0);
     assert_null(ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, IBV_ACCESS_ON_DEMAND));
     assert_int_equal(errno, EOPNOTSUPP);
-    assert_null(ibv_reg_dmabuf_mr(p.s[0].pd, 0, 4096, 0, 0, 0));
+    assert_null(ibv_reg_dmabuf_mr(p.s[0].pd, 0, 4096, 0, -1, 0));
     assert_int_equal(errno, EOPNOTSUPP);
     /* keys are never 0, never the same, and come back changed */
     m[0] = ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, IBV_ACCESS_RELAXED_ORDERING);

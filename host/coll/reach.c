@@ -1,0 +1,81 @@
+/*
+ * How HCAs reach a GPU's memory, best first: as a dma-buf of the driver's, as peer memory (a kernel
+ * module knows its addresses), or not at all. What they reach is sent from where it is. What
+ * arrives goes through host memory in any case: it is reduced from there, and the GPU need not be
+ * told when a device has written to its memory behind its back.
+ */
+#include "host/coll/comm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const names[REACHES] = {
+    [REACH_DMABUF] = "dma-buf", [REACH_PEER] = "peer memory"};
+
+static int as_dmabuf(struct comm *c, struct region *r, struct ibv_pd *pd, struct ibv_mr **mr)
+{
+    int fd = device_dmabuf(c->cfg.device, r->addr, r->bytes);
+
+    if (fd < 0)
+        return fd;
+    errno = 0;
+    *mr = ibv_reg_dmabuf_mr(pd, 0, r->bytes, (uintptr_t)r->addr, fd, IBV_ACCESS_LOCAL_WRITE);
+    close(fd);
+    return *mr ? 0 : errno ? -errno : -ENOTSUP;
+}
+
+static int at_all_ports(struct comm *c, struct region *r, enum reach way)
+{
+    int rc = 0;
+
+    for (unsigned p = 0; !rc && p < c->n_ports; p++) {
+        if (way == REACH_DMABUF) {
+            rc = as_dmabuf(c, r, c->port[p].pd, &r->mr[p]);
+            continue;
+        }
+        errno = 0;
+        r->mr[p] = ibv_reg_mr(c->port[p].pd, r->addr, r->bytes, IBV_ACCESS_LOCAL_WRITE);
+        rc = r->mr[p] ? 0 : errno ? -errno : -ENOMEM;
+    }
+    return rc;
+}
+
+/* The first region decides for all of them. */
+int reach_add(struct comm *c, struct region *r, void *buf, size_t bytes)
+{
+    const struct region bare = {.addr = buf, .bytes = bytes};
+    int rc = 0, why[REACHES] = {0};
+
+    for (enum reach way = REACH_DMABUF; way <= REACH_PEER; way++) {
+        if (c->reach != REACH_UNKNOWN && c->reach != way)
+            continue;
+        *r = bare;
+        rc = why[way] = at_all_ports(c, r, way);
+        if (!rc) {
+            c->reach = way;
+            return 0;
+        }
+        region_drop(r);
+    }
+    *r = bare;
+    if (c->reach == REACH_DMABUF || c->reach == REACH_PEER)
+        return rc;
+    if (c->reach == REACH_UNKNOWN)
+        snprintf(c->reach_why, sizeof(c->reach_why), "%s: %s; %s: %s", names[REACH_DMABUF],
+                 strerror(-why[REACH_DMABUF]), names[REACH_PEER], strerror(-why[REACH_PEER]));
+    c->reach = REACH_STAGED;
+    return 0;
+}
+
+void comm_reach(const struct comm *c, char *text)
+{
+    *text = 0;
+    if (c->reach == REACH_STAGED)
+        snprintf(text, COMM_TEXT, "messages staged through pinned host memory (%s)", c->reach_why);
+    else if (c->reach != REACH_UNKNOWN)
+        snprintf(text, COMM_TEXT,
+                 "sent from there (%s), what arrives is staged through pinned host memory",
+                 names[c->reach]);
+}
