@@ -2,6 +2,7 @@
 #
 #   all demo install clean                  programs; V=1 shows commands, BUILD=, PREFIX=, DESTDIR= say where
 #   test unit e2e                           what has to pass; unit and e2e are parts of it
+#   static                                  the programs with everything but glibc linked in, in $(BUILD)/static
 #   asan debug tsan determinism             the same in other builds
 #   matrix kills chaos mutations scale      longer ones: chaos takes SEEDS= and BUDGET= (seconds)
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=), guests with Soft-RoCE, ratios
@@ -75,7 +76,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/libtribverbs.so
 
-.PHONY: all programs demo test unit e2e matrix formulas kills chaos mutations scale interop bench bench-quick fuzz asan tsan debug determinism format lint install clean setup setup-test
+.PHONY: all programs static static-programs demo test unit e2e matrix formulas kills chaos mutations scale interop bench bench-quick fuzz asan tsan debug determinism format lint install clean setup setup-test
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -154,6 +155,21 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
 	$(Q)$(CC) $(CFLAGS) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
 	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
 
+# For machines that have neither DPDK nor the other libraries: everything but glibc is linked in, the HCA too, so that nothing is preloaded
+# and there is no `trib exec`.
+STATIC := $(addprefix $(BUILD)/static/,trib-plan trib-model trib-switch trib-perf trib-sim)
+STATIC_LIBS := -Wl,-Bstatic -lpcap -lcrypto -lconfig -ljansson -lnuma -lbsd -lmd -lelf -lz -l:libibverbs.a -Wl,-Bdynamic -lm -ldl -lpthread
+static_link = $(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
+$(BUILD)/static/trib-plan: $(call obj,fabric/trib_plan.c) $(call lib,fabric)
+$(BUILD)/static/trib-model: $(call obj,fabric/trib_model.c) $(call lib,fabric)
+$(BUILD)/static/trib-switch: $(call obj,switch/rim/trib_switch.c static/pcap_sources.c) $(call lib,rim switch roce fabric)
+$(BUILD)/static/trib-perf: $(call obj,host/perf/trib_perf.c static/pcap_sources.c) $(call lib,perf coll hca rim switch roce fabric)
+$(BUILD)/static/trib-sim: $(call obj,sim/trib_sim.c static/pcap_sources.c) $(SIM_LIBS)
+$(STATIC):
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(static_link) $(if $(filter %trib-switch,$@),$(DPDK_SWITCH_LIBS),$(DPDK_LIBS)) $(STATIC_LIBS) -o $@
+
 # ---- the two commands ---------------------------------------------------------------------------------
 demo:
 	$(Q)scripts/setup.sh build
@@ -162,7 +178,7 @@ demo:
 
 test:
 	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs unit-programs
+	$(Q)$(MAKE) --no-print-directory programs unit-programs static-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh all
 
 # What the end-to-end tests check with; shares nothing with the rooms.
@@ -189,8 +205,13 @@ $(BUILD)/tests/fake/libcuda.so.1: tests/fake/cuda.c $(BUILD)/host/kernels/kernel
 unit-programs: $(TESTS) $(TOOLS) $(FAKES)
 unit: unit-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh unit
-e2e: programs $(TOOLS) $(FAKES)
+e2e: programs $(TOOLS) $(FAKES) static-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh e2e
+
+static:
+	$(Q)scripts/setup.sh build
+	$(Q)$(MAKE) --no-print-directory static-programs
+static-programs: $(STATIC)
 
 # Every collective, algorithm, type, reduction, number of ranks, length and place: minutes.
 matrix: unit-programs
