@@ -55,33 +55,47 @@ static void flight_add(struct egress *e, struct rte_mbuf *m, int64_t at)
     frame_meta(before)->behind_ps = at;
 }
 
-/* Finds what starts next and when: start_what, start_ps. */
+/* When the first that waits in a class could start; PS_NEVER: nobody does. */
+static inline int64_t ready(const struct egress *e, uint8_t cls)
+{
+    return RTE_MAX(RTE_MAX(e->q[cls].line.first_ps, e->free_ps), e->pause_ps[cls]);
+}
+
+/* Finds what starts next and when: start_what, start_ps. In order of precedence at equal times. */
 static void plan(struct egress *e)
 {
-    int64_t best = PS_NEVER;
-    uint8_t what = START_NONE;
-    /* In order of precedence at equal times. */
-    const uint8_t order[3] = {FRAME_CONTROL, e->lossy_turn ? FRAME_LOSSY : FRAME_LOSSLESS,
-                              e->lossy_turn ? FRAME_LOSSLESS : FRAME_LOSSY};
+    const uint8_t turn = e->lossy_turn ? FRAME_LOSSY : FRAME_LOSSLESS;
+    const uint8_t other = e->lossy_turn ? FRAME_LOSSLESS : FRAME_LOSSY;
+    int64_t best = ready(e, FRAME_CONTROL), t;
+    uint8_t what = FRAME_CONTROL;
 
-    for (int i = 0; i < 3; i++) {
-        const struct line *l = &e->q[order[i]].line;
-        int64_t t = l->first_ps;
-
-        if (!l->n)
-            continue;
-        t = RTE_MAX(RTE_MAX(t, e->free_ps), e->pause_ps[order[i]]);
-        if (t < best)
-            best = t, what = order[i];
-    }
-    if (e->pull_ps != PS_NEVER && RTE_MAX(e->pull_ps, e->free_ps) < best)
-        best = RTE_MAX(e->pull_ps, e->free_ps), what = START_PULL;
+    t = ready(e, turn);
+    if (t < best)
+        best = t, what = turn;
+    t = ready(e, other);
+    if (t < best)
+        best = t, what = other;
+    t = RTE_MAX(e->pull_ps, e->free_ps);
+    if (t < best)
+        best = t, what = START_PULL;
     /* No room on the link (an unshaped one, or reordered frames that linger): wait for an arrival.
      */
-    if (unlikely(flight_full(e)) && best != PS_NEVER)
+    e->full = flight_full(e);
+    if (unlikely(e->full) && best != PS_NEVER)
         best = RTE_MAX(best, e->flight.first_ps);
     e->start_ps = best;
     e->start_what = what;
+}
+
+/* After a frame of cls has started. Mostly all that waits is of one class. */
+static inline void plan_after(struct egress *e, uint8_t cls)
+{
+    if (unlikely(e->waiting_bytes != e->q[cls].bytes || e->pull_ps != PS_NEVER || flight_full(e))) {
+        plan(e);
+        return;
+    }
+    e->start_ps = ready(e, cls);
+    e->start_what = cls;
 }
 
 static inline bool is_mac_control(struct rte_mbuf *m)
@@ -127,7 +141,7 @@ static void launch_faulty(struct egress *e, struct rte_mbuf *m, int64_t at, int6
 }
 
 /* Puts a frame on the link at time s. All state is consistent before departed() is called. */
-static void start(struct egress *e, struct rte_mbuf *m, int64_t s)
+static __rte_always_inline void start(struct egress *e, struct rte_mbuf *m, int64_t s)
 {
     uint32_t bytes = frame_bytes(m);
     int64_t dur = duration(e, bytes + FRAME_LINK_OVERHEAD);
@@ -156,36 +170,48 @@ static void start(struct egress *e, struct rte_mbuf *m, int64_t s)
     }
 }
 
+static struct rte_mbuf *pull(struct egress *e, int64_t s)
+{
+    int64_t resume = e->pause_ps[FRAME_LOSSLESS], since = e->pull_ps;
+    struct rte_mbuf *m;
+
+    e->pull_ps = PS_NEVER; /* unless the source, or a kick while it is asked, says otherwise */
+    m = e->cfg.pull(e->cfg.ctx, s, resume > s);
+    if (m)
+        e->pull_ps = since;
+    else if (resume > s && resume != PS_NEVER)
+        e->pull_ps = RTE_MIN(e->pull_ps, resume);
+    return m;
+}
+
 /* Starts everything whose time has come. */
 static void run(struct egress *e, int64_t now)
 {
-    for (plan(e); e->start_ps <= now; plan(e)) {
+    plan(e);
+    while (e->start_ps <= now) {
+        uint8_t cls = e->start_what;
         int64_t s = e->start_ps;
         struct rte_mbuf *m;
 
         if (flight_full(e))
             return; /* its arrival is due; the caller takes it */
-        if (e->start_what == START_PULL) {
-            int64_t resume = e->pause_ps[FRAME_LOSSLESS];
-            int64_t ready = e->pull_ps;
-
-            e->pull_ps =
-                PS_NEVER; /* unless the source, or a kick while it is asked, says otherwise */
-            m = e->cfg.pull(e->cfg.ctx, s, resume > s);
+        if (cls == START_PULL) {
+            m = pull(e, s);
             if (m)
-                e->pull_ps = ready;
-            else if (resume > s && resume != PS_NEVER)
-                e->pull_ps = RTE_MIN(e->pull_ps, resume);
+                start(e, m, s);
+            plan(e);
         } else {
-            struct waiting *r = &e->q[e->start_what];
+            struct waiting *r = &e->q[cls];
+            uint32_t bytes;
 
             m = line_take(&r->line);
+            bytes = frame_bytes(m);
             r->taken++;
-            r->bytes -= frame_bytes(m);
-            e->waiting_bytes -= frame_bytes(m);
-        }
-        if (m)
+            r->bytes -= bytes;
+            e->waiting_bytes -= bytes;
             start(e, m, s);
+            plan_after(e, cls);
+        }
     }
 }
 
@@ -201,34 +227,44 @@ static inline void tell_earlier(struct egress *e, int64_t before)
         e->earlier(e->earlier_ctx);
 }
 
+static inline void wait_in(struct egress *e, struct waiting *r, struct rte_mbuf *m, uint32_t bytes,
+                           int64_t now_ps)
+{
+    uint64_t *peak = &e->st.class_peak_bytes[r - e->q];
+
+    line_add(&r->line, m, now_ps);
+    r->bytes += bytes;
+    e->waiting_bytes += bytes;
+    e->st.peak_bytes = RTE_MAX(e->st.peak_bytes, e->waiting_bytes);
+    *peak = RTE_MAX(*peak, r->bytes);
+}
+
 int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
 {
     struct frame_meta *meta = frame_meta(m);
     struct waiting *r = &e->q[meta->cls];
     uint32_t bytes = frame_bytes(m);
-    int64_t before = watched(e);
+    int64_t before;
 
     if (unlikely(r->line.n >= r->limit_pkts || r->bytes + bytes > r->limit_bytes)) {
         e->discards && meta->cls == FRAME_LOSSLESS ? e->st.discarded++ : e->st.overflows++;
         return -ENOBUFS;
     }
-    if (unlikely(e->ecn.min_bytes) && ecn_hits(&e->ecn, r->bytes)) {
+    if (unlikely(e->ecn.min_bytes && r->bytes > e->ecn.min_bytes) && ecn_hits(&e->ecn, r->bytes)) {
         m = ecn_mark(m, e->cfg.pool, &e->st.ecn_marks);
         meta = frame_meta(m);
     }
+    if (likely(r->line.n && !e->full)) { /* behind one that is planned already */
+        wait_in(e, r, m, bytes, now_ps);
+        return 0;
+    }
+    before = watched(e);
     meta->due_ps = now_ps;
     if (e->waiting_bytes == 0 && e->free_ps <= now_ps && e->pause_ps[meta->cls] <= now_ps &&
-        !flight_full(e)) {
+        !flight_full(e))
         start(e, m, now_ps);
-    } else {
-        line_add(&r->line, m, now_ps);
-        r->bytes += bytes;
-        e->waiting_bytes += bytes;
-        if (e->waiting_bytes > e->st.peak_bytes)
-            e->st.peak_bytes = e->waiting_bytes;
-        if (r->bytes > e->st.class_peak_bytes[meta->cls])
-            e->st.class_peak_bytes[meta->cls] = r->bytes;
-    }
+    else
+        wait_in(e, r, m, bytes, now_ps);
     plan(e);
     tell_earlier(e, before);
     return 0;

@@ -159,7 +159,6 @@ int egress_create(struct egress **out, const struct egress_cfg *cfg)
         return -ENOMEM;
     e->cfg = *cfg;
     e->start_ps = e->pull_ps = PS_NEVER;
-    e->start_what = START_NONE;
     if (cfg->rate_bps && 8 * PS_PER_S % cfg->rate_bps == 0)
         e->ps_per_byte = (int64_t)(8 * PS_PER_S / cfg->rate_bps);
     fault_set(&e->fault, &cfg->faults);

@@ -26,7 +26,7 @@ struct waiting {
     uint64_t taken; /* frames that waited here and have started */
 };
 
-enum { START_PULL = FRAME_CLASSES, START_NONE };
+enum { START_PULL = FRAME_CLASSES };
 
 struct egress {
     int64_t free_ps;  /* end of the last frame on the link */
@@ -38,6 +38,7 @@ struct egress {
     int64_t last_dur_ps;
     int64_t last_at_ps; /* latest arrival in order, jitter does not reorder */
     bool down, discards, lossy_turn;
+    bool full; /* start_ps was planned for want of room on the link */
     uint8_t start_what;
     struct line flight; /* on the link, by arrival */
     uint32_t flight_max;

@@ -58,10 +58,10 @@ static const struct hop *find(const struct fib *fib, uint32_t ip)
     for (uint32_t i = slot_of(ip, fib->shift);; i++) {
         const struct hop *h = &fib->hops[i & fib->mask];
 
+        if (likely(h->ip == ip))
+            return ip ? h : NULL;
         if (h->ip == 0)
             return NULL;
-        if (h->ip == ip)
-            return h;
     }
 }
 

@@ -55,7 +55,7 @@ void net_arrive(struct net *n, struct source *s, struct rte_mbuf **m, uint16_t c
 static unsigned run_src(struct net *n, struct source *s, int64_t now_ps)
 {
     struct rte_mbuf *m[NODE_BURST];
-    bool out = s->peer == FAB_NONE && n->cfg.deliver;
+    bool out = s->peer == FAB_NONE && n->cfg.deliver && now_ps != PS_NEVER;
     bool starts = egress_next_start(s->e) <= n->now_ps;
     uint16_t cnt = egress_pop(s->e, m, NODE_BURST, out ? now_ps : n->now_ps);
 

@@ -59,16 +59,10 @@ void node_hold(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
 static void departed(void *ctx, struct rte_mbuf *m, int64_t now_ps)
 {
     const struct node_port *np = ctx;
-    struct node *nd = np->nd;
-    const struct egress_stats *st = egress_stats(nd->egress[np->port]);
-    struct port_counters *c = &nd->cnt[np->port];
     uint16_t in = frame_meta(m)->in_port;
 
-    c->tx_frames = st->frames;
-    c->tx_bytes = st->bytes;
-    c->ecn_marks = st->ecn_marks;
     if (in != NODE_NO_PORT)
-        node_release(nd, in, frame_bytes(m), now_ps);
+        node_release(np->nd, in, frame_bytes(m), now_ps);
 }
 
 void node_drop(struct node *nd, uint16_t in_port, struct rte_mbuf *m, enum drop why)

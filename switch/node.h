@@ -34,9 +34,9 @@ struct node_ops {
     void (*destroy)(struct node *nd);
 };
 
-/* Counters of one port. */
+/* Counters of one port; those of what it sends are its egress queue's. */
 struct port_counters {
-    uint64_t rx_frames, rx_bytes, tx_frames, tx_bytes, ecn_marks, pauses_sent, pauses_received;
+    uint64_t rx_frames, rx_bytes, pauses_sent, pauses_received;
     uint64_t watchdog_trips; /* times that its queue was found stuck */
     uint64_t drops[DROP_REASONS];
 };

@@ -146,22 +146,18 @@ void cables_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m
         link_backlog_drain(c);
 }
 
+/* One burst: more of every port would not fit into a core's cache until it is sent. */
 static unsigned link_receive(struct cable *c, int64_t now_ps)
 {
     struct rte_mbuf *m[LOOP_BURST];
-    unsigned total = 0;
-    uint16_t n;
+    uint16_t n = rim_port_rx(c->rp, 0, m, LOOP_BURST);
 
-    do {
-        n = rim_port_rx(c->rp, 0, m, LOOP_BURST);
-        if (unlikely(c->l->tap && c->on_link))
-            for (uint16_t i = 0; i < n; i++)
-                c->l->tap(c->l->tap_ctx, c->dirlink, m[i], now_ps);
-        if (n)
-            net_input(c->l->net, c->node, c->port, m, n, now_ps);
-        total += n;
-    } while (n == LOOP_BURST && total < 4 * LOOP_BURST);
-    return total;
+    if (unlikely(c->l->tap && c->on_link))
+        for (uint16_t i = 0; i < n; i++)
+            c->l->tap(c->l->tap_ctx, c->dirlink, m[i], now_ps);
+    if (n)
+        net_input(c->l->net, c->node, c->port, m, n, now_ps);
+    return n;
 }
 
 /* Processes that have no end of a cut link lead around it too. */

@@ -63,15 +63,16 @@ static void nodes(struct loop *l, const char *params, struct rte_tel_data *d)
             rte_tel_data_add_array_string(d, f->nodes[i].name);
 }
 
-static void add_counters(struct rte_tel_data *d, const struct port_counters *c)
+static void add_counters(struct rte_tel_data *d, const struct port_counters *c,
+                         const struct net_port_stats *sent)
 {
     char name[64];
 
     rte_tel_data_add_dict_u64(d, "rx_frames", c->rx_frames);
     rte_tel_data_add_dict_u64(d, "rx_bytes", c->rx_bytes);
-    rte_tel_data_add_dict_u64(d, "tx_frames", c->tx_frames);
-    rte_tel_data_add_dict_u64(d, "tx_bytes", c->tx_bytes);
-    rte_tel_data_add_dict_u64(d, "ecn_marks", c->ecn_marks);
+    rte_tel_data_add_dict_u64(d, "tx_frames", sent->frames);
+    rte_tel_data_add_dict_u64(d, "tx_bytes", sent->bytes);
+    rte_tel_data_add_dict_u64(d, "ecn_marks", sent->ecn_marks);
     rte_tel_data_add_dict_u64(d, "pauses_sent", c->pauses_sent);
     rte_tel_data_add_dict_u64(d, "pauses_received", c->pauses_received);
     rte_tel_data_add_dict_u64(d, "watchdog_trips", c->watchdog_trips);
@@ -121,6 +122,7 @@ static struct node *find_port(struct loop *l, const char *name, uint16_t *port)
 static void ports(struct loop *l, const char *params, struct rte_tel_data *d)
 {
     const struct fabric *f = loop_fabric(l);
+    struct net_port_stats sent = {0};
     char name[FAB_NAME + 8];
     uint16_t port;
     struct node *nd;
@@ -132,7 +134,8 @@ static void ports(struct loop *l, const char *params, struct rte_tel_data *d)
             return;
         }
         rte_tel_data_start_dict(d);
-        add_counters(d, &nd->cnt[port]);
+        net_port_stats(loop_net(l), nd->id, port, &sent);
+        add_counters(d, &nd->cnt[port], &sent);
         if (net_egress(loop_net(l), nd->id, port))
             add_egress(d, net_egress(loop_net(l), nd->id, port), net_now(loop_net(l)));
         return;
@@ -168,8 +171,8 @@ static void totals(struct loop *l, const char *params, struct rte_tel_data *d)
         nobuf += c.rx_nobuf;
     }
     rte_tel_data_start_dict(d);
-    add_counters(d, &sum);
     net_total_stats(loop_net(l), f, &all);
+    add_counters(d, &sum, &all);
     rte_tel_data_add_dict_u64(d, "paused_us", (uint64_t)(all.paused_ps / PS_PER_US));
     rte_tel_data_add_dict_u64(d, "peak_lossless_bytes", all.class_peak_bytes[FRAME_LOSSLESS]);
     rte_tel_data_add_dict_u64(d, "cable_overflow", overflow);
