@@ -50,7 +50,9 @@ CUDA_SM := 75 80 90 100
 CUDA_INCLUDE := $(if $(NVCC),$(shell dirname $$(dirname $$(readlink -f $(NVCC))))/include)
 NVCCFLAGS := -fatbin -O3 --fmad=false -I. -Xptxas -v -Wno-deprecated-gpu-targets -Werror all-warnings \
              $(foreach s,$(CUDA_SM),-gencode arch=compute_$(s),code=sm_$(s)) -gencode arch=compute_100,code=compute_100
-FATBINS := $(if $(NVCC),$(patsubst %.cu,$(BUILD)/%.fatbin,$(wildcard host/kernels/*.cu)))
+# The same for every BUILD.
+IMAGES  := build/images
+FATBINS := $(if $(NVCC),$(patsubst host/kernels/%.cu,$(IMAGES)/%.fatbin,$(wildcard host/kernels/*.cu)))
 
 # ---- rooms -------------------------------------------------------------------------------------------
 MAINS := fabric/trib_plan.c fabric/trib_model.c switch/rim/trib_switch.c host/perf/trib_perf.c host/enter/trib_enter.c sim/trib_sim.c
@@ -96,11 +98,11 @@ $(BUILD)/%.o: %.c
 	$(Q)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
 # The report on registers and spills stays beside the image (tests/e2e/cuda_build.sh).
-$(BUILD)/%.fatbin: %.cu host/kernels/grid.h host/kernels/body.h host/kernels/element.h host/kernels/kernels.h
+$(IMAGES)/%.fatbin: host/kernels/%.cu host/kernels/grid.h host/kernels/body.h host/kernels/element.h host/kernels/kernels.h
 	@mkdir -p $(@D)
 	@echo "  NVCC  $<"
 	$(Q)$(NVCC) $(NVCCFLAGS) $< -o $@ 2>$(@:.fatbin=.ptxas) || { cat $(@:.fatbin=.ptxas); rm -f $@; exit 1; }
-$(BUILD)/host/kernels/%.o: CFLAGS += $(if $(NVCC),-DKERNEL_IMAGES='"$(BUILD)/host/kernels"' -isystem $(CUDA_INCLUDE))
+$(BUILD)/host/kernels/%.o: CFLAGS += $(if $(NVCC),-DKERNEL_IMAGES='"$(IMAGES)"' -isystem $(CUDA_INCLUDE))
 $(BUILD)/host/kernels/image.o: $(FATBINS)
 
 $(BUILD)/trib-plan: $(call obj,fabric/trib_plan.c) $(call lib,fabric)

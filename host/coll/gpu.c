@@ -14,7 +14,18 @@ static enum device_stream stream_of(const struct lane *l)
     return l->peer == STAGE_UP ? DEVICE_UP : l->peer == STAGE_DOWN ? DEVICE_DOWN : DEVICE_REDUCE;
 }
 
-/* 0, -EAGAIN or -EIO. */
+/* The piece that a reduction's result goes to as well; NULL: it is still on the wire. */
+static void *piece_of(struct coll_req *r, const struct step *st, struct step **up)
+{
+    struct stage_hint h;
+
+    if (!stage_hint(&r->s, st, &h) || r->done[h.send] < h.free_from)
+        return NULL;
+    *up = lane_step(&r->s.lane[h.up], h.step);
+    return r->stage->mem.addr + h.off;
+}
+
+/* 0, -EAGAIN or -EIO. A copy's `self`: a reduction has done it. */
 static int give(struct comm *c, struct coll_req *r, const struct step *st, enum device_stream s)
 {
     const void *in[2] = {exec_addr(r, &st->a), NULL};
@@ -22,12 +33,19 @@ static int give(struct comm *c, struct coll_req *r, const struct step *st, enum 
     unsigned divide = st->last && r->id.op == OP_AVG ? c->cfg.nranks : 0;
     size_t count = st->len / r->s.esize;
 
-    if (!count)
+    if (!count || (st->op == STEP_COPY && st->self))
         return 0;
     if (st->op == STEP_REDUCE) {
+        struct step *up = NULL;
+        void *piece = piece_of(r, st, &up);
+        int rc;
+
         in[1] = exec_addr(r, &st->b);
-        return device_reduce(c->cfg.device, s, r->id.op, r->id.type, divide, dst, NULL, in, 2,
-                             count);
+        rc =
+            device_reduce(c->cfg.device, s, r->id.op, r->id.type, divide, dst, piece, in, 2, count);
+        if (!rc && up)
+            up->self = true;
+        return rc;
     }
     if (divide)
         return device_reduce(c->cfg.device, s, r->id.op, r->id.type, divide, dst, NULL, in, 1,

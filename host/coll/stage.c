@@ -80,6 +80,57 @@ static struct step copy_of(struct ref dst, struct ref src, uint64_t len)
     return st;
 }
 
+/* The reduction that made what a message sends, and just that; NULL: there is none, or others may
+ * have written there since. */
+static struct step *maker_of(struct staging *g, const struct step *send)
+{
+    struct step *maker = NULL;
+
+    for (unsigned i = 0; i < send->n_deps; i++) {
+        const struct dep *d = &send->dep[i];
+        const struct lane *was = &g->was->lane[d->lane];
+        const struct step *st = lane_step(was, d->count - 1);
+
+        if (was->kind == LANE_SEND)
+            continue;
+        if (maker || was->kind != LANE_CPU || st->op != STEP_REDUCE || st->dst.buf != send->a.buf ||
+            st->dst.off != send->a.off || st->len != send->len)
+            return NULL;
+        maker = lane_step(&g->to.lane[d->lane], d->count - 1);
+    }
+    return maker;
+}
+
+/* Once all steps are there. */
+static void give_hints(struct staging *g)
+{
+    for (unsigned l = 0; l < g->was->n_lanes; l++) {
+        const struct lane *w = &g->was->lane[l];
+
+        for (uint64_t i = 0; w->kind == LANE_SEND && g->up[l] && i < w->n; i++) {
+            struct step *st = maker_of(g, lane_step(w, i));
+
+            if (!st || st->region == BUF_STAGE) /* sent to several: to the first */
+                continue;
+            st->region = BUF_STAGE;
+            st->off = piece_of(g, l, i).off;
+            st->total = (uint64_t)(g->up[l] - 1) << 32 | i;
+        }
+    }
+}
+
+bool stage_hint(const struct sched *s, const struct step *st, struct stage_hint *h)
+{
+    if (st->op != STEP_REDUCE || st->region != BUF_STAGE)
+        return false;
+    h->up = (uint32_t)(st->total >> 32);
+    h->step = (uint32_t)st->total;
+    h->send = s->lane[h->up].chan;
+    h->free_from = h->step < PIECES ? 0 : h->step + 1 - PIECES;
+    h->off = st->off;
+    return true;
+}
+
 /* What is needed of host memory, and who reads slots. */
 static int measure(struct staging *g)
 {
@@ -144,7 +195,7 @@ static void stage_message(struct staging *g, unsigned l, uint64_t i, const struc
         st.dst = (struct ref){.buf = BUF_SLOT, .lane = l, .off = i};
     sched_add(&g->to, l, &st);
     if (g->down[l]) {
-        down = copy_of(was->dst.buf == BUF_SLOT ? (struct ref){0} : was->dst, st.dst, was->len);
+        down = copy_of(was->dst, st.dst, was->dst.buf == BUF_SLOT ? 0 : was->len);
         wait_for(g, &down, l, i + 1);
         sched_add(&g->to, g->down[l] - 1, &down);
     }
@@ -189,7 +240,10 @@ static int build(struct staging *g)
             sched_add(&g->to, l, &full);
         }
     }
-    return rc ? rc : g->to.rc;
+    rc = rc ? rc : g->to.rc;
+    if (!rc)
+        give_hints(g);
+    return rc;
 }
 
 int sched_stage(struct sched *s, bool reached)

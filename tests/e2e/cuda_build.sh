@@ -2,7 +2,7 @@
 # run time by the programs.
 . "$(dirname "$0")/lib.sh"
 
-reports=("$TRIB_BUILD"/host/kernels/*.ptxas)
+reports=("$root"/build/images/*.ptxas)
 [ -f "${reports[0]}" ] || skip "no nvcc: this build has no kernels"
 kernels=$(grep -h 'Compiling entry function' "${reports[@]}" | wc -l)
 targets=$(grep -ho "for 'sm_[0-9]*'" "${reports[@]}" | sort -u | wc -l)

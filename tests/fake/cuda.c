@@ -189,10 +189,11 @@ static CUresult give(struct CUstream_st *s, const struct job *j)
 API cuStreamCreate(CUstream *out, unsigned flags)
 {
     static unsigned seeds;
-    struct CUstream_st *s = calloc(1, sizeof(*s));
+    struct CUstream_st *s;
 
     if (flags != CU_STREAM_NON_BLOCKING)
         return CUDA_ERROR_INVALID_VALUE;
+    s = calloc(1, sizeof(*s));
     s->job = calloc(QUEUE, sizeof(*s->job));
     s->seed = ++seeds;
     pthread_create(&s->thread, NULL, serve, s);

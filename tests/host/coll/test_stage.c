@@ -62,6 +62,47 @@ static void floats_are_averaged_once(void **state)
     }
 }
 
+/* A ring's sums go on as they are made, its results do not; a message that is reduced into goes up
+ * by the copy of the same bytes. */
+static void sums_go_up_as_they_are_made(void **state)
+{
+    struct sched_in in = {.kind = COLL_ALLREDUCE,
+                          .algo = ALGO_RING,
+                          .nranks = 4,
+                          .count = 1 << 20,
+                          .type = DT_FP32,
+                          .mtu = 4096};
+    unsigned sums = 0, hints = 0;
+    struct sched s;
+
+    (void)state;
+    assert_int_equal(sched_init(&s, &in), 0);
+    assert_int_equal(sched_stage(&s, false), 0);
+    for (unsigned l = 0; l < s.n_lanes; l++)
+        for (uint64_t i = 0; s.lane[l].kind == LANE_CPU && i < s.lane[l].n; i++) {
+            const struct step *st = lane_step(&s.lane[l], i), *up;
+            struct stage_hint h;
+
+            sums += st->op == STEP_REDUCE;
+            if (!stage_hint(&s, st, &h))
+                continue;
+            hints++;
+            up = lane_step(&s.lane[h.up], h.step);
+            assert_true(up->op == STEP_COPY && up->a.buf == st->dst.buf &&
+                        up->a.off == st->dst.off && up->len == st->len);
+            assert_true(up->dst.buf == BUF_STAGE && up->dst.off == h.off);
+            assert_true(s.lane[h.send].kind == LANE_SEND && h.free_from <= h.step);
+        }
+    assert_true(sums > 0 && hints == sums); /* also the last: the all-gather sends it on */
+    sched_free(&s);
+    assert_int_equal(sched_init(&s, &in), 0);
+    assert_int_equal(sched_stage(&s, true), 0);
+    for (unsigned l = 0; l < s.n_lanes; l++)
+        for (uint64_t i = 0; i < s.lane[l].n; i++)
+            assert_false(stage_hint(&s, lane_step(&s.lane[l], i), &(struct stage_hint){0}));
+    sched_free(&s);
+}
+
 static void multimem_is_refused(void **state)
 {
     struct row w = {.kind = COLL_ALLREDUCE,
@@ -82,6 +123,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_but_multimem_gives_the_plain_result),
         cmocka_unit_test(floats_are_averaged_once),
+        cmocka_unit_test(sums_go_up_as_they_are_made),
         cmocka_unit_test(multimem_is_refused),
     };
 
