@@ -15,6 +15,14 @@ if ! ldconfig -p | grep -q libcuda.so.1; then
 fi
 export LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
+# What has no GPU memory says so before anything starts.
+"$TRIB_BUILD/trib-perf" --check-options "$conf/h100-node.conf" --mem cuda --algo nvls >"$tmp/nvls.out" 2>&1
+[ $? = 2 ] || fail "nvls with --mem cuda"
+has 'found nvls, expected .* with --mem cuda: NVSwitches do not reach memory that is staged' "$tmp/nvls.out"
+"$TRIB_BUILD/trib-sim" "$conf/single-switch-4.conf" --mem cuda >"$tmp/sim.out" 2>&1
+[ $? = 2 ] || fail "trib sim --mem cuda"
+has 'virtual time has no GPU' "$tmp/sim.out"
+
 "$TRIB_BUILD/tests/host/kernels/test_device" >"$tmp/device.out" 2>&1 || fail "test_device"
 
 # Every rank says the reason, the job ends, and nothing of the fabric is left: fails NAME FAKE REASON [options]

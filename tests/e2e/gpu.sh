@@ -10,6 +10,7 @@ case $? in
 77) skip "no GPU to test with: $(tail -n 1 "$tmp/device.out")" ;;
 *) fail "test_device" ;;
 esac
+DEVICE_LARGE=1 "$TRIB_BUILD/tests/host/kernels/test_device" >"$tmp/large.out" 2>&1 || fail "test_device with a GiB"
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 if [ -x "$sanitizer" ]; then
     for tool in memcheck racecheck; do

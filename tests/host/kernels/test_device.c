@@ -12,14 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <cmocka.h>
 
 static struct device *d;
 static uint64_t seed;
-static unsigned most = 300000; /* elements; DEVICE_LARGE: a GiB of the longest, DEVICE_SMALL: few,
-                                  and no failure (compute-sanitizer) */
+static unsigned most = 300000;    /* elements; DEVICE_SMALL: few, for compute-sanitizer */
+static uint64_t longest = 700001; /* of long vectors; DEVICE_LARGE: a GiB of floats */
 
 static unsigned rnd(unsigned below)
 {
@@ -148,14 +149,72 @@ static void patterns_are_verified_there(void **state)
     device_host_free(d, one, 4096);
 }
 
-/* Last: a failure stays. */
+/* Filled, reduced and verified there, misaligned by one element; their sums are those of a period.
+ */
+static void long_vectors_are_right_to_the_last_element(void **state)
+{
+    static const struct {
+        enum dtype t;
+        unsigned n;
+    } rows[] = {{DT_FP32, 2}, {DT_BF16, 2}, {DT_FP16, 8}, {DT_INT8, 3}, {DT_FP64, 2}};
+    enum { PERIOD = 1009 };
+    uint8_t period[8][PERIOD * 8], sums[PERIOD * 8], *gpu[8], *out;
+    size_t bytes = longest * 4 + 64;
+
+    (void)state;
+    out = device_alloc(d, bytes);
+    for (unsigned k = 0; k < 8; k++) {
+        gpu[k] = k < 3 || longest < 1000000 ? device_alloc(d, bytes) : gpu[k % 3];
+        assert_non_null(gpu[k]);
+    }
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        unsigned esize = dtype_size(rows[i].t),
+                 n = longest < 1000000 || rows[i].n < 4 ? rows[i].n : 3;
+        uint64_t count = longest * 4 / esize - 3;
+        struct device_wrong w = {1, 1};
+        const void *in[8], *one[8];
+
+        for (unsigned k = 0; k < n; k++) {
+            ref_fill(rows[i].t, period[k], PERIOD, &seed);
+            one[k] = period[k];
+            in[k] = gpu[k] + esize;
+            good(device_fill(d, gpu[k] + esize, period[k], PERIOD, 0, count, esize, false));
+        }
+        arith_scalar(OP_SUM, rows[i].t)(sums, one, n, PERIOD);
+        good(device_fill(d, out, sums, PERIOD, 0, count + 2, esize, true));
+        good(
+            device_reduce(d, DEVICE_REDUCE, OP_SUM, rows[i].t, 0, out + esize, NULL, in, n, count));
+        drain(DEVICE_REDUCE);
+        good(device_verify(d, out + esize, sums, PERIOD, 0, count, esize, &w));
+        assert_int_equal(w.n, 0);
+        /* what was there before and after it stayed */
+        good(device_verify(d, out, sums, PERIOD, 0, 1, esize, &w));
+        assert_int_equal(w.n, 1);
+        good(device_verify(d, out + (count + 1) * esize, sums, PERIOD, count + 1, 1, esize, &w));
+        assert_int_equal(w.n, 1);
+    }
+    for (unsigned k = 0; k < 8; k++)
+        if (k < 3 || longest < 1000000)
+            device_free(d, gpu[k]);
+    device_free(d, out);
+}
+
+/* Last: a failure stays, and host memory goes back all the same. */
 static void too_much_memory_is_an_error_with_a_name(void **state)
 {
+    uint8_t *host = device_host(d, 1 << 20);
+    unsigned char pages[256];
+
     (void)state;
+    assert_non_null(host);
     assert_null(device_alloc(d, 1ul << 50));
     assert_non_null(strstr(device_error(d), "CUDA_ERROR_OUT_OF_MEMORY"));
     assert_null(device_alloc(d, 16));
     assert_int_not_equal(device_wait(d), 0);
+    assert_null(device_host(d, 4096));
+    assert_int_equal(mincore(host, 1 << 20, pages), 0);
+    device_host_free(d, host, 1 << 20);
+    assert_int_not_equal(mincore(host, 1 << 20, pages), 0);
 }
 
 int main(void)
@@ -164,6 +223,7 @@ int main(void)
         cmocka_unit_test(copies_arrive_in_order),
         cmocka_unit_test(reductions_give_the_scalar_rows_bits),
         cmocka_unit_test(patterns_are_verified_there),
+        cmocka_unit_test(long_vectors_are_right_to_the_last_element),
         cmocka_unit_test(too_much_memory_is_an_error_with_a_name),
     };
     const struct CMUnitTest small[] = {
@@ -175,7 +235,8 @@ int main(void)
     int failed;
 
     seed = (uint64_t)time(NULL);
-    most = getenv("DEVICE_SMALL") ? 3000 : getenv("DEVICE_LARGE") ? 1u << 27 : most;
+    most = getenv("DEVICE_SMALL") ? 3000 : most;
+    longest = getenv("DEVICE_LARGE") ? 1u << 28 : longest;
     printf("seed %llu\n", (unsigned long long)seed);
     if (device_open(&d, 0, err)) {
         printf("%s\n", err);

@@ -1,5 +1,6 @@
 /* trib-perf's command line: what it takes, what it refuses and how it says so. */
 #include "host/perf/options.h"
+#include "host/perf/where.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,6 +65,36 @@ static void options_take_all_forms_of_a_value(void **state)
         assert_string_equal(o.conf, "c.conf");
         assert_int_equal(o.min_bytes, 8192);
         assert_int_equal(o.iters, 7);
+    }
+}
+
+static void memory_is_the_hosts_or_a_gpus(void **state)
+{
+    static const struct {
+        const char *line;
+        int gpu;
+    } rows[] = {{"c.conf", WHERE_HOST},
+                {"c.conf --mem host", WHERE_HOST},
+                {"c.conf --mem cuda", 0},
+                {"c.conf --mem=cuda:0", 0},
+                {"c.conf --mem cuda:17", 17}};
+    static const char *const bad[] = {"c.conf --mem gpu",
+                                      "c.conf --mem cuda:",
+                                      "c.conf --mem cuda:-1",
+                                      "c.conf --mem cuda:1x",
+                                      "c.conf --mem cuda:99999999999",
+                                      "c.conf --mem cuda --error"};
+    struct perf_opts o;
+    char err[OPT_ERR];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(parse(rows[i].line, &o, err), OPT_OK);
+        assert_int_equal(o.gpu, rows[i].gpu);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(parse(bad[i], &o, err), OPT_BAD);
+        assert_non_null(strstr(err, "expected host"));
     }
 }
 
@@ -239,6 +270,7 @@ int main(void)
         cmocka_unit_test(sizes_have_binary_and_decimal_units),
         cmocka_unit_test(sizes_that_are_none_are_refused),
         cmocka_unit_test(options_take_all_forms_of_a_value),
+        cmocka_unit_test(memory_is_the_hosts_or_a_gpus),
         cmocka_unit_test(defaults_are_those_of_the_manual),
         cmocka_unit_test(lists_and_all_become_masks),
         cmocka_unit_test(mistakes_say_what_was_found_and_expected),
