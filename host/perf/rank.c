@@ -184,6 +184,7 @@ static int open_fabric(struct rank *k)
     if (rundir_open(&k->rd, NULL, NULL, false))
         return rank_fail(k, "cannot open the run directory", getenv("TRIB_RUN"));
     k->sh = k->rd.sh;
+    clock_set_policy(clock_dilation(k->sh)); /* the HCA's thread will be like this one */
     k->fab = rundir_fabric(&k->rd);
     return k->fab ? 0 : rank_fail(k, "cannot load the fabric's conf", NULL);
 }

@@ -4,6 +4,7 @@
  */
 #include "switch/rim/shared.h"
 
+#include <sched.h>
 #include <time.h>
 
 int64_t clock_mono_ns(void)
@@ -89,4 +90,12 @@ int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps)
     ns = ((__int128)fabric_ps - now) * v.dilation;
     ns = (ns + 999) / 1000;
     return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+}
+
+void clock_set_policy(uint32_t dilation)
+{
+    int was = sched_getscheduler(0), is = dilation > 1 ? SCHED_OTHER : SCHED_BATCH;
+
+    if (was != is && (was == SCHED_OTHER || was == SCHED_BATCH))
+        sched_setscheduler(0, is, &(struct sched_param){0});
 }

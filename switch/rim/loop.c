@@ -125,6 +125,7 @@ static void follow_dilation(struct loop *l)
     if (dilation == l->dilation)
         return;
     l->dilation = dilation;
+    clock_set_policy((uint32_t)dilation);
     if (l->fab->pfc_watchdog_ps)
         net_set_watchdog(l->net, RTE_MAX(l->fab->pfc_watchdog_ps / dilation, (int64_t)1));
 }

@@ -80,6 +80,12 @@ int64_t clock_mono_ns(void);
 uint32_t clock_dilation(const struct shared *sh);
 void clock_set_dilation(struct shared *sh, uint32_t dilation);
 int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps); /* <= 0: due */
+/*
+ * How the calling thread shares its CPU. Slowed down, what counts is how late a hand-off is: who is
+ * woken interrupts who runs. At line speed it is how much is done: who runs goes on until it waits
+ * (SCHED_BATCH), so that bursts are long. A policy that somebody chose stays.
+ */
+void clock_set_policy(uint32_t dilation);
 
 /* bell.c */
 void bell_ring(struct bell *b);        /* after a burst of frames was made visible */

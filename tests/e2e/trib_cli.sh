@@ -39,6 +39,9 @@ trib up "$conf/two-hosts.conf" --dilation 123 >"$tmp/up.out" || fail "up"
 refuses 1 'is up already' up "$conf/two-hosts.conf"
 trib status >"$tmp/status.out" || fail "status"
 has 'fabric two-hosts: .*dilation 123' "$tmp/status.out"
+# who is woken interrupts who runs, for the least lateness; at line speed it waits, for the longest bursts
+policy() { chrt -p "$(cat "$run/$1"/proc/*.pid)" | sed -n 's/.*policy: //p'; }
+[ "$(policy two-hosts)" = SCHED_OTHER ] || fail "found policy $(policy two-hosts) at dilation 123, expected SCHED_OTHER"
 trib exec h1 -- ibv_devinfo >"$tmp/devinfo.out" 2>&1 || fail "ibv_devinfo"
 has 'trib0' "$tmp/devinfo.out"
 has '123 times slower' "$tmp/devinfo.out"
@@ -47,7 +50,8 @@ trib exec h1 -- bash -c 'exit 7' 2>/dev/null
 perf_ok fixed -b 4K -e 4K -n 2
 has ' 123 ' "$tmp/fixed.out"
 
-trib up "$conf/single-switch-4.conf" >/dev/null || fail "a second fabric"
+trib up "$conf/single-switch-4.conf" --dilation 1 >/dev/null || fail "a second fabric"
+[ "$(policy single-switch-4)" = SCHED_BATCH ] || fail "found policy $(policy single-switch-4) at dilation 1, expected SCHED_BATCH"
 refuses 1 'several fabrics are up' perf -b 4K
 refuses 1 'several fabrics are up' down
 perf_ok side "$conf/single-switch-4.conf" -b 4K -e 4K -n 2
