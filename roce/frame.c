@@ -6,19 +6,18 @@
 #include <rte_errno.h>
 #include <rte_mempool.h>
 
-/* Private areas are multiples of RTE_MBUF_PRIV_ALIGN; a whole number of 16 keeps the buffer aligned
- * for vector loads. */
-#define PRIV_BYTES RTE_ALIGN(sizeof(struct frame_meta), 16)
+_Static_assert(FRAME_HEADROOM >= 32, "room for a tag");
+_Static_assert(FRAME_HEADROOM <= RTE_PKTMBUF_HEADROOM, "FRAME_ROOM bytes are behind it");
 
 struct rte_mempool *frame_pool_create(const char *name, unsigned n, unsigned cache)
 {
-    return rte_pktmbuf_pool_create(name, n, cache, PRIV_BYTES, RTE_PKTMBUF_HEADROOM + FRAME_ROOM,
+    return rte_pktmbuf_pool_create(name, n, cache, FRAME_PRIV_BYTES, RTE_PKTMBUF_HEADROOM + FRAME_ROOM,
                                    SOCKET_ID_ANY);
 }
 
 static unsigned element_bytes(bool lengths)
 {
-    return (unsigned)sizeof(struct rte_mbuf) + (unsigned)PRIV_BYTES + RTE_PKTMBUF_HEADROOM +
+    return (unsigned)sizeof(struct rte_mbuf) + (unsigned)FRAME_PRIV_BYTES + RTE_PKTMBUF_HEADROOM +
            (lengths ? FRAME_ROOM_LENGTHS : FRAME_ROOM);
 }
 
@@ -31,7 +30,7 @@ size_t frame_pool_bytes(unsigned n, bool lengths)
 struct rte_mempool *frame_pool_create_at(const char *name, unsigned n, unsigned cache, bool lengths,
                                          void *at, size_t bytes)
 {
-    struct rte_pktmbuf_pool_private priv = {.mbuf_priv_size = PRIV_BYTES};
+    struct rte_pktmbuf_pool_private priv = {.mbuf_priv_size = FRAME_PRIV_BYTES};
     struct rte_mempool *p =
         rte_mempool_create_empty(name, n, element_bytes(lengths), cache, sizeof(priv),
                                  SOCKET_ID_ANY, RTE_MEMPOOL_F_NO_IOVA_CONTIG);
@@ -67,7 +66,7 @@ struct rte_mbuf *frame_alloc(struct rte_mempool *pool)
     struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
 
     if (likely(m != NULL))
-        memset(frame_meta(m), 0, sizeof(struct frame_meta));
+        frame_reset(m);
     return m;
 }
 

@@ -20,6 +20,7 @@
 #include <rte_mbuf.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define PS_PER_NS 1000LL
 #define PS_PER_US 1000000LL
@@ -64,6 +65,21 @@ struct frame_meta {
 static inline struct frame_meta *frame_meta(struct rte_mbuf *m)
 {
     return (struct frame_meta *)rte_mbuf_to_priv(m);
+}
+
+/* Of each mbuf: a multiple of RTE_MBUF_PRIV_ALIGN. */
+#define FRAME_PRIV_BYTES RTE_ALIGN(sizeof(struct frame_meta), RTE_MBUF_PRIV_ALIGN)
+/* Where a frame begins in its buffer: headers of Ethernet, IPv4, UDP and BTH (54 bytes) end a cache
+ * line and the payload begins the next, since vector loads across two lines take twice as long. */
+#define FRAME_HEADROOM                                                                             \
+    (3 * RTE_CACHE_LINE_SIZE - 54 -                                                                \
+     (sizeof(struct rte_mbuf) + FRAME_PRIV_BYTES) % RTE_CACHE_LINE_SIZE)
+
+/* Of an mbuf as its pool gives it. */
+static inline void frame_reset(struct rte_mbuf *m)
+{
+    m->data_off = FRAME_HEADROOM;
+    memset(frame_meta(m), 0, sizeof(struct frame_meta));
 }
 
 /* Layer-2 bytes (no FCS), a length-only payload counted. */

@@ -75,7 +75,7 @@ static enum built held_by_reference(struct qp *qp, struct rte_mbuf *held, struct
 
     if (rte_pktmbuf_alloc_bulk(qp->r->cfg.pool, v, 3))
         return BUILT_NO_MBUF;
-    memset(frame_meta(v[0]), 0, sizeof(struct frame_meta));
+    frame_reset(v[0]);
     rte_pktmbuf_attach(v[1], seg);
     v[1]->data_off = seg->data_off + seg_off;
     v[1]->data_len = v[1]->pkt_len = real;

@@ -312,41 +312,27 @@ LOC(maxloc_f32, FLOAT_MORE, is_nan)
 
 /* ---- vector rows ---- */
 
-/* What a vector row leaves over: the last elements, by its scalar kernel. */
-static void arith_tail(arith_fn fn, void *out, const void *const *in, unsigned n, size_t done_bytes,
+/* Count elements from byte `at` on, by another kernel. */
+static void arith_part(arith_fn fn, void *out, const void *const *in, unsigned n, size_t at,
                        size_t count)
 {
-    const void *at[ARITH_MAX_INPUTS];
+    const void *from[ARITH_MAX_INPUTS];
 
-    if (!count)
-        return;
     for (unsigned k = 0; k < n; k++)
-        at[k] = (const uint8_t *)in[k] + done_bytes;
-    fn((uint8_t *)out + done_bytes, at, n, count);
+        from[k] = (const uint8_t *)in[k] + at;
+    fn((uint8_t *)out + at, from, n, count);
 }
 
-#ifdef __x86_64__
-#include <immintrin.h>
+/* Bytes of whole elements before the first vector of the output that is aligned, if there is one.
+ */
+static size_t arith_unaligned(const void *out, size_t vector, size_t elem, size_t bytes)
+{
+    size_t n = -(uintptr_t)out % vector;
 
-#define ROW(name)           v256_##name
-#define ROW_BYTES           32
-#define ROW_TARGET          __attribute__((target("avx2,f16c")))
-#define ROW_F16_LOAD(half)  _mm256_cvtph_ps((__m128i)(half))
-#define ROW_F16_STORE(full) _mm256_cvtps_ph((full), _MM_FROUND_TO_NEAREST_INT)
-#include "switch/reduce/arith_rows.h"
+    return n % elem || n > bytes ? 0 : n;
+}
 
-#define ROW(name)           v512_##name
-#define ROW_BYTES           64
-#define ROW_TARGET          __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
-#define ROW_F16_LOAD(half)  _mm512_cvtph_ps((__m256i)(half))
-#define ROW_F16_STORE(full) _mm512_cvtps_ph((full), _MM_FROUND_TO_NEAREST_INT)
-#include "switch/reduce/arith_rows.h"
-#endif
-
-#define ROW(name) v128_##name
-#define ROW_BYTES 16
-#define ROW_TARGET
-#include "switch/reduce/arith_rows.h"
+#include "switch/reduce/arith_isa.h"
 
 /* ---- the table ---- */
 

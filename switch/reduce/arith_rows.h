@@ -3,12 +3,19 @@
  *   ROW(name)        the row's names
  *   ROW_BYTES        width of its vectors
  *   ROW_TARGET       function attribute that enables the instruction set
+ *   ROW_REST(fn)     the kernel that takes what is less than a block: of the next narrower row
  *   ROW_F16_LOAD, ROW_F16_STORE   conversions of a vector of halves; without them fp16 is left to
- * the scalar row No guard: it is meant to be included again.
+ *                    that kernel altogether
+ *   ROW_NAN32(a, b), ROW_NAN64(a, b)   whether any lane of two vectors of floats (doubles) is NaN
+ *   ROW_UPPERS(a, b), ROW_LOWERS(a, b) vectors of 32 bits: upper (lower) half of a, b's above it
+ *   ROW_AVERAGE(a, b)   of 16-bit lanes, rounded up
+ * where those from ROW_NAN32 on may be left out.
+ * No guard: it is meant to be included again.
  *
- * A block is four vectors of accumulators, which stay in registers while all inputs go by: each
- * input is loaded once and each output stored once. Vectors are the compiler's generic ones; only
- * the half conversions are intrinsics (the integer equivalent costs about ten operations a vector).
+ * A block is some vectors of accumulators, which stay in registers while all inputs go by: each
+ * input is loaded once and each output stored once. Vectors are the compiler's generic ones; where
+ * intrinsics are used they were measured to matter: conversions of halves (ten operations a vector
+ * without), and NaNs looked for before they are replaced, since there are none as a rule.
  */
 #define VEC(name, type, bytes)                                                                     \
     typedef type ROW(name) __attribute__((vector_size(bytes)));                                    \
@@ -16,6 +23,7 @@
 
 VEC(i8, int8_t, ROW_BYTES);
 VEC(u8, uint8_t, ROW_BYTES);
+VEC(u16, uint16_t, ROW_BYTES);
 VEC(i32, int32_t, ROW_BYTES);
 VEC(u32, uint32_t, ROW_BYTES);
 VEC(i64, int64_t, ROW_BYTES);
@@ -25,13 +33,25 @@ VEC(f64, double, ROW_BYTES);
 VEC(h16, uint16_t, ROW_BYTES / 2); /* as many halves as there are floats */
 #undef VEC
 
+#ifndef ROW_NAN32
+#define ROW_NAN32(a, b) 1
+#define ROW_NAN64(a, b) 1
+#endif
+#ifndef ROW_UPPERS
+#define ROW_UPPERS(a, b) ((a) >> 16 | ((b)&0xffff0000u))
+#define ROW_LOWERS(a, b) (((a)&0xffff) | (b) << 16)
+#endif
+#ifndef ROW_AVERAGE
+#define ROW_AVERAGE(a, b) (((a) >> 1) + ((b) >> 1) + (((a) | (b)) & 1))
+#endif
+
 #define INLINE static inline __attribute__((always_inline)) ROW_TARGET
 
 /* a where the mask is set, else b; masks are all ones or all zeros per lane. */
 #define PICK(V, mask, a, b)                                                                        \
     ((V)(((mask) & (__typeof__(mask))(a)) | (~(mask) & (__typeof__(mask))(b))))
 
-#define FLOAT_OPS(f, bits, nan)                                                                    \
+#define FLOAT_OPS(f, bits, nan, NAN_IN)                                                            \
     INLINE ROW(f) ROW(f##_min)(ROW(f) a, ROW(f) b)                                                 \
     {                                                                                              \
         ROW(bits) first = (ROW(bits))((a < b) | (a != a)), tie = (ROW(bits))(a == b);              \
@@ -49,9 +69,14 @@ VEC(h16, uint16_t, ROW_BYTES / 2); /* as many halves as there are floats */
         ROW(bits) number = (ROW(bits))(a == a);                                                    \
                                                                                                    \
         return (ROW(f))((number & (ROW(bits))a) | (~number & (nan)));                              \
+    }                                                                                              \
+    INLINE void ROW(f##_no_nan)(ROW(f) * a, ROW(f) * b)                                            \
+    {                                                                                              \
+        if (__builtin_expect(NAN_IN(*a, *b), 0))                                                   \
+            *a = ROW(f##_canonical)(*a), *b = ROW(f##_canonical)(*b);                              \
     }
-FLOAT_OPS(f32, u32, F32_NAN)
-FLOAT_OPS(f64, u64, F64_NAN)
+FLOAT_OPS(f32, u32, F32_NAN, ROW_NAN32)
+FLOAT_OPS(f64, u64, F64_NAN, ROW_NAN64)
 #undef FLOAT_OPS
 
 /*
@@ -69,17 +94,24 @@ INLINE ROW(f32) ROW(bf16_odd)(const uint8_t *p)
     return (ROW(f32))(*(const ROW(u32_mem) *)p & 0xffff0000u);
 }
 
-/* In the upper half; what is below is not cleared. */
-INLINE ROW(u32) ROW(bf16_round)(ROW(f32) a)
+/*
+ * Rounds numbers, two halves of 16 bits at a time: the upper half plus the carry out of the lower
+ * one + 0x7fff + the upper's last bit. That carry is the top bit of a rounding average, which adds
+ * the missing one: (lower + (0x7ffe | last bit) + 1) >> 1. No carry leaves a number's upper half.
+ */
+INLINE ROW(u16) ROW(bf16_round)(ROW(f32) even, ROW(f32) odd)
 {
-    ROW(u32) u = (ROW(u32))a, number = (ROW(u32))(a == a);
+    ROW(u32) e = (ROW(u32))even, o = (ROW(u32))odd;
+    ROW(u16) upper = (ROW(u16))ROW_UPPERS(e, o), lower = (ROW(u16))ROW_LOWERS(e, o);
+    ROW(u16) bias = (upper & 1) | 0x7ffe;
 
-    return (number & (u + 0x7fff + (u >> 16 & 1))) | (~number & F32_NAN);
+    return upper + ((ROW(u16))ROW_AVERAGE(lower, bias) >> 15);
 }
 
 INLINE void ROW(bf16_store)(uint8_t *p, ROW(f32) even, ROW(f32) odd)
 {
-    *(ROW(u32_mem) *)p = ROW(bf16_round)(even) >> 16 | (ROW(bf16_round)(odd) & 0xffff0000u);
+    ROW(f32_no_nan)(&even, &odd);
+    *(ROW(u16_mem) *)p = ROW(bf16_round)(even, odd);
 }
 
 #ifdef ROW_F16_LOAD
@@ -90,46 +122,63 @@ INLINE ROW(f32) ROW(f16_load)(const uint8_t *p)
     return (ROW(f32))ROW_F16_LOAD(half);
 }
 
+/* The conversion keeps a NaN's top bits and sign: canonical before, canonical after. */
 INLINE void ROW(f16_store)(uint8_t *p, ROW(f32) a)
 {
-    /* The conversion keeps the payload's top bits and the sign: canonical before, canonical after.
-     */
-    *(ROW(h16_mem) *)p = (ROW(h16))ROW_F16_STORE(ROW(f32_canonical)(a));
+    *(ROW(h16_mem) *)p = (ROW(h16))ROW_F16_STORE(a);
 }
 #endif
 
 /*
  * The loop. V: accumulator, EB: bytes of an element in a frame, VB: bytes in a frame of V's
- * elements. LOAD gives accumulator i of a block, STORE puts accumulators i and i + 1.
+ * elements. LOAD gives accumulator i of a block, STORE puts accumulators i and i + 1. Blocks of
+ * eight accumulators while there are, then of two; what is before the first whole vector of the
+ * output and behind the last block is left to the narrower row.
  */
 #define VECTOR(fn, V, EB, VB, LOAD, DO, STORE)                                                     \
     static ROW_TARGET void ROW(fn)(void *out, const void *const *in, unsigned n, size_t count)     \
     {                                                                                              \
         const size_t bytes = count * (EB);                                                         \
-        size_t at = 0;                                                                             \
+        size_t at = arith_unaligned(out, ROW_BYTES, EB, bytes);                                    \
                                                                                                    \
-        for (; at + 4 * (VB) <= bytes; at += 4 * (VB)) {                                           \
+        if (at)                                                                                    \
+            arith_part(ROW_REST(fn), out, in, n, 0, at / (EB));                                    \
+        for (; at + 8 * (VB) <= bytes; at += 8 * (VB)) {                                           \
             const uint8_t *p = (const uint8_t *)in[0] + at;                                        \
             uint8_t *q = (uint8_t *)out + at;                                                      \
             ROW(V) a0 = LOAD(V, p, 0), a1 = LOAD(V, p, 1), a2 = LOAD(V, p, 2), a3 = LOAD(V, p, 3); \
+            ROW(V) a4 = LOAD(V, p, 4), a5 = LOAD(V, p, 5), a6 = LOAD(V, p, 6), a7 = LOAD(V, p, 7); \
                                                                                                    \
             for (unsigned k = 1; k < n; k++) {                                                     \
                 p = (const uint8_t *)in[k] + at;                                                   \
-                a0 = DO(V, a0, LOAD(V, p, 0));                                                     \
-                a1 = DO(V, a1, LOAD(V, p, 1));                                                     \
-                a2 = DO(V, a2, LOAD(V, p, 2));                                                     \
-                a3 = DO(V, a3, LOAD(V, p, 3));                                                     \
+                a0 = DO(V, a0, LOAD(V, p, 0)), a1 = DO(V, a1, LOAD(V, p, 1));                      \
+                a2 = DO(V, a2, LOAD(V, p, 2)), a3 = DO(V, a3, LOAD(V, p, 3));                      \
+                a4 = DO(V, a4, LOAD(V, p, 4)), a5 = DO(V, a5, LOAD(V, p, 5));                      \
+                a6 = DO(V, a6, LOAD(V, p, 6)), a7 = DO(V, a7, LOAD(V, p, 7));                      \
             }                                                                                      \
             STORE(V, q, 0, a0, a1);                                                                \
             STORE(V, q, 2, a2, a3);                                                                \
+            STORE(V, q, 4, a4, a5);                                                                \
+            STORE(V, q, 6, a6, a7);                                                                \
         }                                                                                          \
-        arith_tail(scalar_##fn, out, in, n, at, count - at / (EB));                                \
+        for (; at + 2 * (VB) <= bytes; at += 2 * (VB)) {                                           \
+            const uint8_t *p = (const uint8_t *)in[0] + at;                                        \
+            ROW(V) a0 = LOAD(V, p, 0), a1 = LOAD(V, p, 1);                                         \
+                                                                                                   \
+            for (unsigned k = 1; k < n; k++) {                                                     \
+                p = (const uint8_t *)in[k] + at;                                                   \
+                a0 = DO(V, a0, LOAD(V, p, 0)), a1 = DO(V, a1, LOAD(V, p, 1));                      \
+            }                                                                                      \
+            STORE(V, (uint8_t *)out + at, 0, a0, a1);                                              \
+        }                                                                                          \
+        if (at < bytes)                                                                            \
+            arith_part(ROW_REST(fn), out, in, n, at, count - at / (EB));                           \
     }
 
 #define V_AT(V, p, i)            (*(ROW(V##_mem) *)((p) + (i)*ROW_BYTES))
 #define V_LOAD(V, p, i)          (*(const ROW(V##_mem) *)((p) + (i)*ROW_BYTES))
 #define V_STORE(V, p, i, a, b)   (V_AT(V, p, i) = (a), V_AT(V, p, (i) + 1) = (b))
-#define V_STORE_F(V, p, i, a, b) V_STORE(V, p, i, ROW(V##_canonical)(a), ROW(V##_canonical)(b))
+#define V_STORE_F(V, p, i, a, b) (ROW(V##_no_nan)(&(a), &(b)), V_STORE(V, p, i, a, b))
 #define V_SUM(V, a, b)           ((a) + (b))
 #define V_PROD(V, a, b)          ((a) * (b))
 #define V_BAND(V, a, b)          ((a) & (b))
@@ -142,7 +191,7 @@ INLINE void ROW(f16_store)(uint8_t *p, ROW(f32) a)
 #define BF_STORE(V, p, i, a, b) ROW(bf16_store)((p) + (i) / 2 * ROW_BYTES, a, b)
 #define HF_LOAD(V, p, i)        ROW(f16_load)((p) + (i) * (ROW_BYTES / 2))
 #define HF_STORE(V, p, i, a, b)                                                                    \
-    (ROW(f16_store)((p) + (i) * (ROW_BYTES / 2), a),                                               \
+    (ROW(f32_no_nan)(&(a), &(b)), ROW(f16_store)((p) + (i) * (ROW_BYTES / 2), a),                  \
      ROW(f16_store)((p) + ((i) + 1) * (ROW_BYTES / 2), b))
 
 #define INT_OPS(V)                                                                                 \
@@ -197,7 +246,7 @@ FLOATING(f16, f32, 2, ROW_BYTES / 2, HF_LOAD, HF_STORE)
 #define PLAIN(fn)                                                                                  \
     static void ROW(fn)(void *out, const void *const *in, unsigned n, size_t count)                \
     {                                                                                              \
-        scalar_##fn(out, in, n, count);                                                            \
+        ROW_REST(fn)(out, in, n, count);                                                           \
     }
 PLAIN(sum_f16)
 PLAIN(prod_f16)
@@ -209,6 +258,12 @@ PLAIN(max_f16)
 #undef ROW
 #undef ROW_BYTES
 #undef ROW_TARGET
+#undef ROW_REST
+#undef ROW_NAN32
+#undef ROW_NAN64
+#undef ROW_UPPERS
+#undef ROW_LOWERS
+#undef ROW_AVERAGE
 #undef ROW_F16_LOAD
 #undef ROW_F16_STORE
 #undef INLINE

@@ -106,11 +106,14 @@ bool memif_crowded(const struct rim_port *p, uint16_t queue)
 static uint16_t rx_frame(struct memif *mf, struct memif_queue *q, uint16_t avail,
                          struct rte_mbuf *b, bool *ok)
 {
-    uint8_t *dst = rte_pktmbuf_mtod(b, uint8_t *);
-    uint32_t room = rte_pktmbuf_tailroom(b), total = 0, len;
+    uint32_t room, total = 0, len;
     uint16_t used = 0;
+    uint8_t *dst;
     bool more;
 
+    frame_reset(b);
+    dst = rte_pktmbuf_mtod(b, uint8_t *);
+    room = rte_pktmbuf_tailroom(b);
     *ok = true;
     do {
         const struct memif_desc *d = &q->ring->desc[(uint16_t)(q->next + used) & q->mask];
@@ -199,7 +202,6 @@ uint16_t memif_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint1
             p->stats.rx_bad++;
             continue;
         }
-        memset(frame_meta(m[k]), 0, sizeof(struct frame_meta));
         k++;
     }
     if (k < got)

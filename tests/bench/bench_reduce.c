@@ -1,75 +1,36 @@
 /*
- * What the reduction kernels do per second: N payloads of 4 KiB where a frame has them (at an odd
- * multiple of two bytes, one mbuf each) into one, in cache. Beside it a plain one-pass sum of N
- * aligned arrays of as many bytes, of fp32 (or int32), the loop that anybody would write, compiled
- * here for the same instruction sets. Bytes are those of the inputs. One line a row, of fields
- * between tabs: name, GB/s, type of the reference, GB/s of the reference.
+ * What the reduction kernels do per second: N payloads of 4 KiB in frames as a port or an rnic
+ * makes them into one, in cache. Beside it the fastest of several sums of N plain arrays of the
+ * same type and size (reduce_refs.h). Bytes are those of the inputs. One line a row, of fields
+ * between tabs: name, GB/s, which reference, GB/s of the reference.
  */
+#include "roce/frame.h"
+#include "roce/wire.h"
 #include "switch/reduce/arith.h"
+#include "tests/bench/reduce_refs.h"
+#include "tests/support/eal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#define BYTES    4096u
-#define PITCH    4864u /* of an mbuf: private area, headroom, 4,608 bytes of room */
-#define OFFSET   182u  /* headroom 128 and 54 bytes of headers */
 #define MAX_N    16u
-#define ROUND_NS 20000000
-#define ROUNDS   5
+#define PITCH    (BYTES + 9 * 64) /* arrays a page apart would compete for the same cache lines */
+#define ROUND_NS 2000000
+#define LEN(a)   (sizeof(a) / sizeof((a)[0]))
 
-/* For every vector unit that the kernels have rows for. */
-#ifdef __clang__
-#define CLONES
-#else
-#define CLONES                                                                                     \
-    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), optimize("O3")))
-#endif
-
-/* One pass with N known, so that the compiler makes of it what it can. */
-#define IN2(i) a[0][i] + a[1][i]
-#define IN4(i) IN2(i) + a[2][i] + a[3][i]
-#define IN8(i) IN4(i) + a[4][i] + a[5][i] + a[6][i] + a[7][i]
-#define IN16(i)                                                                                    \
-    IN8(i) + a[8][i] + a[9][i] + a[10][i] + a[11][i] + a[12][i] + a[13][i] + a[14][i] + a[15][i]
-#define PLAIN(type, n)                                                                             \
-    CLONES static void plain_##type##n(void *out, const void *const *in)                           \
-    {                                                                                              \
-        type *restrict o = __builtin_assume_aligned(out, 64);                                      \
-        const type *a[n];                                                                          \
-                                                                                                   \
-        for (unsigned k = 0; k < n; k++)                                                           \
-            a[k] = __builtin_assume_aligned(in[k], 64);                                            \
-        for (size_t i = 0; i < BYTES / sizeof(type); i++)                                          \
-            o[i] = IN##n(i);                                                                       \
-    }
-PLAIN(float, 2)
-PLAIN(float, 4)
-PLAIN(float, 8)
-PLAIN(float, 16)
-PLAIN(uint32_t, 2)
-PLAIN(uint32_t, 4)
-PLAIN(uint32_t, 8)
-PLAIN(uint32_t, 16)
-
-typedef void (*plain_fn)(void *out, const void *const *in);
-static const struct {
-    unsigned n;
-    plain_fn f32, u32;
-} plain[] = {{2, plain_float2, plain_uint32_t2},
-             {4, plain_float4, plain_uint32_t4},
-             {8, plain_float8, plain_uint32_t8},
-             {16, plain_float16, plain_uint32_t16}};
 static const enum dtype types[] = {DT_FP32, DT_FP16, DT_BF16, DT_INT32};
 
 struct job {
-    arith_fn kernel; /* or plain */
-    plain_fn plain;
+    const char *name;
+    arith_fn kernel; /* or sum */
+    ref_fn sum;
     unsigned n;
     size_t count;
-    const void *in[MAX_N];
+    const void *const *in;
     void *out;
+    unsigned times;
+    double best; /* seconds of a call */
 };
 
 /* Of this thread: the machine may have other work. */
@@ -81,78 +42,93 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void run(const struct job *j, unsigned times)
+static double once(const struct job *j)
 {
-    for (unsigned i = 0; i < times; i++) {
-        if (j->plain)
-            j->plain(j->out, j->in);
+    double start = seconds();
+
+    for (unsigned i = 0; i < j->times; i++) {
+        if (j->sum)
+            j->sum(j->out, j->in);
         else
             j->kernel(j->out, j->in, j->n, j->count);
         __asm__ volatile("" ::: "memory");
     }
+    return (seconds() - start) / j->times;
 }
 
-/* Calls per second over a stretch of about ROUND_NS. */
-static double once(const struct job *j, unsigned times)
+/* The best of some rounds, taken by turns so that all meet the same machine. */
+static void compare(struct job *j, unsigned n, unsigned rounds)
 {
-    double start = seconds();
+    for (unsigned i = 0; i < n; i++)
+        for (j[i].times = 16, j[i].best = 1; j[i].times * once(&j[i]) < ROUND_NS * 1e-9;)
+            j[i].times *= 2;
+    for (unsigned r = 0; r < rounds; r++)
+        for (unsigned i = 0; i < n; i++) {
+            double t = once(&j[i]);
 
-    run(j, times);
-    return times / (seconds() - start);
+            if (t < j[i].best)
+                j[i].best = t;
+        }
 }
 
-static unsigned calibrate(const struct job *j)
+/* One row: the kernel of a type for 2 << c inputs. False: a reference has another result. */
+static bool row(enum dtype t, unsigned c, unsigned rounds, void *const *frames, void *const *arrays)
 {
-    unsigned times = 64;
+    struct job j[LEN(refs) + 1] = {{.kernel = arith_kernel(OP_SUM, t), .n = 2u << c}}, *best;
+    double bytes = (double)(2u << c) * BYTES / 1e9;
+    unsigned n = 1;
 
-    while (times / once(j, times) < ROUND_NS * 1e-9 / 4)
-        times *= 2;
-    return times * 4;
-}
-
-/* The best of some rounds, taken by turns so that both meet the same machine. */
-static void compare(const struct job *a, const struct job *b, double *ga, double *gb)
-{
-    unsigned ta = calibrate(a), tb = calibrate(b);
-
-    *ga = *gb = 0;
-    for (unsigned r = 0; r < ROUNDS; r++) {
-        double va = once(a, ta) * a->n * BYTES / 1e9, vb = once(b, tb) * b->n * BYTES / 1e9;
-
-        *ga = va > *ga ? va : *ga;
-        *gb = vb > *gb ? vb : *gb;
+    j[0].count = BYTES / dtype_size(t);
+    j[0].in = (const void *const *)frames, j[0].out = frames[MAX_N];
+    j[0].kernel(j[0].out, j[0].in, j[0].n, j[0].count);
+    for (unsigned i = 0; i < LEN(refs); i++) {
+        if (refs[i].type != t || !ref_usable(&refs[i]))
+            continue;
+        j[n++] = (struct job){.name = refs[i].name,
+                              .sum = refs[i].sum[c],
+                              .in = (const void *const *)arrays,
+                              .out = arrays[MAX_N]};
+        refs[i].sum[c](arrays[MAX_N], j[0].in); /* the frames' payloads: must be the kernel's sum */
+        if (memcmp(arrays[MAX_N], frames[MAX_N], BYTES)) {
+            fprintf(stderr, "%s of %u differs\n", refs[i].name, 2u << c);
+            return false;
+        }
     }
+    compare(j, n, rounds);
+    best = &j[1];
+    for (unsigned i = 2; i < n; i++)
+        if (j[i].best < best->best)
+            best = &j[i];
+    printf("reduce %s sum of %u x 4 KiB\t%.3f\t%s\t%.3f\n", dtype_name(t), 2u << c,
+           bytes / j[0].best, best->name, bytes / best->best);
+    fflush(stdout);
+    return true;
 }
 
 int main(void)
 {
-    uint8_t *frames = aligned_alloc(64, (size_t)PITCH * (MAX_N + 1));
-    uint8_t *arrays = aligned_alloc(64, (size_t)BYTES * (MAX_N + 1));
+    uint8_t *memory = aligned_alloc(ALIGNED, (size_t)PITCH * (MAX_N + 1));
+    void *frames[MAX_N + 1], *arrays[MAX_N + 1];
+    const char *quick = getenv("BENCH_QUICK");
+    struct rte_mempool *pool;
+    bool ok = true;
 
-    if (!frames || !arrays)
+    test_eal_init();
+    pool = test_pool(2 * MAX_N);
+    if (!memory || !pool)
         return 1;
-    memset(frames, 0x3c, (size_t)PITCH * (MAX_N + 1)); /* ordinary numbers in every type */
-    memset(arrays, 0x3c, (size_t)BYTES * (MAX_N + 1));
-    for (unsigned t = 0; t < sizeof(types) / sizeof(types[0]); t++)
-        for (unsigned c = 0; c < sizeof(plain) / sizeof(plain[0]); c++) {
-            struct job k = {.kernel = arith_kernel(OP_SUM, types[t]), .n = plain[c].n};
-            struct job p = {.plain = types[t] == DT_INT32 ? plain[c].u32 : plain[c].f32,
-                            .n = plain[c].n};
-            double value, reference;
+    for (unsigned k = 0; k <= MAX_N; k++) {
+        struct rte_mbuf *m = frame_alloc(pool);
 
-            k.count = BYTES / dtype_size(types[t]);
-            for (unsigned i = 0; i < k.n; i++) {
-                k.in[i] = frames + (size_t)i * PITCH + OFFSET;
-                p.in[i] = arrays + (size_t)i * BYTES;
-            }
-            k.out = frames + (size_t)MAX_N * PITCH + OFFSET;
-            p.out = arrays + (size_t)MAX_N * BYTES;
-            compare(&k, &p, &value, &reference);
-            printf("reduce %s sum of %u x 4 KiB\t%.3f\t%s\t%.3f\n", dtype_name(types[t]), k.n,
-                   value, types[t] == DT_INT32 ? "int32" : "float", reference);
-            fflush(stdout);
-        }
-    free(frames);
-    free(arrays);
-    return 0;
+        arrays[k] = memory + (size_t)k * PITCH;
+        frames[k] = rte_pktmbuf_mtod_offset(m, void *, ROCE_BASE_BYTES);
+        for (unsigned i = 0; i < BYTES; i++) /* ordinary numbers in every type */
+            ((uint8_t *)frames[k])[i] = (uint8_t)(i % 2 ? 0x3c + k % 3 : i * 37 + k * 11);
+        memcpy(arrays[k], frames[k], BYTES);
+    }
+    for (unsigned t = 0; t < LEN(types) && ok; t++)
+        for (unsigned c = 0; c < 4 && ok; c++)
+            ok = row(types[t], c, quick && *quick ? 3 : 15, frames, arrays);
+    free(memory);
+    return !ok;
 }

@@ -3,7 +3,7 @@
 set -u
 cd "$(dirname "$0")/../.."
 . tests/bench/lib.sh
-"${BUILD:-build}/tests/bench/bench_reduce" | while IFS=$'\t' read -r name value type reference; do
-    row "$name" "$value" GB/s "plain one-pass sum of $type arrays" "$reference" 0.90
+"${BUILD:-build}/tests/bench/bench_reduce" | while IFS=$'\t' read -r name value which reference; do
+    row "$name" "$value" GB/s "sum of plain arrays ($which)" "$reference" 0.90
 done
 exit "${PIPESTATUS[0]}"

@@ -220,6 +220,23 @@ static void any_flipped_bit_that_routers_may_not_change_is_seen(void **state)
     rte_pktmbuf_free(m);
 }
 
+/* In a new mbuf and in one that was attached to another. */
+static void headers_end_a_cache_line_and_the_payload_begins_the_next(void **state)
+{
+    struct roce_pkt k = a_packet(ROCE_OP_RC_SEND_MIDDLE, 1024);
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct rte_mbuf *m = a_frame(&k), *c = frame_clone(m, pool);
+
+        assert_int_equal(k.hdr_len, ROCE_BASE_BYTES);
+        assert_int_equal((uintptr_t)rte_pktmbuf_mtod_offset(m, void *, k.hdr_len) % 64, 0);
+        assert_true(rte_pktmbuf_tailroom(m) + m->data_len >= FRAME_ROOM);
+        rte_pktmbuf_free(m);
+        rte_pktmbuf_free(c);
+    }
+}
+
 static void a_payload_by_reference_gives_the_same_bytes(void **state)
 {
     unsigned before = rte_mempool_avail_count(pool);
@@ -402,6 +419,7 @@ int main(void)
         cmocka_unit_test(crc_of_pieces_combines),
         cmocka_unit_test(every_opcode_parses_to_what_was_built),
         cmocka_unit_test(any_flipped_bit_that_routers_may_not_change_is_seen),
+        cmocka_unit_test(headers_end_a_cache_line_and_the_payload_begins_the_next),
         cmocka_unit_test(a_payload_by_reference_gives_the_same_bytes),
         cmocka_unit_test(a_length_only_payload_counts_but_is_not_carried),
         cmocka_unit_test(every_malformed_frame_has_its_name),

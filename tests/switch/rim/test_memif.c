@@ -211,6 +211,7 @@ static void what_cannot_pass_is_freed_and_counted(void **state)
     while (!rim_port_rx(p, 0, m, 3))
         usleep(100);
     assert_true(frame_is(m[0], 2));
+    assert_int_equal(m[0]->data_off, FRAME_HEADROOM);
     rte_pktmbuf_free(m[0]);
     assert_int_equal(rte_mempool_avail_count(pool), before);
     reap(pid);
