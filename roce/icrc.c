@@ -12,8 +12,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are loaded as t
 /*
  * Slicing by eight: entry i of row k is the register after byte i and k bytes of zero. It is linear
  * in the bits of i, so that eight constants make a row at compile time. Short pieces (headers) and
- * remainders go this way; long ones are folded by carry-less multiplication, 64 bytes a step, down
- * to 16 bytes that go this way again.
+ * remainders go this way; long ones are folded by carry-less multiplication, 64 bytes a step or 256
+ * where vectors of 64 bytes are multiplied, down to 16 bytes and those to the register.
  */
 #define E(i, a, b, c, d, e, f, g, h)                                                               \
     (((i)&1 ? a : 0) ^ ((i)&2 ? b : 0) ^ ((i)&4 ? c : 0) ^ ((i)&8 ? d : 0) ^ ((i)&16 ? e : 0) ^    \
@@ -72,6 +72,7 @@ static uint32_t crc_table(uint32_t crc, const uint8_t *p, size_t n)
 
 #if defined(__x86_64__)
 #define CLMUL __attribute__((target("pclmul,sse4.1")))
+#define WIDE  __attribute__((target("vpclmulqdq,avx512f,avx512vl,pclmul,sse4.1")))
 
 /* x moved forward by as many bits as k (a pair of x^(d + 32), x^(d - 32) mod P, reflected) says. */
 CLMUL static inline __m128i fold(__m128i x, __m128i k, __m128i next)
@@ -80,11 +81,34 @@ CLMUL static inline __m128i fold(__m128i x, __m128i k, __m128i next)
         next, _mm_xor_si128(_mm_clmulepi64_si128(x, k, 0x00), _mm_clmulepi64_si128(x, k, 0x11)));
 }
 
+CLMUL static inline __m128i pair(uint64_t first, uint64_t second)
+{
+    return _mm_set_epi64x((long long)second, (long long)first);
+}
+
+/* What folding has left in a, then the bytes from p on. */
+CLMUL static inline uint32_t crc_last(__m128i a, const uint8_t *p, size_t n)
+{
+    const __m128i by128 = pair(0x1751997d0, 0x0ccaa009e), by64 = pair(0x163cd6124, 0);
+    const __m128i poly = pair(0x1db710641, 0x1f7011641), low = pair(0xffffffff, 0);
+    __m128i q;
+
+    for (; n >= 16; p += 16, n -= 16)
+        a = fold(a, by128, _mm_loadu_si128((const __m128i *)p));
+    /* 128 bits to 96, to 64, and Barrett's reduction: quotient by P's inverse, and its product with
+     * P taken away. */
+    a = _mm_xor_si128(_mm_srli_si128(a, 8), _mm_clmulepi64_si128(a, by128, 0x10));
+    a = _mm_xor_si128(_mm_srli_si128(a, 4),
+                      _mm_clmulepi64_si128(_mm_and_si128(a, low), by64, 0x00));
+    q = _mm_and_si128(_mm_clmulepi64_si128(_mm_and_si128(a, low), poly, 0x10), low);
+    a = _mm_xor_si128(a, _mm_clmulepi64_si128(q, poly, 0x00));
+    return crc_table((uint32_t)_mm_extract_epi32(a, 1), p, n);
+}
+
 /* n >= 64 */
 CLMUL static uint32_t crc_clmul(uint32_t crc, const uint8_t *p, size_t n)
 {
-    const __m128i by512 = _mm_set_epi64x(0x1c6e41596, 0x154442bd4);
-    const __m128i by128 = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
+    const __m128i by512 = pair(0x154442bd4, 0x1c6e41596), by128 = pair(0x1751997d0, 0x0ccaa009e);
     const __m128i *v = (const __m128i *)p;
     __m128i a = _mm_xor_si128(_mm_loadu_si128(v), _mm_cvtsi32_si128((int)crc));
     __m128i b = _mm_loadu_si128(v + 1), c = _mm_loadu_si128(v + 2), d = _mm_loadu_si128(v + 3);
@@ -96,11 +120,42 @@ CLMUL static uint32_t crc_clmul(uint32_t crc, const uint8_t *p, size_t n)
         d = fold(d, by512, _mm_loadu_si128(v + 3));
     }
     a = fold(fold(fold(a, by128, b), by128, c), by128, d);
-    for (; n >= 16; v++, n -= 16)
-        a = fold(a, by128, _mm_loadu_si128(v));
-    crc = step8(0, (uint64_t)_mm_extract_epi64(a, 0));
-    crc = step8(crc, (uint64_t)_mm_extract_epi64(a, 1));
-    return crc_table(crc, (const uint8_t *)v, n);
+    return crc_last(a, (const uint8_t *)v, n);
+}
+
+WIDE static inline __m512i fold4(__m512i x, __m128i k, __m512i next)
+{
+    __m512i k4 = _mm512_broadcast_i32x4(k);
+
+    return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, k4, 0x00),
+                                     _mm512_clmulepi64_epi128(x, k4, 0x11), next, 0x96);
+}
+
+/* n >= 256: four vectors of four */
+WIDE static uint32_t crc_wide(uint32_t crc, const uint8_t *p, size_t n)
+{
+    const __m128i by2048 = pair(0x11542778a, 0x1322d1430), by512 = pair(0x154442bd4, 0x1c6e41596);
+    const __m128i by384 = pair(0x03db1ecdc, 0x174359406), by256 = pair(0x0f1da05aa, 0x15a546366);
+    const __m128i by128 = pair(0x1751997d0, 0x0ccaa009e);
+    __m512i a = _mm512_xor_si512(_mm512_loadu_si512(p),
+                                 _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc)));
+    __m512i b = _mm512_loadu_si512(p + 64), c = _mm512_loadu_si512(p + 128);
+    __m512i d = _mm512_loadu_si512(p + 192);
+    __m128i x;
+
+    for (p += 256, n -= 256; n >= 256; p += 256, n -= 256) {
+        a = fold4(a, by2048, _mm512_loadu_si512(p));
+        b = fold4(b, by2048, _mm512_loadu_si512(p + 64));
+        c = fold4(c, by2048, _mm512_loadu_si512(p + 128));
+        d = fold4(d, by2048, _mm512_loadu_si512(p + 192));
+    }
+    a = fold4(fold4(fold4(a, by512, b), by512, c), by512, d);
+    for (; n >= 64; p += 64, n -= 64)
+        a = fold4(a, by512, _mm512_loadu_si512(p));
+    x = fold(_mm512_castsi512_si128(a), by384, _mm512_extracti32x4_epi32(a, 3));
+    x = fold(_mm512_extracti32x4_epi32(a, 1), by256, x);
+    x = fold(_mm512_extracti32x4_epi32(a, 2), by128, x);
+    return crc_last(x, p, n);
 }
 
 CLMUL static uint64_t mul_clmul(uint32_t a, uint32_t b)
@@ -113,7 +168,20 @@ static inline bool have_clmul(void)
 {
     return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
 }
+
+static inline bool have_wide(void)
+{
+    return __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512vl");
+}
 #else
+static inline bool have_wide(void)
+{
+    return false;
+}
+static uint32_t crc_wide(uint32_t crc, const uint8_t *p, size_t n)
+{
+    return crc_table(crc, p, n);
+}
 static inline bool have_clmul(void)
 {
     return false;
@@ -130,6 +198,8 @@ static uint64_t mul_clmul(uint32_t a, uint32_t b)
 
 uint32_t roce_crc(uint32_t crc, const void *p, size_t n)
 {
+    if (n >= 256 && have_wide())
+        return crc_wide(crc, p, n);
     if (n >= 64 && have_clmul())
         return crc_clmul(crc, p, n);
     return crc_table(crc, p, n);
