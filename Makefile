@@ -43,13 +43,13 @@ DPDK_SWITCH_LIBS := -Wl,--whole-archive $(call static,$(DPDK_WHOLE) bus_pci net_
               -Wl,--no-whole-archive -Wl,--start-group $(call static,$(DPDK_PLAIN) $(DPDK_EXTRA)) -Wl,--end-group
 SYS_LIBS := -lconfig -ljansson -lnuma -lpcap -lbsd -lelf -lz -lm -ldl -lpthread
 
-# CUDA, where it is: CUDA_HOME or nvcc on the PATH. Only the driver is used, and it is loaded at run time. cubins run on all GPUs of
+# CUDA, where it is: CUDA_HOME, nvcc on the PATH, or the usual place. Only the driver is used, and it is loaded at run time. cubins run on all GPUs of
 # their generation (sm_80 on sm_86 and sm_89 too), the PTX on later ones.
 NVCC := $(firstword $(wildcard $(addsuffix /bin/nvcc,$(CUDA_HOME))) $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
-CUDA_SM := 75 80 90 100
+CUDA_SM := $(if $(NVCC),$(patsubst sm_%,%,$(filter sm_75 sm_80 sm_90 sm_100,$(shell $(NVCC) --list-gpu-code 2>/dev/null))))
 CUDA_INCLUDE := $(if $(NVCC),$(shell dirname $$(dirname $$(readlink -f $(NVCC))))/include)
 NVCCFLAGS := -fatbin -O3 --fmad=false -I. -Xptxas -v -Wno-deprecated-gpu-targets -Werror all-warnings \
-             $(foreach s,$(CUDA_SM),-gencode arch=compute_$(s),code=sm_$(s)) -gencode arch=compute_100,code=compute_100
+             $(foreach s,$(CUDA_SM),-gencode arch=compute_$(s),code=sm_$(s)) $(foreach s,$(lastword $(CUDA_SM)),-gencode arch=compute_$(s),code=compute_$(s))
 # The same for every BUILD.
 IMAGES  := build/images
 FATBINS := $(if $(NVCC),$(patsubst host/kernels/%.cu,$(IMAGES)/%.fatbin,$(wildcard host/kernels/*.cu)))
