@@ -215,7 +215,7 @@ EL_FN int64_t el_key_f32(uint32_t u, int nan_side)
 {
     int32_t i = (int32_t)(u ^ (u >> 31 ? 0x7fffffffu : 0));
 
-    return el_is_nan(u) ? (int64_t)nan_side << 40 : i;
+    return el_is_nan(u) ? nan_side * ((int64_t)1 << 40) : i;
 }
 
 EL_FN struct el_pair el_first(struct el_pair a, struct el_pair b, int64_t ka, int64_t kb)
