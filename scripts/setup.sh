@@ -7,7 +7,7 @@ build="gcc make pkg-config libdpdk-dev libibverbs-dev libconfig-dev libjansson-d
        libpcap-dev libbsd-dev libelf-dev zlib1g-dev libssl-dev"
 test="$build libcmocka-dev tshark ibverbs-utils perftest dpdk-dev procps jq time
       ucx-utils openmpi-bin libopenmpi-dev"
-bench="$test iproute2 iperf3"
+bench="$test iproute2 iperf3 openvswitch-switch-dpdk valgrind"
 interop="$build tshark ibverbs-utils ibverbs-providers perftest procps qemu-system-x86 busybox-static zstd xz-utils cpio kmod
          iproute2"
 fuzz="$test clang-14 libclang-rt-14-dev libfuzzer-14-dev"

@@ -1,9 +1,14 @@
 /*
- * Frame generator for the forwarding benchmark: a memif client at each end of a forwarder. Sends
- * one flow (or several) into A as fast as the forwarder takes it and counts what comes out of B.
- * The forwarder is trib-switch or testpmd; forward.sh starts both and takes the ratio.
+ * Frame generator for the forwarding benchmark: a memif client at each port of a forwarder. Sends
+ * into every port as fast as the forwarder takes it, to the host at the other port of its pair (0
+ * and 1, 2 and 3, ...), and counts what comes out of all. bench_forward.sh starts forwarders and
+ * takes ratios.
  *
- *   bench_forward SOCKET_A SOCKET_B BYTES SECONDS FLOWS     prints frames per second
+ *   bench_forward QUEUES SOCKET...
+ *
+ * Says "ready" when it is connected, then answers each line "BYTES FLOWS SECONDS" on its stdin with
+ * frames per second. It stays connected all the time: net_memif may crash when a busy peer leaves.
+ * It sends by the first queue; which of them frames come back by is the forwarder's affair.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,67 +19,95 @@
 #include "switch/rim/port.h"
 #include "switch/rim/shared.h"
 
-#define BURST  32
-#define SRC_IP 0x0a000001u /* any: forwarders look at the destination only */
+#define BURST     32
+#define MAX_PORTS 16
+#define TX_FRAMES 255
+#define HOST0_IP  0x0a000001u /* of the switch's hosts, in the order of their ports */
+
+struct gen_port {
+    struct rim_port *rp;
+    struct rte_mempool *pool;     /* of frames that were filled in once, all alike */
+    struct rte_mbuf *wait[BURST]; /* made, not taken yet */
+    uint16_t waiting;
+};
 
 struct gen {
-    struct rim_port *a, *b;
-    struct rte_mempool *pool;
-    unsigned bytes, flows, next_flow;
-    uint32_t dst_ip;
-    struct rte_mbuf *wait[BURST]; /* made, not taken yet */
-    unsigned waiting;
+    struct gen_port port[MAX_PORTS];
+    unsigned n_ports, queues, bytes, flows, next_flow;
+    struct rte_mempool *pool; /* to receive with */
     uint64_t received;
 };
 
-/* A UDP frame to the RoCE port that nobody parses further than a switch does. */
-static void fill(struct gen *g, struct rte_mbuf *m)
+static void put_be(uint8_t *p, uint32_t v, unsigned bytes)
 {
-    uint8_t *p = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)g->bytes);
-    uint16_t sport = (uint16_t)(0xc000 + g->next_flow++ % g->flows);
-
-    memset(p, 0, 64);
-    roce_mac_of_ip(g->dst_ip, p);
-    roce_mac_of_ip(SRC_IP, p + 6);
-    p[12] = 0x08; /* IPv4, 20 bytes of header, UDP */
-    p[14] = 0x45;
-    p[16] = (uint8_t)((g->bytes - 14) >> 8);
-    p[17] = (uint8_t)(g->bytes - 14);
-    p[22] = 64;
-    p[23] = 17;
-    for (int i = 0; i < 4; i++) {
-        p[26 + i] = (uint8_t)(SRC_IP >> (24 - 8 * i));
-        p[30 + i] = (uint8_t)(g->dst_ip >> (24 - 8 * i));
-    }
-    p[34] = (uint8_t)(sport >> 8);
-    p[35] = (uint8_t)sport;
-    p[36] = ROCE_UDP_PORT >> 8;
-    p[37] = ROCE_UDP_PORT & 0xff;
-    p[38] = (uint8_t)((g->bytes - 34) >> 8);
-    p[39] = (uint8_t)(g->bytes - 34);
+    for (unsigned i = 0; i < bytes; i++)
+        p[i] = (uint8_t)(v >> 8 * (bytes - 1 - i));
 }
 
-static unsigned turn(struct gen *g)
+/* A UDP frame to the RoCE port that nobody parses further than a switch does. */
+static void fill(const struct gen *g, unsigned from, uint8_t *p)
+{
+    uint32_t src = HOST0_IP + from, dst = HOST0_IP + (from ^ 1);
+
+    memset(p, 0, g->bytes);
+    roce_mac_of_ip(dst, p);
+    roce_mac_of_ip(src, p + 6);
+    put_be(p + 12, 0x0800, 2); /* IPv4, 20 bytes of header, UDP */
+    p[14] = 0x45;
+    put_be(p + 16, g->bytes - 14, 2);
+    p[22] = 64;
+    p[23] = 17;
+    put_be(p + 26, src, 4);
+    put_be(p + 30, dst, 4);
+    put_be(p + 36, ROCE_UDP_PORT, 2);
+    put_be(p + 38, g->bytes - 34, 2);
+}
+
+/* Fills every frame of a port's pool; what is taken from it later is full already. */
+static int fill_pool(const struct gen *g, unsigned port)
+{
+    struct rte_mbuf *m[TX_FRAMES];
+
+    if (rte_pktmbuf_alloc_bulk(g->port[port].pool, m, TX_FRAMES))
+        return -1;
+    for (unsigned i = 0; i < TX_FRAMES; i++)
+        fill(g, port, rte_pktmbuf_mtod(m[i], uint8_t *));
+    rte_pktmbuf_free_bulk(m, TX_FRAMES);
+    return 0;
+}
+
+static void send_burst(struct gen *g, struct gen_port *p)
+{
+    uint16_t n = (uint16_t)(BURST - p->waiting), sent;
+
+    if (n && !rte_pktmbuf_alloc_bulk(p->pool, p->wait + p->waiting, n))
+        for (; p->waiting < BURST; p->waiting++) {
+            struct rte_mbuf *m = p->wait[p->waiting];
+
+            m->data_len = (uint16_t)g->bytes;
+            m->pkt_len = g->bytes;
+            put_be(rte_pktmbuf_mtod_offset(m, uint8_t *, 34), 0xc000 + g->next_flow, 2);
+            g->next_flow = g->next_flow + 1 < g->flows ? g->next_flow + 1 : 0;
+        }
+    sent = rim_port_tx(p->rp, 0, p->wait, p->waiting);
+    p->waiting = (uint16_t)(p->waiting - sent);
+    memmove(p->wait, p->wait + sent, p->waiting * sizeof(p->wait[0]));
+}
+
+static void turn(struct gen *g)
 {
     struct rte_mbuf *m[BURST];
-    uint16_t sent, got;
 
-    while (g->waiting < BURST) {
-        struct rte_mbuf *f = frame_alloc(g->pool);
+    for (unsigned i = 0; i < g->n_ports; i++) {
+        send_burst(g, &g->port[i]);
+        for (uint16_t q = 0; q < g->queues; q++) {
+            uint16_t got = rim_port_rx(g->port[i].rp, q, m, BURST);
 
-        if (!f)
-            break;
-        fill(g, f);
-        g->wait[g->waiting++] = f;
+            if (got)
+                rte_pktmbuf_free_bulk(m, got);
+            g->received += got;
+        }
     }
-    sent = rim_port_tx(g->a, 0, g->wait, (uint16_t)g->waiting);
-    memmove(g->wait, g->wait + sent, (g->waiting - sent) * sizeof(g->wait[0]));
-    g->waiting -= sent;
-    got = rim_port_rx(g->b, 0, m, BURST);
-    for (unsigned i = 0; i < got; i++)
-        rte_pktmbuf_free(m[i]);
-    g->received += got;
-    return sent + got;
 }
 
 static double run(struct gen *g, double seconds)
@@ -90,48 +123,80 @@ static double run(struct gen *g, double seconds)
     return (double)g->received * 1e9 / (double)(now - t0);
 }
 
-static struct rim_port *connect_to(const char *sock, const char *name, struct rte_mempool *pool)
+static int open_ports(struct gen *g, char **sockets)
 {
-    struct memif_cfg mc = {.socket = sock, .queues = 1, .log2_ring = 9, .name = name, .pool = pool};
-    struct rim_port *p;
+    bool up = false;
 
-    if (rim_port_memif(&p, &mc)) {
-        fprintf(stderr, "bench_forward: cannot make a memif client of %s\n", sock);
-        exit(1);
+    for (unsigned i = 0; i < g->n_ports; i++) {
+        struct memif_cfg mc = {.socket = sockets[i],
+                               .queues = (uint16_t)g->queues,
+                               .log2_ring = 9,
+                               .name = "gen",
+                               .pool = g->pool};
+        char name[16];
+
+        snprintf(name, sizeof(name), "gen%u", i);
+        g->port[i].pool = frame_pool_create(name, TX_FRAMES, 128);
+        if (!g->port[i].pool || rim_port_memif(&g->port[i].rp, &mc))
+            return -1;
     }
-    return p;
+    for (int t = 0; !up && t < 5000; t++) {
+        up = true;
+        for (unsigned i = 0; i < g->n_ports; i++)
+            up &= rim_port_up(g->port[i].rp);
+        usleep(1000);
+    }
+    return up ? 0 : -1;
+}
+
+/* What one line asks for; < 0: not a case. */
+static double measure(struct gen *g, const char *line)
+{
+    double seconds;
+
+    if (sscanf(line, "%u %u %lf", &g->bytes, &g->flows, &seconds) != 3 || g->bytes < 60 ||
+        g->bytes > FRAME_ROOM || !g->flows)
+        return -1;
+    g->next_flow = 0;
+    for (unsigned i = 0; i < g->n_ports; i++) {
+        struct gen_port *p = &g->port[i];
+
+        rte_pktmbuf_free_bulk(p->wait, p->waiting);
+        p->waiting = 0;
+        if (fill_pool(g, i))
+            return -1;
+    }
+    run(g, 0.1);
+    return run(g, seconds);
 }
 
 int main(int argc, char **argv)
 {
     struct gen g = {0};
-    double seconds;
+    char line[128];
 
-    if (argc != 6 || rim_eal_init("bench_forward", NULL, 256, NULL, 0)) {
-        fprintf(stderr, "usage: bench_forward SOCKET_A SOCKET_B BYTES SECONDS FLOWS\n"
-                        "       TRIB_DST: IPv4 address that the frames go to, as a number\n");
+    if (argc < 4 || argc - 2 > MAX_PORTS || argc % 2 ||
+        rim_eal_init("bench_forward", NULL, 256, NULL, 0)) {
+        fprintf(stderr, "usage: bench_forward QUEUES SOCKET SOCKET...\n");
         return 2;
     }
-    g.bytes = (unsigned)atoi(argv[3]);
-    seconds = atof(argv[4]);
-    g.flows = (unsigned)atoi(argv[5]);
-    g.dst_ip = (uint32_t)strtoul(getenv("TRIB_DST") ? getenv("TRIB_DST") : "0x0a000002", NULL, 0);
-    if (g.bytes < 60 || g.bytes > FRAME_ROOM || !g.flows) {
-        fprintf(stderr, "bench_forward: found %u bytes and %u flows, expected 60..%d and 1..\n",
-                g.bytes, g.flows, FRAME_ROOM);
-        return 2;
+    g.queues = (unsigned)atoi(argv[1]);
+    g.n_ports = (unsigned)argc - 2;
+    g.pool = frame_pool_create("gen", 4095, 256);
+    if (!g.pool || open_ports(&g, argv + 2)) {
+        fprintf(stderr, "bench_forward: the forwarder's ports do not come up\n");
+        return 1;
     }
-    g.pool = frame_pool_create("gen", 8192, 256);
-    g.a = connect_to(argv[1], "a", g.pool);
-    g.b = connect_to(argv[2], "b", g.pool);
-    for (int i = 0; !(rim_port_up(g.a) & rim_port_up(g.b)); i++) {
-        if (i > 5000) {
-            fprintf(stderr, "bench_forward: the forwarder's ports do not come up\n");
-            return 1;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    puts("ready");
+    while (fgets(line, sizeof(line), stdin)) {
+        double rate = measure(&g, line);
+
+        if (rate < 0) {
+            fprintf(stderr, "bench_forward: found \"%s\", expected BYTES FLOWS SECONDS\n", line);
+            return 2;
         }
-        usleep(1000);
+        printf("%.0f\n", rate);
     }
-    run(&g, 0.3);
-    printf("%.0f\n", run(&g, seconds));
     return 0;
 }
