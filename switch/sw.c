@@ -24,9 +24,9 @@ static void local_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const str
                         int64_t now)
 {
     if (likely(k->kind == PEEK_ROCE && s->has_ep && in != NODE_NO_PORT)) {
-        s->local[s->n_local++] = m;
         if (s->n_local == NODE_BURST)
-            local_flush(s, now);
+            local_flush(s, now); /* before the next: whoever ends a burst sees that there was one */
+        s->local[s->n_local++] = m;
     } else if (k->kind == PEEK_ARP && in != NODE_NO_PORT && arp_asks_for(m, k, s->ip)) {
         sw_arp_input(s, in, m, k, now);
     } else {

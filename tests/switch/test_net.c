@@ -336,6 +336,36 @@ static void a_switch_gives_its_endpoint_what_is_for_it_and_forwards_what_it_says
     lab_close(&l);
 }
 
+/* Of any length: what fills the switch's batches to the last place too. */
+static void what_an_endpoint_says_to_a_burst_goes_out_at_once(void **state)
+{
+    static const unsigned lens[] = {1, 31, 32, 33, 63, 64, 65};
+    struct prog an = {.take = -1, .timer_ps = PS_NEVER}, *b;
+    struct endpoint ep = prog_endpoint(&an);
+    struct rte_mbuf *m[65];
+    struct frame_spec s;
+    struct lab l;
+    uint16_t leaf;
+
+    (void)state;
+    lab_open(&l, pool, CONF);
+    leaf = lab_node(&l, "leaf0");
+    assert_int_equal(net_attach(l.net, leaf, 0, 0, &ep), 0);
+    b = prog_new(&l, "h3", 0);
+    an.pool = pool, an.src_ip = lab_ip(&l, "leaf0"), an.dst_ip = lab_ip(&l, "h3");
+    s = (struct frame_spec){.src_ip = lab_ip(&l, "h0"), .dst_ip = an.src_ip, .len = LEN};
+    for (unsigned i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+        for (unsigned k = 0; k < lens[i]; k++)
+            m[k] = lab_frame(pool, &s);
+        prog_send(&an, ENDPOINT_DATA, answer(&an));
+        net_input(l.net, leaf, 0, m, (uint16_t)lens[i], net_now(l.net));
+        lab_run(&l, PS_PER_S);
+        assert_int_equal(b->got, i + 1);
+    }
+    prog_free(b);
+    lab_close(&l);
+}
+
 static void a_port_that_is_down_carries_nothing_until_it_is_up(void **state)
 {
     struct prog *p[4];
@@ -367,6 +397,7 @@ int main(void)
         cmocka_unit_test(every_hand_off_is_reported_for_lateness),
         cmocka_unit_test(what_leaves_the_process_goes_in_bursts),
         cmocka_unit_test(a_switch_gives_its_endpoint_what_is_for_it_and_forwards_what_it_says),
+        cmocka_unit_test(what_an_endpoint_says_to_a_burst_goes_out_at_once),
         cmocka_unit_test(a_port_that_is_down_carries_nothing_until_it_is_up),
     };
 
