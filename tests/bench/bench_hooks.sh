@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# What counters, the hook of captures (off) and the hook of faults (off) cost a frame: instructions of the engine (bench_switch, under
+# callgrind), beside those of a copy of the sources from which their lines are taken out.
+set -u
+cd "$(dirname "$0")/../.."
+. tests/bench/lib.sh
+build=$(cd "${BUILD:-build}" && pwd)
+. tests/bench/forwarders.sh
+name="counters, capture off, faults off"
+command -v valgrind >/dev/null || { skipped "$name" "valgrind is not installed (scripts/setup.sh bench)"; exit 0; }
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# without FILE SED-COMMAND: each must change something, or it measures nothing
+without() {
+    sed -i.was "$2" "$dir/src/$1"
+    ! cmp -s "$dir/src/$1.was" "$dir/src/$1" || { echo "bench_hooks: nothing to take out of $1 by $2" >&2; exit 1; }
+}
+
+# Set-up is the same in a run of one length and of twice that: the difference is frames.
+instructions() { # PROGRAM
+    local n a=()
+    for n in 5120 10240; do
+        a+=("$(valgrind --tool=callgrind --callgrind-out-file=/dev/null "$1" "$dir/conf" $n 2>&1 | awk '/Collected/ { print $4 }')")
+    done
+    awk -v a="${a[0]}" -v b="${a[1]}" 'BEGIN { printf "%.1f\n", (b - a) / (20 * 5120) }'
+}
+
+switch_conf 8 >"$dir/conf"
+mkdir "$dir/src"
+cp -a Makefile fabric roce switch host sim "$dir/src/" && mkdir -p "$dir/src/tests" && cp -a tests/bench tests/support "$dir/src/tests/" &&
+    cp -a "$build" "$dir/src/build" || exit 1
+without switch/sw.c '/c->rx_frames += n;/d'
+without switch/sw.c '/c->rx_bytes += frame_bytes/d'
+without switch/sw.c '/struct port_counters \*c = /d'
+without switch/egress.c '/e->st\.\(frames++\|bytes +=\|link_bytes +=\|busy_ps +=\|peak_bytes =\)/d'
+without switch/egress.c '/\*peak = /d'
+without switch/egress.c 's/unlikely(e->fault\.on)/false/'
+without switch/net.c 's/unlikely(n->tap != NULL)/false/'
+make -s -C "$dir/src" BUILD=build build/tests/bench/bench_switch >"$dir/log" 2>&1 || { tail -5 "$dir/log" >&2; exit 1; }
+row "$name" "$(instructions "$build/tests/bench/bench_switch")" instr "the engine without them" \
+    "$(instructions "$dir/src/build/tests/bench/bench_switch")" 0.98 time
