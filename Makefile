@@ -33,8 +33,8 @@ CFLAGS += -std=gnu17 $(CFLAGS_$(MODE)) -fPIC -ffp-contract=off -fvisibility=hidd
           $(patsubst -I%,-isystem %,$(filter-out -mrtm,$(DPDK_CFLAGS)))
 
 # DPDK statically: only what a userspace fabric uses, and no driver directory is loaded into users' programs.
-DPDK_WHOLE := mempool_ring bus_vdev
-DPDK_PLAIN := pdump pcapng bpf ethdev meter net hash rcu telemetry kvargs mbuf mempool ring timer eal
+DPDK_WHOLE := mempool_ring mempool_stack bus_vdev
+DPDK_PLAIN := pdump pcapng bpf ethdev meter net hash rcu telemetry kvargs mbuf mempool stack ring timer eal
 DPDK_EXTRA := bus_pci pci net_af_packet net_null net_pcap net_tap net_vhost vhost gso ip_frag cryptodev dmadev security cmdline
 static = $(addsuffix .a,$(addprefix -l:librte_,$(1)))
 DPDK_LIBS  := -Wl,--whole-archive $(call static,$(DPDK_WHOLE)) -Wl,--no-whole-archive \

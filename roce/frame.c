@@ -11,8 +11,9 @@ _Static_assert(FRAME_HEADROOM <= RTE_PKTMBUF_HEADROOM, "FRAME_ROOM bytes are beh
 
 struct rte_mempool *frame_pool_create(const char *name, unsigned n, unsigned cache)
 {
-    return rte_pktmbuf_pool_create(name, n, cache, FRAME_PRIV_BYTES,
-                                   RTE_PKTMBUF_HEADROOM + FRAME_ROOM, SOCKET_ID_ANY);
+    return rte_pktmbuf_pool_create_by_ops(name, n, cache, FRAME_PRIV_BYTES,
+                                          RTE_PKTMBUF_HEADROOM + FRAME_ROOM, SOCKET_ID_ANY,
+                                          "stack");
 }
 
 static unsigned element_bytes(bool lengths)

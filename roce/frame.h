@@ -105,7 +105,8 @@ static inline int64_t link_time_ps(uint64_t bytes, uint64_t rate_bps)
 }
 
 /* A pool of n frames with FRAME_ROOM bytes of room each. NULL and rte_errno on failure. Cache as in
- * rte_pktmbuf_pool_create. */
+ * rte_pktmbuf_pool_create. What was freed last is used next: those few frames stay in the CPU's
+ * caches, and the rest of the pool takes no memory. */
 struct rte_mempool *frame_pool_create(const char *name, unsigned n, unsigned cache);
 /* The same in memory of the caller, `bytes` from `at` on, which must outlive it; lengths: with
  * FRAME_ROOM_LENGTHS bytes of room. frame_pool_bytes() says how much it takes. */
