@@ -56,9 +56,21 @@ install() {
         apt-get install -y -q --no-install-recommends "${missing[@]}"
 }
 
+# Some packages have a service (Open vSwitch): programs are wanted, nothing is to be started by installing them.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ] && printf '#!/bin/sh\nexit 101\n' | "${sudo[@]}" tee $policy >/dev/null 2>&1; then
+    "${sudo[@]}" chmod 755 $policy
+else
+    policy=
+fi
+done_with() {
+    rm -f "$log"
+    [ -z "$policy" ] || "${sudo[@]}" rm -f "$policy"
+}
+
 echo "Installing ${#missing[@]} packages: ${missing[*]}"
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+trap done_with EXIT
 # The package lists may be absent or old: refresh them only when the first try fails.
 if ! install >"$log" 2>&1; then
     "${sudo[@]}" apt-get update -q >"$log" 2>&1 && install >>"$log" 2>&1 || {
