@@ -37,7 +37,8 @@ struct rq {
     uint32_t users; /* QPs that receive from it */
     bool shared;
     struct qp *owner; /* of a queue that is not shared */
-    struct rwqe ring[];
+    uint32_t stride, max_sge;
+    uint8_t ring[] __rte_cache_aligned; /* struct rwqe of max_sge pieces, each in stride bytes */
 };
 
 /* A posted send. Scatter list and inline data stand apart: most requests never touch more than one
@@ -64,7 +65,8 @@ union sdata {
  */
 struct requester {
     struct swqe *ring;
-    union sdata *data;
+    uint8_t *data; /* union sdata, each in `stride` bytes */
+    uint32_t stride, max_sge, max_inline;
     uint32_t depth, mask, head, cur, tail, cur_pkt;
     uint32_t seen; /* requests before it are known to the port; tail, unless messages cost time */
     uint32_t post_psn; /* first PSN of the next request posted */
@@ -103,11 +105,15 @@ struct responder {
     uint8_t nak;                 /* syndrome to send instead of an ACK; 0: none */
     uint32_t unacked;
     bool have_rwqe;
-    struct rwqe rwqe;
-    uint32_t got; /* bytes of the current message */
-    uint64_t va;  /* current WRITE */
-    uint32_t rkey, left;
+    bool reads_blocked; /* served: the owner has no data yet, or the READ stands behind a held WRITE
+                         */
+    bool holding;       /* served: WRITEs from `hold` on are taken and not acknowledged */
+    uint32_t got;       /* bytes of the current message */
     uint32_t n_reads;
+    uint32_t rkey, left; /* current WRITE */
+    uint64_t va;
+    struct qp_mark hold;
+    struct rwqe rwqe;
     /* In order of PSN: as many as the peer may have open, and as many again that it repeats. */
     struct rd_res reads[2 * ROCE_MAX_RD_ATOMIC];
     struct {
@@ -116,10 +122,6 @@ struct responder {
         uint64_t orig;
     } atomics[ROCE_MAX_RD_ATOMIC];
     uint32_t atomic_at;
-    /* Served QPs. */
-    bool reads_blocked; /* the owner has no data yet, or the READ stands behind a held WRITE */
-    bool holding;       /* WRITEs from `hold` on are taken and not acknowledged */
-    struct qp_mark hold;
 };
 
 struct qp {
@@ -132,13 +134,13 @@ struct qp {
     TAILQ_ENTRY(qp) send_link, ack_link, flush_link, late_link, fetch_link;
     int64_t ack_due; /* in_late: when unacknowledged packets are acknowledged unasked */
     struct timer timer;
-    struct pace *pace;    /* NULL: DCQCN is off */
-    struct roce_pkt base; /* addresses and constants of every packet to the peer */
-    struct qp_attr attr;
+    struct pace *pace; /* NULL: DCQCN is off */
     struct rq *rq;
     void *user;
     uint32_t pd;
     struct requester rqr;
+    struct qp_attr attr;
+    struct roce_pkt base; /* addresses and constants of every packet to the peer */
     struct responder rsp;
 };
 
@@ -148,20 +150,23 @@ TAILQ_HEAD(qp_list, qp);
  */
 #define ROCE_ACK_DELAY_PS (8 * PS_PER_US)
 
+/* In order of use: a simulated fabric has thousands, and each line of a cold one costs. */
 struct rnic {
-    struct rnic_cfg cfg;
-    struct roce_counters cnt;
     struct qp_list send, ack, flush;
     struct qp_list
         late; /* delayed acknowledgements in order of ack_due: the delay is one for all */
+
     struct qp_list fetch; /* with requests that the port has not seen (fetch.c) */
-    int64_t fetch_ps;     /* when the next of them is; 0: not begun */
-    uint64_t carried; /* bytes of backed memory at once, at most: frames have room for no more */
-    int64_t stall_ps; /* no output before: the pool was empty. 0: none */
+    int64_t stall_ps;     /* no output before: the pool was empty. 0: none */
     struct timers timers;
     struct timers paces; /* QPs that wait for their turn by rate */
+    struct qp **table;   /* [max_qps + 1] */
+
+    struct rnic_cfg cfg;
+    uint64_t carried; /* bytes of backed memory at once, at most: frames have room for no more */
+    int64_t fetch_ps; /* when the next of `fetch` is; 0: not begun */
+    struct roce_counters cnt __rte_cache_aligned;
     uint32_t next_index;
-    struct qp **table; /* [max_qps + 1] */
     struct qp *special[ROCE_SPECIAL_QPS];
     uint32_t n_mcast;
     struct {
@@ -214,6 +219,7 @@ void qp_flush(struct qp *qp);
 void qp_event(struct qp *qp, enum qp_event e);
 
 /* requester.c */
+int requester_create(struct requester *q, const struct qp_cfg *cfg); /* 0 or -ENOMEM */
 bool requester_ready(const struct qp *qp);
 enum built requester_build(struct qp *qp, struct rte_mbuf **m, int64_t now_ps);
 void requester_rewind(struct qp *qp); /* send again from una */
@@ -290,7 +296,7 @@ static inline struct swqe *sq_at(const struct qp *qp, uint32_t i)
 
 static inline union sdata *sq_data(const struct qp *qp, uint32_t i)
 {
-    return &qp->rqr.data[i & qp->rqr.mask];
+    return (union sdata *)(void *)(qp->rqr.data + (size_t)(i & qp->rqr.mask) * qp->rqr.stride);
 }
 
 /* Something to say in the queue of READ responses. */

@@ -1,4 +1,5 @@
 #include "roce/engine.h"
+#include "roce/lines.h"
 #include "roce/pace.h"
 
 #include <errno.h>
@@ -22,7 +23,8 @@ static int64_t check_post(const struct qp *qp, const struct wqe *w)
                        ? w->len
                        : sge_bytes(w->sge, RTE_MIN(w->n_sge, ROCE_MAX_SGE)) + w->virt_len;
 
-    if (qp->state < QP_RTS || w->op > WR_SEND_INV || w->n_sge > ROCE_MAX_SGE || w->frag > WQE_WHOLE)
+    if (qp->state < QP_RTS || w->op > WR_SEND_INV || w->n_sge > qp->rqr.max_sge ||
+        w->frag > WQE_WHOLE)
         return -EINVAL;
     if (w->held) {
         if (w->n_sge || read || (w->flags & WR_F_INLINE) || w->held_off > w->held->pkt_len ||
@@ -30,7 +32,7 @@ static int64_t check_post(const struct qp *qp, const struct wqe *w)
             return -EINVAL;
         len += w->held_len;
     }
-    if (len > ROCE_MAX_MSG || ((w->flags & WR_F_INLINE) && (read || len > ROCE_MAX_INLINE)))
+    if (len > ROCE_MAX_MSG || ((w->flags & WR_F_INLINE) && (read || len > qp->rqr.max_inline)))
         return -EINVAL;
     if (read && (qp->type != QP_RC || qp->attr.max_rd_atomic == 0 || (w->n_sge && w->virt_len)))
         return -EINVAL;
@@ -207,7 +209,13 @@ static void reset(struct qp *qp)
     for (; q->head != q->tail; q->head++)
         if (sq_at(qp, q->head)->held)
             rte_pktmbuf_free(sq_at(qp, q->head)->held);
-    *q = (struct requester){.ring = q->ring, .data = q->data, .depth = q->depth, .mask = q->mask};
+    *q = (struct requester){.ring = q->ring,
+                            .data = q->data,
+                            .stride = q->stride,
+                            .max_sge = q->max_sge,
+                            .max_inline = q->max_inline,
+                            .depth = q->depth,
+                            .mask = q->mask};
     memset(&qp->rsp, 0, sizeof(qp->rsp));
     if (qp->rq && !qp->rq->shared)
         qp->rq->head = qp->rq->tail;
@@ -432,7 +440,7 @@ static void free_qp(struct qp *qp)
 
 int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
 {
-    uint32_t depth = cfg->sq_depth ? cfg->sq_depth : 1, qpn = cfg->qpn, size;
+    uint32_t depth = cfg->sq_depth ? cfg->sq_depth : 1, qpn = cfg->qpn;
     struct qp **place, *qp;
     int rc;
 
@@ -445,19 +453,15 @@ int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
     place = find_place(r, &qpn);
     if (!place)
         return -ENOMEM;
-    qp = calloc(1, sizeof(*qp));
+    qp = lines_alloc(sizeof(*qp));
     if (!qp)
         return -ENOMEM;
     qp->r = r, qp->num = qpn, qp->type = cfg->type;
-    size = rte_align32pow2(depth);
-    qp->rqr.ring = calloc(size, sizeof(qp->rqr.ring[0]));
-    qp->rqr.data = calloc(size, sizeof(qp->rqr.data[0]));
     qp->pace = pace_create(qp, &rc);
-    if (!qp->rqr.ring || !qp->rqr.data || rc) {
+    if (requester_create(&qp->rqr, cfg) || rc) {
         free_qp(qp);
         return -ENOMEM;
     }
-    qp->rqr.depth = depth, qp->rqr.mask = size - 1;
     qp->transport = cfg->type == QP_RC ? ROCE_RC : cfg->type == QP_UC ? ROCE_UC : ROCE_UD;
     qp->sig_all = cfg->sig_all, qp->streaming = cfg->streaming, qp->served = cfg->served;
     qp->user = cfg->user, qp->pd = cfg->pd;

@@ -10,11 +10,29 @@
  */
 #include "roce/engine.h"
 #include "roce/icrc.h"
+#include "roce/lines.h"
 
 #include <string.h>
 
 /* Payloads by reference up to this size are copied: cheaper than two more mbufs. */
 #define REF_MIN_BYTES 256u
+
+int requester_create(struct requester *q, const struct qp_cfg *cfg)
+{
+    uint32_t sge, size;
+
+    q->depth = cfg->sq_depth ? cfg->sq_depth : 1;
+    q->max_sge = cfg->bounded ? cfg->max_sge : ROCE_MAX_SGE;
+    q->max_inline = cfg->bounded ? cfg->max_inline : ROCE_MAX_INLINE;
+    sge = q->max_sge * (uint32_t)sizeof(struct sge);
+    q->stride = RTE_ALIGN(RTE_MAX(RTE_MAX(sge, q->max_inline), (uint32_t)sizeof(struct mw_bind)),
+                          sizeof(struct sge));
+    size = rte_align32pow2(q->depth);
+    q->mask = size - 1;
+    q->ring = calloc(size, sizeof(q->ring[0]));
+    q->data = lines_alloc((size_t)size * q->stride);
+    return q->ring && q->data ? 0 : -ENOMEM;
+}
 
 /* ---- may it send? ---------------------------------------------------------------------------- */
 

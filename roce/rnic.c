@@ -1,4 +1,5 @@
 #include "roce/engine.h"
+#include "roce/lines.h"
 #include "roce/pace.h"
 
 #include <errno.h>
@@ -400,7 +401,7 @@ int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
         cfg->window_pkts >= PSN_HALF / 2 || (cfg->dcqcn.on && !cfg->dcqcn.line_bps) ||
         !cfg->ops.mem || !cfg->ops.complete)
         return -EINVAL;
-    r = calloc(1, sizeof(*r));
+    r = lines_alloc(sizeof(*r));
     if (!r)
         return -ENOMEM;
     r->cfg = *cfg;

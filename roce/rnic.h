@@ -133,6 +133,7 @@ struct rwqe {
 /* A receive queue; several QPs may share one (SRQ). Bounded ring, filled by rq_post. */
 struct rq;
 struct rq *rq_create(uint32_t depth);
+struct rq *rq_create_for(uint32_t depth, uint32_t max_sge); /* of so many pieces each at most */
 void rq_destroy(struct rq *rq);
 int rq_post(struct rq *rq, const struct rwqe *w); /* 0, -ENOMEM (full), -EINVAL */
 uint32_t rq_level(const struct rq *rq);
@@ -251,17 +252,19 @@ struct rnic_cfg {
     uint32_t window_pkts; /* unacknowledged packets a QP may have in flight */
     uint16_t ack_every; /* responder acknowledges at least every so many packets (and at AckReq) */
     uint8_t dscp;       /* of the lossless class; ECT(0) is set */
+    struct rte_mempool *pool;
+    void *user;
+    struct rnic_ops ops;
     struct dcqcn_cfg dcqcn;
     int64_t message_ps; /* what the port takes for each request before it can send it; 0: none */
-    struct rte_mempool *pool;
-    struct rnic_ops ops;
-    void *user;
 };
 
 struct qp_cfg {
     enum qp_type type;
     uint32_t sq_depth; /* work requests */
-    struct rq *rq;     /* NULL for streaming QPs */
+    bool bounded;      /* they have at most so much; else ROCE_MAX_SGE and ROCE_MAX_INLINE */
+    uint32_t max_sge, max_inline;
+    struct rq *rq; /* NULL for streaming QPs */
     bool sig_all, streaming, served;
     uint32_t qpn; /* 0: next free one; else this one exactly (well-known QPNs) */
     void *user;   /* qp_user() */

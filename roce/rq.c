@@ -1,14 +1,20 @@
 #include "roce/engine.h"
+#include "roce/lines.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+static inline struct rwqe *at(struct rq *rq, uint32_t i)
+{
+    return (struct rwqe *)(void *)(rq->ring + (size_t)(i & rq->mask) * rq->stride);
+}
+
 int rq_post(struct rq *rq, const struct rwqe *w)
 {
-    struct rwqe *e = &rq->ring[rq->tail & rq->mask];
+    struct rwqe *e = at(rq, rq->tail);
 
-    if (w->n_sge > ROCE_MAX_SGE)
+    if (w->n_sge > rq->max_sge)
         return -EINVAL;
     if (rq->tail - rq->head == rq->depth)
         return -ENOMEM;
@@ -23,7 +29,7 @@ int rq_post(struct rq *rq, const struct rwqe *w)
 
 bool rq_take(struct rq *rq, struct rwqe *w)
 {
-    const struct rwqe *e = &rq->ring[rq->head & rq->mask];
+    const struct rwqe *e = at(rq, rq->head);
 
     if (rq->head == rq->tail)
         return false;
@@ -36,7 +42,7 @@ bool rq_take(struct rq *rq, struct rwqe *w)
 
 uint64_t rq_first_bytes(const struct rq *rq)
 {
-    const struct rwqe *e = &rq->ring[rq->head & rq->mask];
+    const struct rwqe *e = at((struct rq *)(uintptr_t)rq, rq->head);
 
     return rq->head == rq->tail ? 0 : sge_bytes(e->sge, e->n_sge);
 }
@@ -54,19 +60,26 @@ void rq_set_shared(struct rq *rq)
 
 struct rq *rq_create(uint32_t depth)
 {
-    uint32_t size;
+    return rq_create_for(depth, ROCE_MAX_SGE);
+}
+
+struct rq *rq_create_for(uint32_t depth, uint32_t max_sge)
+{
+    uint32_t size, stride = (uint32_t)(offsetof(struct rwqe, sge) + max_sge * sizeof(struct sge));
     struct rq *rq;
 
     if (depth == 0)
         depth = 1;
-    if (depth > 1u << 24)
+    if (depth > 1u << 24 || max_sge > ROCE_MAX_SGE)
         return NULL;
     size = rte_align32pow2(depth);
-    rq = calloc(1, sizeof(*rq) + size * sizeof(rq->ring[0]));
+    rq = lines_alloc(sizeof(*rq) + (size_t)size * stride);
     if (!rq)
         return NULL;
     rq->depth = depth;
     rq->mask = size - 1;
+    rq->stride = stride;
+    rq->max_sge = max_sge;
     return rq;
 }
 

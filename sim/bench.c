@@ -4,11 +4,11 @@
 #include "host/perf/values.h"
 #include "sim/faults.h"
 #include "sim/job.h"
+#include "sim/steady.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define CONNECT_PS  (60 * PS_PER_S)   /* fabric time */
 #define OPS_PS      (100 * PS_PER_S)  /* more than ranks wait for each other */
@@ -38,14 +38,12 @@ struct bench {
     double born_s, begun_s, shown_s;
     bool late; /* --max-wall is over */
     uint64_t shown_events;
+    struct steady steady;
 };
 
 static double wall_s(void)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    return clock_s(CLOCK_MONOTONIC);
 }
 
 /* ---- while it runs ---- */
@@ -69,14 +67,22 @@ static void show(struct bench *b, double now)
     b->shown_events = world_events(b->w);
 }
 
+/* As rte_mempool_in_use_count(), which looks into the caches of 128 threads that are not there. */
+static unsigned frames_in_use(struct rte_mempool *pool)
+{
+    const struct rte_mempool_cache *c = rte_mempool_default_cache(pool, rte_lcore_id());
+
+    return pool->size - rte_mempool_ops_get_count(pool) - (c ? c->len : 0);
+}
+
 static bool stop(void *ctx)
 {
     struct bench *b = ctx;
-
     uint64_t events = world_events(b->w);
 
+    steady_tick(&b->steady, world_frames(b->w));
     if (events - b->looked >= LOOK_EVENTS) {
-        unsigned used = rte_mempool_in_use_count(b->cfg.pool);
+        unsigned used = frames_in_use(b->cfg.pool);
 
         b->peak = used > b->peak ? used : b->peak;
         b->looked = events;
@@ -85,7 +91,6 @@ static bool stop(void *ctx)
         double now = wall_s();
 
         b->asked = events;
-
         show(b, now);
         b->late = now - b->born_s > b->cfg.o->max_wall;
     }
@@ -180,6 +185,7 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
     b->begun_s = b->shown_s = wall_s();
     b->shown_events = world_events(b->w);
     rc = job_loop_run(b->j, &l);
+    steady_end(&b->steady, world_frames(b->w));
     if (b->cfg.terminal)
         fprintf(stderr, "\r\033[K");
     if (us)
@@ -465,7 +471,9 @@ void bench_state(const struct bench *b, struct bench_state *s)
                               .events = world_events(b->w),
                               .frames = world_frames(b->w),
                               .trace = world_trace_hash(b->w),
-                              .pool_peak = b->peak};
+                              .pool_peak = b->peak,
+                              .steady_s = b->steady.s,
+                              .steady_frames = b->steady.frames};
 }
 
 int bench_leave(struct bench *b)

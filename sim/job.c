@@ -150,7 +150,8 @@ static int connect_all(struct job *j, char *err)
                               .window = j->cfg.window,
                               .algos = j->cfg.algos,
                               .n_policy = j->cfg.n_policy,
-                              .unback = j->cfg.lengths ? hca_mr_unback : NULL};
+                              .unback = j->cfg.lengths ? hca_mr_unback : NULL,
+                              .waiting = world_waiting(j->cfg.w, world_rank(j, r))};
 
         for (unsigned i = 0; i < cc.n_policy && i < ALGO_COUNT; i++)
             cc.policy[i] = j->cfg.policy[i];

@@ -1,5 +1,6 @@
 #include "sim/world_priv.h"
 
+#include "roce/lines.h"
 #include "roce/wire.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ static int64_t busy_ps(const struct rank_port *p, struct rte_mbuf *m)
     const struct fab_port *fp = &p->r->w->cfg.fab->nodes[p->r->node].ports[p->index];
 
     return (int64_t)((unsigned __int128)frame_wire_bytes(m) * 8 * PS_PER_S / fp->rate_bps) *
-           p->r->slow;
+           p->slow;
 }
 
 /* A program that found nothing new would go back to sleep: it is not woken for each frame. */
@@ -61,7 +62,7 @@ static uint16_t rank_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t n
 {
     struct rank_port *p = ctx;
 
-    if (likely(!p->r->slow))
+    if (likely(!p->slow))
         return input(p, m, n, now);
     if (!n || p->takes_ps > now) {
         p->waits = true;
@@ -77,7 +78,7 @@ static uint16_t rank_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **
 {
     struct rank_port *p = ctx;
 
-    if (likely(!p->r->slow))
+    if (likely(!p->slow))
         return output(p, q, m, n, now);
     if (p->gives_ps > now) {
         p->waits = true;
@@ -107,12 +108,13 @@ static void rank_tick(void *ctx, int64_t now)
 static int64_t rank_next(void *ctx)
 {
     struct rank_port *p = ctx;
-    int64_t t = p->ep.next(p->ep.ctx), due = RTE_MAX(p->takes_ps, p->gives_ps);
+    int64_t t = p->ep.next(p->ep.ctx), due;
 
+    if (likely(!p->waits))
+        return t;
+    due = RTE_MAX(p->takes_ps, p->gives_ps);
     /* "Frames are ready" (0) is no deadline to the NIC, but here one must follow. */
-    if (unlikely(p->waits) && (t <= 0 || t > due))
-        t = RTE_MAX(due, 1);
-    return t;
+    return t <= 0 || t > due ? RTE_MAX(due, 1) : t;
 }
 
 static void rank_kick(void *ctx)
@@ -276,6 +278,11 @@ unsigned world_awake(struct world *w, unsigned from)
     return i * 64 + (unsigned)__builtin_ctzll(b);
 }
 
+const uint64_t *world_waiting(const struct world *w, unsigned rank)
+{
+    return &w->ranks[rank].waiting;
+}
+
 void world_kill(struct world *w, unsigned rank)
 {
     struct rank *r = &w->ranks[rank];
@@ -294,9 +301,11 @@ void world_slow(struct world *w, unsigned rank, uint32_t times)
 {
     struct rank *r = &w->ranks[rank];
 
-    r->slow = times > 1 ? times : 0;
-    for (unsigned p = 0; !r->dead && p < r->n_ports; p++)
-        rank_kick(&r->port[p]);
+    for (unsigned p = 0; p < r->n_ports; p++) {
+        r->port[p].slow = times > 1 ? times : 0;
+        if (!r->dead)
+            rank_kick(&r->port[p]);
+    }
 }
 
 void world_alarm(struct world *w, int64_t t, void (*fn)(void *ctx), void *ctx)
@@ -324,6 +333,7 @@ static int port_create(struct rank *r, unsigned i)
                          .gpu_ps = w->cfg.fab->costs.gpu_ps,
                          .message_ps = w->cfg.fab->costs.hca_ps,
                          .pool = w->cfg.pool,
+                         .waiting = &r->waiting,
                          .max_qps = w->cfg.nranks < MANY_RANKS ? 0 : 2 * MANY_RANKS,
                          .no_async_fd = true,
                          .drv = {.kick = rank_kick, .ctx = p}};
@@ -354,7 +364,7 @@ static int rank_create(struct world *w, unsigned i, uint16_t *taken)
     r->index = i;
     r->node = f->hosts[host];
     r->n_ports = f->nodes[r->node].n_ports;
-    r->port = calloc(r->n_ports, sizeof(*r->port));
+    r->port = lines_alloc(r->n_ports * sizeof(*r->port));
     r->ctx = calloc(r->n_ports, sizeof(*r->ctx));
     if (!r->port || !r->ctx)
         return -ENOMEM;

@@ -58,6 +58,8 @@ int64_t world_slice_end(const struct world *w, int64_t t_ps);
 /* Next rank from `from` on whose HCA has news (hca_news) since last asked; nranks when none. Clears
  * its mark. */
 unsigned world_awake(struct world *w, unsigned from);
+/* Of the rank's ports, a bit each: whether a completion queue has something to poll. */
+const uint64_t *world_waiting(const struct world *w, unsigned rank);
 /* The process of a rank dies: its NIC slot is detached, its HCA takes no more frames. */
 void world_kill(struct world *w, unsigned rank);
 bool world_dead(const struct world *w, unsigned rank);

@@ -8,16 +8,17 @@ struct rank;
 
 /* A port of the rank's host, with the software HCA on it. */
 struct rank_port {
-    struct rank *r;
-    struct hca *hca;
     struct endpoint ep; /* the HCA's own; the net sees the wrappers below */
-    uint64_t seen;      /* of its news */
+    struct hca *hca;
+    uint64_t seen; /* of its news */
     bool kicked;
+    bool waits;    /* somebody waits for a slow one */
+    uint32_t slow; /* so many times slower than its port; 0: not */
+    struct rank *r;
     unsigned index; /* of the host's ports */
-    /* A slow one: since when it can take and give the next frame, and whether somebody waits. */
+    /* A slow one: since when it can take and give the next frame. */
     int64_t takes_ps, gives_ps;
-    bool waits;
-};
+} __rte_cache_aligned;
 
 struct rank {
     struct world *w;
@@ -28,7 +29,7 @@ struct rank {
     unsigned slot;
     unsigned index;
     bool dead;
-    uint32_t slow; /* 0: not */
+    uint64_t waiting; /* bit of each port: see world_waiting() */
 };
 
 struct world {

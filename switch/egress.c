@@ -17,13 +17,13 @@
 
 static inline int64_t duration(struct egress *e, uint32_t bytes)
 {
-    if (likely(e->ps_per_byte))
-        return bytes * e->ps_per_byte;
-    if (e->cfg.rate_bps == 0)
-        return 0;
-    if (bytes != e->last_bytes)
-        e->last_bytes = bytes, e->last_dur_ps = link_time_ps(bytes, e->cfg.rate_bps);
-    return e->last_dur_ps;
+    if (likely(e->exact))
+        return bytes * e->takes_ps;
+    if (bytes != e->last_bytes) {
+        e->last_bytes = bytes;
+        e->takes_ps = e->rate_bps ? link_time_ps(bytes, e->rate_bps) : 0;
+    }
+    return e->takes_ps;
 }
 
 /* Stable: behind all that arrive at the same time. Frames come in order but for reordering. */
@@ -35,7 +35,7 @@ static void flight_add(struct egress *e, struct rte_mbuf *m, int64_t at)
     if (likely(!l->n || l->last_ps <= at)) {
         line_add(l, m, at);
         if (unlikely(l->n == 1 && e->first))
-            e->first(e->first_ctx);
+            e->first(e->watcher);
         return;
     }
     frame_meta(m)->due_ps = at;
@@ -58,6 +58,8 @@ static void flight_add(struct egress *e, struct rte_mbuf *m, int64_t at)
 /* When the first that waits in a class could start; PS_NEVER: nobody does. */
 static inline int64_t ready(const struct egress *e, uint8_t cls)
 {
+    if (!(e->classes >> cls & 1))
+        return PS_NEVER;
     return RTE_MAX(RTE_MAX(e->q[cls].line.first_ps, e->free_ps), e->pause_ps[cls]);
 }
 
@@ -151,8 +153,8 @@ static __rte_always_inline void start(struct egress *e, struct rte_mbuf *m, int6
         e->lossy_turn = frame_meta(m)->cls == FRAME_LOSSLESS;
     if (unlikely(e->down)) {
         e->st.down_drops++;
-        if (e->cfg.departed)
-            e->cfg.departed(e->cfg.ctx, m, s);
+        if (e->departed)
+            e->departed(e->ctx, m, s);
         rte_pktmbuf_free(m);
         return;
     }
@@ -160,12 +162,12 @@ static __rte_always_inline void start(struct egress *e, struct rte_mbuf *m, int6
     e->st.bytes += bytes;
     e->st.link_bytes += bytes + FRAME_LINK_OVERHEAD;
     e->st.busy_ps += dur;
-    if (e->cfg.departed)
-        e->cfg.departed(e->cfg.ctx, m, s);
-    if (unlikely(e->fault.on) && !is_mac_control(m)) {
-        launch_faulty(e, m, s + dur + e->cfg.latency_ps, dur);
+    if (e->departed)
+        e->departed(e->ctx, m, s);
+    if (unlikely(e->faults) && !is_mac_control(m)) {
+        launch_faulty(e, m, s + dur + e->latency_ps, dur);
     } else {
-        e->last_at_ps = RTE_MAX(s + dur + e->cfg.latency_ps, e->last_at_ps);
+        e->last_at_ps = RTE_MAX(s + dur + e->latency_ps, e->last_at_ps);
         flight_add(e, m, e->last_at_ps);
     }
 }
@@ -176,7 +178,7 @@ static struct rte_mbuf *pull(struct egress *e, int64_t s)
     struct rte_mbuf *m;
 
     e->pull_ps = PS_NEVER; /* unless the source, or a kick while it is asked, says otherwise */
-    m = e->cfg.pull(e->cfg.ctx, s, resume > s);
+    m = e->pull(e->ctx, s, resume > s);
     if (m)
         e->pull_ps = since;
     else if (resume > s && resume != PS_NEVER)
@@ -201,14 +203,8 @@ static void run(struct egress *e, int64_t now)
                 start(e, m, s);
             plan(e);
         } else {
-            struct waiting *r = &e->q[cls];
-            uint32_t bytes;
-
-            m = line_take(&r->line);
-            bytes = frame_bytes(m);
-            r->taken++;
-            r->bytes -= bytes;
-            e->waiting_bytes -= bytes;
+            e->q[cls].taken++;
+            m = wait_take(e, cls);
             start(e, m, s);
             plan_after(e, cls);
         }
@@ -224,7 +220,7 @@ static inline int64_t watched(const struct egress *e)
 static inline void tell_earlier(struct egress *e, int64_t before)
 {
     if (e->earlier && watched(e) < before)
-        e->earlier(e->earlier_ctx);
+        e->earlier(e->watcher);
 }
 
 static inline void wait_in(struct egress *e, struct waiting *r, struct rte_mbuf *m, uint32_t bytes,
@@ -235,6 +231,7 @@ static inline void wait_in(struct egress *e, struct waiting *r, struct rte_mbuf 
     line_add(&r->line, m, now_ps);
     r->bytes += bytes;
     e->waiting_bytes += bytes;
+    e->classes |= (uint8_t)(1u << (r - e->q));
     e->st.peak_bytes = RTE_MAX(e->st.peak_bytes, e->waiting_bytes);
     *peak = RTE_MAX(*peak, r->bytes);
 }
@@ -246,11 +243,11 @@ int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
     uint32_t bytes = frame_bytes(m);
     int64_t before;
 
-    if (unlikely(r->line.n >= r->limit_pkts || r->bytes + bytes > r->limit_bytes)) {
+    if (unlikely(r->line.n >= r->line.limit || r->bytes + bytes > r->limit_bytes)) {
         e->discards && meta->cls == FRAME_LOSSLESS ? e->st.discarded++ : e->st.overflows++;
         return -ENOBUFS;
     }
-    if (unlikely(e->ecn.min_bytes && r->bytes > e->ecn.min_bytes) && ecn_hits(&e->ecn, r->bytes)) {
+    if (unlikely(e->marks && r->bytes > e->ecn.min_bytes) && ecn_hits(&e->ecn, r->bytes)) {
         m = ecn_mark(m, e->cfg.pool, &e->st.ecn_marks);
         meta = frame_meta(m);
     }
@@ -319,7 +316,7 @@ void egress_kick(struct egress *e, int64_t now_ps)
 {
     int64_t before;
 
-    if (!e->cfg.pull || e->pull_ps <= now_ps)
+    if (e->pull_ps <= now_ps || !e->pull)
         return;
     before = watched(e);
     e->pull_ps = now_ps;
@@ -342,7 +339,7 @@ void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int6
     if (until_ps > now_ps && until_ps != PS_NEVER)
         e->st.paused_ps += until_ps - now_ps;
     e->pause_ps[cls] = until_ps;
-    if (cls == FRAME_LOSSLESS && e->cfg.pull) {
+    if (cls == FRAME_LOSSLESS && e->pull) {
         /* A source that was found to have nothing but paused frames is asked again at the end of
          * the pause. */
         if (e->pull_ps == PS_NEVER && old > now_ps)

@@ -94,10 +94,11 @@ void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx);
  * Both ends of the link apart (net_apart.c): egress_start() puts onto it what is due, egress_take()
  * takes off it what has arrived, each with its own next time, and each end may be ahead of the
  * other by less than the link's latency. For links with a rate and without faults only. first(ctx)
- * is called when a frame comes onto an empty link. first NULL: together again.
+ * is called when a frame comes onto an empty link, with the ctx of egress_on_earlier(), which comes
+ * first. first NULL: together again.
  */
 bool egress_is_plain(const struct egress *e); /* a rate, no faults */
-void egress_apart(struct egress *e, void (*first)(void *ctx), void *ctx);
+void egress_apart(struct egress *e, void (*first)(void *ctx));
 void egress_start(struct egress *e, int64_t now_ps);
 uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
 int64_t egress_next_start(const struct egress *e);
@@ -105,12 +106,14 @@ int64_t egress_next_arrival(const struct egress *e);
 
 /* Faults that happened, frames and bytes that went onto the link (L2 bytes and link bytes). */
 struct egress_stats {
-    uint64_t frames, bytes, link_bytes, lost, duplicated, reordered, corrupted, ecn_marks,
-        down_drops, overflows;  /* overflows: pushes that found no room */
-    uint64_t discarded;         /* by the PFC watchdog */
-    int64_t busy_ps, paused_ps; /* paused_ps: of the lossless class; see egress_paused_ps() */
-    uint64_t peak_bytes;        /* most that waited in all classes together */
+    uint64_t frames, bytes, link_bytes;
+    int64_t busy_ps;
+    uint64_t peak_bytes; /* most that waited in all classes together */
     uint64_t class_peak_bytes[FRAME_CLASSES];
+    uint64_t lost, duplicated, reordered, corrupted, ecn_marks, down_drops;
+    uint64_t overflows; /* pushes that found no room */
+    uint64_t discarded; /* by the PFC watchdog */
+    int64_t paused_ps;  /* of the lossless class; see egress_paused_ps() */
 };
 const struct egress_stats *egress_stats(const struct egress *e);
 /* For how long the lossless class has been paused up to now; stats count a pause whole when it

@@ -1,5 +1,7 @@
 #include "switch/egress_priv.h"
 
+#include "roce/lines.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,12 +12,10 @@ static uint32_t flush(struct egress *e, enum frame_class cls, int64_t now_ps)
     uint32_t n = 0;
 
     for (; r->line.n; n++) {
-        struct rte_mbuf *m = line_take(&r->line);
+        struct rte_mbuf *m = wait_take(e, cls);
 
-        r->bytes -= frame_bytes(m);
-        e->waiting_bytes -= frame_bytes(m);
-        if (e->cfg.departed)
-            e->cfg.departed(e->cfg.ctx, m, now_ps);
+        if (e->departed)
+            e->departed(e->ctx, m, now_ps);
         rte_pktmbuf_free(m);
     }
     return n;
@@ -39,7 +39,7 @@ static uint32_t limit_of(const struct egress *e, enum frame_class cls)
 void egress_discard(struct egress *e, bool on, int64_t now_ps)
 {
     e->discards = on;
-    e->q[FRAME_LOSSLESS].limit_pkts = on ? 0 : limit_of(e, FRAME_LOSSLESS);
+    e->q[FRAME_LOSSLESS].line.limit = on ? 0 : limit_of(e, FRAME_LOSSLESS);
     if (on)
         e->st.discarded += flush(e, FRAME_LOSSLESS, now_ps);
     /* The pause stays as it is; what is planned has changed. */
@@ -89,7 +89,7 @@ uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_
 
     if (unlikely(e->discards && cls == FRAME_LOSSLESS)) /* nobody need wait for that */
         return limit_of(e, cls);
-    return (uint32_t)RTE_MIN(by_bytes, (uint64_t)(r->limit_pkts - r->line.n));
+    return (uint32_t)RTE_MIN(by_bytes, (uint64_t)(r->line.limit - r->line.n));
 }
 
 const struct egress_stats *egress_stats(const struct egress *e)
@@ -107,7 +107,7 @@ int64_t egress_paused_ps(const struct egress *e, int64_t now_ps)
 void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx)
 {
     e->earlier = fn;
-    e->earlier_ctx = ctx;
+    e->watcher = ctx;
 }
 
 /* Most frames that can be on the link at once: the shortest ones, back to back. */
@@ -126,11 +126,10 @@ bool egress_is_plain(const struct egress *e)
 }
 
 /* A link that holds what one end has put on it ahead of the other is not full. */
-void egress_apart(struct egress *e, void (*first)(void *ctx), void *ctx)
+void egress_apart(struct egress *e, void (*first)(void *ctx))
 {
     e->first = first;
-    e->first_ctx = ctx;
-    e->flight_max = first ? UINT32_MAX : flight_size(&e->cfg) - 1;
+    e->flight.limit = first ? UINT32_MAX : flight_size(&e->cfg) - 1;
 }
 
 void egress_set_faults(struct egress *e, const struct egress_faults *f)
@@ -140,9 +139,10 @@ void egress_set_faults(struct egress *e, const struct egress_faults *f)
 
     wanted.faults = *f;
     size = flight_size(&wanted);
-    e->flight_max = RTE_MAX(e->flight_max, size - 1);
+    e->flight.limit = RTE_MAX(e->flight.limit, size - 1);
     e->cfg.faults = *f;
     fault_set(&e->fault, f);
+    e->faults = e->fault.on;
 }
 
 const struct egress_faults *egress_faults(const struct egress *e)
@@ -152,23 +152,31 @@ const struct egress_faults *egress_faults(const struct egress *e)
 
 int egress_create(struct egress **out, const struct egress_cfg *cfg)
 {
-    struct egress *e = calloc(1, sizeof(*e));
+    struct egress *e = lines_alloc(sizeof(*e));
 
     *out = NULL;
     if (!e)
         return -ENOMEM;
     e->cfg = *cfg;
+    e->latency_ps = cfg->latency_ps;
+    e->rate_bps = cfg->rate_bps;
+    e->departed = cfg->departed;
+    e->pull = cfg->pull;
+    e->ctx = cfg->ctx;
     e->start_ps = e->pull_ps = PS_NEVER;
-    if (cfg->rate_bps && 8 * PS_PER_S % cfg->rate_bps == 0)
-        e->ps_per_byte = (int64_t)(8 * PS_PER_S / cfg->rate_bps);
+    e->exact = cfg->rate_bps && 8 * PS_PER_S % cfg->rate_bps == 0;
+    if (e->exact)
+        e->takes_ps = (int64_t)(8 * PS_PER_S / cfg->rate_bps);
     fault_set(&e->fault, &cfg->faults);
+    e->faults = e->fault.on;
     ecn_init(&e->ecn, cfg->ecn_bytes, cfg->ecn_max_bytes, cfg->ecn_prob, cfg->ecn_seed);
-    e->flight_max = flight_size(cfg) - 1;
+    e->marks = e->ecn.min_bytes;
+    e->flight.limit = flight_size(cfg) - 1;
     e->flight.first_ps = PS_NEVER;
     for (int c = 0; c < FRAME_CLASSES; c++) {
         e->q[c].line.first_ps = PS_NEVER;
         e->q[c].limit_bytes = cfg->limit_bytes[c];
-        e->q[c].limit_pkts = limit_of(e, c);
+        e->q[c].line.limit = limit_of(e, c);
     }
     *out = e;
     return 0;

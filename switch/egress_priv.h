@@ -16,43 +16,56 @@
 struct line {
     struct rte_mbuf *first, *last;
     int64_t first_ps, last_ps; /* due_ps of those two; first_ps PS_NEVER: empty */
-    uint32_t n;
+    uint32_t n, limit;         /* most frames that may be in it */
 };
 
 struct waiting {
     struct line line;
-    uint32_t limit_pkts;
     uint64_t bytes, limit_bytes;
     uint64_t taken; /* frames that waited here and have started */
 };
+_Static_assert(sizeof(struct waiting) == RTE_CACHE_LINE_SIZE, "a line of the CPU's caches");
 
 enum { START_PULL = FRAME_CLASSES };
 
+/* In order of use: a simulated fabric has thousands of queues, and what costs is each line of a
+ * cold one. A frame that finds the link idle takes the first four and its class's. */
 struct egress {
     int64_t free_ps;  /* end of the last frame on the link */
     int64_t start_ps; /* next start (link permitting), PS_NEVER: nothing waits */
+    int64_t pull_ps;  /* since when the pull source is ready; PS_NEVER: found empty */
     int64_t pause_ps[FRAME_CLASSES];
-    int64_t pull_ps;     /* since when the pull source is ready; PS_NEVER: found empty */
-    int64_t ps_per_byte; /* exact, or 0 */
-    uint32_t last_bytes;
-    int64_t last_dur_ps;
     int64_t last_at_ps; /* latest arrival in order, jitter does not reorder */
-    bool down, discards, lossy_turn;
-    bool full; /* start_ps was planned for want of room on the link */
+    bool full;          /* start_ps was planned for want of room on the link */
     uint8_t start_what;
+    uint8_t classes; /* bit of each class that has something waiting */
+    bool down, discards, lossy_turn;
+
     struct line flight; /* on the link, by arrival */
-    uint32_t flight_max;
-    struct waiting q[FRAME_CLASSES];
+    int64_t latency_ps;
+    int64_t takes_ps; /* a byte; where that is not exact, last_bytes do */
+    uint32_t last_bytes;
+    bool exact, faults, marks; /* fault.on, ecn.min_bytes */
+
+    void (*departed)(void *ctx, struct rte_mbuf *m, int64_t now_ps);
+    struct rte_mbuf *(*pull)(void *ctx, int64_t now_ps, bool lossless_paused);
+    void *ctx;
+    void (*earlier)(void *ctx);
+    void *watcher; /* ctx of earlier and first */
+    void (*first)(void *ctx);
     uint64_t waiting_bytes;
-    struct egress_cfg cfg;
+    uint64_t rate_bps;
+
     struct egress_stats st;
+    struct waiting q[FRAME_CLASSES] __rte_cache_aligned;
+    struct egress_cfg cfg;
     struct fault fault;
     struct ecn ecn;
-    void (*earlier)(void *ctx);
-    void *earlier_ctx;
-    void (*first)(void *ctx);
-    void *first_ctx;
-};
+} __rte_cache_aligned;
+_Static_assert(offsetof(struct egress, flight) == RTE_CACHE_LINE_SIZE &&
+                   offsetof(struct egress, departed) == 2 * RTE_CACHE_LINE_SIZE &&
+                   offsetof(struct egress, st) == 3 * RTE_CACHE_LINE_SIZE,
+               "lines of the CPU's caches");
 
 static inline void line_add(struct line *l, struct rte_mbuf *m, int64_t due_ps)
 {
@@ -82,10 +95,24 @@ static inline struct rte_mbuf *line_take(struct line *l)
     return m;
 }
 
+/* There must be one. */
+static inline struct rte_mbuf *wait_take(struct egress *e, unsigned cls)
+{
+    struct waiting *r = &e->q[cls];
+    struct rte_mbuf *m = line_take(&r->line);
+    uint32_t bytes = frame_bytes(m);
+
+    r->bytes -= bytes;
+    e->waiting_bytes -= bytes;
+    if (!r->line.n)
+        e->classes &= (uint8_t) ~(1u << cls);
+    return m;
+}
+
 /* No more frames fit on the link until one arrives. */
 static inline bool flight_full(const struct egress *e)
 {
-    return e->flight.n + FLIGHT_SPARE > e->flight_max;
+    return e->flight.n + FLIGHT_SPARE > e->flight.limit;
 }
 
 #endif

@@ -1,5 +1,6 @@
 #include "switch/net_priv.h"
 
+#include "roce/lines.h"
 #include "switch/nic.h"
 #include "switch/reduce/an.h"
 #include "switch/sw.h"
@@ -34,11 +35,9 @@ void net_arrive(struct net *n, struct source *s, struct rte_mbuf **m, uint16_t c
     if (unlikely(n->tap != NULL) && s->dirlink != NO_LINK)
         for (uint16_t i = 0; i < cnt; i++)
             n->tap(n->tap_ctx, s->dirlink, m[i], frame_meta(m[i])->due_ps);
-    if (s->peer != FAB_NONE) {
-        struct node *nd = n->node[s->peer];
-
-        nd->ops->input(nd, s->peer_port, m, cnt, t);
-        net_refresh_node(n, s->peer);
+    if (s->to) {
+        s->to->ops->input(s->to, s->peer_port, m, cnt, t);
+        net_refresh(n, s->to);
     } else if (n->cfg.deliver) {
         n->cfg.deliver(n->cfg.ctx, s->node, s->port, m, cnt, t);
     } else {
@@ -61,7 +60,7 @@ static unsigned run_src(struct net *n, struct source *s, int64_t now_ps)
 
     n->events += starts + (cnt > 0);
     net_refresh_src(s);
-    net_refresh_node(n, s->node);
+    net_refresh(n, s->nd);
     if (cnt)
         net_arrive(n, s, m, cnt);
     return cnt;
@@ -83,7 +82,7 @@ unsigned net_advance(struct net *n, int64_t now_ps)
 
             n->events++;
             nd->ops->tick(nd, n->now_ps);
-            net_refresh_node(n, nd->id);
+            net_refresh(n, nd);
         }
     }
     n->in_event = false;
@@ -289,6 +288,7 @@ static void add_sources(struct net *n)
             const struct fab_port *fp = &f->nodes[i].ports[p];
             struct source s = {.net = n,
                                .e = n->node[i]->egress[p],
+                               .nd = n->node[i],
                                .node = i,
                                .port = p,
                                .dirlink = NO_LINK,
@@ -302,7 +302,8 @@ static void add_sources(struct net *n)
 
                 s.id = s.dirlink = 2u * fp->link + !(l->a == i && l->a_port == p);
                 s.peer_port = fp->peer_port;
-                s.peer = n->node[fp->peer_node] ? fp->peer_node : FAB_NONE;
+                s.to = n->node[fp->peer_node];
+                s.peer = s.to ? fp->peer_node : FAB_NONE;
             } else {
                 external++;
             }
@@ -324,7 +325,7 @@ int net_create(struct net **out, const struct net_cfg *cfg)
     for (uint16_t i = 0; i < cfg->fab->n_nodes; i++)
         for (uint16_t p = 0; p < cfg->fab->nodes[i].n_ports; p++)
             n->n_src += cfg->fab->nodes[i].ports[p].link == FAB_NONE;
-    n->src = calloc(n->n_src + 1u, sizeof(*n->src));
+    n->src = lines_alloc((n->n_src + 1u) * sizeof(*n->src));
     n->node = calloc(cfg->fab->n_nodes + 1u, sizeof(struct node *));
     n->link_down = calloc(cfg->fab->n_links + 1u, sizeof(*n->link_down));
     n->cut = calloc(cfg->fab->n_links + 1u, sizeof(*n->cut));

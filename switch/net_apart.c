@@ -75,7 +75,7 @@ static void run_event(struct net *n, uint16_t node, uint32_t i)
         n->events += egress_next_start(s->e) <= n->now_ps;
         egress_start(s->e, n->now_ps);
         heap_set(&p->heap, i, egress_next_start(s->e));
-        net_refresh_node(n, node);
+        net_refresh(n, s->nd);
     } else {
         uint16_t cnt = egress_take(s->e, m, NODE_BURST, n->now_ps);
 
@@ -209,7 +209,7 @@ static void part(struct net *n)
         if (!s->e)
             continue;
         egress_on_earlier(s->e, earlier, s);
-        egress_apart(s->e, first, s);
+        egress_apart(s->e, first);
         earlier(s);
         first(s);
     }
@@ -224,7 +224,7 @@ static void join(struct net *n)
         if (!s->e)
             continue;
         egress_on_earlier(s->e, net_earlier, s);
-        egress_apart(s->e, NULL, NULL);
+        egress_apart(s->e, NULL);
         net_refresh_src(s);
     }
 }

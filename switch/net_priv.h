@@ -11,11 +11,12 @@
 struct source {
     struct net *net;
     struct egress *e;
+    struct node *nd, *to; /* to: NULL where it is not here */
     uint32_t id, dirlink; /* dirlink: NO_LINK for the outside */
     uint16_t node, port;
     uint16_t peer, peer_port; /* peer: FAB_NONE where it is not here */
     uint32_t starts, arrives; /* net_apart.c: what its node and its peer call it */
-};
+} __rte_cache_aligned;
 
 struct net {
     struct net_cfg cfg;
@@ -40,17 +41,21 @@ void apart_set_tick(struct net *n, uint16_t node, int64_t t);
 int64_t apart_next(const struct net *n);
 void apart_destroy(struct net *n);
 
-static inline void net_refresh_node(struct net *n, uint16_t node)
+static inline void net_refresh(struct net *n, struct node *nd)
 {
-    struct node *nd = n->node[node];
     int64_t t = nd->ops->next(nd);
 
     if (t != PS_NEVER)
         t = RTE_MAX(t, n->now_ps);
     if (unlikely(n->is_apart))
-        apart_set_tick(n, node, t);
+        apart_set_tick(n, nd->id, t);
     else
-        heap_set(&n->heap, n->n_src + node, t);
+        heap_set(&n->heap, n->n_src + nd->id, t);
+}
+
+static inline void net_refresh_node(struct net *n, uint16_t node)
+{
+    net_refresh(n, n->node[node]);
 }
 
 /* What arrives at the far end of a link goes into its node. */

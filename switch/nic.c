@@ -1,5 +1,6 @@
 #include "switch/nic.h"
 
+#include "roce/lines.h"
 #include "switch/nic_priv.h"
 #include "switch/reduce/proto.h"
 
@@ -36,7 +37,7 @@ static void run_port(struct nic_port *np, int64_t now)
             nic_rx_flush(np, (unsigned)__builtin_ctz(b), now);
     }
     nic_kick_port(np, now);
-    while (egress_next(np->loop) <= now) {
+    while (np->loop_used && egress_next(np->loop) <= now) {
         n = egress_pop(np->loop, m, NODE_BURST, now);
         if (n)
             nic_loop_input(np, m, n, now);
@@ -280,7 +281,7 @@ static int init_port(struct nic *nic, uint16_t i, const struct node_cfg *cfg)
         ec.limit_bytes[c] = bytes;
         ec.limit_pkts[c] = pkts;
     }
-    np->slot = calloc(nic->n_slots, sizeof(*np->slot));
+    np->slot = lines_alloc(nic->n_slots * sizeof(*np->slot));
     if (!np->slot)
         return -ENOMEM;
     rc = egress_create(&np->loop, &ec);
@@ -316,7 +317,6 @@ static void nic_destroy(struct node *nd)
     for (uint16_t i = 0; nic->p && i < nd->n_ports; i++)
         fini_port(nic, &nic->p[i]);
     free(nic->p);
-    free(nic->due_ps);
     node_fini(nd);
     free(nic);
 }
@@ -332,7 +332,8 @@ static const struct node_ops nic_ops = {
 int nic_create(struct node **out, const struct node_cfg *cfg)
 {
     struct node_cfg pulling = *cfg;
-    struct nic *nic = calloc(1, sizeof(*nic));
+    uint16_t ports = cfg->fab->nodes[cfg->id].n_ports;
+    struct nic *nic = lines_alloc(sizeof(*nic) + ports * sizeof(int64_t));
     int rc;
 
     *out = NULL;
@@ -345,10 +346,9 @@ int nic_create(struct node **out, const struct node_cfg *cfg)
         return rc;
     }
     nic->n_slots = RTE_MAX(RTE_MIN(cfg->fab->slots_per_host, FAB_MAX_SLOTS), 1);
-    nic->p = calloc(nic->nd.n_ports + 1u, sizeof(*nic->p));
-    nic->due_ps = calloc(nic->nd.n_ports + 1u, sizeof(*nic->due_ps));
-    rc = nic->p && nic->due_ps ? 0 : -ENOMEM;
-    for (uint16_t i = 0; i < nic->nd.n_ports && rc == 0; i++)
+    nic->p = lines_alloc((ports + 1u) * sizeof(*nic->p));
+    rc = nic->p ? 0 : -ENOMEM;
+    for (uint16_t i = 0; i < ports && rc == 0; i++)
         rc = init_port(nic, i, cfg);
     if (rc) {
         nic_destroy(&nic->nd);

@@ -18,46 +18,48 @@ enum nic_way { NIC_UP, NIC_LOOP };
 
 /* A few frames taken from an endpoint ahead of their time, so that a memif is read in bursts. */
 struct nic_stash {
-    struct rte_mbuf *m[NIC_STASH];
-    uint8_t way[NIC_STASH]; /* enum nic_way */
     uint8_t head, n;
+    uint8_t way[NIC_STASH]; /* enum nic_way */
+    struct rte_mbuf *m[NIC_STASH];
 };
 
+/* All in order of use: see struct egress. */
 struct nic_slot {
     bool attached;
-    struct endpoint ep;
-    struct nic_stash stash[ENDPOINT_QUEUES];
-    struct rte_mbuf **rx; /* ring, power of two */
+    bool stalled; /* waits_ps is too long ago; nothing waits any more */
     uint32_t rx_mask, rx_head, rx_tail;
-    uint32_t seen; /* up to here PFC knows of the frames in the ring */
+    uint32_t seen;        /* up to here PFC knows of the frames in the ring */
+    struct rte_mbuf **rx; /* ring, power of two */
     uint64_t rx_bytes;
     int64_t waits_ps; /* since when frames wait without any being taken */
-    bool stalled;     /* for too long; nothing waits any more */
-    int64_t floor_ps; /* next() earlier than this is not believed: tick has just run */
     int64_t next_ps;  /* what next() said when it was last asked (nic_ask) */
-};
+    int64_t floor_ps; /* next() earlier than this is not believed: tick has just run */
+    struct endpoint ep;
+    struct nic_stash stash[ENDPOINT_QUEUES];
+} __rte_cache_aligned;
 
 struct nic_port {
     struct nic *nic;
-    uint16_t port;
-    uint32_t ip;
-    uint8_t mac[6];
-    uint32_t attached;                 /* bit per slot */
-    uint32_t turn[2][ENDPOINT_QUEUES]; /* [way]: slot to be served first */
-    uint64_t rx_limit_bytes;           /* of a slot's receive queue */
-    uint32_t rx_limit_pkts;
-    int64_t retry_ps; /* some slot holds frames that its process did not take */
-    bool looped;      /* a process has sent to its own address: the loop is asked too */
-    struct egress *loop;
-    struct mcast *mc; /* members are slots */
     struct nic_slot *slot;
-};
+    struct egress *loop;
+    int64_t retry_ps;  /* some slot holds frames that its process did not take */
+    uint32_t attached; /* bit per slot */
+    uint16_t port;
+    uint8_t mac[6];
+    bool looped;    /* a process has sent to its own address: the loop is asked too */
+    bool loop_used; /* so it has, or to a group: else the loop has nothing to do, ever */
+    uint32_t rx_limit_pkts;
+    uint64_t rx_limit_bytes;           /* of a slot's receive queue */
+    uint32_t turn[2][ENDPOINT_QUEUES]; /* [way]: slot to be served first */
+    uint32_t ip;
+    struct mcast *mc; /* members are slots */
+} __rte_cache_aligned;
 
 struct nic {
     struct node nd;
     unsigned n_slots;
     struct nic_port *p;
-    int64_t *due_ps; /* [n_ports] when a port's retry, loop or slots have work (nic_settle) */
+    int64_t due_ps[]; /* [n_ports] when a port's retry, loop or slots have work (nic_settle) */
 };
 
 static inline struct nic *nic_of(struct node *nd)
@@ -98,8 +100,10 @@ static inline void nic_ask(struct nic_slot *s)
 /* To be called at the end of whatever may have changed a port's deadlines. */
 static inline void nic_settle(struct nic_port *np)
 {
-    int64_t t = RTE_MIN(np->retry_ps, egress_next(np->loop));
+    int64_t t = np->retry_ps;
 
+    if (unlikely(np->loop_used))
+        t = RTE_MIN(t, egress_next(np->loop));
     /* "Frames are ready" (0) is no deadline: whoever made them ready has kicked the queues that
      * pull them. */
     for (uint32_t b = np->attached; b; b &= b - 1) {
@@ -132,8 +136,10 @@ static inline void nic_kick_port(struct nic_port *np, int64_t now_ps)
         return;
     if (link)
         egress_kick(link, now_ps);
-    if (np->looped || !link)
+    if (np->looped || !link) {
+        np->loop_used = true;
         egress_kick(np->loop, now_ps);
+    }
 }
 
 /* nic_rx.c */

@@ -76,6 +76,7 @@ static bool admit(struct nic_port *np, unsigned slot, struct rte_mbuf *m, uint8_
     }
     *way = mac_equal(rte_pktmbuf_mtod(m, const uint8_t *), np->mac) ? NIC_LOOP : NIC_UP;
     np->looped |= *way == NIC_LOOP;
+    np->loop_used |= np->looped;
     return true;
 }
 
@@ -128,6 +129,7 @@ static void copy_to_loop(struct nic_port *np, struct rte_mbuf *m, int64_t now)
         np->nic->nd.cnt[np->port].drops[DROP_NO_BUFFER]++;
     else if (egress_push(np->loop, c, now) != 0)
         node_drop(&np->nic->nd, np->port, c, DROP_QUEUE_FULL);
+    np->loop_used = true;
 }
 
 /* Nothing came, although an endpoint says that it has frames: the pool is empty, say. It is asked

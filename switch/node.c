@@ -1,5 +1,6 @@
 #include "switch/node.h"
 
+#include "roce/lines.h"
 #include "roce/wire.h"
 #include "switch/fault.h"
 #include "switch/sw.h"
@@ -264,7 +265,7 @@ int node_init(struct node *nd, const struct node_ops *ops, const struct node_cfg
     memcpy(nd->name, fn->name, sizeof(nd->name));
     nd->egress = calloc(fn->n_ports + 1u, sizeof(*nd->egress));
     nd->cnt = calloc(fn->n_ports + 1u, sizeof(*nd->cnt));
-    nd->np = calloc(fn->n_ports + 1u, sizeof(*nd->np));
+    nd->np = lines_alloc((fn->n_ports + 1u) * sizeof(*nd->np));
     if (!nd->egress || !nd->cnt || !nd->np) {
         node_fini(nd);
         return -ENOMEM;

@@ -49,21 +49,22 @@ struct node_port {
     uint8_t mac[6]; /* source of pause frames */
     struct pfc pfc; /* ingress side */
     struct watchdog dog;
-};
+} __rte_cache_aligned;
 
+/* In order of use: see struct egress. */
 struct node {
     const struct node_ops *ops;
-    char name[32];
     uint16_t id; /* index in the fabric */
     uint16_t n_ports;
+    uint32_t max_frame;        /* layer-2 bytes of the longest frame that thresholds reckon with */
+    int64_t pfc_due_ps;        /* earliest refresh of a pause of ours */
     struct egress **egress;    /* [n_ports]; NULL: nothing is connected */
     struct port_counters *cnt; /* [n_ports] */
     struct node_port *np;      /* [n_ports] */
+    struct watchdogs dogs;
     struct rte_mempool *pool;
     const struct fabric *fab;
-    uint32_t max_frame; /* layer-2 bytes of the longest frame that thresholds reckon with */
-    int64_t pfc_due_ps; /* earliest refresh of a pause of ours */
-    struct watchdogs dogs;
+    char name[32];
 };
 
 struct node_cfg {

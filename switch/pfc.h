@@ -47,12 +47,14 @@ enum pfc_verdict { PFC_NONE, PFC_XOFF, PFC_XON };
 
 struct pfc {
     bool on, over;
-    uint64_t bytes;
     uint32_t pkts;
-    uint64_t xoff_bytes, xon_bytes, headroom_bytes;
-    uint32_t xoff_pkts, xon_pkts, headroom_pkts;
-    int64_t refresh_ps; /* a pause is repeated after so long, before it runs out */
-    int64_t due_ps;     /* next repetition; PS_NEVER when not over */
+    uint64_t bytes;
+    uint64_t xoff_bytes, xon_bytes;
+    uint32_t xoff_pkts, xon_pkts; /* so far for every frame, the rest when a threshold is crossed */
+    int64_t due_ps;               /* next repetition; PS_NEVER when not over */
+    int64_t refresh_ps;           /* a pause is repeated after so long, before it runs out */
+    uint64_t headroom_bytes;
+    uint32_t headroom_pkts;
 };
 
 void pfc_init(struct pfc *p, const struct pfc_cfg *cfg);

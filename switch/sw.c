@@ -1,5 +1,6 @@
 #include "switch/sw_priv.h"
 
+#include "roce/lines.h"
 #include "switch/reduce/an.h"
 
 #include <errno.h>
@@ -342,7 +343,7 @@ void sw_reroute(struct node *nd, const struct fabric *f, int64_t now_ps)
 int sw_create(struct node **out, const struct node_cfg *cfg)
 {
     const struct fab_node *fn = &cfg->fab->nodes[cfg->id];
-    struct sw *s = calloc(1, sizeof(*s));
+    struct sw *s = lines_alloc(sizeof(*s));
     int rc;
 
     *out = NULL;

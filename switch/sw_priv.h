@@ -17,21 +17,21 @@ enum {
 
 struct sw {
     struct node nd;
+    int64_t ep_next_ps;
+    uint16_t n_local;
     uint8_t mac[6];
     uint32_t ip;
     bool outside; /* the fabric has ports to the outside */
     bool blocked; /* the endpoint waits for room in an egress queue */
     bool has_ep;
-    uint8_t *flags; /* [n_ports] PORT_* */
     struct fib *fib;
+    struct endpoint ep;
+    uint8_t *flags; /* [n_ports] PORT_* */
     struct mcast *mc;
     struct an *an;
     struct an_cfg an_cfg;
-    struct endpoint ep;
-    int64_t ep_next_ps;
-    struct rte_mbuf *local[NODE_BURST]; /* for the endpoint, of the burst in hand */
-    uint16_t n_local;
-};
+    struct rte_mbuf *local[NODE_BURST]; /* n_local for the endpoint, of the burst in hand */
+} __rte_cache_aligned;
 
 static inline struct sw *sw_of(struct node *nd)
 {

@@ -23,8 +23,8 @@ struct watchdog {
 
 /* The watchdogs of a node. Zero but for due_ps: off. */
 struct watchdogs {
-    int64_t after_ps; /* 0: off */
     int64_t due_ps;   /* next look; PS_NEVER: nobody is paused */
+    int64_t after_ps; /* 0: off */
     /* A queue begins to be discarded, or is restored; may be NULL. */
     void (*told)(void *ctx, uint16_t node, uint16_t port, bool discards);
     void *ctx;

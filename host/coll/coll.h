@@ -86,6 +86,9 @@ struct comm_cfg {
      * or none's. Messages are staged through host memory, but for those sent from memory that HCAs
      * reach. Not with unback. NULL: host memory. */
     struct device *device;
+    /* Which of ctx have completions to poll, a bit each, as their owner knows it (hca_cfg.waiting);
+     * NULL: all are polled. */
+    const uint64_t *waiting;
 };
 
 enum comm_state { COMM_CONNECTING, COMM_READY, COMM_FAILED };

@@ -70,7 +70,8 @@ int comm_progress(struct comm *c)
     do {
         moved = 0;
         for (unsigned p = 0; p < c->n_ports; p++)
-            moved += poll_port(c, &c->port[p]);
+            if (!c->cfg.waiting || *c->cfg.waiting >> p & 1)
+                moved += poll_port(c, &c->port[p]);
         moved += exec_run(c);
         total += moved;
         if (c->exec.next_seq != op || c->state != state)

@@ -263,8 +263,7 @@ static bool may_queue(const struct conn *k)
 /* Messages that may have been sent in all. */
 static uint64_t credit_limit(const struct conn *k)
 {
-    const uint32_t *at = (const uint32_t *)(const void *)slot_at(k, k->depth);
-    uint32_t word = rte_le_to_cpu_32(__atomic_load_n(at, __ATOMIC_ACQUIRE));
+    uint32_t word = rte_le_to_cpu_32(__atomic_load_n(k->word, __ATOMIC_ACQUIRE));
     int32_t ahead = (int32_t)(word - (uint32_t)k->tx_posted);
 
     return k->tx_posted + (ahead > 0 ? (uint32_t)ahead : 0);

@@ -38,7 +38,8 @@ struct conn {
     struct port *port;
     struct ibv_qp *qp;
     uint32_t psn;
-    uint8_t *mem; /* slots, then the credit word that the peer writes */
+    uint8_t *mem;   /* slots */
+    uint32_t *word; /* the credit word that the peer writes; behind it slot, got and tx_at */
     struct ibv_mr *mr, *word_mr;
     struct conn *next; /* of the same peer */
     bool connected;    /* the peer's end is known */

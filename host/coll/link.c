@@ -31,7 +31,7 @@ _Static_assert(sizeof(struct link_msg) <= CTL_ROOM, "one datagram");
 /* ---- this rank's end ---- */
 
 #define WORD_ALIGN MEM_PAGE /* the credit word begins a page */
-_Static_assert(SCHED_SLICE_MAX % WORD_ALIGN == 0, "the credit word is behind the slots");
+#define WORD_ROOM  64u      /* and has a line of the CPU's caches */
 
 static void end_free(struct comm *c, struct conn *k)
 {
@@ -41,11 +41,31 @@ static void end_free(struct comm *c, struct conn *k)
         ibv_dereg_mr(k->mr);
     if (k->word_mr)
         ibv_dereg_mr(k->word_mr);
-    mem_host_free(c, k->mem, scratch_bytes(k) + sizeof(uint64_t));
-    free(k->slot);
-    free(k->got);
-    free(k->tx_at);
+    mem_host_free(c, k->mem, scratch_bytes(k));
+    free(k->word);
     free(k);
+}
+
+/* The word and what is looked at with it, in one page; slots, which nobody looks at where data is
+ * but lengths. */
+static int end_memory(struct comm *c, struct conn *k)
+{
+    size_t slots = k->depth * sizeof(*k->slot), got = k->depth * sizeof(*k->got);
+    size_t bytes = WORD_ROOM + slots + CONN_SQ(k) * sizeof(*k->tx_at) + got;
+    void *word;
+
+    k->mem = mem_host(c, scratch_bytes(k));
+    if (!k->mem)
+        return -ENOMEM;
+    if (posix_memalign(&word, WORD_ALIGN, bytes))
+        return -ENOMEM;
+    memset(word, 0, bytes);
+    k->word = word;
+    k->slot = (void *)((char *)word + WORD_ROOM);
+    k->tx_at = (void *)((char *)k->slot + slots);
+    k->got = (void *)(k->tx_at + CONN_SQ(k));
+    *k->word = rte_cpu_to_le_32(CONN_AHEAD);
+    return 0;
 }
 
 /* The peer may write the credit word and nothing else. Its address on the wire is 0, so that frames
@@ -55,23 +75,15 @@ static int end_create(struct comm *c, struct conn *k)
 {
     struct edge_cap cap = {CONN_SQ(k), k->depth, 1, 1, sizeof(uint32_t)};
     struct ibv_pd *pd = k->port->pd;
-    uint32_t word = rte_cpu_to_le_32(CONN_AHEAD);
 
     errno = 0;
-    k->slot = calloc(k->depth, sizeof(*k->slot));
-    k->got = calloc(k->depth, sizeof(*k->got));
-    k->tx_at = calloc(CONN_SQ(k), sizeof(*k->tx_at));
-    if (!k->slot || !k->got || !k->tx_at || port_reserve(k->port, CONN_CQE(k)))
+    if (end_memory(c, k) || port_reserve(k->port, CONN_CQE(k)))
         return -ENOMEM;
-    k->mem = mem_host(c, scratch_bytes(k) + sizeof(uint64_t));
-    if (!k->mem)
-        return -ENOMEM;
-    memcpy(k->mem + scratch_bytes(k), &word, sizeof(word));
     k->mr = ibv_reg_mr(pd, k->mem, scratch_bytes(k), IBV_ACCESS_LOCAL_WRITE);
     if (k->mr && c->cfg.unback && c->cfg.unback(k->mr))
         return -EINVAL;
     if (k->mr)
-        k->word_mr = ibv_reg_mr_iova(pd, k->mem + scratch_bytes(k), sizeof(uint64_t), 0,
+        k->word_mr = ibv_reg_mr_iova(pd, k->word, sizeof(uint64_t), 0,
                                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     if (k->word_mr)
         k->qp = rc_create(k->port, &cap, true);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* 0, or -errno: there is no region then. */
 static int keep(struct comm *c, struct region *r, struct ibv_mr **slot, struct ibv_mr *mr)
@@ -81,19 +82,21 @@ int comm_register(struct comm *c, void *buf, size_t bytes)
 
 void *mem_host(struct comm *c, size_t bytes)
 {
-    void *p = NULL;
+    int prot = c->cfg.unback ? PROT_NONE : PROT_READ | PROT_WRITE;
+    void *p;
 
     if (c->cfg.device)
         return device_host(c->cfg.device, bytes);
-    return posix_memalign(&p, MEM_PAGE, bytes) ? NULL : p;
+    p = mmap(NULL, bytes, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
 }
 
 void mem_host_free(struct comm *c, void *p, size_t bytes)
 {
     if (c->cfg.device)
         device_host_free(c->cfg.device, p, bytes);
-    else
-        free(p);
+    else if (p)
+        munmap(p, bytes);
 }
 
 static void work_free(struct comm *c, enum work kind, void *mem, size_t bytes)

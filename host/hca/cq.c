@@ -4,6 +4,8 @@
  */
 #include "host/hca/hca_priv.h"
 
+#include "roce/lines.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,15 +29,29 @@ static void notify(struct hca_cq *cq, bool solicited)
         channel_push(cq);
 }
 
+/* A queue that overran has an error to poll, for ever. */
+static void tell_waiting(struct hca *h)
+{
+    uint64_t bit = 1ull << h->cfg.port;
+
+    if (!h->cfg.waiting)
+        return;
+    *h->cfg.waiting &= ~bit;
+    *h->cfg.waiting |= h->n_waiting || h->overrun ? bit : 0;
+}
+
 /* After every change of a ring: how many have completions that wait to be polled. */
 static void count_waiting(struct hca_cq *cq)
 {
     bool waits = cq->head != cq->tail;
 
+    if (!waits) /* from the beginning: lines that were in use are used again */
+        cq->head = cq->tail = 0;
     if (waits == cq->waits)
         return;
     cq->waits = waits;
-    cq->ctx->hca->n_waiting += waits ? 1u : -1u;
+    cq->hca->n_waiting += waits ? 1u : -1u;
+    tell_waiting(cq->hca);
 }
 
 void cq_overrun(struct hca_cq *cq)
@@ -44,11 +60,12 @@ void cq_overrun(struct hca_cq *cq)
 
     if (cq->overrun)
         return;
-    cq->overrun = true;
+    cq->overrun = cq->hca->overrun = true;
+    tell_waiting(cq->hca);
     async_push(cq->ctx, &e);
     notify(cq, true);
-    hlist_add(&cq->ctx->hca->overrun_cqs, &cq->overrun_link);
-    cq->ctx->hca->deferred = true;
+    hlist_add(&cq->hca->overrun_cqs, &cq->overrun_link);
+    cq->hca->deferred = true;
 }
 
 void cq_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
@@ -61,7 +78,7 @@ void cq_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
     solicited |= e->wc.status != IBV_WC_SUCCESS;
     cq->ring[cq->tail & (cq->cap - 1)] = *e;
     cq->ring[cq->tail++ & (cq->cap - 1)].solicited = solicited;
-    cq->ctx->hca->completions++;
+    cq->hca->completions++;
     count_waiting(cq);
     notify(cq, solicited);
 }
@@ -126,7 +143,7 @@ static int take(struct hca_cq *cq, int n, struct ibv_wc *wc)
 int hca_poll_cq(struct ibv_cq *v, int n, struct ibv_wc *wc)
 {
     struct hca_cq *cq = to_cq(v);
-    struct hca *h = cq->ctx->hca;
+    struct hca *h = cq->hca;
     int k;
 
     if (h->dead)
@@ -162,7 +179,7 @@ static void tell_of_unseen(struct hca_cq *cq)
 int hca_req_notify_cq(struct ibv_cq *v, int solicited_only)
 {
     struct hca_cq *cq = to_cq(v);
-    struct hca *h = cq->ctx->hca;
+    struct hca *h = cq->hca;
 
     hca_lock(h);
     if (!solicited_only)
@@ -191,7 +208,7 @@ void cq_clean(struct hca_cq *cq, uint32_t qpn)
     }
     cq->tail = to;
     count_waiting(cq);
-    if (late_any(cq->ctx->hca))
+    if (late_any(cq->hca))
         late_clean(cq, qpn);
 }
 
@@ -214,7 +231,7 @@ struct hca_cq *cq_create(struct hca_ctx *c, uint32_t cqe, void *user, struct ibv
         errno = EINVAL;
         return NULL;
     }
-    cq = calloc(1, sizeof(*cq));
+    cq = lines_alloc(sizeof(*cq));
     if (!cq)
         return NULL;
     cq->cap = ring_size(cqe);
@@ -228,6 +245,7 @@ struct hca_cq *cq_create(struct hca_ctx *c, uint32_t cqe, void *user, struct ibv
     cq->v.channel = ch;
     cq->v.cq_context = user;
     cq->v.cqe = (int)cq->cap;
+    cq->hca = c->hca;
     cq->ctx = c;
     cq->channel = ch ? to_channel(ch) : NULL;
     hlist_init(&cq->pending);
@@ -259,8 +277,9 @@ void cq_free(struct hca_cq *cq)
         cq->channel->refs--;
         cq->channel->v.refcnt--;
     }
-    cq->ctx->hca->n_cq--;
-    cq->ctx->hca->n_waiting -= cq->waits;
+    cq->hca->n_cq--;
+    cq->hca->n_waiting -= cq->waits;
+    tell_waiting(cq->hca);
     hlist_del(&cq->link);
     hlist_del(&cq->overrun_link);
     free(cq->ring);
@@ -294,7 +313,7 @@ EXPORT int ibv_resize_cq(struct ibv_cq *v, int cqe)
     ring = calloc(cap, sizeof(*ring));
     if (!ring)
         return ENOMEM;
-    h = cq->ctx->hca;
+    h = cq->hca;
     hca_lock(h);
     n = cq->tail - cq->head;
     if (n <= cap) {
@@ -320,7 +339,7 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *v)
 
     if (!hca_ctx_of(v->context))
         return REAL(ibv_destroy_cq)(v);
-    h = cq->ctx->hca;
+    h = cq->hca;
     hca_lock(h);
     if (cq->refs)
         rc = EBUSY;

@@ -4,6 +4,8 @@
  */
 #include "host/hca/hca_priv.h"
 
+#include "roce/lines.h"
+
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -194,7 +196,7 @@ void hca_device_init(struct hca_device *d, const char *name, uint32_t ip)
 
 int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device *dev)
 {
-    struct hca *h = calloc(1, sizeof(*h));
+    struct hca *h = lines_alloc(sizeof(*h));
     struct rnic_cfg rc = {.ip = cfg->ip,
                           .qpn_base = (cfg->slot + 1) << 16,
                           .max_qps = cfg->max_qps ? cfg->max_qps : 1024,

@@ -40,6 +40,7 @@ struct hca_driver {
 };
 
 struct hca_cfg {
+    struct hca_driver drv;
     char name[32]; /* device name: "trib0" */
     uint32_t ip;
     uint8_t port;  /* HCA port of the host, from 0 */
@@ -47,7 +48,9 @@ struct hca_cfg {
     uint16_t mtu;  /* of the port: largest path MTU */
     uint64_t rate_bps;
     struct rte_mempool *pool;
-    struct hca_driver drv;
+    /* A word of the owner's, NULL: none. Its bit `port` is set while a completion queue has
+     * something to poll. */
+    uint64_t *waiting;
     uint32_t max_qps;     /* 0: 1024 */
     uint32_t window_pkts; /* unacknowledged packets of a QP; 0: 256 */
     uint16_t ack_every;   /* 0: 8 */

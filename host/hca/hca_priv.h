@@ -92,29 +92,35 @@ struct hca_device {
     unsigned port;
 };
 
+/* In order of use: a simulated fabric has thousands, and each line of a cold one costs. */
 struct hca {
-    struct hca_cfg cfg;
-    struct hca_device *dev, own_dev;
-    struct rnic *rnic;
-    struct endpoint ep;                  /* the rnic's */
-    bool nic_up, link_up, port_up, dead; /* port_up: what is told, both of the others */
+    struct endpoint ep; /* the rnic's */
     int64_t now_ps;
     uint64_t completions, written; /* written: times that a peer had memory to write to */
-    uint32_t n_waiting;            /* CQs with completions that nobody has polled */
+
+    bool deferred; /* work that callbacks of the engine may not do themselves */
+    bool nic_up, link_up, port_up, dead; /* port_up: what is told, both of the others */
+    bool overrun;                        /* some CQ has */
+    uint32_t n_waiting;                  /* CQs with completions that nobody has polled */
+    unsigned igmp_n, arp_asks, arp_waiters;
+    struct hca_key *key; /* by index; a key is index << 8 | tag (keys.c) */
+    uint32_t key_cap;
+    /* Receive completions that the program does not see yet, oldest first (late.c). */
+    uint32_t late_cap, late_head, late_tail; /* free-running; cap is a power of two */
+    struct hlist limit_srqs;                 /* deferred */
+
+    struct hca_cfg cfg;
+    struct hca_late *late;
+    struct hca_device *dev, own_dev;
+    struct rnic *rnic;
     struct hlist ctxs;
     uint32_t next_pd;
-    struct hca_key *key; /* by index; a key is index << 8 | tag (keys.c) */
-    uint32_t key_cap, key_free_head, key_free_tail;
+    uint32_t key_free_head, key_free_tail;
     uint32_t n_pd, n_mr, n_mw, n_cq, n_srq, n_ah;
     struct hca_ah_chunk *ah_chunks;
     struct hca_ah *ah_free_head, *ah_free_tail;
     uint32_t ah_free;
-    /* Receive completions that the program does not see yet, oldest first (late.c). */
-    struct hca_late *late;
-    uint32_t late_cap, late_head, late_tail; /* free-running; cap is a power of two */
-    /* Work that callbacks of the engine may not do themselves. */
-    struct hlist overrun_cqs, limit_srqs;
-    bool deferred;
+    struct hlist overrun_cqs; /* deferred */
     /* Multicast groups with members here, and what the fabric is still to be told. */
     struct hca_group {
         uint32_t ip, refs;
@@ -123,7 +129,6 @@ struct hca {
         uint32_t group;
         bool leave;
     } igmp[HCA_IGMP_QUEUE];
-    unsigned igmp_n;
     /* Who is outside the fabric (arp.c). ask: the question is to be sent. */
     struct hca_neighbour {
         uint32_t ip; /* 0: free */
@@ -131,7 +136,6 @@ struct hca {
         bool known, waiting, ask;
         int64_t known_ps, asked_ps;
     } neighbour[HCA_NEIGHBOURS];
-    unsigned arp_asks, arp_waiters;
 };
 
 struct hca_key {
@@ -164,12 +168,16 @@ struct hca_mr {
     char zero[64];
     struct hca *hca;
     struct hca_pd *pd;
-    uint64_t iova;
-    unsigned access;
     uint32_t windows; /* open on it */
-    bool unbacked;
-    void *map; /* of a dma-buf, else NULL */
+    void *map;        /* of a dma-buf, else NULL */
     size_t map_bytes;
+    struct { /* what a packet needs of it, in one line (mr_settle) */
+        uint64_t iova, length;
+        char *start;
+        unsigned access;
+        uint32_t pd;
+        bool unbacked;
+    } at __rte_cache_aligned;
 };
 
 struct hca_mw {
@@ -206,19 +214,20 @@ struct hca_cq {
         struct ibv_cq_ex ex;
     };
     char zero[64];
+    struct hca *hca __rte_cache_aligned;
     struct hca_ctx *ctx;
     struct hca_channel *channel;
-    struct hlist link, pending, overrun_link;
     struct hca_cqe *ring;
     uint32_t cap, head, tail; /* free-running; cap is a power of two */
+    enum cq_armed armed;
+    bool overrun;
+    bool waits; /* has completions, and is counted in n_waiting */
+    bool told;  /* an event was given since the last poll */
     uint32_t refs;
+    struct hlist link, pending, overrun_link;
     uint32_t events;  /* pending in the channel */
     uint32_t unacked; /* fetched, not acknowledged */
     uint32_t async_unacked;
-    enum cq_armed armed;
-    bool overrun;
-    bool waits;         /* has completions, and is counted in n_waiting */
-    bool told;          /* an event was given since the last poll */
     struct hca_cqe cur; /* of an extended poll */
 };
 
@@ -249,16 +258,17 @@ struct hca_qp {
         struct ibv_qp_ex ex;
     };
     char zero[64];
-    struct hca_ctx *ctx;
-    struct hca_pd *pd;
+    struct hca *hca __rte_cache_aligned;
     struct hca_cq *scq, *rcq;
     struct hca_srq *srq;
     struct rq *rq; /* the SRQ's, or its own */
     struct qp *qp;
-    struct hlist link;
+    struct hca_ctx *ctx;
+    struct hca_pd *pd;
     struct ibv_qp_cap cap;
-    struct ibv_qp_attr attr; /* what modify_qp was given, for query_qp */
     bool sig_all, is_ex;
+    struct hlist link;
+    struct ibv_qp_attr attr; /* what modify_qp was given, for query_qp */
     uint32_t async_unacked;
     uint32_t windows; /* of type 2, bound here */
     bool drain_event; /* asked for with en_sqd_async_notify */

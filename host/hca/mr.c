@@ -4,6 +4,8 @@
  */
 #include "host/hca/hca_priv.h"
 
+#include "roce/lines.h"
+
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -21,14 +23,14 @@ int hca_mem(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr,
     if (!mr && remote && key >> 8 < h->key_cap && h->key[key >> 8].mw &&
         h->key[key >> 8].tag == (uint8_t)key)
         return mw_mem(h->key[key >> 8].mw, qp, addr, len, access, p);
-    if (!mr || mr->pd->v.handle != qp_pd(qp))
+    if (!mr || mr->at.pd != qp_pd(qp))
         return -EINVAL;
-    if (access & ~mr->access)
+    if (access & ~mr->at.access)
         return -EACCES;
-    off = addr - mr->iova;
-    if (addr < mr->iova || len > mr->v.length || off > mr->v.length - len)
+    off = addr - mr->at.iova;
+    if (addr < mr->at.iova || len > mr->at.length || off > mr->at.length - len)
         return -EFAULT;
-    *p = mr->unbacked ? NULL : (char *)mr->v.addr + off;
+    *p = mr->at.unbacked ? NULL : mr->at.start + off;
     return 0;
 }
 
@@ -63,6 +65,14 @@ static int check_range(const struct hca *h, const void *addr, size_t length, uin
     return 0;
 }
 
+/* What is said of it in several places is the same. */
+static void mr_settle(struct hca_mr *mr)
+{
+    mr->at.start = mr->v.addr;
+    mr->at.length = mr->v.length;
+    mr->at.pd = mr->pd->v.handle;
+}
+
 #define PAGE 4096u
 
 #define MR_ACCESS                                                                                  \
@@ -81,16 +91,17 @@ static struct ibv_mr *reg(struct ibv_pd *v, void *addr, size_t length, uint64_t 
         iova = 0;
     if (!rc)
         rc = check_range(h, addr, length, iova);
-    mr = rc ? NULL : calloc(1, sizeof(*mr));
+    mr = rc ? NULL : lines_alloc(sizeof(*mr));
     if (!mr) {
         errno = rc ? rc : ENOMEM;
         return NULL;
     }
     mr->hca = h;
     mr->pd = pd;
-    mr->iova = iova;
-    mr->access = access & MR_ACCESS;
+    mr->at.iova = iova;
+    mr->at.access = access & MR_ACCESS;
     mr->v = (struct ibv_mr){.context = v->context, .pd = v, .addr = addr, .length = length};
+    mr_settle(mr);
     hca_lock(h);
     rc = h->n_mr == HCA_MAX_MR ? -ENOMEM : key_take(h, mr, NULL, &mr->v.lkey);
     if (!rc)
@@ -202,12 +213,13 @@ static int rereg(struct hca_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
         mr->v.pd = pd;
     }
     if (flags & IBV_REREG_MR_CHANGE_ACCESS)
-        mr->access = (unsigned)access & MR_ACCESS;
+        mr->at.access = (unsigned)access & MR_ACCESS;
     if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
         mr->v.addr = addr;
         mr->v.length = length;
-        mr->iova = mr->access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+        mr->at.iova = mr->at.access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
     }
+    mr_settle(mr);
     hca_unlock(mr->hca);
     return 0;
 }
@@ -251,6 +263,6 @@ int hca_mr_unback(struct ibv_mr *v)
 {
     if (!hca_ctx_of(v->context))
         return -EINVAL;
-    to_mr(v)->unbacked = true;
+    to_mr(v)->at.unbacked = true;
     return 0;
 }

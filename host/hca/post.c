@@ -128,7 +128,7 @@ static int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
 int hca_post_send(struct ibv_qp *v, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct hca_qp *qp = to_qp(v);
-    struct hca *h = qp->ctx->hca;
+    struct hca *h = qp->hca;
     int rc = h->dead ? EIO : 0;
 
     hca_lock(h);
@@ -157,7 +157,7 @@ int rwqe_from_wr(struct rwqe *w, const struct ibv_recv_wr *wr, uint32_t max_sge)
 int hca_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     struct hca_qp *qp = to_qp(v);
-    struct hca *h = qp->ctx->hca;
+    struct hca *h = qp->hca;
     int rc = h->dead ? EIO : qp->srq ? EINVAL : 0;
     enum qp_state s;
 

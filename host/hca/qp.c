@@ -1,6 +1,8 @@
 /* Queue pairs: creation, query, destruction. Transitions are in qp_modify.c, posting in post.c. */
 #include "host/hca/hca_priv.h"
 
+#include "roce/lines.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,11 +56,16 @@ static int attach_engine(struct hca_qp *qp)
     struct hca *h = qp->ctx->hca;
     struct qp_cfg cfg = {.type = (enum qp_type)qp->v.qp_type,
                          .sq_depth = qp->cap.max_send_wr ? qp->cap.max_send_wr : 1,
+                         .bounded = true,
+                         .max_sge = qp->cap.max_send_sge,
+                         .max_inline = qp->cap.max_inline_data,
                          .sig_all = qp->sig_all,
                          .user = qp,
                          .pd = qp->pd->v.handle};
 
-    qp->rq = qp->srq ? qp->srq->rq : rq_create(qp->cap.max_recv_wr ? qp->cap.max_recv_wr : 1);
+    qp->rq = qp->srq ? qp->srq->rq
+                     : rq_create_for(qp->cap.max_recv_wr ? qp->cap.max_recv_wr : 1,
+                                     qp->cap.max_recv_sge);
     if (!qp->rq)
         return -ENOMEM;
     cfg.rq = qp->rq;
@@ -68,12 +75,13 @@ static int attach_engine(struct hca_qp *qp)
 struct hca_qp *qp_make(struct hca_ctx *c, struct ibv_pd *pd, struct ibv_qp_init_attr *a, bool ex)
 {
     int rc = check_init(c, pd, a);
-    struct hca_qp *qp = rc ? NULL : calloc(1, sizeof(*qp));
+    struct hca_qp *qp = rc ? NULL : lines_alloc(sizeof(*qp));
 
     if (!qp) {
         errno = rc ? rc : ENOMEM;
         return NULL;
     }
+    qp->hca = c->hca;
     qp->ctx = c;
     qp->pd = to_pd(pd);
     qp->scq = to_cq(a->send_cq);
