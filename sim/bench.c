@@ -18,6 +18,8 @@
 #define SHOW_S      0.25
 #define SAY_S       30.0
 
+static const char timed[] = "timed";
+
 struct bench {
     struct bench_cfg cfg;
     struct world *w;
@@ -40,11 +42,6 @@ struct bench {
     uint64_t shown_events;
     struct steady steady;
 };
-
-static double wall_s(void)
-{
-    return clock_s(CLOCK_MONOTONIC);
-}
 
 /* ---- while it runs ---- */
 
@@ -80,7 +77,8 @@ static bool stop(void *ctx)
     struct bench *b = ctx;
     uint64_t events = world_events(b->w);
 
-    steady_tick(&b->steady, world_frames(b->w));
+    if (likely(b->what == timed))
+        steady_tick(&b->steady, world_frames(b->w));
     if (events - b->looked >= LOOK_EVENTS) {
         unsigned used = frames_in_use(b->cfg.pool);
 
@@ -302,7 +300,7 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
     if (!rc && b->beside)
         beside_begin(b->beside);
     if (!rc)
-        rc = operate(b, "timed", o->iters, &run->time_us, err);
+        rc = operate(b, timed, o->iters, &run->time_us, err);
     if (rc)
         return rc;
     run->valid = true;

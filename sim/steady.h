@@ -1,4 +1,4 @@
-/* What operations cost of the CPU, from their first event on: start-up is not counted. */
+/* What timed operations cost of the CPU, from their first event on: start-up is not counted. */
 #ifndef TRIB_SIM_STEADY_H
 #define TRIB_SIM_STEADY_H
 
@@ -20,6 +20,11 @@ static inline double clock_s(clockid_t which)
 
     clock_gettime(which, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static inline double wall_s(void)
+{
+    return clock_s(CLOCK_MONOTONIC);
 }
 
 /* At each event; frames: so far. */

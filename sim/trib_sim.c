@@ -129,13 +129,13 @@ static void say_cost(const struct sim *m, const struct rte_mempool *pool)
 
     bench_state(m->b, &st);
     getrusage(RUSAGE_SELF, &ru);
-    fprintf(stderr,
-            "trib-sim: %.3f ms simulated in %.1f s: %llu events (%.2f M/s), %llu frames on links, "
-            "%u of %u frame buffers, %ld MiB, %.3f M frames/s of CPU time in operations\n",
-            (double)st.fabric_ps * 1e-9, s, (unsigned long long)st.events,
-            (double)st.events / s * 1e-6, (unsigned long long)st.frames, st.pool_peak, pool->size,
-            ru.ru_maxrss / 1024,
-            st.steady_s > 0 ? (double)st.steady_frames / st.steady_s * 1e-6 : 0.0);
+    fprintf(
+        stderr,
+        "trib-sim: %.3f ms simulated in %.1f s: %llu events (%.2f M/s), %llu frames on links, "
+        "%u of %u frame buffers, %ld MiB; timed operations: %.3f s of CPU time, %.3f M frames/s\n",
+        (double)st.fabric_ps * 1e-9, s, (unsigned long long)st.events, (double)st.events / s * 1e-6,
+        (unsigned long long)st.frames, st.pool_peak, pool->size, ru.ru_maxrss / 1024, st.steady_s,
+        st.steady_s > 0 ? (double)st.steady_frames / st.steady_s * 1e-6 : 0.0);
 }
 
 /* Before anything is sent: who looks at links. 0, or -errno with a sentence in s->cause. */
