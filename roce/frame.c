@@ -1,9 +1,12 @@
+#define ALLOW_EXPERIMENTAL_API /* rte_pktmbuf_pool_create_extbuf */
+
 #include "roce/frame.h"
 
 #include "roce/wire.h"
 
 #include <errno.h>
 #include <rte_errno.h>
+#include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
 
 _Static_assert(FRAME_HEADROOM >= 32, "room for a tag");
@@ -54,6 +57,25 @@ struct rte_mempool *frame_pool_create_at(const char *name, unsigned n, unsigned 
     }
     rte_mempool_obj_iter(p, rte_pktmbuf_init, NULL);
     return p;
+}
+
+size_t frame_data_bytes(unsigned n)
+{
+    return (size_t)n * (RTE_PKTMBUF_HEADROOM + FRAME_ROOM);
+}
+
+struct rte_mempool *frame_pool_create_over(const char *name, unsigned n, void *at)
+{
+    const struct rte_pktmbuf_extmem mem = {.buf_ptr = at,
+                                           .buf_iova = RTE_BAD_IOVA,
+                                           .buf_len = frame_data_bytes(n),
+                                           .elt_size = RTE_PKTMBUF_HEADROOM + FRAME_ROOM};
+
+    /* What was given back last is taken first: few frames go round, and stay in caches. */
+    if (rte_mbuf_set_user_mempool_ops("stack"))
+        return NULL;
+    return rte_pktmbuf_pool_create_extbuf(name, n, 0, FRAME_PRIV_BYTES, mem.elt_size, SOCKET_ID_ANY,
+                                          &mem, 1);
 }
 
 bool frame_pool_carries(const struct rte_mempool *pool)

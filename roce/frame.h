@@ -113,6 +113,10 @@ struct rte_mempool *frame_pool_create(const char *name, unsigned n, unsigned cac
 struct rte_mempool *frame_pool_create_at(const char *name, unsigned n, unsigned cache, bool lengths,
                                          void *at, size_t bytes);
 size_t frame_pool_bytes(unsigned n, bool lengths);
+/* n frames whose data, headroom included, are in memory of the caller, frame_data_bytes(n) from
+ * `at` on, and nothing else of them is: others may be let write there. */
+struct rte_mempool *frame_pool_create_over(const char *name, unsigned n, void *at);
+size_t frame_data_bytes(unsigned n);
 /* Whether its frames have room for payloads. */
 bool frame_pool_carries(const struct rte_mempool *pool);
 

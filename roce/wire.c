@@ -270,14 +270,14 @@ enum roce_reason roce_parse(struct rte_mbuf *m, struct roce_pkt *k)
         return ROCE_SHORT;
     if (bth->flags & BTH_VERSION)
         return ROCE_BTH_VERSION;
-    op = &roce_opinfo[bth->opcode];
+    k->opcode = bth->opcode; /* read once: in shared memory it may change (switch/rim/port.h) */
+    op = &roce_opinfo[k->opcode];
     if (!op->name)
         return ROCE_OPCODE;
     k->hdr_len += op->ext_bytes;
     if (have < k->hdr_len)
         return ROCE_SHORT;
     qpn = rte_be_to_cpu_32(bth->qpn), psn = rte_be_to_cpu_32(bth->psn);
-    k->opcode = bth->opcode;
     k->solicited = bth->flags & BTH_SOLICITED, k->pad = bth->flags >> 4 & 3;
     k->pkey = rte_be_to_cpu_16(bth->pkey);
     k->dqpn = qpn & ROCE_PSN_MASK;

@@ -9,7 +9,6 @@
  */
 #include "host/hca/rim_priv.h"
 
-#include <rte_errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,13 +116,12 @@ static int connect_nic(struct rim_hca *r)
     if (rc)
         return rc;
     snprintf(name, sizeof(name), "tribhca%u", r->dev.port);
-    r->pool = frame_pool_create(name, RIM_POOL, 0);
-    if (!r->pool) {
-        fprintf(stderr, "tributary: no memory for %d frames: %s\n", RIM_POOL,
-                rte_strerror(rte_errno));
-        return -ENOMEM;
+    rc = rim_frames_create(&r->frames, name, RIM_POOL);
+    if (rc) {
+        fprintf(stderr, "tributary: no memory for %d frames: %s\n", RIM_POOL, strerror(-rc));
+        return rc;
     }
-    mc.pool = r->pool;
+    mc.share = &r->frames;
     rc = rim_port_memif(&r->port, &mc);
     return rc ? rc : wait_up(r);
 }
@@ -133,11 +131,10 @@ static void disconnect_nic(struct rim_hca *r)
 {
     if (r->port)
         rim_port_close(r->port);
-    rte_mempool_free(r->pool);
+    rim_frames_destroy(&r->frames);
     if (r->slot_fd >= 0)
         close(r->slot_fd);
     r->port = NULL;
-    r->pool = NULL;
     r->slot_fd = -1;
     r->up = false;
 }
@@ -186,7 +183,7 @@ int rim_start(struct rim_hca *r)
     r->ring_ps = (1 << RIM_LOG2_RING) * link_time_ps(rim.fab->mtu + 100, fp->rate_bps);
     snprintf(cfg.name, sizeof(cfg.name), "%.31s", r->dev.v.name);
     cfg.slot = (unsigned)r->slot;
-    cfg.pool = r->pool;
+    cfg.pool = r->frames.pool;
     rc = hca_create_on(&r->hca, &cfg, &r->dev);
     if (rc)
         disconnect_nic(r);
@@ -298,7 +295,7 @@ static int add_ports(void)
         r->dev.open = open_port;
         r->sh = rim.rd.sh;
         r->link_down = &never;
-        r->slot_fd = -1;
+        r->slot_fd = r->frames.fd = -1;
         pthread_mutex_init(&r->lock, NULL);
         pthread_cond_init(&r->started, NULL);
         rim.port[rim.n++] = r;

@@ -12,12 +12,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* A short ring: a process is held back at its own NIC, not behind a long queue. A small pool: no
- * frame stays here (a ring copies, and what is lost is built again), and few frames stay in cache.
- */
+/* A short ring: a process is held back at its own NIC, not behind a long queue. A small pool: what
+ * all rings hold and a few bursts (what is lost is built again), so that they stay in cache. */
 #define RIM_BURST     32
 #define RIM_LOG2_RING 7
-#define RIM_POOL      511
+#define RIM_POOL      767
 
 /* Everything but the atomics belongs to who holds the lock. */
 struct rim_hca {
@@ -27,7 +26,7 @@ struct rim_hca {
     struct hca *hca;
     struct endpoint ep;
     struct rim_port *port;
-    struct rte_mempool *pool;
+    struct rim_frames frames;
     const struct shared *sh;
     const _Atomic uint8_t *link_down; /* of the NIC's link */
     struct bell *bell, *peer;         /* ours; the NIC's loop */

@@ -22,6 +22,10 @@ struct memif_queue {
     struct memif_ring *ring;
     uint16_t mask;
     uint16_t next; /* rx: next descriptor to receive; tx: next to fill */
+    /* With shared frames: whose data each descriptor has, and up to where what was sent was freed.
+     */
+    struct rte_mbuf **held;
+    uint16_t done;
 };
 
 struct memif {
@@ -40,6 +44,8 @@ struct memif {
         uint64_t size;
     } region[MEMIF_REGIONS];
     struct rte_mempool *pool;
+    const struct rim_frames *share; /* region 1 */
+    struct rte_mbuf **held;         /* of all queues */
     char socket[108], name[MEMIF_NAME];
 };
 
@@ -62,10 +68,18 @@ uint16_t memif_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint1
 uint16_t memif_pending(const struct rim_port *p, uint16_t queue);
 uint16_t memif_arrived(const struct rim_port *p, uint16_t queue);
 bool memif_crowded(const struct rim_port *p, uint16_t queue);
-/* Lays out our region of rings (client). */
+/* Lays out our region of rings (client): a ring each, then their buffers. */
+size_t memif_ring_bytes(const struct memif *mf);
 size_t memif_region_bytes(const struct memif *mf);
-void memif_region_init(struct memif *mf);
+int memif_region_init(struct memif *mf); /* 0 or -ENOMEM */
 /* Both ends are there: offers buffers, switches interrupts off. */
 void memif_rings_start(struct memif *mf);
+
+/* memif_share.c: a client whose buffers are frames */
+uint16_t share_rx(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, uint16_t n,
+                  uint16_t avail);
+uint16_t share_tx(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, uint16_t n);
+int share_post(struct memif *mf, struct memif_queue *q); /* empty frames into all descriptors */
+void share_drop(struct memif *mf);                       /* takes back every frame */
 
 #endif

@@ -22,8 +22,10 @@ static void memif_drop(struct memif *mf)
 {
     if (mf->fd >= 0)
         close(mf->fd);
+    share_drop(mf);
     for (unsigned i = 0; i < mf->n_regions; i++)
-        munmap(mf->region[i].addr, mf->region[i].size);
+        if (!mf->share || mf->region[i].addr != mf->share->at)
+            munmap(mf->region[i].addr, mf->region[i].size);
     mf->fd = -1;
     mf->n_regions = mf->n_rx = mf->n_tx = 0;
     memset(mf->rx, 0, sizeof(mf->rx));
@@ -252,21 +254,39 @@ static int client_region(struct memif *mf)
     if (fd < 0)
         return -errno;
     if (ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) ||
-        map_region(mf, fd, size)) {
+        map_region(mf, fd, size))
         rc = -errno;
+    else
+        rc = memif_region_init(mf);
+    if (rc) {
         close(fd);
         return rc;
     }
-    memif_region_init(mf);
+    if (mf->share) {
+        mf->region[1].addr = mf->share->at;
+        mf->region[1].size = mf->share->bytes;
+        mf->n_regions = 2;
+    }
     return fd;
+}
+
+static int client_regions(struct memif *mf, int fd)
+{
+    struct memif_msg msg = {.type = MEMIF_ADD_REGION};
+    int rc = 0;
+
+    for (uint16_t i = 0; !rc && i < mf->n_regions; i++) {
+        msg.region.index = i;
+        msg.region.size = mf->region[i].size;
+        rc = memif_send(mf, &msg, i ? mf->share->fd : fd);
+    }
+    return rc;
 }
 
 static int client_rings(struct memif *mf)
 {
     /* The protocol wants a descriptor for interrupts; ours are never sent, for receivers poll. */
     int rc = 0, efd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    size_t step =
-        memif_region_bytes(mf) / (2u * mf->queues) - ((size_t)MEMIF_BUFFER << mf->log2_ring);
 
     if (efd < 0)
         return -errno;
@@ -275,7 +295,7 @@ static int client_rings(struct memif *mf)
 
         msg.ring.flags = i < mf->queues ? MEMIF_RING_C2S : 0;
         msg.ring.index = (uint16_t)(i % mf->queues);
-        msg.ring.offset = (uint32_t)(i * step);
+        msg.ring.offset = (uint32_t)(i * memif_ring_bytes(mf));
         msg.ring.log2_size = mf->log2_ring;
         rc = memif_send(mf, &msg, efd);
     }
@@ -286,13 +306,12 @@ static int client_rings(struct memif *mf)
 /* HELLO has come: says everything at once; the answers are ACKs. */
 static int client_hello(struct memif *mf, const struct memif_msg *hello)
 {
-    struct memif_msg init = {.type = MEMIF_INIT}, region = {.type = MEMIF_ADD_REGION},
-                     conn = {.type = MEMIF_CONNECT};
+    struct memif_msg init = {.type = MEMIF_INIT}, conn = {.type = MEMIF_CONNECT};
     int fd, rc;
 
     if (hello->hello.min_version > MEMIF_VERSION || hello->hello.max_version < MEMIF_VERSION ||
         hello->hello.max_c2s_ring + 1 < mf->queues || hello->hello.max_s2c_ring + 1 < mf->queues ||
-        hello->hello.max_log2_ring < mf->log2_ring)
+        hello->hello.max_log2_ring < mf->log2_ring || (mf->share && !hello->hello.max_region))
         return memif_refuse(mf, "found another version or too few rings");
     fd = client_region(mf);
     if (fd < 0)
@@ -300,11 +319,10 @@ static int client_hello(struct memif *mf, const struct memif_msg *hello)
     init.init.version = MEMIF_VERSION;
     init.init.id = mf->id;
     snprintf(init.init.name, sizeof(init.init.name), "%s", mf->name);
-    region.region.size = mf->region[0].size;
     snprintf(conn.connect.name, sizeof(conn.connect.name), "%s", mf->name);
     rc = memif_send(mf, &init, -1);
     if (!rc)
-        rc = memif_send(mf, &region, fd);
+        rc = client_regions(mf, fd);
     close(fd);
     if (!rc)
         rc = client_rings(mf);
@@ -373,6 +391,7 @@ static void memif_close(struct rim_port *p)
         close(mf->listen_fd);
         unlink(mf->socket);
     }
+    free(mf->held);
     free(mf);
 }
 
@@ -394,7 +413,7 @@ int rim_port_memif(struct rim_port **p, const struct memif_cfg *cfg)
 
     *p = NULL;
     if (!cfg->queues || cfg->queues > RIM_QUEUES || cfg->log2_ring > MEMIF_MAX_LOG2 ||
-        strlen(cfg->socket) >= sizeof(mf->socket))
+        (cfg->share && cfg->listener) || strlen(cfg->socket) >= sizeof(mf->socket))
         return -EINVAL;
     mf = calloc(1, sizeof(*mf));
     if (!mf)
@@ -405,7 +424,13 @@ int rim_port_memif(struct rim_port **p, const struct memif_cfg *cfg)
     mf->queues = cfg->queues;
     mf->log2_ring = cfg->log2_ring;
     mf->id = cfg->id;
-    mf->pool = cfg->pool;
+    mf->pool = cfg->share ? cfg->share->pool : cfg->pool;
+    mf->share = cfg->share;
+    mf->held = cfg->share ? calloc(2u * cfg->queues << cfg->log2_ring, sizeof(*mf->held)) : NULL;
+    if (mf->share && !mf->held) {
+        free(mf);
+        return -ENOMEM;
+    }
     snprintf(mf->socket, sizeof(mf->socket), "%s", cfg->socket);
     snprintf(mf->name, sizeof(mf->name), "%s", cfg->name ? cfg->name : "tributary");
     rc = cfg->listener ? server_listen(mf) : 0;

@@ -1,6 +1,7 @@
 /*
- * Rings of a memif. A frame is copied once on each side: shared memory never holds mbufs, so a peer
- * that dies or lies cannot take one with it.
+ * Rings of a memif. A frame is copied once on each side, unless this side shares its frames' data
+ * (memif_share.c): shared memory never holds mbufs, so a peer that dies or lies cannot take one
+ * with it.
  *
  * Order: the sender's store-release of its index pairs with the receiver's load-acquire, per ring
  * and direction.
@@ -25,32 +26,42 @@ static inline void copy(void *dst, const void *src, size_t n)
     rte_memcpy(dst, src, n);
 }
 
-static size_t ring_bytes(const struct memif *mf)
+size_t memif_ring_bytes(const struct memif *mf)
 {
     return sizeof(struct memif_ring) + (sizeof(struct memif_desc) << mf->log2_ring);
 }
 
 size_t memif_region_bytes(const struct memif *mf)
 {
-    return 2u * mf->queues * (ring_bytes(mf) + ((size_t)MEMIF_BUFFER << mf->log2_ring));
+    size_t buffers = mf->share ? 0 : (size_t)MEMIF_BUFFER << mf->log2_ring;
+
+    return 2u * mf->queues * (memif_ring_bytes(mf) + buffers);
 }
 
 /* All rings first (C2S, then S2C), then all buffers in the same order. */
-void memif_region_init(struct memif *mf)
+int memif_region_init(struct memif *mf)
 {
     uint8_t *base = mf->region[0].addr;
-    size_t buf = 2u * mf->queues * ring_bytes(mf);
+    size_t buf = 2u * mf->queues * memif_ring_bytes(mf);
+    int rc = 0;
 
     for (unsigned i = 0; i < 2u * mf->queues; i++) {
-        struct memif_ring *r = (struct memif_ring *)(base + i * ring_bytes(mf));
+        struct memif_ring *r = (struct memif_ring *)(base + i * memif_ring_bytes(mf));
         struct memif_queue *q = i < mf->queues ? &mf->tx[i] : &mf->rx[i - mf->queues];
 
         r->cookie = MEMIF_COOKIE;
+        *q = (struct memif_queue){.ring = r, .mask = (uint16_t)((1u << mf->log2_ring) - 1)};
+        if (mf->share) {
+            q->held = mf->held + ((size_t)i << mf->log2_ring);
+            if (i >= mf->queues && !rc)
+                rc = share_post(mf, q);
+            continue;
+        }
         for (unsigned s = 0; s < 1u << mf->log2_ring; s++, buf += MEMIF_BUFFER)
             r->desc[s] = (struct memif_desc){.length = MEMIF_BUFFER, .offset = (uint32_t)buf};
-        *q = (struct memif_queue){.ring = r, .mask = (uint16_t)((1u << mf->log2_ring) - 1)};
     }
     mf->n_tx = mf->n_rx = mf->queues;
+    return rc;
 }
 
 void memif_rings_start(struct memif *mf)
@@ -183,12 +194,15 @@ uint16_t memif_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint1
 
     if (!avail)
         return 0;
+    if (mf->share)
+        return share_rx(mf, q, m, n, avail);
     for (uint16_t i = 0; i < RTE_MIN(avail, AHEAD); i++)
         rx_prefetch(mf, q, (uint16_t)(q->next + i));
     n = rx_bufs(mf, m, RTE_MIN(n, avail));
     got = n;
     while (k < n && used < avail) {
-        struct memif_queue at = {q->ring, q->mask, (uint16_t)(q->next + used)};
+        struct memif_queue at = {
+            .ring = q->ring, .mask = q->mask, .next = (uint16_t)(q->next + used)};
         uint16_t d;
         bool ok;
 
@@ -237,6 +251,8 @@ uint16_t memif_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint1
 
     if (mf->state != MEMIF_UP || queue >= mf->n_tx)
         return 0;
+    if (mf->share)
+        return share_tx(mf, q, m, n);
     slot = q->next;
     if (mf->listener)
         room = (uint16_t)(__atomic_load_n(&r->head, __ATOMIC_ACQUIRE) - slot);

@@ -29,6 +29,21 @@ void rim_eal_cleanup(void);
 
 struct rim_port;
 
+/*
+ * A pool of frames whose data are in a file of memory. A memif client with such a pool lets its
+ * peer map the file, and neither copies what it sends nor what it receives; the mbufs themselves
+ * stay private. What was received may still be changed by the peer while it is looked at. The pool
+ * must have more frames than all rings together.
+ */
+struct rim_frames {
+    int fd; /* -1: none */
+    uint8_t *at;
+    size_t bytes;
+    struct rte_mempool *pool;
+};
+int rim_frames_create(struct rim_frames *f, const char *name, unsigned n); /* 0 or -errno */
+void rim_frames_destroy(struct rim_frames *f);
+
 /* The listener owns `socket`, replaces a stale one and removes it at close. The client brings the
  * memory: its log2_ring counts. */
 struct memif_cfg {
@@ -39,6 +54,7 @@ struct memif_cfg {
     uint8_t log2_ring;
     const char *name;
     struct rte_mempool *pool;
+    const struct rim_frames *share; /* client: instead of pool; NULL: frames are copied */
 };
 
 #define RIM_QUEUES 4 /* of a memif at most, each direction */

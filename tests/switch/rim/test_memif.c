@@ -33,7 +33,9 @@ static int64_t mono_ms(void)
     return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-static struct rim_port *open_port(bool listener, struct rte_mempool *pool)
+/* share: a client's frames, instead of pool; else NULL. */
+static struct rim_port *open_port_of(bool listener, struct rte_mempool *pool,
+                                     const struct rim_frames *share)
 {
     struct memif_cfg cfg = {.socket = sock,
                             .listener = listener,
@@ -41,12 +43,18 @@ static struct rim_port *open_port(bool listener, struct rte_mempool *pool)
                             .queues = QUEUES,
                             .log2_ring = LOG2,
                             .name = "test",
-                            .pool = pool};
+                            .pool = pool,
+                            .share = share};
     struct rim_port *p;
 
     if (rim_port_memif(&p, &cfg))
         abort();
     return p;
+}
+
+static struct rim_port *open_port(bool listener, struct rte_mempool *pool)
+{
+    return open_port_of(listener, pool, NULL);
 }
 
 static bool wait_up(struct rim_port *p, bool up)
@@ -96,17 +104,22 @@ static bool frame_is(struct rte_mbuf *m, uint32_t seq)
     return frame_meta(m)->due_ps == 0 && frame_meta(m)->flags == 0;
 }
 
+#define SHARED (2 * (QUEUES << LOG2) + 128)
+
 /* The other process: sends back what it gets until it is killed; with flood, sends as fast as it
- * can besides. */
-static int peer_main(bool flood)
+ * can besides. share: its frames are those of its rings. */
+static int peer_main(bool flood, bool share)
 {
+    struct rim_frames frames;
     struct rte_mempool *pool;
     struct rim_port *p;
     uint32_t seq = 0;
 
     test_eal_init();
-    pool = test_pool(1024);
-    p = open_port(false, pool);
+    if (share && rim_frames_create(&frames, "shared", SHARED))
+        abort();
+    pool = share ? frames.pool : test_pool(1024);
+    p = open_port_of(false, pool, share ? &frames : NULL);
     for (unsigned idle = 0;;) {
         struct rte_mbuf *m[32];
         uint16_t n = 0;
@@ -149,16 +162,15 @@ static void reap(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-static void bursts_pass_whole_and_in_order_on_every_queue(void **state)
+static void bursts_pass(const char *peer)
 {
     struct rte_mempool *pool = test_pool(2048);
     struct rim_port *p = open_port(true, pool);
     unsigned before = rte_mempool_avail_count(pool);
-    pid_t pid = spawn_peer("echo");
+    pid_t pid = spawn_peer(peer);
     uint32_t tx[QUEUES] = {0}, rx[QUEUES] = {0};
     int64_t end = mono_ms() + 20000;
 
-    (void)state;
     assert_true(wait_up(p, true));
     while ((rx[0] < 5000 || rx[1] < 5000) && mono_ms() < end) {
         for (uint16_t q = 0; q < QUEUES; q++) {
@@ -184,6 +196,80 @@ static void bursts_pass_whole_and_in_order_on_every_queue(void **state)
     rim_port_close(p);
     assert_int_equal(rte_mempool_avail_count(pool), before);
     assert_int_equal(access(sock, F_OK), -1);
+}
+
+static void bursts_pass_whole_and_in_order_on_every_queue(void **state)
+{
+    (void)state;
+    bursts_pass("echo");
+}
+
+static void shared_frames_pass_whole_and_in_order_on_every_queue(void **state)
+{
+    (void)state;
+    bursts_pass("echo_shared");
+}
+
+static uint16_t receive(struct rim_port *p, struct rte_mbuf **m, uint16_t n)
+{
+    uint16_t got = 0;
+
+    for (int tries = 0; got < n && tries < 1000; tries++)
+        got += rim_port_rx(p, 0, m + got, (uint16_t)(n - got));
+    return got;
+}
+
+/* What a client with shared frames sends and receives are its own mbufs, and whatever became of the
+ * peer they all come back. */
+static void shared_frames_are_not_copied_and_come_back(void **state)
+{
+    struct rte_mempool *pool = test_pool(512);
+    struct rim_port *l = open_port(true, pool), *c;
+    struct rim_frames frames;
+    struct rte_mbuf *m[8], *r[8];
+    unsigned before;
+
+    (void)state;
+    assert_int_equal(rim_frames_create(&frames, "shared", SHARED), 0);
+    before = rte_mempool_avail_count(pool);
+    c = open_port_of(false, NULL, &frames);
+    for (int i = 0; i < 10; i++)
+        rim_port_up(i % 2 ? l : c);
+    assert_true(rim_port_up(l) && rim_port_up(c));
+    for (uint32_t round = 0; round < 200; round++) {
+        uint8_t *data[8];
+
+        for (uint32_t i = 0; i < 8; i++) {
+            m[i] = make_frame(frames.pool, 8 * round + i);
+            data[i] = rte_pktmbuf_mtod(m[i], uint8_t *);
+        }
+        assert_int_equal(rim_port_tx(c, 0, m, 8), 8);
+        if (round % 2) /* even ones are not chains */
+            *data[0] ^= 0xff;
+        assert_int_equal(receive(l, r, 8), 8);
+        for (uint32_t i = 0; i < 8; i++) {
+            if (round % 2 && i == 0) /* changed after it was sent, and seen: nobody copied it */
+                *rte_pktmbuf_mtod(r[0], uint8_t *) ^= 0xff;
+            assert_true(frame_is(r[i], 8 * round + i));
+        }
+        assert_int_equal(rim_port_tx(l, 0, r, 8), 8);
+        assert_int_equal(receive(c, r, 8), 8);
+        for (uint32_t i = 0; i < 8; i++) {
+            const uint8_t *p = rte_pktmbuf_mtod(r[i], const uint8_t *);
+
+            assert_true(frame_is(r[i], 8 * round + i));
+            assert_true(p >= frames.at && p < frames.at + frames.bytes);
+        }
+        rte_pktmbuf_free_bulk(r, 8);
+    }
+    m[0] = make_frame(frames.pool, 0); /* on its way when the peer goes */
+    assert_int_equal(rim_port_tx(c, 0, m, 1), 1);
+    rim_port_close(l);
+    assert_false(rim_port_up(c));
+    assert_int_equal(rte_mempool_avail_count(frames.pool), SHARED);
+    rim_port_close(c);
+    rim_frames_destroy(&frames);
+    assert_int_equal(rte_mempool_avail_count(pool), before);
 }
 
 static void what_cannot_pass_is_freed_and_counted(void **state)
@@ -240,7 +326,9 @@ static void a_busy_peer_may_be_killed_again_and_again(void **state)
         int64_t until;
 
         assert_true(wait_up(p, true));
-        next = spawn_peer("flood"); /* waits in the backlog, so that the listener is never alone */
+        next = spawn_peer(
+            k % 2 ? "flood"
+                  : "flood_shared"); /* waits in the backlog, so that the listener is never alone */
         until = mono_ms() + 5 + k % 7;
         for (bool dead = false; !dead;) {
             struct rte_mbuf *m[32];
@@ -312,6 +400,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bursts_pass_whole_and_in_order_on_every_queue),
+        cmocka_unit_test(shared_frames_pass_whole_and_in_order_on_every_queue),
+        cmocka_unit_test(shared_frames_are_not_copied_and_come_back),
         cmocka_unit_test(what_cannot_pass_is_freed_and_counted),
         cmocka_unit_test(nonsense_on_the_control_channel_is_refused),
         cmocka_unit_test(a_busy_peer_may_be_killed_again_and_again),
@@ -319,7 +409,7 @@ int main(int argc, char **argv)
 
     if (argc == 3) {
         snprintf(sock, sizeof(sock), "%s", argv[2]);
-        return peer_main(!strcmp(argv[1], "flood"));
+        return peer_main(!strncmp(argv[1], "flood", 5), strstr(argv[1], "shared") != NULL);
     }
     snprintf(sock, sizeof(sock), "/tmp/trib-memif-%d.sock", (int)getpid());
     test_eal_init();
