@@ -2,6 +2,8 @@
 
 #include "roce/frame.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
@@ -58,6 +60,12 @@ static int start_eal(unsigned mib)
     snprintf(prefix, sizeof(prefix), "--file-prefix=tribsim%d", (int)getpid());
     snprintf(core, sizeof(core), "%d", first_core());
     return rte_eal_init((int)(sizeof(argv) / sizeof(argv[0])) - 1, argv) < 0 ? -1 : 0;
+}
+
+void memory_lay_out(unsigned nranks)
+{
+    mallopt(M_MMAP_THRESHOLD, nranks > MEMORY_DENSE_RANKS ? 16384 : 1 << 20);
+    mallopt(M_MMAP_MAX, INT_MAX);
 }
 
 /* Frames and what is beside them are looked up all over: in pages of 2 MiB, where there are any. */

@@ -10,6 +10,13 @@ struct memory {
     size_t bytes;
 };
 
+/*
+ * How malloc() lays out what a simulation of so many ranks takes: together, in pages of 2 MiB where
+ * there are any, which is faster, or, of more than MEMORY_DENSE_RANKS, every longer piece by
+ * itself, so that of rings of thousands of ports only what is used takes memory.
+ */
+#define MEMORY_DENSE_RANKS 1024
+void memory_lay_out(unsigned nranks);
 /* A pool of n frames, the EAL started for it; lengths: frames without room for payloads. `more`
  * bytes will be needed beside it. NULL: err says what there is and what would be needed. */
 struct rte_mempool *memory_frames(struct memory *m, unsigned n, bool lengths, size_t more,

@@ -16,8 +16,6 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <limits.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,6 +211,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
     int rc;
 
     m->begun_s = wall_s();
+    memory_lay_out(s->nranks);
     rc = bench_create(&m->b, &cfg, s->cause);
     if (rc) {
         fprintf(stderr, "trib-sim: %s\n", s->cause);
@@ -374,11 +373,9 @@ int main(int argc, char **argv)
 {
     struct sim m = {0};
 
-    /* Together, so that pages of 2 MiB hold them; of what is longer only what is used is there. */
-    mallopt(M_MMAP_THRESHOLD, 1 << 20);
-    mallopt(M_MMAP_MAX, INT_MAX);
     char err[OPT_ERR] = "";
 
+    memory_lay_out(0);
     if (sim_options_parse(&m.own, &m.o, argc, argv, err)) {
         fprintf(stderr, "trib-sim: %s\ntrib-sim -h shows all options\n", err);
         return EXIT_USAGE;
