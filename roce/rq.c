@@ -73,13 +73,10 @@ struct rq *rq_create_for(uint32_t depth, uint32_t max_sge)
     if (depth > 1u << 24 || max_sge > ROCE_MAX_SGE)
         return NULL;
     size = rte_align32pow2(depth);
-    rq = lines_alloc(sizeof(*rq) + (size_t)size * stride);
+    rq = lines_take(sizeof(*rq) + (size_t)size * stride);
     if (!rq)
         return NULL;
-    rq->depth = depth;
-    rq->mask = size - 1;
-    rq->stride = stride;
-    rq->max_sge = max_sge;
+    *rq = (struct rq){.depth = depth, .mask = size - 1, .stride = stride, .max_sge = max_sge};
     return rq;
 }
 
