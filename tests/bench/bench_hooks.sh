@@ -35,7 +35,7 @@ without switch/sw.c '/c->rx_bytes += frame_bytes/d'
 without switch/sw.c '/struct port_counters \*c = /d'
 without switch/egress.c '/e->st\.\(frames++\|bytes +=\|link_bytes +=\|busy_ps +=\|peak_bytes =\)/d'
 without switch/egress.c '/\*peak = /d'
-without switch/egress.c 's/unlikely(e->fault\.on)/false/'
+without switch/egress.c 's/unlikely(e->faults)/false/'
 without switch/net.c 's/unlikely(n->tap != NULL)/false/'
 make -s -C "$dir/src" BUILD=build build/tests/bench/bench_switch >"$dir/log" 2>&1 || { tail -5 "$dir/log" >&2; exit 1; }
 row "$name" "$(instructions "$build/tests/bench/bench_switch")" instr "the engine without them" \

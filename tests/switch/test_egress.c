@@ -11,71 +11,10 @@
 #include "switch/egress.h"
 #include "switch/pfc.h"
 #include "tests/support/eal.h"
+#include "tests/support/egress_bed.h"
 #include "tests/support/lab.h"
 
-#define RATE    (400ull * 1000000000) /* 20 ps a byte */
-#define LATENCY (300 * PS_PER_NS)
-#define LEN     4096
-#define BYTES   (54 + LEN + 4)
-#define DUR     ((BYTES + 24) * 20ll)
-
 static struct rte_mempool *pool;
-
-static struct egress_cfg usual(void)
-{
-    struct egress_cfg c = {.rate_bps = RATE, .latency_ps = LATENCY, .pool = pool};
-
-    for (int i = 0; i < FRAME_CLASSES; i++)
-        c.limit_bytes[i] = 64 << 20, c.limit_pkts[i] = 8192;
-    return c;
-}
-
-static struct egress *make(const struct egress_cfg *c)
-{
-    struct egress *e;
-
-    assert_int_equal(egress_create(&e, c), 0);
-    return e;
-}
-
-static struct rte_mbuf *frame(enum frame_class cls, uint32_t len, uint32_t tag)
-{
-    struct frame_spec s = {.src_ip = 0x0a000001, .dst_ip = 0x0a000002, .dqpn = tag, .len = len};
-    struct rte_mbuf *m = lab_frame(pool, &s);
-
-    assert_non_null(m);
-    frame_meta(m)->cls = cls;
-    return m;
-}
-
-static uint32_t tag_of(struct rte_mbuf *m)
-{
-    const uint8_t *p = rte_pktmbuf_mtod_offset(m, uint8_t *, 47);
-
-    return (uint32_t)(p[0] << 16 | p[1] << 8 | p[2]);
-}
-
-/* Pops everything, at the times that egress_next() names; writes tags and times. */
-static unsigned drain(struct egress *e, uint32_t *tag, int64_t *at, unsigned max)
-{
-    struct rte_mbuf *m[32];
-    unsigned n = 0;
-
-    while (egress_next(e) != PS_NEVER) {
-        int64_t t = egress_next(e);
-        uint16_t k = egress_pop(e, m, 32, t);
-
-        for (uint16_t i = 0; i < k; i++, n++) {
-            assert_true(n < max);
-            if (tag)
-                tag[n] = tag_of(m[i]);
-            if (at)
-                at[n] = frame_meta(m[i])->due_ps;
-            rte_pktmbuf_free(m[i]);
-        }
-    }
-    return n;
-}
 
 static int setup(void **state)
 {
@@ -92,14 +31,14 @@ static int no_leak(void **state)
 
 static void frames_back_to_back_take_their_wire_time_and_the_latency_to_the_picosecond(void **state)
 {
-    struct egress_cfg c = usual();
-    struct egress *e = make(&c);
+    struct egress_cfg c = bed_usual(pool);
+    struct egress *e = bed_make(&c);
     int64_t at[10];
 
     (void)state;
     for (uint32_t i = 0; i < 10; i++)
-        assert_int_equal(egress_push(e, frame(FRAME_LOSSLESS, LEN, i), 1000), 0);
-    assert_int_equal(drain(e, NULL, at, 10), 10);
+        assert_int_equal(egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, i), 1000), 0);
+    assert_int_equal(bed_drain(e, NULL, at, 10), 10);
     for (int i = 0; i < 10; i++)
         assert_int_equal(at[i], 1000 + (i + 1) * DUR + LATENCY);
     assert_int_equal(egress_stats(e)->link_bytes, 10 * (BYTES + 24));
@@ -109,16 +48,16 @@ static void frames_back_to_back_take_their_wire_time_and_the_latency_to_the_pico
 
 static void a_rate_that_divides_no_picosecond_rounds_each_frame_up(void **state)
 {
-    struct egress_cfg c = usual();
+    struct egress_cfg c = bed_usual(pool);
     struct egress *e;
     int64_t at[2];
 
     (void)state;
     c.rate_bps = 300ull * 1000000000;
-    e = make(&c);
-    egress_push(e, frame(FRAME_LOSSY, 100, 0), 0);
-    egress_push(e, frame(FRAME_LOSSY, 101, 1), 0);
-    drain(e, NULL, at, 2);
+    e = bed_make(&c);
+    egress_push(e, bed_frame(pool, FRAME_LOSSY, 100, 0), 0);
+    egress_push(e, bed_frame(pool, FRAME_LOSSY, 101, 1), 0);
+    bed_drain(e, NULL, at, 2);
     assert_int_equal(at[0] - LATENCY, (182 * 8 * 10 + 2) / 3);
     assert_int_equal(at[1] - at[0], (183 * 8 * 10 + 2) / 3);
     egress_destroy(e);
@@ -126,13 +65,13 @@ static void a_rate_that_divides_no_picosecond_rounds_each_frame_up(void **state)
 
 static void a_late_poll_never_lowers_the_rate(void **state)
 {
-    struct egress_cfg c = usual();
-    struct egress *e = make(&c);
+    struct egress_cfg c = bed_usual(pool);
+    struct egress *e = bed_make(&c);
     struct rte_mbuf *m[64];
 
     (void)state;
     for (uint32_t i = 0; i < 50; i++)
-        egress_push(e, frame(FRAME_LOSSLESS, LEN, i), 0);
+        egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, i), 0);
     /* Not one poll until all is over. */
     assert_int_equal(egress_pop(e, m, 64, 50 * DUR + LATENCY - 1), 49);
     for (int i = 0; i < 49; i++)
@@ -141,7 +80,7 @@ static void a_late_poll_never_lowers_the_rate(void **state)
     assert_int_equal(egress_pop(e, m, 64, 50 * DUR + LATENCY), 1);
     rte_pktmbuf_free(m[0]);
     /* What comes after an idle time starts when it comes. */
-    egress_push(e, frame(FRAME_LOSSLESS, LEN, 0), 100 * DUR);
+    egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, 0), 100 * DUR);
     assert_int_equal(egress_next(e), 101 * DUR + LATENCY);
     egress_destroy(e);
 }
@@ -149,46 +88,47 @@ static void a_late_poll_never_lowers_the_rate(void **state)
 static void control_overtakes_and_the_other_classes_take_turns(void **state)
 {
     static const uint32_t want[] = {100, 300, 200, 101, 201, 102, 202};
-    struct egress_cfg c = usual();
-    struct egress *e = make(&c);
+    struct egress_cfg c = bed_usual(pool);
+    struct egress *e = bed_make(&c);
     uint32_t tag[7];
 
     (void)state;
     for (uint32_t i = 0; i < 3; i++)
-        egress_push(e, frame(FRAME_LOSSLESS, LEN, 100 + i), 0); /* the first starts at once */
+        egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, 100 + i),
+                    0); /* the first starts at once */
     for (uint32_t i = 0; i < 3; i++)
-        egress_push(e, frame(FRAME_LOSSY, LEN, 200 + i), 0);
-    egress_push(e, frame(FRAME_CONTROL, 10, 300), 0);
-    assert_int_equal(drain(e, tag, NULL, 7), 7);
+        egress_push(e, bed_frame(pool, FRAME_LOSSY, LEN, 200 + i), 0);
+    egress_push(e, bed_frame(pool, FRAME_CONTROL, 10, 300), 0);
+    assert_int_equal(bed_drain(e, tag, NULL, 7), 7);
     assert_memory_equal(tag, want, sizeof(want));
     egress_destroy(e);
 }
 
 static void a_class_is_finite_in_bytes_and_in_frames(void **state)
 {
-    struct egress_cfg c = usual();
+    struct egress_cfg c = bed_usual(pool);
     struct egress *e;
     struct rte_mbuf *m;
 
     (void)state;
     c.limit_pkts[FRAME_LOSSY] = 3;
     c.limit_bytes[FRAME_LOSSLESS] = 2 * BYTES;
-    e = make(&c);
-    egress_push(e, frame(FRAME_CONTROL, LEN, 0), 0); /* takes the link */
+    e = bed_make(&c);
+    egress_push(e, bed_frame(pool, FRAME_CONTROL, LEN, 0), 0); /* takes the link */
     for (int i = 0; i < 3; i++)
-        assert_int_equal(egress_push(e, frame(FRAME_LOSSY, 0, 0), 0), 0);
-    m = frame(FRAME_LOSSY, 0, 0);
+        assert_int_equal(egress_push(e, bed_frame(pool, FRAME_LOSSY, 0, 0), 0), 0);
+    m = bed_frame(pool, FRAME_LOSSY, 0, 0);
     assert_int_equal(egress_push(e, m, 0), -ENOBUFS);
     rte_pktmbuf_free(m);
     assert_int_equal(egress_room(e, FRAME_LOSSLESS, BYTES), 2);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(egress_push(e, frame(FRAME_LOSSLESS, LEN, 0), 0), 0);
-    m = frame(FRAME_LOSSLESS, 0, 0);
+        assert_int_equal(egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, 0), 0), 0);
+    m = bed_frame(pool, FRAME_LOSSLESS, 0, 0);
     assert_int_equal(egress_push(e, m, 0), -ENOBUFS);
     rte_pktmbuf_free(m);
     assert_int_equal(egress_room(e, FRAME_LOSSLESS, BYTES), 0);
     assert_int_equal(egress_occupancy(e, FRAME_LOSSLESS), 2 * BYTES);
-    drain(e, NULL, NULL, 100);
+    bed_drain(e, NULL, NULL, 100);
     assert_int_equal(egress_occupancy(e, FRAME_LOSSLESS), 0);
     egress_destroy(e);
 }
@@ -196,26 +136,26 @@ static void a_class_is_finite_in_bytes_and_in_frames(void **state)
 static void a_pause_holds_the_lossless_class_until_it_ends_or_is_taken_back(void **state)
 {
     static const uint32_t want[] = {3, 2, 1};
-    struct egress_cfg c = usual();
-    struct egress *e = make(&c);
+    struct egress_cfg c = bed_usual(pool);
+    struct egress *e = bed_make(&c);
     uint32_t tag[4];
     int64_t at[4];
 
     (void)state;
     egress_pause(e, FRAME_LOSSLESS, 10 * DUR, 0);
-    egress_push(e, frame(FRAME_LOSSLESS, LEN, 1), 0);
-    egress_push(e, frame(FRAME_LOSSY, LEN, 2), 0);
-    egress_push(e, frame(FRAME_CONTROL, LEN, 3), 0);
-    assert_int_equal(drain(e, tag, at, 4), 3);
+    egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, 1), 0);
+    egress_push(e, bed_frame(pool, FRAME_LOSSY, LEN, 2), 0);
+    egress_push(e, bed_frame(pool, FRAME_CONTROL, LEN, 3), 0);
+    assert_int_equal(bed_drain(e, tag, at, 4), 3);
     assert_memory_equal(tag, want, sizeof(want));
     assert_int_equal(at[2], 11 * DUR + LATENCY);
     assert_int_equal(egress_stats(e)->paused_ps, 10 * DUR);
     egress_pause(e, FRAME_LOSSLESS, 100 * DUR, 20 * DUR);
-    egress_push(e, frame(FRAME_LOSSLESS, LEN, 4), 20 * DUR);
+    egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, 4), 20 * DUR);
     assert_int_equal(egress_next(e), 100 * DUR);
     egress_pause(e, FRAME_LOSSLESS, 0, 30 * DUR);
     assert_int_equal(egress_stats(e)->paused_ps, 20 * DUR);
-    drain(e, NULL, at, 4);
+    bed_drain(e, NULL, at, 4);
     assert_int_equal(at[0], 31 * DUR + LATENCY);
     egress_destroy(e);
 }
@@ -237,19 +177,19 @@ static struct rte_mbuf *pull(void *ctx, int64_t now, bool paused)
     if (paused || !s->left)
         return NULL;
     s->left--;
-    return frame(FRAME_LOSSLESS, LEN, 0);
+    return bed_frame(pool, FRAME_LOSSLESS, LEN, 0);
 }
 
 static void a_backlogged_source_fills_the_link_however_late_the_poll(void **state)
 {
-    struct egress_cfg c = usual();
+    struct egress_cfg c = bed_usual(pool);
     struct source src = {.left = 20};
     struct rte_mbuf *m[32];
     struct egress *e;
 
     (void)state;
     c.pull = pull, c.ctx = &src;
-    e = make(&c);
+    e = bed_make(&c);
     assert_int_equal(egress_next(e), PS_NEVER);
     egress_kick(e, 5000);
     assert_int_equal(egress_next(e), 5000);
@@ -269,25 +209,25 @@ static void a_backlogged_source_fills_the_link_however_late_the_poll(void **stat
 
 static void a_paused_source_is_asked_again_when_the_pause_ends(void **state)
 {
-    struct egress_cfg c = usual();
+    struct egress_cfg c = bed_usual(pool);
     struct source src = {.left = 2};
     struct egress *e;
     int64_t at[4];
 
     (void)state;
     c.pull = pull, c.ctx = &src;
-    e = make(&c);
+    e = bed_make(&c);
     egress_pause(e, FRAME_LOSSLESS, 50 * DUR, 0);
     egress_kick(e, 0);
-    assert_int_equal(drain(e, NULL, at, 4), 2);
+    assert_int_equal(bed_drain(e, NULL, at, 4), 2);
     assert_int_equal(at[0], 51 * DUR + LATENCY);
     assert_int_equal(at[1], 52 * DUR + LATENCY);
     egress_pause(e, FRAME_LOSSLESS, PS_NEVER, 60 * DUR);
     src.left = 1;
     egress_kick(e, 60 * DUR);
-    assert_int_equal(drain(e, NULL, at, 4), 0);
+    assert_int_equal(bed_drain(e, NULL, at, 4), 0);
     egress_pause(e, FRAME_LOSSLESS, 0, 70 * DUR);
-    assert_int_equal(drain(e, NULL, at, 4), 1);
+    assert_int_equal(bed_drain(e, NULL, at, 4), 1);
     assert_int_equal(at[0], 71 * DUR + LATENCY);
     egress_destroy(e);
 }
@@ -297,17 +237,17 @@ static void a_paused_source_is_asked_again_when_the_pause_ends(void **state)
 
 static void frames_above_the_threshold_are_marked_in_a_header_of_their_own(void **state)
 {
-    struct egress_cfg c = usual();
+    struct egress_cfg c = bed_usual(pool);
     struct rte_mbuf *m[4], *orig, *clone;
     struct egress *e;
     const uint8_t *ip;
 
     (void)state;
     c.ecn_bytes = BYTES;
-    e = make(&c);
+    e = bed_make(&c);
     for (uint32_t i = 0; i < 3; i++)
-        egress_push(e, frame(FRAME_LOSSLESS, LEN, i), 0); /* 0 starts, 1 and 2 wait */
-    orig = frame(FRAME_LOSSLESS, LEN, 3);
+        egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, i), 0); /* 0 starts, 1 and 2 wait */
+    orig = bed_frame(pool, FRAME_LOSSLESS, LEN, 3);
     clone = frame_clone(orig, pool);
     egress_push(e, clone, 0);
     assert_int_equal(egress_pop(e, m, 4, 100 * DUR), 4);
@@ -333,180 +273,38 @@ static void count_departed(void *ctx, struct rte_mbuf *m, int64_t now)
 
 static void a_link_that_is_down_drops_what_waits_and_what_comes(void **state)
 {
-    struct egress_cfg c = usual();
+    struct egress_cfg c = bed_usual(pool);
     unsigned departed = 0;
     struct egress *e;
 
     (void)state;
     c.departed = count_departed, c.ctx = &departed;
-    e = make(&c);
+    e = bed_make(&c);
     for (uint32_t i = 0; i < 5; i++)
-        egress_push(e, frame(FRAME_LOSSLESS, LEN, i), 0);
+        egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, i), 0);
     egress_set_down(e, true, 10);
     assert_int_equal(departed, 5); /* all relieve their ingress ports */
-    egress_push(e, frame(FRAME_LOSSLESS, LEN, 9), 20);
-    assert_int_equal(drain(e, NULL, NULL, 10), 1); /* the one that was on the link */
+    egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, 9), 20);
+    assert_int_equal(bed_drain(e, NULL, NULL, 10), 1); /* the one that was on the link */
     assert_int_equal(egress_stats(e)->down_drops, 5);
     egress_set_down(e, false, 10 * DUR);
-    egress_push(e, frame(FRAME_LOSSLESS, LEN, 9), 10 * DUR);
-    assert_int_equal(drain(e, NULL, NULL, 10), 1);
-    egress_destroy(e);
-}
-
-/* ---- faults
- * ---------------------------------------------------------------------------------------- */
-
-#define MANY 4000
-
-/* Sends MANY frames; returns how many arrive. */
-static unsigned faulty(const struct egress_faults *f, uint32_t *tag, int64_t *at,
-                       struct egress_stats *st)
-{
-    struct egress_cfg c = usual();
-    struct egress *e;
-    unsigned n = 0;
-
-    c.faults = *f;
-    e = make(&c);
-    for (uint32_t i = 0; i < MANY; i += 100) {
-        for (uint32_t j = i; j < i + 100; j++)
-            assert_int_equal(egress_push(e, frame(FRAME_LOSSLESS, 64, j), (int64_t)i * 100 * 1000),
-                             0);
-        n += drain(e, tag ? tag + n : NULL, at ? at + n : NULL, 2 * MANY - n);
-    }
-    if (st)
-        *st = *egress_stats(e);
-    egress_destroy(e);
-    return n;
-}
-
-/* Five standard deviations of a binomial with p = 0.1. */
-#define EXPECTED  (MANY / 10)
-#define TOLERANCE 95
-
-static void faults_come_as_often_as_asked(void **state)
-{
-    struct egress_stats st;
-    unsigned n;
-
-    (void)state;
-    n = faulty(&(struct egress_faults){.loss = 0.1, .seed = 1}, NULL, NULL, &st);
-    assert_in_range(st.lost, EXPECTED - TOLERANCE, EXPECTED + TOLERANCE);
-    assert_int_equal(n, MANY - st.lost);
-    assert_int_equal(st.frames, MANY); /* they were on the link */
-    n = faulty(&(struct egress_faults){.dup = 0.1, .seed = 2}, NULL, NULL, &st);
-    assert_in_range(st.duplicated, EXPECTED - TOLERANCE, EXPECTED + TOLERANCE);
-    assert_int_equal(n, MANY + st.duplicated);
-    n = faulty(&(struct egress_faults){.corrupt = 0.1, .seed = 3}, NULL, NULL, &st);
-    assert_in_range(st.corrupted, EXPECTED - TOLERANCE, EXPECTED + TOLERANCE);
-    assert_int_equal(n, MANY);
-}
-
-static void reordered_frames_come_later_than_their_followers_and_jitter_keeps_order(void **state)
-{
-    static uint32_t tag[2 * MANY];
-    static int64_t at[2 * MANY];
-    struct egress_stats st;
-    unsigned inversions = 0;
-
-    (void)state;
-    assert_int_equal(faulty(&(struct egress_faults){.reorder = 0.1, .seed = 4}, tag, at, &st),
-                     MANY);
-    for (unsigned i = 1; i < MANY; i++) {
-        inversions += tag[i] < tag[i - 1];
-        assert_true(at[i] >= at[i - 1]);
-    }
-    assert_in_range(st.reordered, EXPECTED - TOLERANCE, EXPECTED + TOLERANCE);
-    assert_in_range(inversions, st.reordered / 2, 2 * st.reordered);
-    assert_int_equal(
-        faulty(&(struct egress_faults){.jitter_ps = PS_PER_US, .seed = 5}, tag, at, NULL), MANY);
-    for (unsigned i = 1; i < MANY; i++)
-        assert_true(tag[i] == tag[i - 1] + 1 && at[i] >= at[i - 1]);
-}
-
-static void one_seed_gives_one_history_and_another_seed_another(void **state)
-{
-    static uint32_t tag[3][2 * MANY];
-    static int64_t at[3][2 * MANY];
-    struct egress_faults f = {
-        .loss = 0.05, .dup = 0.05, .reorder = 0.05, .jitter_ps = 1000, .seed = 77};
-    unsigned n[3];
-
-    (void)state;
-    n[0] = faulty(&f, tag[0], at[0], NULL);
-    n[1] = faulty(&f, tag[1], at[1], NULL);
-    f.seed = 78;
-    n[2] = faulty(&f, tag[2], at[2], NULL);
-    assert_int_equal(n[0], n[1]);
-    assert_memory_equal(tag[0], tag[1], n[0] * sizeof(**tag));
-    assert_memory_equal(at[0], at[1], n[0] * sizeof(**at));
-    assert_int_not_equal(memcmp(tag[0], tag[2], sizeof(**tag) * RTE_MIN(n[0], n[2])), 0);
-}
-
-static void corruption_flips_one_bit_of_a_copy_and_never_a_shared_payload(void **state)
-{
-    struct egress_cfg c = usual();
-    struct rte_mbuf *orig = frame(FRAME_LOSSLESS, LEN, 1), *m[4];
-    const uint8_t *a = rte_pktmbuf_mtod(orig, uint8_t *);
-    uint8_t before[BYTES];
-    struct egress *e;
-
-    (void)state;
-    memcpy(before, a, BYTES);
-    c.faults = (struct egress_faults){.corrupt = 1, .seed = 6};
-    e = make(&c);
-    for (int round = 0; round < 50; round++) {
-        struct rte_mbuf *cl = frame_clone(orig, pool);
-        unsigned bits = 0;
-        const uint8_t *b;
-
-        frame_meta(cl)->flags |= FRAME_F_TRUSTED;
-        egress_push(e, cl, round * 2 * DUR);
-        assert_int_equal(egress_pop(e, m, 4, (round * 2 + 1) * DUR + LATENCY), 1);
-        b = rte_pktmbuf_mtod(m[0], uint8_t *);
-        assert_ptr_not_equal(a, b);
-        assert_memory_equal(a, before, BYTES);
-        for (int i = 0; i < BYTES; i++)
-            bits += (unsigned)__builtin_popcount(a[i] ^ b[i]);
-        assert_int_equal(bits, 1);
-        assert_memory_equal(a, b, 12);
-        assert_int_equal(frame_meta(m[0])->flags & FRAME_F_TRUSTED, 0);
-        rte_pktmbuf_free(m[0]);
-    }
-    /* A payload that is not carried cannot be checked: its frame is lost instead. */
-    frame_meta(orig)->flags |= FRAME_F_VIRTUAL;
-    egress_push(e, orig, 1000 * DUR);
-    assert_int_equal(drain(e, NULL, NULL, 1), 0);
-    egress_destroy(e);
-}
-
-static void pause_frames_are_exempt_from_faults(void **state)
-{
-    static const uint8_t src[6] = {2, 0x54, 10, 0, 0, 1};
-    struct egress_cfg c = usual();
-    struct egress *e;
-
-    (void)state;
-    c.faults = (struct egress_faults){.loss = 1, .seed = 6};
-    e = make(&c);
-    egress_push(e, pfc_frame(pool, src, 100), 0);
-    egress_push(e, frame(FRAME_CONTROL, 60, 0), 0);
-    assert_int_equal(drain(e, NULL, NULL, 2), 1);
+    egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, 9), 10 * DUR);
+    assert_int_equal(bed_drain(e, NULL, NULL, 10), 1);
     egress_destroy(e);
 }
 
 static void an_unshaped_queue_carries_everything_in_order(void **state)
 {
     static uint32_t tag[6000];
-    struct egress_cfg c = usual();
+    struct egress_cfg c = bed_usual(pool);
     struct egress *e;
 
     (void)state;
     c.rate_bps = 0;
-    e = make(&c);
+    e = bed_make(&c);
     for (uint32_t i = 0; i < 6000; i++)
-        assert_int_equal(egress_push(e, frame(FRAME_LOSSLESS, 0, i), i), 0);
-    assert_int_equal(drain(e, tag, NULL, 6000), 6000);
+        assert_int_equal(egress_push(e, bed_frame(pool, FRAME_LOSSLESS, 0, i), i), 0);
+    assert_int_equal(bed_drain(e, tag, NULL, 6000), 6000);
     for (uint32_t i = 0; i < 6000; i++)
         assert_int_equal(tag[i], i);
     egress_destroy(e);
@@ -515,7 +313,7 @@ static void an_unshaped_queue_carries_everything_in_order(void **state)
 /* A SuperPOD has 40,960 of them, most of which never hold a dozen frames. */
 static void a_queue_takes_no_more_memory_than_what_waits(void **state)
 {
-    struct egress_cfg c = usual();
+    struct egress_cfg c = bed_usual(pool);
     struct mallinfo2 before;
     struct egress *e[64];
 
@@ -523,7 +321,7 @@ static void a_queue_takes_no_more_memory_than_what_waits(void **state)
     c.limit_pkts[FRAME_LOSSLESS] = EGRESS_MAX_PKTS;
     before = mallinfo2();
     for (unsigned i = 0; i < 64; i++)
-        e[i] = make(&c);
+        e[i] = bed_make(&c);
     assert_true(mallinfo2().uordblks + mallinfo2().hblkhd <
                 before.uordblks + before.hblkhd + 64 * 1024);
     for (unsigned i = 0; i < 64; i++)
@@ -546,11 +344,6 @@ int main(void)
         T(a_paused_source_is_asked_again_when_the_pause_ends),
         T(frames_above_the_threshold_are_marked_in_a_header_of_their_own),
         T(a_link_that_is_down_drops_what_waits_and_what_comes),
-        T(faults_come_as_often_as_asked),
-        T(reordered_frames_come_later_than_their_followers_and_jitter_keeps_order),
-        T(one_seed_gives_one_history_and_another_seed_another),
-        T(corruption_flips_one_bit_of_a_copy_and_never_a_shared_payload),
-        T(pause_frames_are_exempt_from_faults),
         T(an_unshaped_queue_carries_everything_in_order),
     };
 
