@@ -257,8 +257,7 @@ enum roce_reason completer_input(struct qp *qp, const struct roce_pkt *k, int64_
 {
     if (k->opcode == ROCE_OP_RC_ACKNOWLEDGE)
         return ack_input(qp, k, now_ps);
-    if (k->syndrome && (roce_opinfo[k->opcode].ext & ROCE_X_AETH) &&
-        (k->syndrome & AETH_MASK) != AETH_ACK)
+    if ((roce_opinfo[k->opcode].ext & ROCE_X_AETH) && (k->syndrome & AETH_MASK) != AETH_ACK)
         return ROCE_STALE;
     return response_input(qp, k, now_ps);
 }

@@ -29,8 +29,8 @@ int requester_create(struct requester *q, const struct qp_cfg *cfg)
                           sizeof(struct sge));
     size = rte_align32pow2(q->depth);
     q->mask = size - 1;
-    q->ring = calloc(size, sizeof(q->ring[0]));
-    q->data = lines_alloc((size_t)size * q->stride);
+    q->ring = lines_take(size * sizeof(q->ring[0]));
+    q->data = lines_take((size_t)size * q->stride);
     return q->ring && q->data ? 0 : -ENOMEM;
 }
 

@@ -1,6 +1,7 @@
 #include "roce/timers.h"
 
 #include "roce/frame.h"
+#include "roce/lines.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -73,7 +74,7 @@ struct timer *timer_first(struct timers *h)
 int timers_init(struct timers *h, uint32_t most)
 {
     h->n = 0;
-    h->heap = calloc(most + 1u, sizeof(h->heap[0]));
+    h->heap = lines_take((most + 1u) * sizeof(h->heap[0]));
     return h->heap ? 0 : -ENOMEM;
 }
 

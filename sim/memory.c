@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -64,7 +65,9 @@ static int start_eal(unsigned mib)
 
 void memory_lay_out(unsigned nranks)
 {
-    mallopt(M_MMAP_THRESHOLD, nranks > MEMORY_DENSE_RANKS ? 16384 : 1 << 20);
+    if (nranks > MEMORY_DENSE_RANKS)
+        prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
     mallopt(M_MMAP_MAX, INT_MAX);
 }
 

@@ -12,8 +12,8 @@ struct memory {
 
 /*
  * How malloc() lays out what a simulation of so many ranks takes: together, in pages of 2 MiB where
- * there are any, which is faster, or, of more than MEMORY_DENSE_RANKS, every longer piece by
- * itself, so that of rings of thousands of ports only what is used takes memory.
+ * there are any, which is faster, or, of more than MEMORY_DENSE_RANKS, in small pages, so that of
+ * rings of thousands of ports only what is used takes memory.
  */
 #define MEMORY_DENSE_RANKS 1024
 void memory_lay_out(unsigned nranks);

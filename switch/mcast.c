@@ -16,11 +16,12 @@ struct entry {
     uint32_t members;
 };
 
+/* Fabrics have thousands of ports that no group is ever joined at: tables come with the first. */
 struct mcast {
     uint16_t words;
     uint32_t groups;
-    struct entry e[BUCKETS];
-    uint64_t *bits; /* [BUCKETS][words] */
+    struct entry *e; /* [BUCKETS] or NULL */
+    uint64_t *bits;  /* [BUCKETS][words] */
 };
 
 static uint32_t bucket_of(uint32_t group)
@@ -64,16 +65,32 @@ static void take_out(struct mcast *mc, uint32_t hole)
 
 const uint64_t *mcast_members(const struct mcast *mc, uint32_t group)
 {
-    uint32_t i = find(mc, group);
+    uint32_t i;
 
+    if (!mc->groups)
+        return NULL;
+    i = find(mc, group);
     return mc->e[i].members ? bits_of(mc, i) : NULL;
+}
+
+static int get_tables(struct mcast *mc)
+{
+    if (!mc->bits)
+        mc->bits = calloc((size_t)BUCKETS * mc->words + 1, sizeof(*mc->bits));
+    if (!mc->e)
+        mc->e = calloc(BUCKETS, sizeof(*mc->e));
+    return mc->bits && mc->e ? 0 : -ENOMEM;
 }
 
 int mcast_join(struct mcast *mc, uint32_t group, uint16_t port)
 {
     uint64_t bit = 1ull << (port & 63);
-    uint32_t i = find(mc, group);
+    int rc = get_tables(mc);
+    uint32_t i;
 
+    if (rc)
+        return rc;
+    i = find(mc, group);
     if (!mc->e[i].group) {
         if (mc->groups == MCAST_MAX_GROUPS)
             return -ENOSPC;
@@ -90,8 +107,11 @@ int mcast_join(struct mcast *mc, uint32_t group, uint16_t port)
 bool mcast_leave(struct mcast *mc, uint32_t group, uint16_t port)
 {
     uint64_t bit = 1ull << (port & 63);
-    uint32_t i = find(mc, group);
+    uint32_t i;
 
+    if (!mc->groups)
+        return false;
+    i = find(mc, group);
     if (!(bits_of(mc, i)[port / 64] & bit))
         return false;
     bits_of(mc, i)[port / 64] &= ~bit;
@@ -104,7 +124,7 @@ void mcast_forget_port(struct mcast *mc, uint16_t port, void (*left)(void *ctx, 
                        void *ctx)
 {
     /* An entry that goes draws up others, which are looked at in its place. */
-    for (uint32_t i = 0; i < BUCKETS;) {
+    for (uint32_t i = 0; mc->groups && i < BUCKETS;) {
         uint32_t group = mc->e[i].group;
 
         if (group && mcast_leave(mc, group, port))
@@ -116,14 +136,17 @@ void mcast_forget_port(struct mcast *mc, uint16_t port, void (*left)(void *ctx, 
 
 bool mcast_others(const struct mcast *mc, uint32_t group, uint16_t port)
 {
-    uint32_t i = find(mc, group);
+    uint32_t i;
 
+    if (!mc->groups)
+        return false;
+    i = find(mc, group);
     return mc->e[i].members > (bits_of(mc, i)[port / 64] >> (port & 63) & 1);
 }
 
 void mcast_each(const struct mcast *mc, void (*fn)(void *ctx, uint32_t group), void *ctx)
 {
-    for (uint32_t i = 0; i < BUCKETS; i++)
+    for (uint32_t i = 0; mc->groups && i < BUCKETS; i++)
         if (mc->e[i].group)
             fn(ctx, mc->e[i].group);
 }
@@ -136,11 +159,6 @@ int mcast_create(struct mcast **out, uint16_t n_ports)
     if (!mc)
         return -ENOMEM;
     mc->words = (uint16_t)((n_ports + 63) / 64);
-    mc->bits = calloc((size_t)BUCKETS * mc->words + 1, sizeof(*mc->bits));
-    if (!mc->bits) {
-        free(mc);
-        return -ENOMEM;
-    }
     *out = mc;
     return 0;
 }
@@ -149,6 +167,7 @@ void mcast_destroy(struct mcast *mc)
 {
     if (!mc)
         return;
+    free(mc->e);
     free(mc->bits);
     free(mc);
 }

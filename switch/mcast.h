@@ -18,7 +18,7 @@ int mcast_create(struct mcast **mc, uint16_t n_ports);
 void mcast_destroy(struct mcast *mc);
 /* A bit per port, (n_ports + 63) / 64 words; NULL: nobody. */
 const uint64_t *mcast_members(const struct mcast *mc, uint32_t group);
-/* 1: a new member, 0: was one, -ENOSPC: the table is full. */
+/* 1: a new member, 0: was one, -ENOSPC: the table is full, -ENOMEM. */
 int mcast_join(struct mcast *mc, uint32_t group, uint16_t port);
 /* Whether it was a member. */
 bool mcast_leave(struct mcast *mc, uint32_t group, uint16_t port);

@@ -117,7 +117,7 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
         return -EBUSY;
     /* Hosts have room for more processes than they have, and rings are long. */
     if (!s->rx)
-        s->rx = calloc(s->rx_mask + 1, sizeof(*s->rx));
+        s->rx = lines_take((s->rx_mask + 1) * sizeof(*s->rx));
     if (!s->rx)
         return -ENOMEM;
     s->ep = *ep;

@@ -235,7 +235,7 @@ struct hca_cq *cq_create(struct hca_ctx *c, uint32_t cqe, void *user, struct ibv
     if (!cq)
         return NULL;
     cq->cap = ring_size(cqe);
-    cq->ring = calloc(cq->cap, sizeof(*cq->ring));
+    cq->ring = lines_take(cq->cap * sizeof(*cq->ring));
     if (!cq->ring) {
         free(cq);
         errno = ENOMEM;
@@ -310,7 +310,7 @@ EXPORT int ibv_resize_cq(struct ibv_cq *v, int cqe)
     if (cqe <= 0 || (uint32_t)cqe > HCA_MAX_CQE)
         return EINVAL;
     cap = ring_size((uint32_t)cqe);
-    ring = calloc(cap, sizeof(*ring));
+    ring = lines_take(cap * sizeof(*ring));
     if (!ring)
         return ENOMEM;
     h = cq->hca;

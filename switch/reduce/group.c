@@ -83,6 +83,8 @@ static int make_qp(struct an_group *g, struct an_edge *e)
 {
     struct qp_cfg cfg = {.type = QP_RC,
                          .sq_depth = g->a->flight + g->window + AN_FLIGHT_MARGIN,
+                         .bounded = true, /* payloads are in frames */
+                         .max_inline = sizeof(struct agg_hdr),
                          .streaming = true,
                          .user = e};
     struct qp_attr attr = {.state = QP_INIT};

@@ -190,6 +190,8 @@ static int make_qp(struct mm_edge *e)
     struct mm_group *g = e->g;
     struct qp_cfg cfg = {.type = QP_RC,
                          .sq_depth = MM_LOADS + g->n * g->window,
+                         .bounded = true,
+                         .max_sge = 1,
                          .sig_all = true,
                          .served = true,
                          .user = e,

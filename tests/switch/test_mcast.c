@@ -34,6 +34,10 @@ static void memberships_are_bits_of_ports_and_the_table_is_bounded(void **state)
     (void)state;
     assert_int_equal(mcast_create(&mc, 100), 0);
     assert_null(mcast_members(mc, GROUP));
+    assert_false(mcast_others(mc, GROUP, 3) || mcast_leave(mc, GROUP, 3));
+    mcast_forget_port(mc, 3, count_group, &n);
+    mcast_each(mc, count_group, &n);
+    assert_int_equal(n, 0);
     assert_int_equal(mcast_join(mc, GROUP, 99), 1);
     assert_int_equal(mcast_join(mc, GROUP, 99), 0);
     assert_int_equal(mcast_join(mc, GROUP, 3), 1);
