@@ -85,7 +85,7 @@ static void read_counts(const struct counters *c, struct net *n, unsigned dirlin
 {
     struct ends e = ends_of(c->f, dirlink);
     const struct node *to = net_node(n, e.to);
-    const struct egress_stats *s;
+    struct egress_stats s;
     struct net_port_stats p;
 
     memset(out, 0, sizeof(*out));
@@ -101,13 +101,13 @@ static void read_counts(const struct counters *c, struct net *n, unsigned dirlin
                            .ecn_marks = p.ecn_marks,
                            .pauses_sent = p.pauses_sent,
                            .pauses_received = p.pauses_received,
-                           .duplicated = s->duplicated,
-                           .reordered = s->reordered,
-                           .corrupted = s->corrupted,
-                           .lost = s->lost,
-                           .down = s->down_drops};
+                           .duplicated = s.duplicated,
+                           .reordered = s.reordered,
+                           .corrupted = s.corrupted,
+                           .lost = s.lost,
+                           .down = s.down_drops};
     memcpy(out->drops, to->cnt[e.to_port].drops, sizeof(out->drops));
-    out->drops[DROP_QUEUE_FULL] = s->overflows;
+    out->drops[DROP_QUEUE_FULL] = s.overflows;
 }
 
 /* A pause that was cut short is given back, so a difference may be less than nothing. */

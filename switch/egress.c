@@ -64,7 +64,7 @@ static inline int64_t ready(const struct egress *e, uint8_t cls)
 }
 
 /* Finds what starts next and when: start_what, start_ps. In order of precedence at equal times. */
-static void plan(struct egress *e)
+static void plan_all(struct egress *e)
 {
     const uint8_t turn = e->lossy_turn ? FRAME_LOSSY : FRAME_LOSSLESS;
     const uint8_t other = e->lossy_turn ? FRAME_LOSSLESS : FRAME_LOSSY;
@@ -89,11 +89,21 @@ static void plan(struct egress *e)
     e->start_what = what;
 }
 
+static inline void plan(struct egress *e)
+{
+    if (likely(!e->classes && e->pull_ps == PS_NEVER)) {
+        e->full = flight_full(e);
+        e->start_ps = PS_NEVER;
+        return;
+    }
+    plan_all(e);
+}
+
 /* After a frame of cls has started. Mostly all that waits is of one class. */
 static inline void plan_after(struct egress *e, uint8_t cls)
 {
     if (unlikely(e->waiting_bytes != e->q[cls].bytes || e->pull_ps != PS_NEVER || flight_full(e))) {
-        plan(e);
+        plan_all(e);
         return;
     }
     e->start_ps = ready(e, cls);
@@ -154,16 +164,15 @@ static __rte_always_inline void start(struct egress *e, struct rte_mbuf *m, int6
     if (unlikely(e->down)) {
         e->st.down_drops++;
         if (e->departed)
-            e->departed(e->ctx, m, s);
+            e->departed(e->ctx, &m, &s, 1);
         rte_pktmbuf_free(m);
         return;
     }
     e->st.frames++;
     e->st.bytes += bytes;
-    e->st.link_bytes += bytes + FRAME_LINK_OVERHEAD;
     e->st.busy_ps += dur;
     if (e->departed)
-        e->departed(e->ctx, m, s);
+        e->departed(e->ctx, &m, &s, 1);
     if (unlikely(e->faults) && !is_mac_control(m)) {
         launch_faulty(e, m, s + dur + e->latency_ps, dur);
     } else {
@@ -186,10 +195,91 @@ static struct rte_mbuf *pull(struct egress *e, int64_t s)
     return m;
 }
 
+/* Puts frames that are linked already behind all that are on the link. */
+static void flight_append(struct egress *e, struct rte_mbuf *first, struct rte_mbuf *last,
+                          uint32_t n)
+{
+    struct line *l = &e->flight;
+    bool was_empty = !l->n;
+
+    if (was_empty) {
+        l->first = first;
+        l->first_ps = frame_meta(first)->due_ps;
+    } else {
+        frame_meta(l->last)->behind = first;
+        frame_meta(l->last)->behind_ps = frame_meta(first)->due_ps;
+    }
+    l->last = last;
+    l->last_ps = frame_meta(last)->due_ps;
+    l->n += n;
+    if (unlikely(was_empty && e->first))
+        e->first(e->watcher);
+}
+
+/*
+ * The first that waits in the class starts at start_ps; where nothing else could come between, so
+ * do those behind it that are due, as a whole: they are linked, and stay so. Only the times change.
+ */
+static void start_waiting(struct egress *e, uint8_t cls, int64_t now)
+{
+    struct waiting *r = &e->q[cls];
+    bool alone = e->waiting_bytes == r->bytes && e->pull_ps == PS_NEVER;
+    uint32_t room = alone ? e->flight.limit - FLIGHT_SPARE + 1 - e->flight.n : 1;
+    struct rte_mbuf *m[START_MAX], *next = r->line.first;
+    int64_t at[START_MAX], s = e->start_ps, next_ps, busy = 0;
+    uint32_t n = 0, left = r->line.n;
+    uint64_t bytes = 0;
+
+    room = RTE_MIN(RTE_MIN(room, left), START_MAX);
+    note_peaks(e, cls);
+    do {
+        struct frame_meta *meta = frame_meta(next);
+        uint32_t len = frame_bytes(next);
+        int64_t dur = duration(e, len + FRAME_LINK_OVERHEAD);
+
+        m[n] = next;
+        at[n] = s;
+        bytes += len;
+        busy += dur;
+        e->free_ps = s + dur;
+        e->last_at_ps = RTE_MAX(e->free_ps + e->latency_ps, e->last_at_ps);
+        meta->due_ps = e->last_at_ps;
+        if (n)
+            frame_meta(m[n - 1])->behind_ps = e->last_at_ps;
+        next = meta->behind;
+        next_ps = meta->behind_ps;
+        s = RTE_MAX(next_ps, e->free_ps); /* no pause is later than the first start */
+    } while (++n < room && s <= now);
+
+    r->line.first = next;
+    r->line.first_ps = left > n ? next_ps : PS_NEVER;
+    r->line.n = left - n;
+    r->taken += n;
+    r->bytes -= bytes;
+    e->waiting_bytes -= bytes;
+    if (left == n)
+        e->classes &= (uint8_t) ~(1u << cls);
+    if (cls != FRAME_CONTROL)
+        e->lossy_turn = cls == FRAME_LOSSLESS;
+    e->st.frames += n;
+    e->st.bytes += bytes;
+    e->st.busy_ps += busy;
+    flight_append(e, m[0], m[n - 1], n);
+    if (e->departed)
+        e->departed(e->ctx, m, at, n);
+}
+
+/* Whether a frame that starts comes to the other end, behind all that are under way. */
+static inline bool in_order(const struct egress *e)
+{
+    return !e->faults && !e->down && (!e->flight.n || e->flight.last_ps <= e->last_at_ps);
+}
+
 /* Starts everything whose time has come. */
 static void run(struct egress *e, int64_t now)
 {
-    plan(e);
+    if (unlikely(e->full)) /* what was on the link may have arrived */
+        plan(e);
     while (e->start_ps <= now) {
         uint8_t cls = e->start_what;
         int64_t s = e->start_ps;
@@ -202,6 +292,9 @@ static void run(struct egress *e, int64_t now)
             if (m)
                 start(e, m, s);
             plan(e);
+        } else if (likely(in_order(e))) {
+            start_waiting(e, cls, now);
+            plan_after(e, cls);
         } else {
             e->q[cls].taken++;
             m = wait_take(e, cls);
@@ -226,14 +319,10 @@ static inline void tell_earlier(struct egress *e, int64_t before)
 static inline void wait_in(struct egress *e, struct waiting *r, struct rte_mbuf *m, uint32_t bytes,
                            int64_t now_ps)
 {
-    uint64_t *peak = &e->st.class_peak_bytes[r - e->q];
-
     line_add(&r->line, m, now_ps);
     r->bytes += bytes;
     e->waiting_bytes += bytes;
     e->classes |= (uint8_t)(1u << (r - e->q));
-    e->st.peak_bytes = RTE_MAX(e->st.peak_bytes, e->waiting_bytes);
-    *peak = RTE_MAX(*peak, r->bytes);
 }
 
 int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
@@ -265,6 +354,28 @@ int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
     plan(e);
     tell_earlier(e, before);
     return 0;
+}
+
+bool egress_append(struct egress *e, struct rte_mbuf *const *m, uint32_t n, uint32_t bytes,
+                   int64_t now_ps)
+{
+    struct waiting *r = &e->q[frame_meta(m[0])->cls];
+
+    if (!r->line.n || e->full || r->line.n + n > r->line.limit ||
+        r->bytes + bytes > r->limit_bytes || (e->marks && r->bytes + bytes > e->ecn.min_bytes))
+        return false;
+    frame_meta(r->line.last)->behind = m[0];
+    frame_meta(r->line.last)->behind_ps = now_ps;
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        frame_meta(m[i])->behind = m[i + 1];
+        frame_meta(m[i])->behind_ps = now_ps;
+    }
+    r->line.last = m[n - 1];
+    r->line.last_ps = now_ps;
+    r->line.n += n;
+    r->bytes += bytes;
+    e->waiting_bytes += bytes;
+    return true;
 }
 
 uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps)

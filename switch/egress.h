@@ -43,9 +43,9 @@ struct egress_cfg {
     double ecn_prob;
     struct egress_faults faults;
     struct rte_mempool *pool; /* for duplicates, corrupted copies and marked headers */
-    /* Told when a frame starts on the link, or is dropped because the link went down (PFC ingress
-     * accounting releases it there); may be NULL. */
-    void (*departed)(void *ctx, struct rte_mbuf *m, int64_t now_ps);
+    /* Told of frames that have started on the link, or were dropped because the link went down, and
+     * when (PFC ingress accounting releases them there); may be NULL. */
+    void (*departed)(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, uint32_t n);
     /* Asked for a frame when the link is free and nothing that may be sent waits; NULL: none. A NIC
      * pulls from its processes here. */
     struct rte_mbuf *(*pull)(void *ctx, int64_t now_ps, bool lossless_paused);
@@ -57,6 +57,11 @@ void egress_destroy(struct egress *e);
 /* Takes the frame, or returns -ENOBUFS (full) and leaves it with the caller. meta.cls says the
  * class. */
 int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps);
+/* As n times egress_push(), of frames of one class and so many bytes together, where all of them
+ * only join those that wait there: none starts, is marked, or finds no room. False: nothing was
+ * done, push them. */
+bool egress_append(struct egress *e, struct rte_mbuf *const *m, uint32_t n, uint32_t bytes,
+                   int64_t now_ps);
 /* Frames that have arrived at the far end by now_ps, in order of arrival, meta.due_ps set to the
  * time of arrival. */
 uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
@@ -115,7 +120,7 @@ struct egress_stats {
     uint64_t discarded; /* by the PFC watchdog */
     int64_t paused_ps;  /* of the lossless class; see egress_paused_ps() */
 };
-const struct egress_stats *egress_stats(const struct egress *e);
+struct egress_stats egress_stats(const struct egress *e);
 /* For how long the lossless class has been paused up to now; stats count a pause whole when it
  * begins. */
 int64_t egress_paused_ps(const struct egress *e, int64_t now_ps);

@@ -15,7 +15,7 @@ static uint32_t flush(struct egress *e, enum frame_class cls, int64_t now_ps)
         struct rte_mbuf *m = wait_take(e, cls);
 
         if (e->departed)
-            e->departed(e->ctx, m, now_ps);
+            e->departed(e->ctx, &m, &now_ps, 1);
         rte_pktmbuf_free(m);
     }
     return n;
@@ -92,9 +92,15 @@ uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_
     return (uint32_t)RTE_MIN(by_bytes, (uint64_t)(r->line.limit - r->line.n));
 }
 
-const struct egress_stats *egress_stats(const struct egress *e)
+struct egress_stats egress_stats(const struct egress *e)
 {
-    return &e->st;
+    struct egress_stats st = e->st;
+
+    st.peak_bytes = RTE_MAX(st.peak_bytes, e->waiting_bytes);
+    for (unsigned c = 0; c < FRAME_CLASSES; c++)
+        st.class_peak_bytes[c] = RTE_MAX(st.class_peak_bytes[c], e->q[c].bytes);
+    st.link_bytes = st.bytes + st.frames * FRAME_LINK_OVERHEAD;
+    return st;
 }
 
 int64_t egress_paused_ps(const struct egress *e, int64_t now_ps)

@@ -9,7 +9,8 @@
 
 #define FLIGHT_MIN   64u
 #define FLIGHT_MAX   65536u
-#define FLIGHT_SPARE 4u /* a frame, its duplicate, and the same of one pushed by departed() */
+#define START_MAX    32u /* frames that are put on the link at once */
+#define FLIGHT_SPARE 4u  /* a frame, its duplicate, and the same of one pushed by departed() */
 
 /* Frames in order, linked through their meta: a queue is as large as what is in it, and finding
  * when the first is due touches no frame. */
@@ -47,7 +48,7 @@ struct egress {
     uint32_t last_bytes;
     bool exact, faults, marks; /* fault.on, ecn.min_bytes */
 
-    void (*departed)(void *ctx, struct rte_mbuf *m, int64_t now_ps);
+    void (*departed)(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, uint32_t n);
     struct rte_mbuf *(*pull)(void *ctx, int64_t now_ps, bool lossless_paused);
     void *ctx;
     void (*earlier)(void *ctx);
@@ -56,7 +57,7 @@ struct egress {
     uint64_t waiting_bytes;
     uint64_t rate_bps;
 
-    struct egress_stats st;
+    struct egress_stats st; /* but for link_bytes, which follow */
     struct waiting q[FRAME_CLASSES] __rte_cache_aligned;
     struct egress_cfg cfg;
     struct fault fault;
@@ -95,6 +96,16 @@ static inline struct rte_mbuf *line_take(struct line *l)
     return m;
 }
 
+/* What waits grows until something leaves: peaks are noted then; egress_stats() sees to the rest.
+ */
+static inline void note_peaks(struct egress *e, unsigned cls)
+{
+    uint64_t *peak = &e->st.class_peak_bytes[cls];
+
+    e->st.peak_bytes = RTE_MAX(e->st.peak_bytes, e->waiting_bytes);
+    *peak = RTE_MAX(*peak, e->q[cls].bytes);
+}
+
 /* There must be one. */
 static inline struct rte_mbuf *wait_take(struct egress *e, unsigned cls)
 {
@@ -102,6 +113,7 @@ static inline struct rte_mbuf *wait_take(struct egress *e, unsigned cls)
     struct rte_mbuf *m = line_take(&r->line);
     uint32_t bytes = frame_bytes(m);
 
+    note_peaks(e, cls);
     r->bytes -= bytes;
     e->waiting_bytes -= bytes;
     if (!r->line.n)

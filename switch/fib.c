@@ -80,10 +80,11 @@ static uint16_t balanced_port(struct fib *fib, const struct hop *h, const struct
 }
 _Static_assert(FLOWS == 1u << (32 - 22), "slot_of() of balanced_port()");
 
-uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct peek *k)
+uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct peek *k, bool *any)
 {
     const struct hop *h = likely(inner(dst)) ? find(fib, peek_be32(dst + 2)) : NULL;
 
+    *any = !h || h->n <= 1;
     if (unlikely(!h)) {
         const struct learned *l = learned_of(fib, dst);
 

@@ -23,8 +23,9 @@ void fib_destroy(struct fib *fib);
 /* Routes of another fabric of the same nodes and addresses (fabric/reroute.h). What was learned of
  * the outside is forgotten. */
 void fib_reroute(struct fib *fib, const struct fabric *f);
-/* Egress port for a unicast MAC, FIB_NO_PORT or FIB_OUTSIDE. */
-uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct peek *k);
+/* Egress port for a unicast MAC, FIB_NO_PORT or FIB_OUTSIDE. *any: it is so for every frame to this
+ * address. */
+uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct peek *k, bool *any);
 /* A frame with this source came in by `port`, one of the spanning tree. Inner addresses are not
  * learned. */
 void fib_learn(struct fib *fib, const uint8_t src[6], uint16_t port);

@@ -4,25 +4,25 @@ bool net_port_stats(struct net *n, uint16_t node, uint16_t port, struct net_port
 {
     struct node *nd = net_node(n, node);
     const struct port_counters *c;
-    const struct egress_stats *st;
+    struct egress_stats st;
 
     if (!nd || port >= nd->n_ports || !nd->egress[port])
         return false;
     c = &nd->cnt[port];
     st = egress_stats(nd->egress[port]);
-    *s = (struct net_port_stats){.frames = st->frames,
-                                 .bytes = st->bytes,
-                                 .link_bytes = st->link_bytes,
-                                 .ecn_marks = st->ecn_marks,
+    *s = (struct net_port_stats){.frames = st.frames,
+                                 .bytes = st.bytes,
+                                 .link_bytes = st.link_bytes,
+                                 .ecn_marks = st.ecn_marks,
                                  .pauses_sent = c->pauses_sent,
                                  .pauses_received = c->pauses_received,
                                  .watchdog_trips = c->watchdog_trips,
-                                 .discarded = st->discarded,
-                                 .peak_bytes = st->peak_bytes,
-                                 .busy_ps = st->busy_ps,
+                                 .discarded = st.discarded,
+                                 .peak_bytes = st.peak_bytes,
+                                 .busy_ps = st.busy_ps,
                                  .paused_ps = egress_paused_ps(nd->egress[port], net_now(n))};
     for (int k = 0; k < FRAME_CLASSES; k++)
-        s->class_peak_bytes[k] = st->class_peak_bytes[k];
+        s->class_peak_bytes[k] = st.class_peak_bytes[k];
     for (int d = 0; d < DROP_REASONS; d++)
         s->drops += c->drops[d];
     s->overflows = c->drops[DROP_QUEUE_FULL];

@@ -40,10 +40,15 @@ static inline void account(struct node *nd, uint16_t port, uint32_t bytes, int64
     }
 }
 
-void node_release(struct node *nd, uint16_t port, uint32_t bytes, int64_t now_ps)
+static inline void release(struct node *nd, uint16_t port, uint32_t bytes, int64_t now_ps)
 {
     if (pfc_leave(&nd->np[port].pfc, bytes) == PFC_XON)
         pfc_say(nd, port, 0, now_ps);
+}
+
+void node_release(struct node *nd, uint16_t port, uint32_t bytes, int64_t now_ps)
+{
+    release(nd, port, bytes, now_ps);
 }
 
 void node_hold(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_ps)
@@ -56,14 +61,17 @@ void node_hold(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
     }
 }
 
-/* A frame has left the queue of np's port: the port by which it came in is relieved. */
-static void departed(void *ctx, struct rte_mbuf *m, int64_t now_ps)
+/* Frames have left the queue of np's port: the ports by which they came in are relieved. */
+static void departed(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, uint32_t n)
 {
     const struct node_port *np = ctx;
-    uint16_t in = frame_meta(m)->in_port;
 
-    if (in != NODE_NO_PORT)
-        node_release(np->nd, in, frame_bytes(m), now_ps);
+    for (uint32_t i = 0; i < n; i++) {
+        uint16_t in = frame_meta(m[i])->in_port;
+
+        if (in != NODE_NO_PORT)
+            release(np->nd, in, frame_bytes(m[i]), at_ps[i]);
+    }
 }
 
 void node_drop(struct node *nd, uint16_t in_port, struct rte_mbuf *m, enum drop why)
@@ -96,6 +104,28 @@ void node_send(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
                       ? DROP_PFC_WATCHDOG
                       : DROP_QUEUE_FULL);
     }
+}
+
+void node_send_run(struct node *nd, uint16_t port, struct rte_mbuf **m, uint32_t n, uint32_t bytes,
+                   int64_t now_ps)
+{
+    uint16_t in = frame_meta(*m)->in_port;
+    bool held = frame_meta(*m)->cls == FRAME_LOSSLESS && nd->np[in].pfc.on;
+
+    /* The first may find nobody that waits. */
+    while (n == 1 || !nd->egress[port] || !egress_append(nd->egress[port], m, n, bytes, now_ps)) {
+        bytes -= frame_bytes(*m);
+        node_send(nd, port, *m++, now_ps);
+        if (--n == 0)
+            return;
+    }
+    if (held && likely(pfc_enter_quietly(&nd->np[in].pfc, bytes, n)))
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        if (held)
+            account(nd, in, frame_bytes(m[i]), now_ps);
+        else
+            frame_meta(m[i])->in_port = NODE_NO_PORT;
 }
 
 void node_pause_input(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_ps)

@@ -91,6 +91,9 @@ void node_fini(struct node *nd);
 void node_drop(struct node *nd, uint16_t in_port, struct rte_mbuf *m, enum drop why);
 /* Queues a frame, or drops and counts it. meta.in_port says whose PFC accounting it belongs to. */
 void node_send(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_ps);
+/* The same for n frames of one class that came in by one port, so many bytes together. */
+void node_send_run(struct node *nd, uint16_t port, struct rte_mbuf **m, uint32_t n, uint32_t bytes,
+                   int64_t now_ps);
 /* A MAC control frame came in: obeys and frees it. */
 void node_pause_input(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_ps);
 /* Ingress accounting of what a node holds elsewhere than in an egress queue. */

@@ -70,6 +70,16 @@ static inline enum pfc_verdict pfc_enter(struct pfc *p, uint32_t bytes, int64_t 
     return PFC_XOFF;
 }
 
+/* So many enter, and nothing is to be said. False: one after the other. */
+static inline bool pfc_enter_quietly(struct pfc *p, uint32_t bytes, uint32_t n)
+{
+    if (!p->over && (p->bytes + bytes > p->xoff_bytes || p->pkts + n > p->xoff_pkts))
+        return false;
+    p->bytes += bytes;
+    p->pkts += n;
+    return true;
+}
+
 static inline enum pfc_verdict pfc_leave(struct pfc *p, uint32_t bytes)
 {
     p->bytes -= bytes;

@@ -40,45 +40,61 @@ static inline bool bridge_reserved(const uint8_t *d)
     return d[0] == 0x01 && d[1] == 0x80 && d[2] == 0xc2 && d[3] == 0 && d[4] == 0 && d[5] < 0x10;
 }
 
-/* in: NODE_NO_PORT for a frame of our own endpoint. */
-static inline void forward(struct sw *s, uint16_t in, struct rte_mbuf *m, int64_t now)
+/* Takes a frame that is not simply passed on. */
+static void special(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
+                    uint16_t port, int64_t now)
 {
     const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
-    struct peek k;
-    uint16_t port;
 
-    peek_frame(m, &k);
-    frame_meta(m)->cls = k.cls;
-    frame_meta(m)->in_port = in;
-    if (unlikely(k.kind == PEEK_BAD)) {
-        node_drop(&s->nd, in, m, k.why);
-        return;
-    }
-    if (unlikely(k.kind == PEEK_MAC_CONTROL && in != NODE_NO_PORT)) {
+    if (unlikely(k->kind == PEEK_BAD))
+        node_drop(&s->nd, in, m, k->why);
+    else if (k->kind == PEEK_MAC_CONTROL && in != NODE_NO_PORT)
         node_pause_input(&s->nd, in, m, now);
-        return;
-    }
-    if (unlikely(s->outside) && in != NODE_NO_PORT && (s->flags[in] & PORT_TREE))
-        fib_learn(s->fib, dst + 6, in);
-    if (unlikely(dst[0] & 1)) {
-        if (bridge_reserved(dst))
-            node_drop(&s->nd, in, m, DROP_LINK_LOCAL);
-        else
-            sw_group_input(s, in, m, &k, now);
-        return;
-    }
-    if (mac_equal(dst, s->mac)) {
-        local_input(s, in, m, &k, now);
-        return;
-    }
-    port = fib_lookup(s->fib, dst, &k);
-    if (likely(port < s->nd.n_ports && port != in))
-        node_send(&s->nd, port, m, now);
+    else if (bridge_reserved(dst))
+        node_drop(&s->nd, in, m, DROP_LINK_LOCAL);
+    else if (dst[0] & 1)
+        sw_group_input(s, in, m, k, now);
+    else if (mac_equal(dst, s->mac))
+        local_input(s, in, m, k, now);
     else if (port == FIB_OUTSIDE)
         sw_flood(s, in, m, PORT_OUTSIDE, DROP_UNKNOWN_DEST, now);
     else
         node_drop(&s->nd, in, m,
                   port == in && port < s->nd.n_ports ? DROP_REFLECTED : DROP_NO_ROUTE);
+}
+
+/* Where the frame goes. False: to special(). *any: so does every frame to that address. */
+static inline bool passes_on(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
+                             uint16_t *port, bool *any)
+{
+    const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
+
+    *port = FIB_NO_PORT;
+    *any = false;
+    if (unlikely(k->kind == PEEK_BAD || (k->kind == PEEK_MAC_CONTROL && in != NODE_NO_PORT)))
+        return false;
+    if (unlikely(s->outside) && in != NODE_NO_PORT && (s->flags[in] & PORT_TREE))
+        fib_learn(s->fib, dst + 6, in);
+    if (unlikely(dst[0] & 1) || mac_equal(dst, s->mac))
+        return false;
+    *port = fib_lookup(s->fib, dst, k, any);
+    return likely(*port < s->nd.n_ports && *port != in);
+}
+
+/* A frame of our own endpoint. */
+static void send_own(struct sw *s, struct rte_mbuf *m, int64_t now)
+{
+    struct peek k;
+    uint16_t port;
+    bool any;
+
+    peek_frame(m, &k);
+    frame_meta(m)->cls = k.cls;
+    frame_meta(m)->in_port = NODE_NO_PORT;
+    if (likely(passes_on(s, NODE_NO_PORT, m, &k, &port, &any)))
+        node_send(&s->nd, port, m, now);
+    else
+        special(s, NODE_NO_PORT, m, &k, port, now);
 }
 
 /* ---- the endpoint behind the switch
@@ -112,7 +128,7 @@ static void drain(struct sw *s, int64_t now)
             }
             n = s->ep.output(s->ep.ctx, (enum endpoint_queue)q, m, room, now);
             for (uint16_t i = 0; i < n; i++)
-                forward(s, NODE_NO_PORT, m[i], now);
+                send_own(s, m[i], now);
         } while (n);
     }
     s->ep_next_ps = s->ep.next(s->ep.ctx);
@@ -120,19 +136,76 @@ static void drain(struct sw *s, int64_t now)
         s->ep_next_ps = now + AN_RETRY_PS;
 }
 
+/* Frames of a burst, one behind the other, that leave by one port in one class. */
+struct run {
+    struct rte_mbuf **m;
+    uint32_t n, bytes;
+    uint16_t port;
+    uint8_t cls;
+};
+
+static inline void run_end(struct sw *s, struct run *r, int64_t now)
+{
+    if (r->n)
+        node_send_run(&s->nd, r->port, r->m, r->n, r->bytes, now);
+    r->n = 0;
+}
+
+/* The address in front of a frame of at least 8 bytes. */
+static inline uint64_t dst_of(struct rte_mbuf *m)
+{
+    uint64_t v;
+
+    memcpy(&v, rte_pktmbuf_mtod(m, const void *), sizeof(v));
+    return v & RTE_BE64(0xffffffffffff0000);
+}
+
+/* What was found for an address holds for the rest of the burst. */
 static void sw_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16_t n,
                      int64_t now_ps)
 {
     struct sw *s = sw_of(nd);
-    struct port_counters *c = &nd->cnt[port];
+    struct run r = {.n = 0};
+    uint64_t bytes = 0, known = 0;
+    uint16_t known_port = FIB_NO_PORT;
 
-    c->rx_frames += n;
     for (uint16_t i = 0; i < n; i++) {
+        uint32_t len = frame_bytes(m[i]);
+        uint16_t out = known_port;
+        enum frame_class cls = FRAME_CLASSES;
+
         if (i + 1 < n)
             rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
-        c->rx_bytes += frame_bytes(m[i]);
-        forward(s, port, m[i], now_ps);
+        bytes += len;
+        frame_meta(m[i])->in_port = port;
+        if (known_port != FIB_NO_PORT && dst_of(m[i]) == known)
+            cls = peek_plain(m[i]);
+        if (unlikely(cls == FRAME_CLASSES)) {
+            struct peek k;
+            bool any;
+
+            peek_frame(m[i], &k);
+            frame_meta(m[i])->cls = k.cls;
+            if (unlikely(!passes_on(s, port, m[i], &k, &out, &any))) {
+                run_end(s, &r, now_ps);
+                special(s, port, m[i], &k, out, now_ps);
+                continue;
+            }
+            cls = k.cls;
+            known = dst_of(m[i]);
+            known_port = any && !s->outside ? out : FIB_NO_PORT;
+        }
+        frame_meta(m[i])->cls = (uint8_t)cls;
+        if (r.n && (out != r.port || cls != r.cls))
+            run_end(s, &r, now_ps);
+        if (!r.n)
+            r = (struct run){.m = m + i, .port = out, .cls = (uint8_t)cls};
+        r.n++;
+        r.bytes += len;
     }
+    run_end(s, &r, now_ps);
+    nd->cnt[port].rx_frames += n;
+    nd->cnt[port].rx_bytes += bytes;
     if (s->n_local) {
         local_flush(s, now_ps);
         drain(s, now_ps);

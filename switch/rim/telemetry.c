@@ -84,19 +84,19 @@ static void add_counters(struct rte_tel_data *d, const struct port_counters *c,
 
 static void add_egress(struct rte_tel_data *d, const struct egress *e, int64_t now_ps)
 {
-    const struct egress_stats *s = egress_stats(e);
+    const struct egress_stats s = egress_stats(e);
 
-    rte_tel_data_add_dict_u64(d, "egress_frames", s->frames);
-    rte_tel_data_add_dict_u64(d, "egress_link_bytes", s->link_bytes);
-    rte_tel_data_add_dict_u64(d, "egress_lost", s->lost);
-    rte_tel_data_add_dict_u64(d, "egress_duplicated", s->duplicated);
-    rte_tel_data_add_dict_u64(d, "egress_reordered", s->reordered);
-    rte_tel_data_add_dict_u64(d, "egress_corrupted", s->corrupted);
-    rte_tel_data_add_dict_u64(d, "egress_down_drops", s->down_drops);
-    rte_tel_data_add_dict_u64(d, "egress_watchdog_drops", s->discarded);
-    rte_tel_data_add_dict_u64(d, "egress_peak_bytes", s->peak_bytes);
-    rte_tel_data_add_dict_u64(d, "egress_peak_lossless_bytes", s->class_peak_bytes[FRAME_LOSSLESS]);
-    rte_tel_data_add_dict_u64(d, "egress_busy_us", (uint64_t)(s->busy_ps / PS_PER_US));
+    rte_tel_data_add_dict_u64(d, "egress_frames", s.frames);
+    rte_tel_data_add_dict_u64(d, "egress_link_bytes", s.link_bytes);
+    rte_tel_data_add_dict_u64(d, "egress_lost", s.lost);
+    rte_tel_data_add_dict_u64(d, "egress_duplicated", s.duplicated);
+    rte_tel_data_add_dict_u64(d, "egress_reordered", s.reordered);
+    rte_tel_data_add_dict_u64(d, "egress_corrupted", s.corrupted);
+    rte_tel_data_add_dict_u64(d, "egress_down_drops", s.down_drops);
+    rte_tel_data_add_dict_u64(d, "egress_watchdog_drops", s.discarded);
+    rte_tel_data_add_dict_u64(d, "egress_peak_bytes", s.peak_bytes);
+    rte_tel_data_add_dict_u64(d, "egress_peak_lossless_bytes", s.class_peak_bytes[FRAME_LOSSLESS]);
+    rte_tel_data_add_dict_u64(d, "egress_busy_us", (uint64_t)(s.busy_ps / PS_PER_US));
     rte_tel_data_add_dict_u64(d, "egress_paused_us",
                               (uint64_t)(egress_paused_ps(e, now_ps) / PS_PER_US));
 }

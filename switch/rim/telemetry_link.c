@@ -71,17 +71,18 @@ static void list(struct loop *l, struct rte_tel_data *d)
 
 /* ---- one link -------------------------------------------------------------------------------- */
 
-static void add_counts(const struct egress_stats *s, char *buf, size_t size)
+static void add_counts(const struct egress *e, char *buf, size_t size)
 {
+    const struct egress_stats s = egress_stats(e);
     const struct {
         const char *name;
         uint64_t n;
-    } c[] = {{"lost", s->lost},
-             {"doubled", s->duplicated},
-             {"reordered", s->reordered},
-             {"corrupted", s->corrupted},
-             {"dropped while down", s->down_drops}};
-    size_t len = (size_t)snprintf(buf, size, "%" PRIu64 " frames", s->frames);
+    } c[] = {{"lost", s.lost},
+             {"doubled", s.duplicated},
+             {"reordered", s.reordered},
+             {"corrupted", s.corrupted},
+             {"dropped while down", s.down_drops}};
+    size_t len = (size_t)snprintf(buf, size, "%" PRIu64 " frames", s.frames);
 
     for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++)
         if (c[i].n && len < size)
@@ -106,7 +107,7 @@ static void show(struct loop *l, unsigned link, struct rte_tel_data *d)
         if (!e[dir])
             continue;
         describe(l, link, e[dir], what, sizeof(what));
-        add_counts(egress_stats(e[dir]), counts, sizeof(counts));
+        add_counts(e[dir], counts, sizeof(counts));
         snprintf(line, sizeof(line), "%s:%u to %s:%u: %s; %s", f->nodes[dir ? k->b : k->a].name,
                  (unsigned)(dir ? k->b_port : k->a_port), f->nodes[dir ? k->a : k->b].name,
                  (unsigned)(dir ? k->a_port : k->b_port), *what ? what : "up", counts);

@@ -26,10 +26,11 @@ static void forward(struct plain *p, struct rte_mbuf *m)
 {
     struct peek k;
     uint16_t to = FIB_NO_PORT;
+    bool any;
 
     peek_frame(m, &k);
     if (k.kind != PEEK_BAD)
-        to = fib_lookup(p->fib, rte_pktmbuf_mtod(m, const uint8_t *), &k);
+        to = fib_lookup(p->fib, rte_pktmbuf_mtod(m, const uint8_t *), &k, &any);
     if (to < p->n_ports && p->n_out[to] < 4 * BURST)
         p->out[to][p->n_out[to]++] = m;
     else

@@ -64,7 +64,7 @@ static void a_full_buffer_drops_and_counts_without_pfc(void **state)
     for (unsigned p = 1; p < 9; p++)
         lost += sw->cnt[p].drops[DROP_QUEUE_FULL];
     assert_int_equal(lost, lab_drops(&l, DROP_QUEUE_FULL));
-    assert_true(egress_stats(sw->egress[0])->peak_bytes <= 128 << 10);
+    assert_true(egress_stats(sw->egress[0]).peak_bytes <= 128 << 10);
     end(&l, src, dst);
 }
 

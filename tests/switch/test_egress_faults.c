@@ -44,7 +44,7 @@ static unsigned faulty(const struct egress_faults *f, uint32_t *tag, int64_t *at
         n += bed_drain(e, tag ? tag + n : NULL, at ? at + n : NULL, 2 * MANY - n);
     }
     if (st)
-        *st = *egress_stats(e);
+        *st = egress_stats(e);
     egress_destroy(e);
     return n;
 }

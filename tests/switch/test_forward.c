@@ -360,7 +360,7 @@ static void hosts_outside_are_learned_and_reached_and_nobody_else_hears(void **s
             assert_int_equal(u.n[2 * i] + u.n[2 * i + 1], 0);
     assert_int_equal(egress_stats(net_egress(l.net, lab_node(&l, "leaf1"),
                                              l.f->nodes[lab_node(&l, "leaf1")].n_ports - 1))
-                         ->frames,
+                         .frames,
                      1);
     /* A frame of the outside host reaches h0 by its MAC. */
     m = arp_request(&l, "h1", lab_ip(&l, "h0"));
@@ -374,7 +374,7 @@ static void hosts_outside_are_learned_and_reached_and_nobody_else_hears(void **s
     lab_run(&l, PS_PER_S);
     assert_int_equal(egress_stats(net_egress(l.net, lab_node(&l, "leaf1"),
                                              l.f->nodes[lab_node(&l, "leaf1")].n_ports - 1))
-                         ->frames,
+                         .frames,
                      2);
     prog_free(p);
     lab_close(&l);
