@@ -18,6 +18,8 @@
 #define BURST_TOLERANCE 0.04
 #define CAP_WALLS       3.0 /* wall times that one operation may last, when nothing less would hold */
 #define RATE_LEAST      20e6
+#define HELD_MARGIN     1.15 /* over what a warm-up needed, for the run after it to hold as well */
+#define ENOUGH          1.2  /* a step smaller than this is not worth a warm-up */
 
 void pace_init(struct pace *p, bool adaptive, double max_wall)
 {
@@ -87,16 +89,35 @@ struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns,
 uint32_t pace_retry(const struct pace *p, const struct coll_prediction *pr, uint32_t d,
                     uint32_t needed)
 {
-    double next = fmin(fmax(2.0 * d, LAG_MARGIN * needed), 8.0 * d);
+    double next = fmin(fmax(1.5 * d, LAG_MARGIN * needed), 8.0 * d);
 
     return clamp(fmax(d, fmin(next, pace_cap(p, pr))));
+}
+
+uint32_t pace_settle(const struct pace *p, struct pace_tries *t, const struct coll_prediction *pr,
+                     uint32_t d, uint32_t needed)
+{
+    double next;
+
+    if (needed > d) {
+        t->failed = t->failed > d ? t->failed : d;
+        next = t->held > d ? sqrt((double)t->held * d) : pace_retry(p, pr, d, needed);
+        return t->held && t->held < ENOUGH * d ? t->held : clamp(next);
+    }
+    if (d < HELD_MARGIN * needed)
+        return clamp(HELD_MARGIN * needed);
+    t->held = t->held && t->held < d ? t->held : d;
+    next = fmax(HELD_MARGIN * HELD_MARGIN * needed, d / 4.0);
+    if (t->failed)
+        next = fmax(next, sqrt((double)t->failed * d));
+    return next * ENOUGH < d ? clamp(next) : d;
 }
 
 void pace_learn(struct pace *p, const struct coll_prediction *pr, unsigned nranks,
                 int64_t lag_p99_ns, uint32_t dilation, bool ok)
 {
-    bool rate_bound_it =
-        rate_bound(p->rate_Bps, pr, nranks) >= lag_bound(p->lag_ns * LAG_MARGIN, pr);
+    double bound = fmax(rate_bound(p->rate_Bps, pr, nranks), burst_bound(p->rate_Bps, pr, nranks));
+    bool rate_bound_it = bound >= lag_bound(p->lag_ns * LAG_MARGIN, pr);
 
     if (!ok && rate_bound_it) {
         /* what this dilation asked of the machine was too much */
@@ -104,6 +125,8 @@ void pace_learn(struct pace *p, const struct coll_prediction *pr, unsigned nrank
         p->rate_Bps = fmax(RATE_LEAST, fmin(p->rate_Bps, asked / 2));
         return;
     }
+    if (rate_bound_it) /* it moves what held here, as far as that speaks for other sizes */
+        p->rate_Bps *= fmin(fmax(bound / dilation, 0.5), 2);
     /* A bad run counts at once, a good one only partly: half of what was expected before stays. */
     double lag = (double)lag_p99_ns;
     if (lag < p->lag_ns)

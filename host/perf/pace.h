@@ -37,7 +37,17 @@ unsigned pace_iters(const struct pace *p, unsigned want, const struct coll_predi
                     uint32_t dilation);
 struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns, uint32_t dilation);
 /*
- * For another try of a run that lagged at d: what it showed to be needed and some, within 2 to 8
+ * After a warm-up at d that showed `needed`: what to warm up at next, or d when that is the one:
+ * between 1.15 times and about 1.5 times what it needs itself. The least that held and the most
+ * that did not are kept in t, {0} before the first.
+ */
+struct pace_tries {
+    uint32_t held, failed;
+};
+uint32_t pace_settle(const struct pace *p, struct pace_tries *t, const struct coll_prediction *pr,
+                     uint32_t d, uint32_t needed);
+/*
+ * For another try of a run that lagged at d: what it showed to be needed and some, within 1.5 to 8
  * times d; d itself when an operation would last longer than three max_wall.
  */
 uint32_t pace_retry(const struct pace *p, const struct coll_prediction *pr, uint32_t d,

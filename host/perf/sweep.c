@@ -19,6 +19,7 @@
 #define CONNECT_S     60.0     /* EAL, memif and JOINs of all ranks on a slow machine */
 #define SLACK_S       60.0     /* on top of what a command should take, before it counts as stuck */
 #define TRIES         3        /* of one run, each at a higher dilation, when it may be chosen */
+#define WARM_UPS      6        /* at most, to find that dilation */
 #define START_NS      10000000 /* wall time from telling ranks to run until they do, */
 #define START_RANK_NS 1000000  /* and for each that is told */
 #define LATE_NS       2000000 /* of wall time: a rank is late, whatever this machine does meanwhile */
@@ -244,22 +245,56 @@ static int check_barrier(struct sweep *s, struct run_result *run, struct answers
     return rc;
 }
 
-/* The timed part; fills run, but for `wrong`. */
-static int run_timed(struct sweep *s, struct run_result *run, struct answers *a)
+/* n operations, and how late hand-offs were meanwhile. */
+static int run_n(struct sweep *s, unsigned n, struct answers *a, int64_t *lag_ns)
 {
     struct lag_hist *h = calloc(2, sizeof(*h));
+    struct msg_run m = {n, s->terminal, start_of(s)};
+    int rc;
 
     if (!h)
         return -ENOMEM;
+    a->iters = n;
+    lag_snapshot(s->rd->sh, &h[0]);
+    rc = command(s, MSG_RUN, &m, sizeof(m), 5 * wall_of(a, n, clock_dilation(s->rd->sh)), a);
+    lag_snapshot(s->rd->sh, &h[1]);
+    *lag_ns = lag_quantile(&h[0], &h[1], 0.99);
+    free(h);
+    return rc;
+}
+
+/* Where the dilation may be chosen, warm-ups are what finds it: one after the other, until they
+ * hold and would not with much less. */
+static int warm_up(struct sweep *s, struct answers *a)
+{
+    struct pace_tries t = {0};
+    uint32_t d, next = clock_dilation(s->rd->sh);
+    int rc = 0;
+
+    for (unsigned i = 0; !rc && i < WARM_UPS && (!i || next != d); i++) {
+        unsigned n = pace_iters(&s->pace, s->o->warmup, a->pred, d = next);
+        int64_t lag;
+
+        if (!n)
+            break;
+        rc = run_n(s, n, a, &lag);
+        if (!s->pace.adaptive)
+            break;
+        next = pace_settle(&s->pace, &t, a->pred, d, pace_judge(a->pred, lag, d).needed);
+        clock_set_dilation(s->rd->sh, next);
+    }
+    return rc;
+}
+
+/* The timed part; fills run, but for `wrong`. */
+static int run_timed(struct sweep *s, struct run_result *run, struct answers *a)
+{
+    int64_t lag;
+    int rc;
+
     run->dilation = clock_dilation(s->rd->sh);
     run->iters = pace_iters(&s->pace, s->o->iters, a->pred, run->dilation);
-    a->iters = run->iters;
-    lag_snapshot(s->rd->sh, &h[0]);
-    int rc = command(s, MSG_RUN, &(struct msg_run){run->iters, s->terminal, start_of(s)},
-                     sizeof(struct msg_run), 5 * wall_of(a, run->iters, run->dilation), a);
-    lag_snapshot(s->rd->sh, &h[1]);
-    int64_t lag = lag_quantile(&h[0], &h[1], 0.99);
-    free(h);
+    rc = run_n(s, run->iters, a, &lag);
     if (rc)
         return rc;
     run->time_us = a->ps / run->iters * 1e-6;
@@ -316,11 +351,8 @@ static int run_place(struct sweep *s, struct row *r, int place)
     }
     if (!rc && s->pace.adaptive)
         clock_set_dilation(s->rd->sh, pace_dilation(&s->pace, a.pred, s->nranks));
-    uint32_t d = clock_dilation(s->rd->sh);
-    unsigned warm = pace_iters(&s->pace, s->o->warmup, a.pred, d);
-    if (!rc && warm)
-        rc = command(s, MSG_RUN, &(struct msg_run){.n = warm}, sizeof(struct msg_run),
-                     5 * wall_of(&a, warm, d), &a);
+    if (!rc)
+        rc = warm_up(s, &a);
     if (!rc)
         rc = run_paced(s, run, &a);
     if (!rc && s->o->check)

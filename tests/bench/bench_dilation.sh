@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# What `dilation = auto` chooses for a row, of the smallest factor at which the row holds fidelity: on the machine as it is, and with
+# one of its cores busy. Each choice is that of a job of this row alone, which begins from a guess; the median of three. Then fixed
+# factors are tried: one holds when three of its four runs do. The smallest is found by halving the interval between what holds and
+# what does not, in ratio, to within a tenth. Prints JSON objects, one a line.
+set -u
+cd "$(dirname "$0")/../.."
+. tests/bench/lib.sh
+TRIB_BUILD=$(cd "${BUILD:-build}" && pwd)
+dir=$(mktemp -d)
+export TRIB_BUILD TRIB_RUN=$dir/run
+busy=
+cleanup() {
+    [ -z "$busy" ] || kill "$busy" 2>/dev/null
+    scripts/trib down >/dev/null 2>&1
+    rm -rf "$dir"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+conf=conf/leaf-spine-8.conf
+
+perf() { # perf ALGO SIZE ARG...: its JSON in $dir/out.json
+    scripts/trib perf $conf --algo "$1" -b "$2" -e "$2" -c 0 --max-wall 1 -J "$dir/out.json" "${@:3}" >"$dir/out" 2>&1 ||
+        { tail -5 "$dir/out" >&2; exit 1; }
+}
+chosen() { # chosen ALGO SIZE
+    for _ in 1 2 3; do
+        perf "$1" "$2" -n 5
+        jq '.results[0].dilation' "$dir/out.json"
+    done | median
+}
+holds() { # holds ALGO SIZE FACTOR
+    local good=0
+    scripts/trib up $conf --dilation "$3" >"$dir/out" 2>&1 || { tail -5 "$dir/out" >&2; exit 1; }
+    for _ in 1 2; do
+        perf "$1" "$2" -n 5
+        good=$((good + $(jq '[.results[] | select(.fidelity.ok)] | length' "$dir/out.json")))
+    done
+    scripts/trib down >/dev/null
+    [ $good -ge 3 ]
+}
+smallest() { # smallest ALGO SIZE FROM
+    local low high=$3 d k
+    for ((k = 0; k < 4; k++)); do # up to a factor that holds
+        holds "$1" "$2" "$high" && break
+        high=$((high * 2))
+    done
+    low=$((high / 4 + 1))
+    while d=$(awk -v l=$low -v h=$high 'BEGIN { if (h / l > 1.1) printf "%d\n", sqrt(l * h) }') && [ -n "$d" ] && [ "$d" -gt $low ]; do
+        if holds "$1" "$2" "$d"; then high=$d; else low=$d; fi
+    done
+    echo "$high"
+}
+compare() { # compare WHAT "ALGO SIZE"...
+    local of what=$1 r
+    for r in "${@:2}"; do
+        of=$(chosen $r)
+        row "auto dilation, $r, $what" "$of" times "the smallest that holds fidelity" "$(smallest $r "$of")" 0.667 time
+    done
+}
+
+[ -z "${BENCH_QUICK:-}" ] || { skipped "auto dilation" "takes minutes (make bench)"; exit 0; }
+compare "machine as it is" "ring 64K" "sharp 4M"
+taskset -c 0 sh -c 'while :; do :; done' &
+busy=$!
+compare "one core busy" "ring 64K" "sharp 4M"
