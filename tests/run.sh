@@ -3,38 +3,41 @@
 set -u
 cd "$(dirname "$0")/.."
 build=${BUILD:-build}
-passed=0 failed=0 skipped=0
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
+export logs
 
-# one NAME SECONDS CMD...: exit 77 means skipped, with the reason as the last line.
+# one NAME SECONDS CMD...: exit 77 means skipped, with the reason as the last line. Prints all at once, since others may run meanwhile.
 one() {
-    local name=$1 limit=$2 log="$logs/log" t0 rc
+    local name=$1 limit=$2 log t0 rc verdict=FAILED
     shift 2
+    log=$(mktemp "$logs/log.XXXXXX")
     t0=$(date +%s%N)
     timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null
     rc=$?
-    printf '%-7s %-44s %6.1f s\n' "$([ $rc = 0 ] && echo ok || { [ $rc = 77 ] && echo skipped || echo FAILED; })" \
-        "$name" "$((($(date +%s%N) - t0) / 1000000))e-3"
     case $rc in
-    0) passed=$((passed + 1)) ;;
-    77)
-        skipped=$((skipped + 1))
-        tail -n 1 "$log" | sed 's/^/        /'
-        ;;
-    *)
-        failed=$((failed + 1))
-        [ $rc = 124 ] && echo "        did not end within $limit s"
-        tail -n 60 "$log" | sed 's/^/        /'
-        ;;
+    0) verdict=ok ;;
+    77) verdict=skipped ;;
     esac
+    {
+        printf '%-7s %-44s %6.1f s\n' $verdict "$name" "$((($(date +%s%N) - t0) / 1000000))e-3"
+        case $rc in
+        0) ;;
+        77) tail -n 1 "$log" | sed 's/^/        /' ;;
+        *)
+            [ $rc = 124 ] && echo "        did not end within $limit s"
+            tail -n 60 "$log" | sed 's/^/        /'
+            ;;
+        esac
+    } >"$log.told"
+    flock "$logs" cat "$log.told"
+    echo $verdict >>"$logs/verdicts"
 }
+export -f one
 
+# They share no names and no time with each other: as many at once as there are cores.
 unit() {
-    local t
-    while IFS= read -r t; do
-        one "${t#"$build"/tests/}" 300 "$t"
-    done < <(find "$build/tests" -type f -name 'test_*' -perm -u+x | sort)
+    find "$build/tests" -type f -name 'test_*' -perm -u+x | sort | xargs -P "$(nproc)" -I{} bash -c 'one "${1#"$2"/tests/}" 300 "$1"' - {} "$build"
 }
 
 e2e() {
@@ -50,5 +53,8 @@ e2e) e2e ;;
 all) unit; e2e ;;
 *) echo "run.sh: found '$1', expected unit, e2e or all" >&2; exit 2 ;;
 esac
-echo "$passed passed, $failed failed, $skipped skipped"
+touch "$logs/verdicts"
+count() { grep -cx "$1" "$logs/verdicts"; }
+passed=$(count ok) failed=$(count FAILED)
+echo "$passed passed, $failed failed, $(count skipped) skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
