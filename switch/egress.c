@@ -316,65 +316,73 @@ static inline void tell_earlier(struct egress *e, int64_t before)
         e->earlier(e->watcher);
 }
 
-static inline void wait_in(struct egress *e, struct waiting *r, struct rte_mbuf *m, uint32_t bytes,
-                           int64_t now_ps)
+/* n frames of one class wait, behind those that do. */
+static inline void wait_in(struct egress *e, struct waiting *r, struct rte_mbuf *const *m,
+                           uint32_t n, uint32_t bytes, int64_t now_ps)
 {
-    line_add(&r->line, m, now_ps);
+    line_add(&r->line, m[0], now_ps);
+    for (uint32_t i = 1; i < n; i++) {
+        frame_meta(m[i - 1])->behind = m[i];
+        frame_meta(m[i - 1])->behind_ps = now_ps;
+    }
+    r->line.last = m[n - 1];
+    r->line.n += n - 1;
     r->bytes += bytes;
     e->waiting_bytes += bytes;
     e->classes |= (uint8_t)(1u << (r - e->q));
 }
 
-int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
+/* There is room for them. */
+static inline void enter(struct egress *e, struct waiting *r, struct rte_mbuf *const *m, uint32_t n,
+                         uint32_t bytes, int64_t now_ps)
 {
-    struct frame_meta *meta = frame_meta(m);
-    struct waiting *r = &e->q[meta->cls];
-    uint32_t bytes = frame_bytes(m);
     int64_t before;
 
-    if (unlikely(r->line.n >= r->line.limit || r->bytes + bytes > r->limit_bytes)) {
-        e->discards && meta->cls == FRAME_LOSSLESS ? e->st.discarded++ : e->st.overflows++;
-        return -ENOBUFS;
-    }
-    if (unlikely(e->marks && r->bytes > e->ecn.min_bytes) && ecn_hits(&e->ecn, r->bytes)) {
-        m = ecn_mark(m, e->cfg.pool, &e->st.ecn_marks);
-        meta = frame_meta(m);
-    }
     if (likely(r->line.n && !e->full)) { /* behind one that is planned already */
-        wait_in(e, r, m, bytes, now_ps);
-        return 0;
+        wait_in(e, r, m, n, bytes, now_ps);
+        return;
     }
     before = watched(e);
-    meta->due_ps = now_ps;
-    if (e->waiting_bytes == 0 && e->free_ps <= now_ps && e->pause_ps[meta->cls] <= now_ps &&
-        !flight_full(e))
-        start(e, m, now_ps);
-    else
-        wait_in(e, r, m, bytes, now_ps);
+    if (e->waiting_bytes == 0 && e->free_ps <= now_ps && e->pause_ps[r - e->q] <= now_ps &&
+        !flight_full(e)) {
+        bytes -= frame_bytes(*m);
+        start(e, *m++, now_ps);
+        if (--n) {
+            wait_in(e, r, m, n, bytes, now_ps);
+            plan(e);
+            run(e, now_ps); /* frames that take no time */
+        }
+    } else {
+        wait_in(e, r, m, n, bytes, now_ps);
+    }
     plan(e);
     tell_earlier(e, before);
+}
+
+int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
+{
+    struct waiting *r = &e->q[frame_meta(m)->cls];
+    uint32_t bytes = frame_bytes(m);
+
+    if (unlikely(r->line.n >= r->line.limit || r->bytes + bytes > r->limit_bytes)) {
+        e->discards &&r == &e->q[FRAME_LOSSLESS] ? e->st.discarded++ : e->st.overflows++;
+        return -ENOBUFS;
+    }
+    if (unlikely(e->marks && r->bytes > e->ecn.min_bytes) && ecn_hits(&e->ecn, r->bytes))
+        m = ecn_mark(m, e->cfg.pool, &e->st.ecn_marks);
+    enter(e, r, &m, 1, bytes, now_ps);
     return 0;
 }
 
-bool egress_append(struct egress *e, struct rte_mbuf *const *m, uint32_t n, uint32_t bytes,
-                   int64_t now_ps)
+bool egress_push_run(struct egress *e, struct rte_mbuf *const *m, uint32_t n, uint32_t bytes,
+                     int64_t now_ps)
 {
     struct waiting *r = &e->q[frame_meta(m[0])->cls];
 
-    if (!r->line.n || e->full || r->line.n + n > r->line.limit ||
-        r->bytes + bytes > r->limit_bytes || (e->marks && r->bytes + bytes > e->ecn.min_bytes))
+    if (unlikely(r->line.n + n > r->line.limit || r->bytes + bytes > r->limit_bytes ||
+                 (e->marks && r->bytes + bytes > e->ecn.min_bytes)))
         return false;
-    frame_meta(r->line.last)->behind = m[0];
-    frame_meta(r->line.last)->behind_ps = now_ps;
-    for (uint32_t i = 0; i + 1 < n; i++) {
-        frame_meta(m[i])->behind = m[i + 1];
-        frame_meta(m[i])->behind_ps = now_ps;
-    }
-    r->line.last = m[n - 1];
-    r->line.last_ps = now_ps;
-    r->line.n += n;
-    r->bytes += bytes;
-    e->waiting_bytes += bytes;
+    enter(e, r, m, n, bytes, now_ps);
     return true;
 }
 

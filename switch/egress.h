@@ -57,11 +57,10 @@ void egress_destroy(struct egress *e);
 /* Takes the frame, or returns -ENOBUFS (full) and leaves it with the caller. meta.cls says the
  * class. */
 int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps);
-/* As n times egress_push(), of frames of one class and so many bytes together, where all of them
- * only join those that wait there: none starts, is marked, or finds no room. False: nothing was
- * done, push them. */
-bool egress_append(struct egress *e, struct rte_mbuf *const *m, uint32_t n, uint32_t bytes,
-                   int64_t now_ps);
+/* As n times egress_push(), of frames of one class and so many bytes together. False: there may not
+ * be room for all, or some may be marked; nothing was done, push them one by one. */
+bool egress_push_run(struct egress *e, struct rte_mbuf *const *m, uint32_t n, uint32_t bytes,
+                     int64_t now_ps);
 /* Frames that have arrived at the far end by now_ps, in order of arrival, meta.due_ps set to the
  * time of arrival. */
 uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps);

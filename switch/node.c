@@ -110,22 +110,22 @@ void node_send_run(struct node *nd, uint16_t port, struct rte_mbuf **m, uint32_t
                    int64_t now_ps)
 {
     uint16_t in = frame_meta(*m)->in_port;
-    bool held = frame_meta(*m)->cls == FRAME_LOSSLESS && nd->np[in].pfc.on;
+    struct pfc *p = &nd->np[in].pfc;
+    bool held = frame_meta(*m)->cls == FRAME_LOSSLESS && p->on;
 
-    /* The first may find nobody that waits. */
-    while (n == 1 || !nd->egress[port] || !egress_append(nd->egress[port], m, n, bytes, now_ps)) {
-        bytes -= frame_bytes(*m);
-        node_send(nd, port, *m++, now_ps);
-        if (--n == 0)
-            return;
-    }
-    if (held && likely(pfc_enter_quietly(&nd->np[in].pfc, bytes, n)))
-        return;
-    for (uint32_t i = 0; i < n; i++)
-        if (held)
-            account(nd, in, frame_bytes(m[i]), now_ps);
-        else
+    /* Entered first, as in node_send(). */
+    if (n > 1 && likely(nd->egress[port] && (!held || pfc_enter_quietly(p, bytes, n)))) {
+        for (uint32_t i = 0; i < n && !held; i++)
             frame_meta(m[i])->in_port = NODE_NO_PORT;
+        if (likely(egress_push_run(nd->egress[port], m, n, bytes, now_ps)))
+            return;
+        if (held)
+            pfc_leave_quietly(p, bytes, n);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        frame_meta(m[i])->in_port = in;
+        node_send(nd, port, m[i], now_ps);
+    }
 }
 
 void node_pause_input(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_ps)

@@ -80,6 +80,13 @@ static inline bool pfc_enter_quietly(struct pfc *p, uint32_t bytes, uint32_t n)
     return true;
 }
 
+/* Takes that back. */
+static inline void pfc_leave_quietly(struct pfc *p, uint32_t bytes, uint32_t n)
+{
+    p->bytes -= bytes;
+    p->pkts -= n;
+}
+
 static inline enum pfc_verdict pfc_leave(struct pfc *p, uint32_t bytes)
 {
     p->bytes -= bytes;

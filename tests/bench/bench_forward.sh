@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Frames per second through one trib-switch lcore, beside dpdk-testpmd (macswap), Open vSwitch with DPDK (one PMD thread) and the switch
-# without its queues (bench_plain), on the same memif ports with the same generator. The forwarder has core 0, the generator core 1;
+# Frames per second through one trib-switch lcore, beside dpdk-testpmd (macswap), Open vSwitch with DPDK (one PMD thread), the switch
+# without shaping and that without anything of a queue (bench_plain), on the same memif ports with the same generator. The forwarder has core 0, the generator core 1;
 # rounds alternate between forwarders, and medians are taken.
 set -u
 cd "$(dirname "$0")/../.."
@@ -20,11 +20,11 @@ ports="2 8" sizes="64 4096" flows="1 10000" rounds=5 seconds=0.3
 declare -A rate
 [ -z "${BENCH_QUICK:-}" ] || ports=2 sizes=64 flows=10000 rounds=2
 for n in $ports; do
-    for f in switch testpmd plain $ovs; do forwarder_start $f "$n" || exit 1; done
+    for f in switch testpmd unshaped plain $ovs; do forwarder_start $f "$n" || exit 1; done
     for size in $sizes; do
         for flow in $flows; do
-            who="switch testpmd plain $ovs" target=0.80
-            [ "$size" = 4096 ] && who="switch testpmd plain" target=0.95
+            who="switch testpmd unshaped plain $ovs" target=0.80
+            [ "$size" = 4096 ] && who="switch testpmd unshaped plain" target=0.95
             for f in $who; do : >"$dir/$f.rates"; done
             for _ in $(seq $rounds); do
                 for f in $who; do forwarder_measure $f "$size" "$flow" $seconds >>"$dir/$f.rates" || exit 1; done
@@ -33,7 +33,8 @@ for n in $ports; do
             what="$size B, $n ports, $flow flow(s)"
             row "forward $what" ${rate[switch]} frames/s "dpdk-testpmd macswap" ${rate[testpmd]} $target
             case "$who" in *ovs) row "forward $what" ${rate[switch]} frames/s "Open vSwitch with DPDK" ${rate[ovs]} 1.5 ;; esac
-            row "queues $what" ${rate[switch]} frames/s "the switch without queues" ${rate[plain]} 0.90
+            row "shaping $what" ${rate[switch]} frames/s "the same switch without shaping" ${rate[unshaped]} 0.90
+            row "queues $what" ${rate[switch]} frames/s "the switch without queues" ${rate[plain]} null
         done
     done
     forwarders_stop

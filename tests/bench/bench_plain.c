@@ -1,14 +1,19 @@
 /*
- * The switch without what makes a link of it, for comparison: its ports, its parser and its
- * forwarding table, and no egress queue, no rate, no latency, no ECN, no PFC, no clock.
+ * What trib-switch does beside forwarding, taken away, for comparison: ports, rounds and bursts are
+ * the same.
+ *   unshaped: the switch itself, its queues, classes, PFC and counters; frames take no time on a
+ *             link, so they leave at once, and there is no clock
+ *   plain:    its parser and its forwarding table, and nothing of a queue
  *
- *   bench_plain CONF SWITCH SOCKET...     one memif server for each port of the switch
+ *   bench_plain unshaped|plain CONF SWITCH SOCKET...     one memif server for each port of the
+ * switch
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "switch/fib.h"
+#include "switch/net.h"
 #include "switch/rim/port.h"
 
 #define BURST     32
@@ -16,11 +21,21 @@
 
 struct plain {
     struct fib *fib;
+    struct net *net; /* unshaped */
+    uint16_t sw;
     struct rim_port *rp[MAX_PORTS];
     unsigned n_ports;
     struct rte_mbuf *out[MAX_PORTS][4 * BURST];
     uint16_t n_out[MAX_PORTS];
 };
+
+static void leave(struct plain *p, uint16_t to, struct rte_mbuf *m)
+{
+    if (to < p->n_ports && p->n_out[to] < 4 * BURST)
+        p->out[to][p->n_out[to]++] = m;
+    else
+        rte_pktmbuf_free(m);
+}
 
 static void forward(struct plain *p, struct rte_mbuf *m)
 {
@@ -31,10 +46,15 @@ static void forward(struct plain *p, struct rte_mbuf *m)
     peek_frame(m, &k);
     if (k.kind != PEEK_BAD)
         to = fib_lookup(p->fib, rte_pktmbuf_mtod(m, const uint8_t *), &k, &any);
-    if (to < p->n_ports && p->n_out[to] < 4 * BURST)
-        p->out[to][p->n_out[to]++] = m;
-    else
-        rte_pktmbuf_free(m);
+    leave(p, to, m);
+}
+
+static void deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,
+                    int64_t due_ps)
+{
+    (void)node, (void)due_ps;
+    for (uint16_t i = 0; i < n; i++)
+        leave(ctx, port, m[i]);
 }
 
 static void turn(struct plain *p)
@@ -44,12 +64,16 @@ static void turn(struct plain *p)
     for (unsigned i = 0; i < p->n_ports; i++) {
         uint16_t n = rim_port_rx(p->rp[i], 0, m, BURST);
 
-        for (uint16_t k = 0; k < n; k++) {
+        if (p->net && n)
+            net_input(p->net, p->sw, (uint16_t)i, m, n, 0);
+        for (uint16_t k = 0; k < n && !p->net; k++) {
             if (k + 1 < n)
                 rte_prefetch0(rte_pktmbuf_mtod(m[k + 1], void *));
             forward(p, m[k]);
         }
     }
+    if (p->net)
+        net_advance(p->net, 0);
     for (unsigned i = 0; i < p->n_ports; i++) {
         uint16_t sent = p->n_out[i] ? rim_port_tx(p->rp[i], 0, p->out[i], p->n_out[i]) : 0;
 
@@ -59,37 +83,59 @@ static void turn(struct plain *p)
     }
 }
 
+static int unshaped(struct plain *p, struct fabric *f, struct rte_mempool *pool)
+{
+    bool *mine = calloc(f->n_nodes, sizeof(*mine));
+    struct net_cfg nc = {.fab = f, .mine = mine, .pool = pool, .deliver = deliver, .ctx = p};
+
+    if (!mine)
+        return -1;
+    mine[p->sw] = true;
+    for (uint16_t i = 0; i < f->nodes[p->sw].n_ports; i++) {
+        f->nodes[p->sw].ports[i].rate_bps = 0;
+        f->nodes[p->sw].ports[i].latency_ps = 0;
+    }
+    return net_create(&p->net, &nc);
+}
+
+static int open_ports(struct plain *p, char **sockets, unsigned n, struct rte_mempool *pool)
+{
+    for (p->n_ports = 0; p->n_ports < n; p->n_ports++) {
+        struct memif_cfg mc = {.socket = sockets[p->n_ports],
+                               .listener = true,
+                               .queues = 1,
+                               .log2_ring = 9,
+                               .name = "plain",
+                               .pool = pool};
+
+        if (rim_port_memif(&p->rp[p->n_ports], &mc))
+            return -1;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct plain p = {0};
     struct fab_errors errs = {0};
     struct fabric *f;
     struct rte_mempool *pool;
-    uint16_t sw = 0;
 
-    if (argc < 5 || argc - 3 > MAX_PORTS || rim_eal_init("bench_plain", NULL, 128, NULL, 0)) {
-        fprintf(stderr, "usage: bench_plain CONF SWITCH SOCKET...\n");
+    if (argc < 6 || argc - 4 > MAX_PORTS || rim_eal_init("bench_plain", NULL, 128, NULL, 0)) {
+        fprintf(stderr, "usage: bench_plain unshaped|plain CONF SWITCH SOCKET...\n");
         return 2;
     }
-    f = fabric_load(argv[1], &errs);
+    f = fabric_load(argv[2], &errs);
     pool = frame_pool_create("frames", 8191, 256);
-    while (f && sw < f->n_nodes && strcmp(f->nodes[sw].name, argv[2]))
-        sw++;
-    if (!f || !pool || sw == f->n_nodes || fib_create(&p.fib, f, sw)) {
-        fprintf(stderr, "bench_plain: %s has no switch %s\n", argv[1], argv[2]);
+    while (f && p.sw < f->n_nodes && strcmp(f->nodes[p.sw].name, argv[3]))
+        p.sw++;
+    if (!f || !pool || p.sw == f->n_nodes || fib_create(&p.fib, f, p.sw) ||
+        (!strcmp(argv[1], "unshaped") && unshaped(&p, f, pool))) {
+        fprintf(stderr, "bench_plain: %s has no switch %s\n", argv[2], argv[3]);
         return 1;
     }
-    for (p.n_ports = 0; p.n_ports < (unsigned)argc - 3; p.n_ports++) {
-        struct memif_cfg mc = {.socket = argv[3 + p.n_ports],
-                               .listener = true,
-                               .queues = 1,
-                               .log2_ring = 9,
-                               .name = argv[2],
-                               .pool = pool};
-
-        if (rim_port_memif(&p.rp[p.n_ports], &mc))
-            return 1;
-    }
+    if (open_ports(&p, argv + 4, (unsigned)argc - 4, pool))
+        return 1;
     for (unsigned round = 0;; round++) {
         if (round % 4096 == 0)
             for (unsigned i = 0; i < p.n_ports; i++)

@@ -1,4 +1,5 @@
-# Forwarders with memif ports for benchmarks: trib-switch, testpmd, Open vSwitch, and the switch without queues (bench_plain).
+# Forwarders with memif ports for benchmarks: trib-switch, testpmd, Open vSwitch, the switch without shaping and that without queues
+# (bench_plain).
 # Sourced after lib.sh; $dir is a directory that goes away afterwards, $build the build's. Of N ports, port i's socket is `port_of X i`.
 # A forwarder has CPU 0, its generator CPU 1; all but the one that is measured are stopped (SIGSTOP).
 
@@ -43,12 +44,14 @@ start_switch() {
     forwarder_pid[switch]=$!
 }
 
-start_plain() {
+start_plain() { start_bench_plain plain "$1"; }
+start_unshaped() { start_bench_plain unshaped "$1"; }
+start_bench_plain() { # plain|unshaped N
     local i socks=()
-    for i in $(seq 0 $(($1 - 1))); do socks+=("$(port_of plain "$i")"); done
-    switch_conf "$1" >"$dir/forward.conf"
-    taskset -c 0 "$build/tests/bench/bench_plain" "$dir/forward.conf" s0 "${socks[@]}" >"$dir/plain.log" 2>&1 &
-    forwarder_pid[plain]=$!
+    for i in $(seq 0 $(($2 - 1))); do socks+=("$(port_of "$1" "$i")"); done
+    switch_conf "$2" >"$dir/forward.conf"
+    taskset -c 0 "$build/tests/bench/bench_plain" "$1" "$dir/forward.conf" s0 "${socks[@]}" >"$dir/$1.log" 2>&1 &
+    forwarder_pid[$1]=$!
 }
 
 start_testpmd() {
