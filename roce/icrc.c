@@ -86,14 +86,14 @@ CLMUL static inline __m128i pair(uint64_t first, uint64_t second)
     return _mm_set_epi64x((long long)second, (long long)first);
 }
 
-/* What folding has left in a, then the bytes from p on. */
+/* What folding has left in a, then the whole vectors of the n bytes at p. */
 CLMUL static inline uint32_t crc_last(__m128i a, const uint8_t *p, size_t n)
 {
     const __m128i by128 = pair(0x1751997d0, 0x0ccaa009e), by64 = pair(0x163cd6124, 0);
     const __m128i poly = pair(0x1db710641, 0x1f7011641), low = pair(0xffffffff, 0);
     __m128i q;
 
-    for (; n >= 16; p += 16, n -= 16)
+    for (const uint8_t *end = p + (n & ~(size_t)15); p < end; p += 16)
         a = fold(a, by128, _mm_loadu_si128((const __m128i *)p));
     /* 128 bits to 96, to 64, and Barrett's reduction: quotient by P's inverse, and its product with
      * P taken away. */
@@ -102,7 +102,13 @@ CLMUL static inline uint32_t crc_last(__m128i a, const uint8_t *p, size_t n)
                       _mm_clmulepi64_si128(_mm_and_si128(a, low), by64, 0x00));
     q = _mm_and_si128(_mm_clmulepi64_si128(_mm_and_si128(a, low), poly, 0x10), low);
     a = _mm_xor_si128(a, _mm_clmulepi64_si128(q, poly, 0x00));
-    return crc_table((uint32_t)_mm_extract_epi32(a, 1), p, n);
+    return (uint32_t)_mm_extract_epi32(a, 1);
+}
+
+/* The bytes that are left of n when whole vectors are done. */
+static inline uint32_t crc_rest(uint32_t crc, const uint8_t *p, size_t n)
+{
+    return n & 15 ? crc_table(crc, p + (n & ~(size_t)15), n & 15) : crc;
 }
 
 /* n >= 64 */
@@ -120,7 +126,7 @@ CLMUL static uint32_t crc_clmul(uint32_t crc, const uint8_t *p, size_t n)
         d = fold(d, by512, _mm_loadu_si128(v + 3));
     }
     a = fold(fold(fold(a, by128, b), by128, c), by128, d);
-    return crc_last(a, (const uint8_t *)v, n);
+    return crc_rest(crc_last(a, (const uint8_t *)v, n), (const uint8_t *)v, n);
 }
 
 WIDE static inline __m512i fold4(__m512i x, __m128i k, __m512i next)
@@ -155,7 +161,10 @@ WIDE static uint32_t crc_wide(uint32_t crc, const uint8_t *p, size_t n)
     x = fold(_mm512_castsi512_si128(a), by384, _mm512_extracti32x4_epi32(a, 3));
     x = fold(_mm512_extracti32x4_epi32(a, 1), by256, x);
     x = fold(_mm512_extracti32x4_epi32(a, 2), by128, x);
-    return crc_last(x, p, n);
+    crc = crc_last(x, p, n);
+    _mm256_zeroupper(); /* gcc 12 leaves it out before a call at the end, and every SSE instruction
+                           after that waits for the register that it writes to */
+    return crc_rest(crc, p, n);
 }
 
 CLMUL static uint64_t mul_clmul(uint32_t a, uint32_t b)
