@@ -4,7 +4,7 @@
  * Shape of a frame in an engine [relied on by parse, by the egress queues and by the ports]:
  *   - All headers (Ethernet to the last RoCE extended header) are contiguous in the first segment.
  *   - The payload is contiguous: either behind the headers in the first segment, or it is the whole
- *     of the second one (an aggregation node's results share it between copies that way).
+ *     of the second one (frame_writable() leaves it so).
  *   - pad and ICRC follow the payload in the same segment, or are the last segment alone.
  *   Ports linearise what comes from outside in any other shape.
  *
@@ -54,7 +54,7 @@ struct frame_meta {
     uint16_t in_port;  /* port by which it entered the node that holds it (PFC accounting) */
     uint8_t cls;       /* enum frame_class */
     uint8_t flags;     /* FRAME_F_* */
-    /* A payload that several requests send by reference: register after crc_len bytes at crc_off
+    /* A payload that several requests hold: register after crc_len bytes at crc_off
      * (roce_crc from 0), computed once. */
     uint32_t crc, crc_off, crc_len;
     /* Which frame is behind it in an egress queue or on a link, and that one's due_ps. */

@@ -14,9 +14,6 @@
 
 #include <string.h>
 
-/* Payloads by reference up to this size are copied: cheaper than two more mbufs. */
-#define REF_MIN_BYTES 256u
-
 int requester_create(struct requester *q, const struct qp_cfg *cfg)
 {
     uint32_t sge, size;
@@ -61,15 +58,6 @@ bool requester_ready(const struct qp *qp)
 
 /* ---- payload --------------------------------------------------------------------------------- */
 
-/* The segment of a chain that holds [off, off + len) whole; *off becomes the offset in it. NULL:
- * scattered. */
-static struct rte_mbuf *segment_of(struct rte_mbuf *m, uint32_t *off, uint32_t len)
-{
-    for (; m && *off >= m->data_len; m = m->next)
-        *off -= m->data_len;
-    return m && *off + len <= m->data_len ? m : NULL;
-}
-
 /* CRC of a piece of a held payload; the last one is kept with the mbuf, for the other requests that
  * send the same. */
 static uint32_t held_crc(struct rte_mbuf *held, uint32_t off, const uint8_t *p, uint32_t len)
@@ -82,27 +70,6 @@ static uint32_t held_crc(struct rte_mbuf *held, uint32_t off, const uint8_t *p, 
     meta->crc_off = off, meta->crc_len = len;
     meta->flags |= FRAME_F_CRC;
     return meta->crc;
-}
-
-static enum built held_by_reference(struct qp *qp, struct rte_mbuf *held, struct rte_mbuf *seg,
-                                    uint32_t off, uint32_t seg_off, struct roce_pkt *k,
-                                    struct rte_mbuf **m)
-{
-    uint32_t real = k->len - k->virt, crc = 0;
-    struct rte_mbuf *v[3];
-
-    if (rte_pktmbuf_alloc_bulk(qp->r->cfg.pool, v, 3))
-        return BUILT_NO_MBUF;
-    frame_reset(v[0]);
-    rte_pktmbuf_attach(v[1], seg);
-    v[1]->data_off = seg->data_off + seg_off;
-    v[1]->data_len = v[1]->pkt_len = real;
-    roce_build(v[0], k);
-    if (!k->virt)
-        crc = held_crc(held, off, rte_pktmbuf_mtod(v[1], uint8_t *), real);
-    roce_seal_ref(v[0], k, v[1], v[2], crc);
-    *m = v[0];
-    return BUILT;
 }
 
 /* Bytes of [off, off + len) that request `index` carries, copied to dst. Negative: a local key or
@@ -135,30 +102,23 @@ enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct r
                            struct rte_mbuf **m)
 {
     const struct swqe *w = sq_at(qp, index);
-    uint32_t carried, seg_off, hdr = ROCE_BASE_BYTES + roce_opinfo[k->opcode].ext_bytes;
+    uint32_t carried, hdr = ROCE_BASE_BYTES + roce_opinfo[k->opcode].ext_bytes;
+    uint8_t *payload;
 
-    if (w->held && off < w->held_len) {
-        uint32_t real = RTE_MIN(k->len, w->held_len - off);
-        struct rte_mbuf *seg;
-
-        seg_off = w->held_off + off;
-        seg = real > REF_MIN_BYTES ? segment_of(w->held, &seg_off, real) : NULL;
-        if (seg) {
-            k->virt = k->len - real;
-            return held_by_reference(qp, w->held, seg, w->held_off + off, seg_off, k, m);
-        }
-    }
     *m = frame_alloc(qp->r->cfg.pool);
     if (!*m)
         return BUILT_NO_MBUF;
-    if (copy_payload(qp, index, off, rte_pktmbuf_mtod_offset(*m, uint8_t *, hdr), k->len,
-                     &carried)) {
+    payload = rte_pktmbuf_mtod_offset(*m, uint8_t *, hdr);
+    if (copy_payload(qp, index, off, payload, k->len, &carried)) {
         rte_pktmbuf_free(*m);
         return BUILT_NOTHING;
     }
     k->virt = k->len - carried;
     roce_build(*m, k);
-    roce_seal(*m, k);
+    if (w->held && !k->virt)
+        roce_seal_crc(*m, k, held_crc(w->held, w->held_off + off, payload, k->len));
+    else
+        roce_seal(*m, k);
     return BUILT;
 }
 

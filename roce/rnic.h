@@ -112,8 +112,8 @@ struct wqe {
     struct ud_dest ud;
     struct mw_bind bind;
     /*
-     * Payload by reference instead of sge: held_off bytes into the mbuf's data, held_len bytes; the
-     * engine takes one reference and drops it when the request is acknowledged or flushed. virt_len
+     * Payload in an mbuf instead of sge: held_off bytes into its data, held_len bytes; the engine
+     * takes one reference and drops it when the request is acknowledged or flushed. virt_len
      * bytes that are only counted follow what is carried; a payload of nothing else has held = NULL
      * and n_sge = 0, or unbacked sges.
      */

@@ -104,17 +104,24 @@ const char *roce_reason_text(enum roce_reason r)
 
 /* ---- parse ----------------------------------------------------------------------------------- */
 
-/* One's complement sum of the 20 bytes of a header; 0xffff where the checksum is right. */
-static uint32_t ip_sum(const struct ip4 *ip)
+/* One's complement sum of the 20 bytes of an IPv4 header; 0xffff where the checksum is right. */
+static inline uint32_t ip_sum(uint64_t a, uint64_t b, uint32_t c)
 {
-    uint16_t w[10];
-    uint32_t s = 0;
+    uint64_t s = (a & 0xffffffff) + (a >> 32) + (b & 0xffffffff) + (b >> 32) + c;
+
+    s = (s & 0xffff) + (s >> 16 & 0xffff) + (s >> 32);
+    s = (s & 0xffff) + (s >> 16);
+    return (uint32_t)((s & 0xffff) + (s >> 16));
+}
+
+static bool ip_sum_right(const struct ip4 *ip)
+{
+    uint64_t w[2];
+    uint32_t last;
 
     memcpy(w, ip, sizeof(w));
-    for (int i = 0; i < 10; i++)
-        s += w[i];
-    s = (s & 0xffff) + (s >> 16);
-    return (s & 0xffff) + (s >> 16);
+    memcpy(&last, &ip->dst, sizeof(last));
+    return ip_sum(w[0], w[1], last) == 0xffff;
 }
 
 static uint32_t l3_offset(const uint8_t *p, uint32_t len)
@@ -152,7 +159,7 @@ static enum roce_reason parse_ip(const struct eth *eth, const struct ip4 *ip, ui
 
     if (ip->ver_ihl != 0x45)
         return ROCE_IP_HEADER;
-    if (ip_sum(ip) != 0xffff)
+    if (!ip_sum_right(ip))
         return ROCE_IP_CHECKSUM;
     if (len > room || len < sizeof(*ip) + sizeof(*udp))
         return ROCE_IP_LENGTH;
@@ -325,40 +332,51 @@ static uint8_t *build_ext(uint8_t *p, uint8_t ext, const struct roce_pkt *k)
     return p;
 }
 
+static inline void put64(uint8_t *p, uint64_t v)
+{
+    memcpy(p, &v, 8);
+}
+
+/*
+ * IPv4, UDP and BTH at p, in the words in which the ICRC reads them next: the lines of a new frame
+ * are still on their way to the CPU, and until they are there it hands on what was written only to
+ * those who read no more than one write of it.
+ */
+static void build_base(uint8_t *p, const struct roce_pkt *k, uint32_t ip_len, uint32_t becn)
+{
+    const uint8_t flags = (k->solicited ? BTH_SOLICITED : 0) | BTH_MIGRATED | k->pad << 4;
+    const uint32_t psn = (k->psn & ROCE_PSN_MASK) | (k->ack_req ? BTH_ACK_REQ : 0);
+    const uint64_t src = rte_cpu_to_be_32(k->src_ip), dst = rte_cpu_to_be_32(k->dst_ip);
+    const uint64_t pkey = rte_cpu_to_be_16(k->pkey), udp_src = rte_cpu_to_be_16(k->udp_src);
+    const uint64_t ip = 0x45 | k->tos << 8 | (uint64_t)rte_cpu_to_be_16(ip_len) << 16 |
+                        (uint64_t)RTE_BE16(IP_DF) << 48;
+    const uint64_t ttl = k->ttl | IPPROTO_IS_UDP << 8 | src << 32;
+    const uint16_t sum = (uint16_t)~ip_sum(ip, ttl, (uint32_t)dst);
+
+    put64(p, ip);
+    put64(p + 8, ttl | (uint64_t)sum << 16);
+    put64(p + 16, dst | udp_src << 32 | (uint64_t)RTE_BE16(ROCE_UDP_PORT) << 48);
+    put64(p + 24, rte_cpu_to_be_16(ip_len - sizeof(struct ip4)) | (uint64_t)k->opcode << 32 |
+                      (uint64_t)flags << 40 | pkey << 48);
+    put64(p + 32, rte_cpu_to_be_32(k->dqpn | becn) | (uint64_t)rte_cpu_to_be_32(psn) << 32);
+}
+
 void roce_build(struct rte_mbuf *m, struct roce_pkt *k)
 {
     const struct roce_opinfo *op = &roce_opinfo[k->opcode];
     uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
     struct eth *eth = (void *)p;
-    struct ip4 *ip = (void *)(eth + 1);
-    struct udp *udp = (void *)(ip + 1);
-    struct bth *bth = (void *)(udp + 1);
-    uint32_t ip_len;
 
     k->l3 = sizeof(*eth);
     k->hdr_len = ROCE_BASE_BYTES + op->ext_bytes;
     k->pad = -k->len & 3;
-    ip_len = k->hdr_len - sizeof(*eth) + k->len + k->pad + ROCE_ICRC_BYTES;
     memcpy(eth->dst, k->dst_mac, 6);
     memcpy(eth->src, k->src_mac, 6);
     eth->type = RTE_BE16(ETH_IPV4);
-    *ip = (struct ip4){.ver_ihl = 0x45,
-                       .tos = k->tos,
-                       .len = rte_cpu_to_be_16(ip_len),
-                       .frag = RTE_BE16(IP_DF),
-                       .ttl = k->ttl,
-                       .proto = IPPROTO_IS_UDP,
-                       .src = rte_cpu_to_be_32(k->src_ip),
-                       .dst = rte_cpu_to_be_32(k->dst_ip)};
-    ip->sum = (rte_be16_t)~ip_sum(ip);
-    *udp = (struct udp){rte_cpu_to_be_16(k->udp_src), RTE_BE16(ROCE_UDP_PORT),
-                        rte_cpu_to_be_16(ip_len - sizeof(*ip)), 0};
-    *bth =
-        (struct bth){k->opcode, (k->solicited ? BTH_SOLICITED : 0) | BTH_MIGRATED | k->pad << 4,
-                     rte_cpu_to_be_16(k->pkey),
-                     rte_cpu_to_be_32(k->dqpn | (op->ext & ROCE_X_CNP ? BTH_BECN : 0)),
-                     rte_cpu_to_be_32((k->psn & ROCE_PSN_MASK) | (k->ack_req ? BTH_ACK_REQ : 0))};
-    build_ext((uint8_t *)(bth + 1), op->ext, k);
+    build_base(p + sizeof(*eth), k,
+               k->hdr_len - (uint32_t)sizeof(*eth) + k->len + k->pad + ROCE_ICRC_BYTES,
+               op->ext & ROCE_X_CNP ? BTH_BECN : 0);
+    build_ext(p + ROCE_BASE_BYTES, op->ext, k);
     m->data_len = m->pkt_len = k->hdr_len;
 }
 
@@ -380,33 +398,35 @@ static void set_meta(struct rte_mbuf *m, const struct roce_pkt *k)
     meta->flags = k->virt ? FRAME_F_VIRTUAL : 0;
 }
 
-void roce_seal(struct rte_mbuf *m, const struct roce_pkt *k)
+static inline uint32_t crc_of_headers(const struct rte_mbuf *m, const struct roce_pkt *k)
 {
-    uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
-    uint32_t n = k->hdr_len + k->len - k->virt, crc = 0;
+    return roce_icrc_headers(rte_pktmbuf_mtod_offset(m, const uint8_t *, k->l3),
+                             k->hdr_len - k->l3);
+}
 
-    if (!k->virt) {
-        crc = roce_icrc_headers(p + k->l3, k->hdr_len - k->l3);
-        crc = roce_crc(crc, p + k->hdr_len, k->len);
-    }
-    n += put_tail(p + n, k->pad, crc);
+/* crc: register after headers and payload. */
+static void seal(struct rte_mbuf *m, const struct roce_pkt *k, uint32_t crc)
+{
+    uint32_t n = k->hdr_len + k->len - k->virt;
+
+    n += put_tail(rte_pktmbuf_mtod_offset(m, uint8_t *, n), k->pad, crc);
     m->data_len = m->pkt_len = n;
     set_meta(m, k);
 }
 
-void roce_seal_ref(struct rte_mbuf *m, const struct roce_pkt *k, struct rte_mbuf *payload,
-                   struct rte_mbuf *tail, uint32_t crc)
+void roce_seal(struct rte_mbuf *m, const struct roce_pkt *k)
 {
-    const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
-    uint32_t c = 0;
+    uint32_t crc = 0;
 
     if (!k->virt)
-        c = roce_crc_shift(roce_icrc_headers(p + k->l3, k->hdr_len - k->l3), k->len) ^ crc;
-    tail->data_len = tail->pkt_len = put_tail(rte_pktmbuf_mtod(tail, uint8_t *), k->pad, c);
-    payload->next = tail, payload->nb_segs = 1;
-    m->next = payload, m->nb_segs = 3;
-    m->pkt_len = m->data_len + payload->data_len + tail->data_len;
-    set_meta(m, k);
+        crc = roce_crc(crc_of_headers(m, k), rte_pktmbuf_mtod_offset(m, uint8_t *, k->hdr_len),
+                       k->len);
+    seal(m, k, crc);
+}
+
+void roce_seal_crc(struct rte_mbuf *m, const struct roce_pkt *k, uint32_t crc)
+{
+    seal(m, k, k->virt ? 0 : roce_crc_shift(crc_of_headers(m, k), k->len) ^ crc);
 }
 
 bool roce_icrc_ok(struct rte_mbuf *m, const struct roce_pkt *k)
@@ -415,7 +435,7 @@ bool roce_icrc_ok(struct rte_mbuf *m, const struct roce_pkt *k)
     const uint8_t *p;
     uint8_t buf[4];
 
-    crc = roce_icrc_headers(rte_pktmbuf_mtod_offset(m, uint8_t *, k->l3), k->hdr_len - k->l3);
+    crc = crc_of_headers(m, k);
     for (struct rte_mbuf *s = m; s && left; s = s->next) {
         uint32_t n = s->data_len > off ? s->data_len - off : 0;
 

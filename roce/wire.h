@@ -165,8 +165,7 @@ enum roce_reason roce_parse(struct rte_mbuf *m, struct roce_pkt *pkt);
 /*
  * Writes all headers at the start of the data of m, an empty frame, and sets its lengths to them;
  * pkt->pad and pkt->hdr_len are filled in. pkt->len of payload and the trailer are to follow:
- * pkt->len - pkt->virt bytes behind the headers and then roce_seal(), or a segment by reference and
- * roce_seal_ref().
+ * pkt->len - pkt->virt bytes behind the headers and then roce_seal() or roce_seal_crc().
  */
 void roce_build(struct rte_mbuf *m, struct roce_pkt *pkt);
 
@@ -174,10 +173,8 @@ void roce_build(struct rte_mbuf *m, struct roce_pkt *pkt);
  * Adds padding, ICRC and meta. */
 void roce_seal(struct rte_mbuf *m, const struct roce_pkt *pkt);
 
-/* payload (one segment of pkt->len bytes) and tail (empty) become segments two and three of m. crc:
- * roce_crc(0, payload), computed once for all copies. */
-void roce_seal_ref(struct rte_mbuf *m, const struct roce_pkt *pkt, struct rte_mbuf *payload,
-                   struct rte_mbuf *tail, uint32_t crc);
+/* The same. crc: roce_crc(0, payload), computed once for all copies. */
+void roce_seal_crc(struct rte_mbuf *m, const struct roce_pkt *pkt, uint32_t crc);
 
 /* Whether the last four bytes are the ICRC of what stands before them. pkt: as parsed from m. */
 bool roce_icrc_ok(struct rte_mbuf *m, const struct roce_pkt *pkt);

@@ -138,6 +138,31 @@ static void send_on(struct an_group *g, const struct an_piece *p)
         cast_post_empty(&g->up, &g->cur, AGG_DATA);
 }
 
+/* Those of the slot that most likely is next; they came in long ago. */
+static void prefetch_inputs(const struct an_group *g, const struct an_input *in)
+{
+    for (unsigned i = 0; i < g->n; i++)
+        if (in[i].m) {
+            rte_prefetch0(in[i].m);
+            rte_prefetch0((const uint8_t *)in[i].m + RTE_CACHE_LINE_SIZE);
+            rte_prefetch0(in[i].data);
+        }
+}
+
+/* All but the one that has the result. */
+static void free_inputs(const struct an_group *g, struct an_input *in, const struct rte_mbuf *out)
+{
+    struct rte_mbuf *m[AN_MAX_CHILDREN];
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < g->n; i++) {
+        if (in[i].m && in[i].m != out)
+            m[n++] = in[i].m;
+        in[i].m = NULL;
+    }
+    rte_pktmbuf_free_bulk(m, n);
+}
+
 /* All children have sent slot g->next. */
 static void reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
 {
@@ -157,11 +182,7 @@ static void reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
         if (s->head && g->top)
             ((struct agg_hdr *)out.data)->type = AGG_RESULT;
     }
-    for (unsigned i = 0; i < g->n; i++) {
-        if (in[i].m != out.m)
-            rte_pktmbuf_free(in[i].m);
-        in[i].m = NULL;
-    }
+    free_inputs(g, in, out.m);
     s->have = 0;
     g->next++;
     g->a->cnt.slots++;
@@ -258,8 +279,10 @@ static bool slot_add(struct an_edge *e, const struct an_piece *p, struct an_inpu
     at[g->a->me->reduce.arrival && in.m && e->rx.hdr.coll != AGG_BROADCAST ? s->have : i] = in;
     if (++e->ring == g->window)
         e->ring = 0;
-    if (++s->have == g->n)
+    if (++s->have == g->n) {
+        prefetch_inputs(g, &g->in[(size_t)e->ring * g->n]);
         reduce(g, s, at);
+    }
     return true;
 }
 

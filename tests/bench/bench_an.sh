@@ -4,6 +4,8 @@ set -u
 cd "$(dirname "$0")/../.."
 . tests/bench/lib.sh
 "${BUILD:-build}/tests/bench/bench_an" | while IFS=$'\t' read -r name value reference; do
-    row "$name" "$value" GB/s "forwarding of the same frames" "$reference" 0.50
+    target=0.50
+    case $name in *without*) target=null ;; esac # forwarding moves no byte then
+    row "$name" "$value" GB/s "forwarding of the same frames" "$reference" $target
 done
 exit "${PIPESTATUS[0]}"

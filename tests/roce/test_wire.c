@@ -280,30 +280,23 @@ static void a_crc_leaves_no_wide_registers_in_use(void **state)
 }
 #endif
 
-static void a_payload_by_reference_gives_the_same_bytes(void **state)
+static void a_payload_whose_crc_is_known_gives_the_same_bytes(void **state)
 {
     unsigned before = rte_mempool_avail_count(pool);
 
     (void)state;
     for (uint32_t n = 1; n <= 4096; n = n < 8 ? n + 1 : n * 2 - 3) {
-        struct roce_pkt k = a_packet(ROCE_OP_RC_SEND_ONLY, n), got;
-        struct rte_mbuf *one = a_frame(&k), *h = frame_alloc(pool), *pay, *tail = frame_alloc(pool);
+        struct roce_pkt k = a_packet(ROCE_OP_RC_SEND_ONLY, n);
+        struct rte_mbuf *one = a_frame(&k), *m = frame_alloc(pool);
         const uint8_t *bytes = rte_pktmbuf_mtod_offset(one, uint8_t *, k.hdr_len);
 
-        pay = frame_clone(one, pool);
-        rte_pktmbuf_adj(pay, k.hdr_len);
-        rte_pktmbuf_trim(pay, 4 + k.pad);
-        roce_build(h, &k);
-        roce_seal_ref(h, &k, pay, tail, roce_crc(0, bytes, n));
-        assert_int_equal(h->pkt_len, one->pkt_len);
-        assert_int_equal(roce_parse(h, &got), ROCE_OK);
-        assert_same(&k, &got);
-        assert_true(roce_icrc_ok(h, &got));
-        assert_memory_equal(got.payload, bytes, n);
-        assert_int_equal(rte_pktmbuf_linearize(h), 0);
-        assert_memory_equal(rte_pktmbuf_mtod(h, uint8_t *), rte_pktmbuf_mtod(one, uint8_t *),
+        roce_build(m, &k);
+        memcpy(rte_pktmbuf_mtod_offset(m, uint8_t *, k.hdr_len), bytes, n);
+        roce_seal_crc(m, &k, roce_crc(0, bytes, n));
+        assert_int_equal(m->pkt_len, one->pkt_len);
+        assert_memory_equal(rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_mtod(one, uint8_t *),
                             one->data_len);
-        rte_pktmbuf_free(h);
+        rte_pktmbuf_free(m);
         rte_pktmbuf_free(one);
     }
     assert_int_equal(rte_mempool_avail_count(pool), before);
@@ -464,7 +457,7 @@ int main(void)
         cmocka_unit_test(any_flipped_bit_that_routers_may_not_change_is_seen),
         cmocka_unit_test(headers_end_a_cache_line_and_the_payload_begins_the_next),
         cmocka_unit_test(a_crc_leaves_no_wide_registers_in_use),
-        cmocka_unit_test(a_payload_by_reference_gives_the_same_bytes),
+        cmocka_unit_test(a_payload_whose_crc_is_known_gives_the_same_bytes),
         cmocka_unit_test(a_length_only_payload_counts_but_is_not_carried),
         cmocka_unit_test(every_malformed_frame_has_its_name),
         cmocka_unit_test(random_bytes_never_parse_beyond_the_frame),
