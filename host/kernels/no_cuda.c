@@ -43,6 +43,8 @@ NEVER(int, device_reduce,
 NEVER(uint64_t, device_given, (const struct device *d, enum device_stream s), 0)
 NEVER(int, device_done, (struct device * d, enum device_stream s, uint64_t *done), -ENOSYS)
 NEVER(int, device_wait, (struct device * d), -ENOSYS)
+NEVER(int, device_time, (struct device * d, int (*give)(void *ctx), void *ctx, double *seconds),
+      -ENOSYS)
 NEVER(int64_t, device_staging_ns, (const struct device *d), 0)
 NEVER(int, device_fill,
       (struct device * d, void *buf, const void *period, size_t period_count, uint64_t first,

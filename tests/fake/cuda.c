@@ -47,6 +47,7 @@ struct job {
 
 struct CUevent_st {
     bool here;
+    int64_t ns; /* when it came */
 };
 
 struct CUstream_st {
@@ -90,6 +91,14 @@ static struct area *add(void *at, void *real, size_t bytes, int fd)
             return &g.area[i];
         }
     return NULL;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
 /* Where its bytes are; NULL, and nothing goes on: it is neither the GPU's nor pinned. */
@@ -136,8 +145,10 @@ static void run(struct job *j)
         memmove(j->dst, j->src, j->bytes);
     else if (j->kind == JOB_KERNEL)
         kernel_run_twin(j->k, &j->args, j->grid);
-    else
+    else {
+        j->event->ns = now_ns();
         __atomic_store_n(&j->event->here, true, __ATOMIC_RELEASE);
+    }
 }
 
 static void *serve(void *arg)
@@ -254,6 +265,15 @@ API cuEventQuery(CUevent e)
     return rc != CUDA_SUCCESS                            ? rc
            : __atomic_load_n(&e->here, __ATOMIC_ACQUIRE) ? CUDA_SUCCESS
                                                          : CUDA_ERROR_NOT_READY;
+}
+
+API cuEventElapsedTime(float *ms, CUevent from, CUevent to)
+{
+    if (!__atomic_load_n(&from->here, __ATOMIC_ACQUIRE) ||
+        !__atomic_load_n(&to->here, __ATOMIC_ACQUIRE))
+        return CUDA_ERROR_NOT_READY;
+    *ms = (float)(to->ns - from->ns) * 1e-6f;
+    return CUDA_SUCCESS;
 }
 
 API cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream s)

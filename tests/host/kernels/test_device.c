@@ -71,6 +71,56 @@ static void copies_arrive_in_order(void **state)
 }
 
 /* Inputs by turns in GPU memory and in the host's, as slots of connections are. */
+struct copies {
+    unsigned n;
+    uint8_t *gpu;
+    size_t bytes;
+};
+
+static int give_copies(void *ctx)
+{
+    struct copies *c = ctx;
+    int rc = 0;
+
+    for (unsigned k = 0; !rc && k < c->n; k++)
+        rc = device_copy(d, DEVICE_REDUCE, c->gpu, c->gpu + c->bytes, c->bytes);
+    return rc;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* Of whole batches: all is over when it returns, and the time lies within that of the call. */
+static void operations_are_timed_by_the_gpu(void **state)
+{
+    struct copies c = {40, NULL, 8 << 20};
+    double s = 0;
+    int64_t t0;
+
+    (void)state;
+    c.gpu = device_alloc(d, 2 * c.bytes);
+    assert_non_null(c.gpu);
+    for (unsigned k = 0; k < 5; k++) {
+        uint64_t done = 0;
+
+        t0 = now_ns();
+        good(device_time(d, give_copies, &c, &s));
+        assert_true(s > 0 && s * 1e9 <= (double)(now_ns() - t0));
+        good(device_done(d, DEVICE_REDUCE, &done));
+        assert_int_equal(done, device_given(d, DEVICE_REDUCE));
+    }
+    /* A quarter of the call's time at the least: copies of 320 MiB are what it does. */
+    t0 = now_ns();
+    good(device_time(d, give_copies, &c, &s));
+    assert_true(s * 4e9 > (double)(now_ns() - t0));
+    device_free(d, c.gpu);
+}
+
 static void reductions_give_the_scalar_rows_bits(void **state)
 {
     size_t room = 8ul * most + 64;
@@ -221,6 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_arrive_in_order),
+        cmocka_unit_test(operations_are_timed_by_the_gpu),
         cmocka_unit_test(reductions_give_the_scalar_rows_bits),
         cmocka_unit_test(patterns_are_verified_there),
         cmocka_unit_test(long_vectors_are_right_to_the_last_element),
@@ -228,6 +279,7 @@ int main(void)
     };
     const struct CMUnitTest small[] = {
         cmocka_unit_test(copies_arrive_in_order),
+        cmocka_unit_test(operations_are_timed_by_the_gpu),
         cmocka_unit_test(reductions_give_the_scalar_rows_bits),
         cmocka_unit_test(patterns_are_verified_there),
     };

@@ -1,0 +1,145 @@
+/* The CUDA driver found and loaded, one GPU with its primary context, the kernels and three
+ * streams. */
+#ifdef KERNEL_IMAGES
+#include "host/kernels/cuda_priv.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* cuda.h renames some calls to their newer versions: field and symbol get that name too. */
+#define TEXT(name)   #name
+#define SYMBOL(name) TEXT(name)
+
+static int no(char *err, int rc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int no(char *err, int rc, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(err, DEVICE_TEXT, fmt, ap);
+    va_end(ap);
+    return rc;
+}
+
+static int load(struct device *d, char *err)
+{
+    const char *missing = NULL;
+
+    d->lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!d->lib)
+        return no(err, -ENODEV, "no CUDA driver on this machine (%s)", dlerror());
+#define LOAD(name)                                                                                 \
+    *(void **)(void *)&d->cu.name = dlsym(d->lib, SYMBOL(name));                                   \
+    missing = d->cu.name ? missing : SYMBOL(name);
+    CALLS(LOAD)
+    return missing ? no(err, -ENOSYS, "the CUDA driver is too old: it has no %s", missing) : 0;
+}
+
+static int find(struct device *d, char *err)
+{
+    const char *name = NULL;
+    CUresult rc = d->cu.cuInit(0);
+    CUcontext ctx;
+    int n = 0;
+
+    if (rc == CUDA_SUCCESS)
+        rc = d->cu.cuDeviceGetCount(&n);
+    if (rc != CUDA_SUCCESS && rc != CUDA_ERROR_NO_DEVICE) {
+        d->cu.cuGetErrorName(rc, &name);
+        return no(err, -ENODEV, "the CUDA driver does not start: %s", name ? name : "unknown");
+    }
+    if (d->index >= (unsigned)n)
+        return no(err, -ENODEV, "no GPU %u: this machine has %d", d->index, n);
+    if (cuda_check(d, d->cu.cuDeviceGet(&d->dev, (int)d->index), "device") ||
+        cuda_check(d, d->cu.cuDeviceGetName(d->name, sizeof(d->name), d->dev), "name") ||
+        cuda_check(d,
+                   d->cu.cuDeviceGetAttribute(&d->processors,
+                                              CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, d->dev),
+                   "number of processors") ||
+        cuda_check(d, d->cu.cuDevicePrimaryCtxRetain(&ctx, d->dev), "context"))
+        return -EIO;
+    d->retained = true;
+    return cuda_check(d, d->cu.cuCtxSetCurrent(ctx), "context");
+}
+
+static int set_up(struct device *d, char *err)
+{
+    const void *const *images;
+    unsigned n = kernel_images(&images);
+
+    if (!n || n > MODULES)
+        return no(err, -ENOSYS, "this program has no kernels");
+    for (; d->n_modules < n; d->n_modules++)
+        if (cuda_check(d, d->cu.cuModuleLoadData(&d->module[d->n_modules], images[d->n_modules]),
+                       "kernels"))
+            return -EIO;
+    for (unsigned s = 0; s < DEVICE_STREAMS; s++) {
+        if (cuda_check(d, d->cu.cuStreamCreate(&d->stream[s].s, CU_STREAM_NON_BLOCKING), "stream"))
+            return -EIO;
+        for (unsigned i = 0; i < DEVICE_DEPTH; i++)
+            if (cuda_check(d, d->cu.cuEventCreate(&d->stream[s].event[i], CU_EVENT_DISABLE_TIMING),
+                           "event"))
+                return -EIO;
+    }
+    for (unsigned i = 0; i < 2; i++)
+        if (cuda_check(d, d->cu.cuEventCreate(&d->mark[i], CU_EVENT_DEFAULT), "event"))
+            return -EIO;
+    d->bounce = device_host(d, BOUNCE);
+    d->period = at(device_alloc(d, PERIOD_BYTES));
+    d->result = at(device_alloc(d, sizeof(struct verify_result)));
+    return *d->error ? -EIO : 0;
+}
+
+int device_open(struct device **out, unsigned index, char *err)
+{
+    struct device *d = calloc(1, sizeof(*d));
+    int rc;
+
+    if (!d)
+        return no(err, -ENOMEM, "out of memory");
+    d->index = index;
+    rc = load(d, err);
+    if (!rc)
+        rc = find(d, err);
+    if (!rc)
+        rc = set_up(d, err);
+    if (rc) {
+        if (*d->error)
+            no(err, rc, "%s", d->error);
+        device_close(d);
+        return rc;
+    }
+    *out = d;
+    return 0;
+}
+
+void device_close(struct device *d)
+{
+    if (!d)
+        return;
+    for (unsigned s = 0; s < DEVICE_STREAMS; s++) {
+        for (unsigned i = 0; i < DEVICE_DEPTH; i++)
+            if (d->stream[s].event[i])
+                d->cu.cuEventDestroy(d->stream[s].event[i]);
+        if (d->stream[s].s)
+            d->cu.cuStreamDestroy(d->stream[s].s);
+    }
+    for (unsigned i = 0; i < 2; i++)
+        if (d->mark[i])
+            d->cu.cuEventDestroy(d->mark[i]);
+    if (d->retained) {
+        device_free(d, (void *)(uintptr_t)d->period);
+        device_free(d, (void *)(uintptr_t)d->result);
+        device_host_free(d, d->bounce, BOUNCE);
+        while (d->n_modules)
+            d->cu.cuModuleUnload(d->module[--d->n_modules]);
+        d->cu.cuDevicePrimaryCtxRelease(d->dev);
+    }
+    if (d->lib)
+        dlclose(d->lib);
+    free(d);
+}
+#endif

@@ -1,0 +1,86 @@
+/* What the files of the CUDA driver share: cuda.c (streams), cuda_memory.c, cuda_open.c. */
+#ifndef TRIB_KERNELS_CUDA_PRIV_H
+#define TRIB_KERNELS_CUDA_PRIV_H
+
+#include "host/kernels/device.h"
+#include "host/kernels/kernels.h"
+
+#include <cuda.h>
+
+#define CALLS(X)                                                                                   \
+    X(cuInit)                                                                                      \
+    X(cuGetErrorName)                                                                              \
+    X(cuDeviceGetCount)                                                                            \
+    X(cuDeviceGet)                                                                                 \
+    X(cuDeviceGetName)                                                                             \
+    X(cuDeviceGetAttribute)                                                                        \
+    X(cuDevicePrimaryCtxRetain)                                                                    \
+    X(cuDevicePrimaryCtxRelease)                                                                   \
+    X(cuCtxSetCurrent)                                                                             \
+    X(cuModuleLoadData)                                                                            \
+    X(cuModuleUnload)                                                                              \
+    X(cuModuleGetFunction)                                                                         \
+    X(cuMemAlloc)                                                                                  \
+    X(cuMemFree)                                                                                   \
+    X(cuMemHostRegister)                                                                           \
+    X(cuMemHostUnregister)                                                                         \
+    X(cuMemHostGetDevicePointer)                                                                   \
+    X(cuMemGetHandleForAddressRange)                                                               \
+    X(cuMemcpyAsync)                                                                               \
+    X(cuStreamCreate)                                                                              \
+    X(cuStreamDestroy)                                                                             \
+    X(cuStreamSynchronize)                                                                         \
+    X(cuEventCreate)                                                                               \
+    X(cuEventDestroy)                                                                              \
+    X(cuEventRecord)                                                                               \
+    X(cuEventQuery)                                                                                \
+    X(cuEventElapsedTime)                                                                          \
+    X(cuLaunchKernel)
+
+#define FIELD(name) __typeof__(name) *name;
+
+#define MODULES      8u
+#define PERIOD_BYTES (1u << 19)
+
+struct stream {
+    CUstream s;
+    CUevent event[DEVICE_DEPTH];
+    uint64_t given, done;
+};
+
+struct device {
+    struct calls {
+        CALLS(FIELD)
+    } cu;
+    void *lib;
+    unsigned index;
+    char name[64], error[DEVICE_TEXT];
+    CUdevice dev;
+    bool retained;
+    int processors;
+    CUmodule module[MODULES];
+    unsigned n_modules;
+    struct {
+        const struct kernel *k;
+        CUfunction f;
+    } used[80]; /* kernels by their place, once they were looked for */
+    struct stream stream[DEVICE_STREAMS];
+    int64_t busy_since, staged_ns;
+    CUevent mark[2]; /* device_time() */
+    /* For fill and verify. */
+    CUdeviceptr period, result;
+    uint8_t *bounce; /* host memory: a period, then a verify_result */
+};
+#define BOUNCE (PERIOD_BYTES + 4096u)
+
+static inline CUdeviceptr at(const void *p)
+{
+    return (CUdeviceptr)(uintptr_t)p;
+}
+
+/* 0, or -EIO with the first failure's words. */
+int cuda_check(struct device *d, CUresult rc, const char *what);
+int cuda_launch(struct device *d, struct stream *st, const struct kernel *k, void *args,
+                unsigned grid);
+
+#endif
