@@ -1,10 +1,10 @@
 # What benchmarks share. Sourced from the top of the repository.
 
 # row NAME VALUE UNIT REFERENCE REFERENCE_VALUE TARGET [time]: one JSON object, one line. The ratio is the value over the reference's, for
-# times the reference's over the value: more is better. TARGET is the least ratio that is asked for, or null.
+# times the reference's over the value: more is better, and 0 where nothing was measured. TARGET is the least ratio that is asked for, or null.
 row() {
     jq -nc --arg name "$1" --argjson value "$2" --arg unit "$3" --arg reference "$4" --argjson rv "$5" --argjson target "$6" \
-        --arg time "${7:-}" '(if $time != "" then $rv / $value else $value / $rv end) as $ratio |
+        --arg time "${7:-}" '(if $time != "" then [$rv, $value] else [$value, $rv] end | if .[1] == 0 then 0 else .[0] / .[1] end) as $ratio |
         {name: $name, value: $value, unit: $unit, reference: $reference, reference_value: $rv, ratio: $ratio, target: $target,
          met: (if $target == null then null else $ratio >= $target end)}'
 }

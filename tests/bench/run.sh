@@ -25,7 +25,13 @@ for name in "${names[@]}"; do
         if .skipped then [.name, "skipped: " + .skipped] else
         [.name, (.value | n), .unit, (.reference_value | n), (.ratio | n),
          (.target | n) + (if .met == false then "!" else "" end), .reference] end | @tsv' |
-        awk -F'\t' 'NF == 2 { printf "%-52s %s\n", $1, $2; next } { printf "%-52s %12s %-9s %12s %7s %7s  %s\n", $1, $2, $3, $4, $5, $6, $7 } { fflush() }'
+        while IFS=$'\t' read -r what value unit reference ratio target of; do
+            if [ -n "$unit" ]; then
+                printf '%-52s %12s %-9s %12s %7s %7s  %s\n' "$what" "$value" "$unit" "$reference" "$ratio" "$target" "$of"
+            else
+                printf '%-52s %s\n' "$what" "$value"
+            fi
+        done
     [ "${PIPESTATUS[0]}" = 0 ] || { echo "bench: bench_$name.sh failed" >&2; code=1; }
 done
 jq -s . "$rows" >"$BUILD/bench.json" && echo "written: $BUILD/bench.json"
