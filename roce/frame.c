@@ -86,8 +86,11 @@ bool frame_pool_carries(const struct rte_mempool *pool)
 
 struct rte_mbuf *frame_alloc(struct rte_mempool *pool)
 {
+    const struct rte_mempool_cache *c = rte_mempool_default_cache(pool, rte_lcore_id());
     struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
 
+    if (c && c->len)
+        frame_soon(c->objs[c->len - 1]); /* the next one */
     if (likely(m != NULL))
         frame_reset(m);
     return m;

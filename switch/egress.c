@@ -410,7 +410,24 @@ uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t 
 
     while (k < n && e->flight.n && e->flight.first_ps <= now_ps)
         m[k++] = line_take(&e->flight);
+    if (e->flight.n)
+        frame_soon(e->flight.first);
     return k;
+}
+
+void egress_soon(const struct egress *e, bool starts)
+{
+    rte_prefetch0(&e->flight);
+    for (size_t i = 0; starts && i < offsetof(struct egress, cfg); i += RTE_CACHE_LINE_SIZE)
+        rte_prefetch0((const char *)e + i);
+}
+
+void egress_soon_frame(const struct egress *e, bool starts)
+{
+    const struct line *l = starts ? &e->q[FRAME_LOSSLESS].line : &e->flight;
+
+    if (l->n)
+        frame_soon(l->first);
 }
 
 int64_t egress_next_start(const struct egress *e)

@@ -105,6 +105,10 @@ bool egress_is_plain(const struct egress *e); /* a rate, no faults */
 void egress_apart(struct egress *e, void (*first)(void *ctx));
 void egress_start(struct egress *e, int64_t now_ps);
 uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
+/* What a start, or an arrival, will look at is on its way into the CPU's caches: of the queue, and,
+ * some time later, of its next frame. */
+void egress_soon(const struct egress *e, bool starts);
+void egress_soon_frame(const struct egress *e, bool starts);
 int64_t egress_next_start(const struct egress *e);
 int64_t egress_next_arrival(const struct egress *e);
 

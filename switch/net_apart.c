@@ -10,24 +10,15 @@
  * state in no cache. Apart, a node does some ten of them in a row.
  *
  * Rejected: one heap of all events, with what the next ones need prefetched: the state of an event
- * is found through chains of pointers that are themselves in no cache.
+ * is found through chains of pointers that are themselves in no cache. Node by node, a node's
+ * events are known long before its turn, and net_soon.c follows those chains meanwhile.
  */
 #include "switch/net_priv.h"
 
+#include "roce/lines.h"
+
 #include <errno.h>
 #include <stdlib.h>
-
-struct place {
-    struct heap heap;
-    uint32_t tick;       /* the last index */
-    struct source **src; /* [tick] by index: its own, which start, and others', which arrive */
-};
-
-struct apart {
-    int64_t *due; /* [n_nodes] of each place, the first */
-    struct place *place;
-    struct source **all; /* behind all places' src */
-};
 
 static inline void set(struct net *n, uint16_t node, uint32_t i, int64_t t)
 {
@@ -90,12 +81,14 @@ void net_slice(struct net *n, int64_t end_ps, void (*served)(void *ctx, int64_t 
     struct apart *a = n->apart;
 
     n->in_event = true;
+    soon_begin(n, end_ps);
     for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++) {
         struct heap *h = &a->place[i].heap;
         bool host = n->cfg.fab->nodes[i].kind == FAB_HOST;
 
         if (a->due[i] >= end_ps)
             continue;
+        soon_turn(n, end_ps);
         while (heap_time(h) < end_ps) {
             n->now_ps = heap_time(h);
             do
@@ -188,7 +181,7 @@ static int apart_create(struct net *n)
 
     if (a) {
         a->due = calloc(nodes + 1u, sizeof(*a->due));
-        a->place = calloc(nodes + 1u, sizeof(*a->place));
+        a->place = lines_alloc((nodes + 1u) * sizeof(*a->place));
         a->all = calloc(2u * n->n_src + 1u, sizeof(struct source *));
     }
     if (a && a->due && a->place && a->all)

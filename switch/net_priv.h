@@ -36,6 +36,34 @@ struct net {
     bool is_apart;       /* nodes have queues of their own; the heap is stale */
 };
 
+/* Of a net whose nodes run apart: what one of them sees. */
+struct place {
+    struct heap heap;
+    uint32_t tick;       /* the last index */
+    struct source **src; /* [tick] by index: its own, which start, and others', which arrive */
+} __rte_cache_aligned;
+
+#define SOON_STEPS  6u  /* nodes that are looked ahead */
+#define SOON_EVENTS 32u /* of a node that are; more are rare */
+
+struct apart {
+    int64_t *due; /* [n_nodes] of each place, the first */
+    struct place *place;
+    struct source **all; /* behind all places' src */
+
+    /* net_soon.c: nodes that come soon, the next one's at `turn` */
+    uint32_t turn, look; /* look: the node from which on the next is looked for */
+    struct soon {
+        uint16_t node; /* FAB_NONE: there are no more */
+        uint32_t n;
+        struct source **at[SOON_EVENTS];
+    } soon[SOON_STEPS];
+};
+
+/* net_soon.c: before the first node of a slice, and before each that runs */
+void soon_begin(struct net *n, int64_t end_ps);
+void soon_turn(struct net *n, int64_t end_ps);
+
 /* net_apart.c */
 void apart_set_tick(struct net *n, uint16_t node, int64_t t);
 int64_t apart_next(const struct net *n);

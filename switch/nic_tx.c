@@ -166,6 +166,8 @@ static struct rte_mbuf *pull_next(struct nic_port *np, enum nic_way way, int64_t
                                   : !loop_may_take(np, m))
                     continue;
                 st->head++, st->n--;
+                if (st->n)
+                    frame_soon(st->m[st->head]);
                 np->turn[way][q] = slot + 1 == np->nic->n_slots ? 0 : slot + 1;
                 uncovered(np, st, way, now);
                 return m;

@@ -30,6 +30,9 @@ struct node_ops {
     /* PS_NEVER, or when tick has work. Asked again after every input, tick and event of an egress
      * queue of this node. */
     int64_t (*next)(struct node *nd);
+    /* Something comes to the port soon: what input and tick will look at is on its way into the
+     * CPU's caches. Said twice: `within`, for what the first time has made known. May be NULL. */
+    void (*soon)(struct node *nd, uint16_t port, bool within);
     void (*port_state)(struct node *nd, uint16_t port, bool up, int64_t now_ps);
     void (*destroy)(struct node *nd);
 };
