@@ -111,8 +111,9 @@ static inline uint32_t crc_rest(uint32_t crc, const uint8_t *p, size_t n)
     return n & 15 ? crc_table(crc, p + (n & ~(size_t)15), n & 15) : crc;
 }
 
-/* n >= 64 */
-CLMUL static uint32_t crc_clmul(uint32_t crc, const uint8_t *p, size_t n)
+/* n >= 64. Register after whole vectors. */
+CLMUL static inline __attribute__((always_inline)) uint32_t crc_vectors(uint32_t crc,
+                                                                        const uint8_t *p, size_t n)
 {
     const __m128i by512 = pair(0x154442bd4, 0x1c6e41596), by128 = pair(0x1751997d0, 0x0ccaa009e);
     const __m128i *v = (const __m128i *)p;
@@ -126,7 +127,18 @@ CLMUL static uint32_t crc_clmul(uint32_t crc, const uint8_t *p, size_t n)
         d = fold(d, by512, _mm_loadu_si128(v + 3));
     }
     a = fold(fold(fold(a, by128, b), by128, c), by128, d);
-    return crc_rest(crc_last(a, (const uint8_t *)v, n), (const uint8_t *)v, n);
+    return crc_last(a, (const uint8_t *)v, n);
+}
+
+CLMUL static uint32_t crc_clmul(uint32_t crc, const uint8_t *p, size_t n)
+{
+    return crc_rest(crc_vectors(crc, p, n), p, n);
+}
+
+/* The same in instructions of three operands. */
+WIDE static uint32_t crc_short(uint32_t crc, const uint8_t *p, size_t n)
+{
+    return crc_rest(crc_vectors(crc, p, n), p, n);
 }
 
 WIDE static inline __m512i fold4(__m512i x, __m128i k, __m512i next)
@@ -191,6 +203,10 @@ static uint32_t crc_wide(uint32_t crc, const uint8_t *p, size_t n)
 {
     return crc_table(crc, p, n);
 }
+static uint32_t crc_short(uint32_t crc, const uint8_t *p, size_t n)
+{
+    return crc_table(crc, p, n);
+}
 static inline bool have_clmul(void)
 {
     return false;
@@ -207,8 +223,8 @@ static uint64_t mul_clmul(uint32_t a, uint32_t b)
 
 uint32_t roce_crc(uint32_t crc, const void *p, size_t n)
 {
-    if (n >= 256 && have_wide())
-        return crc_wide(crc, p, n);
+    if (n >= 64 && have_wide())
+        return n >= 256 ? crc_wide(crc, p, n) : crc_short(crc, p, n);
     if (n >= 64 && have_clmul())
         return crc_clmul(crc, p, n);
     return crc_table(crc, p, n);

@@ -313,8 +313,8 @@ LOC(maxloc_f32, FLOAT_MORE, is_nan)
 /* ---- vector rows ---- */
 
 /* Count elements from byte `at` on, by another kernel. */
-static void arith_part(arith_fn fn, void *out, const void *const *in, unsigned n, size_t at,
-                       size_t count)
+static __attribute__((noinline)) void arith_part(arith_fn fn, void *out, const void *const *in,
+                                                 unsigned n, size_t at, size_t count)
 {
     const void *from[ARITH_MAX_INPUTS];
 

@@ -45,7 +45,9 @@ VEC(h16, uint16_t, ROW_BYTES / 2); /* as many halves as there are floats */
 #define ROW_AVERAGE(a, b) (((a) >> 1) + ((b) >> 1) + (((a) | (b)) & 1))
 #endif
 
-#define INLINE static inline __attribute__((always_inline)) ROW_TARGET
+#define KNOWN_BLOCK 4 /* vectors of a sum of a known number of inputs */
+#define UNROLL      _Pragma("GCC unroll 8")
+#define INLINE      static inline __attribute__((always_inline)) ROW_TARGET
 
 /* a where the mask is set, else b; masks are all ones or all zeros per lane. */
 #define PICK(V, mask, a, b)                                                                        \
@@ -74,6 +76,11 @@ VEC(h16, uint16_t, ROW_BYTES / 2); /* as many halves as there are floats */
     {                                                                                              \
         if (__builtin_expect(NAN_IN(*a, *b), 0))                                                   \
             *a = ROW(f##_canonical)(*a), *b = ROW(f##_canonical)(*b);                              \
+    }                                                                                              \
+    INLINE void ROW(f##_no_nan_in)(ROW(f) * a)                                                     \
+    {                                                                                              \
+        if (__builtin_expect(NAN_IN(a[0], a[1]) | NAN_IN(a[2], a[3]), 0))                          \
+            UNROLL for (unsigned i = 0; i < KNOWN_BLOCK; i++) a[i] = ROW(f##_canonical)(a[i]);     \
     }
 FLOAT_OPS(f32, u32, F32_NAN, ROW_NAN32)
 FLOAT_OPS(f64, u64, F64_NAN, ROW_NAN64)
@@ -130,12 +137,45 @@ INLINE void ROW(f16_store)(uint8_t *p, ROW(f32) a)
 #endif
 
 /*
+ * Sums of 2, 4 and 8 inputs, numbers that are known here: where each input begins stays in a
+ * register, so that nothing but elements is loaded. For more there are not enough registers; types
+ * that are converted on the way have other limits. CLEAN: what is done to a block of sums.
+ */
+#define SUM_KNOWN(fn, V, CLEAN)                                                                    \
+    INLINE size_t ROW(fn##_known)(uint8_t * out, const void *const *in, const unsigned n,          \
+                                  size_t at, size_t bytes)                                         \
+    {                                                                                              \
+        const uint8_t *p[8];                                                                       \
+                                                                                                   \
+        UNROLL for (unsigned k = 0; k < n; k++) p[k] = in[k];                                      \
+        for (; at + KNOWN_BLOCK * ROW_BYTES <= bytes; at += KNOWN_BLOCK * ROW_BYTES) {             \
+            ROW(V) a[KNOWN_BLOCK];                                                                 \
+                                                                                                   \
+            UNROLL for (unsigned i = 0; i < KNOWN_BLOCK; i++) a[i] = V_LOAD(V, p[0] + at, i);      \
+            UNROLL for (unsigned k = 1; k < n; k++)                                                \
+                UNROLL for (unsigned i = 0; i < KNOWN_BLOCK; i++) a[i] += V_LOAD(V, p[k] + at, i); \
+            CLEAN(V, a);                                                                           \
+            UNROLL for (unsigned i = 0; i < KNOWN_BLOCK; i++) V_AT(V, out + at, i) = a[i];         \
+        }                                                                                          \
+        return at;                                                                                 \
+    }
+#define V_NO_NAN(V, a) ROW(V##_no_nan_in)(a)
+#define V_ANY(V, a)
+#define FOR_ANY(fn)
+#define FOR_KNOWN(fn)                                                                              \
+    at = n == 2   ? ROW(fn##_known)(out, in, 2, at, bytes)                                         \
+         : n == 4 ? ROW(fn##_known)(out, in, 4, at, bytes)                                         \
+         : n == 8 ? ROW(fn##_known)(out, in, 8, at, bytes)                                         \
+                  : at
+
+/*
  * The loop. V: accumulator, EB: bytes of an element in a frame, VB: bytes in a frame of V's
  * elements. LOAD gives accumulator i of a block, STORE puts accumulators i and i + 1. Blocks of
  * eight accumulators while there are, then of two; what is before the first whole vector of the
  * output and behind the last block is left to the narrower row.
  */
-#define VECTOR(fn, V, EB, VB, LOAD, DO, STORE)                                                     \
+#define VECTOR(fn, V, EB, VB, LOAD, DO, STORE) VECTOR_OF(fn, V, EB, VB, LOAD, DO, STORE, FOR_ANY)
+#define VECTOR_OF(fn, V, EB, VB, LOAD, DO, STORE, KNOWN)                                           \
     static ROW_TARGET void ROW(fn)(void *out, const void *const *in, unsigned n, size_t count)     \
     {                                                                                              \
         const size_t bytes = count * (EB);                                                         \
@@ -143,6 +183,7 @@ INLINE void ROW(f16_store)(uint8_t *p, ROW(f32) a)
                                                                                                    \
         if (at)                                                                                    \
             arith_part(ROW_REST(fn), out, in, n, 0, at / (EB));                                    \
+        KNOWN(fn);                                                                                 \
         for (; at + 8 * (VB) <= bytes; at += 8 * (VB)) {                                           \
             const uint8_t *p = (const uint8_t *)in[0] + at;                                        \
             uint8_t *q = (uint8_t *)out + at;                                                      \
@@ -212,7 +253,8 @@ INT_OPS(u64)
 #undef INT_OPS
 
 #define WRAPPING(V, bits)                                                                          \
-    VECTOR(sum_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_SUM, V_STORE)                             \
+    SUM_KNOWN(sum_##bits, V, V_ANY)                                                                \
+    VECTOR_OF(sum_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_SUM, V_STORE, FOR_KNOWN)               \
     VECTOR(prod_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_PROD, V_STORE)                           \
     VECTOR(band_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_BAND, V_STORE)                           \
     VECTOR(bor_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_BOR, V_STORE)                             \
@@ -220,8 +262,8 @@ INT_OPS(u64)
 #define ORDERED(V, bits)                                                                           \
     VECTOR(min_##V, V, bits / 8, ROW_BYTES, V_LOAD, V_MIN, V_STORE)                                \
     VECTOR(max_##V, V, bits / 8, ROW_BYTES, V_LOAD, V_MAX, V_STORE)
-#define FLOATING(name, V, EB, VB, LOAD, STORE)                                                     \
-    VECTOR(sum_##name, V, EB, VB, LOAD, V_SUM, STORE)                                              \
+#define FLOATING(name, V, EB, VB, LOAD, STORE, KNOWN)                                              \
+    VECTOR_OF(sum_##name, V, EB, VB, LOAD, V_SUM, STORE, KNOWN)                                    \
     VECTOR(prod_##name, V, EB, VB, LOAD, V_PROD, STORE)                                            \
     VECTOR(min_##name, V, EB, VB, LOAD, V_MIN, STORE)                                              \
     VECTOR(max_##name, V, EB, VB, LOAD, V_MAX, STORE)
@@ -235,13 +277,15 @@ ORDERED(i32, 32)
 ORDERED(u32, 32)
 ORDERED(i64, 64)
 ORDERED(u64, 64)
+SUM_KNOWN(sum_f32, f32, V_NO_NAN)
+SUM_KNOWN(sum_f64, f64, V_NO_NAN)
 /* cppcheck-suppress invalidPointerCast */
-FLOATING(f32, f32, 4, ROW_BYTES, V_LOAD, V_STORE_F)
+FLOATING(f32, f32, 4, ROW_BYTES, V_LOAD, V_STORE_F, FOR_KNOWN)
 /* cppcheck-suppress invalidPointerCast */
-FLOATING(f64, f64, 8, ROW_BYTES, V_LOAD, V_STORE_F)
-FLOATING(bf16, f32, 2, ROW_BYTES / 2, BF_LOAD, BF_STORE)
+FLOATING(f64, f64, 8, ROW_BYTES, V_LOAD, V_STORE_F, FOR_KNOWN)
+FLOATING(bf16, f32, 2, ROW_BYTES / 2, BF_LOAD, BF_STORE, FOR_ANY)
 #ifdef ROW_F16_LOAD
-FLOATING(f16, f32, 2, ROW_BYTES / 2, HF_LOAD, HF_STORE)
+FLOATING(f16, f32, 2, ROW_BYTES / 2, HF_LOAD, HF_STORE, FOR_ANY)
 #else
 #define PLAIN(fn)                                                                                  \
     static void ROW(fn)(void *out, const void *const *in, unsigned n, size_t count)                \
@@ -269,6 +313,14 @@ PLAIN(max_f16)
 #undef INLINE
 #undef PICK
 #undef VECTOR
+#undef VECTOR_OF
+#undef SUM_KNOWN
+#undef KNOWN_BLOCK
+#undef UNROLL
+#undef FOR_ANY
+#undef FOR_KNOWN
+#undef V_NO_NAN
+#undef V_ANY
 #undef V_AT
 #undef V_LOAD
 #undef V_STORE

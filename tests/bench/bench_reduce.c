@@ -14,10 +14,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define MAX_N    16u
-#define PITCH    (BYTES + 9 * 64) /* arrays a page apart would compete for the same cache lines */
-#define ROUND_NS 2000000
-#define LEN(a)   (sizeof(a) / sizeof((a)[0]))
+#define MAX_N   16u
+#define PITCH   (BYTES + 9 * 64) /* arrays a page apart would compete for the same cache lines */
+#define TURN_NS 50000
+#define ROUNDS  401u
+#define LEN(a)  (sizeof(a) / sizeof((a)[0]))
 
 static const enum dtype types[] = {DT_FP32, DT_FP16, DT_BF16, DT_INT32};
 
@@ -30,7 +31,8 @@ struct job {
     const void *const *in;
     void *out;
     unsigned times;
-    double best; /* seconds of a call */
+    double s[ROUNDS]; /* of a call, in each round */
+    double typical;
 };
 
 /* Of this thread: the machine may have other work. */
@@ -42,44 +44,57 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static double once(const struct job *j)
+static double once(const struct job *j, unsigned times)
 {
     double start = seconds();
 
-    for (unsigned i = 0; i < j->times; i++) {
+    for (unsigned i = 0; i < times; i++) {
         if (j->sum)
             j->sum(j->out, j->in);
         else
             j->kernel(j->out, j->in, j->n, j->count);
         __asm__ volatile("" ::: "memory");
     }
-    return (seconds() - start) / j->times;
+    return (seconds() - start) / times;
 }
 
-/* The best of some rounds, taken by turns so that all meet the same machine. */
+static int by_length(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Many short turns, so that all meet the same machine however fast it happens to be. A tenth of
+ * them was shorter: others on the machine lengthen most, a lucky one says nothing. */
 static void compare(struct job *j, unsigned n, unsigned rounds)
 {
-    for (unsigned i = 0; i < n; i++)
-        for (j[i].times = 16, j[i].best = 1; j[i].times * once(&j[i]) < ROUND_NS * 1e-9;)
-            j[i].times *= 2;
+    for (unsigned i = 0; i < n; i++) {
+        j[i].times = 1 + (unsigned)(TURN_NS * 1e-9 / once(&j[i], 1000));
+        once(&j[i], j[i].times);
+    }
     for (unsigned r = 0; r < rounds; r++)
-        for (unsigned i = 0; i < n; i++) {
-            double t = once(&j[i]);
-
-            if (t < j[i].best)
-                j[i].best = t;
-        }
+        for (unsigned i = 0; i < n; i++)
+            j[i].s[r] = once(&j[i], j[i].times);
+    for (unsigned i = 0; i < n; i++) {
+        qsort(j[i].s, rounds, sizeof(j[i].s[0]), by_length);
+        j[i].typical = j[i].s[rounds / 10];
+    }
 }
 
 /* One row: the kernel of a type for 2 << c inputs. False: a reference has another result. */
 static bool row(enum dtype t, unsigned c, unsigned rounds, void *const *frames, void *const *arrays)
 {
-    struct job j[LEN(refs) + 1] = {{.kernel = arith_kernel(OP_SUM, t), .n = 2u << c}}, *best;
+    static struct job j[LEN(refs) + 1];
+    struct job *best;
     double bytes = (double)(2u << c) * BYTES / 1e9;
     unsigned n = 1;
 
-    j[0].count = BYTES / dtype_size(t);
-    j[0].in = (const void *const *)frames, j[0].out = frames[MAX_N];
+    j[0] = (struct job){.kernel = arith_kernel(OP_SUM, t),
+                        .n = 2u << c,
+                        .count = BYTES / dtype_size(t),
+                        .in = (const void *const *)frames,
+                        .out = frames[MAX_N]};
     j[0].kernel(j[0].out, j[0].in, j[0].n, j[0].count);
     for (unsigned i = 0; i < LEN(refs); i++) {
         if (refs[i].type != t || !ref_usable(&refs[i]))
@@ -97,10 +112,10 @@ static bool row(enum dtype t, unsigned c, unsigned rounds, void *const *frames, 
     compare(j, n, rounds);
     best = &j[1];
     for (unsigned i = 2; i < n; i++)
-        if (j[i].best < best->best)
+        if (j[i].typical < best->typical)
             best = &j[i];
     printf("reduce %s sum of %u x 4 KiB\t%.3f\t%s\t%.3f\n", dtype_name(t), 2u << c,
-           bytes / j[0].best, best->name, bytes / best->best);
+           bytes / j[0].typical, best->name, bytes / best->typical);
     fflush(stdout);
     return true;
 }
@@ -128,7 +143,7 @@ int main(void)
     }
     for (unsigned t = 0; t < LEN(types) && ok; t++)
         for (unsigned c = 0; c < 4 && ok; c++)
-            ok = row(types[t], c, quick && *quick ? 3 : 15, frames, arrays);
+            ok = row(types[t], c, quick && *quick ? 51 : ROUNDS, frames, arrays);
     free(memory);
     return !ok;
 }
