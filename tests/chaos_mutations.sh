@@ -51,7 +51,7 @@ mutate() {
 }
 
 mutate 'duplicates are taken for new packets' roce/responder.c '    if (ahead < 0) {' '    if (ahead < -PSN_HALF) {'
-mutate 'a frame that was reduced is not freed' switch/reduce/slot.c 'if (in[i].m != out.m)' 'if (in[i].m != out.m && i)'
+mutate 'a frame that was reduced is not freed' switch/reduce/slot.c 'if (in[i].m && in[i].m != out)' 'if (in[i].m && in[i].m != out && i)'
 mutate 'frames of an aborted slot are not freed' switch/reduce/slot.c 'rte_pktmbuf_free(g->in[i].m);' ';'
 mutate 'a member sends one slot beyond its window' host/coll/agg.c 'a->slots_out + slots > a->window ||' 'a->slots_out + slots > a->window + 1 ||'
 mutate 'the ring of slots is one too short' switch/reduce/slot.c 'if (++e->ring == g->window)' 'if (++e->ring >= g->window - 1)'
