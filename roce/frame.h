@@ -48,8 +48,7 @@ enum {
 }; /* crc, crc_off and crc_len are set */
 
 struct frame_meta {
-    int64_t
-        due_ps; /* fabric time at which the frame arrived (or arrives) at the node that holds it */
+    int64_t due_ps;    /* since when it waits in an egress queue; when it arrives from the link */
     uint32_t virt_len; /* bytes of length-only payload */
     uint16_t in_port;  /* port by which it entered the node that holds it (PFC accounting) */
     uint8_t cls;       /* enum frame_class */

@@ -109,8 +109,6 @@ void net_input(struct net *n, uint16_t node, uint16_t port, struct rte_mbuf **m,
         rte_pktmbuf_free_bulk(m, cnt);
         return;
     }
-    for (uint16_t i = 0; i < cnt; i++)
-        frame_meta(m[i])->due_ps = t;
     n->in_event = true;
     nd->ops->input(nd, port, m, cnt, t);
     n->in_event = false;

@@ -134,6 +134,13 @@ void cables_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m
             c->overflow += n;
         return;
     }
+    if (!c->wait_n && n >= LOOP_BURST) {
+        uint16_t sent = rim_port_tx(c->rp, 0, m, n);
+
+        c->ring |= sent > 0;
+        m += sent;
+        n = (uint16_t)(n - sent);
+    }
     for (uint16_t k = 0; k < n; k++) {
         if (unlikely(c->wait_n == CABLE_BACKLOG)) {
             rte_pktmbuf_free(m[k]);

@@ -231,7 +231,11 @@ static inline void tx_prefetch(const struct memif *mf, const struct memif_queue 
     uint32_t len;
     uint8_t *dst = memif_at(mf, &q->ring->desc[slot & q->mask], &len);
 
+#ifdef __x86_64__ /* where gcc takes a prefetch for reading, unless told of the CPU */
+    __asm__ volatile("prefetchw %0" : : "m"(*dst));
+#else
     __builtin_prefetch(dst, 1);
+#endif
 }
 
 static inline void copy_out(uint8_t *dst, const struct rte_mbuf *m)
