@@ -85,8 +85,9 @@ bool egress_stuck(const struct egress *e, uint64_t *taken, int64_t now_ps);
 uint64_t egress_occupancy(const struct egress *e, enum frame_class cls);
 /* Peaks of the stats are those from here on. */
 void egress_restart_peak(struct egress *e);
-/* Frames of at most max_bytes that this class can still take for certain. */
-uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_bytes);
+/* Frames of at most max_bytes that this class can still take for certain, or `most`. */
+uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_bytes,
+                     uint32_t most);
 /* From now on, from the start of f->seed's draws. */
 void egress_set_faults(struct egress *e, const struct egress_faults *f);
 const struct egress_faults *egress_faults(const struct egress *e);

@@ -82,14 +82,16 @@ void egress_restart_peak(struct egress *e)
         e->st.class_peak_bytes[c] = e->q[c].bytes;
 }
 
-uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_bytes)
+uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_bytes,
+                     uint32_t most)
 {
     const struct waiting *r = &e->q[cls];
-    uint64_t by_bytes = r->bytes < r->limit_bytes ? (r->limit_bytes - r->bytes) / max_bytes : 0;
+    uint64_t left = r->bytes < r->limit_bytes ? r->limit_bytes - r->bytes : 0;
 
     if (unlikely(e->discards && cls == FRAME_LOSSLESS)) /* nobody need wait for that */
-        return limit_of(e, cls);
-    return (uint32_t)RTE_MIN(by_bytes, (uint64_t)(r->line.limit - r->line.n));
+        return RTE_MIN(most, limit_of(e, cls));
+    most = RTE_MIN(most, r->line.limit - r->line.n);
+    return likely(left >= (uint64_t)most * max_bytes) ? most : (uint32_t)(left / max_bytes);
 }
 
 struct egress_stats egress_stats(const struct egress *e)

@@ -107,7 +107,7 @@ static uint16_t room_everywhere(const struct sw *s)
 
     for (uint16_t p = 0; p < s->nd.n_ports && n; p++)
         if (s->nd.egress[p])
-            n = RTE_MIN(n, egress_room(s->nd.egress[p], FRAME_LOSSLESS, s->nd.max_frame));
+            n = egress_room(s->nd.egress[p], FRAME_LOSSLESS, s->nd.max_frame, n);
     return (uint16_t)n;
 }
 

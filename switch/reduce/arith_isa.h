@@ -28,14 +28,17 @@
 
 /* Halves are left to the narrower row: two conversions to eight floats in a cycle, or one to
  * sixteen that takes both of the vector units. */
-#define SWAP_HALVES       _mm512_set4_epi32(0x0d0c0f0e, 0x09080b0a, 0x05040706, 0x01000302)
-#define ROW(name)         v512_##name
-#define ROW_BYTES         64
-#define ROW_REST(fn)      v256_##fn
-#define ROW_TARGET        __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
-#define ROW_NAN32(a, b)   _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q)
-#define ROW_NAN64(a, b)   _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q)
-#define ROW_AVERAGE(a, b) _mm512_avg_epu16((__m512i)(a), (__m512i)(b))
+#define SWAP_HALVES     _mm512_set4_epi32(0x0d0c0f0e, 0x09080b0a, 0x05040706, 0x01000302)
+#define ROW(name)       v512_##name
+#define ROW_BYTES       64
+#define ROW_REST(fn)    v256_##fn
+#define ROW_TARGET      __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+#define ROW_NAN32(a, b) _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q)
+#define ROW_NAN64(a, b) _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q)
+/* gcc would take both masks out of their registers first. */
+#define ROW_EITHER32(m, n) (!_kortestz_mask16_u8(m, n))
+#define ROW_EITHER64(m, n) (!_kortestz_mask8_u8(m, n))
+#define ROW_AVERAGE(a, b)  _mm512_avg_epu16((__m512i)(a), (__m512i)(b))
 #define ROW_UPPERS(a, b)                                                                           \
     _mm512_mask_shuffle_epi8((__m512i)(b), 0x3333333333333333, (__m512i)(a), SWAP_HALVES)
 #define ROW_LOWERS(a, b)                                                                           \

@@ -7,6 +7,7 @@
  *   ROW_F16_LOAD, ROW_F16_STORE   conversions of a vector of halves; without them fp16 is left to
  *                    that kernel altogether
  *   ROW_NAN32(a, b), ROW_NAN64(a, b)   whether any lane of two vectors of floats (doubles) is NaN
+ *   ROW_EITHER32(m, n), ROW_EITHER64(m, n)   whether one of two answers of those is yes
  *   ROW_UPPERS(a, b), ROW_LOWERS(a, b) vectors of 32 bits: upper (lower) half of a, b's above it
  *   ROW_AVERAGE(a, b)   of 16-bit lanes, rounded up
  * where those from ROW_NAN32 on may be left out.
@@ -37,6 +38,10 @@ VEC(h16, uint16_t, ROW_BYTES / 2); /* as many halves as there are floats */
 #define ROW_NAN32(a, b) 1
 #define ROW_NAN64(a, b) 1
 #endif
+#ifndef ROW_EITHER32
+#define ROW_EITHER32(m, n) ((m) | (n))
+#define ROW_EITHER64(m, n) ((m) | (n))
+#endif
 #ifndef ROW_UPPERS
 #define ROW_UPPERS(a, b) ((a) >> 16 | ((b)&0xffff0000u))
 #define ROW_LOWERS(a, b) (((a)&0xffff) | (b) << 16)
@@ -53,7 +58,7 @@ VEC(h16, uint16_t, ROW_BYTES / 2); /* as many halves as there are floats */
 #define PICK(V, mask, a, b)                                                                        \
     ((V)(((mask) & (__typeof__(mask))(a)) | (~(mask) & (__typeof__(mask))(b))))
 
-#define FLOAT_OPS(f, bits, nan, NAN_IN)                                                            \
+#define FLOAT_OPS(f, bits, nan, NAN_IN, EITHER)                                                    \
     INLINE ROW(f) ROW(f##_min)(ROW(f) a, ROW(f) b)                                                 \
     {                                                                                              \
         ROW(bits) first = (ROW(bits))((a < b) | (a != a)), tie = (ROW(bits))(a == b);              \
@@ -79,11 +84,11 @@ VEC(h16, uint16_t, ROW_BYTES / 2); /* as many halves as there are floats */
     }                                                                                              \
     INLINE void ROW(f##_no_nan_in)(ROW(f) * a)                                                     \
     {                                                                                              \
-        if (__builtin_expect(NAN_IN(a[0], a[1]) | NAN_IN(a[2], a[3]), 0))                          \
+        if (__builtin_expect(EITHER(NAN_IN(a[0], a[1]), NAN_IN(a[2], a[3])), 0))                   \
             UNROLL for (unsigned i = 0; i < KNOWN_BLOCK; i++) a[i] = ROW(f##_canonical)(a[i]);     \
     }
-FLOAT_OPS(f32, u32, F32_NAN, ROW_NAN32)
-FLOAT_OPS(f64, u64, F64_NAN, ROW_NAN64)
+FLOAT_OPS(f32, u32, F32_NAN, ROW_NAN32, ROW_EITHER32)
+FLOAT_OPS(f64, u64, F64_NAN, ROW_NAN64, ROW_EITHER64)
 #undef FLOAT_OPS
 
 /*
@@ -305,6 +310,8 @@ PLAIN(max_f16)
 #undef ROW_REST
 #undef ROW_NAN32
 #undef ROW_NAN64
+#undef ROW_EITHER32
+#undef ROW_EITHER64
 #undef ROW_UPPERS
 #undef ROW_LOWERS
 #undef ROW_AVERAGE

@@ -108,16 +108,30 @@ static inline bool may_pass(const struct rte_mbuf *m)
            !(frame_meta((struct rte_mbuf *)(uintptr_t)m)->flags & FRAME_F_VIRTUAL);
 }
 
+/* What the peer has taken, up to tail. */
+static void give_back(struct memif_queue *q, uint16_t tail)
+{
+    struct rte_mbuf *m[SHARE_BURST];
+    unsigned n = 0;
+
+    for (; q->done != tail; q->done++) {
+        m[n++] = q->held[q->done & q->mask];
+        q->held[q->done & q->mask] = NULL;
+        if (n == SHARE_BURST) {
+            rte_pktmbuf_free_bulk(m, n);
+            n = 0;
+        }
+    }
+    rte_pktmbuf_free_bulk(m, n);
+}
+
 uint16_t share_tx(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, uint16_t n)
 {
     uint16_t tail = __atomic_load_n(&q->ring->tail, __ATOMIC_ACQUIRE), slot = q->next, k = 0;
 
     if ((uint16_t)(slot - tail) > (uint16_t)(slot - q->done)) /* what cannot be */
         return 0;
-    for (; q->done != tail; q->done++) {
-        rte_pktmbuf_free_seg(q->held[q->done & q->mask]);
-        q->held[q->done & q->mask] = NULL;
-    }
+    give_back(q, tail);
     for (; k < n && (uint16_t)(slot - tail) <= q->mask; k++) {
         struct rte_mbuf *b = m[k];
 

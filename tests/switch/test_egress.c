@@ -120,13 +120,14 @@ static void a_class_is_finite_in_bytes_and_in_frames(void **state)
     m = bed_frame(pool, FRAME_LOSSY, 0, 0);
     assert_int_equal(egress_push(e, m, 0), -ENOBUFS);
     rte_pktmbuf_free(m);
-    assert_int_equal(egress_room(e, FRAME_LOSSLESS, BYTES), 2);
+    assert_int_equal(egress_room(e, FRAME_LOSSLESS, BYTES, 1), 1);
+    assert_int_equal(egress_room(e, FRAME_LOSSLESS, BYTES, 256), 2);
     for (int i = 0; i < 2; i++)
         assert_int_equal(egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, 0), 0), 0);
     m = bed_frame(pool, FRAME_LOSSLESS, 0, 0);
     assert_int_equal(egress_push(e, m, 0), -ENOBUFS);
     rte_pktmbuf_free(m);
-    assert_int_equal(egress_room(e, FRAME_LOSSLESS, BYTES), 0);
+    assert_int_equal(egress_room(e, FRAME_LOSSLESS, BYTES, 256), 0);
     assert_int_equal(egress_occupancy(e, FRAME_LOSSLESS), 2 * BYTES);
     bed_drain(e, NULL, NULL, 100);
     assert_int_equal(egress_occupancy(e, FRAME_LOSSLESS), 0);
