@@ -1,8 +1,9 @@
 # Forwarders with memif ports for benchmarks: trib-switch, testpmd, Open vSwitch, the switch without shaping and that without queues
 # (bench_plain).
 # Sourced after lib.sh; $dir is a directory that goes away afterwards, $build the build's. Of N ports, port i's socket is `port_of X i`.
-# A forwarder has CPU 0, its generator CPU 1; all but the one that is measured are stopped (SIGSTOP).
+# A forwarder has CPU $forwarder_core (0), its generator CPU $generator_core (1); all but the one that is measured are stopped (SIGSTOP).
 
+forwarder_core=0 generator_core=1
 declare -A forwarder_pid=() forwarder_also=() generator_pid=() generator_in=() generator_out=()
 
 port_of() {
@@ -40,7 +41,7 @@ switch_conf() { # N
 start_switch() {
     mkdir -p "$dir/switch"
     switch_conf "$1" >"$dir/forward.conf"
-    "$build/trib-switch" "$dir/forward.conf" --proc sw --lcores 0 --run "$dir/switch" >"$dir/switch.log" 2>&1 &
+    "$build/trib-switch" "$dir/forward.conf" --proc sw --lcores $forwarder_core --run "$dir/switch" >"$dir/switch.log" 2>&1 &
     forwarder_pid[switch]=$!
 }
 
@@ -102,7 +103,7 @@ forwarder_start() { # X N
     "start_$1" "$2" && forwarder_wait "$1" "$2" || return 1
     for i in $(seq 0 $(($2 - 1))); do socks+=("$(port_of "$1" "$i")"); done
     mkfifo "$dir/$1.in" "$dir/$1.out"
-    taskset -c 1 "$build/tests/bench/bench_forward" "$(queues_of "$1")" "${socks[@]}" <"$dir/$1.in" >"$dir/$1.out" &
+    taskset -c $generator_core "$build/tests/bench/bench_forward" "$(queues_of "$1")" "${socks[@]}" <"$dir/$1.in" >"$dir/$1.out" &
     generator_pid[$1]=$!
     exec {fd}>"$dir/$1.in"
     generator_in[$1]=$fd
