@@ -8,6 +8,7 @@
 #include "host/perf/pace.h"
 
 #include <math.h>
+#include <rte_common.h>
 
 #define LAG_START_NS    150e3
 #define LAG_LEAST_NS    20e3
@@ -19,6 +20,7 @@
 #define CAP_WALLS       3.0 /* wall times that one operation may last, when nothing less would hold */
 #define RATE_LEAST      20e6
 #define HELD_MARGIN     1.15 /* over what a warm-up needed, for the run after it to hold as well */
+#define APART           1.3  /* dilations whose times tell something by their difference */
 #define ENOUGH          1.2  /* a step smaller than this is not worth a warm-up */
 
 void pace_init(struct pace *p, bool adaptive, double max_wall)
@@ -94,19 +96,44 @@ uint32_t pace_retry(const struct pace *p, const struct coll_prediction *pr, uint
     return clamp(fmax(d, fmin(next, pace_cap(p, pr))));
 }
 
+static void note_time(struct pace_tries *t, uint32_t d, double us)
+{
+    double k, whole;
+
+    if (d > t->top.d) {
+        if (d > APART * t->top.d)
+            t->below = t->top;
+        t->top.d = d, t->top.us = us;
+    } else if (d * APART < t->top.d && d > t->below.d) {
+        t->below.d = d, t->below.us = us;
+    }
+    if (!t->below.d)
+        return;
+    k = (t->below.us - t->top.us) / (1.0 / t->below.d - 1.0 / t->top.d);
+    whole = t->top.us - k / t->top.d;
+    t->slow = k <= 0 ? 0 : clamp(whole > 0 ? k / (PACE_TOLERANCE * whole) : PACE_MAX_DILATION);
+}
+
 uint32_t pace_settle(const struct pace *p, struct pace_tries *t, const struct coll_prediction *pr,
-                     uint32_t d, uint32_t needed)
+                     uint32_t d, uint32_t needed, double us)
 {
     double next;
 
+    note_time(t, d, us);
+    if (t->held && t->held < t->slow) {
+        t->failed = RTE_MAX(t->failed, t->held);
+        t->held = 0;
+    }
+    needed = RTE_MAX(needed, t->slow);
     if (needed > d) {
-        t->failed = t->failed > d ? t->failed : d;
-        next = t->held > d ? sqrt((double)t->held * d) : pace_retry(p, pr, d, needed);
-        return t->held && t->held < ENOUGH * d ? t->held : clamp(next);
+        t->failed = RTE_MAX(t->failed, d);
+        if (!t->held)
+            return pace_retry(p, pr, t->failed, needed);
+        return t->held < ENOUGH * d ? t->held : clamp(sqrt((double)t->held * d));
     }
     if (d < HELD_MARGIN * needed)
         return clamp(HELD_MARGIN * needed);
-    t->held = t->held && t->held < d ? t->held : d;
+    t->held = t->held ? RTE_MIN(t->held, d) : d;
     next = fmax(HELD_MARGIN * HELD_MARGIN * needed, d / 4.0);
     if (t->failed)
         next = fmax(next, sqrt((double)t->failed * d));
@@ -125,8 +152,6 @@ void pace_learn(struct pace *p, const struct coll_prediction *pr, unsigned nrank
         p->rate_Bps = fmax(RATE_LEAST, fmin(p->rate_Bps, asked / 2));
         return;
     }
-    if (rate_bound_it) /* it moves what held here, as far as that speaks for other sizes */
-        p->rate_Bps *= fmin(fmax(bound / dilation, 0.5), 2);
     /* A bad run counts at once, a good one only partly: half of what was expected before stays. */
     double lag = (double)lag_p99_ns;
     if (lag < p->lag_ns)

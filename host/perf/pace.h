@@ -37,15 +37,26 @@ unsigned pace_iters(const struct pace *p, unsigned want, const struct coll_predi
                     uint32_t dilation);
 struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns, uint32_t dilation);
 /*
- * After a warm-up at d that showed `needed`: what to warm up at next, or d when that is the one:
- * between 1.15 times and about 1.5 times what it needs itself. The least that held and the most
- * that did not are kept in t, {0} before the first.
+ * Warm-ups of a row at several dilations, {0} before the first. What the machine does beside
+ * handing frames over (ranks that copy at once what their windows hold) is late nowhere, but it is
+ * paid in fabric time, 1 / dilation of it: two dilations show how much that is, and `slow` is where
+ * it is 2 % of the time; 0: not known.
  */
 struct pace_tries {
-    uint32_t held, failed;
+    uint32_t held, failed; /* the least that held, the most that did not */
+    uint32_t slow;
+    struct {
+        uint32_t d;
+        double us;
+    } top, below; /* the largest, and the next one that is less by some */
 };
+/*
+ * After a warm-up at d that took so many us of fabric time and showed by its lateness what it
+ * `needed`: what to warm up at next, or d when that is the one: between 1.15 times and about 1.5
+ * times what it needs itself.
+ */
 uint32_t pace_settle(const struct pace *p, struct pace_tries *t, const struct coll_prediction *pr,
-                     uint32_t d, uint32_t needed);
+                     uint32_t d, uint32_t needed, double us);
 /*
  * For another try of a run that lagged at d: what it showed to be needed and some, within 1.5 to 8
  * times d; d itself when an operation would last longer than three max_wall.

@@ -75,39 +75,54 @@ static void a_retry_is_slower_within_bounds(void **state)
     assert_int_equal(pace_retry(&p, &ms, 7000, 9000), 7000);
 }
 
-/* A machine whose lateness is `wake` at any dilation, and more the nearer d comes to what it can
- * move. */
-static uint32_t needs(double wake, double rate, uint32_t d)
+/*
+ * Machines: lateness is `wake` at any dilation, and more the nearer d comes to what can be moved;
+ * what ranks copy at the beginning lasts `copy` / d of the operation's 1 us.
+ */
+struct machine {
+    double wake, rate, copy;
+};
+
+static uint32_t late(const struct machine *m, uint32_t d)
 {
-    return (uint32_t)(d > rate ? wake / (1 - rate / d) : 8.0 * d);
+    return (uint32_t)(d > m->rate ? m->wake / (1 - m->rate / d) : 8.0 * d);
+}
+
+static double us(const struct machine *m, uint32_t d)
+{
+    return 1 + m->copy / d;
+}
+
+static bool holds(const struct machine *m, uint32_t d)
+{
+    return late(m, d) <= d && us(m, d) <= 1 + PACE_TOLERANCE;
 }
 
 /* From a guess far too high or too low, in six warm-ups, to within 1.5 of the least that holds. */
 static void warm_ups_settle_on_what_holds(void **state)
 {
-    static const double machine[][2] = {{500, 1}, {20000, 100}, {3000, 2500}, {50, 900}, {1, 1}};
+    static const struct machine machine[] = {{500, 1, 0},     {20000, 100, 0}, {3000, 2500, 0},
+                                             {50, 900, 0},    {1, 1, 0},       {500, 1, 200},
+                                             {2000, 700, 60}, {10, 1, 1000}};
     static const double off[] = {0.1, 0.5, 1, 1.3, 3, 20};
-    struct coll_prediction us = {.time_ps = 1000000};
+    struct coll_prediction one_us = {.time_ps = 1000000};
     struct pace p;
 
     (void)state;
     pace_init(&p, true, 2);
-    for (unsigned m = 0; m < RTE_DIM(machine); m++) {
-        double wake = machine[m][0], rate = machine[m][1];
-        uint32_t least = 1;
+    for (unsigned k = 0; k < RTE_DIM(machine) * RTE_DIM(off); k++) {
+        const struct machine *m = &machine[k / RTE_DIM(off)];
+        struct pace_tries t = {0};
+        uint32_t least = 1, d = 0, next;
 
-        while (needs(wake, rate, least) > least)
+        while (!holds(m, least))
             least++;
-        for (unsigned k = 0; k < RTE_DIM(off); k++) {
-            struct pace_tries t = {0};
-            uint32_t d = 0, next = (uint32_t)fmax(1, least * off[k]);
-
-            for (unsigned n = 0; n < 6 && next != d; n++) {
-                d = next;
-                next = pace_settle(&p, &t, &us, d, needs(wake, rate, d));
-            }
-            assert_in_range(next, least, 1 + 3 * least / 2);
+        next = (uint32_t)fmax(1, least * off[k % RTE_DIM(off)]);
+        for (unsigned n = 0; n < 6 && next != d; n++) {
+            d = next;
+            next = pace_settle(&p, &t, &one_us, d, late(m, d), us(m, d));
         }
+        assert_in_range(next, least, 1 + 3 * least / 2);
     }
 }
 
