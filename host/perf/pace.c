@@ -79,9 +79,10 @@ unsigned pace_iters(const struct pace *p, unsigned want, const struct coll_predi
     return fit > 2 ? (unsigned)fit : 2;
 }
 
-struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns, uint32_t dilation)
+struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns, uint32_t slow,
+                           uint32_t dilation)
 {
-    double needed = lag_bound((double)lag_p99_ns, pr);
+    double needed = fmax(lag_bound((double)lag_p99_ns, pr), slow);
 
     return (struct fidelity){.ok = needed <= dilation,
                              .p99_lag_us = (double)lag_p99_ns / 1e3 / dilation,

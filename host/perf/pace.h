@@ -35,7 +35,9 @@ uint32_t pace_dilation(const struct pace *p, const struct coll_prediction *pr, u
 /* Iterations that fit max_wall: want, or fewer, but at least 2 (or want, when that is less). */
 unsigned pace_iters(const struct pace *p, unsigned want, const struct coll_prediction *pr,
                     uint32_t dilation);
-struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns, uint32_t dilation);
+/* slow: of the row's warm-ups, see struct pace_tries; 0: not known. */
+struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns, uint32_t slow,
+                           uint32_t dilation);
 /*
  * Warm-ups of a row at several dilations, {0} before the first. What the machine does beside
  * handing frames over (ranks that copy at once what their windows hold) is late nowhere, but it is

@@ -281,7 +281,7 @@ static int warm_up(struct sweep *s, struct answers *a)
         rc = run_n(s, n, a, &lag);
         if (!s->pace.adaptive)
             break;
-        next = pace_settle(&s->pace, &t, a->pred, d, pace_judge(a->pred, lag, d).needed,
+        next = pace_settle(&s->pace, &t, a->pred, d, pace_judge(a->pred, lag, 0, d).needed,
                            a->ps / n * 1e-6);
         clock_set_dilation(s->rd->sh, next);
     }
@@ -301,11 +301,7 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a)
     if (rc)
         return rc;
     run->time_us = a->ps / run->iters * 1e-6;
-    run->fid = pace_judge(a->pred, lag, run->dilation);
-    if (run->fid.needed < a->slow) {
-        run->fid.needed = a->slow;
-        run->fid.ok = a->slow <= run->dilation;
-    }
+    run->fid = pace_judge(a->pred, lag, a->slow, run->dilation);
     run->valid = true;
     run->aggregated = a->aggregated;
     run->staging_us = (double)a->staging_ns * 1e-3 / run->iters / run->dilation;

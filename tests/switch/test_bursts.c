@@ -281,12 +281,6 @@ static void the_short_way_reads_every_frame_as_the_long_one_does(void **state)
     rte_pktmbuf_free(m);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    return 0;
-}
-
 static int no_leak(void **state)
 {
     (void)state;
@@ -294,7 +288,7 @@ static int no_leak(void **state)
     return 0;
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, no_leak)
+#define T(f) cmocka_unit_test_teardown(f, no_leak)
 
 int main(void)
 {

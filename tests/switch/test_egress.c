@@ -16,12 +16,6 @@
 
 static struct rte_mempool *pool;
 
-static int setup(void **state)
-{
-    (void)state;
-    return 0;
-}
-
 static int no_leak(void **state)
 {
     (void)state;
@@ -329,7 +323,7 @@ static void a_queue_takes_no_more_memory_than_what_waits(void **state)
         egress_destroy(e[i]);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, no_leak)
+#define T(f) cmocka_unit_test_teardown(f, no_leak)
 
 int main(void)
 {

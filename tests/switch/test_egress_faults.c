@@ -12,12 +12,6 @@
 
 static struct rte_mempool *pool;
 
-static int setup(void **state)
-{
-    (void)state;
-    return 0;
-}
-
 static int no_leak(void **state)
 {
     (void)state;
@@ -164,7 +158,7 @@ static void pause_frames_are_exempt_from_faults(void **state)
     egress_destroy(e);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, no_leak)
+#define T(f) cmocka_unit_test_teardown(f, no_leak)
 
 int main(void)
 {
