@@ -7,17 +7,7 @@
 set -u
 cd "$(dirname "$0")/../.."
 . tests/bench/lib.sh
-TRIB_BUILD=$(cd "${BUILD:-build}" && pwd)
-dir=$(mktemp -d)
-export TRIB_BUILD TRIB_RUN=$dir/run
-busy=
-cleanup() {
-    [ -z "$busy" ] || kill "$busy" 2>/dev/null
-    scripts/trib down >/dev/null 2>&1
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM
+own_fabric
 conf=conf/leaf-spine-8.conf
 
 perf() { # perf ALGO SIZE ARG...: its JSON in $dir/out.json
@@ -65,5 +55,5 @@ compare() { # compare WHAT "ALGO SIZE"...
 [ -z "${BENCH_QUICK:-}" ] || { skipped "auto dilation" "takes minutes (make bench)"; exit 0; }
 compare "machine as it is" "ring 64K" "sharp 4M"
 taskset -c 0 sh -c 'while :; do :; done' &
-busy=$!
+job=$!
 compare "one core busy" "ring 64K" "sharp 4M"

@@ -5,20 +5,9 @@
 set -u
 cd "$(dirname "$0")/../.."
 . tests/bench/lib.sh
-TRIB_BUILD=$(cd "${BUILD:-build}" && pwd)
+own_fabric
 soak=${BENCH_SOAK:-30} ranks=64 most=256
 [ -z "${BENCH_QUICK:-}" ] || soak=${BENCH_SOAK:-6} ranks=16 most=null # not everything is in use after seconds, so growth says nothing yet
-dir=$(mktemp -d)
-export TRIB_BUILD TRIB_RUN=$dir/run
-job=
-cleanup() {
-    [ -z "$job" ] || kill "$job" 2>/dev/null
-    wait 2>/dev/null
-    scripts/trib down >/dev/null 2>&1
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM
 
 switch() { cat "$TRIB_RUN"/proc/*.pid; }
 pss() { awk '/^Pss:/ { n += $2 } END { print n + 0 }' "/proc/$1/smaps_rollup" 2>/dev/null; } # KiB

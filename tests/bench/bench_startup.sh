@@ -5,15 +5,7 @@
 set -u
 cd "$(dirname "$0")/../.."
 . tests/bench/lib.sh
-TRIB_BUILD=$(cd "${BUILD:-build}" && pwd)
-dir=$(mktemp -d)
-export TRIB_BUILD TRIB_RUN=$dir/run
-cleanup() {
-    scripts/trib down >/dev/null 2>&1
-    rm -rf "$dir"
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM
+own_fabric
 rounds="1 2 3 4 5"
 [ -z "${BENCH_QUICK:-}" ] || rounds=1
 TIMEFORMAT=%R

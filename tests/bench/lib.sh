@@ -18,3 +18,18 @@ figure() {
 skipped() { jq -nc --arg name "$1" --arg skipped "$2" '$ARGS.named'; }
 # median: of the numbers on stdin, one a line
 median() { sort -g | awk '{ a[NR] = $1 } END { if (NR) print a[int((NR + 1) / 2)] }'; }
+# own_fabric: $dir and a run directory in it, for a fabric of this benchmark alone. At the end both are gone, and $job, a process in the
+# background, too, where it is set.
+own_fabric() {
+    TRIB_BUILD=$(cd "${BUILD:-build}" && pwd)
+    dir=$(mktemp -d)
+    export TRIB_BUILD TRIB_RUN=$dir/run
+    job=
+    trap own_fabric_end EXIT
+    trap 'exit 130' INT TERM
+}
+own_fabric_end() {
+    [ -z "$job" ] || { kill "$job" && wait "$job"; } 2>/dev/null
+    scripts/trib down >/dev/null 2>&1
+    rm -rf "$dir"
+}
