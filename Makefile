@@ -17,7 +17,7 @@ MODE   ?= release
 Q := $(if $(V),,@)
 
 # As many jobs as there are cores, unless make was told how many. Of several goals the order counts (clean all): one after the other.
-ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS))$(word 2,$(MAKECMDGOALS)),)
+ifeq ($(filter -j% --jobserver% --no-print-directory,$(MAKEFLAGS))$(word 2,$(MAKECMDGOALS)),)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
 endif
 
