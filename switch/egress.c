@@ -1,5 +1,6 @@
 #include "switch/egress_priv.h"
 
+#include "roce/lines.h"
 #include "switch/pfc.h"
 
 #include <errno.h>
@@ -418,8 +419,8 @@ uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t 
 void egress_soon(const struct egress *e, bool starts)
 {
     rte_prefetch0(&e->flight);
-    for (size_t i = 0; starts && i < offsetof(struct egress, cfg); i += RTE_CACHE_LINE_SIZE)
-        rte_prefetch0((const char *)e + i);
+    if (starts)
+        lines_soon(e, offsetof(struct egress, cfg));
 }
 
 void egress_soon_frame(const struct egress *e, bool starts)

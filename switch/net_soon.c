@@ -10,6 +10,8 @@
  */
 #include "switch/net_priv.h"
 
+#include "roce/lines.h"
+
 static void gather(struct soon *s, const struct place *p, int64_t end_ps)
 {
     const struct heap *h = &p->heap;
@@ -65,8 +67,7 @@ static void run_step(struct net *n, struct soon *s, unsigned step, int64_t end_p
         rte_prefetch0((char *)nd + RTE_CACHE_LINE_SIZE);
         break;
     case 1:
-        for (uint32_t k = 0; k < p->heap.n; k += RTE_CACHE_LINE_SIZE / sizeof(*p->heap.a))
-            rte_prefetch0(&p->heap.a[k]);
+        lines_soon(p->heap.a, p->heap.n * sizeof(*p->heap.a));
         break;
     case 2:
         gather(s, p, end_ps);

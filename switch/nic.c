@@ -324,11 +324,10 @@ static void nic_destroy(struct node *nd)
 static void nic_soon(struct node *nd, uint16_t port, bool within)
 {
     const struct nic_port *np = &nic_of(nd)->p[port];
-    const char *at = within ? (const char *)np->slot : (const char *)np;
-    size_t bytes = within ? sizeof(*np->slot) : sizeof(*np);
-
-    for (size_t i = 0; i < bytes; i += RTE_CACHE_LINE_SIZE)
-        rte_prefetch0(at + i);
+    if (within)
+        lines_soon(np->slot, sizeof(*np->slot));
+    else
+        lines_soon(np, sizeof(*np));
 }
 
 static const struct node_ops nic_ops = {
