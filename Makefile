@@ -78,7 +78,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/libtribverbs.so
 
-.PHONY: all programs static static-programs demo test unit e2e matrix formulas kills chaos mutations scale interop bench bench-quick fuzz asan tsan debug determinism format lint install clean setup setup-test
+.PHONY: all programs static static-programs demo test unit e2e matrix formulas kills chaos mutations scale interop bench bench-quick fuzz asan tsan debug determinism format lint install clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -205,9 +205,13 @@ $(BUILD)/tests/fake/libcuda.so.1: tests/fake/cuda.c $(BUILD)/host/kernels/kernel
 	$(Q)$(CC) $(CFLAGS) -isystem $(CUDA_INCLUDE) -shared -Wl,-soname,libcuda.so.1 $^ -lpthread -o $@
 
 unit-programs: $(TESTS) $(TOOLS) $(FAKES)
-unit: unit-programs
+unit:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory unit-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh unit
-e2e: programs $(TOOLS) $(FAKES) static-programs
+e2e:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory programs $(TOOLS) $(FAKES) static-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh e2e
 
 static:
@@ -216,15 +220,21 @@ static:
 static-programs: $(STATIC)
 
 # Every collective, algorithm, type, reduction, number of ranks, length and place: minutes.
-matrix: unit-programs
+matrix:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory unit-programs
 	$(Q)MATRIX=whole $(BUILD)/tests/sim/test_matrix_types
 
 # Long vectors in virtual time against every formula of one level and of several: minutes.
-formulas: unit-programs
+formulas:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory unit-programs
 	$(Q)FORMULAS=whole $(BUILD)/tests/sim/test_formulas
 
 # 200 host agents killed under load, one after the other; the switches must outlive them all.
-kills: programs
+kills:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory programs
 	$(Q)KILLS=200 TRIB_BUILD=$(BUILD) bash tests/e2e/kill_rank.sh
 
 # Virtual time at 8 to 4,096 GPUs: time, memory and events per second of each run.
@@ -236,11 +246,15 @@ scale:
 # Cases from seeds in virtual time: fabrics, collectives and faults. BUDGET seconds at most.
 SEEDS  ?= 1000
 BUDGET ?= 300
-chaos: programs
+chaos:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory programs
 	$(Q)BUILD=$(BUILD) SEEDS=$(SEEDS) BUDGET=$(BUDGET) tests/chaos.sh
 
 # Engines broken on purpose, one line at a time: chaos must find each.
-mutations: programs
+mutations:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory programs
 	$(Q)BUILD=$(BUILD) tests/chaos_mutations.sh
 
 # Guests with Linux Soft-RoCE (QEMU, software emulation) on vhost-user ports; "skipped" where they cannot be had.
@@ -250,10 +264,8 @@ interop:
 	$(Q)TRIB_BUILD=$(BUILD) tests/interop/run.sh || [ $$? = 77 ]
 
 asan:
-	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory MODE=asan BUILD=build-asan unit
 debug:
-	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory MODE=debug BUILD=build-debug unit
 
 # The same simulations in three builds must give the same bytes: tables, JSON, frames.
@@ -295,6 +307,7 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(TEST_LIBS)
 
 C_FILES = $(shell git ls-files '*.c' '*.h')
 format:
+	$(Q)scripts/setup.sh lint
 	$(Q)clang-format-14 -i $(C_FILES)
 # cppcheck takes one branch of fabric_latency()'s condition for a test of the other's pointer, and the address of a struct's array for
 # what is in it (ctuuninitvar).
