@@ -170,7 +170,7 @@ static enum roce_reason ack_input(struct qp *qp, const struct roce_pkt *k, int64
     return nak(qp, k->syndrome, now_ps);
 }
 
-/* ---- READ and atomic responses --------------------------------------------------------------- */
+/* ---- READ and atomic responses ---- */
 
 /*
  * A response ahead of what is here: something was lost. Ask again, once: what still comes of the

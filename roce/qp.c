@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- posting and completing ------------------------------------------------------------------ */
+/* ---- posting and completing ---- */
 
 /* A QP that failed before it was connected has no MTU, but flushes what is posted. */
 static uint32_t post_mtu(const struct qp *qp)
@@ -196,7 +196,7 @@ void qp_fail_send(struct qp *qp, uint8_t status)
     qp_flush(qp);
 }
 
-/* ---- states ---------------------------------------------------------------------------------- */
+/* ---- states ---- */
 
 static void reset(struct qp *qp)
 {
@@ -391,7 +391,7 @@ uint32_t qp_pd(const struct qp *qp)
     return qp->pd;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 /* A place for the QP: next free index (so that a number is not used again at once), or the wanted
  * number. */

@@ -31,7 +31,7 @@ int requester_create(struct requester *q, const struct qp_cfg *cfg)
     return q->ring && q->data ? 0 : -ENOMEM;
 }
 
-/* ---- may it send? ---------------------------------------------------------------------------- */
+/* ---- may it send? ---- */
 
 bool requester_ready(const struct qp *qp)
 {
@@ -56,7 +56,7 @@ bool requester_ready(const struct qp *qp)
     return span - q->rd_psns + q->n_rd < qp->r->cfg.window_pkts && span + 1 < PSN_HALF;
 }
 
-/* ---- payload --------------------------------------------------------------------------------- */
+/* ---- payload ---- */
 
 /* CRC of a piece of a held payload; the last one is kept with the mbuf, for the other requests that
  * send the same. */
@@ -122,7 +122,7 @@ enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct r
     return BUILT;
 }
 
-/* ---- packets --------------------------------------------------------------------------------- */
+/* ---- packets ---- */
 
 /* Opcode of a packet of a SEND or WRITE by its place in the message. */
 static uint8_t data_opcode(const struct qp *qp, const struct swqe *w, bool first, bool last)
@@ -254,7 +254,7 @@ enum built requester_build(struct qp *qp, struct rte_mbuf **m, int64_t now_ps)
     return BUILT;
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
+/* ---- time ---- */
 
 void requester_arm(struct qp *qp, int64_t now_ps)
 {

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* ---- acknowledgements ------------------------------------------------------------------------ */
+/* ---- acknowledgements ---- */
 
 /* Nothing is left that a delayed acknowledgement would say. */
 static void acknowledged(struct qp *qp)
@@ -115,7 +115,7 @@ enum built responder_build_deferred(struct qp *qp, struct rte_mbuf **m)
     return b;
 }
 
-/* ---- execution ------------------------------------------------------------------------------- */
+/* ---- execution ---- */
 
 static bool need_receive(struct qp *qp)
 {
@@ -276,7 +276,7 @@ static void accept(struct qp *qp, const struct roce_pkt *k)
         complete_receive(qp, k, WC_SUCCESS);
 }
 
-/* ---- RC ------------------------------------------------------------------------------------- */
+/* ---- RC ---- */
 
 static enum roce_reason refuse(struct qp *qp, const struct roce_pkt *k, enum exec e)
 {
@@ -341,7 +341,7 @@ enum roce_reason responder_input(struct qp *qp, const struct roce_pkt *k, struct
     return ROCE_OK;
 }
 
-/* ---- UC ------------------------------------------------------------------------------------- */
+/* ---- UC ---- */
 
 /* No answers; a message with a gap is dropped, and its receive request serves the next one. */
 

@@ -10,7 +10,7 @@
  */
 #define STALL_PS PS_PER_US
 
-/* ---- receiving ------------------------------------------------------------------------------- */
+/* ---- receiving ---- */
 
 struct qp *rnic_qp(struct rnic *r, uint32_t qpn)
 {
@@ -139,7 +139,7 @@ static uint16_t ep_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now
     return n;
 }
 
-/* ---- sending --------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 static inline bool has_data(const struct qp *qp)
 {
@@ -328,7 +328,7 @@ struct endpoint rnic_endpoint(struct rnic *r)
         .ctx = r, .input = ep_input, .output = ep_output, .tick = ep_tick, .next = ep_next};
 }
 
-/* ---- control --------------------------------------------------------------------------------- */
+/* ---- control ---- */
 
 static void port_down_one(struct qp *qp)
 {

@@ -102,7 +102,7 @@ const char *roce_reason_text(enum roce_reason r)
     return (unsigned)r < ROCE_REASON_COUNT ? reason_texts[r] : "unknown";
 }
 
-/* ---- parse ----------------------------------------------------------------------------------- */
+/* ---- parse ---- */
 
 /* One's complement sum of the 20 bytes of an IPv4 header; 0xffff where the checksum is right. */
 static inline uint32_t ip_sum(uint64_t a, uint64_t b, uint32_t c)
@@ -293,7 +293,7 @@ enum roce_reason roce_parse(struct rte_mbuf *m, struct roce_pkt *k)
     return parse_payload(m, rte_be_to_cpu_16(ip->len), op, k);
 }
 
-/* ---- build ----------------------------------------------------------------------------------- */
+/* ---- build ---- */
 
 static uint8_t *build_ext(uint8_t *p, uint8_t ext, const struct roce_pkt *k)
 {
@@ -450,7 +450,7 @@ bool roce_icrc_ok(struct rte_mbuf *m, const struct roce_pkt *k)
     return want == ~crc;
 }
 
-/* ---- print ----------------------------------------------------------------------------------- */
+/* ---- print ---- */
 
 int roce_print(char *buf, size_t size, const struct roce_pkt *k)
 {

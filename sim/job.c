@@ -222,8 +222,7 @@ int job_create(struct job **out, const struct job_cfg *cfg, char *err)
     return rc;
 }
 
-/* ---- one operation
- * ------------------------------------------------------------------------------------ */
+/* ---- one operation ---- */
 
 /* Where nobody looks at data, addresses will do. */
 static char *take_memory(const struct job *j, size_t bytes)
@@ -445,8 +444,7 @@ void job_told(struct job *j, unsigned dead)
         }
 }
 
-/* ---- the end
- * -------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static bool all_closed(void *ctx)
 {

@@ -10,8 +10,7 @@
 
 #define MANY_RANKS 900 /* so many connections at least need more queue pairs than an HCA has */
 
-/* ---- what the net sees of a rank: its HCA, watched
- * -------------------------------------------------- */
+/* ---- what the net sees of a rank: its HCA, watched ---- */
 
 static void wake(struct rank *r)
 {
@@ -127,8 +126,7 @@ static void rank_kick(void *ctx)
     p->r->w->kicked[p->r->w->n_kicked++] = p;
 }
 
-/* ---- the run
- * ----------------------------------------------------------------------------------------- */
+/* ---- the run ---- */
 
 /* Frames of different links come in an order that means nothing: theirs are added up. */
 static void tally(struct world *w, uint64_t h)
@@ -315,8 +313,7 @@ void world_alarm(struct world *w, int64_t t, void (*fn)(void *ctx), void *ctx)
     w->alarm_ctx = ctx;
 }
 
-/* ---- set-up
- * ------------------------------------------------------------------------------------------ */
+/* ---- set-up ---- */
 
 static int port_create(struct rank *r, unsigned i)
 {

@@ -147,8 +147,7 @@ void net_kick(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_
     net_refresh_node(n, node);
 }
 
-/* ---- control path
- * ------------------------------------------------------------------------------------- */
+/* ---- control path ---- */
 
 struct node *net_node(struct net *n, uint16_t node)
 {

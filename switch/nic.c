@@ -129,8 +129,7 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
     return 0;
 }
 
-/* ---- the end of a process
- * ---------------------------------------------------------------------------- */
+/* ---- the end of a process ---- */
 
 static void say_peer_down(struct nic_port *np, uint16_t an_node, unsigned slot, int64_t now)
 {
@@ -247,8 +246,7 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
     return 0;
 }
 
-/* ---- set-up
- * ------------------------------------------------------------------------------------------ */
+/* ---- set-up ---- */
 
 static int init_port(struct nic *nic, uint16_t i, const struct node_cfg *cfg)
 {

@@ -174,8 +174,7 @@ void node_port_reset(struct node *nd, uint16_t port, bool up, int64_t now_ps)
         nd->np[port].pfc.due_ps = nd->pfc_due_ps = now_ps;
 }
 
-/* ---- set-up
- * ---------------------------------------------------------------------------------------- */
+/* ---- set-up ---- */
 
 static const struct fab_link *link_of(const struct fabric *f, const struct fab_port *p)
 {

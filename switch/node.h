@@ -82,8 +82,7 @@ struct node_cfg {
                              bool lossless_paused); /* of every egress; ctx is struct node_port */
 };
 
-/* ---- for sw.c and nic.c
- * --------------------------------------------------------------------------- */
+/* ---- for sw.c and nic.c ---- */
 
 /* Queues, thresholds and counters of the node's ports as its links say. 0 or -ENOMEM (then
  * node_fini has run). */

@@ -97,8 +97,7 @@ static void send_own(struct sw *s, struct rte_mbuf *m, int64_t now)
         special(s, NODE_NO_PORT, m, &k, port, now);
 }
 
-/* ---- the endpoint behind the switch
- * ----------------------------------------------------------------- */
+/* ---- the endpoint behind the switch ---- */
 
 /* Frames that every egress queue can take for certain, wherever they go. */
 static uint16_t room_everywhere(const struct sw *s)
@@ -239,8 +238,7 @@ static int64_t sw_next(struct node *nd)
     return t;
 }
 
-/* ---- control path
- * ------------------------------------------------------------------------------------ */
+/* ---- control path ---- */
 
 /* Whether a parallel cable still leads to the neighbour of this port. */
 static bool has_other_cable(const struct node *nd, uint16_t port)

@@ -1,7 +1,6 @@
 #include "switch/sw_priv.h"
 
-/* ---- replication
- * ------------------------------------------------------------------------------------ */
+/* ---- replication ---- */
 
 /* A copy by reference to all ports of a list; the last one gets the frame itself. */
 struct copies {
@@ -59,8 +58,7 @@ static void replicate(struct sw *s, uint16_t in, struct rte_mbuf *m, uint32_t gr
     copies_end(&c, in, bits ? DROP_REFLECTED : DROP_UNKNOWN_GROUP);
 }
 
-/* ---- memberships
- * ------------------------------------------------------------------------------------ */
+/* ---- memberships ---- */
 
 struct snoop {
     struct sw *s;
@@ -154,8 +152,7 @@ static void igmp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const stru
     }
 }
 
-/* ---- one frame
- * -------------------------------------------------------------------------------------- */
+/* ---- one frame ---- */
 
 void sw_arp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k, int64_t now)
 {

@@ -76,8 +76,7 @@ pid_t job_pid(const struct job *j, unsigned rank)
     return j->rank[rank].pid;
 }
 
-/* ---- messages
- * ------------------------------------------------------------------------------------ */
+/* ---- messages ---- */
 
 static void set_cause(struct job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void set_cause(struct job *j, const char *fmt, ...)
@@ -124,8 +123,7 @@ int job_bcast(struct job *j, uint32_t type, const void *body, size_t len)
     return 0;
 }
 
-/* ---- what can happen
- * ------------------------------------------------------------------------------ */
+/* ---- what can happen ---- */
 
 static void rank_ended(struct job *j, unsigned r, pid_t pid, int status)
 {
@@ -294,8 +292,7 @@ int job_gather(struct job *j, uint32_t type, double seconds, job_fn each, job_fn
     return -ECANCELED;
 }
 
-/* ---- end
- * ------------------------------------------------------------------------------------------ */
+/* ---- end ---- */
 
 static bool any_left(const struct job *j)
 {
@@ -347,8 +344,7 @@ void job_free(struct job *j)
     free(j);
 }
 
-/* ---- start
- * ---------------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 /* As a shell would read it: rsh may have arguments. */
 static void exec_elsewhere(const char *rsh, const char *host, int fd)

@@ -98,8 +98,7 @@ bool coll_can_be_in_place(enum coll_kind k)
     return k != COLL_ALLTOALL && k != COLL_SENDRECV && k != COLL_BARRIER;
 }
 
-/* ---- values
- * -------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 int options_size(const char *s, uint64_t *bytes)
 {
@@ -278,8 +277,7 @@ static int parse_value(struct perf_opts *o, const struct option_row *r, const ch
     return OPT_BAD;
 }
 
-/* ---- command line
- * -------------------------------------------------------------------------------- */
+/* ---- command line ---- */
 
 /* Finds the option of arg ("-b", "-b4K", "--minbytes", "--minbytes=4K"); *val is a value within
  * arg, or NULL. */

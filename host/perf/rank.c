@@ -26,8 +26,7 @@ int rank_fail(struct rank *k, const char *what, const char *why)
     return -ECANCELED;
 }
 
-/* ---- the launcher's socket
- * -------------------------------------------------------------------------- */
+/* ---- the launcher's socket ---- */
 
 /* 1: *m is a message; 0: none; -ECANCELED: aborted, or the launcher is gone. */
 static int take(struct rank *k, struct msg *m)
@@ -149,8 +148,7 @@ static int serve(struct rank *k)
     }
 }
 
-/* ---- start and end
- * ------------------------------------------------------------------------------------- */
+/* ---- start and end ---- */
 
 /* Before there is a communicator to look after. */
 static int receive(struct rank *k, struct msg *m)

@@ -114,8 +114,7 @@ static int command(struct sweep *s, uint32_t type, const void *body, size_t len,
     return rc ? rc : job_gather(s->job, MSG_DONE, seconds + SLACK_S, take_done, take_progress, a);
 }
 
-/* ---- set-up
- * ------------------------------------------------------------------------------------------ */
+/* ---- set-up ---- */
 
 static bool is_elsewhere(const struct sweep *s, unsigned rank)
 {
@@ -197,8 +196,7 @@ static int connect_ranks(struct sweep *s)
     return rc;
 }
 
-/* ---- one run
- * ----------------------------------------------------------------------------------------- */
+/* ---- one run ---- */
 
 static double wall_of(const struct answers *a, unsigned n, uint32_t dilation)
 {
@@ -370,8 +368,7 @@ static int run_place(struct sweep *s, struct row *r, int place)
     return rc;
 }
 
-/* ---- all rows
- * ---------------------------------------------------------------------------------------- */
+/* ---- all rows ---- */
 
 /* What the model says of the row; for auto also which algorithm it is. */
 static int predict(struct sweep *s, struct row *r)

@@ -20,7 +20,7 @@
 #define LINK_LOG2 9
 #define SLOT_LOG2 8 /* the client's choice counts */
 
-/* ---- process slots --------------------------------------------------------------------------- */
+/* ---- process slots ---- */
 
 static uint16_t slot_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
 {
@@ -93,7 +93,7 @@ static void slot_changed(struct cable *c, int64_t now_ps)
                 c->l->fab->nodes[c->node].name, c->slot, strerror(-rc));
 }
 
-/* ---- links ----------------------------------------------------------------------------------- */
+/* ---- links ---- */
 
 static void link_backlog_drain(struct cable *c)
 {
@@ -196,7 +196,7 @@ static void link_changed(struct cable *c, int64_t now_ps)
     net_port_state(c->l->net, c->node, c->port, c->up, now_ps);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 
 unsigned cables_receive(struct loop *l, int64_t now_ps)
 {
@@ -274,7 +274,7 @@ void cables_check(struct loop *l, int64_t now_ps)
     }
 }
 
-/* ---- set-up ---------------------------------------------------------------------------------- */
+/* ---- set-up ---- */
 
 static bool is_mine(const struct loop_cfg *cfg, uint16_t node)
 {

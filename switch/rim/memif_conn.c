@@ -116,7 +116,7 @@ static int map_region(struct memif *mf, int fd, uint64_t size)
     return 0;
 }
 
-/* ---- server ---------------------------------------------------------------------------------- */
+/* ---- server ---- */
 
 static int serve_hello(struct memif *mf)
 {
@@ -234,7 +234,7 @@ static void server_accept(struct memif *mf)
         memif_drop(mf);
 }
 
-/* ---- client ---------------------------------------------------------------------------------- */
+/* ---- client ---- */
 
 static void client_connect(struct memif *mf)
 {
@@ -346,7 +346,7 @@ static int client(struct memif *mf, const struct memif_msg *msg)
     return -ECONNRESET;
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- both ---- */
 
 static bool memif_up(struct rim_port *p)
 {

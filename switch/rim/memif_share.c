@@ -155,7 +155,7 @@ uint16_t share_tx(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, 
     return k;
 }
 
-/* ---- the frames ------------------------------------------------------------------------------ */
+/* ---- the frames ---- */
 
 int rim_frames_create(struct rim_frames *f, const char *name, unsigned n)
 {

@@ -160,7 +160,7 @@ static int ethdev_start(uint16_t id, struct rte_mempool *pool)
     return rc;
 }
 
-/* ---- by the conf's text ---------------------------------------------------------------------- */
+/* ---- by the conf's text ---- */
 
 static bool is_pci(const char *spec)
 {

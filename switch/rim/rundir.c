@@ -32,7 +32,7 @@ static int complain(int err, const char *fmt, ...)
     return -err;
 }
 
-/* ---- paths ----------------------------------------------------------------------------------- */
+/* ---- paths ---- */
 
 int rundir_path(const struct rundir *rd, char *buf, size_t size, const char *fmt, ...)
 {
@@ -113,7 +113,7 @@ static int make_dirs(const struct rundir *rd)
     return rc;
 }
 
-/* ---- files that are made once ---------------------------------------------------------------- */
+/* ---- files that are made once ---- */
 
 /* Puts tmp under its real name. 0: we were first; 1: somebody else was. tmp is gone in any case. */
 static int publish(const char *tmp, const char *path)
@@ -243,7 +243,7 @@ void rundir_close(struct rundir *rd)
     rd->sh = NULL;
 }
 
-/* ---- the conf -------------------------------------------------------------------------------- */
+/* ---- the conf ---- */
 
 static char *read_file(const char *path, size_t *len)
 {
@@ -347,7 +347,7 @@ struct fabric *rundir_fabric(const struct rundir *rd)
     return f;
 }
 
-/* ---- locks ----------------------------------------------------------------------------------- */
+/* ---- locks ---- */
 
 /* flock, not fcntl: two claims of one process must collide, and closing another file must not give
  * a slot back. */

@@ -50,7 +50,7 @@ static void complain(struct rte_tel_data *d, const char *text)
     rte_tel_data_add_dict_string(d, "error", text);
 }
 
-/* ---- nodes and ports ------------------------------------------------------------------------- */
+/* ---- nodes and ports ---- */
 
 static void nodes(struct loop *l, const char *params, struct rte_tel_data *d)
 {
@@ -208,7 +208,7 @@ static void ans(struct loop *l, const char *params, struct rte_tel_data *d)
         complain(d, "no such aggregation node here");
 }
 
-/* ---- cables ---------------------------------------------------------------------------------- */
+/* ---- cables ---- */
 
 static void cable_name(const struct fabric *f, const struct cable_info *c, char *buf, size_t size)
 {
@@ -256,7 +256,7 @@ static void links(struct loop *l, const char *params, struct rte_tel_data *d)
         complain(d, "no such cable here");
 }
 
-/* ---- capture --------------------------------------------------------------------------------- */
+/* ---- capture ---- */
 
 /* The process of a link's end a captures both directions; of end b where a is outside. */
 static void capture_begin(struct loop *l, const char *params, struct rte_tel_data *d)
@@ -299,7 +299,7 @@ static void capture_end(struct loop *l, const char *params, struct rte_tel_data 
     capturing = NULL;
 }
 
-/* ---- DPDK's side ----------------------------------------------------------------------------- */
+/* ---- DPDK's side ---- */
 
 #define COMMANDS(X)                                                                                \
     X(nodes, "/trib/nodes", "Nodes of this process. Takes no parameters")                          \

@@ -32,7 +32,7 @@ static struct egress *direction(struct loop *l, unsigned link, unsigned dir)
                : net_egress(loop_net(l), k->a, k->a_port);
 }
 
-/* ---- what is wrong --------------------------------------------------------------------------- */
+/* ---- what is wrong ---- */
 
 /* "down loss=0.01"; empty: nothing. */
 static void describe(struct loop *l, unsigned link, const struct egress *e, char *buf, size_t size)
@@ -69,7 +69,7 @@ static void list(struct loop *l, struct rte_tel_data *d)
     }
 }
 
-/* ---- one link -------------------------------------------------------------------------------- */
+/* ---- one link ---- */
 
 static void add_counts(const struct egress *e, char *buf, size_t size)
 {

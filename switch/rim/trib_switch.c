@@ -111,7 +111,7 @@ static int parse_options(struct options *o, int argc, char **argv)
     return 0;
 }
 
-/* ---- which nodes ----------------------------------------------------------------------------- */
+/* ---- which nodes ---- */
 
 static int choose_named(const struct fabric *f, const char *list, bool *mine)
 {
@@ -187,7 +187,7 @@ static int choose_nodes(const struct fabric *f, const struct options *o, bool *m
     return 0;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 static volatile sig_atomic_t stop;
 

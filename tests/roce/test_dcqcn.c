@@ -28,7 +28,7 @@ static void assert_near(double got, double want, double part)
         fail_msg("found %.0f, expected %.0f within %g", got, want, part);
 }
 
-/* ---- the reaction point alone ---------------------------------------------------------------- */
+/* ---- the reaction point alone ---- */
 
 static void the_first_notification_halves_the_rate_and_a_burst_of_them_cuts_once_a_period(void **s)
 {
@@ -154,7 +154,7 @@ static void a_rise_shortens_the_wait_that_has_begun(void **s)
     assert_true(dcqcn_ready(&d, &c, at) < at + PS_PER_US);
 }
 
-/* ---- against a plain model ------------------------------------------------------------------- */
+/* ---- against a plain model ---- */
 
 struct model {
     bool limited, wanted, notified;
@@ -235,7 +235,7 @@ static void rates_are_those_of_a_plain_model(void **s)
     pair_destroy(p);
 }
 
-/* ---- in queue pairs -------------------------------------------------------------------------- */
+/* ---- in queue pairs ---- */
 
 struct seen {
     unsigned cnps[2];        /* by who sent them */

@@ -1,7 +1,7 @@
 /* Reliable connections: each way in which a request can fail, and what the peer sees of it. */
 #include "tests/roce/rc_env.h"
 
-/* ---- receiver not ready, retries ------------------------------------------------------------- */
+/* ---- receiver not ready, retries ---- */
 
 static void a_send_without_a_receive_waits_for_one(void **state)
 {
@@ -112,7 +112,7 @@ static void a_short_rnr_timer_is_not_held_up_by_a_long_timeout(void **state)
     env_free(&e);
 }
 
-/* ---- errors ---------------------------------------------------------------------------------- */
+/* ---- errors ---- */
 
 static const struct err_row {
     const char *what;

@@ -74,8 +74,7 @@ struct rte_mbuf *lab_frame(struct rte_mempool *pool, const struct frame_spec *s)
     return m;
 }
 
-/* ---- the program in a slot
- * ------------------------------------------------------------------------- */
+/* ---- the program in a slot ---- */
 
 static uint16_t prog_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now)
 {
@@ -188,8 +187,7 @@ void prog_stream(struct lab *l, struct prog *p, const char *host, const char *to
     net_kick(l->net, lab_node(l, host), 0, 0, net_now(l->net));
 }
 
-/* ---- the fabric
- * ------------------------------------------------------------------------------------ */
+/* ---- the fabric ---- */
 
 void lab_open_cfg(struct lab *l, struct rte_mempool *pool, const char *conf, struct net_cfg *cfg)
 {

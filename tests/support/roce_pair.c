@@ -178,7 +178,7 @@ void pair_connect(struct pair *p, enum qp_type type, const struct qp_attr *attr,
     }
 }
 
-/* ---- wire ------------------------------------------------------------------------------------ */
+/* ---- wire ---- */
 
 static bool chance(struct pair *p, unsigned per_10000)
 {

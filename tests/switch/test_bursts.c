@@ -48,7 +48,7 @@ static uint32_t draw(uint64_t *rng)
     return (uint32_t)(*rng >> 33);
 }
 
-/* ---- one queue ------------------------------------------------------------------------------- */
+/* ---- one queue ---- */
 
 struct side {
     struct egress *e;
@@ -163,7 +163,7 @@ static void a_queue_sends_a_burst_as_it_sends_its_frames_one_by_one(void **state
     assert_true(together > all / 4 && dropped > 0);
 }
 
-/* ---- a switch -------------------------------------------------------------------------------- */
+/* ---- a switch ---- */
 
 static void arrived(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps)
 {
@@ -247,7 +247,7 @@ static void a_switch_passes_a_burst_on_as_it_does_its_frames_one_by_one(void **s
     }
 }
 
-/* ---- the parser ------------------------------------------------------------------------------ */
+/* ---- the parser ---- */
 
 static void the_short_way_reads_every_frame_as_the_long_one_does(void **state)
 {

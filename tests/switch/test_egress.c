@@ -155,8 +155,7 @@ static void a_pause_holds_the_lossless_class_until_it_ends_or_is_taken_back(void
     egress_destroy(e);
 }
 
-/* ---- the pull source
- * ------------------------------------------------------------------------------- */
+/* ---- the pull source ---- */
 
 struct source {
     unsigned left, asked;
@@ -227,8 +226,7 @@ static void a_paused_source_is_asked_again_when_the_pause_ends(void **state)
     egress_destroy(e);
 }
 
-/* ---- marking, down
- * --------------------------------------------------------------------------------- */
+/* ---- marking, down ---- */
 
 static void frames_above_the_threshold_are_marked_in_a_header_of_their_own(void **state)
 {

@@ -81,8 +81,7 @@ static void a_path_takes_store_and_forward_time_of_each_hop_exactly(void **state
     lab_close(&l);
 }
 
-/* ---- equal-cost paths
- * ------------------------------------------------------------------------------ */
+/* ---- equal-cost paths ---- */
 
 struct uses {
     const struct fabric *f;
@@ -182,8 +181,7 @@ static void balanced_paths_of_a_shift_do_not_collide(void **state)
     lab_close(&l);
 }
 
-/* ---- what is not forwarded
- * ------------------------------------------------------------------------- */
+/* ---- what is not forwarded ---- */
 
 static uint64_t input_one(struct lab *l, const char *at, uint16_t port, struct rte_mbuf *m,
                           enum drop why)
@@ -282,8 +280,7 @@ static void random_bytes_leave_every_frame_accounted_for(void **state)
     lab_close(&l);
 }
 
-/* ---- ARP
- * ------------------------------------------------------------------------------------------- */
+/* ---- ARP ---- */
 
 static struct rte_mbuf *arp_request(struct lab *l, const char *from, uint32_t target)
 {

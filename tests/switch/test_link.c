@@ -151,7 +151,7 @@ static void a_port_is_up_when_nothing_speaks_against_it(void **state)
     lab_close(&l);
 }
 
-/* ---- groups ---------------------------------------------------------------------------------- */
+/* ---- groups ---- */
 
 static void join(struct lab *l, struct prog *p, const char *host)
 {
@@ -244,7 +244,7 @@ static void a_switch_answers_a_query_for_what_is_behind_it(void **state)
     lab_close(&l);
 }
 
-/* ---- faults ---------------------------------------------------------------------------------- */
+/* ---- faults ---- */
 
 static void faults_begin_and_end_on_a_running_link(void **state)
 {

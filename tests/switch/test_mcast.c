@@ -17,8 +17,7 @@
 
 static struct rte_mempool *pool;
 
-/* ---- the table
- * ------------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 static void count_group(void *ctx, uint32_t group)
 {
@@ -68,8 +67,7 @@ static void memberships_are_bits_of_ports_and_the_table_is_bounded(void **state)
     mcast_destroy(mc);
 }
 
-/* ---- IGMP
- * ------------------------------------------------------------------------------------------ */
+/* ---- IGMP ---- */
 
 struct heard {
     unsigned n;
@@ -192,8 +190,7 @@ static void malformed_igmp_is_refused(void **state)
     }
 }
 
-/* ---- in a fabric
- * ------------------------------------------------------------------------------------ */
+/* ---- in a fabric ---- */
 
 static struct rte_mbuf *report(struct lab *l, const char *host, enum igmp_what what)
 {

@@ -49,8 +49,7 @@ static void a_heap_gives_deadlines_by_time_and_index(void **state)
     heap_fini(&h);
 }
 
-/* ---- traces
- * ---------------------------------------------------------------------------------------- */
+/* ---- traces ---- */
 
 struct trace {
     uint64_t hash, n;
@@ -126,8 +125,7 @@ static void a_late_clock_changes_nothing_inside_a_process(void **state)
     assert_true(a.hash == b.hash);
 }
 
-/* ---- two processes
- * --------------------------------------------------------------------------------- */
+/* ---- two processes ---- */
 
 struct cable {
     struct net *to; /* the net with the other end */
@@ -294,8 +292,7 @@ static void what_leaves_the_process_goes_in_bursts(void **state)
     fabric_free(f);
 }
 
-/* ---- the endpoint behind a switch
- * ------------------------------------------------------------------- */
+/* ---- the endpoint behind a switch ---- */
 
 static struct rte_mbuf *answer(struct prog *p)
 {

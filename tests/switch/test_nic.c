@@ -255,8 +255,7 @@ static void timers_of_processes_run_when_due(void **state)
     lab_close(&l);
 }
 
-/* ---- the end of a process
- * -------------------------------------------------------------------------- */
+/* ---- the end of a process ---- */
 
 static void the_end_of_a_process_is_told_to_its_aggregation_node(void **state)
 {

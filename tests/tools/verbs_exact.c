@@ -87,7 +87,7 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* ---- connecting ------------------------------------------------------------------------------ */
+/* ---- connecting ---- */
 
 static void say(const char *dir, const char *who, const struct end *e)
 {
@@ -197,7 +197,7 @@ static void complete(struct side *s, unsigned n, uint64_t *last_id)
     }
 }
 
-/* ---- the client's rounds --------------------------------------------------------------------- */
+/* ---- the client's rounds ---- */
 
 static void post(struct side *s, enum ibv_wr_opcode op, uint8_t *local, uint32_t len, size_t at)
 {
@@ -274,7 +274,7 @@ static void client(struct side *s, double how_long)
     printf("verbs_exact: %" PRIu64 " rounds, %" PRIu64 " bytes exact\n", n, bytes);
 }
 
-/* ---- the server's messages ------------------------------------------------------------------- */
+/* ---- the server's messages ---- */
 
 static void post_receive(struct side *s, uint64_t i)
 {

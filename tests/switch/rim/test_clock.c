@@ -26,7 +26,7 @@ static struct shared *page(void)
     return sh;
 }
 
-/* ---- clock ----------------------------------------------------------------------------------- */
+/* ---- clock ---- */
 
 static void fabric_time_starts_at_zero_and_runs_dilated(void **state)
 {
@@ -107,7 +107,7 @@ static void wall_time_until_a_deadline_is_never_too_short(void **state)
     munmap(sh, sizeof(*sh));
 }
 
-/* ---- bells ----------------------------------------------------------------------------------- */
+/* ---- bells ---- */
 
 /* Ping-pong between two processes that only sleep: one lost wake-up and a 30 s sleep shows it. */
 #define ROUNDS 100000
@@ -278,7 +278,7 @@ static void lateness_counts_from_the_oldest_announcement(void **state)
     assert_int_equal(bell_served(&b), -1);
 }
 
-/* ---- lag ------------------------------------------------------------------------------------- */
+/* ---- lag ---- */
 
 static void quantiles_are_within_a_bucket_and_never_flattered(void **state)
 {

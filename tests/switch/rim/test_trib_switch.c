@@ -33,7 +33,7 @@ static const char conf_text[] = "name = \"pair\";\n"
                                 "  host_link = { rate = \"100Gb/s\"; latency = \"300ns\"; };\n"
                                 "  spine_link = { rate = \"100Gb/s\"; latency = \"300ns\"; }; };\n";
 
-/* ---- processes ------------------------------------------------------------------------------- */
+/* ---- processes ---- */
 
 static pid_t started[32];
 static unsigned n_started;
@@ -134,7 +134,7 @@ static int teardown(void **state)
     return system(cmd);
 }
 
-/* ---- cases ----------------------------------------------------------------------------------- */
+/* ---- cases ---- */
 
 static void wrong_arguments_are_named(void **state)
 {
