@@ -48,7 +48,7 @@ SYS_LIBS := -lconfig -ljansson -lnuma -lpcap -lbsd -lelf -lz -lm -ldl -lpthread
 NVCC := $(firstword $(wildcard $(addsuffix /bin/nvcc,$(CUDA_HOME))) $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 CUDA_SM := $(if $(NVCC),$(patsubst sm_%,%,$(filter sm_75 sm_80 sm_90 sm_100,$(shell $(NVCC) --list-gpu-code 2>/dev/null))))
 CUDA_INCLUDE := $(if $(NVCC),$(shell dirname $$(dirname $$(readlink -f $(NVCC))))/include)
-NVCCFLAGS := -fatbin -O3 --fmad=false -I. -Xptxas -v -Wno-deprecated-gpu-targets -Werror all-warnings \
+NVCCFLAGS = -fatbin -O3 --fmad=false -I. -Xptxas -v -Wno-deprecated-gpu-targets -Werror all-warnings \
              $(foreach s,$(CUDA_SM),-gencode arch=compute_$(s),code=sm_$(s)) $(foreach s,$(lastword $(CUDA_SM)),-gencode arch=compute_$(s),code=compute_$(s))
 # The same for every BUILD.
 IMAGES  := build/images
@@ -102,6 +102,9 @@ $(IMAGES)/%.fatbin: host/kernels/%.cu host/kernels/grid.h host/kernels/body.h ho
 	@mkdir -p $(@D)
 	@echo "  NVCC  $<"
 	$(Q)$(NVCC) $(NVCCFLAGS) $< -o $@ 2>$(@:.fatbin=.ptxas) || { cat $(@:.fatbin=.ptxas); rm -f $@; exit 1; }
+# The NVSwitches' reductions exist from sm_90 on; an nvcc that knows none of those makes an empty image.
+$(IMAGES)/multimem.fatbin: CUDA_SM := $(or $(filter-out 75 80,$(CUDA_SM)),$(lastword $(CUDA_SM)))
+$(IMAGES)/multimem.fatbin: host/kernels/multimem.h
 $(BUILD)/host/kernels/%.o: CFLAGS += $(if $(NVCC),-DKERNEL_IMAGES='"$(IMAGES)"' -isystem $(CUDA_INCLUDE))
 $(BUILD)/host/kernels/image.o: $(FATBINS)
 
@@ -199,10 +202,10 @@ $(BUILD)/tests/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h)
 
 # The CUDA driver's place taken by host memory and threads, for tests (tests/e2e/cuda.sh).
 FAKES := $(if $(NVCC),$(BUILD)/tests/fake/libcuda.so.1)
-$(BUILD)/tests/fake/libcuda.so.1: tests/fake/cuda.c $(BUILD)/host/kernels/kernels.o
+$(BUILD)/tests/fake/libcuda.so.1: tests/fake/cuda.c tests/fake/memory.c $(BUILD)/host/kernels/kernels.o tests/fake/fake.h
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) -isystem $(CUDA_INCLUDE) -shared -Wl,-soname,libcuda.so.1 $^ -lpthread -o $@
+	$(Q)$(CC) $(CFLAGS) -isystem $(CUDA_INCLUDE) -shared -Wl,-soname,libcuda.so.1 $(filter-out %.h,$^) -lpthread -o $@
 
 unit-programs: $(TESTS) $(TOOLS) $(FAKES)
 unit:

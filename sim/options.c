@@ -162,6 +162,11 @@ static int refuse(const struct sim_opts *own, struct perf_opts *o, char *err)
                  o->mem);
         return OPT_BAD;
     }
+    if (o->algos >> PERF_NVLS_HW & 1) {
+        snprintf(err, OPT_ERR,
+                 "--algo: found nvls-hw, expected one of the fabric's: virtual time has no GPU");
+        return OPT_BAD;
+    }
     if (o->rsh) {
         snprintf(err, OPT_ERR,
                  "--rsh: found \"%.64s\", expected no such option: all ranks are here", o->rsh);

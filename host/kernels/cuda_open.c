@@ -9,12 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* cuda.h renames some calls to their newer versions: field and symbol get that name too. */
-#define TEXT(name)   #name
-#define SYMBOL(name) TEXT(name)
-
-static int no(char *err, int rc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static int no(char *err, int rc, const char *fmt, ...)
+int cuda_no(char *err, int rc, const char *fmt, ...)
 {
     va_list ap;
 
@@ -30,39 +25,51 @@ static int load(struct device *d, char *err)
 
     d->lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!d->lib)
-        return no(err, -ENODEV, "no CUDA driver on this machine (%s)", dlerror());
+        return cuda_no(err, -ENODEV, "no CUDA driver on this machine (%s)", dlerror());
 #define LOAD(name)                                                                                 \
     *(void **)(void *)&d->cu.name = dlsym(d->lib, SYMBOL(name));                                   \
     missing = d->cu.name ? missing : SYMBOL(name);
     CALLS(LOAD)
-    return missing ? no(err, -ENOSYS, "the CUDA driver is too old: it has no %s", missing) : 0;
+    return missing ? cuda_no(err, -ENOSYS, "the CUDA driver is too old: it has no %s", missing) : 0;
 }
 
-static int find(struct device *d, char *err)
+int cuda_start(struct device *d, int *gpus, char *err)
 {
     const char *name = NULL;
-    CUresult rc = d->cu.cuInit(0);
-    CUcontext ctx;
-    int n = 0;
+    int no = load(d, err);
+    CUresult rc;
 
+    *gpus = 0;
+    if (no)
+        return no;
+    rc = d->cu.cuInit(0);
     if (rc == CUDA_SUCCESS)
-        rc = d->cu.cuDeviceGetCount(&n);
-    if (rc != CUDA_SUCCESS && rc != CUDA_ERROR_NO_DEVICE) {
-        d->cu.cuGetErrorName(rc, &name);
-        return no(err, -ENODEV, "the CUDA driver does not start: %s", name ? name : "unknown");
-    }
+        rc = d->cu.cuDeviceGetCount(gpus);
+    if (rc == CUDA_SUCCESS || rc == CUDA_ERROR_NO_DEVICE)
+        return 0;
+    d->cu.cuGetErrorName(rc, &name);
+    return cuda_no(err, -ENODEV, "the CUDA driver does not start: %s", name ? name : "unknown");
+}
+
+static int find(struct device *d, int n, char *err)
+{
     if (d->index >= (unsigned)n)
-        return no(err, -ENODEV, "no GPU %u: this machine has %d", d->index, n);
+        return cuda_no(err, -ENODEV, "no GPU %u: this machine has %d", d->index, n);
     if (cuda_check(d, d->cu.cuDeviceGet(&d->dev, (int)d->index), "device") ||
         cuda_check(d, d->cu.cuDeviceGetName(d->name, sizeof(d->name), d->dev), "name") ||
         cuda_check(d,
                    d->cu.cuDeviceGetAttribute(&d->processors,
                                               CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, d->dev),
                    "number of processors") ||
-        cuda_check(d, d->cu.cuDevicePrimaryCtxRetain(&ctx, d->dev), "context"))
+        cuda_check(d, d->cu.cuDevicePrimaryCtxRetain(&d->ctx, d->dev), "context"))
         return -EIO;
     d->retained = true;
-    return cuda_check(d, d->cu.cuCtxSetCurrent(ctx), "context");
+    return device_use(d);
+}
+
+int device_use(struct device *d)
+{
+    return cuda_check(d, d->cu.cuCtxSetCurrent(d->ctx), "context");
 }
 
 static int set_up(struct device *d, char *err)
@@ -71,7 +78,7 @@ static int set_up(struct device *d, char *err)
     unsigned n = kernel_images(&images);
 
     if (!n || n > MODULES)
-        return no(err, -ENOSYS, "this program has no kernels");
+        return cuda_no(err, -ENOSYS, "this program has no kernels");
     for (; d->n_modules < n; d->n_modules++)
         if (cuda_check(d, d->cu.cuModuleLoadData(&d->module[d->n_modules], images[d->n_modules]),
                        "kernels"))
@@ -96,19 +103,19 @@ static int set_up(struct device *d, char *err)
 int device_open(struct device **out, unsigned index, char *err)
 {
     struct device *d = calloc(1, sizeof(*d));
-    int rc;
+    int rc, gpus;
 
     if (!d)
-        return no(err, -ENOMEM, "out of memory");
+        return cuda_no(err, -ENOMEM, "out of memory");
     d->index = index;
-    rc = load(d, err);
+    rc = cuda_start(d, &gpus, err);
     if (!rc)
-        rc = find(d, err);
+        rc = find(d, gpus, err);
     if (!rc)
         rc = set_up(d, err);
     if (rc) {
         if (*d->error)
-            no(err, rc, "%s", d->error);
+            cuda_no(err, rc, "%s", d->error);
         device_close(d);
         return rc;
     }
@@ -120,6 +127,8 @@ void device_close(struct device *d)
 {
     if (!d)
         return;
+    if (d->retained)
+        device_use(d);
     for (unsigned s = 0; s < DEVICE_STREAMS; s++) {
         for (unsigned i = 0; i < DEVICE_DEPTH; i++)
             if (d->stream[s].event[i])

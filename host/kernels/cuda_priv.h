@@ -1,4 +1,5 @@
-/* What the files of the CUDA driver share: cuda.c (streams), cuda_memory.c, cuda_open.c. */
+/* What the files of the CUDA driver share: cuda.c (streams), cuda_memory.c, cuda_open.c,
+ * multicast.c. */
 #ifndef TRIB_KERNELS_CUDA_PRIV_H
 #define TRIB_KERNELS_CUDA_PRIV_H
 
@@ -56,6 +57,7 @@ struct device {
     unsigned index;
     char name[64], error[DEVICE_TEXT];
     CUdevice dev;
+    CUcontext ctx;
     bool retained;
     int processors;
     CUmodule module[MODULES];
@@ -63,7 +65,7 @@ struct device {
     struct {
         const struct kernel *k;
         CUfunction f;
-    } used[80]; /* kernels by their place, once they were looked for */
+    } used[96]; /* kernels by their place, once they were looked for */
     struct stream stream[DEVICE_STREAMS];
     int64_t busy_since, staged_ns;
     CUevent mark[2]; /* device_time() */
@@ -78,6 +80,14 @@ static inline CUdeviceptr at(const void *p)
     return (CUdeviceptr)(uintptr_t)p;
 }
 
+/* cuda.h renames some calls to their newer versions: field and symbol get that name too. */
+#define TEXT(name)   #name
+#define SYMBOL(name) TEXT(name)
+
+/* rc, and the words in err (DEVICE_TEXT). */
+int cuda_no(char *err, int rc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The driver, and how many GPUs it has: before anything else of a device. */
+int cuda_start(struct device *d, int *gpus, char *err);
 /* 0, or -EIO with the first failure's words. */
 int cuda_check(struct device *d, CUresult rc, const char *what);
 int cuda_launch(struct device *d, struct stream *st, const struct kernel *k, void *args,

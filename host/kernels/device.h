@@ -8,7 +8,8 @@
  * device_host(). Pointers to GPU memory are never followed by the CPU. The first failure stays,
  * every call after it fails, and device_error() says in words what it was.
  *
- * Single-threaded: whoever opened it uses it.
+ * Single-threaded: whoever opened it uses it. A thread that has several says before calls for
+ * another one than before which it is: device_use().
  */
 #ifndef TRIB_KERNELS_DEVICE_H
 #define TRIB_KERNELS_DEVICE_H
@@ -32,6 +33,7 @@ enum device_stream {
 /* 0, or -errno and err (DEVICE_TEXT bytes) says why in words. */
 int device_open(struct device **d, unsigned index, char *err);
 void device_close(struct device *d); /* frees what is left of GPU memory */
+int device_use(struct device *d);    /* 0 or -EIO; the one that was opened last is in use */
 const char *device_name(struct device *d);
 const char *device_error(struct device *d); /* NULL: all is well */
 

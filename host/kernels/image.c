@@ -11,6 +11,7 @@ IMAGE(reduce_float)
 IMAGE(reduce_small)
 IMAGE(reduce_avg)
 IMAGE(pattern)
+IMAGE(multimem)
 
 static const void *const images[] = {kernel_image_reduce_int, kernel_image_reduce_float,
                                      kernel_image_reduce_small, kernel_image_reduce_avg,
@@ -21,10 +22,20 @@ unsigned kernel_images(const void *const **list)
     *list = images;
     return sizeof(images) / sizeof(images[0]);
 }
+
+const void *kernel_multimem_image(void)
+{
+    return kernel_image_multimem;
+}
 #else
 unsigned kernel_images(const void *const **list)
 {
     *list = NULL;
     return 0;
+}
+
+const void *kernel_multimem_image(void)
+{
+    return NULL;
 }
 #endif

@@ -1,4 +1,5 @@
 #include "host/kernels/body.h"
+#include "host/kernels/multimem.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -22,19 +23,44 @@ TWIN(fill)
 TWIN(verify)
 TWIN(blocks)
 
-#define NAMED(NAME, ...)  {"reduce_" #NAME, KERNEL_REDUCE, twin_##NAME},
+#define TWIN_MULTIMEM(NAME, ESIZE, UNIT, ...)                                                      \
+    static void twin_multimem_##NAME(const void *args, uint64_t at, uint64_t step)                 \
+    {                                                                                              \
+        const struct multimem_twin *m = args;                                                      \
+        struct reduce_args r;                                                                      \
+        uint8_t one[UNIT];                                                                         \
+                                                                                                   \
+        r.out = one;                                                                               \
+        r.copy = NULL;                                                                             \
+        r.split = (struct kernel_split){.rest = UNIT / ESIZE};                                     \
+        r.n = m->n;                                                                                \
+        r.divide = 0;                                                                              \
+        for (uint64_t u = at; u < m->args.units; u += step) {                                      \
+            for (unsigned k = 0; k < m->n; k++)                                                    \
+                r.in[k] = m->src[k] + u * UNIT;                                                    \
+            body_##NAME(&r, 0, 1);                                                                 \
+            for (unsigned k = 0; k < m->n; k++)                                                    \
+                memcpy(m->dst[k] + u * UNIT, one, UNIT);                                           \
+        }                                                                                          \
+    }
+MULTIMEM(TWIN_MULTIMEM)
+
+#define NAMED(NAME, ...)  {"reduce_" #NAME, KERNEL_REDUCE, 0, twin_##NAME},
 #define NUMBER(NAME, ...) K_##NAME,
+#define NAMED_MULTIMEM(NAME, ESIZE, UNIT, ...)                                                     \
+    {"multimem_" #NAME, KERNEL_MULTIMEM, UNIT, twin_multimem_##NAME},
+#define NUMBER_MULTIMEM(NAME, ...) K_MM_##NAME,
 enum {
     REDUCTIONS_INT(NUMBER) REDUCTIONS_FLOAT(NUMBER) REDUCTIONS_SMALL(NUMBER) AVERAGES(NUMBER)
-        K_FILL,
+        MULTIMEM(NUMBER_MULTIMEM) K_FILL,
     K_VERIFY,
     K_BLOCKS
 };
 static const struct kernel kernels[] = {
-    REDUCTIONS_INT(NAMED) REDUCTIONS_FLOAT(NAMED) REDUCTIONS_SMALL(NAMED)
-        AVERAGES(NAMED){"fill", KERNEL_PATTERN, twin_fill},
-    {"verify", KERNEL_PATTERN, twin_verify},
-    {"blocks", KERNEL_BLOCKS, twin_blocks},
+    REDUCTIONS_INT(NAMED) REDUCTIONS_FLOAT(NAMED) REDUCTIONS_SMALL(NAMED) AVERAGES(NAMED)
+        MULTIMEM(NAMED_MULTIMEM){"fill", KERNEL_PATTERN, 0, twin_fill},
+    {"verify", KERNEL_PATTERN, 0, twin_verify},
+    {"blocks", KERNEL_BLOCKS, 0, twin_blocks},
 };
 
 /* Numbers from 1 on, 0: there is none. */
@@ -68,6 +94,30 @@ const struct kernel *kernel_reduce(enum redop op, enum dtype t, bool average)
 
     if ((unsigned)op < OP_COUNT && (unsigned)t < DT_COUNT)
         k = op == OP_AVG && average ? averages[t] : reductions[op][t];
+    return k ? &kernels[k - 1] : NULL;
+}
+
+#define MM(name) (K_MM_##name + 1)
+#define MM_ORDERED(op)                                                                             \
+    [DT_INT32] = MM(op##_i32), [DT_UINT32] = MM(op##_u32), [DT_INT64] = MM(op##_i64),              \
+    [DT_UINT64] = MM(op##_u64), [DT_FP16] = MM(op##_f16), [DT_BF16] = MM(op##_bf16)
+static const uint8_t multimem[OP_COUNT][DT_COUNT] = {
+    [OP_SUM] = {[DT_INT32] = MM(sum_32),
+                [DT_UINT32] = MM(sum_32),
+                [DT_INT64] = MM(sum_64),
+                [DT_UINT64] = MM(sum_64),
+                [DT_FP16] = MM(sum_f16),
+                [DT_FP32] = MM(sum_f32),
+                [DT_FP64] = MM(sum_f64),
+                [DT_BF16] = MM(sum_bf16)},
+    [OP_MIN] = {MM_ORDERED(min)},
+    [OP_MAX] = {MM_ORDERED(max)},
+};
+
+const struct kernel *kernel_multimem(enum redop op, enum dtype t)
+{
+    unsigned k = (unsigned)op < OP_COUNT && (unsigned)t < DT_COUNT ? multimem[op][t] : 0;
+
     return k ? &kernels[k - 1] : NULL;
 }
 
@@ -161,6 +211,11 @@ unsigned reduce_grid(const struct kernel_split *s, unsigned processors)
 unsigned blocks_grid(const struct blocks_args *b, unsigned processors)
 {
     return grid_of(b->bytes / b->unit * b->inner * b->outer, processors);
+}
+
+unsigned multimem_grid(uint64_t units, unsigned processors)
+{
+    return grid_of(units, processors);
 }
 
 /* Vectors after which the pattern begins again at the start of one. */

@@ -53,13 +53,29 @@ struct blocks_args {
     uint32_t unit;                                       /* 16, 4 or 1: kernel_unit() */
 };
 
+/* dst = the reduction of src over all members, and to all of them: both are multicast addresses. */
+struct multimem_args {
+    uint8_t *dst;
+    const uint8_t *src;
+    uint64_t units; /* struct kernel's */
+};
+
 #ifndef __CUDACC__
 #include "switch/reduce/dtype.h"
 
-enum kernel_args { KERNEL_REDUCE, KERNEL_PATTERN, KERNEL_BLOCKS };
+/* What the twin takes in its place: where the members' memory is. */
+struct multimem_twin {
+    struct multimem_args args;
+    unsigned n;
+    uint8_t *dst[KERNEL_INPUTS];
+    const uint8_t *src[KERNEL_INPUTS];
+};
+
+enum kernel_args { KERNEL_REDUCE, KERNEL_PATTERN, KERNEL_BLOCKS, KERNEL_MULTIMEM };
 struct kernel {
     const char *name; /* of the function in the GPU's image */
     enum kernel_args takes;
+    unsigned unit; /* of KERNEL_MULTIMEM: bytes that one instruction takes, whole elements */
     void (*twin)(const void *args, uint64_t at, uint64_t step);
 };
 
@@ -69,6 +85,8 @@ const struct kernel *kernel_reduce(enum redop op, enum dtype t, bool average);
 const struct kernel *kernel_fill(void);
 const struct kernel *kernel_verify(void);
 const struct kernel *kernel_blocks(void);
+/* By the NVSwitches; NULL: they have none, or not of that type. */
+const struct kernel *kernel_multimem(enum redop op, enum dtype t);
 const struct kernel *kernel_by_name(const char *name);
 
 /* Of `count` elements in buffers at these n addresses. */
@@ -81,6 +99,7 @@ uint32_t kernel_unit(const struct blocks_args *b);
  * at once. pattern: sets p->step too. */
 unsigned reduce_grid(const struct kernel_split *s, unsigned processors);
 unsigned blocks_grid(const struct blocks_args *b, unsigned processors);
+unsigned multimem_grid(uint64_t units, unsigned processors);
 unsigned pattern_grid(struct pattern_args *p, unsigned processors);
 
 /* The whole of a kernel by its twin, as a grid of so many blocks. */
@@ -88,5 +107,7 @@ void kernel_run_twin(const struct kernel *k, const void *args, unsigned grid);
 
 /* What nvcc made of them, for the driver to load. 0: this build has none. */
 unsigned kernel_images(const void *const **list);
+/* Those of multicast memory, for sm_90 and later alone. NULL: this build has none. */
+const void *kernel_multimem_image(void);
 #endif
 #endif

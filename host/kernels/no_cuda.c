@@ -30,6 +30,7 @@ void device_free(struct device *d, void *p)
 void device_host_free(struct device *d, void *p, size_t bytes)
 {
 }
+NEVER(int, device_use, (struct device * d), -ENOSYS)
 NEVER(const char *, device_name, (struct device * d), "")
 NEVER(const char *, device_error, (struct device * d), NULL)
 NEVER(void *, device_alloc, (struct device * d, size_t bytes), NULL)

@@ -50,7 +50,8 @@ static const struct option_row table[] = {
      "multimem: a GPU's own share crosses the switch too, as in (1 + 1 / N) B out of each"},
     {'J', "output_file", "FILE", K_STRING, AT(json), 0, 0, "write the results as JSON"},
     {0, "algo", "LIST", K_ALGOS, AT(algos), 0, 0,
-     "an algorithm, a list, all that can do it, or auto: the fastest by the model (ring,sharp)"},
+     "an algorithm, a list, all that can do it, auto: the fastest by the model, or nvls-hw: this "
+     "machine's own GPUs (ring,sharp)"},
     {0, "error", NULL, K_FLAG, AT(error), 0, 0,
      "measure each algorithm's error against the exact sum, in ULP of the type"},
     {0, "tree", "N", K_UINT, AT(tree), 0, 65534,
@@ -77,6 +78,11 @@ static const char *const coll_names[COLL_KINDS] = {
     [COLL_GATHER] = "gather",        [COLL_SCATTER] = "scatter",
     [COLL_SENDRECV] = "sendrecv",    [COLL_BARRIER] = "barrier",
 };
+
+const char *perf_algo_name(enum coll_algo a)
+{
+    return a == PERF_NVLS_HW ? "nvls-hw" : sched_algo_name(a);
+}
 
 const char *coll_name(enum coll_kind k)
 {
@@ -131,8 +137,8 @@ static int name_index(enum kind k, const char *s)
         return dtype_by_name(s);
     if (k == K_OPS)
         return redop_by_name(s);
-    for (int i = 0; i < ALGOS_ASKED; i++)
-        if (!strcmp(sched_algo_name((enum coll_algo)i), s))
+    for (int i = 0; i < PERF_ALGOS; i++)
+        if (!strcmp(perf_algo_name((enum coll_algo)i), s))
             return i;
     return -EINVAL;
 }
@@ -141,14 +147,14 @@ static const char *name_of(enum kind k, int i)
 {
     return k == K_TYPES ? dtype_name(i)
            : k == K_OPS ? redop_name(i)
-                        : sched_algo_name((enum coll_algo)i);
+                        : perf_algo_name((enum coll_algo)i);
 }
 
 /* A comma-separated list of names, or "all", as a bit mask. */
 static int parse_names(const struct option_row *r, const char *label, const char *val,
                        unsigned *mask, char *err)
 {
-    int n = r->kind == K_TYPES ? DT_COUNT : r->kind == K_OPS ? OP_COUNT : ALGOS_ASKED;
+    int n = r->kind == K_TYPES ? DT_COUNT : r->kind == K_OPS ? OP_COUNT : PERF_ALGOS;
     char buf[256], *save = NULL;
 
     *mask = 0;
@@ -446,7 +452,7 @@ int options_force_algo(struct perf_opts *o, const char *name, char *err)
         return OPT_BAD;
     o->algos = mask;
     o->forced = true;
-    if (mask != 1u << ALGO_AUTO) { /* and nothing after it */
+    if (mask < 1u << ALGO_COUNT) { /* and nothing after it */
         o->policy[0] = (enum coll_algo)__builtin_ctz(mask);
         o->n_policy = 1;
     }

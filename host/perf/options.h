@@ -19,6 +19,10 @@
 /* Algorithms asked for are a bit mask over coll_algo with auto. Nothing asked is 0. */
 #define ALGOS_ASKED ((int)ALGO_AUTO + 1)
 #define ALGOS_ALL   ((1u << ALGO_COUNT) - 1) /* those that the collective and the fabric have */
+/* No algorithm of ranks on a fabric, but asked for and reported as one: this machine's own GPUs
+ * (nvls_hw.h). */
+#define PERF_NVLS_HW ((enum coll_algo)ALGOS_ASKED)
+#define PERF_ALGOS   (ALGOS_ASKED + 1)
 
 struct perf_opts {
     const char *conf;
@@ -29,7 +33,7 @@ struct perf_opts {
     unsigned iters, warmup, check, root;
     unsigned sparse;            /* of alltoall; 0: not */
     bool mm_self;               /* as in coll_args */
-    unsigned types, ops, algos; /* bit masks over dtype, redop, coll_algo */
+    unsigned types, ops, algos; /* bit masks over dtype, redop, coll_algo (and PERF_NVLS_HW) */
     unsigned tree, window;
     bool error;        /* measure ULP */
     unsigned n_policy; /* 0: the usual one */
@@ -57,7 +61,8 @@ unsigned options_sizes(const struct perf_opts *o, uint64_t *bytes, unsigned max)
 /* What TRIB_ALGO says goes before --algo; NULL or "": nothing. */
 int options_force_algo(struct perf_opts *o, const char *name, char *err);
 
-const char *coll_name(enum coll_kind k); /* "all_reduce" */
+const char *perf_algo_name(enum coll_algo a); /* sched_algo_name(), and "nvls-hw" */
+const char *coll_name(enum coll_kind k);      /* "all_reduce" */
 bool coll_reduces(enum coll_kind k);
 bool coll_rooted(enum coll_kind k);
 bool coll_can_be_in_place(enum coll_kind k);

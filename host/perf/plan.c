@@ -2,6 +2,7 @@
  * What can be known before a rank is started: places of ranks, aggregation trees, and which
  * algorithms the collective has and the fabric can run. Whatever cannot work is refused here.
  */
+#include "host/perf/nvls_hw.h"
 #include "host/perf/sweep.h"
 #include "host/perf/trees.h"
 
@@ -161,10 +162,24 @@ static void find_algos(struct sweep *s, unsigned among)
             s->exist |= 1u << a;
 }
 
-static int choose_algos(struct sweep *s, char *err)
+/* By this machine's own GPUs: others run without it, and are told; alone it is refused. */
+static int choose_hw(struct sweep *s, unsigned others, char *err)
+{
+    if (!nvls_hw_can(s->o, s->nranks, s->no_hw)) {
+        s->algos |= 1u << PERF_NVLS_HW;
+        return 0;
+    }
+    if (others)
+        return 0;
+    snprintf(err, OPT_ERR, "%s: nvls-hw: %.*s", s->o->forced ? "TRIB_ALGO" : "--algo", OPT_ERR - 32,
+             s->no_hw);
+    return -EINVAL;
+}
+
+static int choose_algos(struct sweep *s, unsigned asked, char *err)
 {
     const unsigned usual = 1u << ALGO_RING | 1u << ALGO_SHARP;
-    unsigned asked = s->o->algos, policy = 0;
+    unsigned policy = 0;
 
     for (unsigned i = 0; i < s->o->n_policy; i++)
         policy |= 1u << s->o->policy[i];
@@ -196,9 +211,12 @@ static int choose_algos(struct sweep *s, char *err)
 
 int sweep_plan(struct sweep *s, char *err)
 {
+    unsigned hw = s->o->algos & 1u << PERF_NVLS_HW, others = s->o->algos & ~hw;
     int rc = place_ranks(s, err);
 
     if (!rc)
         rc = choose_trees(s, err);
-    return rc ? rc : choose_algos(s, err);
+    if (!rc && (others || !hw))
+        rc = choose_algos(s, others, err);
+    return !rc && hw ? choose_hw(s, others, err) : rc;
 }

@@ -1,7 +1,5 @@
 #include "host/perf/report.h"
 
-#include "host/coll/sched.h"
-
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
@@ -25,7 +23,7 @@ static void add_extras(json_t *j, const struct row *r, int place)
 {
     if (!j)
         return;
-    json_object_set_new(j, "asked", json_string(sched_algo_name(row_asked(r))));
+    json_object_set_new(j, "asked", json_string(perf_algo_name(row_asked(r))));
     if (r->chosen)
         json_object_set_new(j, "why", json_string(r->why));
     if (*r->run[place].fell_back) {
@@ -50,17 +48,20 @@ static void add_extras(json_t *j, const struct row *r, int place)
 static json_t *run_json(const struct row *r, int place)
 {
     const struct run_result *run = &r->run[place];
+    bool links = r->algo != PERF_NVLS_HW;
 
     json_t *j = json_pack(
-        "{s:s, s:s, s:I, s:I, s:s, s:s, s:i, s:b, s:f, s:f, s:f, s:o, s:f, s:I, s:f, "
+        "{s:s, s:s, s:I, s:I, s:s, s:s, s:i, s:b, s:f, s:f, s:f, s:o, s:o, s:o, s:o, "
         "s:I, s:I, s:o}",
-        "collective", coll_name(r->coll), "algo", sched_algo_name(r->algo), "size_bytes",
+        "collective", coll_name(r->coll), "algo", perf_algo_name(r->algo), "size_bytes",
         (json_int_t)r->bytes, "count", (json_int_t)r->count, "type", row_type(r), "op", row_op(r),
         "root", row_root(r), "in_place", place == IN_PLACE, "time_us", run->time_us, "algbw_GBps",
         row_algbw(r, run->time_us), "busbw_GBps", row_busbw(r, run->time_us), "wrong",
         run->checked ? json_integer((json_int_t)run->wrong) : json_null(), "predicted_us",
-        row_predicted_us(r), "busiest_link_bytes", (json_int_t)r->pred.busiest_link_bytes,
-        "busiest_link_utilisation", row_utilisation(r, run->time_us), "dilation",
+        r->pred.time_ps ? json_real(row_predicted_us(r)) : json_null(), "busiest_link_bytes",
+        links ? json_integer((json_int_t)r->pred.busiest_link_bytes) : json_null(),
+        "busiest_link_utilisation",
+        links ? json_real(row_utilisation(r, run->time_us)) : json_null(), "dilation",
         (json_int_t)run->dilation, "iters", (json_int_t)run->iters, "fidelity",
         fidelity_json(&run->fid));
     add_extras(j, r, place);

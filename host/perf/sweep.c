@@ -8,6 +8,7 @@
 
 #include "host/coll/sched.h"
 #include "host/perf/layout.h"
+#include "host/perf/nvls_hw.h"
 #include "host/perf/table.h"
 #include "switch/rim/shared.h"
 
@@ -386,6 +387,13 @@ static int predict(struct sweep *s, struct row *r)
 
     a.send = &a; /* not in place: the model looks at no more than whether the two are one */
     a.recv = r;
+    if (r->algo == PERF_NVLS_HW) {
+        a.algo = ALGO_NVLS;
+        if (coll_predict_trees(s->fab, &a, s->nranks, s->host_of_rank, s->tree, s->n_trees,
+                               s->o->window, &r->pred))
+            r->pred = (struct coll_prediction){0};
+        return 0;
+    }
     if (r->chosen)
         rc = coll_auto(s->fab, &a, s->nranks, s->host_of_rank, s->tree, s->n_trees, s->o->window,
                        s->exist, &r->algo, &r->pred, r->why);
@@ -395,7 +403,7 @@ static int predict(struct sweep *s, struct row *r)
     if (!rc && r->pred.time_ps <= 0)
         r->pred.time_ps = 1; /* a single rank: nothing moves */
     if (rc) {
-        snprintf(why, sizeof(why), "no prediction for %s %llu B: %s", sched_algo_name(row_asked(r)),
+        snprintf(why, sizeof(why), "no prediction for %s %llu B: %s", perf_algo_name(row_asked(r)),
                  (unsigned long long)r->bytes, strerror(-rc));
         if (s->job)
             job_abort(s->job, why);
@@ -426,6 +434,22 @@ int sweep_instead(struct sweep *s, struct row *r, enum coll_algo now, struct col
     return rc;
 }
 
+static int run_hw(struct sweep *s, struct row *r, int place)
+{
+    char label[80];
+    int rc;
+
+    snprintf(label, sizeof(label), "nvls-hw %llu B %s %s", (unsigned long long)r->bytes,
+             row_type(r), row_op(r));
+    show(s, label);
+    rc = nvls_hw_place(s->hw, r, place, s->cause);
+    if (rc && s->job)
+        job_abort(s->job, s->cause);
+    s->wrong += r->run[place].wrong;
+    show(s, "");
+    return rc;
+}
+
 static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dtype type,
                    enum redop op)
 {
@@ -441,7 +465,7 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
                       .nranks = s->nranks,
                       .sparse = s->o->sparse,
                       .mm_self = s->o->mm_self,
-                      .staged = *s->where};
+                      .staged = *s->where && !s->hw};
     if (r->coll != COLL_BARRIER) {
         r->count = bytes / dtype_size(type) / blocks;
         if (!r->count)
@@ -455,7 +479,9 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
     s->n_rows++;
     for (int place = 0; place < PLACES && !rc; place++)
         if (place == OUT_OF_PLACE || coll_can_be_in_place(r->coll))
-            rc = s->place ? s->place(s, r, place) : run_place(s, r, place);
+            rc = s->hw      ? run_hw(s, r, place)
+                 : s->place ? s->place(s, r, place)
+                            : run_place(s, r, place);
     if (!rc)
         table_row(stdout, r);
     if (s->row_done)
@@ -473,6 +499,8 @@ static bool wanted(const struct sweep *s, enum dtype t, enum redop op)
         return t == 0 && op == 0;
     if (!(o->types & (1u << t)))
         return false;
+    if (s->hw && !nvls_hw_has(t, op))
+        return false;
     return coll_reduces(o->coll) ? (o->ops & (1u << op)) && arith_valid(op, t) : op == 0;
 }
 
@@ -481,7 +509,7 @@ static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes,
     unsigned first = s->n_rows;
     int rc = 0;
 
-    table_columns(stdout, algo, *s->where);
+    table_columns(stdout, algo, *s->where && !s->hw);
     for (unsigned i = 0; i < n_sizes && !rc; i++)
         for (int t = 0; t < DT_COUNT && !rc; t++)
             for (int op = 0; op < OP_COUNT && !rc; op++)
@@ -492,6 +520,25 @@ static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes,
     return rc;
 }
 
+/* After everything else. What keeps it from beginning is no failure of the others. */
+static int run_hw_algo(struct sweep *s, const uint64_t *sizes, unsigned n)
+{
+    int rc = nvls_hw_open(&s->hw, s->o, s->nranks, s->no_hw);
+
+    if (rc && sweep_has_ranks(s))
+        return 0;
+    if (rc) {
+        snprintf(s->cause, sizeof(s->cause), "nvls-hw: %.*s", OPT_ERR - 16, s->no_hw);
+        return rc;
+    }
+    table_gpus(stdout, s->nranks, nvls_hw_gpu(s->hw));
+    rc = run_algo(s, PERF_NVLS_HW, sizes, n);
+    nvls_hw_rest(s->o, s->no_hw);
+    nvls_hw_close(s->hw);
+    s->hw = NULL;
+    return rc;
+}
+
 int sweep_run(struct sweep *s)
 {
     uint64_t sizes[PERF_MAX_SIZES];
@@ -499,16 +546,20 @@ int sweep_run(struct sweep *s)
 
     if (s->o->coll == COLL_BARRIER)
         n = 1;
-    s->max_rows = n * DT_COUNT * OP_COUNT * ALGOS_ASKED;
+    s->max_rows = n * DT_COUNT * OP_COUNT * PERF_ALGOS;
     s->rows = calloc(s->max_rows, sizeof(*s->rows));
     if (!s->rows)
         return -ENOMEM;
-    int rc = s->place ? 0 : connect_ranks(s);
+    int rc = s->place || !sweep_has_ranks(s) ? 0 : connect_ranks(s);
     if (!rc && *s->where)
         table_where(stdout, s->where);
     for (int a = 0; a < ALGOS_ASKED && !rc; a++)
         if (s->algos & (1u << a))
             rc = run_algo(s, (enum coll_algo)a, sizes, n);
+    if (!rc && (s->algos & (1u << PERF_NVLS_HW)))
+        rc = run_hw_algo(s, sizes, n);
+    if (!rc && *s->no_hw)
+        table_left_out(stdout, PERF_NVLS_HW, s->no_hw);
     if (!rc) {
         table_compare(stdout, s->rows, s->n_rows);
         table_error(stdout, s->rows, s->n_rows);

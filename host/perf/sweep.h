@@ -17,9 +17,11 @@ struct sweep {
     unsigned nranks;
     uint16_t host_of_rank[FAB_MAX_MEMBERS];
     /* plan.c */
-    /* Bits of coll_algo: to run; that the collective and the fabric have; what the communicator
-     * needs to have. */
+    /* Bits of coll_algo: to run (PERF_NVLS_HW too); that the collective and the fabric have; what
+     * the communicator needs to have. */
     unsigned algos, exist, set_up;
+    char no_hw[OPT_ERR]; /* why nvls-hw is left out; "": it is not */
+    struct nvls_hw *hw;
     unsigned n_trees;
     uint16_t tree[COLL_TREES];
     struct pace pace;
@@ -43,6 +45,11 @@ struct sweep {
  * in err (OPT_ERR bytes).
  */
 int sweep_plan(struct sweep *s, char *err);
+/* Do ranks run anything of it? */
+static inline bool sweep_has_ranks(const struct sweep *s)
+{
+    return s->algos & ~(1u << PERF_NVLS_HW);
+}
 /* Connects the ranks and runs all rows. 0 or -errno; job_cause() says why. */
 int sweep_run(struct sweep *s);
 /*

@@ -1,7 +1,5 @@
 #include "host/perf/table.h"
 
-#include "host/coll/sched.h"
-
 #include <inttypes.h>
 
 #define MANY 256 /* ranks */
@@ -47,9 +45,19 @@ void table_where(FILE *out, const char *where)
     fprintf(out, "#\n# Memory: %s\n", where);
 }
 
+void table_gpus(FILE *out, unsigned n, const char *gpu)
+{
+    fprintf(out, "#\n# GPUs of this machine: %u, %s; times by the clock of the first\n", n, gpu);
+}
+
+void table_left_out(FILE *out, enum coll_algo algo, const char *why)
+{
+    fprintf(out, "#\n# Left out: %s: %s\n", perf_algo_name(algo), why);
+}
+
 void table_columns(FILE *out, enum coll_algo algo, bool staged)
 {
-    fprintf(out, "#\n# Algorithm: %s\n", sched_algo_name(algo));
+    fprintf(out, "#\n# Algorithm: %s\n", perf_algo_name(algo));
     fprintf(out, "# %10s %12s %8s %6s %5s  %35s  %35s\n", "", "", "", "", "",
             "out-of-place           ", "in-place             ");
     fprintf(
@@ -117,26 +125,52 @@ static void print_fell_back(FILE *out, const struct row *r)
     }
 }
 
+/* What theory says, and what was measured over it. */
+static void print_model(FILE *out, const struct row *r, const struct run_result *run)
+{
+    char model[24] = "-";
+
+    if (r->pred.time_ps)
+        time_cell(model, sizeof(model), row_predicted_us(r));
+    fprintf(out, " %9s", model);
+    if (run->valid && r->pred.time_ps)
+        fprintf(out, " %10.3f", run->time_us / row_predicted_us(r));
+    else
+        fprintf(out, " %10s", "-");
+}
+
+/* Of GPUs' own links nothing is known, and nothing is emulated that could lag. */
+static void print_hw(FILE *out, const struct row *r, const struct run_result *run)
+{
+    fprintf(out, "  %9s %6s", "-", "-");
+    print_model(out, r, run);
+    fprintf(out, " %8s  -\n", "-");
+    fflush(out);
+}
+
 void table_row(FILE *out, const struct row *r)
 {
     const struct run_result *a = &r->run[OUT_OF_PLACE], *b = &r->run[IN_PLACE];
-    char model[24];
-    const struct run_result *w = worse(r);
+    const struct run_result *w = worse(r), *run = a->valid ? a : b;
+    char cell[24];
 
-    time_cell(model, sizeof(model), row_predicted_us(r));
     fprintf(out, "%12" PRIu64 " %12" PRIu64 " %8s %6s %5d", r->bytes, r->count, row_type(r),
             row_op(r), row_root(r));
     print_run(out, r, a);
     print_run(out, r, b);
+    if (r->algo == PERF_NVLS_HW) {
+        print_hw(out, r, run);
+        return;
+    }
     fprintf(out, "  %9.3f", (double)r->pred.busiest_link_bytes * 1e-6);
-    if (a->valid || b->valid)
-        fprintf(out, " %6.1f %9s %10.3f", 100 * row_utilisation(r, (a->valid ? a : b)->time_us),
-                model, (a->valid ? a : b)->time_us / row_predicted_us(r));
+    if (run->valid)
+        fprintf(out, " %6.1f", 100 * row_utilisation(r, run->time_us));
     else
-        fprintf(out, " %6s %9s %10s", "-", model, "-");
+        fprintf(out, " %6s", "-");
+    print_model(out, r, run);
     if (r->staged) {
-        time_cell(model, sizeof(model), w->staging_us);
-        fprintf(out, " %9s", model);
+        time_cell(cell, sizeof(cell), w->staging_us);
+        fprintf(out, " %9s", cell);
     }
     fprintf(out, " %8" PRIu32, w->dilation);
     if (w->fid.ok)
@@ -178,7 +212,7 @@ void table_footer(FILE *out, const struct row *rows, unsigned n)
             out,
             "# Fidelity             : lag in %u of %u runs, the emulation did not keep up there\n",
             late, runs);
-    else
+    else if (!n || rows->algo != PERF_NVLS_HW)
         fprintf(out, "# Fidelity             : ok\n");
     if (fell)
         fprintf(out,
@@ -207,16 +241,16 @@ static void compare_head(FILE *out, const struct row *r, enum coll_algo base, en
     const char *what = time ? "time" : "algbw", *unit = time ? "(us)" : "(GB/s)";
     char name[2][32];
 
-    snprintf(name[0], sizeof(name[0]), "%s %s", sched_algo_name(base), what);
-    snprintf(name[1], sizeof(name[1]), "%s %s", sched_algo_name(other), what);
+    snprintf(name[0], sizeof(name[0]), "%s %s", perf_algo_name(base), what);
+    snprintf(name[1], sizeof(name[1]), "%s %s", perf_algo_name(other), what);
     if (base == ALGO_RING && other == ALGO_SHARP && r->coll == COLL_ALLREDUCE)
         fprintf(out,
                 "#\n# SHARP against ring, out-of-place (for large sizes theory says 2(N-1)/N = "
                 "%.3f)\n",
                 row_asymptote(r->nranks));
     else
-        fprintf(out, "#\n# %s against %s, out-of-place\n", sched_algo_name(other),
-                sched_algo_name(base));
+        fprintf(out, "#\n# %s against %s, out-of-place\n", perf_algo_name(other),
+                perf_algo_name(base));
     fprintf(out, "# %10s %8s %6s  %16s %16s %9s %9s\n", "size", "type", "redop", name[0], name[1],
             "speed-up", "theory");
     fprintf(out, "# %10s %8s %6s  %16s %16s\n", "(B)", "", "", unit, unit);
@@ -239,9 +273,12 @@ static void compare_with(FILE *out, const struct row *rows, unsigned n, enum col
         started = true;
         double tr = r->run[OUT_OF_PLACE].time_us, ts = s->run[OUT_OF_PLACE].time_us;
         bool time = r->coll == COLL_BARRIER;
-        fprintf(out, "%12" PRIu64 " %8s %6s  %16.3f %16.3f %9.3f %9.3f\n", r->bytes, row_type(r),
-                row_op(r), time ? tr : row_algbw(r, tr), time ? ts : row_algbw(s, ts), tr / ts,
-                row_predicted_us(r) / row_predicted_us(s));
+        fprintf(out, "%12" PRIu64 " %8s %6s  %16.3f %16.3f %9.3f", r->bytes, row_type(r), row_op(r),
+                time ? tr : row_algbw(r, tr), time ? ts : row_algbw(s, ts), tr / ts);
+        if (r->pred.time_ps && s->pred.time_ps)
+            fprintf(out, " %9.3f\n", row_predicted_us(r) / row_predicted_us(s));
+        else
+            fprintf(out, " %9s\n", "-");
     }
 }
 
@@ -253,7 +290,7 @@ void table_compare(FILE *out, const struct row *rows, unsigned n)
         asked |= 1u << row_asked(&rows[i]);
     if (asked) {
         enum coll_algo base = (enum coll_algo)__builtin_ctz(asked);
-        for (int a = (int)base + 1; a < ALGOS_ASKED; a++)
+        for (int a = (int)base + 1; a < PERF_ALGOS; a++)
             if (asked >> a & 1)
                 compare_with(out, rows, n, base, (enum coll_algo)a);
     }
@@ -276,7 +313,7 @@ void table_error(FILE *out, const struct row *rows, unsigned n)
             started = true;
         }
         fprintf(out, "%12" PRIu64 " %8s %6s %12s  %10.4f %10.4f\n", r->bytes, row_type(r),
-                row_op(r), sched_algo_name(r->algo), row_ulp_mean(r), r->ulp.max);
+                row_op(r), perf_algo_name(r->algo), row_ulp_mean(r), r->ulp.max);
     }
     fflush(out);
 }

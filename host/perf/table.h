@@ -15,6 +15,9 @@ void table_header(FILE *out, const char *program, const struct perf_opts *o,
 /* staged: with the time of copies to and from a GPU. */
 void table_columns(FILE *out, enum coll_algo algo, bool staged);
 void table_where(FILE *out, const char *where);
+/* Whose rows follow: GPUs of this machine. */
+void table_gpus(FILE *out, unsigned n, const char *gpu);
+void table_left_out(FILE *out, enum coll_algo algo, const char *why);
 void table_row(FILE *out, const struct row *r);
 /* Out of bounds values, average bus bandwidth, fidelity of all rows. */
 void table_footer(FILE *out, const struct row *rows, unsigned n);

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,18 @@ static bool may_choose_dilation(const struct rundir *rd, const struct fabric *f,
     return false;
 }
 
+/* This machine's GPUs alone. */
+static int run_without_ranks(struct sweep *s)
+{
+    int rc;
+
+    table_header(stdout, "trib-perf", s->o, s->fab, s->nranks, s->host_of_rank);
+    rc = sweep_run(s);
+    if (rc)
+        fprintf(stderr, "trib-perf: %s\n", *s->cause ? s->cause : strerror(-rc));
+    return rc || s->wrong ? EXIT_WRONG : EXIT_OK;
+}
+
 static int run_job(struct sweep *s, const char *preload)
 {
     struct job_cfg cfg = {s->fab, s->rd, s->nranks, s->host_of_rank, preload, s->o->rsh, NULL};
@@ -128,6 +141,17 @@ static int run_job(struct sweep *s, const char *preload)
     if (job_interrupted(s->job))
         return EXIT_INTERRUPTED;
     return rc || s->wrong ? EXIT_WRONG : EXIT_OK;
+}
+
+static int write_report(const struct sweep *s)
+{
+    const char *cause = s->job ? job_cause(s->job) : s->cause;
+    json_t *left = *s->no_hw ? json_pack("[{s:s, s:s}]", "algo", perf_algo_name(PERF_NVLS_HW),
+                                         "reason", s->no_hw)
+                             : NULL;
+
+    return report_write_more(s->o->json, s->o, s->nranks, s->rows, s->n_rows, cause, "skipped",
+                             left);
 }
 
 static int perf_main(const struct perf_opts *o)
@@ -154,10 +178,8 @@ static int perf_main(const struct perf_opts *o)
         fprintf(stderr, "trib-perf: cannot find %s (TRIB_LIB names another place)\n", preload);
     } else {
         pace_init(&s->pace, may_choose_dilation(&rd, s->fab, &lock), o->max_wall);
-        code = run_job(s, hca_real ? NULL : preload);
-        int rc = o->json ? report_write(o->json, o, s->nranks, s->rows, s->n_rows,
-                                        s->job ? job_cause(s->job) : "")
-                         : 0;
+        code = sweep_has_ranks(s) ? run_job(s, hca_real ? NULL : preload) : run_without_ranks(s);
+        int rc = o->json ? write_report(s) : 0;
         if (rc) {
             fprintf(stderr, "trib-perf: cannot write %s: %s\n", o->json, strerror(-rc));
             code = code == EXIT_OK ? EXIT_WRONG : code;

@@ -1,10 +1,12 @@
 /*
- * Kernels in GPU memory beside a copy within it, of the same run: bench_gpu [MIB]. Prints lines of
+ * Kernels in GPU memory beside a copy within it, of the same run, and all-reduces by the NVSwitches
+ * where there are such: bench_gpu [MIB]. Prints lines of
  * NAME VALUE UNIT REFERENCE REFVALUE for bench_gpu.sh. Rates are of bytes read plus bytes written.
  * Each is the median of batches of operations given one behind the other, by the GPU's clock, over
  * buffers that together are larger than its cache.
  */
 #include "host/kernels/device.h"
+#include "host/kernels/multicast.h"
 #include "switch/reduce/dtype.h"
 
 #include <stdio.h>
@@ -131,6 +133,29 @@ static void allocate(struct bench *b)
     exit(1);
 }
 
+/* Bus bandwidth of all GPUs that can, 8 at most. */
+static void nvls(struct bench *b, double copy)
+{
+    struct multicast *m = NULL;
+    char err[DEVICE_TEXT], name[64];
+    double s[2], n = 8;
+
+    while (n > 2 && multicast_can((unsigned)n, err))
+        n--;
+    if (multicast_open(&m, (unsigned)n, b->bytes, err)) {
+        printf("skipped\tGPU: all-reduce by NVSwitches\t%s\n", err);
+        return;
+    }
+    for (unsigned i = 0; i < 2; i++)
+        if (multicast_time(m, OP_SUM, DT_FP32, 0, 0, b->bytes / 4, BATCH, &s[i])) {
+            fprintf(stderr, "bench_gpu: %s\n", multicast_error(m));
+            exit(1);
+        }
+    snprintf(name, sizeof(name), "GPU: all-reduce of %g by NVSwitches, bus", n);
+    print(name, 2 * (n - 1) / n * (double)b->bytes * BATCH / s[1], "copy within the GPU", copy);
+    multicast_close(m);
+}
+
 int main(int argc, char **argv)
 {
     static const struct sum sums[] = {{DT_FP32, 2, false},
@@ -160,6 +185,7 @@ int main(int argc, char **argv)
           bytes / apart);
     print("GPU: verify", LONGER * bytes / time_of(&b, give_verify, NULL),
           "what a copy reads and writes", copy);
+    nvls(&b, copy);
     device_close(b.d);
     return 0;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What needs a GPU: kernels against the scalar row on fresh data, compute-sanitizer over them, and four ranks on one GPU with ring and
-# SHARP, verified there. Without one: skipped.
+# SHARP, verified there; and GPUs behind NVSwitches, where there are some. Without one: skipped.
 . "$(dirname "$0")/lib.sh"
 
 [ -f "$TRIB_BUILD/tests/fake/libcuda.so.1" ] || skip "no nvcc: this build has no kernels"
@@ -23,3 +23,15 @@ fi
 perf_ok gpu "$conf/single-switch-4.conf" --mem cuda --algo ring,sharp -b 4K -e 16M -f 16 -n 3 -w 1 --max-wall 1
 has_not 'Memory: fake' "$tmp/gpu.out"
 perf_ok types "$conf/single-switch-4.conf" --mem cuda -d all -o all -b 12000 -e 12000 -n 1 -w 0 --max-wall 0.1
+
+"$TRIB_BUILD/tests/host/kernels/test_multicast" >"$tmp/multicast.out" 2>&1
+case $? in
+0)
+    for n in 2 4 8; do
+        "$TRIB_BUILD/trib-perf" --check-options "$conf/h100-node.conf" -g $n --algo nvls-hw >"$tmp/can.out" 2>&1 || break
+        perf_ok nvls_hw "$conf/h100-node.conf" -g $n --algo nvls-hw -d all -o all -b 4 -e 64M -f 16 -n 5
+    done
+    ;;
+77) echo "NVLS: skipped: $(tail -n 1 "$tmp/multicast.out")" ;;
+*) fail "test_multicast" ;;
+esac

@@ -1,35 +1,26 @@
 /*
- * A libcuda.so.1 without a GPU, for tests: what host/kernels/cuda.c calls, over host memory.
- * Streams are threads that do what they are given in order and late; kernels are run by their CPU
- * twins, by name. GPU memory has addresses that the CPU cannot follow, and asynchronous copies and
- * kernels may touch only that and pinned memory, so that what would fail with a GPU fails here too.
+ * A libcuda.so.1 without a GPU, for tests: what host/kernels/cuda*.c and multicast.c call, over
+ * host memory (memory.c). Streams are threads that do what they are given in order and late;
+ * kernels are run by their CPU twins, by name. GPU memory has addresses that the CPU cannot follow,
+ * asynchronous copies and kernels may touch only that and pinned memory, and what a GPU runs only
+ * its own and what is mapped for it, so that what would fail with a GPU fails here too.
  *
  * TRIB_FAKE_CUDA, words with commas between them: devices=N (1), memory=BYTES of a process (1 GiB),
- * delay=US most before each operation (100), lost=N: the GPU is lost with the N-th of a process (0:
- * never), dmabuf=1: there are dma-bufs of its memory, host=NAME: memory and lost hold in the
- * processes of that emulated host only.
+ * delay=US most before each operation (100), lost=N: the GPUs are lost with the N-th operation of a
+ * process (0: never), dmabuf=1: there are dma-bufs of its memory, cc=N compute capability (80),
+ * multicast=1: there are multicast objects, ready=0: but not what has to run beside the driver,
+ * drop=N: what is multicast does not come to the N-th member (0: it does), host=NAME: memory and
+ * lost hold in the processes of that emulated host only.
  */
-#include "host/kernels/kernels.h"
+#include "tests/fake/fake.h"
 
-#include <cuda.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
-#define API   __attribute__((visibility("default"))) CUresult
-#define AREAS 256
 #define QUEUE 1024u
 
-struct area {
-    uint8_t *at, *real; /* real: of GPU memory, where its bytes are; NULL: pinned host memory */
-    size_t bytes;
-    int fd; /* of GPU memory: what real is a mapping of */
-};
-
-enum job_kind { JOB_COPY, JOB_KERNEL, JOB_EVENT };
+enum job_kind { JOB_COPY, JOB_KERNEL, JOB_EVENT, JOB_WAIT };
 struct job {
     enum job_kind kind;
     void *dst;
@@ -41,16 +32,20 @@ struct job {
         struct reduce_args reduce;
         struct pattern_args pattern;
         struct blocks_args blocks;
+        struct multimem_twin multimem;
     } args;
     struct CUevent_st *event;
+    uint64_t nth; /* time that the event was recorded */
 };
 
 struct CUevent_st {
-    bool here;
-    int64_t ns; /* when it came */
+    CUcontext ctx;
+    uint64_t given, here; /* how often it was recorded, and the last of them that came */
+    int64_t ns;           /* when */
 };
 
 struct CUstream_st {
+    CUcontext ctx;
     pthread_t thread;
     struct job *job; /* [QUEUE] */
     uint64_t head, tail;
@@ -58,40 +53,17 @@ struct CUstream_st {
     unsigned seed;
 };
 
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t moved;
-    struct area area[AREAS];
-    size_t used;
-    unsigned long devices, memory, delay, lost, given, dmabuf;
-    CUresult failed;
-} g = {.lock = PTHREAD_MUTEX_INITIALIZER,
-       .moved = PTHREAD_COND_INITIALIZER,
-       .devices = 1,
-       .memory = 1ul << 30,
-       .delay = 100};
+struct CUmod_st {
+    CUcontext ctx;
+    bool multimem;
+};
 
-/* ---- memory; g.lock is held ---- */
-
-static struct area *area_of(const void *p, size_t bytes)
-{
-    const uint8_t *b = p;
-
-    for (unsigned i = 0; i < AREAS; i++)
-        if (g.area[i].at && b >= g.area[i].at && b + bytes <= g.area[i].at + g.area[i].bytes)
-            return &g.area[i];
-    return NULL;
-}
-
-static struct area *add(void *at, void *real, size_t bytes, int fd)
-{
-    for (unsigned i = 0; i < AREAS; i++)
-        if (!g.area[i].at) {
-            g.area[i] = (struct area){at, real, bytes, fd};
-            return &g.area[i];
-        }
-    return NULL;
-}
+struct fake fake_state = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                          .moved = PTHREAD_COND_INITIALIZER,
+                          .devices = 1,
+                          .memory = 1ul << 30,
+                          .delay = 100};
+__thread CUcontext fake_current;
 
 static int64_t now_ns(void)
 {
@@ -101,19 +73,12 @@ static int64_t now_ns(void)
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* Where its bytes are; NULL, and nothing goes on: it is neither the GPU's nor pinned. */
-static void *real(const void *p, size_t bytes)
-{
-    const struct area *a = area_of(p, bytes);
+/* ---- streams ---- */
 
-    if (!a)
-        g.failed = CUDA_ERROR_ILLEGAL_ADDRESS;
-    return !a ? NULL : a->real ? a->real + ((const uint8_t *)p - a->at) : (void *)(uintptr_t)p;
-}
+#define REAL(p, bytes) ((p) = fake_real((p), (bytes), dev), ok = ok && (p))
 
-#define REAL(p, bytes) ((p) = real((p), (bytes)), ok = ok && (p))
-
-static bool translate(struct job *j)
+/* Addresses become those of this process. */
+static bool translate(struct job *j, int dev)
 {
     bool ok = true;
 
@@ -130,6 +95,14 @@ static bool translate(struct job *j)
         REAL(j->args.pattern.buf, 1);
         REAL(j->args.pattern.period, j->args.pattern.period_bytes);
         REAL(j->args.pattern.result, sizeof(struct verify_result));
+    } else if (j->k->takes == KERNEL_MULTIMEM) {
+        struct multimem_twin *m = &j->args.multimem;
+        size_t bytes = m->args.units * j->k->unit;
+
+        m->n = fake_members(m->args.src, bytes, dev, (uint8_t **)m->src);
+        ok = m->n && fake_members(m->args.dst, bytes, dev, m->dst) == m->n;
+        if (ok && g.drop && g.drop <= m->n)
+            m->dst[g.drop - 1] = m->dst[g.drop % m->n];
     } else {
         REAL(j->args.blocks.dst, 1);
         REAL(j->args.blocks.src, 1);
@@ -137,7 +110,10 @@ static bool translate(struct job *j)
     return ok;
 }
 
-/* ---- streams ---- */
+static bool here(const struct CUevent_st *e, uint64_t nth)
+{
+    return __atomic_load_n(&e->here, __ATOMIC_ACQUIRE) >= nth;
+}
 
 static void run(struct job *j)
 {
@@ -147,7 +123,7 @@ static void run(struct job *j)
         kernel_run_twin(j->k, &j->args, j->grid);
     else {
         j->event->ns = now_ns();
-        __atomic_store_n(&j->event->here, true, __ATOMIC_RELEASE);
+        __atomic_store_n(&j->event->here, j->nth, __ATOMIC_RELEASE);
     }
 }
 
@@ -165,7 +141,10 @@ static void *serve(void *arg)
         if (s->head == s->tail)
             break;
         j = &s->job[s->head % QUEUE];
-        go = g.failed == CUDA_SUCCESS && (j->kind == JOB_EVENT || translate(j));
+        while (j->kind == JOB_WAIT && g.failed == CUDA_SUCCESS && !here(j->event, j->nth))
+            pthread_cond_wait(&g.moved, &g.lock);
+        go = g.failed == CUDA_SUCCESS && j->kind != JOB_WAIT &&
+             (j->kind == JOB_EVENT || translate(j, s->ctx->dev));
         pthread_mutex_unlock(&g.lock);
         if (go && g.delay && j->kind != JOB_EVENT)
             nanosleep(&(struct timespec){.tv_nsec = rand_r(&s->seed) % (long)g.delay * 1000}, NULL);
@@ -184,8 +163,10 @@ static CUresult give(struct CUstream_st *s, const struct job *j)
     CUresult rc;
 
     pthread_mutex_lock(&g.lock);
-    if (j->kind != JOB_EVENT && ++g.given == g.lost)
+    if ((j->kind == JOB_COPY || j->kind == JOB_KERNEL) && ++g.given == g.lost) {
         g.failed = CUDA_ERROR_DEVICE_UNAVAILABLE;
+        pthread_cond_broadcast(&g.moved);
+    }
     rc = g.failed;
     while (rc == CUDA_SUCCESS && s->tail - s->head == QUEUE)
         pthread_cond_wait(&g.moved, &g.lock);
@@ -202,9 +183,11 @@ API cuStreamCreate(CUstream *out, unsigned flags)
     static unsigned seeds;
     struct CUstream_st *s;
 
-    if (flags != CU_STREAM_NON_BLOCKING)
+    if (flags != CU_STREAM_NON_BLOCKING || !fake_current)
         return CUDA_ERROR_INVALID_VALUE;
     s = calloc(1, sizeof(*s));
+    s->ctx = fake_current;
+    __atomic_fetch_add(&g.left, 1, __ATOMIC_RELAXED);
     s->job = calloc(QUEUE, sizeof(*s->job));
     s->seed = ++seeds;
     pthread_create(&s->thread, NULL, serve, s);
@@ -219,6 +202,7 @@ API cuStreamDestroy(CUstream s)
     pthread_cond_broadcast(&g.moved);
     pthread_mutex_unlock(&g.lock);
     pthread_join(s->thread, NULL);
+    __atomic_fetch_sub(&g.left, 1, __ATOMIC_RELAXED);
     free(s->job);
     free(s);
     return CUDA_SUCCESS;
@@ -236,23 +220,35 @@ API cuStreamSynchronize(CUstream s)
     return rc;
 }
 
+API cuStreamWaitEvent(CUstream s, CUevent e, unsigned flags)
+{
+    return flags ? CUDA_ERROR_INVALID_VALUE
+                 : give(s, &(struct job){.kind = JOB_WAIT, .event = e, .nth = e->given});
+}
+
 API cuEventCreate(CUevent *e, unsigned flags)
 {
     (void)flags;
+    if (!fake_current)
+        return CUDA_ERROR_INVALID_CONTEXT;
     *e = calloc(1, sizeof(**e));
-    return *e ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    (*e)->ctx = fake_current;
+    __atomic_fetch_add(&g.left, 1, __ATOMIC_RELAXED);
+    return CUDA_SUCCESS;
 }
 
 API cuEventDestroy(CUevent e)
 {
+    __atomic_fetch_sub(&g.left, 1, __ATOMIC_RELAXED);
     free(e);
     return CUDA_SUCCESS;
 }
 
 API cuEventRecord(CUevent e, CUstream s)
 {
-    __atomic_store_n(&e->here, false, __ATOMIC_RELEASE);
-    return give(s, &(struct job){.kind = JOB_EVENT, .event = e});
+    if (e->ctx != s->ctx)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return give(s, &(struct job){.kind = JOB_EVENT, .event = e, .nth = ++e->given});
 }
 
 API cuEventQuery(CUevent e)
@@ -262,15 +258,12 @@ API cuEventQuery(CUevent e)
     pthread_mutex_lock(&g.lock);
     rc = g.failed;
     pthread_mutex_unlock(&g.lock);
-    return rc != CUDA_SUCCESS                            ? rc
-           : __atomic_load_n(&e->here, __ATOMIC_ACQUIRE) ? CUDA_SUCCESS
-                                                         : CUDA_ERROR_NOT_READY;
+    return rc != CUDA_SUCCESS ? rc : here(e, e->given) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 API cuEventElapsedTime(float *ms, CUevent from, CUevent to)
 {
-    if (!__atomic_load_n(&from->here, __ATOMIC_ACQUIRE) ||
-        !__atomic_load_n(&to->here, __ATOMIC_ACQUIRE))
+    if (!here(from, from->given) || !here(to, to->given))
         return CUDA_ERROR_NOT_READY;
     *ms = (float)(to->ns - from->ns) * 1e-6f;
     return CUDA_SUCCESS;
@@ -289,104 +282,16 @@ API cuLaunchKernel(CUfunction f, unsigned x, unsigned y, unsigned z, unsigned bx
 {
     struct job j = {.kind = JOB_KERNEL, .k = (const void *)f, .grid = x};
 
+    if (s->ctx != fake_current)
+        return CUDA_ERROR_INVALID_CONTEXT;
     if (y != 1 || z != 1 || bx != KERNEL_THREADS || by != 1 || bz != 1 || shared || extra)
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(&j.args, params[0],
            j.k->takes == KERNEL_REDUCE    ? sizeof(j.args.reduce)
            : j.k->takes == KERNEL_PATTERN ? sizeof(j.args.pattern)
-                                          : sizeof(j.args.blocks));
+           : j.k->takes == KERNEL_BLOCKS  ? sizeof(j.args.blocks)
+                                          : sizeof(struct multimem_args));
     return give(s, &j);
-}
-
-/* ---- memory ---- */
-
-API cuMemAlloc(CUdeviceptr *out, size_t bytes)
-{
-    CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
-    void *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    int fd = memfd_create("fake GPU", MFD_CLOEXEC);
-    void *bytes_of = ftruncate(fd, (off_t)bytes) ? MAP_FAILED
-                                                 : mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                                                        MAP_SHARED | MAP_NORESERVE, fd, 0);
-
-    pthread_mutex_lock(&g.lock);
-    if (at != MAP_FAILED && bytes_of != MAP_FAILED && g.used + bytes <= g.memory &&
-        add(at, bytes_of, bytes, fd)) {
-        g.used += bytes;
-        *out = (CUdeviceptr)(uintptr_t)at;
-        rc = g.failed;
-    }
-    pthread_mutex_unlock(&g.lock);
-    return rc;
-}
-
-static CUresult drop(void *p, bool gpu)
-{
-    struct area *a, was = {0};
-
-    pthread_mutex_lock(&g.lock);
-    a = area_of(p, 1);
-    if (a && a->at == p && (a->real != NULL) == gpu) {
-        was = *a;
-        *a = (struct area){0};
-        g.used -= gpu ? was.bytes : 0;
-    }
-    pthread_mutex_unlock(&g.lock);
-    if (!was.at)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (gpu) {
-        munmap(was.at, was.bytes);
-        munmap(was.real, was.bytes);
-        close(was.fd);
-    }
-    return CUDA_SUCCESS;
-}
-
-API cuMemFree(CUdeviceptr p)
-{
-    return drop((void *)(uintptr_t)p, true);
-}
-
-API cuMemHostRegister(void *p, size_t bytes, unsigned flags)
-{
-    CUresult rc;
-
-    (void)flags;
-    pthread_mutex_lock(&g.lock);
-    rc = area_of(p, 1) || !add(p, NULL, bytes, -1) ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
-                                                   : g.failed;
-    pthread_mutex_unlock(&g.lock);
-    return rc;
-}
-
-API cuMemHostUnregister(void *p)
-{
-    return drop(p, false);
-}
-
-API cuMemHostGetDevicePointer(CUdeviceptr *out, void *p, unsigned flags)
-{
-    (void)flags;
-    *out = (CUdeviceptr)(uintptr_t)p;
-    return CUDA_SUCCESS;
-}
-
-API cuMemGetHandleForAddressRange(void *handle, CUdeviceptr p, size_t bytes,
-                                  CUmemRangeHandleType type, unsigned long long flags)
-{
-    const struct area *a;
-    CUresult rc = CUDA_ERROR_NOT_SUPPORTED;
-
-    pthread_mutex_lock(&g.lock);
-    a = area_of((const void *)(uintptr_t)p, bytes);
-    if (g.dmabuf && type == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD && !flags) {
-        rc =
-            a && a->real && a->at == (void *)(uintptr_t)p ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-        if (rc == CUDA_SUCCESS)
-            *(int *)handle = dup(a->fd);
-    }
-    pthread_mutex_unlock(&g.lock);
-    return rc;
 }
 
 /* ---- the rest ---- */
@@ -396,6 +301,17 @@ static unsigned long word(const char *text, const char *name, unsigned long othe
     const char *p = strstr(text, name);
 
     return p ? strtoul(p + strlen(name), NULL, 0) : otherwise;
+}
+
+/* For tests: what of all that was made nobody has given back. */
+__attribute__((visibility("default"))) unsigned fakeLeft(void);
+unsigned fakeLeft(void)
+{
+    unsigned n = g.left + fake_memory_left();
+
+    for (unsigned i = 0; i < GPUS; i++)
+        n += g.ctx[i].retained;
+    return n;
 }
 
 API cuInit(unsigned flags)
@@ -408,10 +324,20 @@ API cuInit(unsigned flags)
     g.devices = word(text, "devices=", 1);
     g.delay = word(text, "delay=", 100);
     g.dmabuf = word(text, "dmabuf=", 0);
+    g.cc = word(text, "cc=", 80);
+    g.multicast = word(text, "multicast=", 0);
+    g.ready = word(text, "ready=", 1);
+    g.drop = word(text, "drop=", 0);
     if (!host || (here && !strncmp(host + 5, here, strcspn(host + 5, ",")) &&
                   strlen(here) == strcspn(host + 5, ","))) {
         g.memory = word(text, "memory=", 1ul << 30);
         g.lost = word(text, "lost=", 0);
+    }
+    if (g.devices > GPUS)
+        abort();
+    if (!fakeLeft()) { /* whoever comes now begins anew */
+        g.given = 0;
+        g.failed = CUDA_SUCCESS;
     }
     return g.devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
@@ -421,6 +347,8 @@ API cuGetErrorName(CUresult rc, const char **name)
     *name = rc == CUDA_ERROR_OUT_OF_MEMORY        ? "CUDA_ERROR_OUT_OF_MEMORY"
             : rc == CUDA_ERROR_DEVICE_UNAVAILABLE ? "CUDA_ERROR_DEVICE_UNAVAILABLE"
             : rc == CUDA_ERROR_ILLEGAL_ADDRESS    ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : rc == CUDA_ERROR_SYSTEM_NOT_READY   ? "CUDA_ERROR_SYSTEM_NOT_READY"
+            : rc == CUDA_ERROR_NO_BINARY_FOR_GPU  ? "CUDA_ERROR_NO_BINARY_FOR_GPU"
                                                   : "another error of the fake driver's";
     return CUDA_SUCCESS;
 }
@@ -447,47 +375,82 @@ API cuDeviceGetName(char *name, int room, CUdevice d)
 API cuDeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice d)
 {
     (void)d;
-    *value = what == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? 2 : 0;
+    *value = what == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT            ? 2
+             : what == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR      ? (int)g.cc / 10
+             : what == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR      ? (int)g.cc % 10
+             : what == 132 /* CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED */ ? (int)g.multicast
+                                                                         : 0;
     return CUDA_SUCCESS;
 }
 
 API cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d)
 {
-    (void)d;
-    *c = (CUcontext)&g;
+    *c = &g.ctx[d];
+    g.ctx[d].dev = d;
+    g.ctx[d].retained++;
     return CUDA_SUCCESS;
 }
 
 API cuDevicePrimaryCtxRelease(CUdevice d)
 {
-    (void)d;
+    g.ctx[d].retained--;
     return CUDA_SUCCESS;
 }
 
 API cuCtxSetCurrent(CUcontext c)
 {
-    (void)c;
+    fake_current = c;
     return CUDA_SUCCESS;
 }
 
+/* A fat binary: a header, then images with headers of their own, of PTX or of code for one
+ * generation. */
+struct fat {
+    uint32_t magic;
+    uint16_t version, header;
+    uint64_t bytes;
+};
+struct fat_image {
+    uint16_t kind, version; /* kind 1: PTX */
+    uint32_t header;
+    uint64_t bytes;
+    uint32_t more[3], arch;
+};
+
 API cuModuleLoadData(CUmodule *m, const void *image)
 {
-    uint32_t magic;
+    unsigned long oldest = ~0ul;
+    struct fat_image one;
+    bool runs = false;
+    struct fat all;
 
-    memcpy(&magic, image, sizeof(magic)); /* of a fat binary */
-    *m = (CUmodule)&g;
-    return magic == 0xba55ed50u ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+    memcpy(&all, image, sizeof(all));
+    if (all.magic != 0xba55ed50u)
+        return CUDA_ERROR_INVALID_IMAGE;
+    for (uint64_t at = 0; at < all.bytes; at += one.header + one.bytes) {
+        memcpy(&one, (const uint8_t *)image + all.header + at, sizeof(one));
+        oldest = one.arch < oldest ? one.arch : oldest;
+        runs = runs || (one.arch <= g.cc && (one.kind == 1 || one.arch / 10 == g.cc / 10));
+    }
+    if (!runs)
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    *m = malloc(sizeof(**m));
+    **m = (struct CUmod_st){fake_current, oldest >= 90};
+    g.left++;
+    return CUDA_SUCCESS;
 }
 
 API cuModuleUnload(CUmodule m)
 {
-    (void)m;
-    return CUDA_SUCCESS;
+    g.left--;
+    free(m);
+    return fake_current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 API cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name)
 {
-    (void)m;
-    *f = (CUfunction)(uintptr_t)kernel_by_name(name);
+    const struct kernel *k = kernel_by_name(name);
+
+    *f = (CUfunction)(uintptr_t)(k && (k->takes == KERNEL_MULTIMEM) == m->multimem ? k : NULL);
     return *f ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }

@@ -102,6 +102,44 @@ static void twins_reduce_as_the_scalar_row_does(void **state)
     assert_true(done > 4000);
 }
 
+/* What the switches do of a member's share, in the order of the members: in units that are whole
+ * beyond the last element. */
+static void twins_of_multimem_reduce_as_the_scalar_row_does(void **state)
+{
+    static uint8_t to[INPUTS][ROOM];
+    unsigned done = 0;
+
+    (void)state;
+    for (int op = 0; op < OP_COUNT; op++)
+        for (int t = 0; t < DT_COUNT; t++)
+            for (unsigned n = 1; n <= INPUTS; n++) {
+                const struct kernel *k = kernel_multimem(op, t);
+                size_t count = 1 + rnd(600), bytes = count * dtype_size(t), off = 16 * rnd(4);
+                struct multimem_twin m = {.n = n};
+                const void *inputs[INPUTS];
+
+                if (!k)
+                    continue;
+                assert_int_equal(k->takes, KERNEL_MULTIMEM);
+                m.args.units = (bytes + k->unit - 1) / k->unit;
+                for (unsigned i = 0; i < n; i++) {
+                    inputs[i] = m.src[i] = in[i] + off;
+                    m.dst[i] = to[i] + off;
+                    ref_fill(t, in[i], ROOM / dtype_size(t), &seed);
+                }
+                count = m.args.units * k->unit / dtype_size(t);
+                memset(to, GUARD, sizeof(to));
+                arith_scalar(op, t)(want, inputs, n, count);
+                kernel_run_twin(k, &m, multimem_grid(m.args.units, 1 + rnd(2)));
+                for (unsigned i = 0; i < n; i++) {
+                    memcpy(out, to[i], ROOM);
+                    check_bytes(out, off, count * dtype_size(t), "a member's", k);
+                }
+                done++;
+            }
+    assert_int_equal(done, 20 * INPUTS);
+}
+
 /* All halves and bytes there are, and what lies around each as a float. */
 static void twins_know_every_small_float(void **state)
 {
@@ -260,6 +298,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(twins_reduce_as_the_scalar_row_does),
+        cmocka_unit_test(twins_of_multimem_reduce_as_the_scalar_row_does),
         cmocka_unit_test(twins_know_every_small_float),
         cmocka_unit_test(outputs_may_be_inputs),
         cmocka_unit_test(patterns_are_filled_and_wrong_elements_found),

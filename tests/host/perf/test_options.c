@@ -130,6 +130,8 @@ static void lists_and_all_become_masks(void **state)
     assert_int_equal(o.algos, 1u << ALGO_SHARP);
     assert_int_equal(parse("c.conf --algo auto,hier_sharp,ring", &o, err), OPT_OK);
     assert_int_equal(o.algos, 1u << ALGO_AUTO | 1u << ALGO_HIER_SHARP | 1u << ALGO_RING);
+    assert_int_equal(parse("c.conf --algo nvls-hw,nvls", &o, err), OPT_OK);
+    assert_int_equal(o.algos, 1u << PERF_NVLS_HW | 1u << ALGO_NVLS);
     assert_int_equal(parse("c.conf --algo all", &o, err), OPT_OK);
     assert_int_equal(o.algos, ALGOS_ALL);
     assert_int_equal(parse("c.conf -d bfloat16,fp16 -o all", &o, err), OPT_OK);
@@ -157,6 +159,7 @@ static void mistakes_say_what_was_found_and_expected(void **state)
         {"c.conf --algo ,", "--algo: found \",\""},
         {"c.conf --policy nccl", "--policy: found \"nccl\", expected a list without repetition of"},
         {"c.conf --policy sharp,auto", "expected a list without repetition of ring sharp tree"},
+        {"c.conf --policy nvls-hw", "--policy: found \"nvls-hw\", expected a list without"},
         {"c.conf --policy ring,ring", "--policy: found \"ring,ring\", expected a list without"},
         {"c.conf --policy", "--policy: found nothing, expected LIST"},
         {"c.conf -b", "-b: found nothing, expected SIZE"},

@@ -95,6 +95,11 @@ static void what_cannot_work_is_named(void **state)
         {LEAFSPINE, "--policy hier,ring", "--policy: found hier, which these 8 ranks of conf/leaf"},
         {LEAFSPINE, "--algo ring,nvls",
          "found nvls, which these 8 ranks of conf/leaf-spine-8.conf"},
+        {"conf/rail-2x4.conf", "--algo nvls-hw reduce",
+         "--algo: nvls-hw: found reduce, expected all_reduce"},
+        {"conf/rail-2x4.conf", "--algo nvls-hw -d int8",
+         "nvls-hw: found no type and operation that multimem has, expected sum of a type"},
+        {"conf/rail-2x4.conf", "--algo nvls-hw -o max", "nvls-hw: found no type and operation"},
         {"conf/npu-mesh-8.conf", "--algo sharp", "no switch of conf/npu-mesh-8.conf reduces"},
     };
     struct sweep *s = malloc(sizeof(*s));
@@ -106,6 +111,23 @@ static void what_cannot_work_is_named(void **state)
         if (!strstr(err, rows[i].says))
             fail_msg("\"%s\" said \"%s\", expected \"%s\"", rows[i].args, err, rows[i].says);
     }
+    free(s);
+}
+
+/* Whether this machine has such GPUs or not. */
+static void others_run_without_what_only_gpus_can(void **state)
+{
+    struct sweep *s = malloc(sizeof(*s));
+    char err[OPT_ERR];
+
+    (void)state;
+    assert_int_equal(plan(s, "conf/rail-2x4.conf", "-g 4 --algo nvls,nvls-hw -o prod", err), 0);
+    assert_int_equal(s->algos, BIT(NVLS));
+    assert_non_null(strstr(s->no_hw, "expected sum of a type of 16 bits or more"));
+    assert_true(sweep_has_ranks(s));
+    assert_int_equal(plan(s, "conf/rail-2x4.conf", "-g 4 --algo all", err), 0);
+    assert_int_equal(s->algos & 1u << PERF_NVLS_HW, 0);
+    assert_int_equal(*s->no_hw, 0);
     free(s);
 }
 
@@ -154,6 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(algorithms_follow_collective_and_fabric),
         cmocka_unit_test(what_cannot_work_is_named),
+        cmocka_unit_test(others_run_without_what_only_gpus_can),
         cmocka_unit_test(all_trees_that_reach_the_ranks_are_used),
         cmocka_unit_test(ranks_fill_one_node_before_the_next),
     };

@@ -117,6 +117,27 @@ static void roots_and_reductions_are_shown_where_there_are_any(void **state)
     }
 }
 
+/* GPUs have no model but that of nvls, where the fabric has it, and nothing that is emulated. */
+static void gpus_have_what_is_known_of_them(void **state)
+{
+    struct row rows[2] = {make_row(ALGO_SHARP), make_row(PERF_NVLS_HW)};
+    const char *text;
+
+    (void)state;
+    text = print(print_rows, &rows[1], 1);
+    assert_non_null(strstr(text, " -      -    335.54      1.000        -  -\n"));
+    text = print(table_compare, rows, 2);
+    assert_non_null(strstr(text, "# nvls-hw against sharp, out-of-place"));
+    assert_non_null(strstr(text, "     1.000     1.000\n"));
+    rows[1].pred = (struct coll_prediction){0};
+    text = print(print_rows, &rows[1], 1);
+    assert_non_null(strstr(text, " -      -         -          -        -  -\n"));
+    text = print(table_compare, rows, 2);
+    assert_non_null(strstr(text, "     1.000         -\n"));
+    text = print(table_footer, &rows[1], 1);
+    assert_null(strstr(text, "Fidelity"));
+}
+
 static void what_auto_picked_is_told(void **state)
 {
     struct row rows[2] = {make_row(ALGO_RING), make_row(ALGO_SHARP)};
@@ -348,6 +369,7 @@ int main(void)
         cmocka_unit_test(bandwidths_follow_nccl_tests),
         cmocka_unit_test(bus_bandwidth_has_a_factor_for_each_collective),
         cmocka_unit_test(roots_and_reductions_are_shown_where_there_are_any),
+        cmocka_unit_test(gpus_have_what_is_known_of_them),
         cmocka_unit_test(what_auto_picked_is_told),
         cmocka_unit_test(each_algorithm_is_compared_with_the_first),
         cmocka_unit_test(errors_have_a_table_of_their_own),
