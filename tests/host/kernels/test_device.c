@@ -208,7 +208,7 @@ static void long_vectors_are_right_to_the_last_element(void **state)
         unsigned n;
     } rows[] = {{DT_FP32, 2}, {DT_BF16, 2}, {DT_FP16, 8}, {DT_INT8, 3}, {DT_FP64, 2}};
     enum { PERIOD = 1009 };
-    uint8_t period[8][PERIOD * 8], sums[PERIOD * 8], *gpu[8], *out;
+    uint8_t period[8][PERIOD * 8], sums[PERIOD * 8], *gpu[8] = {0}, *out;
     size_t bytes = longest * 4 + 64;
 
     (void)state;
