@@ -20,6 +20,11 @@ static unsigned world_rank(const struct job *j, unsigned r)
     return j->cfg.world_rank ? j->cfg.world_rank[r] : r;
 }
 
+void job_await(struct job *j, unsigned r, bool on)
+{
+    world_await(j->cfg.w, world_rank(j, r), on);
+}
+
 bool job_dead(const struct job *j, unsigned r)
 {
     return world_dead(j->cfg.w, world_rank(j, r));

@@ -22,6 +22,7 @@ static void rank_over(struct job *j, unsigned r, int rc, const char *why)
     m->ended = true;
     m->rc = rc;
     m->end_ps = world_now(j->cfg.w);
+    job_await(j, r, false);
     j->left--;
     if (!rc)
         return;
@@ -119,6 +120,7 @@ int job_loop_run(struct job *j, struct job_loop *l)
         m->ended = false;
         m->ops = 0;
         m->rc = 0;
+        job_await(j, r, true);
     }
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         start_next(j, r);
@@ -133,6 +135,7 @@ int job_loop_run(struct job *j, struct job_loop *l)
             coll_free(j->mem[r].req);
         j->mem[r].req = NULL;
         j->mem[r].started = false;
+        job_await(j, r, false);
     }
     j->loop = NULL;
     return rc;

@@ -35,6 +35,8 @@ struct job {
 
 /* What a rank's communicator can do at this moment. */
 void job_progress(struct job *j, unsigned r);
+/* A loop waits for the rank, or no more: world_await(). */
+void job_await(struct job *j, unsigned r, bool on);
 /* job_drive(), but by slices of time where the world can (then until(ctx) is asked once a slice);
  * comes to rest at the end of one either way. */
 void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx);

@@ -215,26 +215,44 @@ static void served(void *ctx, int64_t now_ps)
     flush_kicks(w);
 }
 
+static bool awaited(void *ctx, uint16_t node)
+{
+    const struct world *w = ctx;
+
+    return w->awaited[node == FAB_NONE ? w->cfg.fab->n_nodes : node];
+}
+
+void world_await(struct world *w, unsigned rank, bool on)
+{
+    struct rank *r = &w->ranks[rank];
+
+    if (r->awaited == on)
+        return;
+    r->awaited = on;
+    w->awaited[r->node] += on ? 1 : -1;
+    w->awaited[w->cfg.fab->n_nodes] += on ? 1 : -1;
+}
+
 bool world_slice(struct world *w, int64_t limit_ps, void (*turn)(void *ctx), void *ctx)
 {
-    int64_t t, end;
+    struct net_turn t = {served, awaited, w};
+    int64_t next;
 
-    if (!w->lookahead_ps || w->cfg.tap || w->alarm_ps != PS_NEVER)
+    if (!w->lookahead_ps)
         return false;
     if (w->n_kicked) { /* posted by somebody between slices */
         net_apart(w->net, false);
         flush_kicks(w);
     }
-    t = net_next(w->net);
-    end = t == PS_NEVER ? t : world_slice_end(w, t);
-    if (end > limit_ps || net_apart(w->net, true)) {
+    next = net_next(w->net);
+    if (w->cfg.tap || w->alarm_ps != PS_NEVER || next >= limit_ps - 2 * w->lookahead_ps ||
+        net_apart(w->net, true)) {
         net_apart(w->net, false);
         return false;
     }
     w->turn = turn;
     w->turn_ctx = ctx;
-    net_slice(w->net, end, served, w);
-    w->now = end - 1;
+    w->now = net_slice(w->net, next - next % w->lookahead_ps, &t) - 1;
     return true;
 }
 
@@ -396,7 +414,9 @@ int world_create(struct world **out, const struct world_cfg *cfg)
     w->kicked = calloc(2 * ports + 1, sizeof(struct rank_port *));
     w->awake = calloc(cfg->nranks / 64 + 1, sizeof(*w->awake));
     w->wakers = calloc(cfg->nranks / 4096 + 1, sizeof(*w->wakers));
-    rc = w->ranks && w->kicked && w->awake && w->wakers ? net_create(&w->net, &nc) : -ENOMEM;
+    w->awaited = calloc(cfg->fab->n_nodes + 1u, sizeof(*w->awaited));
+    rc = w->ranks && w->kicked && w->awake && w->wakers && w->awaited ? net_create(&w->net, &nc)
+                                                                      : -ENOMEM;
     for (unsigned i = 0; !rc && i < cfg->nranks; i++)
         rc = rank_create(w, i, taken);
     free(taken);
@@ -433,5 +453,6 @@ void world_destroy(struct world *w)
     free(w->kicked);
     free(w->awake);
     free(w->wakers);
+    free(w->awaited);
     free(w);
 }

@@ -46,12 +46,14 @@ bool world_step(struct world *w, int64_t limit_ps);
 /*
  * Instead of many steps: all events of the slice of time that has the next one, node by node
  * (net_apart()), turn(ctx) being called when ranks may have news (world_awake). False: it cannot be
- * done here (the slice reaches to limit_ps, faults, a tap, a fabric without lookahead);
- * world_step() can. Slices are parts of a fixed grid, and who runs by slices comes to rest at an
- * end of one: whoever runs by steps does the same things at the same times if it goes on to
- * world_slice_end() - 1.
+ * done here (the slice may reach to limit_ps, faults, a tap, a fabric without lookahead);
+ * world_step() can. Slices are parts of a fixed grid, one or two long, and who runs by slices comes
+ * to rest at an end of one, the first after the last awaited rank is no more: whoever runs by steps
+ * does the same things at the same times if it goes on to world_slice_end() - 1.
  */
 bool world_slice(struct world *w, int64_t limit_ps, void (*turn)(void *ctx), void *ctx);
+/* Somebody who runs the world waits for something that this rank does, or no more. */
+void world_await(struct world *w, unsigned rank, bool on);
 /* Steps may follow, and whatever else a world can do. */
 void world_join(struct world *w);
 int64_t world_slice_end(const struct world *w, int64_t t_ps);

@@ -28,7 +28,7 @@ struct rank {
     uint16_t node;
     unsigned slot;
     unsigned index;
-    bool dead;
+    bool dead, awaited;
     uint64_t waiting; /* bit of each port: see world_waiting() */
 };
 
@@ -38,8 +38,9 @@ struct world {
     struct rank *ranks;
     struct rank_port **kicked; /* in the order in which they were */
     unsigned n_kicked;
-    uint64_t *awake;  /* [nranks / 64 + 1] a bit a rank */
-    uint64_t *wakers; /* [nranks / 4096 + 1] a bit a word of awake that is not 0 */
+    uint64_t *awake;   /* [nranks / 64 + 1] a bit a rank */
+    uint64_t *wakers;  /* [nranks / 4096 + 1] a bit a word of awake that is not 0 */
+    unsigned *awaited; /* [n_nodes + 1] ranks that are; the last: all together */
     int64_t now;
     uint64_t mapped;
     int64_t alarm_ps;

@@ -44,17 +44,27 @@ int64_t net_now(const struct net *n);
 /*
  * Virtual time in slices (net_apart.c). A net with a lookahead, the least latency of its links, may
  * run its nodes apart: what one does is felt by others that much later at the earliest, so each
- * node does all of its events of a slice that is no longer than that, one node after the other, in
- * the order in which net_advance() would have it do them. Its state is in the caches then, however
- * many nodes there are. 0: this net cannot (a link without rate or latency, faults, ways out).
+ * node does many of its events in a row, in the order in which net_advance() would have it do them.
+ * Its state is in the caches then, however many nodes there are. 0: this net cannot (a link without
+ * rate or latency, faults, ways out).
  */
 int64_t net_lookahead(const struct net *n);
-/* Apart: net_slice() only, until together again. 0 or -ENOMEM. */
+/* Apart: net_slice() only, and net_next(), which is when the next slice may begin; until together
+ * again. 0 or -ENOMEM. */
 int net_apart(struct net *n, bool apart);
-/* Every event before end_ps, of at most the lookahead after the first. served(ctx, now) is called
- * when a host has done what is due at an instant: its processes' turn, whose net_kick()s count for
- * that instant. */
-void net_slice(struct net *n, int64_t end_ps, void (*served)(void *ctx, int64_t now_ps), void *ctx);
+/* What a slice asks of those behind the hosts. */
+struct net_turn {
+    /* A host has done what is due at an instant: its processes' turn, whose net_kick()s count for
+     * that instant. */
+    void (*served)(void *ctx, int64_t now_ps);
+    /* Whether anybody waits for this host's processes, or, FAB_NONE, for any. If not, the slice
+     * ends after one lookahead. */
+    bool (*awaited)(void *ctx, uint16_t node);
+    void *ctx;
+};
+/* Every event of a slice that is one or two lookaheads long and begins no later than the next
+ * event; returns its end. */
+int64_t net_slice(struct net *n, int64_t from_ps, const struct net_turn *turn);
 /* A frame from outside arrives at a node of ours. */
 void net_input(struct net *n, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t cnt,
                int64_t now_ps);

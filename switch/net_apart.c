@@ -4,10 +4,15 @@
  * its timers. Their order within it is that of net.c: queues by link and direction, then the node.
  * So each node sees the same events in the same order as in net_advance(), and simulated times are
  * the same; only the order between nodes is another, which nothing depends on: frames that a node
- * starts in a slice arrive after it.
+ * starts arrive the lookahead, the least latency of a link, later at the earliest.
+ *
+ * So nodes whose neighbours have come to t may go to t + lookahead. Where hosts are an even number
+ * of links from each other, and links lead from the side of the hosts to the other, far one only,
+ * that gives slices of twice the lookahead: with all at t, the far side goes to t + 1, hosts and
+ * whoever is near them to t + 2, the far side to t + 3, and so on. Elsewhere all go to t + 1.
  *
  * Why: events of a large fabric in lock-step go around all of its nodes, and each finds its node's
- * state in no cache. Apart, a node does some ten of them in a row.
+ * state in no cache. Apart, a node does some ten or twenty of them in a row.
  *
  * Rejected: one heap of all events, with what the next ones need prefetched: the state of an event
  * is found through chains of pointers that are themselves in no cache. Node by node, a node's
@@ -76,31 +81,71 @@ static void run_event(struct net *n, uint16_t node, uint32_t i)
     }
 }
 
-void net_slice(struct net *n, int64_t end_ps, void (*served)(void *ctx, int64_t now_ps), void *ctx)
+static void run_node(struct net *n, uint16_t node, int64_t end_ps, const struct net_turn *turn)
+{
+    struct heap *h = &n->apart->place[node].heap;
+
+    while (heap_time(h) < end_ps) {
+        n->now_ps = heap_time(h);
+        do
+            run_event(n, node, heap_top(h));
+        while (heap_time(h) <= n->now_ps);
+        if (turn)
+            turn->served(turn->ctx, n->now_ps);
+    }
+    n->apart->due[node] = heap_time(h);
+}
+
+/* turn: of hosts. */
+static void run_side(struct net *n, struct side *side, int64_t end_ps, const struct net_turn *turn)
+{
+    soon_begin(n, side, end_ps);
+    for (uint32_t k = 0; k < side->n; k++)
+        if (n->apart->due[side->node[k]] < end_ps) {
+            soon_turn(n, side, end_ps);
+            run_node(n, side->node[k], end_ps, turn);
+        }
+    side->end_ps = end_ps;
+}
+
+/* As that, but hosts of which nobody waits for anything stay at mid_ps; whether none has gone on.
+ */
+static bool run_hosts(struct net *n, int64_t mid_ps, int64_t end_ps, const struct net_turn *turn)
+{
+    struct side *side = &n->apart->hosts;
+    bool none = true;
+
+    soon_begin(n, side, end_ps);
+    for (uint32_t k = 0; k < side->n; k++) {
+        uint16_t i = side->node[k];
+
+        if (n->apart->due[i] >= end_ps)
+            continue;
+        soon_turn(n, side, end_ps);
+        run_node(n, i, mid_ps, turn);
+        if (turn->awaited(turn->ctx, i)) {
+            run_node(n, i, end_ps, turn);
+            none = false;
+        }
+    }
+    side->end_ps = mid_ps;
+    return none;
+}
+
+int64_t net_slice(struct net *n, int64_t from_ps, const struct net_turn *turn)
 {
     struct apart *a = n->apart;
+    int64_t mid = from_ps + a->lookahead_ps, end = a->two ? mid + a->lookahead_ps : mid;
 
     n->in_event = true;
-    soon_begin(n, end_ps);
-    for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++) {
-        struct heap *h = &a->place[i].heap;
-        bool host = n->cfg.fab->nodes[i].kind == FAB_HOST;
-
-        if (a->due[i] >= end_ps)
-            continue;
-        soon_turn(n, end_ps);
-        while (heap_time(h) < end_ps) {
-            n->now_ps = heap_time(h);
-            do
-                run_event(n, i, heap_top(h));
-            while (heap_time(h) <= n->now_ps);
-            if (host)
-                served(ctx, n->now_ps);
-        }
-        a->due[i] = heap_time(h);
-    }
+    run_side(n, &a->far, mid, NULL);
+    if (a->two && run_hosts(n, mid, end, turn) && !turn->awaited(turn->ctx, FAB_NONE))
+        end = mid;
+    run_side(n, &a->hosts, end, turn);
+    run_side(n, &a->near, end, NULL);
     n->in_event = false;
-    n->now_ps = end_ps - 1;
+    n->now_ps = end - 1;
+    return end;
 }
 
 int64_t apart_next(const struct net *n)
@@ -109,7 +154,7 @@ int64_t apart_next(const struct net *n)
 
     for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++)
         t = RTE_MIN(t, n->apart->due[i]);
-    return t;
+    return RTE_MAX(t, n->apart->hosts.end_ps);
 }
 
 /* ---- control path ---- */
@@ -141,6 +186,7 @@ void apart_destroy(struct net *n)
     free(a->due);
     free(a->place);
     free(a->all);
+    free(a->order);
     free(a);
     n->apart = NULL;
 }
@@ -173,6 +219,65 @@ static int fill_places(struct net *n)
     return rc;
 }
 
+enum { UNKNOWN, NEAR, FAR };
+
+/* Those an odd number of links away from a host are far. queue: room for all nodes. False: some
+ * neighbours are of one side, or a node is not connected to any host. */
+static bool find_far(const struct fabric *f, uint8_t *side, uint16_t *queue)
+{
+    uint32_t n = 0, next = 0;
+
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        if (f->nodes[i].kind == FAB_HOST) {
+            side[i] = NEAR;
+            queue[n++] = i;
+        }
+    for (; next < n; next++) {
+        const struct fab_node *nd = &f->nodes[queue[next]];
+        uint8_t mine = side[queue[next]];
+
+        for (uint16_t p = 0; p < nd->n_ports; p++) {
+            uint16_t peer = nd->ports[p].peer_node;
+
+            if (nd->ports[p].link == FAB_NONE)
+                continue;
+            if (side[peer] == mine)
+                return false;
+            if (side[peer] == UNKNOWN) {
+                side[peer] = mine == NEAR ? FAR : NEAR;
+                queue[n++] = peer;
+            }
+        }
+    }
+    return n == f->n_nodes;
+}
+
+static int fill_sides(struct net *n)
+{
+    const struct fabric *f = n->cfg.fab;
+    struct apart *a = n->apart;
+    uint8_t *side = calloc(f->n_nodes + 1u, sizeof(*side));
+    uint16_t *at = a->order;
+
+    if (!side)
+        return -ENOMEM;
+    a->two = find_far(f, side, a->order);
+    a->hosts.node = at;
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        if (f->nodes[i].kind == FAB_HOST)
+            at[a->hosts.n++] = i;
+    a->near.node = at += a->hosts.n;
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        if (f->nodes[i].kind != FAB_HOST && !(a->two && side[i] == FAR))
+            at[a->near.n++] = i;
+    a->far.node = at += a->near.n;
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        if (a->two && side[i] == FAR)
+            at[a->far.n++] = i;
+    free(side);
+    return 0;
+}
+
 static int apart_create(struct net *n)
 {
     struct apart *a = n->apart = calloc(1, sizeof(*a));
@@ -183,17 +288,36 @@ static int apart_create(struct net *n)
         a->due = calloc(nodes + 1u, sizeof(*a->due));
         a->place = lines_alloc((nodes + 1u) * sizeof(*a->place));
         a->all = calloc(2u * n->n_src + 1u, sizeof(struct source *));
+        a->order = calloc(nodes + 1u, sizeof(*a->order));
     }
-    if (a && a->due && a->place && a->all)
+    if (a && a->due && a->place && a->all && a->order)
         rc = fill_places(n);
+    if (!rc)
+        rc = fill_sides(n);
     if (rc)
         apart_destroy(n);
+    else
+        a->lookahead_ps = net_lookahead(n);
     return rc;
+}
+
+/* Far nodes to where hosts are. */
+static void level(struct net *n)
+{
+    struct apart *a = n->apart;
+
+    if (a->far.end_ps >= a->hosts.end_ps)
+        return;
+    n->in_event = true;
+    run_side(n, &a->far, a->hosts.end_ps, NULL);
+    n->in_event = false;
+    n->now_ps = a->hosts.end_ps - 1;
 }
 
 static void part(struct net *n)
 {
     n->is_apart = true;
+    n->apart->hosts.end_ps = n->apart->far.end_ps = 0;
     for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++)
         n->apart->due[i] = PS_NEVER;
     for (uint32_t i = 0; i < n->n_src; i++) {
@@ -232,10 +356,12 @@ int net_apart(struct net *n, bool apart)
         if (rc)
             return rc;
     }
-    if (apart)
+    if (apart) {
         part(n);
-    else
+    } else {
+        level(n);
         join(n);
+    }
     for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++)
         if (n->node[i])
             net_refresh_node(n, i);

@@ -46,13 +46,24 @@ struct place {
 #define SOON_STEPS  6u  /* nodes that are looked ahead */
 #define SOON_EVENTS 32u /* of a node that are; more are rare */
 
+/* Nodes that run one after the other. */
+struct side {
+    const uint16_t *node; /* [n] in order of their number */
+    uint32_t n;
+    int64_t end_ps; /* they have done everything before that */
+};
+
 struct apart {
     int64_t *due; /* [n_nodes] of each place, the first */
     struct place *place;
     struct source **all; /* behind all places' src */
+    uint16_t *order;     /* behind all sides' node */
+    int64_t lookahead_ps;
+    bool two;                     /* sides of the fabric: each goes two lookaheads at a time */
+    struct side hosts, near, far; /* near: other nodes of their side; without two, all others */
 
     /* net_soon.c: nodes that come soon, the next one's at `turn` */
-    uint32_t turn, look; /* look: the node from which on the next is looked for */
+    uint32_t turn, look; /* look: the node of its side from which on the next is looked for */
     struct soon {
         uint16_t node; /* FAB_NONE: there are no more */
         uint32_t n;
@@ -60,9 +71,9 @@ struct apart {
     } soon[SOON_STEPS];
 };
 
-/* net_soon.c: before the first node of a slice, and before each that runs */
-void soon_begin(struct net *n, int64_t end_ps);
-void soon_turn(struct net *n, int64_t end_ps);
+/* net_soon.c: before the first node of a side, and before each that runs */
+void soon_begin(struct net *n, const struct side *side, int64_t end_ps);
+void soon_turn(struct net *n, const struct side *side, int64_t end_ps);
 
 /* net_apart.c */
 void apart_set_tick(struct net *n, uint16_t node, int64_t t);

@@ -78,14 +78,14 @@ static void run_step(struct net *n, struct soon *s, unsigned step, int64_t end_p
     }
 }
 
-void soon_turn(struct net *n, int64_t end_ps)
+void soon_turn(struct net *n, const struct side *side, int64_t end_ps)
 {
     struct apart *a = n->apart;
     uint32_t i = a->look;
 
-    while (i < n->cfg.fab->n_nodes && a->due[i] >= end_ps)
+    while (i < side->n && a->due[side->node[i]] >= end_ps)
         i++;
-    a->soon[a->turn % SOON_STEPS].node = i < n->cfg.fab->n_nodes ? (uint16_t)i : FAB_NONE;
+    a->soon[a->turn % SOON_STEPS].node = i < side->n ? side->node[i] : FAB_NONE;
     a->look = i + 1;
     for (unsigned step = 0; step < SOON_STEPS; step++) {
         struct soon *s = &a->soon[(a->turn - step) % SOON_STEPS];
@@ -96,7 +96,7 @@ void soon_turn(struct net *n, int64_t end_ps)
     a->turn++;
 }
 
-void soon_begin(struct net *n, int64_t end_ps)
+void soon_begin(struct net *n, const struct side *side, int64_t end_ps)
 {
     struct apart *a = n->apart;
 
@@ -105,5 +105,5 @@ void soon_begin(struct net *n, int64_t end_ps)
     for (unsigned k = 0; k < SOON_STEPS; k++)
         a->soon[k].node = FAB_NONE;
     for (unsigned k = 0; k + 1 < SOON_STEPS; k++)
-        soon_turn(n, end_ps);
+        soon_turn(n, side, end_ps);
 }
