@@ -29,8 +29,9 @@ CFLAGS_tsan    := -O1 -g -fsanitize=thread -fno-omit-frame-pointer -Wno-maybe-un
 CFLAGS_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 WARN   := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wvla -Werror
 DPDK_CFLAGS := $(shell pkg-config --cflags libdpdk 2>/dev/null)
+# DPDK names the CPU that it needs, a Nehalem; tuned for one, every load of 32 bytes would be two.
 CFLAGS += -std=gnu17 $(CFLAGS_$(MODE)) -fPIC -ffp-contract=off -fvisibility=hidden -pthread -D_GNU_SOURCE -I. $(WARN) \
-          $(patsubst -I%,-isystem %,$(filter-out -mrtm,$(DPDK_CFLAGS)))
+          $(patsubst -I%,-isystem %,$(filter-out -mrtm,$(DPDK_CFLAGS))) -mtune=generic
 
 # DPDK statically: only what a userspace fabric uses, and no driver directory is loaded into users' programs.
 DPDK_WHOLE := mempool_ring mempool_stack bus_vdev

@@ -336,20 +336,20 @@ static size_t arith_unaligned(const void *out, size_t vector, size_t elem, size_
 
 /* ---- the table ---- */
 
-#define BY_TYPE(row, op)                                                                           \
+#define BY_TYPE(row, bf, op)                                                                       \
     {                                                                                              \
         [DT_INT8] = row##_##op##_8, [DT_UINT8] = row##_##op##_8, [DT_INT32] = row##_##op##_32,     \
         [DT_UINT32] = row##_##op##_32, [DT_INT64] = row##_##op##_64,                               \
         [DT_UINT64] = row##_##op##_64, [DT_FP16] = row##_##op##_f16, [DT_FP32] = row##_##op##_f32, \
-        [DT_FP64] = row##_##op##_f64, [DT_BF16] = row##_##op##_bf16,                               \
+        [DT_FP64] = row##_##op##_f64, [DT_BF16] = bf##_##op##_bf16,                                \
         [DT_FP8_E4M3] = scalar_##op##_e4m3, [DT_FP8_E5M2] = scalar_##op##_e5m2                     \
     }
-#define BY_SIGN(row, op)                                                                           \
+#define BY_SIGN(row, bf, op)                                                                       \
     {                                                                                              \
         [DT_INT8] = row##_##op##_i8, [DT_UINT8] = row##_##op##_u8, [DT_INT32] = row##_##op##_i32,  \
         [DT_UINT32] = row##_##op##_u32, [DT_INT64] = row##_##op##_i64,                             \
         [DT_UINT64] = row##_##op##_u64, [DT_FP16] = row##_##op##_f16,                              \
-        [DT_FP32] = row##_##op##_f32, [DT_FP64] = row##_##op##_f64, [DT_BF16] = row##_##op##_bf16, \
+        [DT_FP32] = row##_##op##_f32, [DT_FP64] = row##_##op##_f64, [DT_BF16] = bf##_##op##_bf16,  \
         [DT_FP8_E4M3] = scalar_##op##_e4m3, [DT_FP8_E5M2] = scalar_##op##_e5m2                     \
     }
 #define BY_BITS(row, op)                                                                           \
@@ -361,20 +361,20 @@ static size_t arith_unaligned(const void *out, size_t vector, size_t elem, size_
     {                                                                                              \
         [DT_FP32_LOC] = scalar_##op##_f32, [DT_INT32_LOC] = scalar_##op##_i32                      \
     }
-#define ALL(row)                                                                                   \
+#define ALL(row, bf)                                                                               \
     {                                                                                              \
-        [OP_SUM] = BY_TYPE(row, sum), [OP_PROD] = BY_TYPE(row, prod),                              \
-        [OP_MIN] = BY_SIGN(row, min), [OP_MAX] = BY_SIGN(row, max), [OP_AVG] = BY_TYPE(row, sum),  \
-        [OP_BAND] = BY_BITS(row, band), [OP_BOR] = BY_BITS(row, bor),                              \
-        [OP_BXOR] = BY_BITS(row, bxor), [OP_MINLOC] = PAIRS(minloc), [OP_MAXLOC] = PAIRS(maxloc)   \
+        [OP_SUM] = BY_TYPE(row, bf, sum), [OP_PROD] = BY_TYPE(row, bf, prod),                      \
+        [OP_MIN] = BY_SIGN(row, bf, min), [OP_MAX] = BY_SIGN(row, bf, max),                        \
+        [OP_AVG] = BY_TYPE(row, bf, sum), [OP_BAND] = BY_BITS(row, band),                          \
+        [OP_BOR] = BY_BITS(row, bor), [OP_BXOR] = BY_BITS(row, bxor), [OP_MINLOC] = PAIRS(minloc), \
+        [OP_MAXLOC] = PAIRS(maxloc)                                                                \
     }
 
 static const arith_fn kernels[ARITH_ROWS][OP_COUNT][DT_COUNT] = {
-    [ARITH_SCALAR] = ALL(scalar),
-    [ARITH_V128] = ALL(v128),
+    [ARITH_SCALAR] = ALL(scalar, scalar),  [ARITH_V128] = ALL(v128, v128),
 #ifdef __x86_64__
-    [ARITH_V256] = ALL(v256),
-    [ARITH_V512] = ALL(v512),
+    [ARITH_V256] = ALL(v256, v256),        [ARITH_V512] = ALL(v512, v512),
+    [ARITH_V512_BF16] = ALL(v512, v512bf),
 #endif
 };
 
@@ -390,6 +390,8 @@ bool arith_row_usable(enum arith_row row)
     case ARITH_V512:
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    case ARITH_V512_BF16:
+        return arith_row_usable(ARITH_V512) && __builtin_cpu_supports("avx512bf16");
 #endif
     default:
         return false;
@@ -406,13 +408,24 @@ arith_fn arith_kernel_of(enum arith_row row, enum redop op, enum dtype t)
     return kernels[row][op][t];
 }
 
+enum arith_row arith_row_for(enum dtype t, enum arith_row widest, bool intel)
+{
+    enum arith_row halves = t == DT_FP16 ? ARITH_V256 : t == DT_BF16 ? ARITH_V512 : widest;
+
+    return intel && halves < widest ? halves : widest;
+}
+
 arith_fn arith_kernel(enum redop op, enum dtype t)
 {
-    enum arith_row row = ARITH_ROWS - 1;
+    enum arith_row widest = ARITH_ROWS - 1;
+    bool intel = false;
 
-    while (!arith_row_usable(row))
-        row--;
-    return kernels[row][op][t];
+#ifdef __x86_64__
+    intel = __builtin_cpu_is("intel");
+#endif
+    while (!arith_row_usable(widest))
+        widest--;
+    return kernels[arith_row_for(t, widest, intel)][op][t];
 }
 
 arith_fn arith_scalar(enum redop op, enum dtype t)

@@ -15,19 +15,18 @@
 #include "switch/reduce/arith_rows.h"
 
 #ifdef __x86_64__
-#define ROW(name)           v256_##name
-#define ROW_BYTES           32
-#define ROW_REST(fn)        v128_##fn
-#define ROW_TARGET          __attribute__((target("avx2,f16c")))
-#define ROW_NAN32(a, b)     _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_UNORD_Q))
-#define ROW_NAN64(a, b)     _mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_UNORD_Q))
-#define ROW_AVERAGE(a, b)   _mm256_avg_epu16((__m256i)(a), (__m256i)(b))
-#define ROW_F16_LOAD(half)  _mm256_cvtph_ps((__m128i)(half))
-#define ROW_F16_STORE(full) _mm256_cvtps_ph((full), _MM_FROUND_TO_NEAREST_INT)
+#define ROW(name)         v256_##name
+#define ROW_BYTES         32
+#define ROW_REST(fn)      v128_##fn
+#define ROW_TARGET        __attribute__((target("avx2,f16c")))
+#define ROW_NAN32(a, b)   _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_UNORD_Q))
+#define ROW_NAN64(a, b)   _mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_UNORD_Q))
+#define ROW_AVERAGE(a, b) _mm256_avg_epu16((__m256i)(a), (__m256i)(b))
+#define ROW_F16_LOAD(p)   _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p)))
+#define ROW_F16_STORE(p, a)                                                                        \
+    _mm_storeu_si128((__m128i *)(p), _mm256_cvtps_ph((a), _MM_FROUND_TO_NEAREST_INT))
 #include "switch/reduce/arith_rows.h"
 
-/* Halves are left to the narrower row: two conversions to eight floats in a cycle, or one to
- * sixteen that takes both of the vector units. */
 #define SWAP_HALVES     _mm512_set4_epi32(0x0d0c0f0e, 0x09080b0a, 0x05040706, 0x01000302)
 #define ROW(name)       v512_##name
 #define ROW_BYTES       64
@@ -43,5 +42,31 @@
     _mm512_mask_shuffle_epi8((__m512i)(b), 0x3333333333333333, (__m512i)(a), SWAP_HALVES)
 #define ROW_LOWERS(a, b)                                                                           \
     _mm512_mask_shuffle_epi8((__m512i)(a), 0xcccccccccccccccc, (__m512i)(b), SWAP_HALVES)
+#define ROW_F16_LOAD(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p)))
+#define ROW_F16_STORE(p, a)                                                                        \
+    _mm256_storeu_si256((__m256i *)(p), _mm512_cvtps_ph((a), _MM_FROUND_TO_NEAREST_INT))
+#include "switch/reduce/arith_rows.h"
+
+/* The row before but for bfloat16, all that is used of it: the CPU's conversion rounds as the rule
+ * says, but takes denormals for zero and keeps NaNs, so only vectors with neither are left to it.
+ */
+#define NAN_OR_DENORMAL    0xa1
+#define ROW(name)          v512bf_##name
+#define ROW_BYTES          64
+#define ROW_REST(fn)       v256_##fn
+#define ROW_TARGET         __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
+#define ROW_NAN32(a, b)    _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q)
+#define ROW_NAN64(a, b)    _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q)
+#define ROW_AVERAGE(a, b)  _mm512_avg_epu16((__m512i)(a), (__m512i)(b))
+#define ROW_BF16_FIRST(v)  _mm512_unpacklo_epi16(_mm512_setzero_si512(), (__m512i)(v))
+#define ROW_BF16_SECOND(v) _mm512_unpackhi_epi16(_mm512_setzero_si512(), (__m512i)(v))
+#define ROW_UPPERS(a, b)   _mm512_packus_epi32((__m512i)((a) >> 16), (__m512i)((b) >> 16))
+#define ROW_LOWERS(a, b)   _mm512_packus_epi32((__m512i)((a)&0xffff), (__m512i)((b)&0xffff))
+#define ROW_BF16_PLAIN(a, b)                                                                       \
+    _kortestz_mask16_u8(_mm512_fpclass_ps_mask(a, NAN_OR_DENORMAL),                                \
+                        _mm512_fpclass_ps_mask(b, NAN_OR_DENORMAL))
+#define ROW_BF16_ROUND(a, b)                                                                       \
+    _mm512_permutexvar_epi64(_mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0),                             \
+                             (__m512i)_mm512_cvtne2ps_pbh(b, a))
 #include "switch/reduce/arith_rows.h"
 #endif

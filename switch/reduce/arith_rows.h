@@ -4,11 +4,12 @@
  *   ROW_BYTES        width of its vectors
  *   ROW_TARGET       function attribute that enables the instruction set
  *   ROW_REST(fn)     the kernel that takes what is less than a block: of the next narrower row
- *   ROW_F16_LOAD, ROW_F16_STORE   conversions of a vector of halves; without them fp16 is left to
- *                    that kernel altogether
+ *   ROW_F16_LOAD(p), ROW_F16_STORE(p, a)   conversions of halves; without them fp16 is left to it
  *   ROW_NAN32(a, b), ROW_NAN64(a, b)   whether any lane of two vectors of floats (doubles) is NaN
  *   ROW_EITHER32(m, n), ROW_EITHER64(m, n)   whether one of two answers of those is yes
- *   ROW_UPPERS(a, b), ROW_LOWERS(a, b) vectors of 32 bits: upper (lower) half of a, b's above it
+ *   ROW_BF16_FIRST(v), ROW_BF16_SECOND(v)   a vector of bfloat16 as two of floats, in any order
+ *   ROW_UPPERS(a, b), ROW_LOWERS(a, b)   upper (lower) 16 bits of two such, in bfloat16's order
+ *   ROW_BF16_PLAIN(a, b)   whether the CPU rounds two such as the rule says: ROW_BF16_ROUND(a, b)
  *   ROW_AVERAGE(a, b)   of 16-bit lanes, rounded up
  * where those from ROW_NAN32 on may be left out.
  * No guard: it is meant to be included again.
@@ -31,7 +32,6 @@ VEC(i64, int64_t, ROW_BYTES);
 VEC(u64, uint64_t, ROW_BYTES);
 VEC(f32, float, ROW_BYTES);
 VEC(f64, double, ROW_BYTES);
-VEC(h16, uint16_t, ROW_BYTES / 2); /* as many halves as there are floats */
 #undef VEC
 
 #ifndef ROW_NAN32
@@ -45,6 +45,10 @@ VEC(h16, uint16_t, ROW_BYTES / 2); /* as many halves as there are floats */
 #ifndef ROW_UPPERS
 #define ROW_UPPERS(a, b) ((a) >> 16 | ((b)&0xffff0000u))
 #define ROW_LOWERS(a, b) (((a)&0xffff) | (b) << 16)
+#endif
+#ifndef ROW_BF16_FIRST
+#define ROW_BF16_FIRST(v)  ((v) << 16)
+#define ROW_BF16_SECOND(v) ((v)&0xffff0000u)
 #endif
 #ifndef ROW_AVERAGE
 #define ROW_AVERAGE(a, b) (((a) >> 1) + ((b) >> 1) + (((a) | (b)) & 1))
@@ -92,18 +96,18 @@ FLOAT_OPS(f64, u64, F64_NAN, ROW_NAN64, ROW_EITHER64)
 #undef FLOAT_OPS
 
 /*
- * A bfloat16 is the upper half of a float: of a vector of them, the even ones are shifted up, the
- * odd ones only masked, and no lane ever moves. Two accumulators a vector; the results are put
- * together the same way.
+ * A bfloat16 is the upper half of a float. By default, of a vector of them, the even ones are
+ * shifted up, the odd ones only masked, and no lane ever moves. Two accumulators a vector; the
+ * results are put together the same way.
  */
-INLINE ROW(f32) ROW(bf16_even)(const uint8_t *p)
+INLINE ROW(f32) ROW(bf16_first)(const uint8_t *p)
 {
-    return (ROW(f32))(*(const ROW(u32_mem) *)p << 16);
+    return (ROW(f32))ROW_BF16_FIRST(*(const ROW(u32_mem) *)p);
 }
 
-INLINE ROW(f32) ROW(bf16_odd)(const uint8_t *p)
+INLINE ROW(f32) ROW(bf16_second)(const uint8_t *p)
 {
-    return (ROW(f32))(*(const ROW(u32_mem) *)p & 0xffff0000u);
+    return (ROW(f32))ROW_BF16_SECOND(*(const ROW(u32_mem) *)p);
 }
 
 /*
@@ -111,61 +115,56 @@ INLINE ROW(f32) ROW(bf16_odd)(const uint8_t *p)
  * one + 0x7fff + the upper's last bit. That carry is the top bit of a rounding average, which adds
  * the missing one: (lower + (0x7ffe | last bit) + 1) >> 1. No carry leaves a number's upper half.
  */
-INLINE ROW(u16) ROW(bf16_round)(ROW(f32) even, ROW(f32) odd)
+INLINE ROW(u16) ROW(bf16_round)(ROW(f32) first, ROW(f32) second)
 {
-    ROW(u32) e = (ROW(u32))even, o = (ROW(u32))odd;
-    ROW(u16) upper = (ROW(u16))ROW_UPPERS(e, o), lower = (ROW(u16))ROW_LOWERS(e, o);
+    ROW(u32) a = (ROW(u32))first, b = (ROW(u32))second;
+    ROW(u16) upper = (ROW(u16))ROW_UPPERS(a, b), lower = (ROW(u16))ROW_LOWERS(a, b);
     ROW(u16) bias = (upper & 1) | 0x7ffe;
 
     return upper + ((ROW(u16))ROW_AVERAGE(lower, bias) >> 15);
 }
 
-INLINE void ROW(bf16_store)(uint8_t *p, ROW(f32) even, ROW(f32) odd)
+INLINE void ROW(bf16_store)(uint8_t *p, ROW(f32) a, ROW(f32) b)
 {
-    ROW(f32_no_nan)(&even, &odd);
-    *(ROW(u16_mem) *)p = ROW(bf16_round)(even, odd);
-}
-
-#ifdef ROW_F16_LOAD
-INLINE ROW(f32) ROW(f16_load)(const uint8_t *p)
-{
-    ROW(h16) half = *(const ROW(h16_mem) *)p;
-
-    return (ROW(f32))ROW_F16_LOAD(half);
-}
-
-/* The conversion keeps a NaN's top bits and sign: canonical before, canonical after. */
-INLINE void ROW(f16_store)(uint8_t *p, ROW(f32) a)
-{
-    *(ROW(h16_mem) *)p = (ROW(h16))ROW_F16_STORE(a);
-}
+#ifdef ROW_BF16_PLAIN
+    if (__builtin_expect(ROW_BF16_PLAIN(a, b), 1)) {
+        *(ROW(u16_mem) *)p = (ROW(u16))ROW_BF16_ROUND(a, b);
+        return;
+    }
 #endif
+    ROW(f32_no_nan)(&a, &b);
+    *(ROW(u16_mem) *)p = ROW(bf16_round)(a, b);
+}
 
 /*
  * Sums of 2, 4 and 8 inputs, numbers that are known here: where each input begins stays in a
- * register, so that nothing but elements is loaded. For more there are not enough registers; types
- * that are converted on the way have other limits. CLEAN: what is done to a block of sums.
+ * register, so that nothing but elements is loaded. For more there are not enough registers.
+ * VB and LOAD as below; STORE puts a block of sums.
  */
-#define SUM_KNOWN(fn, V, CLEAN)                                                                    \
+#define SUM_KNOWN(fn, V, VB, LOAD, STORE)                                                          \
     INLINE size_t ROW(fn##_known)(uint8_t * out, const void *const *in, const unsigned n,          \
                                   size_t at, size_t bytes)                                         \
     {                                                                                              \
         const uint8_t *p[8];                                                                       \
                                                                                                    \
         UNROLL for (unsigned k = 0; k < n; k++) p[k] = in[k];                                      \
-        for (; at + KNOWN_BLOCK * ROW_BYTES <= bytes; at += KNOWN_BLOCK * ROW_BYTES) {             \
+        for (; at + KNOWN_BLOCK * (VB) <= bytes; at += KNOWN_BLOCK * (VB)) {                       \
             ROW(V) a[KNOWN_BLOCK];                                                                 \
                                                                                                    \
-            UNROLL for (unsigned i = 0; i < KNOWN_BLOCK; i++) a[i] = V_LOAD(V, p[0] + at, i);      \
+            UNROLL for (unsigned i = 0; i < KNOWN_BLOCK; i++) a[i] = LOAD(V, p[0] + at, i);        \
             UNROLL for (unsigned k = 1; k < n; k++)                                                \
-                UNROLL for (unsigned i = 0; i < KNOWN_BLOCK; i++) a[i] += V_LOAD(V, p[k] + at, i); \
-            CLEAN(V, a);                                                                           \
-            UNROLL for (unsigned i = 0; i < KNOWN_BLOCK; i++) V_AT(V, out + at, i) = a[i];         \
+                UNROLL for (unsigned i = 0; i < KNOWN_BLOCK; i++) a[i] += LOAD(V, p[k] + at, i);   \
+            STORE(V, out + at, a);                                                                 \
         }                                                                                          \
         return at;                                                                                 \
     }
-#define V_NO_NAN(V, a) ROW(V##_no_nan_in)(a)
-#define V_ANY(V, a)
+#define KNOWN_STORE(V, p, a) UNROLL for (unsigned i = 0; i < KNOWN_BLOCK; i++) V_AT(V, p, i) = a[i]
+#define KNOWN_STORE_F(V, p, a)                                                                     \
+    ROW(V##_no_nan_in)(a);                                                                         \
+    KNOWN_STORE(V, p, a)
+#define KNOWN_STORE_BF(V, p, a)                                                                    \
+    BF_STORE(V, p, 0, a[0], a[1]);                                                                 \
+    BF_STORE(V, p, 2, a[2], a[3])
 #define FOR_ANY(fn)
 #define FOR_KNOWN(fn)                                                                              \
     at = n == 2   ? ROW(fn##_known)(out, in, 2, at, bytes)                                         \
@@ -181,7 +180,8 @@ INLINE void ROW(f16_store)(uint8_t *p, ROW(f32) a)
  */
 #define VECTOR(fn, V, EB, VB, LOAD, DO, STORE) VECTOR_OF(fn, V, EB, VB, LOAD, DO, STORE, FOR_ANY)
 #define VECTOR_OF(fn, V, EB, VB, LOAD, DO, STORE, KNOWN)                                           \
-    static ROW_TARGET void ROW(fn)(void *out, const void *const *in, unsigned n, size_t count)     \
+    static __attribute__((unused)) ROW_TARGET void ROW(fn)(void *out, const void *const *in,       \
+                                                           unsigned n, size_t count)               \
     {                                                                                              \
         const size_t bytes = count * (EB);                                                         \
         size_t at = arith_unaligned(out, ROW_BYTES, EB, bytes);                                    \
@@ -233,12 +233,14 @@ INLINE void ROW(f16_store)(uint8_t *p, ROW(f32) a)
 #define V_MIN(V, a, b)           ROW(V##_min)(a, b)
 #define V_MAX(V, a, b)           ROW(V##_max)(a, b)
 #define BF_LOAD(V, p, i)                                                                           \
-    ((i) % 2 ? ROW(bf16_odd)((p) + (i) / 2 * ROW_BYTES) : ROW(bf16_even)((p) + (i) / 2 * ROW_BYTES))
+    ((i) % 2 ? ROW(bf16_second)((p) + (i) / 2 * ROW_BYTES)                                         \
+             : ROW(bf16_first)((p) + (i) / 2 * ROW_BYTES))
 #define BF_STORE(V, p, i, a, b) ROW(bf16_store)((p) + (i) / 2 * ROW_BYTES, a, b)
-#define HF_LOAD(V, p, i)        ROW(f16_load)((p) + (i) * (ROW_BYTES / 2))
+#define HF_LOAD(V, p, i)        ROW_F16_LOAD((p) + (i) * (ROW_BYTES / 2))
+/* The conversion keeps a NaN's top bits and sign: canonical before, canonical after. */
 #define HF_STORE(V, p, i, a, b)                                                                    \
-    (ROW(f32_no_nan)(&(a), &(b)), ROW(f16_store)((p) + (i) * (ROW_BYTES / 2), a),                  \
-     ROW(f16_store)((p) + ((i) + 1) * (ROW_BYTES / 2), b))
+    (ROW(f32_no_nan)(&(a), &(b)), ROW_F16_STORE((p) + (i) * (ROW_BYTES / 2), a),                   \
+     ROW_F16_STORE((p) + ((i) + 1) * (ROW_BYTES / 2), b))
 
 #define INT_OPS(V)                                                                                 \
     INLINE ROW(V) ROW(V##_min)(ROW(V) a, ROW(V) b)                                                 \
@@ -258,7 +260,7 @@ INT_OPS(u64)
 #undef INT_OPS
 
 #define WRAPPING(V, bits)                                                                          \
-    SUM_KNOWN(sum_##bits, V, V_ANY)                                                                \
+    SUM_KNOWN(sum_##bits, V, ROW_BYTES, V_LOAD, KNOWN_STORE)                                       \
     VECTOR_OF(sum_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_SUM, V_STORE, FOR_KNOWN)               \
     VECTOR(prod_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_PROD, V_STORE)                           \
     VECTOR(band_##bits, V, bits / 8, ROW_BYTES, V_LOAD, V_BAND, V_STORE)                           \
@@ -282,18 +284,24 @@ ORDERED(i32, 32)
 ORDERED(u32, 32)
 ORDERED(i64, 64)
 ORDERED(u64, 64)
-SUM_KNOWN(sum_f32, f32, V_NO_NAN)
-SUM_KNOWN(sum_f64, f64, V_NO_NAN)
+SUM_KNOWN(sum_f32, f32, ROW_BYTES, V_LOAD, KNOWN_STORE_F)
+SUM_KNOWN(sum_f64, f64, ROW_BYTES, V_LOAD, KNOWN_STORE_F)
 /* cppcheck-suppress invalidPointerCast */
 FLOATING(f32, f32, 4, ROW_BYTES, V_LOAD, V_STORE_F, FOR_KNOWN)
 /* cppcheck-suppress invalidPointerCast */
 FLOATING(f64, f64, 8, ROW_BYTES, V_LOAD, V_STORE_F, FOR_KNOWN)
+#ifdef ROW_BF16_ROUND /* else a known number of inputs is no faster */
+SUM_KNOWN(sum_bf16, f32, ROW_BYTES / 2, BF_LOAD, KNOWN_STORE_BF)
+FLOATING(bf16, f32, 2, ROW_BYTES / 2, BF_LOAD, BF_STORE, FOR_KNOWN)
+#else
 FLOATING(bf16, f32, 2, ROW_BYTES / 2, BF_LOAD, BF_STORE, FOR_ANY)
+#endif
 #ifdef ROW_F16_LOAD
 FLOATING(f16, f32, 2, ROW_BYTES / 2, HF_LOAD, HF_STORE, FOR_ANY)
 #else
 #define PLAIN(fn)                                                                                  \
-    static void ROW(fn)(void *out, const void *const *in, unsigned n, size_t count)                \
+    static __attribute__((unused)) void ROW(fn)(void *out, const void *const *in, unsigned n,      \
+                                                size_t count)                                      \
     {                                                                                              \
         ROW_REST(fn)(out, in, n, count);                                                           \
     }
@@ -317,6 +325,10 @@ PLAIN(max_f16)
 #undef ROW_AVERAGE
 #undef ROW_F16_LOAD
 #undef ROW_F16_STORE
+#undef ROW_BF16_FIRST
+#undef ROW_BF16_SECOND
+#undef ROW_BF16_PLAIN
+#undef ROW_BF16_ROUND
 #undef INLINE
 #undef PICK
 #undef VECTOR
@@ -326,8 +338,9 @@ PLAIN(max_f16)
 #undef UNROLL
 #undef FOR_ANY
 #undef FOR_KNOWN
-#undef V_NO_NAN
-#undef V_ANY
+#undef KNOWN_STORE
+#undef KNOWN_STORE_F
+#undef KNOWN_STORE_BF
 #undef V_AT
 #undef V_LOAD
 #undef V_STORE

@@ -223,21 +223,46 @@ static void every_row_agrees_on_all_halves_beside_special_ones(void **state)
     }
 }
 
-static void chosen_kernel_is_of_the_widest_usable_row(void **state)
+static void chosen_kernel_is_of_the_row_for_its_type(void **state)
 {
     int best = ARITH_SCALAR;
+    bool intel = false;
 
     (void)state;
+#ifdef __x86_64__
+    intel = __builtin_cpu_is("intel");
+#endif
     for (int row = 0; row < ARITH_ROWS; row++)
         if (arith_row_usable(row))
             best = row;
     assert_true(best > ARITH_SCALAR);
     for (int t = 0; t < DT_COUNT; t++)
         for (int op = 0; op < OP_COUNT; op++) {
+            int row = arith_row_for(t, best, intel);
+
+            assert_true(arith_row_usable(row));
             if (arith_valid(op, t))
                 assert_non_null(arith_kernel(op, t));
-            assert_ptr_equal(arith_kernel(op, t), arith_kernel_of(best, op, t));
+            assert_ptr_equal(arith_kernel(op, t), arith_kernel_of(row, op, t));
         }
+}
+
+static void halves_take_narrower_rows_on_intel_alone(void **state)
+{
+    static const struct {
+        enum dtype t;
+        enum arith_row widest, intel;
+    } rows[] = {
+        {DT_FP32, ARITH_V512_BF16, ARITH_V512_BF16}, {DT_FP16, ARITH_V512_BF16, ARITH_V256},
+        {DT_FP16, ARITH_V512, ARITH_V256},           {DT_FP16, ARITH_V128, ARITH_V128},
+        {DT_BF16, ARITH_V512_BF16, ARITH_V512},      {DT_BF16, ARITH_V256, ARITH_V256},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < LEN(rows); i++) {
+        assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, true), rows[i].intel);
+        assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, false), rows[i].widest);
+    }
 }
 
 static void dividing_truncates_integers_and_rounds_halves_once(void **state)
@@ -314,7 +339,8 @@ int main(void)
         cmocka_unit_test(scalar_row_is_the_rule),
         cmocka_unit_test(every_row_has_the_scalar_rows_bits),
         cmocka_unit_test(every_row_agrees_on_all_halves_beside_special_ones),
-        cmocka_unit_test(chosen_kernel_is_of_the_widest_usable_row),
+        cmocka_unit_test(chosen_kernel_is_of_the_row_for_its_type),
+        cmocka_unit_test(halves_take_narrower_rows_on_intel_alone),
         cmocka_unit_test(dividing_truncates_integers_and_rounds_halves_once),
         cmocka_unit_test(names_and_aliases_lead_back_to_the_type),
     };
