@@ -36,6 +36,8 @@ void net_arrive(struct net *n, struct source *s, struct rte_mbuf **m, uint16_t c
         for (uint16_t i = 0; i < cnt; i++)
             n->tap(n->tap_ctx, s->dirlink, m[i], frame_meta(m[i])->due_ps);
     if (s->to) {
+        if (n->ahead_ps) /* time does not go back for a node, however far ahead the link is */
+            t = RTE_MIN(t, n->now_ps);
         s->to->ops->input(s->to, s->peer_port, m, cnt, t);
         net_refresh(n, s->to);
     } else if (n->cfg.deliver) {
@@ -56,7 +58,12 @@ static unsigned run_src(struct net *n, struct source *s, int64_t now_ps)
     struct rte_mbuf *m[NODE_BURST];
     bool out = s->peer == FAB_NONE && n->cfg.deliver && now_ps != PS_NEVER;
     bool starts = egress_next_start(s->e) <= n->now_ps;
-    uint16_t cnt = egress_pop(s->e, m, NODE_BURST, out ? now_ps : n->now_ps);
+    int64_t until = out ? now_ps : n->now_ps;
+    uint16_t cnt;
+
+    if (!out && n->ahead_ps)
+        until = RTE_MAX(until, RTE_MIN(now_ps, until + n->ahead_ps));
+    cnt = egress_pop(s->e, m, NODE_BURST, until);
 
     n->events += starts + (cnt > 0);
     net_refresh_src(s);
@@ -230,6 +237,11 @@ void net_set_watchdog(struct net *n, int64_t after_ps)
         watchdog_set(nd, after_ps, n->now_ps);
         net_refresh_node(n, i);
     }
+}
+
+void net_set_ahead(struct net *n, int64_t ahead_ps)
+{
+    n->ahead_ps = ahead_ps;
 }
 
 void net_tap(struct net *n, net_tap_fn fn, void *ctx)

@@ -2,7 +2,8 @@
  * net: the nodes that one process runs, and the links between them, in order of time. This is the
  * event queue that both clocks share: virtual time jumps from net_next() to net_next(); real time
  * calls net_advance(fabric now) when its clock says so. Everything up to `now` happens at its own
- * due time, in order (time, then link index), so that being late moves nothing inside a process.
+ * due time, in order (time, then link index), so that being late moves nothing inside a process
+ * (but see net_set_ahead).
  */
 #ifndef TRIB_SWITCH_NET_H
 #define TRIB_SWITCH_NET_H
@@ -109,6 +110,14 @@ bool net_link_up(const struct net *n, unsigned link); /* as net_set_link left it
 
 /* The PFC watchdog of every switch here waits so long; 0: off. It begins with what the fabric says.
  */
+/*
+ * For a clock that is late all the time, where frames a second count and not when each of them
+ * goes: frames that are due by `now` are started and handed on in bursts, up to ahead_ps before
+ * their turn among those of other links, never before they are due. A link's own frames keep their
+ * order, times and rate, but a frame may be at its next node up to ahead_ps before it would have
+ * been, and a pause may find as much on its way. 0, as it is at first: none of this.
+ */
+void net_set_ahead(struct net *n, int64_t ahead_ps);
 void net_set_watchdog(struct net *n, int64_t after_ps);
 
 /* Frames seen on a link's direction (link * 2 + dir) as they arrive; for capture, traces and tests.

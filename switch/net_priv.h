@@ -21,7 +21,8 @@ struct source {
 struct net {
     struct net_cfg cfg;
     int64_t now_ps;
-    bool in_event; /* a node is being served; what it calls back happens at now_ps */
+    int64_t ahead_ps; /* net_set_ahead */
+    bool in_event;    /* a node is being served; what it calls back happens at now_ps */
     struct heap heap;
     uint32_t n_src;
     struct source *src;

@@ -17,8 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINK_LOG2 9
-#define SLOT_LOG2 8 /* the client's choice counts */
+#define LINK_LOG2  9
+#define SLOT_LOG2  8  /* the client's choice counts */
+#define SLOT_BURST 32 /* frames of a process in a round: see link_receive() */
 
 /* ---- process slots ---- */
 
@@ -40,8 +41,12 @@ static uint16_t slot_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **
     bool full = rim_port_crowded(c->rp, q);
 
     (void)now_ps;
+    if (!c->budget)
+        return 0;
     c->ring |= full; /* its owner may sleep because there was no room */
-    return rim_port_rx(c->rp, q, m, n);
+    n = rim_port_rx(c->rp, q, m, RTE_MIN(n, c->budget));
+    c->budget = (uint16_t)(c->budget - n);
+    return n;
 }
 
 static void slot_tick(void *ctx, int64_t now_ps)
@@ -54,15 +59,17 @@ static int64_t slot_next(void *ctx)
 {
     const struct cable *c = ctx;
 
-    return rim_port_pending(c->rp, ENDPOINT_ACK) || rim_port_pending(c->rp, ENDPOINT_DATA)
+    return c->budget &&
+                   (rim_port_pending(c->rp, ENDPOINT_ACK) || rim_port_pending(c->rp, ENDPOINT_DATA))
                ? 0
                : PS_NEVER;
 }
 
 static unsigned slot_receive(struct cable *c, int64_t now_ps)
 {
-    bool news = c->blocked;
+    bool news = c->blocked || !c->budget;
 
+    c->budget = SLOT_BURST;
     for (unsigned q = 0; q < ENDPOINT_QUEUES; q++) {
         uint16_t at = rim_port_arrived(c->rp, (uint16_t)q);
 
@@ -218,6 +225,8 @@ bool cables_pending(const struct loop *l)
                 return true;
             continue;
         }
+        if (!c->budget)
+            return true;
         for (unsigned q = 0; q < ENDPOINT_QUEUES; q++)
             if (rim_port_arrived(c->rp, (uint16_t)q) != c->arrived[q])
                 return true;

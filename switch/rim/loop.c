@@ -20,6 +20,7 @@
     200000 /* a hand-off of a machine that keeps up is no later; PFC has headroom for it */
 #define LAG_MAX_PS (2 * PS_PER_US)
 #define YIELDS     2
+#define AHEAD_PS   PS_PER_US /* at line speed; within what PFC has headroom for, see LAG_MAX_PS */
 
 unsigned loop_pool_frames(const struct fabric *fab, const bool *mine)
 {
@@ -126,6 +127,7 @@ static void follow_dilation(struct loop *l)
         return;
     l->dilation = dilation;
     clock_set_policy((uint32_t)dilation);
+    net_set_ahead(l->net, dilation == 1 ? AHEAD_PS : 0);
     if (l->fab->pfc_watchdog_ps)
         net_set_watchdog(l->net, RTE_MAX(l->fab->pfc_watchdog_ps / dilation, (int64_t)1));
 }

@@ -23,6 +23,7 @@ struct cable {
     bool up;
     bool ring;    /* frames were sent, or room was made in a full ring, since the bell was rung */
     bool blocked; /* a slot's ring was full: its NIC holds frames for it */
+    uint16_t budget; /* frames that its process may still send in this round */
     uint16_t arrived[ENDPOINT_QUEUES];
     struct rte_mbuf **wait; /* ring of CABLE_BACKLOG, links and outside only */
     uint16_t wait_head, wait_n;

@@ -52,9 +52,11 @@ static void a_heap_gives_deadlines_by_time_and_index(void **state)
 /* ---- traces ---- */
 
 struct trace {
-    uint64_t hash, n;
-    int64_t last;
-    bool backwards;
+    const struct fabric *f;
+    uint64_t hash, n, events, got;
+    uint64_t from[16];   /* of what each host has sent, and when */
+    int64_t last, clock; /* clock: of the steps */
+    bool backwards, early;
 };
 
 static void trace(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now)
@@ -62,11 +64,16 @@ static void trace(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now)
     struct trace *t = ctx;
     uint64_t h = t->hash ^ dirlink ^ (uint64_t)now * 31;
     const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+    const struct fab_link *l = &t->f->links[dirlink / 2];
+    uint16_t from = dirlink & 1 ? l->b : l->a;
 
     for (uint32_t i = 0; i < m->data_len; i++)
         h = (h ^ p[i]) * 0x100000001b3u;
     t->hash = h;
+    if (t->f->nodes[from].kind == FAB_HOST)
+        t->from[from] = (t->from[from] ^ (uint64_t)now) * 0x100000001b3u;
     t->n++;
+    t->early |= t->clock && now > t->clock;
     t->backwards |= now < t->last;
     t->last = now;
 }
@@ -84,7 +91,7 @@ static void all_to_next(struct lab *l, struct prog **p, unsigned n)
 }
 
 /* step_ps 0: from event to event; else the clock jumps that far at a time, as a real one does. */
-static struct trace history(uint64_t seed, const char *conf, int64_t step_ps)
+static struct trace history(uint64_t seed, const char *conf, int64_t step_ps, int64_t ahead_ps)
 {
     struct net_cfg cfg = {.seed = seed};
     struct trace t = {0};
@@ -92,21 +99,27 @@ static struct trace history(uint64_t seed, const char *conf, int64_t step_ps)
     struct lab l;
 
     lab_open_cfg(&l, pool, conf, &cfg);
+    net_set_ahead(l.net, ahead_ps);
+    t.f = l.f;
     net_tap(l.net, trace, &t);
     all_to_next(&l, p, 500);
     if (step_ps == 0)
         lab_run(&l, PS_PER_S);
     for (int64_t now = 0; step_ps && net_next(l.net) != PS_NEVER; now += step_ps)
-        net_advance(l.net, now);
-    for (unsigned i = 0; i < 4; i++)
+        net_advance(l.net, t.clock = now);
+    t.events = net_events(l.net);
+    for (unsigned i = 0; i < 4; i++) {
+        t.got += p[i]->got;
         prog_free(p[i]);
+    }
     lab_close(&l);
     return t;
 }
 
 static void one_seed_gives_identical_traces_and_another_another(void **state)
 {
-    struct trace a = history(5, FAULTY, 0), b = history(5, FAULTY, 0), c = history(6, FAULTY, 0);
+    struct trace a = history(5, FAULTY, 0, 0), b = history(5, FAULTY, 0, 0),
+                 c = history(6, FAULTY, 0, 0);
 
     (void)state;
     assert_true(a.n > 4 * 500 * 2);
@@ -118,11 +131,38 @@ static void one_seed_gives_identical_traces_and_another_another(void **state)
 
 static void a_late_clock_changes_nothing_inside_a_process(void **state)
 {
-    struct trace a = history(5, FAULTY, 0), b = history(5, FAULTY, 7 * PS_PER_US + 13);
+    struct trace a = history(5, FAULTY, 0, 0), b = history(5, FAULTY, 7 * PS_PER_US + 13, 0);
 
     (void)state;
     assert_int_equal(a.n, b.n);
     assert_true(a.hash == b.hash);
+}
+
+static void a_clock_that_is_not_late_gets_nothing_ahead(void **state)
+{
+    struct trace a = history(5, FAULTY, 0, 0), b = history(5, FAULTY, 0, PS_PER_US);
+
+    (void)state;
+    assert_true(a.hash == b.hash);
+    assert_true(a.events == b.events);
+}
+
+/* Frames of a link keep their times: the links from hosts are as good as always busy, and what
+ * leaves them does so as before. */
+static void a_late_clock_may_hand_on_in_bursts(void **state)
+{
+    struct trace a = history(5, CONF, 7 * PS_PER_US + 13, 0);
+    struct trace b = history(5, CONF, 7 * PS_PER_US + 13, PS_PER_US);
+
+    (void)state;
+    assert_int_equal(a.got, 4 * 500);
+    assert_int_equal(b.got, 4 * 500);
+    assert_int_equal(a.n, b.n);
+    assert_true(b.events < a.events / 4);
+    assert_memory_equal(a.from, b.from, sizeof(a.from));
+    assert_false(a.backwards);
+    assert_false(b.early);
+    assert_true(b.last <= a.last && b.last >= a.last - 4 * (int64_t)PS_PER_US);
 }
 
 /* ---- two processes ---- */
@@ -390,6 +430,8 @@ int main(void)
         cmocka_unit_test(a_heap_gives_deadlines_by_time_and_index),
         cmocka_unit_test(one_seed_gives_identical_traces_and_another_another),
         cmocka_unit_test(a_late_clock_changes_nothing_inside_a_process),
+        cmocka_unit_test(a_clock_that_is_not_late_gets_nothing_ahead),
+        cmocka_unit_test(a_late_clock_may_hand_on_in_bursts),
         cmocka_unit_test(a_fabric_split_over_two_nets_carries_the_same),
         cmocka_unit_test(every_hand_off_is_reported_for_lateness),
         cmocka_unit_test(what_leaves_the_process_goes_in_bursts),
