@@ -108,8 +108,6 @@ int net_cut_links(struct net *n, const bool *cut, int64_t now_ps);
 int net_restart(struct net *n, uint16_t node, int64_t now_ps);
 bool net_link_up(const struct net *n, unsigned link); /* as net_set_link left it */
 
-/* The PFC watchdog of every switch here waits so long; 0: off. It begins with what the fabric says.
- */
 /*
  * For a clock that is late all the time, where frames a second count and not when each of them
  * goes: frames that are due by `now` are started and handed on in bursts, up to ahead_ps before
@@ -118,6 +116,8 @@ bool net_link_up(const struct net *n, unsigned link); /* as net_set_link left it
  * been, and a pause may find as much on its way. 0, as it is at first: none of this.
  */
 void net_set_ahead(struct net *n, int64_t ahead_ps);
+/* The PFC watchdog of every switch here waits so long; 0: off. It begins with what the fabric says.
+ */
 void net_set_watchdog(struct net *n, int64_t after_ps);
 
 /* Frames seen on a link's direction (link * 2 + dir) as they arrive; for capture, traces and tests.
