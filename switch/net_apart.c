@@ -202,6 +202,7 @@ static int fill_places(struct net *n)
         if (n->src[i].e) {
             n->src[i].starts = a->place[n->src[i].node].tick++;
             n->src[i].arrives = a->place[n->src[i].peer].tick++;
+            n->src[i].of_host = n->cfg.fab->nodes[n->src[i].node].kind == FAB_HOST;
         }
     for (uint16_t i = 0; i < n->cfg.fab->n_nodes && !rc; i++) {
         struct place *p = &a->place[i];

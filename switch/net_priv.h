@@ -15,6 +15,7 @@ struct source {
     uint32_t id, dirlink; /* dirlink: NO_LINK for the outside */
     uint16_t node, port;
     uint16_t peer, peer_port; /* peer: FAB_NONE where it is not here */
+    bool of_host;
     uint32_t starts, arrives; /* net_apart.c: what its node and its peer call it */
 } __rte_cache_aligned;
 

@@ -39,20 +39,30 @@ static void ask_port(struct node *nd, uint16_t port, bool within)
         nd->ops->soon(nd, port, within);
 }
 
-/* s: the source of one of its events. */
-static void ask(struct node *nd, const struct source *s, unsigned step)
+/* s: the source of one of its events. What comes to a host is answered by the same port, on the
+ * link's other direction. */
+static void ask(struct net *n, struct node *nd, const struct source *s, unsigned step)
 {
-    bool starts = s->node == nd->id;
+    const struct source *back = &n->src[s->id ^ 1];
+    bool starts = s->node == nd->id, answered = !starts && back->of_host;
 
-    if (step == 3) {
+    switch (step) {
+    case 3:
         rte_prefetch0(s);
-        return;
-    }
-    if (step == 4)
+        rte_prefetch0(back);
+        break;
+    case 4:
         egress_soon(s->e, starts);
-    else
+        ask_port(nd, starts ? s->port : s->peer_port, false);
+        if (answered) {
+            egress_soon(back->e, true);
+            rte_prefetch0(&n->apart->place[nd->id].heap.place[back->starts]);
+        }
+        break;
+    default:
         egress_soon_frame(s->e, starts);
-    ask_port(nd, starts ? s->port : s->peer_port, step == 5);
+        ask_port(nd, starts ? s->port : s->peer_port, true);
+    }
 }
 
 static void run_step(struct net *n, struct soon *s, unsigned step, int64_t end_ps)
@@ -74,7 +84,7 @@ static void run_step(struct net *n, struct soon *s, unsigned step, int64_t end_p
         break;
     default:
         for (uint32_t k = 0; k < s->n; k++)
-            ask(nd, *s->at[k], step);
+            ask(n, nd, *s->at[k], step);
     }
 }
 

@@ -30,7 +30,7 @@ static const struct row rows[] = {
     {"rail-2x4", 8, COLL_ALLREDUCE, ALGO_HIER_SHARP},
     {"incast-32", 33, COLL_GATHER, ALGO_DIRECT}, /* pauses, full queues */
     {"incast-32-dcqcn", 33, COLL_GATHER, ALGO_DIRECT},
-    {"npu-mesh-8", 8, COLL_ALLREDUCE, ALGO_RING}, /* hosts are neighbours */
+    {"npu-mesh-8", 8, COLL_ALLREDUCE, ALGO_RING},         /* hosts are neighbours */
     {"h100-node-measured", 8, COLL_ALLREDUCE, ALGO_RING}, /* costs of messages */
 };
 
