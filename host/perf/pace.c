@@ -4,11 +4,18 @@
  * an operation, when all ranks copy at once what their windows hold and nothing hides it. Lag and
  * rate start from a guess and follow what runs show. A lag seen while the machine was overloaded
  * says nothing of wake-ups, so a run that failed lowers the rate, where the rate was what bound it.
+ *
+ * Warm-ups vary: the 99th percentile of an operation's lateness by a third, its time by 1 %, half
+ * of what is to be found by it. So the median of what all of them needed counts, lateness being
+ * about the same at any dilation that the machine keeps up with, and a line through all their
+ * times. Until the end that line is taken for as flat as it may be: dilations that turn out too
+ * small are cheap, and those are where the machine's own work shows.
  */
 #include "host/perf/pace.h"
 
 #include <math.h>
 #include <rte_common.h>
+#include <stdlib.h>
 
 #define LAG_START_NS    150e3
 #define LAG_LEAST_NS    20e3
@@ -19,9 +26,18 @@
 #define BURST_TOLERANCE 0.04
 #define CAP_WALLS       3.0 /* wall times that one operation may last, when nothing less would hold */
 #define RATE_LEAST      20e6
-#define HELD_MARGIN     1.15 /* over what a warm-up needed, for the run after it to hold as well */
+#define HELD_MARGIN     1.15 /* over what warm-ups needed, for the run after them to hold as well */
+#define RETRY_MARGIN    1.1  /* over what a run needed that needed more than most */
+#define RETRY_LEAST     1.05
+#define UP              8.0 /* steps between warm-ups at most, */
+#define DOWN            4.0
+#define ENOUGH          1.2  /* and one smaller than this is not worth another, */
+#define LEAST_TRIES     3    /* after so many */
 #define APART           1.3  /* dilations whose times tell something by their difference */
-#define ENOUGH          1.2  /* a step smaller than this is not worth a warm-up */
+#define OVERLOADED      3.0  /* of d is needed: its time is not that of a machine that keeps up */
+#define TIME_NOISE      0.01 /* standard deviation of a warm-up's time */
+#define ERRORS_SEARCH   3.0  /* standard errors by which `slow` may be too high: in between, */
+#define ERRORS_FOUND    0.5  /* and at the end */
 
 void pace_init(struct pace *p, bool adaptive, double max_wall)
 {
@@ -92,53 +108,105 @@ struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns,
 uint32_t pace_retry(const struct pace *p, const struct coll_prediction *pr, uint32_t d,
                     uint32_t needed)
 {
-    double next = fmin(fmax(1.5 * d, LAG_MARGIN * needed), 8.0 * d);
+    double next = fmin(fmax(RETRY_LEAST * d, RETRY_MARGIN * needed), UP * d);
 
     return clamp(fmax(d, fmin(next, pace_cap(p, pr))));
 }
 
-static void note_time(struct pace_tries *t, uint32_t d, double us)
+static int by_value(const void *a, const void *b)
 {
-    double k, whole;
+    double x = *(const double *)a, y = *(const double *)b;
 
-    if (d > t->top.d) {
-        if (d > APART * t->top.d)
-            t->below = t->top;
-        t->top.d = d, t->top.us = us;
-    } else if (d * APART < t->top.d && d > t->below.d) {
-        t->below.d = d, t->below.us = us;
+    return (x > y) - (x < y);
+}
+
+static double median_needed(const struct pace_tries *t)
+{
+    double v[RTE_DIM(t->at)];
+
+    for (unsigned i = 0; i < t->n; i++)
+        v[i] = t->at[i].needed;
+    qsort(v, t->n, sizeof(v[0]), by_value);
+    return t->n % 2 ? v[t->n / 2] : sqrt(v[t->n / 2 - 1] * v[t->n / 2]);
+}
+
+/*
+ * us = whole + own / d by least squares: the d at which own / d is PACE_TOLERANCE of the whole, for
+ * an `own` that is so many standard errors less. 0: not known.
+ */
+static double own_work(const struct pace_tries *t, double errors)
+{
+    double n = 0, x = 0, y = 0, xx = 0, xy = 0, least = INFINITY, most = 0, own, whole;
+
+    for (unsigned i = 0; i < t->n; i++) {
+        const struct pace_try *a = &t->at[i];
+
+        if (a->needed >= OVERLOADED * a->d)
+            continue;
+        least = fmin(least, a->d), most = fmax(most, a->d);
+        n++, x += 1 / a->d, y += a->us, xx += 1 / (a->d * a->d), xy += a->us / a->d;
     }
-    if (!t->below.d)
-        return;
-    k = (t->below.us - t->top.us) / (1.0 / t->below.d - 1.0 / t->top.d);
-    whole = t->top.us - k / t->top.d;
-    t->slow = k <= 0 ? 0 : clamp(whole > 0 ? k / (PACE_TOLERANCE * whole) : PACE_MAX_DILATION);
+    if (most < APART * least)
+        return 0;
+    xx -= x * x / n;
+    own = (xy - x * y / n) / xx;
+    whole = (y - own * x) / n;
+    own -= errors * TIME_NOISE * whole / sqrt(xx);
+    return own <= 0 ? 0 : whole > 0 ? own / (PACE_TOLERANCE * whole) : PACE_MAX_DILATION;
+}
+
+/* The machine could not move what d asks for where far more was needed there than elsewhere: up to
+ * the least that held beyond that, or halfway to it. */
+static double above_overload(const struct pace_tries *t, double median, bool at_last)
+{
+    double failed = 0, held = INFINITY;
+
+    for (unsigned i = 0; i < t->n; i++)
+        if (t->at[i].needed > 2 * fmax(t->at[i].d, median))
+            failed = fmax(failed, t->at[i].d);
+    for (unsigned i = 0; i < t->n; i++)
+        if (t->at[i].d > failed && t->at[i].needed <= t->at[i].d)
+            held = fmin(held, t->at[i].d);
+    if (!failed || isinf(held))
+        return 2 * failed;
+    return at_last || held < APART * failed ? held : sqrt(failed * held);
 }
 
 uint32_t pace_settle(const struct pace *p, struct pace_tries *t, const struct coll_prediction *pr,
                      uint32_t d, uint32_t needed, double us)
 {
-    double next;
+    double median, own, next;
 
-    note_time(t, d, us);
-    if (t->held && t->held < t->slow) {
-        t->failed = RTE_MAX(t->failed, t->held);
-        t->held = 0;
-    }
-    needed = RTE_MAX(needed, t->slow);
-    if (needed > d) {
-        t->failed = RTE_MAX(t->failed, d);
-        if (!t->held)
-            return pace_retry(p, pr, t->failed, needed);
-        return t->held < ENOUGH * d ? t->held : clamp(sqrt((double)t->held * d));
-    }
-    if (d < HELD_MARGIN * needed)
-        return clamp(HELD_MARGIN * needed);
-    t->held = t->held ? RTE_MIN(t->held, d) : d;
-    next = fmax(HELD_MARGIN * HELD_MARGIN * needed, d / 4.0);
-    if (t->failed)
-        next = fmax(next, sqrt((double)t->failed * d));
-    return next * ENOUGH < d ? clamp(next) : d;
+    t->at[t->n++] = (struct pace_try){d, needed, us};
+    if (!t->most)
+        t->most = PACE_WARM_UPS;
+    median = median_needed(t);
+    next = fmax(fmax(HELD_MARGIN * median, own_work(t, ERRORS_SEARCH)),
+                above_overload(t, median, false));
+    t->settled = t->n == t->most || (next > d && d >= floor(pace_cap(p, pr))) ||
+                 (t->n >= LEAST_TRIES && next < ENOUGH * d && d < ENOUGH * next);
+    own = own_work(t, ERRORS_FOUND);
+    t->slow = own > 0 ? clamp(own) : 0;
+    if (t->settled)
+        next = fmax(fmax(HELD_MARGIN * median, t->slow), above_overload(t, median, true));
+    next = fmin(fmax(next, d / DOWN), UP * d);
+    return clamp(fmin(next, fmax(d, pace_cap(p, pr))));
+}
+
+unsigned pace_warm_up(const struct pace *p, unsigned want, const struct coll_prediction *pr,
+                      uint32_t dilation)
+{
+    bool fits = (double)pr->time_ps * 1e-12 * dilation <= p->max_wall;
+
+    if (p->adaptive && want && want < PACE_OPS && fits)
+        return PACE_OPS;
+    return pace_iters(p, want, pr, dilation);
+}
+
+void pace_again(struct pace_tries *t)
+{
+    t->settled = false;
+    t->most = RTE_MIN(t->n + PACE_MORE, (unsigned)RTE_DIM(t->at));
 }
 
 void pace_learn(struct pace *p, const struct coll_prediction *pr, unsigned nranks,

@@ -39,29 +39,38 @@ unsigned pace_iters(const struct pace *p, unsigned want, const struct coll_predi
 struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns, uint32_t slow,
                            uint32_t dilation);
 /*
- * Warm-ups of a row at several dilations, {0} before the first. What the machine does beside
- * handing frames over (ranks that copy at once what their windows hold) is late nowhere, but it is
- * paid in fabric time, 1 / dilation of it: two dilations show how much that is, and `slow` is where
- * it is 2 % of the time; 0: not known.
+ * Warm-ups of a row at several dilations, {0} before the first. Each shows by its lateness what it
+ * needs, which differs from one to the next by a third. What the machine does beside handing frames
+ * over (ranks that copy at once what their windows hold) is late nowhere, but it is paid in fabric
+ * time, 1 / dilation of it: a line through the times shows how much that is.
  */
+#define PACE_WARM_UPS 7 /* at most, to find a dilation, */
+#define PACE_OPS      2 /* of so many operations at least, where one fits max_wall, */
+#define PACE_MORE     3 /* and for another run like it */
 struct pace_tries {
-    uint32_t held, failed; /* the least that held, the most that did not */
-    uint32_t slow;
-    struct {
-        uint32_t d;
-        double us;
-    } top, below; /* the largest, and the next one that is less by some */
+    unsigned n, most; /* most 0: PACE_WARM_UPS */
+    bool settled;     /* the last answer is the dilation to run at */
+    uint32_t
+        slow; /* the dilation at which the machine's own work is 2 % of the time; 0: not known */
+    struct pace_try {
+        double d, needed, us;
+    } at[PACE_WARM_UPS + PACE_MORE];
 };
 /*
- * After a warm-up at d that took so many us of fabric time and showed by its lateness what it
- * `needed`: what to warm up at next, or d when that is the one: between 1.15 times and about 1.5
- * times what it needs itself.
+ * After a warm-up at d that took so many us of fabric time an operation and showed by its lateness
+ * what it `needed`: what to warm up at next, or run at, once it is settled: some more than the
+ * median needs, and no less than `slow`.
  */
 uint32_t pace_settle(const struct pace *p, struct pace_tries *t, const struct coll_prediction *pr,
                      uint32_t d, uint32_t needed, double us);
+/* Operations of such a warm-up: want, or more. */
+unsigned pace_warm_up(const struct pace *p, unsigned want, const struct coll_prediction *pr,
+                      uint32_t dilation);
+/* For another run like the one that these found the dilation of: a few more, from there on. */
+void pace_again(struct pace_tries *t);
 /*
- * For another try of a run that lagged at d: what it showed to be needed and some, within 1.5 to 8
- * times d; d itself when an operation would last longer than three max_wall.
+ * For another try of a run that lagged at d: what it showed to be needed and some, at most 8 times
+ * d; d itself when an operation would last longer than three max_wall.
  */
 uint32_t pace_retry(const struct pace *p, const struct coll_prediction *pr, uint32_t d,
                     uint32_t needed);

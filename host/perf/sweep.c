@@ -20,7 +20,6 @@
 #define CONNECT_S     60.0     /* EAL, memif and JOINs of all ranks on a slow machine */
 #define SLACK_S       60.0     /* on top of what a command should take, before it counts as stuck */
 #define TRIES         3        /* of one run, each at a higher dilation, when it may be chosen */
-#define WARM_UPS      6        /* at most, to find that dilation */
 #define START_NS      10000000 /* wall time from telling ranks to run until they do, */
 #define START_RANK_NS 1000000  /* and for each that is told */
 #define LATE_NS       2000000 /* of wall time: a rank is late, whatever this machine does meanwhile */
@@ -38,7 +37,6 @@ struct answers {
     const struct coll_prediction *pred; /* of what runs */
     const char *label;
     unsigned iters;
-    uint32_t slow; /* of the warm-ups, see struct pace_tries */
 };
 
 static int take_blob(void *ctx, unsigned rank, const struct msg *m)
@@ -263,28 +261,37 @@ static int run_n(struct sweep *s, unsigned n, struct answers *a, int64_t *lag_ns
     return rc;
 }
 
-/* Where the dilation may be chosen, warm-ups are what finds it: one after the other, until they
- * hold and would not with much less. */
+/* Where the dilation is looked for: from a guess on, in place from what was found out of place. */
+static void begin_pace(struct sweep *s, const struct answers *a, int place)
+{
+    if (place == IN_PLACE && s->tries_algo == a->algo) {
+        pace_again(&s->tries);
+        return;
+    }
+    s->tries = (struct pace_tries){0};
+    s->tries_algo = a->algo;
+    if (s->pace.adaptive)
+        clock_set_dilation(s->rd->sh, pace_dilation(&s->pace, a->pred, s->nranks));
+}
+
+/* Where the dilation may be chosen, warm-ups are what finds it: one after the other. */
 static int warm_up(struct sweep *s, struct answers *a)
 {
-    struct pace_tries t = {0};
-    uint32_t d, next = clock_dilation(s->rd->sh);
     int rc = 0;
 
-    for (unsigned i = 0; !rc && i < WARM_UPS && (!i || next != d); i++) {
-        unsigned n = pace_iters(&s->pace, s->o->warmup, a->pred, d = next);
+    while (!rc && s->o->warmup && !s->tries.settled) {
+        uint32_t d = clock_dilation(s->rd->sh);
+        unsigned n = pace_warm_up(&s->pace, s->o->warmup, a->pred, d);
         int64_t lag;
 
-        if (!n)
-            break;
         rc = run_n(s, n, a, &lag);
         if (!s->pace.adaptive)
             break;
-        next = pace_settle(&s->pace, &t, a->pred, d, pace_judge(a->pred, lag, 0, d).needed,
-                           a->ps / n * 1e-6);
-        clock_set_dilation(s->rd->sh, next);
+        if (!rc)
+            clock_set_dilation(s->rd->sh, pace_settle(&s->pace, &s->tries, a->pred, d,
+                                                      pace_judge(a->pred, lag, 0, d).needed,
+                                                      a->ps / n * 1e-6));
     }
-    a->slow = t.slow;
     return rc;
 }
 
@@ -300,7 +307,7 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a)
     if (rc)
         return rc;
     run->time_us = a->ps / run->iters * 1e-6;
-    run->fid = pace_judge(a->pred, lag, a->slow, run->dilation);
+    run->fid = pace_judge(a->pred, lag, s->tries.slow, run->dilation);
     run->valid = true;
     run->aggregated = a->aggregated;
     run->staging_us = (double)a->staging_ns * 1e-3 / run->iters / run->dilation;
@@ -351,10 +358,10 @@ static int run_place(struct sweep *s, struct row *r, int place)
         rc = sweep_instead(s, r, (enum coll_algo)a.algo, &now);
         a.pred = &now;
     }
-    if (!rc && s->pace.adaptive)
-        clock_set_dilation(s->rd->sh, pace_dilation(&s->pace, a.pred, s->nranks));
-    if (!rc)
+    if (!rc) {
+        begin_pace(s, &a, place);
         rc = warm_up(s, &a);
+    }
     if (!rc)
         rc = run_paced(s, run, &a);
     if (!rc && s->o->check)

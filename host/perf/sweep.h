@@ -25,6 +25,8 @@ struct sweep {
     unsigned n_trees;
     uint16_t tree[COLL_TREES];
     struct pace pace;
+    struct pace_tries tries; /* of the row that runs, by this algorithm */
+    uint32_t tries_algo;
     struct row *rows; /* finished, in order; the last may be half done after a failure */
     unsigned n_rows, max_rows;
     uint64_t wrong;

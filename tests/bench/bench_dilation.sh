@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # What `dilation = auto` chooses for a row, of the smallest factor at which the row holds fidelity: on the machine as it is, and with
 # one of its cores busy. Each choice is that of a job of this row alone, which begins from a guess; the median of three. Then fixed
-# factors are tried: one holds when three of its four runs do, by their lateness, and take at most 3 % more fabric time than at four
-# times what auto chose (2 %, and 1 for the machine's moods). The smallest is found by halving the interval between what holds and
-# what does not, in ratio, to within a tenth. Prints JSON objects, one a line.
+# factors are tried: one holds by the rule that auto follows when three of its four runs do by their lateness, and their median time is
+# at most 2 % more than it would be without the machine's own work, which is 1 / factor of it: by the times at what auto chose and at four
+# times that. The smallest is found by halving the interval between what holds and what does not, in ratio, to within a tenth.
+# Prints JSON objects, one a line.
 set -u
 cd "$(dirname "$0")/../.."
 . tests/bench/lib.sh
@@ -28,12 +29,16 @@ runs() { # runs ALGO SIZE FACTOR: "true|false TIME" of four
     done
     scripts/trib down >/dev/null
 }
+middle() { sort -g | awk '{ a[NR] = $1 } END { print (a[int((NR + 1) / 2)] + a[int(NR / 2) + 1]) / 2 }'; }
 holds() { # holds ALGO SIZE FACTOR
-    [ "$(runs "$@" | awk -v t="$true_us" '$1 == "true" && $2 <= 1.03 * t' | wc -l)" -ge 3 ]
+    local of
+    of=$(runs "$@")
+    [ "$(grep -c true <<<"$of")" -ge 3 ] && awk -v t="$(cut -d' ' -f2 <<<"$of" | middle)" -v w="$whole" 'BEGIN { exit !(t <= 1.02 * w) }'
 }
 smallest() { # smallest ALGO SIZE FROM
-    local low high=$3 d k true_us
-    true_us=$(runs "$1" "$2" $((4 * $3)) | awk '{ print $2 }' | median)
+    local low high=$3 d k whole
+    whole=$(printf '%s\n' "$(runs "$@" | cut -d' ' -f2 | middle)" "$(runs "$1" "$2" $((4 * $3)) | cut -d' ' -f2 | middle)" |
+        awk '{ t[NR] = $1 } END { print (t[1] > t[2] ? t[2] - (t[1] - t[2]) / 3 : t[2]) }')
     for ((k = 0; k < 4; k++)); do # up to a factor that holds
         holds "$1" "$2" "$high" && break
         high=$((high * 2))
