@@ -9,7 +9,11 @@
 #include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
 
-_Static_assert(FRAME_HEADROOM >= 32, "room for a tag");
+_Static_assert(FRAME_HEADROOM_LENGTHS >= 4, "room for a tag");
+_Static_assert((sizeof(struct rte_mbuf) + FRAME_PRIV_BYTES + FRAME_HEADROOM_LENGTHS) %
+                       RTE_CACHE_LINE_SIZE ==
+                   0,
+               "a line of the CPU's caches");
 _Static_assert(FRAME_HEADROOM <= RTE_PKTMBUF_HEADROOM, "FRAME_ROOM bytes are behind it");
 
 struct rte_mempool *frame_pool_create(const char *name, unsigned n, unsigned cache)
@@ -44,7 +48,7 @@ struct rte_mempool *frame_pool_create_at(const char *name, unsigned n, unsigned 
         return NULL;
     priv.mbuf_data_room_size =
         (uint16_t)(RTE_PKTMBUF_HEADROOM + (lengths ? FRAME_ROOM_LENGTHS : FRAME_ROOM));
-    rc = rte_mempool_set_ops_byname(p, "ring_mp_mc", NULL);
+    rc = rte_mempool_set_ops_byname(p, "stack", NULL);
     if (!rc) {
         rte_pktmbuf_pool_init(p, &priv);
         rc = rte_mempool_populate_iova(p, at, RTE_BAD_IOVA, bytes, NULL, NULL);

@@ -17,6 +17,8 @@
 #ifndef TRIB_ROCE_FRAME_H
 #define TRIB_ROCE_FRAME_H
 
+#include "roce/lines.h"
+
 #include <rte_mbuf.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,13 +73,22 @@ static inline struct frame_meta *frame_meta(struct rte_mbuf *m)
 /* Where a frame begins in its buffer: headers of Ethernet, IPv4, UDP and BTH (54 bytes) end a cache
  * line and the payload begins the next, since vector loads across two lines take twice as long. */
 #define FRAME_HEADROOM                                                                             \
-    (3 * RTE_CACHE_LINE_SIZE - 54 -                                                                \
+    (2 * RTE_CACHE_LINE_SIZE - 54 -                                                                \
      (sizeof(struct rte_mbuf) + FRAME_PRIV_BYTES) % RTE_CACHE_LINE_SIZE)
+/* Of one in a pool for length-only payloads: it begins that line, which has all of most frames. */
+#define FRAME_HEADROOM_LENGTHS (FRAME_HEADROOM + 54 - RTE_CACHE_LINE_SIZE)
+
+/* Of a frame with its own buffer. */
+static inline uint16_t frame_headroom(const struct rte_mbuf *m)
+{
+    return m->buf_len == RTE_PKTMBUF_HEADROOM + FRAME_ROOM_LENGTHS ? FRAME_HEADROOM_LENGTHS
+                                                                   : FRAME_HEADROOM;
+}
 
 /* Of an mbuf as its pool gives it. */
 static inline void frame_reset(struct rte_mbuf *m)
 {
-    m->data_off = FRAME_HEADROOM;
+    m->data_off = frame_headroom(m);
     memset(frame_meta(m), 0, sizeof(struct frame_meta));
 }
 
@@ -85,13 +96,7 @@ static inline void frame_reset(struct rte_mbuf *m)
  * meta, and headers where its own buffer has them. */
 static inline void frame_soon(struct rte_mbuf *m)
 {
-    const uint8_t *at = (const uint8_t *)m + sizeof(*m) + FRAME_PRIV_BYTES + FRAME_HEADROOM;
-
-    rte_prefetch0(m);
-    rte_prefetch0(m->cacheline1);
-    rte_prefetch0(frame_meta(m));
-    rte_prefetch0(at);
-    rte_prefetch0(at + RTE_CACHE_LINE_SIZE);
+    lines_soon(m, sizeof(*m) + FRAME_PRIV_BYTES + FRAME_HEADROOM + 54);
 }
 
 /* Layer-2 bytes (no FCS), a length-only payload counted. */
