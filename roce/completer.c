@@ -200,7 +200,7 @@ static enum roce_reason response_gap(struct qp *qp, uint32_t psn)
 /* Puts the data of the response where the request wants it. False: not an answer to it. */
 static bool take_data(struct qp *qp, const struct swqe *w, const struct roce_pkt *k, int *rc)
 {
-    const union sdata *d = sq_data(qp, qp->rqr.head);
+    const union sdata *d = w->data;
     uint32_t i = psn_sub(k->psn, w->first_psn), off = i * qp->attr.mtu;
 
     if (op_is_atomic(w->op)) {

@@ -41,21 +41,31 @@ struct rq {
     uint8_t ring[] __rte_cache_aligned; /* struct rwqe of max_sge pieces, each in stride bytes */
 };
 
-/* A posted send. Scatter list and inline data stand apart: most requests never touch more than one
- * cache line of them. */
+/* A posted send, with its payload behind it: a line of the CPU's caches where that is one piece. */
 struct swqe {
-    uint64_t wr_id, raddr, compare_add, swap;
-    struct rte_mbuf *held;
-    uint32_t held_off, held_len;
+    uint64_t wr_id, raddr;
     uint32_t len, imm, rkey;
     uint32_t first_psn, n_pkts;
     uint8_t op, flags, frag, n_sge;
-    bool virt; /* READ: not all of the answer was carried */
-    struct ud_dest ud;
+    bool holds; /* the payload is data->held */
+    bool virt;  /* READ: not all of the answer was carried */
+    union sdata {
+        struct {
+            struct rte_mbuf *mbuf;
+            uint32_t off, len;
+        } held;
+        struct sge sge[0];
+        uint8_t inl[0];
+    } data[] __rte_aligned(sizeof(struct sge));
 };
-union sdata {
-    struct sge sge[ROCE_MAX_SGE];
-    uint8_t inl[ROCE_MAX_INLINE];
+_Static_assert(sizeof(struct swqe) + sizeof(struct sge) == RTE_CACHE_LINE_SIZE, "as said");
+
+/* What few requests have beside that. */
+union sextra {
+    struct {
+        uint64_t compare_add, swap;
+    };
+    struct ud_dest ud;
     struct mw_bind bind;
 };
 
@@ -64,8 +74,8 @@ union sdata {
  * are sent, [cur, tail) waits. Indices run freely; ring entry is index & mask.
  */
 struct requester {
-    struct swqe *ring;
-    uint8_t *data; /* union sdata, each in `stride` bytes */
+    uint8_t *ring;       /* struct swqe, each in `stride` bytes */
+    union sextra *extra; /* behind it, of the same places */
     uint32_t stride, max_sge, max_inline;
     uint32_t depth, mask, head, cur, tail, cur_pkt;
     uint32_t seen; /* requests before it are known to the port; tail, unless messages cost time */
@@ -291,12 +301,12 @@ static inline int qp_mem(struct qp *qp, bool remote, uint32_t key, uint64_t addr
 
 static inline struct swqe *sq_at(const struct qp *qp, uint32_t i)
 {
-    return &qp->rqr.ring[i & qp->rqr.mask];
+    return (struct swqe *)(void *)(qp->rqr.ring + (size_t)(i & qp->rqr.mask) * qp->rqr.stride);
 }
 
-static inline union sdata *sq_data(const struct qp *qp, uint32_t i)
+static inline union sextra *sq_extra(const struct qp *qp, uint32_t i)
 {
-    return (union sdata *)(void *)(qp->rqr.data + (size_t)(i & qp->rqr.mask) * qp->rqr.stride);
+    return &qp->rqr.extra[i & qp->rqr.mask];
 }
 
 /* Something to say in the queue of READ responses. */

@@ -21,7 +21,7 @@ enum built local_build(struct qp *qp)
     bool bind = w->op == WR_BIND_MW;
     uint8_t status = bind ? WC_MW_BIND_ERR : WC_LOC_QP_OP_ERR;
 
-    if (!window(qp, w->rkey, bind ? &sq_data(qp, qp->rqr.head)->bind : NULL)) {
+    if (!window(qp, w->rkey, bind ? &sq_extra(qp, qp->rqr.head)->bind : NULL)) {
         qp_complete_send(qp, WC_SUCCESS);
         completer_advance(qp);
     } else if (qp->type == QP_UC) {

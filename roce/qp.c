@@ -50,21 +50,43 @@ static int64_t check_post(const struct qp *qp, const struct wqe *w)
     return (int64_t)len;
 }
 
+static void post_payload(union sdata *d, const struct wqe *w, uint32_t len)
+{
+    if (w->held) {
+        d->held.mbuf = w->held, d->held.off = w->held_off, d->held.len = w->held_len;
+        rte_pktmbuf_refcnt_update(w->held, 1);
+    } else if (w->flags & WR_F_INLINE) {
+        memcpy(d->inl, w->inl, len);
+    } else {
+        memcpy(d->sge, w->sge, w->n_sge * sizeof(w->sge[0]));
+    }
+}
+
+static void post_extra(const struct qp *qp, union sextra *x, const struct wqe *w)
+{
+    if (op_is_atomic(w->op))
+        x->compare_add = w->compare_add, x->swap = w->swap;
+    else if (w->op == WR_BIND_MW)
+        x->bind = w->bind;
+    else if (qp->type == QP_UD)
+        x->ud = w->ud;
+}
+
 int qp_post_send(struct qp *qp, const struct wqe *w)
 {
     struct requester *q = &qp->rqr;
     int64_t len = check_post(qp, w);
-    struct swqe *e = sq_at(qp, q->tail);
+    struct swqe *e;
 
     if (len < 0)
         return (int)len;
     if (q->tail - q->head == q->depth)
         return -ENOMEM;
+    if (q->head == q->tail) /* from the beginning: lines that were in use are used again */
+        q->head = q->cur = q->tail = q->seen = 0;
+    e = sq_at(qp, q->tail);
     *e = (struct swqe){.wr_id = w->wr_id,
                        .raddr = w->raddr,
-                       .held = w->held,
-                       .held_off = w->held_off,
-                       .held_len = w->held ? w->held_len : 0,
                        .len = (uint32_t)len,
                        .imm = w->imm,
                        .rkey = w->rkey,
@@ -72,20 +94,11 @@ int qp_post_send(struct qp *qp, const struct wqe *w)
                        .op = w->op,
                        .flags = w->flags,
                        .frag = w->frag,
-                       .n_sge = w->n_sge};
+                       .n_sge = w->n_sge,
+                       .holds = w->held != NULL};
     e->n_pkts = op_is_local(w->op) ? 0 : op_is_atomic(w->op) ? 1 : packets_of(e->len, post_mtu(qp));
-    if (op_is_atomic(w->op))
-        e->compare_add = w->compare_add, e->swap = w->swap;
-    if (qp->type == QP_UD)
-        e->ud = w->ud;
-    if (w->op == WR_BIND_MW)
-        sq_data(qp, q->tail)->bind = w->bind;
-    else if (w->flags & WR_F_INLINE)
-        memcpy(sq_data(qp, q->tail)->inl, w->inl, e->len);
-    else
-        memcpy(sq_data(qp, q->tail)->sge, w->sge, w->n_sge * sizeof(w->sge[0]));
-    if (e->held)
-        rte_pktmbuf_refcnt_update(e->held, 1);
+    post_payload(e->data, w, e->len);
+    post_extra(qp, sq_extra(qp, q->tail), w);
     q->post_psn = psn_add(q->post_psn, e->n_pkts);
     q->tail++;
     fetch_post(qp);
@@ -107,6 +120,13 @@ void qp_event(struct qp *qp, enum qp_event e)
         qp->r->cfg.ops.event(qp->r->cfg.user, qp, e);
 }
 
+static void release(struct swqe *w)
+{
+    if (w->holds)
+        rte_pktmbuf_free(w->data->held.mbuf);
+    w->holds = false;
+}
+
 void qp_complete_send(struct qp *qp, uint8_t status)
 {
     struct requester *q = &qp->rqr;
@@ -119,9 +139,7 @@ void qp_complete_send(struct qp *qp, uint8_t status)
                     .virt = w->virt};
     bool say = status != WC_SUCCESS || qp->sig_all || (w->flags & WR_F_SIGNALED);
 
-    if (w->held)
-        rte_pktmbuf_free(w->held);
-    w->held = NULL;
+    release(w);
     if (q->cur == q->head)
         q->cur++, q->cur_pkt = 0;
     q->head++;
@@ -207,10 +225,9 @@ static void reset(struct qp *qp)
     if (qp->pace)
         pace_reset(qp->pace);
     for (; q->head != q->tail; q->head++)
-        if (sq_at(qp, q->head)->held)
-            rte_pktmbuf_free(sq_at(qp, q->head)->held);
+        release(sq_at(qp, q->head));
     *q = (struct requester){.ring = q->ring,
-                            .data = q->data,
+                            .extra = q->extra,
                             .stride = q->stride,
                             .max_sge = q->max_sge,
                             .max_inline = q->max_inline,
@@ -433,7 +450,6 @@ static void attach_rq(struct qp *qp, struct rq *rq)
 static void free_qp(struct qp *qp)
 {
     free(qp->rqr.ring);
-    free(qp->rqr.data);
     free(qp->pace);
     free(qp);
 }

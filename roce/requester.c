@@ -16,19 +16,19 @@
 
 int requester_create(struct requester *q, const struct qp_cfg *cfg)
 {
-    uint32_t sge, size;
+    uint32_t size = rte_align32pow2(cfg->sq_depth ? cfg->sq_depth : 1);
+    size_t data;
 
     q->depth = cfg->sq_depth ? cfg->sq_depth : 1;
     q->max_sge = cfg->bounded ? cfg->max_sge : ROCE_MAX_SGE;
     q->max_inline = cfg->bounded ? cfg->max_inline : ROCE_MAX_INLINE;
-    sge = q->max_sge * (uint32_t)sizeof(struct sge);
-    q->stride = RTE_ALIGN(RTE_MAX(RTE_MAX(sge, q->max_inline), (uint32_t)sizeof(struct mw_bind)),
-                          sizeof(struct sge));
-    size = rte_align32pow2(q->depth);
+    data = RTE_MAX(q->max_sge * sizeof(struct sge), q->max_inline);
+    data = RTE_MAX(data, sizeof(union sdata));
+    q->stride = (uint32_t)(sizeof(struct swqe) + RTE_ALIGN(data, sizeof(struct sge)));
     q->mask = size - 1;
-    q->ring = lines_take(size * sizeof(q->ring[0]));
-    q->data = lines_take((size_t)size * q->stride);
-    return q->ring && q->data ? 0 : -ENOMEM;
+    q->ring = lines_take((size_t)size * (q->stride + sizeof(union sextra)));
+    q->extra = (void *)(q->ring + (size_t)size * q->stride);
+    return q->ring ? 0 : -ENOMEM;
 }
 
 /* ---- may it send? ---- */
@@ -78,7 +78,7 @@ static int copy_payload(struct qp *qp, uint32_t index, uint32_t off, uint8_t *ds
                         uint32_t *carried)
 {
     const struct swqe *w = sq_at(qp, index);
-    const union sdata *d = sq_data(qp, index);
+    const union sdata *d = w->data;
 
     *carried = 0;
     if (w->flags & WR_F_INLINE) {
@@ -86,9 +86,9 @@ static int copy_payload(struct qp *qp, uint32_t index, uint32_t off, uint8_t *ds
         *carried = len;
         return 0;
     }
-    if (w->held) {
-        uint32_t n = off < w->held_len ? RTE_MIN(len, w->held_len - off) : 0;
-        const void *p = n ? rte_pktmbuf_read(w->held, w->held_off + off, n, dst) : dst;
+    if (w->holds) {
+        uint32_t n = off < d->held.len ? RTE_MIN(len, d->held.len - off) : 0;
+        const void *p = n ? rte_pktmbuf_read(d->held.mbuf, d->held.off + off, n, dst) : dst;
 
         if (p != dst)
             memcpy(dst, p, n);
@@ -115,8 +115,9 @@ enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct r
     }
     k->virt = k->len - carried;
     roce_build(*m, k);
-    if (w->held && !k->virt)
-        roce_seal_crc(*m, k, held_crc(w->held, w->held_off + off, payload, k->len));
+    if (w->holds && !k->virt)
+        roce_seal_crc(*m, k,
+                      held_crc(w->data->held.mbuf, w->data->held.off + off, payload, k->len));
     else
         roce_seal(*m, k);
     return BUILT;
@@ -155,8 +156,11 @@ static void data_packet(const struct qp *qp, const struct swqe *w, uint32_t i, s
 }
 
 /* A READ that is asked for again starts where its data ends. */
-static void read_packet(const struct qp *qp, const struct swqe *w, uint32_t i, struct roce_pkt *k)
+static void read_packet(const struct qp *qp, uint32_t index, uint32_t i, struct roce_pkt *k)
 {
+    const struct swqe *w = sq_at(qp, index);
+    const union sextra *x = sq_extra(qp, index);
+
     k->len = 0;
     k->rkey = w->rkey;
     if (w->op == WR_READ) {
@@ -167,8 +171,8 @@ static void read_packet(const struct qp *qp, const struct swqe *w, uint32_t i, s
     }
     k->opcode = w->op == WR_CMP_SWAP ? ROCE_OP_RC_CMP_SWAP : ROCE_OP_RC_FETCH_ADD;
     k->va = w->raddr;
-    k->compare = w->op == WR_CMP_SWAP ? w->compare_add : 0;
-    k->swap_add = w->op == WR_CMP_SWAP ? w->swap : w->compare_add;
+    k->compare = w->op == WR_CMP_SWAP ? x->compare_add : 0;
+    k->swap_add = w->op == WR_CMP_SWAP ? x->swap : x->compare_add;
 }
 
 /* Moves the cursor over a packet (or all PSNs of a READ) that is about to be sent. */
@@ -223,7 +227,7 @@ enum built requester_build(struct qp *qp, struct rte_mbuf **m, int64_t now_ps)
         return local_build(qp);
     k.psn = q->nxt;
     if (op_is_read(w->op))
-        read_packet(qp, w, i, &k);
+        read_packet(qp, index, i, &k);
     else
         data_packet(qp, w, i, &k);
     advance_cursor(qp);

@@ -14,6 +14,7 @@ enum built ud_build(struct qp *qp, struct rte_mbuf **m)
 {
     struct requester *q = &qp->rqr;
     const struct swqe *w = sq_at(qp, q->cur);
+    const struct ud_dest *to = &sq_extra(qp, q->cur)->ud;
     struct roce_pkt k = qp->base;
     enum built b;
 
@@ -22,10 +23,10 @@ enum built ud_build(struct qp *qp, struct rte_mbuf **m)
     k.len = w->len;
     k.imm = w->imm;
     k.solicited = w->flags & WR_F_SOLICITED;
-    k.dst_ip = w->ud.ip;
-    memcpy(k.dst_mac, w->ud.mac, 6);
-    k.dqpn = w->ud.qpn & ROCE_PSN_MASK;
-    k.qkey = w->ud.qkey & WR_QKEY_OF_QP ? qp->attr.qkey : w->ud.qkey;
+    k.dst_ip = to->ip;
+    memcpy(k.dst_mac, to->mac, 6);
+    k.dqpn = to->qpn & ROCE_PSN_MASK;
+    k.qkey = to->qkey & WR_QKEY_OF_QP ? qp->attr.qkey : to->qkey;
     b = request_payload(qp, q->cur, 0, &k, m);
     if (b == BUILT_NO_MBUF)
         return b;
