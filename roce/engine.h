@@ -28,9 +28,11 @@
 #include "roce/timers.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #define ROCE_SPECIAL_QPS 8 /* well-known QPNs outside the range of an rnic */
+#define ROCE_FEW_QPS     4 /* entries of the table that the rnic itself has room for */
 
 struct rq {
     uint32_t depth, mask, head, tail;
@@ -109,21 +111,21 @@ struct rd_res {
 
 struct responder {
     uint32_t epsn, msn;
-    enum msg_kind msg;
+    uint8_t msg;                 /* enum msg_kind */
     bool nak_sent;               /* silent until epsn comes */
     bool ack_want, ack_deferred; /* deferred: follows the READ responses, in their queue */
     uint8_t nak;                 /* syndrome to send instead of an ACK; 0: none */
-    uint32_t unacked;
     bool have_rwqe;
     bool reads_blocked; /* served: the owner has no data yet, or the READ stands behind a held WRITE
                          */
     bool holding;       /* served: WRITEs from `hold` on are taken and not acknowledged */
-    uint32_t got;       /* bytes of the current message */
+    uint32_t unacked;
+    uint32_t got; /* bytes of the current message */
     uint32_t n_reads;
     uint32_t rkey, left; /* current WRITE */
     uint64_t va;
-    struct qp_mark hold;
     struct rwqe rwqe;
+    struct qp_mark hold;
     /* In order of PSN: as many as the peer may have open, and as many again that it repeats. */
     struct rd_res reads[2 * ROCE_MAX_RD_ATOMIC];
     struct {
@@ -134,25 +136,38 @@ struct responder {
     uint32_t atomic_at;
 };
 
+/* In order of use, as struct rnic. */
 struct qp {
+    /* Every packet. */
     struct rnic *r;
     uint32_t num;
+    uint16_t udp_src;
     uint8_t type, transport; /* transport: upper bits of its opcodes */
-    bool sig_all, streaming, served, established, drained_said;
-    bool in_send, in_ack, in_flush, in_late, in_fetch, reply_turn;
+    bool sig_all, streaming, served, established;
+    bool in_send, in_ack, in_late, reply_turn;
     enum qp_state state;
-    TAILQ_ENTRY(qp) send_link, ack_link, flush_link, late_link, fetch_link;
-    int64_t ack_due; /* in_late: when unacknowledged packets are acknowledged unasked */
+    uint32_t pd;
+    struct qp_attr attr; /* but for its end in this line */
+
+    /* Sending. */
+    struct requester rqr __rte_cache_aligned;
     struct timer timer;
-    struct pace *pace; /* NULL: DCQCN is off */
+    TAILQ_ENTRY(qp) send_link;
+
+    /* Receiving. */
+    TAILQ_ENTRY(qp) ack_link __rte_cache_aligned;
+    TAILQ_ENTRY(qp) late_link;
+    int64_t ack_due; /* in_late: when unacknowledged packets are acknowledged unasked */
     struct rq *rq;
     void *user;
-    uint32_t pd;
-    struct requester rqr;
-    struct qp_attr attr;
-    struct roce_pkt base; /* addresses and constants of every packet to the peer */
+    struct pace *pace; /* NULL: DCQCN is off */
     struct responder rsp;
+
+    TAILQ_ENTRY(qp) flush_link, fetch_link;
+    bool in_flush, in_fetch, drained_said;
 };
+_Static_assert(offsetof(struct qp, attr.sq_psn) <= RTE_CACHE_LINE_SIZE,
+               "a line of the CPU's caches");
 
 TAILQ_HEAD(qp_list, qp);
 
@@ -168,9 +183,11 @@ struct rnic {
 
     struct qp_list fetch; /* with requests that the port has not seen (fetch.c) */
     int64_t stall_ps;     /* no output before: the pool was empty. 0: none */
+    struct qp **table;    /* [n_table] by number, as long as it had to be; max_qps + 1 at most */
+    uint32_t n_table, n_qps;
+    struct qp *few[ROCE_FEW_QPS];
     struct timers timers;
     struct timers paces; /* QPs that wait for their turn by rate */
-    struct qp **table;   /* [max_qps + 1] */
 
     struct rnic_cfg cfg;
     uint64_t carried; /* bytes of backed memory at once, at most: frames have room for no more */
@@ -204,13 +221,6 @@ static inline void qp_timer_set(struct qp *qp, int64_t deadline)
 static inline void qp_timer_clear(struct qp *qp)
 {
     timer_clear(&qp->r->timers, &qp->timer);
-}
-/* Whose retransmission or RNR timer ends first; NULL: nobody's. */
-static inline struct qp *qp_timer_first(struct rnic *r)
-{
-    struct timer *t = timer_first(&r->timers);
-
-    return t ? container_of(t, struct qp, timer) : NULL;
 }
 
 /* fetch.c */
@@ -297,6 +307,26 @@ static inline int qp_mem(struct qp *qp, bool remote, uint32_t key, uint64_t addr
     bool read = !(access & (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE));
 
     return unlikely(!rc && read && len > qp->r->carried && *p) ? -EFAULT : rc;
+}
+
+/* What all packets have, to be copied: clearing as much takes compilers' rep stos, which is slower.
+ */
+extern const struct roce_pkt qp_any_packet;
+
+/* What all packets to the peer have. */
+static inline void qp_packet(const struct qp *qp, struct roce_pkt *k)
+{
+    const struct rnic_cfg *cfg = &qp->r->cfg;
+
+    *k = qp_any_packet;
+    k->tos = cfg->dscp << 2 | 2;
+    k->udp_src = qp->udp_src;
+    k->src_ip = cfg->ip;
+    k->dst_ip = qp->attr.dest_ip;
+    k->dqpn = qp->attr.dest_qpn;
+    k->sqpn = qp->num;
+    memcpy(k->src_mac, cfg->mac, 6);
+    memcpy(k->dst_mac, qp->attr.dest_mac, 6);
 }
 
 static inline struct swqe *sq_at(const struct qp *qp, uint32_t i)

@@ -17,11 +17,12 @@ void pace_marked(struct pace *p, int64_t now)
 
 enum built pace_build(struct pace *p, struct rte_mbuf **m)
 {
-    struct roce_pkt k = p->qp->base;
+    struct roce_pkt k;
 
     *m = frame_alloc(p->qp->r->cfg.pool);
     if (!*m)
         return BUILT_NO_MBUF;
+    qp_packet(p->qp, &k);
     k.opcode = ROCE_OP_CNP_PACKET;
     k.tos = CNP_TOS;
     roce_build(*m, &k);
@@ -95,9 +96,7 @@ void pace_tick(struct rnic *r, int64_t now)
 
 int64_t pace_next(struct rnic *r)
 {
-    struct timer *t = timer_first(&r->paces);
-
-    return t ? t->deadline : PS_NEVER;
+    return timers_next(&r->paces);
 }
 
 void pace_reset(struct pace *p)

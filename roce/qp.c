@@ -246,29 +246,14 @@ static bool mtu_ok(uint32_t mtu)
     return mtu >= 256 && mtu <= ROCE_MAX_MTU && (mtu & (mtu - 1)) == 0;
 }
 
+const struct roce_pkt qp_any_packet = {.ttl = 64, .pkey = ROCE_DEFAULT_PKEY};
+
 /* Source port: all of a QP's packets take one path, different QPs different ones (IBTA A17.4.3). */
 static uint16_t flow_port(uint32_t sqpn, uint32_t dqpn)
 {
     uint64_t h = ((uint64_t)sqpn << 24 | dqpn) * 0x9e3779b97f4a7c15u;
 
     return 0xc000 | (uint16_t)(h >> 50);
-}
-
-static void set_base(struct qp *qp)
-{
-    const struct rnic_cfg *cfg = &qp->r->cfg;
-    const struct qp_attr *a = &qp->attr;
-
-    qp->base = (struct roce_pkt){.tos = cfg->dscp << 2 | 2,
-                                 .ttl = 64,
-                                 .pkey = ROCE_DEFAULT_PKEY,
-                                 .udp_src = flow_port(qp->num, a->dest_qpn),
-                                 .src_ip = cfg->ip,
-                                 .dst_ip = a->dest_ip,
-                                 .dqpn = a->dest_qpn,
-                                 .sqpn = qp->num};
-    memcpy(qp->base.src_mac, cfg->mac, 6);
-    memcpy(qp->base.dst_mac, a->dest_mac, 6);
 }
 
 static int to_init(struct qp *qp, const struct qp_attr *a)
@@ -305,7 +290,7 @@ static int to_rtr(struct qp *qp, const struct qp_attr *a)
         qp->attr.max_dest_rd_atomic = a->max_dest_rd_atomic;
     }
     qp->rsp.epsn = qp->attr.rq_psn;
-    set_base(qp);
+    qp->udp_src = flow_port(qp->num, qp->attr.dest_qpn);
     return 0;
 }
 
@@ -343,7 +328,7 @@ static int in_sqd(struct qp *qp, const struct qp_attr *a)
     qp->attr.max_dest_rd_atomic = a->max_dest_rd_atomic;
     qp->attr.dest_ip = a->dest_ip;
     memcpy(qp->attr.dest_mac, a->dest_mac, 6);
-    set_base(qp);
+    qp->udp_src = flow_port(qp->num, qp->attr.dest_qpn);
     return 0;
 }
 
@@ -410,26 +395,45 @@ uint32_t qp_pd(const struct qp *qp)
 
 /* ---- life ---- */
 
+/* The table has that index, for queue pairs of the rnic's own numbers. */
+static int table_fit(struct rnic *r, uint32_t index)
+{
+    uint32_t n = rte_align32pow2(index + 1);
+    struct qp **table;
+
+    if (index < r->n_table)
+        return 0;
+    table = calloc(n, sizeof(*table));
+    if (!table)
+        return -ENOMEM;
+    memcpy(table, r->table, r->n_table * sizeof(*table));
+    if (r->table != r->few)
+        free(r->table);
+    r->table = table;
+    r->n_table = n;
+    return 0;
+}
+
 /* A place for the QP: next free index (so that a number is not used again at once), or the wanted
  * number. */
 static struct qp **find_place(struct rnic *r, uint32_t *qpn)
 {
-    uint32_t max = r->cfg.max_qps;
+    uint32_t max = r->cfg.max_qps, i;
 
     if (*qpn == 0) {
         for (uint32_t n = 0; n < max; n++) {
-            uint32_t i = r->next_index % max + 1;
-
+            i = r->next_index % max + 1;
             r->next_index = i;
-            if (r->table[i])
+            if (i < r->n_table && r->table[i])
                 continue;
             *qpn = (r->cfg.qpn_base + i) & PSN_MASK;
-            return &r->table[i];
+            return table_fit(r, i) ? NULL : &r->table[i];
         }
         return NULL;
     }
-    if (*qpn - r->cfg.qpn_base <= max)
-        return &r->table[*qpn - r->cfg.qpn_base];
+    i = *qpn - r->cfg.qpn_base;
+    if (i <= max)
+        return table_fit(r, i) ? NULL : &r->table[i];
     for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
         if (!r->special[s])
             return &r->special[s];
@@ -467,7 +471,7 @@ int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
     if (qpn && rnic_qp(r, qpn))
         return -EADDRINUSE;
     place = find_place(r, &qpn);
-    if (!place)
+    if (!place || timers_fit(&r->timers, r->n_qps + 1) || timers_fit(&r->paces, r->n_qps + 1))
         return -ENOMEM;
     qp = lines_alloc(sizeof(*qp));
     if (!qp)
@@ -484,6 +488,7 @@ int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
     qp->timer.deadline = PS_NEVER;
     attach_rq(qp, cfg->rq);
     *place = qp;
+    r->n_qps++;
     *out = qp;
     return 0;
 }
@@ -505,10 +510,11 @@ void qp_destroy(struct qp *qp)
             qp->rq->owner = NULL;
     }
     i = qp->num - r->cfg.qpn_base;
-    if (i <= r->cfg.max_qps && r->table[i] == qp)
+    if (i < r->n_table && r->table[i] == qp)
         r->table[i] = NULL;
     for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
         if (r->special[s] == qp)
             r->special[s] = NULL;
+    r->n_qps--;
     free_qp(qp);
 }

@@ -176,9 +176,10 @@ enum built reads_build(struct qp *qp, struct rte_mbuf **m)
     struct responder *s = &qp->rsp;
     struct rd_res *e = &s->reads[0];
     uint32_t off = e->next * qp->attr.mtu;
-    struct roce_pkt k = qp->base;
+    struct roce_pkt k;
     void *p = NULL;
 
+    qp_packet(qp, &k);
     k.opcode = response_opcode(e);
     k.psn = psn_add(e->psn, e->next);
     k.syndrome = AETH_ACK | AETH_NO_CREDITS;

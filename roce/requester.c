@@ -220,11 +220,12 @@ enum built requester_build(struct qp *qp, struct rte_mbuf **m, int64_t now_ps)
     struct requester *q = &qp->rqr, before = *q;
     uint32_t index = q->cur, i = q->cur_pkt;
     struct swqe *w = sq_at(qp, index);
-    struct roce_pkt k = qp->base;
+    struct roce_pkt k;
     enum built b;
 
     if (op_is_local(w->op))
         return local_build(qp);
+    qp_packet(qp, &k);
     k.psn = q->nxt;
     if (op_is_read(w->op))
         read_packet(qp, index, i, &k);

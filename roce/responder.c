@@ -60,11 +60,12 @@ void responder_nak(struct qp *qp, uint8_t syndrome)
 static enum built build(struct qp *qp, struct rte_mbuf **m)
 {
     struct responder *s = &qp->rsp;
-    struct roce_pkt k = qp->base;
+    struct roce_pkt k;
 
     *m = frame_alloc(qp->r->cfg.pool);
     if (!*m)
         return BUILT_NO_MBUF;
+    qp_packet(qp, &k);
     k.opcode = ROCE_OP_RC_ACKNOWLEDGE;
     k.psn = s->holding ? s->hold.psn : s->epsn; /* everything before it is done */
     if (!s->nak)

@@ -16,7 +16,7 @@ struct qp *rnic_qp(struct rnic *r, uint32_t qpn)
 {
     uint32_t i = qpn - r->cfg.qpn_base;
 
-    if (i <= r->cfg.max_qps && r->table[i])
+    if (i < r->n_table && r->table[i])
         return r->table[i];
     for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
         if (r->special[s] && r->special[s]->num == qpn)
@@ -295,7 +295,8 @@ static void ep_tick(void *ctx, int64_t now_ps)
 
     run_flush(r);
     fetch_run(r, now_ps);
-    while ((qp = qp_timer_first(r)) != NULL && qp->timer.deadline <= now_ps) {
+    while (timers_next(&r->timers) <= now_ps) {
+        qp = container_of(timer_first(&r->timers), struct qp, timer);
         qp_timer_clear(qp);
         requester_timer(qp, now_ps);
     }
@@ -306,18 +307,16 @@ static void ep_tick(void *ctx, int64_t now_ps)
 static int64_t ep_next(void *ctx)
 {
     struct rnic *r = ctx;
-    struct qp *qp;
+    struct qp *late;
     int64_t t;
 
     if (!TAILQ_EMPTY(&r->flush))
         return 0;
     if (!r->stall_ps && (!TAILQ_EMPTY(&r->ack) || !TAILQ_EMPTY(&r->send)))
         return 0;
-    qp = qp_timer_first(r);
-    t = qp ? qp->timer.deadline : PS_NEVER;
-    t = RTE_MIN(t, pace_next(r));
-    qp = TAILQ_FIRST(&r->late);
-    t = qp ? RTE_MIN(t, qp->ack_due) : t;
+    t = RTE_MIN(timers_next(&r->timers), pace_next(r));
+    late = TAILQ_FIRST(&r->late);
+    t = late ? RTE_MIN(t, late->ack_due) : t;
     t = RTE_MIN(t, fetch_next(r));
     return r->stall_ps ? RTE_MIN(t, r->stall_ps) : t;
 }
@@ -345,7 +344,7 @@ static void port_down_one(struct qp *qp)
 void rnic_port_down(struct rnic *r, int64_t now_ps)
 {
     (void)now_ps;
-    for (uint32_t i = 0; i <= r->cfg.max_qps; i++)
+    for (uint32_t i = 0; i < r->n_table; i++)
         port_down_one(r->table[i]);
     for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
         port_down_one(r->special[s]);
@@ -414,12 +413,10 @@ int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
         r->cfg.window_pkts = 64;
     if (!r->cfg.ack_every)
         r->cfg.ack_every = 16;
-    r->table = calloc(cfg->max_qps + 1, sizeof(r->table[0]));
-    if (!r->table || timers_init(&r->timers, cfg->max_qps + ROCE_SPECIAL_QPS) ||
-        (cfg->dcqcn.on && timers_init(&r->paces, cfg->max_qps + ROCE_SPECIAL_QPS))) {
-        rnic_destroy(r);
-        return -ENOMEM;
-    }
+    r->table = r->few;
+    r->n_table = ROCE_FEW_QPS;
+    timers_init(&r->timers);
+    timers_init(&r->paces);
     TAILQ_INIT(&r->send);
     TAILQ_INIT(&r->ack);
     TAILQ_INIT(&r->flush);
@@ -433,7 +430,7 @@ void rnic_destroy(struct rnic *r)
 {
     if (!r)
         return;
-    for (uint32_t i = 0; r->table && i <= r->cfg.max_qps; i++)
+    for (uint32_t i = 0; i < r->n_table; i++)
         if (r->table[i])
             qp_destroy(r->table[i]);
     for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
@@ -441,6 +438,7 @@ void rnic_destroy(struct rnic *r)
             qp_destroy(r->special[s]);
     timers_fini(&r->timers);
     timers_fini(&r->paces);
-    free(r->table);
+    if (r->table != r->few)
+        free(r->table);
     free(r);
 }

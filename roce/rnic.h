@@ -275,12 +275,14 @@ struct qp_cfg {
  * code. */
 struct qp_attr {
     enum qp_state state;
-    uint32_t dest_qpn, sq_psn, rq_psn, qkey, dest_ip; /* dest_ip host order */
+    uint32_t dest_ip; /* host order */
+    uint32_t dest_qpn;
     uint8_t dest_mac[6];
     uint16_t mtu; /* bytes: 256..4096 */
     uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic, max_dest_rd_atomic;
+    bool exact; /* for qp_modify: zeros of access, qkey and min_rnr_timer are taken too */
+    uint32_t sq_psn, rq_psn, qkey;
     unsigned access; /* ACCESS_REMOTE_* */
-    bool exact;      /* for qp_modify: zeros of access, qkey and min_rnr_timer are taken too */
 };
 
 int rnic_create(struct rnic **r, const struct rnic_cfg *cfg);

@@ -9,20 +9,31 @@
 #include <stdint.h>
 
 struct timer {
-    int64_t deadline, key; /* key: place in the heap, never later than deadline */
-    uint32_t at;           /* 0: not in it */
+    int64_t deadline; /* PS_NEVER: not set */
+    uint32_t at;      /* its place in the heap; 0: not in it */
 };
+
+/* Who asks for the first deadline touches no timer but the first, mostly not even that. */
+struct timer_place {
+    int64_t key, deadline; /* key: never later than deadline, which is the timer's */
+    struct timer *t;
+};
+
+#define TIMERS_FEW 3
 
 struct timers {
-    struct timer **heap; /* [1 ..n], least key first */
-    uint32_t n;
+    struct timer_place *heap; /* [1 ..n], least key first */
+    uint32_t n, room;
+    struct timer_place few[TIMERS_FEW + 1]; /* the heap while they are no more */
 };
 
-int timers_init(struct timers *h, uint32_t most); /* 0 or -ENOMEM */
+void timers_init(struct timers *h);
+int timers_fit(struct timers *h, uint32_t n); /* room for n of them; 0 or -ENOMEM */
 void timers_fini(struct timers *h);
 /* A timer that was never set must be zero but for deadline, PS_NEVER. */
 void timer_set(struct timers *h, struct timer *t, int64_t deadline);
 void timer_clear(struct timers *h, struct timer *t);
-struct timer *timer_first(struct timers *h); /* of the earliest deadline; NULL: none */
+struct timer *timer_first(struct timers *h);   /* of the earliest deadline; NULL: none */
+int64_t timers_next(struct timers *h); /* that deadline; PS_NEVER: none */
 
 #endif

@@ -15,9 +15,10 @@ enum built ud_build(struct qp *qp, struct rte_mbuf **m)
     struct requester *q = &qp->rqr;
     const struct swqe *w = sq_at(qp, q->cur);
     const struct ud_dest *to = &sq_extra(qp, q->cur)->ud;
-    struct roce_pkt k = qp->base;
+    struct roce_pkt k;
     enum built b;
 
+    qp_packet(qp, &k);
     k.opcode = w->op == WR_SEND_IMM ? ROCE_OP_UD_SEND_ONLY_IMM : ROCE_OP_UD_SEND_ONLY;
     k.psn = q->nxt;
     k.len = w->len;

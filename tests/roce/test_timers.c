@@ -24,7 +24,16 @@ static void the_first_timer_is_the_earliest(void **state)
         struct qp_cfg c = {.type = QP_RC, .sq_depth = 1};
 
         assert_int_equal(qp_create(r, &c, &qp[i]), 0);
+        timer_set(&r->timers, &qp[i]->timer, 1000 - i);
+        assert_ptr_equal(timer_first(&r->timers),
+                         &qp[i]->timer); /* there is room for more of them */
     }
+    for (unsigned i = 0; i < N; i++) {
+        assert_ptr_equal(timer_first(&r->timers), &qp[N - 1 - i]->timer);
+        assert_int_equal(timers_next(&r->timers), 1000 - (N - 1 - i));
+        timer_clear(&r->timers, &qp[N - 1 - i]->timer);
+    }
+    assert_int_equal(timers_next(&r->timers), PS_NEVER);
     assert_null(timer_first(&r->timers));
     for (unsigned step = 0; step < 50000; step++) {
         struct qp *q = qp[pair_random(p, N)];
@@ -41,6 +50,7 @@ static void the_first_timer_is_the_earliest(void **state)
             continue;
         first = timer_first(&r->timers);
         assert_int_equal(first ? first->deadline : PS_NEVER, least);
+        assert_int_equal(timers_next(&r->timers), least);
     }
     for (unsigned i = 0; i < N; i++)
         timer_clear(&r->timers, &qp[i]->timer);
