@@ -116,9 +116,9 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
     if (s->attached)
         return -EBUSY;
     /* Hosts have room for more processes than they have, and rings are long. */
-    if (!s->rx)
-        s->rx = lines_take((s->rx_mask + 1) * sizeof(*s->rx));
-    if (!s->rx)
+    if (!s->ring)
+        s->ring = lines_take((s->ring_mask + 1) * sizeof(*s->ring));
+    if (!s->ring)
         return -ENOMEM;
     s->ep = *ep;
     s->attached = true;
@@ -286,8 +286,10 @@ static int init_port(struct nic *nic, uint16_t i, const struct node_cfg *cfg)
     if (rc == 0)
         rc = mcast_create(&np->mc, (uint16_t)nic->n_slots);
     nic->due_ps[i] = PS_NEVER;
-    for (unsigned s = 0; s < nic->n_slots && rc == 0; s++)
-        np->slot[s].rx_mask = rte_align32pow2(RTE_MAX(np->rx_limit_pkts, 2u)) - 1;
+    for (unsigned s = 0; s < nic->n_slots && rc == 0; s++) {
+        np->slot[s].ring_mask = rte_align32pow2(RTE_MAX(np->rx_limit_pkts, NIC_FEW)) - 1;
+        nic_rx_begin(&np->slot[s]);
+    }
     return rc;
 }
 
@@ -301,7 +303,7 @@ static void fini_port(struct nic *nic, struct nic_port *np)
                 rte_pktmbuf_free(s->stash[q].m[s->stash[q].head]);
         for (; s->rx_head != s->rx_tail; s->rx_head++)
             rte_pktmbuf_free(s->rx[s->rx_head & s->rx_mask]);
-        free(s->rx);
+        free(s->ring);
     }
     free(np->slot);
     egress_destroy(np->loop);

@@ -7,6 +7,7 @@
 #include "switch/nic.h"
 
 #define NIC_STASH 8u
+#define NIC_FEW   8u /* frames that wait for a process without its ring: power of two */
 /* A process that took less than it was given is tried again when it kicks, or after so long:
  * rarely, since every trial is an event, and a loop that is late has all of them to make up for. */
 #define NIC_RETRY_PS (50 * PS_PER_US)
@@ -29,13 +30,16 @@ struct nic_slot {
     bool stalled; /* waits_ps is too long ago; nothing waits any more */
     uint32_t rx_mask, rx_head, rx_tail;
     uint32_t seen;        /* up to here PFC knows of the frames in the ring */
-    struct rte_mbuf **rx; /* ring, power of two */
+    struct rte_mbuf **rx; /* few, or ring from when they are more until it is empty */
     uint64_t rx_bytes;
     int64_t waits_ps; /* since when frames wait without any being taken */
     int64_t next_ps;  /* what next() said when it was last asked (nic_ask) */
     int64_t floor_ps; /* next() earlier than this is not believed: tick has just run */
     struct endpoint ep;
     struct nic_stash stash[ENDPOINT_QUEUES];
+    struct rte_mbuf *few[NIC_FEW];
+    uint32_t ring_mask;
+    struct rte_mbuf **ring; /* power of two */
 } __rte_cache_aligned;
 
 struct nic_port {
@@ -76,6 +80,14 @@ static inline uint32_t nic_rx_used(const struct nic_slot *s)
 static inline unsigned nic_slot_of_qpn(uint32_t qpn)
 {
     return qpn >> 16 ? (qpn >> 16) - 1 : 0;
+}
+
+/* An empty slot begins again: what is never needed is never touched. */
+static inline void nic_rx_begin(struct nic_slot *s)
+{
+    s->rx_head = s->rx_tail = s->seen = 0;
+    s->rx = s->few;
+    s->rx_mask = NIC_FEW - 1;
 }
 
 /* nic_rx.c */

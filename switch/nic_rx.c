@@ -70,8 +70,16 @@ static void hold_rest(struct nic_port *np, struct nic_slot *s, uint16_t in, int6
     for (; in != NODE_NO_PORT && i != s->rx_tail; i++)
         node_hold(&np->nic->nd, in, s->rx[i & s->rx_mask], now);
     s->seen = s->rx_tail;
-    if (s->rx_head == s->rx_tail) /* as egress queues: what is never needed is never touched */
-        s->rx_head = s->rx_tail = s->seen = 0;
+    if (s->rx_head == s->rx_tail)
+        nic_rx_begin(s);
+}
+
+static void to_ring(struct nic_slot *s)
+{
+    for (uint32_t i = s->rx_head; i != s->rx_tail; i++)
+        s->ring[i & s->ring_mask] = s->rx[i & s->rx_mask];
+    s->rx = s->ring;
+    s->rx_mask = s->ring_mask;
 }
 
 static void to_slot(struct nic_port *np, unsigned slot, struct rte_mbuf *m, int64_t now)
@@ -89,6 +97,8 @@ static void to_slot(struct nic_port *np, unsigned slot, struct rte_mbuf *m, int6
     }
     if (s->rx_head == s->rx_tail)
         s->waits_ps = now;
+    if (unlikely(nic_rx_used(s) > s->rx_mask))
+        to_ring(s);
     frame_meta(m)->in_port = NODE_NO_PORT;
     s->rx_bytes += frame_bytes(m);
     s->rx[s->rx_tail++ & s->rx_mask] = m;

@@ -138,12 +138,19 @@ struct hca {
     } neighbour[HCA_NEIGHBOURS];
 };
 
+/* A line of the CPU's caches: all that a packet needs. */
 struct hca_key {
     struct hca_mr *mr; /* or */
     struct hca_mw *mw; /* or none: free */
     uint32_t next;     /* in the free list */
     uint8_t tag;
-};
+    /* Of a region (mr_settle). */
+    bool unbacked;
+    unsigned access;
+    uint32_t pd;
+    uint64_t iova, length;
+    char *start;
+} __rte_cache_aligned;
 
 struct hca_ctx {
     struct verbs_context v;
@@ -171,13 +178,6 @@ struct hca_mr {
     uint32_t windows; /* open on it */
     void *map;        /* of a dma-buf, else NULL */
     size_t map_bytes;
-    struct { /* what a packet needs of it, in one line (mr_settle) */
-        uint64_t iova, length;
-        char *start;
-        unsigned access;
-        uint32_t pd;
-        bool unbacked;
-    } at __rte_cache_aligned;
 };
 
 struct hca_mw {
@@ -327,11 +327,16 @@ void hca_ctx_free(struct hca_ctx *c);
 int key_take(struct hca *h, struct hca_mr *mr, struct hca_mw *mw, uint32_t *key);
 void key_give(struct hca *h, uint32_t key);
 
-static inline struct hca_mr *mr_of_key(const struct hca *h, uint32_t key)
+static inline struct hca_key *key_of(const struct hca *h, uint32_t key)
 {
     uint32_t i = key >> 8;
 
-    return i < h->key_cap && h->key[i].tag == (uint8_t)key ? h->key[i].mr : NULL;
+    return i < h->key_cap && h->key[i].tag == (uint8_t)key ? &h->key[i] : NULL;
+}
+
+static inline struct hca_key *mr_key(const struct hca_mr *mr)
+{
+    return &mr->hca->key[mr->v.lkey >> 8];
 }
 
 /* ---- memory windows (mw.c) ---- */

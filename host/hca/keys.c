@@ -5,7 +5,10 @@
  */
 #include "host/hca/hca_priv.h"
 
+#include "roce/lines.h"
+
 #include <stdlib.h>
+#include <string.h>
 
 static void to_free(struct hca *h, uint32_t i)
 {
@@ -19,14 +22,17 @@ static void to_free(struct hca *h, uint32_t i)
 
 static int grow(struct hca *h)
 {
-    uint32_t cap = h->key_cap ? h->key_cap * 2 : 64;
+    uint32_t cap = h->key_cap ? h->key_cap * 2 : 16;
     struct hca_key *t;
 
     if (cap > HCA_MAX_KEYS)
         return -ENOMEM;
-    t = realloc(h->key, cap * sizeof(*t));
+    t = lines_take(cap * sizeof(*t));
     if (!t)
         return -ENOMEM;
+    if (h->key)
+        memcpy(t, h->key, h->key_cap * sizeof(*t));
+    free(h->key);
     h->key = t;
     for (uint32_t i = h->key_cap; i < cap; i++) {
         t[i] = (struct hca_key){.tag = 1};
@@ -50,6 +56,7 @@ int key_take(struct hca *h, struct hca_mr *mr, struct hca_mw *mw, uint32_t *key)
         h->key_free_tail = UINT32_MAX;
     h->key[i].mr = mr;
     h->key[i].mw = mw;
+    h->key[i].unbacked = false;
     *key = i << 8 | h->key[i].tag;
     return 0;
 }

@@ -15,22 +15,21 @@ int hca_mem(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr,
             unsigned access, void **p)
 {
     struct hca *h = user;
-    struct hca_mr *mr = mr_of_key(h, key);
+    const struct hca_key *k = key_of(h, key);
     uint64_t off;
 
     h->written += remote && (access & ACCESS_REMOTE_WRITE);
     /* A window is the peer's to use, never a local key. */
-    if (!mr && remote && key >> 8 < h->key_cap && h->key[key >> 8].mw &&
-        h->key[key >> 8].tag == (uint8_t)key)
-        return mw_mem(h->key[key >> 8].mw, qp, addr, len, access, p);
-    if (!mr || mr->at.pd != qp_pd(qp))
+    if (k && !k->mr && k->mw && remote)
+        return mw_mem(k->mw, qp, addr, len, access, p);
+    if (!k || !k->mr || k->pd != qp_pd(qp))
         return -EINVAL;
-    if (access & ~mr->at.access)
+    if (access & ~k->access)
         return -EACCES;
-    off = addr - mr->at.iova;
-    if (addr < mr->at.iova || len > mr->at.length || off > mr->at.length - len)
+    off = addr - k->iova;
+    if (addr < k->iova || len > k->length || off > k->length - len)
         return -EFAULT;
-    *p = mr->at.unbacked ? NULL : mr->at.start + off;
+    *p = k->unbacked ? NULL : k->start + off;
     return 0;
 }
 
@@ -65,19 +64,23 @@ static int check_range(const struct hca *h, const void *addr, size_t length, uin
     return 0;
 }
 
-/* What is said of it in several places is the same. */
-static void mr_settle(struct hca_mr *mr)
-{
-    mr->at.start = mr->v.addr;
-    mr->at.length = mr->v.length;
-    mr->at.pd = mr->pd->v.handle;
-}
-
-#define PAGE 4096u
-
 #define MR_ACCESS                                                                                  \
     (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |        \
      IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED)
+
+/* What is said of it in several places is the same. With the lock held. */
+static void mr_settle(struct hca_mr *mr, uint64_t iova, unsigned access)
+{
+    struct hca_key *k = mr_key(mr);
+
+    k->start = mr->v.addr;
+    k->length = mr->v.length;
+    k->pd = mr->pd->v.handle;
+    k->iova = iova;
+    k->access = access & MR_ACCESS;
+}
+
+#define PAGE 4096u
 
 static struct ibv_mr *reg(struct ibv_pd *v, void *addr, size_t length, uint64_t iova,
                           unsigned access)
@@ -98,14 +101,13 @@ static struct ibv_mr *reg(struct ibv_pd *v, void *addr, size_t length, uint64_t 
     }
     mr->hca = h;
     mr->pd = pd;
-    mr->at.iova = iova;
-    mr->at.access = access & MR_ACCESS;
     mr->v = (struct ibv_mr){.context = v->context, .pd = v, .addr = addr, .length = length};
-    mr_settle(mr);
     hca_lock(h);
     rc = h->n_mr == HCA_MAX_MR ? -ENOMEM : key_take(h, mr, NULL, &mr->v.lkey);
-    if (!rc)
+    if (!rc) {
         h->n_mr++, pd->refs++;
+        mr_settle(mr, iova, access);
+    }
     hca_unlock(h);
     if (rc) {
         free(mr);
@@ -187,6 +189,7 @@ static int rereg(struct hca_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
                  int access)
 {
     int rc = flags & IBV_REREG_MR_CHANGE_ACCESS ? check_access((unsigned)access) : 0;
+    uint64_t iova;
 
     if (!rc && (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
         rc = EINVAL;
@@ -212,14 +215,15 @@ static int rereg(struct hca_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
         mr->pd->refs++;
         mr->v.pd = pd;
     }
-    if (flags & IBV_REREG_MR_CHANGE_ACCESS)
-        mr->at.access = (unsigned)access & MR_ACCESS;
+    if (!(flags & IBV_REREG_MR_CHANGE_ACCESS))
+        access = (int)mr_key(mr)->access;
+    iova = mr_key(mr)->iova;
     if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
         mr->v.addr = addr;
         mr->v.length = length;
-        mr->at.iova = mr->at.access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+        iova = (unsigned)access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
     }
-    mr_settle(mr);
+    mr_settle(mr, iova, (unsigned)access);
     hca_unlock(mr->hca);
     return 0;
 }
@@ -263,6 +267,6 @@ int hca_mr_unback(struct ibv_mr *v)
 {
     if (!hca_ctx_of(v->context))
         return -EINVAL;
-    to_mr(v)->at.unbacked = true;
+    mr_key(to_mr(v))->unbacked = true;
     return 0;
 }

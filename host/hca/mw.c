@@ -24,7 +24,7 @@ int mw_mem(const struct hca_mw *mw, struct qp *qp, uint64_t addr, uint64_t len, 
         return -EACCES;
     if (addr < mw->iova || len > mw->length || off > mw->length - len)
         return -EFAULT;
-    *p = mw->mr->at.unbacked ? NULL : mw->start + off;
+    *p = mr_key(mw->mr)->unbacked ? NULL : mw->start + off;
     return 0;
 }
 
@@ -50,17 +50,18 @@ static int invalidate(struct hca_mw *mw, struct hca_qp *qp, uint32_t rkey)
 static int open_window(struct hca_mw *mw, struct hca_qp *qp, uint32_t rkey, const struct mw_bind *b)
 {
     struct hca *h = qp->ctx->hca;
-    struct hca_mr *mr = mr_of_key(h, b->lkey);
+    const struct hca_key *k = key_of(h, b->lkey);
+    struct hca_mr *mr = k ? k->mr : NULL;
     uint64_t off;
 
-    if (!mr || mr->pd != qp->pd || !(mr->at.access & IBV_ACCESS_MW_BIND) ||
+    if (!mr || mr->pd != qp->pd || !(k->access & IBV_ACCESS_MW_BIND) ||
         (b->access & ~WINDOW_ACCESS))
         return -EINVAL;
     if ((b->access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)) &&
-        !(mr->at.access & ACCESS_LOCAL_WRITE))
+        !(k->access & ACCESS_LOCAL_WRITE))
         return -EACCES;
-    off = b->addr - mr->at.iova;
-    if (b->addr < mr->at.iova || b->len > mr->v.length || off > mr->v.length - b->len)
+    off = b->addr - k->iova;
+    if (b->addr < k->iova || b->len > mr->v.length || off > mr->v.length - b->len)
         return -EFAULT;
     mw->mr = mr;
     mr->windows++;

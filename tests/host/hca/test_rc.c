@@ -368,6 +368,45 @@ static void unbacked_memory_carries_lengths_only(void **state)
     pair_close(&p);
 }
 
+/* And keep it while the table grows. */
+static void keys_that_come_back_have_memory_again(void **state)
+{
+    struct ibv_qp *a, *b;
+    struct ibv_mr *mr, *more[40];
+    struct pair p;
+    struct ibv_sge s;
+    struct ibv_send_wr wr = {
+        .sg_list = &s, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+
+    (void)state;
+    pair_open(&p);
+    rc_pair(&p, &a, &b);
+    for (unsigned i = 0; i < 100; i++) { /* every free place of the table */
+        mr = ibv_reg_mr(p.s[1].pd, p.s[1].buf, 1000, 0);
+        assert_int_equal(hca_mr_unback(mr), 0);
+        assert_int_equal(ibv_dereg_mr(mr), 0);
+    }
+    mr = ibv_reg_mr(p.s[1].pd, p.s[1].buf, 1000, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    for (unsigned i = 0; i < 40; i++) {
+        more[i] = ibv_reg_mr(p.s[1].pd, p.s[1].buf, 1, 0);
+        assert_non_null(more[i]);
+    }
+    fill(p.s[0].buf, 1000, 4);
+    s = sge_at(&p.s[0], 0, 1000);
+    wr.wr.rdma.remote_addr = (uintptr_t)p.s[1].buf;
+    wr.wr.rdma.rkey = mr->rkey;
+    assert_int_equal(post_send(a, wr), 0);
+    pair_settle(&p);
+    assert_int_equal(one_wc(p.s[0].cq).status, IBV_WC_SUCCESS);
+    assert_memory_equal(p.s[0].buf, p.s[1].buf, 1000);
+    for (unsigned i = 0; i < 40; i++)
+        assert_int_equal(ibv_dereg_mr(more[i]), 0);
+    assert_int_equal(ibv_dereg_mr(mr), 0);
+    assert_int_equal(ibv_destroy_qp(a), 0);
+    assert_int_equal(ibv_destroy_qp(b), 0);
+    pair_close(&p);
+}
+
 static void uc_writes_and_sends(void **state)
 {
     struct ibv_qp *a, *b;
@@ -409,6 +448,7 @@ int main(void)
         cmocka_unit_test(lost_frames_are_sent_again),
         cmocka_unit_test(an_hca_talks_to_itself),
         cmocka_unit_test(unbacked_memory_carries_lengths_only),
+        cmocka_unit_test(keys_that_come_back_have_memory_again),
         cmocka_unit_test(uc_writes_and_sends),
     };
 
