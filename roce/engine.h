@@ -32,7 +32,9 @@
 #include <sys/queue.h>
 
 #define ROCE_SPECIAL_QPS 8 /* well-known QPNs outside the range of an rnic */
-#define ROCE_FEW_QPS     4 /* entries of the table that the rnic itself has room for */
+/* What the rnic itself has room for: entries of the table, and timers. */
+#define ROCE_FEW_QPS    4
+#define ROCE_FEW_TIMERS 3
 
 struct rq {
     uint32_t depth, mask, head, tail;
@@ -181,17 +183,19 @@ struct rnic {
     struct qp_list
         late; /* delayed acknowledgements in order of ack_due: the delay is one for all */
 
-    struct qp_list fetch; /* with requests that the port has not seen (fetch.c) */
-    int64_t stall_ps;     /* no output before: the pool was empty. 0: none */
-    struct qp **table;    /* [n_table] by number, as long as it had to be; max_qps + 1 at most */
+    struct qp **table; /* [n_table] by number, as long as it had to be; max_qps + 1 at most */
     uint32_t n_table, n_qps;
     struct qp *few[ROCE_FEW_QPS];
-    struct timers timers;
-    struct timers paces; /* QPs that wait for their turn by rate */
-
-    struct rnic_cfg cfg;
+    int64_t stall_ps; /* no output before: the pool was empty. 0: none */
     uint64_t carried; /* bytes of backed memory at once, at most: frames have room for no more */
-    int64_t fetch_ps; /* when the next of `fetch` is; 0: not begun */
+
+    struct qp_list fetch; /* with requests that the port has not seen (fetch.c) */
+    int64_t fetch_ps;     /* when the next of `fetch` is; 0: not begun */
+    struct timers paces;  /* QPs that wait for their turn by rate */
+    struct timers timers;
+    struct timer_place few_timers[ROCE_FEW_TIMERS];
+
+    struct rnic_cfg cfg __rte_cache_aligned;
     struct roce_counters cnt __rte_cache_aligned;
     uint32_t next_index;
     struct qp *special[ROCE_SPECIAL_QPS];
@@ -201,6 +205,10 @@ struct rnic {
         struct qp *qp;
     } mcast[ROCE_MAX_MCAST];
 };
+
+_Static_assert(offsetof(struct rnic, fetch) == 2 * RTE_CACHE_LINE_SIZE &&
+                   offsetof(struct rnic_cfg, ops.event) == RTE_CACHE_LINE_SIZE,
+               "lines of the CPU's caches");
 
 /* How the execution of a request ended; responder.c maps it to NAK, completion and event. */
 enum exec { EXEC_OK, EXEC_RNR, EXEC_INVALID, EXEC_ACCESS, EXEC_LOC_LEN, EXEC_LOC_PROT, EXEC_OP };

@@ -415,8 +415,7 @@ int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
         r->cfg.ack_every = 16;
     r->table = r->few;
     r->n_table = ROCE_FEW_QPS;
-    timers_init(&r->timers);
-    timers_init(&r->paces);
+    timers_init(&r->timers, r->few_timers, ROCE_FEW_TIMERS);
     TAILQ_INIT(&r->send);
     TAILQ_INIT(&r->ack);
     TAILQ_INIT(&r->flush);
@@ -436,8 +435,8 @@ void rnic_destroy(struct rnic *r)
     for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
         if (r->special[s])
             qp_destroy(r->special[s]);
-    timers_fini(&r->timers);
-    timers_fini(&r->paces);
+    timers_fini(&r->timers, r->few_timers);
+    timers_fini(&r->paces, NULL);
     if (r->table != r->few)
         free(r->table);
     free(r);

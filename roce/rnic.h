@@ -245,18 +245,18 @@ void qp_refuse(struct qp *qp);
 
 struct rnic_cfg {
     uint8_t mac[6];
-    uint32_t ip;       /* host order */
-    uint32_t qpn_base; /* QPNs are qpn_base + index (the process's slot in the top 8 bits); index 0
-                          is never used by qp_create */
-    uint32_t max_qps;
-    uint32_t window_pkts; /* unacknowledged packets a QP may have in flight */
     uint16_t ack_every; /* responder acknowledges at least every so many packets (and at AckReq) */
-    uint8_t dscp;       /* of the lossless class; ECT(0) is set */
+    uint32_t ip;        /* host order */
+    uint32_t qpn_base;  /* QPNs are qpn_base + index (the process's slot in the top 8 bits); index 0
+                           is never used by qp_create */
+    uint32_t window_pkts; /* unacknowledged packets a QP may have in flight */
+    uint8_t dscp;         /* of the lossless class; ECT(0) is set */
+    int64_t message_ps;   /* what the port takes for each request before it can send it; 0: none */
     struct rte_mempool *pool;
     void *user;
     struct rnic_ops ops;
+    uint32_t max_qps;
     struct dcqcn_cfg dcqcn;
-    int64_t message_ps; /* what the port takes for each request before it can send it; 0: none */
 };
 
 struct qp_cfg {

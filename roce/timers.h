@@ -19,21 +19,19 @@ struct timer_place {
     struct timer *t;
 };
 
-#define TIMERS_FEW 3
-
 struct timers {
-    struct timer_place *heap; /* [1 ..n], least key first */
+    struct timer_place *heap; /* [n], least key first */
     uint32_t n, room;
-    struct timer_place few[TIMERS_FEW + 1]; /* the heap while they are no more */
 };
 
-void timers_init(struct timers *h);
-int timers_fit(struct timers *h, uint32_t n); /* room for n of them; 0 or -ENOMEM */
-void timers_fini(struct timers *h);
+/* few: memory of the owner for so many, as long as they are no more. */
+void timers_init(struct timers *h, struct timer_place *few, uint32_t n_few);
+int timers_fit(struct timers *h, const struct timer_place *few, uint32_t n); /* 0 or -ENOMEM */
+void timers_fini(struct timers *h, const struct timer_place *few);
 /* A timer that was never set must be zero but for deadline, PS_NEVER. */
 void timer_set(struct timers *h, struct timer *t, int64_t deadline);
 void timer_clear(struct timers *h, struct timer *t);
-struct timer *timer_first(struct timers *h);   /* of the earliest deadline; NULL: none */
-int64_t timers_next(struct timers *h); /* that deadline; PS_NEVER: none */
+struct timer *timer_first(struct timers *h); /* of the earliest deadline; NULL: none */
+int64_t timers_next(struct timers *h);       /* that deadline; PS_NEVER: none */
 
 #endif

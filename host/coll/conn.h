@@ -33,44 +33,46 @@
 #define CONN_CQE(k)  ((k)->depth + CONN_SQ(k))
 #define SLOT_NONE    0xffu
 
+/* In order of use, as an HCA's queue pair. */
 struct conn {
-    unsigned index, peer, chan; /* chan: CONN_AGE times the generation is added */
-    struct port *port;
     struct ibv_qp *qp;
-    uint32_t psn;
-    uint8_t *mem;   /* slots */
     uint32_t *word; /* the credit word that the peer writes; behind it slot, got and tx_at */
-    struct ibv_mr *mr, *word_mr;
-    struct conn *next; /* of the same peer */
-    bool connected;    /* the peer's end is known */
-    bool open;         /* the peer can receive */
-    bool due;          /* the peer is to be asked as soon as a buffer is free */
-    uint32_t remote_key;
-    int64_t since_ns; /* since when the peer does not answer; 0: it was not asked */
-
     /* Messages since they connected. */
     uint64_t rx_posted, rx_done, rx_seen; /* seen: taken by an operation */
     uint64_t published;                   /* receives that the peer knows of */
     uint64_t slot_next, slot_free;        /* slots given out, and before the oldest in use */
-    unsigned depth;                       /* slots; receives posted and messages in flight, at most:
-                                             sched_slots() */
     struct conn_slot {
         uint64_t msg; /* that it is for */
         bool used;
     } * slot; /* [depth] */
     struct conn_got {
         uint32_t imm, len;
-        uint8_t slot; /* SLOT_NONE: it went to where it belongs */
-    } * got;          /* [depth] */
-    uint64_t tx_posted, tx_done;
-    uint64_t sq_posted, sq_done; /* messages and credits */
-    uint64_t probe;              /* what was posted up to the last probe, included */
-    uint64_t *tx_at;             /* [CONN_SQ] messages posted up to that one, included */
+        uint8_t slot;     /* SLOT_NONE: it went to where it belongs */
+    } * got;              /* [depth] */
+    unsigned index, chan; /* chan: CONN_AGE times the generation is added */
+    unsigned depth; /* slots; receives posted and messages in flight, at most: sched_slots() */
+    bool connected; /* the peer's end is known */
+    bool open;      /* the peer can receive */
+    bool due;       /* the peer is to be asked as soon as a buffer is free */
 
     /* Of the running operation. */
     unsigned rx_lane, tx_lane; /* LANE_NONE */
     uint64_t rx_base, tx_base;
-};
+
+    uint64_t tx_posted, tx_done;
+    uint64_t sq_posted, sq_done; /* messages and credits */
+    uint64_t *tx_at;             /* [CONN_SQ] messages posted up to that one, included */
+    struct port *port;
+    struct ibv_mr *mr, *word_mr;
+    uint8_t *mem; /* slots */
+    uint32_t remote_key;
+
+    unsigned peer;
+    uint32_t psn;
+    struct conn *next; /* of the same peer */
+    int64_t since_ns;  /* since when the peer does not answer; 0: it was not asked */
+    uint64_t probe;    /* what was posted up to the last probe, included */
+} __rte_cache_aligned;
 
 /* ---- an operation's use of it (conn.c) ---- */
 void conn_begin(struct comm *c, struct coll_req *r, unsigned lane);

@@ -9,6 +9,8 @@
  */
 #include "host/coll/conn.h"
 
+#include "roce/lines.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +101,7 @@ static struct conn *add(struct comm *c, unsigned peer, unsigned chan, char *err)
 {
     struct fab_channel ch[SCHED_MAX_CHANS];
     unsigned n = topo_channels(&c->topo, c->cfg.rank, peer, ch, SCHED_MAX_CHANS);
-    struct conn *k = calloc(1, sizeof(*k));
+    struct conn *k = lines_alloc(sizeof(*k));
     unsigned which = chan % CONN_AGE;
     int rc = k ? 0 : -ENOMEM;
 

@@ -22,6 +22,7 @@ struct hca;
 /* The driver behind an HCA. Virtual time leaves them NULL but for kick; any may be NULL.
  */
 struct hca_driver {
+    void *ctx;
     void (*lock)(void *ctx);
     void (*unlock)(void *ctx);
     /* Called with the lock held after something was posted: there may be frames to send. */
@@ -36,27 +37,26 @@ struct hca_driver {
     int (*check_memory)(void *ctx, const void *addr, size_t len);
     /* Whether the MAC of this address must be asked for, because it is outside the fabric. */
     bool (*foreign)(void *ctx, uint32_t ip);
-    void *ctx;
 };
 
 struct hca_cfg {
+    /* A word of the owner's, NULL: none. Its bit `port` is set while a completion queue has
+     * something to poll. */
+    uint64_t *waiting;
+    uint8_t port;   /* HCA port of the host, from 0 */
+    int64_t gpu_ps; /* from a message's arrival to its sight by the program (late.c) */
     struct hca_driver drv;
     char name[32]; /* device name: "trib0" */
     uint32_t ip;
-    uint8_t port;  /* HCA port of the host, from 0 */
     unsigned slot; /* process slot at the host's NIC: QPNs are (slot + 1) << 16 | n */
     uint16_t mtu;  /* of the port: largest path MTU */
     uint64_t rate_bps;
     struct rte_mempool *pool;
-    /* A word of the owner's, NULL: none. Its bit `port` is set while a completion queue has
-     * something to poll. */
-    uint64_t *waiting;
     uint32_t max_qps;     /* 0: 1024 */
     uint32_t window_pkts; /* unacknowledged packets of a QP; 0: 256 */
     uint16_t ack_every;   /* 0: 8 */
     bool no_async_fd; /* contexts have none: thousands of HCAs in a process that waits for none */
     struct dcqcn_cfg dcqcn;
-    int64_t gpu_ps;     /* from a message's arrival to its sight by the program (late.c) */
     int64_t message_ps; /* of the port for each message (roce/fetch.c) */
 };
 

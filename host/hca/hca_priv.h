@@ -109,7 +109,7 @@ struct hca {
     uint32_t late_cap, late_head, late_tail; /* free-running; cap is a power of two */
     struct hlist limit_srqs;                 /* deferred */
 
-    struct hca_cfg cfg;
+    struct hca_cfg cfg __rte_cache_aligned;
     struct hca_late *late;
     struct hca_device *dev, own_dev;
     struct rnic *rnic;
@@ -260,13 +260,13 @@ struct hca_qp {
     char zero[64];
     struct hca *hca __rte_cache_aligned;
     struct hca_cq *scq, *rcq;
-    struct hca_srq *srq;
     struct rq *rq; /* the SRQ's, or its own */
     struct qp *qp;
+    struct ibv_qp_cap cap;
+    bool sig_all, is_ex, shared; /* shared: has an SRQ */
+    struct hca_srq *srq;
     struct hca_ctx *ctx;
     struct hca_pd *pd;
-    struct ibv_qp_cap cap;
-    bool sig_all, is_ex;
     struct hlist link;
     struct ibv_qp_attr attr; /* what modify_qp was given, for query_qp */
     uint32_t async_unacked;

@@ -158,7 +158,7 @@ int hca_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 {
     struct hca_qp *qp = to_qp(v);
     struct hca *h = qp->hca;
-    int rc = h->dead ? EIO : qp->srq ? EINVAL : 0;
+    int rc = h->dead ? EIO : qp->shared ? EINVAL : 0;
     enum qp_state s;
 
     hca_lock(h);

@@ -90,6 +90,7 @@ struct hca_qp *qp_make(struct hca_ctx *c, struct ibv_pd *pd, struct ibv_qp_init_
     qp->cap = a->cap;
     if (qp->srq)
         qp->cap.max_recv_wr = qp->cap.max_recv_sge = 0;
+    qp->shared = qp->srq != NULL;
     qp->sig_all = a->sq_sig_all;
     qp->is_ex = ex;
     qp->v = (struct ibv_qp){.context = &c->v.context,
