@@ -9,8 +9,6 @@
  */
 #include "host/coll/conn.h"
 
-#include "roce/lines.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +33,27 @@ _Static_assert(sizeof(struct link_msg) <= CTL_ROOM, "one datagram");
 #define WORD_ALIGN MEM_PAGE /* the credit word begins a page */
 #define WORD_ROOM  64u      /* and has a line of the CPU's caches */
 
+/* The word, the connection and what it looks at with them, in one page. NULL: no memory. */
+static struct conn *end_alloc(unsigned depth)
+{
+    struct conn *k, of = {.depth = depth};
+    size_t slots = depth * sizeof(*k->slot), got = depth * sizeof(*k->got);
+    size_t bytes = WORD_ROOM + sizeof(*k) + slots + CONN_SQ(&of) * sizeof(*k->tx_at) + got;
+    void *word;
+
+    if (posix_memalign(&word, WORD_ALIGN, bytes))
+        return NULL;
+    memset(word, 0, bytes);
+    k = (void *)((char *)word + WORD_ROOM);
+    *k = of;
+    k->word = word;
+    k->slot = (void *)(k + 1);
+    k->tx_at = (void *)((char *)k->slot + slots);
+    k->got = (void *)(k->tx_at + CONN_SQ(k));
+    *k->word = rte_cpu_to_le_32(CONN_AHEAD);
+    return k;
+}
+
 static void end_free(struct comm *c, struct conn *k)
 {
     if (k->qp)
@@ -44,30 +63,7 @@ static void end_free(struct comm *c, struct conn *k)
     if (k->word_mr)
         ibv_dereg_mr(k->word_mr);
     mem_host_free(c, k->mem, scratch_bytes(k));
-    free(k->word);
-    free(k);
-}
-
-/* The word and what is looked at with it, in one page; slots, which nobody looks at where data is
- * but lengths. */
-static int end_memory(struct comm *c, struct conn *k)
-{
-    size_t slots = k->depth * sizeof(*k->slot), got = k->depth * sizeof(*k->got);
-    size_t bytes = WORD_ROOM + slots + CONN_SQ(k) * sizeof(*k->tx_at) + got;
-    void *word;
-
-    k->mem = mem_host(c, scratch_bytes(k));
-    if (!k->mem)
-        return -ENOMEM;
-    if (posix_memalign(&word, WORD_ALIGN, bytes))
-        return -ENOMEM;
-    memset(word, 0, bytes);
-    k->word = word;
-    k->slot = (void *)((char *)word + WORD_ROOM);
-    k->tx_at = (void *)((char *)k->slot + slots);
-    k->got = (void *)(k->tx_at + CONN_SQ(k));
-    *k->word = rte_cpu_to_le_32(CONN_AHEAD);
-    return 0;
+    free(k->word); /* k with it */
 }
 
 /* The peer may write the credit word and nothing else. Its address on the wire is 0, so that frames
@@ -79,7 +75,8 @@ static int end_create(struct comm *c, struct conn *k)
     struct ibv_pd *pd = k->port->pd;
 
     errno = 0;
-    if (end_memory(c, k) || port_reserve(k->port, CONN_CQE(k)))
+    k->mem = mem_host(c, scratch_bytes(k)); /* nobody looks at it where data is but lengths */
+    if (!k->mem || port_reserve(k->port, CONN_CQE(k)))
         return -ENOMEM;
     k->mr = ibv_reg_mr(pd, k->mem, scratch_bytes(k), IBV_ACCESS_LOCAL_WRITE);
     if (k->mr && c->cfg.unback && c->cfg.unback(k->mr))
@@ -101,7 +98,7 @@ static struct conn *add(struct comm *c, unsigned peer, unsigned chan, char *err)
 {
     struct fab_channel ch[SCHED_MAX_CHANS];
     unsigned n = topo_channels(&c->topo, c->cfg.rank, peer, ch, SCHED_MAX_CHANS);
-    struct conn *k = lines_alloc(sizeof(*k));
+    struct conn *k = end_alloc(sched_slots(&c->topo.sched));
     unsigned which = chan % CONN_AGE;
     int rc = k ? 0 : -ENOMEM;
 
@@ -116,13 +113,11 @@ static struct conn *add(struct comm *c, unsigned peer, unsigned chan, char *err)
             c->conn = more, c->conn_room = room;
     }
     if (!rc) {
-        *k = (struct conn){.index = c->n_conns,
-                           .peer = peer,
-                           .chan = chan,
-                           .depth = sched_slots(&c->topo.sched),
-                           .port = &c->port[ch[which].port_a],
-                           .rx_lane = LANE_NONE,
-                           .tx_lane = LANE_NONE};
+        k->index = c->n_conns;
+        k->peer = peer;
+        k->chan = chan;
+        k->port = &c->port[ch[which].port_a];
+        k->rx_lane = k->tx_lane = LANE_NONE;
         rc = end_create(c, k);
     }
     if (rc) {
