@@ -157,11 +157,12 @@ static void take_result(struct comm *c, struct agg *a, uint64_t i, uint32_t byte
     struct agg_hdr want;
     uint64_t len;
 
-    if (!r || a->lane == LANE_NONE || i != a->done || r->done[a->lane] >= r->lane[a->lane].begun) {
+    if (!r || a->lane == LANE_NONE || i != a->done ||
+        r->lane[a->lane].done >= r->lane[a->lane].begun) {
         comm_fail(c, "%s sent a result that nobody waits for", agg_leaf_name(c, a));
         return;
     }
-    st = lane_step(&r->s.lane[a->lane], r->done[a->lane]);
+    st = lane_step(&r->s.lane[a->lane], r->lane[a->lane].done);
     len = st->dst.buf == BUF_NONE ? 0 : st->len;
     fill_hdr(a, r, st, AGG_RESULT, a->opseq_in, &want);
     if (bytes != AGG_HDR_BYTES + len || memcmp(&want, result_hdr(a, i), sizeof(want))) {
@@ -173,7 +174,7 @@ static void take_result(struct comm *c, struct agg *a, uint64_t i, uint32_t byte
     a->slots_out -= agg_slots(st->len, c->mtu);
     a->done++;
     a->opseq_in += ends(st);
-    exec_done(c, r, a->lane, r->done[a->lane] + 1);
+    exec_done(c, r, a->lane, r->lane[a->lane].done + 1);
     exec_wake(c, a->lane);
 }
 

@@ -353,9 +353,9 @@ struct op_id {
 };
 
 struct lane_run {
-    uint64_t begun;
-    struct conn *conn;   /* SEND, RECV */
-    bool active, polled; /* in exec's queues */
+    uint64_t begun, done; /* steps */
+    struct conn *conn;    /* SEND, RECV */
+    bool active, polled;  /* in exec's queues */
     /* A lane waits for another at two places at most: RECV posts, and takes what came ahead. A list
      * of who waits for this one; a place is lane * WAITS + which, LANE_NONE ends it. */
     unsigned waiters;
@@ -364,7 +364,7 @@ struct lane_run {
         bool on;
         uint64_t count; /* steps that it waits for */
     } wait[2];
-};
+} __rte_cache_aligned;
 enum wait_for { WAIT_START, WAIT_TAKE, WAITS };
 
 struct coll_req {
@@ -377,7 +377,6 @@ struct coll_req {
     const struct region *in, *out;
     struct workspace *tmp, *stage;
     struct lane_run *lane; /* [s.n_lanes] */
-    uint64_t *done;        /* [s.n_lanes] steps */
     uint64_t *given;       /* [s.n_lanes * LANE_GPU] for gpu.c, else NULL */
     unsigned lanes_left;   /* that have steps to do */
     int status;            /* as coll_test */

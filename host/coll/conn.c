@@ -205,7 +205,7 @@ void conn_check_strays(struct comm *c, struct conn *k, uint32_t seq)
 static bool take(struct comm *c, struct conn *k, struct coll_req *r, unsigned lane)
 {
     uint64_t at = k->rx_seen % k->depth;
-    const struct step *st = lane_step(&r->s.lane[lane], r->done[lane]);
+    const struct step *st = lane_step(&r->s.lane[lane], r->lane[lane].done);
     unsigned slot = k->got[at].slot;
 
     if (k->got[at].imm != r->tag) {
@@ -227,7 +227,7 @@ static bool take(struct comm *c, struct conn *k, struct coll_req *r, unsigned la
         slot_put(k, slot);
     }
     k->rx_seen++;
-    exec_done(c, r, lane, r->done[lane] + 1);
+    exec_done(c, r, lane, r->lane[lane].done + 1);
     return true;
 }
 
@@ -237,9 +237,9 @@ static unsigned run_recv(struct comm *c, struct coll_req *r, unsigned lane)
     uint64_t n = r->s.lane[lane].n;
     unsigned did = 0;
 
-    while (k->rx_seen < k->rx_done && r->done[lane] < n && take(c, k, r, lane))
+    while (k->rx_seen < k->rx_done && r->lane[lane].done < n && take(c, k, r, lane))
         did++;
-    if (c->state != COMM_FAILED && r->done[lane] == n)
+    if (c->state != COMM_FAILED && r->lane[lane].done == n)
         conn_check_strays(c, k, r->id.seq);
     if (c->state != COMM_FAILED && k->qp)
         did += post_receives(c, k);

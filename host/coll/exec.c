@@ -51,9 +51,9 @@ void exec_done(struct comm *c, struct coll_req *r, unsigned lane, uint64_t n)
 {
     unsigned *at = &r->lane[lane].waiters;
 
-    if (n == r->done[lane])
+    if (n == r->lane[lane].done)
         return;
-    r->done[lane] = n;
+    r->lane[lane].done = n;
     r->lanes_left -= n == r->s.lane[lane].n;
     c->exec.moved++;
     while (*at != LANE_NONE) {
@@ -74,7 +74,7 @@ bool exec_may_start(struct coll_req *r, unsigned lane, enum wait_for which, cons
     for (unsigned i = 0; i < st->n_deps; i++) {
         const struct dep *d = &st->dep[i];
 
-        if (r->done[d->lane] >= d->count)
+        if (r->lane[d->lane].done >= d->count)
             continue;
         if (!r->lane[lane].wait[which].on) {
             r->lane[lane].wait[which].on = true;
@@ -152,12 +152,12 @@ static void cpu_step(struct comm *c, struct coll_req *r, const struct step *st)
 static unsigned cpu_run(struct comm *c, struct coll_req *r, unsigned lane)
 {
     const struct lane *l = &r->s.lane[lane];
-    const struct step *st = lane_step(l, r->done[lane]);
+    const struct step *st = lane_step(l, r->lane[lane].done);
 
-    if (r->done[lane] == l->n || !exec_may_start(r, lane, WAIT_START, st))
+    if (r->lane[lane].done == l->n || !exec_may_start(r, lane, WAIT_START, st))
         return 0;
     cpu_step(c, r, st);
-    exec_done(c, r, lane, r->done[lane] + 1);
+    exec_done(c, r, lane, r->lane[lane].done + 1);
     exec_wake(c, lane);
     return 1;
 }

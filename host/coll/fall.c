@@ -119,7 +119,7 @@ static void own_report(const struct comm *c, struct fall_report *p)
                              .seq = r ? r->id.seq : c->exec.opseq};
     for (unsigned l = 0; r && l < r->s.n_lanes; l++)
         if (r->s.lane[l].kind == LANE_AGG && r->s.lane[l].peer == GROUP_ALL)
-            p->done[r->s.lane[l].chan] = r->done[l];
+            p->done[r->s.lane[l].chan] = r->lane[l].done;
 }
 
 static void report(struct comm *c)

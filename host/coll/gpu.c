@@ -19,7 +19,7 @@ static void *piece_of(struct coll_req *r, const struct step *st, struct step **u
 {
     struct stage_hint h;
 
-    if (!stage_hint(&r->s, st, &h) || r->done[h.send] < h.free_from)
+    if (!stage_hint(&r->s, st, &h) || r->lane[h.send].done < h.free_from)
         return NULL;
     *up = lane_step(&r->s.lane[h.up], h.step);
     return r->stage->mem.addr + h.off;
@@ -56,7 +56,7 @@ static int give(struct comm *c, struct coll_req *r, const struct step *st, enum 
 static void finish(struct comm *c, struct coll_req *r, unsigned lane, uint64_t over)
 {
     const struct lane_run *run = &r->lane[lane];
-    uint64_t done = r->done[lane];
+    uint64_t done = r->lane[lane].done;
 
     for (; done < run->begun && r->given[lane * LANE_GPU + done % LANE_GPU] <= over; done++) {
         const struct step *st = lane_step(&r->s.lane[lane], done);
@@ -74,7 +74,7 @@ static unsigned begin(struct comm *c, struct coll_req *r, unsigned lane, int *rc
     struct lane_run *run = &r->lane[lane];
     unsigned did = 0;
 
-    for (; run->begun < l->n && run->begun - r->done[lane] < LANE_GPU; did++) {
+    for (; run->begun < l->n && run->begun - r->lane[lane].done < LANE_GPU; did++) {
         const struct step *st = lane_step(l, run->begun);
 
         if (!exec_may_start(r, lane, WAIT_START, st))
@@ -95,7 +95,7 @@ unsigned gpu_run(struct comm *c, struct coll_req *r, unsigned lane)
     int rc = 0;
 
     do { /* what is done may leave room for what could not be begun */
-        before = r->done[lane];
+        before = r->lane[lane].done;
         did = begin(c, r, lane, &rc);
         if (rc == -EIO || device_done(c->cfg.device, stream_of(&r->s.lane[lane]), &over)) {
             comm_fail(c, "rank %u (%s): %s", c->cfg.rank, comm_host(c, c->cfg.rank),
@@ -104,8 +104,8 @@ unsigned gpu_run(struct comm *c, struct coll_req *r, unsigned lane)
         }
         finish(c, r, lane, over);
         total += did;
-    } while (!rc && (did || r->done[lane] != before));
-    if (r->lane[lane].begun > r->done[lane] || rc == -EAGAIN)
+    } while (!rc && (did || r->lane[lane].done != before));
+    if (r->lane[lane].begun > r->lane[lane].done || rc == -EAGAIN)
         exec_poll(c, lane);
     return total;
 }

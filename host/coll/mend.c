@@ -194,7 +194,7 @@ static void restore(struct comm *c, const struct coll_req *r, const struct fall_
 
         for (; a && a->kept && m < end; m++) {
             const struct step *st = lane_step(lane, m);
-            bool needed = st->agg == AGG_REDUCE || m >= r->done[l];
+            bool needed = st->agg == AGG_REDUCE || m >= r->lane[l].done;
 
             if (st->len && needed && same_place(r, st))
                 memcpy(exec_addr(r, &st->a), kept_at(a, a->posted - end + m, c->mtu), st->len);

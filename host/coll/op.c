@@ -6,6 +6,7 @@
  */
 #include "host/coll/conn.h"
 #include "host/coll/stage.h"
+#include "roce/lines.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -160,7 +161,7 @@ void op_tick(struct comm *c)
         .count = rte_cpu_to_be_64(id->count),
     };
     for (unsigned l = 0; l < x->head->s.n_lanes && asked < ASK_RANKS; l++)
-        if (x->head->lane[l].conn && x->head->done[l] < x->head->s.lane[l].n)
+        if (x->head->lane[l].conn && x->head->lane[l].done < x->head->s.lane[l].n)
             asked += ctl_send_rank(c, x->head->s.lane[l].peer, &m, sizeof(m));
 }
 
@@ -304,11 +305,10 @@ static int get_lanes(struct comm *c, struct coll_req *r, char *err)
 {
     unsigned n = r->s.n_lanes;
 
-    r->lane = calloc(n + 1, sizeof(*r->lane));
-    r->done = calloc(n + 1, sizeof(*r->done));
+    r->lane = lines_alloc((n + 1) * sizeof(*r->lane));
     if (c->cfg.device)
         r->given = calloc(n + 1ul, LANE_GPU * sizeof(*r->given));
-    if (!r->lane || !r->done || (c->cfg.device && !r->given)) {
+    if (!r->lane || (c->cfg.device && !r->given)) {
         snprintf(err, COMM_TEXT, "out of memory");
         return -ENOMEM;
     }
@@ -386,10 +386,8 @@ int op_prepare(struct comm *c, struct coll_req *r, char *err)
     if (!rc)
         rc = lanes_served(c, r, err);
     free(r->lane);
-    free(r->done);
     free(r->given);
     r->lane = NULL;
-    r->done = NULL;
     r->given = NULL;
     r->lanes_left = 0;
     return rc ? rc : get_lanes(c, r, err);
@@ -479,7 +477,6 @@ void req_free(struct coll_req *r)
 {
     sched_free(&r->s); /* nothing where it is all zero */
     free(r->lane);
-    free(r->done);
     free(r->given);
     free(r);
 }

@@ -252,7 +252,7 @@ void plane_complete(struct comm *c, const struct ibv_wc *wc)
     if (c->state != COMM_READY || !check(c, p) || p->lane == LANE_NONE)
         return;
     done = mmc_done(p->m) - p->base;
-    for (uint64_t k = r->done[p->lane]; k < done && r->id.op == OP_AVG; k++) {
+    for (uint64_t k = r->lane[p->lane].done; k < done && r->id.op == OP_AVG; k++) {
         const struct step *st = lane_step(&r->s.lane[p->lane], k);
 
         if (st->last && st->op == STEP_MM_LOAD && st->len && !c->cfg.unback)
