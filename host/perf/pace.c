@@ -122,7 +122,7 @@ static int by_value(const void *a, const void *b)
 
 static double median_needed(const struct pace_tries *t)
 {
-    double v[RTE_DIM(t->at)];
+    double v[RTE_DIM(t->at)] = {0};
 
     for (unsigned i = 0; i < t->n; i++)
         v[i] = t->at[i].needed;
