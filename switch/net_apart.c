@@ -8,8 +8,8 @@
  *
  * So nodes whose neighbours have come to t may go to t + lookahead. Where hosts are an even number
  * of links from each other, and links lead from the side of the hosts to the other, far one only,
- * that gives slices of twice the lookahead: with all at t, the far side goes to t + 1, hosts and
- * whoever is near them to t + 2, the far side to t + 3, and so on. Elsewhere all go to t + 1.
+ * that gives slices of twice the lookahead: with all at 0, the far side goes to 1, hosts and
+ * whoever is near them to 2, the far side to 3, and so on, in lookaheads. Elsewhere all go to 1.
  *
  * Why: events of a large fabric in lock-step go around all of its nodes, and each finds its node's
  * state in no cache. Apart, a node does some ten or twenty of them in a row.
