@@ -157,10 +157,10 @@ struct qp {
     TAILQ_ENTRY(qp) send_link;
 
     /* Receiving. */
-    TAILQ_ENTRY(qp) ack_link __rte_cache_aligned;
+    struct rq *rq __rte_cache_aligned;
+    TAILQ_ENTRY(qp) ack_link;
     TAILQ_ENTRY(qp) late_link;
     int64_t ack_due; /* in_late: when unacknowledged packets are acknowledged unasked */
-    struct rq *rq;
     void *user;
     struct pace *pace; /* NULL: DCQCN is off */
     struct responder rsp;
