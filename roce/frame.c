@@ -1,5 +1,3 @@
-#define ALLOW_EXPERIMENTAL_API /* rte_pktmbuf_pool_create_extbuf */
-
 #include "roce/frame.h"
 
 #include "roce/wire.h"
@@ -68,18 +66,42 @@ size_t frame_data_bytes(unsigned n)
     return (size_t)n * (RTE_PKTMBUF_HEADROOM + FRAME_ROOM);
 }
 
+/* As any mbuf, but for where its data are. DPDK has external buffers for this, but of those it
+ * looks at a reference count of their own whenever a frame is given back, in a line that is in no
+ * cache. */
+static void init_over(struct rte_mempool *p, void *at, void *mbuf, unsigned i)
+{
+    struct rte_mbuf *m = mbuf;
+
+    rte_pktmbuf_init(p, NULL, m, i);
+    m->buf_addr = (uint8_t *)at + frame_data_bytes(i);
+    rte_mbuf_iova_set(m, RTE_BAD_IOVA);
+}
+
 struct rte_mempool *frame_pool_create_over(const char *name, unsigned n, void *at)
 {
-    const struct rte_pktmbuf_extmem mem = {.buf_ptr = at,
-                                           .buf_iova = RTE_BAD_IOVA,
-                                           .buf_len = frame_data_bytes(n),
-                                           .elt_size = RTE_PKTMBUF_HEADROOM + FRAME_ROOM};
+    struct rte_pktmbuf_pool_private priv = {.mbuf_data_room_size =
+                                                RTE_PKTMBUF_HEADROOM + FRAME_ROOM,
+                                            .mbuf_priv_size = FRAME_PRIV_BYTES};
+    struct rte_mempool *p =
+        rte_mempool_create_empty(name, n, (unsigned)(sizeof(struct rte_mbuf) + FRAME_PRIV_BYTES), 0,
+                                 sizeof(priv), SOCKET_ID_ANY, 0);
+    int rc;
 
-    /* What was given back last is taken first: few frames go round, and stay in caches. */
-    if (rte_mbuf_set_user_mempool_ops("stack"))
+    if (!p)
         return NULL;
-    return rte_pktmbuf_pool_create_extbuf(name, n, 0, FRAME_PRIV_BYTES, mem.elt_size, SOCKET_ID_ANY,
-                                          &mem, 1);
+    /* What was given back last is taken first: few frames go round, and stay in caches. */
+    rc = rte_mempool_set_ops_byname(p, "stack", NULL);
+    memcpy(rte_mempool_get_priv(p), &priv, sizeof(priv));
+    if (!rc)
+        rc = rte_mempool_populate_default(p);
+    if (rc < 0) {
+        rte_mempool_free(p);
+        rte_errno = -rc;
+        return NULL;
+    }
+    rte_mempool_obj_iter(p, init_over, at);
+    return p;
 }
 
 bool frame_pool_carries(const struct rte_mempool *pool)

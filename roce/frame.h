@@ -131,7 +131,8 @@ struct rte_mempool *frame_pool_create_at(const char *name, unsigned n, unsigned 
                                          void *at, size_t bytes);
 size_t frame_pool_bytes(unsigned n, bool lengths);
 /* n frames whose data, headroom included, are in memory of the caller, frame_data_bytes(n) from
- * `at` on, and nothing else of them is: others may be let write there. */
+ * `at` on, and nothing else of them is: others may be let write there. No clones are made in
+ * this pool (frame_clone, frame_writable): DPDK would not find an mbuf's own data again. */
 struct rte_mempool *frame_pool_create_over(const char *name, unsigned n, void *at);
 size_t frame_data_bytes(unsigned n);
 /* Whether its frames have room for payloads. */

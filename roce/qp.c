@@ -54,10 +54,11 @@ static void post_payload(union sdata *d, const struct wqe *w, uint32_t len)
 {
     if (w->held) {
         d->held.mbuf = w->held, d->held.off = w->held_off, d->held.len = w->held_len;
-        rte_pktmbuf_refcnt_update(w->held, 1);
+        if (!w->given)
+            rte_pktmbuf_refcnt_update(w->held, 1);
     } else if (w->flags & WR_F_INLINE) {
         memcpy(d->inl, w->inl, len);
-    } else {
+    } else if (w->n_sge) {
         memcpy(d->sge, w->sge, w->n_sge * sizeof(w->sge[0]));
     }
 }

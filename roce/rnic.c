@@ -112,6 +112,22 @@ static void run_flush(struct rnic *r)
     }
 }
 
+/* All of a frame, which its ICRC is the first to read. */
+static inline void body_soon(const struct rte_mbuf *m)
+{
+    const uint8_t *at = rte_pktmbuf_mtod(m, const uint8_t *);
+
+    for (uint32_t i = 0; i < m->data_len; i += RTE_CACHE_LINE_SIZE)
+        rte_prefetch0(at + i);
+}
+
+static inline void mbuf_soon(struct rte_mbuf *m)
+{
+    rte_prefetch0(m);
+    rte_prefetch0(m->cacheline1);
+    rte_prefetch0(frame_meta(m));
+}
+
 static uint16_t ep_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
 {
     struct rnic *r = ctx;
@@ -123,7 +139,9 @@ static uint16_t ep_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now
         enum roce_reason why;
 
         if (i + 1 < n)
-            rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
+            r->cfg.far ? body_soon(m[i + 1]) : rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
+        if (i + 3 < n && r->cfg.far)
+            mbuf_soon(m[i + 3]);
         r->cnt.rx_packets++;
         frame_meta(m[i])->flags &= ~FRAME_F_CRC; /* of nobody but ourselves */
         r->cnt.rx_bytes += frame_bytes(m[i]);

@@ -113,12 +113,13 @@ struct wqe {
     struct mw_bind bind;
     /*
      * Payload in an mbuf instead of sge: held_off bytes into its data, held_len bytes; the engine
-     * takes one reference and drops it when the request is acknowledged or flushed. virt_len
-     * bytes that are only counted follow what is carried; a payload of nothing else has held = NULL
-     * and n_sge = 0, or unbacked sges.
+     * takes one reference (given: the caller's, unless it refuses the request) and drops it when
+     * the request is acknowledged or flushed. virt_len bytes that are only counted follow what is
+     * carried; a payload of nothing else has held = NULL and n_sge = 0, or unbacked sges.
      */
     struct rte_mbuf *held;
     uint32_t held_off, held_len, virt_len;
+    bool given;
     struct sge sge[ROCE_MAX_SGE];
     /* WR_F_INLINE: the payload, len bytes of it; sge is not looked at. */
     uint8_t inl[ROCE_MAX_INLINE];
@@ -251,6 +252,7 @@ struct rnic_cfg {
                            is never used by qp_create */
     uint32_t window_pkts; /* unacknowledged packets a QP may have in flight */
     uint8_t dscp;         /* of the lossless class; ECT(0) is set */
+    bool far;             /* another core has written what comes: it is fetched a frame ahead */
     int64_t message_ps;   /* what the port takes for each request before it can send it; 0: none */
     struct rte_mempool *pool;
     void *user;

@@ -55,6 +55,7 @@ struct hca_cfg {
     uint32_t max_qps;     /* 0: 1024 */
     uint32_t window_pkts; /* unacknowledged packets of a QP; 0: 256 */
     uint16_t ack_every;   /* 0: 8 */
+    bool far;             /* frames come from another core: see struct rnic_cfg */
     bool no_async_fd; /* contexts have none: thousands of HCAs in a process that waits for none */
     struct dcqcn_cfg dcqcn;
     int64_t message_ps; /* of the port for each message (roce/fetch.c) */

@@ -167,6 +167,7 @@ int rim_start(struct rim_hca *r)
                           .dcqcn = hca_dcqcn(&rim.fab->dcqcn, fp->rate_bps),
                           .gpu_ps = rim.fab->costs.gpu_ps,
                           .message_ps = rim.fab->costs.hca_ps,
+                          .far = true,
                           .drv = rim_driver(r)};
     int rc;
 

@@ -82,7 +82,7 @@ enum agg_status cast_check(struct an_group *g, const struct an_edge *e, const st
 
 /* ---- sending ---- */
 
-static void post(struct an_edge *e, struct wqe *w)
+static bool post(struct an_edge *e, struct wqe *w)
 {
     struct an_group *g = e->g;
     char who[48];
@@ -91,9 +91,11 @@ static void post(struct an_edge *e, struct wqe *w)
     if (rc) /* the depth of the queue is such that only a broken edge ends here */
         group_doom(g, AGG_E_EDGE, NULL, "queue to %s at %s: %s", group_who(g, e, who, sizeof(who)),
                    group_me(g), strerror(-rc));
+    return !rc;
 }
 
-void cast_post(struct an_edge *e, const struct an_piece *p)
+/* given: with one of the caller's references to p->m. */
+static bool post_piece(struct an_edge *e, const struct an_piece *p, bool given)
 {
     struct wqe *w = &e->g->a->data;
 
@@ -103,7 +105,13 @@ void cast_post(struct an_edge *e, const struct an_piece *p)
     w->held_off = p->off;
     w->held_len = p->len - p->virt;
     w->virt_len = p->virt;
-    post(e, w);
+    w->given = given;
+    return post(e, w);
+}
+
+void cast_post(struct an_edge *e, const struct an_piece *p)
+{
+    post_piece(e, p, false);
 }
 
 void cast_post_empty(struct an_edge *e, const struct agg_hdr *h, uint8_t type)
@@ -123,16 +131,22 @@ void cast_post_empty(struct an_edge *e, const struct agg_hdr *h, uint8_t type)
 }
 
 /* One slot's result: its elements to those that get them; the others hear of it at the end of the
- * message. */
+ * message. References for all of them are taken at once: a locked addition each would wait for the
+ * stores of the sum. */
 void cast_down(struct an_group *g, const struct agg_hdr *h, const struct an_piece *p)
 {
     struct an_cast c = cast_of(g, h);
+    uint16_t spare = p->m ? g->n : 0;
 
+    if (p->m)
+        rte_mbuf_refcnt_update(p->m, (int16_t)spare);
     for (unsigned i = 0; i < g->n && !g->doomed; i++) {
         if (cast_gets(&c, i))
-            cast_post(&g->child[i], p);
+            spare -= post_piece(&g->child[i], p, p->m) && p->m;
         else if (p->last)
             cast_post_empty(&g->child[i], h, AGG_RESULT);
     }
+    if (spare) /* the caller has one, so these are not the last */
+        rte_mbuf_refcnt_update(p->m, (int16_t)-spare);
     g->results++;
 }
