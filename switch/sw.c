@@ -143,11 +143,14 @@ struct run {
     uint8_t cls;
 };
 
-static inline void run_end(struct sw *s, struct run *r, int64_t now)
+/* How many bytes it was. */
+static inline uint32_t run_end(struct sw *s, struct run *r, int64_t now)
 {
-    if (r->n)
-        node_send_run(&s->nd, r->port, r->m, r->n, r->bytes, now);
+    if (!r->n)
+        return 0;
+    node_send_run(&s->nd, r->port, r->m, r->n, r->bytes, now);
     r->n = 0;
+    return r->bytes;
 }
 
 /* The address in front of a frame of at least 8 bytes. */
@@ -175,7 +178,6 @@ static void sw_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16
 
         if (i + 1 < n)
             rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
-        bytes += len;
         frame_meta(m[i])->in_port = port;
         if (known_port != FIB_NO_PORT && dst_of(m[i]) == known)
             cls = peek_plain(m[i]);
@@ -186,7 +188,7 @@ static void sw_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16
             peek_frame(m[i], &k);
             frame_meta(m[i])->cls = k.cls;
             if (unlikely(!passes_on(s, port, m[i], &k, &out, &any))) {
-                run_end(s, &r, now_ps);
+                bytes += run_end(s, &r, now_ps) + len;
                 special(s, port, m[i], &k, out, now_ps);
                 continue;
             }
@@ -196,13 +198,13 @@ static void sw_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16
         }
         frame_meta(m[i])->cls = (uint8_t)cls;
         if (r.n && (out != r.port || cls != r.cls))
-            run_end(s, &r, now_ps);
+            bytes += run_end(s, &r, now_ps);
         if (!r.n)
             r = (struct run){.m = m + i, .port = out, .cls = (uint8_t)cls};
         r.n++;
         r.bytes += len;
     }
-    run_end(s, &r, now_ps);
+    bytes += run_end(s, &r, now_ps);
     nd->cnt[port].rx_frames += n;
     nd->cnt[port].rx_bytes += bytes;
     if (s->n_local) {

@@ -203,19 +203,22 @@ static void run_switch(struct history *h, uint64_t seed, bool together, uint64_t
     "mtu = 4096; single_switch = { hosts = 4; host_link = { rate = \"25Gb/s\"; latency = "         \
     "\"300ns\"; buffer = \"64KiB\"; ecn = \"20KiB\"; " more " }; };"
     static const char *const confs[] = {SWITCH(""), SWITCH("pfc = false;")};
-    uint64_t rng = seed;
+    uint64_t rng = seed, frames[4] = {0}, bytes[4] = {0};
+    const struct port_counters *cnt;
     uint32_t tag = 0;
     int64_t now = 0;
     struct lab l;
 
     lab_open(&l, pool, confs[seed % 2]);
+    cnt = net_node(l.net, lab_node(&l, "switch0"))->cnt;
     net_tap(l.net, arrived, h);
     for (unsigned turn = 0; turn < 400; turn++) {
         uint16_t n = (uint16_t)(1 + draw(&rng) % NODE_BURST), port = draw(&rng) % 8 ? 0 : 3;
         struct rte_mbuf *m[NODE_BURST];
 
         for (uint16_t i = 0; i < n; i++)
-            m[i] = any_frame(&l, &rng, ++tag);
+            m[i] = any_frame(&l, &rng, ++tag), bytes[port] += frame_bytes(m[i]);
+        frames[port] += n;
         for (uint16_t i = 0; i < n; i = (uint16_t)(i + (together ? n : 1)))
             net_input(l.net, lab_node(&l, "switch0"), port, m + i, together ? n : 1, now);
         now += draw(&rng) % PS_PER_US;
@@ -225,6 +228,10 @@ static void run_switch(struct history *h, uint64_t seed, bool together, uint64_t
     for (int d = 0; d < DROP_REASONS; d++)
         drops[d] = lab_drops(&l, (enum drop)d);
     drops[DROP_REASONS] = lab_pauses(&l);
+    for (unsigned p = 0; p < 4; p++) {
+        assert_int_equal(cnt[p].rx_frames, frames[p]);
+        assert_int_equal(cnt[p].rx_bytes, bytes[p]);
+    }
     lab_close(&l);
 }
 
