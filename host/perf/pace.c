@@ -6,10 +6,12 @@
  * says nothing of wake-ups, so a run that failed lowers the rate, where the rate was what bound it.
  *
  * Warm-ups vary: the 99th percentile of an operation's lateness by a third, its time by 1 %, half
- * of what is to be found by it. So the median of what all of them needed counts, lateness being
- * about the same at any dilation that the machine keeps up with, and a line through all their
- * times. Until the end that line is taken for as flat as it may be: dilations that turn out too
- * small are cheap, and those are where the machine's own work shows.
+ * of what is to be found by it, and where other programs run one in seven needs many times as much
+ * as the rest. So the median of what all of them needed counts, lateness being about the same at
+ * any dilation that the machine keeps up with, and a line through all their times but the first's,
+ * which is that of memory not yet touched. Until the end that line is taken for as flat as it may
+ * be: dilations that turn out too small are cheap, and those are where the machine's own work
+ * shows; one warm-up at least is at half of what holds for that.
  */
 #include "host/perf/pace.h"
 
@@ -29,12 +31,15 @@
 #define HELD_MARGIN     1.15 /* over what warm-ups needed, for the run after them to hold as well */
 #define RETRY_MARGIN    1.1  /* over what a run needed that needed more than most */
 #define RETRY_LEAST     1.05
-#define UP              8.0 /* steps between warm-ups at most, */
-#define DOWN            4.0
+#define RETRY_FIRST     1.25 /* at most: it may have been interrupted */
+#define UP              8.0  /* steps between warm-ups at most, */
+#define DOWN            4.0  /* from a guess; else LESS */
 #define ENOUGH          1.2  /* and one smaller than this is not worth another, */
 #define LEAST_TRIES     3    /* after so many */
+#define LESS            2.0  /* where the machine's own work shows */
+#define LONGER          1.15 /* than elsewhere: what cannot be moved in time */
 #define APART           1.3  /* dilations whose times tell something by their difference */
-#define OVERLOADED      3.0  /* of d is needed: its time is not that of a machine that keeps up */
+#define OVERLOADED      4.0 /* of d is needed: the machine may not keep up, and its time says little */
 #define TIME_NOISE      0.01 /* standard deviation of a warm-up's time */
 #define ERRORS_SEARCH   3.0  /* standard errors by which `slow` may be too high: in between, */
 #define ERRORS_FOUND    0.5  /* and at the end */
@@ -106,11 +111,11 @@ struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns,
 }
 
 uint32_t pace_retry(const struct pace *p, const struct coll_prediction *pr, uint32_t d,
-                    uint32_t needed)
+                    uint32_t least_needed, unsigned runs)
 {
-    double next = fmin(fmax(RETRY_LEAST * d, RETRY_MARGIN * needed), UP * d);
+    double next = fmin(RETRY_MARGIN * least_needed, (runs > 1 ? UP : RETRY_FIRST) * d);
 
-    return clamp(fmax(d, fmin(next, pace_cap(p, pr))));
+    return clamp(fmax(d, fmin(fmax(RETRY_LEAST * d, next), pace_cap(p, pr))));
 }
 
 static int by_value(const void *a, const void *b)
@@ -120,14 +125,28 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Far more was needed than there was, and it took longer than elsewhere: the machine could not move
+ * what this asks for, it was not just interrupted. */
+static bool overloaded(const struct pace_tries *t, const struct pace_try *at)
+{
+    double least = at->us;
+
+    for (unsigned i = 0; i < t->n; i++)
+        least = fmin(least, t->at[i].us);
+    return at->needed > OVERLOADED * at->d && at->us > LONGER * least;
+}
+
+/* Of those not overloaded; of two in the middle the lower one, since an interruption only adds. */
 static double median_needed(const struct pace_tries *t)
 {
     double v[RTE_DIM(t->at)] = {0};
+    unsigned n = 0;
 
     for (unsigned i = 0; i < t->n; i++)
-        v[i] = t->at[i].needed;
-    qsort(v, t->n, sizeof(v[0]), by_value);
-    return t->n % 2 ? v[t->n / 2] : sqrt(v[t->n / 2 - 1] * v[t->n / 2]);
+        if (!overloaded(t, &t->at[i]))
+            v[n++] = t->at[i].needed;
+    qsort(v, n, sizeof(v[0]), by_value);
+    return n ? v[(n - 1) / 2] : 0;
 }
 
 /*
@@ -141,7 +160,7 @@ static double own_work(const struct pace_tries *t, double errors)
     for (unsigned i = 0; i < t->n; i++) {
         const struct pace_try *a = &t->at[i];
 
-        if (a->needed >= OVERLOADED * a->d)
+        if (a->cold || a->needed >= OVERLOADED * a->d)
             continue;
         least = fmin(least, a->d), most = fmax(most, a->d);
         n++, x += 1 / a->d, y += a->us, xx += 1 / (a->d * a->d), xy += a->us / a->d;
@@ -155,14 +174,13 @@ static double own_work(const struct pace_tries *t, double errors)
     return own <= 0 ? 0 : whole > 0 ? own / (PACE_TOLERANCE * whole) : PACE_MAX_DILATION;
 }
 
-/* The machine could not move what d asks for where far more was needed there than elsewhere: up to
- * the least that held beyond that, or halfway to it. */
-static double above_overload(const struct pace_tries *t, double median, bool at_last)
+/* Up to the least that held beyond the dilations at which it was overloaded, or halfway to it. */
+static double above_overload(const struct pace_tries *t, bool at_last)
 {
     double failed = 0, held = INFINITY;
 
     for (unsigned i = 0; i < t->n; i++)
-        if (t->at[i].needed > 2 * fmax(t->at[i].d, median))
+        if (overloaded(t, &t->at[i]))
             failed = fmax(failed, t->at[i].d);
     for (unsigned i = 0; i < t->n; i++)
         if (t->at[i].d > failed && t->at[i].needed <= t->at[i].d)
@@ -172,25 +190,44 @@ static double above_overload(const struct pace_tries *t, double median, bool at_
     return at_last || held < APART * failed ? held : sqrt(failed * held);
 }
 
+/* Whether warm-ups have been at about d, and, for the line through their times, at much less. */
+static bool tried(const struct pace_tries *t, double d, bool *apart)
+{
+    bool near = false;
+
+    *apart = false;
+    for (unsigned i = 0; i < t->n; i++) {
+        near |= t->at[i].d < ENOUGH * d && d < ENOUGH * t->at[i].d;
+        *apart |= !t->at[i].cold && t->at[i].d < d / LESS * ENOUGH;
+    }
+    return near;
+}
+
 uint32_t pace_settle(const struct pace *p, struct pace_tries *t, const struct coll_prediction *pr,
                      uint32_t d, uint32_t needed, double us)
 {
     double median, own, next;
+    bool apart, near;
 
-    t->at[t->n++] = (struct pace_try){d, needed, us};
+    t->at[t->n++] = (struct pace_try){d, needed, us, !t->warm};
+    t->warm = true;
     if (!t->most)
         t->most = PACE_WARM_UPS;
     median = median_needed(t);
-    next = fmax(fmax(HELD_MARGIN * median, own_work(t, ERRORS_SEARCH)),
-                above_overload(t, median, false));
+    next = fmax(fmax(HELD_MARGIN * median, own_work(t, ERRORS_SEARCH)), above_overload(t, false));
+    near = tried(t, next, &apart);
     t->settled = t->n == t->most || (next > d && d >= floor(pace_cap(p, pr))) ||
-                 (t->n >= LEAST_TRIES && next < ENOUGH * d && d < ENOUGH * next);
+                 (t->n >= LEAST_TRIES && near && apart);
     own = own_work(t, ERRORS_FOUND);
     t->slow = own > 0 ? clamp(own) : 0;
-    if (t->settled)
-        next = fmax(fmax(HELD_MARGIN * median, t->slow), above_overload(t, median, true));
-    next = fmin(fmax(next, d / DOWN), UP * d);
-    return clamp(fmin(next, fmax(d, pace_cap(p, pr))));
+    if (t->settled) {
+        next = fmax(fmax(HELD_MARGIN * median, t->slow), above_overload(t, true));
+        return clamp(fmin(next, fmax(d, pace_cap(p, pr))));
+    }
+    if (near && !apart)
+        next /= LESS;
+    return clamp(
+        fmin(fmin(fmax(next, d / (t->n > 1 ? LESS : DOWN)), UP * d), fmax(d, pace_cap(p, pr))));
 }
 
 unsigned pace_warm_up(const struct pace *p, unsigned want, const struct coll_prediction *pr,
@@ -205,7 +242,7 @@ unsigned pace_warm_up(const struct pace *p, unsigned want, const struct coll_pre
 
 void pace_again(struct pace_tries *t)
 {
-    t->settled = false;
+    t->settled = t->warm = false;
     t->most = RTE_MIN(t->n + PACE_MORE, (unsigned)RTE_DIM(t->at));
 }
 

@@ -50,10 +50,12 @@ struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns,
 struct pace_tries {
     unsigned n, most; /* most 0: PACE_WARM_UPS */
     bool settled;     /* the last answer is the dilation to run at */
+    bool warm;        /* the first one of a run has been: memory is touched for the first time */
     uint32_t
         slow; /* the dilation at which the machine's own work is 2 % of the time; 0: not known */
     struct pace_try {
         double d, needed, us;
+        bool cold; /* its time is longer than what follows */
     } at[PACE_WARM_UPS + PACE_MORE];
 };
 /*
@@ -69,11 +71,12 @@ unsigned pace_warm_up(const struct pace *p, unsigned want, const struct coll_pre
 /* For another run like the one that these found the dilation of: a few more, from there on. */
 void pace_again(struct pace_tries *t);
 /*
- * For another try of a run that lagged at d: what it showed to be needed and some, at most 8 times
- * d; d itself when an operation would last longer than three max_wall.
+ * For another try of a row whose runs so far lagged, the last one at d: what at least one of them
+ * needed and some, at most 8 times d; after the first no more than a quarter, since something else
+ * may have interrupted it. d itself when an operation would last longer than three max_wall.
  */
 uint32_t pace_retry(const struct pace *p, const struct coll_prediction *pr, uint32_t d,
-                    uint32_t needed);
+                    uint32_t least_needed, unsigned runs);
 /* After a run at `dilation` with this lag: what to expect of the next. */
 void pace_learn(struct pace *p, const struct coll_prediction *pr, unsigned nranks,
                 int64_t lag_p99_ns, uint32_t dilation, bool ok);

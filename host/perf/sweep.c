@@ -13,6 +13,7 @@
 #include "switch/rim/shared.h"
 
 #include <errno.h>
+#include <rte_common.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -324,14 +325,16 @@ static int run_paced(struct sweep *s, struct run_result *run, struct answers *a)
 {
     int rc = run_timed(s, run, a);
     struct run_result again = *run;
+    uint32_t least = run->fid.needed;
 
     for (unsigned i = 1; !rc && !run->fid.ok && s->pace.adaptive && i < TRIES; i++) {
         uint32_t d = clock_dilation(s->rd->sh);
-        uint32_t next = pace_retry(&s->pace, a->pred, d, again.fid.needed);
+        uint32_t next = pace_retry(&s->pace, a->pred, d, least, i);
         if (next <= d)
             break;
         clock_set_dilation(s->rd->sh, next);
         rc = run_timed(s, &again, a);
+        least = RTE_MIN(least, again.fid.needed);
         if (!rc && (again.fid.ok || again.fid.needed < run->fid.needed))
             *run = again;
     }

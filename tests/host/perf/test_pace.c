@@ -73,18 +73,20 @@ static void a_retry_is_slower_within_bounds(void **state)
 
     (void)state;
     pace_init(&p, true, 2); /* at most 6,000 for 1 ms */
-    assert_int_equal(pace_retry(&p, &ms, 100, 50), 105);
-    assert_int_equal(pace_retry(&p, &ms, 100, 300), 330);
-    assert_int_equal(pace_retry(&p, &ms, 100, 100000), 800);
-    assert_int_equal(pace_retry(&p, &ms, 4000, 9000), 6000);
-    assert_int_equal(pace_retry(&p, &ms, 7000, 9000), 7000);
+    assert_int_equal(pace_retry(&p, &ms, 100, 50, 1), 105);
+    assert_int_equal(pace_retry(&p, &ms, 100, 300, 1), 125);
+    assert_int_equal(pace_retry(&p, &ms, 100, 300, 2), 330);
+    assert_int_equal(pace_retry(&p, &ms, 100, 100000, 2), 800);
+    assert_int_equal(pace_retry(&p, &ms, 4000, 9000, 2), 6000);
+    assert_int_equal(pace_retry(&p, &ms, 7000, 9000, 2), 7000);
 }
 
 /*
  * Machines: lateness is `wake` at any dilation, and more the nearer d comes to what can be moved;
  * what ranks copy at the beginning lasts `copy` / d of the operation's 1 us, and what cannot be
  * moved in time makes it longer. Of one operation the
- * 99th percentile of lateness varies by `spread`, the time by a thirtieth of that (LOG.md).
+ * 99th percentile of lateness varies by `spread`, the time by a thirtieth of that (LOG.md). Where
+ * another program runs as well it is many times as late now and then.
  */
 struct machine {
     double wake, rate, copy;
@@ -114,17 +116,23 @@ static uint32_t least_that_holds(const struct machine *m)
     return d;
 }
 
+static double uniform(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 11) * 0x1p-53;
+}
+
 /* Of mean 0 and variance 1, near enough to a normal distribution. */
 static double noise(uint64_t *state)
 {
     double sum = -6;
 
-    for (unsigned i = 0; i < 12; i++) {
-        *state = *state * 6364136223846793005u + 1442695040888963407u;
-        sum += (double)(*state >> 11) * 0x1p-53;
-    }
+    for (unsigned i = 0; i < 12; i++)
+        sum += uniform(state);
     return sum;
 }
+
+#define COLD 0.7 /* of its own work the machine does so much more at the first operations */
 
 struct run {
     const struct machine *m;
@@ -132,14 +140,21 @@ struct run {
     struct pace_tries t;
     uint64_t seed;
     double spread, cost; /* operations' wall times, of those at dilation 1 */
+    double hiccups;      /* share of operations' batches that something else interrupts */
+    bool interrupted, cold;
 };
 
 static const struct coll_prediction one_us = {.time_ps = 1000000};
 
 static uint32_t needed(struct run *r, uint32_t d, unsigned ops)
 {
+    double lag = late(r->m, d) * exp(r->spread / sqrt(ops) * noise(&r->seed));
+
     r->cost += (double)d * ops;
-    return (uint32_t)ceil(late(r->m, d) * exp(r->spread / sqrt(ops) * noise(&r->seed)));
+    r->interrupted = uniform(&r->seed) < r->hiccups;
+    if (r->interrupted)
+        lag *= 2 + 14 * uniform(&r->seed);
+    return (uint32_t)ceil(lag);
 }
 
 static uint32_t warm_up(struct run *r, uint32_t d)
@@ -148,6 +163,11 @@ static uint32_t warm_up(struct run *r, uint32_t d)
         uint32_t n = needed(r, d, PACE_OPS);
         double t = us(r->m, d) * (1 + r->spread / 30 / sqrt(PACE_OPS) * noise(&r->seed));
 
+        if (r->interrupted)
+            t += 0.03 * uniform(&r->seed);
+        if (r->cold)
+            t += COLD * r->m->copy / d;
+        r->cold = false;
         d = pace_settle(&r->p, &r->t, &one_us, d, n, t);
     }
     return d;
@@ -157,25 +177,30 @@ static uint32_t warm_up(struct run *r, uint32_t d)
  */
 static uint32_t run_timed(struct run *r, uint32_t d)
 {
-    for (unsigned i = 0;; i++) {
+    uint32_t least = UINT32_MAX;
+
+    for (unsigned i = 1;; i++) {
         uint32_t n = RTE_MAX(needed(r, d, 5), r->t.slow);
 
-        if (n <= d || i == 2)
+        if (n <= d || i == 3)
             return d;
-        d = pace_retry(&r->p, &one_us, d, n);
+        least = RTE_MIN(least, n);
+        d = pace_retry(&r->p, &one_us, d, least, i);
     }
 }
 
 /* How many of so many rows on all machines, from guesses far too high or too low, run at most at
  * 1.5 times the least that holds, out of place and in place, and how many at less than 0.75. */
-static void sweep(double spread, unsigned seeds, double *within, double *too_small, double *cost)
+static void sweep(double spread, double hiccups, unsigned seeds, double *within, double *too_small,
+                  double *cost)
 {
     static const double off[] = {0.1, 0.5, 1, 1.3, 3, 20};
     unsigned n = 0, good = 0, small = 0;
 
     *cost = 0;
     for (unsigned k = 0; k < RTE_DIM(machines) * RTE_DIM(off) * seeds; k++) {
-        struct run r = {.m = &machines[k % RTE_DIM(machines)], .seed = k, .spread = spread};
+        struct run r = {
+            .m = &machines[k % RTE_DIM(machines)], .seed = k, .spread = spread, .hiccups = hiccups};
         uint32_t least = least_that_holds(r.m), d;
 
         pace_init(&r.p, true, 2);
@@ -183,6 +208,7 @@ static void sweep(double spread, unsigned seeds, double *within, double *too_sma
         for (unsigned place = 0; place < 2; place++) {
             if (place)
                 pace_again(&r.t);
+            r.cold = true;
             d = run_timed(&r, warm_up(&r, d));
             n++;
             good += d <= 1 + 1.5 * least;
@@ -200,15 +226,21 @@ static void warm_ups_settle_on_what_holds(void **state)
     double within, small, cost;
 
     (void)state;
-    sweep(0.01, 1, &within, &small, &cost);
+    sweep(0.01, 0, 1, &within, &small, &cost);
     print_message("quiet: %.3f within 1.5, %.3f too small, %.1f operations\n", within, small, cost);
     assert_true(within >= 0.98);
     assert_true(small <= 0.01);
-    sweep(0.3, 40, &within, &small, &cost);
+    sweep(0.3, 0, 40, &within, &small, &cost);
     print_message("noisy: %.3f within 1.5, %.3f too small, %.1f operations\n", within, small, cost);
     assert_true(within >= 0.95);
+    assert_true(small <= 0.02);
+    assert_true(cost <= 35);
+    sweep(0.3, 0.15, 40, &within, &small, &cost);
+    print_message("interrupted: %.3f within 1.5, %.3f too small, %.1f operations\n", within, small,
+                  cost);
+    assert_true(within >= 0.83);
     assert_true(small <= 0.03);
-    assert_true(cost <= 40);
+    assert_true(cost <= 42);
 }
 
 static void no_operation_is_slowed_beyond_the_wall_time(void **state)
