@@ -48,7 +48,6 @@ static void add_extras(json_t *j, const struct row *r, int place)
 static json_t *run_json(const struct row *r, int place)
 {
     const struct run_result *run = &r->run[place];
-    bool links = r->algo != PERF_NVLS_HW;
 
     json_t *j = json_pack(
         "{s:s, s:s, s:I, s:I, s:s, s:s, s:i, s:b, s:f, s:f, s:f, s:o, s:o, s:o, s:o, "
@@ -59,9 +58,9 @@ static json_t *run_json(const struct row *r, int place)
         row_algbw(r, run->time_us), "busbw_GBps", row_busbw(r, run->time_us), "wrong",
         run->checked ? json_integer((json_int_t)run->wrong) : json_null(), "predicted_us",
         r->pred.time_ps ? json_real(row_predicted_us(r)) : json_null(), "busiest_link_bytes",
-        links ? json_integer((json_int_t)r->pred.busiest_link_bytes) : json_null(),
+        r->emulated ? json_integer((json_int_t)r->pred.busiest_link_bytes) : json_null(),
         "busiest_link_utilisation",
-        links ? json_real(row_utilisation(r, run->time_us)) : json_null(), "dilation",
+        r->emulated ? json_real(row_utilisation(r, run->time_us)) : json_null(), "dilation",
         (json_int_t)run->dilation, "iters", (json_int_t)run->iters, "fidelity",
         fidelity_json(&run->fid));
     add_extras(j, r, place);

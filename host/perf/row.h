@@ -41,8 +41,9 @@ struct row {
     enum dtype type;
     enum redop op;
     unsigned root, nranks, sparse;
-    bool staged;  /* buffers are in a GPU's memory */
-    bool mm_self; /* of multimem: as in coll_args */
+    bool staged;   /* buffers are in a GPU's memory */
+    bool mm_self;  /* of multimem: as in coll_args */
+    bool emulated; /* by frames through the fabric: it has links, a dilation and fidelity */
     uint64_t count, bytes;
     struct coll_prediction pred;
     uint64_t link_bps; /* of the busiest link */

@@ -33,8 +33,8 @@ struct sweep {
     char fell_back[COMM_TEXT];  /* as comm_fell_back(); "": nothing has failed */
     char where[COMM_TEXT + 80]; /* a GPU's memory, and comm_reach(); "": in host memory */
     bool terminal;              /* stderr is one: show progress */
-    /* Runs a row in one place where there are no processes (trib-sim), and fills its run. 0, or
-     * -errno with a sentence in cause. NULL: the ranks of `job` do. */
+    /* Runs a row in one place, and fills its run: by the ranks of `job` (ranks.h), or in virtual
+     * time. 0, or -errno with a sentence in cause, or job_cause(). */
     int (*place)(struct sweep *s, struct row *r, int place);
     void (*row_done)(struct sweep *s); /* NULL: nobody wants to know */
     void *ctx;
@@ -52,12 +52,14 @@ static inline bool sweep_has_ranks(const struct sweep *s)
 {
     return s->algos & ~(1u << PERF_NVLS_HW);
 }
-/* Connects the ranks and runs all rows. 0 or -errno; job_cause() says why. */
+/* Runs all rows. 0 or -errno, see `place`. */
 int sweep_run(struct sweep *s);
 /*
  * The row's algorithm has been given up and this one does it now: what the model says of that. The
  * row's own prediction gives way before its first run.
  */
 int sweep_instead(struct sweep *s, struct row *r, enum coll_algo now, struct coll_prediction *p);
+/* What it is doing, where somebody looks. */
+void sweep_show(const struct sweep *s, const char *text);
 void sweep_free(struct sweep *s);
 #endif

@@ -158,7 +158,7 @@ void table_row(FILE *out, const struct row *r)
             row_op(r), row_root(r));
     print_run(out, r, a);
     print_run(out, r, b);
-    if (r->algo == PERF_NVLS_HW) {
+    if (!r->emulated) {
         print_hw(out, r, run);
         return;
     }
@@ -212,7 +212,7 @@ void table_footer(FILE *out, const struct row *rows, unsigned n)
             out,
             "# Fidelity             : lag in %u of %u runs, the emulation did not keep up there\n",
             late, runs);
-    else if (!n || rows->algo != PERF_NVLS_HW)
+    else if (!n || rows->emulated)
         fprintf(out, "# Fidelity             : ok\n");
     if (fell)
         fprintf(out,

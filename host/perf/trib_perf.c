@@ -7,6 +7,7 @@
 #include "host/perf/job.h"
 #include "host/perf/options.h"
 #include "host/perf/rank.h"
+#include "host/perf/ranks.h"
 #include "host/perf/report.h"
 #include "host/perf/sweep.h"
 #include "host/perf/table.h"
@@ -126,11 +127,15 @@ static int run_job(struct sweep *s, const char *preload)
     struct job_cfg cfg = {s->fab, s->rd, s->nranks, s->host_of_rank, preload, s->o->rsh, NULL};
     int rc = job_launch(&s->job, &cfg);
 
+    s->place = ranks_place;
     if (!s->job)
         return EXIT_WRONG;
     if (!rc) {
         table_header(stdout, "trib-perf", s->o, s->fab, s->nranks, s->host_of_rank);
-        rc = sweep_run(s);
+        rc = ranks_connect(s);
+        if (!rc)
+            rc = sweep_run(s);
+        ranks_leave(s);
     }
     if (rc && !*job_cause(s->job))
         job_abort(s->job, strerror(-rc));

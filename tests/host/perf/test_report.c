@@ -16,8 +16,12 @@
 static struct row make_row(enum coll_algo algo)
 {
     bool ring = algo == ALGO_RING;
-    struct row r = {
-        .coll = COLL_ALLREDUCE, .algo = algo, .type = DT_FP32, .op = OP_SUM, .nranks = 8};
+    struct row r = {.emulated = algo != PERF_NVLS_HW,
+                    .coll = COLL_ALLREDUCE,
+                    .algo = algo,
+                    .type = DT_FP32,
+                    .op = OP_SUM,
+                    .nranks = 8};
 
     r.count = 4 << 20;
     r.bytes = 16 << 20;
