@@ -197,6 +197,7 @@ struct rnic {
 
     struct rnic_cfg cfg __rte_cache_aligned;
     struct roce_counters cnt __rte_cache_aligned;
+    struct lines_list lines; /* of its owner too */
     uint32_t next_index;
     struct qp *special[ROCE_SPECIAL_QPS];
     uint32_t n_mcast;

@@ -24,6 +24,45 @@ static inline void lines_soon(const void *p, size_t bytes)
         rte_prefetch0((const char *)p + i);
 }
 
+/*
+ * Lines that are used together, time and again, through pointers from one to the next: all of them
+ * are asked for at once. A few; beyond that they are left out. Each entry is where lines begin, and
+ * in the bits below a line's size how many more of them.
+ */
+#define LINES_LISTED 23u
+struct lines_list {
+    uint64_t n;
+    uintptr_t at[LINES_LISTED];
+} __rte_cache_aligned;
+
+/* `bytes` from p on, at most 64 lines; p begins a line. */
+static inline void lines_list_add(struct lines_list *l, const void *p, size_t bytes)
+{
+    if (l->n < LINES_LISTED)
+        l->at[l->n++] = (uintptr_t)p | (bytes - 1) / RTE_CACHE_LINE_SIZE;
+}
+
+/* What begins at p, if it is there. */
+static inline void lines_list_drop(struct lines_list *l, const void *p)
+{
+    for (uint64_t i = 0; i < l->n; i++)
+        if ((l->at[i] & ~(uintptr_t)(RTE_CACHE_LINE_SIZE - 1)) == (uintptr_t)p) {
+            l->at[i] = l->at[--l->n];
+            return;
+        }
+}
+
+static inline void lines_list_soon(const struct lines_list *l)
+{
+    for (uint64_t i = 0; i < l->n; i++) {
+        const char *p = (const char *)(l->at[i] & ~(uintptr_t)(RTE_CACHE_LINE_SIZE - 1));
+
+        rte_prefetch0(p);
+        for (uintptr_t k = l->at[i] % RTE_CACHE_LINE_SIZE; k; k--)
+            rte_prefetch0(p += RTE_CACHE_LINE_SIZE);
+    }
+}
+
 /* Zeroed. */
 static inline void *lines_alloc(size_t bytes)
 {

@@ -217,10 +217,34 @@ void qp_fail_send(struct qp *qp, uint8_t status)
 
 /* ---- states ---- */
 
+/* Of a connected queue pair, from when it can send until it is reset. */
+static void list_lines(struct qp *qp)
+{
+    struct lines_list *l = &qp->r->lines;
+
+    if (qp->type != QP_RC)
+        return;
+    lines_list_add(l, qp, offsetof(struct qp, rsp.reads));
+    lines_list_add(l, qp->rqr.ring, RTE_CACHE_LINE_SIZE);
+    if (qp->rq)
+        lines_list_add(l, qp->rq, sizeof(*qp->rq));
+}
+
+static void unlist_lines(struct qp *qp)
+{
+    struct lines_list *l = &qp->r->lines;
+
+    lines_list_drop(l, qp);
+    lines_list_drop(l, qp->rqr.ring);
+    if (qp->rq)
+        lines_list_drop(l, qp->rq);
+}
+
 static void reset(struct qp *qp)
 {
     struct requester *q = &qp->rqr;
 
+    unlist_lines(qp);
     qp_timer_clear(qp);
     rnic_unlist(qp, true);
     if (qp->pace)
@@ -361,6 +385,8 @@ int qp_modify(struct qp *qp, const struct qp_attr *a)
     if (rc)
         return rc;
     qp->state = qp->attr.state = to;
+    if (to == QP_RTS && from == QP_RTR)
+        list_lines(qp);
     if (from != QP_SQD || to != QP_SQD)
         qp->drained_said = false;
     if (to == QP_SQD)

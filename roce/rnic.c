@@ -345,6 +345,11 @@ struct endpoint rnic_endpoint(struct rnic *r)
         .ctx = r, .input = ep_input, .output = ep_output, .tick = ep_tick, .next = ep_next};
 }
 
+struct lines_list *rnic_lines(struct rnic *r)
+{
+    return &r->lines;
+}
+
 /* ---- control ---- */
 
 static void port_down_one(struct qp *qp)
@@ -439,6 +444,7 @@ int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
     TAILQ_INIT(&r->flush);
     TAILQ_INIT(&r->late);
     TAILQ_INIT(&r->fetch);
+    lines_list_add(&r->lines, r, offsetof(struct rnic, cnt) + RTE_CACHE_LINE_SIZE);
     *rp = r;
     return 0;
 }

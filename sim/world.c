@@ -361,10 +361,14 @@ static int port_create(struct rank *r, unsigned i)
     if (rc)
         return rc;
     p->ep = hca_endpoint(p->hca);
+    lines_list_add(hca_lines(p->hca), p, sizeof(*p));
     r->ctx[i] = ibv_open_device(hca_device(p->hca));
     if (!r->ctx[i])
         return -ENODEV;
-    return net_attach(w->net, r->node, (uint16_t)i, r->slot, &watched);
+    rc = net_attach(w->net, r->node, (uint16_t)i, r->slot, &watched);
+    if (!rc)
+        net_list_lines(w->net, r->node, (uint16_t)i, r->slot, hca_lines(p->hca));
+    return rc;
 }
 
 /* taken: process slots of each host that have somebody. */

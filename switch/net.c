@@ -196,9 +196,18 @@ int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
         rc = -EINVAL;
     else
         sw_attach(nd, ep);
-    if (rc == 0)
+    if (rc == 0) {
+        n->attached++;
         net_kick(n, node, port, slot, n->now_ps);
+    }
     return rc;
+}
+
+void net_list_lines(struct net *n, uint16_t node, uint16_t port, unsigned slot,
+                    const struct lines_list *lines)
+{
+    if (n->cfg.fab->nodes[node].kind == FAB_HOST)
+        nic_list_lines(net_node(n, node), port, slot, lines);
 }
 
 void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps)
@@ -208,7 +217,7 @@ void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int6
 
     if (!nd || n->cfg.fab->nodes[node].kind != FAB_HOST)
         return;
-    nic_detach(nd, port, slot, t);
+    n->attached -= nic_detach(nd, port, slot, t) == 0;
     net_refresh_node(n, node);
 }
 

@@ -79,6 +79,9 @@ struct egress *net_egress(struct net *n, uint16_t node, uint16_t port);
  */
 int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
                const struct endpoint *ep);
+/* What an endpoint of a host, attached there, will look at whenever something comes for it. */
+void net_list_lines(struct net *n, uint16_t node, uint16_t port, unsigned slot,
+                    const struct lines_list *lines);
 /* The process is gone: `down` is told to the aggregation nodes that it was a member at (PEER_DOWN
  * from its NIC). */
 void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps);

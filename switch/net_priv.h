@@ -34,6 +34,7 @@ struct net {
     net_tap_fn tap;
     void *tap_ctx;
     uint64_t events;
+    uint32_t attached;   /* endpoints, in all */
     struct apart *apart; /* net_apart.c; NULL: never was */
     bool is_apart;       /* nodes have queues of their own; the heap is stale */
 };
@@ -45,7 +46,9 @@ struct place {
     struct source **src; /* [tick] by index: its own, which start, and others', which arrive */
 } __rte_cache_aligned;
 
-#define SOON_STEPS  6u  /* nodes that are looked ahead */
+#define SOON_STEPS  8u  /* nodes that are looked ahead */
+#define SOON_NEAR   6u  /* of them steps without endpoints' lines */
+#define SOON_MANY   64u /* endpoints: what fewer look at stays in the CPU's caches */
 #define SOON_EVENTS 32u /* of a node that are; more are rare */
 
 /* Nodes that run one after the other. */

@@ -129,6 +129,11 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
     return 0;
 }
 
+void nic_list_lines(struct node *nd, uint16_t port, unsigned slot, const struct lines_list *lines)
+{
+    nic_of(nd)->p[port].slot[slot].lines = lines;
+}
+
 /* ---- the end of a process ---- */
 
 static void say_peer_down(struct nic_port *np, uint16_t an_node, unsigned slot, int64_t now)
@@ -230,6 +235,7 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
     if (!s->attached)
         return -ENOENT;
     s->attached = false;
+    s->lines = NULL;
     np->attached &= ~(1u << slot);
     for (int q = 0; q < ENDPOINT_QUEUES; q++) {
         for (; s->stash[q].n; s->stash[q].head++, s->stash[q].n--)
@@ -321,13 +327,25 @@ static void nic_destroy(struct node *nd)
     free(nic);
 }
 
-static void nic_soon(struct node *nd, uint16_t port, bool within)
+static void nic_soon(struct node *nd, uint16_t port, unsigned within)
 {
     const struct nic_port *np = &nic_of(nd)->p[port];
-    if (within)
-        lines_soon(np->slot, sizeof(*np->slot));
-    else
+
+    switch (within) {
+    case 0:
         lines_soon(np, sizeof(*np));
+        break;
+    case 1:
+        lines_soon(np->slot, sizeof(*np->slot));
+        break;
+    case 2:
+        if (np->slot->lines)
+            lines_soon(np->slot->lines, sizeof(struct lines_list));
+        break;
+    default:
+        if (np->slot->lines)
+            lines_list_soon(np->slot->lines);
+    }
 }
 
 static const struct node_ops nic_ops = {

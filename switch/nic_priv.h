@@ -39,7 +39,8 @@ struct nic_slot {
     struct nic_stash stash[ENDPOINT_QUEUES];
     struct rte_mbuf *few[NIC_FEW];
     uint32_t ring_mask;
-    struct rte_mbuf **ring; /* power of two */
+    struct rte_mbuf **ring;         /* power of two */
+    const struct lines_list *lines; /* nic_list_lines(), or NULL */
 } __rte_cache_aligned;
 
 struct nic_port {

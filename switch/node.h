@@ -31,8 +31,9 @@ struct node_ops {
      * queue of this node. */
     int64_t (*next)(struct node *nd);
     /* Something comes to the port soon: what input and tick will look at is on its way into the
-     * CPU's caches. Said twice: `within`, for what the first time has made known. May be NULL. */
-    void (*soon)(struct node *nd, uint16_t port, bool within);
+     * CPU's caches. Said four times, `within` 0 to 3, each for what the one before has made known;
+     * 2 and 3 are for what hangs on the port. May be NULL. */
+    void (*soon)(struct node *nd, uint16_t port, unsigned within);
     void (*port_state)(struct node *nd, uint16_t port, bool up, int64_t now_ps);
     void (*destroy)(struct node *nd);
 };

@@ -212,6 +212,23 @@ void cq_clean(struct hca_cq *cq, uint32_t qpn)
         late_clean(cq, qpn);
 }
 
+/* What it and those who poll it look at; an empty ring begins again. */
+static void list_lines(struct hca_cq *cq)
+{
+    struct lines_list *l = rnic_lines(cq->hca->rnic);
+
+    lines_list_add(l, &cq->hca, RTE_CACHE_LINE_SIZE);
+    lines_list_add(l, cq->ring, RTE_MIN(cq->cap, 2u) * sizeof(*cq->ring));
+}
+
+static void unlist_lines(struct hca_cq *cq)
+{
+    struct lines_list *l = rnic_lines(cq->hca->rnic);
+
+    lines_list_drop(l, &cq->hca);
+    lines_list_drop(l, cq->ring);
+}
+
 static uint32_t ring_size(uint32_t cqe)
 {
     uint32_t cap = 1;
@@ -259,6 +276,7 @@ struct hca_cq *cq_create(struct hca_ctx *c, uint32_t cqe, void *user, struct ibv
         return NULL;
     }
     c->hca->n_cq++;
+    list_lines(cq);
     hlist_add(&c->cqs, &cq->link);
     if (ch) {
         cq->channel->refs++;
@@ -278,6 +296,7 @@ void cq_free(struct hca_cq *cq)
         cq->channel->v.refcnt--;
     }
     cq->hca->n_cq--;
+    unlist_lines(cq);
     cq->hca->n_waiting -= cq->waits;
     tell_waiting(cq->hca);
     hlist_del(&cq->link);
@@ -321,8 +340,10 @@ EXPORT int ibv_resize_cq(struct ibv_cq *v, int cqe)
 
         for (uint32_t i = 0; i < n; i++)
             ring[i] = old[(cq->head + i) & (cq->cap - 1)];
+        unlist_lines(cq);
         cq->ring = ring;
         ring = old;
+        list_lines(cq);
         cq->head = 0, cq->tail = n, cq->cap = cap;
         cq->v.cqe = (int)cap;
     }

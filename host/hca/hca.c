@@ -77,6 +77,11 @@ struct endpoint hca_endpoint(struct hca *h)
         .ctx = h, .input = hca_input, .output = hca_output, .tick = hca_tick, .next = hca_next};
 }
 
+struct lines_list *hca_lines(struct hca *h)
+{
+    return rnic_lines(h->rnic);
+}
+
 /* ---- deferred work ---- */
 
 /* A completion queue that overran is lost, and every queue pair that reports to it with it. */
@@ -231,6 +236,7 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
         return rc_err;
     }
     h->ep = rnic_endpoint(h->rnic);
+    lines_list_add(rnic_lines(h->rnic), h, offsetof(struct hca, cfg) + RTE_CACHE_LINE_SIZE);
     h->dev = dev ? dev : &h->own_dev;
     if (!dev)
         hca_device_init(h->dev, cfg->name, cfg->ip);

@@ -69,6 +69,8 @@ int hca_create(struct hca **h, const struct hca_cfg *cfg);
 /* Objects that are still there go with it. */
 void hca_destroy(struct hca *h);
 struct endpoint hca_endpoint(struct hca *h);
+/* What its endpoint looks at whenever something comes; who stands before it adds its own. */
+struct lines_list *hca_lines(struct hca *h);
 struct ibv_device *hca_device(struct hca *h); /* what ibv_open_device takes */
 struct rnic *hca_rnic(struct hca *h);
 /* The NIC went away or came: async event; without it QPs go to error. */

@@ -21,6 +21,19 @@ void qp_to_error(struct hca_qp *qp)
     qp->v.state = IBV_QPS_ERR;
 }
 
+void qp_list_lines(struct hca_qp *qp, bool on)
+{
+    struct lines_list *l = rnic_lines(qp->ctx->hca->rnic);
+
+    if (!on) {
+        lines_list_drop(l, qp);
+        lines_list_drop(l, &qp->hca);
+    } else if (qp->v.qp_type == IBV_QPT_RC) {
+        lines_list_add(l, qp, RTE_CACHE_LINE_SIZE);
+        lines_list_add(l, &qp->hca, RTE_CACHE_LINE_SIZE);
+    }
+}
+
 /* ---- creation ---- */
 
 static int check_init(const struct hca_ctx *c, const struct ibv_pd *pd,
@@ -134,6 +147,7 @@ void qp_free(struct hca_qp *qp)
     for (unsigned i = 0; i < qp->n_mcast; i++)
         igmp_leave(qp->ctx->hca, qp->mcast[i]);
     mw_close_all_of(qp);
+    qp_list_lines(qp, false);
     qp_destroy(qp->qp);
     cq_clean(qp->scq, qp->v.qp_num);
     cq_clean(qp->rcq, qp->v.qp_num);

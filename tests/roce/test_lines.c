@@ -1,0 +1,62 @@
+/* The list of lines that are used together: what is in it, and that what is gone is not. */
+#include "roce/engine.h"
+#include "tests/roce/rc_env.h"
+
+static bool listed(const struct lines_list *l, const void *p, unsigned more)
+{
+    for (uint64_t i = 0; i < l->n; i++)
+        if (l->at[i] == ((uintptr_t)p | more))
+            return true;
+    return false;
+}
+
+static void entries_come_and_go(void **state)
+{
+    struct lines_list l = {0};
+    uint8_t *mem = lines_take(2 * LINES_LISTED * RTE_CACHE_LINE_SIZE);
+
+    (void)state;
+    lines_list_add(&l, mem, 1);
+    lines_list_add(&l, mem + RTE_CACHE_LINE_SIZE, RTE_CACHE_LINE_SIZE);
+    lines_list_add(&l, mem + 2 * RTE_CACHE_LINE_SIZE, RTE_CACHE_LINE_SIZE + 1);
+    assert_int_equal(l.n, 3);
+    assert_true(listed(&l, mem, 0));
+    assert_true(listed(&l, mem + RTE_CACHE_LINE_SIZE, 0));
+    assert_true(listed(&l, mem + 2 * RTE_CACHE_LINE_SIZE, 1));
+    lines_list_soon(&l);
+    lines_list_drop(&l, mem);
+    lines_list_drop(&l, mem);
+    assert_int_equal(l.n, 2);
+    assert_false(listed(&l, mem, 0));
+    for (unsigned i = 0; i < 2 * LINES_LISTED; i++) /* what there is no room for is left out */
+        lines_list_add(&l, mem + i * RTE_CACHE_LINE_SIZE, 1);
+    assert_int_equal(l.n, LINES_LISTED);
+    lines_list_soon(&l);
+    free(mem);
+}
+
+static void a_queue_pair_is_listed_while_it_can_send(void **state)
+{
+    struct env e = env_make(NULL, false);
+    const struct lines_list *l = rnic_lines(e.p->s[0].r);
+    struct qp_attr reset = {.state = QP_RESET};
+    uint64_t n = l->n;
+
+    (void)state;
+    assert_true(listed(l, e.qp[0], (offsetof(struct qp, rsp.reads) - 1) / RTE_CACHE_LINE_SIZE));
+    assert_int_equal(qp_modify(e.qp[0], &reset), 0);
+    assert_int_equal(l->n, n - 3); /* with its two queues */
+    assert_false(listed(l, e.qp[0], (offsetof(struct qp, rsp.reads) - 1) / RTE_CACHE_LINE_SIZE));
+    env_free(&e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(entries_come_and_go),
+        cmocka_unit_test(a_queue_pair_is_listed_while_it_can_send),
+    };
+
+    test_eal_init();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
