@@ -111,7 +111,7 @@ $(BUILD)/host/kernels/image.o: $(FATBINS)
 
 $(BUILD)/trib-plan: $(call obj,fabric/trib_plan.c) $(call lib,fabric)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $^ -lconfig -lm -o $@
+	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -o $@
 
 $(BUILD)/trib-model: $(call obj,fabric/trib_model.c) $(call lib,fabric)
 	@echo "  LD    $@"

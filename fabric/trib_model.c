@@ -3,6 +3,7 @@
  * Exit code 0: fine; 1: mistakes in a file, named on stderr; 2: wrong usage.
  */
 #include "fabric/model.h"
+#include "fabric/out.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -280,10 +281,13 @@ int main(int argc, char **argv)
     }
     if (a.conf)
         rc = model_fabric(&a, json);
-    if (!rc && a.json && json_dump_file(json, a.json, JSON_INDENT(2))) {
-        fprintf(stderr, "trib model: cannot write %s\n", a.json);
-        rc = 1;
+    if (!rc && a.json) {
+        int wrote = out_json(a.json, json, JSON_INDENT(2));
+
+        if (wrote)
+            fprintf(stderr, "trib model: cannot write %s: %s\n", a.json, strerror(-wrote));
+        rc = wrote ? 1 : 0;
     }
     json_decref(json);
-    return rc;
+    return out_end("trib model") && !rc ? 1 : rc;
 }

@@ -3,6 +3,7 @@
  * Exit code 0: fine; 1: mistakes in the file, named on stderr; 2: wrong usage.
  */
 #include "fabric/fabric.h"
+#include "fabric/out.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,9 +55,5 @@ int main(int argc, char **argv)
     else
         fabric_plan(f, all, stdout);
     fabric_free(f);
-    if (fflush(stdout) || ferror(stdout)) {
-        fprintf(stderr, "trib plan: cannot write the plan\n");
-        return 1;
-    }
-    return 0;
+    return out_end("trib plan") ? 1 : 0;
 }

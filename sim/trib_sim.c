@@ -2,6 +2,7 @@
  * trib-sim: trib-perf in virtual time. The same options, rows, tables and checks; the fabric, its
  * ranks and their clock are in this process, and nothing that is measured depends on the machine.
  */
+#include "fabric/out.h"
 #include "host/coll/comm.h"
 #include "host/perf/report.h"
 #include "host/perf/sweep.h"
@@ -115,7 +116,10 @@ static int write_report(struct sim *m, const char *error)
 
 static void row_done(struct sweep *s)
 {
-    write_report(s->ctx, "not finished");
+    struct sim *m = s->ctx;
+
+    if (m->o.json && out_is_file(m->o.json))
+        write_report(m, "not finished");
 }
 
 /* Of the machine, so on the side of it: results have only what is the same everywhere. */
@@ -386,5 +390,11 @@ int main(int argc, char **argv)
         sim_options_usage(stdout);
         return EXIT_OK;
     }
-    return sim_main(&m);
+    int rc = m.o.json ? out_can_write(m.o.json) : 0;
+    if (rc) {
+        fprintf(stderr, "trib-sim: -J: cannot write %s: %s\n", m.o.json, strerror(-rc));
+        return EXIT_USAGE;
+    }
+    int code = sim_main(&m);
+    return out_end("trib-sim") && code == EXIT_OK ? EXIT_WRONG : code;
 }

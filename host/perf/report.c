@@ -1,11 +1,10 @@
 #include "host/perf/report.h"
 
+#include "fabric/out.h"
+
 #include <errno.h>
 #include <jansson.h>
-#include <limits.h>
 #include <math.h>
-#include <stdio.h>
-#include <unistd.h>
 
 static json_t *number(double x)
 {
@@ -79,7 +78,6 @@ int report_write_more(const char *path, const struct perf_opts *o, unsigned nran
 {
     json_t *results = json_array();
     bool ok = true;
-    char tmp[PATH_MAX];
 
     for (unsigned i = 0; i < n; i++) {
         for (int p = 0; p < PLACES; p++) {
@@ -100,15 +98,7 @@ int report_write_more(const char *path, const struct perf_opts *o, unsigned nran
         json_object_set_new(top, key, more);
     if (*error)
         json_object_set_new(top, "error", json_string(error));
-    int rc = snprintf(tmp, sizeof(tmp), "%s.%d.tmp", path, (int)getpid()) < (int)sizeof(tmp)
-                 ? 0
-                 : -ENAMETOOLONG;
-    if (!rc && (errno = 0, json_dump_file(top, tmp, JSON_INDENT(2) | JSON_REAL_PRECISION(9))))
-        rc = errno ? -errno : -EIO;
-    if (!rc && rename(tmp, path))
-        rc = -errno;
-    if (rc)
-        unlink(tmp);
+    int rc = out_json(path, top, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(top);
     return rc;
 }

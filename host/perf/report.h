@@ -1,6 +1,5 @@
 /*
- * Results for programs: the JSON object that -J writes. Written under a temporary name and renamed,
- * so that a reader never sees half a file.
+ * Results for programs: the JSON object that -J writes (fabric/out.h).
  */
 #ifndef TRIB_PERF_REPORT_H
 #define TRIB_PERF_REPORT_H

@@ -4,6 +4,7 @@
  * a host outside the fabric --rsh starts the rank (--remote-rank: the launcher's socket is its
  * standard input), and the device is that machine's own.
  */
+#include "fabric/out.h"
 #include "host/perf/job.h"
 #include "host/perf/options.h"
 #include "host/perf/rank.h"
@@ -200,6 +201,16 @@ static int perf_main(const struct perf_opts *o)
     return code;
 }
 
+/* Before anything is run whose results would then be lost. */
+static int can_report(const struct perf_opts *o)
+{
+    int rc = o->json ? out_can_write(o->json) : 0;
+
+    if (rc)
+        fprintf(stderr, "trib-perf: -J: cannot write %s: %s\n", o->json, strerror(-rc));
+    return rc;
+}
+
 /* For scripts: would this command line do? Says what is wrong with it before a fabric is started
  * for it. */
 static int check_options(const struct perf_opts *o)
@@ -247,5 +258,8 @@ int main(int argc, char **argv)
         options_usage(stdout);
         return EXIT_OK;
     }
-    return check ? check_options(&o) : perf_main(&o);
+    if (can_report(&o))
+        return EXIT_USAGE;
+    int code = check ? check_options(&o) : perf_main(&o);
+    return out_end("trib-perf") && code == EXIT_OK ? EXIT_WRONG : code;
 }

@@ -162,13 +162,18 @@ static int shared_create(struct rundir *rd)
     fd = open(tmp, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0)
         return complain(errno, "cannot make %s", tmp);
-    if (ftruncate(fd, sizeof(*sh)) ||
-        (sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {
-        int err = errno;
-
+    /* All of it at once: a page that the file system has no room for would kill whoever touches it.
+     */
+    rc = posix_fallocate(fd, 0, sizeof(*sh));
+    if (!rc &&
+        (sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED)
+        rc = errno;
+    if (rc) {
         unlink(tmp);
         close(fd);
-        return complain(err, "cannot size %s", tmp);
+        return complain(
+            rc, "cannot make %s of %zu bytes (XDG_RUNTIME_DIR or TRIB_RUN names another place)",
+            tmp, sizeof(*sh));
     }
     sh->magic = SHARED_MAGIC;
     sh->version = SHARED_VERSION;

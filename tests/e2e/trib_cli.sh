@@ -19,6 +19,8 @@ refuses 1 'no conf file' up nowhere.conf
 refuses 1 "found --dilation 'fast'" up "$conf/two-hosts.conf" --dilation fast
 refuses 2 '-b: found "4Q", expected a size' perf "$conf/two-hosts.conf" -b 4Q
 refuses 2 '-g: found 99' perf "$conf/two-hosts.conf" -g 99
+refuses 2 '-J: cannot write /nonexistent/x: No such' perf "$conf/two-hosts.conf" -J /nonexistent/x
+refuses 2 '-J: cannot write /nonexistent/x: No such' sim two-hosts.conf -J /nonexistent/x
 refuses 2 'expected a collective' perf "$conf/two-hosts.conf" all_gatherx
 refuses 0 'maxbytes' perf -h
 echo 'name = 7;' >"$tmp/bad.conf"
@@ -34,6 +36,16 @@ has_not 'n3g0' "$tmp/plan.out"
 trib plan -v "$conf/h100-superpod-1024.conf" >"$tmp/plan.out" || fail "plan -v"
 has '^  n3g0 +host +4 of 5' "$tmp/plan.out"
 [ -e "$run" ] && fail "plan started something"
+
+# tables and results that did not get out whole are no success
+for what in "plan two-hosts.conf" "model two-hosts.conf" "sim two-hosts.conf -b 4K -e 4K" "perf two-hosts.conf -b 4K -e 4K -n 2 --max-wall 0.1"; do
+    # shellcheck disable=SC2086
+    trib $what >/dev/full 2>"$tmp/full.out" && fail "trib $what >/dev/full: exit code 0"
+    has 'cannot write to standard output' "$tmp/full.out"
+done
+refuses 1 'cannot write /dev/full: No space' sim two-hosts.conf -b 4K -e 4K -J /dev/full
+[ -c /dev/full ] || fail "/dev/full was replaced"
+[ -e "$run" ] && fail "they left $run"
 
 trib up "$conf/two-hosts.conf" --dilation 123 >"$tmp/up.out" || fail "up"
 refuses 1 'is up already' up "$conf/two-hosts.conf"

@@ -68,6 +68,23 @@ static int teardown(void **state)
     return system(cmd);
 }
 
+/* A page that a full disk has no room for would kill whoever touches it, long after the start. */
+static void what_all_share_is_there_from_the_start(void **state)
+{
+    struct rundir rd;
+    struct stat st;
+    char path[160];
+
+    (void)state;
+    assert_int_equal(rundir_open(&rd, dir, NULL, true), 0);
+    snprintf(path, sizeof(path), "%s/shared", dir);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, sizeof(struct shared));
+    assert_true(st.st_blocks * 512 >= st.st_size);
+    rundir_remove(&rd);
+    rundir_close(&rd);
+}
+
 static void a_directory_is_ours_alone_and_goes_away_whole(void **state)
 {
     struct rundir rd;
@@ -268,6 +285,7 @@ static void a_process_name_is_taken_once_and_names_its_pid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(what_all_share_is_there_from_the_start),
         T(a_directory_is_ours_alone_and_goes_away_whole),
         T(the_default_follows_the_environment),
         T(what_is_not_there_or_not_ours_is_refused),
