@@ -330,15 +330,6 @@ unsigned bench_frames(unsigned nranks)
     return 16384 + 384 * nranks;
 }
 
-size_t bench_buffer_bytes(const struct perf_opts *o, unsigned nranks)
-{
-    size_t bytes = o->max_bytes;
-
-    if (o->sparse) /* what is not sent has its place too */
-        bytes = o->max_bytes / o->sparse * nranks + nranks * 8;
-    return (bytes + 4096) & ~(size_t)4095;
-}
-
 static int connect_all(struct bench *b, char *err)
 {
     struct job_cfg jc = {.w = b->w,
@@ -362,7 +353,7 @@ static int connect_all(struct bench *b, char *err)
             snprintf(err, COMM_TEXT, "cannot connect %u ranks: %s", b->cfg.nranks, strerror(-rc));
         return rc;
     }
-    rc = job_buffers(b->j, bench_buffer_bytes(b->cfg.o, b->cfg.nranks));
+    rc = job_buffers(b->j, options_buffer(b->cfg.o, b->cfg.nranks));
     if (!rc)
         rc = values_init(&b->val);
     if (rc)

@@ -64,6 +64,4 @@ void bench_destroy(struct bench *b); /* leaves where that has not been done */
 /* What a job of so many ranks may have on its way and in aggregation nodes at once, with room to
  * spare: frames that a pool should have. */
 unsigned bench_frames(unsigned nranks);
-/* Of both buffers of a rank. */
-size_t bench_buffer_bytes(const struct perf_opts *o, unsigned nranks);
 #endif

@@ -1,5 +1,6 @@
 #include "sim/memory.h"
 
+#include "host/perf/room.h"
 #include "roce/frame.h"
 
 #include <limits.h>
@@ -12,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define MIB     (1u << 20)
@@ -28,25 +28,6 @@ static int first_core(void)
             if (CPU_ISSET(c, &set))
                 return c;
     return 0;
-}
-
-/* Bytes that this process can still have. */
-static size_t available(void)
-{
-    FILE *f = fopen("/proc/meminfo", "re");
-    unsigned long long kib = 0;
-    struct rlimit lim;
-    size_t bytes = SIZE_MAX;
-    char line[128];
-
-    while (f && fgets(line, sizeof(line), f))
-        if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
-            bytes = (size_t)kib * 1024;
-    if (f)
-        fclose(f);
-    if (!getrlimit(RLIMIT_AS, &lim) && lim.rlim_cur != RLIM_INFINITY && lim.rlim_cur < bytes)
-        bytes = lim.rlim_cur;
-    return bytes;
 }
 
 static int start_eal(unsigned mib)
@@ -86,7 +67,7 @@ static void *take(size_t bytes)
 struct rte_mempool *memory_frames(struct memory *m, unsigned n, bool lengths, size_t more,
                                   char *err, size_t size)
 {
-    size_t have = available();
+    size_t have = room_bytes();
     struct rte_mempool *p = NULL;
 
     /* The EAL's sizes of elements need no EAL. */

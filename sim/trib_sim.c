@@ -275,7 +275,7 @@ static int with_memory(struct sim *m)
     struct sweep *s = m->s;
     unsigned frames =
         m->own.frames ? (unsigned)m->own.frames : bench_frames(s->nranks) + multimem_frames(s);
-    size_t data = m->own.lengths ? 0 : 2 * bench_buffer_bytes(&m->o, s->nranks) * s->nranks;
+    size_t data = m->own.lengths ? 0 : 2 * options_buffer(&m->o, s->nranks) * s->nranks;
     struct memory mem;
     struct rte_mempool *pool =
         memory_frames(&mem, frames, m->own.lengths, data, s->cause, sizeof(s->cause));

@@ -51,7 +51,7 @@ struct msg_init {
     int32_t gpu;                    /* where.h */
     uint8_t policy[ALGO_COUNT + 1]; /* in order; padded */
     uint16_t tree[COLL_TREES];
-    uint64_t key, max_bytes; /* of a buffer */
+    uint64_t key, buf_bytes; /* of a buffer */
 };
 struct msg_prepare {
     uint32_t coll, algo, type, op, root, sparse, in_place, mm_self;

@@ -471,6 +471,15 @@ unsigned options_sizes(const struct perf_opts *o, uint64_t *bytes, unsigned max)
     return n;
 }
 
+size_t options_buffer(const struct perf_opts *o, unsigned nranks)
+{
+    size_t bytes = o->max_bytes;
+
+    if (o->sparse) /* what is not sent has its place too */
+        bytes = o->max_bytes / o->sparse * nranks + nranks * 8;
+    return (bytes + 4096) & ~(size_t)4095;
+}
+
 void options_usage(FILE *out)
 {
     fprintf(

@@ -55,6 +55,8 @@ void options_usage(FILE *out);
 /* "4K" "64KiB" "1.5M" "4MB" "123": K, M, G, T and their iB forms are binary, kB or KB, MB, GB, TB
  * decimal. */
 int options_size(const char *s, uint64_t *bytes);
+/* What each of the two buffers of a rank takes. */
+size_t options_buffer(const struct perf_opts *o, unsigned nranks);
 /* The sizes of the sweep in bytes, ascending. Returns how many, at most max. */
 unsigned options_sizes(const struct perf_opts *o, uint64_t *bytes, unsigned max);
 

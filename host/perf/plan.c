@@ -2,6 +2,7 @@
  * What can be known before a rank is started: places of ranks, aggregation trees, and which
  * algorithms the collective has and the fabric can run. Whatever cannot work is refused here.
  */
+#include "host/perf/layout.h"
 #include "host/perf/nvls_hw.h"
 #include "host/perf/sweep.h"
 #include "host/perf/trees.h"
@@ -209,10 +210,58 @@ static int choose_algos(struct sweep *s, unsigned asked, char *err)
     return asked ? refuse(s, "--algo", asked, err) : 0;
 }
 
+/* ---- rows ---- */
+
+static void list_ops(unsigned types, char *text, size_t size)
+{
+    size_t at = 0;
+
+    for (int op = 0; op < OP_COUNT && at < size; op++)
+        for (int t = 0; t < DT_COUNT; t++)
+            if ((types >> t & 1) && arith_valid((enum redop)op, (enum dtype)t)) {
+                at += (size_t)snprintf(text + at, size - at, " %s", redop_name((enum redop)op));
+                break;
+            }
+}
+
+/* A run of nothing would be right in all it did. */
+static int check_rows(const struct sweep *s, char *err)
+{
+    uint64_t sizes[PERF_MAX_SIZES], least = UINT64_MAX;
+    unsigned n = options_sizes(s->o, sizes, PERF_MAX_SIZES);
+    unsigned blocks = layout_blocks(s->o->coll, s->nranks, s->o->sparse);
+    const char *type = NULL;
+    char ops[128] = "", of[40] = "";
+
+    for (int t = 0; t < DT_COUNT; t++)
+        for (int op = 0; op < OP_COUNT; op++)
+            if (sweep_wants(s, (enum dtype)t, (enum redop)op) &&
+                dtype_size((enum dtype)t) * blocks < least) {
+                least = dtype_size((enum dtype)t) * blocks;
+                type = dtype_name((enum dtype)t);
+            }
+    if (!type) {
+        list_ops(s->o->types, ops, sizeof(ops));
+        snprintf(err, OPT_ERR,
+                 "-o: found no reduction that the types of -d have, expected one of%s", ops);
+        return -EINVAL;
+    }
+    if (s->o->coll == COLL_BARRIER || sizes[n - 1] >= least)
+        return 0;
+    if (blocks > 1)
+        snprintf(of, sizeof(of), " for each of %u ranks", blocks);
+    snprintf(err, OPT_ERR, "-b: found %llu, expected at least %llu bytes, one element of %s%s",
+             (unsigned long long)sizes[n - 1], (unsigned long long)least, type, of);
+    return -EINVAL;
+}
+
 int sweep_plan(struct sweep *s, char *err)
 {
     unsigned hw = s->o->algos & 1u << PERF_NVLS_HW, others = s->o->algos & ~hw;
     int rc = place_ranks(s, err);
+
+    if (!rc)
+        rc = check_rows(s, err);
 
     if (!rc)
         rc = choose_trees(s, err);

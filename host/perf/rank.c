@@ -226,7 +226,7 @@ static int open_device(struct rank *k)
 
 static int allocate(struct rank *k)
 {
-    k->buf_bytes = (k->init.max_bytes + 4096) & ~(size_t)4095;
+    k->buf_bytes = k->init.buf_bytes;
     for (int i = 0; i < 2; i++) {
         char err[DEVICE_TEXT] = "";
 

@@ -145,12 +145,10 @@ static int send_init(struct sweep *s)
                           .n_trees = s->n_trees,
                           .n_policy = s->o->n_policy,
                           .gpu = s->o->gpu,
-                          .max_bytes = s->o->max_bytes};
+                          .buf_bytes = options_buffer(s->o, s->nranks)};
 
     for (unsigned i = 0; i < s->o->n_policy; i++)
         in.policy[i] = (uint8_t)s->o->policy[i];
-    if (s->o->sparse) /* what is not sent has its place too */
-        in.max_bytes = s->o->max_bytes / s->o->sparse * s->nranks + s->nranks * 8;
     memcpy(in.tree, s->tree, sizeof(in.tree));
 
     if (getrandom(&in.group, sizeof(in.group), 0) < 0 || getrandom(&in.key, sizeof(in.key), 0) < 0)

@@ -41,7 +41,7 @@ static double bus_factor(const struct row *r)
 
     if (r->coll == COLL_ALLREDUCE)
         return row_asymptote(r->nranks);
-    return r->nranks > 1 && blocks != 1 ? (blocks - 1) / blocks : 1;
+    return layout_blocks(r->coll, 2, 0) == 1 ? 1 : (blocks - 1) / blocks;
 }
 
 double row_busbw(const struct row *r, double time_us)
@@ -51,7 +51,7 @@ double row_busbw(const struct row *r, double time_us)
 
 double row_predicted_us(const struct row *r)
 {
-    return (double)r->pred.time_ps * 1e-6;
+    return r->pred.time_ps > 1 ? (double)r->pred.time_ps * 1e-6 : 0;
 }
 
 double row_utilisation(const struct row *r, double time_us)
@@ -63,5 +63,5 @@ double row_utilisation(const struct row *r, double time_us)
 
 double row_asymptote(unsigned nranks)
 {
-    return nranks > 1 ? 2.0 * (nranks - 1) / nranks : 1;
+    return 2.0 * (nranks - 1) / nranks;
 }

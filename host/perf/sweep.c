@@ -135,9 +135,7 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
     return rc;
 }
 
-/* The reduction of a collective that has none is of no interest: once is enough. So are types and
- * sizes to a barrier. */
-static bool wanted(const struct sweep *s, enum dtype t, enum redop op)
+bool sweep_wants(const struct sweep *s, enum dtype t, enum redop op)
 {
     const struct perf_opts *o = s->o;
 
@@ -159,7 +157,7 @@ static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes,
     for (unsigned i = 0; i < n_sizes && !rc; i++)
         for (int t = 0; t < DT_COUNT && !rc; t++)
             for (int op = 0; op < OP_COUNT && !rc; op++)
-                if (wanted(s, (enum dtype)t, (enum redop)op))
+                if (sweep_wants(s, (enum dtype)t, (enum redop)op))
                     rc = add_row(s, algo, sizes[i], (enum dtype)t, (enum redop)op);
     if (!rc)
         table_footer(stdout, s->rows + first, s->n_rows - first);

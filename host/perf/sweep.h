@@ -52,6 +52,9 @@ static inline bool sweep_has_ranks(const struct sweep *s)
 {
     return s->algos & ~(1u << PERF_NVLS_HW);
 }
+/* Are there rows of this type and reduction? The reduction of a collective that has none is of no
+ * interest: once is enough. So are types and sizes to a barrier. */
+bool sweep_wants(const struct sweep *s, enum dtype t, enum redop op);
 /* Runs all rows. 0 or -errno, see `place`. */
 int sweep_run(struct sweep *s);
 /*

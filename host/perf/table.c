@@ -133,7 +133,7 @@ static void print_model(FILE *out, const struct row *r, const struct run_result 
     if (r->pred.time_ps)
         time_cell(model, sizeof(model), row_predicted_us(r));
     fprintf(out, " %9s", model);
-    if (run->valid && r->pred.time_ps)
+    if (run->valid && row_predicted_us(r) > 0)
         fprintf(out, " %10.3f", run->time_us / row_predicted_us(r));
     else
         fprintf(out, " %10s", "-");
@@ -273,12 +273,14 @@ static void compare_with(FILE *out, const struct row *rows, unsigned n, enum col
         started = true;
         double tr = r->run[OUT_OF_PLACE].time_us, ts = s->run[OUT_OF_PLACE].time_us;
         bool time = r->coll == COLL_BARRIER;
-        fprintf(out, "%12" PRIu64 " %8s %6s  %16.3f %16.3f %9.3f", r->bytes, row_type(r), row_op(r),
-                time ? tr : row_algbw(r, tr), time ? ts : row_algbw(s, ts), tr / ts);
-        if (r->pred.time_ps && s->pred.time_ps)
-            fprintf(out, " %9.3f\n", row_predicted_us(r) / row_predicted_us(s));
-        else
-            fprintf(out, " %9s\n", "-");
+        char ratio[2][24] = {"-", "-"};
+        if (tr > 0 && ts > 0)
+            snprintf(ratio[0], sizeof(ratio[0]), "%.3f", tr / ts);
+        if (row_predicted_us(r) > 0 && row_predicted_us(s) > 0)
+            snprintf(ratio[1], sizeof(ratio[1]), "%.3f", row_predicted_us(r) / row_predicted_us(s));
+        fprintf(out, "%12" PRIu64 " %8s %6s  %16.3f %16.3f %9s %9s\n", r->bytes, row_type(r),
+                row_op(r), time ? tr : row_algbw(r, tr), time ? ts : row_algbw(s, ts), ratio[0],
+                ratio[1]);
     }
 }
 

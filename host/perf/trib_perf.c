@@ -10,8 +10,10 @@
 #include "host/perf/rank.h"
 #include "host/perf/ranks.h"
 #include "host/perf/report.h"
+#include "host/perf/room.h"
 #include "host/perf/sweep.h"
 #include "host/perf/table.h"
+#include "host/perf/where.h"
 #include "switch/rim/shared.h"
 
 #include <errno.h>
@@ -160,6 +162,25 @@ static int write_report(const struct sweep *s)
                              left);
 }
 
+/* What cannot work is refused while nothing runs: also two buffers for each rank of this machine
+ * that do not fit into it. */
+static int plan(struct sweep *s, char *err)
+{
+    size_t need = 0, have = room_bytes();
+    int rc = sweep_plan(s, err);
+
+    for (unsigned r = 0; !rc && s->o->gpu == WHERE_HOST && sweep_has_ranks(s) && r < s->nranks; r++)
+        if (!s->fab->nodes[s->fab->hosts[s->host_of_rank[r]]].outside)
+            need += 2 * options_buffer(s->o, s->nranks);
+    if (need <= have)
+        return rc;
+    snprintf(err, OPT_ERR,
+             "-e: found %zu MiB of memory, expected %zu for the buffers of %u ranks: fewer or "
+             "smaller ones, or trib sim --payload none",
+             have >> 20, need >> 20, s->nranks);
+    return -ENOMEM;
+}
+
 static int perf_main(const struct perf_opts *o)
 {
     struct rundir rd;
@@ -177,7 +198,7 @@ static int perf_main(const struct perf_opts *o)
     }
     s->rd = &rd;
     s->terminal = isatty(STDERR_FILENO);
-    if (sweep_plan(s, err)) {
+    if (plan(s, err)) {
         fprintf(stderr, "trib-perf: %s\n", err);
         code = EXIT_USAGE;
     } else if (!hca_real && find_preload(preload, sizeof(preload))) {
@@ -228,7 +249,7 @@ static int check_options(const struct perf_opts *o)
     } else {
         s->o = o;
         s->fab = f;
-        if (sweep_plan(s, err)) {
+        if (plan(s, err)) {
             fprintf(stderr, "trib-perf: %s\n", err);
             code = EXIT_USAGE;
         }

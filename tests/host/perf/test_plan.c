@@ -100,6 +100,11 @@ static void what_cannot_work_is_named(void **state)
         {"conf/rail-2x4.conf", "--algo nvls-hw -d int8",
          "nvls-hw: found no type and operation that multimem has, expected sum of a type"},
         {"conf/rail-2x4.conf", "--algo nvls-hw -o max", "nvls-hw: found no type and operation"},
+        {LEAFSPINE, "-o band",
+         "-o: found no reduction that the types of -d have, expected one of sum"},
+        {LEAFSPINE, "-b 1 -e 3", "-b: found 1, expected at least 4 bytes, one element of float"},
+        {LEAFSPINE, "all_gather -b 16 -e 16",
+         "expected at least 32 bytes, one element of float for each of 8 ranks"},
         {"conf/npu-mesh-8.conf", "--algo sharp", "no switch of conf/npu-mesh-8.conf reduces"},
     };
     struct sweep *s = malloc(sizeof(*s));
@@ -110,6 +115,22 @@ static void what_cannot_work_is_named(void **state)
         assert_true(plan(s, rows[i].conf, rows[i].args, err) < 0);
         if (!strstr(err, rows[i].says))
             fail_msg("\"%s\" said \"%s\", expected \"%s\"", rows[i].args, err, rows[i].says);
+    }
+    free(s);
+}
+
+static void a_single_row_is_enough(void **state)
+{
+    static const char *const args[] = {"-b 1 -e 1 -d all", "-d float,int8 -o band", "barrier -e 1",
+                                       "all_gather -o band", "-b 1 -e 4"};
+    struct sweep *s = malloc(sizeof(*s));
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(args) / sizeof(args[0]); i++) {
+        char err[OPT_ERR] = "";
+
+        if (plan(s, LEAFSPINE, args[i], err))
+            fail_msg("\"%s\": %s", args[i], err);
     }
     free(s);
 }
@@ -176,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(algorithms_follow_collective_and_fabric),
         cmocka_unit_test(what_cannot_work_is_named),
+        cmocka_unit_test(a_single_row_is_enough),
         cmocka_unit_test(others_run_without_what_only_gpus_can),
         cmocka_unit_test(all_trees_that_reach_the_ranks_are_used),
         cmocka_unit_test(ranks_fill_one_node_before_the_next),

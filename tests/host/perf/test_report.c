@@ -93,6 +93,37 @@ static void bus_bandwidth_has_a_factor_for_each_collective(void **state)
 }
 
 /* Columns that a collective has no use for say so, as nccl-tests have it. */
+/* Nothing is on any bus, and no time is predicted, of which no ratio would mean anything. */
+static void a_single_rank_has_no_bus_and_no_ratio(void **state)
+{
+    static const enum coll_kind rooted[] = {COLL_REDUCE, COLL_BROADCAST};
+    struct row rows[2] = {make_row(ALGO_RING), make_row(ALGO_SHARP)};
+    char *text = NULL;
+    size_t len;
+    FILE *f = open_memstream(&text, &len);
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        rows[i].nranks = 1;
+        rows[i].pred.time_ps = 1;
+        rows[i].run[OUT_OF_PLACE].time_us = rows[i].run[IN_PLACE].time_us = 0;
+        assert_float_equal(row_busbw(&rows[i], 1), 0, 0);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        struct row r = {.coll = rooted[i], .nranks = 1, .bytes = 1000000};
+
+        assert_float_equal(row_busbw(&r, 1000), 1, 1e-9);
+    }
+    print_rows(f, rows, 2);
+    table_compare(f, rows, 2);
+    fclose(f);
+    assert_null(strstr(text, "nan"));
+    assert_null(strstr(text, "inf"));
+    assert_non_null(strstr(text, " 0.00          - "));           /* model, meas/model */
+    assert_non_null(strstr(text, "0.000         -         -\n")); /* speed-up, theory */
+    free(text);
+}
+
 static void roots_and_reductions_are_shown_where_there_are_any(void **state)
 {
     static const struct {
@@ -372,6 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bandwidths_follow_nccl_tests),
         cmocka_unit_test(bus_bandwidth_has_a_factor_for_each_collective),
+        cmocka_unit_test(a_single_rank_has_no_bus_and_no_ratio),
         cmocka_unit_test(roots_and_reductions_are_shown_where_there_are_any),
         cmocka_unit_test(gpus_have_what_is_known_of_them),
         cmocka_unit_test(what_auto_picked_is_told),

@@ -1,0 +1,23 @@
+#include "host/perf/room.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+size_t room_bytes(void)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    unsigned long long kib = 0;
+    struct rlimit lim;
+    size_t bytes = SIZE_MAX;
+    char line[128];
+
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+            bytes = (size_t)kib * 1024;
+    if (f)
+        fclose(f);
+    if (!getrlimit(RLIMIT_AS, &lim) && lim.rlim_cur != RLIM_INFINITY && lim.rlim_cur < bytes)
+        bytes = lim.rlim_cur;
+    return bytes;
+}
