@@ -1,5 +1,5 @@
 /* What the files of the CUDA driver share: cuda.c (streams), cuda_memory.c, cuda_open.c,
- * multicast.c. */
+ * multicast*.c. */
 #ifndef TRIB_KERNELS_CUDA_PRIV_H
 #define TRIB_KERNELS_CUDA_PRIV_H
 

@@ -1,8 +1,6 @@
 /* multicast.h in a build without nvcc, or with one from before CUDA 12.1. */
-#ifdef KERNEL_IMAGES
-#include <cuda.h>
-#endif
-#if !defined(KERNEL_IMAGES) || CUDA_VERSION < 12010
+#include "host/kernels/multicast_priv.h"
+#ifndef HAVE_MULTICAST
 #include "host/kernels/multicast.h"
 
 #include <errno.h>

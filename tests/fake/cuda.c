@@ -1,5 +1,5 @@
 /*
- * A libcuda.so.1 without a GPU, for tests: what host/kernels/cuda*.c and multicast.c call, over
+ * A libcuda.so.1 without a GPU, for tests: what host/kernels/cuda*.c and multicast*.c call, over
  * host memory (memory.c). Streams are threads that do what they are given in order and late;
  * kernels are run by their CPU twins, by name. GPU memory has addresses that the CPU cannot follow,
  * asynchronous copies and kernels may touch only that and pinned memory, and what a GPU runs only

@@ -1,0 +1,52 @@
+/* What the files of multicast objects share: multicast.c (operations), multicast_open.c. Their
+ * driver's calls came with CUDA 12.1. */
+#ifndef TRIB_KERNELS_MULTICAST_PRIV_H
+#define TRIB_KERNELS_MULTICAST_PRIV_H
+
+#ifdef KERNEL_IMAGES
+#include <cuda.h>
+#if CUDA_VERSION >= 12010
+#define HAVE_MULTICAST
+
+#include "host/kernels/cuda_priv.h"
+#include "host/kernels/multicast.h"
+
+#define VM_CALLS(X)                                                                                \
+    X(cuMulticastCreate)                                                                           \
+    X(cuMulticastAddDevice)                                                                        \
+    X(cuMulticastBindMem)                                                                          \
+    X(cuMulticastUnbind)                                                                           \
+    X(cuMulticastGetGranularity)                                                                   \
+    X(cuMemGetAllocationGranularity)                                                               \
+    X(cuMemCreate)                                                                                 \
+    X(cuMemRelease)                                                                                \
+    X(cuMemAddressReserve)                                                                         \
+    X(cuMemAddressFree)                                                                            \
+    X(cuMemMap)                                                                                    \
+    X(cuMemUnmap)                                                                                  \
+    X(cuMemSetAccess)                                                                              \
+    X(cuStreamWaitEvent)
+
+struct member {
+    struct device *d;
+    CUmemGenericAllocationHandle memory; /* 0: none */
+    bool bound;
+    CUdeviceptr own, all; /* its memory, and everybody's as it reaches them; 0: no addresses */
+    CUevent came;         /* to the last barrier */
+    uint64_t given;       /* to its stream, by then */
+};
+
+struct multicast {
+    unsigned n;
+    size_t bytes, align;
+    struct {
+        VM_CALLS(FIELD)
+    } cu;
+    CUmemGenericAllocationHandle object; /* 0: none */
+    CUevent all_came;                    /* GPU 0's */
+    struct member *member;
+};
+
+#endif
+#endif
+#endif
