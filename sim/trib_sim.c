@@ -10,10 +10,11 @@
 #include "sim/bench.h"
 #include "sim/campaign.h"
 #include "sim/memory.h"
-#include "switch/reduce/mm_proto.h"
 #include "sim/options.h"
+#include "sim/steady.h"
 #include "sim/step.h"
 #include "sim/trace.h"
+#include "switch/reduce/mm_proto.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -21,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
@@ -47,14 +47,6 @@ static void on_signal(int sig)
 }
 
 /* ---- the run ---- */
-
-static double wall_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static int place(struct sweep *s, struct row *r, int where)
 {
