@@ -190,6 +190,8 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
         *us = (double)l.time_ps / n * 1e-6;
     if (!rc && b->peak >= b->cfg.pool->size)
         rc = -ECANCELED;
+    if (!rc && b->faults)
+        rc = faults_state(b->faults);
     if (rc == -ECANCELED && b->beside_failed)
         beside_end(b->beside, b->row, b->place, err);
     else if (rc == -ECANCELED && b->late)

@@ -244,6 +244,8 @@ static void run_world(struct chaos_case *k, struct chaos_report *rep)
         run_ops(&r);
     }
     close(&r, w);
+    if (faults_state(f))
+        wrong(rep, "cannot carry the faults out: %s", strerror(-faults_state(f)));
     if (rep->ok && !k->plan.n)
         clean(k, w, rep);
     rep->trace_hash = world_trace_hash(w);

@@ -17,7 +17,14 @@ struct faults {
     struct action *a; /* in order of time */
     unsigned n, next;
     int64_t start_ps;
+    int rc; /* of what could not be done; the plan's own mistakes were refused with the plan */
 };
+
+static void note(struct faults *f, int rc)
+{
+    if (!f->rc)
+        f->rc = rc;
+}
 
 /* ---- links ---- */
 
@@ -51,7 +58,7 @@ static void change_link(struct faults *f, unsigned link, const struct fault_even
 
 static void set_link(struct faults *f, unsigned link, bool up)
 {
-    net_set_link(world_net(f->cfg.w), link, up, world_now(f->cfg.w));
+    note(f, net_set_link(world_net(f->cfg.w), link, up, world_now(f->cfg.w)));
 }
 
 static void do_link(struct faults *f, const struct fault_event *e)
@@ -70,14 +77,14 @@ static void do_link(struct faults *f, const struct fault_event *e)
 
 static void set_node(struct faults *f, uint16_t node, bool up)
 {
-    net_set_node(world_net(f->cfg.w), node, up, world_now(f->cfg.w));
+    note(f, net_set_node(world_net(f->cfg.w), node, up, world_now(f->cfg.w)));
 }
 
 static void do_node(struct faults *f, const struct fault_event *e)
 {
     set_node(f, e->which, e->up);
     if (e->restart_ps >= 0)
-        net_restart(world_net(f->cfg.w), e->which, world_now(f->cfg.w));
+        note(f, net_restart(world_net(f->cfg.w), e->which, world_now(f->cfg.w)));
 }
 
 static bool is_on(const struct faults *f, unsigned rank, const struct fault_event *e)
@@ -157,6 +164,11 @@ void faults_start(struct faults *f)
         world_alarm(f->cfg.w, f->start_ps + f->a[f->next].at_ps, due, f);
 }
 
+int faults_state(const struct faults *f)
+{
+    return f->rc;
+}
+
 /* In its place by time, behind what is as early. */
 static void add(struct faults *f, const struct action *a)
 {
@@ -170,6 +182,7 @@ static void add(struct faults *f, const struct action *a)
 int faults_create(struct faults **out, const struct fault_plan *plan, const struct faults_cfg *cfg)
 {
     struct faults *f = calloc(1, sizeof(*f));
+    int rc;
 
     if (f)
         f->a = calloc(2 * plan->n + 1, sizeof(*f->a));
@@ -191,8 +204,12 @@ int faults_create(struct faults **out, const struct fault_plan *plan, const stru
         if (e->told_ps >= 0)
             add(f, &(struct action){at + e->told_ps, TELL, *e});
     }
-    *out = f;
-    return 0;
+    rc = f->rc;
+    if (rc)
+        faults_destroy(f);
+    else
+        *out = f;
+    return rc;
 }
 
 void faults_destroy(struct faults *f)
