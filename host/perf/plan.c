@@ -166,11 +166,8 @@ static void find_algos(struct sweep *s, unsigned among)
 /* By this machine's own GPUs: others run without it, and are told; alone it is refused. */
 static int choose_hw(struct sweep *s, unsigned others, char *err)
 {
-    if (!nvls_hw_can(s->o, s->nranks, s->no_hw)) {
-        s->algos |= 1u << PERF_NVLS_HW;
-        return 0;
-    }
-    if (others)
+    s->by_hw = !nvls_hw_can(s->o, s->nranks, s->no_hw);
+    if (s->by_hw || others)
         return 0;
     snprintf(err, OPT_ERR, "%s: nvls-hw: %.*s", s->o->forced ? "TRIB_ALGO" : "--algo", OPT_ERR - 32,
              s->no_hw);

@@ -34,7 +34,7 @@ static int predict(struct sweep *s, struct row *r)
 
     a.send = &a; /* not in place: the model looks at no more than whether the two are one */
     a.recv = r;
-    if (r->algo == PERF_NVLS_HW) {
+    if (!r->emulated) {
         a.algo = ALGO_NVLS;
         if (coll_predict_trees(s->fab, &a, s->nranks, s->host_of_rank, s->tree, s->n_trees,
                                s->o->window, &r->pred))
@@ -86,8 +86,8 @@ static int hw_place(struct sweep *s, struct row *r, int place)
     char label[80];
     int rc;
 
-    snprintf(label, sizeof(label), "nvls-hw %llu B %s %s", (unsigned long long)r->bytes,
-             row_type(r), row_op(r));
+    snprintf(label, sizeof(label), "%s %llu B %s %s", perf_algo_name(r->algo),
+             (unsigned long long)r->bytes, row_type(r), row_op(r));
     sweep_show(s, label);
     rc = nvls_hw_place(s->hw, r, place, s->cause);
     if (rc && s->job)
@@ -170,7 +170,7 @@ static int run_hw_algo(struct sweep *s, const uint64_t *sizes, unsigned n)
     int (*place)(struct sweep *, struct row *, int) = s->place;
     int rc = nvls_hw_open(&s->hw, s->o, s->nranks, s->no_hw);
 
-    if (rc && sweep_has_ranks(s))
+    if (rc && s->algos)
         return 0;
     if (rc) {
         snprintf(s->cause, sizeof(s->cause), "nvls-hw: %.*s", OPT_ERR - 16, s->no_hw);
@@ -203,7 +203,7 @@ int sweep_run(struct sweep *s)
     for (int a = 0; a < ALGOS_ASKED && !rc; a++)
         if (s->algos & (1u << a))
             rc = run_algo(s, (enum coll_algo)a, sizes, n);
-    if (!rc && (s->algos & (1u << PERF_NVLS_HW)))
+    if (!rc && s->by_hw)
         rc = run_hw_algo(s, sizes, n);
     if (!rc && *s->no_hw)
         table_left_out(stdout, PERF_NVLS_HW, s->no_hw);

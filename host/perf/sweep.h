@@ -17,11 +17,12 @@ struct sweep {
     unsigned nranks;
     uint16_t host_of_rank[FAB_MAX_MEMBERS];
     /* plan.c */
-    /* Bits of coll_algo: to run (PERF_NVLS_HW too); that the collective and the fabric have; what
-     * the communicator needs to have. */
+    /* Bits of coll_algo: for ranks to run; that the collective and the fabric have; what the
+     * communicator needs to have. */
     unsigned algos, exist, set_up;
-    char no_hw[OPT_ERR]; /* why nvls-hw is left out; "": it is not */
-    struct nvls_hw *hw;
+    bool by_hw;          /* behind them, by this machine's own GPUs (nvls_hw.h) */
+    char no_hw[OPT_ERR]; /* why not all that was asked for is; "": it is */
+    struct nvls_hw *hw;  /* not NULL: they run rows now */
     unsigned n_trees;
     uint16_t tree[COLL_TREES];
     struct pace pace;
@@ -47,11 +48,6 @@ struct sweep {
  * in err (OPT_ERR bytes).
  */
 int sweep_plan(struct sweep *s, char *err);
-/* Do ranks run anything of it? */
-static inline bool sweep_has_ranks(const struct sweep *s)
-{
-    return s->algos & ~(1u << PERF_NVLS_HW);
-}
 /* Are there rows of this type and reduction? The reduction of a collective that has none is of no
  * interest: once is enough. So are types and sizes to a barrier. */
 bool sweep_wants(const struct sweep *s, enum dtype t, enum redop op);

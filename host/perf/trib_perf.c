@@ -113,6 +113,20 @@ static bool may_choose_dilation(const struct rundir *rd, const struct fabric *f,
     return false;
 }
 
+static const char *cause(const struct sweep *s)
+{
+    return s->job ? job_cause(s->job) : s->cause;
+}
+
+static int verdict(const struct sweep *s, int rc)
+{
+    if (*cause(s))
+        fprintf(stderr, "trib-perf: %s\n", cause(s));
+    if (s->job && job_interrupted(s->job))
+        return EXIT_INTERRUPTED;
+    return rc || s->wrong ? EXIT_WRONG : EXIT_OK;
+}
+
 /* This machine's GPUs alone. */
 static int run_without_ranks(struct sweep *s)
 {
@@ -120,9 +134,9 @@ static int run_without_ranks(struct sweep *s)
 
     table_header(stdout, "trib-perf", s->o, s->fab, s->nranks, s->host_of_rank);
     rc = sweep_run(s);
-    if (rc)
-        fprintf(stderr, "trib-perf: %s\n", *s->cause ? s->cause : strerror(-rc));
-    return rc || s->wrong ? EXIT_WRONG : EXIT_OK;
+    if (rc && !*s->cause)
+        snprintf(s->cause, sizeof(s->cause), "%s", strerror(-rc));
+    return verdict(s, rc);
 }
 
 static int run_job(struct sweep *s, const char *preload)
@@ -144,21 +158,16 @@ static int run_job(struct sweep *s, const char *preload)
         job_abort(s->job, strerror(-rc));
     if (job_end(s->job) && !rc)
         rc = -ECANCELED;
-    if (*job_cause(s->job))
-        fprintf(stderr, "trib-perf: %s\n", job_cause(s->job));
-    if (job_interrupted(s->job))
-        return EXIT_INTERRUPTED;
-    return rc || s->wrong ? EXIT_WRONG : EXIT_OK;
+    return verdict(s, rc);
 }
 
 static int write_report(const struct sweep *s)
 {
-    const char *cause = s->job ? job_cause(s->job) : s->cause;
     json_t *left = *s->no_hw ? json_pack("[{s:s, s:s}]", "algo", perf_algo_name(PERF_NVLS_HW),
                                          "reason", s->no_hw)
                              : NULL;
 
-    return report_write_more(s->o->json, s->o, s->nranks, s->rows, s->n_rows, cause, "skipped",
+    return report_write_more(s->o->json, s->o, s->nranks, s->rows, s->n_rows, cause(s), "skipped",
                              left);
 }
 
@@ -169,7 +178,7 @@ static int plan(struct sweep *s, char *err)
     size_t need = 0, have = room_bytes();
     int rc = sweep_plan(s, err);
 
-    for (unsigned r = 0; !rc && s->o->gpu == WHERE_HOST && sweep_has_ranks(s) && r < s->nranks; r++)
+    for (unsigned r = 0; !rc && s->o->gpu == WHERE_HOST && s->algos && r < s->nranks; r++)
         if (!s->fab->nodes[s->fab->hosts[s->host_of_rank[r]]].outside)
             need += 2 * options_buffer(s->o, s->nranks);
     if (need <= have)
@@ -205,7 +214,7 @@ static int perf_main(const struct perf_opts *o)
         fprintf(stderr, "trib-perf: cannot find %s (TRIB_LIB names another place)\n", preload);
     } else {
         pace_init(&s->pace, may_choose_dilation(&rd, s->fab, &lock), o->max_wall);
-        code = sweep_has_ranks(s) ? run_job(s, hca_real ? NULL : preload) : run_without_ranks(s);
+        code = s->algos ? run_job(s, hca_real ? NULL : preload) : run_without_ranks(s);
         int rc = o->json ? write_report(s) : 0;
         if (rc) {
             fprintf(stderr, "trib-perf: cannot write %s: %s\n", o->json, strerror(-rc));
