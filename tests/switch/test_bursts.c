@@ -288,24 +288,17 @@ static void the_short_way_reads_every_frame_as_the_long_one_does(void **state)
     rte_pktmbuf_free(m);
 }
 
-static int no_leak(void **state)
-{
-    (void)state;
-    assert_int_equal(rte_mempool_avail_count(pool), pool->size);
-    return 0;
-}
-
-#define T(f) cmocka_unit_test_teardown(f, no_leak)
+#define T(f) cmocka_unit_test_prestate_setup_teardown(f, NULL, bed_no_leak, pool)
 
 int main(void)
 {
+    test_eal_init();
+    pool = test_pool(16383);
     const struct CMUnitTest tests[] = {
         T(a_queue_sends_a_burst_as_it_sends_its_frames_one_by_one),
         T(a_switch_passes_a_burst_on_as_it_does_its_frames_one_by_one),
         T(the_short_way_reads_every_frame_as_the_long_one_does),
     };
 
-    test_eal_init();
-    pool = test_pool(16383);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,13 +16,6 @@
 
 static struct rte_mempool *pool;
 
-static int no_leak(void **state)
-{
-    (void)state;
-    assert_int_equal(rte_mempool_avail_count(pool), pool->size);
-    return 0;
-}
-
 static void frames_back_to_back_take_their_wire_time_and_the_latency_to_the_picosecond(void **state)
 {
     struct egress_cfg c = bed_usual(pool);
@@ -321,10 +314,12 @@ static void a_queue_takes_no_more_memory_than_what_waits(void **state)
         egress_destroy(e[i]);
 }
 
-#define T(f) cmocka_unit_test_teardown(f, no_leak)
+#define T(f) cmocka_unit_test_prestate_setup_teardown(f, NULL, bed_no_leak, pool)
 
 int main(void)
 {
+    test_eal_init();
+    pool = test_pool(16383);
     const struct CMUnitTest tests[] = {
         T(frames_back_to_back_take_their_wire_time_and_the_latency_to_the_picosecond),
         T(a_rate_that_divides_no_picosecond_rounds_each_frame_up),
@@ -340,7 +335,5 @@ int main(void)
         T(an_unshaped_queue_carries_everything_in_order),
     };
 
-    test_eal_init();
-    pool = test_pool(16383);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,13 +12,6 @@
 
 static struct rte_mempool *pool;
 
-static int no_leak(void **state)
-{
-    (void)state;
-    assert_int_equal(rte_mempool_avail_count(pool), pool->size);
-    return 0;
-}
-
 #define MANY 4000
 
 /* Sends MANY frames; returns how many arrive. */
@@ -158,10 +151,12 @@ static void pause_frames_are_exempt_from_faults(void **state)
     egress_destroy(e);
 }
 
-#define T(f) cmocka_unit_test_teardown(f, no_leak)
+#define T(f) cmocka_unit_test_prestate_setup_teardown(f, NULL, bed_no_leak, pool)
 
 int main(void)
 {
+    test_eal_init();
+    pool = test_pool(16383);
     const struct CMUnitTest tests[] = {
         T(faults_come_as_often_as_asked),
         T(reordered_frames_come_later_than_their_followers_and_jitter_keeps_order),
@@ -170,7 +165,5 @@ int main(void)
         T(pause_frames_are_exempt_from_faults),
     };
 
-    test_eal_init();
-    pool = test_pool(16383);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
