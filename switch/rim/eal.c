@@ -93,7 +93,6 @@ int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const
 
     if (done)
         return 0;
-    a.n = 0;
     dir = set_runtime_dir(telemetry, prefix, sizeof(prefix));
     a.n = 0;
     arg(&a, "%s", prog);

@@ -44,12 +44,6 @@ static bool here(uint16_t node)
     return !served_mine || served_mine[node];
 }
 
-static void complain(struct rte_tel_data *d, const char *text)
-{
-    rte_tel_data_start_dict(d);
-    rte_tel_data_add_dict_string(d, "error", text);
-}
-
 /* ---- nodes and ports ---- */
 
 static void nodes(struct loop *l, const char *params, struct rte_tel_data *d)
@@ -130,7 +124,7 @@ static void ports(struct loop *l, const char *params, struct rte_tel_data *d)
     if (params) {
         nd = find_port(l, params, &port);
         if (!nd) {
-            complain(d, "no such port here, expected NODE:PORT");
+            telemetry_say(d, "error", "no such port here, expected NODE:PORT");
             return;
         }
         rte_tel_data_start_dict(d);
@@ -205,7 +199,7 @@ static void ans(struct loop *l, const char *params, struct rte_tel_data *d)
         }
     }
     if (params)
-        complain(d, "no such aggregation node here");
+        telemetry_say(d, "error", "no such aggregation node here");
 }
 
 /* ---- cables ---- */
@@ -253,7 +247,7 @@ static void links(struct loop *l, const char *params, struct rte_tel_data *d)
         return;
     }
     if (params)
-        complain(d, "no such cable here");
+        telemetry_say(d, "error", "no such cable here");
 }
 
 /* ---- capture ---- */
@@ -267,27 +261,25 @@ static void capture_begin(struct loop *l, const char *params, struct rte_tel_dat
     int i;
 
     if (!comma || (size_t)(comma - params) >= sizeof(link)) {
-        complain(d, "expected LINK,FILE");
+        telemetry_say(d, "error", "expected LINK,FILE");
         return;
     }
     snprintf(link, sizeof(link), "%.*s", (int)(comma - params), params);
     i = fabric_link_by_name(f, link);
     if (i < 0) {
-        complain(d, i == -EINVAL ? "that name fits several links" : "no such link");
+        telemetry_say(d, "error", i == -EINVAL ? "that name fits several links" : "no such link");
         return;
     }
     if (!here(f->nodes[f->links[i].a].outside ? f->links[i].b : f->links[i].a)) {
-        rte_tel_data_start_dict(d);
-        rte_tel_data_add_dict_string(d, "elsewhere", f->links[i].name);
+        telemetry_say(d, "elsewhere", f->links[i].name);
         return;
     }
     capture_stop(capturing);
     if (capture_start(&capturing, l, (unsigned)i, comma + 1, why, sizeof(why))) {
-        complain(d, why);
+        telemetry_say(d, "error", why);
         return;
     }
-    rte_tel_data_start_dict(d);
-    rte_tel_data_add_dict_string(d, "capturing", f->links[i].name);
+    telemetry_say(d, "capturing", f->links[i].name);
 }
 
 static void capture_end(struct loop *l, const char *params, struct rte_tel_data *d)

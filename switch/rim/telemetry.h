@@ -2,13 +2,15 @@
  * What a trib-switch says of itself through DPDK telemetry, and a client for those who do not speak
  * it.
  *
- *   /trib/nodes                       nodes that this process runs
- *   /trib/ports[,NODE:PORT]           names; counters of one port, drops by reason, its egress
- * queue /trib/links[,NAME]                cables that leave the process: process slots, links to
- * other processes, ports to the outside /trib/link[,LINK[,WORD...]]       links that were
- * disturbed; the state of one; change it: down, up, clear, loss=0.1% and the other faults of a
- * conf's link /trib/an[,NODE]                   aggregation nodes and their counters /trib/totals
- * sums over all ports /trib/capture/start,LINK,FILE     frames on LINK into FILE (pcap)
+ *   /trib/nodes                    nodes that this process runs
+ *   /trib/ports[,NODE:PORT]        names; counters of one: drops by reason, its egress queue
+ *   /trib/links[,NAME]             cables that leave the process: to host processes, to other
+ *                                  switch processes, to the outside
+ *   /trib/link[,LINK[,WORD...]]    links that were disturbed; the state of one; change it: down,
+ *                                  up, clear, loss=0.1% and the other faults of a conf's link
+ *   /trib/an[,NODE]                aggregation nodes and their counters
+ *   /trib/totals                   sums over all ports
+ *   /trib/capture/start,LINK,FILE  frames on LINK into FILE (pcap)
  *   /trib/capture/stop
  */
 #ifndef TRIB_RIM_TELEMETRY_H

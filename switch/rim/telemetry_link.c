@@ -13,14 +13,16 @@
 _Static_assert(FAB_MAX_LINKS <= SHARED_LINKS, "every link has its place in the shared page");
 #define MAX_LINES (RTE_TEL_MAX_ARRAY_ENTRIES - 1)
 
-/* Text that somebody wrote goes into JSON. */
-static void refuse(struct rte_tel_data *d, char *why)
+void telemetry_say(struct rte_tel_data *d, const char *what, const char *text)
 {
-    for (char *c = why; *c; c++)
+    char line[LINE];
+
+    snprintf(line, sizeof(line), "%s", text);
+    for (char *c = line; *c; c++)
         if (*c == '"' || *c == '\\' || *c < ' ')
             *c = '?';
     rte_tel_data_start_dict(d);
-    rte_tel_data_add_dict_string(d, "error", why);
+    rte_tel_data_add_dict_string(d, what, line);
 }
 
 /* Queue of a direction (0: a to b); NULL: its sender runs elsewhere. */
@@ -98,8 +100,7 @@ static void show(struct loop *l, unsigned link, struct rte_tel_data *d)
     const struct egress *e[2] = {direction(l, link, 0), direction(l, link, 1)};
 
     if (!e[0] && !e[1]) {
-        rte_tel_data_start_dict(d);
-        rte_tel_data_add_dict_string(d, "elsewhere", k->name);
+        telemetry_say(d, "elsewhere", k->name);
         return;
     }
     rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
@@ -155,16 +156,16 @@ void telemetry_link(struct loop *l, const char *params, struct rte_tel_data *d)
         snprintf(why, sizeof(why), "found %.40s, expected %s", name,
                  link == -EINVAL ? "one link; that fits several, so name its ports too: A:0-B:0"
                                  : "a link that trib plan shows");
-        refuse(d, why);
+        telemetry_say(d, "error", why);
         return;
     }
     if (words && link_change_parse(&c, words + 1, why, sizeof(why))) {
-        refuse(d, why);
+        telemetry_say(d, "error", why);
         return;
     }
     if (change(l, (unsigned)link, &c)) {
         snprintf(why, sizeof(why), "no memory to change %.40s", name);
-        refuse(d, why);
+        telemetry_say(d, "error", why);
         return;
     }
     show(l, (unsigned)link, d);
