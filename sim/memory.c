@@ -30,7 +30,7 @@ static int first_core(void)
     return 0;
 }
 
-static int start_eal(unsigned mib)
+int memory_start_eal(unsigned mib)
 {
     char prog[] = "trib-sim", no_huge[] = "--no-huge", no_shconf[] = "--no-shconf",
          no_pci[] = "--no-pci", no_telemetry[] = "--no-telemetry", m[] = "-m", mb[16],
@@ -39,9 +39,19 @@ static int start_eal(unsigned mib)
                     iova, log,     prefix,    l,      core,         NULL};
 
     snprintf(mb, sizeof(mb), "%u", mib);
-    snprintf(prefix, sizeof(prefix), "--file-prefix=tribsim%d", (int)getpid());
+    snprintf(prefix, sizeof(prefix), "--file-prefix=trib%d", (int)getpid());
     snprintf(core, sizeof(core), "%d", first_core());
     return rte_eal_init((int)(sizeof(argv) / sizeof(argv[0])) - 1, argv) < 0 ? -1 : 0;
+}
+
+void memory_end_eal(void)
+{
+    char dir[256];
+
+    /* The EAL makes it even where nothing is shared, and leaves it. */
+    snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
+    rte_eal_cleanup();
+    rmdir(dir);
 }
 
 void memory_lay_out(unsigned nranks)
@@ -81,7 +91,7 @@ struct rte_mempool *memory_frames(struct memory *m, unsigned n, bool lengths, si
             have / MIB, (m->bytes + more) / MIB, m->bytes / MIB, n, more / MIB);
         return NULL;
     }
-    if (!start_eal(EAL_MIB + (unsigned)(n * sizeof(void *) * 2 / MIB)))
+    if (!memory_start_eal(EAL_MIB + (unsigned)(n * sizeof(void *) * 2 / MIB)))
         m->at = take(m->bytes);
     if (m->at)
         p = frame_pool_create_at("frames", n, RTE_MIN(CACHE, n / 2), lengths, m->at, m->bytes);
@@ -94,14 +104,8 @@ struct rte_mempool *memory_frames(struct memory *m, unsigned n, bool lengths, si
 
 void memory_end(struct memory *m)
 {
-    char dir[256];
-
     rte_mempool_free(m->pool);
     if (m->at)
         munmap(m->at, m->bytes);
-
-    /* The EAL makes it even where nothing is shared, and leaves it. */
-    snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
-    rte_eal_cleanup();
-    rmdir(dir);
+    memory_end_eal();
 }

@@ -10,6 +10,10 @@ struct memory {
     size_t bytes;
 };
 
+/* The EAL on one core, without privileges, huge pages, devices or files that others see; 0, or -1
+ * and rte_errno. */
+int memory_start_eal(unsigned mib);
+void memory_end_eal(void);
 /*
  * How malloc() lays out what a simulation of so many ranks takes: together, in pages of 2 MiB where
  * there are any, which is faster, or, of more than MEMORY_DENSE_RANKS, in small pages, so that of
