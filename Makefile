@@ -56,16 +56,16 @@ IMAGES  := build/images
 FATBINS := $(if $(NVCC),$(patsubst host/kernels/%.cu,$(IMAGES)/%.fatbin,$(wildcard host/kernels/*.cu)))
 
 # ---- rooms -------------------------------------------------------------------------------------------
-MAINS := fabric/trib_plan.c fabric/trib_model.c switch/rim/trib_switch.c host/perf/trib_perf.c host/enter/trib_enter.c sim/trib_sim.c
+MAINS := fabric/trib_plan.c fabric/theory/trib_model.c switch/rim/trib_switch.c host/perf/trib_perf.c host/enter/trib_enter.c sim/trib_sim.c
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
-ROOM_fabric := fabric
+ROOM_fabric := fabric fabric/theory
 ROOM_roce   := roce
 ROOM_switch := switch switch/reduce
 ROOM_rim    := switch/rim
 ROOM_hca    := host/hca
-ROOM_coll   := host/coll host/kernels
+ROOM_coll   := host/coll host/coll/alg host/kernels
 ROOM_perf   := host/perf
 ROOM_sim    := sim
 ROOM_support := tests/support
@@ -73,7 +73,7 @@ ROOMS := fabric roce switch rim hca coll perf sim support
 $(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(ROOM_$(r)))))
 lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
 
-TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fabric/test_*.c tests/roce/test_*.c tests/switch/test_*.c \
+TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fabric/test_*.c tests/fabric/*/test_*.c tests/roce/test_*.c tests/switch/test_*.c \
            tests/switch/reduce/test_*.c tests/switch/rim/test_*.c tests/host/test_*.c tests/host/*/test_*.c tests/sim/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
@@ -113,7 +113,7 @@ $(BUILD)/trib-plan: $(call obj,fabric/trib_plan.c) $(call lib,fabric)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -o $@
 
-$(BUILD)/trib-model: $(call obj,fabric/trib_model.c) $(call lib,fabric)
+$(BUILD)/trib-model: $(call obj,fabric/theory/trib_model.c) $(call lib,fabric)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -o $@
 
@@ -167,7 +167,7 @@ STATIC := $(addprefix $(BUILD)/static/,trib-plan trib-model trib-switch trib-per
 STATIC_LIBS := -Wl,-Bstatic -lpcap -lcrypto -lconfig -ljansson -lnuma -lbsd -lmd -lelf -lz -l:libibverbs.a -Wl,-Bdynamic -lm -ldl -lpthread
 static_link = $(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 $(BUILD)/static/trib-plan: $(call obj,fabric/trib_plan.c) $(call lib,fabric)
-$(BUILD)/static/trib-model: $(call obj,fabric/trib_model.c) $(call lib,fabric)
+$(BUILD)/static/trib-model: $(call obj,fabric/theory/trib_model.c) $(call lib,fabric)
 $(BUILD)/static/trib-switch: $(call obj,switch/rim/trib_switch.c static/pcap_sources.c) $(call lib,rim switch roce fabric)
 $(BUILD)/static/trib-perf: $(call obj,host/perf/trib_perf.c static/pcap_sources.c) $(call lib,perf coll hca rim switch roce fabric)
 $(BUILD)/static/trib-sim: $(call obj,sim/trib_sim.c static/pcap_sources.c) $(SIM_LIBS)

@@ -12,7 +12,7 @@
 #ifndef TRIB_SIM_STEP_H
 #define TRIB_SIM_STEP_H
 
-#include "fabric/roofline.h"
+#include "fabric/theory/roofline.h"
 #include "host/coll/coll.h"
 
 #include <rte_mempool.h>

@@ -9,7 +9,7 @@
  * the first attempt is on its way. Who has finished it takes part once more with what it kept.
  *
  * One by the trees alone is finished by the hosts from the first message on that not all have
- * (alg_repair.c). A rank that has finished it may have given its buffers back, but others can lack
+ * (alg/repair.c). A rank that has finished it may have given its buffers back, but others can lack
  * at most a window of what it has: so an agent keeps of a finished operation the last window, and
  * of one whose results overwrite what was sent the messages under way.
  */

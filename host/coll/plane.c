@@ -3,7 +3,7 @@
  * are the ranks in the node, in their order. Area 0 of a plane's region is the running operation's
  * send buffer, area 1 its receive buffer; where an operation has others than the one before, they
  * are bound before it begins here, and so before the barrier with which its schedule begins
- * (alg_nvls.c). The barrier at its end allows the next one to bind others.
+ * (alg/nvls.c). The barrier at its end allows the next one to bind others.
  */
 #include "host/coll/conn.h"
 #include "host/coll/mm.h"

@@ -1,6 +1,6 @@
 #include "host/coll/sched.h"
 
-#include "host/coll/alg.h"
+#include "host/coll/alg/alg.h"
 
 #include <errno.h>
 #include <stdlib.h>

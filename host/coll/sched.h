@@ -177,7 +177,7 @@ const char *sched_algo_name(enum coll_algo a);
 bool sched_has(enum coll_kind kind, enum coll_algo a);
 
 /*
- * What is left of an operation all of whose AGG lanes have failed (alg_repair.c). Of lane (AGG,
+ * What is left of an operation all of whose AGG lanes have failed (alg/repair.c). Of lane (AGG,
  * chan k) the first cut[k].least messages are done at every rank, the first cut[k].most at rank
  * `from`. `was` is the operation's schedule, of which the others have the like. bare: this rank has
  * finished and its user has the buffers back; what it gives lies in BUF_TMP, message m of tree k at
@@ -196,7 +196,7 @@ int sched_repair(struct sched *s, const struct sched *was, const struct sched_re
 uint64_t sched_repair_tmp(const struct sched *was, const struct sched_repair *how, unsigned tree,
                           uint64_t msg);
 
-/* ---- for algorithms (alg_*.c; most of them use alg.h, which finds dependencies itself) ---- */
+/* ---- for algorithms (alg/; most of them use alg.h, which finds dependencies itself) ---- */
 
 /* The lane, made when it is not there yet. */
 unsigned sched_lane(struct sched *s, enum lane_kind kind, unsigned peer, unsigned chan);

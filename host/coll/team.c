@@ -1,5 +1,5 @@
 /* Which ranks work together: everybody, a GPU node, a rail. */
-#include "host/coll/alg.h"
+#include "host/coll/alg/alg.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 #ifndef TRIB_FABRIC_MODEL_H
 #define TRIB_FABRIC_MODEL_H
 
-#include "fabric/bom.h"
-#include "fabric/roofline.h"
+#include "fabric/theory/bom.h"
+#include "fabric/theory/roofline.h"
 
 #include <stdio.h>
 

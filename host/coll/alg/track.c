@@ -3,7 +3,7 @@
  * parts of the buffer, so that finding one is short however many there are. Runs are split where a
  * step begins or ends and never joined again: steps on the same bytes mostly begin and end alike.
  */
-#include "host/coll/track.h"
+#include "host/coll/alg/track.h"
 
 #include <errno.h>
 #include <stdlib.h>

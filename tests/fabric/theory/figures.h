@@ -5,8 +5,8 @@
 #ifndef TRIB_TEST_FIGURES_H
 #define TRIB_TEST_FIGURES_H
 
-#include "fabric/cost.h"
-#include "fabric/roofline.h"
+#include "fabric/theory/cost.h"
+#include "fabric/theory/roofline.h"
 #include "tests/fabric/load.h"
 
 #include <math.h>

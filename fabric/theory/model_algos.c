@@ -1,4 +1,4 @@
-#include "fabric/model.h"
+#include "fabric/theory/model.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * the even one hands its data to the odd one before and gets its result after, which costs it the
  * vector once more each way.
  */
-#include "host/coll/alg.h"
+#include "host/coll/alg/alg.h"
 
 struct halves {
     unsigned n, extra; /* ranks that exchange, pairs */

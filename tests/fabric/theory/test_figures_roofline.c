@@ -1,6 +1,6 @@
 /* F45 to F59: when memory or communication binds. (F44 is beside the devices, F56 to F59 as far as
  * they are about presets in test_workload.c.) */
-#include "tests/fabric/figures.h"
+#include "tests/fabric/theory/figures.h"
 
 static void matrices_need_their_intensity(void **state)
 {

@@ -1,5 +1,5 @@
 /* F20 to F43: what collectives cost by levels. */
-#include "tests/fabric/figures.h"
+#include "tests/fabric/theory/figures.h"
 
 #define B 1e9
 

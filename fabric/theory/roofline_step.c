@@ -9,7 +9,7 @@
  * layer and back, forward and backward pipeline  activations from stage to stage, forward and
  * backward
  */
-#include "fabric/roofline.h"
+#include "fabric/theory/roofline.h"
 
 static double peak(const struct workload *w)
 {

@@ -1,6 +1,6 @@
 /* F1 to F17: devices, topologies, and what so many GPUs need. */
-#include "fabric/bom.h"
-#include "tests/fabric/figures.h"
+#include "fabric/theory/bom.h"
+#include "tests/fabric/theory/figures.h"
 
 /* F1, F2, F3: the table of devices and the presets say the same. */
 static void gpus_have_the_links_of_their_generation(void **state)

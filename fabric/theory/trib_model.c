@@ -2,7 +2,7 @@
  * trib-model: what theory says of a fabric, by closed forms; nothing is started or simulated.
  * Exit code 0: fine; 1: mistakes in a file, named on stderr; 2: wrong usage.
  */
-#include "fabric/model.h"
+#include "fabric/theory/model.h"
 #include "fabric/out.h"
 
 #include <errno.h>

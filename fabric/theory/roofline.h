@@ -6,7 +6,7 @@
 #ifndef TRIB_FABRIC_ROOFLINE_H
 #define TRIB_FABRIC_ROOFLINE_H
 
-#include "fabric/cost.h"
+#include "fabric/theory/cost.h"
 #include "fabric/workload.h"
 
 /* ---- one GPU ---- */

@@ -1,6 +1,6 @@
 /*
  * Which step wrote each byte of a buffer last, and which have read it since: what the dependencies
- * of a schedule are found from. For host/coll/alg.c only.
+ * of a schedule are found from. For alg.c only.
  */
 #ifndef TRIB_COLL_TRACK_H
 #define TRIB_COLL_TRACK_H

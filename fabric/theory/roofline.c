@@ -1,4 +1,4 @@
-#include "fabric/roofline.h"
+#include "fabric/theory/roofline.h"
 
 static double longer(double a, double b)
 {

@@ -1,4 +1,4 @@
-#include "fabric/bom.h"
+#include "fabric/theory/bom.h"
 
 #define DOWN (DEV_SWITCH_PORTS / 2) /* ports of a switch below the top: as many up as down */
 

@@ -3,7 +3,7 @@
  * aggregation protocol says. How many messages are under way at a time is the transport's business.
  * Several trees carry equal shares.
  */
-#include "host/coll/alg.h"
+#include "host/coll/alg/alg.h"
 #include "switch/reduce/proto.h"
 
 #include <errno.h>

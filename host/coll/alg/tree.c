@@ -8,7 +8,7 @@
  * first, a number's height is that of its lowest bit, the second is the mirror image (M even) or
  * shifted by one (M odd), either of which swaps leaves with others.
  */
-#include "host/coll/alg.h"
+#include "host/coll/alg/alg.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* What needs no algorithm: gather, scatter, a message to the neighbour; and the barrier, in log2 N
  * rounds (dissemination) or with everybody at once. */
-#include "host/coll/alg.h"
+#include "host/coll/alg/alg.h"
 
 int alg_gather(struct alg *a)
 {

@@ -3,7 +3,7 @@
  * (figures.md F17, F23). Pairwise: to one peer after the other; in step i rank r sends to r + i and
  * receives from r - i, so that no two send to the same one.
  */
-#include "host/coll/alg.h"
+#include "host/coll/alg/alg.h"
 
 static unsigned to_peer(const struct alg *a, unsigned i)
 {

@@ -3,7 +3,7 @@
  * ending there (reduce): B / W and a slice's time for each rank on the way. Slices are small
  * against the chain's length. The chain is the ring cut open at the root, and striped as it is.
  */
-#include "host/coll/alg.h"
+#include "host/coll/alg/alg.h"
 
 #define KEPT 32u /* sums on the way, until their sends are acknowledged */
 

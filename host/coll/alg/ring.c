@@ -13,7 +13,7 @@
  * proportion to their rates: several rings side by side, which meet in the NIC where the ring
  * leaves a node.
  */
-#include "host/coll/alg.h"
+#include "host/coll/alg/alg.h"
 
 #define ROUND_MAX (512ULL << 10) /* of a block in one go, where sums on the way lie in BUF_TMP */
 #define ROUND_BUF 4u             /* steps whose sums are kept: until their sends are acknowledged */

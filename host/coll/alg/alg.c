@@ -1,6 +1,6 @@
-#include "host/coll/alg.h"
+#include "host/coll/alg/alg.h"
 
-#include "host/coll/track.h"
+#include "host/coll/alg/track.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* trib model: every algorithm is there where it can be, with its formula and the level that binds.
  */
-#include "fabric/model.h"
-#include "tests/fabric/figures.h"
+#include "fabric/theory/model.h"
+#include "tests/fabric/theory/figures.h"
 
 static const struct model_row *find(const struct model_row *rows, unsigned n, const char *algo)
 {

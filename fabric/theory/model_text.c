@@ -1,4 +1,4 @@
-#include "fabric/model.h"
+#include "fabric/theory/model.h"
 #include "fabric/plan.h"
 #include "fabric/table.h"
 

@@ -1,4 +1,4 @@
-#include "fabric/cost.h"
+#include "fabric/theory/cost.h"
 
 #include <math.h>
 

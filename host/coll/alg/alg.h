@@ -1,5 +1,5 @@
 /*
- * What algorithms are written with; for host/coll/alg_*.c and sched.c only.
+ * What algorithms are written with; for those in this folder, sched.c and team.c.
  *
  * An algorithm appends the steps of its rank in an order in which they could run one after the
  * other, as a plain program would. Who has to wait for whom follows from the bytes that steps read
@@ -138,7 +138,7 @@ struct blocks {
 void alg_block(const struct alg *a, const struct blocks *b, unsigned k, uint64_t *off,
                uint64_t *len);
 
-/* ---- parts that others are made of (alg_ring.c) ---- */
+/* ---- parts that others are made of (ring.c) ---- */
 
 /*
  * Reduce-scatter in a ring: of every member's blocks at `in`; sums on the way, and at last that of
@@ -163,12 +163,12 @@ void ring_recv(struct alg *a, const struct ring_edge *e, struct ref dst, uint64_
 void ring_recv_reduce(struct alg *a, const struct ring_edge *e, struct ref dst, struct ref other,
                       uint64_t len, bool last);
 
-/* ---- in the switches of the scale-out network (alg_sharp.c) ---- */
+/* ---- in the switches of the scale-out network (sharp.c) ---- */
 /* One operation, in equal shares over the group's trees. */
 void agg_vector(struct alg *a, unsigned group, unsigned coll, unsigned root, struct ref src,
                 struct ref dst, uint64_t len, bool last);
 
-/* ---- within a node by its switches (alg_nvls.c) ---- */
+/* ---- within a node by its switches (nvls.c) ---- */
 /* Its planes. -ENOTSUP: the team is not one domain, or its switches have no multimem. */
 int mm_planes(const struct alg *a, const struct team *t, struct stripes *p);
 /* Everything so far is done, and what follows starts when everybody in the team has come here. */
