@@ -119,21 +119,14 @@ static uint8_t *buffer(const struct bench *b, unsigned rank, unsigned which)
 
 static struct coll_args args_of(const struct bench *b, unsigned rank)
 {
-    const struct row *r = b->row;
     struct layout l = layout_of(b, rank);
-    size_t size = dtype_size(r->type);
+    struct coll_args a = row_args(b->row);
+    size_t size = dtype_size(a.type);
 
-    return (struct coll_args){
-        .kind = r->coll,
-        .algo = r->algo,
-        .send = buffer(b, rank, l.in_place ? 1 : 0) + layout_send_at(&l) * size,
-        .recv = layout_no_recv(&l) ? NULL : buffer(b, rank, 1) + layout_recv_at(&l) * size,
-        .count = r->count,
-        .type = r->type,
-        .op = r->op,
-        .root = r->root,
-        .sparse = r->sparse,
-        .mm_self = r->mm_self};
+    a.send = buffer(b, rank, l.in_place ? 1 : 0) + layout_send_at(&l) * size;
+    if (!layout_no_recv(&l))
+        a.recv = buffer(b, rank, 1) + layout_recv_at(&l) * size;
+    return a;
 }
 
 enum coll_algo bench_runs_by(struct bench *b, const struct row *r)

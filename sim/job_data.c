@@ -80,7 +80,7 @@ int job_check(struct job *j, struct job_result *res)
 
     for (unsigned r = 0; !rc && r < n; r++)
         in[r] = j->mem[r].copy;
-    if (!rc && oracle_reduces(a.kind) && a.count)
+    if (!rc && coll_reduces(a.kind) && a.count)
         rc = reduce_all(j, &j->op, in, oracle_in_count(&a, 0, n), reduced);
     for (unsigned r = 0; !rc && r < n; r++)
         if (!j->mem[r].rc && !job_dead(j, r))
@@ -131,7 +131,7 @@ int job_fill(struct job *j, const struct job_op *op, unsigned r)
     struct member *m = &j->mem[r];
     struct coll_args a = job_args(op);
     size_t count = oracle_in_count(&a, r, j->cfg.nranks);
-    bool bits = in_tree_order(j, op) || !oracle_reduces(op->kind);
+    bool bits = in_tree_order(j, op) || !coll_reduces(op->kind);
 
     place(j, op, r);
     memset(m->in, 0x5a, j->bytes);

@@ -163,11 +163,6 @@ void oracle_plain(enum dtype type, enum redop op, size_t count, unsigned nranks,
         arith_divide(out, type, nranks, count);
 }
 
-bool oracle_reduces(enum coll_kind k)
-{
-    return k == COLL_ALLREDUCE || k == COLL_REDUCE || k == COLL_REDUCE_SCATTER;
-}
-
 size_t oracle_in_count(const struct coll_args *a, unsigned rank, unsigned nranks)
 {
     switch (a->kind) {
@@ -222,7 +217,7 @@ size_t oracle_expect(const struct coll_args *a, unsigned rank, unsigned nranks,
     }
     if (a->kind == COLL_REDUCE_SCATTER)
         memcpy(to, (const char *)reduced + rank * one, one);
-    else if (oracle_reduces(a->kind))
+    else if (coll_reduces(a->kind))
         memcpy(to, reduced, one);
     else if (a->kind == COLL_BROADCAST)
         memcpy(to, in[a->root], one);

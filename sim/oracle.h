@@ -37,7 +37,6 @@ size_t oracle_expect(const struct coll_args *a, unsigned rank, unsigned nranks,
 /* Elements of a rank's send and receive buffers, as coll_args.count counts. */
 size_t oracle_in_count(const struct coll_args *a, unsigned rank, unsigned nranks);
 size_t oracle_out_count(const struct coll_args *a, unsigned rank, unsigned nranks);
-bool oracle_reduces(enum coll_kind k);
 /* Elements of a that differ from b in any bit. */
 uint64_t oracle_wrong(const void *a, const void *b, enum dtype type, size_t count);
 

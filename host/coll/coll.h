@@ -35,6 +35,17 @@ enum coll_kind {
     COLL_BARRIER,
     COLL_KINDS
 };
+
+static inline bool coll_reduces(enum coll_kind k)
+{
+    return k == COLL_ALLREDUCE || k == COLL_REDUCE || k == COLL_REDUCE_SCATTER;
+}
+
+static inline bool coll_rooted(enum coll_kind k)
+{
+    return k == COLL_REDUCE || k == COLL_BROADCAST || k == COLL_GATHER || k == COLL_SCATTER;
+}
+
 enum coll_algo {
     ALGO_RING,       /* pipelined ring, a channel after the other in proportion to their rates */
     ALGO_SHARP,      /* in the aggregation nodes of the scale-out network */

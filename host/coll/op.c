@@ -17,16 +17,6 @@
 
 /* ---- agreement ---- */
 
-static bool reduces(enum coll_kind k)
-{
-    return k == COLL_ALLREDUCE || k == COLL_REDUCE || k == COLL_REDUCE_SCATTER;
-}
-
-static bool rooted(enum coll_kind k)
-{
-    return k == COLL_REDUCE || k == COLL_BROADCAST || k == COLL_GATHER || k == COLL_SCATTER;
-}
-
 static const char *kind_name(unsigned k)
 {
     static const char *const name[COLL_KINDS] = {
@@ -53,8 +43,8 @@ static struct op_id id_of(const struct coll_args *a, uint32_t seq)
     if (a->kind == COLL_BARRIER)
         return id;
     id.type = a->type;
-    id.op = reduces(a->kind) ? a->op : 0;
-    id.root = rooted(a->kind) ? a->root : 0;
+    id.op = coll_reduces(a->kind) ? a->op : 0;
+    id.root = coll_rooted(a->kind) ? a->root : 0;
     id.sparse = a->kind == COLL_ALLTOALL ? a->sparse : 0;
     id.count = a->count;
     return id;
@@ -212,17 +202,17 @@ static int check_args(const struct comm *c, const struct coll_args *a, char *err
         rc = -ENOTSUP, what = "this algorithm was not set up for the communicator";
     else if (a->kind != COLL_BARRIER && (unsigned)a->type >= DT_COUNT)
         what = "no such type";
-    else if (reduces(a->kind) && (unsigned)a->op >= OP_COUNT)
+    else if (coll_reduces(a->kind) && (unsigned)a->op >= OP_COUNT)
         what = "no such reduction";
     if (what) {
         snprintf(err, COMM_TEXT, "%s", what);
         return rc;
     }
-    if (reduces(a->kind) && !arith_valid(a->op, a->type)) {
+    if (coll_reduces(a->kind) && !arith_valid(a->op, a->type)) {
         snprintf(err, COMM_TEXT, "no %s of %s", redop_name(a->op), dtype_name(a->type));
         return -EINVAL;
     }
-    if (rooted(a->kind) && a->root >= c->cfg.nranks) {
+    if (coll_rooted(a->kind) && a->root >= c->cfg.nranks) {
         snprintf(err, COMM_TEXT, "root %u: there are ranks 0 to %u", a->root, c->cfg.nranks - 1);
         return -EINVAL;
     }

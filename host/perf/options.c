@@ -89,16 +89,6 @@ const char *coll_name(enum coll_kind k)
     return k < COLL_KINDS ? coll_names[k] : "?";
 }
 
-bool coll_reduces(enum coll_kind k)
-{
-    return k == COLL_ALLREDUCE || k == COLL_REDUCE || k == COLL_REDUCE_SCATTER;
-}
-
-bool coll_rooted(enum coll_kind k)
-{
-    return k == COLL_REDUCE || k == COLL_BROADCAST || k == COLL_GATHER || k == COLL_SCATTER;
-}
-
 bool coll_can_be_in_place(enum coll_kind k)
 {
     return k != COLL_ALLTOALL && k != COLL_SENDRECV && k != COLL_BARRIER;

@@ -3,6 +3,18 @@
 #include "host/perf/layout.h"
 #include "host/perf/options.h"
 
+struct coll_args row_args(const struct row *r)
+{
+    return (struct coll_args){.kind = r->coll,
+                              .algo = r->algo,
+                              .count = r->count,
+                              .type = r->type,
+                              .op = r->op,
+                              .root = r->root,
+                              .sparse = r->sparse,
+                              .mm_self = r->mm_self};
+}
+
 enum coll_algo row_asked(const struct row *r)
 {
     return r->chosen ? ALGO_AUTO : r->algo;

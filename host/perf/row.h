@@ -51,6 +51,7 @@ struct row {
     struct ulp ulp; /* out of place; n 0: not measured */
 };
 
+struct coll_args row_args(const struct row *r); /* its operation, without buffers */
 /* What was asked for: algo, or ALGO_AUTO where that chose it. */
 enum coll_algo row_asked(const struct row *r);
 /* Names for people and programs; "none" where the collective has no such thing. */

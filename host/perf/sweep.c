@@ -21,14 +21,7 @@ void sweep_show(const struct sweep *s, const char *text)
 /* What the model says of the row; for auto also which algorithm it is. */
 static int predict(struct sweep *s, struct row *r)
 {
-    struct coll_args a = {.kind = r->coll,
-                          .algo = r->algo,
-                          .count = r->count,
-                          .type = r->type,
-                          .op = r->op,
-                          .root = r->root,
-                          .sparse = r->sparse,
-                          .mm_self = r->mm_self};
+    struct coll_args a = row_args(r);
     char why[OPT_ERR];
     int rc;
 

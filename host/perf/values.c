@@ -165,8 +165,7 @@ void values_free(struct values *v)
 
 void values_set(struct values *v, const struct layout *l, enum dtype type, enum redop op)
 {
-    bool reduces =
-        l->kind == COLL_ALLREDUCE || l->kind == COLL_REDUCE || l->kind == COLL_REDUCE_SCATTER;
+    bool reduces = coll_reduces(l->kind);
     uint64_t most = l->count * l->nranks; /* the longest stream */
     size_t count = most < VALUES_PERIOD ? (size_t)most : VALUES_PERIOD;
 

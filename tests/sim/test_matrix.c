@@ -88,11 +88,6 @@ static const char *const kind_name[COLL_KINDS] = {
     "all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter",
     "alltoall",   "gather", "scatter",   "sendrecv",   "barrier"};
 
-static bool reduces(enum coll_kind k)
-{
-    return k == COLL_ALLREDUCE || k == COLL_REDUCE || k == COLL_REDUCE_SCATTER;
-}
-
 /* Is there such a schedule for these ranks? */
 static bool exists(struct bed *b, const struct job_op *op)
 {
@@ -125,7 +120,7 @@ static void draw(struct bed *b, struct job_op *op, unsigned nth)
     size_t count = lengths[nth % 8];
 
     op->type = types[below(b, 6)];
-    op->op = reduces(op->kind) ? (enum redop)below(b, OP_AVG + 1) : OP_SUM;
+    op->op = coll_reduces(op->kind) ? (enum redop)below(b, OP_AVG + 1) : OP_SUM;
     op->root = (unsigned)below(b, b->n);
     op->sparse = op->kind == COLL_ALLTOALL && below(b, 3) == 0 ? 1 + (unsigned)below(b, b->n) : 0;
     op->in_place = below(b, 2) && op->kind != COLL_ALLTOALL && op->kind != COLL_SENDRECV;

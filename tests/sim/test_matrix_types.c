@@ -116,8 +116,8 @@ static void product(struct bed *b)
             if (!(b->algos >> a & 1) || !comm_supports(job_comm(b->j, 0), &args))
                 continue;
             for (unsigned t = 0; t < DT_COUNT; t++)
-                for (unsigned o = 0; o < (oracle_reduces(args.kind) ? OP_COUNT : 1); o++)
-                    if (!oracle_reduces(args.kind) || arith_valid((enum redop)o, (enum dtype)t))
+                for (unsigned o = 0; o < (coll_reduces(args.kind) ? OP_COUNT : 1); o++)
+                    if (!coll_reduces(args.kind) || arith_valid((enum redop)o, (enum dtype)t))
                         combination(b, (struct job_op){.kind = args.kind,
                                                        .algo = args.algo,
                                                        .type = (enum dtype)t,

@@ -45,11 +45,6 @@ static bool rooted(enum coll_kind k)
     return k == COLL_REDUCE || k == COLL_BROADCAST || k == COLL_GATHER || k == COLL_SCATTER;
 }
 
-static bool reduces(enum coll_kind k)
-{
-    return k == COLL_ALLREDUCE || k == COLL_REDUCE || k == COLL_REDUCE_SCATTER;
-}
-
 /* ---- what one rank can know ---- */
 
 static float stray[4 * RANKS * COUNT]; /* not registered */
@@ -97,10 +92,10 @@ static bool spoil(struct coll_args *a, enum wrong w, int *rc, const char **word)
         return data;
     case REDUCTION:
         a->op = OP_COUNT, *word = "reduction";
-        return reduces(a->kind);
+        return coll_reduces(a->kind);
     case NO_BITS:
         a->op = OP_BXOR, *word = "no bxor of float";
-        return reduces(a->kind);
+        return coll_reduces(a->kind);
     case ROOT:
         a->root = RANKS, *word = "root 3: there are ranks 0 to 2";
         return rooted(a->kind);
@@ -225,7 +220,7 @@ static bool change(struct coll_args *a, enum differs d)
         return a->kind != COLL_BARRIER;
     case REDUCTIONS:
         a->op = OP_MAX;
-        return reduces(a->kind);
+        return coll_reduces(a->kind);
     case ROOTS:
         a->root = 1;
         return rooted(a->kind);
