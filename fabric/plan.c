@@ -38,25 +38,30 @@ static void plan_nodes(const struct fabric *f, FILE *out)
     table_print(t, out);
 }
 
+void plan_link_cells(struct table *t, const struct fab_link *l)
+{
+    char b[160];
+
+    table_cell(t, "%s", plan_rate(l->rate_bps, b, sizeof(b)));
+    table_cell(t, "%s", plan_duration(l->latency_ps, b, sizeof(b)));
+    table_cell(t, "%s", plan_size(l->buffer_bytes, b, sizeof(b)));
+    table_cell(t, "%u", l->buffer_pkts);
+    table_cell(t, "%s", plan_size(l->ecn_bytes, b, sizeof(b)));
+    table_cell(t, "%s", l->pfc ? "on" : "off");
+    plan_faults(l, b, sizeof(b));
+    table_cell(t, "%s", b);
+}
+
 static void plan_links(const struct fabric *f, FILE *out)
 {
-    static const char *const heads[] = {"name", "rate", "latency", "buffer", "frames",
-                                        "ECN",  "PFC",  "faults",  NULL};
+    static const char *const heads[] = {"name", PLAN_LINK_HEADS, NULL};
     struct table *t = table_new(heads);
-    char b[160];
 
     for (unsigned i = 0; i < f->n_links; i++) {
         const struct fab_link *l = &f->links[i];
 
         table_cell(t, "%s", l->name);
-        table_cell(t, "%s", plan_rate(l->rate_bps, b, sizeof(b)));
-        table_cell(t, "%s", plan_duration(l->latency_ps, b, sizeof(b)));
-        table_cell(t, "%s", plan_size(l->buffer_bytes, b, sizeof(b)));
-        table_cell(t, "%u", l->buffer_pkts);
-        table_cell(t, "%s", plan_size(l->ecn_bytes, b, sizeof(b)));
-        table_cell(t, "%s", l->pfc ? "on" : "off");
-        plan_faults(l, b, sizeof(b));
-        table_cell(t, "%s", b);
+        plan_link_cells(t, l);
     }
     fprintf(out, "\nLinks\n");
     table_print(t, out);

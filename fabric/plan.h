@@ -18,6 +18,11 @@ const char *plan_mac(uint32_t ip, char *buf, size_t n);
 /* "loss 0.01 dup 0.001", empty for a link without faults. */
 void plan_faults(const struct fab_link *l, char *buf, size_t n);
 
+/* Of a link, or of many that are alike. */
+struct table;
+#define PLAN_LINK_HEADS "rate", "latency", "buffer", "frames", "ECN", "PFC", "faults"
+void plan_link_cells(struct table *t, const struct fab_link *l);
+
 /* plan_sums.c: alike nodes, links and trees as one line each. */
 void plan_levels(const struct fabric *f, FILE *out);
 void plan_node_sums(const struct fabric *f, FILE *out);

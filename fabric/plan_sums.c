@@ -134,11 +134,9 @@ void plan_node_sums(const struct fabric *f, FILE *out)
 
 void plan_link_sums(const struct fabric *f, FILE *out)
 {
-    static const char *const heads[] = {"links",  "first", "cables", "rate",   "latency", "buffer",
-                                        "frames", "ECN",   "PFC",    "faults", NULL};
+    static const char *const heads[] = {"links", "first", "cables", PLAN_LINK_HEADS, NULL};
     unsigned *first, *count, kinds = sort_out(f, f->n_links, same_link, &first, &count);
     struct table *t = table_new(heads);
-    char b[160];
 
     for (unsigned k = 0; k < kinds; k++) {
         const struct fab_link *l = &f->links[first[k]];
@@ -146,14 +144,7 @@ void plan_link_sums(const struct fabric *f, FILE *out)
         table_cell(t, "%u", count[k]);
         table_cell(t, "%s", l->name);
         table_cell(t, "%u each", l->lanes);
-        table_cell(t, "%s", plan_rate(l->rate_bps, b, sizeof(b)));
-        table_cell(t, "%s", plan_duration(l->latency_ps, b, sizeof(b)));
-        table_cell(t, "%s", plan_size(l->buffer_bytes, b, sizeof(b)));
-        table_cell(t, "%u", l->buffer_pkts);
-        table_cell(t, "%s", plan_size(l->ecn_bytes, b, sizeof(b)));
-        table_cell(t, "%s", l->pfc ? "on" : "off");
-        plan_faults(l, b, sizeof(b));
-        table_cell(t, "%s", b);
+        plan_link_cells(t, l);
     }
     fprintf(out, "\nLinks\n");
     table_print(t, out);

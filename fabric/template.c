@@ -95,78 +95,62 @@ void conf_leaf_spine(struct build *b, config_setting_t *s)
                 return;
 }
 
-struct single_switch {
-    uint32_t hosts;
-};
+/* The hosts of a template that has nothing but hosts and their links, to be told in the file. The
+ * first one, or -1. */
+static int only_hosts(struct build *b, config_setting_t *s, uint32_t least, uint32_t most,
+                      uint32_t *n, struct link_props *link)
+{
+    const struct key keys[] = {
+        {"hosts", KEY_UINT, 0, least, most},
+        {"host_link", KEY_OWN, 0, 0, 0},
+    };
+    int line = (int)config_setting_source_line(s);
+    unsigned before = b->errs->total;
+
+    *n = 0;
+    if (!config_setting_is_group(s)) {
+        keys_expected(b, s, "a group { hosts; host_link; }");
+        return -1;
+    }
+    keys_read(b, s, keys, LEN(keys), n);
+    if (template_missing(b, line, "hosts", *n, b->errs->total > before))
+        return -1;
+    conf_link_group(b, s, "host_link", link);
+    return template_row(b, "h", *n, FAB_HOST, FAB_ROLE_HOST, line);
+}
 
 void conf_single_switch(struct build *b, config_setting_t *s)
 {
-    static const struct key keys[] = {
-        {"hosts", KEY_UINT, offsetof(struct single_switch, hosts), 1, FAB_MAX_HOSTS},
-        {"host_link", KEY_OWN, 0, 0, 0},
-    };
-    struct single_switch k = {0};
-    struct link_props host;
-    int line = (int)config_setting_source_line(s), h, sw;
-    unsigned before = b->errs->total;
+    struct link_props link;
+    uint32_t n;
+    int line = (int)config_setting_source_line(s);
+    int h = only_hosts(b, s, 1, FAB_MAX_HOSTS, &n, &link);
+    int sw = h < 0 ? h : template_row(b, "switch", 1, FAB_SWITCH, FAB_ROLE_SWITCH, line);
 
-    if (!config_setting_is_group(s)) {
-        keys_expected(b, s, "a group { hosts; host_link; }");
-        template_give_up(b);
-        return;
-    }
-    keys_read(b, s, keys, LEN(keys), &k);
-    if (template_missing(b, line, "hosts", k.hosts, b->errs->total > before)) {
-        template_give_up(b);
-        return;
-    }
-    conf_link_group(b, s, "host_link", &host);
-    h = template_row(b, "h", k.hosts, FAB_HOST, FAB_ROLE_HOST, line);
-    sw = h < 0 ? h : template_row(b, "switch", 1, FAB_SWITCH, FAB_ROLE_SWITCH, line);
     if (sw < 0) {
         template_give_up(b);
         return;
     }
-    for (unsigned i = 0; i < k.hosts; i++)
-        if (build_add_link(b, (uint16_t)(h + (int)i), (uint16_t)sw, &host, line))
+    for (unsigned i = 0; i < n; i++)
+        if (build_add_link(b, (uint16_t)(h + (int)i), (uint16_t)sw, &link, line))
             return;
 }
-
-struct full_mesh {
-    uint32_t hosts;
-};
 
 /* Every host with a cable to each of the others, in order: its port to host j is j, or j - 1 above
  * itself. */
 void conf_full_mesh(struct build *b, config_setting_t *s)
 {
-    static const struct key keys[] = {
-        {"hosts", KEY_UINT, offsetof(struct full_mesh, hosts), 2, FAB_MAX_HOST_PORTS + 1},
-        {"host_link", KEY_OWN, 0, 0, 0},
-    };
-    struct full_mesh k = {0};
-    struct link_props host;
-    int line = (int)config_setting_source_line(s), h;
-    unsigned before = b->errs->total;
+    struct link_props link;
+    uint32_t n;
+    int line = (int)config_setting_source_line(s);
+    int h = only_hosts(b, s, 2, FAB_MAX_HOST_PORTS + 1, &n, &link);
 
-    if (!config_setting_is_group(s)) {
-        keys_expected(b, s, "a group { hosts; host_link; }");
-        template_give_up(b);
-        return;
-    }
-    keys_read(b, s, keys, LEN(keys), &k);
-    if (template_missing(b, line, "hosts", k.hosts, b->errs->total > before)) {
-        template_give_up(b);
-        return;
-    }
-    conf_link_group(b, s, "host_link", &host);
-    h = template_row(b, "h", k.hosts, FAB_HOST, FAB_ROLE_HOST, line);
     if (h < 0) {
         template_give_up(b);
         return;
     }
-    for (unsigned i = 0; i < k.hosts; i++)
-        for (unsigned j = i + 1; j < k.hosts; j++)
-            if (build_add_link(b, (uint16_t)(h + (int)i), (uint16_t)(h + (int)j), &host, line))
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned j = i + 1; j < n; j++)
+            if (build_add_link(b, (uint16_t)(h + (int)i), (uint16_t)(h + (int)j), &link, line))
                 return;
 }

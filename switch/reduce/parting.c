@@ -68,14 +68,19 @@ static bool owes(const struct an_parting *p)
     return false;
 }
 
+static bool is_of(const struct an_parting *p, const struct agg_ctl *c)
+{
+    return p->used && p->tree == rte_be_to_cpu_16(c->tree) && p->id == rte_be_to_cpu_32(c->group) &&
+           p->key == rte_be_to_cpu_64(c->key);
+}
+
 void parting_answered(struct an *a, const struct an_addr *from, const struct agg_ctl *c,
                       enum agg_type owed)
 {
     for (unsigned i = 0; i < AN_PARTINGS; i++) {
         struct an_parting *p = &a->parting[i];
 
-        if (!p->used || p->tree != rte_be_to_cpu_16(c->tree) ||
-            p->id != rte_be_to_cpu_32(c->group) || p->key != rte_be_to_cpu_64(c->key))
+        if (!is_of(p, c))
             continue;
         for (unsigned k = 0; k < p->n; k++)
             if (p->peer[k].addr.ip == from->ip && p->peer[k].addr.qpn == from->qpn &&
@@ -118,8 +123,7 @@ void parting_granted(struct an *a, const struct an_addr *from, const struct agg_
     for (unsigned i = 0; i < AN_PARTINGS; i++) {
         struct an_parting *p = &a->parting[i];
 
-        if (!p->used || p->tree != rte_be_to_cpu_16(c->tree) ||
-            p->id != rte_be_to_cpu_32(c->group) || p->key != rte_be_to_cpu_64(c->key))
+        if (!is_of(p, c))
             continue;
         for (unsigned k = 0; k < p->n; k++)
             if (p->peer[k].up && p->peer[k].addr.ip == from->ip && !p->peer[k].owed) {
