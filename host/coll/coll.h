@@ -46,6 +46,8 @@ static inline bool coll_rooted(enum coll_kind k)
     return k == COLL_REDUCE || k == COLL_BROADCAST || k == COLL_GATHER || k == COLL_SCATTER;
 }
 
+const char *coll_name(unsigned kind); /* "all_reduce", as in nccl-tests; "?" of none */
+
 enum coll_algo {
     ALGO_RING,       /* pipelined ring, a channel after the other in proportion to their rates */
     ALGO_SHARP,      /* in the aggregation nodes of the scale-out network */

@@ -17,24 +17,6 @@
 
 /* ---- agreement ---- */
 
-static const char *kind_name(unsigned k)
-{
-    static const char *const name[COLL_KINDS] = {
-        [COLL_ALLREDUCE] = "all_reduce",
-        [COLL_REDUCE] = "reduce",
-        [COLL_BROADCAST] = "broadcast",
-        [COLL_ALLGATHER] = "all_gather",
-        [COLL_REDUCE_SCATTER] = "reduce_scatter",
-        [COLL_ALLTOALL] = "alltoall",
-        [COLL_GATHER] = "gather",
-        [COLL_SCATTER] = "scatter",
-        [COLL_SENDRECV] = "sendrecv",
-        [COLL_BARRIER] = "barrier",
-    };
-
-    return k < COLL_KINDS ? name[k] : "?";
-}
-
 /* What does not matter to the collective is nothing to disagree on. */
 static struct op_id id_of(const struct coll_args *a, uint32_t seq)
 {
@@ -81,7 +63,7 @@ static void fail_kind_type_op(struct comm *c, unsigned rank, const struct op_id 
 
     if (kind != mine->kind)
         comm_fail(c, "rank %u (%s) disagrees on the collective: %s, and %s at rank %u", rank, host,
-                  kind_name(kind), kind_name(mine->kind), c->cfg.rank);
+                  coll_name(kind), coll_name(mine->kind), c->cfg.rank);
     else if (type != mine->type && type < DT_COUNT)
         comm_fail(c, "rank %u (%s) disagrees on the type: %s, and %s at rank %u", rank, host,
                   dtype_name(type), dtype_name(mine->type), c->cfg.rank);
@@ -114,7 +96,7 @@ void op_disagree(struct comm *c, unsigned rank, uint32_t tag)
                   c->cfg.rank);
     else
         comm_fail(c, "rank %u (%s) disagrees on the size: it sent more in %s than rank %u expects",
-                  rank, host, kind_name(mine->kind), c->cfg.rank);
+                  rank, host, coll_name(mine->kind), c->cfg.rank);
 }
 
 struct op_msg {
@@ -351,13 +333,13 @@ int op_schedule(struct comm *c, struct coll_req *r, char *err)
         snprintf(err, COMM_TEXT, "%s: %u ranks in a GPU node, multimem takes at most %d",
                  sched_algo_name(in.algo), c->topo.most, ARITH_MAX_INPUTS);
     else if (rc == -ENOTSUP)
-        snprintf(err, COMM_TEXT, "%s by %s is not possible with these ranks", kind_name(a->kind),
+        snprintf(err, COMM_TEXT, "%s by %s is not possible with these ranks", coll_name(a->kind),
                  sched_algo_name(a->algo));
     else if (rc == -E2BIG)
         snprintf(err, COMM_TEXT, "%zu elements of %u bytes: a buffer has at most %llu bytes",
                  a->count, (unsigned)dtype_size(a->type), SCHED_MAX_BYTES);
     else if (rc)
-        snprintf(err, COMM_TEXT, "%s of %zu elements: %s", kind_name(a->kind), a->count,
+        snprintf(err, COMM_TEXT, "%s of %zu elements: %s", coll_name(a->kind), a->count,
                  strerror(-rc));
     if (rc)
         memset(&r->s, 0, sizeof(r->s));

@@ -195,6 +195,24 @@ static const alg_fn algorithms[COLL_KINDS][ALGO_COUNT] = {
                       [ALGO_SHARP] = alg_sharp_barrier},
 };
 
+const char *coll_name(unsigned k)
+{
+    static const char *const name[COLL_KINDS] = {
+        [COLL_ALLREDUCE] = "all_reduce",
+        [COLL_REDUCE] = "reduce",
+        [COLL_BROADCAST] = "broadcast",
+        [COLL_ALLGATHER] = "all_gather",
+        [COLL_REDUCE_SCATTER] = "reduce_scatter",
+        [COLL_ALLTOALL] = "alltoall",
+        [COLL_GATHER] = "gather",
+        [COLL_SCATTER] = "scatter",
+        [COLL_SENDRECV] = "sendrecv",
+        [COLL_BARRIER] = "barrier",
+    };
+
+    return k < COLL_KINDS ? name[k] : "?";
+}
+
 const char *sched_algo_name(enum coll_algo a)
 {
     static const char *const name[ALGO_COUNT + 1] = {

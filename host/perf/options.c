@@ -71,22 +71,9 @@ static const struct option_row table[] = {
 };
 #define ROWS (sizeof(table) / sizeof(table[0]))
 
-static const char *const coll_names[COLL_KINDS] = {
-    [COLL_ALLREDUCE] = "all_reduce", [COLL_REDUCE] = "reduce",
-    [COLL_BROADCAST] = "broadcast",  [COLL_ALLGATHER] = "all_gather",
-    [COLL_ALLTOALL] = "alltoall",    [COLL_REDUCE_SCATTER] = "reduce_scatter",
-    [COLL_GATHER] = "gather",        [COLL_SCATTER] = "scatter",
-    [COLL_SENDRECV] = "sendrecv",    [COLL_BARRIER] = "barrier",
-};
-
 const char *perf_algo_name(enum coll_algo a)
 {
     return a == PERF_NVLS_HW ? "nvls-hw" : sched_algo_name(a);
-}
-
-const char *coll_name(enum coll_kind k)
-{
-    return k < COLL_KINDS ? coll_names[k] : "?";
 }
 
 bool coll_can_be_in_place(enum coll_kind k)
@@ -304,7 +291,7 @@ static int positional(struct perf_opts *o, const char *arg, bool *have_coll, cha
         return OPT_OK;
     }
     for (int k = 0; k < COLL_KINDS && !*have_coll; k++) {
-        if (!strcmp(arg, coll_names[k])) {
+        if (!strcmp(arg, coll_name(k))) {
             o->coll = (enum coll_kind)k;
             *have_coll = true;
             return OPT_OK;
@@ -316,7 +303,7 @@ static int positional(struct perf_opts *o, const char *arg, bool *have_coll, cha
     }
     int at = snprintf(err, OPT_ERR, "found \"%.64s\", expected a collective:", arg);
     for (int k = 0; k < COLL_KINDS && at < OPT_ERR; k++)
-        at += snprintf(err + at, (size_t)(OPT_ERR - at), " %s", coll_names[k]);
+        at += snprintf(err + at, (size_t)(OPT_ERR - at), " %s", coll_name(k));
     return OPT_BAD;
 }
 

@@ -64,7 +64,6 @@ unsigned options_sizes(const struct perf_opts *o, uint64_t *bytes, unsigned max)
 int options_force_algo(struct perf_opts *o, const char *name, char *err);
 
 const char *perf_algo_name(enum coll_algo a); /* sched_algo_name(), and "nvls-hw" */
-const char *coll_name(enum coll_kind k);      /* "all_reduce" */
 bool coll_can_be_in_place(enum coll_kind k);
 bool options_has_error(enum coll_kind k, enum dtype t, enum redop op); /* --error measures it */
 #endif

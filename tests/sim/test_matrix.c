@@ -84,10 +84,6 @@ static void bed_down(struct bed *b)
     fabric_free(b->f);
 }
 
-static const char *const kind_name[COLL_KINDS] = {
-    "all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter",
-    "alltoall",   "gather", "scatter",   "sendrecv",   "barrier"};
-
 /* Is there such a schedule for these ranks? */
 static bool exists(struct bed *b, const struct job_op *op)
 {
@@ -106,7 +102,7 @@ static void run(struct bed *b, struct job_op *op)
         fail_msg(
             "%s by %s, %u ranks, %s %s x%zu root %u sparse %u%s seed %lu: rc %d, %lu wrong, %d "
             "failed: %s",
-            kind_name[op->kind], sched_algo_name(op->algo), b->n, dtype_name(op->type),
+            coll_name(op->kind), sched_algo_name(op->algo), b->n, dtype_name(op->type),
             redop_name(op->op), op->count, op->root, op->sparse, op->in_place ? " in place" : "",
             op->seed, rc, res.wrong, res.failed_ranks, res.text);
     b->ran++;
@@ -203,7 +199,7 @@ static void gpus_of_one_node(void **state)
     }
 }
 
-/* Every GPU of a rack by its 18 switches (figures.md F3): short vectors, of which each GPU has a
+/* Every GPU of a rack by its 18 switches (F3): short vectors, of which each GPU has a
  * few elements, or some none. */
 static void gpus_of_a_rack(void **state)
 {

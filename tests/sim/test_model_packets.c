@@ -88,10 +88,6 @@ static const struct row {
     {"conf/rail-2x8.conf", COLL_ALLREDUCE, ALGO_HIER, 16, 1 << 22, 0.01},
 };
 
-static const char *const kind_name[COLL_KINDS] = {[COLL_ALLREDUCE] = "all_reduce",
-                                                  [COLL_ALLGATHER] = "all_gather",
-                                                  [COLL_REDUCE_SCATTER] = "reduce_scatter"};
-
 static void the_model_is_what_packets_take(void **state)
 {
     uint16_t hosts[16];
@@ -114,7 +110,7 @@ static void the_model_is_what_packets_take(void **state)
         got = packets(f, &a, w->n, hosts);
         ratio = got / ((double)p.time_ps * 1e-12);
         print_message("%-24s %-14s %-8s %8llu bytes: %.2f us, of the model %.4f\n", w->conf,
-                      kind_name[w->kind], sched_algo_name(w->algo), (unsigned long long)w->bytes,
+                      coll_name(w->kind), sched_algo_name(w->algo), (unsigned long long)w->bytes,
                       got * 1e6, ratio);
         if (ratio < 1 - w->within || ratio > 1 + w->within) {
             print_error("not within %g %%\n", 100 * w->within);
