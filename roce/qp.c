@@ -498,8 +498,8 @@ int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
     if (qpn && rnic_qp(r, qpn))
         return -EADDRINUSE;
     place = find_place(r, &qpn);
-    if (!place || timers_fit(&r->timers, r->few_timers, r->n_qps + 1) ||
-        (r->cfg.dcqcn.on && timers_fit(&r->paces, NULL, r->n_qps + 1)))
+    if (!place || timers_fit(&r->timers, r->n_qps + 1) ||
+        (r->cfg.dcqcn.on && timers_fit(&r->paces, r->n_qps + 1)))
         return -ENOMEM;
     qp = lines_alloc(sizeof(*qp));
     if (!qp)

@@ -459,8 +459,8 @@ void rnic_destroy(struct rnic *r)
     for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
         if (r->special[s])
             qp_destroy(r->special[s]);
-    timers_fini(&r->timers, r->few_timers);
-    timers_fini(&r->paces, NULL);
+    timers_fini(&r->timers);
+    timers_fini(&r->paces);
     if (r->table != r->few)
         free(r->table);
     free(r);

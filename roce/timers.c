@@ -92,7 +92,7 @@ void timers_init(struct timers *h, struct timer_place *few, uint32_t n_few)
     *h = (struct timers){.heap = few, .room = n_few};
 }
 
-int timers_fit(struct timers *h, const struct timer_place *few, uint32_t n)
+int timers_fit(struct timers *h, uint32_t n)
 {
     struct timer_place *heap;
 
@@ -104,15 +104,16 @@ int timers_fit(struct timers *h, const struct timer_place *few, uint32_t n)
         return -ENOMEM;
     if (h->n)
         memcpy(heap, h->heap, h->n * sizeof(*heap));
-    timers_fini(h, few);
+    timers_fini(h);
     h->heap = heap;
     h->room = n;
+    h->own = 1;
     return 0;
 }
 
-void timers_fini(struct timers *h, const struct timer_place *few)
+void timers_fini(struct timers *h)
 {
-    if (h->heap != few)
+    if (h->own)
         free(h->heap);
     h->heap = NULL;
 }

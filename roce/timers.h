@@ -21,13 +21,14 @@ struct timer_place {
 
 struct timers {
     struct timer_place *heap; /* [n], least key first */
-    uint32_t n, room;
+    uint32_t n;
+    uint32_t room : 31, own : 1; /* own: the heap was taken here, and is not the owner's few */
 };
 
 /* few: memory of the owner for so many, as long as they are no more. */
 void timers_init(struct timers *h, struct timer_place *few, uint32_t n_few);
-int timers_fit(struct timers *h, const struct timer_place *few, uint32_t n); /* 0 or -ENOMEM */
-void timers_fini(struct timers *h, const struct timer_place *few);
+int timers_fit(struct timers *h, uint32_t n); /* 0 or -ENOMEM */
+void timers_fini(struct timers *h);
 /* A timer that was never set must be zero but for deadline, PS_NEVER. */
 void timer_set(struct timers *h, struct timer *t, int64_t deadline);
 void timer_clear(struct timers *h, struct timer *t);
