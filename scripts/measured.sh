@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What conf/h100-node-measured.conf predicts beside what was published (figures.md F60 to F62), all-reduce on 8 x H100:
+# What conf/h100-node-measured.conf predicts beside what was published (F60 to F62), all-reduce on 8 x H100:
 # bus bandwidths in GB/s, in virtual time. Rows marked * are what the conf was calibrated on. measured.sh [BUILD], a few minutes.
 #
 # NVLink SHARP is multimem with the own share through the switch (F27), as the instruction has it.

@@ -2,7 +2,7 @@
  * What a collective should take. Nothing here is fitted: link rates and latencies of the conf, the
  * schedules that are executed, and what a frame occupies on a link.
  *
- * For long vectors it comes to the formulas of figures.md times the share of headers (F20, F21,
+ * For long vectors it comes to the closed forms (cost.h) times the share of headers (F20, F21,
  * F25).
  *
  * Long vectors are extrapolated, and so are many ranks where an algorithm's steps grow with them:

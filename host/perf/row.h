@@ -67,6 +67,6 @@ double row_algbw(const struct row *r, double time_us);
 double row_busbw(const struct row *r, double time_us);
 double row_predicted_us(const struct row *r);
 double row_utilisation(const struct row *r, double time_us); /* of the busiest link, 0..1 */
-/* Asymptotic advantage of reduction in the switch over the ring, 2 (N - 1) / N (figures.md F25). */
+/* Asymptotic advantage of reduction in the switch over the ring, 2 (N - 1) / N (F25). */
 double row_asymptote(unsigned nranks);
 #endif

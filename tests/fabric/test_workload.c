@@ -46,7 +46,7 @@ static void presets_have_as_many_parameters_as_published(void **state)
     }
 }
 
-/* figures.md F56, F57, F59: GPUs, axes and tokens. */
+/* F56, F57, F59: GPUs, axes and tokens. */
 static void presets_are_spread_as_published(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /*
- * Times in virtual time against theory: figures.md F21 (ring), F25 (SHARP), and the model's
+ * Times in virtual time against theory: F21 (ring), F25 (SHARP), and the model's
  * prediction.
  */
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /*
- * Bandwidth terms of figures.md F20 to F32 out of packets: what long vectors take in virtual time
+ * Bandwidth terms of F20 to F32 out of packets: what long vectors take in virtual time
  * on the ideal presets, lengths only, against the formula times the share of headers, within 1 %.
  * F33's bytes are counted in test_nodes.c.
  *

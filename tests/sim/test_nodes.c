@@ -1,6 +1,6 @@
 /*
  * GPU nodes, and nodes on rails, out of packets in virtual time: the executor itself, on payloads
- * that are lengths only, against figures.md (F numbers below). Times are of payload, so what full
+ * that are lengths only, against the closed forms (F of cost.h). Times are of payload, so what full
  * frames leave of a link (SHARE) is allowed for; the rest is stated where it is checked.
  */
 #include <setjmp.h>
@@ -126,7 +126,7 @@ static void assert_clean(struct bed *b)
         }
 }
 
-/* Seconds until the last rank has ended; bytes: of the whole vector, as figures.md counts. */
+/* Seconds until the last rank has ended; bytes: of the whole vector, as cost.h counts. */
 static double seconds(struct bed *b, enum coll_kind kind, enum coll_algo algo, uint64_t bytes)
 {
     struct job_loop l = {.n = 1, .args = args, .ctx = b, .limit_ps = PS_PER_S};

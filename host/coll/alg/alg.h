@@ -1,5 +1,5 @@
 /*
- * What algorithms are written with; for those in this folder, sched.c and team.c.
+ * What algorithms are written with; for those in this folder and sched.c.
  *
  * An algorithm appends the steps of its rank in an order in which they could run one after the
  * other, as a plain program would. Who has to wait for whom follows from the bytes that steps read

@@ -1,6 +1,6 @@
 /*
  * Everybody talks to everybody. Direct: to all peers at once, which uses every link of a full mesh
- * (figures.md F17, F23). Pairwise: to one peer after the other; in step i rank r sends to r + i and
+ * (F17, F23). Pairwise: to one peer after the other; in step i rank r sends to r + i and
  * receives from r - i, so that no two send to the same one.
  */
 #include "host/coll/alg/alg.h"

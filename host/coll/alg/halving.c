@@ -1,5 +1,5 @@
 /*
- * Recursive halving and doubling (figures.md F22): log2 N exchanges each way with the bytes of the
+ * Recursive halving and doubling (F22): log2 N exchanges each way with the bytes of the
  * ring. It is for powers of two; of other numbers the first 2r ranks (N = 2^p + r) work in pairs:
  * the even one hands its data to the odd one before and gets its result after, which costs it the
  * vector once more each way.

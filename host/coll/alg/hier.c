@@ -1,5 +1,5 @@
 /*
- * By levels (figures.md F28): within the GPU nodes over their planes, between them over the rails,
+ * By levels (F28): within the GPU nodes over their planes, between them over the rails,
  * on which the ranks with the same place in their nodes talk to each other only. All-reduce is a
  * reduce-scatter in the node, an all-reduce of the own block on the rail (ring, or the switches'
  * aggregation), and an all-gather in the node. The vector goes through in pieces, so that the
@@ -292,7 +292,7 @@ static void node_part(struct alg *a, const struct nodes *g, const struct stripes
 
 /*
  * All-gather with the rails' switches: each GPU sends its block up once, and they give it to the
- * same place of all other nodes (figures.md F33: leaves take in B and give out B (M - 1)). Within
+ * same place of all other nodes (F33: leaves take in B and give out B (M - 1)). Within
  * the node rings, or its switches: then every GPU sends each of its rail's blocks once. Its own
  * first, while the rails begin.
  */

@@ -3,7 +3,7 @@
  * (STEP_MM_LOAD), and writes it to everybody through them (STEP_MM_STORE). Shares are striped over
  * the planes in proportion to their links.
  *
- * figures.md F26: the switch sums what the others have and the GPU adds its own, so every GPU sends
+ * F26: the switch sums what the others have and the GPU adds its own, so every GPU sends
  * B (N - 1) / N and gets B / N back, then sends B / N and gets B (N - 1) / N. F27 (mm_self): its
  * own data cross the switch too, and (1 + 1 / N) B leave every GPU.
  *

@@ -1,5 +1,5 @@
 /*
- * Rings (figures.md F20, F21): reduce-scatter and all-gather of N blocks in N - 1 steps each. In
+ * Rings (F20, F21): reduce-scatter and all-gather of N blocks in N - 1 steps each. In
  * step t of the reduce-scatter rank r sends block r - t and adds its own to block r - t - 1, so
  * that block c is summed as ((x[c] op x[c+1]) op x[c+2]) ..., ranks modulo N, whatever the timing:
  * results are reproducible.

@@ -1,5 +1,5 @@
 /*
- * In the switches: the vector goes up once and comes down once (figures.md F25). Cut as the
+ * In the switches: the vector goes up once and comes down once (F25). Cut as the
  * aggregation protocol says. How many messages are under way at a time is the transport's business.
  * Several trees carry equal shares.
  */

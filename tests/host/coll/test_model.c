@@ -1,4 +1,4 @@
-/* The cost model against the closed forms of figures.md (Fxx below). */
+/* The cost model against the closed forms of cost.h (Fxx below). */
 #include "host/coll/coll.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* The cost model on GPU nodes and between them, against figures.md (Fxx below). */
+/* The cost model on GPU nodes and between them, against the closed forms (Fxx of cost.h). */
 #include "host/coll/coll.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Bytes that schedules move, against figures.md (Fxx below), exactly. */
+/* Bytes that schedules move, against the closed forms (Fxx of cost.h), exactly. */
 #include "tests/host/coll/sched_row.h"
 
 #define B (5040ULL * 16 * 4) /* bytes that every number of ranks below divides */
@@ -22,7 +22,7 @@ static void count_bytes(enum coll_kind k, enum coll_algo a, unsigned n, bool sel
     assert_int_equal(run_row(&w, n, &box), 0);
 }
 
-/* figures.md F20-F25: bytes that leave each rank, exactly. */
+/* F20-F25: bytes that leave each rank, exactly. */
 static void bytes_are_what_theory_says(void **state)
 {
     static const unsigned some[] = {2, 3, 5, 7, 8, 9, 16};
