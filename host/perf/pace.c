@@ -11,7 +11,8 @@
  * any dilation that the machine keeps up with, and a line through all their times but the first's,
  * which is that of memory not yet touched. Until the end that line is taken for as flat as it may
  * be: dilations that turn out too small are cheap, and those are where the machine's own work
- * shows; one warm-up at least is at half of what holds for that.
+ * shows. It takes warm-ups at dilations a factor of two apart; where half of what holds is so
+ * little that the machine cannot keep up, which says nothing, twice as much does.
  */
 #include "host/perf/pace.h"
 
@@ -35,14 +36,14 @@
 #define UP              8.0  /* steps between warm-ups at most, */
 #define DOWN            4.0  /* from a guess; else LESS */
 #define ENOUGH          1.2  /* and one smaller than this is not worth another, */
-#define LEAST_TRIES     3    /* after so many */
+#define LEAST_TRIES     4    /* after so many */
 #define LESS            2.0  /* where the machine's own work shows */
 #define LONGER          1.15 /* than elsewhere: what cannot be moved in time */
 #define APART           1.3  /* dilations whose times tell something by their difference */
 #define OVERLOADED      4.0 /* of d is needed: the machine may not keep up, and its time says little */
 #define TIME_NOISE      0.01 /* standard deviation of a warm-up's time */
 #define ERRORS_SEARCH   3.0  /* standard errors by which `slow` may be too high: in between, */
-#define ERRORS_FOUND    0.5  /* and at the end */
+#define ERRORS_FOUND    0.35 /* and at the end */
 
 void pace_init(struct pace *p, bool adaptive, double max_wall)
 {
@@ -149,6 +150,12 @@ static double median_needed(const struct pace_tries *t)
     return n ? v[(n - 1) / 2] : 0;
 }
 
+/* Its time says something of the machine's own work. */
+static bool tells(const struct pace_try *a)
+{
+    return !a->cold && a->needed < OVERLOADED * a->d;
+}
+
 /*
  * us = whole + own / d by least squares: the d at which own / d is PACE_TOLERANCE of the whole, for
  * an `own` that is so many standard errors less. 0: not known.
@@ -160,7 +167,7 @@ static double own_work(const struct pace_tries *t, double errors)
     for (unsigned i = 0; i < t->n; i++) {
         const struct pace_try *a = &t->at[i];
 
-        if (a->cold || a->needed >= OVERLOADED * a->d)
+        if (!tells(a))
             continue;
         least = fmin(least, a->d), most = fmax(most, a->d);
         n++, x += 1 / a->d, y += a->us, xx += 1 / (a->d * a->d), xy += a->us / a->d;
@@ -190,24 +197,35 @@ static double above_overload(const struct pace_tries *t, bool at_last)
     return at_last || held < APART * failed ? held : sqrt(failed * held);
 }
 
-/* Whether warm-ups have been at about d, and, for the line through their times, at much less. */
-static bool tried(const struct pace_tries *t, double d, bool *apart)
+/*
+ * Whether warm-ups have told something at about d, and at dilations apart from each other, which
+ * the line through their times needs. Where they have not been apart: at which to try next, less
+ * than d, or more where less was found to be too little to say anything.
+ */
+static bool tried(const struct pace_tries *t, double d, double *contrast)
 {
+    double least = INFINITY, most = 0, mute = 0;
     bool near = false;
 
-    *apart = false;
     for (unsigned i = 0; i < t->n; i++) {
-        near |= t->at[i].d < ENOUGH * d && d < ENOUGH * t->at[i].d;
-        *apart |= !t->at[i].cold && t->at[i].d < d / LESS * ENOUGH;
+        const struct pace_try *a = &t->at[i];
+
+        if (tells(a)) {
+            least = fmin(least, a->d), most = fmax(most, a->d);
+            near |= a->d < ENOUGH * d && d < ENOUGH * a->d;
+        } else if (!a->cold) {
+            mute = fmax(mute, a->d);
+        }
     }
+    *contrast = most >= LESS * least ? 0 : mute * ENOUGH < d / LESS ? d / LESS : d * LESS;
     return near;
 }
 
 uint32_t pace_settle(const struct pace *p, struct pace_tries *t, const struct coll_prediction *pr,
                      uint32_t d, uint32_t needed, double us)
 {
-    double median, own, next;
-    bool apart, near;
+    double median, own, next, contrast;
+    bool near;
 
     t->at[t->n++] = (struct pace_try){d, needed, us, !t->warm};
     t->warm = true;
@@ -215,17 +233,17 @@ uint32_t pace_settle(const struct pace *p, struct pace_tries *t, const struct co
         t->most = PACE_WARM_UPS;
     median = median_needed(t);
     next = fmax(fmax(HELD_MARGIN * median, own_work(t, ERRORS_SEARCH)), above_overload(t, false));
-    near = tried(t, next, &apart);
+    near = tried(t, next, &contrast);
     t->settled = t->n == t->most || (next > d && d >= floor(pace_cap(p, pr))) ||
-                 (t->n >= LEAST_TRIES && near && apart);
+                 (t->n >= LEAST_TRIES && near && !contrast);
     own = own_work(t, ERRORS_FOUND);
     t->slow = own > 0 ? clamp(own) : 0;
     if (t->settled) {
         next = fmax(fmax(HELD_MARGIN * median, t->slow), above_overload(t, true));
         return clamp(fmin(next, fmax(d, pace_cap(p, pr))));
     }
-    if (near && !apart)
-        next /= LESS;
+    if (near && contrast)
+        next = contrast;
     return clamp(
         fmin(fmin(fmax(next, d / (t->n > 1 ? LESS : DOWN)), UP * d), fmax(d, pace_cap(p, pr))));
 }
