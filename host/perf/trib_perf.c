@@ -279,6 +279,10 @@ int main(int argc, char **argv)
         return rank_main(atoi(argv[2]), false);
     if (argc == 2 && !strcmp(argv[1], "--remote-rank"))
         return rank_main(STDIN_FILENO, true);
+    if (argc == 2 && !strcmp(argv[1], "--version")) {
+        puts("tributary " PERF_VERSION);
+        return out_end("trib-perf") ? EXIT_WRONG : EXIT_OK;
+    }
     if (options_parse(&o, argc - check, argv + check, err) ||
         options_force_algo(&o, getenv("TRIB_ALGO"), err)) {
         fprintf(stderr, "trib-perf: %s\ntrib-perf -h shows all options\n", err);

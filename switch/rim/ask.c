@@ -13,7 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define ANSWER 65536
+#define ANSWER   65536
+#define QUESTION 1024 /* what DPDK reads of one */
 
 static int ask_open(const char *dir, const char *proc)
 {
@@ -43,7 +44,7 @@ static int ask_open(const char *dir, const char *proc)
 static json_t *ask_one(int fd, const char *cmd, const char *params)
 {
     static char answer[ANSWER];
-    char question[512];
+    char question[QUESTION];
     json_t *all, *value = NULL;
     ssize_t n;
     void *it;
@@ -106,6 +107,11 @@ int telemetry_ask(const char *dir, const char *cmd)
     int rc;
     DIR *d;
 
+    if (strlen(cmd) >= QUESTION) {
+        fprintf(stderr, "trib-switch: found a question of %zu characters, expected at most %d\n",
+                strlen(cmd), QUESTION - 1);
+        return 1;
+    }
     snprintf(path, sizeof(path), "%s/proc", dir);
     d = opendir(path);
     while (d && (e = readdir(d))) {

@@ -16,7 +16,7 @@
 
 static struct loop *served; /* see telemetry_serve() */
 static const bool *served_mine;
-static struct capture *capturing; /* touched in the loop's thread only */
+static struct captures captures; /* touched in the loop's thread only */
 
 struct question {
     void (*answer)(struct loop *l, const char *params, struct rte_tel_data *d);
@@ -252,30 +252,36 @@ static void links(struct loop *l, const char *params, struct rte_tel_data *d)
 
 /* ---- capture ---- */
 
-/* The process of a link's end a captures both directions; of end b where a is outside. */
+/* LINK,PID,FILE. The process of a link's end a captures both directions; of end b where a is
+ * outside. */
 static void capture_begin(struct loop *l, const char *params, struct rte_tel_data *d)
 {
     const struct fabric *f = loop_fabric(l);
     const char *comma = params ? strchr(params, ',') : NULL;
-    char link[128], why[256] = "";
+    char link[128], why[256] = "", *file = NULL;
+    long owner;
     int i;
 
-    if (!comma || (size_t)(comma - params) >= sizeof(link)) {
-        telemetry_say(d, "error", "expected LINK,FILE");
+    owner = comma ? strtol(comma + 1, &file, 10) : 0;
+    if (!comma || (size_t)(comma - params) >= sizeof(link) || owner < 1 || *file != ',') {
+        telemetry_say(d, "error", "expected LINK,PID,FILE");
         return;
     }
     snprintf(link, sizeof(link), "%.*s", (int)(comma - params), params);
     i = fabric_link_by_name(f, link);
     if (i < 0) {
-        telemetry_say(d, "error", i == -EINVAL ? "that name fits several links" : "no such link");
+        snprintf(why, sizeof(why), "found %s, %s", link,
+                 i == -EINVAL ? "which fits several links"
+                              : "expected a link that trib plan shows");
+        telemetry_say(d, "error", why);
         return;
     }
     if (!here(f->nodes[f->links[i].a].outside ? f->links[i].b : f->links[i].a)) {
         telemetry_say(d, "elsewhere", f->links[i].name);
         return;
     }
-    capture_stop(capturing);
-    if (capture_start(&capturing, l, (unsigned)i, comma + 1, why, sizeof(why))) {
+    captures.loop = l;
+    if (capture_start(&captures, (unsigned)i, file + 1, (pid_t)owner, why, sizeof(why))) {
         telemetry_say(d, "error", why);
         return;
     }
@@ -284,11 +290,17 @@ static void capture_begin(struct loop *l, const char *params, struct rte_tel_dat
 
 static void capture_end(struct loop *l, const char *params, struct rte_tel_data *d)
 {
+    char why[256] = "no such capture";
+    uint64_t frames;
+    int rc = params ? capture_stop(&captures, params, &frames, why, sizeof(why)) : -ENOENT;
+
     (void)l;
-    (void)params;
+    if (rc) {
+        telemetry_say(d, rc == -ENOENT ? "elsewhere" : "error", why);
+        return;
+    }
     rte_tel_data_start_dict(d);
-    rte_tel_data_add_dict_u64(d, "frames", capture_stop(capturing));
-    capturing = NULL;
+    rte_tel_data_add_dict_u64(d, "frames", frames);
 }
 
 /* ---- DPDK's side ---- */
@@ -301,8 +313,9 @@ static void capture_end(struct loop *l, const char *params, struct rte_tel_data 
     X(telemetry_link, "/trib/link",                                                                \
       "Disturbed links; one, or change it. Parameters: LINK,down|up|clear|loss=0.1%...")           \
     X(totals, "/trib/totals", "Counters of all ports, added up. Takes no parameters")              \
-    X(capture_begin, "/trib/capture/start", "Writes a link's frames. Parameters: LINK,FILE")       \
-    X(capture_end, "/trib/capture/stop", "Ends a capture. Takes no parameters")
+    X(capture_begin, "/trib/capture/start",                                                        \
+      "Writes a link's frames while PID runs. Parameters: LINK,PID,FILE")                          \
+    X(capture_end, "/trib/capture/stop", "Ends a capture. Parameters: FILE")
 
 #define X(fn, path, help)                                                                          \
     static int tel_##fn(const char *cmd, const char *params, struct rte_tel_data *d)               \
@@ -317,10 +330,8 @@ void telemetry_serve(struct loop *l, const bool *mine)
 {
     static bool registered;
 
-    if (!l) { /* the loop has ended: a capture that still runs keeps what it has */
-        capture_stop(capturing);
-        capturing = NULL;
-    }
+    if (!l) /* the loop has ended: captures that still run keep what they have */
+        capture_stop_all(&captures);
     served = l;
     served_mine = mine;
     if (registered || !l)

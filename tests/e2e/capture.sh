@@ -11,8 +11,18 @@ perf_ok traffic -b 4K -e 64K -f 16 -n 2
 kill -TERM $cap 2>/dev/null
 wait $cap || fail "capture ended with $?"
 has "[0-9]{2,} frames in" "$tmp/capture.out"
-trib capture nowhere -o "$tmp/y.pcap" >"$tmp/refused.out" 2>&1 && fail "captured a link that is not there"
-has "nowhere" "$tmp/refused.out"
+refuses() { # refuses TEXT ARG...: and what stands in a file stays there
+    echo kept >"$tmp/y.pcap"
+    trib capture "${@:2}" >"$tmp/refused.out" 2>&1 && fail "trib capture ${*:2}: exit code 0"
+    has "$1" "$tmp/refused.out"
+    has kept "$tmp/y.pcap"
+}
+refuses 'cannot capture nowhere: found nowhere, expected a link' nowhere -o "$tmp/y.pcap"
+refuses "found -t 'abc'" h0-leaf0 -o "$tmp/y.pcap" -t abc
+refuses "found links 'h0-leaf0' and 'h1-leaf0'" h0-leaf0 h1-leaf0 -o "$tmp/y.pcap" -t 1
+refuses 'found no plain file' h0-leaf0 -o "$tmp" -t 1
+trib capture nowhere -o "$tmp/z.pcap" >/dev/null 2>&1
+[ -e "$tmp/z.pcap" ] && fail "a refused capture left a file"
 tshark -r "$tmp/x.pcap" -T fields -e frame.protocols -e _ws.malformed >"$tmp/frames.out" 2>/dev/null || fail "tshark"
 [ "$(grep -c 'udp:infiniband' "$tmp/frames.out")" -gt 50 ] || fail "too few RoCE v2 frames"
 [ "$(grep -vc 'udp:infiniband\|igmp\|arp' "$tmp/frames.out")" = 0 ] || fail "frames of other protocols"
@@ -21,3 +31,38 @@ tshark -r "$tmp/x.pcap" -Y '_ws.malformed' >"$tmp/malformed.out" 2>/dev/null
 has_not . "$tmp/malformed.out"
 "$TRIB_BUILD/tests/tools/icrc_check" "$tmp/x.pcap" >"$tmp/icrc.out" 2>&1 || fail "ICRC: $(cat "$tmp/icrc.out")"
 cat "$tmp/icrc.out"
+
+# several at a time, each with the frames of its own link, and none in the way of the next one however it ended
+begin() { # begin NAME LINK FILE
+    "$root/scripts/trib" capture "$2" -o "$3" >"$tmp/$1.out" 2>&1 &
+    until_true 10 grep -q capturing "$tmp/$1.out" || fail "capture of $2: $(cat "$tmp/$1.out")"
+}
+begin a h0-leaf0 "$tmp/a.pcap"
+a=$!
+begin b h4-leaf1 "$tmp/b b,.pcap"
+b=$!
+begin gone h0-leaf0 "$tmp/c.pcap"
+disown $!
+kill -9 $!
+begin c h1-leaf0 "$tmp/c.pcap"
+c=$!
+begin full h2-leaf0 /dev/full
+full=$!
+trib capture h3-leaf0 -o "$tmp/a.pcap" -t 1 >"$tmp/refused.out" 2>&1 && fail "two captures into one file"
+has 'another capture writes into that file' "$tmp/refused.out"
+perf_ok more -b 4K -e 4K -n 2
+kill -TERM $a $b $full
+wait $a && wait $b || fail "captures side by side"
+wait $full && fail "a full disk: exit code 0"
+has 'cannot write all frames into /dev/full: No space' "$tmp/full.out"
+for f in "a.pcap 10.0.0.1" "b b,.pcap 10.0.0.5"; do
+    addr=${f##* }
+    tshark -r "$tmp/${f% *}" -T fields -e ip.addr 2>/dev/null >"$tmp/addr.out"
+    [ "$(grep -c . "$tmp/addr.out")" -gt 20 ] || fail "${f% *}: $(cat "$tmp/a.out" "$tmp/b.out")"
+    grep . "$tmp/addr.out" | grep -Fv "$addr" | grep -v '224\.' | head -n 3 >"$tmp/others.out"
+    [ -s "$tmp/others.out" ] && fail "frames of others in ${f% *}: $(cat "$tmp/others.out")"
+done
+trib down >/dev/null || fail "down"
+wait $c && fail "the fabric of a capture went down: exit code 0"
+has 'leaf-spine-8 is down; .* has the frames until then' "$tmp/c.out"
+tshark -r "$tmp/c.pcap" 2>&1 | grep -q RRoCE || fail "what was captured is lost"

@@ -25,9 +25,29 @@ refuses 2 '-e: found [0-9]+ MiB of memory, expected 4194304 for the buffers of 2
 refuses 2 '-b: found 3, expected at least 4 bytes' perf "$conf/two-hosts.conf" -b 3 -e 3
 refuses 2 'expected a collective' perf "$conf/two-hosts.conf" all_gatherx
 refuses 0 'maxbytes' perf -h
+refuses 0 'trib up CONF' up --help
+refuses 0 '@rank' exec -h
+refuses 0 '^tributary [0-9.]+$' --version
+refuses 1 "found the directory '.*conf'" plan "$conf"
 echo 'name = 7;' >"$tmp/bad.conf"
 refuses 1 'bad.conf:' up "$tmp/bad.conf"
 [ -e "$run" ] && fail "refusals left $run"
+
+# what TRIB_RUN names is somebody's, unless it is empty or a fabric's
+mkdir -p "$tmp/mine/proc"
+echo kept | tee "$tmp/mine/file" "$tmp/mine/proc/file" >/dev/null
+export TRIB_RUN=$tmp/mine
+refuses 1 "are no fabric's" up "$conf/two-hosts.conf"
+refuses 1 "are no fabric's" perf "$conf/two-hosts.conf" -b 4K -e 4K
+refuses 1 'found no fabric in' down
+grep -qs kept "$tmp/mine/file" && grep -qs kept "$tmp/mine/proc/file" || fail "files in TRIB_RUN are gone"
+TRIB_RUN=new/
+(cd "$tmp" && trib up "$conf/two-hosts.conf" --dilation 10) >"$tmp/up.out" || fail "up in TRIB_RUN"
+has 'fabric new is up' "$tmp/up.out"
+(cd "$tmp" && trib exec h0 -- sh -c 'cd / && ibv_devices') 2>&1 | grep -q trib0 || fail "a relative TRIB_RUN holds for one directory only"
+(cd "$tmp" && trib down) >/dev/null || fail "down in TRIB_RUN"
+[ -e "$tmp/new" ] && fail "down left TRIB_RUN"
+unset TRIB_RUN
 
 trib plan "$conf/leaf-spine-8.conf" >"$tmp/plan.out" || fail "plan"
 has 'spine1' "$tmp/plan.out"
@@ -35,6 +55,7 @@ has 'spine1' "$tmp/plan.out"
 trib plan "$conf/h100-superpod-1024.conf" >"$tmp/plan.out" || fail "plan of 1,024 GPUs"
 has '^  nvswitch +128 +512 ' "$tmp/plan.out"
 has_not 'n3g0' "$tmp/plan.out"
+trib plan "$conf/h100-superpod-1024.conf" -v | cmp -s - <(trib plan -v "$conf/h100-superpod-1024.conf") || fail "plan CONF -v"
 trib plan -v "$conf/h100-superpod-1024.conf" >"$tmp/plan.out" || fail "plan -v"
 has '^  n3g0 +host +4 of 5' "$tmp/plan.out"
 [ -e "$run" ] && fail "plan started something"
@@ -51,6 +72,9 @@ refuses 1 'cannot write /dev/full: No space' sim two-hosts.conf -b 4K -e 4K -J /
 
 trib up "$conf/two-hosts.conf" --dilation 123 >"$tmp/up.out" || fail "up"
 refuses 1 'is up already' up "$conf/two-hosts.conf"
+sed 's/300ns/900ns/' "$conf/two-hosts.conf" >"$tmp/other.conf"
+refuses 1 'started from another conf' perf "$tmp/other.conf" -b 4K -e 4K
+refuses 1 'expected: trib down' down "$conf/two-hosts.conf" more
 trib status >"$tmp/status.out" || fail "status"
 has 'fabric two-hosts: .*dilation 123' "$tmp/status.out"
 # who is woken interrupts who runs, for the least lateness; at line speed it waits, for the longest bursts
