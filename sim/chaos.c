@@ -22,7 +22,7 @@ static bool between_switches(const struct fabric *f, unsigned link)
 
 /* Down, but between switches, and up again while hosts still repeat what they sent: they try longer
  * (half a second) than any down lasts that is drawn. Of hosts' own links and switches the switches
- * above take the hosts for lost. */
+ * above take the hosts for lost if it lasts (NODE_BLIP_PS). */
 static bool passes(const struct chaos_case *k, unsigned i)
 {
     const struct fault_event *e = &k->plan.e[i];

@@ -234,6 +234,13 @@ int net_restart(struct net *n, uint16_t node, int64_t now_ps)
     return rc;
 }
 
+void net_set_blip(struct net *n, int64_t ps)
+{
+    for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++)
+        if (n->node[i])
+            n->node[i]->blip_ps = ps;
+}
+
 void net_set_watchdog(struct net *n, int64_t after_ps)
 {
     for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++) {

@@ -119,6 +119,9 @@ bool net_link_up(const struct net *n, unsigned link); /* as net_set_link left it
  * been, and a pause may find as much on its way. 0, as it is at first: none of this.
  */
 void net_set_ahead(struct net *n, int64_t ahead_ps);
+/* So long a host's own link may be down before its switch takes the host for lost, and ends the
+ * groups that it is a member of; 0: not at all. It begins with NODE_BLIP_PS. */
+void net_set_blip(struct net *n, int64_t ps);
 /* The PFC watchdog of every switch here waits so long; 0: off. It begins with what the fabric says.
  */
 void net_set_watchdog(struct net *n, int64_t after_ps);

@@ -15,6 +15,7 @@
 
 #define NODE_NO_PORT 0xffffu /* meta.in_port of a frame that no port's PFC accounts for */
 #define NODE_BURST   32
+#define NODE_BLIP_PS (100 * PS_PER_MS) /* RC's peers try for half a second */
 
 /* Why a port is down: nobody at the other end, or its link was taken down. */
 enum { NODE_CABLE_DOWN = 1, NODE_LINK_DOWN = 2 };
@@ -68,6 +69,7 @@ struct node {
     struct watchdogs dogs;
     struct rte_mempool *pool;
     const struct fabric *fab;
+    int64_t blip_ps; /* so long a host's own link may be down before the host counts as lost */
     char name[32];
 };
 

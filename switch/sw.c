@@ -213,12 +213,33 @@ static void sw_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16
     }
 }
 
+static void set_lost(struct sw *s, uint16_t port, int64_t at_ps)
+{
+    s->lost_ps[port] = at_ps;
+    s->lost_due_ps = PS_NEVER;
+    for (uint16_t p = 0; p < s->nd.n_ports; p++)
+        s->lost_due_ps = RTE_MIN(s->lost_due_ps, s->lost_ps[p]);
+}
+
+/* Links that were down for longer than a blip. */
+static void lost_tick(struct sw *s, int64_t now_ps)
+{
+    for (uint16_t p = 0; p < s->nd.n_ports; p++)
+        if (s->lost_ps[p] <= now_ps) {
+            set_lost(s, p, PS_NEVER);
+            an_peer_down(s->an, s->nd.fab->nodes[s->nd.id].ports[p].peer_node, now_ps);
+        }
+    drain(s, now_ps);
+}
+
 static void sw_tick(struct node *nd, int64_t now_ps)
 {
     struct sw *s = sw_of(nd);
 
     node_pfc_tick(nd, now_ps);
     watchdog_tick(nd, now_ps);
+    if (unlikely(s->lost_due_ps <= now_ps))
+        lost_tick(s, now_ps);
     if (!s->has_ep || (!s->blocked && s->ep_next_ps > now_ps))
         return;
     if (s->ep.next(s->ep.ctx) <= now_ps)
@@ -229,7 +250,7 @@ static void sw_tick(struct node *nd, int64_t now_ps)
 static int64_t sw_next(struct node *nd)
 {
     struct sw *s = sw_of(nd);
-    int64_t t = RTE_MIN(nd->pfc_due_ps, nd->dogs.due_ps);
+    int64_t t = RTE_MIN(RTE_MIN(nd->pfc_due_ps, nd->dogs.due_ps), s->lost_due_ps);
 
     if (s->has_ep) {
         if (!s->blocked)
@@ -262,6 +283,17 @@ static bool cut_off(const struct node *nd)
     return true;
 }
 
+/* A host whose own link is down, and neither its cable nor its process: RC sends again what is lost
+ * meanwhile. Between switches a lost edge ends a group at once, since there is another tree, and
+ * the operation goes on by it or by the hosts. */
+static bool may_be_back(const struct node *nd, uint16_t port)
+{
+    const struct fab_port *p = &nd->fab->nodes[nd->id].ports[port];
+
+    return p->link != FAB_NONE && nd->np[port].down == NODE_LINK_DOWN && nd->blip_ps &&
+           nd->fab->nodes[p->peer_node].kind == FAB_HOST;
+}
+
 static void sw_port_state(struct node *nd, uint16_t port, bool up, int64_t now_ps)
 {
     struct sw *s = sw_of(nd);
@@ -269,11 +301,14 @@ static void sw_port_state(struct node *nd, uint16_t port, bool up, int64_t now_p
 
     node_port_reset(nd, port, up, now_ps);
     sw_group_port_state(s, port, up, now_ps);
+    set_lost(s, port, PS_NEVER);
     if (up)
         return;
     fib_forget_port(s->fib, port);
     if (s->an && cut_off(nd))
         an_cut_off(s->an, now_ps);
+    else if (s->an && may_be_back(nd, port))
+        set_lost(s, port, now_ps + nd->blip_ps);
     else if (s->an && p->link != FAB_NONE && !has_other_cable(nd, port))
         an_peer_down(s->an, p->peer_node, now_ps);
     if (s->has_ep)
@@ -339,6 +374,7 @@ static void sw_destroy(struct node *nd)
     mcast_destroy(s->mc);
     node_fini(nd);
     free(s->flags);
+    free(s->lost_ps);
     free(s);
 }
 
@@ -430,8 +466,12 @@ int sw_create(struct node **out, const struct node_cfg *cfg)
     s->ip = fn->ip;
     roce_mac_of_ip(s->ip, s->mac);
     s->ep_next_ps = PS_NEVER;
+    s->lost_due_ps = PS_NEVER;
     s->flags = calloc(fn->n_ports + 1u, 1);
-    rc = s->flags ? fib_create(&s->fib, cfg->fab, cfg->id) : -ENOMEM;
+    s->lost_ps = calloc(fn->n_ports + 1u, sizeof(*s->lost_ps));
+    for (uint16_t p = 0; s->lost_ps && p < fn->n_ports; p++)
+        s->lost_ps[p] = PS_NEVER;
+    rc = s->flags && s->lost_ps ? fib_create(&s->fib, cfg->fab, cfg->id) : -ENOMEM;
     if (rc == 0)
         rc = mcast_create(&s->mc, fn->n_ports);
     if (rc == 0 && (fn->reduce.on || fn->multimem)) {

@@ -18,6 +18,7 @@ enum {
 struct sw {
     struct node nd;
     int64_t ep_next_ps;
+    int64_t lost_due_ps; /* the earliest of lost_ps */
     uint16_t n_local;
     uint8_t mac[6];
     uint32_t ip;
@@ -26,7 +27,8 @@ struct sw {
     bool has_ep;
     struct fib *fib;
     struct endpoint ep;
-    uint8_t *flags; /* [n_ports] PORT_* */
+    uint8_t *flags;   /* [n_ports] PORT_* */
+    int64_t *lost_ps; /* [n_ports] PS_NEVER, or when the host behind a link that is down is lost */
     struct mcast *mc;
     struct an *an;
     struct an_cfg an_cfg;

@@ -18,9 +18,10 @@
 #define WAITING_NS   50000 /* nor for room in a full ring */
 #define LAG_NS                                                                                     \
     200000 /* a hand-off of a machine that keeps up is no later; PFC has headroom for it */
-#define LAG_MAX_PS (2 * PS_PER_US)
-#define YIELDS     2
-#define AHEAD_PS   PS_PER_US /* at line speed; within what PFC has headroom for, see LAG_MAX_PS */
+#define LAG_MAX_PS   (2 * PS_PER_US)
+#define YIELDS       2
+#define BLIP_WALL_PS (2 * PS_PER_S) /* liveness is wall time */
+#define AHEAD_PS     PS_PER_US /* at line speed; within what PFC has headroom for, see LAG_MAX_PS */
 
 unsigned loop_pool_frames(const struct fabric *fab, const bool *mine)
 {
@@ -128,6 +129,7 @@ static void follow_dilation(struct loop *l)
     l->dilation = dilation;
     clock_set_policy((uint32_t)dilation);
     net_set_ahead(l->net, dilation == 1 ? AHEAD_PS : 0);
+    net_set_blip(l->net, RTE_MIN(NODE_BLIP_PS, BLIP_WALL_PS / dilation));
     if (l->fab->pfc_watchdog_ps)
         net_set_watchdog(l->net, RTE_MAX(l->fab->pfc_watchdog_ps / dilation, (int64_t)1));
 }

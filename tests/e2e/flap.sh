@@ -64,6 +64,16 @@ link h0-leaf0 up
 pair h4 h0 ibv_rc_pingpong -g 0 -n 100 -c
 trib down >/dev/null
 
+# Aggregation: a host's only link that comes back soon takes time and nothing else.
+trib up "$conf/leaf-spine-8.conf" --dilation 100 >/dev/null || fail "no fabric at dilation 100"
+perf_ok blip -b 1M -e 1M -n 150 --algo sharp --policy sharp --max-wall 60 &
+job=$!
+flap h0-leaf0 0.2
+wait $job || fail "SHARP while a host's own link was down for 0.2 s"
+[ "$(link_count 'dropped while down' h0-leaf0)" -gt 0 ] || fail "nothing of SHARP was dropped"
+has_not 'goes on|gone on|fell back' "$tmp/blip.out"
+trib down >/dev/null
+
 # Between processes: those that have no end of the link lead around it too.
 trib up "$conf/leaf-spine-8-procs.conf" --dilation 1 >/dev/null || fail "no fabric of processes"
 for s in 0 1; do

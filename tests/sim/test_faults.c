@@ -186,6 +186,61 @@ static void a_death_that_nobody_tells_is_found_out(void **state)
     bed_down(&b);
 }
 
+static bool leaf0_has_a_group(struct bed *b)
+{
+    return !net_an_idle(world_net(b->w), fabric_node_index(b->f, fabric_node(b->f, "leaf0")));
+}
+
+/* In the middle of an operation, from 2 us to as long as the tree's connections try. */
+static void a_blip_of_a_hosts_own_link_takes_time_and_nothing_else(void **state)
+{
+    static const char *const back[] = {"7us", "300us", "5ms", "20ms"};
+    int64_t usual, took;
+    char plan[160];
+    struct bed b;
+
+    (void)state;
+    bed_up(&b, "faults = ({ link = \"h0-leaf0\"; up = true; });");
+    usual = exact(&b, ALGO_SHARP, 262144);
+    bed_down(&b);
+    for (unsigned i = 0; i < 4; i++) {
+        snprintf(plan, sizeof(plan),
+                 "faults = ({ at = \"5us\"; link = \"h0-leaf0\"; down = true; },"
+                 "          { at = \"%s\"; link = \"h0-leaf0\"; up = true; });",
+                 back[i]);
+        bed_up(&b, plan);
+        took = exact(&b, ALGO_SHARP, 262144);
+        assert_true(took > usual);
+        for (unsigned r = 0; r < RANKS; r++)
+            assert_null(comm_fell_back(job_comm(b.j, r)));
+        assert_true(exact(&b, ALGO_SHARP, 262144) < usual + usual / 100);
+        bed_down(&b);
+    }
+}
+
+/* Nothing is under way that would be missed, so the switch goes by its clock. */
+static void a_host_whose_own_link_stays_down_is_lost(void **state)
+{
+    struct job_result res;
+    struct bed b;
+
+    (void)state;
+    bed_up(&b, "faults = ({ at = \"5us\"; link = \"h0-leaf0\"; down = true; },"
+               "          { at = \"90ms\"; link = \"h0-leaf0\"; up = true; },"
+               "          { at = \"95ms\"; link = \"h0-leaf0\"; down = true; },"
+               "          { at = \"96ms\"; link = \"h1-leaf0\"; down = true; },"
+               "          { at = \"250ms\"; link = \"h0-leaf0\"; up = true; },"
+               "          { at = \"250ms\"; link = \"h1-leaf0\"; up = true; });");
+    pass(&b, 190 * PS_PER_MS);
+    assert_true(leaf0_has_a_group(&b));
+    pass(&b, 6 * PS_PER_MS);
+    assert_false(leaf0_has_a_group(&b));
+    assert_int_equal(run(&b, ALGO_SHARP, 5000, &res), 0);
+    assert_int_equal(res.failed_ranks, RANKS);
+    assert_non_null(strstr(res.text, "rank 0 (h0) missing at leaf0"));
+    bed_down(&b);
+}
+
 static void a_link_is_as_the_plan_says_when_it_says_so(void **state)
 {
     struct bed b;
@@ -215,6 +270,8 @@ int main(void)
         cmocka_unit_test(a_switch_that_restarts_has_forgotten_its_groups),
         cmocka_unit_test(ranks_hear_of_a_death),
         cmocka_unit_test(a_death_that_nobody_tells_is_found_out),
+        cmocka_unit_test(a_blip_of_a_hosts_own_link_takes_time_and_nothing_else),
+        cmocka_unit_test(a_host_whose_own_link_stays_down_is_lost),
         cmocka_unit_test(a_link_is_as_the_plan_says_when_it_says_so),
     };
 
