@@ -165,7 +165,7 @@ static __rte_always_inline void start(struct egress *e, struct rte_mbuf *m, int6
     if (unlikely(e->down)) {
         e->st.down_drops++;
         if (e->departed)
-            e->departed(e->ctx, &m, &s, 1);
+            e->departed(e->ctx, &m, &s, 1, bytes);
         rte_pktmbuf_free(m);
         return;
     }
@@ -173,7 +173,7 @@ static __rte_always_inline void start(struct egress *e, struct rte_mbuf *m, int6
     e->st.bytes += bytes;
     e->st.busy_ps += dur;
     if (e->departed)
-        e->departed(e->ctx, &m, &s, 1);
+        e->departed(e->ctx, &m, &s, 1, bytes);
     if (unlikely(e->faults) && !is_mac_control(m)) {
         launch_faulty(e, m, s + dur + e->latency_ps, dur);
     } else {
@@ -227,33 +227,39 @@ static void start_waiting(struct egress *e, uint8_t cls, int64_t now)
     bool alone = e->waiting_bytes == r->bytes && e->pull_ps == PS_NEVER;
     uint32_t room = alone ? e->flight.limit - FLIGHT_SPARE + 1 - e->flight.n : 1;
     struct rte_mbuf *m[START_MAX], *next = r->line.first;
-    int64_t at[START_MAX], s = e->start_ps, next_ps, busy = 0;
-    uint32_t n = 0, left = r->line.n;
-    uint64_t bytes = 0;
+    int64_t at[START_MAX], s = e->start_ps, free_ps, dur = 0, busy = 0;
+    int64_t due = e->last_at_ps, latency = e->latency_ps, nobody, *before = &nobody;
+    uint32_t n = 0, left = r->line.n, was = 0, bytes = 0;
+    uint32_t from = 0; /* so many frames on, all were that long */
 
     room = RTE_MIN(RTE_MIN(room, left), START_MAX);
     note_peaks(e, cls);
     do {
         struct frame_meta *meta = frame_meta(next);
         uint32_t len = frame_bytes(next);
-        int64_t dur = duration(e, len + FRAME_LINK_OVERHEAD);
 
+        if (len != was) {
+            bytes += (n - from) * was;
+            busy += (n - from) * dur;
+            from = n, was = len;
+            dur = duration(e, len + FRAME_LINK_OVERHEAD);
+        }
         m[n] = next;
         at[n] = s;
-        bytes += len;
-        busy += dur;
-        e->free_ps = s + dur;
-        e->last_at_ps = RTE_MAX(e->free_ps + e->latency_ps, e->last_at_ps);
-        meta->due_ps = e->last_at_ps;
-        if (n)
-            frame_meta(m[n - 1])->behind_ps = e->last_at_ps;
+        free_ps = s + dur;
+        due = RTE_MAX(free_ps + latency, due);
+        *before = meta->due_ps = due;
+        before = &meta->behind_ps;
         next = meta->behind;
-        next_ps = meta->behind_ps;
-        s = RTE_MAX(next_ps, e->free_ps); /* no pause is later than the first start */
+        s = RTE_MAX(*before, free_ps); /* no pause is later than the first start */
     } while (++n < room && s <= now);
+    bytes += (n - from) * was;
+    busy += (n - from) * dur;
 
+    e->free_ps = free_ps;
+    e->last_at_ps = due;
     r->line.first = next;
-    r->line.first_ps = left > n ? next_ps : PS_NEVER;
+    r->line.first_ps = left > n ? *before : PS_NEVER;
     r->line.n = left - n;
     r->taken += n;
     r->bytes -= bytes;
@@ -267,7 +273,7 @@ static void start_waiting(struct egress *e, uint8_t cls, int64_t now)
     e->st.busy_ps += busy;
     flight_append(e, m[0], m[n - 1], n);
     if (e->departed)
-        e->departed(e->ctx, m, at, n);
+        e->departed(e->ctx, m, at, n, bytes);
 }
 
 /* Whether a frame that starts comes to the other end, behind all that are under way. */
@@ -387,17 +393,38 @@ bool egress_push_run(struct egress *e, struct rte_mbuf *const *m, uint32_t n, ui
     return true;
 }
 
-uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+/* At most n of those that have arrived. */
+static inline uint16_t arrived(struct line *l, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
 {
+    struct rte_mbuf *next = l->first;
     uint16_t k = 0;
 
-    for (;;) {
-        run(e, now_ps);
-        if (k == n || !e->flight.n || e->flight.first_ps > now_ps)
-            return k;
-        while (k < n && e->flight.n && e->flight.first_ps <= now_ps)
-            m[k++] = line_take(&e->flight);
+    if (!n || !l->n)
+        return 0;
+    if (likely(l->last_ps <= now_ps)) { /* all have */
+        n = (uint16_t)RTE_MIN(n, l->n);
+        for (; k < n; k++, next = frame_meta(next)->behind)
+            m[k] = next;
+        l->n -= n;
+        l->first = next;
+        l->first_ps = l->n ? frame_meta(m[n - 1])->behind_ps : PS_NEVER;
+        return n;
     }
+    while (k < n && l->first_ps <= now_ps)
+        m[k++] = line_take(l);
+    return k;
+}
+
+uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    uint16_t k = 0, got;
+
+    do {
+        run(e, now_ps);
+        got = arrived(&e->flight, m + k, (uint16_t)(n - k), now_ps);
+        k = (uint16_t)(k + got);
+    } while (got);
+    return k;
 }
 
 void egress_start(struct egress *e, int64_t now_ps)
@@ -407,10 +434,8 @@ void egress_start(struct egress *e, int64_t now_ps)
 
 uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
 {
-    uint16_t k = 0;
+    uint16_t k = arrived(&e->flight, m, n, now_ps);
 
-    while (k < n && e->flight.n && e->flight.first_ps <= now_ps)
-        m[k++] = line_take(&e->flight);
     if (e->flight.n)
         frame_soon(e->flight.first);
     return k;

@@ -44,8 +44,9 @@ struct egress_cfg {
     struct egress_faults faults;
     struct rte_mempool *pool; /* for duplicates, corrupted copies and marked headers */
     /* Told of frames that have started on the link, or were dropped because the link went down, and
-     * when (PFC ingress accounting releases them there); may be NULL. */
-    void (*departed)(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, uint32_t n);
+     * when (PFC ingress accounting releases them there), so many bytes together; may be NULL. */
+    void (*departed)(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, uint32_t n,
+                     uint32_t bytes);
     /* Asked for a frame when the link is free and nothing that may be sent waits; NULL: none. A NIC
      * pulls from its processes here. */
     struct rte_mbuf *(*pull)(void *ctx, int64_t now_ps, bool lossless_paused);

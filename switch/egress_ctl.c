@@ -15,7 +15,7 @@ static uint32_t flush(struct egress *e, enum frame_class cls, int64_t now_ps)
         struct rte_mbuf *m = wait_take(e, cls);
 
         if (e->departed)
-            e->departed(e->ctx, &m, &now_ps, 1);
+            e->departed(e->ctx, &m, &now_ps, 1, frame_bytes(m));
         rte_pktmbuf_free(m);
     }
     return n;

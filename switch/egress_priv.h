@@ -48,7 +48,8 @@ struct egress {
     uint32_t last_bytes;
     bool exact, faults, marks; /* fault.on, ecn.min_bytes */
 
-    void (*departed)(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, uint32_t n);
+    void (*departed)(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, uint32_t n,
+                     uint32_t bytes);
     struct rte_mbuf *(*pull)(void *ctx, int64_t now_ps, bool lossless_paused);
     void *ctx;
     void (*earlier)(void *ctx);

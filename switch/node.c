@@ -62,13 +62,25 @@ void node_hold(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
 }
 
 /* Frames have left the queue of np's port: the ports by which they came in are relieved. */
-static void departed(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, uint32_t n)
+static void departed(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, uint32_t n,
+                     uint32_t bytes)
 {
     const struct node_port *np = ctx;
+    uint16_t in = frame_meta(*m)->in_port;
+    uint32_t same = 1;
 
+    while (same < n && frame_meta(m[same])->in_port == in)
+        same++;
+    if (likely(same == n)) {
+        if (in == NODE_NO_PORT)
+            return;
+        if (likely(!np->nd->np[in].pfc.over)) { /* the neighbour need not hear of it */
+            pfc_leave_quietly(&np->nd->np[in].pfc, bytes, n);
+            return;
+        }
+    }
     for (uint32_t i = 0; i < n; i++) {
-        uint16_t in = frame_meta(m[i])->in_port;
-
+        in = frame_meta(m[i])->in_port;
         if (in != NODE_NO_PORT)
             release(np->nd, in, frame_bytes(m[i]), at_ps[i]);
     }

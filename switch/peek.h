@@ -124,6 +124,59 @@ static inline enum frame_class peek_plain(struct rte_mbuf *m)
     return likely(p[42] != ROCE_OP_CNP_PACKET) ? FRAME_LOSSLESS : FRAME_CONTROL;
 }
 
+/* What a frame that peek_plain() knows is sent on by, once its address has been looked up. */
+struct peek_like {
+    uint64_t dst, l3, frag, l4, lens;
+    uint32_t virt;
+};
+#define PEEK_NO_LENS UINT64_MAX /* no frame is like that */
+
+/* pkt_len and data_len */
+static inline uint64_t peek_lens(const struct rte_mbuf *m)
+{
+    uint64_t v;
+
+    memcpy(&v, (const char *)m + offsetof(struct rte_mbuf, pkt_len), sizeof(v));
+    return v & RTE_LE64(0x0000ffffffffffff);
+}
+_Static_assert(offsetof(struct rte_mbuf, data_len) == offsetof(struct rte_mbuf, pkt_len) + 4,
+               "peek_lens()");
+
+static inline struct peek_like peek_like(struct rte_mbuf *m)
+{
+    const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+    struct peek_like k = {.lens = peek_lens(m), .virt = frame_meta(m)->virt_len};
+
+    memcpy(&k.dst, p, 8);
+    memcpy(&k.l3, p + 12, 8);
+    memcpy(&k.frag, p + 20, 8);
+    memcpy(&k.l4, p + 36, 8);
+    return k;
+}
+
+static inline bool peek_same_address(struct rte_mbuf *m, const struct peek_like *k)
+{
+    uint64_t dst;
+
+    memcpy(&dst, rte_pktmbuf_mtod(m, const void *), 8);
+    return !((dst ^ k->dst) & RTE_BE64(0xffffffffffff0000));
+}
+
+/* Whether all that peek_plain() looks at is the same, and the address. */
+static inline bool peek_is_like(struct rte_mbuf *m, const struct peek_like *k)
+{
+    struct peek_like x;
+
+    if (unlikely((peek_lens(m) ^ k->lens) | (frame_meta(m)->virt_len ^ k->virt)))
+        return false; /* it may not have these bytes */
+    x = peek_like(m);
+    /* Address; ethertype, version, length; fragment, protocol; port, length, opcode. */
+    return !(((x.dst ^ k->dst) & RTE_BE64(0xffffffffffff0000)) |
+             ((x.l3 ^ k->l3) & RTE_BE64(0xffffff00ffff0000)) |
+             ((x.frag ^ k->frag) & RTE_BE64(0xffff00ff00000000)) |
+             ((x.l4 ^ k->l4) & RTE_BE64(0xffffffff0000ff00)));
+}
+
 /* The lengths of a length-only payload are those in the headers, so meta.virt_len counts. */
 static inline void peek_any(struct rte_mbuf *m, struct peek *k)
 {
@@ -156,14 +209,15 @@ static inline void peek_any(struct rte_mbuf *m, struct peek *k)
     }
 }
 
-static inline void peek_frame(struct rte_mbuf *m, struct peek *k)
+/* Whether it was what nearly all are. */
+static inline bool peek_frame(struct rte_mbuf *m, struct peek *k)
 {
     const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
     enum frame_class cls = peek_plain(m);
 
     if (unlikely(cls == FRAME_CLASSES)) {
         peek_any(m, k);
-        return;
+        return false;
     }
     k->kind = PEEK_ROCE;
     k->cls = (uint8_t)cls;
@@ -173,6 +227,7 @@ static inline void peek_frame(struct rte_mbuf *m, struct peek *k)
     k->dst_ip = peek_be32(p + 30);
     k->udp_src = peek_be16(p + 34);
     k->dqpn = peek_be32(p + 46) & 0xffffff;
+    return true;
 }
 
 /* One hash per flow, of what RoCE v2 keeps constant in it. */

@@ -81,8 +81,8 @@ static inline bool passes_on(struct sw *s, uint16_t in, struct rte_mbuf *m, cons
     return likely(*port < s->nd.n_ports && *port != in);
 }
 
-/* A frame of our own endpoint. */
-static void send_own(struct sw *s, struct rte_mbuf *m, int64_t now)
+/* in: NODE_NO_PORT for a frame of our own endpoint. */
+static void take(struct sw *s, uint16_t in, struct rte_mbuf *m, int64_t now)
 {
     struct peek k;
     uint16_t port;
@@ -90,11 +90,11 @@ static void send_own(struct sw *s, struct rte_mbuf *m, int64_t now)
 
     peek_frame(m, &k);
     frame_meta(m)->cls = k.cls;
-    frame_meta(m)->in_port = NODE_NO_PORT;
-    if (likely(passes_on(s, NODE_NO_PORT, m, &k, &port, &any)))
+    frame_meta(m)->in_port = in;
+    if (likely(passes_on(s, in, m, &k, &port, &any)))
         node_send(&s->nd, port, m, now);
     else
-        special(s, NODE_NO_PORT, m, &k, port, now);
+        special(s, in, m, &k, port, now);
 }
 
 /* ---- the endpoint behind the switch ---- */
@@ -127,7 +127,7 @@ static void drain(struct sw *s, int64_t now)
             }
             n = s->ep.output(s->ep.ctx, (enum endpoint_queue)q, m, room, now);
             for (uint16_t i = 0; i < n; i++)
-                send_own(s, m[i], now);
+                take(s, NODE_NO_PORT, m[i], now);
         } while (n);
     }
     s->ep_next_ps = s->ep.next(s->ep.ctx);
@@ -153,60 +153,113 @@ static inline uint32_t run_end(struct sw *s, struct run *r, int64_t now)
     return r->bytes;
 }
 
-/* The address in front of a frame of at least 8 bytes. */
-static inline uint64_t dst_of(struct rte_mbuf *m)
-{
-    uint64_t v;
+/* What was found for a frame, and for which others of the burst it holds. */
+struct known {
+    struct peek_like like; /* those like this one */
+    uint32_t len;
+    uint16_t port;
+    uint8_t cls;
+    bool address; /* the port: all of this address */
+};
 
-    memcpy(&v, rte_pktmbuf_mtod(m, const void *), sizeof(v));
-    return v & RTE_BE64(0xffffffffffff0000);
+/* False: to special(). more: the burst does not end with it. */
+static __rte_noinline bool look_at(struct sw *s, uint16_t in, struct rte_mbuf *m, bool more,
+                                   struct known *k, struct peek *p, uint16_t *port)
+{
+    enum frame_class cls = FRAME_CLASSES;
+    bool plain = true, any;
+
+    if (k->address && peek_same_address(m, &k->like))
+        cls = peek_plain(m);
+    if (cls == FRAME_CLASSES) {
+        plain = peek_frame(m, p);
+        frame_meta(m)->cls = cls = p->cls;
+        if (unlikely(!passes_on(s, in, m, p, port, &any)))
+            return false;
+        k->port = *port;
+        k->address = any && !s->outside;
+    }
+    k->cls = (uint8_t)cls;
+    k->len = frame_bytes(m);
+    if (more) {
+        k->like = peek_like(m);
+        if (!plain || !k->address)
+            k->like.lens = PEEK_NO_LENS;
+    }
+    return true;
 }
 
-/* What was found for an address holds for the rest of the burst. */
+static inline void run_add(struct run *r, struct rte_mbuf **m, uint32_t n, const struct known *k)
+{
+    if (!r->n)
+        *r = (struct run){.m = m, .port = k->port, .cls = k->cls};
+    r->n += n;
+    r->bytes += n * k->len;
+}
+
+/* How many of n frames, one behind the other, are like the one that is known. */
+static inline uint16_t mark_alike(struct rte_mbuf **m, uint16_t n, uint16_t in,
+                                  const struct known *k)
+{
+    uint16_t i = 0;
+
+    for (; i < n && peek_is_like(m[i], &k->like); i++) {
+        struct frame_meta *meta = frame_meta(m[i]);
+
+        meta->in_port = in;
+        meta->cls = k->cls;
+    }
+    return i;
+}
+
+static __rte_noinline void take_burst(struct sw *s, uint16_t port, struct rte_mbuf **m, uint16_t n,
+                                      int64_t now_ps)
+{
+    struct known k = {.like.lens = PEEK_NO_LENS};
+    struct run r = {.n = 0};
+    uint64_t bytes = 0;
+    uint16_t out;
+
+    for (uint16_t i = 0; i < n; i++) {
+        uint16_t alike = mark_alike(m + i, (uint16_t)(n - i), port, &k);
+        struct peek p;
+
+        if (alike) {
+            run_add(&r, m + i, alike, &k);
+            i = (uint16_t)(i + alike);
+            if (i == n)
+                break;
+        }
+        if (i + 1 < n)
+            rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
+        frame_meta(m[i])->in_port = port;
+        if (unlikely(!look_at(s, port, m[i], i + 1 < n, &k, &p, &out))) {
+            bytes += run_end(s, &r, now_ps) + frame_bytes(m[i]);
+            special(s, port, m[i], &p, out, now_ps);
+            continue;
+        }
+        frame_meta(m[i])->cls = k.cls;
+        if (r.n && (k.port != r.port || k.cls != r.cls))
+            bytes += run_end(s, &r, now_ps);
+        run_add(&r, m + i, 1, &k);
+    }
+    bytes += run_end(s, &r, now_ps);
+    s->nd.cnt[port].rx_frames += n;
+    s->nd.cnt[port].rx_bytes += bytes;
+}
+
 static void sw_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16_t n,
                      int64_t now_ps)
 {
     struct sw *s = sw_of(nd);
-    struct run r = {.n = 0};
-    uint64_t bytes = 0, known = 0;
-    uint16_t known_port = FIB_NO_PORT;
 
-    for (uint16_t i = 0; i < n; i++) {
-        uint32_t len = frame_bytes(m[i]);
-        uint16_t out = known_port;
-        enum frame_class cls = FRAME_CLASSES;
-
-        if (i + 1 < n)
-            rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
-        frame_meta(m[i])->in_port = port;
-        if (known_port != FIB_NO_PORT && dst_of(m[i]) == known)
-            cls = peek_plain(m[i]);
-        if (unlikely(cls == FRAME_CLASSES)) {
-            struct peek k;
-            bool any;
-
-            peek_frame(m[i], &k);
-            frame_meta(m[i])->cls = k.cls;
-            if (unlikely(!passes_on(s, port, m[i], &k, &out, &any))) {
-                bytes += run_end(s, &r, now_ps) + len;
-                special(s, port, m[i], &k, out, now_ps);
-                continue;
-            }
-            cls = k.cls;
-            known = dst_of(m[i]);
-            known_port = any && !s->outside ? out : FIB_NO_PORT;
-        }
-        frame_meta(m[i])->cls = (uint8_t)cls;
-        if (r.n && (out != r.port || cls != r.cls))
-            bytes += run_end(s, &r, now_ps);
-        if (!r.n)
-            r = (struct run){.m = m + i, .port = out, .cls = (uint8_t)cls};
-        r.n++;
-        r.bytes += len;
+    if (n == 1) { /* in virtual time nearly always */
+        nd->cnt[port].rx_frames++;
+        nd->cnt[port].rx_bytes += frame_bytes(*m);
+        take(s, port, *m, now_ps);
+    } else {
+        take_burst(s, port, m, n, now_ps);
     }
-    bytes += run_end(s, &r, now_ps);
-    nd->cnt[port].rx_frames += n;
-    nd->cnt[port].rx_bytes += bytes;
     if (s->n_local) {
         local_flush(s, now_ps);
         drain(s, now_ps);

@@ -31,7 +31,7 @@ mkdir "$dir/src"
 cp -a Makefile fabric roce switch host sim "$dir/src/" && mkdir -p "$dir/src/tests" && cp -a tests/bench tests/support "$dir/src/tests/" &&
     cp -a "$build" "$dir/src/build" || exit 1
 # What is only counted for them falls away by itself.
-without switch/sw.c '/^ *nd->cnt\[.*\]\.[a-z_]* += /d'
+without switch/sw.c '/^ *\(s->nd\.\|nd->\)cnt\[.*\]\.[a-z_]*\(++\| += \)/d'
 without switch/egress.c '/^ *e->st\.[a-z_]*\(++\| += \)/d'
 without switch/egress.c '/^ *note_peaks(.*);/d'
 without switch/egress.c 's/e->faults\>/false/'

@@ -251,9 +251,10 @@ static void frames_above_the_threshold_are_marked_in_a_header_of_their_own(void 
     egress_destroy(e);
 }
 
-static void count_departed(void *ctx, struct rte_mbuf *const *m, const int64_t *at, uint32_t n)
+static void count_departed(void *ctx, struct rte_mbuf *const *m, const int64_t *at, uint32_t n,
+                           uint32_t bytes)
 {
-    (void)m, (void)at;
+    (void)m, (void)at, (void)bytes;
     *(unsigned *)ctx += n;
 }
 
