@@ -122,6 +122,21 @@ struct rte_mbuf *frame_alloc(struct rte_mempool *pool)
     return m;
 }
 
+/* Nearly always each is one buffer that nobody else holds, of one pool. */
+void frame_free_burst(struct rte_mbuf **m, unsigned n)
+{
+    struct rte_mempool *pool = n ? m[0]->pool : NULL;
+    bool odd = false;
+
+    for (unsigned i = 0; i < n; i++)
+        odd |= rte_mbuf_refcnt_read(m[i]) != 1 || m[i]->nb_segs != 1 || !RTE_MBUF_DIRECT(m[i]) ||
+               m[i]->pool != pool;
+    if (unlikely(odd))
+        rte_pktmbuf_free_bulk(m, n);
+    else if (n)
+        rte_mempool_put_bulk(pool, (void *const *)m, n);
+}
+
 struct rte_mbuf *frame_clone(struct rte_mbuf *m, struct rte_mempool *pool)
 {
     struct rte_mbuf *c = rte_pktmbuf_clone(m, pool);

@@ -92,6 +92,19 @@ static inline void frame_reset(struct rte_mbuf *m)
     memset(frame_meta(m), 0, sizeof(struct frame_meta));
 }
 
+/* An mbuf as rte_mempool_get_bulk() gives it becomes a frame of n bytes in one piece, which begins
+ * FRAME_HEADROOM bytes into its buffer: what frame_alloc() sets, but in fewer lines. */
+static inline void frame_begin(struct rte_mbuf *m, uint32_t n)
+{
+    m->data_off = FRAME_HEADROOM;
+    m->ol_flags = 0;
+    m->packet_type = 0;
+    m->pkt_len = n;
+    m->data_len = (uint16_t)n;
+    m->vlan_tci = 0;
+    memset(frame_meta(m), 0, sizeof(struct frame_meta));
+}
+
 /* What whoever looks at a frame begins with is on its way into the CPU's caches: the mbuf, its
  * meta, and headers where its own buffer has them. */
 static inline void frame_soon(struct rte_mbuf *m)
@@ -140,6 +153,9 @@ bool frame_pool_carries(const struct rte_mempool *pool);
 
 /* One frame with cleared meta, or NULL when the pool is empty. */
 struct rte_mbuf *frame_alloc(struct rte_mempool *pool);
+
+/* As rte_pktmbuf_free() of each. */
+void frame_free_burst(struct rte_mbuf **m, unsigned n);
 
 /* A second reference to the same bytes, with a meta of its own (copied). Payload is never copied.
  * NULL: pool empty. */

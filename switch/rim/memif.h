@@ -22,6 +22,7 @@ struct memif_queue {
     struct memif_ring *ring;
     uint16_t mask;
     uint16_t next; /* rx: next descriptor to receive; tx: next to fill */
+    uint16_t seen; /* up to where the peer's index lets that go, when it was last looked at */
     /* With shared frames: whose data each descriptor has, and up to where what was sent was freed.
      */
     struct rte_mbuf **held;

@@ -11,11 +11,11 @@
 
 #include <string.h>
 
-#define AHEAD 6 /* frames */
+#define AHEAD 8 /* frames */
 
 /* A ring's buffer was the other core's last. `rep movsb` overwrites its lines without fetching them
  * first; it starts slowly. */
-static inline void copy(void *dst, const void *src, size_t n)
+static __rte_noinline void copy_any(uint8_t *dst, const uint8_t *src, size_t n)
 {
 #ifdef __x86_64__
     if (n >= 512) {
@@ -24,6 +24,16 @@ static inline void copy(void *dst, const void *src, size_t n)
     }
 #endif
     rte_memcpy(dst, src, n);
+}
+
+static __rte_always_inline void copy(uint8_t *dst, const uint8_t *src, size_t n)
+{
+    if (n - 32 > 32) {
+        copy_any(dst, src, n);
+        return;
+    }
+    memcpy(dst, src, 32); /* its two ends, which may overlap */
+    memcpy(dst + n - 32, src + n - 32, 32);
 }
 
 size_t memif_ring_bytes(const struct memif *mf)
@@ -67,11 +77,11 @@ int memif_region_init(struct memif *mf)
 void memif_rings_start(struct memif *mf)
 {
     for (unsigned i = 0; i < mf->n_tx; i++)
-        mf->tx[i].next = 0;
+        mf->tx[i].next = mf->tx[i].seen = 0;
     for (unsigned i = 0; i < mf->n_rx; i++) {
         struct memif_queue *q = &mf->rx[i];
 
-        q->next = 0;
+        q->next = q->seen = 0;
         q->ring->flags = MEMIF_RING_MASK_INT;
         if (!mf->listener) /* all buffers of an S2C ring are empty */
             __atomic_store_n(&q->ring->head, (uint16_t)(q->mask + 1), __ATOMIC_RELEASE);
@@ -112,43 +122,6 @@ bool memif_crowded(const struct rim_port *p, uint16_t queue)
     return n && n > mf->rx[queue].mask / 4 * 3;
 }
 
-/* Copies the descriptors of one frame into b. Returns how many, 0: the rest of a chain has not been
- * sent yet. *ok: frame is good. */
-static uint16_t rx_frame(struct memif *mf, struct memif_queue *q, uint16_t avail,
-                         struct rte_mbuf *b, bool *ok)
-{
-    uint32_t room, total = 0, len;
-    uint16_t used = 0;
-    uint8_t *dst;
-    bool more;
-
-    frame_reset(b);
-    dst = rte_pktmbuf_mtod(b, uint8_t *);
-    room = rte_pktmbuf_tailroom(b);
-    *ok = true;
-    do {
-        const struct memif_desc *d = &q->ring->desc[(uint16_t)(q->next + used) & q->mask];
-        const uint8_t *src;
-
-        if (used == avail)
-            return 0;
-        more = d->flags & MEMIF_DESC_NEXT;
-        src = memif_at(mf, d, &len);
-        used++;
-        if (!src || len > room - total) {
-            *ok = false;
-            continue;
-        }
-        copy(dst + total, src, len);
-        total += len;
-    } while (more);
-    if (!total)
-        *ok = false;
-    b->data_len = (uint16_t)total;
-    b->pkt_len = total;
-    return used;
-}
-
 /* Gives received descriptors back to the sender. */
 static inline void rx_release(struct memif *mf, struct memif_queue *q, uint16_t used)
 {
@@ -169,120 +142,178 @@ static uint16_t rx_bufs(struct memif *mf, struct rte_mbuf **m, uint16_t n)
 {
     uint16_t got = 0;
 
-    if (likely(!rte_pktmbuf_alloc_bulk(mf->pool, m, n)))
+    if (likely(!rte_mempool_get_bulk(mf->pool, (void **)m, n)))
         return n;
-    while (got < n && (m[got] = rte_pktmbuf_alloc(mf->pool)))
+    while (got < n && (m[got] = rte_mbuf_raw_alloc(mf->pool)))
         got++;
     mf->port.stats.rx_nobuf += n - got;
     return got;
 }
 
-/* What the other core wrote is fetched while frames before it are copied. */
-static inline void rx_prefetch(const struct memif *mf, const struct memif_queue *q, uint16_t slot)
-{
+/* A descriptor's buffer, read once: the peer may change it between the check and the use. */
+struct piece {
+    uint8_t *at; /* NULL: not in a region */
     uint32_t len;
-    const uint8_t *src = memif_at(mf, &q->ring->desc[slot & q->mask], &len);
+    uint16_t flags;
+};
 
-    rte_prefetch0(src);
+static inline struct piece piece_of(const struct memif *mf, const struct memif_desc *d)
+{
+    struct piece p = {.flags = __atomic_load_n(&d->flags, __ATOMIC_RELAXED)};
+
+    p.at = memif_at(mf, d, &p.len);
+    return p;
 }
 
+/* What the other core wrote is on its way while frames before it are copied. */
+static inline void rx_look(const struct memif *mf, const struct memif_queue *q, uint16_t i,
+                           struct piece *ahead)
+{
+    ahead[i % AHEAD] = piece_of(mf, &q->ring->desc[(uint16_t)(q->next + i) & q->mask]);
+    rte_prefetch0(ahead[i % AHEAD].at);
+}
+
+static uint16_t rx_burst(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, uint16_t n,
+                         uint16_t avail)
+{
+    struct piece ahead[AHEAD];
+    uint16_t used = 0, k = 0, got;
+    uint32_t total = 0;
+    bool ok = true, unfinished = false;
+
+    for (uint16_t i = 0; i < RTE_MIN(avail, AHEAD); i++)
+        rx_look(mf, q, i, ahead);
+    got = rx_bufs(mf, m, RTE_MIN(n, avail));
+    for (uint16_t i = 0; i < avail && k < got; i++) {
+        struct piece x = ahead[i % AHEAD];
+
+        if (i + AHEAD < avail)
+            rx_look(mf, q, (uint16_t)(i + AHEAD), ahead);
+        if (likely(x.at && x.len <= m[k]->buf_len - FRAME_HEADROOM - total)) {
+            copy((uint8_t *)m[k]->buf_addr + FRAME_HEADROOM + total, x.at, x.len);
+            total += x.len;
+        } else {
+            ok = false;
+        }
+        unfinished = x.flags & MEMIF_DESC_NEXT;
+        if (unlikely(unfinished))
+            continue; /* a chain whose rest has not been sent yet stays */
+        used = (uint16_t)(i + 1);
+        if (likely(ok && total))
+            frame_begin(m[k++], total);
+        else
+            mf->port.stats.rx_bad++;
+        total = 0, ok = true;
+    }
+    if (k < got)
+        rte_mempool_put_bulk(mf->pool, (void *const *)(m + k), got - k);
+    rx_release(mf, q, used);
+    if (unlikely(unfinished))
+        q->seen = q->next; /* the rest may have come */
+    mf->port.stats.rx += k;
+    return k;
+}
+
+static inline uint16_t rx_some(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m,
+                               uint16_t n)
+{
+    uint16_t avail = (uint16_t)(q->seen - q->next);
+
+    if (!avail)
+        return 0;
+    return mf->share ? share_rx(mf, q, m, n, avail) : rx_burst(mf, q, m, n, avail);
+}
+
+/* The peer's index travels between two cores: it is read when what it said last does not do. */
 uint16_t memif_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
 {
     struct memif *mf = (struct memif *)p;
     struct memif_queue *q = &mf->rx[queue];
-    uint16_t avail = memif_pending(p, queue), used = 0, k = 0, got;
+    uint16_t k = 0;
 
-    if (!avail)
+    if (mf->state != MEMIF_UP || queue >= mf->n_rx)
         return 0;
-    if (mf->share)
-        return share_rx(mf, q, m, n, avail);
-    for (uint16_t i = 0; i < RTE_MIN(avail, AHEAD); i++)
-        rx_prefetch(mf, q, (uint16_t)(q->next + i));
-    n = rx_bufs(mf, m, RTE_MIN(n, avail));
-    got = n;
-    while (k < n && used < avail) {
-        struct memif_queue at = {
-            .ring = q->ring, .mask = q->mask, .next = (uint16_t)(q->next + used)};
-        uint16_t d;
-        bool ok;
-
-        if (used + AHEAD < avail)
-            rx_prefetch(mf, q, (uint16_t)(at.next + AHEAD));
-        d = rx_frame(mf, &at, (uint16_t)(avail - used), m[k], &ok);
-        if (!d)
-            break;
-        used += d;
-        if (unlikely(!ok)) {
-            p->stats.rx_bad++;
-            continue;
-        }
-        k++;
+    if ((uint16_t)(q->seen - q->next) >= n)
+        k = rx_some(mf, q, m, n);
+    if (!k && (uint16_t)(q->seen - q->next) < n) {
+        q->seen = (uint16_t)(q->next + memif_pending(p, queue));
+        k = rx_some(mf, q, m, n);
     }
-    if (k < got)
-        rte_pktmbuf_free_bulk(m + k, got - k);
-    rx_release(mf, q, used);
-    p->stats.rx += k;
     return k;
 }
 
-/* The buffer that a later frame goes to was the other core's last. */
-static inline void tx_prefetch(const struct memif *mf, const struct memif_queue *q, uint16_t slot)
+/* The buffer that a later frame goes to was the other core's last. Buffers of a C2S ring are ours,
+ * whatever length the last frame left in the descriptor. */
+static inline void tx_look(const struct memif *mf, const struct memif_queue *q, uint16_t slot,
+                           struct piece *ahead)
 {
-    uint32_t len;
-    uint8_t *dst = memif_at(mf, &q->ring->desc[slot & q->mask], &len);
+    struct memif_desc *d = &q->ring->desc[slot & q->mask];
+    struct piece *x = &ahead[slot % AHEAD];
 
+    if (!mf->listener)
+        d->length = MEMIF_BUFFER;
+    x->at = memif_at(mf, d, &x->len);
 #ifdef __x86_64__ /* where gcc takes a prefetch for reading, unless told of the CPU */
-    __asm__ volatile("prefetchw %0" : : "m"(*dst));
+    __asm__ volatile("prefetchw %0" : : "m"(*x->at));
 #else
-    __builtin_prefetch(dst, 1);
+    __builtin_prefetch(x->at, 1);
 #endif
 }
 
 static inline void copy_out(uint8_t *dst, const struct rte_mbuf *m)
 {
+    if (likely(m->nb_segs == 1)) { /* next is in a line that nobody else needs */
+        copy(dst, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
+        return;
+    }
     for (; m; m = m->next) {
-        copy(dst, rte_pktmbuf_mtod(m, const void *), m->data_len);
+        copy(dst, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
         dst += m->data_len;
     }
+}
+
+/* Room for n frames, if there is so much. */
+static inline uint16_t tx_room(const struct memif *mf, struct memif_queue *q, uint16_t n)
+{
+    const struct memif_ring *r = q->ring;
+
+    if ((uint16_t)(q->seen - q->next) < n)
+        q->seen = mf->listener
+                      ? __atomic_load_n(&r->head, __ATOMIC_ACQUIRE)
+                      : (uint16_t)(__atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) + q->mask + 1);
+    if ((uint16_t)(q->seen - q->next) > q->mask + 1u) /* cannot be: the peer is broken */
+        q->seen = q->next;
+    return (uint16_t)(q->seen - q->next);
 }
 
 uint16_t memif_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
 {
     struct memif *mf = (struct memif *)p;
     struct memif_queue *q = &mf->tx[queue];
-    struct memif_ring *r = q->ring;
-    uint16_t room, k = 0, slot;
+    struct piece ahead[AHEAD];
+    uint16_t room, k = 0, slot, end;
 
     if (mf->state != MEMIF_UP || queue >= mf->n_tx)
         return 0;
     if (mf->share)
         return share_tx(mf, q, m, n);
     slot = q->next;
-    if (mf->listener)
-        room = (uint16_t)(__atomic_load_n(&r->head, __ATOMIC_ACQUIRE) - slot);
-    else
-        room = (uint16_t)(q->mask + 1 - slot + __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE));
-    if (room > q->mask + 1u) /* an index that cannot be: the peer is broken */
-        return 0;
+    room = tx_room(mf, q, n);
+    end = (uint16_t)(slot + RTE_MIN(n, room));
     for (uint16_t i = 0; i < RTE_MIN(RTE_MIN(n, room), AHEAD); i++)
-        tx_prefetch(mf, q, (uint16_t)(slot + i));
-    while (k < n && (uint16_t)(slot - q->next) < room) {
-        struct memif_desc *d = &r->desc[slot & q->mask];
-        uint32_t len;
-        uint8_t *dst;
+        tx_look(mf, q, (uint16_t)(slot + i), ahead);
+    while (k < n && slot != end) {
+        struct memif_desc *d = &q->ring->desc[slot & q->mask];
+        struct piece x = ahead[slot % AHEAD];
 
-        if (k + AHEAD < n)
-            tx_prefetch(mf, q, (uint16_t)(slot + AHEAD));
-        /* Buffers of a C2S ring are ours, whatever length the last frame left in the descriptor. */
-        if (!mf->listener)
-            d->length = MEMIF_BUFFER;
-        dst = memif_at(mf, d, &len);
-        if (unlikely(!dst || m[k]->pkt_len > len || frame_meta(m[k])->flags & FRAME_F_VIRTUAL)) {
+        if (unlikely(!x.at || m[k]->pkt_len > x.len || frame_meta(m[k])->flags & FRAME_F_VIRTUAL)) {
             p->stats.tx_bad++;
             k++;
             continue;
         }
-        copy_out(dst, m[k]);
+        if ((uint16_t)(end - slot) > AHEAD)
+            tx_look(mf, q, (uint16_t)(slot + AHEAD), ahead);
+        copy_out(x.at, m[k]);
         d->length = m[k]->pkt_len;
         d->flags = 0;
         slot++;
@@ -290,7 +321,7 @@ uint16_t memif_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint1
     }
     p->stats.tx += (uint16_t)(slot - q->next);
     q->next = slot;
-    __atomic_store_n(mf->listener ? &r->tail : &r->head, slot, __ATOMIC_RELEASE);
-    rte_pktmbuf_free_bulk(m, k);
+    __atomic_store_n(mf->listener ? &q->ring->tail : &q->ring->head, slot, __ATOMIC_RELEASE);
+    frame_free_burst(m, k);
     return k;
 }

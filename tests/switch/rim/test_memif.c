@@ -1,8 +1,7 @@
 /* memif between two processes: bursts pass whole and in order, and a peer may be killed at any
  * moment. */
 #include "roce/frame.h"
-#include "switch/rim/port.h"
-#include "switch/rim/memif_wire.h"
+#include "switch/rim/memif.h"
 #include "tests/support/eal.h"
 
 #include <setjmp.h>
@@ -304,6 +303,86 @@ static void what_cannot_pass_is_freed_and_counted(void **state)
     rim_port_close(p);
 }
 
+/* What a client of any kind may write: a descriptor of its ring, from the start of its buffer. */
+static void describe(struct rim_port *client, uint16_t slot, uint16_t flags, uint32_t len, int byte)
+{
+    struct memif *mf = (struct memif *)client;
+    struct memif_desc *d = &mf->tx[0].ring->desc[slot & mf->tx[0].mask];
+
+    d->flags = flags;
+    d->length = len;
+    if (len <= MEMIF_BUFFER)
+        memset(mf->region[d->region].addr + d->offset, byte, len);
+}
+
+static void publish(struct rim_port *client, uint16_t head)
+{
+    __atomic_store_n(&((struct memif *)client)->tx[0].ring->head, head, __ATOMIC_RELEASE);
+}
+
+static bool frame_has(const struct rte_mbuf *m, uint32_t a, int byte_a, uint32_t b, int byte_b)
+{
+    const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+    bool ok = m->pkt_len == a + b && m->data_len == a + b && m->nb_segs == 1;
+
+    for (uint32_t i = 0; ok && i < a + b; i++)
+        ok = p[i] == (i < a ? byte_a : byte_b);
+    return ok;
+}
+
+static void chains_pass_when_they_are_whole_and_nonsense_is_counted(void **state)
+{
+    struct rte_mempool *pool = test_pool(64), *other = test_pool(64);
+    struct rim_port *l = open_port(true, pool), *c = open_port(false, other);
+    struct rte_mbuf *m[8];
+    struct memif_desc *desc;
+
+    (void)state;
+    for (int i = 0; i < 10; i++)
+        rim_port_up(i % 2 ? l : c);
+    assert_true(rim_port_up(l) && rim_port_up(c));
+    desc = ((struct memif *)c)->tx[0].ring->desc;
+
+    describe(c, 0, MEMIF_DESC_NEXT, 100, 1);
+    publish(c, 1);
+    assert_int_equal(rim_port_rx(l, 0, m, 1), 0);
+    assert_int_equal(rim_port_rx(l, 0, m, 8), 0);
+    describe(c, 1, 0, 50, 2);
+    describe(c, 2, 0, 60, 3);
+    describe(c, 3, MEMIF_DESC_NEXT, 40, 4);
+    publish(c, 4);
+    assert_int_equal(rim_port_rx(l, 0, m, 1), 1);
+    assert_int_equal(rim_port_rx(l, 0, m + 1, 1), 1);
+    describe(c, 4, 0, 33, 5);
+    publish(c, 5); /* the rest of a chain whose beginning is known */
+    assert_int_equal(rim_port_rx(l, 0, m + 2, 1), 1);
+    assert_true(frame_has(m[0], 100, 1, 50, 2));
+    assert_true(frame_has(m[1], 60, 3, 0, 0));
+    assert_true(frame_has(m[2], 40, 4, 33, 5));
+    frame_free_burst(m, 3);
+
+    describe(c, 5, 0, 60, 6);
+    desc[5].offset = 0x7fffffff;
+    describe(c, 6, 0, 60, 6);
+    desc[6].region = 9;
+    describe(c, 7, 0, 0, 0);
+    describe(c, 8, MEMIF_DESC_NEXT, MEMIF_BUFFER, 6); /* longer than a frame */
+    describe(c, 9, 0, MEMIF_BUFFER, 6);
+    describe(c, 10, 0, UINT32_MAX, 6);
+    describe(c, 11, 0, 64, 7);
+    publish(c, 12);
+    assert_int_equal(rim_port_rx(l, 0, m, 8), 1);
+    assert_true(frame_has(m[0], 64, 7, 0, 0));
+    assert_int_equal(rim_port_stats(l)->rx_bad, 5);
+    assert_int_equal(rim_port_stats(l)->rx, 4);
+    publish(c, 12 + 1000); /* cannot be */
+    assert_int_equal(rim_port_rx(l, 0, m + 1, 8), 0);
+    rte_pktmbuf_free(m[0]);
+    assert_int_equal(rte_mempool_avail_count(pool), 64);
+    rim_port_close(c);
+    rim_port_close(l);
+}
+
 static unsigned kills(void)
 {
     const char *n = getenv("TRIB_TEST_KILLS");
@@ -402,6 +481,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bursts_pass_whole_and_in_order_on_every_queue),
         cmocka_unit_test(shared_frames_pass_whole_and_in_order_on_every_queue),
         cmocka_unit_test(shared_frames_are_not_copied_and_come_back),
+        cmocka_unit_test(chains_pass_when_they_are_whole_and_nonsense_is_counted),
         cmocka_unit_test(what_cannot_pass_is_freed_and_counted),
         cmocka_unit_test(nonsense_on_the_control_channel_is_refused),
         cmocka_unit_test(a_busy_peer_may_be_killed_again_and_again),

@@ -1,0 +1,144 @@
+/* Frames in bursts: what is given back, and what a buffer from the pool becomes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <rte_mempool.h>
+#include <string.h>
+
+#include "roce/frame.h"
+#include "tests/support/eal.h"
+
+#define FRAMES 511
+#define BURST  64
+
+static struct rte_mempool *pool[2];
+
+static uint32_t draw(uint64_t *rng)
+{
+    *rng = *rng * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*rng >> 33);
+}
+
+static struct rte_mbuf *frame(struct rte_mempool *p, uint16_t n)
+{
+    struct rte_mbuf *m = frame_alloc(p);
+
+    assert_non_null(m);
+    memset(rte_pktmbuf_append(m, n), 1, n);
+    return m;
+}
+
+/* A frame of one of many kinds; *kept: somebody else's hold of it, or NULL. */
+static struct rte_mbuf *any_frame(struct rte_mempool *p, uint32_t kind, struct rte_mbuf **kept)
+{
+    struct rte_mbuf *m = frame(p, 200), *c;
+
+    *kept = NULL;
+    switch (kind) {
+    case 1: /* of two segments */
+        assert_int_equal(rte_pktmbuf_chain(m, frame(p, 100)), 0);
+        return m;
+    case 2: /* held twice */
+        rte_pktmbuf_refcnt_update(m, 1);
+        *kept = m;
+        return m;
+    case 3: /* a clone, whose data somebody else holds, or holds alone */
+    case 4:
+        c = frame_clone(m, p);
+        assert_non_null(c);
+        if (kind == 3)
+            *kept = m;
+        else
+            rte_pktmbuf_free(m);
+        return c;
+    default:
+        return m;
+    }
+}
+
+/* Whatever was done to it before it was given back. */
+static void assert_as_new(struct rte_mempool *p)
+{
+    struct rte_mbuf *m[FRAMES];
+
+    assert_int_equal(rte_mempool_avail_count(p), FRAMES);
+    assert_int_equal(rte_mempool_get_bulk(p, (void **)m, FRAMES), 0);
+    for (unsigned i = 0; i < FRAMES; i++) {
+        assert_int_equal(rte_mbuf_refcnt_read(m[i]), 1);
+        assert_int_equal(m[i]->nb_segs, 1);
+        assert_null(m[i]->next);
+        assert_true(RTE_MBUF_DIRECT(m[i]) && m[i]->pool == p);
+        assert_ptr_equal(m[i]->buf_addr, rte_mbuf_to_priv(m[i]) + FRAME_PRIV_BYTES);
+    }
+    rte_mempool_put_bulk(p, (void **)m, FRAMES);
+}
+
+static void a_burst_is_given_back_whatever_is_in_it(void **state)
+{
+    uint64_t rng = 1;
+
+    (void)state;
+    for (unsigned turn = 0; turn < 2000; turn++) {
+        unsigned n = draw(&rng) % (BURST + 1), kinds = draw(&rng) % 4 ? 1 : 5, held = 0;
+        unsigned pools = draw(&rng) % 4 ? 1 : 2, first = draw(&rng) % 2;
+        struct rte_mbuf *m[BURST], *kept[BURST];
+
+        for (unsigned i = 0; i < n; i++) {
+            struct rte_mempool *p = pool[(first + draw(&rng) % pools) % 2];
+
+            m[i] = any_frame(p, draw(&rng) % kinds, &kept[held]);
+            held += kept[held] != NULL;
+        }
+        frame_free_burst(m, n);
+        for (unsigned i = 0; i < held; i++)
+            rte_pktmbuf_free(kept[i]);
+        assert_int_equal(rte_mempool_avail_count(pool[0]), FRAMES);
+        assert_int_equal(rte_mempool_avail_count(pool[1]), FRAMES);
+    }
+    assert_as_new(pool[0]);
+    assert_as_new(pool[1]);
+}
+
+static void a_buffer_of_any_past_becomes_a_frame(void **state)
+{
+    struct rte_mbuf *m[FRAMES], *fresh = frame_alloc(pool[1]);
+    uint64_t rng = 2;
+
+    (void)state;
+    assert_int_equal(rte_mempool_get_bulk(pool[0], (void **)m, FRAMES), 0);
+    for (unsigned i = 0; i < FRAMES; i++) {
+        memset(frame_meta(m[i]), (int)draw(&rng), sizeof(struct frame_meta));
+        m[i]->ol_flags = RTE_MBUF_F_RX_VLAN;
+        m[i]->data_off = (uint16_t)draw(&rng);
+        m[i]->pkt_len = draw(&rng);
+        m[i]->data_len = (uint16_t)draw(&rng);
+        m[i]->vlan_tci = m[i]->port = 7;
+        m[i]->packet_type = 7;
+        frame_begin(m[i], i + 1);
+        assert_int_equal(m[i]->pkt_len, i + 1);
+        assert_int_equal(m[i]->data_len, i + 1);
+        assert_int_equal(m[i]->data_off, fresh->data_off);
+        assert_int_equal(m[i]->ol_flags, fresh->ol_flags);
+        assert_int_equal(m[i]->vlan_tci, fresh->vlan_tci);
+        assert_int_equal(m[i]->packet_type, fresh->packet_type);
+        assert_memory_equal(frame_meta(m[i]), frame_meta(fresh), sizeof(struct frame_meta));
+    }
+    frame_free_burst(m, FRAMES);
+    frame_free_burst(&fresh, 1);
+    assert_as_new(pool[0]);
+    assert_as_new(pool[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_burst_is_given_back_whatever_is_in_it),
+        cmocka_unit_test(a_buffer_of_any_past_becomes_a_frame),
+    };
+
+    test_eal_init();
+    pool[0] = test_pool(FRAMES);
+    pool[1] = test_pool(FRAMES);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
