@@ -55,7 +55,7 @@ static void use_routes(struct net *n, struct fabric *around)
 }
 
 /* *around: the fabric without what is down or cut; NULL: nothing is. */
-static int routes_left(const struct net *n, struct fabric **around)
+static int routes_left(const struct net *n, const bool *cut, struct fabric **around)
 {
     const struct fabric *f = n->cfg.fab;
     bool *gone, any = false;
@@ -65,7 +65,7 @@ static int routes_left(const struct net *n, struct fabric **around)
     if (!gone)
         return -ENOMEM;
     for (unsigned i = 0; i < f->n_links; i++)
-        any |= gone[i] = n->link_down[i] || n->cut[i];
+        any |= gone[i] = n->link_down[i] || cut[i];
     if (any)
         *around = fabric_without(f, gone);
     free(gone);
@@ -84,7 +84,7 @@ static int set_links(struct net *n, bool *end, bool up, int64_t now_ps)
         end[2 * i] = end[2 * i] && n->link_down[i] == up;
         n->link_down[i] ^= end[2 * i];
     }
-    if (routes_left(n, &around)) {
+    if (routes_left(n, n->cut, &around)) {
         for (unsigned i = 0; i < links; i++)
             n->link_down[i] ^= end[2 * i];
         return -ENOMEM;
@@ -153,9 +153,9 @@ int net_cut_links(struct net *n, const bool *cut, int64_t now_ps)
 
     if (!memcmp(n->cut, cut, size))
         return 0;
-    memcpy(n->cut, cut, size);
-    if (routes_left(n, &around))
+    if (routes_left(n, cut, &around))
         return -ENOMEM;
+    memcpy(n->cut, cut, size);
     net_catch_up(n, now_ps);
     use_routes(n, around);
     return 0;
