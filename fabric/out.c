@@ -28,7 +28,7 @@ static int place_of(struct place *p, const char *path)
 {
     struct stat st;
 
-    *p->tmp = 0;
+    p->tmp[0] = 0;
     if (strlen(path) >= sizeof(p->path))
         return -ENAMETOOLONG;
     strcpy(p->path, path);
