@@ -21,44 +21,66 @@ struct rte_mempool *frame_pool_create(const char *name, unsigned n, unsigned cac
                                           "stack");
 }
 
-static unsigned element_bytes(bool lengths)
+static unsigned room_of(bool lengths)
 {
-    return (unsigned)sizeof(struct rte_mbuf) + (unsigned)FRAME_PRIV_BYTES + RTE_PKTMBUF_HEADROOM +
-           (lengths ? FRAME_ROOM_LENGTHS : FRAME_ROOM);
+    return RTE_PKTMBUF_HEADROOM + (lengths ? FRAME_ROOM_LENGTHS : FRAME_ROOM);
+}
+
+/* Of one that has so much room behind it. */
+static unsigned element_bytes(unsigned room)
+{
+    return (unsigned)sizeof(struct rte_mbuf) + (unsigned)FRAME_PRIV_BYTES + room;
 }
 
 size_t frame_pool_bytes(unsigned n, bool lengths)
 {
-    return (size_t)n * rte_mempool_calc_obj_size(element_bytes(lengths), 0, NULL) +
+    return (size_t)n * rte_mempool_calc_obj_size(element_bytes(room_of(lengths)), 0, NULL) +
            RTE_MEMPOOL_ALIGN;
 }
 
-struct rte_mempool *frame_pool_create_at(const char *name, unsigned n, unsigned cache, bool lengths,
-                                         void *at, size_t bytes)
+/* No frame has memory yet. room: of each, `own` of it behind the frame itself. What was given back
+ * last is taken first: few frames go round, and stay in caches. */
+static struct rte_mempool *empty_pool(const char *name, unsigned n, unsigned cache, unsigned room,
+                                      unsigned own, unsigned flags)
 {
-    struct rte_pktmbuf_pool_private priv = {.mbuf_priv_size = FRAME_PRIV_BYTES};
-    struct rte_mempool *p =
-        rte_mempool_create_empty(name, n, element_bytes(lengths), cache, sizeof(priv),
-                                 SOCKET_ID_ANY, RTE_MEMPOOL_F_NO_IOVA_CONTIG);
-    int rc;
+    struct rte_pktmbuf_pool_private priv = {.mbuf_data_room_size = (uint16_t)room,
+                                            .mbuf_priv_size = FRAME_PRIV_BYTES};
+    struct rte_mempool *p = rte_mempool_create_empty(name, n, element_bytes(own), cache,
+                                                     sizeof(priv), SOCKET_ID_ANY, flags);
+    int rc = p ? rte_mempool_set_ops_byname(p, "stack", NULL) : 0;
 
-    if (!p)
-        return NULL;
-    priv.mbuf_data_room_size =
-        (uint16_t)(RTE_PKTMBUF_HEADROOM + (lengths ? FRAME_ROOM_LENGTHS : FRAME_ROOM));
-    rc = rte_mempool_set_ops_byname(p, "stack", NULL);
-    if (!rc) {
-        rte_pktmbuf_pool_init(p, &priv);
-        rc = rte_mempool_populate_iova(p, at, RTE_BAD_IOVA, bytes, NULL, NULL);
-        rc = rc == (int)n ? 0 : rc < 0 ? rc : -ENOMEM;
-    }
     if (rc) {
         rte_mempool_free(p);
         rte_errno = -rc;
         return NULL;
     }
-    rte_mempool_obj_iter(p, rte_pktmbuf_init, NULL);
+    if (p)
+        memcpy(rte_mempool_get_priv(p), &priv, sizeof(priv));
     return p;
+}
+
+/* got: frames that have memory, or -errno. All of them, or no pool. */
+static struct rte_mempool *filled(struct rte_mempool *p, int got, rte_mempool_obj_cb_t *init,
+                                  void *arg)
+{
+    if (got != (int)p->size) {
+        rte_mempool_free(p);
+        rte_errno = got < 0 ? -got : ENOMEM;
+        return NULL;
+    }
+    rte_mempool_obj_iter(p, init, arg);
+    return p;
+}
+
+struct rte_mempool *frame_pool_create_at(const char *name, unsigned n, unsigned cache, bool lengths,
+                                         void *at, size_t bytes)
+{
+    unsigned room = room_of(lengths);
+    struct rte_mempool *p = empty_pool(name, n, cache, room, room, RTE_MEMPOOL_F_NO_IOVA_CONTIG);
+
+    return p ? filled(p, rte_mempool_populate_iova(p, at, RTE_BAD_IOVA, bytes, NULL, NULL),
+                      rte_pktmbuf_init, NULL)
+             : NULL;
 }
 
 size_t frame_data_bytes(unsigned n)
@@ -80,28 +102,9 @@ static void init_over(struct rte_mempool *p, void *at, void *mbuf, unsigned i)
 
 struct rte_mempool *frame_pool_create_over(const char *name, unsigned n, void *at)
 {
-    struct rte_pktmbuf_pool_private priv = {.mbuf_data_room_size =
-                                                RTE_PKTMBUF_HEADROOM + FRAME_ROOM,
-                                            .mbuf_priv_size = FRAME_PRIV_BYTES};
-    struct rte_mempool *p =
-        rte_mempool_create_empty(name, n, (unsigned)(sizeof(struct rte_mbuf) + FRAME_PRIV_BYTES), 0,
-                                 sizeof(priv), SOCKET_ID_ANY, 0);
-    int rc;
+    struct rte_mempool *p = empty_pool(name, n, 0, room_of(false), 0, 0);
 
-    if (!p)
-        return NULL;
-    /* What was given back last is taken first: few frames go round, and stay in caches. */
-    rc = rte_mempool_set_ops_byname(p, "stack", NULL);
-    memcpy(rte_mempool_get_priv(p), &priv, sizeof(priv));
-    if (!rc)
-        rc = rte_mempool_populate_default(p);
-    if (rc < 0) {
-        rte_mempool_free(p);
-        rte_errno = -rc;
-        return NULL;
-    }
-    rte_mempool_obj_iter(p, init_over, at);
-    return p;
+    return p ? filled(p, rte_mempool_populate_default(p), init_over, at) : NULL;
 }
 
 bool frame_pool_carries(const struct rte_mempool *pool)
