@@ -175,7 +175,7 @@ static void connect(struct run *r, struct world *w)
                          .nranks = k->nranks,
                          .host_of_rank = k->host_of_rank,
                          .group = 1 + (uint32_t)below(k, DRAW_RANKS, 1000),
-                         .key = oracle_random(&k->rng[DRAW_RANKS]),
+                         .key = random_next(&k->rng[DRAW_RANKS]),
                          .tree = k->tree,
                          .n_trees = k->n_trees,
                          .window = k->window,

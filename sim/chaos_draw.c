@@ -139,7 +139,7 @@ void chaos_draw_op(struct chaos_case *k, struct comm *c, struct job_op *op)
     op->in_place = below(k, DRAW_OPS, 2);
     op->mm_self = below(k, DRAW_OPS, 2);
     op->skew_ps = below(k, DRAW_OPS, 2) ? (int64_t)below(k, DRAW_OPS, 50) * PS_PER_US : 0;
-    op->seed = oracle_random(&k->rng[DRAW_OPS]);
+    op->seed = random_next(&k->rng[DRAW_OPS]);
 }
 
 const char *chaos_op_text(const struct job_op *op, char *buf, size_t size)

@@ -2,9 +2,9 @@
 #ifndef TRIB_SIM_CHAOS_PRIV_H
 #define TRIB_SIM_CHAOS_PRIV_H
 
+#include "roce/random.h"
 #include "sim/chaos.h"
 #include "sim/job.h"
-#include "sim/oracle.h"
 
 #define CHAOS_RANKS  16u
 #define CHAOS_BUFFER 262144u /* bytes of a rank's data at most */
@@ -33,7 +33,7 @@ struct chaos_case {
 
 static inline uint64_t below(struct chaos_case *k, enum chaos_stream s, uint64_t n)
 {
-    return oracle_random(&k->rng[s]) % n;
+    return random_next(&k->rng[s]) % n;
 }
 
 /* 0, or -errno with the reason in why (CHAOS_TEXT bytes). */

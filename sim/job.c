@@ -1,6 +1,6 @@
 #include "sim/job_priv.h"
 
-#include "sim/oracle.h"
+#include "roce/random.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -321,7 +321,7 @@ static int64_t skew(const struct job_op *op, unsigned rank, uint64_t *random)
 {
     if (op->late)
         return rank + 1 == op->late ? op->skew_ps : 0;
-    return op->skew_ps ? (int64_t)(oracle_random(random) % (uint64_t)op->skew_ps) : 0;
+    return op->skew_ps ? (int64_t)(random_next(random) % (uint64_t)op->skew_ps) : 0;
 }
 
 /* Ranks start in order of their random times, the world running in between. */

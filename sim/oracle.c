@@ -1,17 +1,10 @@
 #include "sim/oracle.h"
 
+#include "roce/random.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-uint64_t oracle_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15ull;
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
 
 /* A small whole number in the type: exact in every one of them. */
 static void put_small(void *buf, enum dtype t, size_t i, unsigned v)
@@ -101,7 +94,7 @@ void oracle_fill(void *buf, enum dtype t, enum redop op, size_t count, unsigned 
     uint64_t s = seed ^ (rank * 0x632be59bd9b4e019ull);
 
     for (size_t i = 0; i < count; i++) {
-        uint64_t r = oracle_random(&s);
+        uint64_t r = random_next(&s);
 
         if (!any_order)
             put_random(buf, t, i, r);

@@ -8,9 +8,6 @@
 #include "host/coll/coll.h"
 #include "switch/reduce/arith.h"
 
-/* splitmix64: the one generator of tests and of chaos. */
-uint64_t oracle_random(uint64_t *state);
-
 /*
  * Fills a rank's input. any_order: small whole numbers whose result is exact whatever the order (a
  * ring's order is not the tree's); else random bits, finite for floats, so that order and rounding

@@ -1,18 +1,10 @@
 #include "switch/fault.h"
 
+#include "roce/random.h"
 #include "switch/egress.h"
 
 #define MAC_BYTES                                                                                  \
     12u /* flips start behind the addresses: a real MAC's FCS keeps frames from going astray */
-
-static uint64_t splitmix(uint64_t *x)
-{
-    uint64_t z = *x += 0x9e3779b97f4a7c15u;
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 static inline uint64_t rotl(uint64_t x, int k)
 {
@@ -53,15 +45,15 @@ struct rte_mbuf *fault_corrupt(struct fault *f, struct rte_mbuf *m, struct rte_m
 void fault_seed(struct fault_rng *r, uint64_t seed)
 {
     for (int i = 0; i < 4; i++)
-        r->s[i] = splitmix(&seed);
+        r->s[i] = random_next(&seed);
 }
 
 uint64_t fault_mix(uint64_t a, uint64_t b)
 {
     uint64_t x = a;
 
-    b ^= splitmix(&x);
-    return splitmix(&b);
+    b ^= random_next(&x);
+    return random_next(&b);
 }
 
 /* The one place where a probability is a floating-point number; decisions compare integers. */

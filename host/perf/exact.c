@@ -1,5 +1,7 @@
 #include "host/perf/exact.h"
 
+#include "roce/random.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -24,11 +26,8 @@ static const struct shape {
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
-    uint64_t x = a * 0x9e3779b97f4a7c15ull + b * 0xd1b54a32d192ed03ull + 0x2545f4914f6cdd1dull;
-
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-    return x ^ x >> 31;
+    return random_mix(a * 0x9e3779b97f4a7c15ull + b * 0xd1b54a32d192ed03ull +
+                      0x2545f4914f6cdd1dull);
 }
 
 /* A number of the type. The largest exponent leaves room for the sum of all ranks. */

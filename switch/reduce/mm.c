@@ -1,6 +1,8 @@
 /* Multimem behind the aggregation node's rnic: what that says about our queue pairs, and time. */
 #include "switch/reduce/mm_priv.h"
 
+#include "roce/random.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +13,7 @@ const struct rnic_serve mm_serve = {mm_load_reads, mm_load_fill, mm_store_packet
 
 uint64_t mm_random(struct mm *mm)
 {
-    uint64_t z = mm->random += 0x9e3779b97f4a7c15ull;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-    return z ^ z >> 31;
+    return random_next(&mm->random);
 }
 
 void mm_say(struct mm *mm, const struct an_addr *to, enum agg_type type, struct mm_ctl *c)

@@ -13,6 +13,7 @@
 
 #include "host/coll/comm.h"
 #include "host/coll/sched.h"
+#include "roce/random.h"
 #include "sim/job.h"
 #include "tests/support/eal.h"
 
@@ -43,11 +44,7 @@ struct bed {
 
 static uint64_t below(struct bed *b, uint64_t n)
 {
-    uint64_t z = b->rng += 0x9e3779b97f4a7c15ull;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-    return (z ^ z >> 31) % n;
+    return random_next(&b->rng) % n;
 }
 
 /* Small whole numbers: every sum is exact in fp32, whatever the order. */

@@ -13,7 +13,7 @@
 
 #include "host/coll/sched.h"
 #include "sim/job.h"
-#include "sim/oracle.h"
+#include "roce/random.h"
 #include "tests/support/eal.h"
 
 #define BUFFER (6u << 20)
@@ -32,7 +32,7 @@ struct bed {
 
 static uint64_t below(struct bed *b, uint64_t n)
 {
-    return oracle_random(&b->rng) % n;
+    return random_next(&b->rng) % n;
 }
 
 static void bed_up(struct bed *b, struct fabric *f, unsigned n, unsigned per_host, unsigned algos)
@@ -125,7 +125,7 @@ static void draw(struct bed *b, struct job_op *op, unsigned nth)
     op->count = count * b->n * dtype_size(op->type) > BUFFER / 4 ? count / b->n : count;
     op->mm_self = below(b, 2);
     op->skew_ps = below(b, 2) ? 20 * PS_PER_US : 0;
-    op->seed = oracle_random(&b->rng);
+    op->seed = random_next(&b->rng);
 }
 
 static void all_kinds_and_algorithms(struct bed *b, unsigned algos, unsigned each)

@@ -18,7 +18,7 @@
 
 uint64_t bed_random(struct bed *b, uint64_t below)
 {
-    return below ? ref_random(&b->rng) % below : 0;
+    return below ? random_next(&b->rng) % below : 0;
 }
 
 void *bed_alloc(struct bed *b, size_t bytes)
@@ -308,7 +308,7 @@ struct member *bed_group(struct bed *b, uint16_t tree, uint32_t id, uint16_t mtu
     struct member *first = &b->member[b->n];
     struct bed_group g = {.tree = tree, .id = id, .mtu = mtu, .window = window};
 
-    g.key = ref_random(&b->rng);
+    g.key = random_next(&b->rng);
     g.members.ranks_per_host = ranks_per_host;
     for (unsigned i = 0; i < n; i++)
         fab_members_add(&g.members, ids[i]);

@@ -5,15 +5,6 @@
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-uint64_t ref_random(uint64_t *seed)
-{
-    uint64_t z = *seed += 0x9e3779b97f4a7c15ull;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-    return z ^ z >> 31;
-}
-
 static uint32_t u32(float f)
 {
     uint32_t u;
@@ -269,8 +260,8 @@ const unsigned ref_n_special_halves = LEN(ref_special_halves);
  * a third any bits. */
 static uint64_t element(enum dtype t, uint64_t *seed)
 {
-    uint64_t r = ref_random(seed);
-    unsigned kind = (unsigned)(ref_random(seed) % 3);
+    uint64_t r = random_next(seed);
+    unsigned kind = (unsigned)(random_next(seed) % 3);
 
     if (t == DT_FP32)
         return kind == 0   ? f32_special[r % LEN(f32_special)]

@@ -5,6 +5,7 @@
 #ifndef TRIB_TESTS_REDUCE_REF_H
 #define TRIB_TESTS_REDUCE_REF_H
 
+#include "roce/random.h"
 #include "switch/reduce/arith.h"
 
 /* Value of a small float of the given shape; NaN and infinities as they are. */
@@ -24,7 +25,6 @@ void ref_reduce(enum redop op, enum dtype t, const void *const *in, unsigned n, 
 
 /* Elements from a seed: a third special values, a third of a size at which sums and products round,
  * a third any bits. */
-uint64_t ref_random(uint64_t *seed);
 void ref_fill(enum dtype t, void *p, size_t count, uint64_t *seed);
 extern const uint16_t ref_special_halves[];
 extern const unsigned ref_n_special_halves;

@@ -1,5 +1,6 @@
 #include "tests/support/roce_pair.h"
 
+#include "roce/random.h"
 #include "switch/ecn.h"
 #include "tests/support/eal.h"
 
@@ -19,13 +20,7 @@
 
 uint32_t pair_random(struct pair *p, uint32_t below)
 {
-    p->rng += 0x9e3779b97f4a7c15u;
-    uint64_t z = p->rng;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    z ^= z >> 31;
-    return (uint32_t)(z % below);
+    return (uint32_t)(random_next(&p->rng) % below);
 }
 
 static int mem(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t len,

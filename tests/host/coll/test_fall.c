@@ -1,6 +1,7 @@
 /* Aggregation nodes that refuse, or die at any moment: every rank has the right elements all the
  * same, also where a rank had finished before and its user has long used its buffers for something
  * else. */
+#include "roce/random.h"
 #include "tests/host/coll/rig.h"
 #include "switch/reduce/an_counters.h"
 
@@ -11,11 +12,7 @@ static uint64_t rng;
 
 static uint64_t below(uint64_t n)
 {
-    uint64_t z = rng += 0x9e3779b97f4a7c15ull;
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-    return (z ^ z >> 31) % n;
+    return random_next(&rng) % n;
 }
 
 struct op {

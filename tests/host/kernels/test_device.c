@@ -24,7 +24,7 @@ static uint64_t longest = 700001; /* of long vectors; DEVICE_LARGE: a GiB of flo
 
 static unsigned rnd(unsigned below)
 {
-    return (unsigned)(ref_random(&seed) % below);
+    return (unsigned)(random_next(&seed) % below);
 }
 
 static void good(int rc)

@@ -21,7 +21,7 @@ static uint8_t in[INPUTS][ROOM], out[ROOM], copy[ROOM], want[ROOM];
 
 static unsigned rnd(unsigned below)
 {
-    return (unsigned)(ref_random(&seed) % below);
+    return (unsigned)(random_next(&seed) % below);
 }
 
 /* A place in 16 bytes; pairs lie anywhere that their halves may. */

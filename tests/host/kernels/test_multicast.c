@@ -29,7 +29,7 @@ static unsigned gpus;
 
 static unsigned rnd(unsigned below)
 {
-    return (unsigned)(ref_random(&seed) % below);
+    return (unsigned)(random_next(&seed) % below);
 }
 
 /* What a fake driver has: "" leaves what real GPUs have. */
@@ -159,7 +159,7 @@ static void nobody_begins_early_or_goes_on_too_soon(void **state)
         out[i] = device_host(multicast_device(m, i), ROUNDS * COUNT * 8);
         assert_true(in[i] && out[i]);
         for (unsigned e = 0; e < ROUNDS * COUNT; e++)
-            in[i][e] = ref_random(&seed);
+            in[i][e] = random_next(&seed);
     }
     for (unsigned r = 0; r < ROUNDS; r++) {
         for (unsigned i = 0; i < n; i++)

@@ -18,7 +18,7 @@ static uint64_t rng_state = 1;
 
 static uint64_t rnd(void)
 {
-    return ref_random(&rng_state);
+    return random_next(&rng_state);
 }
 
 static float f32(uint32_t u)

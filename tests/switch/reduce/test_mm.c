@@ -95,12 +95,12 @@ static void loads_of_every_type_and_operation_are_exact_in_both_windows(void **s
             for (unsigned op = 0; op < OP_COUNT; op++) {
                 if (!arith_valid(op, t))
                     continue;
-                size_t count = 1 + ref_random(&b.rng) % 9000;
-                struct mm_what w = {.off = 8 * (ref_random(&b.rng) % 1000),
+                size_t count = 1 + random_next(&b.rng) % 9000;
+                struct mm_what w = {.off = 8 * (random_next(&b.rng) % 1000),
                                     .others = (t + op) % 2,
                                     .dtype = (uint8_t)t,
                                     .op = (uint8_t)op,
-                                    .own = ref_random(&b.rng) % 2};
+                                    .own = random_next(&b.rng) % 2};
 
                 fill(&b, t, w.off, count);
                 for (unsigned i = 0; i < n; i++)

@@ -39,7 +39,7 @@ static void run(const char *reduce, uint64_t seed, enum dtype t, uint8_t *got, u
                            .out = bed_alloc(b, COUNT * 8)};
 
         for (unsigned k = 0; k < COUNT; k++) { /* of a size at which sums round */
-            float f = (float)((int64_t)(ref_random(&data) % 20001) - 10000) / 777.0f;
+            float f = (float)((int64_t)(random_next(&data) % 20001) - 10000) / 777.0f;
             uint16_t h = fp32_to_bf16(f);
 
             memcpy(o.in + k * dtype_size(t), t == DT_BF16 ? (void *)&h : (void *)&f, dtype_size(t));

@@ -34,10 +34,10 @@ static float some_float(unsigned s, unsigned i, uint64_t *seed)
     float f;
 
     if (i & 1)
-        return f32((uint32_t)ref_random(seed));
-    f = (float)ref_float(shapes[s].t, (unsigned)ref_random(seed) & 0xffff);
+        return f32((uint32_t)random_next(seed));
+    f = (float)ref_float(shapes[s].t, (unsigned)random_next(seed) & 0xffff);
     memcpy(&u, &f, 4);
-    u += (uint32_t)(ref_random(seed) % 5) - 2;
+    u += (uint32_t)(random_next(seed) % 5) - 2;
     if (i & 2)
         u += 1u << (22 - shapes[s].n->man_bits);
     return f32(u);
