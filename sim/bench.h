@@ -40,8 +40,8 @@ struct bench_state {
     uint64_t events, frames; /* frames: each link that one takes counts */
     uint64_t trace;          /* hash over time, link and length of every frame */
     unsigned pool_peak;
-    /* Of the machine: CPU time of the timed operations without start-up, and frames of that time.
-     */
+    /* Of the machine: CPU time of the timed operations without start-up, and frames of that
+     * time. */
     double steady_s;
     uint64_t steady_frames;
 };

@@ -50,8 +50,8 @@ static int read_seeds(struct campaign *c)
     return -EINVAL;
 }
 
-/* Presets lie beside the programs: in the tree where those were built, or where they are installed.
- */
+/* Presets lie beside the programs: in the tree where those were built, or where they are
+ * installed. */
 static int find_presets(struct campaign *c)
 {
     static const char *const places[] = {"conf", "share/tributary/conf"};

@@ -24,8 +24,8 @@ struct faults_cfg {
 int faults_create(struct faults **f, const struct fault_plan *plan, const struct faults_cfg *cfg);
 /* Time 0 of the plan is now. The world's alarm is ours from here on. */
 void faults_start(struct faults *f);
-/* 0, or -ENOMEM: something of the plan could not be done, and the world is not what the plan says.
- */
+/* 0, or -ENOMEM: something of the plan could not be done, and the world is not what the plan
+ * says. */
 int faults_state(const struct faults *f);
 void faults_destroy(struct faults *f);
 

@@ -85,8 +85,8 @@ struct job_loop {
     int failed_ranks;
     char text[JOB_TEXT];
 };
-/* 0, -ECANCELED: stopped; -ETIME: not ended within the limit; -EIO: text says who failed and why.
- */
+/* 0, -ECANCELED: stopped; -ETIME: not ended within the limit; -EIO: text says who failed and
+ * why. */
 int job_loop_run(struct job *j, struct job_loop *l);
 /* Makes two buffers of every rank. 0 or -ENOMEM. */
 int job_buffers(struct job *j, size_t bytes);

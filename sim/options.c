@@ -136,8 +136,8 @@ static int take(struct sim_opts *own, const struct option_row *r, const char *va
     return OPT_BAD;
 }
 
-/* The row of "--name" or "--name=value", and in *val what stands behind =, or NULL; NULL: not ours.
- */
+/* The row of "--name" or "--name=value", and in *val what stands behind =, or NULL; NULL: not
+ * ours. */
 static const struct option_row *find_row(const char *arg, const char **val)
 {
     for (size_t i = 0; i < ROWS && !strncmp(arg, "--", 2); i++) {

@@ -246,8 +246,8 @@ static int load_plan(struct sim *m)
     return rc;
 }
 
-/* By multimem every rank of a node can have a slice for every other one on its way, in each plane.
- */
+/* By multimem every rank of a node can have a slice for every other one on its way, in each
+ * plane. */
 static unsigned multimem_frames(const struct sweep *s)
 {
     unsigned n = 0;

@@ -72,8 +72,8 @@ struct cost cost_collective(const struct cost_levels *l, struct cost_axis a, dou
  */
 struct cost cost_through(const struct cost_levels *l, struct cost_axis a, double bytes,
                          const enum cost_way way[FAB_MAX_LEVELS]);
-/* F20, F21: as many rings at once through all levels as a child has GPUs, each by a NIC of its own.
- */
+/* F20, F21: as many rings at once through all levels as a child has GPUs, each by a NIC of its
+ * own. */
 struct cost cost_rings(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce);
 /* One ring: whatever leaves a GPU node does so by one NIC. The same where GPUs are in no nodes. */
 struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce);

@@ -88,8 +88,8 @@ struct model_msg {
     uint64_t wire, frame, tail;
 };
 struct model_msg model_message(uint64_t len, uint32_t mtu, bool imm);
-/* Ethernet 14, IP 20, UDP 8, BTH 12, AETH 4, ICRC 4, and 24 of the link. One a message is counted.
- */
+/* Ethernet 14, IP 20, UDP 8, BTH 12, AETH 4, ICRC 4, and 24 of the link. One a message is
+ * counted. */
 #define MODEL_ACK_WIRE 86ULL
 
 int64_t model_ps(const struct model *m, uint32_t dirlink, uint64_t bytes);

@@ -37,8 +37,8 @@ static struct hca_neighbour *find(struct hca *h, uint32_t ip)
     return NULL;
 }
 
-/* A free place, or the one of whom was known first. Not of one that is waited for, unless all are.
- */
+/* A free place, or the one of whom was known first. Not of one that is waited for, unless all
+ * are. */
 static struct hca_neighbour *find_or_make(struct hca *h, uint32_t ip)
 {
     struct hca_neighbour *n = find(h, ip), *oldest = &h->neighbour[0];

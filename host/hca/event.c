@@ -202,8 +202,8 @@ EXPORT void ibv_ack_cq_events(struct ibv_cq *v, unsigned int n)
 
 /* ---- asynchronous events ---- */
 
-/* The counter of events that were fetched and not acknowledged, of the object that the event names.
- */
+/* The counter of events that were fetched and not acknowledged, of the object that the event
+ * names. */
 static uint32_t *unacked_of(const struct ibv_async_event *e)
 {
     switch (e->event_type) {

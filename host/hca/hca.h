@@ -19,8 +19,8 @@
 
 struct hca;
 
-/* The driver behind an HCA. Virtual time leaves them NULL but for kick; any may be NULL.
- */
+/* The driver behind an HCA. Virtual time leaves them NULL but for kick; any may be
+ * NULL. */
 struct hca_driver {
     void *ctx;
     void (*lock)(void *ctx);
@@ -89,8 +89,8 @@ bool hca_waiting(const struct hca *h);
 unsigned hca_objects(const struct hca *h);
 /* The process forked and this is the child: every later call answers EIO, frames go nowhere. */
 void hca_kill(struct hca *h);
-/* Marks a registered region as unbacked: payload of it is carried as a length only (virtual time).
- */
+/* Marks a registered region as unbacked: payload of it is carried as a length only (virtual
+ * time). */
 int hca_mr_unback(struct ibv_mr *mr);
 
 #endif

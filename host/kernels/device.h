@@ -60,8 +60,8 @@ uint64_t device_given(const struct device *d, enum device_stream s);
 int device_done(struct device *d, enum device_stream s, uint64_t *done);
 /* Until all are over; 0 or -EIO. */
 int device_wait(struct device *d);
-/* What give() gives to DEVICE_REDUCE is over, and took so long by the GPU's own clock. 0 or -EIO.
- */
+/* What give() gives to DEVICE_REDUCE is over, and took so long by the GPU's own clock. 0 or
+ * -EIO. */
 int device_time(struct device *d, int (*give)(void *ctx), void *ctx, double *seconds);
 /* Time in which copies to and from host memory were under way. */
 int64_t device_staging_ns(const struct device *d);

@@ -1,5 +1,5 @@
-/* Several GPUs as one group: barriers between their streams, and the operations between barriers.
- */
+/* Several GPUs as one group: barriers between their streams, and the operations between
+ * barriers. */
 #include "host/kernels/multicast_priv.h"
 #ifdef HAVE_MULTICAST
 #include <errno.h>

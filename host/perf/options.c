@@ -343,8 +343,8 @@ static int check_collective(struct perf_opts *o, char *err)
     return OPT_OK;
 }
 
-/* What single values cannot show: an end of the range that was not given follows the one that was.
- */
+/* What single values cannot show: an end of the range that was not given follows the one that
+ * was. */
 static int check_range(struct perf_opts *o, char *err)
 {
     const uint64_t dmin = 4096, dmax = 16u << 20;

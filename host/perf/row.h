@@ -62,8 +62,8 @@ double row_ulp_mean(const struct row *r);
 
 /* GB/s (1e9 bytes) */
 double row_algbw(const struct row *r, double time_us);
-/* algbw times what makes figures of different rank counts compare, by collective as in nccl-tests
- */
+/* algbw times what makes figures of different rank counts compare, by collective as in
+ * nccl-tests */
 double row_busbw(const struct row *r, double time_us);
 double row_predicted_us(const struct row *r);
 double row_utilisation(const struct row *r, double time_us); /* of the busiest link, 0..1 */

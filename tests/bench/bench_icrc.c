@@ -55,8 +55,8 @@ static int by_length(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* A tenth of the turns was shorter: others on the machine lengthen most, a lucky one says nothing.
- */
+/* A tenth of the turns was shorter: others on the machine lengthen most, a lucky one says
+ * nothing. */
 static double typical(double *s, unsigned n)
 {
     qsort(s, n, sizeof(s[0]), by_length);

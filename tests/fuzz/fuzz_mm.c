@@ -61,8 +61,8 @@ static void give(struct roce_pkt *k, unsigned peer, const void *payload)
     check(ep.input(ep.ctx, &m, 1, now) == 1, "every frame is taken");
 }
 
-/* Grants are remembered; what the switch asks of members' memory is answered by acknowledgements.
- */
+/* Grants are remembered; what the switch asks of members' memory is answered by
+ * acknowledgements. */
 static void listen(struct rte_mbuf *m)
 {
     static const uint8_t zeros[MTU];

@@ -308,8 +308,8 @@ static void operations_of_several_levels_cost_no_element(void **state)
     run_rows(rows, sizeof(rows) / sizeof(*rows), MEMORY);
 }
 
-/* It blames none of its members for links that all went at once, and says nothing when it is back.
- */
+/* It blames none of its members for links that all went at once, and says nothing when it is
+ * back. */
 static void a_switch_without_power_for_a_while_costs_no_element(void **state)
 {
     static const struct row rows[] = {

@@ -69,8 +69,8 @@ static uint32_t sum_of(const struct rte_mbuf *m)
     return s;
 }
 
-/* Some frames are kept as a capture does: whoever has got one must not write over what others see.
- */
+/* Some frames are kept as a capture does: whoever has got one must not write over what others
+ * see. */
 static void witness(struct bed *b, struct rte_mbuf *m)
 {
     struct witness *w = &b->witness[b->n_witnesses];

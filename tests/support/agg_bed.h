@@ -141,8 +141,8 @@ struct member *bed_group(struct bed *b, uint16_t tree, uint32_t id, uint16_t mtu
 void bed_join(struct member *m);
 void bed_leave(struct member *m);
 void bed_start(struct member *m, const struct bed_op *op);
-/* The member's process dies: nothing comes or goes any more; with PEER_DOWN from its NIC when told.
- */
+/* The member's process dies: nothing comes or goes any more; with PEER_DOWN from its NIC when
+ * told. */
 void bed_kill(struct member *m, bool told);
 /* A control message from a member's own UD queue pair. */
 void bed_say(struct member *m, enum agg_type type, struct agg_ctl *c);

@@ -198,8 +198,8 @@ void bed_start(struct member *m, const struct bed_op *op)
     m->busy = true;
 }
 
-/* Bytes of elements in the packet that starts at `off` of the vector, and its place in the message.
- */
+/* Bytes of elements in the packet that starts at `off` of the vector, and its place in the
+ * message. */
 static uint32_t packet_at(const struct member *m, uint64_t off, bool *head, bool *last)
 {
     uint64_t max = AGG_MSG_BYTES(m->g.mtu), in = off % max;

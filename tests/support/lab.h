@@ -59,8 +59,8 @@ struct endpoint prog_endpoint(struct prog *p);
 struct prog *prog_new(struct lab *l, const char *host, unsigned slot); /* attached */
 void prog_free(struct prog *p);
 void prog_send(struct prog *p, enum endpoint_queue q, struct rte_mbuf *m);
-/* Has the program at `host` send n frames to `to`, slot 0; the caller kicks or lab_send_all does.
- */
+/* Has the program at `host` send n frames to `to`, slot 0; the caller kicks or lab_send_all
+ * does. */
 void prog_stream(struct lab *l, struct prog *p, const char *host, const char *to, unsigned n,
                  uint32_t len);
 /* Runs until nothing happens any more, or limit_ps; returns the time of the last event. */

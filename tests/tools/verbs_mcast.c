@@ -27,8 +27,8 @@ struct bed {
     uint8_t *buf;
 };
 
-/* The group as a plain IPv4-mapped GID, or as a multicast GID of IPv6 (RFC 4291): it is the same.
- */
+/* The group as a plain IPv4-mapped GID, or as a multicast GID of IPv6 (RFC 4291): it is the
+ * same. */
 static union ibv_gid group(bool ipv6)
 {
     union ibv_gid g = {.raw = {[10] = 0xff, [11] = 0xff}};

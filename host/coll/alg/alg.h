@@ -97,8 +97,8 @@ bool alg_next(struct cut *c);
 
 /* A whole message to or from a peer over all channels to it. */
 void alg_send_all(struct alg *a, unsigned peer, struct ref src, uint64_t len);
-/* The same once a long message to `before` is all but out, so that the two do not share the port.
- */
+/* The same once a long message to `before` is all but out, so that the two do not share the
+ * port. */
 void alg_send_all_behind(struct alg *a, unsigned before, unsigned peer, struct ref src,
                          uint64_t len);
 void alg_recv_all(struct alg *a, unsigned peer, struct ref dst, uint64_t len, bool caused);

@@ -362,8 +362,8 @@ int alg_hier_allgather(struct alg *a)
     return rc;
 }
 
-/* BUF_TMP: the node's sums of all blocks of this place, then room for two parts' sums on the way.
- */
+/* BUF_TMP: the node's sums of all blocks of this place, then room for two parts' sums on the
+ * way. */
 static void scatter_part(struct alg *a, const struct nodes *g, const struct ring_edge *rail,
                          unsigned i, struct part p, uint64_t room)
 {

@@ -123,8 +123,8 @@ void mm_load_store(struct alg *a, const struct stripes *p, const struct mm_work 
     }
 }
 
-/* Loads and stores of one plane are one lane, so a store does not wait right behind its own load.
- */
+/* Loads and stores of one plane are one lane, so a store does not wait right behind its own
+ * load. */
 static void load_and_store(struct alg *a, const struct stripes *p, unsigned ahead, uint64_t off,
                            uint64_t len)
 {

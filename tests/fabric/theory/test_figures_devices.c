@@ -94,8 +94,8 @@ static void flops_and_memory_are_those_of_data_sheets(void **state)
     assert_int_equal(device("b200")->fp32_cores, 18944);
 }
 
-/* F10 to F15: levels of the presets, and the bill of materials has the same counts by another way.
- */
+/* F10 to F15: levels of the presets, and the bill of materials has the same counts by another
+ * way. */
 static void presets_and_bills_of_materials_agree(void **state)
 {
     static const struct {

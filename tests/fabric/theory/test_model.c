@@ -1,5 +1,5 @@
-/* trib model: every algorithm is there where it can be, with its formula and the level that binds.
- */
+/* trib model: every algorithm is there where it can be, with its formula and the level that
+ * binds. */
 #include "fabric/theory/model.h"
 #include "tests/fabric/theory/figures.h"
 

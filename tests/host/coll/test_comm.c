@@ -291,8 +291,8 @@ static void wrong_key_is_refused_by_name(void **state)
     rig_free(g, true);
 }
 
-/* A rank whose frames no longer come through: its neighbours find out, name it, and tell the rest.
- */
+/* A rank whose frames no longer come through: its neighbours find out, name it, and tell the
+ * rest. */
 static void lost_rank_is_named_on_all(void **state)
 {
     const struct coll_args args = {.count = 60000, .type = DT_FP32, .op = OP_SUM};

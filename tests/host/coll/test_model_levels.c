@@ -145,8 +145,8 @@ static void many_ranks_are_on_the_line_of_few(void **state)
     fabric_free(f);
 }
 
-/* F17: a group of 4 of a full mesh has 3 of its 7 ports, one of 8 all; a star's has its whole port.
- */
+/* F17: a group of 4 of a full mesh has 3 of its 7 ports, one of 8 all; a star's has its whole
+ * port. */
 static void meshes_and_stars_are_f17(void **state)
 {
     struct fabric *mesh = load("name = \"t\"; mtu = 4096; full_mesh = { hosts = 8;"

@@ -287,8 +287,8 @@ static void as_large_as_reported_and_not_one_more(void **state)
 
 /* ---- messages ---- */
 
-/* Regions without memory behind them carry lengths only, so that 1 GiB costs packets and no time.
- */
+/* Regions without memory behind them carry lengths only, so that 1 GiB costs packets and no
+ * time. */
 static void a_message_as_long_as_reported(void **state)
 {
     static const enum ibv_wr_opcode ops[] = {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ};

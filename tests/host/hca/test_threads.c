@@ -151,8 +151,8 @@ static const char *message(unsigned t, unsigned round)
     return NULL;
 }
 
-/* A region that goes away while it is written to: not a byte of it changes once dereg_mr is back.
- */
+/* A region that goes away while it is written to: not a byte of it changes once dereg_mr is
+ * back. */
 static const char *taken_away(unsigned t)
 {
     struct side *sa = &wire.p.s[0], *sb = &wire.p.s[1];

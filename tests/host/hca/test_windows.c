@@ -288,8 +288,8 @@ static void binds_that_are_wrong_are_refused(void **state)
     }
 }
 
-/* Requests around a bind happen around it: the SEND before tells of nothing that is not open yet.
- */
+/* Requests around a bind happen around it: the SEND before tells of nothing that is not open
+ * yet. */
 static void a_bind_waits_for_what_stands_before_it(void **state)
 {
     struct ibv_sge s;

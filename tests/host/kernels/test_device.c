@@ -199,8 +199,8 @@ static void patterns_are_verified_there(void **state)
     device_host_free(d, one, 4096);
 }
 
-/* Filled, reduced and verified there, misaligned by one element; their sums are those of a period.
- */
+/* Filled, reduced and verified there, misaligned by one element; their sums are those of a
+ * period. */
 static void long_vectors_are_right_to_the_last_element(void **state)
 {
     static const struct {

@@ -81,8 +81,8 @@ static void a_single_contribution_has_no_error(void **state)
     free(buf);
 }
 
-/* Two numbers added and rounded once to nearest: never more than half a unit, and sometimes that.
- */
+/* Two numbers added and rounded once to nearest: never more than half a unit, and sometimes
+ * that. */
 static void one_rounding_is_at_most_half_a_unit(void **state)
 {
     uint8_t *a = malloc(COUNT * 8), *b = malloc(COUNT * 8);
