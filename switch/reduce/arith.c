@@ -332,24 +332,67 @@ static size_t arith_unaligned(const void *out, size_t vector, size_t elem, size_
     return n % elem || n > bytes ? 0 : n;
 }
 
+/* A sum by loops made for a number of inputs: they take bytes `at` to `end`, whole blocks from a
+ * whole vector of the output on. */
+#define ARITH_KNOWN 16
+struct arith_sum {
+    void (*known[ARITH_KNOWN + 1])(void *out, const void *const *in, size_t at, size_t end);
+    arith_fn any, rest; /* of the same row; of the next narrower one */
+    size_t elem, vector, block;
+};
+
+static __attribute__((noinline)) void arith_sum_parts(const struct arith_sum *s, void *out,
+                                                      const void *const *in, unsigned n,
+                                                      size_t count)
+{
+    size_t bytes = count * s->elem, at = arith_unaligned(out, s->vector, s->elem, bytes);
+    size_t end = bytes - (bytes - at) % s->block;
+
+    if (n > ARITH_KNOWN || !s->known[n] || at == end) {
+        s->any(out, in, n, count);
+        return;
+    }
+    if (at)
+        arith_part(s->rest, out, in, n, 0, at / s->elem);
+    s->known[n](out, in, at, end);
+    if (end < bytes)
+        arith_part(s->any, out, in, n, end, (bytes - end) / s->elem);
+}
+
+/* As a rule all of it is whole blocks: nothing but the loop then, 4 KiB take it 70 cycles. */
+static inline void arith_sum(const struct arith_sum *s, void *out, const void *const *in,
+                             unsigned n, size_t count)
+{
+    size_t bytes = count * s->elem;
+
+    if (n <= ARITH_KNOWN && s->known[n] && (uintptr_t)out % s->vector == 0 && bytes % s->block == 0)
+        s->known[n](out, in, 0, bytes);
+    else
+        arith_sum_parts(s, out, in, n, count);
+}
+
+/* Compilers that know AVX512_FP16. */
+#if defined(__x86_64__) && !defined(__clang__) && __GNUC__ >= 12
+#define ARITH_FP16
+#endif
 #include "switch/reduce/arith_isa.h"
 
 /* ---- the table ---- */
 
-#define BY_TYPE(row, bf, op)                                                                       \
+#define BY_TYPE(row, bf, hf, op)                                                                   \
     {                                                                                              \
         [DT_INT8] = row##_##op##_8, [DT_UINT8] = row##_##op##_8, [DT_INT32] = row##_##op##_32,     \
         [DT_UINT32] = row##_##op##_32, [DT_INT64] = row##_##op##_64,                               \
-        [DT_UINT64] = row##_##op##_64, [DT_FP16] = row##_##op##_f16, [DT_FP32] = row##_##op##_f32, \
+        [DT_UINT64] = row##_##op##_64, [DT_FP16] = hf##_##op##_f16, [DT_FP32] = row##_##op##_f32,  \
         [DT_FP64] = row##_##op##_f64, [DT_BF16] = bf##_##op##_bf16,                                \
         [DT_FP8_E4M3] = scalar_##op##_e4m3, [DT_FP8_E5M2] = scalar_##op##_e5m2                     \
     }
-#define BY_SIGN(row, bf, op)                                                                       \
+#define BY_SIGN(row, bf, hf, op)                                                                   \
     {                                                                                              \
         [DT_INT8] = row##_##op##_i8, [DT_UINT8] = row##_##op##_u8, [DT_INT32] = row##_##op##_i32,  \
         [DT_UINT32] = row##_##op##_u32, [DT_INT64] = row##_##op##_i64,                             \
-        [DT_UINT64] = row##_##op##_u64, [DT_FP16] = row##_##op##_f16,                              \
-        [DT_FP32] = row##_##op##_f32, [DT_FP64] = row##_##op##_f64, [DT_BF16] = bf##_##op##_bf16,  \
+        [DT_UINT64] = row##_##op##_u64, [DT_FP16] = hf##_##op##_f16, [DT_FP32] = row##_##op##_f32, \
+        [DT_FP64] = row##_##op##_f64, [DT_BF16] = bf##_##op##_bf16,                                \
         [DT_FP8_E4M3] = scalar_##op##_e4m3, [DT_FP8_E5M2] = scalar_##op##_e5m2                     \
     }
 #define BY_BITS(row, op)                                                                           \
@@ -361,20 +404,23 @@ static size_t arith_unaligned(const void *out, size_t vector, size_t elem, size_
     {                                                                                              \
         [DT_FP32_LOC] = scalar_##op##_f32, [DT_INT32_LOC] = scalar_##op##_i32                      \
     }
-#define ALL(row, bf)                                                                               \
+#define ALL(row, bf, hf)                                                                           \
     {                                                                                              \
-        [OP_SUM] = BY_TYPE(row, bf, sum), [OP_PROD] = BY_TYPE(row, bf, prod),                      \
-        [OP_MIN] = BY_SIGN(row, bf, min), [OP_MAX] = BY_SIGN(row, bf, max),                        \
-        [OP_AVG] = BY_TYPE(row, bf, sum), [OP_BAND] = BY_BITS(row, band),                          \
+        [OP_SUM] = BY_TYPE(row, bf, hf, sum), [OP_PROD] = BY_TYPE(row, bf, hf, prod),              \
+        [OP_MIN] = BY_SIGN(row, bf, hf, min), [OP_MAX] = BY_SIGN(row, bf, hf, max),                \
+        [OP_AVG] = BY_TYPE(row, bf, hf, sum), [OP_BAND] = BY_BITS(row, band),                      \
         [OP_BOR] = BY_BITS(row, bor), [OP_BXOR] = BY_BITS(row, bxor), [OP_MINLOC] = PAIRS(minloc), \
         [OP_MAXLOC] = PAIRS(maxloc)                                                                \
     }
 
 static const arith_fn kernels[ARITH_ROWS][OP_COUNT][DT_COUNT] = {
-    [ARITH_SCALAR] = ALL(scalar, scalar),  [ARITH_V128] = ALL(v128, v128),
+    [ARITH_SCALAR] = ALL(scalar, scalar, scalar), [ARITH_V128] = ALL(v128, v128, v128),
 #ifdef __x86_64__
-    [ARITH_V256] = ALL(v256, v256),        [ARITH_V512] = ALL(v512, v512),
-    [ARITH_V512_BF16] = ALL(v512, v512bf),
+    [ARITH_V256] = ALL(v256, v256, v256),         [ARITH_V512] = ALL(v512, v512, v512),
+    [ARITH_V512_BF16] = ALL(v512, v512bf, v512),
+#endif
+#ifdef ARITH_FP16
+    [ARITH_V512_FP16] = ALL(v512, v512h, v512h),
 #endif
 };
 
@@ -392,6 +438,11 @@ bool arith_row_usable(enum arith_row row)
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     case ARITH_V512_BF16:
         return arith_row_usable(ARITH_V512) && __builtin_cpu_supports("avx512bf16");
+#endif
+#ifdef ARITH_FP16
+    case ARITH_V512_FP16:
+        return arith_row_usable(ARITH_V512_BF16) && __builtin_cpu_supports("avx512vnni") &&
+               __builtin_cpu_supports("avx512fp16");
 #endif
     default:
         return false;
@@ -412,7 +463,9 @@ enum arith_row arith_row_for(enum dtype t, enum arith_row widest, bool intel)
 {
     enum arith_row halves = t == DT_FP16 ? ARITH_V256 : t == DT_BF16 ? ARITH_V512 : widest;
 
-    return intel && halves < widest ? halves : widest;
+    if (intel)
+        return widest == ARITH_V512_FP16 || widest < halves ? widest : halves;
+    return widest < ARITH_V512_BF16 ? widest : ARITH_V512_BF16;
 }
 
 arith_fn arith_kernel(enum redop op, enum dtype t)

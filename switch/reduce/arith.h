@@ -32,16 +32,26 @@ bool arith_valid(enum redop op, enum dtype t);
 arith_fn arith_kernel(enum redop op, enum dtype t);
 /* The scalar row, for tests and as the definition. */
 arith_fn arith_scalar(enum redop op, enum dtype t);
-/* The rows of the table, narrowest first. The last one is the one before it but for bfloat16. For
- * tests and benchmarks. */
-enum arith_row { ARITH_SCALAR, ARITH_V128, ARITH_V256, ARITH_V512, ARITH_V512_BF16, ARITH_ROWS };
+/* The rows of the table, narrowest first. The last two are the one before them but for 16-bit
+ * floats. For tests and benchmarks. */
+enum arith_row {
+    ARITH_SCALAR,
+    ARITH_V128,
+    ARITH_V256,
+    ARITH_V512,
+    ARITH_V512_BF16,
+    ARITH_V512_FP16,
+    ARITH_ROWS
+};
 bool arith_row_usable(enum arith_row row);
 /* The row that arith_kernel() takes for a type: the widest that this CPU can run, but on Intel's
- * CPUs 16-bit floats are faster in narrower ones (a conversion of 16 halves takes both vector
- * units, where two of 8 are done at once). The bits are the same. */
+ * CPUs without AVX512_FP16 16-bit floats are faster in narrower ones (a conversion of 16 halves
+ * takes both vector units, where two of 8 are done at once); the row with it is for Intel's alone.
+ * The bits are the same. */
 enum arith_row arith_row_for(enum dtype t, enum arith_row widest, bool intel);
 arith_fn arith_kernel_of(enum arith_row row, enum redop op,
-                         enum dtype t); /* NULL: row is not of this architecture */
+                         enum dtype t); /* NULL: row is not of this architecture
+                                         * or compiler */
 /* AVG at the edge: buf[i] /= n (integers truncate toward zero; fp16/bf16 through fp32). */
 void arith_divide(void *buf, enum dtype t, unsigned n, size_t count);
 

@@ -97,7 +97,7 @@ static bool row(enum dtype t, unsigned c, unsigned rounds, void *const *frames, 
                         .out = frames[MAX_N]};
     j[0].kernel(j[0].out, j[0].in, j[0].n, j[0].count);
     for (unsigned i = 0; i < LEN(refs); i++) {
-        if (refs[i].type != t || !ref_usable(&refs[i]))
+        if (refs[i].type != t || !refs[i].sum[c] || !ref_usable(&refs[i]))
             continue;
         j[n++] = (struct job){.name = refs[i].name,
                               .sum = refs[i].sum[c],

@@ -25,8 +25,8 @@ typedef void (*ref_fn)(void *out, const void *const *in);
 struct ref {
     const char *name;
     enum dtype type;
-    enum { ANY_CPU, AVX512, AVX512_BF16 } needs;
-    ref_fn sum[4]; /* of 2, 4, 8, 16 */
+    enum { ANY_CPU, AVX512, AVX512_BF16, AVX512_VNNI, AVX512_FP16 } needs;
+    ref_fn sum[4]; /* of 2, 4, 8, 16; NULL: not done this way */
 };
 
 /* ---- what the compiler makes ---- */
@@ -85,12 +85,23 @@ PLAINS(plain_bf16_, uint16_t, of_bf16, to_bf16)
 #ifdef __x86_64__
 #include <immintrin.h>
 
-#define BY_HAND     __attribute__((target("f16c,avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
+#if !defined(__clang__) && __GNUC__ >= 12
+#define KNOWS_FP16
+#define WITH_FP16 ",avx512fp16"
+#else
+#define WITH_FP16
+#endif
+#define BY_HAND                                                                                    \
+    __attribute__((target("f16c,avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,"               \
+                          "avx512vnni" WITH_FP16)))
 #define INLINE_HAND static inline __attribute__((always_inline)) BY_HAND
 #define UNROLL      _Pragma("GCC unroll 16")
 
 /* b vectors of V at a time, each of `step` elements of E. */
 #define HAND(name, E, V, step, LOAD, ADD, STORE)                                                   \
+    HAND_ANY(name, E, V, step, LOAD, ADD, STORE)                                                   \
+    HAND_N(name, 2) HAND_N(name, 4) HAND_N(name, 8) HAND_N(name, 16)
+#define HAND_ANY(name, E, V, step, LOAD, ADD, STORE)                                               \
     INLINE_HAND void name##_any(E *o, const void *const *in, const unsigned n, const unsigned b)   \
     {                                                                                              \
         const E *p[16];                                                                            \
@@ -103,8 +114,7 @@ PLAINS(plain_bf16_, uint16_t, of_bf16, to_bf16)
                 ADD(a[j], LOAD(p[k] + i + (step)*j));                                              \
             UNROLL for (unsigned j = 0; j < b; j++) STORE(o + i + (step)*j, a[j]);                 \
         }                                                                                          \
-    }                                                                                              \
-    HAND_N(name, 2) HAND_N(name, 4) HAND_N(name, 8) HAND_N(name, 16)
+    }
 #define HAND_N(name, n) HAND_NB(name, n, 1) HAND_NB(name, n, 2) HAND_NB(name, n, 4)
 #define HAND_NB(name, n, b)                                                                        \
     BY_HAND static void name##n##_##b(void *out, const void *const *in)                            \
@@ -158,6 +168,29 @@ HAND(bf16_, uint16_t, struct bf, 32, bf_load, bf_add, bf_store)
 #define BX_STORE(p, a) _mm256_store_si256((__m256i *)(p), (__m256i)_mm512_cvtneps_pbh(a))
 HAND(bf16_extend_, uint16_t, __m512, 16, BX_LOAD, _mm512_add_ps, BX_STORE)
 
+/* And with a multiplication that adds to round: + 0x7fff x 1 + the upper half's last bit x 1. */
+INLINE_HAND __m512i bd_round(__m512 a)
+{
+    __m512i bias = _mm512_ternarylogic_epi32((__m512i)a, _mm512_set1_epi32(0x10000),
+                                             _mm512_set1_epi32(0x7fff), 0xea); /* a & b | c */
+
+    return _mm512_dpwssd_epi32((__m512i)a, bias, _mm512_set1_epi16(1));
+}
+INLINE_HAND void bd_store(uint16_t *p, struct bf a)
+{
+    const __m512i down = _mm512_set4_epi32(0x0d0c0f0e, 0x09080b0a, 0x05040706, 0x01000302);
+    __m512i odd = bd_round(a.odd), even = bd_round(a.even);
+
+    _mm512_store_si512(p, _mm512_mask_shuffle_epi8(odd, 0x3333333333333333, even, down));
+}
+HAND(bf16_dot_, uint16_t, struct bf, 32, bf_load, bf_add, bd_store)
+
+/* Two halves without conversion: rounded once, like the sum in fp32 that has twice their bits. */
+#ifdef KNOWS_FP16
+HAND_ANY(f16_two_, uint16_t, __m512h, 32, _mm512_load_ph, _mm512_add_ph, _mm512_store_ph)
+HAND_N(f16_two_, 2)
+#endif
+
 #define HAND_REF(name, type, needs, b)                                                             \
     {                                                                                              \
 #name #b, type, needs,                                                                     \
@@ -178,12 +211,23 @@ HAND(bf16_extend_, uint16_t, __m512, 16, BX_LOAD, _mm512_add_ps, BX_STORE)
     }
 
 static const struct ref refs[] = {
-    PLAIN_REF(plain_f32_, DT_FP32),         PLAIN_REF(plain_i32_, DT_INT32),
-    PLAIN_REF(plain_f16_, DT_FP16),         PLAIN_REF(plain_bf16_, DT_BF16),
+    PLAIN_REF(plain_f32_, DT_FP32),
+    PLAIN_REF(plain_i32_, DT_INT32),
+    PLAIN_REF(plain_f16_, DT_FP16),
+    PLAIN_REF(plain_bf16_, DT_BF16),
 #ifdef __x86_64__
-    HAND_REFS(f32_, DT_FP32, AVX512),       HAND_REFS(i32_, DT_INT32, AVX512),
-    HAND_REFS(f16_, DT_FP16, AVX512),       HAND_REFS(f16_ymm_, DT_FP16, AVX512),
-    HAND_REFS(bf16_, DT_BF16, AVX512_BF16), HAND_REFS(bf16_extend_, DT_BF16, AVX512_BF16),
+    HAND_REFS(f32_, DT_FP32, AVX512),
+    HAND_REFS(i32_, DT_INT32, AVX512),
+    HAND_REFS(f16_, DT_FP16, AVX512),
+    HAND_REFS(f16_ymm_, DT_FP16, AVX512),
+    HAND_REFS(bf16_, DT_BF16, AVX512_BF16),
+    HAND_REFS(bf16_extend_, DT_BF16, AVX512_BF16),
+    HAND_REFS(bf16_dot_, DT_BF16, AVX512_VNNI),
+#endif
+#ifdef KNOWS_FP16
+    {"f16_two_1", DT_FP16, AVX512_FP16, {f16_two_2_1}},
+    {"f16_two_2", DT_FP16, AVX512_FP16, {f16_two_2_2}},
+    {"f16_two_4", DT_FP16, AVX512_FP16, {f16_two_2_4}},
 #endif
 };
 
@@ -192,6 +236,12 @@ static inline bool ref_usable(const struct ref *r)
 #ifdef __x86_64__
     if (r->needs == AVX512_BF16 && !__builtin_cpu_supports("avx512bf16"))
         return false;
+    if (r->needs == AVX512_VNNI && !__builtin_cpu_supports("avx512vnni"))
+        return false;
+#ifdef KNOWS_FP16
+    if (r->needs == AVX512_FP16 && !__builtin_cpu_supports("avx512fp16"))
+        return false;
+#endif
     return r->needs == ANY_CPU ||
            (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));

@@ -223,6 +223,107 @@ static void every_row_agrees_on_all_halves_beside_special_ones(void **state)
     }
 }
 
+/* Elements of a float's type as its sign and exponent lie in them; an integer's have none. */
+static uint64_t exponent_bits(enum dtype t)
+{
+    return t == DT_FP16   ? 0x7c00
+           : t == DT_BF16 ? 0x7f80
+           : t == DT_FP32 ? 0x7f800000
+           : t == DT_FP64 ? 0x7ff0000000000000
+                          : 0;
+}
+
+/* Numbers: of all sizes, or of such that no sum of them is infinite. */
+static void fill_numbers(enum dtype t, void *p, size_t count, bool small)
+{
+    unsigned size = dtype_size(t);
+    uint64_t exponent = exponent_bits(t), top = exponent & ~(exponent >> 1);
+
+    ref_fill(t, p, count, &rng_state);
+    for (size_t i = 0; i < count && exponent; i++) {
+        uint64_t v = 0;
+
+        memcpy(&v, (uint8_t *)p + i * size, size);
+        if (small || (v & exponent) == exponent)
+            v &= ~top;
+        memcpy((uint8_t *)p + i * size, &v, size);
+    }
+}
+
+#define PAYLOAD 4096
+
+static void whole_payloads_with_at_most_one_nan_have_the_scalar_rows_bits(void **state)
+{
+    static uint8_t mem[18][PAYLOAD] __attribute__((aligned(64))), want[PAYLOAD];
+    static const unsigned ns[] = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17};
+    const void *in[17];
+
+    (void)state;
+    for (unsigned k = 0; k < 17; k++)
+        in[k] = mem[k];
+    for (int t = 0; t < DT_COUNT; t++)
+        for (unsigned r = 0; r < LEN(ns) * 16 && arith_valid(OP_SUM, t); r++) {
+            unsigned n = ns[r / 16], size = dtype_size(t), alias = (unsigned)(rnd() % n);
+            size_t count = PAYLOAD / size;
+            uint64_t exponent = exponent_bits(t);
+            uint64_t mantissa = (exponent & -exponent) - 1, nan = exponent | (rnd() & mantissa) | 1;
+            uint8_t saved[PAYLOAD];
+
+            for (unsigned k = 0; k < n; k++)
+                fill_numbers(t, mem[k], count, r % 4 < 2);
+            nan |= rnd() % 2 << (8 * size - 1);
+            if (r % 2 && exponent)
+                memcpy(mem[rnd() % n] + rnd() % count * size, &nan, size);
+            arith_scalar(OP_SUM, t)(want, in, n, count);
+            for (int row = ARITH_V128; row < ARITH_ROWS; row++) {
+                if (!arith_row_usable(row))
+                    continue;
+                memset(mem[17], 0xa5, PAYLOAD);
+                arith_kernel_of(row, OP_SUM, t)(mem[17], in, n, count);
+                if (memcmp(want, mem[17], PAYLOAD))
+                    fail_msg("row %d, %s sum of %u differs", row, dtype_name(t), n);
+                memcpy(saved, mem[alias], PAYLOAD);
+                arith_kernel_of(row, OP_SUM, t)(mem[alias], in, n, count);
+                if (memcmp(want, mem[alias], PAYLOAD))
+                    fail_msg("row %d, %s sum of %u in place of input %u differs", row,
+                             dtype_name(t), n, alias);
+                memcpy(mem[alias], saved, PAYLOAD);
+            }
+        }
+}
+
+/* A call for each block, so that a NaN is not what all others are done by. */
+static void every_row_adds_two_halves_alike(void **state)
+{
+    enum { BLOCK = 256 };
+    static uint16_t all[65536] __attribute__((aligned(64))), other[BLOCK], want[BLOCK];
+    static uint16_t got[BLOCK] __attribute__((aligned(64)));
+    static const enum dtype types[] = {DT_FP16, DT_BF16};
+
+    (void)state;
+    for (unsigned i = 0; i < 65536; i++)
+        all[i] = (uint16_t)i;
+    for (unsigned o = 0; o < ref_n_special_halves + 65536 / 509; o++) {
+        for (unsigned i = 0; i < BLOCK; i++)
+            other[i] = o < ref_n_special_halves ? ref_special_halves[o]
+                                                : (uint16_t)((o - ref_n_special_halves) * 509);
+        for (unsigned at = 0; at < 65536; at += BLOCK)
+            for (unsigned t = 0; t < LEN(types); t++) {
+                const void *in[2] = {all + at, other};
+
+                arith_scalar(OP_SUM, types[t])(want, in, 2, BLOCK);
+                for (int row = ARITH_V128; row < ARITH_ROWS; row++) {
+                    if (!arith_row_usable(row))
+                        continue;
+                    arith_kernel_of(row, OP_SUM, types[t])(got, in, 2, BLOCK);
+                    if (memcmp(got, want, sizeof(want)))
+                        fail_msg("row %d, %s: %04x on + %04x differ", row, dtype_name(types[t]), at,
+                                 other[0]);
+                }
+            }
+    }
+}
+
 static void chosen_kernel_is_of_the_row_for_its_type(void **state)
 {
     int best = ARITH_SCALAR;
@@ -247,21 +348,27 @@ static void chosen_kernel_is_of_the_row_for_its_type(void **state)
         }
 }
 
-static void halves_take_narrower_rows_on_intel_alone(void **state)
+static void halves_take_rows_of_their_own_on_intel_alone(void **state)
 {
     static const struct {
         enum dtype t;
-        enum arith_row widest, intel;
+        enum arith_row widest, intel, other;
     } rows[] = {
-        {DT_FP32, ARITH_V512_BF16, ARITH_V512_BF16}, {DT_FP16, ARITH_V512_BF16, ARITH_V256},
-        {DT_FP16, ARITH_V512, ARITH_V256},           {DT_FP16, ARITH_V128, ARITH_V128},
-        {DT_BF16, ARITH_V512_BF16, ARITH_V512},      {DT_BF16, ARITH_V256, ARITH_V256},
+        {DT_FP32, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_BF16},
+        {DT_FP16, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_BF16},
+        {DT_BF16, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_BF16},
+        {DT_FP32, ARITH_V512_BF16, ARITH_V512_BF16, ARITH_V512_BF16},
+        {DT_FP16, ARITH_V512_BF16, ARITH_V256, ARITH_V512_BF16},
+        {DT_FP16, ARITH_V512, ARITH_V256, ARITH_V512},
+        {DT_FP16, ARITH_V128, ARITH_V128, ARITH_V128},
+        {DT_BF16, ARITH_V512_BF16, ARITH_V512, ARITH_V512_BF16},
+        {DT_BF16, ARITH_V256, ARITH_V256, ARITH_V256},
     };
 
     (void)state;
     for (unsigned i = 0; i < LEN(rows); i++) {
         assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, true), rows[i].intel);
-        assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, false), rows[i].widest);
+        assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, false), rows[i].other);
     }
 }
 
@@ -339,8 +446,10 @@ int main(void)
         cmocka_unit_test(scalar_row_is_the_rule),
         cmocka_unit_test(every_row_has_the_scalar_rows_bits),
         cmocka_unit_test(every_row_agrees_on_all_halves_beside_special_ones),
+        cmocka_unit_test(whole_payloads_with_at_most_one_nan_have_the_scalar_rows_bits),
+        cmocka_unit_test(every_row_adds_two_halves_alike),
         cmocka_unit_test(chosen_kernel_is_of_the_row_for_its_type),
-        cmocka_unit_test(halves_take_narrower_rows_on_intel_alone),
+        cmocka_unit_test(halves_take_rows_of_their_own_on_intel_alone),
         cmocka_unit_test(dividing_truncates_integers_and_rounds_halves_once),
         cmocka_unit_test(names_and_aliases_lead_back_to_the_type),
     };
