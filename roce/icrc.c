@@ -53,6 +53,21 @@ static const uint32_t table[8][256] = {
                     ROW(0xccaa009eu, 0x4225077du, 0x844a0efau, 0xd3e51bb5u, 0x7cbb312bu,
                         0xf9766256u, 0x299dc2edu, 0x533b85dau)};
 
+/* To move by 2^k bytes, d bits: x^(d + 32) and x^(d - 32) mod P, reflected. */
+static const uint64_t by_bytes[32][2] = {
+    {0x077073096, 0x03f036dc2}, {0x1c26a3700, 0x1ae24a6b0}, {0x163cd6124, 0x100000000},
+    {0x0ccaa009e, 0x1db710640}, {0x1751997d0, 0x0ccaa009e}, {0x0f1da05aa, 0x15a546366},
+    {0x154442bd4, 0x1c6e41596}, {0x1e88ef372, 0x14a7fe880}, {0x11542778a, 0x1322d1430},
+    {0x01072db28, 0x1d741f35c}, {0x123e0f72e, 0x0bbf2f6d6}, {0x153c7bc22, 0x1a03baef6},
+    {0x05ad8a92c, 0x1b3b1a484}, {0x0b566f6e2, 0x1f848d714}, {0x146e02ffe, 0x0e0ee5efe},
+    {0x02ee43a2c, 0x1f2b342ca}, {0x01b4511ee, 0x190e02912}, {0x0bce15202, 0x079d78d2c},
+    {0x12479e3ae, 0x16b3f2b0a}, {0x06f76172e, 0x1b17fa50e}, {0x18d84ccf8, 0x19677ce9e},
+    {0x0385993ac, 0x1153260fe}, {0x0b4247b20, 0x143e74a14}, {0x1b22080e6, 0x042572086},
+    {0x066bc001e, 0x04a8257e2}, {0x16efa21f2, 0x02b116eb6}, {0x0fe273162, 0x104d16ae6},
+    {0x108b88e52, 0x16ab3bcbe}, {0x0f7d6deb4, 0x094829948}, {0x0edb88320, 0x180448992},
+    {0x076dc4190, 0x11b534288}, {0x01db71064, 0x046d4d0a2},
+};
+
 static inline uint64_t load64(const void *p)
 {
     uint64_t v;
@@ -198,22 +213,35 @@ WIDE static uint32_t crc_wide(uint32_t crc, const uint8_t *p, size_t n)
     return crc_rest(crc, p, n);
 }
 
-/* roce_icrc_headers() in vectors: no table that would have to be in the cache. Eight bytes of zero
- * in front change nothing. */
-CLMUL static uint32_t headers_clmul(const uint8_t *p, uint32_t n)
+/* n bytes of zero behind what a stands for. */
+CLMUL static inline __m128i fold_zeros(__m128i a, uint32_t n)
+{
+    for (; n; n &= n - 1) {
+        const uint64_t *k = by_bytes[__builtin_ctz(n)];
+
+        a = fold(a, pair(k[0], k[1]), _mm_setzero_si128());
+    }
+    return a;
+}
+
+/* roce_icrc_headers() in vectors: no table of bytes that would have to be in the cache. Eight bytes
+ * of zero in front change nothing. */
+CLMUL static uint32_t headers_clmul(const uint8_t *p, uint32_t n, uint32_t zeros)
 {
     const __m128i by128 = pair(0x1751997d0, 0x0ccaa009e);
     __m128i a = pair(0, (load64(p) | MASK_TOS) ^ ICRC_START);
 
     a = fold(a, by128, pair(load64(p + 8) | MASK_TTL_SUM, load64(p + 16)));
     a = fold(a, by128, pair(load64_alone(p + 24) | MASK_UDP_SUM, load64_alone(p + 32) | MASK_BTH));
-    return crc_rest(crc_last(a, p + 40, n - 40), p + 40, n - 40);
-}
+    for (p += 40, n -= 40; n;) { /* extended headers */
+        uint32_t piece = n < 16 ? n : 16;
+        uint8_t last[16] = {0};
 
-CLMUL static uint64_t mul_clmul(uint32_t a, uint32_t b)
-{
-    return (uint64_t)_mm_cvtsi128_si64(
-        _mm_clmulepi64_si128(_mm_cvtsi32_si128((int)a), _mm_cvtsi32_si128((int)b), 0));
+        memcpy(last + 16 - piece, p, piece);
+        a = _mm_xor_si128(fold_zeros(a, piece), _mm_loadu_si128((const __m128i *)last));
+        p += piece, n -= piece;
+    }
+    return crc_last(fold_zeros(a, zeros), p, 0);
 }
 
 static inline bool have_clmul(void)
@@ -246,13 +274,9 @@ static uint32_t crc_clmul(uint32_t crc, const uint8_t *p, size_t n)
 {
     return crc_table(crc, p, n);
 }
-static uint32_t headers_clmul(const uint8_t *p, uint32_t n)
+static uint32_t headers_clmul(const uint8_t *p, uint32_t n, uint32_t zeros)
 {
-    return crc_table(0, p, n);
-}
-static uint64_t mul_clmul(uint32_t a, uint32_t b)
-{
-    return (uint64_t)a & b;
+    return crc_table(zeros, p, n);
 }
 #endif
 
@@ -270,41 +294,30 @@ static uint64_t mul(uint32_t a, uint32_t b)
 {
     uint64_t r = 0;
 
-    if (have_clmul())
-        return mul_clmul(a, b);
     for (unsigned i = 0; i < 32; i++)
         if (a >> i & 1)
             r ^= (uint64_t)b << i;
     return r;
 }
 
-/* x^(8 * 2^k - 32) mod P, reflected: reducing a product of 64 bits by step8() multiplies by x^32
- * once more. */
-static const uint32_t shift_op[32] = {
-    0x1f81b6e1u, 0xd7125358u, 0x80000000u, 0xedb88320u, 0x6655004fu, 0xad2a31b3u, 0xe3720acbu,
-    0xa53ff440u, 0x99168a18u, 0xeba0f9aeu, 0x5df97b6bu, 0xd01dd77bu, 0xd9d8d242u, 0xfc246b8au,
-    0x70772f7fu, 0xf959a165u, 0xc8701489u, 0x3cebc696u, 0xb59f9585u, 0xd8bfd287u, 0xcb3be74fu,
-    0x8a99307fu, 0xa1f3a50au, 0x212b9043u, 0x25412bf1u, 0x1588b75bu, 0x8268b573u, 0xb559de5fu,
-    0x4a414ca4u, 0xc02244c9u, 0x8da9a144u, 0x236a6851u,
-};
-
+/* Reducing a product of 64 bits by step8() multiplies by x^32 once more. */
 uint32_t roce_crc_shift(uint32_t crc, uint32_t n)
 {
     for (; n; n &= n - 1)
-        crc = step8(0, mul(crc, shift_op[__builtin_ctz(n)]) << 1);
+        crc = step8(0, mul(crc, (uint32_t)(by_bytes[__builtin_ctz(n)][1] >> 1)) << 1);
     return crc;
 }
 
-uint32_t roce_icrc_headers(const uint8_t *p, uint32_t n)
+uint32_t roce_icrc_headers(const uint8_t *p, uint32_t n, uint32_t zeros)
 {
     uint32_t crc;
 
     if (have_clmul())
-        return headers_clmul(p, n);
+        return headers_clmul(p, n, zeros);
     crc = step8(ICRC_START, load64(p) | MASK_TOS);
     crc = step8(crc, load64(p + 8) | MASK_TTL_SUM);
     crc = step8(crc, load64(p + 16));
     crc = step8(crc, load64(p + 24) | MASK_UDP_SUM);
     crc = step8(crc, load64(p + 32) | MASK_BTH);
-    return roce_crc(crc, p + 40, n - 40);
+    return roce_crc_shift(roce_crc(crc, p + 40, n - 40), zeros);
 }

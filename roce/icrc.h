@@ -18,8 +18,9 @@ uint32_t roce_crc(uint32_t crc, const void *p, size_t n);
 /* Register after n bytes of zero, in O(log n). */
 uint32_t roce_crc_shift(uint32_t crc, uint32_t n);
 
-/* Register after the masked headers of a packet: IPv4 header at p, n bytes to the payload (IPv4,
- * UDP, BTH, extended headers). */
-uint32_t roce_icrc_headers(const uint8_t *p, uint32_t n);
+/* Register after the masked headers of a packet and `zeros` bytes of zero, for which a payload's
+ * register is added: IPv4 header at p, n bytes to the payload (IPv4, UDP, BTH, extended headers).
+ */
+uint32_t roce_icrc_headers(const uint8_t *p, uint32_t n, uint32_t zeros);
 
 #endif

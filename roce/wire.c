@@ -380,15 +380,6 @@ void roce_build(struct rte_mbuf *m, struct roce_pkt *k)
     m->data_len = m->pkt_len = k->hdr_len;
 }
 
-/* Padding and ICRC at p; returns their bytes. crc: register after the payload. */
-static uint32_t put_tail(uint8_t *p, uint32_t pad, uint32_t crc)
-{
-    memset(p, 0, pad);
-    crc = ~roce_crc(crc, p, pad);
-    memcpy(p + pad, &crc, 4);
-    return pad + ROCE_ICRC_BYTES;
-}
-
 static void set_meta(struct rte_mbuf *m, const struct roce_pkt *k)
 {
     struct frame_meta *meta = frame_meta(m);
@@ -398,44 +389,41 @@ static void set_meta(struct rte_mbuf *m, const struct roce_pkt *k)
     meta->flags = k->virt ? FRAME_F_VIRTUAL : 0;
 }
 
-static inline uint32_t crc_of_headers(const struct rte_mbuf *m, const struct roce_pkt *k)
+/* The ICRC, where payload and padding give this register from 0. The CPU works on both at once. */
+static inline uint32_t icrc_of(const struct rte_mbuf *m, const struct roce_pkt *k, uint32_t crc)
 {
-    return roce_icrc_headers(rte_pktmbuf_mtod_offset(m, const uint8_t *, k->l3),
-                             k->hdr_len - k->l3);
+    return ~(crc ^ roce_icrc_headers(rte_pktmbuf_mtod_offset(m, const uint8_t *, k->l3),
+                                     k->hdr_len - k->l3, k->len + k->pad));
 }
 
-/* crc: register after headers and payload. */
-static void seal(struct rte_mbuf *m, const struct roce_pkt *k, uint32_t crc)
+void roce_seal_crc(struct rte_mbuf *m, const struct roce_pkt *k, uint32_t crc)
 {
     uint32_t n = k->hdr_len + k->len - k->virt;
+    uint8_t *p = rte_pktmbuf_mtod_offset(m, uint8_t *, n);
 
-    n += put_tail(rte_pktmbuf_mtod_offset(m, uint8_t *, n), k->pad, crc);
-    m->data_len = m->pkt_len = n;
+    if (k->pad) {
+        memset(p, 0, k->pad);
+        crc = roce_crc(crc, p, k->pad);
+    }
+    crc = k->virt ? UINT32_MAX : icrc_of(m, k, crc); /* length only: nobody checks it */
+    memcpy(p + k->pad, &crc, ROCE_ICRC_BYTES);
+    m->data_len = m->pkt_len = n + k->pad + ROCE_ICRC_BYTES;
     set_meta(m, k);
 }
 
 void roce_seal(struct rte_mbuf *m, const struct roce_pkt *k)
 {
-    uint32_t crc = 0;
+    const uint8_t *payload = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->hdr_len);
 
-    if (!k->virt)
-        crc = roce_crc(crc_of_headers(m, k), rte_pktmbuf_mtod_offset(m, uint8_t *, k->hdr_len),
-                       k->len);
-    seal(m, k, crc);
-}
-
-void roce_seal_crc(struct rte_mbuf *m, const struct roce_pkt *k, uint32_t crc)
-{
-    seal(m, k, k->virt ? 0 : roce_crc_shift(crc_of_headers(m, k), k->len) ^ crc);
+    roce_seal_crc(m, k, k->virt ? 0 : roce_crc(0, payload, k->len));
 }
 
 bool roce_icrc_ok(struct rte_mbuf *m, const struct roce_pkt *k)
 {
-    uint32_t left = k->len + k->pad, off = k->hdr_len, crc, want;
+    uint32_t left = k->len + k->pad, off = k->hdr_len, crc = 0, want;
     const uint8_t *p;
     uint8_t buf[4];
 
-    crc = crc_of_headers(m, k);
     for (struct rte_mbuf *s = m; s && left; s = s->next) {
         uint32_t n = s->data_len > off ? s->data_len - off : 0;
 
@@ -447,7 +435,7 @@ bool roce_icrc_ok(struct rte_mbuf *m, const struct roce_pkt *k)
     if (left || !p)
         return false;
     memcpy(&want, p, 4);
-    return want == ~crc;
+    return want == icrc_of(m, k, crc);
 }
 
 /* ---- print ---- */
