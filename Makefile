@@ -281,10 +281,11 @@ determinism:
 	$(Q)tests/determinism.sh build build-debug build-asan
 
 # Threads of one program under the thread sanitizer, which wants addresses that are not random.
+TSAN_TESTS := $(addprefix build-tsan/tests/,host/hca/test_threads sim/test_slices)
 tsan:
 	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory MODE=tsan BUILD=build-tsan build-tsan/tests/host/hca/test_threads
-	$(Q)setarch -R build-tsan/tests/host/hca/test_threads
+	$(Q)$(MAKE) --no-print-directory MODE=tsan BUILD=build-tsan $(TSAN_TESTS)
+	$(Q)for t in $(TSAN_TESTS); do setarch -R $$t || exit 1; done
 
 bench:
 	$(Q)scripts/setup.sh bench

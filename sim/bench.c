@@ -4,7 +4,6 @@
 #include "host/perf/values.h"
 #include "sim/faults.h"
 #include "sim/job.h"
-#include "sim/steady.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -64,14 +63,6 @@ static void show(struct bench *b, double now)
     b->shown_events = world_events(b->w);
 }
 
-/* As rte_mempool_in_use_count(), which looks into the caches of 128 threads that are not there. */
-static unsigned frames_in_use(struct rte_mempool *pool)
-{
-    const struct rte_mempool_cache *c = rte_mempool_default_cache(pool, rte_lcore_id());
-
-    return pool->size - rte_mempool_ops_get_count(pool) - (c ? c->len : 0);
-}
-
 static bool stop(void *ctx)
 {
     struct bench *b = ctx;
@@ -80,7 +71,7 @@ static bool stop(void *ctx)
     if (likely(b->what == timed))
         steady_tick(&b->steady, world_frames(b->w));
     if (events - b->looked >= LOOK_EVENTS) {
-        unsigned used = frames_in_use(b->cfg.pool);
+        unsigned used = world_frames_used(b->w);
 
         b->peak = used > b->peak ? used : b->peak;
         b->looked = events;
@@ -94,7 +85,7 @@ static bool stop(void *ctx)
     }
     if (b->beside && beside_progress(b->beside))
         b->beside_failed = true;
-    return *b->cfg.stop || b->late || b->beside_failed || b->peak >= b->cfg.pool->size;
+    return *b->cfg.stop || b->late || b->beside_failed || b->peak >= b->cfg.frames;
 }
 
 /* ---- one row in one place ---- */
@@ -129,21 +120,28 @@ static struct coll_args args_of(const struct bench *b, unsigned rank)
     return a;
 }
 
-enum coll_algo bench_runs_by(struct bench *b, const struct row *r)
+/* What runs the row at hand. */
+static enum coll_algo runs_by(const struct bench *b)
 {
     struct comm *c = job_comm(b->j, 0);
-    struct coll_args a;
+    struct coll_args a = args_of(b, 0);
 
-    b->row = r;
-    a = args_of(b, 0);
     return comm_fell_back(c) ? comm_runs_by(c, &a) : a.algo;
 }
 
+enum coll_algo bench_runs_by(struct bench *b, const struct row *r)
+{
+    b->row = r;
+    return runs_by(b);
+}
+
+/* Of ranks of several hosts at the same time. */
 static void args(void *ctx, unsigned rank, struct coll_args *a)
 {
     struct bench *b = ctx;
 
-    b->aggregated += !rank && bench_runs_by(b, b->row) == b->row->algo;
+    if (!rank && runs_by(b) == b->row->algo)
+        b->aggregated++;
     *a = args_of(b, rank);
 }
 
@@ -181,7 +179,7 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
         fprintf(stderr, "\r\033[K");
     if (us)
         *us = (double)l.time_ps / n * 1e-6;
-    if (!rc && b->peak >= b->cfg.pool->size)
+    if (!rc && b->peak >= b->cfg.frames)
         rc = -ECANCELED;
     if (!rc && b->faults)
         rc = faults_state(b->faults);
@@ -192,7 +190,7 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
                  b->cfg.o->max_wall);
     else if (rc == -ECANCELED && !*b->cfg.stop)
         snprintf(err, COMM_TEXT, "%u frames were not enough, expected more (--frames)",
-                 b->cfg.pool->size);
+                 b->cfg.frames);
     else if (rc)
         snprintf(err, COMM_TEXT, "%.*s", COMM_TEXT - 1,
                  rc == -ECANCELED ? "interrupted"
@@ -386,7 +384,8 @@ static int create_world(struct bench *b)
                            .host_of_rank = host,
                            .pool = cfg->pool,
                            .seed = cfg->seed,
-                           .an_mbufs = cfg->pool->size,
+                           .an_mbufs = cfg->frames,
+                           .threads = cfg->threads,
                            .tap = cfg->tap,
                            .tap_ctx = cfg->tap_ctx,
                            .trace_lengths = true};
@@ -456,8 +455,8 @@ void bench_state(const struct bench *b, struct bench_state *s)
                               .frames = world_frames(b->w),
                               .trace = world_trace_hash(b->w),
                               .pool_peak = b->peak,
-                              .steady_s = b->steady.s,
-                              .steady_frames = b->steady.frames};
+                              .steady = b->steady,
+                              .threads = world_threads(b->w)};
 }
 
 int bench_leave(struct bench *b)

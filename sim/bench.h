@@ -11,6 +11,7 @@
 #include "sim/beside.h"
 #include "sim/congestion.h"
 #include "sim/counters.h"
+#include "sim/steady.h"
 
 #include <rte_mempool.h>
 
@@ -27,6 +28,8 @@ struct bench_cfg {
     const struct fault_plan *plan; /* NULL: none; time 0 is when everybody is connected */
     bool lengths;                  /* no data, only its lengths; nothing is checked */
     struct rte_mempool *pool;      /* of all frames */
+    unsigned frames;               /* that may be in use: all, but those that threads hoard */
+    unsigned threads;              /* as in world_cfg */
     net_tap_fn tap;                /* as in world_cfg */
     void *tap_ctx;
     struct counters *counters;         /* NULL: nobody counts */
@@ -40,10 +43,8 @@ struct bench_state {
     uint64_t events, frames; /* frames: each link that one takes counts */
     uint64_t trace;          /* hash over time, link and length of every frame */
     unsigned pool_peak;
-    /* Of the machine: CPU time of the timed operations without start-up, and frames of that
-     * time. */
-    double steady_s;
-    uint64_t steady_frames;
+    struct steady steady; /* of the machine */
+    unsigned threads;
 };
 
 /* Everybody connected. 0 or -errno; err (COMM_TEXT bytes) says why. */

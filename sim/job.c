@@ -36,36 +36,38 @@ void job_progress(struct job *j, unsigned r)
         ;
 }
 
-static void progress_member(struct job *j, unsigned r)
+static void progress_member(struct job *j, unsigned r, int64_t now)
 {
     if (!j->mem[r].comm || job_dead(j, r))
         return;
     job_progress(j, r);
-    j->failed |= comm_state(j->mem[r].comm) == COMM_FAILED;
     if (j->loop)
-        job_loop_look(j, r);
+        job_loop_look(j, r, now);
+    else
+        j->failed |= comm_state(j->mem[r].comm) == COMM_FAILED;
 }
 
-static void progress_rank(struct job *j, unsigned world_r)
+/* Of a job alone in its world. */
+static void turn(void *ctx, unsigned world_r, int64_t now)
 {
-    for (unsigned r = 0; r < j->cfg.nranks; r++)
+    struct job *j = ctx;
+
+    if (!j->cfg.world_rank && world_r < j->cfg.nranks)
+        progress_member(j, world_r, now);
+    for (unsigned r = 0; j->cfg.world_rank && r < j->cfg.nranks; r++)
         if (world_rank(j, r) == world_r)
-            progress_member(j, r);
+            progress_member(j, r, now);
 }
 
-static void progress(void *ctx)
+static void progress(struct job *first)
 {
-    struct job *first = ctx;
     struct world *w = first->cfg.w;
 
     for (unsigned r = world_awake(w, 0); r < world_ranks(w); r = world_awake(w, r + 1)) {
         struct job *j = first;
 
         do {
-            if (j->cfg.world_rank)
-                progress_rank(j, r);
-            else if (r < j->cfg.nranks)
-                progress_member(j, r);
+            turn(j, r, world_now(w));
             j = j->next;
         } while (j != first);
     }
@@ -81,7 +83,7 @@ static void tick(struct job *first)
         for (unsigned r = 0; r < j->cfg.nranks; r++)
             if (j->mem[r].comm && !job_dead(j, r)) {
                 comm_tick(j->mem[r].comm, now / PS_PER_NS);
-                progress_member(j, r);
+                progress_member(j, r, now);
             }
         j = j->next;
     } while (j != first);
@@ -121,7 +123,7 @@ void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), vo
     struct world *w = j->cfg.w;
 
     while (!until(ctx) && world_now(w) < until_ps)
-        if (j->loop->by_steps || j->next != j || !world_slice(w, limit(j, until_ps), progress, j))
+        if (j->loop->by_steps || j->next != j || !world_slice(w, limit(j, until_ps), turn, j))
             step(j, until_ps);
     world_join(w);
     job_drive(j, world_slice_end(w, world_now(w)) - 1, never, NULL);
@@ -445,7 +447,7 @@ void job_told(struct job *j, unsigned dead)
     for (unsigned r = 0; r < j->cfg.nranks; r++)
         if (j->mem[r].comm && !job_dead(j, r)) {
             comm_abort(j->mem[r].comm, why);
-            progress_member(j, r);
+            progress_member(j, r, world_now(j->cfg.w));
         }
 }
 

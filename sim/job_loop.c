@@ -14,24 +14,21 @@ void *job_buffer(struct job *j, unsigned rank, unsigned which)
     return which ? j->mem[rank].out : j->mem[rank].in;
 }
 
-static void rank_over(struct job *j, unsigned r, int rc, const char *why)
+/* Ranks of several hosts may come to this at the same time. */
+static void rank_over(struct job *j, unsigned r, int64_t now, int rc, const char *why)
 {
     struct member *m = &j->mem[r];
-    struct job_loop *l = j->loop;
 
     m->ended = true;
     m->rc = rc;
-    m->end_ps = world_now(j->cfg.w);
+    m->end_ps = now;
+    snprintf(m->why, sizeof(m->why), "%s", why);
     job_await(j, r, false);
+    j->failures += rc != 0;
     j->left--;
-    if (!rc)
-        return;
-    l->failed_ranks++;
-    if (!l->text[0])
-        snprintf(l->text, sizeof(l->text), "rank %u: %s", r, why);
 }
 
-static void start_next(struct job *j, unsigned r)
+static void start_next(struct job *j, unsigned r, int64_t now)
 {
     struct member *m = &j->mem[r];
     struct coll_args a = {0};
@@ -42,12 +39,12 @@ static void start_next(struct job *j, unsigned r)
     rc = coll_start(m->comm, &a, &m->req, err);
     if (rc) {
         m->req = NULL;
-        rank_over(j, r, rc, *err ? err : strerror(-rc));
+        rank_over(j, r, now, rc, *err ? err : strerror(-rc));
     }
 }
 
 /* An operation may end in the call that starts it (one rank, or nothing to move). */
-void job_loop_look(struct job *j, unsigned r)
+void job_loop_look(struct job *j, unsigned r, int64_t now)
 {
     struct member *m = &j->mem[r];
 
@@ -59,11 +56,11 @@ void job_loop_look(struct job *j, unsigned r)
         coll_free(m->req);
         m->req = NULL;
         if (rc < 0)
-            rank_over(j, r, rc, comm_error(m->comm));
+            rank_over(j, r, now, rc, comm_error(m->comm));
         else if (++m->ops == j->loop->n)
-            rank_over(j, r, 0, NULL);
+            rank_over(j, r, now, 0, "");
         else
-            start_next(j, r);
+            start_next(j, r, now);
         if (!m->ended)
             job_progress(j, r);
     }
@@ -73,15 +70,30 @@ static bool loop_over(void *ctx)
 {
     struct job *j = ctx;
 
-    return !j->left || j->loop->failed_ranks || (j->loop->stop && j->loop->stop(j->loop->ctx));
+    return !j->left || j->failures || (j->loop->stop && j->loop->stop(j->loop->ctx));
+}
+
+/* Whoever failed first, and of several at that time the first rank, is who says why. */
+static int failure(struct job *j)
+{
+    struct job_loop *l = j->loop;
+    unsigned first = j->cfg.nranks;
+
+    for (unsigned r = 0; r < j->cfg.nranks; r++)
+        if (j->mem[r].ended && j->mem[r].rc &&
+            (first == j->cfg.nranks || j->mem[r].end_ps < j->mem[first].end_ps))
+            first = r;
+    l->failed_ranks = (int)j->failures;
+    snprintf(l->text, sizeof(l->text), "rank %u: %s", first, j->mem[first].why);
+    return -EIO;
 }
 
 static int verdict(struct job *j)
 {
     struct job_loop *l = j->loop;
 
-    if (l->failed_ranks)
-        return -EIO;
+    if (j->failures)
+        return failure(j);
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         struct member *m = &j->mem[r];
 
@@ -112,6 +124,7 @@ int job_loop_run(struct job *j, struct job_loop *l)
     l->text[0] = '\0';
     j->loop = l;
     j->left = j->cfg.nranks;
+    j->failures = 0;
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         struct member *m = &j->mem[r];
 
@@ -123,10 +136,10 @@ int job_loop_run(struct job *j, struct job_loop *l)
         job_await(j, r, true);
     }
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
-        start_next(j, r);
+        start_next(j, r, now);
         if (!j->mem[r].ended)
             job_progress(j, r);
-        job_loop_look(j, r);
+        job_loop_look(j, r, now);
     }
     job_drive_slices(j, now + l->limit_ps, loop_over, j);
     rc = verdict(j);

@@ -4,6 +4,8 @@
 
 #include "sim/job.h"
 
+#include <stdatomic.h>
+
 struct member {
     struct comm *comm;
     struct coll_req *req;
@@ -27,7 +29,7 @@ struct job {
     struct job *next; /* ring of jobs in the same world */
     struct job_op op; /* running */
     struct job_loop *loop;
-    unsigned left; /* ranks that are in it */
+    atomic_uint left, failures; /* ranks that are in it; of those that are not, who failed */
     /* Of connecting and closing: those before `at` have; somebody has failed. */
     unsigned at;
     bool failed;
@@ -43,7 +45,7 @@ void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), vo
 /* Two buffers of every rank. 0, -EFBIG: there are smaller ones, or -ENOMEM. */
 int job_make_buffers(struct job *j, size_t bytes);
 /* Of a loop: the rank's operation may have ended. */
-void job_loop_look(struct job *j, unsigned r);
+void job_loop_look(struct job *j, unsigned r, int64_t now);
 struct coll_args job_args(const struct job_op *op);
 /* A rank's buffers before an operation: its input in place, all else a pattern. 0 or -ENOMEM. */
 int job_fill(struct job *j, const struct job_op *op, unsigned r);

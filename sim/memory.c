@@ -38,10 +38,17 @@ int memory_start_eal(unsigned mib)
     char *argv[] = {prog, no_huge, no_shconf, no_pci, no_telemetry, m,   mb,
                     iova, log,     prefix,    l,      core,         NULL};
 
+    cpu_set_t set;
+    bool known = sched_getaffinity(0, sizeof(set), &set) == 0;
+
     snprintf(mb, sizeof(mb), "%u", mib);
     snprintf(prefix, sizeof(prefix), "--file-prefix=trib%d", (int)getpid());
     snprintf(core, sizeof(core), "%d", first_core());
-    return rte_eal_init((int)(sizeof(argv) / sizeof(argv[0])) - 1, argv) < 0 ? -1 : 0;
+    if (rte_eal_init((int)(sizeof(argv) / sizeof(argv[0])) - 1, argv) < 0)
+        return -1;
+    if (known) /* the EAL binds us to that core, and others like us to the same */
+        sched_setaffinity(0, sizeof(set), &set);
+    return 0;
 }
 
 void memory_end_eal(void)
@@ -74,12 +81,14 @@ static void *take(size_t bytes)
     return p;
 }
 
-struct rte_mempool *memory_frames(struct memory *m, unsigned n, bool lengths, size_t more,
-                                  char *err, size_t size)
+struct rte_mempool *memory_frames(struct memory *m, unsigned n, unsigned threads, bool lengths,
+                                  size_t more, char *err, size_t size)
 {
+    unsigned cache = RTE_MIN(CACHE, n / 2);
     size_t have = room_bytes();
     struct rte_mempool *p = NULL;
 
+    n += (threads - 1) * (cache + cache / 2);
     /* The EAL's sizes of elements need no EAL. */
     m->bytes = frame_pool_bytes(n, lengths);
     m->at = NULL;
@@ -94,7 +103,7 @@ struct rte_mempool *memory_frames(struct memory *m, unsigned n, bool lengths, si
     if (!memory_start_eal(EAL_MIB + (unsigned)(n * sizeof(void *) * 2 / MIB)))
         m->at = take(m->bytes);
     if (m->at)
-        p = frame_pool_create_at("frames", n, RTE_MIN(CACHE, n / 2), lengths, m->at, m->bytes);
+        p = frame_pool_create_at("frames", n, cache, lengths, m->at, m->bytes);
     if (!p)
         snprintf(err, size, "cannot get %zu MiB for %u frames: %s", m->bytes / MIB, n,
                  rte_strerror(rte_errno));

@@ -21,10 +21,11 @@ void memory_end_eal(void);
  */
 #define MEMORY_DENSE_RANKS 1024
 void memory_lay_out(unsigned nranks);
-/* A pool of n frames, the EAL started for it; lengths: frames without room for payloads. `more`
- * bytes will be needed beside it. NULL: err says what there is and what would be needed. */
-struct rte_mempool *memory_frames(struct memory *m, unsigned n, bool lengths, size_t more,
-                                  char *err, size_t size);
+/* A pool of n frames, and some more that threads keep at hand, the EAL started for it; lengths:
+ * frames without room for payloads. `more` bytes will be needed beside it. NULL: err says what
+ * there is and what would be needed. */
+struct rte_mempool *memory_frames(struct memory *m, unsigned n, unsigned threads, bool lengths,
+                                  size_t more, char *err, size_t size);
 /* Frees the pool, too. */
 void memory_end(struct memory *m);
 

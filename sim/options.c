@@ -3,6 +3,8 @@
  */
 #include "sim/options.h"
 
+#include "switch/net.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +38,13 @@ static const struct option_row table[] = {
      INT32_MAX,
      {0},
      "frame buffers (default: by ports and ranks)"},
+    {"threads",
+     "N",
+     K_NUMBER,
+     AT(threads),
+     NET_SHARES,
+     {0},
+     "that share the fabric's nodes; results are the same (one a core, fewer for few ranks)"},
     {"trace",
      "FILE",
      K_STRING,
@@ -272,9 +281,8 @@ int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char 
 void sim_options_usage(FILE *out)
 {
     fprintf(out, "trib-sim CONF [COLLECTIVE] [options]\n"
-                 "Runs collectives on the fabric CONF in virtual time, on one core: the tables, "
-                 "checks and\n"
-                 "options of trib-perf, and:\n\n");
+                 "Runs collectives on the fabric CONF in virtual time: the tables, checks and "
+                 "options\nof trib-perf, and:\n\n");
     for (size_t i = 0; i < ROWS; i++) {
         char left[64];
 

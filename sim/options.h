@@ -7,8 +7,8 @@
 #include "host/perf/options.h"
 
 struct sim_opts {
-    uint64_t seed, frames;
-    bool lengths; /* --payload none */
+    uint64_t seed, frames, threads; /* the last two: 0: as many as it takes */
+    bool lengths;                   /* --payload none */
     bool counters;
     const char *trace;    /* file; NULL: none */
     const char *faults;   /* a fault plan's file; NULL: none */

@@ -1,4 +1,4 @@
-/* What timed operations cost of the CPU, from their first event on: start-up is not counted. */
+/* What timed operations cost, from their first event on: start-up is not counted. */
 #ifndef TRIB_SIM_STEADY_H
 #define TRIB_SIM_STEADY_H
 
@@ -7,10 +7,10 @@
 #include <time.h>
 
 struct steady {
-    double s; /* of all that are over */
+    double cpu_s, wall_s; /* of all that are over; CPU time of all threads */
     uint64_t frames;
     bool on;
-    double from_s;
+    double from_cpu_s, from_wall_s;
     uint64_t from_frames;
 };
 
@@ -32,7 +32,10 @@ static inline void steady_tick(struct steady *t, uint64_t frames)
 {
     if (__builtin_expect(t->on, 1))
         return;
-    *t = (struct steady){t->s, t->frames, true, clock_s(CLOCK_PROCESS_CPUTIME_ID), frames};
+    t->on = true;
+    t->from_cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID);
+    t->from_wall_s = wall_s();
+    t->from_frames = frames;
 }
 
 /* At the end of an operation. */
@@ -41,7 +44,8 @@ static inline void steady_end(struct steady *t, uint64_t frames)
     if (!t->on)
         return;
     t->on = false;
-    t->s += clock_s(CLOCK_PROCESS_CPUTIME_ID) - t->from_s;
+    t->cpu_s += clock_s(CLOCK_PROCESS_CPUTIME_ID) - t->from_cpu_s;
+    t->wall_s += wall_s() - t->from_wall_s;
     t->frames += frames - t->from_frames;
 }
 

@@ -5,6 +5,7 @@
 #include "fabric/out.h"
 #include "host/coll/comm.h"
 #include "host/perf/report.h"
+#include "host/perf/room.h"
 #include "host/perf/sweep.h"
 #include "host/perf/table.h"
 #include "sim/bench.h"
@@ -24,6 +25,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#define RANKS_A_THREAD 32u
+
 enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
 struct sim {
@@ -35,6 +38,7 @@ struct sim {
     struct counters *counters; /* NULL: none */
     struct fault_plan plan;
     struct beside_hosts beside;
+    unsigned frames, threads;
     double begun_s;
 };
 
@@ -115,7 +119,7 @@ static void row_done(struct sweep *s)
 }
 
 /* Of the machine, so on the side of it: results have only what is the same everywhere. */
-static void say_cost(const struct sim *m, const struct rte_mempool *pool)
+static void say_cost(const struct sim *m)
 {
     double s = wall_s() - m->begun_s;
     struct bench_state st;
@@ -126,10 +130,13 @@ static void say_cost(const struct sim *m, const struct rte_mempool *pool)
     fprintf(
         stderr,
         "trib-sim: %.3f ms simulated in %.1f s: %llu events (%.2f M/s), %llu frames on links, "
-        "%u of %u frame buffers, %ld MiB; timed operations: %.3f s of CPU time, %.3f M frames/s\n",
+        "%u of %u frame buffers, %ld MiB; timed operations: %.3f s of CPU time, %.3f M frames/s, "
+        "in %.3f s by %u thread%s\n",
         (double)st.fabric_ps * 1e-9, s, (unsigned long long)st.events, (double)st.events / s * 1e-6,
-        (unsigned long long)st.frames, st.pool_peak, pool->size, ru.ru_maxrss / 1024, st.steady_s,
-        st.steady_s > 0 ? (double)st.steady_frames / st.steady_s * 1e-6 : 0.0);
+        (unsigned long long)st.frames, st.pool_peak, m->frames, ru.ru_maxrss / 1024,
+        st.steady.cpu_s,
+        st.steady.cpu_s > 0 ? (double)st.steady.frames / st.steady.cpu_s * 1e-6 : 0.0,
+        st.steady.wall_s, st.threads, st.threads == 1 ? "" : "s");
 }
 
 /* Before anything is sent: who looks at links. 0, or -errno with a sentence in s->cause. */
@@ -198,6 +205,8 @@ static int run(struct sim *m, struct rte_mempool *pool)
                             .plan = m->own.faults ? &m->plan : NULL,
                             .lengths = m->own.lengths,
                             .pool = pool,
+                            .frames = m->frames,
+                            .threads = m->threads,
                             .tap = m->trace ? trace_frame : NULL,
                             .tap_ctx = m->trace,
                             .counters = m->counters,
@@ -220,7 +229,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
     say_congestion(m);
     if (m->counters)
         counters_print(m->counters, stdout);
-    say_cost(m, pool);
+    say_cost(m);
     bench_destroy(m->b);
     if (stopped)
         return EXIT_INTERRUPTED;
@@ -262,17 +271,31 @@ static unsigned multimem_frames(const struct sweep *s)
     return n;
 }
 
+/* Not more than there are cores, unless somebody says so, nor than there is work for. Frames of
+ * traces come in the order of time. */
+static unsigned threads_for(const struct sim *m)
+{
+    unsigned most = m->own.threads ? (unsigned)m->own.threads
+                                   : RTE_MIN(room_cores(), m->s->nranks / RANKS_A_THREAD);
+
+    if (m->trace || m->own.beside)
+        return 1;
+    return RTE_MAX(RTE_MIN(RTE_MIN(most, m->s->nranks), NET_SHARES), 1u);
+}
+
 static int with_memory(struct sim *m)
 {
     struct sweep *s = m->s;
-    unsigned frames =
-        m->own.frames ? (unsigned)m->own.frames : bench_frames(s->nranks) + multimem_frames(s);
     size_t data = m->own.lengths ? 0 : 2 * options_buffer(&m->o, s->nranks) * s->nranks;
+    struct rte_mempool *pool;
     struct memory mem;
-    struct rte_mempool *pool =
-        memory_frames(&mem, frames, m->own.lengths, data, s->cause, sizeof(s->cause));
     int code;
 
+    m->frames =
+        m->own.frames ? (unsigned)m->own.frames : bench_frames(s->nranks) + multimem_frames(s);
+    m->threads = threads_for(m);
+    pool = memory_frames(&mem, m->frames, m->threads, m->own.lengths, data, s->cause,
+                         sizeof(s->cause));
     if (!pool) {
         fprintf(stderr, "trib-sim: %u ranks on %s: %s\n", s->nranks, s->fab->name, s->cause);
         return EXIT_WRONG;
@@ -325,7 +348,7 @@ static int with_workload(struct sim *m)
         return EXIT_USAGE;
     }
     free(errs);
-    so.pool = memory_frames(&mem, step_frames(), true, 0, m->s->cause, sizeof(m->s->cause));
+    so.pool = memory_frames(&mem, step_frames(), 1, true, 0, m->s->cause, sizeof(m->s->cause));
     rc = so.pool ? 0 : -ENOMEM;
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);

@@ -12,10 +12,13 @@
 
 /* ---- what the net sees of a rank: its HCA, watched ---- */
 
-static void wake(struct rank *r)
+void world_wake(struct rank *r)
 {
     unsigned word = r->index / 64;
 
+    r->awake = true;
+    if (r->w->apart)
+        return;
     r->w->awake[word] |= 1ull << r->index % 64;
     r->w->wakers[word / 64] |= 1ull << word % 64;
 }
@@ -35,7 +38,7 @@ static void look(struct rank_port *p)
     uint64_t news = hca_news(p->hca);
 
     if (news != p->seen)
-        wake(p->r);
+        world_wake(p->r);
     p->seen = news;
 }
 
@@ -119,11 +122,12 @@ static int64_t rank_next(void *ctx)
 static void rank_kick(void *ctx)
 {
     struct rank_port *p = ctx;
+    struct lane *l = lane_of(p->r->w);
 
     if (p->kicked)
         return;
     p->kicked = true;
-    p->r->w->kicked[p->r->w->n_kicked++] = p;
+    l->kicked[l->n_kicked++] = p;
 }
 
 /* ---- the run ---- */
@@ -131,9 +135,11 @@ static void rank_kick(void *ctx)
 /* Frames of different links come in an order that means nothing: theirs are added up. */
 static void tally(struct world *w, uint64_t h)
 {
+    struct lane *l = lane_of(w);
+
     h = (h ^ h >> 32) * 0xd6e8feb86659fd93ull;
-    w->hash += h ^ h >> 29;
-    w->frames++;
+    l->hash += h ^ h >> 29;
+    l->frames++;
 }
 
 static void world_tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now)
@@ -169,27 +175,27 @@ static void length_tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t 
         w->cfg.tap(w->cfg.tap_ctx, dirlink, m, now);
 }
 
-/* What programs posted since the last event goes to their NICs at this instant, in their order. */
-static void flush_kicks(struct world *w)
+void world_flush_kicks(struct world *w, int64_t now)
 {
-    unsigned n = w->n_kicked;
+    struct lane *l = lane_of(w);
+    unsigned n = l->n_kicked;
 
     for (unsigned i = 0; i < n; i++) {
-        struct rank_port *p = w->kicked[i];
+        struct rank_port *p = l->kicked[i];
 
         p->kicked = false;
         if (!p->r->dead)
-            net_kick(w->net, p->r->node, (uint16_t)p->index, p->r->slot, w->now);
+            net_kick(w->net, p->r->node, (uint16_t)p->index, p->r->slot, now);
     }
-    w->n_kicked -= n;
-    memmove(w->kicked, w->kicked + n, w->n_kicked * sizeof(struct rank_port *));
+    l->n_kicked -= n;
+    memmove(l->kicked, l->kicked + n, l->n_kicked * sizeof(struct rank_port *));
 }
 
 bool world_step(struct world *w, int64_t limit_ps)
 {
     int64_t t;
 
-    flush_kicks(w);
+    world_flush_kicks(w, w->now);
     t = net_next(w->net);
     if (unlikely(w->alarm_ps <= limit_ps && w->alarm_ps <= t)) {
         w->now = RTE_MAX(w->now, w->alarm_ps);
@@ -204,66 +210,6 @@ bool world_step(struct world *w, int64_t limit_ps)
     w->now = t > w->now ? t : w->now;
     net_advance(w->net, w->now);
     return true;
-}
-
-static void served(void *ctx, int64_t now_ps)
-{
-    struct world *w = ctx;
-
-    w->now = now_ps;
-    w->turn(w->turn_ctx);
-    flush_kicks(w);
-}
-
-static bool awaited(void *ctx, uint16_t node)
-{
-    const struct world *w = ctx;
-
-    return w->awaited[node == FAB_NONE ? w->cfg.fab->n_nodes : node];
-}
-
-void world_await(struct world *w, unsigned rank, bool on)
-{
-    struct rank *r = &w->ranks[rank];
-
-    if (r->awaited == on)
-        return;
-    r->awaited = on;
-    w->awaited[r->node] += on ? 1 : -1;
-    w->awaited[w->cfg.fab->n_nodes] += on ? 1 : -1;
-}
-
-bool world_slice(struct world *w, int64_t limit_ps, void (*turn)(void *ctx), void *ctx)
-{
-    struct net_turn t = {served, awaited, w};
-    int64_t next;
-
-    if (!w->lookahead_ps)
-        return false;
-    if (w->n_kicked) { /* posted by somebody between slices */
-        net_apart(w->net, false);
-        flush_kicks(w);
-    }
-    next = net_next(w->net);
-    if (w->cfg.tap || w->alarm_ps != PS_NEVER || next >= limit_ps - 2 * w->lookahead_ps ||
-        net_apart(w->net, true)) {
-        net_apart(w->net, false);
-        return false;
-    }
-    w->turn = turn;
-    w->turn_ctx = ctx;
-    w->now = net_slice(w->net, next - next % w->lookahead_ps, &t) - 1;
-    return true;
-}
-
-void world_join(struct world *w)
-{
-    net_apart(w->net, false);
-}
-
-int64_t world_slice_end(const struct world *w, int64_t t_ps)
-{
-    return w->lookahead_ps ? (t_ps / w->lookahead_ps + 1) * w->lookahead_ps : t_ps + 1;
 }
 
 /* The first of n bits from `from` on that is set; n: none. */
@@ -291,7 +237,9 @@ unsigned world_awake(struct world *w, unsigned from)
     w->awake[i] &= ~(b & -b);
     if (!w->awake[i])
         w->wakers[i / 64] &= ~(1ull << i % 64);
-    return i * 64 + (unsigned)__builtin_ctzll(b);
+    i = i * 64 + (unsigned)__builtin_ctzll(b);
+    w->ranks[i].awake = false;
+    return i;
 }
 
 const uint64_t *world_waiting(const struct world *w, unsigned rank)
@@ -377,11 +325,16 @@ static int rank_create(struct world *w, unsigned i, uint16_t *taken)
     const struct fabric *f = w->cfg.fab;
     struct rank *r = &w->ranks[i];
     uint16_t host = w->cfg.host_of_rank[i];
+    struct rank **at;
     int rc = 0;
 
     r->w = w;
     r->index = i;
     r->node = f->hosts[host];
+    at = &w->of_node[r->node];
+    while (*at)
+        at = &(*at)->next;
+    *at = r;
     r->n_ports = f->nodes[r->node].n_ports;
     r->port = lines_alloc(r->n_ports * sizeof(*r->port));
     r->ctx = calloc(r->n_ports, sizeof(*r->ctx));
@@ -410,24 +363,31 @@ int world_create(struct world **out, const struct world_cfg *cfg)
         return -ENOMEM;
     }
     w->cfg = *cfg;
-    w->hash = 0xcbf29ce484222325ull;
     w->alarm_ps = PS_NEVER;
     w->ranks = calloc(cfg->nranks, sizeof(*w->ranks));
     for (unsigned i = 0; i < cfg->nranks; i++)
         ports += cfg->fab->nodes[cfg->fab->hosts[cfg->host_of_rank[i]]].n_ports;
-    w->kicked = calloc(2 * ports + 1, sizeof(struct rank_port *));
+    w->of_node = calloc(cfg->fab->n_nodes, sizeof(*w->of_node));
+    w->lane = lines_alloc(RTE_MAX_LCORE * sizeof(*w->lane));
     w->awake = calloc(cfg->nranks / 64 + 1, sizeof(*w->awake));
     w->wakers = calloc(cfg->nranks / 4096 + 1, sizeof(*w->wakers));
-    w->awaited = calloc(cfg->fab->n_nodes + 1u, sizeof(*w->awaited));
-    rc = w->ranks && w->kicked && w->awake && w->wakers && w->awaited ? net_create(&w->net, &nc)
-                                                                      : -ENOMEM;
+    w->awaited = calloc(cfg->fab->n_nodes, sizeof(*w->awaited));
+    rc = w->ranks && w->of_node && w->lane && w->awake && w->wakers && w->awaited
+             ? net_create(&w->net, &nc)
+             : -ENOMEM;
+    if (!rc)
+        rc = world_open_lane(w, rte_lcore_id(), ports);
     for (unsigned i = 0; !rc && i < cfg->nranks; i++)
         rc = rank_create(w, i, taken);
+    if (!rc && cfg->threads > 1)
+        rc = world_gather_crew(w, ports);
     free(taken);
     if (rc) {
         world_destroy(w);
         return rc;
     }
+    w->first = &w->lane[rte_lcore_id()];
+    w->first->hash = 0xcbf29ce484222325ull;
     w->lookahead_ps = net_lookahead(w->net);
     net_tap(w->net, cfg->trace_lengths ? length_tap : world_tap, w);
     *out = w;
@@ -453,8 +413,12 @@ void world_destroy(struct world *w)
         free(r->port);
         free(r->ctx);
     }
+    crew_destroy(w->crew);
+    for (unsigned i = 0; w->lane && i < RTE_MAX_LCORE; i++)
+        free(w->lane[i].kicked);
+    free(w->lane);
     free(w->ranks);
-    free(w->kicked);
+    free(w->of_node);
     free(w->awake);
     free(w->wakers);
     free(w->awaited);

@@ -26,6 +26,8 @@ struct world_cfg {
     net_tap_fn tap;    /* sees every frame of every link as it arrives; NULL: nobody looks */
     void *tap_ctx;
     bool trace_lengths; /* of frames the hash has time, link and length, not their bytes */
+    unsigned threads;   /* that run slices at the same time, as far as the fabric goes into parts;
+                           results are the same. 0: one */
 };
 
 int world_create(struct world **w, const struct world_cfg *cfg);
@@ -45,14 +47,17 @@ int64_t world_now(const struct world *w);
 bool world_step(struct world *w, int64_t limit_ps);
 /*
  * Instead of many steps: all events of the slice of time that has the next one, node by node
- * (net_apart()), turn(ctx) being called when ranks may have news (world_awake). False: it cannot be
- * done here (the slice may reach to limit_ps, faults, a tap, a fabric without lookahead);
- * world_step() can. Slices are parts of a fixed grid, one or two long, and who runs by slices comes
- * to rest at an end of one, the first after the last awaited rank is no more: whoever runs by steps
- * does the same things at the same times if it goes on to world_slice_end() - 1.
+ * (net_apart()), turn() being called for each rank whose HCA has news, at its host's time: by one
+ * thread at a time for the ranks of a host, for those of others perhaps by another one meanwhile.
+ * False: it cannot be done here (the slice may reach to limit_ps, faults, a tap, a fabric without
+ * lookahead); world_step() can. Slices are parts of a fixed grid, one or two long, and who runs by
+ * slices comes to rest at an end of one, the first after the last awaited rank is no more: whoever
+ * runs by steps does the same things at the same times if it goes on to world_slice_end() - 1.
  */
-bool world_slice(struct world *w, int64_t limit_ps, void (*turn)(void *ctx), void *ctx);
-/* Somebody who runs the world waits for something that this rank does, or no more. */
+typedef void (*world_turn_fn)(void *ctx, unsigned rank, int64_t now_ps);
+bool world_slice(struct world *w, int64_t limit_ps, world_turn_fn turn, void *ctx);
+/* Somebody who runs the world waits for something that this rank does, or no more. Within a turn
+ * for the rank whose turn it is. */
 void world_await(struct world *w, unsigned rank, bool on);
 /* Steps may follow, and whatever else a world can do. */
 void world_join(struct world *w);
@@ -81,6 +86,8 @@ uint64_t world_trace_hash(const struct world *w);
 /* Events so far: arrivals, departures and timers of nodes. */
 uint64_t world_events(const struct world *w);
 uint64_t world_frames(const struct world *w);
+unsigned world_threads(const struct world *w);
+unsigned world_frames_used(const struct world *w); /* of the pool's */
 /* Aggregation nodes that still hold a group, slot or frame. */
 unsigned world_busy_ans(struct world *w);
 bool world_ans_idle(struct world *w); /* none does; cheap to ask after each event */

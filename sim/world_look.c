@@ -4,7 +4,11 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#define MAP_BASE  0x200000000000ull /* where no program has anything by itself */
+#ifdef __SANITIZE_THREAD__
+#define MAP_BASE 0x1000000000ull /* where that lets a program have anything */
+#else
+#define MAP_BASE 0x200000000000ull /* where no program has anything by itself */
+#endif
 #define MAP_ALIGN 65536ull
 
 void *world_map(struct world *w, size_t bytes, int prot)
@@ -92,7 +96,7 @@ int64_t world_now(const struct world *w)
 
 uint64_t world_trace_hash(const struct world *w)
 {
-    return w->hash;
+    return w->first->hash;
 }
 
 uint64_t world_events(const struct world *w)
@@ -102,5 +106,25 @@ uint64_t world_events(const struct world *w)
 
 uint64_t world_frames(const struct world *w)
 {
-    return w->frames;
+    return w->first->frames;
+}
+
+unsigned world_threads(const struct world *w)
+{
+    return w->crew ? crew_size(w->crew) : 1;
+}
+
+/* As rte_mempool_in_use_count(), which looks into the caches of 128 threads that are not there. */
+unsigned world_frames_used(const struct world *w)
+{
+    struct rte_mempool *pool = w->cfg.pool;
+    unsigned unused = rte_mempool_ops_get_count(pool);
+
+    for (unsigned k = 0; k < world_threads(w); k++) {
+        unsigned lcore = w->crew ? crew_lcore(w->crew, k) : rte_lcore_id();
+        const struct rte_mempool_cache *c = rte_mempool_default_cache(pool, lcore);
+
+        unused += c ? c->len : 0;
+    }
+    return pool->size - unused;
 }

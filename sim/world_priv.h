@@ -2,7 +2,11 @@
 #ifndef TRIB_SIM_WORLD_PRIV_H
 #define TRIB_SIM_WORLD_PRIV_H
 
+#include "sim/crew.h"
 #include "sim/world.h"
+
+#include <rte_lcore.h>
+#include <stdatomic.h>
 
 struct rank;
 
@@ -28,29 +32,55 @@ struct rank {
     uint16_t node;
     unsigned slot;
     unsigned index;
-    bool dead, awaited;
-    uint64_t waiting; /* bit of each port: see world_waiting() */
+    bool dead, awaited, awake;
+    uint64_t waiting;  /* bit of each port: see world_waiting() */
+    struct rank *next; /* of its host */
 };
+
+/* What a thread has of its own while several run the world. */
+struct lane {
+    struct rank_port **kicked; /* in the order in which they were */
+    unsigned n_kicked;
+    uint64_t hash, frames; /* to be added to the first lane's */
+} __rte_cache_aligned;
 
 struct world {
     struct world_cfg cfg;
     struct net *net;
     struct rank *ranks;
-    struct rank_port **kicked; /* in the order in which they were */
-    unsigned n_kicked;
-    uint64_t *awake;   /* [nranks / 64 + 1] a bit a rank */
-    uint64_t *wakers;  /* [nranks / 4096 + 1] a bit a word of awake that is not 0 */
-    unsigned *awaited; /* [n_nodes + 1] ranks that are; the last: all together */
+    struct rank **of_node; /* [n_nodes] the first; by rank */
+    struct crew *crew;     /* NULL: the caller alone */
+    struct lane *lane;     /* [RTE_MAX_LCORE] */
+    struct lane *first;    /* the caller's */
+    bool apart;            /* hosts have their own time, and call their own ranks */
+    uint64_t *awake;       /* [nranks / 64 + 1] a bit a rank, of those awake; not while apart */
+    uint64_t *wakers;      /* [nranks / 4096 + 1] a bit a word of awake that is not 0 */
+    unsigned *awaited;     /* [n_nodes] ranks that are */
+    atomic_uint all_awaited;
     int64_t now;
     uint64_t mapped;
     int64_t alarm_ps;
     void (*alarm)(void *ctx);
     void *alarm_ctx;
-    unsigned busy_an; /* a node that was busy when last asked */
-    uint64_t hash, frames;
-    int64_t lookahead_ps;    /* of the net; 0: it has none */
-    void (*turn)(void *ctx); /* of a slice: what ranks do */
+    unsigned busy_an;     /* a node that was busy when last asked */
+    int64_t lookahead_ps; /* of the net; 0: it has none */
+    world_turn_fn turn;   /* of a slice: what ranks do */
     void *turn_ctx;
 };
+
+/* The thread's own. */
+static inline struct lane *lane_of(const struct world *w)
+{
+    return &w->lane[rte_lcore_id()];
+}
+
+/* The rank has news; to be called by the thread that runs its host. */
+void world_wake(struct rank *r);
+/* What programs posted since the last event goes to their NICs at this instant, in their order. */
+void world_flush_kicks(struct world *w, int64_t now);
+
+/* world_slice.c: room for ports that may be kicked; the threads, if any but the caller */
+int world_open_lane(struct world *w, unsigned lcore, size_t ports);
+int world_gather_crew(struct world *w, size_t ports);
 
 #endif

@@ -129,7 +129,7 @@ int64_t net_next(struct net *n)
 
 uint64_t net_events(const struct net *n)
 {
-    return n->events;
+    return n->events + (n->apart ? apart_events(n) : 0);
 }
 
 int64_t net_now(const struct net *n)
@@ -148,7 +148,7 @@ void net_kick(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_
     if (!n->in_event)
         net_catch_up(n, now_ps);
     if (n->cfg.fab->nodes[node].kind == FAB_HOST)
-        nic_kick(nd, port, slot, RTE_MAX(n->now_ps, now_ps));
+        nic_kick(nd, port, slot, RTE_MAX(net_now_of(n, node), now_ps));
     else
         sw_kick(nd);
     net_refresh_node(n, node);

@@ -53,11 +53,22 @@ int64_t net_lookahead(const struct net *n);
 /* Apart: net_slice() only, and net_next(), which is when the next slice may begin; until together
  * again. 0 or -ENOMEM. */
 int net_apart(struct net *n, bool apart);
+/*
+ * Nodes that run apart may run at the same time: those of a share one after the other, shares on
+ * threads of the caller's. Times and order are the same for any number. Called once, when all
+ * processes are attached and before net_apart(); returns how many shares there are (one where hosts
+ * or switches are neighbours that should not be), or -errno.
+ */
+#define NET_SHARES 64u
+int net_share(struct net *n, unsigned shares);
 /* What a slice asks of those behind the hosts. */
 struct net_turn {
+    /* Calls fn(arg, k) for each share k and returns when all have, at the same time if it likes.
+     * NULL: one after the other will do. */
+    void (*together)(void *ctx, void (*fn)(void *arg, unsigned k), void *arg);
     /* A host has done what is due at an instant: its processes' turn, whose net_kick()s count for
-     * that instant. */
-    void (*served)(void *ctx, int64_t now_ps);
+     * that instant. By the thread of its share, as the next. */
+    void (*served)(void *ctx, uint16_t node, int64_t now_ps);
     /* Whether anybody waits for this host's processes, or, FAB_NONE, for any. If not, the slice
      * ends after one lookahead. */
     bool (*awaited)(void *ctx, uint16_t node);

@@ -39,12 +39,36 @@ void apart_set_tick(struct net *n, uint16_t node, int64_t t)
     set(n, node, n->apart->place[node].tick, t);
 }
 
-/* A frame came onto an empty link. */
+/* A frame came onto an empty link. Its peer may be somebody else's, who is told. */
 static void first(void *ctx)
 {
     struct source *s = ctx;
+    struct share *mine = s->net->apart->place[s->node].share;
+    int64_t t = egress_next_arrival(s->e);
+    struct notes *l;
 
-    set(s->net, s->peer, s->arrives, egress_next_arrival(s->e));
+    if (likely(s->peer_share == mine->id)) {
+        set(s->net, s->peer, s->arrives, t);
+        return;
+    }
+    if (s->to_far)
+        mine->noted_ps = RTE_MIN(mine->noted_ps, t);
+    l = &(s->to_far ? mine->far_of : mine->near_of)[s->peer_share];
+    l->a[l->n++] = (struct note){t, s->arrives, s->peer};
+}
+
+/* What others have noted. */
+static void take_notes(struct net *n, const struct share *sh, bool of_far)
+{
+    struct apart *a = n->apart;
+
+    for (unsigned k = 0; k < a->n_shares; k++) {
+        struct notes *l = &(of_far ? a->share[k].far_of : a->share[k].near_of)[sh->id];
+
+        for (uint32_t i = 0; i < l->n; i++)
+            set(n, l->a[i].node, l->a[i].i, l->a[i].t);
+        l->n = 0;
+    }
 }
 
 static void earlier(void *ctx)
@@ -58,24 +82,25 @@ static void run_event(struct net *n, uint16_t node, uint32_t i)
 {
     struct place *p = &n->apart->place[node];
     struct rte_mbuf *m[NODE_BURST];
+    int64_t now = p->now_ps;
     struct source *s;
 
     if (i == p->tick) {
-        n->events++;
-        n->node[node]->ops->tick(n->node[node], n->now_ps);
+        p->share->events++;
+        n->node[node]->ops->tick(n->node[node], now);
         net_refresh_node(n, node);
         return;
     }
     s = p->src[i];
     if (s->node == node) {
-        n->events += egress_next_start(s->e) <= n->now_ps;
-        egress_start(s->e, n->now_ps);
+        p->share->events += egress_next_start(s->e) <= now;
+        egress_start(s->e, now);
         heap_set(&p->heap, i, egress_next_start(s->e));
         net_refresh(n, s->nd);
     } else {
-        uint16_t cnt = egress_take(s->e, m, NODE_BURST, n->now_ps);
+        uint16_t cnt = egress_take(s->e, m, NODE_BURST, now);
 
-        n->events++;
+        p->share->events++;
         heap_set(&p->heap, i, egress_next_arrival(s->e));
         net_arrive(n, s, m, cnt);
     }
@@ -83,69 +108,117 @@ static void run_event(struct net *n, uint16_t node, uint32_t i)
 
 static void run_node(struct net *n, uint16_t node, int64_t end_ps, const struct net_turn *turn)
 {
-    struct heap *h = &n->apart->place[node].heap;
+    struct place *p = &n->apart->place[node];
+    struct heap *h = &p->heap;
 
     while (heap_time(h) < end_ps) {
-        n->now_ps = heap_time(h);
+        p->now_ps = heap_time(h);
         do
             run_event(n, node, heap_top(h));
-        while (heap_time(h) <= n->now_ps);
+        while (heap_time(h) <= p->now_ps);
         if (turn)
-            turn->served(turn->ctx, n->now_ps);
+            turn->served(turn->ctx, node, p->now_ps);
     }
     n->apart->due[node] = heap_time(h);
 }
 
 /* turn: of hosts. */
-static void run_side(struct net *n, struct side *side, int64_t end_ps, const struct net_turn *turn)
+static void run_side(struct net *n, struct share *sh, const struct side *side, int64_t end_ps,
+                     const struct net_turn *turn)
 {
-    soon_begin(n, side, end_ps);
+    soon_begin(n, sh, side, end_ps);
     for (uint32_t k = 0; k < side->n; k++)
         if (n->apart->due[side->node[k]] < end_ps) {
-            soon_turn(n, side, end_ps);
+            soon_turn(n, sh, side, end_ps);
             run_node(n, side->node[k], end_ps, turn);
         }
-    side->end_ps = end_ps;
 }
 
-/* As that, but hosts of which nobody waits for anything stay at mid_ps; whether none has gone on.
- */
-static bool run_hosts(struct net *n, int64_t mid_ps, int64_t end_ps, const struct net_turn *turn)
+static void run_far(void *net, unsigned k)
 {
-    struct side *side = &n->apart->hosts;
-    bool none = true;
+    struct net *n = net;
+    struct apart *a = n->apart;
 
-    soon_begin(n, side, end_ps);
-    for (uint32_t k = 0; k < side->n; k++) {
-        uint16_t i = side->node[k];
+    take_notes(n, &a->share[k], true);
+    run_side(n, &a->share[k], &a->share[k].far, a->mid_ps, NULL);
+}
 
-        if (n->apart->due[i] >= end_ps)
+/* Hosts of which nobody waits for anything stay in the middle. */
+static void run_hosts(void *net, unsigned k)
+{
+    struct net *n = net;
+    struct apart *a = n->apart;
+    struct share *sh = &a->share[k];
+
+    take_notes(n, sh, false);
+    sh->noted_ps = PS_NEVER;
+    sh->went = false;
+    soon_begin(n, sh, &sh->hosts, a->end_ps);
+    for (uint32_t h = 0; h < sh->hosts.n; h++) {
+        uint16_t i = sh->hosts.node[h];
+
+        if (a->due[i] >= a->end_ps)
             continue;
-        soon_turn(n, side, end_ps);
-        run_node(n, i, mid_ps, turn);
-        if (turn->awaited(turn->ctx, i)) {
-            run_node(n, i, end_ps, turn);
-            none = false;
+        soon_turn(n, sh, &sh->hosts, a->end_ps);
+        run_node(n, i, a->mid_ps, a->turn);
+        if (a->turn->awaited(a->turn->ctx, i)) {
+            run_node(n, i, a->end_ps, a->turn);
+            sh->went = true;
         }
     }
-    side->end_ps = mid_ps;
-    return none;
+}
+
+static void run_rest(void *net, unsigned k)
+{
+    struct net *n = net;
+    struct apart *a = n->apart;
+    struct share *sh = &a->share[k];
+
+    run_side(n, sh, &sh->hosts, a->end_ps, a->turn);
+    run_side(n, sh, &sh->near, a->end_ps, NULL);
+}
+
+/* Shares at the same time, if there is somebody who can. */
+static void together(struct net *n, void (*fn)(void *net, unsigned k))
+{
+    const struct apart *a = n->apart;
+
+    if (a->n_shares > 1 && a->turn->together) {
+        a->turn->together(a->turn->ctx, fn, n);
+        return;
+    }
+    for (unsigned k = 0; k < a->n_shares; k++)
+        fn(n, k);
+}
+
+static bool nobody_went(const struct apart *a)
+{
+    for (unsigned k = 0; k < a->n_shares; k++)
+        if (a->share[k].went)
+            return false;
+    return true;
 }
 
 int64_t net_slice(struct net *n, int64_t from_ps, const struct net_turn *turn)
 {
     struct apart *a = n->apart;
-    int64_t mid = from_ps + a->lookahead_ps, end = a->two ? mid + a->lookahead_ps : mid;
 
+    a->turn = turn;
+    a->mid_ps = from_ps + a->lookahead_ps;
+    a->end_ps = a->two ? a->mid_ps + a->lookahead_ps : a->mid_ps;
     n->in_event = true;
-    run_side(n, &a->far, mid, NULL);
-    if (a->two && run_hosts(n, mid, end, turn) && !turn->awaited(turn->ctx, FAB_NONE))
-        end = mid;
-    run_side(n, &a->hosts, end, turn);
-    run_side(n, &a->near, end, NULL);
+    if (a->two) {
+        together(n, run_far);
+        together(n, run_hosts);
+        if (nobody_went(a) && !turn->awaited(turn->ctx, FAB_NONE))
+            a->end_ps = a->mid_ps;
+    }
+    together(n, run_rest);
     n->in_event = false;
-    n->now_ps = end - 1;
-    return end;
+    a->far_end_ps = a->mid_ps;
+    a->hosts_end_ps = a->end_ps;
+    n->now_ps = a->end_ps - 1;
+    return a->end_ps;
 }
 
 int64_t apart_next(const struct net *n)
@@ -154,7 +227,18 @@ int64_t apart_next(const struct net *n)
 
     for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++)
         t = RTE_MIN(t, n->apart->due[i]);
-    return RTE_MAX(t, n->apart->hosts.end_ps);
+    for (unsigned k = 0; k < n->apart->n_shares; k++)
+        t = RTE_MIN(t, n->apart->share[k].noted_ps);
+    return RTE_MAX(t, n->apart->hosts_end_ps);
+}
+
+uint64_t apart_events(const struct net *n)
+{
+    uint64_t sum = 0;
+
+    for (unsigned k = 0; k < n->apart->n_shares; k++)
+        sum += n->apart->share[k].events;
+    return sum;
 }
 
 /* ---- control path ---- */
@@ -175,152 +259,36 @@ int64_t net_lookahead(const struct net *n)
     return least == PS_NEVER ? 0 : least;
 }
 
-void apart_destroy(struct net *n)
-{
-    struct apart *a = n->apart;
-
-    if (!a)
-        return;
-    for (uint16_t i = 0; a->place && i < n->cfg.fab->n_nodes; i++)
-        heap_fini(&a->place[i].heap);
-    free(a->due);
-    free(a->place);
-    free(a->all);
-    free(a->order);
-    free(a);
-    n->apart = NULL;
-}
-
-/* Sources are gone through by their number, so a place has them in order. */
-static int fill_places(struct net *n)
-{
-    struct apart *a = n->apart;
-    uint32_t at = 0;
-    int rc = 0;
-
-    for (uint32_t i = 0; i < n->n_src; i++)
-        if (n->src[i].e) {
-            n->src[i].starts = a->place[n->src[i].node].tick++;
-            n->src[i].arrives = a->place[n->src[i].peer].tick++;
-            n->src[i].of_host = n->cfg.fab->nodes[n->src[i].node].kind == FAB_HOST;
-        }
-    for (uint16_t i = 0; i < n->cfg.fab->n_nodes && !rc; i++) {
-        struct place *p = &a->place[i];
-
-        p->src = a->all + at;
-        at += p->tick;
-        rc = heap_init(&p->heap, p->tick + 1);
-    }
-    for (uint32_t i = 0; i < n->n_src && !rc; i++) {
-        struct source *s = &n->src[i];
-
-        if (s->e)
-            a->place[s->node].src[s->starts] = a->place[s->peer].src[s->arrives] = s;
-    }
-    return rc;
-}
-
-enum { UNKNOWN, NEAR, FAR };
-
-/* Those an odd number of links away from a host are far. queue: room for all nodes. False: some
- * neighbours are of one side, or a node is not connected to any host. */
-static bool find_far(const struct fabric *f, uint8_t *side, uint16_t *queue)
-{
-    uint32_t n = 0, next = 0;
-
-    for (uint16_t i = 0; i < f->n_nodes; i++)
-        if (f->nodes[i].kind == FAB_HOST) {
-            side[i] = NEAR;
-            queue[n++] = i;
-        }
-    for (; next < n; next++) {
-        const struct fab_node *nd = &f->nodes[queue[next]];
-        uint8_t mine = side[queue[next]];
-
-        for (uint16_t p = 0; p < nd->n_ports; p++) {
-            uint16_t peer = nd->ports[p].peer_node;
-
-            if (nd->ports[p].link == FAB_NONE)
-                continue;
-            if (side[peer] == mine)
-                return false;
-            if (side[peer] == UNKNOWN) {
-                side[peer] = mine == NEAR ? FAR : NEAR;
-                queue[n++] = peer;
-            }
-        }
-    }
-    return n == f->n_nodes;
-}
-
-static int fill_sides(struct net *n)
-{
-    const struct fabric *f = n->cfg.fab;
-    struct apart *a = n->apart;
-    uint8_t *side = calloc(f->n_nodes + 1u, sizeof(*side));
-    uint16_t *at = a->order;
-
-    if (!side)
-        return -ENOMEM;
-    a->two = find_far(f, side, a->order);
-    a->hosts.node = at;
-    for (uint16_t i = 0; i < f->n_nodes; i++)
-        if (f->nodes[i].kind == FAB_HOST)
-            at[a->hosts.n++] = i;
-    a->near.node = at += a->hosts.n;
-    for (uint16_t i = 0; i < f->n_nodes; i++)
-        if (f->nodes[i].kind != FAB_HOST && !(a->two && side[i] == FAR))
-            at[a->near.n++] = i;
-    a->far.node = at += a->near.n;
-    for (uint16_t i = 0; i < f->n_nodes; i++)
-        if (a->two && side[i] == FAR)
-            at[a->far.n++] = i;
-    free(side);
-    return 0;
-}
-
-static int apart_create(struct net *n)
-{
-    struct apart *a = n->apart = calloc(1, sizeof(*a));
-    uint16_t nodes = n->cfg.fab->n_nodes;
-    int rc = -ENOMEM;
-
-    if (a) {
-        a->due = calloc(nodes + 1u, sizeof(*a->due));
-        a->place = lines_alloc((nodes + 1u) * sizeof(*a->place));
-        a->all = calloc(2u * n->n_src + 1u, sizeof(struct source *));
-        a->order = calloc(nodes + 1u, sizeof(*a->order));
-    }
-    if (a && a->due && a->place && a->all && a->order)
-        rc = fill_places(n);
-    if (!rc)
-        rc = fill_sides(n);
-    if (rc)
-        apart_destroy(n);
-    else
-        a->lookahead_ps = net_lookahead(n);
-    return rc;
-}
-
 /* Far nodes to where hosts are. */
 static void level(struct net *n)
 {
     struct apart *a = n->apart;
 
-    if (a->far.end_ps >= a->hosts.end_ps)
+    if (a->far_end_ps >= a->hosts_end_ps)
         return;
+    a->mid_ps = a->hosts_end_ps;
     n->in_event = true;
-    run_side(n, &a->far, a->hosts.end_ps, NULL);
+    for (unsigned k = 0; k < a->n_shares; k++)
+        run_far(n, k);
     n->in_event = false;
-    n->now_ps = a->hosts.end_ps - 1;
+    n->now_ps = a->hosts_end_ps - 1;
 }
 
 static void part(struct net *n)
 {
+    struct apart *a = n->apart;
+
     n->is_apart = true;
-    n->apart->hosts.end_ps = n->apart->far.end_ps = 0;
-    for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++)
-        n->apart->due[i] = PS_NEVER;
+    a->hosts_end_ps = a->far_end_ps = 0;
+    for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++) {
+        a->due[i] = PS_NEVER;
+        a->place[i].now_ps = n->now_ps;
+    }
+    for (unsigned k = 0; k < a->n_shares; k++) {
+        a->share[k].noted_ps = PS_NEVER;
+        for (unsigned i = 0; i < a->n_shares; i++)
+            a->share[k].near_of[i].n = a->share[k].far_of[i].n = 0;
+    }
     for (uint32_t i = 0; i < n->n_src; i++) {
         struct source *s = &n->src[i];
 
@@ -329,7 +297,7 @@ static void part(struct net *n)
         egress_on_earlier(s->e, earlier, s);
         egress_apart(s->e, first);
         earlier(s);
-        first(s);
+        set(n, s->peer, s->arrives, egress_next_arrival(s->e));
     }
 }
 
@@ -352,9 +320,9 @@ int net_apart(struct net *n, bool apart)
     if (apart == n->is_apart)
         return 0;
     if (apart && !n->apart) {
-        int rc = apart_create(n);
+        int rc = net_share(n, 1);
 
-        if (rc)
+        if (rc < 0)
             return rc;
     }
     if (apart) {

@@ -16,7 +16,10 @@ struct source {
     uint16_t node, port;
     uint16_t peer, peer_port; /* peer: FAB_NONE where it is not here */
     bool of_host;
-    uint32_t starts, arrives; /* net_apart.c: what its node and its peer call it */
+    /* net_apart.c */
+    bool to_far;              /* its peer is of the far side */
+    uint8_t peer_share;       /* who runs its peer */
+    uint32_t starts, arrives; /* what its node and its peer call it */
 } __rte_cache_aligned;
 
 struct net {
@@ -44,7 +47,10 @@ struct place {
     struct heap heap;
     uint32_t tick;       /* the last index */
     struct source **src; /* [tick] by index: its own, which start, and others', which arrive */
+    int64_t now_ps;      /* nodes that run apart have each their own time */
+    struct share *share; /* who runs it */
 } __rte_cache_aligned;
+_Static_assert(sizeof(struct place) == RTE_CACHE_LINE_SIZE, "a line of the CPU's caches");
 
 #define SOON_STEPS  8u  /* nodes that are looked ahead */
 #define SOON_NEAR   6u  /* of them steps without endpoints' lines */
@@ -55,17 +61,30 @@ struct place {
 struct side {
     const uint16_t *node; /* [n] in order of their number */
     uint32_t n;
-    int64_t end_ps; /* they have done everything before that */
 };
 
-struct apart {
-    int64_t *due; /* [n_nodes] of each place, the first */
-    struct place *place;
-    struct source **all; /* behind all places' src */
-    uint16_t *order;     /* behind all sides' node */
-    int64_t lookahead_ps;
-    bool two;                     /* sides of the fabric: each goes two lookaheads at a time */
+/* What comes first on a link that leads to a node of another share. */
+struct note {
+    int64_t t;
+    uint32_t i; /* what the node calls the link */
+    uint16_t node;
+};
+
+/* From one share to one other, until that one runs. */
+struct notes {
+    struct note *a; /* a link has one at most */
+    uint32_t n;
+};
+
+/* Nodes that one thread runs. */
+struct share {
     struct side hosts, near, far; /* near: other nodes of their side; without two, all others */
+    struct notes *near_of,
+        *far_of;      /* [n_shares] to hosts and near nodes, and to far ones, of each */
+    int64_t noted_ps; /* the earliest in far_of */
+    uint64_t events;
+    unsigned id;
+    bool went; /* hosts of it, beyond the middle of the slice */
 
     /* net_soon.c: nodes that come soon, the next one's at `turn` */
     uint32_t turn, look; /* look: the node of its side from which on the next is looked for */
@@ -74,23 +93,51 @@ struct apart {
         uint32_t n;
         struct source **at[SOON_EVENTS];
     } soon[SOON_STEPS];
+} __rte_cache_aligned;
+
+struct apart {
+    int64_t *due; /* [n_nodes] of each place, the first */
+    struct place *place;
+    struct source **all; /* behind all places' src */
+    uint16_t *order;     /* behind all sides' node */
+    uint8_t *side;       /* [n_nodes] SIDE_* */
+    struct share *share;
+    unsigned n_shares;
+    struct note *notes; /* behind all shares' */
+    int64_t lookahead_ps;
+    bool two;                         /* sides of the fabric: each goes two lookaheads at a time */
+    int64_t hosts_end_ps, far_end_ps; /* they have done everything before that */
+
+    /* of the slice that runs */
+    const struct net_turn *turn;
+    int64_t mid_ps, end_ps;
 };
 
+enum { SIDE_UNKNOWN, SIDE_NEAR, SIDE_FAR };
+
 /* net_soon.c: before the first node of a side, and before each that runs */
-void soon_begin(struct net *n, const struct side *side, int64_t end_ps);
-void soon_turn(struct net *n, const struct side *side, int64_t end_ps);
+void soon_begin(struct net *n, struct share *sh, const struct side *side, int64_t end_ps);
+void soon_turn(struct net *n, struct share *sh, const struct side *side, int64_t end_ps);
 
 /* net_apart.c */
 void apart_set_tick(struct net *n, uint16_t node, int64_t t);
 int64_t apart_next(const struct net *n);
-void apart_destroy(struct net *n);
+uint64_t apart_events(const struct net *n);
+
+void apart_destroy(struct net *n); /* net_share.c */
+
+/* What time it is for a node. */
+static inline int64_t net_now_of(const struct net *n, uint16_t node)
+{
+    return n->is_apart ? n->apart->place[node].now_ps : n->now_ps;
+}
 
 static inline void net_refresh(struct net *n, struct node *nd)
 {
     int64_t t = nd->ops->next(nd);
 
     if (t != PS_NEVER)
-        t = RTE_MAX(t, n->now_ps);
+        t = RTE_MAX(t, net_now_of(n, nd->id));
     if (unlikely(n->is_apart))
         apart_set_tick(n, nd->id, t);
     else

@@ -110,33 +110,31 @@ static void run_step(struct net *n, struct soon *s, unsigned step, int64_t end_p
     }
 }
 
-void soon_turn(struct net *n, const struct side *side, int64_t end_ps)
+void soon_turn(struct net *n, struct share *sh, const struct side *side, int64_t end_ps)
 {
     unsigned steps = n->attached < SOON_MANY ? SOON_NEAR : SOON_STEPS;
-    struct apart *a = n->apart;
-    uint32_t i = a->look;
+    const int64_t *due = n->apart->due;
+    uint32_t i = sh->look;
 
-    while (i < side->n && a->due[side->node[i]] >= end_ps)
+    while (i < side->n && due[side->node[i]] >= end_ps)
         i++;
-    a->soon[a->turn % SOON_STEPS].node = i < side->n ? side->node[i] : FAB_NONE;
-    a->look = i + 1;
+    sh->soon[sh->turn % SOON_STEPS].node = i < side->n ? side->node[i] : FAB_NONE;
+    sh->look = i + 1;
     for (unsigned step = 0; step < steps; step++) {
-        struct soon *s = &a->soon[(a->turn - step) % SOON_STEPS];
+        struct soon *s = &sh->soon[(sh->turn - step) % SOON_STEPS];
 
         if (s->node != FAB_NONE)
             run_step(n, s, step, end_ps);
     }
-    a->turn++;
+    sh->turn++;
 }
 
-void soon_begin(struct net *n, const struct side *side, int64_t end_ps)
+void soon_begin(struct net *n, struct share *sh, const struct side *side, int64_t end_ps)
 {
-    struct apart *a = n->apart;
-
-    a->look = 0;
-    a->turn = SOON_STEPS;
+    sh->look = 0;
+    sh->turn = SOON_STEPS;
     for (unsigned k = 0; k < SOON_STEPS; k++)
-        a->soon[k].node = FAB_NONE;
+        sh->soon[k].node = FAB_NONE;
     for (unsigned k = 0; k + 1 < SOON_STEPS; k++)
-        soon_turn(n, side, end_ps);
+        soon_turn(n, sh, side, end_ps);
 }

@@ -129,6 +129,15 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
     return 0;
 }
 
+bool nic_is_used(struct node *nd)
+{
+    uint32_t attached = 0;
+
+    for (uint16_t p = 0; p < nd->n_ports; p++)
+        attached |= nic_of(nd)->p[p].attached;
+    return attached != 0;
+}
+
 void nic_list_lines(struct node *nd, uint16_t port, unsigned slot, const struct lines_list *lines)
 {
     nic_of(nd)->p[port].slot[slot].lines = lines;

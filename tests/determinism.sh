@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The same simulation gives the same bytes in every build: determinism.sh BUILD BUILD...
 # Each case runs in each of the build directories, twice in the first; its table, JSON, pcapng and what it says of frames must be the
-# same. Data is carried, so that payloads are compared too, but for the cases that say otherwise.
+# same. Data is carried, so that payloads are compared too, but for the cases that say otherwise. Cases by several threads have no
+# pcapng, as frames in their order need one; their JSON has the hash of all frames.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 tmp=$(mktemp -d)
@@ -20,11 +21,13 @@ derive() {
 
 # run BUILD OUTPUTS CONF ARG...
 run() {
-    local build=$1 out=$2
+    local build=$1 out=$2 how
     shift 2
     mkdir "$out"
+    how=(--trace "$out/trace.pcapng")
+    [ -z "$threads" ] || { how=(--threads "$threads"); : >"$out/trace.pcapng"; }
     # A case may end with an error that belongs to it; then in all builds with the same one.
-    "$build/trib-sim" "$@" --counters --trace "$out/trace.pcapng" -J "$out/json" >"$out/table" 2>"$out/err"
+    "$build/trib-sim" "$@" --counters "${how[@]}" -J "$out/json" >"$out/table" 2>"$out/err"
     echo "exit code $?" >>"$out/table"
     # How long it took and how much memory is of the machine.
     grep -v ' simulated in ' "$out/err" | sed "s|$out|OUT|g" >>"$out/table"
@@ -36,20 +39,22 @@ same() {
     local name=$1 first='' build n=0 t0=$SECONDS what
     shift
     for build in "${builds[0]}" "${builds[@]}"; do
-        n=$((n + 1))
-        run "$build" "$tmp/$name.$n" "$@"
-        if [ -z "$first" ]; then
-            first=$tmp/$name.$n
-            grep -q '^ *[0-9]' "$first/table" || { echo "FAILED $name: no row"; tail -n 5 "$first/table"; failed=1; }
-            continue
-        fi
-        for what in table json trace.pcapng; do
-            cmp -s "$first/$what" "$tmp/$name.$n/$what" && continue
-            failed=1
-            echo "FAILED $name: $what of $build differs from ${builds[0]}: trib-sim $*"
-            [ "$what" = trace.pcapng ] || diff "$first/$what" "$tmp/$name.$n/$what" | head -n 10
+        for threads in "${counts[@]}"; do
+            n=$((n + 1))
+            run "$build" "$tmp/$name.$n" "$@"
+            if [ -z "$first" ]; then
+                first=$tmp/$name.$n
+                grep -q '^ *[0-9]' "$first/table" || { echo "FAILED $name: no row"; tail -n 5 "$first/table"; failed=1; }
+                continue
+            fi
+            for what in table json trace.pcapng; do
+                cmp -s "$first/$what" "$tmp/$name.$n/$what" && continue
+                failed=1
+                echo "FAILED $name: $what of $build${threads:+ by $threads threads} differs from ${builds[0]}: trib-sim $*"
+                [ "$what" = trace.pcapng ] || diff "$first/$what" "$tmp/$name.$n/$what" | head -n 10
+            done
+            rm -r "$tmp/$name.$n"
         done
-        rm -r "$tmp/$name.$n"
     done
     printf '%-14s %9s of frames, trace %s, %d s\n' "$name" "$(du -h --apparent-size "$first/trace.pcapng" | cut -f 1)" \
         "$(sed -n 's/.*"trace": "\(.*\)".*/\1/p' "$first/json")" $((SECONDS - t0))
@@ -57,6 +62,7 @@ same() {
 }
 
 builds=("$@")
+counts=("")
 derive faulty leaf-spine-8 's/host_link *= *{/& loss = 0.002; dup = 0.002; reorder = 0.002; corrupt = 0.001; jitter = "300ns"; /'
 derive marked leaf-spine-8 's/\(host\|spine\)_link *= *{/& ecn = "16KiB"; ecn_max = "128KiB"; ecn_prob = 0.5; buffer = "256KiB"; /'
 derive stochastic single-switch-4 's/reduce *= *{/& rounding = "stochastic"; seed = 7; /'
@@ -72,4 +78,11 @@ same stochastic "$tmp/stochastic.conf" --algo sharp -b 16K -e 16K -d half,f8e4m3
 same nvls conf/h100-node.conf --algo nvls,ring -b 1M -e 1M --links n0g0
 same rails conf/rail-2x4.conf --algo hier_sharp,nvls_sharp -b 256K -e 256K
 same lengths conf/rail-4x8.conf --algo hier_sharp -b 256K -e 256K --payload none --links n0g0,n0g1
+counts=(1 2 3 4)
+same by-threads conf/leaf-spine-8.conf --algo all -b 64K -e 64K -d float,bfloat16 --error
+same fall conf/leaf-spine-8.conf --algo ring,sharp -b 256K -e 256K --faults conf/faults/flap.conf
+same node conf/h100-node.conf --algo nvls,ring -b 256K -e 256K
+same rails-32 conf/rail-4x8.conf --algo hier,hier_sharp,nvls_sharp -b 64K -e 64K
+same pauses conf/incast-32.conf gather --algo direct -b 256K -e 256K
+same su-64 conf/h100-su.conf alltoall -g 64 -b 256K -e 256K --payload none
 exit $failed

@@ -5,7 +5,8 @@
 #   (trib-sim says so at its end). The same ring on 1,024 GPUs and on 8; what a run does not end within --max-wall it leaves.
 # - Payload bytes are those that a ring delivers into receivers' memory, 2(N-1)/N of the vector for each of 8 GPUs, a second of CPU
 #   time of the timed operations, against memcpy of as many between buffers of those sizes (bench_sim.c).
-# Two rounds in turn, the better one of each: others on the machine only ever make it slower.
+# - By all cores: wall time of the operations on 256 GPUs, against that of one thread.
+# Two rounds in turn, the better one of each: others on the machine only ever make it slower. The first two are by one thread.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/bench/lib.sh
@@ -22,12 +23,12 @@ sim() {
 }
 best() { sort -g | tail -n 1; }
 
-size=256M gpus=1024 wall=60 data=64 rounds=2
-[ -z "${BENCH_QUICK:-}" ] || { size=64M gpus=128 wall=5 data=16 rounds=1; }
+size=256M gpus=1024 wall=60 data=64 shared=8 rounds=2
+[ -z "${BENCH_QUICK:-}" ] || { size=64M gpus=128 wall=5 data=16 shared=1 rounds=1; }
 for ((k = 0; k < rounds; k++)); do
-    sim 'M frames/s' h100-superpod-1024 -g 8 -b $size -e $size -w 0 --payload none || exit 1
+    sim 'M frames/s' h100-superpod-1024 -g 8 -b $size -e $size -w 0 --payload none --threads 1 || exit 1
 done >"$BUILD/bench_sim.few"
-sim 'M frames/s' h100-superpod-1024 -g $gpus -b $size -e $size -w 0 --payload none --max-wall $wall >"$BUILD/bench_sim.many" || exit 1
+sim 'M frames/s' h100-superpod-1024 -g $gpus -b $size -e $size -w 0 --payload none --threads 1 --max-wall $wall >"$BUILD/bench_sim.many" || exit 1
 row "trib sim, frames a second, $gpus GPUs" "$(best <"$BUILD/bench_sim.many")" M/s "the same ring on 8" "$(best <"$BUILD/bench_sim.few")" 0.5
 
 payload=$((4 * 8 * data * 1048576 * 14 / 8)) # four times, 8 GPUs
@@ -37,4 +38,17 @@ for ((k = 0; k < rounds; k++)); do
     "$BUILD/tests/bench/bench_sim" 8 $((data * 1048576)) $payload | awk '{ printf "%.4f\n", $1 / 1e9 }' >>"$BUILD/bench_sim.copy"
 done
 row "trib sim with data, ring of 8 GPUs, $data MiB" "$(best <"$BUILD/bench_sim.data")" GB/s "memcpy of the payload" "$(best <"$BUILD/bench_sim.copy")" 0.25
-rm -f "$BUILD"/bench_sim.{few,many,data,copy}
+
+if [ "$(nproc)" -gt 1 ]; then
+    for ((k = 0; k < rounds; k++)); do
+        for threads in 0 1; do
+            sim 's by [0-9]* thread' h100-superpod-1024 -g 256 -b ${shared}M -e ${shared}M -w 0 --payload none --threads $threads \
+                >>"$BUILD/bench_sim.threads$threads" || exit 1
+        done
+    done
+    row "trib sim, wall time of the ring of 256, all cores" "$(sort -g "$BUILD/bench_sim.threads0" | head -n 1)" s "one thread" \
+        "$(sort -g "$BUILD/bench_sim.threads1" | head -n 1)" 1.5 time
+else
+    skipped "trib sim, wall time of the ring of 256, all cores" "one core"
+fi
+rm -f "$BUILD"/bench_sim.{few,many,data,copy,threads0,threads1}

@@ -1,4 +1,5 @@
-/* A world by slices of time, node by node, does at every moment what it does event by event. */
+/* A world by slices of time, node by node, on any number of threads, does at every moment what it
+ * does event by event. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,8 @@
 #include "sim/job.h"
 #include "tests/support/eal.h"
 
-#define COUNT (96u << 10) /* fp32 */
+#define COUNT (96u << 10)  /* fp32 */
+#define MESH  "npu-mesh-8" /* for one thread, whatever is asked for */
 
 struct row {
     const char *conf;
@@ -30,7 +32,7 @@ static const struct row rows[] = {
     {"rail-2x4", 8, COLL_ALLREDUCE, ALGO_HIER_SHARP},
     {"incast-32", 33, COLL_GATHER, ALGO_DIRECT}, /* pauses, full queues */
     {"incast-32-dcqcn", 33, COLL_GATHER, ALGO_DIRECT},
-    {"npu-mesh-8", 8, COLL_ALLREDUCE, ALGO_RING},         /* hosts are neighbours */
+    {MESH, 8, COLL_ALLREDUCE, ALGO_RING},                 /* hosts are neighbours */
     {"h100-node-measured", 8, COLL_ALLREDUCE, ALGO_RING}, /* costs of messages */
 };
 
@@ -74,11 +76,12 @@ static bool asked(void *ctx)
     return false;
 }
 
-static struct seen look(const struct row *r, bool by_steps)
+static struct seen look(const struct row *r, unsigned threads)
 {
     uint16_t hosts[64];
-    struct world_cfg wc = {.pool = pool, .seed = 1, .nranks = r->nranks, .host_of_rank = hosts};
-    struct job_loop l = {.args = args, .stop = asked, .by_steps = by_steps, .limit_ps = PS_PER_S};
+    struct world_cfg wc = {
+        .pool = pool, .seed = 1, .nranks = r->nranks, .host_of_rank = hosts, .threads = threads};
+    struct job_loop l = {.args = args, .stop = asked, .by_steps = !threads, .limit_ps = PS_PER_S};
     struct job_cfg jc = {.nranks = r->nranks,
                          .host_of_rank = hosts,
                          .group = 1,
@@ -96,13 +99,14 @@ static struct seen look(const struct row *r, bool by_steps)
     for (unsigned i = 0; i < r->nranks; i++)
         hosts[i] = (uint16_t)i;
     assert_int_equal(world_create(&w, &wc), 0);
+    assert_int_equal(world_threads(w), strcmp(r->conf, MESH) && threads ? threads : 1);
     jc.w = w;
     if (job_create(&run.j, &jc, err))
         fail_msg("%s: %s", r->conf, err);
     assert_int_equal(job_buffers(run.j, COUNT * 4), 0);
     run.r = r;
     run.w = w;
-    run.by_steps = by_steps;
+    run.by_steps = !threads;
     run.asked = 0;
     for (unsigned i = 0; i < 2; i++) {
         l.n = 1 + 2 * i;
@@ -126,21 +130,48 @@ static void slices_are_steps(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct row *r = &rows[i];
-        struct seen a = look(r, true), b = look(r, false);
+        struct seen a = look(r, 0), b = look(r, 1);
 
         print_message("%-18s %-10s %9.3f us, %8llu events, asked %llu and %llu times\n", r->conf,
                       sched_algo_name(r->algo), (double)a.time_ps[1] * 1e-6 / 3,
                       (unsigned long long)a.events, (unsigned long long)a.asked,
                       (unsigned long long)b.asked);
         assert_true(b.asked < a.asked / 2);
+        for (unsigned threads = 2; threads <= 4; threads++) {
+            struct seen c = look(r, threads);
+
+            assert_memory_equal(&b, &c, sizeof(b));
+        }
         a.asked = b.asked = 0;
         assert_memory_equal(&a, &b, sizeof(a));
     }
 }
 
+/* Many nodes a thread, and switches that hosts of several share. */
+static void threads_are_one(void **state)
+{
+    static const struct row many[] = {
+        {"h100-su", 32, COLL_ALLREDUCE, ALGO_HIER_SHARP},
+        {"h100-su", 32, COLL_ALLTOALL, ALGO_DIRECT},
+        {"h100-su", 32, COLL_ALLREDUCE, ALGO_NVLS_SHARP},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
+        struct seen one = look(&many[i], 1);
+
+        for (unsigned threads = 2; threads <= 4; threads += 2) {
+            struct seen more = look(&many[i], threads);
+
+            assert_memory_equal(&one, &more, sizeof(one));
+        }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(slices_are_steps)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(slices_are_steps),
+                                       cmocka_unit_test(threads_are_one)};
 
     test_eal_init();
     pool = test_pool(65536);
