@@ -247,11 +247,15 @@ static void syntax_error(struct build *b, const char *text, const config_t *c)
     }
     if (text)
         text += strspn(text, " \t");
+    if (!text || !text[strspn(text, " \t\r\n")]) {
+        build_error(b, line, "%s: found the end of the file, expected a ; or } before it",
+                    why ? why : "syntax error");
+        return;
+    }
     build_error(b, line,
                 "%s: found \"%.*s\", expected libconfig's name = value; (a mistake can also be in "
                 "the line before)",
-                why ? why : "syntax error", text ? (int)strcspn(text, "\r\n") % 80 : 0,
-                text ? text : "");
+                why ? why : "syntax error", (int)strcspn(text, "\r\n") % 80, text);
 }
 
 static void build_stages(struct build *b)
@@ -272,6 +276,8 @@ bool conf_parse(struct build *b, const char *text, config_t *c)
     }
     if (has_include(b, text))
         return false;
+    if (!strncmp(text, "\xef\xbb\xbf", 3)) /* editors put a byte order mark before UTF-8 */
+        text += 3;
     config_init(c);
     if (config_read_string(c, text) == CONFIG_TRUE)
         return true;

@@ -214,26 +214,16 @@ static void read_uint(struct build *b, const config_setting_t *s, const struct k
         *(uint32_t *)out = (uint32_t)config_setting_get_int64(s);
 }
 
-/* "0.1%"; -1: something else. */
-static double per_cent(const char *text)
-{
-    char *end;
-    double v = strtod(text, &end);
-
-    return end != text && strspn(text, "0123456789.") == (size_t)(end - text) && !strcmp(end, "%")
-               ? v / 100
-               : -1;
-}
-
 static void read_prob(struct build *b, const config_setting_t *s, void *out)
 {
     const char *text = config_setting_get_string(s);
     bool is_float = config_setting_type(s) == CONFIG_TYPE_FLOAT;
-    double v = text        ? per_cent(text)
-               : is_float  ? config_setting_get_float(s)
+    double v = is_float    ? config_setting_get_float(s)
                : is_int(s) ? (double)config_setting_get_int64(s)
                            : -1;
 
+    if (text && fab_parse_probability(text, &v))
+        v = -1;
     if (v >= 0 && v <= 1)
         *(double *)out = v;
     else
@@ -293,7 +283,7 @@ static void unknown_key(struct build *b, const config_setting_t *s, const struct
                         unsigned n)
 {
     const char *names[32], *name = config_setting_name(s), *near;
-    char list[160] = "";
+    char list[256] = "";
     size_t len = 0;
 
     for (unsigned i = 0; i < n && i < LEN(names); i++) {

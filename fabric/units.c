@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define PROBABILITY_MAX 100000000000000 /* of a digit more both are exact */
+
 struct unit {
     const char *name;
     uint64_t factor;
@@ -78,4 +80,43 @@ int fab_parse_time(const char *s, int64_t *ps)
 int fab_parse_size(const char *s, uint64_t *bytes)
 {
     return parse(s, size_units, UINT64_MAX, bytes);
+}
+
+/* Both below 10^15, so that a double holds them and their quotient is the one nearest to the
+ * decimal. */
+int fab_parse_probability(const char *s, double *p)
+{
+    int64_t n = 0, scale = 1;
+    bool point = false, digit = false, power = false;
+    unsigned e = 0;
+    double v;
+
+    for (; isdigit((unsigned char)*s) || (*s == '.' && !point); s++) {
+        if (*s == '.') {
+            point = true;
+            continue;
+        }
+        if (n >= PROBABILITY_MAX || scale >= PROBABILITY_MAX)
+            return -EINVAL;
+        digit = true;
+        n = n * 10 + (*s - '0');
+        if (point)
+            scale *= 10;
+    }
+    if (digit && (*s == 'e' || *s == 'E') && s[1] == '-' && isdigit((unsigned char)s[2])) {
+        for (s += 2; isdigit((unsigned char)*s) && e < 100; s++)
+            e = e * 10 + (unsigned)(*s - '0');
+        power = true;
+        for (; e && scale < PROBABILITY_MAX; e--)
+            scale *= 10;
+    }
+    v = (double)n / (double)scale;
+    if (*s == '%' && !power) {
+        v /= 100;
+        s++;
+    }
+    if (!digit || *s || e || v > 1)
+        return -EINVAL;
+    *p = v;
+    return 0;
 }

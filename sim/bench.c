@@ -189,8 +189,8 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
         snprintf(err, COMM_TEXT, "stopped after %g s of wall time (--max-wall)",
                  b->cfg.o->max_wall);
     else if (rc == -ECANCELED && !*b->cfg.stop)
-        snprintf(err, COMM_TEXT, "%u frames were not enough, expected more (--frames)",
-                 b->cfg.frames);
+        snprintf(err, COMM_TEXT, "%u frames were not enough, expected more, such as --frames %u",
+                 b->cfg.frames, 4 * b->cfg.frames);
     else if (rc)
         snprintf(err, COMM_TEXT, "%.*s", COMM_TEXT - 1,
                  rc == -ECANCELED ? "interrupted"

@@ -114,7 +114,8 @@ int chaos_draw_fabric(struct chaos_case *k, char *why)
         return -ENOMEM;
     rc = below(k, DRAW_FABRIC, 2) ? preset(k, errs) : made_up(k, errs);
     if (rc)
-        snprintf(why, CHAOS_TEXT, "%s:%d: %s", errs->e[0].file, errs->e[0].line, errs->e[0].text);
+        snprintf(why, CHAOS_TEXT, "%.200s:%d: %s", errs->e[0].file, errs->e[0].line,
+                 errs->e[0].text);
     free(errs);
     k->fab = k->own;
     return rc;

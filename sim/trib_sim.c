@@ -255,20 +255,33 @@ static int load_plan(struct sim *m)
     return rc;
 }
 
+/* Ways between two ranks of a node: each pair by each plane. */
+static unsigned node_ways(const struct sweep *s)
+{
+    unsigned n = 0;
+
+    for (unsigned r = 0; r < s->nranks; r++)
+        for (unsigned k = 0; k < s->nranks; k++) {
+            uint16_t a = s->host_of_rank[r], b = s->host_of_rank[k];
+            uint16_t ports = s->fab->nodes[s->fab->hosts[a]].n_ports;
+
+            if (a != b && ports > 1 && fabric_domain(s->fab, a) == fabric_domain(s->fab, b))
+                n += ports;
+        }
+    return n;
+}
+
 /* By multimem every rank of a node can have a slice for every other one on its way, in each
  * plane. */
 static unsigned multimem_frames(const struct sweep *s)
 {
-    unsigned n = 0;
+    return s->algos & COMM_MM_ALGOS ? MM_SLICE_MAX / s->fab->mtu * node_ways(s) : 0;
+}
 
-    for (unsigned r = 0; s->algos & COMM_MM_ALGOS && r < s->nranks; r++)
-        for (unsigned k = 0; k < s->nranks; k++) {
-            uint16_t a = s->host_of_rank[r], b = s->host_of_rank[k];
-
-            if (a != b && fabric_domain(s->fab, a) == fabric_domain(s->fab, b))
-                n += MM_SLICE_MAX / s->fab->mtu * s->fab->nodes[s->fab->hosts[a]].n_ports;
-        }
-    return n;
+/* Directly, a frame. */
+static unsigned direct_frames(const struct sweep *s)
+{
+    return s->algos & 1u << ALGO_DIRECT ? bench_frames(0) + node_ways(s) : 0;
 }
 
 /* Not more than there are cores, unless somebody says so, nor than there is work for. Frames of
@@ -291,8 +304,9 @@ static int with_memory(struct sim *m)
     struct memory mem;
     int code;
 
-    m->frames =
-        m->own.frames ? (unsigned)m->own.frames : bench_frames(s->nranks) + multimem_frames(s);
+    m->frames = m->own.frames
+                    ? (unsigned)m->own.frames
+                    : RTE_MAX(bench_frames(s->nranks) + multimem_frames(s), direct_frames(s));
     m->threads = threads_for(m);
     pool = memory_frames(&mem, m->frames, m->threads, m->own.lengths, data, s->cause,
                          sizeof(s->cause));

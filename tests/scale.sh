@@ -44,6 +44,8 @@ done
 # Both buffers of 1,024 ranks are 8 GiB; without a policy to fall back on nothing keeps the inputs once more.
 scale data-sharp 600 12288 h100-superpod-1024 all_reduce --algo sharp --policy sharp -b 4M -e 4M --place in
 scale alltoall-256 600 8192 h100-superpod-1024 alltoall -g 256 --algo pairwise -b 16M -e 16M --payload none
+# frames enough for a first operation of all pairs at once, which is far from the model (-w 0)
+scale direct-72 600 8192 gb200-nvl72 alltoall --algo direct -b 64K -e 64K --payload none
 scale barrier-4096 600 20480 h100-superpod-4096 barrier --algo sharp --payload none
 scale reduce-4096 600 20480 h100-superpod-4096 all_reduce --algo sharp -b 8 -e 8 --payload none
 exit $code

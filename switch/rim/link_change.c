@@ -29,22 +29,6 @@ static const struct key {
 };
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
-/* As in a conf file, or in per cent. */
-static int read_probability(const char *s, double *p)
-{
-    char *end;
-    double v = strtod(s, &end);
-
-    if (end == s || strspn(s, "0123456789.") != (size_t)(end - s))
-        return -EINVAL;
-    if (!strcmp(end, "%"))
-        v /= 100;
-    else if (*end)
-        return -EINVAL;
-    *p = v;
-    return v >= 0 && v <= 1 ? 0 : -EINVAL;
-}
-
 static int read_number(const char *s, uint64_t *n)
 {
     char *end;
@@ -60,7 +44,7 @@ static int read_value(struct link_change *c, const struct key *k, const char *va
     int rc;
 
     if (k->type == PROBABILITY)
-        rc = read_probability(value, at);
+        rc = fab_parse_probability(value, at);
     else if (k->type == NUMBER)
         rc = read_number(value, at);
     else
@@ -72,7 +56,7 @@ static int read_value(struct link_change *c, const struct key *k, const char *va
 
 static const char *expected(const struct key *k)
 {
-    return k->type == PROBABILITY ? "0.0 to 1.0 or 0% to 100%"
+    return k->type == PROBABILITY ? "0.0 to 1.0, 1e-6, or 0% to 100%"
            : k->type == TIME      ? "a time up to 1s, such as 2us"
                                   : "a whole number";
 }

@@ -66,6 +66,10 @@ static const struct {
 } singles[] = {
     {"name = \"a\"\nmtu = = 4;", 2, "syntax error"},
     {"mtu = 256;\nmtu = 512;", 2, "duplicate setting name"},
+    {"\xef\xbb\xbfmtu = = 4;", 1, "syntax error: found \"mtu"},
+    {LINKS "reduce = {\n  groups = 4;\n", 4, "found the end of the file, expected a ; or }"},
+    {LINKS "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 4; };\nMTU = 4096;", 3,
+     "nodes, links, processes"},
     {"a = \"never closed", 1, "expected libconfig's name = value;"},
     {"mtu = 4096;\n  @include \"/etc/passwd\"\n", 2, "found @include"},
     {"", 0, "found no hosts"},

@@ -105,9 +105,50 @@ static void what_is_no_number_with_a_unit_is_refused_and_writes_nothing(void **s
     assert_int_equal(size, 7);
 }
 
+static void probabilities(void **state)
+{
+    static const struct {
+        const char *text;
+        double p;
+    } rows[] = {{"0", 0},        {"1", 1},    {"0.001", 0.001},    {".5", .5},
+                {"1e-6", 1e-6},  {"100%", 1}, {"2.5E-03", 2.5e-3}, {"0.1%", 0.1 / 100},
+                {"12e-2", 0.12}, {"1.0", 1},  {"1e-12", 1e-12}};
+    static const char *const bad[] = {"",
+                                      "%",
+                                      "1.1",
+                                      "101%",
+                                      "-0.1",
+                                      "1e6",
+                                      "1e-",
+                                      "nan",
+                                      "0,1",
+                                      "0x1",
+                                      "1 %",
+                                      "1e-99",
+                                      "0.1%%",
+                                      ".",
+                                      "inf",
+                                      "1e-3%",
+                                      "1e-+3",
+                                      "1e--3",
+                                      "0.0000000000000000000001"};
+    double p = 7;
+
+    (void)state;
+    for (unsigned i = 0; i < LEN(rows); i++) {
+        assert_int_equal(fab_parse_probability(rows[i].text, &p), 0);
+        assert_true(p == rows[i].p);
+    }
+    p = 7;
+    for (unsigned i = 0; i < LEN(bad); i++)
+        assert_int_equal(fab_parse_probability(bad[i], &p), -EINVAL);
+    assert_true(p == 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(probabilities),
         cmocka_unit_test(rates_are_read_in_bits_per_second),
         cmocka_unit_test(times_are_read_in_ps),
         cmocka_unit_test(sizes_tell_powers_of_two_from_powers_of_ten),

@@ -19,6 +19,7 @@ static void words_set_what_they_name_and_leave_the_rest(void **state)
         {"down,up", "loss=0.25 jitter=5ns", LINK_UP},
         {"loss=0.1%", "loss=0.001 jitter=5ns", LINK_AS_IT_IS},
         {"loss=0.001", "loss=0.001 jitter=5ns", LINK_AS_IT_IS},
+        {"loss=1e-6", "loss=1e-06 jitter=5ns", LINK_AS_IT_IS},
         {"loss=0", "jitter=5ns", LINK_AS_IT_IS},
         {"loss=100%,dup=1,reorder=2%,corrupt=.5",
          "loss=1 dup=1 reorder=0.02 corrupt=0.5 jitter=5ns", LINK_AS_IT_IS},
