@@ -286,14 +286,35 @@ bool conf_parse(struct build *b, const char *text, config_t *c)
     return false;
 }
 
+/* The other kinds of files in conf/, which one takes for a fabric's at first. */
+static bool is_other_kind(struct build *b, const config_t *c)
+{
+    static const struct {
+        const char *key, *what;
+    } kinds[] = {{"faults", "a fault plan, expected a fabric: trib sim CONF --faults FILE"},
+                 {"training", "a workload, expected a fabric: trib sim CONF --workload FILE"}};
+
+    for (unsigned i = 0; i < LEN(kinds); i++) {
+        const config_setting_t *s = config_lookup(c, kinds[i].key);
+
+        if (!s || !config_setting_is_aggregate(s))
+            continue;
+        build_error(b, (int)config_setting_source_line(s), "found %s", kinds[i].what);
+        return true;
+    }
+    return false;
+}
+
 static void build_text(struct build *b, const char *text)
 {
     config_t c;
 
     if (!conf_parse(b, text, &c))
         return;
-    read_conf(b, config_root_setting(&c));
-    build_stages(b);
+    if (!is_other_kind(b, &c)) {
+        read_conf(b, config_root_setting(&c));
+        build_stages(b);
+    }
     config_destroy(&c);
 }
 

@@ -29,7 +29,7 @@ static const char usage[] =
     "  -k K             alltoall: also to K shards only, chosen evenly (sparse) or drawn (drawn)\n"
     "  --workload FILE  rooflines of that training step on CONF (conf/workloads/)\n"
     "  --bom GPUS       switches, cables and tiers for so many GPUs, in nodes of --node (h100)\n"
-    "  --json FILE      the same as JSON\n";
+    "  -J, --json FILE  the same as JSON\n";
 
 struct asked {
     const char *conf, *collective, *workload, *json;
@@ -112,10 +112,10 @@ static int read_option(const char *name, const char *value, struct asked *a)
         return read_node(value, a);
     if (!strcmp(name, "--workload"))
         a->workload = value;
-    else if (!strcmp(name, "--json"))
+    else if (!strcmp(name, "--json") || !strcmp(name, "-J"))
         a->json = value;
     else
-        return bad("option", name, "-b, -e, -f, -g, -y, -k, --workload, --bom, --node or --json");
+        return bad("option", name, "-b, -e, -f, -g, -y, -k, --workload, --bom, --node or -J");
     return 0;
 }
 
@@ -175,8 +175,10 @@ static int members(const struct asked *a, const struct fabric *f, const struct c
     snprintf(text, sizeof(text), "%" PRIu64, gpus);
     if (gpus > f->n_hosts)
         return bad("-g", text, "at most the GPUs or hosts of the fabric");
-    if (gpus % a->inner || a->inner * 2 > gpus)
-        return bad("-y", text, "twice Y GPUs or a multiple of that");
+    if (gpus % a->inner || a->inner * 2 > gpus) {
+        snprintf(text, sizeof(text), "%" PRIu64 " of %" PRIu64 " GPUs", a->inner, gpus);
+        return bad("-y", text, "a whole part of them, a half at most");
+    }
     *ask = (struct model_ask){{a->inner, gpus / a->inner}, (unsigned)a->sparse};
     uneven = model_uneven(l, ask->axis);
     if (uneven >= 0) {

@@ -39,7 +39,7 @@ has '^  alltoall +drawn ' "$tmp/k.out"
 # every workload on a fabric that it fits
 for w in "$conf"/workloads/*.conf; do
     case "$w" in */llama3-405b.conf) continue ;; esac # 16,384 GPUs
-    trib model h100-superpod-4096.conf --workload "$w" --json "$tmp/w.json" >"$tmp/w.out" || fail "$w"
+    trib model h100-superpod-4096.conf --workload "$w" -J "$tmp/w.json" >"$tmp/w.out" || fail "$w"
     has '^  data +[0-9]+ .* tokens a GPU +(computing|communication)$' "$tmp/w.out"
     jq -e '.workload.rooflines | length > 0' "$tmp/w.json" >/dev/null || fail "JSON of $w"
 done
@@ -53,7 +53,7 @@ refuses 2 'option: found "--bogus", expected -b' h100-node.conf --bogus 1
 refuses 2 '[-]b: found "big", expected a size' h100-node.conf -b big
 refuses 2 '[-]g: found "9", expected at most' h100-node.conf -g 9
 refuses 2 'found 12 GPUs .* expected numbers that fill the groups of 8 of level leaf' h100-su.conf -g 12
-refuses 2 '[-]y: found "8"' h100-node.conf -y 3
+refuses 2 '[-]y: found "3 of 8 GPUs"' h100-node.conf -y 3
 refuses 2 '[-][-]node: found "h101", expected a100, h100' --bom 8 --node h101
 refuses 1 'expected the 4096 of workload llama3-70b' h100-su.conf --workload conf/workloads/llama3-70b.conf
 refuses 1 'found 256 GPUs|found no|found unknown key' h100-su.conf --workload conf/h100-su.conf
