@@ -339,7 +339,7 @@ const char *fab_role_name(enum fab_role role);
 int fab_parse_rate(const char *s, uint64_t *bps);
 int fab_parse_time(const char *s, int64_t *ps);
 int fab_parse_size(const char *s, uint64_t *bytes);
-/* "0.001" "1e-3" "0.1%": 0.0 to 1.0, with a point in every locale. 0 or -EINVAL. */
+/* "0.001" "1e-3" "0.1%": 0.0 to 1.0, with a point in every locale. 0, -EINVAL or -ENOMEM. */
 int fab_parse_probability(const char *s, double *p);
 
 /* What `trib plan` prints. Of a fabric of more than 64 addresses it sums up alike nodes, links and

@@ -7,9 +7,9 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
 #include <string.h>
-
-#define PROBABILITY_MAX 100000000000000 /* of a digit more both are exact */
 
 struct unit {
     const char *name;
@@ -82,40 +82,23 @@ int fab_parse_size(const char *s, uint64_t *bytes)
     return parse(s, size_units, UINT64_MAX, bytes);
 }
 
-/* Both below 10^15, so that a double holds them and their quotient is the one nearest to the
- * decimal. */
+/* By strtod, whatever the locale: "0.1%", "1e-6". */
 int fab_parse_probability(const char *s, double *p)
 {
-    int64_t n = 0, scale = 1;
-    bool point = false, digit = false, power = false;
-    unsigned e = 0;
+    static locale_t plain;
+    char *end;
     double v;
 
-    for (; isdigit((unsigned char)*s) || (*s == '.' && !point); s++) {
-        if (*s == '.') {
-            point = true;
-            continue;
-        }
-        if (n >= PROBABILITY_MAX || scale >= PROBABILITY_MAX)
-            return -EINVAL;
-        digit = true;
-        n = n * 10 + (*s - '0');
-        if (point)
-            scale *= 10;
-    }
-    if (digit && (*s == 'e' || *s == 'E') && s[1] == '-' && isdigit((unsigned char)s[2])) {
-        for (s += 2; isdigit((unsigned char)*s) && e < 100; s++)
-            e = e * 10 + (unsigned)(*s - '0');
-        power = true;
-        for (; e && scale < PROBABILITY_MAX; e--)
-            scale *= 10;
-    }
-    v = (double)n / (double)scale;
-    if (*s == '%' && !power) {
+    if (!plain && !(plain = newlocale(LC_ALL_MASK, "C", NULL)))
+        return -ENOMEM;
+    if ((!isdigit((unsigned char)*s) && *s != '.') || strpbrk(s, "xX"))
+        return -EINVAL;
+    v = strtod_l(s, &end, plain);
+    if (*end == '%') {
         v /= 100;
-        s++;
+        end++;
     }
-    if (!digit || *s || e || v > 1)
+    if (end == s || *end || v > 1)
         return -EINVAL;
     *p = v;
     return 0;

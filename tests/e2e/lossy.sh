@@ -75,7 +75,7 @@ refused() { # refused PATTERN WORD...
     has "$want" "$tmp/refused.out"
 }
 refused 'found nowhere, expected a link that trib plan shows' nowhere down
-refused 'found loss=101%, expected loss=0.0 to 1.0 or 0% to 100%' leaf0-spine0 loss=101%
+refused 'found loss=101%, expected loss=0.0 to 1.0, 1e-6, or 0% to 100%' leaf0-spine0 loss=101%
 refused 'found dwon, expected down, up' leaf0-spine0 dwon
 refused 'expected: trib link'
 trib down >/dev/null
