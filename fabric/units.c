@@ -82,7 +82,7 @@ int fab_parse_size(const char *s, uint64_t *bytes)
     return parse(s, size_units, UINT64_MAX, bytes);
 }
 
-/* By strtod, whatever the locale: "0.1%", "1e-6". */
+/* By strtod, whatever the locale: "0.1%", "1e-6", not both at once. */
 int fab_parse_probability(const char *s, double *p)
 {
     static locale_t plain;
@@ -91,7 +91,7 @@ int fab_parse_probability(const char *s, double *p)
 
     if (!plain && !(plain = newlocale(LC_ALL_MASK, "C", NULL)))
         return -ENOMEM;
-    if ((!isdigit((unsigned char)*s) && *s != '.') || strpbrk(s, "xX"))
+    if ((!isdigit((unsigned char)*s) && *s != '.') || strpbrk(s, strchr(s, '%') ? "eExX" : "xX"))
         return -EINVAL;
     v = strtod_l(s, &end, plain);
     if (*end == '%') {
