@@ -63,28 +63,6 @@ static int64_t nic_next(struct node *nd)
     return t;
 }
 
-struct again {
-    struct nic_port *np;
-    int64_t now;
-};
-
-static void say_again(void *ctx, uint32_t group)
-{
-    struct again *a = ctx;
-
-    nic_announce(a->np, IGMP_JOIN, group, a->now);
-}
-
-/* The switch has forgotten the memberships of a port that was down. */
-static void nic_port_state(struct node *nd, uint16_t port, bool up, int64_t now_ps)
-{
-    struct again a = {&nic_of(nd)->p[port], now_ps};
-
-    node_port_reset(nd, port, up, now_ps);
-    if (up)
-        mcast_each(a.np->mc, say_again, &a);
-}
-
 void nic_kick(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
 {
     struct nic *nic = nic_of(nd);
@@ -124,6 +102,7 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
     s->attached = true;
     s->floor_ps = 0;
     nic->p[port].attached |= 1u << slot;
+    nic->p[port].gone &= ~(1u << slot);
     nic_ask(s);
     nic_settle(&nic->p[port]);
     return 0;
@@ -246,6 +225,7 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
     s->attached = false;
     s->lines = NULL;
     np->attached &= ~(1u << slot);
+    np->gone |= 1u << slot;
     for (int q = 0; q < ENDPOINT_QUEUES; q++) {
         for (; s->stash[q].n; s->stash[q].head++, s->stash[q].n--)
             node_drop(nd, port, s->stash[q].m[s->stash[q].head], DROP_DETACHED);
@@ -259,6 +239,34 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
     nic_kick_port(np, now_ps);
     nic_settle(np);
     return 0;
+}
+
+/* ---- a link that is back ---- */
+
+struct again {
+    struct nic_port *np;
+    int64_t now;
+};
+
+static void say_again(void *ctx, uint32_t group)
+{
+    struct again *a = ctx;
+
+    nic_announce(a->np, IGMP_JOIN, group, a->now);
+}
+
+/* The switch has forgotten the memberships of a port that was down, and what was said meanwhile, or
+ * just before, of processes that ended is lost; aggregation nodes may still wait for them. */
+static void nic_port_state(struct node *nd, uint16_t port, bool up, int64_t now_ps)
+{
+    struct again a = {&nic_of(nd)->p[port], now_ps};
+
+    node_port_reset(nd, port, up, now_ps);
+    if (!up)
+        return;
+    mcast_each(a.np->mc, say_again, &a);
+    for (uint32_t b = a.np->gone; b; b &= b - 1)
+        say_peer_down_all(a.np, (unsigned)__builtin_ctz(b), now_ps);
 }
 
 /* ---- set-up ---- */

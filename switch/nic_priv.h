@@ -58,6 +58,7 @@ struct nic_port {
     uint32_t turn[2][ENDPOINT_QUEUES]; /* [way]: slot to be served first */
     uint32_t ip;
     struct mcast *mc; /* members are slots */
+    uint32_t gone;    /* bit per slot: the process that was there has ended */
 } __rte_cache_aligned;
 
 struct nic {

@@ -218,6 +218,32 @@ static void a_blip_of_a_hosts_own_link_takes_time_and_nothing_else(void **state)
     }
 }
 
+/* What its NIC says of a process that ends is lost on a link that is down, or goes down just then:
+ * it says so again. */
+static void a_process_that_ends_in_a_blip_is_missed(void **state)
+{
+    static const char *const dies[] = {"4900ns", "8us"};
+    struct job_result res;
+    char plan[200];
+    struct bed b;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(plan, sizeof(plan),
+                 "faults = ({ at = \"%s\"; rank = 0; die = true; told = \"50us\"; },"
+                 "          { at = \"5us\"; link = \"h0-leaf0\"; down = true; },"
+                 "          { at = \"300us\"; link = \"h0-leaf0\"; up = true; });",
+                 dies[i]);
+        bed_up(&b, plan);
+        assert_int_equal(run(&b, ALGO_SHARP, 262144, &res), 0);
+        assert_int_equal(res.dead_ranks, 1);
+        assert_int_equal(res.unnamed, 0);
+        pass(&b, PS_PER_MS);
+        assert_false(leaf0_has_a_group(&b));
+        bed_down(&b);
+    }
+}
+
 /* Nothing is under way that would be missed, so the switch goes by its clock. */
 static void a_host_whose_own_link_stays_down_is_lost(void **state)
 {
@@ -271,6 +297,7 @@ int main(void)
         cmocka_unit_test(ranks_hear_of_a_death),
         cmocka_unit_test(a_death_that_nobody_tells_is_found_out),
         cmocka_unit_test(a_blip_of_a_hosts_own_link_takes_time_and_nothing_else),
+        cmocka_unit_test(a_process_that_ends_in_a_blip_is_missed),
         cmocka_unit_test(a_host_whose_own_link_stays_down_is_lost),
         cmocka_unit_test(a_link_is_as_the_plan_says_when_it_says_so),
     };
