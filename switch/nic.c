@@ -24,6 +24,8 @@ static void run_slot(struct nic_port *np, unsigned slot, int64_t now)
     s->floor_ps = now + PS_PER_NS;
 }
 
+static void say_gone(struct nic_port *np, int64_t gap_ps, int64_t now);
+
 static void run_port(struct nic_port *np, int64_t now)
 {
     struct rte_mbuf *m[NODE_BURST];
@@ -32,7 +34,9 @@ static void run_port(struct nic_port *np, int64_t now)
     for (uint32_t b = np->attached; b; b &= b - 1)
         run_slot(np, (unsigned)__builtin_ctz(b), now);
     if (np->retry_ps <= now) {
-        np->retry_ps = PS_NEVER;
+        if (np->again_ps <= now)
+            say_gone(np, 2 * np->gap_ps, now);
+        np->retry_ps = np->again_ps;
         for (uint32_t b = np->attached; b; b &= b - 1)
             nic_rx_flush(np, (unsigned)__builtin_ctz(b), now);
     }
@@ -196,6 +200,16 @@ static void say_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
     }
 }
 
+/* All that have ended; and again after the gap. */
+static void say_gone(struct nic_port *np, int64_t gap_ps, int64_t now)
+{
+    for (uint32_t b = np->gone; b; b &= b - 1)
+        say_peer_down_all(np, (unsigned)__builtin_ctz(b), now);
+    np->gap_ps = gap_ps;
+    np->again_ps = np->gone && gap_ps <= NIC_AGAIN_LAST_PS ? now + gap_ps : PS_NEVER;
+    np->retry_ps = RTE_MIN(np->retry_ps, np->again_ps);
+}
+
 struct leaving {
     struct nic_port *np;
     int64_t now;
@@ -235,7 +249,7 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
     s->stalled = false;
     l = (struct leaving){np, now_ps};
     mcast_forget_port(np->mc, (uint16_t)slot, group_left, &l);
-    say_peer_down_all(np, slot, now_ps);
+    say_gone(np, NIC_AGAIN_PS, now_ps);
     nic_kick_port(np, now_ps);
     nic_settle(np);
     return 0;
@@ -265,8 +279,8 @@ static void nic_port_state(struct node *nd, uint16_t port, bool up, int64_t now_
     if (!up)
         return;
     mcast_each(a.np->mc, say_again, &a);
-    for (uint32_t b = a.np->gone; b; b &= b - 1)
-        say_peer_down_all(a.np, (unsigned)__builtin_ctz(b), now_ps);
+    say_gone(a.np, NIC_AGAIN_PS, now_ps);
+    nic_settle(a.np);
 }
 
 /* ---- set-up ---- */
@@ -291,7 +305,7 @@ static int init_port(struct nic *nic, uint16_t i, const struct node_cfg *cfg)
     np->port = i;
     np->ip = cfg->fab->nodes[cfg->id].ip_of_port[i];
     roce_mac_of_ip(np->ip, np->mac);
-    np->retry_ps = PS_NEVER;
+    np->retry_ps = np->again_ps = PS_NEVER;
     /* What the link may bring before its pause takes effect, and as much from the loop, which stops
      * at half. */
     bytes = RTE_MAX(l ? l->buffer_bytes : 0, pfc->xoff_bytes + pfc->headroom_bytes);

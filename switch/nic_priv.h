@@ -14,6 +14,10 @@
 /* A process that takes nothing for so long is stopped or stuck: what comes for it is dropped until
  * it does, or PFC would hold back its host, then the fabric, for its sake. */
 #define NIC_STALL_PS (500 * PS_PER_MS)
+/* That a process has ended is said again after so long, and after twice as long each time, until
+ * AGAIN_LAST: nobody answers, links lose frames, and who is not told waits for ever. */
+#define NIC_AGAIN_PS      PS_PER_MS
+#define NIC_AGAIN_LAST_PS (32 * PS_PER_MS)
 
 enum nic_way { NIC_UP, NIC_LOOP };
 
@@ -47,7 +51,7 @@ struct nic_port {
     struct nic *nic;
     struct nic_slot *slot;
     struct egress *loop;
-    int64_t retry_ps;  /* some slot holds frames that its process did not take */
+    int64_t retry_ps;  /* some slot holds frames that its process did not take, or again_ps */
     uint32_t attached; /* bit per slot */
     uint16_t port;
     uint8_t mac[6];
@@ -59,6 +63,8 @@ struct nic_port {
     uint32_t ip;
     struct mcast *mc; /* members are slots */
     uint32_t gone;    /* bit per slot: the process that was there has ended */
+    int64_t again_ps; /* when that is said again, */
+    int64_t gap_ps;   /* so long after the last time */
 } __rte_cache_aligned;
 
 struct nic {

@@ -97,14 +97,18 @@ void fall_keep_begin(struct comm *c, const struct coll_req *r)
 
 /* ---- the operations ---- */
 
+/* An operation that is cut goes on as it was scheduled; if it starts over later on, then without
+ * anything that has failed by then. */
 unsigned fall_gone(const struct comm *c, uint32_t seq)
 {
     unsigned parts = 0;
+    bool anew = false;
 
-    for (unsigned i = 0; i < c->fall.n_rounds; i++) {
+    for (unsigned i = c->fall.n_rounds; i--;) {
         const struct fall_round *f = &c->fall.round[i];
 
-        if ((int32_t)(seq - f->seq) >= !(f->whole || f->again))
+        anew |= f->again && f->seq == seq;
+        if ((int32_t)(seq - f->seq) >= !(f->whole || anew))
             parts |= f->parts;
     }
     return parts;

@@ -91,12 +91,31 @@ bool policy_goes_on(const struct comm *c, unsigned parts)
     return true;
 }
 
+/* Whatever the length. */
+static int is_possible(const struct sched_in *in)
+{
+    struct sched_in some = *in;
+    struct sched s;
+    int rc;
+
+    some.count = in->count > 0;
+    rc = sched_init(&s, &some);
+    if (!rc)
+        sched_free(&s);
+    return rc;
+}
+
 int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in)
 {
     enum coll_algo list[ALGO_COUNT + 1];
     unsigned gone = fall_gone(c, r->id.seq), n = policy_list(c, in->kind, in->algo, list);
-    int rc = -ENOTSUP;
+    /* Of what is refused before something has failed the rest of the list is no way afterwards:
+     * ranks do not hear of it at the same time. */
+    int rc = policy_parts(in->algo) & gone ? is_possible(in) : 0;
 
+    if (rc)
+        return rc;
+    rc = -ENOTSUP;
     for (unsigned i = 0; rc == -ENOTSUP && i < n; i++) {
         if (policy_parts(list[i]) & gone)
             continue;

@@ -79,6 +79,11 @@ static void what_was_found_stays_mended(void **state)
         {669, "a plane that is down and up, then one link of it down"},
         {755, "a host that dies and nobody tells"},
         {932, "a ring over a slow host and a link that is down"},
+        {201838, "hier_sharp without its rails goes on by trees that have failed before"},
+        {203672, "a barrier by what has none: refused by who had not heard of a failure, no end"},
+        {200854, "what a NIC says of a process that ended is lost on its link: a group for ever"},
+        {203691, "the same under three switches"},
+        {202454, "a packet lost eight times on six lossy links is no fault of ours"},
     };
 
     (void)state;

@@ -164,6 +164,7 @@ static void up(struct bed *b, const char *conf, unsigned n_policy, const enum co
                          .algos = 1u << b->algo,
                          .n_policy = n_policy,
                          .policy = policy,
+                         .any_order = true,
                          .limit_ps = 100 * PS_PER_S};
     char err[COMM_TEXT] = "";
 
@@ -342,6 +343,32 @@ static void a_switch_without_power_for_a_while_costs_no_element(void **state)
     run_rows(rows, sizeof(rows) / sizeof(*rows), POWER);
 }
 
+/* An operation that needs no trees goes on when they fail, and not by them when it starts over. */
+static void what_starts_over_is_run_without_all_that_has_failed(void **state)
+{
+    static const enum coll_algo policy[] = {ALGO_HIER_SHARP, ALGO_SHARP, ALGO_RING};
+    struct job_op op = {.kind = COLL_ALLREDUCE,
+                        .algo = ALGO_HIER_SHARP,
+                        .type = DT_FP32,
+                        .count = MAX_COUNT,
+                        .in_place = true};
+    struct bed b = {.n = 8, .algo = ALGO_HIER_SHARP};
+    struct job_result res;
+
+    (void)state;
+    up(&b, RAIL, 3, policy);
+    assert_int_equal(job_start(b.j, &op, &res), 0);
+    fall_begin(job_comm(b.j, 0), PART_TREES, "no trees");
+    job_drive(b.j, world_now(b.w) + 6 * PS_PER_US, never, NULL);
+    fall_begin(job_comm(b.j, 3), PART_RAIL, "no rail");
+    assert_int_equal(job_finish(b.j, &res), 0);
+    assert_int_equal(res.wrong, 0);
+    assert_string_equal(comm_fell_back(job_comm(b.j, 5)),
+                        "no trees (from message 1 of the communicator's operation 1 on); then no "
+                        "rail (the communicator's operation 1 starts over)");
+    down(&b);
+}
+
 /* All three parts, one after the other, each for a reason as long as there can be one. */
 static void reasons_of_many_rounds_are_cut_where_the_text_ends(void **state)
 {
@@ -349,10 +376,14 @@ static void reasons_of_many_rounds_are_cut_where_the_text_ends(void **state)
     static const unsigned parts[PARTS] = {PART_MM, PART_RAIL, PART_TREES};
     struct bed b = {.n = 8, .algo = ALGO_RING, .count = 1000};
     struct job_loop l = {.n = OPS, .args = args, .ctx = &b, .limit_ps = 100 * PS_PER_S};
+    struct coll_args none = {.kind = COLL_BARRIER, .algo = ALGO_NVLS_SHARP};
 
     (void)state;
     up(&b, RAIL, 3, policy);
     for (unsigned i = 0; i <= PARTS; i++) {
+        /* What there is not, ranks that have not heard of the failure would refuse alone, is
+         * nothing that others run by something else. */
+        assert_int_equal(comm_runs_by(job_comm(b.j, 0), &none), none.algo);
         fill(&b);
         assert_int_equal(job_loop_run(b.j, &l), 0);
         check(&b, i);
@@ -377,6 +408,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(multimem_that_ends_at_any_moment_costs_no_element),
         cmocka_unit_test(operations_of_several_levels_cost_no_element),
         cmocka_unit_test(a_switch_without_power_for_a_while_costs_no_element),
+        cmocka_unit_test(what_starts_over_is_run_without_all_that_has_failed),
         cmocka_unit_test(reasons_of_many_rounds_are_cut_where_the_text_ends),
     };
 
