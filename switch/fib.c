@@ -99,6 +99,13 @@ uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct peek *k,
     return fabric_next_port(fib->fab, fib->node, h->dest, peek_flow_hash(k), k->src_ip);
 }
 
+uint16_t fib_only_port(const struct fib *fib, const uint8_t dst[6])
+{
+    const struct hop *h = likely(inner(dst)) ? find(fib, peek_be32(dst + 2)) : NULL;
+
+    return likely(h != NULL) ? h->port : FIB_NO_PORT;
+}
+
 void fib_learn(struct fib *fib, const uint8_t src[6], uint16_t port)
 {
     struct learned *l;

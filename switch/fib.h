@@ -26,6 +26,8 @@ void fib_reroute(struct fib *fib, const struct fabric *f);
 /* Egress port for a unicast MAC, FIB_NO_PORT or FIB_OUTSIDE. *any: it is so for every frame to this
  * address. */
 uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct peek *k, bool *any);
+/* The port of every frame to this address, or FIB_NO_PORT: fib_lookup() knows. */
+uint16_t fib_only_port(const struct fib *fib, const uint8_t dst[6]);
 /* A frame with this source came in by `port`, one of the spanning tree. Inner addresses are not
  * learned. */
 void fib_learn(struct fib *fib, const uint8_t src[6], uint16_t port);

@@ -162,7 +162,8 @@ static inline bool peek_same_address(struct rte_mbuf *m, const struct peek_like 
     return !((dst ^ k->dst) & RTE_BE64(0xffffffffffff0000));
 }
 
-/* Whether all that peek_plain() looks at is the same, and the address. */
+/* Whether all that peek_plain() looks at is the same, and the address. k: of a frame that it calls
+ * lossless, whatever its opcode. */
 static inline bool peek_is_like(struct rte_mbuf *m, const struct peek_like *k)
 {
     struct peek_like x;
@@ -170,11 +171,12 @@ static inline bool peek_is_like(struct rte_mbuf *m, const struct peek_like *k)
     if (unlikely((peek_lens(m) ^ k->lens) | (frame_meta(m)->virt_len ^ k->virt)))
         return false; /* it may not have these bytes */
     x = peek_like(m);
-    /* Address; ethertype, version, length; fragment, protocol; port, length, opcode. */
+    /* Address; ethertype, version, length; fragment, protocol; port, length. */
     return !(((x.dst ^ k->dst) & RTE_BE64(0xffffffffffff0000)) |
              ((x.l3 ^ k->l3) & RTE_BE64(0xffffff00ffff0000)) |
              ((x.frag ^ k->frag) & RTE_BE64(0xffff00ff00000000)) |
-             ((x.l4 ^ k->l4) & RTE_BE64(0xffffffff0000ff00)));
+             ((x.l4 ^ k->l4) & RTE_BE64(0xffffffff00000000))) &&
+           rte_pktmbuf_mtod(m, const uint8_t *)[42] != ROCE_OP_CNP_PACKET;
 }
 
 /* The lengths of a length-only payload are those in the headers, so meta.virt_len counts. */

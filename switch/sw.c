@@ -21,13 +21,18 @@ static void local_flush(struct sw *s, int64_t now)
         node_drop(&s->nd, frame_meta(s->local[k])->in_port, s->local[k], DROP_AN_REFUSED);
 }
 
+static inline void local_add(struct sw *s, struct rte_mbuf *m, int64_t now)
+{
+    if (s->n_local == NODE_BURST)
+        local_flush(s, now); /* before the next: whoever ends a burst sees that there was one */
+    s->local[s->n_local++] = m;
+}
+
 static void local_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
                         int64_t now)
 {
     if (likely(k->kind == PEEK_ROCE && s->has_ep && in != NODE_NO_PORT)) {
-        if (s->n_local == NODE_BURST)
-            local_flush(s, now); /* before the next: whoever ends a burst sees that there was one */
-        s->local[s->n_local++] = m;
+        local_add(s, m, now);
     } else if (k->kind == PEEK_ARP && in != NODE_NO_PORT && arp_asks_for(m, k, s->ip)) {
         sw_arp_input(s, in, m, k, now);
     } else {
@@ -38,6 +43,11 @@ static void local_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const str
 static inline bool bridge_reserved(const uint8_t *d)
 {
     return d[0] == 0x01 && d[1] == 0x80 && d[2] == 0xc2 && d[3] == 0 && d[4] == 0 && d[5] < 0x10;
+}
+
+static inline bool is_own(const struct sw *s, const struct rte_mbuf *m)
+{
+    return mac_equal(rte_pktmbuf_mtod(m, const uint8_t *), s->mac);
 }
 
 /* Takes a frame that is not simply passed on. */
@@ -110,24 +120,41 @@ static uint16_t room_everywhere(const struct sw *s)
     return (uint16_t)n;
 }
 
+/* A frame of the endpoint: by its address where that is enough. */
+static inline void take_own(struct sw *s, struct rte_mbuf *m, int64_t now)
+{
+    const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
+    enum frame_class cls = peek_plain(m);
+    uint16_t port = likely(cls != FRAME_CLASSES) ? fib_only_port(s->fib, dst) : FIB_NO_PORT;
+
+    if (unlikely(port >= s->nd.n_ports)) {
+        take(s, NODE_NO_PORT, m, now);
+        return;
+    }
+    frame_meta(m)->cls = (uint8_t)cls;
+    frame_meta(m)->in_port = NODE_NO_PORT;
+    node_send(&s->nd, port, m, now);
+}
+
 /* Takes all that the endpoint has to send, acknowledgements first, as long as it can be queued. */
 static void drain(struct sw *s, int64_t now)
 {
     struct rte_mbuf *m[SW_AN_BURST];
-    uint16_t n;
+    uint16_t n, room = 0;
 
     s->blocked = false;
     for (int q = 0; q < ENDPOINT_QUEUES; q++) {
         do {
-            uint16_t room = room_everywhere(s);
-
+            if (!room) /* no frame takes more than one place in a queue */
+                room = room_everywhere(s);
             if (!room) {
                 s->blocked = true;
                 return;
             }
             n = s->ep.output(s->ep.ctx, (enum endpoint_queue)q, m, room, now);
+            room = (uint16_t)(room - n);
             for (uint16_t i = 0; i < n; i++)
-                take(s, NODE_NO_PORT, m[i], now);
+                take_own(s, m[i], now);
         } while (n);
     }
     s->ep_next_ps = s->ep.next(s->ep.ctx);
@@ -160,6 +187,7 @@ struct known {
     uint16_t port;
     uint8_t cls;
     bool address; /* the port: all of this address */
+    bool local;   /* for the endpoint, instead */
 };
 
 /* False: to special(). more: the burst does not end with it. */
@@ -167,15 +195,18 @@ static __rte_noinline bool look_at(struct sw *s, uint16_t in, struct rte_mbuf *m
                                    struct known *k, struct peek *p, uint16_t *port)
 {
     enum frame_class cls = FRAME_CLASSES;
-    bool plain = true, any;
+    bool plain = true, passes = true, local, any;
 
     if (k->address && peek_same_address(m, &k->like))
         cls = peek_plain(m);
     if (cls == FRAME_CLASSES) {
         plain = peek_frame(m, p);
         frame_meta(m)->cls = cls = p->cls;
-        if (unlikely(!passes_on(s, in, m, p, port, &any)))
+        passes = passes_on(s, in, m, p, port, &any);
+        local = !passes && plain && s->has_ep && is_own(s, m);
+        if (!passes && !local)
             return false;
+        k->local = local;
         k->port = *port;
         k->address = any && !s->outside;
     }
@@ -183,10 +214,10 @@ static __rte_noinline bool look_at(struct sw *s, uint16_t in, struct rte_mbuf *m
     k->len = frame_bytes(m);
     if (more) {
         k->like = peek_like(m);
-        if (!plain || !k->address)
+        if (cls != FRAME_LOSSLESS || !plain || s->outside || !(k->address || k->local))
             k->like.lens = PEEK_NO_LENS;
     }
-    return true;
+    return passes;
 }
 
 static inline void run_add(struct run *r, struct rte_mbuf **m, uint32_t n, const struct known *k)
@@ -225,7 +256,11 @@ static __rte_noinline void take_burst(struct sw *s, uint16_t port, struct rte_mb
         struct peek p;
 
         if (alike) {
-            run_add(&r, m + i, alike, &k);
+            if (k.local)
+                for (uint16_t j = 0; j < alike; j++, bytes += k.len)
+                    local_add(s, m[i + j], now_ps);
+            else
+                run_add(&r, m + i, alike, &k);
             i = (uint16_t)(i + alike);
             if (i == n)
                 break;
