@@ -71,6 +71,45 @@
                              (__m512i)_mm512_cvtne2ps_pbh(b, a))
 #include "switch/reduce/arith_rows.h"
 
+/* For bfloat16 a multiplication of 16-bit halves that adds into 32 bits rounds:
+ * (0x7fff, last bit) x (1, 1). */
+#define AND_OR 0xea /* of a ternary operation: (a & b) | c */
+#define UP_BY_VNNI(a)                                                                              \
+    _mm512_dpwssd_epi32((__m512i)(a),                                                              \
+                        _mm512_ternarylogic_epi32((__m512i)(a), _mm512_set1_epi32(0x10000),        \
+                                                  _mm512_set1_epi32(0x7fff), AND_OR),              \
+                        _mm512_set1_epi16(1))
+
+/* Sums of floats on Zen 4, which has AVX-512 as two halves: a branch that waits for a mask is dear
+ * there, and halves are converted eight at a time. */
+#define ROW(name)              v512z_##name
+#define ROW_BYTES              64
+#define ROW_REST(fn)           v256_##fn
+#define ROW_TARGET             __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#define ROW_NAN32(a, b)        _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q)
+#define ROW_NAN64(a, b)        _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q)
+#define ROW_MASK32             __mmask16
+#define ROW_MASK64             __mmask8
+#define ROW_ORDERED32(m, a, b) _mm512_mask_cmp_ps_mask(m, a, b, _CMP_ORD_Q)
+#define ROW_ORDERED64(m, a, b) _mm512_mask_cmp_pd_mask(m, a, b, _CMP_ORD_Q)
+#define ROW_UPPERS(a, b)                                                                           \
+    _mm512_mask_shuffle_epi8((__m512i)(b), 0x3333333333333333, (__m512i)(a), SWAP_HALVES)
+#define ROW_BF16_UP(a) UP_BY_VNNI(a)
+#include "switch/reduce/arith_rows.h"
+
+#define ROW(name)              v256z_##name
+#define ROW_BYTES              32
+#define ROW_REST(fn)           v128_##fn
+#define ROW_TARGET             __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,f16c")))
+#define ROW_NAN32(a, b)        _mm256_cmp_ps_mask(a, b, _CMP_UNORD_Q)
+#define ROW_NAN64(a, b)        _mm256_cmp_pd_mask(a, b, _CMP_UNORD_Q)
+#define ROW_MASK32             __mmask8
+#define ROW_ORDERED32(m, a, b) _mm256_mask_cmp_ps_mask(m, a, b, _CMP_ORD_Q)
+#define ROW_F16_LOAD(p)        _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p)))
+#define ROW_F16_STORE(p, a)                                                                        \
+    (*(v128_u16_mem *)(p) = (v128_u16)_mm256_cvtps_ph((a), _MM_FROUND_TO_NEAREST_INT))
+#include "switch/reduce/arith_rows.h"
+
 #ifdef ARITH_FP16
 /* For halves on Intel's CPUs: conversions of eight at a time, NaNs looked for by the vector unit
  * that conversions leave alone. */
@@ -88,9 +127,8 @@
     (*(v128_u16_mem *)(p) = (v128_u16)_mm256_cvtps_ph((a), _MM_FROUND_TO_NEAREST_INT))
 #include "switch/reduce/arith_rows.h"
 
-/* For 16-bit floats where the CPU has sums of halves; for bfloat16 a multiplication of 16-bit
- * halves that adds into 32 bits rounds, (0x7fff, last bit) x (1, 1), and what is NaN is NaN as
- * halves as well (like infinities and numbers from 2^121 on). */
+/* For 16-bit floats where the CPU has sums of halves; what is NaN as bfloat16 is NaN as halves as
+ * well (like infinities and numbers from 2^121 on). */
 #define ROW(name)    v512h_##name
 #define ROW_BYTES    64
 #define ROW_REST(fn) v256_##fn
@@ -103,12 +141,7 @@
 #define ROW_EITHER16(m, n) (!_kortestz_mask32_u8(m, n))
 #define ROW_UPPERS(a, b)                                                                           \
     _mm512_mask_shuffle_epi8((__m512i)(b), 0x3333333333333333, (__m512i)(a), SWAP_HALVES)
-#define AND_OR 0xea /* of a ternary operation: (a & b) | c */
-#define ROW_BF16_UP(a)                                                                             \
-    _mm512_dpwssd_epi32((__m512i)(a),                                                              \
-                        _mm512_ternarylogic_epi32((__m512i)(a), _mm512_set1_epi32(0x10000),        \
-                                                  _mm512_set1_epi32(0x7fff), AND_OR),              \
-                        _mm512_set1_epi16(1))
+#define ROW_BF16_UP(a)     UP_BY_VNNI(a)
 #define ROW_BF16_NAN(a, b) _mm512_cmp_ph_mask((__m512h)(a), (__m512h)(b), _CMP_UNORD_Q)
 #define ROW_F16_REST(fn)   v256k_##fn
 #define ROW_F16_ADD(a, b)  _mm512_add_ph((__m512h)(a), (__m512h)(b))

@@ -16,6 +16,8 @@
  *   ROW_BF16_NAN(a, b)   whether any lane of two vectors of bfloat16 may be NaN
  *   ROW_AVERAGE(a, b)   of 16-bit lanes, rounded up
  *   ROW_F16_KNOWN   set where sums of halves are faster with a known number of inputs
+ *   ROW_ORDERED32(m, a, b), ROW_ORDERED64(m, a, b)   mask m less the lanes where a or b is NaN
+ *   ROW_MASK32, ROW_MASK64   its type, a bit for each lane; sums look at a call's masks at its end
  * where those from ROW_F16_REST on may be left out.
  * No guard: it is meant to be included again.
  *
@@ -226,9 +228,12 @@ INLINE void ROW(bf16_store)(uint8_t *p, ROW(f32) a, ROW(f32) b)
 #define BF_STORE(V, p, i, a, b) ROW(bf16_store)((p) + (i) / 2 * ROW_BYTES, a, b)
 #define HF_LOAD(V, p, i)        ROW_F16_LOAD((p) + (i) * (ROW_BYTES / 2))
 /* The conversion keeps a NaN's top bits and sign: canonical before, canonical after. */
-#define F16_ADD(V, a, b) (ROW(u16)) ROW_F16_ADD(a, b)
-#define HF_STORE(V, p, i, a, b)                                                                    \
-    (ROW(f32_no_nan)(&(a), &(b)), ROW_F16_STORE((p) + (i) * (ROW_BYTES / 2), a),                   \
+#define F16_ADD(V, a, b)        (ROW(u16)) ROW_F16_ADD(a, b)
+#define HF_STORE(V, p, i, a, b) (ROW(f32_no_nan)(&(a), &(b)), HF_STORE_ANY(V, p, i, a, b))
+/* NaNs as they are. */
+#define BF_STORE_ANY(V, p, i, a, b) (V_AT(u16, p, (i) / 2) = ROW(bf16_round)(a, b))
+#define HF_STORE_ANY(V, p, i, a, b)                                                                \
+    (ROW_F16_STORE((p) + (i) * (ROW_BYTES / 2), a),                                                \
      ROW_F16_STORE((p) + ((i) + 1) * (ROW_BYTES / 2), b))
 
 /*
@@ -238,6 +243,12 @@ INLINE void ROW(bf16_store)(uint8_t *p, ROW(f32) a, ROW(f32) b)
  * call is then the general loop's, fn_any. Of 16 inputs, which do not all fit into the first cache,
  * a little of each at a time: they are fetched from the second one more evenly.
  */
+#define BLOCK(V, LOAD, ADD, n, width)                                                              \
+    ROW(V) a[width];                                                                               \
+                                                                                                   \
+    UNROLL for (unsigned i = 0; i < (width); i++) a[i] = LOAD(V, p[0] + at, i);                    \
+    UNROLL for (unsigned k = 1; k < (n); k++) UNROLL for (unsigned i = 0; i < (width); i++) a[i] = \
+        ADD(V, a[i], LOAD(V, p[k] + at, i));
 #define KNOWN(fn, V, EB, VB, LOAD, ADD, PUT, n, width)                                             \
     static __attribute__((unused)) ROW_TARGET void ROW(fn##_of_##n)(                               \
         void *out, const void *const *in, size_t at, size_t end)                                   \
@@ -246,12 +257,7 @@ INLINE void ROW(bf16_store)(uint8_t *p, ROW(f32) a, ROW(f32) b)
                                                                                                    \
         UNROLL for (unsigned k = 0; k < (n); k++) p[k] = in[k];                                    \
         for (; at < end; at += (width) * (VB)) {                                                   \
-            ROW(V) a[width];                                                                       \
-                                                                                                   \
-            UNROLL for (unsigned i = 0; i < (width); i++) a[i] = LOAD(V, p[0] + at, i);            \
-            UNROLL for (unsigned k = 1; k < (n); k++)                                              \
-                UNROLL for (unsigned i = 0; i < (width); i++) a[i] =                               \
-                    ADD(V, a[i], LOAD(V, p[k] + at, i));                                           \
+            BLOCK(V, LOAD, ADD, n, width)                                                          \
             if (__builtin_expect(!PUT((uint8_t *)out + at, a, width), 0)) {                        \
                 arith_part(ROW(fn##_any), out, in, n, at, (end - at) / (EB));                      \
                 return;                                                                            \
@@ -275,6 +281,51 @@ INLINE void ROW(bf16_store)(uint8_t *p, ROW(f32) a, ROW(f32) b)
     KNOWN(fn, V, EB, VB, LOAD, V_SUM, PUT, 16, 2)                                                  \
     SUM(fn, EB, VB, [2] = ROW(fn##_of_2), [4] = ROW(fn##_of_4), [8] = ROW(fn##_of_8),              \
         [16] = ROW(fn##_of_16))
+
+#ifdef ROW_ORDERED32
+/*
+ * The same where a branch for each block costs more than a mask of the lanes that were numbers so
+ * far: no loop is left, and if a sum was none, those of the call are looked at again where they
+ * lie (a NaN stays one on the way there). Two masks, since each waits for the one before it. STORE
+ * stores NaNs as they are.
+ */
+#define KNOWN_LATE(fn, bits, V, VB, LOAD, STORE, n)                                                \
+    static __attribute__((unused)) ROW_TARGET void ROW(fn##_of_##n)(                               \
+        void *out, const void *const *in, size_t at, size_t end)                                   \
+    {                                                                                              \
+        const uint8_t *p[n];                                                                       \
+        const size_t begin = at;                                                                   \
+        ROW_MASK##bits numbers[] = {(ROW_MASK##bits) ~0, (ROW_MASK##bits) ~0};                     \
+                                                                                                   \
+        UNROLL for (unsigned k = 0; k < (n); k++) p[k] = in[k];                                    \
+        for (; at < end; at += 4 * (VB)) {                                                         \
+            BLOCK(V, LOAD, V_SUM, n, 4)                                                            \
+            UNROLL for (unsigned i = 0; i < 4; i += 2)                                             \
+            {                                                                                      \
+                numbers[i / 2] = ROW_ORDERED##bits(numbers[i / 2], a[i], a[i + 1]);                \
+                STORE(V, (uint8_t *)out + at, i, a[i], a[i + 1]);                                  \
+            }                                                                                      \
+        }                                                                                          \
+        if (__builtin_expect((ROW_MASK##bits)(numbers[0] & numbers[1]) != (ROW_MASK##bits) ~0, 0)) \
+            ROW(fn##_canonical)((uint8_t *)out + begin, end - begin);                              \
+    }
+/* CAREFUL stores canonical NaNs; U is the unsigned type of an element. */
+#define SUMS_LATE(fn, bits, V, U, EB, VB, LOAD, CAREFUL, STORE, inf, nan)                          \
+    static __attribute__((unused, noinline)) ROW_TARGET void ROW(fn##_canonical)(uint8_t * p,      \
+                                                                                 size_t bytes)     \
+    {                                                                                              \
+        for (size_t at = 0; at < bytes; at += ROW_BYTES) {                                         \
+            ROW(U) a = V_AT(U, p + at, 0);                                                         \
+                                                                                                   \
+            V_AT(U, p + at, 0) = PICK(ROW(U), a << 1 >> 1 > (inf), (ROW(U)){} + (nan), a);         \
+        }                                                                                          \
+    }                                                                                              \
+    VECTOR_OF(fn##_any, fn, V, EB, VB, LOAD, V_SUM, CAREFUL)                                       \
+    KNOWN_LATE(fn, bits, V, VB, LOAD, STORE, 2)                                                    \
+    KNOWN_LATE(fn, bits, V, VB, LOAD, STORE, 4)                                                    \
+    KNOWN_LATE(fn, bits, V, VB, LOAD, STORE, 8)                                                    \
+    SUM(fn, EB, VB, [2] = ROW(fn##_of_2), [4] = ROW(fn##_of_4), [8] = ROW(fn##_of_8))
+#endif
 
 #define PUTS(V, NUMBERS)                                                                           \
     INLINE bool ROW(V##_put)(uint8_t * p, const ROW(V) * a, const unsigned width)                  \
@@ -358,16 +409,25 @@ ORDERED(i32, 32)
 ORDERED(u32, 32)
 ORDERED(i64, 64)
 ORDERED(u64, 64)
-/* cppcheck-suppress invalidPointerCast */
+/* cppcheck-suppress-begin invalidPointerCast */
+#ifdef ROW_ORDERED32
+SUMS_LATE(sum_f32, 32, f32, u32, 4, ROW_BYTES, V_LOAD, V_STORE_F, V_STORE, F32_INF, F32_NAN)
+#else
 FLOAT_SUMS(sum_f32, f32, 4, ROW_BYTES, V_LOAD, V_STORE_F, ROW(f32_put))
-/* cppcheck-suppress invalidPointerCast */
+#endif
 FLOATING(f32, f32, 4, ROW_BYTES, V_LOAD, V_STORE_F)
-/* cppcheck-suppress invalidPointerCast */
+#ifdef ROW_ORDERED64
+SUMS_LATE(sum_f64, 64, f64, u64, 8, ROW_BYTES, V_LOAD, V_STORE_F, V_STORE, F64_INF, F64_NAN)
+#else
 FLOAT_SUMS(sum_f64, f64, 8, ROW_BYTES, V_LOAD, V_STORE_F, ROW(f64_put))
-/* cppcheck-suppress invalidPointerCast */
+#endif
 FLOATING(f64, f64, 8, ROW_BYTES, V_LOAD, V_STORE_F)
+/* cppcheck-suppress-end invalidPointerCast */
 /* For which numbers of inputs a loop of their own is faster was measured. */
-#if defined(ROW_BF16_NAN)
+#if defined(ROW_ORDERED32)
+SUMS_LATE(sum_bf16, 32, f32, u16, 2, ROW_BYTES / 2, BF_LOAD, BF_STORE, BF_STORE_ANY, BF16_INF,
+          BF16_NAN)
+#elif defined(ROW_BF16_NAN)
 VECTOR_OF(sum_bf16_any, sum_bf16, f32, 2, ROW_BYTES / 2, BF_LOAD, V_SUM, BF_STORE)
 KNOWN(sum_bf16, f32, 2, ROW_BYTES / 2, BF_LOAD, V_SUM, ROW(bf16_put), 2, 8)
 KNOWN(sum_bf16, f32, 2, ROW_BYTES / 2, BF_LOAD, V_SUM, ROW(bf16_put), 4, 8)
@@ -384,7 +444,10 @@ VECTOR(sum_bf16, f32, 2, ROW_BYTES / 2, BF_LOAD, V_SUM, BF_STORE)
 #endif
 FLOATING(bf16, f32, 2, ROW_BYTES / 2, BF_LOAD, BF_STORE)
 #ifdef ROW_F16_LOAD
-#ifdef ROW_F16_KNOWN
+#if defined(ROW_ORDERED32)
+SUMS_LATE(sum_f16, 32, f32, u16, 2, ROW_BYTES / 2, HF_LOAD, HF_STORE, HF_STORE_ANY, F16_INF,
+          F16_NAN)
+#elif defined(ROW_F16_KNOWN)
 VECTOR_OF(sum_f16_any, sum_f16, f32, 2, ROW_BYTES / 2, HF_LOAD, V_SUM, HF_STORE)
 KNOWN(sum_f16, f32, 2, ROW_BYTES / 2, HF_LOAD, V_SUM, ROW(f16_put), 4, 8)
 KNOWN(sum_f16, f32, 2, ROW_BYTES / 2, HF_LOAD, V_SUM, ROW(f16_put), 8, 4)
@@ -454,12 +517,19 @@ PLAIN(max_f16, max_f16)
 #undef ROW_F16_ADD
 #undef ROW_F16_NAN
 #undef ROW_EITHER16
+#undef ROW_ORDERED32
+#undef ROW_ORDERED64
+#undef ROW_MASK32
+#undef ROW_MASK64
 #undef INLINE
 #undef PICK
 #undef VECTOR
 #undef VECTOR_OF
 #undef UNROLL
+#undef BLOCK
 #undef KNOWN
+#undef KNOWN_LATE
+#undef SUMS_LATE
 #undef SUM
 #undef SUMS
 #undef FLOAT_SUMS
@@ -476,8 +546,10 @@ PLAIN(max_f16, max_f16)
 #undef V_MAX
 #undef BF_LOAD
 #undef BF_STORE
+#undef BF_STORE_ANY
 #undef HF_LOAD
 #undef HF_STORE
+#undef HF_STORE_ANY
 #undef F16_ADD
 #undef WRAPPING
 #undef ORDERED

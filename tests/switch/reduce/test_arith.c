@@ -327,19 +327,15 @@ static void every_row_adds_two_halves_alike(void **state)
 static void chosen_kernel_is_of_the_row_for_its_type(void **state)
 {
     int best = ARITH_SCALAR;
-    bool intel = false;
 
     (void)state;
-#ifdef __x86_64__
-    intel = __builtin_cpu_is("intel");
-#endif
     for (int row = 0; row < ARITH_ROWS; row++)
         if (arith_row_usable(row))
             best = row;
     assert_true(best > ARITH_SCALAR);
     for (int t = 0; t < DT_COUNT; t++)
         for (int op = 0; op < OP_COUNT; op++) {
-            int row = arith_row_for(t, best, intel);
+            int row = arith_row_for(t, best, arith_cpu());
 
             assert_true(arith_row_usable(row));
             if (arith_valid(op, t))
@@ -348,27 +344,31 @@ static void chosen_kernel_is_of_the_row_for_its_type(void **state)
         }
 }
 
-static void halves_take_rows_of_their_own_on_intel_alone(void **state)
+static void some_cpus_take_other_rows_than_the_widest(void **state)
 {
     static const struct {
         enum dtype t;
-        enum arith_row widest, intel, other;
+        enum arith_row widest, intel, zen4, other;
     } rows[] = {
-        {DT_FP32, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_BF16},
-        {DT_FP16, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_BF16},
-        {DT_BF16, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_BF16},
-        {DT_FP32, ARITH_V512_BF16, ARITH_V512_BF16, ARITH_V512_BF16},
-        {DT_FP16, ARITH_V512_BF16, ARITH_V256, ARITH_V512_BF16},
-        {DT_FP16, ARITH_V512, ARITH_V256, ARITH_V512},
-        {DT_FP16, ARITH_V128, ARITH_V128, ARITH_V128},
-        {DT_BF16, ARITH_V512_BF16, ARITH_V512, ARITH_V512_BF16},
-        {DT_BF16, ARITH_V256, ARITH_V256, ARITH_V256},
+        {DT_FP32, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_ZEN4, ARITH_V512_BF16},
+        {DT_FP16, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_ZEN4, ARITH_V512_BF16},
+        {DT_BF16, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_ZEN4, ARITH_V512_BF16},
+        {DT_FP32, ARITH_V512_ZEN4, ARITH_V512_BF16, ARITH_V512_ZEN4, ARITH_V512_BF16},
+        {DT_FP16, ARITH_V512_ZEN4, ARITH_V256, ARITH_V512_ZEN4, ARITH_V512_BF16},
+        {DT_BF16, ARITH_V512_ZEN4, ARITH_V512, ARITH_V512_ZEN4, ARITH_V512_BF16},
+        {DT_FP32, ARITH_V512_BF16, ARITH_V512_BF16, ARITH_V512_BF16, ARITH_V512_BF16},
+        {DT_FP16, ARITH_V512_BF16, ARITH_V256, ARITH_V512_BF16, ARITH_V512_BF16},
+        {DT_FP16, ARITH_V512, ARITH_V256, ARITH_V512, ARITH_V512},
+        {DT_FP16, ARITH_V128, ARITH_V128, ARITH_V128, ARITH_V128},
+        {DT_BF16, ARITH_V512_BF16, ARITH_V512, ARITH_V512_BF16, ARITH_V512_BF16},
+        {DT_BF16, ARITH_V256, ARITH_V256, ARITH_V256, ARITH_V256},
     };
 
     (void)state;
     for (unsigned i = 0; i < LEN(rows); i++) {
-        assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, true), rows[i].intel);
-        assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, false), rows[i].other);
+        assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, ARITH_INTEL), rows[i].intel);
+        assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, ARITH_ZEN4), rows[i].zen4);
+        assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, ARITH_OTHER), rows[i].other);
     }
 }
 
@@ -449,7 +449,7 @@ int main(void)
         cmocka_unit_test(whole_payloads_with_at_most_one_nan_have_the_scalar_rows_bits),
         cmocka_unit_test(every_row_adds_two_halves_alike),
         cmocka_unit_test(chosen_kernel_is_of_the_row_for_its_type),
-        cmocka_unit_test(halves_take_rows_of_their_own_on_intel_alone),
+        cmocka_unit_test(some_cpus_take_other_rows_than_the_widest),
         cmocka_unit_test(dividing_truncates_integers_and_rounds_halves_once),
         cmocka_unit_test(names_and_aliases_lead_back_to_the_type),
     };
