@@ -4,7 +4,7 @@
 #   test unit e2e                           what has to pass; unit and e2e are parts of it
 #   static                                  the programs with everything but glibc linked in, in $(BUILD)/static
 #   asan debug tsan determinism             the same in other builds
-#   matrix kills chaos mutations scale      longer ones: chaos takes SEEDS= and BUDGET= (seconds)
+#   matrix kills chaos mutations scale      longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=), guests with Soft-RoCE, ratios
 #   format lint                             clang-format, cppcheck
 #
