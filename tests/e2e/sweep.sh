@@ -46,7 +46,7 @@ fi
 sed -i 's/^single.*/single-switch-4.conf --algo rong/' "$tmp/list"
 sweep "$tmp/list" "$tmp/array" >"$tmp/task.out" 2>&1
 [ $? = 1 ] || fail "a sweep with a mistake ended well"
-has 'line 2 failed: trib-sim' "$tmp/task.out"
+has 'line 2 failed: trib-sim: --algo: found "rong"' "$tmp/task.out"
 has_not 'line [13]' "$tmp/task.out"
 sweep --merge "$tmp/list" "$tmp/array" >"$tmp/part.json" 2>"$tmp/merge.out" && fail "merged although a line failed"
 has 'no results of line 2' "$tmp/merge.out"
