@@ -384,7 +384,7 @@ static inline bool op_is_send(uint8_t op)
 
 static inline uint32_t packets_of(uint32_t len, uint32_t mtu)
 {
-    return len ? (len - 1) / mtu + 1 : 1;
+    return len > mtu ? (len - 1) / mtu + 1 : 1;
 }
 
 #endif

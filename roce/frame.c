@@ -107,6 +107,12 @@ struct rte_mempool *frame_pool_create_over(const char *name, unsigned n, void *a
     return p ? filled(p, rte_mempool_populate_default(p), init_over, at) : NULL;
 }
 
+struct rte_mempool *frame_parts_create(const char *name, unsigned n, unsigned cache)
+{
+    return rte_pktmbuf_pool_create_by_ops(name, n, cache, FRAME_PRIV_BYTES, FRAME_TAIL,
+                                          SOCKET_ID_ANY, "stack");
+}
+
 bool frame_pool_carries(const struct rte_mempool *pool)
 {
     return rte_pktmbuf_data_room_size((struct rte_mempool *)(uintptr_t)pool) >=
@@ -147,6 +153,25 @@ struct rte_mbuf *frame_clone(struct rte_mbuf *m, struct rte_mempool *pool)
     if (likely(c != NULL))
         *frame_meta(c) = *frame_meta(m);
     return c;
+}
+
+uint8_t *frame_share(struct rte_mbuf *m, struct rte_mbuf *held, uint32_t off, uint32_t len,
+                     uint32_t tail, struct rte_mempool *parts)
+{
+    struct rte_mbuf *part[2]; /* the payload, the tail */
+
+    if (unlikely(rte_pktmbuf_alloc_bulk(parts, part, 2)))
+        return NULL;
+    rte_pktmbuf_attach(part[0], held);
+    part[0]->data_off = (uint16_t)(held->data_off + off);
+    part[0]->data_len = (uint16_t)len;
+    part[0]->next = part[1];
+    part[1]->data_off = 0;
+    part[1]->data_len = (uint16_t)tail;
+    m->next = part[0];
+    m->nb_segs = 3;
+    m->pkt_len = m->data_len + len + tail;
+    return rte_pktmbuf_mtod(part[1], uint8_t *);
 }
 
 /* Bytes at the front of the first segment that frame_writable() copies: all headers, so that the

@@ -148,6 +148,9 @@ size_t frame_pool_bytes(unsigned n, bool lengths);
  * this pool (frame_clone, frame_writable): DPDK would not find an mbuf's own data again. */
 struct rte_mempool *frame_pool_create_over(const char *name, unsigned n, void *at);
 size_t frame_data_bytes(unsigned n);
+/* A pool of n parts of frames, for frame_share(): small ones, so that those in use stay in the
+ * CPU's caches. */
+struct rte_mempool *frame_parts_create(const char *name, unsigned n, unsigned cache);
 /* Whether its frames have room for payloads. */
 bool frame_pool_carries(const struct rte_mempool *pool);
 
@@ -160,6 +163,13 @@ void frame_free_burst(struct rte_mbuf **m, unsigned n);
 /* A second reference to the same bytes, with a meta of its own (copied). Payload is never copied.
  * NULL: pool empty. */
 struct rte_mbuf *frame_clone(struct rte_mbuf *m, struct rte_mempool *pool);
+
+/* Behind the headers of m stand len bytes of held by reference, `off` bytes into its one segment,
+ * and `tail` bytes (FRAME_TAIL at most) of which the address is given back. Frames of a pool made
+ * by frame_pool_create_over() cannot be held so. NULL: no parts are left, m is as it was. */
+#define FRAME_TAIL 8u
+uint8_t *frame_share(struct rte_mbuf *m, struct rte_mbuf *held, uint32_t off, uint32_t len,
+                     uint32_t tail, struct rte_mempool *parts);
 
 /* Make m exclusively writable in its first segment's headers (copies headers only). NULL: pool
  * empty, m is untouched. */

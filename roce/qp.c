@@ -19,13 +19,13 @@ static int64_t check_post(const struct qp *qp, const struct wqe *w)
 {
     uint32_t mtu = post_mtu(qp);
     bool read = op_is_read(w->op), send = op_is_send(w->op);
-    uint64_t len = w->flags & WR_F_INLINE
-                       ? w->len
-                       : sge_bytes(w->sge, RTE_MIN(w->n_sge, ROCE_MAX_SGE)) + w->virt_len;
+    uint64_t len = w->flags & WR_F_INLINE ? w->len : w->virt_len;
 
     if (qp->state < QP_RTS || w->op > WR_SEND_INV || w->n_sge > qp->rqr.max_sge ||
         w->frag > WQE_WHOLE)
         return -EINVAL;
+    if (w->n_sge && !(w->flags & WR_F_INLINE))
+        len += sge_bytes(w->sge, w->n_sge);
     if (w->held) {
         if (w->n_sge || read || (w->flags & WR_F_INLINE) || w->held_off > w->held->pkt_len ||
             w->held_len > w->held->pkt_len - w->held_off)
@@ -45,7 +45,7 @@ static int64_t check_post(const struct qp *qp, const struct wqe *w)
     if (qp->type == QP_UD && (!send || len > mtu))
         return -EINVAL;
     if (w->frag != WQE_WHOLE &&
-        (!send || qp->type == QP_UD || (!(w->frag & WQE_LAST) && (len == 0 || len % mtu))))
+        (!send || qp->type == QP_UD || (!(w->frag & WQE_LAST) && (len == 0 || (len & (mtu - 1))))))
         return -EINVAL;
     return (int64_t)len;
 }

@@ -98,6 +98,34 @@ static int copy_payload(struct qp *qp, uint32_t index, uint32_t off, uint8_t *ds
     return sge_gather(qp, d->sge, w->n_sge, off, dst, len, carried);
 }
 
+/* Below that, two more mbufs take longer than a copy. */
+#define SHARE_MIN 1024u
+
+static bool shares(const struct qp *qp, const struct swqe *w, uint32_t off, uint32_t len)
+{
+    const union sdata *d = w->data;
+
+    return w->holds && qp->r->cfg.parts && len >= SHARE_MIN && off + len <= d->held.len &&
+           d->held.mbuf->nb_segs == 1 && rte_mbuf_refcnt_read(d->held.mbuf) > 1;
+}
+
+/* False: no parts are left, and m is empty as before. */
+static bool share_payload(struct qp *qp, const struct swqe *w, uint32_t off, struct roce_pkt *k,
+                          struct rte_mbuf *m)
+{
+    struct rte_mbuf *held = w->data->held.mbuf;
+    uint8_t *tail;
+
+    off += w->data->held.off;
+    roce_build(m, k);
+    tail = frame_share(m, held, off, k->len, k->pad + ROCE_ICRC_BYTES, qp->r->cfg.parts);
+    if (!tail)
+        return false;
+    roce_seal_shared(
+        m, k, held_crc(held, off, rte_pktmbuf_mtod_offset(held, uint8_t *, off), k->len), tail);
+    return true;
+}
+
 enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct roce_pkt *k,
                            struct rte_mbuf **m)
 {
@@ -108,6 +136,8 @@ enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct r
     *m = frame_alloc(qp->r->cfg.pool);
     if (!*m)
         return BUILT_NO_MBUF;
+    if (shares(qp, w, off, k->len) && share_payload(qp, w, off, k, *m))
+        return BUILT;
     payload = rte_pktmbuf_mtod_offset(*m, uint8_t *, hdr);
     if (copy_payload(qp, index, off, payload, k->len, &carried)) {
         rte_pktmbuf_free(*m);

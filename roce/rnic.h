@@ -259,6 +259,9 @@ struct rnic_cfg {
     struct rnic_ops ops;
     uint32_t max_qps;
     struct dcqcn_cfg dcqcn;
+    /* Where others hold a request's payload too, it is sent by reference, in parts of this pool
+     * (frame_parts_create()). NULL, or none left: it is copied. */
+    struct rte_mempool *parts;
 };
 
 struct qp_cfg {

@@ -251,21 +251,17 @@ static enum roce_reason parse_payload(struct rte_mbuf *m, uint32_t ip_len,
     return find_payload(m, k);
 }
 
-enum roce_reason roce_parse(struct rte_mbuf *m, struct roce_pkt *k)
+/* What begins with IPv4 at l3; so much of it is in the first segment. */
+static inline enum roce_reason parse_at(struct rte_mbuf *m, uint32_t l3, uint32_t have,
+                                        struct roce_pkt *k)
 {
     const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
-    uint32_t have = m->data_len, l3, qpn, psn;
+    const struct ip4 *ip = (const void *)(p + l3);
     const struct roce_opinfo *op;
     const struct bth *bth;
-    const struct ip4 *ip;
+    uint32_t qpn, psn;
     enum roce_reason r;
 
-    if (have < sizeof(struct eth) + sizeof(struct ip4))
-        return ROCE_SHORT;
-    l3 = l3_offset(p, have);
-    if (l3 == 0)
-        return ROCE_NOT_IPV4;
-    ip = (const void *)(p + l3);
     if (have < l3 + sizeof(*ip) + sizeof(struct udp))
         return ROCE_SHORT;
     r = parse_ip((const void *)p, ip, m->pkt_len - l3 + frame_meta(m)->virt_len, k);
@@ -289,8 +285,22 @@ enum roce_reason roce_parse(struct rte_mbuf *m, struct roce_pkt *k)
     k->pkey = rte_be_to_cpu_16(bth->pkey);
     k->dqpn = qpn & ROCE_PSN_MASK;
     k->ack_req = psn & BTH_ACK_REQ, k->psn = psn & ROCE_PSN_MASK;
-    parse_ext((const uint8_t *)(bth + 1), op->ext, k);
+    if (op->ext)
+        parse_ext((const uint8_t *)(bth + 1), op->ext, k);
     return parse_payload(m, rte_be_to_cpu_16(ip->len), op, k);
+}
+
+enum roce_reason roce_parse(struct rte_mbuf *m, struct roce_pkt *k)
+{
+    const struct eth *eth = rte_pktmbuf_mtod(m, const struct eth *);
+    uint32_t have = m->data_len, l3;
+
+    if (likely(have >= ROCE_BASE_BYTES && eth->type == RTE_BE16(ETH_IPV4)))
+        return parse_at(m, sizeof(*eth), have, k); /* mostly; lengths are known there */
+    if (have < sizeof(struct eth) + sizeof(struct ip4))
+        return ROCE_SHORT;
+    l3 = l3_offset((const uint8_t *)eth, have);
+    return l3 ? parse_at(m, l3, have, k) : ROCE_NOT_IPV4;
 }
 
 /* ---- build ---- */
@@ -396,19 +406,23 @@ static inline uint32_t icrc_of(const struct rte_mbuf *m, const struct roce_pkt *
                                      k->hdr_len - k->l3, k->len + k->pad));
 }
 
-void roce_seal_crc(struct rte_mbuf *m, const struct roce_pkt *k, uint32_t crc)
+void roce_seal_shared(struct rte_mbuf *m, const struct roce_pkt *k, uint32_t crc, uint8_t *p)
 {
-    uint32_t n = k->hdr_len + k->len - k->virt;
-    uint8_t *p = rte_pktmbuf_mtod_offset(m, uint8_t *, n);
-
     if (k->pad) {
         memset(p, 0, k->pad);
         crc = roce_crc(crc, p, k->pad);
     }
     crc = k->virt ? UINT32_MAX : icrc_of(m, k, crc); /* length only: nobody checks it */
     memcpy(p + k->pad, &crc, ROCE_ICRC_BYTES);
-    m->data_len = m->pkt_len = n + k->pad + ROCE_ICRC_BYTES;
     set_meta(m, k);
+}
+
+void roce_seal_crc(struct rte_mbuf *m, const struct roce_pkt *k, uint32_t crc)
+{
+    uint32_t n = k->hdr_len + k->len - k->virt;
+
+    roce_seal_shared(m, k, crc, rte_pktmbuf_mtod_offset(m, uint8_t *, n));
+    m->data_len = m->pkt_len = n + k->pad + ROCE_ICRC_BYTES;
 }
 
 void roce_seal(struct rte_mbuf *m, const struct roce_pkt *k)
@@ -424,6 +438,11 @@ bool roce_icrc_ok(struct rte_mbuf *m, const struct roce_pkt *k)
     const uint8_t *p;
     uint8_t buf[4];
 
+    if (likely(m->data_len >= off + left + ROCE_ICRC_BYTES)) {
+        p = rte_pktmbuf_mtod_offset(m, const uint8_t *, off);
+        memcpy(&want, p + left, sizeof(want));
+        return want == icrc_of(m, k, roce_crc(0, p, left));
+    }
     for (struct rte_mbuf *s = m; s && left; s = s->next) {
         uint32_t n = s->data_len > off ? s->data_len - off : 0;
 

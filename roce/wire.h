@@ -176,6 +176,9 @@ void roce_seal(struct rte_mbuf *m, const struct roce_pkt *pkt);
 /* The same. crc: roce_crc(0, payload), computed once for all copies. */
 void roce_seal_crc(struct rte_mbuf *m, const struct roce_pkt *pkt, uint32_t crc);
 
+/* The same of a frame that shares its payload: at is where padding and ICRC go (frame_share()). */
+void roce_seal_shared(struct rte_mbuf *m, const struct roce_pkt *pkt, uint32_t crc, uint8_t *at);
+
 /* Whether the last four bytes are the ICRC of what stands before them. pkt: as parsed from m. */
 bool roce_icrc_ok(struct rte_mbuf *m, const struct roce_pkt *pkt);
 

@@ -288,6 +288,7 @@ static int add_nodes(struct net *n)
             .fab = f,
             .id = i,
             .pool = n->cfg.pool,
+            .parts = n->cfg.parts,
             .seed = n->cfg.seed,
             .lag_ps = n->cfg.lag_ps,
             .an_mbufs = an_share(n),

@@ -17,7 +17,8 @@ struct net_cfg {
     const struct fabric *fab;
     const bool *mine; /* [fab->n_nodes] nodes to build here; NULL: all */
     struct rte_mempool *pool;
-    uint64_t seed; /* of every fault generator */
+    struct rte_mempool *parts; /* of frames that aggregation nodes send by reference (rnic_cfg) */
+    uint64_t seed;             /* of every fault generator */
     /* Frames that leave by a port whose other end is not here (another process, the outside). Takes
      * ownership. NULL in virtual time. */
     void (*deliver)(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,

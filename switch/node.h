@@ -76,7 +76,7 @@ struct node {
 struct node_cfg {
     const struct fabric *fab;
     uint16_t id;
-    struct rte_mempool *pool;
+    struct rte_mempool *pool, *parts;
     uint64_t seed;  /* of the fault generators */
     int64_t lag_ps; /* how late a frame or a pause may be carried on beyond the link's latency (real
                        time) */

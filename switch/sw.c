@@ -566,6 +566,7 @@ int sw_create(struct node **out, const struct node_cfg *cfg)
         s->an_cfg = (struct an_cfg){.fab = cfg->fab,
                                     .node = cfg->id,
                                     .pool = cfg->pool,
+                                    .parts = cfg->parts,
                                     .mbuf_budget = cfg->an_mbufs,
                                     .mm = {.on = fn->multimem}};
         rc = attach_an(s);

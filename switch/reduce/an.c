@@ -345,6 +345,7 @@ static int create_rnic(struct an *a)
         .ack_every = AN_ACK_EVERY,
         .dscp = AN_DSCP,
         .pool = a->cfg.pool,
+        .parts = a->cfg.parts,
         .ops = {.mem = on_memory,
                 .complete = on_complete,
                 .event = on_event,

@@ -16,9 +16,10 @@ struct an_cfg {
     uint16_t node; /* the switch that it is part of; address, quotas and place in the trees come
                       from fab */
     struct rte_mempool *pool;
-    uint32_t mbuf_budget; /* mbufs that grants may promise in all */
-    uint32_t life;        /* how often the switch has begun anew: PSNs of each life are its own */
-    struct mm_cfg mm;     /* multimem, where the switch is NVSwitch-like */
+    struct rte_mempool *parts; /* for results by reference (rnic_cfg); NULL: each is a copy */
+    uint32_t mbuf_budget;      /* mbufs that grants may promise in all */
+    uint32_t life;    /* how often the switch has begun anew: PSNs of each life are its own */
+    struct mm_cfg mm; /* multimem, where the switch is NVSwitch-like */
 };
 
 int an_create(struct an **a, const struct an_cfg *cfg);

@@ -210,6 +210,7 @@ int loop_create(struct loop **lp, const struct loop_cfg *cfg)
     struct net_cfg nc = {.fab = cfg->fab,
                          .mine = cfg->mine,
                          .pool = cfg->pool,
+                         .parts = cfg->parts,
                          .seed = cfg->seed,
                          .deliver = cables_deliver,
                          .late = loop_late,

@@ -25,9 +25,9 @@ struct loop;
 struct loop_cfg {
     const struct fabric *fab;
     const struct rundir *rd;
-    unsigned proc;    /* its bell and its histogram */
-    const bool *mine; /* [fab->n_nodes]; NULL: all */
-    struct rte_mempool *pool;
+    unsigned proc;                    /* its bell and its histogram */
+    const bool *mine;                 /* [fab->n_nodes]; NULL: all */
+    struct rte_mempool *pool, *parts; /* as in struct net_cfg */
     uint64_t seed;
 };
 

@@ -130,11 +130,49 @@ static void a_buffer_of_any_past_becomes_a_frame(void **state)
     assert_as_new(pool[1]);
 }
 
+static void a_frame_shares_anothers_payload_or_stays_as_it_was(void **state)
+{
+    struct rte_mempool *parts = frame_parts_create("parts", 7, 0);
+    struct rte_mbuf *held = frame(pool[0], 2000), *m[4];
+    uint8_t *tail;
+
+    (void)state;
+    assert_non_null(parts);
+    for (int i = 0; i < 4; i++) {
+        m[i] = frame(pool[1], 54);
+        tail = frame_share(m[i], held, 100, 1500, FRAME_TAIL, parts);
+        if (i == 3) { /* seven are three pairs */
+            assert_null(tail);
+            assert_true(m[i]->nb_segs == 1 && m[i]->pkt_len == 54 && !m[i]->next);
+            break;
+        }
+        memset(tail, i, FRAME_TAIL);
+        assert_int_equal(m[i]->pkt_len, 54 + 1500 + FRAME_TAIL);
+        assert_ptr_equal(rte_pktmbuf_mtod(m[i]->next, void *),
+                         rte_pktmbuf_mtod_offset(held, void *, 100));
+    }
+    rte_pktmbuf_free(held); /* those who share it still hold it */
+    assert_int_equal(rte_mempool_avail_count(pool[0]), FRAMES - 1);
+    for (int i = 0; i < 3; i++) {
+        uint8_t last = 0xff;
+
+        assert_int_equal(*(const uint8_t *)rte_pktmbuf_read(m[i], 54 + 1499, 1, &last), 1);
+        assert_int_equal(*(const uint8_t *)rte_pktmbuf_read(m[i], 54 + 1500, 1, &last), i);
+        rte_mbuf_sanity_check(m[i], 1);
+    }
+    frame_free_burst(m, 4);
+    assert_int_equal(rte_mempool_avail_count(parts), 7);
+    assert_as_new(pool[0]);
+    assert_as_new(pool[1]);
+    rte_mempool_free(parts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_burst_is_given_back_whatever_is_in_it),
         cmocka_unit_test(a_buffer_of_any_past_becomes_a_frame),
+        cmocka_unit_test(a_frame_shares_anothers_payload_or_stays_as_it_was),
     };
 
     test_eal_init();

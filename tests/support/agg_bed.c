@@ -13,6 +13,8 @@
 #include <cmocka.h>
 
 #define BED_MBUFS 12000u
+#define PARTS     4095u
+#define FEW_PARTS 9u
 #define BED_STEPS 4000000u
 #define NODES     256u
 
@@ -88,6 +90,7 @@ static void transmit(struct bed *b, uint16_t src, struct rte_mbuf *m)
 
     if (dst < 0)
         fail_msg("a frame that goes nowhere");
+    b->shared += m->nb_segs == 3;
     if (bed_random(b, 10000) < b->cfg.loss) {
         rte_pktmbuf_free(m);
         return;
@@ -327,6 +330,19 @@ struct member *bed_group(struct bed *b, uint16_t tree, uint32_t id, uint16_t mtu
     return first;
 }
 
+/* By the seed: results are copied, shared, or now and then the one and now the other. */
+static struct rte_mempool *parts_of(uint64_t seed)
+{
+    static struct rte_mempool *parts[2];
+
+    if (!parts[0]) {
+        parts[0] = frame_parts_create("parts0", PARTS, 0);
+        parts[1] = frame_parts_create("parts1", FEW_PARTS, 0);
+    }
+    assert_true(parts[0] && parts[1]);
+    return seed % 3 ? parts[seed % 3 - 1] : NULL;
+}
+
 struct bed *bed_create(const struct bed_cfg *cfg)
 {
     static struct fab_errors errs;
@@ -347,11 +363,13 @@ struct bed *bed_create(const struct bed_cfg *cfg)
     if (!pool || rte_mempool_avail_count(pool) != BED_MBUFS) /* a test that failed left it so */
         pool = test_pool(BED_MBUFS);
     b->pool = pool;
+    b->parts = parts_of(cfg->seed);
     b->last = calloc(NODES * NODES, sizeof(b->last[0]));
     for (uint16_t i = 0; i < b->f->n_nodes; i++) {
         struct an_cfg ac = {.fab = b->f,
                             .node = i,
                             .pool = b->pool,
+                            .parts = b->parts,
                             .mbuf_budget = cfg->mbuf_budget ? cfg->mbuf_budget : 1000000};
 
         if (b->f->nodes[i].kind == FAB_SWITCH)
@@ -393,6 +411,8 @@ void bed_destroy(struct bed *b)
             an_destroy(b->an[i]), b->an[i] = NULL;
     if (rte_mempool_avail_count(b->pool) != BED_MBUFS)
         fail_msg("%u mbufs are missing", BED_MBUFS - rte_mempool_avail_count(b->pool));
+    if (b->parts && rte_mempool_avail_count(b->parts) != b->parts->size)
+        fail_msg("%u parts are missing", b->parts->size - rte_mempool_avail_count(b->parts));
     for (unsigned i = 0; i < b->f->n_nodes; i++)
         an_destroy(b->an[i]);
     fabric_free(b->f);

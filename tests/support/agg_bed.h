@@ -102,7 +102,7 @@ struct flight {
 struct bed {
     struct bed_cfg cfg;
     struct fabric *f;
-    struct rte_mempool *pool;
+    struct rte_mempool *pool, *parts;
     uint64_t rng;
     int64_t now;
     struct an *an[256]; /* by node */
@@ -113,8 +113,8 @@ struct bed {
     unsigned n;
     struct flight *flight;
     unsigned n_flights, max_flights;
-    int64_t *last; /* [nodes][nodes]: due time of the last frame between them */
-    uint64_t sent;
+    int64_t *last;         /* [nodes][nodes]: due time of the last frame between them */
+    uint64_t sent, shared; /* shared: frames with a payload by reference */
     struct witness {
         struct rte_mbuf *m;
         uint32_t sum;

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #define POOL     32768u
+#define PARTS    1023u
 #define CTL_N    64u
 #define CTL_ROOM (ROCE_GRH_BYTES + 256u)
 #define KEY      0x5ec3e7u
@@ -340,7 +341,7 @@ const struct mm_counters *mmb_counters(const struct mm_bed *b)
 
 void mmb_open(struct mm_bed *b, const struct mmb_cfg *cfg)
 {
-    static struct rte_mempool *pool;
+    static struct rte_mempool *pool, *parts;
     struct net_cfg nc = {.seed = cfg->seed};
     struct an_cfg ac = {.mm = cfg->mm};
     struct endpoint ep;
@@ -351,11 +352,15 @@ void mmb_open(struct mm_bed *b, const struct mmb_cfg *cfg)
     b->rng = cfg->seed;
     if (!pool || rte_mempool_avail_count(pool) != POOL)
         pool = test_pool(POOL);
+    if (!parts)
+        parts = frame_parts_create("parts", PARTS, 0);
+    assert_non_null(parts);
     lab_open_cfg(&b->lab, pool, cfg->conf, &nc);
     b->sw = b->lab.f->switches[0];
     ac.fab = b->lab.f;
     ac.node = b->sw;
     ac.pool = pool;
+    ac.parts = b->parts = cfg->seed % 2 ? NULL : parts; /* stores are copied, or shared */
     ac.mbuf_budget = POOL / 2;
     ac.mm.on = true;
     assert_int_equal(an_create(&b->an, &ac), 0);
@@ -395,4 +400,6 @@ void mmb_close(struct mm_bed *b)
     an_destroy(b->an);
     free(b->bytes);
     lab_close(&b->lab);
+    if (b->parts)
+        assert_int_equal(rte_mempool_avail_count(b->parts), PARTS);
 }

@@ -55,6 +55,7 @@ struct mm_bed {
     struct mmb_cfg cfg;
     struct lab lab;
     struct an *an;
+    struct rte_mempool *parts;
     uint16_t sw;
     struct mmb_member m[MMB_MEMBERS];
     uint64_t rng;

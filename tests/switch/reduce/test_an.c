@@ -184,6 +184,26 @@ static void lost_and_doubled_frames_do_not_change_a_bit(void **state)
     }
 }
 
+/* Whatever the children have acknowledged, and whatever is sent again. */
+static void results_are_shared_while_there_are_parts_and_copied_else(void **state)
+{
+    static const char conf[] =
+        LINKS REDUCE "mtu = 4096; leaf_spine = { leaves = 4; spines = 2; hosts_per_leaf = 4; };\n";
+    static const unsigned ids[] = {0, 1, 2, 3, 4, 12, 13};
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        struct bed *b =
+            bed_create(&(struct bed_cfg){.conf = conf, .seed = seed, .loss = 100, .dup = 200});
+        struct member *m = join_all(b, 0, 4096, 24, 3, ids, LEN(ids));
+
+        for (uint32_t k = 0; k < 4; k++) /* packets of every length, padded ones too */
+            reduce_once(b, m, LEN(ids), DT_INT8, OP_SUM, 40000 + 1237 * k, k);
+        assert_int_equal(b->shared > 0, b->parts != NULL);
+        bed_destroy(b);
+    }
+}
+
 /* A window smaller than a message: slots still flow, on every level, and nobody has more than the
  * window open. */
 static void the_smallest_windows_work_and_are_never_exceeded(void **state)
@@ -341,6 +361,7 @@ int main(void)
         cmocka_unit_test(two_to_sixteen_children_reduce_in_order_of_child_whatever_comes_first),
         cmocka_unit_test(several_ranks_of_a_host_and_unequal_leaves_are_one_tree),
         cmocka_unit_test(lost_and_doubled_frames_do_not_change_a_bit),
+        cmocka_unit_test(results_are_shared_while_there_are_parts_and_copied_else),
         cmocka_unit_test(the_smallest_windows_work_and_are_never_exceeded),
         cmocka_unit_test(the_window_granted_is_the_least_on_the_way_up),
         cmocka_unit_test(a_barrier_and_an_empty_vector_are_one_slot),
