@@ -204,6 +204,7 @@ static void take_signals(void)
     sigaction(SIGTERM, &sa, NULL);
     sigaction(SIGINT, &sa, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file over the user's limit is an error that is told */
 }
 
 static int set_cpus(const char *list)
