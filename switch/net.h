@@ -13,6 +13,9 @@
 
 struct net;
 
+/* Parts of frames that do in real time: two for each result in a queue; those beyond are copied. */
+#define NET_PARTS 8191u
+
 struct net_cfg {
     const struct fabric *fab;
     const bool *mine; /* [fab->n_nodes] nodes to build here; NULL: all */

@@ -45,11 +45,6 @@ static inline bool bridge_reserved(const uint8_t *d)
     return d[0] == 0x01 && d[1] == 0x80 && d[2] == 0xc2 && d[3] == 0 && d[4] == 0 && d[5] < 0x10;
 }
 
-static inline bool is_own(const struct sw *s, const struct rte_mbuf *m)
-{
-    return mac_equal(rte_pktmbuf_mtod(m, const uint8_t *), s->mac);
-}
-
 /* Takes a frame that is not simply passed on. */
 static void special(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
                     uint16_t port, int64_t now)
@@ -203,7 +198,8 @@ static __rte_noinline bool look_at(struct sw *s, uint16_t in, struct rte_mbuf *m
         plain = peek_frame(m, p);
         frame_meta(m)->cls = cls = p->cls;
         passes = passes_on(s, in, m, p, port, &any);
-        local = !passes && plain && s->has_ep && is_own(s, m);
+        local = !passes && plain && s->has_ep &&
+                mac_equal(rte_pktmbuf_mtod(m, const uint8_t *), s->mac);
         if (!passes && !local)
             return false;
         k->local = local;

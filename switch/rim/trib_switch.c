@@ -2,6 +2,7 @@
  * trib-switch: runs nodes of a fabric, all of them by default, until it is told to end.
  */
 #include "roce/frame.h"
+#include "switch/net.h"
 #include "switch/rim/loop.h"
 #include "switch/rim/port.h"
 #include "switch/rim/telemetry.h"
@@ -29,7 +30,6 @@ struct option_row {
 };
 
 #define AT(f) offsetof(struct options, f)
-#define PARTS 8191u /* two for each result that is in a queue; those beyond are copied */
 static const struct option_row rows[] = {
     {"--nodes", "A,B", "run these nodes only", OPT_STRING, AT(nodes)},
     {"--proc", "NAME", "run the nodes that the conf gives to this process", OPT_STRING, AT(proc)},
@@ -347,7 +347,7 @@ static int start(struct process *p)
     if (rc)
         return rc;
     lc.pool = frame_pool_create("frames", frames, 256);
-    lc.parts = lc.pool ? frame_parts_create("parts", PARTS, 256) : NULL;
+    lc.parts = lc.pool ? frame_parts_create("parts", NET_PARTS, 256) : NULL;
     if (!lc.parts) {
         fprintf(stderr, "trib-switch: no memory for %u frames: %s\n", frames,
                 rte_strerror(rte_errno));

@@ -298,7 +298,7 @@ static void open_bench(struct bench *b, size_t count)
     for (uint16_t i = 0; i < b->bed.f->n_nodes; i++)
         if (b->bed.f->nodes[i].kind == FAB_SWITCH)
             mine[b->sw = i] = true;
-    nc.parts = frame_parts_create("parts", 8191, 256); /* as many as trib-switch has */
+    nc.parts = frame_parts_create("parts", NET_PARTS, 256);
     if (!nc.parts)
         abort();
     nc.fab = b->bed.f, nc.pool = b->bed.pool, nc.mine = mine;
