@@ -302,7 +302,7 @@ uint64_t rq_first_bytes(const struct rq *rq); /* room of the oldest request */
 
 /* sge.c: -EMSGSIZE where the list is too short, else what ops.mem said */
 int sge_gather(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, uint8_t *dst,
-               uint32_t len, uint32_t *carried);
+               uint32_t len, uint32_t *carried, uint32_t *crc);
 int sge_scatter(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, const uint8_t *src,
                 uint32_t len, uint32_t virt);
 uint64_t sge_bytes(const struct sge *s, uint32_t n);

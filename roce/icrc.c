@@ -183,34 +183,60 @@ WIDE static inline __m512i fold4(__m512i x, __m128i k, __m512i next)
                                      _mm512_clmulepi64_epi128(x, k4, 0x11), next, 0x96);
 }
 
-/* n >= 256: four vectors of four */
-WIDE static uint32_t crc_wide(uint32_t crc, const uint8_t *p, size_t n)
+/* 64 bytes at p, which go to `to` as well where there is one. */
+WIDE static inline __attribute__((always_inline)) __m512i load(uint8_t *to, const uint8_t *p,
+                                                               size_t at)
+{
+    __m512i v = _mm512_loadu_si512(p + at);
+
+    if (to)
+        _mm512_storeu_si512(to + at, v);
+    return v;
+}
+
+/* n >= 256: four vectors of four. They are copied where there is a `to`. */
+WIDE static inline __attribute__((always_inline)) uint32_t wide(uint32_t crc, uint8_t *to,
+                                                                const uint8_t *p, size_t n)
 {
     const __m128i by2048 = pair(0x11542778a, 0x1322d1430), by512 = pair(0x154442bd4, 0x1c6e41596);
     const __m128i by384 = pair(0x03db1ecdc, 0x174359406), by256 = pair(0x0f1da05aa, 0x15a546366);
     const __m128i by128 = pair(0x1751997d0, 0x0ccaa009e);
-    __m512i a = _mm512_xor_si512(_mm512_loadu_si512(p),
-                                 _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc)));
-    __m512i b = _mm512_loadu_si512(p + 64), c = _mm512_loadu_si512(p + 128);
-    __m512i d = _mm512_loadu_si512(p + 192);
+    __m512i a =
+        _mm512_xor_si512(load(to, p, 0), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc)));
+    __m512i b = load(to, p, 64), c = load(to, p, 128), d = load(to, p, 192);
+    size_t at = 256;
     __m128i x;
 
-    for (p += 256, n -= 256; n >= 256; p += 256, n -= 256) {
-        a = fold4(a, by2048, _mm512_loadu_si512(p));
-        b = fold4(b, by2048, _mm512_loadu_si512(p + 64));
-        c = fold4(c, by2048, _mm512_loadu_si512(p + 128));
-        d = fold4(d, by2048, _mm512_loadu_si512(p + 192));
+    for (; at + 256 <= n; at += 256) {
+        a = fold4(a, by2048, load(to, p, at));
+        b = fold4(b, by2048, load(to, p, at + 64));
+        c = fold4(c, by2048, load(to, p, at + 128));
+        d = fold4(d, by2048, load(to, p, at + 192));
     }
     a = fold4(fold4(fold4(a, by512, b), by512, c), by512, d);
-    for (; n >= 64; p += 64, n -= 64)
-        a = fold4(a, by512, _mm512_loadu_si512(p));
+    for (; at + 64 <= n; at += 64)
+        a = fold4(a, by512, load(to, p, at));
     x = fold(_mm512_castsi512_si128(a), by384, _mm512_extracti32x4_epi32(a, 3));
     x = fold(_mm512_extracti32x4_epi32(a, 1), by256, x);
     x = fold(_mm512_extracti32x4_epi32(a, 2), by128, x);
+    if (to && at < n)
+        memcpy(to + at, p + at, n - at);
+    p = to ? to + at : p + at;
+    n -= at;
     crc = crc_last(x, p, n);
     _mm256_zeroupper(); /* gcc 12 leaves it out before a call at the end, and every SSE instruction
                            after that waits for the register that it writes to */
     return crc_rest(crc, p, n);
+}
+
+WIDE static uint32_t crc_wide(uint32_t crc, const uint8_t *p, size_t n)
+{
+    return wide(crc, NULL, p, n);
+}
+
+WIDE static uint32_t copy_wide(uint32_t crc, uint8_t *to, const uint8_t *p, size_t n)
+{
+    return wide(crc, to, p, n);
 }
 
 /* n bytes of zero behind what a stands for. */
@@ -262,6 +288,10 @@ static uint32_t crc_wide(uint32_t crc, const uint8_t *p, size_t n)
 {
     return crc_table(crc, p, n);
 }
+static uint32_t copy_wide(uint32_t crc, uint8_t *to, const uint8_t *p, size_t n)
+{
+    return crc_table(crc, memcpy(to, p, n), n);
+}
 static uint32_t crc_short(uint32_t crc, const uint8_t *p, size_t n)
 {
     return crc_table(crc, p, n);
@@ -287,6 +317,13 @@ uint32_t roce_crc(uint32_t crc, const void *p, size_t n)
     if (n >= 64 && have_clmul())
         return crc_clmul(crc, p, n);
     return crc_table(crc, p, n);
+}
+
+uint32_t roce_crc_copy(uint32_t crc, void *to, const void *p, size_t n)
+{
+    if (n >= 256 && have_wide())
+        return copy_wide(crc, to, p, n);
+    return roce_crc(crc, memcpy(to, p, n), n);
 }
 
 /* Product of polynomials without carries. */

@@ -15,6 +15,9 @@
 /* Register after n more bytes. */
 uint32_t roce_crc(uint32_t crc, const void *p, size_t n);
 
+/* The same of bytes that are copied, in one pass: what is read once cannot differ. */
+uint32_t roce_crc_copy(uint32_t crc, void *to, const void *p, size_t n);
+
 /* Register after n bytes of zero, in O(log n). */
 uint32_t roce_crc_shift(uint32_t crc, uint32_t n);
 

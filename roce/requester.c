@@ -72,17 +72,17 @@ static uint32_t held_crc(struct rte_mbuf *held, uint32_t off, const uint8_t *p, 
     return meta->crc;
 }
 
-/* Bytes of [off, off + len) that request `index` carries, copied to dst. Negative: a local key or
- * address is wrong. */
+/* Bytes of [off, off + len) that request `index` carries, copied to dst, and, where that is all of
+ * them, their CRC. Negative: a local key or address is wrong. */
 static int copy_payload(struct qp *qp, uint32_t index, uint32_t off, uint8_t *dst, uint32_t len,
-                        uint32_t *carried)
+                        uint32_t *carried, uint32_t *crc)
 {
     const struct swqe *w = sq_at(qp, index);
     const union sdata *d = w->data;
 
     *carried = 0;
     if (w->flags & WR_F_INLINE) {
-        memcpy(dst, d->inl + off, len);
+        *crc = roce_crc_copy(0, dst, d->inl + off, len);
         *carried = len;
         return 0;
     }
@@ -93,9 +93,11 @@ static int copy_payload(struct qp *qp, uint32_t index, uint32_t off, uint8_t *ds
         if (p != dst)
             memcpy(dst, p, n);
         *carried = n;
+        if (n == len)
+            *crc = held_crc(d->held.mbuf, d->held.off + off, dst, n);
         return 0;
     }
-    return sge_gather(qp, d->sge, w->n_sge, off, dst, len, carried);
+    return sge_gather(qp, d->sge, w->n_sge, off, dst, len, carried, crc);
 }
 
 /* Below that, two more mbufs take longer than a copy. */
@@ -130,7 +132,7 @@ enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct r
                            struct rte_mbuf **m)
 {
     const struct swqe *w = sq_at(qp, index);
-    uint32_t carried, hdr = ROCE_BASE_BYTES + roce_opinfo[k->opcode].ext_bytes;
+    uint32_t carried, crc, hdr = ROCE_BASE_BYTES + roce_opinfo[k->opcode].ext_bytes;
     uint8_t *payload;
 
     *m = frame_alloc(qp->r->cfg.pool);
@@ -139,17 +141,13 @@ enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct r
     if (shares(qp, w, off, k->len) && share_payload(qp, w, off, k, *m))
         return BUILT;
     payload = rte_pktmbuf_mtod_offset(*m, uint8_t *, hdr);
-    if (copy_payload(qp, index, off, payload, k->len, &carried)) {
+    if (copy_payload(qp, index, off, payload, k->len, &carried, &crc)) {
         rte_pktmbuf_free(*m);
         return BUILT_NOTHING;
     }
     k->virt = k->len - carried;
     roce_build(*m, k);
-    if (w->holds && !k->virt)
-        roce_seal_crc(*m, k,
-                      held_crc(w->data->held.mbuf, w->data->held.off + off, payload, k->len));
-    else
-        roce_seal(*m, k);
+    roce_seal_crc(*m, k, k->virt ? 0 : crc);
     return BUILT;
 }
 

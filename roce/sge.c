@@ -1,4 +1,5 @@
 #include "roce/engine.h"
+#include "roce/icrc.h"
 
 #include <errno.h>
 #include <rte_prefetch.h>
@@ -24,13 +25,13 @@ static void next_soon(const void *p, uint32_t bytes, uint32_t left)
 }
 
 /* Copies len bytes from off of the list to dst, up to the first byte of an unbacked region;
- * *carried says how many. */
+ * *carried says how many, *crc their CRC (roce_crc from 0). */
 int sge_gather(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, uint8_t *dst,
-               uint32_t len, uint32_t *carried)
+               uint32_t len, uint32_t *carried, uint32_t *crc)
 {
     bool backed = true;
 
-    *carried = 0;
+    *carried = *crc = 0;
     for (uint32_t i = 0; i < n && len; i++) {
         uint32_t piece;
         void *p = NULL;
@@ -46,7 +47,7 @@ int sge_gather(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, uin
             return rc;
         backed = backed && p;
         if (backed) {
-            memcpy(dst + *carried, p, piece);
+            *crc = roce_crc_copy(*crc, dst + *carried, p, piece);
             next_soon(p, piece, s[i].len - off - piece);
             *carried += piece;
         }

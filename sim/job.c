@@ -231,10 +231,17 @@ int job_create(struct job **out, const struct job_cfg *cfg, char *err)
 
 /* ---- one operation ---- */
 
+/* From there on what is used in part takes little more in pages of 2 MiB. */
+#define LARGE_BYTES (32u << 20)
+
 /* Where nobody looks at data, addresses will do. */
 static char *take_memory(const struct job *j, size_t bytes)
 {
-    return world_map(j->cfg.w, bytes, j->cfg.lengths ? PROT_NONE : PROT_READ | PROT_WRITE);
+    char *p = world_map(j->cfg.w, bytes, j->cfg.lengths ? PROT_NONE : PROT_READ | PROT_WRITE);
+
+    if (p && !j->cfg.lengths && bytes >= LARGE_BYTES)
+        madvise(p, bytes, MADV_HUGEPAGE);
+    return p;
 }
 
 static void drop_memory(const struct job *j, char *mem)

@@ -456,6 +456,14 @@ void egress_soon_frame(const struct egress *e, bool starts)
         frame_soon(l->first);
 }
 
+void egress_soon_body(const struct egress *e)
+{
+    const struct rte_mbuf *m = e->flight.first;
+
+    for (uint32_t i = RTE_CACHE_LINE_SIZE; e->flight.n && i < m->data_len; i += RTE_CACHE_LINE_SIZE)
+        rte_prefetch1(rte_pktmbuf_mtod_offset(m, const char *, i));
+}
+
 int64_t egress_next_start(const struct egress *e)
 {
     return e->start_ps;

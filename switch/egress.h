@@ -111,6 +111,8 @@ uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t 
  * some time later, of its next frame. */
 void egress_soon(const struct egress *e, bool starts);
 void egress_soon_frame(const struct egress *e, bool starts);
+/* All of the frame that arrives next, which its receiver will read; it is near already. */
+void egress_soon_body(const struct egress *e);
 int64_t egress_next_start(const struct egress *e);
 int64_t egress_next_arrival(const struct egress *e);
 

@@ -103,6 +103,8 @@ static void run_event(struct net *n, uint16_t node, uint32_t i)
         p->share->events++;
         heap_set(&p->heap, i, egress_next_arrival(s->e));
         net_arrive(n, s, m, cnt);
+        if (s->read)
+            egress_soon_body(s->e);
     }
 }
 

@@ -17,6 +17,7 @@ struct source {
     uint16_t peer, peer_port; /* peer: FAB_NONE where it is not here */
     bool of_host;
     /* net_apart.c */
+    bool read;                /* what its frames carry, at its peer */
     bool to_far;              /* its peer is of the far side */
     uint8_t peer_share;       /* who runs its peer */
     uint32_t starts, arrives; /* what its node and its peer call it */

@@ -22,6 +22,7 @@
 static int fill_places(struct net *n)
 {
     struct apart *a = n->apart;
+    bool data = rte_pktmbuf_data_room_size(n->cfg.pool) >= FRAME_ROOM;
     uint32_t at = 0;
     int rc = 0;
 
@@ -30,6 +31,7 @@ static int fill_places(struct net *n)
             n->src[i].starts = a->place[n->src[i].node].tick++;
             n->src[i].arrives = a->place[n->src[i].peer].tick++;
             n->src[i].of_host = n->cfg.fab->nodes[n->src[i].node].kind == FAB_HOST;
+            n->src[i].read = data && n->cfg.fab->nodes[n->src[i].peer].kind == FAB_HOST;
         }
     for (uint16_t i = 0; i < n->cfg.fab->n_nodes && !rc; i++) {
         struct place *p = &a->place[i];

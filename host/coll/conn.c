@@ -21,7 +21,7 @@ static bool slot_left(const struct conn *k)
     return k->slot_next - k->slot_free < k->depth;
 }
 
-static uint8_t *slot_at(const struct conn *k, unsigned slot)
+static uint8_t *slot_mem(const struct conn *k, unsigned slot)
 {
     return k->mem + (size_t)slot * SCHED_SLICE_MAX;
 }
@@ -30,7 +30,7 @@ static uint8_t *slot_at(const struct conn *k, unsigned slot)
 static unsigned slot_of_msg(const struct conn *k, uint64_t msg)
 {
     for (uint64_t s = k->slot_free; s < k->slot_next; s++)
-        if (k->slot[s % k->depth].used && k->slot[s % k->depth].msg == msg)
+        if (k->slot[s % k->depth].at && k->slot[s % k->depth].msg == msg)
             return (unsigned)(s % k->depth);
     return SLOT_NONE;
 }
@@ -39,13 +39,13 @@ uint8_t *conn_slot(const struct conn *k, uint64_t msg)
 {
     unsigned slot = slot_of_msg(k, k->rx_base + msg);
 
-    return slot == SLOT_NONE ? NULL : slot_at(k, slot);
+    return slot == SLOT_NONE ? NULL : k->slot[slot].at;
 }
 
 static void slot_put(struct conn *k, unsigned slot)
 {
-    k->slot[slot].used = false;
-    while (k->slot_free < k->slot_next && !k->slot[k->slot_free % k->depth].used)
+    k->slot[slot].at = NULL;
+    while (k->slot_free < k->slot_next && !k->slot[k->slot_free % k->depth].at)
         k->slot_free++;
 }
 
@@ -82,20 +82,29 @@ static int post_recv(struct comm *c, struct conn *k, const void *to, uint64_t le
     return 0;
 }
 
-static int post_slot(struct comm *c, struct conn *k)
+/* `at`: memory to be used in the next slot's place. */
+static int post_slot_at(struct comm *c, struct conn *k, uint8_t *at, uint64_t len, uint32_t lkey)
 {
     unsigned slot = (unsigned)(k->slot_next % k->depth);
 
-    if (post_recv(c, k, slot_at(k, slot), SCHED_SLICE_MAX, k->mr->lkey, slot))
+    if (post_recv(c, k, at, len, lkey, slot))
         return -1;
-    k->slot[slot].used = true;
+    k->slot[slot].at = at;
     k->slot[slot].msg = k->rx_posted - 1;
     k->slot_next++;
     return 0;
 }
 
+static int post_slot(struct comm *c, struct conn *k)
+{
+    return post_slot_at(c, k, slot_mem(k, (unsigned)(k->slot_next % k->depth)), SCHED_SLICE_MAX,
+                        k->mr->lkey);
+}
+
 static int post_step(struct comm *c, struct conn *k, struct coll_req *r, const struct step *st)
 {
+    if (st->dst.buf == BUF_SLOT && st->a.buf != BUF_NONE)
+        return post_slot_at(c, k, exec_addr(r, &st->a), st->len, exec_lkey(r, &st->a, k->port));
     if (st->dst.buf == BUF_SLOT)
         return post_slot(c, k);
     return post_recv(c, k, exec_addr(r, &st->dst), st->len, exec_lkey(r, &st->dst, k->port),
@@ -223,7 +232,7 @@ static bool take(struct comm *c, struct conn *k, struct coll_req *r, unsigned la
         if (!exec_may_start(r, lane, WAIT_TAKE, st))
             return false;
         if (st->len && !c->cfg.unback)
-            memcpy(exec_addr(r, &st->dst), slot_at(k, slot), st->len);
+            memcpy(exec_addr(r, &st->dst), k->slot[slot].at, st->len);
         slot_put(k, slot);
     }
     k->rx_seen++;
@@ -349,7 +358,7 @@ void conn_end(struct comm *c, struct coll_req *r, unsigned lane)
         return;
     }
     for (uint64_t s = k->slot_free; s < k->slot_next; s++)
-        if (k->slot[s % k->depth].used && k->slot[s % k->depth].msg < k->rx_seen)
+        if (k->slot[s % k->depth].at && k->slot[s % k->depth].msg < k->rx_seen)
             slot_put(k, (unsigned)(s % k->depth));
     k->rx_lane = LANE_NONE;
     conn_top_up(c, k);

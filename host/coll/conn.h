@@ -11,6 +11,9 @@
  * What an operation wants in a buffer and got in a slot that way is copied. Operations that do not
  * use a connection leave it as it is.
  *
+ * A slot may lie elsewhere: what is to be summed into memory where nothing is yet is received there
+ * (sched.h, STEP_RECV), but counts as a slot all the same.
+ *
  * A slot receive takes SCHED_SLICE_MAX bytes whatever the message, and every message carries the
  * tag of its operation: a rank that runs another one is found out by the tag and not by a broken
  * connection.
@@ -43,8 +46,8 @@ struct conn {
     uint64_t slot_next, slot_free;        /* slots given out, and before the oldest in use */
     struct conn_slot {
         uint64_t msg; /* that it is for */
-        bool used;
-    } * slot; /* [depth] */
+        uint8_t *at;  /* where that lies; NULL: the slot is free */
+    } * slot;         /* [depth] */
     struct conn_got {
         uint32_t imm, len;
         uint8_t slot;     /* SLOT_NONE: it went to where it belongs */

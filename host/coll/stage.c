@@ -191,6 +191,8 @@ static void stage_message(struct staging *g, unsigned l, uint64_t i, const struc
         wait_for(g, &st, g->reader[l][i - slots].lane, g->reader[l][i - slots].count);
     if (w->kind == LANE_AGG && was->dst.buf != BUF_NONE)
         st.dst = piece;
+    if (w->kind == LANE_RECV)
+        st.a = (struct ref){.buf = BUF_NONE};
     if (w->kind == LANE_RECV && was->dst.buf != BUF_NONE)
         st.dst = (struct ref){.buf = BUF_SLOT, .lane = l, .off = i};
     sched_add(&g->to, l, &st);

@@ -145,6 +145,25 @@ static void crc_equals_bitwise_at_all_lengths_and_alignments(void **state)
         assert_int_equal(roce_crc(~0u, b + n % 5, n), crc_bits(~0u, b + n % 5, n));
 }
 
+static void bytes_are_copied_with_their_crc_and_no_more_than_those(void **state)
+{
+    uint8_t b[5000], to[5000 + 64], want[sizeof(to)];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(b); i++)
+        b[i] = (uint8_t)(rand() >> 7);
+    for (size_t n = 0; n < 4400; n += n < 600 || n > 4000 ? 1 : 61) {
+        uint8_t *at = to + n % 37;
+
+        memset(to, 0x5a, sizeof(to));
+        memset(want, 0x5a, sizeof(want));
+        memcpy(want + (at - to), b + n % 17, n);
+        assert_int_equal(roce_crc_copy(0x1234 + n, at, b + n % 17, n),
+                         roce_crc(0x1234 + n, b + n % 17, n));
+        assert_memory_equal(to, want, sizeof(to));
+    }
+}
+
 static void crc_of_pieces_combines(void **state)
 {
     uint8_t b[8192], zero[8192] = {0};
@@ -258,7 +277,7 @@ __attribute__((target("avx"))) static void clear_wide_registers(void)
 
 static void a_crc_leaves_no_wide_registers_in_use(void **state)
 {
-    uint8_t bytes[4096 + 15] = {1};
+    uint8_t bytes[4096 + 15] = {1}, to[sizeof(bytes)];
     uint32_t a, b, c, d;
 
     (void)state;
@@ -270,6 +289,8 @@ static void a_crc_leaves_no_wide_registers_in_use(void **state)
         if (wide_registers_in_use()) /* not told by this machine */
             skip();
         roce_crc(0, bytes, n);
+        assert_false(wide_registers_in_use());
+        roce_crc_copy(0, to, bytes, n);
         assert_false(wide_registers_in_use());
     }
 }
@@ -452,6 +473,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crc_equals_bitwise_at_all_lengths_and_alignments),
+        cmocka_unit_test(bytes_are_copied_with_their_crc_and_no_more_than_those),
         cmocka_unit_test(crc_of_pieces_combines),
         cmocka_unit_test(every_opcode_parses_to_what_was_built),
         cmocka_unit_test(any_flipped_bit_that_routers_may_not_change_is_seen),

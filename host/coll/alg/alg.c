@@ -205,6 +205,23 @@ static uint32_t *slot_readers(struct alg *a, unsigned lane)
     return t->recv[lane].reader;
 }
 
+static void found(void *any, struct dep d)
+{
+    *(bool *)any |= d.count != 0;
+}
+
+/* Nobody has to do with the bytes so far, and they are not what is in BUF_IN. */
+static bool is_fresh(struct alg *a, struct ref r, uint64_t len)
+{
+    bool any = a->s->in.in_place || r.buf != BUF_OUT;
+
+    if (!any && track_ask(a->t->user, a->t->out_at + r.off, len, true, found, &any))
+        a->s->rc = -ENOMEM;
+    return !any;
+}
+
+/* Where the sum goes to memory that has no content yet, the message may lie there until then: it
+ * is one buffer less to go through. */
 void alg_recv_reduce(struct alg *a, unsigned peer, unsigned chan, struct ref dst, struct ref other,
                      uint64_t len, bool last)
 {
@@ -222,6 +239,8 @@ void alg_recv_reduce(struct alg *a, unsigned peer, unsigned chan, struct ref dst
     recv.dst = slot_of(d);
     reader += recv.dst.off % sched_slots(a->s->in.topo);
     step_after(&recv, (struct dep){.lane = cpu, .count = *reader});
+    if (other.buf == BUF_IN && is_fresh(a, dst, len))
+        recv.a = dst;
     d = put(a, lane, &recv, false);
     step_after(&st, d);
     st.a = recv.dst, st.b = other, st.dst = dst, st.last = last;

@@ -2,8 +2,9 @@
  * Runs the schedules of all ranks in memory, without verbs, in any order that dependencies and
  * lanes allow, chosen from a seed. Strict about what steps may rely on: a message is read at any
  * moment from the send's begin to its delivery, a send is done some time after, a receive takes
- * only what is posted, a slot is free when it is received to, the aggregation node and the
- * multimem's switches read memory at the begin or the end of a step. A deadlock ends the test
+ * only what is posted, a slot is free when it is received to, memory in a slot's place is garbage
+ * once it is posted, the aggregation node and the multimem's switches read memory at the begin or
+ * the end of a step. A deadlock ends the test
  * with the names of ranks and steps.
  */
 #ifndef TRIB_TEST_INTERP_H
@@ -106,7 +107,8 @@ static inline void interp_cpu(struct interp *w, unsigned rank, const struct step
         if (used[i]->buf == BUF_SLOT) {
             struct ilane *l = &r->lane[used[i]->lane];
 
-            free(l->held[used[i]->off % SCHED_SLOTS]);
+            if (lane_step(&r->s.lane[used[i]->lane], used[i]->off)->a.buf == BUF_NONE)
+                free(l->held[used[i]->off % SCHED_SLOTS]);
             l->held[used[i]->off % SCHED_SLOTS] = NULL;
         }
 }
@@ -165,6 +167,11 @@ static inline bool interp_deliver(struct interp *w, unsigned rank, unsigned lane
         assert_int_equal(recv->dst.off, i);
         assert_true(recv->len <= SCHED_SLICE_MAX);
         m->held[i % SCHED_SLOTS] = data;
+        if (recv->a.buf != BUF_NONE) {
+            m->held[i % SCHED_SLOTS] = interp_at(to, recv->a, recv->len);
+            memcpy(m->held[i % SCHED_SLOTS], data, recv->len);
+            free(data);
+        }
     } else {
         if (recv->len)
             memcpy(interp_at(to, recv->dst, recv->len), data, recv->len);
@@ -289,6 +296,10 @@ static inline void interp_begin(struct interp *w, unsigned rank, unsigned lane)
         assert_true(st->len <= SCHED_SLICE_MAX);
         if (early)
             l->held[l->begun] = interp_read(r, st);
+        break;
+    case LANE_RECV:
+        if (st->a.buf != BUF_NONE)
+            memset(interp_at(r, st->a, st->len), 0x5a, st->len);
         break;
     case LANE_MM:
         if (early)

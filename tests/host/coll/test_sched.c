@@ -162,6 +162,38 @@ static void slices_are_those_of_the_slowest_edge(void **state)
     }
 }
 
+/* Where nothing is yet that a sum goes to, its message lies there and in no slot: of a ring all of
+ * them, of halves and their halves the first ones, in place none. */
+static void messages_lie_where_their_first_sum_goes(void **state)
+{
+    static const enum coll_algo algo[2] = {ALGO_RING, ALGO_HALVING};
+
+    (void)state;
+    for (unsigned k = 0; k < 4; k++) {
+        struct sched_in in = {.kind = COLL_ALLREDUCE,
+                              .algo = algo[k % 2],
+                              .nranks = 8,
+                              .count = 8 * 65536,
+                              .type = DT_FP32,
+                              .in_place = k / 2,
+                              .mtu = 4096};
+        struct sched s;
+        uint64_t there = 0, bytes = 0;
+
+        assert_int_equal(sched_init(&s, &in), 0);
+        for (unsigned l = 0; l < s.n_lanes; l++)
+            for (uint64_t i = 0; s.lane[l].kind == LANE_RECV && i < s.lane[l].n; i++) {
+                const struct step *st = lane_step(&s.lane[l], i);
+
+                bytes += st->dst.buf == BUF_SLOT ? st->len : 0;
+                there += st->dst.buf == BUF_SLOT && st->a.buf == BUF_OUT ? st->len : 0;
+            }
+        assert_int_equal(bytes, 7 * 4 * 65536);
+        assert_int_equal(there, in.in_place ? 0 : k ? 4 * 4 * 65536 : bytes);
+        sched_free(&s);
+    }
+}
+
 /* A thousand ranks in one process: a ring's steps must not be what its memory goes to. */
 static void long_schedules_are_small(void **state)
 {
@@ -220,6 +252,7 @@ int main(void)
         cmocka_unit_test(long_vectors),
         cmocka_unit_test(slices_keep_the_pipeline_full),
         cmocka_unit_test(slices_are_those_of_the_slowest_edge),
+        cmocka_unit_test(messages_lie_where_their_first_sum_goes),
         cmocka_unit_test(long_schedules_are_small),
         cmocka_unit_test(nonsense_is_refused),
     };
