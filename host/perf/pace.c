@@ -12,7 +12,9 @@
  * which is that of memory not yet touched. Until the end that line is taken for as flat as it may
  * be: dilations that turn out too small are cheap, and those are where the machine's own work
  * shows. It takes warm-ups at dilations a factor of two apart; where half of what holds is so
- * little that the machine cannot keep up, which says nothing, twice as much does.
+ * little that the machine cannot keep up, which says nothing, twice as much does. What is left
+ * without own work shows at large dilations: where that work binds, the end is not taken from times
+ * far below it, of which it is a tenth and varies by a fifth, but from one beyond as well.
  */
 #include "host/perf/pace.h"
 
@@ -41,9 +43,12 @@
 #define LONGER          1.15 /* than elsewhere: what cannot be moved in time */
 #define APART           1.3  /* dilations whose times tell something by their difference */
 #define OVERLOADED      4.0 /* of d is needed: the machine may not keep up, and its time says little */
-#define TIME_NOISE      0.01 /* standard deviation of a warm-up's time */
-#define ERRORS_SEARCH   3.0  /* standard errors by which `slow` may be too high: in between, */
-#define ERRORS_FOUND    0.35 /* and at the end */
+#define TIME_NOISE      0.007 /* standard deviation of a warm-up's time, and */
+#define OWN_NOISE       0.2   /* of what of it is the machine's own work */
+#define PASSES          3     /* of the line, each with what the one before says of the noise */
+#define REACH           2.0 /* of where own work is 2 %: a warm-up that shows what is left without, */
+#define REACHED         1.5 /* unless one was so far up */
+#define ERRORS_SEARCH   3.0 /* standard errors by which `slow` may be too high before the end */
 
 void pace_init(struct pace *p, bool adaptive, double max_wall)
 {
@@ -158,27 +163,39 @@ static bool tells(const struct pace_try *a)
 
 /*
  * us = whole + own / d by least squares: the d at which own / d is PACE_TOLERANCE of the whole, for
- * an `own` that is so many standard errors less. 0: not known.
+ * an `own` that is so many standard errors less. 0: not known. What the machine does itself varies
+ * most, so a time at a small d, which is made of it, counts for less. A time that tells nothing is
+ * too long if anything, so it counts where it is shorter than the line says.
  */
 static double own_work(const struct pace_tries *t, double errors)
 {
-    double n = 0, x = 0, y = 0, xx = 0, xy = 0, least = INFINITY, most = 0, own, whole;
+    double own = 0, whole = 0, error = 0, least = INFINITY, most = 0;
 
-    for (unsigned i = 0; i < t->n; i++) {
-        const struct pace_try *a = &t->at[i];
+    for (unsigned pass = 0; pass < PASSES; pass++) {
+        double n = 0, x = 0, y = 0, xx = 0, xy = 0;
 
-        if (!tells(a))
-            continue;
-        least = fmin(least, a->d), most = fmax(most, a->d);
-        n++, x += 1 / a->d, y += a->us, xx += 1 / (a->d * a->d), xy += a->us / a->d;
+        for (unsigned i = 0; i < t->n; i++) {
+            const struct pace_try *a = &t->at[i];
+            double noise = pass ? hypot(TIME_NOISE * whole, OWN_NOISE * own / a->d) : 1;
+            double w = 1 / (noise * noise);
+
+            if (tells(a))
+                least = fmin(least, a->d), most = fmax(most, a->d);
+            else if (!pass || a->us >= whole + own / a->d)
+                continue;
+            n += w, x += w / a->d, y += w * a->us;
+            xx += w / (a->d * a->d), xy += w * a->us / a->d;
+        }
+        if (most < APART * least)
+            return 0;
+        xx -= x * x / n;
+        own = fmax(0, (xy - x * y / n) / xx);
+        whole = (y - own * x) / n;
+        error = 1 / sqrt(xx);
+        if (whole <= 0)
+            return PACE_MAX_DILATION;
     }
-    if (most < APART * least)
-        return 0;
-    xx -= x * x / n;
-    own = (xy - x * y / n) / xx;
-    whole = (y - own * x) / n;
-    own -= errors * TIME_NOISE * whole / sqrt(xx);
-    return own <= 0 ? 0 : whole > 0 ? own / (PACE_TOLERANCE * whole) : PACE_MAX_DILATION;
+    return fmax(0, own - errors * error) / (PACE_TOLERANCE * whole);
 }
 
 /* Up to the least that held beyond the dilations at which it was overloaded, or halfway to it. */
@@ -221,31 +238,48 @@ static bool tried(const struct pace_tries *t, double d, double *contrast)
     return near;
 }
 
+/*
+ * Where own work is what binds and no warm-up was at about where it is PACE_TOLERANCE or beyond: at
+ * which one is to be, no more than `cap`; else 0. From times far below alone the line's end is half
+ * or twice of what is right.
+ */
+static double to_reach(const struct pace_tries *t, double lag, double cap)
+{
+    double own = own_work(t, 0), most = 0;
+
+    for (unsigned i = 0; i < t->n; i++)
+        if (tells(&t->at[i]))
+            most = fmax(most, t->at[i].d);
+    return own <= lag || most >= fmin(REACHED * own, floor(cap)) ? 0 : fmin(REACH * own, cap);
+}
+
 uint32_t pace_settle(const struct pace *p, struct pace_tries *t, const struct coll_prediction *pr,
                      uint32_t d, uint32_t needed, double us)
 {
-    double median, own, next, contrast;
-    bool near;
+    double lag, own, next, contrast, reach, cap = pace_cap(p, pr);
+    bool near, enough;
 
     t->at[t->n++] = (struct pace_try){d, needed, us, !t->warm};
     t->warm = true;
     if (!t->most)
         t->most = PACE_WARM_UPS;
-    median = median_needed(t);
-    next = fmax(fmax(HELD_MARGIN * median, own_work(t, ERRORS_SEARCH)), above_overload(t, false));
+    lag = HELD_MARGIN * median_needed(t);
+    next = fmax(fmax(lag, own_work(t, ERRORS_SEARCH)), above_overload(t, false));
     near = tried(t, next, &contrast);
-    t->settled = t->n == t->most || (next > d && d >= floor(pace_cap(p, pr))) ||
-                 (t->n >= LEAST_TRIES && near && !contrast);
-    own = own_work(t, ERRORS_FOUND);
+    reach = to_reach(t, lag, cap);
+    enough = t->n >= LEAST_TRIES && near && !contrast;
+    t->settled = t->n == t->most || (next > d && d >= floor(cap)) || (enough && !reach);
+    own = own_work(t, 0);
     t->slow = own > 0 ? clamp(own) : 0;
     if (t->settled) {
-        next = fmax(fmax(HELD_MARGIN * median, t->slow), above_overload(t, true));
-        return clamp(fmin(next, fmax(d, pace_cap(p, pr))));
+        next = fmax(fmax(lag, t->slow), above_overload(t, true));
+        return clamp(fmin(next, fmax(d, cap)));
     }
-    if (near && contrast)
+    if (reach && (enough || t->n + 1 == t->most))
+        next = reach;
+    else if (near && contrast)
         next = contrast;
-    return clamp(
-        fmin(fmin(fmax(next, d / (t->n > 1 ? LESS : DOWN)), UP * d), fmax(d, pace_cap(p, pr))));
+    return clamp(fmin(fmin(fmax(next, d / (t->n > 1 ? LESS : DOWN)), UP * d), fmax(d, cap)));
 }
 
 unsigned pace_warm_up(const struct pace *p, unsigned want, const struct coll_prediction *pr,

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # What `dilation = auto` chooses for a row, of the smallest factor at which the row holds fidelity: on the machine as it is, and with
-# one of its cores busy. Each choice is that of a job of this row alone, which begins from a guess; the median of four. Fixed factors from
+# one of its cores busy. Each choice is that of a job of this row alone, which begins from a guess; the middle of four. Fixed factors from
 # 0.46 to 2.2 times the first choice are tried by turns with those jobs, since what a machine of many guests needs changes by the minute.
 # A factor holds by the rule that auto follows when two thirds of its runs do by their lateness, and their median time is at most 2 %
-# more than it would be without the machine's own work, which is 1 / factor of it: by the times at the ends. The smallest that holds is
-# the one below which none does but by chance: from it on, more than half of those above hold, too. A choice may be beyond it either
-# way: the ratio is that of the lower one to the higher. Prints JSON objects, one a line.
+# more than it would be without the machine's own work. That time is looked for at 8 times the first choice, where little of it is left: a
+# line through the times there and at 2.2 times says how much. The smallest that holds is the one below which none does but by chance: from
+# it on, more than half of those above hold, too. A choice may be beyond it either way: the ratio is that of the lower one to the higher.
+# Prints JSON objects, one a line.
 set -u
 cd "$(dirname "$0")/../.."
 . tests/bench/lib.sh
@@ -26,7 +27,7 @@ fixed() { # fixed ALGO SIZE FACTOR: "FACTOR 1|0 TIME" of two runs
     jq -r --arg d "$3" '.results[] | "\($d) \(if .fidelity.ok then 1 else 0 end) \(.time_us)"' "$dir/out.json"
     scripts/trib down >/dev/null
 }
-# smallest: of lines "FACTOR 1|0 TIME" the least factor that holds; 0: none does.
+# smallest: of lines "FACTOR 1|0 TIME" the least factor that holds, the highest being there for its time alone; 0: none does.
 smallest() {
     sort -g -k1,1 -k3,3 | awk '
         $1 != d[m] { d[++m] = $1; first[m] = NR }
@@ -34,12 +35,12 @@ smallest() {
         END {
             for (i = 1; i <= m; i++)
                 mid[i] = (t[first[i] + int((n[i] - 1) / 2)] + t[first[i] + int(n[i] / 2)]) / 2
-            own = (mid[1] - mid[m]) / (1 / d[1] - 1 / d[m])
-            whole = mid[m] - (own > 0 ? own : 0) / d[m]
-            for (i = m; i > 0; i--) {
+            own = (mid[m - 1] - mid[m]) / (1 / d[m - 1] - 1 / d[m])
+            whole = own > 0 ? mid[m] - own / d[m] : mid[m - 1]
+            for (i = m - 1; i > 0; i--) {
                 holds = 3 * ok[i] >= 2 * n[i] && mid[i] <= 1.02 * whole
                 held += holds
-                if (holds && 2 * held > m - i + 1)
+                if (holds && 2 * held > m - i)
                     least = d[i]
             }
             print least + 0
@@ -52,12 +53,12 @@ compare() { # compare WHAT "ALGO SIZE"...
         echo "$first" >"$dir/chosen"
         : >"$dir/runs"
         for round in 1 2 3; do
-            for k in -3 -2 -1 0 1 2 3; do
-                fixed $r "$(awk -v c="$first" -v k=$k 'BEGIN { printf "%d", c * 1.3 ^ k + 1 }')" >>"$dir/runs"
+            for k in -3 -2 -1 0 1 2 3 8; do
+                fixed $r "$(awk -v c="$first" -v k=$k 'BEGIN { f = c * 1.3 ^ k + 1; printf "%d", f < 1e6 ? f : 1e6 }')" >>"$dir/runs"
             done
             auto $r >>"$dir/chosen"
         done
-        of=$(median <"$dir/chosen")
+        of=$(sort -g "$dir/chosen" | awk '{ a[NR] = $1 } END { printf "%d", sqrt(a[2] * a[3]) }')
         least=$(smallest <"$dir/runs")
         row "auto dilation, $r, $what" "$of" times "the smallest that holds fidelity" "$least" 0.667 "$([ "$least" -ge "$of" ] || echo time)"
     done

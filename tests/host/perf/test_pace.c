@@ -86,7 +86,9 @@ static void a_retry_is_slower_within_bounds(void **state)
  * what ranks copy at the beginning lasts `copy` / d of the operation's 1 us, and what cannot be
  * moved in time makes it longer. Of one operation the
  * 99th percentile of lateness varies by `spread`, the time by a thirtieth of that (LOG.md). Where
- * another program runs as well it is many times as late now and then.
+ * another program runs as well it is many times as late now and then. Where `uneven` is not 0 it is
+ * mostly the machine's own work that varies, by this part of it, and the second and third run have
+ * more of it than what follows.
  */
 struct machine {
     double wake, rate, copy;
@@ -96,6 +98,11 @@ static const struct machine machines[] = {
     {500, 1, 0},     {20000, 100, 0}, {3000, 2500, 0}, {50, 900, 0},  {500, 1, 200},
     {2000, 700, 60}, {500, 1, 5},     {500, 1, 10},    {2000, 1, 40}, {2000, 1, 60},
     {10, 1, 1000},   {1, 1, 0},       {200, 350, 60},
+};
+
+/* SHARP of 1 to 16 MiB on quiet machines: own work binds, far above where it keeps up. */
+static const struct machine copying[] = {
+    {85, 180, 27}, {340, 400, 70}, {40, 100, 8}, {300, 180, 60}, {85, 50, 27}, {85, 200, 70},
 };
 
 static double late(const struct machine *m, uint32_t d)
@@ -133,7 +140,10 @@ static double noise(uint64_t *state)
     return sum;
 }
 
-#define COLD 0.7 /* of its own work the machine does so much more at the first operations */
+/* So much more of its own work the machine does at the first runs, */
+#define COLD 0.7
+static const double warming[] = {COLD, 0.2, 0.35}; /* where it is uneven */
+#define UNEVEN_TIME 0.002                          /* and the rest of the time varies by this */
 
 struct run {
     const struct machine *m;
@@ -142,7 +152,9 @@ struct run {
     uint64_t seed;
     double spread, cost; /* operations' wall times, of those at dilation 1 */
     double hiccups;      /* share of operations' batches that something else interrupts */
-    bool interrupted, cold;
+    double uneven;
+    bool interrupted;
+    unsigned nth; /* run of this place */
 };
 
 static const struct coll_prediction one_us = {.time_ps = 1000000};
@@ -158,18 +170,27 @@ static uint32_t needed(struct run *r, uint32_t d, unsigned ops)
     return (uint32_t)ceil(lag);
 }
 
+static double warm_up_us(struct run *r, uint32_t d)
+{
+    double t = us(r->m, d), own = t - 1;
+
+    if (r->uneven > 0) {
+        t += r->uneven * own * noise(&r->seed) + UNEVEN_TIME * noise(&r->seed);
+        t += r->nth < RTE_DIM(warming) ? warming[r->nth] * own : 0;
+    } else {
+        t *= 1 + r->spread / 30 / sqrt(PACE_OPS) * noise(&r->seed);
+        t += r->nth ? 0 : COLD * r->m->copy / d;
+    }
+    r->nth++;
+    return t + (r->interrupted ? 0.03 * uniform(&r->seed) : 0);
+}
+
 static uint32_t warm_up(struct run *r, uint32_t d)
 {
     while (!r->t.settled) {
         uint32_t n = needed(r, d, PACE_OPS);
-        double t = us(r->m, d) * (1 + r->spread / 30 / sqrt(PACE_OPS) * noise(&r->seed));
 
-        if (r->interrupted)
-            t += 0.03 * uniform(&r->seed);
-        if (r->cold)
-            t += COLD * r->m->copy / d;
-        r->cold = false;
-        d = pace_settle(&r->p, &r->t, &one_us, d, n, t);
+        d = pace_settle(&r->p, &r->t, &one_us, d, n, warm_up_us(r, d));
     }
     return d;
 }
@@ -190,26 +211,46 @@ static uint32_t run_timed(struct run *r, uint32_t d)
     }
 }
 
+struct kind {
+    const char *name;
+    const struct machine *m;
+    unsigned n, seeds;
+    double spread, hiccups, uneven;
+    double within, too_small, cost; /* at least; at most; at most */
+};
+
+#define ALL machines, RTE_DIM(machines)
+static const struct kind kinds[] = {
+    {"quiet", ALL, 1, 0.01, 0, 0, 0.98, 0.01, 36},
+    {"calm", ALL, 40, 0.1, 0, 0, 0.98, 0.01, 36},
+    {"noisy", ALL, 40, 0.3, 0, 0, 0.945, 0.015, 38},
+    {"interrupted", ALL, 40, 0.3, 0.15, 0, 0.845, 0.015, 45},
+    {"uneven", ALL, 40, 0.3, 0.03, 0.15, 0.93, 0.01, 40},
+    {"copying", copying, RTE_DIM(copying), 40, 0.3, 0.03, 0.15, 0.98, 0.04, 35},
+};
+
 /* How many of so many rows on all machines, from guesses far too high or too low, run at most at
  * 1.5 times the least that holds, out of place and in place, and how many at less than 0.75. */
-static void sweep(double spread, double hiccups, unsigned seeds, double *within, double *too_small,
-                  double *cost)
+static void sweep(const struct kind *kind, double *within, double *too_small, double *cost)
 {
     static const double off[] = {0.1, 0.5, 1, 1.3, 3, 20};
     unsigned n = 0, good = 0, small = 0;
 
     *cost = 0;
-    for (unsigned k = 0; k < RTE_DIM(machines) * RTE_DIM(off) * seeds; k++) {
-        struct run r = {
-            .m = &machines[k % RTE_DIM(machines)], .seed = k, .spread = spread, .hiccups = hiccups};
+    for (unsigned k = 0; k < kind->n * RTE_DIM(off) * kind->seeds; k++) {
+        struct run r = {.m = &kind->m[k % kind->n],
+                        .seed = k,
+                        .spread = kind->spread,
+                        .hiccups = kind->hiccups,
+                        .uneven = kind->uneven};
         uint32_t least = least_that_holds(r.m), d;
 
         pace_init(&r.p, true, 2);
-        d = (uint32_t)fmax(1, least * off[k / RTE_DIM(machines) % RTE_DIM(off)]);
+        d = (uint32_t)fmax(1, least * off[k / kind->n % RTE_DIM(off)]);
         for (unsigned place = 0; place < 2; place++) {
             if (place)
                 pace_again(&r.t);
-            r.cold = true;
+            r.nth = 0;
             d = run_timed(&r, warm_up(&r, d));
             n++;
             good += d <= 1 + 1.5 * least;
@@ -224,28 +265,40 @@ static void sweep(double spread, double hiccups, unsigned seeds, double *within,
 
 static void warm_ups_settle_on_what_holds(void **state)
 {
-    double within, small, cost;
+    (void)state;
+    for (const struct kind *k = kinds; k < kinds + RTE_DIM(kinds); k++) {
+        double within, small, cost;
+
+        sweep(k, &within, &small, &cost);
+        print_message("%s: %.3f within 1.5, %.3f too small, %.1f operations\n", k->name, within,
+                      small, cost);
+        assert_true(within >= k->within);
+        assert_true(small <= k->too_small);
+        assert_true(cost <= k->cost);
+    }
+}
+
+/* SHARP of 4 MiB, a job as it was: by the times at which it keeps up, next to no own work, though
+ * the first run, of memory not yet touched, had been shorter than all of these. 1,400 hold. */
+static void a_time_that_is_too_long_still_bounds_the_line(void **state)
+{
+    static const struct {
+        uint32_t d, needed;
+        double us;
+    } runs[] = {
+        {2402, 104, 90.3}, {601, 76, 94.0}, {301, 94, 96.1}, {151, 1201, 114.2}, {214, 291, 94.8},
+    };
+    struct coll_prediction sharp = {.time_ps = 87324000, .handoffs = 2};
+    struct pace_tries t = {0};
+    struct pace p;
+    uint32_t next = 0;
 
     (void)state;
-    sweep(0.01, 0, 1, &within, &small, &cost);
-    print_message("quiet: %.3f within 1.5, %.3f too small, %.1f operations\n", within, small, cost);
-    assert_true(within >= 0.98);
-    assert_true(small <= 0.01);
-    sweep(0.1, 0, 40, &within, &small, &cost);
-    print_message("calm: %.3f within 1.5, %.3f too small, %.1f operations\n", within, small, cost);
-    assert_true(within >= 0.98);
-    assert_true(small <= 0.01);
-    sweep(0.3, 0, 40, &within, &small, &cost);
-    print_message("noisy: %.3f within 1.5, %.3f too small, %.1f operations\n", within, small, cost);
-    assert_true(within >= 0.95);
-    assert_true(small <= 0.025);
-    assert_true(cost <= 35);
-    sweep(0.3, 0.15, 40, &within, &small, &cost);
-    print_message("interrupted: %.3f within 1.5, %.3f too small, %.1f operations\n", within, small,
-                  cost);
-    assert_true(within >= 0.83);
-    assert_true(small <= 0.03);
-    assert_true(cost <= 43);
+    pace_init(&p, true, 1);
+    for (unsigned i = 0; i < RTE_DIM(runs); i++)
+        next = pace_settle(&p, &t, &sharp, runs[i].d, runs[i].needed, runs[i].us);
+    assert_false(t.settled);
+    assert_true(next > 1000);
 }
 
 static void no_operation_is_slowed_beyond_the_wall_time(void **state)
@@ -294,6 +347,7 @@ int main(void)
         cmocka_unit_test(failures_slow_the_next_run_down),
         cmocka_unit_test(a_retry_is_slower_within_bounds),
         cmocka_unit_test(warm_ups_settle_on_what_holds),
+        cmocka_unit_test(a_time_that_is_too_long_still_bounds_the_line),
         cmocka_unit_test(no_operation_is_slowed_beyond_the_wall_time),
         cmocka_unit_test(iterations_keep_the_wall_time_but_never_below_two),
     };
