@@ -1,7 +1,7 @@
 /*
- * The arithmetic of reduction. arith.h says what "exact" means; the scalar row here is that
- * definition as code, the vector rows (arith_rows.h, one template compiled for each instruction
- * set) are held to its bits by tests.
+ * The arithmetic of reduction: conversions, the table of kernels and who picks among its rows.
+ * arith.h says what "exact" means; the scalar row (arith_scalar.h) is that definition as code, the
+ * vector rows (arith_isa.h lists them) are held to its bits by tests.
  *
  * All rows keep one accumulator per element and walk the inputs in order, so that every input is
  * read once and the order of operations never depends on the row. Inputs come from frames at any
@@ -143,237 +143,7 @@ uint8_t fp32_to_fp8_e4m3(float f)
     return (uint8_t)narrow(&narrow_e4m3, f, ROUND_NEAREST, 0);
 }
 
-/* ---- the scalar row: the definition ---- */
-
-static float f32_min(float a, float b)
-{
-    if (a != a || b != b)
-        return f32_of(F32_NAN);
-    if (a == b) /* equal bits, or zeros of two signs */
-        return f32_of(f32_bits(a) | f32_bits(b));
-    return a < b ? a : b;
-}
-
-static float f32_max(float a, float b)
-{
-    if (a != a || b != b)
-        return f32_of(F32_NAN);
-    if (a == b)
-        return f32_of(f32_bits(a) & f32_bits(b));
-    return a > b ? a : b;
-}
-
-static double f64_min(double a, double b)
-{
-    if (a != a || b != b)
-        return f64_of(F64_NAN);
-    if (a == b)
-        return f64_of(f64_bits(a) | f64_bits(b));
-    return a < b ? a : b;
-}
-
-static double f64_max(double a, double b)
-{
-    if (a != a || b != b)
-        return f64_of(F64_NAN);
-    if (a == b)
-        return f64_of(f64_bits(a) & f64_bits(b));
-    return a > b ? a : b;
-}
-
-/* Elements are moved as integers: a signalling NaN must not pass through a floating-point register
- * on the way in. */
-#define AS_IS(x)      (x)
-#define OUT_F32(a)    ((a) != (a) ? F32_NAN : f32_bits(a))
-#define OUT_F64(a)    ((a) != (a) ? F64_NAN : f64_bits(a))
-#define DO_SUM(a, b)  ((a) + (b))
-#define DO_PROD(a, b) ((a) * (b))
-#define DO_MIN(a, b)  ((b) < (a) ? (b) : (a))
-#define DO_MAX(a, b)  ((b) > (a) ? (b) : (a))
-#define DO_BAND(a, b) ((a) & (b))
-#define DO_BOR(a, b)  ((a) | (b))
-#define DO_BXOR(a, b) ((a) ^ (b))
-
-#define SCALAR(fn, E, ACC, IN, DO, OUT)                                                            \
-    static void scalar_##fn(void *out, const void *const *in, unsigned n, size_t count)            \
-    {                                                                                              \
-        for (size_t i = 0; i < count; i++) {                                                       \
-            ACC a = IN(((const E *)in[0])[i]);                                                     \
-            for (unsigned k = 1; k < n; k++) {                                                     \
-                ACC b = IN(((const E *)in[k])[i]);                                                 \
-                a = (ACC)DO(a, b);                                                                 \
-            }                                                                                      \
-            ((E *)out)[i] = (E)OUT(a);                                                             \
-        }                                                                                          \
-    }
-
-/* Wrapping integers are computed unsigned: the bits of two's complement without undefined overflow.
- */
-SCALAR(sum_8, e_uint8, uint32_t, AS_IS, DO_SUM, AS_IS)
-SCALAR(sum_32, e_uint32, uint32_t, AS_IS, DO_SUM, AS_IS)
-SCALAR(sum_64, e_uint64, uint64_t, AS_IS, DO_SUM, AS_IS)
-SCALAR(prod_8, e_uint8, uint32_t, AS_IS, DO_PROD, AS_IS)
-SCALAR(prod_32, e_uint32, uint32_t, AS_IS, DO_PROD, AS_IS)
-SCALAR(prod_64, e_uint64, uint64_t, AS_IS, DO_PROD, AS_IS)
-SCALAR(min_i8, e_int8, int8_t, AS_IS, DO_MIN, AS_IS)
-SCALAR(min_u8, e_uint8, uint8_t, AS_IS, DO_MIN, AS_IS)
-SCALAR(min_i32, e_int32, int32_t, AS_IS, DO_MIN, AS_IS)
-SCALAR(min_u32, e_uint32, uint32_t, AS_IS, DO_MIN, AS_IS)
-SCALAR(min_i64, e_int64, int64_t, AS_IS, DO_MIN, AS_IS)
-SCALAR(min_u64, e_uint64, uint64_t, AS_IS, DO_MIN, AS_IS)
-SCALAR(max_i8, e_int8, int8_t, AS_IS, DO_MAX, AS_IS)
-SCALAR(max_u8, e_uint8, uint8_t, AS_IS, DO_MAX, AS_IS)
-SCALAR(max_i32, e_int32, int32_t, AS_IS, DO_MAX, AS_IS)
-SCALAR(max_u32, e_uint32, uint32_t, AS_IS, DO_MAX, AS_IS)
-SCALAR(max_i64, e_int64, int64_t, AS_IS, DO_MAX, AS_IS)
-SCALAR(max_u64, e_uint64, uint64_t, AS_IS, DO_MAX, AS_IS)
-SCALAR(sum_f32, e_uint32, float, f32_of, DO_SUM, OUT_F32)
-SCALAR(prod_f32, e_uint32, float, f32_of, DO_PROD, OUT_F32)
-SCALAR(min_f32, e_uint32, float, f32_of, f32_min, OUT_F32)
-SCALAR(max_f32, e_uint32, float, f32_of, f32_max, OUT_F32)
-SCALAR(sum_f64, e_uint64, double, f64_of, DO_SUM, OUT_F64)
-SCALAR(prod_f64, e_uint64, double, f64_of, DO_PROD, OUT_F64)
-SCALAR(min_f64, e_uint64, double, f64_of, f64_min, OUT_F64)
-SCALAR(max_f64, e_uint64, double, f64_of, f64_max, OUT_F64)
-SCALAR(sum_f16, e_uint16, float, fp16_to_fp32, DO_SUM, fp32_to_fp16)
-SCALAR(prod_f16, e_uint16, float, fp16_to_fp32, DO_PROD, fp32_to_fp16)
-SCALAR(min_f16, e_uint16, float, fp16_to_fp32, f32_min, fp32_to_fp16)
-SCALAR(max_f16, e_uint16, float, fp16_to_fp32, f32_max, fp32_to_fp16)
-SCALAR(sum_bf16, e_uint16, float, bf16_to_fp32, DO_SUM, fp32_to_bf16)
-SCALAR(prod_bf16, e_uint16, float, bf16_to_fp32, DO_PROD, fp32_to_bf16)
-SCALAR(min_bf16, e_uint16, float, bf16_to_fp32, f32_min, fp32_to_bf16)
-SCALAR(max_bf16, e_uint16, float, bf16_to_fp32, f32_max, fp32_to_bf16)
-
-SCALAR(band_8, e_uint8, uint32_t, AS_IS, DO_BAND, AS_IS)
-SCALAR(band_32, e_uint32, uint32_t, AS_IS, DO_BAND, AS_IS)
-SCALAR(band_64, e_uint64, uint64_t, AS_IS, DO_BAND, AS_IS)
-SCALAR(bor_8, e_uint8, uint32_t, AS_IS, DO_BOR, AS_IS)
-SCALAR(bor_32, e_uint32, uint32_t, AS_IS, DO_BOR, AS_IS)
-SCALAR(bor_64, e_uint64, uint64_t, AS_IS, DO_BOR, AS_IS)
-SCALAR(bxor_8, e_uint8, uint32_t, AS_IS, DO_BXOR, AS_IS)
-SCALAR(bxor_32, e_uint32, uint32_t, AS_IS, DO_BXOR, AS_IS)
-SCALAR(bxor_64, e_uint64, uint64_t, AS_IS, DO_BXOR, AS_IS)
-SCALAR(sum_e4m3, e_uint8, float, fp8_e4m3_to_fp32, DO_SUM, fp32_to_fp8_e4m3)
-SCALAR(prod_e4m3, e_uint8, float, fp8_e4m3_to_fp32, DO_PROD, fp32_to_fp8_e4m3)
-SCALAR(min_e4m3, e_uint8, float, fp8_e4m3_to_fp32, f32_min, fp32_to_fp8_e4m3)
-SCALAR(max_e4m3, e_uint8, float, fp8_e4m3_to_fp32, f32_max, fp32_to_fp8_e4m3)
-SCALAR(sum_e5m2, e_uint8, float, fp8_e5m2_to_fp32, DO_SUM, fp32_to_fp8_e5m2)
-SCALAR(prod_e5m2, e_uint8, float, fp8_e5m2_to_fp32, DO_PROD, fp32_to_fp8_e5m2)
-SCALAR(min_e5m2, e_uint8, float, fp8_e5m2_to_fp32, f32_min, fp32_to_fp8_e5m2)
-SCALAR(max_e5m2, e_uint8, float, fp8_e5m2_to_fp32, f32_max, fp32_to_fp8_e5m2)
-
-/* Pairs of a value and an index, as two words each. */
-struct pair {
-    e_uint32 value, index;
-};
-
-static bool int_less(uint32_t a, uint32_t b)
-{
-    return (int32_t)a < (int32_t)b;
-}
-
-/* -0 before +0; NaNs are looked at before. */
-static bool float_less(uint32_t a, uint32_t b)
-{
-    if (f32_of(a) == f32_of(b))
-        return (a >> 31) > (b >> 31);
-    return f32_of(a) < f32_of(b);
-}
-
-static bool is_nan(uint32_t a)
-{
-    return (a & 0x7fffffffu) > 0x7f800000u;
-}
-
-#define LOC(fn, FIRST, IS_NAN)                                                                     \
-    static void scalar_##fn(void *out, const void *const *in, unsigned n, size_t count)            \
-    {                                                                                              \
-        for (size_t i = 0; i < count; i++) {                                                       \
-            struct pair a = ((const struct pair *)in[0])[i];                                       \
-                                                                                                   \
-            for (unsigned k = 0; k < n; k++) {                                                     \
-                struct pair b = ((const struct pair *)in[k])[i];                                   \
-                bool na = IS_NAN(a.value), nb = IS_NAN(b.value), b_first, a_first;                 \
-                                                                                                   \
-                b_first = na || nb ? nb && !na : FIRST(b.value, a.value);                          \
-                a_first = na || nb ? na && !nb : FIRST(a.value, b.value);                          \
-                if (b_first || (!a_first && int_less(b.index, a.index)))                           \
-                    a = b;                                                                         \
-            }                                                                                      \
-            if (IS_NAN(a.value))                                                                   \
-                a.value = F32_NAN;                                                                 \
-            ((struct pair *)out)[i] = a;                                                           \
-        }                                                                                          \
-    }
-#define INT_MORE(a, b)   int_less(b, a)
-#define FLOAT_MORE(a, b) float_less(b, a)
-#define NO_NAN(a)        ((void)(a), false)
-
-LOC(minloc_i32, int_less, NO_NAN)
-LOC(maxloc_i32, INT_MORE, NO_NAN)
-LOC(minloc_f32, float_less, is_nan)
-LOC(maxloc_f32, FLOAT_MORE, is_nan)
-
-/* ---- vector rows ---- */
-
-/* Count elements from byte `at` on, by another kernel. */
-static __attribute__((noinline)) void arith_part(arith_fn fn, void *out, const void *const *in,
-                                                 unsigned n, size_t at, size_t count)
-{
-    const void *from[ARITH_MAX_INPUTS];
-
-    for (unsigned k = 0; k < n; k++)
-        from[k] = (const uint8_t *)in[k] + at;
-    fn((uint8_t *)out + at, from, n, count);
-}
-
-/* Bytes of whole elements before the first vector of the output that is aligned, if there is one.
- */
-static size_t arith_unaligned(const void *out, size_t vector, size_t elem, size_t bytes)
-{
-    size_t n = -(uintptr_t)out % vector;
-
-    return n % elem || n > bytes ? 0 : n;
-}
-
-/* A sum by loops made for a number of inputs: they take bytes `at` to `end`, whole blocks from a
- * whole vector of the output on. */
-#define ARITH_KNOWN 16
-struct arith_sum {
-    void (*known[ARITH_KNOWN + 1])(void *out, const void *const *in, size_t at, size_t end);
-    arith_fn any, rest; /* of the same row; of the next narrower one */
-    size_t elem, vector, block;
-};
-
-static __attribute__((noinline)) void arith_sum_parts(const struct arith_sum *s, void *out,
-                                                      const void *const *in, unsigned n,
-                                                      size_t count)
-{
-    size_t bytes = count * s->elem, at = arith_unaligned(out, s->vector, s->elem, bytes);
-    size_t end = bytes - (bytes - at) % s->block;
-
-    if (n > ARITH_KNOWN || !s->known[n] || at == end) {
-        s->any(out, in, n, count);
-        return;
-    }
-    if (at)
-        arith_part(s->rest, out, in, n, 0, at / s->elem);
-    s->known[n](out, in, at, end);
-    if (end < bytes)
-        arith_part(s->any, out, in, n, end, (bytes - end) / s->elem);
-}
-
-/* As a rule all of it is whole blocks: nothing but the loop then, 4 KiB take it 70 cycles. */
-static inline void arith_sum(const struct arith_sum *s, void *out, const void *const *in,
-                             unsigned n, size_t count)
-{
-    size_t bytes = count * s->elem;
-
-    if (n <= ARITH_KNOWN && s->known[n] && (uintptr_t)out % s->vector == 0 && bytes % s->block == 0)
-        s->known[n](out, in, 0, bytes);
-    else
-        arith_sum_parts(s, out, in, n, count);
-}
+#include "switch/reduce/arith_scalar.h"
 
 /* Compilers that know AVX512_FP16. */
 #if defined(__x86_64__) && !defined(__clang__) && __GNUC__ >= 12
@@ -408,17 +178,17 @@ static inline void arith_sum(const struct arith_sum *s, void *out, const void *c
     {                                                                                              \
         [DT_FP32_LOC] = scalar_##op##_f32, [DT_INT32_LOC] = scalar_##op##_i32                      \
     }
-/* Floats' sums may be other rows' than the rest. */
-#define ALL_BUT(row, bf, hf, sum_fl, sum_bf, sum_hf)                                               \
+/* Sums may be other rows' than the rest. */
+#define ALL_BUT(row, bf, hf, sum_int, sum_fl, sum_bf, sum_hf)                                      \
     {                                                                                              \
-        [OP_SUM] = BY_TYPE(row, sum_fl, sum_bf, sum_hf, sum),                                      \
+        [OP_SUM] = BY_TYPE(sum_int, sum_fl, sum_bf, sum_hf, sum),                                  \
         [OP_PROD] = BY_TYPE(row, row, bf, hf, prod), [OP_MIN] = BY_SIGN(row, bf, hf, min),         \
         [OP_MAX] = BY_SIGN(row, bf, hf, max),                                                      \
-        [OP_AVG] = BY_TYPE(row, sum_fl, sum_bf, sum_hf, sum), [OP_BAND] = BY_BITS(row, band),      \
+        [OP_AVG] = BY_TYPE(sum_int, sum_fl, sum_bf, sum_hf, sum), [OP_BAND] = BY_BITS(row, band),  \
         [OP_BOR] = BY_BITS(row, bor), [OP_BXOR] = BY_BITS(row, bxor), [OP_MINLOC] = PAIRS(minloc), \
         [OP_MAXLOC] = PAIRS(maxloc)                                                                \
     }
-#define ALL(row, bf, hf) ALL_BUT(row, bf, hf, row, bf, hf)
+#define ALL(row, bf, hf) ALL_BUT(row, bf, hf, row, row, bf, hf)
 
 static const arith_fn kernels[ARITH_ROWS][OP_COUNT][DT_COUNT] = {
     [ARITH_SCALAR] = ALL(scalar, scalar, scalar),
@@ -427,7 +197,8 @@ static const arith_fn kernels[ARITH_ROWS][OP_COUNT][DT_COUNT] = {
     [ARITH_V256] = ALL(v256, v256, v256),
     [ARITH_V512] = ALL(v512, v512, v512),
     [ARITH_V512_BF16] = ALL(v512, v512bf, v512),
-    [ARITH_V512_ZEN4] = ALL_BUT(v512, v512bf, v512, v512z, v512z, v256z),
+    [ARITH_V512_ZEN4] = ALL_BUT(v512, v512bf, v512, v512, v512z, v512z, v256z),
+    [ARITH_V512_ZEN5] = ALL_BUT(v512, v512bf, v512, v512z5, v512z5, v512z5, v512z5),
 #endif
 #ifdef ARITH_FP16
     [ARITH_V512_FP16] = ALL(v512, v512h, v512h),
@@ -449,11 +220,12 @@ bool arith_row_usable(enum arith_row row)
     case ARITH_V512_BF16:
         return arith_row_usable(ARITH_V512) && __builtin_cpu_supports("avx512bf16");
     case ARITH_V512_ZEN4:
+    case ARITH_V512_ZEN5:
         return arith_row_usable(ARITH_V512_BF16) && __builtin_cpu_supports("avx512vnni");
 #endif
 #ifdef ARITH_FP16
     case ARITH_V512_FP16:
-        return arith_row_usable(ARITH_V512_ZEN4) && __builtin_cpu_supports("avx512fp16");
+        return arith_row_usable(ARITH_V512_ZEN5) && __builtin_cpu_supports("avx512fp16");
 #endif
     default:
         return false;
@@ -477,6 +249,9 @@ enum arith_cpu arith_cpu(void)
         return ARITH_INTEL;
     if (__builtin_cpu_is("amdfam19h")) /* with AVX-512: Zen 3 has none */
         return ARITH_ZEN4;
+    /* Not known by name to every compiler; CPUID itself would be a trap in a virtual machine. */
+    if (__builtin_cpu_is("amd") && __builtin_cpu_supports("avx512vp2intersect"))
+        return ARITH_ZEN5;
 #endif
     return ARITH_OTHER;
 }
@@ -487,6 +262,8 @@ enum arith_row arith_row_for(enum dtype t, enum arith_row widest, enum arith_cpu
 
     if (cpu == ARITH_ZEN4 && widest >= ARITH_V512_ZEN4)
         return ARITH_V512_ZEN4;
+    if (cpu == ARITH_ZEN5 && widest >= ARITH_V512_ZEN5)
+        return ARITH_V512_ZEN5;
     if (cpu == ARITH_INTEL && widest == ARITH_V512_FP16)
         return widest;
     if (cpu == ARITH_INTEL && halves < widest)

@@ -1,7 +1,11 @@
 /*
  * The vector rows of arith.c's table: arith_rows.h for each instruction set, narrowest first, since
- * each leaves what is less than a block to the one before. Part of arith.c.
+ * each leaves what is less than a block to the one before; and Zen 5's own (arith_zen5.h). Part of
+ * arith.c.
  */
+#include "switch/reduce/arith_late.h"
+#include "switch/reduce/arith_loops.h"
+
 #ifdef __x86_64__
 #include <immintrin.h>
 #define ROW_NAN32(a, b)   _mm_movemask_ps(_mm_cmpunord_ps(a, b))
@@ -51,7 +55,10 @@
 /* The row before but for bfloat16, all that is used of it: the CPU's conversion rounds as the rule
  * says, but takes denormals for zero and keeps NaNs, so only vectors with neither are left to it.
  */
-#define NAN_OR_DENORMAL    0xa1
+#define NAN_OR_DENORMAL 0xa1
+#define BF16_BY_CPU(a, b)                                                                          \
+    _mm512_permutexvar_epi64(_mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0),                             \
+                             (__m512i)_mm512_cvtne2ps_pbh(b, a))
 #define ROW(name)          v512bf_##name
 #define ROW_BYTES          64
 #define ROW_REST(fn)       v256_##fn
@@ -66,9 +73,7 @@
 #define ROW_BF16_PLAIN(a, b)                                                                       \
     _kortestz_mask16_u8(_mm512_fpclass_ps_mask(a, NAN_OR_DENORMAL),                                \
                         _mm512_fpclass_ps_mask(b, NAN_OR_DENORMAL))
-#define ROW_BF16_ROUND(a, b)                                                                       \
-    _mm512_permutexvar_epi64(_mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0),                             \
-                             (__m512i)_mm512_cvtne2ps_pbh(b, a))
+#define ROW_BF16_ROUND(a, b) BF16_BY_CPU(a, b)
 #include "switch/reduce/arith_rows.h"
 
 /* For bfloat16 a multiplication of 16-bit halves that adds into 32 bits rounds:
@@ -109,6 +114,8 @@
 #define ROW_F16_STORE(p, a)                                                                        \
     (*(v128_u16_mem *)(p) = (v128_u16)_mm256_cvtps_ph((a), _MM_FROUND_TO_NEAREST_INT))
 #include "switch/reduce/arith_rows.h"
+
+#include "switch/reduce/arith_zen5.h"
 
 #ifdef ARITH_FP16
 /* For halves on Intel's CPUs: conversions of eight at a time, NaNs looked for by the vector unit

@@ -252,43 +252,107 @@ static void fill_numbers(enum dtype t, void *p, size_t count, bool small)
 
 #define PAYLOAD 4096
 
-static void whole_payloads_with_at_most_one_nan_have_the_scalar_rows_bits(void **state)
+/* Inputs 0 to 16 and an output. */
+static uint8_t payload[18][PAYLOAD] __attribute__((aligned(64)));
+
+/* Every row's sum of the first n, also in place of one of them. */
+static void check_payloads(enum dtype t, unsigned n)
 {
-    static uint8_t mem[18][PAYLOAD] __attribute__((aligned(64))), want[PAYLOAD];
-    static const unsigned ns[] = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17};
+    static uint8_t want[PAYLOAD], saved[PAYLOAD];
+    size_t count = PAYLOAD / dtype_size(t);
+    unsigned alias = (unsigned)(rnd() % n);
     const void *in[17];
 
+    for (unsigned k = 0; k < n; k++)
+        in[k] = payload[k];
+    arith_scalar(OP_SUM, t)(want, in, n, count);
+    for (int row = ARITH_V128; row < ARITH_ROWS; row++) {
+        if (!arith_row_usable(row))
+            continue;
+        memset(payload[17], 0xa5, PAYLOAD);
+        arith_kernel_of(row, OP_SUM, t)(payload[17], in, n, count);
+        if (memcmp(want, payload[17], PAYLOAD))
+            fail_msg("row %d, %s sum of %u differs", row, dtype_name(t), n);
+        memcpy(saved, payload[alias], PAYLOAD);
+        arith_kernel_of(row, OP_SUM, t)(payload[alias], in, n, count);
+        if (memcmp(want, payload[alias], PAYLOAD))
+            fail_msg("row %d, %s sum of %u in place of input %u differs", row, dtype_name(t), n,
+                     alias);
+        memcpy(payload[alias], saved, PAYLOAD);
+    }
+}
+
+static const unsigned payload_ns[] = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17};
+
+static void whole_payloads_with_at_most_one_nan_have_the_scalar_rows_bits(void **state)
+{
     (void)state;
-    for (unsigned k = 0; k < 17; k++)
-        in[k] = mem[k];
     for (int t = 0; t < DT_COUNT; t++)
-        for (unsigned r = 0; r < LEN(ns) * 16 && arith_valid(OP_SUM, t); r++) {
-            unsigned n = ns[r / 16], size = dtype_size(t), alias = (unsigned)(rnd() % n);
+        for (unsigned r = 0; r < LEN(payload_ns) * 16 && arith_valid(OP_SUM, t); r++) {
+            unsigned n = payload_ns[r / 16], size = dtype_size(t);
             size_t count = PAYLOAD / size;
             uint64_t exponent = exponent_bits(t);
             uint64_t mantissa = (exponent & -exponent) - 1, nan = exponent | (rnd() & mantissa) | 1;
-            uint8_t saved[PAYLOAD];
 
             for (unsigned k = 0; k < n; k++)
-                fill_numbers(t, mem[k], count, r % 4 < 2);
+                fill_numbers(t, payload[k], count, r % 4 < 2);
             nan |= rnd() % 2 << (8 * size - 1);
             if (r % 2 && exponent)
-                memcpy(mem[rnd() % n] + rnd() % count * size, &nan, size);
-            arith_scalar(OP_SUM, t)(want, in, n, count);
-            for (int row = ARITH_V128; row < ARITH_ROWS; row++) {
-                if (!arith_row_usable(row))
-                    continue;
-                memset(mem[17], 0xa5, PAYLOAD);
-                arith_kernel_of(row, OP_SUM, t)(mem[17], in, n, count);
-                if (memcmp(want, mem[17], PAYLOAD))
-                    fail_msg("row %d, %s sum of %u differs", row, dtype_name(t), n);
-                memcpy(saved, mem[alias], PAYLOAD);
-                arith_kernel_of(row, OP_SUM, t)(mem[alias], in, n, count);
-                if (memcmp(want, mem[alias], PAYLOAD))
-                    fail_msg("row %d, %s sum of %u in place of input %u differs", row,
-                             dtype_name(t), n, alias);
-                memcpy(mem[alias], saved, PAYLOAD);
+                memcpy(payload[rnd() % n] + rnd() % count * size, &nan, size);
+            check_payloads(t, n);
+        }
+}
+
+/* Numbers in every type, no sum of which is infinite. */
+static void fill_ordinary(unsigned n)
+{
+    for (unsigned k = 0; k < n; k++)
+        for (unsigned i = 0; i < PAYLOAD; i++)
+            payload[k][i] = (uint8_t)(i % 2 ? 0x3c : rnd());
+}
+
+static void one_nan_is_found_at_every_place_of_a_block(void **state)
+{
+    enum { BLOCK = 512 }; /* no row has longer ones */
+
+    (void)state;
+    for (int t = 0; t < DT_COUNT; t++)
+        for (unsigned n = 2; n <= 16 && exponent_bits(t); n *= 2) {
+            uint64_t exponent = exponent_bits(t), nan = exponent | exponent >> 1 | 1, number = 0;
+            unsigned size = dtype_size(t);
+
+            fill_ordinary(n);
+            for (size_t at = 0; at < BLOCK; at += size) {
+                uint8_t *p = payload[at / size % n] + at;
+
+                memcpy(&number, p, size);
+                memcpy(p, &nan, size);
+                check_payloads(t, n);
+                memcpy(p, &number, size);
             }
+        }
+}
+
+/* 1.5 of the smallest normal number less one of it: a CPU may take such a sum for zero. */
+static void one_denormal_sum_of_normal_numbers_is_kept(void **state)
+{
+    (void)state;
+    for (int t = 0; t < DT_COUNT; t++)
+        for (unsigned r = 0; r < LEN(payload_ns) * 16; r++) {
+            unsigned n = payload_ns[r / 16], size = dtype_size(t), first = (unsigned)(rnd() % n);
+            uint64_t exponent = exponent_bits(t), least = exponent & -exponent, zero = 0;
+            uint64_t more = least | least >> 1, less = least | 1ull << (8 * size - 1);
+            size_t at;
+
+            if (!exponent || n < 2)
+                continue;
+            at = rnd() % (PAYLOAD / size) * size;
+            fill_ordinary(n);
+            for (unsigned k = 0; k < n; k++)
+                memcpy(payload[k] + at, &zero, size);
+            memcpy(payload[first] + at, &more, size);
+            memcpy(payload[(first + 1) % n] + at, &less, size);
+            check_payloads(t, n);
         }
 }
 
@@ -348,26 +412,34 @@ static void some_cpus_take_other_rows_than_the_widest(void **state)
 {
     static const struct {
         enum dtype t;
-        enum arith_row widest, intel, zen4, other;
+        enum arith_row widest, intel, zen4, zen5, other;
     } rows[] = {
-        {DT_FP32, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_ZEN4, ARITH_V512_BF16},
-        {DT_FP16, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_ZEN4, ARITH_V512_BF16},
-        {DT_BF16, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_ZEN4, ARITH_V512_BF16},
-        {DT_FP32, ARITH_V512_ZEN4, ARITH_V512_BF16, ARITH_V512_ZEN4, ARITH_V512_BF16},
-        {DT_FP16, ARITH_V512_ZEN4, ARITH_V256, ARITH_V512_ZEN4, ARITH_V512_BF16},
-        {DT_BF16, ARITH_V512_ZEN4, ARITH_V512, ARITH_V512_ZEN4, ARITH_V512_BF16},
-        {DT_FP32, ARITH_V512_BF16, ARITH_V512_BF16, ARITH_V512_BF16, ARITH_V512_BF16},
-        {DT_FP16, ARITH_V512_BF16, ARITH_V256, ARITH_V512_BF16, ARITH_V512_BF16},
-        {DT_FP16, ARITH_V512, ARITH_V256, ARITH_V512, ARITH_V512},
-        {DT_FP16, ARITH_V128, ARITH_V128, ARITH_V128, ARITH_V128},
-        {DT_BF16, ARITH_V512_BF16, ARITH_V512, ARITH_V512_BF16, ARITH_V512_BF16},
-        {DT_BF16, ARITH_V256, ARITH_V256, ARITH_V256, ARITH_V256},
+        {DT_FP32, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_ZEN4, ARITH_V512_ZEN5,
+         ARITH_V512_BF16},
+        {DT_FP16, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_ZEN4, ARITH_V512_ZEN5,
+         ARITH_V512_BF16},
+        {DT_BF16, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_ZEN4, ARITH_V512_ZEN5,
+         ARITH_V512_BF16},
+        {DT_INT32, ARITH_V512_ZEN5, ARITH_V512_BF16, ARITH_V512_ZEN4, ARITH_V512_ZEN5,
+         ARITH_V512_BF16},
+        {DT_FP32, ARITH_V512_ZEN5, ARITH_V512_BF16, ARITH_V512_ZEN4, ARITH_V512_ZEN5,
+         ARITH_V512_BF16},
+        {DT_FP16, ARITH_V512_ZEN5, ARITH_V256, ARITH_V512_ZEN4, ARITH_V512_ZEN5, ARITH_V512_BF16},
+        {DT_BF16, ARITH_V512_ZEN5, ARITH_V512, ARITH_V512_ZEN4, ARITH_V512_ZEN5, ARITH_V512_BF16},
+        {DT_FP32, ARITH_V512_BF16, ARITH_V512_BF16, ARITH_V512_BF16, ARITH_V512_BF16,
+         ARITH_V512_BF16},
+        {DT_FP16, ARITH_V512_BF16, ARITH_V256, ARITH_V512_BF16, ARITH_V512_BF16, ARITH_V512_BF16},
+        {DT_FP16, ARITH_V512, ARITH_V256, ARITH_V512, ARITH_V512, ARITH_V512},
+        {DT_FP16, ARITH_V128, ARITH_V128, ARITH_V128, ARITH_V128, ARITH_V128},
+        {DT_BF16, ARITH_V512_BF16, ARITH_V512, ARITH_V512_BF16, ARITH_V512_BF16, ARITH_V512_BF16},
+        {DT_BF16, ARITH_V256, ARITH_V256, ARITH_V256, ARITH_V256, ARITH_V256},
     };
 
     (void)state;
     for (unsigned i = 0; i < LEN(rows); i++) {
         assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, ARITH_INTEL), rows[i].intel);
         assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, ARITH_ZEN4), rows[i].zen4);
+        assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, ARITH_ZEN5), rows[i].zen5);
         assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, ARITH_OTHER), rows[i].other);
     }
 }
@@ -447,6 +519,8 @@ int main(void)
         cmocka_unit_test(every_row_has_the_scalar_rows_bits),
         cmocka_unit_test(every_row_agrees_on_all_halves_beside_special_ones),
         cmocka_unit_test(whole_payloads_with_at_most_one_nan_have_the_scalar_rows_bits),
+        cmocka_unit_test(one_nan_is_found_at_every_place_of_a_block),
+        cmocka_unit_test(one_denormal_sum_of_normal_numbers_is_kept),
         cmocka_unit_test(every_row_adds_two_halves_alike),
         cmocka_unit_test(chosen_kernel_is_of_the_row_for_its_type),
         cmocka_unit_test(some_cpus_take_other_rows_than_the_widest),
