@@ -59,6 +59,19 @@ static void turn(void *ctx, unsigned world_r, int64_t now)
             progress_member(j, r, now);
 }
 
+static void soon(void *ctx, unsigned world_r, unsigned step)
+{
+    struct job *j = ctx;
+
+    if (j->cfg.world_rank || world_r >= j->cfg.nranks)
+        return;
+    if (step == 0)
+        lines_soon(&j->mem[world_r], offsetof(struct member, why));
+    else if (j->mem[world_r].comm)
+        comm_soon(j->mem[world_r].comm, step - 1);
+}
+_Static_assert(WORLD_SOON == 1 + COMM_SOON, "steps");
+
 static void progress(struct job *first)
 {
     struct world *w = first->cfg.w;
@@ -120,10 +133,11 @@ static bool never(void *ctx)
 
 void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx)
 {
+    const struct world_turn t = {turn, soon, j};
     struct world *w = j->cfg.w;
 
     while (!until(ctx) && world_now(w) < until_ps)
-        if (j->loop->by_steps || j->next != j || !world_slice(w, limit(j, until_ps), turn, j))
+        if (j->loop->by_steps || j->next != j || !world_slice(w, limit(j, until_ps), &t))
             step(j, until_ps);
     world_join(w);
     job_drive(j, world_slice_end(w, world_now(w)) - 1, never, NULL);

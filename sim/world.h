@@ -47,15 +47,21 @@ int64_t world_now(const struct world *w);
 bool world_step(struct world *w, int64_t limit_ps);
 /*
  * Instead of many steps: all events of the slice of time that has the next one, node by node
- * (net_apart()), turn() being called for each rank whose HCA has news, at its host's time: by one
+ * (net_apart()), run() being called for each rank whose HCA has news, at its host's time: by one
  * thread at a time for the ranks of a host, for those of others perhaps by another one meanwhile.
+ * Where there are many, soon() before it, as net_turn's, in WORLD_SOON steps.
  * False: it cannot be done here (the slice may reach to limit_ps, faults, a tap, a fabric without
  * lookahead); world_step() can. Slices are parts of a fixed grid, one or two long, and who runs by
  * slices comes to rest at an end of one, the first after the last awaited rank is no more: whoever
  * runs by steps does the same things at the same times if it goes on to world_slice_end() - 1.
  */
-typedef void (*world_turn_fn)(void *ctx, unsigned rank, int64_t now_ps);
-bool world_slice(struct world *w, int64_t limit_ps, world_turn_fn turn, void *ctx);
+struct world_turn {
+    void (*run)(void *ctx, unsigned rank, int64_t now_ps);
+    void (*soon)(void *ctx, unsigned rank, unsigned step);
+    void *ctx;
+};
+#define WORLD_SOON (NET_SOON - 1)
+bool world_slice(struct world *w, int64_t limit_ps, const struct world_turn *turn);
 /* Somebody who runs the world waits for something that this rank does, or no more. Within a turn
  * for the rank whose turn it is. */
 void world_await(struct world *w, unsigned rank, bool on);

@@ -62,10 +62,9 @@ struct world {
     int64_t alarm_ps;
     void (*alarm)(void *ctx);
     void *alarm_ctx;
-    unsigned busy_an;     /* a node that was busy when last asked */
-    int64_t lookahead_ps; /* of the net; 0: it has none */
-    world_turn_fn turn;   /* of a slice: what ranks do */
-    void *turn_ctx;
+    unsigned busy_an;       /* a node that was busy when last asked */
+    int64_t lookahead_ps;   /* of the net; 0: it has none */
+    struct world_turn turn; /* of a slice: what ranks do */
 };
 
 /* The thread's own. */

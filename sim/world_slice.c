@@ -21,7 +21,7 @@ static void served(void *ctx, uint16_t node, int64_t now_ps)
         for (struct rank *r = w->of_node[node]; r; r = r->next)
             if (r->awake) {
                 r->awake = false;
-                w->turn(w->turn_ctx, r->index, now_ps);
+                w->turn.run(w->turn.ctx, r->index, now_ps);
             }
         world_flush_kicks(w, now_ps);
     } while (some_awake(w->of_node[node])); /* by what it sent */
@@ -32,6 +32,17 @@ static bool awaited(void *ctx, uint16_t node)
     struct world *w = ctx;
 
     return node == FAB_NONE ? w->all_awaited : w->awaited[node];
+}
+
+static void soon(void *ctx, uint16_t node, unsigned step)
+{
+    struct world *w = ctx;
+    struct rank *r = w->of_node[node];
+
+    if (step == 0)
+        rte_prefetch0(r);
+    for (; step && r; r = r->next)
+        w->turn.soon(w->turn.ctx, r->index, step - 1);
 }
 
 static void together(void *ctx, void (*fn)(void *arg, unsigned k), void *arg)
@@ -81,9 +92,9 @@ static void gather(struct world *w)
     }
 }
 
-bool world_slice(struct world *w, int64_t limit_ps, world_turn_fn turn, void *ctx)
+bool world_slice(struct world *w, int64_t limit_ps, const struct world_turn *turn)
 {
-    struct net_turn t = {together, served, awaited, w};
+    struct net_turn t = {together, served, awaited, soon, w};
     int64_t next;
 
     if (!w->lookahead_ps)
@@ -98,8 +109,7 @@ bool world_slice(struct world *w, int64_t limit_ps, world_turn_fn turn, void *ct
         world_join(w);
         return false;
     }
-    w->turn = turn;
-    w->turn_ctx = ctx;
+    w->turn = *turn;
     w->now = net_slice(w->net, next - next % w->lookahead_ps, &t) - 1;
     gather(w);
     return true;

@@ -448,6 +448,11 @@ void egress_soon(const struct egress *e, bool starts)
         lines_soon(e, offsetof(struct egress, cfg));
 }
 
+const struct rte_mbuf *egress_arriving(const struct egress *e)
+{
+    return e->flight.n ? e->flight.first : NULL;
+}
+
 void egress_soon_frame(const struct egress *e, bool starts)
 {
     const struct line *l = starts ? &e->q[FRAME_LOSSLESS].line : &e->flight;

@@ -99,6 +99,16 @@ uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct peek *k,
     return fabric_next_port(fib->fab, fib->node, h->dest, peek_flow_hash(k), k->src_ip);
 }
 
+void fib_soon(const struct fib *fib)
+{
+    rte_prefetch0(fib);
+}
+
+void fib_soon_to(const struct fib *fib, const uint8_t dst[6])
+{
+    rte_prefetch0(&fib->hops[slot_of(peek_be32(dst + 2), fib->shift) & fib->mask]);
+}
+
 uint16_t fib_only_port(const struct fib *fib, const uint8_t dst[6])
 {
     const struct hop *h = likely(inner(dst)) ? find(fib, peek_be32(dst + 2)) : NULL;

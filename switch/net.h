@@ -65,6 +65,7 @@ int net_apart(struct net *n, bool apart);
  */
 #define NET_SHARES 64u
 int net_share(struct net *n, unsigned shares);
+
 /* What a slice asks of those behind the hosts. */
 struct net_turn {
     /* Calls fn(arg, k) for each share k and returns when all have, at the same time if it likes.
@@ -76,8 +77,13 @@ struct net_turn {
     /* Whether anybody waits for this host's processes, or, FAB_NONE, for any. If not, the slice
      * ends after one lookahead. */
     bool (*awaited)(void *ctx, uint16_t node);
+    /* The host's processes may have their turn soon: what they look at is to be on its way into the
+     * CPU's caches. NET_SOON steps from 0 on, each when what the one before has asked for is there.
+     */
+    void (*soon)(void *ctx, uint16_t node, unsigned step);
     void *ctx;
 };
+#define NET_SOON 6u
 /* Every event of a slice that is one or two lookaheads long and begins no later than the next
  * event; returns its end. */
 int64_t net_slice(struct net *n, int64_t from_ps, const struct net_turn *turn);

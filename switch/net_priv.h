@@ -53,10 +53,11 @@ struct place {
 } __rte_cache_aligned;
 _Static_assert(sizeof(struct place) == RTE_CACHE_LINE_SIZE, "a line of the CPU's caches");
 
-#define SOON_STEPS  8u  /* nodes that are looked ahead */
-#define SOON_NEAR   6u  /* of them steps without endpoints' lines */
-#define SOON_MANY   64u /* endpoints: what fewer look at stays in the CPU's caches */
-#define SOON_EVENTS 32u /* of a node that are; more are rare */
+#define SOON_STEPS     8u   /* nodes that are looked ahead */
+#define SOON_NEAR      6u   /* of them steps without endpoints' lines */
+#define SOON_MANY      64u  /* endpoints: what fewer look at stays in the CPU's caches */
+#define SOON_PROCESSES 512u /* endpoints: so does what the processes behind fewer look at */
+#define SOON_EVENTS    32u  /* of a node that are; more are rare */
 
 /* Nodes that run one after the other. */
 struct side {

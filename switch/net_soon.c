@@ -7,11 +7,14 @@
  *
  * The last two steps are for what hangs on a host's port, an HCA with its queue pairs: that is too
  * long a chain, so the endpoint keeps a list of its lines (struct lines_list), and all of them are
- * asked for at once.
+ * asked for at once. At a switch they are for where the first frame of a link goes. Processes of
+ * hosts are asked for by whoever has them (net_turn.soon).
  */
 #include "switch/net_priv.h"
 
 #include "roce/lines.h"
+
+_Static_assert(NET_SOON < SOON_STEPS, "processes are asked for within a node's steps");
 
 static void gather(struct soon *s, const struct place *p, int64_t end_ps)
 {
@@ -36,23 +39,23 @@ static void ask_port(struct node *nd, uint16_t port, unsigned within)
         rte_prefetch0(&nd->cnt[port]);
         rte_prefetch0(&nd->np[port]);
     }
-    if (nd->ops->soon)
-        nd->ops->soon(nd, port, within);
+    nd->ops->soon(nd, port, NULL, within);
 }
 
-/* What hangs on the ports, once for each. */
-static void ask_behind(struct node *nd, const struct soon *s, unsigned step)
+/* What hangs on the ports, once for each; at a switch of those only by which a frame comes. */
+static void ask_behind(struct node *nd, bool host, const struct soon *s, unsigned step)
 {
     uint64_t seen = 0;
 
     for (uint32_t k = 0; k < s->n; k++) {
         const struct source *x = *s->at[k];
-        uint16_t port = x->node == nd->id ? x->port : x->peer_port;
+        bool starts = x->node == nd->id;
+        uint16_t port = starts ? x->port : x->peer_port;
 
-        if (seen >> port % 64 & 1)
+        if ((starts && !host) || seen >> port % 64 & 1)
             continue;
         seen |= 1ull << port % 64;
-        nd->ops->soon(nd, port, step);
+        nd->ops->soon(nd, port, starts ? NULL : egress_arriving(x->e), step);
     }
 }
 
@@ -82,11 +85,13 @@ static void ask(struct net *n, struct node *nd, const struct source *s, unsigned
     }
 }
 
-static void run_step(struct net *n, struct soon *s, unsigned step, int64_t end_ps)
+static void run_step(struct net *n, struct soon *s, bool host, unsigned step, int64_t end_ps)
 {
     struct place *p = &n->apart->place[s->node];
     struct node *nd = n->node[s->node];
 
+    if (host && n->attached >= SOON_PROCESSES && step - 1 < NET_SOON)
+        n->apart->turn->soon(n->apart->turn->ctx, s->node, step - 1);
     switch (step) {
     case 0:
         rte_prefetch0(p);
@@ -101,8 +106,7 @@ static void run_step(struct net *n, struct soon *s, unsigned step, int64_t end_p
         break;
     case 6:
     case 7:
-        if (nd->ops->soon)
-            ask_behind(nd, s, step - 4);
+        ask_behind(nd, host, s, step - 4);
         break;
     default:
         for (uint32_t k = 0; k < s->n; k++)
@@ -124,7 +128,7 @@ void soon_turn(struct net *n, struct share *sh, const struct side *side, int64_t
         struct soon *s = &sh->soon[(sh->turn - step) % SOON_STEPS];
 
         if (s->node != FAB_NONE)
-            run_step(n, s, step, end_ps);
+            run_step(n, s, side == &sh->hosts, step, end_ps);
     }
     sh->turn++;
 }

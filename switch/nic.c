@@ -358,10 +358,11 @@ static void nic_destroy(struct node *nd)
     free(nic);
 }
 
-static void nic_soon(struct node *nd, uint16_t port, unsigned within)
+static void nic_soon(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned within)
 {
     const struct nic_port *np = &nic_of(nd)->p[port];
 
+    (void)m;
     switch (within) {
     case 0:
         lines_soon(np, sizeof(*np));

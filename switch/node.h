@@ -33,8 +33,8 @@ struct node_ops {
     int64_t (*next)(struct node *nd);
     /* Something comes to the port soon: what input and tick will look at is on its way into the
      * CPU's caches. Said four times, `within` 0 to 3, each for what the one before has made known;
-     * 2 and 3 are for what hangs on the port. May be NULL. */
-    void (*soon)(struct node *nd, uint16_t port, unsigned within);
+     * 2 and 3 are for what hangs on the port, or on m, the frame that comes (NULL: not said). */
+    void (*soon)(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned within);
     void (*port_state)(struct node *nd, uint16_t port, bool up, int64_t now_ps);
     void (*destroy)(struct node *nd);
 };

@@ -462,10 +462,31 @@ static void sw_destroy(struct node *nd)
     free(s);
 }
 
+static void sw_soon(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned within)
+{
+    const struct sw *s = sw_of(nd);
+    const uint8_t *dst = m ? rte_pktmbuf_mtod(m, const uint8_t *) : NULL;
+
+    (void)port;
+    if (within == 0)
+        rte_prefetch0(&s->fib);
+    else if (within == 1)
+        fib_soon(s->fib);
+    else if (within == 2 && dst)
+        fib_soon_to(s->fib, dst);
+    else if (dst) {
+        uint16_t out = fib_only_port(s->fib, dst);
+
+        if (out < nd->n_ports && nd->egress[out])
+            egress_soon(nd->egress[out], true);
+    }
+}
+
 static const struct node_ops sw_ops = {
     .input = sw_input,
     .tick = sw_tick,
     .next = sw_next,
+    .soon = sw_soon,
     .port_state = sw_port_state,
     .destroy = sw_destroy,
 };

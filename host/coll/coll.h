@@ -142,6 +142,11 @@ void comm_abort(struct comm *c, const char *why);
 void comm_close(struct comm *c);
 bool comm_closed(const struct comm *c);
 void comm_destroy(struct comm *c);
+/* What the next comm_progress() will look at is on its way into the CPU's caches: for whoever runs
+ * thousands of ranks one after the other (soon.c). `step` 0 to COMM_SOON - 1, each when what the
+ * one before asked for is there. */
+#define COMM_SOON 4u
+void comm_soon(const struct comm *c, unsigned step);
 
 /* Memory that collectives use is registered once, at most 64 regions; it must stay mapped (the
  * GPU's: allocated) until comm_destroy. -ENOSPC, -errno. */

@@ -70,7 +70,7 @@ int comm_progress(struct comm *c)
     do {
         moved = 0;
         for (unsigned p = 0; p < c->n_ports; p++)
-            if (!c->cfg.waiting || *c->cfg.waiting >> p & 1)
+            if (!c->waiting || *c->waiting >> p & 1)
                 moved += poll_port(c, &c->port[p]);
         moved += exec_run(c);
         total += moved;
@@ -288,7 +288,7 @@ static void write_blob(const struct comm *c, void *out)
 /* Our copies of what the caller's cfg points to. */
 static struct comm *allocate(const struct comm_cfg *cfg)
 {
-    struct comm *c = calloc(1, sizeof(*c));
+    struct comm *c = lines_alloc(sizeof(*c));
     uint16_t *hosts = malloc(cfg->nranks * sizeof(*hosts));
     struct ibv_context **ctx = malloc((cfg->n_ctx + 1) * sizeof(*ctx));
 
@@ -303,6 +303,7 @@ static struct comm *allocate(const struct comm_cfg *cfg)
     c->cfg = *cfg;
     c->cfg.host_of_rank = hosts;
     c->cfg.ctx = ctx;
+    c->waiting = cfg->waiting;
     c->since_ns = -1;
     return c;
 }

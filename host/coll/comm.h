@@ -11,6 +11,7 @@
  *   agg.c      LANE_AGG: the queue pair to the aggregation node, with slots; one for each tree
  *   plane.c    LANE_MM: multimem of the GPU node's NVSwitches (mm.h)
  *              (LANE_CPU is served by exec.c itself, and by gpu.c where buffers are in GPU memory)
+ *   soon.c   what a turn will look at, on its way into the CPU's caches
  *   ctl.c    datagrams: the other ranks' states
  *   link.c   datagrams: how two ranks make a connection
  *   join.c   datagrams: JOIN, LEAVE, ABORT, PROBE
@@ -25,6 +26,7 @@
 #include "host/coll/edge.h"
 #include "host/coll/sched.h"
 #include "host/coll/topo.h"
+#include "roce/lines.h"
 #include "switch/reduce/proto.h"
 
 struct coll_req;
@@ -397,7 +399,6 @@ struct exec {
     struct lane_queue ready, credit; /* credit: wait for a word that comes without a completion */
     uint32_t opseq, next_seq;        /* of the next to be started; of the next to run */
     uint64_t moved, moved_at_tick;
-    struct op_id known[OPS_KNOWN];
 };
 
 unsigned exec_run(struct comm *c);
@@ -424,6 +425,9 @@ unsigned gpu_run(struct comm *c, struct coll_req *r, unsigned lane);
 uint8_t *exec_addr(const struct coll_req *r, const struct ref *ref);
 uint32_t exec_lkey(const struct coll_req *r, const struct ref *ref, const struct port *p);
 
+/* For comm_soon(): the operation begins. */
+void soon_list(struct comm *c, const struct coll_req *r);
+
 void req_free(struct coll_req *r);
 /* The lanes of r->s: their transports and memory. Again: of what it was before nothing is left. */
 int op_prepare(struct comm *c, struct coll_req *r, char *err);
@@ -440,13 +444,21 @@ void op_input(struct comm *c, const void *msg, size_t len);
 
 /* ---- the communicator (comm.c) ---- */
 struct comm {
-    struct comm_cfg cfg; /* host_of_rank and ctx are our copies */
+    /* What every turn looks at. */
     enum comm_state state;
     bool closing;
+    unsigned n_ports, n_conns;
+    unsigned generation;     /* of connections: one more with each operation that starts over */
+    const uint64_t *waiting; /* cfg's */
+    struct conn **conn;
+    struct exec exec;
+    struct lines_list lines; /* soon.c: of the running operation */
+
+    struct comm_cfg cfg; /* host_of_rank and ctx are our copies */
     char error[COMM_TEXT];
+    struct op_id known[OPS_KNOWN];
     struct topo topo;
     struct port port[COMM_PORTS];
-    unsigned n_ports;
     uint32_t mtu;
     struct region region[COMM_REGIONS];
     unsigned n_regions;
@@ -456,15 +468,12 @@ struct comm {
     int64_t now_ns, told_ns, since_ns; /* last tick; last repetition; when connecting or closing
                                           began (-1: no tick since) */
     struct ctl ctl;
-    struct conn **conn;
-    unsigned n_conns, conn_room;
-    unsigned generation;       /* of connections: one more with each operation that starts over */
+    unsigned conn_room;
     struct agg_group group[2]; /* GROUP_ALL, GROUP_RAIL */
     struct agg agg[COLL_TREES + 1];
     unsigned n_aggs;
     struct plane plane[SCHED_MAX_CHANS];
     unsigned n_planes;
-    struct exec exec;
     struct fall fall;
 };
 

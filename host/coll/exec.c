@@ -174,6 +174,7 @@ static void begin(struct comm *c, struct coll_req *r)
     struct exec *x = &c->exec;
 
     fall_keep_begin(c, r);
+    soon_list(c, r);
     x->running = true;
     x->ready.n = x->credit.n = x->ready.head = x->credit.head = 0;
     for (unsigned l = 0; l < r->s.n_lanes; l++) {

@@ -48,7 +48,7 @@ uint32_t op_tag(const struct op_id *id)
 static const struct op_id *known(const struct comm *c, uint32_t seq, uint32_t mask)
 {
     for (uint32_t i = c->exec.opseq; i && c->exec.opseq - i < OPS_KNOWN; i--) {
-        const struct op_id *id = &c->exec.known[(i - 1) % OPS_KNOWN];
+        const struct op_id *id = &c->known[(i - 1) % OPS_KNOWN];
 
         if (((id->seq ^ seq) & mask) == 0)
             return id;
@@ -394,7 +394,7 @@ int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req,
         req_free(r);
         return rc;
     }
-    c->exec.known[c->exec.opseq % OPS_KNOWN] = r->id;
+    c->known[c->exec.opseq % OPS_KNOWN] = r->id;
     c->exec.opseq++;
     *req = r;
     exec_run(c);

@@ -78,7 +78,7 @@ static bool asked(void *ctx)
 
 static struct seen look(const struct row *r, unsigned threads)
 {
-    uint16_t hosts[64];
+    uint16_t hosts[128];
     struct world_cfg wc = {
         .pool = pool, .seed = 1, .nranks = r->nranks, .host_of_rank = hosts, .threads = threads};
     struct job_loop l = {.args = args, .stop = asked, .by_steps = !threads, .limit_ps = PS_PER_S};
@@ -154,6 +154,7 @@ static void threads_are_one(void **state)
         {"h100-su", 32, COLL_ALLREDUCE, ALGO_HIER_SHARP},
         {"h100-su", 32, COLL_ALLTOALL, ALGO_DIRECT},
         {"h100-su", 32, COLL_ALLREDUCE, ALGO_NVLS_SHARP},
+        {"h100-su", 104, COLL_ALLREDUCE, ALGO_RING}, /* SOON_PROCESSES */
     };
 
     (void)state;
