@@ -330,6 +330,7 @@ static inline void qp_packet(const struct qp *qp, struct roce_pkt *k)
     *k = qp_any_packet;
     k->tos = cfg->dscp << 2 | 2;
     k->udp_src = qp->udp_src;
+    k->v6 = qp->attr.dest_v6;
     k->src_ip = cfg->ip;
     k->dst_ip = qp->attr.dest_ip;
     k->dqpn = qp->attr.dest_qpn;

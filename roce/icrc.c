@@ -358,3 +358,17 @@ uint32_t roce_icrc_headers(const uint8_t *p, uint32_t n, uint32_t zeros)
     crc = step8(crc, load64(p + 32) | MASK_BTH);
     return roce_crc_shift(roce_crc(crc, p + 40, n - 40), zeros);
 }
+
+/* By table: frames with IPv6 are few. Traffic class and flow label, hop limit, UDP's checksum and
+ * BTH's byte 4 are masked. */
+uint32_t roce_icrc_headers6(const uint8_t *p, uint32_t n, uint32_t zeros)
+{
+    uint8_t h[40 + 8 + 12];
+
+    memcpy(h, p, sizeof(h));
+    h[0] |= 0x0f;
+    h[1] = h[2] = h[3] = h[7] = 0xff;
+    h[46] = h[47] = h[52] = 0xff;
+    return roce_crc_shift(
+        crc_table(crc_table(ICRC_START, h, sizeof(h)), p + sizeof(h), n - sizeof(h)), zeros);
+}

@@ -25,5 +25,7 @@ uint32_t roce_crc_shift(uint32_t crc, uint32_t n);
  * register is added: IPv4 header at p, n bytes to the payload (IPv4, UDP, BTH, extended headers).
  */
 uint32_t roce_icrc_headers(const uint8_t *p, uint32_t n, uint32_t zeros);
+/* The same of an IPv6 header at p. */
+uint32_t roce_icrc_headers6(const uint8_t *p, uint32_t n, uint32_t zeros);
 
 #endif

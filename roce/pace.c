@@ -42,7 +42,7 @@ enum roce_reason pace_notified(struct qp *qp, const struct roce_pkt *k, int64_t 
         return ROCE_TRANSPORT;
     if (qp->state < QP_RTS || qp->state == QP_ERR)
         return ROCE_QP_STATE;
-    if (k->src_ip != qp->attr.dest_ip)
+    if (k->src_ip != qp->attr.dest_ip || k->v6 != qp->attr.dest_v6)
         return ROCE_SOURCE;
     r->cnt.cnps_received++;
     if (!p)

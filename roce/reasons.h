@@ -8,18 +8,19 @@
 #define ROCE_REASONS(X)                                                                            \
     X(OK, ok, "accepted")                                                                          \
     X(SHORT, short, "frame ends before its headers do")                                            \
-    X(NOT_IPV4, not_ipv4, "not IPv4")                                                              \
-    X(IP_HEADER, ip_header, "IPv4 header with options or of another version")                      \
+    X(NOT_IP, not_ip, "neither IPv4 nor IPv6")                                                     \
+    X(IP_HEADER, ip_header, "IP header with options or of another version")                        \
     X(IP_CHECKSUM, ip_checksum, "wrong IPv4 header checksum")                                      \
-    X(IP_LENGTH, ip_length, "IPv4 length does not fit the frame")                                  \
+    X(IP_LENGTH, ip_length, "IP length does not fit the frame")                                    \
     X(IP_FRAGMENT, ip_fragment, "IPv4 fragment")                                                   \
+    X(IP_ADDRESS, ip_address, "IPv6 address that is no link-local one of the fabric")              \
     X(NOT_ROCE, not_roce, "not UDP to port 4791")                                                  \
     X(UDP_LENGTH, udp_length, "UDP length does not fit the datagram")                              \
     X(BTH_VERSION, bth_version, "transport header version is not 0")                               \
     X(OPCODE, opcode, "opcode unknown or reserved")                                                \
     X(PAYLOAD, payload, "payload length or padding that the opcode does not allow")                \
     X(SHAPE, shape, "payload is scattered over segments")                                          \
-    X(NOT_OURS, not_ours, "for another MAC or IPv4 address")                                       \
+    X(NOT_OURS, not_ours, "for another MAC or IP address")                                         \
     X(ICRC, icrc, "wrong ICRC")                                                                    \
     X(PKEY, pkey, "P_Key is not the default one")                                                  \
     X(NO_QP, no_qp, "no such queue pair")                                                          \

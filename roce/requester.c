@@ -132,7 +132,7 @@ enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct r
                            struct rte_mbuf **m)
 {
     const struct swqe *w = sq_at(qp, index);
-    uint32_t carried, crc, hdr = ROCE_BASE_BYTES + roce_opinfo[k->opcode].ext_bytes;
+    uint32_t carried, crc, hdr = roce_built_bytes(k->opcode, k->v6);
     uint8_t *payload;
 
     *m = frame_alloc(qp->r->cfg.pool);

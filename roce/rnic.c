@@ -56,7 +56,7 @@ static enum roce_reason input_qp(struct qp *qp, const struct roce_pkt *k, struct
         return ROCE_QP_STATE;
     if (qp->type == QP_UD)
         return ud_input(qp, k, m);
-    if (k->src_ip != qp->attr.dest_ip)
+    if (k->src_ip != qp->attr.dest_ip || k->v6 != qp->attr.dest_v6)
         return ROCE_SOURCE;
     if (unlikely((k->tos & 3) == 3 && k->len && qp->pace))
         pace_marked(qp->pace, now_ps);

@@ -22,7 +22,7 @@
 #define ROCE_MAX_MSG       (1u << 30) /* bytes of a message: at most a quarter of the PSNs at MTU 256 */
 #define ROCE_MAX_MCAST     64         /* attachments of an rnic */
 #define ROCE_GRH_BYTES                                                                             \
-    40 /* what stands before a received UD payload; the IPv4 header is its bytes 20..39 */
+    40 /* what stands before a received UD payload: an IPv6 header, or IPv4 in bytes 20..39 */
 
 struct rnic;
 struct qp;
@@ -78,6 +78,7 @@ struct sge {
 /* Where a UD send goes. */
 struct ud_dest {
     uint8_t mac[6];
+    bool v6;     /* from and to the link-local IPv6 addresses */
     uint32_t ip; /* host order */
     uint32_t qpn;
     uint32_t qkey;
@@ -159,6 +160,7 @@ struct cqe {
     uint32_t src_ip;   /* host order, UD */
     uint8_t src_mac[6];
     uint8_t tos, ttl;
+    bool v6; /* it came by IPv6, UD */
 };
 
 /* What a streaming sink says about an in-order SEND packet. */
@@ -283,6 +285,7 @@ struct qp_attr {
     uint32_t dest_ip; /* host order */
     uint32_t dest_qpn;
     uint8_t dest_mac[6];
+    bool dest_v6; /* both talk by their link-local IPv6 addresses */
     uint16_t mtu; /* bytes: 256..4096 */
     uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic, max_dest_rd_atomic;
     bool exact; /* for qp_modify: zeros of access, qkey and min_rnr_timer are taken too */

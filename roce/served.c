@@ -70,9 +70,8 @@ enum built served_build(struct qp *qp, struct roce_pkt *k, struct rte_mbuf **m)
     if (k->len)
         rc = serve_of(qp)->fill(
             qp->r->cfg.user, qp, k->psn,
-            rte_pktmbuf_mtod_offset(*m, uint8_t *,
-                                    ROCE_BASE_BYTES + roce_opinfo[k->opcode].ext_bytes),
-            k->len, &k->virt);
+            rte_pktmbuf_mtod_offset(*m, uint8_t *, roce_built_bytes(k->opcode, k->v6)), k->len,
+            &k->virt);
     if (rc) {
         rte_pktmbuf_free(*m);
         if (rc == -EAGAIN)

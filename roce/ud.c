@@ -1,7 +1,7 @@
 /*
  * Datagrams: one packet each, done when it is sent. A receive buffer begins with 40 bytes for the
- * global route header; RoCE v2 over IPv4 puts the IPv4 header into the last 20 of them (IBTA
- * A17.4.5.2).
+ * global route header; RoCE v2 puts the IPv6 header there, or the IPv4 header into the last 20 of
+ * them (IBTA A17.4.5.2).
  */
 #include "roce/engine.h"
 
@@ -24,6 +24,7 @@ enum built ud_build(struct qp *qp, struct rte_mbuf **m)
     k.len = w->len;
     k.imm = w->imm;
     k.solicited = w->flags & WR_F_SOLICITED;
+    k.v6 = to->v6;
     k.dst_ip = to->ip;
     memcpy(k.dst_mac, to->mac, 6);
     k.dqpn = to->qpn & ROCE_PSN_MASK;
@@ -44,8 +45,9 @@ enum built ud_build(struct qp *qp, struct rte_mbuf **m)
 
 enum roce_reason ud_input(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m)
 {
-    static const uint8_t zero[ROCE_GRH_BYTES - 20];
     const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->l3);
+    const uint32_t ip_bytes = k->v6 ? 40 : 20;
+    uint8_t grh[ROCE_GRH_BYTES] = {0};
     bool imm = k->opcode == ROCE_OP_UD_SEND_ONLY_IMM;
     struct cqe c = {.qp = qp,
                     .op = imm ? WR_SEND_IMM : WR_SEND,
@@ -58,7 +60,8 @@ enum roce_reason ud_input(struct qp *qp, const struct roce_pkt *k, struct rte_mb
                     .src_qpn = k->sqpn,
                     .src_ip = k->src_ip,
                     .tos = k->tos,
-                    .ttl = k->ttl};
+                    .ttl = k->ttl,
+                    .v6 = k->v6};
     struct rwqe *w = &qp->rsp.rwqe;
 
     if (qp->state < QP_RTR || qp->state == QP_ERR)
@@ -73,8 +76,8 @@ enum roce_reason ud_input(struct qp *qp, const struct roce_pkt *k, struct rte_mb
     if (rq_first_bytes(qp->rq) < c.byte_len)
         return ROCE_TOO_LONG;
     rq_take(qp->rq, w);
-    if (sge_scatter(qp, w->sge, w->n_sge, 0, zero, sizeof(zero), 0) ||
-        sge_scatter(qp, w->sge, w->n_sge, sizeof(zero), ip, 20, 0) ||
+    memcpy(grh + sizeof(grh) - ip_bytes, ip, ip_bytes);
+    if (sge_scatter(qp, w->sge, w->n_sge, 0, grh, sizeof(grh), 0) ||
         (k->len && sge_scatter(qp, w->sge, w->n_sge, ROCE_GRH_BYTES, k->payload, k->len, k->virt)))
         c.status = WC_LOC_PROT_ERR;
     c.wr_id = w->wr_id;

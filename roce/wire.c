@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Formats: Ethernet IEEE 802.3 and 802.1Q, IPv4 RFC 791, UDP RFC 768, transport headers IBTA 9.2
- * to 9.3. */
+/* Formats: Ethernet IEEE 802.3 and 802.1Q, IPv4 RFC 791, IPv6 RFC 8200, UDP RFC 768, transport
+ * headers IBTA 9.2 to 9.3. */
 struct eth {
     uint8_t dst[6], src[6];
     rte_be16_t type;
@@ -18,6 +18,12 @@ struct ip4 {
     uint8_t ttl, proto;
     rte_be16_t sum;
     rte_be32_t src, dst;
+} __attribute__((packed));
+struct ip6 {
+    rte_be32_t ver_tc_flow;
+    rte_be16_t len; /* behind this header */
+    uint8_t next, hops;
+    uint8_t src[16], dst[16];
 } __attribute__((packed));
 struct udp {
     rte_be16_t src, dst, len, sum;
@@ -52,6 +58,7 @@ struct cnp {
 
 _Static_assert(sizeof(struct eth) == 14, "IEEE 802.3");
 _Static_assert(sizeof(struct ip4) == 20, "RFC 791");
+_Static_assert(sizeof(struct ip6) == 40, "RFC 8200");
 _Static_assert(sizeof(struct udp) == 8, "RFC 768");
 _Static_assert(sizeof(struct bth) == 12, "IBTA 9.2");
 _Static_assert(sizeof(struct deth) == 8, "IBTA 9.3.2");
@@ -63,8 +70,16 @@ _Static_assert(sizeof(struct cnp) == 16, "IBTA A17.9.3");
 _Static_assert(sizeof(struct eth) + sizeof(struct ip4) + sizeof(struct udp) + sizeof(struct bth) ==
                    ROCE_BASE_BYTES,
                "what stands before the extended headers");
+_Static_assert(ROCE_BASE6_BYTES - ROCE_BASE_BYTES == sizeof(struct ip6) - sizeof(struct ip4),
+               "the same with IPv6");
 
-enum { ETH_IPV4 = 0x0800, ETH_VLAN = 0x8100, TAG_BYTES = 4, IPPROTO_IS_UDP = 17 };
+enum {
+    ETH_IPV4 = 0x0800,
+    ETH_IPV6 = 0x86dd,
+    ETH_VLAN = 0x8100,
+    TAG_BYTES = 4,
+    IPPROTO_IS_UDP = 17
+};
 enum { IP_DF = 0x4000, IP_MORE_OR_OFFSET = 0x3fff };
 enum { BTH_SOLICITED = 0x80, BTH_MIGRATED = 0x40, BTH_VERSION = 0x0f };
 #define BTH_ACK_REQ 0x80000000u
@@ -124,35 +139,41 @@ static bool ip_sum_right(const struct ip4 *ip)
     return ip_sum(w[0], w[1], last) == 0xffff;
 }
 
-static uint32_t l3_offset(const uint8_t *p, uint32_t len)
+/* Offset of the IP header. 0: neither IPv4 nor IPv6. */
+static uint32_t l3_offset(const uint8_t *p, uint32_t len, bool *v6)
 {
     const struct eth *eth = (const void *)p;
+    uint32_t l3 = sizeof(*eth);
+    uint16_t type;
 
     if (len < sizeof(*eth) + TAG_BYTES)
         return 0;
-    if (eth->type == RTE_BE16(ETH_IPV4))
-        return sizeof(*eth);
-    if (eth->type == RTE_BE16(ETH_VLAN) && p[16] == (ETH_IPV4 >> 8) && p[17] == (ETH_IPV4 & 0xff))
-        return sizeof(*eth) + TAG_BYTES;
-    return 0;
+    if (eth->type == RTE_BE16(ETH_VLAN))
+        l3 += TAG_BYTES;
+    type = (uint16_t)(p[l3 - 2] << 8 | p[l3 - 1]);
+    *v6 = type == ETH_IPV6;
+    return *v6 || type == ETH_IPV4 ? l3 : 0;
 }
 
 uint32_t roce_header_bytes(const uint8_t *p, uint32_t len)
 {
-    uint32_t l3 = l3_offset(p, len), n = l3 + ROCE_BASE_BYTES - sizeof(struct eth);
-    const struct ip4 *ip = (const void *)(p + l3);
-    const struct udp *udp = (const void *)(ip + 1);
-    const struct bth *bth = (const void *)(udp + 1);
+    bool v6 = false;
+    uint32_t l3 = l3_offset(p, len, &v6);
+    uint32_t n = l3 + (v6 ? ROCE_BASE6_BYTES : ROCE_BASE_BYTES) - (uint32_t)sizeof(struct eth);
+    const uint8_t *ip = p + l3;
+    const struct bth *bth = (const void *)(p + n - sizeof(*bth));
+    const struct udp *udp = (const void *)((const uint8_t *)bth - sizeof(*udp));
 
-    if (l3 == 0 || len < n || ip->ver_ihl != 0x45 || ip->proto != IPPROTO_IS_UDP ||
+    if (l3 == 0 || len < n || (v6 ? ip[0] >> 4 != 6 : ip[0] != 0x45) ||
+        (v6 ? ((const struct ip6 *)ip)->next : ((const struct ip4 *)ip)->proto) != IPPROTO_IS_UDP ||
         udp->dst != RTE_BE16(ROCE_UDP_PORT) || !roce_opinfo[bth->opcode].name)
         return 0;
     n += roce_opinfo[bth->opcode].ext_bytes;
     return n <= len ? n : 0;
 }
 
-static enum roce_reason parse_ip(const struct eth *eth, const struct ip4 *ip, uint32_t room,
-                                 struct roce_pkt *k)
+static enum roce_reason parse_ip4(const struct ip4 *ip, uint32_t room, struct roce_pkt *k,
+                                  uint32_t *ip_len)
 {
     const struct udp *udp = (const void *)(ip + 1);
     uint32_t len = rte_be_to_cpu_16(ip->len);
@@ -165,15 +186,31 @@ static enum roce_reason parse_ip(const struct eth *eth, const struct ip4 *ip, ui
         return ROCE_IP_LENGTH;
     if (ip->frag & RTE_BE16(IP_MORE_OR_OFFSET))
         return ROCE_IP_FRAGMENT;
-    if (ip->proto != IPPROTO_IS_UDP || udp->dst != RTE_BE16(ROCE_UDP_PORT))
+    if (ip->proto != IPPROTO_IS_UDP)
         return ROCE_NOT_ROCE;
-    if (rte_be_to_cpu_16(udp->len) != len - sizeof(*ip))
-        return ROCE_UDP_LENGTH;
-    memcpy(k->dst_mac, eth->dst, 6);
-    memcpy(k->src_mac, eth->src, 6);
     k->tos = ip->tos, k->ttl = ip->ttl;
     k->src_ip = rte_be_to_cpu_32(ip->src), k->dst_ip = rte_be_to_cpu_32(ip->dst);
-    k->udp_src = rte_be_to_cpu_16(udp->src);
+    *ip_len = len;
+    return ROCE_OK;
+}
+
+/* Without extension headers. What ip_len counts begins at the IPv6 header too. */
+static enum roce_reason parse_ip6(const struct ip6 *ip, uint32_t room, struct roce_pkt *k,
+                                  uint32_t *ip_len)
+{
+    uint32_t word = rte_be_to_cpu_32(ip->ver_tc_flow), len = rte_be_to_cpu_16(ip->len);
+
+    if (word >> 28 != 6)
+        return ROCE_IP_HEADER;
+    if (len + sizeof(*ip) > room || len < sizeof(struct udp))
+        return ROCE_IP_LENGTH;
+    if (ip->next != IPPROTO_IS_UDP)
+        return ROCE_NOT_ROCE;
+    k->tos = (uint8_t)(word >> 20), k->ttl = ip->hops;
+    k->src_ip = roce_ip_of_link_local(ip->src), k->dst_ip = roce_ip_of_link_local(ip->dst);
+    if (!k->src_ip || !k->dst_ip)
+        return ROCE_IP_ADDRESS;
+    *ip_len = len + (uint32_t)sizeof(*ip);
     return ROCE_OK;
 }
 
@@ -251,24 +288,36 @@ static enum roce_reason parse_payload(struct rte_mbuf *m, uint32_t ip_len,
     return find_payload(m, k);
 }
 
-/* What begins with IPv4 at l3; so much of it is in the first segment. */
-static inline enum roce_reason parse_at(struct rte_mbuf *m, uint32_t l3, uint32_t have,
+/* What begins with IP at l3; so much of it is in the first segment. */
+static inline enum roce_reason parse_at(struct rte_mbuf *m, uint32_t l3, bool v6, uint32_t have,
                                         struct roce_pkt *k)
 {
     const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
-    const struct ip4 *ip = (const void *)(p + l3);
+    const struct eth *eth = (const void *)p;
+    const uint32_t ip_bytes = v6 ? sizeof(struct ip6) : sizeof(struct ip4);
+    uint32_t qpn, psn, ip_len, room = m->pkt_len - l3 + frame_meta(m)->virt_len;
     const struct roce_opinfo *op;
     const struct bth *bth;
-    uint32_t qpn, psn;
+    const struct udp *udp;
     enum roce_reason r;
 
-    if (have < l3 + sizeof(*ip) + sizeof(struct udp))
+    if (have < l3 + ip_bytes + sizeof(*udp))
         return ROCE_SHORT;
-    r = parse_ip((const void *)p, ip, m->pkt_len - l3 + frame_meta(m)->virt_len, k);
+    r = v6 ? parse_ip6((const void *)(p + l3), room, k, &ip_len)
+           : parse_ip4((const void *)(p + l3), room, k, &ip_len);
     if (r != ROCE_OK)
         return r;
-    bth = (const void *)(p + l3 + sizeof(*ip) + sizeof(struct udp));
-    k->l3 = l3, k->hdr_len = l3 + ROCE_BASE_BYTES - sizeof(struct eth);
+    udp = (const void *)(p + l3 + ip_bytes);
+    if (udp->dst != RTE_BE16(ROCE_UDP_PORT))
+        return ROCE_NOT_ROCE;
+    if (rte_be_to_cpu_16(udp->len) != ip_len - ip_bytes)
+        return ROCE_UDP_LENGTH;
+    memcpy(k->dst_mac, eth->dst, 6);
+    memcpy(k->src_mac, eth->src, 6);
+    k->udp_src = rte_be_to_cpu_16(udp->src);
+    bth = (const void *)(udp + 1);
+    k->l3 = l3, k->v6 = v6;
+    k->hdr_len = l3 + ip_bytes + (uint32_t)(sizeof(*udp) + sizeof(*bth));
     if (have < k->hdr_len)
         return ROCE_SHORT;
     if (bth->flags & BTH_VERSION)
@@ -287,20 +336,21 @@ static inline enum roce_reason parse_at(struct rte_mbuf *m, uint32_t l3, uint32_
     k->ack_req = psn & BTH_ACK_REQ, k->psn = psn & ROCE_PSN_MASK;
     if (op->ext)
         parse_ext((const uint8_t *)(bth + 1), op->ext, k);
-    return parse_payload(m, rte_be_to_cpu_16(ip->len), op, k);
+    return parse_payload(m, ip_len, op, k);
 }
 
 enum roce_reason roce_parse(struct rte_mbuf *m, struct roce_pkt *k)
 {
     const struct eth *eth = rte_pktmbuf_mtod(m, const struct eth *);
     uint32_t have = m->data_len, l3;
+    bool v6;
 
     if (likely(have >= ROCE_BASE_BYTES && eth->type == RTE_BE16(ETH_IPV4)))
-        return parse_at(m, sizeof(*eth), have, k); /* mostly; lengths are known there */
+        return parse_at(m, sizeof(*eth), false, have, k); /* mostly; lengths are known there */
     if (have < sizeof(struct eth) + sizeof(struct ip4))
         return ROCE_SHORT;
-    l3 = l3_offset((const uint8_t *)eth, have);
-    return l3 ? parse_at(m, l3, have, k) : ROCE_NOT_IPV4;
+    l3 = l3_offset((const uint8_t *)eth, have, &v6);
+    return l3 ? parse_at(m, l3, v6, have, k) : ROCE_NOT_IP;
 }
 
 /* ---- build ---- */
@@ -347,6 +397,35 @@ static inline void put64(uint8_t *p, uint64_t v)
     memcpy(p, &v, 8);
 }
 
+static inline uint64_t bth_flags(const struct roce_pkt *k)
+{
+    return (k->solicited ? BTH_SOLICITED : 0) | BTH_MIGRATED | (uint64_t)k->pad << 4;
+}
+
+static inline uint32_t bth_psn(const struct roce_pkt *k)
+{
+    return (k->psn & ROCE_PSN_MASK) | (k->ack_req ? BTH_ACK_REQ : 0);
+}
+
+/* IPv6, UDP and BTH at p. The checksum of UDP stays 0, as the ICRC covers more (annex A17.4.4). */
+static void build_base6(uint8_t *p, const struct roce_pkt *k, uint32_t ip_len, uint32_t becn)
+{
+    const uint32_t len = ip_len - (uint32_t)sizeof(struct ip6);
+    struct ip6 *ip = (void *)p;
+    struct udp *udp = (void *)(ip + 1);
+    struct bth *bth = (void *)(udp + 1);
+
+    ip->ver_tc_flow = rte_cpu_to_be_32(6u << 28 | (uint32_t)k->tos << 20);
+    ip->len = rte_cpu_to_be_16(len);
+    ip->next = IPPROTO_IS_UDP, ip->hops = k->ttl;
+    roce_link_local_of_ip(k->src_ip, ip->src);
+    roce_link_local_of_ip(k->dst_ip, ip->dst);
+    *udp = (struct udp){rte_cpu_to_be_16(k->udp_src), RTE_BE16(ROCE_UDP_PORT),
+                        rte_cpu_to_be_16(len), 0};
+    *bth = (struct bth){k->opcode, (uint8_t)bth_flags(k), rte_cpu_to_be_16(k->pkey),
+                        rte_cpu_to_be_32(k->dqpn | becn), rte_cpu_to_be_32(bth_psn(k))};
+}
+
 /*
  * IPv4, UDP and BTH at p, in the words in which the ICRC reads them next: the lines of a new frame
  * are still on their way to the CPU, and until they are there it hands on what was written only to
@@ -354,8 +433,7 @@ static inline void put64(uint8_t *p, uint64_t v)
  */
 static void build_base(uint8_t *p, const struct roce_pkt *k, uint32_t ip_len, uint32_t becn)
 {
-    const uint8_t flags = (k->solicited ? BTH_SOLICITED : 0) | BTH_MIGRATED | k->pad << 4;
-    const uint32_t psn = (k->psn & ROCE_PSN_MASK) | (k->ack_req ? BTH_ACK_REQ : 0);
+    const uint64_t flags = bth_flags(k);
     const uint64_t src = rte_cpu_to_be_32(k->src_ip), dst = rte_cpu_to_be_32(k->dst_ip);
     const uint64_t pkey = rte_cpu_to_be_16(k->pkey), udp_src = rte_cpu_to_be_16(k->udp_src);
     const uint64_t ip = 0x45 | k->tos << 8 | (uint64_t)rte_cpu_to_be_16(ip_len) << 16 |
@@ -367,8 +445,8 @@ static void build_base(uint8_t *p, const struct roce_pkt *k, uint32_t ip_len, ui
     put64(p + 8, ttl | (uint64_t)sum << 16);
     put64(p + 16, dst | udp_src << 32 | (uint64_t)RTE_BE16(ROCE_UDP_PORT) << 48);
     put64(p + 24, rte_cpu_to_be_16(ip_len - sizeof(struct ip4)) | (uint64_t)k->opcode << 32 |
-                      (uint64_t)flags << 40 | pkey << 48);
-    put64(p + 32, rte_cpu_to_be_32(k->dqpn | becn) | (uint64_t)rte_cpu_to_be_32(psn) << 32);
+                      flags << 40 | pkey << 48);
+    put64(p + 32, rte_cpu_to_be_32(k->dqpn | becn) | (uint64_t)rte_cpu_to_be_32(bth_psn(k)) << 32);
 }
 
 void roce_build(struct rte_mbuf *m, struct roce_pkt *k)
@@ -377,16 +455,24 @@ void roce_build(struct rte_mbuf *m, struct roce_pkt *k)
     uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
     struct eth *eth = (void *)p;
 
+    const uint32_t base = k->v6 ? ROCE_BASE6_BYTES : ROCE_BASE_BYTES;
+    const uint32_t becn = op->ext & ROCE_X_CNP ? BTH_BECN : 0;
+    uint32_t ip_len;
+
     k->l3 = sizeof(*eth);
-    k->hdr_len = ROCE_BASE_BYTES + op->ext_bytes;
+    k->hdr_len = base + op->ext_bytes;
     k->pad = -k->len & 3;
+    ip_len = k->hdr_len - (uint32_t)sizeof(*eth) + k->len + k->pad + ROCE_ICRC_BYTES;
     memcpy(eth->dst, k->dst_mac, 6);
     memcpy(eth->src, k->src_mac, 6);
-    eth->type = RTE_BE16(ETH_IPV4);
-    build_base(p + sizeof(*eth), k,
-               k->hdr_len - (uint32_t)sizeof(*eth) + k->len + k->pad + ROCE_ICRC_BYTES,
-               op->ext & ROCE_X_CNP ? BTH_BECN : 0);
-    build_ext(p + ROCE_BASE_BYTES, op->ext, k);
+    if (likely(!k->v6)) {
+        eth->type = RTE_BE16(ETH_IPV4);
+        build_base(p + sizeof(*eth), k, ip_len, becn);
+    } else {
+        eth->type = RTE_BE16(ETH_IPV6);
+        build_base6(p + sizeof(*eth), k, ip_len, becn);
+    }
+    build_ext(p + base, op->ext, k);
     m->data_len = m->pkt_len = k->hdr_len;
 }
 
@@ -402,8 +488,11 @@ static void set_meta(struct rte_mbuf *m, const struct roce_pkt *k)
 /* The ICRC, where payload and padding give this register from 0. The CPU works on both at once. */
 static inline uint32_t icrc_of(const struct rte_mbuf *m, const struct roce_pkt *k, uint32_t crc)
 {
-    return ~(crc ^ roce_icrc_headers(rte_pktmbuf_mtod_offset(m, const uint8_t *, k->l3),
-                                     k->hdr_len - k->l3, k->len + k->pad));
+    const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->l3);
+    const uint32_t n = k->hdr_len - k->l3, body = k->len + k->pad;
+
+    return ~(crc ^
+             (likely(!k->v6) ? roce_icrc_headers(ip, n, body) : roce_icrc_headers6(ip, n, body)));
 }
 
 void roce_seal_shared(struct rte_mbuf *m, const struct roce_pkt *k, uint32_t crc, uint8_t *p)
@@ -475,9 +564,10 @@ int roce_print(char *buf, size_t size, const struct roce_pkt *k)
         n += snprintf(ext + n, sizeof(ext) - n, " syndrome 0x%02x msn %u", k->syndrome, k->msn);
     if (op->ext & ROCE_X_IMM)
         n += snprintf(ext + n, sizeof(ext) - n, " imm 0x%08x", rte_be_to_cpu_32(k->imm));
-    return snprintf(buf, size, "%u.%u.%u.%u > %u.%u.%u.%u %s qp 0x%06x psn %u%s%s len %u%s%s",
+    return snprintf(buf, size, "%u.%u.%u.%u > %u.%u.%u.%u%s %s qp 0x%06x psn %u%s%s len %u%s%s",
                     k->src_ip >> 24, k->src_ip >> 16 & 255, k->src_ip >> 8 & 255, k->src_ip & 255,
                     k->dst_ip >> 24, k->dst_ip >> 16 & 255, k->dst_ip >> 8 & 255, k->dst_ip & 255,
-                    op->name ? op->name : "?", k->dqpn, k->psn, k->ack_req ? " ackreq" : "",
-                    k->solicited ? " solicited" : "", k->len, k->virt ? " (length only)" : "", ext);
+                    k->v6 ? " (link-local)" : "", op->name ? op->name : "?", k->dqpn, k->psn,
+                    k->ack_req ? " ackreq" : "", k->solicited ? " solicited" : "", k->len,
+                    k->virt ? " (length only)" : "", ext);
 }

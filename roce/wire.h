@@ -15,9 +15,10 @@
 #define ROCE_MAX_MTU      4096u
 #define ROCE_DEFAULT_PKEY 0xffffu
 #define ROCE_MCAST_QPN    0xffffffu
-/* Ethernet 14, IPv4 20, UDP 8, BTH 12. */
-#define ROCE_BASE_BYTES 54u
-#define ROCE_ICRC_BYTES 4u
+/* Ethernet 14, IPv4 20, UDP 8, BTH 12; with IPv6, whose header takes 40. */
+#define ROCE_BASE_BYTES  54u
+#define ROCE_BASE6_BYTES 74u
+#define ROCE_ICRC_BYTES  4u
 
 /* What stands behind the BTH, in this order; bytes by roce_ext_bytes(). */
 enum {
@@ -130,14 +131,35 @@ static inline void roce_mac_of_ip(uint32_t ip, uint8_t mac[6])
     mac[2] = ip >> 24, mac[3] = ip >> 16, mac[4] = ip >> 8, mac[5] = ip;
 }
 
+/* The link-local IPv6 address of that MAC by its modified EUI-64 (RFC 4291, appendix A):
+ * fe80::54:AAff:feBB:CCDD for AA.BB.CC.DD. */
+static inline void roce_link_local_of_ip(uint32_t ip, uint8_t addr[16])
+{
+    static const uint8_t any[16] = {0xfe, 0x80, [9] = 0x54, [11] = 0xff, [12] = 0xfe};
+
+    memcpy(addr, any, 16);
+    addr[10] = ip >> 24, addr[13] = ip >> 16, addr[14] = ip >> 8, addr[15] = ip;
+}
+
+/* The IPv4 address whose port has that link-local address; 0: it is none of the fabric's. */
+static inline uint32_t roce_ip_of_link_local(const uint8_t addr[16])
+{
+    static const uint8_t prefix[10] = {0xfe, 0x80, [9] = 0x54};
+
+    if (memcmp(addr, prefix, sizeof(prefix)) || addr[11] != 0xff || addr[12] != 0xfe)
+        return 0;
+    return (uint32_t)addr[10] << 24 | (uint32_t)addr[13] << 16 | (uint32_t)addr[14] << 8 | addr[15];
+}
+
 /* A parsed packet, or what to build one from. Integers in host order. */
 struct roce_pkt {
     uint8_t opcode;   /* BTH opcode, IBTA table 38 */
     uint8_t syndrome; /* AETH */
     bool solicited, ack_req;
-    uint8_t pad; /* bytes of padding, 0..3 */
-    uint8_t tos, ttl;
-    uint8_t l3; /* offset of the IPv4 header: 14, or 18 with one tag (parse only) */
+    uint8_t pad;      /* bytes of padding, 0..3 */
+    uint8_t tos, ttl; /* IPv6: traffic class and hop limit */
+    uint8_t l3;       /* offset of the IP header: 14, or 18 with one tag (parse only) */
+    bool v6;          /* IPv6 between the link-local addresses of src_ip and dst_ip */
     uint16_t pkey, udp_src;
     uint32_t src_ip, dst_ip;
     uint8_t src_mac[6], dst_mac[6];
@@ -153,6 +175,12 @@ struct roce_pkt {
     uint32_t virt;    /* how many of them, at the end, are counted but not carried: meta.virt_len */
     uint32_t hdr_len; /* offset of the payload from the start of the frame */
 };
+
+/* Offset of the payload in a frame that roce_build() makes. */
+static inline uint32_t roce_built_bytes(uint8_t opcode, bool v6)
+{
+    return (v6 ? ROCE_BASE6_BYTES : ROCE_BASE_BYTES) + roce_opinfo[opcode].ext_bytes;
+}
 
 /* Bytes from the start of a RoCE v2 frame to its payload, by the opcode table. 0: not RoCE v2, or
  * cut short. */

@@ -24,12 +24,16 @@ struct rte_mbuf *ecn_mark(struct rte_mbuf *m, struct rte_mempool *pool, uint64_t
 {
     uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *), ecn;
     uint32_t l3 = 14, sum;
+    bool v6;
 
     if (m->data_len >= 18 && p[12] == 0x81 && p[13] == 0)
         l3 = 18;
-    if (m->data_len < l3 + 20 || p[l3 - 2] != 0x08 || p[l3 - 1] != 0 || p[l3] >> 4 != 4)
+    if (m->data_len < l3 + 20)
         return m;
-    ecn = p[l3 + 1] & 3;
+    v6 = p[l3 - 2] == 0x86 && p[l3 - 1] == 0xdd && p[l3] >> 4 == 6;
+    if (!v6 && (p[l3 - 2] != 0x08 || p[l3 - 1] != 0 || p[l3] >> 4 != 4))
+        return m;
+    ecn = (v6 ? p[l3 + 1] >> 4 : p[l3 + 1]) & 3; /* of IPv6: the traffic class is shifted by 4 */
     if (ecn == 0 || ecn == 3)
         return m;
     if (pool) {
@@ -42,12 +46,16 @@ struct rte_mbuf *ecn_mark(struct rte_mbuf *m, struct rte_mempool *pool, uint64_t
         return m;
     }
     p = rte_pktmbuf_mtod(m, uint8_t *) + l3;
+    ++*marks;
+    if (v6) {
+        p[1] |= 3 << 4;
+        return m;
+    }
     sum = (uint16_t) ~(p[10] << 8 | p[11]) + (uint16_t) ~(p[0] << 8 | p[1]);
     p[1] |= 3;
     sum += (uint32_t)(p[0] << 8 | p[1]);
     sum = (sum & 0xffff) + (sum >> 16);
     sum = ~((sum & 0xffff) + (sum >> 16));
     p[10] = sum >> 8, p[11] = sum;
-    ++*marks;
     return m;
 }

@@ -13,6 +13,7 @@
 
 #define ETHERTYPE_IPV4   0x0800
 #define ETHERTYPE_ARP    0x0806
+#define ETHERTYPE_IPV6   0x86dd
 #define ETHERTYPE_VLAN   0x8100
 #define IPPROTO_NUM_IGMP 2
 #define IPPROTO_NUM_UDP  17
@@ -34,7 +35,7 @@ struct peek {
     uint8_t why;             /* enum drop of PEEK_BAD */
     uint16_t l3, l4;         /* offsets */
     uint16_t udp_src;        /* 0 where not UDP */
-    uint32_t src_ip, dst_ip; /* host order, IPv4 only */
+    uint32_t src_ip, dst_ip; /* host order; of IPv6: peek_ipv6() */
     uint32_t dqpn;           /* PEEK_ROCE */
 };
 
@@ -54,51 +55,80 @@ static inline void peek_bad(struct peek *k, enum drop why)
     k->why = why;
 }
 
+/* UDP at l4; `rest` bytes of its datagram by the IP header, `len` of the frame in one piece. */
+static inline void peek_udp(struct peek *k, const uint8_t *p, uint32_t rest, uint32_t len)
+{
+    const uint8_t *u = p + k->l4;
+
+    if (unlikely(rest < 8 || len < k->l4 + 8u || peek_be16(u + 4) < 8 || peek_be16(u + 4) > rest)) {
+        peek_bad(k, DROP_BAD_LENGTH);
+        return;
+    }
+    k->udp_src = peek_be16(u);
+    if (peek_be16(u + 2) != ROCE_UDP_PORT)
+        return;
+    if (unlikely(peek_be16(u + 4) < 8 + BTH_BYTES + ROCE_ICRC_BYTES ||
+                 len < k->l4 + 8 + BTH_BYTES)) {
+        peek_bad(k, DROP_BAD_LENGTH);
+        return;
+    }
+    k->kind = PEEK_ROCE;
+    /* Notifications of congestion have a class of their own in networks that use them (DSCP
+     * 48): they must not wait behind what they speak of. */
+    k->cls = likely(u[8] != ROCE_OP_CNP_PACKET) ? FRAME_LOSSLESS : FRAME_CONTROL;
+    k->dqpn = peek_be32(u + 8 + 4) & 0xffffff;
+}
+
 static inline void peek_ipv4(struct peek *k, const uint8_t *p, uint32_t len, uint32_t frame_len)
 {
+    const uint8_t *ip = p + k->l3;
     uint32_t ihl, total;
 
     if (unlikely(len < k->l3 + 20u)) {
         peek_bad(k, DROP_RUNT);
         return;
     }
-    p += k->l3;
-    ihl = (p[0] & 15u) * 4;
-    total = peek_be16(p + 2);
+    ihl = (ip[0] & 15u) * 4;
+    total = peek_be16(ip + 2);
     k->l4 = (uint16_t)(k->l3 + ihl);
-    if (unlikely(p[0] >> 4 != 4 || ihl < 20 || total < ihl || k->l3 + total > frame_len ||
+    if (unlikely(ip[0] >> 4 != 4 || ihl < 20 || total < ihl || k->l3 + total > frame_len ||
                  k->l4 > len)) {
         peek_bad(k, DROP_BAD_LENGTH);
         return;
     }
     k->kind = PEEK_IPV4;
-    k->src_ip = peek_be32(p + 12);
-    k->dst_ip = peek_be32(p + 16);
-    if (p[9] == IPPROTO_NUM_IGMP) {
+    k->src_ip = peek_be32(ip + 12);
+    k->dst_ip = peek_be32(ip + 16);
+    if (ip[9] == IPPROTO_NUM_IGMP) {
         k->kind = PEEK_IGMP;
         k->cls = FRAME_CONTROL;
-    } else if (p[9] == IPPROTO_NUM_UDP && !(peek_be16(p + 6) & 0x1fff)) {
-        const uint8_t *u = p + ihl;
-
-        if (unlikely(total < ihl + 8 || len < k->l4 + 8u || peek_be16(u + 4) < 8 ||
-                     peek_be16(u + 4) > total - ihl)) {
-            peek_bad(k, DROP_BAD_LENGTH);
-            return;
-        }
-        k->udp_src = peek_be16(u);
-        if (peek_be16(u + 2) == ROCE_UDP_PORT) {
-            if (unlikely(peek_be16(u + 4) < 8 + BTH_BYTES + ROCE_ICRC_BYTES ||
-                         len < k->l4 + 8 + BTH_BYTES)) {
-                peek_bad(k, DROP_BAD_LENGTH);
-                return;
-            }
-            k->kind = PEEK_ROCE;
-            /* Notifications of congestion have a class of their own in networks that use them (DSCP
-             * 48): they must not wait behind what they speak of. */
-            k->cls = likely(u[8] != ROCE_OP_CNP_PACKET) ? FRAME_LOSSLESS : FRAME_CONTROL;
-            k->dqpn = peek_be32(u + 8 + 4) & 0xffffff;
-        }
+    } else if (ip[9] == IPPROTO_NUM_UDP && !(peek_be16(ip + 6) & 0x1fff)) {
+        peek_udp(k, p, total - ihl, len);
     }
+}
+
+/* Only what is UDP behind the first header is looked at further; addresses are those of IPv4 that
+ * a link-local one of the fabric stands for. */
+static inline void peek_ipv6(struct peek *k, const uint8_t *p, uint32_t len, uint32_t frame_len)
+{
+    const uint8_t *ip = p + k->l3;
+    uint32_t rest;
+
+    if (unlikely(len < k->l3 + 40u)) {
+        peek_bad(k, DROP_RUNT);
+        return;
+    }
+    rest = peek_be16(ip + 4);
+    k->l4 = (uint16_t)(k->l3 + 40);
+    if (unlikely(ip[0] >> 4 != 6 || k->l4 + rest > frame_len)) {
+        peek_bad(k, DROP_BAD_LENGTH);
+        return;
+    }
+    if (ip[6] != IPPROTO_NUM_UDP)
+        return;
+    k->src_ip = roce_ip_of_link_local(ip + 8);
+    k->dst_ip = roce_ip_of_link_local(ip + 24);
+    peek_udp(k, p, rest, len);
 }
 
 /* What nearly all frames are, by a few words: RoCE v2 in UDP in IPv4 without a tag or options, of
@@ -200,6 +230,8 @@ static inline void peek_any(struct rte_mbuf *m, struct peek *k)
         type = peek_be16(p + 16), k->l3 = 18;
     if (likely(type == ETHERTYPE_IPV4)) {
         peek_ipv4(k, p, len, m->pkt_len + frame_meta(m)->virt_len);
+    } else if (type == ETHERTYPE_IPV6) {
+        peek_ipv6(k, p, len, m->pkt_len + frame_meta(m)->virt_len);
     } else if (type == ETHERTYPE_ARP) {
         k->kind = PEEK_ARP;
         k->cls = FRAME_CONTROL;

@@ -81,8 +81,17 @@ static void put_device(const struct fab_node *host, unsigned port, const char *d
     *rc = *rc ? *rc
               : put(dir, "ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:%04x:%04x", ip >> 16,
                     ip & 0xffff);
-    *rc = *rc ? *rc : put(dir, "ports/1/gid_attrs/types/0", "RoCE v2");
-    *rc = *rc ? *rc : put(dir, "ports/1/gid_attrs/ndevs/0", "trib%u", port);
+    *rc = *rc ? *rc
+              : put(dir, "ports/1/gids/1", "fe80:0000:0000:0000:0054:%02xff:fe%02x:%04x", ip >> 24,
+                    ip >> 16 & 0xff, ip & 0xffff);
+    for (int i = 0; i < 2; i++) {
+        char name[40];
+
+        snprintf(name, sizeof(name), "ports/1/gid_attrs/types/%d", i);
+        *rc = *rc ? *rc : put(dir, name, "RoCE v2");
+        snprintf(name, sizeof(name), "ports/1/gid_attrs/ndevs/%d", i);
+        *rc = *rc ? *rc : put(dir, name, "trib%u", port);
+    }
 }
 
 int tree_infiniband(const struct fab_node *host, const char *dir)

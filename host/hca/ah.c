@@ -1,7 +1,11 @@
 /*
- * Addresses: GID to IPv4 to MAC. A GID of the fabric is an IPv4-mapped one, so nobody needs a table
- * (roce_mac_of_ip) but for hosts that are outside (arp.c); multicast GIDs are IPv4-mapped too,
- * plain or below ff0e:: as rdma-core writes them (RFC 1112 gives the MAC).
+ * Addresses: GID to IPv4 to MAC. A GID of the fabric is an IPv4-mapped one, or the link-local one
+ * that follows from the port's MAC and so from its IPv4 address: nobody needs a table
+ * (roce_mac_of_ip) but for hosts that are outside (arp.c), which are reached by IPv4. Multicast
+ * GIDs are IPv4-mapped, plain or below ff0e:: as rdma-core writes them (RFC 1112 gives the MAC).
+ *
+ * GID index 0 is IPv4 and 1 link-local; kernels have them the other way round. Index 0 is what
+ * programs take that were not told otherwise, and IPv4 is what hosts outside are reached by.
  */
 #include "host/hca/hca_priv.h"
 
@@ -9,12 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-int addr_ip_of_gid(const union ibv_gid *g, uint32_t *ip)
+static int ip_of_gid(const union ibv_gid *g, uint32_t *ip, bool *v6)
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
     static const uint8_t group[12] = {[0] = 0xff, [1] = 0x0e, [10] = 0xff, [11] = 0xff};
     uint32_t be;
 
+    *ip = roce_ip_of_link_local(g->raw);
+    *v6 = *ip != 0;
+    if (*v6)
+        return 0;
     if (memcmp(g->raw, mapped, 12) && memcmp(g->raw, group, 12))
         return -EINVAL;
     memcpy(&be, g->raw + 12, 4);
@@ -22,18 +30,27 @@ int addr_ip_of_gid(const union ibv_gid *g, uint32_t *ip)
     return *ip ? 0 : -EINVAL;
 }
 
-void addr_gid_of_ip(uint32_t ip, union ibv_gid *g)
+void addr_gid(uint32_t ip, unsigned index, union ibv_gid *g)
 {
     uint32_t be = htobe32(ip);
 
+    if (index == HCA_GID_LINK_LOCAL) {
+        roce_link_local_of_ip(ip, g->raw);
+        return;
+    }
     memset(g, 0, sizeof(*g));
     g->raw[10] = g->raw[11] = 0xff;
     memcpy(g->raw + 12, &be, 4);
 }
 
+static inline bool is_group(uint32_t ip)
+{
+    return ip >> 28 == 0xe;
+}
+
 void addr_mac_of_ip(uint32_t ip, uint8_t mac[6])
 {
-    if (ip >> 28 != 0xe) {
+    if (!is_group(ip)) {
         roce_mac_of_ip(ip, mac);
         return;
     }
@@ -43,38 +60,41 @@ void addr_mac_of_ip(uint32_t ip, uint8_t mac[6])
 
 static bool is_foreign(const struct hca *h, uint32_t ip)
 {
-    return h->cfg.drv.foreign && ip >> 28 != 0xe && h->cfg.drv.foreign(h->cfg.drv.ctx, ip);
+    return h->cfg.drv.foreign && !is_group(ip) && h->cfg.drv.foreign(h->cfg.drv.ctx, ip);
 }
 
-/* RoCE has no LIDs: an address without a GRH leads nowhere. */
-static int ip_of_ah_attr(const struct ibv_ah_attr *a, uint32_t *ip)
+/* RoCE has no LIDs: an address without a GRH leads nowhere. Both GIDs are of one kind, but for
+ * groups, which are IPv4's whoever sends to them. */
+static int dest_of_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to)
 {
-    return !a->is_global || a->grh.sgid_index || (a->port_num && a->port_num != HCA_PORT)
-               ? -EINVAL
-               : addr_ip_of_gid(&a->grh.dgid, ip);
+    *to = (struct ud_dest){0};
+    if (!a->is_global || a->grh.sgid_index >= HCA_GIDS ||
+        (a->port_num && a->port_num != HCA_PORT) || ip_of_gid(&a->grh.dgid, &to->ip, &to->v6))
+        return -EINVAL;
+    if (!is_group(to->ip) && to->v6 != (a->grh.sgid_index == HCA_GID_LINK_LOCAL))
+        return -EINVAL;
+    return to->v6 && (is_group(to->ip) || is_foreign(h, to->ip)) ? -EHOSTUNREACH : 0;
 }
 
 int addr_from_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to)
 {
-    uint32_t ip;
-    int rc = ip_of_ah_attr(a, &ip);
+    int rc = dest_of_ah_attr(h, a, to);
 
     if (rc)
         return rc;
-    *to = (struct ud_dest){.ip = ip};
-    if (!is_foreign(h, ip))
-        addr_mac_of_ip(ip, to->mac);
-    else if (!arp_lookup(h, ip, to->mac))
+    if (!is_foreign(h, to->ip))
+        addr_mac_of_ip(to->ip, to->mac);
+    else if (!arp_lookup(h, to->ip, to->mac))
         return -EHOSTUNREACH;
     return 0;
 }
 
 int addr_resolve(struct hca *h, const struct ibv_ah_attr *a)
 {
-    uint32_t ip;
-    int rc = ip_of_ah_attr(a, &ip);
+    struct ud_dest to;
+    int rc = dest_of_ah_attr(h, a, &to);
 
-    return rc || h->dead || !is_foreign(h, ip) ? rc : arp_resolve(h, ip);
+    return rc || h->dead || !is_foreign(h, to.ip) ? rc : arp_resolve(h, to.ip);
 }
 
 /* Both, for callers that do not hold the lock. */
@@ -220,19 +240,21 @@ EXPORT int ibv_destroy_ah(struct ibv_ah *v)
 
 /* The sender's address is in the 40 bytes before the payload: an IPv4 header in the last 20 of
  * them, or an IPv6 one. */
-static int reply_gid(const struct ibv_grh *grh, union ibv_gid *g)
+static int reply_gid(const struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
     const uint8_t *ip4 = (const uint8_t *)grh + 20;
     uint32_t be;
 
     if (ip4[0] == 0x45) {
         memcpy(&be, ip4 + 12, 4);
-        addr_gid_of_ip(be32toh(be), g);
+        attr->grh.sgid_index = HCA_GID_IPV4;
+        addr_gid(be32toh(be), HCA_GID_IPV4, &attr->grh.dgid);
         return 0;
     }
     if (be32toh(grh->version_tclass_flow) >> 28 != 6)
         return -EINVAL;
-    *g = grh->sgid;
+    attr->grh.sgid_index = HCA_GID_LINK_LOCAL;
+    attr->grh.dgid = grh->sgid;
     return 0;
 }
 
@@ -242,8 +264,7 @@ EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, st
     if (!hca_ctx_of(context))
         return REAL(ibv_init_ah_from_wc)(context, port_num, wc, grh, attr);
     memset(attr, 0, sizeof(*attr));
-    if (port_num != HCA_PORT || !(wc->wc_flags & IBV_WC_GRH) || !grh ||
-        reply_gid(grh, &attr->grh.dgid)) {
+    if (port_num != HCA_PORT || !(wc->wc_flags & IBV_WC_GRH) || !grh || reply_gid(grh, attr)) {
         errno = EINVAL;
         return -1;
     }
@@ -288,7 +309,9 @@ EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_a
 
 static int mcast_ip(struct ibv_qp *v, const union ibv_gid *gid, uint32_t *ip)
 {
-    return v->qp_type != IBV_QPT_UD || addr_ip_of_gid(gid, ip) || *ip >> 28 != 0xe ? EINVAL : 0;
+    bool v6;
+
+    return v->qp_type != IBV_QPT_UD || ip_of_gid(gid, ip, &v6) || v6 || !is_group(*ip) ? EINVAL : 0;
 }
 
 EXPORT int ibv_attach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint16_t lid)

@@ -120,9 +120,9 @@ void hca_complete(void *user, const struct cqe *c)
     }
     if (c->has_grh)
         e.wc.wc_flags |= IBV_WC_GRH;
-    /* Where RoCE providers put the packet's type: RoCE v2 over IPv4. UCX reads it there. */
+    /* Where RoCE providers put the packet's type: RoCE v2 over IPv4 or IPv6. UCX reads it there. */
     if (qp->v.qp_type == IBV_QPT_UD)
-        e.wc.sl = 0xa;
+        e.wc.sl = c->v6 ? 0x9 : 0xa;
     if (h->cfg.gpu_ps && (c->status == WC_SUCCESS || late_any(h)))
         late_push(qp->rcq, &e, c->solicited);
     else

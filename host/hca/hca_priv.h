@@ -48,8 +48,9 @@ void *hca_dlopen(const char *name, int flags); /* the system's own dlopen (dlope
 #define HCA_IGMP_QUEUE  (2 * ROCE_MAX_MCAST)
 #define HCA_NEIGHBOURS  64 /* outside the fabric, whose MACs are remembered */
 #define HCA_PORT        1  /* a device has one port */
-#define HCA_PKEY        0xffff
-#define HCA_DSCP        26 /* of the lossless class: what RoCE deployments use (AF31) */
+enum { HCA_GID_IPV4, HCA_GID_LINK_LOCAL, HCA_GIDS }; /* its GID table */
+#define HCA_PKEY 0xffff
+#define HCA_DSCP 26 /* of the lossless class: what RoCE deployments use (AF31) */
 
 /* Intrusive doubly linked list; a head points at itself. */
 struct hlist {
@@ -408,8 +409,7 @@ void srq_check_limits(struct hca *h);
  * -EINVAL, -EHOSTUNREACH. */
 int addr_from_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to);
 int addr_resolve(struct hca *h, const struct ibv_ah_attr *a);
-int addr_ip_of_gid(const union ibv_gid *g, uint32_t *ip);
-void addr_gid_of_ip(uint32_t ip, union ibv_gid *g);
+void addr_gid(uint32_t ip, unsigned index, union ibv_gid *g); /* index < HCA_GIDS */
 bool ah_usable(const struct hca_qp *qp, const struct ibv_ah *ah);
 void ah_release_all_of(struct hca_ctx *c);
 void ah_free_chunks(struct hca *h);

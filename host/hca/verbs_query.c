@@ -137,7 +137,7 @@ int hca_query_port(struct ibv_context *v, uint8_t port, struct ibv_port_attr *a,
         .state = h->port_up && !h->dead ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
         .max_mtu = IBV_MTU_4096,
         .active_mtu = mtu_enum(h->cfg.mtu),
-        .gid_tbl_len = 1,
+        .gid_tbl_len = HCA_GIDS,
         .port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
         .max_msg_sz = ROCE_MAX_MSG,
         .pkey_tbl_len = 1,
@@ -186,11 +186,11 @@ EXPORT int ibv_query_gid(struct ibv_context *v, uint8_t port, int index, union i
 
     if (!c)
         return REAL(ibv_query_gid)(v, port, index, gid);
-    if (port != HCA_PORT || index) {
+    if (port != HCA_PORT || (unsigned)index >= HCA_GIDS) {
         errno = EINVAL;
         return -1;
     }
-    addr_gid_of_ip(c->hca->cfg.ip, gid);
+    addr_gid(c->hca->cfg.ip, (unsigned)index, gid);
     return 0;
 }
 
@@ -205,9 +205,9 @@ EXPORT int _ibv_query_gid_ex(struct ibv_context *v, uint32_t port, uint32_t inde
         return REAL(_ibv_query_gid_ex)(v, port, index, entry, flags, size);
     if (flags || port != HCA_PORT)
         return EINVAL;
-    if (index)
+    if (index >= HCA_GIDS)
         return ENODATA;
-    addr_gid_of_ip(c->hca->cfg.ip, &full.gid);
+    addr_gid(c->hca->cfg.ip, index, &full.gid);
     memset(entry, 0, size);
     memcpy(entry, &full, size < sizeof(full) ? size : sizeof(full));
     return 0;
@@ -218,11 +218,12 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *v, struct ibv_gid_entry 
 {
     if (!hca_ctx_of(v))
         return REAL(_ibv_query_gid_table)(v, entries, max, flags, size);
-    if (flags)
+    if (flags || max < HCA_GIDS)
         return -EINVAL;
-    if (!max)
-        return -EINVAL;
-    return _ibv_query_gid_ex(v, HCA_PORT, 0, entries, 0, size) ? -EIO : 1;
+    for (uint32_t i = 0; i < HCA_GIDS; i++)
+        if (_ibv_query_gid_ex(v, HCA_PORT, i, (void *)((char *)entries + i * size), 0, size))
+            return -EIO;
+    return HCA_GIDS;
 }
 
 /* Private to rdma-core, but ibv_devinfo asks. 1: RoCE v2. */
@@ -232,7 +233,7 @@ EXPORT int ibv_query_gid_type(struct ibv_context *v, uint8_t port, unsigned int 
 {
     if (!hca_ctx_of(v))
         return REAL(ibv_query_gid_type)(v, port, index, type);
-    if (port != HCA_PORT || index) {
+    if (port != HCA_PORT || index >= HCA_GIDS) {
         errno = EINVAL;
         return -1;
     }

@@ -37,6 +37,12 @@ static uint32_t icrc_bits(const uint8_t *frame, size_t n)
 
     memset(b, 0xff, 8);
     memcpy(b + 8, frame + 14, ip);
+    if (b[8] >> 4 == 6) {
+        b[8] = 0x6f, b[8 + 1] = b[8 + 2] = b[8 + 3] = b[8 + 7] = 0xff;
+        b[8 + 46] = b[8 + 47] = 0xff;
+        b[8 + 52] = 0xff;
+        return ~crc_bits(~0u, b, 8 + ip);
+    }
     b[8 + 1] = b[8 + 8] = b[8 + 10] = b[8 + 11] = 0xff;
     b[8 + 26] = b[8 + 27] = 0xff;
     b[8 + 32] = 0xff;
@@ -98,6 +104,7 @@ static void assert_same(const struct roce_pkt *a, const struct roce_pkt *b)
     assert_int_equal(a->ttl, b->ttl);
     assert_int_equal(a->pkey, b->pkey);
     assert_int_equal(a->udp_src, b->udp_src);
+    assert_int_equal(a->v6, b->v6);
     assert_int_equal(a->src_ip, b->src_ip);
     assert_int_equal(a->dst_ip, b->dst_ip);
     assert_memory_equal(a->src_mac, b->src_mac, 6);
@@ -189,7 +196,8 @@ static void every_opcode_parses_to_what_was_built(void **state)
     static const uint32_t lens[] = {0, 1, 2, 3, 4, 5, 255, 256, 1024, 4095, 4096};
 
     (void)state;
-    for (unsigned op = 0; op < 256; op++) {
+    for (unsigned n_op = 0; n_op < 512; n_op++) {
+        const unsigned op = n_op & 255;
         const struct roce_opinfo *info = &roce_opinfo[op];
 
         if (!info->name)
@@ -201,8 +209,12 @@ static void every_opcode_parses_to_what_was_built(void **state)
                       : info->rule == ROCE_LEN_1_MTU ? n > 0
                                                      : true;
             struct roce_pkt k = a_packet(op, n), got = {0};
-            struct rte_mbuf *m = a_frame(&k);
+            struct rte_mbuf *m;
             uint32_t crc;
+
+            k.v6 = n_op >= 256;
+            m = a_frame(&k);
+            assert_int_equal(k.hdr_len, roce_built_bytes(op, k.v6));
 
             assert_int_equal(roce_parse(m, &got), ok ? ROCE_OK : ROCE_PAYLOAD);
             if (ok) {
@@ -218,28 +230,70 @@ static void every_opcode_parses_to_what_was_built(void **state)
     }
 }
 
+static bool bit_is_blind(struct rte_mbuf *m, unsigned bit)
+{
+    uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
+    struct roce_pkt got;
+    bool blind;
+
+    p[bit / 8] ^= 1 << bit % 8;
+    blind = roce_parse(m, &got) == ROCE_OK && roce_icrc_ok(m, &got);
+    p[bit / 8] ^= 1 << bit % 8;
+    return blind;
+}
+
 static void any_flipped_bit_that_routers_may_not_change_is_seen(void **state)
 {
     struct roce_pkt k = a_packet(ROCE_OP_RC_SEND_ONLY, 97);
     struct rte_mbuf *m = a_frame(&k);
-    uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
     unsigned blind = 0;
 
     (void)state;
     for (unsigned bit = 14 * 8; bit < m->data_len * 8u; bit++) {
-        struct roce_pkt got;
         unsigned byte = bit / 8 - 14;
 
-        p[bit / 8] ^= 1 << bit % 8;
-        if (roce_parse(m, &got) == ROCE_OK && roce_icrc_ok(m, &got)) {
-            blind++; /* only the UDP checksum and the congestion marks of the BTH are neither
-                        covered nor checked */
-            assert_true(byte == 26 || byte == 27 || byte == 32);
-        }
-        p[bit / 8] ^= 1 << bit % 8;
+        if (!bit_is_blind(m, bit))
+            continue;
+        blind++; /* only the UDP checksum and the congestion marks of the BTH are neither covered
+                    nor checked */
+        assert_true(byte == 26 || byte == 27 || byte == 32);
     }
     assert_int_equal(blind, 24);
     rte_pktmbuf_free(m);
+    /* IPv6 has no checksum of its header: traffic class, flow label and hop limit are open too. */
+    k.v6 = true;
+    m = a_frame(&k);
+    blind = 0;
+    for (unsigned bit = 14 * 8; bit < m->data_len * 8u; bit++) {
+        unsigned byte = bit / 8 - 14;
+
+        if (!bit_is_blind(m, bit))
+            continue;
+        blind++;
+        assert_true((byte == 0 && bit % 8 < 4) || (byte >= 1 && byte <= 3) || byte == 7 ||
+                    byte == 46 || byte == 47 || byte == 52);
+    }
+    assert_int_equal(blind, 28 + 8 + 24);
+    rte_pktmbuf_free(m);
+}
+
+static void a_link_local_address_stands_for_one_port(void **state)
+{
+    static const uint8_t want[16] = {0xfe, 0x80, 0,    0,    0,    0,    0,    0,
+                                     0,    0x54, 0x0a, 0xff, 0xfe, 0x01, 0x02, 0x03};
+    uint8_t a[16];
+
+    (void)state;
+    roce_link_local_of_ip(0x0a010203, a);
+    assert_memory_equal(a, want, 16);
+    assert_int_equal(roce_ip_of_link_local(a), 0x0a010203);
+    for (unsigned i = 0; i < 16; i++) {
+        if (i == 10 || i > 12)
+            continue;
+        a[i] ^= 1; /* another prefix, another manufacturer, no EUI-64 of a MAC */
+        assert_int_equal(roce_ip_of_link_local(a), 0);
+        a[i] ^= 1;
+    }
 }
 
 /* In a new mbuf and in one that was attached to another. */
@@ -358,8 +412,8 @@ static const struct row {
     bool fix_sum;
 } rows[] = {
     {"untouched", ROCE_OK, 0, 0x02, 0, false},
-    {"ARP", ROCE_NOT_IPV4, 13, 0x06, 0, false},
-    {"IPv6", ROCE_NOT_IPV4, 12, 0x86, 0, false},
+    {"ARP", ROCE_NOT_IP, 13, 0x06, 0, false},
+    {"no IP", ROCE_NOT_IP, 12, 0x86, 0, false},
     {"ends in the Ethernet header", ROCE_SHORT, 0, 2, 13, false},
     {"ends in the IPv4 header", ROCE_SHORT, 0, 2, 33, false},
     {"ends in the UDP header", ROCE_SHORT, 0, 2, 41, false},
@@ -379,6 +433,43 @@ static const struct row {
     {"payload that the opcode has not", ROCE_PAYLOAD, 42, 0x0c, 0, false},
     {"padding in the middle of a message", ROCE_PAYLOAD, 43, 0xf0, 0, false},
 };
+
+static const struct row rows6[] = {
+    {"untouched", ROCE_OK, 0, 0x02, 0, false},
+    {"IPv4 in IPv6's place", ROCE_IP_HEADER, 14, 0x45, 0, false},
+    {"ends in the IPv6 header", ROCE_SHORT, 0, 2, 53, false},
+    {"ends in the UDP header", ROCE_SHORT, 0, 2, 61, false},
+    {"ends in the transport header", ROCE_IP_LENGTH, 0, 2, 73, false},
+    {"longer than the frame", ROCE_IP_LENGTH, 18, 0x40, 0, false},
+    {"shorter than UDP", ROCE_IP_LENGTH, 19, 7, 0, false},
+    {"an extension header", ROCE_NOT_ROCE, 20, 0, 0, false},
+    {"TCP", ROCE_NOT_ROCE, 20, 6, 0, false},
+    {"from a global address", ROCE_IP_ADDRESS, 22, 0x20, 0, false},
+    {"to a group", ROCE_IP_ADDRESS, 38, 0xff, 0, false},
+    {"another port", ROCE_NOT_ROCE, 57, 1, 0, false},
+    {"UDP length", ROCE_UDP_LENGTH, 59, 3, 0, false},
+    {"version", ROCE_BTH_VERSION, 63, 0x41, 0, false},
+    {"reserved opcode", ROCE_OPCODE, 62, 0x1f, 0, false},
+    {"payload that the opcode has not", ROCE_PAYLOAD, 62, 0x0c, 0, false},
+};
+
+static void every_malformed_ipv6_frame_has_its_name(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < RTE_DIM(rows6); i++) {
+        const struct row *r = &rows6[i];
+        struct roce_pkt k = a_packet(ROCE_OP_RC_SEND_ONLY, 64), got;
+        struct rte_mbuf *m;
+
+        k.v6 = true;
+        m = a_frame(&k);
+        rte_pktmbuf_mtod(m, uint8_t *)[r->at] = (uint8_t)r->value;
+        if (r->cut)
+            rte_pktmbuf_trim(m, m->data_len - r->cut);
+        assert_string_equal(roce_reason_name(roce_parse(m, &got)), roce_reason_name(r->want));
+        rte_pktmbuf_free(m);
+    }
+}
 
 static void every_malformed_frame_has_its_name(void **state)
 {
@@ -481,6 +572,8 @@ int main(void)
         cmocka_unit_test(a_crc_leaves_no_wide_registers_in_use),
         cmocka_unit_test(a_payload_whose_crc_is_known_gives_the_same_bytes),
         cmocka_unit_test(a_length_only_payload_counts_but_is_not_carried),
+        cmocka_unit_test(a_link_local_address_stands_for_one_port),
+        cmocka_unit_test(every_malformed_ipv6_frame_has_its_name),
         cmocka_unit_test(every_malformed_frame_has_its_name),
         cmocka_unit_test(random_bytes_never_parse_beyond_the_frame),
         cmocka_unit_test(writable_headers_do_not_touch_the_other_copies),

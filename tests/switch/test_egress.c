@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "switch/ecn.h"
+#include "roce/wire.h"
 #include "switch/egress.h"
 #include "switch/pfc.h"
 #include "tests/support/eal.h"
@@ -251,6 +253,38 @@ static void frames_above_the_threshold_are_marked_in_a_header_of_their_own(void 
     egress_destroy(e);
 }
 
+/* The traffic class of IPv6 stands half a byte further to the left, and nothing sums it up. */
+static void marks_of_ipv6_change_nothing_else(void **state)
+{
+    static const struct {
+        uint8_t tos, want;
+    } tos[] = {{0x6a, 0x6b}, {0x69, 0x6b}, {0x6b, 0x6b}, {0x68, 0x68}};
+
+    (void)state;
+    for (size_t i = 0; i < RTE_DIM(tos); i++) {
+        struct roce_pkt k = {.opcode = ROCE_OP_RC_ACKNOWLEDGE,
+                             .v6 = true,
+                             .tos = tos[i].tos,
+                             .ttl = 64,
+                             .pkey = ROCE_DEFAULT_PKEY,
+                             .src_ip = 0x0a000001,
+                             .dst_ip = 0x0a000002},
+                        got;
+        struct rte_mbuf *m = frame_alloc(pool);
+        uint64_t marks = 0;
+
+        assert_non_null(m);
+        roce_build(m, &k);
+        roce_seal(m, &k);
+        m = ecn_mark(m, pool, &marks);
+        assert_int_equal(marks, i < 2);
+        assert_int_equal(roce_parse(m, &got), ROCE_OK);
+        assert_int_equal(got.tos, tos[i].want);
+        assert_true(roce_icrc_ok(m, &got));
+        rte_pktmbuf_free(m);
+    }
+}
+
 static void count_departed(void *ctx, struct rte_mbuf *const *m, const int64_t *at, uint32_t n,
                            uint32_t bytes)
 {
@@ -332,6 +366,7 @@ int main(void)
         T(a_backlogged_source_fills_the_link_however_late_the_poll),
         T(a_paused_source_is_asked_again_when_the_pause_ends),
         T(frames_above_the_threshold_are_marked_in_a_header_of_their_own),
+        T(marks_of_ipv6_change_nothing_else),
         T(a_link_that_is_down_drops_what_waits_and_what_comes),
         T(an_unshaped_queue_carries_everything_in_order),
     };

@@ -106,8 +106,10 @@ static void handles(struct bed *b)
     must(!ibv_destroy_ah(wr.wr.ud.ah));
     wr.opcode = IBV_WR_RDMA_READ;
     expect(post(uc, wr), EOPNOTSUPP, "a READ on UC");
+    a.grh.sgid_index = 2;
+    expect(ibv_create_ah(b->pd, &a) ? 0 : errno, EINVAL, "an address handle of GID index 2");
     a.grh.sgid_index = 1;
-    expect(ibv_create_ah(b->pd, &a) ? 0 : errno, EINVAL, "an address handle of GID index 1");
+    expect(ibv_create_ah(b->pd, &a) ? 0 : errno, EINVAL, "a handle from IPv6 to IPv4");
     a = ah_of(&b->gid), a.is_global = 0;
     expect(ibv_create_ah(b->pd, &a) ? 0 : errno, EINVAL, "an address handle without a GID");
     ibv_destroy_qp(qp);
@@ -133,8 +135,10 @@ static void transitions(struct bed *b)
     must(!ibv_modify_qp(qp, &a, init));
     a.qp_state = IBV_QPS_RTR, a.path_mtu = (enum ibv_mtu)6;
     expect(ibv_modify_qp(qp, &a, rtr), EINVAL, "RTR with an MTU that there is not");
-    a.path_mtu = IBV_MTU_1024, a.ah_attr.grh.sgid_index = 1;
-    expect(ibv_modify_qp(qp, &a, rtr), EINVAL, "RTR with GID index 1");
+    a.path_mtu = IBV_MTU_1024, a.ah_attr.grh.sgid_index = 2;
+    expect(ibv_modify_qp(qp, &a, rtr), EINVAL, "RTR with GID index 2");
+    a.ah_attr.grh.sgid_index = 1;
+    expect(ibv_modify_qp(qp, &a, rtr), EINVAL, "RTR from IPv6 to IPv4");
     a.ah_attr.grh.sgid_index = 0, a.max_dest_rd_atomic = 17;
     expect(ibv_modify_qp(qp, &a, rtr), EINVAL, "RTR with too many READs");
     a.qp_state = IBV_QPS_RTS;

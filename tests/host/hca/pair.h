@@ -215,6 +215,21 @@ static inline struct ibv_ah_attr ah_to(uint32_t ip)
         .is_global = 1, .port_num = 1, .grh = {.dgid = gid_of(ip), .hop_limit = 64}};
 }
 
+/* fe80::54:AAff:feBB:CCDD of AA.BB.CC.DD, GID index 1 */
+static inline union ibv_gid link_local_of(uint32_t ip)
+{
+    return (union ibv_gid){.raw = {0xfe, 0x80, [9] = 0x54, (uint8_t)(ip >> 24), 0xff, 0xfe,
+                                   (uint8_t)(ip >> 16), (uint8_t)(ip >> 8), (uint8_t)ip}};
+}
+
+static inline struct ibv_ah_attr ah6_to(uint32_t ip)
+{
+    return (struct ibv_ah_attr){
+        .is_global = 1,
+        .port_num = 1,
+        .grh = {.dgid = link_local_of(ip), .sgid_index = 1, .hop_limit = 64}};
+}
+
 #define MASK_INIT (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
 #define MASK_RTR                                                                                   \
     (IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |                \
@@ -242,11 +257,12 @@ static inline struct ibv_qp_attr rc_attr(uint32_t peer_ip, uint32_t peer_qpn)
                                 .rnr_retry = 3};
 }
 
-static inline void rc_connect(struct ibv_qp *qp, uint32_t peer_ip, uint32_t peer_qpn)
+static inline void rc_connect_by(struct ibv_qp *qp, struct ibv_ah_attr to, uint32_t peer_qpn)
 {
-    struct ibv_qp_attr a = rc_attr(peer_ip, peer_qpn);
+    struct ibv_qp_attr a = rc_attr(0, peer_qpn);
     int uc = qp->qp_type == IBV_QPT_UC;
 
+    a.ah_attr = to;
     a.qp_state = IBV_QPS_INIT;
     assert_int_equal(ibv_modify_qp(qp, &a, MASK_INIT), 0);
     a.qp_state = IBV_QPS_RTR;
@@ -256,6 +272,11 @@ static inline void rc_connect(struct ibv_qp *qp, uint32_t peer_ip, uint32_t peer
         0);
     a.qp_state = IBV_QPS_RTS;
     assert_int_equal(ibv_modify_qp(qp, &a, uc ? IBV_QP_STATE | IBV_QP_SQ_PSN : MASK_RTS), 0);
+}
+
+static inline void rc_connect(struct ibv_qp *qp, uint32_t peer_ip, uint32_t peer_qpn)
+{
+    rc_connect_by(qp, ah_to(peer_ip), peer_qpn);
 }
 
 static inline void rc_pair(struct pair *p, struct ibv_qp **a, struct ibv_qp **b)

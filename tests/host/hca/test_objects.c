@@ -315,7 +315,7 @@ static void the_device_says_what_it_is(void **state)
     struct ibv_context *c;
     struct ibv_device_attr_ex dx;
     struct ibv_port_attr pa;
-    struct ibv_gid_entry ge;
+    struct ibv_gid_entry ge, table[2];
     union ibv_gid gid, want = gid_of(IP_A);
     __be16 pkey;
 
@@ -336,10 +336,18 @@ static void the_device_says_what_it_is(void **state)
     assert_int_equal(ibv_query_port(c, 2, &pa), EINVAL);
     assert_int_equal(ibv_query_gid(c, 1, 0, &gid), 0);
     assert_memory_equal(&gid, &want, 16);
-    assert_int_not_equal(ibv_query_gid(c, 1, 1, &gid), 0);
+    assert_int_equal(ibv_query_gid(c, 1, 1, &gid), 0);
+    want = link_local_of(IP_A);
+    assert_memory_equal(&gid, &want, 16);
+    assert_int_not_equal(ibv_query_gid(c, 1, 2, &gid), 0);
+    assert_int_not_equal(ibv_query_gid(c, 1, -1, &gid), 0);
     assert_int_equal(ibv_query_gid_ex(c, 1, 0, &ge, 0), 0);
     assert_int_equal(ge.gid_type, IBV_GID_TYPE_ROCE_V2);
-    assert_int_equal(ibv_query_gid_table(c, &ge, 1, 0), 1);
+    assert_int_equal(ibv_query_gid_table(c, &ge, 1, 0), -EINVAL); /* not all have a place */
+    assert_int_equal(ibv_query_gid_table(c, table, 2, 0), 2);
+    assert_memory_equal(&table[0], &ge, sizeof(ge));
+    assert_int_equal(table[1].gid_index, 1);
+    assert_memory_equal(&table[1].gid, &want, 16);
     assert_int_equal(ibv_query_pkey(c, 1, 0, &pkey), 0);
     assert_int_equal(pkey, 0xffff);
     assert_int_equal(ibv_get_pkey_index(c, 1, pkey), 0);

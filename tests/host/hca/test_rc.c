@@ -93,16 +93,51 @@ static void run_row(struct pair *p, struct ibv_qp *a, struct ibv_qp *b, const st
     assert_int_equal((read ? sa->buf + 100 : sb->buf + 500000)[r->len], r->inl && read ? 0xee : 0);
 }
 
+/* Over IPv4, and between link-local addresses. */
 static void rc_moves_every_shape_of_payload(void **state)
 {
-    struct ibv_qp *a, *b;
+    struct ibv_qp *a, *b, *a6, *b6;
     struct pair p;
 
     (void)state;
     pair_open(&p);
     rc_pair(&p, &a, &b);
+    a6 = make_qp(&p.s[0], IBV_QPT_RC), b6 = make_qp(&p.s[1], IBV_QPT_RC);
+    rc_connect_by(a6, ah6_to(IP_B), b6->qp_num);
+    rc_connect_by(b6, ah6_to(IP_A), a6->qp_num);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        run_row(&p, a6, b6, &rows[i]);
+    assert_int_equal(ibv_destroy_qp(a6), 0);
+    assert_int_equal(ibv_destroy_qp(b6), 0);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         run_row(&p, a, b, &rows[i]);
+    assert_int_equal(ibv_destroy_qp(a), 0);
+    assert_int_equal(ibv_destroy_qp(b), 0);
+    pair_close(&p);
+}
+
+/* A queue pair hears its peer's address only, and that is one of IPv4 or of IPv6. */
+static void peers_by_different_addresses_do_not_hear_each_other(void **state)
+{
+    struct ibv_qp *a, *b;
+    struct ibv_sge s, r;
+    struct pair p;
+
+    (void)state;
+    pair_open(&p);
+    a = make_qp(&p.s[0], IBV_QPT_RC), b = make_qp(&p.s[1], IBV_QPT_RC);
+    rc_connect_by(a, ah6_to(IP_B), b->qp_num);
+    rc_connect(b, IP_A, a->qp_num);
+    s = sge_at(&p.s[0], 0, 10), r = sge_at(&p.s[1], 0, 10);
+    assert_int_equal(post_recv(b, 1, &r, 1), 0);
+    assert_int_equal(post_send(a, (struct ibv_send_wr){.sg_list = &s,
+                                                       .num_sge = 1,
+                                                       .opcode = IBV_WR_SEND,
+                                                       .send_flags = IBV_SEND_SIGNALED}),
+                     0);
+    pair_settle(&p);
+    assert_int_equal(one_wc(p.s[0].cq).status, IBV_WC_RETRY_EXC_ERR);
+    no_wc(p.s[1].cq);
     assert_int_equal(ibv_destroy_qp(a), 0);
     assert_int_equal(ibv_destroy_qp(b), 0);
     pair_close(&p);
@@ -440,6 +475,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rc_moves_every_shape_of_payload),
+        cmocka_unit_test(peers_by_different_addresses_do_not_hear_each_other),
         cmocka_unit_test(atomics_return_the_old_value),
         cmocka_unit_test(only_signaled_sends_complete_in_order),
         cmocka_unit_test(sig_all_completes_every_send),

@@ -14,16 +14,15 @@ static struct ibv_send_wr ud_wr(struct ibv_sge *s, struct ibv_ah *ah, uint32_t q
                                 .wr.ud = {ah, qpn, qkey}};
 }
 
-static void a_datagram_brings_its_senders_address(void **state)
+static void a_datagram_and_its_answer(struct ibv_ah_attr at, bool v6)
 {
+    union ibv_gid from = v6 ? link_local_of(IP_A) : gid_of(IP_A);
     struct ibv_qp *a, *b;
     struct pair p;
     struct ibv_sge s, r;
-    struct ibv_ah_attr at = ah_to(IP_B);
     struct ibv_ah *ah, *back;
     struct ibv_wc wc;
 
-    (void)state;
     pair_open(&p);
     a = make_qp(&p.s[0], IBV_QPT_UD), b = make_qp(&p.s[1], IBV_QPT_UD);
     ud_ready(a, QKEY), ud_ready(b, QKEY);
@@ -42,10 +41,17 @@ static void a_datagram_brings_its_senders_address(void **state)
     assert_int_equal(wc.src_qp, a->qp_num);
     assert_int_equal(wc.imm_data, 0xabcd);
     assert_true(wc.wc_flags & IBV_WC_GRH);
-    assert_int_equal(wc.sl, 0xa); /* RoCE v2 over IPv4 */
+    assert_int_equal(wc.sl, v6 ? 0x9 : 0xa); /* RoCE v2 over IPv6, IPv4 */
     assert_memory_equal(p.s[0].buf, p.s[1].buf + 40, 4096);
-    assert_int_equal(p.s[1].buf[20], 0x45); /* the IPv4 header is the second half of the GRH */
-    assert_int_equal(p.s[1].buf[35], 1);
+    if (v6) {
+        assert_int_equal(p.s[1].buf[0] >> 4, 6);
+        assert_memory_equal(p.s[1].buf + 8, &from, 16);
+        from = link_local_of(IP_B);
+        assert_memory_equal(p.s[1].buf + 24, &from, 16);
+    } else {
+        assert_int_equal(p.s[1].buf[20], 0x45); /* the IPv4 header is the second half of the GRH */
+        assert_memory_equal(p.s[1].buf + 32, from.raw + 12, 4);
+    }
 
     /* and the answer finds its way by nothing but that */
     back = ibv_create_ah_from_wc(p.s[1].pd, &wc, (struct ibv_grh *)p.s[1].buf, 1);
@@ -63,6 +69,13 @@ static void a_datagram_brings_its_senders_address(void **state)
     assert_int_equal(ibv_destroy_qp(a), 0);
     assert_int_equal(ibv_destroy_qp(b), 0);
     pair_close(&p);
+}
+
+static void a_datagram_brings_its_senders_address(void **state)
+{
+    (void)state;
+    a_datagram_and_its_answer(ah_to(IP_B), false);
+    a_datagram_and_its_answer(ah6_to(IP_B), true);
 }
 
 static void a_wrong_qkey_is_not_delivered(void **state)
@@ -109,7 +122,15 @@ static void addresses_that_lead_nowhere_are_refused(void **state)
     at = ah_to(IP_B), at.is_global = 0;
     assert_null(ibv_create_ah(p.s[0].pd, &at));
     assert_int_equal(errno, EINVAL);
-    at = ah_to(IP_B), at.grh.sgid_index = 1;
+    at = ah_to(IP_B), at.grh.sgid_index = 2;
+    assert_null(ibv_create_ah(p.s[0].pd, &at));
+    at = ah_to(IP_B), at.grh.sgid_index = 1; /* from IPv6 to IPv4 */
+    assert_null(ibv_create_ah(p.s[0].pd, &at));
+    at = ah6_to(IP_B), at.grh.sgid_index = 0; /* from IPv4 to IPv6 */
+    assert_null(ibv_create_ah(p.s[0].pd, &at));
+    at = ah6_to(IP_B), at.grh.dgid.raw[9] = 1; /* a link-local one of another manufacturer */
+    assert_null(ibv_create_ah(p.s[0].pd, &at));
+    at = ah6_to(0xe8000001); /* a group has none */
     assert_null(ibv_create_ah(p.s[0].pd, &at));
     at = ah_to(IP_B), at.port_num = 2;
     assert_null(ibv_create_ah(p.s[0].pd, &at));
