@@ -279,6 +279,7 @@ determinism:
 	$(Q)$(MAKE) --no-print-directory MODE=debug BUILD=build-debug build-debug/trib-sim
 	$(Q)$(MAKE) --no-print-directory MODE=asan BUILD=build-asan build-asan/trib-sim
 	$(Q)tests/determinism.sh build build-debug build-asan
+	$(Q)BUILD=build tests/one_result.sh
 
 # Threads of one program under the thread sanitizer, which wants addresses that are not random.
 TSAN_TESTS := $(addprefix build-tsan/tests/,host/hca/test_threads sim/test_slices)

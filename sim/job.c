@@ -131,6 +131,23 @@ static bool never(void *ctx)
     return false;
 }
 
+/*
+ * Where whoever goes by slices and whoever goes by steps have both done the same. One who fails
+ * does not end the other ranks' slice, which may be one lookahead longer than the one of his end.
+ */
+static int64_t rest_ps(const struct job *j)
+{
+    const struct world *w = j->cfg.w;
+    int64_t failed = PS_NEVER, end = world_slice_end(w, world_now(w));
+
+    for (unsigned r = 0; r < j->cfg.nranks && j->failures; r++)
+        if (j->mem[r].ended && j->mem[r].rc)
+            failed = RTE_MIN(failed, j->mem[r].end_ps);
+    if (failed != PS_NEVER)
+        end = RTE_MAX(end, world_slice_end(w, world_slice_end(w, failed)));
+    return end - 1;
+}
+
 void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx)
 {
     const struct world_turn t = {turn, soon, j};
@@ -140,7 +157,7 @@ void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), vo
         if (j->loop->by_steps || j->next != j || !world_slice(w, limit(j, until_ps), &t))
             step(j, until_ps);
     world_join(w);
-    job_drive(j, world_slice_end(w, world_now(w)) - 1, never, NULL);
+    job_drive(j, rest_ps(j), never, NULL);
 }
 
 static bool all_connected(void *ctx)

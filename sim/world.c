@@ -16,9 +16,12 @@ void world_wake(struct rank *r)
 {
     unsigned word = r->index / 64;
 
-    r->awake = true;
-    if (r->w->apart)
+    if (r->w->apart) {
+        r->awake = true;
         return;
+    }
+    r->w->woken += !r->awake;
+    r->awake = true;
     r->w->awake[word] |= 1ull << r->index % 64;
     r->w->wakers[word / 64] |= 1ull << word % 64;
 }
@@ -193,9 +196,12 @@ void world_flush_kicks(struct world *w, int64_t now)
 
 bool world_step(struct world *w, int64_t limit_ps)
 {
+    unsigned woken = w->woken;
     int64_t t;
 
     world_flush_kicks(w, w->now);
+    if (unlikely(w->woken != woken)) /* by what went: it is their turn at this instant */
+        return true;
     t = net_next(w->net);
     if (unlikely(w->alarm_ps <= limit_ps && w->alarm_ps <= t)) {
         w->now = RTE_MAX(w->now, w->alarm_ps);

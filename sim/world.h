@@ -43,17 +43,19 @@ unsigned world_ranks(const struct world *w);
 int64_t world_now(const struct world *w);
 
 /* Runs the next event if it is due by limit_ps, else moves the clock to limit_ps. Returns whether
- * there was one. */
+ * there was one; what ranks have posted goes before it, and ranks that have news by that come first,
+ * at the same instant. */
 bool world_step(struct world *w, int64_t limit_ps);
 /*
  * Instead of many steps: all events of the slice of time that has the next one, node by node
  * (net_apart()), run() being called for each rank whose HCA has news, at its host's time: by one
  * thread at a time for the ranks of a host, for those of others perhaps by another one meanwhile.
  * Where there are many, soon() before it, as net_turn's, in WORLD_SOON steps.
- * False: it cannot be done here (the slice may reach to limit_ps, faults, a tap, a fabric without
- * lookahead); world_step() can. Slices are parts of a fixed grid, one or two long, and who runs by
- * slices comes to rest at an end of one, the first after the last awaited rank is no more: whoever
- * runs by steps does the same things at the same times if it goes on to world_slice_end() - 1.
+ * False: it cannot be done now (the slice may reach to limit_ps, an alarm is set, links have
+ * faults, a tap, a fabric without lookahead); world_step() can. Slices are parts of a fixed grid,
+ * which is the fabric's whatever is done to its links, one or two long, and who runs by slices
+ * comes to rest at an end of one, the first after the last awaited rank is no more: whoever runs by
+ * steps does the same things at the same times if it goes on to world_slice_end() - 1.
  */
 struct world_turn {
     void (*run)(void *ctx, unsigned rank, int64_t now_ps);

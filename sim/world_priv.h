@@ -54,6 +54,7 @@ struct world {
     struct lane *first;    /* the caller's */
     bool apart;            /* hosts have their own time, and call their own ranks */
     uint64_t *awake;       /* [nranks / 64 + 1] a bit a rank, of those awake; not while apart */
+    unsigned woken;        /* ranks, one after the other; not while apart */
     uint64_t *wakers;      /* [nranks / 4096 + 1] a bit a word of awake that is not 0 */
     unsigned *awaited;     /* [n_nodes] ranks that are */
     atomic_uint all_awaited;

@@ -96,14 +96,19 @@ const struct egress_faults *egress_faults(const struct egress *e);
  * it. */
 void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx);
 
+/* *n is one more while the queue has faults; NULL ends it. */
+void egress_count_faults(struct egress *e, uint32_t *n);
+
 /*
  * Both ends of the link apart (net_apart.c): egress_start() puts onto it what is due, egress_take()
  * takes off it what has arrived, each with its own next time, and each end may be ahead of the
- * other by less than the link's latency. For links with a rate and without faults only. first(ctx)
- * is called when a frame comes onto an empty link, with the ctx of egress_on_earlier(), which comes
- * first. first NULL: together again.
+ * other by less than the link's latency. For links with a rate and a latency only, while they have
+ * no faults and what is on them is in order. first(ctx) is called when a frame comes onto an empty
+ * link, with the ctx of egress_on_earlier(), which comes first. first NULL: together again.
  */
-bool egress_is_plain(const struct egress *e); /* a rate, no faults */
+bool egress_is_shaped(const struct egress *e); /* a rate and a latency */
+bool egress_is_in_order(
+    const struct egress *e); /* what starts now arrives behind all on the link */
 void egress_apart(struct egress *e, void (*first)(void *ctx));
 void egress_start(struct egress *e, int64_t now_ps);
 uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps);

@@ -128,9 +128,25 @@ static uint32_t flight_size(const struct egress_cfg *cfg)
     return rte_align32pow2((uint32_t)RTE_MIN(n, (int64_t)FLIGHT_MAX));
 }
 
-bool egress_is_plain(const struct egress *e)
+bool egress_is_shaped(const struct egress *e)
 {
-    return e->cfg.rate_bps && e->cfg.latency_ps && !e->fault.on;
+    return e->cfg.rate_bps && e->cfg.latency_ps;
+}
+
+/* Frames that a fault has put behind others may still be under way when there are no more faults.
+ */
+bool egress_is_in_order(const struct egress *e)
+{
+    return !e->faults && (!e->flight.n || e->flight.last_ps <= e->last_at_ps);
+}
+
+void egress_count_faults(struct egress *e, uint32_t *n)
+{
+    if (e->n_faulty)
+        *e->n_faulty -= e->faults;
+    e->n_faulty = n;
+    if (n)
+        *n += e->faults;
 }
 
 /* A link that holds what one end has put on it ahead of the other is not full. */
@@ -150,6 +166,8 @@ void egress_set_faults(struct egress *e, const struct egress_faults *f)
     e->flight.limit = RTE_MAX(e->flight.limit, size - 1);
     e->cfg.faults = *f;
     fault_set(&e->fault, f);
+    if (e->n_faulty)
+        *e->n_faulty += (uint32_t)e->fault.on - e->faults;
     e->faults = e->fault.on;
 }
 

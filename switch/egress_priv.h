@@ -62,6 +62,7 @@ struct egress {
     struct waiting q[FRAME_CLASSES] __rte_cache_aligned;
     struct egress_cfg cfg;
     struct fault fault;
+    uint32_t *n_faulty; /* egress_count_faults() */
     struct ecn ecn;
 } __rte_cache_aligned;
 _Static_assert(offsetof(struct egress, flight) == RTE_CACHE_LINE_SIZE &&

@@ -335,7 +335,24 @@ static void add_sources(struct net *n)
             }
             n->src[s.id] = s;
             egress_on_earlier(s.e, net_earlier, &n->src[s.id]);
+            egress_count_faults(s.e, &n->faulty);
         }
+}
+
+static int64_t least_latency(const struct net *n)
+{
+    int64_t least = PS_NEVER;
+
+    for (uint32_t i = 0; i < n->n_src; i++) {
+        const struct source *s = &n->src[i];
+
+        if (!s->e)
+            continue;
+        if (s->peer == FAB_NONE || s->peer == s->node || !egress_is_shaped(s->e))
+            return 0;
+        least = RTE_MIN(least, n->cfg.fab->nodes[s->node].ports[s->port].latency_ps);
+    }
+    return least == PS_NEVER ? 0 : least;
 }
 
 int net_create(struct net **out, const struct net_cfg *cfg)
@@ -365,6 +382,7 @@ int net_create(struct net **out, const struct net_cfg *cfg)
         return rc;
     }
     add_sources(n);
+    n->lookahead_ps = least_latency(n);
     for (uint16_t i = 0; i < cfg->fab->n_nodes; i++)
         if (n->node[i])
             net_refresh_node(n, i);
@@ -378,8 +396,10 @@ void net_destroy(struct net *n)
     if (!n)
         return;
     for (uint32_t i = 0; n->src && i < n->n_src; i++)
-        if (n->src[i].e)
+        if (n->src[i].e) {
             egress_on_earlier(n->src[i].e, NULL, NULL);
+            egress_count_faults(n->src[i].e, NULL);
+        }
     apart_destroy(n);
     for (uint16_t i = 0; n->node && i < n->cfg.fab->n_nodes; i++)
         if (n->node[i])

@@ -50,12 +50,13 @@ int64_t net_now(const struct net *n);
  * Virtual time in slices (net_apart.c). A net with a lookahead, the least latency of its links, may
  * run its nodes apart: what one does is felt by others that much later at the earliest, so each
  * node does many of its events in a row, in the order in which net_advance() would have it do them.
- * Its state is in the caches then, however many nodes there are. 0: this net cannot (a link without
- * rate or latency, faults, ways out).
+ * Its state is in the caches then, however many nodes there are. The same for the net's whole life;
+ * 0: this net never can (a link without rate or latency, ways out).
  */
 int64_t net_lookahead(const struct net *n);
 /* Apart: net_slice() only, and net_next(), which is when the next slice may begin; until together
- * again. 0 or -ENOMEM. */
+ * again. 0, -ENOMEM, or -EAGAIN: not now (no lookahead, links with faults, or with frames on them
+ * that faults have put behind others). Faults may change while together only. */
 int net_apart(struct net *n, bool apart);
 /*
  * Nodes that run apart may run at the same time: those of a share one after the other, shares on

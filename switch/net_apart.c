@@ -206,8 +206,8 @@ int64_t net_slice(struct net *n, int64_t from_ps, const struct net_turn *turn)
     struct apart *a = n->apart;
 
     a->turn = turn;
-    a->mid_ps = from_ps + a->lookahead_ps;
-    a->end_ps = a->two ? a->mid_ps + a->lookahead_ps : a->mid_ps;
+    a->mid_ps = from_ps + n->lookahead_ps;
+    a->end_ps = a->two ? a->mid_ps + n->lookahead_ps : a->mid_ps;
     n->in_event = true;
     if (a->two) {
         together(n, run_far);
@@ -247,18 +247,17 @@ uint64_t apart_events(const struct net *n)
 
 int64_t net_lookahead(const struct net *n)
 {
-    int64_t least = PS_NEVER;
+    return n->lookahead_ps;
+}
 
-    for (uint32_t i = 0; i < n->n_src; i++) {
-        const struct source *s = &n->src[i];
-
-        if (!s->e)
-            continue;
-        if (s->peer == FAB_NONE || s->peer == s->node || !egress_is_plain(s->e))
-            return 0;
-        least = RTE_MIN(least, n->cfg.fab->nodes[s->node].ports[s->port].latency_ps);
-    }
-    return least == PS_NEVER ? 0 : least;
+/* Frames that overtake each other arrive in an order that is known only when they have: no note of
+ * the first on a link would hold. */
+static bool in_order(const struct net *n)
+{
+    for (uint32_t i = 0; i < n->n_src; i++)
+        if (n->src[i].e && !egress_is_in_order(n->src[i].e))
+            return false;
+    return true;
 }
 
 /* Far nodes to where hosts are. */
@@ -321,6 +320,8 @@ int net_apart(struct net *n, bool apart)
 {
     if (apart == n->is_apart)
         return 0;
+    if (apart && (!n->lookahead_ps || n->faulty || !in_order(n)))
+        return -EAGAIN;
     if (apart && !n->apart) {
         int rc = net_share(n, 1);
 

@@ -38,7 +38,9 @@ struct net {
     net_tap_fn tap;
     void *tap_ctx;
     uint64_t events;
-    uint32_t attached;   /* endpoints, in all */
+    uint32_t attached; /* endpoints, in all */
+    uint32_t faulty;   /* directions of links that have faults */
+    int64_t lookahead_ps;
     struct apart *apart; /* net_apart.c; NULL: never was */
     bool is_apart;       /* nodes have queues of their own; the heap is stale */
 };
@@ -105,8 +107,7 @@ struct apart {
     uint8_t *side;       /* [n_nodes] SIDE_* */
     struct share *share;
     unsigned n_shares;
-    struct note *notes; /* behind all shares' */
-    int64_t lookahead_ps;
+    struct note *notes;               /* behind all shares' */
     bool two;                         /* sides of the fabric: each goes two lookaheads at a time */
     int64_t hosts_end_ps, far_end_ps; /* they have done everything before that */
 

@@ -247,7 +247,6 @@ static int create(struct net *n, unsigned shares)
     if (a && a->due && a->place && a->all && a->order && a->side && a->share) {
         a->two = find_far(n->cfg.fab, a->side, a->order);
         a->n_shares = a->two ? shares : 1;
-        a->lookahead_ps = net_lookahead(n);
         rc = fill_places(n);
     }
     if (!rc)
@@ -261,7 +260,7 @@ static int create(struct net *n, unsigned shares)
 
 int net_share(struct net *n, unsigned shares)
 {
-    int rc = n->apart || !net_lookahead(n) ? 0 : create(n, RTE_MIN(shares, NET_SHARES));
+    int rc = n->apart || !n->lookahead_ps ? 0 : create(n, RTE_MIN(shares, NET_SHARES));
 
     return rc ? rc : n->apart ? (int)n->apart->n_shares : 1;
 }
