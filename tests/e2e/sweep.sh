@@ -53,3 +53,23 @@ has 'no results of line 2' "$tmp/merge.out"
 sweep "$tmp/nowhere" "$tmp/x" >"$tmp/refused.out" 2>&1
 [ $? = 2 ] || fail "no list, but no usage error"
 has 'found no list' "$tmp/refused.out"
+
+# one that a signal ends is told by the signal's name, with what it said last: the table's head is not why
+mkdir "$tmp/fake"
+cat >"$tmp/fake/trib-sim" <<'END'
+#!/bin/bash
+echo "# the table's head"
+[ "$1" != "${1%two-hosts.conf}" ] && { echo "trib-sim: said before" >&2; kill -SEGV $$; }
+[ "$1" != "${1%single-switch-4.conf}" ] && kill -ABRT $$
+exit 7
+END
+chmod +x "$tmp/fake/trib-sim"
+for p in "$TRIB_BUILD"/trib-*; do [ -e "$tmp/fake/${p##*/}" ] || ln -s "$p" "$tmp/fake/"; done
+printf '%s\n' two-hosts.conf single-switch-4.conf leaf-spine-8.conf >"$tmp/list"
+TRIB_BUILD=$tmp/fake sweep "$tmp/list" "$tmp/crash" >"$tmp/task.out" 2>&1
+[ $? = 1 ] || fail "a sweep with crashes ended well"
+has "line 1 failed: ended by SIGSEGV \(signal 11\); the last it said: trib-sim: said before$" "$tmp/task.out"
+has "line 2 failed: ended by SIGABRT \(signal 6\)$" "$tmp/task.out"
+has "line 3 failed: exit code 7, without a word$" "$tmp/task.out"
+has "table's head" "$tmp/crash/00000.out"
+has "said before" "$tmp/crash/00000.out"
