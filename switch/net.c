@@ -241,6 +241,20 @@ void net_set_blip(struct net *n, int64_t ps)
             n->node[i]->blip_ps = ps;
 }
 
+void net_set_stall(struct net *n, int64_t ps)
+{
+    for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++)
+        if (n->node[i] && n->cfg.fab->nodes[i].kind == FAB_HOST)
+            nic_set_stall(n->node[i], ps);
+}
+
+void net_excuse(struct net *n, int64_t until_ps)
+{
+    for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++)
+        if (n->node[i] && n->cfg.fab->nodes[i].kind == FAB_HOST)
+            nic_excuse(n->node[i], until_ps);
+}
+
 void net_set_watchdog(struct net *n, int64_t after_ps)
 {
     for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++) {

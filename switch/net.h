@@ -144,6 +144,10 @@ void net_set_ahead(struct net *n, int64_t ahead_ps);
 /* So long a host's own link may be down before its switch takes the host for lost, and ends the
  * groups that it is a member of; 0: not at all. It begins with NODE_BLIP_PS. */
 void net_set_blip(struct net *n, int64_t ps);
+/* For so long a process may hold up others of its host (nic.h). It begins with NIC_STALL_PS. */
+void net_set_stall(struct net *n, int64_t ps);
+/* The net was not advanced for some time before that, because its driver was late. */
+void net_excuse(struct net *n, int64_t until_ps);
 /* The PFC watchdog of every switch here waits so long; 0: off. It begins with what the fabric says.
  */
 void net_set_watchdog(struct net *n, int64_t after_ps);

@@ -103,6 +103,8 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
     if (!s->ring)
         return -ENOMEM;
     s->ep = *ep;
+    nic_stall_reset(&nic->p[port], s);
+    s->stall_drops = 0;
     s->attached = true;
     s->floor_ps = 0;
     nic->p[port].attached |= 1u << slot;
@@ -110,6 +112,11 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
     nic_ask(s);
     nic_settle(&nic->p[port]);
     return 0;
+}
+
+uint64_t nic_stall_drops(struct node *nd, uint16_t port, unsigned slot)
+{
+    return nic_of(nd)->p[port].slot[slot].stall_drops;
 }
 
 bool nic_is_used(struct node *nd)
@@ -405,6 +412,7 @@ int nic_create(struct node **out, const struct node_cfg *cfg)
         free(nic);
         return rc;
     }
+    nic->stall_ps = NIC_STALL_PS;
     nic->n_slots = RTE_MAX(RTE_MIN(cfg->fab->slots_per_host, FAB_MAX_SLOTS), 1);
     nic->p = lines_alloc((ports + 1u) * sizeof(*nic->p));
     rc = nic->p ? 0 : -ENOMEM;

@@ -10,6 +10,10 @@
 
 #include "switch/node.h"
 
+/* For so long a process may hold up others before frames for it are dropped, as nic_stall.c says.
+ */
+#define NIC_STALL_PS (100 * PS_PER_MS)
+
 int nic_create(struct node **nd, const struct node_cfg *cfg);
 /* 0, -EINVAL (no such port or slot), -EBUSY. */
 int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpoint *ep);
@@ -23,5 +27,11 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps);
 void nic_kick(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps);
 /* Frames that wait for a process to take them. */
 uint32_t nic_backlog(struct node *nd, uint16_t port, unsigned slot);
+/* Frames dropped because it does not take them, since it was attached. */
+uint64_t nic_stall_drops(struct node *nd, uint16_t port, unsigned slot);
+/* In place of NIC_STALL_PS, which it begins with: liveness is wall time. */
+void nic_set_stall(struct node *nd, int64_t ps);
+/* Nobody was asked to take frames for some time before that: it is not charged to processes. */
+void nic_excuse(struct node *nd, int64_t until_ps);
 
 #endif

@@ -11,9 +11,6 @@
 /* A process that took less than it was given is tried again when it kicks, or after so long:
  * rarely, since every trial is an event, and a loop that is late has all of them to make up for. */
 #define NIC_RETRY_PS (50 * PS_PER_US)
-/* A process that takes nothing for so long is stopped or stuck: what comes for it is dropped until
- * it does, or PFC would hold back its host, then the fabric, for its sake. */
-#define NIC_STALL_PS (500 * PS_PER_MS)
 /* That a process has ended is said again after so long, and after twice as long each time, until
  * AGAIN_LAST: nobody answers, links lose frames, and who is not told waits for ever. */
 #define NIC_AGAIN_PS      PS_PER_MS
@@ -31,12 +28,12 @@ struct nic_stash {
 /* All in order of use: see struct egress. */
 struct nic_slot {
     bool attached;
-    bool stalled; /* waits_ps is too long ago; nothing waits any more */
+    bool waits;   /* frames were left when it was last offered them */
+    bool stalled; /* credit_ps is spent; nothing waits any more */
     uint32_t rx_mask, rx_head, rx_tail;
     uint32_t seen;        /* up to here PFC knows of the frames in the ring */
     struct rte_mbuf **rx; /* few, or ring from when they are more until it is empty */
     uint64_t rx_bytes;
-    int64_t waits_ps; /* since when frames wait without any being taken */
     int64_t next_ps;  /* what next() said when it was last asked (nic_ask) */
     int64_t floor_ps; /* next() earlier than this is not believed: tick has just run */
     struct endpoint ep;
@@ -44,6 +41,9 @@ struct nic_slot {
     struct rte_mbuf *few[NIC_FEW];
     uint32_t ring_mask;
     struct rte_mbuf **ring;         /* power of two */
+    int64_t credit_ps;              /* for so long it may hold up others (nic_stall.c), */
+    int64_t looked_ps;              /* reckoned up to then */
+    uint64_t stall_drops;           /* frames dropped because it is stalled */
     const struct lines_list *lines; /* nic_list_lines(), or NULL */
 } __rte_cache_aligned;
 
@@ -70,6 +70,7 @@ struct nic_port {
 struct nic {
     struct node nd;
     unsigned n_slots;
+    int64_t stall_ps; /* nic_set_stall() */
     struct nic_port *p;
     int64_t due_ps[]; /* [n_ports] when a port's retry, loop or slots have work (nic_settle) */
 };
@@ -90,6 +91,12 @@ static inline unsigned nic_slot_of_qpn(uint32_t qpn)
     return qpn >> 16 ? (qpn >> 16) - 1 : 0;
 }
 
+/* So much waits for the slot that processes of the host are held back who send to it. */
+static inline bool nic_rx_half_full(const struct nic_port *np, const struct nic_slot *s)
+{
+    return nic_rx_used(s) >= np->rx_limit_pkts / 2 || s->rx_bytes >= np->rx_limit_bytes / 2;
+}
+
 /* An empty slot begins again: what is never needed is never touched. */
 static inline void nic_rx_begin(struct nic_slot *s)
 {
@@ -97,6 +104,13 @@ static inline void nic_rx_begin(struct nic_slot *s)
     s->rx = s->few;
     s->rx_mask = NIC_FEW - 1;
 }
+
+/* nic_stall.c */
+/* The process has left frames. True: it may not hold up others any longer. */
+bool nic_stall_look(const struct nic_port *np, struct nic_slot *s, int64_t now_ps);
+/* It took n frames, and had left some before, or is stalled. */
+void nic_stall_took(const struct nic_port *np, struct nic_slot *s, uint32_t n);
+void nic_stall_reset(const struct nic_port *np, struct nic_slot *s);
 
 /* nic_rx.c */
 /* Frees what waits for a slot. */

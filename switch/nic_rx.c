@@ -41,10 +41,8 @@ uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps)
         nic_ask(s);
         s->rx_head += k;
         total += k;
-        if (k) {
-            s->waits_ps = now_ps;
-            s->stalled = false;
-        }
+        if (unlikely(s->waits || s->stalled))
+            nic_stall_took(np, s, k);
         for (uint16_t i = 0; i < k; i++) {
             s->rx_bytes -= bytes[i];
             if (held[i])
@@ -52,10 +50,10 @@ uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps)
         }
         if (k == n)
             continue;
-        s->stalled |= now_ps - s->waits_ps >= NIC_STALL_PS;
-        if (unlikely(s->stalled))
+        if (nic_stall_look(np, s, now_ps)) {
+            s->stall_drops += nic_rx_used(s);
             nic_rx_drop(np, slot, DROP_SLOT_STALLED, now_ps);
-        else
+        } else
             np->retry_ps = RTE_MIN(np->retry_ps, now_ps + NIC_RETRY_PS);
         break;
     }
@@ -82,7 +80,7 @@ static void to_ring(struct nic_slot *s)
     s->rx_mask = s->ring_mask;
 }
 
-static void to_slot(struct nic_port *np, unsigned slot, struct rte_mbuf *m, int64_t now)
+static void to_slot(struct nic_port *np, unsigned slot, struct rte_mbuf *m)
 {
     struct nic_slot *s = slot < np->nic->n_slots ? &np->slot[slot] : NULL;
 
@@ -95,8 +93,6 @@ static void to_slot(struct nic_port *np, unsigned slot, struct rte_mbuf *m, int6
         node_drop(&np->nic->nd, np->port, m, DROP_SLOT_FULL);
         return;
     }
-    if (s->rx_head == s->rx_tail)
-        s->waits_ps = now;
     if (unlikely(nic_rx_used(s) > s->rx_mask))
         to_ring(s);
     frame_meta(m)->in_port = NODE_NO_PORT;
@@ -105,7 +101,7 @@ static void to_slot(struct nic_port *np, unsigned slot, struct rte_mbuf *m, int6
 }
 
 /* One copy by reference for every slot of a set; the last one gets the frame. */
-static uint32_t to_slots(struct nic_port *np, uint32_t set, struct rte_mbuf *m, int64_t now)
+static uint32_t to_slots(struct nic_port *np, uint32_t set, struct rte_mbuf *m)
 {
     if (!set)
         node_drop(&np->nic->nd, np->port, m, DROP_NO_SLOT);
@@ -113,7 +109,7 @@ static uint32_t to_slots(struct nic_port *np, uint32_t set, struct rte_mbuf *m, 
         struct rte_mbuf *c = b & (b - 1) ? frame_clone(m, np->nic->nd.pool) : m;
 
         if (c)
-            to_slot(np, (unsigned)__builtin_ctz(b), c, now);
+            to_slot(np, (unsigned)__builtin_ctz(b), c);
         else
             np->nic->nd.cnt[np->port].drops[DROP_NO_BUFFER]++;
     }
@@ -137,7 +133,7 @@ static uint32_t arp_input(struct nic_port *np, struct rte_mbuf *m, const struct 
     if (a)
         node_send(nd, np->port, a, now);
     else if (mine)
-        return to_slots(np, np->attached, m, now); /* answers to what a process asked */
+        return to_slots(np, np->attached, m); /* answers to what a process asked */
     rte_pktmbuf_free(m);
     return 0;
 }
@@ -159,7 +155,7 @@ static inline uint32_t input_one(struct nic_port *np, uint16_t in, struct rte_mb
     if (likely(mine && k.kind == PEEK_ROCE)) {
         unsigned slot = nic_slot_of_qpn(k.dqpn);
 
-        to_slot(np, slot, m, now);
+        to_slot(np, slot, m);
         return slot < np->nic->n_slots ? 1u << slot : 0;
     }
     if (k.kind == PEEK_MAC_CONTROL && in != NODE_NO_PORT)
@@ -167,7 +163,7 @@ static inline uint32_t input_one(struct nic_port *np, uint16_t in, struct rte_mb
     else if (k.kind == PEEK_ARP)
         return arp_input(np, m, &k, mine, now);
     else if ((dst[0] & 1) && k.kind == PEEK_ROCE)
-        return to_slots(np, group_slots(np, k.dst_ip), m, now);
+        return to_slots(np, group_slots(np, k.dst_ip), m);
     else if (k.kind == PEEK_IGMP)
         rte_pktmbuf_free(m); /* our memberships are told when they change and never forgotten */
     else

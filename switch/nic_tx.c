@@ -111,8 +111,7 @@ static bool loop_may_take(const struct nic_port *np, struct rte_mbuf *m)
     peek_frame(m, &k);
     slot = nic_slot_of_qpn(k.dqpn);
     return k.kind != PEEK_ROCE || slot >= np->nic->n_slots || !np->slot[slot].attached ||
-           (nic_rx_used(&np->slot[slot]) < np->rx_limit_pkts / 2 &&
-            np->slot[slot].rx_bytes < np->rx_limit_bytes / 2);
+           !nic_rx_half_full(np, &np->slot[slot]);
 }
 
 /* RoCE to a group reaches the members on this host by the loop, if there are any. */

@@ -1,3 +1,4 @@
+#include "switch/nic.h"
 #include "switch/reduce/mm.h"
 #include "switch/rim/loop_impl.h"
 
@@ -21,7 +22,9 @@
 #define LAG_MAX_PS   (2 * PS_PER_US)
 #define YIELDS       2
 #define BLIP_WALL_PS (2 * PS_PER_S) /* liveness is wall time */
-#define AHEAD_PS     PS_PER_US /* at line speed; within what PFC has headroom for, see LAG_MAX_PS */
+#define PAUSE_WALL_PS                                                                              \
+    (5 * PS_PER_MS) /* between rounds; a longer one is no fault of processes that wait */
+#define AHEAD_PS PS_PER_US /* at line speed; within what PFC has headroom for, see LAG_MAX_PS */
 
 unsigned loop_pool_frames(const struct fabric *fab, const bool *mine)
 {
@@ -130,6 +133,8 @@ static void follow_dilation(struct loop *l)
     clock_set_policy((uint32_t)dilation);
     net_set_ahead(l->net, dilation == 1 ? AHEAD_PS : 0);
     net_set_blip(l->net, RTE_MIN(NODE_BLIP_PS, BLIP_WALL_PS / dilation));
+    net_set_stall(l->net, NIC_STALL_PS / dilation);
+    l->pause_ps = PAUSE_WALL_PS / dilation;
     if (l->fab->pfc_watchdog_ps)
         net_set_watchdog(l->net, RTE_MAX(l->fab->pfc_watchdog_ps / dilation, (int64_t)1));
 }
@@ -153,6 +158,9 @@ static void loop_round(struct loop *l)
     bool waits;
 
     follow_dilation(l);
+    if (unlikely(now - l->round_ps > l->pause_ps))
+        net_excuse(l->net, now - l->pause_ps);
+    l->round_ps = now;
     if (served >= 0)
         lag_record(l->lag, served, 1);
     l->late_calls = 0;
@@ -280,17 +288,21 @@ bool loop_cable(const struct loop *l, unsigned i, struct cable_info *info)
         return false;
     c = &l->cable[i];
     s = rim_port_stats(c->rp);
-    *info = (struct cable_info){.kind = c->kind,
-                                .node = c->node,
-                                .port = c->port,
-                                .slot = c->slot,
-                                .up = c->up,
-                                .rx = s->rx,
-                                .tx = s->tx,
-                                .rx_bad = s->rx_bad,
-                                .tx_bad = s->tx_bad,
-                                .rx_nobuf = s->rx_nobuf,
-                                .connects = s->connects,
-                                .overflow = c->overflow};
+    *info = (struct cable_info){
+        .kind = c->kind,
+        .node = c->node,
+        .port = c->port,
+        .slot = c->slot,
+        .up = c->up,
+        .rx = s->rx,
+        .tx = s->tx,
+        .rx_bad = s->rx_bad,
+        .tx_bad = s->tx_bad,
+        .rx_nobuf = s->rx_nobuf,
+        .connects = s->connects,
+        .stall_drops = c->kind == CABLE_SLOT
+                           ? nic_stall_drops(net_node(l->net, c->node), c->port, c->slot)
+                           : 0,
+        .overflow = c->overflow};
     return true;
 }

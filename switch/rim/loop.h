@@ -56,6 +56,7 @@ struct cable_info {
     unsigned slot;
     bool up;
     uint64_t rx, tx, rx_bad, tx_bad, rx_nobuf, connects, overflow;
+    uint64_t stall_drops; /* of a slot: what its process does not take */
 };
 /* Cable i, or false when there are no more. */
 bool loop_cable(const struct loop *l, unsigned i, struct cable_info *info);

@@ -47,6 +47,7 @@ struct loop {
     uint32_t dilation;
     unsigned late_calls;
     int64_t late_now_ps;
+    int64_t round_ps, pause_ps; /* the last round's time; longest pause between two that keep up */
     net_tap_fn tap;
     void *tap_ctx;
     int64_t checked_ns;

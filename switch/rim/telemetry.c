@@ -244,6 +244,8 @@ static void links(struct loop *l, const char *params, struct rte_tel_data *d)
         rte_tel_data_add_dict_u64(d, "tx_bad", c.tx_bad);
         rte_tel_data_add_dict_u64(d, "no_buffer", c.rx_nobuf);
         rte_tel_data_add_dict_u64(d, "overflow", c.overflow);
+        if (c.kind == CABLE_SLOT)
+            rte_tel_data_add_dict_u64(d, "drop_slot_stalled", c.stall_drops);
         return;
     }
     if (params)
