@@ -200,6 +200,8 @@ EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *v, struct ibv_ah_attr *attr)
 
     if (!c)
         return REAL(ibv_create_ah)(v, attr);
+    if (hca_dead(c->hca))
+        return NULL;
     rc = addr_get(c->hca, attr, &to);
     if (rc) {
         errno = -rc;
@@ -323,7 +325,7 @@ EXPORT int ibv_attach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint16_t
 
     if (!c)
         return REAL(ibv_attach_mcast)(v, gid, lid);
-    rc = mcast_ip(v, gid, &ip);
+    rc = hca_dead(c->hca) ? EIO : mcast_ip(v, gid, &ip);
     if (rc)
         return rc;
     hca_lock(c->hca);

@@ -146,7 +146,7 @@ int hca_poll_cq(struct ibv_cq *v, int n, struct ibv_wc *wc)
     struct hca *h = cq->hca;
     int k;
 
-    if (h->dead)
+    if (hca_dead(h))
         return -EIO;
     hca_lock(h);
     k = take(cq, n, wc);
@@ -181,6 +181,8 @@ int hca_req_notify_cq(struct ibv_cq *v, int solicited_only)
     struct hca_cq *cq = to_cq(v);
     struct hca *h = cq->hca;
 
+    if (hca_dead(h))
+        return EIO;
     hca_lock(h);
     if (!solicited_only)
         cq->armed = CQ_ANY;
@@ -188,7 +190,7 @@ int hca_req_notify_cq(struct ibv_cq *v, int solicited_only)
         cq->armed = CQ_SOLICITED;
     tell_of_unseen(cq);
     hca_unlock(h);
-    if (h->cfg.drv.block && !h->dead)
+    if (h->cfg.drv.block)
         h->cfg.drv.block(h->cfg.drv.ctx);
     return 0;
 }
@@ -243,6 +245,8 @@ struct hca_cq *cq_create(struct hca_ctx *c, uint32_t cqe, void *user, struct ibv
 {
     struct hca_cq *cq;
 
+    if (hca_dead(c->hca))
+        return NULL;
     if (!cqe || cqe > HCA_MAX_CQE || vector < 0 || vector >= c->v.context.num_comp_vectors ||
         (ch && ch->context != &c->v.context)) {
         errno = EINVAL;
@@ -326,6 +330,8 @@ EXPORT int ibv_resize_cq(struct ibv_cq *v, int cqe)
 
     if (!hca_ctx_of(v->context))
         return REAL(ibv_resize_cq)(v, cqe);
+    if (hca_dead(cq->hca))
+        return EIO;
     if (cqe <= 0 || (uint32_t)cqe > HCA_MAX_CQE)
         return EINVAL;
     cap = ring_size((uint32_t)cqe);

@@ -25,7 +25,7 @@ static int ex_start_poll(struct ibv_cq_ex *v, struct ibv_poll_cq_attr *attr)
 
     if (attr->comp_mask)
         return EINVAL;
-    if (h->dead)
+    if (hca_dead(h))
         return EIO;
     rc = ex_take(cq);
     if (rc != ENOENT || !h->cfg.drv.idle)

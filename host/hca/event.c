@@ -94,6 +94,8 @@ EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *cont
 
     if (!c)
         return REAL(ibv_create_comp_channel)(context);
+    if (hca_dead(c->hca))
+        return NULL;
     ch = calloc(1, sizeof(*ch));
     if (!ch)
         return NULL;
@@ -139,7 +141,7 @@ static int wait_for(struct hca *h, int fd, bool pending)
 {
     int rc;
 
-    if (h->dead)
+    if (hca_dead(h))
         rc = -EIO;
     else if (!h->cfg.drv.idle && !pending)
         rc = -EAGAIN;

@@ -161,6 +161,13 @@ bool hca_waiting(const struct hca *h)
 void hca_kill(struct hca *h)
 {
     h->dead = true;
+    hlist_for(l, &h->ctxs)
+    {
+        struct hca_ctx *c = hlist_entry(l, struct hca_ctx, link);
+
+        notify_detach(c->v.context.async_fd);
+        hlist_for(k, &c->channels) notify_detach(hlist_entry(k, struct hca_channel, link)->v.fd);
+    }
 }
 
 struct ibv_device *hca_device(struct hca *h)

@@ -87,7 +87,8 @@ bool hca_waiting(const struct hca *h);
 /* Verbs objects that programs have made and not destroyed; queue pairs keep their protection domain
  * and so count with it. */
 unsigned hca_objects(const struct hca *h);
-/* The process forked and this is the child: every later call answers EIO, frames go nowhere. */
+/* The process forked and this is the child: every later call answers EIO but those that give up
+ * objects, and nothing that is done here reaches the parent. */
 void hca_kill(struct hca *h);
 /* Marks a registered region as unbacked: payload of it is carried as a length only (virtual
  * time). */

@@ -298,6 +298,13 @@ static inline void hca_unlock(struct hca *h)
         h->cfg.drv.unlock(h->cfg.drv.ctx);
 }
 
+/* Whether the HCA is a parent's: then EIO, in errno too, and the first time a word to the user. */
+int hca_say_dead(void);
+static inline int hca_dead(const struct hca *h)
+{
+    return unlikely(h->dead) ? hca_say_dead() : 0;
+}
+
 static inline void hca_kick(struct hca *h)
 {
     if (h->cfg.drv.kick && !h->dead)
@@ -445,6 +452,7 @@ void notify_close(int fd);
 void notify_post(int fd);
 int notify_wait(int fd);    /* 0 or -errno; blocks unless the program made the fd non-blocking */
 void notify_cancel(int fd); /* takes back one post that nobody has waited for yet */
+void notify_detach(int fd); /* in the child of a fork: a descriptor apart from the parent's */
 
 /* ---- the fabric that the environment names (rim.c) ---- */
 bool rim_selected(void);

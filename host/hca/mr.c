@@ -88,7 +88,7 @@ static struct ibv_mr *reg(struct ibv_pd *v, void *addr, size_t length, uint64_t 
     struct hca_pd *pd = to_pd(v);
     struct hca *h = pd->ctx->hca;
     struct hca_mr *mr;
-    int rc = check_access(access);
+    int rc = hca_dead(h) ? EIO : check_access(access);
 
     if (access & IBV_ACCESS_ZERO_BASED)
         iova = 0;
@@ -188,9 +188,11 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size
 static int rereg(struct hca_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
                  int access)
 {
-    int rc = flags & IBV_REREG_MR_CHANGE_ACCESS ? check_access((unsigned)access) : 0;
+    int rc = hca_dead(mr->hca);
     uint64_t iova;
 
+    if (!rc && (flags & IBV_REREG_MR_CHANGE_ACCESS))
+        rc = check_access((unsigned)access);
     if (!rc && (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
         rc = EINVAL;
     if (!rc && (flags & IBV_REREG_MR_CHANGE_PD) && (!pd || pd->context != mr->v.context))

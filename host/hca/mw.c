@@ -103,7 +103,7 @@ struct ibv_mw *hca_alloc_mw(struct ibv_pd *v, enum ibv_mw_type type)
 {
     struct hca_pd *pd = to_pd(v);
     struct hca *h = pd->ctx->hca;
-    int rc = type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2 ? EINVAL : 0;
+    int rc = hca_dead(h) ? EIO : type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2 ? EINVAL : 0;
     struct hca_mw *mw = rc ? NULL : calloc(1, sizeof(*mw));
 
     if (!mw) {
@@ -185,7 +185,7 @@ int hca_bind_mw(struct ibv_qp *v, struct ibv_mw *mw, struct ibv_mw_bind *bind)
                     .frag = WQE_WHOLE,
                     .flags = bind->send_flags & (WR_F_FENCE | WR_F_SIGNALED | WR_F_SOLICITED)};
     uint32_t rkey = ibv_inc_rkey(mw->rkey);
-    int rc = h->dead ? EIO : mw_bind_from(&w, qp, mw, rkey, &bind->bind_info);
+    int rc = hca_dead(h) ? EIO : mw_bind_from(&w, qp, mw, rkey, &bind->bind_info);
 
     if (rc)
         return rc;

@@ -2,23 +2,51 @@
  * Descriptors that count events: readable while there is one. The only system calls behind the
  * objects; a program that polls a channel's or a context's descriptor needs a real one in virtual
  * time too.
+ *
+ * They are in the program's table, so it may have closed one (closefrom, daemon) and have a file of
+ * its own under that number: each is looked at before it is written to or closed. Another eventfd
+ * of the program's looks alike; nothing else does.
  */
 #include "host/hca/hca_priv.h"
 
+#include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+/* Where the kernel keeps eventfds, the same for all. */
+static _Atomic uint64_t eventfd_dev, eventfd_ino;
+
+static bool is_ours(int fd)
+{
+    struct stat st;
+    int e = errno;
+    bool yes = fd >= 0 && !fstat(fd, &st) && st.st_dev == atomic_load(&eventfd_dev) &&
+               st.st_ino == atomic_load(&eventfd_ino);
+
+    errno = e;
+    return yes;
+}
 
 int notify_open(void)
 {
     int fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+    struct stat st;
 
-    return fd < 0 ? -errno : fd;
+    if (fd < 0)
+        return -errno;
+    if (!fstat(fd, &st)) {
+        atomic_store(&eventfd_dev, st.st_dev);
+        atomic_store(&eventfd_ino, st.st_ino);
+    }
+    return fd;
 }
 
 void notify_close(int fd)
 {
-    if (fd >= 0)
+    if (is_ours(fd))
         close(fd);
 }
 
@@ -27,9 +55,8 @@ void notify_post(int fd)
     uint64_t one = 1;
     int e = errno;
 
-    if (fd < 0)
+    if (!is_ours(fd))
         return;
-
     /* Full after 2^64 - 2 posts only. */
     while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
         ;
@@ -40,6 +67,8 @@ int notify_wait(int fd)
 {
     uint64_t v;
 
+    if (!is_ours(fd))
+        return -EBADF;
     return read(fd, &v, sizeof(v)) == (ssize_t)sizeof(v) ? 0 : -errno;
 }
 
@@ -49,8 +78,18 @@ void notify_cancel(int fd)
     uint64_t v;
     struct iovec iov = {&v, sizeof(v)};
     int e = errno;
-    ssize_t n = fd < 0 ? 0 : preadv2(fd, &iov, 1, -1, RWF_NOWAIT);
+    ssize_t n = is_ours(fd) ? preadv2(fd, &iov, 1, -1, RWF_NOWAIT) : 0;
 
     (void)n;
     errno = e;
+}
+
+void notify_detach(int fd)
+{
+    int own = is_ours(fd) ? eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC) : -1;
+
+    if (own < 0)
+        return;
+    dup3(own, fd, O_CLOEXEC);
+    close(own);
 }

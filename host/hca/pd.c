@@ -10,6 +10,8 @@ EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
     if (!c)
         return REAL(ibv_alloc_pd)(context);
+    if (hca_dead(c->hca))
+        return NULL;
     pd = calloc(1, sizeof(*pd));
     if (!pd)
         return NULL;

@@ -129,7 +129,7 @@ int hca_post_send(struct ibv_qp *v, struct ibv_send_wr *wr, struct ibv_send_wr *
 {
     struct hca_qp *qp = to_qp(v);
     struct hca *h = qp->hca;
-    int rc = h->dead ? EIO : 0;
+    int rc = hca_dead(h);
 
     hca_lock(h);
     for (; wr && !rc; wr = rc ? wr : wr->next)
@@ -158,12 +158,12 @@ int hca_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 {
     struct hca_qp *qp = to_qp(v);
     struct hca *h = qp->hca;
-    int rc = h->dead ? EIO : qp->shared ? EINVAL : 0;
+    int rc = hca_dead(h);
     enum qp_state s;
 
     hca_lock(h);
     s = qp_state_of(qp->qp);
-    if (!rc && s == QP_RESET)
+    if (!rc && (qp->shared || s == QP_RESET))
         rc = EINVAL;
     for (; wr && !rc; wr = rc ? wr : wr->next) {
         struct rwqe w;

@@ -87,7 +87,7 @@ static int attach_engine(struct hca_qp *qp)
 
 struct hca_qp *qp_make(struct hca_ctx *c, struct ibv_pd *pd, struct ibv_qp_init_attr *a, bool ex)
 {
-    int rc = check_init(c, pd, a);
+    int rc = hca_dead(c->hca) ? EIO : check_init(c, pd, a);
     struct hca_qp *qp = rc ? NULL : lines_alloc(sizeof(*qp));
 
     if (!qp) {
@@ -202,6 +202,8 @@ EXPORT int ibv_query_qp(struct ibv_qp *v, struct ibv_qp_attr *attr, int mask,
 
     if (!c)
         return REAL(ibv_query_qp)(v, attr, mask, init);
+    if (hca_dead(c->hca))
+        return EIO;
     hca_lock(c->hca);
     e = qp_attributes(qp->qp);
     *attr = qp->attr;

@@ -184,7 +184,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *v, void *addr, size_t length)
 static void wr_start(struct ibv_qp_ex *v)
 {
     of(v)->n_batch = 0;
-    of(v)->batch_err = of(v)->ctx->hca->dead ? EIO : 0;
+    of(v)->batch_err = hca_dead(of(v)->ctx->hca);
 }
 
 static int wr_complete(struct ibv_qp_ex *v)

@@ -200,7 +200,7 @@ EXPORT int ibv_modify_qp(struct ibv_qp *v, struct ibv_qp_attr *attr, int mask)
 
     if (!c)
         return REAL(ibv_modify_qp)(v, attr, mask);
-    if (c->hca->dead)
+    if (hca_dead(c->hca))
         return EIO;
     if ((mask & IBV_QP_AV) && addr_resolve(c->hca, &attr->ah_attr) == -EHOSTUNREACH)
         return EHOSTUNREACH;

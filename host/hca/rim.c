@@ -3,9 +3,12 @@
  * this process runs as. Devices are known from the conf alone; EAL, a process slot of the NIC and
  * the cable to it (memif) come with the first open.
  *
- * EAL runs in the progress thread, which has all signals blocked, so that the program's affinity
- * and signal handling stay its own. A forked child has neither thread nor port: its HCA is dead,
- * and what could keep the parent's slot occupied is closed.
+ * EAL runs in a thread of ours (rim_keeper.c), which has all signals blocked, so that the program's
+ * affinity and signal handling stay its own.
+ *
+ * A forked child has neither threads nor port: the HCAs that its parent had are dead there, what
+ * they share with others is replaced by memory of the child's own, and its devices are as they were
+ * before the first open, so that it can open them itself.
  */
 #include "host/hca/rim_priv.h"
 
@@ -19,6 +22,7 @@
 #define UP_WAIT_MS    5000
 #define LINGER_MIN_NS 2000000LL
 #define LINGER_MAX_NS 250000000LL
+#define FORK_WAIT_NS  200000000LL
 
 /* A preloaded library has nobody who could hand it a context: this is the process's. */
 static struct {
@@ -29,6 +33,9 @@ static struct {
     const struct fab_node *host;
     unsigned n;
     struct rim_hca *port[FAB_MAX_HOST_PORTS];
+    unsigned forks; /* between the process that began and this one */
+    bool spoiled;   /* forked while another thread of the parent was opening a device */
+    bool held, held_port[FAB_MAX_HOST_PORTS]; /* across a fork */
 } rim = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 struct rim_hca *rim_hca_at(unsigned port)
@@ -68,7 +75,7 @@ static int wait_up(struct rim_hca *r)
         bell_ring(r->peer);
         nap_ms(1);
     }
-    r->up = true;
+    r->up = r->connected = true;
     return 0;
 }
 
@@ -100,10 +107,15 @@ static int connect_nic(struct rim_hca *r)
     if (r->slot < 0) {
         if (r->slot == -EBUSY)
             fprintf(stderr,
-                    "tributary: %s: all %u process slots of its NIC are in use (slots_per_host)\n",
-                    host->name, rim.fab->slots_per_host);
+                    "tributary: %s: all %u process slots of its NIC are in use, expected a free "
+                    "one (slots_per_host in the conf file, at most %u)\n",
+                    host->name, rim.fab->slots_per_host, FAB_MAX_SLOTS);
         return r->slot;
     }
+    rc = rundir_path(&rim.rd, r->lock_path, sizeof(r->lock_path), "port/%s.%u.%d.lock", host->name,
+                     r->dev.port, r->slot);
+    if (rc)
+        return rc;
     bell = bell_of_slot(rim.fab, host, r->dev.port, (unsigned)r->slot);
     r->bell = &rim.rd.sh->bell[bell];
     r->lag = &rim.rd.sh->lag[bell];
@@ -115,7 +127,7 @@ static int connect_nic(struct rim_hca *r)
                           sizeof(r->sock));
     if (rc)
         return rc;
-    snprintf(name, sizeof(name), "tribhca%u", r->dev.port);
+    snprintf(name, sizeof(name), "tribhca%u.%u.%u", r->dev.port, rim.forks, r->starts++);
     rc = rim_frames_create(&r->frames, name, RIM_POOL);
     if (rc) {
         fprintf(stderr, "tributary: no memory for %d frames: %s\n", RIM_POOL, strerror(-rc));
@@ -136,7 +148,8 @@ static void disconnect_nic(struct rim_hca *r)
         close(r->slot_fd);
     r->port = NULL;
     r->slot_fd = -1;
-    r->up = false;
+    *r->lock_path = 0;
+    r->up = r->connected = false;
 }
 
 /* Only a fabric with ways out has neighbours that need to be asked for. */
@@ -173,8 +186,7 @@ int rim_start(struct rim_hca *r)
 
     if (has_ways_out(rim.fab))
         cfg.drv.foreign = is_outside;
-    pthread_setname_np(pthread_self(), "trib-hca");
-    rc = rim_eal_init("tribverbs", NULL, 32 + 4 * rim.n, NULL, 0);
+    rc = rim_eal_init_private("tribverbs", 32 + 4 * rim.n);
     if (!rc)
         rc = connect_nic(r);
     if (rc) {
@@ -220,43 +232,122 @@ static void at_exit(void)
     }
 }
 
+/* ---- fork ---- */
+
+/* Nobody holds these locks for long, but for one who opens a device; and a signal handler may fork
+ * in a thread that has one. */
+static bool lock_for_fork(pthread_mutex_t *m)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += FORK_WAIT_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    return !pthread_mutex_clocklock(m, CLOCK_MONOTONIC, &until);
+}
+
+/* So that what the child has is whole: objects are in lists of their HCA. */
+static void before_fork(void)
+{
+    rim.held = lock_for_fork(&rim.lock);
+    for (unsigned i = 0; i < rim.n; i++)
+        rim.held_port[i] = lock_for_fork(&rim.port[i]->lock);
+}
+
+static void in_parent(void)
+{
+    for (unsigned i = rim.n; i-- > 0;)
+        if (rim.held_port[i])
+            pthread_mutex_unlock(&rim.port[i]->lock);
+    if (rim.held)
+        pthread_mutex_unlock(&rim.lock);
+}
+
+static void init_port(struct rim_hca *r)
+{
+    r->sh = rim.rd.sh;
+    r->slot_fd = r->frames.fd = -1;
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->started, NULL);
+}
+
 static void in_child(void)
 {
+    rim.forks++;
+    rim.spoiled |= !rim.held;
     for (unsigned i = 0; i < rim.n; i++) {
         struct rim_hca *r = rim.port[i];
+        struct hca_device dev = r->dev;
+        const _Atomic uint8_t *link_down = r->link_down;
 
-        if (!r || !r->hca)
-            continue;
-        hca_kill(r->hca);
-        close(r->slot_fd);
-        if (rim_port_fd(r->port) >= 0)
-            close(rim_port_fd(r->port));
+        if (r->hca)
+            hca_kill(r->hca);
+        rim_port_orphan(r->port, r->shared_fds);
+        rim_frames_orphan(&r->frames, r->shared_fds);
+        if (r->shared_fds && r->slot_fd >= 0)
+            close(r->slot_fd);
+        memset(r, 0, sizeof(*r));
+        r->dev = dev;
+        r->dev.hca = NULL;
+        r->link_down = link_down;
+        init_port(r);
     }
     pthread_mutex_init(&rim.lock, NULL);
 }
 
 /* ---- open ---- */
 
-static int start_thread(struct rim_hca *r)
+static int start_thread(pthread_t *t, void *(*fn)(void *), struct rim_hca *r)
 {
     sigset_t all, old;
     int rc;
 
-    r->start_done = false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(&r->thread, NULL, rim_thread, r);
+    rc = pthread_create(t, NULL, fn, r);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return -rc;
+}
+
+/* The progress thread has the program's descriptors (it posts events), the keeper its own. */
+static int start_threads(struct rim_hca *r)
+{
+    int rc;
+
+    r->start_done = false;
+    rc = start_thread(&r->thread, rim_thread, r);
     if (rc)
-        return -rc;
+        return rc;
+    rc = start_thread(&r->keeper, rim_keeper, r);
     pthread_mutex_lock(&r->lock);
+    if (rc) {
+        r->start_rc = rc;
+        r->start_done = true;
+        pthread_cond_broadcast(&r->started);
+    }
     while (!r->start_done)
         pthread_cond_wait(&r->started, &r->lock);
-    rc = r->start_rc;
     pthread_mutex_unlock(&r->lock);
-    if (rc)
+    if (r->start_rc) {
         pthread_join(r->thread, NULL);
-    return rc;
+        if (!rc)
+            pthread_join(r->keeper, NULL);
+    }
+    return r->start_rc;
+}
+
+static int check_forked(void)
+{
+    if (!rim.forks || (!rim.spoiled && rim_eal_is_private()))
+        return 0;
+    fprintf(stderr,
+            "tributary: %s: process %d cannot open a device: %s; expected a fork before that, or "
+            "a program started by exec\n",
+            rim.host->name, (int)getpid(),
+            rim.spoiled ? "found a fork while another thread of its parent was opening one"
+                        : "found DPDK's memory shared with its parent");
+    return -EIO;
 }
 
 static int open_port(struct hca_device *d)
@@ -267,10 +358,10 @@ static int open_port(struct hca_device *d)
 
     pthread_mutex_lock(&rim.lock);
     if (!d->hca) {
-        rc = start_thread(r);
+        rc = check_forked();
+        rc = rc ? rc : start_threads(r);
         if (!rc && !handlers) {
             handlers = true;
-            pthread_atfork(NULL, NULL, in_child);
             atexit(at_exit);
         }
     }
@@ -294,11 +385,8 @@ static int add_ports(void)
         hca_device_init(&r->dev, name, rim.host->ip_of_port[p]);
         r->dev.port = p;
         r->dev.open = open_port;
-        r->sh = rim.rd.sh;
         r->link_down = &never;
-        r->slot_fd = r->frames.fd = -1;
-        pthread_mutex_init(&r->lock, NULL);
-        pthread_cond_init(&r->started, NULL);
+        init_port(r);
         rim.port[rim.n++] = r;
     }
     return 0;
@@ -332,10 +420,17 @@ static int load(void)
     return add_ports();
 }
 
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, in_parent, in_child);
+}
+
 int rim_devices(struct hca_device **devs, unsigned max)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     int rc = 0;
 
+    pthread_once(&once, watch_forks);
     pthread_mutex_lock(&rim.lock);
     if (!rim.opened) {
         rc = load();

@@ -22,7 +22,7 @@
 struct rim_hca {
     struct hca_device dev;
     pthread_mutex_t lock;
-    pthread_t thread;
+    pthread_t thread, keeper;
     struct hca *hca;
     struct endpoint ep;
     struct rim_port *port;
@@ -32,10 +32,13 @@ struct rim_hca {
     struct bell *bell, *peer;         /* ours; the NIC's loop */
     struct bell *rest; /* where pollers sleep: one bell for all ports of the process */
     struct lag_hist *lag;
-    int slot, slot_fd;
-    char sock[256];
-    bool up;
-    int64_t checked_ns; /* when the port was last asked whether it is up */
+    int slot;
+    int slot_fd;                    /* in the keeper's table of descriptors, as all of the port's */
+    bool shared_fds;                /* which is the program's: the kernel allows no other */
+    char sock[256], lock_path[256]; /* of the slot; no path: none is held */
+    bool up, connected;             /* the HCA knows that it is; the keeper does */
+    bool lost;                      /* it was not, since the HCA was last told */
+    int64_t checked_ns;             /* when the link was last looked at */
 
     /* Frames that the ring had no room for; offered again at retry_ns. */
     struct rte_mbuf *stash[ENDPOINT_QUEUES][RIM_BURST];
@@ -57,19 +60,21 @@ struct rim_hca {
     _Atomic uint32_t parked;
     _Atomic uint32_t sleepers; /* pollers on the bell */
 
-    /* Start-up: the thread reports here. */
+    /* Start-up: the keeper reports here. */
     pthread_cond_t started;
     bool start_done;
     int start_rc;
+    unsigned starts; /* tried: each pool of frames has a name of its own */
 };
 
 struct rim_hca *rim_hca_at(unsigned port); /* of this process's host; NULL: there are no more */
-void *rim_thread(void *arg); /* struct rim_hca *: sets up by rim_start(), then serves for ever */
+void *rim_thread(void *arg); /* struct rim_hca *: serves for ever, once it is started */
+void *rim_keeper(void *arg); /* struct rim_hca *: sets up by rim_start(), then keeps the port */
 int rim_start(struct rim_hca *r);
 /* Writes pid and counters where the run directory keeps them (rim_report.c). */
 void rim_report(struct rim_hca *r);
 struct hca_driver rim_driver(struct rim_hca *r);
-/* Asks the port whether it is up and tells the HCA. With the lock held. */
+/* Tells the HCA what has become of port and link, now and then. With the lock held. */
 void rim_check_port(struct rim_hca *r, int64_t now_ns);
 
 /* Wall time in which the link takes a full ring, between min and max: dilation may change at any

@@ -3,9 +3,13 @@
  * (port/<host>.<port>.<slot>.lock of the run directory): the pid when it takes the slot, and the
  * counters of its queue pairs when it lets go. They stay there until the next process comes or the
  * fabric goes down, so whoever ran it can see that nothing was sent twice.
+ *
+ * By the file's name and not by the descriptor that holds its lock: a program that ends may have
+ * closed that, and have another file under its number.
  */
 #include "host/hca/rim_priv.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -26,8 +30,9 @@ static void line(void *ctx, const char *name, uint64_t v)
 void rim_report(struct rim_hca *r)
 {
     struct text t = {.n = 0};
+    int fd = *r->lock_path ? open(r->lock_path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW) : -1;
 
-    if (r->slot_fd < 0)
+    if (fd < 0)
         return;
     line(&t, "pid", (uint64_t)getpid());
     if (r->hca)
@@ -35,6 +40,7 @@ void rim_report(struct rim_hca *r)
     if (t.n > sizeof(t.buf) - 1)
         t.n = sizeof(t.buf) - 1;
     /* Only for people: a full disk is no reason to fail. */
-    if (ftruncate(r->slot_fd, 0) || pwrite(r->slot_fd, t.buf, t.n, 0) < 0)
-        return;
+    if (write(fd, t.buf, t.n) < 0)
+        t.n = 0;
+    close(fd);
 }

@@ -149,14 +149,19 @@ static int64_t until_next(struct rim_hca *r, int64_t max_ns)
 
 void rim_check_port(struct rim_hca *r, int64_t now_ns)
 {
-    bool up = rim_port_up(r->port);
-
+    if (r->up == r->connected && !r->lost && now_ns - r->checked_ns <= CHECK_NS)
+        return;
     r->checked_ns = now_ns;
     hca_link_state(r->hca, !atomic_load(r->link_down), clock_fabric_ps(r->sh));
-    if (up == r->up)
-        return;
-    r->up = up;
-    hca_port_state(r->hca, up, clock_fabric_ps(r->sh));
+    if (r->up && r->lost) {
+        r->up = false;
+        hca_port_state(r->hca, false, clock_fabric_ps(r->sh));
+    }
+    r->lost = !r->connected;
+    if (r->up != r->connected) {
+        r->up = r->connected;
+        hca_port_state(r->hca, r->up, clock_fabric_ps(r->sh));
+    }
 }
 
 /* ---- the driver ---- */
@@ -305,8 +310,7 @@ static void sleep_once(struct rim_hca *r)
     } else {
         pthread_mutex_lock(&r->lock);
         now = clock_mono_ns();
-        if (now - r->checked_ns > CHECK_NS)
-            rim_check_port(r, now);
+        rim_check_port(r, now);
         ns = until_next(r, poll_sleep(r, now));
         pthread_mutex_unlock(&r->lock);
         ns = others < ns ? others : ns;
@@ -437,8 +441,7 @@ static void sleep_on_bell(struct rim_hca *r)
     n = progress(r);
     if (n)
         set_busy(r);
-    if (now - r->checked_ns > CHECK_NS)
-        rim_check_port(r, now);
+    rim_check_port(r, now);
     ns = until_next(r, THREAD_SLEEP_NS);
     r->thread_until_ps = n ? 0 : ns < THREAD_SLEEP_NS ? r->ep.next(r->ep.ctx) : PS_NEVER;
     pthread_mutex_unlock(&r->lock);
@@ -455,12 +458,12 @@ static void sleep_on_bell(struct rim_hca *r)
 void *rim_thread(void *arg)
 {
     struct rim_hca *r = arg;
-    int rc = rim_start(r);
+    int rc;
 
     pthread_mutex_lock(&r->lock);
-    r->start_rc = rc;
-    r->start_done = true;
-    pthread_cond_signal(&r->started);
+    while (!r->start_done)
+        pthread_cond_wait(&r->started, &r->lock);
+    rc = r->start_rc;
     pthread_mutex_unlock(&r->lock);
     while (!rc) {
         if (park(r))

@@ -8,7 +8,7 @@ int hca_post_srq_recv(struct ibv_srq *v, struct ibv_recv_wr *wr, struct ibv_recv
 {
     struct hca_srq *s = to_srq(v);
     struct hca *h = s->ctx->hca;
-    int rc = h->dead ? EIO : 0;
+    int rc = hca_dead(h);
 
     hca_lock(h);
     for (; wr && !rc; wr = rc ? wr : wr->next) {
@@ -53,6 +53,8 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
 
     if (!c)
         return REAL(ibv_create_srq)(pd, a);
+    if (hca_dead(c->hca))
+        return NULL;
     if (!a->attr.max_wr || a->attr.max_wr > HCA_MAX_WR || a->attr.max_sge > ROCE_MAX_SGE) {
         errno = EINVAL;
         return NULL;
@@ -97,6 +99,8 @@ EXPORT int ibv_modify_srq(struct ibv_srq *v, struct ibv_srq_attr *a, int mask)
 
     if (!c)
         return REAL(ibv_modify_srq)(v, a, mask);
+    if (hca_dead(c->hca))
+        return EIO;
     if (mask & IBV_SRQ_MAX_WR) /* IBV_DEVICE_SRQ_RESIZE is not among the device's capabilities */
         return EOPNOTSUPP;
     if (mask & ~IBV_SRQ_LIMIT)
@@ -122,6 +126,8 @@ EXPORT int ibv_query_srq(struct ibv_srq *v, struct ibv_srq_attr *a)
 
     if (!c)
         return REAL(ibv_query_srq)(v, a);
+    if (hca_dead(c->hca))
+        return EIO;
     hca_lock(c->hca);
     *a = (struct ibv_srq_attr){.max_wr = s->max_wr, .max_sge = s->max_sge, .srq_limit = s->limit};
     hca_unlock(c->hca);

@@ -7,9 +7,11 @@
 #include "host/hca/hca_priv.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_DEVICES FAB_MAX_HOST_PORTS
 
@@ -78,6 +80,19 @@ EXPORT int ibv_get_device_index(struct ibv_device *d)
 
 /* ---- fork ---- */
 
+int hca_say_dead(void)
+{
+    static _Atomic bool said;
+
+    if (!atomic_exchange(&said, true))
+        fprintf(stderr,
+                "tributary: process %d: found a device that its parent opened before fork(), "
+                "expected one that this process opened itself (ibv_open_device)\n",
+                (int)getpid());
+    errno = EIO;
+    return EIO;
+}
+
 /* Nothing is pinned, so a copy-on-write page of a parent is the parent's: forking needs no care. */
 EXPORT int ibv_fork_init(void)
 {
@@ -129,11 +144,12 @@ static struct hca_ctx *ctx_make(struct hca *h)
         return NULL;
     v = &c->v.context;
     v->device = &h->dev->v;
-    v->cmd_fd = -1;
     v->num_comp_vectors = 1;
     v->async_fd = h->cfg.no_async_fd ? -1 : notify_open();
-    if (v->async_fd < 0 && !h->cfg.no_async_fd) {
-        errno = -v->async_fd;
+    v->cmd_fd = h->cfg.no_async_fd || v->async_fd < 0 ? -1 : notify_open(); /* never ready */
+    if ((v->async_fd < 0 || v->cmd_fd < 0) && !h->cfg.no_async_fd) {
+        errno = v->async_fd < 0 ? -v->async_fd : -v->cmd_fd;
+        notify_close(v->async_fd);
         free(c);
         return NULL;
     }
@@ -206,6 +222,7 @@ void hca_ctx_free(struct hca_ctx *c)
     }
     hlist_del(&c->link);
     notify_close(c->v.context.async_fd);
+    notify_close(c->v.context.cmd_fd);
     free(c);
 }
 

@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <rte_eal.h>
+#include <rte_eal_memconfig.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define MAX_ARGS 48
@@ -81,23 +83,20 @@ static bool names_pci(const char *const *extra, unsigned n)
     return false;
 }
 
-int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const char *const *extra,
-                 unsigned n_extra)
+static int eal_init(const char *prog, const char *telemetry, unsigned mem_mb, bool huge,
+                    const char *const *extra, unsigned n_extra)
 {
-    static bool done;
     static struct eal_args a; /* EAL keeps pointers to the strings, and rearranges the array */
     char *argv[MAX_ARGS];
     char prefix[128];
     bool dir;
     int rc;
 
-    if (done)
-        return 0;
     dir = set_runtime_dir(telemetry, prefix, sizeof(prefix));
     a.n = 0;
     arg(&a, "%s", prog);
     /* Twice what is needed: other processes of the fabric start at the same time. */
-    if (free_huge_mb() >= 2 * mem_mb) {
+    if (huge && free_huge_mb() >= 2 * mem_mb) {
         arg(&a, "--in-memory");
     } else {
         arg(&a, "--no-huge");
@@ -125,8 +124,66 @@ int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const
                 rte_strerror(rte_errno));
         return rte_errno ? -rte_errno : -EINVAL;
     }
-    done = true;
     return 0;
+}
+
+static bool eal_done, eal_private;
+
+int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const char *const *extra,
+                 unsigned n_extra)
+{
+    int rc = eal_done ? 0 : eal_init(prog, telemetry, mem_mb, true, extra, n_extra);
+
+    eal_done |= rc == 0;
+    return rc;
+}
+
+/* ---- memory that a fork copies ---- */
+
+/* What EAL has written so far (extents of its memfd), put back into private pages at the same
+ * addresses. */
+static int make_private(const struct rte_memseg_list *msl, void *arg)
+{
+    struct rte_memseg *ms = rte_mem_virt2memseg(msl->base_va, msl);
+    int fd = ms ? rte_memseg_get_fd_thread_unsafe(ms) : -1;
+    char *base = msl->base_va, *copy;
+    off_t at = 0, end = 0;
+    size_t used = 0;
+
+    (void)arg;
+    if (msl->external || !msl->len || fd < 0)
+        return msl->external || !msl->len ? 0 : -1;
+    while ((at = lseek(fd, end, SEEK_DATA)) >= 0 && (end = lseek(fd, at, SEEK_HOLE)) > at)
+        used = (size_t)end;
+    copy = used ? malloc(used) : NULL;
+    if (used && !copy)
+        return -1;
+    for (end = 0; (at = lseek(fd, end, SEEK_DATA)) >= 0 && (end = lseek(fd, at, SEEK_HOLE)) > at;)
+        memcpy(copy + at, base + at, (size_t)(end - at));
+    if (mmap(base, msl->len, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1,
+             0) == MAP_FAILED) {
+        free(copy);
+        return -1;
+    }
+    for (end = 0; (at = lseek(fd, end, SEEK_DATA)) >= 0 && (end = lseek(fd, at, SEEK_HOLE)) > at;)
+        memcpy(base + at, copy + at, (size_t)(end - at));
+    free(copy);
+    return ftruncate(fd, 0) ? -1 : 0;
+}
+
+int rim_eal_init_private(const char *prog, unsigned mem_mb)
+{
+    int rc = eal_done ? 0 : eal_init(prog, NULL, mem_mb, false, NULL, 0);
+
+    if (!rc && !eal_done)
+        eal_private = rte_memseg_list_walk(make_private, NULL) == 0;
+    eal_done |= rc == 0;
+    return rc;
+}
+
+bool rim_eal_is_private(void)
+{
+    return eal_private || !eal_done;
 }
 
 void rim_eal_cleanup(void)

@@ -395,6 +395,20 @@ static void memif_close(struct rim_port *p)
     free(mf);
 }
 
+/* Nothing can be done about a mapping that stays; it is not used any more in any case. */
+static void memif_orphan(struct rim_port *p, bool fds)
+{
+    struct memif *mf = (struct memif *)p;
+
+    for (unsigned i = 0; i < mf->n_regions; i++)
+        (void)mmap(mf->region[i].addr, mf->region[i].size, PROT_READ | PROT_WRITE,
+                   MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (fds && mf->fd >= 0)
+        close(mf->fd);
+    mf->fd = -1;
+    mf->state = MEMIF_DOWN;
+}
+
 static const struct rim_port_ops memif_ops = {
     .up = memif_up,
     .fd = memif_fd,
@@ -404,6 +418,7 @@ static const struct rim_port_ops memif_ops = {
     .arrived = memif_arrived,
     .crowded = memif_crowded,
     .close = memif_close,
+    .orphan = memif_orphan,
 };
 
 int rim_port_memif(struct rim_port **p, const struct memif_cfg *cfg)

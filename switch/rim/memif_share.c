@@ -185,3 +185,13 @@ void rim_frames_destroy(struct rim_frames *f)
         close(f->fd);
     *f = (struct rim_frames){.fd = -1};
 }
+
+void rim_frames_orphan(struct rim_frames *f, bool fds)
+{
+    if (f->at)
+        (void)mmap(f->at, f->bytes, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS,
+                   -1, 0);
+    if (fds && f->fd >= 0)
+        close(f->fd);
+    *f = (struct rim_frames){.fd = -1};
+}

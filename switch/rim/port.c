@@ -45,3 +45,9 @@ void rim_port_close(struct rim_port *p)
     if (p)
         p->ops->close(p);
 }
+
+void rim_port_orphan(struct rim_port *p, bool fds)
+{
+    if (p && p->ops->orphan)
+        p->ops->orphan(p, fds);
+}

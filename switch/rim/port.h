@@ -25,6 +25,13 @@
  */
 int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const char *const *extra,
                  unsigned n_extra);
+/*
+ * The same for a process of a program that is not ours and may fork: no huge pages, and EAL's
+ * memory, which DPDK maps shared, is made private, so that a child has a copy of it and can go on
+ * with that. Where somebody else has initialised EAL before it stays as it is.
+ */
+int rim_eal_init_private(const char *prog, unsigned mem_mb);
+bool rim_eal_is_private(void); /* whether a child of a fork may use EAL */
 void rim_eal_cleanup(void);
 
 struct rim_port;
@@ -43,6 +50,7 @@ struct rim_frames {
 };
 int rim_frames_create(struct rim_frames *f, const char *name, unsigned n); /* 0 or -errno */
 void rim_frames_destroy(struct rim_frames *f);
+void rim_frames_orphan(struct rim_frames *f, bool fds); /* as rim_port_orphan() */
 
 /* The listener owns `socket`, replaces a stale one and removes it at close. The client brings the
  * memory: its log2_ring counts. */
@@ -76,6 +84,12 @@ void rim_port_close(struct rim_port *p);
  * is seen as down once.
  */
 bool rim_port_up(struct rim_port *p);
+/*
+ * In the child of a fork, instead of rim_port_close(): the port is the parent's. Nothing is said to
+ * the peer; the memory shared with it becomes private (and empty), so that no use of it can reach
+ * parent or peer. `fds`: this process has copies of the port's descriptors; they are closed.
+ */
+void rim_port_orphan(struct rim_port *p, bool fds);
 /* Becomes readable when rim_port_up() has something to do; -1: nothing to wait for, just try again.
  */
 int rim_port_fd(const struct rim_port *p);

@@ -13,6 +13,7 @@ struct rim_port_ops {
     uint16_t (*arrived)(const struct rim_port *p, uint16_t queue);
     bool (*crowded)(const struct rim_port *p, uint16_t queue);
     void (*close)(struct rim_port *p);
+    void (*orphan)(struct rim_port *p, bool fds); /* NULL: nothing to do */
 };
 
 struct rim_port {
