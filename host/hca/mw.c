@@ -7,8 +7,12 @@
 
 #include <stdlib.h>
 
+/* What a window gives. Other flags of regions may be there, as programs pass on those that they
+ * registered with, and say nothing of it: its region's owner has them already. */
+#define WINDOW_GIVES (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC)
 #define WINDOW_ACCESS                                                                              \
-    (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
+    (WINDOW_GIVES | ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |              \
+     IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 
 /* ---- the path of a frame ---- */
 
@@ -72,7 +76,7 @@ static int open_window(struct hca_mw *mw, struct hca_qp *qp, uint32_t rkey, cons
     mw->start = (char *)mr->v.addr + off;
     mw->iova = b->access & IBV_ACCESS_ZERO_BASED ? 0 : b->addr;
     mw->length = b->len;
-    mw->access = b->access;
+    mw->access = b->access & WINDOW_GIVES;
     h->key[rkey >> 8].tag = (uint8_t)rkey;
     return 0;
 }
@@ -187,6 +191,9 @@ int hca_bind_mw(struct ibv_qp *v, struct ibv_mw *mw, struct ibv_mw_bind *bind)
     uint32_t rkey = ibv_inc_rkey(mw->rkey);
     int rc = hca_dead(h) ? EIO : mw_bind_from(&w, qp, mw, rkey, &bind->bind_info);
 
+    /* IBTA 10.6.7.2.1: addresses from zero on are for windows of type 2 alone. */
+    if (!rc && (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED))
+        rc = EINVAL;
     if (rc)
         return rc;
     hca_lock(h);

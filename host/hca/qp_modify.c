@@ -1,12 +1,13 @@
 /*
  * ibv_modify_qp: which attributes a transition needs and which it may have (IBTA 11.2.5.2, tables
- * 91 to 94), whether each value is possible, and what the engine is told. Nothing changes when
- * anything is refused.
+ * 91 to 94, as Linux has them in ib_modify_qp_is_ok), whether each value is possible, and what the
+ * engine is told. Nothing changes when anything is refused.
  */
 #include "host/hca/hca_priv.h"
 
 #include <string.h>
 
+/* An alternate path may be loaded where migration may be armed, and on the way to RTR before. */
 #define ALT_OPT (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
 
 /* A transition of one transport. Masks exclude IBV_QP_STATE. */
@@ -25,9 +26,9 @@ static const struct transition transitions[] = {
     {QP_RC, QP_INIT, QP_RTR,
      IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
          IBV_QP_MIN_RNR_TIMER,
-     ALT_OPT | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+     IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
     {QP_UC, QP_INIT, QP_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
-     ALT_OPT | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+     IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
     {QP_UD, QP_INIT, QP_RTR, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
     {QP_RC, QP_RTR, QP_RTS,
      IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
@@ -46,12 +47,11 @@ static const struct transition transitions[] = {
     {QP_UC, QP_SQD, QP_RTS, 0, ALT_OPT | IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
     {QP_UD, QP_SQD, QP_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
     {QP_RC, QP_SQD, QP_SQD, 0,
-     ALT_OPT | IBV_QP_CUR_STATE | IBV_QP_AV | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_TIMEOUT |
-         IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC |
+     ALT_OPT | IBV_QP_AV | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+         IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC |
          IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
-    {QP_UC, QP_SQD, QP_SQD, 0,
-     ALT_OPT | IBV_QP_CUR_STATE | IBV_QP_AV | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS},
-    {QP_UD, QP_SQD, QP_SQD, 0, IBV_QP_CUR_STATE | IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+    {QP_UC, QP_SQD, QP_SQD, 0, ALT_OPT | IBV_QP_AV | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS},
+    {QP_UD, QP_SQD, QP_SQD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
     {QP_UC, QP_SQE, QP_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
     {QP_UD, QP_SQE, QP_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
 };
@@ -59,8 +59,8 @@ static const struct transition transitions[] = {
 static bool mask_ok(enum qp_type type, enum qp_state from, enum qp_state to, uint32_t mask)
 {
     mask &= ~(uint32_t)IBV_QP_STATE;
-    if (to == QP_RESET || to == QP_ERR)
-        return !(mask & ~(uint32_t)IBV_QP_CUR_STATE);
+    if (to == QP_RESET || to == QP_ERR) /* nothing goes with it; RESET has nothing to fail */
+        return !mask && !(to == QP_ERR && from == QP_RESET);
     for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++) {
         const struct transition *t = &transitions[i];
 

@@ -243,6 +243,12 @@ static void wraps(struct bed *t, struct ibv_send_wr *wr)
     wr->bind_mw.bind_info.length = UINT64_MAX;
 }
 
+static void unknown_flag(struct bed *t, struct ibv_send_wr *wr)
+{
+    (void)t;
+    wr->bind_mw.bind_info.mw_access_flags |= 1u << 10;
+}
+
 static void empty(struct bed *t, struct ibv_send_wr *wr)
 {
     (void)t;
@@ -265,6 +271,7 @@ static const struct refused refused[] = {
     {"a region that is not for windows", false, no_right},
     {"more than the region", false, beyond},
     {"an end beyond 2^64", false, wraps},
+    {"a flag that there is not", false, unknown_flag},
     {"nothing", false, empty},
     {"another window's key", true, other_key},
     {"no window", true, no_window},
@@ -286,6 +293,92 @@ static void binds_that_are_wrong_are_refused(void **state)
             assert_int_equal(one_wc(t.p.s[1].cq).status, IBV_WC_MW_BIND_ERR);
         bed_close(&t);
     }
+}
+
+/* Programs pass on the flags that they registered the region with. */
+static void a_bind_takes_the_flags_of_regions(void **state)
+{
+    static const unsigned more[] = {IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_MW_BIND,
+                                    IBV_ACCESS_RELAXED_ORDERING, IBV_ACCESS_HUGETLB,
+                                    IBV_ACCESS_ON_DEMAND};
+    struct bed t;
+
+    (void)state;
+    bed_open(&t, IBV_MW_TYPE_2);
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+        bind_it(&t, more[i] | IBV_ACCESS_REMOTE_WRITE);
+        assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.rkey, window(&t), LEN), IBV_WC_SUCCESS);
+        assert_int_equal(post_send(t.b, (struct ibv_send_wr){.opcode = IBV_WR_LOCAL_INV,
+                                                             .send_flags = IBV_SEND_SIGNALED,
+                                                             .invalidate_rkey = t.rkey}),
+                         0);
+        pair_settle(&t.p);
+        assert_int_equal(one_wc(t.p.s[1].cq).status, IBV_WC_SUCCESS);
+        bind_it(&t, more[i]); /* and they open nothing by themselves */
+        assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.rkey, window(&t), 1), IBV_WC_REM_ACCESS_ERR);
+        reconnect(&t);
+        /* the reset queue pair keeps its window, until it is invalidated */
+        assert_int_equal(post_send(t.b, (struct ibv_send_wr){.opcode = IBV_WR_LOCAL_INV,
+                                                             .send_flags = IBV_SEND_SIGNALED,
+                                                             .invalidate_rkey = t.rkey}),
+                         0);
+        pair_settle(&t.p);
+        assert_int_equal(one_wc(t.p.s[1].cq).status, IBV_WC_SUCCESS);
+    }
+    bed_close(&t);
+}
+
+/* Addresses of the window begin at zero. */
+static void a_window_may_be_zero_based(void **state)
+{
+    struct ibv_mw_bind b = {.wr_id = 50, .send_flags = IBV_SEND_SIGNALED};
+    struct bed t;
+
+    (void)state;
+    bed_open(&t, IBV_MW_TYPE_2);
+    bind_it(&t, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE);
+    assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.rkey, 0, LEN), IBV_WC_SUCCESS);
+    assert_memory_equal(t.p.s[1].buf + OFF, t.p.s[0].buf, LEN);
+    assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.rkey, LEN, 1), IBV_WC_REM_ACCESS_ERR);
+    reconnect(&t);
+    assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.rkey, window(&t), 1), IBV_WC_REM_ACCESS_ERR);
+    bed_close(&t);
+    bed_open(&t, IBV_MW_TYPE_1); /* of type 1 it may not */
+    b.bind_info = (struct ibv_mw_bind_info){t.mr, window(&t), LEN,
+                                            IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED};
+    assert_int_equal(ibv_bind_mw(t.b, t.mw, &b), EINVAL);
+    no_wc(t.p.s[1].cq);
+    bed_close(&t);
+}
+
+/* Type 1 moves without being closed; type 2 is closed first. */
+static void a_window_that_is_open(void **state)
+{
+    struct ibv_mw_bind b = {.wr_id = 50, .send_flags = IBV_SEND_SIGNALED};
+    struct bed t;
+    uint32_t old;
+
+    (void)state;
+    bed_open(&t, IBV_MW_TYPE_1);
+    b.bind_info = (struct ibv_mw_bind_info){t.mr, window(&t), LEN,
+                                            IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE};
+    assert_int_equal(ibv_bind_mw(t.b, t.mw, &b), 0);
+    pair_settle(&t.p);
+    assert_int_equal(one_wc(t.p.s[1].cq).status, IBV_WC_SUCCESS);
+    old = t.mw->rkey;
+    b.bind_info.addr += LEN;
+    assert_int_equal(ibv_bind_mw(t.b, t.mw, &b), 0);
+    pair_settle(&t.p);
+    assert_int_equal(one_wc(t.p.s[1].cq).status, IBV_WC_SUCCESS);
+    assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.mw->rkey, window(&t) + LEN, LEN), IBV_WC_SUCCESS);
+    assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, old, window(&t), 1), IBV_WC_REM_ACCESS_ERR);
+    bed_close(&t);
+    bed_open(&t, IBV_MW_TYPE_2);
+    bind_it(&t, IBV_ACCESS_REMOTE_WRITE);
+    assert_int_equal(post_send(t.b, bind_wr(&t, IBV_ACCESS_REMOTE_WRITE)), 0);
+    pair_settle(&t.p);
+    assert_int_equal(one_wc(t.p.s[1].cq).status, IBV_WC_MW_BIND_ERR);
+    bed_close(&t);
 }
 
 /* Requests around a bind happen around it: the SEND before tells of nothing that is not open
@@ -400,6 +493,9 @@ int main(void)
         cmocka_unit_test(a_send_with_invalidate_closes_the_receivers_window),
         cmocka_unit_test(a_window_belongs_to_the_queue_pair_that_bound_it),
         cmocka_unit_test(binds_that_are_wrong_are_refused),
+        cmocka_unit_test(a_bind_takes_the_flags_of_regions),
+        cmocka_unit_test(a_window_may_be_zero_based),
+        cmocka_unit_test(a_window_that_is_open),
         cmocka_unit_test(a_bind_waits_for_what_stands_before_it),
         cmocka_unit_test(a_window_of_type_1_is_bound_by_its_own_call),
         cmocka_unit_test(windows_by_work_request_builders),
