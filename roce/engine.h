@@ -15,6 +15,7 @@
  *   local.c      requests that send nothing: memory windows
  *   sge.c        user memory to packets and back
  *   rq.c         receive queues
+ *   guard.c      copies that may find the memory gone
  *
  * Re-entrance: ops.complete, ops.event and ops.sink may post. Posting only appends to a queue and
  * puts the QP into a list, so every caller finishes its own change of state before it calls out.
@@ -23,6 +24,7 @@
 #define TRIB_ROCE_ENGINE_H
 
 #include "roce/counters.h"
+#include "roce/guard.h"
 #include "roce/psn.h"
 #include "roce/rnic.h"
 #include "roce/timers.h"
@@ -316,6 +318,23 @@ static inline int qp_mem(struct qp *qp, bool remote, uint32_t key, uint64_t addr
     bool read = !(access & (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE));
 
     return unlikely(!rc && read && len > qp->r->carried && *p) ? -EFAULT : rc;
+}
+
+/* False: the memory has gone away since it was registered. */
+static inline bool copy_to_user(const struct qp *qp, void *user, const void *src, size_t n)
+{
+    if (unlikely(qp->r->cfg.guarded))
+        return guard_copy(user, src, n, user);
+    memcpy(user, src, n);
+    return true;
+}
+
+static inline bool copy_from_user(const struct qp *qp, void *dst, const void *user, size_t n)
+{
+    if (unlikely(qp->r->cfg.guarded))
+        return guard_copy(dst, user, n, user);
+    memcpy(dst, user, n);
+    return true;
 }
 
 /* What all packets have, to be copied: clearing as much takes compilers' rep stos, which is slower.

@@ -54,13 +54,10 @@ static enum exec atomic_request(struct qp *qp, const struct roce_pkt *k, struct 
         return EXEC_ACCESS;
     if (p && ((uintptr_t)p & 7))
         return EXEC_INVALID;
-    if (p && k->opcode == ROCE_OP_RC_FETCH_ADD) {
-        orig = __atomic_fetch_add((uint64_t *)p, k->swap_add, __ATOMIC_SEQ_CST);
-    } else if (p) {
-        orig = k->compare;
-        __atomic_compare_exchange_n((uint64_t *)p, &orig, k->swap_add, false, __ATOMIC_SEQ_CST,
-                                    __ATOMIC_SEQ_CST);
-    }
+    if (p &&
+        !(k->opcode == ROCE_OP_RC_FETCH_ADD ? guard_fetch_add(p, k->swap_add, &orig)
+                                            : guard_cmp_swap(p, k->compare, k->swap_add, &orig)))
+        return EXEC_ACCESS;
     s->atomics[s->atomic_at].psn = k->psn;
     s->atomics[s->atomic_at].valid = true;
     s->atomics[s->atomic_at].orig = orig;
@@ -154,9 +151,14 @@ static uint8_t response_opcode(const struct rd_res *e)
     return first ? ROCE_OP_RC_READ_RESPONSE_FIRST : ROCE_OP_RC_READ_RESPONSE_MIDDLE;
 }
 
-/* The region went away after the request was accepted. */
+/* The region or its memory went away after the request was accepted. The NAK names the packet that
+ * cannot be built, not what is expected next: that stands behind all of the READ. */
 static enum built lost_region(struct qp *qp)
 {
+    struct responder *s = &qp->rsp;
+
+    s->holding = true;
+    s->hold = (struct qp_mark){psn_add(s->reads[0].psn, s->reads[0].next), s->msn};
     responder_nak(qp, NAK_REMOTE_OP);
     qp_fail(qp, WC_WR_FLUSH_ERR);
     qp_event(qp, QP_EV_ACCESS_ERR);
@@ -195,8 +197,10 @@ enum built reads_build(struct qp *qp, struct rte_mbuf **m)
         return BUILT_NO_MBUF;
     k.virt = p ? 0 : k.len;
     roce_build(*m, &k);
-    if (p)
-        memcpy(rte_pktmbuf_mtod_offset(*m, void *, k.hdr_len), p, k.len);
+    if (p && !copy_from_user(qp, rte_pktmbuf_mtod_offset(*m, void *, k.hdr_len), p, k.len)) {
+        rte_pktmbuf_free(*m);
+        return lost_region(qp);
+    }
     roce_seal(*m, &k);
     reads_answered(s);
     return BUILT;

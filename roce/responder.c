@@ -201,8 +201,8 @@ static enum exec exec_write(struct qp *qp, const struct roce_pkt *k, struct rte_
         x = EXEC_ACCESS;
     if (x != EXEC_OK)
         return x;
-    if (p && k->payload)
-        memcpy(p, k->payload, k->len - k->virt);
+    if (p && k->payload && !copy_to_user(qp, p, k->payload, k->len - k->virt))
+        return EXEC_ACCESS;
     s->va += k->len;
     s->left -= k->len;
     return EXEC_OK;

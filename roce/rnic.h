@@ -254,6 +254,7 @@ struct rnic_cfg {
                            is never used by qp_create */
     uint32_t window_pkts; /* unacknowledged packets a QP may have in flight */
     uint8_t dscp;         /* of the lossless class; ECT(0) is set */
+    bool guarded;         /* memory may go away: copies are guarded (roce/guard.h) */
     bool far;             /* another core has written what comes: it is fetched a frame ahead */
     int64_t message_ps;   /* what the port takes for each request before it can send it; 0: none */
     struct rte_mempool *pool;

@@ -1,4 +1,5 @@
 #include "roce/engine.h"
+#include "roce/guard.h"
 #include "roce/icrc.h"
 
 #include <errno.h>
@@ -47,7 +48,10 @@ int sge_gather(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, uin
             return rc;
         backed = backed && p;
         if (backed) {
-            *crc = roce_crc_copy(*crc, dst + *carried, p, piece);
+            if (!qp->r->cfg.guarded)
+                *crc = roce_crc_copy(*crc, dst + *carried, p, piece);
+            else if (!guard_crc_copy(crc, dst + *carried, p, piece))
+                return -EFAULT;
             next_soon(p, piece, s[i].len - off - piece);
             *carried += piece;
         }
@@ -77,7 +81,8 @@ int sge_scatter(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, co
             return rc;
         copy = RTE_MIN(piece, real);
         if (p && copy) {
-            memcpy(p, src, copy);
+            if (!copy_to_user(qp, p, src, copy))
+                return -EFAULT;
             next_soon(p, copy, s[i].len - off - piece);
         }
         if (copy)

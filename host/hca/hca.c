@@ -215,6 +215,7 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
                           .window_pkts = cfg->window_pkts ? cfg->window_pkts : 256,
                           .ack_every = cfg->ack_every ? cfg->ack_every : 8,
                           .dscp = HCA_DSCP,
+                          .guarded = cfg->drv.guarded,
                           .far = cfg->far,
                           .dcqcn = cfg->dcqcn,
                           .message_ps = cfg->message_ps,

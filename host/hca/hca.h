@@ -33,8 +33,12 @@ struct hca_driver {
     /* Called without the lock by a caller that is about to wait for an event: somebody else must
      * make progress now. */
     void (*block)(void *ctx);
-    /* Whether these bytes are mapped: 0 or -EFAULT. */
-    int (*check_memory)(void *ctx, const void *addr, size_t len);
+    /* Whether these bytes (at least one) can be read, and written where that is asked: 0 or
+     * -EFAULT. */
+    int (*check_memory)(void *ctx, const void *addr, size_t len, bool write);
+    /* Registered memory may go away, and the owner's handler of SIGSEGV and SIGBUS calls
+     * guard_take() (roce/guard.h): what uses it then ends with an error. */
+    bool guarded;
     /* Whether the MAC of this address must be asked for, because it is outside the fabric. */
     bool (*foreign)(void *ctx, uint32_t ip);
 };

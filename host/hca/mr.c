@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 /* ---- the path of a frame ---- */
 
@@ -53,14 +54,22 @@ static int check_access(unsigned access)
     return 0;
 }
 
-/* Neither the program's addresses nor those that it gives away may wrap; what is not mapped cannot
- * be registered, as where pages are pinned. */
-static int check_range(const struct hca *h, const void *addr, size_t length, uint64_t iova)
+/* As Linux pins pages for writing: windows may be opened for it later. */
+static bool writes(unsigned access)
+{
+    return access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
+                     IBV_ACCESS_MW_BIND);
+}
+
+/* Neither the program's addresses nor those that it gives away may wrap; what is not mapped, or not
+ * for writing where that is asked, cannot be registered, as where pages are pinned. */
+static int check_range(const struct hca *h, const void *addr, size_t length, uint64_t iova,
+                       unsigned access)
 {
     if (length > HCA_MAX_MR_SIZE || (uintptr_t)addr + length < length || iova + length < iova)
         return EINVAL;
     if (h->cfg.drv.check_memory && length)
-        return -h->cfg.drv.check_memory(h->cfg.drv.ctx, addr, length);
+        return -h->cfg.drv.check_memory(h->cfg.drv.ctx, addr, length, writes(access));
     return 0;
 }
 
@@ -93,7 +102,7 @@ static struct ibv_mr *reg(struct ibv_pd *v, void *addr, size_t length, uint64_t 
     if (access & IBV_ACCESS_ZERO_BASED)
         iova = 0;
     if (!rc)
-        rc = check_range(h, addr, length, iova);
+        rc = check_range(h, addr, length, iova, access);
     mr = rc ? NULL : lines_alloc(sizeof(*mr));
     if (!mr) {
         errno = rc ? rc : ENOMEM;
@@ -158,17 +167,27 @@ static struct ibv_mr *reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t leng
                                  int fd, unsigned access)
 {
     size_t before = offset % PAGE;
-    void *map = mmap(NULL, length + before, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-                     (off_t)(offset - before));
+    struct stat st;
     struct ibv_mr *v;
+    void *map;
 
+    if (!fstat(fd, &st) && st.st_size > 0 &&
+        (offset + length < length || offset + length > (uint64_t)st.st_size)) {
+        errno = EINVAL; /* more than there is of it */
+        return NULL;
+    }
+    map = mmap(NULL, length + before, writes(access) ? PROT_READ | PROT_WRITE : PROT_READ,
+               MAP_SHARED, fd, (off_t)(offset - before));
     if (map == MAP_FAILED) {
         errno = EOPNOTSUPP;
         return NULL;
     }
     v = reg(pd, (char *)map + before, length, iova, access);
     if (!v) {
+        int e = errno;
+
         munmap(map, length + before);
+        errno = e;
         return NULL;
     }
     to_mr(v)->map = map;
@@ -182,6 +201,19 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size
     if (!hca_ctx_of(pd->context))
         return REAL(ibv_reg_dmabuf_mr)(pd, offset, length, iova, fd, access);
     return reg_dmabuf(pd, offset, length, iova, fd, (unsigned)access);
+}
+
+/* The region as it is to be, against the memory as it is now. */
+static int check_new(const struct hca_mr *mr, int flags, void *addr, size_t length, int access)
+{
+    bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+    unsigned now = flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned)access : mr_key(mr)->access;
+
+    if (!moves && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
+        return 0;
+    if (!moves)
+        addr = mr->v.addr, length = mr->v.length;
+    return check_range(mr->hca, addr, length, (uintptr_t)addr, now);
 }
 
 /* Changing the translation keeps the key, as the caller's peers know it. */
@@ -199,8 +231,8 @@ static int rereg(struct hca_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
         rc = EINVAL;
     if (!rc && (flags & IBV_REREG_MR_CHANGE_TRANSLATION) && mr->map)
         rc = EINVAL;
-    if (!rc && (flags & IBV_REREG_MR_CHANGE_TRANSLATION))
-        rc = check_range(mr->hca, addr, length, (uintptr_t)addr);
+    if (!rc)
+        rc = check_new(mr, flags, addr, length, access);
     if (rc) {
         errno = rc;
         return IBV_REREG_MR_ERR_INPUT;

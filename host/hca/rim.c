@@ -3,8 +3,8 @@
  * this process runs as. Devices are known from the conf alone; EAL, a process slot of the NIC and
  * the cable to it (memif) come with the first open.
  *
- * EAL runs in a thread of ours (rim_keeper.c), which has all signals blocked, so that the program's
- * affinity and signal handling stay its own.
+ * EAL runs in a thread of ours (rim_keeper.c), which has all signals but those of faults blocked, so
+ * that the program's affinity and signal handling stay its own.
  *
  * A forked child has neither threads nor port: the HCAs that its parent had are dead there, what
  * they share with others is replaced by memory of the child's own, and its devices are as they were
@@ -304,6 +304,8 @@ static int start_thread(pthread_t *t, void *(*fn)(void *), struct rim_hca *r)
     int rc;
 
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV); /* blocked, a fault of its own would kill without a word */
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     rc = pthread_create(t, NULL, fn, r);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -362,6 +364,7 @@ static int open_port(struct hca_device *d)
         rc = rc ? rc : start_threads(r);
         if (!rc && !handlers) {
             handlers = true;
+            rim_fault_init();
             atexit(at_exit);
         }
     }

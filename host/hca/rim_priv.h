@@ -73,6 +73,12 @@ void *rim_keeper(void *arg); /* struct rim_hca *: sets up by rim_start(), then k
 int rim_start(struct rim_hca *r);
 /* Writes pid and counters where the run directory keeps them (rim_report.c). */
 void rim_report(struct rim_hca *r);
+/* Takes SIGSEGV and SIGBUS (rim_fault.c), once a process. */
+void rim_fault_init(void);
+/* After the engine ran, with the lock held: says what memory it found gone. */
+void rim_fault_tell(const struct hca *h);
+/* hca_driver.check_memory (rim_memory.c). */
+int rim_check_memory(void *ctx, const void *addr, size_t len, bool write);
 struct hca_driver rim_driver(struct rim_hca *r);
 /* Tells the HCA what has become of port and link, now and then. With the lock held. */
 void rim_check_port(struct rim_hca *r, int64_t now_ns);

@@ -17,7 +17,6 @@
 
 #include <linux/futex.h>
 #include <sched.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -126,7 +125,9 @@ static unsigned progress(struct rim_hca *r)
 
     if (r->ep.next(r->ep.ctx) <= now_ps)
         r->ep.tick(r->ep.ctx, now_ps);
-    return n + transmit(r, now_ps);
+    n += transmit(r, now_ps);
+    rim_fault_tell(r->hca);
+    return n;
 }
 
 /* Wall ns until there is something to do without a bell. */
@@ -353,36 +354,6 @@ static void drv_block(void *ctx)
     futex(&r->park, FUTEX_WAKE, 1, NULL);
 }
 
-/* May this process read there? The kernel looks at the signal set before it finds that there is
- * nothing to do with it. */
-static bool readable(uintptr_t at)
-{
-    return syscall(SYS_rt_sigprocmask, ~0, at & ~(uintptr_t)7, NULL, 8) == 0 || errno != EFAULT;
-}
-
-/* Its ends can be read (a GPU's memory has addresses that cannot), and all of it is mapped: in
- * pieces, as the answer is a byte for each page. */
-static int drv_check_memory(void *ctx, const void *addr, size_t len)
-{
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t at = (uintptr_t)addr & ~(page - 1), end = (uintptr_t)addr + len;
-    unsigned char vec[8192];
-
-    (void)ctx;
-    if (!readable((uintptr_t)addr) || !readable(end - 1))
-        return -EFAULT;
-    while (at < end) {
-        size_t n = end - at < sizeof(vec) * page ? end - at : sizeof(vec) * page;
-
-        /* ENOMEM says that some of it is not mapped; what else can go wrong says nothing about
-         * that. */
-        if (mincore((void *)at, n, vec) && errno == ENOMEM)
-            return -EFAULT;
-        at += n;
-    }
-    return 0;
-}
-
 struct hca_driver rim_driver(struct rim_hca *r)
 {
     return (struct hca_driver){.lock = drv_lock,
@@ -390,7 +361,8 @@ struct hca_driver rim_driver(struct rim_hca *r)
                                .kick = drv_kick,
                                .idle = drv_idle,
                                .block = drv_block,
-                               .check_memory = drv_check_memory,
+                               .check_memory = rim_check_memory,
+                               .guarded = true,
                                .ctx = r};
 }
 

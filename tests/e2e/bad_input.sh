@@ -25,3 +25,4 @@ for c in error_naks_received rnr_naks_received timeouts qp_errors; do
 done
 
 trib exec h0 -- "$TRIB_BUILD/tests/tools/verbs_local" >"$tmp/local.out" 2>&1 || fail "local: $(tail -n 1 "$tmp/local.out")"
+has 'tributary: trib0: memory at 0x[0-9a-f]+ is gone \(SIGSEGV.*region of 8192 bytes at 0x[0-9a-f]+, lkey and rkey 0x[0-9a-f]+' "$tmp/local.out"

@@ -168,6 +168,28 @@ static void regions(struct bed *b)
     munmap(gone, 1 << 19);
 }
 
+/* Memory that goes away while it is registered, under the HCA's own handler of the fault. */
+static void gone(struct bed *b)
+{
+    uint8_t *m = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+    struct ibv_mr *mr = ibv_reg_mr(b->pd, m, 8192, all);
+    struct ibv_sge s = {(uintptr_t)b->buf, 5000, b->mr->lkey};
+    struct ibv_send_wr wr = {.sg_list = &s, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
+    struct ibv_qp *qp = new_qp(b, IBV_QPT_RC);
+    struct peer me = {b->gid, qp->qp_num, 0, 0};
+
+    must(mr);
+    qp_connect(qp, &me, IBV_ACCESS_REMOTE_WRITE);
+    wr.wr.rdma.remote_addr = (uintptr_t)m, wr.wr.rdma.rkey = mr->rkey;
+    must(!mprotect(m + 4096, 4096, PROT_READ));
+    expect(ibv_reg_mr(b->pd, m, 8192, all) ? 0 : errno, EFAULT, "memory that is partly read-only");
+    must(!post(qp, wr));
+    /* Both ends are one queue pair: whether it is told or flushed first is the wire's business. */
+    expect_wc(b->cq, IBV_WC_WR_FLUSH_ERR, "a WRITE to memory that became read-only");
+    must(!ibv_destroy_qp(qp) && !ibv_dereg_mr(mr) && !munmap(m, 8192));
+}
+
 int main(void)
 {
     struct bed b = {.buf = calloc(1, 8192)};
@@ -184,6 +206,7 @@ int main(void)
     handles(&b);
     transitions(&b);
     regions(&b);
+    gone(&b);
     qp = own_qp(&b, IBV_QPT_RC);
     must(!post(qp, (struct ibv_send_wr){
                        .opcode = IBV_WR_RDMA_WRITE})); /* both ends are one, so it is flushed */

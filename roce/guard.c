@@ -1,0 +1,64 @@
+#include "roce/guard.h"
+
+#include <setjmp.h>
+
+/* Where to go on, and whose memory it is. */
+struct guard {
+    uintptr_t from, to;
+    sigjmp_buf back;
+};
+
+/* Of this thread; NULL: it is in no copy. A preloaded library's is where the others' are. */
+static _Thread_local struct guard *volatile current __attribute__((tls_model("initial-exec")));
+
+/* Signals are neither blocked nor unblocked on the way: handlers do that by SA_NODEFER. */
+#define GUARDED(p, n, work)                                                                        \
+    struct guard g = {.from = (uintptr_t)(p), .to = (uintptr_t)(p) + (n)};                         \
+                                                                                                   \
+    if (sigsetjmp(g.back, 0)) {                                                                    \
+        current = NULL;                                                                            \
+        return false;                                                                              \
+    }                                                                                              \
+    current = &g;                                                                                  \
+    __asm__ volatile("" ::: "memory");                                                             \
+    work;                                                                                          \
+    __asm__ volatile("" ::: "memory");                                                             \
+    current = NULL;                                                                                \
+    return true
+
+bool guard_copy(void *dst, const void *src, size_t n, const void *user)
+{
+    GUARDED(user, n, memcpy(dst, src, n));
+}
+
+bool guard_crc_copy(uint32_t *crc, void *dst, const void *src, size_t n)
+{
+    GUARDED(src, n, *crc = roce_crc_copy(*crc, dst, src, n));
+}
+
+bool guard_fetch_add(uint64_t *p, uint64_t add, uint64_t *orig)
+{
+    GUARDED(p, sizeof(*p), *orig = __atomic_fetch_add(p, add, __ATOMIC_SEQ_CST));
+}
+
+bool guard_cmp_swap(uint64_t *p, uint64_t compare, uint64_t swap, uint64_t *orig)
+{
+    *orig = compare;
+    GUARDED(p, sizeof(*p),
+            __atomic_compare_exchange_n(p, orig, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+}
+
+bool guard_store(uint64_t *p, uint64_t v)
+{
+    GUARDED(p, sizeof(*p), __atomic_store_n(p, v, __ATOMIC_SEQ_CST));
+}
+
+/* The address that is told may be the first of its page. */
+void guard_take(const void *at)
+{
+    const uintptr_t page = 4096;
+    struct guard *g = current;
+
+    if (g && (uintptr_t)at >= (g->from & ~(page - 1)) && (uintptr_t)at < g->to)
+        siglongjmp(g->back, 1);
+}

@@ -1,0 +1,34 @@
+/*
+ * Copies from and to memory that may go away at any time: a program's, which it may unmap, protect
+ * or truncate the file of while it is registered. Adapters hold its pages; here the owner's handler
+ * of SIGSEGV and SIGBUS asks guard_take(), and the copy comes back as one that did not succeed.
+ *
+ * A copy that is not guarded (rnic_cfg.guarded) is a plain one.
+ */
+#ifndef TRIB_ROCE_GUARD_H
+#define TRIB_ROCE_GUARD_H
+
+#include "roce/icrc.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* `user` of dst and src is the one that may go away. False: it has, and what dst has is undefined.
+ */
+bool guard_copy(void *dst, const void *src, size_t n, const void *user);
+/* The same, with the CRC from *crc on (roce_crc_copy). */
+bool guard_crc_copy(uint32_t *crc, void *dst, const void *src, size_t n);
+/* Fetch and add, or compare and swap, of an aligned word; *orig: what was there. */
+bool guard_fetch_add(uint64_t *p, uint64_t add, uint64_t *orig);
+bool guard_cmp_swap(uint64_t *p, uint64_t compare, uint64_t swap, uint64_t *orig);
+bool guard_store(uint64_t *p, uint64_t v);
+
+/*
+ * For a signal handler, with the address that could not be reached: does not return where the
+ * thread is in one of the above and the address is in its memory.
+ */
+void guard_take(const void *at);
+
+#endif

@@ -1,0 +1,366 @@
+/* What of a program's memory can be registered, and what comes of it when it goes away later. */
+#include "tests/host/hca/pair.h"
+
+#include "host/hca/rim_priv.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE  4096u
+#define PAGES 6u
+#define LW    IBV_ACCESS_LOCAL_WRITE
+
+static const struct hca_driver real = {.check_memory = rim_check_memory, .guarded = true};
+
+static void open_real(struct pair *p)
+{
+    pair_open_driven(p, &real);
+}
+
+static char *map(int prot)
+{
+    char *m = mmap(NULL, PAGES * PAGE, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    assert_ptr_not_equal(m, MAP_FAILED);
+    return m;
+}
+
+/* Six pages: . mapped for nothing, r, w (both), x a hole, f of a file, e beyond its end. */
+static char *lay_out(const char *pages)
+{
+    char *m = map(PROT_READ | PROT_WRITE);
+    int fd = memfd_create("file", MFD_CLOEXEC);
+
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)(strcspn(pages, "e") * PAGE)), 0);
+    for (unsigned i = 0; i < PAGES; i++) {
+        char *at = m + i * PAGE;
+
+        m[i * PAGE] = (char)(i + 1);
+        if (pages[i] == '.')
+            assert_int_equal(mprotect(at, PAGE, PROT_NONE), 0);
+        if (pages[i] == 'r')
+            assert_int_equal(mprotect(at, PAGE, PROT_READ), 0);
+        if (pages[i] == 'x')
+            assert_int_equal(munmap(at, PAGE), 0);
+        if (pages[i] == 'f' || pages[i] == 'e')
+            assert_ptr_equal(
+                mmap(at, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)i * PAGE),
+                at);
+    }
+    close(fd);
+    return m;
+}
+
+static const struct layout {
+    const char *pages;
+    unsigned off, len, access;
+    int rc;
+} layouts[] = {
+    {"wwwwww", 0, PAGES *PAGE, LW, 0},
+    {"rrrrrr", 0, PAGES *PAGE, 0, 0},
+    {"rrrrrr", 0, PAGES *PAGE, IBV_ACCESS_REMOTE_READ, 0},
+    {"rrrrrr", 0, PAGES *PAGE, LW, EFAULT},
+    {"rrrrrr", 100, 8, LW | IBV_ACCESS_REMOTE_WRITE, EFAULT},
+    {"rrrrrr", 100, 8, IBV_ACCESS_MW_BIND, EFAULT},
+    {"wwrwww", 0, PAGES *PAGE, LW, EFAULT},
+    {"wwrwww", 0, PAGES *PAGE, 0, 0},
+    {"wwrwww", 0, 2 * PAGE, LW, 0},
+    {"wwrwww", 0, 2 * PAGE + 1, LW, EFAULT},
+    {"wwrwww", 3 * PAGE - 1, 2, LW, EFAULT},
+    {"wwrwww", 3 * PAGE, 3 * PAGE, LW, 0},
+    {"wwxwww", 0, PAGES *PAGE, LW, EFAULT},
+    {"wwxwww", 0, PAGES *PAGE, 0, EFAULT},
+    {"wwxwww", 2 * PAGE, 1, 0, EFAULT},
+    {"ww.www", 0, PAGES *PAGE, 0, EFAULT},
+    {"......", 0, 1, 0, EFAULT},
+    {"wwffww", 0, PAGES *PAGE, LW, 0},
+    {"rwffrr", 0, PAGES *PAGE, 0, 0},
+    {"rwffrr", PAGE, 3 * PAGE, LW, 0},
+    {"wwffee", 0, 4 * PAGE, LW, 0},
+    {"wwffee", 0, 5 * PAGE, LW, EFAULT},
+    {"wwffew", 0, 6 * PAGE, LW, EFAULT}, /* inside, between what is there */
+};
+
+/* Every call that registers says the same, and memory is as it was. */
+static void memory_that_is_not_there_or_not_for_writing_is_refused(void **state)
+{
+    struct pair p;
+
+    (void)state;
+    open_real(&p);
+    for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+        const struct layout *l = &layouts[i];
+        char *m = lay_out(l->pages), *at = m + l->off;
+        struct ibv_mr *mr[3], *other = ibv_reg_mr(p.s[0].pd, p.s[0].buf, 64, l->access);
+
+        errno = 0;
+        mr[0] = ibv_reg_mr(p.s[0].pd, at, l->len, (int)l->access);
+        assert_int_equal(mr[0] ? 0 : errno, l->rc);
+        mr[1] = ibv_reg_mr_iova(p.s[0].pd, at, l->len, l->off % PAGE, (int)l->access);
+        assert_int_equal(mr[1] ? 0 : errno, l->rc);
+        mr[2] = ibv_reg_mr_iova2(p.s[0].pd, at, l->len, l->off % PAGE,
+                                 l->access | IBV_ACCESS_RELAXED_ORDERING);
+        assert_int_equal(mr[2] ? 0 : errno, l->rc);
+        assert_int_equal(ibv_rereg_mr(other, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, at, l->len, 0),
+                         l->rc ? IBV_REREG_MR_ERR_INPUT : 0);
+        assert_ptr_equal(other->addr, l->rc ? (void *)p.s[0].buf : (void *)at);
+        for (unsigned k = 0; k < PAGES; k++)
+            if (l->pages[k] == 'w' || l->pages[k] == 'r')
+                assert_int_equal(m[k * PAGE], k + 1);
+        for (unsigned k = 0; k < 3; k++)
+            if (mr[k])
+                assert_int_equal(ibv_dereg_mr(mr[k]), 0);
+        assert_int_equal(ibv_dereg_mr(other), 0);
+        munmap(m, PAGES * PAGE);
+    }
+    pair_close(&p);
+}
+
+/* Of a region that is there already more is asked of its memory. */
+static void more_rights_need_memory_for_writing(void **state)
+{
+    char *m = map(PROT_READ);
+    struct ibv_mr *mr;
+    struct pair p;
+
+    (void)state;
+    open_real(&p);
+    mr = ibv_reg_mr(p.s[0].pd, m, PAGE, IBV_ACCESS_REMOTE_READ);
+    assert_non_null(mr);
+    assert_int_equal(
+        ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, LW | IBV_ACCESS_REMOTE_WRITE),
+        IBV_REREG_MR_ERR_INPUT);
+    assert_int_equal(errno, EFAULT);
+    assert_int_equal(mprotect(m, PAGE, PROT_READ | PROT_WRITE), 0);
+    assert_int_equal(
+        ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, LW | IBV_ACCESS_REMOTE_WRITE),
+        0);
+    assert_int_equal(ibv_dereg_mr(mr), 0);
+    munmap(m, PAGES * PAGE);
+    pair_close(&p);
+}
+
+static void a_dma_buf_for_reading_is_not_written(void **state)
+{
+    int fd = memfd_create("dmabuf", MFD_CLOEXEC), ro;
+    struct ibv_mr *mr;
+    struct pair p;
+    char name[40];
+
+    (void)state;
+    open_real(&p);
+    assert_int_equal(ftruncate(fd, 2 * PAGE), 0);
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+    ro = open(name, O_RDONLY | O_CLOEXEC);
+    assert_true(ro >= 0);
+    mr = ibv_reg_dmabuf_mr(p.s[0].pd, 0, 2 * PAGE, 0, ro, IBV_ACCESS_REMOTE_READ);
+    assert_non_null(mr);
+    assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, LW),
+                     IBV_REREG_MR_ERR_INPUT);
+    assert_int_equal(errno, EFAULT);
+    assert_int_equal(ibv_dereg_mr(mr), 0);
+    assert_null(ibv_reg_dmabuf_mr(p.s[0].pd, 0, 2 * PAGE, 0, ro, LW));
+    assert_null(ibv_reg_dmabuf_mr(p.s[0].pd, PAGE, PAGE + 1, 0, fd, LW));
+    assert_int_equal(errno, EINVAL); /* more than there is of it */
+    assert_null(ibv_reg_dmabuf_mr(p.s[0].pd, UINT64_MAX - 1, PAGE, 0, fd, LW));
+    assert_int_equal(errno, EINVAL);
+    close(fd);
+    close(ro);
+    pair_close(&p);
+}
+
+static void a_gigabyte_is_not_touched(void **state)
+{
+    const size_t bytes = 1ul << 30;
+    char *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    unsigned char *vec = malloc(bytes / PAGE);
+    struct ibv_mr *mr;
+    unsigned there = 0;
+    struct pair p;
+
+    (void)state;
+    open_real(&p);
+    madvise(m, bytes, MADV_NOHUGEPAGE);
+    mr = ibv_reg_mr(p.s[0].pd, m, bytes, LW);
+    assert_non_null(mr);
+    assert_int_equal(mincore(m, bytes, vec), 0);
+    for (size_t i = 0; i < bytes / PAGE; i++)
+        there += vec[i] & 1;
+    assert_in_range(there, 0, 4);
+    assert_int_equal(ibv_dereg_mr(mr), 0);
+    free(vec);
+    munmap(m, bytes);
+    pair_close(&p);
+}
+
+/* ---- memory that goes away ---- */
+
+enum way { UNMAP, PROTECT, TRUNCATE };
+
+static const struct gone {
+    const char *what;
+    enum ibv_wr_opcode op;
+    bool local; /* the memory of who asks; else the other's */
+    bool recv;  /* of its receive */
+    enum way way;
+    enum ibv_wc_status asks, other; /* other: of the receive */
+} gones[] = {
+    {"WRITE from", IBV_WR_RDMA_WRITE, true, false, UNMAP, IBV_WC_LOC_PROT_ERR, 0},
+    {"WRITE to", IBV_WR_RDMA_WRITE, false, false, UNMAP, IBV_WC_REM_ACCESS_ERR, 0},
+    {"WRITE to", IBV_WR_RDMA_WRITE, false, false, PROTECT, IBV_WC_REM_ACCESS_ERR, 0},
+    {"WRITE to", IBV_WR_RDMA_WRITE, false, false, TRUNCATE, IBV_WC_REM_ACCESS_ERR, 0},
+    {"READ from", IBV_WR_RDMA_READ, false, false, UNMAP, IBV_WC_REM_OP_ERR, 0},
+    {"READ from", IBV_WR_RDMA_READ, false, false, TRUNCATE, IBV_WC_REM_OP_ERR, 0},
+    {"READ to", IBV_WR_RDMA_READ, true, false, UNMAP, IBV_WC_LOC_PROT_ERR, 0},
+    {"READ to", IBV_WR_RDMA_READ, true, false, PROTECT, IBV_WC_LOC_PROT_ERR, 0},
+    {"SEND from", IBV_WR_SEND, true, false, TRUNCATE, IBV_WC_LOC_PROT_ERR, IBV_WC_WR_FLUSH_ERR},
+    {"SEND to", IBV_WR_SEND, false, true, UNMAP, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR},
+    {"SEND to", IBV_WR_SEND, false, true, PROTECT, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR},
+    {"FETCH_ADD of", IBV_WR_ATOMIC_FETCH_AND_ADD, false, false, UNMAP, IBV_WC_REM_ACCESS_ERR, 0},
+    {"CMP_SWAP of", IBV_WR_ATOMIC_CMP_AND_SWP, false, false, PROTECT, IBV_WC_REM_ACCESS_ERR, 0},
+};
+
+static void take_away(char *m, int fd, enum way way)
+{
+    if (way == UNMAP)
+        assert_int_equal(munmap(m + PAGE, PAGE), 0);
+    else if (way == PROTECT)
+        assert_int_equal(mprotect(m + PAGE, PAGE, PROT_READ), 0);
+    else
+        assert_int_equal(ftruncate(fd, PAGE), 0);
+}
+
+static void use_of_memory_that_is_gone_ends_with_an_error(void **state)
+{
+    (void)state;
+    rim_fault_init();
+    for (size_t i = 0; i < sizeof(gones) / sizeof(gones[0]); i++) {
+        const struct gone *g = &gones[i];
+        int fd = memfd_create("file", MFD_CLOEXEC);
+        struct ibv_qp *a, *b;
+        struct ibv_async_event ev;
+        struct ibv_mr *mr;
+        struct ibv_sge s, r;
+        struct ibv_send_wr wr = {
+            .sg_list = &s, .num_sge = 1, .opcode = g->op, .send_flags = IBV_SEND_SIGNALED};
+        struct pair p;
+        bool word = g->op >= IBV_WR_ATOMIC_CMP_AND_SWP;
+        uint32_t len = word ? 8 : 3000;
+        uint64_t at;
+        char *m;
+
+        open_real(&p);
+        rc_pair(&p, &a, &b);
+        assert_int_equal(ftruncate(fd, 3 * PAGE), 0);
+        m = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        mr = ibv_reg_mr(p.s[!g->local].pd, m, 3 * PAGE,
+                        LW | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                            IBV_ACCESS_REMOTE_ATOMIC);
+        assert_non_null(mr);
+        at = (uintptr_t)m + PAGE - (word ? 0 : 1000); /* it begins before what goes away */
+        s = g->local ? (struct ibv_sge){at, len, mr->lkey} : sge_at(&p.s[0], 0, len);
+        if (word)
+            wr.wr.atomic.remote_addr = at, wr.wr.atomic.rkey = mr->rkey;
+        else if (g->local)
+            wr.wr.rdma.remote_addr = (uintptr_t)p.s[1].buf, wr.wr.rdma.rkey = p.s[1].mr->rkey;
+        else
+            wr.wr.rdma.remote_addr = at, wr.wr.rdma.rkey = mr->rkey;
+        r = g->recv ? (struct ibv_sge){at, len, mr->lkey} : sge_at(&p.s[1], 0, len);
+        if (g->op == IBV_WR_SEND)
+            assert_int_equal(post_recv(b, 1, &r, 1), 0);
+        take_away(m, fd, g->way);
+        assert_int_equal(post_send(a, wr), 0);
+        pair_run(&p, PS_PER_S);
+        assert_int_equal(one_wc(p.s[0].cq).status, g->asks);
+        if (g->op == IBV_WR_SEND && g->other == IBV_WC_WR_FLUSH_ERR) {
+            struct ibv_qp_attr e = {.qp_state = IBV_QPS_ERR};
+
+            no_wc(p.s[1].cq);
+            assert_int_equal(ibv_modify_qp(b, &e, IBV_QP_STATE), 0);
+        }
+        if (g->op == IBV_WR_SEND)
+            assert_int_equal(one_wc(p.s[1].cq).status, g->other);
+        while (!ibv_get_async_event(p.s[1].ctx, &ev))
+            ibv_ack_async_event(&ev);
+        assert_int_equal(ibv_dereg_mr(mr), 0);
+        assert_int_equal(ibv_destroy_qp(a), 0);
+        assert_int_equal(ibv_destroy_qp(b), 0);
+        munmap(m, 3 * PAGE);
+        close(fd);
+        pair_close(&p);
+    }
+}
+
+/* ---- faults that are the program's own ---- */
+
+static void leaves(int sig)
+{
+    (void)sig;
+    _exit(42);
+}
+
+static void leaves_with_address(int sig, siginfo_t *si, void *context)
+{
+    (void)context;
+    _exit(sig == SIGSEGV && si->si_addr == (void *)8 ? 43 : 1);
+}
+
+enum handler { DEFAULT, PLAIN, WITH_ADDRESS, IGNORED };
+
+/* In a child: a fault of its own, or (sent) the signal by somebody else. How it ended. */
+static int ends(enum handler h, bool sent)
+{
+    struct sigaction sa = {.sa_handler = SIG_DFL};
+    volatile char *volatile nowhere = (volatile char *)8;
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        if (h == PLAIN)
+            sa.sa_handler = leaves;
+        else if (h == IGNORED)
+            sa.sa_handler = SIG_IGN;
+        else if (h == WITH_ADDRESS)
+            sa.sa_sigaction = leaves_with_address, sa.sa_flags = SA_SIGINFO;
+        sigaction(SIGSEGV, &sa, NULL);
+        rim_fault_init();
+        if (sent)
+            raise(SIGSEGV);
+        else
+            *nowhere = 1;
+        _exit(7);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void faults_of_the_program_are_its_own(void **state)
+{
+    (void)state;
+    assert_true(WIFSIGNALED(ends(DEFAULT, false)) && WTERMSIG(ends(DEFAULT, false)) == SIGSEGV);
+    assert_true(WIFSIGNALED(ends(DEFAULT, true)) && WTERMSIG(ends(DEFAULT, true)) == SIGSEGV);
+    assert_int_equal(WEXITSTATUS(ends(PLAIN, false)), 42);
+    assert_int_equal(WEXITSTATUS(ends(PLAIN, true)), 42);
+    assert_int_equal(WEXITSTATUS(ends(WITH_ADDRESS, false)), 43);
+    assert_true(WIFSIGNALED(ends(IGNORED, false)));
+    assert_int_equal(WEXITSTATUS(ends(IGNORED, true)), 7);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_that_is_not_there_or_not_for_writing_is_refused),
+        cmocka_unit_test(more_rights_need_memory_for_writing),
+        cmocka_unit_test(a_dma_buf_for_reading_is_not_written),
+        cmocka_unit_test(a_gigabyte_is_not_touched),
+        cmocka_unit_test(faults_of_the_program_are_its_own),
+        cmocka_unit_test(use_of_memory_that_is_gone_ends_with_an_error),
+    };
+
+    return cmocka_run_group_tests_name("hca/memory", tests, NULL, NULL);
+}
