@@ -135,7 +135,7 @@ static void peers_by_different_addresses_do_not_hear_each_other(void **state)
                                                        .opcode = IBV_WR_SEND,
                                                        .send_flags = IBV_SEND_SIGNALED}),
                      0);
-    pair_settle(&p);
+    pair_run(&p, 100 * PS_PER_S);
     assert_int_equal(one_wc(p.s[0].cq).status, IBV_WC_RETRY_EXC_ERR);
     no_wc(p.s[1].cq);
     assert_int_equal(ibv_destroy_qp(a), 0);
