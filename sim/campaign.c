@@ -8,11 +8,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
-/* Of wall time, a seed: most take well below a second. Whoever turns round and round without fabric
- * time passing is found by this alone. */
-#define WALL_S 240u
+/* Of wall time, a seed: most take well below a second. Fabric time is bounded by chaos itself;
+ * whoever turns round and round without fabric time passing is found by this alone. */
+#define WALL_S 60.0
 
 struct campaign {
     const struct campaign_cfg *cfg;
@@ -21,17 +22,30 @@ struct campaign {
     char conf_dir[512];
     struct rte_mempool *pool;
     uint64_t seed;
+    double wall_s;
+    char *late; /* what is to be said if the seed does not end in time: its plan, and the rest */
     unsigned failed, with_errors, fell_back;
 };
 
+static const char *volatile late; /* for the signal's handler: the campaign's */
+
+/* Nothing that may hold a lock, or be in the middle of something, is called here. */
 static void too_long(int sig)
 {
-    static const char text[] = "\n  FAILED: no end within the wall time of a seed\n";
+    const char *text = late;
 
     (void)sig;
-    if (write(STDOUT_FILENO, text, sizeof(text) - 1) < 0)
+    if (text && write(STDOUT_FILENO, text, strlen(text)) < 0)
         _exit(4);
     _exit(3);
+}
+
+/* 0: as long as it takes. */
+static void set_alarm(double s)
+{
+    struct itimerval t = {.it_value = {(time_t)s, (suseconds_t)((s - (double)(time_t)s) * 1e6)}};
+
+    setitimer(ITIMER_REAL, &t, NULL);
 }
 
 static int read_seeds(struct campaign *c)
@@ -76,12 +90,45 @@ static int find_presets(struct campaign *c)
     return -ENOENT;
 }
 
+static void print_replay(const struct campaign *c, FILE *out)
+{
+    fprintf(out, "  replay: trib sim %s%s--chaos %llu%s%s\n", c->cfg->conf ? c->cfg->conf : "",
+            c->cfg->conf ? " " : "", (unsigned long long)c->seed,
+            c->cfg->faults ? " --faults " : "", c->cfg->faults ? c->cfg->faults : "");
+}
+
 static void drawn(void *ctx, const char *what)
 {
     struct campaign *c = ctx;
 
     printf("seed %llu: %s", (unsigned long long)c->seed, what);
     fflush(stdout);
+}
+
+/* What would be said of a seed that is late, ready before it runs. plan: NULL: not yet drawn. */
+static void set_late(struct campaign *c, const struct fault_plan *plan, const struct fabric *f)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return;
+    if (!plan)
+        fprintf(out, "seed %llu", (unsigned long long)c->seed);
+    fprintf(out, ": FAILED: no end within %g s of wall time (--max-wall)\n", c->wall_s);
+    if (plan)
+        fault_plan_print(plan, f, out);
+    print_replay(c, out);
+    fclose(out);
+    late = text;
+    free(c->late);
+    c->late = text;
+}
+
+static void planned(void *ctx, const struct fault_plan *plan, const struct fabric *f)
+{
+    set_late(ctx, plan, f);
 }
 
 /* What was drawn stands there before it runs, so that whoever crashes is known. */
@@ -95,9 +142,7 @@ static void report(struct campaign *c, const struct chaos_report *r, const char 
     if (!r->ok || c->first == c->last)
         printf("%s", plan);
     if (!r->ok)
-        printf("  replay: trib sim %s%s--chaos %llu%s%s\n", c->cfg->conf ? c->cfg->conf : "",
-               c->cfg->conf ? " " : "", (unsigned long long)c->seed,
-               c->cfg->faults ? " --faults " : "", c->cfg->faults ? c->cfg->faults : "");
+        print_replay(c, stdout);
     fflush(stdout);
     c->failed += !r->ok;
     c->with_errors += r->ok && r->failed;
@@ -115,13 +160,15 @@ static void run_seed(struct campaign *c)
                             .faults = c->cfg->faults,
                             .pool = c->pool,
                             .drawn = drawn,
+                            .planned = planned,
                             .ctx = c,
                             .plan = out};
     struct chaos_report r;
 
-    alarm(WALL_S);
+    set_late(c, NULL, NULL);
+    set_alarm(c->wall_s);
     chaos_run(&cfg, &r);
-    alarm(0);
+    set_alarm(0);
     if (out)
         fclose(out);
     report(c, &r, plan ? plan : "");
@@ -142,7 +189,7 @@ static int load_fabric(struct campaign *c)
 int campaign_run(const struct campaign_cfg *cfg)
 {
     struct memory mem;
-    struct campaign c = {.cfg = cfg};
+    struct campaign c = {.cfg = cfg, .wall_s = cfg->wall_s > 0 ? cfg->wall_s : WALL_S};
     char err[256];
 
     if (read_seeds(&c) || (cfg->conf ? load_fabric(&c) : find_presets(&c)))
@@ -159,6 +206,8 @@ int campaign_run(const struct campaign_cfg *cfg)
     if (c.first != c.last)
         printf("%llu seeds, %u failed; %u ended with named errors, %u without aggregation nodes\n",
                (unsigned long long)(c.last - c.first + 1), c.failed, c.with_errors, c.fell_back);
+    late = NULL;
+    free(c.late);
     memory_end(&mem);
     fabric_free(c.fab);
     return c.failed ? 1 : 0;

@@ -329,6 +329,8 @@ void chaos_run(const struct chaos_cfg *cfg, struct chaos_report *rep)
     if (!draw_case(&k, rep)) {
         if (cfg->drawn)
             cfg->drawn(cfg->ctx, rep->what);
+        if (cfg->planned)
+            cfg->planned(cfg->ctx, &k.plan, k.fab);
         if (cfg->plan)
             fault_plan_print(&k.plan, k.fab, cfg->plan);
         run_world(&k, rep);

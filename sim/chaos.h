@@ -24,6 +24,8 @@ struct chaos_cfg {
     const char *faults;       /* a fault plan's file instead of what is drawn; NULL: drawn */
     struct rte_mempool *pool;
     void (*drawn)(void *ctx, const char *what); /* before it runs; may be NULL */
+    /* With what faults, as drawn or given; may be NULL. */
+    void (*planned)(void *ctx, const struct fault_plan *plan, const struct fabric *fab);
     void *ctx;
     FILE *plan; /* the faults are written to it as a plan; NULL: not */
 };

@@ -103,17 +103,36 @@ int chaos_draw_ranks(struct chaos_case *k)
 
 /* ---- operations ---- */
 
-/* Half of all are all-reduces; of the algorithms each as often. */
+static bool has(const struct chaos_case *k, struct comm *c, enum coll_kind kind,
+                enum coll_algo algo)
+{
+    struct coll_args a = {
+        .kind = kind, .algo = algo, .count = kind == COLL_BARRIER ? 0 : 1, .type = DT_FP32};
+
+    return k->algos >> algo & 1 && comm_supports(c, &a);
+}
+
+/* A communicator that has failed has nothing any more. */
+static bool has_any(const struct chaos_case *k, struct comm *c)
+{
+    for (int kind = 0; kind < COLL_KINDS; kind++)
+        for (int algo = 0; algo < ALGO_COUNT; algo++)
+            if (has(k, c, (enum coll_kind)kind, (enum coll_algo)algo))
+                return true;
+    return false;
+}
+
+/* Half of all are all-reduces; of the algorithms each as often. Where the communicator has none,
+ * any of the fabric's, and every rank is told why not. */
 static void choose_kind(struct chaos_case *k, struct comm *c, struct job_op *op)
 {
-    struct coll_args a = {.type = DT_FP32};
+    bool any = has_any(k, c);
 
     do {
-        a.kind = op->kind =
+        op->kind =
             below(k, DRAW_OPS, 2) ? COLL_ALLREDUCE : (enum coll_kind)below(k, DRAW_OPS, COLL_KINDS);
-        a.algo = op->algo = (enum coll_algo)below(k, DRAW_OPS, ALGO_COUNT);
-        a.count = op->kind == COLL_BARRIER ? 0 : 1;
-    } while (!(k->algos >> op->algo & 1) || !comm_supports(c, &a));
+        op->algo = (enum coll_algo)below(k, DRAW_OPS, ALGO_COUNT);
+    } while (any ? !has(k, c, op->kind, op->algo) : !(k->algos >> op->algo & 1));
 }
 
 void chaos_draw_op(struct chaos_case *k, struct comm *c, struct job_op *op)

@@ -40,7 +40,7 @@ static inline uint64_t below(struct chaos_case *k, enum chaos_stream s, uint64_t
 int chaos_draw_fabric(struct chaos_case *k, char *why);
 int chaos_draw_ranks(struct chaos_case *k);
 int chaos_draw_faults(struct chaos_case *k);
-/* The next operation, of those that the communicator has. */
+/* The next operation, of those that the communicator has; any, where it has failed and has none. */
 void chaos_draw_op(struct chaos_case *k, struct comm *c, struct job_op *op);
 const char *chaos_op_text(const struct job_op *op, char *buf, size_t size);
 

@@ -231,6 +231,37 @@ static int check_step(const struct sim_opts *own, char *const *rest, int n, char
     return OPT_BAD;
 }
 
+/* A seed says all but these. */
+static int take_chaos(struct sim_opts *own, char *const *rest, int n, char *err)
+{
+    for (int i = 0; i < n; i++) {
+        const char *val = NULL;
+        char *end;
+
+        if (rest[i][0] != '-' && !own->conf) {
+            own->conf = rest[i];
+            continue;
+        }
+        if (!strncmp(rest[i], "--max-wall=", 11))
+            val = rest[i] + 11;
+        else if (!strcmp(rest[i], "--max-wall"))
+            val = i + 1 < n ? rest[++i] : "";
+        if (!val) {
+            snprintf(err, OPT_ERR,
+                     "--chaos: found %.64s too, expected at most a CONF, --faults and --max-wall",
+                     rest[i]);
+            return OPT_BAD;
+        }
+        own->seed_wall = strtod(val, &end);
+        if (end == val || *end || !(own->seed_wall >= 1e-6 && own->seed_wall <= 1e6)) {
+            snprintf(err, OPT_ERR, "--max-wall: found \"%.64s\", expected seconds from 1e-6 to 1e6",
+                     val);
+            return OPT_BAD;
+        }
+    }
+    return OPT_OK;
+}
+
 int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char **argv, char *err)
 {
     /* Virtual time repeats itself, so once is enough; and the model is of one operation, not of
@@ -256,15 +287,10 @@ int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char 
         else
             rc = take(own, r, val ? val : argv[++i], err);
     }
-    if (!rc && own->chaos && (k == before || (k == before + 1 && rest[before][0] != '-'))) {
-        own->conf = k > before ? rest[before] : NULL;
-        free(rest);
-        return OPT_OK;
-    }
     if (!rc && own->chaos) {
-        snprintf(err, OPT_ERR, "--chaos: found %.64s too, expected at most a CONF and --faults",
-                 rest[k - 1]);
-        rc = OPT_BAD;
+        rc = take_chaos(own, rest + before, k - before, err);
+        free(rest);
+        return rc;
     }
     if (!rc && own->workload)
         rc = check_step(own, rest + before, k - before, err);
@@ -293,8 +319,10 @@ void sim_options_usage(FILE *out)
     fprintf(out,
             "\nOne iteration is timed unless -n says otherwise. --max-wall ends the whole run, and "
             "what it had\n"
-            "by then is kept (86400). With -J results are written as they come. Times: from the "
-            "moment at which all ranks start to\n"
-            "the one at which the last knows that it is over. The options of trib-perf:\n\n");
+            "by then is kept (86400); with --chaos it is a seed's, which fails then (60). With -J "
+            "results are\n"
+            "written as they come. Times: from the moment at which all ranks start to the one at "
+            "which the last\n"
+            "knows that it is over. The options of trib-perf:\n\n");
     options_usage(out);
 }

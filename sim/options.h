@@ -15,6 +15,7 @@ struct sim_opts {
     const char *beside;   /* "A:B": a flow between these hosts; NULL: none */
     const char *chaos;    /* a seed, or FIRST-LAST; NULL: rows as trib perf has them */
     const char *conf;     /* of chaos: the fabric; NULL: drawn */
+    double seed_wall;     /* of chaos: seconds a seed may take; 0: the usual */
     const char *place;    /* "out" or "in" of place alone; NULL: both */
     const char *links;    /* names, of the trace and the counters; NULL: all */
     const char *workload; /* a training step's file instead of a collective; NULL: none */

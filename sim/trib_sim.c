@@ -414,7 +414,8 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     if (m.own.chaos)
-        return campaign_run(&(struct campaign_cfg){m.own.chaos, m.own.conf, m.own.faults});
+        return campaign_run(
+            &(struct campaign_cfg){m.own.chaos, m.own.conf, m.own.faults, m.own.seed_wall});
     if (m.o.help) {
         sim_options_usage(stdout);
         return EXIT_OK;

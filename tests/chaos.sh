@@ -1,45 +1,78 @@
 #!/usr/bin/env bash
-# chaos.sh: SEEDS cases (default 1000) from FIRST (1) on, spread over the cores, for BUDGET seconds (300) at most. Says how many
-# were run, and of each that failed what it was and how to run it again.
+# chaos.sh: SEEDS cases (default 1000) from FIRST (1) on, spread over the cores (JOBS), for BUDGET seconds (300) at most, whatever a
+# seed does: one that takes longer than SEED_WALL seconds (60) fails. Says how many were run, and of each that failed what it was and
+# how to run it again; when it is ended (SIGINT, SIGTERM) it says so of what it has by then.
 set -u
-cd "$(dirname "$0")/.."
-sim=${BUILD:-build}/trib-sim seeds=${SEEDS:-1000} first=${FIRST:-1} budget=${BUDGET:-300} jobs=${JOBS:-$(nproc)} chunk=20
-for n in "$seeds" "$first" "$budget" "$jobs"; do
+cd "$(dirname "$0")/.." || exit 1
+sim=${BUILD:-build}/trib-sim seeds=${SEEDS:-1000} first=${FIRST:-1} budget=${BUDGET:-300} jobs=${JOBS:-$(nproc)} wall=${SEED_WALL:-60} chunk=20
+for n in "$seeds" "$first" "$budget" "$jobs" "$wall"; do
     [[ "$n" =~ ^[0-9]+$ ]] || { echo "chaos.sh: found \"$n\", expected a whole number" >&2; exit 2; }
 done
+[ -x "$sim" ] || { echo "chaos.sh: found no $sim, expected it to be built" >&2; exit 2; }
 logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
-end=$((SECONDS + budget)) last=$((first + seeds - 1))
+last=$((first + seeds - 1)) over='' code=''
 
 # part FROM TO: a process, so that one that crashes takes no other with it; the rest of its seeds goes on in another.
 part() {
-    local from=$1 to=$2 rc seed
+    local log=$logs/part.$1 from=$1 to=$2 pid='' rc seed
+    trap 'kill -KILL $pid 2>/dev/null; exit 0' TERM
     while [ "$from" -le "$to" ]; do
-        "$sim" --chaos "$from-$to" >>"$logs/$1" 2>&1
+        "$sim" --chaos "$from-$to" --max-wall "$wall" >>"$log" 2>&1 &
+        pid=$!
+        wait $pid
         rc=$?
         [ $rc -le 1 ] && return
-        seed=$(grep -oE '^seed [0-9]+' "$logs/$1" | tail -n 1 | cut -c6-)
+        seed=$(grep -oE '^seed [0-9]+' "$log" | tail -n 1 | cut -c6-)
         if [ -z "$seed" ] || [ "$seed" -lt "$from" ]; then
-            echo "FAILED: cannot run, exit code $rc" >>"$logs/$1"
+            printf '\nFAILED: cannot run, exit code %s\n' $rc >>"$log"
             return
         fi
-        printf '\nseed %s: FAILED: exit code %s\n  replay: trib sim --chaos %s\n' "$seed" $rc "$seed" >>"$logs/$1"
+        # One that took too long has said so.
+        [ $rc = 3 ] || printf ': FAILED: exit code %s%s\n  replay: trib sim --chaos %s\n' $rc \
+            "$([ $rc -le 128 ] || echo " (SIG$(kill -l $((rc - 128))))")" "$seed" >>"$log"
         from=$((seed + 1))
     done
 }
 
-running=0
-for ((s = first; s <= last && SECONDS < end; s += chunk)); do
-    [ $running -ge "$jobs" ] && { wait -n; running=$((running - 1)); }
+# A trap runs at once, since all that is waited for is children of this shell.
+trap 'over="its budget is over"' USR1
+trap 'over="ended by SIGINT" code=130' INT
+trap 'over="ended by SIGTERM" code=143' TERM
+trap 'rm -rf "$logs"' EXIT
+(
+    trap 'kill $!; exit' TERM
+    sleep "$budget" &
+    wait
+    kill -USR1 $$
+) &
+clock=$!
+
+running() { jobs -rp | grep -cvx $clock; }
+for ((s = first; s <= last; s += chunk)); do
+    while [ -z "$over" ] && [ "$(running)" -ge "$jobs" ]; do wait -n; done
+    [ -z "$over" ] || break
     part $s $((s + chunk - 1 < last ? s + chunk - 1 : last)) &
-    running=$((running + 1))
 done
+while [ -z "$over" ] && [ "$(running)" -gt 0 ]; do wait -n; done
+trap '' INT TERM USR1
+kill $clock 2>/dev/null
+if [ -n "$over" ]; then
+    # shellcheck disable=SC2046
+    kill $(jobs -rp) 2>/dev/null
+fi
 wait
-cat "$logs"/* >"$logs/all" 2>/dev/null
-# A line is a seed's verdict, and what stands under it.
+
+# A line is a seed's verdict, and what stands under it. The last line of a part that was ended has none.
+for f in "$logs"/part.*; do
+    [ -e "$f" ] || continue
+    cat "$f"
+    [ -z "$(tail -c 1 "$f")" ] || echo
+done >"$logs/all"
 awk '/^seed /{ p = /FAILED/ } / seeds, .* failed;/{ p = 0 } p || /FAILED/' "$logs/all"
-done=$(grep -oE '^seed [0-9]+' "$logs/all" | sort -u | wc -l)
-failed=$(grep -E 'FAILED' "$logs/all" | wc -l)
-echo "chaos: $done of $seeds seeds in $SECONDS s, $failed failed;" \
+done=$(grep -cE '^seed [0-9]+.*: (exact|named errors|FAILED)' "$logs/all")
+failed=$(grep -cE 'FAILED' "$logs/all")
+cut=$(grep -E '^seed [0-9]+' "$logs/all" | grep -vE ': (exact|named errors|FAILED)' | cut -d: -f1 | tr '\n' ' ')
+echo "chaos: $done of $seeds seeds in $SECONDS s${over:+ ($over${cut:+; in the middle of ${cut% }})}, $failed failed;" \
     "$(grep -c ': named errors on' "$logs/all") ended with named errors, $(grep -c ': exact, fell back' "$logs/all") without aggregation nodes"
+[ -z "$code" ] || exit $code
 [ "$failed" = 0 ] && [ "$done" -gt 0 ]

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/chaos.h"
+#include "sim/chaos_priv.h"
 #include "tests/support/eal.h"
 
 static struct rte_mempool *pool;
@@ -95,12 +95,57 @@ static void what_was_found_stays_mended(void **state)
     }
 }
 
+/* A rank has died between two operations, and all have been told, when the next one is drawn: the
+ * communicator has nothing left to choose from, and each rank says why. */
+static void an_operation_of_a_failed_communicator_is_drawn_and_refused(void **state)
+{
+    static const enum coll_algo sharp[] = {ALGO_SHARP};
+    struct fabric *f = fabric_load("conf/rail-2x8.conf", NULL);
+    uint16_t hosts[2] = {0, 1};
+    struct world_cfg wc = {.fab = f, .nranks = 2, .host_of_rank = hosts, .pool = pool, .seed = 1};
+    struct job_cfg jc = {.fab = f,
+                         .nranks = 2,
+                         .host_of_rank = hosts,
+                         .group = 1,
+                         .n_trees = 1,
+                         .algos = 1u << ALGO_SHARP | 1u << ALGO_RING,
+                         .policy = sharp,
+                         .n_policy = 1,
+                         .buffer_bytes = CHAOS_BUFFER + 64,
+                         .limit_ps = PS_PER_S};
+    struct chaos_case k = {.fab = f, .nranks = 2, .algos = jc.algos};
+    struct job_result res;
+    char err[COMM_TEXT];
+    struct job *j;
+
+    (void)state;
+    assert_non_null(f);
+    assert_int_equal(world_create(&jc.w, &wc), 0);
+    if (job_create(&j, &jc, err))
+        fail_msg("%s", err);
+    world_kill(jc.w, 1);
+    job_told(j, 1);
+    for (unsigned i = 0; i < 10; i++) {
+        struct job_op op = {0};
+
+        chaos_draw_op(&k, job_comm(j, 0), &op);
+        assert_true(k.algos >> op.algo & 1);
+        assert_int_equal(job_run(j, &op, &res), 0);
+        assert_int_equal(res.failed_ranks, 1);
+        assert_non_null(strstr(res.text, "rank 1 (n0g1) has died"));
+    }
+    job_destroy(j);
+    world_destroy(jc.w);
+    fabric_free(f);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_seed_ends_as_it_may_and_leaves_nothing),
         cmocka_unit_test(one_seed_twice_gives_identical_traces),
         cmocka_unit_test(what_was_found_stays_mended),
+        cmocka_unit_test(an_operation_of_a_failed_communicator_is_drawn_and_refused),
     };
 
     if (getenv("SEEDS"))
