@@ -43,8 +43,8 @@ unsigned world_ranks(const struct world *w);
 int64_t world_now(const struct world *w);
 
 /* Runs the next event if it is due by limit_ps, else moves the clock to limit_ps. Returns whether
- * there was one; what ranks have posted goes before it, and ranks that have news by that come first,
- * at the same instant. */
+ * there was one; what ranks have posted goes before it, and ranks that have news by that come
+ * first, at the same instant. */
 bool world_step(struct world *w, int64_t limit_ps);
 /*
  * Instead of many steps: all events of the slice of time that has the next one, node by node
