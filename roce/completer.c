@@ -76,6 +76,7 @@ static void progressed(struct qp *qp, uint32_t una_before, int64_t now_ps)
         return;
     q->retry_left = qp->attr.retry_cnt;
     q->rnr_left = qp->attr.rnr_retry;
+    q->paused = 0;
     requester_arm(qp, now_ps);
     rnic_want_send(qp);
 }

@@ -13,6 +13,7 @@
  *   tx_bytes, rx_bytes        layer 2
  *   retransmits               request packets sent again
  *   timeouts                  of a QP: an acknowledgement was overdue
+ *   timer_pauses              it was, and somebody on the way had not run: waited for longer
  *   error_naks_*              refused requests: invalid, access, operation
  *   read_gaps                 times that missed READ responses were asked for again
  *   duplicates                requests received again
@@ -29,6 +30,7 @@
     X(rx_bytes)                                                                                    \
     X(retransmits)                                                                                 \
     X(timeouts)                                                                                    \
+    X(timer_pauses)                                                                                \
     X(acks_sent)                                                                                   \
     X(acks_received)                                                                               \
     X(seq_naks_sent)                                                                               \

@@ -95,10 +95,11 @@ struct requester {
     uint32_t n_rd;     /* how many of these are sent and not answered */
     uint32_t since_ackreq;
     uint8_t retry_left, rnr_left;
-    bool rnr_wait;    /* the deadline is the end of the peer's RNR timer */
-    bool gap_seen;    /* a missed READ response was asked for again */
-    uint32_t gap_psn; /* gap_seen: the response that showed it */
-    uint8_t failed;   /* wc_status with which request cur ends once all before it are done */
+    bool rnr_wait;          /* the deadline is the end of the peer's RNR timer */
+    bool gap_seen;          /* a missed READ response was asked for again */
+    uint32_t gap_psn;       /* gap_seen: the response that showed it */
+    uint8_t failed;         /* wc_status with which request cur ends once all before it are done */
+    uint16_t paused, pause; /* the timer for una: in all, last time; PAUSE_UNITS to a timeout */
 };
 
 enum msg_kind { MSG_NONE, MSG_SEND, MSG_WRITE };

@@ -338,6 +338,7 @@ static int to_rts(struct qp *qp, const struct qp_attr *a)
         q->acked = psn_add(q->una, PSN_MASK);
         q->retry_left = a->retry_cnt;
         q->rnr_left = a->rnr_retry;
+        q->paused = q->pause = 0;
     }
     return 0;
 }

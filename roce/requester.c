@@ -289,14 +289,20 @@ enum built requester_build(struct qp *qp, struct rte_mbuf **m, int64_t now_ps)
 
 /* ---- time ---- */
 
+static inline int64_t timeout_ps(const struct qp *qp)
+{
+    return 4096 * PS_PER_NS << qp->attr.timeout;
+}
+
 void requester_arm(struct qp *qp, int64_t now_ps)
 {
     struct requester *q = &qp->rqr;
 
     if (q->rnr_wait)
         return;
+    q->pause = 0;
     if (qp->attr.timeout && psn_cmp(q->una, q->nxt) < 0)
-        qp_timer_set(qp, now_ps + (4096 * PS_PER_NS << qp->attr.timeout));
+        qp_timer_set(qp, now_ps + timeout_ps(qp));
     else
         qp_timer_clear(qp);
 }
@@ -312,16 +318,45 @@ void requester_rewind(struct qp *qp)
     q->failed = 0; /* found again when its turn comes again */
 }
 
+/*
+ * Time in which somebody on the way did not run says nothing about the peer: the timer goes on for
+ * as long again. Who says so is not trusted: it is PAUSE_MOST timeouts in all for one packet. Less
+ * than PAUSE_LEAST is not worth it.
+ */
+#define PAUSE_UNITS 1024
+#define PAUSE_LEAST (PAUSE_UNITS / 64)
+#define PAUSE_MOST  (10 * PAUSE_UNITS)
+
+static bool pause_timer(struct qp *qp, int64_t now_ps)
+{
+    const struct rnic_cfg *cfg = &qp->r->cfg;
+    struct requester *q = &qp->rqr;
+    int64_t unit = timeout_ps(qp) / PAUSE_UNITS, n = q->pause ? q->pause : PAUSE_UNITS;
+
+    if (!cfg->ops.late || !qp->attr.timeout || q->paused >= PAUSE_MOST)
+        return false;
+    n = RTE_MIN(n, cfg->ops.late(cfg->user, qp, n * unit) / unit);
+    n = RTE_MIN(n, (int64_t)PAUSE_MOST - q->paused);
+    if (n < PAUSE_LEAST)
+        return false;
+    q->pause = (uint16_t)n;
+    q->paused = (uint16_t)(q->paused + n);
+    qp->r->cnt.timer_pauses++;
+    qp_timer_set(qp, now_ps + n * unit);
+    return true;
+}
+
 /* The deadline passed: the peer's RNR timer is over, or an acknowledgement is overdue. */
 void requester_timer(struct qp *qp, int64_t now_ps)
 {
     struct requester *q = &qp->rqr;
 
-    (void)now_ps;
     if (qp->state != QP_RTS && qp->state != QP_SQD)
         return;
     if (q->rnr_wait) {
         q->rnr_wait = false;
+    } else if (pause_timer(qp, now_ps)) {
+        return;
     } else {
         qp->r->cnt.timeouts++;
         if (q->retry_left == 0) {

@@ -201,6 +201,10 @@ struct rnic_ops {
     int (*window)(void *user, struct qp *qp, uint32_t rkey, const struct mw_bind *b);
     /* For QPs created with served = true. */
     const struct rnic_serve *serve;
+    /* For how long of the last window_ps somebody on the way to the QP's peer and back did not run;
+     * that time does not count for acknowledgement timers (requester.c). NULL: everybody always
+     * runs, as in virtual time. */
+    int64_t (*late)(void *user, const struct qp *qp, int64_t window_ps);
 };
 
 /*

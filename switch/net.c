@@ -250,9 +250,15 @@ void net_set_stall(struct net *n, int64_t ps)
 
 void net_excuse(struct net *n, int64_t until_ps)
 {
-    for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++)
-        if (n->node[i] && n->cfg.fab->nodes[i].kind == FAB_HOST)
+    for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++) {
+        if (!n->node[i])
+            continue;
+        if (n->cfg.fab->nodes[i].kind == FAB_HOST)
             nic_excuse(n->node[i], until_ps);
+        else
+            sw_excuse(n->node[i], until_ps);
+        net_refresh_node(n, i);
+    }
 }
 
 void net_set_watchdog(struct net *n, int64_t after_ps)
@@ -306,6 +312,8 @@ static int add_nodes(struct net *n)
             .seed = n->cfg.seed,
             .lag_ps = n->cfg.lag_ps,
             .an_mbufs = an_share(n),
+            .late_on_way = n->cfg.late_on_way,
+            .ctx = n->cfg.ctx,
         };
 
         if (n->cfg.mine && !n->cfg.mine[i])

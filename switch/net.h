@@ -31,6 +31,9 @@ struct net_cfg {
     /* The PFC watchdog found the lossless queue of a switch's port stuck (what waits in it and what
      * comes is dropped from now on), or restores it; may be NULL. */
     void (*stuck)(void *ctx, uint16_t node, uint16_t port, bool stuck);
+    /* For how long of the last window_ps somebody on the way to a process's queue pair did not run
+     * (rnic_ops.late); NULL: everybody always runs. */
+    int64_t (*late_on_way)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
     void *ctx;
     int64_t lag_ps; /* real time: how late frames and pauses may be; PFC keeps headroom for it. 0 in
                        virtual time */
@@ -146,7 +149,8 @@ void net_set_ahead(struct net *n, int64_t ahead_ps);
 void net_set_blip(struct net *n, int64_t ps);
 /* For so long a process may hold up others of its host (nic.h). It begins with NIC_STALL_PS. */
 void net_set_stall(struct net *n, int64_t ps);
-/* The net was not advanced for some time before that, because its driver was late. */
+/* The net was not advanced for some time before that, because its driver was late: processes are
+ * not charged for it, and what has come meanwhile is looked at before timers run out. */
 void net_excuse(struct net *n, int64_t until_ps);
 /* The PFC watchdog of every switch here waits so long; 0: off. It begins with what the fabric says.
  */

@@ -83,6 +83,9 @@ struct node_cfg {
     uint32_t an_mbufs; /* what a switch's aggregation node may promise */
     struct rte_mbuf *(*pull)(void *ctx, int64_t now_ps,
                              bool lossless_paused); /* of every egress; ctx is struct node_port */
+    /* As in struct net_cfg. */
+    int64_t (*late_on_way)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
+    void *ctx;
 };
 
 /* ---- for sw.c and nic.c ---- */

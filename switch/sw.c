@@ -154,7 +154,7 @@ static void drain(struct sw *s, int64_t now)
     }
     s->ep_next_ps = s->ep.next(s->ep.ctx);
     if (s->ep_next_ps <= now)
-        s->ep_next_ps = now + AN_RETRY_PS;
+        s->ep_next_ps = RTE_MAX(now + AN_RETRY_PS, s->held_ps);
 }
 
 /* Frames of a burst, one behind the other, that leave by one port in one class. */
@@ -321,12 +321,14 @@ static void sw_tick(struct node *nd, int64_t now_ps)
     struct sw *s = sw_of(nd);
 
     node_pfc_tick(nd, now_ps);
-    watchdog_tick(nd, now_ps);
-    if (unlikely(s->lost_due_ps <= now_ps))
-        lost_tick(s, now_ps);
+    if (likely(now_ps >= s->held_ps)) {
+        watchdog_tick(nd, now_ps);
+        if (unlikely(s->lost_due_ps <= now_ps))
+            lost_tick(s, now_ps);
+    }
     if (!s->has_ep || (!s->blocked && s->ep_next_ps > now_ps))
         return;
-    if (s->ep.next(s->ep.ctx) <= now_ps)
+    if (now_ps >= s->held_ps && s->ep.next(s->ep.ctx) <= now_ps)
         s->ep.tick(s->ep.ctx, now_ps);
     drain(s, now_ps);
 }
@@ -334,8 +336,9 @@ static void sw_tick(struct node *nd, int64_t now_ps)
 static int64_t sw_next(struct node *nd)
 {
     struct sw *s = sw_of(nd);
-    int64_t t = RTE_MIN(RTE_MIN(nd->pfc_due_ps, nd->dogs.due_ps), s->lost_due_ps);
+    int64_t t = RTE_MIN(nd->dogs.due_ps, s->lost_due_ps);
 
+    t = RTE_MIN(nd->pfc_due_ps, RTE_MAX(t, s->held_ps));
     if (s->has_ep) {
         if (!s->blocked)
             t = RTE_MIN(t, s->ep_next_ps);
@@ -411,6 +414,11 @@ void sw_attach(struct node *nd, const struct endpoint *ep)
     s->ep = *ep;
     s->has_ep = true;
     s->ep_next_ps = 0;
+}
+
+void sw_excuse(struct node *nd, int64_t until_ps)
+{
+    sw_of(nd)->held_ps = until_ps;
 }
 
 void sw_kick(struct node *nd)
@@ -585,6 +593,8 @@ int sw_create(struct node **out, const struct node_cfg *cfg)
                                     .pool = cfg->pool,
                                     .parts = cfg->parts,
                                     .mbuf_budget = cfg->an_mbufs,
+                                    .late_on_way = cfg->late_on_way,
+                                    .late_ctx = cfg->ctx,
                                     .mm = {.on = fn->multimem}};
         rc = attach_an(s);
     }

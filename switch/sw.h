@@ -27,6 +27,9 @@ void sw_reroute(struct node *nd, const struct fabric *f, int64_t now_ps);
 /* Begins anew: nothing is left of its aggregation node's groups. Its links are down meanwhile
  * (net.h), so that memberships and what it learned are gone. 0 or -ENOMEM (it is as it was). */
 int sw_restart(struct node *nd);
+/* Timers that wait for others (the aggregation node's, the watchdog's) do not run out before that.
+ */
+void sw_excuse(struct node *nd, int64_t until_ps);
 void sw_kick(struct node *nd); /* the endpoint has frames or a new deadline */
 
 #endif

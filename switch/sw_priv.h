@@ -19,6 +19,7 @@ struct sw {
     struct node nd;
     int64_t ep_next_ps;
     int64_t lost_due_ps; /* the earliest of lost_ps */
+    int64_t held_ps;     /* sw_excuse() */
     uint16_t n_local;
     uint8_t mac[6];
     uint32_t ip;

@@ -206,6 +206,14 @@ void hca_device_init(struct hca_device *d, const char *name, uint32_t ip)
 
 /* ---- life ---- */
 
+static int64_t hca_late_on_way(void *user, const struct qp *qp, int64_t window_ps)
+{
+    const struct hca_driver *drv = &((struct hca *)user)->cfg.drv;
+    const struct qp_attr *attr = qp_attributes(qp);
+
+    return drv->late_on_way(drv->ctx, attr->dest_ip, attr->dest_qpn, window_ps);
+}
+
 int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device *dev)
 {
     struct hca *h = lines_alloc(sizeof(*h));
@@ -223,6 +231,7 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
                           .ops = {.mem = hca_mem,
                                   .complete = hca_complete,
                                   .window = hca_window,
+                                  .late = cfg->drv.late_on_way ? hca_late_on_way : NULL,
                                   .event = hca_qp_event},
                           .user = h};
     int rc_err;

@@ -41,6 +41,9 @@ struct hca_driver {
     bool guarded;
     /* Whether the MAC of this address must be asked for, because it is outside the fabric. */
     bool (*foreign)(void *ctx, uint32_t ip);
+    /* For how long of the last window_ps somebody on the way to queue pair qpn at ip did not run
+     * (rnic_ops.late). */
+    int64_t (*late_on_way)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
 };
 
 struct hca_cfg {

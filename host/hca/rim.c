@@ -119,6 +119,7 @@ static int connect_nic(struct rim_hca *r)
     bell = bell_of_slot(rim.fab, host, r->dev.port, (unsigned)r->slot);
     r->bell = &rim.rd.sh->bell[bell];
     r->lag = &rim.rd.sh->lag[bell];
+    r->late = &rim.rd.sh->late[bell];
     share_bell(r);
     r->peer = &rim.rd.sh->bell[bell_of_proc(host->proc)];
     if (host->ports[r->dev.port].link != FAB_NONE)
@@ -186,6 +187,8 @@ int rim_start(struct rim_hca *r)
 
     if (has_ways_out(rim.fab))
         cfg.drv.foreign = is_outside;
+    if (late_counts(rim.fab))
+        cfg.drv.late_on_way = rim_late_on_way;
     rc = rim_eal_init_private("tribverbs", 32 + 4 * rim.n);
     if (!rc)
         rc = connect_nic(r);
@@ -267,6 +270,7 @@ static void in_parent(void)
 static void init_port(struct rim_hca *r)
 {
     r->sh = rim.rd.sh;
+    r->fab = rim.fab;
     r->slot_fd = r->frames.fd = -1;
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->started, NULL);

@@ -32,6 +32,8 @@ struct rim_hca {
     struct bell *bell, *peer;         /* ours; the NIC's loop */
     struct bell *rest; /* where pollers sleep: one bell for all ports of the process */
     struct lag_hist *lag;
+    struct late_log *late;
+    const struct fabric *fab;
     int slot;
     int slot_fd;                    /* in the keeper's table of descriptors, as all of the port's */
     bool shared_fds;                /* which is the program's: the kernel allows no other */
@@ -79,6 +81,9 @@ void rim_fault_init(void);
 void rim_fault_tell(const struct hca *h);
 /* hca_driver.check_memory (rim_memory.c). */
 int rim_check_memory(void *ctx, const void *addr, size_t len, bool write);
+/* rim_late.c: what was announced was served so late; hca_driver.late_on_way */
+void rim_served(struct rim_hca *r, int64_t late_ns);
+int64_t rim_late_on_way(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
 struct hca_driver rim_driver(struct rim_hca *r);
 /* Tells the HCA what has become of port and link, now and then. With the lock held. */
 void rim_check_port(struct rim_hca *r, int64_t now_ns);

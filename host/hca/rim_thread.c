@@ -54,6 +54,7 @@ static unsigned receive(struct rim_hca *r, int64_t now_ps)
         }
     /* What was announced before an empty look was served by an earlier one. */
     late = bell_served(r->bell);
+    rim_served(r, late);
     if (total && late >= 0)
         lag_record(r->lag, late, total);
     return total;

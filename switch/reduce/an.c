@@ -333,6 +333,14 @@ struct endpoint an_endpoint(struct an *a)
         .ctx = a, .input = an_input, .output = an_output, .tick = an_tick, .next = an_next};
 }
 
+static int64_t on_late(void *user, const struct qp *qp, int64_t window_ps)
+{
+    const struct an_cfg *cfg = &((struct an *)user)->cfg;
+    const struct qp_attr *attr = qp_attributes(qp);
+
+    return cfg->late_on_way(cfg->late_ctx, attr->dest_ip, attr->dest_qpn, window_ps);
+}
+
 static int create_rnic(struct an *a)
 {
     uint32_t qps = a->me->reduce.max_groups * (AN_MAX_CHILDREN + 1) + 1 +
@@ -350,6 +358,7 @@ static int create_rnic(struct an *a)
                 .complete = on_complete,
                 .event = on_event,
                 .sink = on_packet,
+                .late = a->cfg.late_on_way ? on_late : NULL,
                 .serve = &mm_serve},
         .user = a,
     };

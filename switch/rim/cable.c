@@ -91,6 +91,7 @@ static void slot_changed(struct cable *c, int64_t now_ps)
     c->blocked = false;
     memset(c->arrived, 0, sizeof(c->arrived));
     if (!c->up) {
+        late_gone(c->l->sh, (unsigned)(c->bell - c->l->sh->bell));
         net_detach(c->l->net, c->node, c->port, c->slot, now_ps);
         return;
     }
@@ -195,6 +196,8 @@ static void link_changed(struct cable *c, int64_t now_ps)
     if (!c->up)
         link_drop_backlog(c);
     if (c->kind == CABLE_LINK) {
+        if (!c->up) /* whoever ran the other end */
+            late_gone(c->l->sh, (unsigned)(c->bell - c->l->sh->bell));
         c->l->n_links_up += c->up ? 1u : -1u;
         if (atomic_exchange(&c->l->sh->cut[c->dirlink / 2], !c->up) != !c->up)
             atomic_fetch_add(&c->l->sh->cuts, 1);

@@ -44,6 +44,13 @@ static int64_t view_fabric_ps(const struct clock_view *v, int64_t mono_ns)
     return v->fabric_base_ps + (mono_ns - v->mono_base_ns) * 1000 / v->dilation;
 }
 
+int64_t clock_fabric_at(const struct shared *sh, int64_t mono_ns)
+{
+    struct clock_view v = clock_read(&sh->clock);
+
+    return view_fabric_ps(&v, mono_ns);
+}
+
 int64_t clock_fabric_ps(const struct shared *sh)
 {
     struct clock_view v = clock_read(&sh->clock);

@@ -23,7 +23,7 @@
 #define YIELDS       2
 #define BLIP_WALL_PS (2 * PS_PER_S) /* liveness is wall time */
 #define PAUSE_WALL_PS                                                                              \
-    (5 * PS_PER_MS) /* between rounds; a longer one is no fault of processes that wait */
+    (5 * PS_PER_MS)        /* between rounds; a longer one is no fault of processes that wait */
 #define AHEAD_PS PS_PER_US /* at line speed; within what PFC has headroom for, see LAG_MAX_PS */
 
 unsigned loop_pool_frames(const struct fabric *fab, const bool *mine)
@@ -58,6 +58,14 @@ static void loop_late(void *ctx, int64_t due_ps, unsigned n)
         l->late_now_ps = clock_fabric_ps(l->sh);
     late = l->late_now_ps - due_ps;
     lag_record(l->lag, late > 0 ? late * l->dilation / 1000 : 0, n);
+}
+
+/* net_cfg.late_on_way: the own loop is one of the fabric's. */
+static int64_t loop_late_on_way(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps)
+{
+    const struct loop *l = ctx;
+
+    return late_on_way(l->sh, l->fab, BELLS, ip, qpn, window_ps);
 }
 
 static void loop_calls(struct loop *l)
@@ -97,11 +105,34 @@ int loop_call(struct loop *l, void (*fn)(struct loop *l, void *arg), void *arg)
     return -rc;
 }
 
+/* When it means to run again, for others to see. */
+static void rest_until(struct loop *l, int64_t due_ns)
+{
+    l->due_ns = due_ns;
+    l->rests = true;
+    atomic_store_explicit(&l->late->due_ns, due_ns, memory_order_relaxed);
+}
+
+/* How late this round is goes into the log; what was to be looked at meanwhile is looked at before
+ * timers that ran out meanwhile. served: as bell_served() has it. */
+static void note_late(struct loop *l, int64_t served, int64_t mono, int64_t now)
+{
+    int64_t due = served >= 0 ? RTE_MIN(l->due_ns, mono - served) : l->due_ns;
+
+    if (unlikely(mono - due > LATE_BOUND_NS && l->due_ns))
+        late_record(l->late, due, mono);
+    if (unlikely(now - l->round_ps > l->pause_ps))
+        net_excuse(l->net, now);
+    l->round_ps = now;
+}
+
 /* Nothing happened in this round: yields, or sleeps until something can. */
 static void loop_rest(struct loop *l, int64_t mono, bool waits)
 {
     int64_t next = net_next(l->net), ns = SLEEP_MAX_NS;
     uint32_t token;
+
+    rest_until(l, mono);
 
     if (next != PS_NEVER)
         ns = RTE_MIN(ns, clock_wall_ns_until(l->sh, next));
@@ -115,6 +146,7 @@ static void loop_rest(struct loop *l, int64_t mono, bool waits)
         ns = RTE_MIN(ns, (int64_t)WAITING_NS);
     if (l->n_outside) /* the longer it was quiet, the longer it may take to notice */
         ns = RTE_MIN(ns, (int64_t)OUTSIDE_NS << RTE_MIN(l->idle / 64, 4u));
+    rest_until(l, mono + ns);
     token = bell_prepare(l->bell);
     if (cables_pending(l) || l->calling)
         bell_cancel(l->bell);
@@ -153,14 +185,13 @@ static void loop_stuck(void *ctx, uint16_t node, uint16_t port, bool stuck)
 
 static void loop_round(struct loop *l)
 {
-    int64_t served = bell_served(l->bell), now = clock_fabric_ps(l->sh), mono;
+    int64_t served = bell_served(l->bell), mono = clock_mono_ns();
+    int64_t now = clock_fabric_at(l->sh, mono);
     unsigned moved;
     bool waits;
 
     follow_dilation(l);
-    if (unlikely(now - l->round_ps > l->pause_ps))
-        net_excuse(l->net, now - l->pause_ps);
-    l->round_ps = now;
+    note_late(l, served, mono, now);
     if (served >= 0)
         lag_record(l->lag, served, 1);
     l->late_calls = 0;
@@ -169,7 +200,11 @@ static void loop_round(struct loop *l)
     waits = cables_flush(l);
     loop_calls(l);
     mono = clock_mono_ns();
+    l->due_ns = mono;
     if (moved) {
+        if (l->rests)
+            atomic_store_explicit(&l->late->due_ns, 0, memory_order_relaxed);
+        l->rests = false;
         l->idle = 0;
         l->hasty_ns = hasty_until(l->moved_ns, mono);
         l->moved_ns = mono;
@@ -223,6 +258,7 @@ int loop_create(struct loop **lp, const struct loop_cfg *cfg)
                          .deliver = cables_deliver,
                          .late = loop_late,
                          .stuck = loop_stuck,
+                         .late_on_way = late_counts(cfg->fab) ? loop_late_on_way : NULL,
                          .ctx = l};
     int rc;
 
@@ -233,6 +269,7 @@ int loop_create(struct loop **lp, const struct loop_cfg *cfg)
     l->sh = cfg->rd->sh;
     l->bell = &l->sh->bell[bell_of_proc(cfg->proc)];
     l->lag = &l->sh->lag[bell_of_proc(cfg->proc)];
+    l->late = &l->sh->late[bell_of_proc(cfg->proc)];
     l->cfg = *cfg;
     nc.lag_ps = RTE_MIN((int64_t)LAG_NS * PS_PER_NS / clock_dilation(l->sh), LAG_MAX_PS);
     take_bells(l, cfg, true);
@@ -254,6 +291,7 @@ void loop_destroy(struct loop *l)
     if (!l)
         return;
     take_bells(l, &l->cfg, false);
+    late_gone(l->sh, bell_of_proc(l->cfg.proc));
     cables_destroy(l);
     if (l->net)
         net_destroy(l->net);

@@ -37,6 +37,7 @@ struct loop {
     struct net *net;
     struct bell *bell;
     struct lag_hist *lag;
+    struct late_log *late;
     struct cable *cable;
     struct pollfd *fds;
     struct cable **live; /* those that are up */
@@ -47,6 +48,8 @@ struct loop {
     uint32_t dilation;
     unsigned late_calls;
     int64_t late_now_ps;
+    int64_t due_ns;             /* when the next round is to begin */
+    bool rests;                 /* the log of who is late has that */
     int64_t round_ps, pause_ps; /* the last round's time; longest pause between two that keep up */
     net_tap_fn tap;
     void *tap_ctx;

@@ -1,6 +1,6 @@
 /*
- * The page that all processes of a fabric share: the clock, the doorbells, the lag histograms,
- * and which links are down or cut.
+ * The page that all processes of a fabric share: the clock, the doorbells, the lag histograms, who
+ * was late when, and which links are down or cut.
  */
 #ifndef TRIB_RIM_SHARED_H
 #define TRIB_RIM_SHARED_H
@@ -10,12 +10,13 @@
 #include <stdint.h>
 
 #define SHARED_MAGIC   0x74726962u
-#define SHARED_VERSION 4
+#define SHARED_VERSION 5
 #define BELLS                                                                                      \
     2048 /* loops that can sleep: trib-switch lcores from 0, host slots from BELL_HOST0            \
           */
 #define BELL_HOST0   128
 #define LAG_BUCKETS  512
+#define LATE_SLICES  64
 #define SHARED_LINKS 49152
 
 /*
@@ -51,6 +52,13 @@ struct lag_hist {
     _Atomic uint64_t n[LAG_BUCKETS];
 };
 
+/* When a loop did not run although it was to (late.c). Written by the loop. */
+struct late_log {
+    _Atomic int64_t due_ns; /* it rests and means to run again then; 0: it does not rest */
+    char pad[56];
+    _Atomic uint64_t slice[LATE_SLICES];
+};
+
 struct fabric;
 struct fab_node;
 
@@ -59,6 +67,7 @@ struct shared {
     struct clock_page clock;
     struct bell bell[BELLS];
     struct lag_hist lag[BELLS];
+    struct late_log late[BELLS];
     _Atomic uint8_t link_down[SHARED_LINKS]; /* by index of the link; `trib link` */
     /* Links whose cable between processes came loose: one of them has died. cuts changes with them.
      */
@@ -76,6 +85,7 @@ unsigned bell_room(const struct fabric *f);
 
 /* clock.c */
 int64_t clock_fabric_ps(const struct shared *sh);
+int64_t clock_fabric_at(const struct shared *sh, int64_t mono_ns);
 int64_t clock_mono_ns(void);
 uint32_t clock_dilation(const struct shared *sh);
 void clock_set_dilation(struct shared *sh, uint32_t dilation);
@@ -105,6 +115,21 @@ static inline int64_t hasty_until(int64_t last_ns, int64_t now_ns)
 {
     return now_ns - last_ns < HASTE_NS ? now_ns + HASTE_NS : 0;
 }
+
+/* late.c */
+#define LATE_BOUND_NS 200000 /* no machine that keeps up is later than that */
+void late_record(struct late_log *g, int64_t from_ns, int64_t until_ns);
+/*
+ * For how long of the last window_ps of fabric time some loop was late on the way to the process
+ * that has queue pair qpn at ip, and back: that of bell `own` (BELLS: none), a switch process of
+ * the fabric, or that process. At most window_ps.
+ */
+int64_t late_on_way(const struct shared *sh, const struct fabric *f, unsigned own, uint32_t ip,
+                    uint32_t qpn, int64_t window_ps);
+/* Not where there are ports to the outside: nobody can say what happens there. */
+bool late_counts(const struct fabric *f);
+/* The process there has ended: it is not late any more. */
+void late_gone(struct shared *sh, unsigned bell);
 
 /* lag.c */
 void lag_record(struct lag_hist *h, int64_t ns, unsigned n);

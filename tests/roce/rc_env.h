@@ -32,11 +32,11 @@ struct env {
     uint32_t key[2];
 };
 
-static inline struct env env_make(const struct qp_attr *attr, bool unbacked)
+static inline struct env env_make_cfg(const struct pair_cfg *cfg, const struct qp_attr *attr,
+                                      bool unbacked)
 {
-    struct pair_cfg cfg = {.window = 32, .ack_every = 4, .seed = 1};
     struct qp_attr def = {.sq_psn = 100};
-    struct env e = {.p = pair_create(&cfg)};
+    struct env e = {.p = pair_create(cfg)};
 
     for (unsigned i = 0; i < 2; i++) {
         e.rq[i] = rq_create(64);
@@ -47,6 +47,13 @@ static inline struct env env_make(const struct qp_attr *attr, bool unbacked)
     }
     pair_connect(e.p, QP_RC, attr ? attr : &def, 64, e.rq[0], e.rq[1], false, e.qp);
     return e;
+}
+
+static inline struct env env_make(const struct qp_attr *attr, bool unbacked)
+{
+    struct pair_cfg cfg = {.window = 32, .ack_every = 4, .seed = 1};
+
+    return env_make_cfg(&cfg, attr, unbacked);
 }
 
 static inline void env_free(struct env *e)

@@ -312,6 +312,92 @@ static void unconnected_opcodes_and_strangers_are_dropped_by_name(void **state)
     }
 }
 
+/* ---- timers, and who was late ---- */
+
+static int64_t late_part;     /* 1/16 of the time asked about; */
+static int64_t late_until_ps; /* up to then */
+static struct pair *late_pair;
+
+static int64_t late(void *user, const struct qp *qp, int64_t window_ps)
+{
+    (void)user, (void)qp;
+    if (late_part == INT64_MAX || late_part < 0) /* a page that somebody has written nonsense to */
+        return late_part;
+    return late_pair->now_ps <= late_until_ps ? window_ps * late_part / 16 : 0;
+}
+
+/* In timeouts, of a peer that never answers: three retries make 4, and no more than 10 more. */
+static void time_in_which_somebody_was_late_does_not_count(void **state)
+{
+    static const struct {
+        int64_t part, until; /* until: in timeouts */
+        int64_t from, to;    /* it ends in so many sixteenths of a timeout */
+    } rows[] = {
+        {0, 1000, 64, 64},           /* nobody */
+        {16, 1000, 224, 224},        /* somebody, all the time */
+        {16, 5, 64 + 80, 64 + 96},   /* for five timeouts */
+        {8, 1000, 64 + 48, 64 + 64}, /* half of the time: a pause, half of it, half of that ... */
+        {INT64_MAX, 1000, 224, 224}, /* nonsense */
+        {-1, 1000, 64, 64},          {INT64_MIN, 1000, 64, 64},
+    };
+    int64_t t = 4096 * PS_PER_NS << 6;
+
+    (void)state;
+    for (unsigned r = 0; r < RTE_DIM(rows); r++) {
+        struct pair_cfg cfg = {.window = 32, .ack_every = 4, .seed = 1, .late = late};
+        struct qp_attr attr = {.retry_cnt = 3, .timeout = 6};
+        struct env e = env_make_cfg(&cfg, &attr, false);
+        struct wqe w = request(&e, WR_WRITE, 1, 50);
+
+        late_pair = e.p;
+        late_part = rows[r].part;
+        late_until_ps = e.p->now_ps + rows[r].until * t;
+        e.p->fault = drop_all;
+        assert_int_equal(qp_post_send(e.qp[0], &w), 0);
+        pair_run(e.p, pair_never, rows[r].from * t / 16 - 1);
+        assert_int_equal(e.p->s[0].n_cqes, 0);
+        pair_run(e.p, pair_never, (rows[r].to - rows[r].from) * t / 16 + PS_PER_US);
+        assert_int_equal(e.p->s[0].n_cqes, 1);
+        assert_int_equal(e.p->s[0].cqe[0].status, WC_RETRY_EXC_ERR);
+        assert_int_equal(rnic_counters(e.p->s[0].r)->timeouts, 4);
+        env_free(&e);
+    }
+}
+
+static enum wire_verdict drop_first(struct pair *p, unsigned from, const struct roce_pkt *k)
+{
+    (void)k;
+    return from == 0 && p->count[0] <= 1 ? WIRE_DROP : WIRE_PASS;
+}
+
+/* What one packet has used up is not missing for the next. */
+static void each_packet_has_pauses_of_its_own(void **state)
+{
+    struct pair_cfg cfg = {.window = 32, .ack_every = 4, .seed = 1, .late = late};
+    struct qp_attr attr = {.retry_cnt = 1, .timeout = 6};
+    struct env e = env_make_cfg(&cfg, &attr, false);
+    int64_t t = 4096 * PS_PER_NS << 6;
+
+    (void)state;
+    late_pair = e.p;
+    late_part = 16;
+    e.p->fault = drop_first;
+    for (unsigned i = 0; i < 3; i++) {
+        struct wqe w = request(&e, WR_WRITE, i, 50);
+
+        e.p->count[0] = 0;
+        late_until_ps = e.p->now_ps + 9 * t;
+        assert_int_equal(qp_post_send(e.qp[0], &w), 0);
+        pair_run(e.p, pair_never, 9 * t);
+        assert_int_equal(e.p->count[0], 1);
+        pair_run(e.p, pair_never, 2 * t);
+        assert_int_equal(e.p->count[0], 2);
+        assert_int_equal(pair_cqe(&e.p->s[0], i, false)->status, WC_SUCCESS);
+    }
+    assert_int_equal(rnic_counters(e.p->s[0].r)->timeouts, 3);
+    env_free(&e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +410,8 @@ int main(void)
         cmocka_unit_test(wrong_requests_are_refused_at_the_post),
         cmocka_unit_test(inline_data_is_copied_at_the_post),
         cmocka_unit_test(unconnected_opcodes_and_strangers_are_dropped_by_name),
+        cmocka_unit_test(time_in_which_somebody_was_late_does_not_count),
+        cmocka_unit_test(each_packet_has_pauses_of_its_own),
     };
 
     test_eal_init();

@@ -85,6 +85,7 @@ struct pair *pair_create(const struct pair_cfg *cfg)
                               .dcqcn = cfg->dcqcn,
                               .user = s,
                               .ops = {.mem = mem,
+                                      .late = cfg->late,
                                       .complete = complete,
                                       .event = event,
                                       .sink = sink,

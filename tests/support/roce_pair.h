@@ -67,6 +67,7 @@ struct pair_cfg {
     uint64_t seed;
     struct dcqcn_cfg dcqcn;
     const struct rnic_serve *serve; /* queue pairs of side 1 are served by it */
+    int64_t (*late)(void *user, const struct qp *qp, int64_t window_ps); /* rnic_ops.late */
 };
 
 struct pair *pair_create(const struct pair_cfg *cfg);
