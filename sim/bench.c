@@ -433,6 +433,11 @@ int bench_create(struct bench **out, const struct bench_cfg *cfg, char *err)
     return rc;
 }
 
+void bench_granted(const struct bench *b, struct coll_grant *g)
+{
+    comm_granted(job_comm(b->j, 0), g);
+}
+
 struct net *bench_net(const struct bench *b)
 {
     return world_net(b->w);

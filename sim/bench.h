@@ -54,6 +54,8 @@ int bench_place(struct bench *b, struct row *r, int place, char *err);
 /* The algorithm that does the row by now: another than its own after a fall. */
 enum coll_algo bench_runs_by(struct bench *b, const struct row *r);
 struct net *bench_net(const struct bench *b);
+/* As comm_granted(), of the first rank. */
+void bench_granted(const struct bench *b, struct coll_grant *g);
 const struct beside *bench_beside(const struct bench *b); /* NULL: none */
 void bench_congestion(const struct bench *b, struct congestion *c);
 void bench_state(const struct bench *b, struct bench_state *s);

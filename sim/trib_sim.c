@@ -107,7 +107,8 @@ static int write_report(struct sim *m, const char *error)
     add_congestion(m, j);
     if (m->counters && j)
         json_object_set_new(j, "links", counters_total(m->counters, bench_net(m->b)));
-    return report_write_more(m->o.json, &m->o, s->nranks, s->rows, s->n_rows, error, "virtual", j);
+    return report_write_more(m->o.json, &m->o, s->nranks, s->rows, s->n_rows, error, &s->granted,
+                             "virtual", j);
 }
 
 static void row_done(struct sweep *s)
@@ -213,6 +214,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
                             .beside = m->own.beside ? &m->beside : NULL,
                             .stop = &stopped,
                             .terminal = s->terminal};
+    struct coll_grant granted;
     int rc;
 
     m->begun_s = wall_s();
@@ -225,6 +227,8 @@ static int run(struct sim *m, struct rte_mempool *pool)
     table_header(stdout, "trib-sim", &m->o, s->fab, s->nranks, s->host_of_rank);
     printf("# virtual time, seed %llu, %s\n", (unsigned long long)m->own.seed,
            m->own.lengths ? "lengths without data" : "data");
+    bench_granted(m->b, &granted);
+    sweep_granted(s, &granted);
     rc = run_rows(m);
     say_congestion(m);
     if (m->counters)

@@ -11,6 +11,7 @@
  * used again as soon as their result is here.
  */
 #include "host/coll/comm.h"
+#include "host/coll/share.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -183,7 +184,7 @@ void agg_complete(struct comm *c, const struct ibv_wc *wc)
     struct agg *a = &c->agg[WR_INDEX(wc->wr_id)];
     uint64_t i = WR_COUNT(wc->wr_id);
 
-    if (c->state == COMM_FAILED || c->closing || c->fall.stopped & agg_part(a))
+    if (c->state == COMM_FAILED || c->closing || c->fall.stopped & agg_part(a) || agg_is_out(a))
         return;
     if (wc->status != IBV_WC_SUCCESS) {
         fall_begin(c, agg_part(a), "%s: %s", agg_leaf_name(c, a), ibv_wc_status_str(wc->status));
@@ -206,7 +207,7 @@ static struct port *port_of_tree(struct comm *c, uint16_t tree)
     return &c->port[p < c->n_ports ? p : 0];
 }
 
-static int edge_create(struct comm *c, struct agg *a)
+static int edge_create(struct comm *c, struct agg *a, uint32_t window)
 {
     struct edge_cap cap = {.send_sge = 2, .recv_sge = 2};
     size_t bytes;
@@ -214,7 +215,7 @@ static int edge_create(struct comm *c, struct agg *a)
 
     a->lane = LANE_NONE;
     a->port = port_of_tree(c, a->tree);
-    a->window = agg_window(c->cfg.fab, c->cfg.window);
+    a->window = window;
     a->depth = a->window / AGG_MSG_PKTS + 1;
     cap.send_wr = a->depth + SEND_SLACK;
     cap.recv_wr = a->depth;
@@ -268,7 +269,17 @@ static int group_create(struct comm *c, struct agg_group *g, unsigned n, const u
     return 0;
 }
 
-static int join_tree(struct comm *c, unsigned kind, unsigned chan, uint16_t tree, char *err)
+/* What is asked for: where the quotas cannot give even a message, as much as that, so that it is
+ * the switch that says why not. */
+static uint32_t ask(const struct comm *c, uint32_t share)
+{
+    uint32_t asked = agg_window(c->cfg.fab, c->cfg.window);
+
+    return share >= AGG_MSG_PKTS ? share : asked < AGG_MSG_PKTS ? asked : AGG_MSG_PKTS;
+}
+
+static int join_tree(struct comm *c, unsigned kind, unsigned chan, uint16_t tree, uint32_t window,
+                     uint32_t of_job, char *err)
 {
     struct agg *a = &c->agg[c->n_aggs];
     struct agg_ctl join;
@@ -285,9 +296,10 @@ static int join_tree(struct comm *c, unsigned kind, unsigned chan, uint16_t tree
                       .kind = kind,
                       .chan = chan,
                       .tree = tree,
+                      .of_job = of_job,
                       .group = &c->group[kind],
                       .leaf = leaf_of(c, &c->group[kind], tree)};
-    rc = edge_create(c, a);
+    rc = edge_create(c, a, ask(c, window));
     if (rc)
         snprintf(err, COMM_TEXT, "queue pair to the aggregation node %s: %s", agg_leaf_name(c, a),
                  strerror(-rc));
@@ -295,18 +307,17 @@ static int join_tree(struct comm *c, unsigned kind, unsigned chan, uint16_t tree
 }
 
 /* All ranks, on every tree of the list. */
-static int join_all(struct comm *c, const uint16_t *rank, char *err)
+static int join_all(struct comm *c, const uint16_t *rank, const struct share *s, char *err)
 {
-    unsigned n = c->cfg.n_trees ? c->cfg.n_trees : 1;
     int rc = group_create(c, &c->group[GROUP_ALL], c->cfg.nranks, rank, c->cfg.group);
 
-    for (unsigned i = 0; !rc && i < n; i++) {
-        if (leaf_of(c, &c->group[GROUP_ALL], c->cfg.tree[i]) != FAB_NONE) {
-            rc = join_tree(c, GROUP_ALL, i, c->cfg.tree[i], err);
+    for (unsigned i = 0; !rc && i < s->n; i++) {
+        if (leaf_of(c, &c->group[GROUP_ALL], s->tree[i]) != FAB_NONE) {
+            rc = join_tree(c, GROUP_ALL, i, s->tree[i], s->window[i], s->of_job[i], err);
             continue;
         }
-        snprintf(err, COMM_TEXT, "no aggregation node of tree %u reaches all %u ranks",
-                 c->cfg.tree[i], c->cfg.nranks);
+        snprintf(err, COMM_TEXT, "no aggregation node of tree %u reaches all %u ranks", s->tree[i],
+                 c->cfg.nranks);
         rc = -ENOTSUP;
     }
     return rc;
@@ -314,7 +325,7 @@ static int join_all(struct comm *c, const uint16_t *rank, char *err)
 
 /* The ranks with this one's place in their nodes, on the first tree of the list that reaches them.
  * Without nodes or tree there is no such group, and what needs it says so. */
-static int join_rail(struct comm *c, uint16_t *rank, char *err)
+static int join_rail(struct comm *c, uint16_t *rank, const struct share *s, char *err)
 {
     const uint16_t *domain = c->topo.domain;
     uint16_t *place = calloc(c->cfg.nranks, sizeof(*place));
@@ -335,14 +346,32 @@ static int join_rail(struct comm *c, uint16_t *rank, char *err)
     rc = group_create(c, &c->group[GROUP_RAIL], n, rank, c->cfg.group ^ (own + 1) << 20);
     for (unsigned i = 0; !rc && i < trees; i++)
         if (leaf_of(c, &c->group[GROUP_RAIL], c->cfg.tree[i]) != FAB_NONE)
-            return join_tree(c, GROUP_RAIL, 0, c->cfg.tree[i], err);
+            return join_tree(c, GROUP_RAIL, 0, c->cfg.tree[i], s->rail, s->of_job_rail, err);
+    return rc;
+}
+
+static int share_out(struct comm *c, struct share *s)
+{
+    const struct share_job j = {.fab = c->cfg.fab,
+                                .nranks = c->cfg.nranks,
+                                .host_of_rank = c->cfg.host_of_rank,
+                                .domain = c->topo.domain,
+                                .tree = c->cfg.tree,
+                                .n_trees = c->cfg.n_trees ? c->cfg.n_trees : 1,
+                                .all = comm_has(c, ALGO_SHARP),
+                                .rails = c->cfg.algos & COMM_RAIL_ALGOS,
+                                .asked = agg_window(c->cfg.fab, c->cfg.window)};
+    int rc = share_trees(&j, s);
+
+    snprintf(c->fit.why, sizeof(c->fit.why), "%s", s->why);
     return rc;
 }
 
 int agg_create(struct comm *c, char *err)
 {
+    struct share s;
     uint16_t *rank;
-    int rc = 0;
+    int rc;
 
     if (c->cfg.n_trees > COLL_TREES) {
         snprintf(err, COMM_TEXT, "%u aggregation trees: at most %d are possible", c->cfg.n_trees,
@@ -355,10 +384,11 @@ int agg_create(struct comm *c, char *err)
         return -ENOMEM;
     for (unsigned r = 0; r < c->cfg.nranks; r++)
         rank[r] = (uint16_t)r;
-    if (comm_has(c, ALGO_SHARP))
-        rc = join_all(c, rank, err);
+    rc = share_out(c, &s);
+    if (!rc && comm_has(c, ALGO_SHARP))
+        rc = join_all(c, rank, &s, err);
     if (!rc && c->cfg.algos & COMM_RAIL_ALGOS)
-        rc = join_rail(c, rank, err);
+        rc = join_rail(c, rank, &s, err);
     free(rank);
     return rc;
 }
@@ -366,7 +396,7 @@ int agg_create(struct comm *c, char *err)
 struct agg *agg_of_lane(struct comm *c, const struct lane *l)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
-        if (c->agg[i].kind == l->peer && c->agg[i].chan == l->chan)
+        if (c->agg[i].kind == l->peer && c->agg[i].chan == l->chan && !agg_is_out(&c->agg[i]))
             return &c->agg[i];
     return NULL;
 }
@@ -376,7 +406,7 @@ unsigned agg_trees(const struct comm *c, unsigned kind)
     unsigned n = 0;
 
     for (unsigned i = 0; i < c->n_aggs; i++)
-        n += c->agg[i].kind == kind;
+        n += c->agg[i].kind == kind && !agg_is_out(&c->agg[i]);
     return n;
 }
 

@@ -131,6 +131,20 @@ void comm_tick(struct comm *c, int64_t now_ns);
 /* Why switches' help is no longer used (all of it, or part), and from which operation on (counted
  * from 1), of one that was under way also from which message on; NULL while nothing has failed. */
 const char *comm_fell_back(const struct comm *c);
+/*
+ * What the switches have granted, where READY: how many trees the group of all ranks uses of those
+ * that were asked for, and which; slots of a window, the least of these trees, and of this rank's
+ * rail (0: there is none). why (in words, "": nothing is less than asked for) names the switch that
+ * has no more. What has been given up since is not counted.
+ */
+struct coll_grant {
+    unsigned trees, trees_asked;
+    uint16_t tree[COLL_TREES];
+    bool rail_asked;
+    uint32_t window, rail, asked;
+    char why[128];
+};
+void comm_granted(const struct comm *c, struct coll_grant *g);
 /* Another rank is known to be gone (launcher); every operation fails with this text, on the other
  * ranks too: failures go round the ring by datagrams. The first reason stays. */
 void comm_abort(struct comm *c, const char *why);

@@ -15,6 +15,8 @@
  *   ctl.c    datagrams: the other ranks' states
  *   link.c   datagrams: how two ranks make a connection
  *   join.c   datagrams: JOIN, LEAVE, ABORT, PROBE
+ *   share.c  what the switches' quotas leave each tree of the job (share.h)
+ *   fit.c    what they did grant: the ranks agree on it
  *   policy.c which algorithm comes after one that has failed
  *   fall.c   on without what has failed in the switches: the ranks agree on it
  *   mend.c   what becomes of the operations then
@@ -117,7 +119,8 @@ bool ctl_all_know(const struct comm *c);                 /* the linked have seen
 /* ---- aggregation trees: control half (join.c) and transport (agg.c) ---- */
 #define AGG_MAX_WINDOW 2048u
 
-enum join_state { JOIN_NONE, JOIN_ASKED, JOIN_GRANTED, JOIN_LEAVING, JOIN_LEFT };
+/* REFUSED: for want of room at a switch. */
+enum join_state { JOIN_NONE, JOIN_ASKED, JOIN_GRANTED, JOIN_REFUSED, JOIN_LEAVING, JOIN_LEFT };
 
 /* Ranks that aggregate together: all, and those of this rank's rail. */
 struct agg_group {
@@ -126,15 +129,18 @@ struct agg_group {
     uint16_t *member_of_rank; /* [nranks]; FAB_NONE: not in the group */
 };
 
+#define CHAN_OUT (~0u)
 struct agg {
     unsigned index; /* among the communicator's */
     unsigned kind;  /* of its group, GROUP_ALL or GROUP_RAIL */
-    unsigned chan;  /* of the trees of its group */
+    unsigned chan;  /* of the trees of its group; CHAN_OUT: not used, some rank was refused */
     uint16_t tree;
     struct agg_group *group;
     /* join.c */
     enum join_state state;
-    uint16_t leaf; /* node index of our aggregation node */
+    enum agg_status refused;
+    uint32_t of_job; /* groups of the job at the aggregation node and further up (agg_ctl.slot) */
+    uint16_t leaf;   /* node index of our aggregation node */
     struct ibv_ah *ah;
     uint32_t xid;
     unsigned probes; /* not answered */
@@ -160,6 +166,7 @@ struct agg {
 
 int join_start(struct comm *c, char *err);       /* sends the JOINs */
 void join_leave(struct comm *c, unsigned parts); /* the groups of these parts */
+void join_leave_one(struct comm *c, struct agg *a);
 void join_input(struct comm *c, const struct agg_ctl *m);
 void join_tick(struct comm *c);
 /* An operation waits for results: is the aggregation node still there? Called now and then. */
@@ -188,6 +195,25 @@ unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane);
 /* Slots to ask for: cfg's, or enough for the round trip of the fabric's fastest host link. */
 uint32_t agg_window(const struct fabric *fab, uint32_t asked);
 uint32_t agg_slots(uint64_t len, uint32_t mtu); /* of a message with len bytes of elements */
+
+static inline bool agg_is_out(const struct agg *a)
+{
+    return a->chan == CHAN_OUT;
+}
+
+/* ---- what was granted (fit.c) ---- */
+struct fit {
+    char why[128]; /* less than asked for; "": nothing is */
+    char less[64]; /* the first such answer to this rank */
+};
+/* An answer to a JOIN has come, with the switch's words where it is less than asked for. */
+void fit_answered(struct comm *c, struct agg *a, const char *why);
+/* All JOINs of the trees of all ranks are answered. */
+bool fit_known(const struct comm *c);
+/* The window that was granted on each tree of the list, 0: refused. */
+void fit_report(const struct comm *c, uint32_t window[COLL_TREES]);
+/* What the ranks have agreed on: the least of all, 0: not used by any. Drops what is not used. */
+int fit_apply(struct comm *c, const uint32_t window[COLL_TREES], const char *why, char *err);
 
 /* ---- multimem (plane.c) ---- */
 struct mmc;
@@ -261,7 +287,9 @@ void mem_destroy(struct comm *c);
 /* ---- which algorithm (policy.c) ---- */
 /* What of the switches may fail by itself. */
 enum part { PART_TREES = 1, PART_RAIL = 2, PART_MM = 4 };
-#define PARTS 3
+/* Asked about like a failure, but nothing fails: trees have smaller windows, or there are fewer. */
+#define PART_FIT 8u
+#define PARTS    4
 unsigned policy_parts(enum coll_algo a); /* that the algorithm needs */
 int policy_init(struct comm *c, char *err);
 uint64_t policy_code(const struct comm *c); /* the list as a number */
@@ -283,6 +311,7 @@ struct fall_round {
     uint32_t seq;   /* operation that is cut; those after it do not use them */
     bool whole;     /* it is not cut: nobody has begun it, and it does not use them either */
     bool again;     /* it is not cut: it starts over, from the inputs that were kept */
+    uint32_t fit[COLL_TREES]; /* PART_FIT: the least window of each tree */
     struct sched_repair how;
 };
 
@@ -319,6 +348,8 @@ static inline enum part agg_part(const struct agg *a)
     return a->kind == GROUP_RAIL ? PART_RAIL : PART_TREES;
 }
 #define FALL_MAGIC 0x54524246u /* "TRBF" */
+/* All answers to JOINs are here: a round may wait for them. */
+void fall_fit_known(struct comm *c);
 void fall_input(struct comm *c, const void *msg, size_t len);
 void fall_tick(struct comm *c);
 void fall_destroy(struct comm *c);
@@ -475,6 +506,7 @@ struct comm {
     struct plane plane[SCHED_MAX_CHANS];
     unsigned n_planes;
     struct fall fall;
+    struct fit fit;
 };
 
 static inline bool comm_has(const struct comm *c, enum coll_algo a)

@@ -16,6 +16,11 @@
  * are a few at most; what fails while a round is under way is taken into it, and the reports given
  * before count no more.
  *
+ * PART_FIT is a round in which nothing fails: switches have granted some rank smaller windows than
+ * it asked for, or not all trees. A REPORT says what the rank was granted, the VERDICT the least of
+ * all. A tree that some rank was refused is dropped by all; where a rank has begun an operation, or
+ * none is left, the trees have failed instead.
+ *
  * Rejected: to wait with an operation's end until all have it. It would cost each of them a round
  * trip for the sake of failures.
  */
@@ -51,6 +56,8 @@ _Static_assert(sizeof(struct fall_msg) <= CTL_ROOM, "one datagram");
 
 struct fall_report {
     bool here;
+    uint32_t fit[COLL_TREES];
+    char why[FALL_TEXT]; /* of fit */
     uint8_t flag;
     uint32_t seq;
     uint64_t done[COLL_TREES];
@@ -120,6 +127,14 @@ static void own_report(const struct comm *c, struct fall_report *p)
     for (unsigned l = 0; r && l < r->s.n_lanes; l++)
         if (r->s.lane[l].kind == LANE_AGG && r->s.lane[l].peer == GROUP_ALL)
             p->done[r->s.lane[l].chan] = r->lane[l].done;
+    fit_report(c, p->fit);
+    snprintf(p->why, sizeof(p->why), "%s", c->fit.less);
+}
+
+/* Not before there is something to report on what was granted. */
+static bool can_report(const struct comm *c)
+{
+    return !(c->fall.parts & PART_FIT) || c->fall.stopped & PART_TREES || fit_known(c);
 }
 
 static void report(struct comm *c)
@@ -127,11 +142,17 @@ static void report(struct comm *c)
     struct fall_msg m = message(c, FALL_REPORT, c->fall.n_rounds, c->fall.parts);
     struct fall_report p;
 
+    if (!can_report(c))
+        return;
     own_report(c, &p);
     m.seq = rte_cpu_to_be_32(p.seq);
     m.flag = p.flag;
-    for (unsigned k = 0; k < COLL_TREES; k++)
+    for (unsigned k = 0; k < COLL_TREES; k++) {
         m.cut[k].least = rte_cpu_to_be_64(p.done[k]);
+        m.cut[k].more = rte_cpu_to_be_32(p.fit[k]);
+    }
+    if (c->fall.parts & PART_FIT)
+        memcpy(m.why, p.why, sizeof(m.why));
     send_to(c, 0, &m);
 }
 
@@ -149,6 +170,8 @@ static void tell_verdict(struct comm *c, unsigned rank, unsigned round)
         m.cut[k] = (struct fall_cut){.least = rte_cpu_to_be_64(cut->least),
                                      .more = rte_cpu_to_be_32((uint32_t)more),
                                      .from = rte_cpu_to_be_32(cut->from)};
+        if (f->parts == PART_FIT)
+            m.cut[k].more = rte_cpu_to_be_32(f->fit[k]);
     }
     send_to(c, rank, &m);
 }
@@ -196,12 +219,30 @@ static void cannot_reach(struct comm *c)
               comm_host(c, c->fall.broken->peer));
 }
 
+static void stop(struct comm *c, unsigned parts)
+{
+    c->fall.stopped |= parts;
+    agg_stop(c, parts);
+    if (parts & PART_MM)
+        planes_stop(c);
+}
+
 static void end_ask(struct comm *c)
 {
     const struct fall_round *f = &c->fall.round[c->fall.n_rounds++];
     char err[COMM_TEXT] = "";
 
     c->fall.state = FALL_DONE;
+    if (f->parts == PART_FIT) {
+        if (fit_apply(c, f->fit, c->fall.why, err))
+            comm_fail(c, "%s; %s", c->fall.why, err);
+        if (is_broken(c))
+            cannot_reach(c);
+        c->fall.broken = NULL;
+        comm_check_ready(c);
+        return;
+    }
+    stop(c, f->parts & ~c->fall.stopped);
     explain(c, f);
     join_leave(c, f->parts); /* not before all have stopped: to others it would be a member gone */
     if (f->parts & PART_MM)
@@ -214,8 +255,32 @@ static void end_ask(struct comm *c)
     comm_check_ready(c);
 }
 
+/* The least of what all were granted. That a tree is dropped is no way where an operation may have
+ * begun to use it, or where none is left: then the trees have failed. */
+static void judge_fit(const struct comm *c, struct fall_round *f, char *why)
+{
+    const struct fall_report *p = c->fall.report;
+    uint32_t least = UINT32_MAX;
+    bool dropped = false, left = false;
+
+    for (unsigned k = 0; k < agg_trees(c, GROUP_ALL); k++) {
+        f->fit[k] = UINT32_MAX;
+        for (unsigned r = 0; r < c->cfg.nranks; r++) {
+            f->fit[k] = p[r].fit[k] < f->fit[k] ? p[r].fit[k] : f->fit[k];
+            if (p[r].fit[k] >= least || !*p[r].why)
+                continue;
+            least = p[r].fit[k];
+            snprintf(why, COMM_TEXT, "%s", p[r].why);
+        }
+        dropped |= !f->fit[k];
+        left |= f->fit[k] > 0;
+    }
+    if (dropped && (!left || !f->whole || f->seq))
+        f->parts |= PART_TREES;
+}
+
 /* Rank 0 has every report. */
-static void judge(const struct comm *c, struct fall_round *f)
+static void judge(struct comm *c, struct fall_round *f)
 {
     const struct fall_report *p = c->fall.report;
 
@@ -241,6 +306,8 @@ static void judge(const struct comm *c, struct fall_round *f)
             }
         }
     }
+    if (f->parts == PART_FIT)
+        judge_fit(c, f, c->fall.why);
 }
 
 static void judge_when_all_are_here(struct comm *c)
@@ -268,8 +335,11 @@ static void on_report(struct comm *c, unsigned rank, const struct fall_msg *m)
         m->parts != c->fall.parts)
         return;
     *p = (struct fall_report){.here = true, .flag = m->flag, .seq = rte_be_to_cpu_32(m->seq)};
-    for (unsigned k = 0; k < COLL_TREES; k++)
+    for (unsigned k = 0; k < COLL_TREES; k++) {
         p->done[k] = rte_be_to_cpu_64(m->cut[k].least);
+        p->fit[k] = rte_be_to_cpu_32(m->cut[k].more);
+    }
+    memcpy(p->why, m->why, sizeof(p->why));
     judge_when_all_are_here(c);
 }
 
@@ -287,19 +357,14 @@ static void on_verdict(struct comm *c, const struct fall_msg *m)
         uint64_t least = rte_be_to_cpu_64(m->cut[k].least);
         uint32_t more = rte_be_to_cpu_32(m->cut[k].more), from = rte_be_to_cpu_32(m->cut[k].from);
 
+        f->fit[k] = more;
         f->how.cut[k] = (struct sched_cut){.least = least,
                                            .most = more == UINT32_MAX ? ALL : least + more,
                                            .from = from % c->cfg.nranks};
     }
+    if (f->parts & PART_FIT) /* rank 0 has the words of the switch that gives least */
+        snprintf(c->fall.why, sizeof(c->fall.why), "%s", m->why);
     end_ask(c);
-}
-
-static void stop(struct comm *c, unsigned parts)
-{
-    c->fall.stopped |= parts;
-    agg_stop(c, parts);
-    if (parts & PART_MM)
-        planes_stop(c);
 }
 
 /* These parts too. */
@@ -311,9 +376,24 @@ static void widen(struct comm *c, unsigned parts)
     stop(c, parts);
     if (!c->cfg.rank) {
         memset(f->report, 0, c->cfg.nranks * sizeof(*f->report));
-        own_report(c, &f->report[0]);
+        if (can_report(c))
+            own_report(c, &f->report[0]);
     }
     fall_tick(c);
+}
+
+void fall_fit_known(struct comm *c)
+{
+    struct fall *f = &c->fall;
+
+    if (f->state != FALL_ASKING || !(f->parts & PART_FIT) || !can_report(c))
+        return;
+    if (c->cfg.rank) {
+        report(c);
+    } else if (!f->report[0].here) {
+        own_report(c, &f->report[0]);
+        judge_when_all_are_here(c);
+    }
 }
 
 static void begin(struct comm *c, unsigned parts, const char *why)
@@ -428,5 +508,5 @@ void fall_destroy(struct comm *c)
 
 const char *comm_fell_back(const struct comm *c)
 {
-    return c->fall.n_rounds ? c->fall.text : NULL;
+    return *c->fall.text ? c->fall.text : NULL;
 }

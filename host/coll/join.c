@@ -64,6 +64,7 @@ static void send_ctl(struct comm *c, struct agg *a, enum agg_type type, uint32_t
         .psn = rte_cpu_to_be_32(a->psn),
         .member = rte_cpu_to_be_32(a->group->member_of_rank[c->cfg.rank]),
         .node = rte_cpu_to_be_16(FAB_NONE),
+        .slot = rte_cpu_to_be_32(a->of_job),
     };
 
     agg_members_write(&m, &a->group->members); /* agg_create made sure that it can be written */
@@ -88,16 +89,19 @@ int join_start(struct comm *c, char *err)
     return 0;
 }
 
+void join_leave_one(struct comm *c, struct agg *a)
+{
+    if (a->state != JOIN_ASKED && a->state != JOIN_GRANTED)
+        return;
+    a->state = JOIN_LEAVING;
+    send_ctl(c, a, AGG_LEAVE, ++a->xid);
+}
+
 void join_leave(struct comm *c, unsigned parts)
 {
-    for (unsigned i = 0; i < c->n_aggs; i++) {
-        struct agg *a = &c->agg[i];
-
-        if (!(parts & agg_part(a)) || (a->state != JOIN_ASKED && a->state != JOIN_GRANTED))
-            continue;
-        a->state = JOIN_LEAVING;
-        send_ctl(c, a, AGG_LEAVE, ++a->xid);
-    }
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (parts & agg_part(&c->agg[i]))
+            join_leave_one(c, &c->agg[i]);
 }
 
 void join_tick(struct comm *c)
@@ -131,7 +135,8 @@ void join_probe(struct comm *c)
 bool join_all_granted(const struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
-        if (c->agg[i].state != JOIN_GRANTED && !(c->fall.stopped & agg_part(&c->agg[i])))
+        if (c->agg[i].state != JOIN_GRANTED && !agg_is_out(&c->agg[i]) &&
+            !(c->fall.stopped & agg_part(&c->agg[i])))
             return false;
     return true;
 }
@@ -139,7 +144,8 @@ bool join_all_granted(const struct comm *c)
 bool join_all_left(const struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
-        if (c->agg[i].state != JOIN_NONE && c->agg[i].state != JOIN_LEFT)
+        if (c->agg[i].state != JOIN_NONE && c->agg[i].state != JOIN_REFUSED &&
+            c->agg[i].state != JOIN_LEFT)
             return false;
     return true;
 }
@@ -180,14 +186,31 @@ __attribute__((format(printf, 4, 5))) static void trouble(struct comm *c, const 
         comm_fail(c, "%s", why);
 }
 
+/* Others of the job's trees may do without this one. */
+static bool is_spare(const struct comm *c, const struct agg *a, enum agg_status status)
+{
+    return a->kind == GROUP_ALL && agg_trees(c, GROUP_ALL) > 1 &&
+           (status == AGG_E_QUOTA_GROUPS || status == AGG_E_QUOTA_SLOTS ||
+            status == AGG_E_QUOTA_BUFFERS);
+}
+
 static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m)
 {
     enum agg_status status = rte_be_to_cpu_16(m->status);
     const char *leaf = agg_leaf_name(c, a);
+    uint32_t asked = a->window;
+    char words[sizeof(m->text)];
     int rc;
 
     if (a->state != JOIN_ASKED || rte_be_to_cpu_32(m->xid) != a->xid)
         return;
+    snprintf(words, sizeof(words), "%.*s", (int)sizeof(m->text) - 1, m->text);
+    if (is_spare(c, a, status)) {
+        a->state = JOIN_REFUSED;
+        a->refused = status;
+        fit_answered(c, a, *words ? words : agg_status_text(status));
+        return;
+    }
     if (status != AGG_OK) {
         const char *text = status < AGG_STATUS_COUNT ? agg_status_text(status) : "unknown status";
 
@@ -207,6 +230,8 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
                    rte_be_to_cpu_32(m->window), AGG_MSG_PKTS);
     else if (rc)
         fall_begin(c, agg_part(a), "cannot connect to %s: %s", leaf, strerror(-rc));
+    else
+        fit_answered(c, a, a->window < asked ? words : "");
     comm_check_ready(c);
 }
 
@@ -218,7 +243,7 @@ static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
 
     send_ctl(c, a, AGG_ABORT_ACK, rte_be_to_cpu_32(m->xid));
     a->state = JOIN_LEFT; /* the group is over */
-    if (c->fall.stopped & agg_part(a))
+    if (c->fall.stopped & agg_part(a) || agg_is_out(a))
         return; /* as it was going to be */
     trouble(c, a, status, "aborted by %s: %s (%s)", agg_leaf_name(c, a),
             m->text[0] ? m->text

@@ -111,7 +111,7 @@ unsigned fall_gone(const struct comm *c, uint32_t seq)
         if ((int32_t)(seq - f->seq) >= !(f->whole || anew))
             parts |= f->parts;
     }
-    return parts;
+    return parts & ~PART_FIT;
 }
 
 /* The parts that what is left of an operation needs. */

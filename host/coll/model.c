@@ -10,6 +10,7 @@
  * ranks at blocks of one size.
  */
 #include "host/coll/model.h"
+#include "host/coll/share.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -212,6 +213,34 @@ static int begin(struct model *m, const struct coll_args *a, unsigned nranks)
     return m->free_ps && m->fetch_ps && m->bytes ? 0 : -ENOMEM;
 }
 
+/* The trees and windows that the quotas leave a job of its own; s->tree outlives m. */
+static int share_out(struct model *m, struct share *s)
+{
+    const struct share_job j = {.fab = m->fab,
+                                .nranks = m->topo.nranks,
+                                .host_of_rank = m->host_of_rank,
+                                .domain = m->topo.domain,
+                                .tree = m->tree,
+                                .n_trees = m->n_trees,
+                                .all = m->in.algo == ALGO_SHARP,
+                                .rails = in_switches(m),
+                                .asked = m->window};
+    int rc = m->n_trees && (j.all || j.rails) ? share_trees(&j, s) : 0;
+
+    if (rc || !m->n_trees || (!j.all && !j.rails))
+        return rc;
+    if (j.rails && s->rail >= AGG_MSG_PKTS)
+        m->window = s->rail;
+    for (unsigned i = 0; i < s->n; i++)
+        if (s->window[i] >= AGG_MSG_PKTS && s->window[i] < m->window)
+            m->window = s->window[i];
+    if (s->n) {
+        m->tree = s->tree;
+        m->n_trees = m->topo.sched.trees = s->n;
+    }
+    return 0;
+}
+
 int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
                        const uint16_t *host_of_rank, const uint16_t *tree, unsigned n_trees,
                        uint32_t window, struct coll_prediction *p)
@@ -221,6 +250,7 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
                       .tree = tree,
                       .n_trees = n_trees,
                       .window = agg_window(fab, window)};
+    struct share s;
     struct outcome o;
     int rc = check(fab, a, nranks, host_of_rank);
 
@@ -231,6 +261,8 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
     if (rc || nranks == 1 || (!a->count && a->kind != COLL_BARRIER))
         return rc;
     rc = begin(&m, a, nranks);
+    if (!rc)
+        rc = share_out(&m, &s);
     if (!rc)
         rc = any_ranks(&m, nranks, a->count, &o);
     if (!rc)

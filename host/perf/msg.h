@@ -75,6 +75,7 @@ struct msg_done {
     uint32_t algo;               /* PREPARE: the one that the row would run by now */
     int64_t staging_ns;        /* RUN: wall time in which copies to and from a GPU were under way */
     char fell_back[COMM_TEXT]; /* comm_fell_back(); "": nothing has failed */
+    struct coll_grant granted; /* of the first */
     char where[COMM_TEXT + 80]; /* of the first: its memory, comm_reach(); "": the host's */
 };
 struct msg_progress {

@@ -291,6 +291,7 @@ static int connect_all(struct rank *k)
         if (rank_look(k))
             return -ECANCELED;
     }
+    comm_granted(k->comm, &ready.granted);
     return comm_check(k) ? -ECANCELED : rank_answer(k, &ready);
 }
 

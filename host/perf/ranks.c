@@ -67,6 +67,9 @@ static int take_done(void *ctx, unsigned rank, const struct msg *m)
     d.where[sizeof(d.where) - 1] = 0;
     if (!rank && *d.where)
         memcpy(a->s->where, d.where, sizeof(d.where));
+    d.granted.why[sizeof(d.granted.why) - 1] = 0;
+    if (!rank && d.granted.asked && d.granted.trees <= COLL_TREES)
+        sweep_granted(a->s, &d.granted);
     a->aggregated = d.aggregated < a->aggregated ? d.aggregated : a->aggregated;
     a->algo = d.algo;
     d.fell_back[sizeof(d.fell_back) - 1] = 0;

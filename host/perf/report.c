@@ -69,12 +69,31 @@ static json_t *run_json(const struct row *r, int place)
 int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
                  const struct row *rows, unsigned n, const char *error)
 {
-    return report_write_more(path, o, nranks, rows, n, error, NULL, NULL);
+    return report_write_more(path, o, nranks, rows, n, error, NULL, NULL, NULL);
+}
+
+/* Of the group of all ranks, and of rank 0's rail. */
+static json_t *granted_json(const struct coll_grant *g)
+{
+    json_t *j = json_pack("{s:I}", "window_asked", (json_int_t)g->asked);
+
+    if (!j)
+        return NULL;
+    if (g->trees_asked) {
+        json_object_set_new(j, "trees_asked", json_integer((json_int_t)g->trees_asked));
+        json_object_set_new(j, "trees", json_integer((json_int_t)g->trees));
+        json_object_set_new(j, "window", json_integer((json_int_t)g->window));
+    }
+    if (g->rail_asked)
+        json_object_set_new(j, "rail_window", json_integer((json_int_t)g->rail));
+    if (*g->why)
+        json_object_set_new(j, "why", json_string(g->why));
+    return j;
 }
 
 int report_write_more(const char *path, const struct perf_opts *o, unsigned nranks,
-                      const struct row *rows, unsigned n, const char *error, const char *key,
-                      struct json_t *more)
+                      const struct row *rows, unsigned n, const char *error,
+                      const struct coll_grant *g, const char *key, struct json_t *more)
 {
     json_t *results = json_array();
     bool ok = true;
@@ -96,6 +115,8 @@ int report_write_more(const char *path, const struct perf_opts *o, unsigned nran
     }
     if (more)
         json_object_set_new(top, key, more);
+    if (g && (g->trees_asked || g->rail_asked))
+        json_object_set_new(top, "aggregation", granted_json(g));
     if (*error)
         json_object_set_new(top, "error", json_string(error));
     int rc = out_json(path, top, JSON_INDENT(2) | JSON_REAL_PRECISION(9));

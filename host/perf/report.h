@@ -10,10 +10,11 @@
 /* error: what ended the run early, or "". 0 or -errno. */
 int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
                  const struct row *rows, unsigned n, const char *error);
-/* The same, with one object more under `key`; takes it over. */
+/* The same, with what switches have granted (NULL: not known) and one object more under `key`;
+ * takes it over. */
 struct json_t;
 int report_write_more(const char *path, const struct perf_opts *o, unsigned nranks,
-                      const struct row *rows, unsigned n, const char *error, const char *key,
-                      struct json_t *more);
+                      const struct row *rows, unsigned n, const char *error,
+                      const struct coll_grant *g, const char *key, struct json_t *more);
 
 #endif

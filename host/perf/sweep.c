@@ -18,10 +18,28 @@ void sweep_show(const struct sweep *s, const char *text)
         fprintf(stderr, "\r\033[K%s", text);
 }
 
+void sweep_granted(struct sweep *s, const struct coll_grant *g)
+{
+    s->granted = *g;
+}
+
+/* Slots of a window by this algorithm: as granted, else as asked for. */
+static uint32_t window_of(const struct sweep *s, enum coll_algo a)
+{
+    bool rails = a == ALGO_HIER_SHARP || a == ALGO_NVLS_SHARP || !s->granted.trees;
+    uint32_t window = rails ? s->granted.rail : s->granted.window;
+
+    return window ? window : s->o->window;
+}
+
 /* What the model says of the row; for auto also which algorithm it is. */
 static int predict(struct sweep *s, struct row *r)
 {
     struct coll_args a = row_args(r);
+    /* Rails choose among all trees, the group of all ranks has those that it was granted. */
+    bool few = s->granted.trees && r->algo == ALGO_SHARP;
+    const uint16_t *tree = few ? s->granted.tree : s->tree;
+    unsigned n_trees = few ? s->granted.trees : s->n_trees;
     char why[OPT_ERR];
     int rc;
 
@@ -35,11 +53,11 @@ static int predict(struct sweep *s, struct row *r)
         return 0;
     }
     if (r->chosen)
-        rc = coll_auto(s->fab, &a, s->nranks, s->host_of_rank, s->tree, s->n_trees, s->o->window,
-                       s->exist, &r->algo, &r->pred, r->why);
+        rc = coll_auto(s->fab, &a, s->nranks, s->host_of_rank, tree, n_trees,
+                       window_of(s, ALGO_SHARP), s->exist, &r->algo, &r->pred, r->why);
     else
-        rc = coll_predict_trees(s->fab, &a, s->nranks, s->host_of_rank, s->tree, s->n_trees,
-                                s->o->window, &r->pred);
+        rc = coll_predict_trees(s->fab, &a, s->nranks, s->host_of_rank, tree, n_trees,
+                                window_of(s, r->algo), &r->pred);
     if (!rc && r->pred.time_ps <= 0)
         r->pred.time_ps = 1; /* a single rank: nothing moves */
     if (rc) {
@@ -192,6 +210,7 @@ int sweep_run(struct sweep *s)
         return -ENOMEM;
     if (*s->where)
         table_where(stdout, s->where);
+    table_granted(stdout, &s->granted);
     int rc = 0;
     for (int a = 0; a < ALGOS_ASKED && !rc; a++)
         if (s->algos & (1u << a))

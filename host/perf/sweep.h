@@ -25,6 +25,7 @@ struct sweep {
     struct nvls_hw *hw;  /* not NULL: they run rows now */
     unsigned n_trees;
     uint16_t tree[COLL_TREES];
+    struct coll_grant granted; /* once the ranks have connected; no trees before */
     struct pace pace;
     struct pace_tries tries; /* of the row that runs, by this algorithm */
     uint32_t tries_algo;
@@ -58,6 +59,9 @@ int sweep_run(struct sweep *s);
  * row's own prediction gives way before its first run.
  */
 int sweep_instead(struct sweep *s, struct row *r, enum coll_algo now, struct coll_prediction *p);
+/* What the switches have granted the ranks: predictions are of that, and the table and the report
+ * say so. */
+void sweep_granted(struct sweep *s, const struct coll_grant *g);
 /* What it is doing, where somebody looks. */
 void sweep_show(const struct sweep *s, const char *text);
 void sweep_free(struct sweep *s);

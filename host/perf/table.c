@@ -45,6 +45,24 @@ void table_where(FILE *out, const char *where)
     fprintf(out, "#\n# Memory: %s\n", where);
 }
 
+void table_granted(FILE *out, const struct coll_grant *g)
+{
+    if (!*g->why)
+        return;
+    fprintf(out, "#\n# Aggregation:");
+    if (g->trees)
+        fprintf(out, " window %" PRIu32 " of %" PRIu32 " slots on %u of %u trees", g->window,
+                g->asked, g->trees, g->trees_asked);
+    else if (g->trees_asked)
+        fprintf(out, " none of %u trees", g->trees_asked);
+    if (g->rail_asked && !g->rail)
+        fprintf(out, "%s none of the rails", g->trees_asked ? "," : "");
+    else if (g->rail)
+        fprintf(out, "%s window %" PRIu32 " of %" PRIu32 " slots on the rail of rank 0",
+                g->trees_asked ? "," : "", g->rail, g->asked);
+    fprintf(out, " because %s\n", g->why);
+}
+
 void table_gpus(FILE *out, unsigned n, const char *gpu)
 {
     fprintf(out, "#\n# GPUs of this machine: %u, %s; times by the clock of the first\n", n, gpu);

@@ -15,6 +15,8 @@ void table_header(FILE *out, const char *program, const struct perf_opts *o,
 /* staged: with the time of copies to and from a GPU. */
 void table_columns(FILE *out, enum coll_algo algo, bool staged);
 void table_where(FILE *out, const char *where);
+/* What switches have granted of what aggregation asks for; nothing where that is all. */
+void table_granted(FILE *out, const struct coll_grant *g);
 /* Whose rows follow: GPUs of this machine. */
 void table_gpus(FILE *out, unsigned n, const char *gpu);
 void table_left_out(FILE *out, enum coll_algo algo, const char *why);

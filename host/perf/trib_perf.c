@@ -167,8 +167,8 @@ static int write_report(const struct sweep *s)
                                          "reason", s->no_hw)
                              : NULL;
 
-    return report_write_more(s->o->json, s->o, s->nranks, s->rows, s->n_rows, cause(s), "skipped",
-                             left);
+    return report_write_more(s->o->json, s->o, s->nranks, s->rows, s->n_rows, cause(s), &s->granted,
+                             "skipped", left);
 }
 
 /* What cannot work is refused while nothing runs: also two buffers for each rank of this machine

@@ -123,6 +123,7 @@ struct an_group {
     bool top;
     struct fab_members members;
     uint32_t window, promised;
+    uint32_t of_job; /* groups of its job that come here and further up, as its first JOIN says */
     uint16_t n, n_joined, n_left;
     struct an_edge up; /* unused at the top */
 
@@ -149,6 +150,7 @@ struct an_group {
     enum agg_status status;
     struct an_edge *culprit; /* already knows, or is gone: not told */
     char text[AN_TEXT];
+    char limit[AN_TEXT];    /* what made the window smaller than asked for; "": nothing */
     struct an_edge child[]; /* [n], at most AN_MAX_CHILDREN */
 };
 
@@ -267,8 +269,9 @@ enum agg_status group_open_edge(struct an_group *g, struct an_edge *e);
 void group_close_edge(struct an_edge *e);
 /* Asks the parent, or gives up. */
 void group_ask(struct an_group *g);
-/* The top at its first JOIN, others by their parent: children may start. */
-int group_granted(struct an_group *g, uint32_t window);
+/* The top at its first JOIN, others by their parent, with its words on a smaller window: children
+ * may start. */
+int group_granted(struct an_group *g, uint32_t window, const char *limit);
 /* The parent will not have it: children are told, the group is gone. */
 void group_refuse(struct an_group *g, enum agg_status status, const char *text);
 /* The last child has left. */

@@ -46,10 +46,12 @@ void control_grant(struct an_group *g, struct an_edge *e)
 
     if (e->state == EDGE_PENDING) {
         e->state = EDGE_JOINED;
-        e->window = e->window && e->window < g->window ? e->window : g->window;
+        if (!e->window || e->window > g->window)
+            e->window = g->window;
         g->a->cnt.joins_granted++;
     }
     r.window = rte_cpu_to_be_32(e->window);
+    an_text(r.text, "%s", g->limit);
     an_say(g->a, &e->addr, AGG_JOIN_REPLY, &r);
 }
 
@@ -267,7 +269,7 @@ static void on_join(struct an *a, const struct an_addr *from, const struct agg_c
     if (!first && g->state == GROUP_OPEN)
         control_grant(g, &g->child[child]);
     else if (first && g->top)
-        group_granted(g, 0);
+        group_granted(g, 0, "");
     else if (first)
         group_ask(g);
 }
@@ -290,7 +292,7 @@ static void on_join_reply(struct an *a, const struct an_addr *from, const struct
     }
     g->up.qpn = rte_be_to_cpu_32(c->qpn);
     g->up.psn = rte_be_to_cpu_32(c->psn);
-    if (group_granted(g, rte_be_to_cpu_32(c->window)))
+    if (group_granted(g, rte_be_to_cpu_32(c->window), c->text))
         group_doom(g, AGG_E_PARENT, NULL, "%s granted an edge that cannot be",
                    a->cfg.fab->nodes[g->up.node].name);
 }

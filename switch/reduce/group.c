@@ -145,26 +145,79 @@ static uint32_t mbufs_of(const struct an *a, const struct an_group *g, uint32_t 
     return g->n * window + ways * (window + a->flight);
 }
 
+static uint32_t slots_left(const struct an *a)
+{
+    uint64_t have = a->me->reduce.max_slots;
+
+    return have > a->cnt.slots_granted ? (uint32_t)(have - a->cnt.slots_granted) : 0;
+}
+
+/* The largest window for which so many mbufs are enough, 0: there is none. */
+static uint32_t window_of_mbufs(const struct an *a, const struct an_group *g, uint32_t mbufs)
+{
+    uint32_t ways = g->top ? 1 : 2, fixed = ways * a->flight;
+
+    return mbufs > fixed ? (mbufs - fixed) / (g->n + ways) : 0;
+}
+
+/* Groups of the same job that are expected here, this one included. A job has one key. */
+static uint32_t still_to_come(const struct an *a, const struct an_group *g)
+{
+    const struct an_group *k;
+    uint32_t here = 0;
+
+    for (k = LIST_FIRST(&a->groups); k; k = LIST_NEXT(k, link))
+        here += k->key == g->key && k != g;
+    return (g->of_job & 0xff) > here ? (g->of_job & 0xff) - here : 1;
+}
+
+/*
+ * A window that fits into what is left. Where that is less than what is asked for, a job's groups
+ * share it evenly, and none gets less than a message takes: with a smaller window it could never
+ * send one.
+ */
+static enum agg_status fit(struct an *a, struct an_group *g, char *text)
+{
+    uint32_t asked = g->window, least = RTE_MIN(asked, AGG_MSG_PKTS), share = still_to_come(a, g);
+    uint32_t slots = slots_left(a), mbufs = an_mbufs_left(a);
+
+    if (slots < least) {
+        an_text(text, "%s has %u of %u slots left, %u needed", a->me->name, slots,
+                a->me->reduce.max_slots, least);
+        return AGG_E_QUOTA_SLOTS;
+    }
+    if (window_of_mbufs(a, g, mbufs) < least) {
+        an_text(text, "%s has %u of %u buffers left, %u needed", a->me->name, mbufs,
+                a->cfg.mbuf_budget, mbufs_of(a, g, least));
+        return AGG_E_QUOTA_BUFFERS;
+    }
+    if (slots / share < g->window) {
+        g->window = RTE_MAX(slots / share, least);
+        an_text(g->limit, "%s has %u of %u slots left", a->me->name, slots,
+                a->me->reduce.max_slots);
+    }
+    if (window_of_mbufs(a, g, mbufs / share) < g->window) {
+        g->window = RTE_MAX(window_of_mbufs(a, g, mbufs / share), least);
+        an_text(g->limit, "%s has %u of %u buffers left", a->me->name, mbufs, a->cfg.mbuf_budget);
+    }
+    return AGG_OK;
+}
+
 static enum agg_status reserve(struct an *a, struct an_group *g, char *text)
 {
     const struct fab_reduce *q = &a->me->reduce;
-    uint32_t mbufs = mbufs_of(a, g, g->window);
+    enum agg_status st;
+    uint32_t mbufs;
 
     if (a->cnt.groups >= q->max_groups) {
         an_text(text, "%s has %u groups, at most %u", a->me->name, (unsigned)a->cnt.groups,
                 q->max_groups);
         return AGG_E_QUOTA_GROUPS;
     }
-    if (a->cnt.slots_granted + g->window > q->max_slots) {
-        an_text(text, "%s has %u of %u slots left, %u asked for", a->me->name,
-                q->max_slots - (unsigned)a->cnt.slots_granted, q->max_slots, g->window);
-        return AGG_E_QUOTA_SLOTS;
-    }
-    if (mbufs > an_mbufs_left(a)) {
-        an_text(text, "%s has %u of %u buffers left, %u needed", a->me->name, an_mbufs_left(a),
-                a->cfg.mbuf_budget, mbufs);
-        return AGG_E_QUOTA_BUFFERS;
-    }
+    st = fit(a, g, text);
+    if (st != AGG_OK)
+        return st;
+    mbufs = mbufs_of(a, g, g->window);
     g->promised = mbufs;
     a->cnt.mbufs_promised += mbufs;
     a->cnt.slots_granted += g->window;
@@ -177,8 +230,6 @@ static void shrink(struct an_group *g, uint32_t window)
 {
     struct an *a = g->a;
 
-    if (window >= g->window)
-        return;
     a->cnt.slots_granted -= g->window - window;
     a->cnt.mbufs_promised -= g->promised;
     g->promised = mbufs_of(a, g, window);
@@ -248,7 +299,10 @@ enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct
     g->mtu = rte_be_to_cpu_16(c->mtu);
     agg_members_read(c, &g->members); /* was read before, by whoever checked it */
     g->top = fab_group_top(a->cfg.fab, t, &g->members) == a->cfg.node;
+    g->of_job = rte_be_to_cpu_32(c->slot);
     g->window = asked && asked < max ? asked : max;
+    if (asked > max)
+        an_text(g->limit, "%s has %u slots for a group", a->me->name, max);
     g->n = (uint16_t)n;
     set_children(g, children);
     st = reserve(a, g, text);
@@ -288,6 +342,7 @@ void group_ask(struct an_group *g)
     c.mtu = rte_cpu_to_be_16(g->mtu);
     c.group = rte_cpu_to_be_32(g->id);
     c.window = rte_cpu_to_be_32(g->window);
+    c.slot = rte_cpu_to_be_32(g->of_job >> 8);
     c.key = rte_cpu_to_be_64(g->key);
     c.qpn = rte_cpu_to_be_32(qp_num(g->up.qp));
     c.psn = rte_cpu_to_be_32(g->up.own_psn);
@@ -297,14 +352,16 @@ void group_ask(struct an_group *g)
     g->deadline = a->now + an_backoff(g->tries++);
 }
 
-int group_granted(struct an_group *g, uint32_t window)
+int group_granted(struct an_group *g, uint32_t window, const char *limit)
 {
     int rc = g->top ? 0 : connect_qp(g, &g->up);
 
     if (rc)
         return rc;
-    if (window)
+    if (window && window < g->window) {
+        an_text(g->limit, "%s", limit);
         shrink(g, window);
+    }
     g->state = GROUP_OPEN;
     for (unsigned i = 0; i < g->n; i++)
         if (g->child[i].state == EDGE_PENDING)

@@ -6,7 +6,9 @@
  * the QPN that sent. Requests are repeated until answered and are idempotent.
  *
  * - JOIN, member to AN: granted once the AN's own parent has granted, or refused by name
- * - JOIN_REPLY: QPN and PSN of the AN's end of the edge, the window, the member's child index
+ * - JOIN_REPLY: QPN and PSN of the AN's end of the edge, the window, the member's child index. The
+ *   window may be smaller than what was asked for, but no smaller than a message; text says which
+ *   AN has no more, and of what
  * - LEAVE, member to AN, gives everything back; LEAVE_REPLY
  * - ABORT, AN to member, and between ANs both ways: the group is over; status, reason as text;
  *   repeated until ABORT_ACK
@@ -128,14 +130,17 @@ struct agg_ctl {
     rte_be32_t member;   /* member id; an AN as child: the lowest member id below it */
     rte_be16_t node;     /* fabric index of the sender when it is an AN, else 0xffff */
     rte_be16_t child;    /* JOIN_REPLY: index among the AN's children */
-    rte_be32_t slot;     /* ABORT: slot that was open */
+    /* ABORT: slot that was open. JOIN: how many groups with this key, which is a job's, the AN can
+     * expect, so that they share evenly what is left (8 bits, 0: this one alone); its parent (the 8
+     * above them), and so on. */
+    rte_be32_t slot;
     rte_be16_t ranks_per_host;
     rte_be16_t n_spans; /* 0: members are in bits */
     union {
         rte_be64_t bits[AGG_BITS / 64]; /* members, bit id % 64 of word id / 64 */
         struct agg_span span[AGG_SPANS];
     };
-    char text[64]; /* ABORT and refusals: for people, NUL-terminated */
+    char text[64]; /* ABORT, refusals, smaller windows: for people, NUL-terminated */
 } __attribute__((packed));
 _Static_assert(sizeof(struct agg_ctl) == 248, "one packet at every MTU from 256");
 

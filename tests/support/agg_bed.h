@@ -63,7 +63,8 @@ struct member {
     struct cqe ctl_cqe;
     uint8_t *ctl_mem;
     uint32_t psn;
-    uint16_t an; /* node to ask; 0: where its tree says */
+    uint16_t an;     /* node to ask; 0: where its tree says */
+    uint32_t of_job; /* what its JOIN says of groups with its key */
     enum member_state state;
     enum agg_status status; /* of the refusal or the abort */
     char text[64];

@@ -52,6 +52,7 @@ static void fill(const struct member *m, struct agg_ctl *c)
 void bed_fill_join(const struct member *m, struct agg_ctl *c)
 {
     fill(m, c);
+    c->slot = rte_cpu_to_be_32(m->of_job);
     agg_members_write(c, &m->g.members);
 }
 

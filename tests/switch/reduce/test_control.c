@@ -198,7 +198,8 @@ static const struct {
     const char *words;
 } quotas[] = {
     {"reduce = { groups = 1; };\n", 0, AGG_E_QUOTA_GROUPS, "leaf0 has 1 groups, at most 1"},
-    {"reduce = { slots = 30; window = 16; };\n", 0, AGG_E_QUOTA_SLOTS, "14 of 30 slots left"},
+    {"reduce = { slots = 23; window = 16; };\n", 0, AGG_E_QUOTA_SLOTS,
+     "7 of 23 slots left, 8 needed"},
     {"reduce = { window = 16; };\n", 200, AGG_E_QUOTA_BUFFERS, "of 200 buffers left"},
 };
 
@@ -228,6 +229,58 @@ static void what_is_over_quota_is_refused_by_name_and_granted_once_there_is_room
         join_some(b, two, 6);
         for (unsigned i = 0; i < 6; i++)
             assert_int_equal(two[i].state, MEMBER_IN);
+        bed_destroy(b);
+    }
+}
+
+/* How a second group is served where a first one holds 16 slots: of_job is what its JOIN says of
+ * groups with its key. */
+static const struct {
+    uint32_t slots, asked, of_job, granted;
+    const char *words;
+} fits[] = {
+    {32, 16, 0, 16, ""},
+    {31, 16, 0, 15, "leaf0 has 15 of 31 slots left"},
+    {24, 16, 0, 8, "leaf0 has 8 of 24 slots left"},
+    {18, 2, 0, 2, ""}, /* not less than asked for, though less than a message takes */
+    {48, 16, 2, 16, ""},
+    {40, 16, 2, 12, "leaf0 has 24 of 40 slots left"},
+    {40, 16, 0x0201, 12, "spine0 has 24 of 40 slots left"}, /* of the parent's groups */
+    {40, 16, 0xff, 8, "leaf0 has 24 of 40 slots left"},     /* no less than a message */
+};
+
+static void a_window_that_does_not_fit_is_granted_smaller_by_name(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < LEN(fits); k++) {
+        char conf[256];
+        struct bed *b;
+        struct member *one, *two;
+
+        snprintf(conf, sizeof(conf), "%sreduce = { slots = %u; window = 16; };\n%s", LINKS,
+                 fits[k].slots, SHAPE);
+        b = bed_create(&(struct bed_cfg){.conf = conf, .seed = k + 1});
+        one = bed_group(b, 0, 7, 1024, 16, 1, six, 6);
+        two = bed_group(b, 0, 8, 1024, fits[k].asked, 1, six, 6);
+        join_some(b, one, 6);
+        for (unsigned i = 0; i < 6; i++) {
+            two[i].g.key = 99;
+            two[i].of_job = fits[k].of_job;
+        }
+        join_some(b, two, 6);
+        for (unsigned i = 0; i < 6; i++) {
+            uint32_t window = rte_be_to_cpu_32(two[i].granted.window);
+
+            assert_int_equal(two[i].state, MEMBER_IN);
+            if (i >= 3 && !strncmp(fits[k].words, "leaf0", 5))
+                continue; /* of the other leaf */
+            if (window != fits[k].granted || strcmp(two[i].granted.text, fits[k].words))
+                fail_msg("%u of %u: %u, \"%s\"", k, i, window, two[i].granted.text);
+        }
+        for (unsigned i = 0; i < 6; i++)
+            start(&two[i], floats(4000));
+        if (fits[k].granted >= AGG_MSG_PKTS)
+            assert_true(bed_run(b, bed_all_done, 100 * PS_PER_MS));
         bed_destroy(b);
     }
 }
@@ -480,6 +533,7 @@ int main(void)
         cmocka_unit_test(a_join_of_another_version_is_refused_by_name),
         cmocka_unit_test(a_switch_that_does_not_reduce_says_so),
         cmocka_unit_test(what_is_over_quota_is_refused_by_name_and_granted_once_there_is_room),
+        cmocka_unit_test(a_window_that_does_not_fit_is_granted_smaller_by_name),
         cmocka_unit_test(
             a_refusal_further_up_comes_down_by_name_and_releases_what_was_granted_below),
         cmocka_unit_test(a_parent_that_does_not_answer_refuses_the_children_and_leaves_nothing),

@@ -1,0 +1,106 @@
+/*
+ * What the switches have granted, where it is less than asked for: other jobs hold part of their
+ * slots, groups or buffers. The ranks agree on it in a round of fall.c: all use the same trees,
+ * with the least window that any of them was granted, which is what the model is told.
+ */
+#include "host/coll/comm.h"
+#include "host/coll/share.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool fit_known(const struct comm *c)
+{
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (c->agg[i].kind == GROUP_ALL && !agg_is_out(&c->agg[i]) && c->agg[i].state == JOIN_ASKED)
+            return false;
+    return true;
+}
+
+void fit_report(const struct comm *c, uint32_t window[COLL_TREES])
+{
+    memset(window, 0, COLL_TREES * sizeof(*window));
+    for (unsigned i = 0; i < c->n_aggs; i++) {
+        const struct agg *a = &c->agg[i];
+
+        if (a->kind == GROUP_ALL && !agg_is_out(a) && a->state == JOIN_GRANTED)
+            window[a->chan] = a->window;
+    }
+}
+
+void fit_answered(struct comm *c, struct agg *a, const char *why)
+{
+    unsigned granted = 0;
+
+    if (*why && a->kind == GROUP_RAIL)
+        snprintf(c->fit.why, sizeof(c->fit.why), "%s", why);
+    if (*why && a->kind == GROUP_ALL && !*c->fit.less)
+        snprintf(c->fit.less, sizeof(c->fit.less), "%s", why);
+    if (a->kind != GROUP_ALL || !fit_known(c) || c->fall.stopped & PART_TREES)
+        return;
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        granted += c->agg[i].kind == GROUP_ALL && c->agg[i].state == JOIN_GRANTED;
+    if (*c->fit.less && granted)
+        fall_begin(c, PART_FIT, "%s", c->fit.less);
+    else if (*c->fit.less)
+        fall_begin(c, PART_TREES, "JOIN refused by %s: %s: %s (%s)", agg_leaf_name(c, a),
+                   agg_status_text(a->refused), c->fit.less, agg_status_name(a->refused));
+    fall_fit_known(c);
+}
+
+int fit_apply(struct comm *c, const uint32_t window[COLL_TREES], const char *why, char *err)
+{
+    const struct fall_round all = {.parts = PART_TREES, .whole = true};
+    unsigned chan = 0;
+    bool dropped = false;
+
+    snprintf(c->fit.why, sizeof(c->fit.why), "%.*s", (int)sizeof(c->fit.why) - 1, why);
+    for (unsigned i = 0; i < c->n_aggs; i++) {
+        struct agg *a = &c->agg[i];
+        uint32_t w = a->kind == GROUP_ALL && !agg_is_out(a) ? window[a->chan] : a->window;
+
+        if (a->kind != GROUP_ALL || agg_is_out(a))
+            continue;
+        if (w) {
+            a->window = w < a->window ? w : a->window;
+            a->chan = chan++;
+            continue;
+        }
+        dropped = true;
+        a->chan = CHAN_OUT;
+        qp_stop(a->qp);
+        join_leave_one(c, a);
+    }
+    if (!dropped)
+        return 0;
+    c->topo.sched.trees = agg_trees(c, GROUP_ALL);
+    return mend(c, &all, err);
+}
+
+void comm_granted(const struct comm *c, struct coll_grant *g)
+{
+    uint32_t asked = agg_window(c->cfg.fab, c->cfg.window);
+    unsigned failed = 0;
+
+    *g = (struct coll_grant){.asked = asked};
+    if (comm_has(c, ALGO_SHARP) && c->cfg.nranks > 1)
+        g->trees_asked = c->cfg.n_trees ? c->cfg.n_trees : 1;
+    for (unsigned i = 0; i < c->n_aggs; i++) {
+        const struct agg *a = &c->agg[i];
+
+        g->rail_asked |= a->kind == GROUP_RAIL;
+        failed |= c->fall.stopped & agg_part(a);
+        if (agg_is_out(a) || c->fall.stopped & agg_part(a))
+            continue;
+        if (a->kind == GROUP_RAIL) {
+            g->rail = a->window;
+            continue;
+        }
+        g->window = g->trees && g->window < a->window ? g->window : a->window;
+        g->tree[g->trees++] = a->tree;
+    }
+    if (g->trees < g->trees_asked || (g->trees && g->window < asked) ||
+        (g->rail_asked && g->rail < asked))
+        snprintf(g->why, sizeof(g->why), "%.*s", (int)sizeof(g->why) - 1,
+                 failed ? c->fall.text : c->fit.why);
+}
