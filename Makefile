@@ -56,7 +56,7 @@ IMAGES  := build/images
 FATBINS := $(if $(NVCC),$(patsubst host/kernels/%.cu,$(IMAGES)/%.fatbin,$(wildcard host/kernels/*.cu)))
 
 # ---- rooms -------------------------------------------------------------------------------------------
-MAINS := fabric/trib_plan.c fabric/theory/trib_model.c switch/rim/trib_switch.c host/perf/trib_perf.c host/enter/trib_enter.c sim/trib_sim.c
+MAINS := fabric/trib_plan.c fabric/theory/trib_model.c switch/rim/trib_switch.c host/perf/trib_perf.c host/enter/trib_enter.c host/keep/trib_keep.c sim/trib_sim.c
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -77,7 +77,7 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fabric/test_*.c tests/fabric
            tests/switch/reduce/test_*.c tests/switch/rim/test_*.c tests/host/test_*.c tests/host/*/test_*.c tests/sim/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
-PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/libtribverbs.so
+PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/libtribverbs.so
 
 .PHONY: all programs static static-programs demo test unit e2e matrix formulas kills chaos mutations scale interop bench bench-quick fuzz asan tsan debug determinism format lint install clean
 .SECONDARY:
@@ -149,9 +149,14 @@ $(BUILD)/trib-enter: $(call obj,$(wildcard host/enter/*.c)) $(BUILD)/libagent.a 
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -lm -o $@
 
+# What `trib up` and `trib perf` leave behind to look after a fabric's processes.
+$(BUILD)/trib-keep: $(call obj,$(wildcard host/keep/*.c))
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -o $@
+
 # What of switch/ an agent may know: the aggregation protocol's names, the arithmetic, and the clock page.
 $(BUILD)/libagent.a: $(call obj,switch/reduce/arith.c switch/reduce/dtype.c switch/reduce/narrow.c switch/reduce/proto.c switch/rim/clock.c switch/rim/lag.c \
-                       switch/rim/bell.c switch/rim/rundir.c)
+                       switch/rim/bell.c switch/rim/rundir.c switch/rim/preload.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
 
@@ -163,11 +168,12 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
 
 # For machines that have neither DPDK nor the other libraries: everything but glibc is linked in, the HCA too, so that nothing is preloaded
 # and there is no `trib exec`.
-STATIC := $(addprefix $(BUILD)/static/,trib-plan trib-model trib-switch trib-perf trib-sim)
+STATIC := $(addprefix $(BUILD)/static/,trib-plan trib-model trib-switch trib-perf trib-sim trib-keep)
 STATIC_LIBS := -Wl,-Bstatic -lpcap -lcrypto -lconfig -ljansson -lnuma -lbsd -lmd -lelf -lz -l:libibverbs.a -Wl,-Bdynamic -lm -ldl -lpthread
 static_link = $(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 $(BUILD)/static/trib-plan: $(call obj,fabric/trib_plan.c) $(call lib,fabric)
 $(BUILD)/static/trib-model: $(call obj,fabric/theory/trib_model.c) $(call lib,fabric)
+$(BUILD)/static/trib-keep: $(call obj,$(wildcard host/keep/*.c))
 $(BUILD)/static/trib-switch: $(call obj,switch/rim/trib_switch.c static/pcap_sources.c) $(call lib,rim switch roce fabric)
 $(BUILD)/static/trib-perf: $(call obj,host/perf/trib_perf.c static/pcap_sources.c) $(call lib,perf coll hca rim switch roce fabric)
 $(BUILD)/static/trib-sim: $(call obj,sim/trib_sim.c static/pcap_sources.c) $(SIM_LIBS)
@@ -235,11 +241,13 @@ formulas:
 	$(Q)$(MAKE) --no-print-directory unit-programs
 	$(Q)FORMULAS=whole $(BUILD)/tests/sim/test_formulas
 
-# 200 host agents killed under load, one after the other; the switches must outlive them all.
+# 200 host agents killed under load, one after the other; the switches must outlive them all. Then every part of `trib perf` 30 times at
+# random moments; nothing may be left.
 kills:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory programs
 	$(Q)KILLS=200 TRIB_BUILD=$(BUILD) bash tests/e2e/kill_rank.sh
+	$(Q)ROUNDS=30 TRIB_BUILD=$(BUILD) bash tests/e2e/kill_parts.sh
 
 # Virtual time at 8 to 4,096 GPUs: time, memory and events per second of each run.
 scale:
@@ -326,14 +334,14 @@ lint:
 	    $(filter %.c,$(C_FILES))
 
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tributary $(DESTDIR)$(PREFIX)/share/tributary/conf/workloads $(DESTDIR)$(PREFIX)/share/tributary/conf/faults
-	install -m 755 $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(DESTDIR)$(PREFIX)/bin
-	install -m 755 scripts/trib scripts/trib-sweep $(DESTDIR)$(PREFIX)/bin
-	install -m 755 scripts/trib-sweep.sbatch $(DESTDIR)$(PREFIX)/share/tributary
-	install -m 755 $(BUILD)/libtribverbs.so $(DESTDIR)$(PREFIX)/lib/tributary
-	install -m 644 conf/*.conf $(DESTDIR)$(PREFIX)/share/tributary/conf
-	install -m 644 conf/workloads/*.conf $(DESTDIR)$(PREFIX)/share/tributary/conf/workloads
-	install -m 644 conf/faults/*.conf $(DESTDIR)$(PREFIX)/share/tributary/conf/faults
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/lib/tributary" "$(DESTDIR)$(PREFIX)/share/tributary/conf/workloads" "$(DESTDIR)$(PREFIX)/share/tributary/conf/faults"
+	install -m 755 $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 scripts/trib scripts/trib-sweep "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 scripts/trib-sweep.sbatch "$(DESTDIR)$(PREFIX)/share/tributary"
+	install -m 755 $(BUILD)/libtribverbs.so "$(DESTDIR)$(PREFIX)/lib/tributary"
+	install -m 644 conf/*.conf "$(DESTDIR)$(PREFIX)/share/tributary/conf"
+	install -m 644 conf/workloads/*.conf "$(DESTDIR)$(PREFIX)/share/tributary/conf/workloads"
+	install -m 644 conf/faults/*.conf "$(DESTDIR)$(PREFIX)/share/tributary/conf/faults"
 
 clean:
 	rm -rf build build-asan build-tsan build-debug build-fuzz

@@ -7,6 +7,7 @@
  * libibverbs miss nothing.
  */
 #include "host/enter/enter.h"
+#include "switch/rim/preload.h"
 #include "switch/rim/rundir.h"
 
 #include <errno.h>
@@ -52,25 +53,6 @@ static const struct fab_node *find_host(const struct fabric *f, const char *name
     return NULL;
 }
 
-/* In front of what is preloaded already, once: a shell of trib has it when it starts trib exec. */
-static int preload(const char *lib)
-{
-    const char *old = getenv("LD_PRELOAD");
-    size_t len = strlen(lib);
-    char *both;
-    int rc;
-
-    if (!old || !*old)
-        return setenv("LD_PRELOAD", lib, 1);
-    if (!strncmp(old, lib, len) && (!old[len] || strchr(": ", old[len])))
-        return 0;
-    if (asprintf(&both, "%s:%s", lib, old) < 0)
-        return -1;
-    rc = setenv("LD_PRELOAD", both, 1);
-    free(both);
-    return rc;
-}
-
 int main(int argc, char **argv)
 {
     const char *run = getenv("TRIB_RUN"), *what = NULL;
@@ -96,8 +78,12 @@ int main(int argc, char **argv)
             "trib: no private /sys and /dev for %s (%s: %s); verbs programs run, those that look "
             "there themselves (UCX, MPI) find no device\n",
             host->name, what, strerror(-rc));
-    if (setenv("TRIB_HOST", host->name, 1) || preload(argv[2])) {
-        fprintf(stderr, "trib: cannot set the environment: %s\n", strerror(errno));
+    rc = preload_set(argv[2]);
+    if (rc || setenv("TRIB_HOST", host->name, 1)) {
+        fprintf(stderr,
+                rc == -EINVAL ? "trib: found %s, expected a path without colons\n"
+                              : "trib: cannot set the environment for %s\n",
+                argv[2]);
         return 1;
     }
     execvp(argv[3], argv + 3);

@@ -7,6 +7,7 @@
 #include "host/perf/job.h"
 
 #include "host/perf/watch.h"
+#include "switch/rim/preload.h"
 #include "switch/rim/shared.h"
 
 #include <errno.h>
@@ -364,7 +365,7 @@ static void exec_elsewhere(const char *rsh, const char *host, int fd)
 static void become_rank(const struct job *j, const struct job_cfg *cfg, unsigned r, int fd,
                         pid_t parent)
 {
-    char number[16], path[4096];
+    char number[16];
 
     sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
     signal(SIGINT, SIG_IGN);
@@ -384,12 +385,9 @@ static void become_rank(const struct job *j, const struct job_cfg *cfg, unsigned
     setenv("TRIB_HOST", host_name(j, r), 1);
     if (cfg->rd)
         setenv("TRIB_RUN", cfg->rd->path, 1);
-    if (cfg->preload) {
-        const char *had = getenv("LD_PRELOAD");
-        snprintf(path, sizeof(path), "%s%s%s", cfg->preload, had && *had ? ":" : "",
-                 had ? had : "");
-        setenv("LD_PRELOAD", path, 1);
-    }
+    if (cfg->preload && preload_set(cfg->preload))
+        fprintf(stderr, "trib-perf: cannot preload %s, expected a path without colons\n",
+                cfg->preload);
     execl("/proc/self/exe", "trib-perf", "--rank-process", number, (char *)NULL);
     perror("trib-perf: cannot start a rank");
     _exit(1);

@@ -90,8 +90,25 @@ static bool is_needed(const struct watch *w, const struct fab_proc *fp)
     return !fp;
 }
 
+/* Its trib-keep says how it ended, where it has one. */
+static void how_it_ended(const struct watch *w, const struct watched *p, char *how, size_t size)
+{
+    char path[RUN_PATH + 64];
+    FILE *f;
+
+    *how = 0;
+    if (rundir_path(w->rd, path, sizeof(path), "proc/%s.ended", p->name))
+        return;
+    f = fopen(path, "re");
+    if (f && fgets(how, (int)size, f))
+        how[strcspn(how, "\n")] = 0;
+    if (f)
+        fclose(f);
+}
+
 static void describe(const struct watch *w, const struct watched *p, char *text, size_t size)
 {
+    char how[96];
     const struct fab_proc *fp = proc_of(w, p);
     size_t at;
 
@@ -99,7 +116,8 @@ static void describe(const struct watch *w, const struct watched *p, char *text,
     for (unsigned i = 0; fp && i < fp->n_nodes && at + FAB_NAME + 24 < size; i++)
         at += (size_t)snprintf(text + at, size - at, "%s%s", i ? ", " : ", nodes ",
                                w->fab->nodes[fp->nodes[i]].name);
-    snprintf(text + at, size - at, ") has died");
+    how_it_ended(w, p, how, sizeof(how));
+    snprintf(text + at, size - at, ") has died%s%s", *how ? ": " : "", how);
 }
 
 /* The lock of a pid file goes with its process, whoever has still to reap it. */

@@ -375,6 +375,29 @@ int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, 
     return -EBUSY;
 }
 
+/* Beside the pid file: a number of a process that has ended may be another's by now. In clock ticks
+ * since boot, field 22 of /proc/PID/stat (behind the name, which may have any characters). */
+static void write_start(const struct rundir *rd, const char *name)
+{
+    char path[RUN_PATH + 64], buf[1024], *p = NULL;
+    FILE *f = fopen("/proc/self/stat", "re");
+    int fd;
+
+    if (f && fgets(buf, sizeof(buf), f))
+        p = strrchr(buf, ')');
+    if (f)
+        fclose(f);
+    for (int field = 2; field < 22 && p; field++)
+        p = strchr(p + 1, ' ');
+    if (!p || rundir_path(rd, path, sizeof(path), "proc/%s.start", name))
+        return;
+    fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return;
+    dprintf(fd, "%llu\n", strtoull(p, NULL, 10));
+    close(fd);
+}
+
 /* fcntl, so that who asks learns the holder's pid even when the file is stale. */
 int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd)
 {
@@ -400,6 +423,7 @@ int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd)
         close(*fd);
         return complain(err, "cannot write %s", path);
     }
+    write_start(rd, name);
     return 0;
 }
 

@@ -6,7 +6,10 @@
  *     fabric.conf      copy of the conf file; processes load this one
  *     fabric.path      where the original is: messages name that file
  *     shared           mmap: clock page, bells, lag histograms (struct shared)
- *     proc/<name>.pid  one per trib-switch, locked (fcntl) for as long as the process lives
+ *     proc/<name>.pid  one per trib-switch, locked (fcntl) for as long as the process lives;
+ *                      proc/<name>.start: when it was started, in clock ticks since boot
+ *     keeper           locked by the trib-keep that started the processes (host/keep)
+ *     proc/<name>.ended  how it ended, where that was not asked of it
  *     proc/<name>.ready  there once the process serves its ports; its lines are "key value"
  * (trib_switch.c) proc/<name>.log  what it printed port/<host>.<port>.<slot>.sock   memif listener
  * of a NIC's process slot; .lock beside it is held by the process that uses it link/<link>.sock

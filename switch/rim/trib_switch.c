@@ -369,6 +369,8 @@ static void finish(struct process *p)
     if (p->pid_fd >= 0) {
         if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.ready", p->name))
             unlink(path);
+        if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.start", p->name))
+            unlink(path);
         if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.pid", p->name))
             unlink(path);
         close(p->pid_fd);

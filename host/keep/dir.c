@@ -1,0 +1,197 @@
+/* A run directory, by its descriptor: a path may name another one from one moment to the next. */
+#include "host/keep/keep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEPTH 8
+#define TAIL  4096
+#define LINES 20
+
+int dir_make(const char *dir)
+{
+    char path[KEEP_PATH];
+
+    if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    for (char *s = strchr(path + 1, '/'); s; s = strchr(s + 1, '/')) {
+        *s = 0;
+        if (mkdir(path, 0700) && errno != EEXIST && access(path, F_OK))
+            return -errno;
+        *s = '/';
+    }
+    return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
+}
+
+static DIR *open_again(int fd)
+{
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = copy < 0 ? NULL : fdopendir(copy);
+
+    if (!d && copy >= 0)
+        close(copy);
+    return d;
+}
+
+static bool is_dot(const char *name)
+{
+    return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+/* What processes leave in proc/. */
+static bool only_ours(int fd)
+{
+    static const char *const ours[] = {".log", ".pid", ".start", ".ready", ".ended", NULL};
+    int sub = openat(fd, "proc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = sub < 0 ? NULL : fdopendir(sub);
+    bool only = true;
+    struct dirent *e;
+
+    while (d && (e = readdir(d))) {
+        const char *dot = strrchr(e->d_name, '.');
+        bool known = is_dot(e->d_name);
+
+        for (unsigned i = 0; dot && ours[i]; i++)
+            known = known || !strcmp(dot, ours[i]);
+        only = only && known;
+    }
+    if (d)
+        closedir(d);
+    return only;
+}
+
+static bool has(int fd, const char *name)
+{
+    return !faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+int dir_kind(int fd)
+{
+    struct stat st;
+    bool proc = !fstatat(fd, "proc", &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode), rest = false;
+    struct dirent *e;
+    DIR *d;
+
+    if ((proc && (has(fd, "shared") || has(fd, KEEP_FILE))) ||
+        (has(fd, "shared") && has(fd, "fabric.path")))
+        return DIR_OURS;
+    d = open_again(fd);
+    while (d && (e = readdir(d)))
+        rest = rest || (!is_dot(e->d_name) && strcmp(e->d_name, "proc") != 0 &&
+                        strcmp(e->d_name, KEEP_FILE) != 0);
+    if (d)
+        closedir(d);
+    return d && !rest && only_ours(fd) ? DIR_EMPTY : DIR_FOREIGN;
+}
+
+static int clear(int fd, const char *keep, unsigned depth)
+{
+    DIR *d = open_again(fd);
+    struct dirent *e;
+    int rc = d ? 0 : -errno;
+
+    while (d && (e = readdir(d))) {
+        int sub;
+
+        if (is_dot(e->d_name) || (keep && !strcmp(e->d_name, keep)) ||
+            !unlinkat(fd, e->d_name, 0) || errno == ENOENT)
+            continue;
+        if (errno != EISDIR && errno != EPERM) {
+            rc = rc ? rc : -errno;
+            continue;
+        }
+        sub = depth ? openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+        if (sub >= 0) {
+            int deeper = clear(sub, NULL, depth - 1);
+
+            close(sub);
+            rc = rc ? rc : deeper;
+        }
+        if (unlinkat(fd, e->d_name, AT_REMOVEDIR) && errno != ENOENT && !rc)
+            rc = -errno;
+    }
+    if (d)
+        closedir(d);
+    return rc;
+}
+
+int dir_clear(int fd, const char *keep)
+{
+    return clear(fd, keep, DEPTH);
+}
+
+bool dir_is(const char *path, int fd)
+{
+    struct stat a, b;
+
+    return !fstat(fd, &a) && !lstat(path, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+int dir_drop(const char *dir)
+{
+    char base[KEEP_PATH], *slash;
+    int rc = rmdir(dir) && errno != ENOENT && errno != ENOTEMPTY ? -errno : 0;
+
+    snprintf(base, sizeof(base), "%s", dir);
+    slash = strrchr(base, '/');
+    if (!slash || slash == base)
+        return rc;
+    *slash = 0;
+    slash = strrchr(base, '/');
+    if (slash && !strncmp(slash, "/tributary-", 11))
+        rmdir(base);
+    return rc;
+}
+
+int dir_remove(const char *dir, int fd)
+{
+    int rc = dir_clear(fd, KEEP_FILE);
+
+    /* The lock goes last: who takes the directory now makes another one, and it is not empty. */
+    unlinkat(fd, KEEP_FILE, 0);
+    if (dir_is(dir, fd)) {
+        int dropped = dir_drop(dir);
+
+        rc = rc ? rc : dropped;
+    }
+    return rc;
+}
+
+void dir_write(int fd, const char *name, const char *text)
+{
+    int file = openat(fd, name, O_CREAT | O_TRUNC | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+    if (file < 0)
+        return;
+    if (write(file, text, strlen(text)) < 0)
+        unlinkat(fd, name, 0);
+    close(file);
+}
+
+bool dir_tail(int fd, const char *name)
+{
+    int file = openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), lines = 0;
+    char buf[TAIL];
+    struct stat st;
+    ssize_t n = 0, at;
+
+    if (file >= 0 && !fstat(file, &st))
+        n = pread(file, buf, sizeof(buf), st.st_size > TAIL ? st.st_size - TAIL : 0);
+    if (file >= 0)
+        close(file);
+    while (n > 0 && (buf[n - 1] == '\n' || buf[n - 1] == ' '))
+        n--;
+    if (n <= 0)
+        return false;
+    for (at = n; at && lines < LINES; at--)
+        lines += buf[at - 1] == '\n';
+    if (lines == LINES)
+        at++;
+    fprintf(stderr, "%.*s\n", (int)(n - at), buf + at);
+    return true;
+}

@@ -1,0 +1,311 @@
+/*
+ * trib-keep: the processes of a fabric on this machine, for the script trib: starts them and looks
+ * after them, finds them, ends them.
+ */
+#include "host/keep/keep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EXIT_YES = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_OTHERS = 3 };
+
+#define WAIT_US 200000
+
+static const char usage[] =
+    "usage: trib-keep start DIR up|while PID TRIB-SWITCH CONF PROCESS... [-- OPTION...]\n"
+    "                              starts these trib-switch processes in the run directory DIR;\n"
+    "                              while: for as long as PID, which is the parent, lives\n"
+    "       trib-keep stop DIR     ends them and removes DIR\n"
+    "       trib-keep alive DIR    does any live? 0: yes, 1: no, 3: they are another user's\n"
+    "       trib-keep list DIR     a line each: name, pid (0: none), how it is; tabs between\n"
+    "       trib-keep wait DIR SECONDS   until none lives, or so long; ends with its parent\n"
+    "       trib-keep fabrics      all of this machine: user, pid, run directory\n"
+    "       trib-keep with PID CMD...    CMD, killed when PID, which is the parent, ends\n";
+
+static const char *user_name(uid_t uid)
+{
+    static char number[24];
+    struct passwd *pw = getpwuid(uid);
+
+    snprintf(number, sizeof(number), "%u", (unsigned)uid);
+    return pw ? pw->pw_name : number;
+}
+
+/* Another user's: says whose. root may do as the owner does. */
+static bool is_others(const char *dir, bool root_too)
+{
+    uid_t uid;
+
+    if (!procs_owner(dir, &uid) || uid == geteuid() || (root_too && !geteuid()))
+        return false;
+    fprintf(stderr, "trib: the fabric of run directory %s is user %s's", dir, user_name(uid));
+    fprintf(stderr, ", and user %s cannot use it\n", user_name(geteuid()));
+    return true;
+}
+
+static void tell_foreign(const struct procs *p)
+{
+    if (p->foreign)
+        fprintf(stderr, "trib: %s\n", p->told);
+}
+
+static int alive(const char *dir)
+{
+    struct procs p;
+    int rc;
+
+    if (is_others(dir, false))
+        return EXIT_OTHERS;
+    if (procs_find(&p, dir, false))
+        return EXIT_NO;
+    rc = p.n ? EXIT_YES : EXIT_NO;
+    procs_free(&p);
+    return rc;
+}
+
+/* ---- stop ---- */
+
+/* The keeper removes the directory itself; without one this does, under its lock. */
+static int remove_dir(const char *dir)
+{
+    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char path[KEEP_PATH];
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lock, rc = -EAGAIN;
+
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    snprintf(path, sizeof(path), "%s/" KEEP_FILE, dir);
+    lock = openat(fd, KEEP_FILE, O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (lock < 0) /* a disk that is full, or a directory that was removed */
+        rc = errno == ENOENT ? 0 : dir_remove(dir, fd);
+    else if (fcntl(lock, F_SETLK, &lk) || !dir_is(path, lock))
+        rc = 0; /* somebody has taken it again */
+    else
+        rc = dir_remove(dir, fd);
+    if (lock >= 0)
+        close(lock);
+    close(fd);
+    return rc;
+}
+
+static int stop(const char *dir)
+{
+    struct procs p;
+    bool any;
+    int rc, fd;
+
+    if (is_others(dir, true))
+        return EXIT_OTHERS;
+    fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (procs_find(&p, dir, true))
+        return EXIT_NO;
+    any = p.n;
+    tell_foreign(&p);
+    procs_free(&p);
+    if (!any && fd < 0) {
+        fprintf(stderr, "trib: no fabric is up in %s\n", dir);
+        return EXIT_NO;
+    }
+    if (fd >= 0 && dir_kind(fd) == DIR_FOREIGN && !any) {
+        fprintf(stderr,
+                "trib: found no fabric in %s, expected TRIB_RUN to name a fabric's run directory\n",
+                dir);
+        return EXIT_NO;
+    }
+    rc = procs_stop(dir, true);
+    if (rc) {
+        fprintf(stderr, "trib: cannot end the processes of %s: %s\n", dir, strerror(-rc));
+        return EXIT_NO;
+    }
+    rc = fd < 0 ? 0 : remove_dir(dir);
+    if (fd >= 0)
+        close(fd);
+    if (rc) {
+        fprintf(stderr, "trib: cannot remove %s: %s\n", dir, strerror(-rc));
+        return EXIT_NO;
+    }
+    return EXIT_YES;
+}
+
+/* ---- list ---- */
+
+static bool exists(const char *dir, const char *name, const char *suffix)
+{
+    char path[KEEP_PATH];
+
+    return snprintf(path, sizeof(path), "%s/proc/%s%s", dir, name, suffix) < (int)sizeof(path) &&
+           !access(path, F_OK);
+}
+
+static void how_it_ended(const char *dir, const char *name, char *text, size_t size)
+{
+    char path[KEEP_PATH];
+    FILE *f;
+
+    snprintf(text, size, "dead");
+    snprintf(path, sizeof(path), "%s/proc/%s.ended", dir, name);
+    f = fopen(path, "re");
+    if (f && fgets(path, sizeof(path), f)) {
+        path[strcspn(path, "\n")] = 0;
+        snprintf(text, size, "dead, %.200s", path);
+    }
+    if (f)
+        fclose(f);
+}
+
+static bool lives(const struct procs *p, const char *name, pid_t *pid)
+{
+    for (unsigned i = 0; i < p->n; i++)
+        if (!strcmp(p->at[i].name, name)) {
+            *pid = p->at[i].pid;
+            return true;
+        }
+    return false;
+}
+
+static int list(const char *dir)
+{
+    char path[KEEP_PATH], name[KEEP_NAME], how[256];
+    struct procs p;
+    struct dirent *e;
+    pid_t pid;
+    int rc;
+    DIR *d;
+
+    if (is_others(dir, true))
+        return EXIT_OTHERS;
+    if (procs_find(&p, dir, false))
+        return EXIT_NO;
+    tell_foreign(&p);
+    rc = p.n ? EXIT_YES : EXIT_NO;
+    for (unsigned i = 0; i < p.n; i++)
+        printf("%s\t%d\t%s\n", p.at[i].name, (int)p.at[i].pid,
+               exists(dir, p.at[i].name, ".ready") ? "ready" : "not ready yet");
+    snprintf(path, sizeof(path), "%s/proc", dir);
+    d = opendir(path);
+    while (d && (e = readdir(d))) {
+        size_t len = strlen(e->d_name);
+        bool ended = len > 6 && !strcmp(e->d_name + len - 6, ".ended");
+
+        if (!ended && (len <= 4 || strcmp(e->d_name + len - 4, ".pid") != 0))
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)len - (ended ? 6 : 4), e->d_name);
+        if (lives(&p, name, &pid) || (ended && exists(dir, name, ".pid")))
+            continue;
+        how_it_ended(dir, name, how, sizeof(how));
+        printf("%s\t0\t%s\n", name, how);
+    }
+    if (d)
+        closedir(d);
+    procs_free(&p);
+    return rc;
+}
+
+/* ---- the rest ---- */
+
+static void print_seen(void *ctx, const struct fabric_seen *f)
+{
+    (void)ctx;
+    printf("%s\t%u\t%d\t%s\n", user_name(f->uid), (unsigned)f->uid, (int)f->pid, f->dir);
+}
+
+static int wait_gone(const char *dir, const char *seconds)
+{
+    double left = strcmp(seconds, "infinity") != 0 ? strtod(seconds, NULL) : 1e12;
+    struct timespec t0, t;
+    struct procs p;
+    bool any = true;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    clock_gettime(CLOCK_MONOTONIC, &t0);
+    for (;;) {
+        double past;
+
+        if (procs_find(&p, dir, false))
+            return EXIT_NO;
+        any = p.n;
+        procs_free(&p);
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        past = (double)(t.tv_sec - t0.tv_sec) + (double)(t.tv_nsec - t0.tv_nsec) * 1e-9;
+        if (!any || past >= left)
+            return any ? EXIT_YES : EXIT_NO;
+        usleep(left - past < WAIT_US * 1e-6 ? (useconds_t)((left - past) * 1e6) : WAIT_US);
+    }
+}
+
+static pid_t parent(const char *text)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+
+    return *end || n <= 0 || getppid() != (pid_t)n ? 0 : (pid_t)n;
+}
+
+static int run_with(char **argv)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!parent(argv[0]))
+        return EXIT_NO;
+    execv(argv[1], argv + 1);
+    fprintf(stderr, "trib: cannot run %s: %s\n", argv[1], strerror(errno));
+    return 127;
+}
+
+static int start(int argc, char **argv)
+{
+    struct keep_cfg c = {.dir = argv[0],
+                         .lives_with = !strcmp(argv[1], "while"),
+                         .with = parent(argv[2]),
+                         .program = argv[3],
+                         .conf = argv[4],
+                         .procs = argv + 5};
+    int i = 5;
+
+    while (i < argc && strcmp(argv[i], "--") != 0)
+        i++;
+    c.n_procs = (unsigned)(i - 5);
+    if (i < argc) {
+        c.opts = argv + i + 1;
+        c.n_opts = (unsigned)(argc - i - 1);
+    }
+    if (!c.n_procs || (!c.lives_with && strcmp(argv[1], "up") != 0)) {
+        fputs(usage, stderr);
+        return EXIT_USAGE;
+    }
+    if (!c.with)
+        return EXIT_NO;
+    return keep_start(&c);
+}
+
+int main(int argc, char **argv)
+{
+    const char *verb = argc > 1 ? argv[1] : "";
+
+    if (argc >= 8 && !strcmp(verb, "start"))
+        return start(argc - 2, argv + 2);
+    if (argc == 3 && !strcmp(verb, "stop"))
+        return stop(argv[2]);
+    if (argc == 3 && !strcmp(verb, "alive"))
+        return alive(argv[2]);
+    if (argc == 3 && !strcmp(verb, "list"))
+        return list(argv[2]);
+    if (argc == 4 && !strcmp(verb, "wait"))
+        return wait_gone(argv[2], argv[3]);
+    if (argc == 2 && !strcmp(verb, "fabrics")) {
+        procs_scan(print_seen, NULL);
+        return EXIT_YES;
+    }
+    if (argc >= 4 && !strcmp(verb, "with"))
+        return run_with(argv + 2);
+    fputs(usage, stderr);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# `make install` with DESTDIR and PREFIX: what is installed finds its programs, library and confs from any directory, by the paths that
+# confs have in a checkout and by bare names.
+. "$(dirname "$0")/lib.sh"
+command -v make >/dev/null || skip "no make"
+
+# "all" is what is tested already, in whatever build
+make -C "$root" --no-print-directory -s -o all install BUILD="$TRIB_BUILD" DESTDIR="$tmp/d e" PREFIX=/opt/t >"$tmp/install.out" 2>&1 ||
+    fail "make install: $(tail -n 5 "$tmp/install.out")"
+prefix="$tmp/d e/opt/t"
+unset TRIB_BUILD
+installed() { (cd / && "$prefix/bin/trib" "$@"); }
+for c in conf/leaf-spine-8.conf leaf-spine-8.conf leaf-spine-8 ./conf/leaf-spine-8.conf; do
+    installed plan "$c" >"$tmp/plan.out" 2>&1 || fail "plan $c: $(tail -n 2 "$tmp/plan.out")"
+    has spine1 "$tmp/plan.out"
+done
+installed plan nowhere >"$tmp/none.out" 2>&1 && fail "plan of a conf that is not there"
+has "found no conf file 'nowhere'" "$tmp/none.out"
+for c in two-hosts conf/two-hosts.conf; do
+    installed model $c >"$tmp/model.out" 2>&1 || fail "model $c: $(tail -n 2 "$tmp/model.out")"
+    installed sim $c -b 4K -e 4K >"$tmp/sim.out" 2>&1 || fail "sim $c: $(tail -n 2 "$tmp/sim.out")"
+done
+for f in flap conf/faults/flap.conf faults/flap.conf; do
+    installed sim leaf-spine-8 -b 4K -e 4K --faults $f >"$tmp/sim.out" 2>&1 || fail "sim --faults $f: $(tail -n 2 "$tmp/sim.out")"
+done
+for w in llama3-70b conf/workloads/llama3-70b.conf; do
+    installed model h100-superpod-4096 --workload $w >"$tmp/model.out" 2>&1 || fail "model --workload $w: $(tail -n 2 "$tmp/model.out")"
+done
+installed perf two-hosts -b 4K -e 4K -n 2 -w 0 --max-wall 5 >"$tmp/perf.out" 2>&1 || fail "perf: $(tail -n 3 "$tmp/perf.out")"
+has 'values : 0 OK' "$tmp/perf.out"
+installed up conf/two-hosts.conf >/dev/null || fail "up"
+installed exec two-hosts h0 -- ibv_devices >"$tmp/exec.out" 2>&1 || fail "exec"
+has trib0 "$tmp/exec.out"
+installed down two-hosts >/dev/null || fail "down"
+[ ! -e "$run" ] || fail "left $run"
