@@ -95,7 +95,7 @@ static void read_scalars(struct build *b, config_setting_t *root)
 {
     static const char *const ecmp[] = {"hash", "balanced"};
     struct fabric *f = b->f;
-    struct top_keys k = {.slots = 4};
+    struct top_keys k = {.slots = 64};
     config_setting_t *s;
 
     keys_default_name(b->path, k.name);

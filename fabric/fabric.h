@@ -22,7 +22,7 @@
 #define FAB_MAX_HOST_PORTS 20    /* 18 NVSwitch planes and two NICs */
 #define FAB_MAX_DESTS      65534 /* addresses */
 #define FAB_MAX_PROCS      128
-#define FAB_MAX_SLOTS      16 /* processes that share a host's NIC */
+#define FAB_MAX_SLOTS      250 /* processes that share a host's NIC: 8 bits of a QPN name them */
 
 enum fab_kind { FAB_HOST, FAB_SWITCH };
 enum fab_role {
@@ -186,7 +186,7 @@ struct fabric {
     struct fab_dcqcn dcqcn;
     int64_t pfc_watchdog_ps; /* a paused queue without progress for so long is flushed; 0: never */
     struct fab_costs costs;
-    uint16_t slots_per_host; /* processes that can share a host's NIC, default 4, at most
+    uint16_t slots_per_host; /* processes that can share a host's NIC, default 64, at most
                                 FAB_MAX_SLOTS */
     void *arena;             /* holds all of the above */
 };

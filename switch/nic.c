@@ -15,7 +15,7 @@
 
 static void run_slot(struct nic_port *np, unsigned slot, int64_t now)
 {
-    struct nic_slot *s = &np->slot[slot];
+    struct nic_slot *s = nic_slot_at(np, slot);
 
     if (s->next_ps <= 0 || s->next_ps > now || s->floor_ps > now)
         return;
@@ -31,14 +31,12 @@ static void run_port(struct nic_port *np, int64_t now)
     struct rte_mbuf *m[NODE_BURST];
     uint16_t n;
 
-    for (uint32_t b = np->attached; b; b &= b - 1)
-        run_slot(np, (unsigned)__builtin_ctz(b), now);
+    nic_each(np, np->attached, slot) run_slot(np, slot, now);
     if (np->retry_ps <= now) {
         if (np->again_ps <= now)
             say_gone(np, 2 * np->gap_ps, now);
         np->retry_ps = np->again_ps;
-        for (uint32_t b = np->attached; b; b &= b - 1)
-            nic_rx_flush(np, (unsigned)__builtin_ctz(b), now);
+        nic_each(np, np->attached, slot) nic_rx_flush(np, slot, now);
     }
     nic_kick_port(np, now);
     while (np->loop_used && egress_next(np->loop) <= now) {
@@ -70,13 +68,13 @@ static int64_t nic_next(struct node *nd)
 void nic_kick(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
 {
     struct nic *nic = nic_of(nd);
-    struct nic_port *np;
+    struct nic_port *np = port < nd->n_ports ? &nic->p[port] : NULL;
+    struct nic_slot *s = np ? nic_slot_at(np, slot) : NULL;
 
-    if (port >= nd->n_ports || slot >= nic->n_slots || !nic->p[port].slot[slot].attached)
+    if (!s || !s->attached)
         return;
-    np = &nic->p[port];
-    nic_ask(&np->slot[slot]);
-    if (nic_rx_used(&np->slot[slot]))
+    nic_ask(s);
+    if (nic_rx_used(s))
         nic_rx_flush(np, slot, now_ps);
     nic_kick_port(np, now_ps);
     nic_settle(np);
@@ -84,7 +82,31 @@ void nic_kick(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
 
 uint32_t nic_backlog(struct node *nd, uint16_t port, unsigned slot)
 {
-    return nic_rx_used(&nic_of(nd)->p[port].slot[slot]);
+    const struct nic_slot *s = nic_slot_at(&nic_of(nd)->p[port], slot);
+
+    return s ? nic_rx_used(s) : 0;
+}
+
+static void init_slot(struct nic_port *np, struct nic_slot *s)
+{
+    s->ring_mask = rte_align32pow2(RTE_MAX(np->rx_limit_pkts, NIC_FEW)) - 1;
+    nic_rx_begin(s);
+}
+
+static struct nic_slot *make_slot(struct nic_port *np, unsigned slot)
+{
+    struct nic_slot *s = nic_slot_at(np, slot);
+
+    if (s)
+        return s;
+    if (!np->far)
+        np->far = calloc(np->nic->n_slots - NIC_NEAR, sizeof(struct nic_slot *));
+    s = np->far ? lines_alloc(sizeof(*s)) : NULL;
+    if (!s)
+        return NULL;
+    init_slot(np, s);
+    np->far[slot - NIC_NEAR] = s;
+    return s;
 }
 
 int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpoint *ep)
@@ -94,7 +116,9 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
 
     if (port >= nd->n_ports || slot >= nic->n_slots)
         return -EINVAL;
-    s = &nic->p[port].slot[slot];
+    s = make_slot(&nic->p[port], slot);
+    if (!s)
+        return -ENOMEM;
     if (s->attached)
         return -EBUSY;
     /* Hosts have room for more processes than they have, and rings are long. */
@@ -107,8 +131,8 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
     s->stall_drops = 0;
     s->attached = true;
     s->floor_ps = 0;
-    nic->p[port].attached |= 1u << slot;
-    nic->p[port].gone &= ~(1u << slot);
+    nic_set_put(nic->p[port].attached, slot, true);
+    nic_set_put(nic->p[port].gone, slot, false);
     nic_ask(s);
     nic_settle(&nic->p[port]);
     return 0;
@@ -116,21 +140,26 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
 
 uint64_t nic_stall_drops(struct node *nd, uint16_t port, unsigned slot)
 {
-    return nic_of(nd)->p[port].slot[slot].stall_drops;
+    const struct nic_slot *s = nic_slot_at(&nic_of(nd)->p[port], slot);
+
+    return s ? s->stall_drops : 0;
 }
 
 bool nic_is_used(struct node *nd)
 {
-    uint32_t attached = 0;
+    bool used = false;
 
     for (uint16_t p = 0; p < nd->n_ports; p++)
-        attached |= nic_of(nd)->p[p].attached;
-    return attached != 0;
+        used |= nic_set_any(&nic_of(nd)->p[p], nic_of(nd)->p[p].attached);
+    return used;
 }
 
 void nic_list_lines(struct node *nd, uint16_t port, unsigned slot, const struct lines_list *lines)
 {
-    nic_of(nd)->p[port].slot[slot].lines = lines;
+    struct nic_slot *s = nic_slot_at(&nic_of(nd)->p[port], slot);
+
+    if (s)
+        s->lines = lines;
 }
 
 /* ---- the end of a process ---- */
@@ -210,10 +239,10 @@ static void say_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
 /* All that have ended; and again after the gap. */
 static void say_gone(struct nic_port *np, int64_t gap_ps, int64_t now)
 {
-    for (uint32_t b = np->gone; b; b &= b - 1)
-        say_peer_down_all(np, (unsigned)__builtin_ctz(b), now);
+    nic_each(np, np->gone, slot) say_peer_down_all(np, slot, now);
     np->gap_ps = gap_ps;
-    np->again_ps = np->gone && gap_ps <= NIC_AGAIN_LAST_PS ? now + gap_ps : PS_NEVER;
+    np->again_ps =
+        nic_set_any(np, np->gone) && gap_ps <= NIC_AGAIN_LAST_PS ? now + gap_ps : PS_NEVER;
     np->retry_ps = RTE_MIN(np->retry_ps, np->again_ps);
 }
 
@@ -240,13 +269,13 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
     if (port >= nd->n_ports || slot >= nic->n_slots)
         return -EINVAL;
     np = &nic->p[port];
-    s = &np->slot[slot];
-    if (!s->attached)
+    s = nic_slot_at(np, slot);
+    if (!s || !s->attached)
         return -ENOENT;
     s->attached = false;
     s->lines = NULL;
-    np->attached &= ~(1u << slot);
-    np->gone |= 1u << slot;
+    nic_set_put(np->attached, slot, false);
+    nic_set_put(np->gone, slot, true);
     for (int q = 0; q < ENDPOINT_QUEUES; q++) {
         for (; s->stash[q].n; s->stash[q].head++, s->stash[q].n--)
             node_drop(nd, port, s->stash[q].m[s->stash[q].head], DROP_DETACHED);
@@ -323,32 +352,35 @@ static int init_port(struct nic *nic, uint16_t i, const struct node_cfg *cfg)
         ec.limit_bytes[c] = bytes;
         ec.limit_pkts[c] = pkts;
     }
-    np->slot = lines_alloc(nic->n_slots * sizeof(*np->slot));
+    np->slot = lines_alloc(NIC_NEAR * sizeof(*np->slot));
     if (!np->slot)
         return -ENOMEM;
     rc = egress_create(&np->loop, &ec);
     if (rc == 0)
         rc = mcast_create(&np->mc, (uint16_t)nic->n_slots);
     nic->due_ps[i] = PS_NEVER;
-    for (unsigned s = 0; s < nic->n_slots && rc == 0; s++) {
-        np->slot[s].ring_mask = rte_align32pow2(RTE_MAX(np->rx_limit_pkts, NIC_FEW)) - 1;
-        nic_rx_begin(&np->slot[s]);
-    }
+    for (unsigned s = 0; s < NIC_NEAR && rc == 0; s++)
+        init_slot(np, &np->slot[s]);
     return rc;
 }
 
 static void fini_port(struct nic *nic, struct nic_port *np)
 {
     for (unsigned i = 0; np->slot && i < nic->n_slots; i++) {
-        struct nic_slot *s = &np->slot[i];
+        struct nic_slot *s = nic_slot_at(np, i);
 
+        if (!s)
+            continue;
         for (int q = 0; q < ENDPOINT_QUEUES; q++)
             for (; s->stash[q].n; s->stash[q].head++, s->stash[q].n--)
                 rte_pktmbuf_free(s->stash[q].m[s->stash[q].head]);
         for (; s->rx_head != s->rx_tail; s->rx_head++)
             rte_pktmbuf_free(s->rx[s->rx_head & s->rx_mask]);
         free(s->ring);
+        if (i >= NIC_NEAR)
+            free(s);
     }
+    free(np->far);
     free(np->slot);
     egress_destroy(np->loop);
     mcast_destroy(np->mc);
@@ -414,6 +446,7 @@ int nic_create(struct node **out, const struct node_cfg *cfg)
     }
     nic->stall_ps = NIC_STALL_PS;
     nic->n_slots = RTE_MAX(RTE_MIN(cfg->fab->slots_per_host, FAB_MAX_SLOTS), 1);
+    nic->n_words = (nic->n_slots + 63) / 64;
     nic->p = lines_alloc((ports + 1u) * sizeof(*nic->p));
     rc = nic->p ? 0 : -ENOMEM;
     for (uint16_t i = 0; i < ports && rc == 0; i++)

@@ -7,6 +7,8 @@
 #include "switch/nic.h"
 
 #define NIC_STASH 8u
+#define NIC_NEAR  4u /* slots that are there from the beginning; others come with their process */
+#define NIC_WORDS ((FAB_MAX_SLOTS + 63) / 64)
 #define NIC_FEW   8u /* frames that wait for a process without its ring: power of two */
 /* A process that took less than it was given is tried again when it kicks, or after so long:
  * rarely, since every trial is an event, and a loop that is late has all of them to make up for. */
@@ -49,10 +51,10 @@ struct nic_slot {
 
 struct nic_port {
     struct nic *nic;
-    struct nic_slot *slot;
+    struct nic_slot *slot; /* [NIC_NEAR] */
     struct egress *loop;
-    int64_t retry_ps;  /* some slot holds frames that its process did not take, or again_ps */
-    uint32_t attached; /* bit per slot */
+    int64_t retry_ps; /* some slot holds frames that its process did not take, or again_ps */
+    uint64_t attached[NIC_WORDS]; /* bit per slot */
     uint16_t port;
     uint8_t mac[6];
     bool looped;    /* a process has sent to its own address: the loop is asked too */
@@ -61,15 +63,16 @@ struct nic_port {
     uint64_t rx_limit_bytes;           /* of a slot's receive queue */
     uint32_t turn[2][ENDPOINT_QUEUES]; /* [way]: slot to be served first */
     uint32_t ip;
-    struct mcast *mc; /* members are slots */
-    uint32_t gone;    /* bit per slot: the process that was there has ended */
-    int64_t again_ps; /* when that is said again, */
-    int64_t gap_ps;   /* so long after the last time */
+    struct mcast *mc;         /* members are slots */
+    uint64_t gone[NIC_WORDS]; /* bit per slot: the process that was there has ended */
+    struct nic_slot **far;    /* [n_slots - NIC_NEAR] or NULL */
+    int64_t again_ps;         /* when that is said again, */
+    int64_t gap_ps;           /* so long after the last time */
 } __rte_cache_aligned;
 
 struct nic {
     struct node nd;
-    unsigned n_slots;
+    unsigned n_slots, n_words;
     int64_t stall_ps; /* nic_set_stall() */
     struct nic_port *p;
     int64_t due_ps[]; /* [n_ports] when a port's retry, loop or slots have work (nic_settle) */
@@ -78,6 +81,47 @@ struct nic {
 static inline struct nic *nic_of(struct node *nd)
 {
     return (struct nic *)nd;
+}
+
+/* NULL: no such slot, or nobody has ever been there. */
+static inline struct nic_slot *nic_slot_at(const struct nic_port *np, unsigned slot)
+{
+    if (likely(slot < NIC_NEAR))
+        return slot < np->nic->n_slots ? &np->slot[slot] : NULL;
+    return np->far && slot < np->nic->n_slots ? np->far[slot - NIC_NEAR] : NULL;
+}
+
+/* Slots of a set, in their order. */
+#define nic_each(np, set, slot)                                                                    \
+    for (unsigned w_ = 0; w_ < (np)->nic->n_words; w_++)                                           \
+        for (uint64_t b_ = (set)[w_]; b_; b_ &= b_ - 1)                                            \
+            for (unsigned once_ = 1, slot = w_ * 64 + (unsigned)__builtin_ctzll(b_); once_;        \
+                 once_ = 0)
+
+static inline void nic_set_put(uint64_t *set, unsigned slot, bool in)
+{
+    if (in)
+        set[slot / 64] |= 1ull << slot % 64;
+    else
+        set[slot / 64] &= ~(1ull << slot % 64);
+}
+
+static inline bool nic_set_any(const struct nic_port *np, const uint64_t *set)
+{
+    uint64_t any = 0;
+
+    for (unsigned w = 0; w < np->nic->n_words; w++)
+        any |= set[w];
+    return any;
+}
+
+static inline uint32_t nic_set_count(const struct nic_port *np, const uint64_t *set)
+{
+    uint32_t n = 0;
+
+    for (unsigned w = 0; w < np->nic->n_words; w++)
+        n += (uint32_t)__builtin_popcountll(set[w]);
+    return n;
 }
 
 static inline uint32_t nic_rx_used(const struct nic_slot *s)
@@ -140,8 +184,9 @@ static inline void nic_settle(struct nic_port *np)
         t = RTE_MIN(t, egress_next(np->loop));
     /* "Frames are ready" (0) is no deadline: whoever made them ready has kicked the queues that
      * pull them. */
-    for (uint32_t b = np->attached; b; b &= b - 1) {
-        const struct nic_slot *s = &np->slot[__builtin_ctz(b)];
+    nic_each(np, np->attached, slot)
+    {
+        const struct nic_slot *s = nic_slot_at(np, slot);
 
         if (s->next_ps > 0)
             t = RTE_MIN(t, RTE_MAX(s->next_ps, s->floor_ps));
@@ -152,8 +197,9 @@ static inline void nic_settle(struct nic_port *np)
 /* Whether a process has frames to send. */
 static inline bool nic_ready(const struct nic_port *np, int64_t now_ps)
 {
-    for (uint32_t b = np->attached; b; b &= b - 1) {
-        const struct nic_slot *s = &np->slot[__builtin_ctz(b)];
+    nic_each(np, np->attached, slot)
+    {
+        const struct nic_slot *s = nic_slot_at(np, slot);
 
         if (s->next_ps <= now_ps || s->stash[ENDPOINT_ACK].n || s->stash[ENDPOINT_DATA].n)
             return true;

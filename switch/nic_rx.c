@@ -10,7 +10,7 @@
 
 void nic_rx_drop(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps)
 {
-    struct nic_slot *s = &np->slot[slot];
+    struct nic_slot *s = nic_slot_at(np, slot);
 
     for (; s->rx_head != s->rx_tail; s->rx_head++) {
         struct rte_mbuf *m = s->rx[s->rx_head & s->rx_mask];
@@ -24,7 +24,7 @@ void nic_rx_drop(struct nic_port *np, unsigned slot, enum drop why, int64_t now_
 
 uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps)
 {
-    struct nic_slot *s = &np->slot[slot];
+    struct nic_slot *s = nic_slot_at(np, slot);
     uint32_t total = 0;
 
     while (s->rx_head != s->rx_tail) {
@@ -82,7 +82,7 @@ static void to_ring(struct nic_slot *s)
 
 static void to_slot(struct nic_port *np, unsigned slot, struct rte_mbuf *m)
 {
-    struct nic_slot *s = slot < np->nic->n_slots ? &np->slot[slot] : NULL;
+    struct nic_slot *s = nic_slot_at(np, slot);
 
     if (unlikely(!s || !s->attached)) {
         node_drop(&np->nic->nd, np->port, m, DROP_NO_SLOT);
@@ -101,44 +101,58 @@ static void to_slot(struct nic_port *np, unsigned slot, struct rte_mbuf *m)
 }
 
 /* One copy by reference for every slot of a set; the last one gets the frame. */
-static uint32_t to_slots(struct nic_port *np, uint32_t set, struct rte_mbuf *m)
+static void to_slots(struct nic_port *np, const uint64_t *set, struct rte_mbuf *m,
+                     uint64_t *touched)
 {
-    if (!set)
-        node_drop(&np->nic->nd, np->port, m, DROP_NO_SLOT);
-    for (uint32_t b = set; b; b &= b - 1) {
-        struct rte_mbuf *c = b & (b - 1) ? frame_clone(m, np->nic->nd.pool) : m;
+    int last = -1;
+
+    nic_each(np, set, slot)
+    {
+        struct rte_mbuf *c = last < 0 ? NULL : frame_clone(m, np->nic->nd.pool);
 
         if (c)
-            to_slot(np, (unsigned)__builtin_ctz(b), c);
-        else
+            to_slot(np, (unsigned)last, c);
+        else if (last >= 0)
             np->nic->nd.cnt[np->port].drops[DROP_NO_BUFFER]++;
+        last = (int)slot;
     }
-    return set;
+    if (last < 0)
+        node_drop(&np->nic->nd, np->port, m, DROP_NO_SLOT);
+    else
+        to_slot(np, (unsigned)last, m);
+    for (unsigned w = 0; w < np->nic->n_words; w++)
+        touched[w] |= set[w];
 }
 
-static uint32_t group_slots(const struct nic_port *np, uint32_t group)
+/* To the members that are there; to everybody where nobody has joined. */
+static void to_group(struct nic_port *np, uint32_t group, struct rte_mbuf *m, uint64_t *touched)
 {
     const uint64_t *bits = mcast_members(np->mc, group);
+    uint64_t set[NIC_WORDS];
 
-    return bits ? (uint32_t)bits[0] & np->attached : np->attached;
+    for (unsigned w = 0; w < np->nic->n_words; w++)
+        set[w] = np->attached[w] & (bits ? bits[w] : ~0ull);
+    to_slots(np, set, m, touched);
 }
 
-/* Returns the slots that got something. */
-static uint32_t arp_input(struct nic_port *np, struct rte_mbuf *m, const struct peek *k, bool mine,
-                          int64_t now)
+static void arp_input(struct nic_port *np, struct rte_mbuf *m, const struct peek *k, bool mine,
+                      int64_t now, uint64_t *touched)
 {
     struct node *nd = &np->nic->nd;
     struct rte_mbuf *a = arp_answer(m, k, np->ip, np->mac, nd->pool);
 
     if (a)
         node_send(nd, np->port, a, now);
-    else if (mine)
-        return to_slots(np, np->attached, m); /* answers to what a process asked */
+    else if (mine) {
+        to_slots(np, np->attached, m, touched); /* answers to what a process asked */
+        return;
+    }
     rte_pktmbuf_free(m);
-    return 0;
 }
 
-static inline uint32_t input_one(struct nic_port *np, uint16_t in, struct rte_mbuf *m, int64_t now)
+/* touched: the slots that got something. */
+static inline void input_one(struct nic_port *np, uint16_t in, struct rte_mbuf *m, int64_t now,
+                             uint64_t *touched)
 {
     struct node *nd = &np->nic->nd;
     const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -149,45 +163,51 @@ static inline uint32_t input_one(struct nic_port *np, uint16_t in, struct rte_mb
     frame_meta(m)->cls = k.cls;
     if (unlikely(k.kind == PEEK_BAD)) {
         node_drop(nd, np->port, m, k.why);
-        return 0;
+        return;
     }
     mine = mac_equal(dst, np->mac);
     if (likely(mine && k.kind == PEEK_ROCE)) {
         unsigned slot = nic_slot_of_qpn(k.dqpn);
 
         to_slot(np, slot, m);
-        return slot < np->nic->n_slots ? 1u << slot : 0;
+        if (slot < np->nic->n_slots)
+            nic_set_put(touched, slot, true);
+        return;
     }
     if (k.kind == PEEK_MAC_CONTROL && in != NODE_NO_PORT)
         node_pause_input(nd, np->port, m, now);
     else if (k.kind == PEEK_ARP)
-        return arp_input(np, m, &k, mine, now);
+        arp_input(np, m, &k, mine, now, touched);
     else if ((dst[0] & 1) && k.kind == PEEK_ROCE)
-        return to_slots(np, group_slots(np, k.dst_ip), m);
+        to_group(np, k.dst_ip, m, touched);
     else if (k.kind == PEEK_IGMP)
         rte_pktmbuf_free(m); /* our memberships are told when they change and never forgotten */
     else
         node_drop(nd, np->port, m, mine || (dst[0] & 1) ? DROP_NOT_ROCE : DROP_NOT_MINE);
-    return 0;
 }
 
 static void deliver(struct nic_port *np, uint16_t in, struct rte_mbuf **m, uint16_t n, int64_t now)
 {
-    uint32_t touched = 0;
+    uint64_t touched[NIC_WORDS];
+    bool any = false;
+
+    for (unsigned w = 0; w < np->nic->n_words; w++)
+        touched[w] = 0;
 
     for (uint16_t i = 0; i < n; i++) {
         if (i + 1 < n)
             rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
-        touched |= input_one(np, in, m[i], now);
+        input_one(np, in, m[i], now, touched);
     }
-    touched &= np->attached;
-    for (uint32_t b = touched; b; b &= b - 1) {
-        unsigned slot = (unsigned)__builtin_ctz(b);
-
+    for (unsigned w = 0; w < np->nic->n_words; w++)
+        touched[w] &= np->attached[w];
+    nic_each(np, touched, slot)
+    {
         nic_rx_flush(np, slot, now);
-        hold_rest(np, &np->slot[slot], in, now);
+        hold_rest(np, nic_slot_at(np, slot), in, now);
+        any = true;
     }
-    if (touched) {
+    if (any) {
         nic_kick_port(np, now);
         nic_settle(np);
     }

@@ -31,7 +31,7 @@
 static bool holds_up(const struct nic_port *np, const struct nic_slot *s)
 {
     const struct pfc *pfc = &np->nic->nd.np[np->port].pfc;
-    uint32_t n = (uint32_t)__builtin_popcount(np->attached), used = nic_rx_used(s);
+    uint32_t n = nic_set_count(np, np->attached), used = nic_rx_used(s);
 
     if (used > STALL_BACKLOG || nic_rx_half_full(np, s))
         return true;
@@ -81,8 +81,8 @@ void nic_set_stall(struct node *nd, int64_t ps)
 
     nic->stall_ps = RTE_MAX(ps, (int64_t)STALL_FRAMES);
     for (uint16_t p = 0; p < nd->n_ports; p++)
-        for (unsigned s = 0; s < nic->n_slots; s++)
-            nic_stall_reset(&nic->p[p], &nic->p[p].slot[s]);
+        nic_each(&nic->p[p], nic->p[p].attached, slot)
+            nic_stall_reset(&nic->p[p], nic_slot_at(&nic->p[p], slot));
 }
 
 void nic_excuse(struct node *nd, int64_t until_ps)
@@ -90,8 +90,9 @@ void nic_excuse(struct node *nd, int64_t until_ps)
     for (uint16_t p = 0; p < nd->n_ports; p++) {
         struct nic_port *np = &nic_of(nd)->p[p];
 
-        for (uint32_t b = np->attached; b; b &= b - 1) {
-            struct nic_slot *s = &np->slot[__builtin_ctz(b)];
+        nic_each(np, np->attached, slot)
+        {
+            struct nic_slot *s = nic_slot_at(np, slot);
 
             if (s->waits)
                 s->looked_ps = RTE_MAX(s->looked_ps, until_ps);

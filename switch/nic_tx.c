@@ -83,7 +83,7 @@ static bool admit(struct nic_port *np, unsigned slot, struct rte_mbuf *m, uint8_
 static void refill(struct nic_port *np, unsigned slot, enum endpoint_queue q, enum nic_way mine,
                    int64_t now)
 {
-    struct nic_slot *s = &np->slot[slot];
+    struct nic_slot *s = nic_slot_at(np, slot);
     struct nic_stash *st = &s->stash[q];
     struct rte_mbuf *m[NIC_STASH];
 
@@ -105,13 +105,12 @@ static void refill(struct nic_port *np, unsigned slot, enum endpoint_queue q, en
  * those elsewhere. */
 static bool loop_may_take(const struct nic_port *np, struct rte_mbuf *m)
 {
+    const struct nic_slot *s;
     struct peek k;
-    unsigned slot;
 
     peek_frame(m, &k);
-    slot = nic_slot_of_qpn(k.dqpn);
-    return k.kind != PEEK_ROCE || slot >= np->nic->n_slots || !np->slot[slot].attached ||
-           !nic_rx_half_full(np, &np->slot[slot]);
+    s = nic_slot_at(np, nic_slot_of_qpn(k.dqpn));
+    return k.kind != PEEK_ROCE || !s || !s->attached || !nic_rx_half_full(np, s);
 }
 
 /* RoCE to a group reaches the members on this host by the loop, if there are any. */
@@ -135,42 +134,59 @@ static void copy_to_loop(struct nic_port *np, struct rte_mbuf *m, int64_t now)
  * again later. */
 static void retry_ready(struct nic_port *np, int64_t now)
 {
-    for (uint32_t b = np->attached; b; b &= b - 1) {
-        const struct nic_slot *s = &np->slot[__builtin_ctz(b)];
+    nic_each(np, np->attached, slot)
+    {
+        const struct nic_slot *s = nic_slot_at(np, slot);
 
         if (s->stash[ENDPOINT_ACK].n == 0 && s->stash[ENDPOINT_DATA].n == 0 && s->next_ps == 0)
             np->retry_ps = RTE_MIN(np->retry_ps, now + NIC_RETRY_PS);
     }
 }
 
+/* What a slot has for this way, or NULL. */
+static inline struct rte_mbuf *pull_slot(struct nic_port *np, unsigned slot, enum endpoint_queue q,
+                                         enum nic_way way, int64_t now, bool paused)
+{
+    struct nic_stash *st = &nic_slot_at(np, slot)->stash[q];
+    struct rte_mbuf *m;
+
+    if (st->n == 0)
+        refill(np, slot, q, way, now);
+    if (st->n == 0 || st->way[st->head] != way)
+        return NULL;
+    m = st->m[st->head];
+    if (way == NIC_UP ? paused && frame_meta(m)->cls == FRAME_LOSSLESS : !loop_may_take(np, m))
+        return NULL;
+    st->head++, st->n--;
+    if (st->n)
+        frame_soon(st->m[st->head]);
+    np->turn[way][q] = slot + 1 == np->nic->n_slots ? 0 : slot + 1;
+    uncovered(np, st, way, now);
+    return m;
+}
+
 static struct rte_mbuf *pull_next(struct nic_port *np, enum nic_way way, int64_t now, bool paused)
 {
+    unsigned words = np->nic->n_words;
+
     for (int q = 0; q < ENDPOINT_QUEUES; q++) {
         uint32_t turn = np->turn[way][q];
-        /* Slots in turn, from the one behind the last served. */
-        uint32_t sets[2] = {np->attached & ~((1u << turn) - 1), np->attached & ((1u << turn) - 1)};
+        uint64_t before = (1ull << turn % 64) - 1;
 
-        for (int half = 0; half < 2; half++)
-            for (uint32_t b = sets[half]; b; b &= b - 1) {
-                unsigned slot = (unsigned)__builtin_ctz(b);
-                struct nic_stash *st = &np->slot[slot].stash[q];
-                struct rte_mbuf *m;
+        /* Slots in turn, from the one behind the last served: its word's upper part first, its
+         * lower part last. */
+        for (unsigned i = 0; i <= words; i++) {
+            unsigned w = (turn / 64 + i) % words;
+            uint64_t part = i == 0 ? ~before : i == words ? before : ~0ull;
 
-                if (st->n == 0)
-                    refill(np, slot, (enum endpoint_queue)q, way, now);
-                if (st->n == 0 || st->way[st->head] != way)
-                    continue;
-                m = st->m[st->head];
-                if (way == NIC_UP ? paused && frame_meta(m)->cls == FRAME_LOSSLESS
-                                  : !loop_may_take(np, m))
-                    continue;
-                st->head++, st->n--;
-                if (st->n)
-                    frame_soon(st->m[st->head]);
-                np->turn[way][q] = slot + 1 == np->nic->n_slots ? 0 : slot + 1;
-                uncovered(np, st, way, now);
-                return m;
+            for (uint64_t b = np->attached[w] & part; b; b &= b - 1) {
+                unsigned slot = w * 64 + (unsigned)__builtin_ctzll(b);
+                struct rte_mbuf *m = pull_slot(np, slot, (enum endpoint_queue)q, way, now, paused);
+
+                if (m)
+                    return m;
             }
+        }
     }
     retry_ready(np, now);
     return NULL;

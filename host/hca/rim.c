@@ -3,8 +3,8 @@
  * this process runs as. Devices are known from the conf alone; EAL, a process slot of the NIC and
  * the cable to it (memif) come with the first open.
  *
- * EAL runs in a thread of ours (rim_keeper.c), which has all signals but those of faults blocked, so
- * that the program's affinity and signal handling stay its own.
+ * EAL runs in a thread of ours (rim_keeper.c), which has all signals but those of faults blocked,
+ * so that the program's affinity and signal handling stay its own.
  *
  * A forked child has neither threads nor port: the HCAs that its parent had are dead there, what
  * they share with others is replaced by memory of the child's own, and its devices are as they were
@@ -118,7 +118,7 @@ static int connect_nic(struct rim_hca *r)
         return rc;
     bell = bell_of_slot(rim.fab, host, r->dev.port, (unsigned)r->slot);
     r->bell = &rim.rd.sh->bell[bell];
-    r->lag = &rim.rd.sh->lag[bell];
+    r->lag = &rim.rd.sh->lag[lag_of_port(host, r->dev.port)];
     r->late = &rim.rd.sh->late[bell];
     share_bell(r);
     r->peer = &rim.rd.sh->bell[bell_of_proc(host->proc)];

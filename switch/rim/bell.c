@@ -93,6 +93,13 @@ static unsigned slots_of(const struct fabric *f)
     return f->slots_per_host ? f->slots_per_host : 1;
 }
 
+unsigned lag_of_port(const struct fab_node *host, unsigned port)
+{
+    unsigned i = BELL_HOST0 + host->dest + port;
+
+    return i < LAGS ? i : LAGS - 1;
+}
+
 unsigned bell_room(const struct fabric *f)
 {
     return (BELLS - BELL_HOST0) / slots_of(f);

@@ -20,6 +20,11 @@
 #define LINK_LOG2  9
 #define SLOT_LOG2  8  /* the client's choice counts */
 #define SLOT_BURST 32 /* frames of a process in a round: see link_receive() */
+/* Slots that listen beyond the last that is in use; processes take the lowest that is free, and one
+ * that comes before its slot listens tries again. */
+#define SLOTS_AHEAD 4u
+
+static int open_ahead(struct loop *l, unsigned door, unsigned slot);
 
 /* ---- process slots ---- */
 
@@ -94,6 +99,12 @@ static void slot_changed(struct cable *c, int64_t now_ps)
         late_gone(c->l->sh, (unsigned)(c->bell - c->l->sh->bell));
         net_detach(c->l->net, c->node, c->port, c->slot, now_ps);
         return;
+    }
+    rc = open_ahead(c->l, c->door, c->slot);
+    if (rc && !c->l->cramped) {
+        c->l->cramped = true;
+        fprintf(stderr, "trib-switch: %s: no room for processes beyond slot %u: %s\n",
+                c->l->fab->nodes[c->node].name, c->l->door[c->door].open, strerror(-rc));
     }
     rc = net_attach(c->l->net, c->node, c->port, c->slot, &ep);
     if (rc)
@@ -307,30 +318,55 @@ static struct cable *cable_add(struct loop *l, enum cable_kind kind, uint16_t no
     return c;
 }
 
-static int add_slots(struct loop *l, const struct loop_cfg *cfg, uint16_t node)
+static int open_slot(struct loop *l, unsigned door)
 {
-    const struct fab_node *nd = &l->fab->nodes[node];
+    struct door *d = &l->door[door];
+    const struct fab_node *nd = &l->fab->nodes[d->node];
     struct memif_cfg mc = {.listener = true,
                            .queues = ENDPOINT_QUEUES,
                            .log2_ring = SLOT_LOG2,
                            .name = nd->name,
-                           .pool = cfg->pool};
+                           .pool = l->cfg.pool};
+    struct rim_port *rp;
     char sock[RUN_PATH];
+    struct cable *c;
+    int rc = rundir_port_sock(l->cfg.rd, nd->name, d->port, d->open, sock, sizeof(sock));
 
-    for (uint16_t p = 0; p < nd->n_ports; p++)
-        for (unsigned s = 0; s < l->fab->slots_per_host; s++) {
-            struct cable *c = cable_add(l, CABLE_SLOT, node, p);
-            int rc = rundir_port_sock(cfg->rd, nd->name, p, s, sock, sizeof(sock));
-
-            c->slot = s;
-            c->bell = &l->sh->bell[bell_of_slot(l->fab, nd, p, s)];
-            mc.socket = sock;
-            if (!rc)
-                rc = rim_port_memif(&c->rp, &mc);
-            if (rc)
-                return rc;
-        }
+    mc.socket = sock;
+    rc = rc ? rc : rim_port_memif(&rp, &mc);
+    if (rc)
+        return rc;
+    c = cable_add(l, CABLE_SLOT, d->node, d->port);
+    c->rp = rp;
+    c->slot = d->open++;
+    c->door = door;
+    c->bell = &l->sh->bell[bell_of_slot(l->fab, nd, d->port, c->slot)];
     return 0;
+}
+
+/* Listens where processes may come after the one in this slot. */
+static int open_ahead(struct loop *l, unsigned door, unsigned slot)
+{
+    unsigned want = RTE_MIN(slot + 1 + SLOTS_AHEAD, (unsigned)l->fab->slots_per_host);
+    int rc = 0;
+
+    while (!rc && l->door[door].open < want)
+        rc = open_slot(l, door);
+    return rc;
+}
+
+static int add_slots(struct loop *l, uint16_t node)
+{
+    int rc = 0;
+
+    for (uint16_t p = 0; p < l->fab->nodes[node].n_ports && !rc; p++) {
+        unsigned door = l->n_doors++;
+
+        l->door[door] = (struct door){.node = node, .port = p};
+        while (!rc && l->door[door].open < RTE_MIN(SLOTS_AHEAD, l->fab->slots_per_host))
+            rc = open_slot(l, door);
+    }
+    return rc;
 }
 
 static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, uint16_t port)
@@ -386,7 +422,7 @@ static int add_node(struct loop *l, const struct loop_cfg *cfg, uint16_t node)
     if (!l->by_port[node])
         return -ENOMEM;
     if (nd->kind == FAB_HOST)
-        rc = add_slots(l, cfg, node);
+        rc = add_slots(l, node);
     for (uint16_t p = 0; !rc && p < nd->n_ports; p++) {
         if (nd->ports[p].external[0])
             rc = add_outside(l, cfg, node, p);
@@ -399,18 +435,22 @@ static int add_node(struct loop *l, const struct loop_cfg *cfg, uint16_t node)
 int cables_create(struct loop *l, const struct loop_cfg *cfg)
 {
     const struct fabric *f = cfg->fab;
-    unsigned most = 0;
+    unsigned most = 0, doors = 0;
     int rc = 0;
 
     for (uint16_t i = 0; i < f->n_nodes; i++)
         if (is_mine(cfg, i))
             most +=
                 f->nodes[i].n_ports * (1u + (f->nodes[i].kind == FAB_HOST ? f->slots_per_host : 0));
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        doors += f->nodes[i].kind == FAB_HOST && is_mine(cfg, i) ? f->nodes[i].n_ports : 0;
+    /* What is not used is not touched. */
+    l->door = calloc(doors + 1, sizeof(*l->door));
     l->cable = calloc(most + 1, sizeof(*l->cable));
     l->live = calloc(most + 1, sizeof(*l->live));
     l->fds = calloc(most + 1, sizeof(*l->fds));
     l->by_port = calloc(f->n_nodes, sizeof(*l->by_port));
-    if (!l->cable || !l->live || !l->fds || !l->by_port)
+    if (!l->cable || !l->live || !l->fds || !l->by_port || !l->door)
         return -ENOMEM;
     for (uint16_t i = 0; !rc && i < f->n_nodes; i++)
         if (is_mine(cfg, i))
@@ -429,6 +469,7 @@ void cables_destroy(struct loop *l)
     for (unsigned i = 0; l->by_port && i < l->fab->n_nodes; i++)
         free(l->by_port[i]);
     free(l->cable);
+    free(l->door);
     free(l->live);
     free(l->fds);
     free(l->by_port);

@@ -37,15 +37,14 @@ void lag_record(struct lag_hist *h, int64_t ns, unsigned n)
 {
     _Atomic uint64_t *c = &h->n[lag_bucket(ns)];
 
-    atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
-                          memory_order_relaxed);
+    atomic_fetch_add_explicit(c, n, memory_order_relaxed);
 }
 
 void lag_snapshot(const struct shared *sh, struct lag_hist *sum)
 {
     uint64_t n[LAG_BUCKETS] = {0};
 
-    for (unsigned w = 0; w < BELLS; w++)
+    for (unsigned w = 0; w < LAGS; w++)
         for (unsigned b = 0; b < LAG_BUCKETS; b++)
             n[b] += atomic_load_explicit(&sh->lag[w].n[b], memory_order_relaxed);
     for (unsigned b = 0; b < LAG_BUCKETS; b++)

@@ -17,6 +17,7 @@ struct cable {
     struct rim_port *rp;
     uint16_t node, port;
     unsigned slot;
+    unsigned door;     /* slots only */
     struct bell *bell; /* who must be woken at the other end; NULL: nobody can be */
     bool on_link;      /* it is a link of the conf, not a slot or a way out to whatever is there */
     unsigned dirlink;  /* of the frames that come by it; links only */
@@ -28,6 +29,12 @@ struct cable {
     struct rte_mbuf **wait; /* ring of CABLE_BACKLOG, links and outside only */
     uint16_t wait_head, wait_n;
     uint64_t overflow;
+};
+
+/* Where processes of a host's port come in: as many of its slots listen as may be wanted soon. */
+struct door {
+    uint16_t node, port;
+    unsigned open; /* slots 0 .. open - 1 listen */
 };
 
 struct loop {
@@ -44,6 +51,9 @@ struct loop {
     uint16_t **by_port;  /* [node][port]: index of the cable + 1 of a port whose link leaves the
                             process; NULL rows elsewhere */
     uint32_t cuts;       /* of shared, as the net knows them */
+    struct door *door;
+    bool cramped; /* a slot could not be opened, and that was said */
+    unsigned n_doors;
     unsigned n_cables, n_live, n_links, n_links_up, n_outside;
     uint32_t dilation;
     unsigned late_calls;

@@ -10,14 +10,13 @@
 #include <stdint.h>
 
 #define SHARED_MAGIC   0x74726962u
-#define SHARED_VERSION 5
-#define BELLS                                                                                      \
-    2048 /* loops that can sleep: trib-switch lcores from 0, host slots from BELL_HOST0            \
-          */
-#define BELL_HOST0   128
-#define LAG_BUCKETS  512
-#define LATE_SLICES  64
-#define SHARED_LINKS 49152
+#define SHARED_VERSION 6
+#define BELLS          32768 /* loops that can sleep: trib-switch lcores from 0, then host slots */
+#define BELL_HOST0     128
+#define LAGS           2048 /* histograms: of trib-switch lcores, then of host ports */
+#define LAG_BUCKETS    512
+#define LATE_SLICES    64
+#define SHARED_LINKS   49152
 
 /*
  * Fabric time = fabric_base + (CLOCK_MONOTONIC - mono_base) / dilation. A change of dilation
@@ -46,8 +45,7 @@ struct bell {
 };
 _Static_assert(sizeof(struct bell) == 64, "one cache line each");
 
-/* Log-linear histogram of lateness in ns: 16 sub-buckets per power of two, 0 .. 2^32 ns. One writer
- * each. */
+/* Log-linear histogram of lateness in ns: 16 sub-buckets per power of two, 0 .. 2^32 ns. */
 struct lag_hist {
     _Atomic uint64_t n[LAG_BUCKETS];
 };
@@ -66,7 +64,7 @@ struct shared {
     uint32_t magic, version;
     struct clock_page clock;
     struct bell bell[BELLS];
-    struct lag_hist lag[BELLS];
+    struct lag_hist lag[LAGS];
     struct late_log late[BELLS];
     _Atomic uint8_t link_down[SHARED_LINKS]; /* by index of the link; `trib link` */
     /* Links whose cable between processes came loose: one of them has died. cuts changes with them.
@@ -80,6 +78,8 @@ unsigned bell_of_proc(unsigned proc);
  * where the fabric has too many (bell_room). */
 unsigned bell_of_slot(const struct fabric *f, const struct fab_node *host, unsigned port,
                       unsigned slot);
+/* The histogram of a host port's processes. */
+unsigned lag_of_port(const struct fab_node *host, unsigned port);
 /* How many addresses of this fabric's process slots have bells of their own. */
 unsigned bell_room(const struct fabric *f);
 

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 struct options {
@@ -329,6 +330,17 @@ static void set_dilation(struct process *p, bool outside)
         clock_set_dilation(p->rd.sh, n);
 }
 
+/* Two descriptors for each process of a host: the usual soft limit of 1,024 is soon used up. */
+static void allow_descriptors(void)
+{
+    struct rlimit l;
+
+    if (!getrlimit(RLIMIT_NOFILE, &l) && l.rlim_cur < l.rlim_max) {
+        l.rlim_cur = l.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &l);
+    }
+}
+
 static int start(struct process *p)
 {
     unsigned frames = p->opt.frames ? p->opt.frames : loop_pool_frames(p->fab, p->mine);
@@ -339,6 +351,7 @@ static int start(struct process *p)
     unsigned outside, n_args;
     int rc;
 
+    allow_descriptors();
     if (p->opt.lcores && set_cpus(p->opt.lcores))
         return -EINVAL;
     snprintf(telemetry, sizeof(telemetry), "%s/%s", p->rd.path, p->name);

@@ -14,7 +14,7 @@ static const struct mistake mistakes[] = {
     {3, "dilation: found 0, expected \"auto\" or an integer"},
     {4, "mtu: found 1500, expected 256, 512, 1024, 2048 or 4096"},
     {5, "ecmp: found \"balance\", expected \"hash\" or \"balanced\""},
-    {6, "slots_per_host: found 17, expected an integer from 1 to 16"},
+    {6, "slots_per_host: found 251, expected an integer from 1 to 250"},
     {7, "found unknown key \"dilaton\", expected \"dilation\"?"},
     {8, "groups: found \"many\", expected an integer"},
     {8, "found window 256 above slots 100"},
@@ -253,7 +253,7 @@ static void what_is_left_out_has_defaults(void **state)
     assert_int_equal(f->mtu, 4096);
     assert_int_equal(f->dilation, 0);
     assert_int_equal(f->ecmp, FAB_ECMP_HASH);
-    assert_int_equal(f->slots_per_host, 4);
+    assert_int_equal(f->slots_per_host, 64);
     assert_int_equal(f->links[0].buffer_bytes, 1 << 20);
     assert_int_equal(f->links[0].buffer_pkts, 2048);
     assert_int_equal(f->links[0].ecn_bytes, 0);

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Devices across fork: fork_check.py WHAT, as a host of a fabric (trib exec).
 
-children METHOD OPENED  four children of multiprocessing, each with a device of its own, exchange
-                        data with each other; OPENED: the parent has connected queue pairs before
+children METHOD OPENED [N]
+                        four (or N) children of multiprocessing, each with a device of its own,
+                        exchange data, two and two; OPENED: the parent has connected queue pairs before
                         (yes) or not (no), and they work afterwards too
 closed                  the program closes all descriptors and opens files of its own under their
                         numbers: its connections go on, and its files stay as they are
@@ -90,7 +91,7 @@ def child(me, pipes, barrier):
     end.connect(pipes[me].recv())
     barrier.wait(30)
     for i in range(ROUNDS):
-        end.exchange(16 * me + i, 16 * peer + i)
+        end.exchange((16 * me + i) % 256, (16 * peer + i) % 256)
         barrier.wait(30)
 
 
@@ -112,18 +113,19 @@ def both(ends, byte):
         assert e.mr.read(SIZE, SIZE) == bytes([byte]) * SIZE, "wrong bytes"
 
 
-def children(method, opened):
+def children(method, opened, count="4"):
+    n = int(count)
     ctx = mp.get_context(method)
     ends = duo() if opened == "yes" else ()
     if ends:
         both(ends, 1)
-    pipes = [ctx.Pipe() for _ in range(4)]
-    barrier = ctx.Barrier(4)
-    ps = [ctx.Process(target=child, args=(i, [p[1] for p in pipes], barrier)) for i in range(4)]
+    pipes = [ctx.Pipe() for _ in range(n)]
+    barrier = ctx.Barrier(n)
+    ps = [ctx.Process(target=child, args=(i, [p[1] for p in pipes], barrier)) for i in range(n)]
     for p in ps:
         p.start()
-    names = [pipes[i][0].recv() for i in range(4)]
-    for i in range(4):
+    names = [pipes[i][0].recv() for i in range(n)]
+    for i in range(n):
         pipes[i][0].send(names[i ^ 1])
     for i in range(ROUNDS if ends else 0):
         both(ends, i)
@@ -132,7 +134,7 @@ def children(method, opened):
         assert p.exitcode == 0, f"a child ended with {p.exitcode}"
     if ends:
         both(ends, 99)
-    print(f"{method}, parent opened: {opened}: ok")
+    print(f"{n} by {method}, parent opened: {opened}: ok")
 
 
 def refused(what, fn):
@@ -232,6 +234,6 @@ if __name__ == "__main__":
     if sys.argv[1] == "closed":
         closed()
     elif sys.argv[1] == "children":
-        children(*sys.argv[2:4])
+        children(*sys.argv[2:])
     else:
         inherited()

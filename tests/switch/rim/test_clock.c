@@ -317,7 +317,7 @@ static void a_quantile_is_that_of_what_came_between_two_snapshots(void **state)
     lag_record(&sh->lag[0], 1000000, 500);
     lag_snapshot(sh, &a);
     lag_record(&sh->lag[3], 10, 99);
-    lag_record(&sh->lag[BELLS - 1], 12, 1);
+    lag_record(&sh->lag[LAGS - 1], 12, 1);
     lag_snapshot(sh, &b);
     assert_int_equal(lag_quantile(&a, &b, 0.5), 10);
     assert_int_equal(lag_quantile(&a, &b, 0.99), 12);
