@@ -62,4 +62,5 @@ took=$((($(date +%s%N) - t0) / 1000000))
 has '12|retry' "$tmp/gone.out"
 [ $took -lt 4000 ] || fail "a peer that is stopped for good was waited for for $took ms"
 echo "a peer stopped for good was given up after $took ms"
-kill -KILL "$server"
+kill -KILL "$server" 2>/dev/null
+true # whoever started it may have ended it already
