@@ -210,6 +210,10 @@ static bool take_data(struct qp *qp, const struct swqe *w, const struct roce_pkt
         *rc = sge_scatter(qp, d->sge, w->n_sge, 0, (const uint8_t *)&k->orig, 8, 0);
         return true;
     }
+    if (w->op == WR_ATOMIC_WRITE) {
+        *rc = 0;
+        return k->opcode == ROCE_OP_RC_READ_RESPONSE_ONLY && k->len == 0;
+    }
     if (k->opcode == ROCE_OP_RC_ATOMIC_ACKNOWLEDGE ||
         k->len != RTE_MIN(w->len - off, (uint32_t)qp->attr.mtu))
         return false;

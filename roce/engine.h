@@ -44,7 +44,9 @@ struct rq {
     bool shared;
     struct qp *owner; /* of a queue that is not shared */
     uint32_t stride, max_sge;
-    uint8_t ring[] __rte_cache_aligned; /* struct rwqe of max_sge pieces, each in stride bytes */
+    uint8_t *ring; /* struct rwqe of max_sge pieces, each in stride bytes: behind it, or (rq_resize)
+                      a block of its own */
+    uint8_t first[] __rte_cache_aligned;
 };
 
 /* A posted send, with its payload behind it: a line of the CPU's caches where that is one piece. */
@@ -135,7 +137,7 @@ struct responder {
     struct rd_res reads[2 * ROCE_MAX_RD_ATOMIC];
     struct {
         uint32_t psn;
-        bool valid;
+        bool valid, write; /* write: an ATOMIC_WRITE, which has no orig */
         uint64_t orig;
     } atomics[ROCE_MAX_RD_ATOMIC];
     uint32_t atomic_at;
@@ -381,10 +383,15 @@ static inline enum exec exec_denied(int rc)
     return rc == -EIO ? EXEC_OP : EXEC_ACCESS;
 }
 
-/* Requests that are answered with data. */
+/* Requests that are answered by a response of their own, with data mostly. */
 static inline bool op_is_read(uint8_t op)
 {
-    return op >= WR_READ && op <= WR_FETCH_ADD;
+    return (op >= WR_READ && op <= WR_FETCH_ADD) || op == WR_ATOMIC_WRITE;
+}
+
+static inline bool op_known(unsigned op)
+{
+    return op <= WR_SEND_INV || op == WR_ATOMIC_WRITE;
 }
 
 static inline bool op_is_atomic(uint8_t op)

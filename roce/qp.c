@@ -21,8 +21,7 @@ static int64_t check_post(const struct qp *qp, const struct wqe *w)
     bool read = op_is_read(w->op), send = op_is_send(w->op);
     uint64_t len = w->flags & WR_F_INLINE ? w->len : w->virt_len;
 
-    if (qp->state < QP_RTS || w->op > WR_SEND_INV || w->n_sge > qp->rqr.max_sge ||
-        w->frag > WQE_WHOLE)
+    if (qp->state < QP_RTS || !op_known(w->op) || w->n_sge > qp->rqr.max_sge || w->frag > WQE_WHOLE)
         return -EINVAL;
     if (w->n_sge && !(w->flags & WR_F_INLINE))
         len += sge_bytes(w->sge, w->n_sge);
@@ -32,11 +31,14 @@ static int64_t check_post(const struct qp *qp, const struct wqe *w)
             return -EINVAL;
         len += w->held_len;
     }
-    if (len > ROCE_MAX_MSG || ((w->flags & WR_F_INLINE) && (read || len > qp->rqr.max_inline)))
+    if (len > ROCE_MAX_MSG)
+        return -EINVAL;
+    if ((w->flags & WR_F_INLINE) && w->op != WR_ATOMIC_WRITE && /* eight bytes fit always */
+        (read || len > qp->rqr.max_inline))
         return -EINVAL;
     if (read && (qp->type != QP_RC || qp->attr.max_rd_atomic == 0 || (w->n_sge && w->virt_len)))
         return -EINVAL;
-    if (op_is_atomic(w->op) && len != 8)
+    if ((op_is_atomic(w->op) || w->op == WR_ATOMIC_WRITE) && len != 8)
         return -EINVAL;
     if (op_is_local(w->op) && len)
         return -EINVAL;

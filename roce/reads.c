@@ -1,7 +1,7 @@
 /*
  * READ and atomic requests to responses, in order of PSN. A READ is answered packet by packet when
  * the link asks, straight from memory; an atomic is executed when it comes, and its result kept for
- * a repeated request.
+ * a repeated request. An ATOMIC_WRITE is executed as an atomic and answered as a READ of nothing.
  */
 #include "roce/engine.h"
 
@@ -40,12 +40,50 @@ static enum exec read_request(struct qp *qp, const struct roce_pkt *k, struct rd
     return EXEC_OK;
 }
 
+/* For a request that is repeated: what was answered. */
+static void keep_answer(struct responder *s, const struct roce_pkt *k, uint64_t orig,
+                        struct rd_res *e)
+{
+    bool write = k->opcode == ROCE_OP_RC_ATOMIC_WRITE;
+
+    s->atomics[s->atomic_at].psn = k->psn;
+    s->atomics[s->atomic_at].valid = true;
+    s->atomics[s->atomic_at].write = write;
+    s->atomics[s->atomic_at].orig = orig;
+    s->atomic_at = (s->atomic_at + 1) % ROCE_MAX_RD_ATOMIC;
+    *e = (struct rd_res){.psn = k->psn, .n_pkts = 1, .orig = orig, .atomic = !write};
+}
+
+/* IBTA A19.4.2: eight bytes at an aligned address, all of them at once. */
+static enum exec atomic_write(struct qp *qp, const struct roce_pkt *k, struct rd_res *e)
+{
+    void *p = NULL;
+    uint64_t v;
+
+    if (!(qp->attr.access & ACCESS_REMOTE_WRITE))
+        return EXEC_ACCESS;
+    if ((k->va & 7) || k->len != 8 || k->dma_len != 8)
+        return EXEC_INVALID;
+    if (qp_mem(qp, true, k->rkey, k->va, 8, ACCESS_REMOTE_WRITE, &p))
+        return EXEC_ACCESS;
+    if (p && ((uintptr_t)p & 7))
+        return EXEC_INVALID;
+    if (p && k->payload && !k->virt) {
+        memcpy(&v, k->payload, sizeof(v));
+        if (!guard_store(p, v))
+            return EXEC_ACCESS;
+    }
+    keep_answer(&qp->rsp, k, 0, e);
+    return EXEC_OK;
+}
+
 static enum exec atomic_request(struct qp *qp, const struct roce_pkt *k, struct rd_res *e)
 {
-    struct responder *s = &qp->rsp;
     void *p = NULL;
     uint64_t orig = 0;
 
+    if (k->opcode == ROCE_OP_RC_ATOMIC_WRITE)
+        return atomic_write(qp, k, e);
     if (!(qp->attr.access & ACCESS_REMOTE_ATOMIC))
         return EXEC_ACCESS;
     if (k->va & 7)
@@ -58,11 +96,7 @@ static enum exec atomic_request(struct qp *qp, const struct roce_pkt *k, struct 
         !(k->opcode == ROCE_OP_RC_FETCH_ADD ? guard_fetch_add(p, k->swap_add, &orig)
                                             : guard_cmp_swap(p, k->compare, k->swap_add, &orig)))
         return EXEC_ACCESS;
-    s->atomics[s->atomic_at].psn = k->psn;
-    s->atomics[s->atomic_at].valid = true;
-    s->atomics[s->atomic_at].orig = orig;
-    s->atomic_at = (s->atomic_at + 1) % ROCE_MAX_RD_ATOMIC;
-    *e = (struct rd_res){.psn = k->psn, .n_pkts = 1, .orig = orig, .atomic = true};
+    keep_answer(&qp->rsp, k, orig, e);
     return EXEC_OK;
 }
 
@@ -104,7 +138,8 @@ static bool replay_atomic(const struct responder *s, uint32_t psn, struct rd_res
     for (uint32_t i = 0; i < ROCE_MAX_RD_ATOMIC; i++) {
         if (!s->atomics[i].valid || s->atomics[i].psn != psn)
             continue;
-        *e = (struct rd_res){.psn = psn, .n_pkts = 1, .orig = s->atomics[i].orig, .atomic = true};
+        *e = (struct rd_res){
+            .psn = psn, .n_pkts = 1, .orig = s->atomics[i].orig, .atomic = !s->atomics[i].write};
         return true;
     }
     return false;

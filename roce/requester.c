@@ -197,8 +197,13 @@ static void read_packet(const struct qp *qp, uint32_t index, uint32_t i, struct 
         k->dma_len = w->len - i * qp->attr.mtu;
         return;
     }
-    k->opcode = w->op == WR_CMP_SWAP ? ROCE_OP_RC_CMP_SWAP : ROCE_OP_RC_FETCH_ADD;
     k->va = w->raddr;
+    if (w->op == WR_ATOMIC_WRITE) {
+        k->opcode = ROCE_OP_RC_ATOMIC_WRITE;
+        k->len = k->dma_len = 8;
+        return;
+    }
+    k->opcode = w->op == WR_CMP_SWAP ? ROCE_OP_RC_CMP_SWAP : ROCE_OP_RC_FETCH_ADD;
     k->compare = w->op == WR_CMP_SWAP ? x->compare_add : 0;
     k->swap_add = w->op == WR_CMP_SWAP ? x->swap : x->compare_add;
 }

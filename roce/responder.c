@@ -225,6 +225,8 @@ static enum exec execute(struct qp *qp, const struct roce_pkt *k, struct rte_mbu
 
     if (!check_order(qp, k, op->what) || (qp->streaming && (op->ext & ROCE_X_IETH)))
         return EXEC_INVALID;
+    if (qp->served && k->opcode == ROCE_OP_RC_ATOMIC_WRITE)
+        return EXEC_INVALID;
     if (op->what & (ROCE_P_READ | ROCE_P_ATOMIC))
         return reads_request(qp, k);
     if (qp->served && ((op->what & ROCE_P_SEND) || (op->ext & ROCE_X_IMM)))

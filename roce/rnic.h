@@ -40,9 +40,10 @@ enum wr_op {
     WR_READ,
     WR_CMP_SWAP,
     WR_FETCH_ADD,
-    WR_LOCAL_INV, /* RC, UC: rkey stops to be valid */
-    WR_BIND_MW,   /* RC, UC: rkey opens a window on a region */
-    WR_SEND_INV   /* RC: a SEND after which the receiver's rkey is not valid any more */
+    WR_LOCAL_INV,        /* RC, UC: rkey stops to be valid */
+    WR_BIND_MW,          /* RC, UC: rkey opens a window on a region */
+    WR_SEND_INV,         /* RC: a SEND after which the receiver's rkey is not valid any more */
+    WR_ATOMIC_WRITE = 15 /* RC: eight aligned bytes, seen whole or not at all */
 };
 /* Values of enum ibv_wc_status that the engine produces. */
 enum wc_status {
@@ -136,6 +137,8 @@ struct rwqe {
 struct rq;
 struct rq *rq_create(uint32_t depth);
 struct rq *rq_create_for(uint32_t depth, uint32_t max_sge); /* of so many pieces each at most */
+/* What waits stays, in order. 0, -EINVAL (more waits), -ENOMEM. */
+int rq_resize(struct rq *rq, uint32_t depth);
 void rq_destroy(struct rq *rq);
 int rq_post(struct rq *rq, const struct rwqe *w); /* 0, -ENOMEM (full), -EINVAL */
 uint32_t rq_level(const struct rq *rq);

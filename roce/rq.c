@@ -77,10 +77,35 @@ struct rq *rq_create_for(uint32_t depth, uint32_t max_sge)
     if (!rq)
         return NULL;
     *rq = (struct rq){.depth = depth, .mask = size - 1, .stride = stride, .max_sge = max_sge};
+    rq->ring = rq->first;
     return rq;
+}
+
+int rq_resize(struct rq *rq, uint32_t depth)
+{
+    uint32_t size, n = rq->tail - rq->head;
+    uint8_t *ring;
+
+    if (!depth || depth > 1u << 24 || depth < n)
+        return -EINVAL;
+    size = rte_align32pow2(depth);
+    ring = lines_take((size_t)size * rq->stride);
+    if (!ring)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(ring + (size_t)i * rq->stride, at(rq, rq->head + i), rq->stride);
+    if (rq->ring != rq->first)
+        free(rq->ring);
+    rq->ring = ring;
+    rq->depth = depth;
+    rq->mask = size - 1;
+    rq->head = 0, rq->tail = n;
+    return 0;
 }
 
 void rq_destroy(struct rq *rq)
 {
+    if (rq && rq->ring != rq->first)
+        free(rq->ring);
     free(rq);
 }

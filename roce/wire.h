@@ -55,7 +55,8 @@ enum {
     ROCE_TRANSPORT_MASK = 0xe0
 };
 
-/* X(transport, opcode, NAME, extended headers, what, length rule), IBTA table 38 */
+/* X(transport, opcode, NAME, extended headers, what, length rule), IBTA table 38; ATOMIC_WRITE is
+ * of annex A19, its payload eight bytes and its answer a READ response without any. */
 #define ROCE_MSG_OPCODES(X, T)                                                                     \
     X(T, 0x00, SEND_FIRST, 0, ROCE_P_SEND | ROCE_P_FIRST, ROCE_LEN_MTU)                            \
     X(T, 0x01, SEND_MIDDLE, 0, ROCE_P_SEND, ROCE_LEN_MTU)                                          \
@@ -86,6 +87,7 @@ enum {
     X(RC, 0x14, FETCH_ADD, ROCE_X_ATOMIC, ROCE_P_ATOMIC | ROCE_P_ONLY, ROCE_LEN_NONE)              \
     X(RC, 0x16, SEND_LAST_INV, ROCE_X_IETH, ROCE_P_SEND | ROCE_P_LAST, ROCE_LEN_1_MTU)             \
     X(RC, 0x17, SEND_ONLY_INV, ROCE_X_IETH, ROCE_P_SEND | ROCE_P_ONLY, ROCE_LEN_0_MTU)             \
+    X(RC, 0x1d, ATOMIC_WRITE, ROCE_X_RETH, ROCE_P_ATOMIC | ROCE_P_ONLY, ROCE_LEN_1_MTU)            \
     ROCE_MSG_OPCODES(X, UC)                                                                        \
     X(UD, 0x04, SEND_ONLY, ROCE_X_DETH, ROCE_P_SEND | ROCE_P_ONLY, ROCE_LEN_0_MTU)                 \
     X(UD, 0x05, SEND_ONLY_IMM, ROCE_X_DETH | ROCE_X_IMM, ROCE_P_SEND | ROCE_P_ONLY,                \

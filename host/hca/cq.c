@@ -12,11 +12,17 @@
 /* ---- the path of a completion ---- */
 
 static const uint8_t wc_opcode_of[] = {
-    [WR_WRITE] = IBV_WC_RDMA_WRITE,    [WR_WRITE_IMM] = IBV_WC_RDMA_WRITE,
-    [WR_SEND] = IBV_WC_SEND,           [WR_SEND_IMM] = IBV_WC_SEND,
-    [WR_READ] = IBV_WC_RDMA_READ,      [WR_CMP_SWAP] = IBV_WC_COMP_SWAP,
-    [WR_FETCH_ADD] = IBV_WC_FETCH_ADD, [WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
-    [WR_BIND_MW] = IBV_WC_BIND_MW,     [WR_SEND_INV] = IBV_WC_SEND,
+    [WR_WRITE] = IBV_WC_RDMA_WRITE,
+    [WR_WRITE_IMM] = IBV_WC_RDMA_WRITE,
+    [WR_SEND] = IBV_WC_SEND,
+    [WR_SEND_IMM] = IBV_WC_SEND,
+    [WR_READ] = IBV_WC_RDMA_READ,
+    [WR_CMP_SWAP] = IBV_WC_COMP_SWAP,
+    [WR_FETCH_ADD] = IBV_WC_FETCH_ADD,
+    [WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
+    [WR_BIND_MW] = IBV_WC_BIND_MW,
+    [WR_SEND_INV] = IBV_WC_SEND,
+    [WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
 };
 
 static void notify(struct hca_cq *cq, bool solicited)

@@ -104,7 +104,8 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *v)
     return (uint64_t)(((struct hca_cq *)v)->cur.ts_ps / PS_PER_NS);
 }
 
-#define SUPPORTED_WC (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+#define SUPPORTED_WC   (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+#define SUPPORTED_MASK (IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)
 #define SUPPORTED_FLAGS                                                                            \
     (IBV_CREATE_CQ_ATTR_SINGLE_THREADED) /* overrun is never ignored: it is an error that is told  \
                                           */
@@ -113,10 +114,20 @@ struct ibv_cq_ex *hca_create_cq_ex(struct ibv_context *v, struct ibv_cq_init_att
 {
     struct hca_cq *cq;
 
-    if ((a->wc_flags & ~(uint64_t)SUPPORTED_WC) ||
-        (a->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
+    if ((a->wc_flags & ~(uint64_t)SUPPORTED_WC) || (a->comp_mask & ~(uint32_t)SUPPORTED_MASK) ||
         ((a->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) && (a->flags & ~(uint32_t)SUPPORTED_FLAGS))) {
-        errno = EOPNOTSUPP;
+        errno = hca_refuse(hca_ctx_of(v)->hca, EOPNOTSUPP,
+                           "ibv_create_cq_ex: found wc_flags 0x%llx, comp_mask 0x%x, flags 0x%x, "
+                           "expected within 0x%llx, 0x%x and 0x%x",
+                           (unsigned long long)a->wc_flags, a->comp_mask,
+                           a->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? a->flags : 0,
+                           (unsigned long long)SUPPORTED_WC, (uint32_t)SUPPORTED_MASK,
+                           (uint32_t)SUPPORTED_FLAGS);
+        return NULL;
+    }
+    if ((a->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
+        (!a->parent_domain || a->parent_domain->context != v || !pd_is_parent(a->parent_domain))) {
+        errno = EINVAL;
         return NULL;
     }
     cq = cq_create(hca_ctx_of(v), a->cqe, a->cq_context, a->channel, (int)a->comp_vector);

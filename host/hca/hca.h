@@ -36,6 +36,11 @@ struct hca_driver {
     /* Whether these bytes (at least one) can be read, and written where that is asked: 0 or
      * -EFAULT. */
     int (*check_memory)(void *ctx, const void *addr, size_t len, bool write);
+    /* Brings pages that are mapped into memory: 0 or -EFAULT. */
+    int (*prefetch)(void *ctx, void *addr, size_t len, bool write);
+    /* A sentence for the program's user, on a line of its own; what: which one, as the same may
+     * come again and again. NULL: nobody reads it. */
+    void (*say)(void *ctx, const char *what, const char *text);
     /* Registered memory may go away, and the owner's handler of SIGSEGV and SIGBUS calls
      * guard_take() (roce/guard.h): what uses it then ends with an error. */
     bool guarded;

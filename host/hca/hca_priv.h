@@ -10,6 +10,7 @@
 #include "host/hca/hca.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stddef.h>
 
 /* The calls are defined here, so their inline wrappers would be in the way. */
@@ -44,6 +45,7 @@ void *hca_dlopen(const char *name, int flags); /* the system's own dlopen (dlope
 #define HCA_MAX_AH      65536u
 #define HCA_MAX_SRQ     16384u
 #define HCA_MAX_WR      16384u
+#define HCA_MAX_DM      (256u << 10) /* bytes of device memory, of all */
 #define HCA_ASYNC_DEPTH 1024u
 #define HCA_IGMP_QUEUE  (2 * ROCE_MAX_MCAST)
 #define HCA_NEIGHBOURS  64 /* outside the fabric, whose MACs are remembered */
@@ -117,7 +119,7 @@ struct hca {
     struct hlist ctxs;
     uint32_t next_pd;
     uint32_t key_free_head, key_free_tail;
-    uint32_t n_pd, n_mr, n_mw, n_cq, n_srq, n_ah;
+    uint32_t n_pd, n_mr, n_mw, n_cq, n_srq, n_ah, dm_bytes;
     struct hca_ah_chunk *ah_chunks;
     struct hca_ah *ah_free_head, *ah_free_tail;
     uint32_t ah_free;
@@ -157,7 +159,7 @@ struct hca_ctx {
     struct verbs_context v;
     char zero[256];
     struct hca *hca;
-    struct hlist link, pds, cqs, qps, srqs, channels;
+    struct hlist link, pds, cqs, qps, srqs, channels, dms, tds;
     /* Async events, oldest first. */
     struct ibv_async_event async[HCA_ASYNC_DEPTH];
     uint32_t async_head, async_tail;
@@ -166,9 +168,28 @@ struct hca_ctx {
 struct hca_pd {
     struct ibv_pd v;
     char zero[64];
+    struct hca_pd *base; /* itself; of a parent domain what it was made of (domain.c) */
+    struct hca_td *td;   /* of a parent domain, or NULL */
     struct hca_ctx *ctx;
     struct hlist link;
     uint32_t refs;
+};
+
+struct hca_td {
+    struct ibv_td v;
+    char zero[64];
+    struct hlist link;
+    uint32_t refs;
+};
+
+struct hca_dm {
+    struct ibv_dm v;
+    char zero[64];
+    struct hca_ctx *ctx;
+    struct hlist link;
+    char *mem;
+    size_t bytes;
+    uint32_t refs; /* regions of it */
 };
 
 struct hca_mr {
@@ -179,6 +200,7 @@ struct hca_mr {
     uint32_t windows; /* open on it */
     void *map;        /* of a dma-buf, else NULL */
     size_t map_bytes;
+    struct hca_dm *dm; /* NULL: the program's memory */
 };
 
 struct hca_mw {
@@ -347,6 +369,31 @@ static inline struct hca_key *mr_key(const struct hca_mr *mr)
     return &mr->hca->key[mr->v.lkey >> 8];
 }
 
+/* ---- what there is not (refuse.c) ---- */
+/* Tells the program's user once; returns rc, an errno. */
+int hca_refuse(struct hca *h, int rc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void refuse_fill(struct verbs_context *v);
+
+/* ---- device memory (dm.c) ---- */
+struct ibv_dm *hca_alloc_dm(struct ibv_context *v, struct ibv_alloc_dm_attr *a);
+int hca_free_dm(struct ibv_dm *v);
+struct ibv_mr *hca_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *v, uint64_t off, size_t len,
+                             unsigned access);
+void dm_free(struct hca_dm *dm);
+
+/* ---- thread and parent domains (domain.c) ---- */
+struct ibv_td *hca_alloc_td(struct ibv_context *v, struct ibv_td_init_attr *a);
+int hca_dealloc_td(struct ibv_td *v);
+struct ibv_pd *hca_alloc_parent_domain(struct ibv_context *v,
+                                       struct ibv_parent_domain_init_attr *a);
+bool pd_is_parent(const struct ibv_pd *pd);
+
+/* ---- on-demand paging (odp.c) ---- */
+bool odp_has(const struct hca *h);
+void odp_caps(const struct hca *h, struct ibv_odp_caps *caps);
+int hca_advise_mr(struct ibv_pd *v, enum ibv_advise_mr_advice advice, uint32_t flags,
+                  struct ibv_sge *list, uint32_t n);
+
 /* ---- memory windows (mw.c) ---- */
 int mw_mem(const struct hca_mw *mw, struct qp *qp, uint64_t addr, uint64_t len, unsigned access,
            void **p);
@@ -364,6 +411,7 @@ void mw_free(struct hca_mw *mw);
 int hca_mem(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t len,
             unsigned access, void **p);
 void mr_free(struct hca_mr *mr);
+struct ibv_mr *mr_reg(struct ibv_pd *v, void *addr, size_t length, uint64_t iova, unsigned access);
 
 /* ---- completions (cq.c) ---- */
 void hca_complete(void *user, const struct cqe *c);
@@ -409,6 +457,7 @@ int post_check(const struct hca_qp *qp, unsigned opcode);
 int post_engine(struct hca_qp *qp, const struct wqe *w); /* 0 or -errno */
 int rwqe_from_wr(struct rwqe *w, const struct ibv_recv_wr *wr, uint32_t max_sge);
 void srq_free(struct hca_srq *s);
+struct ibv_srq *hca_create_srq_ex(struct ibv_context *v, struct ibv_srq_init_attr_ex *a);
 void srq_check_limits(struct hca *h);
 
 /* ---- addresses (ah.c) ---- */
@@ -456,10 +505,12 @@ void notify_detach(int fd); /* in the child of a fork: a descriptor apart from t
 
 /* ---- the fabric that the environment names (rim.c) ---- */
 bool rim_selected(void);
+void rim_say(void *ctx, const char *what, const char *text); /* hca_driver.say (rim_say.c) */
 int rim_devices(struct hca_device **devs, unsigned max); /* how many, or -errno */
 
 #define hca_of_ctx(c) ((c)->hca)
-#define to_pd(p)      ((struct hca_pd *)(p))
+#define to_pd(p)      (((struct hca_pd *)(p))->base)
+#define to_dm(p)      ((struct hca_dm *)(p))
 #define to_mr(p)      ((struct hca_mr *)(p))
 #define to_mw(p)      ((struct hca_mw *)(p))
 #define to_cq(p)      ((struct hca_cq *)(p))

@@ -36,16 +36,16 @@ int hca_mem(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr,
 
 /* ---- control ---- */
 
-static const unsigned known_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                                     IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-                                     IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
-                                     IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
+static const unsigned known_access =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+    IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB |
+    IBV_ACCESS_ON_DEMAND | IBV_ACCESS_OPTIONAL_RANGE;
 
 /* IBTA 10.6.3.1: who lets others write must be able to write. */
-static int check_access(unsigned access)
+static int check_access(struct hca *h, unsigned access)
 {
-    if (access & IBV_ACCESS_ON_DEMAND)
-        return EOPNOTSUPP;
+    if ((access & IBV_ACCESS_ON_DEMAND) && !odp_has(h))
+        return hca_refuse(h, EOPNOTSUPP, "IBV_ACCESS_ON_DEMAND is not supported here");
     if (access & ~known_access)
         return EINVAL;
     if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
@@ -61,21 +61,38 @@ static bool writes(unsigned access)
                      IBV_ACCESS_MW_BIND);
 }
 
+/* All memory that there is and will be, by the program's addresses (Linux: from NULL, SIZE_MAX). */
+static bool is_implicit(const void *addr, size_t length, unsigned access)
+{
+    return !addr && length == SIZE_MAX && (access & IBV_ACCESS_ON_DEMAND);
+}
+
 /* Neither the program's addresses nor those that it gives away may wrap; what is not mapped, or not
- * for writing where that is asked, cannot be registered, as where pages are pinned. */
-static int check_range(const struct hca *h, const void *addr, size_t length, uint64_t iova,
+ * for writing where that is asked, cannot be registered, as where pages are pinned. On-demand
+ * regions are of memory that may come. */
+static int check_range(struct hca *h, const void *addr, size_t length, uint64_t iova,
                        unsigned access)
 {
+    int rc = 0;
+
+    if (is_implicit(addr, length, access))
+        return 0;
     if (length > HCA_MAX_MR_SIZE || (uintptr_t)addr + length < length || iova + length < iova)
         return EINVAL;
-    if (h->cfg.drv.check_memory && length)
-        return -h->cfg.drv.check_memory(h->cfg.drv.ctx, addr, length, writes(access));
-    return 0;
+    if (h->cfg.drv.check_memory && length && !(access & IBV_ACCESS_ON_DEMAND))
+        rc = h->cfg.drv.check_memory(h->cfg.drv.ctx, addr, length, writes(access));
+    return rc ? hca_refuse(h, -rc,
+                           "region of %zu bytes at %p, access 0x%x: some of it is not mapped%s, "
+                           "expected memory that the HCA may reach",
+                           length, addr, access, writes(access) ? " or not for writing" : "")
+              : 0;
 }
+
+#define PAGE 4096u
 
 #define MR_ACCESS                                                                                  \
     (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |        \
-     IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED)
+     IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND)
 
 /* What is said of it in several places is the same. With the lock held. */
 static void mr_settle(struct hca_mr *mr, uint64_t iova, unsigned access)
@@ -87,17 +104,19 @@ static void mr_settle(struct hca_mr *mr, uint64_t iova, unsigned access)
     k->pd = mr->pd->v.handle;
     k->iova = iova;
     k->access = access & MR_ACCESS;
+    if (is_implicit(mr->v.addr, mr->v.length, access)) { /* but for the first page, NULL's */
+        k->start = (char *)(uintptr_t)PAGE;
+        k->iova = PAGE;
+        k->length = UINT64_MAX - PAGE;
+    }
 }
 
-#define PAGE 4096u
-
-static struct ibv_mr *reg(struct ibv_pd *v, void *addr, size_t length, uint64_t iova,
-                          unsigned access)
+struct ibv_mr *mr_reg(struct ibv_pd *v, void *addr, size_t length, uint64_t iova, unsigned access)
 {
     struct hca_pd *pd = to_pd(v);
     struct hca *h = pd->ctx->hca;
     struct hca_mr *mr;
-    int rc = hca_dead(h) ? EIO : check_access(access);
+    int rc = hca_dead(h) ? EIO : check_access(h, access);
 
     if (access & IBV_ACCESS_ZERO_BASED)
         iova = 0;
@@ -131,7 +150,7 @@ EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, i
 {
     if (!hca_ctx_of(pd->context))
         return REAL(ibv_reg_mr)(pd, addr, length, access);
-    return reg(pd, addr, length, (uintptr_t)addr, (unsigned)access);
+    return mr_reg(pd, addr, length, (uintptr_t)addr, (unsigned)access);
 }
 
 /* Both addresses have the same place in a page, or Linux refuses: what works here works there. */
@@ -142,7 +161,7 @@ static struct ibv_mr *reg_iova(struct ibv_pd *v, void *addr, size_t length, uint
         errno = EINVAL;
         return NULL;
     }
-    return reg(v, addr, length, iova, access);
+    return mr_reg(v, addr, length, iova, access);
 }
 
 EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
@@ -179,10 +198,13 @@ static struct ibv_mr *reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t leng
     map = mmap(NULL, length + before, writes(access) ? PROT_READ | PROT_WRITE : PROT_READ,
                MAP_SHARED, fd, (off_t)(offset - before));
     if (map == MAP_FAILED) {
-        errno = EOPNOTSUPP;
+        errno = hca_refuse(to_pd(pd)->ctx->hca, EOPNOTSUPP,
+                           "ibv_reg_dmabuf_mr: descriptor %d cannot be mapped, expected a dma-buf "
+                           "that a program may map (udmabuf): a GPU's own memory is out of reach",
+                           fd);
         return NULL;
     }
-    v = reg(pd, (char *)map + before, length, iova, access);
+    v = mr_reg(pd, (char *)map + before, length, iova, access);
     if (!v) {
         int e = errno;
 
@@ -224,13 +246,15 @@ static int rereg(struct hca_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
     uint64_t iova;
 
     if (!rc && (flags & IBV_REREG_MR_CHANGE_ACCESS))
-        rc = check_access((unsigned)access);
+        rc = check_access(mr->hca, (unsigned)access);
     if (!rc && (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
         rc = EINVAL;
     if (!rc && (flags & IBV_REREG_MR_CHANGE_PD) && (!pd || pd->context != mr->v.context))
         rc = EINVAL;
     if (!rc && (flags & IBV_REREG_MR_CHANGE_TRANSLATION) && mr->map)
         rc = EINVAL;
+    if (!rc && mr->dm)
+        rc = EOPNOTSUPP;
     if (!rc)
         rc = check_new(mr, flags, addr, length, access);
     if (rc) {
@@ -278,6 +302,8 @@ void mr_free(struct hca_mr *mr)
     mr->pd->refs--;
     if (mr->map)
         munmap(mr->map, mr->map_bytes);
+    if (mr->dm)
+        mr->dm->refs--;
     free(mr);
 }
 

@@ -65,7 +65,7 @@ static int open_window(struct hca_mw *mw, struct hca_qp *qp, uint32_t rkey, cons
         !(k->access & ACCESS_LOCAL_WRITE))
         return -EACCES;
     off = b->addr - k->iova;
-    if (b->addr < k->iova || b->len > mr->v.length || off > mr->v.length - b->len)
+    if (b->addr < k->iova || b->len > k->length || off > k->length - b->len)
         return -EFAULT;
     mw->mr = mr;
     mr->windows++;
@@ -73,7 +73,7 @@ static int open_window(struct hca_mw *mw, struct hca_qp *qp, uint32_t rkey, cons
         mw->qp = qp;
         qp->windows++;
     }
-    mw->start = (char *)mr->v.addr + off;
+    mw->start = k->start + off;
     mw->iova = b->access & IBV_ACCESS_ZERO_BASED ? 0 : b->addr;
     mw->length = b->len;
     mw->access = b->access & WINDOW_GIVES;

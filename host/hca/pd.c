@@ -16,6 +16,7 @@ EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
     if (!pd)
         return NULL;
     pd->v.context = context;
+    pd->base = pd;
     pd->ctx = c;
     hca_lock(c->hca);
     if (c->hca->n_pd == HCA_MAX_PD) {
@@ -33,7 +34,7 @@ EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 EXPORT int ibv_dealloc_pd(struct ibv_pd *v)
 {
-    struct hca_pd *pd = to_pd(v);
+    struct hca_pd *pd = (struct hca_pd *)v;
     struct hca *h;
     int rc;
 
@@ -44,7 +45,12 @@ EXPORT int ibv_dealloc_pd(struct ibv_pd *v)
     rc = pd->refs ? EBUSY : 0;
     if (!rc) {
         hlist_del(&pd->link);
-        h->n_pd--;
+        if (pd->base == pd)
+            h->n_pd--;
+        else
+            pd->base->refs--;
+        if (pd->td)
+            pd->td->refs--;
     }
     hca_unlock(h);
     if (!rc)
@@ -52,12 +58,23 @@ EXPORT int ibv_dealloc_pd(struct ibv_pd *v)
     return rc;
 }
 
+/* By a context's descriptor. */
+EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
+{
+    if (!rim_selected())
+        return REAL(ibv_import_device)(cmd_fd);
+    rim_say(NULL, __func__, "ibv_import_device: devices of another process are not supported");
+    errno = EOPNOTSUPP;
+    return NULL;
+}
+
 /* Handing objects to other processes needs a kernel that holds them. */
 EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle)
 {
     if (!hca_ctx_of(context))
         return REAL(ibv_import_pd)(context, pd_handle);
-    errno = EOPNOTSUPP;
+    errno = hca_refuse(hca_ctx_of(context)->hca, EOPNOTSUPP,
+                       "ibv_import_pd: objects of another process are not supported");
     return NULL;
 }
 
@@ -71,7 +88,8 @@ EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
     if (!hca_ctx_of(pd->context))
         return REAL(ibv_import_mr)(pd, mr_handle);
-    errno = EOPNOTSUPP;
+    errno = hca_refuse(hca_ctx_of(pd->context)->hca, EOPNOTSUPP,
+                       "ibv_import_mr: objects of another process are not supported");
     return NULL;
 }
 
@@ -85,7 +103,8 @@ EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_han
 {
     if (!hca_ctx_of(context))
         return REAL(ibv_import_dm)(context, dm_handle);
-    errno = EOPNOTSUPP;
+    errno = hca_refuse(hca_ctx_of(context)->hca, EOPNOTSUPP,
+                       "ibv_import_dm: objects of another process are not supported");
     return NULL;
 }
 

@@ -11,7 +11,8 @@ static_assert((int)WR_WRITE == IBV_WR_RDMA_WRITE && (int)WR_SEND_IMM == IBV_WR_S
                   (int)WR_FETCH_ADD == IBV_WR_ATOMIC_FETCH_AND_ADD,
               "opcodes pass through");
 static_assert((int)WR_LOCAL_INV == IBV_WR_LOCAL_INV && (int)WR_BIND_MW == IBV_WR_BIND_MW &&
-                  (int)WR_SEND_INV == IBV_WR_SEND_WITH_INV,
+                  (int)WR_SEND_INV == IBV_WR_SEND_WITH_INV &&
+                  (int)WR_ATOMIC_WRITE == IBV_WR_ATOMIC_WRITE,
               "opcodes pass through");
 static_assert((int)WR_F_INLINE == IBV_SEND_INLINE && (int)WR_F_FENCE == IBV_SEND_FENCE &&
                   (int)WR_F_SIGNALED == IBV_SEND_SIGNALED &&
@@ -25,7 +26,9 @@ static_assert(sizeof(struct sge) == sizeof(struct ibv_sge) &&
 #define OPS_UD (1u << WR_SEND | 1u << WR_SEND_IMM)
 #define OPS_UC                                                                                     \
     (OPS_UD | 1u << WR_WRITE | 1u << WR_WRITE_IMM | 1u << WR_LOCAL_INV | 1u << WR_BIND_MW)
-#define OPS_RC (OPS_UC | 1u << WR_READ | 1u << WR_CMP_SWAP | 1u << WR_FETCH_ADD | 1u << WR_SEND_INV)
+#define OPS_RC                                                                                     \
+    (OPS_UC | 1u << WR_READ | 1u << WR_CMP_SWAP | 1u << WR_FETCH_ADD | 1u << WR_SEND_INV |         \
+     1u << WR_ATOMIC_WRITE)
 
 /* Which operations a transport has (IBTA table 37), and from which state on they may be posted. 0
  * or errno. */
@@ -36,8 +39,13 @@ int post_check(const struct hca_qp *qp, unsigned opcode)
                                                  : OPS_UD;
     enum qp_state s = qp_state_of(qp->qp);
 
-    if (opcode > WR_SEND_INV || !(ops >> opcode & 1))
-        return EOPNOTSUPP;
+    if (opcode > WR_ATOMIC_WRITE || !(ops >> opcode & 1))
+        return hca_refuse(
+            qp->hca, EOPNOTSUPP,
+            "a work request of opcode %u on a queue pair of type %u is not supported, "
+            "expected those of IBTA table 37: SEND on RC, UC and UD, WRITE on RC and "
+            "UC, the others on RC",
+            opcode, qp->v.qp_type);
     return s == QP_RESET || s == QP_INIT || s == QP_RTR ? EINVAL : 0;
 }
 
@@ -96,7 +104,8 @@ static int body_from_wr(struct wqe *w, const struct ibv_send_wr *wr, const struc
         return 0;
     }
     if (len > qp->cap.max_inline_data || wr->opcode == IBV_WR_RDMA_READ ||
-        (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP && wr->opcode != IBV_WR_SEND_WITH_INV))
+        (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP && wr->opcode != IBV_WR_SEND_WITH_INV &&
+         wr->opcode != IBV_WR_ATOMIC_WRITE))
         return EINVAL;
     for (int i = 0; i < wr->num_sge; i++) {
         const struct ibv_sge *s = &wr->sg_list[i];

@@ -46,7 +46,13 @@ static int check_init(const struct hca_ctx *c, const struct ibv_pd *pd,
         (a->srq && a->srq->context != pd->context))
         return EINVAL;
     if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UC && a->qp_type != IBV_QPT_UD)
-        return EOPNOTSUPP;
+        return hca_refuse(
+            c->hca, EOPNOTSUPP, "ibv_create_qp: found type %u%s, expected RC (2), UC (3) or UD (4)",
+            a->qp_type,
+            a->qp_type == IBV_QPT_RAW_PACKET                                   ? " (raw packets)"
+            : a->qp_type == IBV_QPT_XRC_SEND || a->qp_type == IBV_QPT_XRC_RECV ? " (XRC)"
+            : a->qp_type == IBV_QPT_DRIVER                                     ? " (a vendor's own)"
+                                                                               : "");
     if (cap->max_send_wr > HCA_MAX_WR || cap->max_recv_wr > HCA_MAX_WR ||
         cap->max_send_sge > ROCE_MAX_SGE || cap->max_recv_sge > ROCE_MAX_SGE ||
         cap->max_inline_data > ROCE_MAX_INLINE)
@@ -236,7 +242,11 @@ EXPORT int ibv_set_ece(struct ibv_qp *v, struct ibv_ece *ece)
 {
     if (!hca_ctx_of(v->context))
         return REAL(ibv_set_ece)(v, ece);
-    return ece->vendor_id || ece->options ? EOPNOTSUPP : 0;
+    if (!ece->vendor_id && !ece->options)
+        return 0;
+    return hca_refuse(to_qp(v)->hca, EOPNOTSUPP,
+                      "ibv_set_ece: found vendor 0x%x, options 0x%x, expected none", ece->vendor_id,
+                      ece->options);
 }
 
 EXPORT int ibv_query_ece(struct ibv_qp *v, struct ibv_ece *ece)

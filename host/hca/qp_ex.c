@@ -101,6 +101,16 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *v, uint32_t rkey, uint64_t rad
     begin_rdma(v, WR_FETCH_ADD, rkey, raddr)->compare_add = add;
 }
 
+/* The eight bytes go with the request, whatever the queue pair has for inline data. */
+static void wr_atomic_write(struct ibv_qp_ex *v, uint32_t rkey, uint64_t raddr, const void *word)
+{
+    struct wqe *w = begin_rdma(v, WR_ATOMIC_WRITE, rkey, raddr);
+
+    w->flags |= WR_F_INLINE;
+    w->len = 8;
+    memcpy(w->inl, word, 8);
+}
+
 static void wr_send_inv(struct ibv_qp_ex *v, uint32_t rkey)
 {
     begin(v, WR_SEND_INV)->rkey = rkey;
@@ -221,6 +231,7 @@ void qp_ex_init(struct hca_qp *qp)
     x->wr_rdma_read = wr_rdma_read;
     x->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
     x->wr_atomic_fetch_add = wr_atomic_fetch_add;
+    x->wr_atomic_write = wr_atomic_write;
     x->wr_send_inv = wr_send_inv;
     x->wr_local_inv = wr_local_inv;
     x->wr_bind_mw = wr_bind_mw;
@@ -242,7 +253,8 @@ static uint64_t ops_of(enum ibv_qp_type t)
                    uc = ud | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
                         IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW,
                    rc = uc | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-                        IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
+                        IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV |
+                        IBV_QP_EX_WITH_ATOMIC_WRITE;
 
     return t == IBV_QPT_RC ? rc : t == IBV_QPT_UC ? uc : ud;
 }
@@ -261,7 +273,15 @@ struct ibv_qp *hca_create_qp_ex(struct ibv_context *v, struct ibv_qp_init_attr_e
     if ((a->comp_mask & ~known) ||
         ((a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && a->create_flags) ||
         (ops && (a->send_ops_flags & ~ops_of(a->qp_type)))) {
-        errno = EOPNOTSUPP;
+        errno =
+            hca_refuse(hca_ctx_of(v)->hca, EOPNOTSUPP,
+                       "ibv_create_qp_ex: found type %u, comp_mask 0x%x, create_flags 0x%x, "
+                       "send_ops_flags 0x%llx, expected comp_mask within 0x%x, no create_flags, "
+                       "send_ops_flags within 0x%llx: no XRC, raw packets, TSO or RSS",
+                       a->qp_type, a->comp_mask,
+                       a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? a->create_flags : 0,
+                       ops ? (unsigned long long)a->send_ops_flags : 0, known,
+                       (unsigned long long)ops_of(a->qp_type));
         return NULL;
     }
     /* The extended attributes begin with the plain ones. */

@@ -135,3 +135,16 @@ int rim_check_memory(void *ctx, const void *addr, size_t len, bool write)
     close(fd);
     return k.rc;
 }
+
+/* A kernel before 5.14 cannot be asked; then they come when they are used. */
+int rim_prefetch(void *ctx, void *addr, size_t len, bool write)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t at = (uintptr_t)addr & ~(page - 1);
+
+    (void)ctx;
+    len += (uintptr_t)addr - at;
+    if (!madvise((void *)at, len, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
+        return 0;
+    return errno == EFAULT || errno == ENOMEM ? -EFAULT : 0;
+}

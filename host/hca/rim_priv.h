@@ -84,6 +84,7 @@ int rim_check_memory(void *ctx, const void *addr, size_t len, bool write);
 /* rim_late.c: what was announced was served so late; hca_driver.late_on_way */
 void rim_served(struct rim_hca *r, int64_t late_ns);
 int64_t rim_late_on_way(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
+int rim_prefetch(void *ctx, void *addr, size_t len, bool write); /* hca_driver.prefetch */
 struct hca_driver rim_driver(struct rim_hca *r);
 /* Tells the HCA what has become of port and link, now and then. With the lock held. */
 void rim_check_port(struct rim_hca *r, int64_t now_ns);

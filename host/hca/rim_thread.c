@@ -363,6 +363,8 @@ struct hca_driver rim_driver(struct rim_hca *r)
                                .idle = drv_idle,
                                .block = drv_block,
                                .check_memory = rim_check_memory,
+                               .prefetch = rim_prefetch,
+                               .say = rim_say,
                                .guarded = true,
                                .ctx = r};
 }

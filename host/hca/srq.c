@@ -46,6 +46,22 @@ void srq_check_limits(struct hca *h)
     }
 }
 
+/* libibverbs' inline function makes basic ones by ibv_create_srq. */
+struct ibv_srq *hca_create_srq_ex(struct ibv_context *v, struct ibv_srq_init_attr_ex *a)
+{
+    enum ibv_srq_type type = a->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? a->srq_type : IBV_SRQT_BASIC;
+
+    errno = hca_refuse(hca_ctx_of(v)->hca, EOPNOTSUPP,
+                       "ibv_create_srq_ex: found type %u%s, comp_mask 0x%x, expected "
+                       "IBV_SRQT_BASIC (0) and a protection domain",
+                       type,
+                       type == IBV_SRQT_XRC  ? " (XRC)"
+                       : type == IBV_SRQT_TM ? " (tag matching)"
+                                             : "",
+                       a->comp_mask);
+    return NULL;
+}
+
 EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 {
     struct hca_ctx *c = hca_ctx_of(pd->context);
@@ -92,24 +108,42 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
     return &s->v;
 }
 
+/* What it is to hold: neither less than it does, nor than its limit. Without IBV_SRQ_MAX_WR only
+ * the limit is looked at. */
+static int resize(struct hca_srq *s, const struct ibv_srq_attr *a, int mask)
+{
+    uint32_t max = mask & IBV_SRQ_MAX_WR ? a->max_wr : s->max_wr;
+    uint32_t limit = mask & IBV_SRQ_LIMIT ? a->srq_limit : s->limit;
+    int rc;
+
+    if (!max || max > HCA_MAX_WR || limit > max)
+        return EINVAL;
+    if (!(mask & IBV_SRQ_MAX_WR))
+        return 0;
+    rc = -rq_resize(s->rq, max);
+    if (!rc)
+        s->max_wr = max;
+    return rc;
+}
+
 EXPORT int ibv_modify_srq(struct ibv_srq *v, struct ibv_srq_attr *a, int mask)
 {
     struct hca_ctx *c = hca_ctx_of(v->context);
     struct hca_srq *s = to_srq(v);
+    int rc;
 
     if (!c)
         return REAL(ibv_modify_srq)(v, a, mask);
     if (hca_dead(c->hca))
         return EIO;
-    if (mask & IBV_SRQ_MAX_WR) /* IBV_DEVICE_SRQ_RESIZE is not among the device's capabilities */
-        return EOPNOTSUPP;
-    if (mask & ~IBV_SRQ_LIMIT)
-        return EINVAL;
-    if (!(mask & IBV_SRQ_LIMIT))
-        return 0;
-    if (a->srq_limit > s->max_wr)
+    if (mask & ~(IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR))
         return EINVAL;
     hca_lock(c->hca);
+    rc = resize(s, a, mask);
+    if (rc || !(mask & IBV_SRQ_LIMIT)) {
+        hca_unlock(c->hca);
+        return rc;
+    }
     hlist_del(&s->limit_link);
     s->limit = a->srq_limit;
     if (s->limit)

@@ -132,6 +132,15 @@ static void fill_tables(struct hca_ctx *c)
     v->query_rt_values = hca_query_rt_values;
     v->create_cq_ex = hca_create_cq_ex;
     v->create_qp_ex = hca_create_qp_ex;
+    v->create_srq_ex = hca_create_srq_ex;
+    v->advise_mr = hca_advise_mr;
+    v->alloc_dm = hca_alloc_dm;
+    v->free_dm = hca_free_dm;
+    v->reg_dm_mr = hca_reg_dm_mr;
+    v->alloc_td = hca_alloc_td;
+    v->dealloc_td = hca_dealloc_td;
+    v->alloc_parent_domain = hca_alloc_parent_domain;
+    refuse_fill(v);
     v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 }
 
@@ -160,6 +169,8 @@ static struct hca_ctx *ctx_make(struct hca *h)
     hlist_init(&c->qps);
     hlist_init(&c->srqs);
     hlist_init(&c->channels);
+    hlist_init(&c->dms);
+    hlist_init(&c->tds);
     return c;
 }
 
@@ -217,8 +228,16 @@ void hca_ctx_free(struct hca_ctx *c)
         struct hca_pd *pd = hlist_entry(c->pds.next, struct hca_pd, link);
 
         hlist_del(&pd->link);
-        h->n_pd--;
+        h->n_pd -= pd->base == pd;
         free(pd);
+    }
+    while (!hlist_empty(&c->dms))
+        dm_free(hlist_entry(c->dms.next, struct hca_dm, link));
+    while (!hlist_empty(&c->tds)) {
+        struct hca_td *td = hlist_entry(c->tds.next, struct hca_td, link);
+
+        hlist_del(&td->link);
+        free(td);
     }
     hlist_del(&c->link);
     notify_close(c->v.context.async_fd);

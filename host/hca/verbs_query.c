@@ -48,7 +48,7 @@ int hca_query_device(struct ibv_context *v, struct ibv_device_attr *a)
         .device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
                             IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
                             IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
-                            IBV_DEVICE_MEM_MGT_EXTENSIONS,
+                            IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_SRQ_RESIZE,
         .max_sge = ROCE_MAX_SGE,
         .max_sge_rd = ROCE_MAX_SGE,
         .max_cq = HCA_MAX_CQ,
@@ -76,6 +76,9 @@ int hca_query_device(struct ibv_context *v, struct ibv_device_attr *a)
     return 0;
 }
 
+/* Of Linux's interface; libibverbs' header names it in later versions. */
+#define ATOMIC_WRITE_CAP (1ull << 40)
+
 int hca_query_device_ex(struct ibv_context *v, const struct ibv_query_device_ex_input *in,
                         struct ibv_device_attr_ex *a, size_t size)
 {
@@ -89,7 +92,9 @@ int hca_query_device_ex(struct ibv_context *v, const struct ibv_query_device_ex_
     /* Timestamps of completions are fabric time in ns. */
     full.completion_timestamp_mask = UINT64_MAX;
     full.hca_core_clock = 1000000; /* kHz */
-    full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+    full.device_cap_flags_ex = full.orig_attr.device_cap_flags | ATOMIC_WRITE_CAP;
+    full.max_dm_size = HCA_MAX_DM;
+    odp_caps(hca_ctx_of(v)->hca, &full.odp_caps);
     full.phys_port_cnt_ex = 1;
     memset(a, 0, size);
     memcpy(a, &full, size < sizeof(full) ? size : sizeof(full));

@@ -355,14 +355,39 @@ static void the_device_says_what_it_is(void **state)
 }
 
 /* Calls of newer or richer devices answer that there is no such thing; none may crash. */
+static struct {
+    unsigned n;
+    char text[512];
+} told;
+
+static void hear(void *ctx, const char *what, const char *text)
+{
+    (void)ctx;
+    assert_non_null(what);
+    told.n++;
+    snprintf(told.text, sizeof(told.text), "%s", text);
+}
+
+/* A sentence, which names the device and begins with what was asked. */
+static void assert_told(const char *of)
+{
+    char begin[80];
+
+    snprintf(begin, sizeof(begin), "trib0: %s", of);
+    assert_int_equal(told.n, 1);
+    assert_memory_equal(told.text, begin, strlen(begin));
+    told.n = 0;
+}
+
 static void calls_that_are_not_offered_say_so(void **state)
 {
+    const struct hca_driver drv = {.say = hear};
+    struct ibv_qp_init_attr raw = {.qp_type = IBV_QPT_RAW_PACKET}, xrc = {.qp_type = 9};
+    struct ibv_send_wr tso = {.opcode = IBV_WR_TSO};
     struct pair p;
     struct ibv_context *c;
     struct ibv_qp *qp;
     struct ibv_modify_cq_attr mc = {.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {1, 1}};
-    struct ibv_alloc_dm_attr dm = {.length = 64};
-    struct ibv_td_init_attr td = {0};
     struct ibv_xrcd_init_attr xrcd = {.comp_mask = 3, .fd = -1, .oflags = 0};
     struct ibv_flow_attr flow = {.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof(flow)};
     struct ibv_wq_init_attr wq = {.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1};
@@ -374,18 +399,18 @@ static void calls_that_are_not_offered_say_so(void **state)
     struct ibv_ece ece = {.vendor_id = 1};
 
     (void)state;
-    pair_open(&p);
+    pair_open_driven(&p, &drv);
     c = p.s[0].ctx;
     qp = make_qp(&p.s[0], IBV_QPT_RC);
+    raw.send_cq = raw.recv_cq = xrc.send_cq = xrc.recv_cq = p.s[0].cq;
 #define NONE(call)                                                                                 \
     do {                                                                                           \
         errno = 0;                                                                                 \
         assert_null(call);                                                                         \
         assert_int_equal(errno, EOPNOTSUPP);                                                       \
+        assert_told("");                                                                           \
     } while (0)
-    NONE(ibv_alloc_dm(c, &dm));
     NONE(ibv_alloc_null_mr(p.s[0].pd));
-    NONE(ibv_alloc_td(c, &td));
     NONE(ibv_open_xrcd(c, &xrcd));
     NONE(ibv_create_flow(qp, &flow));
     NONE(ibv_create_wq(c, &wq));
@@ -394,12 +419,26 @@ static void calls_that_are_not_offered_say_so(void **state)
     NONE(ibv_create_counters(c, &ci));
     NONE(ibv_import_pd(c, 1));
     NONE(ibv_import_mr(p.s[0].pd, 1));
+    NONE(ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, IBV_ACCESS_ON_DEMAND));
+    NONE(ibv_reg_dmabuf_mr(p.s[0].pd, 0, 4096, 0, -1, 0));
+    NONE(ibv_create_qp(p.s[0].pd, &raw));
+    NONE(ibv_create_qp(p.s[0].pd, &xrc));
 #undef NONE
+    assert_null(ibv_open_xrcd(c, &xrcd));
+    assert_told("ibv_open_xrcd: XRC (extended reliable connections) is not supported, expected");
+    assert_null(ibv_create_qp(p.s[0].pd, &xrc));
+    assert_told("ibv_create_qp: found type 9 (XRC), expected RC (2), UC (3) or UD (4)");
+    assert_int_equal(post_send(qp, tso), EOPNOTSUPP);
+    assert_told("a work request of opcode 10 ");
     assert_int_equal(ibv_modify_cq(p.s[0].cq, &mc), EOPNOTSUPP);
+    assert_told("ibv_modify_cq");
     assert_int_equal(ibv_modify_qp_rate_limit(qp, &rl), EOPNOTSUPP);
+    assert_told("ibv_modify_qp_rate_limit");
     assert_int_equal(ibv_advise_mr(p.s[0].pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0),
                      EOPNOTSUPP);
+    assert_told("ibv_advise_mr");
     assert_int_equal(ibv_set_ece(qp, &ece), EOPNOTSUPP);
+    assert_told("ibv_set_ece");
     assert_int_equal(ibv_query_qp_data_in_order(qp, IBV_WR_RDMA_WRITE, 0), 0);
     assert_int_equal(ibv_destroy_qp(qp), 0);
     pair_close(&p);
