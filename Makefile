@@ -6,6 +6,7 @@
 #   asan debug tsan determinism             the same in other builds
 #   matrix kills chaos mutations scale      longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=), guests with Soft-RoCE, ratios
+#   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
 #   format lint                             clang-format, cppcheck
 #
 # Every room is one archive; a test is any tests/<room>/test_*.c and links what it needs of them.
@@ -79,7 +80,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/libtribverbs.so
 
-.PHONY: all programs static static-programs demo test unit e2e matrix formulas kills chaos mutations scale interop bench bench-quick fuzz asan tsan debug determinism format lint install clean
+.PHONY: all programs static static-programs demo test unit e2e matrix formulas kills chaos mutations scale interop verbs-suite bench bench-quick fuzz asan tsan debug determinism format lint install clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -274,6 +275,12 @@ interop:
 	$(Q)scripts/setup.sh interop
 	$(Q)$(MAKE) --no-print-directory programs $(TOOLS)
 	$(Q)TRIB_BUILD=$(BUILD) tests/interop/run.sh || [ $$? = 77 ]
+
+# rdma-core's tests of libibverbs, a process each: minutes; "skipped" where the package cannot be had. Nothing of them stays but in $(BUILD).
+verbs-suite:
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)scripts/setup.sh verbs-suite || true
+	$(Q)TRIB_BUILD=$(BUILD) tests/verbs_suite.sh || [ $$? = 77 ]
 
 asan:
 	$(Q)$(MAKE) --no-print-directory MODE=asan BUILD=build-asan unit

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing, by name: setup.sh build | test | bench | interop | fuzz | lint
+# Installs the Debian packages that are missing, by name: setup.sh build | test | bench | interop | verbs-suite | fuzz | lint
 # Silent and quick when nothing is missing. Needs root or sudo only when something is.
 set -u
 
@@ -11,6 +11,7 @@ bench="$test iproute2 iperf3 openvswitch-switch-dpdk valgrind"
 interop="$build tshark ibverbs-utils ibverbs-providers perftest procps qemu-system-x86 busybox-static zstd xz-utils cpio kmod
          iproute2"
 fuzz="$test clang-14 libclang-rt-14-dev libfuzzer-14-dev"
+verbs_suite="$build python3-pyverbs"
 lint="git clang-format-14 cppcheck"
 
 case "${1:-}" in
@@ -18,10 +19,11 @@ build) want=$build ;;
 test) want=$test ;;
 bench) want=$bench ;;
 interop) want=$interop ;;
+verbs-suite) want=$verbs_suite ;;
 fuzz) want=$fuzz ;;
 lint) want=$lint ;;
 *)
-    echo "setup.sh: found '${1:-}', expected build, test, bench, interop, fuzz or lint" >&2
+    echo "setup.sh: found '${1:-}', expected build, test, bench, interop, verbs-suite, fuzz or lint" >&2
     exit 2
     ;;
 esac

@@ -61,6 +61,8 @@ struct ibv_dm *hca_alloc_dm(struct ibv_context *v, struct ibv_alloc_dm_attr *a)
         rc = ENOMEM;
     } else {
         h->dm_bytes += (uint32_t)dm->bytes;
+        dm->v.comp_mask = IBV_DM_MASK_HANDLE;
+        dm->v.handle = h->next_dm++;
         hlist_add(&c->dms, &dm->link);
     }
     hca_unlock(h);
@@ -75,9 +77,13 @@ struct ibv_dm *hca_alloc_dm(struct ibv_context *v, struct ibv_alloc_dm_attr *a)
 /* With the lock held. */
 void dm_free(struct hca_dm *dm)
 {
-    dm->ctx->hca->dm_bytes -= (uint32_t)dm->bytes;
     hlist_del(&dm->link);
-    free(dm->mem);
+    if (dm->base) {
+        dm->base->refs--;
+    } else {
+        dm->ctx->hca->dm_bytes -= (uint32_t)dm->bytes;
+        free(dm->mem);
+    }
     free(dm);
 }
 
@@ -100,8 +106,8 @@ struct ibv_mr *hca_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *v, uint64_t off, 
     struct hca_dm *dm = to_dm(v);
     struct ibv_mr *mr;
 
-    if (v->context != pd->context || !inside(dm, off, len) ||
-        !(access & IBV_ACCESS_ZERO_BASED) || (access & IBV_ACCESS_ON_DEMAND)) {
+    if (v->context != pd->context || !inside(dm, off, len) || !(access & IBV_ACCESS_ZERO_BASED) ||
+        (access & IBV_ACCESS_ON_DEMAND)) {
         errno = EINVAL;
         return NULL;
     }

@@ -271,8 +271,8 @@ void hca_destroy(struct hca *h)
 {
     if (!h)
         return;
-    while (!hlist_empty(&h->ctxs))
-        hca_ctx_free(hlist_entry(h->ctxs.next, struct hca_ctx, link));
+    while (!hlist_empty(&h->ctxs)) /* imports before what they share */
+        hca_ctx_free(hlist_entry(h->ctxs.prev, struct hca_ctx, link));
     rnic_destroy(h->rnic);
     h->dev->hca = NULL;
     ah_free_chunks(h);

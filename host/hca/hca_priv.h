@@ -117,7 +117,7 @@ struct hca {
     struct hca_device *dev, own_dev;
     struct rnic *rnic;
     struct hlist ctxs;
-    uint32_t next_pd;
+    uint32_t next_pd, next_dm;
     uint32_t key_free_head, key_free_tail;
     uint32_t n_pd, n_mr, n_mw, n_cq, n_srq, n_ah, dm_bytes;
     struct hca_ah_chunk *ah_chunks;
@@ -159,6 +159,10 @@ struct hca_ctx {
     struct verbs_context v;
     char zero[256];
     struct hca *hca;
+    /* Imported: whose objects it shares. That one stays until the last of its imports is closed. */
+    struct hca_ctx *origin;
+    uint32_t imports;
+    bool closed;
     struct hlist link, pds, cqs, qps, srqs, channels, dms, tds;
     /* Async events, oldest first. */
     struct ibv_async_event async[HCA_ASYNC_DEPTH];
@@ -189,7 +193,8 @@ struct hca_dm {
     struct hlist link;
     char *mem;
     size_t bytes;
-    uint32_t refs; /* regions of it */
+    struct hca_dm *base; /* imported: of which; else NULL */
+    uint32_t refs;       /* regions of it, and imports */
 };
 
 struct hca_mr {
@@ -201,6 +206,7 @@ struct hca_mr {
     void *map;        /* of a dma-buf, else NULL */
     size_t map_bytes;
     struct hca_dm *dm; /* NULL: the program's memory */
+    bool imported;     /* a name for another one (import.c) */
 };
 
 struct hca_mw {
@@ -352,6 +358,10 @@ bool hca_device_ours(const struct ibv_device *d);
 /* ---- contexts (verbs_device.c) ---- */
 struct hca_ctx *hca_ctx_of(struct ibv_context *c); /* NULL: not ours */
 void hca_ctx_free(struct hca_ctx *c);
+struct hca_ctx *ctx_make(struct hca *h); /* without a place in the list; NULL: errno */
+
+/* ---- objects under another name (import.c) ---- */
+struct ibv_context *hca_import_ctx(struct hca_ctx *of, int fd);
 
 /* ---- keys (keys.c); with the lock held ---- */
 int key_take(struct hca *h, struct hca_mr *mr, struct hca_mw *mw, uint32_t *key);
@@ -505,8 +515,9 @@ void notify_detach(int fd); /* in the child of a fork: a descriptor apart from t
 
 /* ---- the fabric that the environment names (rim.c) ---- */
 bool rim_selected(void);
+struct hca *rim_hca_of_port(unsigned port);                  /* NULL: not open, or no such port */
 void rim_say(void *ctx, const char *what, const char *text); /* hca_driver.say (rim_say.c) */
-int rim_devices(struct hca_device **devs, unsigned max); /* how many, or -errno */
+int rim_devices(struct hca_device **devs, unsigned max);     /* how many, or -errno */
 
 #define hca_of_ctx(c) ((c)->hca)
 #define to_pd(p)      (((struct hca_pd *)(p))->base)

@@ -255,6 +255,8 @@ static int rereg(struct hca_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
         rc = EINVAL;
     if (!rc && mr->dm)
         rc = EOPNOTSUPP;
+    if (mr->imported)
+        rc = EINVAL;
     if (!rc)
         rc = check_new(mr, flags, addr, length, access);
     if (rc) {
@@ -316,7 +318,7 @@ EXPORT int ibv_dereg_mr(struct ibv_mr *v)
         return REAL(ibv_dereg_mr)(v);
     h = to_mr(v)->hca;
     hca_lock(h);
-    rc = to_mr(v)->windows ? EBUSY : 0;
+    rc = to_mr(v)->imported ? EINVAL : to_mr(v)->windows ? EBUSY : 0;
     if (!rc)
         mr_free(to_mr(v));
     hca_unlock(h);

@@ -50,6 +50,13 @@ bool rim_selected(void)
     return run && *run && host && *host;
 }
 
+struct hca *rim_hca_of_port(unsigned port)
+{
+    struct rim_hca *r = rim_hca_at(port);
+
+    return r ? r->hca : NULL;
+}
+
 /* ---- start, in the progress thread ---- */
 
 static void nap_ms(long ms)

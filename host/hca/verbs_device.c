@@ -144,7 +144,7 @@ static void fill_tables(struct hca_ctx *c)
     v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 }
 
-static struct hca_ctx *ctx_make(struct hca *h)
+struct hca_ctx *ctx_make(struct hca *h)
 {
     struct hca_ctx *c = calloc(1, sizeof(*c));
     struct ibv_context *v;
@@ -229,6 +229,8 @@ void hca_ctx_free(struct hca_ctx *c)
 
         hlist_del(&pd->link);
         h->n_pd -= pd->base == pd;
+        if (pd->base != pd && pd->base->ctx != c) /* imported: it stays with its owner */
+            pd->base->refs--;
         free(pd);
     }
     while (!hlist_empty(&c->dms))
@@ -254,7 +256,14 @@ EXPORT int ibv_close_device(struct ibv_context *v)
         return REAL(ibv_close_device)(v);
     h = c->hca;
     hca_lock(h);
-    hca_ctx_free(c);
+    c->closed = true;
+    if (!c->imports) {
+        struct hca_ctx *origin = c->origin;
+
+        hca_ctx_free(c);
+        if (origin && !--origin->imports && origin->closed)
+            hca_ctx_free(origin);
+    }
     hca_unlock(h);
     return 0;
 }

@@ -1,6 +1,11 @@
 /* Device memory, parent domains, resized receive queues. */
 #include "tests/host/hca/pair.h"
 
+#include "host/hca/hca_priv.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
 #define LW  IBV_ACCESS_LOCAL_WRITE
 #define ZB  IBV_ACCESS_ZERO_BASED
 #define DMB 1024u
@@ -201,6 +206,101 @@ static void a_parent_domain_is_its_protection_domain(void **state)
     pair_close(&p);
 }
 
+/* ---- imports ---- */
+
+/* By the names of another context: the same objects, which stay when that one is closed. */
+static void imported_objects_are_the_same(void **state)
+{
+    struct ibv_alloc_dm_attr da = {.length = 64};
+    uint32_t word = 0x01020304, back = 0;
+    struct ibv_context *own, *c;
+    struct ibv_dm *dm, *dm2;
+    struct ibv_pd *pd, *pd2;
+    struct ibv_mr *mr, *mr2;
+    struct ibv_sge s;
+    struct ibv_qp *a, *b;
+    struct ibv_cq *cq;
+    struct side other;
+    struct pair p;
+
+    (void)state;
+    pair_open(&p);
+    own = ibv_open_device(hca_device(p.s[0].h));
+    pd = ibv_alloc_pd(own);
+    mr = ibv_reg_mr(pd, p.s[0].buf, BYTES, LW);
+    dm = ibv_alloc_dm(own, &da);
+    assert_true(pd && mr && dm);
+    c = hca_import_ctx(hca_ctx_of(own), fcntl(own->cmd_fd, F_DUPFD_CLOEXEC, 0));
+    assert_non_null(c);
+    assert_null(ibv_import_pd(c, pd->handle + 100));
+    assert_int_equal(errno, EINVAL);
+    assert_null(ibv_import_pd(c, p.s[0].pd->handle)); /* of a third context */
+    assert_null(ibv_import_dm(c, dm->handle + 1));
+    pd2 = ibv_import_pd(c, pd->handle);
+    assert_non_null(pd2);
+    assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
+    assert_null(ibv_import_mr(pd2, mr->handle + 1));
+    assert_null(ibv_import_mr(p.s[0].pd, mr->handle));
+    mr2 = ibv_import_mr(pd2, mr->handle);
+    assert_non_null(mr2);
+    assert_int_equal(mr2->rkey, mr->rkey);
+    assert_int_equal(ibv_dereg_mr(mr2), EINVAL);
+    dm2 = ibv_import_dm(c, dm->handle);
+    assert_non_null(dm2);
+    assert_int_equal(ibv_memcpy_to_dm(dm, 4, &word, 4), 0);
+    assert_int_equal(ibv_memcpy_from_dm(&back, dm2, 4, 4), 0);
+    assert_int_equal(back, word);
+    assert_int_equal(ibv_close_device(own), 0); /* its objects are still there */
+    cq = ibv_create_cq(c, 8, NULL, NULL, 0);
+    other = p.s[0];
+    other.pd = pd2;
+    a = make_qp_on(&other, IBV_QPT_RC, cq, cq, NULL);
+    b = make_qp(&p.s[1], IBV_QPT_RC);
+    rc_connect(a, IP_B, b->qp_num);
+    rc_connect(b, IP_A, a->qp_num);
+    s = (struct ibv_sge){(uintptr_t)p.s[0].buf, 100, mr2->lkey};
+    assert_int_equal(post_send(a,
+                               (struct ibv_send_wr){
+                                   .sg_list = &s,
+                                   .num_sge = 1,
+                                   .opcode = IBV_WR_RDMA_WRITE,
+                                   .send_flags = IBV_SEND_SIGNALED,
+                                   .wr.rdma = {(uintptr_t)p.s[1].buf, p.s[1].mr->rkey},
+                               }),
+                     0);
+    pair_settle(&p);
+    assert_int_equal(one_wc(cq).status, IBV_WC_SUCCESS);
+    assert_int_equal(ibv_destroy_qp(a), 0);
+    assert_int_equal(ibv_destroy_qp(b), 0);
+    assert_int_equal(ibv_destroy_cq(cq), 0);
+    ibv_unimport_mr(mr2);
+    ibv_unimport_dm(dm2);
+    ibv_unimport_pd(pd2);
+    assert_int_equal(ibv_close_device(c), 0);
+    assert_int_equal(hca_objects(p.s[0].h), 3); /* the pair's own: nothing else is left */
+    pair_close(&p);
+}
+
+/* An import that is closed gives back what it shared. */
+static void a_closed_import_leaves_what_it_shared(void **state)
+{
+    struct ibv_alloc_dm_attr da = {.length = 64};
+    struct ibv_context *c;
+    struct ibv_dm *dm;
+    struct pair p;
+
+    (void)state;
+    pair_open(&p);
+    dm = ibv_alloc_dm(p.s[0].ctx, &da);
+    c = hca_import_ctx(hca_ctx_of(p.s[0].ctx), fcntl(p.s[0].ctx->cmd_fd, F_DUPFD_CLOEXEC, 0));
+    assert_non_null(ibv_import_pd(c, p.s[0].pd->handle));
+    assert_non_null(ibv_import_dm(c, dm->handle));
+    assert_int_equal(ibv_free_dm(dm), EBUSY);
+    assert_int_equal(ibv_close_device(c), 0);
+    assert_int_equal(ibv_free_dm(dm), 0);
+    pair_close(&p);
+}
+
 /* ---- shared receive queues ---- */
 
 static int resize(struct ibv_srq *srq, uint32_t max, uint32_t limit, int mask)
@@ -285,6 +385,8 @@ int main(void)
         cmocka_unit_test(device_memory_is_copied_in_words),
         cmocka_unit_test(device_memory_is_registered_from_zero_on),
         cmocka_unit_test(a_parent_domain_is_its_protection_domain),
+        cmocka_unit_test(imported_objects_are_the_same),
+        cmocka_unit_test(a_closed_import_leaves_what_it_shared),
         cmocka_unit_test(a_shared_receive_queue_is_resized),
     };
 

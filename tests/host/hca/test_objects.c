@@ -417,8 +417,6 @@ static void calls_that_are_not_offered_say_so(void **state)
     NONE(ibv_create_srq_ex(c, &tm));
     NONE(ibv_create_cq_ex(c, &cx));
     NONE(ibv_create_counters(c, &ci));
-    NONE(ibv_import_pd(c, 1));
-    NONE(ibv_import_mr(p.s[0].pd, 1));
     NONE(ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, IBV_ACCESS_ON_DEMAND));
     NONE(ibv_reg_dmabuf_mr(p.s[0].pd, 0, 4096, 0, -1, 0));
     NONE(ibv_create_qp(p.s[0].pd, &raw));

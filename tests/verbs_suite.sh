@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# rdma-core's own test suite on the emulated HCA: every test in a process of its own, as a host of a fabric of one switch, with a
+# limit of time. Prints a line a test and the counts; Debian's suite (v44, of the package python3-pyverbs) has to have no failure and
+# at least 110 that pass. RDMA_CORE_TESTS=DIR runs the suite in DIR too (rdma-core's directory tests, or the one above it), with the
+# pyverbs that PYTHONPATH finds: a current suite needs a pyverbs of its own. ONLY=REGEX runs some of the tests.
+. "$(dirname "$0")/e2e/lib.sh"
+least=110
+limit=${SUITE_SECONDS:-90}
+work=$TRIB_BUILD/verbs-suite
+only=${ONLY:-.}
+
+python=
+for p in python3 /usr/bin/python3; do
+    "$p" -c 'import pyverbs.device' >/dev/null 2>&1 && python=$p && break
+done
+[ -n "$python" ] || skip "no pyverbs for python3 (Debian: python3-pyverbs)"
+
+# Where Debian's package has the tests; documents may be left out of an installation, but not out of the package.
+packaged() {
+    local d=/usr/share/doc/rdma-core/tests
+    [ -e $d/run_tests.py ] && echo $d && return
+    (mkdir -p "$work/package" && cd "$work/package" && apt-get download -q python3-pyverbs && dpkg-deb -x python3-pyverbs_*.deb .) \
+        >/dev/null 2>&1
+    [ -e "$work/package$d/run_tests.py" ] && echo "$work/package$d"
+}
+
+# one TEST SLOT: its verdict and, where it is not ok, why.
+one() {
+    local name=$1 log=$out/$1 rc t0 verdict why=
+    t0=$(date +%s%N)
+    (cd "$suite/.." && exec timeout -k 5 "$limit" "$root/scripts/trib" exec "h$(($2 % 4))" -- "$python" tests/run_tests.py --dev trib0 -v "${name#tests.}") \
+        >"$log" 2>&1 </dev/null
+    rc=$?
+    if [ $rc = 124 ] || [ $rc = 137 ]; then
+        verdict=FAILED why="did not end within $limit s"
+    elif [ $rc != 0 ]; then
+        verdict=FAILED why=$(grep -E '^[A-Za-z_.]*(Error|Exception|Skip)[A-Za-z]*:' "$log" | tail -n 1)
+        why="${why:-exit code $rc}"
+    elif grep -q '^OK (skipped' "$log"; then
+        verdict=skipped why=$(sed -n "s/.*skipped ['\"]\(.*\)['\"]$/\1/p" "$log" | head -n 1)
+    else
+        verdict=ok
+    fi
+    printf '%-7s %-86s %5.1f s%s\n' $verdict "${name#tests.}" "$((($(date +%s%N) - t0) / 100000000))e-1" "${why:+  $why}"
+}
+export -f one
+export root python limit
+
+# run_suite NAME DIRECTORY LEAST_OK: 0, 1 (failures, or too few pass), 77
+run_suite() {
+    local name=$1 from=$2 least_ok=$3 table=$work/$1.txt ok failed
+    [ -e "$from/run_tests.py" ] || from=$from/tests
+    [ -e "$from/run_tests.py" ] || { echo "skipped $name: found no run_tests.py in $2"; return 77; }
+    suite=$work/$name/tests out=$work/$name/out
+    rm -rf "${work:?}/$name"
+    mkdir -p "$suite" "$out" && cp -rL "$from/." "$suite" && find "$suite" -name '*.gz' -exec gunzip -f {} +
+    export suite out
+    (cd "$suite/.." && "$python" tests/run_tests.py --dev trib0 --list-tests) >"$work/$name/list" 2>"$work/$name/list.err"
+    grep '^tests\.' "$work/$name/list" | grep -E -- "$only" >"$work/$name/tests.txt"
+    [ -s "$work/$name/tests.txt" ] || {
+        echo "skipped $name: its tests cannot be loaded: $(grep -v '^ ' "$work/$name/list.err" | tail -n 1) (the pyverbs of $python is another version?)"
+        return 77
+    }
+    xargs -P "$(nproc)" --process-slot-var=SLOT -I{} bash -c 'one "$1" "$SLOT"' - {} <"$work/$name/tests.txt" | tee "$table"
+    ok=$(grep -c '^ok ' "$table") failed=$(grep -c '^FAILED' "$table")
+    echo
+    echo "$name: $ok ok, $failed failed, $(grep -c '^skipped' "$table") skipped; expected no failure$([ "$only" != . ] || [ "$least_ok" = 0 ] || echo ", at least $least_ok ok")"
+    sed -n 's/^skipped [^ ]* *[0-9.]* s  //p' "$table" | sort | uniq -c | sort -rn | sed 's/^ *\([0-9]*\) /skipped \1: /'
+    [ "$failed" -gt 0 ] && return 1
+    [ "$only" != . ] || [ "$ok" -ge "$least_ok" ]
+}
+
+trib up "$conf/single-switch-4.conf" --dilation 1 >"$tmp/up.log" 2>&1 || fail "no fabric: $(tail -n 1 "$tmp/up.log")"
+from=$(packaged) || skip "no tests of rdma-core: the package python3-pyverbs cannot be downloaded"
+run_suite v44 "$from" $least
+rc=$?
+if [ -n "${RDMA_CORE_TESTS:-}" ]; then
+    run_suite current "$RDMA_CORE_TESTS" 0
+    now=$?
+    [ $now = 77 ] || [ $rc != 0 ] || rc=$now
+else
+    echo "skipped current suite: RDMA_CORE_TESTS names no directory of rdma-core's tests"
+fi
+exit $rc
