@@ -8,6 +8,7 @@
  *             each tree it has got. Nothing runs from then on until
  *   VERDICT   0 to all: the first operation that is not finished everywhere, how many messages of
  *             it all have, how many some rank has, and who
+ *   END       0 to all: there is no verdict, for that rank does not answer
  *
  * Where an answer is late, what is repeated goes by way of other ranks in turn as well, those in
  * the GPU nodes of both: the rail between two ranks may be what has failed.
@@ -32,7 +33,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum fall_type { FALL_ASK = 1, FALL_REPORT, FALL_VERDICT };
+enum fall_type { FALL_ASK = 1, FALL_REPORT, FALL_VERDICT, FALL_END };
+/* The others give rank 0 time to say whom it misses. */
+#define VERDICT_NS (PEER_NS + PEER_NS / 8)
 /* BEGUN, ALONE, LAST are a report's: it runs; it needs what has failed and cannot be cut; so was
  * the one before. WHOLE, AGAIN are the verdict's. */
 enum fall_flag { BEGUN = 1, ALONE = 2, LAST = 4, WHOLE = 8, AGAIN = 16 };
@@ -438,6 +441,22 @@ void fall_begin(struct comm *c, unsigned parts, const char *fmt, ...)
     begin(c, parts, why);
 }
 
+static void not_answered(struct comm *c, unsigned r)
+{
+    comm_fail(c, "%s; rank %u (%s) does not answer", c->fall.why, r, comm_host(c, r));
+}
+
+/* Rank 0 knows who it is. */
+static void say_end(struct comm *c, unsigned missing)
+{
+    for (unsigned r = 1; r < c->cfg.nranks; r++) {
+        struct fall_msg m = message(c, FALL_END, c->fall.n_rounds, c->fall.parts);
+
+        m.cut[0].from = rte_cpu_to_be_32(missing);
+        send_to(c, r, &m);
+    }
+}
+
 /* Names who has not answered. */
 static void give_up(struct comm *c)
 {
@@ -449,14 +468,18 @@ static void give_up(struct comm *c)
     }
     while (!c->cfg.rank && r + 1 < c->cfg.nranks && c->fall.report[r].here)
         r++;
-    comm_fail(c, "%s; rank %u (%s) does not answer", c->fall.why, r, comm_host(c, r));
+    if (!c->cfg.rank)
+        say_end(c, r);
+    not_answered(c, r);
 }
 
 void fall_tick(struct comm *c)
 {
     if (c->fall.state != FALL_ASKING || c->state == COMM_FAILED)
         return;
-    if (c->now_ns - c->fall.since_ns > (is_broken(c) ? GIVE_UP_NS : PEER_NS)) {
+    if (c->now_ns - c->fall.since_ns > (is_broken(c)  ? GIVE_UP_NS
+                                        : c->cfg.rank ? VERDICT_NS
+                                                      : PEER_NS)) {
         give_up(c);
         return;
     }
@@ -498,6 +521,9 @@ void fall_input(struct comm *c, const void *msg, size_t len)
         on_verdict(c, &m);
     else if (m.type == FALL_ASK && rank == 0)
         fall_tick(c);
+    else if (m.type == FALL_END && rank == 0 && c->fall.state == FALL_ASKING &&
+             m.round == c->fall.n_rounds)
+        not_answered(c, rte_be_to_cpu_32(m.cut[0].from) % c->cfg.nranks);
 }
 
 void fall_destroy(struct comm *c)

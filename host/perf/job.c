@@ -2,10 +2,13 @@
  * Why the first failure to arrive is not always the one to report: when a rank is killed, another
  * rank may notice its own broken connection and say so before the launcher sees the death. A
  * failure that a rank reports is therefore held for GRACE_MS; a death or an interrupt that shows up
- * meanwhile is the cause.
+ * meanwhile is the cause. Nor is who is missed always the one to blame: a process that is stopped
+ * may be waited for by way of others. So the launcher names who was stopped (suspect.h) beside what
+ * was noticed first.
  */
 #include "host/perf/job.h"
 
+#include "host/perf/suspect.h"
 #include "host/perf/watch.h"
 #include "switch/rim/preload.h"
 #include "switch/rim/shared.h"
@@ -32,6 +35,7 @@ struct proc {
     int fd;    /* -1: closed */
     struct inbox in;
     bool answered, failed;
+    struct suspect stop;
 };
 
 struct job {
@@ -143,8 +147,13 @@ static void reap(struct job *j)
     for (unsigned r = 0; r < j->nranks; r++) {
         int status;
         pid_t pid = j->rank[r].pid;
-        if (pid && waitpid(pid, &status, WNOHANG) == pid)
-            rank_ended(j, r, pid, status);
+
+        while (j->rank[r].pid && waitpid(pid, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid) {
+            if (WIFSTOPPED(status) || WIFCONTINUED(status))
+                suspect_note(&j->rank[r].stop, WIFSTOPPED(status), now_ms());
+            else
+                rank_ended(j, r, pid, status);
+        }
     }
 }
 
@@ -164,6 +173,7 @@ static void watch_switches(struct job *j)
     if (!j->watch || now - j->watched < WATCH_MS)
         return;
     j->watched = now;
+    watch_look(j->watch, now);
     if (!watch_died(j->watch, text, sizeof(text), &needed))
         return;
     if (needed) {
@@ -232,9 +242,43 @@ static void take_input(struct job *j, unsigned r, const struct gather *g)
         close_rank(j, r);
 }
 
+/* Who was stopped, if anybody: "rank 3 (h3, pid 77) is stopped, for 2.0 s now", or "". Whether it
+ * is stuck. */
+static bool name_stopped(struct job *j, char *text, size_t size)
+{
+    bool stuck = false;
+    char how[64];
+
+    *text = '\0';
+    for (unsigned r = 0; r < j->nranks; r++)
+        if (j->rank[r].pid && suspect_says(&j->rank[r].stop, now_ms(), how, sizeof(how))) {
+            snprintf(text, size, "rank %u (%s, pid %d) %s", r, host_name(j, r), (int)j->rank[r].pid,
+                     how);
+            return suspect_is_stuck(&j->rank[r].stop, now_ms());
+        }
+    if (j->watch)
+        watch_stopped(j->watch, now_ms(), text, size, &stuck);
+    return stuck;
+}
+
+static void blame(struct job *j)
+{
+    char stopped[MSG_TEXT / 2];
+
+    name_stopped(j, stopped, sizeof(stopped));
+    if (*stopped)
+        set_cause(j, "%.*s; noticed first: %.*s", (int)sizeof(stopped), stopped,
+                  (int)(sizeof(j->held) - sizeof(stopped) - 32), j->held);
+    else
+        set_cause(j, "%.*s%s%s%s", (int)(sizeof(j->held) - sizeof(j->lost)), j->held,
+                  *j->lost ? " (" : "", j->lost, *j->lost ? ")" : "");
+}
+
 /* One turn: waits up to ms for anything and takes it in. */
 static void turn(struct job *j, int ms, const struct gather *g)
 {
+    char stopped[MSG_TEXT / 2];
+
     for (unsigned r = 0; r < j->nranks; r++)
         j->pfd[r] = (struct pollfd){.fd = j->rank[r].fd, .events = POLLIN};
     j->pfd[j->nranks] = (struct pollfd){.fd = j->sigfd, .events = POLLIN};
@@ -247,8 +291,9 @@ static void turn(struct job *j, int ms, const struct gather *g)
     reap(j);
     watch_switches(j);
     if (j->held_since && now_ms() - j->held_since > GRACE_MS)
-        set_cause(j, "%.*s%s%s%s", (int)(sizeof(j->held) - sizeof(j->lost)), j->held,
-                  *j->lost ? " (" : "", j->lost, *j->lost ? ")" : "");
+        blame(j);
+    if (!j->cause[0] && name_stopped(j, stopped, sizeof(stopped)))
+        set_cause(j, "%s", stopped);
     if (j->cause[0])
         tell_cause(j);
 }
@@ -263,14 +308,17 @@ static bool all_answered(const struct job *j)
 
 static void name_missing(struct job *j, double seconds)
 {
-    char list[160] = "";
+    char list[160] = "", stopped[MSG_TEXT / 2];
     size_t at = 0;
+
+    name_stopped(j, stopped, sizeof(stopped));
 
     for (unsigned r = 0; r < j->nranks && at < sizeof(list) - 48; r++)
         if (!j->rank[r].answered)
             at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%u (%s)", at ? ", " : "", r,
                                    host_name(j, r));
-    set_cause(j, "no answer within %.0f s from rank %s", seconds, list);
+    set_cause(j, "%s%sno answer within %.0f s from rank %s", stopped, *stopped ? "; " : "", seconds,
+              list);
 }
 
 int job_gather(struct job *j, uint32_t type, double seconds, job_fn each, job_fn on_progress,
@@ -311,6 +359,10 @@ int job_end(struct job *j)
         job_bcast(j, MSG_QUIT, NULL, 0);
         j->quitting = true;
     }
+    /* One that is stopped hears of nothing. */
+    for (unsigned r = 0; r < j->nranks && j->cause[0]; r++)
+        if (j->rank[r].pid && j->rank[r].stop.since_ms && !j->rank[r].stop.until_ms)
+            kill(j->rank[r].pid, SIGKILL);
     while (any_left(j) && now_ms() < deadline)
         turn(j, 50, NULL);
     for (unsigned r = 0; r < j->nranks; r++) {

@@ -1,5 +1,7 @@
 #include "host/perf/watch.h"
 
+#include "host/perf/suspect.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +11,7 @@
 struct watched {
     char name[FAB_NAME];
     int pid; /* 0: died, and said so */
+    struct suspect stop;
 };
 
 struct watch {
@@ -106,9 +109,9 @@ static void how_it_ended(const struct watch *w, const struct watched *p, char *h
         fclose(f);
 }
 
-static void describe(const struct watch *w, const struct watched *p, char *text, size_t size)
+static void describe(const struct watch *w, const struct watched *p, const char *what, char *text,
+                     size_t size)
 {
-    char how[96];
     const struct fab_proc *fp = proc_of(w, p);
     size_t at;
 
@@ -116,8 +119,7 @@ static void describe(const struct watch *w, const struct watched *p, char *text,
     for (unsigned i = 0; fp && i < fp->n_nodes && at + FAB_NAME + 24 < size; i++)
         at += (size_t)snprintf(text + at, size - at, "%s%s", i ? ", " : ", nodes ",
                                w->fab->nodes[fp->nodes[i]].name);
-    how_it_ended(w, p, how, sizeof(how));
-    snprintf(text + at, size - at, ") has died%s%s", *how ? ": " : "", how);
+    snprintf(text + at, size - at, ") %s", what);
 }
 
 /* The lock of a pid file goes with its process, whoever has still to reap it. */
@@ -127,11 +129,36 @@ bool watch_died(struct watch *w, char *text, size_t size, bool *needed)
         struct watched *p = &w->proc[i];
 
         if (p->pid && rundir_proc_pid(w->rd, p->name) != p->pid) {
-            describe(w, p, text, size);
+            char how[96], what[112];
+
+            how_it_ended(w, p, how, sizeof(how));
+            snprintf(what, sizeof(what), "has died%s%s", *how ? ": " : "", how);
+            describe(w, p, what, text, size);
             *needed = is_needed(w, proc_of(w, p));
             p->pid = 0;
             return true;
         }
+    }
+    return false;
+}
+
+void watch_look(struct watch *w, int64_t now_ms)
+{
+    for (unsigned i = 0; i < w->n; i++)
+        if (w->proc[i].pid)
+            suspect_note(&w->proc[i].stop, suspect_is_stopped(w->proc[i].pid), now_ms);
+}
+
+bool watch_stopped(const struct watch *w, int64_t now_ms, char *text, size_t size, bool *stuck)
+{
+    char how[64];
+
+    for (unsigned i = 0; i < w->n; i++) {
+        if (!suspect_says(&w->proc[i].stop, now_ms, how, sizeof(how)))
+            continue;
+        describe(w, &w->proc[i], how, text, size);
+        *stuck = suspect_is_stuck(&w->proc[i].stop, now_ms);
+        return true;
     }
     return false;
 }

@@ -19,5 +19,10 @@ void watch_stop(struct watch *w);
  * switch that hosts hang on is gone with it. Without other switches there may be other ways.
  */
 bool watch_died(struct watch *w, char *text, size_t size, bool *needed);
+/* Looks which of them are stopped; to be called now and then. */
+void watch_look(struct watch *w, int64_t now_ms);
+/* Whether one is, or was a moment ago (suspect.h); text says which. *stuck: a job need not wait any
+ * longer for it. */
+bool watch_stopped(const struct watch *w, int64_t now_ms, char *text, size_t size, bool *stuck);
 
 #endif

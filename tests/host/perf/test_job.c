@@ -3,6 +3,7 @@
  * gathered, that whoever dies is named to everybody else, and that nothing hangs or is left over.
  */
 #include "host/perf/job.h"
+#include "host/perf/suspect.h"
 #include "switch/rim/shared.h"
 
 #include <errno.h>
@@ -94,6 +95,20 @@ static int rank_2_is_killed_and_rank_1_notices(int fd, unsigned rank)
     }
     if (rank == 1)
         msg_send(fd, MSG_FAIL, text, sizeof(text));
+    return good_rank(fd, rank);
+}
+
+/* Rank 1 waits for rank 0, which waits for rank 2. */
+static int rank_2_is_stopped_and_rank_1_blames_rank_0(int fd, unsigned rank)
+{
+    static const char text[] = "rank 0 (h0): transport retry counter exceeded";
+
+    if (rank == 2)
+        kill(getpid(), SIGSTOP);
+    if (rank == 1) {
+        usleep(150000);
+        msg_send(fd, MSG_FAIL, text, sizeof(text));
+    }
     return good_rank(fd, rank);
 }
 
@@ -206,6 +221,51 @@ static void a_death_outranks_the_complaint_of_a_neighbour(void **state)
     assert_non_null(strstr(job_cause(j), "rank 2 (h2"));
     assert_non_null(strstr(job_cause(j), "killed by signal 9"));
     job_free(j);
+}
+
+static void a_rank_that_is_stopped_is_named_beside_whoever_was_missed(void **state)
+{
+    struct job *j = start(rank_2_is_stopped_and_rank_1_blames_rank_0);
+    char want[80];
+
+    (void)state;
+    snprintf(want, sizeof(want), "rank 2 (h2, pid %d) is stopped", (int)job_pid(j, 2));
+    assert_true(run_to_failure(j, 10) < 3000);
+    assert_ptr_equal(strstr(job_cause(j), want), job_cause(j));
+    assert_non_null(strstr(job_cause(j), "noticed first: rank 1 (h1"));
+    for (unsigned r = 0; r < N; r++)
+        if (r != 2)
+            assert_string_equal(seen->told[r], job_cause(j));
+    job_free(j);
+}
+
+static void who_was_stopped_is_remembered_for_a_while(void **state)
+{
+    static const struct {
+        int64_t stop, go, now;
+        bool says, stuck;
+    } rows[] = {
+        {1000, 0, 1200, true, false},      {1000, 0, 17000, true, true},
+        {1000, 1600, 3000, true, false},   {1000, 1020, 3000, false, false},
+        {1000, 1600, 12000, false, false}, {0, 0, 12000, false, false},
+    };
+    char text[64];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct suspect s = {0};
+
+        suspect_note(&s, false, 500);
+        if (rows[i].stop)
+            suspect_note(&s, true, rows[i].stop);
+        if (rows[i].stop)
+            suspect_note(&s, true, rows[i].stop + 10); /* seen again */
+        if (rows[i].go)
+            suspect_note(&s, false, rows[i].go);
+        assert_int_equal(suspect_says(&s, rows[i].now, text, sizeof(text)), rows[i].says);
+        assert_int_equal(suspect_is_stuck(&s, rows[i].now), rows[i].stuck);
+    }
+    assert_false(suspect_is_stopped(getpid()));
 }
 
 static void a_complaint_alone_is_the_cause(void **state)
@@ -357,6 +417,8 @@ int main(void)
         cmocka_unit_test(answers_of_all_ranks_are_gathered),
         cmocka_unit_test(a_killed_rank_is_named_to_all_others),
         cmocka_unit_test(a_death_outranks_the_complaint_of_a_neighbour),
+        cmocka_unit_test(a_rank_that_is_stopped_is_named_beside_whoever_was_missed),
+        cmocka_unit_test(who_was_stopped_is_remembered_for_a_while),
         cmocka_unit_test(a_complaint_alone_is_the_cause),
         cmocka_unit_test(an_early_exit_is_named_with_its_code),
         cmocka_unit_test(a_stuck_rank_is_named_and_killed),
