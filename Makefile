@@ -242,13 +242,14 @@ formulas:
 	$(Q)$(MAKE) --no-print-directory unit-programs
 	$(Q)FORMULAS=whole $(BUILD)/tests/sim/test_formulas
 
-# 200 host agents killed under load, one after the other; the switches must outlive them all. Then every part of `trib perf` 30 times at
-# random moments; nothing may be left.
+# 200 host agents killed under load, one after the other; the switches must outlive them all. Then every part of `trib perf`, and
+# ranks, verbs programs and switch processes, 30 times each at random moments: nothing may be left, and nobody else blamed.
 kills:
 	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs
+	$(Q)$(MAKE) --no-print-directory programs $(TOOLS)
 	$(Q)KILLS=200 TRIB_BUILD=$(BUILD) bash tests/e2e/kill_rank.sh
 	$(Q)ROUNDS=30 TRIB_BUILD=$(BUILD) bash tests/e2e/kill_parts.sh
+	$(Q)KILLS=30 TRIB_BUILD=$(BUILD) bash tests/e2e/kills.sh
 
 # Virtual time at 8 to 4,096 GPUs: time, memory and events per second of each run.
 scale:
