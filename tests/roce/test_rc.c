@@ -459,6 +459,43 @@ static void a_doubled_old_read_does_not_count_as_an_open_one(void **state)
     env_free(&e);
 }
 
+/* ---- ways through a fabric ---- */
+
+/* IBTA A17.4.3: the UDP source port is a flow's, of the dynamic range; by it switches spread queue
+ * pairs over equal paths. */
+static void packets_of_a_queue_pair_have_one_source_port_and_others_another(void **state)
+{
+    struct env e = env_make(NULL, false);
+    unsigned port[3] = {0};
+
+    (void)state;
+    for (unsigned k = 0; k < 3; k++) {
+        struct rte_mbuf *m[4];
+        uint16_t n;
+        struct qp *qp[2] = {e.qp[0], e.qp[1]};
+        struct wqe w = request(&e, WR_WRITE, k + 1, 300);
+
+        if (k)
+            pair_connect(e.p, QP_RC, &(struct qp_attr){.sq_psn = 7}, 8, NULL, NULL, false, qp);
+        assert_int_equal(qp_post_send(qp[0], &w), 0);
+        n = e.p->s[0].ep.output(e.p->s[0].ep.ctx, ENDPOINT_DATA, m, 4, e.p->now_ps);
+        assert_true(n > 0);
+        for (uint16_t i = 0; i < n; i++) {
+            const uint8_t *udp = rte_pktmbuf_mtod(m[i], const uint8_t *) + 34;
+            unsigned src = (unsigned)udp[0] << 8 | udp[1];
+
+            assert_in_range(src, 0xc000, 0xffff);
+            if (!i)
+                port[k] = src;
+            assert_int_equal(src, port[k]);
+            rte_pktmbuf_free(m[i]);
+        }
+        for (unsigned j = 0; j < k; j++)
+            assert_int_not_equal(port[j], port[k]);
+    }
+    env_free(&e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -477,6 +514,7 @@ int main(void)
         cmocka_unit_test(an_acknowledgement_may_overtake_an_answer),
         cmocka_unit_test(a_repeated_read_is_answered_in_order_of_psn),
         cmocka_unit_test(a_doubled_old_read_does_not_count_as_an_open_one),
+        cmocka_unit_test(packets_of_a_queue_pair_have_one_source_port_and_others_another),
     };
 
     test_eal_init();

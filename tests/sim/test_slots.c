@@ -254,19 +254,20 @@ static const struct {
     {0, 0, 2000, 0, 8, 1, 64, 1, 8, "leaf0 has 480 of 2000 buffers left"},
 };
 
-static struct job *tenant(const struct bed *b, unsigned i)
-{
-    struct job_cfg jc = cfg_of(b, SHARP, others[i].trees);
-    static unsigned world_rank[RANKS];
+static const unsigned in_order[RANKS] = {0, 1, 2, 3, 4, 5, 6, 7};
 
-    for (unsigned r = 0; r < others[i].ranks; r++)
-        world_rank[r] = others[i].first + r;
-    jc.nranks = others[i].ranks;
-    jc.host_of_rank = hosts + others[i].first;
-    jc.world_rank = world_rank;
-    jc.group = 2;
-    jc.key = 8;
-    jc.window = others[i].holds;
+static struct job *tenant(const struct bed *b, struct job *beside, uint32_t group, unsigned first,
+                          unsigned ranks, unsigned trees, uint32_t holds)
+{
+    struct job_cfg jc = cfg_of(b, SHARP, trees);
+
+    jc.nranks = ranks;
+    jc.host_of_rank = hosts + first;
+    jc.world_rank = in_order + first;
+    jc.beside = beside;
+    jc.group = group;
+    jc.key = group;
+    jc.window = holds;
     return job_up(&jc);
 }
 
@@ -284,7 +285,8 @@ static void a_job_fits_into_what_others_leave_and_says_so(void **state)
                           others[i].holds, others[i].ranks, others[i].trees);
             up(&b, "conf/leaf-spine-8.conf", NULL, others[i].slots, others[i].groups,
                others[i].mbufs);
-            a = tenant(&b, i);
+            a = tenant(&b, NULL, 2, others[i].first, others[i].ranks, others[i].trees,
+                       others[i].holds);
             jc = cfg_of(&b, SHARP, 2);
             jc.beside = a;
             jc.any_order = !others[i].got;
@@ -360,12 +362,43 @@ static void what_is_given_back_serves_the_next_job(void **state)
     down(&b);
 }
 
+/* Where the other switches had granted it already. */
+static void a_tree_that_is_given_up_is_left_everywhere(void **state)
+{
+    struct coll_grant g;
+    struct job_cfg jc;
+    struct job *a, *j, *k;
+    struct bed b;
+
+    (void)state;
+    up(&b, "conf/leaf-spine-8.conf", NULL, 200, 0, 0);
+    a = tenant(&b, NULL, 2, 4, 4, 1, 190); /* at leaf1 */
+    jc = cfg_of(&b, SHARP, 2);
+    jc.beside = a;
+    j = job_up(&jc);
+    expect(j, 1, 8, 0, "leaf1 has 2 of 200 slots left");
+    run_all(j, ALGO_SHARP);
+    comm_granted(job_comm(j, 0), &g);
+    /* At leaf0 the one tree has what was granted there before the ranks agreed on less. */
+    k = tenant(&b, a, 3, 0, 4, 1, 90);
+    comm_granted(job_comm(k, 0), &g);
+    assert_int_equal(g.window, 90);
+    run(k,
+        (struct job_op){
+            .kind = COLL_ALLREDUCE, .algo = ALGO_SHARP, .type = DT_INT8, .op = OP_MAX, .count = 9});
+    assert_int_equal(job_destroy(k), 0);
+    assert_int_equal(job_destroy(j), 0);
+    assert_int_equal(job_destroy(a), 0);
+    down(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_alone_shares_the_slots_among_its_trees),
         cmocka_unit_test(a_job_fits_into_what_others_leave_and_says_so),
         cmocka_unit_test(sharp_alone_fails_only_where_nothing_fits),
+        cmocka_unit_test(a_tree_that_is_given_up_is_left_everywhere),
         cmocka_unit_test(what_is_given_back_serves_the_next_job),
     };
 

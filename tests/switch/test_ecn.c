@@ -6,8 +6,12 @@
 #include <cmocka.h>
 
 #include "switch/ecn.h"
+#include "tests/support/eal.h"
+#include "tests/support/lab.h"
 
 #define N 100000
+
+static struct rte_mempool *pool;
 
 static unsigned hits(struct ecn *e, uint64_t waiting)
 {
@@ -69,13 +73,47 @@ static void marks_follow_from_the_seed(void **state)
     assert_true(differ > 100);
 }
 
+/* What others hold of a frame (a copy that may have to be sent again, other branches of a
+ * multicast) stays as it was; the mark goes into a header of its own, or nowhere. */
+static void a_mark_is_seen_by_this_copy_alone(void **state)
+{
+    const struct frame_spec spec = {.src_ip = 0x0a000001, .dst_ip = 0x0a000002, .len = 200};
+
+    (void)state;
+    for (unsigned shared = 0; shared < 3; shared++) /* not; by reference; by a clone */
+        for (int own_header = 0; own_header < 2; own_header++) {
+            struct rte_mbuf *m = lab_frame(pool, &spec), *other = NULL, *got;
+            uint8_t before = rte_pktmbuf_mtod(m, uint8_t *)[15];
+            uint64_t marks = 0;
+            bool can = !shared || own_header;
+
+            assert_int_equal(before & 3, 2);
+            if (shared == 1)
+                rte_mbuf_refcnt_update(other = m, 1);
+            else if (shared == 2)
+                other = m, m = rte_pktmbuf_clone(m, pool);
+            got = ecn_mark(m, own_header ? pool : NULL, &marks);
+            assert_int_equal(marks, can);
+            assert_int_equal(rte_pktmbuf_mtod(got, uint8_t *)[15], can ? before | 3 : before);
+            assert_int_equal(lab_ip_checksum(rte_pktmbuf_mtod(got, uint8_t *) + 14, 20), 0);
+            if (other)
+                assert_int_equal(rte_pktmbuf_mtod(other, uint8_t *)[15], before);
+            rte_pktmbuf_free(got);
+            rte_pktmbuf_free(other);
+            assert_int_equal(rte_mempool_in_use_count(pool), 0);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_mark_is_seen_by_this_copy_alone),
         cmocka_unit_test(the_probability_grows_between_the_thresholds),
         cmocka_unit_test(one_threshold_marks_all_above_it_and_none_switches_it_off),
         cmocka_unit_test(marks_follow_from_the_seed),
     };
 
+    test_eal_init();
+    pool = test_pool(63);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "roce/random.h"
 #include "roce/wire.h"
 #include "switch/mcast.h"
 #include "tests/support/eal.h"
@@ -64,6 +65,86 @@ static void memberships_are_bits_of_ports_and_the_table_is_bounded(void **state)
     assert_int_equal(n, 2 * MCAST_MAX_GROUPS);
     mcast_each(mc, count_group, &n);
     assert_int_equal(n, 2 * MCAST_MAX_GROUPS);
+    mcast_destroy(mc);
+}
+
+#define PORTS 70u
+
+/* A plain list of what the table must say. */
+struct plain {
+    uint32_t group[MCAST_MAX_GROUPS];
+    bool joined[MCAST_MAX_GROUPS][PORTS];
+};
+
+static void left_one(void *ctx, uint32_t group)
+{
+    struct plain *l = ctx;
+
+    for (unsigned g = 0; g < MCAST_MAX_GROUPS; g++)
+        if (l->group[g] == group)
+            return;
+    fail_msg("%08x was never joined", group);
+}
+
+static void expect_the_same(const struct mcast *mc, struct plain *l)
+{
+    unsigned groups = 0, want = 0;
+
+    for (unsigned g = 0; g < MCAST_MAX_GROUPS; g++) {
+        const uint64_t *bits = mcast_members(mc, l->group[g]);
+        unsigned n = 0;
+
+        for (unsigned p = 0; p < PORTS; p++) {
+            bool is = bits && bits[p / 64] >> (p & 63) & 1;
+
+            if (is != l->joined[g][p])
+                fail_msg("group %08x, port %u: %d", l->group[g], p, is);
+            n += is;
+        }
+        assert_true(!bits == !n);
+        want += n > 0;
+        assert_int_equal(mcast_others(mc, l->group[g], 5), n > l->joined[g][5]);
+    }
+    mcast_each(mc, count_group, &groups);
+    assert_int_equal(groups, want);
+}
+
+/* As full as it can be, half of its buckets, so that groups of one bucket, and of those behind it,
+ * come and go in every order, also around the end of the table. */
+static void whatever_joins_and_leaves_the_table_says_what_a_plain_list_does(void **state)
+{
+    static struct plain l;
+    uint64_t rng = 7;
+    struct mcast *mc;
+
+    (void)state;
+    assert_int_equal(mcast_create(&mc, PORTS), 0);
+    for (unsigned g = 0; g < MCAST_MAX_GROUPS; g++) {
+        l.group[g] = 0xe1000000 + (uint32_t)(random_next(&rng) % 0xffffff);
+        for (unsigned k = 0; k < g; k++)
+            if (l.group[k] == l.group[g])
+                l.group[g]++, k = 0;
+    }
+    for (unsigned i = 0; i < 40000; i++) {
+        unsigned g = random_next(&rng) % MCAST_MAX_GROUPS, p = random_next(&rng) % 2 ? 5 : 69;
+
+        /* First it fills, then half come and half go. */
+        if (i < 3000 || random_next(&rng) % 2)
+            assert_int_equal(mcast_join(mc, l.group[g], (uint16_t)p), !l.joined[g][p]);
+        else if (mcast_leave(mc, l.group[g], (uint16_t)p) != l.joined[g][p])
+            fail_msg("group %08x, port %u: left, %d", l.group[g], p, !l.joined[g][p]);
+        else
+            p += PORTS;
+        l.joined[g][p % PORTS] = p < PORTS;
+        if (i % 16000 == 15999) {
+            mcast_forget_port(mc, 69, left_one, &l);
+            for (unsigned k = 0; k < MCAST_MAX_GROUPS; k++)
+                l.joined[k][69] = false;
+        }
+        if (i % 128 == 0)
+            expect_the_same(mc, &l);
+    }
+    expect_the_same(mc, &l);
     mcast_destroy(mc);
 }
 
@@ -128,7 +209,7 @@ static struct rte_mbuf *igmp(const uint8_t *msg, unsigned n)
 
     memcpy(b + 34, msg, n);
     b[36] = b[37] = 0;
-    sum = lab_ip_checksum(b + 34, n);
+    sum = lab_ip_checksum(b + 34, n + n % 2); /* behind it are zeros */
     b[36] = (uint8_t)(sum >> 8), b[37] = (uint8_t)sum;
     return lab_bytes(pool, b, 34 + n);
 }
@@ -186,6 +267,24 @@ static void malformed_igmp_is_refused(void **state)
         assert_int_equal(parse(m, &h), 0);
         rte_pktmbuf_mtod(m, uint8_t *)[36] ^= 1;
         assert_int_equal(parse(m, &h), -EINVAL); /* checksum */
+        rte_pktmbuf_free(m);
+    }
+}
+
+/* RFC 2236, 2.5: longer messages are read as the shortest, with all of it in the checksum. */
+static void a_longer_report_is_read_whatever_its_length(void **state)
+{
+    static const uint8_t v2[] = {0x16, 0, 0, 0, 225, 1, 2, 3, 0xff, 0x12, 0xfe};
+    struct heard h;
+
+    (void)state;
+    for (unsigned n = 8; n <= sizeof(v2); n++) {
+        struct rte_mbuf *m = igmp(v2, n);
+
+        assert_int_equal(parse(m, &h), 0);
+        assert_true(h.n == 1 && h.what[0] == IGMP_JOIN && h.group[0] == GROUP);
+        rte_pktmbuf_mtod(m, uint8_t *)[34 + n - 1] ^= 1;
+        assert_int_equal(parse(m, &h), -EINVAL);
         rte_pktmbuf_free(m);
     }
 }
@@ -383,9 +482,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memberships_are_bits_of_ports_and_the_table_is_bounded),
+        cmocka_unit_test(whatever_joins_and_leaves_the_table_says_what_a_plain_list_does),
         cmocka_unit_test(our_own_reports_read_back),
         cmocka_unit_test(version_3_records_are_read_one_by_one),
         cmocka_unit_test(malformed_igmp_is_refused),
+        cmocka_unit_test(a_longer_report_is_read_whatever_its_length),
         cmocka_unit_test(a_group_gets_one_copy_on_each_link_of_the_tree_by_reference),
         cmocka_unit_test(groups_without_members_are_dropped_and_those_who_leave_hear_no_more),
         cmocka_unit_test(processes_of_a_host_are_members_each_for_itself),

@@ -82,6 +82,58 @@ static void thresholds_leave_the_headroom_that_the_link_needs(void **state)
     assert_true(p.headroom_bytes >= round_trip + 50000);
 }
 
+/*
+ * The worst that can come after XOFF: the frame that crossed the threshold was the largest, another
+ * one has just begun on the way to the neighbour, so that the pause waits for its end, and one has
+ * just begun at the neighbour when the pause arrives; the link is full both ways, and everything is
+ * late by the lag. Returns the bytes or frames above the threshold.
+ */
+static uint64_t worst(const struct pfc_cfg *c, uint32_t frame, bool count)
+{
+    uint64_t wire = frame + FRAME_LINK_OVERHEAD;
+    int64_t pause = link_time_ps(FRAME_MIN_BYTES + FRAME_LINK_OVERHEAD, c->rate_bps);
+    int64_t obeyed = link_time_ps(c->max_frame + FRAME_LINK_OVERHEAD, c->rate_bps) + pause +
+                     2 * c->latency_ps + c->lag_ps;
+    uint64_t later = (uint64_t)(((unsigned __int128)obeyed * c->rate_bps) / (8 * PS_PER_S)) / wire;
+
+    return (1 + later + 1) * (count ? 1 : frame);
+}
+
+static void everything_that_comes_before_a_pause_is_obeyed_has_room(void **state)
+{
+    static const struct {
+        uint64_t gbps;
+        int64_t latency_ns, lag_ns;
+        uint32_t max_frame;
+    } rows[] = {{400, 300, 0, 4208},  {400, 0, 0, 4208},      {400, 0, 0, 340},
+                {1, 0, 0, 9000},      {100, 500, 0, 1136},    {10, 5000, 0, 4208},
+                {3600, 100, 0, 4208}, {400, 300, 2000, 4208}, {400, 1000, 0, 1136},
+                {25, 0, 700, 624}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pfc_cfg c = {.on = true,
+                            .rate_bps = rows[i].gbps * 1000000000ull,
+                            .latency_ps = rows[i].latency_ns * PS_PER_NS,
+                            .lag_ps = rows[i].lag_ns * PS_PER_NS,
+                            .max_frame = rows[i].max_frame,
+                            .share_bytes = 50000,
+                            .share_pkts = 100};
+        struct pfc p;
+
+        pfc_init(&p, &c);
+        if (p.headroom_bytes < worst(&c, c.max_frame, false))
+            fail_msg("%u: %lu bytes, %lu can come", i, p.headroom_bytes,
+                     worst(&c, c.max_frame, false));
+        if (p.headroom_pkts < worst(&c, FRAME_MIN_BYTES, true))
+            fail_msg("%u: %u frames, %lu can come", i, p.headroom_pkts,
+                     worst(&c, FRAME_MIN_BYTES, true));
+        /* XON comes early enough for the link not to run dry. */
+        assert_true(p.xon_bytes >= (uint64_t)(2 * c.latency_ps / PS_PER_NS) * rows[i].gbps / 8);
+        assert_true(p.xon_pkts < p.xoff_pkts && p.xoff_pkts >= 64);
+    }
+}
+
 static void crossing_the_thresholds_speaks_once_each_way(void **state)
 {
     struct pfc_cfg c = {.on = true,
@@ -115,6 +167,7 @@ int main(void)
         cmocka_unit_test(other_mac_control_frames_are_told_apart),
         cmocka_unit_test(quanta_are_512_bit_times),
         cmocka_unit_test(thresholds_leave_the_headroom_that_the_link_needs),
+        cmocka_unit_test(everything_that_comes_before_a_pause_is_obeyed_has_room),
         cmocka_unit_test(crossing_the_thresholds_speaks_once_each_way),
     };
 

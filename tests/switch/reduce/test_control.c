@@ -451,6 +451,27 @@ static void a_group_id_serves_again_after_its_group_ended(void **state)
     bed_destroy(b);
 }
 
+/* What is remembered of a group that was aborted is of that one alone. */
+static void a_group_that_was_aborted_keeps_no_other_from_joining(void **state)
+{
+    struct bed *b = bed_of(LEAVES, 8);
+    struct member *m = joined(b, six, 6), *k;
+
+    (void)state;
+    an_peer_down(an_of(b, "leaf0"), m[0].host, b->now);
+    bed_settle(b, PS_PER_MS);
+    for (unsigned i = 0; i < 6; i++)
+        m[i].deaf = true;
+    for (unsigned id = 7; id < 10; id++) { /* the same id has another key */
+        k = bed_group(b, 0, id, 1024, 16, 1, six, 6);
+        join_some(b, k, 6);
+        for (unsigned i = 0; i < 6; i++)
+            if (k[i].state != MEMBER_IN)
+                fail_msg("group %u: %s: %s", id, agg_status_name(k[i].status), k[i].text);
+    }
+    bed_destroy(b);
+}
+
 static void a_member_that_gave_up_before_anything_was_sent_may_join_again(void **state)
 {
     struct bed *b = bed_of(LEAVES, 9);
@@ -543,6 +564,7 @@ int main(void)
         cmocka_unit_test(a_join_from_another_queue_pair_is_a_duplicate),
         cmocka_unit_test(a_join_that_comes_after_its_group_ended_does_not_found_it_anew),
         cmocka_unit_test(a_group_id_serves_again_after_its_group_ended),
+        cmocka_unit_test(a_group_that_was_aborted_keeps_no_other_from_joining),
         cmocka_unit_test(a_member_that_gave_up_before_anything_was_sent_may_join_again),
         cmocka_unit_test(probes_are_answered_truly),
         cmocka_unit_test(joins_and_leaves_work_when_a_third_of_all_frames_is_lost),
