@@ -76,6 +76,7 @@ mutate 'a mark is written into a shared header' switch/ecn.c '!RTE_MBUF_DIRECT(m
 mutate 'the last odd byte is not in the checksum' switch/igmp.c 'sum += (uint32_t)*p << 8;' ';' switch/test_mcast
 mutate 'all queue pairs send from one port' roce/qp.c 'return 0xc000 | (uint16_t)(h >> 50);' 'return 0xc000;' roce/test_rc
 mutate 'an aborted group refuses others' switch/reduce/parting.c 'p->key == key && a->now' 'p->key == key || a->now' switch/reduce/test_control
+mutate 'a repeated READY is not answered' switch/reduce/mm_control.c 'say_ready(e);' ';' switch/reduce/test_mm_control
 mutate 'a window is larger than the slots left' switch/reduce/group.c 'RTE_MAX(slots / share, least)' 'RTE_MAX(slots / share + 1, least)' switch/reduce/test_control
 mutate 'a dropped tree is not left' host/coll/fit.c '        join_leave_one(c, a);' '        ;' sim/test_slots
 echo "$missed not found"

@@ -298,6 +298,14 @@ static void a_policy_names_what_was_set_up(void **state)
     cfg.policy[1] = ALGO_DIRECT; /* the hosts' own need nothing to be set up */
     assert_int_equal(comm_create(&c, &cfg, blob, err), 0);
     comm_destroy(c);
+    cfg.n_policy = ALGO_COUNT + 1;
+    assert_int_equal(comm_create(&c, &cfg, blob, err), -EINVAL);
+    assert_string_equal(err, "a policy of 12 algorithms: there are 11");
+    cfg.n_policy = ALGO_COUNT; /* as many as there are is no mistake */
+    for (unsigned i = 0; i < ALGO_COUNT; i++)
+        cfg.policy[i] = (enum coll_algo)i;
+    assert_int_equal(comm_create(&c, &cfg, blob, err), -EINVAL);
+    assert_string_equal(err, "policy: sharp at place 1 was not set up (comm_cfg.algos)");
     cfg.n_policy = 0;
     assert_int_equal(comm_create(&c, &cfg, blob, err), 0);
     comm_destroy(c);

@@ -285,6 +285,49 @@ static void a_window_that_does_not_fit_is_granted_smaller_by_name(void **state)
     }
 }
 
+/* Each holds the only slots of one leaf: both are refused at the other one, nothing waits for
+ * anything, and who comes again finds all that there is. On one tree its root lets in one of them.
+ */
+static void groups_that_each_hold_a_half_do_not_wait_for_each_other(void **state)
+{
+    (void)state;
+    for (uint16_t tree = 0; tree < 2; tree++) {
+        struct bed *b = bed_of(LINKS "reduce = { slots = 8; window = 8; };\n" SHAPE, 5);
+        struct member *one = bed_group(b, 0, 7, 1024, 8, 1, six, 6);
+        struct member *two = bed_group(b, tree, 8, 1024, 8, 1, six, 6);
+
+        for (unsigned i = 0; i < 3; i++) {
+            bed_join(&one[i]);
+            bed_join(&two[3 + i]);
+        }
+        assert_true(bed_run(b, bed_all_in, 10 * PS_PER_MS));
+        join_some(b, one + 3, 3);
+        join_some(b, two, 3);
+        for (unsigned i = 0; i < 6; i++) {
+            bool got = one[i].state == MEMBER_IN, other = two[i].state == MEMBER_IN;
+
+            if (tree == 0 && (got == other || got != (one[0].state == MEMBER_IN)))
+                fail_msg("member %u: %d and %d", i, got, other);
+            if (tree == 1 && (got != (i < 3) || other != (i >= 3)))
+                fail_msg("member %u: %d and %d", i, got, other);
+        }
+        for (unsigned i = 0; i < 6; i++) {
+            one[i].state == MEMBER_IN ? bed_leave(&one[i]) : (void)(one[i].deaf = true);
+            two[i].state == MEMBER_IN ? bed_leave(&two[i]) : (void)(two[i].deaf = true);
+        }
+        assert_true(bed_run(b, bed_all_left, 100 * PS_PER_MS));
+        bed_settle(b, 5 * PS_PER_MS);
+        nothing_is_held(b);
+        for (unsigned i = 0; i < 6; i++)
+            one[i].deaf = two[i].deaf = true;
+        one = bed_group(b, 0, 9, 1024, 8, 1, six, 6);
+        join_some(b, one, 6);
+        for (unsigned i = 0; i < 6; i++)
+            assert_int_equal(one[i].state, MEMBER_IN);
+        bed_destroy(b);
+    }
+}
+
 /* The spine has no room: the leaf passes its reason on and holds nothing for it. */
 static void
 a_refusal_further_up_comes_down_by_name_and_releases_what_was_granted_below(void **state)
@@ -555,6 +598,7 @@ int main(void)
         cmocka_unit_test(a_switch_that_does_not_reduce_says_so),
         cmocka_unit_test(what_is_over_quota_is_refused_by_name_and_granted_once_there_is_room),
         cmocka_unit_test(a_window_that_does_not_fit_is_granted_smaller_by_name),
+        cmocka_unit_test(groups_that_each_hold_a_half_do_not_wait_for_each_other),
         cmocka_unit_test(
             a_refusal_further_up_comes_down_by_name_and_releases_what_was_granted_below),
         cmocka_unit_test(a_parent_that_does_not_answer_refuses_the_children_and_leaves_nothing),

@@ -139,6 +139,26 @@ static void a_repeated_bind_gets_the_same_answer(void **state)
     mmb_close(&b);
 }
 
+/* The answer may have been lost. */
+static void a_repeated_ready_is_answered_again(void **state)
+{
+    struct mm_bed b;
+    struct mm_ctl c;
+
+    (void)state;
+    open_bed(&b, 2);
+    mmb_bind_all(&b);
+    for (unsigned i = 0; i < 3; i++) {
+        unsigned before = b.m[i % 2].n_got[AGG_MM_READY_REPLY];
+
+        c = mmb_bind_of(&b.m[i % 2]);
+        mmb_say(&b.m[i % 2], AGG_MM_READY, &c);
+        mmb_pass(&b, 100 * PS_PER_US);
+        assert_int_equal(b.m[i % 2].n_got[AGG_MM_READY_REPLY], before + 1);
+    }
+    mmb_close(&b);
+}
+
 static void a_switch_without_multimem_says_so(void **state)
 {
     struct mm_bed b;
@@ -443,6 +463,7 @@ int main(void)
         TEST(a_bind_that_is_wrong_is_refused_by_name),
         TEST(quotas_refuse_a_bind_and_name_what_is_left),
         TEST(a_repeated_bind_gets_the_same_answer),
+        TEST(a_repeated_ready_is_answered_again),
         TEST(a_switch_without_multimem_says_so),
         TEST(wrong_keys_and_addresses_are_refused_and_counted),
         TEST(sends_and_immediates_and_atomics_are_refused),
