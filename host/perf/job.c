@@ -306,7 +306,7 @@ static bool all_answered(const struct job *j)
     return true;
 }
 
-static void name_missing(struct job *j, double seconds)
+static void name_missing(struct job *j, double seconds, const char *bound)
 {
     char list[160] = "", stopped[MSG_TEXT / 2];
     size_t at = 0;
@@ -317,20 +317,38 @@ static void name_missing(struct job *j, double seconds)
         if (!j->rank[r].answered)
             at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%u (%s)", at ? ", " : "", r,
                                    host_name(j, r));
-    set_cause(j, "%s%sno answer within %.0f s from rank %s", stopped, *stopped ? "; " : "", seconds,
-              list);
+    if (bound)
+        set_cause(j, "%s%s%s: no answer from rank %s", stopped, *stopped ? "; " : "", bound, list);
+    else
+        set_cause(j, "%s%sno answer within %.0f s from rank %s", stopped, *stopped ? "; " : "",
+                  seconds, list);
 }
 
 int job_gather(struct job *j, uint32_t type, double seconds, job_fn each, job_fn on_progress,
                void *ctx)
 {
+    struct job_limits l = {.seconds = seconds};
+
+    return job_gather_within(j, type, &l, each, on_progress, ctx);
+}
+
+int job_gather_within(struct job *j, uint32_t type, const struct job_limits *l, job_fn each,
+                      job_fn on_progress, void *ctx)
+{
     struct gather g = {type, each, on_progress, ctx};
-    int64_t deadline = now_ms() + (int64_t)(seconds * 1000);
+    int64_t now = now_ms(), deadline = now + (int64_t)(l->seconds * 1000);
+    int64_t soft = l->soft ? now + (int64_t)(l->soft_s * 1000) : INT64_MAX;
 
     while (!j->cause[0] && !all_answered(j)) {
-        turn(j, WATCH_MS, &g);
+        int64_t left = soft - now_ms();
+
+        turn(j, left < 0 ? 0 : left < WATCH_MS ? (int)left : WATCH_MS, &g);
+        if (now_ms() >= soft && !j->cause[0]) {
+            l->soft(ctx);
+            soft = INT64_MAX;
+        }
         if (!j->cause[0] && !all_answered(j) && now_ms() >= deadline) {
-            name_missing(j, seconds);
+            name_missing(j, l->seconds, l->bound);
             tell_cause(j);
             return -ETIMEDOUT;
         }

@@ -39,6 +39,17 @@ int job_bcast(struct job *j, uint32_t type, const void *body, size_t len);
  */
 int job_gather(struct job *j, uint32_t type, double seconds, job_fn each, job_fn on_progress,
                void *ctx);
+/*
+ * The same with limits of its own. After soft_s seconds (0: never) `soft` is called once. bound, in
+ * words, says what the limit of `seconds` is, instead of how long it is.
+ */
+struct job_limits {
+    double seconds, soft_s;
+    void (*soft)(void *ctx);
+    const char *bound;
+};
+int job_gather_within(struct job *j, uint32_t type, const struct job_limits *l, job_fn each,
+                      job_fn on_progress, void *ctx);
 /* Fails the job from the caller's side: every rank is told why. */
 void job_abort(struct job *j, const char *why);
 /* Ends the ranks (QUIT, unless the job failed), waits, kills what is left after a few seconds. 0

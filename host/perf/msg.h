@@ -15,7 +15,9 @@
  *          <-  ERROR     once with random floats; DONE carries their error
  *          <-  QUIT      leave the group and end; or ABORT, with the reason, at any time
  *   PROGRESS ->          rank 0, now and then: operations done
- *   FAIL   ->            in words; the launcher answers ABORT
+ *          <-  STOP      the row's time is over. Who has begun the k-th operation answers PROGRESS
+ * k and waits after one more; LIMIT, one more than the most that anybody has begun, is where all of
+ * them end FAIL   ->            in words; the launcher answers ABORT
  */
 #ifndef TRIB_PERF_MSG_H
 #define TRIB_PERF_MSG_H
@@ -40,6 +42,8 @@ enum msg_type {
     MSG_DONE,
     MSG_PROGRESS,
     MSG_FAIL,
+    MSG_STOP,   /* while a RUN is under way: say (PROGRESS) how many operations you have begun; */
+    MSG_LIMIT,  /* struct msg_progress: so many are all that are run */
     MSG_FABRIC, /* after INIT, to a rank elsewhere: the text of the fabric's conf */
 };
 
@@ -67,6 +71,7 @@ struct msg_check {
     uint64_t late_ns; /* ... so much of wall time after the others */
 };
 struct msg_done {
+    uint32_t ops;   /* RUN: operations done */
     int64_t ps;     /* RUN: fabric time from this rank's first operation to the end of its last */
     uint64_t wrong; /* CHECK */
     int64_t entered_ps, left_ps; /* CHECK of a barrier, by the fabric's clock */
@@ -80,6 +85,7 @@ struct msg_done {
 };
 struct msg_progress {
     uint32_t done;
+    uint32_t begun; /* in answer to STOP; else 0 */
 };
 
 struct msg {

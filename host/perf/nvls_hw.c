@@ -141,7 +141,7 @@ static int run(struct nvls_hw *h, const struct row *r, int place, unsigned times
 static unsigned iters(const struct perf_opts *o, double warm_up)
 {
     double one = o->warmup ? warm_up / o->warmup : 0;
-    unsigned fit = one * o->iters > o->max_wall ? (unsigned)(o->max_wall / one) : o->iters;
+    unsigned fit = one * o->iters > o->run_wall ? (unsigned)(o->run_wall / one) : o->iters;
 
     return fit >= 2 || o->iters < 2 ? fit : 2;
 }

@@ -62,7 +62,9 @@ static const struct option_row table[] = {
      "algorithms to go on by, in order, when switches refuse or fail; one alone: fail "
      "(sharp,ring)"},
     {0, "max-wall", "SECONDS", K_SECONDS, AT(max_wall), 0, 86400,
-     "wall time of one timed run (2): iterations are cut to keep it, not below 2"},
+     "wall time of a row at most, warm-ups, both places, retries and checks (60); a fifth of it "
+     "for "
+     "a timed run (2): iterations are cut to keep it, and rows say so"},
     {0, "rsh", "CMD", K_STRING, AT(rsh), 0, 0,
      "start a rank on a host outside by CMD HOST trib-perf --remote-rank, as ssh does"},
     {0, "mem", "WHERE", K_STRING, AT(mem), 0, 0,
@@ -384,7 +386,7 @@ int options_parse(struct perf_opts *o, int argc, char **argv, char *err)
                             .ops = 1u << OP_SUM,
                             .tree = PERF_TREES,
                             .mem = "host",
-                            .max_wall = 2};
+                            .max_wall = 0};
     *err = 0;
     for (int i = 1; i < argc; i++) {
         const char *val;
@@ -409,6 +411,8 @@ int options_parse(struct perf_opts *o, int argc, char **argv, char *err)
         snprintf(err, OPT_ERR, "found no CONF, expected the fabric's conf file");
         return OPT_BAD;
     }
+    o->run_wall = o->max_wall > 0 ? o->max_wall / PERF_RUNS : PERF_RUN_WALL;
+    o->max_wall = o->max_wall > 0 ? o->max_wall : PERF_ROW_WALL;
     return check_collective(o, err) ? OPT_BAD : check_range(o, err);
 }
 
@@ -479,6 +483,6 @@ void options_usage(FILE *out)
         out,
         "\nTimes and bandwidths are in fabric time. Exit status: 0 every element was "
         "right, 1 it was not or the\n"
-        "run failed, 2 the command line is wrong.\n"
+        "run failed, 2 the command line is wrong, 4 --max-wall left rows unmeasured or unchecked.\n"
         "TRIB_ALGO in the environment forces one algorithm, whatever --algo and --policy say.\n");
 }

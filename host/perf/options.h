@@ -14,6 +14,9 @@
 #define PERF_VERSION   "0.1.0"
 #define PERF_MAX_SIZES 512
 #define OPT_ERR        256
+#define PERF_ROW_WALL  60.0  /* seconds of a row, unless --max-wall says otherwise, */
+#define PERF_RUN_WALL  2.0   /* of a timed run then, and */
+#define PERF_RUNS      5     /* else so many of them in a row */
 #define PERF_TREES     (~0u) /* all trees that reach the ranks */
 
 /* Algorithms asked for are a bit mask over coll_algo with auto. Nothing asked is 0. */
@@ -39,7 +42,8 @@ struct perf_opts {
     unsigned n_policy; /* 0: the usual one */
     enum coll_algo policy[ALGO_COUNT];
     bool forced;     /* algos came from the environment */
-    double max_wall; /* seconds that one timed run may last */
+    double max_wall; /* seconds that a row may last */
+    double run_wall; /* and one timed run of it */
     const char *json;
     const char *rsh; /* how ranks start on hosts that are outside */
     const char *mem; /* --mem; NULL: host */

@@ -52,7 +52,7 @@
 
 void pace_init(struct pace *p, bool adaptive, double max_wall)
 {
-    *p = (struct pace){adaptive, LAG_START_NS, RATE_START, max_wall};
+    *p = (struct pace){adaptive, LAG_START_NS, RATE_START, max_wall, 0};
 }
 
 static double lag_bound(double lag_ns, const struct coll_prediction *pr)
@@ -82,7 +82,9 @@ static uint32_t clamp(double d)
 
 static double pace_cap(const struct pace *p, const struct coll_prediction *pr)
 {
-    return CAP_WALLS * p->max_wall / ((double)pr->time_ps * 1e-12);
+    double most = p->max_op > 0 ? p->max_op : CAP_WALLS * p->max_wall;
+
+    return most / ((double)pr->time_ps * 1e-12);
 }
 
 uint32_t pace_dilation(const struct pace *p, const struct coll_prediction *pr, unsigned nranks)
@@ -280,6 +282,19 @@ uint32_t pace_settle(const struct pace *p, struct pace_tries *t, const struct co
     else if (near && contrast)
         next = contrast;
     return clamp(fmin(fmin(fmax(next, d / (t->n > 1 ? LESS : DOWN)), UP * d), fmax(d, cap)));
+}
+
+uint32_t pace_end(const struct pace *p, struct pace_tries *t, const struct coll_prediction *pr,
+                  uint32_t d)
+{
+    double own = own_work(t, 0), next;
+
+    t->settled = true;
+    if (!t->n)
+        return d;
+    t->slow = own > 0 ? clamp(own) : 0;
+    next = fmax(fmax(HELD_MARGIN * median_needed(t), t->slow), above_overload(t, true));
+    return clamp(fmin(next > 0 ? next : d, fmax(d, pace_cap(p, pr))));
 }
 
 unsigned pace_warm_up(const struct pace *p, unsigned want, const struct coll_prediction *pr,

@@ -21,6 +21,7 @@ struct pace {
     double lag_ns;   /* p99 of lateness to expect, wall time */
     double rate_Bps; /* bytes of all ranks that this machine moves in a second of wall time */
     double max_wall; /* seconds a timed run may last */
+    double max_op;   /* and an operation, where its dilation may be chosen; 0: three max_wall */
 };
 
 struct fidelity {
@@ -68,6 +69,10 @@ uint32_t pace_settle(const struct pace *p, struct pace_tries *t, const struct co
 /* Operations of such a warm-up: want, or more. */
 unsigned pace_warm_up(const struct pace *p, unsigned want, const struct coll_prediction *pr,
                       uint32_t dilation);
+/* For want of time no other warm-up follows the last one, at d: what those so far tell to run at.
+ */
+uint32_t pace_end(const struct pace *p, struct pace_tries *t, const struct coll_prediction *pr,
+                  uint32_t d);
 /* For another run like the one that these found the dilation of: a few more, from there on. */
 void pace_again(struct pace_tries *t);
 /*

@@ -91,7 +91,39 @@ static int next_command(struct rank *k, struct msg *m)
     }
 }
 
-/* While an operation runs nothing but an abort may come. */
+/* While an operation runs nothing but an abort may come, or the wish that a run ends early. */
+static int take_stop(struct rank *k, const struct msg *m)
+{
+    struct msg_progress p = {k->op, k->op};
+
+    if (m->type == MSG_LIMIT && m->len == sizeof(p)) {
+        memcpy(&p, m->body, sizeof(p));
+        k->limit = p.done;
+        k->stop_after = 0;
+        return 0;
+    }
+    if (m->type != MSG_STOP || !k->op)
+        return rank_fail(k, "the launcher sent a command in mid-operation", NULL);
+    k->stop_after = k->op + 1;
+    return msg_send(k->fd, MSG_PROGRESS, &p, sizeof(p)) ? rank_fail(k, "the launcher is gone", NULL)
+                                                        : 0;
+}
+
+int rank_wait_limit(struct rank *k)
+{
+    while (k->stop_after) {
+        struct pollfd p = {.fd = k->fd, .events = POLLIN};
+        int busy = comm_progress(k->comm);
+
+        k->look_at = 0;
+        if (rank_look(k) || comm_check(k))
+            return -ECANCELED;
+        if (k->stop_after)
+            poll(&p, 1, busy > 0 ? 0 : 1);
+    }
+    return 0;
+}
+
 int rank_look(struct rank *k)
 {
     struct msg m;
@@ -102,9 +134,7 @@ int rank_look(struct rank *k)
     k->look_at = now + LOOK_NS;
     tick(k, now);
     int rc = take(k, &m);
-    if (rc > 0)
-        return rank_fail(k, "the launcher sent a command in mid-operation", NULL);
-    return rc;
+    return rc > 0 ? take_stop(k, &m) : rc;
 }
 
 int rank_answer(struct rank *k, const struct msg_done *what)
@@ -137,6 +167,10 @@ static int serve(struct rank *k)
             break;
         case MSG_ERROR:
             rc = rank_error(k);
+            break;
+        case MSG_STOP: /* too late: all operations were done */
+        case MSG_LIMIT:
+            rc = 0;
             break;
         case MSG_QUIT:
             return 0;

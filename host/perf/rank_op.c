@@ -135,18 +135,24 @@ int rank_run(struct rank *k, const struct msg *m)
     int64_t staged = staging_ns(k);
     uint32_t aggregated = 0;
     report = clock_mono_ns() + PROGRESS_NS;
-    for (unsigned i = 0; i < run.n; i++) {
+    k->limit = run.n;
+    k->stop_after = 0;
+    for (unsigned i = 0; i < k->limit; i++) {
         bool own;
-        if (operate(k, &own))
+        k->op = i + 1;
+        if (operate(k, &own) || (k->stop_after == k->op && rank_wait_limit(k)))
             return -ECANCELED;
         aggregated += own;
         if (run.progress && k->init.rank == 0 && clock_mono_ns() >= report) {
-            struct msg_progress pr = {i + 1};
+            struct msg_progress pr = {i + 1, 0};
             report = clock_mono_ns() + PROGRESS_NS;
             msg_send(k->fd, MSG_PROGRESS, &pr, sizeof(pr));
         }
     }
-    return rank_answer(k, &(struct msg_done){.ps = clock_fabric_ps(k->sh) - start,
+    uint32_t ops = k->op;
+    k->op = k->stop_after = 0;
+    return rank_answer(k, &(struct msg_done){.ops = ops,
+                                             .ps = clock_fabric_ps(k->sh) - start,
                                              .staging_ns = staging_ns(k) - staged,
                                              .aggregated = aggregated});
 }

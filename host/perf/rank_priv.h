@@ -25,6 +25,8 @@ struct rank {
     size_t buf_bytes;
     struct values val;
     struct msg_prepare row;
+    uint32_t op, limit;              /* RUN: the operation that runs, from 1; how many are run */
+    uint32_t stop_after;             /* told to stop: without a LIMIT this is the last; 0: not */
     int64_t look_at, wall, patience; /* ns */
     bool failed, aborted;
     char text[MSG_TEXT];
@@ -36,6 +38,8 @@ struct rank {
 int rank_fail(struct rank *k, const char *what, const char *why);
 /* While an operation runs: has the launcher said that it is over? */
 int rank_look(struct rank *k);
+/* Told to stop: waits for the limit. */
+int rank_wait_limit(struct rank *k);
 int rank_answer(struct rank *k, const struct msg_done *what);
 
 /* ---- rank_op.c: commands of the launcher ---- */

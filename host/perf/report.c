@@ -30,6 +30,8 @@ static void add_extras(json_t *j, const struct row *r, int place)
         json_object_set_new(j, "aggregated_iters",
                             json_integer((json_int_t)r->run[place].aggregated));
     }
+    if (*r->run[place].cut)
+        json_object_set_new(j, "cut", json_string(r->run[place].cut));
     if (r->run[place].links)
         json_object_set(j, "links", r->run[place].links);
     if (r->staged)
@@ -66,6 +68,18 @@ static json_t *run_json(const struct row *r, int place)
     return j;
 }
 
+/* A run that --max-wall left no time for. */
+static void add_missing(json_t **list, const struct row *r, int place)
+{
+    if (!*list)
+        *list = json_array();
+    json_array_append_new(*list, json_pack("{s:s, s:s, s:I, s:s, s:s, s:b, s:s}", "collective",
+                                           coll_name(r->coll), "algo", perf_algo_name(r->algo),
+                                           "size_bytes", (json_int_t)r->bytes, "type", row_type(r),
+                                           "op", row_op(r), "in_place", place == IN_PLACE, "reason",
+                                           r->run[place].cut));
+}
+
 int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
                  const struct row *rows, unsigned n, const char *error)
 {
@@ -95,13 +109,16 @@ int report_write_more(const char *path, const struct perf_opts *o, unsigned nran
                       const struct row *rows, unsigned n, const char *error,
                       const struct coll_grant *g, const char *key, struct json_t *more)
 {
-    json_t *results = json_array();
+    json_t *results = json_array(), *missing = NULL;
     bool ok = true;
 
     for (unsigned i = 0; i < n; i++) {
         for (int p = 0; p < PLACES; p++) {
-            if (!rows[i].run[p].valid)
+            if (!rows[i].run[p].valid) {
+                if (*rows[i].run[p].cut)
+                    add_missing(&missing, &rows[i], p);
                 continue;
+            }
             ok = ok && rows[i].run[p].fid.ok;
             json_array_append_new(results, run_json(&rows[i], p));
         }
@@ -111,8 +128,11 @@ int report_write_more(const char *path, const struct perf_opts *o, unsigned nran
                   "ranks", (json_int_t)nranks, "fidelity", "ok", ok, "results", results);
     if (!top) {
         json_decref(more);
+        json_decref(missing);
         return -EINVAL;
     }
+    if (missing)
+        json_object_set_new(top, "not_measured", missing);
     if (more)
         json_object_set_new(top, key, more);
     if (g && (g->trees_asked || g->rail_asked))

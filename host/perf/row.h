@@ -16,6 +16,7 @@ static inline unsigned row_late(unsigned nranks, unsigned k)
     return nranks <= ROW_LATE ? k : k * nranks / ROW_LATE;
 }
 
+#define ROW_CUT 96
 struct run_result {
     bool valid;
     double time_us; /* of one operation, fabric time, of the last rank */
@@ -28,6 +29,7 @@ struct run_result {
     struct fidelity fid;
     char fell_back[COMM_TEXT]; /* why it ran by another algorithm, in part at least; "": not */
     uint32_t aggregated;       /* timed operations by its own */
+    char cut[ROW_CUT];         /* what of it --max-wall has left out; "": nothing */
     struct json_t *links;      /* for the report, who measured keeps it: what links carried; NULL */
 };
 

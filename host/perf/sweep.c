@@ -139,8 +139,8 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
     for (int place = 0; place < PLACES && !rc; place++)
         if (place == OUT_OF_PLACE || coll_can_be_in_place(r->coll))
             rc = s->place(s, r, place);
-    if (!rc)
-        table_row(stdout, r);
+    if (!rc || (rc == -ETIMEDOUT && *r->run[OUT_OF_PLACE].cut) || *r->run[IN_PLACE].cut)
+        table_row(stdout, r); /* the last one, where --max-wall ended the job */
     if (s->row_done)
         s->row_done(s);
     return rc;

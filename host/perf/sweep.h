@@ -27,6 +27,10 @@ struct sweep {
     uint16_t tree[COLL_TREES];
     struct coll_grant granted; /* once the ranks have connected; no trees before */
     struct pace pace;
+    int64_t row_until, until; /* CLOCK_MONOTONIC ns at which the row's time, and that of its present
+                                 place, is over (ranks.c) */
+    double slow; /* wall time of its operations over what their dilation makes of the model */
+    unsigned unmeasured;     /* runs that --max-wall left out, or left unchecked */
     struct pace_tries tries; /* of the row that runs, by this algorithm */
     uint32_t tries_algo;
     struct row *rows; /* finished, in order; the last may be half done after a failure */

@@ -124,6 +124,16 @@ static const struct run_result *worse(const struct row *r)
     return a->dilation >= b->dilation ? a : b;
 }
 
+/* Nothing is left out for want of time without a word. */
+static void print_cut(FILE *out, const struct row *r)
+{
+    static const char *const places[] = {"out-of-place", "in-place"};
+
+    for (int p = 0; p < PLACES; p++)
+        if (*r->run[p].cut)
+            fprintf(out, "#            cut by --max-wall, %s: %s\n", places[p], r->run[p].cut);
+}
+
 /* From which operation on the row ran by another algorithm. */
 static void print_fell_back(FILE *out, const struct row *r)
 {
@@ -190,14 +200,20 @@ void table_row(FILE *out, const struct row *r)
         time_cell(cell, sizeof(cell), w->staging_us);
         fprintf(out, " %9s", cell);
     }
-    fprintf(out, " %8" PRIu32, w->dilation);
-    if (w->fid.ok)
+    if (!w->valid)
+        fprintf(out, " %8s  not measured\n", "-");
+    else
+        fprintf(out, " %8" PRIu32, w->dilation);
+    if (!w->valid)
+        ;
+    else if (w->fid.ok)
         fprintf(out, "  ok\n");
     else
         fprintf(out, "  lag (needs %" PRIu32 ")\n", w->fid.needed);
     if (r->chosen)
         fprintf(out, "#            picked %s\n", r->why);
     print_fell_back(out, r);
+    print_cut(out, r);
     fflush(out);
 }
 
@@ -205,11 +221,12 @@ void table_footer(FILE *out, const struct row *rows, unsigned n)
 {
     uint64_t wrong = 0;
     double bus = 0;
-    unsigned runs = 0, checked = 0, late = 0, fell = 0;
+    unsigned runs = 0, checked = 0, late = 0, fell = 0, missing = 0;
 
     for (unsigned i = 0; i < n; i++) {
         for (int p = 0; p < PLACES; p++) {
             const struct run_result *run = &rows[i].run[p];
+            missing += !run->valid && *run->cut;
             if (!run->valid)
                 continue;
             runs++;
@@ -232,6 +249,9 @@ void table_footer(FILE *out, const struct row *rows, unsigned n)
             late, runs);
     else if (!n || rows->emulated)
         fprintf(out, "# Fidelity             : ok\n");
+    if (missing)
+        fprintf(out, "# Not measured         : %u of %u runs, for which --max-wall left no time\n",
+                missing, runs + missing);
     if (fell)
         fprintf(out,
                 "# Fell back            : %u of %u runs, in all or in part by another algorithm\n",

@@ -58,7 +58,7 @@ reference() { # reference HOSTS: milliseconds
         -H "$(IFS=, && echo "${h[*]}")" -np "$1" "$mpi" $bytes $iters 2>"$dir/mpi.err" || { tail -5 "$dir/mpi.err" >&2; return 1; }
 }
 emulated() { # emulated HOSTS ALGORITHM: milliseconds
-    scripts/trib perf tests/bench/collectives.conf -g "$1" -b $bytes -e $bytes -n $iters -c 0 --max-wall 30 --algo "$2" -J "$dir/out.json" \
+    scripts/trib perf tests/bench/collectives.conf -g "$1" -b $bytes -e $bytes -n $iters -c 0 --max-wall 150 --algo "$2" -J "$dir/out.json" \
         >"$dir/perf.out" 2>&1 || { tail -5 "$dir/perf.out" >&2; return 1; }
     jq -e 'first(.results[] | select(.in_place == false and .dilation == 1)) | .time_us / 1000' "$dir/out.json"
 }

@@ -39,7 +39,7 @@ wait $job || fail "the first job failed"
 begin=$SECONDS s0=$(pss "$(switch)")
 : >"$dir/most" >"$dir/grown"
 for algo in ring sharp; do
-    perf conf/leaf-spine-8.conf -b 1M -e 1M -n 1000000 --max-wall $((soak / 6 + 1)) --algo $algo
+    perf conf/leaf-spine-8.conf -b 1M -e 1M -n 1000000 --max-wall $((5 * soak / 6 + 5)) --algo $algo
     sleep $((soak / 15 + 1))
     of=$(ranks) now=
     [ "$(wc -w <<<"$of")" = 8 ] || fail "found ranks '$of', expected eight"

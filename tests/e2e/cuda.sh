@@ -29,7 +29,7 @@ has 'virtual time has no GPU' "$tmp/sim.out"
 fails() {
     local name=$1 fake_says=$2 reason=$3 r
     shift 3
-    TRIB_FAKE_CUDA=$fake_says timeout 60 "$root/scripts/trib" perf "$conf/single-switch-4.conf" --mem cuda -n 2 -w 0 --max-wall 0.5 "$@" \
+    TRIB_FAKE_CUDA=$fake_says timeout 60 "$root/scripts/trib" perf "$conf/single-switch-4.conf" --mem cuda -n 2 -w 0 --max-wall 5 "$@" \
         >"$tmp/$name.out" 2>&1
     [ $? = 1 ] || fail "$name: it did not end, or not as a failed run does"
     for r in 0 1 2 3; do
@@ -47,7 +47,7 @@ fails lost_in_ring lost=60,host=h2 'rank 2 .h2.: GPU 0: .*CUDA_ERROR_DEVICE_UNAV
 fails lost_in_sharp lost=70,host=h0,delay=2000 'rank 0 .h0.: GPU 0: .*CUDA_ERROR_DEVICE_UNAVAILABLE' -b 4M -e 4M --algo sharp
 
 export TRIB_FAKE_CUDA=delay=300
-perf_ok report "$conf/single-switch-4.conf" --mem cuda -b 1 -e 3M -f 41 -n 3 -w 0 --max-wall 0.2
+perf_ok report "$conf/single-switch-4.conf" --mem cuda -b 1 -e 3M -f 41 -n 3 -w 0 --max-wall 5
 has 'Memory: fake GPU of the tests, messages staged through pinned host memory .dma-buf: .*not supported; peer memory: Bad address' "$tmp/report.out"
 has 'meas/model +staging +dilation' "$tmp/report.out"
 jq -e '[.results[] | select(.size_bytes > 1000)] | length > 3 and all(.staging_us > 0)' "$tmp/report.json" >/dev/null ||

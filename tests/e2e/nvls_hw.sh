@@ -39,7 +39,7 @@ TRIB_FAKE_CUDA=devices=8,cc=80,multicast=1 refused old 'found compute capability
 TRIB_FAKE_CUDA=devices=8,cc=90 refused alone 'found no multicast objects .GPU 0, .*, expected a GPU behind NVSwitches' --algo nvls-hw
 
 # Both, side by side, in the table and in the JSON.
-few=(-b 60000 -e 60000 -g 4 -n 2 -w 1 --max-wall 0.2)
+few=(-b 60000 -e 60000 -g 4 -n 2 -w 1 --max-wall 5)
 perf_ok both "$conf/rail-2x4.conf" "${few[@]}" --algo nvls,nvls-hw
 has 'GPUs of this machine: 4, fake GPU of the tests' "$tmp/both.out"
 has '^# nvls-hw against nvls, out-of-place' "$tmp/both.out"

@@ -10,9 +10,9 @@ for p in plan model switch perf sim; do
     others=$(awk '{ print $1 }' "$tmp/ldd.out" | grep -vE '^(linux-vdso|libc|libm|libdl|libpthread|/lib.*/ld-linux)' || true)
     [ -z "$others" ] || fail "trib-$p needs $others"
 done
-perf_ok static "$conf/single-switch-4.conf" -b 64K -e 64K -n 2 -w 0 --max-wall 0.2
+perf_ok static "$conf/single-switch-4.conf" -b 64K -e 64K -n 2 -w 0 --max-wall 5
 "$sim" "$conf/leaf-spine-8.conf" -b 64K -e 64K -n 1 >"$tmp/sim.out" 2>&1 || fail "trib-sim"
 if [ -f "$fake/libcuda.so.1" ]; then
-    LD_LIBRARY_PATH=$fake perf_ok gpu "$conf/single-switch-4.conf" --mem cuda -b 64K -e 64K -n 2 -w 0 --max-wall 0.2
+    LD_LIBRARY_PATH=$fake perf_ok gpu "$conf/single-switch-4.conf" --mem cuda -b 64K -e 64K -n 2 -w 0 --max-wall 5
     has 'Memory: fake GPU' "$tmp/gpu.out"
 fi

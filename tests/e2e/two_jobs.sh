@@ -4,9 +4,9 @@
 . "$(dirname "$0")/lib.sh"
 
 trib up "$conf/leaf-spine-8.conf" --dilation 2000 >/dev/null || fail "no fabric"
-perf_ok a -b 4K -e 1M -f 16 -n 5 --max-wall 0.5 &
+perf_ok a -b 4K -e 1M -f 16 -n 5 --max-wall 5 &
 one=$!
-perf_ok b -b 8K -e 2M -f 16 -n 5 -d int32 -o max --max-wall 0.5 &
+perf_ok b -b 8K -e 2M -f 16 -n 5 -d int32 -o max --max-wall 5 &
 two=$!
 wait $one || fail "first job"
 wait $two || fail "second job"

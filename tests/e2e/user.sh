@@ -11,7 +11,7 @@ cp -r "$root/scripts" "$root/conf" "$dir/"
 mkdir "$dir/r"
 chown -R 65534:65534 "$dir"
 (cd "$dir" && XDG_RUNTIME_DIR=$dir/r TRIB_BUILD=$dir/b setpriv --reuid 65534 --regid 65534 --clear-groups \
-    scripts/trib perf conf/single-switch-4.conf -b 4K -e 64K -f 16 -n 2 --max-wall 0.3 -J "$dir/r/x.json") >"$tmp/user.out" 2>&1
+    scripts/trib perf conf/single-switch-4.conf -b 4K -e 64K -f 16 -n 2 --max-wall 5 -J "$dir/r/x.json") >"$tmp/user.out" 2>&1
 rc=$?
 left=$(find "$dir/r" -mindepth 1 ! -name x.json)
 rm -rf "$dir"

@@ -117,7 +117,7 @@ frames() {
 
 # A guest that dies in mid-operation ends the group by name, and the emulated hosts are fine without it.
 guest_dies() {
-    "$root/scripts/trib" perf "$here/interop.conf" -g 4 -b 256K -e 256K -n 100000 --max-wall 60 --algo sharp --rsh "$here/rsh.sh" \
+    "$root/scripts/trib" perf "$here/interop.conf" -g 4 -b 256K -e 256K -n 100000 --max-wall 300 --algo sharp --rsh "$here/rsh.sh" \
         >"$tmp/dies.out" 2>&1 &
     local job=$!
     until_true 40 grep -q Algorithm "$tmp/dies.out" || { cat "$tmp/dies.out"; return 1; }

@@ -291,6 +291,29 @@ static void an_early_exit_is_named_with_its_code(void **state)
     job_free(j);
 }
 
+static void count(void *ctx)
+{
+    *(int64_t *)ctx += 1000;
+}
+
+static void a_bound_is_told_once_and_then_named(void **state)
+{
+    struct job *j = start(rank_3_is_deaf);
+    struct job_limits l = {
+        .seconds = 0.5, .soft_s = 0.1, .soft = count, .bound = "row 7: too long"};
+    int64_t t0 = ms(), sum = 0;
+
+    (void)state;
+    assert_int_equal(job_bcast(j, MSG_RUN, NULL, 0), 0);
+    assert_int_equal(job_gather_within(j, MSG_DONE, &l, add, NULL, &sum), -ETIMEDOUT);
+    assert_int_equal(sum / 1000, 1);
+    assert_true(ms() - t0 >= 450 && ms() - t0 < 4000);
+    assert_non_null(strstr(job_cause(j), "row 7: too long: no answer from rank 3"));
+    assert_int_not_equal(job_end(j), 0);
+    job_free(j);
+    no_child_is_left();
+}
+
 static void a_stuck_rank_is_named_and_killed(void **state)
 {
     struct job *j = start(rank_3_is_deaf);
@@ -415,6 +438,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_of_all_ranks_are_gathered),
+        cmocka_unit_test(a_bound_is_told_once_and_then_named),
         cmocka_unit_test(a_killed_rank_is_named_to_all_others),
         cmocka_unit_test(a_death_outranks_the_complaint_of_a_neighbour),
         cmocka_unit_test(a_rank_that_is_stopped_is_named_beside_whoever_was_missed),
