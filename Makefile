@@ -157,7 +157,7 @@ $(BUILD)/trib-keep: $(call obj,$(wildcard host/keep/*.c))
 
 # What of switch/ an agent may know: the aggregation protocol's names, the arithmetic, and the clock page.
 $(BUILD)/libagent.a: $(call obj,switch/reduce/arith.c switch/reduce/dtype.c switch/reduce/narrow.c switch/reduce/proto.c switch/rim/clock.c switch/rim/lag.c \
-                       switch/rim/bell.c switch/rim/rundir.c switch/rim/preload.c)
+                       switch/rim/bell.c switch/rim/rundir.c switch/rim/preload.c switch/rim/port_counters.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
 

@@ -10,17 +10,21 @@
 #define TRIB_ENTER_H
 
 #include "fabric/fabric.h"
+#include "switch/rim/rundir.h"
 
 /*
  * Moves the calling process (single-threaded) into such a namespace; without root into a user
  * namespace too, in which it keeps its own user and group and gains nothing once it execs. 0 or
  * -errno with *what naming what was refused: a child tries first, so the process is as before.
  */
-int enter_host(const struct fab_node *host, const char **what);
+int enter_host(const struct rundir *rd, const struct fab_node *host, const char **what);
 
 /* The files of one host's HCAs, as the kernel would show them below /sys/class/infiniband and
  * /sys/class/infiniband_verbs. 0 or -errno. */
-int tree_infiniband(const struct fab_node *host, const char *dir);
+int tree_infiniband(const struct rundir *rd, const struct fab_node *host, const char *dir);
 int tree_infiniband_verbs(const struct fab_node *host, const char *dir);
+/* The network interfaces that its GIDs are said to be of, below /sys/class/net: for those who look
+ * there; no kernel has them. */
+int tree_net(const struct fab_node *host, const char *dir);
 
 #endif

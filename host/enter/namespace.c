@@ -133,7 +133,7 @@ static bool is_dir(const char *path)
 
 /* ---- what the host sees ---- */
 
-static int show_sys(const struct fab_node *host, const char **what)
+static int show_sys(const struct rundir *rd, const struct fab_node *host, const char **what)
 {
     static const char *const names[2] = {"infiniband", "infiniband_verbs"};
     bool there = is_dir("/sys/class/infiniband") && is_dir("/sys/class/infiniband_verbs");
@@ -146,8 +146,21 @@ static int show_sys(const struct fab_node *host, const char **what)
     } else {
         rc = make_dirs("/sys/class", names);
     }
-    rc = rc ? rc : tree_infiniband(host, "/sys/class/infiniband");
+    rc = rc ? rc : tree_infiniband(rd, host, "/sys/class/infiniband");
     return rc ? rc : tree_infiniband_verbs(host, "/sys/class/infiniband_verbs");
+}
+
+/* Names of /sys/class/net stay what they are; those of interfaces that come later are missing. */
+static int show_net(const struct fab_node *host, const char **what)
+{
+    static const char *const names[2] = {"trib0", NULL};
+    int rc;
+
+    *what = "/sys/class/net";
+    if (!is_dir("/sys/class/net"))
+        return 0;
+    rc = make_dirs("/sys/class/net", names);
+    return rc ? rc : tree_net(host, "/sys/class/net");
 }
 
 static int show_dev(const struct fab_node *host, const char **what)
@@ -198,19 +211,20 @@ static int show_boot_id(const struct fab_node *host, unsigned pid, const char **
     return fclose(f) || mount(ours, real, NULL, MS_BIND, NULL) ? -errno : 0;
 }
 
-static int enter(const struct fab_node *host, const char **what)
+static int enter(const struct rundir *rd, const struct fab_node *host, const char **what)
 {
     bool user_too = false;
     int rc = new_namespace(&user_too, what);
 
-    rc = rc ? rc : show_sys(host, what);
+    rc = rc ? rc : show_sys(rd, host, what);
+    rc = rc ? rc : show_net(host, what);
     rc = rc ? rc : show_dev(host, what);
     return rc ? rc : show_boot_id(host, user_too ? (unsigned)getpid() : 0, what);
 }
 
 /* ---- public ---- */
 
-static int try_in_child(const struct fab_node *host, const char **what)
+static int try_in_child(const struct rundir *rd, const struct fab_node *host, const char **what)
 {
     struct {
         const char *what; /* a literal: the same on both sides of a fork */
@@ -224,7 +238,7 @@ static int try_in_child(const struct fab_node *host, const char **what)
         return -errno;
     pid = fork();
     if (!pid) {
-        said.rc = enter(host, &said.what);
+        said.rc = enter(rd, host, &said.what);
         _exit(write(fd[1], &said, sizeof(said)) != sizeof(said));
     }
     close(fd[1]);
@@ -239,12 +253,12 @@ static int try_in_child(const struct fab_node *host, const char **what)
     return said.rc;
 }
 
-int enter_host(const struct fab_node *host, const char **what)
+int enter_host(const struct rundir *rd, const struct fab_node *host, const char **what)
 {
     char cwd[4096];
-    int rc = try_in_child(host, what);
+    int rc = try_in_child(rd, host, what);
 
-    rc = rc ? rc : enter(host, what);
+    rc = rc ? rc : enter(rd, host, what);
     /* A working directory below /dev or /sys/class is the one that can be seen now. */
     if (!rc && getcwd(cwd, sizeof(cwd)) && chdir(cwd))
         return 0;

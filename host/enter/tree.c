@@ -2,6 +2,7 @@
  * drivers/infiniband/core/sysfs.c. */
 #include "host/enter/enter.h"
 #include "host/hca/guid.h"
+#include "switch/rim/port_counters.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -52,10 +53,45 @@ static void all_cpus(char *mask, size_t size, long *n_cpus)
     }
 }
 
-static void put_device(const struct fab_node *host, unsigned port, const char *dir, int *rc)
+/* As /sys/class/net has it. The index is above those that a kernel gives. */
+static int put_net(const struct fab_node *host, unsigned port, const char *dir)
 {
     uint32_t ip = host->ip_of_port[port];
-    char mask[512] = "", guid[24];
+    int rc = put(dir, "address", "02:54:%02x:%02x:%02x:%02x", ip >> 24, ip >> 16 & 255,
+                 ip >> 8 & 255, ip & 255);
+
+    rc = rc ? rc : put(dir, "addr_len", "6");
+    rc = rc ? rc : put(dir, "type", "1");
+    rc = rc ? rc : put(dir, "mtu", "4200");
+    rc = rc ? rc : put(dir, "ifindex", "%u", (1u << 30) + port);
+    rc = rc ? rc : put(dir, "dev_id", "0x0");
+    rc = rc ? rc : put(dir, "dev_port", "0");
+    rc = rc ? rc : put(dir, "carrier", "1");
+    rc = rc ? rc : put(dir, "operstate", "up");
+    return rc ? rc : put(dir, "speed", "%.0f", (double)host->ports[port].rate_bps / 1e6);
+}
+
+/* Live values are in the run directory, for all processes of the host. */
+static int link_counters(const struct rundir *rd, const struct fab_node *host, unsigned port,
+                         const char *dir)
+{
+    static const char *const names[] = {"counters", "hw_counters"};
+    int rc = port_counters_make(rd, host->name, port);
+    char to[RUN_PATH + 64], at[512];
+
+    for (unsigned i = 0; i < 2 && !rc; i++) {
+        snprintf(at, sizeof(at), "%s/ports/1/%s", dir, names[i]);
+        rc = rundir_path(rd, to, sizeof(to), "port/%s.%u.counters/%s", host->name, port, names[i]);
+        rc = rc ? rc : symlink(to, at) ? -errno : 0;
+    }
+    return rc;
+}
+
+static void put_device(const struct rundir *rd, const struct fab_node *host, unsigned port,
+                       const char *dir, int *rc)
+{
+    uint32_t ip = host->ip_of_port[port];
+    char mask[512] = "", guid[24], net[256];
     uint8_t g[8];
     long cpus;
 
@@ -92,9 +128,30 @@ static void put_device(const struct fab_node *host, unsigned port, const char *d
         snprintf(name, sizeof(name), "ports/1/gid_attrs/ndevs/%d", i);
         *rc = *rc ? *rc : put(dir, name, "trib%u", port);
     }
+    *rc = *rc ? *rc : link_counters(rd, host, port, dir);
+    snprintf(net, sizeof(net), "%s/device/net", dir);
+    *rc = *rc || !mkdir(net, 0755) ? *rc : -errno;
+    snprintf(net, sizeof(net), "%s/device/net/trib%u", dir, port);
+    *rc = *rc || !mkdir(net, 0755) ? *rc : -errno;
+    *rc = *rc ? *rc : put_net(host, port, net);
 }
 
-int tree_infiniband(const struct fab_node *host, const char *dir)
+int tree_net(const struct fab_node *host, const char *dir)
+{
+    char sub[128], device[128], at[160];
+    int rc = 0;
+
+    for (unsigned p = 0; p < host->n_ports && !rc; p++) {
+        snprintf(sub, sizeof(sub), "%s/trib%u", dir, p);
+        rc = mkdir(sub, 0755) && errno != EEXIST ? -errno : put_net(host, p, sub);
+        snprintf(at, sizeof(at), "%s/device", sub);
+        snprintf(device, sizeof(device), "/sys/class/infiniband/trib%u/device", p);
+        rc = rc ? rc : symlink(device, at) ? -errno : 0;
+    }
+    return rc;
+}
+
+int tree_infiniband(const struct rundir *rd, const struct fab_node *host, const char *dir)
 {
     int rc = 0;
 
@@ -104,7 +161,7 @@ int tree_infiniband(const struct fab_node *host, const char *dir)
         snprintf(sub, sizeof(sub), "%s/trib%u", dir, p);
         if (mkdir(sub, 0755))
             return -errno;
-        put_device(host, p, sub, &rc);
+        put_device(rd, host, p, sub, &rc);
     }
     return rc;
 }

@@ -71,7 +71,7 @@ int main(int argc, char **argv)
     host = f ? find_host(f, argv[1]) : NULL;
     if (!host)
         return 1;
-    rc = enter_host(host, &what);
+    rc = enter_host(&rd, host, &what);
     if (rc)
         fprintf(
             stderr,

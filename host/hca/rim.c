@@ -213,6 +213,8 @@ int rim_start(struct rim_hca *r)
     else {
         r->ep = hca_endpoint(r->hca);
         hca_link_state(r->hca, !atomic_load(r->link_down), clock_fabric_ps(r->sh));
+        /* Without room for them it works all the same. */
+        (void)port_counters_open(&r->counters, &rim.rd, rim.host->name, r->dev.port);
     }
     rim_report(r);
     return rc;
@@ -233,6 +235,8 @@ static void at_exit(void)
         if (!r || !r->hca || r->hca->dead)
             continue;
         rim_report(r);
+        rim_count(r, true);
+        port_counters_leave(&r->counters);
         if (!r->up)
             continue;
         linger = rim_ring_ns(r, LINGER_MIN_NS, LINGER_MAX_NS);
@@ -280,6 +284,7 @@ static void init_port(struct rim_hca *r)
     r->fab = rim.fab;
     r->slot_fd = r->frames.fd = -1;
     pthread_mutex_init(&r->lock, NULL);
+    pthread_mutex_init(&r->count_lock, NULL);
     pthread_cond_init(&r->started, NULL);
 }
 
@@ -294,6 +299,7 @@ static void in_child(void)
 
         if (r->hca)
             hca_kill(r->hca);
+        port_counters_forget(&r->counters);
         rim_port_orphan(r->port, r->shared_fds);
         rim_frames_orphan(&r->frames, r->shared_fds);
         if (r->shared_fds && r->slot_fd >= 0)

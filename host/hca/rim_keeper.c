@@ -10,6 +10,8 @@
  * The table begins empty: a copy of the program's pipes would keep their other ends waiting.
  * Standard error is there until the port is up, for what there is to say; then /dev/null is.
  *
+ * It counts, too: a port's counters are files, and nobody shall write files where frames move.
+ *
  * Where the kernel has no close_range() and allows no unshare() (5.8 and older in a container) the
  * program's table is used, as if there were no keeper.
  */
@@ -28,7 +30,8 @@
 #endif
 
 #define RETRY_MS 50
-#define IDLE_MS  1000
+#define IDLE_MS  100
+#define QUIET_NS 1000000000LL
 
 /* ---- a table of its own ---- */
 
@@ -76,6 +79,7 @@ static bool own_table(void)
 static void keep(struct rim_hca *r)
 {
     struct pollfd f = {.events = POLLIN};
+    int ms = IDLE_MS;
     bool up;
 
     pthread_mutex_lock(&r->lock);
@@ -86,7 +90,11 @@ static void keep(struct rim_hca *r)
     r->lost |= !up;
     f.fd = rim_port_fd(r->port);
     pthread_mutex_unlock(&r->lock);
-    poll(&f, 1, up ? IDLE_MS : RETRY_MS);
+    if (rim_count(r, false))
+        r->counted_ns = clock_mono_ns();
+    if (clock_mono_ns() - r->counted_ns < QUIET_NS)
+        ms = (int)(port_counters_period_ns(&r->counters) / 1000000);
+    poll(&f, 1, up || ms < RETRY_MS ? ms : RETRY_MS);
 }
 
 void *rim_keeper(void *arg)

@@ -6,6 +6,7 @@
 
 #include "host/hca/hca_priv.h"
 #include "switch/rim/port.h"
+#include "switch/rim/port_counters.h"
 #include "switch/rim/rundir.h"
 #include "switch/rim/shared.h"
 
@@ -40,7 +41,10 @@ struct rim_hca {
     char sock[256], lock_path[256]; /* of the slot; no path: none is held */
     bool up, connected;             /* the HCA knows that it is; the keeper does */
     bool lost;                      /* it was not, since the HCA was last told */
-    int64_t checked_ns;             /* when the link was last looked at */
+    struct port_counters counters;  /* what sysfs shows; with count_lock */
+    pthread_mutex_t count_lock;
+    int64_t counted_ns; /* when there was last something to count */
+    int64_t checked_ns; /* when the link was last looked at */
 
     /* Frames that the ring had no room for; offered again at retry_ns. */
     struct rte_mbuf *stash[ENDPOINT_QUEUES][RIM_BURST];
@@ -85,6 +89,9 @@ int rim_check_memory(void *ctx, const void *addr, size_t len, bool write);
 void rim_served(struct rim_hca *r, int64_t late_ns);
 int64_t rim_late_on_way(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
 int rim_prefetch(void *ctx, void *addr, size_t len, bool write); /* hca_driver.prefetch */
+/* Adds to the port's counters; `last`: their files are written in any case. Returns whether
+ * something was new. */
+bool rim_count(struct rim_hca *r, bool last);
 struct hca_driver rim_driver(struct rim_hca *r);
 /* Tells the HCA what has become of port and link, now and then. With the lock held. */
 void rim_check_port(struct rim_hca *r, int64_t now_ns);

@@ -27,6 +27,16 @@ static void line(void *ctx, const char *name, uint64_t v)
         t->n += (size_t)snprintf(t->buf + t->n, sizeof(t->buf) - t->n, "%s %" PRIu64 "\n", name, v);
 }
 
+bool rim_count(struct rim_hca *r, bool last)
+{
+    bool any;
+
+    pthread_mutex_lock(&r->count_lock);
+    any = port_counters_add(&r->counters, rnic_counters(hca_rnic(r->hca)), clock_mono_ns(), last);
+    pthread_mutex_unlock(&r->count_lock);
+    return any;
+}
+
 void rim_report(struct rim_hca *r)
 {
     struct text t = {.n = 0};

@@ -12,7 +12,9 @@
  *     proc/<name>.ended  how it ended, where that was not asked of it
  *     proc/<name>.ready  there once the process serves its ports; its lines are "key value"
  * (trib_switch.c) proc/<name>.log  what it printed port/<host>.<port>.<slot>.sock   memif listener
- * of a NIC's process slot; .lock beside it is held by the process that uses it link/<link>.sock
+ * of a NIC's process slot; .lock beside it is held by the process that uses it
+ *     port/<host>.<port>.counters/  what sysfs shows of the port (port_counters.h)
+ *     link/<link>.sock
  * memif between two trib-switch processes; the process of end `a` listens
  */
 #ifndef TRIB_RIM_RUNDIR_H

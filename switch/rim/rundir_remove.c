@@ -30,6 +30,39 @@ static void sweep(const struct rundir *rd, const char *sub, const char *const *s
         rmdir(path);
 }
 
+/* Counters of a port: port/<host>.<port>.counters with files and two directories of files. */
+static void sweep_counters(const struct rundir *rd)
+{
+    static const char *const subs[] = {"counters", "hw_counters", "."};
+    char path[RUN_PATH + 600];
+    struct dirent *e, *f;
+    DIR *d, *sub;
+
+    rundir_path(rd, path, sizeof(path), "port");
+    d = opendir(path);
+    while (d && (e = readdir(d))) {
+        const char *dot = strrchr(e->d_name, '.');
+
+        if (!dot || strcmp(dot, ".counters"))
+            continue;
+        for (unsigned i = 0; i < 3; i++) {
+            if (rundir_path(rd, path, sizeof(path), "port/%s/%s", e->d_name, subs[i]))
+                continue;
+            sub = opendir(path);
+            while (sub && (f = readdir(sub)))
+                if (f->d_name[0] != '.' && !rundir_path(rd, path, sizeof(path), "port/%s/%s/%s",
+                                                        e->d_name, subs[i], f->d_name))
+                    unlink(path);
+            if (sub)
+                closedir(sub);
+            if (!rundir_path(rd, path, sizeof(path), "port/%s/%s", e->d_name, i < 2 ? subs[i] : ""))
+                rmdir(path);
+        }
+    }
+    if (d)
+        closedir(d);
+}
+
 static bool anybody_runs(const struct rundir *rd)
 {
     char path[RUN_PATH + 16], name[256];
@@ -89,6 +122,7 @@ void rundir_remove(const struct rundir *rd)
 
     if (anybody_runs(rd))
         return;
+    sweep_counters(rd);
     sweep(rd, "port", socks);
     sweep(rd, "link", socks);
     sweep(rd, "proc", procs);

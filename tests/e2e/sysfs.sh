@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# What programs read of an emulated port beside libibverbs: live counters of the port, which outlive its processes and add up over them
+# (perftest -W reads them), and the interface that its GIDs are of.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_programs.sh"
+trib up "$conf/two-hosts.conf" --dilation 1 >/dev/null || fail "no fabric"
+sys=/sys/class/infiniband/trib0
+trib exec h0 -- true 2>"$tmp/notice.out"
+grep -q 'no private /sys' "$tmp/notice.out" && skip "$(cat "$tmp/notice.out")"
+
+trib exec h0 -- sh -c "n=\$(cat $sys/ports/1/gid_attrs/ndevs/0); cat $sys/device/net/\$n/address /sys/class/net/\$n/address; ls /sys/class/net" >"$tmp/net.out" || fail "the interface of a GID"
+[ "$(head -n 2 "$tmp/net.out" | uniq -c | tr -s ' ')" = " 2 02:54:0a:00:00:01" ] || fail "$(cat "$tmp/net.out")"
+[ "$(sed 1,2d "$tmp/net.out" | grep -v '^trib')" = "$(ls /sys/class/net)" ] || fail "the machine's interfaces: $(cat "$tmp/net.out")"
+
+# 200 messages of 64 KiB: as many words of 4 bytes, and headers, 2 % at most
+one() { pair h0 h1 ib_write_bw -F -x 0 -s 65536 -n 200 -W counters/port_xmit_data,counters/port_rcv_data; }
+words=$((200 * 65536 / 4))
+within() { [ "$1" -ge $2 ] && [ "$1" -le $(($2 * 102 / 100)) ] || fail "$3: found $1, expected $2 and headers"; }
+one
+within "$(sed -n 's/.*port_xmit_data=//p' "$tmp/client.out")" $words "-W of the client, sent"
+within "$(sed -n 's/.*port_rcv_data=//p' "$tmp/server.out")" $words "-W of the server, received"
+read_one() { trib exec "$1" -- cat "$sys/ports/1/$2"; }
+within "$(read_one h1 counters/port_xmit_data)" $words "after the process"
+one
+within "$(read_one h1 counters/port_xmit_data)" $((2 * words)) "after two processes"
+[ "$(read_one h1 counters/port_xmit_packets)" = "$(read_one h1 hw_counters/sent_pkts)" ] || fail "packets and packets differ"
+[ "$(read_one h1 counters/port_xmit_packets)" -ge $((2 * 200 * 16)) ] || fail "packets: $(read_one h1 counters/port_xmit_packets)"
+[ "$(read_one h0 hw_counters/out_of_sequence)" = 0 ] || fail "packets were lost"
+run_dir=$(echo "$run"/*/)
+trib down >/dev/null || fail "down"
+[ ! -e "$run_dir/port" ] || fail "files stay behind: $(find "$run_dir")"
