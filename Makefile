@@ -78,7 +78,8 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fabric/test_*.c tests/fabric
            tests/switch/reduce/test_*.c tests/switch/rim/test_*.c tests/host/test_*.c tests/host/*/test_*.c tests/sim/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
-PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/libtribverbs.so
+PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep \
+         $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 
 .PHONY: all programs static static-programs demo test unit e2e matrix formulas kills chaos mutations scale interop verbs-suite bench bench-quick fuzz asan tsan debug determinism format lint install clean
 .SECONDARY:
@@ -154,6 +155,11 @@ $(BUILD)/trib-enter: $(call obj,$(wildcard host/enter/*.c)) $(BUILD)/libagent.a 
 $(BUILD)/trib-keep: $(call obj,$(wildcard host/keep/*.c))
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -o $@
+
+# Loaded by the system's libibverbs in a program that lost LD_PRELOAD.
+$(BUILD)/libtribhint.so: $(call obj,host/hint/hint.c)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -shared $^ -o $@
 
 # What of switch/ an agent may know: the aggregation protocol's names, the arithmetic, and the clock page.
 $(BUILD)/libagent.a: $(call obj,switch/reduce/arith.c switch/reduce/dtype.c switch/reduce/narrow.c switch/reduce/proto.c switch/rim/clock.c switch/rim/lag.c \
@@ -346,7 +352,7 @@ install: all
 	install -m 755 $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep "$(DESTDIR)$(PREFIX)/bin"
 	install -m 755 scripts/trib scripts/trib-sweep "$(DESTDIR)$(PREFIX)/bin"
 	install -m 755 scripts/trib-sweep.sbatch "$(DESTDIR)$(PREFIX)/share/tributary"
-	install -m 755 $(BUILD)/libtribverbs.so "$(DESTDIR)$(PREFIX)/lib/tributary"
+	install -m 755 $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so "$(DESTDIR)$(PREFIX)/lib/tributary"
 	install -m 644 conf/*.conf "$(DESTDIR)$(PREFIX)/share/tributary/conf"
 	install -m 644 conf/workloads/*.conf "$(DESTDIR)$(PREFIX)/share/tributary/conf/workloads"
 	install -m 644 conf/faults/*.conf "$(DESTDIR)$(PREFIX)/share/tributary/conf/faults"

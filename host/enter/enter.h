@@ -16,8 +16,10 @@
  * Moves the calling process (single-threaded) into such a namespace; without root into a user
  * namespace too, in which it keeps its own user and group and gains nothing once it execs. 0 or
  * -errno with *what naming what was refused: a child tries first, so the process is as before.
+ * lib: libtribverbs.so; beside it is what a program that runs without it is told (host/hint).
  */
-int enter_host(const struct rundir *rd, const struct fab_node *host, const char **what);
+int enter_host(const struct rundir *rd, const struct fab_node *host, const char *lib,
+               const char **what);
 
 /* The files of one host's HCAs, as the kernel would show them below /sys/class/infiniband and
  * /sys/class/infiniband_verbs. 0 or -errno. */

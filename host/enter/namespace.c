@@ -181,6 +181,35 @@ static int show_dev(const struct fab_node *host, const char **what)
 }
 
 /*
+ * A program that lost LD_PRELOAD has the system's libibverbs, which finds the devices and looks for
+ * a driver of theirs. libtribhint is one by name, and says what is missing. Its file has the number
+ * of libibverbs' interface to drivers in its name, whatever that is. Without room for this all else
+ * works.
+ */
+static void show_hint(const char *lib)
+{
+    static const char dir[] = "/etc/libibverbs.d", *const names[2] = {"trib.driver.d", NULL};
+    char hint[512], at[128];
+    const char *slash = strrchr(lib, '/');
+    FILE *f;
+
+    snprintf(hint, sizeof(hint), "%.*slibtribhint.so", slash ? (int)(slash - lib + 1) : 0, lib);
+    if (*hint != '/' || access(hint, R_OK) || !is_dir(dir) || make_dirs(dir, names))
+        return;
+    for (unsigned v = 16; v < 100; v++) {
+        snprintf(at, sizeof(at), "%s/%s/hint-rdmav%u.so", dir, names[0], v);
+        if (symlink(hint, at))
+            return;
+    }
+    f = fopen("/etc/libibverbs.d/trib.driver", "w");
+    if (!f)
+        return;
+    fprintf(f, "driver %s/%s/hint\n", dir, names[0]);
+    fchmod(fileno(f), 0444);
+    fclose(f);
+}
+
+/*
  * Programs that look for the shortest way (UCX, NCCL) take processes with one boot id to share a
  * machine and its memory; emulated hosts do not. So each has its own: the machine's, with the
  * host's address at the end. Two user namespaces cannot read each other's memory even on one host:
@@ -211,20 +240,24 @@ static int show_boot_id(const struct fab_node *host, unsigned pid, const char **
     return fclose(f) || mount(ours, real, NULL, MS_BIND, NULL) ? -errno : 0;
 }
 
-static int enter(const struct rundir *rd, const struct fab_node *host, const char **what)
+static int enter(const struct rundir *rd, const struct fab_node *host, const char *lib,
+                 const char **what)
 {
     bool user_too = false;
     int rc = new_namespace(&user_too, what);
 
     rc = rc ? rc : show_sys(rd, host, what);
     rc = rc ? rc : show_net(host, what);
+    if (!rc)
+        show_hint(lib);
     rc = rc ? rc : show_dev(host, what);
     return rc ? rc : show_boot_id(host, user_too ? (unsigned)getpid() : 0, what);
 }
 
 /* ---- public ---- */
 
-static int try_in_child(const struct rundir *rd, const struct fab_node *host, const char **what)
+static int try_in_child(const struct rundir *rd, const struct fab_node *host, const char *lib,
+                        const char **what)
 {
     struct {
         const char *what; /* a literal: the same on both sides of a fork */
@@ -238,7 +271,7 @@ static int try_in_child(const struct rundir *rd, const struct fab_node *host, co
         return -errno;
     pid = fork();
     if (!pid) {
-        said.rc = enter(rd, host, &said.what);
+        said.rc = enter(rd, host, lib, &said.what);
         _exit(write(fd[1], &said, sizeof(said)) != sizeof(said));
     }
     close(fd[1]);
@@ -253,12 +286,13 @@ static int try_in_child(const struct rundir *rd, const struct fab_node *host, co
     return said.rc;
 }
 
-int enter_host(const struct rundir *rd, const struct fab_node *host, const char **what)
+int enter_host(const struct rundir *rd, const struct fab_node *host, const char *lib,
+               const char **what)
 {
     char cwd[4096];
-    int rc = try_in_child(rd, host, what);
+    int rc = try_in_child(rd, host, lib, what);
 
-    rc = rc ? rc : enter(rd, host, what);
+    rc = rc ? rc : enter(rd, host, lib, what);
     /* A working directory below /dev or /sys/class is the one that can be seen now. */
     if (!rc && getcwd(cwd, sizeof(cwd)) && chdir(cwd))
         return 0;

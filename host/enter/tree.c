@@ -175,6 +175,8 @@ int tree_infiniband_verbs(const struct fab_node *host, const char *dir)
 
         snprintf(name, sizeof(name), "trib%u/ibdev", p);
         rc = put(dir, name, "trib%u", p);
+        snprintf(name, sizeof(name), "trib%u/dev", p); /* what /dev/infiniband has: /dev/null's */
+        rc = rc ? rc : put(dir, name, "1:3");
         snprintf(name, sizeof(name), "trib%u/abi_version", p);
         rc = rc ? rc : put(dir, name, "1");
     }

@@ -71,7 +71,7 @@ int main(int argc, char **argv)
     host = f ? find_host(f, argv[1]) : NULL;
     if (!host)
         return 1;
-    rc = enter_host(&rd, host, &what);
+    rc = enter_host(&rd, host, argv[2], &what);
     if (rc)
         fprintf(
             stderr,

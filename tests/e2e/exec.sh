@@ -34,6 +34,15 @@ for lib in libibverbs.so.1 "$(ldconfig -p 2>/dev/null | sed -n 's/.*libibverbs\.
         fail "dlopen(\"$lib\") and dlvsym do not find the emulated device"
 done
 
+# ---- a program that lost LD_PRELOAD is told so, once; others are told nothing ----
+for lost in 'unset LD_PRELOAD; ibv_devices' 'env -i ibv_devices'; do
+    trib exec h2 -- sh -c "PATH=$PATH; $lost" >"$tmp/lost.out" 2>&1
+    [ "$(grep -c 'without libtribverbs.so in LD_PRELOAD' "$tmp/lost.out")" = 1 ] || fail "$lost: $(cat "$tmp/lost.out")"
+done
+trib exec h2 -- sh -c 'ibv_devices && ls /etc/libibverbs.d' >"$tmp/kept.out" 2>&1
+has_not 'tributary:' "$tmp/kept.out"
+[ "$(sed '1,/trib0/d' "$tmp/kept.out" | grep -v '^trib')" = "$(ls /etc/libibverbs.d)" ] || fail "the machine's drivers: $(cat "$tmp/kept.out")"
+
 # ---- what is passed through ----
 here=$PWD
 cd /dev/shm || fail "no /dev/shm"
