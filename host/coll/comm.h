@@ -206,14 +206,16 @@ struct fit {
     char why[128]; /* less than asked for; "": nothing is */
     char less[64]; /* the first such answer to this rank */
 };
-/* An answer to a JOIN has come, with the switch's words where it is less than asked for. */
-void fit_answered(struct comm *c, struct agg *a, const char *why);
-/* All JOINs of the trees of all ranks are answered. */
+/* An answer to a JOIN has been dealt with; why: the switch's words where it is less than was
+ * asked for, else "". */
+void fit_answered(struct comm *c, const char *why);
+/* All JOINs are answered. */
 bool fit_known(const struct comm *c);
-/* The window that was granted on each tree of the list, 0: refused. */
-void fit_report(const struct comm *c, uint32_t window[COLL_TREES]);
+/* The window that was granted on each tree of the list, 0: refused. Returns the rail's. */
+uint32_t fit_report(const struct comm *c, uint32_t window[COLL_TREES]);
+struct fall_round;
 /* What the ranks have agreed on: the least of all, 0: not used by any. Drops what is not used. */
-int fit_apply(struct comm *c, const uint32_t window[COLL_TREES], const char *why, char *err);
+int fit_apply(struct comm *c, const struct fall_round *f, const char *why, char *err);
 
 /* ---- multimem (plane.c) ---- */
 struct mmc;
@@ -311,7 +313,7 @@ struct fall_round {
     uint32_t seq;   /* operation that is cut; those after it do not use them */
     bool whole;     /* it is not cut: nobody has begun it, and it does not use them either */
     bool again;     /* it is not cut: it starts over, from the inputs that were kept */
-    uint32_t fit[COLL_TREES]; /* PART_FIT: the least window of each tree */
+    uint32_t fit[COLL_TREES], rail; /* PART_FIT: the least window of each tree, and of all rails */
     struct sched_repair how;
 };
 

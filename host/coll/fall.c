@@ -59,7 +59,7 @@ _Static_assert(sizeof(struct fall_msg) <= CTL_ROOM, "one datagram");
 
 struct fall_report {
     bool here;
-    uint32_t fit[COLL_TREES];
+    uint32_t fit[COLL_TREES], rail;
     char why[FALL_TEXT]; /* of fit */
     uint8_t flag;
     uint32_t seq;
@@ -130,7 +130,7 @@ static void own_report(const struct comm *c, struct fall_report *p)
     for (unsigned l = 0; r && l < r->s.n_lanes; l++)
         if (r->s.lane[l].kind == LANE_AGG && r->s.lane[l].peer == GROUP_ALL)
             p->done[r->s.lane[l].chan] = r->lane[l].done;
-    fit_report(c, p->fit);
+    p->rail = fit_report(c, p->fit);
     snprintf(p->why, sizeof(p->why), "%s", c->fit.less);
 }
 
@@ -154,6 +154,7 @@ static void report(struct comm *c)
         m.cut[k].least = rte_cpu_to_be_64(p.done[k]);
         m.cut[k].more = rte_cpu_to_be_32(p.fit[k]);
     }
+    m.cut[0].from = rte_cpu_to_be_32(p.rail);
     if (c->fall.parts & PART_FIT)
         memcpy(m.why, p.why, sizeof(m.why));
     send_to(c, 0, &m);
@@ -174,7 +175,8 @@ static void tell_verdict(struct comm *c, unsigned rank, unsigned round)
                                      .more = rte_cpu_to_be_32((uint32_t)more),
                                      .from = rte_cpu_to_be_32(cut->from)};
         if (f->parts == PART_FIT)
-            m.cut[k].more = rte_cpu_to_be_32(f->fit[k]);
+            m.cut[k] = (struct fall_cut){.more = rte_cpu_to_be_32(f->fit[k]),
+                                         .from = rte_cpu_to_be_32(f->rail)};
     }
     send_to(c, rank, &m);
 }
@@ -237,12 +239,17 @@ static void end_ask(struct comm *c)
 
     c->fall.state = FALL_DONE;
     if (f->parts == PART_FIT) {
-        if (fit_apply(c, f->fit, c->fall.why, err))
+        if (fit_apply(c, f, c->fall.why, err))
             comm_fail(c, "%s; %s", c->fall.why, err);
         if (is_broken(c))
             cannot_reach(c);
         c->fall.broken = NULL;
         comm_check_ready(c);
+        return;
+    }
+    if (f->parts & ~c->fall.stopped && !policy_goes_on(c, f->parts | c->fall.stopped)) {
+        comm_fail(c, "%s",
+                  c->fall.why); /* the verdict has made it more than what was asked about */
         return;
     }
     stop(c, f->parts & ~c->fall.stopped);
@@ -259,13 +266,22 @@ static void end_ask(struct comm *c)
 }
 
 /* The least of what all were granted. That a tree is dropped is no way where an operation may have
- * begun to use it, or where none is left: then the trees have failed. */
+ * begun to use it, where none is left, or where something else has failed, of which the verdict has
+ * to tell: then the trees have failed. */
 static void judge_fit(const struct comm *c, struct fall_round *f, char *why)
 {
     const struct fall_report *p = c->fall.report;
     uint32_t least = UINT32_MAX;
-    bool dropped = false, left = false;
+    bool dropped = false, left = false, alone = f->parts == PART_FIT;
 
+    for (unsigned r = 0; r < c->cfg.nranks; r++) {
+        if (p[r].rail && (!f->rail || p[r].rail < f->rail))
+            f->rail = p[r].rail;
+        if (p[r].rail && p[r].rail < least && *p[r].why) {
+            least = p[r].rail;
+            snprintf(why, COMM_TEXT, "%s", p[r].why);
+        }
+    }
     for (unsigned k = 0; k < agg_trees(c, GROUP_ALL); k++) {
         f->fit[k] = UINT32_MAX;
         for (unsigned r = 0; r < c->cfg.nranks; r++) {
@@ -278,7 +294,7 @@ static void judge_fit(const struct comm *c, struct fall_round *f, char *why)
         dropped |= !f->fit[k];
         left |= f->fit[k] > 0;
     }
-    if (dropped && (!left || !f->whole || f->seq))
+    if (dropped && (!left || !f->whole || f->seq || !alone))
         f->parts |= PART_TREES;
 }
 
@@ -309,7 +325,7 @@ static void judge(struct comm *c, struct fall_round *f)
             }
         }
     }
-    if (f->parts == PART_FIT)
+    if (f->parts & PART_FIT && !(f->parts & PART_TREES))
         judge_fit(c, f, c->fall.why);
 }
 
@@ -342,6 +358,7 @@ static void on_report(struct comm *c, unsigned rank, const struct fall_msg *m)
         p->done[k] = rte_be_to_cpu_64(m->cut[k].least);
         p->fit[k] = rte_be_to_cpu_32(m->cut[k].more);
     }
+    p->rail = rte_be_to_cpu_32(m->cut[0].from);
     memcpy(p->why, m->why, sizeof(p->why));
     judge_when_all_are_here(c);
 }
@@ -361,6 +378,7 @@ static void on_verdict(struct comm *c, const struct fall_msg *m)
         uint32_t more = rte_be_to_cpu_32(m->cut[k].more), from = rte_be_to_cpu_32(m->cut[k].from);
 
         f->fit[k] = more;
+        f->rail = from;
         f->how.cut[k] = (struct sched_cut){.least = least,
                                            .most = more == UINT32_MAX ? ALL : least + more,
                                            .from = from % c->cfg.nranks};

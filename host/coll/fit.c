@@ -12,43 +12,64 @@
 bool fit_known(const struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
-        if (c->agg[i].kind == GROUP_ALL && !agg_is_out(&c->agg[i]) && c->agg[i].state == JOIN_ASKED)
+        if (c->agg[i].state == JOIN_ASKED && !(c->fall.stopped & agg_part(&c->agg[i])))
             return false;
     return true;
 }
 
-void fit_report(const struct comm *c, uint32_t window[COLL_TREES])
+uint32_t fit_report(const struct comm *c, uint32_t window[COLL_TREES])
 {
+    uint32_t rail = 0;
+
     memset(window, 0, COLL_TREES * sizeof(*window));
     for (unsigned i = 0; i < c->n_aggs; i++) {
         const struct agg *a = &c->agg[i];
 
-        if (a->kind == GROUP_ALL && !agg_is_out(a) && a->state == JOIN_GRANTED)
+        if (agg_is_out(a) || a->state != JOIN_GRANTED)
+            continue;
+        if (a->kind == GROUP_RAIL)
+            rail = a->window;
+        else
             window[a->chan] = a->window;
     }
+    return rail;
 }
 
-void fit_answered(struct comm *c, struct agg *a, const char *why)
+/* One of the trees of all ranks, if none of them was granted. */
+static const struct agg *all_refused(const struct comm *c)
 {
-    unsigned granted = 0;
+    const struct agg *refused = NULL;
 
-    if (*why && a->kind == GROUP_RAIL)
-        snprintf(c->fit.why, sizeof(c->fit.why), "%s", why);
-    if (*why && a->kind == GROUP_ALL && !*c->fit.less)
+    for (unsigned i = 0; i < c->n_aggs; i++) {
+        const struct agg *a = &c->agg[i];
+
+        if (a->kind != GROUP_ALL || agg_is_out(a))
+            continue;
+        if (a->state != JOIN_REFUSED)
+            return NULL;
+        refused = a;
+    }
+    return refused;
+}
+
+void fit_answered(struct comm *c, const char *why)
+{
+    const struct agg *a;
+
+    if (*why && !*c->fit.less)
         snprintf(c->fit.less, sizeof(c->fit.less), "%s", why);
-    if (a->kind != GROUP_ALL || !fit_known(c) || c->fall.stopped & PART_TREES)
+    if (!fit_known(c))
         return;
-    for (unsigned i = 0; i < c->n_aggs; i++)
-        granted += c->agg[i].kind == GROUP_ALL && c->agg[i].state == JOIN_GRANTED;
-    if (*c->fit.less && granted)
-        fall_begin(c, PART_FIT, "%s", c->fit.less);
-    else if (*c->fit.less)
+    a = all_refused(c);
+    if (a)
         fall_begin(c, PART_TREES, "JOIN refused by %s: %s: %s (%s)", agg_leaf_name(c, a),
                    agg_status_text(a->refused), c->fit.less, agg_status_name(a->refused));
+    else if (*c->fit.less)
+        fall_begin(c, PART_FIT, "%s", c->fit.less);
     fall_fit_known(c);
 }
 
-int fit_apply(struct comm *c, const uint32_t window[COLL_TREES], const char *why, char *err)
+int fit_apply(struct comm *c, const struct fall_round *f, const char *why, char *err)
 {
     const struct fall_round all = {.parts = PART_TREES, .whole = true};
     unsigned chan = 0;
@@ -57,19 +78,22 @@ int fit_apply(struct comm *c, const uint32_t window[COLL_TREES], const char *why
     snprintf(c->fit.why, sizeof(c->fit.why), "%.*s", (int)sizeof(c->fit.why) - 1, why);
     for (unsigned i = 0; i < c->n_aggs; i++) {
         struct agg *a = &c->agg[i];
-        uint32_t w = a->kind == GROUP_ALL && !agg_is_out(a) ? window[a->chan] : a->window;
+        uint32_t w;
 
-        if (a->kind != GROUP_ALL || agg_is_out(a))
+        if (agg_is_out(a))
             continue;
-        if (w) {
+        w = a->kind == GROUP_ALL ? f->fit[a->chan] : f->rail;
+        if (a->kind == GROUP_RAIL) {
+            a->window = w && w < a->window ? w : a->window;
+        } else if (w) {
             a->window = w < a->window ? w : a->window;
             a->chan = chan++;
-            continue;
+        } else {
+            dropped = true;
+            a->chan = CHAN_OUT;
+            qp_stop(a->qp);
+            join_leave_one(c, a);
         }
-        dropped = true;
-        a->chan = CHAN_OUT;
-        qp_stop(a->qp);
-        join_leave_one(c, a);
     }
     if (!dropped)
         return 0;

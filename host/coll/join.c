@@ -208,7 +208,7 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
     if (is_spare(c, a, status)) {
         a->state = JOIN_REFUSED;
         a->refused = status;
-        fit_answered(c, a, *words ? words : agg_status_text(status));
+        fit_answered(c, *words ? words : agg_status_text(status));
         return;
     }
     if (status != AGG_OK) {
@@ -221,6 +221,7 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
         else
             trouble(c, a, status, "JOIN refused by %s: %s (%s)", leaf, text,
                     agg_status_name(status));
+        fit_answered(c, "");
         return;
     }
     rc = agg_connect(c, a, m);
@@ -231,7 +232,7 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
     else if (rc)
         fall_begin(c, agg_part(a), "cannot connect to %s: %s", leaf, strerror(-rc));
     else
-        fit_answered(c, a, a->window < asked ? words : "");
+        fit_answered(c, a->window < asked ? words : "");
     comm_check_ready(c);
 }
 

@@ -42,9 +42,10 @@ enum msg_type {
     MSG_DONE,
     MSG_PROGRESS,
     MSG_FAIL,
-    MSG_STOP,   /* while a RUN is under way: say (PROGRESS) how many operations you have begun; */
-    MSG_LIMIT,  /* struct msg_progress: so many are all that are run */
-    MSG_FABRIC, /* after INIT, to a rank elsewhere: the text of the fabric's conf */
+    MSG_STOP,    /* while a RUN is under way: say (PROGRESS) how many operations you have begun; */
+    MSG_LIMIT,   /* struct msg_progress: so many are all that are run */
+    MSG_FABRIC,  /* after INIT, to a rank elsewhere: the text of the fabric's conf */
+    MSG_GRANTED, /* when all are connected: what have switches granted? */
 };
 
 #define MSG_MAX  (FAB_MAX_MEMBERS * COMM_BLOB + 64)
@@ -80,7 +81,7 @@ struct msg_done {
     uint32_t algo;               /* PREPARE: the one that the row would run by now */
     int64_t staging_ns;        /* RUN: wall time in which copies to and from a GPU were under way */
     char fell_back[COMM_TEXT]; /* comm_fell_back(); "": nothing has failed */
-    struct coll_grant granted; /* of the first */
+    struct coll_grant granted; /* GRANTED: the first's */
     char where[COMM_TEXT + 80]; /* of the first: its memory, comm_reach(); "": the host's */
 };
 struct msg_progress {

@@ -147,6 +147,16 @@ int rank_answer(struct rank *k, const struct msg_done *what)
                                                     : 0;
 }
 
+/* Asked when all are connected: a rank that is ready before others may not know yet that one of
+ * them was granted less. */
+static int tell_granted(struct rank *k)
+{
+    struct msg_done d = {0};
+
+    comm_granted(k->comm, &d.granted);
+    return rank_answer(k, &d);
+}
+
 static int serve(struct rank *k)
 {
     struct msg m;
@@ -167,6 +177,9 @@ static int serve(struct rank *k)
             break;
         case MSG_ERROR:
             rc = rank_error(k);
+            break;
+        case MSG_GRANTED:
+            rc = tell_granted(k);
             break;
         case MSG_STOP: /* too late: all operations were done */
         case MSG_LIMIT:
@@ -325,7 +338,6 @@ static int connect_all(struct rank *k)
         if (rank_look(k))
             return -ECANCELED;
     }
-    comm_granted(k->comm, &ready.granted);
     return comm_check(k) ? -ECANCELED : rank_answer(k, &ready);
 }
 

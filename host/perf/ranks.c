@@ -283,6 +283,11 @@ int ranks_connect(struct sweep *s)
     if (!rc)
         l.seconds = until - (double)(clock_mono_ns() - began) * 1e-9,
         rc = job_gather_within(s->job, MSG_DONE, &l, take_done, NULL, &a);
+    if (!rc)
+        rc = job_bcast(s->job, MSG_GRANTED, NULL, 0);
+    if (!rc)
+        l.seconds = until - (double)(clock_mono_ns() - began) * 1e-9,
+        rc = job_gather_within(s->job, MSG_DONE, &l, take_done, NULL, &a);
     free(a.blobs);
     sweep_show(s, "");
     return rc;

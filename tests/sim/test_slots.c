@@ -24,6 +24,7 @@
 static const uint16_t hosts[RANKS] = {0, 1, 2, 3, 4, 5, 6, 7};
 static const uint16_t all_trees[COLL_TREES] = {0, 1, 2, 3, 4, 5, 6, 7};
 static struct rte_mempool *pool;
+static struct world *world; /* the one that is up */
 
 struct bed {
     struct fabric *f;
@@ -58,6 +59,7 @@ static void up(struct bed *b, const char *conf, const char *name, uint32_t slots
     set_slots(b->f, name, slots, groups);
     wc.fab = b->f;
     assert_int_equal(world_create(&b->w, &wc), 0);
+    world = b->w;
 }
 
 static void down(struct bed *b)
@@ -124,8 +126,16 @@ static void run_all(struct job *j, enum coll_algo algo)
 }
 
 /* What every rank says it was granted; it is the same at all of them. */
+static bool never(void *ctx)
+{
+    (void)ctx;
+    return false;
+}
+
 static void expect(struct job *j, unsigned trees, uint32_t window, uint32_t rail, const char *why)
 {
+    /* Who has all that it asked for may be ready before it hears that others have not. */
+    job_drive(j, world_now(world) + PS_PER_MS, never, NULL);
     for (unsigned r = 0; r < RANKS; r++) {
         const char *fell = comm_fell_back(job_comm(j, r));
         struct coll_grant g;
@@ -392,12 +402,67 @@ static void a_tree_that_is_given_up_is_left_everywhere(void **state)
     down(&b);
 }
 
+/* Another tenant is on two GPUs of one rail: all rails go by what is left there. */
+static void rails_have_the_window_of_the_fullest_one(void **state)
+{
+    static const unsigned pair[2] = {2, 6};
+    static const uint16_t pair_hosts[2] = {2, 6};
+    struct job_cfg jc;
+    struct job *a, *j;
+    struct bed b;
+
+    (void)state;
+    up(&b, "conf/rail-2x4.conf", NULL, 256, 0, 0);
+    jc = cfg_of(&b, SHARP, 1);
+    jc.nranks = 2;
+    jc.host_of_rank = pair_hosts;
+    jc.world_rank = pair;
+    jc.group = jc.key = 5;
+    jc.window = 232;
+    a = job_up(&jc);
+    jc = cfg_of(&b, RAIL, 1);
+    jc.beside = a;
+    j = job_up(&jc);
+    expect(j, 0, 0, 24, "leaf2 has 24 of 256 slots left");
+    run_all(j, ALGO_HIER_SHARP);
+    predicted(&b, j, ALGO_HIER_SHARP);
+    assert_int_equal(job_destroy(j), 0);
+    assert_int_equal(job_destroy(a), 0);
+    down(&b);
+}
+
+/* The first of two trees is refused at its root, the second one serves alone. */
+static void the_tree_of_a_full_spine_is_left_out(void **state)
+{
+    struct coll_grant g;
+    struct job_cfg jc;
+    struct job *a, *j;
+    struct bed b;
+
+    (void)state;
+    up(&b, "conf/leaf-spine-8.conf", "spine0", 0, 1, 0);
+    a = tenant(&b, NULL, 2, 0, 8, 1, 16);
+    jc = cfg_of(&b, SHARP, 2);
+    jc.beside = a;
+    j = job_up(&jc);
+    expect(j, 1, 122, 0, "spine0: spine0 has 1 groups, at most 1");
+    comm_granted(job_comm(j, 3), &g);
+    assert_int_equal(g.tree[0], 1);
+    run_all(j, ALGO_SHARP);
+    predicted(&b, j, ALGO_SHARP);
+    assert_int_equal(job_destroy(j), 0);
+    assert_int_equal(job_destroy(a), 0);
+    down(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_alone_shares_the_slots_among_its_trees),
         cmocka_unit_test(a_job_fits_into_what_others_leave_and_says_so),
         cmocka_unit_test(sharp_alone_fails_only_where_nothing_fits),
+        cmocka_unit_test(rails_have_the_window_of_the_fullest_one),
+        cmocka_unit_test(the_tree_of_a_full_spine_is_left_out),
         cmocka_unit_test(a_tree_that_is_given_up_is_left_everywhere),
         cmocka_unit_test(what_is_given_back_serves_the_next_job),
     };
