@@ -69,6 +69,7 @@ static void thresholds_leave_the_headroom_that_the_link_needs(void **state)
     (void)state;
     pfc_init(&p, &c);
     assert_int_equal(p.xoff_bytes, 200000);
+    assert_int_equal(p.xoff_pkts, 300);
     assert_true(p.xon_bytes < p.xoff_bytes);
     assert_true(p.headroom_bytes >= round_trip);
     assert_true(p.headroom_bytes <= round_trip + 3 * 4232);
