@@ -36,6 +36,7 @@ struct bench {
     int64_t begun_ps;
     unsigned peak;
     uint64_t looked, asked; /* events when the pool, and the clock, were last looked at */
+    uint64_t begun_events;
     double born_s, begun_s, shown_s;
     bool late; /* --max-wall is over */
     uint64_t shown_events;
@@ -76,7 +77,8 @@ static bool stop(void *ctx)
         b->peak = used > b->peak ? used : b->peak;
         b->looked = events;
     }
-    if (events - b->asked >= SHOW_EVENTS) {
+    /* Before the first event ranks begin, one after the other. */
+    if (events - b->asked >= SHOW_EVENTS || events == b->begun_events) {
         double now = wall_s();
 
         b->asked = events;
@@ -172,7 +174,7 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
     b->aggregated = 0;
     b->begun_ps = world_now(b->w);
     b->begun_s = b->shown_s = wall_s();
-    b->shown_events = world_events(b->w);
+    b->shown_events = b->begun_events = world_events(b->w);
     rc = job_loop_run(b->j, &l);
     steady_end(&b->steady, world_frames(b->w));
     if (b->cfg.terminal)

@@ -117,6 +117,7 @@ static int verdict(struct job *j)
 int job_loop_run(struct job *j, struct job_loop *l)
 {
     int64_t now = world_now(j->cfg.w);
+    bool over = false;
     int rc;
 
     l->time_ps = 0;
@@ -135,13 +136,15 @@ int job_loop_run(struct job *j, struct job_loop *l)
         m->rc = 0;
         job_await(j, r, true);
     }
-    for (unsigned r = 0; r < j->cfg.nranks; r++) {
+    for (unsigned r = 0; r < j->cfg.nranks && !over; r++) {
         start_next(j, r, now);
         if (!j->mem[r].ended)
             job_progress(j, r);
         job_loop_look(j, r, now);
+        over = l->stop && l->stop(l->ctx); /* schedules of thousands of ranks take their time */
     }
-    job_drive_slices(j, now + l->limit_ps, loop_over, j);
+    if (!over)
+        job_drive_slices(j, now + l->limit_ps, loop_over, j);
     rc = verdict(j);
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         if (j->mem[r].req)
