@@ -18,7 +18,7 @@ refuses 2 "found 'fly'" fly
 refuses 1 'no conf file' up nowhere.conf
 refuses 1 "found --dilation 'fast'" up "$conf/two-hosts.conf" --dilation fast
 refuses 2 '-b: found "4Q", expected a size' perf "$conf/two-hosts.conf" -b 4Q
-refuses 2 '-g: found 99' perf "$conf/two-hosts.conf" -g 99
+refuses 2 '-g: found 999' perf "$conf/two-hosts.conf" -g 999
 refuses 2 '-J: cannot write /nonexistent/x: No such' perf "$conf/two-hosts.conf" -J /nonexistent/x
 refuses 2 '-J: cannot write /nonexistent/x: No such' sim two-hosts.conf -J /nonexistent/x
 refuses 2 '-e: found [0-9]+ MiB of memory, expected 4194304 for the buffers of 2 ranks' perf "$conf/two-hosts.conf" -b 1T -e 1T
