@@ -20,7 +20,7 @@ static void the_plan_names_nodes_links_trees_and_what_they_need(void **state)
 {
     static const char *const lines[] = {
         "8 hosts, 4 switches, 12 cables, 2 aggregation trees\n",
-        "mtu 4096, ecmp balanced, dilation auto, 4 processes can share a host\n",
+        "mtu 4096, ecmp balanced, dilation auto, 64 processes can share a host\n",
         "  h7      host   0 of 1  10.0.0.8  02:54:0a:00:00:08  fabric   -\n",
         "  spine1  spine  2       10.1.0.4  02:54:0a:01:00:04  fabric   64 groups, 16384 slots, "
         "window 256\n",
