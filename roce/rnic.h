@@ -157,13 +157,13 @@ struct cqe {
     uint8_t status; /* enum wc_status */
     uint8_t op;     /* enum wr_op of a send; for a receive WR_SEND, WR_SEND_IMM or WR_WRITE_IMM */
     bool is_recv, has_imm, has_inv, solicited, has_grh;
+    bool v6; /* UD: it came by IPv6 */
     uint32_t byte_len, imm, src_qpn;
     uint32_t inv_rkey; /* has_inv: the key that the peer invalidated */
     bool virt;         /* a READ of which not all bytes were carried: lengths only */
     uint32_t src_ip;   /* host order, UD */
     uint8_t src_mac[6];
     uint8_t tos, ttl;
-    bool v6; /* it came by IPv6, UD */
 };
 
 /* What a streaming sink says about an in-order SEND packet. */
