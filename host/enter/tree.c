@@ -91,7 +91,7 @@ static void put_device(const struct rundir *rd, const struct fab_node *host, uns
                        const char *dir, int *rc)
 {
     uint32_t ip = host->ip_of_port[port];
-    char mask[512] = "", guid[24], net[256];
+    char mask[512] = "", guid[24];
     uint8_t g[8];
     long cpus;
 
@@ -129,11 +129,8 @@ static void put_device(const struct rundir *rd, const struct fab_node *host, uns
         *rc = *rc ? *rc : put(dir, name, "trib%u", port);
     }
     *rc = *rc ? *rc : link_counters(rd, host, port, dir);
-    snprintf(net, sizeof(net), "%s/device/net", dir);
-    *rc = *rc || !mkdir(net, 0755) ? *rc : -errno;
-    snprintf(net, sizeof(net), "%s/device/net/trib%u", dir, port);
-    *rc = *rc || !mkdir(net, 0755) ? *rc : -errno;
-    *rc = *rc ? *rc : put_net(host, port, net);
+    /* No device/net: programs (rdma-core's tests) ask `ip` for the interface that is named there,
+     * and that one has none to show. */
 }
 
 int tree_net(const struct fab_node *host, const char *dir)

@@ -8,9 +8,9 @@ sys=/sys/class/infiniband/trib0
 trib exec h0 -- true 2>"$tmp/notice.out"
 grep -q 'no private /sys' "$tmp/notice.out" && skip "$(cat "$tmp/notice.out")"
 
-trib exec h0 -- sh -c "n=\$(cat $sys/ports/1/gid_attrs/ndevs/0); cat $sys/device/net/\$n/address /sys/class/net/\$n/address; ls /sys/class/net" >"$tmp/net.out" || fail "the interface of a GID"
-[ "$(head -n 2 "$tmp/net.out" | uniq -c | tr -s ' ')" = " 2 02:54:0a:00:00:01" ] || fail "$(cat "$tmp/net.out")"
-[ "$(sed 1,2d "$tmp/net.out" | grep -v '^trib')" = "$(ls /sys/class/net)" ] || fail "the machine's interfaces: $(cat "$tmp/net.out")"
+trib exec h0 -- sh -c "n=\$(cat $sys/ports/1/gid_attrs/ndevs/0); cat /sys/class/net/\$n/address; [ ! -e $sys/device/net ] && ls /sys/class/net" >"$tmp/net.out" || fail "the interface of a GID"
+[ "$(head -n 1 "$tmp/net.out")" = 02:54:0a:00:00:01 ] || fail "$(cat "$tmp/net.out")"
+[ "$(sed 1d "$tmp/net.out" | grep -v '^trib')" = "$(ls /sys/class/net)" ] || fail "the machine's interfaces: $(cat "$tmp/net.out")"
 
 # 200 messages of 64 KiB: as many words of 4 bytes, and headers, 2 % at most
 one() { pair h0 h1 ib_write_bw -F -x 0 -s 65536 -n 200 -W counters/port_xmit_data,counters/port_rcv_data; }
