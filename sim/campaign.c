@@ -194,7 +194,7 @@ int campaign_run(const struct campaign_cfg *cfg)
 
     if (read_seeds(&c) || (cfg->conf ? load_fabric(&c) : find_presets(&c)))
         return 2;
-    c.pool = memory_frames(&mem, CHAOS_FRAMES, 1, false, 0, err, sizeof(err));
+    c.pool = memory_frames(&mem, CHAOS_FRAMES, 1, false, err, sizeof(err));
     if (!c.pool) {
         fprintf(stderr, "trib-sim: %s\n", err);
         fabric_free(c.fab);

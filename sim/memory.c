@@ -10,6 +10,7 @@
 #include <rte_mbuf.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -61,9 +62,24 @@ void memory_end_eal(void)
     rmdir(dir);
 }
 
-void memory_lay_out(unsigned nranks)
+/* glibc.malloc.hugetlb=1, as scripts/trib has it, is of use where the kernel has such pages. */
+bool memory_can_be_dense(void)
 {
-    if (nranks > MEMORY_DENSE_RANKS)
+    const char *tunables = getenv("GLIBC_TUNABLES");
+    FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+    char line[64] = "";
+
+    if (f && !fgets(line, sizeof(line), f))
+        line[0] = '\0';
+    if (f)
+        fclose(f);
+    return strstr(line, "[always]") ||
+           (strstr(line, "[madvise]") && tunables && strstr(tunables, "glibc.malloc.hugetlb=1"));
+}
+
+void memory_lay_out(bool dense)
+{
+    if (!dense)
         prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
     mallopt(M_MMAP_MAX, INT_MAX);
@@ -81,25 +97,36 @@ static void *take(size_t bytes)
     return p;
 }
 
-struct rte_mempool *memory_frames(struct memory *m, unsigned n, unsigned threads, bool lengths,
-                                  size_t more, char *err, size_t size)
+static unsigned cache_of(unsigned n)
 {
-    unsigned cache = RTE_MIN(CACHE, n / 2);
-    size_t have = room_bytes();
+    return RTE_MIN(CACHE, n / 2);
+}
+
+/* With those that threads keep at hand. */
+static unsigned all_frames(unsigned n, unsigned threads)
+{
+    return n + (threads - 1) * (cache_of(n) + cache_of(n) / 2);
+}
+
+size_t memory_frames_bytes(unsigned n, unsigned threads, bool lengths)
+{
+    return frame_pool_bytes(all_frames(n, threads), lengths);
+}
+
+struct rte_mempool *memory_frames(struct memory *m, unsigned n, unsigned threads, bool lengths,
+                                  char *err, size_t size)
+{
+    char what[64];
+    unsigned cache = cache_of(n);
     struct rte_mempool *p = NULL;
 
-    n += (threads - 1) * (cache + cache / 2);
+    n = all_frames(n, threads);
     /* The EAL's sizes of elements need no EAL. */
     m->bytes = frame_pool_bytes(n, lengths);
     m->at = NULL;
-    if (m->bytes + more > have) {
-        snprintf(
-            err, size,
-            "found %zu MiB of memory, expected %zu: %zu for %u frames, %zu for data (--frames, "
-            "--payload none and fewer ranks need less)",
-            have / MIB, (m->bytes + more) / MIB, m->bytes / MIB, n, more / MIB);
+    snprintf(what, sizeof(what), " for %u frames (--frames)", n);
+    if (!room_has(m->bytes, m->bytes, what, err, size))
         return NULL;
-    }
     if (!memory_start_eal(EAL_MIB + (unsigned)(n * sizeof(void *) * 2 / MIB)))
         m->at = take(m->bytes);
     if (m->at)

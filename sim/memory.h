@@ -3,6 +3,7 @@
 #define TRIB_SIM_MEMORY_H
 
 #include <rte_mempool.h>
+#include <stdbool.h>
 
 struct memory {
     struct rte_mempool *pool;
@@ -15,17 +16,19 @@ struct memory {
 int memory_start_eal(unsigned mib);
 void memory_end_eal(void);
 /*
- * How malloc() lays out what a simulation of so many ranks takes: together, in pages of 2 MiB where
- * there are any, which is faster, or, of more than MEMORY_DENSE_RANKS, in small pages, so that of
- * rings of thousands of ports only what is used takes memory.
+ * How malloc() lays out what a simulation takes: together, in pages of 2 MiB where there are any,
+ * which is faster, or, for more than MEMORY_DENSE_RANKS or where memory is short, in small pages,
+ * so that of rings of thousands of ports only what is used takes memory.
  */
 #define MEMORY_DENSE_RANKS 1024
-void memory_lay_out(unsigned nranks);
+void memory_lay_out(bool dense);
+/* Whether malloc() has pages of 2 MiB, if it is left as it is. */
+bool memory_can_be_dense(void);
 /* A pool of n frames, and some more that threads keep at hand, the EAL started for it; lengths:
- * frames without room for payloads. `more` bytes will be needed beside it. NULL: err says what
- * there is and what would be needed. */
+ * frames without room for payloads. NULL: err says what there is and what would be needed. */
 struct rte_mempool *memory_frames(struct memory *m, unsigned n, unsigned threads, bool lengths,
-                                  size_t more, char *err, size_t size);
+                                  char *err, size_t size);
+size_t memory_frames_bytes(unsigned n, unsigned threads, bool lengths);
 /* Frees the pool, too. */
 void memory_end(struct memory *m);
 

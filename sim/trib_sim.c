@@ -4,6 +4,7 @@
  */
 #include "fabric/out.h"
 #include "host/coll/comm.h"
+#include "host/perf/layout.h"
 #include "host/perf/report.h"
 #include "host/perf/room.h"
 #include "host/perf/sweep.h"
@@ -11,6 +12,7 @@
 #include "sim/bench.h"
 #include "sim/campaign.h"
 #include "sim/memory.h"
+#include "sim/need.h"
 #include "sim/options.h"
 #include "sim/steady.h"
 #include "sim/step.h"
@@ -39,6 +41,7 @@ struct sim {
     struct fault_plan plan;
     struct beside_hosts beside;
     unsigned frames, threads;
+    struct sim_need need;
     double begun_s;
 };
 
@@ -128,16 +131,17 @@ static void say_cost(const struct sim *m)
 
     bench_state(m->b, &st);
     getrusage(RUSAGE_SELF, &ru);
-    fprintf(
-        stderr,
-        "trib-sim: %.3f ms simulated in %.1f s: %llu events (%.2f M/s), %llu frames on links, "
-        "%u of %u frame buffers, %ld MiB; timed operations: %.3f s of CPU time, %.3f M frames/s, "
-        "in %.3f s by %u thread%s\n",
-        (double)st.fabric_ps * 1e-9, s, (unsigned long long)st.events, (double)st.events / s * 1e-6,
-        (unsigned long long)st.frames, st.pool_peak, m->frames, ru.ru_maxrss / 1024,
-        st.steady.cpu_s,
-        st.steady.cpu_s > 0 ? (double)st.steady.frames / st.steady.cpu_s * 1e-6 : 0.0,
-        st.steady.wall_s, st.threads, st.threads == 1 ? "" : "s");
+    fprintf(stderr,
+            "trib-sim: %.3f ms simulated in %.1f s: %llu events (%.2f M/s), %llu frames on links, "
+            "%u of %u frame buffers, %ld MiB (about %llu expected); timed operations: %.3f s of "
+            "CPU time, %.3f M frames/s, "
+            "in %.3f s by %u thread%s\n",
+            (double)st.fabric_ps * 1e-9, s, (unsigned long long)st.events,
+            (double)st.events / s * 1e-6, (unsigned long long)st.frames, st.pool_peak, m->frames,
+            ru.ru_maxrss / 1024, (unsigned long long)(sim_need_bytes(&m->need) >> 20),
+            st.steady.cpu_s,
+            st.steady.cpu_s > 0 ? (double)st.steady.frames / st.steady.cpu_s * 1e-6 : 0.0,
+            st.steady.wall_s, st.threads, st.threads == 1 ? "" : "s");
 }
 
 /* Before anything is sent: who looks at links. 0, or -errno with a sentence in s->cause. */
@@ -218,7 +222,6 @@ static int run(struct sim *m, struct rte_mempool *pool)
     int rc;
 
     m->begun_s = wall_s();
-    memory_lay_out(s->nranks);
     rc = bench_create(&m->b, &cfg, s->cause);
     if (rc) {
         fprintf(stderr, "trib-sim: %s\n", s->cause);
@@ -300,11 +303,96 @@ static unsigned threads_for(const struct sim *m)
     return RTE_MAX(RTE_MIN(RTE_MIN(most, m->s->nranks), NET_SHARES), 1u);
 }
 
+static bool runs_in(const struct sim *m, int place)
+{
+    if (m->own.place)
+        return (place == IN_PLACE) == !strcmp(m->own.place, "in");
+    return place == OUT_OF_PLACE || coll_can_be_in_place(m->o.coll);
+}
+
+/* Operations of all rows of an algorithm; in place is checked by one more. */
+static unsigned all_ops(const struct sim *m)
+{
+    uint64_t sizes[PERF_MAX_SIZES];
+    unsigned rows = 0, n = options_sizes(&m->o, sizes, PERF_MAX_SIZES);
+    uint64_t ops = 0;
+
+    for (int t = 0; t < DT_COUNT; t++)
+        for (int op = 0; op < OP_COUNT; op++)
+            rows += sweep_wants(m->s, (enum dtype)t, (enum redop)op);
+    for (int p = 0; p < PLACES; p++)
+        if (runs_in(m, p))
+            ops += m->o.warmup + m->o.iters + (p == IN_PLACE && m->o.check);
+    return rows * n * (unsigned)ops;
+}
+
+/* Of a rank's two buffers: what it sends, but in place, and all of the other. */
+static uint64_t data_bytes(const struct sim *m)
+{
+    const struct sweep *s = m->s;
+    struct row r = sweep_largest(s);
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < s->nranks; i++) {
+        struct layout l = {.kind = r.coll,
+                           .rank = i,
+                           .nranks = s->nranks,
+                           .root = r.root,
+                           .sparse = r.sparse,
+                           .count = r.count};
+
+        bytes += options_buffer(&m->o, s->nranks);
+        if (runs_in(m, OUT_OF_PLACE))
+            bytes += layout_send(&l) * dtype_size(r.type);
+    }
+    return bytes;
+}
+
+/* Below so many ranks, and where there is room, memory is laid out for speed. What needs more than
+ * there is however it is laid out is refused: it would be killed in the middle of the run. auto: of
+ * all algorithms that it may choose, or, where these are too much, of those that it does choose. */
+static int check_need(struct sim *m)
+{
+    struct sweep *s = m->s;
+    struct row r = sweep_largest(s);
+    struct sim_need_cfg cfg = {
+        .coll = {.fab = s->fab,
+                 .nranks = s->nranks,
+                 .host_of_rank = s->host_of_rank,
+                 .trees = s->n_trees,
+                 .args = row_args(&r),
+                 .algos =
+                     (s->algos | (s->algos >> ALGO_AUTO & 1 ? s->exist : 0)) & ~(1u << ALGO_AUTO),
+                 .ops = all_ops(m),
+                 .window = m->o.window,
+                 .lengths = m->own.lengths,
+                 .dense = s->nranks <= MEMORY_DENSE_RANKS && memory_can_be_dense()},
+        .frame_bytes = memory_frames_bytes(m->frames, m->threads, m->own.lengths),
+        .buffer_bytes = options_buffer(&m->o, s->nranks),
+        .data_bytes = data_bytes(m)};
+    bool dense = cfg.coll.dense;
+    int rc;
+
+    sim_need(&cfg, &m->need);
+    rc = sim_need_check(&m->need, s->cause, sizeof(s->cause));
+    if (rc && dense) {
+        cfg.coll.dense = dense = false;
+        sim_need(&cfg, &m->need);
+        rc = sim_need_check(&m->need, s->cause, sizeof(s->cause));
+    }
+    if (rc && s->algos >> ALGO_AUTO & 1) {
+        cfg.coll.algos = (s->algos & ~(1u << ALGO_AUTO)) | sweep_chosen(s);
+        sim_need(&cfg, &m->need);
+        rc = sim_need_check(&m->need, s->cause, sizeof(s->cause));
+    }
+    memory_lay_out(dense);
+    return rc;
+}
+
 static int with_memory(struct sim *m)
 {
     struct sweep *s = m->s;
-    size_t data = m->own.lengths ? 0 : 2 * options_buffer(&m->o, s->nranks) * s->nranks;
-    struct rte_mempool *pool;
+    struct rte_mempool *pool = NULL;
     struct memory mem;
     int code;
 
@@ -312,8 +400,9 @@ static int with_memory(struct sim *m)
                     ? (unsigned)m->own.frames
                     : RTE_MAX(bench_frames(s->nranks) + multimem_frames(s), direct_frames(s));
     m->threads = threads_for(m);
-    pool = memory_frames(&mem, m->frames, m->threads, m->own.lengths, data, s->cause,
-                         sizeof(s->cause));
+    if (!check_need(m))
+        pool =
+            memory_frames(&mem, m->frames, m->threads, m->own.lengths, s->cause, sizeof(s->cause));
     if (!pool) {
         fprintf(stderr, "trib-sim: %u ranks on %s: %s\n", s->nranks, s->fab->name, s->cause);
         return EXIT_WRONG;
@@ -366,7 +455,7 @@ static int with_workload(struct sim *m)
         return EXIT_USAGE;
     }
     free(errs);
-    so.pool = memory_frames(&mem, step_frames(), 1, true, 0, m->s->cause, sizeof(m->s->cause));
+    so.pool = memory_frames(&mem, step_frames(), 1, true, m->s->cause, sizeof(m->s->cause));
     rc = so.pool ? 0 : -ENOMEM;
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
@@ -412,7 +501,7 @@ int main(int argc, char **argv)
 
     char err[OPT_ERR] = "";
 
-    memory_lay_out(0);
+    memory_lay_out(true);
     if (sim_options_parse(&m.own, &m.o, argc, argv, err)) {
         fprintf(stderr, "trib-sim: %s\ntrib-sim -h shows all options\n", err);
         return EXIT_USAGE;

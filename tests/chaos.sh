@@ -40,7 +40,7 @@ trap 'over="ended by SIGINT" code=130' INT
 trap 'over="ended by SIGTERM" code=143' TERM
 trap 'rm -rf "$logs"' EXIT
 (
-    trap 'kill $!; exit' TERM
+    trap 'kill $! 2>/dev/null; exit' TERM
     sleep "$budget" &
     wait
     kill -USR1 $$

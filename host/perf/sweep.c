@@ -159,6 +159,44 @@ bool sweep_wants(const struct sweep *s, enum dtype t, enum redop op)
     return coll_reduces(o->coll) ? (o->ops & (1u << op)) && arith_valid(op, t) : op == 0;
 }
 
+struct row sweep_largest(const struct sweep *s)
+{
+    uint64_t sizes[PERF_MAX_SIZES];
+    unsigned n = options_sizes(s->o, sizes, PERF_MAX_SIZES);
+    struct row r = {.coll = s->o->coll,
+                    .root = s->o->root,
+                    .nranks = s->nranks,
+                    .sparse = s->o->sparse,
+                    .mm_self = s->o->mm_self,
+                    .type = DT_COUNT};
+
+    for (int t = 0; t < DT_COUNT; t++)
+        for (int op = 0; op < OP_COUNT; op++)
+            if (r.type == DT_COUNT && sweep_wants(s, (enum dtype)t, (enum redop)op)) {
+                r.type = (enum dtype)t;
+                r.op = (enum redop)op;
+            }
+    if (r.coll != COLL_BARRIER && r.type != DT_COUNT)
+        r.count =
+            sizes[n - 1] / dtype_size(r.type) / layout_blocks(s->o->coll, s->nranks, s->o->sparse);
+    return r;
+}
+
+unsigned sweep_chosen(struct sweep *s)
+{
+    struct row r = sweep_largest(s);
+    unsigned chosen = 0;
+
+    r.chosen = r.emulated = true;
+    for (unsigned i = 0; i < 2; i++) {
+        if (!predict(s, &r))
+            chosen |= 1u << r.algo;
+        r.count = s->o->min_bytes / dtype_size(r.type) /
+                  layout_blocks(s->o->coll, s->nranks, s->o->sparse);
+    }
+    return chosen;
+}
+
 static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes, unsigned n_sizes)
 {
     unsigned first = s->n_rows;

@@ -56,6 +56,10 @@ int sweep_plan(struct sweep *s, char *err);
 /* Are there rows of this type and reduction? The reduction of a collective that has none is of no
  * interest: once is enough. So are types and sizes to a barrier. */
 bool sweep_wants(const struct sweep *s, enum dtype t, enum redop op);
+/* The row of most bytes, of the first type and reduction there is. */
+struct row sweep_largest(const struct sweep *s);
+/* Bits of the algorithms that auto chooses for the smallest and the largest row; nobody has run. */
+unsigned sweep_chosen(struct sweep *s);
 /* Runs all rows. 0 or -errno, see `place`. */
 int sweep_run(struct sweep *s);
 /*

@@ -5,6 +5,7 @@
  * standard input), and the device is that machine's own.
  */
 #include "fabric/out.h"
+#include "host/coll/need.h"
 #include "host/perf/job.h"
 #include "host/perf/options.h"
 #include "host/perf/rank.h"
@@ -176,23 +177,51 @@ static int write_report(const struct sweep *s)
                              "skipped", left);
 }
 
-/* What cannot work is refused while nothing runs: also two buffers for each rank of this machine
- * that do not fit into it. */
+/* A process of a rank: the program, its HCA's frames and rings, what maps its files. */
+#define PROCESS_BYTES   (12u << 20)
+#define PROCESS_ADDRESS (192u << 20)
+
+/* What ranks on this machine take: two buffers each, connections, schedules, slots. */
+static int check_room(const struct sweep *s, char *err)
+{
+    size_t buffers = 2 * options_buffer(s->o, s->nranks);
+    struct row largest = sweep_largest(s);
+    struct coll_need_cfg cfg = {.fab = s->fab,
+                                .nranks = s->nranks,
+                                .host_of_rank = s->host_of_rank,
+                                .trees = s->n_trees,
+                                .args = row_args(&largest),
+                                .algos = s->algos & ~(1u << ALGO_AUTO),
+                                .window = s->o->window,
+                                .ops = (unsigned)(s->o->iters + s->o->warmup + 1) * PLACES};
+    struct coll_need n;
+    uint64_t here = 0, bytes;
+    char what[160];
+
+    for (unsigned r = 0; s->o->gpu == WHERE_HOST && s->algos && r < s->nranks; r++)
+        here += !s->fab->nodes[s->fab->hosts[s->host_of_rank[r]]].outside;
+    if (!here)
+        return 0;
+    if (coll_need(&cfg, &n))
+        n = (struct coll_need){0};
+    bytes = here * (buffers + PROCESS_BYTES) + coll_need_bytes(&n) / s->nranks * here;
+    snprintf(
+        what, sizeof(what),
+        " for the buffers and %llu connections of %u ranks: fewer or smaller ones, or trib sim "
+        "--payload none",
+        (unsigned long long)(n.conns / s->nranks * here), s->nranks);
+    return room_has(bytes, (bytes / here + n.address_bytes / s->nranks) + PROCESS_ADDRESS, what,
+                    err, OPT_ERR)
+               ? 0
+               : -ENOMEM;
+}
+
+/* What cannot work is refused while nothing runs. */
 static int plan(struct sweep *s, char *err)
 {
-    size_t need = 0, have = room_bytes();
     int rc = sweep_plan(s, err);
 
-    for (unsigned r = 0; !rc && s->o->gpu == WHERE_HOST && s->algos && r < s->nranks; r++)
-        if (!s->fab->nodes[s->fab->hosts[s->host_of_rank[r]]].outside)
-            need += 2 * options_buffer(s->o, s->nranks);
-    if (need <= have)
-        return rc;
-    snprintf(err, OPT_ERR,
-             "-e: found %zu MiB of memory, expected %zu for the buffers of %u ranks: fewer or "
-             "smaller ones, or trib sim --payload none",
-             have >> 20, need >> 20, s->nranks);
-    return -ENOMEM;
+    return rc ? rc : check_room(s, err);
 }
 
 static int perf_main(const struct perf_opts *o)

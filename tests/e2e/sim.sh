@@ -154,5 +154,5 @@ refuses 2 '--error: found --payload none' leaf-spine-8.conf --payload none --err
 refuses 2 '-b: found "4Q", expected a size' leaf-spine-8.conf -b 4Q
 refuses 2 'found nvls, which these 4 ranks' single-switch-4.conf --algo nvls,sharp
 refuses 1 '64 frames were not enough' leaf-spine-8.conf --algo ring -b 16M -e 16M --frames 64
-refuses 1 'found [0-9]+ MiB of memory, expected [0-9]+' leaf-spine-8.conf -b 4K -e 1T
+refuses 1 'found [0-9]+ MiB of memory \([^)]*\), expected about [0-9]+: frames' leaf-spine-8.conf -b 4K -e 1T
 refuses 0 'payload data' -h

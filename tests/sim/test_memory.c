@@ -13,10 +13,9 @@
 static void large_pages_are_for_dense_simulations(void **state)
 {
     (void)state;
-    memory_lay_out(0);
-    memory_lay_out(MEMORY_DENSE_RANKS);
+    memory_lay_out(true);
     assert_int_equal(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0), 0);
-    memory_lay_out(MEMORY_DENSE_RANKS + 1);
+    memory_lay_out(false);
     assert_int_equal(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0), 1);
 }
 
