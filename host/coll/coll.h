@@ -212,7 +212,8 @@ void coll_free(struct coll_req *req); /* a running operation goes on by itself *
  * 24 bytes each for preamble, FCS and gap, one ACK a message included; so its utilisation is 8 *
  * bytes / (rate * time). busiest_dirlink: link * 2 + direction. handoffs: from process to process,
  * one after the other, on the critical path. window as in comm_cfg; what the
- * switches' quotas leave the trees is applied. 0, -EINVAL, -ENOTSUP (no aggregation node of the tree reaches all ranks), -ENOMEM.
+ * switches' quotas leave the trees is applied. 0, -EINVAL, -ENOTSUP (no aggregation node of the
+ * tree reaches all ranks), -ENOMEM.
  */
 struct coll_prediction {
     int64_t time_ps;

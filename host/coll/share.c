@@ -62,12 +62,12 @@ static bool add_group(struct sharing *w, unsigned bit, uint16_t rail, unsigned n
 static int add_rails(struct sharing *w)
 {
     const struct share_job *j = w->j;
-    uint16_t *place = calloc(3u * j->nranks, sizeof(*place)), *count = place + j->nranks,
-             *host = count + j->nranks;
+    uint16_t *place = calloc(3u * j->nranks, sizeof(*place)), *count, *host;
     unsigned most = 0;
 
     if (!place)
         return -ENOMEM;
+    count = place + j->nranks, host = count + j->nranks;
     for (unsigned r = 0; r < j->nranks; r++) {
         place[r] = count[j->domain[r]]++;
         most = count[j->domain[r]] > most ? count[j->domain[r]] : most;

@@ -115,7 +115,7 @@ static int connect_nic(struct rim_hca *r)
         if (r->slot == -EBUSY)
             fprintf(stderr,
                     "tributary: %s: all %u process slots of its NIC are in use, expected a free "
-                    "one (slots_per_host in the conf file, at most %u)\n",
+                    "one (slots_per_host in the conf file, at most %d)\n",
                     host->name, rim.fab->slots_per_host, FAB_MAX_SLOTS);
         return r->slot;
     }
