@@ -183,6 +183,8 @@ static void tell_verdict(struct comm *c, unsigned rank, unsigned round)
 
 /* ---- agreement ---- */
 
+static void begin(struct comm *c, unsigned parts, const char *why);
+
 /* Behind what the text says already, as far as there is room. */
 static void tell_more(struct comm *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void tell_more(struct comm *c, const char *fmt, ...)
@@ -232,9 +234,20 @@ static void stop(struct comm *c, unsigned parts)
         planes_stop(c);
 }
 
+/* What has failed here since the report that the verdict is about needs a round of its own. */
+static void ask_again(struct comm *c, unsigned parts)
+{
+    char why[COMM_TEXT];
+
+    snprintf(why, sizeof(why), "%s", c->fall.why);
+    c->fall.stopped &= ~parts;
+    begin(c, parts, why);
+}
+
 static void end_ask(struct comm *c)
 {
     const struct fall_round *f = &c->fall.round[c->fall.n_rounds++];
+    const unsigned left = c->fall.parts & ~f->parts;
     char err[COMM_TEXT] = "";
 
     c->fall.state = FALL_DONE;
@@ -244,6 +257,8 @@ static void end_ask(struct comm *c)
         if (is_broken(c))
             cannot_reach(c);
         c->fall.broken = NULL;
+        if (left)
+            ask_again(c, left);
         comm_check_ready(c);
         return;
     }
@@ -262,6 +277,8 @@ static void end_ask(struct comm *c)
     if (is_broken(c))
         cannot_reach(c);
     c->fall.broken = NULL;
+    if (left)
+        ask_again(c, left);
     comm_check_ready(c);
 }
 

@@ -83,6 +83,7 @@ static void what_was_found_stays_mended(void **state)
         {203672, "a barrier by what has none: refused by who had not heard of a failure, no end"},
         {200854, "what a NIC says of a process that ended is lost on its link: a group for ever"},
         {203691, "the same under three switches"},
+        {33020613, "trees fail on a rank that has not heard the verdict on their windows: no end"},
         {202454, "a packet lost eight times on six lossy links is no fault of ours"},
     };
 
