@@ -119,6 +119,8 @@ void op_tick(struct comm *c)
     if (!stuck || c->state != COMM_READY)
         return;
     join_probe(c);
+    if (!x->running) /* a probe that could not be posted has ended it */
+        return;
     m = (struct op_msg){
         .magic = rte_cpu_to_be_32(OP_MAGIC),
         .group = rte_cpu_to_be_32(c->cfg.group),
