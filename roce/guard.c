@@ -62,3 +62,10 @@ void guard_take(const void *at)
     if (g && (uintptr_t)at >= (g->from & ~(page - 1)) && (uintptr_t)at < g->to)
         siglongjmp(g->back, 1);
 }
+
+const void *guard_where(void)
+{
+    struct guard *g = current;
+
+    return g ? (const void *)g->from : NULL;
+}

@@ -31,4 +31,11 @@ bool guard_store(uint64_t *p, uint64_t v);
  */
 void guard_take(const void *at);
 
+/*
+ * For a fault whose address is not told, as of one that the processor does not have (x86-64: not
+ * canonical): the first byte of the memory that this thread is in a copy of, NULL where it is in
+ * none.
+ */
+const void *guard_where(void);
+
 #endif

@@ -56,9 +56,12 @@ static void pass_on(int sig, siginfo_t *si, void *context)
 static void on_fault(int sig, siginfo_t *si, void *context)
 {
     if (si->si_code > 0) {
+        /* The kernel tells no address where the processor told none. */
+        const void *at = si->si_code == SI_KERNEL && !si->si_addr ? guard_where() : si->si_addr;
+
         atomic_store(&fault.sig, sig);
-        atomic_store(&fault.at, (uintptr_t)si->si_addr);
-        guard_take(si->si_addr);
+        atomic_store(&fault.at, (uintptr_t)at);
+        guard_take(at);
         atomic_store(&fault.at, 0);
     }
     pass_on(sig, si, context);
@@ -79,25 +82,28 @@ void rim_fault_init(void)
     }
 }
 
+/* The smallest region that has it: others may be of more, an implicit one of everything. */
 static void tell(const struct hca *h, uintptr_t at, int sig)
 {
     const char *why =
         sig == SIGBUS ? "SIGBUS: its file was truncated?" : "SIGSEGV: unmapped or protected?";
+    const struct hca_key *of = NULL;
 
     for (uint32_t i = 0; i < h->key_cap; i++) {
         const struct hca_key *k = &h->key[i];
         uintptr_t start = (uintptr_t)k->start;
 
-        if (!k->mr || at < start || at - start >= k->length)
-            continue;
-        fprintf(stderr,
-                "tributary: %s: memory at 0x%jx is gone (%s), expected what was registered to be "
-                "there until ibv_dereg_mr: region of %ju bytes at 0x%jx, lkey and rkey 0x%x; the "
-                "request ends with an error\n",
-                h->cfg.name, (uintmax_t)at, why, (uintmax_t)k->length, (uintmax_t)start,
-                i << 8 | k->tag);
-        return;
+        if (k->mr && at >= start && at - start < k->length && (!of || k->length < of->length))
+            of = k;
     }
+    if (!of)
+        return;
+    fprintf(stderr,
+            "tributary: %s: memory at 0x%jx is gone (%s), expected what was registered to be "
+            "there until ibv_dereg_mr: region of %ju bytes at 0x%jx, lkey and rkey 0x%x; the "
+            "request ends with an error\n",
+            h->cfg.name, (uintmax_t)at, why, (uintmax_t)of->length, (uintmax_t)(uintptr_t)of->start,
+            (uint32_t)(of - h->key) << 8 | of->tag);
 }
 
 /* The lock is held, as it was when the copy faulted: the region is still there. */

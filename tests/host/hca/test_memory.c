@@ -357,6 +357,52 @@ static void on_demand_regions_are_of_memory_that_may_come(void **state)
     }
 }
 
+/* What no memory can be at, some of which (x86-64: not canonical) faults without an address. */
+static void addresses_that_cannot_be_end_with_an_error(void **state)
+{
+    static const uint64_t nowhere[] = {1ul << 47, 0x1234567800000000, 0xffff800000000000,
+                                       -(uint64_t)PAGE};
+    static const enum ibv_wr_opcode ops[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+                                             IBV_WR_ATOMIC_FETCH_AND_ADD,
+                                             IBV_WR_ATOMIC_CMP_AND_SWP};
+
+    (void)state;
+    rim_fault_init();
+    for (unsigned i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]) * 2 * 4; i++) {
+        enum ibv_wr_opcode op = ops[i % 4];
+        bool word = op >= IBV_WR_ATOMIC_CMP_AND_SWP, all = i / 4 % 2;
+        uint64_t at = nowhere[i / 8];
+        struct ibv_async_event ev;
+        struct ibv_send_wr wr = {.num_sge = 1, .opcode = op, .send_flags = IBV_SEND_SIGNALED};
+        struct ibv_qp *a, *b;
+        struct ibv_mr *mr;
+        struct ibv_sge s;
+        struct pair p;
+
+        open_real(&p);
+        rc_pair(&p, &a, &b);
+        mr = ibv_reg_mr(p.s[1].pd, all ? NULL : (void *)(uintptr_t)at, all ? SIZE_MAX : PAGE - 1,
+                        (int)(ON_DEMAND | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC));
+        assert_non_null(mr);
+        s = sge_at(&p.s[0], 0, word ? 8 : 3000);
+        wr.sg_list = &s;
+        if (word)
+            wr.wr.atomic.remote_addr = at, wr.wr.atomic.rkey = mr->rkey;
+        else
+            wr.wr.rdma.remote_addr = at, wr.wr.rdma.rkey = mr->rkey;
+        assert_int_equal(post_send(a, wr), 0);
+        pair_run(&p, PS_PER_S);
+        assert_int_equal(one_wc(p.s[0].cq).status,
+                         op == IBV_WR_RDMA_READ ? IBV_WC_REM_OP_ERR : IBV_WC_REM_ACCESS_ERR);
+        while (!ibv_get_async_event(p.s[1].ctx, &ev))
+            ibv_ack_async_event(&ev);
+        assert_int_equal(ibv_dereg_mr(mr), 0);
+        assert_int_equal(ibv_destroy_qp(a), 0);
+        assert_int_equal(ibv_destroy_qp(b), 0);
+        pair_close(&p);
+    }
+}
+
 static void on_demand_paging_is_told_and_prefetched(void **state)
 {
     char *m = map(PROT_READ | PROT_WRITE);
@@ -473,6 +519,7 @@ int main(void)
         cmocka_unit_test(a_gigabyte_is_not_touched),
         cmocka_unit_test(faults_of_the_program_are_its_own),
         cmocka_unit_test(on_demand_regions_are_of_memory_that_may_come),
+        cmocka_unit_test(addresses_that_cannot_be_end_with_an_error),
         cmocka_unit_test(on_demand_paging_is_told_and_prefetched),
         cmocka_unit_test(use_of_memory_that_is_gone_ends_with_an_error),
     };
