@@ -1,6 +1,7 @@
 #include "roce/guard.h"
 
 #include <setjmp.h>
+#include <signal.h>
 
 /* Where to go on, and whose memory it is. */
 struct guard {
@@ -11,10 +12,28 @@ struct guard {
 /* Of this thread; NULL: it is in no copy. A preloaded library's is where the others' are. */
 static _Thread_local struct guard *volatile current __attribute__((tls_model("initial-exec")));
 
+/* A fault whose signal is blocked kills, whatever handler there is, and programs block all signals
+ * in threads that call us. Once a thread: the mask is the kernel's, and asking takes longer than
+ * many a copy. */
+static _Thread_local bool may_fault __attribute__((tls_model("initial-exec")));
+
+static void unblock_faults(void)
+{
+    sigset_t s;
+
+    sigemptyset(&s);
+    sigaddset(&s, SIGSEGV);
+    sigaddset(&s, SIGBUS);
+    pthread_sigmask(SIG_UNBLOCK, &s, NULL);
+    may_fault = true;
+}
+
 /* Signals are neither blocked nor unblocked on the way: handlers do that by SA_NODEFER. */
 #define GUARDED(p, n, work)                                                                        \
     struct guard g = {.from = (uintptr_t)(p), .to = (uintptr_t)(p) + (n)};                         \
                                                                                                    \
+    if (!may_fault)                                                                                \
+        unblock_faults();                                                                          \
     if (sigsetjmp(g.back, 0)) {                                                                    \
         current = NULL;                                                                            \
         return false;                                                                              \

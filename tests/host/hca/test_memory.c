@@ -2,8 +2,10 @@
 #include "tests/host/hca/pair.h"
 
 #include "host/hca/rim_priv.h"
+#include "roce/guard.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -297,6 +299,33 @@ static void use_of_memory_that_is_gone_ends_with_an_error(void **state)
     }
 }
 
+/* NULL: the copy came back as one that did not succeed. */
+static void *copy_from_nowhere(void *nowhere)
+{
+    char to[8];
+
+    return guard_copy(to, nowhere, sizeof(to), nowhere) ? nowhere : NULL;
+}
+
+/* As programs do that have a thread of their own for signals. */
+static void threads_that_block_all_signals_live_on(void **state)
+{
+    char *m = map(PROT_NONE);
+    sigset_t all, before;
+    pthread_t t;
+    void *rc;
+
+    (void)state;
+    rim_fault_init();
+    sigfillset(&all);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &all, &before), 0);
+    assert_int_equal(pthread_create(&t, NULL, copy_from_nowhere, m), 0);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+    assert_int_equal(pthread_join(t, &rc), 0);
+    assert_null(rc);
+    munmap(m, PAGES * PAGE);
+}
+
 /* ---- on-demand regions ---- */
 
 static void write_to(struct pair *p, struct ibv_qp *a, const void *at, uint32_t rkey,
@@ -522,6 +551,7 @@ int main(void)
         cmocka_unit_test(addresses_that_cannot_be_end_with_an_error),
         cmocka_unit_test(on_demand_paging_is_told_and_prefetched),
         cmocka_unit_test(use_of_memory_that_is_gone_ends_with_an_error),
+        cmocka_unit_test(threads_that_block_all_signals_live_on),
     };
 
     return cmocka_run_group_tests_name("hca/memory", tests, NULL, NULL);
