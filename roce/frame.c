@@ -6,6 +6,7 @@
 #include <rte_errno.h>
 #include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
+#include <stdatomic.h>
 
 _Static_assert(FRAME_HEADROOM_LENGTHS >= 4, "room for a tag");
 _Static_assert((sizeof(struct rte_mbuf) + FRAME_PRIV_BYTES + FRAME_HEADROOM_LENGTHS) %
@@ -38,13 +39,42 @@ size_t frame_pool_bytes(unsigned n, bool lengths)
            RTE_MEMPOOL_ALIGN;
 }
 
+/* Behind what DPDK has of a pool. */
+struct pool_private {
+    struct rte_pktmbuf_pool_private mbufs;
+    atomic_ullong missed;
+};
+
+/* Those of rte_pktmbuf_pool_create() have no such thing. */
+static struct pool_private *private_of(struct rte_mempool *p)
+{
+    return p->private_data_size >= sizeof(struct pool_private) ? rte_mempool_get_priv(p) : NULL;
+}
+
+/* NULL: somebody got no frame of the pool. */
+static struct rte_mbuf *noted(struct rte_mbuf *m, struct rte_mempool *pool)
+{
+    struct pool_private *priv = likely(m != NULL) ? NULL : private_of(pool);
+
+    if (unlikely(priv != NULL))
+        atomic_fetch_add_explicit(&priv->missed, 1, memory_order_relaxed);
+    return m;
+}
+
+uint64_t frame_pool_missed(struct rte_mempool *pool)
+{
+    struct pool_private *priv = private_of(pool);
+
+    return priv ? atomic_load_explicit(&priv->missed, memory_order_relaxed) : 0;
+}
+
 /* No frame has memory yet. room: of each, `own` of it behind the frame itself. What was given back
  * last is taken first: few frames go round, and stay in caches. */
 static struct rte_mempool *empty_pool(const char *name, unsigned n, unsigned cache, unsigned room,
                                       unsigned own, unsigned flags)
 {
-    struct rte_pktmbuf_pool_private priv = {.mbuf_data_room_size = (uint16_t)room,
-                                            .mbuf_priv_size = FRAME_PRIV_BYTES};
+    struct pool_private priv = {
+        .mbufs = {.mbuf_data_room_size = (uint16_t)room, .mbuf_priv_size = FRAME_PRIV_BYTES}};
     struct rte_mempool *p = rte_mempool_create_empty(name, n, element_bytes(own), cache,
                                                      sizeof(priv), SOCKET_ID_ANY, flags);
     int rc = p ? rte_mempool_set_ops_byname(p, "stack", NULL) : 0;
@@ -122,7 +152,7 @@ bool frame_pool_carries(const struct rte_mempool *pool)
 struct rte_mbuf *frame_alloc(struct rte_mempool *pool)
 {
     const struct rte_mempool_cache *c = rte_mempool_default_cache(pool, rte_lcore_id());
-    struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+    struct rte_mbuf *m = noted(rte_pktmbuf_alloc(pool), pool);
 
     if (c && c->len)
         frame_soon(c->objs[c->len - 1]); /* the next one */
@@ -148,11 +178,16 @@ void frame_free_burst(struct rte_mbuf **m, unsigned n)
 
 struct rte_mbuf *frame_clone(struct rte_mbuf *m, struct rte_mempool *pool)
 {
-    struct rte_mbuf *c = rte_pktmbuf_clone(m, pool);
+    struct rte_mbuf *c = noted(rte_pktmbuf_clone(m, pool), pool);
 
     if (likely(c != NULL))
         *frame_meta(c) = *frame_meta(m);
     return c;
+}
+
+struct rte_mbuf *frame_copy(struct rte_mbuf *m, struct rte_mempool *pool)
+{
+    return noted(rte_pktmbuf_copy(m, pool, 0, UINT32_MAX), pool);
 }
 
 uint8_t *frame_share(struct rte_mbuf *m, struct rte_mbuf *held, uint32_t off, uint32_t len,
@@ -193,11 +228,11 @@ struct rte_mbuf *frame_writable(struct rte_mbuf *m, struct rte_mempool *pool)
     if (RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1)
         return m;
     n = header_bytes(m);
-    head = rte_pktmbuf_alloc(pool);
+    head = noted(rte_pktmbuf_alloc(pool), pool);
     if (unlikely(head == NULL))
         return NULL;
     if (m->pkt_len > n) {
-        rest = rte_pktmbuf_clone(m, pool);
+        rest = noted(rte_pktmbuf_clone(m, pool), pool);
         if (unlikely(rest == NULL)) {
             rte_pktmbuf_free(head);
             return NULL;

@@ -153,6 +153,9 @@ size_t frame_data_bytes(unsigned n);
 struct rte_mempool *frame_parts_create(const char *name, unsigned n, unsigned cache);
 /* Whether its frames have room for payloads. */
 bool frame_pool_carries(const struct rte_mempool *pool);
+/* How many times frame_alloc(), frame_clone(), frame_copy() or frame_writable() found no frame left
+ * in a pool of frame_pool_create_at() or frame_pool_create_over(); of any other one 0. */
+uint64_t frame_pool_missed(struct rte_mempool *pool);
 
 /* One frame with cleared meta, or NULL when the pool is empty. */
 struct rte_mbuf *frame_alloc(struct rte_mempool *pool);
@@ -163,6 +166,9 @@ void frame_free_burst(struct rte_mbuf **m, unsigned n);
 /* A second reference to the same bytes, with a meta of its own (copied). Payload is never copied.
  * NULL: pool empty. */
 struct rte_mbuf *frame_clone(struct rte_mbuf *m, struct rte_mempool *pool);
+
+/* The same bytes once more, with the meta of a new frame. NULL: pool empty. */
+struct rte_mbuf *frame_copy(struct rte_mbuf *m, struct rte_mempool *pool);
 
 /* Behind the headers of m stand len bytes of held by reference, `off` bytes into its one segment,
  * and `tail` bytes (FRAME_TAIL at most) of which the address is given back. Frames of a pool made

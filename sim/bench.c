@@ -39,11 +39,26 @@ struct bench {
     uint64_t begun_events;
     double born_s, begun_s, shown_s;
     bool late; /* --max-wall is over */
+    bool few;  /* frames */
     uint64_t shown_events;
     struct steady steady;
 };
 
 /* ---- while it runs ---- */
+
+/* Somebody found no frame, or would soon: what comes of that depends on threads and on who looks.
+ * Frames that are taken between two looks at the level are seen by those who got none. */
+static bool too_few(const struct bench *b)
+{
+    return b->peak >= b->cfg.frames || frame_pool_missed(b->cfg.pool);
+}
+
+static int say_too_few(const struct bench *b, char *err)
+{
+    snprintf(err, COMM_TEXT, "%u frames were not enough, expected more, such as --frames %u",
+             b->cfg.frames, 4 * b->cfg.frames);
+    return -ECANCELED;
+}
 
 static void show(struct bench *b, double now)
 {
@@ -75,6 +90,7 @@ static bool stop(void *ctx)
         unsigned used = world_frames_used(b->w);
 
         b->peak = used > b->peak ? used : b->peak;
+        b->few = too_few(b);
         b->looked = events;
     }
     /* Before the first event ranks begin, one after the other. */
@@ -87,7 +103,7 @@ static bool stop(void *ctx)
     }
     if (b->beside && beside_progress(b->beside))
         b->beside_failed = true;
-    return *b->cfg.stop || b->late || b->beside_failed || b->peak >= b->cfg.frames;
+    return *b->cfg.stop || b->late || b->beside_failed || b->few;
 }
 
 /* ---- one row in one place ---- */
@@ -181,8 +197,7 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
         fprintf(stderr, "\r\033[K");
     if (us)
         *us = (double)l.time_ps / n * 1e-6;
-    if (!rc && b->peak >= b->cfg.frames)
-        rc = -ECANCELED;
+    b->few = too_few(b);
     if (!rc && b->faults)
         rc = faults_state(b->faults);
     if (rc == -ECANCELED && b->beside_failed)
@@ -190,9 +205,8 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
     else if (rc == -ECANCELED && b->late)
         snprintf(err, COMM_TEXT, "stopped after %g s of wall time (--max-wall)",
                  b->cfg.o->max_wall);
-    else if (rc == -ECANCELED && !*b->cfg.stop)
-        snprintf(err, COMM_TEXT, "%u frames were not enough, expected more, such as --frames %u",
-                 b->cfg.frames, 4 * b->cfg.frames);
+    else if (b->few && !*b->cfg.stop)
+        rc = say_too_few(b, err);
     else if (rc)
         snprintf(err, COMM_TEXT, "%.*s", COMM_TEXT - 1,
                  rc == -ECANCELED ? "interrupted"
@@ -238,6 +252,8 @@ static int check_barrier(struct bench *b, struct run_result *run, char *err)
         struct job_result res;
         int rc = job_run(b->j, &op, &res);
 
+        if (too_few(b))
+            return say_too_few(b, err);
         if (rc || res.failed_ranks) {
             snprintf(err, COMM_TEXT, "%.*s", COMM_TEXT - 1, res.text);
             return rc ? rc : -EIO;
@@ -343,6 +359,8 @@ static int connect_all(struct bench *b, char *err)
                          .limit_ps = CONNECT_PS};
     int rc = job_create(&b->j, &jc, err);
 
+    if (too_few(b))
+        return say_too_few(b, err);
     if (rc) {
         if (!*err)
             snprintf(err, COMM_TEXT, "cannot connect %u ranks: %s", b->cfg.nranks, strerror(-rc));
@@ -425,6 +443,8 @@ int bench_create(struct bench **out, const struct bench_cfg *cfg, char *err)
         rc = connect_all(b, err);
     if (!rc && cfg->beside)
         rc = beside_create(&b->beside, cfg->fab, b->w, cfg->beside, cfg->nranks, err);
+    if (b && b->beside && too_few(b))
+        rc = say_too_few(b, err);
     if (rc && b)
         bench_destroy(b);
     if (!rc)

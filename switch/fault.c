@@ -27,7 +27,7 @@ struct rte_mbuf *fault_corrupt(struct fault *f, struct rte_mbuf *m, struct rte_m
     struct rte_mbuf *c = NULL;
 
     if (pool && !(frame_meta(m)->flags & FRAME_F_VIRTUAL) && m->pkt_len > MAC_BYTES)
-        c = rte_pktmbuf_copy(m, pool, 0, UINT32_MAX);
+        c = frame_copy(m, pool);
     if (c && c->nb_segs == 1) {
         uint32_t bit = (uint32_t)((draw >> 32) % ((c->pkt_len - MAC_BYTES) * 8));
 

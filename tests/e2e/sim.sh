@@ -154,5 +154,13 @@ refuses 2 '--error: found --payload none' leaf-spine-8.conf --payload none --err
 refuses 2 '-b: found "4Q", expected a size' leaf-spine-8.conf -b 4Q
 refuses 2 'found nvls, which these 4 ranks' single-switch-4.conf --algo nvls,sharp
 refuses 1 '64 frames were not enough' leaf-spine-8.conf --algo ring -b 16M -e 16M --frames 64
+refuses 1 '20 frames were not enough' leaf-spine-8.conf --algo ring -b 16M -e 16M --frames 20 # to connect
+# an allocation that fails between two looks at the pool's level is seen, too, whoever looks
+for t in 1 2 4; do
+    for n in 168 170 174; do
+        refuses 1 "$n frames were not enough" leaf-spine-8.conf --algo ring -b 1M -e 1M --payload none --frames $n --threads $t
+    done
+done
+refuses 1 '168 frames were not enough' leaf-spine-8.conf --algo ring -b 1M -e 1M --payload none --frames 168 --trace "$tmp/few.pcapng"
 refuses 1 'found [0-9]+ MiB of memory \([^)]*\), expected about [0-9]+: frames' leaf-spine-8.conf -b 4K -e 1T
 refuses 0 'payload data' -h

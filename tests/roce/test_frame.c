@@ -167,12 +167,44 @@ static void a_frame_shares_anothers_payload_or_stays_as_it_was(void **state)
     rte_mempool_free(parts);
 }
 
+/* Whoever finds a pool empty is counted, whatever they wanted: exactly. */
+static void who_gets_no_frame_is_counted(void **state)
+{
+    static _Alignas(RTE_MEMPOOL_ALIGN) uint8_t room[65536];
+    struct rte_mempool *p;
+    struct rte_mbuf *m[7];
+
+    (void)state;
+    assert_true(frame_pool_bytes(7, false) <= sizeof(room));
+    p = frame_pool_create_at("few", 7, 0, false, room, frame_pool_bytes(7, false));
+    assert_non_null(p);
+    for (unsigned i = 0; i < 6; i++)
+        m[i] = frame(p, 200);
+    m[6] = frame_clone(m[0], p); /* the last one: m[0] is held twice */
+    assert_non_null(m[6]);
+    assert_int_equal(frame_pool_missed(p), 0);
+    assert_null(frame_alloc(p));
+    assert_null(frame_clone(m[1], p));
+    assert_null(frame_copy(m[1], p));
+    assert_int_equal(frame_pool_missed(p), 3);
+    assert_null(frame_writable(m[0], p));
+    assert_int_equal(frame_pool_missed(p), 4);
+    rte_pktmbuf_free(m[5]);
+    m[5] = frame_copy(m[1], p);
+    assert_non_null(m[5]);
+    assert_int_equal(m[5]->pkt_len, 200);
+    assert_int_equal(frame_pool_missed(p), 4);
+    frame_free_burst(m, 7);
+    rte_mempool_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_burst_is_given_back_whatever_is_in_it),
         cmocka_unit_test(a_buffer_of_any_past_becomes_a_frame),
         cmocka_unit_test(a_frame_shares_anothers_payload_or_stays_as_it_was),
+        cmocka_unit_test(who_gets_no_frame_is_counted),
     };
 
     test_eal_init();
