@@ -356,9 +356,9 @@ static int join_lanes(struct model *m, unsigned rank)
         const struct lane *s = &r->s.lane[i];
 
         if (s->kind == LANE_SEND) {
-            unsigned far = sched_lane(&m->rank[s->peer].s, LANE_RECV, rank, s->chan);
+            unsigned far;
 
-            if (!m->rank[s->peer].lane[far].at)
+            if (!sched_has_lane(&m->rank[s->peer].s, LANE_RECV, rank, s->chan, &far))
                 return -EINVAL; /* nobody receives: the algorithm is wrong */
             r->lane[i].peer_lane = far;
             m->rank[s->peer].lane[far].peer_lane = i;

@@ -8,16 +8,33 @@
 
 /* ---- building ---- */
 
+static unsigned bucket_of(enum lane_kind kind, unsigned peer, unsigned chan)
+{
+    return (peer * 8 + chan * 5 + kind) % SCHED_BUCKETS;
+}
+
+bool sched_has_lane(const struct sched *s, enum lane_kind kind, unsigned peer, unsigned chan,
+                    unsigned *lane)
+{
+    const struct lane *l;
+
+    for (uint32_t i = s->bucket[bucket_of(kind, peer, chan)]; i; i = l->next) {
+        l = &s->lane[i - 1];
+        *lane = i - 1;
+        if (l->kind == kind && l->peer == peer && l->chan == chan)
+            return true;
+    }
+    return false;
+}
+
 unsigned sched_lane(struct sched *s, enum lane_kind kind, unsigned peer, unsigned chan)
 {
-    uint32_t *head = &s->bucket[(peer * 8 + chan * 5 + kind) % SCHED_BUCKETS];
+    uint32_t *head = &s->bucket[bucket_of(kind, peer, chan)];
     struct lane *l;
+    unsigned lane;
 
-    for (uint32_t i = *head; i; i = l->next) {
-        l = &s->lane[i - 1];
-        if (l->kind == kind && l->peer == peer && l->chan == chan)
-            return i - 1;
-    }
+    if (sched_has_lane(s, kind, peer, chan, &lane))
+        return lane;
     if (s->n_lanes == SCHED_MAX_LANES) {
         s->rc = -E2BIG;
         return 0;

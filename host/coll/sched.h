@@ -199,6 +199,9 @@ uint64_t sched_repair_tmp(const struct sched *was, const struct sched_repair *ho
 
 /* ---- for algorithms (alg/; most of them use alg.h, which finds dependencies itself) ---- */
 
+/* Whether there is such a lane, and which it is. */
+bool sched_has_lane(const struct sched *s, enum lane_kind kind, unsigned peer, unsigned chan,
+                    unsigned *lane);
 /* The lane, made when it is not there yet. */
 unsigned sched_lane(struct sched *s, enum lane_kind kind, unsigned peer, unsigned chan);
 /* Appends a step to a lane. What it returns is "this step is done", to be given to others. */

@@ -38,6 +38,13 @@ has '^trib-sim: [0-9.]+ ms simulated in .* events .* frames on links' "$tmp/sim.
 sim h100-node.conf all_reduce --algo ring -b 64K -e 16M >"$tmp/n.out" || fail "h100-node: $(cat "$tmp/sim.err")"
 exact "$tmp/n.out" 5
 near "$tmp/n.out" 0.99 1.01
+# fewer elements than planes times ranks: some ways carry nothing
+for c in h100-node rail-2x4; do
+    sim $c.conf all_reduce --algo halving,auto -b 8 -e 128 >"$tmp/n.out" || fail "$c, few elements: $(cat "$tmp/sim.err")"
+    exact "$tmp/n.out" 6
+    sim $c.conf all_gather --algo halving -b 32 -e 128 >"$tmp/n.out" || fail "$c, few elements: $(cat "$tmp/sim.err")"
+    exact "$tmp/n.out" 2
+done
 sim h100-node.conf all_reduce --algo nvls -b 1M -e 1M --mm-self >"$tmp/n.out" || fail "--mm-self: $(cat "$tmp/sim.err")"
 exact "$tmp/n.out" 1
 has 'own share crosses' "$tmp/n.out"

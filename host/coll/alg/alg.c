@@ -300,9 +300,12 @@ struct dep alg_join(struct alg *a, const struct dep *d, unsigned n)
 
 struct dep alg_so_far(struct alg *a, enum lane_kind kind, unsigned peer, unsigned chan)
 {
-    unsigned lane = sched_lane(a->s, kind, peer, chan);
+    unsigned lane;
 
-    return (struct dep){.lane = lane, .count = a->s->rc ? 0 : a->s->lane[lane].n};
+    /* A lane that nothing went by is not made by the question: a sender needs a receiver. */
+    if (a->s->rc || !sched_has_lane(a->s, kind, peer, chan, &lane))
+        return (struct dep){0};
+    return (struct dep){.lane = lane, .count = a->s->lane[lane].n};
 }
 
 /* ---- cutting ---- */
