@@ -200,8 +200,10 @@ bool world_step(struct world *w, int64_t limit_ps)
     int64_t t;
 
     world_flush_kicks(w, w->now);
-    if (unlikely(w->woken != woken)) /* by what went: it is their turn at this instant */
+    if (unlikely(w->woken != woken || w->their_turn)) { /* by what went: at this instant */
+        w->their_turn = false;
         return true;
+    }
     t = net_next(w->net);
     if (unlikely(w->alarm_ps <= limit_ps && w->alarm_ps <= t)) {
         w->now = RTE_MAX(w->now, w->alarm_ps);

@@ -55,6 +55,7 @@ struct world {
     bool apart;            /* hosts have their own time, and call their own ranks */
     uint64_t *awake;       /* [nranks / 64 + 1] a bit a rank, of those awake; not while apart */
     unsigned woken;        /* ranks, one after the other; not while apart */
+    bool their_turn;       /* of some that were woken by what went before a slice */
     uint64_t *wakers;      /* [nranks / 4096 + 1] a bit a word of awake that is not 0 */
     unsigned *awaited;     /* [n_nodes] ranks that are */
     atomic_uint all_awaited;

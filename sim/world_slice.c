@@ -100,8 +100,14 @@ bool world_slice(struct world *w, int64_t limit_ps, const struct world_turn *tur
     if (!w->lookahead_ps)
         return false;
     if (w->first->n_kicked) { /* posted by somebody between slices */
+        unsigned woken;
+
         world_join(w);
+        woken = w->woken;
         world_flush_kicks(w, w->now);
+        w->their_turn |= w->woken != woken;
+        if (w->their_turn) /* before anything else, as in world_step() */
+            return false;
     }
     next = net_next(w->net);
     if (w->cfg.tap || w->alarm_ps != PS_NEVER || next >= limit_ps - 2 * w->lookahead_ps ||

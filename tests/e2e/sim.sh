@@ -144,6 +144,12 @@ has '"size_bytes": 4096' "$tmp/i.json"
 
 refuses 1 'stopped after 0.5 s of wall time \(--max-wall\)' leaf-spine-8.conf -b 4K -e 16M -f 4096 --algo sharp --payload none -n 1000 --max-wall 0.5
 
+# a slow host: the same times whether somebody looks at each frame or not
+echo 'faults = ( { host = "h3"; slow = 3; } );' >"$tmp/slow.conf"
+sim leaf-spine-8.conf --faults "$tmp/slow.conf" -b 64K -e 64K >"$tmp/s1.out" || fail "slow: $(cat "$tmp/sim.err")"
+sim leaf-spine-8.conf --faults "$tmp/slow.conf" -b 64K -e 64K --trace "$tmp/s.pcapng" >"$tmp/s2.out" || fail "slow, traced: $(cat "$tmp/sim.err")"
+diff <(grep -E '^ +65536' "$tmp/s1.out") <(grep -E '^ +65536' "$tmp/s2.out") || fail "a trace changes the times of a slow host"
+
 # one of both places
 sim h100-su.conf all_reduce --algo sharp -b 64K -e 64K --place in >"$tmp/p.out" || fail "in place: $(cat "$tmp/sim.err")"
 awk '$1 == 65536 { n++; if ($6 != "-" || $13 != 0) bad++ } END { exit !(n == 1 && !bad) }' "$tmp/p.out" || fail "--place in: $(tail -5 "$tmp/p.out")"
