@@ -55,8 +55,10 @@ static bool mended(const struct chaos_case *k)
 }
 
 /* RC gives up a packet after eight times without an answer. With loss on every one of many links
- * that can happen within a few hundred packets, and is no fault of ours. */
-static bool may_give_up(const struct chaos_case *k)
+ * that can happen within a few hundred packets, and is no fault of ours: so many of the frames that
+ * crossed a link are to be expected to end so. */
+#define GIVEN_UP 1e-3
+static bool may_give_up(const struct chaos_case *k, uint64_t frames)
 {
     unsigned tiers = 1;
     double whole = 1, lost = 1;
@@ -72,7 +74,7 @@ static bool may_give_up(const struct chaos_case *k)
     }
     for (unsigned i = 0; i < 8; i++)
         lost *= 1 - whole;
-    return lost > 1e-4;
+    return lost * (double)frames > GIVEN_UP;
 }
 
 /* ---- the verdict ---- */
@@ -120,11 +122,12 @@ static void clean(const struct chaos_case *k, struct world *w, struct chaos_repo
 }
 
 /* An error is none of ours to have when everything could be mended. */
-static void note_errors(const struct chaos_case *k, struct chaos_report *rep, const char *where,
-                        unsigned ranks, const char *text)
+static void note_errors(const struct chaos_case *k, const struct world *w, struct chaos_report *rep,
+                        const char *where, unsigned ranks, const char *text)
 {
     rep->failed = true;
-    if (mended(k) && !(may_give_up(k) && strstr(text, "transport retry counter exceeded")))
+    if (mended(k) &&
+        !(may_give_up(k, world_frames(w)) && strstr(text, "transport retry counter exceeded")))
         wrong(rep, "%s: an error where the faults can be mended: %.300s", where, text);
     else if (rep->ok)
         snprintf(rep->verdict, sizeof(rep->verdict), "named errors on %u of %u ranks, %s: %.300s",
@@ -135,6 +138,7 @@ static void note_errors(const struct chaos_case *k, struct chaos_report *rep, co
 
 struct run {
     struct chaos_case *k;
+    struct world *w;
     struct job *j;
     struct chaos_report *rep;
 };
@@ -167,7 +171,7 @@ static void run_op(struct run *r)
     else if (res.unnamed)
         wrong(rep, "%s: %d ranks failed without a reason", text, res.unnamed);
     else if (res.failed_ranks)
-        note_errors(r->k, rep, text, (unsigned)res.failed_ranks, res.text);
+        note_errors(r->k, r->w, rep, text, (unsigned)res.failed_ranks, res.text);
 }
 
 static void run_ops(struct run *r)
@@ -215,7 +219,7 @@ static void connect(struct run *r, struct world *w)
     else if (rc && !*err)
         wrong(r->rep, "set-up: an error without a reason: %s", strerror(-rc));
     else if (rc)
-        note_errors(k, r->rep, "set-up", k->nranks, err);
+        note_errors(k, w, r->rep, "set-up", k->nranks, err);
 }
 
 static void close(struct run *r, struct world *w)
@@ -259,6 +263,7 @@ static void run_world(struct chaos_case *k, struct chaos_report *rep)
         wrong(rep, "cannot make this world: %s", strerror(-rc));
         return;
     }
+    r.w = w;
     connect(&r, w);
     if (r.j) {
         faults_start(f);
