@@ -301,7 +301,9 @@ static int others(struct comm *c, const struct fall_round *f, char *err)
 
         if (r->id.seq == f->seq && !f->whole && !f->again)
             continue;
-        if (!(parts_of(&r->s) & f->parts) && !f->again)
+        /* By its algorithm too: whose share is empty has no lane of what has failed, but the others
+         * have, and go on by another one. */
+        if (!((parts_of(&r->s) | policy_parts(r->s.in.algo)) & f->parts) && !f->again)
             continue;
         sched_free(&r->s);
         rc = op_schedule(c, r, err);

@@ -84,6 +84,7 @@ static void what_was_found_stays_mended(void **state)
         {200854, "what a NIC says of a process that ended is lost on its link: a group for ever"},
         {203691, "the same under three switches"},
         {33020613, "trees fail on a rank that has not heard the verdict on their windows: no end"},
+        {33146820, "whose share is empty stays with an algorithm that all others give up"},
         {202454, "a packet lost eight times on six lossy links is no fault of ours"},
     };
 
