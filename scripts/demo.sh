@@ -4,4 +4,4 @@ set -eu
 build=$(cd "${1:-build}" && pwd)
 cd "$(dirname "$0")/.."
 TRIB_BUILD=$build exec scripts/trib perf conf/leaf-spine-8.conf all_reduce -g 8 --algo ring,sharp \
-    -b 4K -e 16M -f 4 -n 5 -w 1 -c 1 --max-wall 10 -J "$build/demo.json"
+    -b 4K -e 16M -f 4 -n 5 -w 1 -c 1 -J "$build/demo.json"

@@ -92,10 +92,12 @@ uint32_t pace_dilation(const struct pace *p, const struct coll_prediction *pr, u
     double lag = lag_bound(p->lag_ns * LAG_MARGIN, pr);
     double rate = rate_bound(p->rate_Bps, pr, nranks), burst = burst_bound(p->rate_Bps, pr, nranks);
 
+    double cap = pace_cap(p, pr);
+
     /* An operation lasts some max_wall at most: on a machine too busy for that, rows say that they
-     * lag.
-     */
-    return clamp(fmax(rate, fmin(fmax(lag, burst), pace_cap(p, pr))));
+     * lag. Where a row has so much time and no more, that is better than not to be measured. */
+    return clamp(p->max_op > 0 ? fmin(fmax(rate, fmax(lag, burst)), cap)
+                               : fmax(rate, fmin(fmax(lag, burst), cap)));
 }
 
 unsigned pace_iters(const struct pace *p, unsigned want, const struct coll_prediction *pr,

@@ -318,6 +318,21 @@ static void no_operation_is_slowed_beyond_the_wall_time(void **state)
     assert_true(t.settled);
 }
 
+/* A machine that was once seen to move hardly anything is not given more of a row than there is. */
+static void a_row_of_bounded_time_bounds_what_the_rate_asks_for(void **state)
+{
+    struct coll_prediction large = {
+        .time_ps = 1000000000, .handoffs = 1, .busiest_link_bytes = 50000000};
+    struct pace p;
+
+    (void)state;
+    pace_init(&p, true, 2);
+    p.rate_Bps = 1e6; /* 400 MB take 400 s */
+    assert_true(pace_dilation(&p, &large, 8) > 100000);
+    p.max_op = 0.8;
+    assert_in_range(pace_dilation(&p, &large, 8), 1, 800);
+}
+
 static void iterations_keep_the_wall_time_but_never_below_two(void **state)
 {
     struct coll_prediction p = {.time_ps = 1000000000}; /* 1 ms */
@@ -349,6 +364,7 @@ int main(void)
         cmocka_unit_test(warm_ups_settle_on_what_holds),
         cmocka_unit_test(a_time_that_is_too_long_still_bounds_the_line),
         cmocka_unit_test(no_operation_is_slowed_beyond_the_wall_time),
+        cmocka_unit_test(a_row_of_bounded_time_bounds_what_the_rate_asks_for),
         cmocka_unit_test(iterations_keep_the_wall_time_but_never_below_two),
     };
 
