@@ -244,35 +244,31 @@ static void ask_again(struct comm *c, unsigned parts)
     begin(c, parts, why);
 }
 
-static void end_ask(struct comm *c)
+/* Whether the parts of the verdict are given up here, and operations go on without them. */
+static int give_up_parts(struct comm *c, const struct fall_round *f, char *err)
 {
-    const struct fall_round *f = &c->fall.round[c->fall.n_rounds++];
-    const unsigned left = c->fall.parts & ~f->parts;
-    char err[COMM_TEXT] = "";
-
-    c->fall.state = FALL_DONE;
-    if (f->parts == PART_FIT) {
-        if (fit_apply(c, f, c->fall.why, err))
-            comm_fail(c, "%s; %s", c->fall.why, err);
-        if (is_broken(c))
-            cannot_reach(c);
-        c->fall.broken = NULL;
-        if (left)
-            ask_again(c, left);
-        comm_check_ready(c);
-        return;
-    }
-    if (f->parts & ~c->fall.stopped && !policy_goes_on(c, f->parts | c->fall.stopped)) {
-        comm_fail(c, "%s",
-                  c->fall.why); /* the verdict has made it more than what was asked about */
-        return;
-    }
     stop(c, f->parts & ~c->fall.stopped);
     explain(c, f);
     join_leave(c, f->parts); /* not before all have stopped: to others it would be a member gone */
     if (f->parts & PART_MM)
         planes_leave(c);
-    if (mend(c, f, err))
+    return mend(c, f, err);
+}
+
+static void end_ask(struct comm *c)
+{
+    const struct fall_round *f = &c->fall.round[c->fall.n_rounds++];
+    const unsigned left = c->fall.parts & ~f->parts;
+    const bool fits = f->parts == PART_FIT;
+    char err[COMM_TEXT] = "";
+
+    c->fall.state = FALL_DONE;
+    if (!fits && f->parts & ~c->fall.stopped && !policy_goes_on(c, f->parts | c->fall.stopped)) {
+        comm_fail(c, "%s",
+                  c->fall.why); /* the verdict has made it more than what was asked about */
+        return;
+    }
+    if (fits ? fit_apply(c, f, c->fall.why, err) : give_up_parts(c, f, err))
         comm_fail(c, "%s; %s", c->fall.why, err);
     if (is_broken(c))
         cannot_reach(c);

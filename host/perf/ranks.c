@@ -50,9 +50,8 @@ struct answers {
 
 /* ---- the row's time ---- */
 
-static double left_s(const struct sweep *s, int64_t until)
+static double left_s(int64_t until)
 {
-    (void)s;
     return (double)(until - clock_mono_ns()) * 1e-9;
 }
 
@@ -169,7 +168,7 @@ static int take_progress(void *ctx, unsigned rank, const struct msg *m)
 static int command(struct sweep *s, uint32_t type, const void *body, size_t len, double seconds,
                    struct answers *a)
 {
-    double hard = left_s(s, s->row_until) + over_s(s);
+    double hard = left_s(s->row_until) + over_s(s);
     char bound[MSG_TEXT / 2];
     struct job_limits l = {.seconds = seconds + SLACK_S};
     int rc;
@@ -182,7 +181,7 @@ static int command(struct sweep *s, uint32_t type, const void *body, size_t len,
     }
     if (type == MSG_RUN) {
         l.soft = stop_run;
-        l.soft_s = RTE_MAX(0.0, left_s(s, s->until));
+        l.soft_s = RTE_MAX(0.0, left_s(s->until));
         a->stopping = false;
         a->begun = a->said = a->ops = 0;
         memset(a->has_said, 0, sizeof(a->has_said));
@@ -327,7 +326,7 @@ static double checks_s(const struct sweep *s, const struct row *r, const struct 
 /* Is there no time for something that takes so long? What is nearly over may be a little late. */
 static bool is_over(const struct sweep *s, double seconds)
 {
-    return seconds > left_s(s, s->until) + OVER_S / 2;
+    return seconds > left_s(s->until) + OVER_S / 2;
 }
 
 static void cut(struct run_result *run, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -436,7 +435,7 @@ static void begin_pace(struct sweep *s, const struct answers *a, int place)
  * time for them. */
 static int warm_up(struct sweep *s, struct answers *a, struct run_result *run)
 {
-    double share = left_s(s, s->until) * (1 - WARM_SHARE); /* is left to what follows */
+    double share = left_s(s->until) * (1 - WARM_SHARE); /* is left to what follows */
     unsigned done = 0;
     int rc = 0;
 
@@ -445,7 +444,7 @@ static int warm_up(struct sweep *s, struct answers *a, struct run_result *run)
         unsigned n = pace_warm_up(&s->pace, s->o->warmup, a->pred, d);
         int64_t lag;
 
-        if (left_s(s, s->until) - cost_s(s, a, n) < share) {
+        if (left_s(s->until) - cost_s(s, a, n) < share) {
             if (s->pace.adaptive)
                 clock_set_dilation(s->rd->sh, pace_end(&s->pace, &s->tries, a->pred, d));
             cut(run, "after %u warm-ups", done);
@@ -468,7 +467,7 @@ static int warm_up(struct sweep *s, struct answers *a, struct run_result *run)
  * there is so much. -ETIME: there is no time for it. */
 static int run_timed(struct sweep *s, struct run_result *run, struct answers *a, double checks)
 {
-    double left = left_s(s, s->until), start = cost_s(s, a, 0), one = cost_s(s, a, 1) - start;
+    double left = left_s(s->until), start = cost_s(s, a, 0), one = cost_s(s, a, 1) - start;
     int64_t lag;
     int rc;
 
@@ -509,7 +508,7 @@ static int run_paced(struct sweep *s, struct run_result *run, struct answers *a,
         if (next <= d)
             break;
         clock_set_dilation(s->rd->sh, next);
-        if (cost_s(s, a, RTE_MIN(2u, s->o->iters)) + checks > left_s(s, s->until)) {
+        if (cost_s(s, a, RTE_MIN(2u, s->o->iters)) + checks > left_s(s->until)) {
             clock_set_dilation(s->rd->sh, d);
             cut(run, "after %u %s", i, i == 1 ? "try" : "tries");
             break;
