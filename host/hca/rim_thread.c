@@ -7,7 +7,10 @@
  * polls, and takes over when nobody has for HANDOVER_NS, or at once when a caller says that it is
  * going to wait for an event. An empty poll gives way twice (on a busy machine the frame it waits
  * for is then there), and for longer while frames come one soon after the other (hasty_until); then
- * it sleeps on the process's doorbell. So does the thread. A bell takes any number of sleepers.
+ * it sleeps on the process's doorbell. The thread sleeps there at once: it runs for programs that do
+ * not poll, and where one of those reads memory until it changes, a thread that has yielded gets its
+ * CPU back after whole time slices, while one that was asleep interrupts. A bell takes any number of
+ * sleepers.
  * Nothing here ever waits without a bound, so a lost wake-up could cost time but not life.
  *
  * Rejected: progress by the thread alone (a wake-up of the thread and one of the program for each
@@ -207,6 +210,11 @@ static bool hasty(const struct rim_hca *r)
     return clock_mono_ns() < atomic_load_explicit(&r->hasty_ns, memory_order_relaxed);
 }
 
+static bool yields_futile(const struct rim_hca *r, unsigned yields)
+{
+    return yields > FUTILE_YIELDS && bell_unserved(r->peer);
+}
+
 /* Progress by a program's thread. true: it has a reason to look at its completion queues again. */
 static bool poll_once(struct rim_hca *r)
 {
@@ -335,7 +343,7 @@ static void drv_idle(void *ctx)
         poll_once(r);
         return;
     }
-    for (unsigned i = 0; i < YIELDS || hasty(r); i++) {
+    for (unsigned i = 0; i < YIELDS || (hasty(r) && !yields_futile(r, i)); i++) {
         if (poll_once(r))
             return;
         sched_yield();
@@ -389,23 +397,6 @@ static bool park(struct rim_hca *r)
     return left > 0;
 }
 
-/* false: nothing came, and nothing is to be expected soon. */
-static bool serve_hastily(struct rim_hca *r)
-{
-    unsigned n;
-
-    if (!hasty(r))
-        return false;
-    pthread_mutex_lock(&r->lock);
-    n = progress(r);
-    if (n)
-        set_busy(r);
-    pthread_mutex_unlock(&r->lock);
-    if (!n)
-        sched_yield();
-    return true;
-}
-
 static void sleep_on_bell(struct rim_hca *r)
 {
     uint32_t token = bell_prepare(r->bell);
@@ -441,9 +432,7 @@ void *rim_thread(void *arg)
     rc = r->start_rc;
     pthread_mutex_unlock(&r->lock);
     while (!rc) {
-        if (park(r))
-            continue;
-        if (!serve_hastily(r))
+        if (!park(r))
             sleep_on_bell(r);
     }
     return NULL;

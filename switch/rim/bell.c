@@ -83,6 +83,12 @@ int64_t bell_served(struct bell *b)
     return ns > 0 ? ns : 0;
 }
 
+bool bell_unserved(const struct bell *b)
+{
+    b += atomic_load_explicit(&b->forward, memory_order_relaxed);
+    return atomic_load_explicit(&b->rung_ns, memory_order_relaxed) != 0;
+}
+
 unsigned bell_of_proc(unsigned proc)
 {
     return proc < BELL_HOST0 ? proc : BELL_HOST0 - 1;

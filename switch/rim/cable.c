@@ -258,8 +258,10 @@ bool cables_flush(struct loop *l)
         if (c->wait_n)
             link_backlog_drain(c);
         waits |= c->wait_n || c->blocked;
-        if (c->ring && c->bell)
+        if (c->ring && c->bell) {
             bell_ring(c->bell);
+            l->rang = c->bell;
+        }
         c->ring = false;
     }
     return waits;

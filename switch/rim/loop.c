@@ -126,6 +126,11 @@ static void note_late(struct loop *l, int64_t served, int64_t mono, int64_t now)
     l->round_ps = now;
 }
 
+static bool yields_futile(const struct loop *l)
+{
+    return l->idle > FUTILE_YIELDS && l->rang && bell_unserved(l->rang);
+}
+
 /* Nothing happened in this round: yields, or sleeps until something can. */
 static void loop_rest(struct loop *l, int64_t mono, bool waits)
 {
@@ -138,7 +143,7 @@ static void loop_rest(struct loop *l, int64_t mono, bool waits)
         ns = RTE_MIN(ns, clock_wall_ns_until(l->sh, next));
     if (ns <= 0)
         return;
-    if (l->idle++ < YIELDS || ns < SLEEP_MIN_NS || mono < l->hasty_ns) {
+    if (l->idle++ < YIELDS || ns < SLEEP_MIN_NS || (mono < l->hasty_ns && !yields_futile(l))) {
         sched_yield();
         return;
     }

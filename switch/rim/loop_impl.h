@@ -66,6 +66,7 @@ struct loop {
     int64_t checked_ns;
     unsigned idle;
     int64_t moved_ns, hasty_ns; /* when frames moved last; until then it gives way only */
+    const struct bell *rang;    /* the last one that frames were announced to */
     pthread_mutex_t call_lock;
     pthread_cond_t call_done;
     void (*call_fn)(struct loop *l, void *arg);

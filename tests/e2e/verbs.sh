@@ -14,3 +14,12 @@ for args in "" "-s 65536 -n 100" "-e"; do
     wait $server || fail "server, $args"
     next_port
 done
+
+# One that reads its memory only: the other side's writes come without its asking for completions.
+memory=$TRIB_BUILD/tests/tools/verbs_memory
+trib exec h0 -- "$memory" listen $port 500 >"$tmp/server.out" 2>&1 &
+server=$!
+trib exec h1 -- timeout 100 "$memory" connect $port 500 >"$tmp/client.out" 2>&1 || fail "client that reads memory only"
+wait $server || fail "server that reads memory only"
+has '^500 round trips' "$tmp/client.out"
+cat "$tmp/client.out"
