@@ -57,25 +57,43 @@ IMAGES  := build/images
 FATBINS := $(if $(NVCC),$(patsubst host/kernels/%.cu,$(IMAGES)/%.fatbin,$(wildcard host/kernels/*.cu)))
 
 # ---- rooms -------------------------------------------------------------------------------------------
-MAINS := fabric/trib_plan.c fabric/theory/trib_model.c switch/rim/trib_switch.c host/perf/trib_perf.c host/enter/trib_enter.c host/keep/trib_keep.c sim/trib_sim.c
+MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c sim/trib_sim.c
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
-ROOM_fabric := fabric fabric/theory
-ROOM_roce   := roce
-ROOM_switch := switch switch/reduce
-ROOM_rim    := switch/rim
-ROOM_hca    := host/hca
-ROOM_coll   := host/coll host/coll/alg host/kernels
-ROOM_perf   := host/perf
-ROOM_sim    := sim
-ROOM_support := tests/support
-ROOMS := fabric roce switch rim hca coll perf sim support
+# In order: a room uses those named before it (scripts/arrows.sh reads every include).
+ROOM_base        := base
+ROOM_fabric      := $(addprefix fabric,/ /conf /routing /report /theory)
+ROOM_aggregation := aggregation
+ROOM_roce        := $(addprefix roce,/ /cc)
+ROOM_switch      := $(addprefix switch,/ /queue /reduce /multimem /net)
+ROOM_io          := io
+ROOM_hca         := $(addprefix host/hca,/ /memory /io)
+ROOM_kernels     := host/kernels
+ROOM_coll        := $(addprefix host/coll,/ /alg /gpu /transport /recovery /model)
+ROOM_bench       := host/bench
+ROOM_launch      := host/launch
+ROOM_sim         := $(addprefix sim,/ /world /job /report /chaos /step)
+ROOM_support     := tests/support
+ROOMS := base fabric aggregation roce switch io hca kernels coll bench launch sim support
+$(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
 $(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(ROOM_$(r)))))
 lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
 
-TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fabric/test_*.c tests/fabric/*/test_*.c tests/roce/test_*.c tests/switch/test_*.c \
-           tests/switch/reduce/test_*.c tests/switch/rim/test_*.c tests/host/test_*.c tests/host/*/test_*.c tests/sim/test_*.c))
+# What each room stands on, itself included.
+ON_base        := base
+ON_fabric      := fabric $(ON_base)
+ON_aggregation := aggregation $(ON_fabric)
+ON_roce        := roce $(ON_aggregation)
+ON_switch      := switch $(ON_roce)
+ON_io          := io $(ON_switch)
+ON_hca         := hca io roce aggregation fabric base
+ON_coll        := coll kernels aggregation fabric base
+ON_bench       := bench $(ON_coll)
+ON_launch      := launch bench $(ON_coll)
+ON_sim         := sim launch bench coll kernels hca $(ON_io)
+
+TESTS := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name 'test_*.c' | sort))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep \
@@ -111,43 +129,43 @@ $(IMAGES)/multimem.fatbin: host/kernels/multimem.h
 $(BUILD)/host/kernels/%.o: CFLAGS += $(if $(NVCC),-DKERNEL_IMAGES='"$(IMAGES)"' -isystem $(CUDA_INCLUDE))
 $(BUILD)/host/kernels/image.o: $(FATBINS)
 
-$(BUILD)/trib-plan: $(call obj,fabric/trib_plan.c) $(call lib,fabric)
+$(BUILD)/trib-plan: $(call obj,fabric/report/trib_plan.c) $(call lib,fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -o $@
 
-$(BUILD)/trib-model: $(call obj,fabric/theory/trib_model.c) $(call lib,fabric)
+$(BUILD)/trib-model: $(call obj,fabric/theory/trib_model.c) $(call lib,fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -ljansson -lm -o $@
 
-$(BUILD)/trib-switch: $(call obj,switch/rim/trib_switch.c) $(call lib,rim switch roce fabric)
+$(BUILD)/trib-switch: $(call obj,io/trib_switch.c) $(call lib,$(ON_io))
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
 	    $(DPDK_SWITCH_LIBS) -lcrypto $(SYS_LIBS) -o $@
 
 # Its own objects, not their archive: --exclude-libs hides every symbol that comes out of one. It needs the real libibverbs
 # although it names nothing of it: what a program asks of this handle by name and is not here is found there (dlopen.c).
-$(BUILD)/libtribverbs.so: $(call obj,$(SRC_hca)) $(call lib,rim roce fabric) host/hca/exports.map
+$(BUILD)/libtribverbs.so: $(call obj,$(SRC_hca)) $(call lib,io roce aggregation fabric base) host/hca/exports.map
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libtribverbs.so -Wl,--version-script=host/hca/exports.map \
 	    -Wl,--exclude-libs,ALL $(call obj,$(SRC_hca)) \
-	    -Wl,--start-group $(call lib,rim roce fabric) -Wl,--end-group $(DPDK_LIBS) \
+	    -Wl,--start-group $(call lib,io roce aggregation fabric base) -Wl,--end-group $(DPDK_LIBS) \
 	    -Wl,--push-state,--no-as-needed -libverbs -Wl,--pop-state $(SYS_LIBS) -o $@
 
 # The agent is an ordinary verbs program: it gets the HCA as any other does, by preload.
-$(BUILD)/trib-perf: $(call obj,host/perf/trib_perf.c) $(call lib,perf coll) $(BUILD)/libagent.a $(call lib,fabric)
+$(BUILD)/trib-perf: $(call obj,host/launch/trib_perf.c) $(call lib,launch bench coll kernels) $(BUILD)/libagent.a $(call lib,fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(wordlist 2,99,$^) -Wl,--end-group \
 	    -libverbs -ljansson -lconfig -lm -lpthread -o $@
 
 # Everything in one process: nodes, HCAs and ranks.
-SIM_LIBS = $(call lib,sim perf coll hca rim switch roce fabric)
+SIM_LIBS = $(call lib,$(ON_sim))
 $(BUILD)/trib-sim: $(call obj,sim/trib_sim.c) $(SIM_LIBS)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(SIM_LIBS) -Wl,--end-group \
 	    $(DPDK_LIBS) -libverbs $(SYS_LIBS) -o $@
 
 # What `trib exec` becomes: the emulated host's view of the machine, then the program.
-$(BUILD)/trib-enter: $(call obj,$(wildcard host/enter/*.c)) $(BUILD)/libagent.a $(call lib,fabric)
+$(BUILD)/trib-enter: $(call obj,$(wildcard host/sandbox/*.c)) $(BUILD)/libagent.a $(call lib,fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -lm -o $@
 
@@ -162,12 +180,12 @@ $(BUILD)/libtribhint.so: $(call obj,host/hint/hint.c)
 	$(Q)$(CC) $(CFLAGS) -shared $^ -o $@
 
 # What of switch/ an agent may know: the aggregation protocol's names, the arithmetic, and the clock page.
-$(BUILD)/libagent.a: $(call obj,switch/reduce/arith.c switch/reduce/dtype.c switch/reduce/narrow.c switch/reduce/proto.c switch/rim/clock.c switch/rim/lag.c \
-                       switch/rim/bell.c switch/rim/rundir.c switch/rim/preload.c switch/rim/port_counters.c)
+$(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c \
+                       io/bell.c io/rundir.c io/preload.c io/port_counters.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-TEST_LIBS = $(call lib,support sim perf coll hca rim switch roce fabric)
+TEST_LIBS = $(call lib,support $(ON_sim))
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $< -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
@@ -178,12 +196,12 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
 STATIC := $(addprefix $(BUILD)/static/,trib-plan trib-model trib-switch trib-perf trib-sim trib-keep)
 STATIC_LIBS := -Wl,-Bstatic -lpcap -lcrypto -lconfig -ljansson -lnuma -lbsd -lmd -lelf -lz -l:libibverbs.a -Wl,-Bdynamic -lm -ldl -lpthread
 static_link = $(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
-$(BUILD)/static/trib-plan: $(call obj,fabric/trib_plan.c) $(call lib,fabric)
-$(BUILD)/static/trib-model: $(call obj,fabric/theory/trib_model.c) $(call lib,fabric)
+$(BUILD)/static/trib-plan: $(call obj,fabric/report/trib_plan.c) $(call lib,fabric base)
+$(BUILD)/static/trib-model: $(call obj,fabric/theory/trib_model.c) $(call lib,fabric base)
 $(BUILD)/static/trib-keep: $(call obj,$(wildcard host/keep/*.c))
-$(BUILD)/static/trib-switch: $(call obj,switch/rim/trib_switch.c static/pcap_sources.c) $(call lib,rim switch roce fabric)
-$(BUILD)/static/trib-perf: $(call obj,host/perf/trib_perf.c static/pcap_sources.c) $(call lib,perf coll hca rim switch roce fabric)
-$(BUILD)/static/trib-sim: $(call obj,sim/trib_sim.c static/pcap_sources.c) $(SIM_LIBS)
+$(BUILD)/static/trib-switch: $(call obj,io/trib_switch.c io/static/pcap_sources.c) $(call lib,$(ON_io))
+$(BUILD)/static/trib-perf: $(call obj,host/launch/trib_perf.c io/static/pcap_sources.c) $(call lib,launch bench coll kernels hca $(ON_io))
+$(BUILD)/static/trib-sim: $(call obj,sim/trib_sim.c io/static/pcap_sources.c) $(SIM_LIBS)
 $(STATIC):
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
@@ -341,10 +359,11 @@ format:
 # what is in it (ctuuninitvar); it sees no loop behind a _Pragma (arith_loops.h, reduce_refs.h), where vectors are loaded by float's pointers.
 lint:
 	$(Q)scripts/setup.sh lint
+	$(Q)scripts/arrows.sh
 	$(Q)clang-format-14 --dry-run --Werror $(C_FILES)
 	$(Q)cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr -I. \
 	    --suppress=missingIncludeSystem --suppress=nullPointerRedundantCheck:fabric/fabric.h --suppress=ctuuninitvar \
-	    --suppress=uninitvar:switch/reduce/arith_*.h --suppress=invalidPointerCast:switch/reduce/arith_*.h --suppress=uninitvar:tests/bench/reduce_refs.h \
+	    --suppress=uninitvar:aggregation/arith_*.h --suppress=invalidPointerCast:aggregation/arith_*.h --suppress=uninitvar:tests/bench/reduce_refs.h \
 	    $(filter %.c,$(C_FILES))
 
 install: all

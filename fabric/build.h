@@ -18,6 +18,7 @@
 #ifndef TRIB_FABRIC_BUILD_H
 #define TRIB_FABRIC_BUILD_H
 
+#include "base/arena.h"
 #include "fabric/fabric.h"
 
 #include <libconfig.h>
@@ -82,10 +83,14 @@ void build_error(struct build *b, int line, const char *fmt, ...)
 bool build_failed(const struct build *b);
 void fab_errors_sort(struct fab_errors *errs);
 
-/* ---- arena.c: zeroed memory that lives as long as the fabric; NULL and b->no_memory when there is
- * none ---- */
-void *build_alloc(struct build *b, size_t n, size_t size);
-void arena_free(void *arena);
+/* Zeroed memory that lives as long as the fabric; NULL and b->no_memory when there is none. */
+static inline void *build_alloc(struct build *b, size_t n, size_t size)
+{
+    void *p = arena_alloc(&b->f->arena, n, size);
+
+    b->no_memory |= !p;
+    return p;
+}
 
 /* ---- keys.c: groups by a table of allowed keys ---- */
 enum key_type {

@@ -3,8 +3,8 @@
  * one libconfig file before anything starts. Plain data: immutable after fabric_load(), so any
  * number of processes and threads read it.
  */
-#ifndef TRIB_FABRIC_H
-#define TRIB_FABRIC_H
+#ifndef TRIB_FABRIC_FABRIC_H
+#define TRIB_FABRIC_FABRIC_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,7 +35,7 @@ enum fab_role {
 };
 enum fab_ecmp { FAB_ECMP_HASH, FAB_ECMP_BALANCED };
 
-/* How results of fp16, bf16 and 8-bit floats are rounded (switch/reduce/narrow.h). */
+/* How results of fp16, bf16 and 8-bit floats are rounded (aggregation/narrow.h). */
 enum fab_rounding {
     FAB_ROUND_NEAREST,
     FAB_ROUND_ZERO,
@@ -333,14 +333,6 @@ unsigned fabric_levels(const struct fabric *f, struct fab_level *lv, unsigned ma
 uint64_t fabric_bisection(const struct fabric *f, const uint16_t *host_index, unsigned n,
                           bool planes);
 const char *fab_role_name(enum fab_role role);
-
-/* Units: "400Gb/s" "50GB/s" "300ns" "1.5us" "64KiB" "4MB"; plain integers are refused where a unit
- * is meant. 0 or -EINVAL. */
-int fab_parse_rate(const char *s, uint64_t *bps);
-int fab_parse_time(const char *s, int64_t *ps);
-int fab_parse_size(const char *s, uint64_t *bytes);
-/* "0.001" "1e-3" "0.1%": 0.0 to 1.0, with a point in every locale. 0, -EINVAL or -ENOMEM. */
-int fab_parse_probability(const char *s, double *p);
 
 /* What `trib plan` prints. Of a fabric of more than 64 addresses it sums up alike nodes, links and
  * trees, unless all is asked for. */

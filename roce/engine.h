@@ -23,11 +23,11 @@
 #ifndef TRIB_ROCE_ENGINE_H
 #define TRIB_ROCE_ENGINE_H
 
+#include "base/timers.h"
 #include "roce/counters.h"
 #include "roce/guard.h"
 #include "roce/psn.h"
 #include "roce/rnic.h"
-#include "roce/timers.h"
 
 #include <errno.h>
 #include <string.h>

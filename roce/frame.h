@@ -17,18 +17,13 @@
 #ifndef TRIB_ROCE_FRAME_H
 #define TRIB_ROCE_FRAME_H
 
-#include "roce/lines.h"
+#include "base/cacheline.h"
+#include "base/units.h"
 
 #include <rte_mbuf.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-
-#define PS_PER_NS 1000LL
-#define PS_PER_US 1000000LL
-#define PS_PER_MS 1000000000LL
-#define PS_PER_S  1000000000000LL
-#define PS_NEVER  INT64_MAX
 
 /* Preamble 8, FCS 4, inter-frame gap 12: what a frame occupies on a link beyond its layer-2 bytes.
  */
@@ -124,14 +119,6 @@ static inline uint32_t frame_bytes(struct rte_mbuf *m)
 static inline uint32_t frame_wire_bytes(struct rte_mbuf *m)
 {
     return frame_bytes(m) + FRAME_LINK_OVERHEAD;
-}
-
-/* Duration of `bytes` on a link of rate_bps bits per second, in ps, rounded up. */
-static inline int64_t link_time_ps(uint64_t bytes, uint64_t rate_bps)
-{
-    if (likely(bytes < 1u << 21)) /* 64 bits are enough, and divide faster */
-        return (int64_t)((bytes * 8 * PS_PER_S + rate_bps - 1) / rate_bps);
-    return (int64_t)(((unsigned __int128)bytes * 8 * PS_PER_S + rate_bps - 1) / rate_bps);
 }
 
 /* A pool of n frames with FRAME_ROOM bytes of room each. NULL and rte_errno on failure. Cache as in

@@ -8,9 +8,9 @@
  * it again, or the timer is. Fragments are not asked for one by one, though their queue runs empty
  * all the time: the responder acknowledges a pause by itself (responder_ack).
  */
+#include "base/cacheline.h"
 #include "roce/engine.h"
 #include "roce/icrc.h"
-#include "roce/lines.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
+#include "base/cacheline.h"
 #include "roce/engine.h"
-#include "roce/lines.h"
-#include "roce/pace.h"
+#include "roce/rate_limiter.h"
 
 #include <errno.h>
 #include <stdlib.h>

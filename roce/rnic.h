@@ -9,8 +9,8 @@
 #ifndef TRIB_ROCE_RNIC_H
 #define TRIB_ROCE_RNIC_H
 
+#include "roce/cc/dcqcn.h"
 #include "roce/counters.h"
-#include "roce/dcqcn.h"
 #include "roce/endpoint.h"
 #include "roce/wire.h"
 

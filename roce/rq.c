@@ -1,5 +1,5 @@
+#include "base/cacheline.h"
 #include "roce/engine.h"
-#include "roce/lines.h"
 
 #include <errno.h>
 #include <stdlib.h>

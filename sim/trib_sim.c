@@ -2,22 +2,22 @@
  * trib-sim: trib-perf in virtual time. The same options, rows, tables and checks; the fabric, its
  * ranks and their clock are in this process, and nothing that is measured depends on the machine.
  */
-#include "fabric/out.h"
+#include "aggregation/mm_proto.h"
+#include "base/atomic_output.h"
+#include "base/stopwatch.h"
+#include "host/bench/host_resources.h"
+#include "host/bench/layout.h"
+#include "host/bench/report.h"
+#include "host/bench/result_table.h"
+#include "host/bench/sweep.h"
 #include "host/coll/comm.h"
-#include "host/perf/layout.h"
-#include "host/perf/report.h"
-#include "host/perf/room.h"
-#include "host/perf/sweep.h"
-#include "host/perf/table.h"
-#include "sim/bench.h"
-#include "sim/campaign.h"
-#include "sim/memory.h"
-#include "sim/need.h"
-#include "sim/options.h"
-#include "sim/steady.h"
-#include "sim/step.h"
-#include "sim/trace.h"
-#include "switch/reduce/mm_proto.h"
+#include "sim/chaos/campaign.h"
+#include "sim/report/bench.h"
+#include "sim/report/trace.h"
+#include "sim/sim_options.h"
+#include "sim/step/step.h"
+#include "sim/world/memory.h"
+#include "sim/world/sim_memory.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -5,7 +5,7 @@
 #ifndef TRIB_SWITCH_ARP_H
 #define TRIB_SWITCH_ARP_H
 
-#include "switch/peek.h"
+#include "switch/classify.h"
 
 /* A new frame with the answer when m is a request for ip, else NULL (also when the pool is empty).
  * m stays with the caller. */

@@ -9,7 +9,7 @@
 #define TRIB_SWITCH_FIB_H
 
 #include "fabric/fabric.h"
-#include "switch/peek.h"
+#include "switch/classify.h"
 
 #define FIB_NO_PORT                                                                                \
     0xffffu                 /* inner address that cannot be reached from here, or this node's own  \
@@ -20,7 +20,7 @@ struct fib;
 
 int fib_create(struct fib **fib, const struct fabric *f, uint16_t node);
 void fib_destroy(struct fib *fib);
-/* Routes of another fabric of the same nodes and addresses (fabric/reroute.h). What was learned of
+/* Routes of another fabric of the same nodes and addresses (fabric/routing/reroute.h). What was learned of
  * the outside is forgotten. */
 void fib_reroute(struct fib *fib, const struct fabric *f);
 /* Egress port for a unicast MAC, FIB_NO_PORT or FIB_OUTSIDE. *any: it is so for every frame to this

@@ -8,7 +8,7 @@
 #ifndef TRIB_SWITCH_MCAST_H
 #define TRIB_SWITCH_MCAST_H
 
-#include "switch/peek.h"
+#include "switch/classify.h"
 
 #define MCAST_MAX_GROUPS 1024u
 

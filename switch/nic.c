@@ -1,8 +1,8 @@
 #include "switch/nic.h"
 
-#include "roce/lines.h"
+#include "aggregation/proto.h"
+#include "base/cacheline.h"
 #include "switch/nic_priv.h"
-#include "switch/reduce/proto.h"
 
 #include <errno.h>
 #include <stdlib.h>

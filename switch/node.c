@@ -1,8 +1,8 @@
 #include "switch/node.h"
 
-#include "roce/lines.h"
+#include "base/cacheline.h"
 #include "roce/wire.h"
-#include "switch/fault.h"
+#include "switch/queue/link_fault.h"
 #include "switch/sw.h"
 
 #include <errno.h>

@@ -8,9 +8,9 @@
 
 #include "fabric/fabric.h"
 #include "roce/endpoint.h"
-#include "switch/drops.h"
-#include "switch/egress.h"
-#include "switch/pfc.h"
+#include "switch/queue/drops.h"
+#include "switch/queue/egress.h"
+#include "switch/queue/pfc.h"
 #include "switch/watchdog.h"
 
 #define NODE_NO_PORT 0xffffu /* meta.in_port of a frame that no port's PFC accounts for */

@@ -1,6 +1,6 @@
 #include "switch/sw_priv.h"
 
-#include "roce/lines.h"
+#include "base/cacheline.h"
 #include "switch/reduce/an.h"
 
 #include <errno.h>

@@ -22,7 +22,7 @@ struct an *sw_an(struct node *nd); /* NULL: this switch does not reduce */
 /* Puts another endpoint behind the switch's own address, in place of what is there (tests,
  * extensions). */
 void sw_attach(struct node *nd, const struct endpoint *ep);
-/* Routes and the spanning tree are those of another fabric of the same nodes (fabric/reroute.h). */
+/* Routes and the spanning tree are those of another fabric of the same nodes (fabric/routing/reroute.h). */
 void sw_reroute(struct node *nd, const struct fabric *f, int64_t now_ps);
 /* Begins anew: nothing is left of its aggregation node's groups. Its links are down meanwhile
  * (net.h), so that memberships and what it learned are gone. 0 or -ENOMEM (it is as it was). */

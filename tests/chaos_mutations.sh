@@ -62,22 +62,22 @@ mutate() {
 mutate 'duplicates are taken for new packets' roce/responder.c '    if (ahead < 0) {' '    if (ahead < -PSN_HALF) {'
 mutate 'a frame that was reduced is not freed' switch/reduce/slot.c 'if (in[i].m && in[i].m != out)' 'if (in[i].m && in[i].m != out && i)'
 mutate 'frames of an aborted slot are not freed' switch/reduce/slot.c 'rte_pktmbuf_free(g->in[i].m);' ';'
-mutate 'a member sends one slot beyond its window' host/coll/agg.c 'a->slots_out + slots > a->window ||' 'a->slots_out + slots > a->window + 1 ||'
+mutate 'a member sends one slot beyond its window' host/coll/transport/agg.c 'a->slots_out + slots > a->window ||' 'a->slots_out + slots > a->window + 1 ||'
 mutate 'the ring of slots is one too short' switch/reduce/slot.c 'if (++e->ring == g->window)' 'if (++e->ring >= g->window - 1)'
-mutate 'one message more than receives' host/coll/conn.c 'if (k->tx_posted >= limit) {' 'if (k->tx_posted > limit) {'
+mutate 'one message more than receives' host/coll/transport/conn.c 'if (k->tx_posted >= limit) {' 'if (k->tx_posted > limit) {'
 mutate 'retransmission forgets a packet' roce/requester.c '    q->nxt = q->una;' '    q->nxt = psn_add(q->una, psn_cmp(q->una, q->max) < 0);'
 mutate 'a death is not told to the group' switch/reduce/control.c '                group_lost(g, e);' '                ;'
 mutate 'the second group of a bucket is lost' switch/mcast.c '(i - home) % BUCKETS < (i' '(i - home) % BUCKETS <= (i' switch/test_mcast
 mutate 'a group that moves up leaves no hole' switch/mcast.c '        hole = i;' '        ;' switch/test_mcast
 mutate 'remembered paths ignore the destination' switch/fib.c ' || f->dest != h->dest ||' ' ||' switch/test_fib
 mutate 'remembered paths ignore the source' switch/fib.c 'if (f->src_ip != k->src_ip || ' 'if (' switch/test_fib
-mutate 'headroom is two frames less' switch/pfc.c 'cfg->lag_ps, cfg->rate_bps) + 4 *' 'cfg->lag_ps, cfg->rate_bps) + 2 *' switch/test_pfc
-mutate 'a mark is written into a shared header' switch/ecn.c '!RTE_MBUF_DIRECT(m) || rte' '!RTE_MBUF_DIRECT(m) && rte' switch/test_ecn
+mutate 'headroom is two frames less' switch/queue/pfc.c 'cfg->lag_ps, cfg->rate_bps) + 4 *' 'cfg->lag_ps, cfg->rate_bps) + 2 *' switch/test_pfc
+mutate 'a mark is written into a shared header' switch/queue/ecn.c '!RTE_MBUF_DIRECT(m) || rte' '!RTE_MBUF_DIRECT(m) && rte' switch/test_ecn
 mutate 'the last odd byte is not in the checksum' switch/igmp.c 'sum += (uint32_t)*p << 8;' ';' switch/test_mcast
 mutate 'all queue pairs send from one port' roce/qp.c 'return 0xc000 | (uint16_t)(h >> 50);' 'return 0xc000;' roce/test_rc
-mutate 'an aborted group refuses others' switch/reduce/parting.c 'p->key == key && a->now' 'p->key == key || a->now' switch/reduce/test_control
-mutate 'a repeated READY is not answered' switch/reduce/mm_control.c 'say_ready(e);' ';' switch/reduce/test_mm_control
+mutate 'an aborted group refuses others' switch/reduce/tombstone.c 'p->key == key && a->now' 'p->key == key || a->now' switch/reduce/test_control
+mutate 'a repeated READY is not answered' switch/multimem/mm_control.c 'say_ready(e);' ';' switch/reduce/test_mm_control
 mutate 'a window is larger than the slots left' switch/reduce/group.c 'RTE_MAX(slots / share, least)' 'RTE_MAX(slots / share + 1, least)' switch/reduce/test_control
-mutate 'a dropped tree is not left' host/coll/fit.c '        join_leave_one(c, a);' '        ;' sim/test_slots
+mutate 'a dropped tree is not left' host/coll/transport/fit.c '        join_leave_one(c, a);' '        ;' sim/test_slots
 echo "$missed not found"
 [ $missed = 0 ]

@@ -2,10 +2,10 @@
  * What N GPUs need: nodes of a kind, and a scale-out network of full bisection between them, as
  * rails of 64-port switches in as few tiers as do; and what two other ways would need.
  */
-#ifndef TRIB_FABRIC_BOM_H
-#define TRIB_FABRIC_BOM_H
+#ifndef TRIB_FABRIC_THEORY_BOM_H
+#define TRIB_FABRIC_THEORY_BOM_H
 
-#include "fabric/device.h"
+#include "fabric/gpu_device.h"
 
 #define BOM_TIERS    6
 #define BOM_MAX_GPUS 100000000ull

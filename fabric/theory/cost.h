@@ -12,8 +12,8 @@
  * ranks. Level i joins D_i children, of S_(i-1) GPUs (hosts) each, by W_i bytes per second, child
  * and direction.
  */
-#ifndef TRIB_FABRIC_COST_H
-#define TRIB_FABRIC_COST_H
+#ifndef TRIB_FABRIC_THEORY_COST_H
+#define TRIB_FABRIC_THEORY_COST_H
 
 #include "fabric/fabric.h"
 

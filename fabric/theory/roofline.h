@@ -3,11 +3,11 @@
  * FLOP/s and bytes per second (per direction) in, seconds, tokens and degrees out. C is FLOP/s of
  * one GPU; W the bandwidth by which a node, or in a node a GPU, reaches the others.
  */
-#ifndef TRIB_FABRIC_ROOFLINE_H
-#define TRIB_FABRIC_ROOFLINE_H
+#ifndef TRIB_FABRIC_THEORY_ROOFLINE_H
+#define TRIB_FABRIC_THEORY_ROOFLINE_H
 
+#include "fabric/conf/workload.h"
 #include "fabric/theory/cost.h"
-#include "fabric/workload.h"
 
 /* ---- one GPU ---- */
 

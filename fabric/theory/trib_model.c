@@ -2,8 +2,9 @@
  * trib-model: what theory says of a fabric, by closed forms; nothing is started or simulated.
  * Exit code 0: fine; 1: mistakes in a file, named on stderr; 2: wrong usage.
  */
-#include "fabric/theory/model.h"
-#include "fabric/out.h"
+#include "base/units.h"
+#include "base/atomic_output.h"
+#include "fabric/theory/theory.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -57,7 +58,7 @@ static int read_size(const char *s, uint64_t *v)
     if (!more)
         return -EINVAL;
     snprintf(text, sizeof(text), "%s%s", s, more);
-    return fab_parse_size(text, v);
+    return parse_size(text, v);
 }
 
 static int read_int(const char *s, uint64_t *v)

@@ -5,12 +5,12 @@
  *
  * Single-threaded per communicator. Nothing blocks: make progress with comm_progress().
  */
-#ifndef TRIB_COLL_H
-#define TRIB_COLL_H
+#ifndef TRIB_HOST_COLL_COLL_H
+#define TRIB_HOST_COLL_COLL_H
 
+#include "aggregation/arith.h"
 #include "fabric/fabric.h"
 #include "host/kernels/device.h"
-#include "switch/reduce/arith.h"
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>

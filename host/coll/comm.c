@@ -1,4 +1,4 @@
-#include "host/coll/conn.h"
+#include "host/coll/transport/conn.h"
 
 #include <errno.h>
 #include <stdarg.h>

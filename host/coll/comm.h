@@ -21,15 +21,15 @@
  *   fall.c   on without what has failed in the switches: the ranks agree on it
  *   mend.c   what becomes of the operations then
  */
-#ifndef TRIB_COLL_COMM_H
-#define TRIB_COLL_COMM_H
+#ifndef TRIB_HOST_COLL_COMM_H
+#define TRIB_HOST_COLL_COMM_H
 
+#include "aggregation/proto.h"
+#include "base/cacheline.h"
+#include "host/coll/alg/sched.h"
+#include "host/coll/alg/topo.h"
 #include "host/coll/coll.h"
-#include "host/coll/edge.h"
-#include "host/coll/sched.h"
-#include "host/coll/topo.h"
-#include "roce/lines.h"
-#include "switch/reduce/proto.h"
+#include "host/coll/transport/edge.h"
 
 struct coll_req;
 

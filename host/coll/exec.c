@@ -5,7 +5,7 @@
  * completion, or, for senders without credit, each time. One slice is reduced at a time, and what
  * that allows is sent before the next.
  */
-#include "host/coll/conn.h"
+#include "host/coll/transport/conn.h"
 
 #include <errno.h>
 #include <stdlib.h>

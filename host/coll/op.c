@@ -4,9 +4,9 @@
  * (all wait for each other, because they disagree on the root) ranks send those they wait for what
  * they run, in full.
  */
-#include "host/coll/conn.h"
-#include "host/coll/stage.h"
-#include "roce/lines.h"
+#include "base/cacheline.h"
+#include "host/coll/gpu/stage.h"
+#include "host/coll/transport/conn.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The GUID of an HCA port: EUI-64 of its MAC, in the order of the wire. */
-#ifndef TRIB_HCA_GUID_H
-#define TRIB_HCA_GUID_H
+#ifndef TRIB_HOST_HCA_GUID_H
+#define TRIB_HOST_HCA_GUID_H
 
 #include "roce/wire.h"
 

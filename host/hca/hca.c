@@ -4,7 +4,7 @@
  */
 #include "host/hca/hca_priv.h"
 
-#include "roce/lines.h"
+#include "base/cacheline.h"
 
 #include <stdlib.h>
 #include <stdio.h>

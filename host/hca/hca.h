@@ -10,8 +10,8 @@
  *   rim.c, rim_thread.c, rim_report.c   the driver of a real process: EAL thread, memif, progress
  * thread, doorbell
  */
-#ifndef TRIB_HCA_H
-#define TRIB_HCA_H
+#ifndef TRIB_HOST_HCA_HCA_H
+#define TRIB_HOST_HCA_HCA_H
 
 #include "roce/rnic.h"
 

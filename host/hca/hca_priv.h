@@ -4,8 +4,8 @@
  *
  * Everything here is guarded by the driver's one lock per HCA; nothing of it is touched without.
  */
-#ifndef TRIB_HCA_PRIV_H
-#define TRIB_HCA_PRIV_H
+#ifndef TRIB_HOST_HCA_HCA_PRIV_H
+#define TRIB_HOST_HCA_HCA_PRIV_H
 
 #include "host/hca/hca.h"
 

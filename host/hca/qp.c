@@ -1,7 +1,7 @@
 /* Queue pairs: creation, query, destruction. Transitions are in qp_modify.c, posting in post.c. */
 #include "host/hca/hca_priv.h"
 
-#include "roce/lines.h"
+#include "base/cacheline.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * What a program of an emulated host loads when it runs without libtribverbs: its libibverbs finds
  * the host's devices in /sys and looks for their driver, and this is named as one
- * (host/enter/namespace.c). It drives nothing; it says why there is no device.
+ * (host/sandbox/namespace.c). It drives nothing; it says why there is no device.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* What the parts of trib-keep share: keep.c (starting a fabric and looking after it), dir.c (its
  * run directory), trib_keep.c (the command line). */
-#ifndef TRIB_KEEP_H
-#define TRIB_KEEP_H
+#ifndef TRIB_HOST_KEEP_KEEP_H
+#define TRIB_HOST_KEEP_KEEP_H
 
 #include "host/keep/procs.h"
 

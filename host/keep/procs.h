@@ -8,8 +8,8 @@
  * when it is trib-switch or trib-keep of this user with this run directory in its arguments. Both
  * are looked at again once there is a pidfd of it, through which it is signalled.
  */
-#ifndef TRIB_KEEP_PROCS_H
-#define TRIB_KEEP_PROCS_H
+#ifndef TRIB_HOST_KEEP_PROCS_H
+#define TRIB_HOST_KEEP_PROCS_H
 
 #include <stdbool.h>
 #include <stdint.h>

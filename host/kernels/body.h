@@ -8,8 +8,8 @@
  * it is done element by element. An element is read before it is written, by the same thread:
  * outputs may be inputs.
  */
-#ifndef TRIB_KERNELS_BODY_H
-#define TRIB_KERNELS_BODY_H
+#ifndef TRIB_HOST_KERNELS_BODY_H
+#define TRIB_HOST_KERNELS_BODY_H
 
 #include "host/kernels/element.h"
 #include "host/kernels/kernels.h"

@@ -1,7 +1,7 @@
 /* What the files of the CUDA driver share: cuda.c (streams), cuda_memory.c, cuda_open.c,
  * multicast*.c. */
-#ifndef TRIB_KERNELS_CUDA_PRIV_H
-#define TRIB_KERNELS_CUDA_PRIV_H
+#ifndef TRIB_HOST_KERNELS_CUDA_PRIV_H
+#define TRIB_HOST_KERNELS_CUDA_PRIV_H
 
 #include "host/kernels/device.h"
 #include "host/kernels/kernels.h"

@@ -11,10 +11,10 @@
  * Single-threaded: whoever opened it uses it. A thread that has several says before calls for
  * another one than before which it is: device_use().
  */
-#ifndef TRIB_KERNELS_DEVICE_H
-#define TRIB_KERNELS_DEVICE_H
+#ifndef TRIB_HOST_KERNELS_DEVICE_H
+#define TRIB_HOST_KERNELS_DEVICE_H
 
-#include "switch/reduce/dtype.h"
+#include "aggregation/dtype.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,14 +1,14 @@
 /*
  * What reductions do with one element: one source, compiled for the GPU by nvcc (reduce_*.cu) and
- * as C for the CPU twins (kernels.c). The rules are those of switch/reduce/arith.h, whose scalar
+ * as C for the CPU twins (kernels.c). The rules are those of aggregation/arith.h, whose scalar
  * row is the definition; this is written apart from it, so that the tests compare two of them.
  *
  * A line of REDUCTIONS_*(X) is X(name, E, ACC, IN, DO, OUT): elements lie in memory as E, IN makes
  * an accumulator of one, DO joins two, OUT makes an element of it. AVG divides what OUT gave, and
  * has IN and OUT once more around that.
  */
-#ifndef TRIB_KERNELS_ELEMENT_H
-#define TRIB_KERNELS_ELEMENT_H
+#ifndef TRIB_HOST_KERNELS_ELEMENT_H
+#define TRIB_HOST_KERNELS_ELEMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

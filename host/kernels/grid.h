@@ -1,6 +1,6 @@
 /* The bodies as kernels: a thread's number and how many there are come from the grid. */
-#ifndef TRIB_KERNELS_GRID_H
-#define TRIB_KERNELS_GRID_H
+#ifndef TRIB_HOST_KERNELS_GRID_H
+#define TRIB_HOST_KERNELS_GRID_H
 
 #include "host/kernels/body.h"
 

@@ -3,8 +3,8 @@
  * the CPU one thread after the other. The argument structures are what a kernel takes, by value;
  * pointers in them are the GPU's.
  */
-#ifndef TRIB_KERNELS_H
-#define TRIB_KERNELS_H
+#ifndef TRIB_HOST_KERNELS_KERNELS_H
+#define TRIB_HOST_KERNELS_KERNELS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,7 +61,7 @@ struct multimem_args {
 };
 
 #ifndef __CUDACC__
-#include "switch/reduce/dtype.h"
+#include "aggregation/dtype.h"
 
 /* What the twin takes in its place: where the members' memory is. */
 struct multimem_twin {

@@ -8,8 +8,8 @@
  * it is over on all: barriers of events between their streams, as all ordering between the
  * multicast addresses and the members' own, which are aliases, comes from the ends of kernels.
  */
-#ifndef TRIB_KERNELS_MULTICAST_H
-#define TRIB_KERNELS_MULTICAST_H
+#ifndef TRIB_HOST_KERNELS_MULTICAST_H
+#define TRIB_HOST_KERNELS_MULTICAST_H
 
 #include "host/kernels/device.h"
 

@@ -1,7 +1,7 @@
 /* What the files of multicast objects share: multicast.c (operations), multicast_open.c. Their
  * driver's calls came with CUDA 12.1. */
-#ifndef TRIB_KERNELS_MULTICAST_PRIV_H
-#define TRIB_KERNELS_MULTICAST_PRIV_H
+#ifndef TRIB_HOST_KERNELS_MULTICAST_PRIV_H
+#define TRIB_HOST_KERNELS_MULTICAST_PRIV_H
 
 #ifdef KERNEL_IMAGES
 #include <cuda.h>

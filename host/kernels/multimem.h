@@ -7,8 +7,8 @@
  * Like it, and not the same bits: the hardware adds in an order of its own, and what it does with
  * NaN is its own too. Sums that are exact in any order are equal.
  */
-#ifndef TRIB_KERNELS_MULTIMEM_H
-#define TRIB_KERNELS_MULTIMEM_H
+#ifndef TRIB_HOST_KERNELS_MULTIMEM_H
+#define TRIB_HOST_KERNELS_MULTIMEM_H
 
 /* 16 bytes at once are for floats alone; integers wrap, and signed ones are added as unsigned. */
 #define MULTIMEM(X)                                                                                \

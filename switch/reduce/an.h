@@ -2,12 +2,12 @@
  * The aggregation node of a switch: groups, slots, reduction. A state machine behind its own rnic:
  * frames and the time in, frames and a next deadline out (struct endpoint).
  */
-#ifndef TRIB_REDUCE_AN_H
-#define TRIB_REDUCE_AN_H
+#ifndef TRIB_SWITCH_REDUCE_AN_H
+#define TRIB_SWITCH_REDUCE_AN_H
 
 #include "fabric/fabric.h"
 #include "roce/endpoint.h"
-#include "switch/reduce/mm.h"
+#include "switch/multimem/mm.h"
 
 struct an;
 

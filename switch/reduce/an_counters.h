@@ -1,6 +1,6 @@
 /* What an aggregation node counts: one list gives the struct and the names of telemetry. */
-#ifndef TRIB_REDUCE_AN_COUNTERS_H
-#define TRIB_REDUCE_AN_COUNTERS_H
+#ifndef TRIB_SWITCH_REDUCE_AN_COUNTERS_H
+#define TRIB_SWITCH_REDUCE_AN_COUNTERS_H
 
 #include <stdint.h>
 

@@ -17,14 +17,14 @@
  * Ownership: a slot owns the mbufs of its children until the last has come; then the result goes to
  * the queue pairs, which hold their own references until it is acknowledged.
  */
-#ifndef TRIB_REDUCE_AN_PRIV_H
-#define TRIB_REDUCE_AN_PRIV_H
+#ifndef TRIB_SWITCH_REDUCE_AN_PRIV_H
+#define TRIB_SWITCH_REDUCE_AN_PRIV_H
 
+#include "aggregation/narrow.h"
+#include "aggregation/proto.h"
 #include "roce/rnic.h"
 #include "switch/reduce/an.h"
 #include "switch/reduce/an_counters.h"
-#include "switch/reduce/narrow.h"
-#include "switch/reduce/proto.h"
 
 #include <sys/queue.h>
 

@@ -9,7 +9,7 @@
  *
  * One line a row, of fields between tabs: name, GB/s of input payload, GB/s of the reference.
  */
-#include "switch/net.h"
+#include "switch/net/net.h"
 #include "tests/support/agg_bed.h"
 #include "tests/support/eal.h"
 #include "tests/support/lab.h"

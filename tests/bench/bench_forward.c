@@ -15,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/port.h"
+#include "io/shared.h"
 #include "roce/wire.h"
-#include "switch/rim/port.h"
-#include "switch/rim/shared.h"
 
 #define BURST     32
 #define MAX_PORTS 16

@@ -5,9 +5,9 @@
  * Each is the median of batches of operations given one behind the other, by the GPU's clock, over
  * buffers that together are larger than its cache.
  */
+#include "aggregation/dtype.h"
 #include "host/kernels/device.h"
 #include "host/kernels/multicast.h"
-#include "switch/reduce/dtype.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -32,10 +32,10 @@ cp -a Makefile fabric roce switch host sim "$dir/src/" && mkdir -p "$dir/src/tes
     cp -a "$build" "$dir/src/build" || exit 1
 # What is only counted for them falls away by itself.
 without switch/sw.c '/^ *\(s->nd\.\|nd->\)cnt\[.*\]\.[a-z_]*\(++\| += \)/d'
-without switch/egress.c '/^ *e->st\.[a-z_]*\(++\| += \)/d'
-without switch/egress.c '/^ *note_peaks(.*);/d'
-without switch/egress.c 's/e->faults\>/false/'
-without switch/net.c 's/n->tap != NULL/false/'
+without switch/queue/egress.c '/^ *e->st\.[a-z_]*\(++\| += \)/d'
+without switch/queue/egress.c '/^ *note_peaks(.*);/d'
+without switch/queue/egress.c 's/e->faults\>/false/'
+without switch/net/net.c 's/n->tap != NULL/false/'
 make -s -C "$dir/src" BUILD=build WARN= build/tests/bench/bench_switch >"$dir/log" 2>&1 || { tail -5 "$dir/log" >&2; exit 1; }
 row "$name" "$(instructions "$build/tests/bench/bench_switch")" instr "the engine without them" \
     "$(instructions "$dir/src/build/tests/bench/bench_switch")" 0.98 time

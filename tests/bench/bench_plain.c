@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/port.h"
 #include "switch/fib.h"
-#include "switch/net.h"
-#include "switch/rim/port.h"
+#include "switch/net/net.h"
 
 #define BURST     32
 #define MAX_PORTS 16

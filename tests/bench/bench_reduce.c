@@ -4,9 +4,9 @@
  * same type and size (reduce_refs.h). Bytes are those of the inputs. One line a row, of fields
  * between tabs: name, GB/s, which reference, GB/s of the reference.
  */
+#include "aggregation/arith.h"
 #include "roce/frame.h"
 #include "roce/wire.h"
-#include "switch/reduce/arith.h"
 #include "tests/bench/reduce_refs.h"
 #include "tests/support/eal.h"
 

@@ -5,7 +5,7 @@
  *
  * usage: bench_sim RANKS BYTES TOTAL: of each buffer, and to be copied
  */
-#include "sim/steady.h"
+#include "base/stopwatch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

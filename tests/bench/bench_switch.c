@@ -10,10 +10,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "io/port.h"
+#include "io/shared.h"
 #include "roce/wire.h"
-#include "switch/net.h"
-#include "switch/rim/port.h"
-#include "switch/rim/shared.h"
+#include "switch/net/net.h"
 
 #define BURST    32
 #define BYTES    64

@@ -7,10 +7,10 @@
  *
  * fp16 and bf16 are summed in fp32 and rounded once.
  */
-#ifndef TRIB_BENCH_REDUCE_REFS_H
-#define TRIB_BENCH_REDUCE_REFS_H
+#ifndef TRIB_TESTS_BENCH_REDUCE_REFS_H
+#define TRIB_TESTS_BENCH_REDUCE_REFS_H
 
-#include "switch/reduce/dtype.h"
+#include "aggregation/dtype.h"
 
 #include <stdbool.h>
 #include <stddef.h>

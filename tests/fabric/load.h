@@ -2,8 +2,8 @@
  * Fabrics for tests, from text or from a file under tests/fabric/conf; a test runs at the root of
  * the tree.
  */
-#ifndef TRIB_TEST_FABRIC_LOAD_H
-#define TRIB_TEST_FABRIC_LOAD_H
+#ifndef TRIB_TESTS_FABRIC_LOAD_H
+#define TRIB_TESTS_FABRIC_LOAD_H
 
 #include "fabric/fabric.h"
 

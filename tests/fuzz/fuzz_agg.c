@@ -3,10 +3,10 @@
  * is held beyond its quota, and every frame comes back to the pool. The input is a list of records:
  * what, who, and bytes that change a message which would be right.
  */
+#include "aggregation/proto.h"
 #include "roce/wire.h"
 #include "switch/reduce/an.h"
 #include "switch/reduce/an_counters.h"
-#include "switch/reduce/proto.h"
 #include "tests/support/eal.h"
 
 #include <rte_mempool.h>

@@ -3,8 +3,8 @@
  * fabric that was accepted can be planned and walked. @include is refused, so no input reads a
  * file.
  */
+#include "fabric/conf/workload.h"
 #include "fabric/fabric.h"
-#include "fabric/workload.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  * patched at will. Records: kind, peer, argument, number of patches, then that many (offset, byte).
  * Nothing may be granted beyond the quotas, and nothing may be left when the switch is destroyed.
  */
+#include "aggregation/mm_proto.h"
 #include "roce/wire.h"
 #include "switch/reduce/an.h"
-#include "switch/reduce/mm_proto.h"
 #include "tests/support/eal.h"
 
 #include <rte_mempool.h>

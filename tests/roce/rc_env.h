@@ -2,8 +2,8 @@
  * What cases about reliable connections share: two connected QPs, a buffer and a receive queue on
  * each side.
  */
-#ifndef TRIB_TESTS_RC_ENV_H
-#define TRIB_TESTS_RC_ENV_H
+#ifndef TRIB_TESTS_ROCE_RC_ENV_H
+#define TRIB_TESTS_ROCE_RC_ENV_H
 
 #include "tests/support/eal.h"
 #include "tests/support/roce_pair.h"

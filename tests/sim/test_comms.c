@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "sim/job.h"
+#include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 
 #define ALGOS (1u << ALGO_RING | 1u << ALGO_SHARP | 1u << ALGO_DIRECT)

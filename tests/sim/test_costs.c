@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "sim/job.h"
+#include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 
 static const uint16_t hosts[] = {0, 1, 2, 3, 4, 5, 6, 7};

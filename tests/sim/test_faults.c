@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/faults.h"
-#include "sim/job.h"
+#include "sim/job/sim_job.h"
+#include "sim/world/fault_player.h"
 #include "tests/support/eal.h"
 
 #define RANKS 8

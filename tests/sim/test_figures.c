@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "sim/job.h"
+#include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 
 #define BYTES (16u << 20)

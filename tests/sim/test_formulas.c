@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/job.h"
-#include "switch/reduce/proto.h"
+#include "aggregation/proto.h"
+#include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 
 #define TOLERANCE 0.01

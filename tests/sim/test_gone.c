@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "host/coll/sched.h"
-#include "sim/job.h"
+#include "host/coll/alg/sched.h"
+#include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 
 #define RANKS 8

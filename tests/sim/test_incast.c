@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "sim/congestion.h"
-#include "sim/flow.h"
-#include "sim/job.h"
+#include "sim/job/sim_job.h"
+#include "sim/report/congestion.h"
+#include "sim/world/flow.h"
 #include "tests/support/eal.h"
 
 #define RANKS 33

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/coll/sched.h"
-#include "sim/job.h"
-#include "roce/random.h"
+#include "base/random.h"
+#include "host/coll/alg/sched.h"
+#include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 
 #define BUFFER (6u << 20)

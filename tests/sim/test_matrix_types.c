@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/coll/sched.h"
-#include "sim/job.h"
-#include "sim/oracle.h"
+#include "host/coll/alg/sched.h"
+#include "sim/job/oracle.h"
+#include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 
 #define LONGEST 997u

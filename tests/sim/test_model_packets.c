@@ -1,6 +1,6 @@
-/* What the cost model says (host/coll/model.h) is what packets take. */
-#include "host/coll/sched.h"
-#include "sim/job.h"
+/* What the cost model says (host/coll/model/cost_model.h) is what packets take. */
+#include "host/coll/alg/sched.h"
+#include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 
 #include <setjmp.h>

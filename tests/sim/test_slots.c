@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "host/coll/comm.h"
-#include "sim/job.h"
+#include "sim/job/sim_job.h"
 #include "tests/support/eal.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))

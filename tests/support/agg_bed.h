@@ -4,15 +4,15 @@
  * loss and duplication from a seed. Time is the bed's. Frames are handed over as they are (as
  * inside one process) or copied flat (as over a memif), by turns.
  */
-#ifndef TRIB_TESTS_AGG_BED_H
-#define TRIB_TESTS_AGG_BED_H
+#ifndef TRIB_TESTS_SUPPORT_AGG_BED_H
+#define TRIB_TESTS_SUPPORT_AGG_BED_H
 
+#include "aggregation/arith.h"
+#include "aggregation/proto.h"
 #include "fabric/fabric.h"
 #include "roce/rnic.h"
 #include "switch/reduce/an.h"
 #include "switch/reduce/an_counters.h"
-#include "switch/reduce/arith.h"
-#include "switch/reduce/proto.h"
 
 #define BED_MEMBERS 64
 

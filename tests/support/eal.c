@@ -1,6 +1,6 @@
 #include "tests/support/eal.h"
 
-#include "sim/memory.h"
+#include "sim/world/memory.h"
 
 #include <rte_errno.h>
 #include <rte_mempool.h>

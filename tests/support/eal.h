@@ -1,8 +1,8 @@
 /*
  * What a test needs of DPDK: the EAL, once, without privileges, and pools of frames.
  */
-#ifndef TRIB_TESTS_EAL_H
-#define TRIB_TESTS_EAL_H
+#ifndef TRIB_TESTS_SUPPORT_EAL_H
+#define TRIB_TESTS_SUPPORT_EAL_H
 
 #include "roce/frame.h"
 

@@ -1,8 +1,8 @@
 /* An egress queue of 400 Gb/s alone, frames with a tag, and all that comes out of it. */
-#ifndef TRIB_TESTS_EGRESS_BED_H
-#define TRIB_TESTS_EGRESS_BED_H
+#ifndef TRIB_TESTS_SUPPORT_EGRESS_BED_H
+#define TRIB_TESTS_SUPPORT_EGRESS_BED_H
 
-#include "switch/egress.h"
+#include "switch/queue/egress.h"
 
 #define RATE    (400ull * 1000000000) /* 20 ps a byte */
 #define LATENCY (300 * PS_PER_NS)

@@ -2,10 +2,10 @@
  * A fabric in memory for tests of switch/: conf text to a net in virtual time, with a program of
  * the test's own in every process slot, and frames by hand.
  */
-#ifndef TRIB_TESTS_LAB_H
-#define TRIB_TESTS_LAB_H
+#ifndef TRIB_TESTS_SUPPORT_LAB_H
+#define TRIB_TESTS_SUPPORT_LAB_H
 
-#include "switch/net.h"
+#include "switch/net/net.h"
 
 #define LAB_QUEUE 4096
 #define LAB_LINK  "{ rate = \"400Gb/s\"; latency = \"300ns\"; }"

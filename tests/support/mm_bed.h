@@ -2,12 +2,12 @@
  * A bed for multimem: a fabric in virtual time with one switch, whose endpoint is an aggregation
  * node with multimem, and members that are bare rnics behind their hosts' NICs.
  */
-#ifndef TRIB_TESTS_MM_BED_H
-#define TRIB_TESTS_MM_BED_H
+#ifndef TRIB_TESTS_SUPPORT_MM_BED_H
+#define TRIB_TESTS_SUPPORT_MM_BED_H
 
+#include "aggregation/mm_proto.h"
 #include "roce/rnic.h"
 #include "switch/reduce/an.h"
-#include "switch/reduce/mm_proto.h"
 #include "tests/support/lab.h"
 
 #define MMB_MEMBERS 16

@@ -1,12 +1,12 @@
 /*
  * What a reduction must give, by arithmetic on values rather than on bits: shares no code with
- * switch/reduce/arith.c, whose rule it states a second time.
+ * aggregation/arith.c, whose rule it states a second time.
  */
-#ifndef TRIB_TESTS_REDUCE_REF_H
-#define TRIB_TESTS_REDUCE_REF_H
+#ifndef TRIB_TESTS_SUPPORT_REDUCE_REF_H
+#define TRIB_TESTS_SUPPORT_REDUCE_REF_H
 
-#include "roce/random.h"
-#include "switch/reduce/arith.h"
+#include "aggregation/arith.h"
+#include "base/random.h"
 
 /* Value of a small float of the given shape; NaN and infinities as they are. */
 double ref_value(unsigned bits, unsigned exp_bits, unsigned man_bits);

@@ -1,7 +1,7 @@
 #include "tests/support/roce_pair.h"
 
-#include "roce/random.h"
-#include "switch/ecn.h"
+#include "base/random.h"
+#include "switch/queue/ecn.h"
 #include "tests/support/eal.h"
 
 #include <errno.h>

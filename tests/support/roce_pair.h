@@ -2,8 +2,8 @@
  * Two rnics joined in memory by a wire with faults, and time that only the test moves. Everything
  * follows from the seed.
  */
-#ifndef TRIB_TESTS_ROCE_PAIR_H
-#define TRIB_TESTS_ROCE_PAIR_H
+#ifndef TRIB_TESTS_SUPPORT_ROCE_PAIR_H
+#define TRIB_TESTS_SUPPORT_ROCE_PAIR_H
 
 #include "roce/rnic.h"
 

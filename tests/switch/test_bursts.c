@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "switch/egress.h"
-#include "switch/peek.h"
+#include "switch/classify.h"
+#include "switch/queue/egress.h"
 #include "tests/support/eal.h"
 #include "tests/support/egress_bed.h"
 #include "tests/support/lab.h"

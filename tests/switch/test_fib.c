@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+#include "base/random.h"
 #include "fabric/fabric.h"
-#include "roce/random.h"
 #include "roce/wire.h"
 #include "switch/fib.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "roce/random.h"
+#include "base/random.h"
 #include "roce/wire.h"
 #include "switch/mcast.h"
 #include "tests/support/eal.h"

@@ -6,9 +6,9 @@
 #include <rte_mempool.h>
 #include <string.h>
 
+#include "aggregation/proto.h"
 #include "roce/wire.h"
 #include "switch/nic.h"
-#include "switch/reduce/proto.h"
 #include "switch/sw.h"
 #include "tests/support/eal.h"
 #include "tests/support/lab.h"

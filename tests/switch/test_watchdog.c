@@ -10,7 +10,7 @@
 #include <rte_mempool.h>
 #include <stdio.h>
 
-#include "switch/net_stats.h"
+#include "switch/net/net_stats.h"
 #include "switch/sw.h"
 #include "tests/support/eal.h"
 #include "tests/support/lab.h"

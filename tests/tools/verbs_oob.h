@@ -3,8 +3,8 @@
  * this machine over which two or more of them tell each other their addresses and wait for each
  * other. Whatever goes wrong ends the program with a line that says what.
  */
-#ifndef TRIB_TESTS_VERBS_OOB_H
-#define TRIB_TESTS_VERBS_OOB_H
+#ifndef TRIB_TESTS_TOOLS_VERBS_OOB_H
+#define TRIB_TESTS_TOOLS_VERBS_OOB_H
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -10,10 +10,10 @@
  * piece), and both ends of a message cut it alike (alg_cut()). So a schedule cannot deadlock: of
  * what is not done, the first in that order can run.
  */
-#ifndef TRIB_COLL_ALG_H
-#define TRIB_COLL_ALG_H
+#ifndef TRIB_HOST_COLL_ALG_ALG_H
+#define TRIB_HOST_COLL_ALG_ALG_H
 
-#include "host/coll/sched.h"
+#include "host/coll/alg/sched.h"
 
 struct tracker;
 

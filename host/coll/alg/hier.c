@@ -5,8 +5,8 @@
  * aggregation), and an all-gather in the node. The vector goes through in pieces, so that the
  * levels work at the same time: a piece comes back into the node some pieces after it left.
  */
+#include "aggregation/proto.h"
 #include "host/coll/alg/alg.h"
-#include "switch/reduce/proto.h"
 
 #include <errno.h>
 

@@ -11,8 +11,8 @@
  * has begun the operation, its buffers are what they are to be) and after (nobody reads or writes
  * here any more).
  */
+#include "aggregation/mm_proto.h"
 #include "host/coll/alg/alg.h"
-#include "switch/reduce/mm_proto.h"
 
 #include <errno.h>
 

@@ -4,8 +4,8 @@
  * reduces one way and hands the results back the other, so both directions of the links are used,
  * and the cut of the messages, hence what each rank has of them, stays as it was.
  */
+#include "aggregation/proto.h"
 #include "host/coll/alg/alg.h"
-#include "switch/reduce/proto.h"
 
 struct chain {
     struct alg a;

@@ -3,8 +3,8 @@
  * aggregation protocol says. How many messages are under way at a time is the transport's business.
  * Several trees carry equal shares.
  */
+#include "aggregation/proto.h"
 #include "host/coll/alg/alg.h"
-#include "switch/reduce/proto.h"
 
 #include <errno.h>
 

@@ -2,10 +2,10 @@
  * Which step wrote each byte of a buffer last, and which have read it since: what the dependencies
  * of a schedule are found from. For alg.c only.
  */
-#ifndef TRIB_COLL_TRACK_H
-#define TRIB_COLL_TRACK_H
+#ifndef TRIB_HOST_COLL_ALG_TRACK_H
+#define TRIB_HOST_COLL_ALG_TRACK_H
 
-#include "host/coll/sched.h"
+#include "host/coll/alg/sched.h"
 
 struct track;
 

@@ -2,8 +2,8 @@
  * Rows of the table of reference figures (F1 to F59), computed from presets and the table of
  * devices. A row accepts 1 %, or the digits that the table prints.
  */
-#ifndef TRIB_TEST_FIGURES_H
-#define TRIB_TEST_FIGURES_H
+#ifndef TRIB_TESTS_FABRIC_THEORY_FIGURES_H
+#define TRIB_TESTS_FABRIC_THEORY_FIGURES_H
 
 #include "fabric/theory/cost.h"
 #include "fabric/theory/roofline.h"

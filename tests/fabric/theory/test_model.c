@@ -1,6 +1,6 @@
 /* trib model: every algorithm is there where it can be, with its formula and the level that
  * binds. */
-#include "fabric/theory/model.h"
+#include "fabric/theory/theory.h"
 #include "tests/fabric/theory/figures.h"
 
 static const struct model_row *find(const struct model_row *rows, unsigned n, const char *algo)

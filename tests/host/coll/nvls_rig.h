@@ -1,12 +1,12 @@
 /*
  * A node of 8 GPUs with NVSwitch planes of 5, 4, 4 and 5 links in virtual time: an HCA for every
- * port of every GPU, and a member's end of multimem (host/coll/mm.h) on each.
+ * port of every GPU, and a member's end of multimem (host/coll/transport/mm_member.h) on each.
  */
-#ifndef TRIB_TESTS_NVLS_RIG_H
-#define TRIB_TESTS_NVLS_RIG_H
-#include "host/coll/mm.h"
+#ifndef TRIB_TESTS_HOST_COLL_NVLS_RIG_H
+#define TRIB_TESTS_HOST_COLL_NVLS_RIG_H
+#include "host/coll/transport/mm_member.h"
 #include "host/hca/hca.h"
-#include "switch/net.h"
+#include "switch/net/net.h"
 #include "switch/reduce/an.h"
 #include "tests/support/eal.h"
 #include "tests/support/reduce_ref.h"

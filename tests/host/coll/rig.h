@@ -3,8 +3,8 @@
  * node. Frames go from endpoint to endpoint after RIG_LATENCY, in order, unless a predicate loses
  * them. No links, rates or queues: those are sim/'s.
  */
-#ifndef TRIB_TESTS_COLL_RIG_H
-#define TRIB_TESTS_COLL_RIG_H
+#ifndef TRIB_TESTS_HOST_COLL_RIG_H
+#define TRIB_TESTS_HOST_COLL_RIG_H
 
 #include "host/coll/coll.h"
 #include "host/hca/hca.h"

@@ -2,7 +2,7 @@
  * Wrong arguments of every collective: refused in words where one rank can know, with a
  * communicator that is as good as before; named on all ranks where they differ between them.
  */
-#include "host/coll/sched.h"
+#include "host/coll/alg/sched.h"
 #include "tests/host/coll/rig.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
  * Two HCAs joined in memory by their endpoints: no driver, no thread, no clock. Time moves when
  * nothing else does.
  */
-#ifndef TRIB_TESTS_HCA_PAIR_H
-#define TRIB_TESTS_HCA_PAIR_H
+#ifndef TRIB_TESTS_HOST_HCA_PAIR_H
+#define TRIB_TESTS_HOST_HCA_PAIR_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * tests/e2e/cuda.sh: with the tests' own driver in place of NVIDIA's, and with a GPU where there is
  * one. By itself it is skipped where there is no GPU.
  */
+#include "aggregation/arith.h"
 #include "host/kernels/device.h"
-#include "switch/reduce/arith.h"
 #include "tests/support/reduce_ref.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
-/* Every kernel's twin against the scalar row of switch/reduce/arith.c, bit for bit; patterns and
+/* Every kernel's twin against the scalar row of aggregation/arith.c, bit for bit; patterns and
  * blocks against loops of their own. */
+#include "aggregation/arith.h"
 #include "host/kernels/kernels.h"
-#include "switch/reduce/arith.h"
 #include "tests/support/reduce_ref.h"
 
 #include <setjmp.h>

@@ -6,8 +6,8 @@
  */
 #include "host/kernels/multicast.h"
 
+#include "host/bench/test_pattern.h"
 #include "host/kernels/kernels.h"
-#include "host/perf/values.h"
 #include "tests/support/reduce_ref.h"
 
 #include <dlfcn.h>

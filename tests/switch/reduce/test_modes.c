@@ -1,5 +1,5 @@
 /* How a switch reduces when its conf says something else than "nearest, by child". */
-#include "switch/reduce/narrow.h"
+#include "aggregation/narrow.h"
 #include "tests/support/agg_bed.h"
 #include "tests/support/reduce_ref.h"
 

@@ -1,0 +1,73 @@
+/*
+ * Arithmetic of reduction: one [op][dtype] table of kernels, each one pass over N inputs and one
+ * output. Used by the aggregation nodes and by the host's algorithms alike.
+ *
+ * The rule (what "exact" means): out[i] = in[0][i] op in[1][i] op ... op in[n-1][i], evaluated from
+ * left to right, in the type itself for fp32, fp64 and integers (integers wrap, two's complement),
+ * in fp32 with one rounding (ties to even) at the end for fp16, bf16 and the 8-bit floats. A NaN
+ * result is the canonical quiet NaN of its type (sign 0, only the top mantissa bit). min and max: a
+ * NaN input gives NaN, and -0 is less than +0. AVG is a SUM here; the host divides at the edge.
+ *
+ * 8-bit floats are OCP's (OFP8): E5M2 has infinities as IEEE 754 has; E4M3 has none, and a result
+ * beyond 448, infinity included, is its NaN (0x7f). BAND, BOR and BXOR are for integers. MINLOC and
+ * MAXLOC are for pairs of a value and an int32 index: of equal values the lowest index; a NaN is
+ * both less and greater than any number, -0 is less than +0.
+ */
+#ifndef TRIB_AGGREGATION_ARITH_H
+#define TRIB_AGGREGATION_ARITH_H
+
+#include "aggregation/dtype.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ARITH_MAX_INPUTS 128 /* all GPUs of an NVL72, all children of a switch */
+
+typedef void (*arith_fn)(void *out, const void *const *in, unsigned n, size_t count);
+
+/* Whether the operation is defined for the type. */
+bool arith_valid(enum redop op, enum dtype t);
+/* The kernel for n inputs (1..ARITH_MAX_INPUTS) of `count` elements; out may be one of the inputs.
+ * NULL where arith_valid() says no. */
+arith_fn arith_kernel(enum redop op, enum dtype t);
+/* The scalar row, for tests and as the definition. */
+arith_fn arith_scalar(enum redop op, enum dtype t);
+/* The rows of the table, narrowest first. Those from V512_BF16 on are V512 but for 16-bit floats,
+ * for sums of floats in ZEN4 and for all sums in ZEN5. For tests and benchmarks. */
+enum arith_row {
+    ARITH_SCALAR,
+    ARITH_V128,
+    ARITH_V256,
+    ARITH_V512,
+    ARITH_V512_BF16,
+    ARITH_V512_ZEN4,
+    ARITH_V512_ZEN5,
+    ARITH_V512_FP16,
+    ARITH_ROWS
+};
+bool arith_row_usable(enum arith_row row);
+/* The CPUs that not simply the widest row is for. */
+enum arith_cpu { ARITH_OTHER, ARITH_INTEL, ARITH_ZEN4, ARITH_ZEN5 };
+enum arith_cpu arith_cpu(void);
+/* The row that arith_kernel() takes for a type: the widest that this CPU can run, but on Intel's
+ * CPUs without AVX512_FP16 16-bit floats are faster in narrower ones (a conversion of 16 halves
+ * takes both vector units, where two of 8 are done at once); the row with it is for Intel's alone,
+ * ZEN4 for Zen 4, ZEN5 for Zen 5 and what AMD makes after it. The bits are the same. */
+enum arith_row arith_row_for(enum dtype t, enum arith_row widest, enum arith_cpu cpu);
+arith_fn arith_kernel_of(enum arith_row row, enum redop op,
+                         enum dtype t); /* NULL: row is not of this architecture
+                                         * or compiler */
+/* AVG at the edge: buf[i] /= n (integers truncate toward zero; fp16/bf16 through fp32). */
+void arith_divide(void *buf, enum dtype t, unsigned n, size_t count);
+
+float fp16_to_fp32(uint16_t h);
+uint16_t fp32_to_fp16(float f); /* ties to even, canonical NaN */
+float bf16_to_fp32(uint16_t h);
+uint16_t fp32_to_bf16(float f);
+
+float fp8_e4m3_to_fp32(uint8_t b);
+uint8_t fp32_to_fp8_e4m3(float f);
+float fp8_e5m2_to_fp32(uint8_t b);
+uint8_t fp32_to_fp8_e5m2(float f);
+
+#endif

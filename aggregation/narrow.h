@@ -1,0 +1,36 @@
+/*
+ * A float made narrower, in any rounding mode, and reductions that end with one: for the types that
+ * accumulate in fp32 (fp16, bf16, 8-bit floats). Nearest, the default, has kernels of its own
+ * (arith.h); fp32 and fp64 always round to nearest at each operation.
+ */
+#ifndef TRIB_AGGREGATION_NARROW_H
+#define TRIB_AGGREGATION_NARROW_H
+
+#include "aggregation/arith.h"
+
+enum rounding { ROUND_NEAREST, ROUND_ZERO, ROUND_UP, ROUND_DOWN, ROUND_STOCHASTIC, ROUND_COUNT };
+const char *rounding_name(enum rounding r); /* "nearest" "zero" "up" "down" "stochastic" */
+int rounding_by_name(const char *s);        /* -EINVAL */
+
+/* Shape of a small float. max: code of the largest finite one; beyond it `over` (infinity, or NaN
+ * where there is none). */
+struct narrow {
+    uint8_t exp_bits, man_bits;
+    uint32_t max, over, nan;
+};
+extern const struct narrow narrow_f16, narrow_bf16, narrow_e4m3, narrow_e5m2;
+
+/* The code of f, sign in its top bit. draw: uniform bits, for ROUND_STOCHASTIC: the chance to go up
+ * is the part that is cut off. Overflow: nearest, up (of a positive), down (of a negative) and
+ * stochastic give `over`, the others the largest finite number. */
+uint32_t narrow(const struct narrow *n, float f, enum rounding mode, uint32_t draw);
+
+/*
+ * As arith_kernel(op, t) with another rounding at the end. `first`: number of the first element in
+ * the whole vector; the draws of stochastic rounding depend on the seed and an element's number
+ * alone, so that runs repeat bit for bit.
+ */
+void arith_rounded(enum rounding mode, uint64_t seed, uint64_t first, enum redop op, enum dtype t,
+                   void *out, const void *const *in, unsigned n, size_t count);
+
+#endif

@@ -1,0 +1,49 @@
+#include "base/arena.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define CHUNK_BYTES 65536u
+
+struct chunk {
+    struct chunk *next;
+    size_t used, size;
+    alignas(max_align_t) unsigned char mem[];
+};
+
+void *arena_alloc(void **arena, size_t n, size_t size)
+{
+    struct chunk *c = *arena;
+    size_t bytes;
+    void *p;
+
+    if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX / 2)
+        return NULL;
+    bytes = (bytes + alignof(max_align_t)) & ~(alignof(max_align_t) - 1);
+    if (!c || c->size - c->used < bytes) {
+        size_t room = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+
+        c = calloc(1, sizeof(*c) + room);
+        if (!c)
+            return NULL;
+        c->size = room;
+        c->next = *arena;
+        *arena = c;
+    }
+    p = c->mem + c->used;
+    c->used += bytes;
+    return p;
+}
+
+void arena_free(void *arena)
+{
+    struct chunk *c = arena;
+
+    while (c) {
+        struct chunk *next = c->next;
+
+        free(c);
+        c = next;
+    }
+}

@@ -1,0 +1,101 @@
+#include "base/atomic_output.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Where it is written: tmp takes the place of path in the end, or is empty: no file of its own. */
+struct place {
+    char path[PATH_MAX], tmp[PATH_MAX];
+};
+
+bool out_is_file(const char *path)
+{
+    struct stat st;
+
+    /* What stands there by name may be a file, as standard output is; it belongs to others. */
+    if (!strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6))
+        return false;
+    return stat(path, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
+}
+
+static int place_of(struct place *p, const char *path)
+{
+    struct stat st;
+
+    p->tmp[0] = 0;
+    if (strlen(path) >= sizeof(p->path))
+        return -ENAMETOOLONG;
+    strcpy(p->path, path);
+    if (!out_is_file(path))
+        return 0;
+    if (!stat(path, &st)) {
+        if (S_ISDIR(st.st_mode))
+            return -EISDIR;
+        if (!realpath(path, p->path)) /* through links */
+            return -errno;
+    }
+    return snprintf(p->tmp, sizeof(p->tmp), "%.*s.%d.tmp", PATH_MAX - 16, p->path, (int)getpid()) <
+                   (int)sizeof(p->tmp)
+               ? 0
+               : -ENAMETOOLONG;
+}
+
+int out_can_write(const char *path)
+{
+    struct place p;
+    int rc = place_of(&p, path);
+    FILE *f;
+
+    if (rc)
+        return rc;
+    if (!*p.tmp)
+        return access(p.path, W_OK) ? -errno : 0;
+    f = fopen(p.tmp, "we");
+    if (!f)
+        return -errno;
+    fclose(f);
+    unlink(p.tmp);
+    return 0;
+}
+
+int out_json(const char *path, const struct json_t *j, size_t flags)
+{
+    struct place p;
+    int rc = place_of(&p, path);
+    FILE *f;
+
+    if (rc)
+        return rc;
+    fflush(stdout); /* which may be the same */
+    f = *p.tmp ? fopen(p.tmp, "we") : fopen(p.path, "ae");
+    if (!f)
+        return -errno;
+    errno = 0;
+    rc = json_dumpf(j, f, flags) || fputc('\n', f) < 0 ? (errno ? -errno : -EIO) : 0;
+    if (fclose(f) && !rc) /* what was buffered meets a full disk here */
+        rc = -errno;
+    if (!*p.tmp)
+        return rc;
+    if (!rc && rename(p.tmp, p.path))
+        rc = -errno;
+    if (rc)
+        unlink(p.tmp);
+    return rc;
+}
+
+int out_end(const char *program)
+{
+    errno = 0;
+    if (!fflush(stdout) && !ferror(stdout))
+        return 0;
+    /* Why may have been known to an earlier write alone. */
+    fprintf(stderr, "%s: cannot write to standard output%s%s\n", program, errno ? ": " : "",
+            errno ? strerror(errno) : "");
+    return -EIO;
+}

@@ -1,0 +1,74 @@
+/*
+ * Memory in whole lines of the CPU's caches: for what a simulated fabric has thousands of, whose
+ * fields stand in order of use. Freed by free().
+ */
+#ifndef TRIB_BASE_CACHELINE_H
+#define TRIB_BASE_CACHELINE_H
+
+#include <rte_common.h>
+#include <rte_prefetch.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of any content, for queues whose places are written before they are read: those that nobody comes
+ * to, of queues for thousands of peers nearly all, take no memory. */
+static inline void *lines_take(size_t bytes)
+{
+    return aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_CACHE_LINE_ROUNDUP(bytes));
+}
+
+/* On its way into the CPU's caches, line by line. */
+static inline void lines_soon(const void *p, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += RTE_CACHE_LINE_SIZE)
+        rte_prefetch0((const char *)p + i);
+}
+
+/*
+ * Lines that are used together, time and again, through pointers from one to the next: all of them
+ * are asked for at once. A few; beyond that they are left out. Each entry is where lines begin, and
+ * in the bits below a line's size how many more of them.
+ */
+#define LINES_LISTED 23u
+struct lines_list {
+    uint64_t n;
+    uintptr_t at[LINES_LISTED];
+} __rte_cache_aligned;
+
+/* `bytes` from p on, at most 64 lines; p begins a line. */
+static inline void lines_list_add(struct lines_list *l, const void *p, size_t bytes)
+{
+    if (l->n < LINES_LISTED)
+        l->at[l->n++] = (uintptr_t)p | (bytes - 1) / RTE_CACHE_LINE_SIZE;
+}
+
+/* What begins at p, if it is there. */
+static inline void lines_list_drop(struct lines_list *l, const void *p)
+{
+    for (uint64_t i = 0; i < l->n; i++)
+        if ((l->at[i] & ~(uintptr_t)(RTE_CACHE_LINE_SIZE - 1)) == (uintptr_t)p) {
+            l->at[i] = l->at[--l->n];
+            return;
+        }
+}
+
+static inline void lines_list_soon(const struct lines_list *l)
+{
+    for (uint64_t i = 0; i < l->n; i++) {
+        const char *p = (const char *)(l->at[i] & ~(uintptr_t)(RTE_CACHE_LINE_SIZE - 1));
+
+        rte_prefetch0(p);
+        for (uintptr_t k = l->at[i] % RTE_CACHE_LINE_SIZE; k; k--)
+            rte_prefetch0(p += RTE_CACHE_LINE_SIZE);
+    }
+}
+
+/* Zeroed. */
+static inline void *lines_alloc(size_t bytes)
+{
+    void *p = lines_take(bytes);
+
+    return p ? memset(p, 0, bytes) : NULL;
+}
+
+#endif

@@ -1,0 +1,52 @@
+/* What timed operations cost, from their first event on: start-up is not counted. */
+#ifndef TRIB_BASE_STOPWATCH_H
+#define TRIB_BASE_STOPWATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+struct steady {
+    double cpu_s, wall_s; /* of all that are over; CPU time of all threads */
+    uint64_t frames;
+    bool on;
+    double from_cpu_s, from_wall_s;
+    uint64_t from_frames;
+};
+
+static inline double clock_s(clockid_t which)
+{
+    struct timespec t;
+
+    clock_gettime(which, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static inline double wall_s(void)
+{
+    return clock_s(CLOCK_MONOTONIC);
+}
+
+/* At each event; frames: so far. */
+static inline void steady_tick(struct steady *t, uint64_t frames)
+{
+    if (__builtin_expect(t->on, 1))
+        return;
+    t->on = true;
+    t->from_cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID);
+    t->from_wall_s = wall_s();
+    t->from_frames = frames;
+}
+
+/* At the end of an operation. */
+static inline void steady_end(struct steady *t, uint64_t frames)
+{
+    if (!t->on)
+        return;
+    t->on = false;
+    t->cpu_s += clock_s(CLOCK_PROCESS_CPUTIME_ID) - t->from_cpu_s;
+    t->wall_s += wall_s() - t->from_wall_s;
+    t->frames += frames - t->from_frames;
+}
+
+#endif

@@ -1,0 +1,81 @@
+#include "base/table.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct table {
+    unsigned columns, n, cap;
+    size_t width[TABLE_COLUMNS];
+    char **cell;
+    bool failed;
+};
+
+static void add(struct table *t, char *text)
+{
+    if (t->n == t->cap) {
+        unsigned cap = t->cap ? 2 * t->cap : 128;
+        char **cell = realloc(t->cell, cap * sizeof(*cell));
+
+        if (!cell) {
+            free(text);
+            t->failed = true;
+            return;
+        }
+        t->cell = cell;
+        t->cap = cap;
+    }
+    if (strlen(text) > t->width[t->n % t->columns])
+        t->width[t->n % t->columns] = strlen(text);
+    t->cell[t->n++] = text;
+}
+
+void table_cell(struct table *t, const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list ap;
+
+    if (!t || t->failed)
+        return;
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        text = NULL;
+    va_end(ap);
+    if (text && !*text) {
+        free(text);
+        text = strdup("-");
+    }
+    if (text)
+        add(t, text);
+    else
+        t->failed = true;
+}
+
+struct table *table_new(const char *const *heads)
+{
+    struct table *t = calloc(1, sizeof(*t));
+
+    if (!t)
+        return NULL;
+    while (t->columns < TABLE_COLUMNS && heads[t->columns])
+        t->columns++;
+    for (unsigned i = 0; i < t->columns; i++)
+        table_cell(t, "%s", heads[i]);
+    return t;
+}
+
+void table_print(struct table *t, FILE *out)
+{
+    if (!t)
+        return;
+    for (unsigned i = 0; i < t->n; i++) {
+        unsigned c = i % t->columns;
+        bool last = c + 1 == t->columns || i + 1 == t->n;
+
+        fprintf(out, "  %-*s%s", last ? 0 : (int)t->width[c], t->cell[i], last ? "\n" : "");
+        free(t->cell[i]);
+    }
+    free(t->cell);
+    free(t);
+}

@@ -1,0 +1,119 @@
+#include "base/timers.h"
+
+#include "base/cacheline.h"
+#include "base/units.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Places are counted from 1. */
+static struct timer_place *place(const struct timers *h, uint32_t at)
+{
+    return &h->heap[at - 1];
+}
+
+static void put(struct timers *h, uint32_t at, struct timer_place p)
+{
+    *place(h, at) = p;
+    p.t->at = at;
+}
+
+static void up(struct timers *h, uint32_t at, struct timer_place p)
+{
+    for (; at > 1 && p.key < place(h, at / 2)->key; at /= 2)
+        put(h, at, *place(h, at / 2));
+    put(h, at, p);
+}
+
+static void down(struct timers *h, uint32_t at, struct timer_place p)
+{
+    for (uint32_t child; (child = 2 * at) <= h->n; at = child) {
+        if (child < h->n && place(h, child + 1)->key < place(h, child)->key)
+            child++;
+        if (p.key <= place(h, child)->key)
+            break;
+        put(h, at, *place(h, child));
+    }
+    put(h, at, p);
+}
+
+void timer_set(struct timers *h, struct timer *t, int64_t deadline)
+{
+    t->deadline = deadline;
+    if (t->at && deadline >= place(h, t->at)->key)
+        place(h, t->at)->deadline = deadline;
+    else
+        up(h, t->at ? t->at : ++h->n, (struct timer_place){deadline, deadline, t});
+}
+
+void timer_clear(struct timers *h, struct timer *t)
+{
+    uint32_t at = t->at;
+    struct timer_place last;
+
+    t->deadline = PS_NEVER;
+    if (!at)
+        return;
+    t->at = 0;
+    last = *place(h, h->n--);
+    if (last.t == t)
+        return;
+    if (at > 1 && last.key < place(h, at / 2)->key)
+        up(h, at, last);
+    else
+        down(h, at, last);
+}
+
+/* The first place has the earliest deadline then, if there is one. */
+static void settle(struct timers *h)
+{
+    while (h->n && place(h, 1)->key != place(h, 1)->deadline) {
+        struct timer_place p = *place(h, 1);
+
+        p.key = p.deadline;
+        down(h, 1, p);
+    }
+}
+
+struct timer *timer_first(struct timers *h)
+{
+    settle(h);
+    return h->n ? place(h, 1)->t : NULL;
+}
+
+int64_t timers_next(struct timers *h)
+{
+    settle(h);
+    return h->n ? place(h, 1)->deadline : PS_NEVER;
+}
+
+void timers_init(struct timers *h, struct timer_place *few, uint32_t n_few)
+{
+    *h = (struct timers){.heap = few, .room = n_few};
+}
+
+int timers_fit(struct timers *h, uint32_t n)
+{
+    struct timer_place *heap;
+
+    if (n <= h->room)
+        return 0;
+    n = RTE_MAX(n, 2 * h->room);
+    heap = lines_take(n * sizeof(*heap));
+    if (!heap)
+        return -ENOMEM;
+    if (h->n)
+        memcpy(heap, h->heap, h->n * sizeof(*heap));
+    timers_fini(h);
+    h->heap = heap;
+    h->room = n;
+    h->own = 1;
+    return 0;
+}
+
+void timers_fini(struct timers *h)
+{
+    if (h->own)
+        free(h->heap);
+    h->heap = NULL;
+}

@@ -1,0 +1,318 @@
+/*
+ * Groups of a conf file read by a table of allowed keys. Every complaint has the same shape:
+ * "<key>: found <what>, expected <what>".
+ */
+#include "base/units.h"
+#include "fabric/build.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+bool keys_good_name(const char *s)
+{
+    size_t n = strlen(s);
+
+    if (n < 1 || n >= FAB_NAME || !isalnum((unsigned char)s[0]))
+        return false;
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s) && !strchr("_.-", *s))
+            return false;
+    return true;
+}
+
+void keys_default_name(const char *path, char name[FAB_NAME])
+{
+    const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path,
+               *dot = strrchr(stem, '.');
+    size_t n = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
+
+    snprintf(name, FAB_NAME, "%.*s", (int)(n < FAB_NAME ? n : FAB_NAME - 1), stem);
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && (c == name || !strchr("_.-", *c)))
+            *c = c == name ? 'f' : '-';
+    if (!*name)
+        snprintf(name, FAB_NAME, "fabric");
+}
+
+/* Levenshtein distance, of words up to FAB_NAME letters; longer ones are far from everything. */
+static unsigned distance(const char *a, const char *b)
+{
+    size_t na = strlen(a), nb = strlen(b);
+    unsigned row[FAB_NAME + 1];
+
+    if (na > FAB_NAME || nb > FAB_NAME)
+        return FAB_NAME;
+    for (unsigned j = 0; j <= nb; j++)
+        row[j] = j;
+    for (unsigned i = 1; i <= na; i++) {
+        unsigned diagonal = row[0];
+
+        row[0] = i;
+        for (unsigned j = 1; j <= nb; j++) {
+            unsigned change = diagonal + (a[i - 1] != b[j - 1]);
+            unsigned insert = row[j - 1] + 1, delete = row[j] + 1;
+
+            diagonal = row[j];
+            row[j] = change < insert ? change : insert;
+            row[j] = delete < row[j] ? delete : row[j];
+        }
+    }
+    return row[nb];
+}
+
+const char *keys_nearest(const char *word, const char *const *names, unsigned n)
+{
+    unsigned best = strlen(word) < 4 ? 2 : 3; /* one slip in a short word, two in a longer one */
+    const char *nearest = NULL;
+
+    for (unsigned i = 0; i < n; i++) {
+        unsigned d = distance(word, names[i]);
+
+        if (d < best) {
+            best = d;
+            nearest = names[i];
+        }
+    }
+    return nearest;
+}
+
+/* What a setting holds, as a person would say it. */
+static const char *found(const config_setting_t *s, char *buf, size_t n)
+{
+    switch (config_setting_type(s)) {
+    case CONFIG_TYPE_INT:
+    case CONFIG_TYPE_INT64:
+        snprintf(buf, n, "%lld", config_setting_get_int64(s));
+        break;
+    case CONFIG_TYPE_FLOAT:
+        snprintf(buf, n, "%g", config_setting_get_float(s));
+        break;
+    case CONFIG_TYPE_BOOL:
+        snprintf(buf, n, "%s", config_setting_get_bool(s) ? "true" : "false");
+        break;
+    case CONFIG_TYPE_STRING:
+        snprintf(buf, n, "\"%.60s\"", config_setting_get_string(s));
+        break;
+    case CONFIG_TYPE_GROUP:
+        snprintf(buf, n, "a group { }");
+        break;
+    case CONFIG_TYPE_ARRAY:
+        snprintf(buf, n, "an array [ ]");
+        break;
+    default:
+        snprintf(buf, n, "a list ( )");
+    }
+    return buf;
+}
+
+void keys_expected(struct build *b, const config_setting_t *s, const char *expected)
+{
+    const char *name = config_setting_name(s);
+    char buf[80];
+
+    build_error(b, (int)config_setting_source_line(s), "%s%sfound %s, expected %s",
+                name ? name : "", name ? ": " : "", found(s, buf, sizeof(buf)), expected);
+}
+
+int keys_choice(struct build *b, const config_setting_t *s, const char *const *names, unsigned n)
+{
+    const char *word =
+        config_setting_type(s) == CONFIG_TYPE_STRING ? config_setting_get_string(s) : NULL;
+    char expected[160] = "";
+    size_t len = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (word && !strcmp(word, names[i]))
+            return (int)i;
+        len += (size_t)snprintf(expected + len, sizeof(expected) - len, "%s\"%s\"",
+                                !i           ? ""
+                                : i + 1 == n ? " or "
+                                             : ", ",
+                                names[i]);
+        if (len >= sizeof(expected))
+            len = sizeof(expected) - 1;
+    }
+    keys_expected(b, s, expected);
+    return -EINVAL;
+}
+
+static bool in_range(const struct key *k, uint64_t v)
+{
+    return (!k->lo && !k->hi) || (v >= k->lo && v <= k->hi);
+}
+
+static void print_rate(uint64_t bps, char *buf, size_t n)
+{
+    static const char *const unit[] = {"b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"};
+    unsigned u = 0;
+
+    for (; u + 1 < LEN(unit) && bps >= 1000 && bps % 1000 == 0; u++)
+        bps /= 1000;
+    snprintf(buf, n, "%" PRIu64 "%s", bps, unit[u]);
+}
+
+static void read_rate(struct build *b, const config_setting_t *s, const struct key *k, void *out)
+{
+    const char *text = config_setting_get_string(s);
+    char want[120], lo[32], hi[32];
+    uint64_t v;
+
+    print_rate(k->lo, lo, sizeof(lo));
+    print_rate(k->hi, hi, sizeof(hi));
+    snprintf(want, sizeof(want),
+             "a rate from %s to %s, with its unit, as \"400Gb/s\" or \"50GB/s\"", lo, hi);
+    if (!text || parse_rate(text, &v) || !in_range(k, v))
+        keys_expected(b, s, want);
+    else
+        *(uint64_t *)out = v;
+}
+
+static void read_time(struct build *b, const config_setting_t *s, const struct key *k, void *out)
+{
+    const char *text = config_setting_get_string(s);
+    int64_t v;
+
+    if (!text || parse_time(text, &v) || !in_range(k, (uint64_t)v))
+        keys_expected(b, s, "a time up to 1s, with its unit, as \"300ns\" or \"1.5us\"");
+    else
+        *(int64_t *)out = v;
+}
+
+static void read_size(struct build *b, const config_setting_t *s, const struct key *k, void *out)
+{
+    const char *text = config_setting_get_string(s);
+    char want[120];
+    uint64_t v;
+
+    snprintf(want, sizeof(want),
+             "a size from %" PRIu64 "B to %" PRIu64 "GiB, with its unit, as \"64KiB\" or \"4MB\"",
+             k->lo, k->hi >> 30);
+    if (!text || parse_size(text, &v) || !in_range(k, v))
+        keys_expected(b, s, want);
+    else
+        *(uint64_t *)out = v;
+}
+
+static bool is_int(const config_setting_t *s)
+{
+    return config_setting_type(s) == CONFIG_TYPE_INT || config_setting_type(s) == CONFIG_TYPE_INT64;
+}
+
+static void read_uint(struct build *b, const config_setting_t *s, const struct key *k, void *out)
+{
+    char want[80];
+
+    snprintf(want, sizeof(want), "an integer from %" PRIu64 " to %" PRIu64, k->lo, k->hi);
+    if (!is_int(s) || config_setting_get_int64(s) < 0 ||
+        !in_range(k, (uint64_t)config_setting_get_int64(s)))
+        keys_expected(b, s, want);
+    else
+        *(uint32_t *)out = (uint32_t)config_setting_get_int64(s);
+}
+
+static void read_prob(struct build *b, const config_setting_t *s, void *out)
+{
+    const char *text = config_setting_get_string(s);
+    bool is_float = config_setting_type(s) == CONFIG_TYPE_FLOAT;
+    double v = is_float    ? config_setting_get_float(s)
+               : is_int(s) ? (double)config_setting_get_int64(s)
+                           : -1;
+
+    if (text && parse_probability(text, &v))
+        v = -1;
+    if (v >= 0 && v <= 1)
+        *(double *)out = v;
+    else
+        keys_expected(b, s, "a probability from 0.0 to 1.0, or as \"0.1%\"");
+}
+
+static void read_text(struct build *b, const config_setting_t *s, enum key_type type, char *out)
+{
+    const char *text = config_setting_get_string(s);
+
+    if (type == KEY_NAME) {
+        if (text && keys_good_name(text))
+            snprintf(out, FAB_NAME, "%s", text);
+        else
+            keys_expected(b, s, KEY_NAME_RULE);
+    } else if (text && *text && strlen(text) < 128) {
+        snprintf(out, 128, "%s", text);
+    } else {
+        keys_expected(b, s, "a text of 1 to 127 letters");
+    }
+}
+
+static void read_value(struct build *b, const config_setting_t *s, const struct key *k, void *out)
+{
+    switch (k->type) {
+    case KEY_RATE:
+        read_rate(b, s, k, out);
+        break;
+    case KEY_TIME:
+        read_time(b, s, k, out);
+        break;
+    case KEY_SIZE:
+        read_size(b, s, k, out);
+        break;
+    case KEY_UINT:
+        read_uint(b, s, k, out);
+        break;
+    case KEY_BOOL:
+        if (config_setting_type(s) == CONFIG_TYPE_BOOL)
+            *(bool *)out = config_setting_get_bool(s);
+        else
+            keys_expected(b, s, "true or false");
+        break;
+    case KEY_PROB:
+        read_prob(b, s, out);
+        break;
+    case KEY_NAME:
+    case KEY_TEXT:
+        read_text(b, s, k->type, out);
+        break;
+    case KEY_OWN:
+        break;
+    }
+}
+
+static void unknown_key(struct build *b, const config_setting_t *s, const struct key *keys,
+                        unsigned n)
+{
+    const char *names[32], *name = config_setting_name(s), *near;
+    char list[256] = "";
+    size_t len = 0;
+
+    for (unsigned i = 0; i < n && i < LEN(names); i++) {
+        names[i] = keys[i].name;
+        if (len < sizeof(list))
+            len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i ? ", " : "",
+                                    keys[i].name);
+    }
+    near = keys_nearest(name, names, n);
+    if (near)
+        build_error(b, (int)config_setting_source_line(s),
+                    "found unknown key \"%.60s\", expected \"%s\"?", name, near);
+    else
+        build_error(b, (int)config_setting_source_line(s),
+                    "found unknown key \"%.60s\", expected one of: %s", name, list);
+}
+
+void keys_read(struct build *b, config_setting_t *g, const struct key *keys, unsigned n, void *out)
+{
+    for (int i = 0; i < config_setting_length(g); i++) {
+        config_setting_t *s = config_setting_get_elem(g, (unsigned)i);
+        unsigned k = 0;
+
+        while (k < n && strcmp(keys[k].name, config_setting_name(s)))
+            k++;
+        if (k == n)
+            unknown_key(b, s, keys, n);
+        else
+            read_value(b, s, &keys[k], (char *)out + keys[k].offset);
+    }
+}

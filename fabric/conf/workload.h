@@ -1,0 +1,85 @@
+/*
+ * A training workload: a transformer, what it is trained on, and how it is spread over GPUs; from a
+ * libconfig file (conf/README.md). Plain data, checked. Counts of parameters and FLOPs follow from
+ * the shape, nothing is looked up.
+ *
+ * There are dp * tp * pp GPUs. Experts are spread over ep of the dp * tp GPUs of a pipeline stage,
+ * so dp * tp / ep GPUs hold copies of the same experts. A global rank is
+ *
+ *   index(order[0]) + degree(order[0]) * (index(order[1]) + degree(order[1]) * index(order[2]))
+ *
+ * with order[0] tensor parallelism as a rule, so that it stays in a node.
+ */
+#ifndef TRIB_FABRIC_CONF_WORKLOAD_H
+#define TRIB_FABRIC_CONF_WORKLOAD_H
+
+#include "fabric/fabric.h"
+#include "fabric/gpu_device.h"
+
+enum work_axis { WORK_TP, WORK_DP, WORK_PP, WORK_AXES };
+
+struct workload {
+    char path[256];
+    char name[FAB_NAME]; /* `name` in the file, default the file's stem */
+    const struct device *device;
+
+    /* The model. d_ff: of dense layers; gated: three matrices of d_model * d_ff instead of two. */
+    uint32_t layers, d_model, d_ff, heads, kv_heads, head_dim, vocabulary;
+    bool gated, tied;      /* tied: one matrix for input and output embeddings */
+    double attention;      /* parameters of one layer's attention */
+    uint32_t experts;      /* of a layer; 0: none, and the five below are 0 too */
+    uint32_t top_k;        /* experts that a token goes to */
+    uint32_t token_nodes;  /* nodes that a token goes to at most, 0: any */
+    uint32_t shared;       /* experts that every token goes to, besides */
+    uint32_t expert_d_ff;  /* of one expert */
+    uint32_t dense_layers; /* layers without experts; without experts: all */
+
+    /* Training. */
+    enum dev_type type, wire; /* of arithmetic; of what is sent */
+    uint32_t sequence;        /* tokens */
+    uint64_t batch_tokens;    /* of one step, all GPUs */
+    double tokens;            /* of the whole training, 0: not said */
+    double utilisation;       /* of the device's FLOP/s, 0..1, as measured or hoped for */
+
+    /* How it is spread. */
+    uint32_t tp, dp, pp, ep;
+    uint32_t zero;                   /* stage 0 to 3; 3 is FSDP */
+    uint32_t microbatches;           /* of a pipeline, per step and replica */
+    enum work_axis order[WORK_AXES]; /* innermost first */
+};
+
+/* 0, or -EINVAL with all mistakes in errs. */
+int workload_load(struct workload *w, const char *path, struct fab_errors *errs);
+int workload_load_string(struct workload *w, const char *text, const char *path,
+                         struct fab_errors *errs);
+
+uint32_t workload_degree(const struct workload *w, enum work_axis a);
+/* Ranks from one member of an axis to the next. */
+uint64_t workload_stride(const struct workload *w, enum work_axis a);
+uint64_t workload_gpus(const struct workload *w);
+/* Tokens of one microbatch of one replica: whole, the loader sees to it. */
+uint64_t workload_microbatch_tokens(const struct workload *w);
+/* Layers of the fullest pipeline stage. */
+uint32_t workload_stage_layers(const struct workload *w);
+
+/* Parameters. Those of a layer: its attention, its dense feed-forward block, all its experts with
+ * router; `active` counts the experts that one token goes to. Norms and biases are left out
+ * (below 0.1 %). */
+double workload_dense_ff(const struct workload *w);
+double workload_expert_ff(const struct workload *w, bool active);
+double workload_params(const struct workload *w);
+double workload_active_params(const struct workload *w);
+
+/* 6 FLOPs a token and active parameter: two forward, four backward (Kaplan et al. 2020, without the
+ * attention's own products). Of one step, all GPUs; and of the whole training, 0 where that is not
+ * said. */
+double workload_step_flops(const struct workload *w);
+double workload_total_flops(const struct workload *w);
+/* Seconds of the whole training at the utilisation said, 0 where tokens are not. */
+double workload_total_seconds(const struct workload *w);
+/* Weights in bf16 and Adam's two moments in fp32: 10 bytes a parameter, before sharding. */
+double workload_state_bytes(const struct workload *w);
+
+const char *work_axis_name(enum work_axis a); /* "tp" */
+
+#endif

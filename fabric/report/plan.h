@@ -1,0 +1,35 @@
+/*
+ * What a plan is printed with: values as text, in buf of n bytes, which is returned; and the parts
+ * that sum up.
+ */
+#ifndef TRIB_FABRIC_REPORT_PLAN_H
+#define TRIB_FABRIC_REPORT_PLAN_H
+
+#include "fabric/fabric.h"
+
+#include <stddef.h>
+
+const char *plan_rate(uint64_t bps, char *buf, size_t n); /* "400Gb/s" */
+const char *plan_duration(int64_t ps, char *buf, size_t n);
+const char *plan_size(uint64_t bytes, char *buf, size_t n);
+const char *plan_address(uint32_t ip, char *buf, size_t n);
+/* roce_mac_of_ip() in text; this room knows no other. */
+const char *plan_mac(uint32_t ip, char *buf, size_t n);
+/* "loss 0.01 dup 0.001", empty for a link without faults. */
+void plan_faults(const struct fab_link *l, char *buf, size_t n);
+
+/* Of a link, or of many that are alike. */
+struct table;
+#define PLAN_LINK_HEADS "rate", "latency", "buffer", "frames", "ECN", "PFC", "faults"
+void plan_link_cells(struct table *t, const struct fab_link *l);
+
+/* plan_sums.c: alike nodes, links and trees as one line each. */
+void plan_levels(const struct fabric *f, FILE *out);
+void plan_node_sums(const struct fabric *f, FILE *out);
+void plan_link_sums(const struct fabric *f, FILE *out);
+void plan_tree_sums(const struct fabric *f, FILE *out);
+
+/* Hosts of a tree, and per node its children on it: count has n_nodes entries. */
+unsigned plan_tree_counts(const struct fabric *f, const struct fab_tree *t, uint16_t *count);
+
+#endif

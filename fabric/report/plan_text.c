@@ -1,0 +1,76 @@
+#include "fabric/report/plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Largest unit of which v is a whole number. */
+static const char *print_unit(uint64_t v, const char *const *units, uint64_t step, char *buf,
+                              size_t n)
+{
+    for (; units[1] && v >= step && v % step == 0; units++)
+        v /= step;
+    snprintf(buf, n, "%" PRIu64 "%s", v, *units);
+    return buf;
+}
+
+const char *plan_rate(uint64_t v, char *buf, size_t n)
+{
+    static const char *const units[] = {"b/s", "kb/s", "Mb/s", "Gb/s", NULL};
+
+    return print_unit(v, units, 1000, buf, n);
+}
+
+const char *plan_duration(int64_t v, char *buf, size_t n)
+{
+    static const char *const units[] = {"ps", "ns", "us", "ms", "s", NULL};
+
+    return v ? print_unit((uint64_t)v, units, 1000, buf, n) : "0";
+}
+
+const char *plan_size(uint64_t v, char *buf, size_t n)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", NULL};
+
+    return v ? print_unit(v, units, 1024, buf, n) : "off";
+}
+
+const char *plan_address(uint32_t ip, char *buf, size_t n)
+{
+    snprintf(buf, n, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
+    return buf;
+}
+
+/* roce_mac_of_ip() in text; this room knows no other. */
+const char *plan_mac(uint32_t ip, char *buf, size_t n)
+{
+    snprintf(buf, n, "02:54:%02x:%02x:%02x:%02x", ip >> 24, ip >> 16 & 255, ip >> 8 & 255,
+             ip & 255);
+    return buf;
+}
+
+/* "loss 0.01 dup 0.001", empty for a link without faults. */
+void plan_faults(const struct fab_link *l, char *buf, size_t n)
+{
+    const struct {
+        const char *name;
+        double p;
+    } f[] = {{"loss", l->loss}, {"dup", l->dup}, {"reorder", l->reorder}, {"corrupt", l->corrupt}};
+    char d[32];
+    size_t len = 0;
+
+    *buf = 0;
+    for (unsigned i = 0; i < sizeof(f) / sizeof(f[0]); i++)
+        if (f[i].p > 0 && len < n)
+            len +=
+                (size_t)snprintf(buf + len, n - len, "%s%s %g", len ? " " : "", f[i].name, f[i].p);
+    if (l->jitter_ps && len < n)
+        snprintf(buf + len, n - len, "%sjitter %s", len ? " " : "",
+                 plan_duration(l->jitter_ps, d, sizeof(d)));
+}
+
+const char *fab_role_name(enum fab_role role)
+{
+    static const char *const names[] = {"host", "leaf", "spine", "core", "nvswitch", "switch"};
+
+    return names[role];
+}

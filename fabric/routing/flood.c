@@ -1,0 +1,66 @@
+#include "fabric/routing/flood.h"
+
+#include "fabric/build.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Ports that are in the tree whatever it looks like: to hosts and to the outside. */
+static void leaves_of_tree(struct fabric *f)
+{
+    for (unsigned i = 0; i < f->n_nodes; i++) {
+        struct fab_node *n = &f->nodes[i];
+
+        for (unsigned p = 0; p < n->n_ports; p++)
+            n->ports[p].flood = n->ports[p].external[0] ||
+                                (n->ports[p].link != FAB_NONE &&
+                                 (n->kind == FAB_HOST || peer_switch(f, &n->ports[p]) == FAB_NONE));
+    }
+}
+
+/* The highest switch that no tree has yet, FAB_NONE: none. */
+static uint16_t next_root(const struct fabric *f, const bool *seen)
+{
+    uint16_t root = FAB_NONE;
+
+    for (unsigned s = 0; s < f->n_switches; s++) {
+        uint16_t i = f->switches[s];
+
+        if (!seen[i] && (root == FAB_NONE || f->nodes[i].tier > f->nodes[root].tier))
+            root = i;
+    }
+    return root;
+}
+
+int flood_build(struct fabric *f)
+{
+    bool *seen = calloc(f->n_nodes + 1u, sizeof(*seen));
+    uint16_t *queue = calloc(f->n_nodes + 1u, sizeof(*queue)), root;
+
+    if (!seen || !queue) {
+        free(seen);
+        free(queue);
+        return -ENOMEM;
+    }
+    leaves_of_tree(f);
+    while ((root = next_root(f, seen)) != FAB_NONE) {
+        seen[root] = true;
+        queue[0] = root;
+        for (unsigned i = 0, n = 1; i < n; i++) {
+            struct fab_node *u = &f->nodes[queue[i]];
+
+            for (unsigned p = 0; p < u->n_ports; p++) {
+                uint16_t w = peer_switch(f, &u->ports[p]);
+
+                if (w == FAB_NONE || seen[w])
+                    continue;
+                seen[w] = true;
+                u->ports[p].flood = f->nodes[w].ports[u->ports[p].peer_port].flood = true;
+                queue[n++] = w;
+            }
+        }
+    }
+    free(seen);
+    free(queue);
+    return 0;
+}

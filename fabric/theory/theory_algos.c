@@ -1,0 +1,221 @@
+#include "fabric/theory/theory.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* What the algorithms are chosen by: levels that the members go over. */
+struct shape {
+    bool node, out;   /* NVSwitches; anything else */
+    bool out_reduces; /* all other levels can */
+    bool multimem;
+    unsigned levels;
+};
+
+static struct shape shape_of(const struct cost_levels *l, struct cost_axis a)
+{
+    struct shape s = {.out_reduces = l->n && l->lv[l->n - 1].role != FAB_ROLE_NVSWITCH};
+
+    for (unsigned i = 0; i < l->n; i++) {
+        const struct cost_level *v = &l->lv[i];
+
+        if (v->role !=
+            FAB_ROLE_NVSWITCH) /* also where all members are in one node: by their NICs */
+            s.out_reduces &= v->reduces;
+        if (cost_children(l, i, a) <= 1)
+            continue;
+        s.levels++;
+        if (v->role == FAB_ROLE_NVSWITCH) {
+            s.node = true;
+            s.multimem = v->multimem;
+        } else {
+            s.out = true;
+        }
+    }
+    return s;
+}
+
+struct algo {
+    const char *name;
+    /* How GPU nodes and the network beyond take part; or one of the two below. */
+    enum cost_way node, out;
+    enum { BY_LEVELS, BY_RING, BY_RINGS, BY_HALVING, BY_FLAT_SHARP } form;
+    bool (*there)(const struct shape *s, struct cost_axis a);
+};
+
+static bool always(const struct shape *s, struct cost_axis a)
+{
+    (void)a;
+    return s->levels > 0;
+}
+
+static bool power_of_two(const struct shape *s, struct cost_axis a)
+{
+    return s->levels > 0 && cost_steps_halving((unsigned)a.degree) > 0;
+}
+
+static bool hier(const struct shape *s, struct cost_axis a)
+{
+    (void)a;
+    return s->node && s->out;
+}
+
+static bool sharp(const struct shape *s, struct cost_axis a)
+{
+    return s->out_reduces && a.inner == 1;
+}
+
+static bool nvls(const struct shape *s, struct cost_axis a)
+{
+    (void)a;
+    return s->node && !s->out && s->multimem;
+}
+
+static bool hier_sharp(const struct shape *s, struct cost_axis a)
+{
+    (void)a;
+    return s->node && s->out && s->out_reduces;
+}
+
+static bool nvls_sharp(const struct shape *s, struct cost_axis a)
+{
+    return hier_sharp(s, a) && s->multimem;
+}
+
+static const struct algo reduce_algos[] = {
+    {"ring", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_RING, always},
+    {"rings", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_RINGS, hier},
+    {"halving", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_HALVING, power_of_two},
+    {"hier", COST_ALL_REDUCE, COST_ALL_REDUCE, BY_LEVELS, hier},
+    {"sharp", COST_REDUCED, COST_REDUCED, BY_FLAT_SHARP, sharp},
+    {"nvls", COST_REDUCED, COST_REDUCED, BY_LEVELS, nvls},
+    {"hier_sharp", COST_ALL_REDUCE, COST_REDUCED, BY_LEVELS, hier_sharp},
+    {"nvls_sharp", COST_REDUCED, COST_REDUCED, BY_LEVELS, nvls_sharp},
+};
+static const struct algo gather_algos[] = {
+    {"ring", COST_GATHER, COST_GATHER, BY_RING, always},
+    {"rings", COST_GATHER, COST_GATHER, BY_RINGS, hier},
+    {"hier", COST_GATHER, COST_GATHER, BY_LEVELS, hier},
+};
+
+static const struct collective {
+    const char *name;
+    const struct algo *algos;
+    unsigned n;
+} collectives[] = {{"all_reduce", reduce_algos, LEN(reduce_algos)},
+                   {"all_gather", gather_algos, LEN(gather_algos)},
+                   {"reduce_scatter", gather_algos, LEN(gather_algos)},
+                   {"alltoall", NULL, 0}};
+
+const char *model_collective(unsigned i)
+{
+    return i < LEN(collectives) ? collectives[i].name : NULL;
+}
+
+int model_uneven(const struct cost_levels *l, struct cost_axis a)
+{
+    for (unsigned i = 0; i < l->n; i++) {
+        double d = cost_children(l, i, a);
+
+        if (d > floor(d))
+            return (int)i;
+    }
+    return -1;
+}
+
+static unsigned steps_of(const struct cost_levels *l, struct cost_axis a, const enum cost_way *way)
+{
+    unsigned n = 0, members = (unsigned)a.degree;
+
+    for (unsigned i = 0; i < l->n; i++) {
+        bool node = l->lv[i].role == FAB_ROLE_NVSWITCH;
+        unsigned d = (unsigned)cost_children(l, i, a), m = node ? d : members;
+
+        if (d <= 1)
+            continue;
+        n += way[i] == COST_REDUCED      ? 2 /* up and down */
+             : way[i] == COST_ALL_REDUCE ? 2 * (m - 1)
+                                         : m - 1;
+        members = node ? members / d : 1; /* one ring over all that is beyond the nodes */
+    }
+    return n;
+}
+
+static void run(const struct cost_levels *l, const struct algo *g, const struct model_ask *ask,
+                struct model_row *r)
+{
+    enum cost_way way[FAB_MAX_LEVELS];
+    bool reduce = g->node != COST_GATHER;
+    unsigned n = (unsigned)ask->axis.degree;
+
+    for (unsigned i = 0; i < l->n; i++)
+        way[i] = l->lv[i].role == FAB_ROLE_NVSWITCH ? g->node : g->out;
+    r->steps = steps_of(l, ask->axis, way);
+    r->cost = cost_through(l, ask->axis, (double)r->bytes, way);
+    if (g->form == BY_RING || g->form == BY_RINGS) {
+        r->cost =
+            (g->form == BY_RING ? cost_ring : cost_rings)(l, ask->axis, (double)r->bytes, reduce);
+        r->steps = cost_steps_ring(n) / (reduce ? 1 : 2);
+    } else if (g->form == BY_HALVING) {
+        r->cost = cost_halving(l, ask->axis, (double)r->bytes);
+        r->steps = cost_steps_halving(n);
+    } else if (g->form == BY_FLAT_SHARP) {
+        r->cost = cost_flat_sharp(l, ask->axis, (double)r->bytes);
+        r->steps -= shape_of(l, ask->axis).node && shape_of(l, ask->axis).out ? 2 : 0;
+    }
+}
+
+static void bandwidths(struct model_row *r, double factor)
+{
+    r->algbw = r->cost.s > 0 ? (double)r->bytes / r->cost.s : 0;
+    r->busbw = r->algbw * factor;
+}
+
+static unsigned alltoall(const struct cost_levels *l, const struct model_ask *ask, uint64_t bytes,
+                         struct model_row *rows)
+{
+    static const char *const names[] = {"pairwise", "sparse", "drawn"};
+    double n = (double)ask->axis.degree;
+    unsigned most = ask->sparse ? 3 : 1;
+
+    for (unsigned s = 0; s < most; s++) {
+        rows[s] = (struct model_row){.collective = "alltoall",
+                                     .algo = names[s],
+                                     .bytes = bytes,
+                                     .steps = (unsigned)ask->axis.degree - 1,
+                                     .cost = cost_alltoall(l, ask->axis, (double)bytes * n,
+                                                           (enum cost_sparsity)s, ask->sparse)};
+        if (s == COST_SPARSE && ask->sparse < ask->axis.degree)
+            rows[s].steps = ask->sparse;
+        bandwidths(&rows[s], (n - 1) / n);
+    }
+    return most;
+}
+
+unsigned model_rows(const struct cost_levels *l, const char *collective,
+                    const struct model_ask *ask, uint64_t bytes, struct model_row *rows)
+{
+    struct shape s = shape_of(l, ask->axis);
+    double n = (double)ask->axis.degree;
+    const struct collective *c = collectives;
+    unsigned found = 0;
+
+    while (c < collectives + LEN(collectives) && strcmp(c->name, collective))
+        c++;
+    if (c == collectives + LEN(collectives) || !s.levels)
+        return 0;
+    if (!c->algos)
+        return alltoall(l, ask, bytes, rows);
+    for (unsigned i = 0; i < c->n; i++) {
+        struct model_row *r = &rows[found];
+
+        if (!c->algos[i].there(&s, ask->axis))
+            continue;
+        *r = (struct model_row){.collective = c->name, .algo = c->algos[i].name, .bytes = bytes};
+        run(l, &c->algos[i], ask, r);
+        bandwidths(r, (c->algos == reduce_algos ? 2 : 1) * (n - 1) / n);
+        found++;
+    }
+    return found;
+}

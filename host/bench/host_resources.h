@@ -1,0 +1,29 @@
+/*
+ * What this process can have of the machine: how much memory still, since the kernel promises more
+ * than there is and kills in the middle of a run, so what does not fit is refused before anything
+ * starts; and how many cores.
+ */
+#ifndef TRIB_HOST_BENCH_HOST_RESOURCES_H
+#define TRIB_HOST_BENCH_HOST_RESOURCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct room {
+    size_t bytes;     /* of memory, the least of what there is; SIZE_MAX where nobody knows */
+    char by[64];      /* who says so: "MemAvailable", "the cgroup's limit" */
+    size_t addresses; /* that may still be mapped; SIZE_MAX: any */
+};
+void room_find(struct room *r);
+/* What a process of the cgroups in the file `of` (/proc/PID/cgroup) may still have, by the limits
+ * of each of them and of all above, version 1 or 2, below `root` (/sys/fs/cgroup); SIZE_MAX: no
+ * limit. */
+size_t room_cgroup(const char *of, const char *root);
+/* Whether so many bytes, and so many addresses of one process in all, can be had. If not, err: what
+ * there is, and what would be needed; what: of whom. */
+bool room_has(uint64_t bytes, uint64_t addresses, const char *what, char *err, size_t size);
+/* Those on which it may run, of a container not more than it is given time of; at least one. */
+unsigned room_cores(void);
+
+#endif

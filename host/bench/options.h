@@ -1,0 +1,73 @@
+/*
+ * What trib-perf was asked to do. Names and defaults follow nccl-tests where it has them.
+ */
+#ifndef TRIB_HOST_BENCH_OPTIONS_H
+#define TRIB_HOST_BENCH_OPTIONS_H
+
+#include "host/coll/coll.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define PERF_VERSION   "0.1.0"
+#define PERF_MAX_SIZES 512
+#define OPT_ERR        256
+#define PERF_ROW_WALL  60.0  /* seconds of a row, unless --max-wall says otherwise, */
+#define PERF_RUN_WALL  2.0   /* of a timed run then, and */
+#define PERF_RUNS      5     /* else so many of them in a row */
+#define PERF_TREES     (~0u) /* all trees that reach the ranks */
+
+/* Algorithms asked for are a bit mask over coll_algo with auto. Nothing asked is 0. */
+#define ALGOS_ASKED ((int)ALGO_AUTO + 1)
+#define ALGOS_ALL   ((1u << ALGO_COUNT) - 1) /* those that the collective and the fabric have */
+/* No algorithm of ranks on a fabric, but asked for and reported as one: this machine's own GPUs
+ * (nvls_hw.h). */
+#define PERF_NVLS_HW ((enum coll_algo)ALGOS_ASKED)
+#define PERF_ALGOS   (ALGOS_ASKED + 1)
+
+struct perf_opts {
+    const char *conf;
+    enum coll_kind coll;
+    unsigned ranks; /* 0: one on every host */
+    uint64_t min_bytes, max_bytes, step_bytes;
+    unsigned factor; /* 0: steps of step_bytes */
+    unsigned iters, warmup, check, root;
+    unsigned sparse;            /* of alltoall; 0: not */
+    bool mm_self;               /* as in coll_args */
+    unsigned types, ops, algos; /* bit masks over dtype, redop, coll_algo (and PERF_NVLS_HW) */
+    unsigned tree, window;
+    bool error;        /* measure ULP */
+    unsigned n_policy; /* 0: the usual one */
+    enum coll_algo policy[ALGO_COUNT];
+    bool forced;     /* algos came from the environment */
+    double max_wall; /* seconds that a row may last */
+    double run_wall; /* and one timed run of it */
+    const char *json;
+    const char *rsh; /* how ranks start on hosts that are outside */
+    const char *mem; /* --mem; NULL: host */
+    int gpu;         /* WHERE_HOST, or the GPU whose memory buffers are in */
+    bool help;
+};
+
+enum { OPT_OK = 0, OPT_BAD = 2 };
+
+/* Fills o from argv; on OPT_BAD err (OPT_ERR bytes) says what was found and what is expected. */
+int options_parse(struct perf_opts *o, int argc, char **argv, char *err);
+void options_usage(FILE *out);
+/* "4K" "64KiB" "1.5M" "4MB" "123": K, M, G, T and their iB forms are binary, kB or KB, MB, GB, TB
+ * decimal. */
+int options_size(const char *s, uint64_t *bytes);
+/* What each of the two buffers of a rank takes. */
+size_t options_buffer(const struct perf_opts *o, unsigned nranks);
+/* The sizes of the sweep in bytes, ascending. Returns how many, at most max. */
+unsigned options_sizes(const struct perf_opts *o, uint64_t *bytes, unsigned max);
+
+/* What TRIB_ALGO says goes before --algo; NULL or "": nothing. */
+int options_force_algo(struct perf_opts *o, const char *name, char *err);
+
+const char *perf_algo_name(enum coll_algo a); /* sched_algo_name(), and "nvls-hw" */
+bool coll_can_be_in_place(enum coll_kind k);
+bool options_has_error(enum coll_kind k, enum dtype t, enum redop op); /* --error measures it */
+#endif

@@ -1,0 +1,145 @@
+#include "host/bench/report.h"
+
+#include "base/atomic_output.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *fidelity_json(const struct fidelity *f)
+{
+    return json_pack("{s:b, s:f, s:I}", "ok", f->ok, "p99_lag_us", f->p99_lag_us, "dilation_needed",
+                     (json_int_t)f->needed);
+}
+
+/* Where there is something to say. */
+static void add_extras(json_t *j, const struct row *r, int place)
+{
+    if (!j)
+        return;
+    json_object_set_new(j, "asked", json_string(perf_algo_name(row_asked(r))));
+    if (r->chosen)
+        json_object_set_new(j, "why", json_string(r->why));
+    if (*r->run[place].fell_back) {
+        json_object_set_new(j, "fell_back", json_string(r->run[place].fell_back));
+        json_object_set_new(j, "aggregated_iters",
+                            json_integer((json_int_t)r->run[place].aggregated));
+    }
+    if (*r->run[place].cut)
+        json_object_set_new(j, "cut", json_string(r->run[place].cut));
+    if (r->run[place].links)
+        json_object_set(j, "links", r->run[place].links);
+    if (r->staged)
+        json_object_set_new(j, "staging_us", json_real(r->run[place].staging_us));
+    if (r->mm_self)
+        json_object_set_new(j, "mm_self", json_true());
+    if (r->sparse)
+        json_object_set_new(j, "sparse", json_integer((json_int_t)r->sparse));
+    if (r->ulp.n && place == OUT_OF_PLACE) /* JSON has no infinity: such a result is null */
+        json_object_set_new(
+            j, "ulp",
+            json_pack("{s:o, s:o}", "max", number(r->ulp.max), "mean", number(row_ulp_mean(r))));
+}
+
+static json_t *run_json(const struct row *r, int place)
+{
+    const struct run_result *run = &r->run[place];
+
+    json_t *j = json_pack(
+        "{s:s, s:s, s:I, s:I, s:s, s:s, s:i, s:b, s:f, s:f, s:f, s:o, s:o, s:o, s:o, "
+        "s:I, s:I, s:o}",
+        "collective", coll_name(r->coll), "algo", perf_algo_name(r->algo), "size_bytes",
+        (json_int_t)r->bytes, "count", (json_int_t)r->count, "type", row_type(r), "op", row_op(r),
+        "root", row_root(r), "in_place", place == IN_PLACE, "time_us", run->time_us, "algbw_GBps",
+        row_algbw(r, run->time_us), "busbw_GBps", row_busbw(r, run->time_us), "wrong",
+        run->checked ? json_integer((json_int_t)run->wrong) : json_null(), "predicted_us",
+        r->pred.time_ps ? json_real(row_predicted_us(r)) : json_null(), "busiest_link_bytes",
+        r->emulated ? json_integer((json_int_t)r->pred.busiest_link_bytes) : json_null(),
+        "busiest_link_utilisation",
+        r->emulated ? json_real(row_utilisation(r, run->time_us)) : json_null(), "dilation",
+        (json_int_t)run->dilation, "iters", (json_int_t)run->iters, "fidelity",
+        fidelity_json(&run->fid));
+    add_extras(j, r, place);
+    return j;
+}
+
+/* A run that --max-wall left no time for. */
+static void add_missing(json_t **list, const struct row *r, int place)
+{
+    if (!*list)
+        *list = json_array();
+    json_array_append_new(*list, json_pack("{s:s, s:s, s:I, s:s, s:s, s:b, s:s}", "collective",
+                                           coll_name(r->coll), "algo", perf_algo_name(r->algo),
+                                           "size_bytes", (json_int_t)r->bytes, "type", row_type(r),
+                                           "op", row_op(r), "in_place", place == IN_PLACE, "reason",
+                                           r->run[place].cut));
+}
+
+int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
+                 const struct row *rows, unsigned n, const char *error)
+{
+    return report_write_more(path, o, nranks, rows, n, error, NULL, NULL, NULL);
+}
+
+/* Of the group of all ranks, and of rank 0's rail. */
+static json_t *granted_json(const struct coll_grant *g)
+{
+    json_t *j = json_pack("{s:I}", "window_asked", (json_int_t)g->asked);
+
+    if (!j)
+        return NULL;
+    if (g->trees_asked) {
+        json_object_set_new(j, "trees_asked", json_integer((json_int_t)g->trees_asked));
+        json_object_set_new(j, "trees", json_integer((json_int_t)g->trees));
+        json_object_set_new(j, "window", json_integer((json_int_t)g->window));
+    }
+    if (g->rail_asked)
+        json_object_set_new(j, "rail_window", json_integer((json_int_t)g->rail));
+    if (*g->why)
+        json_object_set_new(j, "why", json_string(g->why));
+    return j;
+}
+
+int report_write_more(const char *path, const struct perf_opts *o, unsigned nranks,
+                      const struct row *rows, unsigned n, const char *error,
+                      const struct coll_grant *g, const char *key, struct json_t *more)
+{
+    json_t *results = json_array(), *missing = NULL;
+    bool ok = true;
+
+    for (unsigned i = 0; i < n; i++) {
+        for (int p = 0; p < PLACES; p++) {
+            if (!rows[i].run[p].valid) {
+                if (*rows[i].run[p].cut)
+                    add_missing(&missing, &rows[i], p);
+                continue;
+            }
+            ok = ok && rows[i].run[p].fid.ok;
+            json_array_append_new(results, run_json(&rows[i], p));
+        }
+    }
+    json_t *top =
+        json_pack("{s:s, s:s, s:I, s:{s:b}, s:o}", "version", PERF_VERSION, "conf", o->conf,
+                  "ranks", (json_int_t)nranks, "fidelity", "ok", ok, "results", results);
+    if (!top) {
+        json_decref(more);
+        json_decref(missing);
+        return -EINVAL;
+    }
+    if (missing)
+        json_object_set_new(top, "not_measured", missing);
+    if (more)
+        json_object_set_new(top, key, more);
+    if (g && (g->trees_asked || g->rail_asked))
+        json_object_set_new(top, "aggregation", granted_json(g));
+    if (*error)
+        json_object_set_new(top, "error", json_string(error));
+    int rc = out_json(path, top, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    json_decref(top);
+    return rc;
+}

@@ -1,0 +1,20 @@
+/*
+ * Results for programs: the JSON object that -J writes (base/atomic_output.h).
+ */
+#ifndef TRIB_HOST_BENCH_REPORT_H
+#define TRIB_HOST_BENCH_REPORT_H
+
+#include "host/bench/options.h"
+#include "host/bench/row.h"
+
+/* error: what ended the run early, or "". 0 or -errno. */
+int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
+                 const struct row *rows, unsigned n, const char *error);
+/* The same, with what switches have granted (NULL: not known) and one object more under `key`;
+ * takes it over. */
+struct json_t;
+int report_write_more(const char *path, const struct perf_opts *o, unsigned nranks,
+                      const struct row *rows, unsigned n, const char *error,
+                      const struct coll_grant *g, const char *key, struct json_t *more);
+
+#endif

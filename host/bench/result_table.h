@@ -1,0 +1,31 @@
+/*
+ * What a person sees: nccl-tests' columns and then ours, and SHARP against ring. Rows are printed
+ * as they come.
+ */
+#ifndef TRIB_HOST_BENCH_RESULT_TABLE_H
+#define TRIB_HOST_BENCH_RESULT_TABLE_H
+
+#include "host/bench/options.h"
+#include "host/bench/row.h"
+
+#include <stdio.h>
+
+void table_header(FILE *out, const char *program, const struct perf_opts *o,
+                  const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank);
+/* staged: with the time of copies to and from a GPU. */
+void table_columns(FILE *out, enum coll_algo algo, bool staged);
+void table_where(FILE *out, const char *where);
+/* What switches have granted of what aggregation asks for; nothing where that is all. */
+void table_granted(FILE *out, const struct coll_grant *g);
+/* Whose rows follow: GPUs of this machine. */
+void table_gpus(FILE *out, unsigned n, const char *gpu);
+void table_left_out(FILE *out, enum coll_algo algo, const char *why);
+void table_row(FILE *out, const struct row *r);
+/* Out of bounds values, average bus bandwidth, fidelity of all rows. */
+void table_footer(FILE *out, const struct row *rows, unsigned n);
+/* Each algorithm against the first one: a line for each size, type and operation that both ran.
+ * Nothing when there is none. */
+void table_compare(FILE *out, const struct row *rows, unsigned n);
+/* The error of each row in ULP, where it was measured. */
+void table_error(FILE *out, const struct row *rows, unsigned n);
+#endif

@@ -1,0 +1,79 @@
+#include "host/bench/row.h"
+
+#include "host/bench/layout.h"
+#include "host/bench/options.h"
+
+struct coll_args row_args(const struct row *r)
+{
+    return (struct coll_args){.kind = r->coll,
+                              .algo = r->algo,
+                              .count = r->count,
+                              .type = r->type,
+                              .op = r->op,
+                              .root = r->root,
+                              .sparse = r->sparse,
+                              .mm_self = r->mm_self};
+}
+
+enum coll_algo row_asked(const struct row *r)
+{
+    return r->chosen ? ALGO_AUTO : r->algo;
+}
+
+const char *row_type(const struct row *r)
+{
+    return r->coll == COLL_BARRIER ? "none" : dtype_name(r->type);
+}
+
+const char *row_op(const struct row *r)
+{
+    return coll_reduces(r->coll) ? redop_name(r->op) : "none";
+}
+
+int row_root(const struct row *r)
+{
+    return coll_rooted(r->coll) ? (int)r->root : -1;
+}
+
+double row_ulp_mean(const struct row *r)
+{
+    return r->ulp.n ? r->ulp.sum / (double)r->ulp.n : 0;
+}
+
+double row_algbw(const struct row *r, double time_us)
+{
+    return time_us > 0 ? (double)r->bytes / time_us * 1e-3 : 0;
+}
+
+/* What the busiest rank must send or get, over the size: of an all-reduce what each link carries of
+ * a ring; of blocks for all ranks all but its own. */
+static double bus_factor(const struct row *r)
+{
+    double blocks = layout_blocks(r->coll, r->nranks, r->sparse);
+
+    if (r->coll == COLL_ALLREDUCE)
+        return row_asymptote(r->nranks);
+    return layout_blocks(r->coll, 2, 0) == 1 ? 1 : (blocks - 1) / blocks;
+}
+
+double row_busbw(const struct row *r, double time_us)
+{
+    return row_algbw(r, time_us) * bus_factor(r);
+}
+
+double row_predicted_us(const struct row *r)
+{
+    return r->pred.time_ps > 1 ? (double)r->pred.time_ps * 1e-6 : 0;
+}
+
+double row_utilisation(const struct row *r, double time_us)
+{
+    if (!(time_us > 0) || !r->link_bps)
+        return 0;
+    return (double)r->pred.busiest_link_bytes * 8 / ((double)r->link_bps * time_us * 1e-6);
+}
+
+double row_asymptote(unsigned nranks)
+{
+    return 2.0 * (nranks - 1) / nranks;
+}

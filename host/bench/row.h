@@ -1,0 +1,74 @@
+/*
+ * One row of results: a size, type and operation by one algorithm, run out of place and in place.
+ */
+#ifndef TRIB_HOST_BENCH_ROW_H
+#define TRIB_HOST_BENCH_ROW_H
+
+#include "host/bench/dilation_control.h"
+#include "host/bench/exact.h"
+
+struct json_t;
+
+/* A barrier is checked by letting one rank after the other enter it late: so many at most. */
+#define ROW_LATE 32u
+static inline unsigned row_late(unsigned nranks, unsigned k)
+{
+    return nranks <= ROW_LATE ? k : k * nranks / ROW_LATE;
+}
+
+#define ROW_CUT 96
+struct run_result {
+    bool valid;
+    double time_us; /* of one operation, fabric time, of the last rank */
+    uint64_t
+        wrong; /* elements, all ranks together; barriers that somebody left before all had come */
+    bool checked;
+    double staging_us; /* of one operation: copies to and from a GPU were under way so long */
+    unsigned iters;    /* timed; fewer than asked for where they would have lasted too long */
+    uint32_t dilation;
+    struct fidelity fid;
+    char fell_back[COMM_TEXT]; /* why it ran by another algorithm, in part at least; "": not */
+    uint32_t aggregated;       /* timed operations by its own */
+    char cut[ROW_CUT];         /* what of it --max-wall has left out; "": nothing */
+    struct json_t *links;      /* for the report, who measured keeps it: what links carried; NULL */
+};
+
+enum { OUT_OF_PLACE, IN_PLACE, PLACES };
+
+struct row {
+    enum coll_kind coll;
+    enum coll_algo algo;
+    bool chosen; /* by ALGO_AUTO; why says how */
+    char why[COLL_WHY];
+    enum dtype type;
+    enum redop op;
+    unsigned root, nranks, sparse;
+    bool staged;   /* buffers are in a GPU's memory */
+    bool mm_self;  /* of multimem: as in coll_args */
+    bool emulated; /* by frames through the fabric: it has links, a dilation and fidelity */
+    uint64_t count, bytes;
+    struct coll_prediction pred;
+    uint64_t link_bps; /* of the busiest link */
+    struct run_result run[PLACES];
+    struct ulp ulp; /* out of place; n 0: not measured */
+};
+
+struct coll_args row_args(const struct row *r); /* its operation, without buffers */
+/* What was asked for: algo, or ALGO_AUTO where that chose it. */
+enum coll_algo row_asked(const struct row *r);
+/* Names for people and programs; "none" where the collective has no such thing. */
+const char *row_type(const struct row *r);
+const char *row_op(const struct row *r);
+int row_root(const struct row *r); /* -1: none */
+double row_ulp_mean(const struct row *r);
+
+/* GB/s (1e9 bytes) */
+double row_algbw(const struct row *r, double time_us);
+/* algbw times what makes figures of different rank counts compare, by collective as in
+ * nccl-tests */
+double row_busbw(const struct row *r, double time_us);
+double row_predicted_us(const struct row *r);
+double row_utilisation(const struct row *r, double time_us); /* of the busiest link, 0..1 */
+/* Asymptotic advantage of reduction in the switch over the ring, 2 (N - 1) / N (F25). */
+double row_asymptote(unsigned nranks);
+#endif

@@ -1,0 +1,271 @@
+/*
+ * Every row that is asked for, one algorithm after the other: predicted, run by whoever runs rows,
+ * and printed.
+ */
+#include "host/bench/sweep.h"
+
+#include "host/bench/layout.h"
+#include "host/bench/nvls_hw.h"
+#include "host/bench/result_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void sweep_show(const struct sweep *s, const char *text)
+{
+    if (s->terminal)
+        fprintf(stderr, "\r\033[K%s", text);
+}
+
+void sweep_granted(struct sweep *s, const struct coll_grant *g)
+{
+    s->granted = *g;
+}
+
+/* Slots of a window by this algorithm: as granted, else as asked for. */
+static uint32_t window_of(const struct sweep *s, enum coll_algo a)
+{
+    bool rails = a == ALGO_HIER_SHARP || a == ALGO_NVLS_SHARP || !s->granted.trees;
+    uint32_t window = rails ? s->granted.rail : s->granted.window;
+
+    return window ? window : s->o->window;
+}
+
+/* What the model says of the row; for auto also which algorithm it is. */
+static int predict(struct sweep *s, struct row *r)
+{
+    struct coll_args a = row_args(r);
+    /* Rails choose among all trees, the group of all ranks has those that it was granted. */
+    bool few = s->granted.trees && r->algo == ALGO_SHARP;
+    const uint16_t *tree = few ? s->granted.tree : s->tree;
+    unsigned n_trees = few ? s->granted.trees : s->n_trees;
+    char why[OPT_ERR];
+    int rc;
+
+    a.send = &a; /* not in place: the model looks at no more than whether the two are one */
+    a.recv = r;
+    if (!r->emulated) {
+        a.algo = ALGO_NVLS;
+        if (coll_predict_trees(s->fab, &a, s->nranks, s->host_of_rank, s->tree, s->n_trees,
+                               s->o->window, &r->pred))
+            r->pred = (struct coll_prediction){0};
+        return 0;
+    }
+    if (r->chosen)
+        rc = coll_auto(s->fab, &a, s->nranks, s->host_of_rank, tree, n_trees,
+                       window_of(s, ALGO_SHARP), s->exist, &r->algo, &r->pred, r->why);
+    else
+        rc = coll_predict_trees(s->fab, &a, s->nranks, s->host_of_rank, tree, n_trees,
+                                window_of(s, r->algo), &r->pred);
+    if (!rc && r->pred.time_ps <= 0)
+        r->pred.time_ps = 1; /* a single rank: nothing moves */
+    if (rc) {
+        snprintf(why, sizeof(why), "no prediction for %s %llu B: %s", perf_algo_name(row_asked(r)),
+                 (unsigned long long)r->bytes, strerror(-rc));
+        if (s->job)
+            s->abort_job(s, why);
+        memcpy(s->cause, why, sizeof(s->cause));
+    }
+    return rc;
+}
+
+static void busiest(const struct sweep *s, struct row *r)
+{
+    if (r->pred.busiest_dirlink / 2 < s->fab->n_links)
+        r->link_bps = s->fab->links[r->pred.busiest_dirlink / 2].rate_bps;
+}
+
+int sweep_instead(struct sweep *s, struct row *r, enum coll_algo now, struct coll_prediction *p)
+{
+    struct row like = *r;
+    int rc;
+
+    like.algo = now;
+    like.chosen = false;
+    rc = predict(s, &like);
+    *p = like.pred;
+    if (!rc && !r->run[OUT_OF_PLACE].valid) {
+        r->pred = like.pred;
+        busiest(s, r);
+    }
+    return rc;
+}
+
+static int hw_place(struct sweep *s, struct row *r, int place)
+{
+    char label[80];
+    int rc;
+
+    snprintf(label, sizeof(label), "%s %llu B %s %s", perf_algo_name(r->algo),
+             (unsigned long long)r->bytes, row_type(r), row_op(r));
+    sweep_show(s, label);
+    rc = nvls_hw_place(s->hw, r, place, s->cause);
+    if (rc && s->job)
+        s->abort_job(s, s->cause);
+    s->wrong += r->run[place].wrong;
+    sweep_show(s, "");
+    return rc;
+}
+
+static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dtype type,
+                   enum redop op)
+{
+    unsigned blocks = layout_blocks(s->o->coll, s->nranks, s->o->sparse);
+    struct row *r = &s->rows[s->n_rows];
+
+    *r = (struct row){.coll = s->o->coll,
+                      .algo = algo,
+                      .chosen = algo == ALGO_AUTO,
+                      .type = type,
+                      .op = op,
+                      .root = s->o->root,
+                      .nranks = s->nranks,
+                      .sparse = s->o->sparse,
+                      .mm_self = s->o->mm_self,
+                      .emulated = !s->hw,
+                      .staged = *s->where && !s->hw};
+    if (r->coll != COLL_BARRIER) {
+        r->count = bytes / dtype_size(type) / blocks;
+        if (!r->count)
+            return 0; /* smaller than one element: nothing to run, as in nccl-tests */
+    }
+    r->bytes = r->count * dtype_size(type) * blocks;
+    int rc = predict(s, r);
+    if (rc)
+        return rc;
+    busiest(s, r);
+    s->n_rows++;
+    for (int place = 0; place < PLACES && !rc; place++)
+        if (place == OUT_OF_PLACE || coll_can_be_in_place(r->coll))
+            rc = s->place(s, r, place);
+    if (!rc || (rc == -ETIMEDOUT && *r->run[OUT_OF_PLACE].cut) || *r->run[IN_PLACE].cut)
+        table_row(stdout, r); /* the last one, where --max-wall ended the job */
+    if (s->row_done)
+        s->row_done(s);
+    return rc;
+}
+
+bool sweep_wants(const struct sweep *s, enum dtype t, enum redop op)
+{
+    const struct perf_opts *o = s->o;
+
+    if (o->coll == COLL_BARRIER)
+        return t == 0 && op == 0;
+    if (!(o->types & (1u << t)))
+        return false;
+    if (s->hw && !nvls_hw_has(t, op))
+        return false;
+    return coll_reduces(o->coll) ? (o->ops & (1u << op)) && arith_valid(op, t) : op == 0;
+}
+
+struct row sweep_largest(const struct sweep *s)
+{
+    uint64_t sizes[PERF_MAX_SIZES];
+    unsigned n = options_sizes(s->o, sizes, PERF_MAX_SIZES);
+    struct row r = {.coll = s->o->coll,
+                    .root = s->o->root,
+                    .nranks = s->nranks,
+                    .sparse = s->o->sparse,
+                    .mm_self = s->o->mm_self,
+                    .type = DT_COUNT};
+
+    for (int t = 0; t < DT_COUNT; t++)
+        for (int op = 0; op < OP_COUNT; op++)
+            if (r.type == DT_COUNT && sweep_wants(s, (enum dtype)t, (enum redop)op)) {
+                r.type = (enum dtype)t;
+                r.op = (enum redop)op;
+            }
+    if (r.coll != COLL_BARRIER && r.type != DT_COUNT)
+        r.count =
+            sizes[n - 1] / dtype_size(r.type) / layout_blocks(s->o->coll, s->nranks, s->o->sparse);
+    return r;
+}
+
+unsigned sweep_chosen(struct sweep *s)
+{
+    struct row r = sweep_largest(s);
+    unsigned chosen = 0;
+
+    r.chosen = r.emulated = true;
+    for (unsigned i = 0; i < 2; i++) {
+        if (!predict(s, &r))
+            chosen |= 1u << r.algo;
+        r.count = s->o->min_bytes / dtype_size(r.type) /
+                  layout_blocks(s->o->coll, s->nranks, s->o->sparse);
+    }
+    return chosen;
+}
+
+static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes, unsigned n_sizes)
+{
+    unsigned first = s->n_rows;
+    int rc = 0;
+
+    table_columns(stdout, algo, *s->where && !s->hw);
+    for (unsigned i = 0; i < n_sizes && !rc; i++)
+        for (int t = 0; t < DT_COUNT && !rc; t++)
+            for (int op = 0; op < OP_COUNT && !rc; op++)
+                if (sweep_wants(s, (enum dtype)t, (enum redop)op))
+                    rc = add_row(s, algo, sizes[i], (enum dtype)t, (enum redop)op);
+    if (!rc)
+        table_footer(stdout, s->rows + first, s->n_rows - first);
+    return rc;
+}
+
+/* After everything else. What keeps it from beginning is no failure of the others. */
+static int run_hw_algo(struct sweep *s, const uint64_t *sizes, unsigned n)
+{
+    int (*place)(struct sweep *, struct row *, int) = s->place;
+    int rc = nvls_hw_open(&s->hw, s->o, s->nranks, s->no_hw);
+
+    if (rc && s->algos)
+        return 0;
+    if (rc) {
+        snprintf(s->cause, sizeof(s->cause), "nvls-hw: %.*s", OPT_ERR - 16, s->no_hw);
+        return rc;
+    }
+    table_gpus(stdout, s->nranks, nvls_hw_gpu(s->hw));
+    s->place = hw_place;
+    rc = run_algo(s, PERF_NVLS_HW, sizes, n);
+    s->place = place;
+    nvls_hw_rest(s->o, s->no_hw);
+    nvls_hw_close(s->hw);
+    s->hw = NULL;
+    return rc;
+}
+
+int sweep_run(struct sweep *s)
+{
+    uint64_t sizes[PERF_MAX_SIZES];
+    unsigned n = options_sizes(s->o, sizes, PERF_MAX_SIZES);
+
+    if (s->o->coll == COLL_BARRIER)
+        n = 1;
+    s->max_rows = n * DT_COUNT * OP_COUNT * PERF_ALGOS;
+    s->rows = calloc(s->max_rows, sizeof(*s->rows));
+    if (!s->rows)
+        return -ENOMEM;
+    if (*s->where)
+        table_where(stdout, s->where);
+    table_granted(stdout, &s->granted);
+    int rc = 0;
+    for (int a = 0; a < ALGOS_ASKED && !rc; a++)
+        if (s->algos & (1u << a))
+            rc = run_algo(s, (enum coll_algo)a, sizes, n);
+    if (!rc && s->by_hw)
+        rc = run_hw_algo(s, sizes, n);
+    if (!rc && *s->no_hw)
+        table_left_out(stdout, PERF_NVLS_HW, s->no_hw);
+    if (!rc) {
+        table_compare(stdout, s->rows, s->n_rows);
+        table_error(stdout, s->rows, s->n_rows);
+    }
+    return rc;
+}
+
+void sweep_free(struct sweep *s)
+{
+    free(s->rows);
+    s->rows = NULL;
+}

@@ -1,0 +1,348 @@
+#include "host/bench/test_pattern.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Integers up to this are exact in the type (integers: small enough that avg does not wrap). */
+static const int64_t exact_limit[DT_COUNT] = {
+    [DT_INT8] = 127,         [DT_UINT8] = 255,         [DT_INT32] = 1 << 24, [DT_UINT32] = 1 << 24,
+    [DT_INT64] = 1 << 24,    [DT_UINT64] = 1 << 24,    [DT_FP16] = 2048,     [DT_FP32] = 1 << 24,
+    [DT_FP64] = 1 << 24,     [DT_BF16] = 256,          [DT_FP8_E4M3] = 16,   [DT_FP8_E5M2] = 8,
+    [DT_FP32_LOC] = 1 << 24, [DT_INT32_LOC] = 1 << 24,
+};
+
+static bool is_signed(enum dtype t)
+{
+    return t != DT_UINT8 && t != DT_UINT32 && t != DT_UINT64;
+}
+
+static uint32_t mix(unsigned rank, size_t i)
+{
+    uint64_t x = ((uint64_t)rank << 32 | (uint32_t)i) * 0x9e3779b97f4a7c15ull;
+
+    x ^= x >> 29;
+    x *= 0xbf58476d1ce4e5b9ull;
+    return (uint32_t)(x >> 32);
+}
+
+/* Pairs as one number: the value, and below it the index, which is the rank. */
+#define LOC_BITS 20
+#define LOC_MASK ((1 << LOC_BITS) - 1)
+
+/* Element i of rank's contribution. */
+static int64_t contribution(const struct values *v, unsigned rank, size_t i)
+{
+    int64_t limit = exact_limit[v->type];
+    uint32_t h = mix(rank, i);
+
+    switch (v->op) {
+    case OP_PROD:
+        /* Integers wrap, and an odd factor never loses a bit. Floats: at most some eight factors of
+         * two. */
+        if (!dtype_is_float(v->type))
+            return (int64_t)(h % 127) | 1;
+        return (rank + i) % ((v->nranks + 7) / 8) == 0 && (h & 1) ? 2 : 1;
+    case OP_MIN:
+    case OP_MAX:
+        h %= (uint32_t)limit;
+        return is_signed(v->type) && (h & 1) ? -(int64_t)h : (int64_t)h;
+    case OP_BAND:
+        return (int64_t) ~(1ull << h % (8 * dtype_size(v->type)));
+    case OP_BOR:
+    case OP_BXOR:
+        return (int64_t)(1ull << h % (8 * dtype_size(v->type)));
+    case OP_MINLOC:
+    case OP_MAXLOC:
+        return (int64_t)(h % 1000) << LOC_BITS | rank;
+    default: {
+        int64_t most = limit / v->nranks;
+        if (most == 0) /* more ranks than the type can count: some of them contribute */
+            return (rank + i) % (v->nranks / (size_t)limit + 1) == 0;
+        int64_t x = (h >> 1) % (most + 1);
+        return is_signed(v->type) && (h & 1) ? -x : x;
+    }
+    }
+}
+
+/* The exact result in 64-bit integers; what an integer type keeps of it are its low bits. */
+static int64_t result(const struct values *v, size_t i)
+{
+    int64_t acc = contribution(v, 0, i);
+
+    for (unsigned r = 1; r < v->nranks; r++) {
+        int64_t x = contribution(v, r, i);
+        if (v->op == OP_PROD)
+            acc = (int64_t)((uint64_t)acc * (uint64_t)x);
+        else if (v->op == OP_MIN)
+            acc = x < acc ? x : acc;
+        else if (v->op == OP_MAX)
+            acc = x > acc ? x : acc;
+        else if (v->op == OP_BAND)
+            acc &= x;
+        else if (v->op == OP_BOR)
+            acc |= x;
+        else if (v->op == OP_BXOR)
+            acc ^= x;
+        else if (v->op == OP_MINLOC)
+            acc = x < acc ? x : acc;
+        else if (v->op == OP_MAXLOC) /* of equal values the lowest index stays */
+            acc = x >> LOC_BITS > acc >> LOC_BITS ? x : acc;
+        else
+            acc += x;
+    }
+    return acc;
+}
+
+/* Any bits, of the elements of collectives that only move them. */
+static void store_bits(enum dtype t, void *buf, size_t i, unsigned rank)
+{
+    uint64_t x = (uint64_t)mix(rank, i) << 32 | mix(~rank, i);
+
+    memcpy((uint8_t *)buf + i * dtype_size(t), &x, dtype_size(t));
+}
+
+static void store(enum dtype t, void *buf, size_t i, int64_t x)
+{
+    float f = (float)x;
+    double d = (double)x;
+    int32_t pair[2] = {(int32_t)(x >> LOC_BITS), (int32_t)(x & LOC_MASK)};
+    uint16_t h;
+
+    switch (t) {
+    case DT_FP8_E4M3:
+        ((uint8_t *)buf)[i] = fp32_to_fp8_e4m3(f);
+        return;
+    case DT_FP8_E5M2:
+        ((uint8_t *)buf)[i] = fp32_to_fp8_e5m2(f);
+        return;
+    case DT_FP32_LOC:
+        f = (float)pair[0];
+        memcpy(pair, &f, sizeof(f));
+        memcpy((uint8_t *)buf + 8 * i, pair, sizeof(pair));
+        return;
+    case DT_INT32_LOC:
+        memcpy((uint8_t *)buf + 8 * i, pair, sizeof(pair));
+        return;
+    case DT_FP16:
+        h = fp32_to_fp16(f);
+        memcpy((uint16_t *)buf + i, &h, sizeof(h));
+        return;
+    case DT_BF16:
+        h = fp32_to_bf16(f);
+        memcpy((uint16_t *)buf + i, &h, sizeof(h));
+        return;
+    case DT_FP32:
+        memcpy((float *)buf + i, &f, sizeof(f));
+        return;
+    case DT_FP64:
+        memcpy((double *)buf + i, &d, sizeof(d));
+        return;
+    default: /* little-endian: an integer's low bytes come first */
+        memcpy((uint8_t *)buf + i * dtype_size(t), &x, dtype_size(t));
+    }
+}
+
+int values_init(struct values *v)
+{
+    memset(v, 0, sizeof(*v));
+    v->one_of = LAYOUT_NOTHING;
+    v->all = malloc(VALUES_BYTES);
+    v->one = malloc(VALUES_BYTES);
+    if (v->all && v->one)
+        return 0;
+    values_free(v);
+    return -ENOMEM;
+}
+
+void values_free(struct values *v)
+{
+    free(v->all);
+    free(v->one);
+    v->all = v->one = NULL;
+}
+
+void values_set(struct values *v, const struct layout *l, enum dtype type, enum redop op)
+{
+    bool reduces = coll_reduces(l->kind);
+    uint64_t most = l->count * l->nranks; /* the longest stream */
+    size_t count = most < VALUES_PERIOD ? (size_t)most : VALUES_PERIOD;
+
+    if (v->count >= count && v->type == type && v->op == op && v->nranks == l->nranks &&
+        v->reduces == reduces)
+        return;
+    v->type = type;
+    v->op = op;
+    v->reduces = reduces;
+    v->nranks = l->nranks;
+    v->count = count;
+    v->have_all = false;
+    v->one_of = LAYOUT_NOTHING;
+}
+
+static const uint8_t *period_of_all(struct values *v)
+{
+    if (v->have_all)
+        return v->all;
+    for (size_t i = 0; i < v->count; i++)
+        store(v->type, v->all, i, result(v, i));
+    if (v->op == OP_AVG)
+        arith_divide(v->all, v->type, v->nranks, v->count);
+    v->have_all = true;
+    return v->all;
+}
+
+static const uint8_t *period(struct values *v, unsigned source)
+{
+    if (source == LAYOUT_ALL)
+        return period_of_all(v);
+    if (v->one_of == source)
+        return v->one;
+    for (size_t i = 0; i < v->count; i++) {
+        if (v->reduces)
+            store(v->type, v->one, i, contribution(v, source, i));
+        else
+            store_bits(v->type, v->one, i, source);
+    }
+    v->one_of = source;
+    return v->one;
+}
+
+#define UNTOUCHED 0x5a /* what must not be written */
+static const uint8_t untouched[8] = {UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED,
+                                     UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED};
+
+/* A run of elements that does not go beyond the end of the period. */
+struct run {
+    const uint8_t *want;
+    size_t n;
+};
+
+static struct run run_at(const struct values *v, const uint8_t *p, uint64_t i, uint64_t left)
+{
+    size_t at = (size_t)(i % v->count), n = v->count - at;
+
+    return (struct run){p + at * dtype_size(v->type), left < n ? (size_t)left : n};
+}
+
+void values_fill(struct values *v, void *buf, unsigned source, uint64_t first, uint64_t n)
+{
+    const uint8_t *p = n ? period(v, source) : NULL;
+    size_t size = dtype_size(v->type);
+
+    if (v->device && n) {
+        device_fill(v->device, buf, p, v->count, first, n, (unsigned)size, false);
+        return;
+    }
+    for (uint64_t done = 0; done < n;) {
+        struct run r = run_at(v, p, first + done, n - done);
+        memcpy((uint8_t *)buf + done * size, r.want, r.n * size);
+        done += r.n;
+    }
+}
+
+void values_poison(struct values *v, void *buf, unsigned source, uint64_t first, uint64_t n)
+{
+    size_t size = dtype_size(v->type);
+
+    if (v->device && n && source == LAYOUT_NOTHING) {
+        device_fill(v->device, buf, untouched, 1, 0, n, (unsigned)size, false);
+        return;
+    }
+    if (v->device && n) {
+        device_fill(v->device, buf, period(v, source), v->count, first, n, (unsigned)size, true);
+        return;
+    }
+    if (source == LAYOUT_NOTHING) {
+        memset(buf, UNTOUCHED, n * size);
+        return;
+    }
+    values_fill(v, buf, source, first, n);
+    for (uint64_t i = 0; i < n * size; i++)
+        ((uint8_t *)buf)[i] = (uint8_t) ~((uint8_t *)buf)[i];
+}
+
+static uint64_t touched(const struct values *v, const uint8_t *buf, uint64_t n)
+{
+    size_t size = dtype_size(v->type);
+    uint64_t wrong = 0;
+
+    for (uint64_t i = 0; i < n; i++) {
+        bool same = true;
+        for (size_t b = 0; b < size; b++)
+            same = same && buf[i * size + b] == UNTOUCHED;
+        wrong += !same;
+    }
+    return wrong;
+}
+
+uint64_t values_wrong(struct values *v, const void *buf, unsigned source, uint64_t first,
+                      uint64_t n)
+{
+    size_t size = dtype_size(v->type);
+    uint64_t wrong = 0;
+
+    if (v->device && n) {
+        bool none = source == LAYOUT_NOTHING;
+        struct device_wrong w = {0};
+
+        device_verify(v->device, buf, none ? untouched : period(v, source), none ? 1 : v->count,
+                      none ? 0 : first, n, (unsigned)size, &w);
+        return w.n;
+    }
+    if (!n || source == LAYOUT_NOTHING)
+        return n ? touched(v, buf, n) : 0;
+    const uint8_t *p = period(v, source);
+    for (uint64_t done = 0; done < n;) {
+        struct run r = run_at(v, p, first + done, n - done);
+        const uint8_t *got = (const uint8_t *)buf + done * size;
+        done += r.n;
+        if (!memcmp(got, r.want, r.n * size))
+            continue;
+        for (size_t i = 0; i < r.n; i++)
+            wrong += memcmp(got + i * size, r.want + i * size, size) != 0;
+    }
+    return wrong;
+}
+
+/* ---- both buffers of a rank ---- */
+
+void values_prepare(struct values *v, const struct layout *l, void *send, void *recv)
+{
+    size_t size = dtype_size(v->type);
+    uint8_t *out = (uint8_t *)recv + layout_recv_at(l) * size;
+    uint8_t *in = l->in_place ? (uint8_t *)recv + layout_send_at(l) * size : send;
+    struct piece p;
+
+    for (unsigned i = 0; layout_piece(l, i, &p); i++)
+        values_poison(v, out + p.at * size, p.source, p.first, p.n);
+    values_fill(v, in, l->rank, 0, layout_send(l));
+}
+
+/* The input must be as it was, but for what the result has taken the place of. */
+static uint64_t input_wrong(struct values *v, const struct layout *l, const uint8_t *in)
+{
+    uint64_t n = layout_send(l), from = l->in_place ? layout_recv_at(l) : n;
+    uint64_t to = l->in_place ? from + layout_recv(l) : n;
+    size_t size = dtype_size(v->type);
+
+    if (l->in_place && layout_send_at(l))
+        return 0; /* a block of the result, and looked at as such */
+    from = from < n ? from : n;
+    to = to < n ? to : n;
+    return values_wrong(v, in, l->rank, 0, from) +
+           values_wrong(v, in + to * size, l->rank, to, n - to);
+}
+
+uint64_t values_check(struct values *v, const struct layout *l, const void *send, const void *recv)
+{
+    size_t size = dtype_size(v->type);
+    const uint8_t *out = (const uint8_t *)recv + layout_recv_at(l) * size;
+    uint64_t wrong = input_wrong(v, l, l->in_place ? recv : send);
+    struct piece p;
+
+    for (unsigned i = 0; layout_piece(l, i, &p); i++)
+        wrong += values_wrong(v, out + p.at * size, p.source, p.first, p.n);
+    return wrong;
+}

@@ -1,0 +1,56 @@
+/*
+ * What ranks put into their buffers, and what must come out. Where a collective reduces,
+ * contributions are small integers, chosen per type, operation and number of ranks so that every
+ * partial result is exact in the type: then the result does not depend on the order in which an
+ * algorithm combines them, and every element can be compared bit by bit. Where it only moves data,
+ * elements are any bits at all.
+ *
+ * Element i of rank r's stream (layout.h) depends on r and on i % VALUES_PERIOD. The period is a
+ * prime far from any power of two or multiple of an MTU, so data that an algorithm puts in the
+ * wrong place is found.
+ */
+#ifndef TRIB_HOST_BENCH_TEST_PATTERN_H
+#define TRIB_HOST_BENCH_TEST_PATTERN_H
+
+#include "host/bench/layout.h"
+#include "host/kernels/device.h"
+
+#include <stddef.h>
+
+#define VALUES_PERIOD 32749u
+#define VALUES_BYTES  (VALUES_PERIOD * 8u)
+
+struct values {
+    enum dtype type;
+    enum redop op;
+    bool reduces;
+    unsigned nranks;
+    size_t count; /* elements of one period that are set: at most VALUES_PERIOD */
+    /* One period of the reduction, and of one rank's stream. */
+    uint8_t *all, *one;
+    unsigned one_of; /* LAYOUT_NOTHING: of nobody */
+    bool have_all;
+    struct device *device; /* buffers are in its memory, and filled and compared there; NULL: the
+                              host's. What it fails at stays its error. */
+};
+
+int values_init(struct values *v); /* allocates; 0 or -ENOMEM */
+void values_free(struct values *v);
+/* For operations like l of this type and reduction. Periods are computed when they are needed. */
+void values_set(struct values *v, const struct layout *l, enum dtype type, enum redop op);
+
+/* Elements [first, first + n) of a rank's stream, or of the reduction (LAYOUT_ALL). */
+void values_fill(struct values *v, void *buf, unsigned source, uint64_t first, uint64_t n);
+/* Every element becomes one that is certainly wrong: what an algorithm does not write shows up. */
+void values_poison(struct values *v, void *buf, unsigned source, uint64_t first, uint64_t n);
+/* How many differ. LAYOUT_NOTHING: that are not as they were poisoned. */
+uint64_t values_wrong(struct values *v, const void *buf, unsigned source, uint64_t first,
+                      uint64_t n);
+
+/*
+ * Both buffers of a rank before an operation, and how many elements are wrong after it: of what it
+ * gets, of what must stay untouched, and of its input. In place `recv` is the one buffer of both.
+ */
+void values_prepare(struct values *v, const struct layout *l, void *send, void *recv);
+uint64_t values_check(struct values *v, const struct layout *l, const void *send, const void *recv);
+#endif

@@ -1,0 +1,14 @@
+/* Which aggregation trees a group of ranks shares its vectors among. */
+#ifndef TRIB_HOST_BENCH_TREES_H
+#define TRIB_HOST_BENCH_TREES_H
+
+#include "host/coll/coll.h"
+
+/*
+ * Those of the scale-out network that reach all ranks; else those within the GPU node that do; else
+ * what there is for the rails, each of which takes what reaches its ranks. Returns how many.
+ */
+unsigned trees_choose(const struct fabric *f, unsigned nranks, const uint16_t *host_of_rank,
+                      uint16_t tree[COLL_TREES]);
+
+#endif

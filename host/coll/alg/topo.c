@@ -1,0 +1,138 @@
+#include "host/coll/alg/topo.h"
+#include "aggregation/mm_proto.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+unsigned topo_channels(const struct topo *t, unsigned a, unsigned b, struct fab_channel *ch,
+                       unsigned max)
+{
+    unsigned n = fabric_channels(t->fab, t->host_of_rank[a], t->host_of_rank[b], ch, max);
+
+    return n < max ? n : max;
+}
+
+static unsigned rates(void *ctx, unsigned from, unsigned peer, uint64_t *rate_bps, unsigned max)
+{
+    const struct topo *t = ctx;
+    struct fab_channel ch[SCHED_MAX_CHANS];
+    unsigned n = topo_channels(t, from, peer, ch, max < SCHED_MAX_CHANS ? max : SCHED_MAX_CHANS);
+
+    for (unsigned i = 0; i < n; i++)
+        rate_bps[i] = ch[i].rate_bps;
+    return n;
+}
+
+/* Each rank's GPU node in order of appearance; a rank that is in none is alone. */
+static int number_domains(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank,
+                          uint16_t *domain)
+{
+    uint16_t next = 0, *number = malloc(FAB_NONE * sizeof(*number));
+
+    if (!number)
+        return -ENOMEM;
+    memset(number, 0xff, FAB_NONE * sizeof(*number));
+    for (unsigned r = 0; r < nranks; r++) {
+        uint16_t d = fabric_domain(fab, host_of_rank[r]);
+
+        if (d == FAB_NONE)
+            domain[r] = next++;
+        else if (number[d] == FAB_NONE)
+            domain[r] = number[d] = next++;
+        else
+            domain[r] = number[d];
+    }
+    free(number);
+    return 0;
+}
+
+/* The longest latency of a rank's links to planes. */
+static int64_t plane_latency(const struct topo *t, unsigned rank)
+{
+    const struct fab_node *h = &t->fab->nodes[t->fab->hosts[t->host_of_rank[rank]]];
+    int64_t ps = 0;
+
+    for (uint16_t p = 0; p < h->n_ports; p++)
+        if (h->ports[p].link != FAB_NONE &&
+            t->fab->nodes[h->ports[p].peer_node].role == FAB_ROLE_NVSWITCH) {
+            int64_t link = mm_link_ps(t->fab, &h->ports[p]);
+
+            ps = link > ps ? link : ps;
+        }
+    return ps;
+}
+
+/* Do all planes of the ranks' nodes? Counts the ranks of a node. A GPU is one member: ranks that
+ * share one (neighbours, then) go without. */
+static bool multimem(struct topo *t)
+{
+    uint16_t plane[SCHED_MAX_CHANS], members[FAB_MAX_MEMBERS] = {0};
+    int64_t ps;
+
+    for (unsigned r = 0; r < t->nranks; r++) {
+        uint16_t d = fabric_domain(t->fab, t->host_of_rank[r]);
+        unsigned n = d == FAB_NONE ? 0 : fabric_domain_planes(t->fab, d, plane, SCHED_MAX_CHANS);
+
+        if (!n || (r && t->host_of_rank[r] == t->host_of_rank[r - 1]))
+            return false;
+        ps = plane_latency(t, r);
+        t->sched.plane_ps = ps > t->sched.plane_ps ? ps : t->sched.plane_ps;
+        members[t->domain[r]]++;
+        t->most = members[t->domain[r]] > t->most ? members[t->domain[r]] : t->most;
+        if (members[t->domain[r]] > 1)
+            continue;
+        for (unsigned i = 0; i < n && i < SCHED_MAX_CHANS; i++)
+            if (!t->fab->nodes[plane[i]].multimem)
+                return false;
+    }
+    return t->most <= ARITH_MAX_INPUTS;
+}
+
+/*
+ * Slots by which a lane keeps its channel full: what comes until a program has seen a message and
+ * made room again, and as much for the round trip and for messages that are not full.
+ */
+static unsigned slots_for(const struct fabric *f)
+{
+    uint64_t rate = 0, bytes;
+    unsigned n = SCHED_SLOTS;
+
+    for (unsigned h = 0; h < f->n_hosts; h++)
+        for (unsigned p = 0; p < f->nodes[f->hosts[h]].n_ports; p++)
+            if (f->nodes[f->hosts[h]].ports[p].rate_bps > rate)
+                rate = f->nodes[f->hosts[h]].ports[p].rate_bps;
+    bytes = (uint64_t)((unsigned __int128)rate * (uint64_t)f->costs.gpu_ps / 8000000000000ull);
+    while (n < SCHED_SLOTS_MAX && (uint64_t)n * SCHED_SLICE_MAX < 2 * bytes)
+        n *= 2;
+    return n;
+}
+
+int topo_init(struct topo *t, const struct fabric *fab, unsigned rank, unsigned nranks,
+              const uint16_t *host_of_rank, unsigned trees)
+{
+    uint16_t *domain = malloc(nranks * sizeof(*domain));
+
+    if (!domain || number_domains(fab, nranks, host_of_rank, domain)) {
+        free(domain);
+        return -ENOMEM;
+    }
+    *t = (struct topo){.fab = fab,
+                       .rank = rank,
+                       .nranks = nranks,
+                       .host_of_rank = host_of_rank,
+                       .domain = domain,
+                       .sched = {.domain = domain,
+                                 .channels = rates,
+                                 .ctx = t,
+                                 .trees = trees,
+                                 .slots = slots_for(fab)}};
+    t->sched.multimem = multimem(t);
+    return 0;
+}
+
+void topo_free(struct topo *t)
+{
+    free(t->domain);
+    t->domain = NULL;
+}

@@ -1,0 +1,27 @@
+/*
+ * What a schedule may know of the fabric, for any rank of a group: who shares a GPU node with whom,
+ * and the channels between two ranks. For communicators, the model and tests alike.
+ */
+#ifndef TRIB_HOST_COLL_ALG_TOPO_H
+#define TRIB_HOST_COLL_ALG_TOPO_H
+
+#include "host/coll/alg/sched.h"
+
+struct topo {
+    const struct fabric *fab;
+    unsigned rank, nranks;
+    const uint16_t *host_of_rank;
+    uint16_t *domain;        /* [nranks], owned */
+    unsigned most;           /* ranks in a GPU node, at most */
+    struct sched_topo sched; /* for sched_in; valid as long as this struct stays where it is */
+};
+
+/* 0 or -ENOMEM. After 0 topo_free() is the caller's. */
+int topo_init(struct topo *t, const struct fabric *fab, unsigned rank, unsigned nranks,
+              const uint16_t *host_of_rank, unsigned trees);
+void topo_free(struct topo *t);
+/* Channels between two ranks, in order; the same number seen from either. Returns how many. */
+unsigned topo_channels(const struct topo *t, unsigned a, unsigned b, struct fab_channel *ch,
+                       unsigned max);
+
+#endif

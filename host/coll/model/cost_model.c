@@ -1,0 +1,285 @@
+/*
+ * What a collective should take. Nothing here is fitted: link rates and latencies of the conf, the
+ * schedules that are executed, and what a frame occupies on a link.
+ *
+ * For long vectors it comes to the closed forms (cost.h) times the share of headers (F20, F21,
+ * F25).
+ *
+ * Long vectors are extrapolated, and so are many ranks where an algorithm's steps grow with them:
+ * both are steady states, time and bytes grow linearly with the slices of a block, and with the
+ * ranks at blocks of one size.
+ */
+#include "host/coll/model/cost_model.h"
+#include "host/coll/transport/share.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MANY_RANKS 64u          /* simulated at most, where steps grow with them */
+#define BLOCK_FEW  (1ULL << 20) /* bytes of a rank's block that are steady with so many ranks */
+#define BLOCK_MANY (4ULL << 20) /* and with few */
+#define BLOCK_LONG (8ULL << 20) /* where a block is cut again, over planes or in pieces */
+
+/* What is compared and extrapolated. */
+struct outcome {
+    double time, busiest;
+    uint32_t dirlink;
+    unsigned hand;
+};
+
+/* Of the busiest link, or where `like` is given, of that one's. */
+static int outcome_of(struct model *m, unsigned nranks, uint64_t count, const struct outcome *like,
+                      struct outcome *o)
+{
+    unsigned root = m->in.root, sparse = m->in.sparse;
+    int64_t least = -1;
+    int rc;
+
+    m->in.nranks = nranks;
+    m->in.count = count;
+    m->in.root = root < nranks ? root : 0;
+    if (sparse > nranks / 2) /* so large a part of all ranks, else so many */
+        m->in.sparse =
+            (unsigned)(((uint64_t)sparse * nranks + m->topo.nranks - 1) / m->topo.nranks);
+    rc = model_run(m);
+    m->in.root = root;
+    m->in.sparse = sparse;
+    if (rc)
+        return rc;
+    *o = (struct outcome){.hand = m->hand};
+    for (uint32_t d = 0; d < 2u * m->fab->n_links; d++) {
+        int64_t t = model_ps(m, d, m->bytes[d]);
+
+        if (t > least) {
+            least = t;
+            o->dirlink = d;
+            o->busiest = (double)m->bytes[d];
+        }
+    }
+    o->time = (double)(m->end > least ? m->end : least);
+    if (like) {
+        o->dirlink = like->dirlink;
+        o->busiest = (double)m->bytes[o->dirlink];
+    }
+    return 0;
+}
+
+static bool shares_vector(const struct model *m)
+{
+    return m->in.kind == COLL_ALLREDUCE || m->in.kind == COLL_REDUCE ||
+           m->in.kind == COLL_BROADCAST;
+}
+
+/* Do steps grow with the ranks? Else with their logarithm or not at all. */
+static bool linear(const struct model *m)
+{
+    switch (m->in.algo) {
+    case ALGO_SHARP:
+        return m->in.kind == COLL_ALLGATHER || m->in.kind == COLL_REDUCE_SCATTER;
+    case ALGO_TREE:
+    case ALGO_HALVING:
+    case ALGO_NVLS:
+        return false;
+    default:
+        return m->in.kind != COLL_BARRIER && m->in.kind != COLL_SENDRECV;
+    }
+}
+
+static bool in_switches(const struct model *m)
+{
+    return m->in.algo == ALGO_HIER_SHARP || m->in.algo == ALGO_NVLS_SHARP;
+}
+
+/* Below so many bytes of a block, what programs need to see a message shows in every step. */
+static uint64_t hidden(const struct model *m)
+{
+    const struct fab_node *h = &m->fab->nodes[m->fab->hosts[m->host_of_rank[0]]];
+    unsigned __int128 rate = 0;
+
+    for (unsigned p = 0; p < h->n_ports; p++)
+        rate += h->ports[p].rate_bps;
+    return (uint64_t)(4 * rate * (uint64_t)m->fab->costs.gpu_ps / (8 * 1000000000000ull));
+}
+
+/* Elements beyond which time is a line. */
+static uint64_t steady(const struct model *m, unsigned n)
+{
+    uint64_t block = n > 16 ? BLOCK_FEW : BLOCK_MANY;
+    bool cut_again = m->in.algo == ALGO_NVLS || m->in.algo == ALGO_HIER || in_switches(m);
+
+    if (m->in.algo == ALGO_HALVING && n <= 16)
+        block = BLOCK_LONG; /* the last exchange of 1 / n is in many slices, too */
+    if (cut_again)
+        block = shares_vector(m) || m->in.algo == ALGO_NVLS ? BLOCK_LONG : 4 * BLOCK_LONG;
+    block = block > hidden(m) ? block : hidden(m);
+    return block * (shares_vector(m) ? n : 1) / dtype_size(m->in.type);
+}
+
+static void line(struct outcome *to, const struct outcome *few, const struct outcome *many,
+                 double factor)
+{
+    double t = many->time + factor * (many->time - few->time);
+    double b = many->busiest + factor * (many->busiest - few->busiest);
+
+    *to = *many;
+    to->time = t;
+    to->busiest = b;
+    to->hand = (unsigned)(many->hand + factor * ((double)many->hand - few->hand));
+}
+
+static int any_count(struct model *m, unsigned n, uint64_t count, const struct outcome *like,
+                     struct outcome *o)
+{
+    uint64_t many = steady(m, n);
+    struct outcome a, b;
+    int rc;
+
+    if (count <= many)
+        return outcome_of(m, n, count, like, o);
+    rc = outcome_of(m, n, many, like, &b);
+    if (!rc)
+        rc = outcome_of(m, n, many / 2, &b, &a);
+    if (!rc) {
+        line(o, &a, &b, (double)(count - many) / (double)(many - many / 2));
+        o->hand = b.hand;
+    }
+    return rc;
+}
+
+/* Whole GPU nodes of the first ranks. */
+static unsigned whole_nodes(const struct model *m, unsigned n)
+{
+    const uint16_t *d = m->topo.sched.domain;
+    unsigned k = n;
+
+    while (k > 2 && d[k - 1] == d[k])
+        k--;
+    return k > 2 ? k : n;
+}
+
+static int any_ranks(struct model *m, unsigned n, uint64_t count, struct outcome *o)
+{
+    unsigned many = n > MANY_RANKS && linear(m) ? whole_nodes(m, MANY_RANKS) : n, few;
+    bool per_rank = m->in.kind == COLL_ALLREDUCE; /* blocks are parts of the vector */
+    struct outcome a, b;
+    int rc;
+
+    if (many == n)
+        return any_count(m, n, count, NULL, o);
+    if (in_switches(m) || (m->in.sparse && m->in.sparse <= many / 4)) /* no more steps */
+        return any_count(m, many, count, NULL, o);
+    few = whole_nodes(m, many / 2);
+    rc = any_count(m, many, per_rank ? count * many / n : count, NULL, &b);
+    if (!rc)
+        rc = any_count(m, few, per_rank ? count * few / n : count, &b, &a);
+    if (!rc)
+        line(o, &a, &b, (double)(n - many) / (double)(many - few));
+    return rc;
+}
+
+static int check(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
+                 const uint16_t *host_of_rank)
+{
+    if (!nranks || nranks > FAB_MAX_MEMBERS || (unsigned)a->kind >= COLL_KINDS ||
+        (unsigned)a->algo >= ALGO_COUNT || (unsigned)a->type >= DT_COUNT || a->root >= nranks)
+        return -EINVAL;
+    for (unsigned r = 0; r < nranks; r++)
+        if (host_of_rank[r] >= fab->n_hosts)
+            return -EINVAL;
+    return 0;
+}
+
+static int begin(struct model *m, const struct coll_args *a, unsigned nranks)
+{
+    int rc = topo_init(&m->topo, m->fab, 0, nranks, m->host_of_rank, m->n_trees);
+
+    if (rc)
+        return rc;
+    m->in = (struct sched_in){.kind = a->kind,
+                              .algo = a->algo,
+                              .root = a->root,
+                              .type = a->type,
+                              .op = a->op,
+                              .sparse = a->sparse,
+                              .mm_self = a->mm_self,
+                              .mtu = m->fab->mtu,
+                              .topo = &m->topo.sched};
+    m->topo.sched.rail_trees = m->n_trees > 0;
+    m->n_dir = 2u * m->fab->n_links + m->fab->n_hosts;
+    m->free_ps = calloc(m->n_dir + 1, sizeof(*m->free_ps));
+    m->fetch_ps = calloc(m->n_dir + 1, sizeof(*m->fetch_ps));
+    m->bytes = calloc(m->n_dir + 1, sizeof(*m->bytes));
+    return m->free_ps && m->fetch_ps && m->bytes ? 0 : -ENOMEM;
+}
+
+/* The trees and windows that the quotas leave a job of its own; s->tree outlives m. */
+static int share_out(struct model *m, struct share *s)
+{
+    const struct share_job j = {.fab = m->fab,
+                                .nranks = m->topo.nranks,
+                                .host_of_rank = m->host_of_rank,
+                                .domain = m->topo.domain,
+                                .tree = m->tree,
+                                .n_trees = m->n_trees,
+                                .all = m->in.algo == ALGO_SHARP,
+                                .rails = in_switches(m),
+                                .asked = m->window};
+    int rc = m->n_trees && (j.all || j.rails) ? share_trees(&j, s) : 0;
+
+    if (rc || !m->n_trees || (!j.all && !j.rails))
+        return rc;
+    if (j.rails && s->rail >= AGG_MSG_PKTS)
+        m->window = s->rail;
+    for (unsigned i = 0; i < s->n; i++)
+        if (s->window[i] >= AGG_MSG_PKTS && s->window[i] < m->window)
+            m->window = s->window[i];
+    if (s->n) {
+        m->tree = s->tree;
+        m->n_trees = m->topo.sched.trees = s->n;
+    }
+    return 0;
+}
+
+int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
+                       const uint16_t *host_of_rank, const uint16_t *tree, unsigned n_trees,
+                       uint32_t window, struct coll_prediction *p)
+{
+    struct model m = {.fab = fab,
+                      .host_of_rank = host_of_rank,
+                      .tree = tree,
+                      .n_trees = n_trees,
+                      .window = agg_window(fab, window)};
+    struct share s;
+    struct outcome o;
+    int rc = check(fab, a, nranks, host_of_rank);
+
+    memset(p, 0, sizeof(*p));
+    for (unsigned i = 0; i < n_trees; i++)
+        if (tree[i] >= fab->n_trees)
+            m.n_trees = 0; /* there is none: algorithms that need one say so */
+    if (rc || nranks == 1 || (!a->count && a->kind != COLL_BARRIER))
+        return rc;
+    rc = begin(&m, a, nranks);
+    if (!rc)
+        rc = share_out(&m, &s);
+    if (!rc)
+        rc = any_ranks(&m, nranks, a->count, &o);
+    if (!rc)
+        *p = (struct coll_prediction){.time_ps = (int64_t)o.time,
+                                      .busiest_link_bytes = (uint64_t)(o.busiest + 0.5),
+                                      .busiest_dirlink = o.dirlink,
+                                      .handoffs = o.hand};
+    topo_free(&m.topo);
+    free(m.free_ps);
+    free(m.fetch_ps);
+    free(m.bytes);
+    return rc;
+}
+
+int coll_predict(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
+                 const uint16_t *host_of_rank, uint16_t tree, uint32_t window,
+                 struct coll_prediction *p)
+{
+    return coll_predict_trees(fab, a, nranks, host_of_rank, &tree, 1, window, p);
+}

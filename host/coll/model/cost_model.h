@@ -1,0 +1,130 @@
+/*
+ * Inside of the cost model; for host/coll/model*.c only. Times in ps, as int64.
+ *
+ *   model.c        what is asked: from fabric and arguments to a prediction
+ *   model_run.c    the schedules of all ranks, walked in order of time
+ *   model_net.c    what a message does to the links of its path
+ *   model_agg.c    messages through aggregation nodes; model_mm.c: through multimem
+ */
+#ifndef TRIB_HOST_COLL_MODEL_COST_MODEL_H
+#define TRIB_HOST_COLL_MODEL_COST_MODEL_H
+
+#include "aggregation/mm_proto.h"
+#include "host/coll/alg/topo.h"
+#include "host/coll/comm.h"
+
+#define MODEL_HOPS  32
+#define MODEL_TREES 16u
+#define NOBODY      0xffffffffu
+
+struct model_path {
+    unsigned n, crossings; /* hand-offs from process to process between its nodes */
+    uint32_t link[MODEL_HOPS];
+};
+
+/* When the first frame of a message is somewhere, and the last bit. */
+struct flight {
+    int64_t head, tail;
+};
+
+/* A lane of a rank under way. */
+struct mlane {
+    uint32_t begun, done,
+        peer_lane;                 /* peer_lane: SEND's and RECV's other end; MM: reads under way */
+    uint32_t waiters, next_waiter; /* lanes of the rank that wait for this one */
+    bool queued, waiting, paced;   /* paced: until its last message has left the first link */
+    bool follows;                  /* what is begun now could have been while it was paced */
+    uint16_t *hand;                /* [n] hand-offs up to the end of each step */
+    int64_t *at;                   /* RECV: [n] when begun */
+    struct flight *flight;         /* SEND: [n * parts], MM: [n] on their way */
+    uint8_t *hop;                  /* SEND: [n * parts] links passed */
+    unsigned parts, part; /* SEND: of a message, at most; of the one at hand the next, or 0 */
+    struct model_path *path, *back; /* SEND, MM: to the peer (switch) and back */
+    int64_t ack_ps;                 /* an ACK's time on the way back */
+    struct magg *agg;
+    uint32_t member, slots_out; /* AGG: place among the members; of the window */
+};
+
+struct mrank {
+    struct sched s;
+    struct mlane *lane;
+};
+
+/* HOP: a message's first frame is at its next link. */
+enum event_kind { EV_DONE, EV_TRY, EV_HOP, EV_READ };
+struct event {
+    int64_t at;
+    uint64_t order;
+    uint32_t rank, lane, step;
+    uint8_t kind;
+};
+
+struct model {
+    const struct fabric *fab;
+    struct sched_in in; /* rank is filled in by turns */
+    const uint16_t *host_of_rank;
+    const uint16_t *tree;
+    unsigned n_trees;
+    uint32_t window;
+    struct topo topo;
+    /* Directions of links, then the hosts' loops: ranks of one host meet in its NIC. */
+    unsigned n_dir;
+    int64_t *free_ps;  /* [n_dir] when the link is free */
+    int64_t *fetch_ps; /* [n_dir] when the port that sends on it can fetch the next request */
+    uint64_t *bytes;   /* [n_dir] that pass in the whole operation */
+    /* running */
+    struct mrank *rank;
+    struct magg *aggs;
+    struct event *heap;
+    uint64_t n_events, room, order;
+    int64_t end;
+    unsigned hand;
+    int rc;
+};
+
+/* A message of len bytes as frames: bytes of link time (layer 2, and preamble, FCS and gap), of its
+ * largest and its last frame. */
+struct model_msg {
+    uint64_t wire, frame, tail;
+};
+struct model_msg model_message(uint64_t len, uint32_t mtu, bool imm);
+/* Ethernet 14, IP 20, UDP 8, BTH 12, AETH 4, ICRC 4, and 24 of the link. One a message is
+ * counted. */
+#define MODEL_ACK_WIRE 86ULL
+
+int64_t model_ps(const struct model *m, uint32_t dirlink, uint64_t bytes);
+void model_path(const struct model *m, uint16_t from, uint16_t from_port, uint16_t to,
+                uint16_t to_port, struct model_path *p);
+uint16_t model_node(const struct model *m, unsigned rank);
+/* A lane posts a request now to the port of a path's first link, or has done so while its last
+ * message left: when it can be sent. */
+int64_t model_post(struct model *m, const struct mlane *l, uint32_t dirlink, int64_t now);
+/* Sends a message over a link; the link is asked at the time at which its first frame is there. */
+struct flight model_hop(struct model *m, uint32_t dirlink, struct flight f, struct model_msg msg);
+/* The same of a message that is ready now and takes turns, frame by frame, with all that waits for
+ * the link: that is behind it then, but was promised its time already. */
+struct flight model_turn(struct model *m, uint32_t dirlink, int64_t now, struct model_msg msg);
+int64_t model_latency(const struct model *m, uint32_t dirlink);
+/* Along a whole path at once; *left (may be NULL): when it has left the first link. */
+struct flight model_fly(struct model *m, const struct model_path *p, struct flight f,
+                        struct model_msg msg, int64_t *left);
+/* A small frame that goes ahead of others, at time t: when it arrives. */
+int64_t model_small(struct model *m, const struct model_path *p, int64_t t, uint64_t wire);
+
+/* Runs in.count of all ranks: time, bytes of every link and hand-offs in m. */
+int model_run(struct model *m);
+void model_event(struct model *m, enum event_kind kind, int64_t at, unsigned rank, unsigned lane,
+                 uint32_t step);
+/* model_agg.c */
+int agg_model_begin(struct model *m, unsigned rank, unsigned lane);
+bool agg_model_room(const struct model *m, unsigned rank, unsigned lane);
+void agg_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now);
+void agg_model_end(struct model *m, unsigned rank, unsigned lane);
+void agg_model_free(struct model *m);
+/* model_mm.c */
+int mm_model_begin(struct model *m, unsigned rank, unsigned lane);
+void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now);
+void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t now);
+void mm_model_down(struct model *m, unsigned rank, unsigned lane, uint32_t step);
+
+#endif

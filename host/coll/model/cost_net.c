@@ -1,0 +1,134 @@
+/*
+ * A link serves whole messages in turn; a message goes on to the next link as soon as its first
+ * frame is there. ACKs and requests are small and go ahead of what waits: they lengthen a busy
+ * link's queue, and wait for nobody.
+ */
+#include "host/coll/model/cost_model.h"
+
+#define HEADERS       58 /* Ethernet 14, IP 20, UDP 8, BTH 12, ICRC 4 */
+#define LINK_OVERHEAD 24 /* preamble, FCS, inter-frame gap */
+#define FRAME_MIN     60
+
+static uint64_t frame_wire(uint64_t payload, bool imm)
+{
+    uint64_t n = HEADERS + (payload + 3) / 4 * 4 + (imm ? 4 : 0);
+
+    return (n < FRAME_MIN ? FRAME_MIN : n) + LINK_OVERHEAD;
+}
+
+struct model_msg model_message(uint64_t len, uint32_t mtu, bool imm)
+{
+    uint64_t full = len ? (len - 1) / mtu : 0; /* frames before the last */
+    struct model_msg m = {.tail = frame_wire(len - full * mtu, imm)};
+
+    m.frame = full ? frame_wire(mtu, false) : m.tail;
+    m.wire = full * m.frame + m.tail;
+    return m;
+}
+
+int64_t model_ps(const struct model *m, uint32_t dirlink, uint64_t bytes)
+{
+    const struct fabric *f = m->fab;
+    uint64_t rate = dirlink < 2u * f->n_links
+                        ? f->links[dirlink / 2].rate_bps
+                        : f->nodes[f->hosts[dirlink - 2u * f->n_links]].ports[0].rate_bps;
+
+    if (!rate)
+        return 0;
+    if (bytes < 1 << 20)
+        return (int64_t)(bytes * 8000000000000ULL / rate);
+    return (int64_t)((unsigned __int128)bytes * 8000000000000ULL / rate);
+}
+
+int64_t model_latency(const struct model *m, uint32_t dirlink)
+{
+    return dirlink < 2u * m->fab->n_links ? fabric_latency(m->fab, dirlink) : 0;
+}
+
+uint16_t model_node(const struct model *m, unsigned rank)
+{
+    return m->fab->hosts[m->host_of_rank[rank]];
+}
+
+/* From a host to itself: its NIC's loop, as fast as its link and without its latency. */
+void model_path(const struct model *m, uint16_t from, uint16_t from_port, uint16_t to,
+                uint16_t to_port, struct model_path *p)
+{
+    const struct fabric *fab = m->fab;
+    uint16_t at = from;
+
+    p->crossings = 0;
+    if (from == to) {
+        p->n = fab->nodes[from].kind == FAB_HOST;
+        p->link[0] = 2u * fab->n_links + fab->nodes[from].host_index;
+        return;
+    }
+    p->n = fabric_path_ports(fab, from, from_port, to, to_port, p->link, MODEL_HOPS);
+    for (unsigned i = 0; i < p->n; i++) {
+        const struct fab_link *l = &fab->links[p->link[i] / 2];
+        uint16_t next = p->link[i] & 1 ? l->a : l->b;
+
+        p->crossings += fab->nodes[at].proc != fab->nodes[next].proc;
+        at = next;
+    }
+}
+
+int64_t model_post(struct model *m, const struct mlane *l, uint32_t d, int64_t now)
+{
+    int64_t cost = m->fab->costs.hca_ps, t = l->follows ? now - cost : now;
+
+    m->fetch_ps[d] = (t > m->fetch_ps[d] ? t : m->fetch_ps[d]) + cost;
+    return m->fetch_ps[d] > now ? m->fetch_ps[d] : now;
+}
+
+struct flight model_hop(struct model *m, uint32_t d, struct flight f, struct model_msg msg)
+{
+    int64_t start = f.head > m->free_ps[d] ? f.head : m->free_ps[d];
+    int64_t end = start + model_ps(m, d, msg.wire);
+    int64_t late = f.tail + model_ps(m, d, msg.tail);
+
+    end = end > late ? end : late;
+    m->free_ps[d] = end;
+    m->bytes[d] += msg.wire;
+    f.head = start + model_ps(m, d, msg.frame) + model_latency(m, d);
+    f.tail = end + model_latency(m, d);
+    return f;
+}
+
+struct flight model_turn(struct model *m, uint32_t d, int64_t now, struct model_msg msg)
+{
+    int64_t own = model_ps(m, d, msg.wire), waits = m->free_ps[d] > now ? m->free_ps[d] - now : 0;
+    int64_t turns = waits < own ? waits : own; /* of others, before our last frame */
+    int64_t frame = model_ps(m, d, msg.frame);
+
+    m->free_ps[d] = now + waits + own;
+    m->bytes[d] += msg.wire;
+    return (struct flight){.head =
+                               now + (waits < frame ? waits : frame) + frame + model_latency(m, d),
+                           .tail = now + turns + own + model_latency(m, d)};
+}
+
+struct flight model_fly(struct model *m, const struct model_path *p, struct flight f,
+                        struct model_msg msg, int64_t *left)
+{
+    for (unsigned h = 0; h < p->n; h++) {
+        f = model_hop(m, p->link[h], f, msg);
+        if (!h && left)
+            *left = f.tail - model_latency(m, p->link[0]);
+    }
+    return f;
+}
+
+int64_t model_small(struct model *m, const struct model_path *p, int64_t t, uint64_t wire)
+{
+    for (unsigned h = 0; h < p->n; h++) {
+        uint32_t d = p->link[h];
+        int64_t ps = model_ps(m, d, wire);
+
+        m->bytes[d] += wire;
+        if (m->free_ps[d] > t)
+            m->free_ps[d] += ps;
+        t += ps + model_latency(m, d);
+    }
+    return t;
+}

@@ -1,0 +1,205 @@
+#include "host/coll/model/need.h"
+
+#include "host/coll/transport/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * An end of a connection takes this much whatever it carries: itself and its credit word in a page,
+ * its queue pair, where that one's rings begin, two memory regions. Of the rings more is touched
+ * the more messages there are, until all is. tests/e2e/memory.sh compares with what is measured.
+ */
+#define END_BYTES 13000u
+#define END_WHOLE 28000u /* with all of its rings */
+#define SQ_BYTES  56u    /* a work request, in the pages that are not touched at first */
+#define CQ_BYTES  64u    /* a completion */
+#define PAGE      4096u
+#define SAMPLES   5u
+
+/* Of one rank. met: [nranks * SCHED_MAX_CHANS] its connections. */
+static bool meet(const struct coll_need_cfg *cfg, uint8_t *met, unsigned peer, unsigned chan)
+{
+    uint8_t *m = &met[(size_t)(peer % cfg->nranks) * SCHED_MAX_CHANS + chan % SCHED_MAX_CHANS];
+    bool was = *m;
+
+    *m = 1;
+    return !was;
+}
+
+static void meet_conn(const struct coll_need_cfg *cfg, const struct topo *t, uint8_t *met,
+                      unsigned peer, unsigned chan, struct coll_need *n)
+{
+    if (!meet(cfg, met, peer, chan))
+        return;
+    n->conns++;
+    n->conn_bytes += cfg->dense ? END_WHOLE : END_BYTES;
+    n->address_bytes += (uint64_t)sched_slots(&t->sched) * SCHED_SLICE_MAX;
+}
+
+/* As comm_connect() does: those next to it in the ring, where anybody sends to ranks at all. */
+static void meet_neighbours(const struct coll_need_cfg *cfg, const struct topo *t, unsigned rank,
+                            uint8_t *met, struct coll_need *n)
+{
+    unsigned ranks = cfg->nranks, next[2] = {(rank + ranks - 1) % ranks, (rank + 1) % ranks};
+    struct fab_channel ch[SCHED_MAX_CHANS];
+
+    for (unsigned i = 0; i < 2 && ranks > 1 && cfg->algos & ~(1u << ALGO_SHARP); i++)
+        for (unsigned k = topo_channels(t, rank, next[i], ch, SCHED_MAX_CHANS); k-- > 0;)
+            meet_conn(cfg, t, met, next[i], k, n);
+}
+
+/* Slots that messages come to: all that are read there, and of others those for which receives
+ * stood ahead of the operation; after some operations every slot has had its turn. */
+static uint64_t slot_bytes(const struct coll_need_cfg *cfg, const struct lane *l, unsigned depth)
+{
+    uint64_t in_slots = 0, most = 0;
+
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct step *st = lane_step(l, i);
+
+        if (st->dst.buf == BUF_SLOT ? st->a.buf == BUF_NONE : i < CONN_AHEAD) {
+            in_slots++;
+            most = RTE_MAX(most, st->len);
+        }
+    }
+    return RTE_MIN(in_slots * cfg->ops, depth) * RTE_ALIGN(most, PAGE);
+}
+
+/* What is kept of what was sent to an aggregation node: two windows (fall_keep_create()). */
+static uint64_t kept_bytes(const struct coll_need_cfg *cfg, const struct lane *l)
+{
+    uint64_t sent = 0, most = 2ull * agg_window(cfg->fab, cfg->window) * cfg->fab->mtu;
+
+    for (uint32_t i = 0; i < l->n && sent < most; i++)
+        sent += lane_step(l, i)->len;
+    return cfg->dense ? most : RTE_MIN(sent * cfg->ops, most);
+}
+
+/* What of a queue pair's rings is touched beyond their beginnings. */
+static uint64_t ring_bytes(const struct coll_need_cfg *cfg, const struct lane *l, unsigned depth)
+{
+    uint64_t msgs = RTE_MIN((uint64_t)l->n * cfg->ops, 2 * depth);
+
+    return msgs * (CQ_BYTES + (l->kind == LANE_SEND ? SQ_BYTES : 0));
+}
+
+static int add_algo(const struct coll_need_cfg *cfg, const struct topo *t, unsigned rank,
+                    enum coll_algo algo, uint8_t *met, struct coll_need *n)
+{
+    const struct coll_args *a = &cfg->args;
+    struct sched_in in = {.kind = a->kind,
+                          .algo = algo,
+                          .rank = rank,
+                          .nranks = cfg->nranks,
+                          .root = a->root,
+                          .count = a->count,
+                          .type = a->type,
+                          .op = a->op,
+                          .mtu = cfg->fab->mtu,
+                          .sparse = a->sparse,
+                          .mm_self = a->mm_self,
+                          .topo = &t->sched};
+    unsigned depth = sched_slots(&t->sched);
+    struct sched s;
+    uint64_t bytes;
+    int rc = sched_init(&s, &in);
+
+    if (rc)
+        return rc;
+    bytes = sizeof(struct coll_req) + s.n_lanes * (sizeof(*s.lane) + sizeof(struct lane_run));
+    for (unsigned i = 0; i < s.n_lanes; i++) {
+        const struct lane *l = &s.lane[i];
+
+        bytes += l->n * lane_stride(l) * 9 / 8; /* lanes grow by doubling */
+        if (l->kind == LANE_AGG && !cfg->lengths)
+            n->data_bytes += kept_bytes(cfg, l);
+        if (l->kind != LANE_SEND && l->kind != LANE_RECV)
+            continue;
+        meet_conn(cfg, t, met, l->peer, l->chan, n);
+        if (!cfg->dense)
+            n->conn_bytes += ring_bytes(cfg, l, depth);
+        if (l->kind == LANE_RECV && !cfg->lengths)
+            n->data_bytes += slot_bytes(cfg, l, depth);
+    }
+    if (!cfg->lengths)
+        n->data_bytes += s.tmp_bytes;
+    n->sched_bytes = RTE_MAX(n->sched_bytes, bytes); /* one operation after the other */
+    sched_free(&s);
+    return 0;
+}
+
+static int rank_need(const struct coll_need_cfg *cfg, const struct topo *t, unsigned rank,
+                     uint8_t *met, struct coll_need *n)
+{
+    int rc = 0;
+
+    *n = (struct coll_need){0};
+    memset(met, 0, (size_t)cfg->nranks * SCHED_MAX_CHANS);
+    meet_neighbours(cfg, t, rank, met, n);
+    for (int algo = 0; algo < ALGO_COUNT && !rc; algo++)
+        if (cfg->algos >> algo & 1)
+            rc = add_algo(cfg, t, rank, (enum coll_algo)algo, met, n);
+    return rc;
+}
+
+static void add_times(struct coll_need *to, const struct coll_need *n, uint64_t times, uint64_t of)
+{
+    to->conns += n->conns * times / of;
+    to->conn_bytes += n->conn_bytes * times / of;
+    to->sched_bytes += n->sched_bytes * times / of;
+    to->data_bytes += n->data_bytes * times / of;
+    to->address_bytes += n->address_bytes * times / of;
+}
+
+#define LONG_BYTES (1ull << 30)
+
+/* Longer schedules are as much longer as the operation is: they need not be made. Returns how many
+ * times. */
+static uint64_t shorten(struct coll_need_cfg *cfg)
+{
+    struct coll_args *a = &cfg->args;
+    bool vector = a->kind == COLL_ALLREDUCE || a->kind == COLL_REDUCE || a->kind == COLL_BROADCAST;
+    uint64_t bytes = a->count * dtype_size(a->type) * (vector ? 1 : cfg->nranks);
+    uint64_t times = bytes / LONG_BYTES;
+
+    if (times < 2)
+        return 1;
+    a->count /= times;
+    return times;
+}
+
+/* Those between the first and the last are alike but for their places in nodes; a root is not. */
+int coll_need(const struct coll_need_cfg *whole, struct coll_need *n)
+{
+    struct coll_need_cfg shorter = *whole;
+    const struct coll_need_cfg *cfg = &shorter;
+    uint64_t times = shorten(&shorter);
+    unsigned ranks = cfg->nranks, root = cfg->args.root, k = RTE_MIN(ranks, SAMPLES), others = 0;
+    struct coll_need sum = {0}, one;
+    uint8_t *met = malloc((size_t)ranks * SCHED_MAX_CHANS);
+    struct topo t = {0};
+    int rc = met ? topo_init(&t, cfg->fab, 0, ranks, cfg->host_of_rank, cfg->trees) : -ENOMEM;
+
+    *n = (struct coll_need){0};
+    t.sched.rail_trees = cfg->trees > 0;
+    if (!rc && !(rc = rank_need(cfg, &t, root, met, &one)))
+        add_times(n, &one, 1, 1);
+    for (unsigned i = 0; i < k && !rc; i++) {
+        unsigned rank = k > 1 ? i * (ranks - 1) / (k - 1) : 0;
+
+        if (rank == root)
+            continue;
+        rc = rank_need(cfg, &t, rank, met, &one);
+        add_times(&sum, &one, 1, 1);
+        others++;
+    }
+    if (others)
+        add_times(n, &sum, ranks - 1, others);
+    n->sched_bytes *= times;
+    if (t.domain)
+        topo_free(&t);
+    free(met);
+    return rc;
+}

@@ -1,0 +1,41 @@
+/*
+ * What memory the ranks of a job will take, before there are any: for connections, schedules, slots
+ * and workspaces, counted from the schedules of a few of them. For whoever has to refuse what the
+ * machine has no room for.
+ */
+#ifndef TRIB_HOST_COLL_MODEL_NEED_H
+#define TRIB_HOST_COLL_MODEL_NEED_H
+
+#include "fabric/fabric.h"
+#include "host/coll/coll.h"
+
+struct coll_need_cfg {
+    const struct fabric *fab;
+    unsigned nranks;
+    const uint16_t *host_of_rank;
+    unsigned trees;        /* aggregation trees that the ranks join */
+    struct coll_args args; /* the largest operation; its algo and buffers are of no interest */
+    unsigned algos;        /* bits of coll_algo that run it, one after the other */
+    unsigned ops;          /* so many times each */
+    uint32_t window;       /* as asked of aggregation nodes; 0: their choice */
+    bool lengths;          /* nobody looks at data */
+    bool dense;            /* malloc() has pages of 2 MiB: what is not touched takes memory too */
+};
+
+/* Of all ranks together. */
+struct coll_need {
+    uint64_t conns; /* ends of connections: how many */
+    uint64_t conn_bytes, sched_bytes;
+    uint64_t data_bytes;    /* slots and workspaces that data comes to */
+    uint64_t address_bytes; /* that slots are reserved in, touched or not */
+};
+
+/* 0; -errno: an algorithm has no schedule here (whoever runs it will say why), or no memory. */
+int coll_need(const struct coll_need_cfg *cfg, struct coll_need *n);
+
+static inline uint64_t coll_need_bytes(const struct coll_need *n)
+{
+    return n->conn_bytes + n->sched_bytes + n->data_bytes;
+}
+
+#endif

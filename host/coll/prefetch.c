@@ -1,0 +1,90 @@
+/*
+ * What a rank's next turn will look at, for whoever runs thousands of them one after the other: it
+ * is found through chains of pointers that are in no cache themselves, so it is asked for in steps
+ * before the turn. Lines that an operation uses all the time are listed when it begins; its next
+ * steps and messages are looked up.
+ */
+#include "host/coll/comm.h"
+#include "host/coll/transport/conn.h"
+
+#define LANES 12u /* of an operation with more, the first ones: they would push each other out */
+
+static unsigned lanes(const struct coll_req *r)
+{
+    return RTE_MIN(r->s.n_lanes, LANES);
+}
+
+/* Whatever lines it is in. */
+static void list(struct lines_list *l, const void *p, size_t bytes)
+{
+    size_t before = (uintptr_t)p % RTE_CACHE_LINE_SIZE;
+
+    lines_list_add(l, (const char *)p - before, before + bytes);
+}
+
+static void list_region(struct comm *c, const struct region *m)
+{
+    list(&c->lines, m->mr, c->n_ports * sizeof(*m->mr));
+    for (unsigned p = 0; p < c->n_ports; p++)
+        if (m->mr[p])
+            list(&c->lines, &m->mr[p]->lkey, sizeof(m->mr[p]->lkey));
+}
+
+void soon_list(struct comm *c, const struct coll_req *r)
+{
+    struct lines_list *l = &c->lines;
+
+    l->n = 0;
+    list(l, &r->tag, sizeof(*r) - offsetof(struct coll_req, tag));
+    list(l, &r->s.lane, sizeof(r->s.lane));
+    list(l, r->lane, lanes(r) * sizeof(*r->lane));
+    list(l, r->s.lane, lanes(r) * sizeof(*r->s.lane));
+    list(l, c->exec.ready.lane, sizeof(*c->exec.ready.lane));
+    list(l, c->port, c->n_ports * sizeof(*c->port));
+    for (unsigned p = 0; p < c->n_ports; p++)
+        if (c->port[p].cq) {
+            list(l, &c->port[p].cq->context, sizeof(struct ibv_context *));
+            list(l, &c->port[p].ctx->ops.poll_cq, sizeof(c->port[p].ctx->ops.poll_cq));
+        }
+    if (r->in)
+        list_region(c, r->in);
+    if (r->out && r->out != r->in)
+        list_region(c, r->out);
+}
+
+static void steps_soon(const struct lane *l, const struct lane_run *run)
+{
+    if (run->conn)
+        lines_soon(run->conn, offsetof(struct conn, remote_key));
+    if (run->done < l->n)
+        lines_soon(lane_step(l, run->done), lane_stride(l));
+    if (run->begun < l->n && run->begun != run->done)
+        lines_soon(lane_step(l, run->begun), lane_stride(l));
+}
+
+static void messages_soon(const struct lane *l, const struct conn *k)
+{
+    if (k && l->kind == LANE_RECV) {
+        rte_prefetch0(&k->got[k->rx_done % k->depth]);
+        rte_prefetch0(&k->slot[k->slot_next % k->depth]);
+        rte_prefetch0(&k->slot[k->slot_free % k->depth]);
+    } else if (k) {
+        rte_prefetch0(k->word);
+        rte_prefetch0(&k->tx_at[k->sq_done % CONN_SQ(k)]);
+    }
+}
+
+void comm_soon(const struct comm *c, unsigned step)
+{
+    const struct coll_req *r = c->exec.running ? c->exec.head : NULL;
+
+    if (step == 0)
+        lines_soon(c, offsetof(struct comm, cfg));
+    else if (step == 1)
+        lines_list_soon(&c->lines);
+    for (unsigned i = 0; step > 1 && r && i < lanes(r); i++)
+        if (step == 2)
+            steps_soon(&r->s.lane[i], &r->lane[i]);
+        else
+            messages_soon(&r->s.lane[i], r->lane[i].conn);
+}

@@ -1,0 +1,429 @@
+/*
+ * What becomes of the operations when a part of the switches has failed and the ranks have agreed
+ * where they are (fall.c).
+ *
+ * Where nobody has begun an operation, it is run by the next algorithm of the policy like those
+ * after it. One of several levels, or by multimem, starts over by that algorithm: its ranks have
+ * sums of sums where their inputs were, and NVSwitches write to members without their knowing, so
+ * its input is kept as it begins. Connections are made anew, for on the old ones what is left of
+ * the first attempt is on its way. Who has finished it takes part once more with what it kept.
+ *
+ * One by the trees alone is finished by the hosts from the first message on that not all have
+ * (alg/repair.c). A rank that has finished it may have given its buffers back, but others can lack
+ * at most a window of what it has: so an agent keeps of a finished operation the last window, and
+ * of one whose results overwrite what was sent the messages under way.
+ */
+#include "host/coll/transport/conn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALL UINT64_MAX /* messages of a rank that has finished */
+
+/* ---- what is kept ---- */
+
+static uint8_t *kept_at(const struct agg *a, uint64_t msg, uint32_t mtu)
+{
+    return a->kept + msg % a->n_kept * AGG_MSG_BYTES(mtu);
+}
+
+int fall_keep_create(struct comm *c, struct agg *a)
+{
+    if (c->cfg.unback || c->cfg.device || !policy_goes_on(c, agg_part(a)))
+        return 0;
+    a->n_kept = 2 * a->depth + 2; /* under way, and of the operation before */
+    a->kept = calloc(a->n_kept, AGG_MSG_BYTES(c->mtu));
+    return a->kept ? 0 : -ENOMEM;
+}
+
+static bool same_place(const struct coll_req *r, const struct step *st)
+{
+    return st->dst.buf != BUF_NONE && st->a.buf != BUF_NONE &&
+           exec_addr(r, &st->dst) == exec_addr(r, &st->a);
+}
+
+void fall_keep(struct agg *a, const struct coll_req *r, const struct step *st)
+{
+    if (a->kept && st->len && (st->agg == AGG_REDUCE || same_place(r, st)))
+        memcpy(kept_at(a, a->posted, r->c->mtu), exec_addr(r, &st->a), st->len);
+}
+
+void fall_keep_end(struct comm *c, const struct coll_req *r)
+{
+    c->fall.last = mend_whole(&r->s);
+    for (unsigned l = 0; l < r->s.n_lanes; l++) {
+        const struct lane *lane = &r->s.lane[l];
+        struct agg *a = lane->kind == LANE_AGG ? agg_of_lane(c, lane) : NULL;
+
+        if (!a || !a->kept || c->fall.stopped & agg_part(a))
+            continue;
+        a->op_end = a->posted;
+        for (uint64_t m = lane->n > a->depth ? lane->n - a->depth : 0; m < lane->n; m++) {
+            const struct step *st = lane_step(lane, m);
+            const struct ref *ref = st->agg == AGG_ALLREDUCE ? &st->dst : &st->a;
+
+            if (st->len && st->agg != AGG_REDUCE && ref->buf != BUF_NONE)
+                memcpy(kept_at(a, a->posted - lane->n + m, c->mtu), exec_addr(r, ref), st->len);
+        }
+    }
+}
+
+/* Of operations that start over when they are cut, the whole input: of the last two, since others
+ * may still be in the one before. */
+void fall_keep_begin(struct comm *c, const struct coll_req *r)
+{
+    struct fall_kept *k = &c->fall.kept[r->id.seq & 1];
+    unsigned parts = mend_whole(&r->s);
+
+    k->here = false;
+    if (!parts || c->cfg.unback || c->cfg.device || !policy_goes_on(c, parts | c->fall.stopped))
+        return;
+    if (k->room <
+        r->s.in_bytes + 1) { /* who has no input has memory to be registered all the same */
+        region_drop(&k->mem);
+        free(k->data);
+        k->data = malloc(r->s.in_bytes + 1);
+        k->room = k->data ? r->s.in_bytes + 1 : 0;
+    }
+    if (!k->data)
+        return; /* without it the operation fails when the switches do */
+    if (r->s.in_bytes)
+        memcpy(k->data, r->args.send, r->s.in_bytes);
+    k->seq = r->id.seq;
+    k->here = true;
+}
+
+/* ---- the operations ---- */
+
+/* An operation that is cut goes on as it was scheduled; if it starts over later on, then without
+ * anything that has failed by then. */
+unsigned fall_gone(const struct comm *c, uint32_t seq)
+{
+    unsigned parts = 0;
+    bool anew = false;
+
+    for (unsigned i = c->fall.n_rounds; i--;) {
+        const struct fall_round *f = &c->fall.round[i];
+
+        anew |= f->again && f->seq == seq;
+        if ((int32_t)(seq - f->seq) >= !(f->whole || anew))
+            parts |= f->parts;
+    }
+    return parts & ~PART_FIT;
+}
+
+/* The parts that what is left of an operation needs. */
+static unsigned parts_of(const struct sched *s)
+{
+    unsigned parts = 0;
+
+    for (unsigned l = 0; l < s->n_lanes; l++) {
+        const struct lane *lane = &s->lane[l];
+
+        if (lane->kind == LANE_AGG)
+            parts |= lane->peer == GROUP_RAIL ? PART_RAIL : PART_TREES;
+        else if (lane->kind == LANE_MM)
+            parts |= PART_MM;
+    }
+    return parts;
+}
+
+static bool has_conns(const struct sched *s)
+{
+    for (unsigned l = 0; l < s->n_lanes; l++)
+        if (s->lane[l].kind == LANE_SEND || s->lane[l].kind == LANE_RECV)
+            return true;
+    return false;
+}
+
+unsigned mend_whole(const struct sched *s)
+{
+    return has_conns(s) ? parts_of(s) : 0;
+}
+
+static int cannot(char *err, const char *what, int rc)
+{
+    snprintf(err, COMM_TEXT, "cannot go on without it: %s", what);
+    return rc;
+}
+
+static struct sched_repair repair(const struct fall_round *f, bool bare)
+{
+    struct sched_repair how = f->how;
+
+    how.bare = bare;
+    return how;
+}
+
+/* In place of r's schedule, what is left of it. */
+static int cut(struct coll_req *r, const struct fall_round *f, char *err)
+{
+    struct sched_repair how = repair(f, false);
+    struct sched rest;
+    int rc;
+
+    if (r->s.in.algo != ALGO_SHARP)
+        return cannot(err, "in the middle of another operation than by SHARP", -ENOTSUP);
+    rc = sched_repair(&rest, &r->s, &how);
+    if (rc)
+        return cannot(err, strerror(-rc), rc);
+    sched_free(&r->s);
+    r->s = rest;
+    r->cut = true;
+    return 0;
+}
+
+int fall_started(struct comm *c, struct coll_req *r, char *err)
+{
+    int rc = 0;
+
+    for (unsigned i = 0; !rc && i < c->fall.n_rounds; i++) {
+        const struct fall_round *f = &c->fall.round[i];
+
+        if (r->id.seq == f->seq && !f->whole && !f->again && parts_of(&r->s) & f->parts)
+            rc = cut(r, f, err);
+    }
+    return rc;
+}
+
+/* What results may have overwritten in part is put back. */
+static void restore(struct comm *c, const struct coll_req *r, const struct fall_round *f)
+{
+    for (unsigned l = 0; l < r->s.n_lanes; l++) {
+        const struct lane *lane = &r->s.lane[l];
+        const struct agg *a = lane->kind == LANE_AGG ? agg_of_lane(c, lane) : NULL;
+        uint64_t end = a ? r->lane[l].begun : 0, m = a ? f->how.cut[lane->chan].least : 0;
+
+        for (; a && a->kept && m < end; m++) {
+            const struct step *st = lane_step(lane, m);
+            bool needed = st->agg == AGG_REDUCE || m >= r->lane[l].done;
+
+            if (st->len && needed && same_place(r, st))
+                memcpy(exec_addr(r, &st->a), kept_at(a, a->posted - end + m, c->mtu), st->len);
+        }
+    }
+}
+
+/* A part in an operation that is over here, but not everywhere: without its buffers. */
+static struct coll_req *helper(struct comm *c, const struct op_id *id, char *err)
+{
+    struct coll_req *r = calloc(1, sizeof(*r));
+
+    if (!r) {
+        cannot(err, "out of memory", -ENOMEM);
+        return NULL;
+    }
+    *r = (struct coll_req){.c = c, .id = *id, .tag = op_tag(id), .abandoned = true};
+    r->args = (struct coll_args){.kind = id->kind,
+                                 .algo = id->algo,
+                                 .count = id->count,
+                                 .type = id->type,
+                                 .op = id->op,
+                                 .root = id->root};
+    if (op_schedule(c, r, err)) {
+        free(r);
+        return NULL;
+    }
+    return r;
+}
+
+static void to_front(struct exec *x, struct coll_req *r)
+{
+    struct coll_req *p = x->head;
+
+    if (p == r)
+        return;
+    while (p->next != r)
+        p = p->next;
+    p->next = NULL;
+    x->tail = p;
+    r->next = x->head;
+    x->head = r;
+}
+
+/* r is the helper, which becomes what is left for it to do. */
+static int help(struct comm *c, struct coll_req *r, const struct fall_round *f, char *err)
+{
+    struct sched_repair how = repair(f, true);
+    struct sched was = r->s;
+    int rc;
+
+    r->s = (struct sched){0};
+    rc = sched_repair(&r->s, &was, &how);
+    if (rc)
+        cannot(err, strerror(-rc), rc);
+    else
+        rc = op_prepare(c, r, err);
+    for (unsigned l = 0; !rc && l < was.n_lanes; l++) {
+        const struct lane *lane = &was.lane[l];
+        const struct agg *a = lane->kind == LANE_AGG ? agg_of_lane(c, lane) : NULL;
+
+        for (uint64_t m = a ? how.cut[lane->chan].least : 0; a && a->kept && m < lane->n; m++)
+            memcpy(r->tmp->mem.addr + sched_repair_tmp(&was, &how, lane->chan, m),
+                   kept_at(a, a->op_end - lane->n + m, c->mtu), lane_step(lane, m)->len);
+    }
+    sched_free(&was);
+    if (!rc && exec_add(c, r))
+        rc = cannot(err, "out of memory", -ENOMEM);
+    if (!rc) {
+        c->exec.next_seq = r->id.seq;
+        to_front(&c->exec, r);
+    }
+    return rc;
+}
+
+static int help_with(struct comm *c, const struct fall_round *f, char *err)
+{
+    const struct op_id *id = op_known(c, f->seq);
+    struct coll_req *r = id ? helper(c, id, err) : NULL;
+    unsigned parts = r ? parts_of(&r->s) : 0;
+    int rc = 0;
+
+    if (!id)
+        return cannot(err, "an operation of long ago", -EBUSY);
+    if (!r)
+        return -ENOMEM;
+    if (parts & f->parts)
+        rc = r->s.in.algo == ALGO_SHARP ? help(c, r, f, err)
+                                        : cannot(err, "several levels", -ENOTSUP);
+    if (rc || !(parts & f->parts))
+        req_free(r);
+    return rc;
+}
+
+/* Operations after the one that was cut: none of them has a result of what has failed yet. */
+static int others(struct comm *c, const struct fall_round *f, char *err)
+{
+    for (struct coll_req *r = c->exec.head; r; r = r->next) {
+        int rc;
+
+        if (r->id.seq == f->seq && !f->whole && !f->again)
+            continue;
+        /* By its algorithm too: whose share is empty has no lane of what has failed, but the others
+         * have, and go on by another one. */
+        if (!((parts_of(&r->s) | policy_parts(r->s.in.algo)) & f->parts) && !f->again)
+            continue;
+        sched_free(&r->s);
+        rc = op_schedule(c, r, err);
+        if (!rc)
+            rc = op_prepare(c, r, err);
+        if (!rc)
+            rc = exec_fit(c, r);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+/* ---- what starts over ---- */
+
+/* What the running operation may have overwritten is put back. */
+static int rewind_running(const struct comm *c, struct coll_req *r, char *err)
+{
+    const struct fall_kept *k = &c->fall.kept[r->id.seq & 1];
+
+    if (!r->s.in.in_place)
+        return 0;
+    if (!k->here || k->seq != r->id.seq)
+        return cannot(err, "the next operation has begun", -EBUSY);
+    memcpy((void *)(uintptr_t)r->args.send, k->data, r->s.in_bytes);
+    return 0;
+}
+
+/* It is over here: with the input that was kept, and results that nobody wants. */
+static int help_again(struct comm *c, const struct fall_round *f, char *err)
+{
+    struct fall_kept *k = &c->fall.kept[f->seq & 1];
+    const struct op_id *id = op_known(c, f->seq);
+    struct coll_req *r;
+    uint8_t *out;
+    int rc;
+
+    if (!id || !k->here || k->seq != f->seq)
+        return cannot(err, "an operation whose input was not kept", -EBUSY);
+    r = helper(c, id, err);
+    if (!r)
+        return -ENOMEM;
+    out = calloc(1, r->s.out_bytes + 1);
+    rc = out ? region_add(c, &c->fall.out, out, r->s.out_bytes + 1) : -ENOMEM;
+    if (rc) {
+        free(out);
+        out = NULL;
+    }
+    if (!rc && !k->mem.addr)
+        rc = region_add(c, &k->mem, k->data, k->room);
+    r->args.send = k->data;
+    r->args.recv = out;
+    r->in = &k->mem;
+    r->out = &c->fall.out;
+    if (rc)
+        cannot(err, "out of memory", rc);
+    else
+        rc = op_prepare(c, r, err);
+    if (!rc && exec_add(c, r))
+        rc = cannot(err, "out of memory", -ENOMEM);
+    if (rc) {
+        req_free(r);
+        return rc;
+    }
+    c->exec.next_seq = id->seq;
+    to_front(&c->exec, r);
+    return 0;
+}
+
+static int start_over(struct comm *c, const struct fall_round *f, bool over, char *err)
+{
+    struct coll_req *r = c->exec.head;
+    int rc = 0;
+
+    conn_renew(c);
+    if (c->exec.running) {
+        if (parts_of(&r->s) & ~f->parts)
+            return cannot(err, "the next operation has begun", -EBUSY);
+        c->exec.running = false;
+        rc = rewind_running(c, r, err);
+    }
+    if (!rc)
+        rc = others(c, f, err);
+    return rc || !over ? rc : help_again(c, f, err);
+}
+
+void mend_destroy(struct comm *c)
+{
+    uint8_t *out = c->fall.out.addr;
+
+    region_drop(&c->fall.out);
+    free(out);
+    for (unsigned i = 0; i < 2; i++) {
+        region_drop(&c->fall.kept[i].mem);
+        free(c->fall.kept[i].data);
+    }
+}
+
+int mend(struct comm *c, const struct fall_round *f, char *err)
+{
+    struct coll_req *r = c->exec.head;
+    bool over = r ? r->id.seq != f->seq : c->exec.opseq != f->seq, begun = c->exec.running;
+    int rc;
+
+    if (c->cfg.device && !f->whole)
+        return cannot(err, "an operation under way in GPU memory", -ENOTSUP);
+    if (f->again)
+        return start_over(c, f, over, err);
+    if (f->whole || (r && !over && !(parts_of(&r->s) & f->parts)))
+        return others(c, f, err); /* it goes on as it is */
+    if (r && begun && over && has_conns(&r->s))
+        return cannot(err, "the next operation has begun", -EBUSY);
+    if (r && begun) {
+        c->exec.running = false;
+        restore(c, r, f);
+    }
+    rc = others(c, f, err);
+    if (!rc && r && !over) {
+        rc = cut(r, f, err);
+        return rc ? rc : op_prepare(c, r, err);
+    }
+    return rc || !over ? rc : help_with(c, f, err);
+}

@@ -1,0 +1,317 @@
+/*
+ * Datagrams of a communicator. The aggregation nodes' messages go to join.c, those about
+ * connections to link.c, those about operations to op.c. The rest say in which phase a rank is:
+ *
+ *   READY    it has begun to connect
+ *   CLOSING  all its sends are acknowledged: the neighbour may take its queue pairs away
+ *   FAILED   with the reason, which goes round, so that every rank ends with the same words
+ *
+ * A phase is repeated until the other's answer says that it was seen.
+ */
+#include "aggregation/mm_proto.h"
+#include "host/coll/transport/conn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PEER_MAGIC   0x54524250u /* "TRBP" */
+#define PEER_VERSION 1
+#define PEER_TEXT    192
+
+struct peer_msg {
+    rte_be32_t magic;
+    uint8_t version;
+    uint8_t phase;  /* the sender's */
+    uint8_t seen;   /* the receiver's phase, as far as the sender knows */
+    uint8_t answer; /* an answer is wanted */
+    rte_be32_t group, rank;
+    char text[PEER_TEXT];
+} __attribute__((packed));
+_Static_assert(sizeof(struct peer_msg) <= CTL_ROOM, "one datagram");
+
+static uint8_t *recv_buf(const struct ctl_port *t, uint64_t i)
+{
+    return t->mem + i * (CTL_GRH + CTL_ROOM);
+}
+
+static uint8_t *send_buf(const struct ctl_port *t, unsigned i)
+{
+    return recv_buf(t, CTL_RECVS) + i * CTL_ROOM;
+}
+
+static int post_recv(struct comm *c, unsigned port, uint64_t i)
+{
+    struct ctl_port *t = &c->ctl.port[port];
+    struct ibv_sge sge = {
+        .addr = (uintptr_t)recv_buf(t, i),
+        .length = CTL_GRH + CTL_ROOM,
+        .lkey = t->mr->lkey,
+    };
+    struct ibv_recv_wr wr = {.wr_id = WR_ID(WR_CTL_RECV, port, i), .sg_list = &sge, .num_sge = 1},
+                       *bad;
+
+    return ibv_post_recv(t->qp, &wr, &bad);
+}
+
+bool ctl_send(struct comm *c, unsigned port, struct ibv_ah *ah, uint32_t qpn, const void *msg,
+              size_t len)
+{
+    struct ctl_port *t = &c->ctl.port[port];
+    unsigned i = (unsigned)__builtin_ctz(~t->busy);
+    struct ibv_sge sge = {.length = (uint32_t)len, .lkey = t->mr->lkey};
+    struct ibv_send_wr wr =
+                           {
+                               .wr_id = WR_ID(WR_CTL_SEND, port, i),
+                               .sg_list = &sge,
+                               .num_sge = 1,
+                               .opcode = IBV_WR_SEND,
+                               .send_flags = IBV_SEND_SIGNALED,
+                               .wr.ud = {.ah = ah, .remote_qpn = qpn, .remote_qkey = AGG_QKEY},
+                           },
+                       *bad;
+
+    if (i >= CTL_SENDS || !ah)
+        return false;
+    sge.addr = (uintptr_t)send_buf(t, i);
+    memcpy(send_buf(t, i), msg, len);
+    if (!ibv_post_send(t->qp, &wr, &bad))
+        t->busy |= 1u << i;
+    return true;
+}
+
+bool ctl_send_rank(struct comm *c, unsigned rank, const void *msg, size_t len)
+{
+    struct peer *p = &c->ctl.peer[rank];
+
+    if (!p->ah && p->qpn)
+        p->ah = ud_address(&c->port[p->port], &p->gid);
+    if (!p->ah)
+        comm_fail(c, "no way to rank %u (%s)", rank, comm_host(c, rank));
+    return ctl_send(c, p->port, p->ah, p->qpn, msg, len);
+}
+
+/* ---- other ranks ---- */
+
+static bool tell(struct comm *c, unsigned rank, bool answer)
+{
+    struct peer_msg m = {
+        .magic = rte_cpu_to_be_32(PEER_MAGIC),
+        .version = PEER_VERSION,
+        .phase = (uint8_t)comm_phase(c),
+        .seen = (uint8_t)c->ctl.peer[rank].phase,
+        .answer = answer,
+        .group = rte_cpu_to_be_32(c->cfg.group),
+        .rank = rte_cpu_to_be_32(c->cfg.rank),
+    };
+
+    /* What concerns all goes round as it is; of our own troubles the others must know whose they
+     * are. */
+    if (c->state == COMM_FAILED &&
+        (!strncmp(c->error, "rank ", 5) || !strncmp(c->error, "aborted ", 8)))
+        snprintf(m.text, sizeof(m.text), "%.*s", PEER_TEXT - 1, c->error);
+    else if (c->state == COMM_FAILED)
+        snprintf(m.text, sizeof(m.text), "rank %u (%s): %.*s", c->cfg.rank,
+                 comm_host(c, c->cfg.rank), PEER_TEXT / 2 + 40, c->error);
+    return ctl_send_rank(c, rank, &m, sizeof(m));
+}
+
+void ctl_pump(struct comm *c)
+{
+    struct ctl *t = &c->ctl;
+
+    if (!t->due || !t->peer)
+        return;
+    t->due = false;
+    planes_pump(c);
+    link_pump(c);
+    for (unsigned r = 0; r < c->cfg.nranks && !t->due; r++) {
+        if (t->peer[r].due)
+            t->due = !tell(c, r, true);
+        t->peer[r].due = t->peer[r].due && t->due;
+    }
+}
+
+void ctl_link(struct comm *c, unsigned rank)
+{
+    c->ctl.peer[rank].linked = true;
+}
+
+void ctl_tell(struct comm *c)
+{
+    struct ctl *t = &c->ctl;
+
+    for (unsigned r = 0; t->peer && r < c->cfg.nranks; r++)
+        if (t->peer[r].linked && t->peer[r].seen < comm_phase(c))
+            t->peer[r].due = t->due = true;
+    ctl_pump(c);
+}
+
+static bool all_in(const struct comm *c, enum phase phase, bool seen)
+{
+    for (unsigned r = 0; c->ctl.peer && r < c->cfg.nranks; r++) {
+        const struct peer *p = &c->ctl.peer[r];
+
+        if (p->linked && (seen ? p->seen : p->phase) < phase)
+            return false;
+    }
+    return true;
+}
+
+bool ctl_all_in(const struct comm *c, enum phase phase)
+{
+    return all_in(c, phase, false);
+}
+
+bool ctl_all_know(const struct comm *c)
+{
+    return all_in(c, comm_phase(c), true);
+}
+
+static void peer_input(struct comm *c, const void *msg, size_t len)
+{
+    struct peer_msg m;
+    struct peer *p;
+    unsigned rank;
+
+    if (len < sizeof(m) || !c->ctl.peer)
+        return;
+    memcpy(&m, msg, sizeof(m));
+    m.text[sizeof(m.text) - 1] = 0;
+    rank = rte_be_to_cpu_32(m.rank);
+    if (m.version != PEER_VERSION || rte_be_to_cpu_32(m.group) != c->cfg.group ||
+        m.phase > PHASE_FAILED || m.seen > PHASE_FAILED || rank >= c->cfg.nranks)
+        return;
+    p = &c->ctl.peer[rank];
+    if (m.phase > p->phase)
+        p->phase = m.phase;
+    if (m.seen > p->seen && m.seen <= comm_phase(c))
+        p->seen = m.seen;
+    if (m.answer && !tell(c, rank, false))
+        p->due = c->ctl.due = true; /* many ask at once: once there is room to send */
+    if (m.phase == PHASE_FAILED && !c->closing)
+        comm_fail(c, "%.*s", PEER_TEXT - 1, m.text);
+    comm_check_ready(c);
+}
+
+static void agg_input(struct comm *c, unsigned port, const void *msg, size_t len)
+{
+    struct agg_ctl m;
+    struct mm_ctl mm;
+
+    if (len < sizeof(m))
+        return;
+    memcpy(&m, msg, sizeof(m));
+    if (m.type >= AGG_MM_BIND && m.type <= AGG_MM_MOVE_REPLY) {
+        memcpy(&mm, msg, sizeof(mm));
+        planes_input(c, port, &mm);
+        return;
+    }
+    m.text[sizeof(m.text) - 1] = 0;
+    join_input(c, &m);
+}
+
+void ctl_complete(struct comm *c, const struct ibv_wc *wc)
+{
+    unsigned port = WR_INDEX(wc->wr_id);
+    uint64_t i = WR_COUNT(wc->wr_id);
+    const uint8_t *msg;
+    uint32_t magic;
+    size_t len;
+
+    if (WR_KIND(wc->wr_id) == WR_CTL_SEND) {
+        c->ctl.port[port].busy &= ~(1u << i);
+        ctl_pump(c);
+        return;
+    }
+    if (wc->status != IBV_WC_SUCCESS)
+        return;
+    msg = recv_buf(&c->ctl.port[port], i) + CTL_GRH;
+    len = wc->byte_len > CTL_GRH ? wc->byte_len - CTL_GRH : 0;
+    memcpy(&magic, msg, sizeof(magic));
+    switch (rte_be_to_cpu_32(magic)) {
+    case AGG_MAGIC:
+        agg_input(c, port, msg, len);
+        break;
+    case PEER_MAGIC:
+        peer_input(c, msg, len);
+        break;
+    case LINK_MAGIC:
+        link_input(c, msg, len);
+        break;
+    case OP_MAGIC:
+        op_input(c, msg, len);
+        break;
+    case FALL_MAGIC:
+        fall_input(c, msg, len);
+        break;
+    default:
+        break;
+    }
+    post_recv(c, port, i);
+}
+
+void ctl_tick(struct comm *c)
+{
+    for (unsigned r = 0; c->ctl.peer && r < c->cfg.nranks; r++) {
+        struct peer *p = &c->ctl.peer[r];
+
+        if (p->linked && (p->seen < comm_phase(c) || (c->state == COMM_CONNECTING && !p->phase)))
+            p->due = c->ctl.due = true;
+    }
+    link_tick(c);
+    ctl_pump(c);
+}
+
+/* ---- life ---- */
+
+static int create_port(struct comm *c, unsigned port)
+{
+    struct ctl_port *t = &c->ctl.port[port];
+    struct edge_cap cap = {CTL_SENDS, CTL_RECVS, 1, 1, 0};
+    size_t bytes = CTL_RECVS * (CTL_GRH + CTL_ROOM) + CTL_SENDS * CTL_ROOM;
+
+    t->mem = calloc(1, bytes);
+    if (t->mem)
+        t->mr = ibv_reg_mr(c->port[port].pd, t->mem, bytes, IBV_ACCESS_LOCAL_WRITE);
+    if (t->mr)
+        t->qp = ud_create(&c->port[port], &cap, AGG_QKEY);
+    if (!t->qp)
+        return errno ? -errno : -ENOMEM;
+    for (unsigned i = 0; i < CTL_RECVS; i++)
+        if (post_recv(c, port, i))
+            return -EIO;
+    return 0;
+}
+
+/* One on each port: an aggregation node is reached by one of them only. */
+int ctl_create(struct comm *c, char *err)
+{
+    for (unsigned p = 0; p < c->n_ports; p++) {
+        int rc = create_port(c, p);
+
+        if (rc) {
+            snprintf(err, COMM_TEXT, "datagram queue pair: %s", strerror(-rc));
+            return rc;
+        }
+    }
+    return 0;
+}
+
+void ctl_destroy(struct comm *c)
+{
+    for (unsigned r = 0; c->ctl.peer && r < c->cfg.nranks; r++)
+        if (c->ctl.peer[r].ah)
+            ibv_destroy_ah(c->ctl.peer[r].ah);
+    free(c->ctl.peer);
+    for (unsigned i = 0; i < c->n_ports; i++) {
+        struct ctl_port *t = &c->ctl.port[i];
+
+        if (t->qp)
+            ibv_destroy_qp(t->qp);
+        if (t->mr)
+            ibv_dereg_mr(t->mr);
+        free(t->mem);
+    }
+}

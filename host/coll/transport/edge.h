@@ -1,0 +1,53 @@
+/*
+ * What of verbs every transport here needs: this rank's port, RC and UD queue pairs, address
+ * handles. Plain ibv_ calls.
+ */
+#ifndef TRIB_HOST_COLL_TRANSPORT_EDGE_H
+#define TRIB_HOST_COLL_TRANSPORT_EDGE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The device's end of everything: one PD, one CQ. */
+struct port {
+    struct ibv_context *ctx;
+    struct ibv_pd *pd;
+    struct ibv_cq *cq;
+    uint32_t cqe;   /* completions that can be under way at most */
+    unsigned index; /* among the rank's devices */
+    uint8_t num;    /* port number, from 1 */
+    uint8_t gid_index;
+    union ibv_gid gid;
+    uint32_t mtu;   /* path MTU in bytes */
+    bool real_time; /* of the fabric, by its conf: peers may take their time */
+};
+
+/* Far end of an RC connection. */
+struct remote {
+    union ibv_gid gid;
+    uint32_t qpn, psn;
+};
+
+/* Finds the port and GID index that carry one of the addresses ip[0..n) (host order). 0, -ENODEV or
+ * what verbs said. */
+int port_find(struct port *p, const uint32_t *ip, unsigned n, uint32_t max_mtu);
+/* Room for `more` completions in the CQ, which is made when there is none. 0 or -errno. */
+int port_reserve(struct port *p, uint32_t more);
+void gid_of_ip(union ibv_gid *gid, uint32_t ip);
+
+struct edge_cap {
+    uint32_t send_wr, recv_wr, send_sge, recv_sge, inline_bytes;
+};
+/* An RC queue pair in INIT. NULL and errno on failure. remote_write: the far end may write to
+ * memory here. */
+struct ibv_qp *rc_create(struct port *p, const struct edge_cap *cap, bool remote_write);
+/* INIT to RTR to RTS. 0 or -errno. */
+int rc_connect(struct port *p, struct ibv_qp *qp, const struct remote *r, uint32_t psn);
+/* A UD queue pair ready to send. */
+struct ibv_qp *ud_create(struct port *p, const struct edge_cap *cap, uint32_t qkey);
+struct ibv_ah *ud_address(struct port *p, const union ibv_gid *gid);
+/* Stops a queue pair: nothing is read from or written to its buffers any more. */
+void qp_stop(struct ibv_qp *qp);
+
+#endif

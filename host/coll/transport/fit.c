@@ -1,0 +1,130 @@
+/*
+ * What the switches have granted, where it is less than asked for: other jobs hold part of their
+ * slots, groups or buffers. The ranks agree on it in a round of fall.c: all use the same trees,
+ * with the least window that any of them was granted, which is what the model is told.
+ */
+#include "host/coll/comm.h"
+#include "host/coll/transport/share.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool fit_known(const struct comm *c)
+{
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (c->agg[i].state == JOIN_ASKED && !(c->fall.stopped & agg_part(&c->agg[i])))
+            return false;
+    return true;
+}
+
+uint32_t fit_report(const struct comm *c, uint32_t window[COLL_TREES])
+{
+    uint32_t rail = 0;
+
+    memset(window, 0, COLL_TREES * sizeof(*window));
+    for (unsigned i = 0; i < c->n_aggs; i++) {
+        const struct agg *a = &c->agg[i];
+
+        if (agg_is_out(a) || a->state != JOIN_GRANTED)
+            continue;
+        if (a->kind == GROUP_RAIL)
+            rail = a->window;
+        else
+            window[a->chan] = a->window;
+    }
+    return rail;
+}
+
+/* One of the trees of all ranks, if none of them was granted. */
+static const struct agg *all_refused(const struct comm *c)
+{
+    const struct agg *refused = NULL;
+
+    for (unsigned i = 0; i < c->n_aggs; i++) {
+        const struct agg *a = &c->agg[i];
+
+        if (a->kind != GROUP_ALL || agg_is_out(a))
+            continue;
+        if (a->state != JOIN_REFUSED)
+            return NULL;
+        refused = a;
+    }
+    return refused;
+}
+
+void fit_answered(struct comm *c, const char *why)
+{
+    const struct agg *a;
+
+    if (*why && !*c->fit.less)
+        snprintf(c->fit.less, sizeof(c->fit.less), "%s", why);
+    if (!fit_known(c))
+        return;
+    a = all_refused(c);
+    if (a)
+        fall_begin(c, PART_TREES, "JOIN refused by %s: %s: %s (%s)", agg_leaf_name(c, a),
+                   agg_status_text(a->refused), c->fit.less, agg_status_name(a->refused));
+    else if (*c->fit.less)
+        fall_begin(c, PART_FIT, "%s", c->fit.less);
+    fall_fit_known(c);
+}
+
+int fit_apply(struct comm *c, const struct fall_round *f, const char *why, char *err)
+{
+    const struct fall_round all = {.parts = PART_TREES, .whole = true};
+    unsigned chan = 0;
+    bool dropped = false;
+
+    snprintf(c->fit.why, sizeof(c->fit.why), "%.*s", (int)sizeof(c->fit.why) - 1, why);
+    for (unsigned i = 0; i < c->n_aggs; i++) {
+        struct agg *a = &c->agg[i];
+        uint32_t w;
+
+        if (agg_is_out(a))
+            continue;
+        w = a->kind == GROUP_ALL ? f->fit[a->chan] : f->rail;
+        if (a->kind == GROUP_RAIL) {
+            a->window = w && w < a->window ? w : a->window;
+        } else if (w) {
+            a->window = w < a->window ? w : a->window;
+            a->chan = chan++;
+        } else {
+            dropped = true;
+            a->chan = CHAN_OUT;
+            qp_stop(a->qp);
+            join_leave_one(c, a);
+        }
+    }
+    if (!dropped)
+        return 0;
+    c->topo.sched.trees = agg_trees(c, GROUP_ALL);
+    return mend(c, &all, err);
+}
+
+void comm_granted(const struct comm *c, struct coll_grant *g)
+{
+    uint32_t asked = agg_window(c->cfg.fab, c->cfg.window);
+    unsigned failed = 0;
+
+    *g = (struct coll_grant){.asked = asked};
+    if (comm_has(c, ALGO_SHARP) && c->cfg.nranks > 1)
+        g->trees_asked = c->cfg.n_trees ? c->cfg.n_trees : 1;
+    for (unsigned i = 0; i < c->n_aggs; i++) {
+        const struct agg *a = &c->agg[i];
+
+        g->rail_asked |= a->kind == GROUP_RAIL;
+        failed |= c->fall.stopped & agg_part(a);
+        if (agg_is_out(a) || c->fall.stopped & agg_part(a))
+            continue;
+        if (a->kind == GROUP_RAIL) {
+            g->rail = a->window;
+            continue;
+        }
+        g->window = g->trees && g->window < a->window ? g->window : a->window;
+        g->tree[g->trees++] = a->tree;
+    }
+    if (g->trees < g->trees_asked || (g->trees && g->window < asked) ||
+        (g->rail_asked && g->rail < asked))
+        snprintf(g->why, sizeof(g->why), "%.*s", (int)sizeof(g->why) - 1,
+                 failed ? c->fall.text : c->fit.why);
+}

@@ -1,0 +1,302 @@
+/*
+ * The member's half of the aggregation protocol's control messages (aggregation/proto.h).
+ * Requests are repeated by comm_tick until answered; the answers' handling is idempotent as well.
+ */
+#include "host/coll/comm.h"
+
+#define PROBES_MAX 10 /* unanswered, RETRY_NS apart */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *agg_leaf_name(const struct comm *c, const struct agg *a)
+{
+    return c->cfg.fab->nodes[a->leaf].name;
+}
+
+unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank,
+                      struct fab_members *m, uint16_t *id)
+{
+    uint16_t *here = calloc(fab->n_hosts, sizeof(*here));
+    unsigned per_host = 1;
+
+    memset(m, 0, sizeof(*m));
+    if (!here)
+        return 0;
+    for (unsigned r = 0; r < nranks; r++) {
+        unsigned local = here[host_of_rank[r]]++;
+
+        per_host = local + 1 > per_host ? local + 1 : per_host;
+    }
+    m->ranks_per_host = (uint16_t)per_host;
+    memset(here, 0, fab->n_hosts * sizeof(*here));
+    for (unsigned r = 0; r < nranks; r++) {
+        unsigned member = host_of_rank[r] * per_host + here[host_of_rank[r]]++;
+
+        if (member >= FAB_MAX_MEMBERS) {
+            per_host = 0;
+            break;
+        }
+        fab_members_add(m, member);
+        if (id)
+            id[r] = (uint16_t)member;
+    }
+    free(here);
+    return per_host;
+}
+
+static void send_ctl(struct comm *c, struct agg *a, enum agg_type type, uint32_t xid)
+{
+    struct agg_ctl m = {
+        .magic = rte_cpu_to_be_32(AGG_MAGIC),
+        .version = AGG_VERSION,
+        .type = (uint8_t)type,
+        .xid = rte_cpu_to_be_32(xid),
+        .tree = rte_cpu_to_be_16(a->tree),
+        .mtu = rte_cpu_to_be_16((uint16_t)c->mtu),
+        .group = rte_cpu_to_be_32(a->group->id),
+        .window = rte_cpu_to_be_32(a->window),
+        .key = rte_cpu_to_be_64(c->cfg.key),
+        .qpn = rte_cpu_to_be_32(a->qp->qp_num),
+        .psn = rte_cpu_to_be_32(a->psn),
+        .member = rte_cpu_to_be_32(a->group->member_of_rank[c->cfg.rank]),
+        .node = rte_cpu_to_be_16(FAB_NONE),
+        .slot = rte_cpu_to_be_32(a->of_job),
+    };
+
+    agg_members_write(&m, &a->group->members); /* agg_create made sure that it can be written */
+    ctl_send(c, a->port->index, a->ah, AGG_QPN, &m, sizeof(m));
+}
+
+int join_start(struct comm *c, char *err)
+{
+    for (unsigned i = 0; i < c->n_aggs; i++) {
+        struct agg *a = &c->agg[i];
+        union ibv_gid gid;
+
+        gid_of_ip(&gid, c->cfg.fab->nodes[a->leaf].ip);
+        a->ah = ud_address(a->port, &gid);
+        if (!a->ah) {
+            snprintf(err, COMM_TEXT, "no address handle for %s", agg_leaf_name(c, a));
+            return -EHOSTUNREACH;
+        }
+        a->state = JOIN_ASKED;
+        send_ctl(c, a, AGG_JOIN, ++a->xid);
+    }
+    return 0;
+}
+
+void join_leave_one(struct comm *c, struct agg *a)
+{
+    if (a->state != JOIN_ASKED && a->state != JOIN_GRANTED)
+        return;
+    a->state = JOIN_LEAVING;
+    send_ctl(c, a, AGG_LEAVE, ++a->xid);
+}
+
+void join_leave(struct comm *c, unsigned parts)
+{
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (parts & agg_part(&c->agg[i]))
+            join_leave_one(c, &c->agg[i]);
+}
+
+void join_tick(struct comm *c)
+{
+    for (unsigned i = 0; i < c->n_aggs; i++) {
+        struct agg *a = &c->agg[i];
+
+        if (a->state == JOIN_ASKED)
+            send_ctl(c, a, AGG_JOIN, a->xid);
+        else if (a->state == JOIN_LEAVING)
+            send_ctl(c, a, AGG_LEAVE, a->xid);
+    }
+}
+
+/* What was sent may all be acknowledged: then nothing else tells that the results will not come. */
+void join_probe(struct comm *c)
+{
+    for (unsigned i = 0; i < c->n_aggs; i++) {
+        struct agg *a = &c->agg[i];
+
+        if (c->fall.stopped & agg_part(a) || a->state != JOIN_GRANTED || a->lane == LANE_NONE ||
+            a->posted == a->done)
+            continue;
+        if (a->probes++ < PROBES_MAX)
+            send_ctl(c, a, AGG_PROBE, a->xid);
+        else
+            fall_begin(c, agg_part(a), "%s does not answer any more", agg_leaf_name(c, a));
+    }
+}
+
+bool join_all_granted(const struct comm *c)
+{
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (c->agg[i].state != JOIN_GRANTED && !agg_is_out(&c->agg[i]) &&
+            !(c->fall.stopped & agg_part(&c->agg[i])))
+            return false;
+    return true;
+}
+
+bool join_all_left(const struct comm *c)
+{
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (c->agg[i].state != JOIN_NONE && c->agg[i].state != JOIN_REFUSED &&
+            c->agg[i].state != JOIN_LEFT)
+            return false;
+    return true;
+}
+
+/* Troubles of the aggregation nodes are theirs; those of the members no other algorithm mends. */
+bool join_mendable(enum agg_status s)
+{
+    static const bool theirs[AGG_STATUS_COUNT] = {
+        [AGG_OK] = true,
+        [AGG_E_TREE] = true,
+        [AGG_E_NOT_IN_TREE] = true,
+        [AGG_E_QUOTA_GROUPS] = true,
+        [AGG_E_QUOTA_SLOTS] = true,
+        [AGG_E_QUOTA_BUFFERS] = true,
+        [AGG_E_NO_REDUCTION] = true,
+        [AGG_E_PARENT] = true,
+        [AGG_E_OP_UNSUPPORTED] = true,
+        [AGG_E_EDGE] = true,
+        [AGG_E_NO_GROUP] = true,
+        [AGG_E_CHILDREN] = true,
+    };
+
+    return s < AGG_STATUS_COUNT && theirs[s];
+}
+
+__attribute__((format(printf, 4, 5))) static void trouble(struct comm *c, const struct agg *a,
+                                                          enum agg_status s, const char *fmt, ...)
+{
+    char why[COMM_TEXT];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(why, sizeof(why), fmt, ap);
+    va_end(ap);
+    if (join_mendable(s))
+        fall_begin(c, agg_part(a), "%s", why);
+    else
+        comm_fail(c, "%s", why);
+}
+
+/* Others of the job's trees may do without this one. */
+static bool is_spare(const struct comm *c, const struct agg *a, enum agg_status status)
+{
+    return a->kind == GROUP_ALL && agg_trees(c, GROUP_ALL) > 1 &&
+           (status == AGG_E_QUOTA_GROUPS || status == AGG_E_QUOTA_SLOTS ||
+            status == AGG_E_QUOTA_BUFFERS);
+}
+
+static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m)
+{
+    enum agg_status status = rte_be_to_cpu_16(m->status);
+    const char *leaf = agg_leaf_name(c, a);
+    uint32_t asked = a->window;
+    char words[sizeof(m->text)];
+    int rc;
+
+    if (a->state != JOIN_ASKED || rte_be_to_cpu_32(m->xid) != a->xid)
+        return;
+    snprintf(words, sizeof(words), "%.*s", (int)sizeof(m->text) - 1, m->text);
+    if (is_spare(c, a, status)) {
+        a->state = JOIN_REFUSED;
+        a->refused = status;
+        fit_answered(c, *words ? words : agg_status_text(status));
+        return;
+    }
+    if (status != AGG_OK) {
+        const char *text = status < AGG_STATUS_COUNT ? agg_status_text(status) : "unknown status";
+
+        a->state = JOIN_NONE;
+        if (m->text[0] && strcmp(m->text, text))
+            trouble(c, a, status, "JOIN refused by %s: %s: %s (%s)", leaf, text, m->text,
+                    agg_status_name(status));
+        else
+            trouble(c, a, status, "JOIN refused by %s: %s (%s)", leaf, text,
+                    agg_status_name(status));
+        fit_answered(c, "");
+        return;
+    }
+    rc = agg_connect(c, a, m);
+    a->state = JOIN_GRANTED;
+    if (rc == -EMSGSIZE)
+        fall_begin(c, agg_part(a), "%s grants %u slots, less than one message takes (%u)", leaf,
+                   rte_be_to_cpu_32(m->window), AGG_MSG_PKTS);
+    else if (rc)
+        fall_begin(c, agg_part(a), "cannot connect to %s: %s", leaf, strerror(-rc));
+    else
+        fit_answered(c, a->window < asked ? words : "");
+    comm_check_ready(c);
+}
+
+/* The text names whoever is missing or differs; the node that noticed knows it best. */
+static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
+{
+    enum agg_status status = rte_be_to_cpu_16(m->status);
+    bool known = status < AGG_STATUS_COUNT;
+
+    send_ctl(c, a, AGG_ABORT_ACK, rte_be_to_cpu_32(m->xid));
+    a->state = JOIN_LEFT; /* the group is over */
+    if (c->fall.stopped & agg_part(a) || agg_is_out(a))
+        return; /* as it was going to be */
+    trouble(c, a, status, "aborted by %s: %s (%s)", agg_leaf_name(c, a),
+            m->text[0] ? m->text
+            : known    ? agg_status_text(status)
+                       : "no reason given",
+            known ? agg_status_name(status) : "unknown status");
+}
+
+static struct agg *agg_of(struct comm *c, const struct agg_ctl *m)
+{
+    if (m->version != AGG_VERSION)
+        return NULL;
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (c->agg[i].tree == rte_be_to_cpu_16(m->tree) &&
+            c->agg[i].group->id == rte_be_to_cpu_32(m->group) && c->agg[i].ah)
+            return &c->agg[i];
+    return NULL;
+}
+
+void join_input(struct comm *c, const struct agg_ctl *m)
+{
+    struct agg *a = agg_of(c, m);
+
+    if (!a)
+        return;
+    switch ((enum agg_type)m->type) {
+    case AGG_JOIN_REPLY:
+        on_join_reply(c, a, m);
+        break;
+    case AGG_LEAVE_REPLY:
+        if (a->state == JOIN_LEAVING && rte_be_to_cpu_32(m->xid) == a->xid)
+            a->state = JOIN_LEFT;
+        break;
+    case AGG_ABORT:
+        on_abort(c, a, m);
+        break;
+    case AGG_PROBE_REPLY:
+        a->probes = 0;
+        if (m->status && a->state == JOIN_GRANTED)
+            fall_begin(c, agg_part(a), "%s does not know the group any more", agg_leaf_name(c, a));
+        break;
+    case AGG_PROBE:
+        send_ctl(c, a, AGG_PROBE_REPLY, rte_be_to_cpu_32(m->xid));
+        break;
+    default:
+        break;
+    }
+}
+
+void join_destroy(struct comm *c)
+{
+    for (unsigned i = 0; i < c->n_aggs; i++)
+        if (c->agg[i].ah)
+            ibv_destroy_ah(c->agg[i].ah);
+}

@@ -1,0 +1,325 @@
+/*
+ * How two ranks make a connection: on demand, by datagrams. Whoever needs one makes its end and
+ * asks; the other makes its own. A message says all of the sender's end, and whether it has the
+ * receiver's, so that it can be repeated, lost and doubled at will:
+ *
+ *   A: mine, not yours yet    B: mine, and I have yours (B receives)    A: I have yours
+ *
+ * Data is sent to who has said that it can receive.
+ */
+#include "host/coll/transport/conn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t scratch_bytes(const struct conn *k)
+{
+    return (size_t)k->depth * SCHED_SLICE_MAX;
+}
+
+struct link_msg {
+    rte_be32_t magic, group, rank, chan;
+    rte_be32_t have; /* the sender can receive */
+    rte_be32_t want; /* the sender does not know whether the receiver can */
+    rte_be32_t qpn, psn, word_key, mtu;
+    uint8_t gid[16];
+} __attribute__((packed));
+_Static_assert(sizeof(struct link_msg) <= CTL_ROOM, "one datagram");
+
+/* ---- this rank's end ---- */
+
+#define WORD_ALIGN MEM_PAGE /* the credit word begins a page */
+#define WORD_ROOM  64u      /* and has a line of the CPU's caches */
+
+/* The word, the connection and what it looks at with them, in one page. NULL: no memory. */
+static struct conn *end_alloc(unsigned depth)
+{
+    struct conn *k, of = {.depth = depth};
+    size_t slots = depth * sizeof(*k->slot), got = depth * sizeof(*k->got);
+    size_t bytes = WORD_ROOM + sizeof(*k) + slots + CONN_SQ(&of) * sizeof(*k->tx_at) + got;
+    void *word;
+
+    if (posix_memalign(&word, WORD_ALIGN, bytes))
+        return NULL;
+    memset(word, 0, bytes);
+    k = (void *)((char *)word + WORD_ROOM);
+    *k = of;
+    k->word = word;
+    k->slot = (void *)(k + 1);
+    k->tx_at = (void *)((char *)k->slot + slots);
+    k->got = (void *)(k->tx_at + CONN_SQ(k));
+    *k->word = rte_cpu_to_le_32(CONN_AHEAD);
+    return k;
+}
+
+static void end_free(struct comm *c, struct conn *k)
+{
+    if (k->qp)
+        ibv_destroy_qp(k->qp);
+    if (k->mr)
+        ibv_dereg_mr(k->mr);
+    if (k->word_mr)
+        ibv_dereg_mr(k->word_mr);
+    mem_host_free(c, k->mem, scratch_bytes(k));
+    free(k->word); /* k with it */
+}
+
+/* The peer may write the credit word and nothing else. Its address on the wire is 0, so that frames
+ * do not depend on where this process has its memory; a kernel wants the same place in a page for
+ * both addresses. */
+static int end_create(struct comm *c, struct conn *k)
+{
+    struct edge_cap cap = {CONN_SQ(k), k->depth, 1, 1, sizeof(uint32_t)};
+    struct ibv_pd *pd = k->port->pd;
+
+    errno = 0;
+    k->mem = mem_host(c, scratch_bytes(k)); /* nobody looks at it where data is but lengths */
+    if (!k->mem || port_reserve(k->port, CONN_CQE(k)))
+        return -ENOMEM;
+    k->mr = ibv_reg_mr(pd, k->mem, scratch_bytes(k), IBV_ACCESS_LOCAL_WRITE);
+    if (k->mr && c->cfg.unback && c->cfg.unback(k->mr))
+        return -EINVAL;
+    if (k->mr)
+        k->word_mr = ibv_reg_mr_iova(pd, k->word, sizeof(uint64_t), 0,
+                                     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    if (k->word_mr)
+        k->qp = rc_create(k->port, &cap, true);
+    if (!k->qp)
+        return errno ? -errno : -ENOMEM;
+    k->psn = comm_psn(c, k->peer, k->chan);
+    k->published = CONN_AHEAD;
+    conn_top_up(c, k);
+    return c->state == COMM_FAILED ? -EIO : 0;
+}
+
+static struct conn *add(struct comm *c, unsigned peer, unsigned chan, char *err)
+{
+    struct fab_channel ch[SCHED_MAX_CHANS];
+    unsigned n = topo_channels(&c->topo, c->cfg.rank, peer, ch, SCHED_MAX_CHANS);
+    struct conn *k = end_alloc(sched_slots(&c->topo.sched));
+    unsigned which = chan % CONN_AGE;
+    int rc = k ? 0 : -ENOMEM;
+
+    if (!rc && (which >= n || ch[which].port_a >= c->n_ports))
+        rc = -ENODEV;
+    if (!rc && c->n_conns == c->conn_room) {
+        unsigned room = 2 * c->conn_room + 4;
+        struct conn **more = realloc(c->conn, room * sizeof(*more));
+
+        rc = more && room <= WR_INDEX_MAX ? 0 : -ENOMEM;
+        if (more)
+            c->conn = more, c->conn_room = room;
+    }
+    if (!rc) {
+        k->index = c->n_conns;
+        k->peer = peer;
+        k->chan = chan;
+        k->port = &c->port[ch[which].port_a];
+        k->rx_lane = k->tx_lane = LANE_NONE;
+        rc = end_create(c, k);
+    }
+    if (rc) {
+        snprintf(err, COMM_TEXT, "cannot make a connection to rank %u (%s), channel %u: %s", peer,
+                 comm_host(c, peer), which, strerror(-rc));
+        if (k)
+            end_free(c, k);
+        return NULL;
+    }
+    c->conn[c->n_conns++] = k;
+    k->next = c->ctl.peer[peer].conns;
+    c->ctl.peer[peer].conns = k;
+    ctl_link(c, peer);
+    return k;
+}
+
+static struct conn *find(const struct comm *c, unsigned peer, unsigned chan)
+{
+    struct conn *k = c->ctl.peer[peer].conns;
+
+    while (k && k->chan != chan)
+        k = k->next;
+    return k;
+}
+
+static bool ask(struct comm *c, struct conn *k, bool want)
+{
+    struct link_msg m = {
+        .magic = rte_cpu_to_be_32(LINK_MAGIC),
+        .group = rte_cpu_to_be_32(c->cfg.group),
+        .rank = rte_cpu_to_be_32(c->cfg.rank),
+        .chan = rte_cpu_to_be_32(k->chan),
+        .have = rte_cpu_to_be_32(k->connected),
+        .want = rte_cpu_to_be_32(want),
+        .qpn = rte_cpu_to_be_32(k->qp->qp_num),
+        .psn = rte_cpu_to_be_32(k->psn),
+        .word_key = rte_cpu_to_be_32(k->word_mr->rkey),
+        .mtu = rte_cpu_to_be_32(c->mtu),
+    };
+
+    memcpy(m.gid, k->port->gid.raw, sizeof(m.gid));
+    return ctl_send_rank(c, k->peer, &m, sizeof(m));
+}
+
+static void ask_soon(struct comm *c, struct conn *k)
+{
+    k->due = true;
+    c->ctl.due = true;
+}
+
+struct conn *conn_get(struct comm *c, unsigned peer, unsigned chan, char *err)
+{
+    struct conn *k = find(c, peer, chan += c->generation * CONN_AGE);
+
+    if (k)
+        return k;
+    k = add(c, peer, chan, err);
+    if (k) {
+        ask_soon(c, k);
+        ctl_pump(c);
+    }
+    return k;
+}
+
+int conn_all_channels(struct comm *c, unsigned peer, char *err)
+{
+    struct fab_channel ch[SCHED_MAX_CHANS];
+    unsigned n = topo_channels(&c->topo, c->cfg.rank, peer, ch, SCHED_MAX_CHANS);
+
+    for (unsigned i = 0; i < n; i++)
+        if (!conn_get(c, peer, i, err))
+            return -EHOSTUNREACH;
+    return 0;
+}
+
+bool conn_all_open(const struct comm *c)
+{
+    for (unsigned i = 0; i < c->n_conns; i++)
+        if (!c->conn[i]->open && !conn_is_old(c, c->conn[i]))
+            return false;
+    return true;
+}
+
+void conn_renew(struct comm *c)
+{
+    c->generation++;
+    for (unsigned i = 0; i < c->n_conns; i++) {
+        struct conn *k = c->conn[i];
+
+        if (!conn_is_old(c, k))
+            continue;
+        k->rx_lane = k->tx_lane = LANE_NONE;
+        k->due = false;
+        qp_stop(k->qp);
+    }
+}
+
+/* ---- the peer's ---- */
+
+static int end_connect(struct comm *c, struct conn *k, const struct link_msg *m)
+{
+    struct remote far = {.qpn = rte_be_to_cpu_32(m->qpn), .psn = rte_be_to_cpu_32(m->psn)};
+    int rc;
+
+    memcpy(far.gid.raw, m->gid, sizeof(m->gid));
+    rc = rc_connect(k->port, k->qp, &far, k->psn);
+    if (rc) {
+        comm_fail(c, "cannot connect to rank %u (%s): %s", k->peer, comm_host(c, k->peer),
+                  strerror(-rc));
+        return rc;
+    }
+    k->remote_key = rte_be_to_cpu_32(m->word_key);
+    k->connected = true;
+    return 0;
+}
+
+void link_input(struct comm *c, const void *msg, size_t len)
+{
+    struct link_msg m;
+    struct conn *k;
+    unsigned rank;
+    char err[COMM_TEXT];
+
+    if (len < sizeof(m) || !c->ctl.peer)
+        return;
+    memcpy(&m, msg, sizeof(m));
+    rank = rte_be_to_cpu_32(m.rank);
+    if (rte_be_to_cpu_32(m.group) != c->cfg.group || rank >= c->cfg.nranks)
+        return;
+    /* Whoever asks a rank that has failed is told so. */
+    ctl_link(c, rank);
+    if (c->ctl.peer[rank].phase < PHASE_READY)
+        c->ctl.peer[rank].phase = PHASE_READY;
+    if (m.have && c->ctl.peer[rank].seen < PHASE_READY)
+        c->ctl.peer[rank].seen = PHASE_READY;
+    if (c->state == COMM_FAILED || c->closing) {
+        ctl_tell(c);
+        return;
+    }
+    k = find(c, rank, rte_be_to_cpu_32(m.chan));
+    if (!k)
+        k = add(c, rank, rte_be_to_cpu_32(m.chan), err);
+    if (!k) {
+        comm_fail(c, "%s", err);
+        return;
+    }
+    if (!k->connected && end_connect(c, k, &m))
+        return;
+    if (m.have && !k->open) {
+        k->open = true;
+        k->due = false;
+        if (k->tx_lane != LANE_NONE)
+            exec_wake(c, k->tx_lane);
+        comm_check_ready(c);
+    }
+    if (m.want && !ask(c, k, !k->open))
+        k->due = c->ctl.due = true; /* many ask at once: once there is room to send */
+}
+
+void link_pump(struct comm *c)
+{
+    for (unsigned i = 0; i < c->n_conns; i++) {
+        struct conn *k = c->conn[i];
+
+        if (k->due && !ask(c, k, !k->open)) {
+            c->ctl.due = true;
+            return;
+        }
+        k->due = false;
+    }
+}
+
+void link_tick(struct comm *c)
+{
+    if (c->state == COMM_FAILED || c->closing)
+        return;
+    for (unsigned i = 0; i < c->n_conns; i++) {
+        struct conn *k = c->conn[i];
+
+        if (k->open || conn_is_old(c, k))
+            continue;
+        if (!k->since_ns)
+            k->since_ns = c->now_ns;
+        if (c->now_ns - k->since_ns > PEER_NS) {
+            comm_fail(c, "rank %u (%s): does not make a connection", k->peer,
+                      comm_host(c, k->peer));
+            return;
+        }
+        ask_soon(c, k);
+    }
+}
+
+void conn_stop(struct comm *c)
+{
+    for (unsigned i = 0; i < c->n_conns; i++)
+        qp_stop(c->conn[i]->qp);
+}
+
+void conn_destroy(struct comm *c)
+{
+    while (c->n_conns)
+        end_free(c, c->conn[--c->n_conns]);
+    free(c->conn);
+    c->conn = NULL;
+}

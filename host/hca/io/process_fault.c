@@ -1,0 +1,119 @@
+/*
+ * Registered memory that goes away: unmapped, protected, or beyond the end of a file that was
+ * truncated. Adapters hold the pages; this HCA copies as a program does, so the copy faults. A
+ * fault in one ends what it was for with an error (roce/guard.h), and a sentence names the region.
+ * Every other fault is the program's: it goes to the handler that was there before, or kills as it
+ * would have.
+ *
+ * A program that puts its own handler in place of this one has the faults of the HCA too.
+ */
+#include "host/hca/io/process_priv.h"
+
+#include "roce/guard.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+static struct {
+    struct sigaction before[2];
+    /* Of the last fault of a copy, until it is told. */
+    _Atomic uintptr_t at;
+    _Atomic int sig;
+} fault;
+
+static struct sigaction *before(int sig)
+{
+    return &fault.before[sig == SIGBUS];
+}
+
+/* As if this handler was not there. */
+static void pass_on(int sig, siginfo_t *si, void *context)
+{
+    struct sigaction *old = before(sig), dfl = {.sa_handler = SIG_DFL};
+    bool plain = !(old->sa_flags & SA_SIGINFO), sent = si->si_code <= 0;
+    sigset_t own;
+
+    if (plain && old->sa_handler == SIG_IGN && sent)
+        return;
+    if (plain && (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN)) {
+        sigaction(sig, &dfl, NULL);
+        if (sent) /* by somebody: it does not happen again by itself */
+            raise(sig);
+        return;
+    }
+    own = old->sa_mask; /* the kernel restores the mask when all of this returns */
+    if (!(old->sa_flags & SA_NODEFER))
+        sigaddset(&own, sig);
+    pthread_sigmask(SIG_BLOCK, &own, NULL);
+    if (old->sa_flags & SA_SIGINFO)
+        old->sa_sigaction(sig, si, context);
+    else
+        old->sa_handler(sig);
+    if (old->sa_flags & (int)SA_RESETHAND)
+        sigaction(sig, &dfl, NULL);
+}
+
+static void on_fault(int sig, siginfo_t *si, void *context)
+{
+    if (si->si_code > 0) {
+        /* The kernel tells no address where the processor told none. */
+        const void *at = si->si_code == SI_KERNEL && !si->si_addr ? guard_where() : si->si_addr;
+
+        atomic_store(&fault.sig, sig);
+        atomic_store(&fault.at, (uintptr_t)at);
+        guard_take(at);
+        atomic_store(&fault.at, 0);
+    }
+    pass_on(sig, si, context);
+}
+
+void rim_fault_init(void)
+{
+    static const int sigs[] = {SIGSEGV, SIGBUS};
+
+    for (unsigned i = 0; i < 2; i++) {
+        struct sigaction sa = {.sa_sigaction = on_fault};
+
+        sigaction(sigs[i], NULL, before(sigs[i]));
+        sigemptyset(&sa.sa_mask); /* guard_take() goes without restoring it */
+        sa.sa_flags =
+            SA_SIGINFO | SA_ONSTACK | SA_NODEFER | (before(sigs[i])->sa_flags & SA_RESTART);
+        sigaction(sigs[i], &sa, NULL);
+    }
+}
+
+/* The smallest region that has it: others may be of more, an implicit one of everything. */
+static void tell(const struct hca *h, uintptr_t at, int sig)
+{
+    const char *why =
+        sig == SIGBUS ? "SIGBUS: its file was truncated?" : "SIGSEGV: unmapped or protected?";
+    const struct hca_key *of = NULL;
+
+    for (uint32_t i = 0; i < h->key_cap; i++) {
+        const struct hca_key *k = &h->key[i];
+        uintptr_t start = (uintptr_t)k->start;
+
+        if (k->mr && at >= start && at - start < k->length && (!of || k->length < of->length))
+            of = k;
+    }
+    if (!of)
+        return;
+    fprintf(stderr,
+            "tributary: %s: memory at 0x%jx is gone (%s), expected what was registered to be "
+            "there until ibv_dereg_mr: region of %ju bytes at 0x%jx, lkey and rkey 0x%x; the "
+            "request ends with an error\n",
+            h->cfg.name, (uintmax_t)at, why, (uintmax_t)of->length, (uintmax_t)(uintptr_t)of->start,
+            (uint32_t)(of - h->key) << 8 | of->tag);
+}
+
+/* The lock is held, as it was when the copy faulted: the region is still there. */
+void rim_fault_tell(const struct hca *h)
+{
+    uintptr_t at;
+
+    if (atomic_load_explicit(&fault.at, memory_order_relaxed) == 0)
+        return;
+    at = atomic_exchange(&fault.at, 0);
+    if (at)
+        tell(h, at, atomic_load(&fault.sig));
+}

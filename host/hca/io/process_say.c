@@ -1,0 +1,31 @@
+/*
+ * Sentences for the user of a program, on standard error: what was refused and what is there. Each
+ * once in a process, as programs ask for the same again and again; none with TRIB_LOG=none.
+ */
+#include "host/hca/io/process_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KINDS 64u
+
+void rim_say(void *ctx, const char *what, const char *text)
+{
+    static _Atomic(const char *) said[KINDS];
+    const char *log = getenv("TRIB_LOG");
+
+    (void)ctx;
+    if (log && !strcmp(log, "none"))
+        return;
+    for (unsigned i = 0; i < KINDS; i++) {
+        const char *free_place = NULL;
+
+        if (atomic_compare_exchange_strong(&said[i], &free_place, what)) {
+            fprintf(stderr, "tributary: %s\n", text);
+            return;
+        }
+        if (free_place == what)
+            return;
+    }
+}

@@ -1,0 +1,334 @@
+/*
+ * Memory regions: what of a program's memory others may reach, by which key, within which bounds
+ * and with which rights. lkey and rkey are the same.
+ */
+#include "host/hca/hca_priv.h"
+
+#include "base/cacheline.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+/* ---- the path of a frame ---- */
+
+int hca_mem(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t len,
+            unsigned access, void **p)
+{
+    struct hca *h = user;
+    const struct hca_key *k = key_of(h, key);
+    uint64_t off;
+
+    h->written += remote && (access & ACCESS_REMOTE_WRITE);
+    /* A window is the peer's to use, never a local key. */
+    if (k && !k->mr && k->mw && remote)
+        return mw_mem(k->mw, qp, addr, len, access, p);
+    if (!k || !k->mr || k->pd != qp_pd(qp))
+        return -EINVAL;
+    if (access & ~k->access)
+        return -EACCES;
+    off = addr - k->iova;
+    if (addr < k->iova || len > k->length || off > k->length - len)
+        return -EFAULT;
+    *p = k->unbacked ? NULL : k->start + off;
+    return 0;
+}
+
+/* ---- control ---- */
+
+static const unsigned known_access =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+    IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB |
+    IBV_ACCESS_ON_DEMAND | IBV_ACCESS_OPTIONAL_RANGE;
+
+/* IBTA 10.6.3.1: who lets others write must be able to write. */
+static int check_access(struct hca *h, unsigned access)
+{
+    if ((access & IBV_ACCESS_ON_DEMAND) && !odp_has(h))
+        return hca_refuse(h, EOPNOTSUPP, "IBV_ACCESS_ON_DEMAND is not supported here");
+    if (access & ~known_access)
+        return EINVAL;
+    if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
+        !(access & IBV_ACCESS_LOCAL_WRITE))
+        return EINVAL;
+    return 0;
+}
+
+/* As Linux pins pages for writing: windows may be opened for it later. */
+static bool writes(unsigned access)
+{
+    return access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
+                     IBV_ACCESS_MW_BIND);
+}
+
+/* All memory that there is and will be, by the program's addresses (Linux: from NULL, SIZE_MAX). */
+static bool is_implicit(const void *addr, size_t length, unsigned access)
+{
+    return !addr && length == SIZE_MAX && (access & IBV_ACCESS_ON_DEMAND);
+}
+
+/* Neither the program's addresses nor those that it gives away may wrap; what is not mapped, or not
+ * for writing where that is asked, cannot be registered, as where pages are pinned. On-demand
+ * regions are of memory that may come. */
+static int check_range(struct hca *h, const void *addr, size_t length, uint64_t iova,
+                       unsigned access)
+{
+    int rc = 0;
+
+    if (is_implicit(addr, length, access))
+        return 0;
+    if (length > HCA_MAX_MR_SIZE || (uintptr_t)addr + length < length || iova + length < iova)
+        return EINVAL;
+    if (h->cfg.drv.check_memory && length && !(access & IBV_ACCESS_ON_DEMAND))
+        rc = h->cfg.drv.check_memory(h->cfg.drv.ctx, addr, length, writes(access));
+    return rc ? hca_refuse(h, -rc,
+                           "region of %zu bytes at %p, access 0x%x: some of it is not mapped%s, "
+                           "expected memory that the HCA may reach",
+                           length, addr, access, writes(access) ? " or not for writing" : "")
+              : 0;
+}
+
+#define PAGE 4096u
+
+#define MR_ACCESS                                                                                  \
+    (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |        \
+     IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND)
+
+/* What is said of it in several places is the same. With the lock held. */
+static void mr_settle(struct hca_mr *mr, uint64_t iova, unsigned access)
+{
+    struct hca_key *k = mr_key(mr);
+
+    k->start = mr->v.addr;
+    k->length = mr->v.length;
+    k->pd = mr->pd->v.handle;
+    k->iova = iova;
+    k->access = access & MR_ACCESS;
+    if (is_implicit(mr->v.addr, mr->v.length, access)) { /* but for the first page, NULL's */
+        k->start = (char *)(uintptr_t)PAGE;
+        k->iova = PAGE;
+        k->length = UINT64_MAX - PAGE;
+    }
+}
+
+struct ibv_mr *mr_reg(struct ibv_pd *v, void *addr, size_t length, uint64_t iova, unsigned access)
+{
+    struct hca_pd *pd = to_pd(v);
+    struct hca *h = pd->ctx->hca;
+    struct hca_mr *mr;
+    int rc = hca_dead(h) ? EIO : check_access(h, access);
+
+    if (access & IBV_ACCESS_ZERO_BASED)
+        iova = 0;
+    if (!rc)
+        rc = check_range(h, addr, length, iova, access);
+    mr = rc ? NULL : lines_alloc(sizeof(*mr));
+    if (!mr) {
+        errno = rc ? rc : ENOMEM;
+        return NULL;
+    }
+    mr->hca = h;
+    mr->pd = pd;
+    mr->v = (struct ibv_mr){.context = v->context, .pd = v, .addr = addr, .length = length};
+    hca_lock(h);
+    rc = h->n_mr == HCA_MAX_MR ? -ENOMEM : key_take(h, mr, NULL, &mr->v.lkey);
+    if (!rc) {
+        h->n_mr++, pd->refs++;
+        mr_settle(mr, iova, access);
+    }
+    hca_unlock(h);
+    if (rc) {
+        free(mr);
+        errno = -rc;
+        return NULL;
+    }
+    mr->v.rkey = mr->v.handle = mr->v.lkey;
+    return &mr->v;
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+    if (!hca_ctx_of(pd->context))
+        return REAL(ibv_reg_mr)(pd, addr, length, access);
+    return mr_reg(pd, addr, length, (uintptr_t)addr, (unsigned)access);
+}
+
+/* Both addresses have the same place in a page, or Linux refuses: what works here works there. */
+static struct ibv_mr *reg_iova(struct ibv_pd *v, void *addr, size_t length, uint64_t iova,
+                               unsigned access)
+{
+    if (!(access & IBV_ACCESS_ZERO_BASED) && (((uintptr_t)addr ^ iova) & (PAGE - 1))) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return mr_reg(v, addr, length, iova, access);
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                      int access)
+{
+    if (!hca_ctx_of(pd->context))
+        return REAL(ibv_reg_mr_iova)(pd, addr, length, iova, access);
+    return reg_iova(pd, addr, length, iova, (unsigned)access);
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                       unsigned int access)
+{
+    if (!hca_ctx_of(pd->context))
+        return REAL(ibv_reg_mr_iova2)(pd, addr, length, iova, access);
+    return reg_iova(pd, addr, length, iova, access);
+}
+
+/* A dma-buf that a program may map (udmabuf's, a fake GPU's), through a mapping of our own: this
+ * HCA is a program. Others, as real GPUs' are, it cannot reach. */
+static struct ibv_mr *reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+                                 int fd, unsigned access)
+{
+    size_t before = offset % PAGE;
+    struct stat st;
+    struct ibv_mr *v;
+    void *map;
+
+    if (!fstat(fd, &st) && st.st_size > 0 &&
+        (offset + length < length || offset + length > (uint64_t)st.st_size)) {
+        errno = EINVAL; /* more than there is of it */
+        return NULL;
+    }
+    map = mmap(NULL, length + before, writes(access) ? PROT_READ | PROT_WRITE : PROT_READ,
+               MAP_SHARED, fd, (off_t)(offset - before));
+    if (map == MAP_FAILED) {
+        errno = hca_refuse(to_pd(pd)->ctx->hca, EOPNOTSUPP,
+                           "ibv_reg_dmabuf_mr: descriptor %d cannot be mapped, expected a dma-buf "
+                           "that a program may map (udmabuf): a GPU's own memory is out of reach",
+                           fd);
+        return NULL;
+    }
+    v = mr_reg(pd, (char *)map + before, length, iova, access);
+    if (!v) {
+        int e = errno;
+
+        munmap(map, length + before);
+        errno = e;
+        return NULL;
+    }
+    to_mr(v)->map = map;
+    to_mr(v)->map_bytes = length + before;
+    return v;
+}
+
+EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+                                        uint64_t iova, int fd, int access)
+{
+    if (!hca_ctx_of(pd->context))
+        return REAL(ibv_reg_dmabuf_mr)(pd, offset, length, iova, fd, access);
+    return reg_dmabuf(pd, offset, length, iova, fd, (unsigned)access);
+}
+
+/* The region as it is to be, against the memory as it is now. */
+static int check_new(const struct hca_mr *mr, int flags, void *addr, size_t length, int access)
+{
+    bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+    unsigned now = flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned)access : mr_key(mr)->access;
+
+    if (!moves && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
+        return 0;
+    if (!moves)
+        addr = mr->v.addr, length = mr->v.length;
+    return check_range(mr->hca, addr, length, (uintptr_t)addr, now);
+}
+
+/* Changing the translation keeps the key, as the caller's peers know it. */
+static int rereg(struct hca_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+                 int access)
+{
+    int rc = hca_dead(mr->hca);
+    uint64_t iova;
+
+    if (!rc && (flags & IBV_REREG_MR_CHANGE_ACCESS))
+        rc = check_access(mr->hca, (unsigned)access);
+    if (!rc && (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
+        rc = EINVAL;
+    if (!rc && (flags & IBV_REREG_MR_CHANGE_PD) && (!pd || pd->context != mr->v.context))
+        rc = EINVAL;
+    if (!rc && (flags & IBV_REREG_MR_CHANGE_TRANSLATION) && mr->map)
+        rc = EINVAL;
+    if (!rc && mr->dm)
+        rc = EOPNOTSUPP;
+    if (mr->imported)
+        rc = EINVAL;
+    if (!rc)
+        rc = check_new(mr, flags, addr, length, access);
+    if (rc) {
+        errno = rc;
+        return IBV_REREG_MR_ERR_INPUT;
+    }
+    hca_lock(mr->hca);
+    if (mr->windows) {
+        hca_unlock(mr->hca);
+        errno = EBUSY;
+        return IBV_REREG_MR_ERR_INPUT;
+    }
+    if (flags & IBV_REREG_MR_CHANGE_PD) {
+        mr->pd->refs--;
+        mr->pd = to_pd(pd);
+        mr->pd->refs++;
+        mr->v.pd = pd;
+    }
+    if (!(flags & IBV_REREG_MR_CHANGE_ACCESS))
+        access = (int)mr_key(mr)->access;
+    iova = mr_key(mr)->iova;
+    if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+        mr->v.addr = addr;
+        mr->v.length = length;
+        iova = (unsigned)access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+    }
+    mr_settle(mr, iova, (unsigned)access);
+    hca_unlock(mr->hca);
+    return 0;
+}
+
+EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+                        int access)
+{
+    if (!hca_ctx_of(mr->context))
+        return REAL(ibv_rereg_mr)(mr, flags, pd, addr, length, access);
+    return rereg(to_mr(mr), flags, pd, addr, length, access);
+}
+
+/* With the lock held. */
+void mr_free(struct hca_mr *mr)
+{
+    key_give(mr->hca, mr->v.lkey);
+    mr->hca->n_mr--;
+    mr->pd->refs--;
+    if (mr->map)
+        munmap(mr->map, mr->map_bytes);
+    if (mr->dm)
+        mr->dm->refs--;
+    free(mr);
+}
+
+EXPORT int ibv_dereg_mr(struct ibv_mr *v)
+{
+    struct hca *h;
+    int rc;
+
+    if (!hca_ctx_of(v->context))
+        return REAL(ibv_dereg_mr)(v);
+    h = to_mr(v)->hca;
+    hca_lock(h);
+    rc = to_mr(v)->imported ? EINVAL : to_mr(v)->windows ? EBUSY : 0;
+    if (!rc)
+        mr_free(to_mr(v));
+    hca_unlock(h);
+    return rc;
+}
+
+int hca_mr_unback(struct ibv_mr *v)
+{
+    if (!hca_ctx_of(v->context))
+        return -EINVAL;
+    mr_key(to_mr(v))->unbacked = true;
+    return 0;
+}

@@ -1,0 +1,62 @@
+/*
+ * The processes of a job: starts one per rank, carries messages, and watches everything that the
+ * job needs: the ranks themselves and the fabric's trib-switch processes. Whatever ends too early
+ * becomes one sentence (job_cause) that every remaining rank is told; nothing here waits without a
+ * limit.
+ */
+#ifndef TRIB_HOST_LAUNCH_JOB_PROCESSES_H
+#define TRIB_HOST_LAUNCH_JOB_PROCESSES_H
+
+#include "host/launch/msg.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct job;
+
+struct job_cfg {
+    const struct fabric *fab;
+    const struct rundir *rd; /* NULL: no trib-switch processes are watched */
+    unsigned nranks;
+    const uint16_t *host_of_rank;
+    const char *preload; /* libtribverbs.so; NULL: none */
+    const char *rsh; /* starts a rank on a host that is outside: RSH HOST trib-perf --remote-rank,
+                        with the rank's socket as standard input and output */
+    int (*rank_main)(int fd,
+                     unsigned rank); /* runs in the child instead of this program; for tests */
+};
+
+/* Called for each rank's answer. */
+typedef int (*job_fn)(void *ctx, unsigned rank, const struct msg *m);
+
+int job_launch(struct job **j, const struct job_cfg *cfg); /* 0 or -errno; then job_cause */
+int job_send(struct job *j, unsigned rank, uint32_t type, const void *body, size_t len);
+int job_bcast(struct job *j, uint32_t type, const void *body, size_t len);
+/*
+ * Waits for one message of `type` from every rank. -ECANCELED: something failed or the user
+ * interrupted (job_cause), and all ranks were told; -ETIMEDOUT in the same way after `seconds`.
+ * on_progress (may be NULL) gets MSG_PROGRESS.
+ */
+int job_gather(struct job *j, uint32_t type, double seconds, job_fn each, job_fn on_progress,
+               void *ctx);
+/*
+ * The same with limits of its own. After soft_s seconds (0: never) `soft` is called once. bound, in
+ * words, says what the limit of `seconds` is, instead of how long it is.
+ */
+struct job_limits {
+    double seconds, soft_s;
+    void (*soft)(void *ctx);
+    const char *bound;
+};
+int job_gather_within(struct job *j, uint32_t type, const struct job_limits *l, job_fn each,
+                      job_fn on_progress, void *ctx);
+/* Fails the job from the caller's side: every rank is told why. */
+void job_abort(struct job *j, const char *why);
+/* Ends the ranks (QUIT, unless the job failed), waits, kills what is left after a few seconds. 0
+ * when every rank ended well. */
+int job_end(struct job *j);
+void job_free(struct job *j);
+const char *job_cause(const struct job *j); /* "" while all is well */
+bool job_interrupted(const struct job *j);
+pid_t job_pid(const struct job *j, unsigned rank);
+#endif

@@ -1,0 +1,110 @@
+/*
+ * What the launcher and its ranks say to each other over a stream socket: length-prefixed messages,
+ * the same program on both ends, on the same machine or (--rsh) one of the same kind. The launcher
+ * leads: it sends a command to every rank and waits for every rank's answer, which is also the
+ * barrier between commands.
+ *
+ *   rank       launcher
+ *   HELLO  ->            its device is open; BLOB bytes for the others
+ *          <-  CONNECT   every rank's blob, in order
+ *   DONE   ->            the communicator is ready
+ *          <-  PREPARE   a row and a place: fill buffers, poison the output
+ *   DONE   ->
+ *          <-  RUN       n operations back to back; DONE carries the time they took
+ *          <-  CHECK     DONE carries the number of wrong elements
+ *          <-  ERROR     once with random floats; DONE carries their error
+ *          <-  QUIT      leave the group and end; or ABORT, with the reason, at any time
+ *   PROGRESS ->          rank 0, now and then: operations done
+ *          <-  STOP      the row's time is over. Who has begun the k-th operation answers PROGRESS
+ * k and waits after one more; LIMIT, one more than the most that anybody has begun, is where all of
+ * them end FAIL   ->            in words; the launcher answers ABORT
+ */
+#ifndef TRIB_HOST_LAUNCH_MSG_H
+#define TRIB_HOST_LAUNCH_MSG_H
+
+#include "host/bench/buffer.h"
+#include "host/bench/exact.h"
+#include "io/rundir.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum msg_type {
+    MSG_INIT = 1, /* struct msg_init, then nranks uint16_t: host of each rank */
+    MSG_HELLO,
+    MSG_CONNECT,
+    MSG_PREPARE,
+    MSG_RUN,
+    MSG_CHECK,
+    MSG_ERROR,
+    MSG_QUIT,
+    MSG_ABORT,
+    MSG_DONE,
+    MSG_PROGRESS,
+    MSG_FAIL,
+    MSG_STOP,    /* while a RUN is under way: say (PROGRESS) how many operations you have begun; */
+    MSG_LIMIT,   /* struct msg_progress: so many are all that are run */
+    MSG_FABRIC,  /* after INIT, to a rank elsewhere: the text of the fabric's conf */
+    MSG_GRANTED, /* when all are connected: what have switches granted? */
+};
+
+#define MSG_MAX  (FAB_MAX_MEMBERS * COMM_BLOB + 64)
+#define MSG_TEXT 400
+
+struct msg_init {
+    uint32_t rank, nranks, group, window, algos, n_trees, n_policy;
+    int32_t gpu;                    /* where.h */
+    uint8_t policy[ALGO_COUNT + 1]; /* in order; padded */
+    uint16_t tree[COLL_TREES];
+    uint64_t key, buf_bytes; /* of a buffer */
+};
+struct msg_prepare {
+    uint32_t coll, algo, type, op, root, sparse, in_place, mm_self;
+    uint64_t count;
+};
+struct msg_run {
+    uint32_t n, progress; /* progress: whether to report it */
+    int64_t start_ps;     /* fabric time at which all start; 0: at once */
+};
+struct msg_check {
+    uint32_t again;   /* in place: the buffer was summed n times over; fill it and run once more */
+    uint32_t late;    /* barrier: it is run once more, and this rank enters it ... */
+    uint64_t late_ns; /* ... so much of wall time after the others */
+};
+struct msg_done {
+    uint32_t ops;   /* RUN: operations done */
+    int64_t ps;     /* RUN: fabric time from this rank's first operation to the end of its last */
+    uint64_t wrong; /* CHECK */
+    int64_t entered_ps, left_ps; /* CHECK of a barrier, by the fabric's clock */
+    struct ulp ulp;              /* ERROR */
+    uint32_t aggregated;         /* RUN: operations that ended by the algorithm asked for */
+    uint32_t algo;               /* PREPARE: the one that the row would run by now */
+    int64_t staging_ns;        /* RUN: wall time in which copies to and from a GPU were under way */
+    char fell_back[COMM_TEXT]; /* comm_fell_back(); "": nothing has failed */
+    struct coll_grant granted; /* GRANTED: the first's */
+    char where[COMM_TEXT + 80]; /* of the first: its memory, comm_reach(); "": the host's */
+};
+struct msg_progress {
+    uint32_t done;
+    uint32_t begun; /* in answer to STOP; else 0 */
+};
+
+struct msg {
+    uint32_t type, len;
+    const uint8_t *body; /* valid until the next msg_next() or msg_fill() */
+};
+
+/* Bytes read and not yet consumed. */
+struct inbox {
+    uint8_t *buf;
+    size_t size, head, tail;
+};
+
+int msg_send(int fd, uint32_t type, const void *body,
+             size_t len); /* 0 or -errno; -EPIPE: other end is gone */
+int msg_fill(
+    struct inbox *in,
+    int fd); /* reads what is there, without waiting; > 0, 0: nothing, -EPIPE: end, -errno */
+int msg_next(struct inbox *in, struct msg *m); /* 1: a whole message; 0: none; -EPROTO */
+void msg_free(struct inbox *in);
+#endif

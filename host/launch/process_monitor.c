@@ -1,0 +1,164 @@
+#include "host/launch/process_monitor.h"
+
+#include "host/launch/suspect.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct watched {
+    char name[FAB_NAME];
+    int pid; /* 0: died, and said so */
+    struct suspect stop;
+};
+
+struct watch {
+    const struct rundir *rd;
+    const struct fabric *fab;
+    unsigned n, room;
+    struct watched *proc;
+};
+
+static void add(struct watch *w, const char *name, size_t len)
+{
+    struct watched *p = &w->proc[w->n];
+
+    if (len >= sizeof(p->name) || w->n == w->room)
+        return;
+    memcpy(p->name, name, len);
+    p->name[len] = '\0';
+    p->pid = rundir_proc_pid(w->rd, p->name);
+    w->n += p->pid > 0;
+}
+
+int watch_start(struct watch **out, const struct rundir *rd, const struct fabric *fab)
+{
+    struct watch *w = calloc(1, sizeof(*w));
+    char path[RUN_PATH + 16];
+    struct dirent *e;
+    DIR *dir;
+
+    *out = w;
+    if (!w)
+        return -ENOMEM;
+    w->rd = rd;
+    w->fab = fab;
+    w->room = fab->n_nodes; /* each runs one node at least */
+    w->proc = calloc(w->room, sizeof(*w->proc));
+    if (!w->proc)
+        return -ENOMEM;
+    if (rundir_path(rd, path, sizeof(path), "proc") || !(dir = opendir(path)))
+        return -ENOENT;
+    while ((e = readdir(dir)) != NULL) {
+        size_t len = strlen(e->d_name);
+
+        if (len > 4 && !strcmp(e->d_name + len - 4, ".pid"))
+            add(w, e->d_name, len - 4);
+    }
+    closedir(dir);
+    return w->n ? 0 : -ENOENT;
+}
+
+void watch_stop(struct watch *w)
+{
+    if (!w)
+        return;
+    free(w->proc);
+    free(w);
+}
+
+/* As the conf says; NULL: it was started with --nodes, and is named after its first. */
+static const struct fab_proc *proc_of(const struct watch *w, const struct watched *p)
+{
+    for (unsigned i = 0; i < w->fab->n_procs; i++)
+        if (!strcmp(w->fab->procs[i].name, p->name))
+            return &w->fab->procs[i];
+    return NULL;
+}
+
+static bool is_needed(const struct watch *w, const struct fab_proc *fp)
+{
+    for (unsigned i = 0; fp && i < fp->n_nodes; i++) {
+        const struct fab_node *nd = &w->fab->nodes[fp->nodes[i]];
+
+        if (nd->kind == FAB_HOST)
+            return true;
+        for (unsigned p = 0; p < nd->n_ports; p++)
+            if (nd->ports[p].link != FAB_NONE &&
+                w->fab->nodes[nd->ports[p].peer_node].kind == FAB_HOST)
+                return true;
+    }
+    return !fp;
+}
+
+/* Its trib-keep says how it ended, where it has one. */
+static void how_it_ended(const struct watch *w, const struct watched *p, char *how, size_t size)
+{
+    char path[RUN_PATH + 64];
+    FILE *f;
+
+    *how = 0;
+    if (rundir_path(w->rd, path, sizeof(path), "proc/%s.ended", p->name))
+        return;
+    f = fopen(path, "re");
+    if (f && fgets(how, (int)size, f))
+        how[strcspn(how, "\n")] = 0;
+    if (f)
+        fclose(f);
+}
+
+static void describe(const struct watch *w, const struct watched *p, const char *what, char *text,
+                     size_t size)
+{
+    const struct fab_proc *fp = proc_of(w, p);
+    size_t at;
+
+    at = (size_t)snprintf(text, size, "trib-switch %s (pid %d", p->name, p->pid);
+    for (unsigned i = 0; fp && i < fp->n_nodes && at + FAB_NAME + 24 < size; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%s", i ? ", " : ", nodes ",
+                               w->fab->nodes[fp->nodes[i]].name);
+    snprintf(text + at, size - at, ") %s", what);
+}
+
+/* The lock of a pid file goes with its process, whoever has still to reap it. */
+bool watch_died(struct watch *w, char *text, size_t size, bool *needed)
+{
+    for (unsigned i = 0; i < w->n; i++) {
+        struct watched *p = &w->proc[i];
+
+        if (p->pid && rundir_proc_pid(w->rd, p->name) != p->pid) {
+            char how[96], what[112];
+
+            how_it_ended(w, p, how, sizeof(how));
+            snprintf(what, sizeof(what), "has died%s%s", *how ? ": " : "", how);
+            describe(w, p, what, text, size);
+            *needed = is_needed(w, proc_of(w, p));
+            p->pid = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+void watch_look(struct watch *w, int64_t now_ms)
+{
+    for (unsigned i = 0; i < w->n; i++)
+        if (w->proc[i].pid)
+            suspect_note(&w->proc[i].stop, suspect_is_stopped(w->proc[i].pid), now_ms);
+}
+
+bool watch_stopped(const struct watch *w, int64_t now_ms, char *text, size_t size, bool *stuck)
+{
+    char how[64];
+
+    for (unsigned i = 0; i < w->n; i++) {
+        if (!suspect_says(&w->proc[i].stop, now_ms, how, sizeof(how)))
+            continue;
+        describe(w, &w->proc[i], how, text, size);
+        *stuck = suspect_is_stuck(&w->proc[i].stop, now_ms);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,417 @@
+/*
+ * A rank waits for nothing without looking at two things: its communicator, which others may need
+ * to make progress, and the launcher's socket, where an abort or the end of the launcher shows up.
+ * While an operation runs, comm_progress() yields or sleeps by itself when there is nothing to do;
+ * while the rank waits for a command, poll() does, for longer the longer it waits.
+ */
+#include "host/launch/rank.h"
+#include "host/bench/dilation_control.h"
+#include "host/launch/rank_priv.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOOK_NS      2000000 /* how often a running operation looks at the socket and the clock */
+#define CLOSE_NS     2000000000
+#define WAIT_LONG_NS 50000000 /* after this long without a command, wait in longer sleeps */
+
+int rank_fail(struct rank *k, const char *what, const char *why)
+{
+    if (!k->failed)
+        snprintf(k->text, sizeof(k->text), "%s%s%s", what, why && *why ? ": " : "", why ? why : "");
+    k->failed = true;
+    return -ECANCELED;
+}
+
+/* ---- the launcher's socket ---- */
+
+/* 1: *m is a message; 0: none; -ECANCELED: aborted, or the launcher is gone. */
+static int take(struct rank *k, struct msg *m)
+{
+    int rc = msg_next(&k->in, m);
+
+    if (rc == 0) {
+        rc = msg_fill(&k->in, k->fd);
+        if (rc > 0)
+            rc = msg_next(&k->in, m);
+    }
+    if (rc < 0) {
+        k->aborted = true;
+        return rank_fail(k, "the launcher is gone", NULL);
+    }
+    if (rc > 0 && m->type == MSG_ABORT) {
+        k->aborted = true;
+        k->failed = true;
+        snprintf(k->text, sizeof(k->text), "%.*s", (int)m->len, (const char *)m->body);
+        return -ECANCELED;
+    }
+    return rc;
+}
+
+/*
+ * The clock of control retries: wall time, slowed down where the fabric runs so slowly that an
+ * answer takes its time.
+ */
+static void tick(struct rank *k, int64_t now)
+{
+    uint32_t d = clock_dilation(k->sh);
+
+    k->patience += d > PACE_CONTROL ? (now - k->wall) * PACE_CONTROL / d : now - k->wall;
+    k->wall = now;
+    if (k->comm)
+        comm_tick(k->comm, k->patience);
+}
+
+static int comm_check(struct rank *k)
+{
+    if (k->comm && comm_state(k->comm) == COMM_FAILED)
+        return rank_fail(k, comm_error(k->comm), NULL);
+    return 0;
+}
+
+/* Waits for the next command, making progress meanwhile. */
+static int next_command(struct rank *k, struct msg *m)
+{
+    int64_t since = clock_mono_ns();
+
+    for (;;) {
+        int rc = take(k, m);
+        if (rc)
+            return rc;
+        int64_t now = clock_mono_ns();
+        tick(k, now);
+        int busy = k->comm ? comm_progress(k->comm) : 0;
+        if (comm_check(k))
+            return -ECANCELED;
+        struct pollfd p = {.fd = k->fd, .events = POLLIN};
+        poll(&p, 1, busy > 0 ? 0 : now - since < WAIT_LONG_NS ? 1 : 25);
+    }
+}
+
+/* While an operation runs nothing but an abort may come, or the wish that a run ends early. */
+static int take_stop(struct rank *k, const struct msg *m)
+{
+    struct msg_progress p = {k->op, k->op};
+
+    if (m->type == MSG_LIMIT && m->len == sizeof(p)) {
+        memcpy(&p, m->body, sizeof(p));
+        k->limit = p.done;
+        k->stop_after = 0;
+        return 0;
+    }
+    if (m->type != MSG_STOP || !k->op)
+        return rank_fail(k, "the launcher sent a command in mid-operation", NULL);
+    k->stop_after = k->op + 1;
+    return msg_send(k->fd, MSG_PROGRESS, &p, sizeof(p)) ? rank_fail(k, "the launcher is gone", NULL)
+                                                        : 0;
+}
+
+int rank_wait_limit(struct rank *k)
+{
+    while (k->stop_after) {
+        struct pollfd p = {.fd = k->fd, .events = POLLIN};
+        int busy = comm_progress(k->comm);
+
+        k->look_at = 0;
+        if (rank_look(k) || comm_check(k))
+            return -ECANCELED;
+        if (k->stop_after)
+            poll(&p, 1, busy > 0 ? 0 : 1);
+    }
+    return 0;
+}
+
+int rank_look(struct rank *k)
+{
+    struct msg m;
+    int64_t now = clock_mono_ns();
+
+    if (now < k->look_at)
+        return 0;
+    k->look_at = now + LOOK_NS;
+    tick(k, now);
+    int rc = take(k, &m);
+    return rc > 0 ? take_stop(k, &m) : rc;
+}
+
+int rank_answer(struct rank *k, const struct msg_done *what)
+{
+    const char *why = comm_fell_back(k->comm);
+    struct msg_done d = *what;
+
+    snprintf(d.fell_back, sizeof(d.fell_back), "%s", why ? why : "");
+    return msg_send(k->fd, MSG_DONE, &d, sizeof(d)) ? rank_fail(k, "the launcher is gone", NULL)
+                                                    : 0;
+}
+
+/* Asked when all are connected: a rank that is ready before others may not know yet that one of
+ * them was granted less. */
+static int tell_granted(struct rank *k)
+{
+    struct msg_done d = {0};
+
+    comm_granted(k->comm, &d.granted);
+    return rank_answer(k, &d);
+}
+
+static int serve(struct rank *k)
+{
+    struct msg m;
+
+    for (;;) {
+        if (next_command(k, &m) < 0)
+            return -ECANCELED;
+        int rc;
+        switch (m.type) {
+        case MSG_PREPARE:
+            rc = rank_prepare(k, &m);
+            break;
+        case MSG_RUN:
+            rc = rank_run(k, &m);
+            break;
+        case MSG_CHECK:
+            rc = rank_check(k, &m);
+            break;
+        case MSG_ERROR:
+            rc = rank_error(k);
+            break;
+        case MSG_GRANTED:
+            rc = tell_granted(k);
+            break;
+        case MSG_STOP: /* too late: all operations were done */
+        case MSG_LIMIT:
+            rc = 0;
+            break;
+        case MSG_QUIT:
+            return 0;
+        default:
+            rc = rank_fail(k, "unexpected command", NULL);
+        }
+        if (rc)
+            return rc;
+    }
+}
+
+/* ---- start and end ---- */
+
+/* Before there is a communicator to look after. */
+static int receive(struct rank *k, struct msg *m)
+{
+    while (take(k, m) == 0) {
+        struct pollfd p = {.fd = k->fd, .events = POLLIN};
+        poll(&p, 1, 100);
+    }
+    return k->failed ? -ECANCELED : 0;
+}
+
+static int receive_init(struct rank *k)
+{
+    struct msg m;
+
+    if (receive(k, &m))
+        return -ECANCELED;
+    if (m.type != MSG_INIT || m.len < sizeof(k->init))
+        return rank_fail(k, "malformed INIT", NULL);
+    memcpy(&k->init, m.body, sizeof(k->init));
+    size_t hosts = m.len - sizeof(k->init);
+    if (k->init.nranks > FAB_MAX_MEMBERS || k->init.n_trees > COLL_TREES ||
+        k->init.n_policy > ALGO_COUNT || hosts != k->init.nranks * sizeof(k->host[0]))
+        return rank_fail(k, "malformed INIT", NULL);
+    memcpy(k->host, m.body + sizeof(k->init), hosts);
+    return 0;
+}
+
+static int open_fabric(struct rank *k)
+{
+    if (rundir_open(&k->rd, NULL, NULL, false))
+        return rank_fail(k, "cannot open the run directory", getenv("TRIB_RUN"));
+    k->sh = k->rd.sh;
+    clock_set_policy(clock_dilation(k->sh)); /* the HCA's thread will be like this one */
+    k->fab = rundir_fabric(&k->rd);
+    return k->fab ? 0 : rank_fail(k, "cannot load the fabric's conf", NULL);
+}
+
+/* Ports to the outside force dilation 1, so a clock of one's own will do. */
+static int receive_fabric(struct rank *k)
+{
+    struct msg m;
+    char *text;
+
+    k->sh = k->own = calloc(1, sizeof(*k->own));
+    if (!k->own)
+        return rank_fail(k, "out of memory", NULL);
+    if (receive(k, &m))
+        return -ECANCELED;
+    if (m.type != MSG_FABRIC)
+        return rank_fail(k, "malformed FABRIC", NULL);
+    text = strndup((const char *)m.body, m.len);
+    if (text)
+        k->fab = fabric_load_string(text, "fabric.conf", NULL);
+    free(text);
+    return k->fab ? 0 : rank_fail(k, "cannot load the fabric's conf", NULL);
+}
+
+static int open_device(struct rank *k)
+{
+    int n = 0;
+    struct ibv_device **list = ibv_get_device_list(&n);
+    if (!list || n < 1)
+        return k->elsewhere ? rank_fail(k, "found no RDMA device", NULL)
+                            : rank_fail(k, "found no RDMA device, expected the emulated one",
+                                        "is libtribverbs.so preloaded?");
+    for (; (int)k->n_ctx < n && k->n_ctx < FAB_MAX_HOST_PORTS; k->n_ctx++) {
+        k->ctx[k->n_ctx] = ibv_open_device(list[k->n_ctx]);
+        if (!k->ctx[k->n_ctx])
+            return rank_fail(k, "cannot open an RDMA device", strerror(errno));
+    }
+    ibv_free_device_list(list);
+    return 0;
+}
+
+static int allocate(struct rank *k)
+{
+    k->buf_bytes = k->init.buf_bytes;
+    for (int i = 0; i < 2; i++) {
+        char err[DEVICE_TEXT] = "";
+
+        k->buf[i] = where_alloc(&k->where, k->buf_bytes, err);
+        if (!k->buf[i])
+            return rank_fail(k, "cannot allocate buffers", err);
+        int rc = comm_register(k->comm, k->buf[i], k->buf_bytes);
+        if (rc)
+            return rank_fail(k, "cannot register buffers", strerror(-rc));
+    }
+    if (values_init(&k->val))
+        return rank_fail(k, "cannot allocate buffers", NULL);
+    k->val.device = k->where.device;
+    return 0;
+}
+
+static int connect_all(struct rank *k)
+{
+    struct comm_cfg cfg = {.n_ctx = k->n_ctx,
+                           .ctx = k->ctx,
+                           .fab = k->fab,
+                           .rank = k->init.rank,
+                           .nranks = k->init.nranks,
+                           .host_of_rank = k->host,
+                           .group = k->init.group,
+                           .key = k->init.key,
+                           .n_trees = k->init.n_trees,
+                           .window = k->init.window,
+                           .algos = k->init.algos,
+                           .n_policy = k->init.n_policy};
+    uint8_t blob[COMM_BLOB] = {0};
+    struct msg_done ready = {0};
+    char reach[COMM_TEXT];
+    char err[COMM_TEXT] = "";
+    struct msg m;
+
+    if (where_open(&k->where, k->init.gpu, err))
+        return rank_fail(k, err, NULL);
+    cfg.device = k->where.device;
+    memcpy(cfg.tree, k->init.tree, sizeof(cfg.tree));
+    for (unsigned i = 0; i < cfg.n_policy; i++)
+        cfg.policy[i] = (enum coll_algo)k->init.policy[i];
+    if (comm_create(&k->comm, &cfg, blob, err)) {
+        k->comm = NULL;
+        return rank_fail(k, err, NULL);
+    }
+    if (allocate(k))
+        return -ECANCELED;
+    comm_reach(k->comm, reach);
+    if (*reach)
+        snprintf(ready.where, sizeof(ready.where), "%s, %s", device_name(k->where.device), reach);
+    if (msg_send(k->fd, MSG_HELLO, blob, sizeof(blob)))
+        return rank_fail(k, "the launcher is gone", NULL);
+    if (next_command(k, &m) < 0)
+        return -ECANCELED;
+    if (m.type != MSG_CONNECT || m.len != k->init.nranks * COMM_BLOB)
+        return rank_fail(k, "malformed CONNECT", NULL);
+    if (comm_connect(k->comm, m.body, err))
+        return rank_fail(k, err, NULL);
+    while (comm_state(k->comm) == COMM_CONNECTING) {
+        comm_progress(k->comm);
+        if (rank_look(k))
+            return -ECANCELED;
+    }
+    return comm_check(k) ? -ECANCELED : rank_answer(k, &ready);
+}
+
+/* Leaves the group, for as long as that can reasonably take, so that its slots are free for the
+ * next job. */
+static void leave(struct rank *k)
+{
+    int64_t until = clock_mono_ns() + CLOSE_NS;
+
+    if (!k->comm)
+        return;
+    if (k->failed)
+        comm_abort(k->comm, k->text);
+    comm_close(k->comm);
+    while (!comm_closed(k->comm) && clock_mono_ns() < until) {
+        comm_progress(k->comm);
+        tick(k, clock_mono_ns());
+    }
+    comm_destroy(k->comm);
+    k->comm = NULL;
+}
+
+/* Says what went wrong here and waits for the launcher to say what the cause was. */
+static void report_failure(struct rank *k)
+{
+    char own[MSG_TEXT];
+    int64_t until = clock_mono_ns() + CLOSE_NS;
+    struct msg m;
+
+    memcpy(own, k->text, sizeof(own));
+    if (!k->aborted && !msg_send(k->fd, MSG_FAIL, own, strlen(own) + 1)) {
+        while (!k->aborted && clock_mono_ns() < until) {
+            struct pollfd p = {.fd = k->fd, .events = POLLIN};
+            poll(&p, 1, 100);
+            take(k, &m);
+        }
+    }
+    const char *host =
+        k->fab ? k->fab->nodes[k->fab->hosts[k->host[k->init.rank]]].name : getenv("TRIB_HOST");
+    fprintf(stderr, "trib-perf: rank %u (%s): %s\n", k->init.rank, host ? host : "?", k->text);
+}
+
+int rank_main(int fd, bool elsewhere)
+{
+    struct rank *k = calloc(1, sizeof(*k));
+
+    if (!k)
+        return 1;
+    k->fd = fd;
+    k->elsewhere = elsewhere;
+    k->wall = clock_mono_ns();
+    int rc = receive_init(k);
+    if (!rc)
+        rc = elsewhere ? receive_fabric(k) : open_fabric(k);
+    if (!rc)
+        rc = open_device(k);
+    if (!rc)
+        rc = connect_all(k);
+    if (!rc)
+        rc = serve(k);
+    if (rc)
+        report_failure(k);
+    leave(k);
+    while (k->n_ctx)
+        ibv_close_device(k->ctx[--k->n_ctx]);
+    for (int i = 0; i < 2; i++)
+        where_free(&k->where, k->buf[i], k->buf_bytes);
+    where_close(&k->where);
+    values_free(&k->val);
+    msg_free(&k->in);
+    rundir_close(&k->rd);
+    if (k->fab)
+        fabric_free(k->fab);
+    free(k->own);
+    free(k);
+    return rc ? 1 : 0;
+}

@@ -1,0 +1,219 @@
+/* What a rank does at the launcher's commands: operations, and the checks of what they gave. */
+#include "host/bench/options.h"
+#include "host/launch/rank_priv.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define PROGRESS_NS  200000000 /* how often rank 0 reports */
+#define LATE_STEP_NS 500000    /* of one who is late: others may need him */
+
+static struct layout layout_of(const struct rank *k)
+{
+    const struct msg_prepare *p = &k->row;
+
+    return (struct layout){.kind = p->coll,
+                           .rank = k->init.rank,
+                           .nranks = k->init.nranks,
+                           .root = p->root,
+                           .sparse = p->sparse,
+                           .count = p->count,
+                           .in_place = p->in_place};
+}
+
+static struct coll_args args_of(const struct rank *k)
+{
+    const struct msg_prepare *p = &k->row;
+    struct layout l = layout_of(k);
+    size_t size = dtype_size(p->type);
+
+    return (struct coll_args){.kind = p->coll,
+                              .algo = p->algo,
+                              .send = k->buf[p->in_place ? 1 : 0] + layout_send_at(&l) * size,
+                              .recv =
+                                  layout_no_recv(&l) ? NULL : k->buf[1] + layout_recv_at(&l) * size,
+                              .count = p->count,
+                              .type = p->type,
+                              .op = p->op,
+                              .root = p->root,
+                              .sparse = p->sparse,
+                              .mm_self = p->mm_self};
+}
+
+/* *own: whether the algorithm asked for did it all; NULL: nobody asks. */
+static int operate(struct rank *k, bool *own)
+{
+    struct coll_args a = args_of(k);
+    struct coll_req *req = NULL;
+    char err[COMM_TEXT] = "";
+    int rc = coll_start(k->comm, &a, &req, err);
+
+    if (rc)
+        return rank_fail(k, "cannot start the operation", *err ? err : strerror(-rc));
+    while ((rc = coll_test(req)) == 0) {
+        comm_progress(k->comm);
+        if (rank_look(k)) {
+            comm_abort(k->comm, k->text);
+            coll_free(req);
+            return -ECANCELED;
+        }
+    }
+    if (own)
+        *own = coll_as_asked(req);
+    coll_free(req);
+    return rc < 0 ? rank_fail(k, comm_error(k->comm), NULL) : 0;
+}
+
+/* Where something was done in a GPU's memory. */
+static int gpu_check(struct rank *k)
+{
+    const char *why = k->where.device ? device_error(k->where.device) : NULL;
+
+    return why ? rank_fail(k, why, NULL) : 0;
+}
+
+static int64_t staging_ns(const struct rank *k)
+{
+    return k->where.device ? device_staging_ns(k->where.device) : 0;
+}
+
+static int fill(struct rank *k)
+{
+    struct layout l = layout_of(k);
+
+    values_set(&k->val, &l, k->row.type, k->row.op);
+    values_prepare(&k->val, &l, k->buf[0], k->buf[1]);
+    return gpu_check(k);
+}
+
+int rank_prepare(struct rank *k, const struct msg *m)
+{
+    if (m->len != sizeof(k->row))
+        return rank_fail(k, "malformed PREPARE", NULL);
+    memcpy(&k->row, m->body, sizeof(k->row));
+    const struct msg_prepare *p = &k->row;
+    struct layout l = layout_of(k);
+    uint64_t blocks = layout_blocks(p->coll, k->init.nranks, 0); /* of the larger buffer */
+    if (p->coll >= COLL_KINDS || p->type >= DT_COUNT || p->op >= OP_COUNT ||
+        p->root >= k->init.nranks)
+        return rank_fail(k, "malformed PREPARE", NULL);
+    if (l.count * blocks * dtype_size(p->type) > k->buf_bytes)
+        return rank_fail(k, "PREPARE asks for more than the buffers hold", NULL);
+    if (fill(k))
+        return -ECANCELED;
+    struct coll_args a = args_of(k);
+    return rank_answer(k, &(struct msg_done){.algo = comm_runs_by(k->comm, &a)});
+}
+
+/* Ranks that started one after the other, as they were told, would wait for each other in the first
+ * operation. Returns the fabric time from which it counts. */
+static int64_t wait_for_start(const struct rank *k, int64_t start_ps)
+{
+    int64_t left;
+
+    if (!start_ps)
+        return clock_fabric_ps(k->sh);
+    while ((left = clock_wall_ns_until(k->sh, start_ps)) > 0) {
+        int64_t at = clock_mono_ns() + left;
+        struct timespec t = {at / 1000000000, at % 1000000000};
+
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+    }
+    return start_ps;
+}
+
+int rank_run(struct rank *k, const struct msg *m)
+{
+    struct msg_run run;
+    int64_t report;
+
+    if (m->len != sizeof(run))
+        return rank_fail(k, "malformed RUN", NULL);
+    memcpy(&run, m->body, sizeof(run));
+    int64_t start = wait_for_start(k, run.start_ps);
+    int64_t staged = staging_ns(k);
+    uint32_t aggregated = 0;
+    report = clock_mono_ns() + PROGRESS_NS;
+    k->limit = run.n;
+    k->stop_after = 0;
+    for (unsigned i = 0; i < k->limit; i++) {
+        bool own;
+        k->op = i + 1;
+        if (operate(k, &own) || (k->stop_after == k->op && rank_wait_limit(k)))
+            return -ECANCELED;
+        aggregated += own;
+        if (run.progress && k->init.rank == 0 && clock_mono_ns() >= report) {
+            struct msg_progress pr = {i + 1, 0};
+            report = clock_mono_ns() + PROGRESS_NS;
+            msg_send(k->fd, MSG_PROGRESS, &pr, sizeof(pr));
+        }
+    }
+    uint32_t ops = k->op;
+    k->op = k->stop_after = 0;
+    return rank_answer(k, &(struct msg_done){.ops = ops,
+                                             .ps = clock_fabric_ps(k->sh) - start,
+                                             .staging_ns = staging_ns(k) - staged,
+                                             .aggregated = aggregated});
+}
+
+/* A barrier moves no data: what it does is that nobody leaves before the last one has entered. The
+ * clocks of hosts elsewhere are not ours. */
+static int check_barrier(struct rank *k, const struct msg_check *c)
+{
+    int64_t until = clock_mono_ns() + (int64_t)c->late_ns;
+    struct msg_done d = {.entered_ps = INT64_MIN, .left_ps = INT64_MAX};
+
+    while (c->late == k->init.rank && clock_mono_ns() < until) {
+        comm_progress(k->comm);
+        if (rank_look(k))
+            return -ECANCELED;
+        nanosleep(&(struct timespec){.tv_nsec = LATE_STEP_NS}, NULL);
+    }
+    if (!k->elsewhere)
+        d.entered_ps = clock_fabric_ps(k->sh);
+    if (operate(k, NULL))
+        return -ECANCELED;
+    if (!k->elsewhere)
+        d.left_ps = clock_fabric_ps(k->sh);
+    return rank_answer(k, &d);
+}
+
+int rank_check(struct rank *k, const struct msg *m)
+{
+    struct msg_check c;
+
+    if (m->len != sizeof(c))
+        return rank_fail(k, "malformed CHECK", NULL);
+    memcpy(&c, m->body, sizeof(c));
+    if (k->row.coll == COLL_BARRIER)
+        return check_barrier(k, &c);
+    if (c.again) {
+        if (fill(k) || operate(k, NULL))
+            return -ECANCELED;
+    }
+    struct layout l = layout_of(k);
+    struct msg_done d = {.wrong = values_check(&k->val, &l, k->buf[0], k->buf[1])};
+    return gpu_check(k) ? -ECANCELED : rank_answer(k, &d);
+}
+
+/* After PREPARE out of place: what is there gives way to random floats. */
+int rank_error(struct rank *k)
+{
+    const struct msg_prepare *p = &k->row;
+    struct layout l = layout_of(k);
+    struct msg_done d = {0};
+    struct piece got;
+
+    if (!options_has_error(p->coll, p->type, p->op) || p->in_place || k->where.device)
+        return rank_fail(k, "malformed ERROR", NULL);
+    exact_fill(k->buf[0], p->type, l.nranks, l.rank, 0, layout_send(&l));
+    if (operate(k, NULL))
+        return -ECANCELED;
+    for (unsigned i = 0; layout_piece(&l, i, &got); i++)
+        if (got.source == LAYOUT_ALL &&
+            exact_error(&d.ulp, k->buf[1] + got.at * dtype_size(p->type), p->type, p->op == OP_AVG,
+                        l.nranks, got.first, got.n))
+            return rank_fail(k, "cannot allocate the exact sums", NULL);
+    return rank_answer(k, &d);
+}

@@ -1,0 +1,55 @@
+#include "host/launch/suspect.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LONG_MS   50    /* nobody fails for less */
+#define MEMORY_MS 10000 /* failures are seen when retries have run out */
+#define STUCK_MS                                                                                   \
+    15000 /* where nobody has anything to say to it, nobody notices that it is stopped */
+
+void suspect_note(struct suspect *s, bool stopped, int64_t now_ms)
+{
+    bool was = s->since_ms && !s->until_ms;
+
+    if (stopped && !was)
+        *s = (struct suspect){.since_ms = now_ms};
+    else if (!stopped && was)
+        s->until_ms = now_ms;
+}
+
+bool suspect_says(const struct suspect *s, int64_t now_ms, char *text, size_t size)
+{
+    if (!s->since_ms)
+        return false;
+    if (!s->until_ms) {
+        snprintf(text, size, "is stopped, for %.1f s now", (double)(now_ms - s->since_ms) / 1000);
+        return true;
+    }
+    if (s->until_ms - s->since_ms < LONG_MS || now_ms - s->until_ms > MEMORY_MS)
+        return false;
+    snprintf(text, size, "was stopped for %.1f s", (double)(s->until_ms - s->since_ms) / 1000);
+    return true;
+}
+
+bool suspect_is_stuck(const struct suspect *s, int64_t now_ms)
+{
+    return s->since_ms && !s->until_ms && now_ms - s->since_ms > STUCK_MS;
+}
+
+/* The state stands behind the name, which is in parentheses and may have some itself. */
+bool suspect_is_stopped(pid_t pid)
+{
+    char path[64], line[512], *end;
+    FILE *f;
+    bool yes = false;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    f = fopen(path, "re");
+    if (!f)
+        return false;
+    if (fgets(line, sizeof(line), f) && (end = strrchr(line, ')')) != NULL && end[1] == ' ')
+        yes = end[2] == 'T' || end[2] == 't';
+    fclose(f);
+    return yes;
+}

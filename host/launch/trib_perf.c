@@ -1,0 +1,340 @@
+/*
+ * trib-perf: times collectives between ranks on a fabric that is up. This process is the launcher;
+ * it starts itself once more for each rank (--rank-process FD) with the emulated HCA preloaded. On
+ * a host outside the fabric --rsh starts the rank (--remote-rank: the launcher's socket is its
+ * standard input), and the device is that machine's own.
+ */
+#include "base/atomic_output.h"
+#include "host/bench/buffer.h"
+#include "host/bench/host_resources.h"
+#include "host/bench/options.h"
+#include "host/bench/report.h"
+#include "host/bench/result_table.h"
+#include "host/bench/sweep.h"
+#include "host/coll/model/need.h"
+#include "host/launch/job_processes.h"
+#include "host/launch/rank.h"
+#include "host/launch/ranks.h"
+#include "io/shared.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_CUT = 4, EXIT_INTERRUPTED = 130 };
+
+#define ROW_OPS                                                                                    \
+    12 /* operations of a row at least: a warm-up and two or so in both places, a check */
+
+/* Is the emulated HCA in this program (make static)? Its name for the system's calls tells. */
+extern void *hca_real(const char *name) __attribute__((weak));
+
+/* libtribverbs.so: $TRIB_LIB, beside this program, or where `make install` puts it. */
+static int find_preload(char *path, size_t size)
+{
+    static const char *const places[] = {"%s/libtribverbs.so",
+                                         "%s/../lib/tributary/libtribverbs.so"};
+    const char *env = getenv("TRIB_LIB");
+    char exe[PATH_MAX];
+
+    if (env && *env) {
+        snprintf(path, size, "%s", env);
+        return access(path, R_OK) ? -errno : 0;
+    }
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    if (n < 0)
+        return -errno;
+    exe[n] = 0;
+    *strrchr(exe, '/') = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        if (i == 0)
+            snprintf(path, size, places[0], exe);
+        else
+            snprintf(path, size, places[1], exe);
+        if (!access(path, R_OK))
+            return 0;
+    }
+    snprintf(path, size, "%s/libtribverbs.so", exe);
+    return -ENOENT;
+}
+
+/* The fabric as it is up: the run directory's copy of CONF. */
+static struct fabric *open_fabric(const char *conf, struct rundir *rd)
+{
+    struct fab_errors *errs = calloc(1, sizeof(*errs));
+    struct fabric *f = errs ? fabric_load(conf, errs) : NULL;
+    char name[FAB_NAME];
+
+    if (!f) {
+        if (errs)
+            fab_errors_print(errs, stderr);
+        free(errs);
+        return NULL;
+    }
+    free(errs);
+    snprintf(name, sizeof(name), "%s", f->name);
+    fabric_free(f);
+    if (rundir_open(rd, NULL, name, false)) {
+        fprintf(stderr,
+                "trib-perf: fabric %s is not up (trib up %s; trib perf does that by itself)\n",
+                name, conf);
+        return NULL;
+    }
+    f = rundir_fabric(rd);
+    if (f && strcmp(f->name, name)) {
+        fprintf(stderr, "trib-perf: found fabric %s in %s, expected %s\n", f->name, rd->path, name);
+        fabric_free(f);
+        f = NULL;
+    }
+    if (!f)
+        rundir_close(rd);
+    return f;
+}
+
+/*
+ * Whether this job may choose the dilation: the conf says "auto", `trib up --dilation` did not fix
+ * it, and no other job of this fabric chooses it already. *fd keeps the lock.
+ */
+static bool may_choose_dilation(const struct rundir *rd, const struct fabric *f, int *fd)
+{
+    char path[RUN_PATH + 32];
+
+    *fd = -1;
+    if (f->dilation || rundir_path(rd, path, sizeof(path), "dilation.fixed") || !access(path, F_OK))
+        return false;
+    if (rundir_path(rd, path, sizeof(path), "auto.lock"))
+        return false;
+    *fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    if (*fd >= 0 && !flock(*fd, LOCK_EX | LOCK_NB))
+        return true;
+    fprintf(stderr,
+            "trib-perf: another job chooses this fabric's dilation; this one takes it as it is\n");
+    return false;
+}
+
+static const char *cause(const struct sweep *s)
+{
+    return s->job ? job_cause(s->job) : s->cause;
+}
+
+static int verdict(const struct sweep *s, int rc)
+{
+    if (*cause(s))
+        fprintf(stderr, "trib-perf: %s\n", cause(s));
+    if (s->job && job_interrupted(s->job))
+        return EXIT_INTERRUPTED;
+    if (s->wrong || (rc && !s->unmeasured))
+        return EXIT_WRONG;
+    return s->unmeasured ? EXIT_CUT : EXIT_OK;
+}
+
+/* This machine's GPUs alone. */
+static int run_without_ranks(struct sweep *s)
+{
+    int rc;
+
+    table_header(stdout, "trib-perf", s->o, s->fab, s->nranks, s->host_of_rank);
+    rc = sweep_run(s);
+    if (rc && !*s->cause)
+        snprintf(s->cause, sizeof(s->cause), "%s", strerror(-rc));
+    return verdict(s, rc);
+}
+
+static void abort_job(struct sweep *s, const char *why)
+{
+    job_abort(s->job, why);
+}
+
+static int run_job(struct sweep *s, const char *preload)
+{
+    struct job_cfg cfg = {s->fab, s->rd, s->nranks, s->host_of_rank, preload, s->o->rsh, NULL};
+    int rc = job_launch(&s->job, &cfg);
+
+    s->place = ranks_place;
+    s->abort_job = abort_job;
+    if (!s->job)
+        return EXIT_WRONG;
+    if (!rc) {
+        table_header(stdout, "trib-perf", s->o, s->fab, s->nranks, s->host_of_rank);
+        rc = ranks_connect(s);
+        if (!rc)
+            rc = sweep_run(s);
+        ranks_leave(s);
+    }
+    if (rc && !*job_cause(s->job))
+        job_abort(s->job, strerror(-rc));
+    if (job_end(s->job) && !rc)
+        rc = -ECANCELED;
+    return verdict(s, rc);
+}
+
+static int write_report(const struct sweep *s)
+{
+    json_t *left = *s->no_hw ? json_pack("[{s:s, s:s}]", "algo", perf_algo_name(PERF_NVLS_HW),
+                                         "reason", s->no_hw)
+                             : NULL;
+
+    return report_write_more(s->o->json, s->o, s->nranks, s->rows, s->n_rows, cause(s), &s->granted,
+                             "skipped", left);
+}
+
+/* A process of a rank: the program, its HCA's frames and rings, what maps its files. */
+#define PROCESS_BYTES   (12u << 20)
+#define PROCESS_ADDRESS (192u << 20)
+
+/* What ranks on this machine take: two buffers each, connections, schedules, slots. */
+static int check_room(const struct sweep *s, char *err)
+{
+    size_t buffers = 2 * options_buffer(s->o, s->nranks);
+    struct row largest = sweep_largest(s);
+    struct coll_need_cfg cfg = {.fab = s->fab,
+                                .nranks = s->nranks,
+                                .host_of_rank = s->host_of_rank,
+                                .trees = s->n_trees,
+                                .args = row_args(&largest),
+                                .algos = s->algos & ~(1u << ALGO_AUTO),
+                                .window = s->o->window,
+                                .ops = (unsigned)(s->o->iters + s->o->warmup + 1) * PLACES};
+    struct coll_need n;
+    uint64_t here = 0, bytes;
+    char what[160];
+
+    for (unsigned r = 0; s->o->gpu == WHERE_HOST && s->algos && r < s->nranks; r++)
+        here += !s->fab->nodes[s->fab->hosts[s->host_of_rank[r]]].outside;
+    if (!here)
+        return 0;
+    if (coll_need(&cfg, &n))
+        n = (struct coll_need){0};
+    bytes = here * (buffers + PROCESS_BYTES) + coll_need_bytes(&n) / s->nranks * here;
+    snprintf(
+        what, sizeof(what),
+        " for the buffers and %llu connections of %u ranks: fewer or smaller ones, or trib sim "
+        "--payload none",
+        (unsigned long long)(n.conns / s->nranks * here), s->nranks);
+    return room_has(bytes, (bytes / here + n.address_bytes / s->nranks) + PROCESS_ADDRESS, what,
+                    err, OPT_ERR)
+               ? 0
+               : -ENOMEM;
+}
+
+/* What cannot work is refused while nothing runs. */
+static int plan(struct sweep *s, char *err)
+{
+    int rc = sweep_plan(s, err);
+
+    return rc ? rc : check_room(s, err);
+}
+
+static int perf_main(const struct perf_opts *o)
+{
+    struct rundir rd;
+    struct sweep *s = calloc(1, sizeof(*s));
+    char preload[PATH_MAX + 64], err[OPT_ERR];
+    int lock = -1, code = EXIT_WRONG;
+
+    if (!s)
+        return EXIT_WRONG;
+    s->o = o;
+    s->fab = open_fabric(o->conf, &rd);
+    if (!s->fab) {
+        free(s);
+        return EXIT_WRONG;
+    }
+    s->rd = &rd;
+    s->terminal = isatty(STDERR_FILENO);
+    if (plan(s, err)) {
+        fprintf(stderr, "trib-perf: %s\n", err);
+        code = EXIT_USAGE;
+    } else if (!hca_real && find_preload(preload, sizeof(preload))) {
+        fprintf(stderr, "trib-perf: cannot find %s (TRIB_LIB names another place)\n", preload);
+    } else {
+        pace_init(&s->pace, may_choose_dilation(&rd, s->fab, &lock), o->run_wall);
+        s->pace.max_op = o->max_wall / ROW_OPS;
+        code = s->algos ? run_job(s, hca_real ? NULL : preload) : run_without_ranks(s);
+        int rc = o->json ? write_report(s) : 0;
+        if (rc) {
+            fprintf(stderr, "trib-perf: cannot write %s: %s\n", o->json, strerror(-rc));
+            code = code == EXIT_OK ? EXIT_WRONG : code;
+        }
+        job_free(s->job);
+    }
+    if (lock >= 0)
+        close(lock);
+    sweep_free(s);
+    fabric_free((struct fabric *)(uintptr_t)s->fab);
+    rundir_close(&rd);
+    free(s);
+    return code;
+}
+
+/* Before anything is run whose results would then be lost. */
+static int can_report(const struct perf_opts *o)
+{
+    int rc = o->json ? out_can_write(o->json) : 0;
+
+    if (rc)
+        fprintf(stderr, "trib-perf: -J: cannot write %s: %s\n", o->json, strerror(-rc));
+    return rc;
+}
+
+/* For scripts: would this command line do? Says what is wrong with it before a fabric is started
+ * for it. */
+static int check_options(const struct perf_opts *o)
+{
+    struct fab_errors *errs = calloc(1, sizeof(*errs));
+    struct sweep *s = calloc(1, sizeof(*s));
+    struct fabric *f = errs && s ? fabric_load(o->conf, errs) : NULL;
+    char err[OPT_ERR];
+    int code = EXIT_OK;
+
+    if (!f) {
+        if (errs)
+            fab_errors_print(errs, stderr);
+        code = EXIT_WRONG;
+    } else {
+        s->o = o;
+        s->fab = f;
+        if (plan(s, err)) {
+            fprintf(stderr, "trib-perf: %s\n", err);
+            code = EXIT_USAGE;
+        }
+        fabric_free(f);
+    }
+    free(errs);
+    free(s);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct perf_opts o;
+    char err[OPT_ERR];
+    bool check = argc > 1 && !strcmp(argv[1], "--check-options");
+
+    if (argc == 3 && !strcmp(argv[1], "--rank-process"))
+        return rank_main(atoi(argv[2]), false);
+    if (argc == 2 && !strcmp(argv[1], "--remote-rank"))
+        return rank_main(STDIN_FILENO, true);
+    if (argc == 2 && !strcmp(argv[1], "--version")) {
+        puts("tributary " PERF_VERSION);
+        return out_end("trib-perf") ? EXIT_WRONG : EXIT_OK;
+    }
+    if (options_parse(&o, argc - check, argv + check, err) ||
+        options_force_algo(&o, getenv("TRIB_ALGO"), err)) {
+        fprintf(stderr, "trib-perf: %s\ntrib-perf -h shows all options\n", err);
+        return EXIT_USAGE;
+    }
+    if (o.help) {
+        options_usage(stdout);
+        return EXIT_OK;
+    }
+    if (can_report(&o))
+        return EXIT_USAGE;
+    int code = check ? check_options(&o) : perf_main(&o);
+    return out_end("trib-perf") && code == EXIT_OK ? EXIT_WRONG : code;
+}

@@ -1,0 +1,300 @@
+/*
+ * The namespace and its mounts. A directory that lacks the name we need (sysfs and devtmpfs take no
+ * new ones) is covered by a small tmpfs in which everything that was there is bound again; an
+ * overlay would not do, since one that is mounted without root opens no device.
+ *
+ * Whether the machine allows all this is tried in a child first: a process that is in a new user
+ * namespace and is then refused cannot go back.
+ */
+#include "host/sandbox/sandbox.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int write_file(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
+    int rc = n == (ssize_t)strlen(text) ? 0 : -errno;
+
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+static int new_namespace(bool *user_too, const char **what)
+{
+    char uid[64], gid[64];
+    int rc;
+
+    snprintf(uid, sizeof(uid), "%u %u 1", geteuid(), geteuid());
+    snprintf(gid, sizeof(gid), "%u %u 1", getegid(), getegid());
+    *what = "a mount namespace";
+    if (unshare(CLONE_NEWNS)) {
+        *what = "a user namespace";
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
+            return -errno;
+        *user_too = true;
+        rc = write_file("/proc/self/setgroups", "deny");
+        rc = rc ? rc : write_file("/proc/self/uid_map", uid);
+        rc = rc ? rc : write_file("/proc/self/gid_map", gid);
+        if (rc)
+            return rc;
+    }
+    /* The machine's later mounts still arrive here; ours do not go there. */
+    *what = "mounts of its own";
+    return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) ? -errno : 0;
+}
+
+static int cover(const char *dir)
+{
+    return mount("tributary", dir, "tmpfs", MS_NOSUID, "mode=755,size=4m") ? -errno : 0;
+}
+
+/* ---- a covered directory gets back what it had ---- */
+
+/* One entry of the directory that fd shows from below the cover. What has gone since, or is not
+ * for this user to see, is left out. */
+static int bring_back(int fd, const char *dir, const char *name)
+{
+    char from[512], to[512], text[512];
+    struct stat st;
+    ssize_t n;
+    int rc;
+
+    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW))
+        return 0;
+    if (snprintf(from, sizeof(from), "/proc/self/fd/%d/%s", fd, name) >= (int)sizeof(from) ||
+        snprintf(to, sizeof(to), "%s/%s", dir, name) >= (int)sizeof(to))
+        return -ENAMETOOLONG;
+    if (S_ISLNK(st.st_mode)) {
+        n = readlinkat(fd, name, text, sizeof(text) - 1);
+        if (n < 0)
+            return 0;
+        text[n] = 0;
+        return symlink(text, to) ? -errno : 0;
+    }
+    if (S_ISDIR(st.st_mode))
+        rc = mkdir(to, 0755);
+    else
+        rc = mknod(to, S_IFREG | 0644, 0);
+    if (rc)
+        return -errno;
+    if (!mount(from, to, NULL, MS_BIND | MS_REC, NULL))
+        return 0;
+    return errno == ENOENT || errno == EACCES ? 0 : -errno;
+}
+
+/* Puts empty directories `names` (two, the second may be NULL) into dir, over what has these names
+ * already. */
+static int make_dirs(const char *dir, const char *const names[2])
+{
+    struct dirent *e;
+    char path[256];
+    int rc = 0, fd;
+    DIR *d;
+
+    d = opendir(dir);
+    if (!d)
+        return -errno;
+    fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    rc = fd < 0 ? -errno : cover(dir);
+    while (!rc && (e = readdir(d))) {
+        bool ours = names[1] && !strcmp(e->d_name, names[1]);
+
+        if (!ours && strcmp(e->d_name, names[0]) && strcmp(e->d_name, ".") &&
+            strcmp(e->d_name, ".."))
+            rc = bring_back(fd, dir, e->d_name);
+    }
+    for (unsigned i = 0; i < 2 && names[i] && !rc; i++) {
+        snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+        rc = mkdir(path, 0755) ? -errno : 0;
+    }
+    closedir(d);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+static bool is_dir(const char *path)
+{
+    struct stat st;
+
+    return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* ---- what the host sees ---- */
+
+static int show_sys(const struct rundir *rd, const struct fab_node *host, const char **what)
+{
+    static const char *const names[2] = {"infiniband", "infiniband_verbs"};
+    bool there = is_dir("/sys/class/infiniband") && is_dir("/sys/class/infiniband_verbs");
+    int rc;
+
+    *what = "/sys/class/infiniband";
+    if (there) {
+        rc = cover("/sys/class/infiniband");
+        rc = rc ? rc : cover("/sys/class/infiniband_verbs");
+    } else {
+        rc = make_dirs("/sys/class", names);
+    }
+    rc = rc ? rc : tree_infiniband(rd, host, "/sys/class/infiniband");
+    return rc ? rc : tree_infiniband_verbs(host, "/sys/class/infiniband_verbs");
+}
+
+/* Names of /sys/class/net stay what they are; those of interfaces that come later are missing. */
+static int show_net(const struct fab_node *host, const char **what)
+{
+    static const char *const names[2] = {"trib0", NULL};
+    int rc;
+
+    *what = "/sys/class/net";
+    if (!is_dir("/sys/class/net"))
+        return 0;
+    rc = make_dirs("/sys/class/net", names);
+    return rc ? rc : tree_net(host, "/sys/class/net");
+}
+
+static int show_dev(const struct fab_node *host, const char **what)
+{
+    static const char *const names[2] = {"infiniband", NULL};
+    char path[64];
+    int rc;
+
+    *what = "/dev/infiniband";
+    rc = is_dir("/dev/infiniband") ? cover("/dev/infiniband") : make_dirs("/dev", names);
+    for (unsigned p = 0; p < host->n_ports && !rc; p++) {
+        snprintf(path, sizeof(path), "/dev/infiniband/trib%u", p);
+        rc = mknod(path, S_IFREG | 0600, 0) || mount("/dev/null", path, NULL, MS_BIND, NULL)
+                 ? -errno
+                 : 0;
+    }
+    return rc;
+}
+
+/*
+ * A program that lost LD_PRELOAD has the system's libibverbs, which finds the devices and looks for
+ * a driver of theirs. libtribhint is one by name, and says what is missing. Its file has the number
+ * of libibverbs' interface to drivers in its name, whatever that is. Without room for this all else
+ * works.
+ */
+static void show_hint(const char *lib)
+{
+    static const char dir[] = "/etc/libibverbs.d", *const names[2] = {"trib.driver.d", NULL};
+    char hint[512], at[128];
+    const char *slash = strrchr(lib, '/');
+    FILE *f;
+
+    snprintf(hint, sizeof(hint), "%.*slibtribhint.so", slash ? (int)(slash - lib + 1) : 0, lib);
+    if (*hint != '/' || access(hint, R_OK) || !is_dir(dir) || make_dirs(dir, names))
+        return;
+    for (unsigned v = 16; v < 100; v++) {
+        snprintf(at, sizeof(at), "%s/%s/hint-rdmav%u.so", dir, names[0], v);
+        if (symlink(hint, at))
+            return;
+    }
+    f = fopen("/etc/libibverbs.d/trib.driver", "w");
+    if (!f)
+        return;
+    fprintf(f, "driver %s/%s/hint\n", dir, names[0]);
+    fchmod(fileno(f), 0444);
+    fclose(f);
+}
+
+/*
+ * Programs that look for the shortest way (UCX, NCCL) take processes with one boot id to share a
+ * machine and its memory; emulated hosts do not. So each has its own: the machine's, with the
+ * host's address at the end. Two user namespaces cannot read each other's memory even on one host:
+ * then the pid is in it as well. (The file that is bound keeps its name: over one without a name
+ * nothing can be mounted, and a nested host could not have its own.)
+ */
+static int show_boot_id(const struct fab_node *host, unsigned pid, const char **what)
+{
+    static const char real[] = "/proc/sys/kernel/random/boot_id",
+                      ours[] = "/dev/infiniband/.boot_id";
+    char id[64] = "";
+    FILE *f;
+    int rc;
+
+    *what = real;
+    f = fopen(real, "r");
+    if (!f)
+        return errno == ENOENT ? 0 : -errno;
+    rc = fscanf(f, "%36s", id) == 1 && strlen(id) == 36 ? 0 : -EINVAL;
+    fclose(f);
+    if (rc)
+        return rc;
+    f = fopen(ours, "wx");
+    if (!f)
+        return -errno;
+    fprintf(f, "%.19s%04x-%04x%08x\n", id, pid >> 16 & 0xffff, pid & 0xffff, host->ip);
+    fchmod(fileno(f), 0444);
+    return fclose(f) || mount(ours, real, NULL, MS_BIND, NULL) ? -errno : 0;
+}
+
+static int enter(const struct rundir *rd, const struct fab_node *host, const char *lib,
+                 const char **what)
+{
+    bool user_too = false;
+    int rc = new_namespace(&user_too, what);
+
+    rc = rc ? rc : show_sys(rd, host, what);
+    rc = rc ? rc : show_net(host, what);
+    if (!rc)
+        show_hint(lib);
+    rc = rc ? rc : show_dev(host, what);
+    return rc ? rc : show_boot_id(host, user_too ? (unsigned)getpid() : 0, what);
+}
+
+/* ---- public ---- */
+
+static int try_in_child(const struct rundir *rd, const struct fab_node *host, const char *lib,
+                        const char **what)
+{
+    struct {
+        const char *what; /* a literal: the same on both sides of a fork */
+        int rc;
+    } said = {"a child process", -EPERM};
+    int fd[2];
+    pid_t pid;
+
+    *what = said.what;
+    if (pipe2(fd, O_CLOEXEC))
+        return -errno;
+    pid = fork();
+    if (!pid) {
+        said.rc = enter(rd, host, lib, &said.what);
+        _exit(write(fd[1], &said, sizeof(said)) != sizeof(said));
+    }
+    close(fd[1]);
+    if (pid < 0)
+        said.rc = -errno;
+    else if (read(fd[0], &said, sizeof(said)) != sizeof(said))
+        said.rc = -EPERM;
+    close(fd[0]);
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    *what = said.what;
+    return said.rc;
+}
+
+int enter_host(const struct rundir *rd, const struct fab_node *host, const char *lib,
+               const char **what)
+{
+    char cwd[4096];
+    int rc = try_in_child(rd, host, lib, what);
+
+    rc = rc ? rc : enter(rd, host, lib, what);
+    /* A working directory below /dev or /sys/class is the one that can be seen now. */
+    if (!rc && getcwd(cwd, sizeof(cwd)) && chdir(cwd))
+        return 0;
+    return rc;
+}

@@ -1,0 +1,181 @@
+/* What sysfs would say of an emulated host's HCAs. Formats are those of
+ * drivers/infiniband/core/sysfs.c. */
+#include "host/hca/guid.h"
+#include "host/sandbox/sandbox.h"
+#include "io/port_counters.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* One file with its directories; text as given and a newline. */
+static int put(const char *dir, const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static int put(const char *dir, const char *name, const char *fmt, ...)
+{
+    char path[512];
+    va_list ap;
+    FILE *f;
+    int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
+
+    if (n < 0 || n >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    for (char *s = path + strlen(dir) + 1; (s = strchr(s, '/')); *s++ = '/') {
+        *s = 0;
+        if (mkdir(path, 0755) && errno != EEXIST)
+            return -errno;
+    }
+    f = fopen(path, "wx");
+    if (!f)
+        return -errno;
+    va_start(ap, fmt);
+    vfprintf(f, fmt, ap);
+    va_end(ap);
+    fputc('\n', f);
+    n = ferror(f) ? EIO : 0;
+    fchmod(fileno(f), 0444);
+    return fclose(f) || n ? -EIO : 0;
+}
+
+/* All CPUs: an emulated device is near to each. Words of 32 bits, the highest first. */
+static void all_cpus(char *mask, size_t size, long *n_cpus)
+{
+    long n = sysconf(_SC_NPROCESSORS_CONF);
+    size_t len = 0;
+
+    *n_cpus = n = n < 1 ? 1 : n > 1024 ? 1024 : n;
+    for (long w = (n - 1) / 32; w >= 0 && len < size; w--) {
+        long bits = n - w * 32;
+
+        len += (size_t)snprintf(mask + len, size - len, "%s%08x", len ? "," : "",
+                                bits >= 32 ? ~0u : (1u << bits) - 1);
+    }
+}
+
+/* As /sys/class/net has it. The index is above those that a kernel gives. */
+static int put_net(const struct fab_node *host, unsigned port, const char *dir)
+{
+    uint32_t ip = host->ip_of_port[port];
+    int rc = put(dir, "address", "02:54:%02x:%02x:%02x:%02x", ip >> 24, ip >> 16 & 255,
+                 ip >> 8 & 255, ip & 255);
+
+    rc = rc ? rc : put(dir, "addr_len", "6");
+    rc = rc ? rc : put(dir, "type", "1");
+    rc = rc ? rc : put(dir, "mtu", "4200");
+    rc = rc ? rc : put(dir, "ifindex", "%u", (1u << 30) + port);
+    rc = rc ? rc : put(dir, "dev_id", "0x0");
+    rc = rc ? rc : put(dir, "dev_port", "0");
+    rc = rc ? rc : put(dir, "carrier", "1");
+    rc = rc ? rc : put(dir, "operstate", "up");
+    return rc ? rc : put(dir, "speed", "%.0f", (double)host->ports[port].rate_bps / 1e6);
+}
+
+/* Live values are in the run directory, for all processes of the host. */
+static int link_counters(const struct rundir *rd, const struct fab_node *host, unsigned port,
+                         const char *dir)
+{
+    static const char *const names[] = {"counters", "hw_counters"};
+    int rc = port_counters_make(rd, host->name, port);
+    char to[RUN_PATH + 64], at[512];
+
+    for (unsigned i = 0; i < 2 && !rc; i++) {
+        snprintf(at, sizeof(at), "%s/ports/1/%s", dir, names[i]);
+        rc = rundir_path(rd, to, sizeof(to), "port/%s.%u.counters/%s", host->name, port, names[i]);
+        rc = rc ? rc : symlink(to, at) ? -errno : 0;
+    }
+    return rc;
+}
+
+static void put_device(const struct rundir *rd, const struct fab_node *host, unsigned port,
+                       const char *dir, int *rc)
+{
+    uint32_t ip = host->ip_of_port[port];
+    char mask[512] = "", guid[24];
+    uint8_t g[8];
+    long cpus;
+
+    hca_guid_of_ip(ip, g);
+    snprintf(guid, sizeof(guid), "%02x%02x:%02x%02x:%02x%02x:%02x%02x", g[0], g[1], g[2], g[3],
+             g[4], g[5], g[6], g[7]);
+    all_cpus(mask, sizeof(mask), &cpus);
+    *rc = *rc ? *rc : put(dir, "node_type", "1: CA");
+    *rc = *rc ? *rc : put(dir, "node_guid", "%s", guid);
+    *rc = *rc ? *rc : put(dir, "sys_image_guid", "%s", guid);
+    *rc = *rc ? *rc : put(dir, "node_desc", "%s", host->name);
+    *rc = *rc ? *rc : put(dir, "fw_ver", "tributary");
+    *rc = *rc ? *rc : put(dir, "device/numa_node", "-1");
+    *rc = *rc ? *rc : put(dir, "device/local_cpus", "%s", mask);
+    *rc = *rc ? *rc : put(dir, "device/local_cpulist", "0-%ld", cpus - 1);
+    *rc = *rc ? *rc : put(dir, "ports/1/state", "4: ACTIVE");
+    *rc = *rc ? *rc : put(dir, "ports/1/phys_state", "5: LinkUp");
+    *rc = *rc ? *rc : put(dir, "ports/1/link_layer", "Ethernet");
+    *rc =
+        *rc ? *rc : put(dir, "ports/1/rate", "%g Gb/sec", (double)host->ports[port].rate_bps / 1e9);
+    *rc = *rc ? *rc : put(dir, "ports/1/lid", "0x0");
+    *rc = *rc ? *rc : put(dir, "ports/1/pkeys/0", "0xffff");
+    *rc = *rc ? *rc
+              : put(dir, "ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:%04x:%04x", ip >> 16,
+                    ip & 0xffff);
+    *rc = *rc ? *rc
+              : put(dir, "ports/1/gids/1", "fe80:0000:0000:0000:0054:%02xff:fe%02x:%04x", ip >> 24,
+                    ip >> 16 & 0xff, ip & 0xffff);
+    for (int i = 0; i < 2; i++) {
+        char name[40];
+
+        snprintf(name, sizeof(name), "ports/1/gid_attrs/types/%d", i);
+        *rc = *rc ? *rc : put(dir, name, "RoCE v2");
+        snprintf(name, sizeof(name), "ports/1/gid_attrs/ndevs/%d", i);
+        *rc = *rc ? *rc : put(dir, name, "trib%u", port);
+    }
+    *rc = *rc ? *rc : link_counters(rd, host, port, dir);
+    /* No device/net: programs (rdma-core's tests) ask `ip` for the interface that is named there,
+     * and that one has none to show. */
+}
+
+int tree_net(const struct fab_node *host, const char *dir)
+{
+    char sub[128], device[128], at[160];
+    int rc = 0;
+
+    for (unsigned p = 0; p < host->n_ports && !rc; p++) {
+        snprintf(sub, sizeof(sub), "%s/trib%u", dir, p);
+        rc = mkdir(sub, 0755) && errno != EEXIST ? -errno : put_net(host, p, sub);
+        snprintf(at, sizeof(at), "%s/device", sub);
+        snprintf(device, sizeof(device), "/sys/class/infiniband/trib%u/device", p);
+        rc = rc ? rc : symlink(device, at) ? -errno : 0;
+    }
+    return rc;
+}
+
+int tree_infiniband(const struct rundir *rd, const struct fab_node *host, const char *dir)
+{
+    int rc = 0;
+
+    for (unsigned p = 0; p < host->n_ports && !rc; p++) {
+        char sub[128];
+
+        snprintf(sub, sizeof(sub), "%s/trib%u", dir, p);
+        if (mkdir(sub, 0755))
+            return -errno;
+        put_device(rd, host, p, sub, &rc);
+    }
+    return rc;
+}
+
+int tree_infiniband_verbs(const struct fab_node *host, const char *dir)
+{
+    int rc = put(dir, "abi_version", "6");
+
+    for (unsigned p = 0; p < host->n_ports && !rc; p++) {
+        char name[64];
+
+        snprintf(name, sizeof(name), "trib%u/ibdev", p);
+        rc = put(dir, name, "trib%u", p);
+        snprintf(name, sizeof(name), "trib%u/dev", p); /* what /dev/infiniband has: /dev/null's */
+        rc = rc ? rc : put(dir, name, "1:3");
+        snprintf(name, sizeof(name), "trib%u/abi_version", p);
+        rc = rc ? rc : put(dir, name, "1");
+    }
+    return rc;
+}

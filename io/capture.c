@@ -1,0 +1,156 @@
+#include "io/capture.h"
+
+#include <errno.h>
+#include <pcap/pcap.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SNAP       65535
+#define OWNER_LOOK 4096 /* frames from one look at whether the owner lives to the next */
+
+struct capture {
+    struct capture *next;
+    pcap_t *pcap;
+    pcap_dumper_t *out;
+    char *file;
+    unsigned link;
+    pid_t owner;
+    int err; /* of the first frame that could not be written */
+    uint64_t frames;
+    uint8_t buf[SNAP];
+};
+
+static bool abandoned(const struct capture *c)
+{
+    return kill(c->owner, 0) && errno == ESRCH;
+}
+
+/* 0 or the errno of what could not be written. The tap stays: this may be one of its calls. */
+static int end(struct capture **cp)
+{
+    struct capture *c = *cp;
+    int err = c->err;
+
+    *cp = c->next;
+    if (c->out && pcap_dump_flush(c->out) && !err)
+        err = errno;
+    if (c->out)
+        pcap_dump_close(c->out);
+    if (c->pcap)
+        pcap_close(c->pcap);
+    free(c->file);
+    free(c);
+    return err;
+}
+
+static void write_frame(struct capture *c, struct rte_mbuf *m, int64_t now_ps)
+{
+    struct pcap_pkthdr h = {0};
+    const void *data;
+
+    h.caplen = RTE_MIN(m->pkt_len, (uint32_t)SNAP);
+    h.len = m->pkt_len;
+    h.ts.tv_sec = now_ps / PS_PER_S;
+    h.ts.tv_usec = now_ps % PS_PER_S / PS_PER_NS; /* a nanosecond file: this field holds them */
+    data = rte_pktmbuf_read(m, 0, h.caplen, c->buf);
+    if (data && !c->err)
+        pcap_dump((u_char *)c->out, &h, data);
+    if (ferror(pcap_dump_file(c->out)) && !c->err)
+        c->err = errno;
+    c->frames++;
+}
+
+static void capture_frame(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps)
+{
+    struct captures *cs = ctx;
+
+    for (struct capture **cp = &cs->first, *c; (c = *cp);) {
+        if (c->link == dirlink / 2) {
+            write_frame(c, m, now_ps);
+            if (c->frames % OWNER_LOOK == 0 && abandoned(c)) {
+                end(cp);
+                continue;
+            }
+        }
+        cp = &c->next;
+    }
+}
+
+static void tap(struct captures *cs)
+{
+    loop_tap(cs->loop, cs->first ? capture_frame : NULL, cs);
+}
+
+static struct capture **find(struct captures *cs, const char *file)
+{
+    struct capture **cp = &cs->first;
+
+    while (*cp && strcmp((*cp)->file, file))
+        cp = &(*cp)->next;
+    return cp;
+}
+
+static int refuse(struct captures *cs, int err, const char *text, char *why, size_t size)
+{
+    snprintf(why, size, "%s", text);
+    if (cs->first && !cs->first->out)
+        end(&cs->first);
+    return -err;
+}
+
+int capture_start(struct captures *cs, unsigned link, const char *file, pid_t owner, char *why,
+                  size_t size)
+{
+    unsigned n = 0;
+    struct capture *c;
+
+    for (struct capture **cp = &cs->first; *cp;)
+        if (abandoned(*cp))
+            end(cp);
+        else
+            cp = &(*cp)->next, n++;
+    if (*find(cs, file))
+        return refuse(cs, EBUSY, "another capture writes into that file", why, size);
+    if (n >= CAPTURES_MAX)
+        return refuse(cs, ENOSPC, "as many captures as there can be run already", why, size);
+    c = calloc(1, sizeof(*c));
+    if (!c)
+        return refuse(cs, ENOMEM, "no memory", why, size);
+    c->next = cs->first;
+    cs->first = c;
+    c->link = link;
+    c->owner = owner;
+    c->file = strdup(file);
+    c->pcap = pcap_open_dead_with_tstamp_precision(DLT_EN10MB, SNAP, PCAP_TSTAMP_PRECISION_NANO);
+    if (!c->file || !c->pcap)
+        return refuse(cs, ENOMEM, "no memory", why, size);
+    c->out = pcap_dump_open(c->pcap, file);
+    if (!c->out)
+        return refuse(cs, EIO, pcap_geterr(c->pcap), why, size);
+    tap(cs);
+    return 0;
+}
+
+int capture_stop(struct captures *cs, const char *file, uint64_t *frames, char *why, size_t size)
+{
+    struct capture **cp = find(cs, file);
+    int err;
+
+    if (!*cp)
+        return -ENOENT;
+    *frames = (*cp)->frames;
+    err = end(cp);
+    tap(cs);
+    if (err)
+        snprintf(why, size, "%s", strerror(err));
+    return -err;
+}
+
+void capture_stop_all(struct captures *cs)
+{
+    while (cs->first)
+        end(&cs->first);
+    if (cs->loop)
+        tap(cs);
+}

@@ -1,0 +1,149 @@
+/*
+ * Which loops did not run although they were to, and when.
+ *
+ * A timer that waits for an answer measures the peer and the network only as long as everybody on
+ * the way runs. In real time they are processes that share a few CPUs, and one that is not
+ * scheduled, or stopped, looks like loss. So each loop keeps a log of the time that it was late in
+ * the page that all share, and who waits asks how much of his time that was. A loop that is late
+ * now cannot say so: it is seen by its bell, rung and not served, and by when it meant to run.
+ *
+ * A log has a number for each of the last LATE_SLICES slices of 17 ms, about a second; who is late
+ * for longer fills all of them. It says how late its process was, whatever another one writes
+ * there, so who asks bounds what he makes of it.
+ */
+#include "fabric/fabric.h"
+#include "io/shared.h"
+
+#include <stddef.h>
+
+#define SLICE_LOG2 24
+#define SLICE_NS   (1LL << SLICE_LOG2)
+
+static uint64_t slice_word(int64_t at, int64_t ns)
+{
+    return (uint64_t)(at & 0xffffffff) << 32 | (uint64_t)ns;
+}
+
+/* What a log has for the slice. */
+static int64_t slice_ns(const struct late_log *g, int64_t at)
+{
+    uint64_t w = atomic_load_explicit(&g->slice[at % LATE_SLICES], memory_order_relaxed);
+    int64_t ns = (int64_t)(w & 0xffffffff);
+
+    return w >> 32 != (uint64_t)(at & 0xffffffff) ? 0 : ns < SLICE_NS ? ns : SLICE_NS;
+}
+
+static int64_t overlap(int64_t at, int64_t from_ns, int64_t until_ns)
+{
+    int64_t a = at * SLICE_NS, b = a + SLICE_NS;
+
+    a = a < from_ns ? from_ns : a;
+    b = b > until_ns ? until_ns : b;
+    return b > a ? b - a : 0;
+}
+
+void late_record(struct late_log *g, int64_t from_ns, int64_t until_ns)
+{
+    int64_t last = until_ns >> SLICE_LOG2, first = from_ns >> SLICE_LOG2;
+
+    if (first < last - LATE_SLICES + 1)
+        first = last - LATE_SLICES + 1;
+    for (int64_t at = first < 0 ? 0 : first; at <= last; at++) {
+        int64_t ns = slice_ns(g, at) + overlap(at, from_ns, until_ns);
+
+        atomic_store_explicit(&g->slice[at % LATE_SLICES],
+                              slice_word(at, ns < SLICE_NS ? ns : SLICE_NS), memory_order_relaxed);
+    }
+}
+
+/* Of the loop at that bell, up to now. */
+static int64_t late_within(const struct shared *sh, unsigned bell, int64_t from_ns, int64_t now_ns)
+{
+    const struct late_log *g = &sh->late[bell];
+    int64_t rung = atomic_load_explicit(&sh->bell[bell].rung_ns, memory_order_relaxed);
+    int64_t due = atomic_load_explicit(&g->due_ns, memory_order_relaxed), sum = 0;
+    int64_t first = from_ns >> SLICE_LOG2, last = now_ns >> SLICE_LOG2;
+
+    due = due && (!rung || due < rung) ? due : rung;
+    if (due > 0 && now_ns - due > LATE_BOUND_NS)
+        sum = now_ns - (due > from_ns ? due : from_ns);
+    if (first < last - LATE_SLICES + 1)
+        first = last - LATE_SLICES + 1;
+    for (int64_t at = first < 0 ? 0 : first; at <= last; at++) {
+        int64_t part = overlap(at, from_ns, now_ns), ns = slice_ns(g, at);
+
+        sum += ns < part ? ns : part;
+    }
+    return sum < now_ns - from_ns ? sum : now_ns - from_ns;
+}
+
+/* The bell of who serves this one; BELLS: the page says nonsense. */
+static unsigned served_at(const struct shared *sh, unsigned bell)
+{
+    int64_t at =
+        (int64_t)bell + atomic_load_explicit(&sh->bell[bell].forward, memory_order_relaxed);
+
+    return at >= 0 && at < BELLS ? (unsigned)at : BELLS;
+}
+
+/* Of the switch processes, each once. */
+static int64_t late_procs(const struct shared *sh, const struct fabric *f, int64_t from_ns,
+                          int64_t now_ns)
+{
+    uint8_t seen[BELL_HOST0] = {0};
+    int64_t sum = 0;
+
+    for (unsigned p = 0; p < f->n_procs; p++) {
+        unsigned b = served_at(sh, bell_of_proc(p));
+
+        if (b >= BELL_HOST0 || seen[b])
+            continue;
+        seen[b] = 1;
+        sum += late_within(sh, b, from_ns, now_ns);
+    }
+    return sum;
+}
+
+int64_t late_on_way(const struct shared *sh, const struct fabric *f, unsigned own, uint32_t ip,
+                    uint32_t qpn, int64_t window_ps)
+{
+    int64_t dilation = clock_dilation(sh), now = clock_mono_ns(), sum;
+    __int128 window = (__int128)window_ps * dilation / 1000;
+    int64_t from = window < now ? now - (int64_t)window : 0;
+    int d = fabric_dest_of_ip(f, ip);
+    unsigned slot = qpn >> 16 ? (qpn >> 16) - 1 : 0;
+
+    sum = late_procs(sh, f, from, now);
+    if (own < BELLS)
+        sum += late_within(sh, own, from, now);
+    if (d >= 0 && f->nodes[f->dests[d].node].kind == FAB_HOST && slot < f->slots_per_host) {
+        unsigned b = bell_of_slot(f, &f->nodes[f->dests[d].node], f->dests[d].port, slot);
+
+        sum += late_within(sh, b, from, now);
+    }
+    if (sum > now - from)
+        return window_ps;
+    return (int64_t)((__int128)sum * 1000 / dilation);
+}
+
+void late_gone(struct shared *sh, unsigned bell)
+{
+    unsigned b = served_at(sh, bell);
+
+    if (b >= BELLS)
+        return;
+    atomic_store_explicit(&sh->bell[b].rung_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&sh->late[b].due_ns, 0, memory_order_relaxed);
+}
+
+bool late_counts(const struct fabric *f)
+{
+    for (unsigned i = 0; i < f->n_nodes; i++) {
+        if (f->nodes[i].outside)
+            return false;
+        for (unsigned p = 0; p < f->nodes[i].n_ports; p++)
+            if (f->nodes[i].ports[p].external[0])
+                return false;
+    }
+    return true;
+}

@@ -1,0 +1,25 @@
+/*
+ * What `trib link` can do to a link, in words: down, up, clear, and the faults of a conf file's
+ * links by the same names, as KEY=VALUE.
+ */
+#ifndef TRIB_IO_LINK_CHANGE_H
+#define TRIB_IO_LINK_CHANGE_H
+
+#include "switch/queue/egress.h"
+
+struct link_change {
+    enum { LINK_AS_IT_IS, LINK_DOWN, LINK_UP } state;
+    bool loss, dup, reorder, corrupt, jitter, seed; /* which of to are meant */
+    struct egress_faults to;
+};
+
+/* Adds a comma-separated list of words. 0, or -EINVAL with what was found and expected in why. */
+int link_change_parse(struct link_change *c, const char *words, char *why, size_t size);
+/* The faults of a direction after the change. dirlink: its number, so that every direction has
+ * draws of its own from one seed. */
+struct egress_faults link_change_apply(const struct link_change *c, const struct egress_faults *now,
+                                       unsigned dirlink);
+/* "loss=0.001 jitter=2us", in the words that set it; empty where nothing is wrong. */
+void link_faults_print(const struct egress_faults *f, char *buf, size_t size);
+
+#endif

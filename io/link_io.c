@@ -1,0 +1,478 @@
+/*
+ * Cables: what leaves the process.
+ *
+ * A process slot of a NIC is a struct endpoint whose output is the memif's receive ring: nothing is
+ * received before the NIC asks for it, so a process that sends too fast finds its ring full and
+ * waits, instead of losing frames here. Frames towards a process go by its DATA queue, ACKs too:
+ * their order is kept.
+ *
+ * A link to another process was shaped by the egress queue before it comes here. Its memif has room
+ * for what a link holds; should the other process lag, frames wait in a backlog, and only beyond
+ * that they are dropped and counted.
+ */
+#include "io/loop_impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINK_LOG2  9
+#define SLOT_LOG2  8  /* the client's choice counts */
+#define SLOT_BURST 32 /* frames of a process in a round: see link_receive() */
+/* Slots that listen beyond the last that is in use; processes take the lowest that is free, and one
+ * that comes before its slot listens tries again. */
+#define SLOTS_AHEAD 4u
+
+static int open_ahead(struct loop *l, unsigned door, unsigned slot);
+
+/* ---- process slots ---- */
+
+static uint16_t slot_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    struct cable *c = ctx;
+    uint16_t k = rim_port_tx(c->rp, ENDPOINT_DATA, m, n);
+
+    (void)now_ps;
+    c->ring |= k > 0;
+    c->blocked = k < n;
+    return k;
+}
+
+static uint16_t slot_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
+                            int64_t now_ps)
+{
+    struct cable *c = ctx;
+    bool full = rim_port_crowded(c->rp, q);
+
+    (void)now_ps;
+    if (!c->budget)
+        return 0;
+    c->ring |= full; /* its owner may sleep because there was no room */
+    n = rim_port_rx(c->rp, q, m, RTE_MIN(n, c->budget));
+    c->budget = (uint16_t)(c->budget - n);
+    return n;
+}
+
+static void slot_tick(void *ctx, int64_t now_ps)
+{
+    (void)ctx;
+    (void)now_ps;
+}
+
+static int64_t slot_next(void *ctx)
+{
+    const struct cable *c = ctx;
+
+    return c->budget &&
+                   (rim_port_pending(c->rp, ENDPOINT_ACK) || rim_port_pending(c->rp, ENDPOINT_DATA))
+               ? 0
+               : PS_NEVER;
+}
+
+static unsigned slot_receive(struct cable *c, int64_t now_ps)
+{
+    bool news = c->blocked || !c->budget;
+
+    c->budget = SLOT_BURST;
+    for (unsigned q = 0; q < ENDPOINT_QUEUES; q++) {
+        uint16_t at = rim_port_arrived(c->rp, (uint16_t)q);
+
+        news |= at != c->arrived[q];
+        c->arrived[q] = at;
+    }
+    if (!news)
+        return 0;
+    net_kick(c->l->net, c->node, c->port, c->slot, now_ps);
+    return !c->blocked;
+}
+
+static void slot_changed(struct cable *c, int64_t now_ps)
+{
+    struct endpoint ep = {
+        .ctx = c, .input = slot_input, .output = slot_output, .tick = slot_tick, .next = slot_next};
+    int rc;
+
+    c->blocked = false;
+    memset(c->arrived, 0, sizeof(c->arrived));
+    if (!c->up) {
+        late_gone(c->l->sh, (unsigned)(c->bell - c->l->sh->bell));
+        net_detach(c->l->net, c->node, c->port, c->slot, now_ps);
+        return;
+    }
+    rc = open_ahead(c->l, c->door, c->slot);
+    if (rc && !c->l->cramped) {
+        c->l->cramped = true;
+        fprintf(stderr, "trib-switch: %s: no room for processes beyond slot %u: %s\n",
+                c->l->fab->nodes[c->node].name, c->l->door[c->door].open, strerror(-rc));
+    }
+    rc = net_attach(c->l->net, c->node, c->port, c->slot, &ep);
+    if (rc)
+        fprintf(stderr, "trib-switch: %s: slot %u cannot be attached: %s\n",
+                c->l->fab->nodes[c->node].name, c->slot, strerror(-rc));
+}
+
+/* ---- links ---- */
+
+static void link_backlog_drain(struct cable *c)
+{
+    while (c->wait_n) {
+        uint16_t run = RTE_MIN(c->wait_n, (uint16_t)(CABLE_BACKLOG - c->wait_head)), k;
+
+        k = rim_port_tx(c->rp, 0, c->wait + c->wait_head, run);
+        c->wait_head = (uint16_t)((c->wait_head + k) % CABLE_BACKLOG);
+        c->wait_n = (uint16_t)(c->wait_n - k);
+        c->ring |= k > 0;
+        if (k < run)
+            return;
+    }
+}
+
+static void link_drop_backlog(struct cable *c)
+{
+    for (; c->wait_n; c->wait_n--) {
+        rte_pktmbuf_free(c->wait[c->wait_head]);
+        c->wait_head = (uint16_t)((c->wait_head + 1) % CABLE_BACKLOG);
+        c->overflow++;
+    }
+}
+
+/* Into the ring in bursts, at the end of the round at the latest: its indices travel between two
+ * cores, which takes longer than a short frame. */
+void cables_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,
+                    int64_t due_ps)
+{
+    struct loop *l = ctx;
+    unsigned i = l->by_port[node] ? l->by_port[node][port] : 0;
+    struct cable *c = i ? &l->cable[i - 1] : NULL;
+
+    (void)due_ps;
+    if (!c || !c->up) {
+        rte_pktmbuf_free_bulk(m, n);
+        if (c)
+            c->overflow += n;
+        return;
+    }
+    if (!c->wait_n && n >= LOOP_BURST) {
+        uint16_t sent = rim_port_tx(c->rp, 0, m, n);
+
+        c->ring |= sent > 0;
+        m += sent;
+        n = (uint16_t)(n - sent);
+    }
+    for (uint16_t k = 0; k < n; k++) {
+        if (unlikely(c->wait_n == CABLE_BACKLOG)) {
+            rte_pktmbuf_free(m[k]);
+            c->overflow++;
+            continue;
+        }
+        c->wait[(c->wait_head + c->wait_n++) % CABLE_BACKLOG] = m[k];
+    }
+    if (c->wait_n >= LOOP_BURST)
+        link_backlog_drain(c);
+}
+
+/* One burst: more of every port would not fit into a core's cache until it is sent. */
+static unsigned link_receive(struct cable *c, int64_t now_ps)
+{
+    struct rte_mbuf *m[LOOP_BURST];
+    uint16_t n = rim_port_rx(c->rp, 0, m, LOOP_BURST);
+
+    if (unlikely(c->l->tap && c->on_link))
+        for (uint16_t i = 0; i < n; i++)
+            c->l->tap(c->l->tap_ctx, c->dirlink, m[i], now_ps);
+    if (n)
+        net_input(c->l->net, c->node, c->port, m, n, now_ps);
+    return n;
+}
+
+/* Processes that have no end of a cut link lead around it too. */
+static void take_cuts(struct loop *l, int64_t now_ps)
+{
+    uint32_t cuts = atomic_load(&l->sh->cuts);
+    bool *cut;
+
+    if (cuts == l->cuts)
+        return;
+    cut = calloc(l->fab->n_links, sizeof(*cut));
+    for (unsigned i = 0; cut && i < l->fab->n_links; i++)
+        cut[i] = atomic_load(&l->sh->cut[i]);
+    if (cut && !net_cut_links(l->net, cut, now_ps))
+        l->cuts = cuts;
+    free(cut);
+}
+
+static void link_changed(struct cable *c, int64_t now_ps)
+{
+    if (!c->up)
+        link_drop_backlog(c);
+    if (c->kind == CABLE_LINK) {
+        if (!c->up) /* whoever ran the other end */
+            late_gone(c->l->sh, (unsigned)(c->bell - c->l->sh->bell));
+        c->l->n_links_up += c->up ? 1u : -1u;
+        if (atomic_exchange(&c->l->sh->cut[c->dirlink / 2], !c->up) != !c->up)
+            atomic_fetch_add(&c->l->sh->cuts, 1);
+        take_cuts(c->l, now_ps); /* what nodes say of it, they say by links that are there */
+    }
+    net_port_state(c->l->net, c->node, c->port, c->up, now_ps);
+}
+
+/* ---- all of them ---- */
+
+unsigned cables_receive(struct loop *l, int64_t now_ps)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < l->n_live; i++)
+        n += l->live[i]->kind == CABLE_SLOT ? slot_receive(l->live[i], now_ps)
+                                            : link_receive(l->live[i], now_ps);
+    return n;
+}
+
+bool cables_pending(const struct loop *l)
+{
+    for (unsigned i = 0; i < l->n_live; i++) {
+        const struct cable *c = l->live[i];
+
+        if (c->kind != CABLE_SLOT) {
+            if (rim_port_pending(c->rp, 0))
+                return true;
+            continue;
+        }
+        if (!c->budget)
+            return true;
+        for (unsigned q = 0; q < ENDPOINT_QUEUES; q++)
+            if (rim_port_arrived(c->rp, (uint16_t)q) != c->arrived[q])
+                return true;
+    }
+    return false;
+}
+
+bool cables_flush(struct loop *l)
+{
+    bool waits = false;
+
+    for (unsigned i = 0; i < l->n_live; i++) {
+        struct cable *c = l->live[i];
+
+        if (c->wait_n)
+            link_backlog_drain(c);
+        waits |= c->wait_n || c->blocked;
+        if (c->ring && c->bell) {
+            bell_ring(c->bell);
+            l->rang = c->bell;
+        }
+        c->ring = false;
+    }
+    return waits;
+}
+
+static void cable_check(struct cable *c, int64_t now_ps)
+{
+    bool up = rim_port_up(c->rp);
+
+    if (up == c->up)
+        return;
+    c->up = up;
+    if (c->kind == CABLE_SLOT)
+        slot_changed(c, now_ps);
+    else
+        link_changed(c, now_ps);
+}
+
+void cables_check(struct loop *l, int64_t now_ps)
+{
+    int n;
+
+    take_cuts(l, now_ps);
+    for (unsigned i = 0; i < l->n_cables; i++)
+        l->fds[i] = (struct pollfd){.fd = rim_port_fd(l->cable[i].rp), .events = POLLIN};
+    n = poll(l->fds, l->n_cables, 0);
+    if (n <= 0 && !l->n_outside && l->n_links_up == l->n_links)
+        return;
+    l->n_live = 0;
+    for (unsigned i = 0; i < l->n_cables; i++) {
+        if (l->fds[i].fd < 0 || l->fds[i].revents)
+            cable_check(&l->cable[i], now_ps);
+        if (l->cable[i].up)
+            l->live[l->n_live++] = &l->cable[i];
+    }
+}
+
+/* ---- set-up ---- */
+
+static bool is_mine(const struct loop_cfg *cfg, uint16_t node)
+{
+    return !cfg->mine || cfg->mine[node];
+}
+
+static struct cable *cable_add(struct loop *l, enum cable_kind kind, uint16_t node, uint16_t port)
+{
+    struct cable *c = &l->cable[l->n_cables++];
+
+    *c = (struct cable){.l = l, .kind = kind, .node = node, .port = port};
+    if (kind != CABLE_SLOT) {
+        l->by_port[node][port] = (uint16_t)l->n_cables;
+        c->wait = calloc(CABLE_BACKLOG, sizeof(*c->wait));
+        if (!c->wait)
+            return NULL;
+    }
+    return c;
+}
+
+static int open_slot(struct loop *l, unsigned door)
+{
+    struct door *d = &l->door[door];
+    const struct fab_node *nd = &l->fab->nodes[d->node];
+    struct memif_cfg mc = {.listener = true,
+                           .queues = ENDPOINT_QUEUES,
+                           .log2_ring = SLOT_LOG2,
+                           .name = nd->name,
+                           .pool = l->cfg.pool};
+    struct rim_port *rp;
+    char sock[RUN_PATH];
+    struct cable *c;
+    int rc = rundir_port_sock(l->cfg.rd, nd->name, d->port, d->open, sock, sizeof(sock));
+
+    mc.socket = sock;
+    rc = rc ? rc : rim_port_memif(&rp, &mc);
+    if (rc)
+        return rc;
+    c = cable_add(l, CABLE_SLOT, d->node, d->port);
+    c->rp = rp;
+    c->slot = d->open++;
+    c->door = door;
+    c->bell = &l->sh->bell[bell_of_slot(l->fab, nd, d->port, c->slot)];
+    return 0;
+}
+
+/* Listens where processes may come after the one in this slot. */
+static int open_ahead(struct loop *l, unsigned door, unsigned slot)
+{
+    unsigned want = RTE_MIN(slot + 1 + SLOTS_AHEAD, (unsigned)l->fab->slots_per_host);
+    int rc = 0;
+
+    while (!rc && l->door[door].open < want)
+        rc = open_slot(l, door);
+    return rc;
+}
+
+static int add_slots(struct loop *l, uint16_t node)
+{
+    int rc = 0;
+
+    for (uint16_t p = 0; p < l->fab->nodes[node].n_ports && !rc; p++) {
+        unsigned door = l->n_doors++;
+
+        l->door[door] = (struct door){.node = node, .port = p};
+        while (!rc && l->door[door].open < RTE_MIN(SLOTS_AHEAD, l->fab->slots_per_host))
+            rc = open_slot(l, door);
+    }
+    return rc;
+}
+
+static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, uint16_t port)
+{
+    const struct fab_link *lk = &l->fab->links[l->fab->nodes[node].ports[port].link];
+    bool is_a = lk->a == node && lk->a_port == port;
+    struct memif_cfg mc = {.listener = is_a,
+                           .queues = 1,
+                           .log2_ring = LINK_LOG2,
+                           .name = l->fab->nodes[node].name,
+                           .pool = cfg->pool};
+    struct cable *c = cable_add(l, CABLE_LINK, node, port);
+    char sock[RUN_PATH];
+    int rc = rundir_link_sock(cfg->rd, lk->name, sock, sizeof(sock));
+
+    if (!c)
+        return -ENOMEM;
+    l->n_links++;
+    c->on_link = true;
+    c->dirlink = 2u * l->fab->nodes[node].ports[port].link + is_a;
+    c->bell = &l->sh->bell[bell_of_proc(l->fab->nodes[is_a ? lk->b : lk->a].proc)];
+    mc.socket = sock;
+    if (!rc)
+        rc = rim_port_memif(&c->rp, &mc);
+    if (!rc)
+        net_port_state(l->net, node, port, false, 0);
+    return rc;
+}
+
+static int add_outside(struct loop *l, const struct loop_cfg *cfg, uint16_t node, uint16_t port)
+{
+    const struct fab_port *p = &l->fab->nodes[node].ports[port];
+    struct cable *c = cable_add(l, CABLE_OUTSIDE, node, port);
+    int rc;
+
+    if (!c)
+        return -ENOMEM;
+    c->on_link = p->link != FAB_NONE;
+    if (c->on_link)
+        c->dirlink = 2u * p->link + (l->fab->links[p->link].a == node);
+    rc = rim_port_outside(&c->rp, p->external, cfg->rd->path, l->n_outside++, cfg->pool);
+    if (!rc)
+        net_port_state(l->net, node, port, false, 0);
+    return rc;
+}
+
+static int add_node(struct loop *l, const struct loop_cfg *cfg, uint16_t node)
+{
+    const struct fab_node *nd = &l->fab->nodes[node];
+    int rc = 0;
+
+    l->by_port[node] = calloc(nd->n_ports ? nd->n_ports : 1, sizeof(**l->by_port));
+    if (!l->by_port[node])
+        return -ENOMEM;
+    if (nd->kind == FAB_HOST)
+        rc = add_slots(l, node);
+    for (uint16_t p = 0; !rc && p < nd->n_ports; p++) {
+        if (nd->ports[p].external[0])
+            rc = add_outside(l, cfg, node, p);
+        else if (nd->ports[p].link != FAB_NONE && !is_mine(cfg, nd->ports[p].peer_node))
+            rc = add_link(l, cfg, node, p);
+    }
+    return rc;
+}
+
+int cables_create(struct loop *l, const struct loop_cfg *cfg)
+{
+    const struct fabric *f = cfg->fab;
+    unsigned most = 0, doors = 0;
+    int rc = 0;
+
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        if (is_mine(cfg, i))
+            most +=
+                f->nodes[i].n_ports * (1u + (f->nodes[i].kind == FAB_HOST ? f->slots_per_host : 0));
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        doors += f->nodes[i].kind == FAB_HOST && is_mine(cfg, i) ? f->nodes[i].n_ports : 0;
+    /* What is not used is not touched. */
+    l->door = calloc(doors + 1, sizeof(*l->door));
+    l->cable = calloc(most + 1, sizeof(*l->cable));
+    l->live = calloc(most + 1, sizeof(*l->live));
+    l->fds = calloc(most + 1, sizeof(*l->fds));
+    l->by_port = calloc(f->n_nodes, sizeof(*l->by_port));
+    if (!l->cable || !l->live || !l->fds || !l->by_port || !l->door)
+        return -ENOMEM;
+    for (uint16_t i = 0; !rc && i < f->n_nodes; i++)
+        if (is_mine(cfg, i))
+            rc = add_node(l, cfg, i);
+    return rc;
+}
+
+void cables_destroy(struct loop *l)
+{
+    for (unsigned i = 0; l->cable && i < l->n_cables; i++) {
+        if (l->cable[i].wait)
+            link_drop_backlog(&l->cable[i]);
+        free(l->cable[i].wait);
+        rim_port_close(l->cable[i].rp);
+    }
+    for (unsigned i = 0; l->by_port && i < l->fab->n_nodes; i++)
+        free(l->by_port[i]);
+    free(l->cable);
+    free(l->door);
+    free(l->live);
+    free(l->fds);
+    free(l->by_port);
+}

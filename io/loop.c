@@ -1,0 +1,351 @@
+#include "io/loop_impl.h"
+#include "switch/multimem/mm.h"
+#include "switch/nic.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#define CHECK_NS 50000000 /* cables are looked at this often at least */
+#define CHECK_IDLE_NS                                                                              \
+    1000000 /* and, when woken without frames to move, this often at most: somebody connects */
+#define SLEEP_MAX_NS 50000000
+#define SLEEP_MIN_NS 20000 /* below, a futex costs more than it saves */
+#define OUTSIDE_NS   50000 /* nobody rings for a NIC */
+#define WAITING_NS   50000 /* nor for room in a full ring */
+#define LAG_NS                                                                                     \
+    200000 /* a hand-off of a machine that keeps up is no later; PFC has headroom for it */
+#define LAG_MAX_PS   (2 * PS_PER_US)
+#define YIELDS       2
+#define BLIP_WALL_PS (2 * PS_PER_S) /* liveness is wall time */
+#define PAUSE_WALL_PS                                                                              \
+    (5 * PS_PER_MS)        /* between rounds; a longer one is no fault of processes that wait */
+#define AHEAD_PS PS_PER_US /* at line speed; within what PFC has headroom for, see LAG_MAX_PS */
+
+unsigned loop_pool_frames(const struct fabric *fab, const bool *mine)
+{
+    unsigned n = 8192;
+
+    for (unsigned i = 0; i < fab->n_nodes; i++) {
+        const struct fab_node *nd = &fab->nodes[i];
+
+        if (mine && !mine[i])
+            continue;
+        n += 512u * nd->n_ports;
+        if (nd->reduce.on)
+            n += RTE_MIN(16u * nd->reduce.window, 8192u);
+        if (nd->multimem) /* two groups of all that hang on it, in the three quarters of grants */
+            n += (unsigned)mm_size(fab, nd, nd->n_ports, fab->mtu).mbufs * 3;
+    }
+    return RTE_MIN(n, 262144u) - 1;
+}
+
+/*
+ * How late a hand-off happens is measured when it happens, in wall time; the clock is read for
+ * every eighth of a round only, which a round of small frames would otherwise spend a tenth of its
+ * time on.
+ */
+static void loop_late(void *ctx, int64_t due_ps, unsigned n)
+{
+    struct loop *l = ctx;
+    int64_t late;
+
+    if (l->late_calls++ % 8 == 0)
+        l->late_now_ps = clock_fabric_ps(l->sh);
+    late = l->late_now_ps - due_ps;
+    lag_record(l->lag, late > 0 ? late * l->dilation / 1000 : 0, n);
+}
+
+/* net_cfg.late_on_way: the own loop is one of the fabric's. */
+static int64_t loop_late_on_way(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps)
+{
+    const struct loop *l = ctx;
+
+    return late_on_way(l->sh, l->fab, BELLS, ip, qpn, window_ps);
+}
+
+static void loop_calls(struct loop *l)
+{
+    if (!l->calling)
+        return;
+    pthread_mutex_lock(&l->call_lock);
+    if (l->call_fn)
+        l->call_fn(l, l->call_arg);
+    l->call_fn = NULL;
+    l->calling = false;
+    pthread_cond_broadcast(&l->call_done);
+    pthread_mutex_unlock(&l->call_lock);
+}
+
+int loop_call(struct loop *l, void (*fn)(struct loop *l, void *arg), void *arg)
+{
+    struct timespec end;
+    int rc = 0;
+
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 5;
+    pthread_mutex_lock(&l->call_lock);
+    while (l->call_fn && !rc) /* another caller's turn */
+        rc = pthread_cond_timedwait(&l->call_done, &l->call_lock, &end);
+    if (!rc) {
+        l->call_fn = fn;
+        l->call_arg = arg;
+        l->calling = true;
+        bell_ring(l->bell);
+        while (l->call_fn == fn && l->call_arg == arg && !rc)
+            rc = pthread_cond_timedwait(&l->call_done, &l->call_lock, &end);
+        if (rc)
+            l->call_fn = NULL;
+    }
+    pthread_mutex_unlock(&l->call_lock);
+    return -rc;
+}
+
+/* When it means to run again, for others to see. */
+static void rest_until(struct loop *l, int64_t due_ns)
+{
+    l->due_ns = due_ns;
+    l->rests = true;
+    atomic_store_explicit(&l->late->due_ns, due_ns, memory_order_relaxed);
+}
+
+/* How late this round is goes into the log; what was to be looked at meanwhile is looked at before
+ * timers that ran out meanwhile. served: as bell_served() has it. */
+static void note_late(struct loop *l, int64_t served, int64_t mono, int64_t now)
+{
+    int64_t due = served >= 0 ? RTE_MIN(l->due_ns, mono - served) : l->due_ns;
+
+    if (unlikely(mono - due > LATE_BOUND_NS && l->due_ns))
+        late_record(l->late, due, mono);
+    if (unlikely(now - l->round_ps > l->pause_ps))
+        net_excuse(l->net, now);
+    l->round_ps = now;
+}
+
+static bool yields_futile(const struct loop *l)
+{
+    return l->idle > FUTILE_YIELDS && l->rang && bell_unserved(l->rang);
+}
+
+/* Nothing happened in this round: yields, or sleeps until something can. */
+static void loop_rest(struct loop *l, int64_t mono, bool waits)
+{
+    int64_t next = net_next(l->net), ns = SLEEP_MAX_NS;
+    uint32_t token;
+
+    rest_until(l, mono);
+
+    if (next != PS_NEVER)
+        ns = RTE_MIN(ns, clock_wall_ns_until(l->sh, next));
+    if (ns <= 0)
+        return;
+    if (l->idle++ < YIELDS || ns < SLEEP_MIN_NS || (mono < l->hasty_ns && !yields_futile(l))) {
+        sched_yield();
+        return;
+    }
+    if (waits)
+        ns = RTE_MIN(ns, (int64_t)WAITING_NS);
+    if (l->n_outside) /* the longer it was quiet, the longer it may take to notice */
+        ns = RTE_MIN(ns, (int64_t)OUTSIDE_NS << RTE_MIN(l->idle / 64, 4u));
+    rest_until(l, mono + ns);
+    token = bell_prepare(l->bell);
+    if (cables_pending(l) || l->calling)
+        bell_cancel(l->bell);
+    else
+        bell_sleep(l->bell, token, ns);
+}
+
+/* Whether a queue is stuck is a question of liveness, and that is wall time. */
+static void follow_dilation(struct loop *l)
+{
+    int64_t dilation = clock_dilation(l->sh);
+
+    if (dilation == l->dilation)
+        return;
+    l->dilation = dilation;
+    clock_set_policy((uint32_t)dilation);
+    net_set_ahead(l->net, dilation == 1 ? AHEAD_PS : 0);
+    net_set_blip(l->net, RTE_MIN(NODE_BLIP_PS, BLIP_WALL_PS / dilation));
+    net_set_stall(l->net, NIC_STALL_PS / dilation);
+    l->pause_ps = PAUSE_WALL_PS / dilation;
+    if (l->fab->pfc_watchdog_ps)
+        net_set_watchdog(l->net, RTE_MAX(l->fab->pfc_watchdog_ps / dilation, (int64_t)1));
+}
+
+static void loop_stuck(void *ctx, uint16_t node, uint16_t port, bool stuck)
+{
+    const struct loop *l = ctx;
+    const struct fab_node *nd = &l->fab->nodes[node];
+    uint16_t link = nd->ports[port].link;
+
+    fprintf(stderr, "trib-switch: PFC watchdog: %s:%u (%s): %s\n", nd->name, port,
+            link == FAB_NONE ? "a way out" : l->fab->links[link].name,
+            stuck ? "paused without progress, its lossless queue is dropped until that ends"
+                  : "released, its lossless queue is restored");
+}
+
+static void loop_round(struct loop *l)
+{
+    int64_t served = bell_served(l->bell), mono = clock_mono_ns();
+    int64_t now = clock_fabric_at(l->sh, mono);
+    unsigned moved;
+    bool waits;
+
+    follow_dilation(l);
+    note_late(l, served, mono, now);
+    if (served >= 0)
+        lag_record(l->lag, served, 1);
+    l->late_calls = 0;
+    moved = cables_receive(l, now);
+    moved += net_advance(l->net, now);
+    waits = cables_flush(l);
+    loop_calls(l);
+    mono = clock_mono_ns();
+    l->due_ns = mono;
+    if (moved) {
+        if (l->rests)
+            atomic_store_explicit(&l->late->due_ns, 0, memory_order_relaxed);
+        l->rests = false;
+        l->idle = 0;
+        l->hasty_ns = hasty_until(l->moved_ns, mono);
+        l->moved_ns = mono;
+    }
+    if (mono - l->checked_ns > (moved ? CHECK_NS : CHECK_IDLE_NS)) {
+        l->checked_ns = mono;
+        cables_check(l, now);
+    }
+    if (!moved)
+        loop_rest(l, mono, waits);
+}
+
+void loop_run(struct loop *l, volatile sig_atomic_t *stop, void (*ready)(void *ctx), void *ctx)
+{
+    bool told = false;
+
+    /* Deadlines are microseconds: the kernel's default slack of 50 us would be most of the
+     * lateness. */
+    prctl(PR_SET_TIMERSLACK, 1);
+    while (!*stop) {
+        loop_round(l);
+        if (!told && l->n_links_up == l->n_links) {
+            told = true;
+            ready(ctx);
+        }
+    }
+}
+
+/* Peers ring for the process that the conf names; this one may run the nodes of several. */
+static void take_bells(struct loop *l, const struct loop_cfg *cfg, bool take)
+{
+    unsigned own = bell_of_proc(cfg->proc);
+
+    for (unsigned i = 0; i < cfg->fab->n_nodes; i++) {
+        unsigned b = bell_of_proc(cfg->fab->nodes[i].proc);
+
+        if (!cfg->mine || cfg->mine[i])
+            atomic_store(&l->sh->bell[b].forward, take ? (int32_t)(own - b) : 0);
+    }
+    atomic_store(&l->sh->bell[own].forward, 0);
+}
+
+int loop_create(struct loop **lp, const struct loop_cfg *cfg)
+{
+    struct loop *l = calloc(1, sizeof(*l));
+    struct net_cfg nc = {.fab = cfg->fab,
+                         .mine = cfg->mine,
+                         .pool = cfg->pool,
+                         .parts = cfg->parts,
+                         .seed = cfg->seed,
+                         .deliver = cables_deliver,
+                         .late = loop_late,
+                         .stuck = loop_stuck,
+                         .late_on_way = late_counts(cfg->fab) ? loop_late_on_way : NULL,
+                         .ctx = l};
+    int rc;
+
+    *lp = NULL;
+    if (!l)
+        return -ENOMEM;
+    l->fab = cfg->fab;
+    l->sh = cfg->rd->sh;
+    l->bell = &l->sh->bell[bell_of_proc(cfg->proc)];
+    l->lag = &l->sh->lag[bell_of_proc(cfg->proc)];
+    l->late = &l->sh->late[bell_of_proc(cfg->proc)];
+    l->cfg = *cfg;
+    nc.lag_ps = RTE_MIN((int64_t)LAG_NS * PS_PER_NS / clock_dilation(l->sh), LAG_MAX_PS);
+    take_bells(l, cfg, true);
+    pthread_mutex_init(&l->call_lock, NULL);
+    pthread_cond_init(&l->call_done, NULL);
+    rc = net_create(&l->net, &nc);
+    if (!rc)
+        rc = cables_create(l, cfg);
+    if (rc) {
+        loop_destroy(l);
+        return rc;
+    }
+    *lp = l;
+    return 0;
+}
+
+void loop_destroy(struct loop *l)
+{
+    if (!l)
+        return;
+    take_bells(l, &l->cfg, false);
+    late_gone(l->sh, bell_of_proc(l->cfg.proc));
+    cables_destroy(l);
+    if (l->net)
+        net_destroy(l->net);
+    pthread_mutex_destroy(&l->call_lock);
+    pthread_cond_destroy(&l->call_done);
+    free(l);
+}
+
+struct net *loop_net(struct loop *l)
+{
+    return l->net;
+}
+
+void loop_tap(struct loop *l, net_tap_fn fn, void *ctx)
+{
+    l->tap = fn;
+    l->tap_ctx = ctx;
+    net_tap(l->net, fn, ctx);
+}
+
+const struct fabric *loop_fabric(const struct loop *l)
+{
+    return l->fab;
+}
+
+bool loop_cable(const struct loop *l, unsigned i, struct cable_info *info)
+{
+    const struct rim_port_stats *s;
+    const struct cable *c;
+
+    if (i >= l->n_cables)
+        return false;
+    c = &l->cable[i];
+    s = rim_port_stats(c->rp);
+    *info = (struct cable_info){
+        .kind = c->kind,
+        .node = c->node,
+        .port = c->port,
+        .slot = c->slot,
+        .up = c->up,
+        .rx = s->rx,
+        .tx = s->tx,
+        .rx_bad = s->rx_bad,
+        .tx_bad = s->tx_bad,
+        .rx_nobuf = s->rx_nobuf,
+        .connects = s->connects,
+        .stall_drops = c->kind == CABLE_SLOT
+                           ? nic_stall_drops(net_node(l->net, c->node), c->port, c->slot)
+                           : 0,
+        .overflow = c->overflow};
+    return true;
+}

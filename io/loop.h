@@ -1,0 +1,64 @@
+/*
+ * The real-time driver of the nodes that one trib-switch process runs: one thread that owns the
+ * net, all cables and the clock. It never spins: it yields once or twice, then sleeps on its
+ * doorbell until the next deadline.
+ *
+ *   loop.c    receive -> net_kick, net_input -> net_advance(fabric now) -> send -> ring bells ->
+ * rest cable.c   the cables: a memif per process slot of a host's NIC, one per link to another
+ * process, ports to the outside
+ *
+ * One loop is one thread. More cores are used by more processes (`procs` in the conf, or --nodes):
+ * a net is an ordered event queue, so what shares it shares a thread, and a memif between two
+ * threads would cost what it costs between two processes.
+ */
+#ifndef TRIB_IO_LOOP_H
+#define TRIB_IO_LOOP_H
+
+#include "io/rundir.h"
+#include "io/shared.h"
+#include "switch/net/net.h"
+
+#include <signal.h>
+
+struct loop;
+
+struct loop_cfg {
+    const struct fabric *fab;
+    const struct rundir *rd;
+    unsigned proc;                    /* its bell and its histogram */
+    const bool *mine;                 /* [fab->n_nodes]; NULL: all */
+    struct rte_mempool *pool, *parts; /* as in struct net_cfg */
+    uint64_t seed;
+};
+
+/* Frames that the pool of these nodes should have. */
+unsigned loop_pool_frames(const struct fabric *fab, const bool *mine);
+
+int loop_create(struct loop **l, const struct loop_cfg *cfg);
+void loop_destroy(struct loop *l);
+/* Runs until *stop. ready(ctx) is called once, when every link to another process is up. */
+void loop_run(struct loop *l, volatile sig_atomic_t *stop, void (*ready)(void *ctx), void *ctx);
+
+/* Calls fn in the loop's thread, between two rounds, and waits for it. 0, or -ETIMEDOUT when the
+ * loop does not answer. */
+int loop_call(struct loop *l, void (*fn)(struct loop *l, void *arg), void *arg);
+
+/* For fn: */
+struct net *loop_net(struct loop *l);
+const struct fabric *loop_fabric(const struct loop *l);
+/* As net_tap(), and the frames that come from other processes too. */
+void loop_tap(struct loop *l, net_tap_fn fn, void *ctx);
+
+enum cable_kind { CABLE_SLOT, CABLE_LINK, CABLE_OUTSIDE };
+struct cable_info {
+    enum cable_kind kind;
+    uint16_t node, port;
+    unsigned slot;
+    bool up;
+    uint64_t rx, tx, rx_bad, tx_bad, rx_nobuf, connects, overflow;
+    uint64_t stall_drops; /* of a slot: what its process does not take */
+};
+/* Cable i, or false when there are no more. */
+bool loop_cable(const struct loop *l, unsigned i, struct cable_info *info);
+
+#endif

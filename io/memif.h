@@ -1,0 +1,86 @@
+/*
+ * One memif: control channel (memif_conn.c) and rings (memif_ring.c). What the peer writes, in
+ * messages or in shared memory, is checked at each use: lengths, offsets and indices may be
+ * anything.
+ */
+#ifndef TRIB_IO_MEMIF_H
+#define TRIB_IO_MEMIF_H
+
+#include "io/memif_wire.h"
+#include "io/port_impl.h"
+
+#include <stddef.h>
+
+#define MEMIF_MAX_LOG2 12
+#define MEMIF_BUFFER   4608 /* FRAME_ROOM: a frame is one descriptor */
+#define MEMIF_REGIONS  4
+
+enum memif_state { MEMIF_DOWN, MEMIF_GREETED, MEMIF_UP };
+
+/* Our side of one ring. */
+struct memif_queue {
+    struct memif_ring *ring;
+    uint16_t mask;
+    uint16_t next; /* rx: next descriptor to receive; tx: next to fill */
+    uint16_t seen; /* up to where the peer's index lets that go, when it was last looked at */
+    /* With shared frames: whose data each descriptor has, and up to where what was sent was freed.
+     */
+    struct rte_mbuf **held;
+    uint16_t done;
+};
+
+struct memif {
+    struct rim_port port;
+    struct memif_queue rx[RIM_QUEUES], tx[RIM_QUEUES];
+    uint16_t n_rx, n_tx;
+    enum memif_state state;
+    bool listener;
+    uint8_t log2_ring;
+    uint16_t queues;
+    uint32_t id;
+    int listen_fd, fd;
+    uint16_t n_regions;
+    struct memif_region {
+        uint8_t *addr;
+        uint64_t size;
+    } region[MEMIF_REGIONS];
+    struct rte_mempool *pool;
+    const struct rim_frames *share; /* region 1 */
+    struct rte_mbuf **held;         /* of all queues */
+    char socket[108], name[MEMIF_NAME];
+};
+
+static inline uint8_t *memif_at(const struct memif *mf, const struct memif_desc *d, uint32_t *len)
+{
+    /* Read once: the peer may change them between the check and the use. */
+    uint16_t r = __atomic_load_n(&d->region, __ATOMIC_RELAXED);
+    uint32_t off = __atomic_load_n(&d->offset, __ATOMIC_RELAXED);
+    uint32_t n = __atomic_load_n(&d->length, __ATOMIC_RELAXED);
+
+    if (r >= mf->n_regions || (uint64_t)off + n > mf->region[r].size)
+        return NULL;
+    *len = n;
+    return mf->region[r].addr + off;
+}
+
+/* memif_ring.c */
+uint16_t memif_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
+uint16_t memif_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
+uint16_t memif_pending(const struct rim_port *p, uint16_t queue);
+uint16_t memif_arrived(const struct rim_port *p, uint16_t queue);
+bool memif_crowded(const struct rim_port *p, uint16_t queue);
+/* Lays out our region of rings (client): a ring each, then their buffers. */
+size_t memif_ring_bytes(const struct memif *mf);
+size_t memif_region_bytes(const struct memif *mf);
+int memif_region_init(struct memif *mf); /* 0 or -ENOMEM */
+/* Both ends are there: offers buffers, switches interrupts off. */
+void memif_rings_start(struct memif *mf);
+
+/* memif_share.c: a client whose buffers are frames */
+uint16_t share_rx(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, uint16_t n,
+                  uint16_t avail);
+uint16_t share_tx(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, uint16_t n);
+int share_post(struct memif *mf, struct memif_queue *q); /* empty frames into all descriptors */
+void share_drop(struct memif *mf);                       /* takes back every frame */
+
+#endif

@@ -1,0 +1,459 @@
+/*
+ * Control channel of a memif: an unconnected socket, then the messages of memif_wire.h, then
+ * silence until one end goes away. Everything happens inside rim_port_up(), in the thread that also
+ * receives and sends: when the peer dies, regions are unmapped between two bursts and never during
+ * one.
+ */
+#include "io/memif.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static void memif_drop(struct memif *mf)
+{
+    if (mf->fd >= 0)
+        close(mf->fd);
+    share_drop(mf);
+    for (unsigned i = 0; i < mf->n_regions; i++)
+        if (!mf->share || mf->region[i].addr != mf->share->at)
+            munmap(mf->region[i].addr, mf->region[i].size);
+    mf->fd = -1;
+    mf->n_regions = mf->n_rx = mf->n_tx = 0;
+    memset(mf->rx, 0, sizeof(mf->rx));
+    memset(mf->tx, 0, sizeof(mf->tx));
+    mf->state = MEMIF_DOWN;
+}
+
+static int memif_send(struct memif *mf, const struct memif_msg *msg, int fd)
+{
+    union {
+        char buf[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } ctl = {0};
+    struct iovec iov = {(void *)msg, sizeof(*msg)};
+    struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
+
+    if (fd >= 0) {
+        struct cmsghdr *c;
+
+        mh.msg_control = ctl.buf;
+        mh.msg_controllen = sizeof(ctl.buf);
+        c = CMSG_FIRSTHDR(&mh);
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+    }
+    return sendmsg(mf->fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*msg) ? 0 : -EPIPE;
+}
+
+static int memif_refuse(struct memif *mf, const char *reason)
+{
+    struct memif_msg msg = {.type = MEMIF_DISCONNECT};
+
+    snprintf(msg.disconnect.reason, sizeof(msg.disconnect.reason), "%s", reason);
+    memif_send(mf, &msg, -1);
+    return -EPROTO;
+}
+
+/* One message; *fd: what came with it, or -1. 0: none is waiting; < 0: the peer is gone or broken.
+ */
+static int memif_recv(struct memif *mf, struct memif_msg *msg, int *fd)
+{
+    union {
+        char buf[CMSG_SPACE(4 * sizeof(int)) + CMSG_SPACE(64)];
+        struct cmsghdr align;
+    } ctl;
+    struct iovec iov = {msg, sizeof(*msg)};
+    struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = ctl.buf};
+    ssize_t n;
+
+    mh.msg_controllen = sizeof(ctl.buf);
+    *fd = -1;
+    n = recvmsg(mf->fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&mh); c; c = CMSG_NXTHDR(&mh, c)) {
+        size_t fds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t i = 0; i < fds; i++) {
+            int got;
+
+            memcpy(&got, CMSG_DATA(c) + i * sizeof(int), sizeof(got));
+            if (*fd < 0)
+                *fd = got;
+            else
+                close(got);
+        }
+    }
+    if (n == sizeof(*msg))
+        return 1;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    return n ? -EPROTO : -ECONNRESET;
+}
+
+static int map_region(struct memif *mf, int fd, uint64_t size)
+{
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (at == MAP_FAILED)
+        return -errno;
+    mf->region[mf->n_regions].addr = at;
+    mf->region[mf->n_regions++].size = size;
+    return 0;
+}
+
+/* ---- server ---- */
+
+static int serve_hello(struct memif *mf)
+{
+    struct memif_msg msg = {.type = MEMIF_HELLO};
+
+    snprintf(msg.hello.name, sizeof(msg.hello.name), "%s", mf->name);
+    msg.hello.min_version = msg.hello.max_version = MEMIF_VERSION;
+    msg.hello.max_region = MEMIF_REGIONS - 1;
+    msg.hello.max_c2s_ring = msg.hello.max_s2c_ring = mf->queues - 1;
+    msg.hello.max_log2_ring = MEMIF_MAX_LOG2;
+    return memif_send(mf, &msg, -1);
+}
+
+static int serve_region(struct memif *mf, const struct memif_msg *msg, int fd)
+{
+    uint64_t size = msg->region.size;
+    struct stat st;
+    int seals;
+
+    if (fd < 0 || msg->region.index != mf->n_regions || mf->n_regions == MEMIF_REGIONS)
+        return memif_refuse(mf, "invalid region");
+    /* A file that shrinks under our mapping would be a SIGBUS. */
+    seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) || !size || size > UINT32_MAX ||
+        (uint64_t)st.st_size < size)
+        return memif_refuse(mf, "region is not a sealed file of the size announced");
+    return map_region(mf, fd, size) ? memif_refuse(mf, "cannot map region") : 0;
+}
+
+static int serve_ring(struct memif *mf, const struct memif_msg *msg)
+{
+    bool c2s = msg->ring.flags & MEMIF_RING_C2S;
+    uint16_t *n = c2s ? &mf->n_rx : &mf->n_tx;
+    unsigned log2 = msg->ring.log2_size;
+    struct memif_queue *q;
+    uint8_t *at;
+
+    if (msg->ring.index != *n || *n >= mf->queues || log2 > MEMIF_MAX_LOG2 ||
+        msg->ring.region >= mf->n_regions || msg->ring.offset % 64 % 16 ||
+        msg->ring.offset + sizeof(struct memif_ring) + (sizeof(struct memif_desc) << log2) >
+            mf->region[msg->ring.region].size)
+        return memif_refuse(mf, "invalid ring");
+    at = mf->region[msg->ring.region].addr + msg->ring.offset;
+    q = c2s ? &mf->rx[*n] : &mf->tx[*n];
+    *q =
+        (struct memif_queue){.ring = (struct memif_ring *)at, .mask = (uint16_t)((1u << log2) - 1)};
+    if (q->ring->cookie != MEMIF_COOKIE)
+        return memif_refuse(mf, "wrong cookie in ring");
+    (*n)++;
+    return 0;
+}
+
+static int serve_connect(struct memif *mf)
+{
+    struct memif_msg msg = {.type = MEMIF_CONNECTED};
+
+    if (!mf->n_rx || !mf->n_tx)
+        return memif_refuse(mf, "no rings");
+    memif_rings_start(mf);
+    mf->state = MEMIF_UP;
+    snprintf(msg.connect.name, sizeof(msg.connect.name), "%s", mf->name);
+    return memif_send(mf, &msg, -1);
+}
+
+static int serve(struct memif *mf, const struct memif_msg *msg, int fd)
+{
+    static const struct memif_msg ack = {.type = MEMIF_ACK};
+    int rc = 0;
+
+    if (msg->type != MEMIF_DISCONNECT &&
+        (mf->state == MEMIF_UP || (mf->state == MEMIF_DOWN && msg->type != MEMIF_INIT)))
+        return memif_refuse(mf, "unexpected message");
+    switch (msg->type) {
+    case MEMIF_INIT:
+        if (msg->init.version != MEMIF_VERSION || msg->init.mode || msg->init.id != mf->id)
+            return memif_refuse(mf, "found another version, mode or id");
+        mf->state = MEMIF_GREETED;
+        break;
+    case MEMIF_ADD_REGION:
+        rc = serve_region(mf, msg, fd);
+        break;
+    case MEMIF_ADD_RING:
+        rc = serve_ring(mf, msg);
+        break;
+    case MEMIF_CONNECT:
+        return serve_connect(mf);
+    default: /* DISCONNECT and what nobody knows */
+        return -ECONNRESET;
+    }
+    return rc ? rc : memif_send(mf, &ack, -1);
+}
+
+static int server_listen(struct memif *mf)
+{
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    int err;
+
+    snprintf(un.sun_path, sizeof(un.sun_path), "%s", mf->socket);
+    mf->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (mf->listen_fd < 0)
+        return -errno;
+    unlink(mf->socket);
+    if (!bind(mf->listen_fd, (struct sockaddr *)&un, sizeof(un)) && !listen(mf->listen_fd, 8))
+        return 0;
+    err = errno;
+    close(mf->listen_fd);
+    mf->listen_fd = -1;
+    return -err;
+}
+
+static void server_accept(struct memif *mf)
+{
+    mf->fd = accept4(mf->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (mf->fd >= 0 && serve_hello(mf))
+        memif_drop(mf);
+}
+
+/* ---- client ---- */
+
+static void client_connect(struct memif *mf)
+{
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+
+    snprintf(un.sun_path, sizeof(un.sun_path), "%s", mf->socket);
+    mf->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (mf->fd >= 0 && connect(mf->fd, (struct sockaddr *)&un, sizeof(un)))
+        memif_drop(mf); /* no listener yet: the next call tries again */
+}
+
+static int client_region(struct memif *mf)
+{
+    size_t size = memif_region_bytes(mf);
+    int rc, fd = memfd_create("memif", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0)
+        return -errno;
+    if (ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) ||
+        map_region(mf, fd, size))
+        rc = -errno;
+    else
+        rc = memif_region_init(mf);
+    if (rc) {
+        close(fd);
+        return rc;
+    }
+    if (mf->share) {
+        mf->region[1].addr = mf->share->at;
+        mf->region[1].size = mf->share->bytes;
+        mf->n_regions = 2;
+    }
+    return fd;
+}
+
+static int client_regions(struct memif *mf, int fd)
+{
+    struct memif_msg msg = {.type = MEMIF_ADD_REGION};
+    int rc = 0;
+
+    for (uint16_t i = 0; !rc && i < mf->n_regions; i++) {
+        msg.region.index = i;
+        msg.region.size = mf->region[i].size;
+        rc = memif_send(mf, &msg, i ? mf->share->fd : fd);
+    }
+    return rc;
+}
+
+static int client_rings(struct memif *mf)
+{
+    /* The protocol wants a descriptor for interrupts; ours are never sent, for receivers poll. */
+    int rc = 0, efd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+
+    if (efd < 0)
+        return -errno;
+    for (unsigned i = 0; !rc && i < 2u * mf->queues; i++) {
+        struct memif_msg msg = {.type = MEMIF_ADD_RING};
+
+        msg.ring.flags = i < mf->queues ? MEMIF_RING_C2S : 0;
+        msg.ring.index = (uint16_t)(i % mf->queues);
+        msg.ring.offset = (uint32_t)(i * memif_ring_bytes(mf));
+        msg.ring.log2_size = mf->log2_ring;
+        rc = memif_send(mf, &msg, efd);
+    }
+    close(efd);
+    return rc;
+}
+
+/* HELLO has come: says everything at once; the answers are ACKs. */
+static int client_hello(struct memif *mf, const struct memif_msg *hello)
+{
+    struct memif_msg init = {.type = MEMIF_INIT}, conn = {.type = MEMIF_CONNECT};
+    int fd, rc;
+
+    if (hello->hello.min_version > MEMIF_VERSION || hello->hello.max_version < MEMIF_VERSION ||
+        hello->hello.max_c2s_ring + 1 < mf->queues || hello->hello.max_s2c_ring + 1 < mf->queues ||
+        hello->hello.max_log2_ring < mf->log2_ring || (mf->share && !hello->hello.max_region))
+        return memif_refuse(mf, "found another version or too few rings");
+    fd = client_region(mf);
+    if (fd < 0)
+        return fd;
+    init.init.version = MEMIF_VERSION;
+    init.init.id = mf->id;
+    snprintf(init.init.name, sizeof(init.init.name), "%s", mf->name);
+    snprintf(conn.connect.name, sizeof(conn.connect.name), "%s", mf->name);
+    rc = memif_send(mf, &init, -1);
+    if (!rc)
+        rc = client_regions(mf, fd);
+    close(fd);
+    if (!rc)
+        rc = client_rings(mf);
+    if (!rc)
+        rc = memif_send(mf, &conn, -1);
+    mf->state = MEMIF_GREETED;
+    return rc;
+}
+
+static int client(struct memif *mf, const struct memif_msg *msg)
+{
+    if (msg->type == MEMIF_ACK)
+        return 0;
+    if (msg->type == MEMIF_HELLO && mf->state == MEMIF_DOWN)
+        return client_hello(mf, msg);
+    if (msg->type == MEMIF_CONNECTED && mf->state == MEMIF_GREETED) {
+        memif_rings_start(mf);
+        mf->state = MEMIF_UP;
+        return 0;
+    }
+    return -ECONNRESET;
+}
+
+/* ---- both ---- */
+
+static bool memif_up(struct rim_port *p)
+{
+    struct memif *mf = (struct memif *)p;
+    enum memif_state before = mf->state;
+    struct memif_msg msg;
+    int rc, fd;
+
+    if (mf->fd < 0 && mf->listener)
+        server_accept(mf);
+    else if (mf->fd < 0)
+        client_connect(mf);
+    while (mf->fd >= 0 && (rc = memif_recv(mf, &msg, &fd)) != 0) {
+        if (rc > 0) {
+            rc = mf->listener ? serve(mf, &msg, fd) : client(mf, &msg);
+            if (fd >= 0)
+                close(fd);
+        }
+        if (rc < 0)
+            memif_drop(mf);
+    }
+    if (mf->state == MEMIF_UP && before != MEMIF_UP)
+        p->stats.connects++;
+    return mf->state == MEMIF_UP;
+}
+
+static int memif_fd(const struct rim_port *p)
+{
+    const struct memif *mf = (const struct memif *)p;
+
+    return mf->fd >= 0 ? mf->fd : mf->listen_fd;
+}
+
+static void memif_close(struct rim_port *p)
+{
+    struct memif *mf = (struct memif *)p;
+
+    if (mf->fd >= 0)
+        memif_refuse(mf, "closed");
+    memif_drop(mf);
+    if (mf->listen_fd >= 0) {
+        close(mf->listen_fd);
+        unlink(mf->socket);
+    }
+    free(mf->held);
+    free(mf);
+}
+
+/* Nothing can be done about a mapping that stays; it is not used any more in any case. */
+static void memif_orphan(struct rim_port *p, bool fds)
+{
+    struct memif *mf = (struct memif *)p;
+
+    for (unsigned i = 0; i < mf->n_regions; i++)
+        (void)mmap(mf->region[i].addr, mf->region[i].size, PROT_READ | PROT_WRITE,
+                   MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (fds && mf->fd >= 0)
+        close(mf->fd);
+    mf->fd = -1;
+    mf->state = MEMIF_DOWN;
+}
+
+static const struct rim_port_ops memif_ops = {
+    .up = memif_up,
+    .fd = memif_fd,
+    .rx = memif_rx,
+    .tx = memif_tx,
+    .pending = memif_pending,
+    .arrived = memif_arrived,
+    .crowded = memif_crowded,
+    .close = memif_close,
+    .orphan = memif_orphan,
+};
+
+int rim_port_memif(struct rim_port **p, const struct memif_cfg *cfg)
+{
+    struct memif *mf;
+    int rc;
+
+    *p = NULL;
+    if (!cfg->queues || cfg->queues > RIM_QUEUES || cfg->log2_ring > MEMIF_MAX_LOG2 ||
+        (cfg->share && cfg->listener) || strlen(cfg->socket) >= sizeof(mf->socket))
+        return -EINVAL;
+    mf = calloc(1, sizeof(*mf));
+    if (!mf)
+        return -ENOMEM;
+    mf->port.ops = &memif_ops;
+    mf->fd = mf->listen_fd = -1;
+    mf->listener = cfg->listener;
+    mf->queues = cfg->queues;
+    mf->log2_ring = cfg->log2_ring;
+    mf->id = cfg->id;
+    mf->pool = cfg->share ? cfg->share->pool : cfg->pool;
+    mf->share = cfg->share;
+    mf->held = cfg->share ? calloc(2u * cfg->queues << cfg->log2_ring, sizeof(*mf->held)) : NULL;
+    if (mf->share && !mf->held) {
+        free(mf);
+        return -ENOMEM;
+    }
+    snprintf(mf->socket, sizeof(mf->socket), "%s", cfg->socket);
+    snprintf(mf->name, sizeof(mf->name), "%s", cfg->name ? cfg->name : "tributary");
+    rc = cfg->listener ? server_listen(mf) : 0;
+    if (rc) {
+        fprintf(stderr, "tributary: cannot listen on %s: %s\n", cfg->socket, strerror(-rc));
+        free(mf);
+        return rc;
+    }
+    *p = &mf->port;
+    return 0;
+}

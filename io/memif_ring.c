@@ -1,0 +1,327 @@
+/*
+ * Rings of a memif. A frame is copied once on each side, unless this side shares its frames' data
+ * (memif_share.c): shared memory never holds mbufs, so a peer that dies or lies cannot take one
+ * with it.
+ *
+ * Order: the sender's store-release of its index pairs with the receiver's load-acquire, per ring
+ * and direction.
+ */
+#include "io/memif.h"
+#include "roce/frame.h"
+
+#include <string.h>
+
+#define AHEAD 8 /* frames */
+
+/* A ring's buffer was the other core's last. `rep movsb` overwrites its lines without fetching them
+ * first; it starts slowly. */
+static __rte_noinline void copy_any(uint8_t *dst, const uint8_t *src, size_t n)
+{
+#ifdef __x86_64__
+    if (n >= 512) {
+        __asm__ volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(n) : : "memory");
+        return;
+    }
+#endif
+    rte_memcpy(dst, src, n);
+}
+
+static __rte_always_inline void copy(uint8_t *dst, const uint8_t *src, size_t n)
+{
+    if (n - 32 > 32) {
+        copy_any(dst, src, n);
+        return;
+    }
+    memcpy(dst, src, 32); /* its two ends, which may overlap */
+    memcpy(dst + n - 32, src + n - 32, 32);
+}
+
+size_t memif_ring_bytes(const struct memif *mf)
+{
+    return sizeof(struct memif_ring) + (sizeof(struct memif_desc) << mf->log2_ring);
+}
+
+size_t memif_region_bytes(const struct memif *mf)
+{
+    size_t buffers = mf->share ? 0 : (size_t)MEMIF_BUFFER << mf->log2_ring;
+
+    return 2u * mf->queues * (memif_ring_bytes(mf) + buffers);
+}
+
+/* All rings first (C2S, then S2C), then all buffers in the same order. */
+int memif_region_init(struct memif *mf)
+{
+    uint8_t *base = mf->region[0].addr;
+    size_t buf = 2u * mf->queues * memif_ring_bytes(mf);
+    int rc = 0;
+
+    for (unsigned i = 0; i < 2u * mf->queues; i++) {
+        struct memif_ring *r = (struct memif_ring *)(base + i * memif_ring_bytes(mf));
+        struct memif_queue *q = i < mf->queues ? &mf->tx[i] : &mf->rx[i - mf->queues];
+
+        r->cookie = MEMIF_COOKIE;
+        *q = (struct memif_queue){.ring = r, .mask = (uint16_t)((1u << mf->log2_ring) - 1)};
+        if (mf->share) {
+            q->held = mf->held + ((size_t)i << mf->log2_ring);
+            if (i >= mf->queues && !rc)
+                rc = share_post(mf, q);
+            continue;
+        }
+        for (unsigned s = 0; s < 1u << mf->log2_ring; s++, buf += MEMIF_BUFFER)
+            r->desc[s] = (struct memif_desc){.length = MEMIF_BUFFER, .offset = (uint32_t)buf};
+    }
+    mf->n_tx = mf->n_rx = mf->queues;
+    return rc;
+}
+
+void memif_rings_start(struct memif *mf)
+{
+    for (unsigned i = 0; i < mf->n_tx; i++)
+        mf->tx[i].next = mf->tx[i].seen = 0;
+    for (unsigned i = 0; i < mf->n_rx; i++) {
+        struct memif_queue *q = &mf->rx[i];
+
+        q->next = q->seen = 0;
+        q->ring->flags = MEMIF_RING_MASK_INT;
+        if (!mf->listener) /* all buffers of an S2C ring are empty */
+            __atomic_store_n(&q->ring->head, (uint16_t)(q->mask + 1), __ATOMIC_RELEASE);
+    }
+}
+
+/* The index that the peer moves when it sends to us. */
+static inline uint16_t *sent_index(const struct memif *mf, const struct memif_queue *q)
+{
+    return mf->listener ? &q->ring->head : &q->ring->tail;
+}
+
+uint16_t memif_arrived(const struct rim_port *p, uint16_t queue)
+{
+    const struct memif *mf = (const struct memif *)p;
+
+    if (mf->state != MEMIF_UP || queue >= mf->n_rx)
+        return 0;
+    return __atomic_load_n(sent_index(mf, &mf->rx[queue]), __ATOMIC_ACQUIRE);
+}
+
+uint16_t memif_pending(const struct rim_port *p, uint16_t queue)
+{
+    const struct memif *mf = (const struct memif *)p;
+    uint16_t n;
+
+    if (mf->state != MEMIF_UP || queue >= mf->n_rx)
+        return 0;
+    n = (uint16_t)(memif_arrived(p, queue) - mf->rx[queue].next);
+    return n <= mf->rx[queue].mask + 1u ? n : 0;
+}
+
+bool memif_crowded(const struct rim_port *p, uint16_t queue)
+{
+    const struct memif *mf = (const struct memif *)p;
+    uint16_t n = memif_pending(p, queue);
+
+    return n && n > mf->rx[queue].mask / 4 * 3;
+}
+
+/* Gives received descriptors back to the sender. */
+static inline void rx_release(struct memif *mf, struct memif_queue *q, uint16_t used)
+{
+    struct memif_ring *r = q->ring;
+
+    if (mf->listener) {
+        q->next += used;
+        __atomic_store_n(&r->tail, q->next, __ATOMIC_RELEASE);
+        return;
+    }
+    for (uint16_t i = 0; i < used; i++)
+        r->desc[(uint16_t)(q->next + i) & q->mask].length = MEMIF_BUFFER;
+    q->next += used;
+    __atomic_store_n(&r->head, (uint16_t)(q->next + q->mask + 1), __ATOMIC_RELEASE);
+}
+
+static uint16_t rx_bufs(struct memif *mf, struct rte_mbuf **m, uint16_t n)
+{
+    uint16_t got = 0;
+
+    if (likely(!rte_mempool_get_bulk(mf->pool, (void **)m, n)))
+        return n;
+    while (got < n && (m[got] = rte_mbuf_raw_alloc(mf->pool)))
+        got++;
+    mf->port.stats.rx_nobuf += n - got;
+    return got;
+}
+
+/* A descriptor's buffer, read once: the peer may change it between the check and the use. */
+struct piece {
+    uint8_t *at; /* NULL: not in a region */
+    uint32_t len;
+    uint16_t flags;
+};
+
+static inline struct piece piece_of(const struct memif *mf, const struct memif_desc *d)
+{
+    struct piece p = {.flags = __atomic_load_n(&d->flags, __ATOMIC_RELAXED)};
+
+    p.at = memif_at(mf, d, &p.len);
+    return p;
+}
+
+/* What the other core wrote is on its way while frames before it are copied. */
+static inline void rx_look(const struct memif *mf, const struct memif_queue *q, uint16_t i,
+                           struct piece *ahead)
+{
+    ahead[i % AHEAD] = piece_of(mf, &q->ring->desc[(uint16_t)(q->next + i) & q->mask]);
+    rte_prefetch0(ahead[i % AHEAD].at);
+}
+
+static uint16_t rx_burst(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, uint16_t n,
+                         uint16_t avail)
+{
+    struct piece ahead[AHEAD];
+    uint16_t used = 0, k = 0, got;
+    uint32_t total = 0;
+    bool ok = true, unfinished = false;
+
+    for (uint16_t i = 0; i < RTE_MIN(avail, AHEAD); i++)
+        rx_look(mf, q, i, ahead);
+    got = rx_bufs(mf, m, RTE_MIN(n, avail));
+    for (uint16_t i = 0; i < avail && k < got; i++) {
+        struct piece x = ahead[i % AHEAD];
+
+        if (i + AHEAD < avail)
+            rx_look(mf, q, (uint16_t)(i + AHEAD), ahead);
+        if (likely(x.at && x.len <= m[k]->buf_len - FRAME_HEADROOM - total)) {
+            copy((uint8_t *)m[k]->buf_addr + FRAME_HEADROOM + total, x.at, x.len);
+            total += x.len;
+        } else {
+            ok = false;
+        }
+        unfinished = x.flags & MEMIF_DESC_NEXT;
+        if (unlikely(unfinished))
+            continue; /* a chain whose rest has not been sent yet stays */
+        used = (uint16_t)(i + 1);
+        if (likely(ok && total))
+            frame_begin(m[k++], total);
+        else
+            mf->port.stats.rx_bad++;
+        total = 0, ok = true;
+    }
+    if (k < got)
+        rte_mempool_put_bulk(mf->pool, (void *const *)(m + k), got - k);
+    rx_release(mf, q, used);
+    if (unlikely(unfinished))
+        q->seen = q->next; /* the rest may have come */
+    mf->port.stats.rx += k;
+    return k;
+}
+
+static inline uint16_t rx_some(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m,
+                               uint16_t n)
+{
+    uint16_t avail = (uint16_t)(q->seen - q->next);
+
+    if (!avail)
+        return 0;
+    return mf->share ? share_rx(mf, q, m, n, avail) : rx_burst(mf, q, m, n, avail);
+}
+
+/* The peer's index travels between two cores: it is read when what it said last does not do. */
+uint16_t memif_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
+{
+    struct memif *mf = (struct memif *)p;
+    struct memif_queue *q = &mf->rx[queue];
+    uint16_t k = 0;
+
+    if (mf->state != MEMIF_UP || queue >= mf->n_rx)
+        return 0;
+    if ((uint16_t)(q->seen - q->next) >= n)
+        k = rx_some(mf, q, m, n);
+    if (!k && (uint16_t)(q->seen - q->next) < n) {
+        q->seen = (uint16_t)(q->next + memif_pending(p, queue));
+        k = rx_some(mf, q, m, n);
+    }
+    return k;
+}
+
+/* The buffer that a later frame goes to was the other core's last. Buffers of a C2S ring are ours,
+ * whatever length the last frame left in the descriptor. */
+static inline void tx_look(const struct memif *mf, const struct memif_queue *q, uint16_t slot,
+                           struct piece *ahead)
+{
+    struct memif_desc *d = &q->ring->desc[slot & q->mask];
+    struct piece *x = &ahead[slot % AHEAD];
+
+    if (!mf->listener)
+        d->length = MEMIF_BUFFER;
+    x->at = memif_at(mf, d, &x->len);
+#ifdef __x86_64__ /* where gcc takes a prefetch for reading, unless told of the CPU */
+    __asm__ volatile("prefetchw %0" : : "m"(*x->at));
+#else
+    __builtin_prefetch(x->at, 1);
+#endif
+}
+
+static inline void copy_out(uint8_t *dst, const struct rte_mbuf *m)
+{
+    if (likely(m->nb_segs == 1)) { /* next is in a line that nobody else needs */
+        copy(dst, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
+        return;
+    }
+    for (; m; m = m->next) {
+        copy(dst, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
+        dst += m->data_len;
+    }
+}
+
+/* Room for n frames, if there is so much. */
+static inline uint16_t tx_room(const struct memif *mf, struct memif_queue *q, uint16_t n)
+{
+    const struct memif_ring *r = q->ring;
+
+    if ((uint16_t)(q->seen - q->next) < n)
+        q->seen = mf->listener
+                      ? __atomic_load_n(&r->head, __ATOMIC_ACQUIRE)
+                      : (uint16_t)(__atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) + q->mask + 1);
+    if ((uint16_t)(q->seen - q->next) > q->mask + 1u) /* cannot be: the peer is broken */
+        q->seen = q->next;
+    return (uint16_t)(q->seen - q->next);
+}
+
+uint16_t memif_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
+{
+    struct memif *mf = (struct memif *)p;
+    struct memif_queue *q = &mf->tx[queue];
+    struct piece ahead[AHEAD];
+    uint16_t room, k = 0, slot, end;
+
+    if (mf->state != MEMIF_UP || queue >= mf->n_tx)
+        return 0;
+    if (mf->share)
+        return share_tx(mf, q, m, n);
+    slot = q->next;
+    room = tx_room(mf, q, n);
+    end = (uint16_t)(slot + RTE_MIN(n, room));
+    for (uint16_t i = 0; i < RTE_MIN(RTE_MIN(n, room), AHEAD); i++)
+        tx_look(mf, q, (uint16_t)(slot + i), ahead);
+    while (k < n && slot != end) {
+        struct memif_desc *d = &q->ring->desc[slot & q->mask];
+        struct piece x = ahead[slot % AHEAD];
+
+        if (unlikely(!x.at || m[k]->pkt_len > x.len || frame_meta(m[k])->flags & FRAME_F_VIRTUAL)) {
+            p->stats.tx_bad++;
+            k++;
+            continue;
+        }
+        if ((uint16_t)(end - slot) > AHEAD)
+            tx_look(mf, q, (uint16_t)(slot + AHEAD), ahead);
+        copy_out(x.at, m[k]);
+        d->length = m[k]->pkt_len;
+        d->flags = 0;
+        slot++;
+        k++;
+    }
+    p->stats.tx += (uint16_t)(slot - q->next);
+    q->next = slot;
+    __atomic_store_n(mf->listener ? &q->ring->tail : &q->ring->head, slot, __ATOMIC_RELEASE);
+    frame_free_burst(m, k);
+    return k;
+}

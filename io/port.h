@@ -1,0 +1,118 @@
+/*
+ * A port of the rim: memif as the cable between processes, and any ethdev by DPDK device arguments.
+ * The only place, with eal.c, where EAL, ethdev and sockets are used; trib-switch and the HCA's rim
+ * share it.
+ *
+ * memif is our own implementation of the standard protocol (version 2.0; memif_conn.c,
+ * memif_ring.c), because net_memif of DPDK 22.11 unmaps a dead peer's regions in EAL's interrupt
+ * thread while a worker may be in rx or tx, and because Debian's DPDK has room for 32 ethdevs in a
+ * process, which eight hosts with four process slots each fill. Here the owner of a port does
+ * everything itself: a peer may die at any instruction.
+ */
+#ifndef TRIB_IO_PORT_H
+#define TRIB_IO_PORT_H
+
+#include <rte_mbuf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * EAL for a process of ours: --no-huge when not enough huge pages are free, --no-pci unless `extra`
+ * names devices, no signals taken. mem_mb: what pools will need. telemetry: "DIR/NAME" gives the
+ * process a telemetry socket DIR/dpdk/NAME/dpdk_telemetry.v2; NULL: none. The calling thread
+ * becomes lcore 0 and keeps its affinity. Once per process: later calls return 0. 0 or -errno with
+ * a message on stderr.
+ */
+int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const char *const *extra,
+                 unsigned n_extra);
+/*
+ * The same for a process of a program that is not ours and may fork: no huge pages, and EAL's
+ * memory, which DPDK maps shared, is made private, so that a child has a copy of it and can go on
+ * with that. Where somebody else has initialised EAL before it stays as it is.
+ */
+int rim_eal_init_private(const char *prog, unsigned mem_mb);
+bool rim_eal_is_private(void); /* whether a child of a fork may use EAL */
+void rim_eal_cleanup(void);
+
+struct rim_port;
+
+/*
+ * A pool of frames whose data are in a file of memory. A memif client with such a pool lets its
+ * peer map the file, and neither copies what it sends nor what it receives; the mbufs themselves
+ * stay private. What was received may still be changed by the peer while it is looked at. The pool
+ * must have more frames than all rings together.
+ */
+struct rim_frames {
+    int fd; /* -1: none */
+    uint8_t *at;
+    size_t bytes;
+    struct rte_mempool *pool;
+};
+int rim_frames_create(struct rim_frames *f, const char *name, unsigned n); /* 0 or -errno */
+void rim_frames_destroy(struct rim_frames *f);
+void rim_frames_orphan(struct rim_frames *f, bool fds); /* as rim_port_orphan() */
+
+/* The listener owns `socket`, replaces a stale one and removes it at close. The client brings the
+ * memory: its log2_ring counts. */
+struct memif_cfg {
+    const char *socket;
+    bool listener;
+    uint32_t id;
+    uint16_t queues;
+    uint8_t log2_ring;
+    const char *name;
+    struct rte_mempool *pool;
+    const struct rim_frames *share; /* client: instead of pool; NULL: frames are copied */
+};
+
+#define RIM_QUEUES 4 /* of a memif at most, each direction */
+
+int rim_port_memif(struct rim_port **p, const struct memif_cfg *cfg);
+/*
+ * A port to the outside as a conf names it: "vhost:PATH" (a socket that a guest's virtio NIC is
+ * connected to; a relative PATH is below dir), a DPDK vdev with its arguments
+ * ("net_af_packet0,iface=eth1"), or a PCI address. n: its number among those of this process. One
+ * queue pair, polled. 0 or -errno with a message on stderr.
+ */
+int rim_port_outside(struct rim_port **p, const char *spec, const char *dir, unsigned n,
+                     struct rte_mempool *pool);
+void rim_port_close(struct rim_port *p);
+
+/*
+ * Connects, accepts, notices that the peer is gone; call now and then (a memif needs three calls at
+ * each end to come up). Returns whether the port is up. A peer that went away and came back at once
+ * is seen as down once.
+ */
+bool rim_port_up(struct rim_port *p);
+/*
+ * In the child of a fork, instead of rim_port_close(): the port is the parent's. Nothing is said to
+ * the peer; the memory shared with it becomes private (and empty), so that no use of it can reach
+ * parent or peer. `fds`: this process has copies of the port's descriptors; they are closed.
+ */
+void rim_port_orphan(struct rim_port *p, bool fds);
+/* Becomes readable when rim_port_up() has something to do; -1: nothing to wait for, just try again.
+ */
+int rim_port_fd(const struct rim_port *p);
+
+/*
+ * Callable only by the port's owner, one thread at a time. tx returns how many were taken (a frame
+ * that can never pass counts as taken, is freed and counted); the rest stay with the caller. Frames
+ * received are one segment with cleared meta.
+ */
+uint16_t rim_port_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
+uint16_t rim_port_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
+/* memif: how many descriptors wait to be received (0 when down), and the peer's running index,
+ * which changes when it has sent more. */
+uint16_t rim_port_pending(const struct rim_port *p, uint16_t queue);
+uint16_t rim_port_arrived(const struct rim_port *p, uint16_t queue);
+/* The peer has filled most of a ring: it may be waiting for room. */
+bool rim_port_crowded(const struct rim_port *p, uint16_t queue);
+
+/* rx_bad: descriptors out of bounds, or frames longer than a frame's room. tx_bad: too long, or
+ * length-only. */
+struct rim_port_stats {
+    uint64_t rx, tx, rx_bad, tx_bad, rx_nobuf, connects;
+};
+const struct rim_port_stats *rim_port_stats(const struct rim_port *p);
+
+#endif

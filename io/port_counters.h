@@ -1,0 +1,46 @@
+/*
+ * Counters of a host's port, as sysfs shows them: port/<host>.<port>.counters/ of the run directory
+ * has a file for each, in the kernel's directories and by its names (counters/port_xmit_data,
+ * hw_counters/out_of_sequence; those that only adapters of one kind have by mlx5's names, or
+ * rxe's), and a page with their sums. Each process of the host adds what it has counted since the
+ * last time and writes the files anew; they stay when it ends, as a port's counters do. `trib exec`
+ * shows them below /sys/class/infiniband.
+ */
+#ifndef TRIB_IO_PORT_COUNTERS_H
+#define TRIB_IO_PORT_COUNTERS_H
+
+#include "io/rundir.h"
+#include "roce/counters.h"
+
+#include <stdbool.h>
+
+#define PORT_COUNTERS 16 /* at most */
+
+/* How old a file may be: shorter while few processes share the port. */
+#define PORT_COUNTERS_MIN_NS 10000000LL
+#define PORT_COUNTERS_MAX_NS 100000000LL
+
+struct port_totals;
+
+/* A process's part. Not for two threads at once. */
+struct port_counters {
+    struct port_totals *sum; /* NULL: there are none */
+    char dir[256];
+    uint64_t added[PORT_COUNTERS];
+};
+
+/* Makes what is missing, all zero. 0 or -errno. */
+int port_counters_make(const struct rundir *rd, const char *host, unsigned port);
+int port_counters_open(struct port_counters *pc, const struct rundir *rd, const char *host,
+                       unsigned port);
+/* The process ends: others may write more often. */
+void port_counters_leave(struct port_counters *pc);
+/* In the child of a fork: its parent's. */
+void port_counters_forget(struct port_counters *pc);
+/* Adds what is new in c; writes the files if the last writing is long enough ago, or `last`.
+ * Returns whether there was something new, or something still is to be written. */
+bool port_counters_add(struct port_counters *pc, const struct roce_counters *c, int64_t now_ns,
+                       bool last);
+int64_t port_counters_period_ns(const struct port_counters *pc);
+
+#endif

@@ -1,0 +1,444 @@
+/*
+ * The run directory. Files that several processes may want to make at once (the shared page, the
+ * conf copy) are written under a name of their own and linked to the real one: link(2) is the one
+ * step at which somebody is first, and nobody ever sees half a file.
+ */
+#include "io/rundir.h"
+#include "io/shared.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int complain(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int complain(int err, const char *fmt, ...)
+{
+    va_list ap;
+
+    fputs("tributary: ", stderr);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    if (err)
+        fprintf(stderr, ": %s", strerror(err));
+    fputc('\n', stderr);
+    return -err;
+}
+
+/* ---- paths ---- */
+
+int rundir_path(const struct rundir *rd, char *buf, size_t size, const char *fmt, ...)
+{
+    va_list ap;
+    int n = snprintf(buf, size, "%s/", rd->path), k;
+
+    va_start(ap, fmt);
+    k = vsnprintf(n < (int)size ? buf + n : NULL, n < (int)size ? size - (size_t)n : 0, fmt, ap);
+    va_end(ap);
+    return n + k < (int)size ? 0 : -ENAMETOOLONG;
+}
+
+int rundir_port_sock(const struct rundir *rd, const char *host, unsigned port, unsigned slot,
+                     char *buf, size_t size)
+{
+    return rundir_path(rd, buf, size, "port/%s.%u.%u.sock", host, port, slot);
+}
+
+int rundir_link_sock(const struct rundir *rd, const char *link, char *buf, size_t size)
+{
+    return rundir_path(rd, buf, size, "link/%s.sock", link);
+}
+
+static int default_path(char *buf, size_t size, const char *fabric_name)
+{
+    const char *run = getenv("TRIB_RUN"), *xdg = getenv("XDG_RUNTIME_DIR");
+    int n;
+
+    if (run && *run)
+        n = snprintf(buf, size, "%s", run);
+    else if (fabric_name)
+        n = snprintf(buf, size, "%s/tributary-%u/%s", xdg && *xdg ? xdg : "/tmp",
+                     (unsigned)getuid(), fabric_name);
+    else
+        return complain(EINVAL, "no run directory: set TRIB_RUN or name a fabric");
+    return n < (int)size ? 0 : complain(ENAMETOOLONG, "run directory %.60s...", buf);
+}
+
+/* A directory that nobody else can write into: /tmp is shared with strangers. */
+static int own_dir(const char *path)
+{
+    struct stat st;
+
+    if (mkdir(path, 0700) && errno != EEXIST)
+        return complain(errno, "cannot make directory %s", path);
+    if (lstat(path, &st))
+        return complain(errno, "cannot look at %s", path);
+    if (!S_ISDIR(st.st_mode) || st.st_uid != getuid() || (st.st_mode & 022))
+        return complain(EPERM,
+                        "%s: found something that is not ours alone, expected a directory owned "
+                        "by user %u that others cannot write to",
+                        path, (unsigned)getuid());
+    return 0;
+}
+
+static int make_dirs(const struct rundir *rd)
+{
+    static const char *const sub[] = {"proc", "port", "link"};
+    char path[RUN_PATH + 16], *slash, *base;
+    int rc;
+
+    snprintf(path, sizeof(path), "%s", rd->path);
+    slash = strrchr(path, '/');
+    if (slash && slash != path) {
+        *slash = 0;
+        base = strrchr(path, '/');
+        /* A parent that exists already may be anybody's (/tmp); tributary-UID, or one that we make,
+         * is ours. */
+        if ((!strncmp(base ? base + 1 : path, "tributary-", 10) || access(path, F_OK)) &&
+            (rc = own_dir(path)))
+            return rc;
+    }
+    rc = own_dir(rd->path);
+    for (unsigned i = 0; !rc && i < 3; i++) {
+        snprintf(path, sizeof(path), "%s/%s", rd->path, sub[i]);
+        rc = own_dir(path);
+    }
+    return rc;
+}
+
+/* ---- files that are made once ---- */
+
+/* Puts tmp under its real name. 0: we were first; 1: somebody else was. tmp is gone in any case. */
+static int publish(const char *tmp, const char *path)
+{
+    int rc = link(tmp, path) ? errno : 0;
+
+    unlink(tmp);
+    if (rc == EEXIST)
+        return 1;
+    return rc ? complain(rc, "cannot make %s", path) : 0;
+}
+
+static int write_once(const char *path, const void *data, size_t len)
+{
+    char tmp[RUN_PATH + 64];
+    int fd, rc = 0;
+
+    snprintf(tmp, sizeof(tmp), "%s.%d", path, (int)getpid());
+    fd = open(tmp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return complain(errno, "cannot make %s", tmp);
+    for (size_t off = 0; off < len;) {
+        ssize_t k = write(fd, (const char *)data + off, len - off);
+
+        if (k <= 0) {
+            rc = complain(k ? errno : ENOSPC, "cannot write %s", tmp);
+            unlink(tmp);
+            break;
+        }
+        off += (size_t)k;
+    }
+    close(fd);
+    return rc ? rc : publish(tmp, path);
+}
+
+static int shared_create(struct rundir *rd)
+{
+    char path[RUN_PATH + 16], tmp[RUN_PATH + 32];
+    struct shared *sh;
+    int fd, rc;
+
+    snprintf(path, sizeof(path), "%s/shared", rd->path);
+    if (!access(path, F_OK))
+        return 0;
+    snprintf(tmp, sizeof(tmp), "%s.%d", path, (int)getpid());
+    fd = open(tmp, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return complain(errno, "cannot make %s", tmp);
+    /* All of it at once: a page that the file system has no room for would kill whoever touches it.
+     */
+    rc = posix_fallocate(fd, 0, sizeof(*sh));
+    if (!rc &&
+        (sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED)
+        rc = errno;
+    if (rc) {
+        unlink(tmp);
+        close(fd);
+        return complain(
+            rc, "cannot make %s of %zu bytes (XDG_RUNTIME_DIR or TRIB_RUN names another place)",
+            tmp, sizeof(*sh));
+    }
+    sh->magic = SHARED_MAGIC;
+    sh->version = SHARED_VERSION;
+    clock_set_dilation(sh, 1);
+    munmap(sh, sizeof(*sh));
+    close(fd);
+    rc = publish(tmp, path);
+    rd->created = rc == 0;
+    return rc;
+}
+
+static int shared_map(struct rundir *rd)
+{
+    char path[RUN_PATH + 16];
+    struct stat st;
+    int fd, err = 0;
+
+    snprintf(path, sizeof(path), "%s/shared", rd->path);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return complain(errno, "no fabric is up in %s", rd->path);
+    if (fstat(fd, &st) || st.st_size != (off_t)sizeof(*rd->sh)) {
+        close(fd);
+        return complain(EINVAL, "%s: found another size, expected %zu bytes (other version?)", path,
+                        sizeof(*rd->sh));
+    }
+    rd->sh = mmap(NULL, sizeof(*rd->sh), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (rd->sh == MAP_FAILED)
+        err = errno;
+    close(fd);
+    if (err) {
+        rd->sh = NULL;
+        return complain(err, "cannot map %s", path);
+    }
+    if (rd->sh->magic != SHARED_MAGIC || rd->sh->version != SHARED_VERSION) {
+        err = complain(EPROTO, "%s: found version %u, expected %u", path, rd->sh->version,
+                       SHARED_VERSION);
+    } else if (clock_fabric_ps(rd->sh) < 0) {
+        err = complain(ESTALE, "%s: found a clock of an earlier boot, remove %s", path, rd->path);
+    }
+    if (err)
+        rundir_close(rd);
+    return err;
+}
+
+int rundir_open(struct rundir *rd, const char *dir, const char *fabric_name, bool create)
+{
+    size_t len;
+    int rc;
+
+    memset(rd, 0, sizeof(*rd));
+    if (dir)
+        rc = snprintf(rd->path, sizeof(rd->path), "%s", dir) < (int)sizeof(rd->path)
+                 ? 0
+                 : complain(ENAMETOOLONG, "run directory %.60s...", dir);
+    else
+        rc = default_path(rd->path, sizeof(rd->path), fabric_name);
+    for (len = strlen(rd->path); len > 1 && rd->path[len - 1] == '/'; len--)
+        rd->path[len - 1] = 0;
+    if (!rc && create) {
+        rc = make_dirs(rd);
+        if (!rc)
+            rc = shared_create(rd);
+    }
+    return rc < 0 ? rc : shared_map(rd);
+}
+
+void rundir_close(struct rundir *rd)
+{
+    if (rd->sh)
+        munmap(rd->sh, sizeof(*rd->sh));
+    rd->sh = NULL;
+}
+
+/* ---- the conf ---- */
+
+static char *read_file(const char *path, size_t *len)
+{
+    FILE *f = fopen(path, "re");
+    char *text = NULL;
+    long n;
+
+    if (!f)
+        return NULL;
+    if (!fseek(f, 0, SEEK_END) && (n = ftell(f)) >= 0 && !fseek(f, 0, SEEK_SET) &&
+        (text = malloc((size_t)n + 1))) {
+        *len = fread(text, 1, (size_t)n, f);
+        text[*len] = 0;
+    }
+    fclose(f);
+    return text;
+}
+
+/* Unix socket paths have 107 characters; which names must fit is known only with the fabric. */
+static int check_lengths(const struct rundir *rd, const struct fabric *f)
+{
+    const size_t max = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
+    char buf[2 * RUN_PATH];
+    size_t longest = 0;
+
+    for (unsigned i = 0; i < f->n_links; i++) {
+        rundir_link_sock(rd, f->links[i].name, buf, sizeof(buf));
+        longest = strlen(buf) > longest ? strlen(buf) : longest;
+    }
+    for (unsigned i = 0; i < f->n_hosts; i++) {
+        const struct fab_node *h = &f->nodes[f->hosts[i]];
+
+        rundir_port_sock(rd, h->name, h->n_ports, FAB_MAX_SLOTS, buf, sizeof(buf));
+        longest = strlen(buf) > longest ? strlen(buf) : longest;
+    }
+    if (longest <= max)
+        return 0;
+    return complain(ENAMETOOLONG,
+                    "run directory %s: found %zu characters, expected at most %zu for this "
+                    "fabric's names (set TRIB_RUN to a shorter one)",
+                    rd->path, strlen(rd->path),
+                    strlen(rd->path) > longest - max ? strlen(rd->path) - (longest - max) : 0);
+}
+
+int rundir_install(const struct rundir *rd, const struct fabric *f)
+{
+    char path[RUN_PATH + 32], full[4096];
+    char *text, *there = NULL;
+    size_t len = 0, there_len = 0;
+    int rc = check_lengths(rd, f);
+
+    if (rc)
+        return rc;
+    if (f->n_dests > bell_room(f))
+        return complain(E2BIG,
+                        "%s: found %u addresses of %u processes each, expected at most %u in real "
+                        "time (a smaller slots_per_host allows more)",
+                        f->path, f->n_dests, f->slots_per_host, bell_room(f));
+    text = read_file(f->path, &len);
+    if (!text)
+        return complain(errno ? errno : EIO, "cannot read %s", f->path);
+    if (!realpath(f->path, full))
+        snprintf(full, sizeof(full), "%s", f->path);
+    snprintf(path, sizeof(path), "%s/fabric.path", rd->path);
+    rc = write_once(path, full, strlen(full));
+    if (rc >= 0) {
+        snprintf(path, sizeof(path), "%s/fabric.conf", rd->path);
+        rc = write_once(path, text, len);
+    }
+    if (rc == 1) {
+        there = read_file(path, &there_len);
+        rc = 0;
+        if (!there || there_len != len || memcmp(there, text, len))
+            rc = complain(EEXIST, "%s: found another fabric's conf, expected that of %s", path,
+                          f->path);
+    }
+    free(there);
+    free(text);
+    return rc;
+}
+
+struct fabric *rundir_fabric(const struct rundir *rd)
+{
+    struct fab_errors *errs = calloc(1, sizeof(*errs));
+    char path[RUN_PATH + 32];
+    char *text, *origin;
+    size_t len;
+    struct fabric *f = NULL;
+
+    snprintf(path, sizeof(path), "%s/fabric.path", rd->path);
+    origin = read_file(path, &len);
+    snprintf(path, sizeof(path), "%s/fabric.conf", rd->path);
+    text = read_file(path, &len);
+    if (!text || !errs)
+        complain(text ? ENOMEM : errno, "cannot read %s", path);
+    else if (!(f = fabric_load_string(text, origin ? origin : path, errs)))
+        fab_errors_print(errs, stderr);
+    free(text);
+    free(origin);
+    free(errs);
+    return f;
+}
+
+/* ---- locks ---- */
+
+/* flock, not fcntl: two claims of one process must collide, and closing another file must not give
+ * a slot back. */
+int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, unsigned slots,
+                      int *fd)
+{
+    char path[RUN_PATH + 64];
+
+    for (unsigned s = 0; s < slots; s++) {
+        if (rundir_path(rd, path, sizeof(path), "port/%s.%u.%u.lock", host, port, s))
+            return complain(ENAMETOOLONG, "run directory %s", rd->path);
+        *fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+        if (*fd < 0)
+            return complain(errno, "cannot open %s", path);
+        if (!flock(*fd, LOCK_EX | LOCK_NB))
+            return (int)s;
+        close(*fd);
+    }
+    *fd = -1;
+    return -EBUSY;
+}
+
+/* Beside the pid file: a number of a process that has ended may be another's by now. In clock ticks
+ * since boot, field 22 of /proc/PID/stat (behind the name, which may have any characters). */
+static void write_start(const struct rundir *rd, const char *name)
+{
+    char path[RUN_PATH + 64], buf[1024], *p = NULL;
+    FILE *f = fopen("/proc/self/stat", "re");
+    int fd;
+
+    if (f && fgets(buf, sizeof(buf), f))
+        p = strrchr(buf, ')');
+    if (f)
+        fclose(f);
+    for (int field = 2; field < 22 && p; field++)
+        p = strchr(p + 1, ' ');
+    if (!p || rundir_path(rd, path, sizeof(path), "proc/%s.start", name))
+        return;
+    fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return;
+    dprintf(fd, "%llu\n", strtoull(p, NULL, 10));
+    close(fd);
+}
+
+/* fcntl, so that who asks learns the holder's pid even when the file is stale. */
+int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd)
+{
+    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char path[RUN_PATH + 64];
+    int pid;
+
+    if (rundir_path(rd, path, sizeof(path), "proc/%s.pid", name))
+        return complain(ENAMETOOLONG, "run directory %s", rd->path);
+    *fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    if (*fd < 0)
+        return complain(errno, "cannot open %s", path);
+    if (fcntl(*fd, F_SETLK, &lk)) {
+        pid = rundir_proc_pid(rd, name);
+        close(*fd);
+        *fd = -1;
+        return complain(EBUSY, "%s runs already in %s as process %d", name, rd->path,
+                        pid > 0 ? pid : 0);
+    }
+    if (ftruncate(*fd, 0) || dprintf(*fd, "%d\n", (int)getpid()) < 0) {
+        int err = errno;
+
+        close(*fd);
+        return complain(err, "cannot write %s", path);
+    }
+    write_start(rd, name);
+    return 0;
+}
+
+int rundir_proc_pid(const struct rundir *rd, const char *name)
+{
+    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char path[RUN_PATH + 64];
+    int fd, rc;
+
+    if (rundir_path(rd, path, sizeof(path), "proc/%s.pid", name))
+        return -ENAMETOOLONG;
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    rc = fcntl(fd, F_GETLK, &lk);
+    close(fd);
+    return rc || lk.l_type == F_UNLCK ? 0 : (int)lk.l_pid;
+}

@@ -1,0 +1,68 @@
+/*
+ * The run directory of a fabric that is up: everything that its processes share, and nothing else
+ * on the machine.
+ *
+ *   $TRIB_RUN, or ${XDG_RUNTIME_DIR:-/tmp}/tributary-$UID/<fabric name>/
+ *     fabric.conf      copy of the conf file; processes load this one
+ *     fabric.path      where the original is: messages name that file
+ *     shared           mmap: clock page, bells, lag histograms (struct shared)
+ *     proc/<name>.pid  one per trib-switch, locked (fcntl) for as long as the process lives;
+ *                      proc/<name>.start: when it was started, in clock ticks since boot
+ *     keeper           locked by the trib-keep that started the processes (host/keep)
+ *     proc/<name>.ended  how it ended, where that was not asked of it
+ *     proc/<name>.ready  there once the process serves its ports; its lines are "key value"
+ * (trib_switch.c) proc/<name>.log  what it printed port/<host>.<port>.<slot>.sock   memif listener
+ * of a NIC's process slot; .lock beside it is held by the process that uses it
+ *     port/<host>.<port>.counters/  what sysfs shows of the port (port_counters.h)
+ *     link/<link>.sock
+ * memif between two trib-switch processes; the process of end `a` listens
+ */
+#ifndef TRIB_IO_RUNDIR_H
+#define TRIB_IO_RUNDIR_H
+
+#include "fabric/fabric.h"
+
+#define RUN_PATH                                                                                   \
+    200 /* unix socket paths are at most 107 bytes: rundir_create refuses longer ones by name */
+
+struct shared; /* shared.h */
+
+struct rundir {
+    char path[RUN_PATH];
+    struct shared *sh;
+    bool created; /* rundir_open made the shared page: this process is the fabric's first */
+};
+
+/* dir NULL: the default for this fabric's name. create: made when missing (0700). 0 or -errno, with
+ * a message on stderr. */
+int rundir_open(struct rundir *rd, const char *dir, const char *fabric_name, bool create);
+void rundir_close(struct rundir *rd);
+/* Copies the conf of f into the directory, once; -EEXIST when another fabric's conf is there
+ * already, -ENAMETOOLONG when sockets of this fabric would not fit into a unix socket path. 0 or
+ * -errno, with a message on stderr. */
+int rundir_install(const struct rundir *rd, const struct fabric *f);
+/* Takes the directory away, unless a trib-switch runs in it. Logs stay, and keep the directory with
+ * them. */
+void rundir_remove(const struct rundir *rd);
+/* The copied conf, loaded. NULL with a message on stderr. */
+struct fabric *rundir_fabric(const struct rundir *rd);
+/* Claims a free process slot of a host's port: 0..slots-1, or -EBUSY. *fd holds the lock; close it
+ * to give the slot back. */
+int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, unsigned slots,
+                      int *fd);
+
+/* Names the calling process in proc/<name>.pid until it ends or closes *fd. -EBUSY, with a message:
+ * another one runs. */
+int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd);
+/* Pid of the living trib-switch `name`, 0: none. Never ask for one's own name: closing the file
+ * would drop one's lock. */
+int rundir_proc_pid(const struct rundir *rd, const char *name);
+
+/* Paths below the run directory; 0 or -ENAMETOOLONG. */
+int rundir_path(const struct rundir *rd, char *buf, size_t size, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+int rundir_port_sock(const struct rundir *rd, const char *host, unsigned port, unsigned slot,
+                     char *buf, size_t size);
+int rundir_link_sock(const struct rundir *rd, const char *link, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,134 @@
+/* Taking a run directory away: only what its processes put there, so that a wrong path costs
+ * nothing. */
+#include "io/rundir.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Files that a process of ours left in sub/: sockets and locks of dead processes. Logs stay, and
+ * keep the directory. */
+static void sweep(const struct rundir *rd, const char *sub, const char *const *suffixes)
+{
+    char path[RUN_PATH + 300];
+    struct dirent *e;
+    DIR *d;
+
+    snprintf(path, sizeof(path), "%s/%s", rd->path, sub);
+    d = opendir(path);
+    while (d && (e = readdir(d))) {
+        const char *dot = strrchr(e->d_name, '.');
+
+        for (const char *const *s = suffixes; dot && *s; s++)
+            if (!strcmp(dot, *s) && !rundir_path(rd, path, sizeof(path), "%s/%s", sub, e->d_name))
+                unlink(path);
+    }
+    if (d)
+        closedir(d);
+    if (!rundir_path(rd, path, sizeof(path), "%s", sub))
+        rmdir(path);
+}
+
+/* Counters of a port: port/<host>.<port>.counters with files and two directories of files. */
+static void sweep_counters(const struct rundir *rd)
+{
+    static const char *const subs[] = {"counters", "hw_counters", "."};
+    char path[RUN_PATH + 600];
+    struct dirent *e, *f;
+    DIR *d, *sub;
+
+    rundir_path(rd, path, sizeof(path), "port");
+    d = opendir(path);
+    while (d && (e = readdir(d))) {
+        const char *dot = strrchr(e->d_name, '.');
+
+        if (!dot || strcmp(dot, ".counters"))
+            continue;
+        for (unsigned i = 0; i < 3; i++) {
+            if (rundir_path(rd, path, sizeof(path), "port/%s/%s", e->d_name, subs[i]))
+                continue;
+            sub = opendir(path);
+            while (sub && (f = readdir(sub)))
+                if (f->d_name[0] != '.' && !rundir_path(rd, path, sizeof(path), "port/%s/%s/%s",
+                                                        e->d_name, subs[i], f->d_name))
+                    unlink(path);
+            if (sub)
+                closedir(sub);
+            if (!rundir_path(rd, path, sizeof(path), "port/%s/%s", e->d_name, i < 2 ? subs[i] : ""))
+                rmdir(path);
+        }
+    }
+    if (d)
+        closedir(d);
+}
+
+static bool anybody_runs(const struct rundir *rd)
+{
+    char path[RUN_PATH + 16], name[256];
+    struct dirent *e;
+    bool found = false;
+    DIR *d;
+
+    snprintf(path, sizeof(path), "%s/proc", rd->path);
+    d = opendir(path);
+    while (d && !found && (e = readdir(d))) {
+        size_t len = strlen(e->d_name);
+
+        if (len < 5 || len >= sizeof(name) || strcmp(e->d_name + len - 4, ".pid"))
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)len - 4, e->d_name);
+        found = rundir_proc_pid(rd, name) > 0;
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* What DPDK keeps for its telemetry: dpdk/<process>/files. */
+static void sweep_dpdk(const struct rundir *rd)
+{
+    char path[RUN_PATH + 600];
+    struct dirent *e, *f;
+    DIR *d, *sub;
+
+    rundir_path(rd, path, sizeof(path), "dpdk");
+    d = opendir(path);
+    while (d && (e = readdir(d))) {
+        if (e->d_name[0] == '.' || rundir_path(rd, path, sizeof(path), "dpdk/%s", e->d_name))
+            continue;
+        sub = opendir(path);
+        while (sub && (f = readdir(sub)))
+            if (f->d_name[0] != '.' &&
+                !rundir_path(rd, path, sizeof(path), "dpdk/%s/%s", e->d_name, f->d_name))
+                unlink(path);
+        if (sub)
+            closedir(sub);
+        if (!rundir_path(rd, path, sizeof(path), "dpdk/%s", e->d_name))
+            rmdir(path);
+    }
+    if (d)
+        closedir(d);
+    if (!rundir_path(rd, path, sizeof(path), "dpdk"))
+        rmdir(path);
+}
+
+void rundir_remove(const struct rundir *rd)
+{
+    static const char *const files[] = {"shared", "fabric.conf", "fabric.path"};
+    static const char *const socks[] = {".sock", ".lock", NULL};
+    static const char *const procs[] = {".pid", ".start", ".ready", NULL};
+    char path[RUN_PATH + 32];
+
+    if (anybody_runs(rd))
+        return;
+    sweep_counters(rd);
+    sweep(rd, "port", socks);
+    sweep(rd, "link", socks);
+    sweep(rd, "proc", procs);
+    sweep_dpdk(rd);
+    for (unsigned i = 0; i < 3; i++)
+        if (!rundir_path(rd, path, sizeof(path), "%s", files[i]))
+            unlink(path);
+    rmdir(rd->path);
+}

@@ -1,0 +1,147 @@
+/*
+ * The page that all processes of a fabric share: the clock, the doorbells, the lag histograms, who
+ * was late when, and which links are down or cut.
+ */
+#ifndef TRIB_IO_SHARED_H
+#define TRIB_IO_SHARED_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SHARED_MAGIC   0x74726962u
+#define SHARED_VERSION 6
+#define BELLS          32768 /* loops that can sleep: trib-switch lcores from 0, then host slots */
+#define BELL_HOST0     128
+#define LAGS           2048 /* histograms: of trib-switch lcores, then of host ports */
+#define LAG_BUCKETS    512
+#define LATE_SLICES    64
+#define SHARED_LINKS   49152
+
+/*
+ * Fabric time = fabric_base + (CLOCK_MONOTONIC - mono_base) / dilation. A change of dilation
+ * (seqlock) is continuous in fabric time.
+ */
+struct clock_page {
+    _Atomic uint32_t seq;
+    uint32_t dilation;
+    int64_t mono_base_ns, fabric_base_ps;
+};
+
+/*
+ * A doorbell: where one loop sleeps. The sender rings after its burst only when the sleeper's flag
+ * is set, so that a busy receiver costs no system call. rung_ns: when the oldest unserved frame was
+ * announced (lateness of the hand-off). forward: this many bells further (or back) is the one to
+ * ring instead, where one process runs the nodes of several; the loop sets it. also: so many bells
+ * further somebody else sleeps who serves this one too, the pollers of a process with several
+ * ports; 0: nobody does.
+ */
+struct bell {
+    _Atomic uint32_t seq;
+    _Atomic uint32_t sleeping;
+    _Atomic int64_t rung_ns;
+    _Atomic int32_t forward, also;
+    char pad[40];
+};
+_Static_assert(sizeof(struct bell) == 64, "one cache line each");
+
+/* Log-linear histogram of lateness in ns: 16 sub-buckets per power of two, 0 .. 2^32 ns. */
+struct lag_hist {
+    _Atomic uint64_t n[LAG_BUCKETS];
+};
+
+/* When a loop did not run although it was to (late.c). Written by the loop. */
+struct late_log {
+    _Atomic int64_t due_ns; /* it rests and means to run again then; 0: it does not rest */
+    char pad[56];
+    _Atomic uint64_t slice[LATE_SLICES];
+};
+
+struct fabric;
+struct fab_node;
+
+struct shared {
+    uint32_t magic, version;
+    struct clock_page clock;
+    struct bell bell[BELLS];
+    struct lag_hist lag[LAGS];
+    struct late_log late[BELLS];
+    _Atomic uint8_t link_down[SHARED_LINKS]; /* by index of the link; `trib link` */
+    /* Links whose cable between processes came loose: one of them has died. cuts changes with them.
+     */
+    _Atomic uint8_t cut[SHARED_LINKS];
+    _Atomic uint32_t cuts;
+};
+
+unsigned bell_of_proc(unsigned proc);
+/* Of the process in a slot of a host's port; each port of a host has loops of its own. BELLS - 1
+ * where the fabric has too many (bell_room). */
+unsigned bell_of_slot(const struct fabric *f, const struct fab_node *host, unsigned port,
+                      unsigned slot);
+/* The histogram of a host port's processes. */
+unsigned lag_of_port(const struct fab_node *host, unsigned port);
+/* How many addresses of this fabric's process slots have bells of their own. */
+unsigned bell_room(const struct fabric *f);
+
+/* clock.c */
+int64_t clock_fabric_ps(const struct shared *sh);
+int64_t clock_fabric_at(const struct shared *sh, int64_t mono_ns);
+int64_t clock_mono_ns(void);
+uint32_t clock_dilation(const struct shared *sh);
+void clock_set_dilation(struct shared *sh, uint32_t dilation);
+int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps); /* <= 0: due */
+/*
+ * How the calling thread shares its CPU. Slowed down, what counts is how late a hand-off is: who is
+ * woken interrupts who runs. At line speed it is how much is done: who runs goes on until it waits
+ * (SCHED_BATCH), so that bursts are long. A policy that somebody chose stays.
+ */
+void clock_set_policy(uint32_t dilation);
+
+/* bell.c */
+void bell_ring(struct bell *b);        /* after a burst of frames was made visible */
+uint32_t bell_prepare(struct bell *b); /* announce sleep; then poll once more */
+void bell_sleep(struct bell *b, uint32_t token,
+                int64_t timeout_ns); /* until rung or timeout; <= 0 returns at once */
+void bell_cancel(struct bell *b);    /* found work after all */
+int64_t bell_served(struct bell *b); /* lateness in ns of what was announced, -1: nothing was */
+bool bell_unserved(const struct bell *b); /* something was announced that nobody has served */
+
+/*
+ * Hand-offs that follow each other within HASTE_NS are waited for by giving way, however often: a
+ * sleep and a wake-up cost more than that on either side. Says until when, if something was handed
+ * over now and before that at last_ns; 0: they are further apart, and who waits sleeps.
+ */
+#define HASTE_NS 100000
+/*
+ * But after so many yields a waiter whose own last ring was not served sleeps: the one that it rang
+ * may wait for this very CPU. Linux yields within an autogroup (a session) or cgroup only, and to a
+ * thread of another one a loop of yields is a spin.
+ */
+#define FUTILE_YIELDS 16
+static inline int64_t hasty_until(int64_t last_ns, int64_t now_ns)
+{
+    return now_ns - last_ns < HASTE_NS ? now_ns + HASTE_NS : 0;
+}
+
+/* late.c */
+#define LATE_BOUND_NS 200000 /* no machine that keeps up is later than that */
+void late_record(struct late_log *g, int64_t from_ns, int64_t until_ns);
+/*
+ * For how long of the last window_ps of fabric time some loop was late on the way to the process
+ * that has queue pair qpn at ip, and back: that of bell `own` (BELLS: none), a switch process of
+ * the fabric, or that process. At most window_ps.
+ */
+int64_t late_on_way(const struct shared *sh, const struct fabric *f, unsigned own, uint32_t ip,
+                    uint32_t qpn, int64_t window_ps);
+/* Not where there are ports to the outside: nobody can say what happens there. */
+bool late_counts(const struct fabric *f);
+/* The process there has ended: it is not late any more. */
+void late_gone(struct shared *sh, unsigned bell);
+
+/* lag.c */
+void lag_record(struct lag_hist *h, int64_t ns, unsigned n);
+void lag_snapshot(const struct shared *sh, struct lag_hist *sum); /* adds up all writers */
+int64_t lag_quantile(const struct lag_hist *before, const struct lag_hist *after,
+                     double q); /* ns; 0 when empty */
+
+#endif

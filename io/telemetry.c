@@ -1,0 +1,345 @@
+/*
+ * DPDK calls the handlers in a thread of its own; each has itself run in the loop's thread
+ * (loop_call), so that nothing here needs a lock and counters of one answer belong together.
+ */
+#include "io/telemetry.h"
+#include "io/capture.h"
+#include "io/telemetry_link.h"
+#include "switch/net/net_stats.h"
+#include "switch/reduce/an.h"
+
+#include <errno.h>
+#include <rte_telemetry.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct loop *served; /* see telemetry_serve() */
+static const bool *served_mine;
+static struct captures captures; /* touched in the loop's thread only */
+
+struct question {
+    void (*answer)(struct loop *l, const char *params, struct rte_tel_data *d);
+    const char *params;
+    struct rte_tel_data *d;
+};
+
+static void ask_loop(struct loop *l, void *arg)
+{
+    struct question *q = arg;
+
+    q->answer(l, q->params, q->d);
+}
+
+static int ask(void (*answer)(struct loop *l, const char *params, struct rte_tel_data *d),
+               const char *params, struct rte_tel_data *d)
+{
+    struct question q = {answer, params && *params ? params : NULL, d};
+
+    return served ? loop_call(served, ask_loop, &q) : -ENOENT;
+}
+
+static bool here(uint16_t node)
+{
+    return !served_mine || served_mine[node];
+}
+
+/* ---- nodes and ports ---- */
+
+static void nodes(struct loop *l, const char *params, struct rte_tel_data *d)
+{
+    const struct fabric *f = loop_fabric(l);
+
+    (void)params;
+    rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        if (here(i))
+            rte_tel_data_add_array_string(d, f->nodes[i].name);
+}
+
+static void add_counters(struct rte_tel_data *d, const struct port_counters *c,
+                         const struct net_port_stats *sent)
+{
+    char name[64];
+
+    rte_tel_data_add_dict_u64(d, "rx_frames", c->rx_frames);
+    rte_tel_data_add_dict_u64(d, "rx_bytes", c->rx_bytes);
+    rte_tel_data_add_dict_u64(d, "tx_frames", sent->frames);
+    rte_tel_data_add_dict_u64(d, "tx_bytes", sent->bytes);
+    rte_tel_data_add_dict_u64(d, "ecn_marks", sent->ecn_marks);
+    rte_tel_data_add_dict_u64(d, "pauses_sent", c->pauses_sent);
+    rte_tel_data_add_dict_u64(d, "pauses_received", c->pauses_received);
+    rte_tel_data_add_dict_u64(d, "watchdog_trips", c->watchdog_trips);
+    for (unsigned r = 0; r < DROP_REASONS; r++) {
+        snprintf(name, sizeof(name), "drop_%s", drop_name(r));
+        rte_tel_data_add_dict_u64(d, name, c->drops[r]);
+    }
+}
+
+static void add_egress(struct rte_tel_data *d, const struct egress *e, int64_t now_ps)
+{
+    const struct egress_stats s = egress_stats(e);
+
+    rte_tel_data_add_dict_u64(d, "egress_frames", s.frames);
+    rte_tel_data_add_dict_u64(d, "egress_link_bytes", s.link_bytes);
+    rte_tel_data_add_dict_u64(d, "egress_lost", s.lost);
+    rte_tel_data_add_dict_u64(d, "egress_duplicated", s.duplicated);
+    rte_tel_data_add_dict_u64(d, "egress_reordered", s.reordered);
+    rte_tel_data_add_dict_u64(d, "egress_corrupted", s.corrupted);
+    rte_tel_data_add_dict_u64(d, "egress_down_drops", s.down_drops);
+    rte_tel_data_add_dict_u64(d, "egress_watchdog_drops", s.discarded);
+    rte_tel_data_add_dict_u64(d, "egress_peak_bytes", s.peak_bytes);
+    rte_tel_data_add_dict_u64(d, "egress_peak_lossless_bytes", s.class_peak_bytes[FRAME_LOSSLESS]);
+    rte_tel_data_add_dict_u64(d, "egress_busy_us", (uint64_t)(s.busy_ps / PS_PER_US));
+    rte_tel_data_add_dict_u64(d, "egress_paused_us",
+                              (uint64_t)(egress_paused_ps(e, now_ps) / PS_PER_US));
+}
+
+/* "NODE:PORT" of a node that runs here. */
+static struct node *find_port(struct loop *l, const char *name, uint16_t *port)
+{
+    const struct fabric *f = loop_fabric(l);
+    const char *colon = strrchr(name, ':');
+    char node[FAB_NAME];
+    const struct fab_node *nd;
+
+    if (!colon || (size_t)(colon - name) >= sizeof(node))
+        return NULL;
+    snprintf(node, sizeof(node), "%.*s", (int)(colon - name), name);
+    nd = fabric_node(f, node);
+    *port = (uint16_t)atoi(colon + 1);
+    if (!nd || *port >= nd->n_ports)
+        return NULL;
+    return net_node(loop_net(l), fabric_node_index(f, nd));
+}
+
+static void ports(struct loop *l, const char *params, struct rte_tel_data *d)
+{
+    const struct fabric *f = loop_fabric(l);
+    struct net_port_stats sent = {0};
+    char name[FAB_NAME + 8];
+    uint16_t port;
+    struct node *nd;
+
+    if (params) {
+        nd = find_port(l, params, &port);
+        if (!nd) {
+            telemetry_say(d, "error", "no such port here, expected NODE:PORT");
+            return;
+        }
+        rte_tel_data_start_dict(d);
+        net_port_stats(loop_net(l), nd->id, port, &sent);
+        add_counters(d, &nd->cnt[port], &sent);
+        if (net_egress(loop_net(l), nd->id, port))
+            add_egress(d, net_egress(loop_net(l), nd->id, port), net_now(loop_net(l)));
+        return;
+    }
+    rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        for (uint16_t p = 0; here(i) && p < f->nodes[i].n_ports; p++) {
+            snprintf(name, sizeof(name), "%s:%u", f->nodes[i].name, p);
+            rte_tel_data_add_array_string(d, name);
+        }
+}
+
+static void totals(struct loop *l, const char *params, struct rte_tel_data *d)
+{
+    const struct fabric *f = loop_fabric(l);
+    struct port_counters sum = {0};
+    struct net_port_stats all;
+    struct cable_info c;
+    uint64_t overflow = 0, bad = 0, nobuf = 0;
+
+    (void)params;
+    for (uint16_t i = 0; i < f->n_nodes; i++) {
+        struct node *nd = here(i) ? net_node(loop_net(l), i) : NULL;
+
+        /* All fields are counters of 64 bits. */
+        for (uint16_t p = 0; nd && p < nd->n_ports; p++)
+            for (size_t k = 0; k < sizeof(sum) / sizeof(uint64_t); k++)
+                ((uint64_t *)&sum)[k] += ((const uint64_t *)&nd->cnt[p])[k];
+    }
+    for (unsigned i = 0; loop_cable(l, i, &c); i++) {
+        overflow += c.overflow;
+        bad += c.rx_bad + c.tx_bad;
+        nobuf += c.rx_nobuf;
+    }
+    rte_tel_data_start_dict(d);
+    net_total_stats(loop_net(l), f, &all);
+    add_counters(d, &sum, &all);
+    rte_tel_data_add_dict_u64(d, "paused_us", (uint64_t)(all.paused_ps / PS_PER_US));
+    rte_tel_data_add_dict_u64(d, "peak_lossless_bytes", all.class_peak_bytes[FRAME_LOSSLESS]);
+    rte_tel_data_add_dict_u64(d, "cable_overflow", overflow);
+    rte_tel_data_add_dict_u64(d, "cable_bad_frames", bad);
+    rte_tel_data_add_dict_u64(d, "cable_no_buffer", nobuf);
+}
+
+static void emit_counter(void *ctx, const char *name, uint64_t v)
+{
+    rte_tel_data_add_dict_u64(ctx, name, v);
+}
+
+static void ans(struct loop *l, const char *params, struct rte_tel_data *d)
+{
+    const struct fabric *f = loop_fabric(l);
+
+    if (!params)
+        rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
+    for (uint16_t i = 0; i < f->n_nodes; i++) {
+        struct an *an = net_an(loop_net(l), i);
+
+        if (!an)
+            continue;
+        if (!params) {
+            rte_tel_data_add_array_string(d, f->nodes[i].name);
+        } else if (!strcmp(params, f->nodes[i].name)) {
+            rte_tel_data_start_dict(d);
+            an_counters_print(an, emit_counter, d);
+            return;
+        }
+    }
+    if (params)
+        telemetry_say(d, "error", "no such aggregation node here");
+}
+
+/* ---- cables ---- */
+
+static void cable_name(const struct fabric *f, const struct cable_info *c, char *buf, size_t size)
+{
+    const struct fab_node *nd = &f->nodes[c->node];
+
+    if (c->kind == CABLE_SLOT)
+        snprintf(buf, size, "%s.%u.%u", nd->name, c->port, c->slot);
+    else if (c->kind == CABLE_LINK)
+        snprintf(buf, size, "%s", f->links[nd->ports[c->port].link].name);
+    else
+        snprintf(buf, size, "%s:%u", nd->name, c->port);
+}
+
+static void links(struct loop *l, const char *params, struct rte_tel_data *d)
+{
+    static const char *const kinds[] = {"process", "link", "outside"};
+    char name[128];
+    struct cable_info c;
+
+    if (!params)
+        rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
+    for (unsigned i = 0; loop_cable(l, i, &c); i++) {
+        cable_name(loop_fabric(l), &c, name, sizeof(name));
+        if (!params) {
+            /* Process slots that nobody uses would only fill the page. */
+            if (c.kind != CABLE_SLOT || c.connects)
+                rte_tel_data_add_array_string(d, name);
+            continue;
+        }
+        if (strcmp(params, name))
+            continue;
+        rte_tel_data_start_dict(d);
+        rte_tel_data_add_dict_string(d, "kind", kinds[c.kind]);
+        rte_tel_data_add_dict_string(d, "state", c.up ? "up" : "down");
+        rte_tel_data_add_dict_u64(d, "connects", c.connects);
+        rte_tel_data_add_dict_u64(d, "rx_frames", c.rx);
+        rte_tel_data_add_dict_u64(d, "tx_frames", c.tx);
+        rte_tel_data_add_dict_u64(d, "rx_bad", c.rx_bad);
+        rte_tel_data_add_dict_u64(d, "tx_bad", c.tx_bad);
+        rte_tel_data_add_dict_u64(d, "no_buffer", c.rx_nobuf);
+        rte_tel_data_add_dict_u64(d, "overflow", c.overflow);
+        if (c.kind == CABLE_SLOT)
+            rte_tel_data_add_dict_u64(d, "drop_slot_stalled", c.stall_drops);
+        return;
+    }
+    if (params)
+        telemetry_say(d, "error", "no such cable here");
+}
+
+/* ---- capture ---- */
+
+/* LINK,PID,FILE. The process of a link's end a captures both directions; of end b where a is
+ * outside. */
+static void capture_begin(struct loop *l, const char *params, struct rte_tel_data *d)
+{
+    const struct fabric *f = loop_fabric(l);
+    const char *comma = params ? strchr(params, ',') : NULL;
+    char link[128], why[256] = "", *file = NULL;
+    long owner;
+    int i;
+
+    owner = comma ? strtol(comma + 1, &file, 10) : 0;
+    if (!comma || (size_t)(comma - params) >= sizeof(link) || owner < 1 || *file != ',') {
+        telemetry_say(d, "error", "expected LINK,PID,FILE");
+        return;
+    }
+    snprintf(link, sizeof(link), "%.*s", (int)(comma - params), params);
+    i = fabric_link_by_name(f, link);
+    if (i < 0) {
+        snprintf(why, sizeof(why), "found %s, %s", link,
+                 i == -EINVAL ? "which fits several links"
+                              : "expected a link that trib plan shows");
+        telemetry_say(d, "error", why);
+        return;
+    }
+    if (!here(f->nodes[f->links[i].a].outside ? f->links[i].b : f->links[i].a)) {
+        telemetry_say(d, "elsewhere", f->links[i].name);
+        return;
+    }
+    captures.loop = l;
+    if (capture_start(&captures, (unsigned)i, file + 1, (pid_t)owner, why, sizeof(why))) {
+        telemetry_say(d, "error", why);
+        return;
+    }
+    telemetry_say(d, "capturing", f->links[i].name);
+}
+
+static void capture_end(struct loop *l, const char *params, struct rte_tel_data *d)
+{
+    char why[256] = "no such capture";
+    uint64_t frames;
+    int rc = params ? capture_stop(&captures, params, &frames, why, sizeof(why)) : -ENOENT;
+
+    (void)l;
+    if (rc) {
+        telemetry_say(d, rc == -ENOENT ? "elsewhere" : "error", why);
+        return;
+    }
+    rte_tel_data_start_dict(d);
+    rte_tel_data_add_dict_u64(d, "frames", frames);
+}
+
+/* ---- DPDK's side ---- */
+
+#define COMMANDS(X)                                                                                \
+    X(nodes, "/trib/nodes", "Nodes of this process. Takes no parameters")                          \
+    X(ports, "/trib/ports", "Ports; counters of one. Parameters: NODE:PORT")                       \
+    X(links, "/trib/links", "Cables to other processes; counters of one. Parameters: name")        \
+    X(ans, "/trib/an", "Aggregation nodes; counters of one. Parameters: NODE")                     \
+    X(telemetry_link, "/trib/link",                                                                \
+      "Disturbed links; one, or change it. Parameters: LINK,down|up|clear|loss=0.1%...")           \
+    X(totals, "/trib/totals", "Counters of all ports, added up. Takes no parameters")              \
+    X(capture_begin, "/trib/capture/start",                                                        \
+      "Writes a link's frames while PID runs. Parameters: LINK,PID,FILE")                          \
+    X(capture_end, "/trib/capture/stop", "Ends a capture. Parameters: FILE")
+
+#define X(fn, path, help)                                                                          \
+    static int tel_##fn(const char *cmd, const char *params, struct rte_tel_data *d)               \
+    {                                                                                              \
+        (void)cmd;                                                                                 \
+        return ask(fn, params, d);                                                                 \
+    }
+COMMANDS(X)
+#undef X
+
+void telemetry_serve(struct loop *l, const bool *mine)
+{
+    static bool registered;
+
+    if (!l) /* the loop has ended: captures that still run keep what they have */
+        capture_stop_all(&captures);
+    served = l;
+    served_mine = mine;
+    if (registered || !l)
+        return;
+    registered = true;
+#define X(fn, path, help) rte_telemetry_register_cmd(path, tel_##fn, help);
+    COMMANDS(X)
+#undef X
+}

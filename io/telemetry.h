@@ -1,0 +1,28 @@
+/*
+ * What a trib-switch says of itself through DPDK telemetry, and a client for those who do not speak
+ * it.
+ *
+ *   /trib/nodes                    nodes that this process runs
+ *   /trib/ports[,NODE:PORT]        names; counters of one: drops by reason, its egress queue
+ *   /trib/links[,NAME]             cables that leave the process: to host processes, to other
+ *                                  switch processes, to the outside
+ *   /trib/link[,LINK[,WORD...]]    links that were disturbed; the state of one; change it: down,
+ *                                  up, clear, loss=0.1% and the other faults of a conf's link
+ *   /trib/an[,NODE]                aggregation nodes and their counters
+ *   /trib/totals                   sums over all ports
+ *   /trib/capture/start,LINK,FILE  frames on LINK into FILE (pcap)
+ *   /trib/capture/stop
+ */
+#ifndef TRIB_IO_TELEMETRY_H
+#define TRIB_IO_TELEMETRY_H
+
+#include "io/loop.h"
+
+/* DPDK's callbacks carry no context: one loop per process. NULL ends it. */
+void telemetry_serve(struct loop *l, const bool *mine);
+
+/* Asks every process of the fabric in dir and prints one JSON object. Lists without a name are
+ * followed into each entry. 0, or 1 with a message. */
+int telemetry_ask(const char *dir, const char *cmd);
+
+#endif

@@ -1,0 +1,142 @@
+/*
+ * Client of DPDK's telemetry sockets (SOCK_SEQPACKET: a greeting, then one answer per question).
+ */
+#include "io/rundir.h"
+#include "io/telemetry.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define ANSWER   65536
+#define QUESTION 1024 /* what DPDK reads of one */
+
+static int ask_open(const char *dir, const char *proc)
+{
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    struct timeval tv = {.tv_sec = 10};
+    static char greeting[ANSWER];
+    int fd;
+
+    if (snprintf(un.sun_path, sizeof(un.sun_path), "%s/dpdk/%s/dpdk_telemetry.v2", dir, proc) >=
+        (int)sizeof(un.sun_path))
+        return -ENAMETOOLONG;
+    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+    if (connect(fd, (struct sockaddr *)&un, sizeof(un)) ||
+        recv(fd, greeting, sizeof(greeting), 0) <= 0) {
+        int err = errno ? errno : ECONNRESET;
+
+        close(fd);
+        return -err;
+    }
+    return fd;
+}
+
+/* The value of the answer, whose key is the command; NULL: no answer. */
+static json_t *ask_one(int fd, const char *cmd, const char *params)
+{
+    static char answer[ANSWER];
+    char question[QUESTION];
+    json_t *all, *value = NULL;
+    ssize_t n;
+    void *it;
+
+    snprintf(question, sizeof(question), "%s%s%s", cmd, params ? "," : "", params ? params : "");
+    if (send(fd, question, strlen(question), MSG_NOSIGNAL) < 0)
+        return NULL;
+    n = recv(fd, answer, sizeof(answer), 0);
+    all = n > 0 ? json_loadb(answer, (size_t)n, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+    it = all ? json_object_iter(all) : NULL;
+    if (it)
+        value = json_incref(json_object_iter_value(it));
+    json_decref(all);
+    return value;
+}
+
+static bool is_list(const char *cmd)
+{
+    return !strcmp(cmd, "/trib/ports") || !strcmp(cmd, "/trib/links") || !strcmp(cmd, "/trib/an");
+}
+
+static void ask_proc(json_t *out, int fd, const char *proc, const char *cmd)
+{
+    json_t *v = ask_one(fd, cmd, NULL), *e;
+    size_t i;
+
+    if (!is_list(cmd) || !json_is_array(v)) {
+        json_object_set_new(out, proc, v ? v : json_null());
+        return;
+    }
+    json_array_foreach(v, i, e)
+    {
+        json_t *one = ask_one(fd, cmd, json_string_value(e));
+
+        json_object_set_new(out, json_string_value(e), one ? one : json_null());
+    }
+    json_decref(v);
+}
+
+/* Nobody did it: every answer is an error, nothing, or a pointer to somebody else. */
+static bool all_failed(const json_t *out)
+{
+    const char *key;
+    json_t *v;
+
+    if (!json_object_size(out))
+        return false;
+    json_object_foreach((json_t *)out, key, v) if (!json_is_null(v) &&
+                                                   !json_object_get(v, "error") &&
+                                                   !json_object_get(v, "elsewhere")) return false;
+    return true;
+}
+
+int telemetry_ask(const char *dir, const char *cmd)
+{
+    json_t *out = json_object();
+    char path[RUN_PATH + 16], proc[256];
+    unsigned asked = 0;
+    struct dirent *e;
+    int rc;
+    DIR *d;
+
+    if (strlen(cmd) >= QUESTION) {
+        fprintf(stderr, "trib-switch: found a question of %zu characters, expected at most %d\n",
+                strlen(cmd), QUESTION - 1);
+        return 1;
+    }
+    snprintf(path, sizeof(path), "%s/proc", dir);
+    d = opendir(path);
+    while (d && (e = readdir(d))) {
+        size_t len = strlen(e->d_name);
+        int fd;
+
+        if (len < 7 || len >= sizeof(proc) || strcmp(e->d_name + len - 6, ".ready"))
+            continue;
+        snprintf(proc, sizeof(proc), "%.*s", (int)len - 6, e->d_name);
+        asked++;
+        fd = ask_open(dir, proc);
+        if (fd < 0) {
+            fprintf(stderr, "trib-switch: %s does not answer: %s\n", proc, strerror(-fd));
+            continue;
+        }
+        ask_proc(out, fd, proc, cmd);
+        close(fd);
+    }
+    if (d)
+        closedir(d);
+    if (!asked)
+        fprintf(stderr, "trib-switch: found no running process in %s\n", dir);
+    json_dumpf(out, stdout, JSON_INDENT(1) | JSON_SORT_KEYS);
+    putchar('\n');
+    rc = !asked || all_failed(out);
+    json_decref(out);
+    return rc;
+}

@@ -1,0 +1,418 @@
+/*
+ * trib-switch: runs nodes of a fabric, all of them by default, until it is told to end.
+ */
+#include "io/loop.h"
+#include "io/port.h"
+#include "io/telemetry.h"
+#include "roce/frame.h"
+#include "switch/net/net.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <rte_errno.h>
+#include <rte_mempool.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+struct options {
+    const char *conf, *nodes, *proc, *run, *lcores, *ask;
+    unsigned dilation, frames;
+    unsigned long seed;
+};
+
+struct option_row {
+    const char *name, *arg, *help;
+    enum { OPT_STRING, OPT_UINT, OPT_ULONG } type;
+    size_t at;
+};
+
+#define AT(f) offsetof(struct options, f)
+static const struct option_row rows[] = {
+    {"--nodes", "A,B", "run these nodes only", OPT_STRING, AT(nodes)},
+    {"--proc", "NAME", "run the nodes that the conf gives to this process", OPT_STRING, AT(proc)},
+    {"--run", "DIR", "run directory, made when missing", OPT_STRING, AT(run)},
+    {"--dilation", "N", "fabric time runs N times slower than the wall's", OPT_UINT, AT(dilation)},
+    {"--lcores", "LIST", "CPUs to run on: 1 or 0-3,6", OPT_STRING, AT(lcores)},
+    {"--frames", "N", "frames in the pool", OPT_UINT, AT(frames)},
+    {"--seed", "N", "seed of the links' faults", OPT_ULONG, AT(seed)},
+    {"--ask", "DIR",
+     "print what the processes of DIR answer to CONF as a command: /trib/ports, "
+     "/trib/links, /trib/totals, /trib/capture/start,LINK,FILE",
+     OPT_STRING, AT(ask)},
+};
+#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static void usage(FILE *out)
+{
+    fprintf(out, "usage: trib-switch CONF [options]\n");
+    for (size_t i = 0; i < N_ROWS; i++)
+        fprintf(out, "  %-10s %-5s %s\n", rows[i].name, rows[i].arg, rows[i].help);
+}
+
+static int set_option(struct options *o, const struct option_row *r, const char *value)
+{
+    char *at = (char *)o + r->at, *end;
+    unsigned long n;
+
+    if (r->type == OPT_STRING) {
+        memcpy(at, &value, sizeof(value));
+        return 0;
+    }
+    errno = 0;
+    n = strtoul(value, &end, 10);
+    if (!*value || *end || errno || value[0] == '-' ||
+        (r->type == OPT_UINT && (n > UINT32_MAX || !n))) {
+        fprintf(stderr, "trib-switch: %s: found \"%s\", expected a whole number%s\n", r->name,
+                value, r->type == OPT_UINT ? " from 1" : "");
+        return -EINVAL;
+    }
+    if (r->type == OPT_UINT)
+        *(unsigned *)at = (unsigned)n;
+    else
+        *(unsigned long *)at = n;
+    return 0;
+}
+
+static int parse_options(struct options *o, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        size_t r = 0;
+
+        if (argv[i][0] != '-') {
+            if (o->conf) {
+                fprintf(stderr, "trib-switch: found \"%s\" after \"%s\", expected one CONF\n",
+                        argv[i], o->conf);
+                return -EINVAL;
+            }
+            o->conf = argv[i];
+            continue;
+        }
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+            usage(stdout);
+            exit(0);
+        }
+        while (r < N_ROWS && strcmp(argv[i], rows[r].name))
+            r++;
+        if (r == N_ROWS || i + 1 == argc) {
+            fprintf(stderr, "trib-switch: found \"%s\"%s\n", argv[i],
+                    r == N_ROWS ? ", expected one of these:" : " without its value");
+            usage(stderr);
+            return -EINVAL;
+        }
+        if (set_option(o, &rows[r], argv[++i]))
+            return -EINVAL;
+    }
+    if (!o->conf) {
+        usage(stderr);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+/* ---- which nodes ---- */
+
+static int choose_named(const struct fabric *f, const char *list, bool *mine)
+{
+    char *copy = strdup(list), *save = NULL;
+    int rc = copy ? 0 : -ENOMEM;
+
+    for (char *t = copy ? strtok_r(copy, ",", &save) : NULL; t && !rc;
+         t = strtok_r(NULL, ",", &save)) {
+        const struct fab_node *nd = fabric_node(f, t);
+
+        if (nd && nd->outside) {
+            fprintf(stderr,
+                    "trib-switch: --nodes: found \"%s\", which is outside, expected a node "
+                    "that is emulated\n",
+                    t);
+            rc = -EINVAL;
+            continue;
+        }
+        if (nd) {
+            mine[fabric_node_index(f, nd)] = true;
+            continue;
+        }
+        fprintf(stderr, "trib-switch: --nodes: found \"%s\", expected a node of %s:", t, f->path);
+        for (uint16_t i = 0; i < f->n_nodes && i < 40; i++)
+            fprintf(stderr, " %s", f->nodes[i].name);
+        fputc('\n', stderr);
+        rc = -ENOENT;
+    }
+    free(copy);
+    return rc;
+}
+
+/* Fills mine[]; *proc: whose bell and histogram, *name: under which name it runs. */
+static int choose_nodes(const struct fabric *f, const struct options *o, bool *mine, unsigned *proc,
+                        char *name, size_t size)
+{
+    uint16_t first = 0;
+
+    *proc = 0;
+    if (o->proc) {
+        while (*proc < f->n_procs && strcmp(f->procs[*proc].name, o->proc))
+            ++*proc;
+        if (*proc == f->n_procs) {
+            fprintf(stderr, "trib-switch: --proc: found \"%s\", expected a process of %s:", o->proc,
+                    f->path);
+            for (unsigned i = 0; i < f->n_procs; i++)
+                fprintf(stderr, " %s", f->procs[i].name);
+            fputc('\n', stderr);
+            return -ENOENT;
+        }
+        for (uint16_t i = 0; i < f->procs[*proc].n_nodes; i++)
+            mine[f->procs[*proc].nodes[i]] = true;
+        snprintf(name, size, "%s", o->proc);
+        return 0;
+    }
+    if (!o->nodes) {
+        for (uint16_t i = 0; i < f->n_nodes; i++)
+            mine[i] = !f->nodes[i].outside;
+        snprintf(name, size, "%s", f->n_procs == 1 ? f->procs[0].name : "all");
+        return 0;
+    }
+    if (choose_named(f, o->nodes, mine))
+        return -ENOENT;
+    while (first < f->n_nodes && !mine[first])
+        first++;
+    if (first == f->n_nodes) {
+        fprintf(stderr, "trib-switch: --nodes: found no name, expected a list\n");
+        return -EINVAL;
+    }
+    /* Peers ring the bell of the process that the conf gives a node to; several may share one. */
+    *proc = f->nodes[first].proc;
+    snprintf(name, size, "%s", f->nodes[first].name);
+    return 0;
+}
+
+/* ---- life ---- */
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int sig)
+{
+    stop = sig;
+}
+
+static void take_signals(void)
+{
+    struct sigaction sa = {.sa_handler = on_signal};
+
+    sigaction(SIGTERM, &sa, NULL);
+    sigaction(SIGINT, &sa, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file over the user's limit is an error that is told */
+}
+
+static int set_cpus(const char *list)
+{
+    cpu_set_t set;
+    const char *p = list;
+
+    CPU_ZERO(&set);
+    while (*p) {
+        char *end;
+        unsigned long a = strtoul(p, &end, 10), b = a;
+
+        if (end != p && *end == '-') {
+            p = end + 1;
+            b = strtoul(p, &end, 10);
+        }
+        if (end == p || (*end && *end != ',') || b < a || b >= CPU_SETSIZE)
+            break;
+        for (; a <= b; a++)
+            CPU_SET(a, &set);
+        p = *end ? end + 1 : end;
+        if (!*p && !sched_setaffinity(0, sizeof(set), &set))
+            return 0;
+    }
+    fprintf(stderr,
+            "trib-switch: --lcores: found \"%s\", expected CPUs of this machine: 1 or 0-3,6\n",
+            list);
+    return -EINVAL;
+}
+
+struct process {
+    struct options opt;
+    struct fabric *fab;
+    struct rundir rd;
+    struct loop *loop;
+    bool *mine;
+    unsigned proc;
+    int pid_fd;
+    char name[FAB_NAME];
+};
+
+static void say_ready(void *ctx)
+{
+    const struct process *p = ctx;
+    char path[RUN_PATH + 64];
+    int fd;
+
+    rundir_path(&p->rd, path, sizeof(path), "proc/%s.ready", p->name);
+    fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        dprintf(fd, "pid %d\ntelemetry %s/dpdk/%s/dpdk_telemetry.v2\n", (int)getpid(), p->rd.path,
+                p->name);
+        close(fd);
+    }
+    printf("trib-switch: %s of %s is ready in %s, dilation %u\n", p->name, p->fab->name, p->rd.path,
+           clock_dilation(p->rd.sh));
+    fflush(stdout);
+}
+
+static int load(struct process *p)
+{
+    struct fab_errors *errs = calloc(1, sizeof(*errs));
+    int rc;
+
+    if (!errs)
+        return -ENOMEM;
+    p->fab = fabric_load(p->opt.conf, errs);
+    if (!p->fab)
+        fab_errors_print(errs, stderr);
+    free(errs);
+    if (!p->fab)
+        return -EINVAL;
+    p->mine = calloc(p->fab->n_nodes, sizeof(bool));
+    if (!p->mine)
+        return -ENOMEM;
+    rc = choose_nodes(p->fab, &p->opt, p->mine, &p->proc, p->name, sizeof(p->name));
+    if (rc)
+        return rc;
+    rc = rundir_open(&p->rd, p->opt.run, p->fab->name, true);
+    if (!rc)
+        rc = rundir_install(&p->rd, p->fab);
+    if (!rc)
+        rc = rundir_claim_proc(&p->rd, p->name, &p->pid_fd);
+    return rc;
+}
+
+/* Ports to the outside of our nodes: how many. EAL must know PCI devices when it starts; they go to
+ * args, as "-a ADDRESS". */
+static unsigned find_outside(const struct fabric *f, const bool *mine, const char **args,
+                             unsigned max, unsigned *n_args)
+{
+    unsigned n = 0, bus, slot, fn, domain;
+
+    *n_args = 0;
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        for (uint16_t p = 0; mine[i] && p < f->nodes[i].n_ports; p++) {
+            const char *dev = f->nodes[i].ports[p].external;
+
+            n += dev[0] != 0;
+            if (*n_args + 2 <= max && (sscanf(dev, "%x:%x:%x.%x", &domain, &bus, &slot, &fn) == 4 ||
+                                       sscanf(dev, "%x:%x.%x", &bus, &slot, &fn) == 3)) {
+                args[(*n_args)++] = "-a";
+                args[(*n_args)++] = dev;
+            }
+        }
+    return n;
+}
+
+/* The dilation: the option's; else the conf's, unless somebody has set the page's clock already.
+ * Ports to the outside know wall time only. */
+static void set_dilation(struct process *p, bool outside)
+{
+    unsigned n = p->opt.dilation;
+
+    if (!n && p->rd.created)
+        n = p->fab->dilation ? p->fab->dilation : 1000;
+    if (n > 1 && outside) {
+        fprintf(stderr, "trib-switch: found dilation %u, ports to the outside force 1\n", n);
+        n = 1;
+    }
+    if (n && n != clock_dilation(p->rd.sh))
+        clock_set_dilation(p->rd.sh, n);
+}
+
+/* Two descriptors for each process of a host: the usual soft limit of 1,024 is soon used up. */
+static void allow_descriptors(void)
+{
+    struct rlimit l;
+
+    if (!getrlimit(RLIMIT_NOFILE, &l) && l.rlim_cur < l.rlim_max) {
+        l.rlim_cur = l.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &l);
+    }
+}
+
+static int start(struct process *p)
+{
+    unsigned frames = p->opt.frames ? p->opt.frames : loop_pool_frames(p->fab, p->mine);
+    char telemetry[RUN_PATH + 64];
+    struct loop_cfg lc = {
+        .fab = p->fab, .rd = &p->rd, .proc = p->proc, .mine = p->mine, .seed = p->opt.seed};
+    const char *args[32];
+    unsigned outside, n_args;
+    int rc;
+
+    allow_descriptors();
+    if (p->opt.lcores && set_cpus(p->opt.lcores))
+        return -EINVAL;
+    snprintf(telemetry, sizeof(telemetry), "%s/%s", p->rd.path, p->name);
+    outside = find_outside(p->fab, p->mine, args, sizeof(args) / sizeof(args[0]), &n_args);
+    rc = rim_eal_init("trib-switch", telemetry, frames / 190 + 64, args, n_args);
+    if (rc)
+        return rc;
+    lc.pool = frame_pool_create("frames", frames, 256);
+    lc.parts = lc.pool ? frame_parts_create("parts", NET_PARTS, 256) : NULL;
+    if (!lc.parts) {
+        fprintf(stderr, "trib-switch: no memory for %u frames: %s\n", frames,
+                rte_strerror(rte_errno));
+        return -ENOMEM;
+    }
+    set_dilation(p, outside);
+    rc = loop_create(&p->loop, &lc);
+    if (rc)
+        fprintf(stderr, "trib-switch: %s: %s\n", p->name, strerror(-rc));
+    return rc;
+}
+
+static void finish(struct process *p)
+{
+    char path[RUN_PATH + 64];
+
+    telemetry_serve(NULL, NULL);
+    loop_destroy(p->loop);
+    if (p->pid_fd >= 0) {
+        if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.ready", p->name))
+            unlink(path);
+        if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.start", p->name))
+            unlink(path);
+        if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.pid", p->name))
+            unlink(path);
+        close(p->pid_fd);
+        rim_eal_cleanup();
+    }
+    if (p->rd.sh) /* the last one puts out the light */
+        rundir_remove(&p->rd);
+    rundir_close(&p->rd);
+    free(p->mine);
+    fabric_free(p->fab);
+}
+
+int main(int argc, char **argv)
+{
+    struct process p = {.pid_fd = -1};
+    int rc;
+
+    if (parse_options(&p.opt, argc, argv))
+        return 2;
+    if (p.opt.ask)
+        return telemetry_ask(p.opt.ask, p.opt.conf);
+    take_signals();
+    rc = load(&p);
+    if (!rc)
+        rc = start(&p);
+    if (!rc) {
+        telemetry_serve(p.loop, p.mine);
+        loop_run(p.loop, &stop, say_ready, &p);
+    }
+    finish(&p);
+    return rc ? 1 : 0;
+}

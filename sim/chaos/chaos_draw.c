@@ -1,0 +1,303 @@
+/* What a seed draws besides the fabric: ranks, operations, faults. */
+#include "sim/chaos/chaos_priv.h"
+
+#include "host/bench/options.h"
+#include "host/coll/alg/sched.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* ---- ranks ---- */
+
+/* Does the model find a way for any collective? */
+static bool can(const struct chaos_case *k, enum coll_algo algo)
+{
+    uint16_t tree[COLL_TREES];
+
+    for (unsigned t = 0; t < k->n_trees; t++)
+        tree[t] = (uint16_t)(k->tree + t);
+    for (int kind = 0; kind < COLL_KINDS; kind++) {
+        struct coll_args a = {.kind = (enum coll_kind)kind,
+                              .algo = algo,
+                              .count = kind == COLL_BARRIER ? 0 : 64,
+                              .type = DT_FP32};
+        struct coll_prediction p;
+
+        a.send = &a;
+        a.recv = &p;
+        if (!coll_predict_trees(k->fab, &a, k->nranks, k->host_of_rank, tree, k->n_trees, k->window,
+                                &p))
+            return true;
+    }
+    return false;
+}
+
+static unsigned scale_out_trees(const struct fabric *f)
+{
+    unsigned n = 0;
+
+    while (n < f->n_trees && f->trees[n].domain == FAB_NONE)
+        n++;
+    return n ? n : f->n_trees;
+}
+
+static void place(struct chaos_case *k)
+{
+    unsigned hosts = k->fab->n_hosts < CHAOS_RANKS ? k->fab->n_hosts : CHAOS_RANKS;
+    unsigned per_host = below(k, DRAW_RANKS, 5) || k->fab->slots_per_host < 2 ? 1 : 2, used;
+    bool gaps = !below(k, DRAW_RANKS, 4);
+
+    used = below(k, DRAW_RANKS, 2) ? hosts : 1 + (unsigned)below(k, DRAW_RANKS, hosts);
+    if (used < 2 && per_host < 2)
+        used = 2;
+    if (used * per_host > CHAOS_RANKS)
+        per_host = 1;
+    for (unsigned h = 0, left = used; h < k->fab->n_hosts && left; h++) {
+        unsigned spare = k->fab->n_hosts - h - left;
+
+        if (gaps && spare && !below(k, DRAW_RANKS, 3))
+            continue;
+        left--;
+        for (unsigned i = 0; i < per_host; i++)
+            k->host_of_rank[k->nranks++] = (uint16_t)h;
+    }
+}
+
+/* Half the usual one; else those that need switches in some order and the ring behind them, or
+ * SHARP and nothing behind it. */
+static void choose_policy(struct chaos_case *k)
+{
+    static const enum coll_algo by_switches[] = {ALGO_SHARP, ALGO_NVLS, ALGO_HIER_SHARP,
+                                                 ALGO_NVLS_SHARP};
+
+    k->goes_on = true;
+    if (below(k, DRAW_RANKS, 2))
+        return;
+    if (k->n_trees && below(k, DRAW_RANKS, 2)) {
+        k->policy[k->n_policy++] = ALGO_SHARP;
+        k->goes_on = false;
+        return;
+    }
+    for (unsigned i = 0, first = (unsigned)below(k, DRAW_RANKS, 4); i < 4; i++)
+        if (k->algos >> by_switches[(first + i) % 4] & 1)
+            k->policy[k->n_policy++] = by_switches[(first + i) % 4];
+    k->policy[k->n_policy++] = ALGO_RING;
+}
+
+int chaos_draw_ranks(struct chaos_case *k)
+{
+    unsigned trees = scale_out_trees(k->fab);
+
+    place(k);
+    if (trees) {
+        k->tree = (uint16_t)below(k, DRAW_RANKS, trees);
+        k->n_trees = 1 + (unsigned)below(k, DRAW_RANKS, trees - k->tree < 2 ? 1 : 2);
+    }
+    k->window = below(k, DRAW_RANKS, 3) ? 0 : 8u << below(k, DRAW_RANKS, 6);
+    for (int a = 0; a < ALGO_COUNT; a++)
+        if ((a != ALGO_SHARP || k->n_trees) && can(k, (enum coll_algo)a))
+            k->algos |= 1u << a;
+    choose_policy(k);
+    return k->algos ? 0 : -ENOTSUP;
+}
+
+/* ---- operations ---- */
+
+static bool has(const struct chaos_case *k, struct comm *c, enum coll_kind kind,
+                enum coll_algo algo)
+{
+    struct coll_args a = {
+        .kind = kind, .algo = algo, .count = kind == COLL_BARRIER ? 0 : 1, .type = DT_FP32};
+
+    return k->algos >> algo & 1 && comm_supports(c, &a);
+}
+
+/* A communicator that has failed has nothing any more. */
+static bool has_any(const struct chaos_case *k, struct comm *c)
+{
+    for (int kind = 0; kind < COLL_KINDS; kind++)
+        for (int algo = 0; algo < ALGO_COUNT; algo++)
+            if (has(k, c, (enum coll_kind)kind, (enum coll_algo)algo))
+                return true;
+    return false;
+}
+
+/* Half of all are all-reduces; of the algorithms each as often. Where the communicator has none,
+ * any of the fabric's, and every rank is told why not. */
+static void choose_kind(struct chaos_case *k, struct comm *c, struct job_op *op)
+{
+    bool any = has_any(k, c);
+
+    do {
+        op->kind =
+            below(k, DRAW_OPS, 2) ? COLL_ALLREDUCE : (enum coll_kind)below(k, DRAW_OPS, COLL_KINDS);
+        op->algo = (enum coll_algo)below(k, DRAW_OPS, ALGO_COUNT);
+    } while (any ? !has(k, c, op->kind, op->algo) : !(k->algos >> op->algo & 1));
+}
+
+void chaos_draw_op(struct chaos_case *k, struct comm *c, struct job_op *op)
+{
+    static const size_t counts[] = {0, 1, 2, 3, 7, 64, 997, 1024, 4093, 8192, 30011};
+    size_t limit;
+
+    choose_kind(k, c, op);
+    do {
+        op->type = (enum dtype)below(k, DRAW_OPS, DT_COUNT);
+        op->op = (enum redop)below(k, DRAW_OPS, OP_COUNT);
+    } while (!arith_valid(op->op, op->type));
+    op->root = (unsigned)below(k, DRAW_OPS, k->nranks);
+    op->count = below(k, DRAW_OPS, 2) ? counts[below(k, DRAW_OPS, 11)] : below(k, DRAW_OPS, 20000);
+    limit = (k->plan.n ? CHAOS_BUFFER / 4 : CHAOS_BUFFER) /
+            (op->kind == COLL_ALLREDUCE ? 1 : k->nranks);
+    if (op->count * dtype_size(op->type) > limit)
+        op->count = limit / dtype_size(op->type) - below(k, DRAW_OPS, 100);
+    if (op->kind == COLL_BARRIER)
+        op->count = 0;
+    if (op->kind == COLL_ALLTOALL && !below(k, DRAW_OPS, 3))
+        op->sparse = 1 + (unsigned)below(k, DRAW_OPS, k->nranks);
+    op->in_place = below(k, DRAW_OPS, 2);
+    op->mm_self = below(k, DRAW_OPS, 2);
+    op->skew_ps = below(k, DRAW_OPS, 2) ? (int64_t)below(k, DRAW_OPS, 50) * PS_PER_US : 0;
+    op->seed = random_next(&k->rng[DRAW_OPS]);
+}
+
+const char *chaos_op_text(const struct job_op *op, char *buf, size_t size)
+{
+    snprintf(buf, size, "%s by %s %s %s x%zu root %u%s", coll_name(op->kind),
+             sched_algo_name(op->algo), dtype_name(op->type), redop_name(op->op), op->count,
+             op->root, op->in_place ? " in place" : "");
+    return buf;
+}
+
+/* ---- faults ---- */
+
+static uint64_t draw(struct chaos_case *k, uint64_t n)
+{
+    return below(k, DRAW_FAULTS, n);
+}
+
+/* From nanoseconds to milliseconds, each decade as often. */
+static int64_t moment(struct chaos_case *k)
+{
+    return (int64_t)(1 + draw(k, 1000)) * PS_PER_NS << draw(k, 13);
+}
+
+static int add(struct chaos_case *k, struct fault_event e)
+{
+    return fault_plan_add(&k->plan, &e);
+}
+
+/* Up to 5 % each of loss, duplication and reordering a hop. */
+static int noise(struct chaos_case *k, uint16_t link, int64_t at)
+{
+    struct fault_event e = fault_event(FAULT_LINK, link, at);
+
+    e.loss = draw(k, 2) ? (double)draw(k, 51) / 1000 : 0;
+    e.dup = draw(k, 2) ? (double)draw(k, 51) / 1000 : 0;
+    e.reorder = draw(k, 2) ? (double)draw(k, 51) / 1000 : 0;
+    e.corrupt = draw(k, 2) ? (double)draw(k, 5) / 1000 : 0;
+    e.jitter_ps = draw(k, 2) ? (int64_t)draw(k, 2000) * PS_PER_NS : 0;
+    e.seed = (int64_t)draw(k, 1u << 31);
+    return add(k, e);
+}
+
+/* Down, and mostly up again. */
+static int flap(struct chaos_case *k, enum fault_of of, uint16_t which)
+{
+    struct fault_event e = fault_event(of, which, moment(k));
+    int rc;
+
+    e.down = true;
+    rc = add(k, e);
+    if (!rc && draw(k, 5)) {
+        e.down = false;
+        e.up = true;
+        e.at_ps += moment(k);
+        rc = add(k, e);
+    }
+    return rc;
+}
+
+static uint16_t some_switch(struct chaos_case *k)
+{
+    return k->fab->switches[draw(k, k->fab->n_switches)];
+}
+
+static uint16_t some_host(struct chaos_case *k)
+{
+    return k->fab->hosts[k->host_of_rank[draw(k, k->nranks)]];
+}
+
+static int restart(struct chaos_case *k)
+{
+    struct fault_event e = fault_event(FAULT_NODE, some_switch(k), moment(k));
+
+    e.restart_ps = moment(k);
+    return add(k, e);
+}
+
+static int slow(struct chaos_case *k)
+{
+    struct fault_event e =
+        fault_event(FAULT_HOST, some_host(k), draw(k, 2) ? FAULT_ALWAYS : moment(k));
+    int rc;
+
+    e.slow = 2 + (uint32_t)draw(k, 30);
+    rc = add(k, e);
+    if (!rc && draw(k, 2)) {
+        e.slow = 1;
+        e.at_ps = (e.at_ps < 0 ? 0 : e.at_ps) + moment(k);
+        rc = add(k, e);
+    }
+    return rc;
+}
+
+static int death(struct chaos_case *k)
+{
+    bool host = draw(k, 2);
+    struct fault_event e =
+        fault_event(host ? FAULT_HOST : FAULT_RANK,
+                    host ? some_host(k) : (uint16_t)draw(k, k->nranks), moment(k));
+
+    e.die = true;
+    if (draw(k, 2))
+        e.told_ps = moment(k);
+    return add(k, e);
+}
+
+static int exhaustion(struct chaos_case *k)
+{
+    struct fault_event e =
+        fault_event(FAULT_AN, some_switch(k), draw(k, 3) ? FAULT_ALWAYS : moment(k));
+    const struct fab_node *n = &k->fab->nodes[e.which];
+
+    e.mbufs = (int64_t)draw(k, 1000);
+    return n->reduce.on || n->multimem ? add(k, e) : 0;
+}
+
+int chaos_draw_faults(struct chaos_case *k)
+{
+    bool switches = k->fab->n_switches > 0;
+    int rc = 0;
+
+    if (!draw(k, 5))
+        return 0; /* a quiet day */
+    if (draw(k, 2))
+        rc = noise(k, FAULT_ALL, FAULT_ALWAYS);
+    if (!rc && !draw(k, 3))
+        rc = noise(k, (uint16_t)draw(k, k->fab->n_links), moment(k));
+    if (!rc && !draw(k, 4))
+        rc = slow(k);
+    if (!rc && !draw(k, 5))
+        rc = flap(k, FAULT_LINK, (uint16_t)draw(k, k->fab->n_links));
+    if (!rc && switches && !draw(k, 7))
+        rc = exhaustion(k);
+    if (!rc && switches && !draw(k, 10))
+        rc = restart(k);
+    if (!rc && !draw(k, 16))
+        rc = flap(k, FAULT_NODE, switches ? some_switch(k) : some_host(k));
+    if (!rc && !draw(k, 8))
+        rc = death(k);
+    fault_plan_sort(&k->plan);
+    return rc;
+}

@@ -1,0 +1,158 @@
+/* Operations back to back, on data that is the caller's. */
+#include "sim/job/sim_job_priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+int job_buffers(struct job *j, size_t bytes)
+{
+    return job_make_buffers(j, bytes);
+}
+
+void *job_buffer(struct job *j, unsigned rank, unsigned which)
+{
+    return which ? j->mem[rank].out : j->mem[rank].in;
+}
+
+/* Ranks of several hosts may come to this at the same time. */
+static void rank_over(struct job *j, unsigned r, int64_t now, int rc, const char *why)
+{
+    struct member *m = &j->mem[r];
+
+    m->ended = true;
+    m->rc = rc;
+    m->end_ps = now;
+    snprintf(m->why, sizeof(m->why), "%s", why);
+    job_await(j, r, false);
+    j->failures += rc != 0;
+    j->left--;
+}
+
+static void start_next(struct job *j, unsigned r, int64_t now)
+{
+    struct member *m = &j->mem[r];
+    struct coll_args a = {0};
+    char err[COMM_TEXT] = "";
+    int rc;
+
+    j->loop->args(j->loop->ctx, r, &a);
+    rc = coll_start(m->comm, &a, &m->req, err);
+    if (rc) {
+        m->req = NULL;
+        rank_over(j, r, now, rc, *err ? err : strerror(-rc));
+    }
+}
+
+/* An operation may end in the call that starts it (one rank, or nothing to move). */
+void job_loop_look(struct job *j, unsigned r, int64_t now)
+{
+    struct member *m = &j->mem[r];
+
+    while (m->started && !m->ended && !job_dead(j, r)) {
+        int rc = coll_test(m->req);
+
+        if (!rc)
+            return;
+        coll_free(m->req);
+        m->req = NULL;
+        if (rc < 0)
+            rank_over(j, r, now, rc, comm_error(m->comm));
+        else if (++m->ops == j->loop->n)
+            rank_over(j, r, now, 0, "");
+        else
+            start_next(j, r, now);
+        if (!m->ended)
+            job_progress(j, r);
+    }
+}
+
+static bool loop_over(void *ctx)
+{
+    struct job *j = ctx;
+
+    return !j->left || j->failures || (j->loop->stop && j->loop->stop(j->loop->ctx));
+}
+
+/* Whoever failed first, and of several at that time the first rank, is who says why. */
+static int failure(struct job *j)
+{
+    struct job_loop *l = j->loop;
+    unsigned first = j->cfg.nranks;
+
+    for (unsigned r = 0; r < j->cfg.nranks; r++)
+        if (j->mem[r].ended && j->mem[r].rc &&
+            (first == j->cfg.nranks || j->mem[r].end_ps < j->mem[first].end_ps))
+            first = r;
+    l->failed_ranks = (int)j->failures;
+    snprintf(l->text, sizeof(l->text), "rank %u: %s", first, j->mem[first].why);
+    return -EIO;
+}
+
+static int verdict(struct job *j)
+{
+    struct job_loop *l = j->loop;
+
+    if (j->failures)
+        return failure(j);
+    for (unsigned r = 0; r < j->cfg.nranks; r++) {
+        struct member *m = &j->mem[r];
+
+        if (m->end_ps - m->start_ps > l->time_ps)
+            l->time_ps = m->end_ps - m->start_ps;
+        if (!m->ended && l->stop && l->stop(l->ctx))
+            return -ECANCELED;
+        if (job_dead(j, r)) {
+            snprintf(l->text, sizeof(l->text), "rank %u has died", r);
+            return -EIO;
+        }
+        if (!m->ended) {
+            snprintf(l->text, sizeof(l->text), "rank %u has not ended within %.3f s of fabric time",
+                     r, (double)l->limit_ps / PS_PER_S);
+            return -ETIME;
+        }
+    }
+    return 0;
+}
+
+int job_loop_run(struct job *j, struct job_loop *l)
+{
+    int64_t now = world_now(j->cfg.w);
+    bool over = false;
+    int rc;
+
+    l->time_ps = 0;
+    l->failed_ranks = 0;
+    l->text[0] = '\0';
+    j->loop = l;
+    j->left = j->cfg.nranks;
+    j->failures = 0;
+    for (unsigned r = 0; r < j->cfg.nranks; r++) {
+        struct member *m = &j->mem[r];
+
+        m->start_ps = now;
+        m->started = true;
+        m->ended = false;
+        m->ops = 0;
+        m->rc = 0;
+        job_await(j, r, true);
+    }
+    for (unsigned r = 0; r < j->cfg.nranks && !over; r++) {
+        start_next(j, r, now);
+        if (!j->mem[r].ended)
+            job_progress(j, r);
+        job_loop_look(j, r, now);
+        over = l->stop && l->stop(l->ctx); /* schedules of thousands of ranks take their time */
+    }
+    if (!over)
+        job_drive_slices(j, now + l->limit_ps, loop_over, j);
+    rc = verdict(j);
+    for (unsigned r = 0; r < j->cfg.nranks; r++) {
+        if (j->mem[r].req)
+            coll_free(j->mem[r].req);
+        j->mem[r].req = NULL;
+        j->mem[r].started = false;
+        job_await(j, r, false);
+    }
+    j->loop = NULL;
+    return rc;
+}

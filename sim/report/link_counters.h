@@ -1,0 +1,30 @@
+/*
+ * What each direction of each link carried and suffered: during the timed operations of each row,
+ * and from beginning to end. For a table and for JSON.
+ */
+#ifndef TRIB_SIM_REPORT_LINK_COUNTERS_H
+#define TRIB_SIM_REPORT_LINK_COUNTERS_H
+
+#include "host/bench/row.h"
+#include "switch/net/net.h"
+
+#include <stdio.h>
+
+struct counters;
+struct json_t;
+
+/* named: links to report [f->n_links], whether they carried anything or not; NULL: those that did.
+ * 0 or -ENOMEM. */
+int counters_create(struct counters **c, const struct fabric *f, const bool *named);
+void counters_destroy(struct counters *c); /* NULL: nothing */
+/* Around the timed operations of a row in one place. counters_end() leaves its JSON with the run;
+ * 0 or -ENOMEM. */
+void counters_begin(struct counters *c, struct net *n);
+int counters_end(struct counters *c, struct net *n, struct row *r, int place);
+/* From the beginning of the net, whose time it is now, on; the caller's. NULL: no memory. */
+struct json_t *counters_total(struct counters *c, struct net *n);
+/* A table for each row that was counted, its busiest links first; of rows that ran in both places
+ * the one out of place. */
+void counters_print(const struct counters *c, FILE *out);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * What trib-sim was asked to do: its own options, and those of trib-perf, which it takes too.
+ */
+#ifndef TRIB_SIM_SIM_OPTIONS_H
+#define TRIB_SIM_SIM_OPTIONS_H
+
+#include "host/bench/options.h"
+
+struct sim_opts {
+    uint64_t seed, frames, threads; /* the last two: 0: as many as it takes */
+    bool lengths;                   /* --payload none */
+    bool counters;
+    const char *trace;    /* file; NULL: none */
+    const char *faults;   /* a fault plan's file; NULL: none */
+    const char *beside;   /* "A:B": a flow between these hosts; NULL: none */
+    const char *chaos;    /* a seed, or FIRST-LAST; NULL: rows as trib perf has them */
+    const char *conf;     /* of chaos: the fabric; NULL: drawn */
+    double seed_wall;     /* of chaos: seconds a seed may take; 0: the usual */
+    const char *place;    /* "out" or "in" of place alone; NULL: both */
+    const char *links;    /* names, of the trace and the counters; NULL: all */
+    const char *workload; /* a training step's file instead of a collective; NULL: none */
+};
+
+/* Fills both from argv and TRIB_ALGO. OPT_BAD: err (OPT_ERR bytes) says what was found and what is
+ * expected. */
+int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char **argv, char *err);
+void sim_options_usage(FILE *out);
+
+#endif

@@ -1,0 +1,311 @@
+/*
+ * trib sim CONF --workload FILE: what a training step's communication takes on a fabric, and what
+ * of it shows, once by the hosts' algorithms and once with the switches' help.
+ */
+#include "sim/step/step.h"
+
+#include "base/atomic_output.h"
+#include "base/table.h"
+#include "host/bench/options.h"
+#include "host/coll/alg/sched.h"
+#include "host/coll/comm.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const way_names[STEP_WAYS] = {"hosts", "switches"};
+
+/* A step in one way. */
+struct step_sum {
+    double comms_s;                    /* of one GPU, whether hidden or not */
+    double step_s, exposed_s;          /* exposed: what the step would gain if links took no time */
+    double kind_exposed_s[ROOF_KINDS]; /* if one kind's took none */
+    int binds;                         /* roof_kind; BINDS_MATH, BINDS_BUBBLE */
+};
+enum { BINDS_MATH = ROOF_KINDS, BINDS_BUBBLE };
+
+struct step_report {
+    const struct step_opts *o;
+    struct step_use use[STEP_USES];
+    unsigned n;
+    struct roof roof[ROOF_KINDS];
+    double math_s, bubble_s; /* at the device's peak: all GPUs alike; what stages wait for each
+                                other and for the fullest of them without any communication */
+    struct step_sum sum[STEP_WAYS];
+};
+
+static const char *binds_name(int b)
+{
+    return b == BINDS_MATH ? "computing" : b == BINDS_BUBBLE ? "pipeline" : roof_kind_name(b);
+}
+
+/* ---- sums ---- */
+
+static int sum_up(struct step_report *r, enum step_way way)
+{
+    struct step_cost c = step_cost(r->o->work, r->use, r->n, way), free_of = c;
+    struct step_sum *s = &r->sum[way];
+    double most = r->math_s;
+
+    for (unsigned i = 0; i < r->n; i++)
+        s->comms_s += r->use[i].took[way].s * r->use[i].times;
+    memset(free_of.comms, 0, sizeof(free_of.comms));
+    s->step_s = step_seconds(&c);
+    r->bubble_s = step_seconds(&free_of) - r->math_s;
+    if (s->step_s < 0 || r->bubble_s + r->math_s < 0)
+        return -ENOMEM;
+    s->exposed_s = s->step_s - r->math_s - r->bubble_s;
+    s->binds = BINDS_MATH;
+    if (r->bubble_s > most)
+        most = r->bubble_s, s->binds = BINDS_BUBBLE;
+    for (int k = 0; k < ROOF_KINDS; k++) {
+        free_of = c;
+        free_of.comms[k] = 0;
+        s->kind_exposed_s[k] = s->step_s - step_seconds(&free_of);
+        if (s->kind_exposed_s[k] > most)
+            most = s->kind_exposed_s[k], s->binds = k;
+    }
+    return 0;
+}
+
+/* ---- print ---- */
+
+static const char *size_text(char *b, size_t n, double bytes)
+{
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB"};
+    unsigned u = 0;
+
+    for (; u < 3 && bytes >= 1024; u++)
+        bytes /= 1024;
+    snprintf(b, n, u ? "%.1f %s" : "%.0f %s", bytes, unit[u]);
+    return b;
+}
+
+static const char *took_text(char *b, size_t n, const struct step_took *t)
+{
+    snprintf(b, n, "%.3f%s", t->s * 1e3, t->longer || t->wider ? "*" : "");
+    return b;
+}
+
+static void print_uses(const struct step_report *r)
+{
+    static const char *const heads[] = {"parallel",     "collective", "group",     "stride",
+                                        "size",         "a step",     "hosts: ms", "by",
+                                        "switches: ms", "by",         NULL};
+    struct table *t = table_new(heads);
+    char b[32];
+
+    for (unsigned i = 0; t && i < r->n; i++) {
+        const struct step_use *u = &r->use[i];
+
+        table_cell(t, "%s%s", roof_kind_name(u->kind), u->experts ? " (experts)" : "");
+        table_cell(t, "%s", coll_name(u->coll));
+        table_cell(t, "%u", u->degree);
+        table_cell(t, "%llu", (unsigned long long)u->stride);
+        table_cell(t, "%s", size_text(b, sizeof(b), (double)u->bytes));
+        table_cell(t, "%.0f", u->times);
+        for (int w = 0; w < STEP_WAYS; w++) {
+            table_cell(t, "%s", took_text(b, sizeof(b), &u->took[w]));
+            table_cell(t, "%s", sched_algo_name(u->took[w].algo));
+        }
+    }
+    if (t)
+        table_print(t, stdout);
+}
+
+static void print_kinds(const struct step_report *r)
+{
+    static const char *const heads[] = {"parallel",     "theory: ms", "hosts: ms", "exposed",
+                                        "switches: ms", "exposed",    NULL};
+    struct table *t = table_new(heads);
+
+    for (int k = 0; t && k < ROOF_KINDS; k++) {
+        double sum[STEP_WAYS] = {0};
+
+        if (!r->roof[k].used)
+            continue;
+        for (unsigned i = 0; i < r->n; i++)
+            for (int w = 0; w < STEP_WAYS; w++)
+                sum[w] +=
+                    r->use[i].kind == (enum roof_kind)k ? r->use[i].took[w].s * r->use[i].times : 0;
+        table_cell(t, "%s", roof_kind_name(k));
+        if (r->roof[k].comms_s > 0)
+            table_cell(t, "%.2f", r->roof[k].comms_s * 1e3);
+        else
+            table_cell(t, "%s", "");
+        for (int w = 0; w < STEP_WAYS; w++) {
+            table_cell(t, "%.2f", sum[w] * 1e3);
+            table_cell(t, "%.2f", r->sum[w].kind_exposed_s[k] * 1e3);
+        }
+    }
+    if (t)
+        table_print(t, stdout);
+}
+
+static void print_steps(const struct step_report *r)
+{
+    static const char *const heads[] = {"collectives by", "T_math",  "pipeline",
+                                        "T_comms",        "exposed", "T_step",
+                                        "of peak",        "binds",   NULL};
+    struct table *t = table_new(heads);
+
+    for (int w = 0; t && w < STEP_WAYS; w++) {
+        const struct step_sum *s = &r->sum[w];
+
+        table_cell(t, "%s", way_names[w]);
+        table_cell(t, "%.2f", r->math_s * 1e3);
+        table_cell(t, "%.2f", r->bubble_s * 1e3);
+        table_cell(t, "%.2f", s->comms_s * 1e3);
+        table_cell(t, "%.2f", s->exposed_s * 1e3);
+        table_cell(t, "%.2f", s->step_s * 1e3);
+        table_cell(t, "%.1f %%", 100 * r->math_s / s->step_s);
+        table_cell(t, "%s", binds_name(s->binds));
+    }
+    if (t)
+        table_print(t, stdout);
+}
+
+static void print(const struct step_report *r)
+{
+    const struct workload *w = r->o->work;
+
+    printf(
+        "# trib-sim: a training step of %s on %s, virtual time\n"
+        "# %llu GPUs: tp %u, dp %u, pp %u, ep %u, zero %u; %u microbatches of %llu tokens; "
+        "%s at %.0f TFLOP/s\n#\n"
+        "# Collectives of a GPU, each simulated once; * extrapolated beyond %u MiB or %u ranks\n",
+        w->name, r->o->fab->name, (unsigned long long)workload_gpus(w), w->tp, w->dp, w->pp, w->ep,
+        w->zero, w->microbatches, (unsigned long long)workload_microbatch_tokens(w),
+        w->device->name, device_flops(w->device, w->type) * 1e-12, STEP_LONG_MIB, STEP_WIDE_RANKS);
+    if (workload_gpus(w) > r->o->fab->n_hosts)
+        printf("# The fabric has %u of these GPUs: groups that reach further are taken as far as "
+               "it goes\n",
+               r->o->fab->n_hosts);
+    print_uses(r);
+    printf("#\n# In a step (ms): by the bandwidths of levels, simulated, and what the step would "
+           "gain without it\n");
+    print_kinds(r);
+    printf("#\n# The step (ms); computing at the device's peak\n");
+    print_steps(r);
+    printf("#\n# The workload's own figure: %.1f %% of peak\n# Switches instead of hosts: the step "
+           "is %.3f times as fast, communication %.3f "
+           "times\n",
+           100 * w->utilisation, r->sum[STEP_HOSTS].step_s / r->sum[STEP_SWITCHES].step_s,
+           r->sum[STEP_SWITCHES].comms_s > 0
+               ? r->sum[STEP_HOSTS].comms_s / r->sum[STEP_SWITCHES].comms_s
+               : 1);
+}
+
+/* ---- JSON ---- */
+
+static json_t *took_json(const struct step_took *t)
+{
+    return json_pack("{s:s, s:f, s:I, s:b, s:b}", "algo", sched_algo_name(t->algo), "time_us",
+                     t->s * 1e6, "simulated_bytes", (json_int_t)t->bytes, "extrapolated_bytes",
+                     t->longer, "extrapolated_ranks", t->wider);
+}
+
+static json_t *use_json(const struct step_use *u)
+{
+    return json_pack(
+        "{s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:o}", "parallel", roof_kind_name(u->kind),
+        "experts", u->experts, "collective", coll_name(u->coll), "group", (json_int_t)u->degree,
+        "simulated_ranks", (json_int_t)u->ranks, "stride", (json_int_t)u->stride, "size_bytes",
+        (json_int_t)u->bytes, "times", u->times, "hosts", took_json(&u->took[STEP_HOSTS]),
+        "switches", took_json(&u->took[STEP_SWITCHES]));
+}
+
+static json_t *sum_json(const struct step_report *r, int w)
+{
+    const struct step_sum *s = &r->sum[w];
+    json_t *j =
+        json_pack("{s:f, s:f, s:f, s:s}", "comms_us", s->comms_s * 1e6, "exposed_us",
+                  s->exposed_s * 1e6, "step_us", s->step_s * 1e6, "binds", binds_name(s->binds));
+    json_t *kinds = json_object();
+
+    for (int k = 0; k < ROOF_KINDS; k++)
+        if (r->roof[k].used)
+            json_object_set_new(kinds, roof_kind_name(k), json_real(s->kind_exposed_s[k] * 1e6));
+    json_object_set_new(j, "exposed_by_us", kinds);
+    return j;
+}
+
+static int write_json(const struct step_report *r)
+{
+    json_t *uses = json_array(), *theory = json_object(), *j;
+    int rc;
+
+    for (unsigned i = 0; i < r->n; i++)
+        json_array_append_new(uses, use_json(&r->use[i]));
+    for (int k = 0; k < ROOF_KINDS; k++)
+        if (r->roof[k].used)
+            json_object_set_new(theory, roof_kind_name(k), json_real(r->roof[k].comms_s * 1e6));
+    j = json_pack("{s:s, s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:o}", "workload", r->o->work->name,
+                  "fabric", r->o->fab->name, "gpus", (json_int_t)workload_gpus(r->o->work),
+                  "math_us", r->math_s * 1e6, "pipeline_us", r->bubble_s * 1e6, "collectives", uses,
+                  "theory_us", theory, "hosts", sum_json(r, STEP_HOSTS), "switches",
+                  sum_json(r, STEP_SWITCHES));
+    rc = j ? out_json(r->o->json, j, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) : -ENOMEM;
+    json_decref(j);
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+/* Two GPUs of every group are enough to stand for it, and for the stages and shards between. */
+static int fits(const struct step_opts *o, const struct step_use *u, unsigned n, char *err)
+{
+    uint64_t passes = (uint64_t)o->work->pp * o->work->microbatches;
+
+    if (passes > STEP_PASSES) {
+        snprintf(err, COMM_TEXT,
+                 "%.80s: found %u stages of %u microbatches, expected at most %u of all stages "
+                 "together",
+                 o->work->name, o->work->pp, o->work->microbatches, STEP_PASSES);
+        return -EINVAL;
+    }
+    for (unsigned i = 0; i < n; i++)
+        if (u[i].stride >= o->fab->n_hosts) {
+            snprintf(err, COMM_TEXT,
+                     "%.80s: found %s parallel groups whose GPUs are %llu apart, expected a fabric "
+                     "of more than so many, %s has %u",
+                     o->work->name, roof_kind_name(u[i].kind), (unsigned long long)u[i].stride,
+                     o->fab->name, o->fab->n_hosts);
+            return -EINVAL;
+        }
+    return 0;
+}
+
+int step_run(const struct step_opts *o, char *err)
+{
+    struct step_report r = {.o = o};
+    struct cost_levels levels;
+    int rc;
+
+    r.n = step_uses(o->work, r.use);
+    rc = fits(o, r.use, r.n, err);
+    if (rc)
+        return rc;
+    cost_levels(o->fab, &levels);
+    roofline_workload(o->work, &levels, r.roof);
+    if (workload_gpus(o->work) > o->fab->n_hosts) /* its levels are not all there */
+        for (int k = 0; k < ROOF_KINDS; k++)
+            r.roof[k].comms_s = 0;
+    r.math_s = workload_step_flops(o->work) /
+               (device_flops(o->work->device, o->work->type) * (double)workload_gpus(o->work));
+    rc = step_measure(o->fab, r.use, r.n, o->pool, o->seed, o->stop, err);
+    for (int w = 0; !rc && w < STEP_WAYS; w++)
+        rc = sum_up(&r, w);
+    if (rc) {
+        if (!*err)
+            snprintf(err, COMM_TEXT, "%s", strerror(-rc));
+        return rc;
+    }
+    print(&r);
+    rc = o->json ? write_json(&r) : 0;
+    if (rc)
+        snprintf(err, COMM_TEXT, "cannot write %s: %s", o->json, strerror(-rc));
+    return rc;
+}

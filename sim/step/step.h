@@ -1,0 +1,98 @@
+/*
+ * A training step: which collectives a workload's parallelism makes, what each takes on a fabric in
+ * virtual time, and how long the step is when computing and communication overlap.
+ *
+ *   step_uses.c      workload to collectives (pure)
+ *   step_measure.c   collectives to times, in virtual time
+ *   step_time.c      times to the length of a step (pure)
+ *   step.c           all of it, printed and as JSON
+ *
+ * Times of a step are seconds as double: they are results, no control decision reads them.
+ */
+#ifndef TRIB_SIM_STEP_STEP_H
+#define TRIB_SIM_STEP_STEP_H
+
+#include "fabric/theory/roofline.h"
+#include "host/coll/coll.h"
+
+#include <rte_mempool.h>
+
+/* By whom collectives are done: the hosts' own algorithms, or with the switches' help. */
+enum step_way { STEP_HOSTS, STEP_SWITCHES, STEP_WAYS };
+
+/* How long one of them takes. */
+struct step_took {
+    enum coll_algo algo;
+    double s;
+    bool longer, wider; /* extrapolated to its bytes; to its ranks */
+    uint64_t bytes;     /* simulated */
+};
+
+/* What a GPU does `times` a step, with `degree` GPUs each `stride` after the one before. */
+struct step_use {
+    enum roof_kind kind;
+    bool experts; /* DATA: of the experts' copies */
+    enum coll_kind coll;
+    uint32_t degree;
+    uint64_t stride;
+    uint64_t bytes; /* nccl-tests' size: the larger of a rank's buffers */
+    double times;
+    uint32_t ranks; /* simulated of the group */
+    struct step_took took[STEP_WAYS];
+};
+
+#define STEP_USES 8
+/*
+ * Of the fullest pipeline stage:
+ *   tensor    an all-reduce of the activations after attention and after the feed-forward block of
+ *             each layer, forward and backward (Megatron-LM)
+ *   expert    an all-to-all to the experts and one back for each of their layers, forward and
+ *             backward; a token is sent once to each GPU that has one of its experts, k at most
+ *   data      ZeRO 0: all-reduce of the gradients; 1 and 2: reduce-scatter, and all-gather of the
+ *             weights; 3: one more of these. Copies of experts by themselves
+ *   pipeline  activations to the next stage and gradients to the one before
+ */
+unsigned step_uses(const struct workload *w, struct step_use u[STEP_USES]);
+
+/* What the schedule is made of; seconds. */
+struct step_cost {
+    unsigned layers, stages, microbatches; /* layers: of a stage */
+    double forward, backward;              /* computing of one layer and microbatch */
+    double comms[ROOF_KINDS];              /* TP, EP: of one layer, microbatch and direction; PP: of
+                                              one message; DP: of one pass over one layer */
+    unsigned zero;
+};
+struct step_cost step_cost(const struct workload *w, const struct step_use *u, unsigned n,
+                           enum step_way way);
+/*
+ * One step, one microbatch forward and one backward in turn (1F1B). Tensor parallel communication
+ * stands between layers and is not hidden. That of experts hides behind a layer's computing where
+ * there is another microbatch to compute (as in DeepSeek's DualPipe). Pipeline messages travel
+ * while stages compute. Gradients are reduced layer by layer behind the last backward pass; weights
+ * come layer by layer behind the first forward pass, and with ZeRO 3 before the first backward one
+ * as well.
+ */
+double step_seconds(const struct step_cost *c);
+
+#define STEP_PASSES     (1u << 24) /* microbatches of all stages, at most */
+#define STEP_WIDE_RANKS 64u        /* simulated of a group, at most */
+#define STEP_LONG_MIB   64u /* of all ranks' larger buffers, or of few ranks' vectors, at most */
+
+/* Fills took[] of all. 0 or -errno with a sentence in err (COMM_TEXT bytes). */
+int step_measure(const struct fabric *f, struct step_use *u, unsigned n, struct rte_mempool *pool,
+                 uint64_t seed, const volatile int *stop, char *err);
+/* Frames that it needs. */
+unsigned step_frames(void);
+
+struct step_opts {
+    const struct fabric *fab;
+    const struct workload *work;
+    const char *json; /* file; NULL: none */
+    uint64_t seed;
+    struct rte_mempool *pool;
+    const volatile int *stop;
+};
+/* Measures and prints. 0 or -errno with a sentence in err (COMM_TEXT bytes). */
+int step_run(const struct step_opts *o, char *err);
+
+#endif

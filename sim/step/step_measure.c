@@ -1,0 +1,313 @@
+/*
+ * Each collective once, in virtual time, with lengths instead of data: on a representative group
+ * (the first of its kind, of STEP_WIDE_RANKS ranks at most) and up to so many bytes that the links
+ * are long busy. What is beyond is extrapolated: bytes by the line through the last two sizes,
+ * ranks by what the model says of both. Other groups of the same kind are not there: that they are
+ * not in the way is what rails and full bisection are for.
+ *
+ * One world holds the ranks of all groups; their jobs run one after the other.
+ */
+#include "sim/step/step.h"
+
+#include "host/bench/layout.h"
+#include "host/bench/options.h"
+#include "host/bench/trees.h"
+#include "host/coll/alg/sched.h"
+#include "host/coll/comm.h"
+#include "sim/job/sim_job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALL_BYTES                                                                                  \
+    ((uint64_t)STEP_LONG_MIB                                                                       \
+     << 20) /* of all ranks' larger buffers together, where each has parts */
+#define VECTOR_BYTES                                                                               \
+    ((uint64_t)STEP_LONG_MIB << 20) /* of a rank's, of few ranks; of many a quarter */
+#define FEW_RANKS  16u
+#define CONNECT_PS (60 * PS_PER_S)
+
+#define SWITCH_ALGOS                                                                               \
+    (1u << ALGO_SHARP | 1u << ALGO_NVLS | 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP)
+
+struct lab {
+    const struct fabric *f;
+    struct world *w;
+    const volatile int *stop;
+    uint16_t *host; /* [ranks] of the world, in order */
+    unsigned ranks;
+    uint32_t group;
+    uint64_t seed;
+};
+
+/* One group: its hosts, its trees. */
+struct group {
+    unsigned nranks, n_trees;
+    uint16_t tree[COLL_TREES], host_of_rank[STEP_WIDE_RANKS];
+    unsigned world_rank[STEP_WIDE_RANKS];
+};
+
+/* ---- operations ---- */
+
+static struct coll_args args_of(const struct step_use *u, unsigned ranks, uint64_t bytes)
+{
+    uint64_t blocks = layout_blocks(u->coll, ranks, 0), count = bytes / blocks / 2;
+
+    return (struct coll_args){
+        .kind = u->coll, .type = DT_BF16, .op = OP_SUM, .count = count ? count : 1};
+}
+
+struct shot {
+    struct job *j;
+    struct coll_args a;
+    const volatile int *stop;
+};
+
+static void shot_args(void *ctx, unsigned rank, struct coll_args *a)
+{
+    const struct shot *s = ctx;
+
+    *a = s->a;
+    a->send = job_buffer(s->j, rank, 0);
+    a->recv = job_buffer(s->j, rank, 1);
+}
+
+static bool shot_stop(void *ctx)
+{
+    return *((struct shot *)ctx)->stop;
+}
+
+static int shoot(const struct lab *lab, struct job *j, const struct coll_args *a, double *s,
+                 char *err)
+{
+    struct shot shot = {.j = j, .a = *a, .stop = lab->stop};
+    struct job_loop l = {
+        .n = 1, .args = shot_args, .stop = shot_stop, .ctx = &shot, .limit_ps = 1000 * PS_PER_S};
+    int rc = job_loop_run(j, &l);
+
+    if (rc)
+        snprintf(err, COMM_TEXT, "%.*s", COMM_TEXT - 1,
+                 rc == -ECANCELED ? "interrupted"
+                 : *l.text        ? l.text
+                                  : strerror(-rc));
+    *s = (double)l.time_ps * 1e-12;
+    return rc;
+}
+
+/* ---- one collective in one way ---- */
+
+static uint64_t most_bytes(const struct step_use *u)
+{
+    bool parts = u->coll == COLL_ALLTOALL;
+
+    if (parts)
+        return ALL_BYTES / u->ranks;
+    return u->ranks <= FEW_RANKS ? VECTOR_BYTES : VECTOR_BYTES / 4;
+}
+
+static int job_up(const struct lab *lab, const struct group *g, enum coll_algo algo, size_t bytes,
+                  struct job **j, char *err)
+{
+    struct job_cfg jc = {.w = lab->w,
+                         .fab = lab->f,
+                         .nranks = g->nranks,
+                         .host_of_rank = g->host_of_rank,
+                         .world_rank = g->world_rank,
+                         .group = lab->group,
+                         .key = lab->seed,
+                         .n_trees = g->n_trees,
+                         .trees = g->tree,
+                         .algos = 1u << algo,
+                         .lengths = true,
+                         .limit_ps = CONNECT_PS};
+    int rc = job_create(j, &jc, err);
+
+    if (!rc)
+        rc = job_buffers(*j, (bytes + 8192) & ~(size_t)4095);
+    if (rc && !*err)
+        snprintf(err, COMM_TEXT, "cannot connect %u ranks: %s", g->nranks, strerror(-rc));
+    return rc;
+}
+
+/* A warm-up makes connections; then half and whole, for the line. */
+static int take_times(const struct lab *lab, const struct group *g, const struct step_use *u,
+                      struct step_took *t, char *err)
+{
+    uint64_t most = most_bytes(u), bytes = u->bytes < most ? u->bytes : most;
+    struct coll_args a = args_of(u, u->ranks, bytes), half = args_of(u, u->ranks, bytes / 2);
+    struct job *j = NULL;
+    double s2 = 0;
+    int rc = job_up(lab, g, t->algo, bytes, &j, err);
+
+    a.algo = half.algo = t->algo;
+    if (!rc)
+        rc = shoot(lab, j, &half, &s2, err);
+    if (!rc && u->bytes > most)
+        rc = shoot(lab, j, &half, &s2, err);
+    if (!rc)
+        rc = shoot(lab, j, &a, &t->s, err);
+    if (j && job_destroy(j) && !rc) {
+        snprintf(err, COMM_TEXT, "not every rank could leave");
+        rc = -ETIME;
+    }
+    t->bytes = bytes;
+    t->longer = u->bytes > most;
+    if (t->longer)
+        t->s += (t->s - s2) * (double)(u->bytes - bytes) / ((double)bytes / 2);
+    return rc;
+}
+
+/* Beyond the fabric: by the bytes that pass a member's link, (N - 1) / N of the vector. */
+static void widen_far(const struct step_use *u, struct step_took *t)
+{
+    double n = u->degree, k = u->ranks;
+
+    t->s *= (n - 1) / n / ((k - 1) / k);
+    t->wider = true;
+}
+
+/* By the model: what the whole group takes, as a multiple of what the simulated one does. */
+static int widen(const struct lab *lab, const struct step_use *u, struct step_took *t, char *err)
+{
+    struct coll_prediction few, all;
+    struct coll_args a = args_of(u, u->ranks, u->bytes), b = args_of(u, u->degree, u->bytes);
+    uint16_t *host = malloc(u->degree * sizeof(*host)), tree[COLL_TREES];
+    unsigned n_trees;
+    int rc = host ? 0 : -ENOMEM;
+
+    a.algo = b.algo = t->algo;
+    for (unsigned r = 0; host && r < u->degree; r++)
+        host[r] = (uint16_t)(r * u->stride);
+    n_trees = host ? trees_choose(lab->f, u->degree, host, tree) : 0;
+    if (!rc)
+        rc = coll_predict_trees(lab->f, &b, u->degree, host, tree, n_trees, 0, &all);
+    if (!rc)
+        rc = coll_predict_trees(lab->f, &a, u->ranks, host, tree, n_trees, 0, &few);
+    if (rc)
+        snprintf(err, COMM_TEXT, "no prediction for %u ranks: %s", u->degree, strerror(-rc));
+    else if (few.time_ps > 0)
+        t->s *= (double)all.time_ps / (double)few.time_ps;
+    t->wider = true;
+    free(host);
+    return rc;
+}
+
+/* The fastest by the model; where switches can do nothing, or nothing faster, it stays with the
+ * hosts. */
+static int choose(const struct lab *lab, const struct group *g, struct step_use *u, char *err)
+{
+    struct coll_args a = args_of(u, u->ranks, u->bytes);
+    unsigned hosts = ((1u << ALGO_COUNT) - 1) & ~SWITCH_ALGOS;
+    struct coll_prediction p[STEP_WAYS];
+    char why[COLL_WHY];
+    int rc;
+
+    for (unsigned w = 0; w < STEP_WAYS; w++) {
+        rc = coll_auto(lab->f, &a, u->ranks, g->host_of_rank, g->tree, g->n_trees, 0,
+                       w == STEP_HOSTS ? hosts : SWITCH_ALGOS, &u->took[w].algo, &p[w], why);
+        if (rc && (rc != -ENOTSUP || w == STEP_HOSTS)) {
+            snprintf(err, COMM_TEXT, "no algorithm for %s of %u ranks: %s", coll_name(u->coll),
+                     u->ranks, strerror(-rc));
+            return rc;
+        }
+        if (w == STEP_SWITCHES && (rc || p[w].time_ps >= p[STEP_HOSTS].time_ps))
+            u->took[w].algo = u->took[STEP_HOSTS].algo;
+    }
+    return 0;
+}
+
+static int measure_use(struct lab *lab, const struct group *g, struct step_use *u, char *err)
+{
+    int rc = choose(lab, g, u, err);
+
+    for (unsigned w = 0; !rc && w < STEP_WAYS; w++) {
+        struct step_took *t = &u->took[w];
+
+        if (w && t->algo == u->took[STEP_HOSTS].algo) {
+            *t = u->took[STEP_HOSTS];
+            continue;
+        }
+        lab->group++;
+        rc = take_times(lab, g, u, t, err);
+        if (!rc && u->ranks < u->degree && (u->degree - 1) * u->stride >= lab->f->n_hosts)
+            widen_far(u, t);
+        else if (!rc && u->ranks < u->degree)
+            rc = widen(lab, u, t, err);
+    }
+    return rc;
+}
+
+/* ---- groups and the world ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const uint16_t *)a - *(const uint16_t *)b;
+}
+
+/* All hosts that some group needs, once each. */
+static int find_hosts(struct lab *lab, struct step_use *u, unsigned n)
+{
+    unsigned all = 0;
+
+    lab->host = malloc((size_t)n * STEP_WIDE_RANKS * sizeof(*lab->host));
+    if (!lab->host)
+        return -ENOMEM;
+    for (unsigned i = 0; i < n; i++) {
+        u[i].ranks = u[i].coll == COLL_SENDRECV ? 2 : STEP_WIDE_RANKS;
+        u[i].ranks = u[i].degree < u[i].ranks ? u[i].degree : u[i].ranks;
+        while ((u[i].ranks - 1) * u[i].stride >= lab->f->n_hosts)
+            u[i].ranks--;
+        for (unsigned r = 0; r < u[i].ranks; r++)
+            lab->host[all++] = (uint16_t)(r * u[i].stride);
+    }
+    qsort(lab->host, all, sizeof(*lab->host), by_number);
+    for (unsigned i = 0; i < all; i++)
+        if (!i || lab->host[i] != lab->host[i - 1])
+            lab->host[lab->ranks++] = lab->host[i];
+    return 0;
+}
+
+static void group_of(const struct lab *lab, const struct step_use *u, struct group *g)
+{
+    g->nranks = u->ranks;
+    for (unsigned r = 0; r < u->ranks; r++) {
+        uint16_t h = (uint16_t)(r * u->stride);
+        const uint16_t *at = bsearch(&h, lab->host, lab->ranks, sizeof(*lab->host), by_number);
+
+        g->host_of_rank[r] = h;
+        g->world_rank[r] = (unsigned)(at - lab->host);
+    }
+    g->n_trees = trees_choose(lab->f, g->nranks, g->host_of_rank, g->tree);
+}
+
+unsigned step_frames(void)
+{
+    return 65536;
+}
+
+int step_measure(const struct fabric *f, struct step_use *u, unsigned n, struct rte_mempool *pool,
+                 uint64_t seed, const volatile int *stop, char *err)
+{
+    struct lab lab = {.f = f, .stop = stop, .seed = seed};
+    struct group g;
+    struct world_cfg wc = {
+        .fab = f, .pool = pool, .seed = seed, .an_mbufs = pool->size, .trace_lengths = true};
+    int rc = find_hosts(&lab, u, n);
+
+    *err = '\0';
+    wc.nranks = lab.ranks;
+    wc.host_of_rank = lab.host;
+    if (!rc && n)
+        rc = world_create(&lab.w, &wc);
+    if (rc)
+        snprintf(err, COMM_TEXT, "cannot make the fabric with %u ranks: %s", lab.ranks,
+                 strerror(-rc));
+    for (unsigned i = 0; !rc && i < n; i++) {
+        group_of(&lab, &u[i], &g);
+        rc = measure_use(&lab, &g, &u[i], err);
+    }
+    world_destroy(lab.w);
+    free(lab.host);
+    return rc;
+}

@@ -1,0 +1,130 @@
+/*
+ * 1F1B: stage s of S begins with S - 1 - s forward passes, then each forward pass is followed by
+ * the backward pass of the oldest microbatch under way. A pass begins when the stage is free and
+ * what it needs from its neighbour is there.
+ */
+#include "sim/step/step.h"
+
+#include <stdlib.h>
+
+static double later(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* What of an expert layer's communication shows. */
+static double exposed_ep(const struct step_cost *c, double math)
+{
+    bool other = c->stages > 1 || c->microbatches > 1;
+    double ep = c->comms[ROOF_EP];
+
+    return other ? later(0, ep - math) : ep;
+}
+
+/* A pass over the layers of a stage; gather: weights come layer by layer from `gather` on, < 0:
+ * they are there. reduce: gradients of each layer are reduced behind it; *end: when that is done
+ * too. */
+static double pass(const struct step_cost *c, double start, double math, double gather, bool reduce,
+                   double *end)
+{
+    double t = start, dp = c->comms[ROOF_DP], passes = c->zero ? 1 : 2;
+    double each = math + c->comms[ROOF_TP] + exposed_ep(c, math);
+
+    for (unsigned l = 0; l < c->layers; l++) {
+        if (gather >= 0)
+            t = later(t, gather + (l + 1) * dp);
+        t += each;
+        if (reduce)
+            *end = later(*end, t) + passes * dp;
+    }
+    *end = later(*end, t);
+    return t;
+}
+
+/* The stage's k-th pass: whether it is a forward one, and of which microbatch. */
+static bool order(const struct step_cost *c, unsigned stage, unsigned k, unsigned *micro)
+{
+    unsigned m = c->microbatches, ahead = c->stages - 1 - stage;
+
+    ahead = ahead < m ? ahead : m;
+    if (k < ahead) {
+        *micro = k;
+        return true;
+    }
+    k -= ahead;
+    if (k >= 2 * (m - ahead)) { /* the rest is backward */
+        *micro = m - ahead + (k - 2 * (m - ahead));
+        return false;
+    }
+    *micro = k / 2 + (k % 2 ? 0 : ahead);
+    return k % 2 == 0;
+}
+
+struct run {
+    const struct step_cost *c;
+    double *done;   /* [stage][microbatch][forward, backward]; < 0: not yet */
+    unsigned *next; /* [stage] pass */
+    double *free, *end;
+};
+
+static double *done_at(const struct run *r, unsigned stage, unsigned micro, bool forward)
+{
+    return &r->done[((size_t)stage * r->c->microbatches + micro) * 2 + !forward];
+}
+
+/* The next pass of a stage if it can be begun. */
+static bool advance(struct run *r, unsigned stage)
+{
+    const struct step_cost *c = r->c;
+    unsigned m = c->microbatches, micro;
+    double ready = 0, gather = -1;
+    bool forward, reduce;
+
+    if (r->next[stage] == 2 * m)
+        return false;
+    forward = order(c, stage, r->next[stage], &micro);
+    if (forward ? stage > 0 : stage + 1 < c->stages) {
+        double there = *done_at(r, forward ? stage - 1 : stage + 1, micro, forward);
+
+        if (there < 0)
+            return false;
+        ready = there + c->comms[ROOF_PP];
+    }
+    ready = later(ready, r->free[stage]);
+    reduce = !forward && micro == m - 1;
+    if (c->zero && micro == 0 && (forward || c->zero == 3))
+        gather = forward ? 0 : ready;
+    r->free[stage] =
+        pass(c, ready, forward ? c->forward : c->backward, gather, reduce, &r->end[stage]);
+    *done_at(r, stage, micro, forward) = r->free[stage];
+    r->next[stage]++;
+    return true;
+}
+
+double step_seconds(const struct step_cost *c)
+{
+    size_t n = (size_t)c->stages * c->microbatches * 2;
+    struct run r = {.c = c,
+                    .done = malloc(n * sizeof(double)),
+                    .next = calloc(c->stages, sizeof(unsigned)),
+                    .free = calloc(c->stages, sizeof(double)),
+                    .end = calloc(c->stages, sizeof(double))};
+    double end = -1;
+    bool any = r.done && r.next && r.free && r.end;
+
+    for (size_t i = 0; any && i < n; i++)
+        r.done[i] = -1;
+    while (any) {
+        any = false;
+        for (unsigned s = 0; s < c->stages; s++)
+            while (advance(&r, s))
+                any = true;
+    }
+    for (unsigned s = 0; r.end && s < c->stages; s++)
+        end = later(end, r.end[s]);
+    free(r.done);
+    free(r.next);
+    free(r.free);
+    free(r.end);
+    return end;
+}

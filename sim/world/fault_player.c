@@ -1,0 +1,222 @@
+#include "sim/world/fault_player.h"
+
+#include "io/link_change.h"
+#include "switch/reduce/an.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct action {
+    int64_t at_ps;
+    enum { AS_PLANNED, AGAIN_UP, TELL } what; /* AGAIN_UP: of a restart, TELL: of a death */
+    struct fault_event e;
+};
+
+struct faults {
+    struct faults_cfg cfg;
+    struct action *a; /* in order of time */
+    unsigned n, next;
+    int64_t start_ps;
+    int rc; /* of what could not be done; the plan's own mistakes were refused with the plan */
+};
+
+static void note(struct faults *f, int rc)
+{
+    if (!f->rc)
+        f->rc = rc;
+}
+
+/* ---- links ---- */
+
+static void change_link(struct faults *f, unsigned link, const struct fault_event *e)
+{
+    const struct fab_link *l = &f->cfg.fab->links[link];
+    struct net *net = world_net(f->cfg.w);
+    struct link_change c = {.loss = e->clear || e->loss >= 0,
+                            .dup = e->clear || e->dup >= 0,
+                            .reorder = e->clear || e->reorder >= 0,
+                            .corrupt = e->clear || e->corrupt >= 0,
+                            .jitter = e->clear || e->jitter_ps >= 0,
+                            .seed = e->seed >= 0,
+                            .to = {.loss = e->loss > 0 ? e->loss : 0,
+                                   .dup = e->dup > 0 ? e->dup : 0,
+                                   .reorder = e->reorder > 0 ? e->reorder : 0,
+                                   .corrupt = e->corrupt > 0 ? e->corrupt : 0,
+                                   .jitter_ps = e->jitter_ps > 0 ? e->jitter_ps : 0,
+                                   .seed = (uint64_t)e->seed}};
+
+    for (unsigned dir = 0; dir < 2; dir++) {
+        struct egress *q = net_egress(net, dir ? l->b : l->a, dir ? l->b_port : l->a_port);
+
+        if (q) {
+            struct egress_faults now = link_change_apply(&c, egress_faults(q), 2 * link + dir);
+
+            egress_set_faults(q, &now);
+        }
+    }
+}
+
+static void set_link(struct faults *f, unsigned link, bool up)
+{
+    note(f, net_set_link(world_net(f->cfg.w), link, up, world_now(f->cfg.w)));
+}
+
+static void do_link(struct faults *f, const struct fault_event *e)
+{
+    bool all = e->which == FAULT_ALL;
+    unsigned first = all ? 0 : e->which, end = all ? f->cfg.fab->n_links : e->which + 1u;
+
+    for (unsigned i = first; i < end; i++) {
+        change_link(f, i, e);
+        if (e->down || e->up)
+            set_link(f, i, e->up);
+    }
+}
+
+/* ---- nodes, hosts, ranks ---- */
+
+static void set_node(struct faults *f, uint16_t node, bool up)
+{
+    note(f, net_set_node(world_net(f->cfg.w), node, up, world_now(f->cfg.w)));
+}
+
+static void do_node(struct faults *f, const struct fault_event *e)
+{
+    set_node(f, e->which, e->up);
+    if (e->restart_ps >= 0)
+        note(f, net_restart(world_net(f->cfg.w), e->which, world_now(f->cfg.w)));
+}
+
+static bool is_on(const struct faults *f, unsigned rank, const struct fault_event *e)
+{
+    return e->of == FAULT_RANK ? rank == e->which
+                               : f->cfg.fab->hosts[f->cfg.host_of_rank[rank]] == e->which;
+}
+
+/* A host goes with its links; of a rank's process the host's NIC knows and tells. */
+static void do_death(struct faults *f, const struct fault_event *e)
+{
+    if (e->of == FAULT_HOST)
+        set_node(f, e->which, false);
+    for (unsigned r = 0; r < f->cfg.nranks; r++)
+        if (is_on(f, r, e) && !world_dead(f->cfg.w, r))
+            world_kill(f->cfg.w, r);
+}
+
+static void do_slow(struct faults *f, const struct fault_event *e)
+{
+    for (unsigned r = 0; r < f->cfg.nranks; r++)
+        if (is_on(f, r, e))
+            world_slow(f->cfg.w, r, e->slow);
+}
+
+static void tell(struct faults *f, const struct fault_event *e)
+{
+    for (unsigned r = 0; f->cfg.told && r < f->cfg.nranks; r++)
+        if (is_on(f, r, e))
+            f->cfg.told(f->cfg.ctx, r);
+}
+
+static void do_an(struct faults *f, const struct fault_event *e)
+{
+    struct an *an = net_an(world_net(f->cfg.w), e->which);
+
+    if (an)
+        an_set_budget(an, (uint32_t)e->mbufs);
+}
+
+static void act(struct faults *f, const struct action *a)
+{
+    const struct fault_event *e = &a->e;
+
+    if (a->what == AGAIN_UP)
+        set_node(f, e->which, true);
+    else if (a->what == TELL)
+        tell(f, e);
+    else if (e->of == FAULT_LINK)
+        do_link(f, e);
+    else if (e->of == FAULT_NODE)
+        do_node(f, e);
+    else if (e->of == FAULT_AN)
+        do_an(f, e);
+    else if (e->die)
+        do_death(f, e);
+    if (a->what == AS_PLANNED && e->slow)
+        do_slow(f, e);
+}
+
+/* ---- time ---- */
+
+static void due(void *ctx)
+{
+    struct faults *f = ctx;
+
+    while (f->next < f->n && f->start_ps + f->a[f->next].at_ps <= world_now(f->cfg.w))
+        act(f, &f->a[f->next++]);
+    if (f->next < f->n)
+        world_alarm(f->cfg.w, f->start_ps + f->a[f->next].at_ps, due, f);
+}
+
+void faults_start(struct faults *f)
+{
+    f->start_ps = world_now(f->cfg.w);
+    if (f->next < f->n)
+        world_alarm(f->cfg.w, f->start_ps + f->a[f->next].at_ps, due, f);
+}
+
+int faults_state(const struct faults *f)
+{
+    return f->rc;
+}
+
+/* In its place by time, behind what is as early. */
+static void add(struct faults *f, const struct action *a)
+{
+    unsigned i = f->n++;
+
+    for (; i && f->a[i - 1].at_ps > a->at_ps; i--)
+        f->a[i] = f->a[i - 1];
+    f->a[i] = *a;
+}
+
+int faults_create(struct faults **out, const struct fault_plan *plan, const struct faults_cfg *cfg)
+{
+    struct faults *f = calloc(1, sizeof(*f));
+    int rc;
+
+    if (f)
+        f->a = calloc(2 * plan->n + 1, sizeof(*f->a));
+    if (!f || !f->a) {
+        free(f);
+        return -ENOMEM;
+    }
+    f->cfg = *cfg;
+    for (unsigned i = 0; i < plan->n; i++) {
+        const struct fault_event *e = &plan->e[i];
+        int64_t at = e->at_ps < 0 ? 0 : e->at_ps;
+
+        if (e->at_ps < 0)
+            act(f, &(struct action){.what = AS_PLANNED, .e = *e});
+        else
+            add(f, &(struct action){at, AS_PLANNED, *e});
+        if (e->restart_ps >= 0)
+            add(f, &(struct action){at + e->restart_ps, AGAIN_UP, *e});
+        if (e->told_ps >= 0)
+            add(f, &(struct action){at + e->told_ps, TELL, *e});
+    }
+    rc = f->rc;
+    if (rc)
+        faults_destroy(f);
+    else
+        *out = f;
+    return rc;
+}
+
+void faults_destroy(struct faults *f)
+{
+    if (!f)
+        return;
+    world_alarm(f->cfg.w, PS_NEVER, NULL, NULL);
+    free(f->a);
+    free(f);
+}

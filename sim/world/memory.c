@@ -1,0 +1,147 @@
+#include "sim/world/memory.h"
+
+#include "host/bench/host_resources.h"
+#include "roce/frame.h"
+
+#include <limits.h>
+#include <malloc.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define MIB     (1u << 20)
+#define CACHE   512u /* frames used last are used next: they are still in the CPU's caches */
+#define EAL_MIB 64u  /* its own lists, and rings of pools */
+
+static int first_core(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof(set), &set) == 0)
+        for (int c = 0; c < CPU_SETSIZE; c++)
+            if (CPU_ISSET(c, &set))
+                return c;
+    return 0;
+}
+
+int memory_start_eal(unsigned mib)
+{
+    char prog[] = "trib-sim", no_huge[] = "--no-huge", no_shconf[] = "--no-shconf",
+         no_pci[] = "--no-pci", no_telemetry[] = "--no-telemetry", m[] = "-m", mb[16],
+         iova[] = "--iova-mode=va", log[] = "--log-level=*:error", prefix[48], l[] = "-l", core[16];
+    char *argv[] = {prog, no_huge, no_shconf, no_pci, no_telemetry, m,   mb,
+                    iova, log,     prefix,    l,      core,         NULL};
+
+    cpu_set_t set;
+    bool known = sched_getaffinity(0, sizeof(set), &set) == 0;
+
+    snprintf(mb, sizeof(mb), "%u", mib);
+    snprintf(prefix, sizeof(prefix), "--file-prefix=trib%d", (int)getpid());
+    snprintf(core, sizeof(core), "%d", first_core());
+    if (rte_eal_init((int)(sizeof(argv) / sizeof(argv[0])) - 1, argv) < 0)
+        return -1;
+    if (known) /* the EAL binds us to that core, and others like us to the same */
+        sched_setaffinity(0, sizeof(set), &set);
+    return 0;
+}
+
+void memory_end_eal(void)
+{
+    char dir[256];
+
+    /* The EAL makes it even where nothing is shared, and leaves it. */
+    snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
+    rte_eal_cleanup();
+    rmdir(dir);
+}
+
+/* glibc.malloc.hugetlb=1, as scripts/trib has it, is of use where the kernel has such pages. */
+bool memory_can_be_dense(void)
+{
+    const char *tunables = getenv("GLIBC_TUNABLES");
+    FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+    char line[64] = "";
+
+    if (f && !fgets(line, sizeof(line), f))
+        line[0] = '\0';
+    if (f)
+        fclose(f);
+    return strstr(line, "[always]") ||
+           (strstr(line, "[madvise]") && tunables && strstr(tunables, "glibc.malloc.hugetlb=1"));
+}
+
+void memory_lay_out(bool dense)
+{
+    if (!dense)
+        prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_MMAP_MAX, INT_MAX);
+}
+
+/* Frames and what is beside them are looked up all over: in pages of 2 MiB, where there are any. */
+static void *take(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+
+    if (p == MAP_FAILED)
+        return NULL;
+    madvise(p, bytes, MADV_HUGEPAGE);
+    return p;
+}
+
+static unsigned cache_of(unsigned n)
+{
+    return RTE_MIN(CACHE, n / 2);
+}
+
+/* With those that threads keep at hand. */
+static unsigned all_frames(unsigned n, unsigned threads)
+{
+    return n + (threads - 1) * (cache_of(n) + cache_of(n) / 2);
+}
+
+size_t memory_frames_bytes(unsigned n, unsigned threads, bool lengths)
+{
+    return frame_pool_bytes(all_frames(n, threads), lengths);
+}
+
+struct rte_mempool *memory_frames(struct memory *m, unsigned n, unsigned threads, bool lengths,
+                                  char *err, size_t size)
+{
+    char what[64];
+    unsigned cache = cache_of(n);
+    struct rte_mempool *p = NULL;
+
+    n = all_frames(n, threads);
+    /* The EAL's sizes of elements need no EAL. */
+    m->bytes = frame_pool_bytes(n, lengths);
+    m->at = NULL;
+    snprintf(what, sizeof(what), " for %u frames (--frames)", n);
+    if (!room_has(m->bytes, m->bytes, what, err, size))
+        return NULL;
+    if (!memory_start_eal(EAL_MIB + (unsigned)(n * sizeof(void *) * 2 / MIB)))
+        m->at = take(m->bytes);
+    if (m->at)
+        p = frame_pool_create_at("frames", n, cache, lengths, m->at, m->bytes);
+    if (!p)
+        snprintf(err, size, "cannot get %zu MiB for %u frames: %s", m->bytes / MIB, n,
+                 rte_strerror(rte_errno));
+    m->pool = p;
+    return p;
+}
+
+void memory_end(struct memory *m)
+{
+    rte_mempool_free(m->pool);
+    if (m->at)
+        munmap(m->at, m->bytes);
+    memory_end_eal();
+}

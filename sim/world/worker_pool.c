@@ -1,0 +1,235 @@
+#include "sim/world/worker_pool.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <rte_lcore.h>
+#include <rte_pause.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Parts of a slice of time end within some microseconds of each other, and being woken takes as
+ * long. */
+#define SPINS 1000u
+
+/* A number that others wait for to change. */
+struct gate {
+    atomic_uint word, sleepers;
+} __rte_cache_aligned;
+
+struct member {
+    struct crew *c;
+    pthread_t thread;
+    unsigned k, lcore;
+    bool failed;
+};
+
+struct crew {
+    unsigned n, parts, cpu; /* cpu: the caller's */
+    struct member *member;  /* [n] the first is the caller */
+    atomic_uint *begun;     /* [parts] the last round in which it was */
+    void (*fn)(void *arg, unsigned part);
+    void *arg;
+    atomic_bool over;
+    struct gate round; /* one more each time there is something to do */
+    struct gate left;  /* parts that are not done */
+};
+
+/* ---- gates ---- */
+
+static void await_change(struct gate *g, unsigned from)
+{
+    for (unsigned i = 0; i < SPINS; i++) {
+        if (atomic_load_explicit(&g->word, memory_order_acquire) != from)
+            return;
+        rte_pause();
+    }
+    atomic_fetch_add(&g->sleepers, 1);
+    while (atomic_load(&g->word) == from)
+        syscall(SYS_futex, &g->word, FUTEX_WAIT_PRIVATE, from, NULL, NULL, 0);
+    atomic_fetch_sub(&g->sleepers, 1);
+}
+
+/* Behind a change of the word: either a sleeper is seen here, or it sees the change. */
+static void wake(struct gate *g)
+{
+    if (atomic_load(&g->sleepers))
+        syscall(SYS_futex, &g->word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* ---- rounds ---- */
+
+static void done(struct crew *c)
+{
+    if (atomic_fetch_sub(&c->left.word, 1) == 1)
+        wake(&c->left);
+}
+
+/* Where nobody has begun the part in this round. The round is not over then, and fn is of it; who
+ * comes too late finds all parts begun, if not by this round then by a later one. */
+static void try(struct crew *c, unsigned part, unsigned round)
+{
+    unsigned last = round - 1;
+
+    if (atomic_load_explicit(&c->begun[part], memory_order_relaxed) != last ||
+        !atomic_compare_exchange_strong(&c->begun[part], &last, round))
+        return;
+    c->fn(c->arg, part);
+    done(c);
+}
+
+/* The member's own, then those that others would come to last. */
+static void take_part(struct crew *c, unsigned k, unsigned round)
+{
+    unsigned from = k * c->parts / c->n, to = (k + 1) * c->parts / c->n;
+
+    for (unsigned p = from; p < to; p++)
+        try(c, p, round);
+    for (unsigned p = c->parts; p-- > 0;)
+        if (p < from || p >= to)
+            try(c, p, round);
+}
+
+static unsigned begin(struct crew *c, unsigned parts)
+{
+    atomic_store(&c->left.word, parts);
+    return atomic_fetch_add(&c->round.word, 1) + 1;
+}
+
+static void await_all(struct crew *c)
+{
+    unsigned left;
+
+    while ((left = atomic_load_explicit(&c->left.word, memory_order_acquire)) != 0)
+        await_change(&c->left, left);
+}
+
+void crew_run(struct crew *c, void (*fn)(void *arg, unsigned part), void *arg)
+{
+    unsigned round;
+
+    c->fn = fn;
+    c->arg = arg;
+    round = begin(c, c->parts);
+    wake(&c->round);
+    take_part(c, 0, round);
+    await_all(c);
+}
+
+/* Threads begin on different cores: the kernel wakes one where it was last, and where that is the
+ * core of another who never sleeps for long, there it may stay for seconds. */
+static void spread(const struct member *m)
+{
+    unsigned k = m->k, cpu = m->c->cpu;
+    cpu_set_t all, one;
+
+    if (sched_getaffinity(0, sizeof(all), &all))
+        return;
+    while (k) {
+        cpu = (cpu + 1) % CPU_SETSIZE;
+        k -= CPU_ISSET(cpu, &all) != 0;
+    }
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof(one), &one);
+    sched_setaffinity(0, sizeof(all), &all);
+}
+
+static void *work(void *arg)
+{
+    struct member *m = arg;
+    struct crew *c = m->c;
+    unsigned round = 0;
+
+    spread(m);
+    m->failed = rte_thread_register() != 0;
+    m->lcore = rte_lcore_id();
+    done(c);
+    if (m->failed)
+        return NULL;
+    for (;;) {
+        await_change(&c->round, round);
+        round = atomic_load(&c->round.word);
+        if (c->over)
+            break;
+        take_part(c, m->k, round);
+    }
+    rte_thread_unregister();
+    return NULL;
+}
+
+/* ---- life ---- */
+
+/* Whether there is one more. */
+static bool add_member(struct crew *c)
+{
+    struct member *m = &c->member[c->n];
+
+    *m = (struct member){.c = c, .k = c->n};
+    atomic_store(&c->left.word, 1);
+    if (pthread_create(&m->thread, NULL, work, m))
+        return false;
+    await_all(c);
+    if (m->failed)
+        pthread_join(m->thread, NULL);
+    else
+        c->n++;
+    return !m->failed;
+}
+
+static void release(struct crew *c)
+{
+    free(c->member);
+    free(c->begun);
+    free(c);
+}
+
+int crew_create(struct crew **out, unsigned n, unsigned parts)
+{
+    struct crew *c = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*c));
+
+    *out = NULL;
+    if (!c)
+        return -ENOMEM;
+    *c = (struct crew){.n = 1,
+                       .parts = parts,
+                       .cpu = (unsigned)sched_getcpu(),
+                       .member = calloc(n, sizeof(*c->member)),
+                       .begun = calloc(parts, sizeof(*c->begun))};
+    if (!c->member || !c->begun) {
+        release(c);
+        return -ENOMEM;
+    }
+    c->member[0].lcore = rte_lcore_id();
+    while (c->n < n && add_member(c))
+        ;
+    *out = c;
+    return 0;
+}
+
+void crew_destroy(struct crew *c)
+{
+    if (!c)
+        return;
+    c->over = true;
+    begin(c, 0);
+    wake(&c->round);
+    for (unsigned k = 1; k < c->n; k++)
+        pthread_join(c->member[k].thread, NULL);
+    release(c);
+}
+
+unsigned crew_size(const struct crew *c)
+{
+    return c->n;
+}
+
+unsigned crew_lcore(const struct crew *c, unsigned k)
+{
+    return c->member[k].lcore;
+}

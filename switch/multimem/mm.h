@@ -1,0 +1,82 @@
+/*
+ * Multimem of an NVSwitch-like node: groups of members, ld_reduce and multicast st as RDMA READ and
+ * WRITE (mm_proto.h). A state machine behind the aggregation node's rnic (an.c), which hands it
+ * what is its own: control messages, and what happens on queue pairs of protection domain MM_PD.
+ */
+#ifndef TRIB_SWITCH_MULTIMEM_MM_H
+#define TRIB_SWITCH_MULTIMEM_MM_H
+
+#include "fabric/fabric.h"
+#include "roce/rnic.h"
+#include "switch/multimem/mm_counters.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Quotas; zero: the default. */
+struct mm_cfg {
+    bool on;
+    uint32_t max_groups;
+    uint64_t max_bytes; /* of buffers for what is read from members, all groups together */
+    uint32_t max_mbufs; /* that hold WRITEs until they are acknowledged, all groups together */
+};
+#define MM_DEFAULT_GROUPS 16u
+#define MM_DEFAULT_BYTES  (64ULL << 20)
+/* Slices being read by the switch, of a group, and written by a member. */
+#define MM_LOADS  32u
+#define MM_STORES 32u /* where slices are MM_SLICE: a window is as long as the READs' */
+
+/* Every slice is in the buffers, or on the way, of all members: of groups of more than 8 they are
+ * shorter, or fewer, so that a switch of 72 needs little more than one of 8. What is left still
+ * lasts a round trip: 32 slices of 4 KiB are 3 us on 50 GB/s, and members that write take turns. */
+static inline unsigned mm_fewer(unsigned n)
+{
+    return n <= 8 ? 1 : n <= 16 ? 2 : 4;
+}
+
+/* What a group of n members takes at a switch: bytes of a slice that is read (a multiple of every
+ * path MTU), slices of MM_SLICE that a member may be writing; and the buffers for all of them, in
+ * bytes, and mbufs. */
+struct mm_size {
+    uint32_t slice, stores;
+    uint64_t bytes, mbufs;
+};
+struct mm_size mm_size(const struct fabric *f, const struct fab_node *me, unsigned n, uint32_t mtu);
+
+/* ---- for an.c and control.c ---- */
+
+struct an;
+struct an_addr;
+struct mm;
+
+extern const struct rnic_serve mm_serve;
+
+int mm_create(struct mm **mm, struct an *a, const struct mm_cfg *cfg);
+void mm_destroy(struct mm *mm);
+uint32_t mm_max_qps(const struct mm_cfg *cfg);
+bool mm_idle(const struct mm *mm);
+const struct mm_counters *mm_counters(const struct mm *mm);
+void mm_counters_print(const struct mm *mm, void (*emit)(void *ctx, const char *name, uint64_t v),
+                       void *ctx);
+
+/* The rnic's calls about queue pairs of AN_PD_MM. */
+int mm_memory(struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t len,
+              unsigned access, void **p);
+void mm_complete(const struct cqe *c);
+void mm_event(struct qp *qp, enum qp_event ev);
+
+/* A control message of one of our types, checked by agg_ctl_check(). */
+void mm_control(struct mm *mm, const struct an_addr *from, const void *p);
+/* The same where there is no multimem. */
+void mm_refuse_all(struct an *a, const struct an_addr *from, const void *p);
+/* A process, or everything behind a link, is gone. */
+void mm_peer_down(struct mm *mm, uint32_t ip, uint32_t space);
+void mm_node_down(struct mm *mm, uint16_t node);
+void mm_cut_off(struct mm *mm); /* all links are */
+
+/* What callbacks have noted; true: deadlines may have changed. */
+bool mm_settle(struct mm *mm);
+void mm_tick(struct mm *mm);
+int64_t mm_deadline(const struct mm *mm);
+
+#endif

@@ -1,0 +1,37 @@
+/* What multimem counts: one list gives the struct and the names of telemetry. */
+#ifndef TRIB_SWITCH_MULTIMEM_MM_COUNTERS_H
+#define TRIB_SWITCH_MULTIMEM_MM_COUNTERS_H
+
+#include <stdint.h>
+
+/* X(name) */
+#define MM_COUNTERS(X)                                                                             \
+    X(mm_groups) /* now */                                                                         \
+    X(mm_groups_peak)                                                                              \
+    X(mm_bytes) /* now: reserved buffers */                                                        \
+    X(mm_mbufs) /* now: reserved */                                                                \
+    X(mm_binds)                                                                                    \
+    X(mm_binds_refused)                                                                            \
+    X(mm_unbinds)                                                                                  \
+    X(mm_aborts)     /* groups that ended before their members wanted it */                        \
+    X(mm_loads)      /* slices read and reduced */                                                 \
+    X(mm_load_bytes) /* of their results */                                                        \
+    X(mm_loads_used) /* now */                                                                     \
+    X(mm_loads_peak)                                                                               \
+    X(mm_loads_again) /* callers that had to be answered again from an earlier place */            \
+    X(mm_stores)      /* slices written to members */                                              \
+    X(mm_store_bytes) /* as they came in */                                                        \
+    X(mm_stores_used) /* now */                                                                    \
+    X(mm_stores_peak)                                                                              \
+    X(mm_stores_late)   /* told to come again: over the window, or before all were ready */        \
+    X(mm_bad_keys)      /* READs and WRITEs refused: wrong rkey */                                 \
+    X(mm_bad_addresses) /* outside of the region, or not an address of whole elements */           \
+    X(mm_refused)       /* because the group has failed, or has lost a member */
+
+struct mm_counters {
+#define X(n) uint64_t n;
+    MM_COUNTERS(X)
+#undef X
+};
+
+#endif

@@ -1,0 +1,340 @@
+/*
+ * Life of a multimem group.
+ *
+ *   none --first BIND--> binding --all READY--> open --last UNBIND--> none
+ *                           |                    |
+ *                           +--- something is wrong: failed --all know--> none
+ *
+ * Everything that a group needs is reserved by its first BIND, for all n members. A failed group
+ * keeps its queue pairs until its members know, so that whoever asks is refused by a NAK and not
+ * by silence.
+ */
+#include "switch/multimem/mm_priv.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STALE_PS (1 * PS_PER_MS)
+
+const char *mm_who(const struct mm_edge *e, char *buf, size_t size)
+{
+    const struct fabric *f = e->g->mm->a->cfg.fab;
+
+    snprintf(buf, size, "member %u (%s)", e->member,
+             e->node < f->n_nodes ? f->nodes[e->node].name : "outside");
+    return buf;
+}
+
+struct mm_group *mm_group_find(struct mm *mm, uint32_t id)
+{
+    struct mm_group *g;
+
+    for (g = LIST_FIRST(&mm->groups); g; g = LIST_NEXT(g, link))
+        if (g->id == id)
+            return g;
+    return NULL;
+}
+
+bool mm_group_busy(const struct mm_group *g)
+{
+    return g->n_loads || g->n_stores;
+}
+
+/* ---- reservation ---- */
+
+struct mm_size mm_size(const struct fabric *f, const struct fab_node *me, unsigned n, uint32_t mtu)
+{
+    uint64_t rate_bps = 0;
+    int64_t link_ps = 0;
+    uint32_t slice;
+    struct mm_size z;
+
+    for (unsigned p = 0; p < me->n_ports; p++) {
+        const struct fab_port *port = &me->ports[p];
+
+        if (port->link == FAB_NONE)
+            continue;
+        rate_bps = RTE_MAX(rate_bps, port->rate_bps);
+        link_ps = RTE_MAX(link_ps, mm_link_ps(f, port));
+    }
+    slice = mm_slice(n, rate_bps, link_ps);
+    z.slice = slice / mm_fewer(n);
+    z.stores = MM_STORES / mm_fewer(n) * (slice / MM_SLICE);
+    z.bytes = (uint64_t)n * MM_LOADS * z.slice;
+    z.mbufs = (uint64_t)n * z.stores * (MM_SLICE / mtu);
+    return z;
+}
+
+static enum agg_status reserve(struct mm *mm, struct mm_group *g, char *text)
+{
+    const char *me = mm->a->me->name;
+    struct mm_counters *c = &mm->cnt;
+    uint64_t left;
+
+    if (c->mm_groups >= mm->cfg.max_groups) {
+        an_text(text, "%s has %u groups, at most %u", me, (unsigned)c->mm_groups,
+                mm->cfg.max_groups);
+        return AGG_E_QUOTA_GROUPS;
+    }
+    if (c->mm_bytes + g->bytes > mm->cfg.max_bytes) {
+        an_text(text, "%s has %llu of %llu bytes left, %llu needed", me,
+                (unsigned long long)(mm->cfg.max_bytes - c->mm_bytes),
+                (unsigned long long)mm->cfg.max_bytes, (unsigned long long)g->bytes);
+        return AGG_E_QUOTA_BUFFERS;
+    }
+    left = RTE_MIN(mm->cfg.max_mbufs - c->mm_mbufs, an_mbufs_left(mm->a));
+    if (g->mbufs > left) {
+        an_text(text, "%s has %u of %u frames left, %u needed", me, (unsigned)left,
+                mm->cfg.max_mbufs, (unsigned)g->mbufs);
+        return AGG_E_QUOTA_BUFFERS;
+    }
+    return AGG_OK;
+}
+
+static void account(struct mm_group *g, int sign)
+{
+    struct mm_counters *c = &g->mm->cnt;
+
+    c->mm_groups += (uint64_t)sign;
+    c->mm_bytes += (uint64_t)sign * g->bytes;
+    c->mm_mbufs += (uint64_t)sign * g->mbufs;
+    g->mm->a->cnt.mbufs_promised += (uint64_t)sign * g->mbufs; /* one pool */
+    c->mm_groups_peak = RTE_MAX(c->mm_groups_peak, c->mm_groups);
+}
+
+static void free_memory(struct mm_group *g)
+{
+    free(g->mem);
+    free(g->here);
+    free(g->stores);
+    free(g);
+}
+
+static bool allocate(struct mm_group *g)
+{
+    g->mem = aligned_alloc(64, g->bytes);
+    g->here = malloc((size_t)g->n * MM_LOADS);
+    g->stores = calloc((size_t)g->n * g->window, sizeof(g->stores[0]));
+    if (!g->mem || !g->here || !g->stores)
+        return false;
+    STAILQ_INIT(&g->free);
+    for (unsigned i = 0; i < MM_LOADS; i++) {
+        g->load[i].mem = g->mem + (size_t)i * g->n * g->slice;
+        g->load[i].here = g->here + (size_t)i * g->n;
+        STAILQ_INSERT_TAIL(&g->free, &g->load[i], link);
+    }
+    for (unsigned i = 0; i < g->n; i++) {
+        g->edge[i] = (struct mm_edge){
+            .g = g, .member = (uint16_t)i, .store = &g->stores[(size_t)i * g->window]};
+        STAILQ_INIT(&g->edge[i].loads);
+    }
+    return true;
+}
+
+enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm_group **out,
+                                char *text)
+{
+    uint16_t n = rte_be_to_cpu_16(c->members);
+    struct mm_group *g = calloc(1, sizeof(*g) + n * sizeof(g->edge[0]));
+    enum agg_status st = AGG_E_QUOTA_BUFFERS;
+    struct mm_size z;
+
+    if (!g)
+        return st;
+    g->mm = mm;
+    g->id = rte_be_to_cpu_32(c->group);
+    g->key = rte_be_to_cpu_64(c->key);
+    g->mtu = rte_be_to_cpu_16(c->mtu);
+    g->n = n;
+    z = mm_size(mm->a->cfg.fab, mm->a->me, n, g->mtu);
+    g->slice = z.slice;
+    g->window = (uint16_t)z.stores;
+    g->bytes = z.bytes;
+    g->mbufs = z.mbufs;
+    g->rkey = (uint32_t)mm_random(mm);
+    g->deadline = PS_NEVER;
+    st = reserve(mm, g, text);
+    if (st == AGG_OK && !allocate(g)) {
+        an_text(text, "%s is out of memory", mm->a->me->name);
+        st = AGG_E_QUOTA_BUFFERS;
+    }
+    if (st != AGG_OK) {
+        free_memory(g);
+        return st;
+    }
+    account(g, 1);
+    LIST_INSERT_HEAD(&mm->groups, g, link);
+    *out = g;
+    return AGG_OK;
+}
+
+/* ---- members ---- */
+
+void mm_group_measure(struct mm_group *g)
+{
+    for (unsigned k = 0; k < MM_AREAS; k++) {
+        g->length[k] = MM_MAX_LENGTH;
+        for (unsigned i = 0; i < g->n; i++)
+            g->length[k] = RTE_MIN(g->length[k], g->edge[i].area[k].length);
+    }
+}
+
+/*
+ * The queue holds what the buffers of all members together can want of this one: every slice being
+ * read, every slice being written.
+ */
+static int make_qp(struct mm_edge *e)
+{
+    struct mm_group *g = e->g;
+    struct qp_cfg cfg = {.type = QP_RC,
+                         .sq_depth = MM_LOADS + g->n * g->window,
+                         .bounded = true,
+                         .max_sge = 1,
+                         .sig_all = true,
+                         .served = true,
+                         .user = e,
+                         .pd = AN_PD_MM};
+    struct qp_attr attr = {.state = QP_INIT, .access = ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE};
+    int rc = qp_create(g->mm->a->rnic, &cfg, &e->qp);
+
+    if (rc)
+        return rc;
+    e->own_psn = (uint32_t)mm_random(g->mm) & ROCE_PSN_MASK;
+    return qp_modify(e->qp, &attr);
+}
+
+static int connect_qp(struct mm_edge *e)
+{
+    struct qp_attr attr = {.dest_qpn = e->qpn,
+                           .rq_psn = e->psn,
+                           .mtu = e->g->mtu,
+                           .sq_psn = e->own_psn,
+                           .max_rd_atomic = (uint8_t)e->reads,
+                           .max_dest_rd_atomic = ROCE_MAX_RD_ATOMIC};
+
+    return an_connect(e->g->mm->a->cfg.fab, e->qp, &e->addr, &attr);
+}
+
+enum agg_status mm_edge_open(struct mm_group *g, struct mm_edge *e)
+{
+    int rc = make_qp(e);
+
+    if (!rc)
+        rc = connect_qp(e);
+    if (rc) {
+        if (e->qp)
+            qp_destroy(e->qp);
+        e->qp = NULL;
+        return rc == -EINVAL ? AGG_E_PROTOCOL : AGG_E_QUOTA_BUFFERS;
+    }
+    e->state = MM_BOUND;
+    g->n_bound++;
+    g->mm->cnt.mm_binds++;
+    return AGG_OK;
+}
+
+void mm_edge_left(struct mm_edge *e)
+{
+    struct mm_group *g = e->g;
+    struct mm *mm = g->mm;
+
+    if (e->state != MM_BOUND && e->state != MM_READY)
+        return;
+    mm->stale[mm->next_stale++ % MM_STALE] =
+        (struct mm_stale){e->addr.ip, e->qpn, e->psn, g->id, mm->a->now + STALE_PS};
+    if (e->qp)
+        qp_destroy(e->qp);
+    e->qp = NULL;
+    e->state = MM_LEFT;
+    e->wants = false;
+    e->told = true;
+    g->n_left++;
+    if (g->n_left == g->n_bound)
+        mm_group_free(g);
+}
+
+void mm_group_free(struct mm_group *g)
+{
+    mm_store_drop_all(g);
+    for (unsigned i = 0; i < g->n; i++)
+        if (g->edge[i].qp)
+            qp_destroy(g->edge[i].qp);
+    g->mm->cnt.mm_loads_used -= g->n_loads;
+    if (g->doomed && !g->failed)
+        SLIST_REMOVE(&g->mm->doomed, g, mm_group, doomed_link);
+    account(g, -1);
+    LIST_REMOVE(g, link);
+    free_memory(g);
+}
+
+/* ---- the end by force ---- */
+
+void mm_doom(struct mm_group *g, enum agg_status status, struct mm_edge *culprit, const char *fmt,
+             ...)
+{
+    va_list ap;
+
+    if (g->doomed)
+        return;
+    g->doomed = true;
+    g->status = status;
+    g->culprit = culprit;
+    va_start(ap, fmt);
+    vsnprintf(g->text, sizeof(g->text), fmt, ap);
+    va_end(ap);
+    SLIST_INSERT_HEAD(&g->mm->doomed, g, doomed_link);
+}
+
+bool mm_group_tell(struct mm_group *g)
+{
+    struct mm *mm = g->mm;
+    bool any = false;
+
+    for (unsigned i = 0; i < g->n; i++) {
+        struct mm_edge *e = &g->edge[i];
+        struct mm_ctl c = {.status = rte_cpu_to_be_16((uint16_t)g->status),
+                           .xid = rte_cpu_to_be_32(e->xid),
+                           .group = rte_cpu_to_be_32(g->id),
+                           .key = rte_cpu_to_be_64(g->key),
+                           .members = rte_cpu_to_be_16(g->n),
+                           .member = rte_cpu_to_be_16(e->member)};
+
+        if (e->state == MM_NONE || e->told)
+            continue;
+        if (g->tries == AN_RETRIES) {
+            mm->a->cnt.aborts_unanswered++;
+            continue;
+        }
+        memcpy(c.text, g->text, sizeof(c.text));
+        mm_say(mm, &e->addr, AGG_MM_ABORT, &c);
+        any = true;
+    }
+    if (!any) {
+        mm_group_free(g);
+        return false;
+    }
+    g->deadline = mm->a->now + an_backoff(g->tries++);
+    return true;
+}
+
+void mm_group_abort(struct mm_group *g)
+{
+    struct mm *mm = g->mm;
+
+    SLIST_REMOVE(&mm->doomed, g, mm_group, doomed_link);
+    g->failed = true;
+    mm->cnt.mm_aborts++;
+    for (unsigned i = 0; i < g->n; i++) {
+        struct mm_edge *e = &g->edge[i];
+        struct qp_read r;
+
+        if (e == g->culprit && g->status == AGG_E_MEMBER_LEFT)
+            e->told = true;
+        else if (e->qp && (e->head != e->tail || qp_read_from(e->qp, 0, true, &r)))
+            qp_refuse(e->qp);
+    }
+    mm_store_drop_all(g);
+    mm_group_tell(g);
+}

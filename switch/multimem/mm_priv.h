@@ -1,0 +1,175 @@
+/*
+ * Inside of multimem: what its files share. Not for other rooms.
+ *
+ *   mm.c          what the rnic says about our queue pairs; life; time
+ *   mm_control.c  BIND, READY, UNBIND, ABORT_ACK, PEER_DOWN
+ *   mm_group.c    life of a group: quotas, edges, what ends it
+ *   mm_load.c     READs of the region: slices, read from the members, reduced, answered
+ *   mm_store.c    WRITEs to the region: slices, written to the members, acknowledged
+ *
+ * Order of work as in the aggregation node (an_priv.h): callbacks may post, but only note what
+ * makes or destroys queue pairs (a group as doomed); mm_settle() does it.
+ */
+#ifndef TRIB_SWITCH_MULTIMEM_MM_PRIV_H
+#define TRIB_SWITCH_MULTIMEM_MM_PRIV_H
+
+#include "aggregation/mm_proto.h"
+#include "switch/multimem/mm.h"
+#include "switch/reduce/an_priv.h"
+
+#define MM_MAX_MEMBERS ARITH_MAX_INPUTS
+#define MM_STALE       64u
+
+enum mm_edge_state { MM_NONE, MM_BOUND, MM_READY, MM_LEFT };
+
+/* A slice of a caller's READ: being read from the members (waits), reduced (ready), being sent. */
+struct mm_load {
+    STAILQ_ENTRY(mm_load) link; /* in its caller's, or among the free */
+    struct mm_edge *caller;     /* NULL: nobody wants it any more */
+    uint32_t psn, n_pkts, sent; /* of the response */
+    uint32_t len;
+    struct mm_what what;
+    uint16_t waits, n_here;
+    bool ready, virt;
+    uint8_t *here;   /* whose answers are here, in order of arrival: one place for each member */
+    uint8_t *mem;    /* a slice for each member */
+    uint8_t *result; /* ready: one of them */
+};
+STAILQ_HEAD(mm_loads, mm_load);
+
+/* A slice of a caller's WRITE: filling (open), being written to the members (waits). */
+struct mm_store {
+    struct qp_mark mark; /* of its first packet */
+    struct rte_mbuf *m;  /* chain of its payloads; NULL: lengths only */
+    uint64_t off;
+    uint32_t len, n_pkts;
+    uint16_t waits;
+    uint8_t area;
+    bool open, others, virt;
+};
+
+/* Memory that a member has bound to an area. */
+struct mm_memory {
+    uint64_t va, length;
+    uint32_t rkey, xid;
+};
+
+/* A member. */
+struct mm_edge {
+    struct mm_group *g;
+    struct qp *qp;
+    struct an_addr addr;
+    uint32_t qpn, psn, own_psn;
+    uint32_t xid;    /* of its last BIND or READY */
+    uint16_t member; /* index in the group */
+    uint16_t node;   /* its host; FAB_NONE: outside */
+    uint8_t state;   /* enum mm_edge_state */
+    bool told;       /* knows of the abort, or will not be told */
+    uint32_t reads;
+    struct mm_memory area[MM_AREAS];
+
+    struct mm_loads loads; /* issued, in order */
+    uint32_t cursor;       /* first packet of no slice yet; valid once issued */
+    bool issued, wants;    /* wants: there may be something to issue */
+
+    struct mm_store *store; /* ring of g->window */
+    uint32_t head, tail, stores;
+};
+
+struct mm_group {
+    LIST_ENTRY(mm_group) link;
+    struct mm *mm;
+    uint32_t id, rkey;
+    uint64_t key;
+    uint64_t length[MM_AREAS]; /* that all members have bound */
+    uint16_t mtu, n, window, n_bound, n_ready, n_left;
+    unsigned turn; /* whose READ is issued next */
+    struct mm_load load[MM_LOADS];
+    struct mm_loads free;
+    uint32_t slice;    /* bytes of a load, at most */
+    unsigned n_loads;  /* not free */
+    unsigned n_stores; /* of all members */
+    uint8_t *mem, *here;
+    struct mm_store *stores;
+    uint64_t bytes, mbufs; /* reserved */
+
+    bool doomed, failed; /* failed: aborted, waits for the members to know */
+    SLIST_ENTRY(mm_group) doomed_link;
+    enum agg_status status;
+    struct mm_edge *culprit;
+    char text[AN_TEXT];
+    unsigned tries;
+    int64_t deadline;
+    struct mm_edge edge[]; /* [n], at most MM_MAX_MEMBERS */
+};
+
+/* Somebody who has left: a repeated BIND that comes late does not bring him back. */
+struct mm_stale {
+    uint32_t ip, qpn, psn, group;
+    int64_t expires;
+};
+
+struct mm {
+    struct an *a;
+    struct mm_cfg cfg;
+    bool carries; /* frames have room for data */
+    LIST_HEAD(mm_groups, mm_group) groups;
+    SLIST_HEAD(mm_doomed, mm_group) doomed;
+    struct mm_stale stale[MM_STALE];
+    uint32_t next_stale;
+    uint64_t random;
+    struct wqe load, store; /* of every request: only what differs is set again */
+    struct mm_counters cnt;
+};
+
+/* mm.c */
+uint64_t mm_random(struct mm *mm);
+void mm_say(struct mm *mm, const struct an_addr *to, enum agg_type type, struct mm_ctl *c);
+
+/* mm_group.c */
+struct mm_group *mm_group_find(struct mm *mm, uint32_t id);
+/* The group that a first BIND describes; AGG_OK, or why not, in words too. */
+enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm_group **out,
+                                char *text);
+void mm_group_free(struct mm_group *g);
+/* A queue pair for a member that binds, connected. */
+enum agg_status mm_edge_open(struct mm_group *g, struct mm_edge *e);
+/* The member is gone; the group too when it was the last. */
+void mm_edge_left(struct mm_edge *e);
+/* The group must end; the first reason counts. culprit may be NULL. */
+void mm_doom(struct mm_group *g, enum agg_status status, struct mm_edge *culprit, const char *fmt,
+             ...) __attribute__((format(printf, 4, 5)));
+void mm_group_abort(struct mm_group *g);
+void mm_group_measure(struct mm_group *g); /* lengths, after a change */
+/* Members that do not know of the abort are told (again). False: the group is gone. */
+bool mm_group_tell(struct mm_group *g);
+const char *mm_who(const struct mm_edge *e, char *buf, size_t size); /* "member 3 (h3)" */
+bool mm_group_busy(const struct mm_group *g);
+
+/* mm_control.c */
+void mm_lost(struct mm_edge *e, const char *why);
+
+/* mm_load.c */
+/* 0, or why such a READ is refused. */
+int mm_load_check(struct mm_edge *e, uint64_t va, uint64_t len);
+void mm_load_reads(void *user, struct qp *qp, bool again);
+int mm_load_fill(void *user, struct qp *qp, uint32_t psn, uint8_t *dst, uint32_t len,
+                 uint32_t *virt);
+void mm_load_done(struct mm_edge *from, uint32_t i, bool virt);
+void mm_load_issue(struct mm_group *g);
+
+/* mm_store.c */
+int mm_store_check(struct mm_edge *e, uint64_t va, uint64_t len);
+enum sink_verdict mm_store_packet(void *user, struct qp *qp, const struct roce_pkt *k,
+                                  struct rte_mbuf *m, uint64_t va);
+void mm_store_done(struct mm_edge *e, uint32_t i);
+void mm_store_drop_all(struct mm_group *g);
+
+/* Requests of ours: what wr_id says. */
+#define MM_WR_LOAD(e, i)  (1ULL << 32 | (uint64_t)(e)->member << 16 | (i))
+#define MM_WR_STORE(e, i) (2ULL << 32 | (uint64_t)(e)->member << 16 | (i))
+#define MM_WR_IS_LOAD(id) ((id) >> 32 == 1)
+#define MM_WR_MEMBER(id)  ((id) >> 16 & 0xffff)
+#define MM_WR_INDEX(id)   ((uint32_t)((id)&0xffff))
+
+#endif

@@ -1,0 +1,188 @@
+/*
+ * WRITEs to the region. The payloads of up to MM_SLICE of a message are chained as they come; a
+ * full slice, or the end of the message, is one WRITE to every member that sends the chain by
+ * reference. A slice ends when all members have acknowledged it, and slices are acknowledged to the
+ * caller in order. What a caller may have under way is its window of slices; beyond that, and
+ * before all members are ready, it is told to come again (RNR).
+ *
+ * Slices of one caller are posted to every member's queue pair in order, so whoever sees a later
+ * one (a flag) has the earlier ones (the data).
+ */
+#include "switch/multimem/mm_priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+int mm_store_check(struct mm_edge *e, uint64_t va, uint64_t len)
+{
+    struct mm_group *g = e->g;
+    struct mm_what w;
+
+    if (g->failed || g->doomed || g->n_left) {
+        g->mm->cnt.mm_refused++;
+        return -EIO;
+    }
+    if (!mm_addr_read(va, &w) || w.off > g->length[w.area] || len > g->length[w.area] - w.off) {
+        g->mm->cnt.mm_bad_addresses++;
+        return -EFAULT;
+    }
+    return 0;
+}
+
+/* The payload of a frame alone, as one segment. */
+static struct rte_mbuf *payload_of(struct rte_mbuf *m, const struct roce_pkt *k)
+{
+    struct rte_mbuf *rest, *seg = m;
+
+    while (!(k->payload >= rte_pktmbuf_mtod(seg, uint8_t *) &&
+             k->payload < rte_pktmbuf_mtod(seg, uint8_t *) + seg->data_len)) {
+        rest = seg->next;
+        seg->next = NULL;
+        seg->nb_segs = 1;
+        rte_pktmbuf_free_seg(seg);
+        seg = rest;
+    }
+    rest = seg->next;
+    seg->next = NULL;
+    seg->nb_segs = 1;
+    if (rest)
+        rte_pktmbuf_free(rest);
+    seg->data_off = (uint16_t)(k->payload - (uint8_t *)seg->buf_addr);
+    seg->data_len = (uint16_t)k->len;
+    seg->pkt_len = k->len;
+    *frame_meta(seg) = (struct frame_meta){0};
+    return seg;
+}
+
+/* The slice that the next packet belongs to; NULL: no room. */
+static struct mm_store *current(struct mm_edge *e, struct qp *qp, uint64_t va)
+{
+    struct mm_counters *cnt = &e->g->mm->cnt;
+    struct mm_store *s = &e->store[(e->tail - 1) % e->g->window];
+    struct mm_what w;
+
+    if (e->tail != e->head && s->open)
+        return s;
+    if (e->tail - e->head == e->stores)
+        return NULL;
+    mm_addr_read(va, &w);
+    s = &e->store[e->tail++ % e->g->window];
+    *s = (struct mm_store){
+        .mark = qp_mark_of(qp), .off = w.off, .area = w.area, .others = w.others, .open = true};
+    e->g->n_stores++;
+    if (++cnt->mm_stores_used > cnt->mm_stores_peak)
+        cnt->mm_stores_peak = cnt->mm_stores_used;
+    return s;
+}
+
+/* Slices that are done from the oldest on are acknowledged. */
+static void acknowledge(struct mm_edge *e)
+{
+    uint32_t head = e->head;
+    struct mm_store *s;
+
+    for (;; e->head++, e->g->n_stores--, e->g->mm->cnt.mm_stores_used--) {
+        s = &e->store[e->head % e->g->window];
+        if (e->head == e->tail || s->open || s->waits)
+            break;
+    }
+    if (head == e->head)
+        return;
+    qp_writes_release(e->qp, e->head == e->tail ? NULL : &s->mark);
+}
+
+static void drop(struct mm_store *s)
+{
+    rte_pktmbuf_free(s->m);
+    s->m = NULL;
+}
+
+static void write_members(struct mm_edge *e, struct mm_store *s)
+{
+    struct mm_group *g = e->g;
+    struct wqe *w = &g->mm->store;
+
+    s->open = false;
+    g->mm->cnt.mm_stores++;
+    g->mm->cnt.mm_store_bytes += s->len;
+    if (s->virt)
+        drop(s);
+    w->wr_id = MM_WR_STORE(e, (uint32_t)(s - e->store));
+    w->held = s->m;
+    w->held_len = s->m ? s->len : 0;
+    w->virt_len = s->m ? 0 : s->len;
+    for (unsigned i = 0; i < g->n && s->len; i++) {
+        struct mm_edge *to = &g->edge[i];
+        int rc;
+
+        if (s->others && to == e)
+            continue;
+        w->raddr = to->area[s->area].va + s->off;
+        w->rkey = to->area[s->area].rkey;
+        rc = qp_post_send(to->qp, w);
+        if (rc) { /* as deep as all members' windows: only a broken edge ends here */
+            mm_doom(g, AGG_E_EDGE, to, "queue to member %u at %s: %s", i, g->mm->a->me->name,
+                    strerror(-rc));
+            return;
+        }
+        s->waits++;
+    }
+    if (s->waits)
+        return;
+    drop(s); /* of no bytes, or nobody is to get them */
+    acknowledge(e);
+}
+
+enum sink_verdict mm_store_packet(void *user, struct qp *qp, const struct roce_pkt *k,
+                                  struct rte_mbuf *m, uint64_t va)
+{
+    struct mm_edge *e = qp_user(qp);
+    struct mm_group *g = e->g;
+    enum sink_verdict v = SINK_COPIED;
+    struct mm_store *s;
+
+    (void)user;
+    if (g->failed || g->doomed)
+        return SINK_COPIED; /* never acknowledged */
+    s = g->n_ready == g->n ? current(e, qp, va) : NULL;
+    if (!s) {
+        g->mm->cnt.mm_stores_late++;
+        return SINK_RNR;
+    }
+    s->len += k->len;
+    s->n_pkts++;
+    s->virt |= k->virt > 0;
+    if (k->len && !s->virt) {
+        m = payload_of(m, k);
+        if (s->m)
+            rte_pktmbuf_chain(s->m, m);
+        else
+            s->m = m;
+        v = SINK_TAKEN;
+    }
+    if ((roce_opinfo[k->opcode].what & ROCE_P_LAST) || s->n_pkts == MM_SLICE / g->mtu)
+        write_members(e, s);
+    return v;
+}
+
+void mm_store_done(struct mm_edge *e, uint32_t i)
+{
+    struct mm_store *s = &e->store[i];
+
+    if (--s->waits)
+        return;
+    drop(s);
+    acknowledge(e);
+}
+
+void mm_store_drop_all(struct mm_group *g)
+{
+    for (unsigned i = 0; i < g->n; i++) {
+        struct mm_edge *e = &g->edge[i];
+
+        for (; e->head != e->tail; e->head++)
+            drop(&e->store[e->head % e->g->window]);
+    }
+    g->mm->cnt.mm_stores_used -= g->n_stores;
+    g->n_stores = 0;
+}

@@ -1,0 +1,167 @@
+/* Links and ports of a net that go down and come up. */
+#include "switch/net/net_priv.h"
+
+#include "fabric/routing/reroute.h"
+#include "switch/sw.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* why: NODE_*_DOWN. A port is up when nothing speaks against it; nothing leaves by it any more when
+ * it goes down. Whether its node is to be told. */
+static bool mark(struct net *n, uint16_t node, uint16_t port, uint8_t why, bool up)
+{
+    struct node *nd = net_node(n, node);
+    uint8_t before;
+
+    if (!nd || port >= nd->n_ports)
+        return false;
+    before = nd->np[port].down;
+    nd->np[port].down = up ? before & ~why : before | why;
+    if (nd->np[port].down && (up || before))
+        return false; /* down it was, and stays */
+    if (!up && nd->egress[port])
+        egress_set_down(nd->egress[port], true, n->now_ps);
+    return true;
+}
+
+static void tell(struct net *n, uint16_t node, uint16_t port, bool up)
+{
+    struct node *nd = net_node(n, node);
+
+    nd->ops->port_state(nd, port, up, n->now_ps);
+    net_refresh_node(n, node);
+}
+
+void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_t now_ps)
+{
+    net_catch_up(n, now_ps);
+    if (mark(n, node, port, NODE_CABLE_DOWN, up))
+        tell(n, node, port, up);
+}
+
+static void use_routes(struct net *n, struct fabric *around)
+{
+    const struct fabric *f = n->cfg.fab;
+
+    for (uint16_t i = 0; i < f->n_nodes; i++)
+        if (n->node[i] && f->nodes[i].kind == FAB_SWITCH) {
+            sw_reroute(n->node[i], around ? around : f, n->now_ps);
+            net_refresh_node(n, i);
+        }
+    fabric_free(n->around);
+    n->around = around;
+}
+
+/* *around: the fabric without what is down or cut; NULL: nothing is. */
+static int routes_left(const struct net *n, const bool *cut, struct fabric **around)
+{
+    const struct fabric *f = n->cfg.fab;
+    bool *gone, any = false;
+
+    *around = NULL;
+    gone = calloc(f->n_links + 1u, sizeof(*gone));
+    if (!gone)
+        return -ENOMEM;
+    for (unsigned i = 0; i < f->n_links; i++)
+        any |= gone[i] = n->link_down[i] || cut[i];
+    if (any)
+        *around = fabric_without(f, gone);
+    free(gone);
+    return any && !*around ? -ENOMEM : 0;
+}
+
+/* All at one instant: whoever is told of a port that goes down sees which others went with it.
+ * end: [2 * n_links], the first of each link that changes; ours from then on. */
+static int set_links(struct net *n, bool *end, bool up, int64_t now_ps)
+{
+    const struct fab_link *l = n->cfg.fab->links;
+    unsigned links = n->cfg.fab->n_links;
+    struct fabric *around;
+
+    for (unsigned i = 0; i < links; i++) {
+        end[2 * i] = end[2 * i] && n->link_down[i] == up;
+        n->link_down[i] ^= end[2 * i];
+    }
+    if (routes_left(n, n->cut, &around)) {
+        for (unsigned i = 0; i < links; i++)
+            n->link_down[i] ^= end[2 * i];
+        return -ENOMEM;
+    }
+    net_catch_up(n, now_ps);
+    /* What nodes say because of the change, they say over links that are up. */
+    if (!up)
+        use_routes(n, around);
+    for (unsigned i = 0; i < links; i++)
+        if (end[2 * i]) {
+            end[2 * i] = mark(n, l[i].a, l[i].a_port, NODE_LINK_DOWN, up);
+            end[2 * i + 1] = mark(n, l[i].b, l[i].b_port, NODE_LINK_DOWN, up);
+        }
+    for (unsigned i = 0; i < links; i++) {
+        if (end[2 * i])
+            tell(n, l[i].a, l[i].a_port, up);
+        if (end[2 * i + 1])
+            tell(n, l[i].b, l[i].b_port, up);
+    }
+    if (up)
+        use_routes(n, around);
+    return 0;
+}
+
+int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps)
+{
+    bool *end;
+    int rc;
+
+    if (link >= n->cfg.fab->n_links)
+        return -EINVAL;
+    if (n->link_down[link] == !up)
+        return 0;
+    end = calloc(2u * n->cfg.fab->n_links, sizeof(*end));
+    if (!end)
+        return -ENOMEM;
+    end[2 * link] = true;
+    rc = set_links(n, end, up, now_ps);
+    free(end);
+    return rc;
+}
+
+int net_set_node(struct net *n, uint16_t node, bool up, int64_t now_ps)
+{
+    const struct fabric *f = n->cfg.fab;
+    bool *end;
+    int rc;
+
+    if (node >= f->n_nodes)
+        return -EINVAL;
+    end = calloc(2u * f->n_links + 1, sizeof(*end));
+    if (!end)
+        return -ENOMEM;
+    for (uint16_t p = 0; p < f->nodes[node].n_ports; p++)
+        if (f->nodes[node].ports[p].link != FAB_NONE)
+            end[2 * f->nodes[node].ports[p].link] = true;
+    rc = set_links(n, end, up, now_ps);
+    free(end);
+    return rc;
+}
+
+int net_cut_links(struct net *n, const bool *cut, int64_t now_ps)
+{
+    size_t size = n->cfg.fab->n_links * sizeof(*cut);
+    struct fabric *around;
+
+    if (!memcmp(n->cut, cut, size))
+        return 0;
+    if (routes_left(n, cut, &around))
+        return -ENOMEM;
+    memcpy(n->cut, cut, size);
+    net_catch_up(n, now_ps);
+    use_routes(n, around);
+    return 0;
+}
+
+bool net_link_up(const struct net *n, unsigned link)
+{
+    return !n->link_down[link];
+}

@@ -1,0 +1,41 @@
+/*
+ * Why a node dropped a frame: one list gives the enum, the names of telemetry and the text for
+ * people. A frame is counted once, at the port by which it came in (a NIC's processes count at the
+ * port they send by).
+ */
+#ifndef TRIB_SWITCH_QUEUE_DROPS_H
+#define TRIB_SWITCH_QUEUE_DROPS_H
+
+/* X(NAME, name, text) */
+#define DROP_TABLE(X)                                                                              \
+    X(RUNT, "runt", "shorter than its headers")                                                    \
+    X(BAD_LENGTH, "bad_length", "IP or UDP length disagrees with the frame")                       \
+    X(BAD_PAUSE, "bad_pause", "malformed MAC control frame")                                       \
+    X(LINK_LOCAL, "link_local", "reserved address that bridges do not forward")                    \
+    X(UNKNOWN_DEST, "unknown_dest", "no node has this destination address")                        \
+    X(NO_ROUTE, "no_route", "destination cannot be reached from here")                             \
+    X(REFLECTED, "reflected", "would leave by the port it came in")                                \
+    X(QUEUE_FULL, "queue_full", "egress queue at its limit")                                       \
+    X(PFC_WATCHDOG, "pfc_watchdog", "for a queue that a pause keeps stuck")                        \
+    X(NO_BUFFER, "no_buffer", "no mbuf left for a copy")                                           \
+    X(UNKNOWN_GROUP, "unknown_group", "multicast group without members")                           \
+    X(NOT_MINE, "not_mine", "arrived at a host whose address it does not carry")                   \
+    X(NOT_ROCE, "not_roce", "for this node's address, but nobody here speaks that protocol")       \
+    X(NO_AN, "no_an", "RoCE for the address of a switch that does not reduce")                     \
+    X(AN_REFUSED, "an_refused", "the aggregation node took fewer frames than it was given")        \
+    X(NO_SLOT, "no_slot", "no process has this queue pair")                                        \
+    X(SLOT_FULL, "slot_full", "receive queue of a process at its limit")                           \
+    X(SLOT_STALLED, "slot_stalled", "for a process that takes nothing any more")                   \
+    X(DETACHED, "detached", "its process is gone")
+
+enum drop {
+#define X(n, s, t) DROP_##n,
+    DROP_TABLE(X)
+#undef X
+        DROP_REASONS
+};
+
+const char *drop_name(enum drop d); /* "queue_full" */
+const char *drop_text(enum drop d); /* for people */
+
+#endif

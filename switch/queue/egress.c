@@ -1,0 +1,527 @@
+#include "switch/queue/egress_priv.h"
+
+#include "base/cacheline.h"
+#include "switch/queue/pfc.h"
+
+#include <errno.h>
+
+/*
+ * Frames that wait are lists, one a class; frames on the link are one list ordered by arrival.
+ * Nothing is decided before its time: which class goes next is known only when the link is
+ * free, so egress_next() is the earlier of the next start and the next arrival. A frame pushed to
+ * an idle link starts at once and costs a single event.
+ *
+ * Rejected: computing each frame's start at its push (one event a frame) would fix the order before
+ * a pause or a control frame that comes meanwhile, and would release PFC's ingress accounting too
+ * early or too late.
+ */
+
+static inline int64_t duration(struct egress *e, uint32_t bytes)
+{
+    if (likely(e->exact))
+        return bytes * e->takes_ps;
+    if (bytes != e->last_bytes) {
+        e->last_bytes = bytes;
+        e->takes_ps = e->rate_bps ? link_time_ps(bytes, e->rate_bps) : 0;
+    }
+    return e->takes_ps;
+}
+
+/* Stable: behind all that arrive at the same time. Frames come in order but for reordering. */
+static void flight_add(struct egress *e, struct rte_mbuf *m, int64_t at)
+{
+    struct line *l = &e->flight;
+    struct rte_mbuf *before = l->first;
+
+    if (likely(!l->n || l->last_ps <= at)) {
+        line_add(l, m, at);
+        if (unlikely(l->n == 1 && e->first))
+            e->first(e->watcher);
+        return;
+    }
+    frame_meta(m)->due_ps = at;
+    l->n++;
+    if (at < l->first_ps) {
+        frame_meta(m)->behind = l->first;
+        frame_meta(m)->behind_ps = l->first_ps;
+        l->first = m;
+        l->first_ps = at;
+        return;
+    }
+    while (frame_meta(before)->behind_ps <= at)
+        before = frame_meta(before)->behind;
+    frame_meta(m)->behind = frame_meta(before)->behind;
+    frame_meta(m)->behind_ps = frame_meta(before)->behind_ps;
+    frame_meta(before)->behind = m;
+    frame_meta(before)->behind_ps = at;
+}
+
+/* When the first that waits in a class could start; PS_NEVER: nobody does. */
+static inline int64_t ready(const struct egress *e, uint8_t cls)
+{
+    if (!(e->classes >> cls & 1))
+        return PS_NEVER;
+    return RTE_MAX(RTE_MAX(e->q[cls].line.first_ps, e->free_ps), e->pause_ps[cls]);
+}
+
+/* Finds what starts next and when: start_what, start_ps. In order of precedence at equal times. */
+static void plan_all(struct egress *e)
+{
+    const uint8_t turn = e->lossy_turn ? FRAME_LOSSY : FRAME_LOSSLESS;
+    const uint8_t other = e->lossy_turn ? FRAME_LOSSLESS : FRAME_LOSSY;
+    int64_t best = ready(e, FRAME_CONTROL), t;
+    uint8_t what = FRAME_CONTROL;
+
+    t = ready(e, turn);
+    if (t < best)
+        best = t, what = turn;
+    t = ready(e, other);
+    if (t < best)
+        best = t, what = other;
+    t = RTE_MAX(e->pull_ps, e->free_ps);
+    if (t < best)
+        best = t, what = START_PULL;
+    /* No room on the link (an unshaped one, or reordered frames that linger): wait for an arrival.
+     */
+    e->full = flight_full(e);
+    if (unlikely(e->full) && best != PS_NEVER)
+        best = RTE_MAX(best, e->flight.first_ps);
+    e->start_ps = best;
+    e->start_what = what;
+}
+
+static inline void plan(struct egress *e)
+{
+    if (likely(!e->classes && e->pull_ps == PS_NEVER)) {
+        e->full = flight_full(e);
+        e->start_ps = PS_NEVER;
+        return;
+    }
+    plan_all(e);
+}
+
+/* After a frame of cls has started. Mostly all that waits is of one class. */
+static inline void plan_after(struct egress *e, uint8_t cls)
+{
+    if (unlikely(e->waiting_bytes != e->q[cls].bytes || e->pull_ps != PS_NEVER || flight_full(e))) {
+        plan_all(e);
+        return;
+    }
+    e->start_ps = ready(e, cls);
+    e->start_what = cls;
+}
+
+static inline bool is_mac_control(struct rte_mbuf *m)
+{
+    return frame_meta(m)->cls == FRAME_CONTROL && m->data_len >= 14 &&
+           *rte_pktmbuf_mtod_offset(m, rte_be16_t *, 12) == RTE_BE16(ETHERTYPE_MAC_CONTROL);
+}
+
+/* The frame's way over a bad cable, from its start to the ring of arrivals. */
+static void launch_faulty(struct egress *e, struct rte_mbuf *m, int64_t at, int64_t dur)
+{
+    struct fault *f = &e->fault;
+    struct rte_mbuf *dup = NULL;
+    int64_t late = 0;
+
+    if (fault_hit(f, f->loss)) {
+        e->st.lost++;
+        rte_pktmbuf_free(m);
+        return;
+    }
+    if (fault_hit(f, f->corrupt)) {
+        e->st.corrupted++;
+        m = fault_corrupt(f, m, e->cfg.pool);
+        if (!m)
+            return;
+    }
+    if (f->jitter_ps)
+        at += (int64_t)(fault_draw(&f->rng) % ((uint64_t)f->jitter_ps + 1));
+    at = RTE_MAX(at, e->last_at_ps);
+    if (fault_hit(f, f->reorder)) {
+        e->st.reordered++;
+        late = (dur + 1) * (int64_t)(1 + (fault_draw(&f->rng) & 7));
+    } else {
+        e->last_at_ps = at;
+    }
+    if (fault_hit(f, f->dup) && e->cfg.pool)
+        dup = frame_clone(m, e->cfg.pool);
+    flight_add(e, m, at + late);
+    if (dup) {
+        e->st.duplicated++;
+        flight_add(e, dup, at + late);
+    }
+}
+
+/* Puts a frame on the link at time s. All state is consistent before departed() is called. */
+static __rte_always_inline void start(struct egress *e, struct rte_mbuf *m, int64_t s)
+{
+    uint32_t bytes = frame_bytes(m);
+    int64_t dur = duration(e, bytes + FRAME_LINK_OVERHEAD);
+
+    e->free_ps = s + dur;
+    if (frame_meta(m)->cls != FRAME_CONTROL)
+        e->lossy_turn = frame_meta(m)->cls == FRAME_LOSSLESS;
+    if (unlikely(e->down)) {
+        e->st.down_drops++;
+        if (e->departed)
+            e->departed(e->ctx, &m, &s, 1, bytes);
+        rte_pktmbuf_free(m);
+        return;
+    }
+    e->st.frames++;
+    e->st.bytes += bytes;
+    e->st.busy_ps += dur;
+    if (e->departed)
+        e->departed(e->ctx, &m, &s, 1, bytes);
+    if (unlikely(e->faults) && !is_mac_control(m)) {
+        launch_faulty(e, m, s + dur + e->latency_ps, dur);
+    } else {
+        e->last_at_ps = RTE_MAX(s + dur + e->latency_ps, e->last_at_ps);
+        flight_add(e, m, e->last_at_ps);
+    }
+}
+
+static struct rte_mbuf *pull(struct egress *e, int64_t s)
+{
+    int64_t resume = e->pause_ps[FRAME_LOSSLESS], since = e->pull_ps;
+    struct rte_mbuf *m;
+
+    e->pull_ps = PS_NEVER; /* unless the source, or a kick while it is asked, says otherwise */
+    m = e->pull(e->ctx, s, resume > s);
+    if (m)
+        e->pull_ps = since;
+    else if (resume > s && resume != PS_NEVER)
+        e->pull_ps = RTE_MIN(e->pull_ps, resume);
+    return m;
+}
+
+/* Puts frames that are linked already behind all that are on the link. */
+static void flight_append(struct egress *e, struct rte_mbuf *first, struct rte_mbuf *last,
+                          uint32_t n)
+{
+    struct line *l = &e->flight;
+    bool was_empty = !l->n;
+
+    if (was_empty) {
+        l->first = first;
+        l->first_ps = frame_meta(first)->due_ps;
+    } else {
+        frame_meta(l->last)->behind = first;
+        frame_meta(l->last)->behind_ps = frame_meta(first)->due_ps;
+    }
+    l->last = last;
+    l->last_ps = frame_meta(last)->due_ps;
+    l->n += n;
+    if (unlikely(was_empty && e->first))
+        e->first(e->watcher);
+}
+
+/*
+ * The first that waits in the class starts at start_ps; where nothing else could come between, so
+ * do those behind it that are due, as a whole: they are linked, and stay so. Only the times change.
+ */
+static void start_waiting(struct egress *e, uint8_t cls, int64_t now)
+{
+    struct waiting *r = &e->q[cls];
+    bool alone = e->waiting_bytes == r->bytes && e->pull_ps == PS_NEVER;
+    uint32_t room = alone ? e->flight.limit - FLIGHT_SPARE + 1 - e->flight.n : 1;
+    struct rte_mbuf *m[START_MAX], *next = r->line.first;
+    int64_t at[START_MAX], s = e->start_ps, free_ps, dur = 0, busy = 0;
+    int64_t due = e->last_at_ps, latency = e->latency_ps, nobody, *before = &nobody;
+    uint32_t n = 0, left = r->line.n, was = 0, bytes = 0;
+    uint32_t from = 0; /* so many frames on, all were that long */
+
+    room = RTE_MIN(RTE_MIN(room, left), START_MAX);
+    note_peaks(e, cls);
+    do {
+        struct frame_meta *meta = frame_meta(next);
+        uint32_t len = frame_bytes(next);
+
+        if (len != was) {
+            bytes += (n - from) * was;
+            busy += (n - from) * dur;
+            from = n, was = len;
+            dur = duration(e, len + FRAME_LINK_OVERHEAD);
+        }
+        m[n] = next;
+        at[n] = s;
+        free_ps = s + dur;
+        due = RTE_MAX(free_ps + latency, due);
+        *before = meta->due_ps = due;
+        before = &meta->behind_ps;
+        next = meta->behind;
+        s = RTE_MAX(*before, free_ps); /* no pause is later than the first start */
+    } while (++n < room && s <= now);
+    bytes += (n - from) * was;
+    busy += (n - from) * dur;
+
+    e->free_ps = free_ps;
+    e->last_at_ps = due;
+    r->line.first = next;
+    r->line.first_ps = left > n ? *before : PS_NEVER;
+    r->line.n = left - n;
+    r->taken += n;
+    r->bytes -= bytes;
+    e->waiting_bytes -= bytes;
+    if (left == n)
+        e->classes &= (uint8_t) ~(1u << cls);
+    if (cls != FRAME_CONTROL)
+        e->lossy_turn = cls == FRAME_LOSSLESS;
+    e->st.frames += n;
+    e->st.bytes += bytes;
+    e->st.busy_ps += busy;
+    flight_append(e, m[0], m[n - 1], n);
+    if (e->departed)
+        e->departed(e->ctx, m, at, n, bytes);
+}
+
+/* Whether a frame that starts comes to the other end, behind all that are under way. */
+static inline bool in_order(const struct egress *e)
+{
+    return !e->faults && !e->down && (!e->flight.n || e->flight.last_ps <= e->last_at_ps);
+}
+
+/* Starts everything whose time has come. */
+static void run(struct egress *e, int64_t now)
+{
+    if (unlikely(e->full)) /* what was on the link may have arrived */
+        plan(e);
+    while (e->start_ps <= now) {
+        uint8_t cls = e->start_what;
+        int64_t s = e->start_ps;
+        struct rte_mbuf *m;
+
+        if (flight_full(e))
+            return; /* its arrival is due; the caller takes it */
+        if (cls == START_PULL) {
+            m = pull(e, s);
+            if (m)
+                start(e, m, s);
+            plan(e);
+        } else if (likely(in_order(e))) {
+            start_waiting(e, cls, now);
+            plan_after(e, cls);
+        } else {
+            e->q[cls].taken++;
+            m = wait_take(e, cls);
+            start(e, m, s);
+            plan_after(e, cls);
+        }
+    }
+}
+
+/* What whoever watches goes by: with both ends apart, this one is to start frames only. */
+static inline int64_t watched(const struct egress *e)
+{
+    return e->first ? e->start_ps : egress_next(e);
+}
+
+static inline void tell_earlier(struct egress *e, int64_t before)
+{
+    if (e->earlier && watched(e) < before)
+        e->earlier(e->watcher);
+}
+
+/* n frames of one class wait, behind those that do. */
+static inline void wait_in(struct egress *e, struct waiting *r, struct rte_mbuf *const *m,
+                           uint32_t n, uint32_t bytes, int64_t now_ps)
+{
+    line_add(&r->line, m[0], now_ps);
+    for (uint32_t i = 1; i < n; i++) {
+        frame_meta(m[i - 1])->behind = m[i];
+        frame_meta(m[i - 1])->behind_ps = now_ps;
+    }
+    r->line.last = m[n - 1];
+    r->line.n += n - 1;
+    r->bytes += bytes;
+    e->waiting_bytes += bytes;
+    e->classes |= (uint8_t)(1u << (r - e->q));
+}
+
+/* There is room for them. */
+static inline void enter(struct egress *e, struct waiting *r, struct rte_mbuf *const *m, uint32_t n,
+                         uint32_t bytes, int64_t now_ps)
+{
+    int64_t before;
+
+    if (likely(r->line.n && !e->full)) { /* behind one that is planned already */
+        wait_in(e, r, m, n, bytes, now_ps);
+        return;
+    }
+    before = watched(e);
+    if (e->waiting_bytes == 0 && e->free_ps <= now_ps && e->pause_ps[r - e->q] <= now_ps &&
+        !flight_full(e)) {
+        bytes -= frame_bytes(*m);
+        start(e, *m++, now_ps);
+        if (--n) {
+            wait_in(e, r, m, n, bytes, now_ps);
+            plan(e);
+            run(e, now_ps); /* frames that take no time */
+        }
+    } else {
+        wait_in(e, r, m, n, bytes, now_ps);
+    }
+    plan(e);
+    tell_earlier(e, before);
+}
+
+int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
+{
+    struct waiting *r = &e->q[frame_meta(m)->cls];
+    uint32_t bytes = frame_bytes(m);
+
+    if (unlikely(r->line.n >= r->line.limit || r->bytes + bytes > r->limit_bytes)) {
+        e->discards &&r == &e->q[FRAME_LOSSLESS] ? e->st.discarded++ : e->st.overflows++;
+        return -ENOBUFS;
+    }
+    if (unlikely(e->marks && r->bytes > e->ecn.min_bytes) && ecn_hits(&e->ecn, r->bytes))
+        m = ecn_mark(m, e->cfg.pool, &e->st.ecn_marks);
+    enter(e, r, &m, 1, bytes, now_ps);
+    return 0;
+}
+
+bool egress_push_run(struct egress *e, struct rte_mbuf *const *m, uint32_t n, uint32_t bytes,
+                     int64_t now_ps)
+{
+    struct waiting *r = &e->q[frame_meta(m[0])->cls];
+
+    if (unlikely(r->line.n + n > r->line.limit || r->bytes + bytes > r->limit_bytes ||
+                 (e->marks && r->bytes + bytes > e->ecn.min_bytes)))
+        return false;
+    enter(e, r, m, n, bytes, now_ps);
+    return true;
+}
+
+/* At most n of those that have arrived. */
+static inline uint16_t arrived(struct line *l, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    struct rte_mbuf *next = l->first;
+    uint16_t k = 0;
+
+    if (!n || !l->n)
+        return 0;
+    if (likely(l->last_ps <= now_ps)) { /* all have */
+        n = (uint16_t)RTE_MIN(n, l->n);
+        for (; k < n; k++, next = frame_meta(next)->behind)
+            m[k] = next;
+        l->n -= n;
+        l->first = next;
+        l->first_ps = l->n ? frame_meta(m[n - 1])->behind_ps : PS_NEVER;
+        return n;
+    }
+    while (k < n && l->first_ps <= now_ps)
+        m[k++] = line_take(l);
+    return k;
+}
+
+uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    uint16_t k = 0, got;
+
+    do {
+        run(e, now_ps);
+        got = arrived(&e->flight, m + k, (uint16_t)(n - k), now_ps);
+        k = (uint16_t)(k + got);
+    } while (got);
+    return k;
+}
+
+void egress_start(struct egress *e, int64_t now_ps)
+{
+    run(e, now_ps);
+}
+
+uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
+{
+    uint16_t k = arrived(&e->flight, m, n, now_ps);
+
+    if (e->flight.n)
+        frame_soon(e->flight.first);
+    return k;
+}
+
+void egress_soon(const struct egress *e, bool starts)
+{
+    rte_prefetch0(&e->flight);
+    if (starts)
+        lines_soon(e, offsetof(struct egress, cfg));
+}
+
+const struct rte_mbuf *egress_arriving(const struct egress *e)
+{
+    return e->flight.n ? e->flight.first : NULL;
+}
+
+void egress_soon_frame(const struct egress *e, bool starts)
+{
+    const struct line *l = starts ? &e->q[FRAME_LOSSLESS].line : &e->flight;
+
+    if (l->n)
+        frame_soon(l->first);
+}
+
+void egress_soon_body(const struct egress *e)
+{
+    const struct rte_mbuf *m = e->flight.first;
+
+    for (uint32_t i = RTE_CACHE_LINE_SIZE; e->flight.n && i < m->data_len; i += RTE_CACHE_LINE_SIZE)
+        rte_prefetch1(rte_pktmbuf_mtod_offset(m, const char *, i));
+}
+
+int64_t egress_next_start(const struct egress *e)
+{
+    return e->start_ps;
+}
+
+int64_t egress_next_arrival(const struct egress *e)
+{
+    return e->flight.first_ps;
+}
+
+int64_t egress_next(const struct egress *e)
+{
+    int64_t at = e->flight.first_ps;
+
+    /* While the link can hold no more, the next start is that of an arrival. */
+    return flight_full(e) ? at : RTE_MIN(at, e->start_ps);
+}
+
+void egress_kick(struct egress *e, int64_t now_ps)
+{
+    int64_t before;
+
+    if (e->pull_ps <= now_ps || !e->pull)
+        return;
+    before = watched(e);
+    e->pull_ps = now_ps;
+    plan(e);
+    tell_earlier(e, before);
+}
+
+void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int64_t now_ps)
+{
+    int64_t before = watched(e), old = e->pause_ps[cls];
+
+    if (cls == FRAME_CONTROL)
+        return;
+    /* What waited for a resumption starts then, not in the past. */
+    if (until_ps < now_ps)
+        until_ps = RTE_MIN(old, now_ps);
+    /* The whole pause is counted when it is set, what a later word cuts off is given back. */
+    if (old > now_ps && old != PS_NEVER)
+        e->st.paused_ps -= old - now_ps;
+    if (until_ps > now_ps && until_ps != PS_NEVER)
+        e->st.paused_ps += until_ps - now_ps;
+    e->pause_ps[cls] = until_ps;
+    if (cls == FRAME_LOSSLESS && e->pull) {
+        /* A source that was found to have nothing but paused frames is asked again at the end of
+         * the pause. */
+        if (e->pull_ps == PS_NEVER && old > now_ps)
+            e->pull_ps = RTE_MAX(now_ps, until_ps);
+        else if (e->pull_ps > now_ps && e->pull_ps == old)
+            e->pull_ps = RTE_MAX(now_ps, until_ps);
+    }
+    plan(e);
+    tell_earlier(e, before);
+}

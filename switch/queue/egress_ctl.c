@@ -1,0 +1,221 @@
+#include "switch/queue/egress_priv.h"
+
+#include "base/cacheline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* What waits in a class is gone: the ports by which it came in are relieved. */
+static uint32_t flush(struct egress *e, enum frame_class cls, int64_t now_ps)
+{
+    struct waiting *r = &e->q[cls];
+    uint32_t n = 0;
+
+    for (; r->line.n; n++) {
+        struct rte_mbuf *m = wait_take(e, cls);
+
+        if (e->departed)
+            e->departed(e->ctx, &m, &now_ps, 1, frame_bytes(m));
+        rte_pktmbuf_free(m);
+    }
+    return n;
+}
+
+void egress_set_down(struct egress *e, bool down, int64_t now_ps)
+{
+    e->down = down;
+    for (int c = 0; down && c < FRAME_CLASSES; c++)
+        e->st.down_drops += flush(e, c, now_ps);
+    for (int c = 0; c < FRAME_CLASSES; c++)
+        egress_pause(e, c, 0, now_ps);
+}
+
+static uint32_t limit_of(const struct egress *e, enum frame_class cls)
+{
+    return RTE_MIN(e->cfg.limit_pkts[cls], EGRESS_MAX_PKTS);
+}
+
+/* No room for any frame, so that the path of a frame need not know of this. */
+void egress_discard(struct egress *e, bool on, int64_t now_ps)
+{
+    e->discards = on;
+    e->q[FRAME_LOSSLESS].line.limit = on ? 0 : limit_of(e, FRAME_LOSSLESS);
+    if (on)
+        e->st.discarded += flush(e, FRAME_LOSSLESS, now_ps);
+    /* The pause stays as it is; what is planned has changed. */
+    egress_pause(e, FRAME_LOSSLESS, e->pause_ps[FRAME_LOSSLESS], now_ps);
+}
+
+bool egress_discards(const struct egress *e)
+{
+    return e->discards;
+}
+
+bool egress_stuck(const struct egress *e, uint64_t *taken, int64_t now_ps)
+{
+    const struct waiting *r = &e->q[FRAME_LOSSLESS];
+    bool same = *taken == r->taken;
+
+    *taken = r->taken;
+    return same && r->line.n && egress_is_paused(e, now_ps);
+}
+
+bool egress_is_paused(const struct egress *e, int64_t now_ps)
+{
+    return e->pause_ps[FRAME_LOSSLESS] > now_ps;
+}
+
+bool egress_is_down(const struct egress *e)
+{
+    return e->down;
+}
+
+uint64_t egress_occupancy(const struct egress *e, enum frame_class cls)
+{
+    return e->q[cls].bytes;
+}
+
+void egress_restart_peak(struct egress *e)
+{
+    e->st.peak_bytes = e->waiting_bytes;
+    for (int c = 0; c < FRAME_CLASSES; c++)
+        e->st.class_peak_bytes[c] = e->q[c].bytes;
+}
+
+uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_bytes,
+                     uint32_t most)
+{
+    const struct waiting *r = &e->q[cls];
+    uint64_t left = r->bytes < r->limit_bytes ? r->limit_bytes - r->bytes : 0;
+
+    if (unlikely(e->discards && cls == FRAME_LOSSLESS)) /* nobody need wait for that */
+        return RTE_MIN(most, limit_of(e, cls));
+    most = RTE_MIN(most, r->line.limit - r->line.n);
+    return likely(left >= (uint64_t)most * max_bytes) ? most : (uint32_t)(left / max_bytes);
+}
+
+struct egress_stats egress_stats(const struct egress *e)
+{
+    struct egress_stats st = e->st;
+
+    st.peak_bytes = RTE_MAX(st.peak_bytes, e->waiting_bytes);
+    for (unsigned c = 0; c < FRAME_CLASSES; c++)
+        st.class_peak_bytes[c] = RTE_MAX(st.class_peak_bytes[c], e->q[c].bytes);
+    st.link_bytes = st.bytes + st.frames * FRAME_LINK_OVERHEAD;
+    return st;
+}
+
+int64_t egress_paused_ps(const struct egress *e, int64_t now_ps)
+{
+    int64_t until = e->pause_ps[FRAME_LOSSLESS];
+
+    return e->st.paused_ps - (until != PS_NEVER ? RTE_MAX(until - now_ps, (int64_t)0) : 0);
+}
+
+void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx)
+{
+    e->earlier = fn;
+    e->watcher = ctx;
+}
+
+/* Most frames that can be on the link at once: the shortest ones, back to back. */
+static uint32_t flight_size(const struct egress_cfg *cfg)
+{
+    int64_t span = cfg->latency_ps + RTE_MAX(cfg->faults.jitter_ps, (int64_t)0), n = FLIGHT_MAX;
+
+    if (cfg->rate_bps)
+        n = span / link_time_ps(FRAME_MIN_BYTES + FRAME_LINK_OVERHEAD, cfg->rate_bps) + FLIGHT_MIN;
+    return rte_align32pow2((uint32_t)RTE_MIN(n, (int64_t)FLIGHT_MAX));
+}
+
+bool egress_is_shaped(const struct egress *e)
+{
+    return e->cfg.rate_bps && e->cfg.latency_ps;
+}
+
+/* Frames that a fault has put behind others may still be under way when there are no more faults.
+ */
+bool egress_is_in_order(const struct egress *e)
+{
+    return !e->faults && (!e->flight.n || e->flight.last_ps <= e->last_at_ps);
+}
+
+void egress_count_faults(struct egress *e, uint32_t *n)
+{
+    if (e->n_faulty)
+        *e->n_faulty -= e->faults;
+    e->n_faulty = n;
+    if (n)
+        *n += e->faults;
+}
+
+/* A link that holds what one end has put on it ahead of the other is not full. */
+void egress_apart(struct egress *e, void (*first)(void *ctx))
+{
+    e->first = first;
+    e->flight.limit = first ? UINT32_MAX : flight_size(&e->cfg) - 1;
+}
+
+void egress_set_faults(struct egress *e, const struct egress_faults *f)
+{
+    struct egress_cfg wanted = e->cfg;
+    uint32_t size;
+
+    wanted.faults = *f;
+    size = flight_size(&wanted);
+    e->flight.limit = RTE_MAX(e->flight.limit, size - 1);
+    e->cfg.faults = *f;
+    fault_set(&e->fault, f);
+    if (e->n_faulty)
+        *e->n_faulty += (uint32_t)e->fault.on - e->faults;
+    e->faults = e->fault.on;
+}
+
+const struct egress_faults *egress_faults(const struct egress *e)
+{
+    return &e->cfg.faults;
+}
+
+int egress_create(struct egress **out, const struct egress_cfg *cfg)
+{
+    struct egress *e = lines_alloc(sizeof(*e));
+
+    *out = NULL;
+    if (!e)
+        return -ENOMEM;
+    e->cfg = *cfg;
+    e->latency_ps = cfg->latency_ps;
+    e->rate_bps = cfg->rate_bps;
+    e->departed = cfg->departed;
+    e->pull = cfg->pull;
+    e->ctx = cfg->ctx;
+    e->start_ps = e->pull_ps = PS_NEVER;
+    e->exact = cfg->rate_bps && 8 * PS_PER_S % cfg->rate_bps == 0;
+    if (e->exact)
+        e->takes_ps = (int64_t)(8 * PS_PER_S / cfg->rate_bps);
+    fault_set(&e->fault, &cfg->faults);
+    e->faults = e->fault.on;
+    ecn_init(&e->ecn, cfg->ecn_bytes, cfg->ecn_max_bytes, cfg->ecn_prob, cfg->ecn_seed);
+    e->marks = e->ecn.min_bytes;
+    e->flight.limit = flight_size(cfg) - 1;
+    e->flight.first_ps = PS_NEVER;
+    for (int c = 0; c < FRAME_CLASSES; c++) {
+        e->q[c].line.first_ps = PS_NEVER;
+        e->q[c].limit_bytes = cfg->limit_bytes[c];
+        e->q[c].line.limit = limit_of(e, c);
+    }
+    *out = e;
+    return 0;
+}
+
+void egress_destroy(struct egress *e)
+{
+    if (!e)
+        return;
+    while (e->flight.n)
+        rte_pktmbuf_free(line_take(&e->flight));
+    for (int c = 0; c < FRAME_CLASSES; c++)
+        while (e->q[c].line.n)
+            rte_pktmbuf_free(line_take(&e->q[c].line));
+    free(e);
+}

@@ -1,0 +1,46 @@
+/*
+ * What a bad cable does to frames, from a seed: the draws of one direction of a link depend on that
+ * seed and on the frames that went before, and on nothing else.
+ */
+#ifndef TRIB_SWITCH_QUEUE_LINK_FAULT_H
+#define TRIB_SWITCH_QUEUE_LINK_FAULT_H
+
+#include "roce/frame.h"
+
+#include <stdbool.h>
+
+struct egress_faults;
+
+/* xoshiro256** of Blackman and Vigna, seeded by splitmix64. */
+struct fault_rng {
+    uint64_t s[4];
+};
+
+struct fault {
+    bool on;
+    uint64_t loss, dup, reorder, corrupt; /* probability times 2^53 */
+    int64_t jitter_ps;
+    struct fault_rng rng;
+};
+
+void fault_seed(struct fault_rng *r, uint64_t seed);
+uint64_t fault_draw(struct fault_rng *r);
+/* Two numbers to one seed, so that every direction of every link has a stream of its own. */
+uint64_t fault_mix(uint64_t a, uint64_t b);
+
+void fault_set(struct fault *f, const struct egress_faults *cfg);
+
+/* True with probability p / 2^53. Draws nothing when p is 0. */
+static inline bool fault_hit(struct fault *f, uint64_t p)
+{
+    return p && (fault_draw(&f->rng) >> 11) < p;
+}
+
+/*
+ * The frame with one bit flipped behind its MAC addresses, in a copy of its own: bytes that others
+ * hold too are never touched. Frees m. NULL: the frame is lost (no buffer, or a length-only
+ * payload, whose damage no ICRC would show).
+ */
+struct rte_mbuf *fault_corrupt(struct fault *f, struct rte_mbuf *m, struct rte_mempool *pool);
+
+#endif

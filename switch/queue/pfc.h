@@ -1,0 +1,109 @@
+/*
+ * Priority flow control, IEEE 802.1Qbb: who fills a port's share of the buffers is told to stop,
+ * before a frame is lost.
+ *
+ * Ingress side: bytes and frames that came in by this port in the lossless class and are still in
+ * the node. Above XOFF the neighbour is paused, again and again until XON is reached. What it sends
+ * before it obeys fits the headroom: 2 x (latency + time of a frame) at the link's rate, and the
+ * frames that were under way at both ends. Frames are counted beside bytes, because an
+ * acknowledgement holds a whole mbuf.
+ *
+ * Egress side: pfc_parse() says for how long; the egress queue obeys.
+ */
+#ifndef TRIB_SWITCH_QUEUE_PFC_H
+#define TRIB_SWITCH_QUEUE_PFC_H
+
+#include "roce/frame.h"
+
+#include <stdbool.h>
+
+#define ETHERTYPE_MAC_CONTROL 0x8808
+#define PFC_OPCODE            0x0101
+#define PFC_PRIORITY          3 /* of the lossless class */
+#define PFC_MAX_QUANTA        0xffffu
+#define PFC_QUANTUM_BITS      512
+
+/* IEEE 802.3 annex 31D: MAC control, class-based pause. */
+struct pfc_wire {
+    uint8_t dst[6], src[6];
+    rte_be16_t ethertype, opcode, classes;
+    rte_be16_t quanta[8];
+    uint8_t pad[26];
+} __attribute__((packed));
+_Static_assert(sizeof(struct pfc_wire) == FRAME_MIN_BYTES, "shortest frame");
+
+struct pfc_cfg {
+    bool on;
+    uint64_t rate_bps;
+    int64_t latency_ps;
+    int64_t lag_ps;       /* further delay of pauses and frames beyond the link's */
+    uint32_t max_frame;   /* layer-2 bytes */
+    uint64_t share_bytes; /* of the buffers, for this port; XOFF lies here, or higher where the link
+                             needs it */
+    uint32_t share_pkts;
+};
+
+enum pfc_verdict { PFC_NONE, PFC_XOFF, PFC_XON };
+
+struct pfc {
+    bool on, over;
+    uint32_t pkts;
+    uint64_t bytes;
+    uint64_t xoff_bytes, xon_bytes;
+    uint32_t xoff_pkts, xon_pkts; /* so far for every frame, the rest when a threshold is crossed */
+    int64_t due_ps;               /* next repetition; PS_NEVER when not over */
+    int64_t refresh_ps;           /* a pause is repeated after so long, before it runs out */
+    uint64_t headroom_bytes;
+    uint32_t headroom_pkts;
+};
+
+void pfc_init(struct pfc *p, const struct pfc_cfg *cfg);
+
+static inline enum pfc_verdict pfc_enter(struct pfc *p, uint32_t bytes, int64_t now_ps)
+{
+    p->bytes += bytes;
+    p->pkts++;
+    if (p->over || (p->bytes <= p->xoff_bytes && p->pkts <= p->xoff_pkts))
+        return PFC_NONE;
+    p->over = true;
+    p->due_ps = now_ps + p->refresh_ps;
+    return PFC_XOFF;
+}
+
+/* So many enter, and nothing is to be said. False: one after the other. */
+static inline bool pfc_enter_quietly(struct pfc *p, uint32_t bytes, uint32_t n)
+{
+    if (!p->over && (p->bytes + bytes > p->xoff_bytes || p->pkts + n > p->xoff_pkts))
+        return false;
+    p->bytes += bytes;
+    p->pkts += n;
+    return true;
+}
+
+/* Takes that back. */
+static inline void pfc_leave_quietly(struct pfc *p, uint32_t bytes, uint32_t n)
+{
+    p->bytes -= bytes;
+    p->pkts -= n;
+}
+
+static inline enum pfc_verdict pfc_leave(struct pfc *p, uint32_t bytes)
+{
+    p->bytes -= bytes;
+    p->pkts--;
+    if (!p->over || p->bytes > p->xon_bytes || p->pkts > p->xon_pkts)
+        return PFC_NONE;
+    p->over = false;
+    p->due_ps = PS_NEVER;
+    return PFC_XON;
+}
+
+/* How long `quanta` last at this rate. */
+int64_t pfc_quanta_ps(uint32_t quanta, uint64_t rate_bps);
+/* A pause frame of the lossless class; 0 quanta: go on. NULL: pool empty. */
+struct rte_mbuf *pfc_frame(struct rte_mempool *pool, const uint8_t src[6], uint16_t quanta);
+/* Quanta of the lossless class; -ENOENT: speaks of other classes only; -EINVAL: not a pause frame.
+ */
+int pfc_parse(struct rte_mbuf *m);
+
+#endif

@@ -1,0 +1,372 @@
+/* The arithmetic of dilation: what is chosen, tried next, learnt and believed. */
+#include "host/bench/dilation_control.h"
+
+#include <math.h>
+#include <rte_common.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void fidelity_is_two_percent_of_the_prediction(void **state)
+{
+    struct coll_prediction p = {.time_ps = 1000000000,
+                                .handoffs = 10}; /* 1 ms: 20 us, 2 us a hand-off */
+
+    (void)state;
+    assert_true(pace_judge(&p, 199000, 0, 100).ok); /* 1.99 us */
+    assert_false(pace_judge(&p, 201000, 0, 100).ok);
+    assert_int_equal(pace_judge(&p, 400000, 0, 100).needed, 200);
+    /* In time, but warm-ups showed that the machine's own work needs more. */
+    assert_true(pace_judge(&p, 199000, 100, 100).ok);
+    assert_false(pace_judge(&p, 199000, 101, 100).ok);
+    assert_int_equal(pace_judge(&p, 199000, 300, 100).needed, 300);
+    assert_int_equal(pace_judge(&p, 400000, 150, 100).needed, 200);
+}
+
+static void dilation_covers_lag_and_rate(void **state)
+{
+    struct coll_prediction small = {
+        .time_ps = 10000000, .handoffs = 20, .busiest_link_bytes = 4096};
+    struct coll_prediction large = {
+        .time_ps = 1000000000, .handoffs = 1, .busiest_link_bytes = 50000000};
+    struct pace p;
+
+    (void)state;
+    pace_init(&p, true, 2);
+    uint32_t d = pace_dilation(&p, &small, 8);
+    assert_true(pace_judge(&small, (int64_t)p.lag_ns, 0, d).ok);
+    /* 400 MB in a millisecond of fabric time at the assumed rate */
+    assert_in_range(pace_dilation(&p, &large, 8), (uintmax_t)(0.4 / p.rate_Bps * 1e9 * 1e3) - 1,
+                    PACE_MAX_DILATION);
+    p.lag_ns = 1e12;
+    p.max_wall = 1e9;
+    assert_int_equal(pace_dilation(&p, &small, 8), PACE_MAX_DILATION);
+    struct coll_prediction nothing = {.time_ps = 1000000000000};
+    assert_int_equal(pace_dilation(&p, &nothing, 1), 1);
+}
+
+static void failures_slow_the_next_run_down(void **state)
+{
+    struct coll_prediction large = {
+        .time_ps = 1000000000, .handoffs = 1, .busiest_link_bytes = 50000000};
+    struct coll_prediction small = {
+        .time_ps = 10000000, .handoffs = 20, .busiest_link_bytes = 4096};
+    struct pace p;
+
+    (void)state;
+    pace_init(&p, true, 2);
+    uint32_t d = pace_dilation(&p, &large, 8);
+    pace_learn(&p, &large, 8, 100000000, d, false);
+    assert_true(pace_dilation(&p, &large, 8) >= 2 * d - 2);
+    pace_init(&p, true, 2);
+    d = pace_dilation(&p, &small, 8);
+    pace_learn(&p, &small, 8, 1000000, d, false);
+    assert_true(pace_dilation(&p, &small, 8) > d);
+}
+
+static void a_retry_is_slower_within_bounds(void **state)
+{
+    struct coll_prediction ms = {.time_ps = 1000000000};
+    struct pace p;
+
+    (void)state;
+    pace_init(&p, true, 2); /* at most 6,000 for 1 ms */
+    assert_int_equal(pace_retry(&p, &ms, 100, 50, 1), 105);
+    assert_int_equal(pace_retry(&p, &ms, 100, 300, 1), 125);
+    assert_int_equal(pace_retry(&p, &ms, 100, 300, 2), 330);
+    assert_int_equal(pace_retry(&p, &ms, 100, 100000, 2), 800);
+    assert_int_equal(pace_retry(&p, &ms, 4000, 9000, 2), 6000);
+    assert_int_equal(pace_retry(&p, &ms, 7000, 9000, 2), 7000);
+}
+
+/*
+ * Machines: lateness is `wake` at any dilation, and more the nearer d comes to what can be moved;
+ * what ranks copy at the beginning lasts `copy` / d of the operation's 1 us, and what cannot be
+ * moved in time makes it longer. Of one operation the
+ * 99th percentile of lateness varies by `spread`, the time by a thirtieth of that (LOG.md). Where
+ * another program runs as well it is many times as late now and then. Where `uneven` is not 0 it is
+ * mostly the machine's own work that varies, by this part of it, and the second and third run have
+ * more of it than what follows.
+ */
+struct machine {
+    double wake, rate, copy;
+};
+
+static const struct machine machines[] = {
+    {500, 1, 0},     {20000, 100, 0}, {3000, 2500, 0}, {50, 900, 0},  {500, 1, 200},
+    {2000, 700, 60}, {500, 1, 5},     {500, 1, 10},    {2000, 1, 40}, {2000, 1, 60},
+    {10, 1, 1000},   {1, 1, 0},       {200, 350, 60},
+};
+
+/* SHARP of 1 to 16 MiB on quiet machines: own work binds, far above where it keeps up. */
+static const struct machine copying[] = {
+    {85, 180, 27}, {340, 400, 70}, {40, 100, 8}, {300, 180, 60}, {85, 50, 27}, {85, 200, 70},
+};
+
+static double late(const struct machine *m, uint32_t d)
+{
+    return d > m->rate ? fmin(m->wake / (1 - m->rate / d), 8.0 * d) : 8.0 * d;
+}
+
+static double us(const struct machine *m, uint32_t d)
+{
+    return 1 + m->copy / d + fmax(0, m->rate / d - 1);
+}
+
+static uint32_t least_that_holds(const struct machine *m)
+{
+    uint32_t d = 1;
+
+    while (late(m, d) > d || us(m, d) > 1 + PACE_TOLERANCE)
+        d++;
+    return d;
+}
+
+static double uniform(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 11) * 0x1p-53;
+}
+
+/* Of mean 0 and variance 1, near enough to a normal distribution. */
+static double noise(uint64_t *state)
+{
+    double sum = -6;
+
+    for (unsigned i = 0; i < 12; i++)
+        sum += uniform(state);
+    return sum;
+}
+
+/* So much more of its own work the machine does at the first runs, */
+#define COLD 0.7
+static const double warming[] = {COLD, 0.2, 0.35}; /* where it is uneven */
+#define UNEVEN_TIME 0.002                          /* and the rest of the time varies by this */
+
+struct run {
+    const struct machine *m;
+    struct pace p;
+    struct pace_tries t;
+    uint64_t seed;
+    double spread, cost; /* operations' wall times, of those at dilation 1 */
+    double hiccups;      /* share of operations' batches that something else interrupts */
+    double uneven;
+    bool interrupted;
+    unsigned nth; /* run of this place */
+};
+
+static const struct coll_prediction one_us = {.time_ps = 1000000};
+
+static uint32_t needed(struct run *r, uint32_t d, unsigned ops)
+{
+    double lag = late(r->m, d) * exp(r->spread / sqrt(ops) * noise(&r->seed));
+
+    r->cost += (double)d * ops;
+    r->interrupted = uniform(&r->seed) < r->hiccups;
+    if (r->interrupted)
+        lag *= 2 + 14 * uniform(&r->seed);
+    return (uint32_t)ceil(lag);
+}
+
+static double warm_up_us(struct run *r, uint32_t d)
+{
+    double t = us(r->m, d), own = t - 1;
+
+    if (r->uneven > 0) {
+        t += r->uneven * own * noise(&r->seed) + UNEVEN_TIME * noise(&r->seed);
+        t += r->nth < RTE_DIM(warming) ? warming[r->nth] * own : 0;
+    } else {
+        t *= 1 + r->spread / 30 / sqrt(PACE_OPS) * noise(&r->seed);
+        t += r->nth ? 0 : COLD * r->m->copy / d;
+    }
+    r->nth++;
+    return t + (r->interrupted ? 0.03 * uniform(&r->seed) : 0);
+}
+
+static uint32_t warm_up(struct run *r, uint32_t d)
+{
+    while (!r->t.settled) {
+        uint32_t n = needed(r, d, PACE_OPS);
+
+        d = pace_settle(&r->p, &r->t, &one_us, d, n, warm_up_us(r, d));
+    }
+    return d;
+}
+
+/* The timed part at d, of five operations, and again while it lags: at which dilation it is kept.
+ */
+static uint32_t run_timed(struct run *r, uint32_t d)
+{
+    uint32_t least = UINT32_MAX;
+
+    for (unsigned i = 1;; i++) {
+        uint32_t n = RTE_MAX(needed(r, d, 5), r->t.slow);
+
+        if (n <= d || i == 3)
+            return d;
+        least = RTE_MIN(least, n);
+        d = pace_retry(&r->p, &one_us, d, least, i);
+    }
+}
+
+struct kind {
+    const char *name;
+    const struct machine *m;
+    unsigned n, seeds;
+    double spread, hiccups, uneven;
+    double within, too_small, cost; /* at least; at most; at most */
+};
+
+#define ALL machines, RTE_DIM(machines)
+static const struct kind kinds[] = {
+    {"quiet", ALL, 1, 0.01, 0, 0, 0.98, 0.01, 36},
+    {"calm", ALL, 40, 0.1, 0, 0, 0.98, 0.01, 36},
+    {"noisy", ALL, 40, 0.3, 0, 0, 0.945, 0.015, 38},
+    {"interrupted", ALL, 40, 0.3, 0.15, 0, 0.845, 0.015, 45},
+    {"uneven", ALL, 40, 0.3, 0.03, 0.15, 0.93, 0.01, 40},
+    {"copying", copying, RTE_DIM(copying), 40, 0.3, 0.03, 0.15, 0.98, 0.04, 35},
+};
+
+/* How many of so many rows on all machines, from guesses far too high or too low, run at most at
+ * 1.5 times the least that holds, out of place and in place, and how many at less than 0.75. */
+static void sweep(const struct kind *kind, double *within, double *too_small, double *cost)
+{
+    static const double off[] = {0.1, 0.5, 1, 1.3, 3, 20};
+    unsigned n = 0, good = 0, small = 0;
+
+    *cost = 0;
+    for (unsigned k = 0; k < kind->n * RTE_DIM(off) * kind->seeds; k++) {
+        struct run r = {.m = &kind->m[k % kind->n],
+                        .seed = k,
+                        .spread = kind->spread,
+                        .hiccups = kind->hiccups,
+                        .uneven = kind->uneven};
+        uint32_t least = least_that_holds(r.m), d;
+
+        pace_init(&r.p, true, 2);
+        d = (uint32_t)fmax(1, least * off[k / kind->n % RTE_DIM(off)]);
+        for (unsigned place = 0; place < 2; place++) {
+            if (place)
+                pace_again(&r.t);
+            r.nth = 0;
+            d = run_timed(&r, warm_up(&r, d));
+            n++;
+            good += d <= 1 + 1.5 * least;
+            small += d < 0.75 * least;
+        }
+        *cost += r.cost / least;
+    }
+    *within = (double)good / n;
+    *too_small = (double)small / n;
+    *cost /= n / 2;
+}
+
+static void warm_ups_settle_on_what_holds(void **state)
+{
+    (void)state;
+    for (const struct kind *k = kinds; k < kinds + RTE_DIM(kinds); k++) {
+        double within, small, cost;
+
+        sweep(k, &within, &small, &cost);
+        print_message("%s: %.3f within 1.5, %.3f too small, %.1f operations\n", k->name, within,
+                      small, cost);
+        assert_true(within >= k->within);
+        assert_true(small <= k->too_small);
+        assert_true(cost <= k->cost);
+    }
+}
+
+/* SHARP of 4 MiB, a job as it was: by the times at which it keeps up, next to no own work, though
+ * the first run, of memory not yet touched, had been shorter than all of these. 1,400 hold. */
+static void a_time_that_is_too_long_still_bounds_the_line(void **state)
+{
+    static const struct {
+        uint32_t d, needed;
+        double us;
+    } runs[] = {
+        {2402, 104, 90.3}, {601, 76, 94.0}, {301, 94, 96.1}, {151, 1201, 114.2}, {214, 291, 94.8},
+    };
+    struct coll_prediction sharp = {.time_ps = 87324000, .handoffs = 2};
+    struct pace_tries t = {0};
+    struct pace p;
+    uint32_t next = 0;
+
+    (void)state;
+    pace_init(&p, true, 1);
+    for (unsigned i = 0; i < RTE_DIM(runs); i++)
+        next = pace_settle(&p, &t, &sharp, runs[i].d, runs[i].needed, runs[i].us);
+    assert_false(t.settled);
+    assert_true(next > 1000);
+}
+
+static void no_operation_is_slowed_beyond_the_wall_time(void **state)
+{
+    struct coll_prediction ms = {.time_ps = 1000000000, .handoffs = 100};
+    struct pace p;
+
+    (void)state;
+    pace_init(&p, true, 2);
+    p.lag_ns = 2e6;
+    assert_int_equal(pace_dilation(&p, &ms, 8), 6000);
+    /* Nor is a dilation looked for beyond it. */
+    struct pace_tries t = {0};
+    assert_int_equal(pace_settle(&p, &t, &ms, 4000, 9000, 1000), 6000);
+    assert_false(t.settled);
+    assert_int_equal(pace_settle(&p, &t, &ms, 6000, 9000, 1000), 6000);
+    assert_true(t.settled);
+}
+
+/* A machine that was once seen to move hardly anything is not given more of a row than there is. */
+static void a_row_of_bounded_time_bounds_what_the_rate_asks_for(void **state)
+{
+    struct coll_prediction large = {
+        .time_ps = 1000000000, .handoffs = 1, .busiest_link_bytes = 50000000};
+    struct pace p;
+
+    (void)state;
+    pace_init(&p, true, 2);
+    p.rate_Bps = 1e6; /* 400 MB take 400 s */
+    assert_true(pace_dilation(&p, &large, 8) > 100000);
+    p.max_op = 0.8;
+    assert_in_range(pace_dilation(&p, &large, 8), 1, 800);
+}
+
+static void iterations_keep_the_wall_time_but_never_below_two(void **state)
+{
+    struct coll_prediction p = {.time_ps = 1000000000}; /* 1 ms */
+    struct pace pace;
+
+    (void)state;
+    pace_init(&pace, true, 2);
+    assert_int_equal(pace_iters(&pace, 20, &p, 10), 20); /* 0.2 s */
+    assert_int_equal(pace_iters(&pace, 20, &p, 400), 5); /* 5 x 0.4 s */
+    assert_int_equal(pace_iters(&pace, 20, &p, 1000000), 2);
+    assert_int_equal(pace_iters(&pace, 1, &p, 1000000), 1);
+    assert_int_equal(pace_iters(&pace, 0, &p, 1000000), 0);
+    /* Warm-ups are of two operations where one fits. */
+    assert_int_equal(pace_warm_up(&pace, 1, &p, 2000), 2);
+    assert_int_equal(pace_warm_up(&pace, 1, &p, 2001), 1);
+    assert_int_equal(pace_warm_up(&pace, 5, &p, 400), 5);
+    assert_int_equal(pace_warm_up(&pace, 0, &p, 10), 0);
+    pace.adaptive = false;
+    assert_int_equal(pace_warm_up(&pace, 1, &p, 10), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fidelity_is_two_percent_of_the_prediction),
+        cmocka_unit_test(dilation_covers_lag_and_rate),
+        cmocka_unit_test(failures_slow_the_next_run_down),
+        cmocka_unit_test(a_retry_is_slower_within_bounds),
+        cmocka_unit_test(warm_ups_settle_on_what_holds),
+        cmocka_unit_test(a_time_that_is_too_long_still_bounds_the_line),
+        cmocka_unit_test(no_operation_is_slowed_beyond_the_wall_time),
+        cmocka_unit_test(a_row_of_bounded_time_bounds_what_the_rate_asks_for),
+        cmocka_unit_test(iterations_keep_the_wall_time_but_never_below_two),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

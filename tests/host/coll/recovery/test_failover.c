@@ -1,0 +1,246 @@
+/* Aggregation nodes that refuse, or die at any moment: every rank has the right elements all the
+ * same, also where a rank had finished before and its user has long used its buffers for something
+ * else. */
+#include "base/random.h"
+#include "switch/reduce/an_counters.h"
+#include "tests/host/coll/rig.h"
+
+#define OPS   4
+#define ALGOS (1u << ALGO_RING | 1u << ALGO_SHARP)
+
+static uint64_t rng;
+
+static uint64_t below(uint64_t n)
+{
+    return random_next(&rng) % n;
+}
+
+struct op {
+    enum coll_kind kind;
+    unsigned root;
+    size_t count, n_in, n_out; /* elements */
+    bool in_place;
+    struct coll_req *req[RIG_RANKS];
+    float *in[RIG_RANKS], *out[RIG_RANKS], *mem[RIG_RANKS], *got[RIG_RANKS];
+    bool over[RIG_RANKS];
+};
+
+static struct op ops[OPS];
+static unsigned n_ops;
+
+/* Small whole numbers: every sum is exact in fp32, whatever the order. */
+static float value(unsigned k, unsigned rank, size_t i)
+{
+    return (float)((int)((i * 13 + rank * 7 + k * 3 + i / 97) % 29) - 11);
+}
+
+static float sum(const struct rig *g, unsigned k, size_t i)
+{
+    float s = 0;
+
+    for (unsigned r = 0; r < g->n; r++)
+        s += value(k, r, i);
+    return s;
+}
+
+static void check(const struct rig *g, unsigned k, unsigned r)
+{
+    const struct op *o = &ops[k];
+
+    for (size_t i = 0; i < o->n_out; i++) {
+        float want = 0;
+
+        switch (o->kind) {
+        case COLL_ALLREDUCE:
+            want = sum(g, k, i);
+            break;
+        case COLL_REDUCE:
+            if (r != o->root)
+                continue;
+            want = sum(g, k, i);
+            break;
+        case COLL_REDUCE_SCATTER:
+            want = sum(g, k, r * o->count + i);
+            break;
+        case COLL_BROADCAST:
+            want = value(k, o->root, i);
+            break;
+        default:
+            want = value(k, (unsigned)(i / o->count), i % o->count);
+        }
+        if (o->got[r][i] != want)
+            fail_msg("operation %u (%d%s), rank %u of %u, element %zu of %zu: %g, not %g", k,
+                     o->kind, o->in_place ? ", in place" : "", r, g->n, i, o->n_out,
+                     (double)o->got[r][i], (double)want);
+    }
+}
+
+/* What is over is copied, and its buffers become something else. */
+static void collect(const struct rig *g)
+{
+    for (unsigned k = 0; k < n_ops; k++)
+        for (unsigned r = 0; r < g->n; r++) {
+            struct op *o = &ops[k];
+            int rc = o->over[r] ? 0 : coll_test(o->req[r]);
+
+            if (!rc)
+                continue;
+            if (rc < 0)
+                fail_msg("operation %u, rank %u: %s", k, r, comm_error(g->comm[r]));
+            o->over[r] = true;
+            memcpy(o->got[r], o->out[r], o->n_out * sizeof(float));
+            memset(o->mem[r], 0xee, 2 * (o->n_in + o->n_out) * sizeof(float));
+            coll_free(o->req[r]);
+        }
+}
+
+static bool all_over(struct rig *g)
+{
+    bool all = true;
+
+    collect(g);
+    for (unsigned k = 0; k < n_ops; k++)
+        for (unsigned r = 0; r < g->n; r++)
+            all = all && ops[k].over[r];
+    return all;
+}
+
+static void choose(const struct rig *g, struct op *o)
+{
+    static const enum coll_kind kinds[] = {COLL_ALLREDUCE,      COLL_ALLREDUCE, COLL_REDUCE,
+                                           COLL_REDUCE_SCATTER, COLL_ALLGATHER, COLL_BROADCAST};
+    unsigned n = g->n;
+
+    *o =
+        (struct op){.kind = kinds[below(6)], .root = (unsigned)below(n), .in_place = below(4) != 0};
+    o->count = below(4) ? 1 + below(60000) : 1 + below(200);
+    o->n_in = o->n_out = o->count;
+    if (o->kind == COLL_ALLGATHER)
+        o->n_out = n * (o->count = o->n_in = 1 + o->count / n);
+    if (o->kind == COLL_REDUCE_SCATTER)
+        o->n_in = n * (o->count = o->n_out = 1 + o->count / n);
+}
+
+static void start(struct rig *g, unsigned k, unsigned r)
+{
+    struct op *o = &ops[k];
+    struct coll_args a = {.kind = o->kind,
+                          .algo = ALGO_SHARP,
+                          .count = o->count,
+                          .type = DT_FP32,
+                          .op = OP_SUM,
+                          .root = o->root};
+    char err[COMM_TEXT] = "";
+
+    o->mem[r] = rig_buffer(g, r, 2 * (o->n_in + o->n_out) * sizeof(float));
+    o->in[r] = o->mem[r];
+    o->out[r] = o->mem[r] + o->n_in + o->n_out;
+    o->got[r] = calloc(o->n_out, sizeof(float));
+    if (o->in_place && o->kind == COLL_ALLGATHER)
+        o->in[r] = o->out[r] + r * o->count;
+    else if (o->in_place && o->kind == COLL_REDUCE_SCATTER)
+        o->out[r] = o->in[r] + r * o->count;
+    else if (o->in_place)
+        o->in[r] = o->out[r];
+    for (size_t i = 0; i < o->n_in; i++)
+        o->in[r][i] = value(k, r, i);
+    a.send = o->in[r];
+    a.recv = o->out[r];
+    if (coll_start(g->comm[r], &a, &o->req[r], err))
+        fail_msg("%s", err);
+}
+
+static void run(uint64_t seed, unsigned n)
+{
+    struct rig *g = rig_new(n, 1 + (unsigned)below(2), 1024, NULL);
+
+    rng = seed;
+    g->fall_back = true;
+    rig_connect(g, ALGOS, RIG_RANKS);
+    assert_true(rig_run(g, PS_PER_S, true, rig_ready));
+    n_ops = 1 + (unsigned)below(OPS);
+    for (unsigned k = 0; k < n_ops; k++)
+        choose(g, &ops[k]);
+    for (unsigned r = 0; r < n; r++) { /* one after the other: some begin late */
+        for (unsigned k = 0; k < n_ops; k++)
+            start(g, k, r);
+        rig_run(g, (int64_t)below(3) * PS_PER_US, false, rig_never);
+    }
+    /* It dies at some moment; a little before, its results no longer reach some of the ranks. */
+    for (unsigned i = (unsigned)below(20); i; i--) {
+        rig_run(g, (int64_t)below(2000) * PS_PER_NS, false, rig_never);
+        collect(g);
+    }
+    g->an_mute = below(3) ? (unsigned)below(1u << n) : 0;
+    for (unsigned i = (unsigned)below(8); i; i--) {
+        rig_run(g, (int64_t)below(2000) * PS_PER_NS, false, rig_never);
+        collect(g);
+    }
+    g->an_dead = true;
+    if (!rig_run(g, 100 * PS_PER_S, true, all_over))
+        fail_msg("seed %llu: ranks wait for ever", (unsigned long long)seed);
+    for (unsigned k = 0; k < n_ops; k++)
+        for (unsigned r = 0; r < n; r++) {
+            check(g, k, r);
+            free(ops[k].got[r]);
+        }
+    /* And once more, now that all know. */
+    n_ops = 1;
+    choose(g, &ops[0]);
+    for (unsigned r = 0; r < n; r++)
+        start(g, 0, r);
+    assert_true(rig_run(g, 100 * PS_PER_S, true, all_over));
+    for (unsigned r = 0; r < n; r++) {
+        check(g, 0, r);
+        free(ops[0].got[r]);
+    }
+    for (unsigned r = 0; r < n && comm_fell_back(g->comm[r]); r++)
+        assert_non_null(strstr(comm_fell_back(g->comm[r]), "switch0"));
+    rig_free(g, true);
+}
+
+static void an_aggregation_node_that_dies_at_any_moment_costs_no_element(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++)
+        run(seed, 2 + (unsigned)(seed % 7));
+}
+
+static void a_refused_group_runs_by_the_hosts_and_says_why(void **state)
+{
+    struct rig *g = rig_new(4, 1, 1024, NULL);
+    struct an_cfg cfg = {.fab = g->fab, .pool = g->pool, .mbuf_budget = 10};
+
+    (void)state;
+    for (uint16_t i = 0; i < g->fab->n_nodes; i++)
+        if (g->fab->nodes[i].kind == FAB_SWITCH)
+            cfg.node = i;
+    an_destroy(g->an);
+    assert_int_equal(an_create(&g->an, &cfg), 0);
+    g->ep[g->n] = an_endpoint(g->an);
+    g->fall_back = true;
+    rig_connect(g, ALGOS, RIG_RANKS);
+    assert_true(rig_run(g, PS_PER_S, true, rig_ready));
+    n_ops = 1;
+    choose(g, &ops[0]);
+    for (unsigned r = 0; r < g->n; r++)
+        start(g, 0, r);
+    assert_true(rig_run(g, 100 * PS_PER_S, true, all_over));
+    for (unsigned r = 0; r < g->n; r++) {
+        check(g, 0, r);
+        free(ops[0].got[r]);
+        assert_non_null(comm_fell_back(g->comm[r]));
+        assert_non_null(strstr(comm_fell_back(g->comm[r]), "over quota"));
+    }
+    rig_free(g, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_aggregation_node_that_dies_at_any_moment_costs_no_element),
+        cmocka_unit_test(a_refused_group_runs_by_the_hosts_and_says_why),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+/* The words of `trib link`. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "io/link_change.h"
+
+static void words_set_what_they_name_and_leave_the_rest(void **state)
+{
+    static const struct {
+        const char *words, *faults;
+        int state;
+    } rows[] = {
+        {"", "loss=0.25 jitter=5ns", LINK_AS_IT_IS},
+        {"down", "loss=0.25 jitter=5ns", LINK_DOWN},
+        {"down,up", "loss=0.25 jitter=5ns", LINK_UP},
+        {"loss=0.1%", "loss=0.001 jitter=5ns", LINK_AS_IT_IS},
+        {"loss=0.001", "loss=0.001 jitter=5ns", LINK_AS_IT_IS},
+        {"loss=1e-6", "loss=1e-06 jitter=5ns", LINK_AS_IT_IS},
+        {"loss=0", "jitter=5ns", LINK_AS_IT_IS},
+        {"loss=100%,dup=1,reorder=2%,corrupt=.5",
+         "loss=1 dup=1 reorder=0.02 corrupt=0.5 jitter=5ns", LINK_AS_IT_IS},
+        {"jitter=1.5us", "loss=0.25 jitter=1500ns", LINK_AS_IT_IS},
+        {"jitter=1s", "loss=0.25 jitter=1s", LINK_AS_IT_IS},
+        {"clear", "", LINK_AS_IT_IS},
+        {"clear,up,dup=1%", "dup=0.01", LINK_UP},
+    };
+    const struct egress_faults before = {.loss = 0.25, .jitter_ps = 5000, .seed = 7};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct link_change c = {0};
+        struct egress_faults f;
+        char why[128] = "", text[128];
+
+        assert_int_equal(link_change_parse(&c, rows[i].words, why, sizeof(why)), 0);
+        f = link_change_apply(&c, &before, 3);
+        link_faults_print(&f, text, sizeof(text));
+        assert_string_equal(text, rows[i].faults);
+        assert_int_equal(c.state, rows[i].state);
+        assert_int_equal(f.seed, 7);
+    }
+}
+
+static void a_seed_gives_every_direction_draws_of_its_own(void **state)
+{
+    const struct egress_faults before = {.seed = 7};
+    struct link_change c = {0};
+    char why[128];
+
+    (void)state;
+    assert_int_equal(link_change_parse(&c, "seed=12", why, sizeof(why)), 0);
+    assert_true(link_change_apply(&c, &before, 0).seed != link_change_apply(&c, &before, 1).seed);
+    assert_true(link_change_apply(&c, &before, 0).seed == link_change_apply(&c, &before, 0).seed);
+}
+
+static void what_is_refused_says_what_was_found_and_expected(void **state)
+{
+    static const char *const rows[] = {
+        "dwon",      "loss",       "loss=",    "loss=101%", "loss=1.01", "loss=-1", "loss=nan",
+        "loss=0x1",  "loss=1e-3%", "loss=1%%", "lossy=1",   "los=1",     "=1",      "jitter=5",
+        "jitter=2s", "jitter=",    "seed=-1",  "seed=",     "seed=1x",   "up=1",    "up,loss=2",
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct link_change c = {0};
+        char why[128] = "";
+
+        if (link_change_parse(&c, rows[i], why, sizeof(why)) != -EINVAL)
+            fail_msg("%s was taken", rows[i]);
+        assert_non_null(strstr(why, "found "));
+        assert_non_null(strstr(why, "expected "));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_set_what_they_name_and_leave_the_rest),
+        cmocka_unit_test(a_seed_gives_every_direction_draws_of_its_own),
+        cmocka_unit_test(what_is_refused_says_what_was_found_and_expected),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

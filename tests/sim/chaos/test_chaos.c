@@ -1,0 +1,160 @@
+/*
+ * The safety net: cases from seeds in virtual time (sim/chaos/chaos.h). SEEDS (environment, default 600)
+ * from 1 on; `make chaos` runs more of them, `trib sim --chaos N` one again.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/chaos/chaos_priv.h"
+#include "tests/support/eal.h"
+
+static struct rte_mempool *pool;
+static uint64_t seeds = 600;
+
+static bool run(uint64_t seed, struct chaos_report *rep)
+{
+    struct chaos_cfg cfg = {.seed = seed, .conf_dir = "conf", .pool = pool};
+
+    chaos_run(&cfg, rep);
+    if (!rep->ok)
+        print_message("seed %lu: %s\n  %s\n  replay: trib sim --chaos %lu\n", seed, rep->what,
+                      rep->verdict, seed);
+    return rep->ok;
+}
+
+static void every_seed_ends_as_it_may_and_leaves_nothing(void **state)
+{
+    unsigned failed = 0, errors = 0, fell = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= seeds && failed < 10; seed++) {
+        struct chaos_report rep;
+
+        failed += !run(seed, &rep);
+        errors += rep.failed;
+        fell += rep.fell_back;
+    }
+    print_message("%lu seeds: %u ended with named errors, %u without aggregation nodes\n", seeds,
+                  errors, fell);
+    assert_int_equal(failed, 0);
+    assert_true(seeds < 100 || (errors > seeds / 20 && errors < seeds / 3 && fell));
+}
+
+static void one_seed_twice_gives_identical_traces(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= seeds; seed += 1 + seeds / 12) {
+        struct chaos_report a, b;
+
+        run(seed, &a);
+        run(seed, &b);
+        assert_true(a.frames > 0);
+        assert_true(a.trace_hash == b.trace_hash);
+        assert_true(a.fabric_ps == b.fabric_ps && a.frames == b.frames);
+        assert_string_equal(a.verdict, b.verdict);
+    }
+}
+
+/* Seeds that have failed once. */
+static void what_was_found_stays_mended(void **state)
+{
+    static const struct {
+        uint64_t seed;
+        const char *was;
+    } found[] = {
+        {38, "NVLS of two ranks on a GPU: a plane each for one of them, four for the others"},
+        {740, "the same beside a lossy link"},
+        {141, "a host's link down, a rank that only waits: no end"},
+        {341, "the same, between leaf and core"},
+        {371, "a rank below a link that is down waits for the answer to what it falls back to"},
+        {427, "a leaf cut off in a tree"},
+        {477, "a leaf down"},
+        {504, "a link down under a job that fell back before"},
+        {577, "half of the fabric cut off, while falling back"},
+        {669, "a plane that is down and up, then one link of it down"},
+        {755, "a host that dies and nobody tells"},
+        {932, "a ring over a slow host and a link that is down"},
+        {201838, "hier_sharp without its rails goes on by trees that have failed before"},
+        {203672, "a barrier by what has none: refused by who had not heard of a failure, no end"},
+        {200854, "what a NIC says of a process that ended is lost on its link: a group for ever"},
+        {203691, "the same under three switches"},
+        {33020613, "trees fail on a rank that has not heard the verdict on their windows: no end"},
+        {33146820, "whose share is empty stays with an algorithm that all others give up"},
+        {202454, "a packet lost eight times on six lossy links is no fault of ours"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
+        struct chaos_report rep;
+
+        if (!run(found[i].seed, &rep))
+            fail_msg("seed %lu was: %s", found[i].seed, found[i].was);
+    }
+}
+
+/* A rank has died between two operations, and all have been told, when the next one is drawn: the
+ * communicator has nothing left to choose from, and each rank says why. */
+static void an_operation_of_a_failed_communicator_is_drawn_and_refused(void **state)
+{
+    static const enum coll_algo sharp[] = {ALGO_SHARP};
+    struct fabric *f = fabric_load("conf/rail-2x8.conf", NULL);
+    uint16_t hosts[2] = {0, 1};
+    struct world_cfg wc = {.fab = f, .nranks = 2, .host_of_rank = hosts, .pool = pool, .seed = 1};
+    struct job_cfg jc = {.fab = f,
+                         .nranks = 2,
+                         .host_of_rank = hosts,
+                         .group = 1,
+                         .n_trees = 1,
+                         .algos = 1u << ALGO_SHARP | 1u << ALGO_RING,
+                         .policy = sharp,
+                         .n_policy = 1,
+                         .buffer_bytes = CHAOS_BUFFER + 64,
+                         .limit_ps = PS_PER_S};
+    struct chaos_case k = {.fab = f, .nranks = 2, .algos = jc.algos};
+    struct job_result res;
+    char err[COMM_TEXT];
+    struct job *j;
+
+    (void)state;
+    assert_non_null(f);
+    assert_int_equal(world_create(&jc.w, &wc), 0);
+    if (job_create(&j, &jc, err))
+        fail_msg("%s", err);
+    world_kill(jc.w, 1);
+    job_told(j, 1);
+    for (unsigned i = 0; i < 10; i++) {
+        struct job_op op = {0};
+
+        chaos_draw_op(&k, job_comm(j, 0), &op);
+        assert_true(k.algos >> op.algo & 1);
+        assert_int_equal(job_run(j, &op, &res), 0);
+        assert_int_equal(res.failed_ranks, 1);
+        assert_non_null(strstr(res.text, "rank 1 (n0g1) has died"));
+    }
+    job_destroy(j);
+    world_destroy(jc.w);
+    fabric_free(f);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_seed_ends_as_it_may_and_leaves_nothing),
+        cmocka_unit_test(one_seed_twice_gives_identical_traces),
+        cmocka_unit_test(what_was_found_stays_mended),
+        cmocka_unit_test(an_operation_of_a_failed_communicator_is_drawn_and_refused),
+    };
+
+    if (getenv("SEEDS"))
+        seeds = strtoull(getenv("SEEDS"), NULL, 0);
+    test_eal_init();
+    pool = test_pool(CHAOS_FRAMES);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

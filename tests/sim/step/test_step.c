@@ -1,0 +1,137 @@
+/* A training step's schedule against closed forms, and its collectives against its workload. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "sim/step/step.h"
+
+static void same(double a, double b)
+{
+    if (fabs(a - b) > 1e-9 * fabs(b) + 1e-15)
+        fail_msg("found %.12g, expected %.12g", a, b);
+}
+
+/* (M + S - 1) (f + b) of a stage, and 2 (S - 1) messages on the way in and out. */
+static void a_pipeline_fills_and_drains(void **state)
+{
+    static const unsigned stages[] = {1, 2, 4, 16}, micros[] = {1, 3, 16, 120};
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++)
+        for (unsigned k = 0; k < 4; k++) {
+            struct step_cost c = {.layers = 5,
+                                  .stages = stages[i],
+                                  .microbatches = micros[k],
+                                  .forward = 1e-3,
+                                  .backward = 2e-3};
+            double whole = (micros[k] + stages[i] - 1) * 5 * 3e-3;
+
+            same(step_seconds(&c), whole);
+            if (micros[k] > 1)
+                continue;
+            c.comms[ROOF_PP] = 1e-4;
+            same(step_seconds(&c), whole + 2 * (stages[i] - 1) * 1e-4);
+        }
+}
+
+static void tensor_parallel_communication_stands_between_layers(void **state)
+{
+    struct step_cost c = {
+        .layers = 4, .stages = 2, .microbatches = 6, .forward = 1e-3, .backward = 2e-3};
+
+    (void)state;
+    c.comms[ROOF_TP] = 5e-4;
+    same(step_seconds(&c), (6 + 1) * 4 * (3e-3 + 2 * 5e-4));
+}
+
+static void experts_hide_behind_another_microbatch_only(void **state)
+{
+    struct step_cost c = {
+        .layers = 4, .stages = 1, .microbatches = 1, .forward = 1e-3, .backward = 2e-3};
+
+    (void)state;
+    c.comms[ROOF_EP] = 1.5e-3;
+    same(step_seconds(&c), 4 * (3e-3 + 2 * 1.5e-3));
+    c.microbatches = 2; /* forward 0.5 ms of it show, backward none */
+    same(step_seconds(&c), 2 * 4 * (3e-3 + 0.5e-3));
+}
+
+static void gradients_hide_behind_the_backward_pass_but_for_the_last_layer(void **state)
+{
+    struct step_cost c = {
+        .layers = 10, .stages = 1, .microbatches = 1, .forward = 1e-3, .backward = 2e-3};
+
+    (void)state;
+    c.comms[ROOF_DP] = 0.5e-3; /* an all-reduce is two passes */
+    same(step_seconds(&c), 10 * 3e-3 + 1e-3);
+    c.comms[ROOF_DP] = 2e-3; /* 4 ms a layer, 2 ms to hide it: from the first layer on one waits */
+    same(step_seconds(&c), 10 * 1e-3 + 2e-3 + 10 * 4e-3);
+    /* ZeRO 1: weights come before each layer of the first forward pass. */
+    c.zero = 1;
+    same(step_seconds(&c), 10 * 2e-3 + 1e-3 + 10 * 2e-3 + 2e-3);
+    c.zero = 3; /* and again before those of the backward pass, as long as they take here */
+    same(step_seconds(&c), 10 * 2e-3 + 1e-3 + 2e-3 + 10 * 2e-3 + 2e-3);
+}
+
+static const struct step_use *find(const struct step_use *u, unsigned n, enum roof_kind kind,
+                                   enum coll_kind coll, bool experts)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (u[i].kind == kind && u[i].coll == coll && u[i].experts == experts)
+            return &u[i];
+    fail_msg("no such collective");
+    return NULL;
+}
+
+static void collectives_are_those_of_the_workload(void **state)
+{
+    static struct fab_errors errs;
+    struct step_use u[STEP_USES];
+    const struct step_use *x;
+    struct workload w;
+    unsigned n;
+
+    (void)state;
+    assert_int_equal(workload_load(&w, "conf/workloads/llama3-70b.conf", &errs), 0);
+    n = step_uses(&w, u);
+    assert_int_equal(n, 4);
+    x = find(u, n, ROOF_TP, COLL_ALLREDUCE, false);
+    assert_int_equal(x->degree, 8);
+    assert_int_equal(x->stride, 1);
+    assert_int_equal(x->bytes, 3125 * 8192 * 2);
+    same(x->times, 4 * 10 * 20); /* ten layers a stage, 20 microbatches */
+    x = find(u, n, ROOF_DP, COLL_REDUCE_SCATTER, false);
+    assert_int_equal(x->degree, 64);
+    assert_int_equal(x->stride, 64);
+    same((double)x->bytes / 2, floor(workload_params(&w) / 64));
+    x = find(u, n, ROOF_PP, COLL_SENDRECV, false);
+    assert_int_equal(x->stride, 8);
+    assert_int_equal(x->bytes, 3125 * 8192 * 2 / 8);
+    same(x->times, 40);
+
+    assert_int_equal(workload_load(&w, "conf/workloads/deepseek-v3.conf", &errs), 0);
+    n = step_uses(&w, u);
+    assert_int_equal(n, 6);
+    x = find(u, n, ROOF_EP, COLL_ALLTOALL, false);
+    assert_int_equal(x->degree, 64);
+    assert_int_equal(x->bytes, 4096ull * 7168 * 2 * 8); /* to eight GPUs */
+    x = find(u, n, ROOF_DP, COLL_ALLGATHER, true);
+    assert_int_equal(x->degree, 2);
+    assert_int_equal(x->stride, 64);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pipeline_fills_and_drains),
+        cmocka_unit_test(tensor_parallel_communication_stands_between_layers),
+        cmocka_unit_test(experts_hide_behind_another_microbatch_only),
+        cmocka_unit_test(gradients_hide_behind_the_backward_pass_but_for_the_last_layer),
+        cmocka_unit_test(collectives_are_those_of_the_workload),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
