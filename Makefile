@@ -23,11 +23,12 @@ MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
 endif
 
 CFLAGS_release := -O2 -g
-CFLAGS_debug   := -O0 -g
-CFLAGS_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
+CFLAGS_checked := -O2 -g -DTRIB_CHECKED
+CFLAGS_debug   := -O0 -g -DTRIB_CHECKED
+CFLAGS_fuzz    := -O1 -g -DTRIB_CHECKED -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
 # gcc takes more for uninitialised under this sanitizer than there is.
-CFLAGS_tsan    := -O1 -g -fsanitize=thread -fno-omit-frame-pointer -Wno-maybe-uninitialized
-CFLAGS_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CFLAGS_tsan    := -O1 -g -DTRIB_CHECKED -fsanitize=thread -fno-omit-frame-pointer -Wno-maybe-uninitialized
+CFLAGS_asan    := -O1 -g -DTRIB_CHECKED -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 WARN   := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wvla -Werror
 DPDK_CFLAGS := $(shell pkg-config --cflags libdpdk 2>/dev/null)
 # DPDK names the CPU that it needs, a Nehalem; tuned for one, every load of 32 bytes would be two.

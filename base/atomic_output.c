@@ -14,7 +14,7 @@ struct place {
     char path[PATH_MAX], tmp[PATH_MAX];
 };
 
-bool out_is_file(const char *path)
+bool atomic_output_is_file(const char *path)
 {
     struct stat st;
 
@@ -32,7 +32,7 @@ static int place_of(struct place *p, const char *path)
     if (strlen(path) >= sizeof(p->path))
         return -ENAMETOOLONG;
     strcpy(p->path, path);
-    if (!out_is_file(path))
+    if (!atomic_output_is_file(path))
         return 0;
     if (!stat(path, &st)) {
         if (S_ISDIR(st.st_mode))
@@ -46,7 +46,7 @@ static int place_of(struct place *p, const char *path)
                : -ENAMETOOLONG;
 }
 
-int out_can_write(const char *path)
+int atomic_output_can_write(const char *path)
 {
     struct place p;
     int rc = place_of(&p, path);
@@ -64,7 +64,7 @@ int out_can_write(const char *path)
     return 0;
 }
 
-int out_json(const char *path, const struct json_t *j, size_t flags)
+int atomic_output_json(const char *path, const struct json_t *j, size_t flags)
 {
     struct place p;
     int rc = place_of(&p, path);
@@ -89,7 +89,7 @@ int out_json(const char *path, const struct json_t *j, size_t flags)
     return rc;
 }
 
-int out_end(const char *program)
+int atomic_output_end(const char *program)
 {
     errno = 0;
     if (!fflush(stdout) && !ferror(stdout))

@@ -10,17 +10,17 @@
 
 struct json_t;
 
-/* Would out_json() make a file of its own, rather than write to a pipe, a device or /dev/stdout? */
-bool out_is_file(const char *path);
-/* Could out_json() write there? Makes and removes what that would make. 0 or -errno. */
-int out_can_write(const char *path);
+/* Would atomic_output_json() make a file of its own, rather than write to a pipe, a device or /dev/stdout? */
+bool atomic_output_is_file(const char *path);
+/* Could atomic_output_json() write there? Makes and removes what that would make. 0 or -errno. */
+int atomic_output_can_write(const char *path);
 /*
  * Writes j with jansson's flags. A file is written under a temporary name beside it, which then
  * takes its place, so that a reader never sees half of it (where path is a link, that is its
  * target); what is none is written at its end. 0 or -errno.
  */
-int out_json(const char *path, const struct json_t *j, size_t flags);
+int atomic_output_json(const char *path, const struct json_t *j, size_t flags);
 /* Did standard output take everything? If not, says so on stderr, as `program`, and is not 0. */
-int out_end(const char *program);
+int atomic_output_end(const char *program);
 
 #endif

@@ -12,13 +12,13 @@
 
 /* Of any content, for queues whose places are written before they are read: those that nobody comes
  * to, of queues for thousands of peers nearly all, take no memory. */
-static inline void *lines_take(size_t bytes)
+static inline void *cacheline_take(size_t bytes)
 {
     return aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_CACHE_LINE_ROUNDUP(bytes));
 }
 
 /* On its way into the CPU's caches, line by line. */
-static inline void lines_soon(const void *p, size_t bytes)
+static inline void cacheline_prefetch(const void *p, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += RTE_CACHE_LINE_SIZE)
         rte_prefetch0((const char *)p + i);
@@ -29,21 +29,21 @@ static inline void lines_soon(const void *p, size_t bytes)
  * are asked for at once. A few; beyond that they are left out. Each entry is where lines begin, and
  * in the bits below a line's size how many more of them.
  */
-#define LINES_LISTED 23u
-struct lines_list {
+#define CACHELINE_LISTED 23u
+struct cacheline_list {
     uint64_t n;
-    uintptr_t at[LINES_LISTED];
+    uintptr_t at[CACHELINE_LISTED];
 } __rte_cache_aligned;
 
 /* `bytes` from p on, at most 64 lines; p begins a line. */
-static inline void lines_list_add(struct lines_list *l, const void *p, size_t bytes)
+static inline void cacheline_list_add(struct cacheline_list *l, const void *p, size_t bytes)
 {
-    if (l->n < LINES_LISTED)
+    if (l->n < CACHELINE_LISTED)
         l->at[l->n++] = (uintptr_t)p | (bytes - 1) / RTE_CACHE_LINE_SIZE;
 }
 
 /* What begins at p, if it is there. */
-static inline void lines_list_drop(struct lines_list *l, const void *p)
+static inline void cacheline_list_drop(struct cacheline_list *l, const void *p)
 {
     for (uint64_t i = 0; i < l->n; i++)
         if ((l->at[i] & ~(uintptr_t)(RTE_CACHE_LINE_SIZE - 1)) == (uintptr_t)p) {
@@ -52,7 +52,7 @@ static inline void lines_list_drop(struct lines_list *l, const void *p)
         }
 }
 
-static inline void lines_list_soon(const struct lines_list *l)
+static inline void cacheline_list_prefetch(const struct cacheline_list *l)
 {
     for (uint64_t i = 0; i < l->n; i++) {
         const char *p = (const char *)(l->at[i] & ~(uintptr_t)(RTE_CACHE_LINE_SIZE - 1));
@@ -64,9 +64,9 @@ static inline void lines_list_soon(const struct lines_list *l)
 }
 
 /* Zeroed. */
-static inline void *lines_alloc(size_t bytes)
+static inline void *cacheline_alloc(size_t bytes)
 {
-    void *p = lines_take(bytes);
+    void *p = cacheline_take(bytes);
 
     return p ? memset(p, 0, bytes) : NULL;
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <time.h>
 
-struct steady {
+struct stopwatch {
     double cpu_s, wall_s; /* of all that are over; CPU time of all threads */
     uint64_t frames;
     bool on;
@@ -28,7 +28,7 @@ static inline double wall_s(void)
 }
 
 /* At each event; frames: so far. */
-static inline void steady_tick(struct steady *t, uint64_t frames)
+static inline void stopwatch_tick(struct stopwatch *t, uint64_t frames)
 {
     if (__builtin_expect(t->on, 1))
         return;
@@ -39,7 +39,7 @@ static inline void steady_tick(struct steady *t, uint64_t frames)
 }
 
 /* At the end of an operation. */
-static inline void steady_end(struct steady *t, uint64_t frames)
+static inline void stopwatch_end(struct stopwatch *t, uint64_t frames)
 {
     if (!t->on)
         return;

@@ -99,7 +99,7 @@ int timers_fit(struct timers *h, uint32_t n)
     if (n <= h->room)
         return 0;
     n = RTE_MAX(n, 2 * h->room);
-    heap = lines_take(n * sizeof(*heap));
+    heap = cacheline_take(n * sizeof(*heap));
     if (!heap)
         return -ENOMEM;
     if (h->n)

@@ -19,9 +19,9 @@
 #define WAITING_NS   50000 /* nor for room in a full ring */
 #define LAG_NS                                                                                     \
     200000 /* a hand-off of a machine that keeps up is no later; PFC has headroom for it */
-#define LAG_MAX_PS   (2 * PS_PER_US)
-#define YIELDS       2
-#define BLIP_WALL_PS (2 * PS_PER_S) /* liveness is wall time */
+#define LAG_MAX_PS              (2 * PS_PER_US)
+#define YIELDS                  2
+#define LINK_DOWN_GRACE_WALL_PS (2 * PS_PER_S) /* liveness is wall time */
 #define PAUSE_WALL_PS                                                                              \
     (5 * PS_PER_MS)        /* between rounds; a longer one is no fault of processes that wait */
 #define AHEAD_PS PS_PER_US /* at line speed; within what PFC has headroom for, see LAG_MAX_PS */
@@ -143,7 +143,8 @@ static void loop_rest(struct loop *l, int64_t mono, bool waits)
         ns = RTE_MIN(ns, clock_wall_ns_until(l->sh, next));
     if (ns <= 0)
         return;
-    if (l->idle++ < YIELDS || ns < SLEEP_MIN_NS || (mono < l->hasty_ns && !yields_futile(l))) {
+    if (l->idle++ < YIELDS || ns < SLEEP_MIN_NS ||
+        (mono < l->busy_poll_until_ns && !yields_futile(l))) {
         sched_yield();
         return;
     }
@@ -169,7 +170,8 @@ static void follow_dilation(struct loop *l)
     l->dilation = dilation;
     clock_set_policy((uint32_t)dilation);
     net_set_ahead(l->net, dilation == 1 ? AHEAD_PS : 0);
-    net_set_blip(l->net, RTE_MIN(NODE_BLIP_PS, BLIP_WALL_PS / dilation));
+    net_set_link_down_grace(l->net,
+                            RTE_MIN(NODE_LINK_DOWN_GRACE_PS, LINK_DOWN_GRACE_WALL_PS / dilation));
     net_set_stall(l->net, NIC_STALL_PS / dilation);
     l->pause_ps = PAUSE_WALL_PS / dilation;
     if (l->fab->pfc_watchdog_ps)
@@ -211,7 +213,7 @@ static void loop_round(struct loop *l)
             atomic_store_explicit(&l->late->due_ns, 0, memory_order_relaxed);
         l->rests = false;
         l->idle = 0;
-        l->hasty_ns = hasty_until(l->moved_ns, mono);
+        l->busy_poll_until_ns = busy_poll_deadline(l->moved_ns, mono);
         l->moved_ns = mono;
     }
     if (mono - l->checked_ns > (moved ? CHECK_NS : CHECK_IDLE_NS)) {

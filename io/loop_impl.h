@@ -65,8 +65,8 @@ struct loop {
     void *tap_ctx;
     int64_t checked_ns;
     unsigned idle;
-    int64_t moved_ns, hasty_ns; /* when frames moved last; until then it gives way only */
-    const struct bell *rang;    /* the last one that frames were announced to */
+    int64_t moved_ns, busy_poll_until_ns; /* when frames moved last; until then it gives way only */
+    const struct bell *rang;              /* the last one that frames were announced to */
     pthread_mutex_t call_lock;
     pthread_cond_t call_done;
     void (*call_fn)(struct loop *l, void *arg);

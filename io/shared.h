@@ -107,20 +107,20 @@ int64_t bell_served(struct bell *b); /* lateness in ns of what was announced, -1
 bool bell_unserved(const struct bell *b); /* something was announced that nobody has served */
 
 /*
- * Hand-offs that follow each other within HASTE_NS are waited for by giving way, however often: a
+ * Hand-offs that follow each other within BUSY_POLL_NS are waited for by giving way, however often: a
  * sleep and a wake-up cost more than that on either side. Says until when, if something was handed
  * over now and before that at last_ns; 0: they are further apart, and who waits sleeps.
  */
-#define HASTE_NS 100000
+#define BUSY_POLL_NS 100000
 /*
  * But after so many yields a waiter whose own last ring was not served sleeps: the one that it rang
  * may wait for this very CPU. Linux yields within an autogroup (a session) or cgroup only, and to a
  * thread of another one a loop of yields is a spin.
  */
 #define FUTILE_YIELDS 16
-static inline int64_t hasty_until(int64_t last_ns, int64_t now_ns)
+static inline int64_t busy_poll_deadline(int64_t last_ns, int64_t now_ns)
 {
-    return now_ns - last_ns < HASTE_NS ? now_ns + HASTE_NS : 0;
+    return now_ns - last_ns < BUSY_POLL_NS ? now_ns + BUSY_POLL_NS : 0;
 }
 
 /* late.c */

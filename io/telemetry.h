@@ -23,6 +23,6 @@ void telemetry_serve(struct loop *l, const bool *mine);
 
 /* Asks every process of the fabric in dir and prints one JSON object. Lists without a name are
  * followed into each entry. 0, or 1 with a message. */
-int telemetry_ask(const char *dir, const char *cmd);
+int telemetry_client_query(const char *dir, const char *cmd);
 
 #endif

@@ -16,7 +16,7 @@
 #define ANSWER   65536
 #define QUESTION 1024 /* what DPDK reads of one */
 
-static int ask_open(const char *dir, const char *proc)
+static int client_open(const char *dir, const char *proc)
 {
     struct sockaddr_un un = {.sun_family = AF_UNIX};
     struct timeval tv = {.tv_sec = 10};
@@ -41,7 +41,7 @@ static int ask_open(const char *dir, const char *proc)
 }
 
 /* The value of the answer, whose key is the command; NULL: no answer. */
-static json_t *ask_one(int fd, const char *cmd, const char *params)
+static json_t *client_one(int fd, const char *cmd, const char *params)
 {
     static char answer[ANSWER];
     char question[QUESTION];
@@ -66,9 +66,9 @@ static bool is_list(const char *cmd)
     return !strcmp(cmd, "/trib/ports") || !strcmp(cmd, "/trib/links") || !strcmp(cmd, "/trib/an");
 }
 
-static void ask_proc(json_t *out, int fd, const char *proc, const char *cmd)
+static void client_proc(json_t *out, int fd, const char *proc, const char *cmd)
 {
-    json_t *v = ask_one(fd, cmd, NULL), *e;
+    json_t *v = client_one(fd, cmd, NULL), *e;
     size_t i;
 
     if (!is_list(cmd) || !json_is_array(v)) {
@@ -77,7 +77,7 @@ static void ask_proc(json_t *out, int fd, const char *proc, const char *cmd)
     }
     json_array_foreach(v, i, e)
     {
-        json_t *one = ask_one(fd, cmd, json_string_value(e));
+        json_t *one = client_one(fd, cmd, json_string_value(e));
 
         json_object_set_new(out, json_string_value(e), one ? one : json_null());
     }
@@ -98,7 +98,7 @@ static bool all_failed(const json_t *out)
     return true;
 }
 
-int telemetry_ask(const char *dir, const char *cmd)
+int telemetry_client_query(const char *dir, const char *cmd)
 {
     json_t *out = json_object();
     char path[RUN_PATH + 16], proc[256];
@@ -122,12 +122,12 @@ int telemetry_ask(const char *dir, const char *cmd)
             continue;
         snprintf(proc, sizeof(proc), "%.*s", (int)len - 6, e->d_name);
         asked++;
-        fd = ask_open(dir, proc);
+        fd = client_open(dir, proc);
         if (fd < 0) {
             fprintf(stderr, "trib-switch: %s does not answer: %s\n", proc, strerror(-fd));
             continue;
         }
-        ask_proc(out, fd, proc, cmd);
+        client_proc(out, fd, proc, cmd);
         close(fd);
     }
     if (d)

@@ -404,7 +404,7 @@ int main(int argc, char **argv)
     if (parse_options(&p.opt, argc, argv))
         return 2;
     if (p.opt.ask)
-        return telemetry_ask(p.opt.ask, p.opt.conf);
+        return telemetry_client_query(p.opt.ask, p.opt.conf);
     take_signals();
     rc = load(&p);
     if (!rc)

@@ -15,7 +15,7 @@ static const struct rnic_serve *serve_of(const struct qp *qp)
     return qp->r->cfg.ops.serve;
 }
 
-void served_reads(struct qp *qp, bool again)
+void deferred_reads(struct qp *qp, bool again)
 {
     if (!qp->served)
         return;
@@ -28,7 +28,7 @@ struct qp_mark qp_mark_of(const struct qp *qp)
     return (struct qp_mark){qp->rsp.epsn, qp->rsp.msn};
 }
 
-enum exec served_write(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m, bool *taken)
+enum exec deferred_write(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m, bool *taken)
 {
     struct responder *s = &qp->rsp;
     bool first = !s->holding;
@@ -57,7 +57,7 @@ static enum built wait(struct qp *qp)
     return BUILT_NOTHING;
 }
 
-enum built served_build(struct qp *qp, struct roce_pkt *k, struct rte_mbuf **m)
+enum built deferred_build(struct qp *qp, struct roce_pkt *k, struct rte_mbuf **m)
 {
     struct responder *s = &qp->rsp;
     int rc = 0;

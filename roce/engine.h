@@ -167,7 +167,7 @@ struct qp {
     TAILQ_ENTRY(qp) late_link;
     int64_t ack_due; /* in_late: when unacknowledged packets are acknowledged unasked */
     void *user;
-    struct pace *pace; /* NULL: DCQCN is off */
+    struct rate_limiter *pace; /* NULL: DCQCN is off */
     struct responder rsp;
 
     TAILQ_ENTRY(qp) flush_link, fetch_link;
@@ -202,7 +202,7 @@ struct rnic {
 
     struct rnic_cfg cfg __rte_cache_aligned;
     struct roce_counters cnt __rte_cache_aligned;
-    struct lines_list lines; /* of its owner too */
+    struct cacheline_list lines; /* of its owner too */
     uint32_t next_index;
     struct qp *special[ROCE_SPECIAL_QPS];
     uint32_t n_mcast;
@@ -288,10 +288,10 @@ enum built reads_build(struct qp *qp, struct rte_mbuf **m);
 void reads_answered(struct responder *s); /* one packet of the oldest */
 
 /* served.c */
-enum exec served_write(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m, bool *taken);
+enum exec deferred_write(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m, bool *taken);
 /* Response packet k of the oldest READ. */
-enum built served_build(struct qp *qp, struct roce_pkt *k, struct rte_mbuf **m);
-void served_reads(struct qp *qp, bool again);
+enum built deferred_build(struct qp *qp, struct roce_pkt *k, struct rte_mbuf **m);
+void deferred_reads(struct qp *qp, bool again);
 
 /* local.c: carries out the request at the cursor, which is the head of the send queue */
 enum built local_build(struct qp *qp);

@@ -155,7 +155,7 @@ struct rte_mbuf *frame_alloc(struct rte_mempool *pool)
     struct rte_mbuf *m = noted(rte_pktmbuf_alloc(pool), pool);
 
     if (c && c->len)
-        frame_soon(c->objs[c->len - 1]); /* the next one */
+        frame_prefetch(c->objs[c->len - 1]); /* the next one */
     if (likely(m != NULL))
         frame_reset(m);
     return m;

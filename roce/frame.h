@@ -102,9 +102,9 @@ static inline void frame_begin(struct rte_mbuf *m, uint32_t n)
 
 /* What whoever looks at a frame begins with is on its way into the CPU's caches: the mbuf, its
  * meta, and headers where its own buffer has them. */
-static inline void frame_soon(struct rte_mbuf *m)
+static inline void frame_prefetch(struct rte_mbuf *m)
 {
-    lines_soon(m, sizeof(*m) + FRAME_PRIV_BYTES + FRAME_HEADROOM + 54);
+    cacheline_prefetch(m, sizeof(*m) + FRAME_PRIV_BYTES + FRAME_HEADROOM + 54);
 }
 
 /* Layer-2 bytes (no FCS), a length-only payload counted. */

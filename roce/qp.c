@@ -222,24 +222,24 @@ void qp_fail_send(struct qp *qp, uint8_t status)
 /* Of a connected queue pair, from when it can send until it is reset. */
 static void list_lines(struct qp *qp)
 {
-    struct lines_list *l = &qp->r->lines;
+    struct cacheline_list *l = &qp->r->lines;
 
     if (qp->type != QP_RC)
         return;
-    lines_list_add(l, qp, offsetof(struct qp, rsp.reads));
-    lines_list_add(l, qp->rqr.ring, RTE_CACHE_LINE_SIZE);
+    cacheline_list_add(l, qp, offsetof(struct qp, rsp.reads));
+    cacheline_list_add(l, qp->rqr.ring, RTE_CACHE_LINE_SIZE);
     if (qp->rq)
-        lines_list_add(l, qp->rq, sizeof(*qp->rq));
+        cacheline_list_add(l, qp->rq, sizeof(*qp->rq));
 }
 
 static void unlist_lines(struct qp *qp)
 {
-    struct lines_list *l = &qp->r->lines;
+    struct cacheline_list *l = &qp->r->lines;
 
-    lines_list_drop(l, qp);
-    lines_list_drop(l, qp->rqr.ring);
+    cacheline_list_drop(l, qp);
+    cacheline_list_drop(l, qp->rqr.ring);
     if (qp->rq)
-        lines_list_drop(l, qp->rq);
+        cacheline_list_drop(l, qp->rq);
 }
 
 static void reset(struct qp *qp)
@@ -250,7 +250,7 @@ static void reset(struct qp *qp)
     qp_timer_clear(qp);
     rnic_unlist(qp, true);
     if (qp->pace)
-        pace_reset(qp->pace);
+        rate_limiter_reset(qp->pace);
     for (; q->head != q->tail; q->head++)
         release(sq_at(qp, q->head));
     *q = (struct requester){.ring = q->ring,
@@ -506,11 +506,11 @@ int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
     if (!place || timers_fit(&r->timers, r->n_qps + 1) ||
         (r->cfg.dcqcn.on && timers_fit(&r->paces, r->n_qps + 1)))
         return -ENOMEM;
-    qp = lines_alloc(sizeof(*qp));
+    qp = cacheline_alloc(sizeof(*qp));
     if (!qp)
         return -ENOMEM;
     qp->r = r, qp->num = qpn, qp->type = cfg->type;
-    qp->pace = pace_create(qp, &rc);
+    qp->pace = rate_limiter_create(qp, &rc);
     if (requester_create(&qp->rqr, cfg) || rc) {
         free_qp(qp);
         return -ENOMEM;

@@ -6,7 +6,7 @@
  * marks them. */
 #define CNP_TOS (48 << 2)
 
-void pace_marked(struct pace *p, int64_t now)
+void rate_limiter_marked(struct rate_limiter *p, int64_t now)
 {
     if (p->notify || now < p->notify_ps)
         return;
@@ -15,7 +15,7 @@ void pace_marked(struct pace *p, int64_t now)
     rnic_want_ack(p->qp);
 }
 
-enum built pace_build(struct pace *p, struct rte_mbuf **m)
+enum built rate_limiter_build(struct rate_limiter *p, struct rte_mbuf **m)
 {
     struct roce_pkt k;
 
@@ -32,10 +32,10 @@ enum built pace_build(struct pace *p, struct rte_mbuf **m)
     return BUILT;
 }
 
-enum roce_reason pace_notified(struct qp *qp, const struct roce_pkt *k, int64_t now)
+enum roce_reason rate_limiter_notified(struct qp *qp, const struct roce_pkt *k, int64_t now)
 {
     struct rnic *r = qp->r;
-    struct pace *p = qp->pace;
+    struct rate_limiter *p = qp->pace;
     uint64_t cuts;
 
     if (qp->type == QP_UD)
@@ -53,7 +53,7 @@ enum roce_reason pace_notified(struct qp *qp, const struct roce_pkt *k, int64_t 
     return ROCE_OK;
 }
 
-bool pace_may_send(struct pace *p, int64_t now)
+bool rate_limiter_may_send(struct rate_limiter *p, int64_t now)
 {
     struct rnic *r = p->qp->r;
     uint64_t cuts = p->rate.cuts;
@@ -70,46 +70,46 @@ bool pace_may_send(struct pace *p, int64_t now)
     return false;
 }
 
-void pace_sent(struct pace *p, struct rte_mbuf *m, int64_t now)
+void rate_limiter_sent(struct rate_limiter *p, struct rte_mbuf *m, int64_t now)
 {
     if (unlikely(p->rate.limited))
         dcqcn_sent(&p->rate, &p->qp->r->cfg.dcqcn, frame_wire_bytes(m), now);
 }
 
-void pace_cancel(struct pace *p)
+void rate_limiter_cancel(struct rate_limiter *p)
 {
     p->waits = false;
     timer_clear(&p->qp->r->paces, &p->timer);
 }
 
-void pace_tick(struct rnic *r, int64_t now)
+void rate_limiter_tick(struct rnic *r, int64_t now)
 {
     struct timer *t;
 
     while ((t = timer_first(&r->paces)) != NULL && t->deadline <= now) {
-        struct pace *p = container_of(t, struct pace, timer);
+        struct rate_limiter *p = container_of(t, struct rate_limiter, timer);
 
-        pace_cancel(p);
+        rate_limiter_cancel(p);
         rnic_want_send(p->qp);
     }
 }
 
-int64_t pace_next(struct rnic *r)
+int64_t rate_limiter_next(struct rnic *r)
 {
     return timers_next(&r->paces);
 }
 
-void pace_reset(struct pace *p)
+void rate_limiter_reset(struct rate_limiter *p)
 {
-    pace_cancel(p);
+    rate_limiter_cancel(p);
     p->notify = false;
     p->notify_ps = 0;
     p->rate = (struct dcqcn){0};
 }
 
-struct pace *pace_create(struct qp *qp, int *rc)
+struct rate_limiter *rate_limiter_create(struct qp *qp, int *rc)
 {
-    struct pace *p;
+    struct rate_limiter *p;
 
     *rc = 0;
     if (!qp->r->cfg.dcqcn.on || qp->type == QP_UD)

@@ -12,7 +12,7 @@
 #include "roce/cc/dcqcn.h"
 #include "roce/engine.h"
 
-struct pace {
+struct rate_limiter {
     struct timer timer; /* the end of the wait */
     struct qp *qp;
     bool waits;
@@ -22,16 +22,16 @@ struct pace {
 };
 
 /* NULL where the rnic or the kind of QP has no DCQCN, with *rc = 0; or with -ENOMEM. */
-struct pace *pace_create(struct qp *qp, int *rc);
-void pace_reset(struct pace *p);
-void pace_marked(struct pace *p, int64_t now_ps); /* data with the mark came in */
-enum roce_reason pace_notified(struct qp *qp, const struct roce_pkt *k, int64_t now_ps);
-enum built pace_build(struct pace *p, struct rte_mbuf **m);
+struct rate_limiter *rate_limiter_create(struct qp *qp, int *rc);
+void rate_limiter_reset(struct rate_limiter *p);
+void rate_limiter_marked(struct rate_limiter *p, int64_t now_ps); /* data with the mark came in */
+enum roce_reason rate_limiter_notified(struct qp *qp, const struct roce_pkt *k, int64_t now_ps);
+enum built rate_limiter_build(struct rate_limiter *p, struct rte_mbuf **m);
 /* Whether the QP may send now; else it waits, and rnic_want_send() is called when it may. */
-bool pace_may_send(struct pace *p, int64_t now_ps);
-void pace_sent(struct pace *p, struct rte_mbuf *m, int64_t now_ps);
-void pace_cancel(struct pace *p); /* waits no more */
-void pace_tick(struct rnic *r, int64_t now_ps);
-int64_t pace_next(struct rnic *r);
+bool rate_limiter_may_send(struct rate_limiter *p, int64_t now_ps);
+void rate_limiter_sent(struct rate_limiter *p, struct rte_mbuf *m, int64_t now_ps);
+void rate_limiter_cancel(struct rate_limiter *p); /* waits no more */
+void rate_limiter_tick(struct rnic *r, int64_t now_ps);
+int64_t rate_limiter_next(struct rnic *r);
 
 #endif

@@ -156,7 +156,7 @@ enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k)
 
         if (from < pending->next) { /* what was sent from there on is lost */
             pending->start = pending->next = from;
-            served_reads(qp, true);
+            deferred_reads(qp, true);
         }
         return ROCE_DUPLICATE;
     }
@@ -170,7 +170,7 @@ enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k)
     }
     e.again = true;
     insert(s, &e);
-    served_reads(qp, true);
+    deferred_reads(qp, true);
     rnic_want_send(qp);
     return ROCE_DUPLICATE;
 }
@@ -224,7 +224,7 @@ enum built reads_build(struct qp *qp, struct rte_mbuf **m)
     k.orig = e->orig;
     k.len = e->atomic ? 0 : RTE_MIN(e->len - off, (uint32_t)qp->attr.mtu);
     if (qp->served && !e->atomic)
-        return served_build(qp, &k, m);
+        return deferred_build(qp, &k, m);
     if (k.len && qp_mem(qp, true, e->rkey, e->va + off, k.len, ACCESS_REMOTE_READ, &p))
         return lost_region(qp);
     *m = frame_alloc(qp->r->cfg.pool);

@@ -26,7 +26,7 @@ int requester_create(struct requester *q, const struct qp_cfg *cfg)
     data = RTE_MAX(data, sizeof(union sdata));
     q->stride = (uint32_t)(sizeof(struct swqe) + RTE_ALIGN(data, sizeof(struct sge)));
     q->mask = size - 1;
-    q->ring = lines_take((size_t)size * (q->stride + sizeof(union sextra)));
+    q->ring = cacheline_take((size_t)size * (q->stride + sizeof(union sextra)));
     q->extra = (void *)(q->ring + (size_t)size * q->stride);
     return q->ring ? 0 : -ENOMEM;
 }

@@ -196,7 +196,7 @@ static enum exec exec_write(struct qp *qp, const struct roce_pkt *k, struct rte_
     if (op->what & ROCE_P_LAST ? k->len != s->left : k->len >= s->left)
         return EXEC_INVALID;
     if (qp->served)
-        x = served_write(qp, k, m, taken);
+        x = deferred_write(qp, k, m, taken);
     else if (k->len && qp_mem(qp, true, s->rkey, s->va, k->len, ACCESS_REMOTE_WRITE, &p))
         x = EXEC_ACCESS;
     if (x != EXEC_OK)
@@ -333,7 +333,7 @@ enum roce_reason responder_input(struct qp *qp, const struct roce_pkt *k, struct
     if (what & (ROCE_P_READ | ROCE_P_ATOMIC)) {
         s->epsn = psn_add(s->epsn, what & ROCE_P_READ ? packets_of(k->dma_len, qp->attr.mtu) : 1);
         s->msn = psn_add(s->msn, 1);
-        served_reads(qp, false);
+        deferred_reads(qp, false);
         rnic_want_send(qp);
         return ROCE_OK;
     }

@@ -59,7 +59,7 @@ static enum roce_reason input_qp(struct qp *qp, const struct roce_pkt *k, struct
     if (k->src_ip != qp->attr.dest_ip || k->v6 != qp->attr.dest_v6)
         return ROCE_SOURCE;
     if (unlikely((k->tos & 3) == 3 && k->len && qp->pace))
-        pace_marked(qp->pace, now_ps);
+        rate_limiter_marked(qp->pace, now_ps);
     if (!qp->established) {
         qp->established = true;
         if (qp->state == QP_RTR)
@@ -97,7 +97,7 @@ static enum roce_reason input_one(struct rnic *r, struct rte_mbuf *m, int64_t no
     if (!qp)
         return ROCE_NO_QP;
     if (unlikely(k.opcode == ROCE_OP_CNP_PACKET))
-        return pace_notified(qp, &k, now_ps);
+        return rate_limiter_notified(qp, &k, now_ps);
     return input_qp(qp, &k, m, now_ps, taken);
 }
 
@@ -113,7 +113,7 @@ static void run_flush(struct rnic *r)
 }
 
 /* All of a frame, which its ICRC is the first to read. */
-static inline void body_soon(const struct rte_mbuf *m)
+static inline void body_prefetch(const struct rte_mbuf *m)
 {
     const uint8_t *at = rte_pktmbuf_mtod(m, const uint8_t *);
 
@@ -121,7 +121,7 @@ static inline void body_soon(const struct rte_mbuf *m)
         rte_prefetch0(at + i);
 }
 
-static inline void mbuf_soon(struct rte_mbuf *m)
+static inline void mbuf_prefetch(struct rte_mbuf *m)
 {
     rte_prefetch0(m);
     rte_prefetch0(m->cacheline1);
@@ -139,9 +139,10 @@ static uint16_t ep_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now
         enum roce_reason why;
 
         if (i + 1 < n)
-            r->cfg.far ? body_soon(m[i + 1]) : rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
+            r->cfg.far ? body_prefetch(m[i + 1])
+                       : rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], void *));
         if (i + 3 < n && r->cfg.far)
-            mbuf_soon(m[i + 3]);
+            mbuf_prefetch(m[i + 3]);
         r->cnt.rx_packets++;
         frame_meta(m[i])->flags &= ~FRAME_F_CRC; /* of nobody but ourselves */
         r->cnt.rx_bytes += frame_bytes(m[i]);
@@ -196,7 +197,7 @@ void rnic_unlist(struct qp *qp, bool acks_too)
         TAILQ_REMOVE(&r->send, qp, send_link);
     qp->in_send = false;
     if (qp->pace)
-        pace_cancel(qp->pace);
+        rate_limiter_cancel(qp->pace);
     if (!acks_too)
         return;
     if (qp->in_ack)
@@ -247,7 +248,8 @@ static uint16_t output_acks(struct rnic *r, struct rte_mbuf **m, uint16_t n, int
 
     while (got < n && (qp = TAILQ_FIRST(&r->ack)) != NULL) {
         bool notify = qp->pace && qp->pace->notify;
-        enum built b = notify ? pace_build(qp->pace, &m[got]) : responder_build_ack(qp, &m[got]);
+        enum built b =
+            notify ? rate_limiter_build(qp->pace, &m[got]) : responder_build_ack(qp, &m[got]);
 
         if (b == BUILT_NO_MBUF) {
             stall(r, now_ps);
@@ -273,7 +275,7 @@ static uint16_t output_data(struct rnic *r, struct rte_mbuf **m, uint16_t n, int
 
         TAILQ_REMOVE(&r->send, qp, send_link);
         qp->in_send = false;
-        if (qp->pace && !pace_may_send(qp->pace, now_ps))
+        if (qp->pace && !rate_limiter_may_send(qp->pace, now_ps))
             continue;
         b = build_data(qp, &m[got], now_ps);
         if (b == BUILT_NO_MBUF) {
@@ -284,7 +286,7 @@ static uint16_t output_data(struct rnic *r, struct rte_mbuf **m, uint16_t n, int
         }
         if (b == BUILT) {
             if (qp->pace)
-                pace_sent(qp->pace, m[got], now_ps);
+                rate_limiter_sent(qp->pace, m[got], now_ps);
             count_tx(r, m[got++]);
         }
         rnic_want_send(qp);
@@ -319,7 +321,7 @@ static void ep_tick(void *ctx, int64_t now_ps)
         requester_timer(qp, now_ps);
     }
     responder_ack_late(r, now_ps);
-    pace_tick(r, now_ps);
+    rate_limiter_tick(r, now_ps);
 }
 
 static int64_t ep_next(void *ctx)
@@ -332,7 +334,7 @@ static int64_t ep_next(void *ctx)
         return 0;
     if (!r->stall_ps && (!TAILQ_EMPTY(&r->ack) || !TAILQ_EMPTY(&r->send)))
         return 0;
-    t = RTE_MIN(timers_next(&r->timers), pace_next(r));
+    t = RTE_MIN(timers_next(&r->timers), rate_limiter_next(r));
     late = TAILQ_FIRST(&r->late);
     t = late ? RTE_MIN(t, late->ack_due) : t;
     t = RTE_MIN(t, fetch_next(r));
@@ -345,7 +347,7 @@ struct endpoint rnic_endpoint(struct rnic *r)
         .ctx = r, .input = ep_input, .output = ep_output, .tick = ep_tick, .next = ep_next};
 }
 
-struct lines_list *rnic_lines(struct rnic *r)
+struct cacheline_list *rnic_lines(struct rnic *r)
 {
     return &r->lines;
 }
@@ -427,7 +429,7 @@ int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
         cfg->window_pkts >= PSN_HALF / 2 || (cfg->dcqcn.on && !cfg->dcqcn.line_bps) ||
         !cfg->ops.mem || !cfg->ops.complete)
         return -EINVAL;
-    r = lines_alloc(sizeof(*r));
+    r = cacheline_alloc(sizeof(*r));
     if (!r)
         return -ENOMEM;
     r->cfg = *cfg;
@@ -444,7 +446,7 @@ int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
     TAILQ_INIT(&r->flush);
     TAILQ_INIT(&r->late);
     TAILQ_INIT(&r->fetch);
-    lines_list_add(&r->lines, r, offsetof(struct rnic, cnt) + RTE_CACHE_LINE_SIZE);
+    cacheline_list_add(&r->lines, r, offsetof(struct rnic, cnt) + RTE_CACHE_LINE_SIZE);
     *rp = r;
     return 0;
 }

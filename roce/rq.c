@@ -73,7 +73,7 @@ struct rq *rq_create_for(uint32_t depth, uint32_t max_sge)
     if (depth > 1u << 24 || max_sge > ROCE_MAX_SGE)
         return NULL;
     size = rte_align32pow2(depth);
-    rq = lines_take(sizeof(*rq) + (size_t)size * stride);
+    rq = cacheline_take(sizeof(*rq) + (size_t)size * stride);
     if (!rq)
         return NULL;
     *rq = (struct rq){.depth = depth, .mask = size - 1, .stride = stride, .max_sge = max_sge};
@@ -89,7 +89,7 @@ int rq_resize(struct rq *rq, uint32_t depth)
     if (!depth || depth > 1u << 24 || depth < n)
         return -EINVAL;
     size = rte_align32pow2(depth);
-    ring = lines_take((size_t)size * rq->stride);
+    ring = cacheline_take((size_t)size * rq->stride);
     if (!ring)
         return -ENOMEM;
     for (uint32_t i = 0; i < n; i++)

@@ -17,7 +17,7 @@ uint64_t sge_bytes(const struct sge *s, uint32_t n)
 
 /* What the packet behind this one reads or writes, as many bytes of the `left` that follow, is on
  * its way into the CPU's caches while this one goes on: memory of a message is cold, mostly. */
-static void next_soon(const void *p, uint32_t bytes, uint32_t left)
+static void next_prefetch(const void *p, uint32_t bytes, uint32_t left)
 {
     const char *at = (const char *)p + bytes;
 
@@ -52,7 +52,7 @@ int sge_gather(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, uin
                 *crc = roce_crc_copy(*crc, dst + *carried, p, piece);
             else if (!guard_crc_copy(crc, dst + *carried, p, piece))
                 return -EFAULT;
-            next_soon(p, piece, s[i].len - off - piece);
+            next_prefetch(p, piece, s[i].len - off - piece);
             *carried += piece;
         }
         len -= piece, off = 0;
@@ -83,7 +83,7 @@ int sge_scatter(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, co
         if (p && copy) {
             if (!copy_to_user(qp, p, src, copy))
                 return -EFAULT;
-            next_soon(p, copy, s[i].len - off - piece);
+            next_prefetch(p, copy, s[i].len - off - piece);
         }
         if (copy)
             src += copy, real -= copy;

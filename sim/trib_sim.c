@@ -39,7 +39,7 @@ struct sim {
     struct trace *trace;       /* NULL: none */
     struct counters *counters; /* NULL: none */
     struct fault_plan plan;
-    struct beside_hosts beside;
+    struct background_hosts beside;
     unsigned frames, threads;
     struct sim_need need;
     double begun_s;
@@ -79,8 +79,8 @@ static void add_congestion(const struct sim *m, json_t *j)
         return;
     bench_congestion(m->b, &c);
     json_object_set_new(j, "congestion", congestion_json(&c));
-    if (bench_beside(m->b))
-        json_object_set_new(j, "beside", beside_json(bench_beside(m->b)));
+    if (bench_background_flow(m->b))
+        json_object_set_new(j, "beside", background_flow_json(bench_background_flow(m->b)));
 }
 
 static void say_congestion(const struct sim *m)
@@ -88,8 +88,8 @@ static void say_congestion(const struct sim *m)
     struct congestion c;
 
     bench_congestion(m->b, &c);
-    if (bench_beside(m->b))
-        beside_print(bench_beside(m->b), stdout);
+    if (bench_background_flow(m->b))
+        background_flow_print(bench_background_flow(m->b), stdout);
     congestion_print(&c, stdout);
 }
 
@@ -118,7 +118,7 @@ static void row_done(struct sweep *s)
 {
     struct sim *m = s->ctx;
 
-    if (m->o.json && out_is_file(m->o.json))
+    if (m->o.json && atomic_output_is_file(m->o.json))
         write_report(m, "not finished");
 }
 
@@ -296,7 +296,7 @@ static unsigned direct_frames(const struct sweep *s)
 static unsigned threads_for(const struct sim *m)
 {
     unsigned most = m->own.threads ? (unsigned)m->own.threads
-                                   : RTE_MIN(room_cores(), m->s->nranks / RANKS_A_THREAD);
+                                   : RTE_MIN(host_resources_cores(), m->s->nranks / RANKS_A_THREAD);
 
     if (m->trace || m->own.beside)
         return 1;
@@ -423,7 +423,7 @@ static int with_fabric(struct sim *m)
     int code = EXIT_USAGE;
 
     if (sweep_plan(s, s->cause) ||
-        (m->own.beside && beside_parse(s->fab, m->own.beside, &m->beside, s->cause))) {
+        (m->own.beside && background_flow_parse(s->fab, m->own.beside, &m->beside, s->cause))) {
         fprintf(stderr, "trib-sim: %s\n", s->cause);
         return EXIT_USAGE;
     }
@@ -513,11 +513,11 @@ int main(int argc, char **argv)
         sim_options_usage(stdout);
         return EXIT_OK;
     }
-    int rc = m.o.json ? out_can_write(m.o.json) : 0;
+    int rc = m.o.json ? atomic_output_can_write(m.o.json) : 0;
     if (rc) {
         fprintf(stderr, "trib-sim: -J: cannot write %s: %s\n", m.o.json, strerror(-rc));
         return EXIT_USAGE;
     }
     int code = sim_main(&m);
-    return out_end("trib-sim") && code == EXIT_OK ? EXIT_WRONG : code;
+    return atomic_output_end("trib-sim") && code == EXIT_OK ? EXIT_WRONG : code;
 }

@@ -13,15 +13,15 @@ struct arp_wire {
 } __attribute__((packed));
 _Static_assert(sizeof(struct arp_wire) == 28, "RFC 826");
 
-bool arp_asks_for(struct rte_mbuf *m, const struct peek *k, uint32_t ip)
+bool arp_asks_for(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip)
 {
     const struct arp_wire *a = rte_pktmbuf_mtod_offset(m, const struct arp_wire *, k->l3);
 
     return a->hw == RTE_BE16(1) && a->proto == RTE_BE16(ETHERTYPE_IPV4) && a->hw_len == 6 &&
-           a->proto_len == 4 && a->op == RTE_BE16(ARP_REQUEST) && peek_be32(a->target_ip) == ip;
+           a->proto_len == 4 && a->op == RTE_BE16(ARP_REQUEST) && load_be32(a->target_ip) == ip;
 }
 
-struct rte_mbuf *arp_answer(struct rte_mbuf *m, const struct peek *k, uint32_t ip,
+struct rte_mbuf *arp_answer(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip,
                             const uint8_t mac[6], struct rte_mempool *pool)
 {
     const uint8_t *in = rte_pktmbuf_mtod(m, const uint8_t *);

@@ -9,9 +9,9 @@
 
 /* A new frame with the answer when m is a request for ip, else NULL (also when the pool is empty).
  * m stays with the caller. */
-struct rte_mbuf *arp_answer(struct rte_mbuf *m, const struct peek *k, uint32_t ip,
+struct rte_mbuf *arp_answer(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip,
                             const uint8_t mac[6], struct rte_mempool *pool);
 /* Whether m is a request for ip. */
-bool arp_asks_for(struct rte_mbuf *m, const struct peek *k, uint32_t ip);
+bool arp_asks_for(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip);
 
 #endif

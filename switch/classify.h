@@ -19,121 +19,124 @@
 #define IPPROTO_NUM_UDP  17
 #define BTH_BYTES        12u
 
-enum peek_kind {
-    PEEK_BAD,
-    PEEK_ROCE,
-    PEEK_ARP,
-    PEEK_IGMP,
-    PEEK_MAC_CONTROL,
-    PEEK_IPV4,
-    PEEK_OTHER
+enum packet_kind {
+    PACKET_BAD,
+    PACKET_ROCE,
+    PACKET_ARP,
+    PACKET_IGMP,
+    PACKET_MAC_CONTROL,
+    PACKET_IPV4,
+    PACKET_OTHER
 };
 
-struct peek {
-    uint8_t kind;            /* enum peek_kind */
+struct packet_class {
+    uint8_t kind;            /* enum packet_kind */
     uint8_t cls;             /* enum frame_class */
-    uint8_t why;             /* enum drop of PEEK_BAD */
+    uint8_t why;             /* enum drop of PACKET_BAD */
     uint16_t l3, l4;         /* offsets */
     uint16_t udp_src;        /* 0 where not UDP */
-    uint32_t src_ip, dst_ip; /* host order; of IPv6: peek_ipv6() */
-    uint32_t dqpn;           /* PEEK_ROCE */
+    uint32_t src_ip, dst_ip; /* host order; of IPv6: classify_ipv6() */
+    uint32_t dqpn;           /* PACKET_ROCE */
 };
 
-static inline uint16_t peek_be16(const uint8_t *p)
+static inline uint16_t load_be16(const uint8_t *p)
 {
     return (uint16_t)(p[0] << 8 | p[1]);
 }
 
-static inline uint32_t peek_be32(const uint8_t *p)
+static inline uint32_t load_be32(const uint8_t *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static inline void peek_bad(struct peek *k, enum drop why)
+static inline void classify_bad(struct packet_class *k, enum drop why)
 {
-    k->kind = PEEK_BAD;
+    k->kind = PACKET_BAD;
     k->why = why;
 }
 
 /* UDP at l4; `rest` bytes of its datagram by the IP header, `len` of the frame in one piece. */
-static inline void peek_udp(struct peek *k, const uint8_t *p, uint32_t rest, uint32_t len)
+static inline void classify_udp(struct packet_class *k, const uint8_t *p, uint32_t rest,
+                                uint32_t len)
 {
     const uint8_t *u = p + k->l4;
 
-    if (unlikely(rest < 8 || len < k->l4 + 8u || peek_be16(u + 4) < 8 || peek_be16(u + 4) > rest)) {
-        peek_bad(k, DROP_BAD_LENGTH);
+    if (unlikely(rest < 8 || len < k->l4 + 8u || load_be16(u + 4) < 8 || load_be16(u + 4) > rest)) {
+        classify_bad(k, DROP_BAD_LENGTH);
         return;
     }
-    k->udp_src = peek_be16(u);
-    if (peek_be16(u + 2) != ROCE_UDP_PORT)
+    k->udp_src = load_be16(u);
+    if (load_be16(u + 2) != ROCE_UDP_PORT)
         return;
-    if (unlikely(peek_be16(u + 4) < 8 + BTH_BYTES + ROCE_ICRC_BYTES ||
+    if (unlikely(load_be16(u + 4) < 8 + BTH_BYTES + ROCE_ICRC_BYTES ||
                  len < k->l4 + 8 + BTH_BYTES)) {
-        peek_bad(k, DROP_BAD_LENGTH);
+        classify_bad(k, DROP_BAD_LENGTH);
         return;
     }
-    k->kind = PEEK_ROCE;
+    k->kind = PACKET_ROCE;
     /* Notifications of congestion have a class of their own in networks that use them (DSCP
      * 48): they must not wait behind what they speak of. */
     k->cls = likely(u[8] != ROCE_OP_CNP_PACKET) ? FRAME_LOSSLESS : FRAME_CONTROL;
-    k->dqpn = peek_be32(u + 8 + 4) & 0xffffff;
+    k->dqpn = load_be32(u + 8 + 4) & 0xffffff;
 }
 
-static inline void peek_ipv4(struct peek *k, const uint8_t *p, uint32_t len, uint32_t frame_len)
+static inline void classify_ipv4(struct packet_class *k, const uint8_t *p, uint32_t len,
+                                 uint32_t frame_len)
 {
     const uint8_t *ip = p + k->l3;
     uint32_t ihl, total;
 
     if (unlikely(len < k->l3 + 20u)) {
-        peek_bad(k, DROP_RUNT);
+        classify_bad(k, DROP_RUNT);
         return;
     }
     ihl = (ip[0] & 15u) * 4;
-    total = peek_be16(ip + 2);
+    total = load_be16(ip + 2);
     k->l4 = (uint16_t)(k->l3 + ihl);
     if (unlikely(ip[0] >> 4 != 4 || ihl < 20 || total < ihl || k->l3 + total > frame_len ||
                  k->l4 > len)) {
-        peek_bad(k, DROP_BAD_LENGTH);
+        classify_bad(k, DROP_BAD_LENGTH);
         return;
     }
-    k->kind = PEEK_IPV4;
-    k->src_ip = peek_be32(ip + 12);
-    k->dst_ip = peek_be32(ip + 16);
+    k->kind = PACKET_IPV4;
+    k->src_ip = load_be32(ip + 12);
+    k->dst_ip = load_be32(ip + 16);
     if (ip[9] == IPPROTO_NUM_IGMP) {
-        k->kind = PEEK_IGMP;
+        k->kind = PACKET_IGMP;
         k->cls = FRAME_CONTROL;
-    } else if (ip[9] == IPPROTO_NUM_UDP && !(peek_be16(ip + 6) & 0x1fff)) {
-        peek_udp(k, p, total - ihl, len);
+    } else if (ip[9] == IPPROTO_NUM_UDP && !(load_be16(ip + 6) & 0x1fff)) {
+        classify_udp(k, p, total - ihl, len);
     }
 }
 
 /* Only what is UDP behind the first header is looked at further; addresses are those of IPv4 that
  * a link-local one of the fabric stands for. */
-static inline void peek_ipv6(struct peek *k, const uint8_t *p, uint32_t len, uint32_t frame_len)
+static inline void classify_ipv6(struct packet_class *k, const uint8_t *p, uint32_t len,
+                                 uint32_t frame_len)
 {
     const uint8_t *ip = p + k->l3;
     uint32_t rest;
 
     if (unlikely(len < k->l3 + 40u)) {
-        peek_bad(k, DROP_RUNT);
+        classify_bad(k, DROP_RUNT);
         return;
     }
-    rest = peek_be16(ip + 4);
+    rest = load_be16(ip + 4);
     k->l4 = (uint16_t)(k->l3 + 40);
     if (unlikely(ip[0] >> 4 != 6 || k->l4 + rest > frame_len)) {
-        peek_bad(k, DROP_BAD_LENGTH);
+        classify_bad(k, DROP_BAD_LENGTH);
         return;
     }
     if (ip[6] != IPPROTO_NUM_UDP)
         return;
     k->src_ip = roce_ip_of_link_local(ip + 8);
     k->dst_ip = roce_ip_of_link_local(ip + 24);
-    peek_udp(k, p, rest, len);
+    classify_udp(k, p, rest, len);
 }
 
 /* What nearly all frames are, by a few words: RoCE v2 in UDP in IPv4 without a tag or options, of
- * lengths that agree. Their class; FRAME_CLASSES: peek_any() knows. */
-static inline enum frame_class peek_plain(struct rte_mbuf *m)
+ * lengths that agree. Their class; FRAME_CLASSES: classify_any() knows. */
+static inline enum frame_class classify_plain(struct rte_mbuf *m)
 {
     const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
     uint32_t total, udp;
@@ -143,26 +146,26 @@ static inline enum frame_class peek_plain(struct rte_mbuf *m)
         return FRAME_CLASSES;
     memcpy(&l3, p + 12, 8);
     memcpy(&frag, p + 20, 8);
-    total = peek_be16(p + 16);
-    udp = peek_be16(p + 38);
+    total = load_be16(p + 16);
+    udp = load_be16(p + 38);
     /* Ethertype, version and length of the header; fragment offset and protocol. */
     if (unlikely((l3 & RTE_BE64(0xffffff0000000000)) != RTE_BE64(0x0800450000000000) ||
                  (frag & RTE_BE64(0x1fff00ff00000000)) != RTE_BE64(0x0000001100000000) ||
-                 peek_be16(p + 36) != ROCE_UDP_PORT || udp < 8 + BTH_BYTES + ROCE_ICRC_BYTES ||
+                 load_be16(p + 36) != ROCE_UDP_PORT || udp < 8 + BTH_BYTES + ROCE_ICRC_BYTES ||
                  total < 20 + udp || m->pkt_len + frame_meta(m)->virt_len < 14 + total))
         return FRAME_CLASSES;
     return likely(p[42] != ROCE_OP_CNP_PACKET) ? FRAME_LOSSLESS : FRAME_CONTROL;
 }
 
-/* What a frame that peek_plain() knows is sent on by, once its address has been looked up. */
-struct peek_like {
+/* What a frame that classify_plain() knows is sent on by, once its address has been looked up. */
+struct packet_likeness {
     uint64_t dst, l3, frag, l4, lens;
     uint32_t virt;
 };
-#define PEEK_NO_LENS UINT64_MAX /* no frame is like that */
+#define PACKET_NO_LENS UINT64_MAX /* no frame is like that */
 
 /* pkt_len and data_len */
-static inline uint64_t peek_lens(const struct rte_mbuf *m)
+static inline uint64_t packet_lens(const struct rte_mbuf *m)
 {
     uint64_t v;
 
@@ -172,10 +175,10 @@ static inline uint64_t peek_lens(const struct rte_mbuf *m)
 _Static_assert(offsetof(struct rte_mbuf, data_len) == offsetof(struct rte_mbuf, pkt_len) + 4,
                "peek_lens()");
 
-static inline struct peek_like peek_like(struct rte_mbuf *m)
+static inline struct packet_likeness packet_likeness(struct rte_mbuf *m)
 {
     const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
-    struct peek_like k = {.lens = peek_lens(m), .virt = frame_meta(m)->virt_len};
+    struct packet_likeness k = {.lens = packet_lens(m), .virt = frame_meta(m)->virt_len};
 
     memcpy(&k.dst, p, 8);
     memcpy(&k.l3, p + 12, 8);
@@ -184,7 +187,7 @@ static inline struct peek_like peek_like(struct rte_mbuf *m)
     return k;
 }
 
-static inline bool peek_same_address(struct rte_mbuf *m, const struct peek_like *k)
+static inline bool packet_same_address(struct rte_mbuf *m, const struct packet_likeness *k)
 {
     uint64_t dst;
 
@@ -192,15 +195,15 @@ static inline bool peek_same_address(struct rte_mbuf *m, const struct peek_like 
     return !((dst ^ k->dst) & RTE_BE64(0xffffffffffff0000));
 }
 
-/* Whether all that peek_plain() looks at is the same, and the address. k: of a frame that it calls
+/* Whether all that classify_plain() looks at is the same, and the address. k: of a frame that it calls
  * lossless, whatever its opcode. */
-static inline bool peek_is_like(struct rte_mbuf *m, const struct peek_like *k)
+static inline bool packet_is_like(struct rte_mbuf *m, const struct packet_likeness *k)
 {
-    struct peek_like x;
+    struct packet_likeness x;
 
-    if (unlikely((peek_lens(m) ^ k->lens) | (frame_meta(m)->virt_len ^ k->virt)))
+    if (unlikely((packet_lens(m) ^ k->lens) | (frame_meta(m)->virt_len ^ k->virt)))
         return false; /* it may not have these bytes */
-    x = peek_like(m);
+    x = packet_likeness(m);
     /* Address; ethertype, version, length; fragment, protocol; port, length. */
     return !(((x.dst ^ k->dst) & RTE_BE64(0xffffffffffff0000)) |
              ((x.l3 ^ k->l3) & RTE_BE64(0xffffff00ffff0000)) |
@@ -210,62 +213,62 @@ static inline bool peek_is_like(struct rte_mbuf *m, const struct peek_like *k)
 }
 
 /* The lengths of a length-only payload are those in the headers, so meta.virt_len counts. */
-static inline void peek_any(struct rte_mbuf *m, struct peek *k)
+static inline void classify_any(struct rte_mbuf *m, struct packet_class *k)
 {
     const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
     uint32_t len = m->data_len;
     uint16_t type;
 
-    k->kind = PEEK_OTHER;
+    k->kind = PACKET_OTHER;
     k->cls = FRAME_LOSSY;
     k->udp_src = 0;
     k->src_ip = k->dst_ip = 0;
     k->l3 = 14;
     if (unlikely(len < 14)) {
-        peek_bad(k, DROP_RUNT);
+        classify_bad(k, DROP_RUNT);
         return;
     }
-    type = peek_be16(p + 12);
+    type = load_be16(p + 12);
     if (type == ETHERTYPE_VLAN && len >= 18)
-        type = peek_be16(p + 16), k->l3 = 18;
+        type = load_be16(p + 16), k->l3 = 18;
     if (likely(type == ETHERTYPE_IPV4)) {
-        peek_ipv4(k, p, len, m->pkt_len + frame_meta(m)->virt_len);
+        classify_ipv4(k, p, len, m->pkt_len + frame_meta(m)->virt_len);
     } else if (type == ETHERTYPE_IPV6) {
-        peek_ipv6(k, p, len, m->pkt_len + frame_meta(m)->virt_len);
+        classify_ipv6(k, p, len, m->pkt_len + frame_meta(m)->virt_len);
     } else if (type == ETHERTYPE_ARP) {
-        k->kind = PEEK_ARP;
+        k->kind = PACKET_ARP;
         k->cls = FRAME_CONTROL;
         if (len < k->l3 + 28u)
-            peek_bad(k, DROP_RUNT);
+            classify_bad(k, DROP_RUNT);
     } else if (type == ETHERTYPE_MAC_CONTROL) {
-        k->kind = PEEK_MAC_CONTROL;
+        k->kind = PACKET_MAC_CONTROL;
         k->cls = FRAME_CONTROL;
     }
 }
 
 /* Whether it was what nearly all are. */
-static inline bool peek_frame(struct rte_mbuf *m, struct peek *k)
+static inline bool classify_frame(struct rte_mbuf *m, struct packet_class *k)
 {
     const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
-    enum frame_class cls = peek_plain(m);
+    enum frame_class cls = classify_plain(m);
 
     if (unlikely(cls == FRAME_CLASSES)) {
-        peek_any(m, k);
+        classify_any(m, k);
         return false;
     }
-    k->kind = PEEK_ROCE;
+    k->kind = PACKET_ROCE;
     k->cls = (uint8_t)cls;
     k->l3 = 14;
     k->l4 = 34;
-    k->src_ip = peek_be32(p + 26);
-    k->dst_ip = peek_be32(p + 30);
-    k->udp_src = peek_be16(p + 34);
-    k->dqpn = peek_be32(p + 46) & 0xffffff;
+    k->src_ip = load_be32(p + 26);
+    k->dst_ip = load_be32(p + 30);
+    k->udp_src = load_be16(p + 34);
+    k->dqpn = load_be32(p + 46) & 0xffffff;
     return true;
 }
 
 /* One hash per flow, of what RoCE v2 keeps constant in it. */
-static inline uint32_t peek_flow_hash(const struct peek *k)
+static inline uint32_t packet_flow_hash(const struct packet_class *k)
 {
     uint64_t h = ((uint64_t)k->src_ip << 32 | k->dst_ip) ^ ((uint64_t)k->udp_src << 16);
 

@@ -47,7 +47,7 @@ static inline bool inner(const uint8_t mac[6])
 
 static struct learned *learned_of(struct fib *fib, const uint8_t mac[6])
 {
-    uint32_t key = peek_be32(mac + 2) ^ (uint32_t)peek_be16(mac) << 7;
+    uint32_t key = load_be32(mac + 2) ^ (uint32_t)load_be16(mac) << 7;
 
     return &fib->learned[slot_of(key, 22)];
 }
@@ -67,28 +67,28 @@ static const struct hop *find(const struct fib *fib, uint32_t ip)
 
 /* The fabric's balanced assignment depends on source and destination only, and may take a walk to
  * compute. */
-static uint16_t balanced_port(struct fib *fib, const struct hop *h, const struct peek *k)
+static uint16_t balanced_port(struct fib *fib, const struct hop *h, const struct packet_class *k)
 {
     struct flow *f = &fib->flows[slot_of(k->src_ip * 31 + h->ip, 22)];
 
     if (f->src_ip != k->src_ip || f->dest != h->dest || k->src_ip == 0) {
         f->src_ip = k->src_ip;
         f->dest = h->dest;
-        f->port = fabric_next_port(fib->fab, fib->node, h->dest, peek_flow_hash(k), k->src_ip);
+        f->port = fabric_next_port(fib->fab, fib->node, h->dest, packet_flow_hash(k), k->src_ip);
     }
     return f->port;
 }
 _Static_assert(FLOWS == 1u << (32 - 22), "slot_of() of balanced_port()");
 
-uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct peek *k, bool *any)
+uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct packet_class *k, bool *any)
 {
-    const struct hop *h = likely(inner(dst)) ? find(fib, peek_be32(dst + 2)) : NULL;
+    const struct hop *h = likely(inner(dst)) ? find(fib, load_be32(dst + 2)) : NULL;
 
     *any = !h || h->n <= 1;
     if (unlikely(!h)) {
         const struct learned *l = learned_of(fib, dst);
 
-        if (inner(dst) && fabric_dest_of_ip(fib->fab, peek_be32(dst + 2)) >= 0)
+        if (inner(dst) && fabric_dest_of_ip(fib->fab, load_be32(dst + 2)) >= 0)
             return FIB_NO_PORT;
         return l->port != FIB_NO_PORT && mac_equal(l->mac, dst) ? l->port : FIB_OUTSIDE;
     }
@@ -96,22 +96,22 @@ uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct peek *k,
         return h->port;
     if (fib->balanced)
         return balanced_port(fib, h, k);
-    return fabric_next_port(fib->fab, fib->node, h->dest, peek_flow_hash(k), k->src_ip);
+    return fabric_next_port(fib->fab, fib->node, h->dest, packet_flow_hash(k), k->src_ip);
 }
 
-void fib_soon(const struct fib *fib)
+void fib_prefetch(const struct fib *fib)
 {
     rte_prefetch0(fib);
 }
 
-void fib_soon_to(const struct fib *fib, const uint8_t dst[6])
+void fib_prefetch_to(const struct fib *fib, const uint8_t dst[6])
 {
-    rte_prefetch0(&fib->hops[slot_of(peek_be32(dst + 2), fib->shift) & fib->mask]);
+    rte_prefetch0(&fib->hops[slot_of(load_be32(dst + 2), fib->shift) & fib->mask]);
 }
 
 uint16_t fib_only_port(const struct fib *fib, const uint8_t dst[6])
 {
-    const struct hop *h = likely(inner(dst)) ? find(fib, peek_be32(dst + 2)) : NULL;
+    const struct hop *h = likely(inner(dst)) ? find(fib, load_be32(dst + 2)) : NULL;
 
     return likely(h != NULL) ? h->port : FIB_NO_PORT;
 }
@@ -120,7 +120,7 @@ void fib_learn(struct fib *fib, const uint8_t src[6], uint16_t port)
 {
     struct learned *l;
 
-    if ((src[0] & 1) || (inner(src) && fabric_dest_of_ip(fib->fab, peek_be32(src + 2)) >= 0))
+    if ((src[0] & 1) || (inner(src) && fabric_dest_of_ip(fib->fab, load_be32(src + 2)) >= 0))
         return;
     l = learned_of(fib, src);
     memcpy(l->mac, src, 6);

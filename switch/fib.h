@@ -25,11 +25,11 @@ void fib_destroy(struct fib *fib);
 void fib_reroute(struct fib *fib, const struct fabric *f);
 /* Egress port for a unicast MAC, FIB_NO_PORT or FIB_OUTSIDE. *any: it is so for every frame to this
  * address. */
-uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct peek *k, bool *any);
+uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct packet_class *k, bool *any);
 /* What a lookup begins with, then (when that is there) where it finds this address, are on their
  * way into the CPU's caches. */
-void fib_soon(const struct fib *fib);
-void fib_soon_to(const struct fib *fib, const uint8_t dst[6]);
+void fib_prefetch(const struct fib *fib);
+void fib_prefetch_to(const struct fib *fib, const uint8_t dst[6]);
 /* The port of every frame to this address, or FIB_NO_PORT: fib_lookup() knows. */
 uint16_t fib_only_port(const struct fib *fib, const uint8_t dst[6]);
 /* A frame with this source came in by `port`, one of the spanning tree. Inner addresses are not

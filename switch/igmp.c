@@ -26,7 +26,7 @@ static uint16_t checksum(const uint8_t *p, uint32_t n)
     uint32_t sum = 0;
 
     for (; n > 1; n -= 2, p += 2)
-        sum += peek_be16(p);
+        sum += load_be16(p);
     if (n)
         sum += (uint32_t)*p << 8;
     sum = (sum & 0xffff) + (sum >> 16);
@@ -53,7 +53,7 @@ static int v3_record(uint8_t type, uint16_t n_src)
 static int parse_v3(const uint8_t *p, uint32_t len,
                     void (*fn)(void *ctx, enum igmp_what what, uint32_t group), void *ctx)
 {
-    uint32_t n = peek_be16(p + 6), off = 8;
+    uint32_t n = load_be16(p + 6), off = 8;
 
     for (; n; n--) {
         uint32_t bytes, group;
@@ -61,11 +61,11 @@ static int parse_v3(const uint8_t *p, uint32_t len,
 
         if (len - off < 8)
             return -EINVAL;
-        bytes = 8 + 4u * peek_be16(p + off + 2) + 4u * p[off + 1];
-        group = peek_be32(p + off + 4);
+        bytes = 8 + 4u * load_be16(p + off + 2) + 4u * p[off + 1];
+        group = load_be32(p + off + 4);
         if (len - off < bytes || !is_group(group))
             return -EINVAL;
-        what = v3_record(p[off], peek_be16(p + off + 2));
+        what = v3_record(p[off], load_be16(p + off + 2));
         if (what >= 0)
             fn(ctx, (enum igmp_what)what, group);
         off += bytes;
@@ -73,16 +73,16 @@ static int parse_v3(const uint8_t *p, uint32_t len,
     return 0;
 }
 
-int igmp_parse(struct rte_mbuf *m, const struct peek *k,
+int igmp_parse(struct rte_mbuf *m, const struct packet_class *k,
                void (*fn)(void *ctx, enum igmp_what what, uint32_t group), void *ctx)
 {
     const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->l3),
                   *p = ip + (k->l4 - k->l3);
-    uint32_t len = peek_be16(ip + 2) - (uint32_t)(k->l4 - k->l3), group;
+    uint32_t len = load_be16(ip + 2) - (uint32_t)(k->l4 - k->l3), group;
 
     if (len < 8 || m->data_len < k->l4 + len || checksum(p, len) != 0)
         return -EINVAL;
-    group = peek_be32(p + 4);
+    group = load_be32(p + 4);
     switch (p[0]) {
     case IGMP_T_QUERY:
         fn(ctx, IGMP_QUERY, group);

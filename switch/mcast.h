@@ -35,7 +35,7 @@ enum igmp_what { IGMP_JOIN, IGMP_LEAVE, IGMP_QUERY };
  * Reads an IGMP frame, fn for each membership in it. 0, or -EINVAL when it is malformed (what stood
  * before the fault was told).
  */
-int igmp_parse(struct rte_mbuf *m, const struct peek *k,
+int igmp_parse(struct rte_mbuf *m, const struct packet_class *k,
                void (*fn)(void *ctx, enum igmp_what what, uint32_t group), void *ctx);
 /* A version 2 report, leave or general query (group 0) from this address. NULL: pool empty. */
 struct rte_mbuf *igmp_build(struct rte_mempool *pool, enum igmp_what what, uint32_t group,

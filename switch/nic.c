@@ -101,7 +101,7 @@ static struct nic_slot *make_slot(struct nic_port *np, unsigned slot)
         return s;
     if (!np->far)
         np->far = calloc(np->nic->n_slots - NIC_NEAR, sizeof(struct nic_slot *));
-    s = np->far ? lines_alloc(sizeof(*s)) : NULL;
+    s = np->far ? cacheline_alloc(sizeof(*s)) : NULL;
     if (!s)
         return NULL;
     init_slot(np, s);
@@ -123,7 +123,7 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
         return -EBUSY;
     /* Hosts have room for more processes than they have, and rings are long. */
     if (!s->ring)
-        s->ring = lines_take((s->ring_mask + 1) * sizeof(*s->ring));
+        s->ring = cacheline_take((s->ring_mask + 1) * sizeof(*s->ring));
     if (!s->ring)
         return -ENOMEM;
     s->ep = *ep;
@@ -154,7 +154,8 @@ bool nic_is_used(struct node *nd)
     return used;
 }
 
-void nic_list_lines(struct node *nd, uint16_t port, unsigned slot, const struct lines_list *lines)
+void nic_list_lines(struct node *nd, uint16_t port, unsigned slot,
+                    const struct cacheline_list *lines)
 {
     struct nic_slot *s = nic_slot_at(&nic_of(nd)->p[port], slot);
 
@@ -352,7 +353,7 @@ static int init_port(struct nic *nic, uint16_t i, const struct node_cfg *cfg)
         ec.limit_bytes[c] = bytes;
         ec.limit_pkts[c] = pkts;
     }
-    np->slot = lines_alloc(NIC_NEAR * sizeof(*np->slot));
+    np->slot = cacheline_alloc(NIC_NEAR * sizeof(*np->slot));
     if (!np->slot)
         return -ENOMEM;
     rc = egress_create(&np->loop, &ec);
@@ -397,25 +398,25 @@ static void nic_destroy(struct node *nd)
     free(nic);
 }
 
-static void nic_soon(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned within)
+static void nic_prefetch(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned within)
 {
     const struct nic_port *np = &nic_of(nd)->p[port];
 
     (void)m;
     switch (within) {
     case 0:
-        lines_soon(np, sizeof(*np));
+        cacheline_prefetch(np, sizeof(*np));
         break;
     case 1:
-        lines_soon(np->slot, sizeof(*np->slot));
+        cacheline_prefetch(np->slot, sizeof(*np->slot));
         break;
     case 2:
         if (np->slot->lines)
-            lines_soon(np->slot->lines, sizeof(struct lines_list));
+            cacheline_prefetch(np->slot->lines, sizeof(struct cacheline_list));
         break;
     default:
         if (np->slot->lines)
-            lines_list_soon(np->slot->lines);
+            cacheline_list_prefetch(np->slot->lines);
     }
 }
 
@@ -423,7 +424,7 @@ static const struct node_ops nic_ops = {
     .input = nic_input,
     .tick = nic_tick,
     .next = nic_next,
-    .soon = nic_soon,
+    .soon = nic_prefetch,
     .port_state = nic_port_state,
     .destroy = nic_destroy,
 };
@@ -432,7 +433,7 @@ int nic_create(struct node **out, const struct node_cfg *cfg)
 {
     struct node_cfg pulling = *cfg;
     uint16_t ports = cfg->fab->nodes[cfg->id].n_ports;
-    struct nic *nic = lines_alloc(sizeof(*nic) + ports * sizeof(int64_t));
+    struct nic *nic = cacheline_alloc(sizeof(*nic) + ports * sizeof(int64_t));
     int rc;
 
     *out = NULL;
@@ -447,7 +448,7 @@ int nic_create(struct node **out, const struct node_cfg *cfg)
     nic->stall_ps = NIC_STALL_PS;
     nic->n_slots = RTE_MAX(RTE_MIN(cfg->fab->slots_per_host, FAB_MAX_SLOTS), 1);
     nic->n_words = (nic->n_slots + 63) / 64;
-    nic->p = lines_alloc((ports + 1u) * sizeof(*nic->p));
+    nic->p = cacheline_alloc((ports + 1u) * sizeof(*nic->p));
     rc = nic->p ? 0 : -ENOMEM;
     for (uint16_t i = 0; i < ports && rc == 0; i++)
         rc = init_port(nic, i, cfg);

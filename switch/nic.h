@@ -19,7 +19,8 @@ int nic_create(struct node **nd, const struct node_cfg *cfg);
 int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpoint *ep);
 bool nic_is_used(struct node *nd); /* somebody is attached */
 /* What the endpoint there will look at whenever something comes for it; until it is detached. */
-void nic_list_lines(struct node *nd, uint16_t port, unsigned slot, const struct lines_list *lines);
+void nic_list_lines(struct node *nd, uint16_t port, unsigned slot,
+                    const struct cacheline_list *lines);
 /* Frees what waits from and for the slot; tells the aggregation nodes where its ranks may have
  * joined (PEER_DOWN). -EINVAL, -ENOENT. */
 int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps);

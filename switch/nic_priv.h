@@ -42,11 +42,11 @@ struct nic_slot {
     struct nic_stash stash[ENDPOINT_QUEUES];
     struct rte_mbuf *few[NIC_FEW];
     uint32_t ring_mask;
-    struct rte_mbuf **ring;         /* power of two */
-    int64_t credit_ps;              /* for so long it may hold up others (nic_stall.c), */
-    int64_t looked_ps;              /* reckoned up to then */
-    uint64_t stall_drops;           /* frames dropped because it is stalled */
-    const struct lines_list *lines; /* nic_list_lines(), or NULL */
+    struct rte_mbuf **ring;             /* power of two */
+    int64_t credit_ps;                  /* for so long it may hold up others (nic_stall.c), */
+    int64_t looked_ps;                  /* reckoned up to then */
+    uint64_t stall_drops;               /* frames dropped because it is stalled */
+    const struct cacheline_list *lines; /* nic_list_lines(), or NULL */
 } __rte_cache_aligned;
 
 struct nic_port {

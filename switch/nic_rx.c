@@ -135,8 +135,8 @@ static void to_group(struct nic_port *np, uint32_t group, struct rte_mbuf *m, ui
     to_slots(np, set, m, touched);
 }
 
-static void arp_input(struct nic_port *np, struct rte_mbuf *m, const struct peek *k, bool mine,
-                      int64_t now, uint64_t *touched)
+static void arp_input(struct nic_port *np, struct rte_mbuf *m, const struct packet_class *k,
+                      bool mine, int64_t now, uint64_t *touched)
 {
     struct node *nd = &np->nic->nd;
     struct rte_mbuf *a = arp_answer(m, k, np->ip, np->mac, nd->pool);
@@ -156,17 +156,17 @@ static inline void input_one(struct nic_port *np, uint16_t in, struct rte_mbuf *
 {
     struct node *nd = &np->nic->nd;
     const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
-    struct peek k;
+    struct packet_class k;
     bool mine;
 
-    peek_frame(m, &k);
+    classify_frame(m, &k);
     frame_meta(m)->cls = k.cls;
-    if (unlikely(k.kind == PEEK_BAD)) {
+    if (unlikely(k.kind == PACKET_BAD)) {
         node_drop(nd, np->port, m, k.why);
         return;
     }
     mine = mac_equal(dst, np->mac);
-    if (likely(mine && k.kind == PEEK_ROCE)) {
+    if (likely(mine && k.kind == PACKET_ROCE)) {
         unsigned slot = nic_slot_of_qpn(k.dqpn);
 
         to_slot(np, slot, m);
@@ -174,13 +174,13 @@ static inline void input_one(struct nic_port *np, uint16_t in, struct rte_mbuf *
             nic_set_put(touched, slot, true);
         return;
     }
-    if (k.kind == PEEK_MAC_CONTROL && in != NODE_NO_PORT)
+    if (k.kind == PACKET_MAC_CONTROL && in != NODE_NO_PORT)
         node_pause_input(nd, np->port, m, now);
-    else if (k.kind == PEEK_ARP)
+    else if (k.kind == PACKET_ARP)
         arp_input(np, m, &k, mine, now, touched);
-    else if ((dst[0] & 1) && k.kind == PEEK_ROCE)
+    else if ((dst[0] & 1) && k.kind == PACKET_ROCE)
         to_group(np, k.dst_ip, m, touched);
-    else if (k.kind == PEEK_IGMP)
+    else if (k.kind == PACKET_IGMP)
         rte_pktmbuf_free(m); /* our memberships are told when they change and never forgotten */
     else
         node_drop(nd, np->port, m, mine || (dst[0] & 1) ? DROP_NOT_ROCE : DROP_NOT_MINE);

@@ -55,17 +55,17 @@ static void reported(void *ctx, enum igmp_what what, uint32_t group)
 static bool admit(struct nic_port *np, unsigned slot, struct rte_mbuf *m, uint8_t *way, int64_t now)
 {
     struct node *nd = &np->nic->nd;
-    struct peek k;
+    struct packet_class k;
 
-    peek_frame(m, &k);
+    classify_frame(m, &k);
     frame_meta(m)->cls = k.cls;
     frame_meta(m)->in_port = NODE_NO_PORT;
-    if (unlikely(k.kind == PEEK_BAD || k.kind == PEEK_MAC_CONTROL)) {
+    if (unlikely(k.kind == PACKET_BAD || k.kind == PACKET_MAC_CONTROL)) {
         /* MAC control is the NIC's own: a process does not pause the switch. */
-        node_drop(nd, np->port, m, k.kind == PEEK_BAD ? k.why : DROP_LINK_LOCAL);
+        node_drop(nd, np->port, m, k.kind == PACKET_BAD ? k.why : DROP_LINK_LOCAL);
         return false;
     }
-    if (unlikely(k.kind == PEEK_IGMP)) {
+    if (unlikely(k.kind == PACKET_IGMP)) {
         struct report r = {np, (uint16_t)slot, now};
 
         if (igmp_parse(m, &k, reported, &r) != 0)
@@ -106,20 +106,20 @@ static void refill(struct nic_port *np, unsigned slot, enum endpoint_queue q, en
 static bool loop_may_take(const struct nic_port *np, struct rte_mbuf *m)
 {
     const struct nic_slot *s;
-    struct peek k;
+    struct packet_class k;
 
-    peek_frame(m, &k);
+    classify_frame(m, &k);
     s = nic_slot_at(np, nic_slot_of_qpn(k.dqpn));
-    return k.kind != PEEK_ROCE || !s || !s->attached || !nic_rx_half_full(np, s);
+    return k.kind != PACKET_ROCE || !s || !s->attached || !nic_rx_half_full(np, s);
 }
 
 /* RoCE to a group reaches the members on this host by the loop, if there are any. */
 static void copy_to_loop(struct nic_port *np, struct rte_mbuf *m, int64_t now)
 {
     struct rte_mbuf *c;
-    struct peek k;
+    struct packet_class k;
 
-    peek_frame(m, &k);
+    classify_frame(m, &k);
     if (!mcast_members(np->mc, k.dst_ip))
         return;
     c = frame_clone(m, np->nic->nd.pool);
@@ -159,7 +159,7 @@ static inline struct rte_mbuf *pull_slot(struct nic_port *np, unsigned slot, enu
         return NULL;
     st->head++, st->n--;
     if (st->n)
-        frame_soon(st->m[st->head]);
+        frame_prefetch(st->m[st->head]);
     np->turn[way][q] = slot + 1 == np->nic->n_slots ? 0 : slot + 1;
     uncovered(np, st, way, now);
     return m;

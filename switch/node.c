@@ -302,12 +302,12 @@ int node_init(struct node *nd, const struct node_ops *ops, const struct node_cfg
     nd->pool = cfg->pool;
     nd->fab = cfg->fab;
     nd->pfc_due_ps = nd->dogs.due_ps = PS_NEVER;
-    nd->blip_ps = NODE_BLIP_PS;
+    nd->link_down_grace_ps = NODE_LINK_DOWN_GRACE_PS;
     nd->max_frame = RTE_MAX(cfg->fab->mtu + ROCE_MAX_OVERHEAD, ETHERNET_MAX);
     memcpy(nd->name, fn->name, sizeof(nd->name));
     nd->egress = calloc(fn->n_ports + 1u, sizeof(*nd->egress));
     nd->cnt = calloc(fn->n_ports + 1u, sizeof(*nd->cnt));
-    nd->np = lines_alloc((fn->n_ports + 1u) * sizeof(*nd->np));
+    nd->np = cacheline_alloc((fn->n_ports + 1u) * sizeof(*nd->np));
     if (!nd->egress || !nd->cnt || !nd->np) {
         node_fini(nd);
         return -ENOMEM;

@@ -13,9 +13,9 @@
 #include "switch/queue/pfc.h"
 #include "switch/watchdog.h"
 
-#define NODE_NO_PORT 0xffffu /* meta.in_port of a frame that no port's PFC accounts for */
-#define NODE_BURST   32
-#define NODE_BLIP_PS (100 * PS_PER_MS) /* RC's peers try for half a second */
+#define NODE_NO_PORT            0xffffu /* meta.in_port of a frame that no port's PFC accounts for */
+#define NODE_BURST              32
+#define NODE_LINK_DOWN_GRACE_PS (100 * PS_PER_MS) /* RC's peers try for half a second */
 
 /* Why a port is down: nobody at the other end, or its link was taken down. */
 enum { NODE_CABLE_DOWN = 1, NODE_LINK_DOWN = 2 };
@@ -69,7 +69,8 @@ struct node {
     struct watchdogs dogs;
     struct rte_mempool *pool;
     const struct fabric *fab;
-    int64_t blip_ps; /* so long a host's own link may be down before the host counts as lost */
+    int64_t
+        link_down_grace_ps; /* so long a host's own link may be down before the host counts as lost */
     char name[32];
 };
 

@@ -28,15 +28,15 @@ static inline void local_add(struct sw *s, struct rte_mbuf *m, int64_t now)
     s->local[s->n_local++] = m;
 }
 
-static void local_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
+static void local_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct packet_class *k,
                         int64_t now)
 {
-    if (likely(k->kind == PEEK_ROCE && s->has_ep && in != NODE_NO_PORT)) {
+    if (likely(k->kind == PACKET_ROCE && s->has_ep && in != NODE_NO_PORT)) {
         local_add(s, m, now);
-    } else if (k->kind == PEEK_ARP && in != NODE_NO_PORT && arp_asks_for(m, k, s->ip)) {
+    } else if (k->kind == PACKET_ARP && in != NODE_NO_PORT && arp_asks_for(m, k, s->ip)) {
         sw_arp_input(s, in, m, k, now);
     } else {
-        node_drop(&s->nd, in, m, k->kind == PEEK_ROCE ? DROP_NO_AN : DROP_NOT_ROCE);
+        node_drop(&s->nd, in, m, k->kind == PACKET_ROCE ? DROP_NO_AN : DROP_NOT_ROCE);
     }
 }
 
@@ -46,14 +46,14 @@ static inline bool bridge_reserved(const uint8_t *d)
 }
 
 /* Takes a frame that is not simply passed on. */
-static void special(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
+static void special(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct packet_class *k,
                     uint16_t port, int64_t now)
 {
     const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
 
-    if (unlikely(k->kind == PEEK_BAD))
+    if (unlikely(k->kind == PACKET_BAD))
         node_drop(&s->nd, in, m, k->why);
-    else if (k->kind == PEEK_MAC_CONTROL && in != NODE_NO_PORT)
+    else if (k->kind == PACKET_MAC_CONTROL && in != NODE_NO_PORT)
         node_pause_input(&s->nd, in, m, now);
     else if (bridge_reserved(dst))
         node_drop(&s->nd, in, m, DROP_LINK_LOCAL);
@@ -69,14 +69,14 @@ static void special(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct 
 }
 
 /* Where the frame goes. False: to special(). *any: so does every frame to that address. */
-static inline bool passes_on(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
-                             uint16_t *port, bool *any)
+static inline bool passes_on(struct sw *s, uint16_t in, struct rte_mbuf *m,
+                             const struct packet_class *k, uint16_t *port, bool *any)
 {
     const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
 
     *port = FIB_NO_PORT;
     *any = false;
-    if (unlikely(k->kind == PEEK_BAD || (k->kind == PEEK_MAC_CONTROL && in != NODE_NO_PORT)))
+    if (unlikely(k->kind == PACKET_BAD || (k->kind == PACKET_MAC_CONTROL && in != NODE_NO_PORT)))
         return false;
     if (unlikely(s->outside) && in != NODE_NO_PORT && (s->flags[in] & PORT_TREE))
         fib_learn(s->fib, dst + 6, in);
@@ -89,11 +89,11 @@ static inline bool passes_on(struct sw *s, uint16_t in, struct rte_mbuf *m, cons
 /* in: NODE_NO_PORT for a frame of our own endpoint. */
 static void take(struct sw *s, uint16_t in, struct rte_mbuf *m, int64_t now)
 {
-    struct peek k;
+    struct packet_class k;
     uint16_t port;
     bool any;
 
-    peek_frame(m, &k);
+    classify_frame(m, &k);
     frame_meta(m)->cls = k.cls;
     frame_meta(m)->in_port = in;
     if (likely(passes_on(s, in, m, &k, &port, &any)))
@@ -119,7 +119,7 @@ static uint16_t room_everywhere(const struct sw *s)
 static inline void take_own(struct sw *s, struct rte_mbuf *m, int64_t now)
 {
     const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
-    enum frame_class cls = peek_plain(m);
+    enum frame_class cls = classify_plain(m);
     uint16_t port = likely(cls != FRAME_CLASSES) ? fib_only_port(s->fib, dst) : FIB_NO_PORT;
 
     if (unlikely(port >= s->nd.n_ports)) {
@@ -177,7 +177,7 @@ static inline uint32_t run_end(struct sw *s, struct run *r, int64_t now)
 
 /* What was found for a frame, and for which others of the burst it holds. */
 struct known {
-    struct peek_like like; /* those like this one */
+    struct packet_likeness like; /* those like this one */
     uint32_t len;
     uint16_t port;
     uint8_t cls;
@@ -187,15 +187,15 @@ struct known {
 
 /* False: to special(). more: the burst does not end with it. */
 static __rte_noinline bool look_at(struct sw *s, uint16_t in, struct rte_mbuf *m, bool more,
-                                   struct known *k, struct peek *p, uint16_t *port)
+                                   struct known *k, struct packet_class *p, uint16_t *port)
 {
     enum frame_class cls = FRAME_CLASSES;
     bool plain = true, passes = true, local, any;
 
-    if (k->address && peek_same_address(m, &k->like))
-        cls = peek_plain(m);
+    if (k->address && packet_same_address(m, &k->like))
+        cls = classify_plain(m);
     if (cls == FRAME_CLASSES) {
-        plain = peek_frame(m, p);
+        plain = classify_frame(m, p);
         frame_meta(m)->cls = cls = p->cls;
         passes = passes_on(s, in, m, p, port, &any);
         local = !passes && plain && s->has_ep &&
@@ -209,9 +209,9 @@ static __rte_noinline bool look_at(struct sw *s, uint16_t in, struct rte_mbuf *m
     k->cls = (uint8_t)cls;
     k->len = frame_bytes(m);
     if (more) {
-        k->like = peek_like(m);
+        k->like = packet_likeness(m);
         if (cls != FRAME_LOSSLESS || !plain || s->outside || !(k->address || k->local))
-            k->like.lens = PEEK_NO_LENS;
+            k->like.lens = PACKET_NO_LENS;
     }
     return passes;
 }
@@ -230,7 +230,7 @@ static inline uint16_t mark_alike(struct rte_mbuf **m, uint16_t n, uint16_t in,
 {
     uint16_t i = 0;
 
-    for (; i < n && peek_is_like(m[i], &k->like); i++) {
+    for (; i < n && packet_is_like(m[i], &k->like); i++) {
         struct frame_meta *meta = frame_meta(m[i]);
 
         meta->in_port = in;
@@ -242,14 +242,14 @@ static inline uint16_t mark_alike(struct rte_mbuf **m, uint16_t n, uint16_t in,
 static __rte_noinline void take_burst(struct sw *s, uint16_t port, struct rte_mbuf **m, uint16_t n,
                                       int64_t now_ps)
 {
-    struct known k = {.like.lens = PEEK_NO_LENS};
+    struct known k = {.like.lens = PACKET_NO_LENS};
     struct run r = {.n = 0};
     uint64_t bytes = 0;
     uint16_t out;
 
     for (uint16_t i = 0; i < n; i++) {
         uint16_t alike = mark_alike(m + i, (uint16_t)(n - i), port, &k);
-        struct peek p;
+        struct packet_class p;
 
         if (alike) {
             if (k.local)
@@ -377,7 +377,7 @@ static bool may_be_back(const struct node *nd, uint16_t port)
 {
     const struct fab_port *p = &nd->fab->nodes[nd->id].ports[port];
 
-    return p->link != FAB_NONE && nd->np[port].down == NODE_LINK_DOWN && nd->blip_ps &&
+    return p->link != FAB_NONE && nd->np[port].down == NODE_LINK_DOWN && nd->link_down_grace_ps &&
            nd->fab->nodes[p->peer_node].kind == FAB_HOST;
 }
 
@@ -395,7 +395,7 @@ static void sw_port_state(struct node *nd, uint16_t port, bool up, int64_t now_p
     if (s->an && cut_off(nd))
         an_cut_off(s->an, now_ps);
     else if (s->an && may_be_back(nd, port))
-        set_lost(s, port, now_ps + nd->blip_ps);
+        set_lost(s, port, now_ps + nd->link_down_grace_ps);
     else if (s->an && p->link != FAB_NONE && !has_other_cable(nd, port))
         an_peer_down(s->an, p->peer_node, now_ps);
     if (s->has_ep)
@@ -470,7 +470,7 @@ static void sw_destroy(struct node *nd)
     free(s);
 }
 
-static void sw_soon(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned within)
+static void sw_prefetch(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned within)
 {
     const struct sw *s = sw_of(nd);
     const uint8_t *dst = m ? rte_pktmbuf_mtod(m, const uint8_t *) : NULL;
@@ -479,14 +479,14 @@ static void sw_soon(struct node *nd, uint16_t port, const struct rte_mbuf *m, un
     if (within == 0)
         rte_prefetch0(&s->fib);
     else if (within == 1)
-        fib_soon(s->fib);
+        fib_prefetch(s->fib);
     else if (within == 2 && dst)
-        fib_soon_to(s->fib, dst);
+        fib_prefetch_to(s->fib, dst);
     else if (dst) {
         uint16_t out = fib_only_port(s->fib, dst);
 
         if (out < nd->n_ports && nd->egress[out])
-            egress_soon(nd->egress[out], true);
+            egress_prefetch(nd->egress[out], true);
     }
 }
 
@@ -494,7 +494,7 @@ static const struct node_ops sw_ops = {
     .input = sw_input,
     .tick = sw_tick,
     .next = sw_next,
-    .soon = sw_soon,
+    .soon = sw_prefetch,
     .port_state = sw_port_state,
     .destroy = sw_destroy,
 };
@@ -565,7 +565,7 @@ void sw_reroute(struct node *nd, const struct fabric *f, int64_t now_ps)
 int sw_create(struct node **out, const struct node_cfg *cfg)
 {
     const struct fab_node *fn = &cfg->fab->nodes[cfg->id];
-    struct sw *s = lines_alloc(sizeof(*s));
+    struct sw *s = cacheline_alloc(sizeof(*s));
     int rc;
 
     *out = NULL;

@@ -130,7 +130,7 @@ static bool is_end_of_tree(const struct sw *s, uint16_t in)
     return true;
 }
 
-static void igmp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
+static void igmp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct packet_class *k,
                        int64_t now)
 {
     struct snoop sn = {s, in, false, now};
@@ -154,7 +154,8 @@ static void igmp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const stru
 
 /* ---- one frame ---- */
 
-void sw_arp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k, int64_t now)
+void sw_arp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct packet_class *k,
+                  int64_t now)
 {
     if (arp_asks_for(m, k, s->ip)) {
         struct rte_mbuf *a = arp_answer(m, k, s->ip, s->mac, s->nd.pool);
@@ -169,7 +170,7 @@ void sw_arp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct pe
     }
 }
 
-void sw_group_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
+void sw_group_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct packet_class *k,
                     int64_t now)
 {
     const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -179,9 +180,9 @@ void sw_group_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct 
         node_drop(&s->nd, in, m, DROP_REFLECTED);
         return;
     }
-    if (in != NODE_NO_PORT && k->kind == PEEK_ARP)
+    if (in != NODE_NO_PORT && k->kind == PACKET_ARP)
         sw_arp_input(s, in, m, k, now);
-    else if (in != NODE_NO_PORT && k->kind == PEEK_IGMP)
+    else if (in != NODE_NO_PORT && k->kind == PACKET_IGMP)
         igmp_input(s, in, m, k, now);
     else if (ip && !mcast_is_local(k->dst_ip))
         replicate(s, in, m, k->dst_ip, now);

@@ -48,9 +48,10 @@ static inline struct sw *sw_of(struct node *nd)
 void sw_flood(struct sw *s, uint16_t in, struct rte_mbuf *m, uint8_t flag, enum drop why,
               int64_t now);
 /* A frame to a group address. */
-void sw_group_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k,
+void sw_group_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct packet_class *k,
                     int64_t now);
-void sw_arp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct peek *k, int64_t now);
+void sw_arp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct packet_class *k,
+                  int64_t now);
 /* What neighbours must hear of memberships when a port comes up or goes down. */
 void sw_group_port_state(struct sw *s, uint16_t port, bool up, int64_t now);
 /* A port has left the spanning tree: nobody is a member behind it any more. flags are still the old

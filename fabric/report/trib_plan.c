@@ -55,5 +55,5 @@ int main(int argc, char **argv)
     else
         fabric_plan(f, all, stdout);
     fabric_free(f);
-    return out_end("trib plan") ? 1 : 0;
+    return atomic_output_end("trib plan") ? 1 : 0;
 }

@@ -285,12 +285,12 @@ int main(int argc, char **argv)
     if (a.conf)
         rc = model_fabric(&a, json);
     if (!rc && a.json) {
-        int wrote = out_json(a.json, json, JSON_INDENT(2));
+        int wrote = atomic_output_json(a.json, json, JSON_INDENT(2));
 
         if (wrote)
             fprintf(stderr, "trib model: cannot write %s: %s\n", a.json, strerror(-wrote));
         rc = wrote ? 1 : 0;
     }
     json_decref(json);
-    return out_end("trib model") && !rc ? 1 : rc;
+    return atomic_output_end("trib model") && !rc ? 1 : rc;
 }

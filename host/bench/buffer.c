@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-int where_by_name(const char *s, int *gpu)
+int buffer_by_name(const char *s, int *gpu)
 {
     char *end;
     long n;
 
-    *gpu = strcmp(s, "host") ? 0 : WHERE_HOST;
+    *gpu = strcmp(s, "host") ? 0 : BUFFER_HOST;
     if (!strcmp(s, "host") || !strcmp(s, "cuda"))
         return 0;
     if (strncmp(s, "cuda:", 5) || !isdigit((unsigned char)s[5]))
@@ -22,18 +22,18 @@ int where_by_name(const char *s, int *gpu)
     return *end || n > 1023 ? -EINVAL : 0;
 }
 
-int where_open(struct where *w, int gpu, char *err)
+int buffer_open(struct buffer_kind *w, int gpu, char *err)
 {
-    return gpu == WHERE_HOST ? 0 : device_open(&w->device, (unsigned)gpu, err);
+    return gpu == BUFFER_HOST ? 0 : device_open(&w->device, (unsigned)gpu, err);
 }
 
-void where_close(struct where *w)
+void buffer_close(struct buffer_kind *w)
 {
     device_close(w->device);
     w->device = NULL;
 }
 
-void *where_alloc(struct where *w, size_t bytes, char *err)
+void *buffer_alloc(struct buffer_kind *w, size_t bytes, char *err)
 {
     void *p;
 
@@ -50,7 +50,7 @@ void *where_alloc(struct where *w, size_t bytes, char *err)
     return NULL;
 }
 
-void where_free(struct where *w, void *p, size_t bytes)
+void buffer_free(struct buffer_kind *w, void *p, size_t bytes)
 {
     if (p && w->device)
         device_free(w->device, p);

@@ -4,18 +4,18 @@
 
 #include "host/kernels/device.h"
 
-#define WHERE_HOST (-1) /* else the number of the GPU */
+#define BUFFER_HOST (-1) /* else the number of the GPU */
 
 /* "host", "cuda", "cuda:N". 0 or -EINVAL. */
-int where_by_name(const char *s, int *gpu);
+int buffer_by_name(const char *s, int *gpu);
 
-struct where {
+struct buffer_kind {
     struct device *device; /* NULL: host memory */
 };
 /* err: DEVICE_TEXT bytes. 0 or -errno. */
-int where_open(struct where *w, int gpu, char *err);
-void where_close(struct where *w);
-void *where_alloc(struct where *w, size_t bytes, char *err); /* NULL: err says why */
-void where_free(struct where *w, void *p, size_t bytes);
+int buffer_open(struct buffer_kind *w, int gpu, char *err);
+void buffer_close(struct buffer_kind *w);
+void *buffer_alloc(struct buffer_kind *w, size_t bytes, char *err); /* NULL: err says why */
+void buffer_free(struct buffer_kind *w, void *p, size_t bytes);
 
 #endif

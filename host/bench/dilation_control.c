@@ -50,14 +50,14 @@
 #define REACHED         1.5 /* unless one was so far up */
 #define ERRORS_SEARCH   3.0 /* standard errors by which `slow` may be too high before the end */
 
-void pace_init(struct pace *p, bool adaptive, double max_wall)
+void dilation_init(struct dilation_control *p, bool adaptive, double max_wall)
 {
-    *p = (struct pace){adaptive, LAG_START_NS, RATE_START, max_wall, 0};
+    *p = (struct dilation_control){adaptive, LAG_START_NS, RATE_START, max_wall, 0};
 }
 
 static double lag_bound(double lag_ns, const struct coll_prediction *pr)
 {
-    return lag_ns * 1e3 * pr->handoffs / (PACE_TOLERANCE * (double)pr->time_ps);
+    return lag_ns * 1e3 * pr->handoffs / (DILATION_TOLERANCE * (double)pr->time_ps);
 }
 
 /* Every rank moves about what the busiest link carries. */
@@ -77,22 +77,23 @@ static uint32_t clamp(double d)
 {
     if (!(d > 1))
         return 1;
-    return d >= PACE_MAX_DILATION ? PACE_MAX_DILATION : (uint32_t)ceil(d);
+    return d >= DILATION_MAX_DILATION ? DILATION_MAX_DILATION : (uint32_t)ceil(d);
 }
 
-static double pace_cap(const struct pace *p, const struct coll_prediction *pr)
+static double dilation_cap(const struct dilation_control *p, const struct coll_prediction *pr)
 {
     double most = p->max_op > 0 ? p->max_op : CAP_WALLS * p->max_wall;
 
     return most / ((double)pr->time_ps * 1e-12);
 }
 
-uint32_t pace_dilation(const struct pace *p, const struct coll_prediction *pr, unsigned nranks)
+uint32_t dilation_dilation(const struct dilation_control *p, const struct coll_prediction *pr,
+                           unsigned nranks)
 {
     double lag = lag_bound(p->lag_ns * LAG_MARGIN, pr);
     double rate = rate_bound(p->rate_Bps, pr, nranks), burst = burst_bound(p->rate_Bps, pr, nranks);
 
-    double cap = pace_cap(p, pr);
+    double cap = dilation_cap(p, pr);
 
     /* An operation lasts some max_wall at most: on a machine too busy for that, rows say that they
      * lag. Where a row has so much time and no more, that is better than not to be measured. */
@@ -100,8 +101,8 @@ uint32_t pace_dilation(const struct pace *p, const struct coll_prediction *pr, u
                                : fmax(rate, fmin(fmax(lag, burst), cap)));
 }
 
-unsigned pace_iters(const struct pace *p, unsigned want, const struct coll_prediction *pr,
-                    uint32_t dilation)
+unsigned dilation_iters(const struct dilation_control *p, unsigned want,
+                        const struct coll_prediction *pr, uint32_t dilation)
 {
     double fit = p->max_wall / ((double)pr->time_ps * 1e-12 * dilation);
 
@@ -110,8 +111,8 @@ unsigned pace_iters(const struct pace *p, unsigned want, const struct coll_predi
     return fit > 2 ? (unsigned)fit : 2;
 }
 
-struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns, uint32_t slow,
-                           uint32_t dilation)
+struct fidelity dilation_judge(const struct coll_prediction *pr, int64_t lag_p99_ns, uint32_t slow,
+                               uint32_t dilation)
 {
     double needed = fmax(lag_bound((double)lag_p99_ns, pr), slow);
 
@@ -120,12 +121,12 @@ struct fidelity pace_judge(const struct coll_prediction *pr, int64_t lag_p99_ns,
                              .needed = clamp(needed)};
 }
 
-uint32_t pace_retry(const struct pace *p, const struct coll_prediction *pr, uint32_t d,
-                    uint32_t least_needed, unsigned runs)
+uint32_t dilation_retry(const struct dilation_control *p, const struct coll_prediction *pr,
+                        uint32_t d, uint32_t least_needed, unsigned runs)
 {
     double next = fmin(RETRY_MARGIN * least_needed, (runs > 1 ? UP : RETRY_FIRST) * d);
 
-    return clamp(fmax(d, fmin(fmax(RETRY_LEAST * d, next), pace_cap(p, pr))));
+    return clamp(fmax(d, fmin(fmax(RETRY_LEAST * d, next), dilation_cap(p, pr))));
 }
 
 static int by_value(const void *a, const void *b)
@@ -137,7 +138,7 @@ static int by_value(const void *a, const void *b)
 
 /* Far more was needed than there was, and it took longer than elsewhere: the machine could not move
  * what this asks for, it was not just interrupted. */
-static bool overloaded(const struct pace_tries *t, const struct pace_try *at)
+static bool overloaded(const struct dilation_tries *t, const struct dilation_try *at)
 {
     double least = at->us;
 
@@ -147,7 +148,7 @@ static bool overloaded(const struct pace_tries *t, const struct pace_try *at)
 }
 
 /* Of those not overloaded; of two in the middle the lower one, since an interruption only adds. */
-static double median_needed(const struct pace_tries *t)
+static double median_needed(const struct dilation_tries *t)
 {
     double v[RTE_DIM(t->at)] = {0};
     unsigned n = 0;
@@ -160,18 +161,18 @@ static double median_needed(const struct pace_tries *t)
 }
 
 /* Its time says something of the machine's own work. */
-static bool tells(const struct pace_try *a)
+static bool tells(const struct dilation_try *a)
 {
     return !a->cold && a->needed < OVERLOADED * a->d;
 }
 
 /*
- * us = whole + own / d by least squares: the d at which own / d is PACE_TOLERANCE of the whole, for
+ * us = whole + own / d by least squares: the d at which own / d is DILATION_TOLERANCE of the whole, for
  * an `own` that is so many standard errors less. 0: not known. What the machine does itself varies
  * most, so a time at a small d, which is made of it, counts for less. A time that tells nothing is
  * too long if anything, so it counts where it is shorter than the line says.
  */
-static double own_work(const struct pace_tries *t, double errors)
+static double own_work(const struct dilation_tries *t, double errors)
 {
     double own = 0, whole = 0, error = 0, least = INFINITY, most = 0;
 
@@ -179,7 +180,7 @@ static double own_work(const struct pace_tries *t, double errors)
         double n = 0, x = 0, y = 0, xx = 0, xy = 0;
 
         for (unsigned i = 0; i < t->n; i++) {
-            const struct pace_try *a = &t->at[i];
+            const struct dilation_try *a = &t->at[i];
             double noise = pass ? hypot(TIME_NOISE * whole, OWN_NOISE * own / a->d) : 1;
             double w = 1 / (noise * noise);
 
@@ -197,13 +198,13 @@ static double own_work(const struct pace_tries *t, double errors)
         whole = (y - own * x) / n;
         error = 1 / sqrt(xx);
         if (whole <= 0)
-            return PACE_MAX_DILATION;
+            return DILATION_MAX_DILATION;
     }
-    return fmax(0, own - errors * error) / (PACE_TOLERANCE * whole);
+    return fmax(0, own - errors * error) / (DILATION_TOLERANCE * whole);
 }
 
 /* Up to the least that held beyond the dilations at which it was overloaded, or halfway to it. */
-static double above_overload(const struct pace_tries *t, bool at_last)
+static double above_overload(const struct dilation_tries *t, bool at_last)
 {
     double failed = 0, held = INFINITY;
 
@@ -223,13 +224,13 @@ static double above_overload(const struct pace_tries *t, bool at_last)
  * the line through their times needs. Where they have not been apart: at which to try next, less
  * than d, or more where less was found to be too little to say anything.
  */
-static bool tried(const struct pace_tries *t, double d, double *contrast)
+static bool tried(const struct dilation_tries *t, double d, double *contrast)
 {
     double least = INFINITY, most = 0, mute = 0;
     bool near = false;
 
     for (unsigned i = 0; i < t->n; i++) {
-        const struct pace_try *a = &t->at[i];
+        const struct dilation_try *a = &t->at[i];
 
         if (tells(a)) {
             least = fmin(least, a->d), most = fmax(most, a->d);
@@ -243,11 +244,11 @@ static bool tried(const struct pace_tries *t, double d, double *contrast)
 }
 
 /*
- * Where own work is what binds and no warm-up was at about where it is PACE_TOLERANCE or beyond: at
+ * Where own work is what binds and no warm-up was at about where it is DILATION_TOLERANCE or beyond: at
  * which one is to be, no more than `cap`; else 0. From times far below alone the line's end is half
  * or twice of what is right.
  */
-static double to_reach(const struct pace_tries *t, double lag, double cap)
+static double to_reach(const struct dilation_tries *t, double lag, double cap)
 {
     double own = own_work(t, 0), most = 0;
 
@@ -257,16 +258,16 @@ static double to_reach(const struct pace_tries *t, double lag, double cap)
     return own <= lag || most >= fmin(REACHED * own, floor(cap)) ? 0 : fmin(REACH * own, cap);
 }
 
-uint32_t pace_settle(const struct pace *p, struct pace_tries *t, const struct coll_prediction *pr,
-                     uint32_t d, uint32_t needed, double us)
+uint32_t dilation_settle(const struct dilation_control *p, struct dilation_tries *t,
+                         const struct coll_prediction *pr, uint32_t d, uint32_t needed, double us)
 {
-    double lag, own, next, contrast, reach, cap = pace_cap(p, pr);
+    double lag, own, next, contrast, reach, cap = dilation_cap(p, pr);
     bool near, enough;
 
-    t->at[t->n++] = (struct pace_try){d, needed, us, !t->warm};
+    t->at[t->n++] = (struct dilation_try){d, needed, us, !t->warm};
     t->warm = true;
     if (!t->most)
-        t->most = PACE_WARM_UPS;
+        t->most = DILATION_WARM_UPS;
     lag = HELD_MARGIN * median_needed(t);
     next = fmax(fmax(lag, own_work(t, ERRORS_SEARCH)), above_overload(t, false));
     near = tried(t, next, &contrast);
@@ -286,8 +287,8 @@ uint32_t pace_settle(const struct pace *p, struct pace_tries *t, const struct co
     return clamp(fmin(fmin(fmax(next, d / (t->n > 1 ? LESS : DOWN)), UP * d), fmax(d, cap)));
 }
 
-uint32_t pace_end(const struct pace *p, struct pace_tries *t, const struct coll_prediction *pr,
-                  uint32_t d)
+uint32_t dilation_end(const struct dilation_control *p, struct dilation_tries *t,
+                      const struct coll_prediction *pr, uint32_t d)
 {
     double own = own_work(t, 0), next;
 
@@ -296,27 +297,27 @@ uint32_t pace_end(const struct pace *p, struct pace_tries *t, const struct coll_
         return d;
     t->slow = own > 0 ? clamp(own) : 0;
     next = fmax(fmax(HELD_MARGIN * median_needed(t), t->slow), above_overload(t, true));
-    return clamp(fmin(next > 0 ? next : d, fmax(d, pace_cap(p, pr))));
+    return clamp(fmin(next > 0 ? next : d, fmax(d, dilation_cap(p, pr))));
 }
 
-unsigned pace_warm_up(const struct pace *p, unsigned want, const struct coll_prediction *pr,
-                      uint32_t dilation)
+unsigned dilation_warm_up(const struct dilation_control *p, unsigned want,
+                          const struct coll_prediction *pr, uint32_t dilation)
 {
     bool fits = (double)pr->time_ps * 1e-12 * dilation <= p->max_wall;
 
-    if (p->adaptive && want && want < PACE_OPS && fits)
-        return PACE_OPS;
-    return pace_iters(p, want, pr, dilation);
+    if (p->adaptive && want && want < DILATION_OPS && fits)
+        return DILATION_OPS;
+    return dilation_iters(p, want, pr, dilation);
 }
 
-void pace_again(struct pace_tries *t)
+void dilation_again(struct dilation_tries *t)
 {
     t->settled = t->warm = false;
-    t->most = RTE_MIN(t->n + PACE_MORE, (unsigned)RTE_DIM(t->at));
+    t->most = RTE_MIN(t->n + DILATION_MORE, (unsigned)RTE_DIM(t->at));
 }
 
-void pace_learn(struct pace *p, const struct coll_prediction *pr, unsigned nranks,
-                int64_t lag_p99_ns, uint32_t dilation, bool ok)
+void dilation_learn(struct dilation_control *p, const struct coll_prediction *pr, unsigned nranks,
+                    int64_t lag_p99_ns, uint32_t dilation, bool ok)
 {
     double bound = fmax(rate_bound(p->rate_Bps, pr, nranks), burst_bound(p->rate_Bps, pr, nranks));
     bool rate_bound_it = bound >= lag_bound(p->lag_ns * LAG_MARGIN, pr);

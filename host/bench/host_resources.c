@@ -73,7 +73,7 @@ static size_t left_under(const char *root, char *name, bool v2)
 }
 
 /* Lines "4:cpu,memory:/name" of version 1, "0::/name" of version 2. */
-size_t room_cgroup(const char *of, const char *root)
+size_t host_resources_cgroup(const char *of, const char *root)
 {
     FILE *f = fopen(of, "re");
     size_t left = SIZE_MAX;
@@ -99,13 +99,13 @@ size_t room_cgroup(const char *of, const char *root)
 
 /* ---- all ---- */
 
-void room_find(struct room *r)
+void host_resources_find(struct host_resources *r)
 {
     unsigned long long n;
     struct rlimit lim;
-    size_t group = room_cgroup("/proc/self/cgroup", "/sys/fs/cgroup");
+    size_t group = host_resources_cgroup("/proc/self/cgroup", "/sys/fs/cgroup");
 
-    *r = (struct room){.bytes = SIZE_MAX, .addresses = SIZE_MAX};
+    *r = (struct host_resources){.bytes = SIZE_MAX, .addresses = SIZE_MAX};
     if (value_of("/proc/meminfo", "MemAvailable", &n)) {
         r->bytes = (size_t)n * 1024;
         snprintf(r->by, sizeof(r->by), "MemAvailable");
@@ -121,11 +121,12 @@ void room_find(struct room *r)
     }
 }
 
-bool room_has(uint64_t bytes, uint64_t addresses, const char *what, char *err, size_t size)
+bool host_resources_has(uint64_t bytes, uint64_t addresses, const char *what, char *err,
+                        size_t size)
 {
-    struct room r;
+    struct host_resources r;
 
-    room_find(&r);
+    host_resources_find(&r);
     if (bytes > r.bytes)
         snprintf(err, size, "found %.0f MiB of memory (%s), expected about %.0f%s",
                  (double)r.bytes / MIB, r.by, (double)bytes / MIB, what);
@@ -135,7 +136,7 @@ bool room_has(uint64_t bytes, uint64_t addresses, const char *what, char *err, s
     return bytes <= r.bytes && addresses <= r.addresses;
 }
 
-unsigned room_cores(void)
+unsigned host_resources_cores(void)
 {
     FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
     long long quota, period;

@@ -10,20 +10,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct room {
+struct host_resources {
     size_t bytes;     /* of memory, the least of what there is; SIZE_MAX where nobody knows */
     char by[64];      /* who says so: "MemAvailable", "the cgroup's limit" */
     size_t addresses; /* that may still be mapped; SIZE_MAX: any */
 };
-void room_find(struct room *r);
+void host_resources_find(struct host_resources *r);
 /* What a process of the cgroups in the file `of` (/proc/PID/cgroup) may still have, by the limits
  * of each of them and of all above, version 1 or 2, below `root` (/sys/fs/cgroup); SIZE_MAX: no
  * limit. */
-size_t room_cgroup(const char *of, const char *root);
+size_t host_resources_cgroup(const char *of, const char *root);
 /* Whether so many bytes, and so many addresses of one process in all, can be had. If not, err: what
  * there is, and what would be needed; what: of whom. */
-bool room_has(uint64_t bytes, uint64_t addresses, const char *what, char *err, size_t size);
+bool host_resources_has(uint64_t bytes, uint64_t addresses, const char *what, char *err,
+                        size_t size);
 /* Those on which it may run, of a container not more than it is given time of; at least one. */
-unsigned room_cores(void);
+unsigned host_resources_cores(void);
 
 #endif

@@ -13,7 +13,7 @@
 struct nvls_hw {
     const struct perf_opts *o;
     struct multicast *m;
-    struct values val;
+    struct test_pattern val;
     unsigned n;
     size_t recv; /* where the receive buffer begins in each GPU's memory, behind the send buffer */
 };
@@ -75,7 +75,7 @@ int nvls_hw_open(struct nvls_hw **out, const struct perf_opts *o, unsigned nrank
 {
     struct nvls_hw *h = calloc(1, sizeof(*h));
     char why[DEVICE_TEXT] = "out of memory";
-    int rc = h ? values_init(&h->val) : -ENOMEM;
+    int rc = h ? pattern_init(&h->val) : -ENOMEM;
 
     if (!rc) {
         h->o = o;
@@ -97,7 +97,7 @@ void nvls_hw_close(struct nvls_hw *h)
     if (!h)
         return;
     multicast_close(h->m);
-    values_free(&h->val);
+    pattern_free(&h->val);
     free(h);
 }
 
@@ -120,11 +120,11 @@ static uint64_t look(struct nvls_hw *h, const struct row *r, int place, bool che
         uint8_t *send = multicast_memory(h->m, i), *recv = send + h->recv;
 
         h->val.device = multicast_device(h->m, i);
-        values_set(&h->val, &l, r->type, r->op);
+        pattern_set(&h->val, &l, r->type, r->op);
         if (check)
-            wrong += values_check(&h->val, &l, send, recv);
+            wrong += pattern_check(&h->val, &l, send, recv);
         else
-            values_prepare(&h->val, &l, send, recv);
+            pattern_prepare(&h->val, &l, send, recv);
     }
     return wrong;
 }

@@ -328,11 +328,11 @@ static int check_collective(struct perf_opts *o, char *err)
         for (int op = 0; op < OP_COUNT; op++)
             can = can || ((o->types >> t & 1) && (o->ops >> op & 1) &&
                           options_has_error(o->coll, (enum dtype)t, (enum redop)op));
-    if (where_by_name(o->mem, &o->gpu)) {
+    if (buffer_by_name(o->mem, &o->gpu)) {
         snprintf(err, OPT_ERR, "--mem: found \"%.64s\", expected host, cuda or cuda:N", o->mem);
         return OPT_BAD;
     }
-    if (o->error && o->gpu != WHERE_HOST) {
+    if (o->error && o->gpu != BUFFER_HOST) {
         snprintf(err, OPT_ERR, "--error: found --mem %.64s, expected host", o->mem);
         return OPT_BAD;
     }

@@ -47,7 +47,7 @@ struct perf_opts {
     const char *json;
     const char *rsh; /* how ranks start on hosts that are outside */
     const char *mem; /* --mem; NULL: host */
-    int gpu;         /* WHERE_HOST, or the GPU whose memory buffers are in */
+    int gpu;         /* BUFFER_HOST, or the GPU whose memory buffers are in */
     bool help;
 };
 

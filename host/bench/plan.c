@@ -94,7 +94,7 @@ static bool collective_has(const struct sweep *s, enum coll_algo a)
 /* NVSwitches read and write members' buffers themselves, and do not reach those that are staged. */
 static bool beyond_gpus(const struct sweep *s, enum coll_algo a)
 {
-    return s->o->gpu != WHERE_HOST && (a == ALGO_NVLS || a == ALGO_NVLS_SHARP);
+    return s->o->gpu != BUFFER_HOST && (a == ALGO_NVLS || a == ALGO_NVLS_SHARP);
 }
 
 /* Does the model find a way? Few elements will do. */

@@ -139,7 +139,7 @@ int report_write_more(const char *path, const struct perf_opts *o, unsigned nran
         json_object_set_new(top, "aggregation", granted_json(g));
     if (*error)
         json_object_set_new(top, "error", json_string(error));
-    int rc = out_json(path, top, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    int rc = atomic_output_json(path, top, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(top);
     return rc;
 }

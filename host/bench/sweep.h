@@ -27,18 +27,18 @@ struct sweep {
     unsigned n_trees;
     uint16_t tree[COLL_TREES];
     struct coll_grant granted; /* once the ranks have connected; no trees before */
-    struct pace pace;
+    struct dilation_control pace;
     int64_t row_until, until; /* CLOCK_MONOTONIC ns at which the row's time, and that of its present
                                  place, is over (ranks.c) */
     double slow; /* wall time of its operations over what their dilation makes of the model */
-    unsigned unmeasured;     /* runs that --max-wall left out, or left unchecked */
-    struct pace_tries tries; /* of the row that runs, by this algorithm */
+    unsigned unmeasured;         /* runs that --max-wall left out, or left unchecked */
+    struct dilation_tries tries; /* of the row that runs, by this algorithm */
     uint32_t tries_algo;
     struct row *rows; /* finished, in order; the last may be half done after a failure */
     unsigned n_rows, max_rows;
     uint64_t wrong;
     char fell_back[COMM_TEXT];  /* as comm_fell_back(); "": nothing has failed */
-    char where[COMM_TEXT + 80]; /* a GPU's memory, and comm_reach(); "": in host memory */
+    char where[COMM_TEXT + 80]; /* a GPU's memory, and comm_gpudirect(); "": in host memory */
     bool terminal;              /* stderr is one: show progress */
     /* Runs a row in one place, and fills its run: by the ranks of `job` (ranks.h), or in virtual
      * time. 0, or -errno with a sentence in cause, or job_cause(). */

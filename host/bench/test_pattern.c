@@ -32,7 +32,7 @@ static uint32_t mix(unsigned rank, size_t i)
 #define LOC_MASK ((1 << LOC_BITS) - 1)
 
 /* Element i of rank's contribution. */
-static int64_t contribution(const struct values *v, unsigned rank, size_t i)
+static int64_t contribution(const struct test_pattern *v, unsigned rank, size_t i)
 {
     int64_t limit = exact_limit[v->type];
     uint32_t h = mix(rank, i);
@@ -67,7 +67,7 @@ static int64_t contribution(const struct values *v, unsigned rank, size_t i)
 }
 
 /* The exact result in 64-bit integers; what an integer type keeps of it are its low bits. */
-static int64_t result(const struct values *v, size_t i)
+static int64_t result(const struct test_pattern *v, size_t i)
 {
     int64_t acc = contribution(v, 0, i);
 
@@ -144,30 +144,30 @@ static void store(enum dtype t, void *buf, size_t i, int64_t x)
     }
 }
 
-int values_init(struct values *v)
+int pattern_init(struct test_pattern *v)
 {
     memset(v, 0, sizeof(*v));
     v->one_of = LAYOUT_NOTHING;
-    v->all = malloc(VALUES_BYTES);
-    v->one = malloc(VALUES_BYTES);
+    v->all = malloc(PATTERN_BYTES);
+    v->one = malloc(PATTERN_BYTES);
     if (v->all && v->one)
         return 0;
-    values_free(v);
+    pattern_free(v);
     return -ENOMEM;
 }
 
-void values_free(struct values *v)
+void pattern_free(struct test_pattern *v)
 {
     free(v->all);
     free(v->one);
     v->all = v->one = NULL;
 }
 
-void values_set(struct values *v, const struct layout *l, enum dtype type, enum redop op)
+void pattern_set(struct test_pattern *v, const struct layout *l, enum dtype type, enum redop op)
 {
     bool reduces = coll_reduces(l->kind);
     uint64_t most = l->count * l->nranks; /* the longest stream */
-    size_t count = most < VALUES_PERIOD ? (size_t)most : VALUES_PERIOD;
+    size_t count = most < PATTERN_PERIOD ? (size_t)most : PATTERN_PERIOD;
 
     if (v->count >= count && v->type == type && v->op == op && v->nranks == l->nranks &&
         v->reduces == reduces)
@@ -181,7 +181,7 @@ void values_set(struct values *v, const struct layout *l, enum dtype type, enum 
     v->one_of = LAYOUT_NOTHING;
 }
 
-static const uint8_t *period_of_all(struct values *v)
+static const uint8_t *period_of_all(struct test_pattern *v)
 {
     if (v->have_all)
         return v->all;
@@ -193,7 +193,7 @@ static const uint8_t *period_of_all(struct values *v)
     return v->all;
 }
 
-static const uint8_t *period(struct values *v, unsigned source)
+static const uint8_t *period(struct test_pattern *v, unsigned source)
 {
     if (source == LAYOUT_ALL)
         return period_of_all(v);
@@ -219,14 +219,14 @@ struct run {
     size_t n;
 };
 
-static struct run run_at(const struct values *v, const uint8_t *p, uint64_t i, uint64_t left)
+static struct run run_at(const struct test_pattern *v, const uint8_t *p, uint64_t i, uint64_t left)
 {
     size_t at = (size_t)(i % v->count), n = v->count - at;
 
     return (struct run){p + at * dtype_size(v->type), left < n ? (size_t)left : n};
 }
 
-void values_fill(struct values *v, void *buf, unsigned source, uint64_t first, uint64_t n)
+void pattern_fill(struct test_pattern *v, void *buf, unsigned source, uint64_t first, uint64_t n)
 {
     const uint8_t *p = n ? period(v, source) : NULL;
     size_t size = dtype_size(v->type);
@@ -242,7 +242,7 @@ void values_fill(struct values *v, void *buf, unsigned source, uint64_t first, u
     }
 }
 
-void values_poison(struct values *v, void *buf, unsigned source, uint64_t first, uint64_t n)
+void pattern_poison(struct test_pattern *v, void *buf, unsigned source, uint64_t first, uint64_t n)
 {
     size_t size = dtype_size(v->type);
 
@@ -258,12 +258,12 @@ void values_poison(struct values *v, void *buf, unsigned source, uint64_t first,
         memset(buf, UNTOUCHED, n * size);
         return;
     }
-    values_fill(v, buf, source, first, n);
+    pattern_fill(v, buf, source, first, n);
     for (uint64_t i = 0; i < n * size; i++)
         ((uint8_t *)buf)[i] = (uint8_t) ~((uint8_t *)buf)[i];
 }
 
-static uint64_t touched(const struct values *v, const uint8_t *buf, uint64_t n)
+static uint64_t touched(const struct test_pattern *v, const uint8_t *buf, uint64_t n)
 {
     size_t size = dtype_size(v->type);
     uint64_t wrong = 0;
@@ -277,8 +277,8 @@ static uint64_t touched(const struct values *v, const uint8_t *buf, uint64_t n)
     return wrong;
 }
 
-uint64_t values_wrong(struct values *v, const void *buf, unsigned source, uint64_t first,
-                      uint64_t n)
+uint64_t pattern_wrong(struct test_pattern *v, const void *buf, unsigned source, uint64_t first,
+                       uint64_t n)
 {
     size_t size = dtype_size(v->type);
     uint64_t wrong = 0;
@@ -308,7 +308,7 @@ uint64_t values_wrong(struct values *v, const void *buf, unsigned source, uint64
 
 /* ---- both buffers of a rank ---- */
 
-void values_prepare(struct values *v, const struct layout *l, void *send, void *recv)
+void pattern_prepare(struct test_pattern *v, const struct layout *l, void *send, void *recv)
 {
     size_t size = dtype_size(v->type);
     uint8_t *out = (uint8_t *)recv + layout_recv_at(l) * size;
@@ -316,12 +316,12 @@ void values_prepare(struct values *v, const struct layout *l, void *send, void *
     struct piece p;
 
     for (unsigned i = 0; layout_piece(l, i, &p); i++)
-        values_poison(v, out + p.at * size, p.source, p.first, p.n);
-    values_fill(v, in, l->rank, 0, layout_send(l));
+        pattern_poison(v, out + p.at * size, p.source, p.first, p.n);
+    pattern_fill(v, in, l->rank, 0, layout_send(l));
 }
 
 /* The input must be as it was, but for what the result has taken the place of. */
-static uint64_t input_wrong(struct values *v, const struct layout *l, const uint8_t *in)
+static uint64_t input_wrong(struct test_pattern *v, const struct layout *l, const uint8_t *in)
 {
     uint64_t n = layout_send(l), from = l->in_place ? layout_recv_at(l) : n;
     uint64_t to = l->in_place ? from + layout_recv(l) : n;
@@ -331,11 +331,12 @@ static uint64_t input_wrong(struct values *v, const struct layout *l, const uint
         return 0; /* a block of the result, and looked at as such */
     from = from < n ? from : n;
     to = to < n ? to : n;
-    return values_wrong(v, in, l->rank, 0, from) +
-           values_wrong(v, in + to * size, l->rank, to, n - to);
+    return pattern_wrong(v, in, l->rank, 0, from) +
+           pattern_wrong(v, in + to * size, l->rank, to, n - to);
 }
 
-uint64_t values_check(struct values *v, const struct layout *l, const void *send, const void *recv)
+uint64_t pattern_check(struct test_pattern *v, const struct layout *l, const void *send,
+                       const void *recv)
 {
     size_t size = dtype_size(v->type);
     const uint8_t *out = (const uint8_t *)recv + layout_recv_at(l) * size;
@@ -343,6 +344,6 @@ uint64_t values_check(struct values *v, const struct layout *l, const void *send
     struct piece p;
 
     for (unsigned i = 0; layout_piece(l, i, &p); i++)
-        wrong += values_wrong(v, out + p.at * size, p.source, p.first, p.n);
+        wrong += pattern_wrong(v, out + p.at * size, p.source, p.first, p.n);
     return wrong;
 }

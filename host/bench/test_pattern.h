@@ -5,7 +5,7 @@
  * algorithm combines them, and every element can be compared bit by bit. Where it only moves data,
  * elements are any bits at all.
  *
- * Element i of rank r's stream (layout.h) depends on r and on i % VALUES_PERIOD. The period is a
+ * Element i of rank r's stream (layout.h) depends on r and on i % PATTERN_PERIOD. The period is a
  * prime far from any power of two or multiple of an MTU, so data that an algorithm puts in the
  * wrong place is found.
  */
@@ -17,15 +17,15 @@
 
 #include <stddef.h>
 
-#define VALUES_PERIOD 32749u
-#define VALUES_BYTES  (VALUES_PERIOD * 8u)
+#define PATTERN_PERIOD 32749u
+#define PATTERN_BYTES  (PATTERN_PERIOD * 8u)
 
-struct values {
+struct test_pattern {
     enum dtype type;
     enum redop op;
     bool reduces;
     unsigned nranks;
-    size_t count; /* elements of one period that are set: at most VALUES_PERIOD */
+    size_t count; /* elements of one period that are set: at most PATTERN_PERIOD */
     /* One period of the reduction, and of one rank's stream. */
     uint8_t *all, *one;
     unsigned one_of; /* LAYOUT_NOTHING: of nobody */
@@ -34,23 +34,24 @@ struct values {
                               host's. What it fails at stays its error. */
 };
 
-int values_init(struct values *v); /* allocates; 0 or -ENOMEM */
-void values_free(struct values *v);
+int pattern_init(struct test_pattern *v); /* allocates; 0 or -ENOMEM */
+void pattern_free(struct test_pattern *v);
 /* For operations like l of this type and reduction. Periods are computed when they are needed. */
-void values_set(struct values *v, const struct layout *l, enum dtype type, enum redop op);
+void pattern_set(struct test_pattern *v, const struct layout *l, enum dtype type, enum redop op);
 
 /* Elements [first, first + n) of a rank's stream, or of the reduction (LAYOUT_ALL). */
-void values_fill(struct values *v, void *buf, unsigned source, uint64_t first, uint64_t n);
+void pattern_fill(struct test_pattern *v, void *buf, unsigned source, uint64_t first, uint64_t n);
 /* Every element becomes one that is certainly wrong: what an algorithm does not write shows up. */
-void values_poison(struct values *v, void *buf, unsigned source, uint64_t first, uint64_t n);
+void pattern_poison(struct test_pattern *v, void *buf, unsigned source, uint64_t first, uint64_t n);
 /* How many differ. LAYOUT_NOTHING: that are not as they were poisoned. */
-uint64_t values_wrong(struct values *v, const void *buf, unsigned source, uint64_t first,
-                      uint64_t n);
+uint64_t pattern_wrong(struct test_pattern *v, const void *buf, unsigned source, uint64_t first,
+                       uint64_t n);
 
 /*
  * Both buffers of a rank before an operation, and how many elements are wrong after it: of what it
  * gets, of what must stay untouched, and of its input. In place `recv` is the one buffer of both.
  */
-void values_prepare(struct values *v, const struct layout *l, void *send, void *recv);
-uint64_t values_check(struct values *v, const struct layout *l, const void *send, const void *recv);
+void pattern_prepare(struct test_pattern *v, const struct layout *l, void *send, void *recv);
+uint64_t pattern_check(struct test_pattern *v, const struct layout *l, const void *send,
+                       const void *recv);
 #endif

@@ -160,14 +160,14 @@ void comm_destroy(struct comm *c);
  * thousands of ranks one after the other (soon.c). `step` 0 to COMM_SOON - 1, each when what the
  * one before asked for is there. */
 #define COMM_SOON 4u
-void comm_soon(const struct comm *c, unsigned step);
+void comm_prefetch(const struct comm *c, unsigned step);
 
 /* Memory that collectives use is registered once, at most 64 regions; it must stay mapped (the
  * GPU's: allocated) until comm_destroy. -ENOSPC, -errno. */
 int comm_register(struct comm *c, void *buf, size_t bytes);
 /* Memory of cfg.device, once some is registered: how messages get there and from there, and why so.
  * text has COMM_TEXT bytes. */
-void comm_reach(const struct comm *c, char *text);
+void comm_gpudirect(const struct comm *c, char *text);
 
 struct coll_args {
     enum coll_kind kind;

@@ -129,8 +129,9 @@ void comm_abort(struct comm *c, const char *why)
 
 void comm_check_ready(struct comm *c)
 {
-    if (c->state == COMM_CONNECTING && ctl_all_in(c, PHASE_READY) && c->fall.state != FALL_ASKING &&
-        join_all_granted(c) && (c->fall.stopped & PART_MM || planes_ready(c)) && conn_all_open(c))
+    if (c->state == COMM_CONNECTING && ctl_all_in(c, PHASE_READY) &&
+        c->fall.state != FAILOVER_ASKING && join_all_granted(c) &&
+        (c->fall.stopped & PART_MM || planes_ready(c)) && conn_all_open(c))
         c->state = COMM_READY;
 }
 
@@ -139,12 +140,12 @@ static void connect_give_up(struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
         if (c->agg[i].state == JOIN_ASKED && !(c->fall.stopped & agg_part(&c->agg[i]))) {
-            fall_begin(c, agg_part(&c->agg[i]), "%s does not answer JOIN",
-                       agg_leaf_name(c, &c->agg[i]));
+            failover_begin(c, agg_part(&c->agg[i]), "%s does not answer JOIN",
+                           agg_leaf_name(c, &c->agg[i]));
             return;
         }
     if (planes_late(c) && !(c->fall.stopped & PART_MM) && ctl_all_in(c, PHASE_READY)) {
-        fall_begin(c, PART_MM, "multimem: %s does not answer", planes_late(c));
+        failover_begin(c, PART_MM, "multimem: %s does not answer", planes_late(c));
         return;
     }
     for (unsigned r = 0; r < c->cfg.nranks; r++)
@@ -174,7 +175,7 @@ void comm_tick(struct comm *c, int64_t now_ns)
     join_tick(c);
     planes_tick(c);
     op_tick(c);
-    fall_tick(c);
+    failover_tick(c);
 }
 
 void comm_close(struct comm *c)
@@ -288,7 +289,7 @@ static void write_blob(const struct comm *c, void *out)
 /* Our copies of what the caller's cfg points to. */
 static struct comm *allocate(const struct comm_cfg *cfg)
 {
-    struct comm *c = lines_alloc(sizeof(*c));
+    struct comm *c = cacheline_alloc(sizeof(*c));
     uint16_t *hosts = malloc(cfg->nranks * sizeof(*hosts));
     struct ibv_context **ctx = malloc((cfg->n_ctx + 1) * sizeof(*ctx));
 
@@ -434,7 +435,7 @@ void comm_destroy(struct comm *c)
     if (c->cfg.device) /* nothing reads or writes what goes now */
         device_wait(c->cfg.device);
     exec_destroy(c);
-    fall_destroy(c);
+    failover_destroy(c);
     conn_destroy(c);
     agg_destroy(c);
     planes_destroy(c);

@@ -213,9 +213,9 @@ void fit_answered(struct comm *c, const char *why);
 bool fit_known(const struct comm *c);
 /* The window that was granted on each tree of the list, 0: refused. Returns the rail's. */
 uint32_t fit_report(const struct comm *c, uint32_t window[COLL_TREES]);
-struct fall_round;
+struct failover_round;
 /* What the ranks have agreed on: the least of all, 0: not used by any. Drops what is not used. */
-int fit_apply(struct comm *c, const struct fall_round *f, const char *why, char *err);
+int fit_apply(struct comm *c, const struct failover_round *f, const char *why, char *err);
 
 /* ---- multimem (plane.c) ---- */
 struct mmc;
@@ -273,8 +273,8 @@ enum work { WORK_TMP, WORK_STAGE, WORKS }; /* BUF_TMP, where buffers are; BUF_ST
 
 int region_add(struct comm *c, struct region *r, void *buf, size_t bytes);
 /* Of a GPU's memory (reach.c): how HCAs reach it, the same for all of it. */
-enum reach { REACH_UNKNOWN, REACH_DMABUF, REACH_PEER, REACH_STAGED, REACHES };
-int reach_add(struct comm *c, struct region *r, void *buf, size_t bytes);
+enum gpudirect { REACH_UNKNOWN, REACH_DMABUF, REACH_PEER, REACH_STAGED, REACHES };
+int gpudirect_add(struct comm *c, struct region *r, void *buf, size_t bytes);
 void region_drop(struct region *r);
 /* Of a registered range; NULL when it is not registered. */
 const struct region *region_of(const struct comm *c, const void *addr, size_t bytes);
@@ -305,10 +305,10 @@ int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in);
 bool policy_goes_on(const struct comm *c, unsigned parts);
 
 /* ---- without what has failed in the switches (fall.c, mend.c) ---- */
-enum fall_state { FALL_NONE, FALL_ASKING, FALL_DONE };
+enum failover_state { FAILOVER_NONE, FAILOVER_ASKING, FAILOVER_DONE };
 
 /* What the ranks have agreed on, once for each time that something failed. */
-struct fall_round {
+struct failover_round {
     unsigned parts; /* that have failed */
     uint32_t seq;   /* operation that is cut; those after it do not use them */
     bool whole;     /* it is not cut: nobody has begun it, and it does not use them either */
@@ -318,7 +318,7 @@ struct fall_round {
 };
 
 /* An operation's input. */
-struct fall_kept {
+struct failover_kept {
     bool here;
     uint32_t seq;
     uint8_t *data;
@@ -326,51 +326,51 @@ struct fall_kept {
     struct region mem; /* registered when it is needed */
 };
 
-struct fall {
-    enum fall_state state; /* of the last round */
-    unsigned stopped;      /* parts that are not used any more, or that are being asked about */
-    unsigned parts;        /* of the round that is being asked about */
-    int64_t since_ns;      /* of ASKING */
-    struct fall_round round[PARTS];
+struct failover {
+    enum failover_state state; /* of the last round */
+    unsigned stopped;          /* parts that are not used any more, or that are being asked about */
+    unsigned parts;            /* of the round that is being asked about */
+    int64_t since_ns;          /* of ASKING */
+    struct failover_round round[PARTS];
     unsigned n_rounds;                    /* over */
     char why[COMM_TEXT], text[COMM_TEXT]; /* of the round; for people, of all rounds */
-    struct fall_report *report;           /* [nranks], at rank 0 */
+    struct failover_report *report;       /* [nranks], at rank 0 */
     const struct conn *broken;            /* while asking; NULL: none */
-    struct fall_kept kept[2];             /* by the parity of the operation's number */
+    struct failover_kept kept[2];         /* by the parity of the operation's number */
     struct region out;                    /* where a helper's results go */
     unsigned last; /* what operations of several levels need, of the last one over */
 };
 
 /* A part of the switches' help is refused or given up: text as printf. Falls back where the
  * policy has another way, else fails. */
-void fall_begin(struct comm *c, unsigned parts, const char *fmt, ...)
+void failover_begin(struct comm *c, unsigned parts, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 static inline enum part agg_part(const struct agg *a)
 {
     return a->kind == GROUP_RAIL ? PART_RAIL : PART_TREES;
 }
-#define FALL_MAGIC 0x54524246u /* "TRBF" */
+#define FAILOVER_MAGIC 0x54524246u /* "TRBF" */
 /* All answers to JOINs are here: a round may wait for them. */
-void fall_fit_known(struct comm *c);
-void fall_input(struct comm *c, const void *msg, size_t len);
-void fall_tick(struct comm *c);
-void fall_destroy(struct comm *c);
+void failover_fit_known(struct comm *c);
+void failover_input(struct comm *c, const void *msg, size_t len);
+void failover_tick(struct comm *c);
+void failover_destroy(struct comm *c);
 /* For agg.c: before a message is posted, and when an operation has ended. */
-int fall_keep_create(struct comm *c, struct agg *a);
-void fall_keep(struct agg *a, const struct coll_req *r, const struct step *st);
-void fall_keep_end(struct comm *c, const struct coll_req *r);
+int failover_keep_create(struct comm *c, struct agg *a);
+void failover_keep(struct agg *a, const struct coll_req *r, const struct step *st);
+void failover_keep_end(struct comm *c, const struct coll_req *r);
 /* For op.c: what is left of an operation, where it is the one that was cut before it began here. */
-int fall_started(struct comm *c, struct coll_req *r, char *err);
+int failover_started(struct comm *c, struct coll_req *r, char *err);
 /* What the operation of this number has to do without. */
-unsigned fall_gone(const struct comm *c, uint32_t seq);
+unsigned failover_gone(const struct comm *c, uint32_t seq);
 /* For fall.c: after an agreement. */
-int mend(struct comm *c, const struct fall_round *f, char *err);
+int op_recovery(struct comm *c, const struct failover_round *f, char *err);
 /* Parts that an operation needs which cannot be cut: it has several levels, or overwrites what it
  * reads at other ranks; 0: it can. */
-unsigned mend_whole(const struct sched *s);
-void mend_destroy(struct comm *c);
+unsigned op_recovery_whole(const struct sched *s);
+void op_recovery_destroy(struct comm *c);
 /* For exec.c: before an operation begins. */
-void fall_keep_begin(struct comm *c, const struct coll_req *r);
+void failover_keep_begin(struct comm *c, const struct coll_req *r);
 
 /* ---- operations (op.c, exec.c) ---- */
 #define LANE_NONE (~0u)
@@ -458,8 +458,8 @@ unsigned gpu_run(struct comm *c, struct coll_req *r, unsigned lane);
 uint8_t *exec_addr(const struct coll_req *r, const struct ref *ref);
 uint32_t exec_lkey(const struct coll_req *r, const struct ref *ref, const struct port *p);
 
-/* For comm_soon(): the operation begins. */
-void soon_list(struct comm *c, const struct coll_req *r);
+/* For comm_prefetch(): the operation begins. */
+void prefetch_list(struct comm *c, const struct coll_req *r);
 
 void req_free(struct coll_req *r);
 /* The lanes of r->s: their transports and memory. Again: of what it was before nothing is left. */
@@ -485,7 +485,7 @@ struct comm {
     const uint64_t *waiting; /* cfg's */
     struct conn **conn;
     struct exec exec;
-    struct lines_list lines; /* soon.c: of the running operation */
+    struct cacheline_list lines; /* soon.c: of the running operation */
 
     struct comm_cfg cfg; /* host_of_rank and ctx are our copies */
     char error[COMM_TEXT];
@@ -495,7 +495,7 @@ struct comm {
     uint32_t mtu;
     struct region region[COMM_REGIONS];
     unsigned n_regions;
-    enum reach reach;                  /* of cfg.device's memory */
+    enum gpudirect reach;              /* of cfg.device's memory */
     char reach_why[128];               /* STAGED */
     struct workspace *work[WORKS];     /* the newest and largest first */
     int64_t now_ns, told_ns, since_ns; /* last tick; last repetition; when connecting or closing
@@ -507,7 +507,7 @@ struct comm {
     unsigned n_aggs;
     struct plane plane[SCHED_MAX_CHANS];
     unsigned n_planes;
-    struct fall fall;
+    struct failover fall;
     struct fit fit;
 };
 

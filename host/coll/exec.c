@@ -173,8 +173,8 @@ static void begin(struct comm *c, struct coll_req *r)
 {
     struct exec *x = &c->exec;
 
-    fall_keep_begin(c, r);
-    soon_list(c, r);
+    failover_keep_begin(c, r);
+    prefetch_list(c, r);
     x->running = true;
     x->ready.n = x->credit.n = x->ready.head = x->credit.head = 0;
     for (unsigned l = 0; l < r->s.n_lanes; l++) {
@@ -195,7 +195,7 @@ static void finish(struct comm *c, struct coll_req *r)
 {
     c->exec.running = false;
     c->exec.next_seq = r->id.seq + 1;
-    fall_keep_end(c, r);
+    failover_keep_end(c, r);
     for (unsigned l = 0; l < r->s.n_lanes && c->state == COMM_READY; l++)
         if (is_conn(&r->s.lane[l]))
             conn_end(c, r, l);
@@ -239,7 +239,7 @@ unsigned exec_run(struct comm *c)
         x->head->lane[lane].polled = false;
         exec_wake(c, lane);
     }
-    while (x->head && c->state == COMM_READY && c->fall.state != FALL_ASKING) {
+    while (x->head && c->state == COMM_READY && c->fall.state != FAILOVER_ASKING) {
         struct coll_req *r = x->head;
 
         if (!x->running && !planes_bind(c, r))

@@ -75,7 +75,7 @@ int comm_register(struct comm *c, void *buf, size_t bytes)
         return 0;
     if (c->n_regions == COMM_REGIONS)
         return -ENOSPC;
-    rc = (c->cfg.device ? reach_add : region_add)(c, &c->region[c->n_regions], buf, bytes);
+    rc = (c->cfg.device ? gpudirect_add : region_add)(c, &c->region[c->n_regions], buf, bytes);
     c->n_regions += !rc;
     return rc;
 }
@@ -119,7 +119,7 @@ static int work_alloc(struct comm *c, enum work kind, struct region *r, size_t b
 
     if (!mem)
         return -ENOMEM;
-    if (!(d && kind == WORK_TMP ? reach_add : region_add)(c, r, mem, bytes))
+    if (!(d && kind == WORK_TMP ? gpudirect_add : region_add)(c, r, mem, bytes))
         return 0;
     work_free(c, kind, mem, bytes);
     return -ENOMEM;

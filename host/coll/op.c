@@ -114,7 +114,7 @@ void op_tick(struct comm *c)
     struct op_msg m;
 
     x->moved_at_tick = x->moved;
-    if (stuck || c->fall.state == FALL_ASKING)
+    if (stuck || c->fall.state == FAILOVER_ASKING)
         conn_probe(c);
     if (!stuck || c->state != COMM_READY)
         return;
@@ -279,7 +279,7 @@ static int get_lanes(struct comm *c, struct coll_req *r, char *err)
 {
     unsigned n = r->s.n_lanes;
 
-    r->lane = lines_alloc((n + 1) * sizeof(*r->lane));
+    r->lane = cacheline_alloc((n + 1) * sizeof(*r->lane));
     if (c->cfg.device)
         r->given = calloc(n + 1ul, LANE_GPU * sizeof(*r->given));
     if (!r->lane || (c->cfg.device && !r->given)) {
@@ -387,7 +387,7 @@ int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req,
     if (!rc)
         rc = check_buffers(c, r, err);
     if (!rc)
-        rc = fall_started(c, r, err);
+        rc = failover_started(c, r, err);
     if (!rc)
         rc = op_prepare(c, r, err);
     if (!rc && (rc = exec_add(c, r)))

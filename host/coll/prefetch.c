@@ -15,11 +15,11 @@ static unsigned lanes(const struct coll_req *r)
 }
 
 /* Whatever lines it is in. */
-static void list(struct lines_list *l, const void *p, size_t bytes)
+static void list(struct cacheline_list *l, const void *p, size_t bytes)
 {
     size_t before = (uintptr_t)p % RTE_CACHE_LINE_SIZE;
 
-    lines_list_add(l, (const char *)p - before, before + bytes);
+    cacheline_list_add(l, (const char *)p - before, before + bytes);
 }
 
 static void list_region(struct comm *c, const struct region *m)
@@ -30,9 +30,9 @@ static void list_region(struct comm *c, const struct region *m)
             list(&c->lines, &m->mr[p]->lkey, sizeof(m->mr[p]->lkey));
 }
 
-void soon_list(struct comm *c, const struct coll_req *r)
+void prefetch_list(struct comm *c, const struct coll_req *r)
 {
-    struct lines_list *l = &c->lines;
+    struct cacheline_list *l = &c->lines;
 
     l->n = 0;
     list(l, &r->tag, sizeof(*r) - offsetof(struct coll_req, tag));
@@ -52,17 +52,17 @@ void soon_list(struct comm *c, const struct coll_req *r)
         list_region(c, r->out);
 }
 
-static void steps_soon(const struct lane *l, const struct lane_run *run)
+static void steps_prefetch(const struct lane *l, const struct lane_run *run)
 {
     if (run->conn)
-        lines_soon(run->conn, offsetof(struct conn, remote_key));
+        cacheline_prefetch(run->conn, offsetof(struct conn, remote_key));
     if (run->done < l->n)
-        lines_soon(lane_step(l, run->done), lane_stride(l));
+        cacheline_prefetch(lane_step(l, run->done), lane_stride(l));
     if (run->begun < l->n && run->begun != run->done)
-        lines_soon(lane_step(l, run->begun), lane_stride(l));
+        cacheline_prefetch(lane_step(l, run->begun), lane_stride(l));
 }
 
-static void messages_soon(const struct lane *l, const struct conn *k)
+static void messages_prefetch(const struct lane *l, const struct conn *k)
 {
     if (k && l->kind == LANE_RECV) {
         rte_prefetch0(&k->got[k->rx_done % k->depth]);
@@ -74,17 +74,17 @@ static void messages_soon(const struct lane *l, const struct conn *k)
     }
 }
 
-void comm_soon(const struct comm *c, unsigned step)
+void comm_prefetch(const struct comm *c, unsigned step)
 {
     const struct coll_req *r = c->exec.running ? c->exec.head : NULL;
 
     if (step == 0)
-        lines_soon(c, offsetof(struct comm, cfg));
+        cacheline_prefetch(c, offsetof(struct comm, cfg));
     else if (step == 1)
-        lines_list_soon(&c->lines);
+        cacheline_list_prefetch(&c->lines);
     for (unsigned i = 0; step > 1 && r && i < lanes(r); i++)
         if (step == 2)
-            steps_soon(&r->s.lane[i], &r->lane[i]);
+            steps_prefetch(&r->s.lane[i], &r->lane[i]);
         else
-            messages_soon(&r->s.lane[i], r->lane[i].conn);
+            messages_prefetch(&r->s.lane[i], r->lane[i].conn);
 }

@@ -10,68 +10,68 @@
 
 #include <stdlib.h>
 
-struct hca_late {
+struct hca_delayed {
     struct hca_cq *cq; /* NULL: of nobody any more */
     struct hca_cqe e;
     bool solicited;
 };
 
-static struct hca_late *late_at(const struct hca *h, uint32_t i)
+static struct hca_delayed *delayed_at(const struct hca *h, uint32_t i)
 {
-    return &h->late[i & (h->late_cap - 1)];
+    return &h->late[i & (h->delayed_cap - 1)];
 }
 
 /* The first message that does not fit makes room for twice as many. */
-static bool late_grow(struct hca *h)
+static bool delayed_grow(struct hca *h)
 {
-    uint32_t cap = h->late_cap ? 2 * h->late_cap : 64, n = h->late_tail - h->late_head;
-    struct hca_late *ring = calloc(cap, sizeof(*ring));
+    uint32_t cap = h->delayed_cap ? 2 * h->delayed_cap : 64, n = h->delayed_tail - h->delayed_head;
+    struct hca_delayed *ring = calloc(cap, sizeof(*ring));
 
     if (!ring)
         return false;
     for (uint32_t i = 0; i < n; i++)
-        ring[i] = *late_at(h, h->late_head + i);
+        ring[i] = *delayed_at(h, h->delayed_head + i);
     free(h->late);
     h->late = ring;
-    h->late_cap = cap;
-    h->late_head = 0, h->late_tail = n;
+    h->delayed_cap = cap;
+    h->delayed_head = 0, h->delayed_tail = n;
     return true;
 }
 
-void late_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
+void delayed_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
 {
     struct hca *h = cq->ctx->hca;
 
-    if (h->late_tail - h->late_head == h->late_cap && !late_grow(h)) {
+    if (h->delayed_tail - h->delayed_head == h->delayed_cap && !delayed_grow(h)) {
         cq_push(cq, e, solicited); /* no memory: early is better than lost */
         return;
     }
-    *late_at(h, h->late_tail++) = (struct hca_late){cq, *e, solicited};
+    *delayed_at(h, h->delayed_tail++) = (struct hca_delayed){cq, *e, solicited};
 }
 
-void late_show(struct hca *h)
+void delayed_show(struct hca *h)
 {
-    while (late_any(h)) {
-        const struct hca_late *l = late_at(h, h->late_head);
+    while (delayed_any(h)) {
+        const struct hca_delayed *l = delayed_at(h, h->delayed_head);
 
         if (l->e.ts_ps + h->cfg.gpu_ps > h->now_ps)
             return;
-        h->late_head++;
+        h->delayed_head++;
         if (l->cq)
             cq_push(l->cq, &l->e, l->solicited);
     }
 }
 
-int64_t late_next(const struct hca *h)
+int64_t delayed_next(const struct hca *h)
 {
-    return late_any(h) ? late_at(h, h->late_head)->e.ts_ps + h->cfg.gpu_ps : PS_NEVER;
+    return delayed_any(h) ? delayed_at(h, h->delayed_head)->e.ts_ps + h->cfg.gpu_ps : PS_NEVER;
 }
 
-void late_clean(struct hca_cq *cq, uint32_t qpn)
+void delayed_clean(struct hca_cq *cq, uint32_t qpn)
 {
     struct hca *h = cq->ctx->hca;
 
-    for (uint32_t i = h->late_head; i != h->late_tail; i++)
-        if (late_at(h, i)->cq == cq && late_at(h, i)->e.wc.qp_num == qpn)
-            late_at(h, i)->cq = NULL;
+    for (uint32_t i = h->delayed_head; i != h->delayed_tail; i++)
+        if (delayed_at(h, i)->cq == cq && delayed_at(h, i)->e.wc.qp_num == qpn)
+            delayed_at(h, i)->cq = NULL;
 }

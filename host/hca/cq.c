@@ -129,8 +129,8 @@ void hca_complete(void *user, const struct cqe *c)
     /* Where RoCE providers put the packet's type: RoCE v2 over IPv4 or IPv6. UCX reads it there. */
     if (qp->v.qp_type == IBV_QPT_UD)
         e.wc.sl = c->v6 ? 0x9 : 0xa;
-    if (h->cfg.gpu_ps && (c->status == WC_SUCCESS || late_any(h)))
-        late_push(qp->rcq, &e, c->solicited);
+    if (h->cfg.gpu_ps && (c->status == WC_SUCCESS || delayed_any(h)))
+        delayed_push(qp->rcq, &e, c->solicited);
     else
         cq_push(qp->rcq, &e, c->solicited);
 }
@@ -216,25 +216,25 @@ void cq_clean(struct hca_cq *cq, uint32_t qpn)
     }
     cq->tail = to;
     count_waiting(cq);
-    if (late_any(cq->hca))
-        late_clean(cq, qpn);
+    if (delayed_any(cq->hca))
+        delayed_clean(cq, qpn);
 }
 
 /* What it and those who poll it look at; an empty ring begins again. */
 static void list_lines(struct hca_cq *cq)
 {
-    struct lines_list *l = rnic_lines(cq->hca->rnic);
+    struct cacheline_list *l = rnic_lines(cq->hca->rnic);
 
-    lines_list_add(l, &cq->hca, RTE_CACHE_LINE_SIZE);
-    lines_list_add(l, cq->ring, RTE_MIN(cq->cap, 2u) * sizeof(*cq->ring));
+    cacheline_list_add(l, &cq->hca, RTE_CACHE_LINE_SIZE);
+    cacheline_list_add(l, cq->ring, RTE_MIN(cq->cap, 2u) * sizeof(*cq->ring));
 }
 
 static void unlist_lines(struct hca_cq *cq)
 {
-    struct lines_list *l = rnic_lines(cq->hca->rnic);
+    struct cacheline_list *l = rnic_lines(cq->hca->rnic);
 
-    lines_list_drop(l, &cq->hca);
-    lines_list_drop(l, cq->ring);
+    cacheline_list_drop(l, &cq->hca);
+    cacheline_list_drop(l, cq->ring);
 }
 
 static uint32_t ring_size(uint32_t cqe)
@@ -258,11 +258,11 @@ struct hca_cq *cq_create(struct hca_ctx *c, uint32_t cqe, void *user, struct ibv
         errno = EINVAL;
         return NULL;
     }
-    cq = lines_alloc(sizeof(*cq));
+    cq = cacheline_alloc(sizeof(*cq));
     if (!cq)
         return NULL;
     cq->cap = ring_size(cqe);
-    cq->ring = lines_take(cq->cap * sizeof(*cq->ring));
+    cq->ring = cacheline_take(cq->cap * sizeof(*cq->ring));
     if (!cq->ring) {
         free(cq);
         errno = ENOMEM;
@@ -341,7 +341,7 @@ EXPORT int ibv_resize_cq(struct ibv_cq *v, int cqe)
     if (cqe <= 0 || (uint32_t)cqe > HCA_MAX_CQE)
         return EINVAL;
     cap = ring_size((uint32_t)cqe);
-    ring = lines_take(cap * sizeof(*ring));
+    ring = cacheline_take(cap * sizeof(*ring));
     if (!ring)
         return ENOMEM;
     h = cq->hca;

@@ -57,7 +57,7 @@ static void hca_tick(void *ctx, int64_t now_ps)
 
     h->now_ps = now_ps;
     h->ep.tick(h->ep.ctx, now_ps);
-    late_show(h);
+    delayed_show(h);
     if (h->deferred)
         hca_run_deferred(h);
 }
@@ -68,7 +68,7 @@ static int64_t hca_next(void *ctx)
 
     if (h->igmp_n || h->arp_asks)
         return 0;
-    return RTE_MIN(h->ep.next(h->ep.ctx), late_next(h));
+    return RTE_MIN(h->ep.next(h->ep.ctx), delayed_next(h));
 }
 
 struct endpoint hca_endpoint(struct hca *h)
@@ -77,7 +77,7 @@ struct endpoint hca_endpoint(struct hca *h)
         .ctx = h, .input = hca_input, .output = hca_output, .tick = hca_tick, .next = hca_next};
 }
 
-struct lines_list *hca_lines(struct hca *h)
+struct cacheline_list *hca_lines(struct hca *h)
 {
     return rnic_lines(h->rnic);
 }
@@ -148,7 +148,7 @@ unsigned hca_objects(const struct hca *h)
     return h->n_pd + h->n_mr + h->n_mw + h->n_cq + h->n_srq + h->n_ah;
 }
 
-uint64_t hca_news(const struct hca *h)
+uint64_t hca_activity_epoch(const struct hca *h)
 {
     return h->completions + h->written;
 }
@@ -216,7 +216,7 @@ static int64_t hca_late_on_way(void *user, const struct qp *qp, int64_t window_p
 
 int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device *dev)
 {
-    struct hca *h = lines_alloc(sizeof(*h));
+    struct hca *h = cacheline_alloc(sizeof(*h));
     struct rnic_cfg rc = {.ip = cfg->ip,
                           .qpn_base = (cfg->slot + 1) << 16,
                           .max_qps = cfg->max_qps ? cfg->max_qps : 1024,
@@ -253,7 +253,7 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
         return rc_err;
     }
     h->ep = rnic_endpoint(h->rnic);
-    lines_list_add(rnic_lines(h->rnic), h, offsetof(struct hca, cfg) + RTE_CACHE_LINE_SIZE);
+    cacheline_list_add(rnic_lines(h->rnic), h, offsetof(struct hca, cfg) + RTE_CACHE_LINE_SIZE);
     h->dev = dev ? dev : &h->own_dev;
     if (!dev)
         hca_device_init(h->dev, cfg->name, cfg->ip);

@@ -82,7 +82,7 @@ int hca_create(struct hca **h, const struct hca_cfg *cfg);
 void hca_destroy(struct hca *h);
 struct endpoint hca_endpoint(struct hca *h);
 /* What its endpoint looks at whenever something comes; who stands before it adds its own. */
-struct lines_list *hca_lines(struct hca *h);
+struct cacheline_list *hca_lines(struct hca *h);
 struct ibv_device *hca_device(struct hca *h); /* what ibv_open_device takes */
 struct rnic *hca_rnic(struct hca *h);
 /* The NIC went away or came: async event; without it QPs go to error. */
@@ -93,7 +93,7 @@ void hca_link_state(struct hca *h, bool up, int64_t now_ps);
 uint64_t hca_completions(const struct hca *h);
 /* Those, and packets of peers that wrote into memory: as long as it stays the same there is nothing
  * that a program could find. */
-uint64_t hca_news(const struct hca *h);
+uint64_t hca_activity_epoch(const struct hca *h);
 /* Whether any completion queue has something to poll. */
 bool hca_waiting(const struct hca *h);
 /* Verbs objects that programs have made and not destroyed; queue pairs keep their protection domain

@@ -109,11 +109,11 @@ struct hca {
     struct hca_key *key; /* by index; a key is index << 8 | tag (keys.c) */
     uint32_t key_cap;
     /* Receive completions that the program does not see yet, oldest first (late.c). */
-    uint32_t late_cap, late_head, late_tail; /* free-running; cap is a power of two */
-    struct hlist limit_srqs;                 /* deferred */
+    uint32_t delayed_cap, delayed_head, delayed_tail; /* free-running; cap is a power of two */
+    struct hlist limit_srqs;                          /* deferred */
 
     struct hca_cfg cfg __rte_cache_aligned;
-    struct hca_late *late;
+    struct hca_delayed *late;
     struct hca_device *dev, own_dev;
     struct rnic *rnic;
     struct hlist ctxs;
@@ -437,14 +437,14 @@ int hca_req_notify_cq(struct ibv_cq *v, int solicited_only);
 struct ibv_cq_ex *hca_create_cq_ex(struct ibv_context *v, struct ibv_cq_init_attr_ex *a);
 
 /* ---- completions that come late (late.c) ---- */
-static inline bool late_any(const struct hca *h)
+static inline bool delayed_any(const struct hca *h)
 {
-    return h->late_head != h->late_tail;
+    return h->delayed_head != h->delayed_tail;
 }
-void late_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited);
-void late_show(struct hca *h);                    /* those that are due at h->now_ps */
-int64_t late_next(const struct hca *h);           /* when the next is; PS_NEVER: none */
-void late_clean(struct hca_cq *cq, uint32_t qpn); /* of a queue pair that is gone or reset */
+void delayed_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited);
+void delayed_show(struct hca *h);                    /* those that are due at h->now_ps */
+int64_t delayed_next(const struct hca *h);           /* when the next is; PS_NEVER: none */
+void delayed_clean(struct hca_cq *cq, uint32_t qpn); /* of a queue pair that is gone or reset */
 
 /* ---- events (event.c) ---- */
 void async_push(struct hca_ctx *c, const struct ibv_async_event *e);

@@ -23,14 +23,14 @@ void qp_to_error(struct hca_qp *qp)
 
 void qp_list_lines(struct hca_qp *qp, bool on)
 {
-    struct lines_list *l = rnic_lines(qp->ctx->hca->rnic);
+    struct cacheline_list *l = rnic_lines(qp->ctx->hca->rnic);
 
     if (!on) {
-        lines_list_drop(l, qp);
-        lines_list_drop(l, &qp->hca);
+        cacheline_list_drop(l, qp);
+        cacheline_list_drop(l, &qp->hca);
     } else if (qp->v.qp_type == IBV_QPT_RC) {
-        lines_list_add(l, qp, RTE_CACHE_LINE_SIZE);
-        lines_list_add(l, &qp->hca, RTE_CACHE_LINE_SIZE);
+        cacheline_list_add(l, qp, RTE_CACHE_LINE_SIZE);
+        cacheline_list_add(l, &qp->hca, RTE_CACHE_LINE_SIZE);
     }
 }
 
@@ -94,7 +94,7 @@ static int attach_engine(struct hca_qp *qp)
 struct hca_qp *qp_make(struct hca_ctx *c, struct ibv_pd *pd, struct ibv_qp_init_attr *a, bool ex)
 {
     int rc = hca_dead(c->hca) ? EIO : check_init(c, pd, a);
-    struct hca_qp *qp = rc ? NULL : lines_alloc(sizeof(*qp));
+    struct hca_qp *qp = rc ? NULL : cacheline_alloc(sizeof(*qp));
 
     if (!qp) {
         errno = rc ? rc : ENOMEM;

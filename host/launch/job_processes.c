@@ -44,8 +44,8 @@ struct job {
     unsigned nranks;
     uint16_t *host;
     struct proc *rank;
-    struct pollfd *pfd;  /* ranks, then the signal descriptor */
-    struct watch *watch; /* NULL: no run directory */
+    struct pollfd *pfd;            /* ranks, then the signal descriptor */
+    struct process_monitor *watch; /* NULL: no run directory */
     int sigfd;
     sigset_t old_mask;
     bool told, interrupted, quitting;
@@ -173,8 +173,8 @@ static void watch_switches(struct job *j)
     if (!j->watch || now - j->watched < WATCH_MS)
         return;
     j->watched = now;
-    watch_look(j->watch, now);
-    if (!watch_died(j->watch, text, sizeof(text), &needed))
+    process_monitor_look(j->watch, now);
+    if (!process_monitor_died(j->watch, text, sizeof(text), &needed))
         return;
     if (needed) {
         set_cause(j, "%s", text);
@@ -257,7 +257,7 @@ static bool name_stopped(struct job *j, char *text, size_t size)
             return suspect_is_stuck(&j->rank[r].stop, now_ms());
         }
     if (j->watch)
-        watch_stopped(j->watch, now_ms(), text, size, &stuck);
+        process_monitor_stopped(j->watch, now_ms(), text, size, &stuck);
     return stuck;
 }
 
@@ -408,7 +408,7 @@ void job_free(struct job *j)
         close(j->sigfd);
         sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
     }
-    watch_stop(j->watch);
+    process_monitor_stop(j->watch);
     free(j->pfd);
     free(j->rank);
     free(j->host);
@@ -521,7 +521,7 @@ int job_launch(struct job **out, const struct job_cfg *cfg)
     memcpy(j->host, cfg->host_of_rank, cfg->nranks * sizeof(*j->host));
     for (unsigned r = 0; r < cfg->nranks; r++)
         j->rank[r].fd = -1;
-    if (cfg->rd && watch_start(&j->watch, cfg->rd, cfg->fab))
+    if (cfg->rd && process_monitor_start(&j->watch, cfg->rd, cfg->fab))
         set_cause(j, "no trib-switch runs in %s", cfg->rd->path);
     if (j->cause[0])
         return -ECANCELED;

@@ -82,7 +82,7 @@ struct msg_done {
     int64_t staging_ns;        /* RUN: wall time in which copies to and from a GPU were under way */
     char fell_back[COMM_TEXT]; /* comm_fell_back(); "": nothing has failed */
     struct coll_grant granted; /* GRANTED: the first's */
-    char where[COMM_TEXT + 80]; /* of the first: its memory, comm_reach(); "": the host's */
+    char where[COMM_TEXT + 80]; /* of the first: its memory, comm_gpudirect(); "": the host's */
 };
 struct msg_progress {
     uint32_t done;

@@ -14,14 +14,14 @@ struct watched {
     struct suspect stop;
 };
 
-struct watch {
+struct process_monitor {
     const struct rundir *rd;
     const struct fabric *fab;
     unsigned n, room;
     struct watched *proc;
 };
 
-static void add(struct watch *w, const char *name, size_t len)
+static void add(struct process_monitor *w, const char *name, size_t len)
 {
     struct watched *p = &w->proc[w->n];
 
@@ -33,9 +33,10 @@ static void add(struct watch *w, const char *name, size_t len)
     w->n += p->pid > 0;
 }
 
-int watch_start(struct watch **out, const struct rundir *rd, const struct fabric *fab)
+int process_monitor_start(struct process_monitor **out, const struct rundir *rd,
+                          const struct fabric *fab)
 {
-    struct watch *w = calloc(1, sizeof(*w));
+    struct process_monitor *w = calloc(1, sizeof(*w));
     char path[RUN_PATH + 16];
     struct dirent *e;
     DIR *dir;
@@ -61,7 +62,7 @@ int watch_start(struct watch **out, const struct rundir *rd, const struct fabric
     return w->n ? 0 : -ENOENT;
 }
 
-void watch_stop(struct watch *w)
+void process_monitor_stop(struct process_monitor *w)
 {
     if (!w)
         return;
@@ -70,7 +71,7 @@ void watch_stop(struct watch *w)
 }
 
 /* As the conf says; NULL: it was started with --nodes, and is named after its first. */
-static const struct fab_proc *proc_of(const struct watch *w, const struct watched *p)
+static const struct fab_proc *proc_of(const struct process_monitor *w, const struct watched *p)
 {
     for (unsigned i = 0; i < w->fab->n_procs; i++)
         if (!strcmp(w->fab->procs[i].name, p->name))
@@ -78,7 +79,7 @@ static const struct fab_proc *proc_of(const struct watch *w, const struct watche
     return NULL;
 }
 
-static bool is_needed(const struct watch *w, const struct fab_proc *fp)
+static bool is_needed(const struct process_monitor *w, const struct fab_proc *fp)
 {
     for (unsigned i = 0; fp && i < fp->n_nodes; i++) {
         const struct fab_node *nd = &w->fab->nodes[fp->nodes[i]];
@@ -94,7 +95,8 @@ static bool is_needed(const struct watch *w, const struct fab_proc *fp)
 }
 
 /* Its trib-keep says how it ended, where it has one. */
-static void how_it_ended(const struct watch *w, const struct watched *p, char *how, size_t size)
+static void how_it_ended(const struct process_monitor *w, const struct watched *p, char *how,
+                         size_t size)
 {
     char path[RUN_PATH + 64];
     FILE *f;
@@ -109,8 +111,8 @@ static void how_it_ended(const struct watch *w, const struct watched *p, char *h
         fclose(f);
 }
 
-static void describe(const struct watch *w, const struct watched *p, const char *what, char *text,
-                     size_t size)
+static void describe(const struct process_monitor *w, const struct watched *p, const char *what,
+                     char *text, size_t size)
 {
     const struct fab_proc *fp = proc_of(w, p);
     size_t at;
@@ -123,7 +125,7 @@ static void describe(const struct watch *w, const struct watched *p, const char 
 }
 
 /* The lock of a pid file goes with its process, whoever has still to reap it. */
-bool watch_died(struct watch *w, char *text, size_t size, bool *needed)
+bool process_monitor_died(struct process_monitor *w, char *text, size_t size, bool *needed)
 {
     for (unsigned i = 0; i < w->n; i++) {
         struct watched *p = &w->proc[i];
@@ -142,14 +144,15 @@ bool watch_died(struct watch *w, char *text, size_t size, bool *needed)
     return false;
 }
 
-void watch_look(struct watch *w, int64_t now_ms)
+void process_monitor_look(struct process_monitor *w, int64_t now_ms)
 {
     for (unsigned i = 0; i < w->n; i++)
         if (w->proc[i].pid)
             suspect_note(&w->proc[i].stop, suspect_is_stopped(w->proc[i].pid), now_ms);
 }
 
-bool watch_stopped(const struct watch *w, int64_t now_ms, char *text, size_t size, bool *stuck)
+bool process_monitor_stopped(const struct process_monitor *w, int64_t now_ms, char *text,
+                             size_t size, bool *stuck)
 {
     char how[64];
 

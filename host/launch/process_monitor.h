@@ -9,20 +9,22 @@
 
 #include <stdbool.h>
 
-struct watch;
+struct process_monitor;
 
 /* Finds them. 0; -ENOENT: none runs; -ENOMEM. */
-int watch_start(struct watch **w, const struct rundir *rd, const struct fabric *fab);
-void watch_stop(struct watch *w);
+int process_monitor_start(struct process_monitor **w, const struct rundir *rd,
+                          const struct fabric *fab);
+void process_monitor_stop(struct process_monitor *w);
 /*
  * Whether one has died since last asked; text says which, with its nodes. *needed: a host or a
  * switch that hosts hang on is gone with it. Without other switches there may be other ways.
  */
-bool watch_died(struct watch *w, char *text, size_t size, bool *needed);
+bool process_monitor_died(struct process_monitor *w, char *text, size_t size, bool *needed);
 /* Looks which of them are stopped; to be called now and then. */
-void watch_look(struct watch *w, int64_t now_ms);
+void process_monitor_look(struct process_monitor *w, int64_t now_ms);
 /* Whether one is, or was a moment ago (suspect.h); text says which. *stuck: a job need not wait any
  * longer for it. */
-bool watch_stopped(const struct watch *w, int64_t now_ms, char *text, size_t size, bool *stuck);
+bool process_monitor_stopped(const struct process_monitor *w, int64_t now_ms, char *text,
+                             size_t size, bool *stuck);
 
 #endif

@@ -59,7 +59,7 @@ static void tick(struct rank *k, int64_t now)
 {
     uint32_t d = clock_dilation(k->sh);
 
-    k->patience += d > PACE_CONTROL ? (now - k->wall) * PACE_CONTROL / d : now - k->wall;
+    k->patience += d > DILATION_CONTROL ? (now - k->wall) * DILATION_CONTROL / d : now - k->wall;
     k->wall = now;
     if (k->comm)
         comm_tick(k->comm, k->patience);
@@ -277,14 +277,14 @@ static int allocate(struct rank *k)
     for (int i = 0; i < 2; i++) {
         char err[DEVICE_TEXT] = "";
 
-        k->buf[i] = where_alloc(&k->where, k->buf_bytes, err);
+        k->buf[i] = buffer_alloc(&k->where, k->buf_bytes, err);
         if (!k->buf[i])
             return rank_fail(k, "cannot allocate buffers", err);
         int rc = comm_register(k->comm, k->buf[i], k->buf_bytes);
         if (rc)
             return rank_fail(k, "cannot register buffers", strerror(-rc));
     }
-    if (values_init(&k->val))
+    if (pattern_init(&k->val))
         return rank_fail(k, "cannot allocate buffers", NULL);
     k->val.device = k->where.device;
     return 0;
@@ -310,7 +310,7 @@ static int connect_all(struct rank *k)
     char err[COMM_TEXT] = "";
     struct msg m;
 
-    if (where_open(&k->where, k->init.gpu, err))
+    if (buffer_open(&k->where, k->init.gpu, err))
         return rank_fail(k, err, NULL);
     cfg.device = k->where.device;
     memcpy(cfg.tree, k->init.tree, sizeof(cfg.tree));
@@ -322,7 +322,7 @@ static int connect_all(struct rank *k)
     }
     if (allocate(k))
         return -ECANCELED;
-    comm_reach(k->comm, reach);
+    comm_gpudirect(k->comm, reach);
     if (*reach)
         snprintf(ready.where, sizeof(ready.where), "%s, %s", device_name(k->where.device), reach);
     if (msg_send(k->fd, MSG_HELLO, blob, sizeof(blob)))
@@ -404,9 +404,9 @@ int rank_main(int fd, bool elsewhere)
     while (k->n_ctx)
         ibv_close_device(k->ctx[--k->n_ctx]);
     for (int i = 0; i < 2; i++)
-        where_free(&k->where, k->buf[i], k->buf_bytes);
-    where_close(&k->where);
-    values_free(&k->val);
+        buffer_free(&k->where, k->buf[i], k->buf_bytes);
+    buffer_close(&k->where);
+    pattern_free(&k->val);
     msg_free(&k->in);
     rundir_close(&k->rd);
     if (k->fab)

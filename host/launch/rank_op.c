@@ -82,8 +82,8 @@ static int fill(struct rank *k)
 {
     struct layout l = layout_of(k);
 
-    values_set(&k->val, &l, k->row.type, k->row.op);
-    values_prepare(&k->val, &l, k->buf[0], k->buf[1]);
+    pattern_set(&k->val, &l, k->row.type, k->row.op);
+    pattern_prepare(&k->val, &l, k->buf[0], k->buf[1]);
     return gpu_check(k);
 }
 
@@ -193,7 +193,7 @@ int rank_check(struct rank *k, const struct msg *m)
             return -ECANCELED;
     }
     struct layout l = layout_of(k);
-    struct msg_done d = {.wrong = values_check(&k->val, &l, k->buf[0], k->buf[1])};
+    struct msg_done d = {.wrong = pattern_check(&k->val, &l, k->buf[0], k->buf[1])};
     return gpu_check(k) ? -ECANCELED : rank_answer(k, &d);
 }
 

@@ -20,10 +20,10 @@ struct rank {
     struct ibv_context *ctx[FAB_MAX_HOST_PORTS]; /* in order of the host's ports */
     unsigned n_ctx;
     struct comm *comm;
-    struct where where;
+    struct buffer_kind where;
     uint8_t *buf[2]; /* send, recv; a GPU's are not for the CPU to follow */
     size_t buf_bytes;
-    struct values val;
+    struct test_pattern val;
     struct msg_prepare row;
     uint32_t op, limit;              /* RUN: the operation that runs, from 1; how many are run */
     uint32_t stop_after;             /* told to stop: without a LIMIT this is the last; 0: not */

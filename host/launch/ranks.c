@@ -272,7 +272,7 @@ int ranks_connect(struct sweep *s)
     if (!a.blobs)
         return -ENOMEM;
     if (s->pace.adaptive)
-        clock_set_dilation(s->rd->sh, PACE_CONTROL);
+        clock_set_dilation(s->rd->sh, DILATION_CONTROL);
     sweep_show(s, "connecting ranks");
     int rc = send_init(s);
     if (!rc)
@@ -424,13 +424,13 @@ static int run_n(struct sweep *s, unsigned n, struct answers *a, int64_t *lag_ns
 static void begin_pace(struct sweep *s, const struct answers *a, int place)
 {
     if (place == IN_PLACE && s->tries_algo == a->algo) {
-        pace_again(&s->tries);
+        dilation_again(&s->tries);
         return;
     }
-    s->tries = (struct pace_tries){0};
+    s->tries = (struct dilation_tries){0};
     s->tries_algo = a->algo;
     if (s->pace.adaptive)
-        clock_set_dilation(s->rd->sh, pace_dilation(&s->pace, a->pred, s->nranks));
+        clock_set_dilation(s->rd->sh, dilation_dilation(&s->pace, a->pred, s->nranks));
 }
 
 /* Where the dilation may be chosen, warm-ups are what finds it: one after the other, while there is
@@ -443,12 +443,12 @@ static int warm_up(struct sweep *s, struct answers *a, struct run_result *run)
 
     while (!rc && s->o->warmup && !s->tries.settled) {
         uint32_t d = clock_dilation(s->rd->sh);
-        unsigned n = pace_warm_up(&s->pace, s->o->warmup, a->pred, d);
+        unsigned n = dilation_warm_up(&s->pace, s->o->warmup, a->pred, d);
         int64_t lag;
 
         if (left_s(s->until) - cost_s(s, a, n) < share) {
             if (s->pace.adaptive)
-                clock_set_dilation(s->rd->sh, pace_end(&s->pace, &s->tries, a->pred, d));
+                clock_set_dilation(s->rd->sh, dilation_end(&s->pace, &s->tries, a->pred, d));
             cut(run, "after %u warm-ups", done);
             break;
         }
@@ -458,9 +458,9 @@ static int warm_up(struct sweep *s, struct answers *a, struct run_result *run)
         if (!s->pace.adaptive)
             break;
         if (!rc)
-            clock_set_dilation(s->rd->sh, pace_settle(&s->pace, &s->tries, a->pred, d,
-                                                      pace_judge(a->pred, lag, 0, d).needed,
-                                                      a->ps / n * 1e-6));
+            clock_set_dilation(s->rd->sh, dilation_settle(&s->pace, &s->tries, a->pred, d,
+                                                          dilation_judge(a->pred, lag, 0, d).needed,
+                                                          a->ps / n * 1e-6));
     }
     return rc;
 }
@@ -477,7 +477,7 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a,
         return -ETIME;
     left -= start + RTE_MIN(checks, left / 2);
     run->dilation = clock_dilation(s->rd->sh);
-    run->iters = pace_iters(&s->pace, s->o->iters, a->pred, run->dilation);
+    run->iters = dilation_iters(&s->pace, s->o->iters, a->pred, run->dilation);
     if (one * run->iters > left)
         run->iters = left > one ? (unsigned)(left / one) : 1;
     rc = run_n(s, run->iters, a, &lag);
@@ -485,12 +485,12 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a,
         return rc;
     run->iters = a->ops ? a->ops : run->iters;
     run->time_us = a->ps / run->iters * 1e-6;
-    run->fid = pace_judge(a->pred, lag, s->tries.slow, run->dilation);
+    run->fid = dilation_judge(a->pred, lag, s->tries.slow, run->dilation);
     run->valid = true;
     run->aggregated = a->aggregated;
     run->staging_us = (double)a->staging_ns * 1e-3 / run->iters / run->dilation;
     if (s->pace.adaptive)
-        pace_learn(&s->pace, a->pred, s->nranks, lag, run->dilation, run->fid.ok);
+        dilation_learn(&s->pace, a->pred, s->nranks, lag, run->dilation, run->fid.ok);
     return 0;
 }
 
@@ -506,7 +506,7 @@ static int run_paced(struct sweep *s, struct run_result *run, struct answers *a,
 
     for (unsigned i = 1; !rc && !run->fid.ok && s->pace.adaptive && i < TRIES; i++) {
         uint32_t d = clock_dilation(s->rd->sh);
-        uint32_t next = pace_retry(&s->pace, a->pred, d, least, i);
+        uint32_t next = dilation_retry(&s->pace, a->pred, d, least, i);
         if (next <= d)
             break;
         clock_set_dilation(s->rd->sh, next);
@@ -579,5 +579,5 @@ int ranks_place(struct sweep *s, struct row *r, int place)
 void ranks_leave(struct sweep *s)
 {
     if (s->pace.adaptive)
-        clock_set_dilation(s->rd->sh, PACE_CONTROL);
+        clock_set_dilation(s->rd->sh, DILATION_CONTROL);
 }

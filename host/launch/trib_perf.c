@@ -204,7 +204,7 @@ static int check_room(const struct sweep *s, char *err)
     uint64_t here = 0, bytes;
     char what[160];
 
-    for (unsigned r = 0; s->o->gpu == WHERE_HOST && s->algos && r < s->nranks; r++)
+    for (unsigned r = 0; s->o->gpu == BUFFER_HOST && s->algos && r < s->nranks; r++)
         here += !s->fab->nodes[s->fab->hosts[s->host_of_rank[r]]].outside;
     if (!here)
         return 0;
@@ -216,8 +216,8 @@ static int check_room(const struct sweep *s, char *err)
         " for the buffers and %llu connections of %u ranks: fewer or smaller ones, or trib sim "
         "--payload none",
         (unsigned long long)(n.conns / s->nranks * here), s->nranks);
-    return room_has(bytes, (bytes / here + n.address_bytes / s->nranks) + PROCESS_ADDRESS, what,
-                    err, OPT_ERR)
+    return host_resources_has(bytes, (bytes / here + n.address_bytes / s->nranks) + PROCESS_ADDRESS,
+                              what, err, OPT_ERR)
                ? 0
                : -ENOMEM;
 }
@@ -253,7 +253,7 @@ static int perf_main(const struct perf_opts *o)
     } else if (!hca_real && find_preload(preload, sizeof(preload))) {
         fprintf(stderr, "trib-perf: cannot find %s (TRIB_LIB names another place)\n", preload);
     } else {
-        pace_init(&s->pace, may_choose_dilation(&rd, s->fab, &lock), o->run_wall);
+        dilation_init(&s->pace, may_choose_dilation(&rd, s->fab, &lock), o->run_wall);
         s->pace.max_op = o->max_wall / ROW_OPS;
         code = s->algos ? run_job(s, hca_real ? NULL : preload) : run_without_ranks(s);
         int rc = o->json ? write_report(s) : 0;
@@ -275,7 +275,7 @@ static int perf_main(const struct perf_opts *o)
 /* Before anything is run whose results would then be lost. */
 static int can_report(const struct perf_opts *o)
 {
-    int rc = o->json ? out_can_write(o->json) : 0;
+    int rc = o->json ? atomic_output_can_write(o->json) : 0;
 
     if (rc)
         fprintf(stderr, "trib-perf: -J: cannot write %s: %s\n", o->json, strerror(-rc));
@@ -322,7 +322,7 @@ int main(int argc, char **argv)
         return rank_main(STDIN_FILENO, true);
     if (argc == 2 && !strcmp(argv[1], "--version")) {
         puts("tributary " PERF_VERSION);
-        return out_end("trib-perf") ? EXIT_WRONG : EXIT_OK;
+        return atomic_output_end("trib-perf") ? EXIT_WRONG : EXIT_OK;
     }
     if (options_parse(&o, argc - check, argv + check, err) ||
         options_force_algo(&o, getenv("TRIB_ALGO"), err)) {
@@ -336,5 +336,5 @@ int main(int argc, char **argv)
     if (can_report(&o))
         return EXIT_USAGE;
     int code = check ? check_options(&o) : perf_main(&o);
-    return out_end("trib-perf") && code == EXIT_OK ? EXIT_WRONG : code;
+    return atomic_output_end("trib-perf") && code == EXIT_OK ? EXIT_WRONG : code;
 }

@@ -22,7 +22,7 @@ static bool between_switches(const struct fabric *f, unsigned link)
 
 /* Down, but between switches, and up again while hosts still repeat what they sent: they try longer
  * (half a second) than any down lasts that is drawn. Of hosts' own links and switches the switches
- * above take the hosts for lost if it lasts (NODE_BLIP_PS). */
+ * above take the hosts for lost if it lasts (NODE_LINK_DOWN_GRACE_PS). */
 static bool passes(const struct chaos_case *k, unsigned i)
 {
     const struct fault_event *e = &k->plan.e[i];
@@ -148,7 +148,7 @@ static void told(void *ctx, unsigned rank)
     struct run *r = ctx;
 
     if (r->j)
-        job_told(r->j, rank);
+        job_notify_death(r->j, rank);
 }
 
 static void run_op(struct run *r)

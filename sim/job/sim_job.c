@@ -66,9 +66,9 @@ static void soon(void *ctx, unsigned world_r, unsigned step)
     if (j->cfg.world_rank || world_r >= j->cfg.nranks)
         return;
     if (step == 0)
-        lines_soon(&j->mem[world_r], offsetof(struct member, why));
+        cacheline_prefetch(&j->mem[world_r], offsetof(struct member, why));
     else if (j->mem[world_r].comm)
-        comm_soon(j->mem[world_r].comm, step - 1);
+        comm_prefetch(j->mem[world_r].comm, step - 1);
 }
 _Static_assert(WORLD_SOON == 1 + COMM_SOON, "steps");
 
@@ -476,7 +476,7 @@ int job_run(struct job *j, const struct job_op *op, struct job_result *res)
     return rc ? rc : job_finish(j, res);
 }
 
-void job_told(struct job *j, unsigned dead)
+void job_notify_death(struct job *j, unsigned dead)
 {
     char why[COMM_TEXT];
 

@@ -95,7 +95,7 @@ void *job_buffer(struct job *j, unsigned rank, unsigned which);
  * they find out, or are told. */
 bool job_dead(const struct job *j, unsigned rank);
 /* What a launcher does: every rank that lives hears of the death of one. */
-void job_told(struct job *j, unsigned dead);
+void job_notify_death(struct job *j, unsigned dead);
 struct comm *job_comm(struct job *j, unsigned rank);
 /* Runs the world until fabric time t or until until(ctx) says so. */
 void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx);

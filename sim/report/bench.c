@@ -23,10 +23,10 @@ struct bench {
     struct bench_cfg cfg;
     struct world *w;
     struct job *j;
-    struct values val;
-    struct faults *faults; /* NULL: none */
-    struct beside *beside; /* NULL: none */
-    bool beside_failed;
+    struct test_pattern val;
+    struct faults *faults;          /* NULL: none */
+    struct background_flow *beside; /* NULL: none */
+    bool background_flow_failed;
     unsigned aggregated; /* operations begun before that, of the running loop */
     /* the running loop */
     const struct row *row;
@@ -41,7 +41,7 @@ struct bench {
     bool late; /* --max-wall is over */
     bool few;  /* frames */
     uint64_t shown_events;
-    struct steady steady;
+    struct stopwatch steady;
 };
 
 /* ---- while it runs ---- */
@@ -85,7 +85,7 @@ static bool stop(void *ctx)
     uint64_t events = world_events(b->w);
 
     if (likely(b->what == timed))
-        steady_tick(&b->steady, world_frames(b->w));
+        stopwatch_tick(&b->steady, world_frames(b->w));
     if (events - b->looked >= LOOK_EVENTS) {
         unsigned used = world_frames_used(b->w);
 
@@ -101,9 +101,9 @@ static bool stop(void *ctx)
         show(b, now);
         b->late = now - b->born_s > b->cfg.o->max_wall;
     }
-    if (b->beside && beside_progress(b->beside))
-        b->beside_failed = true;
-    return *b->cfg.stop || b->late || b->beside_failed || b->few;
+    if (b->beside && background_flow_progress(b->beside))
+        b->background_flow_failed = true;
+    return *b->cfg.stop || b->late || b->background_flow_failed || b->few;
 }
 
 /* ---- one row in one place ---- */
@@ -168,8 +168,8 @@ static void fill(struct bench *b)
     for (unsigned i = 0; !b->cfg.lengths && i < b->cfg.nranks; i++) {
         struct layout l = layout_of(b, i);
 
-        values_set(&b->val, &l, b->row->type, b->row->op);
-        values_prepare(&b->val, &l, buffer(b, i, 0), buffer(b, i, 1));
+        pattern_set(&b->val, &l, b->row->type, b->row->op);
+        pattern_prepare(&b->val, &l, buffer(b, i, 0), buffer(b, i, 1));
     }
 }
 
@@ -192,7 +192,7 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
     b->begun_s = b->shown_s = wall_s();
     b->shown_events = b->begun_events = world_events(b->w);
     rc = job_loop_run(b->j, &l);
-    steady_end(&b->steady, world_frames(b->w));
+    stopwatch_end(&b->steady, world_frames(b->w));
     if (b->cfg.terminal)
         fprintf(stderr, "\r\033[K");
     if (us)
@@ -200,8 +200,8 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
     b->few = too_few(b);
     if (!rc && b->faults)
         rc = faults_state(b->faults);
-    if (rc == -ECANCELED && b->beside_failed)
-        beside_end(b->beside, b->row, b->place, err);
+    if (rc == -ECANCELED && b->background_flow_failed)
+        background_flow_end(b->beside, b->row, b->place, err);
     else if (rc == -ECANCELED && b->late)
         snprintf(err, COMM_TEXT, "stopped after %g s of wall time (--max-wall)",
                  b->cfg.o->max_wall);
@@ -278,7 +278,7 @@ static int check(struct bench *b, struct run_result *run, char *err)
     for (unsigned i = 0; i < b->cfg.nranks; i++) {
         struct layout l = layout_of(b, i);
 
-        run->wrong += values_check(&b->val, &l, buffer(b, i, 0), buffer(b, i, 1));
+        run->wrong += pattern_check(&b->val, &l, buffer(b, i, 0), buffer(b, i, 1));
     }
     run->checked = true;
     return 0;
@@ -309,7 +309,7 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
     if (!rc && b->cfg.counters)
         counters_begin(b->cfg.counters, world_net(b->w));
     if (!rc && b->beside)
-        beside_begin(b->beside);
+        background_flow_begin(b->beside);
     if (!rc)
         rc = operate(b, timed, o->iters, &run->time_us, err);
     if (rc)
@@ -321,7 +321,7 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
         return -ENOMEM;
     }
     if (b->beside)
-        rc = beside_end(b->beside, r, place, err);
+        rc = background_flow_end(b->beside, r, place, err);
     if (rc)
         return rc;
     run->dilation = 1;
@@ -368,7 +368,7 @@ static int connect_all(struct bench *b, char *err)
     }
     rc = job_buffers(b->j, options_buffer(b->cfg.o, b->cfg.nranks));
     if (!rc)
-        rc = values_init(&b->val);
+        rc = pattern_init(&b->val);
     if (rc)
         snprintf(err, COMM_TEXT, "no memory for the buffers of %u ranks", b->cfg.nranks);
     return rc;
@@ -379,7 +379,7 @@ static void told(void *ctx, unsigned rank)
     struct bench *b = ctx;
 
     if (b->j)
-        job_told(b->j, rank);
+        job_notify_death(b->j, rank);
 }
 
 static int begin_faults(struct bench *b)
@@ -442,7 +442,7 @@ int bench_create(struct bench **out, const struct bench_cfg *cfg, char *err)
     else
         rc = connect_all(b, err);
     if (!rc && cfg->beside)
-        rc = beside_create(&b->beside, cfg->fab, b->w, cfg->beside, cfg->nranks, err);
+        rc = background_flow_create(&b->beside, cfg->fab, b->w, cfg->beside, cfg->nranks, err);
     if (b && b->beside && too_few(b))
         rc = say_too_few(b, err);
     if (rc && b)
@@ -465,7 +465,7 @@ struct net *bench_net(const struct bench *b)
     return world_net(b->w);
 }
 
-const struct beside *bench_beside(const struct bench *b)
+const struct background_flow *bench_background_flow(const struct bench *b)
 {
     return b->beside;
 }
@@ -502,8 +502,8 @@ void bench_destroy(struct bench *b)
 {
     bench_leave(b);
     faults_destroy(b->faults);
-    beside_destroy(b->beside);
-    values_free(&b->val);
+    background_flow_destroy(b->beside);
+    pattern_free(&b->val);
     world_destroy(b->w);
     free(b);
 }

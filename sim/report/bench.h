@@ -32,9 +32,9 @@ struct bench_cfg {
     unsigned threads;              /* as in world_cfg */
     net_tap_fn tap;                /* as in world_cfg */
     void *tap_ctx;
-    struct counters *counters;         /* NULL: nobody counts */
-    const struct beside_hosts *beside; /* NULL: nobody sends beside */
-    const volatile int *stop;          /* not 0: end soon */
+    struct counters *counters;             /* NULL: nobody counts */
+    const struct background_hosts *beside; /* NULL: nobody sends beside */
+    const volatile int *stop;              /* not 0: end soon */
     bool terminal; /* stderr is one: progress is one line, else one now and then */
 };
 
@@ -43,7 +43,7 @@ struct bench_state {
     uint64_t events, frames; /* frames: each link that one takes counts */
     uint64_t trace;          /* hash over time, link and length of every frame */
     unsigned pool_peak;
-    struct steady steady; /* of the machine */
+    struct stopwatch steady; /* of the machine */
     unsigned threads;
 };
 
@@ -56,7 +56,7 @@ enum coll_algo bench_runs_by(struct bench *b, const struct row *r);
 struct net *bench_net(const struct bench *b);
 /* As comm_granted(), of the first rank. */
 void bench_granted(const struct bench *b, struct coll_grant *g);
-const struct beside *bench_beside(const struct bench *b); /* NULL: none */
+const struct background_flow *bench_background_flow(const struct bench *b); /* NULL: none */
 void bench_congestion(const struct bench *b, struct congestion *c);
 void bench_state(const struct bench *b, struct bench_state *s);
 /* All groups are given back, so that nothing is on any link any more. 0 or -ETIME: not everybody

@@ -247,7 +247,7 @@ static int write_json(const struct step_report *r)
                   "math_us", r->math_s * 1e6, "pipeline_us", r->bubble_s * 1e6, "collectives", uses,
                   "theory_us", theory, "hosts", sum_json(r, STEP_HOSTS), "switches",
                   sum_json(r, STEP_SWITCHES));
-    rc = j ? out_json(r->o->json, j, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) : -ENOMEM;
+    rc = j ? atomic_output_json(r->o->json, j, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) : -ENOMEM;
     json_decref(j);
     return rc;
 }

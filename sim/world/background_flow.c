@@ -16,10 +16,10 @@ struct record {
     double rate; /* GB/s */
 };
 
-struct beside {
+struct background_flow {
     const struct fabric *f;
     struct world *w;
-    struct beside_hosts hosts;
+    struct background_hosts hosts;
     struct flow *flow;
     double alone; /* GB/s */
     uint64_t bytes;
@@ -44,7 +44,8 @@ static int find_host(const struct fabric *f, const char *name, size_t len)
     return -ENOENT;
 }
 
-int beside_parse(const struct fabric *f, const char *text, struct beside_hosts *h, char *err)
+int background_flow_parse(const struct fabric *f, const char *text, struct background_hosts *h,
+                          char *err)
 {
     const char *colon = strchr(text, ':');
     int from = colon ? find_host(f, text, (size_t)(colon - text)) : -ENOENT;
@@ -61,21 +62,21 @@ int beside_parse(const struct fabric *f, const char *text, struct beside_hosts *
                  host_name(f, (uint16_t)from), host_name(f, (uint16_t)to));
         return -EINVAL;
     }
-    *h = (struct beside_hosts){(uint16_t)from, (uint16_t)to};
+    *h = (struct background_hosts){(uint16_t)from, (uint16_t)to};
     return 0;
 }
 
-int beside_create(struct beside **out, const struct fabric *f, struct world *w,
-                  const struct beside_hosts *h, unsigned first, char *err)
+int background_flow_create(struct background_flow **out, const struct fabric *f, struct world *w,
+                           const struct background_hosts *h, unsigned first, char *err)
 {
-    struct beside *b = calloc(1, sizeof(*b));
+    struct background_flow *b = calloc(1, sizeof(*b));
     struct fab_channel ch = {0};
     int rc = b ? 0 : -ENOMEM;
 
     *out = b;
     fabric_channels(f, h->from, h->to, &ch, 1);
     if (!rc) {
-        *b = (struct beside){.f = f, .w = w, .hosts = *h};
+        *b = (struct background_flow){.f = f, .w = w, .hosts = *h};
         rc = flow_create(&b->flow, w, first, ch.port_a, first + 1, ch.port_b);
     }
     if (!rc) {
@@ -87,12 +88,12 @@ int beside_create(struct beside **out, const struct fabric *f, struct world *w,
     snprintf(err, COMM_TEXT, "--beside: cannot send from %s to %s: %s", host_name(f, h->from),
              host_name(f, h->to),
              b && b->flow && *flow_error(b->flow) ? flow_error(b->flow) : strerror(-rc));
-    beside_destroy(b);
+    background_flow_destroy(b);
     *out = NULL;
     return rc;
 }
 
-void beside_destroy(struct beside *b)
+void background_flow_destroy(struct background_flow *b)
 {
     if (!b)
         return;
@@ -101,19 +102,19 @@ void beside_destroy(struct beside *b)
     free(b);
 }
 
-int beside_progress(struct beside *b)
+int background_flow_progress(struct background_flow *b)
 {
     return flow_progress(b->flow);
 }
 
-void beside_begin(struct beside *b)
+void background_flow_begin(struct background_flow *b)
 {
     b->begun_ps = world_now(b->w);
     b->bytes = flow_bytes(b->flow);
     flow_start(b->flow);
 }
 
-int beside_end(struct beside *b, const struct row *r, int place, char *err)
+int background_flow_end(struct background_flow *b, const struct row *r, int place, char *err)
 {
     int64_t time = world_now(b->w) - b->begun_ps;
     double rate =
@@ -137,7 +138,7 @@ int beside_end(struct beside *b, const struct row *r, int place, char *err)
     return 0;
 }
 
-void beside_print(const struct beside *b, FILE *out)
+void background_flow_print(const struct background_flow *b, FILE *out)
 {
     fprintf(out, "#\n# Beside it %s sends to %s: %.2f GB/s alone\n", host_name(b->f, b->hosts.from),
             host_name(b->f, b->hosts.to), b->alone);
@@ -146,7 +147,7 @@ void beside_print(const struct beside *b, FILE *out)
                 b->alone > 0 ? b->rec[i].rate / b->alone : 0.0);
 }
 
-json_t *beside_json(const struct beside *b)
+json_t *background_flow_json(const struct background_flow *b)
 {
     json_t *rows = json_array();
 

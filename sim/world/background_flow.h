@@ -11,26 +11,27 @@
 
 #include <stdio.h>
 
-struct beside;
+struct background_flow;
 struct json_t;
 
-struct beside_hosts {
+struct background_hosts {
     uint16_t from, to; /* by host_index */
 };
 
 /* "A:B". 0, or -EINVAL and err (COMM_TEXT bytes) says what was found and what is expected. */
-int beside_parse(const struct fabric *f, const char *text, struct beside_hosts *h, char *err);
+int background_flow_parse(const struct fabric *f, const char *text, struct background_hosts *h,
+                          char *err);
 /* From rank `first` of the world to the one behind it. Runs it alone for a while. 0 or -errno and
  * err. */
-int beside_create(struct beside **b, const struct fabric *f, struct world *w,
-                  const struct beside_hosts *h, unsigned first, char *err);
-void beside_destroy(struct beside *b); /* before its world; NULL: nothing */
+int background_flow_create(struct background_flow **b, const struct fabric *f, struct world *w,
+                           const struct background_hosts *h, unsigned first, char *err);
+void background_flow_destroy(struct background_flow *b); /* before its world; NULL: nothing */
 /* After each event of the world. 0 or -EIO: the flow has failed. */
-int beside_progress(struct beside *b);
-/* Around the timed operations of a row in one place. beside_end(): 0 or -errno and err. */
-void beside_begin(struct beside *b);
-int beside_end(struct beside *b, const struct row *r, int place, char *err);
-void beside_print(const struct beside *b, FILE *out);
-struct json_t *beside_json(const struct beside *b); /* NULL: no memory */
+int background_flow_progress(struct background_flow *b);
+/* Around the timed operations of a row in one place. background_flow_end(): 0 or -errno and err. */
+void background_flow_begin(struct background_flow *b);
+int background_flow_end(struct background_flow *b, const struct row *r, int place, char *err);
+void background_flow_print(const struct background_flow *b, FILE *out);
+struct json_t *background_flow_json(const struct background_flow *b); /* NULL: no memory */
 
 #endif

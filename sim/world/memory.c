@@ -125,7 +125,7 @@ struct rte_mempool *memory_frames(struct memory *m, unsigned n, unsigned threads
     m->bytes = frame_pool_bytes(n, lengths);
     m->at = NULL;
     snprintf(what, sizeof(what), " for %u frames (--frames)", n);
-    if (!room_has(m->bytes, m->bytes, what, err, size))
+    if (!host_resources_has(m->bytes, m->bytes, what, err, size))
         return NULL;
     if (!memory_start_eal(EAL_MIB + (unsigned)(n * sizeof(void *) * 2 / MIB)))
         m->at = take(m->bytes);

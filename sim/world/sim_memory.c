@@ -66,5 +66,5 @@ int sim_need_check(const struct sim_need *n, char *err, size_t size)
              " (fewer ranks or --payload none need less)",
              n->frames / MIB, (n->fabric + n->ranks) / MIB, n->coll.conns, n->coll.conn_bytes / MIB,
              n->coll.sched_bytes / MIB, (n->data + n->coll.data_bytes) / MIB);
-    return room_has(bytes, bytes + n->addresses, what, err, size) ? 0 : -ENOMEM;
+    return host_resources_has(bytes, bytes + n->addresses, what, err, size) ? 0 : -ENOMEM;
 }

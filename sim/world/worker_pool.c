@@ -23,13 +23,13 @@ struct gate {
 } __rte_cache_aligned;
 
 struct member {
-    struct crew *c;
+    struct worker_pool *c;
     pthread_t thread;
     unsigned k, lcore;
     bool failed;
 };
 
-struct crew {
+struct worker_pool {
     unsigned n, parts, cpu; /* cpu: the caller's */
     struct member *member;  /* [n] the first is the caller */
     atomic_uint *begun;     /* [parts] the last round in which it was */
@@ -64,7 +64,7 @@ static void wake(struct gate *g)
 
 /* ---- rounds ---- */
 
-static void done(struct crew *c)
+static void done(struct worker_pool *c)
 {
     if (atomic_fetch_sub(&c->left.word, 1) == 1)
         wake(&c->left);
@@ -72,7 +72,7 @@ static void done(struct crew *c)
 
 /* Where nobody has begun the part in this round. The round is not over then, and fn is of it; who
  * comes too late finds all parts begun, if not by this round then by a later one. */
-static void try(struct crew *c, unsigned part, unsigned round)
+static void try(struct worker_pool *c, unsigned part, unsigned round)
 {
     unsigned last = round - 1;
 
@@ -84,7 +84,7 @@ static void try(struct crew *c, unsigned part, unsigned round)
 }
 
 /* The member's own, then those that others would come to last. */
-static void take_part(struct crew *c, unsigned k, unsigned round)
+static void take_part(struct worker_pool *c, unsigned k, unsigned round)
 {
     unsigned from = k * c->parts / c->n, to = (k + 1) * c->parts / c->n;
 
@@ -95,13 +95,13 @@ static void take_part(struct crew *c, unsigned k, unsigned round)
             try(c, p, round);
 }
 
-static unsigned begin(struct crew *c, unsigned parts)
+static unsigned begin(struct worker_pool *c, unsigned parts)
 {
     atomic_store(&c->left.word, parts);
     return atomic_fetch_add(&c->round.word, 1) + 1;
 }
 
-static void await_all(struct crew *c)
+static void await_all(struct worker_pool *c)
 {
     unsigned left;
 
@@ -109,7 +109,7 @@ static void await_all(struct crew *c)
         await_change(&c->left, left);
 }
 
-void crew_run(struct crew *c, void (*fn)(void *arg, unsigned part), void *arg)
+void worker_pool_run(struct worker_pool *c, void (*fn)(void *arg, unsigned part), void *arg)
 {
     unsigned round;
 
@@ -143,7 +143,7 @@ static void spread(const struct member *m)
 static void *work(void *arg)
 {
     struct member *m = arg;
-    struct crew *c = m->c;
+    struct worker_pool *c = m->c;
     unsigned round = 0;
 
     spread(m);
@@ -166,7 +166,7 @@ static void *work(void *arg)
 /* ---- life ---- */
 
 /* Whether there is one more. */
-static bool add_member(struct crew *c)
+static bool add_member(struct worker_pool *c)
 {
     struct member *m = &c->member[c->n];
 
@@ -182,25 +182,25 @@ static bool add_member(struct crew *c)
     return !m->failed;
 }
 
-static void release(struct crew *c)
+static void release(struct worker_pool *c)
 {
     free(c->member);
     free(c->begun);
     free(c);
 }
 
-int crew_create(struct crew **out, unsigned n, unsigned parts)
+int worker_pool_create(struct worker_pool **out, unsigned n, unsigned parts)
 {
-    struct crew *c = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*c));
+    struct worker_pool *c = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*c));
 
     *out = NULL;
     if (!c)
         return -ENOMEM;
-    *c = (struct crew){.n = 1,
-                       .parts = parts,
-                       .cpu = (unsigned)sched_getcpu(),
-                       .member = calloc(n, sizeof(*c->member)),
-                       .begun = calloc(parts, sizeof(*c->begun))};
+    *c = (struct worker_pool){.n = 1,
+                              .parts = parts,
+                              .cpu = (unsigned)sched_getcpu(),
+                              .member = calloc(n, sizeof(*c->member)),
+                              .begun = calloc(parts, sizeof(*c->begun))};
     if (!c->member || !c->begun) {
         release(c);
         return -ENOMEM;
@@ -212,7 +212,7 @@ int crew_create(struct crew **out, unsigned n, unsigned parts)
     return 0;
 }
 
-void crew_destroy(struct crew *c)
+void worker_pool_destroy(struct worker_pool *c)
 {
     if (!c)
         return;
@@ -224,12 +224,12 @@ void crew_destroy(struct crew *c)
     release(c);
 }
 
-unsigned crew_size(const struct crew *c)
+unsigned worker_pool_size(const struct worker_pool *c)
 {
     return c->n;
 }
 
-unsigned crew_lcore(const struct crew *c, unsigned k)
+unsigned worker_pool_lcore(const struct worker_pool *c, unsigned k)
 {
     return c->member[k].lcore;
 }

@@ -10,16 +10,16 @@
 #ifndef TRIB_SIM_WORLD_WORKER_POOL_H
 #define TRIB_SIM_WORLD_WORKER_POOL_H
 
-struct crew;
+struct worker_pool;
 
 /* n threads, the caller counted, or as many of them as there can be; so many parts. 0 or -ENOMEM.
  */
-int crew_create(struct crew **c, unsigned n, unsigned parts);
-void crew_destroy(struct crew *c);
-unsigned crew_size(const struct crew *c);
-unsigned crew_lcore(const struct crew *c, unsigned k);
+int worker_pool_create(struct worker_pool **c, unsigned n, unsigned parts);
+void worker_pool_destroy(struct worker_pool *c);
+unsigned worker_pool_size(const struct worker_pool *c);
+unsigned worker_pool_lcore(const struct worker_pool *c, unsigned k);
 /* fn(arg, part) for each part, at the same time; what was written before is seen by fn, and what fn
  * wrote by the caller afterwards. */
-void crew_run(struct crew *c, void (*fn)(void *arg, unsigned part), void *arg);
+void worker_pool_run(struct worker_pool *c, void (*fn)(void *arg, unsigned part), void *arg);
 
 #endif

@@ -38,7 +38,7 @@ static int64_t busy_ps(const struct rank_port *p, struct rte_mbuf *m)
 /* A program that found nothing new would go back to sleep: it is not woken for each frame. */
 static void look(struct rank_port *p)
 {
-    uint64_t news = hca_news(p->hca);
+    uint64_t news = hca_activity_epoch(p->hca);
 
     if (news != p->seen)
         world_wake(p->r);
@@ -317,7 +317,7 @@ static int port_create(struct rank *r, unsigned i)
     if (rc)
         return rc;
     p->ep = hca_endpoint(p->hca);
-    lines_list_add(hca_lines(p->hca), p, sizeof(*p));
+    cacheline_list_add(hca_lines(p->hca), p, sizeof(*p));
     r->ctx[i] = ibv_open_device(hca_device(p->hca));
     if (!r->ctx[i])
         return -ENODEV;
@@ -344,7 +344,7 @@ static int rank_create(struct world *w, unsigned i, uint16_t *taken)
         at = &(*at)->next;
     *at = r;
     r->n_ports = f->nodes[r->node].n_ports;
-    r->port = lines_alloc(r->n_ports * sizeof(*r->port));
+    r->port = cacheline_alloc(r->n_ports * sizeof(*r->port));
     r->ctx = calloc(r->n_ports, sizeof(*r->ctx));
     if (!r->port || !r->ctx)
         return -ENOMEM;
@@ -376,7 +376,7 @@ int world_create(struct world **out, const struct world_cfg *cfg)
     for (unsigned i = 0; i < cfg->nranks; i++)
         ports += cfg->fab->nodes[cfg->fab->hosts[cfg->host_of_rank[i]]].n_ports;
     w->of_node = calloc(cfg->fab->n_nodes, sizeof(*w->of_node));
-    w->lane = lines_alloc(RTE_MAX_LCORE * sizeof(*w->lane));
+    w->lane = cacheline_alloc(RTE_MAX_LCORE * sizeof(*w->lane));
     w->awake = calloc(cfg->nranks / 64 + 1, sizeof(*w->awake));
     w->wakers = calloc(cfg->nranks / 4096 + 1, sizeof(*w->wakers));
     w->awaited = calloc(cfg->fab->n_nodes, sizeof(*w->awaited));
@@ -388,7 +388,7 @@ int world_create(struct world **out, const struct world_cfg *cfg)
     for (unsigned i = 0; !rc && i < cfg->nranks; i++)
         rc = rank_create(w, i, taken);
     if (!rc && cfg->threads > 1)
-        rc = world_gather_crew(w, ports);
+        rc = world_gather_workers(w, ports);
     free(taken);
     if (rc) {
         world_destroy(w);
@@ -421,7 +421,7 @@ void world_destroy(struct world *w)
         free(r->port);
         free(r->ctx);
     }
-    crew_destroy(w->crew);
+    worker_pool_destroy(w->crew);
     for (unsigned i = 0; w->lane && i < RTE_MAX_LCORE; i++)
         free(w->lane[i].kicked);
     free(w->lane);

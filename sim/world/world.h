@@ -70,7 +70,7 @@ void world_await(struct world *w, unsigned rank, bool on);
 /* Steps may follow, and whatever else a world can do. */
 void world_join(struct world *w);
 int64_t world_slice_end(const struct world *w, int64_t t_ps);
-/* Next rank from `from` on whose HCA has news (hca_news) since last asked; nranks when none. Clears
+/* Next rank from `from` on whose HCA has news (hca_activity_epoch) since last asked; nranks when none. Clears
  * its mark. */
 unsigned world_awake(struct world *w, unsigned from);
 /* Of the rank's ports, a bit each: whether a completion queue has something to poll. */

@@ -47,7 +47,7 @@ static void soon(void *ctx, uint16_t node, unsigned step)
 
 static void together(void *ctx, void (*fn)(void *arg, unsigned k), void *arg)
 {
-    crew_run(((struct world *)ctx)->crew, fn, arg);
+    worker_pool_run(((struct world *)ctx)->crew, fn, arg);
 }
 
 void world_await(struct world *w, unsigned rank, bool on)
@@ -84,7 +84,7 @@ void world_join(struct world *w)
 static void gather(struct world *w)
 {
     for (unsigned k = 1; k < world_threads(w); k++) {
-        struct lane *l = &w->lane[crew_lcore(w->crew, k)];
+        struct lane *l = &w->lane[worker_pool_lcore(w->crew, k)];
 
         w->first->hash += l->hash;
         w->first->frames += l->frames;
@@ -134,14 +134,14 @@ int world_open_lane(struct world *w, unsigned lcore, size_t ports)
     return w->lane[lcore].kicked ? 0 : -ENOMEM;
 }
 
-int world_gather_crew(struct world *w, size_t ports)
+int world_gather_workers(struct world *w, size_t ports)
 {
     int shares = net_share(w->net, w->cfg.threads * SHARES_A_THREAD), rc;
 
     if (shares <= 1)
         return RTE_MIN(shares, 0);
-    rc = crew_create(&w->crew, RTE_MIN(w->cfg.threads, (unsigned)shares), (unsigned)shares);
-    for (unsigned k = 1; !rc && k < crew_size(w->crew); k++)
-        rc = world_open_lane(w, crew_lcore(w->crew, k), ports);
+    rc = worker_pool_create(&w->crew, RTE_MIN(w->cfg.threads, (unsigned)shares), (unsigned)shares);
+    for (unsigned k = 1; !rc && k < worker_pool_size(w->crew); k++)
+        rc = world_open_lane(w, worker_pool_lcore(w->crew, k), ports);
     return rc;
 }

@@ -204,7 +204,7 @@ int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
 }
 
 void net_list_lines(struct net *n, uint16_t node, uint16_t port, unsigned slot,
-                    const struct lines_list *lines)
+                    const struct cacheline_list *lines)
 {
     if (n->cfg.fab->nodes[node].kind == FAB_HOST)
         nic_list_lines(net_node(n, node), port, slot, lines);
@@ -234,11 +234,11 @@ int net_restart(struct net *n, uint16_t node, int64_t now_ps)
     return rc;
 }
 
-void net_set_blip(struct net *n, int64_t ps)
+void net_set_link_down_grace(struct net *n, int64_t ps)
 {
     for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++)
         if (n->node[i])
-            n->node[i]->blip_ps = ps;
+            n->node[i]->link_down_grace_ps = ps;
 }
 
 void net_set_stall(struct net *n, int64_t ps)
@@ -390,7 +390,7 @@ int net_create(struct net **out, const struct net_cfg *cfg)
     for (uint16_t i = 0; i < cfg->fab->n_nodes; i++)
         for (uint16_t p = 0; p < cfg->fab->nodes[i].n_ports; p++)
             n->n_src += cfg->fab->nodes[i].ports[p].link == FAB_NONE;
-    n->src = lines_alloc((n->n_src + 1u) * sizeof(*n->src));
+    n->src = cacheline_alloc((n->n_src + 1u) * sizeof(*n->src));
     n->node = calloc(cfg->fab->n_nodes + 1u, sizeof(struct node *));
     n->link_down = calloc(cfg->fab->n_links + 1u, sizeof(*n->link_down));
     n->cut = calloc(cfg->fab->n_links + 1u, sizeof(*n->cut));

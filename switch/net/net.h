@@ -106,7 +106,7 @@ int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
                const struct endpoint *ep);
 /* What an endpoint of a host, attached there, will look at whenever something comes for it. */
 void net_list_lines(struct net *n, uint16_t node, uint16_t port, unsigned slot,
-                    const struct lines_list *lines);
+                    const struct cacheline_list *lines);
 /* The process is gone: `down` is told to the aggregation nodes that it was a member at (PEER_DOWN
  * from its NIC). */
 void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps);
@@ -145,8 +145,8 @@ bool net_link_up(const struct net *n, unsigned link); /* as net_set_link left it
  */
 void net_set_ahead(struct net *n, int64_t ahead_ps);
 /* So long a host's own link may be down before its switch takes the host for lost, and ends the
- * groups that it is a member of; 0: not at all. It begins with NODE_BLIP_PS. */
-void net_set_blip(struct net *n, int64_t ps);
+ * groups that it is a member of; 0: not at all. It begins with NODE_LINK_DOWN_GRACE_PS. */
+void net_set_link_down_grace(struct net *n, int64_t ps);
 /* For so long a process may hold up others of its host (nic.h). It begins with NIC_STALL_PS. */
 void net_set_stall(struct net *n, int64_t ps);
 /* The net was not advanced for some time before that, because its driver was late: processes are

@@ -16,7 +16,7 @@
  *
  * Rejected: one heap of all events, with what the next ones need prefetched: the state of an event
  * is found through chains of pointers that are themselves in no cache. Node by node, a node's
- * events are known long before its turn, and net_soon.c follows those chains meanwhile.
+ * events are known long before its turn, and net_prefetch.c follows those chains meanwhile.
  */
 #include "switch/net/net_priv.h"
 
@@ -104,7 +104,7 @@ static void run_event(struct net *n, uint16_t node, uint32_t i)
         heap_set(&p->heap, i, egress_next_arrival(s->e));
         net_arrive(n, s, m, cnt);
         if (s->read)
-            egress_soon_body(s->e);
+            egress_prefetch_body(s->e);
     }
 }
 
@@ -128,10 +128,10 @@ static void run_node(struct net *n, uint16_t node, int64_t end_ps, const struct 
 static void run_side(struct net *n, struct share *sh, const struct side *side, int64_t end_ps,
                      const struct net_turn *turn)
 {
-    soon_begin(n, sh, side, end_ps);
+    prefetch_begin(n, sh, side, end_ps);
     for (uint32_t k = 0; k < side->n; k++)
         if (n->apart->due[side->node[k]] < end_ps) {
-            soon_turn(n, sh, side, end_ps);
+            prefetch_turn(n, sh, side, end_ps);
             run_node(n, side->node[k], end_ps, turn);
         }
 }
@@ -155,13 +155,13 @@ static void run_hosts(void *net, unsigned k)
     take_notes(n, sh, false);
     sh->noted_ps = PS_NEVER;
     sh->went = false;
-    soon_begin(n, sh, &sh->hosts, a->end_ps);
+    prefetch_begin(n, sh, &sh->hosts, a->end_ps);
     for (uint32_t h = 0; h < sh->hosts.n; h++) {
         uint16_t i = sh->hosts.node[h];
 
         if (a->due[i] >= a->end_ps)
             continue;
-        soon_turn(n, sh, &sh->hosts, a->end_ps);
+        prefetch_turn(n, sh, &sh->hosts, a->end_ps);
         run_node(n, i, a->mid_ps, a->turn);
         if (a->turn->awaited(a->turn->ctx, i)) {
             run_node(n, i, a->end_ps, a->turn);

@@ -6,7 +6,7 @@
  * happens otherwise than foreseen is served as well.
  *
  * The last two steps are for what hangs on a host's port, an HCA with its queue pairs: that is too
- * long a chain, so the endpoint keeps a list of its lines (struct lines_list), and all of them are
+ * long a chain, so the endpoint keeps a list of its lines (struct cacheline_list), and all of them are
  * asked for at once. At a switch they are for where the first frame of a link goes. Processes of
  * hosts are asked for by whoever has them (net_turn.soon).
  */
@@ -72,15 +72,15 @@ static void ask(struct net *n, struct node *nd, const struct source *s, unsigned
         rte_prefetch0(back);
         break;
     case 4:
-        egress_soon(s->e, starts);
+        egress_prefetch(s->e, starts);
         ask_port(nd, starts ? s->port : s->peer_port, 0);
         if (answered) {
-            egress_soon(back->e, true);
+            egress_prefetch(back->e, true);
             rte_prefetch0(&n->apart->place[nd->id].heap.place[back->starts]);
         }
         break;
     default:
-        egress_soon_frame(s->e, starts);
+        egress_prefetch_frame(s->e, starts);
         ask_port(nd, starts ? s->port : s->peer_port, 1);
     }
 }
@@ -99,7 +99,7 @@ static void run_step(struct net *n, struct soon *s, bool host, unsigned step, in
         rte_prefetch0((char *)nd + RTE_CACHE_LINE_SIZE);
         break;
     case 1:
-        lines_soon(p->heap.a, p->heap.n * sizeof(*p->heap.a));
+        cacheline_prefetch(p->heap.a, p->heap.n * sizeof(*p->heap.a));
         break;
     case 2:
         gather(s, p, end_ps);
@@ -114,7 +114,7 @@ static void run_step(struct net *n, struct soon *s, bool host, unsigned step, in
     }
 }
 
-void soon_turn(struct net *n, struct share *sh, const struct side *side, int64_t end_ps)
+void prefetch_turn(struct net *n, struct share *sh, const struct side *side, int64_t end_ps)
 {
     unsigned steps = n->attached < SOON_MANY ? SOON_NEAR : SOON_STEPS;
     const int64_t *due = n->apart->due;
@@ -133,12 +133,12 @@ void soon_turn(struct net *n, struct share *sh, const struct side *side, int64_t
     sh->turn++;
 }
 
-void soon_begin(struct net *n, struct share *sh, const struct side *side, int64_t end_ps)
+void prefetch_begin(struct net *n, struct share *sh, const struct side *side, int64_t end_ps)
 {
     sh->look = 0;
     sh->turn = SOON_STEPS;
     for (unsigned k = 0; k < SOON_STEPS; k++)
         sh->soon[k].node = FAB_NONE;
     for (unsigned k = 0; k + 1 < SOON_STEPS; k++)
-        soon_turn(n, sh, side, end_ps);
+        prefetch_turn(n, sh, side, end_ps);
 }

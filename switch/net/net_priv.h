@@ -90,7 +90,7 @@ struct share {
     unsigned id;
     bool went; /* hosts of it, beyond the middle of the slice */
 
-    /* net_soon.c: nodes that come soon, the next one's at `turn` */
+    /* net_prefetch.c: nodes that come soon, the next one's at `turn` */
     uint32_t turn, look; /* look: the node of its side from which on the next is looked for */
     struct soon {
         uint16_t node; /* FAB_NONE: there are no more */
@@ -118,9 +118,9 @@ struct apart {
 
 enum { SIDE_UNKNOWN, SIDE_NEAR, SIDE_FAR };
 
-/* net_soon.c: before the first node of a side, and before each that runs */
-void soon_begin(struct net *n, struct share *sh, const struct side *side, int64_t end_ps);
-void soon_turn(struct net *n, struct share *sh, const struct side *side, int64_t end_ps);
+/* net_prefetch.c: before the first node of a side, and before each that runs */
+void prefetch_begin(struct net *n, struct share *sh, const struct side *side, int64_t end_ps);
+void prefetch_turn(struct net *n, struct share *sh, const struct side *side, int64_t end_ps);
 
 /* net_apart.c */
 void apart_set_tick(struct net *n, uint16_t node, int64_t t);

@@ -184,8 +184,8 @@ static int fill_shares(struct net *n)
         at = fill_side(n, true, false, sh, &sh->hosts, at);
         at = fill_side(n, false, false, sh, &sh->near, at);
         at = fill_side(n, false, true, sh, &sh->far, at);
-        sh->near_of = lines_alloc(a->n_shares * sizeof(struct notes));
-        sh->far_of = lines_alloc(a->n_shares * sizeof(struct notes));
+        sh->near_of = cacheline_alloc(a->n_shares * sizeof(struct notes));
+        sh->far_of = cacheline_alloc(a->n_shares * sizeof(struct notes));
         if (!sh->near_of || !sh->far_of)
             return -ENOMEM;
     }
@@ -238,11 +238,11 @@ static int create(struct net *n, unsigned shares)
 
     if (a) {
         a->due = calloc(nodes + 1u, sizeof(*a->due));
-        a->place = lines_alloc((nodes + 1u) * sizeof(*a->place));
+        a->place = cacheline_alloc((nodes + 1u) * sizeof(*a->place));
         a->all = calloc(2u * n->n_src + 1u, sizeof(struct source *));
         a->order = calloc(nodes + 1u, sizeof(*a->order));
         a->side = calloc(nodes + 1u, sizeof(*a->side));
-        a->share = lines_alloc(shares * sizeof(*a->share));
+        a->share = cacheline_alloc(shares * sizeof(*a->share));
     }
     if (a && a->due && a->place && a->all && a->order && a->side && a->share) {
         a->two = find_far(n->cfg.fab, a->side, a->order);

@@ -437,15 +437,15 @@ uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t 
     uint16_t k = arrived(&e->flight, m, n, now_ps);
 
     if (e->flight.n)
-        frame_soon(e->flight.first);
+        frame_prefetch(e->flight.first);
     return k;
 }
 
-void egress_soon(const struct egress *e, bool starts)
+void egress_prefetch(const struct egress *e, bool starts)
 {
     rte_prefetch0(&e->flight);
     if (starts)
-        lines_soon(e, offsetof(struct egress, cfg));
+        cacheline_prefetch(e, offsetof(struct egress, cfg));
 }
 
 const struct rte_mbuf *egress_arriving(const struct egress *e)
@@ -453,15 +453,15 @@ const struct rte_mbuf *egress_arriving(const struct egress *e)
     return e->flight.n ? e->flight.first : NULL;
 }
 
-void egress_soon_frame(const struct egress *e, bool starts)
+void egress_prefetch_frame(const struct egress *e, bool starts)
 {
     const struct line *l = starts ? &e->q[FRAME_LOSSLESS].line : &e->flight;
 
     if (l->n)
-        frame_soon(l->first);
+        frame_prefetch(l->first);
 }
 
-void egress_soon_body(const struct egress *e)
+void egress_prefetch_body(const struct egress *e)
 {
     const struct rte_mbuf *m = e->flight.first;
 

@@ -114,12 +114,12 @@ void egress_start(struct egress *e, int64_t now_ps);
 uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
 /* What a start, or an arrival, will look at is on its way into the CPU's caches: of the queue, and,
  * some time later, of its next frame. */
-void egress_soon(const struct egress *e, bool starts);
+void egress_prefetch(const struct egress *e, bool starts);
 /* The frame that arrives first; NULL: none is on the link. */
 const struct rte_mbuf *egress_arriving(const struct egress *e);
-void egress_soon_frame(const struct egress *e, bool starts);
+void egress_prefetch_frame(const struct egress *e, bool starts);
 /* All of the frame that arrives next, which its receiver will read; it is near already. */
-void egress_soon_body(const struct egress *e);
+void egress_prefetch_body(const struct egress *e);
 int64_t egress_next_start(const struct egress *e);
 int64_t egress_next_arrival(const struct egress *e);
 

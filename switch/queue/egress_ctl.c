@@ -178,7 +178,7 @@ const struct egress_faults *egress_faults(const struct egress *e)
 
 int egress_create(struct egress **out, const struct egress_cfg *cfg)
 {
-    struct egress *e = lines_alloc(sizeof(*e));
+    struct egress *e = cacheline_alloc(sizeof(*e));
 
     *out = NULL;
     if (!e)

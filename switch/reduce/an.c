@@ -166,7 +166,7 @@ static void an_tick(void *ctx, int64_t now_ps)
                 group_ask(g);
         }
         for (unsigned i = 0; i < AN_PARTINGS; i++)
-            parting_tick(a, &a->parting[i]);
+            tombstone_tick(a, &a->parting[i]);
         if (a->mm)
             mm_tick(a->mm);
         an_retime(a);

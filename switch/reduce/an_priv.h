@@ -89,7 +89,7 @@ struct an_input {
 /* Who sends elements in a message, and who gets them: child indexes. FAB_NONE: somebody who is not
  * below this AN. */
 #define AN_CAST_ALL 0xfffeu
-struct an_cast {
+struct an_fanout {
     uint16_t from, to, not_to;
 };
 
@@ -127,12 +127,12 @@ struct an_group {
     uint16_t n, n_joined, n_left;
     struct an_edge up; /* unused at the top */
 
-    uint64_t next;       /* first slot not yet reduced */
-    uint64_t results;    /* slots whose result has gone to the children */
-    struct agg_hdr cur;  /* message being reduced */
-    uint64_t cur_first;  /* its first slot */
-    struct an_cast cast; /* of cur */
-    bool root_known;     /* the last one asked for, and the child that it is or is below */
+    uint64_t next;         /* first slot not yet reduced */
+    uint64_t results;      /* slots whose result has gone to the children */
+    struct agg_hdr cur;    /* message being reduced */
+    uint64_t cur_first;    /* its first slot */
+    struct an_fanout cast; /* of cur */
+    bool root_known;       /* the last one asked for, and the child that it is or is below */
     uint16_t root, root_child;
     arith_fn kernel;
     uint32_t elem;        /* bytes of an element */
@@ -155,7 +155,7 @@ struct an_group {
 };
 
 /* Somebody who was at the other end of an edge of a group that is over. */
-struct an_parted {
+struct an_tombstone_peer {
     struct an_addr addr;
     uint32_t qpn, psn, xid;
     uint32_t own_qpn, own_psn; /* our end: what a LEAVE names */
@@ -164,7 +164,7 @@ struct an_parted {
     uint8_t owed; /* message to be repeated until answered: AGG_ABORT, AGG_LEAVE, 0 */
 };
 
-struct an_parting {
+struct an_tombstone {
     bool used, aborted;
     uint16_t tree;
     uint32_t id;
@@ -176,7 +176,7 @@ struct an_parting {
     unsigned tries;
     int64_t deadline, expires;
     unsigned n;
-    struct an_parted peer[AN_MAX_CHILDREN + 1];
+    struct an_tombstone_peer peer[AN_MAX_CHILDREN + 1];
 };
 
 /* A control message that waits for an_settle(): which receive buffer it is in. */
@@ -199,11 +199,11 @@ struct an {
     uint32_t next_xid;
     uint64_t psn_state;
     int64_t now;   /* of the call in progress */
-    int64_t timer; /* earliest deadline of groups and partings */
+    int64_t timer; /* earliest deadline of groups and tombstones */
     LIST_HEAD(an_groups, an_group) groups;
     SLIST_HEAD(an_doomed, an_group) doomed;
-    struct an_parting *parting; /* [AN_PARTINGS] */
-    uint32_t next_parting;
+    struct an_tombstone *parting; /* [AN_PARTINGS] */
+    uint32_t next_tombstone;
     struct wqe data,
         say;       /* of every data send, every control message: only what differs is set again */
     struct mm *mm; /* NULL: no multimem */
@@ -236,15 +236,15 @@ enum agg_status stream_packet(struct an_stream *rx, const struct roce_pkt *k, un
                               uint32_t mtu, const char **what);
 
 /* cast.c */
-struct an_cast cast_of(struct an_group *g, const struct agg_hdr *h);
-bool cast_sends(const struct an_cast *c, unsigned i);
+struct an_fanout fanout_of(struct an_group *g, const struct agg_hdr *h);
+bool fanout_sends(const struct an_fanout *c, unsigned i);
 /* Whether this edge may send a message with this header, as far as root and elements go. */
-enum agg_status cast_check(struct an_group *g, const struct an_edge *e, const struct agg_hdr *h,
-                           const char **what);
+enum agg_status fanout_check(struct an_group *g, const struct an_edge *e, const struct agg_hdr *h,
+                             const char **what);
 /* To an edge; the queue pair takes a reference of its own. */
-void cast_post(struct an_edge *e, const struct an_piece *p);
-void cast_post_empty(struct an_edge *e, const struct agg_hdr *h, uint8_t type);
-void cast_down(struct an_group *g, const struct agg_hdr *h, const struct an_piece *p);
+void fanout_post(struct an_edge *e, const struct an_piece *p);
+void fanout_post_empty(struct an_edge *e, const struct agg_hdr *h, uint8_t type);
+void fanout_down(struct an_group *g, const struct agg_hdr *h, const struct an_piece *p);
 
 /* slot.c */
 enum sink_verdict slot_input(struct an_edge *e, const struct roce_pkt *k, struct rte_mbuf *m);
@@ -292,19 +292,20 @@ const char *group_me(const struct an_group *g);
 bool group_in_operation(const struct an_group *g);
 
 /* parting.c */
-struct an_parting *parting_new(struct an_group *g, bool aborted);
-void parting_add(struct an_parting *p, const struct an_edge *e, bool up, enum agg_type owed);
+struct an_tombstone *tombstone_new(struct an_group *g, bool aborted);
+void tombstone_add(struct an_tombstone *p, const struct an_edge *e, bool up, enum agg_type owed);
 /* A parting of this group and key that has not expired. */
-struct an_parting *parting_find(struct an *a, uint16_t tree, uint32_t id, uint64_t key);
+struct an_tombstone *tombstone_find(struct an *a, uint16_t tree, uint32_t id, uint64_t key);
 /* Whoever was at this address and queue pair; NULL: nobody. */
-struct an_parted *parting_peer(struct an_parting *p, const struct an_addr *from, uint32_t qpn);
+struct an_tombstone_peer *tombstone_peer(struct an_tombstone *p, const struct an_addr *from,
+                                         uint32_t qpn);
 /* An answer has come from there. */
-void parting_answered(struct an *a, const struct an_addr *from, const struct agg_ctl *c,
-                      enum agg_type owed);
+void tombstone_answered(struct an *a, const struct an_addr *from, const struct agg_ctl *c,
+                        enum agg_type owed);
 /* The parent has granted what nobody waits for any more (a JOIN that came late): it is told to take
  * it back. */
-void parting_granted(struct an *a, const struct an_addr *from, const struct agg_ctl *c);
-void parting_tell(struct an *a, struct an_parting *p); /* says to everybody what is owed */
-void parting_tick(struct an *a, struct an_parting *p);
+void tombstone_granted(struct an *a, const struct an_addr *from, const struct agg_ctl *c);
+void tombstone_tell(struct an *a, struct an_tombstone *p); /* says to everybody what is owed */
+void tombstone_tick(struct an *a, struct an_tombstone *p);
 
 #endif

@@ -226,9 +226,9 @@ static enum agg_status join_edge(struct an_group *g, struct an_edge *e, const st
 /* A JOIN of a group that is over: true when that is all there is to it. */
 static bool join_too_late(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
 {
-    struct an_parting *p = parting_find(a, rte_be_to_cpu_16(c->tree), rte_be_to_cpu_32(c->group),
-                                        rte_be_to_cpu_64(c->key));
-    struct an_parted *q = p ? parting_peer(p, from, rte_be_to_cpu_32(c->qpn)) : NULL;
+    struct an_tombstone *p = tombstone_find(a, rte_be_to_cpu_16(c->tree),
+                                            rte_be_to_cpu_32(c->group), rte_be_to_cpu_64(c->key));
+    struct an_tombstone_peer *q = p ? tombstone_peer(p, from, rte_be_to_cpu_32(c->qpn)) : NULL;
 
     if (p && p->aborted) {
         control_refuse(a, from, c, p->status, p->text);
@@ -281,7 +281,7 @@ static void on_join_reply(struct an *a, const struct an_addr *from, const struct
     char text[AN_TEXT];
 
     if (!g && st == AGG_OK)
-        parting_granted(a, from, c);
+        tombstone_granted(a, from, c);
     if (!g || g->top || g->state != GROUP_ASKING || from->ip != g->up.addr.ip ||
         from->qpn != AGG_QPN || g->xid != rte_be_to_cpu_32(c->xid))
         return; /* answered before, or nobody asked */
@@ -306,12 +306,12 @@ static void on_leave(struct an *a, const struct an_addr *from, const struct agg_
     struct agg_ctl r = answer_to(c, AGG_OK);
     char who[48];
 
-    if (!g && !parting_find(a, rte_be_to_cpu_16(c->tree), rte_be_to_cpu_32(c->group),
-                            rte_be_to_cpu_64(c->key)))
+    if (!g && !tombstone_find(a, rte_be_to_cpu_16(c->tree), rte_be_to_cpu_32(c->group),
+                              rte_be_to_cpu_64(c->key)))
         r.status = RTE_BE16(AGG_E_NO_GROUP);
     else if (g && !e)
         r.status = RTE_BE16(AGG_E_NOT_MEMBER);
-    parting_answered(a, from, c, AGG_ABORT);
+    tombstone_answered(a, from, c, AGG_ABORT);
     an_say(a, from, AGG_LEAVE_REPLY, &r);
     if (!e || e->state == EDGE_LEFT)
         return;
@@ -419,13 +419,13 @@ void control_input(struct an *a, const struct an_addr *from, const void *p, uint
         on_leave(a, from, &c);
         break;
     case AGG_LEAVE_REPLY:
-        parting_answered(a, from, &c, AGG_LEAVE);
+        tombstone_answered(a, from, &c, AGG_LEAVE);
         break;
     case AGG_ABORT:
         on_abort(a, from, &c);
         break;
     case AGG_ABORT_ACK:
-        parting_answered(a, from, &c, AGG_ABORT);
+        tombstone_answered(a, from, &c, AGG_ABORT);
         break;
     case AGG_PEER_DOWN:
         on_peer_down(a, from, &c);

@@ -35,9 +35,9 @@ static uint16_t root_child(struct an_group *g, const struct agg_hdr *h)
     return g->root_child;
 }
 
-struct an_cast cast_of(struct an_group *g, const struct agg_hdr *h)
+struct an_fanout fanout_of(struct an_group *g, const struct agg_hdr *h)
 {
-    struct an_cast c = {AN_CAST_ALL, AN_CAST_ALL, AN_CAST_ALL};
+    struct an_fanout c = {AN_CAST_ALL, AN_CAST_ALL, AN_CAST_ALL};
 
     if (h->coll == AGG_BROADCAST) {
         c.from = root_child(g, h);
@@ -49,20 +49,20 @@ struct an_cast cast_of(struct an_group *g, const struct agg_hdr *h)
     return c;
 }
 
-bool cast_sends(const struct an_cast *c, unsigned i)
+bool fanout_sends(const struct an_fanout *c, unsigned i)
 {
     return c->from == AN_CAST_ALL || c->from == i;
 }
 
-static bool cast_gets(const struct an_cast *c, unsigned i)
+static bool fanout_gets(const struct an_fanout *c, unsigned i)
 {
     return (c->to == AN_CAST_ALL || c->to == i) && c->not_to != i;
 }
 
-enum agg_status cast_check(struct an_group *g, const struct an_edge *e, const struct agg_hdr *h,
-                           const char **what)
+enum agg_status fanout_check(struct an_group *g, const struct an_edge *e, const struct agg_hdr *h,
+                             const char **what)
 {
-    struct an_cast c;
+    struct an_fanout c;
 
     if (h->coll != AGG_REDUCE && h->coll != AGG_BROADCAST)
         return AGG_OK;
@@ -73,8 +73,8 @@ enum agg_status cast_check(struct an_group *g, const struct an_edge *e, const st
     if (g->window < AGG_MSG_PKTS)
         return AGG_E_OP_UNSUPPORTED;
     *what = "elements of a member that has none, or none of one that has";
-    c = cast_of(g, h);
-    if (e != &g->up && agg_is_empty(h) == cast_sends(&c, (unsigned)(e - g->child)))
+    c = fanout_of(g, h);
+    if (e != &g->up && agg_is_empty(h) == fanout_sends(&c, (unsigned)(e - g->child)))
         return AGG_E_PROTOCOL;
     *what = "";
     return AGG_OK;
@@ -109,12 +109,12 @@ static bool post_piece(struct an_edge *e, const struct an_piece *p, bool given)
     return post(e, w);
 }
 
-void cast_post(struct an_edge *e, const struct an_piece *p)
+void fanout_post(struct an_edge *e, const struct an_piece *p)
 {
     post_piece(e, p, false);
 }
 
-void cast_post_empty(struct an_edge *e, const struct agg_hdr *h, uint8_t type)
+void fanout_post_empty(struct an_edge *e, const struct agg_hdr *h, uint8_t type)
 {
     struct wqe *w = &e->g->a->data;
     struct agg_hdr own = *h;
@@ -133,18 +133,18 @@ void cast_post_empty(struct an_edge *e, const struct agg_hdr *h, uint8_t type)
 /* One slot's result: its elements to those that get them; the others hear of it at the end of the
  * message. References for all of them are taken at once: a locked addition each would wait for the
  * stores of the sum. */
-void cast_down(struct an_group *g, const struct agg_hdr *h, const struct an_piece *p)
+void fanout_down(struct an_group *g, const struct agg_hdr *h, const struct an_piece *p)
 {
-    struct an_cast c = cast_of(g, h);
+    struct an_fanout c = fanout_of(g, h);
     uint16_t spare = p->m ? g->n : 0;
 
     if (p->m)
         rte_mbuf_refcnt_update(p->m, (int16_t)spare);
     for (unsigned i = 0; i < g->n && !g->doomed; i++) {
-        if (cast_gets(&c, i))
+        if (fanout_gets(&c, i))
             spare -= post_piece(&g->child[i], p, p->m) && p->m;
         else if (p->last)
-            cast_post_empty(&g->child[i], h, AGG_RESULT);
+            fanout_post_empty(&g->child[i], h, AGG_RESULT);
     }
     if (spare) /* the caller has one, so these are not the last */
         rte_mbuf_refcnt_update(p->m, (int16_t)-spare);

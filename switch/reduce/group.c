@@ -403,24 +403,24 @@ void group_refuse(struct an_group *g, enum agg_status status, const char *text)
                            status, text);
     }
     if (status == AGG_E_PARENT) { /* it may have granted, and its answer was lost */
-        struct an_parting *p = parting_new(g, false);
+        struct an_tombstone *p = tombstone_new(g, false);
 
-        parting_add(p, &g->up, true, AGG_LEAVE);
-        parting_tell(a, p);
+        tombstone_add(p, &g->up, true, AGG_LEAVE);
+        tombstone_tell(a, p);
     }
     group_free(g);
 }
 
 void group_end(struct an_group *g)
 {
-    struct an_parting *p = parting_new(g, false);
+    struct an_tombstone *p = tombstone_new(g, false);
 
     for (unsigned i = 0; i < g->n; i++)
         if (g->child[i].state != EDGE_NONE)
-            parting_add(p, &g->child[i], false, 0);
+            tombstone_add(p, &g->child[i], false, 0);
     if (!g->top)
-        parting_add(p, &g->up, true, AGG_LEAVE);
-    parting_tell(g->a, p);
+        tombstone_add(p, &g->up, true, AGG_LEAVE);
+    tombstone_tell(g->a, p);
     g->a->cnt.groups_ended++;
     group_free(g);
 }
@@ -457,7 +457,7 @@ void group_lost(struct an_group *g, struct an_edge *e)
 void group_abort(struct an_group *g)
 {
     struct an *a = g->a;
-    struct an_parting *p = parting_new(g, true);
+    struct an_tombstone *p = tombstone_new(g, true);
 
     SLIST_REMOVE(&a->doomed, g, an_group, doomed_link);
     for (unsigned i = 0; i < g->n; i++) {
@@ -465,11 +465,11 @@ void group_abort(struct an_group *g)
         bool there = e->state == EDGE_PENDING || e->state == EDGE_JOINED;
 
         if (e->state != EDGE_NONE)
-            parting_add(p, e, false, there && e != g->culprit ? AGG_ABORT : 0);
+            tombstone_add(p, e, false, there && e != g->culprit ? AGG_ABORT : 0);
     }
     if (!g->top && g->culprit != &g->up)
-        parting_add(p, &g->up, true, AGG_ABORT);
-    parting_tell(a, p);
+        tombstone_add(p, &g->up, true, AGG_ABORT);
+    tombstone_tell(a, p);
     a->cnt.aborts++;
     group_free(g);
 }

@@ -81,7 +81,7 @@ static void begin_message(struct an_group *g, const struct an_slot *s)
 {
     g->cur = s->hdr;
     g->cur_first = g->next;
-    g->cast = cast_of(g, &s->hdr);
+    g->cast = fanout_of(g, &s->hdr);
     g->kernel = arith_kernel(s->hdr.op, s->hdr.dtype);
     g->elem = dtype_size(s->hdr.dtype);
     g->a->cnt.messages++;
@@ -131,11 +131,11 @@ static void combine(struct an_group *g, const struct an_input *in, uint8_t *out,
 static void send_on(struct an_group *g, const struct an_piece *p)
 {
     if (g->top)
-        cast_down(g, &g->cur, p);
+        fanout_down(g, &g->cur, p);
     else if (g->cast.from != FAB_NONE)
-        cast_post(&g->up, p);
+        fanout_post(&g->up, p);
     else if (p->last)
-        cast_post_empty(&g->up, &g->cur, AGG_DATA);
+        fanout_post_empty(&g->up, &g->cur, AGG_DATA);
 }
 
 /* Those of the slot that most likely is next; they came in long ago. */
@@ -315,7 +315,7 @@ static enum sink_verdict data_input(struct an_edge *e, const struct roce_pkt *k,
     }
     st = stream_packet(&e->rx, k, AGG_DATA, g->mtu, &what);
     if (st == AGG_OK && head)
-        st = cast_check(g, e, &e->rx.hdr, &what);
+        st = fanout_check(g, e, &e->rx.hdr, &what);
     if (st != AGG_OK) {
         doom_packet(e, st, what);
         return SINK_COPIED;
@@ -346,7 +346,7 @@ static enum sink_verdict result_input(struct an_edge *e, const struct roce_pkt *
 
     st = stream_packet(&e->rx, k, AGG_RESULT, g->mtu, &what);
     if (st == AGG_OK && p.head)
-        st = cast_check(g, e, &e->rx.hdr, &what);
+        st = fanout_check(g, e, &e->rx.hdr, &what);
     if (st == AGG_OK && g->results + (e->rx.slots - before) > g->next)
         st = AGG_E_PROTOCOL, what = "result of a slot that was not sent";
     if (st != AGG_OK) {
@@ -356,7 +356,7 @@ static enum sink_verdict result_input(struct an_edge *e, const struct roce_pkt *
     g->a->cnt.results += e->rx.slots - before;
     if (agg_is_empty(&e->rx.hdr)) {
         for (unsigned i = 0; i < g->n && !g->doomed; i++)
-            cast_post_empty(&g->child[i], &e->rx.hdr, AGG_RESULT);
+            fanout_post_empty(&g->child[i], &e->rx.hdr, AGG_RESULT);
         g->results += e->rx.slots - before;
         return SINK_COPIED;
     }
@@ -365,7 +365,7 @@ static enum sink_verdict result_input(struct an_edge *e, const struct roce_pkt *
     else
         rte_pktmbuf_free(m);
     p.last = !e->rx.left;
-    cast_down(g, &e->rx.hdr, &p);
+    fanout_down(g, &e->rx.hdr, &p);
     rte_pktmbuf_free(p.m);
     return SINK_TAKEN;
 }

@@ -8,12 +8,12 @@
 
 #include <string.h>
 
-struct an_parting *parting_new(struct an_group *g, bool aborted)
+struct an_tombstone *tombstone_new(struct an_group *g, bool aborted)
 {
     struct an *a = g->a;
-    struct an_parting *p = &a->parting[a->next_parting++ % AN_PARTINGS];
+    struct an_tombstone *p = &a->parting[a->next_tombstone++ % AN_PARTINGS];
 
-    memset(p, 0, offsetof(struct an_parting, peer));
+    memset(p, 0, offsetof(struct an_tombstone, peer));
     p->used = true;
     p->aborted = aborted;
     p->tree = g->tree->id;
@@ -28,23 +28,23 @@ struct an_parting *parting_new(struct an_group *g, bool aborted)
     return p;
 }
 
-void parting_add(struct an_parting *p, const struct an_edge *e, bool up, enum agg_type owed)
+void tombstone_add(struct an_tombstone *p, const struct an_edge *e, bool up, enum agg_type owed)
 {
-    p->peer[p->n++] = (struct an_parted){.addr = e->addr,
-                                         .qpn = e->qpn,
-                                         .psn = e->psn,
-                                         .xid = e->xid,
-                                         .own_qpn = e->qp ? qp_num(e->qp) : 0,
-                                         .own_psn = e->own_psn,
-                                         .member = e->member,
-                                         .up = up,
-                                         .owed = (uint8_t)owed};
+    p->peer[p->n++] = (struct an_tombstone_peer){.addr = e->addr,
+                                                 .qpn = e->qpn,
+                                                 .psn = e->psn,
+                                                 .xid = e->xid,
+                                                 .own_qpn = e->qp ? qp_num(e->qp) : 0,
+                                                 .own_psn = e->own_psn,
+                                                 .member = e->member,
+                                                 .up = up,
+                                                 .owed = (uint8_t)owed};
 }
 
-struct an_parting *parting_find(struct an *a, uint16_t tree, uint32_t id, uint64_t key)
+struct an_tombstone *tombstone_find(struct an *a, uint16_t tree, uint32_t id, uint64_t key)
 {
     for (unsigned i = 1; i <= AN_PARTINGS; i++) { /* the newest first */
-        struct an_parting *p = &a->parting[(a->next_parting - i) % AN_PARTINGS];
+        struct an_tombstone *p = &a->parting[(a->next_tombstone - i) % AN_PARTINGS];
 
         if (p->used && p->tree == tree && p->id == id && p->key == key && a->now < p->expires)
             return p;
@@ -52,7 +52,8 @@ struct an_parting *parting_find(struct an *a, uint16_t tree, uint32_t id, uint64
     return NULL;
 }
 
-struct an_parted *parting_peer(struct an_parting *p, const struct an_addr *from, uint32_t qpn)
+struct an_tombstone_peer *tombstone_peer(struct an_tombstone *p, const struct an_addr *from,
+                                         uint32_t qpn)
 {
     for (unsigned i = 0; i < p->n; i++)
         if (!p->peer[i].up && p->peer[i].addr.ip == from->ip && p->peer[i].qpn == qpn)
@@ -60,7 +61,7 @@ struct an_parted *parting_peer(struct an_parting *p, const struct an_addr *from,
     return NULL;
 }
 
-static bool owes(const struct an_parting *p)
+static bool owes(const struct an_tombstone *p)
 {
     for (unsigned i = 0; i < p->n; i++)
         if (p->peer[i].owed)
@@ -68,17 +69,17 @@ static bool owes(const struct an_parting *p)
     return false;
 }
 
-static bool is_of(const struct an_parting *p, const struct agg_ctl *c)
+static bool is_of(const struct an_tombstone *p, const struct agg_ctl *c)
 {
     return p->used && p->tree == rte_be_to_cpu_16(c->tree) && p->id == rte_be_to_cpu_32(c->group) &&
            p->key == rte_be_to_cpu_64(c->key);
 }
 
-void parting_answered(struct an *a, const struct an_addr *from, const struct agg_ctl *c,
-                      enum agg_type owed)
+void tombstone_answered(struct an *a, const struct an_addr *from, const struct agg_ctl *c,
+                        enum agg_type owed)
 {
     for (unsigned i = 0; i < AN_PARTINGS; i++) {
-        struct an_parting *p = &a->parting[i];
+        struct an_tombstone *p = &a->parting[i];
 
         if (!is_of(p, c))
             continue;
@@ -91,10 +92,10 @@ void parting_answered(struct an *a, const struct an_addr *from, const struct agg
     }
 }
 
-void parting_tell(struct an *a, struct an_parting *p)
+void tombstone_tell(struct an *a, struct an_tombstone *p)
 {
     for (unsigned i = 0; i < p->n; i++) {
-        const struct an_parted *q = &p->peer[i];
+        const struct an_tombstone_peer *q = &p->peer[i];
         struct agg_ctl c = {
             .status = rte_cpu_to_be_16(p->aborted ? p->status : AGG_OK),
             .xid = rte_cpu_to_be_32(q->up ? a->next_xid++ : q->xid),
@@ -118,10 +119,10 @@ void parting_tell(struct an *a, struct an_parting *p)
     p->tries++;
 }
 
-void parting_granted(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
+void tombstone_granted(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
 {
     for (unsigned i = 0; i < AN_PARTINGS; i++) {
-        struct an_parting *p = &a->parting[i];
+        struct an_tombstone *p = &a->parting[i];
 
         if (!is_of(p, c))
             continue;
@@ -129,17 +130,17 @@ void parting_granted(struct an *a, const struct an_addr *from, const struct agg_
             if (p->peer[k].up && p->peer[k].addr.ip == from->ip && !p->peer[k].owed) {
                 p->peer[k].owed = AGG_LEAVE;
                 p->tries = 0;
-                parting_tell(a, p);
+                tombstone_tell(a, p);
             }
     }
 }
 
-void parting_tick(struct an *a, struct an_parting *p)
+void tombstone_tick(struct an *a, struct an_tombstone *p)
 {
     if (!p->used || a->now < p->deadline)
         return;
     if (p->tries < AN_RETRIES) {
-        parting_tell(a, p);
+        tombstone_tell(a, p);
         return;
     }
     for (unsigned i = 0; i < p->n; i++) {

@@ -31,7 +31,7 @@ static const char *at(const char *name)
 static int write_number(const char *path, int n)
 {
     json_t *j = json_pack("{s:i}", "n", n);
-    int rc = out_json(path, j, 0);
+    int rc = atomic_output_json(path, j, 0);
 
     json_decref(j);
     return rc;
@@ -49,8 +49,8 @@ static int number_in(const char *path)
 static void a_file_is_replaced(void **state)
 {
     (void)state;
-    assert_true(out_is_file(at("x")));
-    assert_int_equal(out_can_write(at("x")), 0);
+    assert_true(atomic_output_is_file(at("x")));
+    assert_int_equal(atomic_output_can_write(at("x")), 0);
     assert_int_equal(access(at("x"), F_OK), -1); /* asking leaves nothing */
     assert_int_equal(write_number(at("x"), 1), 0);
     assert_int_equal(write_number(at("x"), 2), 0);
@@ -80,8 +80,8 @@ static void a_pipe_stays(void **state)
     assert_int_equal(mkfifo(at("pipe"), 0600), 0);
     fd = open(at("pipe"), O_RDWR | O_NONBLOCK);
     assert_true(fd >= 0);
-    assert_false(out_is_file(at("pipe")));
-    assert_int_equal(out_can_write(at("pipe")), 0);
+    assert_false(atomic_output_is_file(at("pipe")));
+    assert_int_equal(atomic_output_can_write(at("pipe")), 0);
     assert_int_equal(write_number(at("pipe"), 7), 0);
     assert_true(read(fd, text, sizeof(text) - 1) > 0);
     assert_string_equal(text, "{\"n\": 7}\n");
@@ -93,11 +93,11 @@ static void a_pipe_stays(void **state)
 static void what_cannot_be_written_is_told(void **state)
 {
     (void)state;
-    assert_int_equal(out_can_write(at("no/x")), -ENOENT);
+    assert_int_equal(atomic_output_can_write(at("no/x")), -ENOENT);
     assert_int_equal(write_number(at("no/x"), 1), -ENOENT);
-    assert_int_equal(out_can_write(dir), -EISDIR);
+    assert_int_equal(atomic_output_can_write(dir), -EISDIR);
     assert_int_equal(write_number(dir, 1), -EISDIR);
-    assert_false(out_is_file("/dev/full"));
+    assert_false(atomic_output_is_file("/dev/full"));
     assert_int_equal(write_number("/dev/full", 1), -ENOSPC);
 }
 

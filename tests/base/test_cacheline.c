@@ -2,7 +2,7 @@
 #include "roce/engine.h"
 #include "tests/roce/rc_env.h"
 
-static bool listed(const struct lines_list *l, const void *p, unsigned more)
+static bool listed(const struct cacheline_list *l, const void *p, unsigned more)
 {
     for (uint64_t i = 0; i < l->n; i++)
         if (l->at[i] == ((uintptr_t)p | more))
@@ -12,33 +12,33 @@ static bool listed(const struct lines_list *l, const void *p, unsigned more)
 
 static void entries_come_and_go(void **state)
 {
-    struct lines_list l = {0};
-    uint8_t *mem = lines_take(2 * LINES_LISTED * RTE_CACHE_LINE_SIZE);
+    struct cacheline_list l = {0};
+    uint8_t *mem = cacheline_take(2 * CACHELINE_LISTED * RTE_CACHE_LINE_SIZE);
 
     (void)state;
-    lines_list_add(&l, mem, 1);
-    lines_list_add(&l, mem + RTE_CACHE_LINE_SIZE, RTE_CACHE_LINE_SIZE);
-    lines_list_add(&l, mem + 2 * RTE_CACHE_LINE_SIZE, RTE_CACHE_LINE_SIZE + 1);
+    cacheline_list_add(&l, mem, 1);
+    cacheline_list_add(&l, mem + RTE_CACHE_LINE_SIZE, RTE_CACHE_LINE_SIZE);
+    cacheline_list_add(&l, mem + 2 * RTE_CACHE_LINE_SIZE, RTE_CACHE_LINE_SIZE + 1);
     assert_int_equal(l.n, 3);
     assert_true(listed(&l, mem, 0));
     assert_true(listed(&l, mem + RTE_CACHE_LINE_SIZE, 0));
     assert_true(listed(&l, mem + 2 * RTE_CACHE_LINE_SIZE, 1));
-    lines_list_soon(&l);
-    lines_list_drop(&l, mem);
-    lines_list_drop(&l, mem);
+    cacheline_list_prefetch(&l);
+    cacheline_list_drop(&l, mem);
+    cacheline_list_drop(&l, mem);
     assert_int_equal(l.n, 2);
     assert_false(listed(&l, mem, 0));
-    for (unsigned i = 0; i < 2 * LINES_LISTED; i++) /* what there is no room for is left out */
-        lines_list_add(&l, mem + i * RTE_CACHE_LINE_SIZE, 1);
-    assert_int_equal(l.n, LINES_LISTED);
-    lines_list_soon(&l);
+    for (unsigned i = 0; i < 2 * CACHELINE_LISTED; i++) /* what there is no room for is left out */
+        cacheline_list_add(&l, mem + i * RTE_CACHE_LINE_SIZE, 1);
+    assert_int_equal(l.n, CACHELINE_LISTED);
+    cacheline_list_prefetch(&l);
     free(mem);
 }
 
 static void a_queue_pair_is_listed_while_it_can_send(void **state)
 {
     struct env e = env_make(NULL, false);
-    const struct lines_list *l = rnic_lines(e.p->s[0].r);
+    const struct cacheline_list *l = rnic_lines(e.p->s[0].r);
     struct qp_attr reset = {.state = QP_RESET};
     uint64_t n = l->n;
 

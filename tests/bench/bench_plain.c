@@ -39,12 +39,12 @@ static void leave(struct plain *p, uint16_t to, struct rte_mbuf *m)
 
 static void forward(struct plain *p, struct rte_mbuf *m)
 {
-    struct peek k;
+    struct packet_class k;
     uint16_t to = FIB_NO_PORT;
     bool any;
 
-    peek_frame(m, &k);
-    if (k.kind != PEEK_BAD)
+    classify_frame(m, &k);
+    if (k.kind != PACKET_BAD)
         to = fib_lookup(p->fib, rte_pktmbuf_mtod(m, const uint8_t *), &k, &any);
     leave(p, to, m);
 }

@@ -252,15 +252,15 @@ static void only_hand_offs_that_follow_soon_are_waited_for_awake(void **state)
     static const struct {
         int64_t last_ns, now_ns, until_ns;
     } rows[] = {
-        {5000000, 5000000, 5000000 + HASTE_NS},
-        {5000000, 5000000 + HASTE_NS - 1, 5000000 + 2 * HASTE_NS - 1},
-        {5000000, 5000000 + HASTE_NS, 0},
+        {5000000, 5000000, 5000000 + BUSY_POLL_NS},
+        {5000000, 5000000 + BUSY_POLL_NS - 1, 5000000 + 2 * BUSY_POLL_NS - 1},
+        {5000000, 5000000 + BUSY_POLL_NS, 0},
         {0, 5000000, 0}, /* the first one */
     };
 
     (void)state;
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        assert_int_equal(hasty_until(rows[i].last_ns, rows[i].now_ns), rows[i].until_ns);
+        assert_int_equal(busy_poll_deadline(rows[i].last_ns, rows[i].now_ns), rows[i].until_ns);
 }
 
 static void lateness_counts_from_the_oldest_announcement(void **state)

@@ -358,9 +358,9 @@ static void what_starts_over_is_run_without_all_that_has_failed(void **state)
     (void)state;
     up(&b, RAIL, 3, policy);
     assert_int_equal(job_start(b.j, &op, &res), 0);
-    fall_begin(job_comm(b.j, 0), PART_TREES, "no trees");
+    failover_begin(job_comm(b.j, 0), PART_TREES, "no trees");
     job_drive(b.j, world_now(b.w) + 6 * PS_PER_US, never, NULL);
-    fall_begin(job_comm(b.j, 3), PART_RAIL, "no rail");
+    failover_begin(job_comm(b.j, 3), PART_RAIL, "no rail");
     assert_int_equal(job_finish(b.j, &res), 0);
     assert_int_equal(res.wrong, 0);
     assert_string_equal(comm_fell_back(job_comm(b.j, 5)),
@@ -389,7 +389,7 @@ static void reasons_of_many_rounds_are_cut_where_the_text_ends(void **state)
         check(&b, i);
         if (i == PARTS)
             break;
-        fall_begin(job_comm(b.j, 0), parts[i], "%0200u", i);
+        failover_begin(job_comm(b.j, 0), parts[i], "%0200u", i);
         job_drive(b.j, world_now(b.w) + 100 * PS_PER_MS, never, NULL);
     }
     for (unsigned r = 0; r < b.n; r++) {

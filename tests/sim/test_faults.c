@@ -24,7 +24,7 @@ struct bed {
 
 static void told(void *ctx, unsigned rank)
 {
-    job_told(((struct bed *)ctx)->j, rank);
+    job_notify_death(((struct bed *)ctx)->j, rank);
 }
 
 static void bed_up(struct bed *b, const char *plan)

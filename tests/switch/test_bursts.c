@@ -305,7 +305,7 @@ static void the_short_way_reads_every_frame_as_the_long_one_does(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 300000; i++) {
-        struct peek k[2] = {0};
+        struct packet_class k[2] = {0};
 
         memcpy(p, rte_pktmbuf_mtod(good, void *), bytes);
         m->data_len = (uint16_t)(draw(&rng) % 8 ? bytes : draw(&rng) % (bytes + 1));
@@ -316,12 +316,12 @@ static void the_short_way_reads_every_frame_as_the_long_one_does(void **state)
 
             *x = (uint8_t)(draw(&rng) % 2 ? *x - 1 + draw(&rng) % 3 : draw(&rng));
         }
-        peek_frame(m, &k[0]);
-        peek_any(m, &k[1]);
+        classify_frame(m, &k[0]);
+        classify_any(m, &k[1]);
         assert_int_equal(k[0].kind, k[1].kind);
-        if (k[0].kind != PEEK_BAD)
+        if (k[0].kind != PACKET_BAD)
             assert_memory_equal(&k[0], &k[1], sizeof(k[0]));
-        plain += peek_plain(m) != FRAME_CLASSES;
+        plain += classify_plain(m) != FRAME_CLASSES;
     }
     assert_in_range(plain, 30000, 270000);
     rte_pktmbuf_free(good);
@@ -339,12 +339,12 @@ static void a_frame_is_like_another_if_all_that_counts_is_the_same(void **state)
 {
     struct rte_mbuf *good = bed_frame(pool, FRAME_LOSSLESS, 20, 77), *m = frame_alloc(pool);
     uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
-    struct peek_like like = peek_like(good);
+    struct packet_likeness like = packet_likeness(good);
     unsigned alike = 0, plain = 0, bytes = good->pkt_len;
     uint64_t rng = 2;
 
     (void)state;
-    assert_int_equal(peek_plain(good), FRAME_LOSSLESS);
+    assert_int_equal(classify_plain(good), FRAME_LOSSLESS);
     for (unsigned i = 0; i < 300000; i++) {
         bool same = true;
 
@@ -360,15 +360,15 @@ static void a_frame_is_like_another_if_all_that_counts_is_the_same(void **state)
             same &= !counts(b) || p[b] == *rte_pktmbuf_mtod_offset(good, uint8_t *, b);
         same &= p[42] != ROCE_OP_CNP_PACKET; /* a class of its own */
         same &= m->pkt_len == bytes && m->data_len == bytes && !frame_meta(m)->virt_len;
-        assert_int_equal(peek_is_like(m, &like), same);
+        assert_int_equal(packet_is_like(m, &like), same);
         if (same)
-            assert_int_equal(peek_plain(m), FRAME_LOSSLESS);
+            assert_int_equal(classify_plain(m), FRAME_LOSSLESS);
         alike += same;
-        plain += peek_plain(m) != FRAME_CLASSES;
+        plain += classify_plain(m) != FRAME_CLASSES;
     }
     assert_in_range(alike, 30000, plain - 30000);
-    like.lens = PEEK_NO_LENS;
-    assert_false(peek_is_like(good, &like));
+    like.lens = PACKET_NO_LENS;
+    assert_false(packet_is_like(good, &like));
     rte_pktmbuf_free(good);
     rte_pktmbuf_free(m);
 }

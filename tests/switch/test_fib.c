@@ -39,12 +39,12 @@ static uint32_t ip_of(const struct fabric *f, uint64_t host)
 static void look_up(struct fib *fib, const struct fabric *f, uint16_t node, uint32_t src,
                     uint32_t dst, uint16_t udp_src)
 {
-    struct peek k = {.src_ip = src, .dst_ip = dst, .udp_src = udp_src};
+    struct packet_class k = {.src_ip = src, .dst_ip = dst, .udp_src = udp_src};
     uint8_t mac[6];
     bool any = false;
     uint16_t got, only,
-        want =
-            fabric_next_port(f, node, (uint16_t)fabric_dest_of_ip(f, dst), peek_flow_hash(&k), src);
+        want = fabric_next_port(f, node, (uint16_t)fabric_dest_of_ip(f, dst), packet_flow_hash(&k),
+                                src);
 
     roce_mac_of_ip(dst, mac);
     got = fib_lookup(fib, mac, &k, &any);

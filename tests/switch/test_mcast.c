@@ -166,11 +166,11 @@ static void hear(void *ctx, enum igmp_what what, uint32_t group)
 
 static int parse(struct rte_mbuf *m, struct heard *h)
 {
-    struct peek k;
+    struct packet_class k;
 
     memset(h, 0, sizeof(*h));
-    peek_frame(m, &k);
-    return k.kind == PEEK_IGMP ? igmp_parse(m, &k, hear, h) : -ENOENT;
+    classify_frame(m, &k);
+    return k.kind == PACKET_IGMP ? igmp_parse(m, &k, hear, h) : -ENOENT;
 }
 
 static void our_own_reports_read_back(void **state)

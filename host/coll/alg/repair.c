@@ -56,7 +56,8 @@ static void everybody_is_here(struct chain *k)
     }
 }
 
-static void mend(struct chain *k, const struct step *st, bool known, unsigned from, struct ref tmp)
+static void op_recovery(struct chain *k, const struct step *st, bool known, unsigned from,
+                        struct ref tmp)
 {
     bool bare = k->how->bare, mine = k->rank == st->root;
     struct ref own = bare ? tmp : st->a, dst = bare ? tmp : st->dst;
@@ -124,8 +125,8 @@ int sched_repair(struct sched *s, const struct sched *was, const struct sched_re
         const struct sched_cut *cut = &how->cut[lane->chan];
 
         for (uint64_t m = cut->least; lane->kind == LANE_AGG && m < lane->n; m++)
-            mend(&k, lane_step(lane, m), m < cut->most, cut->from,
-                 alg_ref(BUF_TMP, sched_repair_tmp(was, how, lane->chan, m)));
+            op_recovery(&k, lane_step(lane, m), m < cut->most, cut->from,
+                        alg_ref(BUF_TMP, sched_repair_tmp(was, how, lane->chan, m)));
     }
     alg_end(&k.a);
     rc = s->rc;

@@ -26,7 +26,7 @@ static int as_dmabuf(struct comm *c, struct region *r, struct ibv_pd *pd, struct
     return *mr ? 0 : errno ? -errno : -ENOTSUP;
 }
 
-static int at_all_ports(struct comm *c, struct region *r, enum reach way)
+static int at_all_ports(struct comm *c, struct region *r, enum gpudirect way)
 {
     int rc = 0;
 
@@ -43,12 +43,12 @@ static int at_all_ports(struct comm *c, struct region *r, enum reach way)
 }
 
 /* The first region decides for all of them. */
-int reach_add(struct comm *c, struct region *r, void *buf, size_t bytes)
+int gpudirect_add(struct comm *c, struct region *r, void *buf, size_t bytes)
 {
     const struct region bare = {.addr = buf, .bytes = bytes};
     int rc = 0, why[REACHES] = {0};
 
-    for (enum reach way = REACH_DMABUF; way <= REACH_PEER; way++) {
+    for (enum gpudirect way = REACH_DMABUF; way <= REACH_PEER; way++) {
         if (c->reach != REACH_UNKNOWN && c->reach != way)
             continue;
         *r = bare;
@@ -69,7 +69,7 @@ int reach_add(struct comm *c, struct region *r, void *buf, size_t bytes)
     return 0;
 }
 
-void comm_reach(const struct comm *c, char *text)
+void comm_gpudirect(const struct comm *c, char *text)
 {
     *text = 0;
     if (c->reach == REACH_STAGED)

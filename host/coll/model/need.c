@@ -67,7 +67,7 @@ static uint64_t slot_bytes(const struct coll_need_cfg *cfg, const struct lane *l
     return RTE_MIN(in_slots * cfg->ops, depth) * RTE_ALIGN(most, PAGE);
 }
 
-/* What is kept of what was sent to an aggregation node: two windows (fall_keep_create()). */
+/* What is kept of what was sent to an aggregation node: two windows (failover_keep_create()). */
 static uint64_t kept_bytes(const struct coll_need_cfg *cfg, const struct lane *l)
 {
     uint64_t sent = 0, most = 2ull * agg_window(cfg->fab, cfg->window) * cfg->fab->mtu;

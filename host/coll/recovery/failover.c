@@ -33,34 +33,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum fall_type { FALL_ASK = 1, FALL_REPORT, FALL_VERDICT, FALL_END };
+enum failover_type { FAILOVER_ASK = 1, FAILOVER_REPORT, FAILOVER_VERDICT, FAILOVER_END };
 /* The others give rank 0 time to say whom it misses. */
 #define VERDICT_NS (PEER_NS + PEER_NS / 8)
 /* BEGUN, ALONE, LAST are a report's: it runs; it needs what has failed and cannot be cut; so was
  * the one before. WHOLE, AGAIN are the verdict's. */
-enum fall_flag { BEGUN = 1, ALONE = 2, LAST = 4, WHOLE = 8, AGAIN = 16 };
-#define FALL_TEXT 96
-#define ALL       UINT64_MAX /* messages of a rank that has finished */
+enum failover_flag { BEGUN = 1, ALONE = 2, LAST = 4, WHOLE = 8, AGAIN = 16 };
+#define FAILOVER_TEXT 96
+#define ALL           UINT64_MAX /* messages of a rank that has finished */
 
-struct fall_cut {
+struct failover_cut {
     rte_be64_t least; /* REPORT: messages done */
     rte_be32_t more, from;
 } __attribute__((packed));
 
-struct fall_msg {
+struct failover_msg {
     rte_be32_t magic, group, rank, seq;
     rte_be32_t to; /* whoever else gets it passes it on */
     uint8_t type, round, parts;
-    uint8_t flag; /* of fall_flag */
-    struct fall_cut cut[COLL_TREES];
-    char why[FALL_TEXT];
+    uint8_t flag; /* of failover_flag */
+    struct failover_cut cut[COLL_TREES];
+    char why[FAILOVER_TEXT];
 } __attribute__((packed));
-_Static_assert(sizeof(struct fall_msg) <= CTL_ROOM, "one datagram");
+_Static_assert(sizeof(struct failover_msg) <= CTL_ROOM, "one datagram");
 
-struct fall_report {
+struct failover_report {
     bool here;
     uint32_t fit[COLL_TREES], rail;
-    char why[FALL_TEXT]; /* of fit */
+    char why[FAILOVER_TEXT]; /* of fit */
     uint8_t flag;
     uint32_t seq;
     uint64_t done[COLL_TREES];
@@ -68,11 +68,11 @@ struct fall_report {
 
 /* ---- messages ---- */
 
-static struct fall_msg message(const struct comm *c, enum fall_type type, unsigned round,
-                               unsigned parts)
+static struct failover_msg message(const struct comm *c, enum failover_type type, unsigned round,
+                                   unsigned parts)
 {
-    struct fall_msg m = {
-        .magic = rte_cpu_to_be_32(FALL_MAGIC),
+    struct failover_msg m = {
+        .magic = rte_cpu_to_be_32(FAILOVER_MAGIC),
         .group = rte_cpu_to_be_32(c->cfg.group),
         .rank = rte_cpu_to_be_32(c->cfg.rank),
         .type = (uint8_t)type,
@@ -80,7 +80,7 @@ static struct fall_msg message(const struct comm *c, enum fall_type type, unsign
         .parts = (uint8_t)parts,
     };
 
-    snprintf(m.why, sizeof(m.why), "%.*s", FALL_TEXT - 1, c->fall.why);
+    snprintf(m.why, sizeof(m.why), "%.*s", FAILOVER_TEXT - 1, c->fall.why);
     return m;
 }
 
@@ -106,7 +106,7 @@ static unsigned mate(const struct comm *c, unsigned other, uint64_t k)
     return last;
 }
 
-static void send_to(struct comm *c, unsigned rank, struct fall_msg *m)
+static void send_to(struct comm *c, unsigned rank, struct failover_msg *m)
 {
     int64_t tries = (c->now_ns - c->fall.since_ns) / RETRY_NS;
     unsigned via = tries > 1 ? mate(c, rank, (uint64_t)tries) : NO_RANK;
@@ -117,16 +117,16 @@ static void send_to(struct comm *c, unsigned rank, struct fall_msg *m)
         ctl_send_rank(c, via, m, sizeof(*m));
 }
 
-static void own_report(const struct comm *c, struct fall_report *p)
+static void own_report(const struct comm *c, struct failover_report *p)
 {
     const struct coll_req *r = c->exec.head;
-    bool alone = c->exec.running && mend_whole(&r->s) & c->fall.parts;
+    bool alone = c->exec.running && op_recovery_whole(&r->s) & c->fall.parts;
 
-    *p =
-        (struct fall_report){.here = true,
-                             .flag = (uint8_t)((c->exec.running ? BEGUN : 0) | (alone ? ALONE : 0) |
-                                               (c->fall.last & c->fall.parts ? LAST : 0)),
-                             .seq = r ? r->id.seq : c->exec.opseq};
+    *p = (struct failover_report){.here = true,
+                                  .flag = (uint8_t)((c->exec.running ? BEGUN : 0) |
+                                                    (alone ? ALONE : 0) |
+                                                    (c->fall.last & c->fall.parts ? LAST : 0)),
+                                  .seq = r ? r->id.seq : c->exec.opseq};
     for (unsigned l = 0; r && l < r->s.n_lanes; l++)
         if (r->s.lane[l].kind == LANE_AGG && r->s.lane[l].peer == GROUP_ALL)
             p->done[r->s.lane[l].chan] = r->lane[l].done;
@@ -142,8 +142,8 @@ static bool can_report(const struct comm *c)
 
 static void report(struct comm *c)
 {
-    struct fall_msg m = message(c, FALL_REPORT, c->fall.n_rounds, c->fall.parts);
-    struct fall_report p;
+    struct failover_msg m = message(c, FAILOVER_REPORT, c->fall.n_rounds, c->fall.parts);
+    struct failover_report p;
 
     if (!can_report(c))
         return;
@@ -162,8 +162,8 @@ static void report(struct comm *c)
 
 static void tell_verdict(struct comm *c, unsigned rank, unsigned round)
 {
-    const struct fall_round *f = &c->fall.round[round];
-    struct fall_msg m = message(c, FALL_VERDICT, round, f->parts);
+    const struct failover_round *f = &c->fall.round[round];
+    struct failover_msg m = message(c, FAILOVER_VERDICT, round, f->parts);
 
     m.seq = rte_cpu_to_be_32(f->seq);
     m.flag = (f->whole ? WHOLE : 0) | (f->again ? AGAIN : 0);
@@ -171,12 +171,12 @@ static void tell_verdict(struct comm *c, unsigned rank, unsigned round)
         const struct sched_cut *cut = &f->how.cut[k];
         uint64_t more = cut->most == ALL ? UINT32_MAX : cut->most - cut->least;
 
-        m.cut[k] = (struct fall_cut){.least = rte_cpu_to_be_64(cut->least),
-                                     .more = rte_cpu_to_be_32((uint32_t)more),
-                                     .from = rte_cpu_to_be_32(cut->from)};
+        m.cut[k] = (struct failover_cut){.least = rte_cpu_to_be_64(cut->least),
+                                         .more = rte_cpu_to_be_32((uint32_t)more),
+                                         .from = rte_cpu_to_be_32(cut->from)};
         if (f->parts == PART_FIT)
-            m.cut[k] = (struct fall_cut){.more = rte_cpu_to_be_32(f->fit[k]),
-                                         .from = rte_cpu_to_be_32(f->rail)};
+            m.cut[k] = (struct failover_cut){.more = rte_cpu_to_be_32(f->fit[k]),
+                                             .from = rte_cpu_to_be_32(f->rail)};
     }
     send_to(c, rank, &m);
 }
@@ -198,13 +198,13 @@ static void tell_more(struct comm *c, const char *fmt, ...)
 }
 
 /* Why, and from where on: of the trees the one that is least far. */
-static void explain(struct comm *c, const struct fall_round *f)
+static void explain(struct comm *c, const struct failover_round *f)
 {
     uint64_t least = ALL;
 
     for (unsigned k = 0; k < agg_trees(c, GROUP_ALL); k++)
         least = f->how.cut[k].least < least ? f->how.cut[k].least : least;
-    tell_more(c, "%s%.*s", *c->fall.text ? "; then " : "", FALL_TEXT, c->fall.why);
+    tell_more(c, "%s%.*s", *c->fall.text ? "; then " : "", FAILOVER_TEXT, c->fall.why);
     if (!f->whole && !f->again && f->parts & PART_TREES && least != ALL)
         tell_more(c, " (from message %llu of the communicator's operation %u on)",
                   (unsigned long long)least + 1, f->seq + 1);
@@ -245,24 +245,24 @@ static void ask_again(struct comm *c, unsigned parts)
 }
 
 /* Whether the parts of the verdict are given up here, and operations go on without them. */
-static int give_up_parts(struct comm *c, const struct fall_round *f, char *err)
+static int give_up_parts(struct comm *c, const struct failover_round *f, char *err)
 {
     stop(c, f->parts & ~c->fall.stopped);
     explain(c, f);
     join_leave(c, f->parts); /* not before all have stopped: to others it would be a member gone */
     if (f->parts & PART_MM)
         planes_leave(c);
-    return mend(c, f, err);
+    return op_recovery(c, f, err);
 }
 
 static void end_ask(struct comm *c)
 {
-    const struct fall_round *f = &c->fall.round[c->fall.n_rounds++];
+    const struct failover_round *f = &c->fall.round[c->fall.n_rounds++];
     const unsigned left = c->fall.parts & ~f->parts;
     const bool fits = f->parts == PART_FIT;
     char err[COMM_TEXT] = "";
 
-    c->fall.state = FALL_DONE;
+    c->fall.state = FAILOVER_DONE;
     if (!fits && f->parts & ~c->fall.stopped && !policy_goes_on(c, f->parts | c->fall.stopped)) {
         comm_fail(c, "%s",
                   c->fall.why); /* the verdict has made it more than what was asked about */
@@ -281,9 +281,9 @@ static void end_ask(struct comm *c)
 /* The least of what all were granted. That a tree is dropped is no way where an operation may have
  * begun to use it, where none is left, or where something else has failed, of which the verdict has
  * to tell: then the trees have failed. */
-static void judge_fit(const struct comm *c, struct fall_round *f, char *why)
+static void judge_fit(const struct comm *c, struct failover_round *f, char *why)
 {
-    const struct fall_report *p = c->fall.report;
+    const struct failover_report *p = c->fall.report;
     uint32_t least = UINT32_MAX;
     bool dropped = false, left = false, alone = f->parts == PART_FIT;
 
@@ -312,11 +312,11 @@ static void judge_fit(const struct comm *c, struct fall_round *f, char *why)
 }
 
 /* Rank 0 has every report. */
-static void judge(struct comm *c, struct fall_round *f)
+static void judge(struct comm *c, struct failover_round *f)
 {
-    const struct fall_report *p = c->fall.report;
+    const struct failover_report *p = c->fall.report;
 
-    *f = (struct fall_round){.parts = c->fall.parts, .seq = p[0].seq, .whole = true};
+    *f = (struct failover_round){.parts = c->fall.parts, .seq = p[0].seq, .whole = true};
     for (unsigned r = 1; r < c->cfg.nranks; r++)
         if ((int32_t)(p[r].seq - f->seq) < 0)
             f->seq = p[r].seq;
@@ -355,18 +355,18 @@ static void judge_when_all_are_here(struct comm *c)
     end_ask(c);
 }
 
-static void on_report(struct comm *c, unsigned rank, const struct fall_msg *m)
+static void on_report(struct comm *c, unsigned rank, const struct failover_msg *m)
 {
-    struct fall_report *p = &c->fall.report[rank];
+    struct failover_report *p = &c->fall.report[rank];
 
     if (m->round < c->fall.n_rounds) { /* it has not heard */
         tell_verdict(c, rank, m->round);
         return;
     }
-    if (c->fall.state != FALL_ASKING || m->round > c->fall.n_rounds || p->here ||
+    if (c->fall.state != FAILOVER_ASKING || m->round > c->fall.n_rounds || p->here ||
         m->parts != c->fall.parts)
         return;
-    *p = (struct fall_report){.here = true, .flag = m->flag, .seq = rte_be_to_cpu_32(m->seq)};
+    *p = (struct failover_report){.here = true, .flag = m->flag, .seq = rte_be_to_cpu_32(m->seq)};
     for (unsigned k = 0; k < COLL_TREES; k++) {
         p->done[k] = rte_be_to_cpu_64(m->cut[k].least);
         p->fit[k] = rte_be_to_cpu_32(m->cut[k].more);
@@ -376,16 +376,16 @@ static void on_report(struct comm *c, unsigned rank, const struct fall_msg *m)
     judge_when_all_are_here(c);
 }
 
-static void on_verdict(struct comm *c, const struct fall_msg *m)
+static void on_verdict(struct comm *c, const struct failover_msg *m)
 {
-    struct fall_round *f = &c->fall.round[c->fall.n_rounds];
+    struct failover_round *f = &c->fall.round[c->fall.n_rounds];
 
-    if (c->fall.state != FALL_ASKING || m->round != c->fall.n_rounds)
+    if (c->fall.state != FAILOVER_ASKING || m->round != c->fall.n_rounds)
         return;
-    *f = (struct fall_round){.parts = m->parts,
-                             .seq = rte_be_to_cpu_32(m->seq),
-                             .whole = m->flag & WHOLE,
-                             .again = m->flag & AGAIN};
+    *f = (struct failover_round){.parts = m->parts,
+                                 .seq = rte_be_to_cpu_32(m->seq),
+                                 .whole = m->flag & WHOLE,
+                                 .again = m->flag & AGAIN};
     for (unsigned k = 0; k < COLL_TREES; k++) {
         uint64_t least = rte_be_to_cpu_64(m->cut[k].least);
         uint32_t more = rte_be_to_cpu_32(m->cut[k].more), from = rte_be_to_cpu_32(m->cut[k].from);
@@ -404,7 +404,7 @@ static void on_verdict(struct comm *c, const struct fall_msg *m)
 /* These parts too. */
 static void widen(struct comm *c, unsigned parts)
 {
-    struct fall *f = &c->fall;
+    struct failover *f = &c->fall;
 
     f->parts |= parts;
     stop(c, parts);
@@ -413,14 +413,14 @@ static void widen(struct comm *c, unsigned parts)
         if (can_report(c))
             own_report(c, &f->report[0]);
     }
-    fall_tick(c);
+    failover_tick(c);
 }
 
-void fall_fit_known(struct comm *c)
+void failover_fit_known(struct comm *c)
 {
-    struct fall *f = &c->fall;
+    struct failover *f = &c->fall;
 
-    if (f->state != FALL_ASKING || !(f->parts & PART_FIT) || !can_report(c))
+    if (f->state != FAILOVER_ASKING || !(f->parts & PART_FIT) || !can_report(c))
         return;
     if (c->cfg.rank) {
         report(c);
@@ -432,7 +432,7 @@ void fall_fit_known(struct comm *c)
 
 static void begin(struct comm *c, unsigned parts, const char *why)
 {
-    struct fall *f = &c->fall;
+    struct failover *f = &c->fall;
 
     if (c->state == COMM_FAILED || c->closing || !(parts & ~f->stopped))
         return;
@@ -448,20 +448,20 @@ static void begin(struct comm *c, unsigned parts, const char *why)
         comm_fail(c, "%s; out of memory", why);
         return;
     }
-    if (f->state != FALL_ASKING) {
+    if (f->state != FAILOVER_ASKING) {
         f->parts = 0;
         f->since_ns = c->now_ns;
         snprintf(f->why, sizeof(f->why), "%s", why);
     }
-    f->state = FALL_ASKING;
-    if (c->exec.running && mend_whole(&c->exec.head->s) & parts) /* it ends as a whole */
-        parts |= mend_whole(&c->exec.head->s);
+    f->state = FAILOVER_ASKING;
+    if (c->exec.running && op_recovery_whole(&c->exec.head->s) & parts) /* it ends as a whole */
+        parts |= op_recovery_whole(&c->exec.head->s);
     if (f->last & parts)
         parts |= f->last;
     widen(c, parts & ~f->stopped);
 }
 
-void fall_begin(struct comm *c, unsigned parts, const char *fmt, ...)
+void failover_begin(struct comm *c, unsigned parts, const char *fmt, ...)
 {
     char why[COMM_TEXT];
     va_list ap;
@@ -481,7 +481,7 @@ static void not_answered(struct comm *c, unsigned r)
 static void say_end(struct comm *c, unsigned missing)
 {
     for (unsigned r = 1; r < c->cfg.nranks; r++) {
-        struct fall_msg m = message(c, FALL_END, c->fall.n_rounds, c->fall.parts);
+        struct failover_msg m = message(c, FAILOVER_END, c->fall.n_rounds, c->fall.parts);
 
         m.cut[0].from = rte_cpu_to_be_32(missing);
         send_to(c, r, &m);
@@ -504,9 +504,9 @@ static void give_up(struct comm *c)
     not_answered(c, r);
 }
 
-void fall_tick(struct comm *c)
+void failover_tick(struct comm *c)
 {
-    if (c->fall.state != FALL_ASKING || c->state == COMM_FAILED)
+    if (c->fall.state != FAILOVER_ASKING || c->state == COMM_FAILED)
         return;
     if (c->now_ns - c->fall.since_ns > (is_broken(c)  ? GIVE_UP_NS
                                         : c->cfg.rank ? VERDICT_NS
@@ -519,16 +519,16 @@ void fall_tick(struct comm *c)
         return;
     }
     for (unsigned r = 1; r < c->cfg.nranks; r++) {
-        struct fall_msg m = message(c, FALL_ASK, c->fall.n_rounds, c->fall.parts);
+        struct failover_msg m = message(c, FAILOVER_ASK, c->fall.n_rounds, c->fall.parts);
 
         if (!c->fall.report[r].here)
             send_to(c, r, &m);
     }
 }
 
-void fall_input(struct comm *c, const void *msg, size_t len)
+void failover_input(struct comm *c, const void *msg, size_t len)
 {
-    struct fall_msg m;
+    struct failover_msg m;
     unsigned rank, to;
 
     if (len < sizeof(m) || !c->ctl.peer || c->state == COMM_FAILED)
@@ -546,20 +546,20 @@ void fall_input(struct comm *c, const void *msg, size_t len)
     }
     if (m.round == c->fall.n_rounds)
         begin(c, m.parts & ((1u << PARTS) - 1), m.why);
-    if (m.type == FALL_REPORT && !c->cfg.rank && c->fall.report)
+    if (m.type == FAILOVER_REPORT && !c->cfg.rank && c->fall.report)
         on_report(c, rank, &m);
-    else if (m.type == FALL_VERDICT && rank == 0)
+    else if (m.type == FAILOVER_VERDICT && rank == 0)
         on_verdict(c, &m);
-    else if (m.type == FALL_ASK && rank == 0)
-        fall_tick(c);
-    else if (m.type == FALL_END && rank == 0 && c->fall.state == FALL_ASKING &&
+    else if (m.type == FAILOVER_ASK && rank == 0)
+        failover_tick(c);
+    else if (m.type == FAILOVER_END && rank == 0 && c->fall.state == FAILOVER_ASKING &&
              m.round == c->fall.n_rounds)
         not_answered(c, rte_be_to_cpu_32(m.cut[0].from) % c->cfg.nranks);
 }
 
-void fall_destroy(struct comm *c)
+void failover_destroy(struct comm *c)
 {
-    mend_destroy(c);
+    op_recovery_destroy(c);
     free(c->fall.report);
 }
 

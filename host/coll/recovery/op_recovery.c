@@ -29,7 +29,7 @@ static uint8_t *kept_at(const struct agg *a, uint64_t msg, uint32_t mtu)
     return a->kept + msg % a->n_kept * AGG_MSG_BYTES(mtu);
 }
 
-int fall_keep_create(struct comm *c, struct agg *a)
+int failover_keep_create(struct comm *c, struct agg *a)
 {
     if (c->cfg.unback || c->cfg.device || !policy_goes_on(c, agg_part(a)))
         return 0;
@@ -44,15 +44,15 @@ static bool same_place(const struct coll_req *r, const struct step *st)
            exec_addr(r, &st->dst) == exec_addr(r, &st->a);
 }
 
-void fall_keep(struct agg *a, const struct coll_req *r, const struct step *st)
+void failover_keep(struct agg *a, const struct coll_req *r, const struct step *st)
 {
     if (a->kept && st->len && (st->agg == AGG_REDUCE || same_place(r, st)))
         memcpy(kept_at(a, a->posted, r->c->mtu), exec_addr(r, &st->a), st->len);
 }
 
-void fall_keep_end(struct comm *c, const struct coll_req *r)
+void failover_keep_end(struct comm *c, const struct coll_req *r)
 {
-    c->fall.last = mend_whole(&r->s);
+    c->fall.last = op_recovery_whole(&r->s);
     for (unsigned l = 0; l < r->s.n_lanes; l++) {
         const struct lane *lane = &r->s.lane[l];
         struct agg *a = lane->kind == LANE_AGG ? agg_of_lane(c, lane) : NULL;
@@ -72,10 +72,10 @@ void fall_keep_end(struct comm *c, const struct coll_req *r)
 
 /* Of operations that start over when they are cut, the whole input: of the last two, since others
  * may still be in the one before. */
-void fall_keep_begin(struct comm *c, const struct coll_req *r)
+void failover_keep_begin(struct comm *c, const struct coll_req *r)
 {
-    struct fall_kept *k = &c->fall.kept[r->id.seq & 1];
-    unsigned parts = mend_whole(&r->s);
+    struct failover_kept *k = &c->fall.kept[r->id.seq & 1];
+    unsigned parts = op_recovery_whole(&r->s);
 
     k->here = false;
     if (!parts || c->cfg.unback || c->cfg.device || !policy_goes_on(c, parts | c->fall.stopped))
@@ -99,13 +99,13 @@ void fall_keep_begin(struct comm *c, const struct coll_req *r)
 
 /* An operation that is cut goes on as it was scheduled; if it starts over later on, then without
  * anything that has failed by then. */
-unsigned fall_gone(const struct comm *c, uint32_t seq)
+unsigned failover_gone(const struct comm *c, uint32_t seq)
 {
     unsigned parts = 0;
     bool anew = false;
 
     for (unsigned i = c->fall.n_rounds; i--;) {
-        const struct fall_round *f = &c->fall.round[i];
+        const struct failover_round *f = &c->fall.round[i];
 
         anew |= f->again && f->seq == seq;
         if ((int32_t)(seq - f->seq) >= !(f->whole || anew))
@@ -138,7 +138,7 @@ static bool has_conns(const struct sched *s)
     return false;
 }
 
-unsigned mend_whole(const struct sched *s)
+unsigned op_recovery_whole(const struct sched *s)
 {
     return has_conns(s) ? parts_of(s) : 0;
 }
@@ -149,7 +149,7 @@ static int cannot(char *err, const char *what, int rc)
     return rc;
 }
 
-static struct sched_repair repair(const struct fall_round *f, bool bare)
+static struct sched_repair repair(const struct failover_round *f, bool bare)
 {
     struct sched_repair how = f->how;
 
@@ -158,7 +158,7 @@ static struct sched_repair repair(const struct fall_round *f, bool bare)
 }
 
 /* In place of r's schedule, what is left of it. */
-static int cut(struct coll_req *r, const struct fall_round *f, char *err)
+static int cut(struct coll_req *r, const struct failover_round *f, char *err)
 {
     struct sched_repair how = repair(f, false);
     struct sched rest;
@@ -175,12 +175,12 @@ static int cut(struct coll_req *r, const struct fall_round *f, char *err)
     return 0;
 }
 
-int fall_started(struct comm *c, struct coll_req *r, char *err)
+int failover_started(struct comm *c, struct coll_req *r, char *err)
 {
     int rc = 0;
 
     for (unsigned i = 0; !rc && i < c->fall.n_rounds; i++) {
-        const struct fall_round *f = &c->fall.round[i];
+        const struct failover_round *f = &c->fall.round[i];
 
         if (r->id.seq == f->seq && !f->whole && !f->again && parts_of(&r->s) & f->parts)
             rc = cut(r, f, err);
@@ -189,7 +189,7 @@ int fall_started(struct comm *c, struct coll_req *r, char *err)
 }
 
 /* What results may have overwritten in part is put back. */
-static void restore(struct comm *c, const struct coll_req *r, const struct fall_round *f)
+static void restore(struct comm *c, const struct coll_req *r, const struct failover_round *f)
 {
     for (unsigned l = 0; l < r->s.n_lanes; l++) {
         const struct lane *lane = &r->s.lane[l];
@@ -244,7 +244,7 @@ static void to_front(struct exec *x, struct coll_req *r)
 }
 
 /* r is the helper, which becomes what is left for it to do. */
-static int help(struct comm *c, struct coll_req *r, const struct fall_round *f, char *err)
+static int help(struct comm *c, struct coll_req *r, const struct failover_round *f, char *err)
 {
     struct sched_repair how = repair(f, true);
     struct sched was = r->s;
@@ -274,7 +274,7 @@ static int help(struct comm *c, struct coll_req *r, const struct fall_round *f, 
     return rc;
 }
 
-static int help_with(struct comm *c, const struct fall_round *f, char *err)
+static int help_with(struct comm *c, const struct failover_round *f, char *err)
 {
     const struct op_id *id = op_known(c, f->seq);
     struct coll_req *r = id ? helper(c, id, err) : NULL;
@@ -294,7 +294,7 @@ static int help_with(struct comm *c, const struct fall_round *f, char *err)
 }
 
 /* Operations after the one that was cut: none of them has a result of what has failed yet. */
-static int others(struct comm *c, const struct fall_round *f, char *err)
+static int others(struct comm *c, const struct failover_round *f, char *err)
 {
     for (struct coll_req *r = c->exec.head; r; r = r->next) {
         int rc;
@@ -322,7 +322,7 @@ static int others(struct comm *c, const struct fall_round *f, char *err)
 /* What the running operation may have overwritten is put back. */
 static int rewind_running(const struct comm *c, struct coll_req *r, char *err)
 {
-    const struct fall_kept *k = &c->fall.kept[r->id.seq & 1];
+    const struct failover_kept *k = &c->fall.kept[r->id.seq & 1];
 
     if (!r->s.in.in_place)
         return 0;
@@ -333,9 +333,9 @@ static int rewind_running(const struct comm *c, struct coll_req *r, char *err)
 }
 
 /* It is over here: with the input that was kept, and results that nobody wants. */
-static int help_again(struct comm *c, const struct fall_round *f, char *err)
+static int help_again(struct comm *c, const struct failover_round *f, char *err)
 {
-    struct fall_kept *k = &c->fall.kept[f->seq & 1];
+    struct failover_kept *k = &c->fall.kept[f->seq & 1];
     const struct op_id *id = op_known(c, f->seq);
     struct coll_req *r;
     uint8_t *out;
@@ -373,7 +373,7 @@ static int help_again(struct comm *c, const struct fall_round *f, char *err)
     return 0;
 }
 
-static int start_over(struct comm *c, const struct fall_round *f, bool over, char *err)
+static int start_over(struct comm *c, const struct failover_round *f, bool over, char *err)
 {
     struct coll_req *r = c->exec.head;
     int rc = 0;
@@ -390,7 +390,7 @@ static int start_over(struct comm *c, const struct fall_round *f, bool over, cha
     return rc || !over ? rc : help_again(c, f, err);
 }
 
-void mend_destroy(struct comm *c)
+void op_recovery_destroy(struct comm *c)
 {
     uint8_t *out = c->fall.out.addr;
 
@@ -402,7 +402,7 @@ void mend_destroy(struct comm *c)
     }
 }
 
-int mend(struct comm *c, const struct fall_round *f, char *err)
+int op_recovery(struct comm *c, const struct failover_round *f, char *err)
 {
     struct coll_req *r = c->exec.head;
     bool over = r ? r->id.seq != f->seq : c->exec.opseq != f->seq, begun = c->exec.running;

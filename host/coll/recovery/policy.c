@@ -108,7 +108,7 @@ static int is_possible(const struct sched_in *in)
 int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in)
 {
     enum coll_algo list[ALGO_COUNT + 1];
-    unsigned gone = fall_gone(c, r->id.seq), n = policy_list(c, in->kind, in->algo, list);
+    unsigned gone = failover_gone(c, r->id.seq), n = policy_list(c, in->kind, in->algo, list);
     /* Of what is refused before something has failed the rest of the list is no way afterwards:
      * ranks do not hear of it at the same time. */
     int rc = policy_parts(in->algo) & gone ? is_possible(in) : 0;

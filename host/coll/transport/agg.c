@@ -116,7 +116,7 @@ static int post_message(struct comm *c, struct agg *a, struct coll_req *r, const
                            },
                        *bad_send;
 
-    fall_keep(a, r, st);
+    failover_keep(a, r, st);
     fill_hdr(a, r, st, AGG_DATA, a->opseq_out, sent_hdr(a, i));
     recv.num_sge = pieces(a, r, result_hdr(a, i), &st->dst, st, down);
     send.num_sge = pieces(a, r, sent_hdr(a, i), &st->a, st, up);
@@ -187,7 +187,8 @@ void agg_complete(struct comm *c, const struct ibv_wc *wc)
     if (c->state == COMM_FAILED || c->closing || c->fall.stopped & agg_part(a) || agg_is_out(a))
         return;
     if (wc->status != IBV_WC_SUCCESS) {
-        fall_begin(c, agg_part(a), "%s: %s", agg_leaf_name(c, a), ibv_wc_status_str(wc->status));
+        failover_begin(c, agg_part(a), "%s: %s", agg_leaf_name(c, a),
+                       ibv_wc_status_str(wc->status));
     } else if (WR_KIND(wc->wr_id) == WR_AGG_SEND) {
         a->tx_done = i + 1;
         exec_wake(c, a->lane);
@@ -230,7 +231,7 @@ static int edge_create(struct comm *c, struct agg *a, uint32_t window)
         a->mr = ibv_reg_mr(a->port->pd, a->hdr, bytes, IBV_ACCESS_LOCAL_WRITE);
     if (a->mr)
         a->qp = rc_create(a->port, &cap, false);
-    if (a->qp && !fall_keep_create(c, a))
+    if (a->qp && !failover_keep_create(c, a))
         return 0;
     return errno ? -errno : -ENOMEM;
 }

@@ -204,7 +204,8 @@ void conn_check_strays(struct comm *c, struct conn *k, uint32_t seq)
 {
     uint32_t imm = k->got[k->rx_seen % k->depth].imm;
 
-    if (c->fall.state == FALL_ASKING || conn_is_old(c, k)) /* what was over may be taken up again */
+    if (c->fall.state == FAILOVER_ASKING ||
+        conn_is_old(c, k)) /* what was over may be taken up again */
         return;
     if (k->rx_seen < k->rx_done && (int8_t)((imm >> 24) - (seq & 0xff)) <= 0)
         op_disagree(c, k->peer, imm);
@@ -372,7 +373,7 @@ void conn_complete(struct comm *c, const struct ibv_wc *wc)
 
     if (c->state == COMM_FAILED || c->closing || conn_is_old(c, k))
         return;
-    if (wc->status != IBV_WC_SUCCESS && c->fall.state == FALL_ASKING) {
+    if (wc->status != IBV_WC_SUCCESS && c->fall.state == FAILOVER_ASKING) {
         c->fall.broken = k; /* the other may know already that it is not used any more */
     } else if (wc->status != IBV_WC_SUCCESS) {
         comm_fail(c, "rank %u (%s): %s", k->peer, comm_host(c, k->peer),

@@ -243,8 +243,8 @@ void ctl_complete(struct comm *c, const struct ibv_wc *wc)
     case OP_MAGIC:
         op_input(c, msg, len);
         break;
-    case FALL_MAGIC:
-        fall_input(c, msg, len);
+    case FAILOVER_MAGIC:
+        failover_input(c, msg, len);
         break;
     default:
         break;

@@ -62,16 +62,16 @@ void fit_answered(struct comm *c, const char *why)
         return;
     a = all_refused(c);
     if (a)
-        fall_begin(c, PART_TREES, "JOIN refused by %s: %s: %s (%s)", agg_leaf_name(c, a),
-                   agg_status_text(a->refused), c->fit.less, agg_status_name(a->refused));
+        failover_begin(c, PART_TREES, "JOIN refused by %s: %s: %s (%s)", agg_leaf_name(c, a),
+                       agg_status_text(a->refused), c->fit.less, agg_status_name(a->refused));
     else if (*c->fit.less)
-        fall_begin(c, PART_FIT, "%s", c->fit.less);
-    fall_fit_known(c);
+        failover_begin(c, PART_FIT, "%s", c->fit.less);
+    failover_fit_known(c);
 }
 
-int fit_apply(struct comm *c, const struct fall_round *f, const char *why, char *err)
+int fit_apply(struct comm *c, const struct failover_round *f, const char *why, char *err)
 {
-    const struct fall_round all = {.parts = PART_TREES, .whole = true};
+    const struct failover_round all = {.parts = PART_TREES, .whole = true};
     unsigned chan = 0;
     bool dropped = false;
 
@@ -98,7 +98,7 @@ int fit_apply(struct comm *c, const struct fall_round *f, const char *why, char 
     if (!dropped)
         return 0;
     c->topo.sched.trees = agg_trees(c, GROUP_ALL);
-    return mend(c, &all, err);
+    return op_recovery(c, &all, err);
 }
 
 void comm_granted(const struct comm *c, struct coll_grant *g)

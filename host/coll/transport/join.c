@@ -128,7 +128,7 @@ void join_probe(struct comm *c)
         if (a->probes++ < PROBES_MAX)
             send_ctl(c, a, AGG_PROBE, a->xid);
         else
-            fall_begin(c, agg_part(a), "%s does not answer any more", agg_leaf_name(c, a));
+            failover_begin(c, agg_part(a), "%s does not answer any more", agg_leaf_name(c, a));
     }
 }
 
@@ -181,7 +181,7 @@ __attribute__((format(printf, 4, 5))) static void trouble(struct comm *c, const 
     vsnprintf(why, sizeof(why), fmt, ap);
     va_end(ap);
     if (join_mendable(s))
-        fall_begin(c, agg_part(a), "%s", why);
+        failover_begin(c, agg_part(a), "%s", why);
     else
         comm_fail(c, "%s", why);
 }
@@ -227,10 +227,10 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
     rc = agg_connect(c, a, m);
     a->state = JOIN_GRANTED;
     if (rc == -EMSGSIZE)
-        fall_begin(c, agg_part(a), "%s grants %u slots, less than one message takes (%u)", leaf,
-                   rte_be_to_cpu_32(m->window), AGG_MSG_PKTS);
+        failover_begin(c, agg_part(a), "%s grants %u slots, less than one message takes (%u)", leaf,
+                       rte_be_to_cpu_32(m->window), AGG_MSG_PKTS);
     else if (rc)
-        fall_begin(c, agg_part(a), "cannot connect to %s: %s", leaf, strerror(-rc));
+        failover_begin(c, agg_part(a), "cannot connect to %s: %s", leaf, strerror(-rc));
     else
         fit_answered(c, a->window < asked ? words : "");
     comm_check_ready(c);
@@ -284,7 +284,8 @@ void join_input(struct comm *c, const struct agg_ctl *m)
     case AGG_PROBE_REPLY:
         a->probes = 0;
         if (m->status && a->state == JOIN_GRANTED)
-            fall_begin(c, agg_part(a), "%s does not know the group any more", agg_leaf_name(c, a));
+            failover_begin(c, agg_part(a), "%s does not know the group any more",
+                           agg_leaf_name(c, a));
         break;
     case AGG_PROBE:
         send_ctl(c, a, AGG_PROBE_REPLY, rte_be_to_cpu_32(m->xid));

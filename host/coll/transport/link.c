@@ -162,7 +162,7 @@ static bool ask(struct comm *c, struct conn *k, bool want)
     return ctl_send_rank(c, k->peer, &m, sizeof(m));
 }
 
-static void ask_soon(struct comm *c, struct conn *k)
+static void ask_prefetch(struct comm *c, struct conn *k)
 {
     k->due = true;
     c->ctl.due = true;
@@ -176,7 +176,7 @@ struct conn *conn_get(struct comm *c, unsigned peer, unsigned chan, char *err)
         return k;
     k = add(c, peer, chan, err);
     if (k) {
-        ask_soon(c, k);
+        ask_prefetch(c, k);
         ctl_pump(c);
     }
     return k;
@@ -306,7 +306,7 @@ void link_tick(struct comm *c)
                       comm_host(c, k->peer));
             return;
         }
-        ask_soon(c, k);
+        ask_prefetch(c, k);
     }
 }
 

@@ -56,9 +56,9 @@ struct rim_hca {
     uint64_t seen; /* completions that pollers were told of */
     /* Completions of every port of the process when a poller of this one last looked at them. */
     _Atomic uint64_t told[FAB_MAX_HOST_PORTS];
-    int64_t thread_until_ps;  /* the thread sleeps at most until then; 0: it does not sleep */
-    int64_t busy_ns;          /* a poll last brought something */
-    _Atomic int64_t hasty_ns; /* until then who waits gives way only */
+    int64_t thread_until_ps; /* the thread sleeps at most until then; 0: it does not sleep */
+    int64_t busy_ns;         /* a poll last brought something */
+    _Atomic int64_t busy_poll_until_ns; /* until then who waits gives way only */
     _Atomic int64_t
         lease_ns; /* until then a program's thread will have polled again; 0: it will not */
     _Atomic int64_t spin_until_ns; /* until then an empty poll returns at once */

@@ -6,7 +6,7 @@
  * turns at each other's expense, so the thread parks on a private futex for as long as somebody
  * polls, and takes over when nobody has for HANDOVER_NS, or at once when a caller says that it is
  * going to wait for an event. An empty poll gives way twice (on a busy machine the frame it waits
- * for is then there), and for longer while frames come one soon after the other (hasty_until); then
+ * for is then there), and for longer while frames come one soon after the other (busy_poll_deadline); then
  * it sleeps on the process's doorbell. The thread sleeps there at once: it runs for programs that do
  * not poll, and where one of those reads memory until it changes, a thread that has yielded gets its
  * CPU back after whole time slices, while one that was asleep interrupts. A bell takes any number of
@@ -201,13 +201,14 @@ static void set_busy(struct rim_hca *r)
 {
     int64_t now = clock_mono_ns();
 
-    atomic_store_explicit(&r->hasty_ns, hasty_until(r->busy_ns, now), memory_order_relaxed);
+    atomic_store_explicit(&r->busy_poll_until_ns, busy_poll_deadline(r->busy_ns, now),
+                          memory_order_relaxed);
     r->busy_ns = now;
 }
 
 static bool hasty(const struct rim_hca *r)
 {
-    return clock_mono_ns() < atomic_load_explicit(&r->hasty_ns, memory_order_relaxed);
+    return clock_mono_ns() < atomic_load_explicit(&r->busy_poll_until_ns, memory_order_relaxed);
 }
 
 static bool yields_futile(const struct rim_hca *r, unsigned yields)

@@ -27,13 +27,13 @@ static int grow(struct hca *h)
 
     if (cap > HCA_MAX_KEYS)
         return -ENOMEM;
-    t = lines_take(cap * sizeof(*t));
+    t = cacheline_take(cap * sizeof(*t));
     if (!t)
         return -ENOMEM;
     if (h->key)
         memcpy(t, h->key, h->key_cap * sizeof(*t));
-    lines_list_drop(rnic_lines(h->rnic), h->key);
-    lines_list_add(rnic_lines(h->rnic), t, RTE_MIN(cap, 8u) * sizeof(*t));
+    cacheline_list_drop(rnic_lines(h->rnic), h->key);
+    cacheline_list_add(rnic_lines(h->rnic), t, RTE_MIN(cap, 8u) * sizeof(*t));
     free(h->key);
     h->key = t;
     for (uint32_t i = h->key_cap; i < cap; i++) {

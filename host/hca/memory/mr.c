@@ -122,7 +122,7 @@ struct ibv_mr *mr_reg(struct ibv_pd *v, void *addr, size_t length, uint64_t iova
         iova = 0;
     if (!rc)
         rc = check_range(h, addr, length, iova, access);
-    mr = rc ? NULL : lines_alloc(sizeof(*mr));
+    mr = rc ? NULL : cacheline_alloc(sizeof(*mr));
     if (!mr) {
         errno = rc ? rc : ENOMEM;
         return NULL;

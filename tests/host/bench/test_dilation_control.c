@@ -15,14 +15,14 @@ static void fidelity_is_two_percent_of_the_prediction(void **state)
                                 .handoffs = 10}; /* 1 ms: 20 us, 2 us a hand-off */
 
     (void)state;
-    assert_true(pace_judge(&p, 199000, 0, 100).ok); /* 1.99 us */
-    assert_false(pace_judge(&p, 201000, 0, 100).ok);
-    assert_int_equal(pace_judge(&p, 400000, 0, 100).needed, 200);
+    assert_true(dilation_judge(&p, 199000, 0, 100).ok); /* 1.99 us */
+    assert_false(dilation_judge(&p, 201000, 0, 100).ok);
+    assert_int_equal(dilation_judge(&p, 400000, 0, 100).needed, 200);
     /* In time, but warm-ups showed that the machine's own work needs more. */
-    assert_true(pace_judge(&p, 199000, 100, 100).ok);
-    assert_false(pace_judge(&p, 199000, 101, 100).ok);
-    assert_int_equal(pace_judge(&p, 199000, 300, 100).needed, 300);
-    assert_int_equal(pace_judge(&p, 400000, 150, 100).needed, 200);
+    assert_true(dilation_judge(&p, 199000, 100, 100).ok);
+    assert_false(dilation_judge(&p, 199000, 101, 100).ok);
+    assert_int_equal(dilation_judge(&p, 199000, 300, 100).needed, 300);
+    assert_int_equal(dilation_judge(&p, 400000, 150, 100).needed, 200);
 }
 
 static void dilation_covers_lag_and_rate(void **state)
@@ -31,20 +31,20 @@ static void dilation_covers_lag_and_rate(void **state)
         .time_ps = 10000000, .handoffs = 20, .busiest_link_bytes = 4096};
     struct coll_prediction large = {
         .time_ps = 1000000000, .handoffs = 1, .busiest_link_bytes = 50000000};
-    struct pace p;
+    struct dilation_control p;
 
     (void)state;
-    pace_init(&p, true, 2);
-    uint32_t d = pace_dilation(&p, &small, 8);
-    assert_true(pace_judge(&small, (int64_t)p.lag_ns, 0, d).ok);
+    dilation_init(&p, true, 2);
+    uint32_t d = dilation_dilation(&p, &small, 8);
+    assert_true(dilation_judge(&small, (int64_t)p.lag_ns, 0, d).ok);
     /* 400 MB in a millisecond of fabric time at the assumed rate */
-    assert_in_range(pace_dilation(&p, &large, 8), (uintmax_t)(0.4 / p.rate_Bps * 1e9 * 1e3) - 1,
-                    PACE_MAX_DILATION);
+    assert_in_range(dilation_dilation(&p, &large, 8), (uintmax_t)(0.4 / p.rate_Bps * 1e9 * 1e3) - 1,
+                    DILATION_MAX_DILATION);
     p.lag_ns = 1e12;
     p.max_wall = 1e9;
-    assert_int_equal(pace_dilation(&p, &small, 8), PACE_MAX_DILATION);
+    assert_int_equal(dilation_dilation(&p, &small, 8), DILATION_MAX_DILATION);
     struct coll_prediction nothing = {.time_ps = 1000000000000};
-    assert_int_equal(pace_dilation(&p, &nothing, 1), 1);
+    assert_int_equal(dilation_dilation(&p, &nothing, 1), 1);
 }
 
 static void failures_slow_the_next_run_down(void **state)
@@ -53,32 +53,32 @@ static void failures_slow_the_next_run_down(void **state)
         .time_ps = 1000000000, .handoffs = 1, .busiest_link_bytes = 50000000};
     struct coll_prediction small = {
         .time_ps = 10000000, .handoffs = 20, .busiest_link_bytes = 4096};
-    struct pace p;
+    struct dilation_control p;
 
     (void)state;
-    pace_init(&p, true, 2);
-    uint32_t d = pace_dilation(&p, &large, 8);
-    pace_learn(&p, &large, 8, 100000000, d, false);
-    assert_true(pace_dilation(&p, &large, 8) >= 2 * d - 2);
-    pace_init(&p, true, 2);
-    d = pace_dilation(&p, &small, 8);
-    pace_learn(&p, &small, 8, 1000000, d, false);
-    assert_true(pace_dilation(&p, &small, 8) > d);
+    dilation_init(&p, true, 2);
+    uint32_t d = dilation_dilation(&p, &large, 8);
+    dilation_learn(&p, &large, 8, 100000000, d, false);
+    assert_true(dilation_dilation(&p, &large, 8) >= 2 * d - 2);
+    dilation_init(&p, true, 2);
+    d = dilation_dilation(&p, &small, 8);
+    dilation_learn(&p, &small, 8, 1000000, d, false);
+    assert_true(dilation_dilation(&p, &small, 8) > d);
 }
 
 static void a_retry_is_slower_within_bounds(void **state)
 {
     struct coll_prediction ms = {.time_ps = 1000000000};
-    struct pace p;
+    struct dilation_control p;
 
     (void)state;
-    pace_init(&p, true, 2); /* at most 6,000 for 1 ms */
-    assert_int_equal(pace_retry(&p, &ms, 100, 50, 1), 105);
-    assert_int_equal(pace_retry(&p, &ms, 100, 300, 1), 125);
-    assert_int_equal(pace_retry(&p, &ms, 100, 300, 2), 330);
-    assert_int_equal(pace_retry(&p, &ms, 100, 100000, 2), 800);
-    assert_int_equal(pace_retry(&p, &ms, 4000, 9000, 2), 6000);
-    assert_int_equal(pace_retry(&p, &ms, 7000, 9000, 2), 7000);
+    dilation_init(&p, true, 2); /* at most 6,000 for 1 ms */
+    assert_int_equal(dilation_retry(&p, &ms, 100, 50, 1), 105);
+    assert_int_equal(dilation_retry(&p, &ms, 100, 300, 1), 125);
+    assert_int_equal(dilation_retry(&p, &ms, 100, 300, 2), 330);
+    assert_int_equal(dilation_retry(&p, &ms, 100, 100000, 2), 800);
+    assert_int_equal(dilation_retry(&p, &ms, 4000, 9000, 2), 6000);
+    assert_int_equal(dilation_retry(&p, &ms, 7000, 9000, 2), 7000);
 }
 
 /*
@@ -119,7 +119,7 @@ static uint32_t least_that_holds(const struct machine *m)
 {
     uint32_t d = 1;
 
-    while (late(m, d) > d || us(m, d) > 1 + PACE_TOLERANCE)
+    while (late(m, d) > d || us(m, d) > 1 + DILATION_TOLERANCE)
         d++;
     return d;
 }
@@ -147,8 +147,8 @@ static const double warming[] = {COLD, 0.2, 0.35}; /* where it is uneven */
 
 struct run {
     const struct machine *m;
-    struct pace p;
-    struct pace_tries t;
+    struct dilation_control p;
+    struct dilation_tries t;
     uint64_t seed;
     double spread, cost; /* operations' wall times, of those at dilation 1 */
     double hiccups;      /* share of operations' batches that something else interrupts */
@@ -178,7 +178,7 @@ static double warm_up_us(struct run *r, uint32_t d)
         t += r->uneven * own * noise(&r->seed) + UNEVEN_TIME * noise(&r->seed);
         t += r->nth < RTE_DIM(warming) ? warming[r->nth] * own : 0;
     } else {
-        t *= 1 + r->spread / 30 / sqrt(PACE_OPS) * noise(&r->seed);
+        t *= 1 + r->spread / 30 / sqrt(DILATION_OPS) * noise(&r->seed);
         t += r->nth ? 0 : COLD * r->m->copy / d;
     }
     r->nth++;
@@ -188,9 +188,9 @@ static double warm_up_us(struct run *r, uint32_t d)
 static uint32_t warm_up(struct run *r, uint32_t d)
 {
     while (!r->t.settled) {
-        uint32_t n = needed(r, d, PACE_OPS);
+        uint32_t n = needed(r, d, DILATION_OPS);
 
-        d = pace_settle(&r->p, &r->t, &one_us, d, n, warm_up_us(r, d));
+        d = dilation_settle(&r->p, &r->t, &one_us, d, n, warm_up_us(r, d));
     }
     return d;
 }
@@ -207,7 +207,7 @@ static uint32_t run_timed(struct run *r, uint32_t d)
         if (n <= d || i == 3)
             return d;
         least = RTE_MIN(least, n);
-        d = pace_retry(&r->p, &one_us, d, least, i);
+        d = dilation_retry(&r->p, &one_us, d, least, i);
     }
 }
 
@@ -245,11 +245,11 @@ static void sweep(const struct kind *kind, double *within, double *too_small, do
                         .uneven = kind->uneven};
         uint32_t least = least_that_holds(r.m), d;
 
-        pace_init(&r.p, true, 2);
+        dilation_init(&r.p, true, 2);
         d = (uint32_t)fmax(1, least * off[k / kind->n % RTE_DIM(off)]);
         for (unsigned place = 0; place < 2; place++) {
             if (place)
-                pace_again(&r.t);
+                dilation_again(&r.t);
             r.nth = 0;
             d = run_timed(&r, warm_up(&r, d));
             n++;
@@ -289,14 +289,14 @@ static void a_time_that_is_too_long_still_bounds_the_line(void **state)
         {2402, 104, 90.3}, {601, 76, 94.0}, {301, 94, 96.1}, {151, 1201, 114.2}, {214, 291, 94.8},
     };
     struct coll_prediction sharp = {.time_ps = 87324000, .handoffs = 2};
-    struct pace_tries t = {0};
-    struct pace p;
+    struct dilation_tries t = {0};
+    struct dilation_control p;
     uint32_t next = 0;
 
     (void)state;
-    pace_init(&p, true, 1);
+    dilation_init(&p, true, 1);
     for (unsigned i = 0; i < RTE_DIM(runs); i++)
-        next = pace_settle(&p, &t, &sharp, runs[i].d, runs[i].needed, runs[i].us);
+        next = dilation_settle(&p, &t, &sharp, runs[i].d, runs[i].needed, runs[i].us);
     assert_false(t.settled);
     assert_true(next > 1000);
 }
@@ -304,17 +304,17 @@ static void a_time_that_is_too_long_still_bounds_the_line(void **state)
 static void no_operation_is_slowed_beyond_the_wall_time(void **state)
 {
     struct coll_prediction ms = {.time_ps = 1000000000, .handoffs = 100};
-    struct pace p;
+    struct dilation_control p;
 
     (void)state;
-    pace_init(&p, true, 2);
+    dilation_init(&p, true, 2);
     p.lag_ns = 2e6;
-    assert_int_equal(pace_dilation(&p, &ms, 8), 6000);
+    assert_int_equal(dilation_dilation(&p, &ms, 8), 6000);
     /* Nor is a dilation looked for beyond it. */
-    struct pace_tries t = {0};
-    assert_int_equal(pace_settle(&p, &t, &ms, 4000, 9000, 1000), 6000);
+    struct dilation_tries t = {0};
+    assert_int_equal(dilation_settle(&p, &t, &ms, 4000, 9000, 1000), 6000);
     assert_false(t.settled);
-    assert_int_equal(pace_settle(&p, &t, &ms, 6000, 9000, 1000), 6000);
+    assert_int_equal(dilation_settle(&p, &t, &ms, 6000, 9000, 1000), 6000);
     assert_true(t.settled);
 }
 
@@ -323,35 +323,35 @@ static void a_row_of_bounded_time_bounds_what_the_rate_asks_for(void **state)
 {
     struct coll_prediction large = {
         .time_ps = 1000000000, .handoffs = 1, .busiest_link_bytes = 50000000};
-    struct pace p;
+    struct dilation_control p;
 
     (void)state;
-    pace_init(&p, true, 2);
+    dilation_init(&p, true, 2);
     p.rate_Bps = 1e6; /* 400 MB take 400 s */
-    assert_true(pace_dilation(&p, &large, 8) > 100000);
+    assert_true(dilation_dilation(&p, &large, 8) > 100000);
     p.max_op = 0.8;
-    assert_in_range(pace_dilation(&p, &large, 8), 1, 800);
+    assert_in_range(dilation_dilation(&p, &large, 8), 1, 800);
 }
 
 static void iterations_keep_the_wall_time_but_never_below_two(void **state)
 {
     struct coll_prediction p = {.time_ps = 1000000000}; /* 1 ms */
-    struct pace pace;
+    struct dilation_control pace;
 
     (void)state;
-    pace_init(&pace, true, 2);
-    assert_int_equal(pace_iters(&pace, 20, &p, 10), 20); /* 0.2 s */
-    assert_int_equal(pace_iters(&pace, 20, &p, 400), 5); /* 5 x 0.4 s */
-    assert_int_equal(pace_iters(&pace, 20, &p, 1000000), 2);
-    assert_int_equal(pace_iters(&pace, 1, &p, 1000000), 1);
-    assert_int_equal(pace_iters(&pace, 0, &p, 1000000), 0);
+    dilation_init(&pace, true, 2);
+    assert_int_equal(dilation_iters(&pace, 20, &p, 10), 20); /* 0.2 s */
+    assert_int_equal(dilation_iters(&pace, 20, &p, 400), 5); /* 5 x 0.4 s */
+    assert_int_equal(dilation_iters(&pace, 20, &p, 1000000), 2);
+    assert_int_equal(dilation_iters(&pace, 1, &p, 1000000), 1);
+    assert_int_equal(dilation_iters(&pace, 0, &p, 1000000), 0);
     /* Warm-ups are of two operations where one fits. */
-    assert_int_equal(pace_warm_up(&pace, 1, &p, 2000), 2);
-    assert_int_equal(pace_warm_up(&pace, 1, &p, 2001), 1);
-    assert_int_equal(pace_warm_up(&pace, 5, &p, 400), 5);
-    assert_int_equal(pace_warm_up(&pace, 0, &p, 10), 0);
+    assert_int_equal(dilation_warm_up(&pace, 1, &p, 2000), 2);
+    assert_int_equal(dilation_warm_up(&pace, 1, &p, 2001), 1);
+    assert_int_equal(dilation_warm_up(&pace, 5, &p, 400), 5);
+    assert_int_equal(dilation_warm_up(&pace, 0, &p, 10), 0);
     pace.adaptive = false;
-    assert_int_equal(pace_warm_up(&pace, 1, &p, 10), 1);
+    assert_int_equal(dilation_warm_up(&pace, 1, &p, 10), 1);
 }
 
 int main(void)

@@ -37,7 +37,7 @@ static size_t left(const char *groups)
 
     put("groups", groups);
     snprintf(path, sizeof(path), "%s/groups", root);
-    return room_cgroup(path, root);
+    return host_resources_cgroup(path, root);
 }
 
 static void the_least_of_all_groups_counts(void **state)

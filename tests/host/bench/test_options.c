@@ -73,8 +73,8 @@ static void memory_is_the_hosts_or_a_gpus(void **state)
     static const struct {
         const char *line;
         int gpu;
-    } rows[] = {{"c.conf", WHERE_HOST},
-                {"c.conf --mem host", WHERE_HOST},
+    } rows[] = {{"c.conf", BUFFER_HOST},
+                {"c.conf --mem host", BUFFER_HOST},
                 {"c.conf --mem cuda", 0},
                 {"c.conf --mem=cuda:0", 0},
                 {"c.conf --mem cuda:17", 17}};

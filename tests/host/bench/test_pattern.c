@@ -31,12 +31,12 @@ static void combine(enum dtype t, enum redop op, unsigned nranks, uint8_t *acc)
 
     for (unsigned r = 0; r < nranks; r++) {
         struct layout l = all_reduce(r, nranks, COUNT);
-        struct values v;
-        assert_int_equal(values_init(&v), 0);
-        values_set(&v, &l, t, op);
+        struct test_pattern v;
+        assert_int_equal(pattern_init(&v), 0);
+        pattern_set(&v, &l, t, op);
         part[r] = calloc(COUNT, 8);
-        values_fill(&v, part[r], r, 0, COUNT);
-        values_free(&v);
+        pattern_fill(&v, part[r], r, 0, COUNT);
+        pattern_free(&v);
     }
     while (left > 1) {
         unsigned a = next_random(left), b = next_random(left - 1);
@@ -56,10 +56,10 @@ static void any_order_gives_the_expected_bits(void **state)
 {
     static const unsigned ranks[] = {1, 2, 3, 8, 16, 64};
     uint8_t acc[COUNT * 8];
-    struct values v;
+    struct test_pattern v;
 
     (void)state;
-    assert_int_equal(values_init(&v), 0);
+    assert_int_equal(pattern_init(&v), 0);
     for (int t = 0; t < DT_COUNT; t++) {
         for (int op = 0; op < OP_COUNT; op++) {
             if (!arith_valid((enum redop)op, (enum dtype)t))
@@ -67,24 +67,24 @@ static void any_order_gives_the_expected_bits(void **state)
             for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
                 struct layout l = all_reduce(0, ranks[i], COUNT);
                 combine((enum dtype)t, (enum redop)op, ranks[i], acc);
-                values_set(&v, &l, (enum dtype)t, (enum redop)op);
-                uint64_t wrong = values_wrong(&v, acc, LAYOUT_ALL, 0, COUNT);
+                pattern_set(&v, &l, (enum dtype)t, (enum redop)op);
+                uint64_t wrong = pattern_wrong(&v, acc, LAYOUT_ALL, 0, COUNT);
                 if (wrong)
                     fail_msg("%s %s %u ranks: %lu wrong", dtype_name(t), redop_name(op), ranks[i],
                              (unsigned long)wrong);
             }
         }
     }
-    values_free(&v);
+    pattern_free(&v);
 }
 
 static void ranks_contribute_different_values(void **state)
 {
     uint8_t a[COUNT * 8], b[COUNT * 8];
-    struct values v;
+    struct test_pattern v;
 
     (void)state;
-    assert_int_equal(values_init(&v), 0);
+    assert_int_equal(pattern_init(&v), 0);
     for (int t = 0; t < DT_COUNT; t++) {
         for (int op = 0; op < OP_COUNT; op++) {
             struct layout l = all_reduce(0, 8, COUNT);
@@ -92,50 +92,50 @@ static void ranks_contribute_different_values(void **state)
                 continue;
             for (int moves = 0; moves < 2; moves++) {
                 l.kind = moves ? COLL_ALLGATHER : COLL_ALLREDUCE;
-                values_set(&v, &l, (enum dtype)t, (enum redop)op);
-                values_fill(&v, a, 0, 0, COUNT);
-                values_fill(&v, b, 1, 0, COUNT);
+                pattern_set(&v, &l, (enum dtype)t, (enum redop)op);
+                pattern_fill(&v, a, 0, 0, COUNT);
+                pattern_fill(&v, b, 1, 0, COUNT);
                 assert_memory_not_equal(a, b, COUNT * dtype_size(t));
             }
         }
     }
-    values_free(&v);
+    pattern_free(&v);
 }
 
 /* Longer than a period, so that repetition is covered; and from the middle of one. */
 static void every_wrong_element_is_counted(void **state)
 {
-    const size_t count = 2 * VALUES_PERIOD + 17;
-    static const uint64_t starts[] = {0, 5, VALUES_PERIOD - 1, 3 * VALUES_PERIOD};
-    struct values v;
+    const size_t count = 2 * PATTERN_PERIOD + 17;
+    static const uint64_t starts[] = {0, 5, PATTERN_PERIOD - 1, 3 * PATTERN_PERIOD};
+    struct test_pattern v;
 
     (void)state;
-    assert_int_equal(values_init(&v), 0);
+    assert_int_equal(pattern_init(&v), 0);
     for (int t = 0; t < DT_COUNT; t++) {
         enum redop op = arith_valid(OP_SUM, (enum dtype)t) ? OP_SUM : OP_MINLOC;
         struct layout l = all_reduce(0, 3, count);
         size_t size = dtype_size(t);
         uint8_t *buf = malloc(count * size);
-        values_set(&v, &l, (enum dtype)t, op);
+        pattern_set(&v, &l, (enum dtype)t, op);
         for (size_t s = 0; s < sizeof(starts) / sizeof(starts[0]); s++) {
             unsigned source = s & 1 ? LAYOUT_ALL : 1;
-            const size_t at[] = {0, 1, VALUES_PERIOD - 1, VALUES_PERIOD, count - 1};
-            values_fill(&v, buf, source, starts[s], count);
-            assert_int_equal(values_wrong(&v, buf, source, starts[s], count), 0);
+            const size_t at[] = {0, 1, PATTERN_PERIOD - 1, PATTERN_PERIOD, count - 1};
+            pattern_fill(&v, buf, source, starts[s], count);
+            assert_int_equal(pattern_wrong(&v, buf, source, starts[s], count), 0);
             for (size_t i = 0; i < 5; i++)
                 buf[at[i] * size + size - 1] ^= 1;
-            assert_int_equal(values_wrong(&v, buf, source, starts[s], count), 5);
-            values_poison(&v, buf, source, starts[s], count);
-            assert_int_equal(values_wrong(&v, buf, source, starts[s], count), count);
+            assert_int_equal(pattern_wrong(&v, buf, source, starts[s], count), 5);
+            pattern_poison(&v, buf, source, starts[s], count);
+            assert_int_equal(pattern_wrong(&v, buf, source, starts[s], count), count);
         }
-        values_poison(&v, buf, LAYOUT_NOTHING, 0, count);
-        assert_int_equal(values_wrong(&v, buf, LAYOUT_NOTHING, 0, count), 0);
+        pattern_poison(&v, buf, LAYOUT_NOTHING, 0, count);
+        assert_int_equal(pattern_wrong(&v, buf, LAYOUT_NOTHING, 0, count), 0);
         buf[0] ^= 1;
         buf[count * size - 1] ^= 1;
-        assert_int_equal(values_wrong(&v, buf, LAYOUT_NOTHING, 0, count), 2);
+        assert_int_equal(pattern_wrong(&v, buf, LAYOUT_NOTHING, 0, count), 2);
         free(buf);
     }
-    values_free(&v);
+    pattern_free(&v);
 }
 
 /* What an algorithm with a wrong offset would do: everything shifted by a message, a packet, an
@@ -145,21 +145,21 @@ static void misplaced_data_is_found(void **state)
     static const size_t shifts[] = {1, 1024, 4096, 8 * 4096 - 32, 65536};
     const size_t count = 200000;
     struct layout l = all_reduce(0, 1, count);
-    struct values v;
+    struct test_pattern v;
     float *buf = malloc((count + 70000) * sizeof(float));
 
     (void)state;
-    assert_int_equal(values_init(&v), 0);
+    assert_int_equal(pattern_init(&v), 0);
     for (int moves = 0; moves < 2; moves++) {
         l.kind = moves ? COLL_BROADCAST : COLL_ALLREDUCE;
-        values_set(&v, &l, DT_FP32, OP_SUM);
-        values_fill(&v, buf, 0, 0, count + 70000);
+        pattern_set(&v, &l, DT_FP32, OP_SUM);
+        pattern_fill(&v, buf, 0, 0, count + 70000);
         for (size_t i = 0; i < sizeof(shifts) / sizeof(shifts[0]); i++)
-            assert_true(values_wrong(&v, buf + shifts[i] / 4 + (shifts[i] < 4), 0, 0, count) >
+            assert_true(pattern_wrong(&v, buf + shifts[i] / 4 + (shifts[i] < 4), 0, 0, count) >
                         count / 2);
     }
     free(buf);
-    values_free(&v);
+    pattern_free(&v);
 }
 
 /* ---- whole buffers of every collective ---- */
@@ -203,35 +203,35 @@ static void by_the_book(const struct layout *l, uint16_t *const *in, uint16_t *r
     }
 }
 
-static void one_rank(struct values *v, struct layout l)
+static void one_rank(struct test_pattern *v, struct layout l)
 {
     uint64_t room = l.count * l.nranks + 1;
     uint16_t *send = calloc(room, 2), *recv = calloc(room, 2), *in[RANKS];
 
-    values_set(v, &l, DT_FP16, OP_SUM);
+    pattern_set(v, &l, DT_FP16, OP_SUM);
     for (unsigned r = 0; r < RANKS; r++) {
         in[r] = calloc(room, 2);
-        values_fill(v, in[r], r, 0, l.count * l.nranks);
+        pattern_fill(v, in[r], r, 0, l.count * l.nranks);
     }
-    values_prepare(v, &l, send, recv);
+    pattern_prepare(v, &l, send, recv);
     /* nothing was done: all that should have changed is wrong */
     uint64_t got = 0;
     struct piece p;
     for (unsigned i = 0; layout_piece(&l, i, &p); i++)
         got += p.source == LAYOUT_NOTHING ? 0 : p.n;
     if (!l.in_place)
-        assert_int_equal(values_check(v, &l, send, recv), got);
+        assert_int_equal(pattern_check(v, &l, send, recv), got);
     by_the_book(&l, in, recv);
-    if (values_check(v, &l, send, recv))
+    if (pattern_check(v, &l, send, recv))
         fail_msg("collective %d rank %u root %u in place %d: %lu wrong", l.kind, l.rank, l.root,
-                 l.in_place, (unsigned long)values_check(v, &l, send, recv));
+                 l.in_place, (unsigned long)pattern_check(v, &l, send, recv));
     if (got) { /* one element that is off, and one of the input */
         recv[layout_recv_at(&l) + (l.sparse ? l.rank * l.count : 0)] ^= 1;
-        assert_int_equal(values_check(v, &l, send, recv), 1);
+        assert_int_equal(pattern_check(v, &l, send, recv), 1);
     }
     if (!l.in_place && layout_send(&l)) {
         send[layout_send(&l) - 1] ^= 1;
-        assert_int_equal(values_check(v, &l, send, recv), (got != 0) + 1);
+        assert_int_equal(pattern_check(v, &l, send, recv), (got != 0) + 1);
     }
     for (unsigned r = 0; r < RANKS; r++)
         free(in[r]);
@@ -242,10 +242,10 @@ static void one_rank(struct values *v, struct layout l)
 static void buffers_of_every_collective_are_checked(void **state)
 {
     static const uint64_t counts[] = {1, 7, 1000, 9001};
-    struct values v;
+    struct test_pattern v;
 
     (void)state;
-    assert_int_equal(values_init(&v), 0);
+    assert_int_equal(pattern_init(&v), 0);
     for (int kind = 0; kind < COLL_BARRIER; kind++)
         for (unsigned rank = 0; rank < RANKS; rank++)
             for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
@@ -257,7 +257,7 @@ static void buffers_of_every_collective_are_checked(void **state)
                     l.in_place = kind != COLL_ALLTOALL && kind != COLL_SENDRECV;
                     one_rank(&v, l);
                 }
-    values_free(&v);
+    pattern_free(&v);
 }
 
 /* What a rank must not write, and input that must stay: reduce and gather elsewhere than at the
@@ -267,25 +267,25 @@ static void what_must_stay_is_looked_at(void **state)
     struct layout reduce = {COLL_REDUCE, 1, RANKS, 0, 0, COUNT, false};
     struct layout rs = {COLL_REDUCE_SCATTER, 1, RANKS, 0, 0, COUNT, true};
     static uint16_t send[RANKS * COUNT], recv[RANKS * COUNT];
-    struct values v;
+    struct test_pattern v;
 
     (void)state;
-    assert_int_equal(values_init(&v), 0);
-    values_set(&v, &reduce, DT_FP16, OP_SUM);
-    values_prepare(&v, &reduce, send, recv);
-    assert_int_equal(values_check(&v, &reduce, send, recv), 0);
+    assert_int_equal(pattern_init(&v), 0);
+    pattern_set(&v, &reduce, DT_FP16, OP_SUM);
+    pattern_prepare(&v, &reduce, send, recv);
+    assert_int_equal(pattern_check(&v, &reduce, send, recv), 0);
     recv[3]++;
-    assert_int_equal(values_check(&v, &reduce, send, recv), 1);
+    assert_int_equal(pattern_check(&v, &reduce, send, recv), 1);
     reduce.in_place = true; /* there it has no receive buffer at all */
     assert_true(layout_no_recv(&reduce));
-    values_set(&v, &rs, DT_FP16, OP_SUM);
-    values_prepare(&v, &rs, send, recv);
-    values_fill(&v, recv + COUNT, LAYOUT_ALL, COUNT, COUNT);
-    assert_int_equal(values_check(&v, &rs, send, recv), 0);
+    pattern_set(&v, &rs, DT_FP16, OP_SUM);
+    pattern_prepare(&v, &rs, send, recv);
+    pattern_fill(&v, recv + COUNT, LAYOUT_ALL, COUNT, COUNT);
+    assert_int_equal(pattern_check(&v, &rs, send, recv), 0);
     recv[COUNT - 1]++;
     recv[2 * COUNT]++;
-    assert_int_equal(values_check(&v, &rs, send, recv), 2);
-    values_free(&v);
+    assert_int_equal(pattern_check(&v, &rs, send, recv), 2);
+    pattern_free(&v);
 }
 
 int main(void)

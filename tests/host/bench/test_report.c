@@ -32,7 +32,7 @@ static struct row make_row(enum coll_algo algo)
     for (int p = 0; p < PLACES; p++) {
         r.run[p] = (struct run_result){.valid = true, .checked = true, .iters = 5, .dilation = 400};
         r.run[p].time_us = (double)r.pred.time_ps * 1e-6;
-        r.run[p].fid = pace_judge(&r.pred, 100000, 0, 400);
+        r.run[p].fid = dilation_judge(&r.pred, 100000, 0, 400);
     }
     return r;
 }
@@ -250,7 +250,7 @@ static void a_late_run_makes_the_row_lag(void **state)
     struct row r = make_row(ALGO_RING);
 
     (void)state;
-    r.run[IN_PLACE].fid = pace_judge(&r.pred, 10000000, 0, 400);
+    r.run[IN_PLACE].fid = dilation_judge(&r.pred, 10000000, 0, 400);
     assert_false(r.run[IN_PLACE].fid.ok);
     const char *text = print(print_rows, &r, 1);
     assert_non_null(strstr(text, "lag (needs 23842)"));

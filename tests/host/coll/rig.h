@@ -51,7 +51,7 @@ struct rig {
     bool cut[RIG_RANKS]; /* frames from and to this rank are lost */
     bool an_dead;        /* and those of the aggregation node */
     unsigned an_mute;    /* and those of it to ranks with a bit here */
-    bool fall_back;      /* by the usual policy, or by that: */
+    bool failover_back;  /* by the usual policy, or by that: */
     unsigned n_policy;
     enum coll_algo policy[ALGO_COUNT];
     uint32_t an_mbufs; /* that it may promise; 0: half of the pool */
@@ -253,7 +253,7 @@ static void rig_connect(struct rig *g, unsigned algos, unsigned bad_key)
                                .group = 7,
                                .key = r == bad_key ? 1 : 0x5ec3e7,
                                .algos = algos,
-                               .n_policy = g->fall_back ? g->n_policy : 1,
+                               .n_policy = g->failover_back ? g->n_policy : 1,
                                .policy = {algos & 1u << ALGO_SHARP ? ALGO_SHARP : ALGO_RING}};
 
         if (g->n_policy)

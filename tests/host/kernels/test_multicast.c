@@ -71,7 +71,7 @@ static void good(struct multicast *m, int rc)
 /* ---- sums ---- */
 
 /* dst and src are one or two places; what lies before the result and 16 bytes behind it stays. */
-static void reduce_once(struct multicast *m, unsigned n, struct values *v, enum redop op,
+static void reduce_once(struct multicast *m, unsigned n, struct test_pattern *v, enum redop op,
                         enum dtype t, size_t count, bool in_place)
 {
     size_t esize = dtype_size(t), bytes = (count * esize + 15) / 16 * 16;
@@ -85,10 +85,10 @@ static void reduce_once(struct multicast *m, unsigned n, struct values *v, enum 
 
         l.rank = i;
         v->device = multicast_device(m, i);
-        values_set(v, &l, t, op);
-        values_prepare(v, &l, at + src, at + dst);
-        values_poison(v, at + dst - 16, LAYOUT_NOTHING, 0, 16 / esize);
-        values_poison(v, at + dst + bytes, LAYOUT_NOTHING, 0, 16 / esize);
+        pattern_set(v, &l, t, op);
+        pattern_prepare(v, &l, at + src, at + dst);
+        pattern_poison(v, at + dst - 16, LAYOUT_NOTHING, 0, 16 / esize);
+        pattern_poison(v, at + dst + bytes, LAYOUT_NOTHING, 0, 16 / esize);
     }
     good(m, multicast_time(m, op, t, dst, src, count, 1, &s));
     assert_true(s > 0);
@@ -98,9 +98,9 @@ static void reduce_once(struct multicast *m, unsigned n, struct values *v, enum 
 
         l.rank = i;
         v->device = multicast_device(m, i);
-        wrong = values_check(v, &l, at + src, at + dst);
-        around = values_wrong(v, at + dst - 16, LAYOUT_NOTHING, 0, 16 / esize) +
-                 values_wrong(v, at + dst + bytes, LAYOUT_NOTHING, 0, 16 / esize);
+        wrong = pattern_check(v, &l, at + src, at + dst);
+        around = pattern_wrong(v, at + dst - 16, LAYOUT_NOTHING, 0, 16 / esize) +
+                 pattern_wrong(v, at + dst + bytes, LAYOUT_NOTHING, 0, 16 / esize);
         if (wrong || around)
             fail_msg("%s of %zu %s, GPU %u of %u%s: %llu elements wrong, %llu around them",
                      redop_name(op), count, dtype_name(t), i, n, in_place ? ", in place" : "",
@@ -112,10 +112,10 @@ static void reduce_once(struct multicast *m, unsigned n, struct values *v, enum 
 static void every_member_gets_the_reduction(void **state)
 {
     static const unsigned groups[] = {2, 4, 8, 3};
-    struct values v;
+    struct test_pattern v;
 
     (void)state;
-    assert_int_equal(values_init(&v), 0);
+    assert_int_equal(pattern_init(&v), 0);
     for (unsigned k = 0; k < 4; k++) {
         unsigned n = groups[k], kernels = 0;
         struct multicast *m;
@@ -137,7 +137,7 @@ static void every_member_gets_the_reduction(void **state)
         assert_int_equal(kernels, 20);
         close_group(m);
     }
-    values_free(&v);
+    pattern_free(&v);
 }
 
 /* ---- barriers ---- */
@@ -278,7 +278,7 @@ static void what_does_not_arrive_is_found(void **state)
 {
     struct layout l = {.kind = COLL_ALLREDUCE, .nranks = 4, .count = 999};
     struct multicast *m;
-    struct values v;
+    struct test_pattern v;
     double s;
 
     (void)state;
@@ -286,12 +286,12 @@ static void what_does_not_arrive_is_found(void **state)
         skip();
     machine("devices=4,cc=90,multicast=1,drop=3");
     m = open_group(4);
-    assert_int_equal(values_init(&v), 0);
+    assert_int_equal(pattern_init(&v), 0);
     for (unsigned i = 0; i < 4; i++) {
         l.rank = i;
         v.device = multicast_device(m, i);
-        values_set(&v, &l, DT_FP32, OP_SUM);
-        values_prepare(&v, &l, multicast_memory(m, i), multicast_memory(m, i) + 4096);
+        pattern_set(&v, &l, DT_FP32, OP_SUM);
+        pattern_prepare(&v, &l, multicast_memory(m, i), multicast_memory(m, i) + 4096);
     }
     good(m, multicast_time(m, OP_SUM, DT_FP32, 4096, 0, 999, 1, &s));
     for (unsigned i = 0; i < 4; i++) {
@@ -299,9 +299,9 @@ static void what_does_not_arrive_is_found(void **state)
 
         l.rank = i;
         v.device = multicast_device(m, i);
-        assert_int_equal(values_check(&v, &l, at, at + 4096), i == 2 ? 999 : 0);
+        assert_int_equal(pattern_check(&v, &l, at, at + 4096), i == 2 ? 999 : 0);
     }
-    values_free(&v);
+    pattern_free(&v);
     close_group(m);
 }
 

@@ -126,7 +126,7 @@ static void an_operation_of_a_failed_communicator_is_drawn_and_refused(void **st
     if (job_create(&j, &jc, err))
         fail_msg("%s", err);
     world_kill(jc.w, 1);
-    job_told(j, 1);
+    job_notify_death(j, 1);
     for (unsigned i = 0; i < 10; i++) {
         struct job_op op = {0};
 

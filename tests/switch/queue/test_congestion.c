@@ -247,15 +247,15 @@ static void notifications_have_a_class_that_waits_behind_no_data(void **state)
 {
     struct frame_spec s = {.src_ip = 0x0a000001, .dst_ip = 0x0a000002, .dqpn = 7, .len = 16};
     struct rte_mbuf *m = lab_frame(pool, &s);
-    struct peek k;
+    struct packet_class k;
 
     (void)state;
-    peek_frame(m, &k);
-    assert_int_equal(k.kind, PEEK_ROCE);
+    classify_frame(m, &k);
+    assert_int_equal(k.kind, PACKET_ROCE);
     assert_int_equal(k.cls, FRAME_LOSSLESS);
     rte_pktmbuf_mtod(m, uint8_t *)[42] = ROCE_OP_CNP_PACKET;
-    peek_frame(m, &k);
-    assert_int_equal(k.kind, PEEK_ROCE);
+    classify_frame(m, &k);
+    assert_int_equal(k.kind, PACKET_ROCE);
     assert_int_equal(k.cls, FRAME_CONTROL);
     rte_pktmbuf_free(m);
 }

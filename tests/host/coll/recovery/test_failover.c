@@ -155,7 +155,7 @@ static void run(uint64_t seed, unsigned n)
     struct rig *g = rig_new(n, 1 + (unsigned)below(2), 1024, NULL);
 
     rng = seed;
-    g->fall_back = true;
+    g->failover_back = true;
     rig_connect(g, ALGOS, RIG_RANKS);
     assert_true(rig_run(g, PS_PER_S, true, rig_ready));
     n_ops = 1 + (unsigned)below(OPS);
@@ -218,7 +218,7 @@ static void a_refused_group_runs_by_the_hosts_and_says_why(void **state)
     an_destroy(g->an);
     assert_int_equal(an_create(&g->an, &cfg), 0);
     g->ep[g->n] = an_endpoint(g->an);
-    g->fall_back = true;
+    g->failover_back = true;
     rig_connect(g, ALGOS, RIG_RANKS);
     assert_true(rig_run(g, PS_PER_S, true, rig_ready));
     n_ops = 1;

@@ -1,0 +1,59 @@
+/*
+ * The last events of an engine: a ring that costs a few stores an event, and is printed when an
+ * assertion, chaos or a sanitizer stops the run. An engine records changes of state, not frames.
+ *
+ * With TRIB_LOG=ROOM:debug every event is also printed when it happens (base/log.h).
+ *
+ * Threads: a ring belongs to its engine's thread; init, fini and dump of different rings may be
+ * called by any thread.
+ */
+#ifndef TRIB_BASE_EVENTS_H
+#define TRIB_BASE_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define EVENTS_KEPT  32u /* a power of two */
+#define EVENTS_NAMED 24u
+
+/* What an engine's events are called: one table for each kind of engine. */
+struct event_kinds {
+    const char *room;        /* as TRIB_LOG has it */
+    const char *const *name; /* [n], by number; "%u" in one is for a, then b */
+    uint16_t n;
+};
+
+struct event {
+    int64_t ps; /* fabric time */
+    uint32_t a, b;
+    uint16_t kind;
+};
+
+struct events {
+    const struct event_kinds *kinds;
+    char who[EVENTS_NAMED]; /* which engine of its kind: a node, a queue pair, a rank */
+    bool printed;           /* as they happen */
+    uint32_t n;             /* recorded so far */
+    struct event last[EVENTS_KEPT];
+    struct events *next, **prev;
+};
+
+/* kinds: for as long as the ring is there. who is copied, and cut if it is long. */
+void events_init(struct events *r, const struct event_kinds *kinds, const char *who);
+void events_fini(struct events *r); /* of a zeroed ring: nothing */
+void events_print(const struct events *r, const struct event *e);
+/* Every ring of the process, oldest event first; rings without any are left out. */
+void events_dump(FILE *out);
+
+/* ps: fabric time; a, b: what the kind's name says of them. */
+static inline void events_add(struct events *r, int64_t ps, uint16_t kind, uint32_t a, uint32_t b)
+{
+    struct event *e = &r->last[r->n++ % EVENTS_KEPT];
+
+    *e = (struct event){ps, a, b, kind};
+    if (__builtin_expect(r->printed, 0))
+        events_print(r, e);
+}
+
+#endif

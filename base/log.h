@@ -1,0 +1,31 @@
+/*
+ * Log lines by room and level. Quiet by default: warnings and errors only.
+ *
+ *   TRIB_LOG=debug                    all rooms
+ *   TRIB_LOG=switch:debug,hca:info    those; the others stay quiet
+ *
+ * One format, on stderr:   SECONDS ROOM LEVEL TEXT      (seconds of CLOCK_MONOTONIC)
+ */
+#ifndef TRIB_BASE_LOG_H
+#define TRIB_BASE_LOG_H
+
+#include <stdbool.h>
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_LEVELS };
+
+/* Rooms: base fabric aggregation roce switch io hca coll bench launch sim. */
+bool log_on(const char *room, enum log_level level);
+void log_line(const char *room, enum log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Takes what TRIB_LOG has; "" and NULL: the default. 0, or -EINVAL with a sentence in err (size
+ * bytes) that says what was found and what is expected. */
+int log_set(const char *text, char *err, unsigned size);
+
+/* The text's arguments are evaluated only where the line is printed. */
+#define T_LOG(room, level, ...)                                                                    \
+    do {                                                                                           \
+        if (log_on(room, level))                                                                   \
+            log_line(room, level, __VA_ARGS__);                                                    \
+    } while (0)
+
+#endif
