@@ -7,6 +7,7 @@
 #   matrix kills chaos mutations scale      longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
+#   docs-test                               commands and links of README.md and docs/
 #   format lint                             clang-format, cppcheck
 #
 # Every room is one archive; a test is any tests/<room>/test_*.c and links what it needs of them.
@@ -100,7 +101,7 @@ BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 
-.PHONY: all programs static static-programs demo test unit e2e matrix formulas kills chaos mutations scale interop verbs-suite bench bench-quick fuzz asan tsan debug determinism format lint install clean
+.PHONY: all programs static static-programs demo test unit e2e matrix formulas kills chaos mutations scale interop verbs-suite bench bench-quick fuzz asan tsan debug determinism docs-test format lint install clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -338,6 +339,12 @@ bench-quick:
 	$(Q)$(MAKE) --no-print-directory programs bench-programs
 	$(Q)BUILD=$(BUILD) tests/bench/run.sh --quick
 bench-programs: $(BENCHES) $(filter $(BUILD)/tests/tools/mpi_%,$(TOOLS))
+
+# Every command block of README.md and docs/ is run, every link looked up.
+docs-test:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory programs
+	$(Q)BUILD=$(BUILD) tests/docs.sh
 
 # Each target runs FUZZ_SECONDS under libFuzzer; the corpus stays in tests/fuzz/corpus.
 FUZZ_SECONDS ?= 30

@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# Runs every command block of README.md and docs/*.md and checks every link of every *.md. usage: tests/docs.sh [FILE...]
+#
+# A block fenced as ```sh is run by `bash -eu -o pipefail` with a time limit; it must exit with 0 and leave no fabric up. Its working
+# directory has the checkout's files by link, so that what it writes there stays out of the checkout; `trib` is on the PATH and
+# XDG_RUNTIME_DIR is its own. ```sh skip: REASON marks a block that cannot be run here. A block of another kind must not begin with a
+# command. A relative link must lead to a file, and its anchor to a heading.
+#
+# BUILD= programs (build); LIMIT= seconds of a block (60); ONLY=REGEX runs those blocks whose FILE:LINE matches.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+root=$PWD
+build=$(cd "${BUILD:-build}" 2>/dev/null && pwd) || { echo "docs: found no ${BUILD:-build}; run make first" >&2; exit 1; }
+limit=${LIMIT:-60}
+docs=("$@")
+[ ${#docs[@]} -gt 0 ] || docs=(README.md docs/*.md)
+tmp=$(mktemp -d /tmp/td.XXXXXX)
+failed=0 ran=0 skipped=0 links=0
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+bad() {
+    echo "FAILED  $*"
+    failed=$((failed + 1))
+}
+
+# ---- blocks: "LINE<tab>INFO" of each into $tmp/blocks, its text into $tmp/block.LINE ----
+
+split() { # split FILE
+    rm -f "$tmp"/block.*
+    awk -v tmp="$tmp" '
+        /^ *```/ {
+            if (!on) { on = NR; info = $0; sub(/^ *```[ \t]*/, "", info); sub(/[ \t]+$/, "", info)
+                       print NR "\t" info; f = tmp "/block." NR; printf "" >f }
+            else { close(f); on = 0 }
+            next }
+        on { print >f }
+        END { if (on) print on "\tunclosed" }' "$1" >"$tmp/blocks"
+}
+
+command='^[[:space:]]*(\$ +)?([A-Z_]+=[^ ]* +)*(make|trib|trib-[a-z]+|sudo|mpirun|srun|sbatch|mpicc|ib_[a-z_]+|ibv_[a-z_]+|ucx_[a-z]+|apt-get|git|cd|export|bash|sh|python3|tshark|\./[^ ]+|(scripts|tests|build)/[^ ]+)([[:space:]]|$)'
+
+# A checkout by links, and a run directory with a short path, as unix sockets want.
+run_block() { # run_block FILE LINE
+    local dir=$tmp/w xdg rc t0 f left
+    xdg=$(mktemp -d /tmp/tdx.XXXXXX)
+    mkdir "$dir"
+    for f in "$root"/* "$root"/.ci; do
+        [[ "${f##*/}" == build* ]] || ln -s "$f" "$dir/"
+    done
+    ln -s "$build" "$dir/build"
+    t0=$(date +%s%N)
+    (cd "$dir" && exec env -u TRIB_RUN -u TRIB_HOST -u TRIB_ALGO XDG_RUNTIME_DIR="$xdg" TRIB_BUILD="$build" PATH="$root/scripts:$PATH" \
+        timeout -k 5 "$limit" bash -eu -o pipefail "$tmp/block.$2") >"$tmp/out" 2>&1 </dev/null
+    rc=$?
+    t0=$((($(date +%s%N) - t0) / 1000000))
+    left=$(find "$xdg" -path '*/proc/*.pid' 2>/dev/null)
+    for f in "$xdg"/tributary-*/*/; do
+        [ -d "$f" ] && XDG_RUNTIME_DIR=$xdg TRIB_BUILD=$build "$root/scripts/trib" down "$(basename "$f")" >/dev/null 2>&1
+    done
+    ran=$((ran + 1))
+    if [ $rc = 0 ] && [ -z "$left" ]; then
+        printf 'ok      %-36s %4d.%03d s  %s\n' "$1:$2" $((t0 / 1000)) $((t0 % 1000)) "$(grep -m1 . "$tmp/block.$2" | cut -c 1-60)"
+    else
+        [ $rc = 0 ] && bad "$1:$2: a fabric is still up at its end"
+        [ $rc = 124 ] && bad "$1:$2: did not end within $limit s"
+        [ $rc = 0 ] || [ $rc = 124 ] || bad "$1:$2: exit code $rc"
+        sed 's/^/        > /' "$tmp/block.$2"
+        tail -n 20 "$tmp/out" | sed 's/^/        /'
+    fi
+    rm -rf "$dir" "$xdg"
+}
+
+begin=$(date +%s%N)
+for file in "${docs[@]}"; do
+    [ -f "$file" ] || { bad "$file: no such file"; continue; }
+    split "$file"
+    while IFS=$'\t' read -r line info; do
+        case "$info" in
+        unclosed) bad "$file:$line: the block does not end" ;;
+        sh) ! [[ "$file:$line" =~ ${ONLY:-} ]] || run_block "$file" "$line" ;;
+        'sh skip: '?*)
+            skipped=$((skipped + 1))
+            printf 'skipped %-36s %s\n' "$file:$line" "${info#sh skip: }"
+            ;;
+        sh*) bad "$file:$line: found '\`\`\`$info', expected '\`\`\`sh' or '\`\`\`sh skip: REASON'" ;;
+        *)
+            first=$(grep -m1 '[^[:space:]]' "$tmp/block.$line")
+            ! [[ "$first" =~ $command ]] || bad "$file:$line: begins with a command and is not '\`\`\`sh': $first"
+            ;;
+        esac
+    done <"$tmp/blocks"
+done
+took=$((($(date +%s%N) - begin) / 1000000))
+
+# ---- links ----
+
+# The anchors of a file's headings as they are rendered: lower case, punctuation gone, a dash for a space, -1 for the second of a name.
+anchors() {
+    awk '/^ *```/ { on = !on; next }
+         !on && /^#+ / { s = tolower($0); sub(/^#+ +/, "", s); gsub(/\]\([^)]*\)/, "", s); gsub(/[^a-z0-9 _-]/, "", s); gsub(/ /, "-", s)
+                         print s (n[s]++ ? "-" n[s] - 1 : "") }' "$1"
+}
+# LINE<tab>TARGET of every link outside of code.
+targets() {
+    awk '/^ *```/ { on = !on; next }
+         !on { s = $0; gsub(/`[^`]*`/, "", s)
+               while (match(s, /\]\([^) ]+/)) { print NR "\t" substr(s, RSTART + 2, RLENGTH - 2); s = substr(s, RSTART + RLENGTH) } }' "$1"
+}
+
+while IFS= read -r file; do
+    while IFS=$'\t' read -r line target; do
+        case "$target" in http://* | https://* | mailto:*) continue ;; esac
+        links=$((links + 1))
+        path=${target%%#*}
+        [ -n "$path" ] && to=$(dirname "$file")/$path || to=$file
+        [ -e "$to" ] || { bad "$file:$line: the link leads to no file: $target"; continue; }
+        [[ "$target" != *'#'* ]] || anchors "$to" | grep -Fxq -- "${target#*#}" || bad "$file:$line: no such heading: $target"
+    done < <(targets "$file")
+done < <(find . -name '*.md' -not -path './build*' -not -path './.git/*' | sed 's|^\./||' | sort)
+
+printf '%d blocks run in %d.%01d s, %d skipped, %d links, %d failed\n' $ran $((took / 1000)) $((took % 1000 / 100)) $skipped $links $failed
+[ $failed = 0 ] && [ $ran -gt 0 ]
