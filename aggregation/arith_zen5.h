@@ -5,7 +5,7 @@
  *
  * Sums are made one after the other, each stored before the next one's inputs are loaded, where the
  * loops for other CPUs load some vectors of an input and then of the next one. Here that is a tenth
- * faster (measured: tests/bench/LOG.md), if the compiler is kept from mixing them again (IN_ORDER).
+ * faster (measured: docs/benchmarks.md), if the compiler is kept from mixing them again (IN_ORDER).
  *
  * All sums are stored as they are; what was seen of them on the way is looked at once, at the end
  * of the call, and if one of them may be no number, all are gone over again.

@@ -1,5 +1,5 @@
 /*
- * A fault plan: what goes wrong in a fabric, and when, from a libconfig file (conf/README.md).
+ * A fault plan: what goes wrong in a fabric, and when, from a libconfig file (docs/confs.md).
  * Plain data; who carries it out (sim/world/fault_player.c) knows what each of these means to a running fabric.
  */
 #ifndef TRIB_FABRIC_CONF_FAULTS_H

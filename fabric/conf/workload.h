@@ -1,6 +1,6 @@
 /*
  * A training workload: a transformer, what it is trained on, and how it is spread over GPUs; from a
- * libconfig file (conf/README.md). Plain data, checked. Counts of parameters and FLOPs follow from
+ * libconfig file (docs/confs.md). Plain data, checked. Counts of parameters and FLOPs follow from
  * the shape, nothing is looked up.
  *
  * There are dp * tp * pp GPUs. Experts are spread over ep of the dp * tp GPUs of a pipeline stage,

@@ -8,7 +8,7 @@ for i in 1 2 3 4; do
     busy+=($!)
 done
 
-# A row may take 10 % and 2 s more (README.md). The command connects and ends its ranks, too: 18 s at most for eight; the check is of both.
+# A row may take 10 % and 2 s more (docs/user-guide.md). The command connects and ends its ranks, too: 18 s at most for eight; the check is of both.
 timed() { # timed SECONDS EXIT-CODES ARG...
     local most=$1 codes=$2 t0 ms rc
     shift 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Unmodified verbs programs run to completion at dilation 1 over one and over three switches: rdma-core's examples (which check
-# their data with -c) and perftest. The README's table lists them.
+# their data with -c) and perftest. docs/verbs.md lists them.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_programs.sh"
 

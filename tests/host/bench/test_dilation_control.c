@@ -84,11 +84,11 @@ static void a_retry_is_slower_within_bounds(void **state)
 /*
  * Machines: lateness is `wake` at any dilation, and more the nearer d comes to what can be moved;
  * what ranks copy at the beginning lasts `copy` / d of the operation's 1 us, and what cannot be
- * moved in time makes it longer. Of one operation the
- * 99th percentile of lateness varies by `spread`, the time by a thirtieth of that (LOG.md). Where
- * another program runs as well it is many times as late now and then. Where `uneven` is not 0 it is
- * mostly the machine's own work that varies, by this part of it, and the second and third run have
- * more of it than what follows.
+ * moved in time makes it longer. Of one operation the 99th percentile of lateness varies by
+ * `spread`, the time by a thirtieth of that (docs/benchmarks.md). Where another program runs as
+ * well it is many times as late now and then. Where `uneven` is not 0 it is mostly the machine's
+ * own work that varies, by this part of it, and the second and third run have more of it than what
+ * follows.
  */
 struct machine {
     double wake, rate, copy;
