@@ -1,9 +1,10 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Tributary. `make demo` is the main job, `make test` the tests; both install what is missing first.
 #
-#   all demo install clean                  programs; V=1 shows commands, BUILD=, PREFIX=, DESTDIR= say where
+#   all demo install uninstall clean        programs; V=1 shows commands, BUILD=, PREFIX=, DESTDIR= say where
 #   test unit e2e                           what has to pass; unit and e2e are parts of it
 #   static                                  the programs with everything but glibc linked in, in $(BUILD)/static
-#   asan debug tsan determinism             the same in other builds
+#   asan debug tsan determinism coverage    the same in other builds
 #   matrix kills chaos mutations scale      longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
@@ -25,6 +26,7 @@ endif
 
 CFLAGS_release := -O2 -g
 CFLAGS_checked := -O2 -g -DTRIB_CHECKED
+CFLAGS_coverage := -O0 -g -DTRIB_CHECKED --coverage
 CFLAGS_debug   := -O0 -g -DTRIB_CHECKED
 CFLAGS_fuzz    := -O1 -g -DTRIB_CHECKED -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
 # gcc takes more for uninitialised under this sanitizer than there is.
@@ -101,7 +103,7 @@ BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 
-.PHONY: all programs static static-programs demo test unit e2e matrix formulas kills chaos mutations scale interop verbs-suite bench bench-quick fuzz asan tsan debug determinism docs-test format lint install clean
+.PHONY: all programs static static-programs demo test unit e2e matrix formulas kills chaos mutations scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -309,6 +311,12 @@ verbs-suite:
 	$(Q)scripts/setup.sh verbs-suite || true
 	$(Q)TRIB_BUILD=$(BUILD) tests/verbs_suite.sh || [ $$? = 77 ]
 
+# Lines and branches that the unit tests and 200 seeds of chaos reach, by room: minutes.
+coverage:
+	$(Q)scripts/setup.sh coverage
+	$(Q)$(MAKE) --no-print-directory MODE=coverage BUILD=build-coverage build-coverage/trib-sim unit-programs
+	$(Q)tests/coverage.sh build-coverage
+
 asan:
 	$(Q)$(MAKE) --no-print-directory MODE=asan BUILD=build-asan unit
 debug:
@@ -368,23 +376,36 @@ format:
 lint:
 	$(Q)scripts/setup.sh lint
 	$(Q)scripts/arrows.sh
+	$(Q)scripts/spdx.sh
 	$(Q)clang-format-14 --dry-run --Werror $(C_FILES)
 	$(Q)cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr -I. \
 	    --suppress=missingIncludeSystem --suppress=nullPointerRedundantCheck:fabric/fabric.h --suppress=ctuuninitvar \
 	    --suppress=uninitvar:aggregation/arith_*.h --suppress=invalidPointerCast:aggregation/arith_*.h --suppress=uninitvar:tests/bench/reduce_refs.h \
 	    $(filter %.c,$(C_FILES))
 
+# DESTDIR and PREFIX as for install, for uninstall too. A conf of the user's in the same folders stays.
+BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep) scripts/trib scripts/trib-sweep
+LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
+DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
+CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf)
+TO    := $(DESTDIR)$(PREFIX)
 install: all
-	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/lib/tributary" "$(DESTDIR)$(PREFIX)/share/tributary/conf/workloads" "$(DESTDIR)$(PREFIX)/share/tributary/conf/faults"
-	install -m 755 $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep "$(DESTDIR)$(PREFIX)/bin"
-	install -m 755 scripts/trib scripts/trib-sweep "$(DESTDIR)$(PREFIX)/bin"
-	install -m 755 scripts/trib-sweep.sbatch "$(DESTDIR)$(PREFIX)/share/tributary"
-	install -m 755 $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so "$(DESTDIR)$(PREFIX)/lib/tributary"
-	install -m 644 conf/*.conf "$(DESTDIR)$(PREFIX)/share/tributary/conf"
-	install -m 644 conf/workloads/*.conf "$(DESTDIR)$(PREFIX)/share/tributary/conf/workloads"
-	install -m 644 conf/faults/*.conf "$(DESTDIR)$(PREFIX)/share/tributary/conf/faults"
+	install -d "$(TO)/bin" "$(TO)/lib/tributary" "$(TO)/share/tributary/conf/workloads" "$(TO)/share/tributary/conf/faults" "$(TO)/share/doc/tributary/img"
+	install -m 755 $(BIN) "$(TO)/bin"
+	install -m 755 scripts/trib-sweep.sbatch "$(TO)/share/tributary"
+	install -m 755 $(LIB) "$(TO)/lib/tributary"
+	for f in $(CONFS); do install -m 644 "$$f" "$(TO)/share/tributary/$$f" || exit 1; done
+	install -m 644 $(DOCS) "$(TO)/share/doc/tributary"
+	install -m 644 $(wildcard docs/img/*) "$(TO)/share/doc/tributary/img"
+uninstall:
+	for f in $(notdir $(BIN)); do rm -f "$(TO)/bin/$$f"; done
+	for f in $(notdir $(LIB)); do rm -f "$(TO)/lib/tributary/$$f"; done
+	for f in trib-sweep.sbatch $(CONFS); do rm -f "$(TO)/share/tributary/$$f"; done
+	for f in $(notdir $(DOCS)) $(patsubst docs/%,%,$(wildcard docs/img/*)); do rm -f "$(TO)/share/doc/tributary/$$f"; done
+	for d in lib/tributary share/tributary/conf/workloads share/tributary/conf/faults share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \
+	    rmdir "$(TO)/$$d" 2>/dev/null; done; true
 
 clean:
-	rm -rf build build-asan build-tsan build-debug build-fuzz
+	rm -rf build build-asan build-checked build-coverage build-tsan build-debug build-fuzz
 
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

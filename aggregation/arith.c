@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The arithmetic of reduction: conversions, the table of kernels and who picks among its rows.
  * arith.h says what "exact" means; the scalar row (arith_scalar.h) is that definition as code, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Arithmetic of reduction: one [op][dtype] table of kernels, each one pass over N inputs and one
  * output. Used by the aggregation nodes and by the host's algorithms alike.

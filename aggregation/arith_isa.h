@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The vector rows of arith.c's table: arith_rows.h for each instruction set, narrowest first, since
  * each leaves what is less than a block to the one before; and Zen 5's own (arith_zen5.h). Part of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sums of a known number of floats that look for NaNs once a call, for CPUs where a branch for each
  * block costs more than a mask of the lanes that were numbers so far: no loop is left, and if a sum

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The loops of the vector rows, as macros that arith_rows.h makes functions of for each row: the
  * general one, for any number of inputs, those of sums of a known number, and who picks among them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The vectors of a row of arith.c's table and what is done with them: included again for each row
  * by arith_rows.h, which says what a row defines. Part of arith.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One vector row of arith.c's table: a template, included once for each instruction set with
  *   ROW(name)        the row's names

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The scalar row of arith.c's table: arith.h's definition of "exact" as code, one element at a
  * time. Part of arith.c.

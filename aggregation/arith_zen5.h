@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sums of 2, 4, 8 and 16 inputs on Zen 5 (two loads of 64 bytes a cycle and a store; four vector
  * operations, but two shifts or masks). Part of arith.c, behind the rows that it leaves the rest

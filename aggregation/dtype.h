@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Types of elements and the operations that reduce them: what they are called and how long they
  * are.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Multimem: a region of memory that stands for the memory of all members of a group, offered by an
  * NVSwitch-like node as a target of standard RDMA. READ of the region is ld_reduce: the switch

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "aggregation/narrow.h"
 
 #include <errno.h>

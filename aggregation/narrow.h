@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A float made narrower, in any rounding mode, and reductions that end with one: for the types that
  * accumulate in fp32 (fp16, bf16, 8-bit floats). Nearest, the default, has kernels of its own

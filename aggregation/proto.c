@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The aggregation protocol's names and checks; used by aggregation nodes and by members. */
 #include "aggregation/proto.h"
 

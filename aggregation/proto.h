@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What members and aggregation nodes say to each other, over plain RoCE v2, so that any verbs
  * program can join.

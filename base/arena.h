@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Zeroed memory that is freed all at once: for what is never changed after it was built.
  */

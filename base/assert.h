@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Assertions: preconditions and invariants, with the sentence that says what would be wrong. What
  * comes from outside (frames, files, options, peers) is never asserted: it is refused by name.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Results on their way out: JSON files, which are either whole or as they were before, and standard
  * output, of which somebody is to hear when it takes no more.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory in whole lines of the CPU's caches: for what a simulated fabric has thousands of, whose
  * fields stand in order of use. Freed by free().

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The last events of an engine: a ring that costs a few stores an event, and is printed when an
  * assertion, chaos or a sanitizer stops the run. An engine records changes of state, not frames.

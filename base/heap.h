@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The earliest of a fixed set of deadlines, by (time, index): a heap with the place of every index,
  * so that a deadline moves in O(log n), n being those that are set: a fabric of thousands of idle

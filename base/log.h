@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Log lines by room and level. Quiet by default: warnings and errors only.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Numbers from a seed: SplitMix64, the same on every machine. For data, delays and keys of tests
  * and simulations, and of protocols where nobody has to be kept from guessing. */
 #ifndef TRIB_BASE_RANDOM_H

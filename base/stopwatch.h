@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What timed operations cost, from their first event on: start-up is not counted. */
 #ifndef TRIB_BASE_STOPWATCH_H
 #define TRIB_BASE_STOPWATCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Deadlines in a binary heap, of things that have one each. Deadlines mostly move later (every
  * acknowledgement does that), so a later deadline leaves the heap alone: the key in it is never

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Numbers with units, read exactly: integer arithmetic throughout, so that "1.5us" is 1,500,000 ps
  * and nothing else. A value that is not a whole number of the smallest unit is refused rather than

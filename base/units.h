@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Units of time, and numbers with units as conf files and options have them.
  */

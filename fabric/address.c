@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Addresses, all derived from a node's place, so that no table is needed to go from one to the
  * other:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A fabric while it is being built; private to this room. fabric_load() runs the stages in this
  * order:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Whether all hosts reach each other. Most fabrics have a network that all hosts have a port in and
  * whose edge is whole: its switches that hosts hang on all reach each other. Where none is, every

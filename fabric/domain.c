@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * GPU nodes: hosts that share an NVSwitch, and the NVSwitches that they share.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a fabric is: nodes, ports, links, addresses, routes and aggregation trees, all computed from
  * one libconfig file before anything starts. Plain data: immutable after fabric_load(), so any

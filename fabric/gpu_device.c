@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/gpu_device.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What is known of a GPU and of the node that it is sold in: one table, from vendors' data sheets.
  * Bandwidths are bytes per second and direction, rates FLOP/s of dense matrix multiplication.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Groups on a tree: which aggregation nodes serve a set of members, and who is whose child.
  */

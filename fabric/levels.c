@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The levels of a fabric, from a GPU node up to the highest switches: how many members a group of
  * each has, and by which bandwidth they hang on it. That is what the cost of a collective over

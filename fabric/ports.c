@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Links get their ports: those that the file names first, then every other end the lowest free one,
  * in order of the file.

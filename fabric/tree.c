@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Aggregation trees. A root is a switch that reduces and that no other reducing switch of its
  * network surpasses: none is reached (going up or sideways) by more hosts, and none by the same

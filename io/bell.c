@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Doorbells: a futex word in the page that all processes share.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Frames as they were on a link, both directions, into a pcap file with nanoseconds of fabric time.
  * Several at a time, each into a file of its own. Called in the loop's thread.

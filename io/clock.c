@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The fabric's clock. Readers take a seqlock, so that a change of dilation is one point in both
  * times; fabric time fits for 106 days.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Histograms of lateness, log-linear: below 16 ns a bucket a nanosecond, then 16 buckets per power
  * of two (6 % wide at most). One writer each, so counts are plain loads and stores that readers may

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What `trib link` can do to a link, in words: down, up, clear, and the faults of a conf file's
  * links by the same names, as KEY=VALUE.

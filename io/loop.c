@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/loop_impl.h"
 #include "switch/multimem/mm.h"
 #include "switch/nic.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The real-time driver of the nodes that one trib-switch process runs: one thread that owns the
  * net, all cables and the clock. It never spins: it yields once or twice, then sleeps on its

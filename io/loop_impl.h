@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Behind loop.h: shared by loop.c and cable.c. */
 #ifndef TRIB_IO_LOOP_IMPL_H
 #define TRIB_IO_LOOP_IMPL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One memif: control channel (memif_conn.c) and rings (memif_ring.c). What the peer writes, in
  * messages or in shared memory, is checked at each use: lengths, offsets and indices may be

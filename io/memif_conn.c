@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Control channel of a memif: an unconnected socket, then the messages of memif_wire.h, then
  * silence until one end goes away. Everything happens inside rim_port_up(), in the thread that also

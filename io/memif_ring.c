@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rings of a memif. A frame is copied once on each side, unless this side shares its frames' data
  * (memif_share.c): shared memory never holds mbufs, so a peer that dies or lies cannot take one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client whose frames' data are in memory that the peer has mapped. A descriptor to be sent names
  * the frame's own data, and the mbuf is held until the peer has moved its index past it; received

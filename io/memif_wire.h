@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * memif 2.0 on the wire and in shared memory, as FD.io's memif and DPDK's net_memif speak it.
  * Everything is in host order, for both ends share a machine.

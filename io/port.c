@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/port_impl.h"
 
 uint16_t rim_port_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A port of the rim: memif as the cable between processes, and any ethdev by DPDK device arguments.
  * The only place, with eal.c, where EAL, ethdev and sockets are used; trib-switch and the HCA's rim

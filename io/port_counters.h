@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Counters of a host's port, as sysfs shows them: port/<host>.<port>.counters/ of the run directory
  * has a file for each, in the kernel's directories and by its names (counters/port_xmit_data,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Any ethdev as a port to the outside: one queue pair, polled. What arrives in several segments is
  * made one.

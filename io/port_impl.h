@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Behind port.h: what the kinds of ports have in common. */
 #ifndef TRIB_IO_PORT_IMPL_H
 #define TRIB_IO_PORT_IMPL_H

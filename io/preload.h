@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Having the emulated HCA loaded into programs that are started later. */
 #ifndef TRIB_IO_PRELOAD_H
 #define TRIB_IO_PRELOAD_H

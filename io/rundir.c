@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The run directory. Files that several processes may want to make at once (the shared page, the
  * conf copy) are written under a name of their own and linked to the real one: link(2) is the one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The run directory of a fabric that is up: everything that its processes share, and nothing else
  * on the machine.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Taking a run directory away: only what its processes put there, so that a wrong path costs
  * nothing. */
 #include "io/rundir.h"

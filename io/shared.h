@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The page that all processes of a fabric share: the clock, the doorbells, the lag histograms, who
  * was late when, and which links are down or cut.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * DPDK calls the handlers in a thread of its own; each has itself run in the loop's thread
  * (loop_call), so that nothing here needs a lock and counters of one answer belong together.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a trib-switch says of itself through DPDK telemetry, and a client for those who do not speak
  * it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Client of DPDK's telemetry sockets (SOCK_SEQPACKET: a greeting, then one answer per question).
  */

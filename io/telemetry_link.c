@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/telemetry_link.h"
 
 #include "io/link_change.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* /trib/link: links that were disturbed, the state of one, and disturbing it. */
 #ifndef TRIB_IO_TELEMETRY_LINK_H
 #define TRIB_IO_TELEMETRY_LINK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * trib-switch: runs nodes of a fabric, all of them by default, until it is told to end.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Responses to completions. Acknowledgements are cumulative, but those behind a READ wait for the
  * READ's data: they travel by a queue of their own and may overtake it, so an early one is

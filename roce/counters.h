@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What an rnic counts. One list gives the struct and the names of telemetry; dropped packets are
  * counted by reason.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * READs and WRITEs that the owner answers (struct rnic_serve). The queue of READs is reads.c's own;
  * here they only wait in it until the owner has data. WRITEs are taken at once and acknowledged

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What hangs on the inner side of a node: an aggregation node in a switch, an HCA behind a NIC
  * (virtual time), or a memif that leads to a process's HCA (real time). It takes frames and gives

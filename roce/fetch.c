@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a message costs a port (rnic_cfg.message_ps): a request that was posted is sent only after
  * the port has fetched it, one every message_ps, in turn of the queue pairs that have any. So a

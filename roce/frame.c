@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "roce/frame.h"
 
 #include "roce/wire.h"

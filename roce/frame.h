@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The frame: a struct rte_mbuf and what every engine keeps beside it.
  *

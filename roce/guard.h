@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Copies from and to memory that may go away at any time: a program's, which it may unmap, protect
  * or truncate the file of while it is registered. Adapters hold its pages; here the owner's handler

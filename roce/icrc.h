@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * CRC-32 (IEEE 802.3) for the invariant CRC of RoCE v2, IBTA annex A17.5.
  *

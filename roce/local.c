@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Requests that send nothing: a memory window is bound, or a key invalidated. They are carried out
  * when everything before them in the send queue is done and before anything behind them begins. The

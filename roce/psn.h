@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Packet sequence numbers: 24 bits, IBTA 9.7.2. `a` is before `b` when it is less than half the
  * space behind.

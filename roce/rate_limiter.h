@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * DCQCN in an rnic. As notification point a QP answers frames that carry the congestion mark with
  * congestion notification packets (IBTA A17.9.3), at most one in cnp_gap. As reaction point it is

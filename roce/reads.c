@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * READ and atomic requests to responses, in order of PSN. A READ is answered packet by packet when
  * the link asks, straight from memory; an atomic is executed when it comes, and its result kept for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Why a packet was dropped: one list gives the enum, the names (telemetry) and the texts (people).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Send queue to packets. A packet is built when the link asks for it, so nothing waits as an mbuf
  * and a retransmission is nothing but a cursor that goes back: una to max is what the peer may have

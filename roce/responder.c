@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Requests in order of PSN: to memory, to receives, to the sink. Acknowledgements are a state of
  * the QP, not packets: they are built when the link takes them, so that one answers for all that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/cacheline.h"
 #include "roce/engine.h"
 #include "roce/rate_limiter.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rnic: a RoCE v2 endpoint as a state machine. A set of queue pairs behind one MAC and IPv4
  * address; frames and the time in, frames and a next deadline out (struct endpoint). Both ends of

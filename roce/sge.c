@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "roce/engine.h"
 #include "roce/guard.h"
 #include "roce/icrc.h"

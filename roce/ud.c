@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Datagrams: one packet each, done when it is sent. A receive buffer begins with 40 bytes for the
  * global route header; RoCE v2 puts the IPv6 header there, or the IPv4 header into the last 20 of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "roce/wire.h"
 
 #include "roce/icrc.h"

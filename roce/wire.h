@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RoCE v2 on the wire: one opcode table drives parse, build and print.
  * IBTA volume 1, chapter 9 (transport headers) and annex A17 (RoCE v2).

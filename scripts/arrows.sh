@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # arrows.sh: reads every #include and fails on an arrow that runs up. A room may use the rooms named before it, and a folder
 # those inside of it. Exceptions are single headers, each with its reason; one that is not needed fails too.
 set -u

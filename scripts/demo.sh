@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # The main job: SHARP against ring on two leaves, two spines and eight hosts. demo.sh BUILD
 set -eu
 build=$(cd "${1:-build}" && pwd)

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # What conf/h100-node-measured.conf predicts beside what was published (F60 to F62), all-reduce on 8 x H100:
 # bus bandwidths in GB/s, in virtual time. Rows marked * are what the conf was calibrated on. measured.sh [BUILD], a few minutes.
 #

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One table describes our options: they are taken out of the command line, the rest is trib-perf's.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What trib-sim was asked to do: its own options, and those of trib-perf, which it takes too.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * trib-sim: trib-perf in virtual time. The same options, rows, tables and checks; the fabric, its
  * ranks and their clock are in this process, and nothing that is measured depends on the machine.
@@ -5,6 +6,7 @@
 #include "aggregation/mm_proto.h"
 #include "base/atomic_output.h"
 #include "base/stopwatch.h"
+#include "base/version.h"
 #include "host/bench/host_resources.h"
 #include "host/bench/layout.h"
 #include "host/bench/report.h"
@@ -153,7 +155,7 @@ static int begin_watch(struct sim *m)
 
     if (!rc && m->own.trace)
         rc =
-            trace_create(&m->trace, f, chosen, m->own.trace, "trib-sim " PERF_VERSION, m->s->cause);
+            trace_create(&m->trace, f, chosen, m->own.trace, "trib-sim " TRIB_VERSION, m->s->cause);
     if (!rc && m->own.counters)
         rc = counters_create(&m->counters, f, m->own.links ? chosen : NULL);
     if (rc == -ENOMEM)

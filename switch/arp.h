@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ARP (RFC 826) for a node's own IPv4 address. What is not for it is flooded by the switch; inner
  * hosts never ask, their MACs follow from their addresses.

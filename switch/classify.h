@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What forwarding needs to know of a frame, read once: the kind, the class, the flow. Headers are
  * in the first segment (frame.h); whatever else comes from outside is refused by name.

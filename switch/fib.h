@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Where a node sends a frame: from the destination's MAC to an egress port. Inner addresses need no
  * table of MACs, the address is in the MAC (roce_mac_of_ip), and an open hash gives the next hops

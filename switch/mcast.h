@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Multicast groups by port: IGMP v1, v2 and v3 (RFC 1112, 2236, 3376) as it passes by. There is no
  * querier in the fabric, so a membership lasts until it is left or its port goes down. Reports are

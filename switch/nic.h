@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A host's NIC: ports towards the fabric, and process slots behind each, a struct endpoint each. A
  * process is never dropped here: its frames are pulled when the link is due, acknowledgements of

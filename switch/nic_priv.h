@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The NIC's inside, shared by nic.c (control), nic_rx.c (link to process) and nic_tx.c (process to
  * link). */
 #ifndef TRIB_SWITCH_NIC_PRIV_H

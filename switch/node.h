@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A node: a switch or a host's NIC. Frames come in by ports, leave by the egress queue of a port. A
  * node never knows what is at the other end of a link; the net (net.h) or a port of the rim carries

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A switch: parse -> { for me? aggregation node | group address? replicate | fib } -> egress queue.
  *

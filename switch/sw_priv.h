@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The switch's inside, shared by sw.c (one frame, endpoint, set-up) and sw_group.c (group
  * addresses). */
 #ifndef TRIB_SWITCH_SW_PRIV_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "switch/node.h"
 
 /* Looks in the time after which a queue is given up. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A watchdog against PFC deadlock and PFC storms, as switches have it. A queue whose class is
  * paused and that has waited so long without one frame going is stuck: a cycle of switches wait for

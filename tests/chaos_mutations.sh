@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # chaos_mutations.sh: breaks the engines on purpose, one line at a time in a copy of the tree, and expects chaos to find each,
 # or the unit test that is named. SEEDS (default 1000) is how many chaos may need.
 set -u

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # The same simulation gives the same bytes in every build: determinism.sh BUILD BUILD...
 # Each case runs in each of the build directories, twice in the first; its table, JSON, pcapng and what it says of frames must be the
 # same. Data is carried, so that payloads are compared too, but for the cases that say otherwise. Cases by several threads have no

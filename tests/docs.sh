@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Runs every command block of README.md and docs/*.md and checks every link of every *.md. usage: tests/docs.sh [FILE...]
 #
 # A block fenced as ```sh is run by `bash -eu -o pipefail` with a time limit; it must exit with 0 and leave no fabric up. Its working

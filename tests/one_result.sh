@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # One simulation, one result: one_result.sh [NAME...] (default: all cases). Each case, a fabric with a fault plan, runs on one, two and
 # four threads and with a trace, each of it plain, with --counters, with --counters of some --links, and with --beside; table, JSON and
 # what the program says must be the same bytes, but for what an option is there to add.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Runs the tests: run.sh unit | e2e | all. A line each, the output of what failed, and a closing line with the counts.
 set -u
 cd "$(dirname "$0")/.."

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Virtual time at the scale of the presets, on one core: what each run takes of time and memory, and how events per second fall from
 # 8 to 4,096 GPUs. A run fails where its results are wrong, or where it takes more CPU time or memory than it may. Long: an hour or
 # so for all. usage: tests/scale.sh [NAME...]: only the runs whose names begin so.

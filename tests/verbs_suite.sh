@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # rdma-core's own test suite on the emulated HCA: every test in a process of its own, as a host of a fabric of one switch, with a
 # limit of time. Prints a line a test and the counts; Debian's suite (v44, of the package python3-pyverbs) has to have no failure and
 # at least 110 that pass. RDMA_CORE_TESTS=DIR runs the suite in DIR too (rdma-core's directory tests, or the one above it), with the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A conf file from text to a fabric. The settings of its top level:
  *

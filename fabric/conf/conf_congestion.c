@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a fabric does about congestion, beside the marks and pauses of its links:
  *

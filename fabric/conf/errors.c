@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Complaints about a file: collected, put in order of line, printed.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fault plans read from files: each entry names one link, node, host, rank or aggregation node, and
  * has the keys that belong to it.

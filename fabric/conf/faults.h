@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A fault plan: what goes wrong in a fabric, and when, from a libconfig file (docs/confs.md).
  * Plain data; who carries it out (sim/world/fault_player.c) knows what each of these means to a running fabric.

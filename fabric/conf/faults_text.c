@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Fault plans as text. */
 #include "fabric/conf/faults.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Groups of a conf file read by a table of allowed keys. Every complaint has the same shape:
  * "<key>: found <what>, expected <what>".

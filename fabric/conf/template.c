@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Templates: whole topologies in a few lines. Hosts come first (those of leaf0, then those of
  * leaf1, ...), then leaves, then spines. A leaf's ports: its hosts, then spine0's cables, spine1's,

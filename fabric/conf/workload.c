@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/conf/workload.h"
 
 uint32_t workload_degree(const struct workload *w, enum work_axis a)

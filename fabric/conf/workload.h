@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A training workload: a transformer, what it is trained on, and how it is spread over GPUs; from a
  * libconfig file (docs/confs.md). Plain data, checked. Counts of parameters and FLOPs follow from

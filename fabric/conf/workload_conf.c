@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A workload file, from text to struct workload. Mistakes within a section hide the checks that
  * need that section, so that one mistake gives one error.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Bisection bandwidth: the most that one half of some hosts can send to the other half at once, as
  * the maximum flow through the graph (Dinic's algorithm: shortest augmenting paths by levels).

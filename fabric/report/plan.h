@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a plan is printed with: values as text, in buf of n bytes, which is returned; and the parts
  * that sum up.

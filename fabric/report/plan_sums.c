@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A plan of many nodes: levels, and alike nodes, links and trees as one line each.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * trib-plan CONF: what a conf file describes, without starting anything.
  * Exit code 0: fine; 1: mistakes in the file, named on stderr; 2: wrong usage.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The spanning tree on which frames without a known destination are flooded: one per network, from
  * its highest switch, so that such a frame takes few hops.

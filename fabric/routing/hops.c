@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Next hops. All destinations that hang on one switch share their route there, and two switches
  * reach each other only inside of one network, so a switch keeps one set of ports per switch of its

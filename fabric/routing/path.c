@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Looking things up in a fabric: nodes and links by name, paths.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/routing/reroute.h"
 
 #include "fabric/build.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A fabric around links that are down. It is a fabric of its own, as immutable as the one it was
  * made from: same nodes, ports, links and addresses, but routes and the spanning tree use what is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Forwarding tables: for every switch and every other of its network the set of equal-cost next
  * hops.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What follows from the graph alone: lists of hosts and switches, their tiers and places, and the
  * tree on which frames are flooded.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/theory/bom.h"
 
 #define DOWN (DEV_SWITCH_PORTS / 2) /* ports of a switch below the top: as many up as down */

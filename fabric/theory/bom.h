@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What N GPUs need: nodes of a kind, and a scale-out network of full bisection between them, as
  * rails of 64-port switches in as few tiers as do; and what two other ways would need.

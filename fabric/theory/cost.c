@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/theory/cost.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a collective costs by the bandwidth of each level of a fabric: the closed forms of the
  * literature, in seconds and bytes (not ps: these are estimates, no control decision reads them).

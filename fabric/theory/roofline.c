@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric/theory/roofline.h"
 
 static double longer(double a, double b)

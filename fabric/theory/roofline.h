@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * When computing takes longer than memory or communication, so that the latter can hide behind it.
  * FLOP/s and bytes per second (per direction) in, seconds, tokens and degrees out. C is FLOP/s of

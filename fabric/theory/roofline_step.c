@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rooflines of a whole workload: what each kind of parallelism sends in one step, by the levels
  * that its ranks go over, beside the computing that it can hide behind.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * trib-model: which formulas answer what was asked, and how that is printed.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * trib-model: what theory says of a fabric, by closed forms; nothing is started or simulated.
  * Exit code 0: fine; 1: mistakes in a file, named on stderr; 2: wrong usage.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Where a rank's buffers are: in host memory, or in a GPU's. */
 #ifndef TRIB_HOST_BENCH_BUFFER_H
 #define TRIB_HOST_BENCH_BUFFER_H

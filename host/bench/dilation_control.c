@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Three things make a machine late, and each gives a lower bound for the dilation: waking up (the
  * lag, about constant), having more to copy than it can (the rate), and the burst at the start of

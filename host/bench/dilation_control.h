@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How slowly the fabric's clock must run for a row to be believed, and whether the row was. Pure
  * arithmetic: the rule is that the p99 lateness of a hand-off, in fabric time, times the hand-offs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How far a floating-point sum is from the exact one, in units in the last place (ULP) of its type
  * at the exact sum. Ranks contribute random numbers whose exponents are spread over a wide range;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/host_resources.h"
 
 #include <limits.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What this process can have of the machine: how much memory still, since the kernel promises more
  * than there is and kills in the middle of a run, so what does not fit is refused before anything

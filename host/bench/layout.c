@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/layout.h"
 
 static bool is_root(const struct layout *l)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a rank's buffers hold before and after a collective, and where they lie. Pure arithmetic in
  * elements; `count` as in coll.h. Every rank has a stream of elements of its own, the contents of

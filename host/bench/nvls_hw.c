@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/nvls_hw.h"
 
 #include "aggregation/arith.h"

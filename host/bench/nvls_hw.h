@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `--algo nvls-hw`: all-reduce by the NVSwitches of this machine's own GPUs, beside what runs on
  * the emulated fabric. Rank r is GPU r, one process drives them all, and times are those of GPU 0's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One table describes every option: its names, how its value is read and where it goes. Parsing,
  * messages and the help text all come from it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What trib-perf was asked to do. Names and defaults follow nccl-tests where it has them.
  */
@@ -11,7 +12,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define PERF_VERSION   "0.1.0"
 #define PERF_MAX_SIZES 512
 #define OPT_ERR        256
 #define PERF_ROW_WALL  60.0  /* seconds of a row, unless --max-wall says otherwise, */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What can be known before a rank is started: places of ranks, aggregation trees, and which
  * algorithms the collective has and the fabric can run. Whatever cannot work is refused here.

@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/report.h"
 
 #include "base/atomic_output.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -124,7 +126,7 @@ int report_write_more(const char *path, const struct perf_opts *o, unsigned nran
         }
     }
     json_t *top =
-        json_pack("{s:s, s:s, s:I, s:{s:b}, s:o}", "version", PERF_VERSION, "conf", o->conf,
+        json_pack("{s:s, s:s, s:I, s:{s:b}, s:o}", "version", TRIB_VERSION, "conf", o->conf,
                   "ranks", (json_int_t)nranks, "fidelity", "ok", ok, "results", results);
     if (!top) {
         json_decref(more);

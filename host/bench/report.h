@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Results for programs: the JSON object that -J writes (base/atomic_output.h).
  */

@@ -1,4 +1,7 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/result_table.h"
+
+#include "base/version.h"
 
 #include <inttypes.h>
 
@@ -13,7 +16,7 @@ void table_header(FILE *out, const char *program, const struct perf_opts *o,
                   const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank)
 {
     fprintf(out, "# %s %s %s on %s (%u hosts, %u ranks, MTU %u), times in fabric time\n", program,
-            PERF_VERSION, coll_name(o->coll), fab->name, fab->n_hosts, nranks, fab->mtu);
+            TRIB_VERSION, coll_name(o->coll), fab->name, fab->n_hosts, nranks, fab->mtu);
     fprintf(out,
             "# minBytes %" PRIu64 " maxBytes %" PRIu64 " step: %" PRIu64
             "(%s) warmup iters: %u iters: %u validation: %u\n",

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a person sees: nccl-tests' columns and then ours, and SHARP against ring. Rows are printed
  * as they come.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/row.h"
 
 #include "host/bench/layout.h"

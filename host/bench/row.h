@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One row of results: a size, type and operation by one algorithm, run out of place and in place.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Every row that is asked for, one algorithm after the other: predicted, run by whoever runs rows,
  * and printed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The sweep: every row that the options ask for, run by the ranks of one job, paced, judged and
  * printed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/bench/test_pattern.h"
 
 #include <errno.h>

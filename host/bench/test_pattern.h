@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What ranks put into their buffers, and what must come out. Where a collective reduces,
  * contributions are small integers, chosen per type, operation and number of ranks so that every

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Which aggregation trees a group of ranks shares its vectors among. */
 #ifndef TRIB_HOST_BENCH_TREES_H
 #define TRIB_HOST_BENCH_TREES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Collectives over verbs. A communicator is a member's view of a group of ranks; operations on it
  * are non-blocking. The code posts verbs and polls completion queues and knows nothing of the

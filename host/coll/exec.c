@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Runs operations, one after the other in the order of their start. Each is a schedule; its lanes
  * are served by connections, by the edges to aggregation nodes and, the CPU's, here. A lane is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory of operations, registered at every port of the rank. */
 #include "host/coll/comm.h"
 

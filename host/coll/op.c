@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The user's calls, and what the ranks must agree on. Every message carries its operation in 32
  * bits, the tag; a rank that runs another one is found out by that. Where nothing moves for a while

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a rank's next turn will look at, for whoever runs thousands of them one after the other: it
  * is found through chains of pointers that are in no cache themselves, so it is asked for in steps

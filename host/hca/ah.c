@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Addresses: GID to IPv4 to MAC. A GID of the fabric is an IPv4-mapped one, or the link-local one
  * that follows from the port's MAC and so from its IPv4 address: nobody needs a table

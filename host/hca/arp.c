@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Neighbours whose MAC does not follow from their address: hosts outside the fabric. A verbs call
  * that names such a neighbour asks for its MAC (RFC 826) and waits for the answer, as a kernel does

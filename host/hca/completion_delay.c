@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a message costs a GPU (hca_cfg.gpu_ps): the program sees a received message so much later
  * than the port did, as a kernel that polls a flag in memory does, or one that a proxy thread

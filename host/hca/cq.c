@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Completion queues: a bounded ring each. One that overruns is lost (IBTA 10.7.3.3): the completion
  * that did not fit is dropped, an event says so, and the queue pairs that use it go to error.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Extended completion queues (ibv_create_cq_ex): one entry at a time, read by accessors. Timestamps
  * are fabric time in ns. */
 #include "host/hca/hca_priv.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Thread domains, and parent domains: protection domains under another name, that a provider may
  * keep resources of one thread apart with, and take their memory from the program's allocator. Here

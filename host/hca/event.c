@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Events: completion channels and the asynchronous events of a context. Both are a descriptor that
  * a program can poll (notify.c counts in it) with a queue behind it. A channel's queue is the list

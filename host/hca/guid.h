@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The GUID of an HCA port: EUI-64 of its MAC, in the order of the wire. */
 #ifndef TRIB_HOST_HCA_GUID_H
 #define TRIB_HOST_HCA_GUID_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The HCA itself: its rnic, the endpoint that its driver moves frames through, and the work that
  * the engine's callbacks leave for later because they may not call back into it.

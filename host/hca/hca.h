@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The software HCA: verbs objects (PD, MR, CQ, QP, SRQ, AH, completion channel) over an rnic. The
  * protocol half: no I/O, no clock, no thread. What carries frames (memif in a preloaded process,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The objects behind the verbs, for host/hca only. Each begins with the public struct that
  * libibverbs' header declares; zeroed bytes follow where programs are known to look behind it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Membership of multicast groups, told to the fabric by IGMP version 2 (RFC 2236): a report when
  * the first queue pair of this HCA attaches to a group, a leave when the last one detaches.

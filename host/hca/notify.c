@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Descriptors that count events: readable while there is one. The only system calls behind the
  * objects; a program that polls a channel's or a context's descriptor needs a real one in virtual

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Protection domains: who may use what together. A PD that is in use cannot go. */
 #include "host/hca/hca_priv.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Posting: work requests of verbs to those of the engine. Both use the same numbers for opcodes,
  * flags and states, so this checks and copies. A list stops at its first bad request, which the

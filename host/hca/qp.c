@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Queue pairs: creation, query, destruction. Transitions are in qp_modify.c, posting in post.c. */
 #include "host/hca/hca_priv.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Extended queue pairs (ibv_create_qp_ex, ibv_wr_*): requests are built between wr_start and
  * wr_complete and posted together, all or none. The caller serialises per queue pair between the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ibv_modify_qp: which attributes a transition needs and which it may have (IBTA 11.2.5.2, tables
  * 91 to 94, as Linux has them in ib_modify_qp_is_ok), whether each value is possible, and what the

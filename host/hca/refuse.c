@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What this device does not have. Calls that a driver leaves out answer EOPNOTSUPP by
  * libibverbs' own inline functions, and a bare 95 tells a program's user nothing: so each is here,

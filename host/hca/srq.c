@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared receive queues: one queue of receives for several queue pairs, and an event when it runs
  * low. */
 #include "host/hca/hca_priv.h"

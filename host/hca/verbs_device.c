@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Devices and contexts. With a fabric named by the environment (TRIB_RUN and TRIB_HOST) the devices
  * are those of the emulated host; without, the system's own libibverbs answers and its devices pass

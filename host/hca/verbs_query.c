@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the device and its port say of themselves. */
 #include "host/hca/guid.h"
 #include "host/hca/hca_priv.h"

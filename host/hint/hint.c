@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a program of an emulated host loads when it runs without libtribverbs: its libibverbs finds
  * the host's devices in /sys and looks for their driver, and this is named as one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A run directory, by its descriptor: a path may name another one from one moment to the next. */
 #include "host/keep/keep.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A fabric is started by two processes. The first one belongs to whoever asked: it waits, and ends
  * with its parent, however that ends. The second one, the keeper, has a session of its own, is the

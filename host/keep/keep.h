@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the parts of trib-keep share: keep.c (starting a fabric and looking after it), dir.c (its
  * run directory), trib_keep.c (the command line). */
 #ifndef TRIB_HOST_KEEP_KEEP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/keep/procs.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The processes of a run directory: which of them live, and how to signal them without ever meeting
  * another process that has their number by now.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * trib-keep: the processes of a fabric on this machine, for the script trib: starts them and looks
  * after them, finds them, ends them.

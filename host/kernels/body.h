@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The kernels' bodies, in what C and CUDA have in common. Thread `at` of `step` threads does its
  * part of the work; reduce_*.cu and pattern.cu call them with the grid's coordinates, the twins in

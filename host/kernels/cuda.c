@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The CUDA driver behind device.h: what is given to its streams, and how it ends. Only the driver's
  * own library is used, libcuda.so.1, by name and at run time (cuda_open.c); cuda.h is needed to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A GPU's memory, what the host shares with it, and patterns in it. */
 #ifdef KERNEL_IMAGES
 #include "host/kernels/cuda_priv.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The CUDA driver found and loaded, one GPU with its primary context, the kernels and three
  * streams. */
 #ifdef KERNEL_IMAGES

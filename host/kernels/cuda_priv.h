@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of the CUDA driver share: cuda.c (streams), cuda_memory.c, cuda_open.c,
  * multicast*.c. */
 #ifndef TRIB_HOST_KERNELS_CUDA_PRIV_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A GPU's memory and what is done to it: the CUDA driver, loaded at run time, and the kernels that
  * this program carries (kernels.h). Where the driver, the GPU or the kernels are missing,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What reductions do with one element: one source, compiled for the GPU by nvcc (reduce_*.cu) and
  * as C for the CPU twins (kernels.c). The rules are those of aggregation/arith.h, whose scalar

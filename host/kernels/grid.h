@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The bodies as kernels: a thread's number and how many there are come from the grid. */
 #ifndef TRIB_HOST_KERNELS_GRID_H
 #define TRIB_HOST_KERNELS_GRID_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What nvcc made of the .cu files, as bytes of this program; the driver picks what fits its GPU. */
 #include "host/kernels/kernels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/kernels/body.h"
 #include "host/kernels/multimem.h"
 

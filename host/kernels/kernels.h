@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What runs on a GPU: reductions, patterns, blocks. Each kernel has a twin, the same body run by
  * the CPU one thread after the other. The argument structures are what a kernel takes, by value;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Several GPUs as one group: barriers between their streams, and the operations between
  * barriers. */
 #include "host/kernels/multicast_priv.h"

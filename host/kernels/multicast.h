@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Several GPUs of this machine as one group whose NVSwitches reduce and multicast (NVLS): each has
  * memory of its own bound to one CUDA multicast object, and reads sums of all of them and writes to

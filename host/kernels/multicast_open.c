@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The driver's calls for multicast objects are looked for when one is opened: an older driver does
  * for everything else. The order is the driver's: all GPUs join the object before memory is bound

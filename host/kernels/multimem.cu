@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reductions by the NVSwitch, for sm_90 and later alone (and CUDA 12.1). Each thread takes units of
  * its GPU's share, which no other thread of any GPU touches meanwhile: what came before and what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What multicast memory has of reductions: the switch joins what all members have at an address and
  * stores the result to all of them. A line of MULTIMEM(X) is X(name, esize, unit, LOAD, STORE): the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* device.h in a build without nvcc: there is no device, and everybody is told why. */
 #ifndef KERNEL_IMAGES
 #include "host/kernels/device.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* multicast.h in a build without nvcc, or with one from before CUDA 12.1. */
 #include "host/kernels/multicast_priv.h"
 #ifndef HAVE_MULTICAST

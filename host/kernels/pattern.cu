@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/kernels/grid.h"
 
 KERNEL fill(const __grid_constant__ struct pattern_args p)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Why the first failure to arrive is not always the one to report: when a rank is killed, another
  * rank may notice its own broken connection and say so before the launcher sees the death. A

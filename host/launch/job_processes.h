@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The processes of a job: starts one per rank, carries messages, and watches everything that the
  * job needs: the ranks themselves and the fabric's trib-switch processes. Whatever ends too early

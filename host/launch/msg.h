@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the launcher and its ranks say to each other over a stream socket: length-prefixed messages,
  * the same program on both ends, on the same machine or (--rsh) one of the same kind. The launcher

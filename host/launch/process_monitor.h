@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The trib-switch processes of a run directory, watched: those that run when the job starts,
  * however the nodes were spread over them (the conf's processes, or --nodes by hand).

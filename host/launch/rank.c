@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A rank waits for nothing without looking at two things: its communicator, which others may need
  * to make progress, and the launcher's socket, where an abort or the end of the launcher shows up.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One rank: an ordinary verbs program that does what the launcher says over its socket (msg.h).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What a rank does at the launcher's commands: operations, and the checks of what they gave. */
 #include "host/bench/options.h"
 #include "host/launch/rank_priv.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Inside of a rank: what rank.c (the launcher's socket, start and end) and rank_op.c (operations)
  * share. */
 #ifndef TRIB_HOST_LAUNCH_RANK_PRIV_H

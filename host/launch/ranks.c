@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One run is: PREPARE, warm-up, RUN (timed), CHECK. The ranks' answers to a command are the barrier
  * before the next. Time per operation is that of n operations back to back, from the moment at

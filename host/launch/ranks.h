@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The ranks of a sweep, as who commands them sees them: processes of one job, connected once, that
  * run, time and check what they are told.

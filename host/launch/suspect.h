@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Processes that were stopped (SIGSTOP, SIGTSTP, a debugger) while a job ran. One that is stopped
  * looks to the others as if it, or whoever waits for it in its turn, were gone: when they fail, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * trib-perf: times collectives between ranks on a fabric that is up. This process is the launcher;
  * it starts itself once more for each rank (--rank-process FD) with the emulated HCA preloaded. On
@@ -5,6 +6,7 @@
  * standard input), and the device is that machine's own.
  */
 #include "base/atomic_output.h"
+#include "base/version.h"
 #include "host/bench/buffer.h"
 #include "host/bench/host_resources.h"
 #include "host/bench/options.h"
@@ -321,7 +323,7 @@ int main(int argc, char **argv)
     if (argc == 2 && !strcmp(argv[1], "--remote-rank"))
         return rank_main(STDIN_FILENO, true);
     if (argc == 2 && !strcmp(argv[1], "--version")) {
-        puts("tributary " PERF_VERSION);
+        puts("tributary " TRIB_VERSION);
         return atomic_output_end("trib-perf") ? EXIT_WRONG : EXIT_OK;
     }
     if (options_parse(&o, argc - check, argv + check, err) ||

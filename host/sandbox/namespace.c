@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The namespace and its mounts. A directory that lacks the name we need (sysfs and devtmpfs take no
  * new ones) is covered by a small tmpfs in which everything that was there is bound again; an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The view of the machine that a program has as a host of the fabric: a mount namespace of its own
  * in which /sys/class/infiniband, /sys/class/infiniband_verbs and /dev/infiniband show that host's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What sysfs would say of an emulated host's HCAs. Formats are those of
  * drivers/infiniband/core/sysfs.c. */
 #include "host/hca/guid.h"

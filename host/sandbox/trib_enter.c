@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * trib-enter HOST LIBRARY CMD [ARG...]: what `trib exec` becomes. Runs CMD as a host of the fabric
  * whose run directory TRIB_RUN names: libtribverbs preloaded, sysfs and /dev as that host has them.

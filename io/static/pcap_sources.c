@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * For make static: libpcap's archive can capture from D-Bus and from RDMA sniffers, and would bring
  * in the libraries for that, some of which there are no archives of. Frames are written to files

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * DCQCN's reaction point: how fast a queue pair may send (Zhu et al., Congestion Control for
  * Large-Scale RDMA Deployments, SIGCOMM 2015; parameters by the names that mlx5 gives them).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/chaos/campaign.h"
 
 #include "sim/chaos/chaos.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* trib sim --chaos: one seed or several, a line each. */
 #ifndef TRIB_SIM_CHAOS_CAMPAIGN_H
 #define TRIB_SIM_CHAOS_CAMPAIGN_H

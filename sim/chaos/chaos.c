@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A case from a seed: drawn, run, judged. */
 #include "sim/chaos/chaos_priv.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Chaos: a case is a seed. Fabric, ranks, collectives, types, lengths, faults and their times all
  * come from it, and so does every byte of the run.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What a seed draws besides the fabric: ranks, operations, faults. */
 #include "sim/chaos/chaos_priv.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Fabrics of chaos: presets that are small enough, and others made up. */
 #include "sim/chaos/chaos_priv.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Inside of chaos: what is drawn; for sim/chaos*.c only. */
 #ifndef TRIB_SIM_CHAOS_CHAOS_PRIV_H
 #define TRIB_SIM_CHAOS_CHAOS_PRIV_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The oracle: what a collective must have produced, computed plainly.
  */

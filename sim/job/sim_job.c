@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/job/sim_job_priv.h"
 
 #include "base/random.h"

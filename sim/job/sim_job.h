@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A job in virtual time: a communicator on every rank of a world, operations run on all of them,
  * results checked by the oracle.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A job's data: what ranks put in, and whether what comes out is right. */
 #include "sim/job/sim_job_priv.h"
 

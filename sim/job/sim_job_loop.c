@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations back to back, on data that is the caller's. */
 #include "sim/job/sim_job_priv.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Inside of a job: its ranks and their buffers; for sim/job*.c only. */
 #ifndef TRIB_SIM_JOB_SIM_JOB_PRIV_H
 #define TRIB_SIM_JOB_SIM_JOB_PRIV_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/report/bench.h"
 
 #include "host/bench/test_pattern.h"

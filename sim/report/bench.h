@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rows of trib sim: a world with a rank on each place, a communicator of all of them, and one row
  * after the other run on it as trib perf runs it: warm-up, timed operations back to back, check.

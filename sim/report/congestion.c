@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/report/congestion.h"
 
 #include "switch/net/net_stats.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What congestion there was in a whole run, and what it cost: marks, notifications, pauses, frames
  * dropped for want of room or by the PFC watchdog, packets sent again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What each direction of each link carried and suffered: during the timed operations of each row,
  * and from beginning to end. For a table and for JSON.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A pcapng file (draft-ietf-opsawg-pcapng): one section, an interface for each link, a packet block
  * a frame, times in nanoseconds of fabric time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Frames of chosen links in a pcapng file, each at the fabric time at which its last bit reached
  * the end of the link. An interface is a link, under the name that trib plan shows; outbound is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * trib sim CONF --workload FILE: what a training step's communication takes on a fabric, and what
  * of it shows, once by the hosts' algorithms and once with the switches' help.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A training step: which collectives a workload's parallelism makes, what each takes on a fabric in
  * virtual time, and how long the step is when computing and communication overlap.

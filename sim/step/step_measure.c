@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Each collective once, in virtual time, with lengths instead of data: on a representative group
  * (the first of its kind, of STEP_WIDE_RANKS ranks at most) and up to so many bytes that the links

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * 1F1B: stage s of S begins with S - 1 - s forward passes, then each forward pass is followed by
  * the backward pass of the oldest microbatch under way. A pass begins when the stage is free and

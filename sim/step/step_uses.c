@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/step/step.h"
 
 static void add(struct step_use *u, unsigned *n, struct step_use use)

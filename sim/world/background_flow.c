@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/world/background_flow.h"
 
 #include "host/coll/alg/sched.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * trib sim --beside A:B: a flow from host A to host B goes on during the timed operations of every
  * row, and the report sets what it got beside what it gets alone. A flow that shares links with a

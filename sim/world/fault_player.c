@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/world/fault_player.h"
 
 #include "io/link_change.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Carries a fault plan out in a world: what the plan has without a time at once, the rest at fabric
  * times from faults_start() on. `restart` and `told` are two things each, one later than the other.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A stream of RDMA WRITEs between two processes of a world, on and on, to see what else does to it:
  * messages of 64 KiB over one RC connection, as many posted as keep a link full. Lengths only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The EAL and the one pool of frames of a simulation: memory of this process alone. */
 #ifndef TRIB_SIM_WORLD_MEMORY_H
 #define TRIB_SIM_WORLD_MEMORY_H

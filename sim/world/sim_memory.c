@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/world/sim_memory.h"
 
 #include "host/bench/host_resources.h"

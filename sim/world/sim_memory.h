@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What memory a simulation will take, before it begins: refused where there is not that much. */
 #ifndef TRIB_SIM_WORLD_SIM_MEMORY_H
 #define TRIB_SIM_WORLD_SIM_MEMORY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Threads that do one thing together, time and again: its parts are shared out among them, and the
  * caller, who is one of them, goes on when all are done. Each begins with parts of its own, always

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/world/world_priv.h"
 
 #include "base/cacheline.h"

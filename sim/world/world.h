@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A fabric in virtual time: all its nodes in one net, a software HCA for each rank and port
  * attached to its host's NIC, and a clock that jumps from event to event. The same nodes, HCAs and

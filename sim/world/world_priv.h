@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Inside of a world: its ranks and their ports; for sim/world*.c only. */
 #ifndef TRIB_SIM_WORLD_WORLD_PRIV_H
 #define TRIB_SIM_WORLD_WORLD_PRIV_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A world looked at: its parts, what is left in it, and what has passed. */
 #include "sim/world/world_priv.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A world by slices of time: hosts have their own time, and threads share them out. */
 #include "sim/world/world_priv.h"
 

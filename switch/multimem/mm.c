@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Multimem behind the aggregation node's rnic: what that says about our queue pairs, and time. */
 #include "switch/multimem/mm_priv.h"
 

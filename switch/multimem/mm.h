@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Multimem of an NVSwitch-like node: groups of members, ld_reduce and multicast st as RDMA READ and
  * WRITE (mm_proto.h). A state machine behind the aggregation node's rnic (an.c), which hands it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Control messages of multimem. Only whoever knows the group's key speaks for it, and only from an
  * address of the fabric.

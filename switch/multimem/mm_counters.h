@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What multimem counts: one list gives the struct and the names of telemetry. */
 #ifndef TRIB_SWITCH_MULTIMEM_MM_COUNTERS_H
 #define TRIB_SWITCH_MULTIMEM_MM_COUNTERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * READs of the region. A READ is cut into slices. A slice is issued, in turn between the callers,
  * when one of the group's MM_LOADS buffers is free: every member's memory is read into its place of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * WRITEs to the region. The payloads of up to MM_SLICE of a message are chained as they come; a
  * full slice, or the end of the message, is one WRITE to every member that sends the chain by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * net: the nodes that one process runs, and the links between them, in order of time. This is the
  * event queue that both clocks share: virtual time jumps from net_next() to net_next(); real time

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Nodes of a net run apart, a slice of time after the other (conservative lookahead). Each has a
  * heap of its own, of: the starts of its own queues, the arrivals on the links that lead to it, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Links and ports of a net that go down and come up. */
 #include "switch/net/net_priv.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Nodes that come soon in a slice (net_apart.c): what their events begin with is on its way into
  * the CPU's caches while those of others run. It is found through chains of pointers that are in no

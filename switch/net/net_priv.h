@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Inside of a net; for net*.c only. */
 #ifndef TRIB_SWITCH_NET_NET_PRIV_H
 #define TRIB_SWITCH_NET_NET_PRIV_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Nodes that run apart, before they do: what each has of its own, on which side of the fabric it
  * is, and whose share it is. A share is what one thread runs; how nodes are shared out changes

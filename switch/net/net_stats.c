@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "switch/net/net_stats.h"
 
 bool net_port_stats(struct net *n, uint16_t node, uint16_t port, struct net_port_stats *s)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a port has seen, for reports: its egress queue (one direction of a link), and what PFC said
  * by it.

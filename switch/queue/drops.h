@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Why a node dropped a frame: one list gives the enum, the names of telemetry and the text for
  * people. A frame is counted once, at the port by which it came in (a NIC's processes count at the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "switch/queue/ecn.h"
 
 void ecn_init(struct ecn *e, uint64_t min_bytes, uint64_t max_bytes, double prob, uint64_t seed)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Congestion marks: RFC 3168 CE on an ECT frame; the IP checksum follows by RFC 1624. The ICRC
  * leaves out both fields.

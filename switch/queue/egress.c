@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "switch/queue/egress_priv.h"
 
 #include "base/cacheline.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An egress queue: the one place where the properties of one direction of a link live. A frame
  * waits in its class's queue (finite in bytes and in frames), occupies the link for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Inside of an egress queue: egress.c (a frame's way) and egress_ctl.c (set-up and control) only.
  */
 #ifndef TRIB_SWITCH_QUEUE_EGRESS_PRIV_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a bad cable does to frames, from a seed: the draws of one direction of a link depend on that
  * seed and on the frames that went before, and on nothing else.

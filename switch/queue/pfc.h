@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Priority flow control, IEEE 802.1Qbb: who fills a port's share of the buffers is told to stop,
  * before a frame is lost.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The aggregation node as an endpoint: what an_priv.h calls order of work. */
 #include "switch/reduce/an_priv.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The aggregation node of a switch: groups, slots, reduction. A state machine behind its own rnic:
  * frames and the time in, frames and a next deadline out (struct endpoint).

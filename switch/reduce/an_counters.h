@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What an aggregation node counts: one list gives the struct and the names of telemetry. */
 #ifndef TRIB_SWITCH_REDUCE_AN_COUNTERS_H
 #define TRIB_SWITCH_REDUCE_AN_COUNTERS_H

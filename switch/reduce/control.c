@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Control messages. What a message claims is checked against the fabric before anything is done for
  * it: a member speaks from its host's address, an AN from its own; only who knows the group's key

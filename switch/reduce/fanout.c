@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Who of a group's children sends elements and who gets them (proto.h), and the sending itself: a
  * packet's worth by reference, or a header that stands for a message without its elements.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Slots: hold the children's packets until the last has come, then one pass over all of them, in
  * child order.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages of an edge, followed packet by packet. */
 #include "switch/reduce/an_priv.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Partings: what an AN remembers of groups that are over. Their slots, mbufs and queue pairs are
  * free already; a parting only repeats what others must be told (ABORT to whoever was aborted,

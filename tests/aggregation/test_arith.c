@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Arithmetic: the conversions and the scalar row against references that share no code with them,
  * the vector rows against the scalar row. */
 #include "aggregation/arith.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Rounding: nearest as the kernels have it, the other modes by what they promise. */
 #include "aggregation/narrow.h"
 #include "tests/support/reduce_ref.h"

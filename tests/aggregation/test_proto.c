@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Lists of members in a JOIN: a bit each, or spans where ids are too many for one packet. */
 #include "aggregation/proto.h"
 #include "fabric/fabric.h"

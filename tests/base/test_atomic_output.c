@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Results are written whole or not at all, links and devices stay what they are, and who asks
  * before a run is told whether that will do. */
 #include "base/atomic_output.h"

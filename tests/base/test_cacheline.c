@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of lines that are used together: what is in it, and that what is gone is not. */
 #include "roce/engine.h"
 #include "tests/roce/rc_env.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What is said of an engine when something stops it: its last events, by their names. */
 #include "base/assert.h"
 #include "base/events.h"

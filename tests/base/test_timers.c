@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The heap of deadlines gives the earliest one, whatever was set, moved and cleared before. */
 #include "roce/engine.h"
 #include "tests/support/eal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Numbers with units: exact, and nothing that could be meant otherwise. */
 #include "base/units.h"
 #include "tests/fabric/load.h"

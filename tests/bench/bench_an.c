@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An aggregation node end to end, beside forwarding the same frames through the same switch: a net
  * of one switch, as trib-switch runs it, with eight hosts that are not in it. Frames of DATA, ACKs

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # An aggregation node of eight children, beside forwarding the same frames through the same switch; both without ports, in memory.
 set -u
 cd "$(dirname "$0")/../.."

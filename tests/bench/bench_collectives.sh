@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # All-reduce of 64 MiB (fp32, sum) by hosts of one emulated switch at dilation 1, in wall time, beside Open MPI's over TCP between as
 # many network namespaces on a bridge: no shared memory, no UCX, ranks that give way when they wait, since two cores have to do for
 # all of them. Rounds alternate; the medians. Prints JSON objects, one a line.

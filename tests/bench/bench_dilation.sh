@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # What `dilation = auto` chooses for a row, of the smallest factor at which the row holds fidelity: on the machine as it is, and with
 # one of its cores busy. Each choice is that of a job of this row alone, which begins from a guess; the middle of four. Fixed factors from
 # 0.46 to 2.2 times the first choice are tried by turns with those jobs, since what a machine of many guests needs changes by the minute.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Frame generator for the forwarding benchmark: a memif client at each port of a forwarder. Sends
  * into every port as fast as the forwarder takes it, to the host at the other port of its pair (0

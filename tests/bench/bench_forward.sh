@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Frames per second through one trib-switch lcore, beside dpdk-testpmd (macswap), Open vSwitch with DPDK (one PMD thread), the switch
 # without shaping and that without anything of a queue (bench_plain), on the same memif ports with the same generator. The forwarder has core 0, the generator core 1;
 # rounds alternate between forwarders, and medians are taken.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Kernels in GPU memory beside a copy within it, of the same run, and all-reduces by the NVSwitches
  * where there are such: bench_gpu [MIB]. Prints lines of

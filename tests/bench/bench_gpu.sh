@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # The hosts' kernels in GPU memory against a copy within it.
 set -eu
 . tests/bench/lib.sh

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # What counters, the hook of captures (off) and the hook of faults (off) cost a frame: instructions of the engine (bench_switch, under
 # callgrind), beside those of a copy of the sources from which their lines are taken out.
 set -u

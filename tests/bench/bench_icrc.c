@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * CRC-32 of payloads as the ICRC takes it, beside DPDK's rte_net_crc of the same bytes with each of
  * its vector units, of which the fastest counts. One line a row, of fields between tabs: name,

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # CRC-32 for the ICRC, beside DPDK's of the same bytes.
 set -u
 cd "$(dirname "$0")/../.."

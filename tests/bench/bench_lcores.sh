@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # What two switches forward on two lcores, each a process of its own (a loop is one thread), beside what one forwards alone: 64 B, two
 # ports each. Wants four cores, since each has a generator. Rounds alternate; the medians. With fewer the engine alone, in memory, by CPU
 # time: what two of them share then is caches and memory.

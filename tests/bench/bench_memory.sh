@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Memory: of a switch with 64 ports while it carries an all-reduce of 64 hosts, of a rank besides its buffers, and what switch and ranks
 # have grown by over a soak: a long job by each algorithm, then short ones, each with groups of its own. BENCH_SOAK=SECONDS says how long (30,
 # quick 6; 600 for the ten minutes that count). By the proportional share of pages (PSS). Prints JSON objects, one a line.

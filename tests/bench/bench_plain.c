@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What trib-switch does beside forwarding, taken away, for comparison: ports, rounds and bursts are
  * the same.

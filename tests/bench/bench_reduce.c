@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the reduction kernels do per second: N payloads of 4 KiB in frames as a port or an rnic
  * makes them into one, in cache. Beside it the fastest of several sums of N plain arrays of the

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Sums of held payloads by the aggregation node's kernels, beside one pass over plain arrays.
 set -u
 cd "$(dirname "$0")/../.."

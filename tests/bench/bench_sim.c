@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a simulation with data is measured against: memcpy of as many payload bytes, from and to
  * buffers of the run's sizes, a packet at a time and the ranks in turn as a ring has it, so that

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Virtual time: how the cost of a frame grows with the fabric, and what data costs.
 #
 # - Events are arrivals of frames, on every link that they take, a second of CPU time of the operations; start-up is not counted

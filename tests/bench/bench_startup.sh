@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # How long `trib up` of the demo takes until every port serves, and how long eight ranks after that: started, connected with each other
 # and with the aggregation nodes, one small operation each by ring and SHARP, and gone (at the dilation of 1,000 at which ranks connect where
 # it is "auto"). Medians. Prints JSON objects, one a line.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The switch's engine alone, in memory: bursts of 64-byte frames go in at every port and come out
  * at the other of its pair. No ring, no second core, so that instructions can be counted.

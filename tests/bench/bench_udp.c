@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * UDP ping-pong with blocking sockets, as anybody would write it: bench_udp server PORT echoes
  * until it is killed; bench_udp ADDRESS PORT BYTES ROUNDS prints the mean half round trip in

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # perftest from host to host over one switch at dilation 1, beside TCP (iperf3) and UDP (bench_udp) between two network namespaces on a
 # Linux bridge with default offloads; rounds alternate, the medians count. And what a verbs program's process takes. Root only.
 set -u

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Forwarders with memif ports for benchmarks: trib-switch, testpmd, Open vSwitch, the switch without shaping and that without queues
 # (bench_plain).
 # Sourced after lib.sh; $dir is a directory that goes away afterwards, $build the build's. Of N ports, port i's socket is `port_of X i`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # What benchmarks share. Sourced from the top of the repository.
 
 # row NAME VALUE UNIT REFERENCE REFERENCE_VALUE TARGET [time]: one JSON object, one line. The ratio is the value over the reference's, for

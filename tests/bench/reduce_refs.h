@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the reduction kernels are measured against: sums of N plain arrays of 4 KiB, aligned to
  * their cache lines, one pass, N known where the code is compiled. For each type several

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Runs the benchmarks, prints a table and writes $BUILD/bench.json. usage: tests/bench/run.sh [--quick] [NAME...]
 #
 # A benchmark is any tests/bench/bench_NAME.sh. It prints its rows by lib.sh, each measured against a reference of the same run; in

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # A program that asks for what it may not have gets the completion status or errno that the specification names, its victim loses no
 # byte and no other connection, and what was refused stands in the counters of both. The rows are in tests/tools/verbs_bad.c and
 # verbs_local.c.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Frames captured on a link are RoCE v2 to Wireshark, none malformed, and their ICRCs are right by zlib's CRC.
 . "$(dirname "$0")/lib.sh"
 command -v tshark >/dev/null || skip "no tshark"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # tests/chaos.sh keeps its budget whatever a seed does, goes on behind one that crashes, and says what it has when it is ended; a seed
 # that takes too long fails by name. By a stand-in for trib-sim that does such things, and by trib-sim itself.
 . "$(dirname "$0")/lib.sh"

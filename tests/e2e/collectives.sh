@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Every collective by several algorithms, in and out of place, comes out exactly on a tree of depth two; the model's choice is told;
 # the ring's rounding errors exceed the switches'; what cannot be run is refused by name before anything starts.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Congestion in real time: three hosts write to a fourth as fast as they can. Queues mark, the receiver notifies, senders slow
 # down, ports pause, and not one frame is dropped or sent again; a notification on the wire has a right ICRC.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # trib sim --counters: what each direction of each link carried in a row and in the whole run is what a trace of it shows; pauses, marks
 # and drops have their place and their reason.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Buffers in GPU memory, with the tests' own driver in the place of NVIDIA's (tests/fake/cuda.c): its streams are late, and its memory
 # and what is not pinned cannot be followed. What it is told to fail at ends with a sentence on every rank.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Buffers in GPU memory, and switches that refuse or die (the tests' own driver, tests/fake/cuda.c): a refused group's job goes on by the
 # hosts; an operation whose switch dies in the middle of it ends by name on every rank, and soon.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Every type and operation comes out exactly, by both algorithms, on one switch and on a tree of depth two; a fabric that was
 # not up is gone again afterwards. Nothing is retransmitted or dropped on the way.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # trib exec: the program's view of /sys and /dev is its emulated host's and all else is as it was; it keeps pid, signals, exit code,
 # stdin, directory; hosts by environment and by rank; nested; for an ordinary user; and where namespaces are forbidden.
 . "$(dirname "$0")/lib.sh"

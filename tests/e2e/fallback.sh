@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # A job goes on by the hosts, exactly, and says why, when the aggregation nodes refuse its group and when they die under it; so does
 # the traffic of a switch process that dies where there is another way.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Links that go down and come back under verbs programs, at dilation 1. A spine link: flows take the other spine. A host's only
 # link: RC tries again, and goes on if the link is back before its retries are used up; if not, the program hears
 # IBV_WC_RETRY_EXC_ERR, and the next one finds all as it was.

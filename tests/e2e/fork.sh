@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Processes and their descriptors: children of multiprocessing have devices of their own, what they inherit is refused by name and
 # harms nobody, and a program that closes all its descriptors keeps its connections and its files.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # What needs a GPU: kernels against the scalar row on fresh data, compute-sanitizer over them, and four ranks on one GPU with ring and
 # SHARP, verified there; and GPUs behind NVSwitches, where there are some. Without one: skipped.
 . "$(dirname "$0")/lib.sh"

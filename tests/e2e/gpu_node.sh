@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # A GPU of a node with four NVSwitch planes and a NIC has five devices. Programs use any of them, several at once, and what one
 # sends goes by its own plane and no other.
 . "$(dirname "$0")/lib.sh"

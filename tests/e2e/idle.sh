@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # The demo fabric with eight idle agents (verbs programs with a device open and queue pairs made) uses under 5 % of one core.
 . "$(dirname "$0")/lib.sh"
 command -v ibv_rc_pingpong >/dev/null || skip "no ibv_rc_pingpong"

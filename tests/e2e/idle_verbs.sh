@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Sixteen idle verbs programs on one fabric, two a host, each with a connected queue pair and waiting for an event, use under 10 % of one
 # core in all, with the process that runs the switches and NICs.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # `make install` with DESTDIR and PREFIX: what is installed finds its programs, library and confs from any directory, by the paths that
 # confs have in a checkout and by bare names.
 . "$(dirname "$0")/lib.sh"
@@ -33,3 +34,12 @@ installed exec two-hosts h0 -- ibv_devices >"$tmp/exec.out" 2>&1 || fail "exec"
 has trib0 "$tmp/exec.out"
 installed down two-hosts >/dev/null || fail "down"
 [ ! -e "$run" ] || fail "left $run"
+
+# Uninstalled: nothing is left but what somebody else put there.
+touch "$prefix/share/tributary/conf/mine.conf"
+uninstall() { make -C "$root" --no-print-directory -s uninstall DESTDIR="$tmp/d e" PREFIX=/opt/t >"$tmp/uninstall.out" 2>&1 || fail "make uninstall: $(cat "$tmp/uninstall.out")"; }
+uninstall
+[ "$(find "$tmp/d e" -type f)" = "$prefix/share/tributary/conf/mine.conf" ] || fail "left $(find "$tmp/d e" -type f | head -n 5)"
+rm "$prefix/share/tributary/conf/mine.conf"
+uninstall
+[ -z "$(find "$prefix/share" "$prefix/lib" -mindepth 1 -name 'tributary*')" ] || fail "left folders: $(find "$prefix" -type d)"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Parts of `trib perf CONF` (script, launcher, a rank, trib-switch, trib-keep) are killed, ended or stopped at random moments, beside two
 # busy loops: the rest ends by itself, and nothing is left: no process, run directory, shared memory or temporary file.
 # ROUNDS=30 for each part makes it a campaign; SEED repeats one.

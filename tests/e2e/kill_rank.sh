@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # A rank that is killed in mid-run is named by every other rank within 10 s, nothing hangs, no process is left, and the fabric serves
 # the next run. KILLS=200 makes it a campaign.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # A trib-switch that dies is named by every rank, within 10 s; trib down clears what is left.
 . "$(dirname "$0")/lib.sh"
 

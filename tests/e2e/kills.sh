@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Kills and stops at random moments, under load, of ranks, of verbs programs and of trib-switch processes: whoever fails names the one
 # that was killed or stopped, a stop that is short enough is outlived, nothing is left behind. KILLS=30 makes it a campaign; SEED draws
 # the moments and the victims.

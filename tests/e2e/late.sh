@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # A connection of timeout 14 and retry 7, half a second in all, outlives what is no loss: a peer that is stopped for almost a second, a
 # switch that is, and a machine that has ten times as much to do as it can. A peer that is stopped for good ends it in bounded time.
 . "$(dirname "$0")/lib.sh"

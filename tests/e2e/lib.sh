@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # What every end-to-end test needs. Each runs in a directory of its own that goes away with it, with fabrics of its own.
 # Sourced by the tests; not a test.
 set -u

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # What the tests that run verbs programs need beside lib.sh. Sourced by them; not a test.
 command -v ibv_rc_pingpong >/dev/null || skip "no ibv_rc_pingpong"
 command -v ib_send_bw >/dev/null || skip "no perftest"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Whose a fabric is and who keeps it: another user's, a pid file that names somebody else's process, several `trib up` at once, a switch
 # that dies (how is said), a run directory that is half removed, a conf that is gone, and stopping while it starts.
 . "$(dirname "$0")/lib.sh"

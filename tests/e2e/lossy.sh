@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Verbs programs over a spine link that loses frames, 0.1 % and 1 %, at dilation 1: RC results are exact, and loss and
 # retransmission did happen. UC and UD lose messages by design, and most programs wait for each of them for ever: those are
 # given a short time, and the fabric must carry on afterwards.

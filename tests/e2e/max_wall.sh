@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # --max-wall bounds a row on a machine that is busy: warm-ups, retries, both places and checks together. What is left out is said.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # What needs more memory than there is, by the machine, a cgroup or ulimit -v, is refused at once with what it would need: in virtual
 # time, connections and schedules included, and by ranks of real time. What is told beforehand is what it takes, within half of it.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # What theory says, from the command line: trib model's tables and JSON, and what it refuses.
 . "$(dirname "$0")/lib.sh"
 

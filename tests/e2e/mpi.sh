@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Open MPI over UCX at dilation 1: eight ranks on eight hosts, over RC and over UD; allreduce, alltoall and allgather of 4 bytes to
 # megabytes, every element checked (tests/tools/mpi_check.c), all of it across the fabric.
 . "$(dirname "$0")/lib.sh"

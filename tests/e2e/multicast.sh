@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # UD multicast by plain verbs: what one host sends to a group reaches the attached queue pairs of two others, on its own leaf and
 # beyond the spines, each message once, in order; and no longer the one that detached, to whose host it is not even sent.
 . "$(dirname "$0")/lib.sh"

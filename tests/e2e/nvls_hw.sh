@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # All-reduces by the NVSwitches of this machine's own GPUs (--algo nvls-hw) beside the emulated ones: with the tests' own driver, whose
 # GPUs have multicast memory or lack what the words say, and the explanations on a machine that has none of it.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Ports to the outside: what cannot work is refused in words, a stale socket makes way, a port without a guest costs nothing, and a
 # host behind a Linux interface (veth, af_packet) is found and finds. tests/interop has the guests.
 . "$(dirname "$0")/lib.sh"

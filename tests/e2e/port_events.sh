@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # A host's link that goes down and comes back is told to its programs (asynchronous events, port state), and ends no connection.
 . "$(dirname "$0")/lib.sh"
 command -v ibv_asyncwatch >/dev/null || skip "no ibv_asyncwatch"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # A trib-switch process per switch, linked by memif, gives the same results as all in one.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Unmodified verbs programs run to completion at dilation 1 over one and over three switches: rdma-core's examples (which check
 # their data with -c) and perftest. docs/verbs.md lists them.
 . "$(dirname "$0")/lib.sh"

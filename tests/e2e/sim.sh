@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Virtual time: trib sim runs the rows of trib perf on a conf of which nothing is up, exactly, within 1 % of the model, the same to
 # the byte each time, with data and without; and what it refuses.
 . "$(dirname "$0")/lib.sh"

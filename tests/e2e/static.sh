@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # The programs of make static need glibc alone, and work: a fabric, collectives with nothing preloaded, and the GPU's driver found at run
 # time (the tests' own).
 . "$(dirname "$0")/lib.sh"

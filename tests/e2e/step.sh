@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # trib sim --workload: the training step of a small model on two GPU nodes, the same to the byte each time; and what is refused.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # A verbs program that is stopped in the middle of traffic holds its host back for a tenth of a second and no longer: others on that
 # host, and on the fabric, go on. One that is stopped and continued all the time does so for a small share of the time.
 . "$(dirname "$0")/lib.sh"

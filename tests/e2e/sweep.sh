@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # A sweep: a list of simulations dealt out to tasks by mpirun or by what a Slurm array says, results merged; what failed or is missing is
 # named, what is finished is not run again.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # What programs read of an emulated port beside libibverbs: live counters of the port, which outlive its processes and add up over them
 # (perftest -W reads them), and the interface that its GIDs are of.
 . "$(dirname "$0")/lib.sh"

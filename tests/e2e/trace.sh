@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # trib sim --trace: frames of the links that were chosen, as pcapng that Wireshark reads, at the times of the fabric; the same to the
 # byte each time; with --payload none the same frames at the same times, cut to their headers.
 . "$(dirname "$0")/lib.sh"

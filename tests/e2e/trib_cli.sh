@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # The trib command: up, a second up, status, exec, several fabrics side by side, down that leaves nothing; and what it refuses.
 . "$(dirname "$0")/lib.sh"
 

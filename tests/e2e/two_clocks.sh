@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # One code base, two clocks: the times of trib perf, in real time, and of trib sim, in virtual time, agree within 5 % wherever the
 # fabric kept up: ring and SHARP on 2, 4 and 8 hosts, ring and hierarchical on 8 GPUs of two nodes. Prints the table of docs/virtual-time.md.
 # Fails where a row is apart each time that its fidelity is ok; skips where this machine is too busy for anything to be ok.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Two jobs on one fabric at once, each with its own group, are both exact, without drops; one that finds no room in the switches is
 # refused by name while the other goes on.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # A host with two ports has two devices, trib0 and trib1, each with an address and a way of its own; programs use either.
 . "$(dirname "$0")/lib.sh"
 command -v ibv_rc_pingpong >/dev/null || skip "no ibv_rc_pingpong"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # UCX, unmodified, at dilation 1 over one and over three switches: ucx_info lists the device with both transports, and ucx_perftest
 # runs over either: tags, streams, active messages, put, get and atomics of its protocol layer (UCP) and of its transports (UCT).
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Everything works for an ordinary user without huge pages.
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] || skip "runs as an ordinary user already"

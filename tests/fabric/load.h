@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fabrics for tests, from text or from a file under tests/fabric/conf; a test runs at the root of
  * the tree.

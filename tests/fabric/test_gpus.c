@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Hosts with several ports in networks that are not joined: GPU nodes, channels, paths from port to
  * port, and where they join trees. */
 #include "tests/fabric/load.h"

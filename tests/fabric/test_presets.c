@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The files of conf/ against the figures of the hardware that they model. Ids (F1 ...) are rows of
  * the project's table of reference figures. */
 #include "tests/fabric/load.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Aggregation trees and groups on them. */
 #include "tests/fabric/load.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A libcuda.so.1 without a GPU, for tests: what host/kernels/cuda*.c and multicast*.c call, over
  * host memory (memory.c). Streams are threads that do what they are given in order and late;

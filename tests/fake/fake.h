@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of the fake driver share: cuda.c (devices, streams, kernels), memory.c. */
 #ifndef TESTS_FAKE_FAKE_H
 #define TESTS_FAKE_FAKE_H

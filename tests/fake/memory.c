@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory of the fake driver: what cuMemAlloc gives, pinned host memory, and memory that is made,
  * mapped and bound to multicast objects by hand. GPU memory is reached by its own GPU alone.

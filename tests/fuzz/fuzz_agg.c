@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Whatever members, parents and strangers may say to an aggregation node: nothing crashes, nothing
  * is held beyond its quota, and every frame comes back to the pool. The input is a list of records:

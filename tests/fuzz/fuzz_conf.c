@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Conf files from anywhere: no text crashes a loader, a refusal names at least one mistake, and a
  * fabric that was accepted can be planned and walked. @include is refused, so no input reads a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Frames from anybody into an rnic with one queue pair of each kind. Nothing may crash, leak or
  * write outside of the regions.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Multimem against members that say anything: control messages, READs and WRITEs with fields
  * patched at will. Records: kind, peer, argument, number of patches, then that many (offset, byte).

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Runs every fuzz target for FUZZ_SECONDS from the seeds in corpus/<target>; what it finds new stays in the build folder.
 # A finding ends with its input and the command that replays it.
 set -u

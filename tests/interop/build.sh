@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Builds what the guests boot, into DIR: vmlinuz and initrd.cpio, from Debian's own packages. Nothing is installed. Exit code 77 and
 # a reason as the last line when the kernel cannot be had.
 set -u

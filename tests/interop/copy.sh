@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # copy.sh ROOT PROGRAM...: copies programs, with the libraries that they need, into a root for guests.
 set -u
 root=$1

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # Guests: boot one, have it run something. Sourced by run.sh, after tests/e2e/lib.sh. A guest is QEMU under software emulation; its
 # control is a pair of pipes (its second serial port), its way to this machine for tests' out-of-band TCP is QEMU's user network:
 # the machine is 192.168.76.2 to it, and its port 7000 is 127.0.0.1:$(guest_port NAME) here.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # rsh.sh GUEST COMMAND...: runs a command in a guest with our standard input and output as its own, as ssh would. GUESTS is the folder
 # with the guests' control pipes. The command's socket goes through QEMU's user network.
 set -u

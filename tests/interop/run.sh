@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
 # An independent RoCE v2 stack on our fabric: two guests with Linux Soft-RoCE (QEMU, software emulation) on vhost-user ports of
 # trib-switch, beside two emulated hosts. A line each; exit code 77 when guests cannot be had.
 # run.sh [PATTERN]: only the tests whose names match (what boots and stops guests always runs).

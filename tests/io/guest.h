@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A host's process that speaks raw frames over its NIC's memif, as an HCA's rim does. For tests;
  * include once, after cmocka.h.

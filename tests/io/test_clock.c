@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The shared page: clock, doorbells, lag histograms. */
 #include "fabric/fabric.h"
 #include "io/shared.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The log of who was late (late.c), and what is made of a page that somebody has written to. */
 #include "fabric/fabric.h"
 #include "io/shared.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The words of `trib link`. */
 #include <setjmp.h>
 #include <stdarg.h>

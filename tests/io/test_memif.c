@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* memif between two processes: bursts pass whole and in order, and a peer may be killed at any
  * moment. */
 #include "io/memif.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The run directory: who may have it, who was first, and that nothing stays behind. */
 #include "io/rundir.h"
 #include "io/shared.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The program trib-switch, from outside: comes up, says so, answers, carries frames between
  * processes, and leaves nothing behind.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What cases about reliable connections share: two connected QPs, a buffer and a receive queue on
  * each side.

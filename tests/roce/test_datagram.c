@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Datagrams (UD) and unreliable connections (UC). */
 #include "tests/support/eal.h"
 #include "tests/support/roce_pair.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Served queue pairs: the owner answers READs when it can and acknowledges WRITEs when it will. */
 #include "tests/roce/rc_env.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Frames in bursts: what is given back, and what a buffer from the pool becomes. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Queues: receives of as many pieces as were asked for, and no memory for places that nobody uses.
  */
 #include "roce/engine.h"

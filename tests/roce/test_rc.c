@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reliable connections: every operation at every MTU, in order, with any one frame lost. */
 #include "tests/roce/rc_env.h"
 

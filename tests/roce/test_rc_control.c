@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reliable connections: states, ends, turns and what is bounded. */
 #include "tests/roce/rc_env.h"
 

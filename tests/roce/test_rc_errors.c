@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reliable connections: each way in which a request can fail, and what the peer sees of it. */
 #include "tests/roce/rc_env.h"
 

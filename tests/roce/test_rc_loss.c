@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What is lost again while it is sent again: no wait for a timeout where the peer can see it. */
 #include "tests/roce/rc_env.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Random operations on several connections in both directions over a wire that loses, doubles,
  * delays and corrupts: every request completes once, in order, with the right data, and no mbuf is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What an aggregation node does: fragments of messages, one payload held for many children,
  * packets to a sink. */
 #include "roce/icrc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The wire format: parse is the inverse of build, every malformed frame has a name, and the ICRC is
  * that of a second implementation. */
 #include "roce/icrc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Several communicators on the same ranks' devices: overlapping sets of ranks in other orders, at
  * work at the same time; and one communicator on several aggregation trees.

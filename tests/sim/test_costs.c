@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What ends of links cost (fabric `costs`, `efficiency`): to the picosecond in packets, and in the
  * model alike.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Switches that lose their memory at any moment, alone or with their power (all links go down, and
  * come up a while later), under operations of the aggregation trees, of several levels and by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What each entry of a fault plan does to a fabric in virtual time. */
 #include <setjmp.h>
 #include <stdarg.h>

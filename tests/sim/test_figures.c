@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Times in virtual time against theory: F21 (ring), F25 (SHARP), and the model's
  * prediction.

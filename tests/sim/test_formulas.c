@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Bandwidth terms of F20 to F32 out of packets: what long vectors take in virtual time
  * on the ideal presets, lengths only, against the formula times the share of headers, within 1 %.

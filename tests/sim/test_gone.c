@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A switch that is gone for good, at any moment: where there is another way (of the policy, on the
  * fabric) every rank has the right sums; else every rank ends with an error that names somebody,

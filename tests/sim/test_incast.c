@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * 32 hosts send to one, and beside them a flow that shares their links but not the congested port.
  * With PFC nothing is lost, and the flow waits behind pauses that are none of its business; with

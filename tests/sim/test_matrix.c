@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Every collective by every algorithm that there is for it, on plain hosts and on GPUs of several
  * ports, in virtual time: exact results on every rank, nothing touched that should not be, and, as

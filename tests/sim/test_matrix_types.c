@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Every collective by every algorithm of every type and reduction, on 1, 2, 3, 5, 8 and 16 ranks,
  * of awkward lengths, in and out of place, in virtual time against the plain reference: on hosts,

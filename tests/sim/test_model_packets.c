@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the cost model says (host/coll/model/cost_model.h) is what packets take. */
 #include "host/coll/alg/sched.h"
 #include "sim/job/sim_job.h"

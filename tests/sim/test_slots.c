@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Switches with few slots, groups or buffers: a job fits its trees into what there is, alone and
  * beside others, says what it was granted and by which switch, predicts with that, and goes on by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/support/agg_bed.h"
 
 #include "tests/support/eal.h"

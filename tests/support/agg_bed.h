@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A bed for aggregation nodes: the ANs of a fabric and member stubs built on rnics, joined in
  * memory by wires that keep the order of each pair of addresses and shuffle everything else, with

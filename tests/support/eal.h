@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a test needs of DPDK: the EAL, once, without privileges, and pools of frames.
  */

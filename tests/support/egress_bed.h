@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* An egress queue of 400 Gb/s alone, frames with a tag, and all that comes out of it. */
 #ifndef TRIB_TESTS_SUPPORT_EGRESS_BED_H
 #define TRIB_TESTS_SUPPORT_EGRESS_BED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A fabric in memory for tests of switch/: conf text to a net in virtual time, with a program of
  * the test's own in every process slot, and frames by hand.

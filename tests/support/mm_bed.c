@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/support/mm_bed.h"
 
 #include "tests/support/eal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A bed for multimem: a fabric in virtual time with one switch, whose endpoint is an aggregation
  * node with multimem, and members that are bare rnics behind their hosts' NICs.

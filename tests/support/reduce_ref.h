@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a reduction must give, by arithmetic on values rather than on bits: shares no code with
  * aggregation/arith.c, whose rule it states a second time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two rnics joined in memory by a wire with faults, and time that only the test moves. Everything
  * follows from the seed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Frames that are taken together fare as they would one by one. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Where frames go: what a switch looks up, remembered assignments included, is what the fabric's
  * routes say for that source and destination, whatever was looked up before.

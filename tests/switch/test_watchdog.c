@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * PFC deadlock: four switches in a ring whose routes all go round it, which no conf file can ask
  * for. Every host sends to the second switch on, every link gets twice what it carries, and each

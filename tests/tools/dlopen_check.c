@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A verbs program that is not linked with libibverbs: it loads the library by name and its calls by
  * name and version, as NCCL does. Prints the devices; exit code 1 with the reason when a call is

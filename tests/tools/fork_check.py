@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Devices across fork: fork_check.py WHAT, as a host of a fabric (trib exec).
 
 children METHOD OPENED [N]

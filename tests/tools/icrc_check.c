@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Checks the ICRC of every RoCE v2 frame of a pcap file by zlib's CRC-32, sharing no code with
  * roce/. Annex A17.3.3: eight bytes of ones, then from the IP header to the end of the payload

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What tests/bench/bench_collectives.sh compares with: the time of one MPI_Allreduce of BYTES
  * (float, sum), over ITERS of them after one that is not counted, of the rank that took longest.
  * usage: mpi_allreduce BYTES ITERS. Prints milliseconds. */

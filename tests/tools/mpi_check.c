@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Collectives of an MPI whose results are known: allreduce, alltoall and allgather of 4 bytes to a
  * few megabytes, every element of every rank checked. Rank 0 prints a line per size and collective;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two verbs programs, one of which asks for what it may not have:
  *

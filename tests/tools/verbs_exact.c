@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Checks every byte that an RC connection moves: rounds of WRITEs, an atomic, READs of what was
  * just written and a SEND, all posted at once, against a copy kept here. What loss, a link that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An idle verbs program: a device is open, a queue pair is connected to that of another process, a
  * receive is posted, and the program waits for the event of a message that does not come.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a verbs program is refused at its own end, before anything is sent: each call answers with
  * the errno of the manual page, and afterwards everything still works.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A multicast group of three hosts: one sends, two are attached, then one detaches.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Round trips of a program that looks at its memory only: each side waits for the other's RDMA WRITE
  * by reading the byte that it writes, and asks for completions only when its send queue is full.

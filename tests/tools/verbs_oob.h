@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the verbs programs of the end-to-end tests share: plain libibverbs, and a TCP connection on
  * this machine over which two or more of them tell each other their addresses and wait for each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What algorithms are written with; for those in this folder and sched.c.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Everybody talks to everybody. Direct: to all peers at once, which uses every link of a full mesh
  * (F17, F23). Pairwise: to one peer after the other; in step i rank r sends to r + i and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Chains: the vector goes slice by slice from rank to rank, starting at the root (broadcast) or
  * ending there (reduce): B / W and a slice's time for each rank on the way. Slices are small

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Recursive halving and doubling (F22): log2 N exchanges each way with the bytes of the
  * ring. It is for powers of two; of other numbers the first 2r ranks (N = 2^p + r) work in pairs:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * By levels (F28): within the GPU nodes over their planes, between them over the rails,
  * on which the ranks with the same place in their nodes talk to each other only. All-reduce is a

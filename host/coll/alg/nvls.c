@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Within a node by its switches' multimem: a GPU reads the sum of a share from the switches
  * (STEP_MM_LOAD), and writes it to everybody through them (STEP_MM_STORE). Shares are striped over

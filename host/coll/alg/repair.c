@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What is left of an operation in the switches when they fail: message by message, along a chain of
  * the ranks. Results that some rank has come from there; what nobody has is reduced anew. A chain

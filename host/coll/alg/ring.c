@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rings (F20, F21): reduce-scatter and all-gather of N blocks in N - 1 steps each. In
  * step t of the reduce-scatter rank r sends block r - t and adds its own to block r - t - 1, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What needs no algorithm: gather, scatter, a message to the neighbour; and the barrier, in log2 N
  * rounds (dissemination) or with everybody at once. */
 #include "host/coll/alg/alg.h"

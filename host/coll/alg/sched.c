@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/coll/alg/sched.h"
 
 #include "host/coll/alg/alg.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A schedule: what one rank does in one collective, as steps with dependencies. Pure: made from the
  * arguments and the topology alone, without memory, verbs or clock, so that it can be executed

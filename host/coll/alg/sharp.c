@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * In the switches: the vector goes up once and comes down once (F25). Cut as the
  * aggregation protocol says. How many messages are under way at a time is the transport's business.

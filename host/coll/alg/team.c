@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Which ranks work together: everybody, a GPU node, a rail. */
 #include "host/coll/alg/alg.h"
 

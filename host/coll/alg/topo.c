@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/coll/alg/topo.h"
 #include "aggregation/mm_proto.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a schedule may know of the fabric, for any rank of a group: who shares a GPU node with whom,
  * and the channels between two ranks. For communicators, the model and tests alike.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Runs of bytes with the same history, in sorted lists, a list for each of some thousand equal
  * parts of the buffer, so that finding one is short however many there are. Runs are split where a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which step wrote each byte of a buffer last, and which have read it since: what the dependencies
  * of a schedule are found from. For alg.c only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Double binary tree (Sanders, Speck and Träff: Two-tree algorithms for full bandwidth broadcast,
  * reduction and scan, 2009): each of two trees carries half of the vector, and a rank that has

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The CPU's lanes where buffers are in GPU memory: what exec.c does at once is given to the GPU's
  * streams here, up to LANE_GPU steps of a lane at a time, and is done when its stream says so.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How HCAs reach a GPU's memory, best first: as a dma-buf of the driver's, as peer memory (a kernel
  * module knows its addresses), or not at all. What they reach is sent from where it is. What

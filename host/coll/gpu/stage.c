@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Staging, for buffers in GPU memory that the HCA does not reach: a schedule becomes one whose
  * messages are in host memory, with steps that copy beside them.

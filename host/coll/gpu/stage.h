@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Schedules for buffers in GPU memory (stage.c). Pure, like the schedules themselves. */
 #ifndef TRIB_HOST_COLL_GPU_STAGE_H
 #define TRIB_HOST_COLL_GPU_STAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Which algorithm: the one that the model says is fastest. */
 #include "host/coll/comm.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages through aggregation nodes: up from every member to the top of the group's tree, and down
  * again. A node passes a message on, frame by frame, when all children have sent theirs. The window

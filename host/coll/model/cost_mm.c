@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Multimem: a load asks the switch, which reads the members' memory and sends the sum; a store goes
  * to the switch, which writes it to the members and acknowledges when all have.

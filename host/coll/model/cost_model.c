@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a collective should take. Nothing here is fitted: link rates and latencies of the conf, the
  * schedules that are executed, and what a frame occupies on a link.

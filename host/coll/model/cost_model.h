@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Inside of the cost model; for host/coll/model*.c only. Times in ps, as int64.
  *

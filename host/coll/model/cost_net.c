@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A link serves whole messages in turn; a message goes on to the next link as soon as its first
  * frame is there. ACKs and requests are small and go ahead of what waits: they lengthen a busy

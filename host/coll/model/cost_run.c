@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The schedules of all ranks, walked in order of time. A lane begins its next step once what the
  * step depends on is done; a message also waits for its receive to be posted, for the lane's

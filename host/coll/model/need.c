@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/coll/model/need.h"
 
 #include "host/coll/transport/conn.h"

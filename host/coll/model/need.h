@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What memory the ranks of a job will take, before there are any: for connections, schedules, slots
  * and workspaces, counted from the schedules of a few of them. For whoever has to refuse what the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * On without a part of the switches' help, when it is refused or given up (DESIGN, Trouble).
  *

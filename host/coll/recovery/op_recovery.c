@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What becomes of the operations when a part of the switches has failed and the ranks have agreed
  * where they are (fall.c).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which algorithm comes after one whose part of the switches has failed. The order is the user's
  * (comm_cfg.policy) and the same at every rank, so that all go on by the same one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages to and from the aggregation node: SEND {header, elements in place} up, receive {header,
  * result in place} down. Nothing is copied here. A message goes up only after the receive of its

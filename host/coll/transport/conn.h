@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages between two ranks over one channel: an RC connection that both send on.
  *

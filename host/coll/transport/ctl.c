@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Datagrams of a communicator. The aggregation nodes' messages go to join.c, those about
  * connections to link.c, those about operations to op.c. The rest say in which phase a rank is:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/coll/transport/edge.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What of verbs every transport here needs: this rank's port, RC and UD queue pairs, address
  * handles. Plain ibv_ calls.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the switches have granted, where it is less than asked for: other jobs hold part of their
  * slots, groups or buffers. The ranks agree on it in a round of fall.c: all use the same trees,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The member's half of the aggregation protocol's control messages (aggregation/proto.h).
  * Requests are repeated by comm_tick until answered; the answers' handling is idempotent as well.

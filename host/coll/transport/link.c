@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How two ranks make a connection: on demand, by datagrams. Whoever needs one makes its end and
  * asks; the other makes its own. A message says all of the sender's end, and whether it has the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A load is one RDMA READ: the switch cuts it into slices itself, and the HCA keeps to the READs
  * that may be outstanding. A store is cut into pieces here, because the switch takes no more than a

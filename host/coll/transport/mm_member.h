@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A member's end of multimem at one NVSwitch plane (aggregation/mm_proto.h): plain verbs on a
  * port of that plane. Memory is bound to areas of the group's region; steps read the reduction of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * LANE_MM: the NVSwitch planes of this rank's GPU node, one end of multimem (mm.h) on each. Members
  * are the ranks in the node, in their order. Area 0 of a plane's region is the running operation's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "host/coll/transport/share.h"
 
 #include "host/coll/comm.h"

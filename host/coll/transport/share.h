@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the switches' quotas leave each aggregation group of a job when nobody else is there. Every
  * rank computes the same from the conf, and so does the model; what other jobs hold shows in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Programs that load libibverbs when they run (NCCL does) do not see a preloaded library: they ask
  * the handle that dlopen gave them. So on an emulated host that handle is this library's, whose

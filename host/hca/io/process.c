@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The fabric that the environment names: TRIB_RUN is its run directory, TRIB_HOST the host that
  * this process runs as. Devices are known from the conf alone; EAL, a process slot of the NIC and

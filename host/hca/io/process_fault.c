@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Registered memory that goes away: unmapped, protected, or beyond the end of a file that was
  * truncated. Adapters hold the pages; this HCA copies as a program does, so the copy faults. A

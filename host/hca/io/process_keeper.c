@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Who keeps the port's descriptors: the memif's socket, the file of frames, the slot's lock.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Time in which somebody on the way to a queue pair's peer did not run, as the page has it that all
  * processes of the fabric share, for acknowledgement timers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Whether a program's memory can be registered: mapped, readable, and writable where the HCA is to
  * write. Adapters pin the pages for that and answer EFAULT for others. Nothing is pinned here, and

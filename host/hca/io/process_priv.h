@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One HCA port of a real process: what rim.c sets up and rim_thread.c runs.
  */

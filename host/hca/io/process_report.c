@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a process did with its slot of the NIC, written into the slot's lock file
  * (port/<host>.<port>.<slot>.lock of the run directory): the pid when it takes the slot, and the

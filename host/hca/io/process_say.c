@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sentences for the user of a program, on standard error: what was refused and what is there. Each
  * once in a process, as programs ask for the same again and again; none with TRIB_LOG=none.

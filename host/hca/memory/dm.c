@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Device memory: a real adapter's own, here a piece of this process's. As with real ones it is
  * copied to and from in words of four bytes, registered from zero on, and there is little of it.

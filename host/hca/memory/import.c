@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A context, protection domain, region or device memory once more: by the descriptor of another
  * context of this process (or a copy of it), and by the handles of its objects. Imported objects

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The table of keys, of memory regions and windows alike. A key is a place in the table and the low
  * eight bits that make its uses different; free places wait in a FIFO, so that a key comes back

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory regions: what of a program's memory others may reach, by which key, within which bounds
  * and with which rights. lkey and rkey are the same.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory windows: a key of its own on a part of a region, opened and closed by work requests (type
  * 2, which belongs to the queue pair that bound it: 2B) or by ibv_bind_mw (type 1). The engine

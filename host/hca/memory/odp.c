@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * On-demand paging: regions of memory that need not be there yet. This HCA's copies fault as a
  * program's do and the kernel brings the pages, so there is nothing to do but to take what cannot

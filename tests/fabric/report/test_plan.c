@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What `trib plan` prints. */
 #include "tests/fabric/load.h"
 

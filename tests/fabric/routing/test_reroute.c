@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Routes and the spanning tree around links that are down. */
 #include "tests/fabric/load.h"
 

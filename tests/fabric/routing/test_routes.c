@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Forwarding: all equal-cost next hops and no others, never down and up again, and both ways to
  * choose among them. */
 #include "tests/fabric/load.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Ports, addresses, tiers, flooding, processes: what follows from a file's nodes and links. */
 #include "tests/fabric/load.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rows of the table of reference figures (F1 to F59), computed from presets and the table of
  * devices. A row accepts 1 %, or the digits that the table prints.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* F20 to F43: what collectives cost by levels. */
 #include "tests/fabric/theory/figures.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* F1 to F17: devices, topologies, and what so many GPUs need. */
 #include "fabric/theory/bom.h"
 #include "tests/fabric/theory/figures.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* F45 to F59: when memory or communication binds. (F44 is beside the devices, F56 to F59 as far as
  * they are about presets in test_workload.c.) */
 #include "tests/fabric/theory/figures.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* trib model: every algorithm is there where it can be, with its formula and the level that
  * binds. */
 #include "fabric/theory/theory.h"

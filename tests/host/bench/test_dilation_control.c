@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The arithmetic of dilation: what is chosen, tried next, learnt and believed. */
 #include "host/bench/dilation_control.h"
 

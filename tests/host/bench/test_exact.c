@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Errors in ULP: nothing where there is none, half a unit where rounding makes it, and more of it
  * the more often a sum is rounded. */
 #include "host/bench/exact.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What a process may still have by its control groups, of version 1 and 2, and of all above it. */
 #include "host/bench/host_resources.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Check values: exact in every type whatever the order, and every wrong element is found. */
 #include "host/bench/test_pattern.h"
 

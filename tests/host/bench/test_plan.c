@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What is known before a rank starts: places, trees, algorithms; and what is refused. */
 #include "host/bench/sweep.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Pace, table and JSON: figures of one known row come out as they must. */
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A node of 8 GPUs with NVSwitch planes of 5, 4, 4 and 5 links in virtual time: an HCA for every
  * port of every GPU, and a member's end of multimem (host/coll/transport/mm_member.h) on each.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ranks in one thread: a communicator each over its own software HCA, and one switch's aggregation
  * node. Frames go from endpoint to endpoint after RIG_LATENCY, in order, unless a predicate loses

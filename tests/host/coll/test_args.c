@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Wrong arguments of every collective: refused in words where one rank can know, with a
  * communicator that is as good as before; named on all ranks where they differ between them.

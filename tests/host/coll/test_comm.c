@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Communicators over software HCAs and an aggregation node, in memory and in virtual time. */
 #include "tests/host/coll/rig.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two HCAs joined in memory by their endpoints: no driver, no thread, no clock. Time moves when
  * nothing else does.

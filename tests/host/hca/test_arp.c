@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Neighbours outside the fabric: an HCA whose driver answers for one as an outside host would. */
 #include "tests/host/hca/pair.h"
 

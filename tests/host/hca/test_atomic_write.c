@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* ATOMIC WRITE: eight aligned bytes at once, answered as a READ of nothing (IBTA annex A19). */
 #include "tests/host/hca/pair.h"
 

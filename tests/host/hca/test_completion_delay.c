@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Received messages that the program sees later than the port did (hca_cfg.gpu_ps). */
 #include "tests/host/hca/pair.h"
 

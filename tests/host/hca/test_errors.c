@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What goes wrong, and under which name it is told. */
 #include "tests/host/hca/pair.h"
 

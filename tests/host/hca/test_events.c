@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Completion channels, asynchronous events, and the shared receive queue that sends one. */
 #include "tests/host/hca/pair.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The numbers that ibv_query_device and ibv_query_port report are what works: as many objects as
  * they say, and one more is refused with ENOMEM. Sizes are in test_sizes.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* ibv_modify_qp: transitions, attribute masks (IBTA tables 91 to 94) and values. */
 #include "tests/host/hca/pair.h"
 

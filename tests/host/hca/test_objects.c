@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Lives of objects, completion queues, and what the device says of itself. */
 #include "tests/host/hca/pair.h"
 

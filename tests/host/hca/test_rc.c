@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Connected queue pairs through the verbs calls. */
 #include "tests/host/hca/pair.h"
 

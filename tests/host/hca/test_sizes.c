@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The sizes that ibv_query_device and ibv_query_port report are what works: a queue, a list, a
  * region or a message that is so large does what it is for, and one of the next size is refused

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Every verb from any thread: threads that make, connect, use and destroy objects of one HCA, and
  * threads that poll the completion queues that all of them share. The driver is a lock and a wire;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Datagrams, address handles and multicast through the verbs calls. */
 #include "tests/host/hca/pair.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The GPU's memory and what is done to it, against the scalar row and plain loops. Run twice by
  * tests/e2e/cuda.sh: with the tests' own driver in place of NVIDIA's, and with a GPU where there is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Every kernel's twin against the scalar row of aggregation/arith.c, bit for bit; patterns and
  * blocks against loops of their own. */
 #include "aggregation/arith.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * All-reduces through multicast memory against plain sums that are exact in any order. Run twice by
  * tests/e2e/nvls_hw.sh: with the tests' own driver in place of NVIDIA's, which is told what GPUs to

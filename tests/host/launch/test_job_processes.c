@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The launcher with ranks that are plain functions: no fabric is needed to show that answers are
  * gathered, that whoever dies is named to everybody else, and that nothing hangs or is left over.

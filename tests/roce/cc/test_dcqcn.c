@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * DCQCN: the reaction point against a plain model in floating point that runs event by event, and
  * its place in queue pairs: marks become notifications, notifications make the sender slower.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The safety net: cases from seeds in virtual time (sim/chaos/chaos.h). SEEDS (environment, default 600)
  * from 1 on; `make chaos` runs more of them, `trib sim --chaos N` one again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A training step's schedule against closed forms, and its collectives against its workload. */
 #include <setjmp.h>
 #include <stdarg.h>

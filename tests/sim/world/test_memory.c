@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Pages of 2 MiB for simulations that use them whole; none where thousands of ranks leave most of
  * what they take untouched. */
 #include "sim/world/memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * GPU nodes, and nodes on rails, out of packets in virtual time: the executor itself, on payloads
  * that are lengths only, against the closed forms (F of cost.h). Times are of payload, so what full

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A world by slices of time, node by node, on any number of threads, does at every moment what it
  * does event by event. */
 #include <setjmp.h>

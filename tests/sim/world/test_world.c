@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ranks of several ports in virtual time: a GPU's planes and its NIC are devices of their own, and
  * striping over the planes in the proportion of their links reaches the GPU's whole bandwidth.

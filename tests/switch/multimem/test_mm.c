@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Multimem: READ of a region is ld_reduce, WRITE to it a multicast store; exact,
  * whatever is lost. */
 #include "tests/support/mm_bed.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Multimem groups: who is refused and why, and what becomes of the others when one is gone. */
 #include "tests/support/mm_bed.h"
 #include "tests/support/reduce_ref.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Multimem fills a plane, with the bytes on every link that theory says. */
 #include "tests/support/mm_bed.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A link of a running net is taken down and up, and made faulty. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Marks: none up to the lower threshold, all above the upper one, in between as often as it says.
  */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What ends a group before its members do: an abort on all of them that names who, where and why,
  * and nothing left behind. */
 #include "tests/support/agg_bed.h"

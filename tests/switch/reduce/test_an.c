@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reduction on trees: bits equal to an independent reference, whatever arrives first, whatever is
  * lost. */
 #include "tests/support/agg_bed.h"

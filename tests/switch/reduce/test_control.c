@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* JOIN, LEAVE, ABORT and everything that ends a group: refused or aborted by name, given back in
  * full. */
 #include "tests/support/agg_bed.h"

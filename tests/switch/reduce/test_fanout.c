@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reduce to one member, broadcast from one: bits, and who is sent how many bytes. */
 #include "tests/support/agg_bed.h"
 #include "tests/support/reduce_ref.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* How a switch reduces when its conf says something else than "nearest, by child". */
 #include "aggregation/narrow.h"
 #include "tests/support/agg_bed.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Runs the schedules of all ranks in memory, without verbs, in any order that dependencies and
  * lanes allow, chosen from a seed. Strict about what steps may rely on: a message is read at any

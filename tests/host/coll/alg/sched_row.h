@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A collective as a row of a test: its schedules made, interpreted and compared with a plain
  * reference. */
 #ifndef TRIB_TESTS_HOST_COLL_ALG_SCHED_ROW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Schedules are right: interpreted in memory, without verbs, for any number of ranks and elements,
  * against a plain reference. */
 #include "tests/host/coll/alg/sched_row.h"

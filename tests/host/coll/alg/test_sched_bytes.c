@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Bytes that schedules move, against the closed forms (Fxx of cost.h), exactly. */
 #include "tests/host/coll/alg/sched_row.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Schedules for GPU memory: messages touch host memory alone, and the results are those of the
  * schedules that they were made of. */
 #include "tests/host/coll/alg/sched_row.h"

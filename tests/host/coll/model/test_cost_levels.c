@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The cost model on GPU nodes and between them, against the closed forms (Fxx of cost.h). */
 #include "host/coll/coll.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The cost model against the closed forms of cost.h (Fxx below). */
 #include "host/coll/coll.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Aggregation nodes that refuse, or die at any moment: every rank has the right elements all the
  * same, also where a rank had finished before and its user has long used its buffers for something
  * else. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * NVLS by hand: 8 GPUs of a node with NVSwitch planes of 5, 4, 4 and 5 links reduce a vector in
  * place by loads of their shares and multicast stores of the results, over verbs, in virtual time.

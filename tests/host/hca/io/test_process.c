@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The rim of a verbs program, for real: a fabric's loop runs in a thread of this process, and the
  * process is a host of it, as any preloaded program is. What crosses the fabric here comes back by

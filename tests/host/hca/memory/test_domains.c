@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Device memory, parent domains, resized receive queues. */
 #include "tests/host/hca/pair.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What of a program's memory can be registered, and what comes of it when it goes away later. */
 #include "tests/host/hca/pair.h"
 

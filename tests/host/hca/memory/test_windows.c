@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory windows: keys that are opened and closed by requests, and what they allow. */
 #include "tests/host/hca/pair.h"
 

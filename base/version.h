@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The version of everything: programs, documents and the library have this one. */
+#ifndef TRIB_BASE_VERSION_H
+#define TRIB_BASE_VERSION_H
+
+#ifndef TRIB_VERSION /* another one given by CFLAGS: for comparing outputs of two versions */
+#define TRIB_VERSION "0.2.0"
+#endif
+
+#endif
