@@ -4,7 +4,7 @@
 #   all demo install uninstall clean        programs; V=1 shows commands, BUILD=, PREFIX=, DESTDIR= say where
 #   test unit e2e                           what has to pass; unit and e2e are parts of it
 #   static                                  the programs with everything but glibc linked in, in $(BUILD)/static
-#   asan debug tsan determinism coverage    the same in other builds
+#   asan debug tsan determinism coverage    the same in other builds; one-result: by threads and traced
 #   matrix kills chaos mutations scale      longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
@@ -103,7 +103,7 @@ BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 
-.PHONY: all programs static static-programs demo test unit e2e matrix formulas kills chaos mutations scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e matrix formulas kills chaos mutations scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -285,13 +285,13 @@ scale:
 	$(Q)$(MAKE) --no-print-directory programs
 	$(Q)BUILD=$(BUILD) tests/scale.sh
 
-# Cases from seeds in virtual time: fabrics, collectives and faults. BUDGET seconds at most.
+# Cases from seeds in virtual time: fabrics, collectives and faults, with every assertion. BUDGET seconds at most.
 SEEDS  ?= 1000
 BUDGET ?= 300
 chaos:
 	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs
-	$(Q)BUILD=$(BUILD) SEEDS=$(SEEDS) BUDGET=$(BUDGET) tests/chaos.sh
+	$(Q)$(MAKE) --no-print-directory MODE=checked BUILD=build-checked build-checked/trib-sim
+	$(Q)BUILD=build-checked SEEDS=$(SEEDS) BUDGET=$(BUDGET) tests/chaos.sh
 
 # Engines broken on purpose, one line at a time: chaos must find each.
 mutations:
@@ -329,6 +329,11 @@ determinism:
 	$(Q)$(MAKE) --no-print-directory MODE=debug BUILD=build-debug build-debug/trib-sim
 	$(Q)$(MAKE) --no-print-directory MODE=asan BUILD=build-asan build-asan/trib-sim
 	$(Q)tests/determinism.sh build build-debug build-asan
+
+# One simulation by one, two and four threads, traced and not, over fabrics with fault plans: the same bytes. Two minutes.
+one-result:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory build/trib-sim
 	$(Q)BUILD=build tests/one_result.sh
 
 # Threads of one program under the thread sanitizer, which wants addresses that are not random.
