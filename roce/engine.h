@@ -3,15 +3,16 @@
  * Inside of roce/: what its files share. Not for other rooms.
  *
  *   rnic.c       the set of QPs: dispatch of received packets, turns of sending
- *   timers.c     deadlines of QPs
- *   dcqcn.c      how fast a QP may send while the network is congested
- *   pace.c       DCQCN of an rnic: notifications, and QPs that wait for their turn
- *   qp.c         life of a QP: states, posting, errors and flushing
+ *   rate_limiter.c  DCQCN of an rnic: notifications, and QPs that wait for their rate
+ *   fetch.c      requests that the port has still to fetch
+ *   qp.c         life of a QP: number, attributes, errors and flushing
+ *   qp_modify.c  states of a QP and the transitions between them
+ *   send_queue.c posting and completing
  *   requester.c  send queue to request packets, timeouts
  *   completer.c  responses to completions
  *   responder.c  requests to memory, receives and acknowledgements
  *   reads.c      READ and atomic requests to responses
- *   served.c     READs and WRITEs that the owner answers
+ *   deferred_responder.c  READs and WRITEs that the owner answers
  *   ud.c         datagrams
  *   local.c      requests that send nothing: memory windows
  *   sge.c        user memory to packets and back
@@ -243,13 +244,21 @@ void fetch_post(struct qp *qp); /* a request was posted */
 void fetch_run(struct rnic *r, int64_t now_ps);
 int64_t fetch_next(const struct rnic *r);
 
-/* qp.c */
+/* send_queue.c */
 void qp_complete_send(struct qp *qp, uint8_t status); /* the head of the send queue is over */
+void send_queue_release(struct swqe *w);              /* its reference to a held payload */
+
+/* qp_modify.c */
+void qp_reset(struct qp *qp);
+
+/* qp.c */
 void qp_complete_recv(struct qp *qp, const struct cqe *c);
 /* The head ends with status, the rest is flushed, the QP is in error. */
 void qp_fail(struct qp *qp, uint8_t status);
 /* UC, UD: the same for the send queue alone; receiving goes on (state SQE). */
 void qp_fail_send(struct qp *qp, uint8_t status);
+/* From any state but ERR: the oldest request ends with status, the rest is flushed. */
+void qp_enter_error(struct qp *qp, uint8_t status);
 void qp_flush(struct qp *qp);
 void qp_event(struct qp *qp, enum qp_event e);
 

@@ -75,7 +75,7 @@ mutate 'remembered paths ignore the source' switch/fib.c 'if (f->src_ip != k->sr
 mutate 'headroom is two frames less' switch/queue/pfc.c 'cfg->lag_ps, cfg->rate_bps) + 4 *' 'cfg->lag_ps, cfg->rate_bps) + 2 *' switch/queue/test_pfc
 mutate 'a mark is written into a shared header' switch/queue/ecn.c '!RTE_MBUF_DIRECT(m) || rte' '!RTE_MBUF_DIRECT(m) && rte' switch/queue/test_ecn
 mutate 'the last odd byte is not in the checksum' switch/igmp.c 'sum += (uint32_t)*p << 8;' ';' switch/test_mcast
-mutate 'all queue pairs send from one port' roce/qp.c 'return 0xc000 | (uint16_t)(h >> 50);' 'return 0xc000;' roce/test_rc
+mutate 'all queue pairs send from one port' roce/qp_modify.c 'return 0xc000 | (uint16_t)(h >> 50);' 'return 0xc000;' roce/test_rc
 mutate 'an aborted group refuses others' switch/reduce/tombstone.c 'p->key == key && a->now' 'p->key == key || a->now' switch/reduce/test_control
 mutate 'a repeated READY is not answered' switch/multimem/mm_control.c 'say_ready(e);' ';' switch/multimem/test_mm_control
 mutate 'a window is larger than the slots left' switch/reduce/group.c 'RTE_MAX(slots / share, least)' 'RTE_MAX(slots / share + 1, least)' switch/reduce/test_control

@@ -64,39 +64,10 @@ static enum sink_verdict sink(void *user, struct qp *qp, const struct roce_pkt *
     return k->len % 11 == 0 ? SINK_INVALID : SINK_COPIED;
 }
 
-static void start(struct fuzz *f)
+static void connect_qps(struct fuzz *f)
 {
-    struct rnic_cfg c = {.ip = IP_HERE,
-                         .qpn_base = 0x10000,
-                         .max_qps = 16,
-                         .window_pkts = 16,
-                         .ack_every = 3,
-                         .dcqcn = {.on = true,
-                                   .line_bps = 400000000000,
-                                   .cnp_gap_ps = 4 * PS_PER_US,
-                                   .cut_gap_ps = 4 * PS_PER_US,
-                                   .alpha_ps = PS_PER_US,
-                                   .g = 1019,
-                                   .time_reset_ps = 55 * PS_PER_US,
-                                   .byte_reset = 64 << 10,
-                                   .threshold = 1,
-                                   .ai_bps = 5000000,
-                                   .hai_bps = 50000000},
-                         .pool = pool,
-                         .user = f,
-                         .ops = {.mem = mem, .complete = complete, .sink = sink}};
     static const uint8_t types[N_QPS] = {QP_RC, QP_RC, QP_UC, QP_UD};
 
-    roce_mac_of_ip(c.ip, c.mac);
-    if (rnic_create(&f->r, &c))
-        abort();
-    f->rq = rq_create(16);
-    for (unsigned i = 0; i < 16; i++) {
-        struct rwqe w = {
-            .wr_id = i, .n_sge = 2, .sge = {{i * 100, 300, 1}, {i * 50, 200 * (i & 3), 1}}};
-
-        rq_post(f->rq, &w);
-    }
     for (unsigned i = 0; i < N_QPS; i++) {
         struct qp_cfg q = {
             .type = types[i], .sq_depth = 8, .rq = i == 1 ? NULL : f->rq, .streaming = i == 1};
@@ -118,6 +89,10 @@ static void start(struct fuzz *f)
             if (qp_modify(f->qp[i], &a))
                 abort();
     }
+}
+
+static void post_requests(struct fuzz *f)
+{
     for (unsigned i = 0; i < 6; i++) {
         struct wqe w = {.wr_id = i,
                         .op = i % 3 == 0   ? WR_READ
@@ -129,6 +104,42 @@ static void start(struct fuzz *f)
 
         qp_post_send(f->qp[0], &w);
     }
+}
+
+static void start(struct fuzz *f)
+{
+    struct rnic_cfg c = {.ip = IP_HERE,
+                         .qpn_base = 0x10000,
+                         .max_qps = 16,
+                         .window_pkts = 16,
+                         .ack_every = 3,
+                         .dcqcn = {.on = true,
+                                   .line_bps = 400000000000,
+                                   .cnp_gap_ps = 4 * PS_PER_US,
+                                   .cut_gap_ps = 4 * PS_PER_US,
+                                   .alpha_ps = PS_PER_US,
+                                   .g = 1019,
+                                   .time_reset_ps = 55 * PS_PER_US,
+                                   .byte_reset = 64 << 10,
+                                   .threshold = 1,
+                                   .ai_bps = 5000000,
+                                   .hai_bps = 50000000},
+                         .pool = pool,
+                         .user = f,
+                         .ops = {.mem = mem, .complete = complete, .sink = sink}};
+
+    roce_mac_of_ip(c.ip, c.mac);
+    if (rnic_create(&f->r, &c))
+        abort();
+    f->rq = rq_create(16);
+    for (unsigned i = 0; i < 16; i++) {
+        struct rwqe w = {
+            .wr_id = i, .n_sge = 2, .sge = {{i * 100, 300, 1}, {i * 50, 200 * (i & 3), 1}}};
+
+        rq_post(f->rq, &w);
+    }
+    connect_qps(f);
+    post_requests(f);
 }
 
 static void out(struct fuzz *f, int64_t now)

@@ -3,6 +3,7 @@
  * that of a second implementation. */
 #include "roce/icrc.h"
 #include "roce/wire.h"
+#include "tests/roce/crc_bits.h"
 #include "tests/support/eal.h"
 
 #include <setjmp.h>
@@ -12,23 +13,9 @@
 #include <string.h>
 
 #include <cmocka.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 #include <rte_mempool.h>
 
 static struct rte_mempool *pool;
-
-/* One bit at a time, straight from the polynomial: shares nothing with roce/icrc.c. */
-static uint32_t crc_bits(uint32_t crc, const uint8_t *p, size_t n)
-{
-    while (n--) {
-        crc ^= *p++;
-        for (int b = 0; b < 8; b++)
-            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
-    }
-    return crc;
-}
 
 /* The rule as written in IBTA A17.5, over a whole frame of one piece. */
 static uint32_t icrc_bits(const uint8_t *frame, size_t n)
@@ -137,59 +124,6 @@ static void assert_same(const struct roce_pkt *a, const struct roce_pkt *b)
         assert_int_equal(a->qkey, b->qkey);
         assert_int_equal(a->sqpn, b->sqpn);
     }
-}
-
-static void crc_equals_bitwise_at_all_lengths_and_alignments(void **state)
-{
-    uint8_t b[5000];
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(b); i++)
-        b[i] = (uint8_t)(rand() >> 7);
-    assert_int_equal(~roce_crc(~0u, "123456789", 9), 0xcbf43926);
-    for (size_t n = 0; n < 600; n++)
-        assert_int_equal(roce_crc(0x1234 + n, b + n % 17, n), crc_bits(0x1234 + n, b + n % 17, n));
-    for (size_t n = 4000; n < 4110; n++)
-        assert_int_equal(roce_crc(~0u, b + n % 5, n), crc_bits(~0u, b + n % 5, n));
-}
-
-static void bytes_are_copied_with_their_crc_and_no_more_than_those(void **state)
-{
-    uint8_t b[5000], to[5000 + 64], want[sizeof(to)];
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(b); i++)
-        b[i] = (uint8_t)(rand() >> 7);
-    for (size_t n = 0; n < 4400; n += n < 600 || n > 4000 ? 1 : 61) {
-        uint8_t *at = to + n % 37;
-
-        memset(to, 0x5a, sizeof(to));
-        memset(want, 0x5a, sizeof(want));
-        memcpy(want + (at - to), b + n % 17, n);
-        assert_int_equal(roce_crc_copy(0x1234 + n, at, b + n % 17, n),
-                         roce_crc(0x1234 + n, b + n % 17, n));
-        assert_memory_equal(to, want, sizeof(to));
-    }
-}
-
-static void crc_of_pieces_combines(void **state)
-{
-    uint8_t b[8192], zero[8192] = {0};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(b); i++)
-        b[i] = (uint8_t)(rand() >> 7);
-    for (int t = 0; t < 3000; t++) {
-        size_t n = rand() % sizeof(b), cut = n ? rand() % n : 0;
-        uint32_t whole = roce_crc(~0u, b, n), head = roce_crc(~0u, b, cut);
-
-        assert_int_equal(roce_crc(head, b + cut, n - cut), whole);
-        assert_int_equal(roce_crc_shift(head, n - cut) ^ roce_crc(0, b + cut, n - cut), whole);
-    }
-    for (uint32_t n = 0; n < 300; n++)
-        assert_int_equal(roce_crc_shift(0xcafe, n), crc_bits(0xcafe, zero, n));
-    assert_int_equal(roce_crc_shift(roce_crc_shift(99, 1u << 30), 1u << 30),
-                     roce_crc_shift(99, 1u << 31));
 }
 
 static void every_opcode_parses_to_what_was_built(void **state)
@@ -313,48 +247,6 @@ static void headers_end_a_cache_line_and_the_payload_begins_the_next(void **stat
         rte_pktmbuf_free(c);
     }
 }
-
-#if defined(__x86_64__)
-/* Whether upper halves of vector registers hold something: SSE instructions are slow then.
- * XGETBV with ECX = 1, Intel SDM vol. 1, 13.6. */
-static bool wide_registers_in_use(void)
-{
-    uint32_t low, high;
-
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
-    return low & (1u << 2 | 1u << 6);
-}
-
-__attribute__((target("avx"))) static void clear_wide_registers(void)
-{
-    __asm__ volatile("vzeroupper");
-}
-
-static void a_crc_leaves_no_wide_registers_in_use(void **state)
-{
-    uint8_t bytes[4096 + 15] = {1}, to[sizeof(bytes)];
-    uint32_t a, b, c, d;
-
-    (void)state;
-    __cpuid_count(0xd, 1, a, b, c, d);
-    if (!__builtin_cpu_supports("avx") || !(a & 1 << 2))
-        skip();
-    for (uint32_t n = 4; n <= sizeof(bytes); n += 7) {
-        clear_wide_registers();
-        if (wide_registers_in_use()) /* not told by this machine */
-            skip();
-        roce_crc(0, bytes, n);
-        assert_false(wide_registers_in_use());
-        roce_crc_copy(0, to, bytes, n);
-        assert_false(wide_registers_in_use());
-    }
-}
-#else
-static void a_crc_leaves_no_wide_registers_in_use(void **state)
-{
-    (void)state;
-}
-#endif
 
 static void a_payload_whose_crc_is_known_gives_the_same_bytes(void **state)
 {
@@ -564,16 +456,12 @@ static void print_names_what_a_packet_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(crc_equals_bitwise_at_all_lengths_and_alignments),
-        cmocka_unit_test(bytes_are_copied_with_their_crc_and_no_more_than_those),
-        cmocka_unit_test(crc_of_pieces_combines),
         cmocka_unit_test(every_opcode_parses_to_what_was_built),
         cmocka_unit_test(any_flipped_bit_that_routers_may_not_change_is_seen),
+        cmocka_unit_test(a_link_local_address_stands_for_one_port),
         cmocka_unit_test(headers_end_a_cache_line_and_the_payload_begins_the_next),
-        cmocka_unit_test(a_crc_leaves_no_wide_registers_in_use),
         cmocka_unit_test(a_payload_whose_crc_is_known_gives_the_same_bytes),
         cmocka_unit_test(a_length_only_payload_counts_but_is_not_carried),
-        cmocka_unit_test(a_link_local_address_stands_for_one_port),
         cmocka_unit_test(every_malformed_ipv6_frame_has_its_name),
         cmocka_unit_test(every_malformed_frame_has_its_name),
         cmocka_unit_test(random_bytes_never_parse_beyond_the_frame),

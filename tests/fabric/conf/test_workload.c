@@ -127,75 +127,74 @@ static void what_a_file_leaves_out_has_a_stated_default(void **state)
     assert_true(workload_total_seconds(&w) == 0);
 }
 
+static const struct {
+    const char *text, *want;
+    int line;
+} mistakes[] = {
+    {MODEL TRAINING PARALLEL, "found no device, expected device = \"h100\"", 0},
+    {"device = \"h101\";\n" MODEL TRAINING PARALLEL,
+     "device: found \"h101\", expected \"a100\", \"h100\"", 1},
+    {"device = \"h100\";\n" TRAINING PARALLEL, "found no model, expected a group", 0},
+    {"device = \"h100\";\nmodel = 3;\n" TRAINING PARALLEL, "model: found 3, expected a group", 2},
+    {"device = \"h100\";\nmodel = { layers = 0; };\n" TRAINING PARALLEL,
+     "layers: found 0, expected an integer from 1", 2},
+    {"device = \"h100\";\nmodel = { layer = 1; };\n" TRAINING PARALLEL,
+     "found unknown key \"layer\", expected \"layers\"?", 2},
+    {"device = \"h100\";\nmodel = { layers = 4; d_model = 64; d_ff = 256; heads = 8; "
+     "};\n" TRAINING PARALLEL,
+     "found no vocabulary, expected it in model", 2},
+    {"device = \"h100\";\nmodel = { layers = 4; d_model = 65; d_ff = 256; heads = 8; "
+     "vocabulary = 9; };\n" TRAINING PARALLEL,
+     "heads: found 8, expected one that divides the 65 of d_model", 2},
+    {"device = \"h100\";\nmodel = { layers = 4; d_model = 64; d_ff = 256; heads = 8; "
+     "vocabulary = 9; experts = 4; };\n" TRAINING PARALLEL,
+     "found no experts_per_token, expected it in model", 2},
+    {"device = \"h100\";\nmodel = { layers = 4; d_model = 64; d_ff = 256; heads = 8; "
+     "vocabulary = 9; experts_per_token = 4; };\n" TRAINING PARALLEL,
+     "found keys of experts, expected experts", 2},
+    {"device = \"h100\";\nmodel = { layers = 4; d_model = 64; d_ff = 256; heads = 8; "
+     "vocabulary = 9; experts = 4; experts_per_token = 5; };\n" TRAINING PARALLEL,
+     "experts_per_token: found 5, expected at most the 4 experts", 2},
+    {"device = \"a100\";\n" MODEL "training = { type = \"fp8\"; sequence = 16; batch_tokens = "
+     "1024; utilisation = 0.5; };\n" PARALLEL,
+     "found type fp8, expected one that the matrix units of a100 have", 1},
+    {"device = \"h100\";\n" MODEL
+     "training = { sequence = 16; batch_tokens = -3; utilisation = 0.5; };\n" PARALLEL,
+     "batch_tokens: found -3, expected a count of 1 or more", 3},
+    {"device = \"h100\";\n" MODEL
+     "training = { sequence = 16; batch_tokens = 1024; utilisation = 0; };\n" PARALLEL,
+     "utilisation: found 0, expected a share above it", 3},
+    {"device = \"h100\";\n" MODEL TRAINING "parallel = { tp = 3; };\n",
+     "tp: found 3, expected one that divides the 8 heads", 4},
+    {"device = \"h100\";\n" MODEL TRAINING "parallel = { pp = 5; };\n",
+     "pp: found 5, expected at most the 4 layers", 4},
+    {"device = \"h100\";\n" MODEL TRAINING "parallel = { ep = 2; dp = 2; };\n",
+     "ep: found 2, expected 1 for a model without experts", 4},
+    {"device = \"h100\";\nmodel = { layers = 4; d_model = 64; d_ff = 256; heads = 8; "
+     "vocabulary = 9; experts = 4; experts_per_token = 2; };\n" TRAINING
+     "parallel = { ep = 2; dp = 2; pp = 2; order = [ \"tp\", \"pp\", \"dp\" ]; };\n",
+     "order: found dp not right after tp, expected that with ep", 4},
+    {"device = \"h100\";\n" MODEL TRAINING "parallel = { dp = 3; microbatches = 2; };\n",
+     "dp * microbatches: found 6, expected one that divides the 1024 tokens of a batch", 4},
+    {"device = \"h100\";\n" MODEL TRAINING "parallel = { order = [ \"tp\", \"tp\", \"pp\" ]; };\n",
+     "order: found an array [ ], expected [ \"tp\", \"dp\", \"pp\" ] in any order", 4},
+    {"device = \"h100\";\n" MODEL TRAINING
+     "parallel = { tp = 1048576; dp = 1048576; pp = 1048576; };\n",
+     "found tp * dp * pp above 1048576", 4},
+    {"device = \"h100\";\n@include \"x\"\n", "found @include", 2},
+};
+
 static void every_mistake_is_named_with_its_line(void **state)
 {
-    static const struct {
-        const char *text, *want;
-        int line;
-    } rows[] = {
-        {MODEL TRAINING PARALLEL, "found no device, expected device = \"h100\"", 0},
-        {"device = \"h101\";\n" MODEL TRAINING PARALLEL,
-         "device: found \"h101\", expected \"a100\", \"h100\"", 1},
-        {"device = \"h100\";\n" TRAINING PARALLEL, "found no model, expected a group", 0},
-        {"device = \"h100\";\nmodel = 3;\n" TRAINING PARALLEL, "model: found 3, expected a group",
-         2},
-        {"device = \"h100\";\nmodel = { layers = 0; };\n" TRAINING PARALLEL,
-         "layers: found 0, expected an integer from 1", 2},
-        {"device = \"h100\";\nmodel = { layer = 1; };\n" TRAINING PARALLEL,
-         "found unknown key \"layer\", expected \"layers\"?", 2},
-        {"device = \"h100\";\nmodel = { layers = 4; d_model = 64; d_ff = 256; heads = 8; "
-         "};\n" TRAINING PARALLEL,
-         "found no vocabulary, expected it in model", 2},
-        {"device = \"h100\";\nmodel = { layers = 4; d_model = 65; d_ff = 256; heads = 8; "
-         "vocabulary = 9; };\n" TRAINING PARALLEL,
-         "heads: found 8, expected one that divides the 65 of d_model", 2},
-        {"device = \"h100\";\nmodel = { layers = 4; d_model = 64; d_ff = 256; heads = 8; "
-         "vocabulary = 9; experts = 4; };\n" TRAINING PARALLEL,
-         "found no experts_per_token, expected it in model", 2},
-        {"device = \"h100\";\nmodel = { layers = 4; d_model = 64; d_ff = 256; heads = 8; "
-         "vocabulary = 9; experts_per_token = 4; };\n" TRAINING PARALLEL,
-         "found keys of experts, expected experts", 2},
-        {"device = \"h100\";\nmodel = { layers = 4; d_model = 64; d_ff = 256; heads = 8; "
-         "vocabulary = 9; experts = 4; experts_per_token = 5; };\n" TRAINING PARALLEL,
-         "experts_per_token: found 5, expected at most the 4 experts", 2},
-        {"device = \"a100\";\n" MODEL "training = { type = \"fp8\"; sequence = 16; batch_tokens = "
-         "1024; utilisation = 0.5; };\n" PARALLEL,
-         "found type fp8, expected one that the matrix units of a100 have", 1},
-        {"device = \"h100\";\n" MODEL
-         "training = { sequence = 16; batch_tokens = -3; utilisation = 0.5; };\n" PARALLEL,
-         "batch_tokens: found -3, expected a count of 1 or more", 3},
-        {"device = \"h100\";\n" MODEL
-         "training = { sequence = 16; batch_tokens = 1024; utilisation = 0; };\n" PARALLEL,
-         "utilisation: found 0, expected a share above it", 3},
-        {"device = \"h100\";\n" MODEL TRAINING "parallel = { tp = 3; };\n",
-         "tp: found 3, expected one that divides the 8 heads", 4},
-        {"device = \"h100\";\n" MODEL TRAINING "parallel = { pp = 5; };\n",
-         "pp: found 5, expected at most the 4 layers", 4},
-        {"device = \"h100\";\n" MODEL TRAINING "parallel = { ep = 2; dp = 2; };\n",
-         "ep: found 2, expected 1 for a model without experts", 4},
-        {"device = \"h100\";\nmodel = { layers = 4; d_model = 64; d_ff = 256; heads = 8; "
-         "vocabulary = 9; experts = 4; experts_per_token = 2; };\n" TRAINING
-         "parallel = { ep = 2; dp = 2; pp = 2; order = [ \"tp\", \"pp\", \"dp\" ]; };\n",
-         "order: found dp not right after tp, expected that with ep", 4},
-        {"device = \"h100\";\n" MODEL TRAINING "parallel = { dp = 3; microbatches = 2; };\n",
-         "dp * microbatches: found 6, expected one that divides the 1024 tokens of a batch", 4},
-        {"device = \"h100\";\n" MODEL TRAINING
-         "parallel = { order = [ \"tp\", \"tp\", \"pp\" ]; };\n",
-         "order: found an array [ ], expected [ \"tp\", \"dp\", \"pp\" ] in any order", 4},
-        {"device = \"h100\";\n" MODEL TRAINING
-         "parallel = { tp = 1048576; dp = 1048576; pp = 1048576; };\n",
-         "found tp * dp * pp above 1048576", 4},
-        {"device = \"h100\";\n@include \"x\"\n", "found @include", 2},
-    };
     static struct fab_errors errs;
     struct workload w;
 
     (void)state;
-    for (unsigned i = 0; i < LEN(rows); i++) {
-        assert_int_not_equal(workload_load_string(&w, rows[i].text, "w.conf", &errs), 0);
-        if (errs.e[0].line != rows[i].line || !strstr(errs.e[0].text, rows[i].want))
+    for (unsigned i = 0; i < LEN(mistakes); i++) {
+        assert_int_not_equal(workload_load_string(&w, mistakes[i].text, "w.conf", &errs), 0);
+        if (errs.e[0].line != mistakes[i].line || !strstr(errs.e[0].text, mistakes[i].want))
             fail_msg("row %u: found \"%d: %s\", expected \"%d: %s\"", i, errs.e[0].line,
-                     errs.e[0].text, rows[i].line, rows[i].want);
+                     errs.e[0].text, mistakes[i].line, mistakes[i].want);
     }
 }
 
