@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/arena.h"
 
+#include "base/assert.h"
+
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -32,6 +34,7 @@ void *arena_alloc(void **arena, size_t n, size_t size)
         c->next = *arena;
         *arena = c;
     }
+    T_ASSERT_HOT(c->used <= c->size, "a chunk has given away more bytes than it has");
     p = c->mem + c->used;
     c->used += bytes;
     return p;

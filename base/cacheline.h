@@ -6,6 +6,8 @@
 #ifndef TRIB_BASE_CACHELINE_H
 #define TRIB_BASE_CACHELINE_H
 
+#include "base/assert.h"
+
 #include <rte_common.h>
 #include <rte_prefetch.h>
 #include <stdlib.h>
@@ -36,10 +38,15 @@ struct cacheline_list {
     uintptr_t at[CACHELINE_LISTED];
 } __rte_cache_aligned;
 
-/* `bytes` from p on, at most 64 lines; p begins a line. */
+/* Adds the lines of `bytes` bytes from p, which begins a line: 64 of them at most. No bytes: adds
+ * nothing. */
 static inline void cacheline_list_add(struct cacheline_list *l, const void *p, size_t bytes)
 {
-    if (l->n < CACHELINE_LISTED)
+    T_ASSERT((uintptr_t)p % RTE_CACHE_LINE_SIZE == 0, "what is listed does not begin a cache line");
+    T_ASSERT(bytes <= RTE_CACHE_LINE_SIZE * RTE_CACHE_LINE_SIZE,
+             "an entry of a list counts at most 64 cache lines");
+    T_ASSERT(l->n <= CACHELINE_LISTED, "a list of cache lines is longer than it can be");
+    if (bytes && l->n < CACHELINE_LISTED)
         l->at[l->n++] = (uintptr_t)p | (bytes - 1) / RTE_CACHE_LINE_SIZE;
 }
 
@@ -55,6 +62,7 @@ static inline void cacheline_list_drop(struct cacheline_list *l, const void *p)
 
 static inline void cacheline_list_prefetch(const struct cacheline_list *l)
 {
+    T_ASSERT_HOT(l->n <= CACHELINE_LISTED, "a list of cache lines is longer than it can be");
     for (uint64_t i = 0; i < l->n; i++) {
         const char *p = (const char *)(l->at[i] & ~(uintptr_t)(RTE_CACHE_LINE_SIZE - 1));
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/events.h"
 
+#include "base/assert.h"
 #include "base/log.h"
 
 #include <pthread.h>
@@ -33,6 +34,7 @@ void events_init(struct events *r, const struct event_kinds *kinds, const char *
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+    T_ASSERT(kinds && kinds->n, "a ring of events has no kinds");
     pthread_once(&once, watch_sanitizer);
     *r = (struct events){.kinds = kinds, .printed = log_on(kinds->room, LOG_DEBUG)};
     snprintf(r->who, sizeof(r->who), "%s", who);
@@ -50,6 +52,7 @@ void events_fini(struct events *r)
     if (!r->prev)
         return;
     pthread_mutex_lock(&rings_lock);
+    T_ASSERT(*r->prev == r, "a ring of events has left the list of rings or was moved in memory");
     *r->prev = r->next;
     if (r->next)
         r->next->prev = r->prev;

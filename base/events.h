@@ -11,12 +11,15 @@
 #ifndef TRIB_BASE_EVENTS_H
 #define TRIB_BASE_EVENTS_H
 
+#include "base/assert.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #define EVENTS_KEPT  32u /* a power of two */
 #define EVENTS_NAMED 24u
+_Static_assert((EVENTS_KEPT & (EVENTS_KEPT - 1)) == 0, "a power of two");
 
 /* What an engine's events are called: one table for each kind of engine. */
 struct event_kinds {
@@ -52,6 +55,7 @@ static inline void events_add(struct events *r, int64_t ps, uint16_t kind, uint3
 {
     struct event *e = &r->last[r->n++ % EVENTS_KEPT];
 
+    T_ASSERT_HOT(r->kinds && kind < r->kinds->n, "an event of no kind, or in a ring without kinds");
     *e = (struct event){ps, a, b, kind};
     if (__builtin_expect(r->printed, 0))
         events_print(r, e);

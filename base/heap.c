@@ -51,6 +51,8 @@ static void take_out(struct heap *h, uint32_t at)
 {
     struct heap_item last = h->a[--h->n];
 
+    T_ASSERT_HOT(h->place[last.i] == h->n || at == h->n,
+                 "the last deadline of a heap is not at its end");
     if (at == h->n)
         return;
     if (at && before(last, h->a[(at - 1) / WAYS]))
@@ -59,11 +61,25 @@ static void take_out(struct heap *h, uint32_t at)
         down(h, at, last);
 }
 
+/* The item at `at` is where its index says, and not earlier than the one above it. */
+static inline void check_place(const struct heap *h, uint32_t at)
+{
+    T_ASSERT_HOT(at < h->n && h->n <= h->size, "a deadline's place is outside of its heap");
+    T_ASSERT_HOT(h->a[at].i < h->size && h->place[h->a[at].i] == at,
+                 "a deadline is not at the place that its index has");
+    T_ASSERT_HOT(!at || !before(h->a[at], h->a[(at - 1) / WAYS]),
+                 "a deadline stands below a later one");
+}
+
 void heap_set(struct heap *h, uint32_t i, int64_t t)
 {
-    uint32_t at = h->place[i];
+    uint32_t at;
     struct heap_item x = {t, i};
 
+    T_ASSERT_HOT(i < h->size, "a deadline has an index that its heap was not made for");
+    at = h->place[i];
+    if (at != HEAP_NONE)
+        check_place(h, at);
     if (at == HEAP_NONE) {
         if (t != INT64_MAX)
             up(h, h->n++, x);
@@ -84,6 +100,7 @@ void heap_set(struct heap *h, uint32_t i, int64_t t)
 int heap_init(struct heap *h, uint32_t n)
 {
     h->n = 0;
+    h->size = n;
     h->a = calloc(n + 1u, sizeof(*h->a));
     h->place = malloc((n + 1u) * sizeof(*h->place));
     if (!h->a || !h->place) {

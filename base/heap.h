@@ -8,6 +8,8 @@
 #ifndef TRIB_BASE_HEAP_H
 #define TRIB_BASE_HEAP_H
 
+#include "base/assert.h"
+
 #include <stdint.h>
 
 #define HEAP_NONE UINT32_MAX
@@ -19,6 +21,7 @@ struct heap {
     } * a;
     uint32_t *place; /* of index i in a[], HEAP_NONE: not in it */
     uint32_t n;      /* in it */
+    uint32_t size;   /* indices are 0 to size - 1 */
 };
 
 /* For 0..n-1, all at INT64_MAX: never. 0 or -ENOMEM. */
@@ -34,6 +37,7 @@ static inline int64_t heap_time(const struct heap *h)
 /* Of a heap whose time is not INT64_MAX. */
 static inline uint32_t heap_top(const struct heap *h)
 {
+    T_ASSERT_HOT(h->n, "the earliest of no deadlines is asked for");
     return h->a[0].i;
 }
 

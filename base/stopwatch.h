@@ -3,6 +3,8 @@
 #ifndef TRIB_BASE_STOPWATCH_H
 #define TRIB_BASE_STOPWATCH_H
 
+#include "base/assert.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -44,6 +46,7 @@ static inline void stopwatch_end(struct stopwatch *t, uint64_t frames)
 {
     if (!t->on)
         return;
+    T_ASSERT(frames >= t->from_frames, "the count of frames went back in an operation");
     t->on = false;
     t->cpu_s += clock_s(CLOCK_PROCESS_CPUTIME_ID) - t->from_cpu_s;
     t->wall_s += wall_s() - t->from_wall_s;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/table.h"
 
+#include "base/assert.h"
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -61,6 +63,9 @@ struct table *table_new(const char *const *heads)
         return NULL;
     while (t->columns < TABLE_COLUMNS && heads[t->columns])
         t->columns++;
+    T_ASSERT(t->columns > 0, "a table has no columns");
+    T_ASSERT(t->columns < TABLE_COLUMNS || !heads[TABLE_COLUMNS],
+             "a table has more columns than TABLE_COLUMNS");
     for (unsigned i = 0; i < t->columns; i++)
         table_cell(t, "%s", heads[i]);
     return t;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/timers.h"
 
+#include "base/assert.h"
 #include "base/cacheline.h"
 #include "base/units.h"
 
@@ -38,8 +39,26 @@ static void down(struct timers *h, uint32_t at, struct timer_place p)
     put(h, at, p);
 }
 
+static inline void check(const struct timers *h, const struct timer *t)
+{
+    const struct timer_place *p;
+
+    T_ASSERT_HOT(t->at <= h->n && h->n <= h->room, "a timer's place is outside of its heap");
+    if (!t->at)
+        return;
+    p = place(h, t->at);
+    T_ASSERT_HOT(p->t == t, "a timer is not at its place in the heap");
+    T_ASSERT_HOT(p->deadline == t->deadline, "a timer has another deadline than its heap");
+    T_ASSERT_HOT(p->key <= p->deadline, "a deadline would be seen after it has passed");
+    T_ASSERT_HOT(t->at == 1 || place(h, t->at / 2)->key <= p->key,
+                 "a deadline stands below a later one");
+}
+
 void timer_set(struct timers *h, struct timer *t, int64_t deadline)
 {
+    check(h, t);
+    T_ASSERT_HOT(deadline != PS_NEVER, "a timer is set to never; timer_clear() does that");
+    T_ASSERT_HOT(t->at || h->n < h->room, "timers_fit() made no room for this timer");
     t->deadline = deadline;
     if (t->at && deadline >= place(h, t->at)->key)
         place(h, t->at)->deadline = deadline;
@@ -52,6 +71,7 @@ void timer_clear(struct timers *h, struct timer *t)
     uint32_t at = t->at;
     struct timer_place last;
 
+    check(h, t);
     t->deadline = PS_NEVER;
     if (!at)
         return;
@@ -71,6 +91,7 @@ static void settle(struct timers *h)
     while (h->n && place(h, 1)->key != place(h, 1)->deadline) {
         struct timer_place p = *place(h, 1);
 
+        T_ASSERT_HOT(p.key < p.deadline, "a deadline has moved earlier without its key");
         p.key = p.deadline;
         down(h, 1, p);
     }

@@ -107,6 +107,7 @@ static void sequence_nak(struct qp *qp)
         return;
     }
     q->retry_left--;
+    qp_record(qp, RNIC_EV_SEQ_NAK_RECEIVED, q->una);
     qp_timer_clear(qp);
     requester_rewind(qp);
     rnic_want_send(qp);
@@ -125,6 +126,7 @@ static void rnr_nak(struct qp *qp, uint8_t code, int64_t now_ps)
     }
     if (qp->attr.rnr_retry != 7)
         q->rnr_left--;
+    qp_record(qp, RNIC_EV_RNR_NAK_RECEIVED, code);
     requester_rewind(qp);
     q->rnr_wait = true;
     rnic_unlist(qp, false);
@@ -145,6 +147,7 @@ static enum roce_reason nak(struct qp *qp, uint8_t syndrome, int64_t now_ps)
         sequence_nak(qp);
     } else if ((syndrome & AETH_MASK) == AETH_NAK && syndrome <= NAK_REMOTE_OP) {
         qp->r->cnt.error_naks_received++;
+        qp_record(qp, RNIC_EV_ERROR_NAK_RECEIVED, syndrome);
         qp_fail(qp, status[syndrome & 3]);
     } else {
         return ROCE_STALE;
@@ -188,6 +191,7 @@ static enum roce_reason response_gap(struct qp *qp, uint32_t psn)
     q->gap_seen = true;
     q->gap_psn = psn;
     qp->r->cnt.read_gaps++;
+    qp_record(qp, RNIC_EV_READ_GAP, psn);
     if (q->retry_left == 0) {
         qp_fail(qp, WC_RETRY_EXC_ERR);
         return ROCE_OUT_OF_SEQUENCE;

@@ -40,9 +40,9 @@ enum exec deferred_write(struct qp *qp, const struct roce_pkt *k, struct rte_mbu
     switch (serve_of(qp)->write(qp->r->cfg.user, qp, k, m, s->va)) {
     case SINK_TAKEN:
         *taken = true;
-        return EXEC_OK;
+        break;
     case SINK_COPIED:
-        return EXEC_OK;
+        break;
     case SINK_RNR:
         s->holding = !first;
         return EXEC_RNR;
@@ -50,10 +50,15 @@ enum exec deferred_write(struct qp *qp, const struct roce_pkt *k, struct rte_mbu
         s->holding = !first;
         return EXEC_INVALID;
     }
+    if (first && s->holding)
+        qp_record(qp, RNIC_EV_HOLD_STARTED, s->hold.psn);
+    return EXEC_OK;
 }
 
-static enum built wait(struct qp *qp)
+static enum built wait(struct qp *qp, uint32_t psn)
 {
+    T_ASSERT(!qp->rsp.reads_blocked, "a READ is answered while it waits for the owner");
+    qp_record(qp, RNIC_EV_READS_WAIT, psn);
     qp->rsp.reads_blocked = true;
     return BUILT_NOTHING;
 }
@@ -64,7 +69,7 @@ enum built deferred_build(struct qp *qp, struct roce_pkt *k, struct rte_mbuf **m
     int rc = 0;
 
     if (s->holding && psn_cmp(k->psn, s->hold.psn) > 0)
-        return wait(qp);
+        return wait(qp, k->psn);
     *m = frame_alloc(qp->r->cfg.pool);
     if (!*m)
         return BUILT_NO_MBUF;
@@ -76,7 +81,7 @@ enum built deferred_build(struct qp *qp, struct roce_pkt *k, struct rte_mbuf **m
     if (rc) {
         rte_pktmbuf_free(*m);
         if (rc == -EAGAIN)
-            return wait(qp);
+            return wait(qp, k->psn);
         qp_refuse(qp);
         return BUILT_NOTHING;
     }
@@ -108,6 +113,9 @@ bool qp_read_from(const struct qp *qp, uint32_t psn, bool first, struct qp_read 
 
 void qp_reads_resume(struct qp *qp)
 {
+    T_ASSERT(qp->served, "READs of a queue pair resume that answers from memory");
+    if (qp->rsp.reads_blocked)
+        qp_record(qp, RNIC_EV_READS_RESUMED, qp->rsp.n_reads);
     qp->rsp.reads_blocked = false;
     rnic_want_send(qp);
 }
@@ -118,9 +126,13 @@ void qp_writes_release(struct qp *qp, const struct qp_mark *held)
 
     if (!s->holding)
         return;
+    T_ASSERT(!held || (psn_cmp(held->psn, s->hold.psn) >= 0 && psn_cmp(held->psn, s->epsn) <= 0),
+             "WRITEs are released that are not held");
     s->holding = held != NULL;
     if (held)
         s->hold = *held;
+    else
+        qp_record(qp, RNIC_EV_HOLD_ENDED, s->epsn);
     responder_ack(qp, true, 0);
     qp_reads_resume(qp);
 }

@@ -18,6 +18,8 @@
  *   sge.c        user memory to packets and back
  *   rq.c         receive queues
  *   guard.c      copies that may find the memory gone
+ *   check.c      invariants of a QP, for checked builds
+ *   rnic_events.c   the ring of events
  *
  * Re-entrance: ops.complete, ops.event and ops.sink may post. Posting only appends to a queue and
  * puts the QP into a list, so every caller finishes its own change of state before it calls out.
@@ -25,11 +27,14 @@
 #ifndef TRIB_ROCE_ENGINE_H
 #define TRIB_ROCE_ENGINE_H
 
+#include "base/assert.h"
+#include "base/events.h"
 #include "base/timers.h"
 #include "roce/counters.h"
 #include "roce/guard.h"
 #include "roce/psn.h"
 #include "roce/rnic.h"
+#include "roce/rnic_events.h"
 
 #include <errno.h>
 #include <string.h>
@@ -191,10 +196,11 @@ struct rnic {
         late; /* delayed acknowledgements in order of ack_due: the delay is one for all */
 
     struct qp **table; /* [n_table] by number, as long as it had to be; max_qps + 1 at most */
-    uint32_t n_table, n_qps;
+    uint32_t n_table;
+    uint32_t carried; /* bytes of backed memory at once, at most: frames have room for no more */
     struct qp *few[ROCE_FEW_QPS];
     int64_t stall_ps; /* no output before: the pool was empty. 0: none */
-    uint64_t carried; /* bytes of backed memory at once, at most: frames have room for no more */
+    int64_t now_ps;   /* of the last call that had a time: events of others are recorded with it */
 
     struct qp_list fetch; /* with requests that the port has not seen (fetch.c) */
     int64_t fetch_ps;     /* when the next of `fetch` is; 0: not begun */
@@ -205,13 +211,14 @@ struct rnic {
     struct rnic_cfg cfg __rte_cache_aligned;
     struct roce_counters cnt __rte_cache_aligned;
     struct cacheline_list lines; /* of its owner too */
-    uint32_t next_index;
+    uint32_t next_index, n_qps;
     struct qp *special[ROCE_SPECIAL_QPS];
     uint32_t n_mcast;
     struct {
         uint32_t ip;
         struct qp *qp;
     } mcast[ROCE_MAX_MCAST];
+    struct events events;
 };
 
 _Static_assert(offsetof(struct rnic, fetch) == 2 * RTE_CACHE_LINE_SIZE &&
@@ -244,12 +251,28 @@ void fetch_post(struct qp *qp); /* a request was posted */
 void fetch_run(struct rnic *r, int64_t now_ps);
 int64_t fetch_next(const struct rnic *r);
 
+static inline void qp_record(struct qp *qp, enum rnic_event kind, uint32_t b)
+{
+    events_add(&qp->r->events, qp->r->now_ps, kind, qp->num, b);
+}
+
+/* check.c */
+#ifdef TRIB_CHECKED
+void qp_check(const struct qp *qp);
+#else
+static inline void qp_check(const struct qp *qp)
+{
+    (void)qp;
+}
+#endif
+
 /* send_queue.c */
 void qp_complete_send(struct qp *qp, uint8_t status); /* the head of the send queue is over */
 void send_queue_release(struct swqe *w);              /* its reference to a held payload */
 
 /* qp_modify.c */
 void qp_reset(struct qp *qp);
+void qp_set_state(struct qp *qp, enum qp_state to); /* the one place in which a state changes */
 
 /* qp.c */
 void qp_complete_recv(struct qp *qp, const struct cqe *c);

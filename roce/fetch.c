@@ -33,6 +33,7 @@ void fetch_run(struct rnic *r, int64_t now_ps)
             r->fetch_ps = now_ps + r->cfg.message_ps;
         if (r->fetch_ps > now_ps)
             return;
+        T_ASSERT_HOT(qp->in_fetch, "a queue pair is listed for fetching and does not know");
         TAILQ_REMOVE(&r->fetch, qp, fetch_link);
         qp->in_fetch = false;
         if (qp->rqr.seen != qp->rqr.tail) { /* flushed since, where it has none */

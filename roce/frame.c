@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "roce/frame.h"
 
+#include "base/assert.h"
 #include "roce/wire.h"
 
 #include <errno.h>
@@ -88,6 +89,14 @@ static struct rte_mempool *empty_pool(const char *name, unsigned n, unsigned cac
     if (p)
         memcpy(rte_mempool_get_priv(p), &priv, sizeof(priv));
     return p;
+}
+
+/* Frames of frame_pool_create_over() have their data elsewhere, where DPDK would not find it again
+ * after a clone. */
+static inline bool has_data(const struct rte_mempool *p)
+{
+    return p->elt_size >= sizeof(struct rte_mbuf) + FRAME_PRIV_BYTES +
+                              rte_pktmbuf_data_room_size((struct rte_mempool *)(uintptr_t)p);
 }
 
 /* got: frames that have memory, or -errno. All of them, or no pool. */
@@ -179,8 +188,11 @@ void frame_free_burst(struct rte_mbuf **m, unsigned n)
 
 struct rte_mbuf *frame_clone(struct rte_mbuf *m, struct rte_mempool *pool)
 {
-    struct rte_mbuf *c = noted(rte_pktmbuf_clone(m, pool), pool);
+    struct rte_mbuf *c;
 
+    T_ASSERT_HOT(has_data(pool),
+                 "a clone is made in a pool whose frames have their data elsewhere");
+    c = noted(rte_pktmbuf_clone(m, pool), pool);
     if (likely(c != NULL))
         *frame_meta(c) = *frame_meta(m);
     return c;
@@ -196,6 +208,10 @@ uint8_t *frame_share(struct rte_mbuf *m, struct rte_mbuf *held, uint32_t off, ui
 {
     struct rte_mbuf *part[2]; /* the payload, the tail */
 
+    T_ASSERT_HOT(tail <= FRAME_TAIL, "padding and ICRC do not fit a part of a frame");
+    T_ASSERT_HOT(held->nb_segs == 1 && off + len <= held->data_len,
+                 "a frame shares bytes that the held payload does not have");
+    T_ASSERT_HOT(has_data(held->pool), "a payload is shared whose pool has its data elsewhere");
     if (unlikely(rte_pktmbuf_alloc_bulk(parts, part, 2)))
         return NULL;
     rte_pktmbuf_attach(part[0], held);
@@ -228,6 +244,8 @@ struct rte_mbuf *frame_writable(struct rte_mbuf *m, struct rte_mempool *pool)
 
     if (RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1)
         return m;
+    T_ASSERT_HOT(has_data(pool),
+                 "a clone is made in a pool whose frames have their data elsewhere");
     n = header_bytes(m);
     head = noted(rte_pktmbuf_alloc(pool), pool);
     if (unlikely(head == NULL))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "roce/guard.h"
 
+#include "base/assert.h"
+
 #include <setjmp.h>
 #include <signal.h>
 
@@ -33,6 +35,7 @@ static void unblock_faults(void)
 #define GUARDED(p, n, work)                                                                        \
     struct guard g = {.from = (uintptr_t)(p), .to = (uintptr_t)(p) + (n)};                         \
                                                                                                    \
+    T_ASSERT_HOT(!current, "a guarded copy begins within another one");                            \
     if (!may_fault)                                                                                \
         unblock_faults();                                                                          \
     if (sigsetjmp(g.back, 0)) {                                                                    \

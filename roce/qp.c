@@ -57,7 +57,8 @@ void qp_flush(struct qp *qp)
 
 void qp_enter_error(struct qp *qp, uint8_t status)
 {
-    qp->state = qp->attr.state = QP_ERR;
+    qp_record(qp, RNIC_EV_FAILED, status);
+    qp_set_state(qp, QP_ERR);
     qp_timer_clear(qp);
     rnic_unlist(qp, false);
     qp->rsp.n_reads = 0;
@@ -80,7 +81,9 @@ void qp_fail(struct qp *qp, uint8_t status)
 void qp_fail_send(struct qp *qp, uint8_t status)
 {
     qp->r->cnt.qp_errors++;
-    qp->state = qp->attr.state = QP_SQE;
+    T_ASSERT(qp->type != QP_RC, "a reliable connection fails in both directions, never to SQE");
+    qp_record(qp, RNIC_EV_FAILED, status);
+    qp_set_state(qp, QP_SQE);
     qp_complete_send(qp, status);
     qp_flush(qp);
 }
@@ -164,6 +167,7 @@ static void attach_rq(struct qp *qp, struct rq *rq)
     qp->rq = rq;
     if (!rq)
         return;
+    T_ASSERT(rq->users < UINT32_MAX, "the users of a receive queue are counted wrong");
     if (++rq->users > 1)
         rq_set_shared(rq);
     else if (!rq->shared)
@@ -207,8 +211,10 @@ int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
     qp->user = cfg->user, qp->pd = cfg->pd;
     qp->timer.deadline = PS_NEVER;
     attach_rq(qp, cfg->rq);
+    T_ASSERT(!*place, "two queue pairs have one place in the table");
     *place = qp;
     r->n_qps++;
+    qp_record(qp, RNIC_EV_CREATED, qp->type);
     *out = qp;
     return 0;
 }
@@ -216,8 +222,9 @@ int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
 void qp_destroy(struct qp *qp)
 {
     struct rnic *r = qp->r;
-    uint32_t i = qp->num - r->cfg.qpn_base;
+    uint32_t i;
 
+    qp_record(qp, RNIC_EV_DESTROYED, qp->rqr.tail - qp->rqr.head);
     qp_reset(qp);
     for (i = 0; i < r->n_mcast;)
         if (r->mcast[i].qp == qp)
@@ -225,6 +232,7 @@ void qp_destroy(struct qp *qp)
         else
             i++;
     if (qp->rq) {
+        T_ASSERT(qp->rq->users > 0, "a receive queue has fewer users than queue pairs");
         qp->rq->users--;
         if (qp->rq->owner == qp)
             qp->rq->owner = NULL;
@@ -235,6 +243,7 @@ void qp_destroy(struct qp *qp)
     for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
         if (r->special[s] == qp)
             r->special[s] = NULL;
+    T_ASSERT(r->n_qps > 0, "more queue pairs are destroyed than were created");
     r->n_qps--;
     free_qp(qp);
 }

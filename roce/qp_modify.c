@@ -32,6 +32,28 @@ static void unlist_lines(struct qp *qp)
         cacheline_list_drop(l, qp->rq);
 }
 
+/* IBTA 10.3.1, figure 124: from each state to these. */
+#define TO(s) (1u << QP_##s)
+static const uint8_t transitions[] = {
+    [QP_RESET] = TO(RESET) | TO(INIT) | TO(ERR),
+    [QP_INIT] = TO(RESET) | TO(INIT) | TO(RTR) | TO(ERR),
+    [QP_RTR] = TO(RESET) | TO(RTS) | TO(ERR),
+    [QP_RTS] = TO(RESET) | TO(RTS) | TO(SQD) | TO(SQE) | TO(ERR),
+    [QP_SQD] = TO(RESET) | TO(RTS) | TO(SQD) | TO(SQE) | TO(ERR),
+    [QP_SQE] = TO(RESET) | TO(RTS) | TO(ERR),
+    [QP_ERR] = TO(RESET),
+};
+
+void qp_set_state(struct qp *qp, enum qp_state to)
+{
+    T_ASSERT(qp->state <= QP_ERR && qp->attr.state == qp->state,
+             "the state of a queue pair is not the one that its attributes have");
+    T_ASSERT(transitions[qp->state] & 1u << to, "queue pairs have no such transition of state");
+    if (to != qp->state)
+        qp_record(qp, (enum rnic_event)to, qp->state);
+    qp->state = qp->attr.state = to;
+}
+
 void qp_reset(struct qp *qp)
 {
     struct requester *q = &qp->rqr;
@@ -54,8 +76,8 @@ void qp_reset(struct qp *qp)
     if (qp->rq && !qp->rq->shared)
         qp->rq->head = qp->rq->tail;
     qp->established = qp->drained_said = qp->reply_turn = false;
+    qp_set_state(qp, QP_RESET);
     memset(&qp->attr, 0, sizeof(qp->attr));
-    qp->state = qp->attr.state = QP_RESET;
 }
 
 static bool mtu_ok(uint32_t mtu)
@@ -177,7 +199,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *a)
         rc = in_sqd(qp, a);
     if (rc)
         return rc;
-    qp->state = qp->attr.state = to;
+    qp_set_state(qp, to);
     if (to == QP_RTS && from == QP_RTR)
         list_lines(qp);
     if (from != QP_SQD || to != QP_SQD)

@@ -38,6 +38,7 @@ enum roce_reason rate_limiter_notified(struct qp *qp, const struct roce_pkt *k, 
     struct rnic *r = qp->r;
     struct rate_limiter *p = qp->pace;
     uint64_t cuts;
+    bool limited;
 
     if (qp->type == QP_UD)
         return ROCE_TRANSPORT;
@@ -49,7 +50,10 @@ enum roce_reason rate_limiter_notified(struct qp *qp, const struct roce_pkt *k, 
     if (!p)
         return ROCE_OK;
     cuts = p->rate.cuts;
+    limited = p->rate.limited;
     dcqcn_notified(&p->rate, &r->cfg.dcqcn, now);
+    if (!limited && p->rate.limited)
+        qp_record(qp, RNIC_EV_RATE_LIMITED, (uint32_t)(p->rate.rate_bps / 1000000));
     r->cnt.rate_cuts += p->rate.cuts - cuts;
     return ROCE_OK;
 }
@@ -64,8 +68,11 @@ bool rate_limiter_may_send(struct rate_limiter *p, int64_t now)
         return true;
     at = dcqcn_ready(&p->rate, &r->cfg.dcqcn, now);
     r->cnt.rate_cuts += p->rate.cuts - cuts;
+    if (!p->rate.limited)
+        qp_record(p->qp, RNIC_EV_RATE_FREE, (uint32_t)p->rate.cuts);
     if (at <= now)
         return true;
+    T_ASSERT_HOT(!p->waits && !p->qp->in_send, "a queue pair waits for its rate and its turn both");
     p->waits = true;
     timer_set(&r->paces, &p->timer, at);
     return false;

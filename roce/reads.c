@@ -13,6 +13,7 @@ static void insert(struct responder *s, const struct rd_res *e)
 {
     uint32_t at = s->n_reads;
 
+    T_ASSERT_HOT(at < 2 * ROCE_MAX_RD_ATOMIC, "more READs are open than there is room for");
     while (at > 0 && psn_cmp(s->reads[at - 1].psn, e->psn) > 0)
         at--;
     memmove(&s->reads[at + 1], &s->reads[at], (s->n_reads - at) * sizeof(s->reads[0]));
@@ -205,6 +206,7 @@ void reads_answered(struct responder *s)
 {
     struct rd_res *e = &s->reads[0];
 
+    T_ASSERT_HOT(s->n_reads && e->next < e->n_pkts, "a READ response nobody asked for");
     if (++e->next == e->n_pkts)
         memmove(e, e + 1, --s->n_reads * sizeof(*e));
 }

@@ -216,6 +216,7 @@ static void advance_cursor(struct qp *qp)
     const struct swqe *w = sq_at(qp, q->cur);
     uint32_t n = op_is_read(w->op) ? w->n_pkts - q->cur_pkt : 1;
 
+    T_ASSERT_HOT(q->cur_pkt + n <= w->n_pkts, "a request sends more packets than it has");
     if (op_is_read(w->op))
         q->rd_psns += n, q->n_rd++;
     q->nxt = psn_add(q->nxt, n);
@@ -348,6 +349,7 @@ static bool pause_timer(struct qp *qp, int64_t now_ps)
     q->pause = (uint16_t)n;
     q->paused = (uint16_t)(q->paused + n);
     qp->r->cnt.timer_pauses++;
+    qp_record(qp, RNIC_EV_PAUSED, q->paused);
     qp_timer_set(qp, now_ps + n * unit);
     return true;
 }
@@ -361,10 +363,12 @@ void requester_timer(struct qp *qp, int64_t now_ps)
         return;
     if (q->rnr_wait) {
         q->rnr_wait = false;
+        qp_record(qp, RNIC_EV_RNR_OVER, q->una);
     } else if (pause_timer(qp, now_ps)) {
         return;
     } else {
         qp->r->cnt.timeouts++;
+        qp_record(qp, RNIC_EV_TIMEOUT, q->retry_left);
         if (q->retry_left == 0) {
             qp_fail(qp, WC_RETRY_EXC_ERR);
             return;
@@ -373,4 +377,5 @@ void requester_timer(struct qp *qp, int64_t now_ps)
     }
     requester_rewind(qp);
     rnic_want_send(qp);
+    qp_check(qp);
 }

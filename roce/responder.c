@@ -58,6 +58,23 @@ void responder_nak(struct qp *qp, uint8_t syndrome)
     rnic_want_ack(qp);
 }
 
+static void count_nak(struct qp *qp, uint32_t psn)
+{
+    struct roce_counters *c = &qp->r->cnt;
+    uint8_t nak = qp->rsp.nak;
+
+    if (nak == NAK_SEQUENCE) {
+        c->seq_naks_sent++;
+        qp_record(qp, RNIC_EV_SEQ_NAK_SENT, psn);
+    } else if ((nak & AETH_MASK) == AETH_RNR) {
+        c->rnr_naks_sent++;
+        qp_record(qp, RNIC_EV_RNR_NAK_SENT, psn);
+    } else {
+        c->error_naks_sent++;
+        qp_record(qp, RNIC_EV_ERROR_NAK_SENT, nak);
+    }
+}
+
 static enum built build(struct qp *qp, struct rte_mbuf **m)
 {
     struct responder *s = &qp->rsp;
@@ -75,12 +92,8 @@ static enum built build(struct qp *qp, struct rte_mbuf **m)
     k.msn = s->holding ? s->hold.msn : s->msn;
     if (!s->nak)
         qp->r->cnt.acks_sent++;
-    else if (s->nak == NAK_SEQUENCE)
-        qp->r->cnt.seq_naks_sent++;
-    else if ((s->nak & AETH_MASK) == AETH_RNR)
-        qp->r->cnt.rnr_naks_sent++;
     else
-        qp->r->cnt.error_naks_sent++;
+        count_nak(qp, k.psn);
     roce_build(*m, &k);
     roce_seal(*m, &k);
     s->nak = 0;

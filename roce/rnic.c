@@ -99,7 +99,9 @@ static enum roce_reason input_one(struct rnic *r, struct rte_mbuf *m, int64_t no
         return ROCE_NO_QP;
     if (unlikely(k.opcode == ROCE_OP_CNP_PACKET))
         return rate_limiter_notified(qp, &k, now_ps);
-    return input_qp(qp, &k, m, now_ps, taken);
+    why = input_qp(qp, &k, m, now_ps, taken);
+    qp_check(qp);
+    return why;
 }
 
 static void run_flush(struct rnic *r)
@@ -135,6 +137,7 @@ static uint16_t ep_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now
     uint16_t left = 0;
 
     r->stall_ps = 0;
+    r->now_ps = now_ps;
     for (uint16_t i = 0; i < n; i++) {
         bool taken = false;
         enum roce_reason why;
@@ -291,6 +294,7 @@ static uint16_t output_data(struct rnic *r, struct rte_mbuf **m, uint16_t n, int
             count_tx(r, m[got++]);
         }
         rnic_want_send(qp);
+        qp_check(qp);
     }
     return got;
 }
@@ -300,6 +304,7 @@ static uint16_t ep_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m,
 {
     struct rnic *r = ctx;
 
+    r->now_ps = now_ps;
     run_flush(r);
     if (!TAILQ_EMPTY(&r->fetch))
         fetch_run(r, now_ps);
@@ -314,10 +319,12 @@ static void ep_tick(void *ctx, int64_t now_ps)
     struct rnic *r = ctx;
     struct qp *qp;
 
+    r->now_ps = now_ps;
     run_flush(r);
     fetch_run(r, now_ps);
     while (timers_next(&r->timers) <= now_ps) {
         qp = container_of(timer_first(&r->timers), struct qp, timer);
+        T_ASSERT_HOT(qp->r == r, "the deadline of another rnic's queue pair is due");
         qp_timer_clear(qp);
         requester_timer(qp, now_ps);
     }
@@ -369,7 +376,7 @@ static void port_down_one(struct qp *qp)
 
 void rnic_port_down(struct rnic *r, int64_t now_ps)
 {
-    (void)now_ps;
+    events_add(&r->events, now_ps, RNIC_EV_PORT_DOWN, r->n_qps, r->cfg.max_qps);
     for (uint32_t i = 0; i < r->n_table; i++)
         port_down_one(r->table[i]);
     for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
@@ -404,6 +411,7 @@ int qp_attach_mcast(struct qp *qp, uint32_t ip)
             return 0;
     if (r->n_mcast == ROCE_MAX_MCAST)
         return -ENOMEM;
+    T_ASSERT(r->n_mcast < ROCE_MAX_MCAST, "more multicast attachments than an rnic has room for");
     r->mcast[r->n_mcast].ip = ip;
     r->mcast[r->n_mcast++].qp = qp;
     return 0;
@@ -434,7 +442,7 @@ int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
     if (!r)
         return -ENOMEM;
     r->cfg = *cfg;
-    r->carried = frame_pool_carries(cfg->pool) ? UINT64_MAX : FRAME_CARRIED;
+    r->carried = frame_pool_carries(cfg->pool) ? UINT32_MAX : FRAME_CARRIED;
     if (!r->cfg.window_pkts)
         r->cfg.window_pkts = 64;
     if (!r->cfg.ack_every)
@@ -448,6 +456,7 @@ int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
     TAILQ_INIT(&r->late);
     TAILQ_INIT(&r->fetch);
     cacheline_list_add(&r->lines, r, offsetof(struct rnic, cnt) + RTE_CACHE_LINE_SIZE);
+    rnic_events_init(r);
     *rp = r;
     return 0;
 }
@@ -462,6 +471,13 @@ void rnic_destroy(struct rnic *r)
     for (unsigned s = 0; s < ROCE_SPECIAL_QPS; s++)
         if (r->special[s])
             qp_destroy(r->special[s]);
+    T_ASSERT(r->n_qps == 0, "the count of queue pairs is not that of the table");
+    T_ASSERT(TAILQ_EMPTY(&r->send) && TAILQ_EMPTY(&r->ack) && TAILQ_EMPTY(&r->flush) &&
+                 TAILQ_EMPTY(&r->late) && TAILQ_EMPTY(&r->fetch),
+             "a destroyed queue pair is still in a list of its rnic");
+    T_ASSERT(r->timers.n == 0 && r->paces.n == 0, "a destroyed queue pair still has a deadline");
+    T_ASSERT(r->n_mcast == 0, "a destroyed queue pair is still attached to a multicast group");
+    events_fini(&r->events);
     timers_fini(&r->timers);
     timers_fini(&r->paces);
     if (r->table != r->few)

@@ -34,6 +34,9 @@ bool rq_take(struct rq *rq, struct rwqe *w)
 
     if (rq->head == rq->tail)
         return false;
+    T_ASSERT_HOT(rq->tail - rq->head <= rq->depth, "a receive queue holds more than its depth");
+    T_ASSERT_HOT(e->n_sge <= rq->max_sge,
+                 "a receive request has more pieces than its queue allows");
     w->wr_id = e->wr_id;
     w->n_sge = e->n_sge;
     memcpy(w->sge, e->sge, e->n_sge * sizeof(e->sge[0]));
@@ -106,6 +109,7 @@ int rq_resize(struct rq *rq, uint32_t depth)
 
 void rq_destroy(struct rq *rq)
 {
+    T_ASSERT(!rq || rq->users == 0, "a receive queue is destroyed that queue pairs receive from");
     if (rq && rq->ring != rq->first)
         free(rq->ring);
     free(rq);

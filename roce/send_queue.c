@@ -103,6 +103,7 @@ int qp_post_send(struct qp *qp, const struct wqe *w)
     post_extra(qp, sq_extra(qp, q->tail), w);
     q->post_psn = psn_add(q->post_psn, e->n_pkts);
     q->tail++;
+    T_ASSERT_HOT(q->tail - q->head <= q->depth, "a send queue holds more requests than its depth");
     fetch_post(qp);
     if (qp->state == QP_ERR || qp->state == QP_SQE)
         rnic_want_flush(qp);
@@ -135,6 +136,7 @@ void qp_complete_send(struct qp *qp, uint8_t status)
                     .virt = w->virt};
     bool say = status != WC_SUCCESS || qp->sig_all || (w->flags & WR_F_SIGNALED);
 
+    T_ASSERT_HOT(q->head != q->tail, "a request completes that nobody posted");
     send_queue_release(w);
     if (q->cur == q->head)
         q->cur++, q->cur_pkt = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets to frames: headers, payload, padding and ICRC. */
+#include "base/assert.h"
 #include "roce/headers.h"
 #include "roce/icrc.h"
 
@@ -109,6 +110,9 @@ void roce_build(struct rte_mbuf *m, struct roce_pkt *k)
     const uint32_t becn = op->ext & ROCE_X_CNP ? BTH_BECN : 0;
     uint32_t ip_len;
 
+    T_ASSERT_HOT(k->virt <= k->len && k->len <= ROCE_MAX_MTU,
+                 "a payload is longer than a path MTU, or than what is counted of it");
+    T_ASSERT_HOT(m->nb_segs == 1 && !m->next, "a frame is built in a chain of segments");
     k->l3 = sizeof(*eth);
     k->hdr_len = base + op->ext_bytes;
     k->pad = -k->len & 3;
@@ -160,6 +164,9 @@ void roce_seal_crc(struct rte_mbuf *m, const struct roce_pkt *k, uint32_t crc)
 {
     uint32_t n = k->hdr_len + k->len - k->virt;
 
+    T_ASSERT_HOT(m->data_len == k->hdr_len, "a frame is sealed that is not its headers alone");
+    T_ASSERT_HOT(m->data_off + n + k->pad + ROCE_ICRC_BYTES <= m->buf_len,
+                 "a frame is longer than its buffer");
     roce_seal_shared(m, k, crc, rte_pktmbuf_mtod_offset(m, uint8_t *, n));
     m->data_len = m->pkt_len = n + k->pad + ROCE_ICRC_BYTES;
 }

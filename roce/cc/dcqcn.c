@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "roce/cc/dcqcn.h"
 
+#include "base/assert.h"
 #include "base/units.h"
 
 #include <rte_common.h>
@@ -81,6 +82,16 @@ static void raise_rate(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t t)
             t + (int64_t)((unsigned __int128)(uint64_t)(d->ready_ps - t) * before / d->rate_bps);
 }
 
+static inline void check(const struct dcqcn *d, const struct dcqcn_cfg *c)
+{
+    T_ASSERT_HOT(!d->limited || (d->rate_bps >= MIN_BPS || d->rate_bps == c->line_bps),
+                 "a queue pair is slower than DCQCN's least rate");
+    T_ASSERT_HOT(!d->limited || (d->rate_bps <= c->line_bps && d->target_bps <= c->line_bps),
+                 "a queue pair is faster than its line");
+    T_ASSERT_HOT(d->alpha <= ALPHA_MAX, "the estimate of congestion is above one");
+    T_ASSERT_HOT(!d->limited || d->step_ps > d->cut_ps, "the next step up is before the last cut");
+}
+
 static void catch_up(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t now)
 {
     while (d->limited) {
@@ -103,6 +114,7 @@ static void catch_up(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t now)
 void dcqcn_notified(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t now)
 {
     catch_up(d, c, now);
+    check(d, c);
     if (!d->limited) {
         *d = (struct dcqcn){.limited = true,
                             .alpha = ALPHA_MAX,
@@ -134,6 +146,7 @@ void dcqcn_sent(struct dcqcn *d, const struct dcqcn_cfg *c, uint32_t bytes, int6
 {
     int64_t lasts;
 
+    check(d, c);
     if (!d->limited)
         return;
     lasts = link_time_ps(bytes, d->rate_bps);
