@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The switch's inside, shared by sw.c (one frame, endpoint, set-up) and sw_group.c (group
- * addresses). */
+/* The switch's inside, shared by sw.c (frames and the endpoint), sw_group.c (group addresses) and
+ * sw_ctl.c (ports, routes, set-up). */
 #ifndef TRIB_SWITCH_SW_PRIV_H
 #define TRIB_SWITCH_SW_PRIV_H
 
@@ -41,6 +41,16 @@ static inline struct sw *sw_of(struct node *nd)
 {
     return (struct sw *)nd;
 }
+
+/* sw.c */
+void sw_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
+void sw_tick(struct node *nd, int64_t now_ps);
+int64_t sw_next(struct node *nd);
+/* Sends what the endpoint has, as long as every egress queue has room. */
+void sw_drain(struct sw *s, int64_t now_ps);
+
+/* sw_ctl.c: the host behind `port` is lost at at_ps unless its link comes back; PS_NEVER: not. */
+void sw_set_lost(struct sw *s, uint16_t port, int64_t at_ps);
 
 /* sw_group.c. in: NODE_NO_PORT for a frame of the switch's own endpoint. All take the frame. */
 

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Multicast through a fabric: snooped memberships, replication along the tree (sw_group.c). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <rte_mempool.h>
+
+#include "roce/wire.h"
+#include "switch/mcast.h"
+#include "tests/support/eal.h"
+#include "tests/support/lab.h"
+
+#define GROUP 0xe1010203u /* 225.1.2.3 */
+#define LEN   4096
+
+static struct rte_mempool *pool;
+
+static struct rte_mbuf *report(struct lab *l, const char *host, enum igmp_what what)
+{
+    uint8_t mac[6];
+
+    roce_mac_of_ip(lab_ip(l, host), mac);
+    return igmp_build(pool, what, GROUP, lab_ip(l, host), mac);
+}
+
+static void say(struct lab *l, struct prog *p, const char *host, unsigned slot, enum igmp_what what)
+{
+    prog_send(p, ENDPOINT_DATA, report(l, host, what));
+    net_kick(l->net, lab_node(l, host), 0, slot, net_now(l->net));
+    lab_run(l, net_now(l->net) + PS_PER_MS);
+}
+
+static void send_group(struct lab *l, struct prog *p, const char *host, uint32_t group, unsigned n)
+{
+    struct frame_spec s = {
+        .src_ip = lab_ip(l, host),
+        .dst_ip = group,
+        .dqpn = ROCE_MCAST_QPN,
+        .len = LEN,
+        .dst_mac = {1, 0, 0x5e, group >> 16 & 0x7f, group >> 8 & 0xff, group & 0xff}};
+
+    for (unsigned i = 0; i < n; i++)
+        prog_send(p, ENDPOINT_DATA, lab_frame(pool, &s));
+    net_kick(l->net, lab_node(l, host), 0, 0, net_now(l->net));
+    lab_run(l, net_now(l->net) + PS_PER_MS);
+}
+
+struct copies {
+    unsigned n[256];
+};
+
+static void count_copies(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now)
+{
+    (void)m, (void)now;
+    ((struct copies *)ctx)->n[dirlink]++;
+}
+
+static void a_group_gets_one_copy_on_each_link_of_the_tree_by_reference(void **state)
+{
+    struct copies u = {0};
+    struct prog *p[16];
+    const void *payload = NULL;
+    unsigned held, links = 0;
+    char name[8];
+    struct lab l;
+
+    (void)state;
+    /* Loops everywhere: three leaves, three spines, two cables each. */
+    lab_open(&l, pool,
+             "mtu = 4096; leaf_spine = { leaves = 3; spines = 3; hosts_per_leaf = 4; host_link "
+             "= " LAB_LINK
+             "; spine_link = { rate = \"400Gb/s\"; latency = \"300ns\"; cables = 2; }; };");
+    for (unsigned i = 0; i < 12; i++) {
+        snprintf(name, sizeof(name), "h%u", i);
+        p[i] = prog_new(&l, name, 0);
+        p[i]->keep = true;
+        if (i % 4 < 2)
+            say(&l, p[i], name, 0, IGMP_JOIN);
+    }
+    assert_int_equal(rte_mempool_avail_count(pool), l.pool_full); /* no report goes round */
+    assert_int_equal(lab_all_drops(&l), 0);
+    net_tap(l.net, count_copies, &u);
+    send_group(&l, p[11], "h11", GROUP, 1); /* not a member */
+    for (unsigned i = 0; i < 12; i++) {
+        assert_int_equal(p[i]->n_rx, i % 4 < 2);
+        if (i % 4 < 2) {
+            payload = payload ? payload : rte_pktmbuf_mtod(p[i]->rx[0], void *);
+            assert_ptr_equal(rte_pktmbuf_mtod(p[i]->rx[0], void *), payload);
+            assert_int_equal(p[i]->rx[0]->pkt_len, 54 + LEN + 4);
+        }
+    }
+    /* Six members, one buffer: at most an mbuf header each beside it. */
+    held = l.pool_full - rte_mempool_avail_count(pool);
+    assert_in_range(held, 6, 7);
+    for (unsigned i = 0; i < 2u * l.f->n_links; i++) {
+        assert_true(u.n[i] <= 1);
+        links += u.n[i];
+    }
+    /* From h11 up, to a spine or three on the way, to each other leaf, to six hosts. */
+    assert_in_range(links, 1 + 3 + 6, 1 + 4 + 6);
+    for (unsigned i = 0; i < 12; i++)
+        prog_free(p[i]);
+    lab_close(&l);
+}
+
+static void groups_without_members_are_dropped_and_those_who_leave_hear_no_more(void **state)
+{
+    struct prog *a, *b, *c;
+    struct copies u = {0};
+    struct lab l;
+    unsigned up;
+
+    (void)state;
+    lab_open(&l, pool,
+             "mtu = 4096; leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 2; host_link "
+             "= " LAB_LINK "; spine_link = " LAB_LINK "; };");
+    a = prog_new(&l, "h0", 0);
+    b = prog_new(&l, "h2", 0);
+    c = prog_new(&l, "h3", 0);
+    send_group(&l, a, "h0", GROUP, 1);
+    assert_int_equal(lab_drops(&l, DROP_UNKNOWN_GROUP), 1);
+    say(&l, b, "h2", 0, IGMP_JOIN);
+    say(&l, c, "h3", 0, IGMP_JOIN);
+    send_group(&l, a, "h0", GROUP, 1);
+    assert_int_equal(b->got, 1);
+    assert_int_equal(c->got, 1);
+    say(&l, b, "h2", 0, IGMP_LEAVE); /* h3 stays: its leaf must not say that all are gone */
+    send_group(&l, a, "h0", GROUP, 1);
+    assert_int_equal(b->got, 1);
+    assert_int_equal(c->got, 2);
+    say(&l, c, "h3", 0, IGMP_LEAVE);
+    net_tap(l.net, count_copies, &u);
+    send_group(&l, a, "h0", GROUP, 1);
+    assert_int_equal(c->got, 2);
+    up = 0;
+    for (unsigned i = 0; i < 2u * l.f->n_links; i++)
+        up += u.n[i];
+    assert_int_equal(up, 1); /* no further than the first switch */
+    assert_int_equal(lab_drops(&l, DROP_UNKNOWN_GROUP), 2);
+    prog_free(a), prog_free(b), prog_free(c);
+    lab_close(&l);
+}
+
+static void processes_of_a_host_are_members_each_for_itself(void **state)
+{
+    struct prog *a, *b, *src;
+    struct lab l;
+
+    (void)state;
+    lab_open(&l, pool, "mtu = 4096; single_switch = { hosts = 2; host_link = " LAB_LINK "; };");
+    a = prog_new(&l, "h0", 0);
+    b = prog_new(&l, "h0", 1);
+    src = prog_new(&l, "h1", 0);
+    say(&l, a, "h0", 0, IGMP_JOIN);
+    say(&l, b, "h0", 1, IGMP_JOIN);
+    send_group(&l, src, "h1", GROUP, 1);
+    assert_true(a->got == 1 && b->got == 1);
+    /* The sender's own host hears it too, by the loop. */
+    send_group(&l, a, "h0", GROUP, 1);
+    assert_true(a->got == 2 && b->got == 2 && src->got == 0);
+    say(&l, a, "h0", 0, IGMP_LEAVE);
+    send_group(&l, src, "h1", GROUP, 1);
+    assert_true(a->got == 2 && b->got == 3);
+    net_detach(l.net, lab_node(&l, "h0"), 0, 1, net_now(l.net)); /* an end is a leave */
+    lab_run(&l, net_now(l.net) + PS_PER_MS);
+    send_group(&l, src, "h1", GROUP, 1);
+    assert_int_equal(lab_drops(&l, DROP_UNKNOWN_GROUP), 1);
+    prog_free(a), prog_free(b), prog_free(src);
+    lab_close(&l);
+}
+
+static void
+a_port_that_goes_down_takes_its_memberships_and_brings_them_back_over_bridges(void **state)
+{
+    struct prog *a, *b;
+    struct lab l;
+    uint16_t leaf1, spine, port = 0, sport;
+
+    (void)state;
+    lab_open(&l, pool,
+             "mtu = 4096; leaf_spine = { leaves = 2; spines = 1; hosts_per_leaf = 1; host_link "
+             "= " LAB_LINK "; spine_link = " LAB_LINK "; };");
+    a = prog_new(&l, "h0", 0);
+    b = prog_new(&l, "h1", 0);
+    say(&l, b, "h1", 0, IGMP_JOIN);
+    leaf1 = lab_node(&l, "leaf1"), spine = lab_node(&l, "spine0");
+    while (l.f->nodes[leaf1].ports[port].peer_node != spine)
+        port++;
+    sport = l.f->nodes[leaf1].ports[port].peer_port;
+    net_port_state(l.net, leaf1, port, false, net_now(l.net));
+    net_port_state(l.net, spine, sport, false, net_now(l.net));
+    lab_run(&l, net_now(l.net) + PS_PER_MS);
+    send_group(&l, a, "h0", GROUP, 1);
+    assert_int_equal(b->got, 0);
+    assert_int_equal(lab_drops(&l, DROP_UNKNOWN_GROUP), 1); /* leaf0 heard of it */
+    net_port_state(l.net, spine, sport, true, net_now(l.net));
+    net_port_state(l.net, leaf1, port, true, net_now(l.net));
+    lab_run(&l, net_now(l.net) + PS_PER_MS);
+    send_group(&l, a, "h0", GROUP, 1);
+    assert_int_equal(b->got, 1);
+    prog_free(a), prog_free(b);
+    lab_close(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_group_gets_one_copy_on_each_link_of_the_tree_by_reference),
+        cmocka_unit_test(groups_without_members_are_dropped_and_those_who_leave_hear_no_more),
+        cmocka_unit_test(processes_of_a_host_are_members_each_for_itself),
+        cmocka_unit_test(
+            a_port_that_goes_down_takes_its_memberships_and_brings_them_back_over_bridges),
+    };
+
+    test_eal_init();
+    pool = test_pool(2047);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
