@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "switch/arp.h"
 
+#include "base/assert.h"
+
 #include <string.h>
 
 enum { ARP_REQUEST = 1, ARP_REPLY = 2 };
@@ -18,6 +20,7 @@ bool arp_asks_for(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip)
 {
     const struct arp_wire *a = rte_pktmbuf_mtod_offset(m, const struct arp_wire *, k->l3);
 
+    T_ASSERT(k->kind == PACKET_ARP, "a frame that is not ARP is read as such");
     return a->hw == RTE_BE16(1) && a->proto == RTE_BE16(ETHERTYPE_IPV4) && a->hw_len == 6 &&
            a->proto_len == 4 && a->op == RTE_BE16(ARP_REQUEST) && load_be32(a->target_ip) == ip;
 }
@@ -41,7 +44,7 @@ struct rte_mbuf *arp_answer(struct rte_mbuf *m, const struct packet_class *k, ui
     memset(p, 0, FRAME_MIN_BYTES);
     memcpy(p, ask->sender_mac, 6);
     memcpy(p + 6, mac, 6);
-    memcpy(p + 12, in + 12, k->l3 - 12); /* type, with the tag of the question */
+    memcpy(p + 12, in + 12, k->l3 - 12); /* type, with the tag of the request */
     a = (struct arp_wire *)(p + k->l3);
     *a = *ask;
     a->op = RTE_BE16(ARP_REPLY);

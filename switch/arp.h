@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ARP (RFC 826) for a node's own IPv4 address. What is not for it is flooded by the switch; inner
- * hosts never ask, their MACs follow from their addresses.
+ * ARP (RFC 826) for a node's own IPv4 address. The switch floods other requests. Hosts of the fabric
+ * send none: their MACs follow from their addresses.
  */
 #ifndef TRIB_SWITCH_ARP_H
 #define TRIB_SWITCH_ARP_H
 
 #include "switch/classify.h"
 
-/* A new frame with the answer when m is a request for ip, else NULL (also when the pool is empty).
- * m stays with the caller. */
+/* A new frame with the answer where m is a request for ip, else NULL (also when the pool is empty).
+ * m, PACKET_ARP, stays with the caller. */
 struct rte_mbuf *arp_answer(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip,
                             const uint8_t mac[6], struct rte_mempool *pool);
 /* Whether m is a request for ip. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What forwarding needs to know of a frame, read once: the kind, the class, the flow. Headers are
- * in the first segment (frame.h); whatever else comes from outside is refused by name.
+ * Classifies a frame for forwarding: its kind, class and flow, in one pass. Headers are in the first
+ * segment (frame.h); a frame from outside of any other shape is refused with a reason.
  */
 #ifndef TRIB_SWITCH_CLASSIFY_H
 #define TRIB_SWITCH_CLASSIFY_H
@@ -36,7 +36,7 @@ struct packet_class {
     uint8_t why;             /* enum drop of PACKET_BAD */
     uint16_t l3, l4;         /* offsets */
     uint16_t udp_src;        /* 0 where not UDP */
-    uint32_t src_ip, dst_ip; /* host order; of IPv6: classify_ipv6() */
+    uint32_t src_ip, dst_ip; /* host order; for IPv6 see classify_ipv6() */
     uint32_t dqpn;           /* PACKET_ROCE */
 };
 
@@ -56,7 +56,7 @@ static inline void classify_bad(struct packet_class *k, enum drop why)
     k->why = why;
 }
 
-/* UDP at l4; `rest` bytes of its datagram by the IP header, `len` of the frame in one piece. */
+/* UDP at l4. rest: bytes of its datagram by the IP header; len: of the frame in the first segment. */
 static inline void classify_udp(struct packet_class *k, const uint8_t *p, uint32_t rest,
                                 uint32_t len)
 {
@@ -75,8 +75,8 @@ static inline void classify_udp(struct packet_class *k, const uint8_t *p, uint32
         return;
     }
     k->kind = PACKET_ROCE;
-    /* Notifications of congestion have a class of their own in networks that use them (DSCP
-     * 48): they must not wait behind what they speak of. */
+    /* Networks that use congestion notifications give them a class of their own (DSCP 48): they must
+     * not wait behind the frames that caused them. */
     k->cls = likely(u[8] != ROCE_OP_CNP_PACKET) ? FRAME_LOSSLESS : FRAME_CONTROL;
     k->dqpn = load_be32(u + 8 + 4) & 0xffffff;
 }
@@ -110,8 +110,8 @@ static inline void classify_ipv4(struct packet_class *k, const uint8_t *p, uint3
     }
 }
 
-/* Only what is UDP behind the first header is looked at further; addresses are those of IPv4 that
- * a link-local one of the fabric stands for. */
+/* Reads UDP directly behind the first header only. Addresses: the IPv4 ones that link-local addresses
+ * of the fabric stand for. */
 static inline void classify_ipv6(struct packet_class *k, const uint8_t *p, uint32_t len,
                                  uint32_t frame_len)
 {
@@ -135,8 +135,8 @@ static inline void classify_ipv6(struct packet_class *k, const uint8_t *p, uint3
     classify_udp(k, p, rest, len);
 }
 
-/* What nearly all frames are, by a few words: RoCE v2 in UDP in IPv4 without a tag or options, of
- * lengths that agree. Their class; FRAME_CLASSES: classify_any() knows. */
+/* Recognises by a few words what nearly all frames are: RoCE v2 in UDP in IPv4 without a tag or
+ * options, of lengths that agree. Their class; FRAME_CLASSES: call classify_any(). */
 static inline enum frame_class classify_plain(struct rte_mbuf *m)
 {
     const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -158,7 +158,7 @@ static inline enum frame_class classify_plain(struct rte_mbuf *m)
     return likely(p[42] != ROCE_OP_CNP_PACKET) ? FRAME_LOSSLESS : FRAME_CONTROL;
 }
 
-/* What a frame that classify_plain() knows is sent on by, once its address has been looked up. */
+/* The words of a plain frame that classification and forwarding by address read. */
 struct packet_likeness {
     uint64_t dst, l3, frag, l4, lens;
     uint32_t virt;
@@ -174,7 +174,7 @@ static inline uint64_t packet_lens(const struct rte_mbuf *m)
     return v & RTE_LE64(0x0000ffffffffffff);
 }
 _Static_assert(offsetof(struct rte_mbuf, data_len) == offsetof(struct rte_mbuf, pkt_len) + 4,
-               "peek_lens()");
+               "packet_lens()");
 
 static inline struct packet_likeness packet_likeness(struct rte_mbuf *m)
 {
@@ -196,8 +196,8 @@ static inline bool packet_same_address(struct rte_mbuf *m, const struct packet_l
     return !((dst ^ k->dst) & RTE_BE64(0xffffffffffff0000));
 }
 
-/* Whether all that classify_plain() looks at is the same, and the address. k: of a frame that it calls
- * lossless, whatever its opcode. */
+/* Whether everything that classify_plain() reads is the same, and the address. k: of a plain frame of
+ * the lossless class, of any opcode. */
 static inline bool packet_is_like(struct rte_mbuf *m, const struct packet_likeness *k)
 {
     struct packet_likeness x;
@@ -247,7 +247,7 @@ static inline void classify_any(struct rte_mbuf *m, struct packet_class *k)
     }
 }
 
-/* Whether it was what nearly all are. */
+/* Whether it was plain. */
 static inline bool classify_frame(struct rte_mbuf *m, struct packet_class *k)
 {
     const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -268,7 +268,7 @@ static inline bool classify_frame(struct rte_mbuf *m, struct packet_class *k)
     return true;
 }
 
-/* One hash per flow, of what RoCE v2 keeps constant in it. */
+/* A hash of the fields that RoCE v2 keeps constant in a flow. */
 static inline uint32_t packet_flow_hash(const struct packet_class *k)
 {
     uint64_t h = ((uint64_t)k->src_ip << 32 | k->dst_ip) ^ ((uint64_t)k->udp_src << 16);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "switch/fib.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LEARNED                                                                                    \
-    1024u           /* outside hosts that a switch remembers; the newest take the place of others */
-#define FLOWS 1024u /* balanced: remembered assignments, direct mapped */
+#define LEARNED 1024u /* outside hosts that a switch remembers; new ones replace others */
+#define FLOWS   1024u /* balanced: remembered assignments, direct mapped */
 
 struct hop {
     uint32_t ip; /* 0: free */
@@ -31,6 +32,7 @@ struct fib {
     bool balanced;
     unsigned shift;
     uint32_t mask;
+    uint32_t n_hops; /* entries of hops in use: at most half */
     struct hop *hops;
     struct flow flows[FLOWS];
     struct learned learned[LEARNED];
@@ -66,8 +68,8 @@ static const struct hop *find(const struct fib *fib, uint32_t ip)
     }
 }
 
-/* The fabric's balanced assignment depends on source and destination only, and may take a walk to
- * compute. */
+/* The fabric's balanced assignment depends on source and destination only, and may take a walk of the
+ * fabric to compute. */
 static uint16_t balanced_port(struct fib *fib, const struct hop *h, const struct packet_class *k)
 {
     struct flow *f = &fib->flows[slot_of(k->src_ip * 31 + h->ip, 22)];
@@ -93,6 +95,8 @@ uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct packet_c
             return FIB_NO_PORT;
         return l->port != FIB_NO_PORT && mac_equal(l->mac, dst) ? l->port : FIB_OUTSIDE;
     }
+    T_ASSERT_HOT(h->n != 1 || h->port < fib->fab->nodes[fib->node].n_ports,
+                 "a route leads to a port that is not there");
     if (likely(h->n <= 1))
         return h->port;
     if (fib->balanced)
@@ -135,17 +139,23 @@ void fib_forget_port(struct fib *fib, uint16_t port)
             fib->learned[i].port = FIB_NO_PORT;
 }
 
+/* For an entry that the caller fills in. */
 static struct hop *hop_for(struct fib *fib, uint32_t ip)
 {
     uint32_t i = slot_of(ip, fib->shift);
 
     while (fib->hops[i & fib->mask].ip && fib->hops[i & fib->mask].ip != ip)
         i++;
+    if (!fib->hops[i & fib->mask].ip)
+        fib->n_hops++;
+    T_ASSERT(fib->n_hops <= (fib->mask + 1) / 2, "more routes than the table was made for");
     return &fib->hops[i & fib->mask];
 }
 
 void fib_reroute(struct fib *fib, const struct fabric *f)
 {
+    T_ASSERT(!fib->fab || (f->n_nodes == fib->fab->n_nodes && f->n_dests == fib->fab->n_dests),
+             "routes of a fabric of other nodes");
     fib->fab = f;
     memset(fib->flows, 0, sizeof(fib->flows));
     for (unsigned i = 0; i < LEARNED; i++)

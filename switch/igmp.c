@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "switch/mcast.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -34,7 +36,7 @@ static uint16_t checksum(const uint8_t *p, uint32_t n)
     return (uint16_t) ~((sum & 0xffff) + (sum >> 16));
 }
 
-/* What a record says of the port as a whole: sources are not told apart. */
+/* The meaning of a record for the port as a whole, sources aside; -1: none. */
 static int v3_record(uint8_t type, uint16_t n_src)
 {
     switch (type) {
@@ -81,6 +83,7 @@ int igmp_parse(struct rte_mbuf *m, const struct packet_class *k,
                   *p = ip + (k->l4 - k->l3);
     uint32_t len = load_be16(ip + 2) - (uint32_t)(k->l4 - k->l3), group;
 
+    T_ASSERT(k->kind == PACKET_IGMP, "a frame that is not IGMP is read as such");
     if (len < 8 || m->data_len < k->l4 + len || checksum(p, len) != 0)
         return -EINVAL;
     group = load_be32(p + 4);

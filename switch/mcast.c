@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "switch/mcast.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +12,14 @@
 
 _Static_assert(BUCKETS == 1u << (32 - BUCKET_SHIFT), "bucket_of()");
 
-/* Open addressing with linear probing; an entry that has nobody left is taken out and its followers
+/* Open addressing with linear probing. An entry without members is removed, and the entries behind it
  * move up. */
 struct entry {
     uint32_t group; /* 0: free */
     uint32_t members;
 };
 
-/* Fabrics have thousands of ports that no group is ever joined at: tables come with the first. */
+/* Fabrics have thousands of ports without groups: the tables are allocated for the first one. */
 struct mcast {
     uint16_t words;
     uint32_t groups;
@@ -35,24 +37,37 @@ static uint64_t *bits_of(const struct mcast *mc, uint32_t i)
     return mc->bits + (size_t)i * mc->words;
 }
 
-/* Where the group is, or would go: the table is never more than half full. */
+/* The entry of the group, or the free one for it: the table is at most half full. */
 static uint32_t find(const struct mcast *mc, uint32_t group)
 {
     uint32_t i = bucket_of(group);
 
+    T_ASSERT_HOT(group && mc->groups <= MCAST_MAX_GROUPS,
+                 "no group, or no end to the search for it");
     while (mc->e[i].group && mc->e[i].group != group)
         i = (i + 1) % BUCKETS;
     return i;
+}
+
+/* Whether no port is a member at an entry. */
+static bool no_bits(const struct mcast *mc, uint32_t i)
+{
+    uint64_t any = 0;
+
+    for (uint16_t w = 0; w < mc->words; w++)
+        any |= bits_of(mc, i)[w];
+    return !any;
 }
 
 static void take_out(struct mcast *mc, uint32_t hole)
 {
     size_t row = mc->words * sizeof(*mc->bits);
 
+    T_ASSERT(mc->groups > 0 && no_bits(mc, hole), "a group is removed that has members");
     for (uint32_t i = (hole + 1) % BUCKETS; mc->e[i].group; i = (i + 1) % BUCKETS) {
         uint32_t home = bucket_of(mc->e[i].group);
 
-        /* Stays when its home lies behind the hole, cyclically: it would be lost in front of it. */
+        /* Stays when its home is behind the hole, cyclically: in the hole a search would miss it. */
         if ((i - home) % BUCKETS < (i - hole) % BUCKETS)
             continue;
         mc->e[hole] = mc->e[i];
@@ -71,6 +86,7 @@ const uint64_t *mcast_members(const struct mcast *mc, uint32_t group)
     if (!mc->groups)
         return NULL;
     i = find(mc, group);
+    T_ASSERT_HOT(!mc->e[i].group == !mc->e[i].members, "a group without members, or the reverse");
     return mc->e[i].members ? bits_of(mc, i) : NULL;
 }
 
@@ -89,6 +105,7 @@ int mcast_join(struct mcast *mc, uint32_t group, uint16_t port)
     int rc = get_tables(mc);
     uint32_t i;
 
+    T_ASSERT(port / 64 < mc->words, "a member at a port that is not there");
     if (rc)
         return rc;
     i = find(mc, group);
@@ -110,11 +127,13 @@ bool mcast_leave(struct mcast *mc, uint32_t group, uint16_t port)
     uint64_t bit = 1ull << (port & 63);
     uint32_t i;
 
+    T_ASSERT(port / 64 < mc->words, "a port that is not there leaves a group");
     if (!mc->groups)
         return false;
     i = find(mc, group);
     if (!(bits_of(mc, i)[port / 64] & bit))
         return false;
+    T_ASSERT(mc->e[i].members > 0, "a port leaves a group that counts no members");
     bits_of(mc, i)[port / 64] &= ~bit;
     if (--mc->e[i].members == 0)
         take_out(mc, i);
@@ -124,7 +143,7 @@ bool mcast_leave(struct mcast *mc, uint32_t group, uint16_t port)
 void mcast_forget_port(struct mcast *mc, uint16_t port, void (*left)(void *ctx, uint32_t group),
                        void *ctx)
 {
-    /* An entry that goes draws up others, which are looked at in its place. */
+    /* When an entry is removed, the next one may move to its place: that place is checked again. */
     for (uint32_t i = 0; mc->groups && i < BUCKETS;) {
         uint32_t group = mc->e[i].group;
 

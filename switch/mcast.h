@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Multicast groups by port: IGMP v1, v2 and v3 (RFC 1112, 2236, 3376) as it passes by. There is no
- * querier in the fabric, so a membership lasts until it is left or its port goes down. Reports are
- * carried on over the spanning tree to all switches; so each of them knows which of its tree ports
- * lead to members, and data follows the tree: no loops, and one copy on each link. Groups that
- * nobody joined are dropped under a name, but 224.0.0.0/24 (RFC 4541), which is flooded.
+ * Multicast groups by port, snooped from IGMP v1, v2 and v3 (RFC 1112, 2236, 3376). The fabric has no
+ * querier, so a membership lasts until the port leaves the group or goes down. Switches announce
+ * memberships to each other over the spanning tree, so each knows which of its tree ports lead to
+ * members, and data follows the tree: no loops, and one copy on each link. Frames for groups without
+ * members are dropped and counted, but 224.0.0.0/24 (RFC 4541) is flooded.
  */
 #ifndef TRIB_SWITCH_MCAST_H
 #define TRIB_SWITCH_MCAST_H
@@ -19,7 +19,7 @@ int mcast_create(struct mcast **mc, uint16_t n_ports);
 void mcast_destroy(struct mcast *mc);
 /* A bit per port, (n_ports + 63) / 64 words; NULL: nobody. */
 const uint64_t *mcast_members(const struct mcast *mc, uint32_t group);
-/* 1: a new member, 0: was one, -ENOSPC: the table is full, -ENOMEM. */
+/* 1: a new member, 0: it was one, -ENOSPC: the table is full, -ENOMEM. group: not 0. */
 int mcast_join(struct mcast *mc, uint32_t group, uint16_t port);
 /* Whether it was a member. */
 bool mcast_leave(struct mcast *mc, uint32_t group, uint16_t port);
@@ -33,8 +33,8 @@ void mcast_each(const struct mcast *mc, void (*fn)(void *ctx, uint32_t group), v
 
 enum igmp_what { IGMP_JOIN, IGMP_LEAVE, IGMP_QUERY };
 /*
- * Reads an IGMP frame, fn for each membership in it. 0, or -EINVAL when it is malformed (what stood
- * before the fault was told).
+ * Calls fn for each membership in a PACKET_IGMP frame. 0, or -EINVAL: it is malformed (fn was called
+ * for the memberships before the fault).
  */
 int igmp_parse(struct rte_mbuf *m, const struct packet_class *k,
                void (*fn)(void *ctx, enum igmp_what what, uint32_t group), void *ctx);

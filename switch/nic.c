@@ -25,7 +25,7 @@ static void run_slot(struct nic_port *np, unsigned slot, int64_t now)
     s->floor_ps = now + PS_PER_NS;
 }
 
-static void say_gone(struct nic_port *np, int64_t gap_ps, int64_t now);
+static void send_gone(struct nic_port *np, int64_t gap_ps, int64_t now);
 
 static void run_port(struct nic_port *np, int64_t now)
 {
@@ -35,7 +35,7 @@ static void run_port(struct nic_port *np, int64_t now)
     nic_each(np, np->attached, slot) run_slot(np, slot, now);
     if (np->retry_ps <= now) {
         if (np->again_ps <= now)
-            say_gone(np, 2 * np->gap_ps, now);
+            send_gone(np, 2 * np->gap_ps, now);
         np->retry_ps = np->again_ps;
         nic_each(np, np->attached, slot) nic_rx_flush(np, slot, now);
     }
@@ -83,8 +83,10 @@ void nic_kick(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
 
 uint32_t nic_backlog(struct node *nd, uint16_t port, unsigned slot)
 {
-    const struct nic_slot *s = nic_slot_at(&nic_of(nd)->p[port], slot);
+    const struct nic_slot *s;
 
+    T_ASSERT(port < nd->n_ports, "the backlog of a port that is not there");
+    s = nic_slot_at(&nic_of(nd)->p[port], slot);
     return s ? nic_rx_used(s) : 0;
 }
 
@@ -122,7 +124,12 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
         return -ENOMEM;
     if (s->attached)
         return -EBUSY;
-    /* Hosts have room for more processes than they have, and rings are long. */
+    T_ASSERT(!nic_set_has(nic->p[port].attached, slot),
+             "a free slot is in the set of attached ones");
+    T_ASSERT(!nic_rx_used(s) && !s->rx_bytes && !s->stash[ENDPOINT_ACK].n &&
+                 !s->stash[ENDPOINT_DATA].n,
+             "a free slot holds frames");
+    /* Hosts have more slots than processes, and rings are long. */
     if (!s->ring)
         s->ring = cacheline_take((s->ring_mask + 1) * sizeof(*s->ring));
     if (!s->ring)
@@ -141,8 +148,10 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
 
 uint64_t nic_stall_drops(struct node *nd, uint16_t port, unsigned slot)
 {
-    const struct nic_slot *s = nic_slot_at(&nic_of(nd)->p[port], slot);
+    const struct nic_slot *s;
 
+    T_ASSERT(port < nd->n_ports, "the drops of a port that is not there");
+    s = nic_slot_at(&nic_of(nd)->p[port], slot);
     return s ? s->stall_drops : 0;
 }
 
@@ -158,15 +167,17 @@ bool nic_is_used(struct node *nd)
 void nic_list_lines(struct node *nd, uint16_t port, unsigned slot,
                     const struct cacheline_list *lines)
 {
-    struct nic_slot *s = nic_slot_at(&nic_of(nd)->p[port], slot);
+    struct nic_slot *s;
 
+    T_ASSERT(port < nd->n_ports, "cache lines of a port that is not there");
+    s = nic_slot_at(&nic_of(nd)->p[port], slot);
     if (s)
         s->lines = lines;
 }
 
 /* ---- the end of a process ---- */
 
-static void say_peer_down(struct nic_port *np, uint16_t an_node, unsigned slot, int64_t now)
+static void send_peer_down(struct nic_port *np, uint16_t an_node, unsigned slot, int64_t now)
 {
     const struct fabric *f = np->nic->nd.fab;
     struct agg_ctl ctl = {
@@ -205,7 +216,7 @@ static void say_peer_down(struct nic_port *np, uint16_t an_node, unsigned slot, 
     node_send(&np->nic->nd, np->port, m, now);
 }
 
-/* By this port; a host's others may lead to other networks. */
+/* Whether this port leads there; the host's others may lead to other networks. */
 static bool reaches(const struct nic_port *np, const struct fab_node *an)
 {
     uint16_t port[FAB_MAX_HOST_PORTS];
@@ -217,9 +228,9 @@ static bool reaches(const struct nic_port *np, const struct fab_node *an)
     return false;
 }
 
-/* Where ranks of this host join: its ANs of all trees, and every reducing neighbour; each is told
- * once. */
-static void say_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
+/* To the aggregation nodes where ranks of this host join: its parents in all trees, and every reducing
+ * neighbour; one message each. */
+static void send_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
 {
     const struct fabric *f = np->nic->nd.fab;
     uint16_t host = np->nic->nd.id;
@@ -234,14 +245,14 @@ static void say_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
         for (uint16_t t = 0; t < f->n_trees && !joins; t++)
             joins = f->trees[t].parent[host] == n;
         if (joins && reaches(np, an))
-            say_peer_down(np, n, slot, now);
+            send_peer_down(np, n, slot, now);
     }
 }
 
-/* All that have ended; and again after the gap. */
-static void say_gone(struct nic_port *np, int64_t gap_ps, int64_t now)
+/* PEER_DOWN for all processes that have ended; again after the gap. */
+static void send_gone(struct nic_port *np, int64_t gap_ps, int64_t now)
 {
-    nic_each(np, np->gone, slot) say_peer_down_all(np, slot, now);
+    nic_each(np, np->gone, slot) send_peer_down_all(np, slot, now);
     np->gap_ps = gap_ps;
     np->again_ps =
         nic_set_any(np, np->gone) && gap_ps <= NIC_AGAIN_LAST_PS ? now + gap_ps : PS_NEVER;
@@ -274,6 +285,7 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
     s = nic_slot_at(np, slot);
     if (!s || !s->attached)
         return -ENOENT;
+    T_ASSERT(nic_set_has(np->attached, slot), "an attached slot is not in their set");
     s->attached = false;
     s->lines = NULL;
     nic_set_put(np->attached, slot, false);
@@ -287,7 +299,7 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
     s->stalled = false;
     l = (struct leaving){np, now_ps};
     mcast_forget_port(np->mc, (uint16_t)slot, group_left, &l);
-    say_gone(np, NIC_AGAIN_PS, now_ps);
+    send_gone(np, NIC_AGAIN_PS, now_ps);
     nic_kick_port(np, now_ps);
     nic_settle(np);
     return 0;
@@ -300,15 +312,15 @@ struct again {
     int64_t now;
 };
 
-static void say_again(void *ctx, uint32_t group)
+static void announce_again(void *ctx, uint32_t group)
 {
     struct again *a = ctx;
 
     nic_announce(a->np, IGMP_JOIN, group, a->now);
 }
 
-/* The switch has forgotten the memberships of a port that was down, and what was said meanwhile, or
- * just before, of processes that ended is lost; aggregation nodes may still wait for them. */
+/* The switch has forgotten the memberships of a port that was down, and PEER_DOWN messages sent
+ * meanwhile, or just before, are lost; aggregation nodes may still wait for those processes. */
 static void nic_port_state(struct node *nd, uint16_t port, bool up, int64_t now_ps)
 {
     struct again a = {&nic_of(nd)->p[port], now_ps};
@@ -316,8 +328,8 @@ static void nic_port_state(struct node *nd, uint16_t port, bool up, int64_t now_
     node_port_reset(nd, port, up, now_ps);
     if (!up)
         return;
-    mcast_each(a.np->mc, say_again, &a);
-    say_gone(a.np, NIC_AGAIN_PS, now_ps);
+    mcast_each(a.np->mc, announce_again, &a);
+    send_gone(a.np, NIC_AGAIN_PS, now_ps);
     nic_settle(a.np);
 }
 
@@ -344,8 +356,8 @@ static int init_port(struct nic *nic, uint16_t i, const struct node_cfg *cfg)
     np->ip = cfg->fab->nodes[cfg->id].ip_of_port[i];
     roce_mac_of_ip(np->ip, np->mac);
     np->retry_ps = np->again_ps = PS_NEVER;
-    /* What the link may bring before its pause takes effect, and as much from the loop, which stops
-     * at half. */
+    /* The frames that the link may bring before its pause takes effect, and as many from the loop,
+     * which stops at half. */
     bytes = RTE_MAX(l ? l->buffer_bytes : 0, pfc->xoff_bytes + pfc->headroom_bytes);
     pkts = RTE_MAX(l ? l->buffer_pkts : 0, pfc->xoff_pkts + pfc->headroom_pkts);
     np->rx_limit_bytes = 2 * (bytes + nic->nd.max_frame);
@@ -399,12 +411,12 @@ static void nic_destroy(struct node *nd)
     free(nic);
 }
 
-static void nic_prefetch(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned within)
+static void nic_prefetch(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned step)
 {
     const struct nic_port *np = &nic_of(nd)->p[port];
 
     (void)m;
-    switch (within) {
+    switch (step) {
     case 0:
         cacheline_prefetch(np, sizeof(*np));
         break;
@@ -425,7 +437,7 @@ static const struct node_ops nic_ops = {
     .input = nic_input,
     .tick = nic_tick,
     .next = nic_next,
-    .soon = nic_prefetch,
+    .prefetch = nic_prefetch,
     .port_state = nic_port_state,
     .destroy = nic_destroy,
 };

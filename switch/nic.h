@@ -1,39 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host's NIC: ports towards the fabric, and process slots behind each, a struct endpoint each. A
- * process is never dropped here: its frames are pulled when the link is due, acknowledgements of
- * all first, then data in turn, and what it cannot take waits in its slot, where PFC counts it.
- * Traffic to the port's own address loops back at the link's rate. The processes' memberships of
- * groups are told to the switch as one host's.
+ * A host's NIC: ports towards the fabric, and process slots behind each, with one struct endpoint a
+ * slot. The NIC drops no frame of a process: it pulls them when the link is free, acknowledgements of
+ * all processes first, then data in turn. Frames that a process cannot take yet wait in its slot,
+ * where PFC counts them. Traffic to the port's own address loops back at the link's rate. The NIC
+ * announces the group memberships of its processes to the switch as those of one host.
  */
 #ifndef TRIB_SWITCH_NIC_H
 #define TRIB_SWITCH_NIC_H
 
 #include "switch/node.h"
 
-/* For so long a process may hold up others before frames for it are dropped, as nic_stall.c says.
- */
+/* How long a process may hold up others before frames for it are dropped (nic_stall.c). */
 #define NIC_STALL_PS (100 * PS_PER_MS)
 
 int nic_create(struct node **nd, const struct node_cfg *cfg);
-/* 0, -EINVAL (no such port or slot), -EBUSY. */
+/* 0, -EINVAL (no such port or slot), -EBUSY, -ENOMEM. */
 int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpoint *ep);
 bool nic_is_used(struct node *nd); /* somebody is attached */
-/* What the endpoint there will look at whenever something comes for it; until it is detached. */
+/* The cache lines that the endpoint there reads for every frame; until it is detached. */
 void nic_list_lines(struct node *nd, uint16_t port, unsigned slot,
                     const struct cacheline_list *lines);
-/* Frees what waits from and for the slot; tells the aggregation nodes where its ranks may have
- * joined (PEER_DOWN). -EINVAL, -ENOENT. */
+/* Frees the frames from and for the slot; sends PEER_DOWN to the aggregation nodes where its ranks may
+ * have joined. 0, -EINVAL, -ENOENT. */
 int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps);
 /* The slot's endpoint has frames to send, room again or a new deadline. */
 void nic_kick(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps);
 /* Frames that wait for a process to take them. */
 uint32_t nic_backlog(struct node *nd, uint16_t port, unsigned slot);
-/* Frames dropped because it does not take them, since it was attached. */
+/* Frames dropped because the process does not take them, since it was attached. */
 uint64_t nic_stall_drops(struct node *nd, uint16_t port, unsigned slot);
-/* In place of NIC_STALL_PS, which it begins with: liveness is wall time. */
+/* Default: NIC_STALL_PS. Liveness is wall time. */
 void nic_set_stall(struct node *nd, int64_t ps);
-/* Nobody was asked to take frames for some time before that: it is not charged to processes. */
+/* The NIC offered no frames for some time before until_ps: processes are not charged for it. */
 void nic_excuse(struct node *nd, int64_t until_ps);
 
 #endif

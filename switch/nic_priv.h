@@ -6,46 +6,48 @@
 
 #include "switch/mcast.h"
 #include "switch/nic.h"
+#include "switch/node_events.h"
 
 #define NIC_STASH 8u
-#define NIC_NEAR  4u /* slots that are there from the beginning; others come with their process */
+#define NIC_NEAR  4u /* slots that are allocated with the port; others with their process */
 #define NIC_WORDS ((FAB_MAX_SLOTS + 63) / 64)
-#define NIC_FEW   8u /* frames that wait for a process without its ring: power of two */
-/* A process that took less than it was given is tried again when it kicks, or after so long:
- * rarely, since every trial is an event, and a loop that is late has all of them to make up for. */
+#define NIC_FEW   8u /* frames that wait in the slot itself, without its ring: a power of two */
+_Static_assert((NIC_FEW & (NIC_FEW - 1)) == 0, "a power of two");
+/* A process that took fewer frames than offered gets them again when it kicks, or after this time.
+ * It is long, because every retry is an event, and a loop that is late has to run all of them. */
 #define NIC_RETRY_PS (50 * PS_PER_US)
-/* That a process has ended is said again after so long, and after twice as long each time, until
- * AGAIN_LAST: nobody answers, links lose frames, and who is not told waits for ever. */
+/* PEER_DOWN is repeated after this gap, which doubles each time up to AGAIN_LAST: it has no answer,
+ * links lose frames, and an aggregation node that misses it waits for ever. */
 #define NIC_AGAIN_PS      PS_PER_MS
 #define NIC_AGAIN_LAST_PS (32 * PS_PER_MS)
 
 enum nic_way { NIC_UP, NIC_LOOP };
 
-/* A few frames taken from an endpoint ahead of their time, so that a memif is read in bursts. */
+/* A few frames pulled from an endpoint in advance, so that a memif is read in bursts. */
 struct nic_stash {
     uint8_t head, n;
     uint8_t way[NIC_STASH]; /* enum nic_way */
     struct rte_mbuf *m[NIC_STASH];
 };
 
-/* All in order of use: see struct egress. */
+/* Fields in order of use: see struct egress. */
 struct nic_slot {
     bool attached;
-    bool waits;   /* frames were left when it was last offered them */
-    bool stalled; /* credit_ps is spent; nothing waits any more */
+    bool waits;   /* it left frames when it was last offered them */
+    bool stalled; /* credit_ps is spent: frames that it leaves are dropped */
     uint32_t rx_mask, rx_head, rx_tail;
-    uint32_t seen;        /* up to here PFC knows of the frames in the ring */
-    struct rte_mbuf **rx; /* few, or ring from when they are more until it is empty */
+    uint32_t seen;        /* PFC has accounted for the frames before this one */
+    struct rte_mbuf **rx; /* few; or ring, once there were more, until it is empty */
     uint64_t rx_bytes;
-    int64_t next_ps;  /* what next() said when it was last asked (nic_ask) */
-    int64_t floor_ps; /* next() earlier than this is not believed: tick has just run */
+    int64_t next_ps;  /* of the last call of next() (nic_ask) */
+    int64_t floor_ps; /* an earlier next_ps counts as this: tick has just run */
     struct endpoint ep;
     struct nic_stash stash[ENDPOINT_QUEUES];
     struct rte_mbuf *few[NIC_FEW];
     uint32_t ring_mask;
     struct rte_mbuf **ring;             /* power of two */
-    int64_t credit_ps;                  /* for so long it may hold up others (nic_stall.c), */
-    int64_t looked_ps;                  /* reckoned up to then */
+    int64_t credit_ps;                  /* how long it may hold up others (nic_stall.c), */
+    int64_t looked_ps;                  /* as of this time */
     uint64_t stall_drops;               /* frames dropped because it is stalled */
     const struct cacheline_list *lines; /* nic_list_lines(), or NULL */
 } __rte_cache_aligned;
@@ -58,16 +60,16 @@ struct nic_port {
     uint64_t attached[NIC_WORDS]; /* bit per slot */
     uint16_t port;
     uint8_t mac[6];
-    bool looped;    /* a process has sent to its own address: the loop is asked too */
-    bool loop_used; /* so it has, or to a group: else the loop has nothing to do, ever */
+    bool looped;    /* a process has sent to its own address: kicks wake the loop too */
+    bool loop_used; /* so it has, or to a group; else the loop is always empty */
     uint32_t rx_limit_pkts;
     uint64_t rx_limit_bytes;           /* of a slot's receive queue */
-    uint32_t turn[2][ENDPOINT_QUEUES]; /* [way]: slot to be served first */
+    uint32_t turn[2][ENDPOINT_QUEUES]; /* [way]: the slot whose turn it is */
     uint32_t ip;
     struct mcast *mc;         /* members are slots */
     uint64_t gone[NIC_WORDS]; /* bit per slot: the process that was there has ended */
     struct nic_slot **far;    /* [n_slots - NIC_NEAR] or NULL */
-    int64_t again_ps;         /* when that is said again, */
+    int64_t again_ps;         /* when PEER_DOWN is repeated for them, */
     int64_t gap_ps;           /* so long after the last time */
 } __rte_cache_aligned;
 
@@ -92,7 +94,7 @@ static inline struct nic_slot *nic_slot_at(const struct nic_port *np, unsigned s
     return np->far && slot < np->nic->n_slots ? np->far[slot - NIC_NEAR] : NULL;
 }
 
-/* Slots of a set, in their order. */
+/* The slots of a set, in order. */
 #define nic_each(np, set, slot)                                                                    \
     for (unsigned w_ = 0; w_ < (np)->nic->n_words; w_++)                                           \
         for (uint64_t b_ = (set)[w_]; b_; b_ &= b_ - 1)                                            \
@@ -105,6 +107,11 @@ static inline void nic_set_put(uint64_t *set, unsigned slot, bool in)
         set[slot / 64] |= 1ull << slot % 64;
     else
         set[slot / 64] &= ~(1ull << slot % 64);
+}
+
+static inline bool nic_set_has(const uint64_t *set, unsigned slot)
+{
+    return set[slot / 64] >> slot % 64 & 1;
 }
 
 static inline bool nic_set_any(const struct nic_port *np, const uint64_t *set)
@@ -136,13 +143,13 @@ static inline unsigned nic_slot_of_qpn(uint32_t qpn)
     return qpn >> 16 ? (qpn >> 16) - 1 : 0;
 }
 
-/* So much waits for the slot that processes of the host are held back who send to it. */
+/* Half of its limit waits for the slot: processes of the host that send to it are held back. */
 static inline bool nic_rx_half_full(const struct nic_port *np, const struct nic_slot *s)
 {
     return nic_rx_used(s) >= np->rx_limit_pkts / 2 || s->rx_bytes >= np->rx_limit_bytes / 2;
 }
 
-/* An empty slot begins again: what is never needed is never touched. */
+/* An empty slot starts over in `few`, so that its ring is not touched before it is needed. */
 static inline void nic_rx_begin(struct nic_slot *s)
 {
     s->rx_head = s->rx_tail = s->seen = 0;
@@ -151,14 +158,14 @@ static inline void nic_rx_begin(struct nic_slot *s)
 }
 
 /* nic_stall.c */
-/* The process has left frames. True: it may not hold up others any longer. */
+/* The process has left frames. True: its credit is spent, they are dropped. */
 bool nic_stall_look(const struct nic_port *np, struct nic_slot *s, int64_t now_ps);
-/* It took n frames, and had left some before, or is stalled. */
-void nic_stall_took(const struct nic_port *np, struct nic_slot *s, uint32_t n);
+/* The process took n frames, after it had left some or stalled. */
+void nic_stall_took(const struct nic_port *np, struct nic_slot *s, uint32_t n, int64_t now_ps);
 void nic_stall_reset(const struct nic_port *np, struct nic_slot *s);
 
 /* nic_rx.c */
-/* Frees what waits for a slot. */
+/* Drops the frames that wait for a slot. */
 void nic_rx_drop(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps);
 /* nic_tx.c */
 struct rte_mbuf *nic_pull_up(void *ctx, int64_t now_ps,
@@ -167,28 +174,29 @@ struct rte_mbuf *nic_pull_loop(void *ctx, int64_t now_ps,
                                bool lossless_paused); /* ctx: struct nic_port */
 void nic_announce(struct nic_port *np, enum igmp_what what, uint32_t group, int64_t now_ps);
 /*
- * What an endpoint will do next changes only when it is called or when its owner kicks it, so it is
- * asked then and only then: after input, output and tick, and at a kick. A port that nothing
- * happens to is never looked at.
+ * The deadline of an endpoint changes only when it is called or its owner kicks it, so the NIC reads
+ * it only then: after input, output and tick, and at a kick. An idle port costs nothing.
  */
 static inline void nic_ask(struct nic_slot *s)
 {
     s->next_ps = s->ep.next(s->ep.ctx);
+    T_ASSERT_HOT(s->next_ps >= 0, "an endpoint has a deadline before the beginning of time");
 }
 
-/* To be called at the end of whatever may have changed a port's deadlines. */
+/* Recomputes when a port has work; called last by every function that may change its deadlines. */
 static inline void nic_settle(struct nic_port *np)
 {
     int64_t t = np->retry_ps;
 
     if (unlikely(np->loop_used))
         t = RTE_MIN(t, egress_next(np->loop));
-    /* "Frames are ready" (0) is no deadline: whoever made them ready has kicked the queues that
+    /* "Frames are ready" (0) is no deadline: the kick that made them ready has woken the queues that
      * pull them. */
     nic_each(np, np->attached, slot)
     {
         const struct nic_slot *s = nic_slot_at(np, slot);
 
+        T_ASSERT_HOT(s && s->attached, "a slot is in the set of attached ones and is not");
         if (s->next_ps > 0)
             t = RTE_MIN(t, RTE_MAX(s->next_ps, s->floor_ps));
     }
@@ -208,7 +216,7 @@ static inline bool nic_ready(const struct nic_port *np, int64_t now_ps)
     return false;
 }
 
-/* There may be frames to send: the link pulls, and finds those for the loop if there are any. */
+/* Wakes the link if there are frames to send; its pull finds those for the loop. */
 static inline void nic_kick_port(struct nic_port *np, int64_t now_ps)
 {
     struct egress *link = np->nic->nd.egress[np->port];
@@ -226,7 +234,7 @@ static inline void nic_kick_port(struct nic_port *np, int64_t now_ps)
 /* nic_rx.c */
 void nic_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
 void nic_loop_input(struct nic_port *np, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
-/* Gives the process what waits for it; returns how many it took. */
+/* Offers the process the frames that wait for it; returns how many it took. */
 uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps);
 
 #endif

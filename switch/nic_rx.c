@@ -4,8 +4,8 @@
 #include "switch/arp.h"
 
 /*
- * From the link, or from the loop, to the processes. A frame goes into its slot's ring and, at the
- * end of the burst, the ring to the process; only what the process leaves there counts as ingress
+ * From the link, or from the loop, to the processes. A frame enters its slot's ring, and at the end
+ * of the burst the process is offered the ring. Only frames that it leaves there count as ingress
  * occupancy. in_port: NODE_NO_PORT for the loop.
  */
 
@@ -16,11 +16,12 @@ void nic_rx_drop(struct nic_port *np, unsigned slot, enum drop why, int64_t now_
     for (; s->rx_head != s->rx_tail; s->rx_head++) {
         struct rte_mbuf *m = s->rx[s->rx_head & s->rx_mask];
 
+        s->rx_bytes -= frame_bytes(m);
         if (frame_meta(m)->in_port != NODE_NO_PORT)
             node_release(&np->nic->nd, np->port, frame_bytes(m), now_ps);
         node_drop(&np->nic->nd, np->port, m, why);
     }
-    s->rx_bytes = 0;
+    T_ASSERT(!s->rx_bytes, "a slot counts other bytes than those of its frames");
 }
 
 uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps)
@@ -28,6 +29,7 @@ uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps)
     struct nic_slot *s = nic_slot_at(np, slot);
     uint32_t total = 0;
 
+    T_ASSERT_HOT(nic_rx_used(s) <= s->rx_mask + 1, "a slot holds more frames than its ring");
     while (s->rx_head != s->rx_tail) {
         struct rte_mbuf **m = &s->rx[s->rx_head & s->rx_mask];
         uint32_t room = s->rx_mask + 1 - (s->rx_head & s->rx_mask), bytes[NODE_BURST];
@@ -39,12 +41,14 @@ uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps)
             held[i] = frame_meta(m[i])->in_port != NODE_NO_PORT;
         }
         k = s->ep.input(s->ep.ctx, m, n, now_ps);
+        T_ASSERT_HOT(k <= n, "the endpoint took more frames than it was offered");
         nic_ask(s);
         s->rx_head += k;
         total += k;
         if (unlikely(s->waits || s->stalled))
-            nic_stall_took(np, s, k);
+            nic_stall_took(np, s, k, now_ps);
         for (uint16_t i = 0; i < k; i++) {
+            T_ASSERT_HOT(s->rx_bytes >= bytes[i], "a slot counts fewer bytes than its frames have");
             s->rx_bytes -= bytes[i];
             if (held[i])
                 node_release(&np->nic->nd, np->port, bytes[i], now_ps);
@@ -61,7 +65,7 @@ uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps)
     return total;
 }
 
-/* What a burst has left in the ring counts as occupancy of the port by which it came. */
+/* Frames that a burst has left in the ring count as occupancy of the port by which they came. */
 static void hold_rest(struct nic_port *np, struct nic_slot *s, uint16_t in, int64_t now)
 {
     uint32_t i = (int32_t)(s->rx_head - s->seen) > 0 ? s->rx_head : s->seen;
@@ -69,12 +73,15 @@ static void hold_rest(struct nic_port *np, struct nic_slot *s, uint16_t in, int6
     for (; in != NODE_NO_PORT && i != s->rx_tail; i++)
         node_hold(&np->nic->nd, in, s->rx[i & s->rx_mask], now);
     s->seen = s->rx_tail;
-    if (s->rx_head == s->rx_tail)
+    if (s->rx_head == s->rx_tail) {
+        T_ASSERT_HOT(!s->rx_bytes, "an empty slot counts bytes");
         nic_rx_begin(s);
+    }
 }
 
 static void to_ring(struct nic_slot *s)
 {
+    T_ASSERT_HOT(s->rx != s->ring, "a slot overflows the ring that was made for its limit");
     for (uint32_t i = s->rx_head; i != s->rx_tail; i++)
         s->ring[i & s->ring_mask] = s->rx[i & s->rx_mask];
     s->rx = s->ring;
@@ -96,12 +103,13 @@ static void to_slot(struct nic_port *np, unsigned slot, struct rte_mbuf *m)
     }
     if (unlikely(nic_rx_used(s) > s->rx_mask))
         to_ring(s);
+    T_ASSERT_HOT(nic_rx_used(s) <= s->rx_mask, "a slot's ring overflows");
     frame_meta(m)->in_port = NODE_NO_PORT;
     s->rx_bytes += frame_bytes(m);
     s->rx[s->rx_tail++ & s->rx_mask] = m;
 }
 
-/* One copy by reference for every slot of a set; the last one gets the frame. */
+/* Copies by reference to the slots of a set; the last slot gets the frame itself. */
 static void to_slots(struct nic_port *np, const uint64_t *set, struct rte_mbuf *m,
                      uint64_t *touched)
 {
@@ -125,7 +133,7 @@ static void to_slots(struct nic_port *np, const uint64_t *set, struct rte_mbuf *
         touched[w] |= set[w];
 }
 
-/* To the members that are there; to everybody where nobody has joined. */
+/* To the attached members; to every process where none has joined. */
 static void to_group(struct nic_port *np, uint32_t group, struct rte_mbuf *m, uint64_t *touched)
 {
     const uint64_t *bits = mcast_members(np->mc, group);
@@ -145,13 +153,13 @@ static void arp_input(struct nic_port *np, struct rte_mbuf *m, const struct pack
     if (a)
         node_send(nd, np->port, a, now);
     else if (mine) {
-        to_slots(np, np->attached, m, touched); /* answers to what a process asked */
+        to_slots(np, np->attached, m, touched); /* an answer to a process's request */
         return;
     }
     rte_pktmbuf_free(m);
 }
 
-/* touched: the slots that got something. */
+/* touched: the slots that got a frame. */
 static inline void input_one(struct nic_port *np, uint16_t in, struct rte_mbuf *m, int64_t now,
                              uint64_t *touched)
 {
@@ -182,7 +190,8 @@ static inline void input_one(struct nic_port *np, uint16_t in, struct rte_mbuf *
     else if ((dst[0] & 1) && k.kind == PACKET_ROCE)
         to_group(np, k.dst_ip, m, touched);
     else if (k.kind == PACKET_IGMP)
-        rte_pktmbuf_free(m); /* our memberships are told when they change and never forgotten */
+        rte_pktmbuf_free(
+            m); /* the NIC announces its memberships when they change; the switch never forgets them */
     else
         node_drop(nd, np->port, m, mine || (dst[0] & 1) ? DROP_NOT_ROCE : DROP_NOT_MINE);
 }

@@ -2,33 +2,34 @@
 /*
  * How long a process that does not take its frames may hold up others.
  *
- * Frames that wait for a process are PFC's business: the link is paused, and those who send to it
- * on the same host are held back. That is right for a process that is slow, and wrong for one that
- * is stopped, stuck, or takes a frame now and then: others wait for its sake. So each process slot
- * has a credit of time in which it may hold up others. It is spent while it does; it is earned by
- * time (1/16 of it) and by frames taken (STALL_PER_FRAME each). A slot whose credit is spent is
- * stalled: what waits for it is dropped, and so is whatever it does not take at once, until it has
+ * Frames that wait for a process are subject to PFC: the link is paused, and senders on the same host
+ * are held back. That is right for a slow process, and wrong for one that is stopped, stuck, or takes
+ * a frame now and then, because others wait for it. So each process slot has a credit of time during
+ * which it may hold up others. The slot spends it while it does; it earns credit with time (1/16 of
+ * it) and with frames taken (1/512 of the full credit each). A slot without credit is stalled: the
+ * frames that wait for it are dropped, and so are those that it does not take at once, until it has
  * earned a quarter of the credit.
  *
- * So over any span a process holds up others for no more than NIC_STALL_PS, 1/16 of the span, and
- * 1/512 of NIC_STALL_PS for each frame that it took, in whatever pattern: 100 ms for one that is
- * stopped, 6 % of the time for one that takes a frame a second, and any time for one that takes
- * 5,000 frames a second, which is a receiver that is slower than its senders. Time in which the
- * NIC itself did not run, on a machine that is overloaded, is not charged (nic_excuse()).
+ * So over any span a process holds up others for at most NIC_STALL_PS, plus 1/16 of the span, plus
+ * 1/512 of NIC_STALL_PS for each frame that it took, in any pattern: 100 ms for one that is stopped,
+ * 6 % of the time for one that takes a frame a second, and any time for one that takes 5,000 frames
+ * a second, which is a receiver that is slower than its senders. Time in which the NIC itself did
+ * not run, on an overloaded machine, is not charged (nic_excuse()).
  *
- * Rejected: a limit to the time since the last frame was taken, which a frame a second restarts for
- * ever. Dropping as soon as frames wait: who is not scheduled for a while would lose frames.
+ * Rejected: a limit to the time since the last frame was taken, because one frame a second restarts
+ * it for ever. Dropping as soon as frames wait, because a process that is not scheduled for a while
+ * would lose frames.
  */
 #include "switch/nic_priv.h"
 
-#define STALL_REFILL 16  /* one part in so many of the time is earned, */
-#define STALL_FRAMES 512 /* the credit by so many frames */
-#define STALL_RESUME 4   /* one part in so many of the credit ends it */
-/* A slot that holds more takes from a pool that all nodes of the process share. */
+#define STALL_REFILL 16  /* time earns 1/STALL_REFILL of itself, */
+#define STALL_FRAMES 512 /* a frame 1/STALL_FRAMES of the full credit; */
+#define STALL_RESUME 4   /* 1/STALL_RESUME of the full credit ends a stall */
+/* A slot with more frames takes them from a pool that all nodes of the process share. */
 #define STALL_BACKLOG 256u
 
-/* Whether what waits for the slot holds up others. Where the link is paused, those slots do that
- * hold at least their share of what waits. */
+/* Whether the frames that wait for the slot hold up others. Where the link is paused, each slot does
+ * that holds at least its fair share of the waiting frames. */
 static bool holds_up(const struct nic_port *np, const struct nic_slot *s)
 {
     const struct pfc *pfc = &np->nic->nd.np[np->port].pfc;
@@ -39,16 +40,19 @@ static bool holds_up(const struct nic_port *np, const struct nic_slot *s)
     return pfc->over && (used * n >= pfc->pkts || s->rx_bytes * n >= pfc->bytes);
 }
 
-static void earn(const struct nic_port *np, struct nic_slot *s, int64_t ps)
+static void earn(const struct nic_port *np, struct nic_slot *s, int64_t ps, int64_t now_ps)
 {
     s->credit_ps = RTE_MIN(s->credit_ps + ps, np->nic->stall_ps);
-    if (s->stalled && s->credit_ps >= np->nic->stall_ps / STALL_RESUME)
+    T_ASSERT_HOT(s->credit_ps >= 0, "a slot has spent more credit than it had");
+    if (s->stalled && s->credit_ps >= np->nic->stall_ps / STALL_RESUME) {
         s->stalled = false;
+        node_event(&np->nic->nd, now_ps, NODE_EV_TAKES_AGAIN, np->port, nic_rx_used(s));
+    }
 }
 
-void nic_stall_took(const struct nic_port *np, struct nic_slot *s, uint32_t n)
+void nic_stall_took(const struct nic_port *np, struct nic_slot *s, uint32_t n, int64_t now_ps)
 {
-    earn(np, s, n * (np->nic->stall_ps / STALL_FRAMES));
+    earn(np, s, n * (np->nic->stall_ps / STALL_FRAMES), now_ps);
     if (s->rx_head == s->rx_tail)
         s->waits = false;
 }
@@ -57,7 +61,7 @@ bool nic_stall_look(const struct nic_port *np, struct nic_slot *s, int64_t now_p
 {
     int64_t dt = RTE_MAX(now_ps - s->looked_ps, (int64_t)0);
 
-    earn(np, s, dt / STALL_REFILL);
+    earn(np, s, dt / STALL_REFILL, now_ps);
     if (s->waits && !s->stalled && holds_up(np, s))
         s->credit_ps -= dt;
     s->looked_ps = RTE_MAX(s->looked_ps, now_ps);
@@ -65,6 +69,7 @@ bool nic_stall_look(const struct nic_port *np, struct nic_slot *s, int64_t now_p
     if (s->credit_ps < 0) {
         s->credit_ps = 0;
         s->stalled = true;
+        node_event(&np->nic->nd, now_ps, NODE_EV_STALLED, np->port, nic_rx_used(s));
     }
     return s->stalled;
 }

@@ -2,11 +2,11 @@
 #include "switch/nic_priv.h"
 
 /*
- * From the processes to the link and to the loop. Both pull, when they are free, what is first in a
- * slot's stash and theirs. A frame of the other kind at the head of a stash waits for its turn
- * there, and blocks what is behind it: order within a slot's queue is kept. Whoever uncovers a head
- * of the other kind wakes the other, and nobody else does: two that woke each other for heads that
- * neither may send would never end.
+ * From the processes to the link and to the loop. Each pulls, when it is free, the head of a slot's
+ * stash if that is its own kind. A head of the other kind waits and blocks the frames behind it: the
+ * order within a slot's queue is kept. A pull that uncovers a head of the other kind kicks the other
+ * queue, and nothing else does: two queues that kicked each other for heads that neither may send
+ * would never end.
  */
 
 static inline struct egress *egress_of(struct nic_port *np, enum nic_way way)
@@ -14,7 +14,7 @@ static inline struct egress *egress_of(struct nic_port *np, enum nic_way way)
     return way == NIC_LOOP ? np->loop : np->nic->nd.egress[np->port];
 }
 
-/* A new frame is first in the stash. */
+/* The stash has a new head. */
 static inline void uncovered(struct nic_port *np, const struct nic_stash *st, enum nic_way mine,
                              int64_t now)
 {
@@ -38,21 +38,26 @@ struct report {
     int64_t now;
 };
 
-/* A join is always said again: the process may repeat it because the first was lost. */
+/* A repeated join is announced again: the process may repeat it because the first was lost. */
 static void reported(void *ctx, enum igmp_what what, uint32_t group)
 {
     struct report *r = ctx;
 
     if (what == IGMP_JOIN) {
-        if (mcast_join(r->np->mc, group, r->slot) >= 0)
+        int joined = mcast_join(r->np->mc, group, r->slot);
+
+        if (joined > 0)
+            node_event(&r->np->nic->nd, r->now, NODE_EV_GROUP_JOINED, r->slot, group);
+        if (joined >= 0)
             nic_announce(r->np, IGMP_JOIN, group, r->now);
-    } else if (what == IGMP_LEAVE && mcast_leave(r->np->mc, group, r->slot) &&
-               !mcast_members(r->np->mc, group)) {
-        nic_announce(r->np, IGMP_LEAVE, group, r->now);
+    } else if (what == IGMP_LEAVE && mcast_leave(r->np->mc, group, r->slot)) {
+        node_event(&r->np->nic->nd, r->now, NODE_EV_GROUP_LEFT, r->slot, group);
+        if (!mcast_members(r->np->mc, group))
+            nic_announce(r->np, IGMP_LEAVE, group, r->now);
     }
 }
 
-/* What a process sends is classified here. False: the frame is used up. */
+/* Classifies a frame of a process. False: it is consumed. */
 static bool admit(struct nic_port *np, unsigned slot, struct rte_mbuf *m, uint8_t *way, int64_t now)
 {
     struct node *nd = &np->nic->nd;
@@ -62,7 +67,7 @@ static bool admit(struct nic_port *np, unsigned slot, struct rte_mbuf *m, uint8_
     frame_meta(m)->cls = k.cls;
     frame_meta(m)->in_port = NODE_NO_PORT;
     if (unlikely(k.kind == PACKET_BAD || k.kind == PACKET_MAC_CONTROL)) {
-        /* MAC control is the NIC's own: a process does not pause the switch. */
+        /* MAC control is the NIC's own: no process pauses the switch. */
         node_drop(nd, np->port, m, k.kind == PACKET_BAD ? k.why : DROP_LINK_LOCAL);
         return false;
     }
@@ -88,10 +93,12 @@ static void refill(struct nic_port *np, unsigned slot, enum endpoint_queue q, en
     struct nic_stash *st = &s->stash[q];
     struct rte_mbuf *m[NIC_STASH];
 
+    T_ASSERT_HOT(st->n == 0, "a stash is filled that is not empty");
     do {
         uint16_t n = s->ep.output(s->ep.ctx, q, m, NIC_STASH, now);
 
         nic_ask(s);
+        T_ASSERT_HOT(n <= NIC_STASH, "the endpoint gave more frames than it was asked for");
         st->head = 0;
         if (n == 0)
             return;
@@ -102,8 +109,7 @@ static void refill(struct nic_port *np, unsigned slot, enum endpoint_queue q, en
     uncovered(np, st, mine, now);
 }
 
-/* A process that is slow to take holds back those who send to it on the same host, as PFC does
- * those elsewhere. */
+/* A process that is slow to take frames holds back senders on its host, as PFC does those elsewhere. */
 static bool loop_may_take(const struct nic_port *np, struct rte_mbuf *m)
 {
     const struct nic_slot *s;
@@ -114,7 +120,7 @@ static bool loop_may_take(const struct nic_port *np, struct rte_mbuf *m)
     return k.kind != PACKET_ROCE || !s || !s->attached || !nic_rx_half_full(np, s);
 }
 
-/* RoCE to a group reaches the members on this host by the loop, if there are any. */
+/* RoCE to a group reaches the members on this host by the loop. */
 static void copy_to_loop(struct nic_port *np, struct rte_mbuf *m, int64_t now)
 {
     struct rte_mbuf *c;
@@ -131,8 +137,7 @@ static void copy_to_loop(struct nic_port *np, struct rte_mbuf *m, int64_t now)
     np->loop_used = true;
 }
 
-/* Nothing came, although an endpoint says that it has frames: the pool is empty, say. It is asked
- * again later. */
+/* An endpoint that is ready gave no frame (the pool may be empty): it is polled again later. */
 static void retry_ready(struct nic_port *np, int64_t now)
 {
     nic_each(np, np->attached, slot)
@@ -144,7 +149,7 @@ static void retry_ready(struct nic_port *np, int64_t now)
     }
 }
 
-/* What a slot has for this way, or NULL. */
+/* The head of a slot's stash, if it goes this way; else NULL. */
 static inline struct rte_mbuf *pull_slot(struct nic_port *np, unsigned slot, enum endpoint_queue q,
                                          enum nic_way way, int64_t now, bool paused)
 {
@@ -155,6 +160,7 @@ static inline struct rte_mbuf *pull_slot(struct nic_port *np, unsigned slot, enu
         refill(np, slot, q, way, now);
     if (st->n == 0 || st->way[st->head] != way)
         return NULL;
+    T_ASSERT_HOT(st->head + st->n <= NIC_STASH, "a stash holds frames beyond its end");
     m = st->m[st->head];
     if (way == NIC_UP ? paused && frame_meta(m)->cls == FRAME_LOSSLESS : !loop_may_take(np, m))
         return NULL;
@@ -174,8 +180,9 @@ static struct rte_mbuf *pull_next(struct nic_port *np, enum nic_way way, int64_t
         uint32_t turn = np->turn[way][q];
         uint64_t before = (1ull << turn % 64) - 1;
 
-        /* Slots in turn, from the one behind the last served: its word's upper part first, its
-         * lower part last. */
+        T_ASSERT_HOT(turn < np->nic->n_slots, "it is the turn of a slot that is not there");
+        /* Round robin, from the slot behind the last one: the upper part of its word first, the lower
+         * part last. */
         for (unsigned i = 0; i <= words; i++) {
             unsigned w = (turn / 64 + i) % words;
             uint64_t part = i == 0 ? ~before : i == words ? before : ~0ull;

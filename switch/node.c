@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "switch/node.h"
+#include "switch/node_events.h"
 
 #include "base/cacheline.h"
 #include "roce/wire.h"
@@ -10,15 +10,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const event_name[NODE_EV_KINDS] = {
+    [NODE_EV_PORT_DOWN] = "port %u down, reasons %u (1 no neighbour, 2 link)",
+    [NODE_EV_PORT_UP] = "port %u up",
+    [NODE_EV_XOFF] = "PFC pauses the neighbour at port %u, which has %u frames here",
+    [NODE_EV_XON] = "PFC resumes the neighbour at port %u, which has %u frames here",
+    [NODE_EV_PAUSED] = "PFC paused port %u for %u quanta",
+    [NODE_EV_RESUMED] = "PFC resumed port %u",
+    [NODE_EV_STUCK] = "watchdog: port %u is stuck and discards, trip %u",
+    [NODE_EV_RELEASED] = "watchdog: port %u is released, %u trips so far",
+    [NODE_EV_GROUP_JOINED] = "multicast: port or slot %u joined group %u",
+    [NODE_EV_GROUP_LEFT] = "multicast: port or slot %u left group %u",
+    [NODE_EV_ROUTES] = "new routes: %u ports on the spanning tree, were %u",
+    [NODE_EV_HOST_LOST] = "the host behind port %u, node %u, counts as lost",
+    [NODE_EV_RESTARTED] = "aggregation node restarted, life %u",
+    [NODE_EV_STALLED] = "port %u: a process stalls, %u frames wait for it",
+    [NODE_EV_TAKES_AGAIN] = "port %u: a stalled process takes frames again, %u wait for it",
+};
+static const struct event_kinds event_kinds = {"switch", event_name, NODE_EV_KINDS};
+
 #define CONTROL_PKTS 256u
-/* Ethernet to the last extended header, padding and ICRC beside the path MTU. */
+/* Headers from Ethernet to the last extended one, padding and ICRC: what the path MTU leaves out. */
 #define ROCE_MAX_OVERHEAD 112u
 #define ETHERNET_MAX      1518u
-/* A port to the outside has no link in the conf: its buffers. */
+/* Buffers of a port to the outside, which has no link in the conf. */
 #define EXTERNAL_BYTES (1u << 20)
 #define EXTERNAL_PKTS  1024u
 
-static void pfc_say(struct node *nd, uint16_t port, uint16_t quanta, int64_t now_ps)
+static void send_pause(struct node *nd, uint16_t port, uint16_t quanta, int64_t now_ps)
 {
     struct rte_mbuf *m = nd->egress[port] ? pfc_frame(nd->pool, nd->np[port].mac, quanta) : NULL;
 
@@ -37,14 +56,18 @@ static inline void account(struct node *nd, uint16_t port, uint32_t bytes, int64
 
     if (pfc_enter(p, bytes, now_ps) == PFC_XOFF) {
         nd->pfc_due_ps = RTE_MIN(nd->pfc_due_ps, p->due_ps);
-        pfc_say(nd, port, PFC_MAX_QUANTA, now_ps);
+        node_event(nd, now_ps, NODE_EV_XOFF, port, p->pkts);
+        send_pause(nd, port, PFC_MAX_QUANTA, now_ps);
     }
 }
 
 static inline void release(struct node *nd, uint16_t port, uint32_t bytes, int64_t now_ps)
 {
-    if (pfc_leave(&nd->np[port].pfc, bytes) == PFC_XON)
-        pfc_say(nd, port, 0, now_ps);
+    T_ASSERT_HOT(port < nd->n_ports, "a frame leaves the accounting of a port that is not there");
+    if (pfc_leave(&nd->np[port].pfc, bytes) == PFC_XON) {
+        node_event(nd, now_ps, NODE_EV_XON, port, nd->np[port].pfc.pkts);
+        send_pause(nd, port, 0, now_ps);
+    }
 }
 
 void node_release(struct node *nd, uint16_t port, uint32_t bytes, int64_t now_ps)
@@ -62,7 +85,7 @@ void node_hold(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
     }
 }
 
-/* Frames have left the queue of np's port: the ports by which they came in are relieved. */
+/* Frames have left the queue of np's port: the ports by which they came in release them. */
 static void departed(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, uint32_t n,
                      uint32_t bytes)
 {
@@ -75,7 +98,8 @@ static void departed(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps,
     if (likely(same == n)) {
         if (in == NODE_NO_PORT)
             return;
-        if (likely(!np->nd->np[in].pfc.over)) { /* the neighbour need not hear of it */
+        T_ASSERT_HOT(in < np->nd->n_ports, "a frame in a queue has no ingress port of this node");
+        if (likely(!np->nd->np[in].pfc.over)) { /* the neighbour is not paused */
             pfc_leave_quietly(&np->nd->np[in].pfc, bytes, n);
             return;
         }
@@ -89,6 +113,9 @@ static void departed(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps,
 
 void node_drop(struct node *nd, uint16_t in_port, struct rte_mbuf *m, enum drop why)
 {
+    T_ASSERT_HOT(why < DROP_REASONS, "a frame is dropped for no reason that counts");
+    T_ASSERT_HOT(in_port < nd->n_ports || in_port == NODE_NO_PORT,
+                 "a frame is dropped at a port that is not there");
     nd->cnt[in_port < nd->n_ports ? in_port : 0].drops[why]++;
     rte_pktmbuf_free(m);
 }
@@ -98,15 +125,20 @@ void node_send(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
     struct frame_meta *meta = frame_meta(m);
     uint16_t in = meta->in_port;
     uint32_t bytes = frame_bytes(m);
-    bool held = in != NODE_NO_PORT && meta->cls == FRAME_LOSSLESS && nd->np[in].pfc.on;
+    bool held;
 
+    T_ASSERT_HOT(port < nd->n_ports, "a frame leaves by a port that is not there");
+    T_ASSERT_HOT(in < nd->n_ports || in == NODE_NO_PORT,
+                 "a frame came in by a port that is not there");
+    T_ASSERT_HOT(meta->cls < FRAME_CLASSES, "a frame has no class");
+    held = in != NODE_NO_PORT && meta->cls == FRAME_LOSSLESS && nd->np[in].pfc.on;
     if (!held)
         meta->in_port = NODE_NO_PORT;
     if (unlikely(!nd->egress[port])) {
         node_drop(nd, in, m, DROP_NO_ROUTE);
         return;
     }
-    /* Entered first: a frame that starts at once is released inside the push. */
+    /* Accounted first: a frame that starts at once is released inside the push. */
     if (held)
         account(nd, in, bytes, now_ps);
     if (unlikely(egress_push(nd->egress[port], m, now_ps) != 0)) {
@@ -119,6 +151,18 @@ void node_send(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
     }
 }
 
+/* Whether the frames are of one class, came in by one port, and have so many bytes together. */
+static __rte_unused bool is_run(struct rte_mbuf **m, uint32_t n, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (frame_meta(m[i])->cls != frame_meta(*m)->cls ||
+            frame_meta(m[i])->in_port != frame_meta(*m)->in_port)
+            return false;
+        bytes -= frame_bytes(m[i]);
+    }
+    return n && !bytes;
+}
+
 void node_send_run(struct node *nd, uint16_t port, struct rte_mbuf **m, uint32_t n, uint32_t bytes,
                    int64_t now_ps)
 {
@@ -126,7 +170,11 @@ void node_send_run(struct node *nd, uint16_t port, struct rte_mbuf **m, uint32_t
     struct pfc *p = &nd->np[in].pfc;
     bool held = frame_meta(*m)->cls == FRAME_LOSSLESS && p->on;
 
-    /* Entered first, as in node_send(). */
+    T_ASSERT_HOT(port < nd->n_ports && in < nd->n_ports,
+                 "a run of frames by a port that is not there");
+    T_ASSERT_HOT(is_run(m, n, bytes),
+                 "a run of frames of two ports or classes, or of other lengths");
+    /* Accounted first, as in node_send(). */
     if (n > 1 && likely(nd->egress[port] && (!held || pfc_enter_quietly(p, bytes, n)))) {
         for (uint32_t i = 0; i < n && !held; i++)
             frame_meta(m[i])->in_port = NODE_NO_PORT;
@@ -152,6 +200,9 @@ void node_pause_input(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_
     if (quanta >= 0 && nd->egress[port]) {
         uint64_t rate = nd->fab->nodes[nd->id].ports[port].rate_bps;
 
+        if (egress_is_paused(nd->egress[port], now_ps) != (quanta > 0))
+            node_event(nd, now_ps, quanta ? NODE_EV_PAUSED : NODE_EV_RESUMED, port,
+                       (uint32_t)quanta);
         nd->cnt[port].pauses_received++;
         egress_pause(nd->egress[port], FRAME_LOSSLESS,
                      quanta ? now_ps + pfc_quanta_ps((uint32_t)quanta, rate) : 0, now_ps);
@@ -171,7 +222,7 @@ void node_pfc_tick(struct node *nd, int64_t now_ps)
 
         if (pfc->due_ps <= now_ps) {
             pfc->due_ps = now_ps + pfc->refresh_ps;
-            pfc_say(nd, p, PFC_MAX_QUANTA, now_ps);
+            send_pause(nd, p, PFC_MAX_QUANTA, now_ps);
         }
         nd->pfc_due_ps = RTE_MIN(nd->pfc_due_ps, pfc->due_ps);
     }
@@ -179,10 +230,12 @@ void node_pfc_tick(struct node *nd, int64_t now_ps)
 
 void node_port_reset(struct node *nd, uint16_t port, bool up, int64_t now_ps)
 {
+    T_ASSERT(up == !nd->np[port].down, "a port is told the opposite of what its links say");
+    node_event(nd, now_ps, up ? NODE_EV_PORT_UP : NODE_EV_PORT_DOWN, port, nd->np[port].down);
     if (!nd->egress[port])
         return;
     egress_set_down(nd->egress[port], !up, now_ps);
-    /* A neighbour that comes back knows of no pause: it hears at once that it must wait. */
+    /* A neighbour that comes back knows of no pause: the node repeats it at once. */
     if (up && nd->np[port].pfc.over)
         nd->np[port].pfc.due_ps = nd->pfc_due_ps = now_ps;
 }
@@ -225,9 +278,9 @@ static void init_pfc(struct node *nd, const struct node_cfg *cfg, unsigned n_con
 }
 
 /*
- * Limits: what the conf says. Where PFC is on, the lossless class can hold what all ports together
- * may bring before their pauses take effect, and a burst of the aggregation node, so that nothing
- * is ever lost for want of room.
+ * Limits of the conf. Where PFC is on, the lossless class can hold what all ports together may bring
+ * before their pauses take effect, and a burst of the aggregation node, so that no frame is lost
+ * because a queue is full.
  */
 static void init_limits(const struct node *nd, const struct fab_link *l, struct egress_cfg *ec)
 {
@@ -306,10 +359,14 @@ int node_init(struct node *nd, const struct node_ops *ops, const struct node_cfg
     nd->link_down_grace_ps = NODE_LINK_DOWN_GRACE_PS;
     nd->max_frame = RTE_MAX(cfg->fab->mtu + ROCE_MAX_OVERHEAD, ETHERNET_MAX);
     memcpy(nd->name, fn->name, sizeof(nd->name));
+    _Static_assert(sizeof(nd->name) == sizeof(fn->name), "names of nodes");
     nd->egress = calloc(fn->n_ports + 1u, sizeof(*nd->egress));
     nd->cnt = calloc(fn->n_ports + 1u, sizeof(*nd->cnt));
     nd->np = cacheline_alloc((fn->n_ports + 1u) * sizeof(*nd->np));
-    if (!nd->egress || !nd->cnt || !nd->np) {
+    nd->events = calloc(1, sizeof(*nd->events));
+    if (nd->events)
+        events_init(nd->events, &event_kinds, nd->name);
+    if (!nd->egress || !nd->cnt || !nd->np || !nd->events) {
         node_fini(nd);
         return -ENOMEM;
     }
@@ -327,10 +384,14 @@ void node_fini(struct node *nd)
 {
     for (uint16_t i = 0; nd->egress && i < nd->n_ports; i++)
         egress_destroy(nd->egress[i]);
+    if (nd->events)
+        events_fini(nd->events);
+    free(nd->events);
     free(nd->egress);
     free(nd->cnt);
     free(nd->np);
     nd->egress = NULL;
     nd->cnt = NULL;
     nd->np = NULL;
+    nd->events = NULL;
 }

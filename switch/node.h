@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A node: a switch or a host's NIC. Frames come in by ports, leave by the egress queue of a port. A
- * node never knows what is at the other end of a link; the net (net.h) or a port of the rim carries
+ * A node: a switch or a host's NIC. Frames enter by a port and leave by the egress queue of a port.
+ * A node does not know what is at the other end of a link: the net (net.h), or a port of io/, carries
  * frames on.
  */
 #ifndef TRIB_SWITCH_NODE_H
 #define TRIB_SWITCH_NODE_H
 
+#include "base/assert.h"
 #include "fabric/fabric.h"
 #include "roce/endpoint.h"
 #include "switch/queue/drops.h"
@@ -14,13 +15,14 @@
 #include "switch/queue/pfc.h"
 #include "switch/watchdog.h"
 
-#define NODE_NO_PORT            0xffffu /* meta.in_port of a frame that no port's PFC accounts for */
+#define NODE_NO_PORT            0xffffu /* meta.in_port of a frame outside PFC's accounting */
 #define NODE_BURST              32
 #define NODE_LINK_DOWN_GRACE_PS (100 * PS_PER_MS) /* RC's peers try for half a second */
 
-/* Why a port is down: nobody at the other end, or its link was taken down. */
+/* Why a port is down, bits: nobody is at the other end, its link was taken down. */
 enum { NODE_CABLE_DOWN = 1, NODE_LINK_DOWN = 2 };
 
+struct events;
 struct node;
 
 struct node_ops {
@@ -29,25 +31,25 @@ struct node_ops {
     /* Timers and the endpoints behind the node (an AN's retransmissions, a NIC's processes): due
      * work up to now_ps. */
     void (*tick)(struct node *nd, int64_t now_ps);
-    /* PS_NEVER, or when tick has work. Asked again after every input, tick and event of an egress
-     * queue of this node. */
+    /* When tick has work; PS_NEVER: not by itself. Called after every input, tick and event of an
+     * egress queue of this node. */
     int64_t (*next)(struct node *nd);
-    /* Something comes to the port soon: what input and tick will look at is on its way into the
-     * CPU's caches. Said four times, `within` 0 to 3, each for what the one before has made known;
-     * 2 and 3 are for what hangs on the port, or on m, the frame that comes (NULL: not said). */
-    void (*soon)(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned within);
+    /* Prefetches the state that input and tick will read for the port. Called four times, step 0 to
+     * 3, each for what the one before has made reachable; 2 and 3 are for the endpoint behind the
+     * port, and for m, the frame that arrives (NULL: not known). */
+    void (*prefetch)(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned step);
     void (*port_state)(struct node *nd, uint16_t port, bool up, int64_t now_ps);
     void (*destroy)(struct node *nd);
 };
 
-/* Counters of one port; those of what it sends are its egress queue's. */
+/* Counters of one port; its egress queue counts what it sends. */
 struct port_counters {
     uint64_t rx_frames, rx_bytes, pauses_sent, pauses_received;
     uint64_t watchdog_trips; /* times that its queue was found stuck */
     uint64_t drops[DROP_REASONS];
 };
 
-/* What an egress queue's callbacks get. */
+/* Context of an egress queue's callbacks. */
 struct node_port {
     struct node *nd;
     uint16_t port;
@@ -62,7 +64,7 @@ struct node {
     const struct node_ops *ops;
     uint16_t id; /* index in the fabric */
     uint16_t n_ports;
-    uint32_t max_frame;        /* layer-2 bytes of the longest frame that thresholds reckon with */
+    uint32_t max_frame;        /* layer-2 bytes of the longest frame that thresholds allow for */
     int64_t pfc_due_ps;        /* earliest refresh of a pause of ours */
     struct egress **egress;    /* [n_ports]; NULL: nothing is connected */
     struct port_counters *cnt; /* [n_ports] */
@@ -70,8 +72,9 @@ struct node {
     struct watchdogs dogs;
     struct rte_mempool *pool;
     const struct fabric *fab;
-    int64_t
-        link_down_grace_ps; /* so long a host's own link may be down before the host counts as lost */
+    /* How long a host's own link may be down before the host counts as lost. */
+    int64_t link_down_grace_ps;
+    struct events *events; /* one ring (node_events.h) */
     char name[32];
 };
 
@@ -80,9 +83,8 @@ struct node_cfg {
     uint16_t id;
     struct rte_mempool *pool, *parts;
     uint64_t seed;  /* of the fault generators */
-    int64_t lag_ps; /* how late a frame or a pause may be carried on beyond the link's latency (real
-                       time) */
-    uint32_t an_mbufs; /* what a switch's aggregation node may promise */
+    int64_t lag_ps; /* by how much a frame or a pause may exceed the link's latency (real time) */
+    uint32_t an_mbufs; /* what a switch's aggregation node may grant */
     struct rte_mbuf *(*pull)(void *ctx, int64_t now_ps,
                              bool lossless_paused); /* of every egress; ctx is struct node_port */
     /* As in struct net_cfg. */
@@ -99,19 +101,19 @@ void node_fini(struct node *nd);
 
 /* Frees and counts. in_port NODE_NO_PORT counts at port 0. */
 void node_drop(struct node *nd, uint16_t in_port, struct rte_mbuf *m, enum drop why);
-/* Queues a frame, or drops and counts it. meta.in_port says whose PFC accounting it belongs to. */
+/* Queues a frame, or drops and counts it. meta.in_port: the port whose PFC accounting has it. */
 void node_send(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_ps);
-/* The same for n frames of one class that came in by one port, so many bytes together. */
+/* The same for n frames of one class that came in by one port, `bytes` together. */
 void node_send_run(struct node *nd, uint16_t port, struct rte_mbuf **m, uint32_t n, uint32_t bytes,
                    int64_t now_ps);
-/* A MAC control frame came in: obeys and frees it. */
+/* Obeys and frees a MAC control frame that came in. */
 void node_pause_input(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_ps);
-/* Ingress accounting of what a node holds elsewhere than in an egress queue. */
+/* Ingress accounting of frames that a node holds outside its egress queues. */
 void node_hold(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_ps);
 void node_release(struct node *nd, uint16_t port, uint32_t bytes, int64_t now_ps);
-/* Pauses that must be said again. */
+/* Repeats the pauses that are due. */
 void node_pfc_tick(struct node *nd, int64_t now_ps);
-/* Forgets what PFC said on a port whose link went down or came back. */
+/* Resets the pauses of a port whose link went down or came back. */
 void node_port_reset(struct node *nd, uint16_t port, bool up, int64_t now_ps);
 
 #endif

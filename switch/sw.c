@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "switch/sw_priv.h"
 
-#define AN_RETRY_PS PS_PER_US /* an endpoint that says "ready" and gives nothing is asked again */
+#define AN_RETRY_PS                                                                                \
+    PS_PER_US /* until an endpoint that is ready but gives no frame is polled again */
 
 static void local_flush(struct sw *s, int64_t now)
 {
@@ -11,6 +12,7 @@ static void local_flush(struct sw *s, int64_t now)
         return;
     s->n_local = 0;
     k = s->ep.input(s->ep.ctx, s->local, n, now);
+    T_ASSERT_HOT(k <= n, "the endpoint took more frames than it was given");
     for (; k < n; k++)
         node_drop(&s->nd, frame_meta(s->local[k])->in_port, s->local[k], DROP_AN_REFUSED);
 }
@@ -18,7 +20,9 @@ static void local_flush(struct sw *s, int64_t now)
 static inline void local_add(struct sw *s, struct rte_mbuf *m, int64_t now)
 {
     if (s->n_local == NODE_BURST)
-        local_flush(s, now); /* before the next: whoever ends a burst sees that there was one */
+        local_flush(
+            s, now); /* before the next: n_local stays above 0, and the end of the burst flushes */
+    T_ASSERT_HOT(s->n_local < NODE_BURST, "more frames for the endpoint than a burst has");
     s->local[s->n_local++] = m;
 }
 
@@ -39,7 +43,7 @@ static inline bool bridge_reserved(const uint8_t *d)
     return d[0] == 0x01 && d[1] == 0x80 && d[2] == 0xc2 && d[3] == 0 && d[4] == 0 && d[5] < 0x10;
 }
 
-/* Takes a frame that is not simply passed on. */
+/* A frame that is not forwarded by its address alone. Takes ownership. */
 static void special(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct packet_class *k,
                     uint16_t port, int64_t now)
 {
@@ -62,7 +66,8 @@ static void special(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct 
                   port == in && port < s->nd.n_ports ? DROP_REFLECTED : DROP_NO_ROUTE);
 }
 
-/* Where the frame goes. False: to special(). *any: so does every frame to that address. */
+/* The port of a unicast frame. False: special() takes it. *any: the port of every frame to that
+ * address. */
 static inline bool passes_on(struct sw *s, uint16_t in, struct rte_mbuf *m,
                              const struct packet_class *k, uint16_t *port, bool *any)
 {
@@ -80,7 +85,7 @@ static inline bool passes_on(struct sw *s, uint16_t in, struct rte_mbuf *m,
     return likely(*port < s->nd.n_ports && *port != in);
 }
 
-/* in: NODE_NO_PORT for a frame of our own endpoint. */
+/* One frame. in: NODE_NO_PORT for one of the switch's endpoint. */
 static void take(struct sw *s, uint16_t in, struct rte_mbuf *m, int64_t now)
 {
     struct packet_class k;
@@ -98,7 +103,7 @@ static void take(struct sw *s, uint16_t in, struct rte_mbuf *m, int64_t now)
 
 /* ---- the endpoint behind the switch ---- */
 
-/* Frames that every egress queue can take for certain, wherever they go. */
+/* How many frames every egress queue has room for. */
 static uint16_t room_everywhere(const struct sw *s)
 {
     uint32_t n = SW_AN_BURST;
@@ -109,7 +114,7 @@ static uint16_t room_everywhere(const struct sw *s)
     return (uint16_t)n;
 }
 
-/* A frame of the endpoint: by its address where that is enough. */
+/* A frame of the endpoint: forwarded by its address alone where that is enough. */
 static inline void take_own(struct sw *s, struct rte_mbuf *m, int64_t now)
 {
     const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -125,22 +130,24 @@ static inline void take_own(struct sw *s, struct rte_mbuf *m, int64_t now)
     node_send(&s->nd, port, m, now);
 }
 
-/* Takes all that the endpoint has to send, acknowledgements first, as long as it can be queued. */
+/* Acknowledgements first. */
 void sw_drain(struct sw *s, int64_t now)
 {
     struct rte_mbuf *m[SW_AN_BURST];
     uint16_t n, room = 0;
 
+    T_ASSERT(s->has_ep, "a switch without an endpoint has frames of its own");
     s->blocked = false;
     for (int q = 0; q < ENDPOINT_QUEUES; q++) {
         do {
-            if (!room) /* no frame takes more than one place in a queue */
+            if (!room) /* a frame takes at most one entry of a queue */
                 room = room_everywhere(s);
             if (!room) {
                 s->blocked = true;
                 return;
             }
             n = s->ep.output(s->ep.ctx, (enum endpoint_queue)q, m, room, now);
+            T_ASSERT_HOT(n <= room, "the endpoint gave more frames than it was asked for");
             room = (uint16_t)(room - n);
             for (uint16_t i = 0; i < n; i++)
                 take_own(s, m[i], now);
@@ -151,7 +158,7 @@ void sw_drain(struct sw *s, int64_t now)
         s->ep_next_ps = RTE_MAX(now + AN_RETRY_PS, s->held_ps);
 }
 
-/* Frames of a burst, one behind the other, that leave by one port in one class. */
+/* Consecutive frames of a burst that leave by one port in one class. */
 struct run {
     struct rte_mbuf **m;
     uint32_t n, bytes;
@@ -159,7 +166,7 @@ struct run {
     uint8_t cls;
 };
 
-/* How many bytes it was. */
+/* Sends the run; returns its bytes. */
 static inline uint32_t run_end(struct sw *s, struct run *r, int64_t now)
 {
     if (!r->n)
@@ -169,17 +176,17 @@ static inline uint32_t run_end(struct sw *s, struct run *r, int64_t now)
     return r->bytes;
 }
 
-/* What was found for a frame, and for which others of the burst it holds. */
+/* The lookup of a frame, and for which later frames of the burst it holds. */
 struct known {
-    struct packet_likeness like; /* those like this one */
+    struct packet_likeness like; /* for frames like this one */
     uint32_t len;
     uint16_t port;
     uint8_t cls;
-    bool address; /* the port: all of this address */
-    bool local;   /* for the endpoint, instead */
+    bool address; /* port holds for every frame to this address */
+    bool local;   /* they are for the endpoint instead */
 };
 
-/* False: to special(). more: the burst does not end with it. */
+/* Classifies and looks up one frame. False: special() takes it. more: the burst goes on behind it. */
 static __rte_noinline bool look_at(struct sw *s, uint16_t in, struct rte_mbuf *m, bool more,
                                    struct known *k, struct packet_class *p, uint16_t *port)
 {
@@ -214,11 +221,12 @@ static inline void run_add(struct run *r, struct rte_mbuf **m, uint32_t n, const
 {
     if (!r->n)
         *r = (struct run){.m = m, .port = k->port, .cls = k->cls};
+    T_ASSERT_HOT(r->port == k->port && r->cls == k->cls, "a run of frames of two ports or classes");
     r->n += n;
     r->bytes += n * k->len;
 }
 
-/* How many of n frames, one behind the other, are like the one that is known. */
+/* How many of n consecutive frames are like the known one. */
 static inline uint16_t mark_alike(struct rte_mbuf **m, uint16_t n, uint16_t in,
                                   const struct known *k)
 {
@@ -227,6 +235,8 @@ static inline uint16_t mark_alike(struct rte_mbuf **m, uint16_t n, uint16_t in,
     for (; i < n && packet_is_like(m[i], &k->like); i++) {
         struct frame_meta *meta = frame_meta(m[i]);
 
+        T_ASSERT_HOT(classify_plain(m[i]) == k->cls && frame_bytes(m[i]) == k->len,
+                     "a frame that counts as alike is of another class or length");
         meta->in_port = in;
         meta->cls = k->cls;
     }
@@ -277,6 +287,8 @@ void sw_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16_t n, i
 {
     struct sw *s = sw_of(nd);
 
+    T_ASSERT_HOT(port < nd->n_ports && n > 0, "frames of a port that is not there, or none");
+    T_ASSERT_HOT(!s->n_local, "frames of the burst before are still with the switch");
     if (n == 1) { /* in virtual time nearly always */
         nd->cnt[port].rx_frames++;
         nd->cnt[port].rx_bytes += frame_bytes(*m);
@@ -290,13 +302,17 @@ void sw_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16_t n, i
     }
 }
 
-/* Links that were down for longer than a blip. */
+/* Hosts whose links were down for longer than the grace period count as lost. */
 static void lost_tick(struct sw *s, int64_t now_ps)
 {
     for (uint16_t p = 0; p < s->nd.n_ports; p++)
         if (s->lost_ps[p] <= now_ps) {
+            uint16_t host = s->nd.fab->nodes[s->nd.id].ports[p].peer_node;
+
+            T_ASSERT(s->nd.np[p].down, "a host behind a link that is up counts as lost");
+            node_event(&s->nd, now_ps, NODE_EV_HOST_LOST, p, host);
             sw_set_lost(s, p, PS_NEVER);
-            an_peer_down(s->an, s->nd.fab->nodes[s->nd.id].ports[p].peer_node, now_ps);
+            an_peer_down(s->an, host, now_ps);
         }
     sw_drain(s, now_ps);
 }

@@ -11,14 +11,16 @@
 
 void sw_set_lost(struct sw *s, uint16_t port, int64_t at_ps)
 {
+    T_ASSERT(port < s->nd.n_ports, "a host behind a port that is not there");
+    T_ASSERT(at_ps == PS_NEVER || s->an, "a switch that does not reduce waits for a host");
     s->lost_ps[port] = at_ps;
     s->lost_due_ps = PS_NEVER;
     for (uint16_t p = 0; p < s->nd.n_ports; p++)
         s->lost_due_ps = RTE_MIN(s->lost_due_ps, s->lost_ps[p]);
 }
 
-/* Whether a parallel cable still leads to the neighbour of this port. */
-static bool has_other_cable(const struct node *nd, uint16_t port)
+/* Whether a parallel link still leads to the neighbour of this port. */
+static bool has_other_link(const struct node *nd, uint16_t port)
 {
     const struct fab_port *ports = nd->fab->nodes[nd->id].ports;
 
@@ -37,9 +39,9 @@ static bool cut_off(const struct node *nd)
     return true;
 }
 
-/* A host whose own link is down, and neither its cable nor its process: RC sends again what is lost
- * meanwhile. Between switches a lost edge ends a group at once, since there is another tree, and
- * the operation goes on by it or by the hosts. */
+/* Whether only the host's own link is down, not its process: RC retransmits what is lost meanwhile.
+ * Between switches a lost edge ends a group at once, because there is another tree, and the
+ * operation fails over to it or to the hosts. */
 static bool may_be_back(const struct node *nd, uint16_t port)
 {
     const struct fab_port *p = &nd->fab->nodes[nd->id].ports[port];
@@ -63,7 +65,7 @@ static void sw_port_state(struct node *nd, uint16_t port, bool up, int64_t now_p
         an_cut_off(s->an, now_ps);
     else if (s->an && may_be_back(nd, port))
         sw_set_lost(s, port, now_ps + nd->link_down_grace_ps);
-    else if (s->an && p->link != FAB_NONE && !has_other_cable(nd, port))
+    else if (s->an && p->link != FAB_NONE && !has_other_link(nd, port))
         an_peer_down(s->an, p->peer_node, now_ps);
     if (s->has_ep)
         sw_drain(s, now_ps);
@@ -106,7 +108,7 @@ static int attach_an(struct sw *s)
     return 0;
 }
 
-int sw_restart(struct node *nd)
+int sw_restart(struct node *nd, int64_t now_ps)
 {
     struct sw *s = sw_of(nd);
     struct an *was = s->an;
@@ -114,12 +116,15 @@ int sw_restart(struct node *nd)
 
     if (!was)
         return 0;
+    T_ASSERT(cut_off(nd), "a switch restarts while a link of it is up");
     s->an_cfg.life++;
     rc = attach_an(s);
     if (rc)
         s->an = was;
     else
         an_destroy(was);
+    if (!rc)
+        node_event(nd, now_ps, NODE_EV_RESTARTED, s->an_cfg.life, 0);
     return rc;
 }
 
@@ -137,17 +142,17 @@ static void sw_destroy(struct node *nd)
     free(s);
 }
 
-static void sw_prefetch(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned within)
+static void sw_prefetch(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned step)
 {
     const struct sw *s = sw_of(nd);
     const uint8_t *dst = m ? rte_pktmbuf_mtod(m, const uint8_t *) : NULL;
 
     (void)port;
-    if (within == 0)
+    if (step == 0)
         rte_prefetch0(&s->fib);
-    else if (within == 1)
+    else if (step == 1)
         fib_prefetch(s->fib);
-    else if (within == 2 && dst)
+    else if (step == 2 && dst)
         fib_prefetch_to(s->fib, dst);
     else if (dst) {
         uint16_t out = fib_only_port(s->fib, dst);
@@ -161,12 +166,12 @@ static const struct node_ops sw_ops = {
     .input = sw_input,
     .tick = sw_tick,
     .next = sw_next,
-    .soon = sw_prefetch,
+    .prefetch = sw_prefetch,
     .port_state = sw_port_state,
     .destroy = sw_destroy,
 };
 
-/* Whether the tree leads to a port outside from node `at`, not going back to `from`. */
+/* Whether the tree leads from node `at` to a port to the outside, not back to `from`. */
 static bool leads_outside(const struct fabric *f, uint16_t at, uint16_t from, unsigned depth)
 {
     const struct fab_node *n = &f->nodes[at];
@@ -194,7 +199,7 @@ static bool has_outside(const struct fabric *f)
     return false;
 }
 
-/* Which frames that are flooded leave by a port, on the spanning tree of f. */
+/* Which floods leave by a port, on the spanning tree of f. PORT_*. */
 static uint8_t flags_of(const struct sw *s, const struct fabric *f, uint16_t port)
 {
     const struct fab_port *q = &f->nodes[s->nd.id].ports[port];
@@ -210,9 +215,19 @@ static uint8_t flags_of(const struct sw *s, const struct fabric *f, uint16_t por
     return flags;
 }
 
+static uint32_t tree_ports(const struct sw *s)
+{
+    uint32_t n = 0;
+
+    for (uint16_t p = 0; p < s->nd.n_ports; p++)
+        n += s->flags[p] & PORT_TREE;
+    return n;
+}
+
 void sw_reroute(struct node *nd, const struct fabric *f, int64_t now_ps)
 {
     struct sw *s = sw_of(nd);
+    uint32_t were = tree_ports(s);
 
     fib_reroute(s->fib, f);
     for (uint16_t p = 0; p < nd->n_ports; p++)
@@ -227,6 +242,7 @@ void sw_reroute(struct node *nd, const struct fabric *f, int64_t now_ps)
         if (!was && (s->flags[p] & PORT_BRIDGE))
             sw_group_join_tree(s, p, now_ps);
     }
+    node_event(nd, now_ps, NODE_EV_ROUTES, tree_ports(s), were);
 }
 
 int sw_create(struct node **out, const struct node_cfg *cfg)

@@ -3,18 +3,20 @@
 
 /* ---- replication ---- */
 
-/* A copy by reference to all ports of a list; the last one gets the frame itself. */
+/* Copies by reference to the ports of a list; the last port gets the frame itself. */
 struct copies {
     struct sw *s;
     struct rte_mbuf *m;
     int64_t now;
-    int last; /* port that waits for its copy, -1: none yet */
+    int last; /* port that has no copy yet, -1: none */
 };
 
 static void copy_to(struct copies *c, uint16_t port)
 {
     struct rte_mbuf *m;
 
+    T_ASSERT_HOT(port < c->s->nd.n_ports, "a copy for a port that is not there");
+    T_ASSERT_HOT(c->last < (int)port, "ports of a list out of order, or one twice");
     if (c->last >= 0) {
         m = frame_clone(c->m, c->s->nd.pool);
         if (m)
@@ -78,9 +80,8 @@ static void announce(struct sw *s, uint16_t port, enum igmp_what what, uint32_t 
         s->nd.cnt[port].drops[DROP_NO_BUFFER]++;
 }
 
-/* A neighbour on the tree needs to know whether anybody on this side of it is a member, and nothing
- * else. */
-static void membership(struct snoop *sn, uint32_t group, bool join)
+/* A neighbour on the tree hears only whether anybody on this side of it is a member. */
+static void membership(const struct snoop *sn, uint32_t group, bool join)
 {
     struct sw *s = sn->s;
 
@@ -96,7 +97,10 @@ static void membership(struct snoop *sn, uint32_t group, bool join)
 
 static void left(void *ctx, uint32_t group)
 {
-    membership(ctx, group, false);
+    const struct snoop *sn = ctx;
+
+    node_event(&sn->s->nd, sn->now, NODE_EV_GROUP_LEFT, sn->port, group);
+    membership(sn, group, false);
 }
 
 static void snooped(void *ctx, enum igmp_what what, uint32_t group)
@@ -106,16 +110,20 @@ static void snooped(void *ctx, enum igmp_what what, uint32_t group)
     if (what == IGMP_QUERY) {
         sn->query = true;
     } else if (mcast_is_local(group)) {
-        return; /* flooded always */
+        return; /* always flooded */
     } else if (what == IGMP_JOIN) {
-        if (mcast_join(sn->s->mc, group, sn->port) >= 0)
+        int joined = mcast_join(sn->s->mc, group, sn->port);
+
+        if (joined > 0)
+            node_event(&sn->s->nd, sn->now, NODE_EV_GROUP_JOINED, sn->port, group);
+        if (joined >= 0)
             membership(sn, group, true);
     } else if (mcast_leave(sn->s->mc, group, sn->port)) {
-        membership(sn, group, false);
+        left(sn, group);
     }
 }
 
-static void tell_port(void *ctx, uint32_t group)
+static void announce_to_port(void *ctx, uint32_t group)
 {
     struct snoop *sn = ctx;
 
@@ -138,18 +146,18 @@ static void igmp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const stru
 
     if (!(s->flags[in] & PORT_TREE)) {
         node_drop(&s->nd, in, m,
-                  DROP_REFLECTED); /* not from the tree: nothing may follow it back */
+                  DROP_REFLECTED); /* not from the tree: no data may follow it back */
     } else if (igmp_parse(m, k, snooped, &sn) != 0) {
         node_drop(&s->nd, in, m, DROP_BAD_LENGTH);
     } else if (sn.query) {
-        if (s->flags[in] & PORT_BRIDGE) /* a switch answers for what is behind it */
-            mcast_each(s->mc, tell_port, &sn);
+        if (s->flags[in] & PORT_BRIDGE) /* a switch answers for the hosts behind it */
+            mcast_each(s->mc, announce_to_port, &sn);
         if (is_end_of_tree(s, in))
             rte_pktmbuf_free(m);
         else
             sw_flood(s, in, m, PORT_TREE, DROP_UNKNOWN_GROUP, now);
     } else {
-        rte_pktmbuf_free(m); /* the neighbours were told in our own words */
+        rte_pktmbuf_free(m); /* our own reports have told the neighbours */
     }
 }
 
@@ -198,13 +206,14 @@ void sw_group_port_state(struct sw *s, uint16_t port, bool up, int64_t now)
     if (!up)
         mcast_forget_port(s->mc, port, left, &sn);
     else if (s->flags[port] & PORT_BRIDGE)
-        mcast_each(s->mc, tell_port, &sn);
+        mcast_each(s->mc, announce_to_port, &sn);
 }
 
 void sw_group_leave_tree(struct sw *s, uint16_t port, int64_t now)
 {
     struct snoop sn = {s, port, false, now};
 
+    T_ASSERT(s->flags[port] & PORT_TREE, "a port leaves the tree that is not on it");
     mcast_forget_port(s->mc, port, left, &sn);
 }
 
@@ -212,7 +221,8 @@ void sw_group_join_tree(struct sw *s, uint16_t port, int64_t now)
 {
     struct snoop sn = {s, port, false, now};
 
-    mcast_each(s->mc, tell_port, &sn);
-    /* Whoever of the two comes to know of the tree last is the one who is answered. */
+    T_ASSERT(s->flags[port] & PORT_BRIDGE, "a port joins the tree that has no neighbour there");
+    mcast_each(s->mc, announce_to_port, &sn);
+    /* The two may learn of the tree at different times: the later one's query is answered. */
     announce(s, port, IGMP_QUERY, 0, now);
 }

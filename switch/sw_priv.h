@@ -7,13 +7,14 @@
 #include "switch/arp.h"
 #include "switch/fib.h"
 #include "switch/mcast.h"
+#include "switch/node_events.h"
 #include "switch/reduce/an.h"
 #include "switch/sw.h"
 
 enum {
-    PORT_TREE = 1 /* floods go there */,
-    PORT_BRIDGE = 2 /* a switch or the outside, which must hear of memberships */,
-    PORT_OUTSIDE = 4 /* on the way to ports outside */
+    PORT_TREE = 1 /* floods leave by it */,
+    PORT_BRIDGE = 2 /* leads to a switch or the outside, which hears of memberships */,
+    PORT_OUTSIDE = 4 /* on the path to ports to the outside */
 };
 
 struct sw {
@@ -29,12 +30,13 @@ struct sw {
     bool has_ep;
     struct fib *fib;
     struct endpoint ep;
-    uint8_t *flags;   /* [n_ports] PORT_* */
-    int64_t *lost_ps; /* [n_ports] PS_NEVER, or when the host behind a link that is down is lost */
+    uint8_t *flags; /* [n_ports] PORT_* */
+    int64_t
+        *lost_ps; /* [n_ports] when the host behind a link that is down counts as lost; PS_NEVER */
     struct mcast *mc;
     struct an *an;
     struct an_cfg an_cfg;
-    struct rte_mbuf *local[NODE_BURST]; /* n_local for the endpoint, of the burst in hand */
+    struct rte_mbuf *local[NODE_BURST]; /* n_local frames of this burst for the endpoint */
 } __rte_cache_aligned;
 
 static inline struct sw *sw_of(struct node *nd)
@@ -52,10 +54,9 @@ void sw_drain(struct sw *s, int64_t now_ps);
 /* sw_ctl.c: the host behind `port` is lost at at_ps unless its link comes back; PS_NEVER: not. */
 void sw_set_lost(struct sw *s, uint16_t port, int64_t at_ps);
 
-/* sw_group.c. in: NODE_NO_PORT for a frame of the switch's own endpoint. All take the frame. */
+/* sw_group.c. All take ownership of the frame. in: NODE_NO_PORT for one of the switch's endpoint. */
 
-/* Copies by reference to all ports but `in` that have the flag; counted as `why` where there is
- * none. */
+/* Copies by reference to all ports but `in` that have the flag; drops it as `why` where none has. */
 void sw_flood(struct sw *s, uint16_t in, struct rte_mbuf *m, uint8_t flag, enum drop why,
               int64_t now);
 /* A frame to a group address. */
@@ -63,13 +64,11 @@ void sw_group_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct 
                     int64_t now);
 void sw_arp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct packet_class *k,
                   int64_t now);
-/* What neighbours must hear of memberships when a port comes up or goes down. */
+/* Announces to neighbours how memberships change when a port comes up or goes down. */
 void sw_group_port_state(struct sw *s, uint16_t port, bool up, int64_t now);
-/* A port has left the spanning tree: nobody is a member behind it any more. flags are still the old
- * ones. */
+/* A port leaves the spanning tree: the members behind it leave. Its flags are still the old ones. */
 void sw_group_leave_tree(struct sw *s, uint16_t port, int64_t now);
-/* A port to a neighbour has come into the tree: it is told of our memberships and asked for its
- * own. */
+/* A port to a neighbour is new on the tree: announces our memberships and queries the neighbour's. */
 void sw_group_join_tree(struct sw *s, uint16_t port, int64_t now);
 
 #endif

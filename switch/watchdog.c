@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "switch/node.h"
+#include "switch/node_events.h"
 
-/* Looks in the time after which a queue is given up. */
+/* Looks at a queue before it counts as stuck. */
 #define LOOKS 4
 
-static void tell(struct node *nd, uint16_t port, bool discards, int64_t now)
+static void set_discard(struct node *nd, uint16_t port, bool discards, int64_t now)
 {
+    T_ASSERT(discards != egress_discards(nd->egress[port]), "a watchdog repeats itself");
     egress_discard(nd->egress[port], discards, now);
     nd->cnt[port].watchdog_trips += discards;
-    if (nd->dogs.told)
-        nd->dogs.told(nd->dogs.ctx, nd->id, port, discards);
+    node_event(nd, now, discards ? NODE_EV_STUCK : NODE_EV_RELEASED, port,
+               (uint32_t)nd->cnt[port].watchdog_trips);
+    if (nd->dogs.changed)
+        nd->dogs.changed(nd->dogs.ctx, nd->id, port, discards);
 }
 
 /*
- * How long a queue may be stuck: one that gives up is enough to break a cycle, so they do not all
- * do it at once, but one after the other within an eighth of the time.
+ * How long a queue may be stuck. One that discards is enough to break a cycle, so the ports of a
+ * cycle do not all trip at once: their times differ by up to an eighth of after_ps.
  */
 static int64_t patience(const struct node *nd, uint16_t port)
 {
@@ -23,7 +26,7 @@ static int64_t patience(const struct node *nd, uint16_t port)
     return nd->dogs.after_ps + nd->dogs.after_ps / 8 * h / 64;
 }
 
-/* When to look again. */
+/* Looks at a port; returns when to look again. */
 static int64_t look(struct node *nd, uint16_t port, int64_t now)
 {
     struct watchdog *d = &nd->np[port].dog;
@@ -31,12 +34,14 @@ static int64_t look(struct node *nd, uint16_t port, int64_t now)
     bool stuck = egress_stuck(e, &d->taken, now);
     int64_t often = now + RTE_MAX(nd->dogs.after_ps / LOOKS, (int64_t)1);
 
+    T_ASSERT(nd->dogs.after_ps > 0, "a watchdog that is off watches a port");
+    T_ASSERT(d->since_ps <= now, "a watchdog waits for a time that has not come");
     if (egress_discards(e)) {
         if (egress_is_paused(e, now)) {
             d->since_ps = now;
         } else if (now - d->since_ps >= nd->dogs.after_ps) {
             d->watching = false;
-            tell(nd, port, false, now);
+            set_discard(nd, port, false, now);
             return PS_NEVER;
         }
         return often;
@@ -46,7 +51,7 @@ static int64_t look(struct node *nd, uint16_t port, int64_t now)
         d->watching = egress_is_paused(e, now);
     } else if (now - d->since_ps >= patience(nd, port)) {
         d->since_ps = now;
-        tell(nd, port, true, now);
+        set_discard(nd, port, true, now);
     } else {
         return RTE_MIN(often, d->since_ps + patience(nd, port));
     }
@@ -57,6 +62,8 @@ void watchdog_pause(struct node *nd, uint16_t port, int64_t now)
 {
     struct watchdog *d = &nd->np[port].dog;
 
+    T_ASSERT(d->watching || !egress_discards(nd->egress[port]),
+             "a port discards and no watchdog watches it");
     if (!nd->dogs.after_ps || d->watching)
         return;
     d->watching = true;
@@ -81,7 +88,7 @@ void watchdog_set(struct node *nd, int64_t after_ps, int64_t now)
     for (uint16_t p = 0; p < nd->n_ports && !after_ps; p++) {
         nd->np[p].dog.watching = false;
         if (nd->egress[p] && egress_discards(nd->egress[p]))
-            tell(nd, p, false, now);
+            set_discard(nd, p, false, now);
     }
     if (!after_ps)
         nd->dogs.due_ps = PS_NEVER;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A watchdog against PFC deadlock and PFC storms, as switches have it. A queue whose class is
- * paused and that has waited so long without one frame going is stuck: a cycle of switches wait for
- * each other, or somebody pauses and never ends it. What waits in it is dropped, and what comes for
- * it, until nobody has paused it for as long; then it is as before. Connections send again what was
- * lost.
+ * A watchdog against PFC deadlock and PFC storms, as switches have it. A queue is stuck when its
+ * class is paused and no frame has left for after_ps: a cycle of switches wait for each other, or a
+ * neighbour pauses and never resumes. The frames in it, and those that come for it, are dropped until
+ * nobody has paused it for as long; then it is restored. Connections retransmit what was lost.
  *
- * One for each port of a switch, and none for NICs: theirs is not a link that others wait for.
+ * One for each port of a switch; none for NICs, because no other node waits for their links.
  */
 #ifndef TRIB_SWITCH_WATCHDOG_H
 #define TRIB_SWITCH_WATCHDOG_H
@@ -18,23 +17,23 @@ struct node;
 
 struct watchdog {
     bool watching;
-    uint64_t taken;   /* as egress_stuck() has it */
+    uint64_t taken;   /* for egress_stuck() */
     int64_t since_ps; /* stuck since; while it discards: last seen paused */
 };
 
-/* The watchdogs of a node. Zero but for due_ps: off. */
+/* The watchdogs of a node. All zero but due_ps: off. */
 struct watchdogs {
-    int64_t due_ps;   /* next look; PS_NEVER: nobody is paused */
+    int64_t due_ps;   /* next look; PS_NEVER: no port is paused */
     int64_t after_ps; /* 0: off */
-    /* A queue begins to be discarded, or is restored; may be NULL. */
-    void (*told)(void *ctx, uint16_t node, uint16_t port, bool discards);
+    /* A queue begins to discard, or is restored; may be NULL. */
+    void (*changed)(void *ctx, uint16_t node, uint16_t port, bool discards);
     void *ctx;
 };
 
-/* A pause has come in on a port. */
+/* A pause came in on a port that has a link. */
 void watchdog_pause(struct node *nd, uint16_t port, int64_t now_ps);
 void watchdog_tick(struct node *nd, int64_t now_ps);
-/* Another time to wait; 0: off, what was discarded is restored. */
+/* Another time to wait; 0: off, and queues that discard are restored. */
 void watchdog_set(struct node *nd, int64_t after_ps, int64_t now_ps);
 
 #endif

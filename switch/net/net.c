@@ -11,23 +11,38 @@
 #include <string.h>
 
 /*
- * Events are of two kinds: an egress queue's deadline (a frame starts or arrives) and a node's (a
- * timer, an endpoint). Each has one place in a heap of fixed size, so a link has one pending event
- * however many frames are on it. Order: time, then queues before nodes, queues by link and
+ * Events are of two kinds: the deadline of an egress queue (a frame starts or arrives) and that of a
+ * node (a timer, an endpoint). Each has one entry in a heap of fixed size, so a link has one pending
+ * event however many frames are on it. Order: time, then queues before nodes, queues by link and
  * direction, then ports to the outside, then nodes.
  */
 
-void net_refresh_src(struct source *s)
+static const char *const event_name[NET_EV_KINDS] = {
+    [NET_EV_LINK_DOWN] = "link %u down",
+    [NET_EV_LINK_UP] = "link %u up",
+    [NET_EV_PORT_DOWN] = "node %u port %u down: nobody at the other end",
+    [NET_EV_PORT_UP] = "node %u port %u up: somebody at the other end",
+    [NET_EV_ROUTES] = "routes lead around %u links that are down, %u of them cut off",
+    [NET_EV_ATTACHED] = "process attached to node %u slot %u",
+    [NET_EV_DETACHED] = "process detached from node %u slot %u",
+    [NET_EV_RESTARTED] = "switch %u restarted",
+    [NET_EV_PARTITIONED] = "nodes divided into %u partitions, %u phases a slice",
+    [NET_EV_APART] = "nodes run apart in %u partitions, %u phases a slice",
+    [NET_EV_TOGETHER] = "nodes run together again: %u partitions merged",
+};
+static const struct event_kinds event_kinds = {"switch", event_name, NET_EV_KINDS};
+
+void net_refresh_tx(struct transmitter *s)
 {
     heap_set(&s->net->heap, s->id, egress_next(s->e));
 }
 
 void net_earlier(void *ctx)
 {
-    net_refresh_src(ctx);
+    net_refresh_tx(ctx);
 }
 
-void net_arrive(struct net *n, struct source *s, struct rte_mbuf **m, uint16_t cnt)
+void net_arrive(struct net *n, struct transmitter *s, struct rte_mbuf **m, uint16_t cnt)
 {
     int64_t t = frame_meta(m[0])->due_ps;
 
@@ -37,7 +52,7 @@ void net_arrive(struct net *n, struct source *s, struct rte_mbuf **m, uint16_t c
         for (uint16_t i = 0; i < cnt; i++)
             n->tap(n->tap_ctx, s->dirlink, m[i], frame_meta(m[i])->due_ps);
     if (s->to) {
-        if (n->ahead_ps) /* time does not go back for a node, however far ahead the link is */
+        if (n->ahead_ps) /* the time of a node never runs backwards, however far ahead the link is */
             t = RTE_MIN(t, n->now_ps);
         s->to->ops->input(s->to, s->peer_port, m, cnt, t);
         net_refresh(n, s->to);
@@ -49,12 +64,12 @@ void net_arrive(struct net *n, struct source *s, struct rte_mbuf **m, uint16_t c
 }
 
 /*
- * A queue's event: starts what may start, hands on what has arrived. They count apart, as they do
- * in net_apart.c; one that finds neither, since a pause came, does not. What leaves the process
- * leaves no earlier than now, so that all of it that is due goes in one burst; nothing here hears
- * of it but PFC's accounting, which is told the time of each start.
+ * The event of a queue: frames start, and those that have arrived are handed on. Starts and arrivals
+ * count as two events, as in net_logical_process.c; an event that finds neither, because a pause came,
+ * counts as none. Frames leave the process no earlier than now, so that all that are due go in one
+ * burst; only PFC's accounting notices, and it gets the time of each start.
  */
-static unsigned run_src(struct net *n, struct source *s, int64_t now_ps)
+static unsigned run_transmitter(struct net *n, struct transmitter *s, int64_t now_ps)
 {
     struct rte_mbuf *m[NODE_BURST];
     bool out = s->peer == FAB_NONE && n->cfg.deliver && now_ps != PS_NEVER;
@@ -67,7 +82,7 @@ static unsigned run_src(struct net *n, struct source *s, int64_t now_ps)
     cnt = egress_pop(s->e, m, NODE_BURST, until);
 
     n->events += starts + (cnt > 0);
-    net_refresh_src(s);
+    net_refresh_tx(s);
     net_refresh(n, s->nd);
     if (cnt)
         net_arrive(n, s, m, cnt);
@@ -78,15 +93,19 @@ unsigned net_advance(struct net *n, int64_t now_ps)
 {
     unsigned moved = 0;
 
+    T_ASSERT(!n->is_apart, "net_advance() of a net whose nodes run apart");
+    T_ASSERT(!n->in_event, "net_advance() from within an event");
     n->in_event = true;
     while (heap_time(&n->heap) <= now_ps && heap_time(&n->heap) != PS_NEVER) {
         uint32_t i = heap_top(&n->heap);
 
         n->now_ps = RTE_MAX(n->now_ps, heap_time(&n->heap));
-        if (i < n->n_src) {
-            moved += run_src(n, &n->src[i], now_ps);
+        T_ASSERT_HOT(i < n->n_tx ? n->tx[i].e != NULL : n->node[i - n->n_tx] != NULL,
+                     "an event of a queue or a node that is not here");
+        if (i < n->n_tx) {
+            moved += run_transmitter(n, &n->tx[i], now_ps);
         } else {
-            struct node *nd = n->node[i - n->n_src];
+            struct node *nd = n->node[i - n->n_tx];
 
             n->events++;
             nd->ops->tick(nd, n->now_ps);
@@ -101,6 +120,7 @@ unsigned net_advance(struct net *n, int64_t now_ps)
 
 int64_t net_catch_up(struct net *n, int64_t now_ps)
 {
+    T_ASSERT(!n->is_apart, "an input from outside while nodes run apart");
     if (heap_time(&n->heap) < now_ps)
         net_advance(n, now_ps - 1);
     n->now_ps = RTE_MAX(n->now_ps, now_ps);
@@ -145,7 +165,7 @@ void net_kick(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_
     if (!nd)
         return;
     /* A late kick must not overtake what was due before it: room that a process makes now would end
-     * a pause in the past, and all that it held back would come at once. */
+     * a pause in the past, and every frame that the pause held back would come at once. */
     if (!n->in_event)
         net_catch_up(n, now_ps);
     if (n->cfg.fab->nodes[node].kind == FAB_HOST)
@@ -199,6 +219,7 @@ int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
         sw_attach(nd, ep);
     if (rc == 0) {
         n->attached++;
+        events_add(&n->ev, n->now_ps, NET_EV_ATTACHED, node, slot);
         net_kick(n, node, port, slot, n->now_ps);
     }
     return rc;
@@ -207,8 +228,11 @@ int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
 void net_list_lines(struct net *n, uint16_t node, uint16_t port, unsigned slot,
                     const struct cacheline_list *lines)
 {
+    struct node *nd = net_node(n, node);
+
+    T_ASSERT(nd, "cache lines of an endpoint at a node that is not here");
     if (n->cfg.fab->nodes[node].kind == FAB_HOST)
-        nic_list_lines(net_node(n, node), port, slot, lines);
+        nic_list_lines(nd, port, slot, lines);
 }
 
 void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps)
@@ -218,7 +242,11 @@ void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int6
 
     if (!nd || n->cfg.fab->nodes[node].kind != FAB_HOST)
         return;
-    n->attached -= nic_detach(nd, port, slot, t) == 0;
+    if (nic_detach(nd, port, slot, t) == 0) {
+        T_ASSERT(n->attached > 0, "more processes were detached than attached");
+        n->attached--;
+        events_add(&n->ev, t, NET_EV_DETACHED, node, slot);
+    }
     net_refresh_node(n, node);
 }
 
@@ -230,7 +258,9 @@ int net_restart(struct net *n, uint16_t node, int64_t now_ps)
     if (!nd || n->cfg.fab->nodes[node].kind != FAB_SWITCH)
         return -EINVAL;
     net_catch_up(n, now_ps);
-    rc = sw_restart(nd);
+    rc = sw_restart(nd, n->now_ps);
+    if (!rc)
+        events_add(&n->ev, n->now_ps, NET_EV_RESTARTED, node, 0);
     net_refresh_node(n, node);
     return rc;
 }
@@ -269,7 +299,7 @@ void net_set_watchdog(struct net *n, int64_t after_ps)
 
         if (!nd || n->cfg.fab->nodes[i].kind != FAB_SWITCH)
             continue;
-        nd->dogs.told = n->cfg.stuck;
+        nd->dogs.changed = n->cfg.stuck;
         nd->dogs.ctx = n->cfg.ctx;
         watchdog_set(nd, after_ps, n->now_ps);
         net_refresh_node(n, i);
@@ -287,9 +317,9 @@ void net_tap(struct net *n, net_tap_fn fn, void *ctx)
     n->tap_ctx = ctx;
 }
 
-/* Grants are promises of mbufs of this process's pool: three quarters of it, shared by the ANs that
- * are here. */
-static uint32_t an_share(const struct net *n)
+/* The mbufs of this process's pool that each aggregation node here may grant: three quarters of the
+ * pool in all. */
+static uint32_t an_budget(const struct net *n)
 {
     uint32_t ans = 0;
 
@@ -312,7 +342,7 @@ static int add_nodes(struct net *n)
             .parts = n->cfg.parts,
             .seed = n->cfg.seed,
             .lag_ps = n->cfg.lag_ps,
-            .an_mbufs = an_share(n),
+            .an_mbufs = an_budget(n),
             .late_on_way = n->cfg.late_on_way,
             .ctx = n->cfg.ctx,
         };
@@ -325,9 +355,9 @@ static int add_nodes(struct net *n)
     return rc;
 }
 
-/* Sources: directions of links by their number, then ports outside by node and port. Those that are
+/* Directions of links by their number, then ports to the outside by node and port. Those that are
  * not here stay empty. */
-static void add_sources(struct net *n)
+static void add_transmitters(struct net *n)
 {
     const struct fabric *f = n->cfg.fab;
     uint32_t external = 2u * f->n_links;
@@ -335,13 +365,13 @@ static void add_sources(struct net *n)
     for (uint16_t i = 0; i < f->n_nodes; i++)
         for (uint16_t p = 0; n->node[i] && p < f->nodes[i].n_ports; p++) {
             const struct fab_port *fp = &f->nodes[i].ports[p];
-            struct source s = {.net = n,
-                               .e = n->node[i]->egress[p],
-                               .nd = n->node[i],
-                               .node = i,
-                               .port = p,
-                               .dirlink = NO_LINK,
-                               .peer = FAB_NONE};
+            struct transmitter s = {.net = n,
+                                    .e = n->node[i]->egress[p],
+                                    .nd = n->node[i],
+                                    .node = i,
+                                    .port = p,
+                                    .dirlink = NO_LINK,
+                                    .peer = FAB_NONE};
 
             if (!s.e)
                 continue;
@@ -356,8 +386,9 @@ static void add_sources(struct net *n)
             } else {
                 external++;
             }
-            n->src[s.id] = s;
-            egress_on_earlier(s.e, net_earlier, &n->src[s.id]);
+            T_ASSERT(s.id < n->n_tx && !n->tx[s.id].e, "two transmitters have one number");
+            n->tx[s.id] = s;
+            egress_on_earlier(s.e, net_earlier, &n->tx[s.id]);
             egress_count_faults(s.e, &n->faulty);
         }
 }
@@ -366,8 +397,8 @@ static int64_t least_latency(const struct net *n)
 {
     int64_t least = PS_NEVER;
 
-    for (uint32_t i = 0; i < n->n_src; i++) {
-        const struct source *s = &n->src[i];
+    for (uint32_t i = 0; i < n->n_tx; i++) {
+        const struct transmitter *s = &n->tx[i];
 
         if (!s->e)
             continue;
@@ -381,22 +412,25 @@ static int64_t least_latency(const struct net *n)
 int net_create(struct net **out, const struct net_cfg *cfg)
 {
     struct net *n = calloc(1, sizeof(*n));
+    char who[EVENTS_NAMED];
     int rc;
 
     *out = NULL;
     if (!n)
         return -ENOMEM;
+    snprintf(who, sizeof(who), "net of %u nodes", cfg->fab->n_nodes);
+    events_init(&n->ev, &event_kinds, who);
     n->cfg = *cfg;
-    n->n_src = 2u * cfg->fab->n_links;
+    n->n_tx = 2u * cfg->fab->n_links;
     for (uint16_t i = 0; i < cfg->fab->n_nodes; i++)
         for (uint16_t p = 0; p < cfg->fab->nodes[i].n_ports; p++)
-            n->n_src += cfg->fab->nodes[i].ports[p].link == FAB_NONE;
-    n->src = cacheline_alloc((n->n_src + 1u) * sizeof(*n->src));
+            n->n_tx += cfg->fab->nodes[i].ports[p].link == FAB_NONE;
+    n->tx = cacheline_alloc((n->n_tx + 1u) * sizeof(*n->tx));
     n->node = calloc(cfg->fab->n_nodes + 1u, sizeof(struct node *));
     n->link_down = calloc(cfg->fab->n_links + 1u, sizeof(*n->link_down));
     n->cut = calloc(cfg->fab->n_links + 1u, sizeof(*n->cut));
-    rc = n->src && n->node && n->link_down && n->cut
-             ? heap_init(&n->heap, n->n_src + cfg->fab->n_nodes)
+    rc = n->tx && n->node && n->link_down && n->cut
+             ? heap_init(&n->heap, n->n_tx + cfg->fab->n_nodes)
              : -ENOMEM;
     if (rc == 0)
         rc = add_nodes(n);
@@ -404,7 +438,7 @@ int net_create(struct net **out, const struct net_cfg *cfg)
         net_destroy(n);
         return rc;
     }
-    add_sources(n);
+    add_transmitters(n);
     n->lookahead_ps = least_latency(n);
     for (uint16_t i = 0; i < cfg->fab->n_nodes; i++)
         if (n->node[i])
@@ -418,20 +452,22 @@ void net_destroy(struct net *n)
 {
     if (!n)
         return;
-    for (uint32_t i = 0; n->src && i < n->n_src; i++)
-        if (n->src[i].e) {
-            egress_on_earlier(n->src[i].e, NULL, NULL);
-            egress_count_faults(n->src[i].e, NULL);
+    for (uint32_t i = 0; n->tx && i < n->n_tx; i++)
+        if (n->tx[i].e) {
+            egress_on_earlier(n->tx[i].e, NULL, NULL);
+            egress_count_faults(n->tx[i].e, NULL);
         }
+    T_ASSERT(!n->faulty, "links with faults are miscounted");
     apart_destroy(n);
     for (uint16_t i = 0; n->node && i < n->cfg.fab->n_nodes; i++)
         if (n->node[i])
             n->node[i]->ops->destroy(n->node[i]);
+    events_fini(&n->ev);
     heap_fini(&n->heap);
     fabric_free(n->around);
     free(n->link_down);
     free(n->cut);
-    free(n->src);
+    free(n->tx);
     free(n->node);
     free(n);
 }

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* why: NODE_*_DOWN. A port is up when nothing speaks against it; nothing leaves by it any more when
- * it goes down. Whether its node is to be told. */
+/* why: NODE_*_DOWN. A port is up when no reason is left; its queue is down from its first reason on.
+ * Returns whether its node must hear of a change. */
 static bool mark(struct net *n, uint16_t node, uint16_t port, uint8_t why, bool up)
 {
     struct node *nd = net_node(n, node);
@@ -19,6 +19,8 @@ static bool mark(struct net *n, uint16_t node, uint16_t port, uint8_t why, bool 
     if (!nd || port >= nd->n_ports)
         return false;
     before = nd->np[port].down;
+    T_ASSERT(!nd->egress[port] || egress_is_down(nd->egress[port]) == (before != 0),
+             "a port and its egress queue disagree whether they are down");
     nd->np[port].down = up ? before & ~why : before | why;
     if (nd->np[port].down && (up || before))
         return false; /* down it was, and stays */
@@ -38,14 +40,23 @@ static void tell(struct net *n, uint16_t node, uint16_t port, bool up)
 void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_t now_ps)
 {
     net_catch_up(n, now_ps);
-    if (mark(n, node, port, NODE_CABLE_DOWN, up))
+    if (mark(n, node, port, NODE_CABLE_DOWN, up)) {
+        events_add(&n->ev, n->now_ps, up ? NET_EV_PORT_UP : NET_EV_PORT_DOWN, node, port);
         tell(n, node, port, up);
+    }
 }
 
 static void use_routes(struct net *n, struct fabric *around)
 {
     const struct fabric *f = n->cfg.fab;
+    uint32_t down = 0, cut = 0;
 
+    for (unsigned i = 0; i < f->n_links; i++) {
+        down += n->link_down[i] || n->cut[i];
+        cut += n->cut[i];
+    }
+    events_add(&n->ev, n->now_ps, NET_EV_ROUTES, down, cut);
+    T_ASSERT(!around == !down, "routes disagree with the links that are down");
     for (uint16_t i = 0; i < f->n_nodes; i++)
         if (n->node[i] && f->nodes[i].kind == FAB_SWITCH) {
             sw_reroute(n->node[i], around ? around : f, n->now_ps);
@@ -55,7 +66,7 @@ static void use_routes(struct net *n, struct fabric *around)
     n->around = around;
 }
 
-/* *around: the fabric without what is down or cut; NULL: nothing is. */
+/* *around: the fabric without the links that are down or cut; NULL: no link is. */
 static int routes_left(const struct net *n, const bool *cut, struct fabric **around)
 {
     const struct fabric *f = n->cfg.fab;
@@ -73,8 +84,8 @@ static int routes_left(const struct net *n, const bool *cut, struct fabric **aro
     return any && !*around ? -ENOMEM : 0;
 }
 
-/* All at one instant: whoever is told of a port that goes down sees which others went with it.
- * end: [2 * n_links], the first of each link that changes; ours from then on. */
+/* All links change at one instant: a node that hears of a port that goes down sees which others went
+ * with it. end: [2 * n_links], the first of each pair set for a link that changes; overwritten. */
 static int set_links(struct net *n, bool *end, bool up, int64_t now_ps)
 {
     const struct fab_link *l = n->cfg.fab->links;
@@ -91,11 +102,12 @@ static int set_links(struct net *n, bool *end, bool up, int64_t now_ps)
         return -ENOMEM;
     }
     net_catch_up(n, now_ps);
-    /* What nodes say because of the change, they say over links that are up. */
+    /* Messages that nodes send because of the change go over links that are up. */
     if (!up)
         use_routes(n, around);
     for (unsigned i = 0; i < links; i++)
         if (end[2 * i]) {
+            events_add(&n->ev, n->now_ps, up ? NET_EV_LINK_UP : NET_EV_LINK_DOWN, i, 0);
             end[2 * i] = mark(n, l[i].a, l[i].a_port, NODE_LINK_DOWN, up);
             end[2 * i + 1] = mark(n, l[i].b, l[i].b_port, NODE_LINK_DOWN, up);
         }
@@ -164,5 +176,6 @@ int net_cut_links(struct net *n, const bool *cut, int64_t now_ps)
 
 bool net_link_up(const struct net *n, unsigned link)
 {
+    T_ASSERT(link < n->cfg.fab->n_links, "the state of a link that is not there");
     return !n->link_down[link];
 }

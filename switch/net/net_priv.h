@@ -3,137 +3,159 @@
 #ifndef TRIB_SWITCH_NET_NET_PRIV_H
 #define TRIB_SWITCH_NET_NET_PRIV_H
 
+#include "base/assert.h"
+#include "base/events.h"
 #include "base/heap.h"
 #include "switch/net/net.h"
 
 #define NO_LINK UINT32_MAX
 
 /* One direction of a link, or a port to the outside. */
-struct source {
+struct transmitter {
     struct net *net;
     struct egress *e;
-    struct node *nd, *to; /* to: NULL where it is not here */
+    struct node *nd, *to; /* to: the receiving node; NULL: not in this process */
     uint32_t id, dirlink; /* dirlink: NO_LINK for the outside */
     uint16_t node, port;
-    uint16_t peer, peer_port; /* peer: FAB_NONE where it is not here */
+    uint16_t peer, peer_port; /* peer: FAB_NONE where `to` is NULL */
     bool of_host;
-    /* net_apart.c */
-    bool read;                /* what its frames carry, at its peer */
-    bool to_far;              /* its peer is of the far side */
-    uint8_t peer_share;       /* who runs its peer */
-    uint32_t starts, arrives; /* what its node and its peer call it */
+    /* net_logical_process.c */
+    bool reads_body;          /* the peer reads the payloads of its frames */
+    bool peer_is_far;         /* the peer runs in the far phase */
+    uint8_t peer_partition;   /* the partition that runs the peer */
+    uint32_t starts, arrives; /* index of its starts at its node, of its arrivals at its peer */
 } __rte_cache_aligned;
 
 struct net {
     struct net_cfg cfg;
     int64_t now_ps;
     int64_t ahead_ps; /* net_set_ahead */
-    bool in_event;    /* a node is being served; what it calls back happens at now_ps */
+    bool in_event;    /* a node runs; what it calls back happens at now_ps */
     struct heap heap;
-    uint32_t n_src;
-    struct source *src;
+    uint32_t n_tx;
+    struct transmitter *tx;
     struct node **node;    /* [n_nodes] NULL: not here */
     bool *link_down;       /* [n_links] */
-    bool *cut;             /* [n_links]: what net_cut_links said */
-    struct fabric *around; /* routes around links that are down; NULL: none is */
+    bool *cut;             /* [n_links]: as net_cut_links() had them */
+    struct fabric *around; /* routes around links that are down; NULL: all are up */
     net_tap_fn tap;
     void *tap_ctx;
     uint64_t events;
     uint32_t attached; /* endpoints, in all */
     uint32_t faulty;   /* directions of links that have faults */
     int64_t lookahead_ps;
-    struct apart *apart; /* net_apart.c; NULL: never was */
-    bool is_apart;       /* nodes have queues of their own; the heap is stale */
+    struct apart *apart; /* net_logical_process.c; NULL: never was */
+    bool is_apart;       /* nodes have heaps of their own; the net's is stale */
+    struct events ev;    /* NET_EV_*: the control path's thread */
 };
 
-/* Of a net whose nodes run apart: what one of them sees. */
-struct place {
+/* Changes of a net's state; a, b as the table of names in net.c has them. */
+enum net_event {
+    NET_EV_LINK_DOWN,
+    NET_EV_LINK_UP,
+    NET_EV_PORT_DOWN,
+    NET_EV_PORT_UP,
+    NET_EV_ROUTES,
+    NET_EV_ATTACHED,
+    NET_EV_DETACHED,
+    NET_EV_RESTARTED,
+    NET_EV_PARTITIONED,
+    NET_EV_APART,
+    NET_EV_TOGETHER,
+    NET_EV_KINDS
+};
+
+/* A node that runs apart, with the events that it sees. */
+struct logical_process {
     struct heap heap;
-    uint32_t tick;       /* the last index */
-    struct source **src; /* [tick] by index: its own, which start, and others', which arrive */
-    int64_t now_ps;      /* nodes that run apart have each their own time */
-    struct share *share; /* who runs it */
+    uint32_t tick;           /* index of its timers: the last */
+    struct transmitter **tx; /* [tick] by index: its own (starts), and others' (arrivals) */
+    int64_t now_ps;          /* its own time */
+    struct partition *partition;
 } __rte_cache_aligned;
-_Static_assert(sizeof(struct place) == RTE_CACHE_LINE_SIZE, "a line of the CPU's caches");
+_Static_assert(sizeof(struct logical_process) == RTE_CACHE_LINE_SIZE, "one cache line");
 
-#define SOON_STEPS     8u   /* nodes that are looked ahead */
-#define SOON_NEAR      6u   /* of them steps without endpoints' lines */
-#define SOON_MANY      64u  /* endpoints: what fewer look at stays in the CPU's caches */
-#define SOON_PROCESSES 512u /* endpoints: so does what the processes behind fewer look at */
-#define SOON_EVENTS    32u  /* of a node that are; more are rare */
+#define PREFETCH_STEPS     8u   /* nodes that are prefetched ahead */
+#define PREFETCH_NEAR      6u   /* of them steps without endpoints' cache lines */
+#define PREFETCH_MANY      64u  /* endpoints: the state of fewer stays in the CPU's caches */
+#define PREFETCH_PROCESSES 512u /* endpoints: so does that of the processes behind fewer */
+#define PREFETCH_EVENTS    32u  /* of a node that are prefetched; more are rare */
 
-/* Nodes that run one after the other. */
-struct side {
+/* The nodes of a partition that run in one phase of a slice, one after the other. */
+struct phase {
     const uint16_t *node; /* [n] in order of their number */
     uint32_t n;
 };
 
-/* What comes first on a link that leads to a node of another share. */
-struct note {
+/* When the first frame on a link arrives at a node of another partition. */
+struct cross_partition_message {
     int64_t t;
-    uint32_t i; /* what the node calls the link */
+    uint32_t i; /* transmitter.arrives */
     uint16_t node;
 };
 
-/* From one share to one other, until that one runs. */
-struct notes {
-    struct note *a; /* a link has one at most */
-    uint32_t n;
+/* Messages from one partition to one other, until that one runs. */
+struct mailbox {
+    struct cross_partition_message *a; /* [room] */
+    uint32_t n, room;                  /* room: links that lead there; each sends one at most */
 };
 
-/* Nodes that one thread runs. */
-struct share {
-    struct side hosts, near, far; /* near: other nodes of their side; without two, all others */
-    struct notes *near_of,
-        *far_of;      /* [n_shares] to hosts and near nodes, and to far ones, of each */
-    int64_t noted_ps; /* the earliest in far_of */
+/* The nodes that one thread runs. */
+struct partition {
+    struct phase hosts, near, far;    /* near: the other nodes of the hosts' phase; with one phase
+                                      only, all other nodes */
+    struct mailbox *to_near, *to_far; /* [n_partitions] for each: to hosts and near nodes, to far */
+    int64_t sent_ps;                  /* the earliest arrival in to_far */
     uint64_t events;
     unsigned id;
-    bool went; /* hosts of it, beyond the middle of the slice */
+    bool ran_on; /* some of its hosts ran beyond the middle of the slice */
 
-    /* net_prefetch.c: nodes that come soon, the next one's at `turn` */
-    uint32_t turn, look; /* look: the node of its side from which on the next is looked for */
-    struct soon {
+    /* net_prefetch.c: the nodes that run next, in turn */
+    uint32_t turn, look; /* look: index in the phase from which the next node is searched */
+    struct prefetch {
         uint16_t node; /* FAB_NONE: there are no more */
         uint32_t n;
-        struct source **at[SOON_EVENTS];
-    } soon[SOON_STEPS];
+        struct transmitter **at[PREFETCH_EVENTS];
+    } prefetch[PREFETCH_STEPS];
 } __rte_cache_aligned;
 
 struct apart {
-    int64_t *due; /* [n_nodes] of each place, the first */
-    struct place *place;
-    struct source **all; /* behind all places' src */
-    uint16_t *order;     /* behind all sides' node */
-    uint8_t *side;       /* [n_nodes] SIDE_* */
-    struct share *share;
-    unsigned n_shares;
-    struct note *notes;               /* behind all shares' */
-    bool two;                         /* sides of the fabric: each goes two lookaheads at a time */
-    int64_t hosts_end_ps, far_end_ps; /* they have done everything before that */
+    int64_t *due; /* [n_nodes]: no later than the first event of each node */
+    struct logical_process *process;
+    struct transmitter **all; /* memory of all logical_process.tx */
+    uint16_t *order;          /* memory of all phase.node */
+    uint8_t *phase;           /* [n_nodes] PHASE_* */
+    struct partition *partition;
+    unsigned n_partitions;
+    struct cross_partition_message *messages; /* memory of all mailboxes */
+    bool two_phases;                  /* near and far: each advances by two lookaheads at a time */
+    int64_t hosts_end_ps, far_end_ps; /* every event before that is done */
 
-    /* of the slice that runs */
-    const struct net_turn *turn;
+    /* the slice that runs */
+    const struct net_turn *turn; /* NULL: none runs */
     int64_t mid_ps, end_ps;
 };
 
-enum { SIDE_UNKNOWN, SIDE_NEAR, SIDE_FAR };
+/* Nodes an even number of links away from the hosts are near. */
+enum { PHASE_UNKNOWN, PHASE_NEAR, PHASE_FAR };
 
-/* net_prefetch.c: before the first node of a side, and before each that runs */
-void prefetch_begin(struct net *n, struct share *sh, const struct side *side, int64_t end_ps);
-void prefetch_turn(struct net *n, struct share *sh, const struct side *side, int64_t end_ps);
+/* net_prefetch.c: before the first node of a phase, and before each that runs */
+void prefetch_begin(struct net *n, struct partition *part, const struct phase *phase,
+                    int64_t end_ps);
+void prefetch_turn(struct net *n, struct partition *part, const struct phase *phase,
+                   int64_t end_ps);
 
-/* net_apart.c */
+/* net_logical_process.c */
 void apart_set_tick(struct net *n, uint16_t node, int64_t t);
 int64_t apart_next(const struct net *n);
 uint64_t apart_events(const struct net *n);
 
-void apart_destroy(struct net *n); /* net_share.c */
+void apart_destroy(struct net *n); /* net_partition.c */
 
-/* What time it is for a node. */
+/* The time of a node. */
 static inline int64_t net_now_of(const struct net *n, uint16_t node)
 {
-    return n->is_apart ? n->apart->place[node].now_ps : n->now_ps;
+    return n->is_apart ? n->apart->process[node].now_ps : n->now_ps;
 }
 
 static inline void net_refresh(struct net *n, struct node *nd)
@@ -145,7 +167,7 @@ static inline void net_refresh(struct net *n, struct node *nd)
     if (unlikely(n->is_apart))
         apart_set_tick(n, nd->id, t);
     else
-        heap_set(&n->heap, n->n_src + nd->id, t);
+        heap_set(&n->heap, n->n_tx + nd->id, t);
 }
 
 static inline void net_refresh_node(struct net *n, uint16_t node)
@@ -153,12 +175,12 @@ static inline void net_refresh_node(struct net *n, uint16_t node)
     net_refresh(n, n->node[node]);
 }
 
-/* What arrives at the far end of a link goes into its node. */
-void net_arrive(struct net *n, struct source *s, struct rte_mbuf **m, uint16_t cnt);
-void net_refresh_src(struct source *s);
-void net_earlier(void *ctx); /* its queue's next event has become earlier; ctx: struct source */
+/* Frames arrive at the far end of a link and enter its node. */
+void net_arrive(struct net *n, struct transmitter *s, struct rte_mbuf **m, uint16_t cnt);
+void net_refresh_tx(struct transmitter *s);
+void net_earlier(void *ctx); /* its queue's next event is earlier now; ctx: struct transmitter */
 
-/* What comes from outside comes after everything that was due before it. Returns the net's time. */
+/* Runs everything that is due before an input from outside. Returns the net's time. */
 int64_t net_catch_up(struct net *n, int64_t now_ps);
 
 #endif

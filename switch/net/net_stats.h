@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a port has seen, for reports: its egress queue (one direction of a link), and what PFC said
- * by it.
+ * Statistics of a port, for reports: its egress queue (one direction of a link), and its PFC frames.
  */
 #ifndef TRIB_SWITCH_NET_NET_STATS_H
 #define TRIB_SWITCH_NET_NET_STATS_H
@@ -14,10 +13,10 @@ struct net_port_stats {
     uint64_t pauses_sent,
         pauses_received; /* frames; the lossless class is the only one with pauses */
     uint64_t drops;      /* of frames that came in by the port, whatever the reason */
-    uint64_t overflows;  /* of these for want of room in an egress queue */
+    uint64_t overflows;  /* of these: an egress queue was full */
     uint64_t watchdog_trips, discarded; /* PFC watchdog of this queue: times, frames */
-    uint64_t peak_bytes, class_peak_bytes[FRAME_CLASSES]; /* most that waited */
-    int64_t busy_ps, paused_ps; /* paused_ps: the lossless class had to wait, up to now */
+    uint64_t peak_bytes, class_peak_bytes[FRAME_CLASSES]; /* most bytes that waited */
+    int64_t busy_ps, paused_ps; /* paused_ps: of the lossless class, up to now */
 };
 
 /* False: the node is not here, or nothing is connected to the port. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Why a node dropped a frame: one list gives the enum, the names of telemetry and the text for
- * people. A frame is counted once, at the port by which it came in (a NIC's processes count at the
- * port they send by).
+ * Why a node dropped a frame: one list gives the enum, the names in telemetry and the texts for
+ * people. A frame counts once, at the port by which it came in (a frame of a NIC's process, at the
+ * port by which it would leave).
  */
 #ifndef TRIB_SWITCH_QUEUE_DROPS_H
 #define TRIB_SWITCH_QUEUE_DROPS_H
@@ -17,17 +17,17 @@
     X(NO_ROUTE, "no_route", "destination cannot be reached from here")                             \
     X(REFLECTED, "reflected", "would leave by the port it came in")                                \
     X(QUEUE_FULL, "queue_full", "egress queue at its limit")                                       \
-    X(PFC_WATCHDOG, "pfc_watchdog", "for a queue that a pause keeps stuck")                        \
+    X(PFC_WATCHDOG, "pfc_watchdog", "for a queue that the PFC watchdog found stuck")               \
     X(NO_BUFFER, "no_buffer", "no mbuf left for a copy")                                           \
     X(UNKNOWN_GROUP, "unknown_group", "multicast group without members")                           \
     X(NOT_MINE, "not_mine", "arrived at a host whose address it does not carry")                   \
-    X(NOT_ROCE, "not_roce", "for this node's address, but nobody here speaks that protocol")       \
+    X(NOT_ROCE, "not_roce", "for this node's address, by a protocol that it does not speak")       \
     X(NO_AN, "no_an", "RoCE for the address of a switch that does not reduce")                     \
     X(AN_REFUSED, "an_refused", "the aggregation node took fewer frames than it was given")        \
     X(NO_SLOT, "no_slot", "no process has this queue pair")                                        \
     X(SLOT_FULL, "slot_full", "receive queue of a process at its limit")                           \
-    X(SLOT_STALLED, "slot_stalled", "for a process that takes nothing any more")                   \
-    X(DETACHED, "detached", "its process is gone")
+    X(SLOT_STALLED, "slot_stalled", "for a process that does not take its frames")                 \
+    X(DETACHED, "detached", "its process has ended")
 
 enum drop {
 #define X(n, s, t) DROP_##n,

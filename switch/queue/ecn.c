@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "switch/queue/ecn.h"
 
+#include "base/assert.h"
+
 void ecn_init(struct ecn *e, uint64_t min_bytes, uint64_t max_bytes, double prob, uint64_t seed)
 {
+    T_ASSERT(prob >= 0 && prob <= 1, "marks with a probability that is none");
     e->min_bytes = min_bytes;
     e->max_bytes = RTE_MAX(max_bytes, min_bytes);
     e->prob = (uint64_t)(prob * (double)(1ull << 53));
@@ -34,7 +37,7 @@ struct rte_mbuf *ecn_mark(struct rte_mbuf *m, struct rte_mempool *pool, uint64_t
     v6 = p[l3 - 2] == 0x86 && p[l3 - 1] == 0xdd && p[l3] >> 4 == 6;
     if (!v6 && (p[l3 - 2] != 0x08 || p[l3 - 1] != 0 || p[l3] >> 4 != 4))
         return m;
-    ecn = (v6 ? p[l3 + 1] >> 4 : p[l3 + 1]) & 3; /* of IPv6: the traffic class is shifted by 4 */
+    ecn = (v6 ? p[l3 + 1] >> 4 : p[l3 + 1]) & 3; /* IPv6: the traffic class is shifted by 4 */
     if (ecn == 0 || ecn == 3)
         return m;
     if (pool) {

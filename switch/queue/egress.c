@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "switch/queue/egress_priv.h"
 
-#include "switch/queue/pfc.h"
-
 #include <errno.h>
 
 /*
- * Frames that wait are lists, one a class; frames on the link are one list ordered by arrival.
- * Nothing is decided before its time: which class goes next is known only when the link is
- * free, so egress_next() is the earlier of the next start and the next arrival. A frame pushed to
- * an idle link starts at once and costs a single event.
+ * Waiting frames are in one list a class, frames in flight in one list ordered by arrival. Which
+ * class goes next is decided only when the link is free, so egress_next() is the earlier of the next
+ * start and the next arrival. A frame pushed to an idle link starts at once and costs one event.
  *
- * Rejected: computing each frame's start at its push (one event a frame) would fix the order before
- * a pause or a control frame that comes meanwhile, and would release PFC's ingress accounting too
+ * Rejected: computing each frame's start at its push (one event a frame). It would fix the order
+ * before a pause or a control frame that comes meanwhile, and release PFC's ingress accounting too
  * early or too late.
  */
 
@@ -27,12 +24,13 @@ static inline int64_t duration(struct egress *e, uint32_t bytes)
     return e->takes_ps;
 }
 
-/* Stable: behind all that arrive at the same time. Frames come in order but for reordering. */
+/* Stable: behind all frames that arrive at the same time. Only reordering breaks the order. */
 static void flight_add(struct egress *e, struct rte_mbuf *m, int64_t at)
 {
     struct line *l = &e->flight;
     struct rte_mbuf *before = l->first;
 
+    T_ASSERT_HOT(l->n < l->limit, "more frames in flight than the link holds");
     if (likely(!l->n || l->last_ps <= at)) {
         line_add(l, m, at);
         if (unlikely(l->n == 1 && e->first))
@@ -56,7 +54,7 @@ static void flight_add(struct egress *e, struct rte_mbuf *m, int64_t at)
     frame_meta(before)->behind_ps = at;
 }
 
-/* When the first that waits in a class could start; PS_NEVER: nobody does. */
+/* When the first waiting frame of a class could start; PS_NEVER: none waits. */
 static inline int64_t ready(const struct egress *e, uint8_t cls)
 {
     if (!(e->classes >> cls & 1))
@@ -64,7 +62,7 @@ static inline int64_t ready(const struct egress *e, uint8_t cls)
     return RTE_MAX(RTE_MAX(e->q[cls].line.first_ps, e->free_ps), e->pause_ps[cls]);
 }
 
-/* Finds what starts next and when: start_what, start_ps. In order of precedence at equal times. */
+/* Sets start_what and start_ps: what starts next, and when. In order of precedence at equal times. */
 static void plan_all(struct egress *e)
 {
     const uint8_t turn = e->lossy_turn ? FRAME_LOSSY : FRAME_LOSSLESS;
@@ -81,8 +79,7 @@ static void plan_all(struct egress *e)
     t = RTE_MAX(e->pull_ps, e->free_ps);
     if (t < best)
         best = t, what = START_PULL;
-    /* No room on the link (an unshaped one, or reordered frames that linger): wait for an arrival.
-     */
+    /* The link is full (an unshaped one, or reordered frames in flight): wait for an arrival. */
     e->full = flight_full(e);
     if (unlikely(e->full) && best != PS_NEVER)
         best = RTE_MAX(best, e->flight.first_ps);
@@ -100,7 +97,7 @@ static inline void plan(struct egress *e)
     plan_all(e);
 }
 
-/* After a frame of cls has started. Mostly all that waits is of one class. */
+/* After a frame of cls has started. Mostly all waiting frames are of one class. */
 static inline void plan_after(struct egress *e, uint8_t cls)
 {
     if (unlikely(e->waiting_bytes != e->q[cls].bytes || e->pull_ps != PS_NEVER || flight_full(e))) {
@@ -111,13 +108,7 @@ static inline void plan_after(struct egress *e, uint8_t cls)
     e->start_what = cls;
 }
 
-static inline bool is_mac_control(struct rte_mbuf *m)
-{
-    return frame_meta(m)->cls == FRAME_CONTROL && m->data_len >= 14 &&
-           *rte_pktmbuf_mtod_offset(m, rte_be16_t *, 12) == RTE_BE16(ETHERTYPE_MAC_CONTROL);
-}
-
-/* The frame's way over a bad cable, from its start to the ring of arrivals. */
+/* A frame on a link with faults, from its start to the list of arrivals. */
 static void launch_faulty(struct egress *e, struct rte_mbuf *m, int64_t at, int64_t dur)
 {
     struct fault *f = &e->fault;
@@ -153,7 +144,7 @@ static void launch_faulty(struct egress *e, struct rte_mbuf *m, int64_t at, int6
     }
 }
 
-/* Puts a frame on the link at time s. All state is consistent before departed() is called. */
+/* Starts a frame at time s. All state is consistent before departed() is called. */
 static __rte_always_inline void start(struct egress *e, struct rte_mbuf *m, int64_t s)
 {
     uint32_t bytes = frame_bytes(m);
@@ -187,7 +178,7 @@ static struct rte_mbuf *pull(struct egress *e, int64_t s)
     int64_t resume = e->pause_ps[FRAME_LOSSLESS], since = e->pull_ps;
     struct rte_mbuf *m;
 
-    e->pull_ps = PS_NEVER; /* unless the source, or a kick while it is asked, says otherwise */
+    e->pull_ps = PS_NEVER; /* unless the source gives a frame, or kicks meanwhile */
     m = e->pull(e->ctx, s, resume > s);
     if (m)
         e->pull_ps = since;
@@ -196,13 +187,16 @@ static struct rte_mbuf *pull(struct egress *e, int64_t s)
     return m;
 }
 
-/* Puts frames that are linked already behind all that are on the link. */
+/* Appends frames that are linked already to those in flight. */
 static void flight_append(struct egress *e, struct rte_mbuf *first, struct rte_mbuf *last,
                           uint32_t n)
 {
     struct line *l = &e->flight;
     bool was_empty = !l->n;
 
+    T_ASSERT_HOT(l->n + n <= l->limit, "more frames in flight than the link holds");
+    T_ASSERT_HOT(was_empty || l->last_ps <= frame_meta(first)->due_ps,
+                 "frames in flight out of order");
     if (was_empty) {
         l->first = first;
         l->first_ps = frame_meta(first)->due_ps;
@@ -218,8 +212,8 @@ static void flight_append(struct egress *e, struct rte_mbuf *first, struct rte_m
 }
 
 /*
- * The first that waits in the class starts at start_ps; where nothing else could come between, so
- * do those behind it that are due, as a whole: they are linked, and stay so. Only the times change.
+ * The first waiting frame of the class starts at start_ps. Where no other frame could come between,
+ * those behind it that are due start with it: they are linked and stay so, only the times change.
  */
 static void start_waiting(struct egress *e, uint8_t cls, int64_t now)
 {
@@ -230,8 +224,11 @@ static void start_waiting(struct egress *e, uint8_t cls, int64_t now)
     int64_t at[START_MAX], s = e->start_ps, free_ps, dur = 0, busy = 0;
     int64_t due = e->last_at_ps, latency = e->latency_ps, nobody, *before = &nobody;
     uint32_t n = 0, left = r->line.n, was = 0, bytes = 0;
-    uint32_t from = 0; /* so many frames on, all were that long */
+    uint32_t from = 0; /* frames from this one on have length `was` */
 
+    T_ASSERT_HOT(left, "the class that starts next has no frame");
+    T_ASSERT_HOT(s >= e->free_ps && s >= e->pause_ps[cls],
+                 "a frame starts on a busy or paused link");
     room = RTE_MIN(RTE_MIN(room, left), START_MAX);
     note_peaks(e, cls);
     do {
@@ -256,6 +253,7 @@ static void start_waiting(struct egress *e, uint8_t cls, int64_t now)
     bytes += (n - from) * was;
     busy += (n - from) * dur;
 
+    T_ASSERT_HOT(r->bytes >= bytes && e->waiting_bytes >= bytes, "a class counts too few bytes");
     e->free_ps = free_ps;
     e->last_at_ps = due;
     r->line.first = next;
@@ -276,24 +274,25 @@ static void start_waiting(struct egress *e, uint8_t cls, int64_t now)
         e->departed(e->ctx, m, at, n, bytes);
 }
 
-/* Whether a frame that starts comes to the other end, behind all that are under way. */
+/* Whether a frame that starts now arrives, and behind all that are in flight. */
 static inline bool in_order(const struct egress *e)
 {
     return !e->faults && !e->down && (!e->flight.n || e->flight.last_ps <= e->last_at_ps);
 }
 
-/* Starts everything whose time has come. */
+/* Starts every frame that is due. */
 static void run(struct egress *e, int64_t now)
 {
-    if (unlikely(e->full)) /* what was on the link may have arrived */
+    if (unlikely(e->full)) /* frames in flight may have arrived */
         plan(e);
+    T_ASSERT_HOT(classes_agree(e), "the classes of a queue and their sums disagree");
     while (e->start_ps <= now) {
         uint8_t cls = e->start_what;
         int64_t s = e->start_ps;
         struct rte_mbuf *m;
 
         if (flight_full(e))
-            return; /* its arrival is due; the caller takes it */
+            return; /* an arrival is due; the caller takes it */
         if (cls == START_PULL) {
             m = pull(e, s);
             if (m)
@@ -311,19 +310,19 @@ static void run(struct egress *e, int64_t now)
     }
 }
 
-/* What whoever watches goes by: with both ends apart, this one is to start frames only. */
+/* The deadline that egress_on_earlier() watches: with both ends apart, only the next start. */
 static inline int64_t watched(const struct egress *e)
 {
     return e->first ? e->start_ps : egress_next(e);
 }
 
-static inline void tell_earlier(struct egress *e, int64_t before)
+static inline void call_if_earlier(struct egress *e, int64_t before)
 {
     if (e->earlier && watched(e) < before)
         e->earlier(e->watcher);
 }
 
-/* n frames of one class wait, behind those that do. */
+/* Appends n frames to those that wait in a class. */
 static inline void wait_in(struct egress *e, struct waiting *r, struct rte_mbuf *const *m,
                            uint32_t n, uint32_t bytes, int64_t now_ps)
 {
@@ -339,13 +338,13 @@ static inline void wait_in(struct egress *e, struct waiting *r, struct rte_mbuf 
     e->classes |= (uint8_t)(1u << (r - e->q));
 }
 
-/* There is room for them. */
+/* n frames of one class for which there is room: the first may start at once. */
 static inline void enter(struct egress *e, struct waiting *r, struct rte_mbuf *const *m, uint32_t n,
                          uint32_t bytes, int64_t now_ps)
 {
     int64_t before;
 
-    if (likely(r->line.n && !e->full)) { /* behind one that is planned already */
+    if (likely(r->line.n && !e->full)) { /* behind a frame that is planned already */
         wait_in(e, r, m, n, bytes, now_ps);
         return;
     }
@@ -357,13 +356,13 @@ static inline void enter(struct egress *e, struct waiting *r, struct rte_mbuf *c
         if (--n) {
             wait_in(e, r, m, n, bytes, now_ps);
             plan(e);
-            run(e, now_ps); /* frames that take no time */
+            run(e, now_ps); /* frames may take no time */
         }
     } else {
         wait_in(e, r, m, n, bytes, now_ps);
     }
     plan(e);
-    tell_earlier(e, before);
+    call_if_earlier(e, before);
 }
 
 int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
@@ -371,6 +370,9 @@ int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
     struct waiting *r = &e->q[frame_meta(m)->cls];
     uint32_t bytes = frame_bytes(m);
 
+    T_ASSERT_HOT(frame_meta(m)->cls < FRAME_CLASSES, "a frame has no class");
+    T_ASSERT_HOT(!e->discards || !e->q[FRAME_LOSSLESS].line.limit,
+                 "a queue that discards has room");
     if (unlikely(r->line.n >= r->line.limit || r->bytes + bytes > r->limit_bytes)) {
         e->discards &&r == &e->q[FRAME_LOSSLESS] ? e->st.discarded++ : e->st.overflows++;
         return -ENOBUFS;
@@ -386,6 +388,7 @@ bool egress_push_run(struct egress *e, struct rte_mbuf *const *m, uint32_t n, ui
 {
     struct waiting *r = &e->q[frame_meta(m[0])->cls];
 
+    T_ASSERT_HOT(n && frame_meta(m[0])->cls < FRAME_CLASSES, "no frames, or of no class");
     if (unlikely(r->line.n + n > r->line.limit || r->bytes + bytes > r->limit_bytes ||
                  (e->marks && r->bytes + bytes > e->ecn.min_bytes)))
         return false;
@@ -393,14 +396,17 @@ bool egress_push_run(struct egress *e, struct rte_mbuf *const *m, uint32_t n, ui
     return true;
 }
 
-/* At most n of those that have arrived. */
+/* Takes at most n frames that have arrived. */
 static inline uint16_t arrived(struct line *l, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
 {
     struct rte_mbuf *next = l->first;
     uint16_t k = 0;
 
+    T_ASSERT_HOT(!l->n == (l->first_ps == PS_NEVER), "a link counts frames that it does not have");
     if (!n || !l->n)
         return 0;
+    T_ASSERT_HOT(frame_meta(next)->due_ps == l->first_ps && l->first_ps <= l->last_ps,
+                 "frames in flight out of order");
     if (likely(l->last_ps <= now_ps)) { /* all have */
         n = (uint16_t)RTE_MIN(n, l->n);
         for (; k < n; k++, next = frame_meta(next)->behind)
@@ -441,21 +447,11 @@ uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t 
     return k;
 }
 
-int64_t egress_next_start(const struct egress *e)
-{
-    return e->start_ps;
-}
-
-int64_t egress_next_arrival(const struct egress *e)
-{
-    return e->flight.first_ps;
-}
-
 int64_t egress_next(const struct egress *e)
 {
     int64_t at = e->flight.first_ps;
 
-    /* While the link can hold no more, the next start is that of an arrival. */
+    /* While the link is full, a frame starts only after an arrival. */
     return flight_full(e) ? at : RTE_MIN(at, e->start_ps);
 }
 
@@ -468,7 +464,7 @@ void egress_kick(struct egress *e, int64_t now_ps)
     before = watched(e);
     e->pull_ps = now_ps;
     plan(e);
-    tell_earlier(e, before);
+    call_if_earlier(e, before);
 }
 
 void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int64_t now_ps)
@@ -477,23 +473,22 @@ void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int6
 
     if (cls == FRAME_CONTROL)
         return;
-    /* What waited for a resumption starts then, not in the past. */
+    /* Frames that waited for a resumption start now, not in the past. */
     if (until_ps < now_ps)
         until_ps = RTE_MIN(old, now_ps);
-    /* The whole pause is counted when it is set, what a later word cuts off is given back. */
+    /* A pause counts in full when it is set; a later one takes back what it cuts off. */
     if (old > now_ps && old != PS_NEVER)
         e->st.paused_ps -= old - now_ps;
     if (until_ps > now_ps && until_ps != PS_NEVER)
         e->st.paused_ps += until_ps - now_ps;
     e->pause_ps[cls] = until_ps;
     if (cls == FRAME_LOSSLESS && e->pull) {
-        /* A source that was found to have nothing but paused frames is asked again at the end of
-         * the pause. */
+        /* A source that had only paused frames is pulled again at the end of the pause. */
         if (e->pull_ps == PS_NEVER && old > now_ps)
             e->pull_ps = RTE_MAX(now_ps, until_ps);
         else if (e->pull_ps > now_ps && e->pull_ps == old)
             e->pull_ps = RTE_MAX(now_ps, until_ps);
     }
     plan(e);
-    tell_earlier(e, before);
+    call_if_earlier(e, before);
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An egress queue: the one place where the properties of one direction of a link live. A frame
- * waits in its class's queue (finite in bytes and in frames), occupies the link for
- * frame_wire_bytes / rate, and arrives at the other end `latency` later. The schedule is kept, not
- * the poll's: a frame that was ready starts when the one before it ended, however late egress_pop()
- * is called.
+ * An egress queue: the only place that knows the properties of one direction of a link. A frame
+ * waits in the queue of its class (finite in bytes and in frames), occupies the link for
+ * frame_wire_bytes / rate, and arrives at the other end `latency` later. Times follow the schedule of
+ * the link, not the poll: a frame that was ready starts when the one before it ended, however late
+ * egress_pop() is called.
  *
- * Order of service: control first, then lossless and lossy in turn, then what the pull source has.
- * A frame starts at max(link free, its push, end of the pause of its class); a pulled one at
- * link-free time as long as the source was never found empty, else at the kick that announced it.
+ * Order of service: control first, then lossless and lossy in turn, then the pull source. A frame
+ * starts at max(link free, its push, end of the pause of its class); a pulled one at link-free time
+ * as long as the source was never found empty, else at the kick that announced it.
  *
  * Faults (loss, duplication, reordering, corruption, jitter) are drawn from a seeded generator per
- * direction. MAC control frames (PFC) are the link's own machinery and exempt.
+ * direction. MAC control frames (PFC) belong to the link itself and are exempt.
  *
- * Reentrancy: `departed` may push to any queue, also to this one. `pull` may push to and kick other
- * queues and kick this one.
+ * Reentrancy: `departed` may push to any queue, also to this one. `pull` may push to and kick any
+ * queue, also this one.
  */
 #ifndef TRIB_SWITCH_QUEUE_EGRESS_H
 #define TRIB_SWITCH_QUEUE_EGRESS_H
@@ -23,7 +23,7 @@
 
 #include <stdbool.h>
 
-#define EGRESS_MAX_PKTS 65536u /* limit_pkts above this are cut to it */
+#define EGRESS_MAX_PKTS 65536u /* a larger limit_pkts counts as this */
 
 struct egress;
 
@@ -38,97 +38,96 @@ struct egress_cfg {
     int64_t latency_ps;
     uint64_t limit_bytes[FRAME_CLASSES];
     uint32_t limit_pkts[FRAME_CLASSES];
-    /* A class holding more than ecn_bytes is marked CE, as ecn.h says; 0: off. ecn_max_bytes at
-     * most ecn_bytes: every frame is. */
+    /* Frames of a class that holds more than ecn_bytes are marked CE (ecn.h); 0: off. Where
+     * ecn_max_bytes is at most ecn_bytes, every such frame is. */
     uint64_t ecn_bytes, ecn_max_bytes, ecn_seed;
     double ecn_prob;
     struct egress_faults faults;
     struct rte_mempool *pool; /* for duplicates, corrupted copies and marked headers */
-    /* Told of frames that have started on the link, or were dropped because the link went down, and
-     * when (PFC ingress accounting releases them there), so many bytes together; may be NULL. */
+    /* Called when frames have started on the link, or were dropped because it went down, with their
+     * times and all their bytes (PFC ingress accounting releases them then); may be NULL. */
     void (*departed)(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, uint32_t n,
                      uint32_t bytes);
-    /* Asked for a frame when the link is free and nothing that may be sent waits; NULL: none. A NIC
-     * pulls from its processes here. */
+    /* Gives a frame when the link is free and no frame that may be sent waits; NULL: no source. A
+     * NIC pulls from its processes here. */
     struct rte_mbuf *(*pull)(void *ctx, int64_t now_ps, bool lossless_paused);
     void *ctx;
 };
 
 int egress_create(struct egress **e, const struct egress_cfg *cfg);
 void egress_destroy(struct egress *e);
-/* Takes the frame, or returns -ENOBUFS (full) and leaves it with the caller. meta.cls says the
- * class. */
+/* Takes ownership of a frame of class meta.cls. -ENOBUFS: the queue is full, the caller keeps it. */
 int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps);
-/* As n times egress_push(), of frames of one class and so many bytes together. False: there may not
- * be room for all, or some may be marked; nothing was done, push them one by one. */
+/* egress_push() of n frames of one class, `bytes` together. False: not all may fit, or some may be
+ * marked; nothing was done, push them one by one. */
 bool egress_push_run(struct egress *e, struct rte_mbuf *const *m, uint32_t n, uint32_t bytes,
                      int64_t now_ps);
-/* Frames that have arrived at the far end by now_ps, in order of arrival, meta.due_ps set to the
- * time of arrival. */
+/* Takes the frames that have arrived at the far end by now_ps, in order of arrival, meta.due_ps set to
+ * the time of arrival. The caller owns them. */
 uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
-/* Deadline of the next egress_pop() that does something; PS_NEVER when idle (a pull source must
- * then be announced by egress_kick). */
+/* When egress_pop() has work next; PS_NEVER: idle (a pull source is then announced by
+ * egress_kick()). */
 int64_t egress_next(const struct egress *e);
 /* The pull source has frames again. */
 void egress_kick(struct egress *e, int64_t now_ps);
 /* PFC: class may not start a frame before until_ps (0: resume). FRAME_CONTROL is never paused. */
 void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int64_t now_ps);
-/* down: waiting and future frames are dropped; those on the link arrive. */
+/* down: waiting and future frames are dropped; those in flight arrive. */
 void egress_set_down(struct egress *e, bool down, int64_t now_ps);
 bool egress_is_down(const struct egress *e);
-/* The PFC watchdog: what waits in the lossless class is dropped, and so is what is pushed to it,
- * until it is called off. */
+/* The PFC watchdog: drops the waiting frames of the lossless class, and refuses new ones until it is
+ * switched off. */
 void egress_discard(struct egress *e, bool on, int64_t now_ps);
 bool egress_discards(const struct egress *e);
 bool egress_is_paused(const struct egress *e, int64_t now_ps); /* the lossless class */
-/* Whether frames of the lossless class wait, the class is paused, and none has started since *taken
- * was noted; notes it again. */
+/* Whether frames of the lossless class wait, the class is paused, and none has started since the last
+ * call with this *taken. */
 bool egress_stuck(const struct egress *e, uint64_t *taken, int64_t now_ps);
 uint64_t egress_occupancy(const struct egress *e, enum frame_class cls);
-/* Peaks of the stats are those from here on. */
+/* Peaks of the stats count from now on. */
 void egress_restart_peak(struct egress *e);
-/* Frames of at most max_bytes that this class can still take for certain, or `most`. */
+/* How many frames of at most max_bytes this class has room for, `most` at most. */
 uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_bytes,
                      uint32_t most);
-/* From now on, from the start of f->seed's draws. */
+/* From now on, with the first draws of f->seed. Not while both ends are apart. */
 void egress_set_faults(struct egress *e, const struct egress_faults *f);
 const struct egress_faults *egress_faults(const struct egress *e);
-/* fn(ctx) is called when egress_next() has become earlier by anything but egress_pop(). NULL ends
- * it. */
+/* fn(ctx) is called when anything but egress_pop() makes egress_next() earlier. NULL: nobody. */
 void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx);
 
-/* *n is one more while the queue has faults; NULL ends it. */
+/* *n counts queues with faults, this one too from now on; NULL: no longer. */
 void egress_count_faults(struct egress *e, uint32_t *n);
 
 /*
- * Both ends of the link apart (net_apart.c): egress_start() puts onto it what is due, egress_take()
- * takes off it what has arrived, each with its own next time, and each end may be ahead of the
- * other by less than the link's latency. For links with a rate and a latency only, while they have
- * no faults and what is on them is in order. first(ctx) is called when a frame comes onto an empty
- * link, with the ctx of egress_on_earlier(), which comes first. first NULL: together again.
+ * Both ends of the link apart (net_logical_process.c): egress_start() starts the frames that are due,
+ * egress_take() takes those that have arrived, each with its own next time, and each end may be ahead
+ * of the other by less than the link's latency. Only for links with a rate and a latency, while they
+ * have no faults and the frames in flight are in order. first(ctx) is called when a frame starts on
+ * an empty link, with the ctx of egress_on_earlier(), which must be called before. first NULL: both
+ * ends together again.
  */
 bool egress_is_shaped(const struct egress *e); /* a rate and a latency */
 bool egress_is_in_order(
-    const struct egress *e); /* what starts now arrives behind all on the link */
+    const struct egress *e); /* a frame that starts now arrives behind all in flight */
 void egress_apart(struct egress *e, void (*first)(void *ctx));
 void egress_start(struct egress *e, int64_t now_ps);
 uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
-/* What a start, or an arrival, will look at is on its way into the CPU's caches: of the queue, and,
- * some time later, of its next frame. */
+/* Prefetches what a start, or an arrival, reads of the queue; later, egress_prefetch_frame(), of its
+ * next frame. */
 void egress_prefetch(const struct egress *e, bool starts);
-/* The frame that arrives first; NULL: none is on the link. */
+/* The frame that arrives first; NULL: none is in flight. */
 const struct rte_mbuf *egress_arriving(const struct egress *e);
 void egress_prefetch_frame(const struct egress *e, bool starts);
-/* All of the frame that arrives next, which its receiver will read; it is near already. */
+/* Prefetches the body of the frame that arrives next, whose headers are in the caches already. */
 void egress_prefetch_body(const struct egress *e);
 int64_t egress_next_start(const struct egress *e);
 int64_t egress_next_arrival(const struct egress *e);
 
-/* Faults that happened, frames and bytes that went onto the link (L2 bytes and link bytes). */
+/* Frames and bytes that started on the link (layer 2, and with link overhead), and faults. */
 struct egress_stats {
     uint64_t frames, bytes, link_bytes;
     int64_t busy_ps;
-    uint64_t peak_bytes; /* most that waited in all classes together */
+    uint64_t peak_bytes; /* most bytes that waited in all classes together */
     uint64_t class_peak_bytes[FRAME_CLASSES];
     uint64_t lost, duplicated, reordered, corrupted, ecn_marks, down_drops;
     uint64_t overflows; /* pushes that found no room */
@@ -136,7 +135,7 @@ struct egress_stats {
     int64_t paused_ps;  /* of the lossless class; see egress_paused_ps() */
 };
 struct egress_stats egress_stats(const struct egress *e);
-/* For how long the lossless class has been paused up to now; stats count a pause whole when it
+/* How long the lossless class has been paused up to now; the stats count all of a pause when it
  * begins. */
 int64_t egress_paused_ps(const struct egress *e, int64_t now_ps);
 

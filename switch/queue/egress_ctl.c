@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* What waits in a class is gone: the ports by which it came in are relieved. */
+/* Drops the waiting frames of a class: the ports by which they came in release them. */
 static uint32_t flush(struct egress *e, enum frame_class cls, int64_t now_ps)
 {
     struct waiting *r = &e->q[cls];
@@ -36,14 +36,14 @@ static uint32_t limit_of(const struct egress *e, enum frame_class cls)
     return RTE_MIN(e->cfg.limit_pkts[cls], EGRESS_MAX_PKTS);
 }
 
-/* No room for any frame, so that the path of a frame need not know of this. */
+/* A limit of 0 refuses every frame, so that the path of a frame needs no check of its own. */
 void egress_discard(struct egress *e, bool on, int64_t now_ps)
 {
     e->discards = on;
     e->q[FRAME_LOSSLESS].line.limit = on ? 0 : limit_of(e, FRAME_LOSSLESS);
     if (on)
         e->st.discarded += flush(e, FRAME_LOSSLESS, now_ps);
-    /* The pause stays as it is; what is planned has changed. */
+    /* The pause stays; this plans again. */
     egress_pause(e, FRAME_LOSSLESS, e->pause_ps[FRAME_LOSSLESS], now_ps);
 }
 
@@ -71,6 +71,16 @@ bool egress_is_down(const struct egress *e)
     return e->down;
 }
 
+int64_t egress_next_start(const struct egress *e)
+{
+    return e->start_ps;
+}
+
+int64_t egress_next_arrival(const struct egress *e)
+{
+    return e->flight.first_ps;
+}
+
 uint64_t egress_occupancy(const struct egress *e, enum frame_class cls)
 {
     return e->q[cls].bytes;
@@ -89,8 +99,10 @@ uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_
     const struct waiting *r = &e->q[cls];
     uint64_t left = r->bytes < r->limit_bytes ? r->limit_bytes - r->bytes : 0;
 
-    if (unlikely(e->discards && cls == FRAME_LOSSLESS)) /* nobody need wait for that */
+    if (unlikely(e->discards &&
+                 cls == FRAME_LOSSLESS)) /* it drops them: no sender waits for room */
         return RTE_MIN(most, limit_of(e, cls));
+    T_ASSERT_HOT(r->line.n <= r->line.limit, "a class holds more frames than its limit");
     most = RTE_MIN(most, r->line.limit - r->line.n);
     return likely(left >= (uint64_t)most * max_bytes) ? most : (uint32_t)(left / max_bytes);
 }
@@ -119,7 +131,7 @@ void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx)
     e->watcher = ctx;
 }
 
-/* Most frames that can be on the link at once: the shortest ones, back to back. */
+/* Most frames that can be in flight at once: the shortest ones, back to back. */
 static uint32_t flight_size(const struct egress_cfg *cfg)
 {
     int64_t span = cfg->latency_ps + RTE_MAX(cfg->faults.jitter_ps, (int64_t)0), n = FLIGHT_MAX;
@@ -134,8 +146,7 @@ bool egress_is_shaped(const struct egress *e)
     return e->cfg.rate_bps && e->cfg.latency_ps;
 }
 
-/* Frames that a fault has put behind others may still be under way when there are no more faults.
- */
+/* Frames that a fault has put behind others may still be in flight when the faults are over. */
 bool egress_is_in_order(const struct egress *e)
 {
     return !e->faults && (!e->flight.n || e->flight.last_ps <= e->last_at_ps);
@@ -143,6 +154,7 @@ bool egress_is_in_order(const struct egress *e)
 
 void egress_count_faults(struct egress *e, uint32_t *n)
 {
+    T_ASSERT(!e->n_faulty || *e->n_faulty >= e->faults, "fewer queues with faults than there are");
     if (e->n_faulty)
         *e->n_faulty -= e->faults;
     e->n_faulty = n;
@@ -150,9 +162,11 @@ void egress_count_faults(struct egress *e, uint32_t *n)
         *n += e->faults;
 }
 
-/* A link that holds what one end has put on it ahead of the other is not full. */
+/* Apart, the frames that one end has started ahead of the other do not fill the link. */
 void egress_apart(struct egress *e, void (*first)(void *ctx))
 {
+    T_ASSERT(!first || (egress_is_shaped(e) && egress_is_in_order(e) && e->earlier),
+             "the ends of a link apart that has faults, no latency, or nobody who watches it");
     e->first = first;
     e->flight.limit = first ? UINT32_MAX : flight_size(&e->cfg) - 1;
 }
@@ -162,6 +176,7 @@ void egress_set_faults(struct egress *e, const struct egress_faults *f)
     struct egress_cfg wanted = e->cfg;
     uint32_t size;
 
+    T_ASSERT(!e->first, "faults change while the ends of the link are apart");
     wanted.faults = *f;
     size = flight_size(&wanted);
     e->flight.limit = RTE_MAX(e->flight.limit, size - 1);
@@ -184,6 +199,7 @@ int egress_create(struct egress **out, const struct egress_cfg *cfg)
     *out = NULL;
     if (!e)
         return -ENOMEM;
+    T_ASSERT(cfg->latency_ps >= 0, "frames arrive before they have started");
     e->cfg = *cfg;
     e->latency_ps = cfg->latency_ps;
     e->rate_bps = cfg->rate_bps;
@@ -213,10 +229,13 @@ void egress_destroy(struct egress *e)
 {
     if (!e)
         return;
+    T_ASSERT(classes_agree(e), "the classes of a queue and their sums disagree");
     while (e->flight.n)
         rte_pktmbuf_free(line_take(&e->flight));
-    for (int c = 0; c < FRAME_CLASSES; c++)
+    for (int c = 0; c < FRAME_CLASSES; c++) {
         while (e->q[c].line.n)
-            rte_pktmbuf_free(line_take(&e->q[c].line));
+            rte_pktmbuf_free(wait_take(e, (unsigned)c));
+        T_ASSERT(!e->q[c].bytes, "a class counts bytes of frames that it does not have");
+    }
     free(e);
 }

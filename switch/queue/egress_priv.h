@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside of an egress queue: egress.c (a frame's way) and egress_ctl.c (set-up and control) only.
- */
+/* Inside of an egress queue: for egress.c (frames), egress_ctl.c (set-up and control) and
+ * egress_prefetch.c only. */
 #ifndef TRIB_SWITCH_QUEUE_EGRESS_PRIV_H
 #define TRIB_SWITCH_QUEUE_EGRESS_PRIV_H
 
+#include "base/assert.h"
 #include "switch/queue/ecn.h"
 #include "switch/queue/egress.h"
 #include "switch/queue/link_fault.h"
+#include "switch/queue/pfc.h"
 
 #define FLIGHT_MIN   64u
 #define FLIGHT_MAX   65536u
-#define START_MAX    32u /* frames that are put on the link at once */
+#define START_MAX    32u /* frames that start at once */
 #define FLIGHT_SPARE 4u  /* a frame, its duplicate, and the same of one pushed by departed() */
 
-/* Frames in order, linked through their meta: a queue is as large as what is in it, and finding
- * when the first is due touches no frame. */
+/* Frames in order, linked through their meta: the memory of a queue is that of its frames, and the
+ * deadline of the first is known without touching it. */
 struct line {
     struct rte_mbuf *first, *last;
     int64_t first_ps, last_ps; /* due_ps of those two; first_ps PS_NEVER: empty */
-    uint32_t n, limit;         /* most frames that may be in it */
+    uint32_t n, limit;         /* limit: most frames that may be in it */
 };
 
 struct waiting {
@@ -26,26 +28,26 @@ struct waiting {
     uint64_t bytes, limit_bytes;
     uint64_t taken; /* frames that waited here and have started */
 };
-_Static_assert(sizeof(struct waiting) == RTE_CACHE_LINE_SIZE, "a line of the CPU's caches");
+_Static_assert(sizeof(struct waiting) == RTE_CACHE_LINE_SIZE, "one cache line");
 
 enum { START_PULL = FRAME_CLASSES };
 
-/* In order of use: a simulated fabric has thousands of queues, and what costs is each line of a
- * cold one. A frame that finds the link idle takes the first four and its class's. */
+/* Fields in order of use: a simulated fabric has thousands of queues, and each cache line of a cold
+ * one costs a miss. A frame that finds the link idle reads the first four and its class's. */
 struct egress {
     int64_t free_ps;  /* end of the last frame on the link */
-    int64_t start_ps; /* next start (link permitting), PS_NEVER: nothing waits */
+    int64_t start_ps; /* next start (link permitting); PS_NEVER: nothing waits */
     int64_t pull_ps;  /* since when the pull source is ready; PS_NEVER: found empty */
     int64_t pause_ps[FRAME_CLASSES];
-    int64_t last_at_ps; /* latest arrival in order, jitter does not reorder */
-    bool full;          /* start_ps was planned for want of room on the link */
+    int64_t last_at_ps; /* latest arrival in order; jitter does not reorder */
+    bool full;          /* the link was full when start_ps was planned */
     uint8_t start_what;
-    uint8_t classes; /* bit of each class that has something waiting */
+    uint8_t classes; /* bit of each class in which frames wait */
     bool down, discards, lossy_turn;
 
-    struct line flight; /* on the link, by arrival */
+    struct line flight; /* in flight, by arrival */
     int64_t latency_ps;
-    int64_t takes_ps; /* a byte; where that is not exact, last_bytes do */
+    int64_t takes_ps; /* time of a byte; where that is not exact, of last_bytes */
     uint32_t last_bytes;
     bool exact, faults, marks; /* fault.on, ecn.min_bytes */
 
@@ -69,10 +71,11 @@ struct egress {
 _Static_assert(offsetof(struct egress, flight) == RTE_CACHE_LINE_SIZE &&
                    offsetof(struct egress, departed) == 2 * RTE_CACHE_LINE_SIZE &&
                    offsetof(struct egress, st) == 3 * RTE_CACHE_LINE_SIZE,
-               "lines of the CPU's caches");
+               "whole cache lines");
 
 static inline void line_add(struct line *l, struct rte_mbuf *m, int64_t due_ps)
 {
+    T_ASSERT_HOT(!l->n == (l->first_ps == PS_NEVER), "a list counts frames that it does not have");
     frame_meta(m)->due_ps = due_ps;
     if (l->n++) {
         frame_meta(l->last)->behind = m;
@@ -85,11 +88,12 @@ static inline void line_add(struct line *l, struct rte_mbuf *m, int64_t due_ps)
     l->last_ps = due_ps;
 }
 
-/* There must be one. */
+/* l: not empty. */
 static inline struct rte_mbuf *line_take(struct line *l)
 {
     struct rte_mbuf *m = l->first;
 
+    T_ASSERT_HOT(l->n, "a frame is taken from an empty list");
     if (--l->n) {
         l->first = frame_meta(m)->behind;
         l->first_ps = frame_meta(m)->behind_ps;
@@ -99,8 +103,7 @@ static inline struct rte_mbuf *line_take(struct line *l)
     return m;
 }
 
-/* What waits grows until something leaves: peaks are noted then; egress_stats() sees to the rest.
- */
+/* A queue grows until a frame leaves: peaks are recorded then, the last one in egress_stats(). */
 static inline void note_peaks(struct egress *e, unsigned cls)
 {
     uint64_t *peak = &e->st.class_peak_bytes[cls];
@@ -109,7 +112,7 @@ static inline void note_peaks(struct egress *e, unsigned cls)
     *peak = RTE_MAX(*peak, e->q[cls].bytes);
 }
 
-/* There must be one. */
+/* Frames of the class must wait. */
 static inline struct rte_mbuf *wait_take(struct egress *e, unsigned cls)
 {
     struct waiting *r = &e->q[cls];
@@ -117,6 +120,7 @@ static inline struct rte_mbuf *wait_take(struct egress *e, unsigned cls)
     uint32_t bytes = frame_bytes(m);
 
     note_peaks(e, cls);
+    T_ASSERT_HOT(r->bytes >= bytes && e->waiting_bytes >= bytes, "a class counts too few bytes");
     r->bytes -= bytes;
     e->waiting_bytes -= bytes;
     if (!r->line.n)
@@ -124,7 +128,30 @@ static inline struct rte_mbuf *wait_take(struct egress *e, unsigned cls)
     return m;
 }
 
-/* No more frames fit on the link until one arrives. */
+/* Whether counts, bytes and bits of the classes agree. */
+static inline bool classes_agree(const struct egress *e)
+{
+    uint64_t bytes = 0;
+    bool ok = true;
+
+    for (unsigned c = 0; c < FRAME_CLASSES; c++) {
+        const struct waiting *r = &e->q[c];
+
+        bytes += r->bytes;
+        ok &= !r->line.n == !(e->classes >> c & 1) && !r->line.n == !r->bytes &&
+              !r->line.n == (r->line.first_ps == PS_NEVER);
+    }
+    return ok && bytes == e->waiting_bytes;
+}
+
+/* PFC and the like: exempt from faults. */
+static inline bool is_mac_control(struct rte_mbuf *m)
+{
+    return frame_meta(m)->cls == FRAME_CONTROL && m->data_len >= 14 &&
+           *rte_pktmbuf_mtod_offset(m, rte_be16_t *, 12) == RTE_BE16(ETHERTYPE_MAC_CONTROL);
+}
+
+/* Whether no frame may start until one arrives. */
 static inline bool flight_full(const struct egress *e)
 {
     return e->flight.n + FLIGHT_SPARE > e->flight.limit;

@@ -5,7 +5,7 @@
 #include "switch/queue/egress.h"
 
 #define MAC_BYTES                                                                                  \
-    12u /* flips start behind the addresses: a real MAC's FCS keeps frames from going astray */
+    12u /* flips start behind the addresses: a real MAC's FCS keeps frames from other receivers */
 
 static inline uint64_t rotl(uint64_t x, int k)
 {

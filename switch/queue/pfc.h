@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Priority flow control, IEEE 802.1Qbb: who fills a port's share of the buffers is told to stop,
- * before a frame is lost.
+ * Priority flow control, IEEE 802.1Qbb: a port that fills its part of the buffers pauses its
+ * neighbour before a frame is lost.
  *
- * Ingress side: bytes and frames that came in by this port in the lossless class and are still in
- * the node. Above XOFF the neighbour is paused, again and again until XON is reached. What it sends
- * before it obeys fits the headroom: 2 x (latency + time of a frame) at the link's rate, and the
- * frames that were under way at both ends. Frames are counted beside bytes, because an
- * acknowledgement holds a whole mbuf.
+ * Ingress side: counts the bytes and frames that came in by this port in the lossless class and are
+ * still in the node. Above XOFF it pauses the neighbour, and repeats the pause until XON is reached.
+ * Frames that the neighbour sends before it obeys fit the headroom: 2 x (latency + time of a frame)
+ * at the link's rate, and the frames that both ends had begun. Frames are counted beside bytes,
+ * because an acknowledgement holds a whole mbuf.
  *
- * Egress side: pfc_parse() says for how long; the egress queue obeys.
+ * Egress side: pfc_parse() gives the length of a pause; the egress queue obeys.
  */
 #ifndef TRIB_SWITCH_QUEUE_PFC_H
 #define TRIB_SWITCH_QUEUE_PFC_H
 
+#include "base/assert.h"
 #include "roce/frame.h"
 
 #include <stdbool.h>
@@ -39,8 +40,8 @@ struct pfc_cfg {
     int64_t latency_ps;
     int64_t lag_ps;       /* further delay of pauses and frames beyond the link's */
     uint32_t max_frame;   /* layer-2 bytes */
-    uint64_t share_bytes; /* of the buffers, for this port; XOFF lies here, or higher where the link
-                             needs it */
+    uint64_t share_bytes; /* of the buffers, for this port: XOFF, or less than XOFF where the link
+                             needs more */
     uint32_t share_pkts;
 };
 
@@ -51,9 +52,10 @@ struct pfc {
     uint32_t pkts;
     uint64_t bytes;
     uint64_t xoff_bytes, xon_bytes;
-    uint32_t xoff_pkts, xon_pkts; /* so far for every frame, the rest when a threshold is crossed */
-    int64_t due_ps;               /* next repetition; PS_NEVER when not over */
-    int64_t refresh_ps;           /* a pause is repeated after so long, before it runs out */
+    uint32_t xoff_pkts,
+        xon_pkts;       /* fields up to here: read for every frame; the rest: at a threshold */
+    int64_t due_ps;     /* next repetition; PS_NEVER when not over */
+    int64_t refresh_ps; /* gap between repeated pauses, shorter than a pause */
     uint64_t headroom_bytes;
     uint32_t headroom_pkts;
 };
@@ -62,6 +64,7 @@ void pfc_init(struct pfc *p, const struct pfc_cfg *cfg);
 
 static inline enum pfc_verdict pfc_enter(struct pfc *p, uint32_t bytes, int64_t now_ps)
 {
+    T_ASSERT_HOT(p->over == (p->due_ps != PS_NEVER), "a pause that nobody repeats, or the reverse");
     p->bytes += bytes;
     p->pkts++;
     if (p->over || (p->bytes <= p->xoff_bytes && p->pkts <= p->xoff_pkts))
@@ -71,7 +74,7 @@ static inline enum pfc_verdict pfc_enter(struct pfc *p, uint32_t bytes, int64_t 
     return PFC_XOFF;
 }
 
-/* So many enter, and nothing is to be said. False: one after the other. */
+/* n frames enter without a pause. False: they may cause one, let them enter one by one. */
 static inline bool pfc_enter_quietly(struct pfc *p, uint32_t bytes, uint32_t n)
 {
     if (!p->over && (p->bytes + bytes > p->xoff_bytes || p->pkts + n > p->xoff_pkts))
@@ -81,17 +84,20 @@ static inline bool pfc_enter_quietly(struct pfc *p, uint32_t bytes, uint32_t n)
     return true;
 }
 
-/* Takes that back. */
+/* The reverse. */
 static inline void pfc_leave_quietly(struct pfc *p, uint32_t bytes, uint32_t n)
 {
+    T_ASSERT_HOT(p->bytes >= bytes && p->pkts >= n, "more leaves a port's accounting than entered");
     p->bytes -= bytes;
     p->pkts -= n;
 }
 
 static inline enum pfc_verdict pfc_leave(struct pfc *p, uint32_t bytes)
 {
+    T_ASSERT_HOT(p->bytes >= bytes && p->pkts, "more leaves a port's accounting than entered");
     p->bytes -= bytes;
     p->pkts--;
+    T_ASSERT_HOT(!p->bytes == !p->pkts, "a port accounts for bytes without frames, or the reverse");
     if (!p->over || p->bytes > p->xon_bytes || p->pkts > p->xon_pkts)
         return PFC_NONE;
     p->over = false;
@@ -99,12 +105,11 @@ static inline enum pfc_verdict pfc_leave(struct pfc *p, uint32_t bytes)
     return PFC_XON;
 }
 
-/* How long `quanta` last at this rate. */
+/* How long so many quanta last at this rate. */
 int64_t pfc_quanta_ps(uint32_t quanta, uint64_t rate_bps);
-/* A pause frame of the lossless class; 0 quanta: go on. NULL: pool empty. */
+/* A pause frame of the lossless class; 0 quanta: resume. NULL: pool empty. */
 struct rte_mbuf *pfc_frame(struct rte_mempool *pool, const uint8_t src[6], uint16_t quanta);
-/* Quanta of the lossless class; -ENOENT: speaks of other classes only; -EINVAL: not a pause frame.
- */
+/* Quanta of the lossless class; -ENOENT: it pauses other classes only; -EINVAL: not a pause frame. */
 int pfc_parse(struct rte_mbuf *m);
 
 #endif

@@ -21,7 +21,7 @@ static struct rte_mempool *pool;
 /* What happened, in order: two of them are compared. */
 struct history {
     unsigned n;
-    struct event {
+    struct seen {
         uint32_t what, tag;
         int64_t at_ps;
     } ev[EVENTS];
@@ -30,7 +30,7 @@ struct history {
 static void note(struct history *h, uint32_t what, uint32_t tag, int64_t at_ps)
 {
     assert_true(h->n < EVENTS);
-    h->ev[h->n++] = (struct event){what, tag, at_ps};
+    h->ev[h->n++] = (struct seen){what, tag, at_ps};
 }
 
 static void assert_same(const struct history *a, const struct history *b)
