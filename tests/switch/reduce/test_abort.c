@@ -1,52 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What ends a group before its members do: an abort on all of them that names who, where and why,
  * and nothing left behind. */
-#include "tests/support/agg_bed.h"
+#include "tests/switch/reduce/control.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define LINKS  "link_defaults = { rate = \"400Gb/s\"; latency = \"300ns\"; };\n"
-#define LEAVES                                                                                     \
-    LINKS "reduce = { };\nmtu = 1024; leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 4; " \
-          "};\n"
-
-static const unsigned six[] = {0, 1, 2, 4, 5, 6}; /* ranks 0..2 at leaf0, 3..5 at leaf1 */
-
-static struct an *an_of(struct bed *b, const char *name)
+static struct member *six_joined(struct bed **b, uint64_t seed, unsigned loss)
 {
-    return b->an[fabric_node_index(b->f, fabric_node(b->f, name))];
-}
-
-static struct member *joined(struct bed **b, uint64_t seed, unsigned loss)
-{
-    struct member *m;
-
     *b = bed_create(&(struct bed_cfg){.conf = LEAVES, .seed = seed, .loss = loss});
-    m = bed_group(*b, 0, 7, 1024, 16, 1, six, LEN(six));
-    for (unsigned i = 0; i < LEN(six); i++)
-        bed_join(&m[i]);
-    assert_true(bed_run(*b, bed_all_in, 400 * PS_PER_MS));
-    for (unsigned i = 0; i < LEN(six); i++)
-        assert_int_equal(m[i].state, MEMBER_IN);
-    return m;
-}
-
-static void start(struct member *m, struct bed_op op)
-{
-    op.in = bed_alloc(m->b, op.total + 8);
-    op.out = bed_alloc(m->b, op.total + 8);
-    bed_start(m, &op);
-}
-
-static struct bed_op floats(uint64_t bytes)
-{
-    return (struct bed_op){.coll = AGG_ALLREDUCE, .dtype = DT_FP32, .op = OP_SUM, .total = bytes};
+    return joined(*b, six, LEN(six));
 }
 
 /* All members that are still there end with this status and these words, and the ANs are empty. */
@@ -115,7 +75,7 @@ static void members_that_disagree_are_all_aborted_with_ranks_and_field_named(voi
     for (unsigned o = 0; o < LEN(odds); o++)
         for (uint64_t seed = 1; seed <= 3; seed++) {
             struct bed *b;
-            struct member *m = joined(&b, seed * 10 + o, 0);
+            struct member *m = six_joined(&b, seed * 10 + o, 0);
             char words[64];
 
             for (unsigned i = 0; i < LEN(six); i++)
@@ -130,7 +90,7 @@ static void members_that_disagree_are_all_aborted_with_ranks_and_field_named(voi
 static void a_disagreement_between_leaves_names_a_rank_of_each(void **state)
 {
     struct bed *b;
-    struct member *m = joined(&b, 3, 0);
+    struct member *m = six_joined(&b, 3, 0);
 
     (void)state;
     for (unsigned i = 0; i < LEN(six); i++)
@@ -146,7 +106,7 @@ static void a_disagreement_between_leaves_names_a_rank_of_each(void **state)
 static void a_member_that_sends_beyond_its_window_is_named(void **state)
 {
     struct bed *b;
-    struct member *m = joined(&b, 4, 0);
+    struct member *m = six_joined(&b, 4, 0);
 
     (void)state;
     m[2].over_window = true;
@@ -175,7 +135,7 @@ static void a_malformed_message_is_named_by_rank_and_field(void **state)
     (void)state;
     for (unsigned i = 0; i < LEN(bad_headers); i++) {
         struct bed *b;
-        struct member *m = joined(&b, 20 + i, 0);
+        struct member *m = six_joined(&b, 20 + i, 0);
 
         for (unsigned k = 0; k < LEN(six); k++)
             start(&m[k], floats(40000));
@@ -191,7 +151,7 @@ static void a_malformed_message_is_named_by_rank_and_field(void **state)
 static void messages_out_of_order_are_refused(void **state)
 {
     struct bed *b;
-    struct member *m = joined(&b, 30, 0);
+    struct member *m = six_joined(&b, 30, 0);
 
     (void)state;
     for (unsigned k = 0; k < LEN(six); k++)
@@ -204,7 +164,7 @@ static void messages_out_of_order_are_refused(void **state)
 static void packets_that_do_not_fill_the_mtu_are_refused(void **state)
 {
     struct bed *b;
-    struct member *m = joined(&b, 31, 0);
+    struct member *m = six_joined(&b, 31, 0);
     struct wqe w = {.op = WR_SEND, .frag = WQE_WHOLE, .n_sge = 1};
 
     (void)state;
@@ -226,7 +186,7 @@ static void a_killed_member_is_named_with_its_slot_on_all_others(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
         struct bed *b;
-        struct member *m = joined(&b, seed, 0);
+        struct member *m = six_joined(&b, seed, 0);
 
         for (unsigned i = 0; i < LEN(six); i++)
             start(&m[i], floats(400000));
@@ -276,7 +236,7 @@ static void who_joins_after_the_abort_is_refused_with_its_reason(void **state)
 static void processes_of_another_slot_of_the_host_are_not_taken_for_dead(void **state)
 {
     struct bed *b;
-    struct member *m = joined(&b, 7, 0);
+    struct member *m = six_joined(&b, 7, 0);
     struct agg_ctl c = {.qpn = RTE_BE32(0x050000)};
 
     (void)state;
@@ -291,7 +251,7 @@ static void processes_of_another_slot_of_the_host_are_not_taken_for_dead(void **
 static void a_member_that_falls_silent_is_found_by_its_connection(void **state)
 {
     struct bed *b;
-    struct member *m = joined(&b, 8, 0);
+    struct member *m = six_joined(&b, 8, 0);
 
     (void)state;
     for (unsigned i = 0; i < LEN(six); i++)
@@ -326,7 +286,7 @@ static void a_fabric_in_real_time_is_patient_with_a_silent_member(void **state)
 static void leaving_in_mid_operation_aborts_the_others_by_name(void **state)
 {
     struct bed *b;
-    struct member *m = joined(&b, 9, 0);
+    struct member *m = six_joined(&b, 9, 0);
 
     (void)state;
     for (unsigned i = 0; i < LEN(six); i++)
@@ -343,7 +303,7 @@ static void leaving_in_mid_operation_aborts_the_others_by_name(void **state)
 static void starting_without_a_member_that_has_left_aborts_by_name(void **state)
 {
     struct bed *b;
-    struct member *m = joined(&b, 10, 0);
+    struct member *m = six_joined(&b, 10, 0);
 
     (void)state;
     bed_leave(&m[1]);
@@ -358,7 +318,7 @@ static void starting_without_a_member_that_has_left_aborts_by_name(void **state)
 static void leaving_between_operations_disturbs_nobody(void **state)
 {
     struct bed *b;
-    struct member *m = joined(&b, 11, 0);
+    struct member *m = six_joined(&b, 11, 0);
 
     (void)state;
     for (unsigned i = 0; i < LEN(six); i++)
@@ -378,7 +338,7 @@ static void leaving_between_operations_disturbs_nobody(void **state)
 static void a_parent_that_is_gone_is_named_below(void **state)
 {
     struct bed *b;
-    struct member *m = joined(&b, 12, 0);
+    struct member *m = six_joined(&b, 12, 0);
     uint16_t root = b->f->trees[0].root;
 
     (void)state;
@@ -395,7 +355,7 @@ static void a_parent_that_is_gone_is_named_below(void **state)
 static void a_leaf_that_is_gone_is_named_at_the_other_leaves(void **state)
 {
     struct bed *b;
-    struct member *m = joined(&b, 13, 0);
+    struct member *m = six_joined(&b, 13, 0);
     uint16_t leaf = fabric_node_index(b->f, fabric_node(b->f, "leaf1"));
 
     (void)state;
@@ -410,7 +370,7 @@ static void a_leaf_that_is_gone_is_named_at_the_other_leaves(void **state)
 static void a_hosts_link_that_is_down_is_its_members_end(void **state)
 {
     struct bed *b;
-    struct member *m = joined(&b, 14, 0);
+    struct member *m = six_joined(&b, 14, 0);
 
     (void)state;
     an_peer_down(an_of(b, "leaf0"), m[2].host, b->now);
@@ -422,7 +382,7 @@ static void a_hosts_link_that_is_down_is_its_members_end(void **state)
 static void who_has_lost_every_link_blames_nobody(void **state)
 {
     struct bed *b;
-    struct member *m = joined(&b, 16, 0);
+    struct member *m = six_joined(&b, 16, 0);
 
     (void)state;
     start(&m[0], floats(400000));
@@ -439,7 +399,7 @@ static void aborts_reach_everybody_when_frames_are_lost(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
         struct bed *b;
-        struct member *m = joined(&b, 40 + seed, 2500);
+        struct member *m = six_joined(&b, 40 + seed, 2500);
 
         start(&m[0], floats(4000));
         bed_leave(&m[0]);
@@ -454,7 +414,7 @@ static void aborts_reach_everybody_when_frames_are_lost(void **state)
 static void an_abort_is_repeated_until_answered_and_not_for_ever(void **state)
 {
     struct bed *b;
-    struct member *m = joined(&b, 15, 0);
+    struct member *m = six_joined(&b, 15, 0);
 
     (void)state;
     m[0].mute_acks = true;
