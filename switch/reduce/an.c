@@ -63,7 +63,9 @@ static void on_complete(void *user, const struct cqe *c)
     }
     if (!c->is_recv || c->status != WC_SUCCESS)
         return;
-    m = &a->inbox[a->inbox_tail++ % AN_CTL_DEPTH]; /* as many places as receive buffers */
+    T_ASSERT(a->inbox_tail - a->inbox_head < AN_CTL_DEPTH,
+             "more control messages wait than there are receive buffers");
+    m = &a->inbox[a->inbox_tail++ % AN_CTL_DEPTH];
     m->from = (struct an_addr){.ip = c->src_ip, .qpn = c->src_qpn};
     memcpy(m->from.mac, c->src_mac, sizeof(m->from.mac));
     m->buffer = (uint32_t)c->wr_id;
@@ -101,6 +103,7 @@ static void post_buffer(struct an *a, uint32_t i)
 {
     struct rwqe w = {.wr_id = i, .n_sge = 1};
 
+    T_ASSERT(i < AN_CTL_DEPTH, "a receive buffer of control messages that does not exist");
     w.sge[0] = (struct sge){(uintptr_t)(a->ctl_mem + (size_t)i * AN_CTL_ROOM), AN_CTL_ROOM, 0};
     rq_post(a->ctl_rq, &w);
 }
@@ -128,16 +131,28 @@ static void an_settle(struct an *a)
         }
         any = true;
     }
-    if (any)
-        an_retime(a);
+    if (!any)
+        return;
+    an_retime(a);
+    an_check_all(a);
+}
+
+/* Before the rnic is called: it may call back. */
+static void enter_rnic(struct an *a, int64_t now_ps)
+{
+    T_ASSERT_HOT(now_ps >= a->now, "time runs backwards at an aggregation node");
+    T_ASSERT_HOT(!a->in_rnic, "the rnic is called from one of its own callbacks");
+    a->now = now_ps;
+    a->in_rnic = true;
 }
 
 static uint16_t an_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
 {
     struct an *a = ctx;
 
-    a->now = now_ps;
+    enter_rnic(a, now_ps);
     n = a->nic.input(a->nic.ctx, m, n, now_ps);
+    a->in_rnic = false;
     an_settle(a);
     return n;
 }
@@ -147,8 +162,9 @@ static uint16_t an_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m,
 {
     struct an *a = ctx;
 
-    a->now = now_ps;
+    enter_rnic(a, now_ps);
     n = a->nic.output(a->nic.ctx, q, m, n, now_ps);
+    a->in_rnic = false;
     an_settle(a);
     return n;
 }
@@ -158,8 +174,9 @@ static void an_tick(void *ctx, int64_t now_ps)
     struct an *a = ctx;
     struct an_group *g, *next;
 
-    a->now = now_ps;
+    enter_rnic(a, now_ps);
     a->nic.tick(a->nic.ctx, now_ps);
+    a->in_rnic = false;
     if (now_ps >= a->timer) {
         for (g = LIST_FIRST(&a->groups); g; g = next) {
             next = LIST_NEXT(g, link); /* group_ask() may give up */
@@ -266,6 +283,7 @@ void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps)
     struct an_group *g;
 
     a->now = now_ps;
+    an_event(a, AN_EV_NODE_DOWN, peer_node, 0);
     for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link)) {
         if (!g->top && g->up.node == peer_node)
             group_lost(g, &g->up);
@@ -283,6 +301,7 @@ void an_cut_off(struct an *a, int64_t now_ps)
     struct an_group *g;
 
     a->now = now_ps;
+    an_event(a, AN_EV_CUT_OFF, (uint32_t)a->cnt.groups, 0);
     for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))
         group_doom(g, AGG_E_EDGE, NULL, "%s has lost all its links, slot %u", group_me(g),
                    (unsigned)g->next);
@@ -407,6 +426,7 @@ int an_create(struct an **out, const struct an_cfg *cfg)
         return -ENOMEM;
     a->cfg = *cfg;
     a->me = &cfg->fab->nodes[cfg->node];
+    events_init(&a->events, &an_event_kinds, a->me->name);
     a->flight = RTE_MAX(a->me->reduce.window, cfg->mm.on ? AN_MM_FLIGHT : 0) + AN_FLIGHT_MARGIN;
     a->psn_state = AN_SEED * (cfg->node + 1u + (uint64_t)cfg->life * FAB_MAX_NODES);
     a->timer = PS_NEVER;
@@ -444,5 +464,6 @@ void an_destroy(struct an *a)
         rq_destroy(a->ctl_rq);
     free(a->ctl_mem);
     free(a->parting);
+    events_fini(&a->events);
     free(a);
 }

@@ -23,6 +23,8 @@
 
 #include "aggregation/narrow.h"
 #include "aggregation/proto.h"
+#include "base/assert.h"
+#include "base/events.h"
 #include "roce/rnic.h"
 #include "switch/reduce/an.h"
 #include "switch/reduce/an_counters.h"
@@ -63,7 +65,14 @@ struct an_stream {
     uint64_t slots; /* packets since JOIN */
 };
 
-enum edge_state { EDGE_NONE, EDGE_PENDING, EDGE_JOINED, EDGE_LEFT };
+/* PENDING: its queue pair is there, the JOIN is not answered yet. */
+#define EDGE_STATES(X) X(NONE) X(PENDING) X(JOINED) X(LEFT)
+enum edge_state {
+#define X(name) EDGE_##name,
+    EDGE_STATES(X)
+#undef X
+        EDGE_STATES_N
+};
 
 /* One end of an edge: to a child or to the parent. */
 struct an_edge {
@@ -111,7 +120,37 @@ struct an_slot {
 };
 
 /* ASKING: children wait for the parent's answer. */
-enum group_state { GROUP_ASKING, GROUP_OPEN };
+#define GROUP_STATES(X) X(ASKING) X(OPEN)
+enum group_state {
+#define X(name) GROUP_##name,
+    GROUP_STATES(X)
+#undef X
+        GROUP_STATES_N
+};
+
+/* Changes of state in an.events; "%u": a, then b. */
+#define AN_EVENTS(X)                                                                               \
+    X(REFUSED, "group %u: JOIN refused with status %u")                                            \
+    X(MESSAGE, "group %u: message reduced up to slot %u") /* in checked builds only */             \
+    X(DOOMED, "group %u is to be aborted with status %u")                                          \
+    X(ABORTED, "group %u is aborted, %u peers are owed an answer")                                 \
+    X(EDGE_DOWN, "group %u: the edge to member %u is down")                                        \
+    X(LEAVE, "group %u: LEAVE of member %u")                                                       \
+    X(ENDED, "group %u has ended after slot %u")                                                   \
+    X(TOMBSTONE, "group %u: tombstone made, aborted: %u")                                          \
+    X(ANSWERED, "group %u: tombstone answered by member %u")                                       \
+    X(PROBE, "group %u: PROBE answered with status %u")                                            \
+    X(NODE_DOWN, "the link to node %u is down")                                                    \
+    X(PROCESS_DOWN, "the process of QPNs %u << 16 at address %u has ended")                        \
+    X(CUT_OFF, "every link is down, %u groups")
+enum an_event {
+#define X(name, text) AN_EV_##name,
+    AN_EVENTS(X)
+#undef X
+        AN_EV_EDGE,                          /* + enum edge_state */
+    AN_EV_GROUP = AN_EV_EDGE + EDGE_STATES_N /* + enum group_state */
+};
+extern const struct event_kinds an_event_kinds;
 
 struct an_group {
     LIST_ENTRY(an_group) link;
@@ -201,6 +240,7 @@ struct an {
     uint64_t psn_state;
     int64_t now;   /* of the call in progress */
     int64_t timer; /* earliest deadline of groups and tombstones */
+    bool in_rnic;  /* the rnic may call back: no queue pair is made or destroyed */
     LIST_HEAD(an_groups, an_group) groups;
     SLIST_HEAD(an_doomed, an_group) doomed;
     struct an_tombstone *parting; /* [AN_PARTINGS] */
@@ -209,7 +249,13 @@ struct an {
         say;       /* of every data send, every control message: only what differs is set again */
     struct mm *mm; /* NULL: no multimem */
     struct an_counters cnt;
+    struct events events;
 };
+
+static inline void an_event(struct an *a, unsigned kind, uint32_t x, uint32_t y)
+{
+    events_add(&a->events, a->now, (uint16_t)kind, x, y);
+}
 
 /* What grants may still promise; a budget may have become smaller than what was. */
 static inline uint32_t an_mbufs_left(const struct an *a)
@@ -229,6 +275,18 @@ int64_t an_backoff(unsigned tries);
 /* INIT to RTS with who is there; attr says what differs: numbers, MTU, READs. */
 int an_connect(const struct fabric *fab, struct qp *qp, const struct an_addr *to,
                struct qp_attr *attr);
+
+/* an_check.c */
+void an_check_group(const struct an_group *g);
+void an_check_all(const struct an *a);
+#ifdef TRIB_CHECKED
+void an_check_slots(const struct an_group *g);
+#else
+static inline void an_check_slots(const struct an_group *g)
+{
+    (void)g;
+}
+#endif
 
 /* stream.c */
 /* Follows the stream by one packet. AGG_OK, or why the packet cannot be and *what is wrong with it.
@@ -265,6 +323,9 @@ struct an_group *group_find(struct an *a, uint16_t tree, uint32_t id);
 enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct fab_tree *t,
                              const struct fab_child *children, unsigned n, struct an_group **out,
                              char *text);
+/* The mbufs that a group with this window can hold. */
+uint32_t group_mbufs(const struct an *a, const struct an_group *g, uint32_t window);
+void group_edge_state(struct an_edge *e, enum edge_state state); /* of a child */
 /* Makes the queue pair of a child's edge and connects it. */
 enum agg_status group_open_edge(struct an_group *g, struct an_edge *e);
 void group_close_edge(struct an_edge *e);

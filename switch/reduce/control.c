@@ -27,6 +27,7 @@ void control_refuse(struct an *a, const struct an_addr *to, const struct agg_ctl
 {
     struct agg_ctl r = answer_to(c, status);
 
+    an_event(a, AN_EV_REFUSED, rte_be_to_cpu_32(c->group), status);
     an_text(r.text, "%s", text[0] ? text : agg_status_text(status));
     an_say(a, to, AGG_JOIN_REPLY, &r);
     a->cnt.joins_refused++;
@@ -45,8 +46,10 @@ void control_grant(struct an_group *g, struct an_edge *e)
                         .psn = rte_cpu_to_be_32(e->own_psn),
                         .child = rte_cpu_to_be_16((uint16_t)(e - g->child))};
 
+    T_ASSERT(g->state == GROUP_OPEN && (e->state == EDGE_PENDING || e->state == EDGE_JOINED),
+             "an edge is granted that is not there, or before its group is");
     if (e->state == EDGE_PENDING) {
-        e->state = EDGE_JOINED;
+        group_edge_state(e, EDGE_JOINED);
         if (!e->window || e->window > g->window)
             e->window = g->window;
         g->a->cnt.joins_granted++;
@@ -267,6 +270,7 @@ static void on_join(struct an *a, const struct an_addr *from, const struct agg_c
         control_refuse(a, from, c, st, text);
         return;
     }
+    an_check_group(g);
     if (!first && g->state == GROUP_OPEN)
         control_grant(g, &g->child[child]);
     else if (first && g->top)
@@ -317,15 +321,19 @@ static void on_leave(struct an *a, const struct an_addr *from, const struct agg_
     if (!e || e->state == EDGE_LEFT)
         return;
     a->cnt.leaves++;
+    an_event(a, AN_EV_LEAVE, g->id, e->member);
     if (group_in_operation(g)) {
         group_doom(g, AGG_E_MEMBER_LEFT, e, "%s left %s, slot %u",
                    group_who(g, e, who, sizeof(who)), group_me(g), (unsigned)g->next);
         return;
     }
     group_close_edge(e);
-    e->state = EDGE_LEFT;
+    group_edge_state(e, EDGE_LEFT);
     g->n_left++;
-    if (!--g->n_joined)
+    T_ASSERT(g->n_joined, "a child leaves a group that counts none");
+    g->n_joined--;
+    an_check_group(g);
+    if (!g->n_joined)
         group_end(g);
 }
 
@@ -353,6 +361,7 @@ static void on_peer_down(struct an *a, const struct an_addr *from, const struct 
     struct an_group *g;
 
     a->cnt.peers_down++;
+    an_event(a, AN_EV_PROCESS_DOWN, space, from->ip);
     for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))
         for (unsigned i = 0; i < g->n; i++) {
             struct an_edge *e = &g->child[i];
@@ -373,6 +382,7 @@ static void on_probe(struct an *a, const struct an_addr *from, const struct agg_
                                                                : AGG_E_NO_GROUP);
 
     a->cnt.probes++;
+    an_event(a, AN_EV_PROBE, rte_be_to_cpu_32(c->group), rte_be_to_cpu_16(r.status));
     an_say(a, from, AGG_PROBE_REPLY, &r);
 }
 

@@ -100,6 +100,7 @@ static bool post_piece(struct an_edge *e, const struct an_piece *p, bool given)
 {
     struct wqe *w = &e->g->a->data;
 
+    T_ASSERT_HOT(p->virt <= p->len, "more of a packet is not carried than there is");
     w->frag = (p->head ? WQE_FIRST : 0) | (p->last ? WQE_LAST : 0);
     w->flags = p->last ? WR_F_SOLICITED : 0;
     w->held = p->m;
@@ -147,6 +148,8 @@ void fanout_down(struct an_group *g, const struct agg_hdr *h, const struct an_pi
         else if (p->last)
             fanout_post_empty(&g->child[i], h, AGG_RESULT);
     }
+    T_ASSERT_HOT(spare <= g->n, "more references to a result were given than taken");
+    T_ASSERT_HOT(!spare || rte_mbuf_refcnt_read(p->m) > spare, "the caller's reference is gone");
     if (spare) /* the caller has one, so these are not the last */
         rte_mbuf_refcnt_update(p->m, (int16_t)-spare);
     g->results++;

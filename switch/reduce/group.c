@@ -89,8 +89,11 @@ static int make_qp(struct an_group *g, struct an_edge *e)
                          .streaming = true,
                          .user = e};
     struct qp_attr attr = {.state = QP_INIT};
-    int rc = qp_create(g->a->rnic, &cfg, &e->qp);
+    int rc;
 
+    T_ASSERT(!g->a->in_rnic, "a queue pair is made while the rnic is in a frame");
+    T_ASSERT(!e->qp, "an edge has a queue pair already");
+    rc = qp_create(g->a->rnic, &cfg, &e->qp);
     if (rc)
         return rc;
     e->own_psn = new_psn(g->a);
@@ -104,6 +107,12 @@ static int connect_qp(struct an_group *g, struct an_edge *e)
         .dest_qpn = e->qpn, .rq_psn = e->psn, .mtu = g->mtu, .sq_psn = e->own_psn};
 
     return an_connect(g->a->cfg.fab, e->qp, &e->addr, &attr);
+}
+
+void group_edge_state(struct an_edge *e, enum edge_state state)
+{
+    e->state = (uint8_t)state;
+    an_event(e->g->a, AN_EV_EDGE + state, e->g->id, (uint32_t)(e - e->g->child));
 }
 
 enum agg_status group_open_edge(struct an_group *g, struct an_edge *e)
@@ -121,7 +130,7 @@ enum agg_status group_open_edge(struct an_group *g, struct an_edge *e)
     }
     if (e->state == EDGE_LEFT)
         g->n_left--;
-    e->state = EDGE_PENDING;
+    group_edge_state(e, EDGE_PENDING);
     g->n_joined++;
     return AGG_OK;
 }
@@ -131,15 +140,17 @@ void group_close_edge(struct an_edge *e)
     struct qp *qp = e->qp;
 
     e->qp = NULL;
-    if (qp)
-        qp_destroy(qp);
+    if (!qp)
+        return;
+    T_ASSERT(!e->g->a->in_rnic, "a queue pair is destroyed while the rnic is in a frame");
+    qp_destroy(qp);
 }
 
 /* ---- reservation ---- */
 
 /* mbufs that a group can hold: its children's in the slots, and what is sent and may be
  * unacknowledged, each way. */
-static uint32_t mbufs_of(const struct an *a, const struct an_group *g, uint32_t window)
+uint32_t group_mbufs(const struct an *a, const struct an_group *g, uint32_t window)
 {
     uint32_t ways = g->top ? 1 : 2;
 
@@ -189,7 +200,7 @@ static enum agg_status fit(struct an *a, struct an_group *g, char *text)
     }
     if (window_of_mbufs(a, g, mbufs) < least) {
         an_text(text, "%s has %u of %u buffers left, %u needed", a->me->name, mbufs,
-                a->cfg.mbuf_budget, mbufs_of(a, g, least));
+                a->cfg.mbuf_budget, group_mbufs(a, g, least));
         return AGG_E_QUOTA_BUFFERS;
     }
     if (slots / share < g->window) {
@@ -218,10 +229,11 @@ static enum agg_status reserve(struct an *a, struct an_group *g, char *text)
     st = fit(a, g, text);
     if (st != AGG_OK)
         return st;
-    mbufs = mbufs_of(a, g, g->window);
+    mbufs = group_mbufs(a, g, g->window);
     g->promised = mbufs;
     a->cnt.mbufs_promised += mbufs;
     a->cnt.slots_granted += g->window;
+    T_ASSERT(a->cnt.mbufs_promised <= a->cfg.mbuf_budget, "more mbufs are promised than there are");
     if (++a->cnt.groups > a->cnt.groups_peak)
         a->cnt.groups_peak = a->cnt.groups;
     return AGG_OK;
@@ -231,9 +243,11 @@ static void shrink(struct an_group *g, uint32_t window)
 {
     struct an *a = g->a;
 
+    T_ASSERT(window && window < g->window, "a window is made smaller by making it larger");
+    T_ASSERT(!g->next && g->state == GROUP_ASKING, "a window shrinks while its slots are in use");
     a->cnt.slots_granted -= g->window - window;
     a->cnt.mbufs_promised -= g->promised;
-    g->promised = mbufs_of(a, g, window);
+    g->promised = group_mbufs(a, g, window);
     a->cnt.mbufs_promised += g->promised;
     g->window = window;
 }
@@ -242,6 +256,9 @@ static void release(struct an_group *g)
 {
     struct an *a = g->a;
 
+    T_ASSERT(a->cnt.groups && a->cnt.slots_granted >= g->window &&
+                 a->cnt.mbufs_promised >= g->promised,
+             "a group gives back more than was granted");
     a->cnt.groups--;
     a->cnt.slots_granted -= g->window;
     a->cnt.mbufs_promised -= g->promised;
@@ -298,7 +315,9 @@ enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct
     g->id = rte_be_to_cpu_32(c->group);
     g->key = rte_be_to_cpu_64(c->key);
     g->mtu = rte_be_to_cpu_16(c->mtu);
-    agg_members_read(c, &g->members); /* was read before, by whoever checked it */
+    T_ASSERT(n && n <= AN_MAX_CHILDREN, "a group of no child, or of more than can be reduced");
+    if (agg_members_read(c, &g->members))
+        T_ASSERT(0, "a JOIN was accepted whose list of members cannot be read");
     g->top = fab_group_top(a->cfg.fab, t, &g->members) == a->cfg.node;
     g->of_job = rte_be_to_cpu_32(c->slot);
     g->window = asked && asked < max ? asked : max;
@@ -334,10 +353,13 @@ void group_ask(struct an_group *g)
         group_refuse(g, AGG_E_PARENT, text);
         return;
     }
-    if (!g->tries)
+    T_ASSERT(!g->top && g->state == GROUP_ASKING, "a parent is asked where there is none to ask");
+    if (!g->tries) {
         g->xid = a->next_xid++;
-    else
+        an_event(a, AN_EV_GROUP + GROUP_ASKING, g->id, g->window);
+    } else {
         a->cnt.control_repeated++;
+    }
     c.xid = rte_cpu_to_be_32(g->xid);
     c.tree = rte_cpu_to_be_16(g->tree->id);
     c.mtu = rte_cpu_to_be_16(g->mtu);
@@ -363,7 +385,9 @@ int group_granted(struct an_group *g, uint32_t window, const char *limit)
         an_text(g->limit, "%s", limit);
         shrink(g, window);
     }
+    T_ASSERT(g->state == GROUP_ASKING, "a group is granted twice");
     g->state = GROUP_OPEN;
+    an_event(g->a, AN_EV_GROUP + GROUP_OPEN, g->id, g->window);
     for (unsigned i = 0; i < g->n; i++)
         if (g->child[i].state == EDGE_PENDING)
             control_grant(g, &g->child[i]);
@@ -374,6 +398,7 @@ int group_granted(struct an_group *g, uint32_t window, const char *limit)
 
 void group_free(struct an_group *g)
 {
+    T_ASSERT(!g->a->in_rnic, "a group is freed while the rnic is in a frame");
     slot_drop_all(g);
     for (unsigned i = 0; i < g->n; i++)
         group_close_edge(&g->child[i]);
@@ -416,6 +441,7 @@ void group_end(struct an_group *g)
 {
     struct an_tombstone *p = tombstone_new(g, false);
 
+    T_ASSERT(!g->n_joined, "a group ends while children are joined");
     for (unsigned i = 0; i < g->n; i++)
         if (g->child[i].state != EDGE_NONE)
             tombstone_add(p, &g->child[i], false, 0);
@@ -423,6 +449,7 @@ void group_end(struct an_group *g)
         tombstone_add(p, &g->up, true, AGG_LEAVE);
     tombstone_tell(g->a, p);
     g->a->cnt.groups_ended++;
+    an_event(g->a, AN_EV_ENDED, g->id, (uint32_t)g->next);
     group_free(g);
 }
 
@@ -433,6 +460,8 @@ void group_doom(struct an_group *g, enum agg_status status, struct an_edge *culp
 
     if (g->doomed)
         return;
+    T_ASSERT(status != AGG_OK && status < AGG_STATUS_COUNT, "a group is aborted without a reason");
+    an_event(g->a, AN_EV_DOOMED, g->id, status);
     g->doomed = true;
     g->status = status;
     g->culprit = culprit;
@@ -446,6 +475,7 @@ void group_lost(struct an_group *g, struct an_edge *e)
 {
     char who[48];
 
+    an_event(g->a, AN_EV_EDGE_DOWN, g->id, e->member);
     if (e == &g->up)
         group_doom(g, AGG_E_PARENT, e, "%s missing at %s, slot %u",
                    group_who(g, e, who, sizeof(who)), group_me(g), (unsigned)g->next);
@@ -458,8 +488,10 @@ void group_lost(struct an_group *g, struct an_edge *e)
 void group_abort(struct an_group *g)
 {
     struct an *a = g->a;
-    struct an_tombstone *p = tombstone_new(g, true);
+    struct an_tombstone *p;
 
+    T_ASSERT(g->doomed, "a group is aborted that nothing has doomed");
+    p = tombstone_new(g, true);
     SLIST_REMOVE(&a->doomed, g, an_group, doomed_link);
     for (unsigned i = 0; i < g->n; i++) {
         struct an_edge *e = &g->child[i];
@@ -471,6 +503,7 @@ void group_abort(struct an_group *g)
     if (!g->top && g->culprit != &g->up)
         tombstone_add(p, &g->up, true, AGG_ABORT);
     tombstone_tell(a, p);
+    an_event(a, AN_EV_ABORTED, g->id, p->n);
     a->cnt.aborts++;
     group_free(g);
 }

@@ -26,6 +26,7 @@ static struct rte_mbuf *carve(struct rte_mbuf *m, const uint8_t *data, uint32_t 
     const uint8_t *start;
 
     for (;;) {
+        T_ASSERT_HOT(m, "the payload is in no segment of its frame");
         start = rte_pktmbuf_mtod(m, const uint8_t *);
         rest = m->next;
         m->next = NULL;
@@ -83,6 +84,7 @@ static void begin_message(struct an_group *g, const struct an_slot *s)
     g->cur = s->hdr;
     g->cur_first = g->next;
     g->cast = fanout_of(g, &s->hdr);
+    T_ASSERT_HOT(arith_valid(s->hdr.op, s->hdr.dtype), "a header passed that has no kernel");
     g->kernel = arith_kernel(s->hdr.op, s->hdr.dtype);
     g->elem = dtype_size(s->hdr.dtype);
     g->a->cnt.messages++;
@@ -171,6 +173,10 @@ static void reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
     struct an_piece p = {.len = s->len, .virt = s->virt, .head = s->head, .last = s->last};
     struct an_input out = {NULL, NULL};
 
+    T_ASSERT_HOT(s->have == g->n, "a slot is reduced before all children have sent it");
+    T_ASSERT_HOT(s == &g->slot[g->next % g->window], "slots do not complete in order");
+    T_ASSERT_HOT(g->a->cnt.slots_used, "more slots complete than are in use");
+    T_ASSERT_HOT(s->head || g->cur_first < g->next, "a slot belongs to no message");
     if (s->head)
         begin_message(g, s);
     if (s->len > s->virt && g->cast.from != FAB_NONE) { /* something is carried */
@@ -191,6 +197,10 @@ static void reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
     g->a->cnt.bytes_out += s->len - skip;
     if (s->last)
         end_message(g);
+#ifdef TRIB_CHECKED
+    if (s->last)
+        an_event(g->a, AN_EV_MESSAGE, g->id, (uint32_t)g->next);
+#endif
     p.m = out.m ? carve(out.m, out.data, &p.off) : NULL;
     send_on(g, &p);
     rte_pktmbuf_free(p.m);
@@ -240,6 +250,8 @@ static uint32_t packet_len(const struct an_group *g, const struct agg_hdr *h, ui
 {
     uint32_t left = AGG_HDR_BYTES + rte_be_to_cpu_32(h->msg_len) - k * g->mtu;
 
+    T_ASSERT_HOT((uint64_t)k * g->mtu < AGG_HDR_BYTES + (uint64_t)rte_be_to_cpu_32(h->msg_len),
+                 "a message has fewer packets than are counted");
     return RTE_MIN(left, (uint32_t)g->mtu);
 }
 
@@ -271,6 +283,9 @@ static bool slot_add(struct an_edge *e, const struct an_piece *p, struct an_inpu
     struct an_input *at = &g->in[(size_t)e->ring * g->n];
     struct an_slot *s = &g->slot[e->ring];
 
+    T_ASSERT_HOT(i < g->n && e->ring < g->window, "a child, or its next slot, is out of range");
+    T_ASSERT_HOT(s->have < g->n, "a slot gets more packets than it has children");
+    T_ASSERT_HOT(g->a->me->reduce.arrival || !at[i].m, "a child's packet is held already");
     if (!slot_agrees(g, s, i, p))
         return false;
     if (!s->have && ++g->a->cnt.slots_used > g->a->cnt.slots_peak)
@@ -374,6 +389,7 @@ static enum sink_verdict result_input(struct an_edge *e, const struct roce_pkt *
 enum sink_verdict slot_input(struct an_edge *e, const struct roce_pkt *k, struct rte_mbuf *m)
 {
     struct an_group *g = e->g;
+    enum sink_verdict v;
 
     if (g->doomed)
         return SINK_COPIED;
@@ -381,7 +397,10 @@ enum sink_verdict slot_input(struct an_edge *e, const struct roce_pkt *k, struct
         doom_packet(e, AGG_E_PROTOCOL, "data before the group was granted");
         return SINK_COPIED;
     }
-    return e == &g->up ? result_input(e, k, m) : data_input(e, k, m);
+    v = e == &g->up ? result_input(e, k, m) : data_input(e, k, m);
+    if (!e->rx.left) /* where a message ends, streams and slots agree */
+        an_check_slots(g);
+    return v;
 }
 
 void slot_drop_all(struct an_group *g)
@@ -393,6 +412,7 @@ void slot_drop_all(struct an_group *g)
         }
     for (uint32_t i = 0; g->slot && i < g->window; i++)
         if (g->slot[i].have) {
+            T_ASSERT(g->a->cnt.slots_used, "a group drops more slots than are in use");
             g->slot[i].have = 0;
             g->a->cnt.slots_used--;
         }

@@ -26,11 +26,14 @@ struct an_tombstone *tombstone_new(struct an_group *g, bool aborted)
     memcpy(p->text, g->text, sizeof(p->text));
     p->deadline = PS_NEVER;
     p->expires = a->now + (aborted ? AN_ABORTED_PS : AN_ENDED_PS);
+    an_event(a, AN_EV_TOMBSTONE, g->id, aborted);
     return p;
 }
 
 void tombstone_add(struct an_tombstone *p, const struct an_edge *e, bool up, enum agg_type owed)
 {
+    T_ASSERT(p->n < sizeof(p->peer) / sizeof(p->peer[0]),
+             "a group that is over had more peers than children and a parent");
     p->peer[p->n++] = (struct an_tombstone_peer){.addr = e->addr,
                                                  .qpn = e->qpn,
                                                  .psn = e->psn,
@@ -86,8 +89,10 @@ void tombstone_answered(struct an *a, const struct an_addr *from, const struct a
             continue;
         for (unsigned k = 0; k < p->n; k++)
             if (p->peer[k].addr.ip == from->ip && p->peer[k].addr.qpn == from->qpn &&
-                p->peer[k].owed == owed)
+                p->peer[k].owed == owed) {
                 p->peer[k].owed = 0;
+                an_event(a, AN_EV_ANSWERED, p->id, p->peer[k].member);
+            }
         if (!owes(p))
             p->deadline = PS_NEVER;
     }
