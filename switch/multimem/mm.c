@@ -80,6 +80,7 @@ void mm_complete(const struct cqe *c)
     struct mm_edge *e = qp_user(c->qp);
     struct mm_group *g = e->g;
 
+    T_ASSERT_HOT(MM_WR_MEMBER(c->wr_id) < g->n, "a request of ours names no member");
     if (g->failed || g->doomed || c->status == WC_WR_FLUSH_ERR)
         return;
     if (c->status != WC_SUCCESS)
@@ -156,6 +157,7 @@ int mm_create(struct mm **out, struct an *a, const struct mm_cfg *cfg)
         mm->cfg.max_bytes = MM_DEFAULT_BYTES;
     if (!cfg->max_mbufs)
         mm->cfg.max_mbufs = a->cfg.mbuf_budget;
+    events_init(&mm->events, &mm_event_kinds, a->me->name);
     mm->random = SEED * (a->cfg.node + 1u);
     mm->load = (struct wqe){.op = WR_READ, .frag = WQE_WHOLE, .n_sge = 1};
     mm->store = (struct wqe){.op = WR_WRITE, .frag = WQE_WHOLE};
@@ -171,6 +173,7 @@ void mm_destroy(struct mm *mm)
         return;
     while ((g = LIST_FIRST(&mm->groups)))
         mm_group_free(g);
+    events_fini(&mm->events);
     free(mm);
 }
 

@@ -28,6 +28,7 @@ static void refuse(struct mm *mm, const struct an_addr *to, const struct mm_ctl 
     struct mm_ctl r = answer_to(c, st, text);
 
     mm_say(mm, to, AGG_MM_BIND_REPLY, &r);
+    mm_record(mm, MM_EV_BIND_REFUSED, rte_be_to_cpu_32(c->group), st);
     mm->cnt.mm_binds_refused++;
 }
 
@@ -76,6 +77,8 @@ static enum agg_status check_memory(const struct mm_ctl *c, char *text)
 
 static void set_memory(struct mm_edge *e, const struct mm_ctl *c)
 {
+    T_ASSERT(c->area < MM_AREAS, "memory is bound to an area that was not checked");
+    mm_record(e->g->mm, MM_EV_REGION, e->g->id, e->member);
     e->area[c->area] = (struct mm_memory){.va = rte_be_to_cpu_64(c->va),
                                           .length = rte_be_to_cpu_64(c->length),
                                           .rkey = rte_be_to_cpu_32(c->rkey),
@@ -208,10 +211,12 @@ static void on_bind(struct mm *mm, const struct an_addr *from, const struct mm_c
         if (st != AGG_OK && first)
             mm_group_free(g);
     }
-    if (st != AGG_OK)
+    if (st != AGG_OK) {
         refuse(mm, from, c, st, text);
-    else
-        grant(g, e, c);
+        return;
+    }
+    mm_check_group(g);
+    grant(g, e, c);
 }
 
 /* ---- members that are bound ---- */
@@ -257,8 +262,11 @@ static void on_ready(struct mm *mm, const struct an_addr *from, const struct mm_
     e->addr = *from;
     e->xid = rte_be_to_cpu_32(c->xid);
     if (e->state == MM_BOUND) {
-        e->state = MM_READY;
+        T_ASSERT(e->g->n_ready < e->g->n, "more members are ready than there are");
+        mm_edge_set(e, MM_READY);
         if (++e->g->n_ready == e->g->n) {
+            mm_check_group(e->g);
+            mm_record(mm, MM_EV_COMPLETE, e->g->id, e->g->n);
             for (unsigned i = 0; i < e->g->n; i++)
                 say_ready(&e->g->edge[i]);
             mm_load_issue(e->g);
@@ -325,6 +333,7 @@ void mm_lost(struct mm_edge *e, const char *why)
     struct mm_group *g = e->g;
     char who[48];
 
+    mm_record(g->mm, MM_EV_MEMBER_DOWN, g->id, e->member);
     if (e->state == MM_BOUND || e->state == MM_READY)
         mm_doom(g, AGG_E_MEMBER_LOST, e, "%s %s at %s", mm_who(e, who, sizeof(who)), why,
                 g->mm->a->me->name);

@@ -65,6 +65,9 @@ struct mm_size mm_size(const struct fabric *f, const struct fab_node *me, unsign
     z.stores = MM_STORES / mm_fewer(n) * (slice / MM_SLICE);
     z.bytes = (uint64_t)n * MM_LOADS * z.slice;
     z.mbufs = (uint64_t)n * z.stores * (MM_SLICE / mtu);
+    T_ASSERT(z.slice && z.slice % mtu == 0, "a slice is not whole packets");
+    T_ASSERT(z.stores && z.stores <= UINT16_MAX,
+             "a member's window of slices is none, or too long");
     return z;
 }
 
@@ -74,6 +77,8 @@ static enum agg_status reserve(struct mm *mm, struct mm_group *g, char *text)
     struct mm_counters *c = &mm->cnt;
     uint64_t left;
 
+    T_ASSERT(c->mm_bytes <= mm->cfg.max_bytes && c->mm_mbufs <= mm->cfg.max_mbufs,
+             "more is reserved than the quotas allow");
     if (c->mm_groups >= mm->cfg.max_groups) {
         an_text(text, "%s has %u groups, at most %u", me, (unsigned)c->mm_groups,
                 mm->cfg.max_groups);
@@ -98,6 +103,9 @@ static void account(struct mm_group *g, int sign)
 {
     struct mm_counters *c = &g->mm->cnt;
 
+    T_ASSERT(sign > 0 || (c->mm_groups && c->mm_bytes >= g->bytes && c->mm_mbufs >= g->mbufs &&
+                          g->mm->a->cnt.mbufs_promised >= g->mbufs),
+             "a group gives back more than was reserved");
     c->mm_groups += (uint64_t)sign;
     c->mm_bytes += (uint64_t)sign * g->bytes;
     c->mm_mbufs += (uint64_t)sign * g->mbufs;
@@ -198,8 +206,11 @@ static int make_qp(struct mm_edge *e)
                          .user = e,
                          .pd = AN_PD_MM};
     struct qp_attr attr = {.state = QP_INIT, .access = ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE};
-    int rc = qp_create(g->mm->a->rnic, &cfg, &e->qp);
+    int rc;
 
+    T_ASSERT(!g->mm->a->in_rnic, "a queue pair is made while the rnic is in a frame");
+    T_ASSERT(!e->qp, "a member has a queue pair already");
+    rc = qp_create(g->mm->a->rnic, &cfg, &e->qp);
     if (rc)
         return rc;
     e->own_psn = (uint32_t)mm_random(g->mm) & ROCE_PSN_MASK;
@@ -218,6 +229,12 @@ static int connect_qp(struct mm_edge *e)
     return an_connect(e->g->mm->a->cfg.fab, e->qp, &e->addr, &attr);
 }
 
+void mm_edge_set(struct mm_edge *e, enum mm_edge_state state)
+{
+    e->state = (uint8_t)state;
+    mm_record(e->g->mm, MM_EV_EDGE + state, e->g->id, e->member);
+}
+
 enum agg_status mm_edge_open(struct mm_group *g, struct mm_edge *e)
 {
     int rc = make_qp(e);
@@ -230,7 +247,7 @@ enum agg_status mm_edge_open(struct mm_group *g, struct mm_edge *e)
         e->qp = NULL;
         return rc == -EINVAL ? AGG_E_PROTOCOL : AGG_E_QUOTA_BUFFERS;
     }
-    e->state = MM_BOUND;
+    mm_edge_set(e, MM_BOUND);
     g->n_bound++;
     g->mm->cnt.mm_binds++;
     return AGG_OK;
@@ -243,21 +260,26 @@ void mm_edge_left(struct mm_edge *e)
 
     if (e->state != MM_BOUND && e->state != MM_READY)
         return;
+    T_ASSERT(!mm->a->in_rnic, "a queue pair is destroyed while the rnic is in a frame");
     mm->stale[mm->next_stale++ % MM_STALE] =
         (struct mm_stale){e->addr.ip, e->qpn, e->psn, g->id, mm->a->now + STALE_PS};
     if (e->qp)
         qp_destroy(e->qp);
     e->qp = NULL;
-    e->state = MM_LEFT;
+    mm_edge_set(e, MM_LEFT);
     e->wants = false;
     e->told = true;
     g->n_left++;
+    mm_check_group(g);
     if (g->n_left == g->n_bound)
         mm_group_free(g);
 }
 
 void mm_group_free(struct mm_group *g)
 {
+    T_ASSERT(!g->mm->a->in_rnic, "a group is freed while the rnic is in a frame");
+    T_ASSERT(g->mm->cnt.mm_loads_used >= g->n_loads, "more slices end than are being read");
+    mm_record(g->mm, MM_EV_ENDED, g->id, g->n_left);
     mm_store_drop_all(g);
     for (unsigned i = 0; i < g->n; i++)
         if (g->edge[i].qp)
@@ -279,6 +301,8 @@ void mm_doom(struct mm_group *g, enum agg_status status, struct mm_edge *culprit
 
     if (g->doomed)
         return;
+    T_ASSERT(status != AGG_OK && status < AGG_STATUS_COUNT, "a group is aborted without a reason");
+    mm_record(g->mm, MM_EV_DOOMED, g->id, status);
     g->doomed = true;
     g->status = status;
     g->culprit = culprit;
@@ -325,7 +349,9 @@ void mm_group_abort(struct mm_group *g)
     struct mm *mm = g->mm;
 
     SLIST_REMOVE(&mm->doomed, g, mm_group, doomed_link);
+    T_ASSERT(g->doomed && !g->failed, "a group is aborted twice, or without a reason");
     g->failed = true;
+    mm_record(mm, MM_EV_ABORTED, g->id, g->n_bound);
     mm->cnt.mm_aborts++;
     for (unsigned i = 0; i < g->n; i++) {
         struct mm_edge *e = &g->edge[i];

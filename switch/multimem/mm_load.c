@@ -32,6 +32,7 @@ int mm_load_check(struct mm_edge *e, uint64_t va, uint64_t len)
 
     if (g->failed || g->doomed || g->n_left) {
         cnt->mm_refused++;
+        mm_record(g->mm, MM_EV_LOAD_REFUSED, g->id, e->member);
         return -EIO;
     }
     if (!mm_addr_read(va, &w) || !arith_valid(w.op, w.dtype) || w.off > g->length[w.area] ||
@@ -62,6 +63,8 @@ static struct mm_load *take(struct mm_group *g)
     if (!l)
         return NULL;
     STAILQ_REMOVE_HEAD(&g->free, link);
+    T_ASSERT_HOT(!l->caller && !l->waits, "a free buffer is in use");
+    T_ASSERT_HOT(g->n_loads < MM_LOADS, "more buffers are in use than exist");
     g->n_loads++;
     if (++cnt->mm_loads_used > cnt->mm_loads_peak)
         cnt->mm_loads_peak = cnt->mm_loads_used;
@@ -70,6 +73,8 @@ static struct mm_load *take(struct mm_group *g)
 
 static void give(struct mm_group *g, struct mm_load *l)
 {
+    T_ASSERT_HOT(g->n_loads && g->mm->cnt.mm_loads_used, "a buffer is given back twice");
+    T_ASSERT_HOT(!l->waits, "a buffer is given back that members still write to");
     l->caller = NULL;
     STAILQ_INSERT_TAIL(&g->free, l, link);
     g->n_loads--;
@@ -127,6 +132,7 @@ static bool issue_one(struct mm_edge *e)
     l->psn = r.psn;
     l->len = RTE_MIN(r.len, g->slice);
     l->n_pkts = (l->len - 1) / g->mtu + 1;
+    T_ASSERT_HOT(l->len == r.len || l->len % g->mtu == 0, "a slice ends within a packet");
     l->sent = 0;
     l->waits = l->n_here = 0;
     l->ready = l->virt = false;
@@ -225,6 +231,9 @@ void mm_load_done(struct mm_edge *from, uint32_t i, bool virt)
     struct mm_group *g = from->g;
     struct mm_load *l = &g->load[i];
 
+    T_ASSERT_HOT(i < MM_LOADS, "an answer is for a buffer that does not exist");
+    T_ASSERT_HOT(l->waits && l->n_here < g->n && !l->ready,
+                 "a member answers for a slice that waits for nobody");
     l->virt |= virt;
     l->here[l->n_here++] = (uint8_t)from->member;
     if (--l->waits)
@@ -239,6 +248,7 @@ void mm_load_done(struct mm_edge *from, uint32_t i, bool virt)
     l->ready = true;
     g->mm->cnt.mm_loads++;
     g->mm->cnt.mm_load_bytes += l->len;
+    mm_check_slices(g);
     qp_reads_resume(l->caller->qp);
 }
 
@@ -255,6 +265,7 @@ int mm_load_fill(void *user, struct qp *qp, uint32_t psn, uint8_t *dst, uint32_t
     if (!l || !l->ready || ((l->psn + l->sent) & ROCE_PSN_MASK) != psn)
         return -EAGAIN;
     *virt = l->virt ? len : 0;
+    T_ASSERT_HOT((size_t)l->sent * g->mtu + len <= l->len, "a packet is read beyond its slice");
     if (!l->virt)
         memcpy(dst, l->result + (size_t)l->sent * g->mtu, len);
     if (++l->sent < l->n_pkts)

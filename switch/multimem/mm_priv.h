@@ -21,7 +21,34 @@
 #define MM_MAX_MEMBERS ARITH_MAX_INPUTS
 #define MM_STALE       64u
 
-enum mm_edge_state { MM_NONE, MM_BOUND, MM_READY, MM_LEFT };
+_Static_assert(MM_MAX_MEMBERS <= 256, "mm_load.here has a byte for the index of a member");
+
+#define MM_EDGE_STATES(X) X(NONE) X(BOUND) X(READY) X(LEFT)
+enum mm_edge_state {
+#define X(name) MM_##name,
+    MM_EDGE_STATES(X)
+#undef X
+        MM_EDGE_STATES_N
+};
+
+/* Changes of state in mm.events; "%u": a, then b. */
+#define MM_EVENTS(X)                                                                               \
+    X(COMPLETE, "multimem group %u is complete: %u members")                                       \
+    X(BIND_REFUSED, "multimem group %u: BIND refused with status %u")                              \
+    X(REGION, "multimem group %u: region of member %u is bound")                                   \
+    X(LOAD_REFUSED, "multimem group %u: READ of member %u is refused")                             \
+    X(STORE_REFUSED, "multimem group %u: WRITE of member %u is refused")                           \
+    X(MEMBER_DOWN, "multimem group %u: member %u is down")                                         \
+    X(DOOMED, "multimem group %u is to be aborted with status %u")                                 \
+    X(ABORTED, "multimem group %u is aborted, %u members were bound")                              \
+    X(ENDED, "multimem group %u has ended, %u members had left")
+enum mm_event_kind {
+#define X(name, text) MM_EV_##name,
+    MM_EVENTS(X)
+#undef X
+        MM_EV_EDGE /* + enum mm_edge_state */
+};
+extern const struct event_kinds mm_event_kinds;
 
 /* A slice of a caller's READ: being read from the members (waits), reduced (ready), being sent. */
 struct mm_load {
@@ -121,7 +148,24 @@ struct mm {
     uint64_t random;
     struct wqe load, store; /* of every request: only what differs is set again */
     struct mm_counters cnt;
+    struct events events;
 };
+
+static inline void mm_record(struct mm *mm, unsigned kind, uint32_t x, uint32_t y)
+{
+    events_add(&mm->events, mm->a->now, (uint16_t)kind, x, y);
+}
+
+/* mm_check.c */
+void mm_check_group(const struct mm_group *g);
+#ifdef TRIB_CHECKED
+void mm_check_slices(const struct mm_group *g);
+#else
+static inline void mm_check_slices(const struct mm_group *g)
+{
+    (void)g;
+}
+#endif
 
 /* mm.c */
 uint64_t mm_random(struct mm *mm);
@@ -135,6 +179,7 @@ enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm
 void mm_group_free(struct mm_group *g);
 /* A queue pair for a member that binds, connected. */
 enum agg_status mm_edge_open(struct mm_group *g, struct mm_edge *e);
+void mm_edge_set(struct mm_edge *e, enum mm_edge_state state);
 /* The member is gone; the group too when it was the last. */
 void mm_edge_left(struct mm_edge *e);
 /* The group must end; the first reason counts. culprit may be NULL. */

@@ -21,6 +21,7 @@ int mm_store_check(struct mm_edge *e, uint64_t va, uint64_t len)
 
     if (g->failed || g->doomed || g->n_left) {
         g->mm->cnt.mm_refused++;
+        mm_record(g->mm, MM_EV_STORE_REFUSED, g->id, e->member);
         return -EIO;
     }
     if (!mm_addr_read(va, &w) || w.off > g->length[w.area] || len > g->length[w.area] - w.off) {
@@ -35,6 +36,7 @@ static struct rte_mbuf *payload_of(struct rte_mbuf *m, const struct roce_pkt *k)
 {
     struct rte_mbuf *rest, *seg = m;
 
+    T_ASSERT_HOT(k->payload, "a packet with bytes has no payload");
     while (!(k->payload >= rte_pktmbuf_mtod(seg, uint8_t *) &&
              k->payload < rte_pktmbuf_mtod(seg, uint8_t *) + seg->data_len)) {
         rest = seg->next;
@@ -66,6 +68,7 @@ static struct mm_store *current(struct mm_edge *e, struct qp *qp, uint64_t va)
         return s;
     if (e->tail - e->head == e->stores)
         return NULL;
+    T_ASSERT_HOT(e->tail - e->head < e->stores, "a member writes more slices than its window");
     mm_addr_read(va, &w);
     s = &e->store[e->tail++ % e->g->window];
     *s = (struct mm_store){
@@ -87,6 +90,7 @@ static void acknowledge(struct mm_edge *e)
         if (e->head == e->tail || s->open || s->waits)
             break;
     }
+    T_ASSERT_HOT(e->tail - e->head <= e->stores, "more slices are acknowledged than were written");
     if (head == e->head)
         return;
     qp_writes_release(e->qp, e->head == e->tail ? NULL : &s->mark);
@@ -170,10 +174,13 @@ void mm_store_done(struct mm_edge *e, uint32_t i)
 {
     struct mm_store *s = &e->store[i];
 
+    T_ASSERT_HOT(i < e->g->window, "an acknowledgement is for a slice that does not exist");
+    T_ASSERT_HOT(s->waits && !s->open, "a slice is acknowledged that waits for nobody");
     if (--s->waits)
         return;
     drop(s);
     acknowledge(e);
+    mm_check_slices(e->g);
 }
 
 void mm_store_drop_all(struct mm_group *g)
@@ -184,6 +191,7 @@ void mm_store_drop_all(struct mm_group *g)
         for (; e->head != e->tail; e->head++)
             drop(&e->store[e->head % e->g->window]);
     }
+    T_ASSERT(g->mm->cnt.mm_stores_used >= g->n_stores, "more slices end than are being written");
     g->mm->cnt.mm_stores_used -= g->n_stores;
     g->n_stores = 0;
 }

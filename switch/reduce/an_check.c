@@ -122,4 +122,6 @@ void an_check_all(const struct an *a)
     T_ASSERT(groups <= a->me->reduce.max_groups, "there are more groups than the quota");
     T_ASSERT(slots <= a->me->reduce.max_slots, "more slots are granted than the quota");
     T_ASSERT(a->inbox_head == a->inbox_tail, "a control message was left in the inbox");
+    if (a->mm)
+        mm_check_all(a->mm);
 }

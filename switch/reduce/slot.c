@@ -84,7 +84,6 @@ static void begin_message(struct an_group *g, const struct an_slot *s)
     g->cur = s->hdr;
     g->cur_first = g->next;
     g->cast = fanout_of(g, &s->hdr);
-    T_ASSERT_HOT(arith_valid(s->hdr.op, s->hdr.dtype), "a header passed that has no kernel");
     g->kernel = arith_kernel(s->hdr.op, s->hdr.dtype);
     g->elem = dtype_size(s->hdr.dtype);
     g->a->cnt.messages++;
@@ -121,6 +120,8 @@ static void combine(struct an_group *g, const struct an_input *in, uint8_t *out,
         src[i] = in[i].data + skip;
     if (!bytes)
         return;
+    T_ASSERT_HOT(arith_valid(g->cur.op, g->cur.dtype), "elements are reduced without a kernel");
+    T_ASSERT_HOT(bytes % g->elem == 0, "a packet ends within an element");
     if (likely(g->a->me->reduce.rounding == FAB_ROUND_NEAREST))
         g->kernel(out + skip, src, g->n, bytes / g->elem);
     else
