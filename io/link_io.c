@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cables: what leaves the process.
+ * Links that leave the process.
  *
- * A process slot of a NIC is a struct endpoint whose output is the memif's receive ring: nothing is
- * received before the NIC asks for it, so a process that sends too fast finds its ring full and
- * waits, instead of losing frames here. Frames towards a process go by its DATA queue, ACKs too:
- * their order is kept.
+ * A process slot of a NIC is a struct endpoint whose output is the memif's receive ring. Nothing is
+ * received before the NIC asks for it: back-pressure holds a process that sends too fast at its full
+ * ring, and no frame is lost here. Frames towards a process, ACKs included, use the DATA queue, which
+ * keeps their order.
  *
- * A link to another process was shaped by the egress queue before it comes here. Its memif has room
- * for what a link holds; should the other process lag, frames wait in a backlog, and only beyond
- * that they are dropped and counted.
+ * The egress queue has shaped a link to another process before its frames come here. The memif has
+ * room for what a link holds; if the other process lags, frames wait in a backlog, and beyond that
+ * they are dropped and counted.
  */
 #include "io/loop_impl.h"
+
+#include "base/assert.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +23,8 @@
 #define LINK_LOG2  9
 #define SLOT_LOG2  8  /* the client's choice counts */
 #define SLOT_BURST 32 /* frames of a process in a round: see link_receive() */
-/* Slots that listen beyond the last that is in use; processes take the lowest that is free, and one
- * that comes before its slot listens tries again. */
+/* Slots that listen beyond the last in use. A process takes the lowest free slot, and connects again
+ * where its slot does not listen yet. */
 #define SLOTS_AHEAD 4u
 
 static int open_ahead(struct loop *l, unsigned door, unsigned slot);
@@ -31,7 +33,7 @@ static int open_ahead(struct loop *l, unsigned door, unsigned slot);
 
 static uint16_t slot_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
 {
-    struct cable *c = ctx;
+    struct link_io *c = ctx;
     uint16_t k = rim_port_tx(c->rp, ENDPOINT_DATA, m, n);
 
     (void)now_ps;
@@ -43,14 +45,15 @@ static uint16_t slot_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t n
 static uint16_t slot_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
                             int64_t now_ps)
 {
-    struct cable *c = ctx;
+    struct link_io *c = ctx;
     bool full = rim_port_crowded(c->rp, q);
 
     (void)now_ps;
     if (!c->budget)
         return 0;
-    c->ring |= full; /* its owner may sleep because there was no room */
+    c->ring |= full; /* the process may sleep because there was no room */
     n = rim_port_rx(c->rp, q, m, RTE_MIN(n, c->budget));
+    T_ASSERT_HOT(n <= c->budget, "a process slot sends beyond its budget of the round");
     c->budget = (uint16_t)(c->budget - n);
     return n;
 }
@@ -63,7 +66,7 @@ static void slot_tick(void *ctx, int64_t now_ps)
 
 static int64_t slot_next(void *ctx)
 {
-    const struct cable *c = ctx;
+    const struct link_io *c = ctx;
 
     return c->budget &&
                    (rim_port_pending(c->rp, ENDPOINT_ACK) || rim_port_pending(c->rp, ENDPOINT_DATA))
@@ -71,24 +74,24 @@ static int64_t slot_next(void *ctx)
                : PS_NEVER;
 }
 
-static unsigned slot_receive(struct cable *c, int64_t now_ps)
+static unsigned slot_receive(struct link_io *c, int64_t now_ps)
 {
-    bool news = c->blocked || !c->budget;
+    bool kick = c->blocked || !c->budget;
 
     c->budget = SLOT_BURST;
     for (unsigned q = 0; q < ENDPOINT_QUEUES; q++) {
         uint16_t at = rim_port_arrived(c->rp, (uint16_t)q);
 
-        news |= at != c->arrived[q];
+        kick |= at != c->arrived[q];
         c->arrived[q] = at;
     }
-    if (!news)
+    if (!kick)
         return 0;
     net_kick(c->l->net, c->node, c->port, c->slot, now_ps);
     return !c->blocked;
 }
 
-static void slot_changed(struct cable *c, int64_t now_ps)
+static void slot_changed(struct link_io *c, int64_t now_ps)
 {
     struct endpoint ep = {
         .ctx = c, .input = slot_input, .output = slot_output, .tick = slot_tick, .next = slot_next};
@@ -102,9 +105,9 @@ static void slot_changed(struct cable *c, int64_t now_ps)
         return;
     }
     rc = open_ahead(c->l, c->door, c->slot);
-    if (rc && !c->l->cramped) {
-        c->l->cramped = true;
-        fprintf(stderr, "trib-switch: %s: no room for processes beyond slot %u: %s\n",
+    if (rc && !c->l->slot_failed) {
+        c->l->slot_failed = true;
+        fprintf(stderr, "trib-switch: %s: cannot listen for processes from slot %u on: %s\n",
                 c->l->fab->nodes[c->node].name, c->l->door[c->door].open, strerror(-rc));
     }
     rc = net_attach(c->l->net, c->node, c->port, c->slot, &ep);
@@ -115,13 +118,13 @@ static void slot_changed(struct cable *c, int64_t now_ps)
 
 /* ---- links ---- */
 
-static void link_backlog_drain(struct cable *c)
+static void link_backlog_drain(struct link_io *c)
 {
     while (c->wait_n) {
-        uint16_t run = RTE_MIN(c->wait_n, (uint16_t)(CABLE_BACKLOG - c->wait_head)), k;
+        uint16_t run = RTE_MIN(c->wait_n, (uint16_t)(LINK_IO_BACKLOG - c->wait_head)), k;
 
         k = rim_port_tx(c->rp, 0, c->wait + c->wait_head, run);
-        c->wait_head = (uint16_t)((c->wait_head + k) % CABLE_BACKLOG);
+        c->wait_head = (uint16_t)((c->wait_head + k) % LINK_IO_BACKLOG);
         c->wait_n = (uint16_t)(c->wait_n - k);
         c->ring |= k > 0;
         if (k < run)
@@ -129,23 +132,23 @@ static void link_backlog_drain(struct cable *c)
     }
 }
 
-static void link_drop_backlog(struct cable *c)
+static void link_drop_backlog(struct link_io *c)
 {
     for (; c->wait_n; c->wait_n--) {
         rte_pktmbuf_free(c->wait[c->wait_head]);
-        c->wait_head = (uint16_t)((c->wait_head + 1) % CABLE_BACKLOG);
+        c->wait_head = (uint16_t)((c->wait_head + 1) % LINK_IO_BACKLOG);
         c->overflow++;
     }
 }
 
-/* Into the ring in bursts, at the end of the round at the latest: its indices travel between two
- * cores, which takes longer than a short frame. */
-void cables_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,
-                    int64_t due_ps)
+/* Frames go into the ring in bursts, at the end of the round at the latest: the transfer of its
+ * indices between two cores takes longer than a short frame. */
+void links_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,
+                   int64_t due_ps)
 {
     struct loop *l = ctx;
     unsigned i = l->by_port[node] ? l->by_port[node][port] : 0;
-    struct cable *c = i ? &l->cable[i - 1] : NULL;
+    struct link_io *c = i ? &l->io[i - 1] : NULL;
 
     (void)due_ps;
     if (!c || !c->up) {
@@ -162,19 +165,21 @@ void cables_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m
         n = (uint16_t)(n - sent);
     }
     for (uint16_t k = 0; k < n; k++) {
-        if (unlikely(c->wait_n == CABLE_BACKLOG)) {
+        if (unlikely(c->wait_n == LINK_IO_BACKLOG)) {
             rte_pktmbuf_free(m[k]);
             c->overflow++;
             continue;
         }
-        c->wait[(c->wait_head + c->wait_n++) % CABLE_BACKLOG] = m[k];
+        T_ASSERT_HOT(c->wait_n < LINK_IO_BACKLOG && c->wait_head < LINK_IO_BACKLOG,
+                     "the backlog of a link is longer than its ring");
+        c->wait[(c->wait_head + c->wait_n++) % LINK_IO_BACKLOG] = m[k];
     }
     if (c->wait_n >= LOOP_BURST)
         link_backlog_drain(c);
 }
 
-/* One burst: more of every port would not fit into a core's cache until it is sent. */
-static unsigned link_receive(struct cable *c, int64_t now_ps)
+/* One burst a round: more from every port would not stay in a core's cache until it is sent. */
+static unsigned link_receive(struct link_io *c, int64_t now_ps)
 {
     struct rte_mbuf *m[LOOP_BURST];
     uint16_t n = rim_port_rx(c->rp, 0, m, LOOP_BURST);
@@ -187,7 +192,7 @@ static unsigned link_receive(struct cable *c, int64_t now_ps)
     return n;
 }
 
-/* Processes that have no end of a cut link lead around it too. */
+/* Processes that have no end of a cut link reroute around it too. */
 static void take_cuts(struct loop *l, int64_t now_ps)
 {
     uint32_t cuts = atomic_load(&l->sh->cuts);
@@ -203,39 +208,40 @@ static void take_cuts(struct loop *l, int64_t now_ps)
     free(cut);
 }
 
-static void link_changed(struct cable *c, int64_t now_ps)
+static void link_changed(struct link_io *c, int64_t now_ps)
 {
     if (!c->up)
         link_drop_backlog(c);
-    if (c->kind == CABLE_LINK) {
-        if (!c->up) /* whoever ran the other end */
+    if (c->kind == LINK_IO_LINK) {
+        if (!c->up) /* the process at the other end has ended */
             late_gone(c->l->sh, (unsigned)(c->bell - c->l->sh->bell));
         c->l->n_links_up += c->up ? 1u : -1u;
+        T_ASSERT(c->l->n_links_up <= c->l->n_links, "more links are up, or down, than there are");
         if (atomic_exchange(&c->l->sh->cut[c->dirlink / 2], !c->up) != !c->up)
             atomic_fetch_add(&c->l->sh->cuts, 1);
-        take_cuts(c->l, now_ps); /* what nodes say of it, they say by links that are there */
+        take_cuts(c->l, now_ps); /* before nodes announce it, so that they use other links */
     }
     net_port_state(c->l->net, c->node, c->port, c->up, now_ps);
 }
 
 /* ---- all of them ---- */
 
-unsigned cables_receive(struct loop *l, int64_t now_ps)
+unsigned links_receive(struct loop *l, int64_t now_ps)
 {
     unsigned n = 0;
 
     for (unsigned i = 0; i < l->n_live; i++)
-        n += l->live[i]->kind == CABLE_SLOT ? slot_receive(l->live[i], now_ps)
-                                            : link_receive(l->live[i], now_ps);
+        n += l->live[i]->kind == LINK_IO_SLOT ? slot_receive(l->live[i], now_ps)
+                                              : link_receive(l->live[i], now_ps);
     return n;
 }
 
-bool cables_pending(const struct loop *l)
+bool links_pending(const struct loop *l)
 {
     for (unsigned i = 0; i < l->n_live; i++) {
-        const struct cable *c = l->live[i];
+        const struct link_io *c = l->live[i];
 
-        if (c->kind != CABLE_SLOT) {
+        if (c->kind != LINK_IO_SLOT) {
             if (rim_port_pending(c->rp, 0))
                 return true;
             continue;
@@ -249,12 +255,12 @@ bool cables_pending(const struct loop *l)
     return false;
 }
 
-bool cables_flush(struct loop *l)
+bool links_flush(struct loop *l)
 {
     bool waits = false;
 
     for (unsigned i = 0; i < l->n_live; i++) {
-        struct cable *c = l->live[i];
+        struct link_io *c = l->live[i];
 
         if (c->wait_n)
             link_backlog_drain(c);
@@ -268,35 +274,35 @@ bool cables_flush(struct loop *l)
     return waits;
 }
 
-static void cable_check(struct cable *c, int64_t now_ps)
+static void link_io_check(struct link_io *c, int64_t now_ps)
 {
     bool up = rim_port_up(c->rp);
 
     if (up == c->up)
         return;
     c->up = up;
-    if (c->kind == CABLE_SLOT)
+    if (c->kind == LINK_IO_SLOT)
         slot_changed(c, now_ps);
     else
         link_changed(c, now_ps);
 }
 
-void cables_check(struct loop *l, int64_t now_ps)
+void links_check(struct loop *l, int64_t now_ps)
 {
     int n;
 
     take_cuts(l, now_ps);
-    for (unsigned i = 0; i < l->n_cables; i++)
-        l->fds[i] = (struct pollfd){.fd = rim_port_fd(l->cable[i].rp), .events = POLLIN};
-    n = poll(l->fds, l->n_cables, 0);
+    for (unsigned i = 0; i < l->n_ios; i++)
+        l->fds[i] = (struct pollfd){.fd = rim_port_fd(l->io[i].rp), .events = POLLIN};
+    n = poll(l->fds, l->n_ios, 0);
     if (n <= 0 && !l->n_outside && l->n_links_up == l->n_links)
         return;
     l->n_live = 0;
-    for (unsigned i = 0; i < l->n_cables; i++) {
+    for (unsigned i = 0; i < l->n_ios; i++) {
         if (l->fds[i].fd < 0 || l->fds[i].revents)
-            cable_check(&l->cable[i], now_ps);
-        if (l->cable[i].up)
-            l->live[l->n_live++] = &l->cable[i];
+            link_io_check(&l->io[i], now_ps);
+        if (l->io[i].up)
+            l->live[l->n_live++] = &l->io[i];
     }
 }
 
@@ -307,14 +313,17 @@ static bool is_mine(const struct loop_cfg *cfg, uint16_t node)
     return !cfg->mine || cfg->mine[node];
 }
 
-static struct cable *cable_add(struct loop *l, enum cable_kind kind, uint16_t node, uint16_t port)
+static struct link_io *link_io_add(struct loop *l, enum link_io_kind kind, uint16_t node,
+                                   uint16_t port)
 {
-    struct cable *c = &l->cable[l->n_cables++];
+    struct link_io *c = &l->io[l->n_ios];
 
-    *c = (struct cable){.l = l, .kind = kind, .node = node, .port = port};
-    if (kind != CABLE_SLOT) {
-        l->by_port[node][port] = (uint16_t)l->n_cables;
-        c->wait = calloc(CABLE_BACKLOG, sizeof(*c->wait));
+    T_ASSERT(l->n_ios < l->max_ios, "more links leave the process than were counted");
+    l->n_ios++;
+    *c = (struct link_io){.l = l, .kind = kind, .node = node, .port = port};
+    if (kind != LINK_IO_SLOT) {
+        l->by_port[node][port] = l->n_ios;
+        c->wait = calloc(LINK_IO_BACKLOG, sizeof(*c->wait));
         if (!c->wait)
             return NULL;
     }
@@ -332,14 +341,14 @@ static int open_slot(struct loop *l, unsigned door)
                            .pool = l->cfg.pool};
     struct rim_port *rp;
     char sock[RUN_PATH];
-    struct cable *c;
+    struct link_io *c;
     int rc = rundir_port_sock(l->cfg.rd, nd->name, d->port, d->open, sock, sizeof(sock));
 
     mc.socket = sock;
     rc = rc ? rc : rim_port_memif(&rp, &mc);
     if (rc)
         return rc;
-    c = cable_add(l, CABLE_SLOT, d->node, d->port);
+    c = link_io_add(l, LINK_IO_SLOT, d->node, d->port);
     c->rp = rp;
     c->slot = d->open++;
     c->door = door;
@@ -347,7 +356,7 @@ static int open_slot(struct loop *l, unsigned door)
     return 0;
 }
 
-/* Listens where processes may come after the one in this slot. */
+/* Opens the slots that the next processes after this one will take. */
 static int open_ahead(struct loop *l, unsigned door, unsigned slot)
 {
     unsigned want = RTE_MIN(slot + 1 + SLOTS_AHEAD, (unsigned)l->fab->slots_per_host);
@@ -365,6 +374,7 @@ static int add_slots(struct loop *l, uint16_t node)
     for (uint16_t p = 0; p < l->fab->nodes[node].n_ports && !rc; p++) {
         unsigned door = l->n_doors++;
 
+        T_ASSERT(door < l->max_doors, "more ports of hosts are opened than were counted");
         l->door[door] = (struct door){.node = node, .port = p};
         while (!rc && l->door[door].open < RTE_MIN(SLOTS_AHEAD, l->fab->slots_per_host))
             rc = open_slot(l, door);
@@ -381,7 +391,7 @@ static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, u
                            .log2_ring = LINK_LOG2,
                            .name = l->fab->nodes[node].name,
                            .pool = cfg->pool};
-    struct cable *c = cable_add(l, CABLE_LINK, node, port);
+    struct link_io *c = link_io_add(l, LINK_IO_LINK, node, port);
     char sock[RUN_PATH];
     int rc = rundir_link_sock(cfg->rd, lk->name, sock, sizeof(sock));
 
@@ -402,7 +412,7 @@ static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, u
 static int add_outside(struct loop *l, const struct loop_cfg *cfg, uint16_t node, uint16_t port)
 {
     const struct fab_port *p = &l->fab->nodes[node].ports[port];
-    struct cable *c = cable_add(l, CABLE_OUTSIDE, node, port);
+    struct link_io *c = link_io_add(l, LINK_IO_OUTSIDE, node, port);
     int rc;
 
     if (!c)
@@ -435,7 +445,7 @@ static int add_node(struct loop *l, const struct loop_cfg *cfg, uint16_t node)
     return rc;
 }
 
-int cables_create(struct loop *l, const struct loop_cfg *cfg)
+int links_create(struct loop *l, const struct loop_cfg *cfg)
 {
     const struct fabric *f = cfg->fab;
     unsigned most = 0, doors = 0;
@@ -447,13 +457,15 @@ int cables_create(struct loop *l, const struct loop_cfg *cfg)
                 f->nodes[i].n_ports * (1u + (f->nodes[i].kind == FAB_HOST ? f->slots_per_host : 0));
     for (uint16_t i = 0; i < f->n_nodes; i++)
         doors += f->nodes[i].kind == FAB_HOST && is_mine(cfg, i) ? f->nodes[i].n_ports : 0;
-    /* What is not used is not touched. */
+    l->max_doors = doors;
+    l->max_ios = most;
+    /* calloc touches no page that is not used. */
     l->door = calloc(doors + 1, sizeof(*l->door));
-    l->cable = calloc(most + 1, sizeof(*l->cable));
+    l->io = calloc(most + 1, sizeof(*l->io));
     l->live = calloc(most + 1, sizeof(*l->live));
     l->fds = calloc(most + 1, sizeof(*l->fds));
     l->by_port = calloc(f->n_nodes, sizeof(*l->by_port));
-    if (!l->cable || !l->live || !l->fds || !l->by_port || !l->door)
+    if (!l->io || !l->live || !l->fds || !l->by_port || !l->door)
         return -ENOMEM;
     for (uint16_t i = 0; !rc && i < f->n_nodes; i++)
         if (is_mine(cfg, i))
@@ -461,17 +473,17 @@ int cables_create(struct loop *l, const struct loop_cfg *cfg)
     return rc;
 }
 
-void cables_destroy(struct loop *l)
+void links_destroy(struct loop *l)
 {
-    for (unsigned i = 0; l->cable && i < l->n_cables; i++) {
-        if (l->cable[i].wait)
-            link_drop_backlog(&l->cable[i]);
-        free(l->cable[i].wait);
-        rim_port_close(l->cable[i].rp);
+    for (unsigned i = 0; l->io && i < l->n_ios; i++) {
+        if (l->io[i].wait)
+            link_drop_backlog(&l->io[i]);
+        free(l->io[i].wait);
+        rim_port_close(l->io[i].rp);
     }
     for (unsigned i = 0; l->by_port && i < l->fab->n_nodes; i++)
         free(l->by_port[i]);
-    free(l->cable);
+    free(l->io);
     free(l->door);
     free(l->live);
     free(l->fds);

@@ -11,20 +11,18 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#define CHECK_NS 50000000 /* cables are looked at this often at least */
-#define CHECK_IDLE_NS                                                                              \
-    1000000 /* and, when woken without frames to move, this often at most: somebody connects */
-#define SLEEP_MAX_NS 50000000
-#define SLEEP_MIN_NS 20000 /* below, a futex costs more than it saves */
-#define OUTSIDE_NS   50000 /* nobody rings for a NIC */
-#define WAITING_NS   50000 /* nor for room in a full ring */
-#define LAG_NS                                                                                     \
-    200000 /* a hand-off of a machine that keeps up is no later; PFC has headroom for it */
+#define CHECK_NS                50000000 /* links are checked this often at least */
+#define CHECK_IDLE_NS           1000000 /* at most this often when woken without frames: a peer connects */
+#define SLEEP_MAX_NS            50000000
+#define SLEEP_MIN_NS            20000 /* a shorter sleep costs more than it saves */
+#define OUTSIDE_NS              50000 /* a NIC rings no bell */
+#define WAITING_NS              50000 /* nor does room in a full ring */
+#define LAG_NS                  200000 /* latest hand-off of a machine that keeps up; PFC has headroom for it */
 #define LAG_MAX_PS              (2 * PS_PER_US)
 #define YIELDS                  2
 #define LINK_DOWN_GRACE_WALL_PS (2 * PS_PER_S) /* liveness is wall time */
 #define PAUSE_WALL_PS                                                                              \
-    (5 * PS_PER_MS)        /* between rounds; a longer one is no fault of processes that wait */
+    (5 * PS_PER_MS)        /* between rounds; a longer one is no fault of waiting processes */
 #define AHEAD_PS PS_PER_US /* at line speed; within what PFC has headroom for, see LAG_MAX_PS */
 
 unsigned loop_pool_frames(const struct fabric *fab, const bool *mine)
@@ -39,16 +37,15 @@ unsigned loop_pool_frames(const struct fabric *fab, const bool *mine)
         n += 512u * nd->n_ports;
         if (nd->reduce.on)
             n += RTE_MIN(16u * nd->reduce.window, 8192u);
-        if (nd->multimem) /* two groups of all that hang on it, in the three quarters of grants */
+        if (nd->multimem) /* two groups of all its ports, in the three quarters for grants */
             n += (unsigned)mm_size(fab, nd, nd->n_ports, fab->mtu).mbufs * 3;
     }
     return RTE_MIN(n, 262144u) - 1;
 }
 
 /*
- * How late a hand-off happens is measured when it happens, in wall time; the clock is read for
- * every eighth of a round only, which a round of small frames would otherwise spend a tenth of its
- * time on.
+ * The lateness of a hand-off is measured in wall time when it happens. The clock is read for every
+ * eighth hand-off of a round only: a round of small frames would spend a tenth of its time on it.
  */
 static void loop_late(void *ctx, int64_t due_ps, unsigned n)
 {
@@ -61,7 +58,7 @@ static void loop_late(void *ctx, int64_t due_ps, unsigned n)
     lag_record(l->lag, late > 0 ? late * l->dilation / 1000 : 0, n);
 }
 
-/* net_cfg.late_on_way: the own loop is one of the fabric's. */
+/* net_cfg.late_on_way; the switch processes include this one. */
 static int64_t loop_late_on_way(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps)
 {
     const struct loop *l = ctx;
@@ -90,7 +87,7 @@ int loop_call(struct loop *l, void (*fn)(struct loop *l, void *arg), void *arg)
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += 5;
     pthread_mutex_lock(&l->call_lock);
-    while (l->call_fn && !rc) /* another caller's turn */
+    while (l->call_fn && !rc) /* another call is in progress */
         rc = pthread_cond_timedwait(&l->call_done, &l->call_lock, &end);
     if (!rc) {
         l->call_fn = fn;
@@ -106,7 +103,7 @@ int loop_call(struct loop *l, void (*fn)(struct loop *l, void *arg), void *arg)
     return -rc;
 }
 
-/* When it means to run again, for others to see. */
+/* Publishes when this loop means to run again. */
 static void rest_until(struct loop *l, int64_t due_ns)
 {
     l->due_ns = due_ns;
@@ -114,9 +111,9 @@ static void rest_until(struct loop *l, int64_t due_ns)
     atomic_store_explicit(&l->late->due_ns, due_ns, memory_order_relaxed);
 }
 
-/* How late this round is goes into the log; what was to be looked at meanwhile is looked at before
- * timers that ran out meanwhile. served: as bell_served() has it. */
-static void note_late(struct loop *l, int64_t served, int64_t mono, int64_t now)
+/* Logs how late this round is. After a long pause frames that waited are handled before timers that
+ * expired during it. served: as bell_served() returns it. */
+static void record_lateness(struct loop *l, int64_t served, int64_t mono, int64_t now)
 {
     int64_t due = served >= 0 ? RTE_MIN(l->due_ns, mono - served) : l->due_ns;
 
@@ -127,12 +124,13 @@ static void note_late(struct loop *l, int64_t served, int64_t mono, int64_t now)
     l->round_ps = now;
 }
 
+/* The loop that was rung last has not run: it may wait for this CPU. */
 static bool yields_futile(const struct loop *l)
 {
     return l->idle > FUTILE_YIELDS && l->rang && bell_unserved(l->rang);
 }
 
-/* Nothing happened in this round: yields, or sleeps until something can. */
+/* The round moved nothing: yields, or sleeps until the next deadline or a ring. */
 static void loop_rest(struct loop *l, int64_t mono, bool waits)
 {
     int64_t next = net_next(l->net), ns = SLEEP_MAX_NS;
@@ -151,17 +149,17 @@ static void loop_rest(struct loop *l, int64_t mono, bool waits)
     }
     if (waits)
         ns = RTE_MIN(ns, (int64_t)WAITING_NS);
-    if (l->n_outside) /* the longer it was quiet, the longer it may take to notice */
+    if (l->n_outside) /* the longer it was idle, the longer it may sleep */
         ns = RTE_MIN(ns, (int64_t)OUTSIDE_NS << RTE_MIN(l->idle / 64, 4u));
     rest_until(l, mono + ns);
     token = bell_prepare(l->bell);
-    if (cables_pending(l) || l->calling)
+    if (links_pending(l) || l->calling)
         bell_cancel(l->bell);
     else
         bell_sleep(l->bell, token, ns);
 }
 
-/* Whether a queue is stuck is a question of liveness, and that is wall time. */
+/* Grace times and watchdogs are liveness, which is wall time: they follow the dilation. */
 static void follow_dilation(struct loop *l)
 {
     int64_t dilation = clock_dilation(l->sh);
@@ -186,7 +184,7 @@ static void loop_stuck(void *ctx, uint16_t node, uint16_t port, bool stuck)
     uint16_t link = nd->ports[port].link;
 
     fprintf(stderr, "trib-switch: PFC watchdog: %s:%u (%s): %s\n", nd->name, port,
-            link == FAB_NONE ? "a way out" : l->fab->links[link].name,
+            link == FAB_NONE ? "port to the outside" : l->fab->links[link].name,
             stuck ? "paused without progress, its lossless queue is dropped until that ends"
                   : "released, its lossless queue is restored");
 }
@@ -199,13 +197,13 @@ static void loop_round(struct loop *l)
     bool waits;
 
     follow_dilation(l);
-    note_late(l, served, mono, now);
+    record_lateness(l, served, mono, now);
     if (served >= 0)
         lag_record(l->lag, served, 1);
     l->late_calls = 0;
-    moved = cables_receive(l, now);
+    moved = links_receive(l, now);
     moved += net_advance(l->net, now);
-    waits = cables_flush(l);
+    waits = links_flush(l);
     loop_calls(l);
     mono = clock_mono_ns();
     l->due_ns = mono;
@@ -219,7 +217,7 @@ static void loop_round(struct loop *l)
     }
     if (mono - l->checked_ns > (moved ? CHECK_NS : CHECK_IDLE_NS)) {
         l->checked_ns = mono;
-        cables_check(l, now);
+        links_check(l, now);
     }
     if (!moved)
         loop_rest(l, mono, waits);
@@ -227,21 +225,22 @@ static void loop_round(struct loop *l)
 
 void loop_run(struct loop *l, volatile sig_atomic_t *stop, void (*ready)(void *ctx), void *ctx)
 {
-    bool told = false;
+    bool was_ready = false;
 
-    /* Deadlines are microseconds: the kernel's default slack of 50 us would be most of the
-     * lateness. */
+    /* Deadlines are microseconds apart: the kernel's default timer slack of 50 us would be most of
+     * the lateness. */
     prctl(PR_SET_TIMERSLACK, 1);
     while (!*stop) {
         loop_round(l);
-        if (!told && l->n_links_up == l->n_links) {
-            told = true;
+        if (!was_ready && l->n_links_up == l->n_links) {
+            was_ready = true;
             ready(ctx);
         }
     }
 }
 
-/* Peers ring for the process that the conf names; this one may run the nodes of several. */
+/* Peers ring the bell of the process that the conf names for a node; this process may run the nodes of
+ * several, so it forwards their bells to its own. */
 static void take_bells(struct loop *l, const struct loop_cfg *cfg, bool take)
 {
     unsigned own = bell_of_proc(cfg->proc);
@@ -263,7 +262,7 @@ int loop_create(struct loop **lp, const struct loop_cfg *cfg)
                          .pool = cfg->pool,
                          .parts = cfg->parts,
                          .seed = cfg->seed,
-                         .deliver = cables_deliver,
+                         .deliver = links_deliver,
                          .late = loop_late,
                          .stuck = loop_stuck,
                          .late_on_way = late_counts(cfg->fab) ? loop_late_on_way : NULL,
@@ -285,7 +284,7 @@ int loop_create(struct loop **lp, const struct loop_cfg *cfg)
     pthread_cond_init(&l->call_done, NULL);
     rc = net_create(&l->net, &nc);
     if (!rc)
-        rc = cables_create(l, cfg);
+        rc = links_create(l, cfg);
     if (rc) {
         loop_destroy(l);
         return rc;
@@ -300,7 +299,7 @@ void loop_destroy(struct loop *l)
         return;
     take_bells(l, &l->cfg, false);
     late_gone(l->sh, bell_of_proc(l->cfg.proc));
-    cables_destroy(l);
+    links_destroy(l);
     if (l->net)
         net_destroy(l->net);
     pthread_mutex_destroy(&l->call_lock);
@@ -325,16 +324,16 @@ const struct fabric *loop_fabric(const struct loop *l)
     return l->fab;
 }
 
-bool loop_cable(const struct loop *l, unsigned i, struct cable_info *info)
+bool loop_link_io(const struct loop *l, unsigned i, struct link_io_info *info)
 {
     const struct rim_port_stats *s;
-    const struct cable *c;
+    const struct link_io *c;
 
-    if (i >= l->n_cables)
+    if (i >= l->n_ios)
         return false;
-    c = &l->cable[i];
+    c = &l->io[i];
     s = rim_port_stats(c->rp);
-    *info = (struct cable_info){
+    *info = (struct link_io_info){
         .kind = c->kind,
         .node = c->node,
         .port = c->port,
@@ -346,7 +345,7 @@ bool loop_cable(const struct loop *l, unsigned i, struct cable_info *info)
         .tx_bad = s->tx_bad,
         .rx_nobuf = s->rx_nobuf,
         .connects = s->connects,
-        .stall_drops = c->kind == CABLE_SLOT
+        .stall_drops = c->kind == LINK_IO_SLOT
                            ? nic_stall_drops(net_node(l->net, c->node), c->port, c->slot)
                            : 0,
         .overflow = c->overflow};

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The real-time driver of the nodes that one trib-switch process runs: one thread that owns the
- * net, all cables and the clock. It never spins: it yields once or twice, then sleeps on its
- * doorbell until the next deadline.
+ * The real-time driver of the nodes that one trib-switch process runs: one thread owns the net, all
+ * links that leave the process, and the clock. It never spins: it yields once or twice, then sleeps
+ * on its doorbell until the next deadline.
  *
- *   loop.c    receive -> net_kick, net_input -> net_advance(fabric now) -> send -> ring bells ->
- * rest cable.c   the cables: a memif per process slot of a host's NIC, one per link to another
- * process, ports to the outside
+ *   loop.c      receive -> net_kick, net_input -> net_advance(fabric now) -> send -> ring -> sleep
+ *   link_io.c   a memif for each process slot of a host's NIC and for each link to another process,
+ *               an ethdev for each port to the outside
  *
- * One loop is one thread. More cores are used by more processes (`procs` in the conf, or --nodes):
- * a net is an ordered event queue, so what shares it shares a thread, and a memif between two
- * threads would cost what it costs between two processes.
+ * One loop is one thread. More processes use more cores (`procs` in the conf, or --nodes): a net is
+ * an ordered event queue, so its nodes share a thread, and a memif between two threads would cost
+ * what it costs between two processes.
  */
 #ifndef TRIB_IO_LOOP_H
 #define TRIB_IO_LOOP_H
@@ -50,16 +50,16 @@ const struct fabric *loop_fabric(const struct loop *l);
 /* As net_tap(), and the frames that come from other processes too. */
 void loop_tap(struct loop *l, net_tap_fn fn, void *ctx);
 
-enum cable_kind { CABLE_SLOT, CABLE_LINK, CABLE_OUTSIDE };
-struct cable_info {
-    enum cable_kind kind;
+enum link_io_kind { LINK_IO_SLOT, LINK_IO_LINK, LINK_IO_OUTSIDE };
+struct link_io_info {
+    enum link_io_kind kind;
     uint16_t node, port;
     unsigned slot;
     bool up;
     uint64_t rx, tx, rx_bad, tx_bad, rx_nobuf, connects, overflow;
-    uint64_t stall_drops; /* of a slot: what its process does not take */
+    uint64_t stall_drops; /* of a slot: frames that its process did not take in time */
 };
-/* Cable i, or false when there are no more. */
-bool loop_cable(const struct loop *l, unsigned i, struct cable_info *info);
+/* Link i that leaves the process, or false when there are no more. */
+bool loop_link_io(const struct loop *l, unsigned i, struct link_io_info *info);
 
 #endif

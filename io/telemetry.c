@@ -148,7 +148,7 @@ static void totals(struct loop *l, const char *params, struct rte_tel_data *d)
     const struct fabric *f = loop_fabric(l);
     struct port_counters sum = {0};
     struct net_port_stats all;
-    struct cable_info c;
+    struct link_io_info c;
     uint64_t overflow = 0, bad = 0, nobuf = 0;
 
     (void)params;
@@ -160,7 +160,7 @@ static void totals(struct loop *l, const char *params, struct rte_tel_data *d)
             for (size_t k = 0; k < sizeof(sum) / sizeof(uint64_t); k++)
                 ((uint64_t *)&sum)[k] += ((const uint64_t *)&nd->cnt[p])[k];
     }
-    for (unsigned i = 0; loop_cable(l, i, &c); i++) {
+    for (unsigned i = 0; loop_link_io(l, i, &c); i++) {
         overflow += c.overflow;
         bad += c.rx_bad + c.tx_bad;
         nobuf += c.rx_nobuf;
@@ -203,15 +203,16 @@ static void ans(struct loop *l, const char *params, struct rte_tel_data *d)
         telemetry_say(d, "error", "no such aggregation node here");
 }
 
-/* ---- cables ---- */
+/* ---- links that leave the process ---- */
 
-static void cable_name(const struct fabric *f, const struct cable_info *c, char *buf, size_t size)
+static void link_io_name(const struct fabric *f, const struct link_io_info *c, char *buf,
+                         size_t size)
 {
     const struct fab_node *nd = &f->nodes[c->node];
 
-    if (c->kind == CABLE_SLOT)
+    if (c->kind == LINK_IO_SLOT)
         snprintf(buf, size, "%s.%u.%u", nd->name, c->port, c->slot);
-    else if (c->kind == CABLE_LINK)
+    else if (c->kind == LINK_IO_LINK)
         snprintf(buf, size, "%s", f->links[nd->ports[c->port].link].name);
     else
         snprintf(buf, size, "%s:%u", nd->name, c->port);
@@ -221,15 +222,15 @@ static void links(struct loop *l, const char *params, struct rte_tel_data *d)
 {
     static const char *const kinds[] = {"process", "link", "outside"};
     char name[128];
-    struct cable_info c;
+    struct link_io_info c;
 
     if (!params)
         rte_tel_data_start_array(d, RTE_TEL_STRING_VAL);
-    for (unsigned i = 0; loop_cable(l, i, &c); i++) {
-        cable_name(loop_fabric(l), &c, name, sizeof(name));
+    for (unsigned i = 0; loop_link_io(l, i, &c); i++) {
+        link_io_name(loop_fabric(l), &c, name, sizeof(name));
         if (!params) {
             /* Process slots that nobody uses would only fill the page. */
-            if (c.kind != CABLE_SLOT || c.connects)
+            if (c.kind != LINK_IO_SLOT || c.connects)
                 rte_tel_data_add_array_string(d, name);
             continue;
         }
@@ -245,12 +246,12 @@ static void links(struct loop *l, const char *params, struct rte_tel_data *d)
         rte_tel_data_add_dict_u64(d, "tx_bad", c.tx_bad);
         rte_tel_data_add_dict_u64(d, "no_buffer", c.rx_nobuf);
         rte_tel_data_add_dict_u64(d, "overflow", c.overflow);
-        if (c.kind == CABLE_SLOT)
+        if (c.kind == LINK_IO_SLOT)
             rte_tel_data_add_dict_u64(d, "drop_slot_stalled", c.stall_drops);
         return;
     }
     if (params)
-        telemetry_say(d, "error", "no such cable here");
+        telemetry_say(d, "error", "no such link leaves this process");
 }
 
 /* ---- capture ---- */
@@ -311,7 +312,7 @@ static void capture_end(struct loop *l, const char *params, struct rte_tel_data 
 #define COMMANDS(X)                                                                                \
     X(nodes, "/trib/nodes", "Nodes of this process. Takes no parameters")                          \
     X(ports, "/trib/ports", "Ports; counters of one. Parameters: NODE:PORT")                       \
-    X(links, "/trib/links", "Cables to other processes; counters of one. Parameters: name")        \
+    X(links, "/trib/links", "Links to other processes; counters of one. Parameters: name")         \
     X(ans, "/trib/an", "Aggregation nodes; counters of one. Parameters: NODE")                     \
     X(telemetry_link, "/trib/link",                                                                \
       "Disturbed links; one, or change it. Parameters: LINK,down|up|clear|loss=0.1%...")           \

@@ -153,6 +153,7 @@ void mm_load_issue(struct mm_group *g)
     while (idle < g->n && !g->doomed && !STAILQ_EMPTY(&g->free)) {
         struct mm_edge *e = &g->edge[g->turn];
 
+        T_ASSERT_HOT(g->turn < g->n, "it is the turn of a member that does not exist");
         g->turn = (g->turn + 1) % g->n;
         idle = e->wants && issue_one(e) ? 0 : idle + 1;
     }
