@@ -4,10 +4,11 @@
  *
  * No wake-up is lost: the sleeper raises its flag, fences, polls once more, and sleeps on the value
  * that seq had before; the ringer makes frames visible, fences, and reads the flag. One of the two
- * sees the other. The ringer takes the flag down and wakes everybody, sleepers never take it down.
- * So several threads may sleep on one bell, and a sleeper that is killed leaves nothing behind but
- * one needless system call.
+ * sees the other. The ringer clears the flag and wakes all sleepers; sleepers never clear it. So
+ * several threads may sleep on one bell, and a sleeper that is killed costs one needless system
+ * call.
  */
+#include "base/assert.h"
 #include "fabric/fabric.h"
 #include "io/shared.h"
 
@@ -68,7 +69,7 @@ void bell_sleep(struct bell *b, uint32_t token, int64_t timeout_ns)
 
 void bell_cancel(struct bell *b)
 {
-    (void)b; /* see above: the flag is the ringer's to take down */
+    (void)b; /* see above: only the ringer clears the flag */
 }
 
 int64_t bell_served(struct bell *b)
@@ -112,12 +113,13 @@ unsigned bell_room(const struct fabric *f)
     return (BELLS - BELL_HOST0) / slots_of(f);
 }
 
-/* A host's port is known by its place among the addresses. rundir refuses fabrics that have more of
- * them than there is room for. */
+/* A host's port has the index of its address. rundir refuses fabrics with more addresses than
+ * bells. */
 unsigned bell_of_slot(const struct fabric *f, const struct fab_node *host, unsigned port,
                       unsigned slot)
 {
     unsigned b = BELL_HOST0 + (host->dest + port) * slots_of(f) + slot;
 
+    T_ASSERT_HOT(slot < slots_of(f), "the bell of a process slot that the host does not have");
     return b < BELLS ? b : BELLS - 1;
 }

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SNAP       65535
-#define OWNER_LOOK 4096 /* frames from one look at whether the owner lives to the next */
+#define SNAP        65535
+#define OWNER_CHECK 4096 /* frames between two checks that the owner is alive */
 
 struct capture {
     struct capture *next;
@@ -69,7 +69,7 @@ static void capture_frame(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64
     for (struct capture **cp = &cs->first, *c; (c = *cp);) {
         if (c->link == dirlink / 2) {
             write_frame(c, m, now_ps);
-            if (c->frames % OWNER_LOOK == 0 && abandoned(c)) {
+            if (c->frames % OWNER_CHECK == 0 && abandoned(c)) {
                 end(cp);
                 continue;
             }
@@ -114,7 +114,7 @@ int capture_start(struct captures *cs, unsigned link, const char *file, pid_t ow
     if (*find(cs, file))
         return refuse(cs, EBUSY, "another capture writes into that file", why, size);
     if (n >= CAPTURES_MAX)
-        return refuse(cs, ENOSPC, "as many captures as there can be run already", why, size);
+        return refuse(cs, ENOSPC, "the most captures that can run are running already", why, size);
     c = calloc(1, sizeof(*c));
     if (!c)
         return refuse(cs, ENOMEM, "no memory", why, size);

@@ -18,7 +18,7 @@ struct captures {
     struct capture *first;
 };
 
-/* 0 or -errno; why says what was found. It ends by itself when the process owner is gone. */
+/* 0 or -errno; why says what was found. The capture ends when the process `owner` has ended. */
 int capture_start(struct captures *cs, unsigned link, const char *file, pid_t owner, char *why,
                   size_t size);
 /* Ends the one into that file, and says how many frames are in it. -ENOENT: there is none;

@@ -71,7 +71,7 @@ void clock_set_dilation(struct shared *sh, uint32_t dilation)
     int64_t mono;
     uint32_t seq = atomic_load_explicit(&c->seq, memory_order_relaxed) & ~1u;
 
-    /* Two writers at once are rare and both legal: the loser waits for its turn. */
+    /* Two writers at once are rare and both legal: the second waits for the first. */
     while (!atomic_compare_exchange_weak_explicit(&c->seq, &seq, seq + 1, memory_order_acquire,
                                                   memory_order_relaxed))
         seq &= ~1u;
@@ -94,7 +94,7 @@ int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps)
 
     if (fabric_ps <= now)
         return 0;
-    /* Rounded up: who sleeps that long finds the deadline due. */
+    /* Rounded up: after a sleep of that length the deadline is due. */
     ns = ((__int128)fabric_ps - now) * v.dilation;
     ns = (ns + 999) / 1000;
     return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;

@@ -59,8 +59,8 @@ static void arg_lcores(struct eal_args *a)
 }
 
 /*
- * EAL makes <RUNTIME_DIRECTORY>/dpdk/<prefix> in any case; it shall be inside the fabric's run
- * directory. A program that has the variable set for itself keeps it.
+ * EAL always makes <RUNTIME_DIRECTORY>/dpdk/<prefix>; this puts it into the fabric's run directory.
+ * A program that has set the variable for itself keeps its value.
  */
 static bool set_runtime_dir(const char *telemetry, char *prefix, size_t size)
 {
@@ -96,7 +96,7 @@ static int eal_init(const char *prog, const char *telemetry, unsigned mem_mb, bo
     dir = set_runtime_dir(telemetry, prefix, sizeof(prefix));
     a.n = 0;
     arg(&a, "%s", prog);
-    /* Twice what is needed: other processes of the fabric start at the same time. */
+    /* Twice the memory needed: other processes of the fabric start at the same time. */
     if (huge && free_huge_mb() >= 2 * mem_mb) {
         arg(&a, "--in-memory");
     } else {
@@ -141,7 +141,7 @@ int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const
 
 /* ---- memory that a fork copies ---- */
 
-/* What EAL has written so far (extents of its memfd), put back into private pages at the same
+/* Copies what EAL has written so far (extents of its memfd) into private pages at the same
  * addresses. */
 static int make_private(const struct rte_memseg_list *msl, void *arg)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Histograms of lateness, log-linear: below 16 ns a bucket a nanosecond, then 16 buckets per power
- * of two (6 % wide at most). One writer each, so counts are plain loads and stores that readers may
- * look at at any time.
+ * of two (6 % wide at most). Counts are relaxed atomics, which readers may load at any time.
  */
 #include "io/shared.h"
 

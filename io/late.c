@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which loops did not run although they were to, and when.
+ * Which loops ran later than they were due, and when.
  *
- * A timer that waits for an answer measures the peer and the network only as long as everybody on
- * the way runs. In real time they are processes that share a few CPUs, and one that is not
- * scheduled, or stopped, looks like loss. So each loop keeps a log of the time that it was late in
- * the page that all share, and who waits asks how much of his time that was. A loop that is late
- * now cannot say so: it is seen by its bell, rung and not served, and by when it meant to run.
+ * A timer for an answer measures the peer and the network only while all loops on the path run. In
+ * real time they are processes that share a few CPUs, and one that is not scheduled, or stopped,
+ * looks like loss. So each loop logs in the shared page for how long it was late, and a timer
+ * subtracts that time. A loop that is late now cannot log it: its bell, rung and not served, and
+ * the time when it was due show it.
  *
- * A log has a number for each of the last LATE_SLICES slices of 17 ms, about a second; who is late
- * for longer fills all of them. It says how late its process was, whatever another one writes
- * there, so who asks bounds what he makes of it.
+ * A log has a number for each of the last LATE_SLICES slices of 17 ms, about a second; a loop that
+ * is late for longer fills all of them. Any process of the fabric can write there, so readers bound
+ * what they take from it.
  */
+#include "base/assert.h"
 #include "fabric/fabric.h"
 #include "io/shared.h"
 
@@ -25,9 +26,10 @@ static uint64_t slice_word(int64_t at, int64_t ns)
     return (uint64_t)(at & 0xffffffff) << 32 | (uint64_t)ns;
 }
 
-/* What a log has for the slice. */
+/* How long the loop was late in that slice. */
 static int64_t slice_ns(const struct late_log *g, int64_t at)
 {
+    T_ASSERT(at >= 0, "a slice of time before the machine was started");
     uint64_t w = atomic_load_explicit(&g->slice[at % LATE_SLICES], memory_order_relaxed);
     int64_t ns = (int64_t)(w & 0xffffffff);
 
@@ -78,7 +80,7 @@ static int64_t late_within(const struct shared *sh, unsigned bell, int64_t from_
     return sum < now_ns - from_ns ? sum : now_ns - from_ns;
 }
 
-/* The bell of who serves this one; BELLS: the page says nonsense. */
+/* The bell that serves this one; BELLS: the page has an invalid distance. */
 static unsigned served_at(const struct shared *sh, unsigned bell)
 {
     int64_t at =

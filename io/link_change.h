@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What `trib link` can do to a link, in words: down, up, clear, and the faults of a conf file's
- * links by the same names, as KEY=VALUE.
+ * Changes of a link by `trib link`: down, up, clear, and the faults of a conf file's links by the
+ * same names, as KEY=VALUE.
  */
 #ifndef TRIB_IO_LINK_CHANGE_H
 #define TRIB_IO_LINK_CHANGE_H
@@ -10,7 +10,7 @@
 
 struct link_change {
     enum { LINK_AS_IT_IS, LINK_DOWN, LINK_UP } state;
-    bool loss, dup, reorder, corrupt, jitter, seed; /* which of to are meant */
+    bool loss, dup, reorder, corrupt, jitter, seed; /* which of `to` are set */
     struct egress_faults to;
 };
 
@@ -20,7 +20,7 @@ int link_change_parse(struct link_change *c, const char *words, char *why, size_
  * draws of its own from one seed. */
 struct egress_faults link_change_apply(const struct link_change *c, const struct egress_faults *now,
                                        unsigned dirlink);
-/* "loss=0.001 jitter=2us", in the words that set it; empty where nothing is wrong. */
+/* "loss=0.001 jitter=2us", in the words that set it; empty without faults. */
 void link_faults_print(const struct egress_faults *f, char *buf, size_t size);
 
 #endif

@@ -3,9 +3,9 @@
  * Links that leave the process.
  *
  * A process slot of a NIC is a struct endpoint whose output is the memif's receive ring. Nothing is
- * received before the NIC asks for it: back-pressure holds a process that sends too fast at its full
- * ring, and no frame is lost here. Frames towards a process, ACKs included, use the DATA queue, which
- * keeps their order.
+ * received before the NIC asks for it: back-pressure holds a process that sends too fast at its
+ * full ring, and no frame is lost here. Frames towards a process, ACKs included, use the DATA
+ * queue, which keeps their order.
  *
  * The egress queue has shaped a link to another process before its frames come here. The memif has
  * room for what a link holds; if the other process lags, frames wait in a backlog, and beyond that
@@ -23,8 +23,8 @@
 #define LINK_LOG2  9
 #define SLOT_LOG2  8  /* the client's choice counts */
 #define SLOT_BURST 32 /* frames of a process in a round: see link_receive() */
-/* Slots that listen beyond the last in use. A process takes the lowest free slot, and connects again
- * where its slot does not listen yet. */
+/* Slots that listen beyond the last in use. A process takes the lowest free slot, and connects
+ * again where its slot does not listen yet. */
 #define SLOTS_AHEAD 4u
 
 static int open_ahead(struct loop *l, unsigned door, unsigned slot);

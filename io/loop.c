@@ -239,8 +239,8 @@ void loop_run(struct loop *l, volatile sig_atomic_t *stop, void (*ready)(void *c
     }
 }
 
-/* Peers ring the bell of the process that the conf names for a node; this process may run the nodes of
- * several, so it forwards their bells to its own. */
+/* Peers ring the bell of the process that the conf names for a node; this process may run the nodes
+ * of several, so it forwards their bells to its own. */
 static void take_bells(struct loop *l, const struct loop_cfg *cfg, bool take)
 {
     unsigned own = bell_of_proc(cfg->proc);

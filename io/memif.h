@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One memif: control channel (memif_conn.c) and rings (memif_ring.c). What the peer writes, in
- * messages or in shared memory, is checked at each use: lengths, offsets and indices may be
- * anything.
+ * One memif: control channel (memif_conn.c) and rings (memif_ring.c). Lengths, offsets and indices
+ * that the peer writes, in messages or in shared memory, may be anything: each use checks them.
  */
 #ifndef TRIB_IO_MEMIF_H
 #define TRIB_IO_MEMIF_H
@@ -23,9 +22,8 @@ struct memif_queue {
     struct memif_ring *ring;
     uint16_t mask;
     uint16_t next; /* rx: next descriptor to receive; tx: next to fill */
-    uint16_t seen; /* up to where the peer's index lets that go, when it was last looked at */
-    /* With shared frames: whose data each descriptor has, and up to where what was sent was freed.
-     */
+    uint16_t seen; /* limit of next by the peer's index, when that was last read */
+    /* Shared frames: the mbuf of each descriptor, and the first that was sent and not freed yet. */
     struct rte_mbuf **held;
     uint16_t done;
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Control channel of a memif: an unconnected socket, then the messages of memif_wire.h, then
- * silence until one end goes away. Everything happens inside rim_port_up(), in the thread that also
- * receives and sends: when the peer dies, regions are unmapped between two bursts and never during
- * one.
+ * Control channel of a memif: an unconnected socket, then the messages of memif_wire.h, then none
+ * until one end closes. All of it runs inside rim_port_up(), in the thread that also receives and
+ * sends: when the peer dies, regions are unmapped between two bursts and never during one.
  */
 #include "io/memif.h"
+
+#include "base/assert.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -112,6 +113,7 @@ static int map_region(struct memif *mf, int fd, uint64_t size)
 
     if (at == MAP_FAILED)
         return -errno;
+    T_ASSERT(mf->n_regions < MEMIF_REGIONS, "a memif maps more regions than it has places for");
     mf->region[mf->n_regions].addr = at;
     mf->region[mf->n_regions++].size = size;
     return 0;
@@ -204,7 +206,7 @@ static int serve(struct memif *mf, const struct memif_msg *msg, int fd)
         break;
     case MEMIF_CONNECT:
         return serve_connect(mf);
-    default: /* DISCONNECT and what nobody knows */
+    default: /* DISCONNECT and unknown types */
         return -ECONNRESET;
     }
     return rc ? rc : memif_send(mf, &ack, -1);
@@ -304,7 +306,7 @@ static int client_rings(struct memif *mf)
     return rc;
 }
 
-/* HELLO has come: says everything at once; the answers are ACKs. */
+/* Answers HELLO with all messages at once; the server answers with ACKs. */
 static int client_hello(struct memif *mf, const struct memif_msg *hello)
 {
     struct memif_msg init = {.type = MEMIF_INIT}, conn = {.type = MEMIF_CONNECT};
@@ -396,7 +398,7 @@ static void memif_close(struct rim_port *p)
     free(mf);
 }
 
-/* Nothing can be done about a mapping that stays; it is not used any more in any case. */
+/* A mapping that cannot be replaced stays; nothing uses it any more. */
 static void memif_orphan(struct rim_port *p, bool fds)
 {
     struct memif *mf = (struct memif *)p;

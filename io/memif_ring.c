@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rings of a memif. A frame is copied once on each side, unless this side shares its frames' data
- * (memif_share.c): shared memory never holds mbufs, so a peer that dies or lies cannot take one
- * with it.
+ * (memif_share.c). Shared memory never holds mbufs, so a peer that dies or misbehaves cannot lose
+ * one.
  *
  * Order: the sender's store-release of its index pairs with the receiver's load-acquire, per ring
  * and direction.
@@ -14,8 +14,8 @@
 
 #define AHEAD 8 /* frames */
 
-/* A ring's buffer was the other core's last. `rep movsb` overwrites its lines without fetching them
- * first; it starts slowly. */
+/* The other core used a ring's buffer last. `rep movsb` overwrites its cache lines without fetching
+ * them first, but starts slowly. */
 static __rte_noinline void copy_any(uint8_t *dst, const uint8_t *src, size_t n)
 {
 #ifdef __x86_64__
@@ -152,32 +152,32 @@ static uint16_t rx_bufs(struct memif *mf, struct rte_mbuf **m, uint16_t n)
 }
 
 /* A descriptor's buffer, read once: the peer may change it between the check and the use. */
-struct piece {
+struct desc_buf {
     uint8_t *at; /* NULL: not in a region */
     uint32_t len;
     uint16_t flags;
 };
 
-static inline struct piece piece_of(const struct memif *mf, const struct memif_desc *d)
+static inline struct desc_buf desc_buf_of(const struct memif *mf, const struct memif_desc *d)
 {
-    struct piece p = {.flags = __atomic_load_n(&d->flags, __ATOMIC_RELAXED)};
+    struct desc_buf p = {.flags = __atomic_load_n(&d->flags, __ATOMIC_RELAXED)};
 
     p.at = memif_at(mf, d, &p.len);
     return p;
 }
 
-/* What the other core wrote is on its way while frames before it are copied. */
+/* Prefetches a buffer that the other core wrote while earlier frames are copied. */
 static inline void rx_look(const struct memif *mf, const struct memif_queue *q, uint16_t i,
-                           struct piece *ahead)
+                           struct desc_buf *ahead)
 {
-    ahead[i % AHEAD] = piece_of(mf, &q->ring->desc[(uint16_t)(q->next + i) & q->mask]);
+    ahead[i % AHEAD] = desc_buf_of(mf, &q->ring->desc[(uint16_t)(q->next + i) & q->mask]);
     rte_prefetch0(ahead[i % AHEAD].at);
 }
 
 static uint16_t rx_burst(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, uint16_t n,
                          uint16_t avail)
 {
-    struct piece ahead[AHEAD];
+    struct desc_buf ahead[AHEAD];
     uint16_t used = 0, k = 0, got;
     uint32_t total = 0;
     bool ok = true, unfinished = false;
@@ -186,7 +186,7 @@ static uint16_t rx_burst(struct memif *mf, struct memif_queue *q, struct rte_mbu
         rx_look(mf, q, i, ahead);
     got = rx_bufs(mf, m, RTE_MIN(n, avail));
     for (uint16_t i = 0; i < avail && k < got; i++) {
-        struct piece x = ahead[i % AHEAD];
+        struct desc_buf x = ahead[i % AHEAD];
 
         if (i + AHEAD < avail)
             rx_look(mf, q, (uint16_t)(i + AHEAD), ahead);
@@ -225,7 +225,8 @@ static inline uint16_t rx_some(struct memif *mf, struct memif_queue *q, struct r
     return mf->share ? share_rx(mf, q, m, n, avail) : rx_burst(mf, q, m, n, avail);
 }
 
-/* The peer's index travels between two cores: it is read when what it said last does not do. */
+/* Reading the peer's index moves a cache line between cores: it is read only when its last value
+ * does not allow a full burst. */
 uint16_t memif_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
 {
     struct memif *mf = (struct memif *)p;
@@ -243,13 +244,13 @@ uint16_t memif_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint1
     return k;
 }
 
-/* The buffer that a later frame goes to was the other core's last. Buffers of a C2S ring are ours,
- * whatever length the last frame left in the descriptor. */
+/* Prefetches the buffer of a later frame, which the other core used last. A C2S buffer has its full
+ * length again, whatever length the last frame left in the descriptor. */
 static inline void tx_look(const struct memif *mf, const struct memif_queue *q, uint16_t slot,
-                           struct piece *ahead)
+                           struct desc_buf *ahead)
 {
     struct memif_desc *d = &q->ring->desc[slot & q->mask];
-    struct piece *x = &ahead[slot % AHEAD];
+    struct desc_buf *x = &ahead[slot % AHEAD];
 
     if (!mf->listener)
         d->length = MEMIF_BUFFER;
@@ -263,7 +264,7 @@ static inline void tx_look(const struct memif *mf, const struct memif_queue *q, 
 
 static inline void copy_out(uint8_t *dst, const struct rte_mbuf *m)
 {
-    if (likely(m->nb_segs == 1)) { /* next is in a line that nobody else needs */
+    if (likely(m->nb_segs == 1)) { /* m->next is in a cache line that is not loaded otherwise */
         copy(dst, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
         return;
     }
@@ -273,7 +274,7 @@ static inline void copy_out(uint8_t *dst, const struct rte_mbuf *m)
     }
 }
 
-/* Room for n frames, if there is so much. */
+/* Free descriptors; reads the peer's index only when fewer than n were free before. */
 static inline uint16_t tx_room(const struct memif *mf, struct memif_queue *q, uint16_t n)
 {
     const struct memif_ring *r = q->ring;
@@ -282,7 +283,7 @@ static inline uint16_t tx_room(const struct memif *mf, struct memif_queue *q, ui
         q->seen = mf->listener
                       ? __atomic_load_n(&r->head, __ATOMIC_ACQUIRE)
                       : (uint16_t)(__atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) + q->mask + 1);
-    if ((uint16_t)(q->seen - q->next) > q->mask + 1u) /* cannot be: the peer is broken */
+    if ((uint16_t)(q->seen - q->next) > q->mask + 1u) /* an invalid index of the peer */
         q->seen = q->next;
     return (uint16_t)(q->seen - q->next);
 }
@@ -291,7 +292,7 @@ uint16_t memif_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint1
 {
     struct memif *mf = (struct memif *)p;
     struct memif_queue *q = &mf->tx[queue];
-    struct piece ahead[AHEAD];
+    struct desc_buf ahead[AHEAD];
     uint16_t room, k = 0, slot, end;
 
     if (mf->state != MEMIF_UP || queue >= mf->n_tx)
@@ -305,7 +306,7 @@ uint16_t memif_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint1
         tx_look(mf, q, (uint16_t)(slot + i), ahead);
     while (k < n && slot != end) {
         struct memif_desc *d = &q->ring->desc[slot & q->mask];
-        struct piece x = ahead[slot % AHEAD];
+        struct desc_buf x = ahead[slot % AHEAD];
 
         if (unlikely(!x.at || m[k]->pkt_len > x.len || frame_meta(m[k])->flags & FRAME_F_VIRTUAL)) {
             p->stats.tx_bad++;

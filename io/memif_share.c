@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client whose frames' data are in memory that the peer has mapped. A descriptor to be sent names
- * the frame's own data, and the mbuf is held until the peer has moved its index past it; received
- * is the mbuf whose data the descriptor named, and a new one takes its place. So a payload byte is
- * copied by the peer alone. Indices and lengths are read once and checked; a peer that moves an
- * index back gets nothing more.
+ * A client whose frames' data are in memory that the peer has mapped. A descriptor that is sent
+ * points at the frame's own data, and the mbuf is held until the peer has moved its index past it.
+ * A descriptor that is received returns the mbuf that it points at, and a new mbuf replaces that
+ * one. So only the peer copies payload. Indices and lengths are read once and checked; a peer that
+ * moves an index back gets no more frames.
  */
 #include "io/memif.h"
 
+#include "base/assert.h"
 #include "roce/frame.h"
 
 #include <errno.h>
@@ -73,6 +74,7 @@ uint16_t share_rx(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, 
         uint32_t len = __atomic_load_n(&d->length, __ATOMIC_RELAXED);
         struct rte_mbuf *b = q->held[at];
 
+        T_ASSERT_HOT(b, "a descriptor to be received holds no mbuf");
         q->held[at] = fresh[i];
         if (likely(len && len <= MEMIF_BUFFER && !(d->flags & MEMIF_DESC_NEXT))) {
             b->data_len = (uint16_t)len;
@@ -109,13 +111,14 @@ static inline bool may_pass(const struct rte_mbuf *m)
            !(frame_meta((struct rte_mbuf *)(uintptr_t)m)->flags & FRAME_F_VIRTUAL);
 }
 
-/* What the peer has taken, up to tail. */
+/* Frees the mbufs that the peer has received, up to tail. */
 static void give_back(struct memif_queue *q, uint16_t tail)
 {
     struct rte_mbuf *m[SHARE_BURST];
     unsigned n = 0;
 
     for (; q->done != tail; q->done++) {
+        T_ASSERT_HOT(q->held[q->done & q->mask], "a descriptor that was sent holds no mbuf");
         m[n++] = q->held[q->done & q->mask];
         q->held[q->done & q->mask] = NULL;
         if (n == SHARE_BURST) {
@@ -130,7 +133,7 @@ uint16_t share_tx(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, 
 {
     uint16_t tail = __atomic_load_n(&q->ring->tail, __ATOMIC_ACQUIRE), slot = q->next, k = 0;
 
-    if ((uint16_t)(slot - tail) > (uint16_t)(slot - q->done)) /* what cannot be */
+    if ((uint16_t)(slot - tail) > (uint16_t)(slot - q->done)) /* an invalid index of the peer */
         return 0;
     give_back(q, tail);
     for (; k < n && (uint16_t)(slot - tail) <= q->mask; k++) {
@@ -148,6 +151,7 @@ uint16_t share_tx(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, 
             rte_pktmbuf_free(m[k]);
         }
         name_data(mf, &q->ring->desc[slot & q->mask], b, b->pkt_len);
+        T_ASSERT_HOT(!q->held[slot & q->mask], "a descriptor is filled whose mbuf is still held");
         q->held[slot++ & q->mask] = b;
     }
     mf->port.stats.tx += (uint16_t)(slot - q->next);

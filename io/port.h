@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A port of the rim: memif as the cable between processes, and any ethdev by DPDK device arguments.
- * The only place, with eal.c, where EAL, ethdev and sockets are used; trib-switch and the HCA's rim
- * share it.
+ * A port of a process: memif between processes, and any ethdev by DPDK device arguments. Only io/
+ * uses EAL, ethdev and sockets; trib-switch and the HCA share it.
  *
  * memif is our own implementation of the standard protocol (version 2.0; memif_conn.c,
- * memif_ring.c), because net_memif of DPDK 22.11 unmaps a dead peer's regions in EAL's interrupt
- * thread while a worker may be in rx or tx, and because Debian's DPDK has room for 32 ethdevs in a
- * process, which eight hosts with four process slots each fill. Here the owner of a port does
- * everything itself: a peer may die at any instruction.
+ * memif_ring.c). net_memif of DPDK 22.11 unmaps a dead peer's regions in EAL's interrupt thread
+ * while a worker may be in rx or tx, and Debian's DPDK allows 32 ethdevs in a process, which eight
+ * hosts with four process slots each use up. Here the owner of a port does everything in its own
+ * thread: a peer may die at any instruction.
  */
 #ifndef TRIB_IO_PORT_H
 #define TRIB_IO_PORT_H
@@ -19,17 +18,17 @@
 
 /*
  * EAL for a process of ours: --no-huge when not enough huge pages are free, --no-pci unless `extra`
- * names devices, no signals taken. mem_mb: what pools will need. telemetry: "DIR/NAME" gives the
- * process a telemetry socket DIR/dpdk/NAME/dpdk_telemetry.v2; NULL: none. The calling thread
- * becomes lcore 0 and keeps its affinity. Once per process: later calls return 0. 0 or -errno with
- * a message on stderr.
+ * names devices, no signal handlers. mem_mb: memory that pools will need. telemetry: "DIR/NAME"
+ * gives the process a telemetry socket DIR/dpdk/NAME/dpdk_telemetry.v2; NULL: none. The calling
+ * thread becomes lcore 0 and keeps its affinity. Once per process: later calls return 0. 0 or
+ * -errno with a message on stderr.
  */
 int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const char *const *extra,
                  unsigned n_extra);
 /*
- * The same for a process of a program that is not ours and may fork: no huge pages, and EAL's
- * memory, which DPDK maps shared, is made private, so that a child has a copy of it and can go on
- * with that. Where somebody else has initialised EAL before it stays as it is.
+ * The same for another program's process, which may fork: no huge pages, and EAL's memory, which
+ * DPDK maps shared, becomes private, so that a child continues with a copy. An EAL that the program
+ * has initialised itself stays unchanged.
  */
 int rim_eal_init_private(const char *prog, unsigned mem_mb);
 bool rim_eal_is_private(void); /* whether a child of a fork may use EAL */
@@ -38,10 +37,10 @@ void rim_eal_cleanup(void);
 struct rim_port;
 
 /*
- * A pool of frames whose data are in a file of memory. A memif client with such a pool lets its
- * peer map the file, and neither copies what it sends nor what it receives; the mbufs themselves
- * stay private. What was received may still be changed by the peer while it is looked at. The pool
- * must have more frames than all rings together.
+ * A pool of frames whose data are in a memory file. A memif client with such a pool lets its peer
+ * map the file and copies neither the frames that it sends nor those that it receives; the mbufs
+ * stay private. The peer can still change a received frame while it is read. The pool must have
+ * more frames than all rings together.
  */
 struct rim_frames {
     int fd; /* -1: none */
@@ -80,19 +79,18 @@ int rim_port_outside(struct rim_port **p, const char *spec, const char *dir, uns
 void rim_port_close(struct rim_port *p);
 
 /*
- * Connects, accepts, notices that the peer is gone; call now and then (a memif needs three calls at
- * each end to come up). Returns whether the port is up. A peer that went away and came back at once
- * is seen as down once.
+ * Connects, accepts and detects that the peer is gone; call it periodically (a memif needs three
+ * calls at each end to come up). Returns whether the port is up. A peer that disconnects and
+ * reconnects at once is reported as down once.
  */
 bool rim_port_up(struct rim_port *p);
 /*
- * In the child of a fork, instead of rim_port_close(): the port is the parent's. Nothing is said to
- * the peer; the memory shared with it becomes private (and empty), so that no use of it can reach
+ * In the child of a fork, instead of rim_port_close(): the port is the parent's. The peer gets no
+ * message; the memory shared with it becomes private (and empty), so that no use of it can reach
  * parent or peer. `fds`: this process has copies of the port's descriptors; they are closed.
  */
 void rim_port_orphan(struct rim_port *p, bool fds);
-/* Becomes readable when rim_port_up() has something to do; -1: nothing to wait for, just try again.
- */
+/* Becomes readable when rim_port_up() has work; -1: no descriptor, call it again later. */
 int rim_port_fd(const struct rim_port *p);
 
 /*
@@ -106,7 +104,7 @@ uint16_t rim_port_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, ui
  * which changes when it has sent more. */
 uint16_t rim_port_pending(const struct rim_port *p, uint16_t queue);
 uint16_t rim_port_arrived(const struct rim_port *p, uint16_t queue);
-/* The peer has filled most of a ring: it may be waiting for room. */
+/* The peer has filled most of a ring and may be waiting for room. */
 bool rim_port_crowded(const struct rim_port *p, uint16_t queue);
 
 /* rx_bad: descriptors out of bounds, or frames longer than a frame's room. tx_bad: too long, or

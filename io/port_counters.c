@@ -14,7 +14,7 @@
 
 struct port_totals {
     _Atomic uint32_t users;
-    _Atomic int64_t written_ns; /* the files; who sets it writes them */
+    _Atomic int64_t written_ns; /* of the files; the process that sets it writes them */
     _Atomic uint64_t sum[PORT_COUNTERS], written[PORT_COUNTERS];
 };
 
@@ -132,8 +132,8 @@ void port_counters_forget(struct port_counters *pc)
     pc->sum = NULL;
 }
 
-/* So that all processes together write as often as one that is alone. (One that was killed counts
- * until the fabric goes down: files are then older, at most PORT_COUNTERS_MAX_NS.) */
+/* All processes together write as often as a single one would. (A killed process counts until the
+ * fabric goes down: files are then older, at most PORT_COUNTERS_MAX_NS.) */
 int64_t port_counters_period_ns(const struct port_counters *pc)
 {
     uint32_t users = pc->sum ? atomic_load_explicit(&pc->sum->users, memory_order_relaxed) : 1;

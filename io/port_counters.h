@@ -2,10 +2,10 @@
 /*
  * Counters of a host's port, as sysfs shows them: port/<host>.<port>.counters/ of the run directory
  * has a file for each, in the kernel's directories and by its names (counters/port_xmit_data,
- * hw_counters/out_of_sequence; those that only adapters of one kind have by mlx5's names, or
- * rxe's), and a page with their sums. Each process of the host adds what it has counted since the
- * last time and writes the files anew; they stay when it ends, as a port's counters do. `trib exec`
- * shows them below /sys/class/infiniband.
+ * hw_counters/out_of_sequence; adapter-specific ones by mlx5's names, or rxe's), and a page with
+ * their sums. Each process of the host adds its counts since the last time and rewrites the files;
+ * they stay when it ends, as a port's counters do. `trib exec` shows them below
+ * /sys/class/infiniband.
  */
 #ifndef TRIB_IO_PORT_COUNTERS_H
 #define TRIB_IO_PORT_COUNTERS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any ethdev as a port to the outside: one queue pair, polled. What arrives in several segments is
- * made one.
+ * Any ethdev as a port to the outside: one queue pair, polled. A frame received in several segments
+ * is made one segment.
  */
 #include "io/port_impl.h"
 #include "roce/frame.h"
@@ -151,7 +151,7 @@ static int ethdev_start(uint16_t id, struct rte_mempool *pool)
         rc = rte_eth_rx_queue_setup(id, 0, rxd, rte_eth_dev_socket_id(id), NULL, pool);
     if (!rc)
         rc = rte_eth_tx_queue_setup(id, 0, txd, rte_eth_dev_socket_id(id), NULL);
-    /* Many virtual devices know no MTU and no promiscuous mode: they take every frame. */
+    /* Many virtual devices have no MTU and no promiscuous mode: they receive every frame. */
     if (!rc)
         rte_eth_dev_set_mtu(id, 4200);
     if (!rc)
@@ -190,8 +190,7 @@ static int refuse(const char *spec, int rc, const char *why)
 }
 
 /*
- * A socket that nobody listens at was left behind by a process that was killed: it makes way.
- * Whatever else is there stays.
+ * Removes a socket without a listener, which a killed process left behind. Any other file stays.
  */
 static int clear_socket(const char *spec, const char *path)
 {

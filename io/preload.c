@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In front of what the variable has, unless it begins with it. */
+/* Prepends `what` to the variable, unless it begins with it. */
 static int put_first(const char *variable, const char *what, const char *separators)
 {
     const char *old = getenv(variable);

@@ -4,9 +4,9 @@
 #define TRIB_IO_PRELOAD_H
 
 /*
- * Puts the library in front of LD_PRELOAD, once: a shell of trib has it when it starts trib exec.
- * The loader takes spaces in that variable for separators: a path with spaces goes to
- * LD_LIBRARY_PATH instead. 0, or -errno; -EINVAL: no program can be told of this path (a colon).
+ * Prepends the library to LD_PRELOAD, once: a shell started by trib has it already when it starts
+ * trib exec. The loader separates that variable at spaces, so the folder of a path with spaces goes
+ * to LD_LIBRARY_PATH instead. 0, or -errno; -EINVAL: neither variable can hold the path (a colon).
  */
 int preload_set(const char *lib);
 #endif

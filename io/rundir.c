@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The run directory. Files that several processes may want to make at once (the shared page, the
- * conf copy) are written under a name of their own and linked to the real one: link(2) is the one
- * step at which somebody is first, and nobody ever sees half a file.
+ * The run directory. Files that several processes may create at once (the shared page, the conf
+ * copy) are written under a temporary name and linked to the real one: link(2) decides which
+ * process is first, and no process sees half a file.
  */
 #include "io/rundir.h"
 #include "io/shared.h"
@@ -72,7 +72,7 @@ static int default_path(char *buf, size_t size, const char *fabric_name)
     return n < (int)size ? 0 : complain(ENAMETOOLONG, "run directory %.60s...", buf);
 }
 
-/* A directory that nobody else can write into: /tmp is shared with strangers. */
+/* A directory that only this user can write to: /tmp is shared with other users. */
 static int own_dir(const char *path)
 {
     struct stat st;
@@ -100,8 +100,8 @@ static int make_dirs(const struct rundir *rd)
     if (slash && slash != path) {
         *slash = 0;
         base = strrchr(path, '/');
-        /* A parent that exists already may be anybody's (/tmp); tributary-UID, or one that we make,
-         * is ours. */
+        /* A parent that exists may belong to another user (/tmp); tributary-UID, or a parent that
+         * we make, must be ours. */
         if ((!strncmp(base ? base + 1 : path, "tributary-", 10) || access(path, F_OK)) &&
             (rc = own_dir(path)))
             return rc;
@@ -116,7 +116,7 @@ static int make_dirs(const struct rundir *rd)
 
 /* ---- files that are made once ---- */
 
-/* Puts tmp under its real name. 0: we were first; 1: somebody else was. tmp is gone in any case. */
+/* Links tmp to its real name and removes it. 0: we were first; 1: another process was. */
 static int publish(const char *tmp, const char *path)
 {
     int rc = link(tmp, path) ? errno : 0;
@@ -163,8 +163,8 @@ static int shared_create(struct rundir *rd)
     fd = open(tmp, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0)
         return complain(errno, "cannot make %s", tmp);
-    /* All of it at once: a page that the file system has no room for would kill whoever touches it.
-     */
+    /* Reserved at once: a page that the file system cannot back would be a SIGBUS at its first use.
+     * */
     rc = posix_fallocate(fd, 0, sizeof(*sh));
     if (!rc &&
         (sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED)
@@ -268,7 +268,7 @@ static char *read_file(const char *path, size_t *len)
     return text;
 }
 
-/* Unix socket paths have 107 characters; which names must fit is known only with the fabric. */
+/* Unix socket paths have at most 107 characters; the longest one depends on the fabric's names. */
 static int check_lengths(const struct rundir *rd, const struct fabric *f)
 {
     const size_t max = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
@@ -376,8 +376,8 @@ int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, 
     return -EBUSY;
 }
 
-/* Beside the pid file: a number of a process that has ended may be another's by now. In clock ticks
- * since boot, field 22 of /proc/PID/stat (behind the name, which may have any characters). */
+/* The start time beside the pid file tells a process from a later one with the same pid. In clock
+ * ticks since boot, field 22 of /proc/PID/stat (after the name, which may have any characters). */
 static void write_start(const struct rundir *rd, const char *name)
 {
     char path[RUN_PATH + 64], buf[1024], *p = NULL;
@@ -399,7 +399,7 @@ static void write_start(const struct rundir *rd, const char *name)
     close(fd);
 }
 
-/* fcntl, so that who asks learns the holder's pid even when the file is stale. */
+/* fcntl, so that F_GETLK returns the holder's pid even when the file is stale. */
 int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd)
 {
     struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The run directory of a fabric that is up: everything that its processes share, and nothing else
- * on the machine.
+ * The run directory of a fabric that is up: all that its processes share on this machine.
  *
  *   $TRIB_RUN, or ${XDG_RUNTIME_DIR:-/tmp}/tributary-$UID/<fabric name>/
  *     fabric.conf      copy of the conf file; processes load this one
@@ -10,13 +9,13 @@
  *     proc/<name>.pid  one per trib-switch, locked (fcntl) for as long as the process lives;
  *                      proc/<name>.start: when it was started, in clock ticks since boot
  *     keeper           locked by the trib-keep that started the processes (host/keep)
- *     proc/<name>.ended  how it ended, where that was not asked of it
- *     proc/<name>.ready  there once the process serves its ports; its lines are "key value"
- * (trib_switch.c) proc/<name>.log  what it printed port/<host>.<port>.<slot>.sock   memif listener
- * of a NIC's process slot; .lock beside it is held by the process that uses it
- *     port/<host>.<port>.counters/  what sysfs shows of the port (port_counters.h)
- *     link/<link>.sock
- * memif between two trib-switch processes; the process of end `a` listens
+ *     proc/<name>.ended  how it ended, if it ended unasked
+ * proc/<name>.ready  exists once the process serves its ports; lines "key value" (trib_switch.c)
+ *     proc/<name>.log    its output
+ *     port/<host>.<port>.<slot>.sock  memif listener of a NIC's process slot; the process that uses
+ *                      the slot holds .lock beside it
+ *     port/<host>.<port>.counters/    counters of the port as sysfs shows them (port_counters.h)
+ *     link/<link>.sock  memif between two trib-switch processes; the process of end `a` listens
  */
 #ifndef TRIB_IO_RUNDIR_H
 #define TRIB_IO_RUNDIR_H
@@ -42,8 +41,8 @@ void rundir_close(struct rundir *rd);
  * already, -ENAMETOOLONG when sockets of this fabric would not fit into a unix socket path. 0 or
  * -errno, with a message on stderr. */
 int rundir_install(const struct rundir *rd, const struct fabric *f);
-/* Takes the directory away, unless a trib-switch runs in it. Logs stay, and keep the directory with
- * them. */
+/* Removes the directory, unless a trib-switch runs in it. Logs stay, and the directory with them.
+ * */
 void rundir_remove(const struct rundir *rd);
 /* The copied conf, loaded. NULL with a message on stderr. */
 struct fabric *rundir_fabric(const struct rundir *rd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Taking a run directory away: only what its processes put there, so that a wrong path costs
- * nothing. */
+/* Removes a run directory: only files that its processes make, so that a wrong path loses nothing.
+ * */
 #include "io/rundir.h"
 
 #include <dirent.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Files that a process of ours left in sub/: sockets and locks of dead processes. Logs stay, and
- * keep the directory. */
+/* Removes files of dead processes in sub/: sockets and locks. Logs stay, and so does the directory.
+ * */
 static void sweep(const struct rundir *rd, const char *sub, const char *const *suffixes)
 {
     char path[RUN_PATH + 300];
@@ -86,7 +86,7 @@ static bool anybody_runs(const struct rundir *rd)
     return found;
 }
 
-/* What DPDK keeps for its telemetry: dpdk/<process>/files. */
+/* Removes files of DPDK's telemetry: dpdk/<process>/... */
 static void sweep_dpdk(const struct rundir *rd)
 {
     char path[RUN_PATH + 600];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The page that all processes of a fabric share: the clock, the doorbells, the lag histograms, who
- * was late when, and which links are down or cut.
+ * The page that all processes of a fabric share: the clock, the doorbells, the lag histograms, the
+ * logs of late loops, and which links are down or cut.
  */
 #ifndef TRIB_IO_SHARED_H
 #define TRIB_IO_SHARED_H
@@ -30,12 +30,12 @@ struct clock_page {
 };
 
 /*
- * A doorbell: where one loop sleeps. The sender rings after its burst only when the sleeper's flag
- * is set, so that a busy receiver costs no system call. rung_ns: when the oldest unserved frame was
- * announced (lateness of the hand-off). forward: this many bells further (or back) is the one to
- * ring instead, where one process runs the nodes of several; the loop sets it. also: so many bells
- * further somebody else sleeps who serves this one too, the pollers of a process with several
- * ports; 0: nobody does.
+ * A doorbell, on which one loop sleeps. The sender rings after its burst only when the sleeper's
+ * flag is set, so that a busy receiver costs no system call. rung_ns: when the oldest unserved
+ * frame was announced (lateness of the hand-off). forward: distance, in bells, to the one to ring
+ * instead, where one process runs the nodes of several; the loop sets it. also: distance to a
+ * second bell whose sleepers serve this one too, the pollers of a process with several ports; 0:
+ * none.
  */
 struct bell {
     _Atomic uint32_t seq;
@@ -51,9 +51,9 @@ struct lag_hist {
     _Atomic uint64_t n[LAG_BUCKETS];
 };
 
-/* When a loop did not run although it was to (late.c). Written by the loop. */
+/* When a loop ran later than it was due (late.c). Written by the loop. */
 struct late_log {
-    _Atomic int64_t due_ns; /* it rests and means to run again then; 0: it does not rest */
+    _Atomic int64_t due_ns; /* it sleeps and is due then; 0: it does not sleep */
     char pad[56];
     _Atomic uint64_t slice[LATE_SLICES];
 };
@@ -68,8 +68,7 @@ struct shared {
     struct lag_hist lag[LAGS];
     struct late_log late[BELLS];
     _Atomic uint8_t link_down[SHARED_LINKS]; /* by index of the link; `trib link` */
-    /* Links whose cable between processes came loose: one of them has died. cuts changes with them.
-     */
+    /* Links between processes of which one has died. cuts changes with them. */
     _Atomic uint8_t cut[SHARED_LINKS];
     _Atomic uint32_t cuts;
 };
@@ -92,9 +91,10 @@ uint32_t clock_dilation(const struct shared *sh);
 void clock_set_dilation(struct shared *sh, uint32_t dilation);
 int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps); /* <= 0: due */
 /*
- * How the calling thread shares its CPU. Slowed down, what counts is how late a hand-off is: who is
- * woken interrupts who runs. At line speed it is how much is done: who runs goes on until it waits
- * (SCHED_BATCH), so that bursts are long. A policy that somebody chose stays.
+ * How the calling thread shares its CPU. With a dilation, the lateness of hand-offs counts: a
+ * thread that is woken preempts the running one. At line speed, throughput counts: the running
+ * thread continues until it waits (SCHED_BATCH), so that bursts are long. A policy set by the user
+ * stays.
  */
 void clock_set_policy(uint32_t dilation);
 
@@ -102,21 +102,21 @@ void clock_set_policy(uint32_t dilation);
 void bell_ring(struct bell *b);        /* after a burst of frames was made visible */
 uint32_t bell_prepare(struct bell *b); /* announce sleep; then poll once more */
 void bell_sleep(struct bell *b, uint32_t token,
-                int64_t timeout_ns); /* until rung or timeout; <= 0 returns at once */
-void bell_cancel(struct bell *b);    /* found work after all */
-int64_t bell_served(struct bell *b); /* lateness in ns of what was announced, -1: nothing was */
-bool bell_unserved(const struct bell *b); /* something was announced that nobody has served */
+                int64_t timeout_ns);      /* until rung or timeout; <= 0 returns at once */
+void bell_cancel(struct bell *b);         /* found work after all */
+int64_t bell_served(struct bell *b);      /* lateness in ns of the hand-off, -1: there was none */
+bool bell_unserved(const struct bell *b); /* frames were announced and not received yet */
 
 /*
- * Hand-offs that follow each other within BUSY_POLL_NS are waited for by giving way, however often: a
- * sleep and a wake-up cost more than that on either side. Says until when, if something was handed
- * over now and before that at last_ns; 0: they are further apart, and who waits sleeps.
+ * A waiter yields, however often, while hand-offs follow each other within BUSY_POLL_NS: a sleep
+ * and a wake-up cost more than that on either side. Returns until when, for a hand-off now and one
+ * before it at last_ns; 0: they are further apart, and the waiter sleeps.
  */
 #define BUSY_POLL_NS 100000
 /*
- * But after so many yields a waiter whose own last ring was not served sleeps: the one that it rang
- * may wait for this very CPU. Linux yields within an autogroup (a session) or cgroup only, and to a
- * thread of another one a loop of yields is a spin.
+ * After so many yields a waiter sleeps if the loop that it last rang has not run: that loop may
+ * wait for this very CPU. Linux yields within an autogroup (a session) or cgroup only; for a thread
+ * of another one, a loop of yields is a spin.
  */
 #define FUTILE_YIELDS 16
 static inline int64_t busy_poll_deadline(int64_t last_ns, int64_t now_ns)
@@ -125,7 +125,7 @@ static inline int64_t busy_poll_deadline(int64_t last_ns, int64_t now_ns)
 }
 
 /* late.c */
-#define LATE_BOUND_NS 200000 /* no machine that keeps up is later than that */
+#define LATE_BOUND_NS 200000 /* latest hand-off of a machine that keeps up */
 void late_record(struct late_log *g, int64_t from_ns, int64_t until_ns);
 /*
  * For how long of the last window_ps of fabric time some loop was late on the way to the process
@@ -134,9 +134,9 @@ void late_record(struct late_log *g, int64_t from_ns, int64_t until_ns);
  */
 int64_t late_on_way(const struct shared *sh, const struct fabric *f, unsigned own, uint32_t ip,
                     uint32_t qpn, int64_t window_ps);
-/* Not where there are ports to the outside: nobody can say what happens there. */
+/* False where there are ports to the outside: lateness there is unknown. */
 bool late_counts(const struct fabric *f);
-/* The process there has ended: it is not late any more. */
+/* The process at that bell has ended: it no longer counts as late. */
 void late_gone(struct shared *sh, unsigned bell);
 
 /* lag.c */

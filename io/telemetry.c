@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DPDK calls the handlers in a thread of its own; each has itself run in the loop's thread
- * (loop_call), so that nothing here needs a lock and counters of one answer belong together.
+ * DPDK calls the handlers in a thread of its own; each handler runs in the loop's thread by
+ * loop_call(), so that no lock is needed and the counters of an answer are from one moment.
  */
 #include "io/telemetry.h"
 #include "io/capture.h"
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct loop *served; /* see telemetry_serve() */
-static const bool *served_mine;
+static struct loop *serving; /* see telemetry_serve() */
+static const bool *loop_mine;
 static struct captures captures; /* touched in the loop's thread only */
 
 struct question {
@@ -37,12 +37,12 @@ static int ask(void (*answer)(struct loop *l, const char *params, struct rte_tel
 {
     struct question q = {answer, params && *params ? params : NULL, d};
 
-    return served ? loop_call(served, ask_loop, &q) : -ENOENT;
+    return serving ? loop_call(serving, ask_loop, &q) : -ENOENT;
 }
 
 static bool here(uint16_t node)
 {
-    return !served_mine || served_mine[node];
+    return !loop_mine || loop_mine[node];
 }
 
 /* ---- nodes and ports ---- */
@@ -229,7 +229,7 @@ static void links(struct loop *l, const char *params, struct rte_tel_data *d)
     for (unsigned i = 0; loop_link_io(l, i, &c); i++) {
         link_io_name(loop_fabric(l), &c, name, sizeof(name));
         if (!params) {
-            /* Process slots that nobody uses would only fill the page. */
+            /* Process slots that were never used are left out. */
             if (c.kind != LINK_IO_SLOT || c.connects)
                 rte_tel_data_add_array_string(d, name);
             continue;
@@ -315,7 +315,7 @@ static void capture_end(struct loop *l, const char *params, struct rte_tel_data 
     X(links, "/trib/links", "Links to other processes; counters of one. Parameters: name")         \
     X(ans, "/trib/an", "Aggregation nodes; counters of one. Parameters: NODE")                     \
     X(telemetry_link, "/trib/link",                                                                \
-      "Disturbed links; one, or change it. Parameters: LINK,down|up|clear|loss=0.1%...")           \
+      "Links with faults; one, or change it. Parameters: LINK,down|up|clear|loss=0.1%...")         \
     X(totals, "/trib/totals", "Counters of all ports, added up. Takes no parameters")              \
     X(capture_begin, "/trib/capture/start",                                                        \
       "Writes a link's frames while PID runs. Parameters: LINK,PID,FILE")                          \
@@ -336,8 +336,8 @@ void telemetry_serve(struct loop *l, const bool *mine)
 
     if (!l) /* the loop has ended: captures that still run keep what they have */
         capture_stop_all(&captures);
-    served = l;
-    served_mine = mine;
+    serving = l;
+    loop_mine = mine;
     if (registered || !l)
         return;
     registered = true;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a trib-switch says of itself through DPDK telemetry, and a client for those who do not speak
- * it.
+ * Counters and state of a trib-switch by DPDK telemetry, and a client for it.
  *
  *   /trib/nodes                    nodes that this process runs
  *   /trib/ports[,NODE:PORT]        names; counters of one: drops by reason, its egress queue
- *   /trib/links[,NAME]             cables that leave the process: to host processes, to other
+ *   /trib/links[,NAME]             links that leave the process: to host processes, to other
  *                                  switch processes, to the outside
- *   /trib/link[,LINK[,WORD...]]    links that were disturbed; the state of one; change it: down,
+ *   /trib/link[,LINK[,WORD...]]    links with faults; the state of one; change it: down,
  *                                  up, clear, loss=0.1% and the other faults of a conf's link
  *   /trib/an[,NODE]                aggregation nodes and their counters
  *   /trib/totals                   sums over all ports

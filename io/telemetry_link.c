@@ -35,9 +35,9 @@ static struct egress *direction(struct loop *l, unsigned link, unsigned dir)
                : net_egress(loop_net(l), k->a, k->a_port);
 }
 
-/* ---- what is wrong ---- */
+/* ---- faults ---- */
 
-/* "down loss=0.01"; empty: nothing. */
+/* "down loss=0.01"; empty: no fault. */
 static void describe(struct loop *l, unsigned link, const struct egress *e, char *buf, size_t size)
 {
     bool up = net_link_up(loop_net(l), link);
@@ -48,7 +48,7 @@ static void describe(struct loop *l, unsigned link, const struct egress *e, char
     snprintf(buf, size, "%s%s%s", up ? "" : "down", !up && *faults ? " " : "", faults);
 }
 
-/* Every disturbed link once; a process that has no end of it does not speak of it. */
+/* Lists each link with faults once; only processes that have an end of it list it. */
 static void list(struct loop *l, struct rte_tel_data *d)
 {
     const struct fabric *f = loop_fabric(l);
@@ -133,7 +133,7 @@ static int change(struct loop *l, unsigned link, const struct link_change *c)
     }
     if (c->state != LINK_AS_IT_IS)
         rc = net_set_link(loop_net(l), link, c->state == LINK_UP, net_now(loop_net(l)));
-    /* The host processes behind a NIC tell their programs of its link. */
+    /* The HCAs behind a NIC report the link's state to their programs. */
     if (!rc && c->state != LINK_AS_IT_IS)
         atomic_store(&l->sh->link_down[link], c->state == LINK_DOWN);
     return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* /trib/link: links that were disturbed, the state of one, and disturbing it. */
+/* /trib/link: lists links with faults, shows one, changes its faults. */
 #ifndef TRIB_IO_TELEMETRY_LINK_H
 #define TRIB_IO_TELEMETRY_LINK_H
 
@@ -9,7 +9,8 @@ struct rte_tel_data;
 
 /* In the loop's thread. params: NULL; LINK; LINK,WORD[,WORD...] as in link_change.h. */
 void telemetry_link(struct loop *l, const char *params, struct rte_tel_data *d);
-/* An answer of one word. Text that somebody wrote may be in it, and goes into JSON. */
+/* An answer of one key. The text may contain user input: characters that JSON escapes are replaced.
+ * */
 void telemetry_say(struct rte_tel_data *d, const char *what, const char *text);
 
 #endif

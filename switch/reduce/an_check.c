@@ -3,8 +3,8 @@
  * What must hold between two calls of an aggregation node: counters against lists, promises against
  * groups, and in checked builds each slot against the children's streams.
  *
- * an_check_group() reads the edges of the group that a control message is about, an_check_all() a few
- * words of each group. an_check_slots() reads n x window places, in checked builds alone.
+ * an_check_group() reads the edges of the group that a control message is about, an_check_all() a
+ * few words of each group. an_check_slots() reads n x window places, in checked builds alone.
  */
 #include "switch/reduce/an_priv.h"
 
