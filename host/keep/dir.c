@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run directory, by its descriptor: a path may name another one from one moment to the next. */
+/* A run directory, by its descriptor: its path may name another directory at any moment. */
 #include "host/keep/keep.h"
 
 #include <dirent.h>
@@ -44,7 +44,7 @@ static bool is_dot(const char *name)
     return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/* What processes leave in proc/. */
+/* Whether proc/ holds nothing but files that a fabric's processes leave there. */
 static bool only_ours(int fd)
 {
     static const char *const ours[] = {".log", ".pid", ".start", ".ready", ".ended", NULL};
@@ -153,7 +153,8 @@ int dir_remove(const char *dir, int fd)
 {
     int rc = dir_clear(fd, KEEP_FILE);
 
-    /* The lock goes last: who takes the directory now makes another one, and it is not empty. */
+    /* The lock file goes last: until then the directory is not empty, and nobody else can lock it.
+     * */
     unlinkat(fd, KEEP_FILE, 0);
     if (dir_is(dir, fd)) {
         int dropped = dir_drop(dir);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fabric is started by two processes. The first one belongs to whoever asked: it waits, and ends
- * with its parent, however that ends. The second one, the keeper, has a session of its own, is the
- * parent of the trib-switch processes, and sees how each of them ends (proc/<name>.ended), which
- * nobody else can. It holds the lock of the run directory's file `keeper` for as long as it lives:
- * so two cannot start one fabric, and who comes second is told by whom.
+ * Two processes start a fabric. The first one belongs to the command that wants the fabric: it
+ * waits, and ends with its parent, however that ends. The second one, the keeper, has a session of
+ * its own. It is the parent of the trib-switch processes and so the only one that sees how each of
+ * them ends (proc/<name>.ended). It holds the run directory's lock (claim.c) for as long as it
+ * lives.
  *
- * Until all processes are ready the keeper has a socket to the first process; its end, for whatever
- * reason, takes everything back. Later a fabric that lives with somebody (trib perf) goes when a
- * pidfd of that process says that it has ended; its processes also get a signal when the keeper
- * dies. A fabric that stays up outlives everybody, the keeper included.
+ * Until all processes are ready a socket connects the keeper to the first process. The end of that
+ * socket, for whatever reason, undoes the start. Later a fabric that lives with a process (trib
+ * perf) is stopped when a pidfd of that process reports its end; its switches also get a signal
+ * when the keeper dies. A fabric that stays up outlives every other process, the keeper included.
  */
+#include "host/keep/claim.h"
 #include "host/keep/keep.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -29,13 +29,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOK_MS   50
-#define READY_MS  60000 /* until all processes serve their ports, on a busy machine */
-#define END_MS    5000  /* that they have to end by themselves */
-#define TRIES     50    /* to lock a directory that is being removed */
-#define RETRY_US  20000
-#define UP_WORD   "up"
-#define MAX_PROCS 4096
+#define POLL_MS  50
+#define READY_MS 60000 /* until all processes serve their ports, on a busy machine */
+#define END_MS   5000  /* after SIGTERM, before SIGKILL */
 
 struct child {
     const char *name;
@@ -44,142 +40,16 @@ struct child {
 
 struct keeper {
     const struct keep_cfg *cfg;
-    int dir, lock;    /* the run directory; its keeper file */
-    int asked, alive; /* socket to the first process; pidfd of whom it lives with */
+    struct claim claim;
+    int first;   /* socket to the first process; -1: the fabric is up */
+    int partner; /* pidfd of the process that the fabric lives with; -1: none, or not up yet */
     int signals;
-    bool told_to_end, gone; /* by a signal; the one that asked, or lives with it */
+    bool stopped; /* by a signal */
+    bool gone;    /* the first process, or the one that the fabric lives with */
     struct child *child;
-    unsigned running;
-    uint64_t oom;
+    unsigned running; /* children whose pid is not 0 */
+    uint64_t oom;     /* kills of the machine so far */
 };
-
-static const char *fabric_name(const struct keep_cfg *c)
-{
-    const char *slash = strrchr(c->dir, '/');
-
-    return slash && slash[1] ? slash + 1 : c->dir;
-}
-
-static int say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static int say(const char *fmt, ...)
-{
-    va_list ap;
-
-    fputs("trib: ", stderr);
-    va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
-    va_end(ap);
-    fputc('\n', stderr);
-    return 1;
-}
-
-/* ---- taking the directory ---- */
-
-/* -EAGAIN: its processes have ended, and so is its keeper about to. */
-static int say_taken(const struct keeper *k, pid_t holder)
-{
-    const struct keep_cfg *c = k->cfg;
-    char state[16] = "";
-    struct procs p;
-    bool none;
-
-    if (pread(k->lock, state, sizeof(state) - 1, 0) < 0)
-        state[0] = 0;
-    if (!strncmp(state, UP_WORD, sizeof(UP_WORD) - 1)) {
-        if (procs_find(&p, c->dir, false))
-            return say("out of memory");
-        none = !p.n;
-        procs_free(&p);
-        if (none)
-            return -EAGAIN;
-        return say("the fabric %s is up already (process %d keeps it, run directory %s); trib down "
-                   "stops it",
-                   fabric_name(c), (int)holder, c->dir);
-    }
-    return say("the fabric %s is being started by another command (process %d, run directory %s)",
-               fabric_name(c), (int)holder, c->dir);
-}
-
-/* 0: ours; -EAGAIN: the directory went away meanwhile; 1: said why not. */
-static int lock_dir(struct keeper *k)
-{
-    const struct keep_cfg *c = k->cfg;
-    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char path[KEEP_PATH];
-    struct stat st;
-    int rc = dir_make(c->dir);
-
-    if (rc)
-        return say(
-            "cannot make the run directory %s: %s; XDG_RUNTIME_DIR or TRIB_RUN names another "
-            "place",
-            c->dir, strerror(-rc));
-    k->dir = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (k->dir < 0 && errno == ENOENT)
-        return -EAGAIN;
-    if (k->dir < 0 || fstat(k->dir, &st))
-        return say("cannot open the run directory %s: %s", c->dir, strerror(errno));
-    if (st.st_uid != geteuid())
-        return say(
-            "the run directory %s belongs to user %u, expected one of user %u; TRIB_RUN names "
-            "another place",
-            c->dir, (unsigned)st.st_uid, (unsigned)geteuid());
-    if (dir_kind(k->dir) == DIR_FOREIGN)
-        return say("found files in %s that are no fabric's, expected TRIB_RUN to name an empty or "
-                   "new directory",
-                   c->dir);
-    k->lock = openat(k->dir, KEEP_FILE, O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (k->lock < 0)
-        return errno == ENOENT ? -EAGAIN
-                               : say("cannot make %s/" KEEP_FILE
-                                     ": %s; XDG_RUNTIME_DIR or TRIB_RUN names another place",
-                                     c->dir, strerror(errno));
-    if (fcntl(k->lock, F_SETLK, &lk)) {
-        rc = errno;
-        lk.l_type = F_WRLCK;
-        if (rc != EACCES && rc != EAGAIN)
-            return say("cannot lock %s/" KEEP_FILE ": %s", c->dir, strerror(rc));
-        if (fcntl(k->lock, F_GETLK, &lk) || lk.l_type == F_UNLCK)
-            return -EAGAIN;
-        return say_taken(k, lk.l_pid);
-    }
-    snprintf(path, sizeof(path), "%s/" KEEP_FILE, c->dir);
-    return dir_is(path, k->lock) ? 0 : -EAGAIN;
-}
-
-static void let_go(struct keeper *k)
-{
-    if (k->lock >= 0)
-        close(k->lock);
-    if (k->dir >= 0)
-        close(k->dir);
-    k->lock = k->dir = -1;
-}
-
-static int take_dir(struct keeper *k)
-{
-    struct procs p;
-    int rc = -EAGAIN;
-
-    for (unsigned i = 0; i < TRIES && rc == -EAGAIN; i++) {
-        if (i)
-            usleep(RETRY_US);
-        let_go(k);
-        rc = lock_dir(k);
-    }
-    if (rc == -EAGAIN)
-        return say("the run directory %s is being removed by another command", k->cfg->dir);
-    if (rc)
-        return rc;
-    /* Processes may live without a keeper. */
-    if (procs_find(&p, k->cfg->dir, false))
-        return say("out of memory");
-    rc = p.n ? say("the fabric %s is up already (process %d, run directory %s); trib down stops it",
-                   fabric_name(k->cfg), (int)p.at[0].pid, k->cfg->dir)
-             : 0;
-    procs_free(&p);
-    return rc;
-}
 
 /* ---- its processes ---- */
 
@@ -199,7 +69,7 @@ static void become_switch(const struct keeper *k, const struct child *ch, pid_t 
     if (!argv || getppid() != keeper)
         _exit(1);
     snprintf(log, sizeof(log), "proc/%s.log", ch->name);
-    fd = openat(k->dir, log, O_CREAT | O_TRUNC | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+    fd = openat(k->claim.dir, log, O_CREAT | O_TRUNC | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0) {
         fprintf(stderr, "trib: cannot make %s/%s: %s\n", c->dir, log, strerror(errno));
         _exit(1);
@@ -224,10 +94,11 @@ static int start_switches(struct keeper *k)
     const struct keep_cfg *c = k->cfg;
     pid_t me = getpid();
 
-    if (dir_clear(k->dir, KEEP_FILE) || mkdirat(k->dir, "proc", 0700))
+    if (dir_clear(k->claim.dir, KEEP_FILE) || mkdirat(k->claim.dir, "proc", 0700))
         return say("cannot clear the run directory %s: %s", c->dir, strerror(errno));
     if (c->n_opts)
-        dir_write(k->dir, "dilation.fixed", ""); /* told once: trib-perf leaves it as it is */
+        dir_write(k->claim.dir, "dilation.fixed",
+                  ""); /* given by the user: trib-perf leaves it alone */
     k->oom = oom_kills();
     for (unsigned i = 0; i < c->n_procs; i++) {
         k->child[i].name = c->procs[i];
@@ -243,9 +114,9 @@ static int start_switches(struct keeper *k)
     return 0;
 }
 
-/* ---- what can happen ---- */
+/* ---- events ---- */
 
-/* How it ended stays in the directory, for trib status. Returns the child, or NULL. */
+/* Records in the directory how a child ended, for trib status. Returns the child, or NULL. */
 static const struct child *reap(struct keeper *k, char *how, size_t size)
 {
     char name[KEEP_NAME + 16], text[256];
@@ -265,27 +136,27 @@ static const struct child *reap(struct keeper *k, char *how, size_t size)
             continue;
         ch->pid = 0;
         k->running--;
-        if (!k->told_to_end && !k->gone && status) {
+        if (!k->stopped && !k->gone && status) {
             snprintf(name, sizeof(name), "proc/%s.ended", ch->name);
             snprintf(text, sizeof(text), "%s\n", how);
-            dir_write(k->dir, name, text);
+            dir_write(k->claim.dir, name, text);
         }
         return ch;
     }
     return NULL;
 }
 
-/* Waits up to ms for a signal, or the end of who asked or lives with us. */
-static void look(struct keeper *k, int ms)
+/* Waits up to ms for a signal, or for the end of the first process or of the partner. */
+static void wait_event(struct keeper *k, int ms)
 {
-    struct pollfd p[3] = {{k->signals, POLLIN, 0}, {k->asked, POLLIN, 0}, {k->alive, POLLIN, 0}};
+    struct pollfd p[3] = {{k->signals, POLLIN, 0}, {k->first, POLLIN, 0}, {k->partner, POLLIN, 0}};
     struct signalfd_siginfo si;
 
     if (poll(p, 3, ms) <= 0)
         return;
     while (read(k->signals, &si, sizeof(si)) == sizeof(si))
-        k->told_to_end |= si.ssi_signo != SIGCHLD;
-    k->gone |= (k->asked >= 0 && p[1].revents) || (k->alive >= 0 && p[2].revents);
+        k->stopped |= si.ssi_signo != SIGCHLD;
+    k->gone |= (k->first >= 0 && p[1].revents) || (k->partner >= 0 && p[2].revents);
 }
 
 static int failed_start(const struct keeper *k, const struct child *ch, const char *how)
@@ -295,7 +166,7 @@ static int failed_start(const struct keeper *k, const struct child *ch, const ch
     snprintf(log, sizeof(log), "proc/%s.log", ch->name);
     fprintf(stderr, "trib: trib-switch %s did not come up: it %s%s; it said:\n", ch->name,
             strncmp(how, "killed", 6) ? "" : "was ", how);
-    if (!dir_tail(k->dir, log))
+    if (!dir_tail(k->claim.dir, log))
         fputs("(nothing)\n", stderr);
     return 1;
 }
@@ -305,7 +176,7 @@ static bool is_ready(const struct keeper *k, const char *name)
     char path[KEEP_NAME + 16];
 
     snprintf(path, sizeof(path), "proc/%s.ready", name);
-    return !faccessat(k->dir, path, F_OK, 0);
+    return !faccessat(k->claim.dir, path, F_OK, 0);
 }
 
 /* Until every process serves its ports. */
@@ -321,11 +192,11 @@ static int wait_ready(struct keeper *k)
             i++;
             continue;
         }
-        look(k, LOOK_MS);
-        waited += LOOK_MS;
-        if (k->told_to_end)
+        wait_event(k, POLL_MS);
+        waited += POLL_MS;
+        if (k->stopped)
             return say("the fabric %s was taken down while it was being started",
-                       fabric_name(k->cfg));
+                       fabric_name(k->cfg->dir));
         if (k->gone)
             return 1;
         while ((ch = reap(k, how, sizeof(how))))
@@ -336,22 +207,22 @@ static int wait_ready(struct keeper *k)
     return 0;
 }
 
-/* One that has only just been forked has no name yet: children are signalled as such. */
+/* By pid, not by the files of the run directory: a child that was forked a moment ago has none. */
 static void end_children(struct keeper *k)
 {
     static const int sig[] = {SIGTERM, SIGKILL};
     char how[128];
 
-    k->told_to_end = true;
+    k->stopped = true;
     for (unsigned s = 0; s < 2 && k->running; s++) {
         for (unsigned i = 0; i < k->cfg->n_procs; i++)
             if (k->child[i].pid)
                 kill(k->child[i].pid, sig[s]);
-        for (int ms = 0; k->running && ms < END_MS; ms += LOOK_MS) {
+        for (int ms = 0; k->running && ms < END_MS; ms += POLL_MS) {
             struct pollfd p = {k->signals, POLLIN, 0};
             struct signalfd_siginfo si;
 
-            poll(&p, 1, LOOK_MS);
+            poll(&p, 1, POLL_MS);
             while (read(k->signals, &si, sizeof(si)) == sizeof(si))
                 ;
             while (reap(k, how, sizeof(how)))
@@ -360,25 +231,17 @@ static void end_children(struct keeper *k)
     }
 }
 
-/* Everything is taken back. */
+/* Ends all processes and removes the run directory. */
 static int undo(struct keeper *k)
 {
     int rc;
 
     end_children(k);
     procs_stop(k->cfg->dir, false);
-    rc = dir_remove(k->cfg->dir, k->dir);
+    rc = dir_remove(k->cfg->dir, k->claim.dir);
     if (rc)
         say("cannot remove %s: %s", k->cfg->dir, strerror(-rc));
     return 1;
-}
-
-/* A directory that was made for nothing. */
-static void leave_untaken(struct keeper *k)
-{
-    if (k->dir >= 0 && dir_kind(k->dir) == DIR_EMPTY && dir_is(k->cfg->dir, k->dir))
-        dir_drop(k->cfg->dir);
-    let_go(k);
 }
 
 static void detach(int fd_null)
@@ -387,7 +250,7 @@ static void detach(int fd_null)
         dup2(fd_null, fd);
 }
 
-/* The keeper's life once everything is up. */
+/* Looks after the fabric once it is up. Exit code. */
 static int keep(struct keeper *k)
 {
     bool lives_with = k->cfg->lives_with;
@@ -396,49 +259,49 @@ static int keep(struct keeper *k)
     for (;;) {
         while (reap(k, how, sizeof(how)))
             ;
-        if (k->told_to_end || k->gone || (!k->running && !lives_with))
+        if (k->stopped || k->gone || (!k->running && !lives_with))
             break;
-        look(k, -1);
+        wait_event(k, -1);
     }
-    if (k->told_to_end || k->gone)
+    if (k->stopped || k->gone)
         return undo(k);
-    unlinkat(k->dir, KEEP_FILE, 0); /* the rest is for trib status and trib down */
+    unlinkat(k->claim.dir, KEEP_FILE, 0); /* the rest is for trib status and trib down */
     return 0;
 }
 
 static int keeper_main(struct keeper *k)
 {
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC), alive = k->alive;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC), partner = k->partner;
     char byte = 1;
     int rc;
 
     setsid();
     dup2(null, STDIN_FILENO);
-    k->alive = -1; /* until all is up the first process speaks for it */
-    rc = take_dir(k);
+    k->partner = -1; /* until the fabric is up the first process stands for it */
+    rc = claim_take(&k->claim);
     if (rc) {
-        leave_untaken(k);
+        claim_abandon(&k->claim);
         return rc;
     }
     rc = start_switches(k);
     rc = rc ? rc : wait_ready(k);
-    if (!rc && (send(k->asked, &byte, 1, MSG_NOSIGNAL) != 1 || recv(k->asked, &byte, 1, 0) != 1))
-        rc = 1; /* nobody is there any more */
+    if (!rc && (send(k->first, &byte, 1, MSG_NOSIGNAL) != 1 || recv(k->first, &byte, 1, 0) != 1))
+        rc = 1; /* the first process has ended */
     if (rc)
         return undo(k);
-    if (pwrite(k->lock, UP_WORD "\n", sizeof(UP_WORD), 0) < 0)
-        say("cannot write %s/" KEEP_FILE ": %s", k->cfg->dir, strerror(errno));
-    shutdown(k->asked, SHUT_RDWR);
-    close(k->asked);
-    k->asked = -1;
-    k->alive = alive;
+    claim_mark_up(&k->claim);
+    shutdown(k->first, SHUT_RDWR);
+    close(k->first);
+    k->first = -1;
+    k->partner = partner;
     detach(null);
     return keep(k);
 }
 
 /* ---- the first process ---- */
 
-/* Until the keeper says that all is up. Its end without that word is a failure; ours ends it. */
+/* Waits until the keeper reports that the fabric is up; its end before that is a failure. A signal
+ * to this process makes the keeper undo the start. Exit code. */
 static int wait_for_keeper(int sock, int signals)
 {
     struct pollfd p[2] = {{signals, POLLIN, 0}, {sock, POLLIN, 0}};
@@ -453,7 +316,7 @@ static int wait_for_keeper(int sock, int signals)
             struct signalfd_siginfo si;
 
             if (read(signals, &si, sizeof(si)) == sizeof(si) && !shut) {
-                shutdown(sock, SHUT_WR); /* and wait until it has taken all back */
+                shutdown(sock, SHUT_WR); /* and wait until the keeper has undone the start */
                 shut = true;
                 rc = si.ssi_signo == SIGINT ? 130 : 143;
             }
@@ -462,14 +325,14 @@ static int wait_for_keeper(int sock, int signals)
             if (recv(sock, &byte, 1, 0) != 1)
                 return rc;
             if (!shut && send(sock, &byte, 1, MSG_NOSIGNAL) == 1)
-                rc = 0; /* it closes its end */
+                rc = 0; /* the keeper closes its end */
         }
     }
 }
 
 int keep_start(const struct keep_cfg *cfg)
 {
-    struct keeper k = {.cfg = cfg, .dir = -1, .lock = -1, .alive = -1};
+    struct keeper k = {.cfg = cfg, .claim = {cfg->dir, -1, -1}, .partner = -1};
     sigset_t set;
     int sv[2];
 
@@ -484,19 +347,19 @@ int keep_start(const struct keep_cfg *cfg)
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
     if (cfg->lives_with)
-        k.alive = (int)syscall(SYS_pidfd_open, cfg->with, 0);
+        k.partner = (int)syscall(SYS_pidfd_open, cfg->with, 0);
     k.child = calloc(cfg->n_procs, sizeof(*k.child));
-    if (!k.child || (cfg->lives_with && k.alive < 0) ||
+    if (!k.child || (cfg->lives_with && k.partner < 0) ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv))
         return say("cannot start a fabric: %s", strerror(errno));
-    fcntl(k.alive, F_SETFD, FD_CLOEXEC);
+    fcntl(k.partner, F_SETFD, FD_CLOEXEC);
     fflush(NULL);
     pid_t pid = fork();
     if (pid < 0)
         return say("cannot start a fabric: %s", strerror(errno));
     if (!pid) {
         close(sv[0]);
-        k.asked = sv[1];
+        k.first = sv[1];
         k.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
         _exit(k.signals < 0 ? 1 : keeper_main(&k));
     }

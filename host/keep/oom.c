@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* Of the whole machine, control groups' limits included. */
+/* The count covers the whole machine, kills by control groups' limits included. */
 uint64_t oom_kills(void)
 {
     FILE *f = fopen("/proc/vmstat", "re");

@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TERM_MS 5000 /* that a process has to end by itself */
+#define TERM_MS 5000 /* from SIGTERM to SIGKILL */
 #define KILL_MS 5000
-#define ROUNDS  3 /* one that was just starting another is found in the next */
+#define ROUNDS  3 /* the next round finds what a process started meanwhile */
 
 /* ---- one process ---- */
 
@@ -40,7 +40,7 @@ uint64_t procs_start_time(pid_t pid)
     unsigned long long start = 0;
     char buf[1024], *p;
 
-    /* Behind the name, which may have any characters, field 22 of proc(5) is the 20th. */
+    /* The name may hold any characters; behind it field 22 of proc(5) is the 20th. */
     if (read_proc(pid, "stat", buf, sizeof(buf)) <= 0 || !(p = strrchr(buf, ')')))
         return 0;
     for (int field = 2; field < 22 && (p = strchr(p + 1, ' ')); field++)
@@ -55,8 +55,8 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Its arguments; not its exe, which is not for a process of another user namespace to see. A zombie
- * has none. */
+/* Arguments of a process, and not its exe, which a process of another user namespace cannot read. A
+ * zombie has none. */
 static ssize_t arguments(pid_t pid, char *buf, size_t size)
 {
     return read_proc(pid, "cmdline", buf, size);
@@ -69,7 +69,7 @@ static bool runs_switch(pid_t pid)
     return arguments(pid, args, sizeof(args)) > 0 && !strcmp(base_name(args), "trib-switch");
 }
 
-/* The run directory that these arguments name; NULL: they are no process of a fabric. */
+/* The run directory that these arguments name; NULL: not the arguments of a fabric's process. */
 static const char *dir_in(const char *args, size_t len, bool *keeper)
 {
     const char *end = args + len, *a = args;
@@ -142,8 +142,8 @@ static bool has(const struct procs *p, pid_t pid)
 
 static int add(struct procs *p, const char *name, pid_t pid, int fd)
 {
-    if (p->n == p->room) {
-        unsigned room = p->room ? 2 * p->room : 16;
+    if (p->n == p->cap) {
+        unsigned room = p->cap ? 2 * p->cap : 16;
         struct proc *at = realloc(p->at, room * sizeof(*at));
 
         if (!at) {
@@ -151,7 +151,7 @@ static int add(struct procs *p, const char *name, pid_t pid, int fd)
             return -ENOMEM;
         }
         p->at = at;
-        p->room = room;
+        p->cap = room;
     }
     p->at[p->n] = (struct proc){.pid = pid, .fd = fd};
     snprintf(p->at[p->n++].name, KEEP_NAME, "%s", name);
@@ -175,20 +175,20 @@ static uint64_t number_in(const char *path)
     return strtoull(buf, NULL, 10);
 }
 
-static void tell_foreign(struct procs *p, const char *path, pid_t pid)
+static void note_foreign(struct procs *p, const char *path, pid_t pid)
 {
     char args[KEEP_NAME];
 
     if (pid == getpid() || arguments(pid, args, sizeof(args)) <= 0)
         return;
     if (!p->foreign++)
-        snprintf(p->told, sizeof(p->told),
+        snprintf(p->first_foreign, sizeof(p->first_foreign),
                  "%.1000s names process %d (%.100s), which is not the "
                  "fabric's and is left alone",
                  path, (int)pid, args);
 }
 
-/* The process that proc/<name>.pid is locked by. */
+/* Adds the process that holds the lock on proc/<name>.pid. */
 static int add_locked(struct procs *p, const char *dir, const char *name)
 {
     char path[KEEP_PATH], started[KEEP_PATH];
@@ -203,17 +203,17 @@ static int add_locked(struct procs *p, const char *dir, const char *name)
     if (!pid) {
         pid = (pid_t)number_in(path);
         if (pid > 0)
-            tell_foreign(p, path, pid);
+            note_foreign(p, path, pid);
         return 0;
     }
     start = number_in(started);
     fd = pidfd(pid);
     if (fd < 0)
         return 0;
-    /* Still the holder: so the pidfd is his. */
+    /* The pid still holds the lock, so the pidfd is of that process. */
     if (procs_lock_holder(path) != pid || !runs_switch(pid) ||
         (start && procs_start_time(pid) != start)) {
-        tell_foreign(p, path, pid);
+        note_foreign(p, path, pid);
         close(fd);
         return 0;
     }
@@ -257,7 +257,7 @@ static uid_t owner_of_pid(pid_t pid)
     return stat(path, &st) ? (uid_t)-1 : st.st_uid;
 }
 
-/* Those that the directory has no file of. Of this user alone. */
+/* Adds this user's processes that the directory has no file of. */
 static int add_unlisted(struct procs *p, const char *dir, bool keepers)
 {
     char args[KEEP_PATH];
@@ -329,7 +329,7 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* A zombie has ended, whoever has still to reap it. */
+/* A zombie counts as ended, whether or not its parent has reaped it. */
 bool procs_wait(const struct procs *p, int ms)
 {
     int64_t until = now_ms() + ms;
@@ -356,7 +356,8 @@ int procs_signal(const struct procs *p, int sig)
     return rc;
 }
 
-/* The keeper, which is first, is told first: that its processes end is then no surprise to it. */
+/* The keeper comes first in the list and is signalled first, so that it expects its processes to
+ * end. */
 int procs_stop(const char *dir, bool keeper)
 {
     struct procs p;
@@ -381,7 +382,7 @@ int procs_stop(const char *dir, bool keeper)
     return rc;
 }
 
-/* ---- everybody's ---- */
+/* ---- fabrics of all users ---- */
 
 void procs_scan(procs_seen_fn fn, void *ctx)
 {
@@ -401,7 +402,7 @@ void procs_scan(procs_seen_fn fn, void *ctx)
         f.uid = owner_of_pid(pid);
         f.pid = pid;
         snprintf(f.dir, sizeof(f.dir), "%s", dir);
-        for (char *c = f.dir; *c; c++) /* anybody's text, on its way to a terminal */
+        for (char *c = f.dir; *c; c++) /* untrusted text, on its way to a terminal */
             if ((unsigned char)*c < 32 || *c == 127)
                 *c = '?';
         if (f.uid != (uid_t)-1)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The processes of a run directory: which of them live, and how to signal them without ever meeting
- * another process that has their number by now.
+ * The processes of a run directory: which of them live, and how to signal them without ever hitting
+ * another process that has been given their pid.
  *
- * A pid file says nothing by itself: its number may be another process's, or anybody's text. A
- * process belongs to the fabric when it holds the lock on proc/<name>.pid (the kernel says who
- * does), was started when proc/<name>.start says, and is trib-switch; or, where files are missing,
- * when it is trib-switch or trib-keep of this user with this run directory in its arguments. Both
- * are looked at again once there is a pidfd of it, through which it is signalled.
+ * A pid file alone proves nothing: its number may be another process's by now, or anybody's text. A
+ * process belongs to the fabric when it holds the lock on proc/<name>.pid (the kernel names the
+ * holder), has the start time of proc/<name>.start, and is trib-switch; or, where files are
+ * missing, when it is trib-switch or trib-keep of this user with this run directory in its
+ * arguments. Both are checked again once a pidfd of the process is open, and signals go through
+ * that pidfd.
  */
 #ifndef TRIB_HOST_KEEP_PROCS_H
 #define TRIB_HOST_KEEP_PROCS_H
@@ -28,29 +29,30 @@ struct proc {
 };
 
 struct procs {
-    unsigned n, room;
+    unsigned n, cap;
     struct proc *at;
-    unsigned foreign; /* living processes named in pid files that are not the fabric's: how many, */
-    char told[KEEP_PATH]; /* and the first of them, in words */
+    unsigned foreign; /* living processes that pid files name and that are not the fabric's */
+    char first_foreign[KEEP_PATH]; /* the first of them, in words */
 };
 
-/* Those that live. keeper: the keeper too, which must not ask for itself: closing the file would
- * drop its lock. 0 or -ENOMEM. */
+/* Finds the processes that live. keeper: the keeper too; the keeper itself must not set it, because
+ * closing its file would drop its lock. 0 or -ENOMEM. */
 int procs_find(struct procs *p, const char *dir, bool keeper);
 void procs_free(struct procs *p);
 /* Waits until all have ended. false: some live after `ms`. */
 bool procs_wait(const struct procs *p, int ms);
-/* 0, or -errno of the first that could not be signalled; one that has ended is none. */
+/* 0, or -errno of the first process that could not be signalled. A process that has ended is no
+ * failure. */
 int procs_signal(const struct procs *p, int sig);
-/* TERM, then KILL after a few seconds; until nobody of DIR lives. 0 or -errno. */
+/* Sends SIGTERM, and SIGKILL after a few seconds, until no process of DIR lives. 0 or -errno. */
 int procs_stop(const char *dir, bool keeper);
 
-/* Who holds the write lock on this file; 0: nobody. */
+/* The pid that holds the write lock on this file; 0: none. */
 pid_t procs_lock_holder(const char *path);
-/* Start of a process in clock ticks since boot; 0: there is none. */
+/* Start time of a process in clock ticks since boot; 0: no such process. */
 uint64_t procs_start_time(pid_t pid);
 
-/* A fabric as the machine's process table shows it, whoever's it is. */
+/* A fabric of any user, as the machine's process table shows it. */
 struct fabric_seen {
     uid_t uid;
     pid_t pid;
@@ -58,6 +60,7 @@ struct fabric_seen {
 };
 typedef void (*procs_seen_fn)(void *ctx, const struct fabric_seen *f);
 void procs_scan(procs_seen_fn fn, void *ctx);
-/* Whose fabric DIR is: of the directory, else of a process that runs in it. false: nobody's. */
+/* The owner of DIR's fabric: the directory's, else that of a process which names it. false: none.
+ * */
 bool procs_owner(const char *dir, uid_t *uid);
 #endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "host/keep/claim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TRIES    50 /* to lock a directory that another command is removing */
+#define RETRY_US 20000
+#define UP_WORD  "up"
+
+const char *fabric_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+int say(const char *fmt, ...)
+{
+    va_list ap;
+
+    fputs("trib: ", stderr);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    return 1;
+}
+
+/* Reports who holds the directory. -EAGAIN: its processes have ended, and its keeper is about to.
+ * */
+static int say_taken(const struct claim *c, pid_t holder)
+{
+    char state[16] = "";
+    struct procs p;
+    bool none;
+
+    if (pread(c->lock, state, sizeof(state) - 1, 0) < 0)
+        state[0] = 0;
+    if (!strncmp(state, UP_WORD, sizeof(UP_WORD) - 1)) {
+        if (procs_find(&p, c->path, false))
+            return say("out of memory");
+        none = !p.n;
+        procs_free(&p);
+        if (none)
+            return -EAGAIN;
+        return say("the fabric %s is up already (process %d keeps it, run directory %s); trib down "
+                   "stops it",
+                   fabric_name(c->path), (int)holder, c->path);
+    }
+    return say("the fabric %s is being started by another command (process %d, run directory %s)",
+               fabric_name(c->path), (int)holder, c->path);
+}
+
+/* 0: this process holds the lock; -EAGAIN: the directory was removed meanwhile; 1: refused, with a
+ * message. */
+static int lock_dir(struct claim *c)
+{
+    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char path[KEEP_PATH];
+    struct stat st;
+    int rc = dir_make(c->path);
+
+    if (rc)
+        return say(
+            "cannot make the run directory %s: %s; XDG_RUNTIME_DIR or TRIB_RUN names another "
+            "place",
+            c->path, strerror(-rc));
+    c->dir = open(c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->dir < 0 && errno == ENOENT)
+        return -EAGAIN;
+    if (c->dir < 0 || fstat(c->dir, &st))
+        return say("cannot open the run directory %s: %s", c->path, strerror(errno));
+    if (st.st_uid != geteuid())
+        return say(
+            "the run directory %s belongs to user %u, expected one of user %u; TRIB_RUN names "
+            "another place",
+            c->path, (unsigned)st.st_uid, (unsigned)geteuid());
+    if (dir_kind(c->dir) == DIR_FOREIGN)
+        return say("found files in %s that are no fabric's, expected TRIB_RUN to name an empty or "
+                   "new directory",
+                   c->path);
+    c->lock = openat(c->dir, KEEP_FILE, O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (c->lock < 0)
+        return errno == ENOENT ? -EAGAIN
+                               : say("cannot make %s/" KEEP_FILE
+                                     ": %s; XDG_RUNTIME_DIR or TRIB_RUN names another place",
+                                     c->path, strerror(errno));
+    if (fcntl(c->lock, F_SETLK, &lk)) {
+        rc = errno;
+        lk.l_type = F_WRLCK;
+        if (rc != EACCES && rc != EAGAIN)
+            return say("cannot lock %s/" KEEP_FILE ": %s", c->path, strerror(rc));
+        if (fcntl(c->lock, F_GETLK, &lk) || lk.l_type == F_UNLCK)
+            return -EAGAIN;
+        return say_taken(c, lk.l_pid);
+    }
+    snprintf(path, sizeof(path), "%s/" KEEP_FILE, c->path);
+    return dir_is(path, c->lock) ? 0 : -EAGAIN;
+}
+
+void claim_release(struct claim *c)
+{
+    if (c->lock >= 0)
+        close(c->lock);
+    if (c->dir >= 0)
+        close(c->dir);
+    c->lock = c->dir = -1;
+}
+
+int claim_take(struct claim *c)
+{
+    struct procs p;
+    int rc = -EAGAIN;
+
+    for (unsigned i = 0; i < TRIES && rc == -EAGAIN; i++) {
+        if (i)
+            usleep(RETRY_US);
+        claim_release(c);
+        rc = lock_dir(c);
+    }
+    if (rc == -EAGAIN)
+        return say("the run directory %s is being removed by another command", c->path);
+    if (rc)
+        return rc;
+    /* A fabric may run on without its keeper. */
+    if (procs_find(&p, c->path, false))
+        return say("out of memory");
+    rc = p.n ? say("the fabric %s is up already (process %d, run directory %s); trib down stops it",
+                   fabric_name(c->path), (int)p.at[0].pid, c->path)
+             : 0;
+    procs_free(&p);
+    return rc;
+}
+
+void claim_mark_up(const struct claim *c)
+{
+    if (pwrite(c->lock, UP_WORD "\n", sizeof(UP_WORD), 0) < 0)
+        say("cannot write %s/" KEEP_FILE ": %s", c->path, strerror(errno));
+}
+
+void claim_abandon(struct claim *c)
+{
+    if (c->dir >= 0 && dir_kind(c->dir) == DIR_EMPTY && dir_is(c->path, c->dir))
+        dir_drop(c->path);
+    claim_release(c);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The claim on a run directory: a write lock on its file `keeper`, held for as long as a fabric's
+ * keeper lives. So two keepers cannot start one fabric, and the second one names the first.
+ */
+#ifndef TRIB_HOST_KEEP_CLAIM_H
+#define TRIB_HOST_KEEP_CLAIM_H
+
+#include "host/keep/keep.h"
+
+struct claim {
+    const char *path; /* of the run directory */
+    int dir, lock;    /* open descriptors of the directory and of its keeper file; -1: none */
+};
+
+/* Makes the directory and locks it. Exit code: 0, or 1 after a message on stderr. */
+int claim_take(struct claim *c);
+/* Records that all processes of the fabric are up, for the next command that wants the directory.
+ * */
+void claim_mark_up(const struct claim *c);
+/* Closes both descriptors, which drops the lock. The path stays. */
+void claim_release(struct claim *c);
+/* As claim_release(); removes a directory that holds nothing, since the fabric was not started. */
+void claim_abandon(struct claim *c);
+
+/* The last component of the run directory's path. */
+const char *fabric_name(const char *path);
+/* "trib: " and a line on stderr. Returns 1, the exit code of a failure. */
+int say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif
