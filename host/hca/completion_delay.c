@@ -19,7 +19,7 @@ struct hca_delayed {
 
 static struct hca_delayed *delayed_at(const struct hca *h, uint32_t i)
 {
-    return &h->late[i & (h->delayed_cap - 1)];
+    return &h->delayed[i & (h->delayed_cap - 1)];
 }
 
 /* The first message that does not fit makes room for twice as many. */
@@ -32,8 +32,8 @@ static bool delayed_grow(struct hca *h)
         return false;
     for (uint32_t i = 0; i < n; i++)
         ring[i] = *delayed_at(h, h->delayed_head + i);
-    free(h->late);
-    h->late = ring;
+    free(h->delayed);
+    h->delayed = ring;
     h->delayed_cap = cap;
     h->delayed_head = 0, h->delayed_tail = n;
     return true;

@@ -31,13 +31,13 @@ static void notify(struct hca_cq *cq, bool solicited)
     if (cq->armed == CQ_IDLE || (cq->armed == CQ_SOLICITED && !solicited))
         return;
     cq->armed = CQ_IDLE;
-    cq->told = true;
+    cq->notified = true;
     if (cq->channel)
         channel_push(cq);
 }
 
 /* A queue that overran has an error to poll, for ever. */
-static void tell_waiting(struct hca *h)
+static void publish_waiting(struct hca *h)
 {
     uint64_t bit = 1ull << h->cfg.port;
 
@@ -58,7 +58,7 @@ static void count_waiting(struct hca_cq *cq)
         return;
     cq->waits = waits;
     cq->hca->n_waiting += waits ? 1u : -1u;
-    tell_waiting(cq->hca);
+    publish_waiting(cq->hca);
 }
 
 void cq_overrun(struct hca_cq *cq)
@@ -68,7 +68,7 @@ void cq_overrun(struct hca_cq *cq)
     if (cq->overrun)
         return;
     cq->overrun = cq->hca->overrun = true;
-    tell_waiting(cq->hca);
+    publish_waiting(cq->hca);
     async_push(cq->ctx, &e);
     notify(cq, true);
     hlist_add(&cq->hca->overrun_cqs, &cq->overrun_link);
@@ -92,7 +92,7 @@ void cq_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
 
 bool cq_pop(struct hca_cq *cq, struct hca_cqe *e)
 {
-    cq->told = false;
+    cq->notified = false;
     if (cq->head == cq->tail)
         return false;
     *e = cq->ring[cq->head++ & (cq->cap - 1)];
@@ -142,7 +142,7 @@ static int take(struct hca_cq *cq, int n, struct ibv_wc *wc)
 
     while (k < n && cq->head != cq->tail)
         wc[k++] = cq->ring[cq->head++ & (cq->cap - 1)].wc;
-    cq->told = false;
+    cq->notified = false;
     count_waiting(cq);
     return k ? k : cq->overrun ? -EIO : 0;
 }
@@ -172,11 +172,11 @@ int hca_poll_cq(struct ibv_cq *v, int n, struct ibv_wc *wc)
  * adapters that UCX is written for: it does not poll again after the request, and would wait for
  * ever. Those that an event was given for since that poll do not count twice.
  */
-static void tell_of_unseen(struct hca_cq *cq)
+static void notify_unseen(struct hca_cq *cq)
 {
     bool solicited = false;
 
-    if (cq->told || cq->head == cq->tail)
+    if (cq->notified || cq->head == cq->tail)
         return;
     for (uint32_t i = cq->head; i != cq->tail && !solicited; i++)
         solicited = cq->ring[i & (cq->cap - 1)].solicited;
@@ -195,7 +195,7 @@ int hca_req_notify_cq(struct ibv_cq *v, int solicited_only)
         cq->armed = CQ_ANY;
     else if (cq->armed == CQ_IDLE)
         cq->armed = CQ_SOLICITED;
-    tell_of_unseen(cq);
+    notify_unseen(cq);
     hca_unlock(h);
     if (h->cfg.drv.block)
         h->cfg.drv.block(h->cfg.drv.ctx);
@@ -222,7 +222,7 @@ void cq_clean(struct hca_cq *cq, uint32_t qpn)
 }
 
 /* What it and those who poll it look at; an empty ring begins again. */
-static void list_lines(struct hca_cq *cq)
+static void list_cachelines(struct hca_cq *cq)
 {
     struct cacheline_list *l = rnic_lines(cq->hca->rnic);
 
@@ -230,7 +230,7 @@ static void list_lines(struct hca_cq *cq)
     cacheline_list_add(l, cq->ring, RTE_MIN(cq->cap, 2u) * sizeof(*cq->ring));
 }
 
-static void unlist_lines(struct hca_cq *cq)
+static void unlist_cachelines(struct hca_cq *cq)
 {
     struct cacheline_list *l = rnic_lines(cq->hca->rnic);
 
@@ -287,7 +287,7 @@ struct hca_cq *cq_create(struct hca_ctx *c, uint32_t cqe, void *user, struct ibv
         return NULL;
     }
     c->hca->n_cq++;
-    list_lines(cq);
+    list_cachelines(cq);
     hlist_add(&c->cqs, &cq->link);
     if (ch) {
         cq->channel->refs++;
@@ -307,9 +307,9 @@ void cq_free(struct hca_cq *cq)
         cq->channel->v.refcnt--;
     }
     cq->hca->n_cq--;
-    unlist_lines(cq);
+    unlist_cachelines(cq);
     cq->hca->n_waiting -= cq->waits;
-    tell_waiting(cq->hca);
+    publish_waiting(cq->hca);
     hlist_del(&cq->link);
     hlist_del(&cq->overrun_link);
     free(cq->ring);
@@ -353,10 +353,10 @@ EXPORT int ibv_resize_cq(struct ibv_cq *v, int cqe)
 
         for (uint32_t i = 0; i < n; i++)
             ring[i] = old[(cq->head + i) & (cq->cap - 1)];
-        unlist_lines(cq);
+        unlist_cachelines(cq);
         cq->ring = ring;
         ring = old;
-        list_lines(cq);
+        list_cachelines(cq);
         cq->head = 0, cq->tail = n, cq->cap = cap;
         cq->v.cqe = (int)cap;
     }

@@ -277,7 +277,7 @@ void hca_destroy(struct hca *h)
     rnic_destroy(h->rnic);
     h->dev->hca = NULL;
     ah_free_chunks(h);
-    free(h->late);
+    free(h->delayed);
     free(h->key);
     free(h);
 }

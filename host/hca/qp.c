@@ -22,7 +22,7 @@ void qp_to_error(struct hca_qp *qp)
     qp->v.state = IBV_QPS_ERR;
 }
 
-void qp_list_lines(struct hca_qp *qp, bool on)
+void qp_list_cachelines(struct hca_qp *qp, bool on)
 {
     struct cacheline_list *l = rnic_lines(qp->ctx->hca->rnic);
 
@@ -154,7 +154,7 @@ void qp_free(struct hca_qp *qp)
     for (unsigned i = 0; i < qp->n_mcast; i++)
         igmp_leave(qp->ctx->hca, qp->mcast[i]);
     mw_close_all_of(qp);
-    qp_list_lines(qp, false);
+    qp_list_cachelines(qp, false);
     qp_destroy(qp->qp);
     cq_clean(qp->scq, qp->v.qp_num);
     cq_clean(qp->rcq, qp->v.qp_num);

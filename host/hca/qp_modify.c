@@ -181,9 +181,9 @@ static int apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
         return -rc;
     remember(&qp->attr, a, mask);
     if (to == QP_RTS && from == QP_RTR)
-        qp_list_lines(qp, true);
+        qp_list_cachelines(qp, true);
     if (to == QP_RESET)
-        qp_list_lines(qp, false);
+        qp_list_cachelines(qp, false);
     qp->v.state = (enum ibv_qp_state)to;
     if (to == QP_RESET) {
         while (!qp->srq && rq_take(qp->rq, &w))

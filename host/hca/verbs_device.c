@@ -42,11 +42,11 @@ EXPORT struct ibv_device **ibv_get_device_list(int *num)
     struct ibv_device **list;
     int n;
 
-    if (!rim_selected())
+    if (!process_on_fabric())
         return REAL(ibv_get_device_list)(num);
     if (num)
         *num = 0;
-    n = rim_devices(dev, MAX_DEVICES);
+    n = process_devices(dev, MAX_DEVICES);
     if (n < 0) {
         errno = -n;
         return NULL;
@@ -97,12 +97,12 @@ int hca_say_dead(void)
 /* Nothing is pinned, so a copy-on-write page of a parent is the parent's: forking needs no care. */
 EXPORT int ibv_fork_init(void)
 {
-    return rim_selected() ? 0 : REAL(ibv_fork_init)();
+    return process_on_fabric() ? 0 : REAL(ibv_fork_init)();
 }
 
 EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
 {
-    return rim_selected() ? IBV_FORK_UNNEEDED : REAL(ibv_is_fork_initialized)();
+    return process_on_fabric() ? IBV_FORK_UNNEEDED : REAL(ibv_is_fork_initialized)();
 }
 
 /* ---- contexts ---- */

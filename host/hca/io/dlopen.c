@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Programs that load libibverbs when they run (NCCL does) do not see a preloaded library: they ask
- * the handle that dlopen gave them. So on an emulated host that handle is this library's, whose
- * symbols have libibverbs' versions; what it lacks is found behind it, in the real one.
+ * Programs that load libibverbs at run time (NCCL does) bypass a preloaded library: they look
+ * symbols up in the handle that dlopen returned. So on an emulated host dlopen returns this
+ * library's handle. Its symbols carry libibverbs' versions, and symbols that it lacks resolve in
+ * the real libibverbs, which it depends on.
  *
- * dlopen looks for a name in the search path of its caller, which it knows by the return address.
- * So the real one is left to return to the caller itself: with -O2 the last call is a jump.
+ * dlopen searches the path of its caller, which it identifies by the return address. So the real
+ * dlopen must return to the caller directly: with -O2 the last call is a jump.
  */
 #include "host/hca/hca_priv.h"
 
@@ -45,7 +46,7 @@ static const char *own_path(void)
 
 EXPORT void *dlopen(const char *name, int flags)
 {
-    if (name && is_libibverbs(name) && rim_selected())
+    if (name && is_libibverbs(name) && process_on_fabric())
         name = own_path();
     return real_dlopen()(name, flags);
 }

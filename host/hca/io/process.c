@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The fabric that the environment names: TRIB_RUN is its run directory, TRIB_HOST the host that
- * this process runs as. Devices are known from the conf alone; EAL, a process slot of the NIC and
- * the cable to it (memif) come with the first open.
+ * this process runs as. The conf alone gives the list of devices. The first open starts EAL, claims
+ * a process slot of the NIC and connects to it (memif).
  *
- * EAL runs in a thread of ours (rim_keeper.c), which has all signals but those of faults blocked,
- * so that the program's affinity and signal handling stay its own.
+ * EAL runs in a thread of this library (process_keeper.c) that blocks all signals but those of
+ * faults, so that the program keeps its own affinity and signal handling.
  *
- * A forked child has neither threads nor port: the HCAs that its parent had are dead there, what
- * they share with others is replaced by memory of the child's own, and its devices are as they were
- * before the first open, so that it can open them itself.
+ * A forked child has neither threads nor port. The HCAs of its parent are dead there, memory of the
+ * child's own replaces what they share with other processes, and its devices are as before the
+ * first open, so that the child can open them itself.
  */
 #include "host/hca/io/process_priv.h"
 
@@ -25,7 +25,7 @@
 #define LINGER_MAX_NS 250000000LL
 #define FORK_WAIT_NS  200000000LL
 
-/* A preloaded library has nobody who could hand it a context: this is the process's. */
+/* No caller hands a context to a preloaded library: this is the process's. */
 static struct {
     pthread_mutex_t lock;
     bool opened;
@@ -33,29 +33,29 @@ static struct {
     struct fabric *fab;
     const struct fab_node *host;
     unsigned n;
-    struct rim_hca *port[FAB_MAX_HOST_PORTS];
-    unsigned forks; /* between the process that began and this one */
-    bool spoiled;   /* forked while another thread of the parent was opening a device */
+    struct process_hca *port[FAB_MAX_HOST_PORTS];
+    unsigned forks; /* generations of fork between the first process and this one */
+    bool spoiled;   /* forked while another thread was opening a device */
     bool held, held_port[FAB_MAX_HOST_PORTS]; /* across a fork */
-} rim = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-struct rim_hca *rim_hca_at(unsigned port)
+struct process_hca *process_hca_at(unsigned port)
 {
-    return port < rim.n ? rim.port[port] : NULL;
+    return port < process.n ? process.port[port] : NULL;
 }
 
-bool rim_selected(void)
+bool process_on_fabric(void)
 {
     const char *run = getenv("TRIB_RUN"), *host = getenv("TRIB_HOST");
 
     return run && *run && host && *host;
 }
 
-struct hca *rim_hca_of_port(unsigned port)
+struct hca *process_hca_of_port(unsigned port)
 {
-    struct rim_hca *r = rim_hca_at(port);
+    struct process_hca *p = process_hca_at(port);
 
-    return r ? r->hca : NULL;
+    return p ? p->hca : NULL;
 }
 
 /* ---- start, in the progress thread ---- */
@@ -67,102 +67,102 @@ static void nap_ms(long ms)
     nanosleep(&ts, NULL);
 }
 
-/* The NIC listens and answers when its loop comes round; the bell makes that soon. */
-static int wait_up(struct rim_hca *r)
+/* The NIC accepts the connection in its loop; the bell wakes that loop. */
+static int wait_up(struct process_hca *p)
 {
     int64_t end = clock_mono_ns() + UP_WAIT_MS * 1000000LL;
 
-    while (!rim_port_up(r->port)) {
+    while (!rim_port_up(p->port)) {
         if (clock_mono_ns() > end) {
             fprintf(stderr,
                     "tributary: %s: no NIC answers at %s within %d s, expected a running "
                     "trib-switch (is the fabric up?)\n",
-                    rim.host->name, r->sock, UP_WAIT_MS / 1000);
+                    process.host->name, p->sock, UP_WAIT_MS / 1000);
             return -ETIMEDOUT;
         }
-        bell_ring(r->peer);
+        bell_ring(p->peer);
         nap_ms(1);
     }
-    r->up = r->connected = true;
+    p->up = p->connected = true;
     return 0;
 }
 
-/* A program polls its ports in turn and sleeps in one of these polls, whichever port has the next
- * frame: so it always sleeps on the bell of the port that it opened first. Ports start one at a
- * time. */
-static void share_bell(struct rim_hca *r)
+/* A program polls its ports in turn and sleeps in any one of these polls, while the next frame may
+ * come to another port: so it always sleeps on the bell of the port that it opened first. Ports
+ * start one at a time. */
+static void share_bell(struct process_hca *p)
 {
-    r->rest = r->bell;
-    for (unsigned i = 0; i < rim.n; i++)
-        if (rim.port[i] != r && rim.port[i]->start_done && !rim.port[i]->start_rc)
-            r->rest = rim.port[i]->rest;
-    atomic_store(&r->bell->also, (int32_t)(r->rest - r->bell));
+    p->sleep_bell = p->bell;
+    for (unsigned i = 0; i < process.n; i++)
+        if (process.port[i] != p && process.port[i]->start_done && !process.port[i]->start_rc)
+            p->sleep_bell = process.port[i]->sleep_bell;
+    atomic_store(&p->bell->also, (int32_t)(p->sleep_bell - p->bell));
 }
 
-static int connect_nic(struct rim_hca *r)
+static int connect_nic(struct process_hca *p)
 {
-    const struct fab_node *host = rim.host;
-    struct memif_cfg mc = {.socket = r->sock,
+    const struct fab_node *host = process.host;
+    struct memif_cfg mc = {.socket = p->sock,
                            .queues = ENDPOINT_QUEUES,
-                           .log2_ring = RIM_LOG2_RING,
-                           .name = r->dev.v.name};
+                           .log2_ring = PORT_LOG2_RING,
+                           .name = p->dev.v.name};
     char name[RTE_MEMPOOL_NAMESIZE];
     unsigned bell;
     int rc;
 
-    r->slot =
-        rundir_claim_slot(&rim.rd, host->name, r->dev.port, rim.fab->slots_per_host, &r->slot_fd);
-    if (r->slot < 0) {
-        if (r->slot == -EBUSY)
+    p->slot = rundir_claim_slot(&process.rd, host->name, p->dev.port, process.fab->slots_per_host,
+                                &p->slot_fd);
+    if (p->slot < 0) {
+        if (p->slot == -EBUSY)
             fprintf(stderr,
                     "tributary: %s: all %u process slots of its NIC are in use, expected a free "
                     "one (slots_per_host in the conf file, at most %d)\n",
-                    host->name, rim.fab->slots_per_host, FAB_MAX_SLOTS);
-        return r->slot;
+                    host->name, process.fab->slots_per_host, FAB_MAX_SLOTS);
+        return p->slot;
     }
-    rc = rundir_path(&rim.rd, r->lock_path, sizeof(r->lock_path), "port/%s.%u.%d.lock", host->name,
-                     r->dev.port, r->slot);
+    rc = rundir_path(&process.rd, p->lock_path, sizeof(p->lock_path), "port/%s.%u.%d.lock",
+                     host->name, p->dev.port, p->slot);
     if (rc)
         return rc;
-    bell = bell_of_slot(rim.fab, host, r->dev.port, (unsigned)r->slot);
-    r->bell = &rim.rd.sh->bell[bell];
-    r->lag = &rim.rd.sh->lag[lag_of_port(host, r->dev.port)];
-    r->late = &rim.rd.sh->late[bell];
-    share_bell(r);
-    r->peer = &rim.rd.sh->bell[bell_of_proc(host->proc)];
-    if (host->ports[r->dev.port].link != FAB_NONE)
-        r->link_down = &rim.rd.sh->link_down[host->ports[r->dev.port].link];
-    rc = rundir_port_sock(&rim.rd, host->name, r->dev.port, (unsigned)r->slot, r->sock,
-                          sizeof(r->sock));
+    bell = bell_of_slot(process.fab, host, p->dev.port, (unsigned)p->slot);
+    p->bell = &process.rd.sh->bell[bell];
+    p->lag = &process.rd.sh->lag[lag_of_port(host, p->dev.port)];
+    p->late = &process.rd.sh->late[bell];
+    share_bell(p);
+    p->peer = &process.rd.sh->bell[bell_of_proc(host->proc)];
+    if (host->ports[p->dev.port].link != FAB_NONE)
+        p->link_down = &process.rd.sh->link_down[host->ports[p->dev.port].link];
+    rc = rundir_port_sock(&process.rd, host->name, p->dev.port, (unsigned)p->slot, p->sock,
+                          sizeof(p->sock));
     if (rc)
         return rc;
-    snprintf(name, sizeof(name), "tribhca%u.%u.%u", r->dev.port, rim.forks, r->starts++);
-    rc = rim_frames_create(&r->frames, name, RIM_POOL);
+    snprintf(name, sizeof(name), "tribhca%u.%u.%u", p->dev.port, process.forks, p->starts++);
+    rc = rim_frames_create(&p->frames, name, PORT_POOL);
     if (rc) {
-        fprintf(stderr, "tributary: no memory for %d frames: %s\n", RIM_POOL, strerror(-rc));
+        fprintf(stderr, "tributary: no memory for %d frames: %s\n", PORT_POOL, strerror(-rc));
         return rc;
     }
-    mc.share = &r->frames;
-    rc = rim_port_memif(&r->port, &mc);
-    return rc ? rc : wait_up(r);
+    mc.share = &p->frames;
+    rc = rim_port_memif(&p->port, &mc);
+    return rc ? rc : wait_up(p);
 }
 
-/* After a failed start, so that a later open can try again. */
-static void disconnect_nic(struct rim_hca *r)
+/* Undoes a failed start, so that a later open can try again. */
+static void disconnect_nic(struct process_hca *p)
 {
-    if (r->port)
-        rim_port_close(r->port);
-    rim_frames_destroy(&r->frames);
-    if (r->slot_fd >= 0)
-        close(r->slot_fd);
-    r->port = NULL;
-    r->slot_fd = -1;
-    *r->lock_path = 0;
-    r->up = r->connected = false;
+    if (p->port)
+        rim_port_close(p->port);
+    rim_frames_destroy(&p->frames);
+    if (p->slot_fd >= 0)
+        close(p->slot_fd);
+    p->port = NULL;
+    p->slot_fd = -1;
+    *p->lock_path = 0;
+    p->up = p->connected = false;
 }
 
-/* Only a fabric with ways out has neighbours that need to be asked for. */
-static bool has_ways_out(const struct fabric *f)
+/* Whether the fabric has external ports; only then are there neighbours to resolve by ARP. */
+static bool has_external_ports(const struct fabric *f)
 {
     for (unsigned i = 0; i < f->n_switches; i++)
         for (unsigned p = 0; p < f->nodes[f->switches[i]].n_ports; p++)
@@ -173,75 +173,76 @@ static bool has_ways_out(const struct fabric *f)
 
 static bool is_outside(void *ctx, uint32_t ip)
 {
-    int d = fabric_dest_of_ip(rim.fab, ip);
+    int d = fabric_dest_of_ip(process.fab, ip);
 
     (void)ctx;
-    return d < 0 || rim.fab->nodes[rim.fab->dests[d].node].outside;
+    return d < 0 || process.fab->nodes[process.fab->dests[d].node].outside;
 }
 
-int rim_start(struct rim_hca *r)
+int process_start(struct process_hca *p)
 {
-    const struct fab_port *fp = &rim.host->ports[r->dev.port];
-    struct hca_cfg cfg = {.ip = r->dev.ip,
-                          .port = (uint8_t)r->dev.port,
-                          .mtu = (uint16_t)rim.fab->mtu,
+    const struct fab_port *fp = &process.host->ports[p->dev.port];
+    struct hca_cfg cfg = {.ip = p->dev.ip,
+                          .port = (uint8_t)p->dev.port,
+                          .mtu = (uint16_t)process.fab->mtu,
                           .rate_bps = fp->rate_bps,
-                          .dcqcn = hca_dcqcn(&rim.fab->dcqcn, fp->rate_bps),
-                          .gpu_ps = rim.fab->costs.gpu_ps,
-                          .message_ps = rim.fab->costs.hca_ps,
+                          .dcqcn = hca_dcqcn(&process.fab->dcqcn, fp->rate_bps),
+                          .gpu_ps = process.fab->costs.gpu_ps,
+                          .message_ps = process.fab->costs.hca_ps,
                           .far = true,
-                          .drv = rim_driver(r)};
+                          .drv = process_driver(p)};
     int rc;
 
-    if (has_ways_out(rim.fab))
+    if (has_external_ports(process.fab))
         cfg.drv.foreign = is_outside;
-    if (late_counts(rim.fab))
-        cfg.drv.late_on_way = rim_late_on_way;
-    rc = rim_eal_init_private("tribverbs", 32 + 4 * rim.n);
+    if (late_counts(process.fab))
+        cfg.drv.late_on_way = process_late_on_way;
+    rc = rim_eal_init_private("tribverbs", 32 + 4 * process.n);
     if (!rc)
-        rc = connect_nic(r);
+        rc = connect_nic(p);
     if (rc) {
-        disconnect_nic(r);
+        disconnect_nic(p);
         return rc;
     }
-    r->ring_ps = (1 << RIM_LOG2_RING) * link_time_ps(rim.fab->mtu + 100, fp->rate_bps);
-    snprintf(cfg.name, sizeof(cfg.name), "%.31s", r->dev.v.name);
-    cfg.slot = (unsigned)r->slot;
-    cfg.pool = r->frames.pool;
-    rc = hca_create_on(&r->hca, &cfg, &r->dev);
+    p->ring_ps = (1 << PORT_LOG2_RING) * link_time_ps(process.fab->mtu + 100, fp->rate_bps);
+    snprintf(cfg.name, sizeof(cfg.name), "%.31s", p->dev.v.name);
+    cfg.slot = (unsigned)p->slot;
+    cfg.pool = p->frames.pool;
+    rc = hca_create_on(&p->hca, &cfg, &p->dev);
     if (rc)
-        disconnect_nic(r);
+        disconnect_nic(p);
     else {
-        r->ep = hca_endpoint(r->hca);
-        hca_link_state(r->hca, !atomic_load(r->link_down), clock_fabric_ps(r->sh));
-        /* Without room for them it works all the same. */
-        (void)port_counters_open(&r->counters, &rim.rd, rim.host->name, r->dev.port);
+        p->ep = hca_endpoint(p->hca);
+        hca_link_state(p->hca, !atomic_load(p->link_down), clock_fabric_ps(p->sh));
+        /* The port works without counters too. */
+        (void)port_counters_open(&p->counters, &process.rd, process.host->name, p->dev.port);
     }
-    rim_report(r);
+    process_report(p);
     return rc;
 }
 
 /* ---- end ---- */
 
 /*
- * The last ACK of a program that ends may still be in the ring, and the NIC forgets the ring with
- * the process. So what was sent a moment ago gets the time in which the link takes all of a ring.
+ * The last ACK of a program that ends may still be in the ring, and the NIC drops the ring with the
+ * process. So a process that has sent a moment ago waits for as long as the link needs for a full
+ * ring.
  */
 static void at_exit(void)
 {
-    for (unsigned i = 0; i < rim.n; i++) {
-        struct rim_hca *r = rim.port[i];
+    for (unsigned i = 0; i < process.n; i++) {
+        struct process_hca *p = process.port[i];
         int64_t linger, left;
 
-        if (!r || !r->hca || r->hca->dead)
+        if (!p || !p->hca || p->hca->dead)
             continue;
-        rim_report(r);
-        rim_count(r, true);
-        port_counters_leave(&r->counters);
-        if (!r->up)
+        process_report(p);
+        process_count(p, true);
+        port_counters_leave(&p->counters);
+        if (!p->up)
             continue;
-        linger = rim_ring_ns(r, LINGER_MIN_NS, LINGER_MAX_NS);
-        left = r->sent_ns + linger - clock_mono_ns();
+        linger = process_ring_ns(p, LINGER_MIN_NS, LINGER_MAX_NS);
+        left = p->sent_ns + linger - clock_mono_ns();
         if (left > 0 && left <= linger)
             nap_ms(left / 1000000 + 1);
     }
@@ -249,8 +250,8 @@ static void at_exit(void)
 
 /* ---- fork ---- */
 
-/* Nobody holds these locks for long, but for one who opens a device; and a signal handler may fork
- * in a thread that has one. */
+/* Only opening a device holds these locks for long. The wait is bounded because a signal handler
+ * may fork in a thread that holds one. */
 static bool lock_for_fork(pthread_mutex_t *m)
 {
     struct timespec until;
@@ -262,131 +263,132 @@ static bool lock_for_fork(pthread_mutex_t *m)
     return !pthread_mutex_clocklock(m, CLOCK_MONOTONIC, &until);
 }
 
-/* So that what the child has is whole: objects are in lists of their HCA. */
+/* Holds all locks across the fork, so that the child finds the HCAs' lists consistent. */
 static void before_fork(void)
 {
-    rim.held = lock_for_fork(&rim.lock);
-    for (unsigned i = 0; i < rim.n; i++)
-        rim.held_port[i] = lock_for_fork(&rim.port[i]->lock);
+    process.held = lock_for_fork(&process.lock);
+    for (unsigned i = 0; i < process.n; i++)
+        process.held_port[i] = lock_for_fork(&process.port[i]->lock);
 }
 
 static void in_parent(void)
 {
-    for (unsigned i = rim.n; i-- > 0;)
-        if (rim.held_port[i])
-            pthread_mutex_unlock(&rim.port[i]->lock);
-    if (rim.held)
-        pthread_mutex_unlock(&rim.lock);
+    for (unsigned i = process.n; i-- > 0;)
+        if (process.held_port[i])
+            pthread_mutex_unlock(&process.port[i]->lock);
+    if (process.held)
+        pthread_mutex_unlock(&process.lock);
 }
 
-static void init_port(struct rim_hca *r)
+static void init_port(struct process_hca *p)
 {
-    r->sh = rim.rd.sh;
-    r->fab = rim.fab;
-    r->slot_fd = r->frames.fd = -1;
-    pthread_mutex_init(&r->lock, NULL);
-    pthread_mutex_init(&r->count_lock, NULL);
-    pthread_cond_init(&r->started, NULL);
+    p->sh = process.rd.sh;
+    p->fab = process.fab;
+    p->slot_fd = p->frames.fd = -1;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_mutex_init(&p->count_lock, NULL);
+    pthread_cond_init(&p->started, NULL);
 }
 
 static void in_child(void)
 {
-    rim.forks++;
-    rim.spoiled |= !rim.held;
-    for (unsigned i = 0; i < rim.n; i++) {
-        struct rim_hca *r = rim.port[i];
-        struct hca_device dev = r->dev;
-        const _Atomic uint8_t *link_down = r->link_down;
+    process.forks++;
+    process.spoiled |= !process.held;
+    for (unsigned i = 0; i < process.n; i++) {
+        struct process_hca *p = process.port[i];
+        struct hca_device dev = p->dev;
+        const _Atomic uint8_t *link_down = p->link_down;
 
-        if (r->hca)
-            hca_kill(r->hca);
-        port_counters_forget(&r->counters);
-        rim_port_orphan(r->port, r->shared_fds);
-        rim_frames_orphan(&r->frames, r->shared_fds);
-        if (r->shared_fds && r->slot_fd >= 0)
-            close(r->slot_fd);
-        memset(r, 0, sizeof(*r));
-        r->dev = dev;
-        r->dev.hca = NULL;
-        r->link_down = link_down;
-        init_port(r);
+        if (p->hca)
+            hca_kill(p->hca);
+        port_counters_forget(&p->counters);
+        rim_port_orphan(p->port, p->shared_fds);
+        rim_frames_orphan(&p->frames, p->shared_fds);
+        if (p->shared_fds && p->slot_fd >= 0)
+            close(p->slot_fd);
+        memset(p, 0, sizeof(*p));
+        p->dev = dev;
+        p->dev.hca = NULL;
+        p->link_down = link_down;
+        init_port(p);
     }
-    pthread_mutex_init(&rim.lock, NULL);
+    pthread_mutex_init(&process.lock, NULL);
 }
 
 /* ---- open ---- */
 
-static int start_thread(pthread_t *t, void *(*fn)(void *), struct rim_hca *r)
+static int start_thread(pthread_t *t, void *(*fn)(void *), struct process_hca *p)
 {
     sigset_t all, old;
     int rc;
 
     sigfillset(&all);
-    sigdelset(&all, SIGSEGV); /* blocked, a fault of its own would kill without a word */
+    sigdelset(&all, SIGSEGV); /* blocked, a fault in this thread would kill without a message */
     sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(t, NULL, fn, r);
+    rc = pthread_create(t, NULL, fn, p);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return -rc;
 }
 
-/* The progress thread has the program's descriptors (it posts events), the keeper its own. */
-static int start_threads(struct rim_hca *r)
+/* The progress thread shares the program's descriptors (it posts events); the keeper has its own.
+ * */
+static int start_threads(struct process_hca *p)
 {
     int rc;
 
-    r->start_done = false;
-    rc = start_thread(&r->thread, rim_thread, r);
+    p->start_done = false;
+    rc = start_thread(&p->thread, progress_thread, p);
     if (rc)
         return rc;
-    rc = start_thread(&r->keeper, rim_keeper, r);
-    pthread_mutex_lock(&r->lock);
+    rc = start_thread(&p->keeper, process_keeper, p);
+    pthread_mutex_lock(&p->lock);
     if (rc) {
-        r->start_rc = rc;
-        r->start_done = true;
-        pthread_cond_broadcast(&r->started);
+        p->start_rc = rc;
+        p->start_done = true;
+        pthread_cond_broadcast(&p->started);
     }
-    while (!r->start_done)
-        pthread_cond_wait(&r->started, &r->lock);
-    pthread_mutex_unlock(&r->lock);
-    if (r->start_rc) {
-        pthread_join(r->thread, NULL);
+    while (!p->start_done)
+        pthread_cond_wait(&p->started, &p->lock);
+    pthread_mutex_unlock(&p->lock);
+    if (p->start_rc) {
+        pthread_join(p->thread, NULL);
         if (!rc)
-            pthread_join(r->keeper, NULL);
+            pthread_join(p->keeper, NULL);
     }
-    return r->start_rc;
+    return p->start_rc;
 }
 
 static int check_forked(void)
 {
-    if (!rim.forks || (!rim.spoiled && rim_eal_is_private()))
+    if (!process.forks || (!process.spoiled && rim_eal_is_private()))
         return 0;
     fprintf(stderr,
             "tributary: %s: process %d cannot open a device: %s; expected a fork before that, or "
             "a program started by exec\n",
-            rim.host->name, (int)getpid(),
-            rim.spoiled ? "found a fork while another thread of its parent was opening one"
-                        : "found DPDK's memory shared with its parent");
+            process.host->name, (int)getpid(),
+            process.spoiled ? "found a fork while another thread of its parent was opening one"
+                            : "found DPDK's memory shared with its parent");
     return -EIO;
 }
 
 static int open_port(struct hca_device *d)
 {
     static bool handlers;
-    struct rim_hca *r = (struct rim_hca *)d;
+    struct process_hca *p = (struct process_hca *)d;
     int rc = 0;
 
-    pthread_mutex_lock(&rim.lock);
+    pthread_mutex_lock(&process.lock);
     if (!d->hca) {
         rc = check_forked();
-        rc = rc ? rc : start_threads(r);
+        rc = rc ? rc : start_threads(p);
         if (!rc && !handlers) {
             handlers = true;
-            rim_fault_init();
+            process_fault_init();
             atexit(at_exit);
         }
     }
-    pthread_mutex_unlock(&rim.lock);
+    pthread_mutex_unlock(&process.lock);
     return rc;
 }
 
@@ -394,21 +396,21 @@ static int open_port(struct hca_device *d)
 
 static int add_ports(void)
 {
-    static _Atomic uint8_t never; /* of a port without a link of the fabric */
+    static _Atomic uint8_t never; /* for a port without a link of the fabric */
     char name[32];
 
-    for (unsigned p = 0; p < rim.host->n_ports; p++) {
-        struct rim_hca *r = calloc(1, sizeof(*r));
+    for (unsigned i = 0; i < process.host->n_ports; i++) {
+        struct process_hca *p = calloc(1, sizeof(*p));
 
-        if (!r)
+        if (!p)
             return -ENOMEM;
-        snprintf(name, sizeof(name), "trib%u", p);
-        hca_device_init(&r->dev, name, rim.host->ip_of_port[p]);
-        r->dev.port = p;
-        r->dev.open = open_port;
-        r->link_down = &never;
-        init_port(r);
-        rim.port[rim.n++] = r;
+        snprintf(name, sizeof(name), "trib%u", i);
+        hca_device_init(&p->dev, name, process.host->ip_of_port[i]);
+        p->dev.port = i;
+        p->dev.open = open_port;
+        p->link_down = &never;
+        init_port(p);
+        process.port[process.n++] = p;
     }
     return 0;
 }
@@ -416,26 +418,26 @@ static int add_ports(void)
 static int load(void)
 {
     const char *name = getenv("TRIB_HOST");
-    int rc = rundir_open(&rim.rd, getenv("TRIB_RUN"), NULL, false);
+    int rc = rundir_open(&process.rd, getenv("TRIB_RUN"), NULL, false);
 
     if (rc)
         return rc;
-    rim.fab = rundir_fabric(&rim.rd);
-    if (!rim.fab)
+    process.fab = rundir_fabric(&process.rd);
+    if (!process.fab)
         return -EINVAL;
-    rim.host = fabric_node(rim.fab, name);
-    if (rim.host && rim.host->outside) {
+    process.host = fabric_node(process.fab, name);
+    if (process.host && process.host->outside) {
         fprintf(stderr,
                 "tributary: TRIB_HOST: found \"%s\", which is outside, expected a host that is "
                 "emulated\n",
                 name);
         return -ENODEV;
     }
-    if (!rim.host || rim.host->kind != FAB_HOST) {
-        fprintf(stderr,
-                "tributary: TRIB_HOST: found \"%s\", expected a host of fabric %s (%s ...)\n", name,
-                rim.fab->name,
-                rim.fab->n_hosts ? rim.fab->nodes[rim.fab->hosts[0]].name : "it has none");
+    if (!process.host || process.host->kind != FAB_HOST) {
+        fprintf(
+            stderr, "tributary: TRIB_HOST: found \"%s\", expected a host of fabric %s (%s ...)\n",
+            name, process.fab->name,
+            process.fab->n_hosts ? process.fab->nodes[process.fab->hosts[0]].name : "it has none");
         return -ENODEV;
     }
     return add_ports();
@@ -446,26 +448,26 @@ static void watch_forks(void)
     pthread_atfork(before_fork, in_parent, in_child);
 }
 
-int rim_devices(struct hca_device **devs, unsigned max)
+int process_devices(struct hca_device **devs, unsigned max)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int rc = 0;
 
     pthread_once(&once, watch_forks);
-    pthread_mutex_lock(&rim.lock);
-    if (!rim.opened) {
+    pthread_mutex_lock(&process.lock);
+    if (!process.opened) {
         rc = load();
-        rim.opened = !rc;
+        process.opened = !rc;
     }
-    for (unsigned i = 0; !rc && i < rim.n && i < max; i++)
-        devs[i] = &rim.port[i]->dev;
+    for (unsigned i = 0; !rc && i < process.n && i < max; i++)
+        devs[i] = &process.port[i]->dev;
     if (!rc)
-        rc = (int)(rim.n < max ? rim.n : max);
-    else if (rim.fab) { /* a second try, with other variables, begins anew */
-        fabric_free(rim.fab);
-        rim.fab = NULL;
-        rundir_close(&rim.rd);
+        rc = (int)(process.n < max ? process.n : max);
+    else if (process.fab) { /* a later attempt, with other variables, starts afresh */
+        fabric_free(process.fab);
+        process.fab = NULL;
+        rundir_close(&process.rd);
     }
-    pthread_mutex_unlock(&rim.lock);
+    pthread_mutex_unlock(&process.lock);
     return rc;
 }

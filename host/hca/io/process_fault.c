@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Registered memory that goes away: unmapped, protected, or beyond the end of a file that was
- * truncated. Adapters hold the pages; this HCA copies as a program does, so the copy faults. A
- * fault in one ends what it was for with an error (roce/guard.h), and a sentence names the region.
- * Every other fault is the program's: it goes to the handler that was there before, or kills as it
- * would have.
+ * truncated. Adapters pin the pages; this HCA copies as a program does, so the copy faults. Such a
+ * fault ends the request with an error (roce/guard.h), and a message names the region. Every other
+ * fault is the program's: it goes to the handler that was installed before, or kills the process as
+ * it would have.
  *
- * A program that puts its own handler in place of this one has the faults of the HCA too.
+ * A program that replaces this handler with its own receives the HCA's faults too.
  */
 #include "host/hca/io/process_priv.h"
 
@@ -17,7 +17,7 @@
 
 static struct {
     struct sigaction before[2];
-    /* Of the last fault of a copy, until it is told. */
+    /* Address and signal of the last fault of a copy, until it is reported. */
     _Atomic uintptr_t at;
     _Atomic int sig;
 } fault;
@@ -27,7 +27,7 @@ static struct sigaction *before(int sig)
     return &fault.before[sig == SIGBUS];
 }
 
-/* As if this handler was not there. */
+/* Handles the signal as if this handler were not installed. */
 static void pass_on(int sig, siginfo_t *si, void *context)
 {
     struct sigaction *old = before(sig), dfl = {.sa_handler = SIG_DFL};
@@ -38,7 +38,7 @@ static void pass_on(int sig, siginfo_t *si, void *context)
         return;
     if (plain && (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN)) {
         sigaction(sig, &dfl, NULL);
-        if (sent) /* by somebody: it does not happen again by itself */
+        if (sent) /* sent by a process: it does not recur by itself */
             raise(sig);
         return;
     }
@@ -57,7 +57,7 @@ static void pass_on(int sig, siginfo_t *si, void *context)
 static void on_fault(int sig, siginfo_t *si, void *context)
 {
     if (si->si_code > 0) {
-        /* The kernel tells no address where the processor told none. */
+        /* The kernel reports no address where the processor gave none. */
         const void *at = si->si_code == SI_KERNEL && !si->si_addr ? guard_where() : si->si_addr;
 
         atomic_store(&fault.sig, sig);
@@ -68,7 +68,7 @@ static void on_fault(int sig, siginfo_t *si, void *context)
     pass_on(sig, si, context);
 }
 
-void rim_fault_init(void)
+void process_fault_init(void)
 {
     static const int sigs[] = {SIGSEGV, SIGBUS};
 
@@ -76,15 +76,16 @@ void rim_fault_init(void)
         struct sigaction sa = {.sa_sigaction = on_fault};
 
         sigaction(sigs[i], NULL, before(sigs[i]));
-        sigemptyset(&sa.sa_mask); /* guard_take() goes without restoring it */
+        sigemptyset(&sa.sa_mask); /* guard_take() leaves without restoring the mask */
         sa.sa_flags =
             SA_SIGINFO | SA_ONSTACK | SA_NODEFER | (before(sigs[i])->sa_flags & SA_RESTART);
         sigaction(sigs[i], &sa, NULL);
     }
 }
 
-/* The smallest region that has it: others may be of more, an implicit one of everything. */
-static void tell(const struct hca *h, uintptr_t at, int sig)
+/* Names the smallest region that holds the address: larger ones may overlap it, an implicit one
+ * always does. */
+static void report(const struct hca *h, uintptr_t at, int sig)
 {
     const char *why =
         sig == SIGBUS ? "SIGBUS: its file was truncated?" : "SIGSEGV: unmapped or protected?";
@@ -107,8 +108,8 @@ static void tell(const struct hca *h, uintptr_t at, int sig)
             (uint32_t)(of - h->key) << 8 | of->tag);
 }
 
-/* The lock is held, as it was when the copy faulted: the region is still there. */
-void rim_fault_tell(const struct hca *h)
+/* The caller has held the lock since the copy faulted, so the region still exists. */
+void process_fault_report(const struct hca *h)
 {
     uintptr_t at;
 
@@ -116,5 +117,5 @@ void rim_fault_tell(const struct hca *h)
         return;
     at = atomic_exchange(&fault.at, 0);
     if (at)
-        tell(h, at, atomic_load(&fault.sig));
+        report(h, at, atomic_load(&fault.sig));
 }

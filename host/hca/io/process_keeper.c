@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who keeps the port's descriptors: the memif's socket, the file of frames, the slot's lock.
+ * The keeper thread holds the port's descriptors: the memif's socket, the file of frames, the
+ * slot's lock.
  *
  * Programs close all descriptors that they do not know (closefrom, daemon, a loop up to the limit)
- * and then have others under the same numbers. So the port's are not in the program's table: a
- * thread with a table of its own opens them, and sleeps until its socket says something. Nothing
- * that a program does to its descriptors reaches that table, a child of a fork does not inherit it,
- * and the program's own numbers are as they would be without us.
+ * and then reuse the numbers. So the port's descriptors are not in the program's table: a thread
+ * with a table of its own opens them and polls its socket. Nothing that a program does to its
+ * descriptors reaches that table, a forked child does not inherit it, and the program's own numbers
+ * are as they would be without this library.
  *
- * The table begins empty: a copy of the program's pipes would keep their other ends waiting.
- * Standard error is there until the port is up, for what there is to say; then /dev/null is.
+ * The table starts empty: a copy of the program's pipes would keep their other ends waiting.
+ * Standard error stays open until the port is up, for error messages; then it is /dev/null.
  *
- * It counts, too: a port's counters are files, and nobody shall write files where frames move.
+ * The keeper also writes the port's counters, which are files: threads that move frames do not
+ * write files.
  *
- * Where the kernel has no close_range() and allows no unshare() (5.8 and older in a container) the
- * program's table is used, as if there were no keeper.
+ * Where the kernel has no close_range() and refuses unshare() (5.8 and older in a container) the
+ * keeper uses the program's table.
  */
 #include "host/hca/io/process_priv.h"
 
@@ -50,7 +52,7 @@ static void close_others(void)
         close_by_number(3);
 }
 
-/* 0, 1 and 2 must be something, or what is opened next becomes somebody's standard output. */
+/* 0, 1 and 2 stay open, or the next file that is opened becomes standard output. */
 static void to_null(int fd)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -76,44 +78,45 @@ static bool own_table(void)
 
 /* ---- the port ---- */
 
-/* What becomes of it is said by a thread that has the program's descriptors (rim_check_port). */
-static void keep(struct rim_hca *r)
+/* Tracks the connection. A thread with the program's descriptors posts the events that follow from
+ * it (process_check_port). */
+static void keep(struct process_hca *p)
 {
     struct pollfd f = {.events = POLLIN};
     int ms = IDLE_MS;
     bool up;
 
-    pthread_mutex_lock(&r->lock);
-    up = rim_port_up(r->port);
-    if (up != r->connected)
-        bell_ring(r->bell);
-    r->connected = up;
-    r->lost |= !up;
-    f.fd = rim_port_fd(r->port);
-    pthread_mutex_unlock(&r->lock);
-    if (rim_count(r, false))
-        r->counted_ns = clock_mono_ns();
-    if (clock_mono_ns() - r->counted_ns < QUIET_NS)
-        ms = (int)(port_counters_period_ns(&r->counters) / 1000000);
+    pthread_mutex_lock(&p->lock);
+    up = rim_port_up(p->port);
+    if (up != p->connected)
+        bell_ring(p->bell);
+    p->connected = up;
+    p->lost |= !up;
+    f.fd = rim_port_fd(p->port);
+    pthread_mutex_unlock(&p->lock);
+    if (process_count(p, false))
+        p->counted_ns = clock_mono_ns();
+    if (clock_mono_ns() - p->counted_ns < QUIET_NS)
+        ms = (int)(port_counters_period_ns(&p->counters) / 1000000);
     poll(&f, 1, up || ms < RETRY_MS ? ms : RETRY_MS);
 }
 
-void *rim_keeper(void *arg)
+void *process_keeper(void *arg)
 {
-    struct rim_hca *r = arg;
+    struct process_hca *p = arg;
     int rc;
 
     pthread_setname_np(pthread_self(), "trib-hca-port");
-    r->shared_fds = !own_table();
-    rc = rim_start(r);
-    if (!r->shared_fds)
+    p->shared_fds = !own_table();
+    rc = process_start(p);
+    if (!p->shared_fds)
         to_null(2);
-    pthread_mutex_lock(&r->lock);
-    r->start_rc = rc;
-    r->start_done = true;
-    pthread_cond_broadcast(&r->started);
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&p->lock);
+    p->start_rc = rc;
+    p->start_done = true;
+    pthread_cond_broadcast(&p->started);
+    pthread_mutex_unlock(&p->lock);
     while (!rc)
-        keep(r);
+        keep(p);
     return NULL;
 }

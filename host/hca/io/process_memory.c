@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether a program's memory can be registered: mapped, readable, and writable where the HCA is to
- * write. Adapters pin the pages for that and answer EFAULT for others. Nothing is pinned here, and
- * nothing but one byte of each mapping is looked at, however large it is.
+ * Whether a program's memory can be registered: mapped, readable, and writable where the HCA
+ * writes. Adapters pin the pages and answer EFAULT if they cannot. Nothing is pinned here: the
+ * check reads the list of mappings and one byte of each, however large it is.
  *
- * Rejected: MADV_POPULATE_WRITE, which tells as much and takes memory for every page of a
- * gigabyte; mincore, which knows of no rights.
+ * Rejected: MADV_POPULATE_WRITE, which finds out as much but allocates every page of a gigabyte;
+ * mincore, which does not report access rights.
  */
 #include "host/hca/io/process_priv.h"
 
@@ -18,9 +18,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* May this process read there? The kernel looks at the signal set before it finds that there is
- * nothing to do with it. What is mapped beyond the end of its file cannot be read, nor can some
- * devices' memory. */
+/* Whether this process can read the address. The system call copies the signal set before it finds
+ * its first argument invalid. Pages mapped beyond the end of their file cannot be read, nor can
+ * some devices' memory. */
 static bool readable(uintptr_t at)
 {
     return syscall(SYS_rt_sigprocmask, ~0, at & ~(uintptr_t)7, NULL, 8) == 0 || errno != EFAULT;
@@ -31,7 +31,7 @@ struct mapping {
     bool r, w;
 };
 
-/* Linux 6.11 answers for one address; the kernel's own header may be older. */
+/* Linux 6.11 looks up one address; the installed kernel header may be older. */
 struct query {
     uint64_t size, flags, addr, from, to, vma_flags, page_size, offset, inode;
     uint32_t major, minor, name_bytes, id_bytes;
@@ -40,7 +40,7 @@ struct query {
 #define MAPS_QUERY _IOWR('f', 17, struct query)
 enum { QUERY_NEXT = 0x10, QUERY_R = 1, QUERY_W = 2 };
 
-/* The mapping at or behind `at`: 0, -ENOENT (there is none), other errors: this kernel cannot. */
+/* The mapping at or behind `at`. 0; -ENOENT: there is none; other errors: not supported here. */
 static int query_mapping(int fd, uintptr_t at, struct mapping *m)
 {
     struct query q = {.size = sizeof(q), .flags = QUERY_NEXT, .addr = at};
@@ -51,14 +51,14 @@ static int query_mapping(int fd, uintptr_t at, struct mapping *m)
     return 0;
 }
 
-/* Walks over the range as mappings come, in order of address. */
+/* A walk over a range, one mapping after the other in order of address. */
 struct walk {
-    uintptr_t at, end; /* [at, end) is not seen yet */
+    uintptr_t at, end; /* [at, end) is still to be checked */
     bool write;
     int rc;
 };
 
-/* Returns whether there is more to see. */
+/* Checks the part of the range that m covers. Returns whether more is to be checked. */
 static bool walk_over(struct walk *k, const struct mapping *m)
 {
     uintptr_t to = m->to < k->end ? m->to : k->end;
@@ -71,11 +71,11 @@ static bool walk_over(struct walk *k, const struct mapping *m)
     return !k->rc && k->at < k->end;
 }
 
-/* Every line of the text: from-to rights ... */
+/* Parses each line of /proc/self/maps: from-to rights ... */
 static void walk_text(struct walk *k, int fd)
 {
     FILE *f = fdopen(fcntl(fd, F_DUPFD_CLOEXEC, 0), "r");
-    char line[4096 + 128]; /* a path is the rest of it */
+    char line[4096 + 128]; /* the rest of a line is a path */
     struct mapping m = {0};
     char r, w;
 
@@ -105,7 +105,7 @@ static void walk_maps(struct walk *k, int fd)
         k->rc = -EFAULT; /* a hole at the end */
 }
 
-/* Without /proc: all of it is mapped, of rights nothing is known. */
+/* Without /proc: checks that all of the range is mapped; access rights are unknown. */
 static int walk_blind(uintptr_t at, uintptr_t end)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -121,7 +121,7 @@ static int walk_blind(uintptr_t at, uintptr_t end)
     return 0;
 }
 
-int rim_check_memory(void *ctx, const void *addr, size_t len, bool write)
+int process_check_memory(void *ctx, const void *addr, size_t len, bool write)
 {
     struct walk k = {.at = (uintptr_t)addr, .end = (uintptr_t)addr + len, .write = write};
     int fd;
@@ -137,8 +137,8 @@ int rim_check_memory(void *ctx, const void *addr, size_t len, bool write)
     return k.rc;
 }
 
-/* A kernel before 5.14 cannot be asked; then they come when they are used. */
-int rim_prefetch(void *ctx, void *addr, size_t len, bool write)
+/* Kernels before 5.14 cannot prefetch; pages then come on first use. */
+int process_prefetch(void *ctx, void *addr, size_t len, bool write)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t at = (uintptr_t)addr & ~(page - 1);

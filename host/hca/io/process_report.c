@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a process did with its slot of the NIC, written into the slot's lock file
- * (port/<host>.<port>.<slot>.lock of the run directory): the pid when it takes the slot, and the
- * counters of its queue pairs when it lets go. They stay there until the next process comes or the
- * fabric goes down, so whoever ran it can see that nothing was sent twice.
+ * The report of a process on its slot of the NIC, in the slot's lock file
+ * (port/<host>.<port>.<slot>.lock of the run directory): the pid when the process claims the slot,
+ * and the counters of its queue pairs when it exits. The report stays until the next process claims
+ * the slot or the fabric goes down, so a user can check that nothing was retransmitted.
  *
- * By the file's name and not by the descriptor that holds its lock: a program that ends may have
- * closed that, and have another file under its number.
+ * The file is opened by name: a program that ends may have closed the descriptor that holds the
+ * lock, and reused its number.
  */
 #include "host/hca/io/process_priv.h"
 
@@ -28,29 +28,29 @@ static void line(void *ctx, const char *name, uint64_t v)
         t->n += (size_t)snprintf(t->buf + t->n, sizeof(t->buf) - t->n, "%s %" PRIu64 "\n", name, v);
 }
 
-bool rim_count(struct rim_hca *r, bool last)
+bool process_count(struct process_hca *p, bool last)
 {
     bool any;
 
-    pthread_mutex_lock(&r->count_lock);
-    any = port_counters_add(&r->counters, rnic_counters(hca_rnic(r->hca)), clock_mono_ns(), last);
-    pthread_mutex_unlock(&r->count_lock);
+    pthread_mutex_lock(&p->count_lock);
+    any = port_counters_add(&p->counters, rnic_counters(hca_rnic(p->hca)), clock_mono_ns(), last);
+    pthread_mutex_unlock(&p->count_lock);
     return any;
 }
 
-void rim_report(struct rim_hca *r)
+void process_report(struct process_hca *p)
 {
     struct text t = {.n = 0};
-    int fd = *r->lock_path ? open(r->lock_path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW) : -1;
+    int fd = *p->lock_path ? open(p->lock_path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW) : -1;
 
     if (fd < 0)
         return;
     line(&t, "pid", (uint64_t)getpid());
-    if (r->hca)
-        roce_counters_print(rnic_counters(hca_rnic(r->hca)), line, &t);
+    if (p->hca)
+        roce_counters_print(rnic_counters(hca_rnic(p->hca)), line, &t);
     if (t.n > sizeof(t.buf) - 1)
         t.n = sizeof(t.buf) - 1;
-    /* Only for people: a full disk is no reason to fail. */
+    /* The report is for people only: a full disk is no reason to fail. */
     if (write(fd, t.buf, t.n) < 0)
         t.n = 0;
     close(fd);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sentences for the user of a program, on standard error: what was refused and what is there. Each
- * once in a process, as programs ask for the same again and again; none with TRIB_LOG=none.
+ * Messages for a program's user on standard error: what the device refused and what it offers. Each
+ * message comes once in a process, because programs repeat their requests; TRIB_LOG=none silences
+ * them.
  */
 #include "host/hca/io/process_priv.h"
 
@@ -11,7 +12,7 @@
 
 #define KINDS 64u
 
-void rim_say(void *ctx, const char *what, const char *text)
+void process_say(void *ctx, const char *what, const char *text)
 {
     static _Atomic(const char *) said[KINDS];
     const char *log = getenv("TRIB_LOG");

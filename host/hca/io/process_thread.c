@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who makes progress in a real process, and where it sleeps.
+ * Which thread makes progress in a real process, and where it sleeps.
  *
- * Progress (receive, timers, send) is made under the HCA's lock by whoever comes: a program's
- * thread in an empty ibv_poll_cq, or the progress thread. On two cores the two would only take
- * turns at each other's expense, so the thread parks on a private futex for as long as somebody
- * polls, and takes over when nobody has for HANDOVER_NS, or at once when a caller says that it is
- * going to wait for an event. An empty poll gives way twice (on a busy machine the frame it waits
- * for is then there), and for longer while frames come one soon after the other (busy_poll_deadline); then
- * it sleeps on the process's doorbell. The thread sleeps there at once: it runs for programs that do
- * not poll, and where one of those reads memory until it changes, a thread that has yielded gets its
- * CPU back after whole time slices, while one that was asleep interrupts. A bell takes any number of
- * sleepers.
- * Nothing here ever waits without a bound, so a lost wake-up could cost time but not life.
+ * Progress (receive, timers, send) runs under the HCA's lock, in a program's thread during an empty
+ * ibv_poll_cq or in the progress thread. On two cores the two would only compete, so the progress
+ * thread parks on a private futex while a program polls. It takes over when no poll has come for
+ * HANDOVER_NS, or at once when a caller is about to wait for an event. An empty poll yields twice
+ * (on a busy machine the awaited frame has arrived by then), and for longer while frames arrive in
+ * quick succession (busy_poll_deadline); then it sleeps on the process's doorbell. The progress
+ * thread sleeps there at once: it runs for programs that do not poll, and where such a program
+ * spins on memory, a thread that has yielded gets its CPU back only after whole time slices, while
+ * a woken sleeper preempts. A bell takes any number of sleepers.
  *
- * Rejected: progress by the thread alone (a wake-up of the thread and one of the program for each
- * frame), and a thread that polls beside the program (tails of 0.6 to 4 ms on two cores).
+ * Every wait here is bounded, so a lost wake-up costs time and never hangs.
+ *
+ * Rejected: progress by the thread alone (one wake-up of the thread and one of the program for each
+ * frame), and a thread that polls alongside the program (tails of 0.6 to 4 ms on two cores).
  */
 #include "host/hca/io/process_priv.h"
 
@@ -29,144 +29,144 @@
 #define POLL_SLEEP_NS   1000000LL
 #define THREAD_SLEEP_NS 100000000LL
 #define CHECK_NS        50000000LL
-#define ELSEWHERE_NS    1000000LL /* how long what nobody fetches keeps others from sleeping */
+#define ELSEWHERE_NS    1000000LL /* how long unfetched completions keep other pollers awake */
 #define YIELDS          2
 #define IDLE_SLEEP_NS   10000000LL
-#define SPIN_SHARE      256 /* so spinning costs an idle program under half a percent of a core */
+#define SPIN_SHARE      256 /* spinning costs an idle program under half a percent of a core */
 #define RETRY_MIN_NS    50000LL
 #define RX_BURSTS       4
 
 /* ---- moving frames: with the lock held ---- */
 
-static unsigned receive(struct rim_hca *r, int64_t now_ps)
+static unsigned receive(struct process_hca *p, int64_t now_ps)
 {
-    struct rte_mbuf *m[RIM_BURST];
+    struct rte_mbuf *m[PORT_BURST];
     unsigned total = 0;
     int64_t late;
 
     for (unsigned q = 0; q < ENDPOINT_QUEUES; q++)
         for (unsigned b = 0; b < RX_BURSTS; b++) {
-            uint16_t n = rim_port_rx(r->port, (uint16_t)q, m, RIM_BURST), k;
+            uint16_t n = rim_port_rx(p->port, (uint16_t)q, m, PORT_BURST), k;
 
             if (!n)
                 break;
-            k = r->ep.input(r->ep.ctx, m, n, now_ps);
+            k = p->ep.input(p->ep.ctx, m, n, now_ps);
             rte_pktmbuf_free_bulk(m + k, n - k);
             total += n;
-            if (n < RIM_BURST)
+            if (n < PORT_BURST)
                 break;
         }
-    /* What was announced before an empty look was served by an earlier one. */
-    late = bell_served(r->bell);
-    rim_served(r, late);
+    /* A bell that rang before an empty receive was served by an earlier one. */
+    late = bell_served(p->bell);
+    process_record_lateness(p, late);
     if (total && late >= 0)
-        lag_record(r->lag, late, total);
+        lag_record(p->lag, late, total);
     return total;
 }
 
-static void drop_output(struct rim_hca *r, int64_t now_ps)
+static void drop_output(struct process_hca *p, int64_t now_ps)
 {
-    struct rte_mbuf *m[RIM_BURST];
+    struct rte_mbuf *m[PORT_BURST];
 
     for (unsigned q = 0; q < ENDPOINT_QUEUES; q++) {
         uint16_t n;
 
-        rte_pktmbuf_free_bulk(r->stash[q], r->n_stash[q]);
-        r->n_stash[q] = 0;
-        while ((n = r->ep.output(r->ep.ctx, (enum endpoint_queue)q, m, RIM_BURST, now_ps)))
+        rte_pktmbuf_free_bulk(p->stash[q], p->n_stash[q]);
+        p->n_stash[q] = 0;
+        while ((n = p->ep.output(p->ep.ctx, (enum endpoint_queue)q, m, PORT_BURST, now_ps)))
             rte_pktmbuf_free_bulk(m, n);
     }
 }
 
-/* One queue until it is empty or its ring full. Returns how many frames went. */
-static unsigned send_queue(struct rim_hca *r, enum endpoint_queue q, int64_t now_ps)
+/* Sends one queue until it is empty or its ring is full. Returns the number of frames sent. */
+static unsigned send_queue(struct process_hca *p, enum endpoint_queue q, int64_t now_ps)
 {
     unsigned sent = 0;
 
     for (;;) {
-        uint16_t n = r->n_stash[q], k;
+        uint16_t n = p->n_stash[q], k;
 
         if (!n)
-            n = r->ep.output(r->ep.ctx, q, r->stash[q], RIM_BURST, now_ps);
+            n = p->ep.output(p->ep.ctx, q, p->stash[q], PORT_BURST, now_ps);
         if (!n)
             return sent;
-        k = rim_port_tx(r->port, (uint16_t)q, r->stash[q], n);
+        k = rim_port_tx(p->port, (uint16_t)q, p->stash[q], n);
         sent += k;
-        r->n_stash[q] = n - k;
+        p->n_stash[q] = n - k;
         if (k == n)
             continue;
         for (uint16_t i = 0; i < n - k; i++)
-            r->stash[q][i] = r->stash[q][i + k];
+            p->stash[q][i] = p->stash[q][i + k];
         return sent;
     }
 }
 
-static unsigned transmit(struct rim_hca *r, int64_t now_ps)
+static unsigned transmit(struct process_hca *p, int64_t now_ps)
 {
     unsigned sent = 0;
     bool full = false;
 
-    if (!r->up) {
-        drop_output(r, now_ps);
+    if (!p->up) {
+        drop_output(p, now_ps);
         return 0;
     }
     for (unsigned q = 0; q < ENDPOINT_QUEUES; q++) {
-        sent += send_queue(r, (enum endpoint_queue)q, now_ps);
-        full |= r->n_stash[q] > 0;
+        sent += send_queue(p, (enum endpoint_queue)q, now_ps);
+        full |= p->n_stash[q] > 0;
     }
     if (sent) {
-        bell_ring(r->peer);
-        r->sent_ns = clock_mono_ns();
+        bell_ring(p->peer);
+        p->sent_ns = clock_mono_ns();
     }
-    /* The NIC rings when it makes room in a full ring; this is only in case. */
-    r->retry_ns = full ? clock_mono_ns() + rim_ring_ns(r, RETRY_MIN_NS, POLL_SLEEP_NS) : 0;
+    /* The NIC rings when a full ring drains; the retry is a safety net. */
+    p->retry_ns = full ? clock_mono_ns() + process_ring_ns(p, RETRY_MIN_NS, POLL_SLEEP_NS) : 0;
     return sent;
 }
 
-static unsigned progress(struct rim_hca *r)
+static unsigned progress(struct process_hca *p)
 {
-    int64_t now_ps = clock_fabric_ps(r->sh);
-    unsigned n = receive(r, now_ps);
+    int64_t now_ps = clock_fabric_ps(p->sh);
+    unsigned n = receive(p, now_ps);
 
-    if (r->ep.next(r->ep.ctx) <= now_ps)
-        r->ep.tick(r->ep.ctx, now_ps);
-    n += transmit(r, now_ps);
-    rim_fault_tell(r->hca);
+    if (p->ep.next(p->ep.ctx) <= now_ps)
+        p->ep.tick(p->ep.ctx, now_ps);
+    n += transmit(p, now_ps);
+    process_fault_report(p->hca);
     return n;
 }
 
-/* Wall ns until there is something to do without a bell. */
-static int64_t until_next(struct rim_hca *r, int64_t max_ns)
+/* Wall ns until the next deadline, or max_ns: what ends a sleep without a bell. */
+static int64_t until_next(struct process_hca *p, int64_t max_ns)
 {
     int64_t ns = max_ns, next, d;
 
-    if (r->retry_ns) {
-        d = r->retry_ns - clock_mono_ns();
+    if (p->retry_ns) {
+        d = p->retry_ns - clock_mono_ns();
         return d < 1    ? 1
                : d < ns ? d
-                        : ns; /* the engine may have more, but there is no room for it */
+                        : ns; /* the engine may have more frames, but the ring is full */
     }
-    next = r->ep.next(r->ep.ctx);
+    next = p->ep.next(p->ep.ctx);
     if (next == PS_NEVER)
         return ns;
-    d = clock_wall_ns_until(r->sh, next);
+    d = clock_wall_ns_until(p->sh, next);
     return d < ns ? d : ns;
 }
 
-void rim_check_port(struct rim_hca *r, int64_t now_ns)
+void process_check_port(struct process_hca *p, int64_t now_ns)
 {
-    if (r->up == r->connected && !r->lost && now_ns - r->checked_ns <= CHECK_NS)
+    if (p->up == p->connected && !p->lost && now_ns - p->checked_ns <= CHECK_NS)
         return;
-    r->checked_ns = now_ns;
-    hca_link_state(r->hca, !atomic_load(r->link_down), clock_fabric_ps(r->sh));
-    if (r->up && r->lost) {
-        r->up = false;
-        hca_port_state(r->hca, false, clock_fabric_ps(r->sh));
+    p->checked_ns = now_ns;
+    hca_link_state(p->hca, !atomic_load(p->link_down), clock_fabric_ps(p->sh));
+    if (p->up && p->lost) {
+        p->up = false;
+        hca_port_state(p->hca, false, clock_fabric_ps(p->sh));
     }
-    r->lost = !r->connected;
-    if (r->up != r->connected) {
-        r->up = r->connected;
-        hca_port_state(r->hca, r->up, clock_fabric_ps(r->sh));
+    p->lost = !p->connected;
+    if (p->up != p->connected) {
+        p->up = p->connected;
+        hca_port_state(p->hca, p->up, clock_fabric_ps(p->sh));
     }
 }
 
@@ -174,12 +174,12 @@ void rim_check_port(struct rim_hca *r, int64_t now_ns)
 
 static void drv_lock(void *ctx)
 {
-    pthread_mutex_lock(&((struct rim_hca *)ctx)->lock);
+    pthread_mutex_lock(&((struct process_hca *)ctx)->lock);
 }
 
 static void drv_unlock(void *ctx)
 {
-    pthread_mutex_unlock(&((struct rim_hca *)ctx)->lock);
+    pthread_mutex_unlock(&((struct process_hca *)ctx)->lock);
 }
 
 static long futex(_Atomic uint32_t *word, int op, uint32_t val, const struct timespec *ts)
@@ -187,102 +187,102 @@ static long futex(_Atomic uint32_t *word, int op, uint32_t val, const struct tim
     return syscall(SYS_futex, (uint32_t *)word, op | FUTEX_PRIVATE_FLAG, val, ts, NULL, 0);
 }
 
-/* What was posted may have to be seen again earlier than the sleeping thread knows. */
+/* A posted request may set a deadline earlier than the one that the sleeping thread waits for. */
 static void drv_kick(void *ctx)
 {
-    struct rim_hca *r = ctx;
+    struct process_hca *p = ctx;
 
-    if (!r->retry_ns || clock_mono_ns() >= r->retry_ns)
-        transmit(r, clock_fabric_ps(r->sh));
-    if (r->thread_until_ps && r->ep.next(r->ep.ctx) < r->thread_until_ps)
-        bell_ring(r->bell);
+    if (!p->retry_ns || clock_mono_ns() >= p->retry_ns)
+        transmit(p, clock_fabric_ps(p->sh));
+    if (p->thread_until_ps && p->ep.next(p->ep.ctx) < p->thread_until_ps)
+        bell_ring(p->bell);
 }
 
-static void set_busy(struct rim_hca *r)
+static void set_busy(struct process_hca *p)
 {
     int64_t now = clock_mono_ns();
 
-    atomic_store_explicit(&r->busy_poll_until_ns, busy_poll_deadline(r->busy_ns, now),
+    atomic_store_explicit(&p->busy_poll_until_ns, busy_poll_deadline(p->busy_ns, now),
                           memory_order_relaxed);
-    r->busy_ns = now;
+    p->busy_ns = now;
 }
 
-static bool hasty(const struct rim_hca *r)
+static bool polls_busily(const struct process_hca *p)
 {
-    return clock_mono_ns() < atomic_load_explicit(&r->busy_poll_until_ns, memory_order_relaxed);
+    return clock_mono_ns() < atomic_load_explicit(&p->busy_poll_until_ns, memory_order_relaxed);
 }
 
-static bool yields_futile(const struct rim_hca *r, unsigned yields)
+static bool yields_futile(const struct process_hca *p, unsigned yields)
 {
-    return yields > FUTILE_YIELDS && bell_unserved(r->peer);
+    return yields > FUTILE_YIELDS && bell_unserved(p->peer);
 }
 
-/* Progress by a program's thread. true: it has a reason to look at its completion queues again. */
-static bool poll_once(struct rim_hca *r)
+/* Progress by a program's thread. true: its completion queues may have something new. */
+static bool poll_once(struct process_hca *p)
 {
     uint64_t done;
     unsigned n;
     bool again;
 
-    pthread_mutex_lock(&r->lock);
-    n = progress(r);
-    done = hca_completions(r->hca);
-    again = n || done != r->seen;
-    /* Another thread's completion may be among them, and that thread on the bell. */
-    if (done != r->seen && atomic_load_explicit(&r->sleepers, memory_order_relaxed))
-        bell_ring(r->bell);
-    r->seen = done;
+    pthread_mutex_lock(&p->lock);
+    n = progress(p);
+    done = hca_completions(p->hca);
+    again = n || done != p->seen;
+    /* The new completions may be for another thread, which sleeps on the bell. */
+    if (done != p->seen && atomic_load_explicit(&p->sleepers, memory_order_relaxed))
+        bell_ring(p->bell);
+    p->seen = done;
     if (again)
-        set_busy(r);
-    else if (hca_waiting(r->hca)) /* in another queue, maybe the one that is polled next */
-        again = clock_mono_ns() - r->busy_ns < ELSEWHERE_NS;
-    pthread_mutex_unlock(&r->lock);
+        set_busy(p);
+    else if (hca_waiting(p->hca)) /* in another queue, which the program may poll next */
+        again = clock_mono_ns() - p->busy_ns < ELSEWHERE_NS;
+    pthread_mutex_unlock(&p->lock);
     return again;
 }
 
-/* The calling thread will poll again within ns of wall time; until then the progress thread may
- * stay parked. */
-static void lease(struct rim_hca *r, int64_t now, int64_t ns)
+/* Records that the calling thread polls again within ns of wall time; until then the progress
+ * thread stays parked. */
+static void lease(struct process_hca *p, int64_t now, int64_t ns)
 {
-    atomic_store_explicit(&r->lease_ns, now + ns + HANDOVER_NS, memory_order_relaxed);
+    atomic_store_explicit(&p->lease_ns, now + ns + HANDOVER_NS, memory_order_relaxed);
 }
 
-/* How long an empty poll sleeps at most: a program that has found nothing for long can wait longer
- * for what is not verbs. */
-static int64_t poll_sleep(const struct rim_hca *r, int64_t now)
+/* The longest sleep of an empty poll. It grows with the time without a completion: such a program
+ * can wait longer for its work other than verbs. */
+static int64_t poll_sleep(const struct process_hca *p, int64_t now)
 {
-    int64_t ns = (now - r->busy_ns) / 32;
+    int64_t ns = (now - p->busy_ns) / 32;
 
     return ns < POLL_SLEEP_NS ? POLL_SLEEP_NS : ns > IDLE_SLEEP_NS ? IDLE_SLEEP_NS : ns;
 }
 
 /*
- * Programs count on a cheap empty poll: a loop that serves sockets or shared memory besides, or the
- * passive side of ucx_perftest, which polls as often as the other side has requests. So a sleep
- * pays for a while in which polls return at once: a small share of the time slept.
+ * Programs rely on a cheap empty poll: a loop that also serves sockets or shared memory, or the
+ * passive side of ucx_perftest, which polls as often as the other side has requests. So after a
+ * sleep polls return at once for a small share of the time slept.
  */
-static void earn_spin(struct rim_hca *r, int64_t slept_from)
+static void earn_spin(struct process_hca *p, int64_t slept_from)
 {
     int64_t now = clock_mono_ns();
 
-    atomic_store_explicit(&r->spin_until_ns, now + (now - slept_from) / SPIN_SHARE,
+    atomic_store_explicit(&p->spin_until_ns, now + (now - slept_from) / SPIN_SHARE,
                           memory_order_relaxed);
 }
 
 /*
- * A program with several ports polls their queues in turn, and sleeps on one bell for all of them:
- * it must not sleep on a port without anything while another has frames or completions. Each poller
- * looks at every port that is open before it sleeps; what has been completed there since its last
- * look is a reason to return, so that the program gets to that port. Never with a lock held. *ns:
- * lowered to when a port has something to do by itself.
+ * A program with several ports polls their queues in turn and sleeps on one bell for all of them.
+ * It must not sleep in the poll of an idle port while another port has frames or completions. So
+ * each poller makes progress on every open port before it sleeps, and returns if a port has
+ * completed something since its last check, so that the program gets to that port. The caller holds
+ * no lock. *ns is lowered to the other ports' next deadline.
  */
-static bool others_moved(struct rim_hca *r, int64_t *ns)
+static bool others_moved(struct process_hca *p, int64_t *ns)
 {
-    struct rim_hca *q;
+    struct process_hca *q;
     bool again = false;
 
-    for (unsigned i = 0; (q = rim_hca_at(i)) != NULL; i++) {
-        if (q == r)
+    for (unsigned i = 0; (q = process_hca_at(i)) != NULL; i++) {
+        if (q == p)
             continue;
         pthread_mutex_lock(&q->lock);
         if (q->start_done && !q->start_rc) {
@@ -292,7 +292,7 @@ static bool others_moved(struct rim_hca *r, int64_t *ns)
             done = hca_completions(q->hca);
             if (done != q->seen && atomic_load_explicit(&q->sleepers, memory_order_relaxed))
                 bell_ring(q->bell);
-            again = again || n || done != atomic_exchange(&r->told[i], done);
+            again = again || n || done != atomic_exchange(&p->seen_of[i], done);
             *ns = until_next(q, *ns);
         }
         pthread_mutex_unlock(&q->lock);
@@ -300,142 +300,142 @@ static bool others_moved(struct rim_hca *r, int64_t *ns)
     return again;
 }
 
-/* For the ports whose threads are parked because the program polls them: it polls this one too. */
-static void lease_others(struct rim_hca *r, int64_t now, int64_t ns)
+/* Extends the lease of other ports that the program polls: it polls them as often as this one. */
+static void lease_others(struct process_hca *p, int64_t now, int64_t ns)
 {
-    struct rim_hca *q;
+    struct process_hca *q;
 
-    for (unsigned i = 0; (q = rim_hca_at(i)) != NULL; i++)
-        if (q != r && atomic_load_explicit(&q->lease_ns, memory_order_relaxed))
+    for (unsigned i = 0; (q = process_hca_at(i)) != NULL; i++)
+        if (q != p && atomic_load_explicit(&q->lease_ns, memory_order_relaxed))
             lease(q, now, ns);
 }
 
-static void sleep_once(struct rim_hca *r)
+static void sleep_once(struct process_hca *p)
 {
     uint32_t token;
     int64_t now, ns, others = IDLE_SLEEP_NS;
 
-    atomic_fetch_add(&r->sleepers, 1);
-    token = bell_prepare(r->rest);
-    if (poll_once(r) || others_moved(r, &others)) {
-        bell_cancel(r->rest);
+    atomic_fetch_add(&p->sleepers, 1);
+    token = bell_prepare(p->sleep_bell);
+    if (poll_once(p) || others_moved(p, &others)) {
+        bell_cancel(p->sleep_bell);
     } else {
-        pthread_mutex_lock(&r->lock);
+        pthread_mutex_lock(&p->lock);
         now = clock_mono_ns();
-        rim_check_port(r, now);
-        ns = until_next(r, poll_sleep(r, now));
-        pthread_mutex_unlock(&r->lock);
+        process_check_port(p, now);
+        ns = until_next(p, poll_sleep(p, now));
+        pthread_mutex_unlock(&p->lock);
         ns = others < ns ? others : ns;
-        lease(r, now, ns);
-        lease_others(r, now, ns);
-        bell_sleep(r->rest, token, ns);
-        earn_spin(r, now);
-        poll_once(r);
+        lease(p, now, ns);
+        lease_others(p, now, ns);
+        bell_sleep(p->sleep_bell, token, ns);
+        earn_spin(p, now);
+        poll_once(p);
     }
-    atomic_fetch_sub(&r->sleepers, 1);
+    atomic_fetch_sub(&p->sleepers, 1);
 }
 
 static void drv_idle(void *ctx)
 {
-    struct rim_hca *r = ctx;
+    struct process_hca *p = ctx;
     int64_t now = clock_mono_ns();
 
-    lease(r, now, 0);
-    if (now < atomic_load_explicit(&r->spin_until_ns, memory_order_relaxed)) {
-        poll_once(r);
+    lease(p, now, 0);
+    if (now < atomic_load_explicit(&p->spin_until_ns, memory_order_relaxed)) {
+        poll_once(p);
         return;
     }
-    for (unsigned i = 0; i < YIELDS || (hasty(r) && !yields_futile(r, i)); i++) {
-        if (poll_once(r))
+    for (unsigned i = 0; i < YIELDS || (polls_busily(p) && !yields_futile(p, i)); i++) {
+        if (poll_once(p))
             return;
         sched_yield();
     }
-    sleep_once(r);
-    lease(r, clock_mono_ns(), 0);
+    sleep_once(p);
+    lease(p, clock_mono_ns(), 0);
 }
 
 static void drv_block(void *ctx)
 {
-    struct rim_hca *r = ctx;
+    struct process_hca *p = ctx;
 
-    atomic_store(&r->lease_ns, 0);
-    if (!atomic_load(&r->parked))
+    atomic_store(&p->lease_ns, 0);
+    if (!atomic_load(&p->parked))
         return;
-    atomic_fetch_add(&r->park, 1);
-    futex(&r->park, FUTEX_WAKE, 1, NULL);
+    atomic_fetch_add(&p->park, 1);
+    futex(&p->park, FUTEX_WAKE, 1, NULL);
 }
 
-struct hca_driver rim_driver(struct rim_hca *r)
+struct hca_driver process_driver(struct process_hca *p)
 {
     return (struct hca_driver){.lock = drv_lock,
                                .unlock = drv_unlock,
                                .kick = drv_kick,
                                .idle = drv_idle,
                                .block = drv_block,
-                               .check_memory = rim_check_memory,
-                               .prefetch = rim_prefetch,
-                               .say = rim_say,
+                               .check_memory = process_check_memory,
+                               .prefetch = process_prefetch,
+                               .say = process_say,
                                .guarded = true,
-                               .ctx = r};
+                               .ctx = p};
 }
 
 /* ---- the progress thread ---- */
 
-/* Waits while others poll. Returns whether it did. */
-static bool park(struct rim_hca *r)
+/* Waits while programs' threads poll. Returns whether it waited. */
+static bool park(struct process_hca *p)
 {
-    uint32_t token = atomic_load(&r->park);
+    uint32_t token = atomic_load(&p->park);
     int64_t until, left;
     struct timespec ts;
 
-    atomic_store(&r->parked, 1);
-    until = atomic_load(&r->lease_ns);
+    atomic_store(&p->parked, 1);
+    until = atomic_load(&p->lease_ns);
     left = until ? until - clock_mono_ns() : 0;
     if (left > 0) {
         ts = (struct timespec){0, left};
-        futex(&r->park, FUTEX_WAIT, token, &ts);
+        futex(&p->park, FUTEX_WAIT, token, &ts);
     }
-    atomic_store(&r->parked, 0);
+    atomic_store(&p->parked, 0);
     return left > 0;
 }
 
-static void sleep_on_bell(struct rim_hca *r)
+static void sleep_on_bell(struct process_hca *p)
 {
-    uint32_t token = bell_prepare(r->bell);
+    uint32_t token = bell_prepare(p->bell);
     int64_t now = clock_mono_ns(), ns;
     unsigned n;
 
-    pthread_mutex_lock(&r->lock);
-    n = progress(r);
+    pthread_mutex_lock(&p->lock);
+    n = progress(p);
     if (n)
-        set_busy(r);
-    rim_check_port(r, now);
-    ns = until_next(r, THREAD_SLEEP_NS);
-    r->thread_until_ps = n ? 0 : ns < THREAD_SLEEP_NS ? r->ep.next(r->ep.ctx) : PS_NEVER;
-    pthread_mutex_unlock(&r->lock);
+        set_busy(p);
+    process_check_port(p, now);
+    ns = until_next(p, THREAD_SLEEP_NS);
+    p->thread_until_ps = n ? 0 : ns < THREAD_SLEEP_NS ? p->ep.next(p->ep.ctx) : PS_NEVER;
+    pthread_mutex_unlock(&p->lock);
     if (n) {
-        bell_cancel(r->bell);
+        bell_cancel(p->bell);
         return;
     }
-    bell_sleep(r->bell, token, ns);
-    pthread_mutex_lock(&r->lock);
-    r->thread_until_ps = 0;
-    pthread_mutex_unlock(&r->lock);
+    bell_sleep(p->bell, token, ns);
+    pthread_mutex_lock(&p->lock);
+    p->thread_until_ps = 0;
+    pthread_mutex_unlock(&p->lock);
 }
 
-void *rim_thread(void *arg)
+void *progress_thread(void *arg)
 {
-    struct rim_hca *r = arg;
+    struct process_hca *p = arg;
     int rc;
 
-    pthread_mutex_lock(&r->lock);
-    while (!r->start_done)
-        pthread_cond_wait(&r->started, &r->lock);
-    rc = r->start_rc;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&p->lock);
+    while (!p->start_done)
+        pthread_cond_wait(&p->started, &p->lock);
+    rc = p->start_rc;
+    pthread_mutex_unlock(&p->lock);
     while (!rc) {
-        if (!park(r))
-            sleep_on_bell(r);
+        if (!park(p))
+            sleep_on_bell(p);
     }
     return NULL;
 }

@@ -24,7 +24,7 @@ static struct hca_ctx *find_ctx(int fd)
     struct hca_ctx *found = NULL;
     struct hca *h;
 
-    for (unsigned i = 0; !found && (h = rim_hca_of_port(i)) != NULL; i++) {
+    for (unsigned i = 0; !found && (h = process_hca_of_port(i)) != NULL; i++) {
         hca_lock(h);
         hlist_for(l, &h->ctxs)
         {
@@ -60,14 +60,15 @@ EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
     struct hca_ctx *of;
 
-    if (!rim_selected())
+    if (!process_on_fabric())
         return REAL(ibv_import_device)(cmd_fd);
     of = find_ctx(cmd_fd);
     if (of)
         return hca_import_ctx(of, cmd_fd);
-    rim_say(NULL, __func__,
-            "ibv_import_device: found a descriptor that is no context's of this process, expected "
-            "its cmd_fd or a copy: contexts of other processes cannot be imported");
+    process_say(
+        NULL, __func__,
+        "ibv_import_device: found a descriptor that is no context's of this process, expected "
+        "its cmd_fd or a copy: contexts of other processes cannot be imported");
     errno = EOPNOTSUPP;
     return NULL;
 }

@@ -41,7 +41,7 @@ struct pair {
     struct side s[2];
     int64_t now_ps;
     struct hca_driver drv; /* of both: none, but in test_threads.c */
-    int64_t gpu_ps;        /* of both: none, but in test_late.c */
+    int64_t gpu_ps;        /* of both: none, but in test_completion_delay.c */
     unsigned delivered;
     unsigned free_at_start;
     bool (*drop)(void *ctx, struct rte_mbuf *m);

@@ -54,6 +54,56 @@ static const struct fault_row faults[] = {
     {OTHER_PD_RKEY, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR},
 };
 
+/* One side's other regions: without rights, and of another protection domain. */
+struct regions {
+    struct ibv_mr *ro, *other;
+    struct ibv_pd *pd;
+};
+
+static void plant_fault(enum fault fault, struct pair *p, const struct regions *r,
+                        struct ibv_send_wr *wr)
+{
+    struct side *sa = &p->s[0], *sb = &p->s[1];
+    struct ibv_sge *s = wr->sg_list;
+    struct ibv_mr *old;
+
+    switch (fault) {
+    case BAD_LKEY:
+        s->lkey ^= 0x10000;
+        break;
+    case LKEY_BOUNDS:
+        s->addr = (uintptr_t)sa->buf + BYTES - 2999;
+        break;
+    case OTHER_PD_LKEY:
+        s->lkey = r[0].other->lkey;
+        break;
+    case NO_LOCAL_WRITE:
+        s->lkey = r[0].ro->lkey;
+        break;
+    case BAD_RKEY:
+        wr->wr.rdma.rkey ^= 0x10000;
+        break;
+    case RKEY_BOUNDS:
+        wr->wr.rdma.remote_addr += BYTES - 2999;
+        break;
+    case RKEY_BELOW:
+        wr->wr.rdma.remote_addr--;
+        break;
+    case NO_REMOTE_WRITE:
+    case NO_REMOTE_READ:
+        wr->wr.rdma.rkey = r[1].ro->rkey;
+        break;
+    case OLD_RKEY: /* its successor in the table must not answer for it */
+        old = ibv_reg_mr(sb->pd, sb->buf, BYTES, 15);
+        wr->wr.rdma.rkey = old->rkey;
+        assert_int_equal(ibv_dereg_mr(old), 0);
+        break;
+    case OTHER_PD_RKEY:
+        wr->wr.rdma.rkey = r[1].other->rkey;
+        break;
+    }
+}
+
 static void run_fault(const struct fault_row *row)
 {
     struct ibv_qp *a, *b;
@@ -61,54 +111,19 @@ static void run_fault(const struct fault_row *row)
     struct side *sa = &p.s[0], *sb = &p.s[1];
     struct ibv_sge s;
     struct ibv_send_wr wr = {.sg_list = &s, .num_sge = 1, .opcode = row->op};
-    struct ibv_mr *ro[2], *old, *other[2];
-    struct ibv_pd *pd[2];
+    struct regions r[2];
 
     pair_open(&p);
     rc_pair(&p, &a, &b);
     for (unsigned i = 0; i < 2; i++) {
-        pd[i] = ibv_alloc_pd(p.s[i].ctx);
-        ro[i] = ibv_reg_mr(p.s[i].pd, p.s[i].buf, BYTES, 0);
-        other[i] = ibv_reg_mr(pd[i], p.s[i].buf, BYTES, 15);
+        r[i].pd = ibv_alloc_pd(p.s[i].ctx);
+        r[i].ro = ibv_reg_mr(p.s[i].pd, p.s[i].buf, BYTES, 0);
+        r[i].other = ibv_reg_mr(r[i].pd, p.s[i].buf, BYTES, 15);
     }
     s = sge_at(sa, 0, 3000);
     wr.wr.rdma.remote_addr = (uintptr_t)sb->buf;
     wr.wr.rdma.rkey = sb->mr->rkey;
-    switch (row->fault) {
-    case BAD_LKEY:
-        s.lkey ^= 0x10000;
-        break;
-    case LKEY_BOUNDS:
-        s.addr = (uintptr_t)sa->buf + BYTES - 2999;
-        break;
-    case OTHER_PD_LKEY:
-        s.lkey = other[0]->lkey;
-        break;
-    case NO_LOCAL_WRITE:
-        s.lkey = ro[0]->lkey;
-        break;
-    case BAD_RKEY:
-        wr.wr.rdma.rkey ^= 0x10000;
-        break;
-    case RKEY_BOUNDS:
-        wr.wr.rdma.remote_addr += BYTES - 2999;
-        break;
-    case RKEY_BELOW:
-        wr.wr.rdma.remote_addr--;
-        break;
-    case NO_REMOTE_WRITE:
-    case NO_REMOTE_READ:
-        wr.wr.rdma.rkey = ro[1]->rkey;
-        break;
-    case OLD_RKEY: /* its successor in the table must not answer for it */
-        old = ibv_reg_mr(sb->pd, sb->buf, BYTES, 15);
-        wr.wr.rdma.rkey = old->rkey;
-        assert_int_equal(ibv_dereg_mr(old), 0);
-        break;
-    case OTHER_PD_RKEY:
-        wr.wr.rdma.rkey = other[1]->rkey;
-        break;
-    }
+    plant_fault(row->fault, &p, r, &wr);
     fill(sb->buf, BYTES, 1);
     assert_int_equal(post_recv(b, 1, NULL, 0), 0);
     assert_int_equal(post_send(a, wr), 0);
@@ -119,9 +134,9 @@ static void run_fault(const struct fault_row *row)
     if (row->fault != LKEY_BOUNDS)                    /* there the first packets were all right */
         assert_memory_equal(sa->buf, sb->buf, BYTES); /* nothing was written */
     for (unsigned i = 0; i < 2; i++) {
-        ibv_dereg_mr(ro[i]);
-        ibv_dereg_mr(other[i]);
-        assert_int_equal(ibv_dealloc_pd(pd[i]), 0);
+        ibv_dereg_mr(r[i].ro);
+        ibv_dereg_mr(r[i].other);
+        assert_int_equal(ibv_dealloc_pd(r[i].pd), 0);
     }
     two_down(&p, a, b);
 }

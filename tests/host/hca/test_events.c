@@ -11,73 +11,86 @@ static bool readable(int fd)
     return poll(&f, 1, 0) == 1;
 }
 
+/* A completion queue with a channel on side 1, for messages from a to b. */
+struct notified {
+    struct pair p;
+    struct ibv_comp_channel *ch;
+    struct ibv_cq *cq;
+    struct ibv_qp *a, *b;
+};
+
+static void notified_open(struct notified *t)
+{
+    struct side *s = &t->p.s[1];
+
+    pair_open(&t->p);
+    t->ch = ibv_create_comp_channel(s->ctx);
+    t->cq = ibv_create_cq(s->ctx, 10, &t->p, t->ch, 0);
+    t->a = make_qp(&t->p.s[0], IBV_QPT_RC);
+    t->b = make_qp_on(s, IBV_QPT_RC, t->cq, t->cq, NULL);
+    rc_connect(t->a, IP_B, t->b->qp_num);
+    rc_connect(t->b, IP_A, t->a->qp_num);
+    for (unsigned i = 0; i < 8; i++)
+        assert_int_equal(post_recv(t->b, i, NULL, 0), 0);
+}
+
+static void send_one(struct notified *t, unsigned flags)
+{
+    assert_int_equal(
+        post_send(t->a, (struct ibv_send_wr){.opcode = IBV_WR_SEND, .send_flags = flags}), 0);
+    pair_settle(&t->p);
+}
+
 static void an_event_comes_once_for_each_time_it_was_asked_for(void **state)
 {
-    struct pair p;
-    struct side *s = &p.s[1];
-    struct ibv_comp_channel *ch;
-    struct ibv_cq *cq, *got;
-    struct ibv_qp *a, *b;
-    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
+    struct notified t;
+    struct ibv_cq *got;
     struct ibv_wc wc[8];
     void *user;
 
     (void)state;
-    pair_open(&p);
-    ch = ibv_create_comp_channel(s->ctx);
-    cq = ibv_create_cq(s->ctx, 10, &p, ch, 0);
-    a = make_qp(&p.s[0], IBV_QPT_RC);
-    b = make_qp_on(s, IBV_QPT_RC, cq, cq, NULL);
-    rc_connect(a, IP_B, b->qp_num);
-    rc_connect(b, IP_A, a->qp_num);
-    for (unsigned i = 0; i < 8; i++)
-        assert_int_equal(post_recv(b, i, NULL, 0), 0);
+    notified_open(&t);
+    send_one(&t, 0); /* no notification was requested */
+    assert_false(readable(t.ch->fd));
+    assert_int_equal(ibv_get_cq_event(t.ch, &got, &user), -1);
+    assert_int_equal(errno, EAGAIN); /* a wait in the only thread would never end */
 
-    assert_int_equal(post_send(a, wr), 0); /* nobody asked */
-    pair_settle(&p);
-    assert_false(readable(ch->fd));
-    assert_int_equal(ibv_get_cq_event(ch, &got, &user), -1);
-    assert_int_equal(errno, EAGAIN); /* in one thread waiting would be for ever */
+    assert_int_equal(ibv_req_notify_cq(t.cq, 1), 0); /* it was not solicited */
+    assert_false(readable(t.ch->fd));
+    assert_int_equal(ibv_req_notify_cq(t.cq, 0), 0); /* what no poll has seen counts */
+    assert_true(readable(t.ch->fd));
+    assert_int_equal(ibv_get_cq_event(t.ch, &got, &user), 0);
+    assert_int_equal(ibv_req_notify_cq(t.cq, 0), 0); /* but once */
+    assert_false(readable(t.ch->fd));
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(post_send(t.a, (struct ibv_send_wr){.opcode = IBV_WR_SEND}), 0);
+    pair_settle(&t.p);
+    assert_true(readable(t.ch->fd));
+    assert_int_equal(ibv_get_cq_event(t.ch, &got, &user), 0);
+    assert_ptr_equal(got, t.cq);
+    assert_ptr_equal(user, &t.p);
+    assert_false(readable(t.ch->fd)); /* two completions, one event */
 
-    assert_int_equal(ibv_req_notify_cq(cq, 1), 0); /* it was not solicited */
-    assert_false(readable(ch->fd));
-    assert_int_equal(ibv_req_notify_cq(cq, 0), 0); /* what no poll has seen counts */
-    assert_true(readable(ch->fd));
-    assert_int_equal(ibv_get_cq_event(ch, &got, &user), 0);
-    assert_int_equal(ibv_req_notify_cq(cq, 0), 0); /* but once */
-    assert_false(readable(ch->fd));
-    assert_int_equal(post_send(a, wr), 0);
-    assert_int_equal(post_send(a, wr), 0);
-    pair_settle(&p);
-    assert_true(readable(ch->fd));
-    assert_int_equal(ibv_get_cq_event(ch, &got, &user), 0);
-    assert_ptr_equal(got, cq);
-    assert_ptr_equal(user, &p);
-    assert_false(readable(ch->fd)); /* two completions, one event */
-
-    assert_int_equal(ibv_req_notify_cq(cq, 1), 0); /* solicited only */
-    assert_int_equal(post_send(a, wr), 0);
-    pair_settle(&p);
-    assert_false(readable(ch->fd));
-    wr.send_flags = IBV_SEND_SOLICITED;
-    assert_int_equal(post_send(a, wr), 0);
-    pair_settle(&p);
-    assert_true(readable(ch->fd));
-    assert_int_equal(ibv_poll_cq(cq, 3, wc), 3);
-    while (ibv_poll_cq(s->cq, 8, wc) > 0)
+    assert_int_equal(ibv_req_notify_cq(t.cq, 1), 0); /* solicited only */
+    send_one(&t, 0);
+    assert_false(readable(t.ch->fd));
+    send_one(&t, IBV_SEND_SOLICITED);
+    assert_true(readable(t.ch->fd));
+    assert_int_equal(ibv_poll_cq(t.cq, 3, wc), 3);
+    while (ibv_poll_cq(t.p.s[1].cq, 8, wc) > 0)
         ; /* the sender's */
-    assert_true(hca_waiting(s->h));
-    assert_int_equal(ibv_poll_cq(cq, 8, wc), 2);
-    assert_false(hca_waiting(s->h));
+    assert_true(hca_waiting(t.p.s[1].h));
+    assert_int_equal(ibv_poll_cq(t.cq, 8, wc), 2);
+    assert_false(hca_waiting(t.p.s[1].h));
 
-    assert_int_equal(ibv_destroy_qp(a), 0);
-    assert_int_equal(ibv_destroy_qp(b), 0);
-    assert_int_equal(ibv_destroy_cq(cq), EBUSY); /* two events fetched and not acknowledged */
-    ibv_ack_cq_events(cq, 2);
-    assert_int_equal(ibv_destroy_cq(cq), 0); /* the one that nobody fetched goes with it */
-    assert_false(readable(ch->fd));
-    assert_int_equal(ibv_destroy_comp_channel(ch), 0);
-    pair_close(&p);
+    assert_int_equal(ibv_destroy_qp(t.a), 0);
+    assert_int_equal(ibv_destroy_qp(t.b), 0);
+    assert_int_equal(ibv_destroy_cq(t.cq), EBUSY); /* two events fetched and not acknowledged */
+    ibv_ack_cq_events(t.cq, 2);
+    assert_int_equal(ibv_destroy_cq(t.cq), 0); /* drops the event that nobody fetched */
+    assert_false(readable(t.ch->fd));
+    assert_int_equal(ibv_destroy_comp_channel(t.ch), 0);
+    pair_close(&t.p);
 }
 
 static void an_error_is_a_solicited_completion(void **state)

@@ -223,91 +223,6 @@ static void completions_of_a_destroyed_queue_pair_are_gone(void **state)
     pair_close(&p);
 }
 
-/* ---- extended queue pairs and completion queues ---- */
-
-static void extended_requests_go_together_or_not_at_all(void **state)
-{
-    struct pair p;
-    struct side *s = &p.s[0];
-    struct ibv_cq_init_attr_ex ca = {
-        .cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP};
-    struct ibv_qp_init_attr_ex ia = {
-        .qp_type = IBV_QPT_RC,
-        .cap = {4, 4, 2, 2, 64},
-        .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-        .send_ops_flags =
-            IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE};
-    struct ibv_poll_cq_attr none = {0};
-    struct ibv_cq_ex *cq;
-    struct ibv_qp_ex *x;
-    struct ibv_qp *a, *b;
-    struct ibv_sge r;
-    struct ibv_wc wc;
-
-    (void)state;
-    pair_open(&p);
-    cq = ibv_create_cq_ex(s->ctx, &ca);
-    assert_non_null(cq);
-    ia.send_cq = ia.recv_cq = ibv_cq_ex_to_cq(cq);
-    ia.pd = s->pd;
-    a = ibv_create_qp_ex(s->ctx, &ia);
-    assert_non_null(a);
-    x = ibv_qp_to_qp_ex(a);
-    b = make_qp(&p.s[1], IBV_QPT_RC);
-    assert_null(ibv_qp_to_qp_ex(b));
-    rc_connect(a, IP_B, b->qp_num);
-    rc_connect(b, IP_A, a->qp_num);
-    fill(s->buf, 1000, 1);
-    r = sge_at(&p.s[1], 5000, 1000);
-    assert_int_equal(post_recv(b, 7, &r, 1), 0);
-    p.now_ps = 1000 * PS_PER_NS;
-
-    ibv_wr_start(x);
-    x->wr_id = 1, x->wr_flags = 0;
-    ibv_wr_rdma_write(x, p.s[1].mr->rkey, (uintptr_t)p.s[1].buf);
-    ibv_wr_set_sge(x, s->mr->lkey, (uintptr_t)s->buf, 1000);
-    x->wr_id = 2, x->wr_flags = IBV_SEND_SIGNALED;
-    ibv_wr_send_imm(x, 0x77);
-    ibv_wr_set_inline_data(x, s->buf + 10, 20);
-    assert_int_equal(ibv_wr_complete(x), 0);
-    pair_settle(&p);
-    wc = one_wc(p.s[1].cq);
-    assert_int_equal(wc.byte_len, 20);
-    assert_int_equal(wc.imm_data, 0x77);
-    assert_memory_equal(p.s[1].buf, s->buf, 1000);
-    assert_memory_equal(p.s[1].buf + 5000, s->buf + 10, 20);
-
-    assert_int_equal(ibv_start_poll(cq, &none), 0);
-    assert_int_equal(cq->wr_id, 2);
-    assert_int_equal(cq->status, IBV_WC_SUCCESS);
-    assert_int_equal(ibv_wc_read_opcode(cq), IBV_WC_SEND);
-    assert_int_equal(ibv_wc_read_qp_num(cq), a->qp_num);
-    assert_true(ibv_wc_read_completion_ts(cq) >= 1000); /* fabric time in ns */
-    assert_int_equal(ibv_next_poll(cq), ENOENT);
-    ibv_end_poll(cq);
-    assert_int_equal(ibv_start_poll(cq, &none), ENOENT);
-
-    ibv_wr_start(x); /* one more than there is room for: none is posted */
-    for (unsigned i = 0; i < 5; i++) {
-        ibv_wr_rdma_write(x, p.s[1].mr->rkey, (uintptr_t)p.s[1].buf);
-        ibv_wr_set_sge(x, s->mr->lkey, (uintptr_t)s->buf, 10);
-    }
-    assert_int_equal(ibv_wr_complete(x), ENOMEM);
-    pair_settle(&p);
-    assert_int_equal(ibv_start_poll(cq, &none), ENOENT);
-    ibv_wr_start(x);
-    ibv_wr_send(x);
-    ibv_wr_abort(x);
-
-    ia.send_ops_flags = IBV_QP_EX_WITH_TSO;
-    assert_null(ibv_create_qp_ex(s->ctx, &ia));
-    assert_int_equal(errno, EOPNOTSUPP);
-    assert_int_equal(ibv_destroy_qp(a), 0);
-    assert_int_equal(ibv_destroy_qp(b), 0);
-    assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
-    pair_close(&p);
-}
-
 /* ---- what the device says ---- */
 
 static void the_device_says_what_it_is(void **state)
@@ -478,7 +393,6 @@ int main(void)
         cmocka_unit_test(regions_are_known_by_the_address_they_were_given),
         cmocka_unit_test(a_resized_cq_keeps_its_completions_in_order),
         cmocka_unit_test(completions_of_a_destroyed_queue_pair_are_gone),
-        cmocka_unit_test(extended_requests_go_together_or_not_at_all),
         cmocka_unit_test(the_device_says_what_it_is),
         cmocka_unit_test(calls_that_are_not_offered_say_so),
         cmocka_unit_test(a_query_gives_back_what_modify_took),

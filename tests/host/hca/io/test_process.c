@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rim of a verbs program, for real: a fabric's loop runs in a thread of this process, and the
- * process is a host of it, as any preloaded program is. What crosses the fabric here comes back by
- * the NIC's loopback.
+ * The driver of a verbs program, for real: a fabric's loop runs in a thread of this process, and
+ * the process is a host of it, as any preloaded program is. What crosses the fabric here comes back
+ * by the NIC's loopback.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -355,5 +355,5 @@ int main(void)
         cmocka_unit_test(a_fabric_that_ends_is_told_and_no_call_hangs),
     };
 
-    return cmocka_run_group_tests_name("hca/rim", tests, fabric_start, fabric_stop);
+    return cmocka_run_group_tests_name("hca/process", tests, fabric_start, fabric_stop);
 }

@@ -141,10 +141,32 @@ static void device_memory_is_registered_from_zero_on(void **state)
 
 /* ---- parent domains ---- */
 
+/* Refuses what a parent domain cannot be made of, then makes one of plain and a thread domain. */
+static struct ibv_pd *make_parent(struct ibv_context *ctx, struct ibv_pd *plain, struct ibv_td **td)
+{
+    struct ibv_td_init_attr ta = {.comp_mask = 1};
+    struct ibv_parent_domain_init_attr pa = {0};
+    struct ibv_pd *parent;
+
+    assert_null(ibv_alloc_td(ctx, &ta));
+    ta.comp_mask = 0;
+    *td = ibv_alloc_td(ctx, &ta);
+    assert_non_null(*td);
+    pa.td = *td;
+    assert_null(ibv_alloc_parent_domain(ctx, &pa)); /* no protection domain */
+    assert_int_equal(errno, EINVAL);
+    pa.pd = plain, pa.comp_mask = 1u << 7;
+    assert_null(ibv_alloc_parent_domain(ctx, &pa));
+    pa.comp_mask = 0;
+    parent = ibv_alloc_parent_domain(ctx, &pa);
+    assert_non_null(parent);
+    assert_int_equal(ibv_dealloc_pd(plain), EBUSY);
+    assert_int_equal(ibv_dealloc_td(*td), EBUSY);
+    return parent;
+}
+
 static void a_parent_domain_is_its_protection_domain(void **state)
 {
-    struct ibv_td_init_attr ta = {0};
-    struct ibv_parent_domain_init_attr pa = {0};
     struct ibv_cq_init_attr_ex ca = {.cqe = 16, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD};
     struct side *t;
     struct ibv_pd *parent, *plain;
@@ -161,22 +183,8 @@ static void a_parent_domain_is_its_protection_domain(void **state)
     pair_open(&p);
     t = &p.s[0];
     plain = ibv_alloc_pd(t->ctx);
-    ta.comp_mask = 1;
-    assert_null(ibv_alloc_td(t->ctx, &ta));
-    ta.comp_mask = 0;
-    td = ibv_alloc_td(t->ctx, &ta);
-    assert_non_null(td);
-    pa.td = td;
-    assert_null(ibv_alloc_parent_domain(t->ctx, &pa)); /* of none */
-    assert_int_equal(errno, EINVAL);
-    pa.pd = plain, pa.comp_mask = 1u << 7;
-    assert_null(ibv_alloc_parent_domain(t->ctx, &pa));
-    pa.comp_mask = 0;
-    parent = ibv_alloc_parent_domain(t->ctx, &pa);
-    assert_non_null(parent);
-    assert_int_equal(ibv_dealloc_pd(plain), EBUSY);
-    assert_int_equal(ibv_dealloc_td(td), EBUSY);
-    /* a region of one is used by a queue pair of the other */
+    parent = make_parent(t->ctx, plain, &td);
+    /* a queue pair of one uses a region of the other */
     mr = ibv_reg_mr(parent, t->buf, BYTES, LW);
     assert_non_null(mr);
     assert_ptr_equal(mr->pd, parent);
@@ -209,7 +217,36 @@ static void a_parent_domain_is_its_protection_domain(void **state)
 
 /* ---- imports ---- */
 
-/* By the names of another context: the same objects, which stay when that one is closed. */
+/* One WRITE from a queue pair of pd, with the region of lkey, to the other side. */
+static void write_once(struct pair *p, struct ibv_context *c, struct ibv_pd *pd, uint32_t lkey)
+{
+    struct ibv_sge s = {(uintptr_t)p->s[0].buf, 100, lkey};
+    struct ibv_cq *cq = ibv_create_cq(c, 8, NULL, NULL, 0);
+    struct side other = p->s[0];
+    struct ibv_qp *a, *b;
+
+    other.pd = pd;
+    a = make_qp_on(&other, IBV_QPT_RC, cq, cq, NULL);
+    b = make_qp(&p->s[1], IBV_QPT_RC);
+    rc_connect(a, IP_B, b->qp_num);
+    rc_connect(b, IP_A, a->qp_num);
+    assert_int_equal(post_send(a,
+                               (struct ibv_send_wr){
+                                   .sg_list = &s,
+                                   .num_sge = 1,
+                                   .opcode = IBV_WR_RDMA_WRITE,
+                                   .send_flags = IBV_SEND_SIGNALED,
+                                   .wr.rdma = {(uintptr_t)p->s[1].buf, p->s[1].mr->rkey},
+                               }),
+                     0);
+    pair_settle(p);
+    assert_int_equal(one_wc(cq).status, IBV_WC_SUCCESS);
+    assert_int_equal(ibv_destroy_qp(a), 0);
+    assert_int_equal(ibv_destroy_qp(b), 0);
+    assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+/* Another context's names for the same objects, which stay when the first context is closed. */
 static void imported_objects_are_the_same(void **state)
 {
     struct ibv_alloc_dm_attr da = {.length = 64};
@@ -218,10 +255,6 @@ static void imported_objects_are_the_same(void **state)
     struct ibv_dm *dm, *dm2;
     struct ibv_pd *pd, *pd2;
     struct ibv_mr *mr, *mr2;
-    struct ibv_sge s;
-    struct ibv_qp *a, *b;
-    struct ibv_cq *cq;
-    struct side other;
     struct pair p;
 
     (void)state;
@@ -252,28 +285,7 @@ static void imported_objects_are_the_same(void **state)
     assert_int_equal(ibv_memcpy_from_dm(&back, dm2, 4, 4), 0);
     assert_int_equal(back, word);
     assert_int_equal(ibv_close_device(own), 0); /* its objects are still there */
-    cq = ibv_create_cq(c, 8, NULL, NULL, 0);
-    other = p.s[0];
-    other.pd = pd2;
-    a = make_qp_on(&other, IBV_QPT_RC, cq, cq, NULL);
-    b = make_qp(&p.s[1], IBV_QPT_RC);
-    rc_connect(a, IP_B, b->qp_num);
-    rc_connect(b, IP_A, a->qp_num);
-    s = (struct ibv_sge){(uintptr_t)p.s[0].buf, 100, mr2->lkey};
-    assert_int_equal(post_send(a,
-                               (struct ibv_send_wr){
-                                   .sg_list = &s,
-                                   .num_sge = 1,
-                                   .opcode = IBV_WR_RDMA_WRITE,
-                                   .send_flags = IBV_SEND_SIGNALED,
-                                   .wr.rdma = {(uintptr_t)p.s[1].buf, p.s[1].mr->rkey},
-                               }),
-                     0);
-    pair_settle(&p);
-    assert_int_equal(one_wc(cq).status, IBV_WC_SUCCESS);
-    assert_int_equal(ibv_destroy_qp(a), 0);
-    assert_int_equal(ibv_destroy_qp(b), 0);
-    assert_int_equal(ibv_destroy_cq(cq), 0);
+    write_once(&p, c, pd2, mr2->lkey);
     ibv_unimport_mr(mr2);
     ibv_unimport_dm(dm2);
     ibv_unimport_pd(pd2);

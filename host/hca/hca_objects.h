@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The objects behind the verbs and the device's limits, for host/hca only. Each object begins with
+ * the public struct that libibverbs' header declares; zeroed bytes follow where programs are known
+ * to read behind it.
+ *
+ * The driver's one lock per HCA guards all of it: nothing here is touched without that lock.
+ */
+#ifndef TRIB_HOST_HCA_HCA_OBJECTS_H
+#define TRIB_HOST_HCA_HCA_OBJECTS_H
+
+#include "host/hca/hca.h"
+#include "host/hca/hlist.h"
+
+/* Limits that the device reports and enforces: ENOMEM beyond a number of objects, EINVAL beyond a
+ * size. tests/host/hca/test_limits.c and test_sizes.c reach each of them. */
+#define HCA_MAX_MR_SIZE (1ull << 40)
+#define HCA_MAX_MR      65535u
+#define HCA_MAX_MW      65535u
+#define HCA_MAX_KEYS    (1u << 17) /* of regions and windows; index 0 is never a key */
+#define HCA_MAX_CQ      65536u
+#define HCA_MAX_CQE     (1u << 17)
+#define HCA_MAX_PD      65536u
+#define HCA_MAX_AH      65536u
+#define HCA_MAX_SRQ     16384u
+#define HCA_MAX_WR      16384u
+#define HCA_MAX_DM      (256u << 10) /* bytes of all device memory */
+#define HCA_ASYNC_DEPTH 1024u
+#define HCA_IGMP_QUEUE  (2 * ROCE_MAX_MCAST)
+#define HCA_NEIGHBOURS  64                           /* cached MACs of hosts outside the fabric */
+#define HCA_PORT        1                            /* a device has one port */
+enum { HCA_GID_IPV4, HCA_GID_LINK_LOCAL, HCA_GIDS }; /* its GID table */
+#define HCA_PKEY 0xffff
+#define HCA_DSCP 26 /* the lossless class, as RoCE deployments have it (AF31) */
+
+/* What ibv_get_device_list returns. Where open() creates the HCA (io/process.c), hca is NULL until
+ * the first open. */
+struct hca_device {
+    struct ibv_device v;
+    char zero[512];
+    struct hca *hca;
+    uint32_t ip;
+    int (*open)(struct hca_device *d); /* sets hca; 0 or -errno. NULL: hca is set already */
+    unsigned port;
+};
+
+/* Fields are in order of use: a simulation has thousands of HCAs, and each cache line of a cold one
+ * costs a miss. */
+struct hca {
+    struct endpoint ep; /* of the rnic */
+    int64_t now_ps;
+    uint64_t completions, written; /* written: accesses of peers that write memory */
+
+    bool deferred;                       /* work waits that callbacks of the engine must not do */
+    bool nic_up, link_up, port_up, dead; /* port_up: both, as programs were told */
+    bool overrun;                        /* some CQ has */
+    uint32_t n_waiting;                  /* CQs with completions to poll */
+    unsigned igmp_n, arp_asks, arp_waiters;
+    struct hca_key *key; /* by index; a key is index << 8 | tag (keys.c) */
+    uint32_t key_cap;
+    /* Receive completions that the program does not see yet, oldest first (completion_delay.c). */
+    uint32_t delayed_cap, delayed_head, delayed_tail; /* free-running; cap is a power of two */
+    struct hlist limit_srqs;                          /* deferred */
+
+    struct hca_cfg cfg __rte_cache_aligned;
+    struct hca_delayed *delayed;
+    struct hca_device *dev, own_dev;
+    struct rnic *rnic;
+    struct hlist ctxs;
+    uint32_t next_pd, next_dm;
+    uint32_t key_free_head, key_free_tail;
+    uint32_t n_pd, n_mr, n_mw, n_cq, n_srq, n_ah, dm_bytes;
+    struct hca_ah_chunk *ah_chunks;
+    struct hca_ah *ah_free_head, *ah_free_tail;
+    uint32_t ah_free;
+    struct hlist overrun_cqs; /* deferred */
+    /* Multicast groups with members here, and IGMP messages that wait to be sent. */
+    struct hca_group {
+        uint32_t ip, refs;
+    } group[ROCE_MAX_MCAST];
+    struct hca_igmp {
+        uint32_t group;
+        bool leave;
+    } igmp[HCA_IGMP_QUEUE];
+    /* Neighbours outside the fabric (arp.c). ask: an ARP request waits to be sent. */
+    struct hca_neighbour {
+        uint32_t ip; /* 0: free */
+        uint8_t mac[6];
+        bool known, waiting, ask;
+        int64_t known_ps, asked_ps;
+    } neighbour[HCA_NEIGHBOURS];
+};
+
+/* All that a packet needs of a region, in one cache line. */
+struct hca_key {
+    struct hca_mr *mr; /* a region, or */
+    struct hca_mw *mw; /* a window; both NULL: free */
+    uint32_t next;     /* of the free list; UINT32_MAX: the last */
+    uint8_t tag;
+    /* Copied from the region (mr_settle). */
+    bool unbacked;
+    unsigned access;
+    uint32_t pd;
+    uint64_t iova, length;
+    char *start;
+} __rte_cache_aligned;
+
+struct hca_ctx {
+    struct verbs_context v;
+    char zero[256];
+    struct hca *hca;
+    /* Imported: the context whose objects it shares, which stays until the last import closes. */
+    struct hca_ctx *origin;
+    uint32_t imports;
+    bool closed;
+    struct hlist link, pds, cqs, qps, srqs, channels, dms, tds;
+    /* Async events, oldest first. */
+    struct ibv_async_event async[HCA_ASYNC_DEPTH];
+    uint32_t async_head, async_tail;
+};
+
+struct hca_pd {
+    struct ibv_pd v;
+    char zero[64];
+    struct hca_pd *base; /* itself; of a parent or imported domain the one behind it */
+    struct hca_td *td;   /* of a parent domain, or NULL */
+    struct hca_ctx *ctx;
+    struct hlist link;
+    uint32_t refs;
+};
+
+struct hca_td {
+    struct ibv_td v;
+    char zero[64];
+    struct hlist link;
+    uint32_t refs;
+};
+
+struct hca_dm {
+    struct ibv_dm v;
+    char zero[64];
+    struct hca_ctx *ctx;
+    struct hlist link;
+    char *mem;
+    size_t bytes;
+    struct hca_dm *base; /* the imported one, else NULL */
+    uint32_t refs;       /* regions of it, and imports */
+};
+
+struct hca_mr {
+    struct ibv_mr v;
+    char zero[64];
+    struct hca *hca;
+    struct hca_pd *pd;
+    uint32_t windows; /* open on it */
+    void *map;        /* of a dma-buf, else NULL */
+    size_t map_bytes;
+    struct hca_dm *dm; /* NULL: the region is the program's memory */
+    bool imported;     /* another name of a region (import.c) */
+};
+
+struct hca_mw {
+    struct ibv_mw v;
+    char zero[64];
+    struct hca_pd *pd;
+    struct hca_mr *mr; /* NULL: closed */
+    struct hca_qp *qp; /* the binder of an open window of type 2, else NULL */
+    char *start;
+    uint64_t iova, length;
+    unsigned access;
+};
+
+struct hca_channel {
+    struct ibv_comp_channel v;
+    char zero[64];
+    struct hca_ctx *ctx;
+    struct hlist link;
+    struct hlist pending; /* CQs with events to fetch */
+    uint32_t refs;
+};
+
+struct hca_cqe {
+    struct ibv_wc wc;
+    int64_t ts_ps;
+    bool solicited;
+};
+
+enum cq_armed { CQ_IDLE, CQ_SOLICITED, CQ_ANY };
+
+struct hca_cq {
+    union {
+        struct ibv_cq v;
+        struct ibv_cq_ex ex;
+    };
+    char zero[64];
+    struct hca *hca __rte_cache_aligned;
+    struct hca_ctx *ctx;
+    struct hca_channel *channel;
+    struct hca_cqe *ring;
+    uint32_t cap, head, tail; /* free-running; cap is a power of two */
+    enum cq_armed armed;
+    bool overrun;
+    bool waits;    /* has completions, and is counted in n_waiting */
+    bool notified; /* an event was posted since the last poll */
+    uint32_t refs;
+    struct hlist link, pending, overrun_link;
+    uint32_t events;  /* pending in the channel */
+    uint32_t unacked; /* fetched, not acknowledged */
+    uint32_t async_unacked;
+    struct hca_cqe cur; /* of an extended poll */
+};
+
+struct hca_srq {
+    struct ibv_srq v;
+    char zero[64];
+    struct hca_ctx *ctx;
+    struct hca_pd *pd;
+    struct rq *rq;
+    struct hlist link, limit_link;
+    uint32_t max_wr, max_sge, limit;
+    uint32_t refs, async_unacked;
+};
+
+struct hca_ah {
+    struct ibv_ah v;
+    char zero[64];
+    struct hca_pd *pd;
+    struct ud_dest to;
+    uint32_t live; /* HCA_AH_LIVE, or 0 once destroyed */
+    struct hca_ah *next_free;
+};
+#define HCA_AH_LIVE 0x4c495645u
+
+struct hca_qp {
+    union {
+        struct ibv_qp v;
+        struct ibv_qp_ex ex;
+    };
+    char zero[64];
+    struct hca *hca __rte_cache_aligned;
+    struct hca_cq *scq, *rcq;
+    struct rq *rq; /* the SRQ's, or its own */
+    struct qp *qp;
+    struct ibv_qp_cap cap;
+    bool sig_all, is_ex, shared; /* shared: has an SRQ */
+    struct hca_srq *srq;
+    struct hca_ctx *ctx;
+    struct hca_pd *pd;
+    struct hlist link;
+    struct ibv_qp_attr attr; /* as modify_qp set them, for query_qp */
+    uint32_t async_unacked;
+    uint32_t windows; /* of type 2, bound here */
+    bool drain_event; /* requested with en_sqd_async_notify */
+    uint32_t mcast[ROCE_MAX_MCAST];
+    unsigned n_mcast;
+    /* Extended posting: requests between wr_start and wr_complete. */
+    struct wqe *batch;
+    uint32_t n_batch;
+    int batch_err;
+};
+
+#define to_pd(p)      (((struct hca_pd *)(p))->base)
+#define to_dm(p)      ((struct hca_dm *)(p))
+#define to_mr(p)      ((struct hca_mr *)(p))
+#define to_mw(p)      ((struct hca_mw *)(p))
+#define to_cq(p)      ((struct hca_cq *)(p))
+#define to_qp(p)      ((struct hca_qp *)(p))
+#define to_srq(p)     ((struct hca_srq *)(p))
+#define to_ah(p)      ((struct hca_ah *)(p))
+#define to_channel(p) ((struct hca_channel *)(p))
+
+#endif
