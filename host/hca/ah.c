@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Addresses: GID to IPv4 to MAC. A GID of the fabric is an IPv4-mapped one, or the link-local one
- * that follows from the port's MAC and so from its IPv4 address: nobody needs a table
- * (roce_mac_of_ip) but for hosts that are outside (arp.c), which are reached by IPv4. Multicast
- * GIDs are IPv4-mapped, plain or below ff0e:: as rdma-core writes them (RFC 1112 gives the MAC).
+ * Addresses: GID to IPv4 to MAC. A GID of the fabric is IPv4-mapped, or the link-local one that
+ * follows from the port's MAC and so from its IPv4 address. So no table is needed (roce_mac_of_ip)
+ * but for hosts outside the fabric (arp.c), which are reached by IPv4. Multicast GIDs are
+ * IPv4-mapped, plain or below ff0e:: as rdma-core writes them (RFC 1112 gives the MAC).
  *
- * GID index 0 is IPv4 and 1 link-local; kernels have them the other way round. Index 0 is what
- * programs take that were not told otherwise, and IPv4 is what hosts outside are reached by.
+ * GID index 0 is IPv4 and 1 link-local; kernels have them the other way round. Programs take index
+ * 0 by default, and hosts outside are reached by IPv4.
  */
 #include "host/hca/hca_priv.h"
 
@@ -64,8 +64,8 @@ static bool is_foreign(const struct hca *h, uint32_t ip)
     return h->cfg.drv.foreign && !is_group(ip) && h->cfg.drv.foreign(h->cfg.drv.ctx, ip);
 }
 
-/* RoCE has no LIDs: an address without a GRH leads nowhere. Both GIDs are of one kind, but for
- * groups, which are IPv4's whoever sends to them. */
+/* RoCE has no LIDs, so an address needs a GRH. Source and destination GID are of one kind, except
+ * that groups are IPv4 for every sender. */
 static int dest_of_ah_attr(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to)
 {
     *to = (struct ud_dest){0};
@@ -98,7 +98,7 @@ int addr_resolve(struct hca *h, const struct ibv_ah_attr *a)
     return rc || h->dead || !is_foreign(h, to.ip) ? rc : arp_resolve(h, to.ip);
 }
 
-/* Both, for callers that do not hold the lock. */
+/* addr_resolve() and addr_from_ah_attr(), for callers that do not hold the lock. */
 static int addr_get(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *to)
 {
     int rc = addr_resolve(h, a);
@@ -114,9 +114,9 @@ static int addr_get(struct hca *h, const struct ibv_ah_attr *a, struct ud_dest *
 /* ---- handles ---- */
 
 /*
- * A program that sends with a handle that it destroyed is told so, not sent to wherever the memory
- * points by then: handles live in chunks that stay until the HCA goes, and a place is used again
- * only behind QUARANTINE others.
+ * A send with a destroyed handle is refused instead of going to whatever address the memory holds
+ * by then: handles live in chunks that stay until the HCA goes, and an entry is reused only after
+ * QUARANTINE others.
  */
 #define CHUNK      64
 #define QUARANTINE 64
@@ -128,6 +128,7 @@ struct hca_ah_chunk {
 
 static void put(struct hca *h, struct hca_ah *ah)
 {
+    T_ASSERT(!ah->live, "a live address handle is put on the free list");
     ah->next_free = NULL;
     if (h->ah_free++)
         h->ah_free_tail->next_free = ah;
@@ -154,6 +155,8 @@ static struct hca_ah *take(struct hca *h)
             put(h, &c->ah[i]);
     }
     ah = h->ah_free_head;
+    T_ASSERT(ah && !ah->live && ah->next_free,
+             "the free list of address handles is shorter than its count");
     h->ah_free_head = ah->next_free;
     h->ah_free--;
     h->n_ah++;
@@ -162,6 +165,7 @@ static struct hca_ah *take(struct hca *h)
 
 static void release(struct hca *h, struct hca_ah *ah)
 {
+    T_ASSERT(h->n_ah && ah->pd->refs, "an address handle is destroyed that was not counted");
     ah->live = 0;
     ah->pd->refs--;
     h->n_ah--;
@@ -241,8 +245,8 @@ EXPORT int ibv_destroy_ah(struct ibv_ah *v)
     return rc;
 }
 
-/* The sender's address is in the 40 bytes before the payload: an IPv4 header in the last 20 of
- * them, or an IPv6 one. */
+/* The 40 bytes before the payload hold the sender's address: in an IPv4 header in the last 20
+ * bytes, or in an IPv6 header. */
 static int reply_gid(const struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
     const uint8_t *ip4 = (const uint8_t *)grh + 20;
@@ -332,7 +336,9 @@ EXPORT int ibv_attach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint16_t
     hca_lock(c->hca);
     for (unsigned i = 0; i < qp->n_mcast; i++)
         if (qp->mcast[i] == ip)
-            goto out; /* attaching twice is attaching once */
+            goto out; /* attached already */
+    T_ASSERT(qp->n_mcast <= ROCE_MAX_MCAST,
+             "a queue pair is attached to more groups than it can list");
     rc = qp->n_mcast == ROCE_MAX_MCAST ? ENOMEM : -qp_attach_mcast(qp->qp, ip);
     if (!rc) {
         qp->mcast[qp->n_mcast++] = ip;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Neighbours whose MAC does not follow from their address: hosts outside the fabric. A verbs call
- * that names such a neighbour asks for its MAC (RFC 826) and waits for the answer, as a kernel does
- * when a queue pair gets its path; from then on the address is in the table. Who does not answer
- * within WAIT_PS is unreachable.
+ * that names such a neighbour requests its MAC (RFC 826) and waits for the reply, as a kernel does
+ * when a queue pair gets its path; the table then keeps the address. A neighbour that does not
+ * reply within WAIT_PS is unreachable.
  *
- * The NIC answers for its host, so nothing here answers; and it gives every process each ARP reply,
- * so a reply that nobody here waits for is not looked at.
+ * The NIC answers requests for its host, so this file answers none. The NIC passes each ARP reply
+ * to every process of the host, so replies that this HCA does not wait for are ignored.
  */
 #include "host/hca/hca_priv.h"
 
 #include <endian.h>
 #include <string.h>
 
-#define WAIT_PS  (2000 * PS_PER_MS)  /* for the first answer */
-#define AGAIN_PS (100 * PS_PER_MS)   /* between two questions */
-#define AGE_PS   (60000 * PS_PER_MS) /* after this, a call that names the neighbour asks anew */
+#define WAIT_PS  (2000 * PS_PER_MS) /* for the first reply */
+#define AGAIN_PS (100 * PS_PER_MS)  /* between two requests */
+#define AGE_PS                                                                                     \
+    (60000 * PS_PER_MS) /* after this, a call that names the neighbour requests it again */
 
 #define ETHERTYPE_ARP 0x0806
 enum { ARP_REQUEST = 1, ARP_REPLY = 2 };
@@ -38,7 +39,7 @@ static struct hca_neighbour *find(struct hca *h, uint32_t ip)
     return NULL;
 }
 
-/* A free place, or the one of whom was known first. Not of one that is waited for, unless all
+/* A free entry, or the least recently resolved one. One that a call waits for is taken only if all
  * are. */
 static struct hca_neighbour *find_or_make(struct hca *h, uint32_t ip)
 {
@@ -55,6 +56,7 @@ static struct hca_neighbour *find_or_make(struct hca *h, uint32_t ip)
         if (!n->waiting && (oldest->waiting || n->known_ps < oldest->known_ps))
             oldest = n;
     }
+    T_ASSERT(h->arp_asks >= oldest->ask, "an ARP request waits that is not counted");
     h->arp_asks -= oldest->ask;
     *oldest = (struct hca_neighbour){.ip = ip, .known_ps = -AGE_PS - 1, .asked_ps = -AGAIN_PS - 1};
     return oldest;
@@ -72,6 +74,7 @@ static void ask(struct hca *h, struct hca_neighbour *n)
     n->ask = true;
     n->asked_ps = h->now_ps;
     h->arp_asks++;
+    T_ASSERT(h->arp_asks <= HCA_NEIGHBOURS, "more ARP requests wait than there are neighbours");
     hca_kick(h);
 }
 
@@ -93,10 +96,10 @@ int arp_resolve(struct hca *h, uint32_t ip)
 
     hca_lock(h);
     h->arp_waiters++;
-    hca_kick(h); /* and it is told what time it is */
+    hca_kick(h); /* which also brings h->now_ps up to date */
     until = h->now_ps + WAIT_PS;
     for (;;) {
-        n = find_or_make(h, ip); /* anew each time: the lock was given away */
+        n = find_or_make(h, ip); /* looked up again each time: the lock was dropped */
         if (is_known(h, n))
             break;
         if (h->now_ps > until) {
@@ -112,6 +115,7 @@ int arp_resolve(struct hca *h, uint32_t ip)
         }
     }
     n->waiting = false;
+    T_ASSERT(h->arp_waiters, "a call ends its wait for ARP that is not counted");
     h->arp_waiters--;
     hca_unlock(h);
     return rc;

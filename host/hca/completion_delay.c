@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a message costs a GPU (hca_cfg.gpu_ps): the program sees a received message so much later
- * than the port did, as a kernel that polls a flag in memory does, or one that a proxy thread
- * wakes. What it asked for itself, by READ, comes to it without the detour. So do errors, unless a
- * message is still on it: a receive queue's completions stay in their order.
+ * The cost of a received message on a GPU (hca_cfg.gpu_ps): the program sees the completion that
+ * much later than the port received the message, as a kernel that polls a flag in memory does, or
+ * one that a proxy thread wakes. Completions of the program's own READs are not delayed. Errors are
+ * delayed only behind a delayed message: a receive queue's completions stay in order.
  *
- * The delay is the same for all, so they become due in the order in which they came.
+ * The delay is the same for all completions, so they become due in the order of arrival.
  */
 #include "host/hca/hca_priv.h"
 
 #include <stdlib.h>
 
 struct hca_delayed {
-    struct hca_cq *cq; /* NULL: of nobody any more */
+    struct hca_cq *cq; /* NULL: the queue pair is gone */
     struct hca_cqe e;
     bool solicited;
 };
@@ -22,7 +22,7 @@ static struct hca_delayed *delayed_at(const struct hca *h, uint32_t i)
     return &h->delayed[i & (h->delayed_cap - 1)];
 }
 
-/* The first message that does not fit makes room for twice as many. */
+/* Doubles the ring. false: out of memory. */
 static bool delayed_grow(struct hca *h)
 {
     uint32_t cap = h->delayed_cap ? 2 * h->delayed_cap : 64, n = h->delayed_tail - h->delayed_head;
@@ -43,8 +43,13 @@ void delayed_push(struct hca_cq *cq, const struct hca_cqe *e, bool solicited)
 {
     struct hca *h = cq->ctx->hca;
 
+    T_ASSERT_HOT(h->delayed_tail - h->delayed_head <= h->delayed_cap,
+                 "more delayed completions than the ring holds");
+    T_ASSERT_HOT(!delayed_any(h) || delayed_at(h, h->delayed_tail - 1)->e.ts_ps <= e->ts_ps,
+                 "a delayed completion is older than the one before it");
     if (h->delayed_tail - h->delayed_head == h->delayed_cap && !delayed_grow(h)) {
-        cq_push(cq, e, solicited); /* no memory: early is better than lost */
+        cq_push(cq, e,
+                solicited); /* out of memory: an early completion is better than a lost one */
         return;
     }
     *delayed_at(h, h->delayed_tail++) = (struct hca_delayed){cq, *e, solicited};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion queues: a bounded ring each. One that overruns is lost (IBTA 10.7.3.3): the completion
- * that did not fit is dropped, an event says so, and the queue pairs that use it go to error.
+ * Completion queues, each a bounded ring. One that overruns is lost (IBTA 10.7.3.3): the completion
+ * that did not fit is dropped, an async event reports it, and the queue pairs that use the queue go
+ * to error.
  */
 #include "host/hca/hca_priv.h"
 
@@ -36,7 +37,7 @@ static void notify(struct hca_cq *cq, bool solicited)
         channel_push(cq);
 }
 
-/* A queue that overran has an error to poll, for ever. */
+/* Keeps the owner's bit up to date. A queue that overran has an error to poll for ever. */
 static void publish_waiting(struct hca *h)
 {
     uint64_t bit = 1ull << h->cfg.port;
@@ -47,16 +48,19 @@ static void publish_waiting(struct hca *h)
     *h->cfg.waiting |= h->n_waiting || h->overrun ? bit : 0;
 }
 
-/* After every change of a ring: how many have completions that wait to be polled. */
+/* After every change of a ring: counts the queues that have completions to poll. */
 static void count_waiting(struct hca_cq *cq)
 {
     bool waits = cq->head != cq->tail;
 
-    if (!waits) /* from the beginning: lines that were in use are used again */
+    T_ASSERT_HOT(cq->tail - cq->head <= cq->cap, "more completions than the queue holds");
+    if (!waits) /* an empty ring starts again at its first, warm cache lines */
         cq->head = cq->tail = 0;
     if (waits == cq->waits)
         return;
     cq->waits = waits;
+    T_ASSERT_HOT(waits ? cq->hca->n_waiting < cq->hca->n_cq : cq->hca->n_waiting > 0,
+                 "the count of queues with completions is not that of the queues");
     cq->hca->n_waiting += waits ? 1u : -1u;
     publish_waiting(cq->hca);
 }
@@ -68,6 +72,7 @@ void cq_overrun(struct hca_cq *cq)
     if (cq->overrun)
         return;
     cq->overrun = cq->hca->overrun = true;
+    events_add(&cq->hca->events, cq->hca->now_ps, HCA_EV_CQ_OVERRUN, cq->cap, cq->refs);
     publish_waiting(cq->hca);
     async_push(cq->ctx, &e);
     notify(cq, true);
@@ -111,7 +116,10 @@ void hca_complete(void *user, const struct cqe *c)
                                .qp_num = qp->v.qp_num,
                                .src_qp = c->src_qpn}};
 
+    T_ASSERT_HOT(qp->qp == c->qp, "a completion of a queue pair that is not its owner's");
     if (!c->is_recv) {
+        T_ASSERT_HOT(c->op < RTE_DIM(wc_opcode_of),
+                     "a completion of an operation without an opcode");
         e.wc.opcode = wc_opcode_of[c->op];
         cq_push(qp->scq, &e, false);
         return;
@@ -127,7 +135,7 @@ void hca_complete(void *user, const struct cqe *c)
     }
     if (c->has_grh)
         e.wc.wc_flags |= IBV_WC_GRH;
-    /* Where RoCE providers put the packet's type: RoCE v2 over IPv4 or IPv6. UCX reads it there. */
+    /* RoCE providers put the packet's type here, RoCE v2 over IPv4 or IPv6, and UCX reads it. */
     if (qp->v.qp_type == IBV_QPT_UD)
         e.wc.sl = c->v6 ? 0x9 : 0xa;
     if (h->cfg.gpu_ps && (c->status == WC_SUCCESS || delayed_any(h)))
@@ -168,9 +176,9 @@ int hca_poll_cq(struct ibv_cq *v, int n, struct ibv_wc *wc)
 }
 
 /*
- * Completions that came after the last poll and before this request count, as they do with the
- * adapters that UCX is written for: it does not poll again after the request, and would wait for
- * ever. Those that an event was given for since that poll do not count twice.
+ * Completions between the last poll and the request for notification count, as with the adapters
+ * that UCX is written for: UCX does not poll again after the request and would wait for ever.
+ * Completions that an event has reported since that poll do not count twice.
  */
 static void notify_unseen(struct hca_cq *cq)
 {
@@ -204,7 +212,7 @@ int hca_req_notify_cq(struct ibv_cq *v, int solicited_only)
 
 /* ---- control ---- */
 
-/* Completions of a queue pair that is gone or reset are not delivered any more. */
+/* Drops the completions of a destroyed or reset queue pair. */
 void cq_clean(struct hca_cq *cq, uint32_t qpn)
 {
     uint32_t to = cq->head;
@@ -221,7 +229,8 @@ void cq_clean(struct hca_cq *cq, uint32_t qpn)
         delayed_clean(cq, qpn);
 }
 
-/* What it and those who poll it look at; an empty ring begins again. */
+/* Adds the lines that producer and pollers read; an empty ring starts again at its first entries.
+ * */
 static void list_cachelines(struct hca_cq *cq)
 {
     struct cacheline_list *l = rnic_lines(cq->hca->rnic);
@@ -263,6 +272,7 @@ struct hca_cq *cq_create(struct hca_ctx *c, uint32_t cqe, void *user, struct ibv
     if (!cq)
         return NULL;
     cq->cap = ring_size(cqe);
+    T_ASSERT(cq->cap >= cqe && !(cq->cap & (cq->cap - 1)), "a ring's size must be a power of two");
     cq->ring = cacheline_take(cq->cap * sizeof(*cq->ring));
     if (!cq->ring) {
         free(cq);
@@ -300,6 +310,10 @@ struct hca_cq *cq_create(struct hca_ctx *c, uint32_t cqe, void *user, struct ibv
 /* With the lock held. */
 void cq_free(struct hca_cq *cq)
 {
+    T_ASSERT(!cq->refs, "queue pairs still report to a completion queue that goes");
+    T_ASSERT(cq->hca->n_cq, "more completion queues are destroyed than were created");
+    T_ASSERT(cq->waits == (cq->head != cq->tail),
+             "a completion queue with completions is not counted as such");
     async_purge(cq->ctx, cq);
     if (cq->channel) {
         channel_purge(cq);
@@ -377,7 +391,7 @@ EXPORT int ibv_destroy_cq(struct ibv_cq *v)
     hca_lock(h);
     if (cq->refs)
         rc = EBUSY;
-    /* Events that a thread fetched must be acknowledged before what they name goes away. */
+    /* A thread must acknowledge the events that it fetched before their object goes away. */
     while (!rc && (cq->unacked || cq->async_unacked))
         if (!hca_wait(h))
             rc = EBUSY;

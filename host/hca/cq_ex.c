@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Extended completion queues (ibv_create_cq_ex): one entry at a time, read by accessors. Timestamps
- * are fabric time in ns. */
+/* Extended completion queues (ibv_create_cq_ex): accessors read one entry at a time. Timestamps are
+ * fabric time in ns. */
 #include "host/hca/hca_priv.h"
 
 static int ex_take(struct hca_cq *cq)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Thread domains, and parent domains: protection domains under another name, that a provider may
- * keep resources of one thread apart with, and take their memory from the program's allocator. Here
- * every call may come from any thread and nothing is shared with a device, so both are names only.
- * Objects made by a parent domain belong to the protection domain that it was made of.
+ * Thread domains and parent domains. A parent domain is another name of a protection domain, by
+ * which a provider may keep the resources of one thread apart and take their memory from the
+ * program's allocator. Here every call may come from any thread and nothing is shared with a
+ * device, so both are names only. Objects of a parent domain belong to the protection domain behind
+ * it.
  */
 #include "host/hca/hca_priv.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Events: completion channels and the asynchronous events of a context. Both are a descriptor that
- * a program can poll (notify.c counts in it) with a queue behind it. A channel's queue is the list
- * of its CQs that have events, so it needs no bound; the asynchronous queue is bounded, and its
- * last place says that there was more (IBV_EVENT_DEVICE_FATAL).
+ * Completion channels and the asynchronous events of a context. Both are a descriptor that a
+ * program can poll (notify.c counts events in it) with a queue behind it. A channel's queue is the
+ * list of its CQs that have events, so it needs no bound. The asynchronous queue is bounded, and
+ * its last entry reports the loss of later events (IBV_EVENT_DEVICE_FATAL).
  */
 #include "host/hca/hca_priv.h"
 
@@ -15,12 +15,14 @@ void channel_push(struct hca_cq *cq)
 {
     struct hca_channel *ch = cq->channel;
 
+    T_ASSERT_HOT(!cq->events == hlist_empty(&cq->pending),
+                 "a queue's events and its place in the channel's list differ");
     if (!cq->events++)
         hlist_add(&ch->pending, &cq->pending);
     notify_post(ch->v.fd);
 }
 
-/* The events of a CQ that goes away unfetched. */
+/* Drops the unfetched events of a CQ that goes away. */
 void channel_purge(struct hca_cq *cq)
 {
     if (cq->events)
@@ -29,10 +31,29 @@ void channel_purge(struct hca_cq *cq)
         notify_cancel(cq->channel->v.fd);
 }
 
+/* The number by which the ring of events names an event's object: a QPN, or 0. */
+static uint32_t qpn_of(const struct ibv_async_event *e)
+{
+    switch (e->event_type) {
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+        return e->element.qp->qp_num;
+    default:
+        return 0;
+    }
+}
+
 void async_push(struct hca_ctx *c, const struct ibv_async_event *e)
 {
     uint32_t n = c->async_tail - c->async_head;
 
+    T_ASSERT(n <= HCA_ASYNC_DEPTH, "more asynchronous events than the queue holds");
+    events_add(&c->hca->events, c->hca->now_ps,
+               n < HCA_ASYNC_DEPTH ? HCA_EV_ASYNC : HCA_EV_ASYNC_LOST, e->event_type, qpn_of(e));
     if (n >= HCA_ASYNC_DEPTH)
         return;
     c->async[c->async_tail % HCA_ASYNC_DEPTH] = *e;
@@ -79,9 +100,11 @@ void hca_qp_event(void *user, struct qp *q, enum qp_event ev)
         [QP_EV_SQ_DRAINED] = IBV_EVENT_SQ_DRAINED, [QP_EV_LAST_WQE] = IBV_EVENT_QP_LAST_WQE_REACHED,
     };
     struct hca_qp *qp = qp_user(q);
-    struct ibv_async_event e = {.element.qp = &qp->v, .event_type = type_of[ev]};
+    struct ibv_async_event e = {.element.qp = &qp->v};
 
     (void)user;
+    T_ASSERT(ev < RTE_DIM(type_of), "the engine reports an event that verbs do not have");
+    e.event_type = type_of[ev];
     if (ev != QP_EV_SQ_DRAINED || qp->drain_event)
         async_push(qp->ctx, &e);
 }
@@ -136,8 +159,7 @@ EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *v)
     return 0;
 }
 
-/* Waits for one post of fd. Nothing can arrive while the only thread waits (virtual time): then the
- * answer is EAGAIN. */
+/* Waits for one post of fd. In virtual time the only thread would wait for itself: EAGAIN. */
 static int wait_for(struct hca *h, int fd, bool pending)
 {
     int rc;
@@ -205,8 +227,7 @@ EXPORT void ibv_ack_cq_events(struct ibv_cq *v, unsigned int n)
 
 /* ---- asynchronous events ---- */
 
-/* The counter of events that were fetched and not acknowledged, of the object that the event
- * names. */
+/* The event's object counts the events that were fetched and not acknowledged. NULL: no object. */
 static uint32_t *unacked_of(const struct ibv_async_event *e)
 {
     switch (e->event_type) {
@@ -259,7 +280,7 @@ EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_eve
     }
 }
 
-/* Which context an event belongs to is known only from the object that it names. */
+/* Only its object tells which context an event belongs to. */
 static struct ibv_context *context_of(const struct ibv_async_event *e)
 {
     switch (e->event_type) {
@@ -280,7 +301,7 @@ static struct ibv_context *context_of(const struct ibv_async_event *e)
     case IBV_EVENT_QP_LAST_WQE_REACHED:
         return e->element.qp->context;
     default:
-        return NULL; /* port and device events: nothing counts them */
+        return NULL; /* port and device events need no acknowledgement */
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The HCA itself: its rnic, the endpoint that its driver moves frames through, and the work that
- * the engine's callbacks leave for later because they may not call back into it.
+ * The HCA itself: its rnic, the endpoint through which its driver moves frames, and the work that
+ * the engine's callbacks defer because they must not call back into the engine.
  */
 #include "host/hca/hca_priv.h"
 
@@ -11,14 +11,41 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char *const event_name[] = {
+    [HCA_EV_QP_CREATED] = "queue pair %u created, type %u",
+    [HCA_EV_QP_STATE] = "queue pair %u modified to state %u",
+    [HCA_EV_QP_DESTROYED] = "queue pair %u destroyed in state %u",
+    [HCA_EV_ASYNC] = "async event %u of object %u",
+    [HCA_EV_ASYNC_LOST] = "async queue full: event %u of object %u lost",
+    [HCA_EV_PORT] = "port active: %u, NIC connected: %u",
+    [HCA_EV_CQ_OVERRUN] = "completion queue of %u entries overran, %u references",
+    [HCA_EV_MR] = "region registered: lkey %u, access %u",
+    [HCA_EV_MR_REFUSED] = "region refused: errno %u, access %u",
+    [HCA_EV_MR_GONE] = "region deregistered: lkey %u, open windows %u",
+};
+static_assert(RTE_DIM(event_name) == HCA_EV_KINDS, "every event has a name");
+static const struct event_kinds event_kinds = {"hca", event_name, HCA_EV_KINDS};
+
 /* ---- the path of a frame ---- */
+
+/* Every entry of the endpoint: time moves forward, and the state between entries is consistent. */
+static void enter(struct hca *h, int64_t now_ps)
+{
+    T_ASSERT_HOT(now_ps >= h->now_ps, "the driver's time runs backwards");
+    T_ASSERT_HOT(h->port_up == (h->nic_up && h->link_up),
+                 "the port's state is not its NIC's and link's");
+    T_ASSERT_HOT(h->deferred || hlist_empty(&h->overrun_cqs),
+                 "an overrun waits, and no work is deferred");
+    T_ASSERT_HOT(h->n_waiting <= h->n_cq, "more completion queues have completions than there are");
+    h->now_ps = now_ps;
+}
 
 static uint16_t hca_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
 {
     struct hca *h = ctx;
     uint16_t k;
 
-    h->now_ps = now_ps;
+    enter(h, now_ps);
     if (h->arp_waiters) {
         uint16_t left = arp_input(h, m, n);
 
@@ -41,7 +68,7 @@ static uint16_t hca_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m
     struct hca *h = ctx;
     uint16_t k = 0;
 
-    h->now_ps = now_ps;
+    enter(h, now_ps);
     if (h->igmp_n && q == ENDPOINT_ACK)
         k = igmp_output(h, m, n);
     if (h->arp_asks && q == ENDPOINT_ACK)
@@ -56,7 +83,7 @@ static void hca_tick(void *ctx, int64_t now_ps)
 {
     struct hca *h = ctx;
 
-    h->now_ps = now_ps;
+    enter(h, now_ps);
     h->ep.tick(h->ep.ctx, now_ps);
     delayed_show(h);
     if (h->deferred)
@@ -85,7 +112,8 @@ struct cacheline_list *hca_lines(struct hca *h)
 
 /* ---- deferred work ---- */
 
-/* A completion queue that overran is lost, and every queue pair that reports to it with it. */
+/* A completion queue that overran takes no more completions; every queue pair that reports to it
+ * goes to error. */
 void hca_run_deferred(struct hca *h)
 {
     h->deferred = false;
@@ -105,7 +133,7 @@ void hca_run_deferred(struct hca *h)
 
 /* ---- control ---- */
 
-/* The cause first, then what it did to the queue pairs. */
+/* The port's event comes before the events of queue pairs that it causes. */
 static void announce_port(struct hca *h, int64_t now_ps)
 {
     bool up = h->nic_up && h->link_up;
@@ -116,6 +144,7 @@ static void announce_port(struct hca *h, int64_t now_ps)
     if (h->port_up == up)
         return;
     h->port_up = up;
+    events_add(&h->events, now_ps, HCA_EV_PORT, up, h->nic_up);
     hlist_for(c, &h->ctxs) async_push(hlist_entry(c, struct hca_ctx, link), &e);
 }
 
@@ -181,7 +210,7 @@ struct rnic *hca_rnic(struct hca *h)
     return h->rnic;
 }
 
-/* Real devices carry two functions in this obsolete field; ours is known by what it has instead. */
+/* Real devices have another function in this obsolete field; this one marks an emulated device. */
 static void hca_device_mark(struct ibv_context *c)
 {
     (void)c;
@@ -259,6 +288,7 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
     if (!dev)
         hca_device_init(h->dev, cfg->name, cfg->ip);
     h->dev->hca = h;
+    events_init(&h->events, &event_kinds, h->dev->v.name);
     *out = h;
     return 0;
 }
@@ -274,6 +304,12 @@ void hca_destroy(struct hca *h)
         return;
     while (!hlist_empty(&h->ctxs)) /* imports before what they share */
         hca_ctx_free(hlist_entry(h->ctxs.prev, struct hca_ctx, link));
+    T_ASSERT(!hca_objects(h), "the contexts are gone, and objects are still counted");
+    T_ASSERT(!h->dm_bytes, "the contexts are gone, and device memory is still counted");
+    T_ASSERT(!h->n_waiting, "the completion queues are gone, and one still has completions");
+    T_ASSERT(hlist_empty(&h->limit_srqs) && hlist_empty(&h->overrun_cqs),
+             "a queue that is gone still waits for deferred work");
+    events_fini(&h->events);
     rnic_destroy(h->rnic);
     h->dev->hca = NULL;
     ah_free_chunks(h);

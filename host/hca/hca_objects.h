@@ -9,6 +9,7 @@
 #ifndef TRIB_HOST_HCA_HCA_OBJECTS_H
 #define TRIB_HOST_HCA_HCA_OBJECTS_H
 
+#include "base/events.h"
 #include "host/hca/hca.h"
 #include "host/hca/hlist.h"
 
@@ -42,6 +43,21 @@ struct hca_device {
     uint32_t ip;
     int (*open)(struct hca_device *d); /* sets hca; 0 or -errno. NULL: hca is set already */
     unsigned port;
+};
+
+/* What an HCA records in its ring; hca.c has the names. */
+enum hca_event {
+    HCA_EV_QP_CREATED,   /* QPN, type */
+    HCA_EV_QP_STATE,     /* QPN, state: set by the program */
+    HCA_EV_QP_DESTROYED, /* QPN, state */
+    HCA_EV_ASYNC,        /* enum ibv_event_type, QPN or 0 */
+    HCA_EV_ASYNC_LOST,   /* the same */
+    HCA_EV_PORT,         /* active, NIC connected */
+    HCA_EV_CQ_OVERRUN,   /* entries, queue pairs and others that refer to it */
+    HCA_EV_MR,           /* lkey, access */
+    HCA_EV_MR_REFUSED,   /* errno, access */
+    HCA_EV_MR_GONE,      /* lkey, windows */
+    HCA_EV_KINDS
 };
 
 /* Fields are in order of use: a simulation has thousands of HCAs, and each cache line of a cold one
@@ -89,6 +105,7 @@ struct hca {
         bool known, waiting, ask;
         int64_t known_ps, asked_ps;
     } neighbour[HCA_NEIGHBOURS];
+    struct events events; /* enum hca_event */
 };
 
 /* All that a packet needs of a region, in one cache line. */

@@ -3,6 +3,8 @@
 #ifndef TRIB_HOST_HCA_HLIST_H
 #define TRIB_HOST_HCA_HLIST_H
 
+#include "base/assert.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -17,12 +19,15 @@ static inline void hlist_init(struct hlist *l)
 
 static inline void hlist_add(struct hlist *head, struct hlist *l)
 {
+    T_ASSERT_HOT(head->prev->next == head, "the list's last entry does not point at its head");
     l->prev = head->prev, l->next = head;
     head->prev->next = l, head->prev = l;
 }
 
 static inline void hlist_del(struct hlist *l)
 {
+    T_ASSERT_HOT(l->prev->next == l && l->next->prev == l,
+                 "a list entry's neighbours do not point at it");
     l->prev->next = l->next, l->next->prev = l->prev;
     hlist_init(l);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Membership of multicast groups, told to the fabric by IGMP version 2 (RFC 2236): a report when
- * the first queue pair of this HCA attaches to a group, a leave when the last one detaches.
- * Switches listen; nobody asks and nobody answers.
+ * Membership of multicast groups, announced to the fabric by IGMP version 2 (RFC 2236): a report
+ * when the first queue pair of this HCA attaches to a group, a leave when the last one detaches.
+ * Switches snoop; there are no queriers and no answers.
  */
 #include "host/hca/hca_priv.h"
 
@@ -59,11 +59,12 @@ static void build(struct rte_mbuf *m, uint32_t src, uint32_t group, bool leave)
     frame_meta(m)->cls = FRAME_CONTROL;
 }
 
-/* Frames that wait to be sent. Returns how many it gave. */
+/* Builds up to n waiting messages into m. Returns how many. */
 uint16_t igmp_output(struct hca *h, struct rte_mbuf **m, uint16_t n)
 {
     uint16_t k = 0;
 
+    T_ASSERT_HOT(h->igmp_n <= HCA_IGMP_QUEUE, "more IGMP messages wait than their queue holds");
     while (k < n && h->igmp_n) {
         m[k] = frame_alloc(h->cfg.pool);
         if (!m[k])
@@ -74,9 +75,9 @@ uint16_t igmp_output(struct hca *h, struct rte_mbuf **m, uint16_t n)
     return k;
 }
 
-static void tell(struct hca *h, uint32_t group, bool leave)
+static void announce(struct hca *h, uint32_t group, bool leave)
 {
-    /* What waits about the same group is out of date. */
+    /* A waiting message about the same group is out of date. */
     for (unsigned i = 0; i < h->igmp_n; i++)
         if (h->igmp[i].group == group) {
             memmove(h->igmp + i, h->igmp + i + 1, (--h->igmp_n - i) * sizeof(h->igmp[0]));
@@ -98,23 +99,22 @@ void igmp_join(struct hca *h, uint32_t group)
         if (!h->group[i].refs && !free_one)
             free_one = &h->group[i];
     }
-    if (!free_one) /* the engine has no more attachments than this */
-        return;
+    T_ASSERT(free_one, "the engine allowed more attachments than there are groups");
     *free_one = (struct hca_group){group, 1};
-    tell(h, group, false);
+    announce(h, group, false);
 }
 
 void igmp_leave(struct hca *h, uint32_t group)
 {
     for (unsigned i = 0; i < ROCE_MAX_MCAST; i++)
         if (h->group[i].refs && h->group[i].ip == group && !--h->group[i].refs)
-            tell(h, group, true);
+            announce(h, group, true);
 }
 
-/* The port came up again: whoever listens there now knows nothing. */
+/* The port came up again: the NIC behind it may be a new one without any membership. */
 void igmp_repeat(struct hca *h)
 {
     for (unsigned i = 0; i < ROCE_MAX_MCAST; i++)
         if (h->group[i].refs)
-            tell(h, h->group[i].ip, false);
+            announce(h, h->group[i].ip, false);
 }

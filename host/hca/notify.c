@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Descriptors that count events: readable while there is one. The only system calls behind the
- * objects; a program that polls a channel's or a context's descriptor needs a real one in virtual
- * time too.
+ * Descriptors that count events and are readable while the count is not zero. They need the only
+ * system calls of the objects, in virtual time too: a program that polls the descriptor of a
+ * channel or context needs a real one.
  *
- * They are in the program's table, so it may have closed one (closefrom, daemon) and have a file of
- * its own under that number: each is looked at before it is written to or closed. Another eventfd
- * of the program's looks alike; nothing else does.
+ * They are in the program's table, so the program may have closed one (closefrom, daemon) and
+ * reused its number. So each is checked before it is written to or closed. The check takes another
+ * eventfd of the program's for one of these, but no other file.
  */
 #include "host/hca/hca_priv.h"
 
@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Where the kernel keeps eventfds, the same for all. */
+/* The inode of eventfds: the kernel has one for all of them. */
 static _Atomic uint64_t eventfd_dev, eventfd_ino;
 
 static bool is_ours(int fd)
@@ -58,7 +58,7 @@ void notify_post(int fd)
 
     if (!is_ours(fd))
         return;
-    /* Full after 2^64 - 2 posts only. */
+    /* The count is full only after 2^64 - 2 posts. */
     while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
         ;
     errno = e;
@@ -73,7 +73,7 @@ int notify_wait(int fd)
     return read(fd, &v, sizeof(v)) == (ssize_t)sizeof(v) ? 0 : -errno;
 }
 
-/* Another thread may take the count first; it finds the queue empty then and waits again. */
+/* Another thread may have taken the count; it then finds the queue empty and waits again. */
 void notify_cancel(int fd)
 {
     uint64_t v;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Protection domains: who may use what together. A PD that is in use cannot go. */
+/* Protection domains: the objects that may be used together. A PD in use cannot be destroyed. */
 #include "host/hca/hca_priv.h"
 
 #include <stdlib.h>
@@ -45,11 +45,14 @@ EXPORT int ibv_dealloc_pd(struct ibv_pd *v)
     hca_lock(h);
     rc = pd->refs ? EBUSY : 0;
     if (!rc) {
+        T_ASSERT(pd->base == pd ? h->n_pd > 0 : pd->base->refs > 0,
+                 "a protection domain is destroyed that was not counted");
         hlist_del(&pd->link);
         if (pd->base == pd)
             h->n_pd--;
         else
             pd->base->refs--;
+        T_ASSERT(!pd->td || pd->td->refs, "a thread domain's parent domain was not counted");
         if (pd->td)
             pd->td->refs--;
     }

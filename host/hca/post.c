@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posting: work requests of verbs to those of the engine. Both use the same numbers for opcodes,
- * flags and states, so this checks and copies. A list stops at its first bad request, which the
- * caller gets back.
+ * Posting: translates work requests of verbs to those of the engine. Both use the same numbers for
+ * opcodes, flags and states, so this checks and copies. A list stops at its first bad request,
+ * which the caller gets back.
  */
 #include "host/hca/hca_priv.h"
 
@@ -31,8 +31,8 @@ static_assert(sizeof(struct sge) == sizeof(struct ibv_sge) &&
     (OPS_UC | 1u << WR_READ | 1u << WR_CMP_SWAP | 1u << WR_FETCH_ADD | 1u << WR_SEND_INV |         \
      1u << WR_ATOMIC_WRITE)
 
-/* Which operations a transport has (IBTA table 37), and from which state on they may be posted. 0
- * or errno. */
+/* Whether the transport has the operation (IBTA table 37) and the state allows posting. 0 or errno.
+ * */
 int post_check(const struct hca_qp *qp, unsigned opcode)
 {
     uint32_t ops = qp->v.qp_type == IBV_QPT_RC   ? OPS_RC
@@ -50,7 +50,7 @@ int post_check(const struct hca_qp *qp, unsigned opcode)
     return s == QP_RESET || s == QP_INIT || s == QP_RTR ? EINVAL : 0;
 }
 
-/* A send queue without places takes nothing; the engine's has one at least. */
+/* A send queue of depth 0 takes nothing, while the engine's depth is at least 1. */
 int post_engine(struct hca_qp *qp, const struct wqe *w)
 {
     return qp->cap.max_send_wr ? qp_post_send(qp->qp, w) : -ENOMEM;
@@ -108,6 +108,8 @@ static int body_from_wr(struct wqe *w, const struct ibv_send_wr *wr, const struc
         (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP && wr->opcode != IBV_WR_SEND_WITH_INV &&
          wr->opcode != IBV_WR_ATOMIC_WRITE))
         return EINVAL;
+    T_ASSERT_HOT(len <= sizeof(w->inl),
+                 "a queue pair allows more inline data than a request holds");
     for (int i = 0; i < wr->num_sge; i++) {
         const struct ibv_sge *s = &wr->sg_list[i];
 
@@ -155,6 +157,8 @@ int hca_post_send(struct ibv_qp *v, struct ibv_send_wr *wr, struct ibv_send_wr *
 
 int rwqe_from_wr(struct rwqe *w, const struct ibv_recv_wr *wr, uint32_t max_sge)
 {
+    T_ASSERT_HOT(max_sge <= ROCE_MAX_SGE,
+                 "a receive queue allows more pieces than a request holds");
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > max_sge)
         return EINVAL;
     w->wr_id = wr->wr_id;
@@ -184,7 +188,7 @@ int hca_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr *
         if (!rc)
             rc = -rq_post(qp->rq, &w);
     }
-    if (s == QP_ERR) /* what is posted in error comes back flushed */
+    if (s == QP_ERR) /* a request posted in error is flushed */
         hca_kick(h);
     hca_unlock(h);
     if (rc)

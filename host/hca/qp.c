@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The engine flushes both queues on the way. */
+/* The engine flushes both queues. */
 void qp_to_error(struct hca_qp *qp)
 {
     struct qp_attr a;
@@ -61,8 +61,12 @@ static int check_init(const struct hca_ctx *c, const struct ibv_pd *pd,
     return 0;
 }
 
+/* Adds n, 1 or -1, to the references of the queue pair's objects. */
 static void use(struct hca_qp *qp, int n)
 {
+    T_ASSERT(n > 0 ||
+                 (qp->pd->refs && qp->scq->refs && qp->rcq->refs && (!qp->srq || qp->srq->refs)),
+             "an object of the queue pair does not count it");
     qp->pd->refs += n;
     qp->scq->refs += n;
     qp->rcq->refs += n;
@@ -134,6 +138,7 @@ struct hca_qp *qp_make(struct hca_ctx *c, struct ibv_pd *pd, struct ibv_qp_init_
         qp->v.qp_num = qp->v.handle = qp_num(qp->qp);
         use(qp, 1);
         hlist_add(&c->qps, &qp->link);
+        events_add(&c->hca->events, c->hca->now_ps, HCA_EV_QP_CREATED, qp->v.qp_num, a->qp_type);
     }
     hca_unlock(c->hca);
     if (rc) {
@@ -151,9 +156,13 @@ struct hca_qp *qp_make(struct hca_ctx *c, struct ibv_pd *pd, struct ibv_qp_init_
 /* With the lock held. */
 void qp_free(struct hca_qp *qp)
 {
+    T_ASSERT(qp_user(qp->qp) == qp, "the engine's queue pair has another owner");
+    events_add(&qp->hca->events, qp->hca->now_ps, HCA_EV_QP_DESTROYED, qp->v.qp_num,
+               qp_state_of(qp->qp));
     for (unsigned i = 0; i < qp->n_mcast; i++)
         igmp_leave(qp->ctx->hca, qp->mcast[i]);
     mw_close_all_of(qp);
+    T_ASSERT(!qp->windows, "a window of the queue pair is open that no key leads to");
     qp_list_cachelines(qp, false);
     qp_destroy(qp->qp);
     cq_clean(qp->scq, qp->v.qp_num);
@@ -238,7 +247,7 @@ EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *v, enum ibv_wr_opcode op, u
     return 0;
 }
 
-/* No extended connection establishment options: the fabric has nothing to negotiate. */
+/* There are no extended connection establishment options: the fabric negotiates nothing. */
 EXPORT int ibv_set_ece(struct ibv_qp *v, struct ibv_ece *ece)
 {
     if (!hca_ctx_of(v->context))

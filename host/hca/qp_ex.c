@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extended queue pairs (ibv_create_qp_ex, ibv_wr_*): requests are built between wr_start and
- * wr_complete and posted together, all or none. The caller serialises per queue pair between the
- * two, so the batch needs no lock.
+ * Extended queue pairs (ibv_create_qp_ex, ibv_wr_*): a program builds requests between wr_start and
+ * wr_complete, which posts all or none. The caller serialises the two per queue pair, so the batch
+ * needs no lock.
  */
 #include "host/hca/hca_priv.h"
 
@@ -19,7 +19,7 @@ static void fail(struct hca_qp *qp, int err)
         qp->batch_err = err;
 }
 
-/* A new request; where there is no room the last one is written over, and wr_complete says so. */
+/* A new request. In a full batch it overwrites the last one, and wr_complete reports ENOMEM. */
 static struct wqe *begin(struct ibv_qp_ex *v, enum wr_op op)
 {
     struct hca_qp *qp = of(v);
@@ -29,6 +29,7 @@ static struct wqe *begin(struct ibv_qp_ex *v, enum wr_op op)
 
     if (rc)
         fail(qp, rc);
+    T_ASSERT_HOT(qp->n_batch <= max, "a batch has more requests than its queue");
     if (qp->n_batch == max)
         fail(qp, ENOMEM);
     else
@@ -102,7 +103,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *v, uint32_t rkey, uint64_t rad
     begin_rdma(v, WR_FETCH_ADD, rkey, raddr)->compare_add = add;
 }
 
-/* The eight bytes go with the request, whatever the queue pair has for inline data. */
+/* The request carries the eight bytes, whatever the queue pair's limit of inline data. */
 static void wr_atomic_write(struct ibv_qp_ex *v, uint32_t rkey, uint64_t raddr, const void *word)
 {
     struct wqe *w = begin_rdma(v, WR_ATOMIC_WRITE, rkey, raddr);
@@ -131,7 +132,7 @@ static void wr_bind_mw(struct ibv_qp_ex *v, struct ibv_mw *mw, uint32_t rkey,
         fail(of(v), EINVAL);
 }
 
-/* ---- what goes with them ---- */
+/* ---- addresses and data ---- */
 
 static void wr_set_ud_addr(struct ibv_qp_ex *v, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
@@ -159,7 +160,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *v, size_t n, const struct ibv_sge 
     w->n_sge = (uint8_t)n;
 }
 
-/* A request of length 0 has no scatter entry, which is what real devices make of it. */
+/* A request of length 0 has no scatter entry, as with real devices. */
 static void wr_set_sge(struct ibv_qp_ex *v, uint32_t lkey, uint64_t addr, uint32_t length)
 {
     struct ibv_sge s = {addr, length, lkey};

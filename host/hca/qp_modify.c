@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ibv_modify_qp: which attributes a transition needs and which it may have (IBTA 11.2.5.2, tables
- * 91 to 94, as Linux has them in ib_modify_qp_is_ok), whether each value is possible, and what the
- * engine is told. Nothing changes when anything is refused.
+ * ibv_modify_qp: checks the required and optional attributes of a transition (IBTA 11.2.5.2, tables
+ * 91 to 94, as Linux has them in ib_modify_qp_is_ok) and each value, then passes them to the
+ * engine. A refused call changes nothing.
  */
 #include "host/hca/hca_priv.h"
 
 #include <string.h>
 
-/* An alternate path may be loaded where migration may be armed, and on the way to RTR before. */
+/* An alternate path may be loaded where migration may be armed, and before that on the way to RTR.
+ * */
 #define ALT_OPT (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
 
 /* A transition of one transport. Masks exclude IBV_QP_STATE. */
@@ -60,7 +61,8 @@ static const struct transition transitions[] = {
 static bool mask_ok(enum qp_type type, enum qp_state from, enum qp_state to, uint32_t mask)
 {
     mask &= ~(uint32_t)IBV_QP_STATE;
-    if (to == QP_RESET || to == QP_ERR) /* nothing goes with it; RESET has nothing to fail */
+    if (to == QP_RESET ||
+        to == QP_ERR) /* no attribute goes with it; a queue pair in RESET cannot fail */
         return !mask && !(to == QP_ERR && from == QP_RESET);
     for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++) {
         const struct transition *t = &transitions[i];
@@ -92,7 +94,7 @@ static bool values_ok(struct hca *h, const struct ibv_qp_attr *a, int mask)
     return true;
 }
 
-/* What query_qp answers from. */
+/* Keeps the attributes that query_qp answers from. */
 static void remember(struct ibv_qp_attr *to, const struct ibv_qp_attr *a, int mask)
 {
 #define KEEP(bit, field)                                                                           \
@@ -173,8 +175,8 @@ static int apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
     e.state = to;
     e.exact = true;
     if (qp->v.qp_type == IBV_QPT_UD)
-        e.mtu = h->cfg.mtu; /* never named: its packets are as long as the port allows */
-    if (to == QP_SQD && from == QP_RTS) /* it may be said at once */
+        e.mtu = h->cfg.mtu; /* never given: its packets are as long as the port allows */
+    if (to == QP_SQD && from == QP_RTS) /* before qp_modify: the event may come at once */
         qp->drain_event = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
     rc = qp_modify(qp->qp, &e);
     if (rc)
@@ -185,6 +187,7 @@ static int apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
     if (to == QP_RESET)
         qp_list_cachelines(qp, false);
     qp->v.state = (enum ibv_qp_state)to;
+    events_add(&h->events, h->now_ps, HCA_EV_QP_STATE, qp->v.qp_num, to);
     if (to == QP_RESET) {
         while (!qp->srq && rq_take(qp->rq, &w))
             ;

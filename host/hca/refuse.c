@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What this device does not have. Calls that a driver leaves out answer EOPNOTSUPP by
- * libibverbs' own inline functions, and a bare 95 tells a program's user nothing: so each is here,
- * with a sentence that says what was asked and what there is.
+ * Calls that this device does not support. libibverbs' inline functions answer EOPNOTSUPP for calls
+ * that a driver leaves out, and a bare errno 95 does not help a program's user. So each call is
+ * here with a message that names what was requested and what is supported.
  */
 #include "host/hca/hca_priv.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared receive queues: one queue of receives for several queue pairs, and an event when it runs
+/* Shared receive queues: one queue of receives for several queue pairs, with an event when it runs
  * low. */
 #include "host/hca/hca_priv.h"
 
@@ -36,6 +36,7 @@ void srq_check_limits(struct hca *h)
         struct hca_srq *s = hlist_entry(l, struct hca_srq, limit_link);
 
         l = l->next;
+        T_ASSERT_HOT(s->limit, "a shared receive queue without a limit waits for it");
         if (rq_level(s->rq) < s->limit) {
             struct ibv_async_event e = {.element.srq = &s->v,
                                         .event_type = IBV_EVENT_SRQ_LIMIT_REACHED};
@@ -47,7 +48,7 @@ void srq_check_limits(struct hca *h)
     }
 }
 
-/* libibverbs' inline function makes basic ones by ibv_create_srq. */
+/* Refuses all types: libibverbs' inline function creates basic ones by ibv_create_srq. */
 struct ibv_srq *hca_create_srq_ex(struct ibv_context *v, struct ibv_srq_init_attr_ex *a)
 {
     enum ibv_srq_type type = a->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? a->srq_type : IBV_SRQT_BASIC;
@@ -109,8 +110,8 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
     return &s->v;
 }
 
-/* What it is to hold: neither less than it does, nor than its limit. Without IBV_SRQ_MAX_WR only
- * the limit is looked at. */
+/* Sets the depth, which must hold the posted requests and reach the limit. Without IBV_SRQ_MAX_WR
+ * it only checks the limit. */
 static int resize(struct hca_srq *s, const struct ibv_srq_attr *a, int mask)
 {
     uint32_t max = mask & IBV_SRQ_MAX_WR ? a->max_wr : s->max_wr;
@@ -172,6 +173,9 @@ EXPORT int ibv_query_srq(struct ibv_srq *v, struct ibv_srq_attr *a)
 /* With the lock held. */
 void srq_free(struct hca_srq *s)
 {
+    T_ASSERT(!s->refs, "queue pairs still take receives from a shared receive queue that goes");
+    T_ASSERT(s->pd->refs && s->ctx->hca->n_srq, "a shared receive queue goes that was not counted");
+    T_ASSERT(!s->limit == hlist_empty(&s->limit_link), "a limit and its place in the list differ");
     async_purge(s->ctx, s);
     hlist_del(&s->limit_link);
     hlist_del(&s->link);

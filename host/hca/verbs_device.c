@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Devices and contexts. With a fabric named by the environment (TRIB_RUN and TRIB_HOST) the devices
- * are those of the emulated host; without, the system's own libibverbs answers and its devices pass
- * through every exported call untouched.
+ * Devices and contexts. Where the environment names a fabric (TRIB_RUN and TRIB_HOST) the devices
+ * are those of the emulated host. Elsewhere the system's own libibverbs answers, and every exported
+ * call passes its devices through untouched.
  */
 #include "fabric/fabric.h"
 #include "host/hca/hca_priv.h"
@@ -18,7 +18,7 @@
 
 /* ---- the system's own ---- */
 
-/* A program that loads libibverbs only when it runs has it out of sight of RTLD_NEXT. */
+/* RTLD_NEXT does not find a libibverbs that the program loads at run time. */
 void *hca_real(const char *name)
 {
     void *fn = dlsym(RTLD_NEXT, name), *lib;
@@ -94,7 +94,8 @@ int hca_say_dead(void)
     return EIO;
 }
 
-/* Nothing is pinned, so a copy-on-write page of a parent is the parent's: forking needs no care. */
+/* No page is pinned, so copy-on-write does not move memory away from the HCA: fork needs no care.
+ * */
 EXPORT int ibv_fork_init(void)
 {
     return process_on_fabric() ? 0 : REAL(ibv_fork_init)();
@@ -200,11 +201,14 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *v)
     return &c->v.context;
 }
 
-/* What a program left behind goes as it would with a kernel's file. With the lock held. */
+/* Destroys all objects that the program left, as a kernel does for a closed file. With the lock
+ * held. */
 void hca_ctx_free(struct hca_ctx *c)
 {
     struct hca *h = c->hca;
 
+    T_ASSERT(!c->imports, "a context goes before the imports that share its objects");
+    T_ASSERT(!c->origin || c->origin->imports, "an import goes that its origin does not count");
     while (!hlist_empty(&c->qps))
         qp_free(hlist_entry(c->qps.next, struct hca_qp, link));
     while (!hlist_empty(&c->srqs))
@@ -230,7 +234,7 @@ void hca_ctx_free(struct hca_ctx *c)
 
         hlist_del(&pd->link);
         h->n_pd -= pd->base == pd;
-        if (pd->base != pd && pd->base->ctx != c) /* imported: it stays with its owner */
+        if (pd->base != pd && pd->base->ctx != c) /* imported: its owner's context keeps it */
             pd->base->refs--;
         free(pd);
     }
@@ -242,6 +246,8 @@ void hca_ctx_free(struct hca_ctx *c)
         hlist_del(&td->link);
         free(td);
     }
+    if (c->origin)
+        c->origin->imports--;
     hlist_del(&c->link);
     notify_close(c->v.context.async_fd);
     notify_close(c->v.context.cmd_fd);
@@ -262,7 +268,7 @@ EXPORT int ibv_close_device(struct ibv_context *v)
         struct hca_ctx *origin = c->origin;
 
         hca_ctx_free(c);
-        if (origin && !--origin->imports && origin->closed)
+        if (origin && !origin->imports && origin->closed)
             hca_ctx_free(origin);
     }
     hca_unlock(h);

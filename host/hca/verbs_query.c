@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the device and its port say of themselves. */
+/* Attributes of the device and its port. */
 #include "host/hca/guid.h"
 #include "host/hca/hca_priv.h"
 
@@ -62,7 +62,7 @@ int hca_query_device(struct ibv_context *v, struct ibv_device_attr *a)
         .max_qp_init_rd_atom = ROCE_MAX_RD_ATOMIC,
         .atomic_cap = IBV_ATOMIC_HCA,
         .max_mcast_grp = ROCE_MAX_MCAST,
-        /* Attachments are what is counted: all groups of one queue pair, or one of many. */
+        /* The engine counts attachments: all groups of one queue pair, or one group of many. */
         .max_mcast_qp_attach = ROCE_MAX_MCAST,
         .max_total_mcast_qp_attach = ROCE_MAX_MCAST,
         .max_ah = HCA_MAX_AH,
@@ -77,7 +77,7 @@ int hca_query_device(struct ibv_context *v, struct ibv_device_attr *a)
     return 0;
 }
 
-/* Of Linux's interface; libibverbs' header names it in later versions. */
+/* From Linux's interface; libibverbs' header has the name in later versions. */
 #define ATOMIC_WRITE_CAP (1ull << 40)
 
 int hca_query_device_ex(struct ibv_context *v, const struct ibv_query_device_ex_input *in,

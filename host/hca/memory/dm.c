@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Device memory: a real adapter's own, here a piece of this process's. As with real ones it is
- * copied to and from in words of four bytes, registered from zero on, and there is little of it.
+ * Device memory: on a real adapter its own memory, here memory of this process. As with real
+ * adapters programs copy it in words of four bytes, register it zero-based, and have little of it.
  */
 #include "host/hca/hca_priv.h"
 
@@ -78,6 +78,8 @@ struct ibv_dm *hca_alloc_dm(struct ibv_context *v, struct ibv_alloc_dm_attr *a)
 /* With the lock held. */
 void dm_free(struct hca_dm *dm)
 {
+    T_ASSERT(dm->base ? dm->base->refs > 0 : dm->ctx->hca->dm_bytes >= dm->bytes,
+             "device memory goes that was not counted");
     hlist_del(&dm->link);
     if (dm->base) {
         dm->base->refs--;
@@ -118,7 +120,7 @@ struct ibv_mr *hca_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *v, uint64_t off, 
     hca_lock(dm->ctx->hca);
     to_mr(mr)->dm = dm;
     dm->refs++;
-    mr->addr = NULL; /* it has no address of the program's */
+    mr->addr = NULL; /* device memory has no address in the program */
     hca_unlock(dm->ctx->hca);
     return mr;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A context, protection domain, region or device memory once more: by the descriptor of another
- * context of this process (or a copy of it), and by the handles of its objects. Imported objects
- * are other names for the same; who made them keeps them. Objects of another process are out of
- * reach, as there is no kernel that holds them.
+ * Imports: a context by the descriptor of another context of this process (or a copy of it), and
+ * its protection domains, regions and device memory by their handles. An imported object is another
+ * name of the same object; the context that created the object keeps it. Objects of another process
+ * cannot be imported, because no kernel holds them.
  */
 #include "host/hca/hca_priv.h"
 
@@ -55,7 +55,7 @@ struct ibv_context *hca_import_ctx(struct hca_ctx *of, int fd)
     return &c->v.context;
 }
 
-/* The descriptor is the new context's. */
+/* The new context owns the descriptor. */
 EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
     struct hca_ctx *of;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of keys, of memory regions and windows alike. A key is a place in the table and the low
- * eight bits that make its uses different; free places wait in a FIFO, so that a key comes back
- * late. Everything here runs with the lock held.
+ * The table of keys, of memory regions and windows alike. A key is an index into the table and, in
+ * its low eight bits, a tag that distinguishes the successive uses of an entry. Free entries wait
+ * in a FIFO, so that an index is reused late. Everything here runs with the lock held.
  */
 #include "host/hca/hca_priv.h"
 
@@ -39,7 +39,7 @@ static int grow(struct hca *h)
     h->key = t;
     for (uint32_t i = h->key_cap; i < cap; i++) {
         t[i] = (struct hca_key){.tag = 1};
-        if (i) /* key 0 never exists: programs use it for "none" */
+        if (i) /* key 0 never exists: programs use it as "none" */
             to_free(h, i);
     }
     h->key_cap = cap;
@@ -54,6 +54,8 @@ int key_take(struct hca *h, struct hca_mr *mr, struct hca_mw *mw, uint32_t *key)
     if (rc)
         return rc;
     i = h->key_free_head;
+    T_ASSERT(i && i < h->key_cap, "the free list leads out of the table of keys");
+    T_ASSERT(!h->key[i].mr && !h->key[i].mw, "a key on the free list is in use");
     h->key_free_head = h->key[i].next;
     if (h->key_free_head == UINT32_MAX)
         h->key_free_tail = UINT32_MAX;
@@ -68,6 +70,8 @@ void key_give(struct hca *h, uint32_t key)
 {
     struct hca_key *k = &h->key[key >> 8];
 
+    T_ASSERT(key >> 8 < h->key_cap, "a key's index is beyond the table");
+    T_ASSERT(k->mr || k->mw, "a key is given back that is free");
     k->mr = NULL;
     k->mw = NULL;
     k->tag++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory regions: what of a program's memory others may reach, by which key, within which bounds
- * and with which rights. lkey and rkey are the same.
+ * Memory regions: the memory of a program that others may reach, with its key, bounds and rights.
+ * lkey and rkey are the same.
  */
 #include "host/hca/hca_priv.h"
 
@@ -21,7 +21,9 @@ int hca_mem(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr,
     uint64_t off;
 
     h->written += remote && (access & ACCESS_REMOTE_WRITE);
-    /* A window is the peer's to use, never a local key. */
+    T_ASSERT_HOT(!k || !k->mr || k->pd == k->mr->pd->v.handle,
+                 "a key's copy of its region's protection domain is stale");
+    /* Only peers use a window; its key is never a local one. */
     if (k && !k->mr && k->mw && remote)
         return mw_mem(k->mw, qp, addr, len, access, p);
     if (!k || !k->mr || k->pd != qp_pd(qp))
@@ -42,7 +44,7 @@ static const unsigned known_access =
     IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB |
     IBV_ACCESS_ON_DEMAND | IBV_ACCESS_OPTIONAL_RANGE;
 
-/* IBTA 10.6.3.1: who lets others write must be able to write. */
+/* IBTA 10.6.3.1: remote write access requires local write access. */
 static int check_access(struct hca *h, unsigned access)
 {
     if ((access & IBV_ACCESS_ON_DEMAND) && !odp_has(h))
@@ -55,22 +57,22 @@ static int check_access(struct hca *h, unsigned access)
     return 0;
 }
 
-/* As Linux pins pages for writing: windows may be opened for it later. */
+/* Whether Linux would pin the pages for writing: a window may be opened for writing later. */
 static bool writes(unsigned access)
 {
     return access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
                      IBV_ACCESS_MW_BIND);
 }
 
-/* All memory that there is and will be, by the program's addresses (Linux: from NULL, SIZE_MAX). */
+/* An implicit region: the program's whole address space, now and later (Linux: NULL, SIZE_MAX). */
 static bool is_implicit(const void *addr, size_t length, unsigned access)
 {
     return !addr && length == SIZE_MAX && (access & IBV_ACCESS_ON_DEMAND);
 }
 
-/* Neither the program's addresses nor those that it gives away may wrap; what is not mapped, or not
- * for writing where that is asked, cannot be registered, as where pages are pinned. On-demand
- * regions are of memory that may come. */
+/* Neither the program's addresses nor the iova may wrap. Memory that is not mapped, or not writable
+ * where that is needed, is refused, as adapters that pin pages do. Memory of an on-demand region
+ * may come later. */
 static int check_range(struct hca *h, const void *addr, size_t length, uint64_t iova,
                        unsigned access)
 {
@@ -95,21 +97,32 @@ static int check_range(struct hca *h, const void *addr, size_t length, uint64_t 
     (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |        \
      IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND)
 
-/* What is said of it in several places is the same. With the lock held. */
+/* Copies the region's attributes to its key. With the lock held. */
 static void mr_settle(struct hca_mr *mr, uint64_t iova, unsigned access)
 {
     struct hca_key *k = mr_key(mr);
 
+    T_ASSERT(k->mr == mr, "a region's key belongs to another region");
     k->start = mr->v.addr;
     k->length = mr->v.length;
     k->pd = mr->pd->v.handle;
     k->iova = iova;
     k->access = access & MR_ACCESS;
-    if (is_implicit(mr->v.addr, mr->v.length, access)) { /* but for the first page, NULL's */
+    if (is_implicit(mr->v.addr, mr->v.length,
+                    access)) { /* all but the first page, which holds NULL */
         k->start = (char *)(uintptr_t)PAGE;
         k->iova = PAGE;
         k->length = UINT64_MAX - PAGE;
     }
+}
+
+/* Without the lock. */
+static void note_refusal(struct hca *h, int err, unsigned access)
+{
+    hca_lock(h);
+    events_add(&h->events, h->now_ps, HCA_EV_MR_REFUSED, (uint32_t)err, access);
+    hca_unlock(h);
+    errno = err;
 }
 
 struct ibv_mr *mr_reg(struct ibv_pd *v, void *addr, size_t length, uint64_t iova, unsigned access)
@@ -125,7 +138,7 @@ struct ibv_mr *mr_reg(struct ibv_pd *v, void *addr, size_t length, uint64_t iova
         rc = check_range(h, addr, length, iova, access);
     mr = rc ? NULL : cacheline_alloc(sizeof(*mr));
     if (!mr) {
-        errno = rc ? rc : ENOMEM;
+        note_refusal(h, rc ? rc : ENOMEM, access);
         return NULL;
     }
     mr->hca = h;
@@ -135,12 +148,14 @@ struct ibv_mr *mr_reg(struct ibv_pd *v, void *addr, size_t length, uint64_t iova
     rc = h->n_mr == HCA_MAX_MR ? -ENOMEM : key_take(h, mr, NULL, &mr->v.lkey);
     if (!rc) {
         h->n_mr++, pd->refs++;
+        T_ASSERT(h->n_mr + h->n_mw < h->key_cap, "more regions and windows than keys");
         mr_settle(mr, iova, access);
+        events_add(&h->events, h->now_ps, HCA_EV_MR, mr->v.lkey, access);
     }
     hca_unlock(h);
     if (rc) {
         free(mr);
-        errno = -rc;
+        note_refusal(h, -rc, access);
         return NULL;
     }
     mr->v.rkey = mr->v.handle = mr->v.lkey;
@@ -154,7 +169,7 @@ EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, i
     return mr_reg(pd, addr, length, (uintptr_t)addr, (unsigned)access);
 }
 
-/* Both addresses have the same place in a page, or Linux refuses: what works here works there. */
+/* Linux requires both addresses to have the same offset in a page; so does this HCA. */
 static struct ibv_mr *reg_iova(struct ibv_pd *v, void *addr, size_t length, uint64_t iova,
                                unsigned access)
 {
@@ -181,8 +196,8 @@ EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len
     return reg_iova(pd, addr, length, iova, access);
 }
 
-/* A dma-buf that a program may map (udmabuf's, a fake GPU's), through a mapping of our own: this
- * HCA is a program. Others, as real GPUs' are, it cannot reach. */
+/* Registers a dma-buf that a program may map (udmabuf's, a fake GPU's) through a mapping of its
+ * own, since this HCA is a program. It cannot reach others, such as those of real GPUs. */
 static struct ibv_mr *reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
                                  int fd, unsigned access)
 {
@@ -193,7 +208,7 @@ static struct ibv_mr *reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t leng
 
     if (!fstat(fd, &st) && st.st_size > 0 &&
         (offset + length < length || offset + length > (uint64_t)st.st_size)) {
-        errno = EINVAL; /* more than there is of it */
+        errno = EINVAL; /* beyond the end of the dma-buf */
         return NULL;
     }
     map = mmap(NULL, length + before, writes(access) ? PROT_READ | PROT_WRITE : PROT_READ,
@@ -226,7 +241,7 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size
     return reg_dmabuf(pd, offset, length, iova, fd, (unsigned)access);
 }
 
-/* The region as it is to be, against the memory as it is now. */
+/* Checks the region's new attributes against the memory as it is now. */
 static int check_new(const struct hca_mr *mr, int flags, void *addr, size_t length, int access)
 {
     bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
@@ -239,7 +254,7 @@ static int check_new(const struct hca_mr *mr, int flags, void *addr, size_t leng
     return check_range(mr->hca, addr, length, (uintptr_t)addr, now);
 }
 
-/* Changing the translation keeps the key, as the caller's peers know it. */
+/* A change of the translation keeps the key, which the caller's peers know. */
 static int rereg(struct hca_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
                  int access)
 {
@@ -300,6 +315,10 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *a
 /* With the lock held. */
 void mr_free(struct hca_mr *mr)
 {
+    T_ASSERT(mr->hca->n_mr && mr->pd->refs, "a region goes that was not counted");
+    T_ASSERT(!mr->dm || mr->dm->refs, "device memory does not count a region of it");
+    T_ASSERT(mr_key(mr)->mr == mr, "a region's key belongs to another region");
+    events_add(&mr->hca->events, mr->hca->now_ps, HCA_EV_MR_GONE, mr->v.lkey, mr->windows);
     key_give(mr->hca, mr->v.lkey);
     mr->hca->n_mr--;
     mr->pd->refs--;

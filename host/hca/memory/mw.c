@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory windows: a key of its own on a part of a region, opened and closed by work requests (type
- * 2, which belongs to the queue pair that bound it: 2B) or by ibv_bind_mw (type 1). The engine
- * carries out binds and invalidations in the order of the send queue (roce/local.c).
+ * Memory windows: a key of its own on a part of a region. Work requests open and close windows of
+ * type 2, which belong to the queue pair that bound them (2B); ibv_bind_mw opens those of type 1.
+ * The engine executes binds and invalidations in the order of the send queue (roce/local.c).
  */
 #include "host/hca/hca_priv.h"
 
 #include <stdlib.h>
 
-/* What a window gives. Other flags of regions may be there, as programs pass on those that they
- * registered with, and say nothing of it: its region's owner has them already. */
+/* The rights that a window can give. Programs also pass the region's other flags, which change
+ * nothing: the region's owner has those rights already. */
 #define WINDOW_GIVES (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC)
 #define WINDOW_ACCESS                                                                              \
     (WINDOW_GIVES | ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |              \
@@ -17,12 +17,15 @@
 
 /* ---- the path of a frame ---- */
 
-/* The window of a key that hca_mem() found. Bounds are its own, and so are the rights. */
+/* The memory behind a window's key that hca_mem() found, within the window's own bounds and rights.
+ * */
 int mw_mem(const struct hca_mw *mw, struct qp *qp, uint64_t addr, uint64_t len, unsigned access,
            void **p)
 {
     uint64_t off = addr - mw->iova;
 
+    T_ASSERT_HOT(!mw->mr || mw->mr->windows, "an open window's region does not count it");
+    T_ASSERT_HOT(!mw->qp || (mw->mr && mw->qp->windows), "a window's queue pair does not count it");
     if (!mw->mr || mw->pd->v.handle != qp_pd(qp) || (mw->qp && mw->qp->qp != qp))
         return -EINVAL;
     if (access & ~mw->access)
@@ -35,6 +38,8 @@ int mw_mem(const struct hca_mw *mw, struct qp *qp, uint64_t addr, uint64_t len, 
 
 void mw_close(struct hca_mw *mw)
 {
+    T_ASSERT(!mw->mr || mw->mr->windows, "an open window's region does not count it");
+    T_ASSERT(!mw->qp || (mw->mr && mw->qp->windows), "a window's queue pair does not count it");
     if (mw->mr)
         mw->mr->windows--;
     if (mw->qp)
@@ -93,7 +98,7 @@ int hca_window(void *user, struct qp *q, uint32_t rkey, const struct mw_bind *b)
         return -EINVAL;
     if (!b)
         return invalidate(mw, qp, rkey);
-    if (mw->v.type == IBV_MW_TYPE_2) /* only a closed window opens; one of no length stays closed */
+    if (mw->v.type == IBV_MW_TYPE_2) /* only a closed window opens, and length 0 opens none */
         return mw->mr || !b->len ? -EINVAL : open_window(mw, qp, rkey, b);
     mw_close(mw);
     if (b->len)
@@ -136,6 +141,7 @@ void mw_free(struct hca_mw *mw)
 {
     struct hca *h = mw->pd->ctx->hca;
 
+    T_ASSERT(h->n_mw && mw->pd->refs, "a window goes that was not counted");
     mw_close(mw);
     key_give(h, mw->v.rkey);
     mw->pd->refs--;
@@ -153,7 +159,7 @@ int hca_dealloc_mw(struct ibv_mw *v)
     return 0;
 }
 
-/* Those that a queue pair bound and that it takes with it. With the lock held. */
+/* Closes the windows that a queue pair bound, before it goes. With the lock held. */
 void mw_close_all_of(struct hca_qp *qp)
 {
     struct hca *h = qp->ctx->hca;
@@ -165,7 +171,7 @@ void mw_close_all_of(struct hca_qp *qp)
 
 /* ---- posting ---- */
 
-/* What a request to bind says, for the engine. 0 or errno. */
+/* Translates a request to bind for the engine. 0 or errno. */
 int mw_bind_from(struct wqe *w, const struct hca_qp *qp, const struct ibv_mw *mw, uint32_t rkey,
                  const struct ibv_mw_bind_info *info)
 {
@@ -192,7 +198,7 @@ int hca_bind_mw(struct ibv_qp *v, struct ibv_mw *mw, struct ibv_mw_bind *bind)
     uint32_t rkey = ibv_inc_rkey(mw->rkey);
     int rc = hca_dead(h) ? EIO : mw_bind_from(&w, qp, mw, rkey, &bind->bind_info);
 
-    /* IBTA 10.6.7.2.1: addresses from zero on are for windows of type 2 alone. */
+    /* IBTA 10.6.7.2.1: only windows of type 2 may be zero-based. */
     if (!rc && (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED))
         rc = EINVAL;
     if (rc)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * On-demand paging: regions of memory that need not be there yet. This HCA's copies fault as a
- * program's do and the kernel brings the pages, so there is nothing to do but to take what cannot
- * be brought as an error (roce/guard.h). Where copies are not guarded (virtual time) there are no
- * such regions.
+ * On-demand paging: regions of memory that need not be present yet. This HCA's copies fault as a
+ * program's do and the kernel brings the pages, so only pages that cannot be brought need care:
+ * they end the request with an error (roce/guard.h). Where copies are not guarded (virtual time)
+ * there are no such regions.
  */
 #include "host/hca/hca_priv.h"
 
@@ -25,7 +25,8 @@ void odp_caps(const struct hca *h, struct ibv_odp_caps *caps)
         sends | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
 }
 
-/* One piece: of an on-demand region of this PD, for writing where the region is. 0 or errno. */
+/* Checks one piece: it must lie in an on-demand region of this PD, writable if write. 0 or errno.
+ * */
 static int check_piece(struct hca *h, const struct hca_pd *pd, const struct ibv_sge *s, bool write,
                        char **at)
 {
@@ -48,7 +49,8 @@ static int check_piece(struct hca *h, const struct hca_pd *pd, const struct ibv_
     return rc;
 }
 
-/* Without IBV_ADVISE_MR_FLAG_FLUSH the caller does not wait, nor learn what cannot be brought. */
+/* Without IBV_ADVISE_MR_FLAG_FLUSH the caller neither waits nor learns of pages that cannot be
+ * brought. */
 int hca_advise_mr(struct ibv_pd *v, enum ibv_advise_mr_advice advice, uint32_t flags,
                   struct ibv_sge *list, uint32_t n)
 {
