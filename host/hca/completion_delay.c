@@ -60,6 +60,8 @@ void delayed_show(struct hca *h)
     while (delayed_any(h)) {
         const struct hca_delayed *l = delayed_at(h, h->delayed_head);
 
+        T_ASSERT_HOT(h->delayed_tail - h->delayed_head <= h->delayed_cap,
+                     "more delayed completions than the ring holds");
         if (l->e.ts_ps + h->cfg.gpu_ps > h->now_ps)
             return;
         h->delayed_head++;
