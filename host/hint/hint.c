@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a program of an emulated host loads when it runs without libtribverbs: its libibverbs finds
- * the host's devices in /sys and looks for their driver, and this is named as one
- * (host/sandbox/namespace.c). It drives nothing; it says why there is no device.
+ * Loaded by a program on an emulated host that runs without libtribverbs: the system's libibverbs
+ * finds the host's devices in /sys and looks for their driver, and this library has the driver's
+ * name (host/sandbox/namespace.c). It drives no device; it prints why the program sees none.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The namespace and its mounts. A directory that lacks the name we need (sysfs and devtmpfs take no
- * new ones) is covered by a small tmpfs in which everything that was there is bound again; an
- * overlay would not do, since one that is mounted without root opens no device.
+ * The namespace and its mounts. sysfs and devtmpfs take no new names. So a small tmpfs covers a
+ * directory that lacks a name, and everything that was in the directory is bind-mounted into it. An
+ * overlay would not work, since one that is mounted without root opens no device.
  *
- * Whether the machine allows all this is tried in a child first: a process that is in a new user
- * namespace and is then refused cannot go back.
+ * A child process tries all this first: a process that has entered a new user namespace and then
+ * fails cannot go back.
  */
 #include "host/sandbox/sandbox.h"
 
@@ -50,7 +50,7 @@ static int new_namespace(bool *user_too, const char **what)
         if (rc)
             return rc;
     }
-    /* The machine's later mounts still arrive here; ours do not go there. */
+    /* Later mounts of the machine still appear here; mounts made here do not appear there. */
     *what = "mounts of its own";
     return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) ? -errno : 0;
 }
@@ -60,11 +60,11 @@ static int cover(const char *dir)
     return mount("tributary", dir, "tmpfs", MS_NOSUID, "mode=755,size=4m") ? -errno : 0;
 }
 
-/* ---- a covered directory gets back what it had ---- */
+/* ---- covered directories ---- */
 
-/* One entry of the directory that fd shows from below the cover. What has gone since, or is not
- * for this user to see, is left out. */
-static int bring_back(int fd, const char *dir, const char *name)
+/* Binds one entry of the covered directory, which fd is open on, into the cover. Leaves out what
+ * has been removed since or what this user may not see. */
+static int restore(int fd, const char *dir, const char *name)
 {
     char from[512], to[512], text[512];
     struct stat st;
@@ -94,8 +94,8 @@ static int bring_back(int fd, const char *dir, const char *name)
     return errno == ENOENT || errno == EACCES ? 0 : -errno;
 }
 
-/* Puts empty directories `names` (two, the second may be NULL) into dir, over what has these names
- * already. */
+/* Makes empty directories `names` (two, the second may be NULL) in dir, in place of entries with
+ * these names. */
 static int make_dirs(const char *dir, const char *const names[2])
 {
     struct dirent *e;
@@ -113,7 +113,7 @@ static int make_dirs(const char *dir, const char *const names[2])
 
         if (!ours && strcmp(e->d_name, names[0]) && strcmp(e->d_name, ".") &&
             strcmp(e->d_name, ".."))
-            rc = bring_back(fd, dir, e->d_name);
+            rc = restore(fd, dir, e->d_name);
     }
     for (unsigned i = 0; i < 2 && names[i] && !rc; i++) {
         snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
@@ -151,7 +151,7 @@ static int show_sys(const struct rundir *rd, const struct fab_node *host, const 
     return rc ? rc : tree_infiniband_verbs(host, "/sys/class/infiniband_verbs");
 }
 
-/* Names of /sys/class/net stay what they are; those of interfaces that come later are missing. */
+/* /sys/class/net keeps its names; interfaces that are added later do not appear. */
 static int show_net(const struct fab_node *host, const char **what)
 {
     static const char *const names[2] = {"trib0", NULL};
@@ -182,10 +182,10 @@ static int show_dev(const struct fab_node *host, const char **what)
 }
 
 /*
- * A program that lost LD_PRELOAD has the system's libibverbs, which finds the devices and looks for
- * a driver of theirs. libtribhint is one by name, and says what is missing. Its file has the number
- * of libibverbs' interface to drivers in its name, whatever that is. Without room for this all else
- * works.
+ * A program that lost LD_PRELOAD uses the system's libibverbs, which finds the devices and looks
+ * for their driver. libtribhint has a driver's name and prints what is missing. The file's name
+ * ends in the version of libibverbs' interface to drivers, so there is a link for each version. All
+ * else works without the hint.
  */
 static void show_hint(const char *lib)
 {
@@ -211,11 +211,11 @@ static void show_hint(const char *lib)
 }
 
 /*
- * Programs that look for the shortest way (UCX, NCCL) take processes with one boot id to share a
- * machine and its memory; emulated hosts do not. So each has its own: the machine's, with the
- * host's address at the end. Two user namespaces cannot read each other's memory even on one host:
- * then the pid is in it as well. (The file that is bound keeps its name: over one without a name
- * nothing can be mounted, and a nested host could not have its own.)
+ * Programs that look for the fastest transport (UCX, NCCL) assume that processes with the same boot
+ * id share a machine and its memory; emulated hosts do not. So each host has its own boot id: the
+ * machine's, with the host's address at the end. Two user namespaces cannot read each other's
+ * memory even on one host, so there the id holds the pid too. (The bound file keeps its name:
+ * nothing can be mounted over a file without a name, so a nested host could not have its own.)
  */
 static int show_boot_id(const struct fab_node *host, unsigned pid, const char **what)
 {
@@ -261,30 +261,30 @@ static int try_in_child(const struct rundir *rd, const struct fab_node *host, co
                         const char **what)
 {
     struct {
-        const char *what; /* a literal: the same on both sides of a fork */
+        const char *what; /* a literal: its address is the same on both sides of a fork */
         int rc;
-    } said = {"a child process", -EPERM};
+    } answer = {"a child process", -EPERM};
     int fd[2];
     pid_t pid;
 
-    *what = said.what;
+    *what = answer.what;
     if (pipe2(fd, O_CLOEXEC))
         return -errno;
     pid = fork();
     if (!pid) {
-        said.rc = enter(rd, host, lib, &said.what);
-        _exit(write(fd[1], &said, sizeof(said)) != sizeof(said));
+        answer.rc = enter(rd, host, lib, &answer.what);
+        _exit(write(fd[1], &answer, sizeof(answer)) != sizeof(answer));
     }
     close(fd[1]);
     if (pid < 0)
-        said.rc = -errno;
-    else if (read(fd[0], &said, sizeof(said)) != sizeof(said))
-        said.rc = -EPERM;
+        answer.rc = -errno;
+    else if (read(fd[0], &answer, sizeof(answer)) != sizeof(answer))
+        answer.rc = -EPERM;
     close(fd[0]);
     while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    *what = said.what;
-    return said.rc;
+    *what = answer.what;
+    return answer.rc;
 }
 
 int enter_host(const struct rundir *rd, const struct fab_node *host, const char *lib,
@@ -294,7 +294,7 @@ int enter_host(const struct rundir *rd, const struct fab_node *host, const char 
     int rc = try_in_child(rd, host, lib, what);
 
     rc = rc ? rc : enter(rd, host, lib, what);
-    /* A working directory below /dev or /sys/class is the one that can be seen now. */
+    /* A working directory below /dev or /sys/class moves to the new mounts. */
     if (!rc && getcwd(cwd, sizeof(cwd)) && chdir(cwd))
         return 0;
     return rc;

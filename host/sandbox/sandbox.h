@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The view of the machine that a program has as a host of the fabric: a mount namespace of its own
- * in which /sys/class/infiniband, /sys/class/infiniband_verbs and /dev/infiniband show that host's
- * HCAs and nothing else. libibverbs' calls are libtribverbs' business; this is for what programs
- * read beside them (UCX and NCCL ask sysfs for the type of a GID, UCX wants the character device).
- * The boot id is the host's own too, so that two hosts are two machines to those who compare it.
- * Nothing outside the namespace changes, and it is gone with its last process.
+ * The view of the machine that a program has on an emulated host: a mount namespace of its own in
+ * which /sys/class/infiniband, /sys/class/infiniband_verbs and /dev/infiniband show that host's
+ * HCAs only. libtribverbs serves libibverbs' calls; the namespace serves programs that read these
+ * files directly (UCX and NCCL read the type of a GID from sysfs, UCX needs the character device).
+ * The boot id is the host's own too, so that programs that compare it see two hosts as two
+ * machines. Nothing outside the namespace changes, and it disappears with its last process.
  */
 #ifndef TRIB_HOST_SANDBOX_SANDBOX_H
 #define TRIB_HOST_SANDBOX_SANDBOX_H
@@ -14,10 +14,10 @@
 #include "io/rundir.h"
 
 /*
- * Moves the calling process (single-threaded) into such a namespace; without root into a user
- * namespace too, in which it keeps its own user and group and gains nothing once it execs. 0 or
- * -errno with *what naming what was refused: a child tries first, so the process is as before.
- * lib: libtribverbs.so; beside it is what a program that runs without it is told (host/hint).
+ * Moves the calling process (single-threaded) into such a namespace; without root also into a user
+ * namespace, in which it keeps its user and group and gains no privilege once it execs. 0, or
+ * -errno and *what names what was refused; the process is then unchanged, because a child tries
+ * first. lib: path of libtribverbs.so; libtribhint.so (host/hint) is in the same directory.
  */
 int enter_host(const struct rundir *rd, const struct fab_node *host, const char *lib,
                const char **what);
@@ -26,8 +26,8 @@ int enter_host(const struct rundir *rd, const struct fab_node *host, const char 
  * /sys/class/infiniband_verbs. 0 or -errno. */
 int tree_infiniband(const struct rundir *rd, const struct fab_node *host, const char *dir);
 int tree_infiniband_verbs(const struct fab_node *host, const char *dir);
-/* The network interfaces that its GIDs are said to be of, below /sys/class/net: for those who look
- * there; no kernel has them. */
+/* The network interfaces of the host's GIDs, below /sys/class/net, for programs that read them
+ * there. The kernel has no such interfaces. */
 int tree_net(const struct fab_node *host, const char *dir);
 
 #endif

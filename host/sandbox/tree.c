@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What sysfs would say of an emulated host's HCAs. Formats are those of
- * drivers/infiniband/core/sysfs.c. */
+/* The sysfs files of an emulated host's HCAs, in the formats of drivers/infiniband/core/sysfs.c. */
 #include "host/hca/guid.h"
 #include "host/sandbox/sandbox.h"
 #include "io/port_counters.h"
@@ -10,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One file with its directories; text as given and a newline. */
+/* Writes one file, text and a newline, and makes its directories. */
 static int put(const char *dir, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 static int put(const char *dir, const char *name, const char *fmt, ...)
@@ -39,7 +38,8 @@ static int put(const char *dir, const char *name, const char *fmt, ...)
     return fclose(f) || n ? -EIO : 0;
 }
 
-/* All CPUs: an emulated device is near to each. Words of 32 bits, the highest first. */
+/* The mask of all CPUs, since an emulated device is local to each: words of 32 bits, the highest
+ * first. */
 static void all_cpus(char *mask, size_t size, long *n_cpus)
 {
     long n = sysconf(_SC_NPROCESSORS_CONF);
@@ -54,7 +54,7 @@ static void all_cpus(char *mask, size_t size, long *n_cpus)
     }
 }
 
-/* As /sys/class/net has it. The index is above those that a kernel gives. */
+/* The files of /sys/class/net. The interface index is above those that a kernel assigns. */
 static int put_net(const struct fab_node *host, unsigned port, const char *dir)
 {
     uint32_t ip = host->ip_of_port[port];
@@ -72,7 +72,7 @@ static int put_net(const struct fab_node *host, unsigned port, const char *dir)
     return rc ? rc : put(dir, "speed", "%.0f", (double)host->ports[port].rate_bps / 1e6);
 }
 
-/* Live values are in the run directory, for all processes of the host. */
+/* Links to the live counters in the run directory, which all processes of the host share. */
 static int link_counters(const struct rundir *rd, const struct fab_node *host, unsigned port,
                          const char *dir)
 {
@@ -130,8 +130,8 @@ static void put_device(const struct rundir *rd, const struct fab_node *host, uns
         *rc = *rc ? *rc : put(dir, name, "trib%u", port);
     }
     *rc = *rc ? *rc : link_counters(rd, host, port, dir);
-    /* No device/net: programs (rdma-core's tests) ask `ip` for the interface that is named there,
-     * and that one has none to show. */
+    /* There is no device/net: programs (rdma-core's tests) pass the interface that it names to
+     * `ip`, which does not know it. */
 }
 
 int tree_net(const struct fab_node *host, const char *dir)
@@ -173,7 +173,7 @@ int tree_infiniband_verbs(const struct fab_node *host, const char *dir)
 
         snprintf(name, sizeof(name), "trib%u/ibdev", p);
         rc = put(dir, name, "trib%u", p);
-        snprintf(name, sizeof(name), "trib%u/dev", p); /* what /dev/infiniband has: /dev/null's */
+        snprintf(name, sizeof(name), "trib%u/dev", p); /* /dev/null's, as in /dev/infiniband */
         rc = rc ? rc : put(dir, name, "1:3");
         snprintf(name, sizeof(name), "trib%u/abi_version", p);
         rc = rc ? rc : put(dir, name, "1");
