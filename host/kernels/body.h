@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernels' bodies, in what C and CUDA have in common. Thread `at` of `step` threads does its
- * part of the work; reduce_*.cu and pattern.cu call them with the grid's coordinates, the twins in
- * kernels.c with one number after the other.
+ * The kernels' bodies, in the common subset of C and CUDA. Thread `at` of `step` threads does its
+ * part of the work; reduce_*.cu and pattern.cu call the bodies with the grid's coordinates, the
+ * twins in kernels.c with one number after the other.
  *
- * Vectors of 16 bytes, where all buffers have the same place in 16 bytes: first the elements before
- * the first whole vector (head), then the vectors, then what is left. Where they have not, all of
- * it is done element by element. An element is read before it is written, by the same thread:
+ * Where all buffers have the same offset in 16 bytes, the bodies work in vectors of 16 bytes: the
+ * elements before the first whole vector (head), the vectors, then the remaining elements.
+ * Elsewhere they work element by element. The same thread reads an element before it writes it, so
  * outputs may be inputs.
  */
 #ifndef TRIB_HOST_KERNELS_BODY_H
@@ -71,14 +71,14 @@ EL_FN void el_found(struct verify_result *r, uint64_t wrong, uint64_t first)
 }
 #endif
 
-/* Element i of those that are in no vector. */
+/* Index of the i-th element that is in no vector. */
 EL_FN uint64_t el_rest(const struct kernel_split *s, uint64_t i, unsigned esize)
 {
     return i < s->head ? i : i + s->vectors * (16 / esize);
 }
 
-/* Two loads are under way at any time: the next input's is begun before this one's elements are
- * looked at. */
+/* Two loads are in flight at any time: the next input's load starts before this input's elements
+ * are used. */
 #define REDUCE_BODY(NAME, E, ACC, IN, DO, OUT, FINISH)                                             \
     EL_FN void body_##NAME(const struct reduce_args *r, uint64_t at, uint64_t step)                \
     {                                                                                              \
@@ -138,7 +138,7 @@ EL_FN uint64_t el_rest(const struct kernel_split *s, uint64_t i, unsigned esize)
 
 /* ---- patterns ---- */
 
-/* Where in the period byte i of the buffer is. */
+/* Offset in the period of byte i of the buffer. */
 EL_FN uint32_t pattern_at(const struct pattern_args *p, uint64_t i)
 {
     return (uint32_t)((p->first + i) % p->period_bytes);
@@ -152,8 +152,8 @@ EL_FN uint8_t pattern_next(const struct pattern_args *p, uint32_t *at)
     return x;
 }
 
-/* `step` is a whole number of the pattern's cycles, so that a thread's vectors are all the same: it
- * looks its 16 bytes up once. */
+/* `step` is a multiple of the pattern's cycle, so all vectors of a thread are equal and it computes
+ * their 16 bytes once. */
 EL_FN union el_vec pattern_vec(const struct pattern_args *p, uint64_t v)
 {
     uint32_t at = pattern_at(p, p->split.head * p->esize + v * 16);
@@ -169,7 +169,7 @@ EL_FN union el_vec pattern_vec(const struct pattern_args *p, uint64_t v)
     return x;
 }
 
-/* Is the element whose bytes begin there as it must be? */
+/* Whether an element has the pattern's value. */
 EL_FN bool pattern_holds(const struct pattern_args *p, uint64_t element)
 {
     const uint8_t *got = p->buf + element * p->esize;
@@ -191,10 +191,10 @@ EL_FN void body_fill(const struct pattern_args *p, uint64_t at, uint64_t step)
     }
     for (uint64_t i = at; i < p->split.rest; i += step) {
         uint64_t byte = el_rest(&p->split, i, p->esize) * p->esize;
-        uint32_t where = pattern_at(p, byte);
+        uint32_t offset = pattern_at(p, byte);
 
         for (unsigned b = 0; b < p->esize; b++)
-            p->buf[byte + b] = pattern_next(p, &where);
+            p->buf[byte + b] = pattern_next(p, &offset);
     }
 }
 
@@ -209,7 +209,7 @@ EL_FN void body_verify(const struct pattern_args *p, uint64_t at, uint64_t step)
             y = el_load16(p->buf + p->split.head * p->esize + v * 16);
             if (!((x.w[0] ^ y.w[0]) | (x.w[1] ^ y.w[1]) | (x.w[2] ^ y.w[2]) | (x.w[3] ^ y.w[3])))
                 continue;
-            for (unsigned e = 0; e < 16 / p->esize; e++) { /* seldom */
+            for (unsigned e = 0; e < 16 / p->esize; e++) { /* rare */
                 uint64_t here = p->split.head + v * (16 / p->esize) + e;
                 bool same = pattern_holds(p, here);
 

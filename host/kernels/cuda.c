@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The CUDA driver behind device.h: what is given to its streams, and how it ends. Only the driver's
- * own library is used, libcuda.so.1, by name and at run time (cuda_open.c); cuda.h is needed to
- * compile this. The n-th operation of a stream records event n % DEVICE_DEPTH behind it, and an
- * event that has come says that all before it are over.
+ * The CUDA driver behind device.h: operations on streams and their completion. Only the driver's
+ * own library is used, libcuda.so.1, which is loaded by name at run time (cuda_open.c); compiling
+ * needs cuda.h. The n-th operation of a stream records event n % DEVICE_DEPTH behind it; a
+ * completed event means that all operations before it have completed.
  */
 #ifdef KERNEL_IMAGES
 #include "host/kernels/cuda_priv.h"
@@ -46,9 +46,10 @@ const char *device_name(struct device *d)
     return d->name;
 }
 
-/* ---- what is given to streams ---- */
+/* ---- streams ---- */
 
-static struct stream *room(struct device *d, enum device_stream s, int *rc)
+/* The stream; *rc: 0, -EAGAIN (it is full) or -EIO. */
+static struct stream *stream_with_space(struct device *d, enum device_stream s, int *rc)
 {
     struct stream *st = &d->stream[s];
 
@@ -63,11 +64,14 @@ static bool staging(const struct device *d)
     return up->given != up->done || down->given != down->done;
 }
 
-static int given(struct device *d, enum device_stream s)
+/* Records the event behind the operation that was just submitted. */
+static int record_given(struct device *d, enum device_stream s)
 {
     struct stream *st = &d->stream[s];
     bool was = staging(d);
 
+    T_ASSERT(st->given - st->done < DEVICE_DEPTH,
+             "an event of an operation in flight is recorded again");
     if (cuda_check(d, d->cu.cuEventRecord(st->event[st->given % DEVICE_DEPTH], st->s), "event"))
         return -EIO;
     st->given++;
@@ -79,11 +83,11 @@ static int given(struct device *d, enum device_stream s)
 int device_copy(struct device *d, enum device_stream s, void *dst, const void *src, size_t bytes)
 {
     int rc;
-    struct stream *st = room(d, s, &rc);
+    struct stream *st = stream_with_space(d, s, &rc);
 
     if (!rc)
         rc = cuda_check(d, d->cu.cuMemcpyAsync(at(dst), at(src), bytes, st->s), "copy");
-    return rc ? rc : given(d, s);
+    return rc ? rc : record_given(d, s);
 }
 
 static CUfunction function_of(struct device *d, const struct kernel *k)
@@ -92,6 +96,7 @@ static CUfunction function_of(struct device *d, const struct kernel *k)
 
     while (d->used[i].k && d->used[i].k != k)
         i++;
+    T_ASSERT(i < KERNELS - 1, "more kernels are in use than the table holds");
     for (unsigned m = 0; !d->used[i].f && m < d->n_modules; m++)
         if (d->cu.cuModuleGetFunction(&d->used[i].f, d->module[m], k->name) != CUDA_SUCCESS)
             d->used[i].f = NULL;
@@ -121,16 +126,17 @@ int device_reduce(struct device *d, enum device_stream s, enum redop op, enum dt
 {
     struct reduce_args r = {.out = dst, .copy = copy, .n = n, .divide = divide};
     int rc;
-    struct stream *st = room(d, s, &rc);
+    struct stream *st = stream_with_space(d, s, &rc);
 
     if (rc)
         return rc;
+    T_ASSERT(n <= KERNEL_INPUTS, "a reduction has more inputs than a kernel takes");
     for (unsigned k = 0; k < n; k++)
         r.in[k] = in[k];
     r.split = reduce_split(&r, count, dtype_size(t));
     rc = cuda_launch(d, st, kernel_reduce(op, t, divide != 0), &r,
                      reduce_grid(&r.split, (unsigned)d->processors));
-    return rc ? rc : given(d, s);
+    return rc ? rc : record_given(d, s);
 }
 
 uint64_t device_given(const struct device *d, enum device_stream s)

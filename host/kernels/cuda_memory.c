@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A GPU's memory, what the host shares with it, and patterns in it. */
+/* GPU memory, pinned host memory, and patterns in GPU memory. */
 #ifdef KERNEL_IMAGES
 #include "host/kernels/cuda_priv.h"
 

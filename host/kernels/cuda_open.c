@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The CUDA driver found and loaded, one GPU with its primary context, the kernels and three
- * streams. */
+/* Opens a device: loads the CUDA driver, then takes one GPU with its primary context, the kernels
+ * and three streams. */
 #ifdef KERNEL_IMAGES
 #include "host/kernels/cuda_priv.h"
 
@@ -52,7 +52,7 @@ int cuda_start(struct device *d, int *gpus, char *err)
     return cuda_no(err, -ENODEV, "the CUDA driver does not start: %s", name ? name : "unknown");
 }
 
-static int find(struct device *d, int n, char *err)
+static int take_gpu(struct device *d, int n, char *err)
 {
     if (d->index >= (unsigned)n)
         return cuda_no(err, -ENODEV, "no GPU %u: this machine has %d", d->index, n);
@@ -111,7 +111,7 @@ int device_open(struct device **out, unsigned index, char *err)
     d->index = index;
     rc = cuda_start(d, &gpus, err);
     if (!rc)
-        rc = find(d, gpus, err);
+        rc = take_gpu(d, gpus, err);
     if (!rc)
         rc = set_up(d, err);
     if (rc) {

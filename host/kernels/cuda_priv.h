@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of the CUDA driver share: cuda.c (streams), cuda_memory.c, cuda_open.c,
+/* What the users of the CUDA driver share: cuda.c (streams), cuda_memory.c, cuda_open.c,
  * multicast*.c. */
 #ifndef TRIB_HOST_KERNELS_CUDA_PRIV_H
 #define TRIB_HOST_KERNELS_CUDA_PRIV_H
 
+#include "base/assert.h"
 #include "host/kernels/device.h"
 #include "host/kernels/kernels.h"
 
@@ -42,12 +43,13 @@
 #define FIELD(name) __typeof__(name) *name;
 
 #define MODULES      8u
+#define KERNELS      96u /* more than kernels.c has, so that used[] keeps an end */
 #define PERIOD_BYTES (1u << 19)
 
 struct stream {
     CUstream s;
     CUevent event[DEVICE_DEPTH];
-    uint64_t given, done;
+    uint64_t given, done; /* at most DEVICE_DEPTH apart */
 };
 
 struct device {
@@ -66,11 +68,11 @@ struct device {
     struct {
         const struct kernel *k;
         CUfunction f;
-    } used[96]; /* kernels by their place, once they were looked for */
+    } used[KERNELS]; /* functions that were looked up; k NULL: the end */
     struct stream stream[DEVICE_STREAMS];
     int64_t busy_since, staged_ns;
     CUevent mark[2]; /* device_time() */
-    /* For fill and verify. */
+    /* device_fill() and device_verify(). */
     CUdeviceptr period, result;
     uint8_t *bounce; /* host memory: a period, then a verify_result */
 };
@@ -81,15 +83,15 @@ static inline CUdeviceptr at(const void *p)
     return (CUdeviceptr)(uintptr_t)p;
 }
 
-/* cuda.h renames some calls to their newer versions: field and symbol get that name too. */
+/* cuda.h renames some calls to their newer versions; field and symbol have the new name too. */
 #define TEXT(name)   #name
 #define SYMBOL(name) TEXT(name)
 
-/* rc, and the words in err (DEVICE_TEXT). */
+/* Formats the reason into err (DEVICE_TEXT bytes) and returns rc. */
 int cuda_no(char *err, int rc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* The driver, and how many GPUs it has: before anything else of a device. */
+/* Loads the driver and counts its GPUs: before any other call of a device. */
 int cuda_start(struct device *d, int *gpus, char *err);
-/* 0, or -EIO with the first failure's words. */
+/* 0, or -EIO; the first failure sets d->error. */
 int cuda_check(struct device *d, CUresult rc, const char *what);
 int cuda_launch(struct device *d, struct stream *st, const struct kernel *k, void *args,
                 unsigned grid);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A GPU's memory and what is done to it: the CUDA driver, loaded at run time, and the kernels that
- * this program carries (kernels.h). Where the driver, the GPU or the kernels are missing,
- * device_open() says which.
+ * A GPU's memory and the operations on it: the CUDA driver, loaded at run time, and the kernels
+ * that this program contains (kernels.h). Where the driver, the GPU or the kernels are missing,
+ * device_open() reports which.
  *
- * Copies and reductions are asynchronous. Each is given to a stream and counted: device_done() says
- * how many of a stream are over, without waiting. Host memory that they touch has been pinned by
- * device_host(). Pointers to GPU memory are never followed by the CPU. The first failure stays,
- * every call after it fails, and device_error() says in words what it was.
+ * Copies and reductions are asynchronous. Each is submitted to a stream and counted: device_done()
+ * returns how many of a stream have completed, without waiting. Host memory that they access comes
+ * from device_host(), which pins it. The CPU never dereferences pointers to GPU memory. The first
+ * failure is final: every later call fails, and device_error() describes the failure.
  *
- * Single-threaded: whoever opened it uses it. A thread that has several says before calls for
- * another one than before which it is: device_use().
+ * Single-threaded: only the thread that opened a device uses it. A thread with several devices
+ * calls device_use() before it calls functions of another device than before.
  */
 #ifndef TRIB_HOST_KERNELS_DEVICE_H
 #define TRIB_HOST_KERNELS_DEVICE_H
@@ -29,50 +29,51 @@ enum device_stream {
     DEVICE_DOWN,   /* copies from it */
     DEVICE_STREAMS
 };
-#define DEVICE_DEPTH 256u /* under way on a stream, at most */
+#define DEVICE_DEPTH 256u /* operations in flight on a stream, at most */
 
-/* 0, or -errno and err (DEVICE_TEXT bytes) says why in words. */
+/* 0, or -errno with the reason in err (DEVICE_TEXT bytes). */
 int device_open(struct device **d, unsigned index, char *err);
-void device_close(struct device *d); /* frees what is left of GPU memory */
-int device_use(struct device *d);    /* 0 or -EIO; the one that was opened last is in use */
+void device_close(struct device *d); /* frees all GPU memory that is left */
+int device_use(struct device *d);    /* 0 or -EIO; device_open() implies it */
 const char *device_name(struct device *d);
-const char *device_error(struct device *d); /* NULL: all is well */
+const char *device_error(struct device *d); /* NULL: no failure */
 
-void *device_alloc(struct device *d, size_t bytes); /* NULL: device_error() says why */
+void *device_alloc(struct device *d, size_t bytes); /* NULL: see device_error() */
 void device_free(struct device *d, void *p);
-/* Host memory in whole pages, cleared, that the GPU reads and writes too. It is given back whatever
- * has become of the GPU. */
+/* Host memory in whole pages, cleared, that the GPU can access. It can be freed after a failure
+ * too. */
 void *device_host(struct device *d, size_t bytes);
 void device_host_free(struct device *d, void *p, size_t bytes);
 
-/* Its memory as a dma-buf, for others' drivers: a descriptor, or -errno. Whole pages. That it is
- * not possible is no failure of the GPU's. */
+/* GPU memory, whole pages, as a dma-buf for other drivers: a descriptor, or -errno, which is no
+ * failure of the device. */
 int device_dmabuf(struct device *d, void *p, size_t bytes);
 
-/* Both: 0, -EAGAIN (the stream is full) or -EIO. */
+/* Both return 0, -EAGAIN (the stream is full) or -EIO. */
 int device_copy(struct device *d, enum device_stream s, void *dst, const void *src, size_t bytes);
-/* dst = in[0] op ... op in[n - 1], to copy too where that is not NULL; divide: of OP_AVG, by how
- * much, 0: not. */
+/* dst = in[0] op ... op in[n - 1], at most KERNEL_INPUTS of them; the result goes to copy too
+ * unless copy is NULL. divide: the divisor of OP_AVG, 0: none. */
 int device_reduce(struct device *d, enum device_stream s, enum redop op, enum dtype t,
                   unsigned divide, void *dst, void *copy, const void *const *in, unsigned n,
                   size_t count);
-/* How many were given to the stream, and how many of them are over. -EIO. */
+/* How many operations were submitted to the stream, and how many of them have completed. 0 or -EIO.
+ * */
 uint64_t device_given(const struct device *d, enum device_stream s);
 int device_done(struct device *d, enum device_stream s, uint64_t *done);
-/* Until all are over; 0 or -EIO. */
+/* Waits until all operations have completed. 0 or -EIO. */
 int device_wait(struct device *d);
-/* What give() gives to DEVICE_REDUCE is over, and took so long by the GPU's own clock. 0 or
+/* Waits for all that give() submits to DEVICE_REDUCE and measures it by the GPU's own clock. 0 or
  * -EIO. */
 int device_time(struct device *d, int (*give)(void *ctx), void *ctx, double *seconds);
-/* Time in which copies to and from host memory were under way. */
+/* Time during which copies to or from host memory were in flight. */
 int64_t device_staging_ns(const struct device *d);
 
-/* These wait. Element i of buf is that of a period of `period` elements in host memory which begins
- * at `first`, its bits turned round where flip is set. */
+/* These wait. Element i of buf is element (first + i) modulo period_count of `period`, in host
+ * memory; flip inverts its bits. */
 int device_fill(struct device *d, void *buf, const void *period, size_t period_count,
                 uint64_t first, uint64_t n, unsigned esize, bool flip);
 struct device_wrong {
-    uint64_t n, first; /* elements that differ, and the first of them */
+    uint64_t n, first; /* differing elements, and the first of them */
 };
 int device_verify(struct device *d, const void *buf, const void *period, size_t period_count,
                   uint64_t first, uint64_t n, unsigned esize, struct device_wrong *wrong);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What reductions do with one element: one source, compiled for the GPU by nvcc (reduce_*.cu) and
- * as C for the CPU twins (kernels.c). The rules are those of aggregation/arith.h, whose scalar
- * row is the definition; this is written apart from it, so that the tests compare two of them.
+ * The arithmetic of reductions on one element: one source, compiled for the GPU by nvcc
+ * (reduce_*.cu) and as C for the CPU twins (kernels.c). The rules are those of aggregation/arith.h,
+ * whose scalar row is the definition. This is an independent implementation, so that tests compare
+ * the two.
  *
- * A line of REDUCTIONS_*(X) is X(name, E, ACC, IN, DO, OUT): elements lie in memory as E, IN makes
- * an accumulator of one, DO joins two, OUT makes an element of it. AVG divides what OUT gave, and
- * has IN and OUT once more around that.
+ * A line of REDUCTIONS_*(X) is X(name, E, ACC, IN, DO, OUT): E is the type in memory, IN converts
+ * an element to an accumulator, DO combines two accumulators, OUT converts one to an element. AVG
+ * divides the result of OUT, converted by IN and OUT once more.
  */
 #ifndef TRIB_HOST_KERNELS_ELEMENT_H
 #define TRIB_HOST_KERNELS_ELEMENT_H

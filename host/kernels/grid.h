@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The bodies as kernels: a thread's number and how many there are come from the grid. */
+/* The bodies as kernels: the grid gives a thread's number and the number of threads. */
 #ifndef TRIB_HOST_KERNELS_GRID_H
 #define TRIB_HOST_KERNELS_GRID_H
 

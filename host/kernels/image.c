@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What nvcc made of the .cu files, as bytes of this program; the driver picks what fits its GPU. */
+/* The images that nvcc built of the .cu files, as bytes of this program; the driver picks the code
+ * for its GPU. */
 #include "host/kernels/kernels.h"
 
 #ifdef KERNEL_IMAGES /* the folder */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/assert.h"
 #include "host/kernels/body.h"
 #include "host/kernels/multimem.h"
 
@@ -64,7 +65,7 @@ static const struct kernel kernels[] = {
     {"blocks", KERNEL_BLOCKS, 0, twin_blocks},
 };
 
-/* Numbers from 1 on, 0: there is none. */
+/* Indices plus 1; 0: no kernel. */
 #define IS(name) (K_##name + 1)
 #define BY_SIZE(op)                                                                                \
     [DT_INT8] = IS(op##_8), [DT_UINT8] = IS(op##_8), [DT_INT32] = IS(op##_32),                     \
@@ -145,7 +146,7 @@ const struct kernel *kernel_by_name(const char *name)
     return NULL;
 }
 
-/* ---- how the work is cut ---- */
+/* ---- division of the work ---- */
 
 struct kernel_split kernel_split(const void *const *at, unsigned n, uint64_t count, unsigned esize)
 {
@@ -168,6 +169,8 @@ struct kernel_split reduce_split(const struct reduce_args *r, uint64_t count, un
     const void *at[KERNEL_INPUTS + 2];
     unsigned n = 0;
 
+    T_ASSERT(r->n && r->n <= KERNEL_INPUTS,
+             "a reduction has no inputs, or more than a kernel takes");
     at[n++] = r->out;
     if (r->copy)
         at[n++] = r->copy;
@@ -219,7 +222,7 @@ unsigned multimem_grid(uint64_t units, unsigned processors)
     return grid_of(units, processors);
 }
 
-/* Vectors after which the pattern begins again at the start of one. */
+/* Number of vectors after which the pattern starts again at the start of a vector. */
 static uint64_t cycle_of(const struct pattern_args *p)
 {
     uint64_t a = p->period_bytes, b = 16;
@@ -233,7 +236,7 @@ static uint64_t cycle_of(const struct pattern_args *p)
     return p->period_bytes / a;
 }
 
-/* As many cycles as there are threads at once, and never less than one. */
+/* As many whole cycles as threads run at once, and at least one. */
 unsigned pattern_grid(struct pattern_args *p, unsigned processors)
 {
     uint64_t cycle = cycle_of(p);
@@ -248,6 +251,8 @@ void kernel_run_twin(const struct kernel *k, const void *args, unsigned grid)
     const struct pattern_args *p = args;
     uint64_t step = k->takes == KERNEL_PATTERN ? p->step : (uint64_t)grid * KERNEL_THREADS;
 
+    T_ASSERT(step <= (uint64_t)grid * KERNEL_THREADS,
+             "a pattern needs more threads than its grid has");
     for (uint64_t at = 0; at < step; at++)
         k->twin(args, at, step);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Several GPUs as one group: barriers between their streams, and the operations between
- * barriers. */
+/* A group of GPUs: barriers between their streams, and operations between barriers. */
 #include "host/kernels/multicast_priv.h"
 #ifdef HAVE_MULTICAST
 #include <errno.h>
@@ -30,37 +29,38 @@ const char *multicast_error(struct multicast *m)
     return e;
 }
 
-/* Nobody goes on before all have come: GPU 0 waits for the others, and they for it. */
-static int meet(struct multicast *m)
+/* No member continues before all have arrived: GPU 0 waits for the others, then they wait for it.
+ * */
+static int barrier(struct multicast *m)
 {
     struct member *g = m->member, *first = &g[0];
 
     for (unsigned i = 0; i < m->n; i++) {
         if (device_use(g[i].d) ||
-            cuda_check(g[i].d, g[i].d->cu.cuEventRecord(g[i].came, stream_of(&g[i])), "event"))
+            cuda_check(g[i].d, g[i].d->cu.cuEventRecord(g[i].arrived, stream_of(&g[i])), "event"))
             return -EIO;
         g[i].given = device_given(g[i].d, DEVICE_REDUCE);
     }
     for (unsigned i = 1; i < m->n; i++)
-        if (cuda_check(first->d, m->cu.cuStreamWaitEvent(stream_of(first), g[i].came, 0),
+        if (cuda_check(first->d, m->cu.cuStreamWaitEvent(stream_of(first), g[i].arrived, 0),
                        "barrier"))
             return -EIO;
     if (device_use(first->d) ||
-        cuda_check(first->d, first->d->cu.cuEventRecord(m->all_came, stream_of(first)), "event"))
+        cuda_check(first->d, first->d->cu.cuEventRecord(m->all_arrived, stream_of(first)), "event"))
         return -EIO;
     for (unsigned i = 1; i < m->n; i++)
-        if (cuda_check(g[i].d, m->cu.cuStreamWaitEvent(stream_of(&g[i]), m->all_came, 0),
+        if (cuda_check(g[i].d, m->cu.cuStreamWaitEvent(stream_of(&g[i]), m->all_arrived, 0),
                        "barrier"))
             return -EIO;
     return 0;
 }
 
-/* The barrier behind one operation does for the next, where nothing was given in between. */
-static int meet_again(struct multicast *m)
+/* The barrier behind one operation serves the next, unless something was submitted in between. */
+static int barrier_if_needed(struct multicast *m)
 {
     for (unsigned i = 0; i < m->n; i++)
         if (device_given(m->member[i].d, DEVICE_REDUCE) != m->member[i].given)
-            return meet(m);
+            return barrier(m);
     return 0;
 }
 
@@ -75,7 +75,7 @@ int multicast_all_reduce(struct multicast *m, enum redop op, enum dtype t, size_
     if (dst % MULTICAST_UNIT || src % MULTICAST_UNIT || dst > m->bytes || src > m->bytes ||
         bytes > m->bytes - (dst > src ? dst : src))
         return -EINVAL;
-    if (meet_again(m))
+    if (barrier_if_needed(m))
         return -EIO;
     units = (bytes + k->unit - 1) / k->unit;
     for (unsigned i = 0; i < m->n; i++) {
@@ -89,7 +89,7 @@ int multicast_all_reduce(struct multicast *m, enum redop op, enum dtype t, size_
                                           multimem_grid(a.units, (unsigned)d->processors))))
             return -EIO;
     }
-    return meet(m);
+    return barrier(m);
 }
 
 struct batch {
@@ -115,7 +115,7 @@ int multicast_time(struct multicast *m, enum redop op, enum dtype t, size_t dst,
                    size_t count, unsigned times, double *seconds)
 {
     struct batch b = {m, op, t, dst, src, count, times, 0};
-    int rc = meet(m);
+    int rc = barrier(m);
 
     if (!rc && !device_use(m->member[0].d))
         rc = device_time(m->member[0].d, give_batch, &b, seconds);

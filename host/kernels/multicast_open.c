@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The driver's calls for multicast objects are looked for when one is opened: an older driver does
- * for everything else. The order is the driver's: all GPUs join the object before memory is bound
- * to it, and all memory is bound before the object is mapped, for each GPU at an address of its
- * own.
+ * Opens a group. The driver's calls for multicast objects are looked up here, because an older
+ * driver suffices for everything else. The driver prescribes the order: all GPUs join the object
+ * before memory is bound to it, and all memory is bound before the object is mapped, for each GPU
+ * at an address of its own.
  */
 #include "host/kernels/multicast_priv.h"
 #ifdef HAVE_MULTICAST
@@ -14,17 +14,17 @@
 
 #define NEEDED_CC 90
 
-/* ---- can it be? ---- */
+/* ---- support ---- */
 
 static int attribute(struct device *d, CUdevice_attribute what, CUdevice dev)
 {
     int value = 0;
 
-    /* A driver that does not know it has not what it says either. */
+    /* A driver that does not know the attribute lacks the feature too. */
     return d->cu.cuDeviceGetAttribute(&value, what, dev) == CUDA_SUCCESS ? value : 0;
 }
 
-static int look(struct device *d, unsigned i, char *err)
+static int check_gpu(struct device *d, unsigned i, char *err)
 {
     char name[64] = "";
     CUdevice dev;
@@ -60,7 +60,7 @@ int multicast_can(unsigned n, char *err)
     if (!rc && n > KERNEL_INPUTS)
         rc = cuda_no(err, -EINVAL, "found %u ranks, expected at most %u", n, KERNEL_INPUTS);
     for (unsigned i = 0; !rc && i < n; i++)
-        rc = look(&d, i, err);
+        rc = check_gpu(&d, i, err);
     if (d.lib)
         dlclose(d.lib);
     return rc;
@@ -88,7 +88,7 @@ static CUmemAllocationProp memory_of(const struct member *g)
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = g->d->dev}};
 }
 
-/* The object, with all GPUs in it. */
+/* Creates the object and adds all GPUs. */
 static int create(struct multicast *m)
 {
     CUmulticastObjectProp p = {.numDevices = m->n,
@@ -120,14 +120,14 @@ static int create(struct multicast *m)
 }
 
 static int map(struct multicast *m, struct device *d, CUmemGenericAllocationHandle what,
-               CUdeviceptr *where)
+               CUdeviceptr *address)
 {
     const CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = d->dev},
                                     .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 
-    if (cuda_check(d, m->cu.cuMemAddressReserve(where, m->bytes, m->align, 0, 0), "addresses") ||
-        cuda_check(d, m->cu.cuMemMap(*where, m->bytes, 0, what, 0), "mapping") ||
-        cuda_check(d, m->cu.cuMemSetAccess(*where, m->bytes, &access, 1), "access"))
+    if (cuda_check(d, m->cu.cuMemAddressReserve(address, m->bytes, m->align, 0, 0), "addresses") ||
+        cuda_check(d, m->cu.cuMemMap(*address, m->bytes, 0, what, 0), "mapping") ||
+        cuda_check(d, m->cu.cuMemSetAccess(*address, m->bytes, &access, 1), "access"))
         return -EIO;
     return 0;
 }
@@ -155,11 +155,13 @@ static int open_member(struct multicast *m, unsigned i, char *err)
     if (rc)
         return rc;
     d = m->member[i].d;
+    T_ASSERT(d->n_modules < MODULES, "no place is left for the module of multicast kernels");
     if (cuda_check(d, d->cu.cuModuleLoadData(&d->module[d->n_modules], kernel_multimem_image()),
                    "kernels of multicast memory"))
         return -EIO;
     d->n_modules++;
-    return cuda_check(d, d->cu.cuEventCreate(&m->member[i].came, CU_EVENT_DISABLE_TIMING), "event");
+    return cuda_check(d, d->cu.cuEventCreate(&m->member[i].arrived, CU_EVENT_DISABLE_TIMING),
+                      "event");
 }
 
 static int set_up(struct multicast *m, char *err)
@@ -180,7 +182,7 @@ static int set_up(struct multicast *m, char *err)
     first = m->member[0].d;
     if (!rc)
         rc = device_use(first) ||
-             cuda_check(first, first->cu.cuEventCreate(&m->all_came, CU_EVENT_DISABLE_TIMING),
+             cuda_check(first, first->cu.cuEventCreate(&m->all_arrived, CU_EVENT_DISABLE_TIMING),
                         "event");
     return rc;
 }
@@ -220,7 +222,8 @@ static void unmap(struct multicast *m, CUdeviceptr p)
     m->cu.cuMemAddressFree(p, m->bytes);
 }
 
-/* Memory leaves the object before it goes, and the object goes when nobody maps it any more. */
+/* Memory is unbound before it is released, and the object is released once it is not mapped any
+ * more. */
 void multicast_close(struct multicast *m)
 {
     if (!m)
@@ -238,11 +241,11 @@ void multicast_close(struct multicast *m)
         unmap(m, g->own);
         if (g->memory)
             m->cu.cuMemRelease(g->memory);
-        if (g->came)
-            g->d->cu.cuEventDestroy(g->came);
+        if (g->arrived)
+            g->d->cu.cuEventDestroy(g->arrived);
     }
-    if (m->all_came)
-        m->member[0].d->cu.cuEventDestroy(m->all_came);
+    if (m->all_arrived)
+        m->member[0].d->cu.cuEventDestroy(m->all_arrived);
     if (m->object)
         m->cu.cuMemRelease(m->object);
     for (unsigned i = 0; i < m->n; i++)

@@ -32,9 +32,9 @@ struct member {
     struct device *d;
     CUmemGenericAllocationHandle memory; /* 0: none */
     bool bound;
-    CUdeviceptr own, all; /* its memory, and everybody's as it reaches them; 0: no addresses */
-    CUevent came;         /* to the last barrier */
-    uint64_t given;       /* to its stream, by then */
+    CUdeviceptr own, all; /* its memory, and the multicast object; 0: not mapped */
+    CUevent arrived;      /* at the last barrier */
+    uint64_t given;       /* device_given() at that barrier */
 };
 
 struct multicast {
@@ -44,7 +44,7 @@ struct multicast {
         VM_CALLS(FIELD)
     } cu;
     CUmemGenericAllocationHandle object; /* 0: none */
-    CUevent all_came;                    /* GPU 0's */
+    CUevent all_arrived;                 /* at the last barrier, on GPU 0's stream */
     struct member *member;
 };
 

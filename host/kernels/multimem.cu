@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reductions by the NVSwitch, for sm_90 and later alone (and CUDA 12.1). Each thread takes units of
- * its GPU's share, which no other thread of any GPU touches meanwhile: what came before and what
- * comes after is ordered by the ends of kernels and the events between them (multicast.c), as the
- * multicast address and the members' own ones are aliases of the same memory.
+ * Reductions by the NVSwitch, for sm_90 and later only (and CUDA 12.1). Each thread processes units
+ * of its GPU's part, which no other thread of any GPU accesses meanwhile. The ends of kernels and
+ * the events between them (multicast.c) order earlier and later accesses, because the multicast
+ * address and the members' own addresses are aliases of the same memory.
  */
 #include "host/kernels/grid.h"
 #include "host/kernels/multimem.h"

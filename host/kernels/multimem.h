@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What multicast memory has of reductions: the switch joins what all members have at an address and
+ * Reductions of multicast memory: the switch combines the values of all members at an address and
  * stores the result to all of them. A line of MULTIMEM(X) is X(name, esize, unit, LOAD, STORE): the
- * reduction of element.h that it is like, the bytes of an element and of what one instruction
- * takes, and the ends of multimem.ld_reduce's and multimem.st's names (PTX ISA 8.1, sm_90).
+ * corresponding reduction of element.h, the bytes of an element and of one instruction's operand,
+ * and the suffixes of multimem.ld_reduce and multimem.st (PTX ISA 8.1, sm_90).
  *
- * Like it, and not the same bits: the hardware adds in an order of its own, and what it does with
- * NaN is its own too. Sums that are exact in any order are equal.
+ * The results correspond but need not have the same bits: the hardware adds in its own order and
+ * has its own rules for NaN. Sums that are exact in any order are equal.
  */
 #ifndef TRIB_HOST_KERNELS_MULTIMEM_H
 #define TRIB_HOST_KERNELS_MULTIMEM_H
 
-/* 16 bytes at once are for floats alone; integers wrap, and signed ones are added as unsigned. */
+/* Only floats have operands of 16 bytes; integers wrap, and signed ones are added as unsigned. */
 #define MULTIMEM(X)                                                                                \
     X(sum_f32, 4, 16, "add.v4.f32", "v4.f32")                                                      \
     X(sum_f16, 2, 16, "add.acc::f32.v4.f16x2", "v4.f16x2")                                         \

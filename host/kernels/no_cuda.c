@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device.h in a build without nvcc: there is no device, and everybody is told why. */
+/* device.h in a build without nvcc: device_open() fails and reports why. */
 #ifndef KERNEL_IMAGES
 #include "host/kernels/device.h"
 
@@ -15,7 +15,7 @@ int device_open(struct device **d, unsigned index, char *err)
     return -ENOSYS;
 }
 
-/* Nobody has a device to call the rest with. */
+/* No caller has a device to pass to the other functions. */
 #define NEVER(type, name, args, value)                                                             \
     type name args                                                                                 \
     {                                                                                              \

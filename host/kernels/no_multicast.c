@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* multicast.h in a build without nvcc, or with one from before CUDA 12.1. */
+/* multicast.h in a build without nvcc, or with CUDA before 12.1. */
 #include "host/kernels/multicast_priv.h"
 #ifndef HAVE_MULTICAST
 #include "host/kernels/multicast.h"
@@ -27,7 +27,7 @@ int multicast_open(struct multicast **m, unsigned n, size_t bytes, char *err)
     return multicast_can(n, err);
 }
 
-/* Nobody has a group to call the rest with. */
+/* No caller has a group to pass to the other functions. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 void multicast_close(struct multicast *m)
 {
