@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives over verbs. A communicator is a member's view of a group of ranks; operations on it
- * are non-blocking. The code posts verbs and polls completion queues and knows nothing of the
- * emulator; it reads the fabric's conf to find trees and to predict times.
+ * Collectives over verbs. A communicator is one rank's view of a group of ranks; operations on it
+ * are non-blocking. It posts verbs and polls completion queues and does not depend on the emulator;
+ * it reads the fabric's conf to find trees and to predict times.
  *
- * Single-threaded per communicator. Nothing blocks: make progress with comm_progress().
+ * Threads: one at a time per communicator. No call blocks: comm_progress() drives everything.
  */
 #ifndef TRIB_HOST_COLL_COLL_H
 #define TRIB_HOST_COLL_COLL_H
@@ -53,9 +53,9 @@ enum coll_algo {
     ALGO_RING,       /* pipelined ring, a channel after the other in proportion to their rates */
     ALGO_SHARP,      /* in the aggregation nodes of the scale-out network */
     ALGO_TREE,       /* double binary tree */
-    ALGO_CHAIN,      /* chain in pieces */
+    ALGO_CHAIN,      /* pipelined chain */
     ALGO_HALVING,    /* recursive halving and doubling */
-    ALGO_PAIRWISE,   /* one peer after the other */
+    ALGO_PAIRWISE,   /* one peer at a time */
     ALGO_DIRECT,     /* all peers at once */
     ALGO_NVLS,       /* multimem of the NVSwitches */
     ALGO_HIER,       /* within the node, across the rails by ring, within the node */
@@ -66,6 +66,7 @@ enum coll_algo {
 };
 
 struct comm;
+struct comm_sim;
 struct coll_req;
 
 #define COLL_TREES 8 /* aggregation trees of a communicator, at most */
@@ -83,31 +84,25 @@ struct comm_cfg {
     uint32_t window; /* slots asked for in each; 0: default */
     unsigned algos;  /* bit (1 << ALGO_x): what to set up */
     /*
-     * The algorithms to go on by when switches refuse a group, or give it up: those after the
-     * operation's own, or the whole list where that is not in it. Passed over is what needs that
-     * which has failed, and what the collective or the ranks do not have; ring is direct for a
-     * barrier. What needs switches must be in algos. Only what has failed is given up. n_policy 0:
-     * sharp, ring. With nothing left in it (a list of the operation's own alone) the communicator
-     * fails instead, with the switch's reason.
+     * The algorithms to fail over to when switches refuse a group or give it up: those after the
+     * operation's own, or the whole list if that is not in it. Skipped are algorithms that need a
+     * failed part, and those that the collective or the ranks do not have; for a barrier, ring
+     * stands for direct. Algorithms that need switches must be in algos. Only what has failed is
+     * given up. n_policy 0: sharp, ring. When nothing is left of the list (it has the operation's
+     * own algorithm only), the communicator fails instead, with the switch's reason.
      */
     unsigned n_policy;
     enum coll_algo policy[ALGO_COUNT];
-    /* Virtual time: data is carried as lengths and never looked at, so that its memory need not be
-     * there. Called for every region of data that is registered (hca_mr_unback). NULL: data it is.
-     */
-    int (*unback)(struct ibv_mr *mr);
-    /* Buffers of operations are in this GPU's memory, which belongs to the caller; all ranks' are,
-     * or none's. Messages are staged through host memory, but for those sent from memory that HCAs
-     * reach. Not with unback. NULL: host memory. */
+    /* Buffers of operations are in this GPU's memory, which belongs to the caller: those of all
+     * ranks, or of none. Messages are staged through host memory, except those sent from memory
+     * that HCAs reach. Not with sim. NULL: host memory. */
     struct device *device;
-    /* Which of ctx have completions to poll, a bit each, as their owner knows it (hca_cfg.waiting);
-     * NULL: all are polled. */
-    const uint64_t *waiting;
+    const struct comm_sim *sim; /* for simulations alone (comm_sim.h); NULL: none */
 };
 
 enum comm_state { COMM_CONNECTING, COMM_READY, COMM_FAILED };
 
-#define COMM_BLOB 256 /* bytes that each rank gives to every other, by whatever means there is */
+#define COMM_BLOB 256 /* bytes that each rank gives to every other, out of band */
 #define COMM_TEXT 256
 
 /* Creates local queue pairs and writes this rank's blob. 0 or -errno; *err (COMM_TEXT bytes) says
@@ -119,18 +114,18 @@ int comm_connect(struct comm *c, const void *blobs, char *err);
 enum comm_state comm_state(const struct comm *c);
 const char *comm_error(const struct comm *c); /* names rank, node and reason */
 /*
- * Polls completions and drives everything that can be done at this moment; returns how much was
- * done (0: idle). It returns at once when an operation has ended or the state has changed, and with
- * completions without end now and then, so that the caller gets to its other duties: at
- * COMM_PROGRESS_MAX and above there may be more to do, call again.
+ * Polls completions and does all the work that is possible now; returns how much (0: idle). It
+ * returns at once when an operation has ended or the state has changed, and after a bounded amount
+ * of work, so that the caller's other duties are not starved: at COMM_PROGRESS_MAX and above there
+ * may be more to do, call again.
  */
 #define COMM_PROGRESS_MAX 4096
 int comm_progress(struct comm *c);
-/* Time for the retries of control messages: the caller's clock, in ns, whichever it is; call now
- * and then with comm_progress. */
+/* Drives the retries of control messages. now_ns: any monotonic clock of the caller's, in ns. Call
+ * it every few ms, beside comm_progress. */
 void comm_tick(struct comm *c, int64_t now_ns);
-/* Why switches' help is no longer used (all of it, or part), and from which operation on (counted
- * from 1), of one that was under way also from which message on; NULL while nothing has failed. */
+/* Why parts of the in-network path are no longer used, and from which operation on (counted from
+ * 1); for an operation that was under way also from which message on. NULL: nothing has failed. */
 const char *comm_fell_back(const struct comm *c);
 /*
  * What the switches have granted, where READY: how many trees the group of all ranks uses of those
@@ -146,28 +141,23 @@ struct coll_grant {
     char why[128];
 };
 void comm_granted(const struct comm *c, struct coll_grant *g);
-/* Another rank is known to be gone (launcher); every operation fails with this text, on the other
- * ranks too: failures go round the ring by datagrams. The first reason stays. */
+/* Fails every operation with this text, on the other ranks too: failures go round the ring of ranks
+ * by datagrams. For a launcher that knows that a rank is gone. The first reason stays. */
 void comm_abort(struct comm *c, const char *why);
 /*
  * LEAVE and wait until answered or refused (comm_progress and comm_tick until comm_closed), then
- * comm_destroy. Neighbours wait for each other, so that nobody's last message loses its
- * acknowledgement; 2 s of comm_tick's clock at most. Operations under way fail.
+ * comm_destroy. Neighbours wait for each other, so that the last message of each is acknowledged; 2
+ * s of comm_tick's clock at most. Operations under way fail.
  */
 void comm_close(struct comm *c);
 bool comm_closed(const struct comm *c);
 void comm_destroy(struct comm *c);
-/* What the next comm_progress() will look at is on its way into the CPU's caches: for whoever runs
- * thousands of ranks one after the other (soon.c). `step` 0 to COMM_SOON - 1, each when what the
- * one before asked for is there. */
-#define COMM_SOON 4u
-void comm_prefetch(const struct comm *c, unsigned step);
 
 /* Memory that collectives use is registered once, at most 64 regions; it must stay mapped (the
  * GPU's: allocated) until comm_destroy. -ENOSPC, -errno. */
 int comm_register(struct comm *c, void *buf, size_t bytes);
-/* Memory of cfg.device, once some is registered: how messages get there and from there, and why so.
- * text has COMM_TEXT bytes. */
+/* How messages reach the memory of cfg.device, once some is registered, and why that way. text has
+ * COMM_TEXT bytes. */
 void comm_gpudirect(const struct comm *c, char *text);
 
 struct coll_args {
@@ -180,8 +170,8 @@ struct coll_args {
     enum redop op;
     unsigned root;
     unsigned sparse; /* all-to-all: so many blocks of each rank are not empty; 0: all */
-    bool mm_self;    /* NVLS: a GPU's own share crosses the switch too (F27), not by its own hand
-                        (F26);    one rounding of 16-bit floats */
+    bool mm_self;    /* NVLS: a GPU's own contribution crosses the switch too (F27), so that 16-bit
+                        floats are rounded once; else the GPU adds it itself (F26) */
 };
 
 /*
@@ -191,23 +181,23 @@ struct coll_args {
  * differ in collective, size, type, reduction or root all fail, and the text says in what. -EFAULT:
  * a buffer is not registered; -ENOTCONN: not COMM_READY; -ENOTSUP: algorithm not in comm_cfg.algos,
  * or not for this collective or fabric; -E2BIG: too long; -EINVAL: another wrong argument; -EIO:
- * failed; err (COMM_TEXT bytes) says what in words. Of a call that is refused nothing is started
- * and the communicator is as before; other ranks that did start wait for this one, so who cannot
- * go on calls comm_abort. count 0 is done at once and does not wait for anybody.
+ * failed; err (COMM_TEXT bytes) says what in words. A call that is refused starts nothing and
+ * leaves the communicator as it was; ranks that did start wait for this one, so a caller that
+ * cannot go on calls comm_abort. count 0 is done at once and waits for no rank.
  */
 int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req, char *err);
 /* Is there a schedule for this kind, algorithm, type and count on the communicator? Buffers are not
  * looked at. */
 bool comm_supports(struct comm *c, const struct coll_args *a);
-/* By which algorithm it would run if it were started now: another than a->algo after a fall. */
+/* The algorithm that would run it if it were started now: after a failover not always a->algo. */
 enum coll_algo comm_runs_by(struct comm *c, const struct coll_args *a);
-/* Done: did the algorithm asked for do all of it? */
+/* Of an operation that is done: true if the requested algorithm did all of it. */
 bool coll_as_asked(const struct coll_req *req);
 int coll_test(struct coll_req *req);  /* 0 running, 1 done, -errno failed (comm_error says why) */
 void coll_free(struct coll_req *req); /* a running operation goes on by itself */
 
 /*
- * What theory says (model.c), from the schedule and the fabric without running anything.
+ * The predicted time (model/), from the schedule and the fabric, without running anything.
  * time_ps: from the moment at which all ranks start to the one at which the last knows that it is
  * done. busiest_link_bytes: what the busiest direction of a link carries in all, layer-2 frames and
  * 24 bytes each for preamble, FCS and gap, one ACK a message included; so its utilisation is 8 *
@@ -225,7 +215,7 @@ struct coll_prediction {
 int coll_predict(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
                  const uint16_t *host_of_rank, uint16_t tree, uint32_t window,
                  struct coll_prediction *p);
-/* The same over several trees; rails take of them what reaches their ranks. */
+/* The same over several trees; each rail takes the first one that reaches its ranks. */
 int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsigned nranks,
                        const uint16_t *host_of_rank, const uint16_t *tree, unsigned n_trees,
                        uint32_t window, struct coll_prediction *p);

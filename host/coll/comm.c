@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/log.h"
 #include "host/coll/transport/conn.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #define BLOB_MAGIC   0x54524342u
 #define BLOB_VERSION 3
 
-/* What a rank tells the others of itself. */
+/* What a rank tells the others about itself. */
 struct blob {
     rte_be32_t magic;
     rte_be32_t version;
@@ -20,6 +21,42 @@ struct blob {
     rte_be32_t ctl_qpn[COMM_PORTS]; /* of its datagrams, by port */
 } __attribute__((packed));
 _Static_assert(sizeof(struct blob) <= COMM_BLOB, "what every rank exchanges");
+
+static const char *const state_names[] = {
+    [COMM_CONNECTING] = "connecting", [COMM_READY] = "ready", [COMM_FAILED] = "failed"};
+
+static const char *const phase_names[PHASES] = {[PHASE_NONE] = "none",
+                                                [PHASE_READY] = "ready",
+                                                [PHASE_CLOSING] = "closing",
+                                                [PHASE_FAILED] = "failed"};
+
+static const char *const event_names[COMM_EVENTS] = {
+    [COMM_EV_STATE] = "state %u, phase %u",
+    [COMM_EV_CONN_MADE] = "connection to rank %u open, channel %u",
+    [COMM_EV_CONN_LOST] = "connection to rank %u lost, status %u",
+    [COMM_EV_CONN_RENEW] = "connections renewed, generation %u: %u given up",
+    [COMM_EV_OP_START] = "operation %u started, algorithm %u",
+    [COMM_EV_OP_FINISH] = "operation %u finished, algorithm %u",
+    [COMM_EV_JOIN] = "tree %u: JOIN state %u",
+    [COMM_EV_GRANT] = "tree %u: granted %u slots",
+    [COMM_EV_REFUSE] = "tree %u: refused, status %u",
+    [COMM_EV_ABORT] = "tree %u: aborted, status %u",
+    [COMM_EV_FAIL_BEGIN] = "failover begun, parts %u, round %u",
+    [COMM_EV_FAIL_AGREED] = "failover agreed, parts %u, operation %u",
+    [COMM_EV_FAIL_DONE] = "failover done, stopped parts %u, %u rounds",
+    [COMM_EV_FIT] = "fit: %u trees, window %u",
+};
+static const struct event_kinds event_kinds = {"coll", event_names, COMM_EVENTS};
+
+/* Every change of state goes through here. FAILED is final, READY does not go back. */
+static void set_state(struct comm *c, enum comm_state state)
+{
+    T_ASSERT(state > c->state, "a communicator goes back to an earlier state");
+    c->state = state;
+    comm_event(c, COMM_EV_STATE, state, comm_phase(c));
+    T_LOG("coll", LOG_INFO, "rank %u of %u: %s, peers are told %s", c->cfg.rank, c->cfg.nranks,
+          state_names[state], phase_names[comm_phase(c)]);
+}
 
 /* ---- hot path ---- */
 
@@ -59,8 +96,8 @@ static unsigned poll_port(struct comm *c, struct port *p)
 }
 
 /*
- * An empty poll may put the process to sleep. So what a completion allows is posted before the
- * queue is looked at again, and what the caller waits for is told before.
+ * An empty poll may put the process to sleep. So what a completion allows is posted before the next
+ * poll, and an operation's end is returned before it.
  */
 int comm_progress(struct comm *c)
 {
@@ -115,7 +152,7 @@ void comm_fail(struct comm *c, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(c->error, sizeof(c->error), fmt, ap);
     va_end(ap);
-    c->state = COMM_FAILED;
+    set_state(c, COMM_FAILED);
     conn_stop(c);
     agg_stop(c, ~0u);
     planes_stop(c);
@@ -131,21 +168,21 @@ void comm_abort(struct comm *c, const char *why)
 void comm_check_ready(struct comm *c)
 {
     if (c->state == COMM_CONNECTING && ctl_all_in(c, PHASE_READY) &&
-        c->fall.state != FAILOVER_ASKING && join_all_granted(c) &&
-        (c->fall.stopped & PART_MM || planes_ready(c)) && conn_all_open(c))
-        c->state = COMM_READY;
+        c->failover.state != FAILOVER_ASKING && join_all_granted(c) &&
+        (c->failover.stopped & PART_MM || planes_ready(c)) && conn_all_open(c))
+        set_state(c, COMM_READY);
 }
 
-/* Who has not answered in time. */
+/* Fails, or fails over, and names what has not answered in time. */
 static void connect_give_up(struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
-        if (c->agg[i].state == JOIN_ASKED && !(c->fall.stopped & agg_part(&c->agg[i]))) {
+        if (c->agg[i].state == JOIN_ASKED && !(c->failover.stopped & agg_part(&c->agg[i]))) {
             failover_begin(c, agg_part(&c->agg[i]), "%s does not answer JOIN",
                            agg_leaf_name(c, &c->agg[i]));
             return;
         }
-    if (planes_late(c) && !(c->fall.stopped & PART_MM) && ctl_all_in(c, PHASE_READY)) {
+    if (planes_late(c) && !(c->failover.stopped & PART_MM) && ctl_all_in(c, PHASE_READY)) {
         failover_begin(c, PART_MM, "multimem: %s does not answer", planes_late(c));
         return;
     }
@@ -166,12 +203,12 @@ void comm_tick(struct comm *c, int64_t now_ns)
 {
     c->now_ns = now_ns;
     if (c->since_ns < 0)
-        c->since_ns = c->told_ns = now_ns;
+        c->since_ns = c->repeated_ns = now_ns;
     if (c->state == COMM_CONNECTING && c->ctl.peer && now_ns - c->since_ns > GIVE_UP_NS)
         connect_give_up(c);
-    if (now_ns - c->told_ns < RETRY_NS)
+    if (now_ns - c->repeated_ns < RETRY_NS)
         return;
-    c->told_ns = now_ns;
+    c->repeated_ns = now_ns;
     ctl_tick(c);
     join_tick(c);
     planes_tick(c);
@@ -305,13 +342,17 @@ static struct comm *allocate(const struct comm_cfg *cfg)
     c->cfg = *cfg;
     c->cfg.host_of_rank = hosts;
     c->cfg.ctx = ctx;
-    c->waiting = cfg->waiting;
+    if (cfg->sim)
+        c->sim = *cfg->sim;
+    c->cfg.sim = NULL;
+    c->waiting = c->sim.waiting;
     c->since_ns = -1;
     return c;
 }
 
 int comm_create(struct comm **out, const struct comm_cfg *cfg, void *blob, char *err)
 {
+    char who[40];
     struct comm *c;
     int rc = check_cfg(cfg, err);
 
@@ -322,6 +363,8 @@ int comm_create(struct comm **out, const struct comm_cfg *cfg, void *blob, char 
         snprintf(err, COMM_TEXT, "out of memory");
         return -ENOMEM;
     }
+    snprintf(who, sizeof(who), "rank %u group %x", cfg->rank, cfg->group);
+    events_init(&c->events, &event_kinds, who);
     rc = policy_init(c, err);
     if (!rc)
         rc = open_ports(c, err);
@@ -347,7 +390,7 @@ int comm_create(struct comm **out, const struct comm_cfg *cfg, void *blob, char 
     return 0;
 }
 
-/* Every rank's view must be ours; whoever differs is named. */
+/* Every rank's view must be ours; the error names the rank that differs. */
 static int check_blob(const struct comm *c, unsigned rank, const struct blob *b, char *err)
 {
     const char *what = NULL;
@@ -383,8 +426,8 @@ static void set_peer(struct comm *c, unsigned rank, const struct blob *b)
     gid_of_ip(&p->gid, f->nodes[f->hosts[c->cfg.host_of_rank[rank]]].ip_of_port[ch.port_b]);
 }
 
-/* The ring's neighbours know of each other always, so that words go round to all; connections are
- * made where most algorithms need them. */
+/* Neighbours in the ring of ranks are always linked, so that a phase reaches all ranks; connections
+ * are made where most algorithms need them. */
 static int connect_neighbours(struct comm *c, char *err)
 {
     unsigned n = c->cfg.nranks, r = c->cfg.rank, next[2] = {(r + n - 1) % n, (r + 1) % n};
@@ -405,7 +448,7 @@ int comm_connect(struct comm *c, const void *blobs, char *err)
     int rc = 0;
 
     if (n == 1) {
-        c->state = COMM_READY;
+        set_state(c, COMM_READY);
         return 0;
     }
     c->ctl.peer = calloc(n, sizeof(*c->ctl.peer));
@@ -433,7 +476,7 @@ void comm_destroy(struct comm *c)
 {
     if (!c)
         return;
-    if (c->cfg.device) /* nothing reads or writes what goes now */
+    if (c->cfg.device) /* streams of the GPU may still use what is freed here */
         device_wait(c->cfg.device);
     exec_destroy(c);
     failover_destroy(c);
@@ -444,6 +487,7 @@ void comm_destroy(struct comm *c)
     ctl_destroy(c);
     mem_destroy(c);
     topo_free(&c->topo);
+    events_fini(&c->events);
     for (unsigned i = 0; i < c->n_ports; i++) {
         if (c->port[i].cq)
             ibv_destroy_cq(c->port[i].cq);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Runs operations, one after the other in the order of their start. Each is a schedule; its lanes
- * are served by connections, by the edges to aggregation nodes and, the CPU's, here. A lane is
- * looked at only when something has happened that it waited for: a step of another lane, a
- * completion, or, for senders without credit, each time. One slice is reduced at a time, and what
- * that allows is sent before the next.
+ * are served by connections, by the edges to aggregation nodes and, the CPU's, here. A lane runs
+ * only when something has happened that it waited for: a step of another lane, a completion, or,
+ * for senders without credit, every call. One slice is reduced at a time, and what that allows is
+ * sent before the next.
  */
 #include "host/coll/transport/conn.h"
 
@@ -16,11 +16,13 @@
 
 static void push(struct lane_queue *q, unsigned lane)
 {
+    T_ASSERT_HOT(q->n < q->room, "a lane is queued more than once");
     q->lane[(q->head + q->n++) % q->room] = lane;
 }
 
 static unsigned pop(struct lane_queue *q)
 {
+    T_ASSERT_HOT(q->n, "a lane is taken from an empty queue");
     unsigned lane = q->lane[q->head];
 
     q->head = (q->head + 1) % q->room;
@@ -34,6 +36,7 @@ void exec_wake(struct comm *c, unsigned lane)
 
     if (lane == LANE_NONE || !c->exec.running || r->lane[lane].active)
         return;
+    T_ASSERT_HOT(lane < r->s.n_lanes, "a transport wakes a lane of another operation");
     r->lane[lane].active = true;
     push(&c->exec.ready, lane);
 }
@@ -52,14 +55,20 @@ void exec_done(struct comm *c, struct coll_req *r, unsigned lane, uint64_t n)
 {
     unsigned *at = &r->lane[lane].waiters;
 
+    T_ASSERT_HOT(lane < r->s.n_lanes, "a step is done on a lane of another operation");
+    T_ASSERT_HOT(n >= r->lane[lane].done, "the steps of a lane that are done become fewer");
+    T_ASSERT_HOT(n <= r->s.lane[lane].n, "more steps of a lane are done than it has");
     if (n == r->lane[lane].done)
         return;
     r->lane[lane].done = n;
+    T_ASSERT_HOT(r->lanes_left, "a lane ends in an operation without lanes to run");
     r->lanes_left -= n == r->s.lane[lane].n;
     c->exec.moved++;
     while (*at != LANE_NONE) {
         unsigned who = *at / WAITS, which = *at % WAITS;
 
+        T_ASSERT_HOT(who < r->s.n_lanes && r->lane[who].wait[which].on,
+                     "a list of waiters holds a lane that does not wait");
         if (r->lane[who].wait[which].count > n) {
             at = &r->lane[who].wait[which].next;
             continue;
@@ -114,6 +123,7 @@ uint32_t exec_lkey(const struct coll_req *r, const struct ref *ref, const struct
                              : ref->buf == BUF_STAGE ? &r->stage->mem
                                                      : NULL;
 
+    T_ASSERT_HOT(!m || m->mr[p->index], "memory of a step is not registered at its port");
     return m ? m->mr[p->index]->lkey : 0;
 }
 
@@ -134,7 +144,7 @@ static void cpu_step(struct comm *c, struct coll_req *r, const struct step *st)
 {
     uint8_t *dst = exec_addr(r, &st->dst);
     const uint8_t *a = exec_addr(r, &st->a);
-    size_t count = c->cfg.unback ? 0 : st->len / r->s.esize;
+    size_t count = comm_unbacked(c) ? 0 : st->len / r->s.esize;
 
     if (count && st->op == STEP_REDUCE) {
         const void *both[2] = {a, exec_addr(r, &st->b)};
@@ -170,12 +180,25 @@ static bool is_conn(const struct lane *l)
     return l->kind == LANE_SEND || l->kind == LANE_RECV;
 }
 
+/* At the ends of an operation no lane of it waits, and all its steps are done. */
+static void check_over(const struct coll_req *r)
+{
+    for (unsigned l = 0; l < r->s.n_lanes; l++) {
+        T_ASSERT(r->lane[l].done == r->s.lane[l].n, "an operation ends before its last step");
+        T_ASSERT(r->lane[l].waiters == LANE_NONE, "an operation ends while a lane waits");
+    }
+}
+
 static void begin(struct comm *c, struct coll_req *r)
 {
     struct exec *x = &c->exec;
 
+    T_ASSERT(r->id.seq == x->next_seq, "operations run in another order than they were started");
+    T_ASSERT(x->ready.room >= r->s.n_lanes && x->credit.room >= r->s.n_lanes,
+             "the queues of lanes are shorter than the schedule has lanes");
+    comm_event(c, COMM_EV_OP_START, r->id.seq, r->s.in.algo);
     failover_keep_begin(c, r);
-    prefetch_list(c, r);
+    prefetch_collect(c, r);
     x->running = true;
     x->ready.n = x->credit.n = x->ready.head = x->credit.head = 0;
     for (unsigned l = 0; l < r->s.n_lanes; l++) {
@@ -194,6 +217,10 @@ static void begin(struct comm *c, struct coll_req *r)
 
 static void finish(struct comm *c, struct coll_req *r)
 {
+    T_ASSERT(c->exec.running && c->exec.head == r, "an operation ends that does not run");
+    if (c->state == COMM_READY)
+        check_over(r);
+    comm_event(c, COMM_EV_OP_FINISH, r->id.seq, r->s.in.algo);
     c->exec.running = false;
     c->exec.next_seq = r->id.seq + 1;
     failover_keep_end(c, r);
@@ -240,7 +267,7 @@ unsigned exec_run(struct comm *c)
         x->head->lane[lane].polled = false;
         exec_wake(c, lane);
     }
-    while (x->head && c->state == COMM_READY && c->fall.state != FAILOVER_ASKING) {
+    while (x->head && c->state == COMM_READY && c->failover.state != FAILOVER_ASKING) {
         struct coll_req *r = x->head;
 
         if (!x->running && !planes_bind(c, r))
@@ -292,6 +319,8 @@ int exec_add(struct comm *c, struct coll_req *r)
 
     if (exec_fit(c, r))
         return -ENOMEM;
+    T_ASSERT(!x->head == !x->tail, "the list of operations has a head and no tail");
+    T_ASSERT(!x->tail || !x->tail->next, "the last operation of the list has a successor");
     if (x->tail)
         x->tail->next = r;
     else
@@ -300,7 +329,7 @@ int exec_add(struct comm *c, struct coll_req *r)
     return 0;
 }
 
-/* Requests stay readable: whoever failed may be in the middle of one. */
+/* Requests stay readable: the caller may be in the middle of one. */
 void exec_fail(struct comm *c)
 {
     struct coll_req *r = c->exec.head;

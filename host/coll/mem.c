@@ -14,7 +14,7 @@ static int keep(struct comm *c, struct region *r, struct ibv_mr **slot, struct i
     int rc = errno ? -errno : -ENOMEM;
 
     *slot = mr;
-    if (mr && (!c->cfg.unback || !c->cfg.unback(mr)))
+    if (mr && (!comm_unbacked(c) || !c->sim.unback(mr)))
         return 0;
     region_drop(r);
     return rc;
@@ -83,7 +83,7 @@ int comm_register(struct comm *c, void *buf, size_t bytes)
 
 void *mem_host(struct comm *c, size_t bytes)
 {
-    int prot = c->cfg.unback ? PROT_NONE : PROT_READ | PROT_WRITE;
+    int prot = comm_unbacked(c) ? PROT_NONE : PROT_READ | PROT_WRITE;
     void *p;
 
     if (c->cfg.device)

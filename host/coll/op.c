@@ -104,7 +104,7 @@ struct op_msg {
     rte_be32_t magic, group, rank, seq, kind, algo, type, op, root, sparse;
     rte_be64_t count;
 } __attribute__((packed));
-_Static_assert(sizeof(struct op_msg) <= CTL_ROOM, "one datagram");
+_Static_assert(sizeof(struct op_msg) <= CTL_MSG_BYTES, "one datagram");
 
 void op_tick(struct comm *c)
 {
@@ -115,7 +115,7 @@ void op_tick(struct comm *c)
     struct op_msg m;
 
     x->moved_at_tick = x->moved;
-    if (stuck || c->fall.state == FAILOVER_ASKING)
+    if (stuck || c->failover.state == FAILOVER_ASKING)
         conn_probe(c);
     if (!stuck || c->state != COMM_READY)
         return;
@@ -327,7 +327,7 @@ int op_schedule(struct comm *c, struct coll_req *r, char *err)
     };
     int rc = policy_schedule(c, r, &in);
 
-    if (!rc && c->cfg.device && (rc = sched_stage(&r->s, c->reach != REACH_STAGED)))
+    if (!rc && c->cfg.device && (rc = sched_stage(&r->s, c->gpudirect != GPUDIRECT_STAGED)))
         sched_free(&r->s);
     if (rc == -ENOTSUP && c->cfg.device && COMM_MM_ALGOS >> in.algo & 1)
         snprintf(err, COMM_TEXT, "%s: NVSwitches do not reach GPU memory that is staged",

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a rank's next turn will look at, for whoever runs thousands of them one after the other: it
- * is found through chains of pointers that are in no cache themselves, so it is asked for in steps
- * before the turn. Lines that an operation uses all the time are listed when it begins; its next
- * steps and messages are looked up.
+ * Staged prefetch of a rank's working set, for a thread that runs thousands of ranks in turn. The
+ * working set is found through chains of pointers that are in no cache themselves, so it is
+ * prefetched in steps before the turn. What an operation uses all the time is listed when it
+ * begins; its next steps and messages are looked up.
  */
 #include "host/coll/comm.h"
 #include "host/coll/transport/conn.h"
 
-#define LANES 12u /* of an operation with more, the first ones: they would push each other out */
+#define LANES 12u /* of an operation at most: more would evict each other */
 
 static unsigned lanes(const struct coll_req *r)
 {
     return RTE_MIN(r->s.n_lanes, LANES);
 }
 
-/* Whatever lines it is in. */
+/* Every cache line that holds part of it. */
 static void list(struct cacheline_list *l, const void *p, size_t bytes)
 {
     size_t before = (uintptr_t)p % RTE_CACHE_LINE_SIZE;
@@ -25,15 +25,15 @@ static void list(struct cacheline_list *l, const void *p, size_t bytes)
 
 static void list_region(struct comm *c, const struct region *m)
 {
-    list(&c->lines, m->mr, c->n_ports * sizeof(*m->mr));
+    list(&c->working_set, m->mr, c->n_ports * sizeof(*m->mr));
     for (unsigned p = 0; p < c->n_ports; p++)
         if (m->mr[p])
-            list(&c->lines, &m->mr[p]->lkey, sizeof(m->mr[p]->lkey));
+            list(&c->working_set, &m->mr[p]->lkey, sizeof(m->mr[p]->lkey));
 }
 
-void prefetch_list(struct comm *c, const struct coll_req *r)
+void prefetch_collect(struct comm *c, const struct coll_req *r)
 {
-    struct cacheline_list *l = &c->lines;
+    struct cacheline_list *l = &c->working_set;
 
     l->n = 0;
     list(l, &r->tag, sizeof(*r) - offsetof(struct coll_req, tag));
@@ -82,7 +82,7 @@ void comm_prefetch(const struct comm *c, unsigned step)
     if (step == 0)
         cacheline_prefetch(c, offsetof(struct comm, cfg));
     else if (step == 1)
-        cacheline_list_prefetch(&c->lines);
+        cacheline_list_prefetch(&c->working_set);
     for (unsigned i = 0; step > 1 && r && i < lanes(r); i++)
         if (step == 2)
             steps_prefetch(&r->s.lane[i], &r->lane[i]);

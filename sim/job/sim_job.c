@@ -2,6 +2,7 @@
 #include "sim/job/sim_job_priv.h"
 
 #include "base/random.h"
+#include "host/coll/comm_sim.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -71,7 +72,7 @@ static void soon(void *ctx, unsigned world_r, unsigned step)
     else if (j->mem[world_r].comm)
         comm_prefetch(j->mem[world_r].comm, step - 1);
 }
-_Static_assert(WORLD_SOON == 1 + COMM_SOON, "steps");
+_Static_assert(WORLD_SOON == 1 + COMM_PREFETCH_STEPS, "steps");
 
 static void progress(struct job *first)
 {
@@ -179,6 +180,8 @@ static int connect_all(struct job *j, char *err)
     int rc = blobs ? 0 : -ENOMEM;
 
     for (unsigned r = 0; !rc && r < n; r++) {
+        const struct comm_sim hooks = {.unback = j->cfg.lengths ? hca_mr_unback : NULL,
+                                       .waiting = world_waiting(j->cfg.w, world_rank(j, r))};
         struct comm_cfg cc = {.fab = j->cfg.fab,
                               .rank = r,
                               .nranks = n,
@@ -189,8 +192,7 @@ static int connect_all(struct job *j, char *err)
                               .window = j->cfg.window,
                               .algos = j->cfg.algos,
                               .n_policy = j->cfg.n_policy,
-                              .unback = j->cfg.lengths ? hca_mr_unback : NULL,
-                              .waiting = world_waiting(j->cfg.w, world_rank(j, r))};
+                              .sim = &hooks};
 
         for (unsigned i = 0; i < cc.n_policy && i < ALGO_COUNT; i++)
             cc.policy[i] = j->cfg.policy[i];

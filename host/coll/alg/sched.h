@@ -86,18 +86,23 @@ struct step {
     bool awaited : 1; /* the executor's: some step depends on it */
     /*
      * AGG: ALLREDUCE, BARRIER, REDUCE to `root` or BROADCAST from `root` (a rank): every member has
-     * the same AGG steps on a lane in the same order, with the same root, off, len and total; who
-     * has nothing to send leaves a BUF_NONE, who gets nothing leaves dst so. `off` is within
-     * `total` bytes of an operation of the aggregation protocol, whose steps follow each other
-     * without gap (off 0, ... to total). Reduce-scatter is a REDUCE of each rank's block in turn,
-     * all-gather a BROADCAST of each rank's block in turn: blocks of one collective may follow each
-     * other at once.
+     * the same AGG steps on a lane in the same order, with the same root, off, len and total; a
+     * rank that sends nothing leaves a BUF_NONE, one that gets nothing leaves dst so. `off` is
+     * within `total` bytes of an operation of the aggregation protocol, whose steps follow each
+     * other without gap (off 0, ... to total). Reduce-scatter is a REDUCE of each rank's block in
+     * turn, all-gather a BROADCAST of each rank's block in turn: blocks of one collective may
+     * follow each other at once.
      */
     uint8_t agg;              /* enum agg_coll */
     enum step_buf region : 8; /* MM: BUF_IN, BUF_OUT or BUF_TMP of the members */
     uint8_t n_deps;
     uint16_t root;
-    uint64_t total;
+    union {
+        uint64_t total; /* AGG */
+        struct {
+            uint32_t lane, step;
+        } copy; /* hint on a REDUCE of a staged schedule (stage.h): the copy that it may replace */
+    };
     struct ref dst, a, b;
     uint64_t len, off;
     struct dep dep[SCHED_DEPS]; /* in a lane there is room for as many as its steps have */

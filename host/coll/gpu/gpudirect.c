@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const names[REACHES] = {
-    [REACH_DMABUF] = "dma-buf", [REACH_PEER] = "peer memory"};
+static const char *const names[GPUDIRECT_WAYS] = {
+    [GPUDIRECT_DMABUF] = "dma-buf", [GPUDIRECT_PEER] = "peer memory"};
 
 static int as_dmabuf(struct comm *c, struct region *r, struct ibv_pd *pd, struct ibv_mr **mr)
 {
@@ -32,7 +32,7 @@ static int at_all_ports(struct comm *c, struct region *r, enum gpudirect way)
     int rc = 0;
 
     for (unsigned p = 0; !rc && p < c->n_ports; p++) {
-        if (way == REACH_DMABUF) {
+        if (way == GPUDIRECT_DMABUF) {
             rc = as_dmabuf(c, r, c->port[p].pd, &r->mr[p]);
             continue;
         }
@@ -47,36 +47,38 @@ static int at_all_ports(struct comm *c, struct region *r, enum gpudirect way)
 int gpudirect_add(struct comm *c, struct region *r, void *buf, size_t bytes)
 {
     const struct region bare = {.addr = buf, .bytes = bytes};
-    int rc = 0, why[REACHES] = {0};
+    int rc = 0, why[GPUDIRECT_WAYS] = {0};
 
-    for (enum gpudirect way = REACH_DMABUF; way <= REACH_PEER; way++) {
-        if (c->reach != REACH_UNKNOWN && c->reach != way)
+    for (enum gpudirect way = GPUDIRECT_DMABUF; way <= GPUDIRECT_PEER; way++) {
+        if (c->gpudirect != GPUDIRECT_UNKNOWN && c->gpudirect != way)
             continue;
         *r = bare;
         rc = why[way] = at_all_ports(c, r, way);
         if (!rc) {
-            c->reach = way;
+            c->gpudirect = way;
             return 0;
         }
         region_drop(r);
     }
     *r = bare;
-    if (c->reach == REACH_DMABUF || c->reach == REACH_PEER)
+    if (c->gpudirect == GPUDIRECT_DMABUF || c->gpudirect == GPUDIRECT_PEER)
         return rc;
-    if (c->reach == REACH_UNKNOWN)
-        snprintf(c->reach_why, sizeof(c->reach_why), "%s: %s; %s: %s", names[REACH_DMABUF],
-                 strerror(-why[REACH_DMABUF]), names[REACH_PEER], strerror(-why[REACH_PEER]));
-    c->reach = REACH_STAGED;
+    if (c->gpudirect == GPUDIRECT_UNKNOWN)
+        snprintf(c->gpudirect_why, sizeof(c->gpudirect_why), "%s: %s; %s: %s",
+                 names[GPUDIRECT_DMABUF], strerror(-why[GPUDIRECT_DMABUF]), names[GPUDIRECT_PEER],
+                 strerror(-why[GPUDIRECT_PEER]));
+    c->gpudirect = GPUDIRECT_STAGED;
     return 0;
 }
 
 void comm_gpudirect(const struct comm *c, char *text)
 {
     *text = 0;
-    if (c->reach == REACH_STAGED)
-        snprintf(text, COMM_TEXT, "messages staged through pinned host memory (%s)", c->reach_why);
-    else if (c->reach != REACH_UNKNOWN)
+    if (c->gpudirect == GPUDIRECT_STAGED)
+        snprintf(text, COMM_TEXT, "messages staged through pinned host memory (%s)",
+                 c->gpudirect_why);
+    else if (c->gpudirect != GPUDIRECT_UNKNOWN)
         snprintf(text, COMM_TEXT,
                  "sent from there (%s), what arrives is staged through pinned host memory",
-                 names[c->reach]);
+                 names[c->gpudirect]);
 }

@@ -115,7 +115,8 @@ static void give_hints(struct staging *g)
                 continue;
             st->region = BUF_STAGE;
             st->off = piece_of(g, l, i).off;
-            st->total = (uint64_t)(g->up[l] - 1) << 32 | i;
+            st->copy.lane = g->up[l] - 1;
+            st->copy.step = (uint32_t)i;
         }
     }
 }
@@ -124,8 +125,8 @@ bool stage_hint(const struct sched *s, const struct step *st, struct stage_hint 
 {
     if (st->op != STEP_REDUCE || st->region != BUF_STAGE)
         return false;
-    h->up = (uint32_t)(st->total >> 32);
-    h->step = (uint32_t)st->total;
+    h->up = st->copy.lane;
+    h->step = st->copy.step;
     h->send = s->lane[h->up].chan;
     h->free_from = h->step < PIECES ? 0 : h->step + 1 - PIECES;
     h->off = st->off;

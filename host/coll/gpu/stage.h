@@ -10,15 +10,15 @@
 #define STAGE_DOWN (FAB_MAX_MEMBERS + 2u)
 
 /*
- * Of a REDUCE whose result is the next thing to go up: one pass may write it to its piece too,
- * where that is free by then, and the copy has nothing left to do. Said by `region`, and packed
- * into `off` and `total`, which steps of the CPU do not use otherwise.
+ * A hint on a REDUCE whose result is copied up next: the reduction may write its result to the
+ * message's stage buffer as well, if that is free by then, and the copy has nothing left to do. The
+ * step carries it as region BUF_STAGE, `off` and `copy`, which other steps of the CPU do not use.
  */
 struct stage_hint {
-    uint32_t up, step;  /* the copy: its lane, and which of its steps */
-    uint32_t send;      /* the lane of messages; the piece is free when so many of them are done: */
-    uint64_t free_from; /* step + 1 - pieces, or 0 */
-    uint64_t off;       /* of the piece in BUF_STAGE */
+    uint32_t up, step; /* the copy: its lane, and which of its steps */
+    uint32_t send;     /* the lane of messages; the buffer is free when so many of them are done: */
+    uint64_t free_from; /* step + 1 - buffers of a lane, or 0 */
+    uint64_t off;       /* of the buffer in BUF_STAGE */
 };
 /* false: there is none. */
 bool stage_hint(const struct sched *s, const struct step *st, struct stage_hint *h);

@@ -11,7 +11,7 @@
  * ranks at blocks of one size.
  */
 #include "host/coll/model/cost_model.h"
-#include "host/coll/transport/share.h"
+#include "host/coll/transport/quota.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -215,18 +215,18 @@ static int begin(struct model *m, const struct coll_args *a, unsigned nranks)
 }
 
 /* The trees and windows that the quotas leave a job of its own; s->tree outlives m. */
-static int share_out(struct model *m, struct share *s)
+static int quota_apply(struct model *m, struct quota_grant *s)
 {
-    const struct share_job j = {.fab = m->fab,
-                                .nranks = m->topo.nranks,
-                                .host_of_rank = m->host_of_rank,
-                                .domain = m->topo.domain,
-                                .tree = m->tree,
-                                .n_trees = m->n_trees,
-                                .all = m->in.algo == ALGO_SHARP,
-                                .rails = in_switches(m),
-                                .asked = m->window};
-    int rc = m->n_trees && (j.all || j.rails) ? share_trees(&j, s) : 0;
+    const struct quota_request j = {.fab = m->fab,
+                                    .nranks = m->topo.nranks,
+                                    .host_of_rank = m->host_of_rank,
+                                    .domain = m->topo.domain,
+                                    .tree = m->tree,
+                                    .n_trees = m->n_trees,
+                                    .all = m->in.algo == ALGO_SHARP,
+                                    .rails = in_switches(m),
+                                    .asked = m->window};
+    int rc = m->n_trees && (j.all || j.rails) ? quota_split(&j, s) : 0;
 
     if (rc || !m->n_trees || (!j.all && !j.rails))
         return rc;
@@ -251,7 +251,7 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
                       .tree = tree,
                       .n_trees = n_trees,
                       .window = agg_window(fab, window)};
-    struct share s;
+    struct quota_grant s;
     struct outcome o;
     int rc = check(fab, a, nranks, host_of_rank);
 
@@ -263,7 +263,7 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
         return rc;
     rc = begin(&m, a, nranks);
     if (!rc)
-        rc = share_out(&m, &s);
+        rc = quota_apply(&m, &s);
     if (!rc)
         rc = any_ranks(&m, nranks, a->count, &o);
     if (!rc)

@@ -53,7 +53,7 @@ struct mrank {
 
 /* HOP: a message's first frame is at its next link. */
 enum event_kind { EV_DONE, EV_TRY, EV_HOP, EV_READ };
-struct event {
+struct cost_event {
     int64_t at;
     uint64_t order;
     uint32_t rank, lane, step;
@@ -76,7 +76,7 @@ struct model {
     /* running */
     struct mrank *rank;
     struct magg *aggs;
-    struct event *heap;
+    struct cost_event *heap;
     uint64_t n_events, room, order;
     int64_t end;
     unsigned hand;

@@ -19,7 +19,7 @@
 
 /* ---- events, in order of time, then of their making ---- */
 
-static bool before(const struct event *a, const struct event *b)
+static bool before(const struct cost_event *a, const struct cost_event *b)
 {
     return a->at != b->at ? a->at < b->at : a->order < b->order;
 }
@@ -27,7 +27,7 @@ static bool before(const struct event *a, const struct event *b)
 void model_event(struct model *m, enum event_kind kind, int64_t at, unsigned rank, unsigned lane,
                  uint32_t step)
 {
-    struct event e = {at, m->order++, rank, lane, step, (uint8_t)kind};
+    struct cost_event e = {at, m->order++, rank, lane, step, (uint8_t)kind};
     uint64_t i = m->n_events;
 
     if (i == m->room) {
@@ -47,9 +47,9 @@ void model_event(struct model *m, enum event_kind kind, int64_t at, unsigned ran
     m->heap[i] = e;
 }
 
-static struct event next_event(struct model *m)
+static struct cost_event next_event(struct model *m)
 {
-    struct event first = m->heap[0], last = m->heap[--m->n_events];
+    struct cost_event first = m->heap[0], last = m->heap[--m->n_events];
     uint64_t i = 0, c;
 
     while ((c = 2 * i + 1) < m->n_events) {
@@ -239,7 +239,7 @@ static void try_lane(struct model *m, unsigned rank, unsigned lane, int64_t now)
     l->queued = false;
 }
 
-static void handle(struct model *m, const struct event *e)
+static void handle(struct model *m, const struct cost_event *e)
 {
     struct mrank *r = &m->rank[e->rank];
     struct mlane *l = &r->lane[e->lane];
@@ -444,7 +444,7 @@ int model_run(struct model *m)
     if (!rc)
         begin_lanes(m);
     while (!rc && !m->rc && m->n_events) {
-        struct event e = next_event(m);
+        struct cost_event e = next_event(m);
 
         handle(m, &e);
     }

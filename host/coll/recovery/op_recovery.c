@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What becomes of the operations when a part of the switches has failed and the ranks have agreed
- * where they are (fall.c).
+ * What becomes of the operations once a part of the in-network path has failed and the ranks have
+ * agreed where they are (failover.c).
  *
  * Where nobody has begun an operation, it is run by the next algorithm of the policy like those
  * after it. One of several levels, or by multimem, starts over by that algorithm: its ranks have
@@ -21,8 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALL UINT64_MAX /* messages of a rank that has finished */
-
 /* ---- what is kept ---- */
 
 static uint8_t *kept_at(const struct agg *a, uint64_t msg, uint32_t mtu)
@@ -32,7 +30,7 @@ static uint8_t *kept_at(const struct agg *a, uint64_t msg, uint32_t mtu)
 
 int failover_keep_create(struct comm *c, struct agg *a)
 {
-    if (c->cfg.unback || c->cfg.device || !policy_goes_on(c, agg_part(a)))
+    if (comm_unbacked(c) || c->cfg.device || !policy_goes_on(c, agg_part(a)))
         return 0;
     a->n_kept = 2 * a->depth + 2; /* under way, and of the operation before */
     a->kept = calloc(a->n_kept, AGG_MSG_BYTES(c->mtu));
@@ -53,12 +51,12 @@ void failover_keep(struct agg *a, const struct coll_req *r, const struct step *s
 
 void failover_keep_end(struct comm *c, const struct coll_req *r)
 {
-    c->fall.last = op_recovery_whole(&r->s);
+    c->failover.last_parts = op_recovery_whole(&r->s);
     for (unsigned l = 0; l < r->s.n_lanes; l++) {
         const struct lane *lane = &r->s.lane[l];
         struct agg *a = lane->kind == LANE_AGG ? agg_of_lane(c, lane) : NULL;
 
-        if (!a || !a->kept || c->fall.stopped & agg_part(a))
+        if (!a || !a->kept || c->failover.stopped & agg_part(a))
             continue;
         a->op_end = a->posted;
         for (uint64_t m = lane->n > a->depth ? lane->n - a->depth : 0; m < lane->n; m++) {
@@ -75,11 +73,12 @@ void failover_keep_end(struct comm *c, const struct coll_req *r)
  * may still be in the one before. */
 void failover_keep_begin(struct comm *c, const struct coll_req *r)
 {
-    struct failover_kept *k = &c->fall.kept[r->id.seq & 1];
+    struct failover_kept *k = &c->failover.kept[r->id.seq & 1];
     unsigned parts = op_recovery_whole(&r->s);
 
     k->here = false;
-    if (!parts || c->cfg.unback || c->cfg.device || !policy_goes_on(c, parts | c->fall.stopped))
+    if (!parts || comm_unbacked(c) || c->cfg.device ||
+        !policy_goes_on(c, parts | c->failover.stopped))
         return;
     if (k->room <
         r->s.in_bytes + 1) { /* who has no input has memory to be registered all the same */
@@ -105,8 +104,8 @@ unsigned failover_gone(const struct comm *c, uint32_t seq)
     unsigned parts = 0;
     bool anew = false;
 
-    for (unsigned i = c->fall.n_rounds; i--;) {
-        const struct failover_round *f = &c->fall.round[i];
+    for (unsigned i = c->failover.n_rounds; i--;) {
+        const struct failover_round *f = &c->failover.round[i];
 
         anew |= f->again && f->seq == seq;
         if ((int32_t)(seq - f->seq) >= !(f->whole || anew))
@@ -180,8 +179,8 @@ int failover_started(struct comm *c, struct coll_req *r, char *err)
 {
     int rc = 0;
 
-    for (unsigned i = 0; !rc && i < c->fall.n_rounds; i++) {
-        const struct failover_round *f = &c->fall.round[i];
+    for (unsigned i = 0; !rc && i < c->failover.n_rounds; i++) {
+        const struct failover_round *f = &c->failover.round[i];
 
         if (r->id.seq == f->seq && !f->whole && !f->again && parts_of(&r->s) & f->parts)
             rc = cut(r, f, err);
@@ -323,7 +322,7 @@ static int others(struct comm *c, const struct failover_round *f, char *err)
 /* What the running operation may have overwritten is put back. */
 static int rewind_running(const struct comm *c, struct coll_req *r, char *err)
 {
-    const struct failover_kept *k = &c->fall.kept[r->id.seq & 1];
+    const struct failover_kept *k = &c->failover.kept[r->id.seq & 1];
 
     if (!r->s.in.in_place)
         return 0;
@@ -336,7 +335,7 @@ static int rewind_running(const struct comm *c, struct coll_req *r, char *err)
 /* It is over here: with the input that was kept, and results that nobody wants. */
 static int help_again(struct comm *c, const struct failover_round *f, char *err)
 {
-    struct failover_kept *k = &c->fall.kept[f->seq & 1];
+    struct failover_kept *k = &c->failover.kept[f->seq & 1];
     const struct op_id *id = op_known(c, f->seq);
     struct coll_req *r;
     uint8_t *out;
@@ -348,7 +347,7 @@ static int help_again(struct comm *c, const struct failover_round *f, char *err)
     if (!r)
         return -ENOMEM;
     out = calloc(1, r->s.out_bytes + 1);
-    rc = out ? region_add(c, &c->fall.out, out, r->s.out_bytes + 1) : -ENOMEM;
+    rc = out ? region_add(c, &c->failover.out, out, r->s.out_bytes + 1) : -ENOMEM;
     if (rc) {
         free(out);
         out = NULL;
@@ -358,7 +357,7 @@ static int help_again(struct comm *c, const struct failover_round *f, char *err)
     r->args.send = k->data;
     r->args.recv = out;
     r->in = &k->mem;
-    r->out = &c->fall.out;
+    r->out = &c->failover.out;
     if (rc)
         cannot(err, "out of memory", rc);
     else
@@ -393,13 +392,13 @@ static int start_over(struct comm *c, const struct failover_round *f, bool over,
 
 void op_recovery_destroy(struct comm *c)
 {
-    uint8_t *out = c->fall.out.addr;
+    uint8_t *out = c->failover.out.addr;
 
-    region_drop(&c->fall.out);
+    region_drop(&c->failover.out);
     free(out);
     for (unsigned i = 0; i < 2; i++) {
-        region_drop(&c->fall.kept[i].mem);
-        free(c->fall.kept[i].data);
+        region_drop(&c->failover.kept[i].mem);
+        free(c->failover.kept[i].data);
     }
 }
 

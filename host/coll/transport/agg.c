@@ -12,7 +12,7 @@
  * used again as soon as their result is here.
  */
 #include "host/coll/comm.h"
-#include "host/coll/transport/share.h"
+#include "host/coll/transport/quota.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define SIGNAL_EVERY 8
-#define SEND_SLACK   (2 * SIGNAL_EVERY) /* sends whose completion nobody has asked for yet */
+#define SEND_SLACK   (2 * SIGNAL_EVERY) /* sends that are not covered by a signaled one yet */
 #define ROUND_TRIP_PS                                                                              \
     10000000LL /* 10 us: to the top of a three-level tree and back, with room for late polls */
 
@@ -53,8 +53,8 @@ static struct agg_hdr *result_hdr(const struct agg *a, uint64_t i)
     return &a->hdr[a->depth + i % a->depth];
 }
 
-/* Messages of who has nothing to say in a broadcast, or gets nothing of a reduce or his own
- * broadcast. */
+/* A message without elements: of a rank that sends nothing in a broadcast, or gets nothing from a
+ * reduce or its own broadcast. */
 static bool is_empty(const struct step *st, uint8_t type)
 {
     const struct ref *r = type == AGG_DATA ? &st->a : &st->dst;
@@ -82,9 +82,10 @@ static void fill_hdr(const struct agg *a, const struct coll_req *r, const struct
     };
 }
 
-/* Header, and the elements where the step has any. Returns the number of pieces. */
-static int pieces(const struct agg *a, const struct coll_req *r, struct agg_hdr *hdr,
-                  const struct ref *ref, const struct step *st, struct ibv_sge *sge)
+/* The message's scatter-gather list: header, and elements where the step has any. Returns its
+ * length. */
+static int fill_sge(const struct agg *a, const struct coll_req *r, struct agg_hdr *hdr,
+                    const struct ref *ref, const struct step *st, struct ibv_sge *sge)
 {
     sge[0] = (struct ibv_sge){.addr = (uintptr_t)hdr, .length = AGG_HDR_BYTES, .lkey = a->mr->lkey};
     if (ref->buf == BUF_NONE || !st->len)
@@ -119,12 +120,15 @@ static int post_message(struct comm *c, struct agg *a, struct coll_req *r, const
 
     failover_keep(a, r, st);
     fill_hdr(a, r, st, AGG_DATA, a->opseq_out, sent_hdr(a, i));
-    recv.num_sge = pieces(a, r, result_hdr(a, i), &st->dst, st, down);
-    send.num_sge = pieces(a, r, sent_hdr(a, i), &st->a, st, up);
+    recv.num_sge = fill_sge(a, r, result_hdr(a, i), &st->dst, st, down);
+    send.num_sge = fill_sge(a, r, sent_hdr(a, i), &st->a, st, up);
     if (ibv_post_recv(a->qp, &recv, &bad_recv) || ibv_post_send(a->qp, &send, &bad_send)) {
         comm_fail(c, "cannot post to %s", agg_leaf_name(c, a));
         return -EIO;
     }
+    T_ASSERT_HOT(a->done <= a->posted && a->tx_done <= a->posted,
+                 "more messages are answered or acknowledged than were sent");
+    T_ASSERT_HOT(a->posted - a->done < a->depth, "a header in flight is used again");
     a->posted++;
     a->opseq_out += ends(st);
     return 0;
@@ -161,18 +165,19 @@ static void take_result(struct comm *c, struct agg *a, uint64_t i, uint32_t byte
 
     if (!r || a->lane == LANE_NONE || i != a->done ||
         r->lane[a->lane].done >= r->lane[a->lane].begun) {
-        comm_fail(c, "%s sent a result that nobody waits for", agg_leaf_name(c, a));
+        comm_fail(c, "%s sent a result that was not expected", agg_leaf_name(c, a));
         return;
     }
     st = lane_step(&r->s.lane[a->lane], r->lane[a->lane].done);
     len = st->dst.buf == BUF_NONE ? 0 : st->len;
     fill_hdr(a, r, st, AGG_RESULT, a->opseq_in, &want);
     if (bytes != AGG_HDR_BYTES + len || memcmp(&want, result_hdr(a, i), sizeof(want))) {
-        comm_fail(c, "%s sent a result of another operation or place", agg_leaf_name(c, a));
+        comm_fail(c, "%s sent a result of another operation or offset", agg_leaf_name(c, a));
         return;
     }
-    if (st->last && r->id.op == OP_AVG && len && !c->cfg.unback)
+    if (st->last && r->id.op == OP_AVG && len && !comm_unbacked(c))
         arith_divide(exec_addr(r, &st->dst), r->id.type, c->cfg.nranks, len / r->s.esize);
+    T_ASSERT_HOT(a->slots_out >= agg_slots(st->len, c->mtu), "more slots come back than are out");
     a->slots_out -= agg_slots(st->len, c->mtu);
     a->done++;
     a->opseq_in += ends(st);
@@ -182,10 +187,11 @@ static void take_result(struct comm *c, struct agg *a, uint64_t i, uint32_t byte
 
 void agg_complete(struct comm *c, const struct ibv_wc *wc)
 {
+    T_ASSERT_HOT(WR_INDEX(wc->wr_id) < c->n_aggs, "a completion is of no tree");
     struct agg *a = &c->agg[WR_INDEX(wc->wr_id)];
     uint64_t i = WR_COUNT(wc->wr_id);
 
-    if (c->state == COMM_FAILED || c->closing || c->fall.stopped & agg_part(a) || agg_is_out(a))
+    if (c->state == COMM_FAILED || c->closing || c->failover.stopped & agg_part(a) || agg_is_out(a))
         return;
     if (wc->status != IBV_WC_SUCCESS) {
         failover_begin(c, agg_part(a), "%s: %s", agg_leaf_name(c, a),
@@ -271,8 +277,8 @@ static int group_create(struct comm *c, struct agg_group *g, unsigned n, const u
     return 0;
 }
 
-/* What is asked for: where the quotas cannot give even a message, as much as that, so that it is
- * the switch that says why not. */
+/* Slots to ask for. Where the quotas leave less than a message takes, a message's worth, so that
+ * the switch itself refuses and says why. */
 static uint32_t ask(const struct comm *c, uint32_t share)
 {
     uint32_t asked = agg_window(c->cfg.fab, c->cfg.window);
@@ -281,8 +287,9 @@ static uint32_t ask(const struct comm *c, uint32_t share)
 }
 
 static int join_tree(struct comm *c, unsigned kind, unsigned chan, uint16_t tree, uint32_t window,
-                     uint32_t of_job, char *err)
+                     uint32_t job_groups, char *err)
 {
+    T_ASSERT(c->n_aggs < RTE_DIM(c->agg), "more trees are joined than a communicator has");
     struct agg *a = &c->agg[c->n_aggs];
     struct agg_ctl join;
     int rc;
@@ -298,7 +305,7 @@ static int join_tree(struct comm *c, unsigned kind, unsigned chan, uint16_t tree
                       .kind = kind,
                       .chan = chan,
                       .tree = tree,
-                      .of_job = of_job,
+                      .job_groups = job_groups,
                       .group = &c->group[kind],
                       .leaf = leaf_of(c, &c->group[kind], tree)};
     rc = edge_create(c, a, ask(c, window));
@@ -309,13 +316,13 @@ static int join_tree(struct comm *c, unsigned kind, unsigned chan, uint16_t tree
 }
 
 /* All ranks, on every tree of the list. */
-static int join_all(struct comm *c, const uint16_t *rank, const struct share *s, char *err)
+static int join_all(struct comm *c, const uint16_t *rank, const struct quota_grant *s, char *err)
 {
     int rc = group_create(c, &c->group[GROUP_ALL], c->cfg.nranks, rank, c->cfg.group);
 
     for (unsigned i = 0; !rc && i < s->n; i++) {
         if (leaf_of(c, &c->group[GROUP_ALL], s->tree[i]) != FAB_NONE) {
-            rc = join_tree(c, GROUP_ALL, i, s->tree[i], s->window[i], s->of_job[i], err);
+            rc = join_tree(c, GROUP_ALL, i, s->tree[i], s->window[i], s->job_groups[i], err);
             continue;
         }
         snprintf(err, COMM_TEXT, "no aggregation node of tree %u reaches all %u ranks", s->tree[i],
@@ -325,45 +332,46 @@ static int join_all(struct comm *c, const uint16_t *rank, const struct share *s,
     return rc;
 }
 
-/* The ranks with this one's place in their nodes, on the first tree of the list that reaches them.
- * Without nodes or tree there is no such group, and what needs it says so. */
-static int join_rail(struct comm *c, uint16_t *rank, const struct share *s, char *err)
+/* This rank's rail: the ranks with its local rank in their nodes, on the first tree of the list
+ * that reaches them. Without nodes or tree there is no such group, and lanes_served() refuses what
+ * needs it. */
+static int join_rail(struct comm *c, uint16_t *rank, const struct quota_grant *s, char *err)
 {
     const uint16_t *domain = c->topo.domain;
-    uint16_t *place = calloc(c->cfg.nranks, sizeof(*place));
+    uint16_t *in_node = calloc(c->cfg.nranks, sizeof(*in_node));
     unsigned n = 0, own, trees = c->cfg.n_trees ? c->cfg.n_trees : 1, local = 0;
-    int rc = place ? 0 : -ENOMEM;
+    int rc = in_node ? 0 : -ENOMEM;
 
     for (unsigned r = 0; !rc && r < c->cfg.nranks; r++)
-        rank[r] = place[domain[r]]++; /* its place in its node, for now */
+        rank[r] = in_node[domain[r]]++; /* its local rank, for now */
     own = rank[c->cfg.rank];
     for (unsigned r = 0; !rc && r < c->cfg.nranks; r++)
         local += domain[r] == domain[c->cfg.rank];
     for (unsigned r = 0; !rc && r < c->cfg.nranks; r++)
         if (rank[r] == own)
             rank[n++] = (uint16_t)r;
-    free(place);
+    free(in_node);
     if (rc || n < 2 || local < 2)
         return rc;
     rc = group_create(c, &c->group[GROUP_RAIL], n, rank, c->cfg.group ^ (own + 1) << 20);
     for (unsigned i = 0; !rc && i < trees; i++)
         if (leaf_of(c, &c->group[GROUP_RAIL], c->cfg.tree[i]) != FAB_NONE)
-            return join_tree(c, GROUP_RAIL, 0, c->cfg.tree[i], s->rail, s->of_job_rail, err);
+            return join_tree(c, GROUP_RAIL, 0, c->cfg.tree[i], s->rail, s->rail_groups, err);
     return rc;
 }
 
-static int share_out(struct comm *c, struct share *s)
+static int quota_apply(struct comm *c, struct quota_grant *s)
 {
-    const struct share_job j = {.fab = c->cfg.fab,
-                                .nranks = c->cfg.nranks,
-                                .host_of_rank = c->cfg.host_of_rank,
-                                .domain = c->topo.domain,
-                                .tree = c->cfg.tree,
-                                .n_trees = c->cfg.n_trees ? c->cfg.n_trees : 1,
-                                .all = comm_has(c, ALGO_SHARP),
-                                .rails = c->cfg.algos & COMM_RAIL_ALGOS,
-                                .asked = agg_window(c->cfg.fab, c->cfg.window)};
-    int rc = share_trees(&j, s);
+    const struct quota_request j = {.fab = c->cfg.fab,
+                                    .nranks = c->cfg.nranks,
+                                    .host_of_rank = c->cfg.host_of_rank,
+                                    .domain = c->topo.domain,
+                                    .tree = c->cfg.tree,
+                                    .n_trees = c->cfg.n_trees ? c->cfg.n_trees : 1,
+                                    .all = comm_has(c, ALGO_SHARP),
+                                    .rails = c->cfg.algos & COMM_RAIL_ALGOS,
+                                    .asked = agg_window(c->cfg.fab, c->cfg.window)};
+    int rc = quota_split(&j, s);
 
     snprintf(c->fit.why, sizeof(c->fit.why), "%s", s->why);
     return rc;
@@ -371,7 +379,7 @@ static int share_out(struct comm *c, struct share *s)
 
 int agg_create(struct comm *c, char *err)
 {
-    struct share s;
+    struct quota_grant s;
     uint16_t *rank;
     int rc;
 
@@ -386,7 +394,7 @@ int agg_create(struct comm *c, char *err)
         return -ENOMEM;
     for (unsigned r = 0; r < c->cfg.nranks; r++)
         rank[r] = (uint16_t)r;
-    rc = share_out(c, &s);
+    rc = quota_apply(c, &s);
     if (!rc && comm_has(c, ALGO_SHARP))
         rc = join_all(c, rank, &s, err);
     if (!rc && c->cfg.algos & COMM_RAIL_ALGOS)

@@ -4,8 +4,8 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#define CREDIT_EVERY 8 /* receives: a frame for each would be a waste */
-#define SIGNAL_EVERY 8 /* work requests; one completion stands for all before it */
+#define CREDIT_EVERY 8 /* receives: a credit for each would cost a frame a message */
+#define SIGNAL_EVERY 8 /* work requests; a completion covers all before it */
 
 _Static_assert(2 * CREDIT_EVERY <= CONN_AHEAD && CONN_AHEAD <= SCHED_SLOTS / 2,
                "an operation gets half of the slots at least");
@@ -27,7 +27,7 @@ static uint8_t *slot_mem(const struct conn *k, unsigned slot)
     return k->mem + (size_t)slot * SCHED_SLICE_MAX;
 }
 
-/* Slots are read in order, so it is the first one looked at, mostly. */
+/* Slots are read in order, so it is the first one mostly. */
 static unsigned slot_of_msg(const struct conn *k, uint64_t msg)
 {
     for (uint64_t s = k->slot_free; s < k->slot_next; s++)
@@ -45,6 +45,7 @@ uint8_t *conn_slot(const struct conn *k, uint64_t msg)
 
 static void slot_put(struct conn *k, unsigned slot)
 {
+    T_ASSERT_HOT(k->slot[slot].at, "a slot is given back twice");
     k->slot[slot].at = NULL;
     while (k->slot_free < k->slot_next && !k->slot[k->slot_free % k->depth].at)
         k->slot_free++;
@@ -78,16 +79,20 @@ static int post_recv(struct comm *c, struct conn *k, const void *to, uint64_t le
         comm_fail(c, "cannot post a receive from rank %u (%s)", k->peer, comm_host(c, k->peer));
         return -1;
     }
+    T_ASSERT_HOT(k->rx_seen <= k->rx_done && k->rx_done <= k->rx_posted,
+                 "messages are taken before they have come, or come without a receive");
+    T_ASSERT_HOT(k->rx_posted - k->rx_seen < k->depth, "more receives are posted than slots are");
     k->got[k->rx_posted % k->depth].slot = (uint8_t)slot;
     k->rx_posted++;
     return 0;
 }
 
-/* `at`: memory to be used in the next slot's place. */
+/* Receives into `at`, which counts as the next slot. */
 static int post_slot_at(struct comm *c, struct conn *k, uint8_t *at, uint64_t len, uint32_t lkey)
 {
     unsigned slot = (unsigned)(k->slot_next % k->depth);
 
+    T_ASSERT_HOT(slot_left(k) && !k->slot[slot].at, "a slot in use is posted again");
     if (post_recv(c, k, at, len, lkey, slot))
         return -1;
     k->slot[slot].at = at;
@@ -138,11 +143,14 @@ static unsigned post_receives(struct comm *c, struct conn *k)
     return did;
 }
 
-/* A work request on the send queue: signaled often enough, and where somebody waits for it. */
+/* A work request on the send queue: signaled every SIGNAL_EVERY, and where a step waits for it. */
 static int post_send(struct comm *c, struct conn *k, struct ibv_send_wr *wr, bool signaled)
 {
     struct ibv_send_wr *bad;
 
+    T_ASSERT_HOT(k->connected, "a work request is posted before the connection is made");
+    T_ASSERT_HOT(k->sq_posted - k->sq_done < CONN_SQ(k), "the send queue is overrun");
+    T_ASSERT_HOT(k->tx_done <= k->tx_posted, "more messages are acknowledged than were sent");
     wr->wr_id = WR_ID(WR_CONN_SEND, k->index, k->sq_posted);
     if (signaled || k->sq_posted % SIGNAL_EVERY == SIGNAL_EVERY - 1)
         wr->send_flags |= IBV_SEND_SIGNALED;
@@ -175,13 +183,15 @@ static int write_word(struct comm *c, struct conn *k, bool signaled)
 
 static unsigned publish(struct comm *c, struct conn *k)
 {
-    uint64_t news = k->rx_posted - k->published;
+    uint64_t fresh = k->rx_posted - k->published;
 
-    return k->open && news && (news >= CREDIT_EVERY || k->published - k->rx_seen < CREDIT_EVERY) &&
+    T_ASSERT_HOT(k->published <= k->rx_posted, "the peer knows of receives that are not posted");
+    return k->open && fresh &&
+           (fresh >= CREDIT_EVERY || k->published - k->rx_seen < CREDIT_EVERY) &&
            k->sq_posted - k->sq_done < CONN_SQ(k) && !write_word(c, k, false);
 }
 
-/* The word again: it does no harm. What is under way already is a question too. */
+/* Writes the credit word again, which changes nothing. A work request in flight is a probe too. */
 void conn_probe(struct comm *c)
 {
     for (unsigned i = 0; i < c->n_conns && c->state != COMM_FAILED; i++) {
@@ -205,14 +215,14 @@ void conn_check_strays(struct comm *c, struct conn *k, uint32_t seq)
 {
     uint32_t imm = k->got[k->rx_seen % k->depth].imm;
 
-    if (c->fall.state == FAILOVER_ASKING ||
-        conn_is_old(c, k)) /* what was over may be taken up again */
+    if (c->failover.state == FAILOVER_ASKING ||
+        conn_is_old(c, k)) /* an operation that is over here may start over */
         return;
     if (k->rx_seen < k->rx_done && (int8_t)((imm >> 24) - (seq & 0xff)) <= 0)
         op_disagree(c, k->peer, imm);
 }
 
-/* A message that is here is the lane's next one. False: not yet. */
+/* Takes the oldest message as the lane's next one. False: it cannot be taken yet, or is wrong. */
 static bool take(struct comm *c, struct conn *k, struct coll_req *r, unsigned lane)
 {
     uint64_t at = k->rx_seen % k->depth;
@@ -233,7 +243,7 @@ static bool take(struct comm *c, struct conn *k, struct coll_req *r, unsigned la
     if (slot != SLOT_NONE && st->dst.buf != BUF_SLOT) {
         if (!exec_may_start(r, lane, WAIT_TAKE, st))
             return false;
-        if (st->len && !c->cfg.unback)
+        if (st->len && !comm_unbacked(c))
             memcpy(exec_addr(r, &st->dst), k->slot[slot].at, st->len);
         slot_put(k, slot);
     }
@@ -262,9 +272,9 @@ static unsigned run_recv(struct comm *c, struct coll_req *r, unsigned lane)
 /* ---- sending ---- */
 
 /*
- * Messages and credits under way together, at most. A credit waits behind the messages before it on
- * the queue pair: were that a whole window of the peer's receives, both ends would run dry for a
- * round trip, window by window, when both have sent one and then wait for each other's word.
+ * Bounds the messages and credits in flight together. A credit waits behind the messages before it
+ * on the queue pair: if those were a whole window of the peer's receives, and both ends had sent
+ * one, both would wait for the other's credit word and run dry for a round trip every window.
  */
 static bool may_queue(const struct conn *k)
 {
@@ -310,7 +320,7 @@ static unsigned run_send(struct comm *c, struct coll_req *r, unsigned lane)
     unsigned did = 0;
 
     if (run->begun < l->n)
-        conn_top_up(c, k); /* ahead of what is sent now */
+        conn_top_up(c, k); /* credits go out before the messages */
     while (k->open && run->begun < l->n && may_queue(k)) {
         const struct step *st = lane_step(l, run->begun);
 
@@ -341,6 +351,8 @@ void conn_begin(struct comm *c, struct coll_req *r, unsigned lane)
     uint64_t ahead = k->rx_posted - k->rx_seen, n = r->s.lane[lane].n;
 
     (void)c;
+    T_ASSERT((r->s.lane[lane].kind == LANE_SEND ? k->tx_lane : k->rx_lane) == LANE_NONE,
+             "a connection serves two lanes of one kind");
     if (r->s.lane[lane].kind == LANE_SEND) {
         k->tx_lane = lane;
         k->tx_base = k->tx_posted;
@@ -368,26 +380,31 @@ void conn_end(struct comm *c, struct coll_req *r, unsigned lane)
 
 void conn_complete(struct comm *c, const struct ibv_wc *wc)
 {
+    T_ASSERT_HOT(WR_INDEX(wc->wr_id) < c->n_conns, "a completion is of no connection");
     struct conn *k = c->conn[WR_INDEX(wc->wr_id)];
     uint64_t i = WR_COUNT(wc->wr_id);
     struct coll_req *r = c->exec.head;
 
     if (c->state == COMM_FAILED || c->closing || conn_is_old(c, k))
         return;
-    if (wc->status != IBV_WC_SUCCESS && c->fall.state == FAILOVER_ASKING) {
-        c->fall.broken = k; /* the other may know already that it is not used any more */
+    if (wc->status != IBV_WC_SUCCESS && c->failover.state == FAILOVER_ASKING) {
+        c->failover.broken = k; /* the peer may have given it up after the verdict */
+        comm_event(c, COMM_EV_CONN_LOST, k->peer, wc->status);
     } else if (wc->status != IBV_WC_SUCCESS) {
+        comm_event(c, COMM_EV_CONN_LOST, k->peer, wc->status);
         comm_fail(c, "rank %u (%s): %s", k->peer, comm_host(c, k->peer),
                   ibv_wc_status_str(wc->status));
     } else if (WR_KIND(wc->wr_id) == WR_CONN_RECV) {
         k->got[i % k->depth].imm = wc->wc_flags & IBV_WC_WITH_IMM ? ntohl(wc->imm_data) : 0;
         k->got[i % k->depth].len = wc->byte_len;
+        T_ASSERT_HOT(i == k->rx_done, "receives of a connection complete out of order");
         k->rx_done = i + 1;
         if (k->rx_lane != LANE_NONE)
             exec_wake(c, k->rx_lane);
         else
             conn_check_strays(c, k, exec_seq(c));
     } else {
+        T_ASSERT_HOT(i >= k->sq_done && i < k->sq_posted, "a send completes that was not posted");
         k->sq_done = i + 1;
         k->tx_done = k->tx_at[i % CONN_SQ(k)];
         if (k->tx_lane != LANE_NONE) {

@@ -30,16 +30,16 @@ struct peer_msg {
     rte_be32_t group, rank;
     char text[PEER_TEXT];
 } __attribute__((packed));
-_Static_assert(sizeof(struct peer_msg) <= CTL_ROOM, "one datagram");
+_Static_assert(sizeof(struct peer_msg) <= CTL_MSG_BYTES, "one datagram");
 
 static uint8_t *recv_buf(const struct ctl_port *t, uint64_t i)
 {
-    return t->mem + i * (CTL_GRH + CTL_ROOM);
+    return t->mem + i * (CTL_GRH + CTL_MSG_BYTES);
 }
 
 static uint8_t *send_buf(const struct ctl_port *t, unsigned i)
 {
-    return recv_buf(t, CTL_RECVS) + i * CTL_ROOM;
+    return recv_buf(t, CTL_RECVS) + i * CTL_MSG_BYTES;
 }
 
 static int post_recv(struct comm *c, unsigned port, uint64_t i)
@@ -47,7 +47,7 @@ static int post_recv(struct comm *c, unsigned port, uint64_t i)
     struct ctl_port *t = &c->ctl.port[port];
     struct ibv_sge sge = {
         .addr = (uintptr_t)recv_buf(t, i),
-        .length = CTL_GRH + CTL_ROOM,
+        .length = CTL_GRH + CTL_MSG_BYTES,
         .lkey = t->mr->lkey,
     };
     struct ibv_recv_wr wr = {.wr_id = WR_ID(WR_CTL_RECV, port, i), .sg_list = &sge, .num_sge = 1},
@@ -271,7 +271,7 @@ static int create_port(struct comm *c, unsigned port)
 {
     struct ctl_port *t = &c->ctl.port[port];
     struct edge_cap cap = {CTL_SENDS, CTL_RECVS, 1, 1, 0};
-    size_t bytes = CTL_RECVS * (CTL_GRH + CTL_ROOM) + CTL_SENDS * CTL_ROOM;
+    size_t bytes = CTL_RECVS * (CTL_GRH + CTL_MSG_BYTES) + CTL_SENDS * CTL_MSG_BYTES;
 
     t->mem = calloc(1, bytes);
     if (t->mem)

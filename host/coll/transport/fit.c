@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the switches have granted, where it is less than asked for: other jobs hold part of their
- * slots, groups or buffers. The ranks agree on it in a round of fall.c: all use the same trees,
- * with the least window that any of them was granted, which is what the model is told.
+ * slots, groups or buffers. The ranks agree on it in a round of failover.c: all use the same trees,
+ * with the least window that any of them was granted, which is the model's input.
  */
 #include "host/coll/comm.h"
-#include "host/coll/transport/share.h"
+#include "host/coll/transport/quota.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 bool fit_known(const struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
-        if (c->agg[i].state == JOIN_ASKED && !(c->fall.stopped & agg_part(&c->agg[i])))
+        if (c->agg[i].state == JOIN_ASKED && !(c->failover.stopped & agg_part(&c->agg[i])))
             return false;
     return true;
 }
@@ -36,7 +36,7 @@ uint32_t fit_report(const struct comm *c, uint32_t window[COLL_TREES])
     return rail;
 }
 
-/* One of the trees of all ranks, if none of them was granted. */
+/* One of the trees of all ranks, if every one of them was refused; else NULL. */
 static const struct agg *all_refused(const struct comm *c)
 {
     const struct agg *refused = NULL;
@@ -96,8 +96,10 @@ int fit_apply(struct comm *c, const struct failover_round *f, const char *why, c
             join_leave_one(c, a);
         }
     }
+    comm_event(c, COMM_EV_FIT, agg_trees(c, GROUP_ALL), f->fit[0]);
     if (!dropped)
         return 0;
+    T_ASSERT(chan, "the ranks agree to drop every tree");
     c->topo.sched.trees = agg_trees(c, GROUP_ALL);
     return op_recovery(c, &all, err);
 }
@@ -114,18 +116,19 @@ void comm_granted(const struct comm *c, struct coll_grant *g)
         const struct agg *a = &c->agg[i];
 
         g->rail_asked |= a->kind == GROUP_RAIL;
-        failed |= c->fall.stopped & agg_part(a);
-        if (agg_is_out(a) || c->fall.stopped & agg_part(a))
+        failed |= c->failover.stopped & agg_part(a);
+        if (agg_is_out(a) || c->failover.stopped & agg_part(a))
             continue;
         if (a->kind == GROUP_RAIL) {
             g->rail = a->window;
             continue;
         }
         g->window = g->trees && g->window < a->window ? g->window : a->window;
+        T_ASSERT(g->trees < COLL_TREES, "the group of all ranks has more trees than there are");
         g->tree[g->trees++] = a->tree;
     }
     if (g->trees < g->trees_asked || (g->trees && g->window < asked) ||
         (g->rail_asked && g->rail < asked))
         snprintf(g->why, sizeof(g->why), "%.*s", (int)sizeof(g->why) - 1,
-                 failed ? c->fall.text : c->fit.why);
+                 failed ? c->failover.text : c->fit.why);
 }

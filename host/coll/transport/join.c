@@ -3,9 +3,10 @@
  * The member's half of the aggregation protocol's control messages (aggregation/proto.h).
  * Requests are repeated by comm_tick until answered; the answers' handling is idempotent as well.
  */
+#include "base/log.h"
 #include "host/coll/comm.h"
 
-#define PROBES_MAX 10 /* unanswered, RETRY_NS apart */
+#define PROBES_MAX 10 /* in a row without an answer, RETRY_NS apart */
 
 #include <errno.h>
 #include <stdarg.h>
@@ -16,6 +17,20 @@
 const char *agg_leaf_name(const struct comm *c, const struct agg *a)
 {
     return c->cfg.fab->nodes[a->leaf].name;
+}
+
+static const char *const state_names[JOIN_STATES] = {
+    [JOIN_NONE] = "none",       [JOIN_ASKED] = "asked",     [JOIN_GRANTED] = "granted",
+    [JOIN_REFUSED] = "refused", [JOIN_LEAVING] = "leaving", [JOIN_LEFT] = "left"};
+
+static void set_state(struct comm *c, struct agg *a, enum join_state state)
+{
+    T_ASSERT(a->state != JOIN_LEFT, "a group that was left changes its state");
+    T_ASSERT(state != JOIN_GRANTED || a->state == JOIN_ASKED, "a grant that was not asked for");
+    a->state = state;
+    comm_event(c, COMM_EV_JOIN, a->tree, state);
+    T_LOG("coll", LOG_DEBUG, "rank %u: tree %u at %s: %s", c->cfg.rank, a->tree,
+          agg_leaf_name(c, a), state_names[state]);
 }
 
 unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank,
@@ -65,10 +80,12 @@ static void send_ctl(struct comm *c, struct agg *a, enum agg_type type, uint32_t
         .psn = rte_cpu_to_be_32(a->psn),
         .member = rte_cpu_to_be_32(a->group->member_of_rank[c->cfg.rank]),
         .node = rte_cpu_to_be_16(FAB_NONE),
-        .slot = rte_cpu_to_be_32(a->of_job),
+        .slot = rte_cpu_to_be_32(a->job_groups),
     };
 
-    agg_members_write(&m, &a->group->members); /* agg_create made sure that it can be written */
+    int rc = agg_members_write(&m, &a->group->members);
+
+    T_ASSERT(!rc, "a group was created whose members do not fit a JOIN");
     ctl_send(c, a->port->index, a->ah, AGG_QPN, &m, sizeof(m));
 }
 
@@ -84,7 +101,7 @@ int join_start(struct comm *c, char *err)
             snprintf(err, COMM_TEXT, "no address handle for %s", agg_leaf_name(c, a));
             return -EHOSTUNREACH;
         }
-        a->state = JOIN_ASKED;
+        set_state(c, a, JOIN_ASKED);
         send_ctl(c, a, AGG_JOIN, ++a->xid);
     }
     return 0;
@@ -94,7 +111,7 @@ void join_leave_one(struct comm *c, struct agg *a)
 {
     if (a->state != JOIN_ASKED && a->state != JOIN_GRANTED)
         return;
-    a->state = JOIN_LEAVING;
+    set_state(c, a, JOIN_LEAVING);
     send_ctl(c, a, AGG_LEAVE, ++a->xid);
 }
 
@@ -117,13 +134,13 @@ void join_tick(struct comm *c)
     }
 }
 
-/* What was sent may all be acknowledged: then nothing else tells that the results will not come. */
+/* All that was sent may be acknowledged: then only a probe reveals that no results will come. */
 void join_probe(struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++) {
         struct agg *a = &c->agg[i];
 
-        if (c->fall.stopped & agg_part(a) || a->state != JOIN_GRANTED || a->lane == LANE_NONE ||
+        if (c->failover.stopped & agg_part(a) || a->state != JOIN_GRANTED || a->lane == LANE_NONE ||
             a->posted == a->done)
             continue;
         if (a->probes++ < PROBES_MAX)
@@ -137,7 +154,7 @@ bool join_all_granted(const struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
         if (c->agg[i].state != JOIN_GRANTED && !agg_is_out(&c->agg[i]) &&
-            !(c->fall.stopped & agg_part(&c->agg[i])))
+            !(c->failover.stopped & agg_part(&c->agg[i])))
             return false;
     return true;
 }
@@ -151,8 +168,8 @@ bool join_all_left(const struct comm *c)
     return true;
 }
 
-/* Troubles of the aggregation nodes are theirs; those of the members no other algorithm mends. */
-bool join_mendable(enum agg_status s)
+/* Another algorithm avoids the aggregation nodes' troubles; it does not help against a member's. */
+bool join_recoverable(enum agg_status s)
 {
     static const bool theirs[AGG_STATUS_COUNT] = {
         [AGG_OK] = true,
@@ -181,13 +198,13 @@ __attribute__((format(printf, 4, 5))) static void trouble(struct comm *c, const 
     va_start(ap, fmt);
     vsnprintf(why, sizeof(why), fmt, ap);
     va_end(ap);
-    if (join_mendable(s))
+    if (join_recoverable(s))
         failover_begin(c, agg_part(a), "%s", why);
     else
         comm_fail(c, "%s", why);
 }
 
-/* Others of the job's trees may do without this one. */
+/* The operation can use the other trees when this one is refused. */
 static bool is_spare(const struct comm *c, const struct agg *a, enum agg_status status)
 {
     return a->kind == GROUP_ALL && agg_trees(c, GROUP_ALL) > 1 &&
@@ -207,7 +224,8 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
         return;
     snprintf(words, sizeof(words), "%.*s", (int)sizeof(m->text) - 1, m->text);
     if (is_spare(c, a, status)) {
-        a->state = JOIN_REFUSED;
+        set_state(c, a, JOIN_REFUSED);
+        comm_event(c, COMM_EV_REFUSE, a->tree, status);
         a->refused = status;
         fit_answered(c, *words ? words : agg_status_text(status));
         return;
@@ -215,7 +233,8 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
     if (status != AGG_OK) {
         const char *text = status < AGG_STATUS_COUNT ? agg_status_text(status) : "unknown status";
 
-        a->state = JOIN_NONE;
+        set_state(c, a, JOIN_NONE);
+        comm_event(c, COMM_EV_REFUSE, a->tree, status);
         if (m->text[0] && strcmp(m->text, text))
             trouble(c, a, status, "JOIN refused by %s: %s: %s (%s)", leaf, text, m->text,
                     agg_status_name(status));
@@ -226,7 +245,8 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
         return;
     }
     rc = agg_connect(c, a, m);
-    a->state = JOIN_GRANTED;
+    set_state(c, a, JOIN_GRANTED);
+    comm_event(c, COMM_EV_GRANT, a->tree, a->window);
     if (rc == -EMSGSIZE)
         failover_begin(c, agg_part(a), "%s grants %u slots, less than one message takes (%u)", leaf,
                        rte_be_to_cpu_32(m->window), AGG_MSG_PKTS);
@@ -237,16 +257,18 @@ static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m
     comm_check_ready(c);
 }
 
-/* The text names whoever is missing or differs; the node that noticed knows it best. */
+/* The text names the member that is missing or differs, in the words of the node that noticed. */
 static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
 {
     enum agg_status status = rte_be_to_cpu_16(m->status);
     bool known = status < AGG_STATUS_COUNT;
 
     send_ctl(c, a, AGG_ABORT_ACK, rte_be_to_cpu_32(m->xid));
-    a->state = JOIN_LEFT; /* the group is over */
-    if (c->fall.stopped & agg_part(a) || agg_is_out(a))
-        return; /* as it was going to be */
+    comm_event(c, COMM_EV_ABORT, a->tree, status);
+    if (a->state != JOIN_LEFT) /* an ABORT may be repeated */
+        set_state(c, a, JOIN_LEFT);
+    if (c->failover.stopped & agg_part(a) || agg_is_out(a))
+        return; /* it is given up already */
     trouble(c, a, status, "aborted by %s: %s (%s)", agg_leaf_name(c, a),
             m->text[0] ? m->text
             : known    ? agg_status_text(status)
@@ -277,7 +299,7 @@ void join_input(struct comm *c, const struct agg_ctl *m)
         break;
     case AGG_LEAVE_REPLY:
         if (a->state == JOIN_LEAVING && rte_be_to_cpu_32(m->xid) == a->xid)
-            a->state = JOIN_LEFT;
+            set_state(c, a, JOIN_LEFT);
         break;
     case AGG_ABORT:
         on_abort(c, a, m);

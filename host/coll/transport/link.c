@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How two ranks make a connection: on demand, by datagrams. Whoever needs one makes its end and
- * asks; the other makes its own. A message says all of the sender's end, and whether it has the
- * receiver's, so that it can be repeated, lost and doubled at will:
+ * How two ranks make a connection: on demand, by datagrams. The rank that needs it makes its end
+ * and sends a request; the peer makes its own. Each message describes the sender's whole end, and
+ * says whether the sender has the receiver's, so messages may be repeated, lost and duplicated:
  *
  *   A: mine, not yours yet    B: mine, and I have yours (B receives)    A: I have yours
  *
- * Data is sent to who has said that it can receive.
+ * A rank sends data once the peer has said that it can receive.
  */
 #include "host/coll/transport/conn.h"
 
@@ -21,20 +21,27 @@ static size_t scratch_bytes(const struct conn *k)
 }
 
 struct link_msg {
-    rte_be32_t magic, group, rank, chan;
+    rte_be32_t magic, group, rank;
+    rte_be32_t key;  /* link_key() */
     rte_be32_t have; /* the sender can receive */
     rte_be32_t want; /* the sender does not know whether the receiver can */
     rte_be32_t qpn, psn, word_key, mtu;
     uint8_t gid[16];
 } __attribute__((packed));
-_Static_assert(sizeof(struct link_msg) <= CTL_ROOM, "one datagram");
+_Static_assert(sizeof(struct link_msg) <= CTL_MSG_BYTES, "one datagram");
 
 /* ---- this rank's end ---- */
 
 #define WORD_ALIGN MEM_PAGE /* the credit word begins a page */
-#define WORD_ROOM  64u      /* and has a line of the CPU's caches */
+#define WORD_ROOM  64u      /* and fills a cache line */
 
-/* The word, the connection and what it looks at with them, in one page. NULL: no memory. */
+/* Generation and channel of a connection as one number: in messages, and for its first PSN. */
+static uint32_t link_key(const struct conn *k)
+{
+    return (uint32_t)k->generation << 16 | k->chan;
+}
+
+/* The credit word, the connection and its arrays, in one page. NULL: no memory. */
 static struct conn *end_alloc(unsigned depth)
 {
     struct conn *k, of = {.depth = depth};
@@ -76,11 +83,11 @@ static int end_create(struct comm *c, struct conn *k)
     struct ibv_pd *pd = k->port->pd;
 
     errno = 0;
-    k->mem = mem_host(c, scratch_bytes(k)); /* nobody looks at it where data is but lengths */
+    k->mem = mem_host(c, scratch_bytes(k)); /* never read where payload is lengths */
     if (!k->mem || port_reserve(k->port, CONN_CQE(k)))
         return -ENOMEM;
     k->mr = ibv_reg_mr(pd, k->mem, scratch_bytes(k), IBV_ACCESS_LOCAL_WRITE);
-    if (k->mr && c->cfg.unback && c->cfg.unback(k->mr))
+    if (k->mr && comm_unbacked(c) && c->sim.unback(k->mr))
         return -EINVAL;
     if (k->mr)
         k->word_mr = ibv_reg_mr_iova(pd, k->word, sizeof(uint64_t), 0,
@@ -89,18 +96,18 @@ static int end_create(struct comm *c, struct conn *k)
         k->qp = rc_create(k->port, &cap, true);
     if (!k->qp)
         return errno ? -errno : -ENOMEM;
-    k->psn = comm_psn(c, k->peer, k->chan);
+    k->psn = comm_psn(c, k->peer, link_key(k));
     k->published = CONN_AHEAD;
     conn_top_up(c, k);
     return c->state == COMM_FAILED ? -EIO : 0;
 }
 
-static struct conn *add(struct comm *c, unsigned peer, unsigned chan, char *err)
+static struct conn *add(struct comm *c, unsigned peer, uint32_t key, char *err)
 {
     struct fab_channel ch[SCHED_MAX_CHANS];
     unsigned n = topo_channels(&c->topo, c->cfg.rank, peer, ch, SCHED_MAX_CHANS);
     struct conn *k = end_alloc(sched_slots(&c->topo.sched));
-    unsigned which = chan % CONN_AGE;
+    unsigned which = key & 0xffff;
     int rc = k ? 0 : -ENOMEM;
 
     if (!rc && (which >= n || ch[which].port_a >= c->n_ports))
@@ -116,7 +123,8 @@ static struct conn *add(struct comm *c, unsigned peer, unsigned chan, char *err)
     if (!rc) {
         k->index = c->n_conns;
         k->peer = peer;
-        k->chan = chan;
+        k->chan = (uint16_t)which;
+        k->generation = (uint16_t)(key >> 16);
         k->port = &c->port[ch[which].port_a];
         k->rx_lane = k->tx_lane = LANE_NONE;
         rc = end_create(c, k);
@@ -128,6 +136,7 @@ static struct conn *add(struct comm *c, unsigned peer, unsigned chan, char *err)
             end_free(c, k);
         return NULL;
     }
+    T_ASSERT(c->n_conns < c->conn_room, "a connection is appended past the end of the table");
     c->conn[c->n_conns++] = k;
     k->next = c->ctl.peer[peer].conns;
     c->ctl.peer[peer].conns = k;
@@ -135,22 +144,22 @@ static struct conn *add(struct comm *c, unsigned peer, unsigned chan, char *err)
     return k;
 }
 
-static struct conn *find(const struct comm *c, unsigned peer, unsigned chan)
+static struct conn *find(const struct comm *c, unsigned peer, uint32_t key)
 {
     struct conn *k = c->ctl.peer[peer].conns;
 
-    while (k && k->chan != chan)
+    while (k && link_key(k) != key)
         k = k->next;
     return k;
 }
 
-static bool ask(struct comm *c, struct conn *k, bool want)
+static bool send_link(struct comm *c, struct conn *k, bool want)
 {
     struct link_msg m = {
         .magic = rte_cpu_to_be_32(LINK_MAGIC),
         .group = rte_cpu_to_be_32(c->cfg.group),
         .rank = rte_cpu_to_be_32(c->cfg.rank),
-        .chan = rte_cpu_to_be_32(k->chan),
+        .key = rte_cpu_to_be_32(link_key(k)),
         .have = rte_cpu_to_be_32(k->connected),
         .want = rte_cpu_to_be_32(want),
         .qpn = rte_cpu_to_be_32(k->qp->qp_num),
@@ -163,7 +172,7 @@ static bool ask(struct comm *c, struct conn *k, bool want)
     return ctl_send_rank(c, k->peer, &m, sizeof(m));
 }
 
-static void ask_prefetch(struct comm *c, struct conn *k)
+static void request(struct comm *c, struct conn *k)
 {
     k->due = true;
     c->ctl.due = true;
@@ -171,13 +180,14 @@ static void ask_prefetch(struct comm *c, struct conn *k)
 
 struct conn *conn_get(struct comm *c, unsigned peer, unsigned chan, char *err)
 {
-    struct conn *k = find(c, peer, chan += c->generation * CONN_AGE);
+    uint32_t key = c->generation << 16 | chan;
+    struct conn *k = find(c, peer, key);
 
     if (k)
         return k;
-    k = add(c, peer, chan, err);
+    k = add(c, peer, key, err);
     if (k) {
-        ask_prefetch(c, k);
+        request(c, k);
         ctl_pump(c);
     }
     return k;
@@ -204,7 +214,9 @@ bool conn_all_open(const struct comm *c)
 
 void conn_renew(struct comm *c)
 {
+    T_ASSERT(c->generation < PARTS, "connections are renewed more often than parts can fail");
     c->generation++;
+    comm_event(c, COMM_EV_CONN_RENEW, c->generation, c->n_conns);
     for (unsigned i = 0; i < c->n_conns; i++) {
         struct conn *k = c->conn[i];
 
@@ -240,6 +252,7 @@ void link_input(struct comm *c, const void *msg, size_t len)
     struct link_msg m;
     struct conn *k;
     unsigned rank;
+    uint32_t key;
     char err[COMM_TEXT];
 
     if (len < sizeof(m) || !c->ctl.peer)
@@ -248,7 +261,7 @@ void link_input(struct comm *c, const void *msg, size_t len)
     rank = rte_be_to_cpu_32(m.rank);
     if (rte_be_to_cpu_32(m.group) != c->cfg.group || rank >= c->cfg.nranks)
         return;
-    /* Whoever asks a rank that has failed is told so. */
+    /* A rank that has failed tells every rank that sends it a request. */
     ctl_link(c, rank);
     if (c->ctl.peer[rank].phase < PHASE_READY)
         c->ctl.peer[rank].phase = PHASE_READY;
@@ -258,9 +271,10 @@ void link_input(struct comm *c, const void *msg, size_t len)
         ctl_tell(c);
         return;
     }
-    k = find(c, rank, rte_be_to_cpu_32(m.chan));
+    key = rte_be_to_cpu_32(m.key);
+    k = find(c, rank, key);
     if (!k)
-        k = add(c, rank, rte_be_to_cpu_32(m.chan), err);
+        k = add(c, rank, key, err);
     if (!k) {
         comm_fail(c, "%s", err);
         return;
@@ -270,12 +284,13 @@ void link_input(struct comm *c, const void *msg, size_t len)
     if (m.have && !k->open) {
         k->open = true;
         k->due = false;
+        comm_event(c, COMM_EV_CONN_MADE, k->peer, k->chan);
         if (k->tx_lane != LANE_NONE)
             exec_wake(c, k->tx_lane);
         comm_check_ready(c);
     }
-    if (m.want && !ask(c, k, !k->open))
-        k->due = c->ctl.due = true; /* many ask at once: once there is room to send */
+    if (m.want && !send_link(c, k, !k->open))
+        k->due = c->ctl.due = true; /* many requests at once: as soon as a send buffer is free */
 }
 
 void link_pump(struct comm *c)
@@ -283,7 +298,7 @@ void link_pump(struct comm *c)
     for (unsigned i = 0; i < c->n_conns; i++) {
         struct conn *k = c->conn[i];
 
-        if (k->due && !ask(c, k, !k->open)) {
+        if (k->due && !send_link(c, k, !k->open)) {
             c->ctl.due = true;
             return;
         }
@@ -307,7 +322,7 @@ void link_tick(struct comm *c)
                       comm_host(c, k->peer));
             return;
         }
-        ask_prefetch(c, k);
+        request(c, k);
     }
 }
 

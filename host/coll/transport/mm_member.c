@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A load is one RDMA READ: the switch cuts it into slices itself, and the HCA keeps to the READs
- * that may be outstanding. A store is cut into pieces here, because the switch takes no more than a
- * window of slices from a member at a time: beyond it we would be told to come again, and lose a
- * round trip.
+ * A load is one RDMA READ: the switch cuts it into slices itself, and the HCA bounds the
+ * outstanding READs. A store is cut into pieces here, because the switch takes no more than a window of slices
+ * from a member at a time: beyond it the switch sends an RNR NAK, which costs a round trip.
  */
 #include "host/coll/transport/mm_member.h"
+
+#include "base/assert.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,9 +16,9 @@
 
 #define SEND_WRS    128u
 #define PIECE       (4 * MM_SLICE)
-#define ACK_TIMEOUT 14 /* 67 ms: the switch gives up members first, and says whom */
+#define ACK_TIMEOUT 14 /* 67 ms: the switch gives up members first, and names them */
 #define RETRIES     7
-#define RNR_TIMER   1 /* 10 us: over the window, which does not happen by itself */
+#define RNR_TIMER   1 /* 10 us: over the window, which members keep to */
 #define HOP_LIMIT   64
 #define TRIES       10 /* of a MOVE; the switch answers at once if it is there */
 
@@ -30,7 +32,7 @@ struct mmc {
     bool granted, left;
     uint64_t base;
     uint32_t rkey, window; /* slices of stores */
-    struct mm_ctl move;    /* the last MOVE, to be said again */
+    struct mm_ctl move;    /* the last MOVE, for repetition */
     bool moving;
     unsigned tries;
 
@@ -45,13 +47,28 @@ struct mmc {
     uint32_t wr_posted, wr_done, slices;
 };
 
+static const char *const state_names[] = {[MMC_OPENING] = "opening",
+                                          [MMC_READY] = "ready",
+                                          [MMC_FAILED] = "failed",
+                                          [MMC_CLOSING] = "closing",
+                                          [MMC_CLOSED] = "closed"};
+
+/* CLOSED is final (mm_member.h has the transitions). */
+static void set_state(struct mmc *m, enum mmc_state state)
+{
+    T_ASSERT(m->state != MMC_CLOSED, "a multimem member that is closed changes its state");
+    m->state = state;
+    T_LOG("coll", LOG_DEBUG, "multimem at %s, member %u: %s", m->cfg.name, m->cfg.member,
+          state_names[state]);
+}
+
 /* ---- control ---- */
 
 static void fail(struct mmc *m, const char *why, const char *text)
 {
     if (m->state == MMC_FAILED || m->state == MMC_CLOSED)
         return;
-    m->state = MMC_FAILED;
+    set_state(m, MMC_FAILED);
     m->moving = false;
     snprintf(m->error, sizeof(m->error), "%s: %s%s%s", m->cfg.name, why, text[0] ? ": " : "", text);
     qp_stop(m->qp);
@@ -139,7 +156,7 @@ static const char *status_text(const struct mm_ctl *c)
     return st < AGG_STATUS_COUNT ? agg_status_text(st) : "unknown status";
 }
 
-/* What the switch adds in words to a status; "" where it only repeats it. */
+/* The switch's text, if it says more than the status; else "". */
 static const char *more_text(const struct mm_ctl *c, char *buf)
 {
     memcpy(buf, c->text, sizeof(c->text));
@@ -154,7 +171,7 @@ static void refused(struct mmc *m, const struct mm_ctl *c, const char *text)
     fail(m, status_text(c), text);
 }
 
-/* Bound once, and not known any more: the switch has forgotten the group. */
+/* A member that was bound is unknown: the switch has forgotten the group. */
 static void forgotten(struct mmc *m, const struct mm_ctl *c, const char *text)
 {
     refused(m, c, text);
@@ -200,7 +217,7 @@ void mmc_input(struct mmc *m, const struct mm_ctl *c)
         if (c->status)
             forgotten(m, c, "");
         else if (m->state == MMC_OPENING && m->granted)
-            m->state = MMC_READY;
+            set_state(m, MMC_READY);
         break;
     case AGG_MM_MOVE_REPLY:
         if (!m->moving || c->xid != m->move.xid)
@@ -212,7 +229,7 @@ void mmc_input(struct mmc *m, const struct mm_ctl *c)
     case AGG_MM_UNBIND_REPLY:
         m->left = true;
         if (m->state == MMC_CLOSING)
-            m->state = MMC_CLOSED;
+            set_state(m, MMC_CLOSED);
         break;
     case AGG_MM_ABORT:
         say(m, AGG_MM_ABORT_ACK, rte_be_to_cpu_32(c->xid));
@@ -279,7 +296,7 @@ static uint32_t slices_of(uint32_t len)
     return len ? (len - 1) / MM_SLICE + 1 : 1;
 }
 
-/* The next piece of the step at hand; false: no room. */
+/* Posts the next piece of the current step; false: the send queue or the window is full. */
 static bool post_piece(struct mmc *m)
 {
     const struct mmc_step *s = &m->step[m->at % MMC_STEPS];
@@ -350,6 +367,9 @@ void mmc_complete(struct mmc *m, const struct ibv_wc *wc)
         fail(m, ibv_wc_status_str(wc->status), "");
         return;
     }
+    T_ASSERT_HOT(m->wr_done != m->wr_posted, "a request completes that was not posted");
+    T_ASSERT_HOT(m->slices >= m->wr[m->wr_done % SEND_WRS].slices, "more slices end than began");
+    T_ASSERT_HOT(m->done <= m->at && m->at <= m->posted, "a step ends before it was posted");
     m->slices -= m->wr[m->wr_done % SEND_WRS].slices;
     m->done += m->wr[m->wr_done % SEND_WRS].last;
     m->wr_done++;
@@ -383,7 +403,7 @@ void mmc_close(struct mmc *m)
 {
     if (m->state == MMC_CLOSING || m->state == MMC_CLOSED)
         return;
-    m->state = m->left ? MMC_CLOSED : MMC_CLOSING;
+    set_state(m, m->left ? MMC_CLOSED : MMC_CLOSING);
     m->moving = false;
     qp_stop(m->qp);
     if (m->state == MMC_CLOSING)

@@ -128,9 +128,9 @@ static bool check(struct comm *c, struct plane *p)
 {
     if (mmc_state(p->m) == MMC_READY || mmc_state(p->m) == MMC_OPENING)
         return true;
-    if (mmc_state(p->m) != MMC_FAILED || c->closing || c->fall.stopped & PART_MM)
+    if (mmc_state(p->m) != MMC_FAILED || c->closing || c->failover.stopped & PART_MM)
         return false;
-    if (join_mendable(mmc_status(p->m)))
+    if (join_recoverable(mmc_status(p->m)))
         failover_begin(c, PART_MM, "multimem: %s", mmc_error(p->m));
     else
         comm_fail(c, "multimem: %s", mmc_error(p->m));
@@ -193,7 +193,7 @@ bool planes_bind(struct comm *c, const struct coll_req *r)
 {
     bool wait = false;
 
-    if (!(COMM_MM_ALGOS >> r->s.in.algo & 1) || !r->s.n_lanes || c->fall.stopped & PART_MM)
+    if (!(COMM_MM_ALGOS >> r->s.in.algo & 1) || !r->s.n_lanes || c->failover.stopped & PART_MM)
         return true;
     for (unsigned i = 0; i < c->n_planes; i++)
         wait |= mmc_moving(c->plane[i].m) || move(&c->plane[i], r);
@@ -256,7 +256,7 @@ void plane_complete(struct comm *c, const struct ibv_wc *wc)
     for (uint64_t k = r->lane[p->lane].done; k < done && r->id.op == OP_AVG; k++) {
         const struct step *st = lane_step(&r->s.lane[p->lane], k);
 
-        if (st->last && st->op == STEP_MM_LOAD && st->len && !c->cfg.unback)
+        if (st->last && st->op == STEP_MM_LOAD && st->len && !comm_unbacked(c))
             arith_divide(exec_addr(r, &st->dst), r->id.type, c->cfg.nranks, st->len / r->s.esize);
     }
     exec_done(c, r, p->lane, done);

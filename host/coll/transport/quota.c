@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "host/coll/transport/share.h"
+#include "host/coll/transport/quota.h"
 
 #include "host/coll/comm.h"
 
@@ -16,8 +16,8 @@ struct use {
     uint16_t rails, last_rail;
 };
 
-struct sharing {
-    const struct share_job *j;
+struct quota_work {
+    const struct quota_request *j;
     struct use *use; /* [n_nodes] */
     unsigned used;   /* bits of trees that are used */
     uint16_t at;     /* the switch of the least window found last */
@@ -26,7 +26,7 @@ struct sharing {
 
 /* ---- which groups come to which switch ---- */
 
-static void climb(struct sharing *w, const struct fab_tree *t, uint16_t leaf, uint16_t top,
+static void climb(struct quota_work *w, const struct fab_tree *t, uint16_t leaf, uint16_t top,
                   unsigned bit, uint16_t rail)
 {
     for (uint16_t u = leaf; u != FAB_NONE; u = t->parent[u]) {
@@ -43,7 +43,7 @@ static void climb(struct sharing *w, const struct fab_tree *t, uint16_t leaf, ui
 }
 
 /* A group of these hosts' ranks on the tree; false: it does not reach them. */
-static bool add_group(struct sharing *w, unsigned bit, uint16_t rail, unsigned n,
+static bool add_group(struct quota_work *w, unsigned bit, uint16_t rail, unsigned n,
                       const uint16_t *host)
 {
     const struct fabric *f = w->j->fab;
@@ -60,9 +60,9 @@ static bool add_group(struct sharing *w, unsigned bit, uint16_t rail, unsigned n
 
 /* As join_rail() makes them: the ranks of one place in their nodes, on the first tree that reaches
  * them. */
-static int add_rails(struct sharing *w)
+static int add_rails(struct quota_work *w)
 {
-    const struct share_job *j = w->j;
+    const struct quota_request *j = w->j;
     uint16_t *place = calloc(3u * j->nranks, sizeof(*place)), *count, *host;
     unsigned most = 0;
 
@@ -91,13 +91,13 @@ static int add_rails(struct sharing *w)
 
 /* ---- windows ---- */
 
-static unsigned groups_at(const struct sharing *w, uint16_t u)
+static unsigned groups_at(const struct quota_work *w, uint16_t u)
 {
     return (unsigned)__builtin_popcount(w->use[u].trees & w->used) + w->use[u].rails;
 }
 
 /* Of a group that comes to the switches of which `mine` is true; notes which is the least. */
-static uint32_t least(struct sharing *w, bool (*mine)(const struct use *u, unsigned bit),
+static uint32_t least(struct quota_work *w, bool (*mine)(const struct use *u, unsigned bit),
                       unsigned bit)
 {
     const struct fabric *f = w->j->fab;
@@ -131,7 +131,7 @@ static bool by_rail(const struct use *u, unsigned bit)
 }
 
 /* The smallest window of the trees in use, and the last tree that has it. */
-static uint32_t smallest(struct sharing *w, unsigned *bit)
+static uint32_t smallest(struct quota_work *w, unsigned *bit)
 {
     uint32_t window = UINT32_MAX;
 
@@ -145,7 +145,7 @@ static uint32_t smallest(struct sharing *w, unsigned *bit)
     return window;
 }
 
-static void explain(const struct sharing *w, char *why, size_t size)
+static void explain(const struct quota_work *w, char *why, size_t size)
 {
     const struct fab_node *n = &w->j->fab->nodes[w->at];
     unsigned groups = groups_at(w, w->at);
@@ -159,7 +159,7 @@ static void explain(const struct sharing *w, char *why, size_t size)
                  w->use[w->at].rails ? "group" : "tree", groups == 1 ? "" : "s");
 }
 
-static void leave_out(struct sharing *w, struct share *s)
+static void leave_out(struct quota_work *w, struct quota_grant *s)
 {
     uint32_t useful = w->j->asked < USEFUL ? w->j->asked : USEFUL;
     unsigned bit = 0, other = 0;
@@ -184,7 +184,7 @@ static void leave_out(struct sharing *w, struct share *s)
     }
 }
 
-static void find_windows(struct sharing *w, struct share *s)
+static void find_windows(struct quota_work *w, struct quota_grant *s)
 {
     uint32_t window;
 
@@ -205,16 +205,16 @@ static void find_windows(struct sharing *w, struct share *s)
 }
 
 /* 8 bits for each level. */
-static void more_of_job(uint32_t *of_job, unsigned level, unsigned groups)
+static void more_of_job(uint32_t *job_groups, unsigned level, unsigned groups)
 {
     unsigned shift = 8 * level, most = groups < 255 ? groups : 255;
 
-    if (level < 4 && most > (*of_job >> shift & 0xff))
-        *of_job = (*of_job & ~(0xffu << shift)) | most << shift;
+    if (level < 4 && most > (*job_groups >> shift & 0xff))
+        *job_groups = (*job_groups & ~(0xffu << shift)) | most << shift;
 }
 
 /* The most groups that members of a group meet on their way up, level by level. */
-static void count_levels(const struct sharing *w, struct share *s)
+static void count_levels(const struct quota_work *w, struct quota_grant *s)
 {
     const struct fabric *f = w->j->fab;
 
@@ -226,15 +226,15 @@ static void count_levels(const struct sharing *w, struct share *s)
             for (unsigned level = 0; u != FAB_NONE; u = t->parent[u], level++) {
                 for (unsigned k = 0; k < s->n; k++)
                     if (s->tree[k] == w->j->tree[i] && w->use[u].trees >> i & 1)
-                        more_of_job(&s->of_job[k], level, groups_at(w, u));
+                        more_of_job(&s->job_groups[k], level, groups_at(w, u));
                 if (w->use[u].rails)
-                    more_of_job(&s->of_job_rail, level, groups_at(w, u));
+                    more_of_job(&s->rail_groups, level, groups_at(w, u));
             }
         }
 }
 
 /* No switch's quota can be met, whoever's groups are where: thousands of ranks need not look. */
-static bool plenty(const struct share_job *j, unsigned groups)
+static bool plenty(const struct quota_request *j, unsigned groups)
 {
     for (unsigned u = 0; u < j->fab->n_nodes; u++) {
         const struct fab_reduce *q = &j->fab->nodes[u].reduce;
@@ -246,10 +246,10 @@ static bool plenty(const struct share_job *j, unsigned groups)
     return true;
 }
 
-int share_trees(const struct share_job *job, struct share *s)
+int quota_split(const struct quota_request *job, struct quota_grant *s)
 {
-    struct share_job j = *job;
-    struct sharing w = {.j = &j, .used = 0};
+    struct quota_request j = *job;
+    struct quota_work w = {.j = &j, .used = 0};
     uint16_t *count = calloc(j.nranks, sizeof(*count));
     unsigned most = 0, groups;
     int rc = 0;
@@ -261,7 +261,7 @@ int share_trees(const struct share_job *job, struct share *s)
             most = count[j.domain[r]];
     free(count);
     j.n_trees = j.n_trees < COLL_TREES ? j.n_trees : COLL_TREES;
-    *s = (struct share){.rail = j.asked};
+    *s = (struct quota_grant){.rail = j.asked};
     groups = (j.all ? j.n_trees : 0) + most;
     if (!groups || plenty(&j, groups)) {
         s->n = j.all ? j.n_trees : 0;
@@ -269,8 +269,8 @@ int share_trees(const struct share_job *job, struct share *s)
             s->tree[i] = j.tree[i], s->window[i] = j.asked;
         for (unsigned level = 0; level < 4; level++) {
             for (unsigned i = 0; i < s->n; i++)
-                more_of_job(&s->of_job[i], level, groups);
-            more_of_job(&s->of_job_rail, level, groups);
+                more_of_job(&s->job_groups[i], level, groups);
+            more_of_job(&s->rail_groups, level, groups);
         }
         return 0;
     }

@@ -4,13 +4,13 @@
  * rank computes the same from the conf, and so does the model; what other jobs hold shows in the
  * answers to the JOINs (fit.c).
  */
-#ifndef TRIB_HOST_COLL_TRANSPORT_SHARE_H
-#define TRIB_HOST_COLL_TRANSPORT_SHARE_H
+#ifndef TRIB_HOST_COLL_TRANSPORT_QUOTA_H
+#define TRIB_HOST_COLL_TRANSPORT_QUOTA_H
 
 #include "host/coll/coll.h"
 
 /* The job: its ranks, the trees that they may use, in order, and for which groups. */
-struct share_job {
+struct quota_request {
     const struct fabric *fab;
     unsigned nranks;
     const uint16_t *host_of_rank; /* [nranks] */
@@ -21,13 +21,13 @@ struct share_job {
     uint32_t asked;  /* slots of a window, at least 1 */
 };
 
-struct share {
+struct quota_grant {
     unsigned n; /* trees that the group of all ranks uses; tree[]: which, in order */
     uint16_t tree[COLL_TREES];
     uint32_t window[COLL_TREES]; /* slots, of each; below a message's: nothing fits */
     uint32_t rail;               /* of each rail's */
     /* Groups of the job at the leaf, its parent and so on, 8 bits each: what a JOIN says. */
-    uint32_t of_job[COLL_TREES], of_job_rail;
+    uint32_t job_groups[COLL_TREES], rail_groups;
     char why[128]; /* the switch that gives less than asked, and why; "": all is */
 };
 
@@ -35,6 +35,6 @@ struct share {
  * Slots of a switch are divided by the job's groups there. Trees whose window would hold less than
  * two messages are left out, the smallest first, as long as that helps the others. 0 or -ENOMEM.
  */
-int share_trees(const struct share_job *j, struct share *s);
+int quota_split(const struct quota_request *j, struct quota_grant *s);
 
 #endif

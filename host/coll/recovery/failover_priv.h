@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The agreement of failover.c: its messages on the wire, and what rank 0 collects. */
+#ifndef TRIB_HOST_COLL_RECOVERY_FAILOVER_PRIV_H
+#define TRIB_HOST_COLL_RECOVERY_FAILOVER_PRIV_H
+
+#include "host/coll/comm.h"
+
+enum failover_type { FAILOVER_ASK = 1, FAILOVER_REPORT, FAILOVER_VERDICT, FAILOVER_END };
+
+enum failover_flag {
+    BEGUN = 1, /* REPORT: the operation runs here */
+    ALONE = 2, /* REPORT: it needs what has failed and cannot be cut */
+    LAST = 4,  /* REPORT: the one before it was so */
+    WHOLE = 8, /* VERDICT: see struct failover_round */
+    AGAIN = 16
+};
+#define FAILOVER_TEXT 96
+#define FAILOVER_ALL  UINT64_MAX /* messages of a rank that has finished */
+
+struct failover_cut {
+    rte_be64_t least; /* REPORT: messages done */
+    rte_be32_t more, from;
+} __attribute__((packed));
+
+struct failover_msg {
+    rte_be32_t magic, group, rank, seq;
+    rte_be32_t to; /* a rank that is not this one passes it on */
+    uint8_t type, round, parts;
+    uint8_t flag; /* of failover_flag */
+    struct failover_cut cut[COLL_TREES];
+    char why[FAILOVER_TEXT];
+} __attribute__((packed));
+_Static_assert(sizeof(struct failover_msg) <= CTL_MSG_BYTES, "one datagram");
+
+struct failover_report {
+    bool here;
+    uint32_t fit[COLL_TREES], rail;
+    char why[FAILOVER_TEXT]; /* of fit */
+    uint8_t flag;
+    uint32_t seq;
+    uint64_t done[COLL_TREES];
+};
+
+/* ---- messages (failover_msg.c) ---- */
+/* False: what was granted to this rank is not known yet, and the round is about that. */
+bool failover_can_report(const struct comm *c);
+void failover_own_report(const struct comm *c, struct failover_report *p);
+void failover_send_ask(struct comm *c, unsigned rank);
+void failover_send_report(struct comm *c); /* to rank 0, once it can */
+void failover_send_verdict(struct comm *c, unsigned rank, unsigned round);
+void failover_send_end(struct comm *c, unsigned rank, unsigned missing);
+void failover_read_report(const struct failover_msg *m, struct failover_report *p);
+void failover_read_verdict(const struct comm *c, const struct failover_msg *m,
+                           struct failover_round *f);
+
+/* ---- rank 0 has every report (failover_verdict.c) ---- */
+void failover_judge(struct comm *c, struct failover_round *f);
+
+#endif

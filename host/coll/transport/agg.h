@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Edges to the aggregation nodes: control half (join.c), transport (agg.c), and the ranks'
+ * agreement on what the switches granted (fit.c).
+ */
+#ifndef TRIB_HOST_COLL_TRANSPORT_AGG_H
+#define TRIB_HOST_COLL_TRANSPORT_AGG_H
+
+#include "aggregation/proto.h"
+#include "host/coll/alg/sched.h"
+#include "host/coll/transport/edge.h"
+
+struct comm;
+struct coll_req;
+
+#define AGG_MAX_WINDOW 2048u
+
+/* Parts of the in-network path: each fails by itself. */
+enum part { PART_TREES = 1, PART_RAIL = 2, PART_MM = 4 };
+/* Agreed on like a failure, but nothing fails: trees have smaller windows, or there are fewer. */
+#define PART_FIT  8u
+#define PARTS     4
+#define PARTS_ALL ((1u << PARTS) - 1)
+
+/* REFUSED: a switch has no slots, groups or buffers left for it. */
+enum join_state {
+    JOIN_NONE,
+    JOIN_ASKED,
+    JOIN_GRANTED,
+    JOIN_REFUSED,
+    JOIN_LEAVING,
+    JOIN_LEFT,
+    JOIN_STATES
+};
+
+/* Ranks that aggregate together: all, or those of this rank's rail. */
+struct agg_group {
+    uint32_t id; /* on the fabric */
+    struct fab_members members;
+    uint16_t *member_of_rank; /* [nranks]; FAB_NONE: not in the group */
+};
+
+#define CHAN_OUT (~0u)
+struct agg {
+    unsigned index; /* among the communicator's */
+    unsigned kind;  /* of its group, GROUP_ALL or GROUP_RAIL */
+    unsigned chan;  /* of the trees of its group; CHAN_OUT: not used, some rank was refused */
+    uint16_t tree;
+    struct agg_group *group;
+    /* join.c */
+    enum join_state state;
+    enum agg_status refused;
+    uint32_t job_groups; /* of the job at the aggregation node and further up (agg_ctl.slot) */
+    uint16_t leaf;       /* node index of our aggregation node */
+    struct ibv_ah *ah;
+    uint32_t xid;
+    unsigned probes; /* in a row without an answer */
+    /* agg.c */
+    struct port *port;
+    struct ibv_qp *qp;
+    uint32_t psn;
+    uint32_t window; /* slots granted */
+    uint32_t slots_out;
+    uint32_t depth;      /* messages in flight at most */
+    struct agg_hdr *hdr; /* [2 * depth]: sent, received */
+    struct ibv_mr *mr;
+    uint32_t opseq_out, opseq_in;   /* operations of the protocol, sent and answered */
+    uint64_t posted, done, tx_done; /* messages since JOIN */
+    unsigned lane;                  /* of the running operation, LANE_NONE */
+    /* op_recovery.c: what messages [done, posted) sent where results come to the same place, and a
+     * finished operation's last ones: AGG_MSG_BYTES each, by the number of the message. NULL: not
+     * kept. */
+    uint8_t *kept;
+    unsigned n_kept;
+    uint64_t op_end; /* messages up to the end of the last finished operation */
+};
+
+static inline enum part agg_part(const struct agg *a)
+{
+    return a->kind == GROUP_RAIL ? PART_RAIL : PART_TREES;
+}
+
+static inline bool agg_is_out(const struct agg *a)
+{
+    return a->chan == CHAN_OUT;
+}
+
+int join_start(struct comm *c, char *err);       /* sends the JOINs */
+void join_leave(struct comm *c, unsigned parts); /* the groups of these parts */
+void join_leave_one(struct comm *c, struct agg *a);
+void join_input(struct comm *c, const struct agg_ctl *m);
+void join_tick(struct comm *c);
+/* An operation waits for results: asks the aggregation node whether it is still there. Called at
+ * ticks without progress. */
+void join_probe(struct comm *c);
+void join_destroy(struct comm *c);
+bool join_all_granted(const struct comm *c);
+bool join_all_left(const struct comm *c);
+const char *agg_leaf_name(const struct comm *c, const struct agg *a);
+/* True: the trouble is a switch's, and another algorithm avoids it. False: a member caused it.
+ * AGG_OK (no reason given) counts as a switch's. */
+bool join_recoverable(enum agg_status s);
+/* Member ids of all ranks; id[] may be NULL. Returns the largest number of ranks on one host, or 0:
+ * beyond FAB_MAX_MEMBERS. */
+unsigned comm_members(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank,
+                      struct fab_members *m, uint16_t *id);
+
+/* Joins the trees that the communicator's algorithms need. */
+int agg_create(struct comm *c, char *err);
+/* The edge that serves a lane, NULL: there is none. */
+struct agg *agg_of_lane(struct comm *c, const struct lane *l);
+/* How many trees the group of that kind has joined. */
+unsigned agg_trees(const struct comm *c, unsigned kind);
+int agg_connect(struct comm *c, struct agg *a, const struct agg_ctl *grant); /* 0 or -errno */
+void agg_stop(struct comm *c, unsigned parts);
+void agg_destroy(struct comm *c);
+void agg_complete(struct comm *c, const struct ibv_wc *wc);
+unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane);
+/* Slots to ask for: cfg's, or enough for the round trip of the fabric's fastest host link. */
+uint32_t agg_window(const struct fabric *fab, uint32_t asked);
+uint32_t agg_slots(uint64_t len, uint32_t mtu); /* of a message with len bytes of elements */
+
+/* ---- what was granted (fit.c) ---- */
+struct fit {
+    char why[128]; /* why less was granted than asked for; "": all was */
+    char less[64]; /* the first such answer to this rank */
+};
+/* An answer to a JOIN has been processed; why: the switch's text where it grants less than was
+ * asked for, else "". */
+void fit_answered(struct comm *c, const char *why);
+/* All JOINs are answered. */
+bool fit_known(const struct comm *c);
+/* The window that was granted on each tree of the list, 0: refused. Returns the rail's. */
+uint32_t fit_report(const struct comm *c, uint32_t window[COLL_TREES]);
+struct failover_round;
+/* What the ranks have agreed on: the least window of all ranks for each tree, 0: no rank uses it.
+ * Drops what is not used. */
+int fit_apply(struct comm *c, const struct failover_round *f, const char *why, char *err);
+
+#endif

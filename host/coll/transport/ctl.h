@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Datagrams of a communicator: between ranks, and with the nodes of the fabric. Delivery is not
+ * reliable: who expects an answer repeats the request (comm_tick).
+ */
+#ifndef TRIB_HOST_COLL_TRANSPORT_CTL_H
+#define TRIB_HOST_COLL_TRANSPORT_CTL_H
+
+#include "host/coll/mem.h"
+
+struct comm;
+struct conn;
+
+#define CTL_RECVS     128u
+#define CTL_SENDS     16u /* a bit each in ctl_port.busy */
+#define CTL_GRH       40u
+#define CTL_MSG_BYTES 256u /* of a datagram at most; fits a packet at every MTU */
+
+/* A rank's phase, told to its linked peers. It only rises. */
+enum phase { PHASE_NONE, PHASE_READY, PHASE_CLOSING, PHASE_FAILED, PHASES };
+
+/* Another rank. Linked: it is told our phases, and we wait for its. Linked are the neighbours in
+ * the ring of ranks, so that a phase reaches all, and every rank that has a connection with us. */
+struct peer {
+    union ibv_gid gid; /* of its datagram queue pair */
+    uint32_t qpn;      /* 0: it cannot be reached */
+    unsigned port;     /* ours */
+    struct ibv_ah *ah;
+    bool linked;
+    bool due;         /* our phase goes out as soon as a send buffer is free */
+    enum phase phase; /* theirs, as far as known */
+    enum phase seen;  /* ours, as far as they have confirmed it */
+    struct conn *conns;
+};
+
+/* Datagrams of a port. */
+struct ctl_port {
+    struct ibv_qp *qp;
+    struct ibv_mr *mr;
+    uint8_t *mem;  /* receive buffers, then send buffers */
+    uint32_t busy; /* bit of each send buffer in flight */
+};
+
+struct ctl {
+    struct ctl_port port[COMM_PORTS];
+    struct peer *peer; /* [nranks] once connected */
+    bool due;          /* some peer, connection or plane is */
+};
+
+int ctl_create(struct comm *c, char *err);
+void ctl_destroy(struct comm *c);
+/* Sends a datagram of at most CTL_MSG_BYTES. False: dropped, because all send buffers are in flight
+ * or there is no address handle; the sender repeats it. */
+bool ctl_send(struct comm *c, unsigned port, struct ibv_ah *ah, uint32_t qpn, const void *msg,
+              size_t len);
+bool ctl_send_rank(struct comm *c, unsigned rank, const void *msg, size_t len);
+void ctl_complete(struct comm *c, const struct ibv_wc *wc);
+void ctl_link(struct comm *c, unsigned rank);
+/* Our phase changed: tells the linked ranks until they have confirmed it. */
+void ctl_tell(struct comm *c);
+void ctl_tick(struct comm *c);
+/* Sends what is due as far as there are buffers. */
+void ctl_pump(struct comm *c);
+bool ctl_all_in(const struct comm *c, enum phase phase); /* the linked, in `phase` or later */
+bool ctl_all_know(const struct comm *c);                 /* the linked have seen our phase */
+
+#endif
