@@ -88,8 +88,8 @@ static double dilation_cap(const struct dilation_control *p, const struct coll_p
     return most / ((double)pr->time_ps * 1e-12);
 }
 
-uint32_t dilation_dilation(const struct dilation_control *p, const struct coll_prediction *pr,
-                           unsigned nranks)
+uint32_t dilation_first(const struct dilation_control *p, const struct coll_prediction *pr,
+                        unsigned nranks)
 {
     double lag = lag_bound(p->lag_ns * LAG_MARGIN, pr);
     double rate = rate_bound(p->rate_Bps, pr, nranks), burst = burst_bound(p->rate_Bps, pr, nranks);

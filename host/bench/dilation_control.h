@@ -33,8 +33,8 @@ struct fidelity {
 
 void dilation_init(struct dilation_control *p, bool adaptive, double max_wall);
 /* The smallest dilation at which a row is expected to hold. */
-uint32_t dilation_dilation(const struct dilation_control *p, const struct coll_prediction *pr,
-                           unsigned nranks);
+uint32_t dilation_first(const struct dilation_control *p, const struct coll_prediction *pr,
+                        unsigned nranks);
 /* Iterations that fit max_wall: want, or fewer, but at least 2 (or want, when that is less). */
 unsigned dilation_iters(const struct dilation_control *p, unsigned want,
                         const struct coll_prediction *pr, uint32_t dilation);

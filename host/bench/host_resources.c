@@ -36,7 +36,7 @@ static bool value_of(const char *path, const char *key, unsigned long long *valu
 
 /* ---- control groups ---- */
 
-/* Of one group: its limit without what it has and cannot give back. */
+/* What one group may still have: its limit less what it uses and cannot give back. */
 static size_t left_in(const char *dir, bool v2)
 {
     unsigned long long limit, used, cache = 0;
@@ -55,8 +55,8 @@ static size_t left_in(const char *dir, bool v2)
     return limit > used ? (size_t)(limit - used) : 0;
 }
 
-/* The group's and those of all that it is in. A container may see its own group as the root: names
- * that are not there are passed over. */
+/* The least of the group and of all groups above it. A container may see its own group as the root:
+ * names that do not exist are skipped. */
 static size_t left_under(const char *root, char *name, bool v2)
 {
     size_t left = SIZE_MAX;
@@ -98,7 +98,7 @@ size_t host_resources_cgroup(const char *of, const char *root)
     return left;
 }
 
-/* ---- all ---- */
+/* ---- the whole ---- */
 
 void host_resources_find(struct host_resources *r)
 {

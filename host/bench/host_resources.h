@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What this process can have of the machine: how much memory still, since the kernel promises more
- * than there is and kills in the middle of a run, so what does not fit is refused before anything
- * starts; and how many cores.
+ * What this process can have of the machine: memory, because the kernel promises more than there is
+ * and kills in the middle of a run, so what does not fit is refused before anything starts; and
+ * cores.
  */
 #ifndef TRIB_HOST_BENCH_HOST_RESOURCES_H
 #define TRIB_HOST_BENCH_HOST_RESOURCES_H
@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 struct host_resources {
-    size_t bytes;     /* of memory, the least of what there is; SIZE_MAX where nobody knows */
-    char by[64];      /* who says so: "MemAvailable", "the cgroup's limit" */
+    size_t bytes;     /* of memory, by the tightest limit; SIZE_MAX: not known */
+    char by[64];      /* that limit: "MemAvailable", "the cgroup's limit" */
     size_t addresses; /* that may still be mapped; SIZE_MAX: any */
 };
 void host_resources_find(struct host_resources *r);
@@ -21,11 +21,11 @@ void host_resources_find(struct host_resources *r);
  * of each of them and of all above, version 1 or 2, below `root` (/sys/fs/cgroup); SIZE_MAX: no
  * limit. */
 size_t host_resources_cgroup(const char *of, const char *root);
-/* Whether so many bytes, and so many addresses of one process in all, can be had. If not, err: what
- * there is, and what would be needed; what: of whom. */
+/* Whether so many bytes, and so many addresses in one process, are available. If not, err says what
+ * there is and what would be needed; `what` ends the sentence. */
 bool host_resources_has(uint64_t bytes, uint64_t addresses, const char *what, char *err,
                         size_t size);
-/* Those on which it may run, of a container not more than it is given time of; at least one. */
+/* Cores on which the process may run, limited by the container's CPU quota; at least one. */
 unsigned host_resources_cores(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `--algo nvls-hw`: all-reduce by the NVSwitches of this machine's own GPUs, beside what runs on
- * the emulated fabric. Rank r is GPU r, one process drives them all, and times are those of GPU 0's
- * clock; its rows have the model of `nvls` on the conf's fabric, where that has it.
+ * `--algo nvls-hw`: all-reduce by the NVSwitches of this machine's own GPUs, for comparison with
+ * the emulated fabric. Rank r is GPU r, one process drives them all, and times are by GPU 0's
+ * clock; its rows have the prediction of `nvls` on the conf's fabric, if that has it.
  */
 #ifndef TRIB_HOST_BENCH_NVLS_HW_H
 #define TRIB_HOST_BENCH_NVLS_HW_H
@@ -12,11 +12,11 @@
 
 struct nvls_hw;
 
-/* Can this machine run any of the rows that are asked for? 0, or -errno with a sentence in err
- * (OPT_ERR bytes). */
+/* Checks that this machine can run some of the rows that are asked for. 0, or -errno with a
+ * sentence in err (OPT_ERR bytes). */
 int nvls_hw_can(const struct perf_opts *o, unsigned nranks, char *err);
-/* Which part of what is asked for they do not have: a sentence in text (OPT_ERR bytes), which stays
- * as it is where they have all. */
+/* Writes to text (OPT_ERR bytes) which of the rows asked for they do not have; leaves text as it is
+ * if they have all. */
 void nvls_hw_rest(const struct perf_opts *o, char *text);
 /* Do its NVSwitches have this row's reduction? */
 bool nvls_hw_has(enum dtype t, enum redop op);

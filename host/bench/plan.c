@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What can be known before a rank is started: places of ranks, aggregation trees, and which
- * algorithms the collective has and the fabric can run. Whatever cannot work is refused here.
+ * Planning before a rank is started: hosts of ranks, aggregation trees, and which algorithms the
+ * collective has and the fabric can run. Refuses what cannot work.
  */
 #include "host/bench/layout.h"
 #include "host/bench/nvls_hw.h"
@@ -79,7 +79,7 @@ static int choose_trees(struct sweep *s, char *err)
 
 /* ---- algorithms ---- */
 
-/* In the table of algorithms, whatever the fabric. */
+/* The collective has the algorithm, on some fabric. */
 static bool collective_has(const struct sweep *s, enum coll_algo a)
 {
     const struct sched_in in = {
@@ -98,7 +98,7 @@ static bool beyond_gpus(const struct sweep *s, enum coll_algo a)
     return s->o->gpu != BUFFER_HOST && (a == ALGO_NVLS || a == ALGO_NVLS_SHARP);
 }
 
-/* Does the model find a way? Few elements will do. */
+/* The model can predict it for a few elements on this fabric. */
 static bool fabric_has(const struct sweep *s, enum coll_algo a)
 {
     struct coll_args args = {.kind = s->o->coll,
@@ -166,7 +166,8 @@ static void find_algos(struct sweep *s, unsigned among)
             s->exist |= 1u << a;
 }
 
-/* By this machine's own GPUs: others run without it, and are told; alone it is refused. */
+/* This machine's own GPUs: if they cannot run, other algorithms run without them and the report
+ * says so; alone they are refused. */
 static int choose_hw(struct sweep *s, unsigned others, char *err)
 {
     s->by_hw = !nvls_hw_can(s->o, s->nranks, s->no_hw);
@@ -184,7 +185,7 @@ static int choose_algos(struct sweep *s, unsigned asked, char *err)
 
     for (unsigned i = 0; i < s->o->n_policy; i++)
         policy |= 1u << s->o->policy[i];
-    /* The model of an algorithm that nobody asks for may take more than the run: direct sends
+    /* Predicting an algorithm that is not asked for may take longer than the run: direct sends
      * millions of messages among thousands of ranks. */
     bool named = asked && asked != ALGOS_ALL && !(asked >> ALGO_AUTO & 1);
 
@@ -224,7 +225,7 @@ static void list_ops(unsigned types, char *text, size_t size)
             }
 }
 
-/* A run of nothing would be right in all it did. */
+/* Refuses a sweep without rows, which would pass every check. */
 static int check_rows(const struct sweep *s, char *err)
 {
     uint64_t sizes[PERF_MAX_SIZES], least = UINT64_MAX;

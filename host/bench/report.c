@@ -19,7 +19,7 @@ static json_t *fidelity_json(const struct fidelity *f)
                      (json_int_t)f->needed);
 }
 
-/* Where there is something to say. */
+/* Keys that only some rows have. */
 static void add_extras(json_t *j, const struct row *r, int place)
 {
     if (!j)
@@ -70,7 +70,7 @@ static json_t *run_json(const struct row *r, int place)
     return j;
 }
 
-/* A run that --max-wall left no time for. */
+/* A run for which --max-wall left no time. */
 static void add_missing(json_t **list, const struct row *r, int place)
 {
     if (!*list)
@@ -88,7 +88,7 @@ int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
     return report_write_more(path, o, nranks, rows, n, error, NULL, NULL, NULL);
 }
 
-/* Of the group of all ranks, and of rank 0's rail. */
+/* Grants of the group of all ranks, and of rank 0's rail. */
 static json_t *granted_json(const struct coll_grant *g)
 {
     json_t *j = json_pack("{s:I}", "window_asked", (json_int_t)g->asked);

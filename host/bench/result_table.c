@@ -32,7 +32,7 @@ void table_header(FILE *out, const char *program, const struct perf_opts *o,
     if (o->forced)
         fprintf(out, "# TRIB_ALGO forces the algorithm\n");
     fprintf(out, "#\n# Ranks on hosts:");
-    /* Of hundreds, which fill the hosts in order, the first and the last tell where all are. */
+    /* Hundreds of ranks fill the hosts in order: the first and the last locate all of them. */
     for (unsigned r = 0; r < nranks; r++) {
         if (nranks > MANY && r == 8)
             fprintf(out, " ..."), r = nranks - 1;
@@ -43,9 +43,9 @@ void table_header(FILE *out, const char *program, const struct perf_opts *o,
     fflush(out);
 }
 
-void table_where(FILE *out, const char *where)
+void table_memory(FILE *out, const char *memory)
 {
-    fprintf(out, "#\n# Memory: %s\n", where);
+    fprintf(out, "#\n# Memory: %s\n", memory);
 }
 
 void table_granted(FILE *out, const struct coll_grant *g)
@@ -113,7 +113,7 @@ static void print_run(FILE *out, const struct row *r, const struct run_result *r
             row_busbw(r, run->time_us), wrong);
 }
 
-/* The run that speaks for the row: the one that lagged most, else the slower clock. */
+/* The run whose fidelity the row shows: the one that lagged most, else the slower clock. */
 static const struct run_result *worse(const struct row *r)
 {
     const struct run_result *a = &r->run[OUT_OF_PLACE], *b = &r->run[IN_PLACE];
@@ -127,7 +127,7 @@ static const struct run_result *worse(const struct row *r)
     return a->dilation >= b->dilation ? a : b;
 }
 
-/* Nothing is left out for want of time without a word. */
+/* Says what --max-wall has left out. */
 static void print_cut(FILE *out, const struct row *r)
 {
     static const char *const places[] = {"out-of-place", "in-place"};
@@ -156,7 +156,7 @@ static void print_fell_back(FILE *out, const struct row *r)
     }
 }
 
-/* What theory says, and what was measured over it. */
+/* The predicted time, and the measured one relative to it. */
 static void print_model(FILE *out, const struct row *r, const struct run_result *run)
 {
     char model[24] = "-";
@@ -170,7 +170,7 @@ static void print_model(FILE *out, const struct row *r, const struct run_result 
         fprintf(out, " %10s", "-");
 }
 
-/* Of GPUs' own links nothing is known, and nothing is emulated that could lag. */
+/* A GPU's own links are not known, and nothing is emulated that could lag. */
 static void print_hw(FILE *out, const struct row *r, const struct run_result *run)
 {
     fprintf(out, "  %9s %6s", "-", "-");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a person sees: nccl-tests' columns and then ours, and SHARP against ring. Rows are printed
- * as they come.
+ * Results for people: nccl-tests' columns and then ours, and SHARP against ring. Rows are printed
+ * as they are measured.
  */
 #ifndef TRIB_HOST_BENCH_RESULT_TABLE_H
 #define TRIB_HOST_BENCH_RESULT_TABLE_H
@@ -15,10 +15,10 @@ void table_header(FILE *out, const char *program, const struct perf_opts *o,
                   const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank);
 /* staged: with the time of copies to and from a GPU. */
 void table_columns(FILE *out, enum coll_algo algo, bool staged);
-void table_where(FILE *out, const char *where);
-/* What switches have granted of what aggregation asks for; nothing where that is all. */
+void table_memory(FILE *out, const char *where);
+/* What the switches have granted, if it is less than aggregation asked for. */
 void table_granted(FILE *out, const struct coll_grant *g);
-/* Whose rows follow: GPUs of this machine. */
+/* Heading of the rows that this machine's own GPUs run. */
 void table_gpus(FILE *out, unsigned n, const char *gpu);
 void table_left_out(FILE *out, enum coll_algo algo, const char *why);
 void table_row(FILE *out, const struct row *r);

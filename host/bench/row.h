@@ -21,17 +21,17 @@ static inline unsigned row_late(unsigned nranks, unsigned k)
 struct run_result {
     bool valid;
     double time_us; /* of one operation, fabric time, of the last rank */
-    uint64_t
-        wrong; /* elements, all ranks together; barriers that somebody left before all had come */
+    uint64_t wrong; /* elements of all ranks; barriers that a rank left before all had entered */
     bool checked;
-    double staging_us; /* of one operation: copies to and from a GPU were under way so long */
-    unsigned iters;    /* timed; fewer than asked for where they would have lasted too long */
+    double staging_us; /* of one operation: time with copies to or from a GPU under way */
+    unsigned iters;    /* timed; fewer than asked for when --max-wall allows no more */
     uint32_t dilation;
     struct fidelity fid;
     char fell_back[COMM_TEXT]; /* why it ran by another algorithm, in part at least; "": not */
     uint32_t aggregated;       /* timed operations by its own */
-    char cut[ROW_CUT];         /* what of it --max-wall has left out; "": nothing */
-    struct json_t *links;      /* for the report, who measured keeps it: what links carried; NULL */
+    char cut[ROW_CUT];         /* what --max-wall has left out of it; "": nothing */
+    struct json_t
+        *links; /* for the report: bytes of links, owned by the one that measured; or NULL */
 };
 
 enum { OUT_OF_PLACE, IN_PLACE, PLACES };
@@ -65,8 +65,8 @@ double row_ulp_mean(const struct row *r);
 
 /* GB/s (1e9 bytes) */
 double row_algbw(const struct row *r, double time_us);
-/* algbw times what makes figures of different rank counts compare, by collective as in
- * nccl-tests */
+/* algbw times the collective's factor of nccl-tests, which makes figures of different rank counts
+ * comparable */
 double row_busbw(const struct row *r, double time_us);
 double row_predicted_us(const struct row *r);
 double row_utilisation(const struct row *r, double time_us); /* of the busiest link, 0..1 */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every row that is asked for, one algorithm after the other: predicted, run by whoever runs rows,
- * and printed.
+ * Runs every row that is asked for, one algorithm after the other: predicts it, has it run by the
+ * sweep's `place`, and prints it.
  */
 #include "host/bench/sweep.h"
 
+#include "base/assert.h"
 #include "host/bench/layout.h"
 #include "host/bench/nvls_hw.h"
 #include "host/bench/result_table.h"
@@ -33,18 +34,18 @@ static uint32_t window_of(const struct sweep *s, enum coll_algo a)
     return window ? window : s->o->window;
 }
 
-/* What the model says of the row; for auto also which algorithm it is. */
+/* Predicts the row; for auto also chooses its algorithm. */
 static int predict(struct sweep *s, struct row *r)
 {
     struct coll_args a = row_args(r);
-    /* Rails choose among all trees, the group of all ranks has those that it was granted. */
+    /* Rails choose among all trees; the group of all ranks has those that it was granted. */
     bool few = s->granted.trees && r->algo == ALGO_SHARP;
     const uint16_t *tree = few ? s->granted.tree : s->tree;
     unsigned n_trees = few ? s->granted.trees : s->n_trees;
     char why[OPT_ERR];
     int rc;
 
-    a.send = &a; /* not in place: the model looks at no more than whether the two are one */
+    a.send = &a; /* out of place: the model only compares the two */
     a.recv = r;
     if (!r->emulated) {
         a.algo = ALGO_NVLS;
@@ -113,6 +114,7 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
                    enum redop op)
 {
     unsigned blocks = layout_blocks(s->o->coll, s->nranks, s->o->sparse);
+    T_ASSERT(s->n_rows < s->max_rows, "the sweep has more rows than its options allow");
     struct row *r = &s->rows[s->n_rows];
 
     *r = (struct row){.coll = s->o->coll,
@@ -125,7 +127,7 @@ static int add_row(struct sweep *s, enum coll_algo algo, uint64_t bytes, enum dt
                       .sparse = s->o->sparse,
                       .mm_self = s->o->mm_self,
                       .emulated = !s->hw,
-                      .staged = *s->where && !s->hw};
+                      .staged = *s->memory && !s->hw};
     if (r->coll != COLL_BARRIER) {
         r->count = bytes / dtype_size(type) / blocks;
         if (!r->count)
@@ -203,7 +205,7 @@ static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes,
     unsigned first = s->n_rows;
     int rc = 0;
 
-    table_columns(stdout, algo, *s->where && !s->hw);
+    table_columns(stdout, algo, *s->memory && !s->hw);
     for (unsigned i = 0; i < n_sizes && !rc; i++)
         for (int t = 0; t < DT_COUNT && !rc; t++)
             for (int op = 0; op < OP_COUNT && !rc; op++)
@@ -214,7 +216,7 @@ static int run_algo(struct sweep *s, enum coll_algo algo, const uint64_t *sizes,
     return rc;
 }
 
-/* After everything else. What keeps it from beginning is no failure of the others. */
+/* After all other rows, which do not fail if this cannot begin. */
 static int run_hw_algo(struct sweep *s, const uint64_t *sizes, unsigned n)
 {
     int (*place)(struct sweep *, struct row *, int) = s->place;
@@ -247,8 +249,8 @@ int sweep_run(struct sweep *s)
     s->rows = calloc(s->max_rows, sizeof(*s->rows));
     if (!s->rows)
         return -ENOMEM;
-    if (*s->where)
-        table_where(stdout, s->where);
+    if (*s->memory)
+        table_memory(stdout, s->memory);
     table_granted(stdout, &s->granted);
     int rc = 0;
     for (int a = 0; a < ALGOS_ASKED && !rc; a++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sweep: every row that the options ask for, run by the ranks of one job, paced, judged and
- * printed.
+ * The sweep: every row that the options ask for, run by the ranks of one job at a dilation that
+ * holds, judged and printed.
  */
 #ifndef TRIB_HOST_BENCH_SWEEP_H
 #define TRIB_HOST_BENCH_SWEEP_H
@@ -15,65 +15,64 @@ struct sweep {
     const struct perf_opts *o;
     const struct fabric *fab;
     struct rundir *rd;
-    struct job *job; /* whose ranks run the rows; NULL: none do */
+    struct job *job; /* its ranks run the rows; NULL: there are none */
     unsigned nranks;
     uint16_t host_of_rank[FAB_MAX_MEMBERS];
     /* plan.c */
     /* Bits of coll_algo: for ranks to run; that the collective and the fabric have; what the
      * communicator needs to have. */
     unsigned algos, exist, set_up;
-    bool by_hw;          /* behind them, by this machine's own GPUs (nvls_hw.h) */
-    char no_hw[OPT_ERR]; /* why not all that was asked for is; "": it is */
+    bool by_hw;          /* after the ranks, this machine's own GPUs run rows (nvls_hw.h) */
+    char no_hw[OPT_ERR]; /* why they do not run all rows that are asked for; "": they do */
     struct nvls_hw *hw;  /* not NULL: they run rows now */
     unsigned n_trees;
     uint16_t tree[COLL_TREES];
     struct coll_grant granted; /* once the ranks have connected; no trees before */
-    struct dilation_control pace;
-    int64_t row_until, until; /* CLOCK_MONOTONIC ns at which the row's time, and that of its present
-                                 place, is over (ranks.c) */
-    double slow; /* wall time of its operations over what their dilation makes of the model */
-    unsigned unmeasured;         /* runs that --max-wall left out, or left unchecked */
+    struct dilation_control dilation;
+    int64_t row_until, until; /* deadlines of the row, and of the place that runs: CLOCK_MONOTONIC
+                                 ns (ranks.c) */
+    double slow;         /* wall time of its operations, relative to the model at their dilation */
+    unsigned unmeasured; /* runs that --max-wall left out, or left unchecked */
     struct dilation_tries tries; /* of the row that runs, by this algorithm */
     uint32_t tries_algo;
     struct row *rows; /* finished, in order; the last may be half done after a failure */
     unsigned n_rows, max_rows;
     uint64_t wrong;
-    char fell_back[COMM_TEXT];  /* as comm_fell_back(); "": nothing has failed */
-    char where[COMM_TEXT + 80]; /* a GPU's memory, and comm_gpudirect(); "": in host memory */
-    bool terminal;              /* stderr is one: show progress */
+    char fell_back[COMM_TEXT];   /* as comm_fell_back(); "": nothing has failed */
+    char memory[COMM_TEXT + 80]; /* a GPU's memory, and comm_gpudirect(); "": in host memory */
+    bool terminal;               /* stderr is one: show progress */
     /* Runs a row in one place, and fills its run: by the ranks of `job` (ranks.h), or in virtual
      * time. 0, or -errno with a sentence in cause, or job_cause(). */
     int (*place)(struct sweep *s, struct row *r, int place);
-    void (*row_done)(struct sweep *s);                   /* NULL: nobody wants to know */
+    void (*row_done)(struct sweep *s);                   /* may be NULL */
     void (*abort_job)(struct sweep *s, const char *why); /* for a job that cannot go on */
     void *ctx;
     char cause[OPT_ERR];
 };
 
 /*
- * Who runs where, which trees and which algorithms (plan.c). Rank r lives on host r / R, R = ranks
- * a host, so that ranks fill a GPU node before they go to the next. 0, or -EINVAL with a sentence
- * in err (OPT_ERR bytes).
+ * Places ranks, and chooses trees and algorithms (plan.c). Rank r is on host r / R, where R is the
+ * number of ranks a host, so that ranks fill a GPU node before the next. 0, or -EINVAL with a
+ * sentence in err (OPT_ERR bytes).
  */
 int sweep_plan(struct sweep *s, char *err);
-/* Are there rows of this type and reduction? The reduction of a collective that has none is of no
- * interest: once is enough. So are types and sizes to a barrier. */
+/* Are there rows of this type and reduction? A collective that does not reduce has one row for all
+ * reductions, a barrier one for all types and sizes. */
 bool sweep_wants(const struct sweep *s, enum dtype t, enum redop op);
 /* The row of most bytes, of the first type and reduction there is. */
 struct row sweep_largest(const struct sweep *s);
-/* Bits of the algorithms that auto chooses for the smallest and the largest row; nobody has run. */
+/* Bits of the algorithms that auto chooses for the smallest and the largest row; runs nothing. */
 unsigned sweep_chosen(struct sweep *s);
 /* Runs all rows. 0 or -errno, see `place`. */
 int sweep_run(struct sweep *s);
 /*
- * The row's algorithm has been given up and this one does it now: what the model says of that. The
- * row's own prediction gives way before its first run.
+ * The row's algorithm was given up and `now` runs it: predicts that. Before the row's first run
+ * this replaces its own prediction.
  */
 int sweep_instead(struct sweep *s, struct row *r, enum coll_algo now, struct coll_prediction *p);
-/* What the switches have granted the ranks: predictions are of that, and the table and the report
- * say so. */
+/* Takes what the switches have granted the ranks into predictions, the table and the report. */
 void sweep_granted(struct sweep *s, const struct coll_grant *g);
-/* What it is doing, where somebody looks. */
+/* Shows progress on a terminal. */
 void sweep_show(const struct sweep *s, const char *text);
 void sweep_free(struct sweep *s);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ranks put into their buffers, and what must come out. Where a collective reduces,
+ * Test data of ranks, and the expected results. Where a collective reduces,
  * contributions are small integers, chosen per type, operation and number of ranks so that every
  * partial result is exact in the type: then the result does not depend on the order in which an
  * algorithm combines them, and every element can be compared bit by bit. Where it only moves data,
@@ -29,10 +29,10 @@ struct test_pattern {
     size_t count; /* elements of one period that are set: at most PATTERN_PERIOD */
     /* One period of the reduction, and of one rank's stream. */
     uint8_t *all, *one;
-    unsigned one_of; /* LAYOUT_NOTHING: of nobody */
+    unsigned one_of; /* that rank; LAYOUT_NOTHING: not computed */
     bool have_all;
-    struct device *device; /* buffers are in its memory, and filled and compared there; NULL: the
-                              host's. What it fails at stays its error. */
+    struct device *device; /* buffers are filled and compared in its memory; NULL: the host's. A
+                              failure stays in device_error(). */
 };
 
 int pattern_init(struct test_pattern *v); /* allocates; 0 or -ENOMEM */
@@ -42,15 +42,15 @@ void pattern_set(struct test_pattern *v, const struct layout *l, enum dtype type
 
 /* Elements [first, first + n) of a rank's stream, or of the reduction (LAYOUT_ALL). */
 void pattern_fill(struct test_pattern *v, void *buf, unsigned source, uint64_t first, uint64_t n);
-/* Every element becomes one that is certainly wrong: what an algorithm does not write shows up. */
+/* Makes every element wrong, so that what an algorithm does not write shows up. */
 void pattern_poison(struct test_pattern *v, void *buf, unsigned source, uint64_t first, uint64_t n);
-/* How many differ. LAYOUT_NOTHING: that are not as they were poisoned. */
+/* Number of elements that differ; LAYOUT_NOTHING: that are no longer as they were poisoned. */
 uint64_t pattern_wrong(struct test_pattern *v, const void *buf, unsigned source, uint64_t first,
                        uint64_t n);
 
 /*
- * Both buffers of a rank before an operation, and how many elements are wrong after it: of what it
- * gets, of what must stay untouched, and of its input. In place `recv` is the one buffer of both.
+ * Prepares both buffers of a rank before an operation, and counts the wrong elements after it: in
+ * the result, in what must stay untouched, and in the input. In place, `recv` is the one buffer.
  */
 void pattern_prepare(struct test_pattern *v, const struct layout *l, void *send, void *recv);
 uint64_t pattern_check(struct test_pattern *v, const struct layout *l, const void *send,

@@ -1,70 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Why the first failure to arrive is not always the one to report: when a rank is killed, another
- * rank may notice its own broken connection and say so before the launcher sees the death. A
- * failure that a rank reports is therefore held for GRACE_MS; a death or an interrupt that shows up
- * meanwhile is the cause. Nor is who is missed always the one to blame: a process that is stopped
- * may be waited for by way of others. So the launcher names who was stopped (suspect.h) beside what
- * was noticed first.
+ * Watches a job's processes and finds the cause of a failure.
+ *
+ * The first failure to arrive is not always the cause: when a rank is killed, another rank may
+ * notice its broken connection and report it before the launcher sees the death. So a failure that
+ * a rank reports is held for GRACE_MS; a death or an interrupt that shows up meanwhile is the
+ * cause. Nor is a rank that does not answer always the one at fault: it may wait for a process that
+ * is stopped. So the launcher names the process that was stopped (suspect.h) and what was noticed
+ * first.
  */
-#include "host/launch/job_processes.h"
-
-#include "host/launch/process_monitor.h"
-#include "host/launch/suspect.h"
-#include "io/preload.h"
+#include "host/launch/job_processes_priv.h"
 #include "io/shared.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define GRACE_MS  400
-#define WATCH_MS  100  /* how often the trib-switch processes are looked at */
-#define FINISH_MS 5000 /* that ranks have to leave their group and end */
-
-struct proc {
-    pid_t pid; /* 0: reaped */
-    int fd;    /* -1: closed */
-    struct inbox in;
-    bool answered, failed;
-    struct suspect stop;
-};
-
-struct job {
-    const struct fabric *fab;
-    const struct rundir *rd;
-    unsigned nranks;
-    uint16_t *host;
-    struct proc *rank;
-    struct pollfd *pfd;            /* ranks, then the signal descriptor */
-    struct process_monitor *watch; /* NULL: no run directory */
-    int sigfd;
-    sigset_t old_mask;
-    bool told, interrupted, quitting;
-    int bad_exits;
-    int64_t held_since; /* when a rank's own failure arrived; 0: none */
-    int64_t watched;
-    char held[MSG_TEXT], cause[MSG_TEXT];
-    char lost[MSG_TEXT / 2]; /* a trib-switch that died and that the job can do without */
-};
+#define WATCH_MS  100  /* between two checks of the trib-switch processes */
+#define FINISH_MS 5000 /* time that ranks have to leave their group and end */
 
 static int64_t now_ms(void)
 {
     return clock_mono_ns() / 1000000;
-}
-
-static const char *host_name(const struct job *j, unsigned rank)
-{
-    return j->fab->nodes[j->fab->hosts[j->host[rank]]].name;
 }
 
 const char *job_cause(const struct job *j)
@@ -79,13 +43,13 @@ bool job_interrupted(const struct job *j)
 
 pid_t job_pid(const struct job *j, unsigned rank)
 {
+    T_ASSERT(rank < j->nranks, "a rank is asked for that the job does not have");
     return j->rank[rank].pid;
 }
 
 /* ---- messages ---- */
 
-static void set_cause(struct job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void set_cause(struct job *j, const char *fmt, ...)
+void job_set_cause(struct job *j, const char *fmt, ...)
 {
     va_list ap;
 
@@ -96,11 +60,11 @@ static void set_cause(struct job *j, const char *fmt, ...)
     va_end(ap);
 }
 
-static void tell_cause(struct job *j)
+static void abort_ranks(struct job *j)
 {
-    if (j->told)
+    if (j->aborted)
         return;
-    j->told = true;
+    j->aborted = true;
     for (unsigned r = 0; r < j->nranks; r++)
         if (j->rank[r].fd >= 0)
             msg_send(j->rank[r].fd, MSG_ABORT, j->cause, strlen(j->cause) + 1);
@@ -108,16 +72,17 @@ static void tell_cause(struct job *j)
 
 void job_abort(struct job *j, const char *why)
 {
-    set_cause(j, "%s", why);
-    tell_cause(j);
+    job_set_cause(j, "%s", why);
+    abort_ranks(j);
 }
 
 int job_send(struct job *j, unsigned rank, uint32_t type, const void *body, size_t len)
 {
+    T_ASSERT(rank < j->nranks, "a message is for a rank that the job does not have");
     return j->rank[rank].fd < 0 ? -EPIPE : msg_send(j->rank[rank].fd, type, body, len);
 }
 
-/* A rank that cannot be told is dead or dying; job_gather finds out how. */
+/* A send fails only to a rank that is dead or dying; job_gather() finds out how it ended. */
 int job_bcast(struct job *j, uint32_t type, const void *body, size_t len)
 {
     if (j->cause[0])
@@ -129,17 +94,18 @@ int job_bcast(struct job *j, uint32_t type, const void *body, size_t len)
     return 0;
 }
 
-/* ---- what can happen ---- */
+/* ---- events ---- */
 
 static void rank_ended(struct job *j, unsigned r, pid_t pid, int status)
 {
+    T_ASSERT(j->rank[r].pid == pid, "a rank ends twice");
     j->rank[r].pid = 0;
     if (WIFSIGNALED(status))
-        set_cause(j, "rank %u (%s, pid %d) was killed by signal %d (%s)", r, host_name(j, r),
-                  (int)pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else if (!j->quitting && !j->told && !j->rank[r].failed)
-        set_cause(j, "rank %u (%s, pid %d) ended with exit code %d", r, host_name(j, r), (int)pid,
-                  WEXITSTATUS(status));
+        job_set_cause(j, "rank %u (%s, pid %d) was killed by signal %d (%s)", r, job_host(j, r),
+                      (int)pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else if (!j->quitting && !j->aborted && !j->rank[r].failed)
+        job_set_cause(j, "rank %u (%s, pid %d) ended with exit code %d", r, job_host(j, r),
+                      (int)pid, WEXITSTATUS(status));
     j->bad_exits += status != 0;
 }
 
@@ -178,11 +144,11 @@ static void watch_switches(struct job *j)
     if (!process_monitor_died(j->watch, text, sizeof(text), &needed))
         return;
     if (needed) {
-        set_cause(j, "%s", text);
+        job_set_cause(j, "%s", text);
         return;
     }
     memcpy(j->lost, text, sizeof(j->lost));
-    fprintf(stderr, "trib-perf: %s; the job goes on by other paths\n", text);
+    fprintf(stderr, "trib-perf: %s; the job continues over other paths\n", text);
 }
 
 static void take_signals(struct job *j)
@@ -193,7 +159,7 @@ static void take_signals(struct job *j)
         if (si.ssi_signo == SIGCHLD)
             continue;
         j->interrupted = true;
-        set_cause(j, "interrupted (%s)", strsignal((int)si.ssi_signo));
+        job_set_cause(j, "interrupted (%s)", strsignal((int)si.ssi_signo));
     }
 }
 
@@ -211,7 +177,7 @@ static void take_message(struct job *j, unsigned r, const struct msg *m, const s
         p->failed = true;
         if (!j->held_since) {
             j->held_since = now_ms();
-            snprintf(j->held, sizeof(j->held), "rank %u (%s, pid %d): %.*s", r, host_name(j, r),
+            snprintf(j->held, sizeof(j->held), "rank %u (%s, pid %d): %.*s", r, job_host(j, r),
                      (int)p->pid, (int)m->len, (const char *)m->body);
         }
     } else if (m->type == MSG_PROGRESS) {
@@ -220,10 +186,11 @@ static void take_message(struct job *j, unsigned r, const struct msg *m, const s
     } else if (g && m->type == g->type && !p->answered) {
         p->answered = true;
         if (g->each && g->each(g->ctx, r, m))
-            set_cause(j, "rank %u (%s, pid %d): unusable answer", r, host_name(j, r), (int)p->pid);
+            job_set_cause(j, "rank %u (%s, pid %d): unusable answer", r, job_host(j, r),
+                          (int)p->pid);
     } else if (g) {
-        set_cause(j, "rank %u (%s, pid %d): unexpected message %u", r, host_name(j, r), (int)p->pid,
-                  m->type);
+        job_set_cause(j, "rank %u (%s, pid %d): unexpected message %u", r, job_host(j, r),
+                      (int)p->pid, m->type);
     }
 }
 
@@ -243,8 +210,8 @@ static void take_input(struct job *j, unsigned r, const struct gather *g)
         close_rank(j, r);
 }
 
-/* Who was stopped, if anybody: "rank 3 (h3, pid 77) is stopped, for 2.0 s now", or "". Whether it
- * is stuck. */
+/* Names a process that is or was stopped: "rank 3 (h3, pid 77) is stopped, for 2.0 s now"; "": none
+ * was. True: it is stuck. */
 static bool name_stopped(struct job *j, char *text, size_t size)
 {
     bool stuck = false;
@@ -253,7 +220,7 @@ static bool name_stopped(struct job *j, char *text, size_t size)
     *text = '\0';
     for (unsigned r = 0; r < j->nranks; r++)
         if (j->rank[r].pid && suspect_says(&j->rank[r].stop, now_ms(), how, sizeof(how))) {
-            snprintf(text, size, "rank %u (%s, pid %d) %s", r, host_name(j, r), (int)j->rank[r].pid,
+            snprintf(text, size, "rank %u (%s, pid %d) %s", r, job_host(j, r), (int)j->rank[r].pid,
                      how);
             return suspect_is_stuck(&j->rank[r].stop, now_ms());
         }
@@ -268,14 +235,14 @@ static void blame(struct job *j)
 
     name_stopped(j, stopped, sizeof(stopped));
     if (*stopped)
-        set_cause(j, "%.*s; noticed first: %.*s", (int)sizeof(stopped), stopped,
-                  (int)(sizeof(j->held) - sizeof(stopped) - 32), j->held);
+        job_set_cause(j, "%.*s; noticed first: %.*s", (int)sizeof(stopped), stopped,
+                      (int)(sizeof(j->held) - sizeof(stopped) - 32), j->held);
     else
-        set_cause(j, "%.*s%s%s%s", (int)(sizeof(j->held) - sizeof(j->lost)), j->held,
-                  *j->lost ? " (" : "", j->lost, *j->lost ? ")" : "");
+        job_set_cause(j, "%.*s%s%s%s", (int)(sizeof(j->held) - sizeof(j->lost)), j->held,
+                      *j->lost ? " (" : "", j->lost, *j->lost ? ")" : "");
 }
 
-/* One turn: waits up to ms for anything and takes it in. */
+/* One turn: waits up to ms for an event and handles all that have come. */
 static void turn(struct job *j, int ms, const struct gather *g)
 {
     char stopped[MSG_TEXT / 2];
@@ -294,9 +261,9 @@ static void turn(struct job *j, int ms, const struct gather *g)
     if (j->held_since && now_ms() - j->held_since > GRACE_MS)
         blame(j);
     if (!j->cause[0] && name_stopped(j, stopped, sizeof(stopped)))
-        set_cause(j, "%s", stopped);
+        job_set_cause(j, "%s", stopped);
     if (j->cause[0])
-        tell_cause(j);
+        abort_ranks(j);
 }
 
 static bool all_answered(const struct job *j)
@@ -317,12 +284,13 @@ static void name_missing(struct job *j, double seconds, const char *bound)
     for (unsigned r = 0; r < j->nranks && at < sizeof(list) - 48; r++)
         if (!j->rank[r].answered)
             at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%u (%s)", at ? ", " : "", r,
-                                   host_name(j, r));
+                                   job_host(j, r));
     if (bound)
-        set_cause(j, "%s%s%s: no answer from rank %s", stopped, *stopped ? "; " : "", bound, list);
+        job_set_cause(j, "%s%s%s: no answer from rank %s", stopped, *stopped ? "; " : "", bound,
+                      list);
     else
-        set_cause(j, "%s%sno answer within %.0f s from rank %s", stopped, *stopped ? "; " : "",
-                  seconds, list);
+        job_set_cause(j, "%s%sno answer within %.0f s from rank %s", stopped, *stopped ? "; " : "",
+                      seconds, list);
 }
 
 int job_gather(struct job *j, uint32_t type, double seconds, job_fn each, job_fn on_progress,
@@ -350,13 +318,13 @@ int job_gather_within(struct job *j, uint32_t type, const struct job_limits *l, 
         }
         if (!j->cause[0] && !all_answered(j) && now_ms() >= deadline) {
             name_missing(j, l->seconds, l->bound);
-            tell_cause(j);
+            abort_ranks(j);
             return -ETIMEDOUT;
         }
     }
     if (!j->cause[0])
         return 0;
-    tell_cause(j);
+    abort_ranks(j);
     return -ECANCELED;
 }
 
@@ -378,7 +346,7 @@ int job_end(struct job *j)
         job_bcast(j, MSG_QUIT, NULL, 0);
         j->quitting = true;
     }
-    /* One that is stopped hears of nothing. */
+    /* A stopped process receives no message. */
     for (unsigned r = 0; r < j->nranks && j->cause[0]; r++)
         if (j->rank[r].pid && j->rank[r].stop.since_ms && !j->rank[r].stop.until_ms)
             kill(j->rank[r].pid, SIGKILL);
@@ -387,8 +355,8 @@ int job_end(struct job *j)
     for (unsigned r = 0; r < j->nranks; r++) {
         if (!j->rank[r].pid)
             continue;
-        set_cause(j, "rank %u (%s, pid %d) did not end within %d s", r, host_name(j, r),
-                  (int)j->rank[r].pid, FINISH_MS / 1000);
+        job_set_cause(j, "rank %u (%s, pid %d) did not end within %d s", r, job_host(j, r),
+                      (int)j->rank[r].pid, FINISH_MS / 1000);
         kill(j->rank[r].pid, SIGKILL);
         waitpid(j->rank[r].pid, NULL, 0);
         j->rank[r].pid = 0;
@@ -414,122 +382,4 @@ void job_free(struct job *j)
     free(j->rank);
     free(j->host);
     free(j);
-}
-
-/* ---- start ---- */
-
-/* As a shell would read it: rsh may have arguments. */
-static void exec_elsewhere(const char *rsh, const char *host, int fd)
-{
-    char script[512];
-
-    if (dup2(fd, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0)
-        _exit(1);
-    close(fd);
-    snprintf(script, sizeof(script), "exec %s \"$@\"", rsh);
-    execl("/bin/sh", "sh", "-c", script, "sh", host, "trib-perf", "--remote-rank", (char *)NULL);
-    perror("trib-perf: cannot start a rank");
-    _exit(1);
-}
-
-/* In the child. A rank leaves the terminal's signals to the launcher and dies with it. */
-static void become_rank(const struct job *j, const struct job_cfg *cfg, unsigned r, int fd,
-                        pid_t parent)
-{
-    char number[16];
-
-    sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
-    signal(SIGINT, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(1);
-    for (unsigned i = 0; i < r; i++)
-        if (j->rank[i].fd >= 0)
-            close(j->rank[i].fd);
-    close(j->sigfd);
-    if (j->fab->nodes[j->fab->hosts[j->host[r]]].outside)
-        exec_elsewhere(cfg->rsh, host_name(j, r), fd);
-    if (cfg->rank_main)
-        _exit(cfg->rank_main(fd, r));
-    snprintf(number, sizeof(number), "%d", fd);
-    setenv("TRIB_HOST", host_name(j, r), 1);
-    if (cfg->rd)
-        setenv("TRIB_RUN", cfg->rd->path, 1);
-    if (cfg->preload && preload_set(cfg->preload))
-        fprintf(stderr, "trib-perf: cannot preload %s, expected a path without colons\n",
-                cfg->preload);
-    execl("/proc/self/exe", "trib-perf", "--rank-process", number, (char *)NULL);
-    perror("trib-perf: cannot start a rank");
-    _exit(1);
-}
-
-static int start_rank(struct job *j, const struct job_cfg *cfg, unsigned r)
-{
-    int sv[2];
-    pid_t parent = getpid();
-
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv))
-        return -errno;
-    fcntl(sv[0], F_SETFD, FD_CLOEXEC);
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid < 0) {
-        close(sv[0]);
-        close(sv[1]);
-        return -errno;
-    }
-    if (pid == 0) {
-        close(sv[0]);
-        become_rank(j, cfg, r, sv[1], parent);
-    }
-    close(sv[1]);
-    j->rank[r].pid = pid;
-    j->rank[r].fd = sv[0];
-    return 0;
-}
-
-static int catch_signals(struct job *j)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, &j->old_mask);
-    j->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return j->sigfd < 0 ? -errno : 0;
-}
-
-int job_launch(struct job **out, const struct job_cfg *cfg)
-{
-    struct job *j = calloc(1, sizeof(*j));
-
-    if (!j)
-        return -ENOMEM;
-    *out = j;
-    j->fab = cfg->fab;
-    j->rd = cfg->rd;
-    j->nranks = cfg->nranks;
-    j->host = calloc(cfg->nranks, sizeof(*j->host));
-    j->rank = calloc(cfg->nranks, sizeof(*j->rank));
-    j->pfd = calloc(cfg->nranks + 1, sizeof(*j->pfd));
-    j->sigfd = -1;
-    if (!j->host || !j->rank || !j->pfd)
-        return -ENOMEM;
-    memcpy(j->host, cfg->host_of_rank, cfg->nranks * sizeof(*j->host));
-    for (unsigned r = 0; r < cfg->nranks; r++)
-        j->rank[r].fd = -1;
-    if (cfg->rd && process_monitor_start(&j->watch, cfg->rd, cfg->fab))
-        set_cause(j, "no trib-switch runs in %s", cfg->rd->path);
-    if (j->cause[0])
-        return -ECANCELED;
-    int rc = catch_signals(j);
-    for (unsigned r = 0; !rc && r < cfg->nranks; r++)
-        rc = start_rank(j, cfg, r);
-    if (rc)
-        set_cause(j, "cannot start ranks: %s", strerror(-rc));
-    return rc;
 }

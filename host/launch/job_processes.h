@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The processes of a job: starts one per rank, carries messages, and watches everything that the
- * job needs: the ranks themselves and the fabric's trib-switch processes. Whatever ends too early
- * becomes one sentence (job_cause) that every remaining rank is told; nothing here waits without a
- * limit.
+ * The processes of a job: starts one per rank, carries messages, and watches the processes that the
+ * job needs: the ranks themselves and the fabric's trib-switch processes. One that ends too early
+ * becomes one sentence (job_cause) that is sent to every remaining rank. Every wait has a limit.
  */
 #ifndef TRIB_HOST_LAUNCH_JOB_PROCESSES_H
 #define TRIB_HOST_LAUNCH_JOB_PROCESSES_H
@@ -35,8 +34,8 @@ int job_send(struct job *j, unsigned rank, uint32_t type, const void *body, size
 int job_bcast(struct job *j, uint32_t type, const void *body, size_t len);
 /*
  * Waits for one message of `type` from every rank. -ECANCELED: something failed or the user
- * interrupted (job_cause), and all ranks were told; -ETIMEDOUT in the same way after `seconds`.
- * on_progress (may be NULL) gets MSG_PROGRESS.
+ * interrupted (job_cause), and all ranks were sent the cause; -ETIMEDOUT in the same way after
+ * `seconds`. on_progress (may be NULL) gets MSG_PROGRESS.
  */
 int job_gather(struct job *j, uint32_t type, double seconds, job_fn each, job_fn on_progress,
                void *ctx);
@@ -51,13 +50,13 @@ struct job_limits {
 };
 int job_gather_within(struct job *j, uint32_t type, const struct job_limits *l, job_fn each,
                       job_fn on_progress, void *ctx);
-/* Fails the job from the caller's side: every rank is told why. */
+/* Fails the job from the caller's side: every rank is sent the reason. */
 void job_abort(struct job *j, const char *why);
-/* Ends the ranks (QUIT, unless the job failed), waits, kills what is left after a few seconds. 0
- * when every rank ended well. */
+/* Ends the ranks (QUIT, unless the job failed), waits, and kills those left after 5 s. 0: every
+ * rank ended well. */
 int job_end(struct job *j);
 void job_free(struct job *j);
-const char *job_cause(const struct job *j); /* "" while all is well */
+const char *job_cause(const struct job *j); /* "": nothing has failed */
 bool job_interrupted(const struct job *j);
 pid_t job_pid(const struct job *j, unsigned rank);
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the launcher and its ranks say to each other over a stream socket: length-prefixed messages,
- * the same program on both ends, on the same machine or (--rsh) one of the same kind. The launcher
- * leads: it sends a command to every rank and waits for every rank's answer, which is also the
- * barrier between commands.
+ * Messages between the launcher and its ranks over a stream socket: length-prefixed, with the same
+ * program on both ends, on the same machine or (--rsh) one of the same kind. The launcher sends a
+ * command to every rank and waits for every rank's answer, which is also the barrier between
+ * commands.
  *
  *   rank       launcher
  *   HELLO  ->            its device is open; BLOB bytes for the others
@@ -15,10 +15,11 @@
  *          <-  CHECK     DONE carries the number of wrong elements
  *          <-  ERROR     once with random floats; DONE carries their error
  *          <-  QUIT      leave the group and end; or ABORT, with the reason, at any time
- *   PROGRESS ->          rank 0, now and then: operations done
- *          <-  STOP      the row's time is over. Who has begun the k-th operation answers PROGRESS
- * k and waits after one more; LIMIT, one more than the most that anybody has begun, is where all of
- * them end FAIL   ->            in words; the launcher answers ABORT
+ *   PROGRESS ->          rank 0, every 200 ms: operations done
+ *          <-  STOP      the row's time is over. A rank that has begun the k-th operation answers
+ *                        PROGRESS k and waits after one more
+ *          <-  LIMIT     all ranks end there: one more than the most that any rank has begun
+ *   FAIL   ->            in words; the launcher answers ABORT
  */
 #ifndef TRIB_HOST_LAUNCH_MSG_H
 #define TRIB_HOST_LAUNCH_MSG_H
@@ -43,10 +44,10 @@ enum msg_type {
     MSG_DONE,
     MSG_PROGRESS,
     MSG_FAIL,
-    MSG_STOP,    /* while a RUN is under way: say (PROGRESS) how many operations you have begun; */
-    MSG_LIMIT,   /* struct msg_progress: so many are all that are run */
+    MSG_STOP,    /* during a RUN: the rank answers (PROGRESS) how many operations it has begun */
+    MSG_LIMIT,   /* struct msg_progress: the RUN ends after so many */
     MSG_FABRIC,  /* after INIT, to a rank elsewhere: the text of the fabric's conf */
-    MSG_GRANTED, /* when all are connected: what have switches granted? */
+    MSG_GRANTED, /* when all are connected: asks what the switches have granted */
 };
 
 #define MSG_MAX  (FAB_MAX_MEMBERS * COMM_BLOB + 64)
@@ -54,7 +55,7 @@ enum msg_type {
 
 struct msg_init {
     uint32_t rank, nranks, group, window, algos, n_trees, n_policy;
-    int32_t gpu;                    /* where.h */
+    int32_t gpu;                    /* buffer.h */
     uint8_t policy[ALGO_COUNT + 1]; /* in order; padded */
     uint16_t tree[COLL_TREES];
     uint64_t key, buf_bytes; /* of a buffer */
@@ -68,7 +69,7 @@ struct msg_run {
     int64_t start_ps;     /* fabric time at which all start; 0: at once */
 };
 struct msg_check {
-    uint32_t again;   /* in place: the buffer was summed n times over; fill it and run once more */
+    uint32_t again;   /* in place: the buffer is n times summed; fill it and run once more */
     uint32_t late;    /* barrier: it is run once more, and this rank enters it ... */
     uint64_t late_ns; /* ... so much of wall time after the others */
 };
@@ -83,7 +84,7 @@ struct msg_done {
     int64_t staging_ns;        /* RUN: wall time in which copies to and from a GPU were under way */
     char fell_back[COMM_TEXT]; /* comm_fell_back(); "": nothing has failed */
     struct coll_grant granted; /* GRANTED: the first's */
-    char where[COMM_TEXT + 80]; /* of the first: its memory, comm_gpudirect(); "": the host's */
+    char memory[COMM_TEXT + 80]; /* of the first: its memory, comm_gpudirect(); "": the host's */
 };
 struct msg_progress {
     uint32_t done;

@@ -11,7 +11,7 @@
 
 struct watched {
     char name[FAB_NAME];
-    int pid; /* 0: died, and said so */
+    int pid; /* 0: died, and was reported */
     struct suspect stop;
 };
 
@@ -71,7 +71,7 @@ void process_monitor_stop(struct process_monitor *w)
     free(w);
 }
 
-/* As the conf says; NULL: it was started with --nodes, and is named after its first. */
+/* Its section of the conf; NULL: it was started with --nodes, and is named after the first. */
 static const struct fab_proc *proc_of(const struct process_monitor *w, const struct watched *p)
 {
     for (unsigned i = 0; i < w->fab->n_procs; i++)
@@ -95,7 +95,7 @@ static bool is_needed(const struct process_monitor *w, const struct fab_proc *fp
     return !fp;
 }
 
-/* Its trib-keep says how it ended, where it has one. */
+/* How the process ended, as its trib-keep has written; "": it has none. */
 static void how_it_ended(const struct process_monitor *w, const struct watched *p, char *how,
                          size_t size)
 {
@@ -125,7 +125,7 @@ static void describe(const struct process_monitor *w, const struct watched *p, c
     snprintf(text + at, size - at, ") %s", what);
 }
 
-/* The lock of a pid file goes with its process, whoever has still to reap it. */
+/* The lock of a pid file is released with its process, even before the process is reaped. */
 bool process_monitor_died(struct process_monitor *w, char *text, size_t size, bool *needed)
 {
     for (unsigned i = 0; i < w->n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The trib-switch processes of a run directory, watched: those that run when the job starts,
- * however the nodes were spread over them (the conf's processes, or --nodes by hand).
+ * Watches the trib-switch processes of a run directory: those that run when the job starts, however
+ * the nodes are divided among them (the conf's processes, or --nodes by hand).
  */
 #ifndef TRIB_HOST_LAUNCH_PROCESS_MONITOR_H
 #define TRIB_HOST_LAUNCH_PROCESS_MONITOR_H
@@ -17,14 +17,14 @@ int process_monitor_start(struct process_monitor **w, const struct rundir *rd,
                           const struct fabric *fab);
 void process_monitor_stop(struct process_monitor *w);
 /*
- * Whether one has died since last asked; text says which, with its nodes. *needed: a host or a
- * switch that hosts hang on is gone with it. Without other switches there may be other ways.
+ * Whether a process has died since the last call; text names it and its nodes. *needed: it ran a
+ * host or a switch with hosts attached. The loss of other switches may leave other paths.
  */
 bool process_monitor_died(struct process_monitor *w, char *text, size_t size, bool *needed);
-/* Looks which of them are stopped; to be called now and then. */
+/* Checks which of them are stopped; call it every 100 ms or so. */
 void process_monitor_look(struct process_monitor *w, int64_t now_ms);
-/* Whether one is, or was a moment ago (suspect.h); text says which. *stuck: a job need not wait any
- * longer for it. */
+/* Whether one is stopped, or was a moment ago (suspect.h); text names it. *stuck: the job gives up
+ * waiting for it. */
 bool process_monitor_stopped(const struct process_monitor *w, int64_t now_ms, char *text,
                              size_t size, bool *stuck);
 

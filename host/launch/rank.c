@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank waits for nothing without looking at two things: its communicator, which others may need
- * to make progress, and the launcher's socket, where an abort or the end of the launcher shows up.
- * While an operation runs, comm_progress() yields or sleeps by itself when there is nothing to do;
- * while the rank waits for a command, poll() does, for longer the longer it waits.
+ * Every wait of a rank serves two things: its communicator, which others may need to make progress,
+ * and the launcher's socket, where an abort or the end of the launcher shows up. While an operation
+ * runs, comm_progress() yields or sleeps by itself when idle; while the rank waits for a command,
+ * poll() sleeps, longer after 50 ms.
  */
 #include "host/launch/rank.h"
 #include "host/bench/dilation_control.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOK_NS      2000000 /* how often a running operation looks at the socket and the clock */
+#define LOOK_NS      2000000 /* between two checks of socket and clock during an operation */
 #define CLOSE_NS     2000000000
 #define WAIT_LONG_NS 50000000 /* after this long without a command, wait in longer sleeps */
 
@@ -92,7 +92,7 @@ static int next_command(struct rank *k, struct msg *m)
     }
 }
 
-/* While an operation runs nothing but an abort may come, or the wish that a run ends early. */
+/* While an operation runs, only an abort may come, or a request to end the run early. */
 static int take_stop(struct rank *k, const struct msg *m)
 {
     struct msg_progress p = {k->op, k->op};
@@ -104,7 +104,7 @@ static int take_stop(struct rank *k, const struct msg *m)
         return 0;
     }
     if (m->type != MSG_STOP || !k->op)
-        return rank_fail(k, "the launcher sent a command in mid-operation", NULL);
+        return rank_fail(k, "the launcher sent a command during an operation", NULL);
     k->stop_after = k->op + 1;
     return msg_send(k->fd, MSG_PROGRESS, &p, sizeof(p)) ? rank_fail(k, "the launcher is gone", NULL)
                                                         : 0;
@@ -148,9 +148,9 @@ int rank_answer(struct rank *k, const struct msg_done *what)
                                                     : 0;
 }
 
-/* Asked when all are connected: a rank that is ready before others may not know yet that one of
- * them was granted less. */
-static int tell_granted(struct rank *k)
+/* Answers when all ranks are connected: before, a rank may not know yet that another was granted
+ * less. */
+static int send_granted(struct rank *k)
 {
     struct msg_done d = {0};
 
@@ -180,7 +180,7 @@ static int serve(struct rank *k)
             rc = rank_error(k);
             break;
         case MSG_GRANTED:
-            rc = tell_granted(k);
+            rc = send_granted(k);
             break;
         case MSG_STOP: /* too late: all operations were done */
         case MSG_LIMIT:
@@ -198,7 +198,7 @@ static int serve(struct rank *k)
 
 /* ---- start and end ---- */
 
-/* Before there is a communicator to look after. */
+/* Waits for a message before there is a communicator. */
 static int receive(struct rank *k, struct msg *m)
 {
     while (take(k, m) == 0) {
@@ -235,7 +235,7 @@ static int open_fabric(struct rank *k)
     return k->fab ? 0 : rank_fail(k, "cannot load the fabric's conf", NULL);
 }
 
-/* Ports to the outside force dilation 1, so a clock of one's own will do. */
+/* Ports to the outside force dilation 1, so the rank can use a clock of its own. */
 static int receive_fabric(struct rank *k)
 {
     struct msg m;
@@ -278,7 +278,7 @@ static int allocate(struct rank *k)
     for (int i = 0; i < 2; i++) {
         char err[DEVICE_TEXT] = "";
 
-        k->buf[i] = buffer_alloc(&k->where, k->buf_bytes, err);
+        k->buf[i] = buffer_alloc(&k->memory, k->buf_bytes, err);
         if (!k->buf[i])
             return rank_fail(k, "cannot allocate buffers", err);
         int rc = comm_register(k->comm, k->buf[i], k->buf_bytes);
@@ -287,7 +287,7 @@ static int allocate(struct rank *k)
     }
     if (pattern_init(&k->val))
         return rank_fail(k, "cannot allocate buffers", NULL);
-    k->val.device = k->where.device;
+    k->val.device = k->memory.device;
     return 0;
 }
 
@@ -307,13 +307,13 @@ static int connect_all(struct rank *k)
                            .n_policy = k->init.n_policy};
     uint8_t blob[COMM_BLOB] = {0};
     struct msg_done ready = {0};
-    char reach[COMM_TEXT];
+    char path[COMM_TEXT];
     char err[COMM_TEXT] = "";
     struct msg m;
 
-    if (buffer_open(&k->where, k->init.gpu, err))
+    if (buffer_open(&k->memory, k->init.gpu, err))
         return rank_fail(k, err, NULL);
-    cfg.device = k->where.device;
+    cfg.device = k->memory.device;
     memcpy(cfg.tree, k->init.tree, sizeof(cfg.tree));
     for (unsigned i = 0; i < cfg.n_policy; i++)
         cfg.policy[i] = (enum coll_algo)k->init.policy[i];
@@ -323,9 +323,9 @@ static int connect_all(struct rank *k)
     }
     if (allocate(k))
         return -ECANCELED;
-    comm_gpudirect(k->comm, reach);
-    if (*reach)
-        snprintf(ready.where, sizeof(ready.where), "%s, %s", device_name(k->where.device), reach);
+    comm_gpudirect(k->comm, path);
+    if (*path)
+        snprintf(ready.memory, sizeof(ready.memory), "%s, %s", device_name(k->memory.device), path);
     if (msg_send(k->fd, MSG_HELLO, blob, sizeof(blob)))
         return rank_fail(k, "the launcher is gone", NULL);
     if (next_command(k, &m) < 0)
@@ -342,8 +342,7 @@ static int connect_all(struct rank *k)
     return comm_check(k) ? -ECANCELED : rank_answer(k, &ready);
 }
 
-/* Leaves the group, for as long as that can reasonably take, so that its slots are free for the
- * next job. */
+/* Leaves the group, within 2 s, so that its slots are free for the next job. */
 static void leave(struct rank *k)
 {
     int64_t until = clock_mono_ns() + CLOSE_NS;
@@ -361,7 +360,7 @@ static void leave(struct rank *k)
     k->comm = NULL;
 }
 
-/* Says what went wrong here and waits for the launcher to say what the cause was. */
+/* Reports the failure and waits for the launcher's verdict on its cause. */
 static void report_failure(struct rank *k)
 {
     char own[MSG_TEXT];
@@ -405,8 +404,8 @@ int rank_main(int fd, bool elsewhere)
     while (k->n_ctx)
         ibv_close_device(k->ctx[--k->n_ctx]);
     for (int i = 0; i < 2; i++)
-        buffer_free(&k->where, k->buf[i], k->buf_bytes);
-    buffer_close(&k->where);
+        buffer_free(&k->memory, k->buf[i], k->buf_bytes);
+    buffer_close(&k->memory);
     pattern_free(&k->val);
     msg_free(&k->in);
     rundir_close(&k->rd);

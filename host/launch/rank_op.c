@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a rank does at the launcher's commands: operations, and the checks of what they gave. */
+/* A rank's part in the launcher's commands: operations, and the checks of their results. */
 #include "host/bench/options.h"
 #include "host/launch/rank_priv.h"
 
@@ -8,7 +8,7 @@
 #include <time.h>
 
 #define PROGRESS_NS  200000000 /* how often rank 0 reports */
-#define LATE_STEP_NS 500000    /* of one who is late: others may need him */
+#define LATE_STEP_NS 500000    /* sleep of a rank that is late: others need its progress */
 
 static struct layout layout_of(const struct rank *k)
 {
@@ -42,7 +42,7 @@ static struct coll_args args_of(const struct rank *k)
                               .mm_self = p->mm_self};
 }
 
-/* *own: whether the algorithm asked for did it all; NULL: nobody asks. */
+/* *own: whether the requested algorithm did all of it; may be NULL. */
 static int operate(struct rank *k, bool *own)
 {
     struct coll_args a = args_of(k);
@@ -66,17 +66,17 @@ static int operate(struct rank *k, bool *own)
     return rc < 0 ? rank_fail(k, comm_error(k->comm), NULL) : 0;
 }
 
-/* Where something was done in a GPU's memory. */
+/* -ECANCELED once work in a GPU's memory has failed. */
 static int gpu_check(struct rank *k)
 {
-    const char *why = k->where.device ? device_error(k->where.device) : NULL;
+    const char *why = k->memory.device ? device_error(k->memory.device) : NULL;
 
     return why ? rank_fail(k, why, NULL) : 0;
 }
 
 static int64_t staging_ns(const struct rank *k)
 {
-    return k->where.device ? device_staging_ns(k->where.device) : 0;
+    return k->memory.device ? device_staging_ns(k->memory.device) : 0;
 }
 
 static int fill(struct rank *k)
@@ -107,8 +107,9 @@ int rank_prepare(struct rank *k, const struct msg *m)
     return rank_answer(k, &(struct msg_done){.algo = comm_runs_by(k->comm, &a)});
 }
 
-/* Ranks that started one after the other, as they were told, would wait for each other in the first
- * operation. Returns the fabric time from which it counts. */
+/* Sleeps until all ranks start: ranks that started as the command reached them, one after the
+ * other, would wait for each other in the first operation. Returns the fabric time from which it
+ * counts. */
 static int64_t wait_for_start(const struct rank *k, int64_t start_ps)
 {
     int64_t left;
@@ -158,8 +159,8 @@ int rank_run(struct rank *k, const struct msg *m)
                                              .aggregated = aggregated});
 }
 
-/* A barrier moves no data: what it does is that nobody leaves before the last one has entered. The
- * clocks of hosts elsewhere are not ours. */
+/* A barrier moves no data; the check is that no rank leaves it before the last one has entered.
+ * Ranks elsewhere have other clocks and are not checked. */
 static int check_barrier(struct rank *k, const struct msg_check *c)
 {
     int64_t until = clock_mono_ns() + (int64_t)c->late_ns;
@@ -198,7 +199,7 @@ int rank_check(struct rank *k, const struct msg *m)
     return gpu_check(k) ? -ECANCELED : rank_answer(k, &d);
 }
 
-/* After PREPARE out of place: what is there gives way to random floats. */
+/* After PREPARE out of place: random floats replace the buffers' contents. */
 int rank_error(struct rank *k)
 {
     const struct msg_prepare *p = &k->row;
@@ -206,7 +207,7 @@ int rank_error(struct rank *k)
     struct msg_done d = {0};
     struct piece got;
 
-    if (!options_has_error(p->coll, p->type, p->op) || p->in_place || k->where.device)
+    if (!options_has_error(p->coll, p->type, p->op) || p->in_place || k->memory.device)
         return rank_fail(k, "malformed ERROR", NULL);
     exact_fill(k->buf[0], p->type, l.nranks, l.rank, 0, layout_send(&l));
     if (operate(k, NULL))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside of a rank: what rank.c (the launcher's socket, start and end) and rank_op.c (operations)
- * share. */
+/* Inside of a rank: shared by rank.c (launcher's socket, start and end) and rank_op.c (operations).
+ * */
 #ifndef TRIB_HOST_LAUNCH_RANK_PRIV_H
 #define TRIB_HOST_LAUNCH_RANK_PRIV_H
 
@@ -21,13 +21,13 @@ struct rank {
     struct ibv_context *ctx[FAB_MAX_HOST_PORTS]; /* in order of the host's ports */
     unsigned n_ctx;
     struct comm *comm;
-    struct buffer_kind where;
-    uint8_t *buf[2]; /* send, recv; a GPU's are not for the CPU to follow */
+    struct buffer_kind memory;
+    uint8_t *buf[2]; /* send, recv; in a GPU's memory the CPU must not dereference them */
     size_t buf_bytes;
     struct test_pattern val;
     struct msg_prepare row;
-    uint32_t op, limit;              /* RUN: the operation that runs, from 1; how many are run */
-    uint32_t stop_after;             /* told to stop: without a LIMIT this is the last; 0: not */
+    uint32_t op, limit;  /* RUN: the operation that runs, from 1; how many are run */
+    uint32_t stop_after; /* STOP has come: wait after this operation for the LIMIT; 0: no STOP */
     int64_t look_at, wall, patience; /* ns */
     bool failed, aborted;
     char text[MSG_TEXT];
@@ -37,9 +37,9 @@ struct rank {
 
 /* The first reason counts. -ECANCELED. */
 int rank_fail(struct rank *k, const char *what, const char *why);
-/* While an operation runs: has the launcher said that it is over? */
+/* During an operation, every 2 ms: drives timers, and reads the launcher's socket. */
 int rank_look(struct rank *k);
-/* Told to stop: waits for the limit. */
+/* After STOP: waits for the LIMIT. */
 int rank_wait_limit(struct rank *k);
 int rank_answer(struct rank *k, const struct msg_done *what);
 

@@ -4,10 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LONG_MS   50    /* nobody fails for less */
-#define MEMORY_MS 10000 /* failures are seen when retries have run out */
-#define STUCK_MS                                                                                   \
-    15000 /* where nobody has anything to say to it, nobody notices that it is stopped */
+#define LONG_MS   50    /* a shorter stop makes no rank fail */
+#define MEMORY_MS 10000 /* a failure shows up when retries have run out */
+#define STUCK_MS  15000 /* limit for a stop that no rank notices, because none sends to it */
 
 void suspect_note(struct suspect *s, bool stopped, int64_t now_ms)
 {
@@ -38,7 +37,7 @@ bool suspect_is_stuck(const struct suspect *s, int64_t now_ms)
     return s->since_ms && !s->until_ms && now_ms - s->since_ms > STUCK_MS;
 }
 
-/* The state stands behind the name, which is in parentheses and may have some itself. */
+/* The state follows the name, which is in parentheses and may contain some itself. */
 bool suspect_is_stopped(pid_t pid)
 {
     char path[64], line[512], *end;

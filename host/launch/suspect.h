@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes that were stopped (SIGSTOP, SIGTSTP, a debugger) while a job ran. One that is stopped
- * looks to the others as if it, or whoever waits for it in its turn, were gone: when they fail, the
- * one that did not run is to be named.
+ * Processes that were stopped (SIGSTOP, SIGTSTP, a debugger) while a job ran. To the others a
+ * stopped process, or one that waits for it, looks dead: when they fail, the launcher names the one
+ * that did not run.
  */
 #ifndef TRIB_HOST_LAUNCH_SUSPECT_H
 #define TRIB_HOST_LAUNCH_SUSPECT_H
@@ -15,16 +15,16 @@
 /* Of one process; zero at first. */
 struct suspect {
     int64_t since_ms; /* stopped since; 0: never was */
-    int64_t until_ms; /* went on then; 0: it has not */
+    int64_t until_ms; /* continued then; 0: it has not */
 };
 
 void suspect_note(struct suspect *s, bool stopped, int64_t now_ms);
 /* Whether it is stopped, or was for long enough and not long ago: "is stopped", "was stopped for
  * 1.2 s". */
 bool suspect_says(const struct suspect *s, int64_t now_ms, char *text, size_t size);
-/* A job need not wait any longer for it. */
+/* Stopped for so long that the job gives up waiting for it. */
 bool suspect_is_stuck(const struct suspect *s, int64_t now_ms);
-/* As the kernel says; false where it says nothing. */
+/* By /proc; false where that says nothing. */
 bool suspect_is_stopped(pid_t pid);
 
 #endif

@@ -255,8 +255,8 @@ static int perf_main(const struct perf_opts *o)
     } else if (!hca_real && find_preload(preload, sizeof(preload))) {
         fprintf(stderr, "trib-perf: cannot find %s (TRIB_LIB names another place)\n", preload);
     } else {
-        dilation_init(&s->pace, may_choose_dilation(&rd, s->fab, &lock), o->run_wall);
-        s->pace.max_op = o->max_wall / ROW_OPS;
+        dilation_init(&s->dilation, may_choose_dilation(&rd, s->fab, &lock), o->run_wall);
+        s->dilation.max_op = o->max_wall / ROW_OPS;
         code = s->algos ? run_job(s, hca_real ? NULL : preload) : run_without_ranks(s);
         int rc = o->json ? write_report(s) : 0;
         if (rc) {

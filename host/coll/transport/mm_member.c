@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A load is one RDMA READ: the switch cuts it into slices itself, and the HCA bounds the
- * outstanding READs. A store is cut into pieces here, because the switch takes no more than a window of slices
- * from a member at a time: beyond it the switch sends an RNR NAK, which costs a round trip.
+ * outstanding READs. A store is cut into pieces here, because the switch takes no more than a
+ * window of slices from a member at a time: beyond it the switch sends an RNR NAK, which costs a
+ * round trip.
  */
 #include "host/coll/transport/mm_member.h"
 

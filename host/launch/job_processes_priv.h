@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Inside of a job: job_processes.c watches its processes, job_start.c starts them. */
+#ifndef TRIB_HOST_LAUNCH_JOB_PROCESSES_PRIV_H
+#define TRIB_HOST_LAUNCH_JOB_PROCESSES_PRIV_H
+
+#include "base/assert.h"
+#include "host/launch/job_processes.h"
+#include "host/launch/process_monitor.h"
+#include "host/launch/suspect.h"
+
+#include <poll.h>
+#include <signal.h>
+
+struct proc {
+    pid_t pid; /* 0: reaped */
+    int fd;    /* -1: closed */
+    struct inbox in;
+    bool answered, failed;
+    struct suspect stop;
+};
+
+struct job {
+    const struct fabric *fab;
+    const struct rundir *rd;
+    unsigned nranks;
+    uint16_t *host;
+    struct proc *rank;
+    struct pollfd *pfd;            /* ranks, then the signal descriptor */
+    struct process_monitor *watch; /* NULL: no run directory */
+    int sigfd;
+    sigset_t old_mask;
+    bool aborted; /* every rank was sent the cause */
+    bool interrupted, quitting;
+    int bad_exits;
+    int64_t held_since; /* when a rank's own failure arrived; 0: none */
+    int64_t watched;    /* when the trib-switch processes were last checked */
+    char held[MSG_TEXT], cause[MSG_TEXT];
+    char lost[MSG_TEXT / 2]; /* a trib-switch that died and that the job does not need */
+};
+
+static inline const char *job_host(const struct job *j, unsigned rank)
+{
+    return j->fab->nodes[j->fab->hosts[j->host[rank]]].name;
+}
+
+/* The first cause counts. */
+void job_set_cause(struct job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Starts a job: a process for each rank, connected to the launcher by a socket. */
+#include "host/launch/job_processes_priv.h"
+#include "io/preload.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* By way of a shell, because rsh may have arguments. */
+static void exec_elsewhere(const char *rsh, const char *host, int fd)
+{
+    char script[512];
+
+    if (dup2(fd, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0)
+        _exit(1);
+    close(fd);
+    snprintf(script, sizeof(script), "exec %s \"$@\"", rsh);
+    execl("/bin/sh", "sh", "-c", script, "sh", host, "trib-perf", "--remote-rank", (char *)NULL);
+    perror("trib-perf: cannot start a rank");
+    _exit(1);
+}
+
+/* In the child. A rank ignores the terminal's signals, which the launcher handles, and dies with
+ * the launcher. */
+static void become_rank(const struct job *j, const struct job_cfg *cfg, unsigned r, int fd,
+                        pid_t parent)
+{
+    char number[16];
+
+    sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    for (unsigned i = 0; i < r; i++)
+        if (j->rank[i].fd >= 0)
+            close(j->rank[i].fd);
+    close(j->sigfd);
+    if (j->fab->nodes[j->fab->hosts[j->host[r]]].outside)
+        exec_elsewhere(cfg->rsh, job_host(j, r), fd);
+    if (cfg->rank_main)
+        _exit(cfg->rank_main(fd, r));
+    snprintf(number, sizeof(number), "%d", fd);
+    setenv("TRIB_HOST", job_host(j, r), 1);
+    if (cfg->rd)
+        setenv("TRIB_RUN", cfg->rd->path, 1);
+    if (cfg->preload && preload_set(cfg->preload))
+        fprintf(stderr, "trib-perf: cannot preload %s, expected a path without colons\n",
+                cfg->preload);
+    execl("/proc/self/exe", "trib-perf", "--rank-process", number, (char *)NULL);
+    perror("trib-perf: cannot start a rank");
+    _exit(1);
+}
+
+static int start_rank(struct job *j, const struct job_cfg *cfg, unsigned r)
+{
+    int sv[2];
+    pid_t parent = getpid();
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv))
+        return -errno;
+    fcntl(sv[0], F_SETFD, FD_CLOEXEC);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0) {
+        close(sv[0]);
+        close(sv[1]);
+        return -errno;
+    }
+    if (pid == 0) {
+        close(sv[0]);
+        become_rank(j, cfg, r, sv[1], parent);
+    }
+    close(sv[1]);
+    j->rank[r].pid = pid;
+    j->rank[r].fd = sv[0];
+    return 0;
+}
+
+static int catch_signals(struct job *j)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, &j->old_mask);
+    j->sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return j->sigfd < 0 ? -errno : 0;
+}
+
+int job_launch(struct job **out, const struct job_cfg *cfg)
+{
+    struct job *j = calloc(1, sizeof(*j));
+
+    if (!j)
+        return -ENOMEM;
+    *out = j;
+    j->fab = cfg->fab;
+    j->rd = cfg->rd;
+    j->nranks = cfg->nranks;
+    j->host = calloc(cfg->nranks, sizeof(*j->host));
+    j->rank = calloc(cfg->nranks, sizeof(*j->rank));
+    j->pfd = calloc(cfg->nranks + 1, sizeof(*j->pfd));
+    j->sigfd = -1;
+    if (!j->host || !j->rank || !j->pfd)
+        return -ENOMEM;
+    memcpy(j->host, cfg->host_of_rank, cfg->nranks * sizeof(*j->host));
+    for (unsigned r = 0; r < cfg->nranks; r++)
+        j->rank[r].fd = -1;
+    if (cfg->rd && process_monitor_start(&j->watch, cfg->rd, cfg->fab))
+        job_set_cause(j, "no trib-switch runs in %s", cfg->rd->path);
+    if (j->cause[0])
+        return -ECANCELED;
+    int rc = catch_signals(j);
+    for (unsigned r = 0; !rc && r < cfg->nranks; r++)
+        rc = start_rank(j, cfg, r);
+    if (rc)
+        job_set_cause(j, "cannot start ranks: %s", strerror(-rc));
+    return rc;
+}

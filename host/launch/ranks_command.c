@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A command to the ranks of a sweep and their answers, within the row's time. */
+#include "host/launch/ranks_priv.h"
+
+#include <errno.h>
+#include <rte_common.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLACK_S 60.0 /* on top of what a command should take, before it counts as stuck */
+
+static double over_s(const struct sweep *s)
+{
+    return RANKS_OVER_S + RANKS_OVER * s->o->max_wall;
+}
+
+/* Once every rank has said which operation it has begun, a run that is to end early ends one
+ * operation after the foremost. */
+static void send_limit(struct answers *a)
+{
+    struct msg_progress p = {RTE_MIN(a->foremost + 1, a->iters), 0};
+
+    if (a->stopping && a->n_begun == a->s->nranks)
+        for (unsigned r = 0; r < a->s->nranks; r++)
+            job_send(a->s->job, r, MSG_LIMIT, &p, sizeof(p));
+}
+
+static void note_begun(struct answers *a, unsigned rank, uint32_t begun)
+{
+    if (a->has_begun[rank])
+        return;
+    T_ASSERT(a->n_begun < a->s->nranks, "more ranks have begun an operation than there are");
+    a->has_begun[rank] = 1;
+    a->n_begun++;
+    a->foremost = RTE_MAX(a->foremost, begun);
+    send_limit(a);
+}
+
+static void stop_run(void *ctx)
+{
+    struct answers *a = ctx;
+
+    a->stopping = true;
+    for (unsigned r = 0; r < a->s->nranks; r++)
+        if (!a->has_begun[r])
+            job_send(a->s->job, r, MSG_STOP, NULL, 0);
+}
+
+int ranks_take_done(void *ctx, unsigned rank, const struct msg *m)
+{
+    struct answers *a = ctx;
+    struct msg_done d;
+
+    if (m->len != sizeof(d))
+        return -EPROTO;
+    memcpy(&d, m->body, sizeof(d));
+    if (d.ops) {
+        note_begun(a, rank, d.ops);
+        a->ops = d.ops;
+    }
+    a->ps = (double)d.ps > a->ps ? (double)d.ps : a->ps;
+    a->wrong += d.wrong;
+    a->entered_ps = d.entered_ps > a->entered_ps ? d.entered_ps : a->entered_ps;
+    a->left_ps = d.left_ps < a->left_ps ? d.left_ps : a->left_ps;
+    a->ulp.max = d.ulp.max > a->ulp.max ? d.ulp.max : a->ulp.max;
+    a->ulp.sum += d.ulp.sum;
+    a->ulp.n += d.ulp.n;
+    a->staging_ns = d.staging_ns > a->staging_ns ? d.staging_ns : a->staging_ns;
+    d.memory[sizeof(d.memory) - 1] = 0;
+    if (!rank && *d.memory)
+        memcpy(a->s->memory, d.memory, sizeof(d.memory));
+    d.granted.why[sizeof(d.granted.why) - 1] = 0;
+    if (!rank && d.granted.asked && d.granted.trees <= COLL_TREES)
+        sweep_granted(a->s, &d.granted);
+    a->aggregated = d.aggregated < a->aggregated ? d.aggregated : a->aggregated;
+    a->algo = d.algo;
+    d.fell_back[sizeof(d.fell_back) - 1] = 0;
+    if (*d.fell_back)
+        memcpy(a->s->fell_back, d.fell_back, sizeof(d.fell_back));
+    return 0;
+}
+
+static int take_progress(void *ctx, unsigned rank, const struct msg *m)
+{
+    struct answers *a = ctx;
+    struct msg_progress p;
+    char line[160];
+
+    if (m->len != sizeof(p))
+        return -EPROTO;
+    memcpy(&p, m->body, sizeof(p));
+    if (p.begun)
+        note_begun(a, rank, p.begun);
+    snprintf(line, sizeof(line), "%s, %u of %u", a->label, p.done, a->iters);
+    sweep_show(a->s, line);
+    return 0;
+}
+
+int ranks_command(struct sweep *s, uint32_t type, const void *body, size_t len, double seconds,
+                  struct answers *a)
+{
+    double hard = ranks_left_s(s->row_until) + over_s(s);
+    char bound[MSG_TEXT / 2];
+    struct job_limits l = {.seconds = seconds + SLACK_S};
+    int rc;
+
+    if (hard < l.seconds) {
+        snprintf(bound, sizeof(bound), "%s not measured: --max-wall %g s is over", a->label,
+                 s->o->max_wall);
+        l.bound = bound;
+        l.seconds = RTE_MAX(hard, RANKS_OVER_S / 2);
+    }
+    if (type == MSG_RUN) {
+        l.soft = stop_run;
+        l.soft_s = RTE_MAX(0.0, ranks_left_s(s->until));
+        a->stopping = false;
+        a->foremost = a->n_begun = a->ops = 0;
+        memset(a->has_begun, 0, sizeof(a->has_begun));
+    }
+    rc = job_bcast(s->job, type, body, len);
+
+    a->ps = 0;
+    a->wrong = 0;
+    a->entered_ps = INT64_MIN;
+    a->left_ps = INT64_MAX;
+    a->ulp = (struct ulp){0};
+    a->staging_ns = 0;
+    a->aggregated = UINT32_MAX;
+    if (!rc)
+        rc = job_gather_within(s->job, MSG_DONE, &l, ranks_take_done, take_progress, a);
+    if (rc == -ETIMEDOUT && l.bound)
+        s->unmeasured++;
+    return rc;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ranks of a sweep: ranks.c runs them, ranks_connect.c connects them, ranks_command.c sends
+ * them a command and adds up their answers.
+ */
+#ifndef TRIB_HOST_LAUNCH_RANKS_PRIV_H
+#define TRIB_HOST_LAUNCH_RANKS_PRIV_H
+
+#include "base/assert.h"
+#include "host/bench/layout.h"
+#include "host/coll/alg/sched.h"
+#include "host/launch/job_processes.h"
+#include "host/launch/ranks.h"
+#include "io/rundir.h"
+#include "io/shared.h"
+
+#define RANKS_OVER_S 2.0 /* seconds by which a row may exceed --max-wall, */
+#define RANKS_OVER   0.1 /* plus this fraction of it; what takes longer ends the job */
+
+/* What the ranks' answers to a command add up to. */
+struct answers {
+    struct sweep *s;
+    uint8_t *blobs; /* [nranks * COMM_BLOB], while connecting */
+    double ps;      /* of the last rank */
+    uint64_t wrong;
+    int64_t entered_ps, left_ps; /* a barrier's last rank to enter, and its first one to leave */
+    struct ulp ulp;
+    uint32_t aggregated, algo, ops;
+    int64_t staging_ns;                 /* of the rank that staged longest */
+    const struct coll_prediction *pred; /* of what runs */
+    const char *label;
+    unsigned iters;
+    /* A run that is to end early. */
+    bool stopping;
+    uint32_t foremost; /* the latest operation that a rank has begun */
+    uint32_t n_begun;  /* ranks that have said which one they have begun; has_begun[]: which */
+    uint8_t has_begun[FAB_MAX_MEMBERS];
+};
+
+static inline double ranks_left_s(int64_t until)
+{
+    return (double)(until - clock_mono_ns()) * 1e-9;
+}
+
+/* A rank on a host that is outside of the emulation. */
+static inline bool rank_is_elsewhere(const struct sweep *s, unsigned rank)
+{
+    return s->fab->nodes[s->fab->hosts[s->host_of_rank[rank]]].outside;
+}
+
+/*
+ * Sends a command to all ranks and waits for all answers, no longer than the row's time allows; a
+ * run is told to end when that is over. 0 or -errno, see job_gather().
+ */
+int ranks_command(struct sweep *s, uint32_t type, const void *body, size_t len, double seconds,
+                  struct answers *a);
+/* A job_fn: adds up DONE. */
+int ranks_take_done(void *ctx, unsigned rank, const struct msg *m);
+
+#endif
