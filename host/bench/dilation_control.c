@@ -1,55 +1,110 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Three things make a machine late, and each gives a lower bound for the dilation: waking up (the
- * lag, about constant), having more to copy than it can (the rate), and the burst at the start of
- * an operation, when all ranks copy at once what their windows hold and nothing hides it. Lag and
- * rate start from a guess and follow what runs show. A lag seen while the machine was overloaded
- * says nothing of wake-ups, so a run that failed lowers the rate, where the rate was what bound it.
+ * The estimator of the dilation at which a row holds.
  *
- * Warm-ups vary: the 99th percentile of an operation's lateness by a third, its time by 1 %, half
- * of what is to be found by it, and where other programs run one in seven needs many times as much
- * as the rest. So the median of what all of them needed counts, lateness being about the same at
- * any dilation that the machine keeps up with, and a line through all their times but the first's,
- * which is that of memory not yet touched. Until the end that line is taken for as flat as it may
- * be: dilations that turn out too small are cheap, and those are where the machine's own work
- * shows. It takes warm-ups at dilations a factor of two apart; where half of what holds is so
- * little that the machine cannot keep up, which says nothing, twice as much does. What is left
- * without own work shows at large dilations: where that work binds, the end is not taken from times
- * far below it, of which it is a tenth and varies by a fifth, but from one beyond as well.
+ * Model. Three causes make a machine late, and each gives a lower bound for the dilation:
+ *
+ *   lag     waking up takes a wall time that is about constant: lag_bound()
+ *   rate    the machine copies so many bytes a second and no more: rate_bound()
+ *   burst   at the start of an operation all ranks copy what their windows hold, and nothing hides
+ *           it: burst_bound()
+ *
+ * Lag and rate start from a guess and follow what runs show (dilation_learn()). A lag seen on an
+ * overloaded machine says nothing about waking up, so a run that failed lowers the rate, if the
+ * rate bound it.
+ *
+ * Search. Each warm-up is a sample (d, needed, us): the dilation, the dilation that its lateness
+ * asks for, and the time of an operation. Samples are noisy: the p99 lateness varies by a third,
+ * the time by 1 %, of which half is the quantity wanted, and where other programs run one sample in
+ * seven needs many times as much as the rest. Hence two estimates:
+ *
+ *   lag        HELD_MARGIN times the median of `needed`: lateness is about the same at every
+ *              dilation that the machine keeps up with
+ *   own work   us = whole + own / d, by weighted least squares (own_work()): what the machine
+ *              does beside handing frames over is late nowhere, but paid in fabric time. The first
+ *              sample is left out, since it touches memory for the first time
+ *
+ * The row runs at the larger of the two, and above the dilations at which the machine was
+ * overloaded. During the search the line is taken to be as flat as its error allows
+ * (ERRORS_SEARCH): a dilation that turns out too small costs little, and shows own work best. The
+ * fit needs samples a factor of two apart (LESS); where half of what holds is so small that the
+ * machine cannot keep up, and the sample says nothing, twice as much serves. `whole` shows at large
+ * dilations: where own work binds, the estimate is not taken from far smaller ones, of whose times
+ * `whole` is a tenth and varies by a fifth, but needs a sample beyond as well (to_reach()).
  */
 #include "host/bench/dilation_control.h"
+
+#include "base/assert.h"
 
 #include <math.h>
 #include <rte_common.h>
 #include <stdlib.h>
 
-#define LAG_START_NS    150e3
-#define LAG_LEAST_NS    20e3
-#define LAG_MOST_NS     2e6
-#define LAG_MARGIN      1.3
-#define RATE_START      1.0e9
-#define BURST_BYTES     (1u << 20) /* of a rank: about a window */
-#define BURST_TOLERANCE 0.04
-#define CAP_WALLS       3.0 /* wall times that one operation may last, when nothing less would hold */
-#define RATE_LEAST      20e6
-#define HELD_MARGIN     1.15 /* over what warm-ups needed, for the run after them to hold as well */
-#define RETRY_MARGIN    1.1  /* over what a run needed that needed more than most */
-#define RETRY_LEAST     1.05
-#define RETRY_FIRST     1.25 /* at most: it may have been interrupted */
-#define UP              8.0  /* steps between warm-ups at most, */
-#define DOWN            4.0  /* from a guess; else LESS */
-#define ENOUGH          1.2  /* and one smaller than this is not worth another, */
-#define LEAST_TRIES     4    /* after so many */
-#define LESS            2.0  /* where the machine's own work shows */
-#define LONGER          1.15 /* than elsewhere: what cannot be moved in time */
-#define APART           1.3  /* dilations whose times tell something by their difference */
-#define OVERLOADED      4.0 /* of d is needed: the machine may not keep up, and its time says little */
-#define TIME_NOISE      0.007 /* standard deviation of a warm-up's time, and */
-#define OWN_NOISE       0.2   /* of what of it is the machine's own work */
-#define PASSES          3     /* of the line, each with what the one before says of the noise */
-#define REACH           2.0 /* of where own work is 2 %: a warm-up that shows what is left without, */
-#define REACHED         1.5 /* unless one was so far up */
-#define ERRORS_SEARCH   3.0 /* standard errors by which `slow` may be too high before the end */
+/* ---- what a machine is expected to do, until runs show better ---- */
+
+/* p99 lateness: a guess, which the first run replaces. What runs show is taken within these bounds,
+ * so that neither one lucky nor one interrupted run sets the dilation of all later rows. */
+#define LAG_START_NS 150e3
+#define LAG_LEAST_NS 20e3
+#define LAG_MOST_NS  2e6
+/* The lag varies by a third from run to run: a row at this margin over the last one mostly holds.
+ * */
+#define LAG_MARGIN 1.3
+/* Bytes a second of all ranks: a guess, and a floor, so that overloaded runs cannot lower the rate
+ * until no row fits its time. */
+#define RATE_START 1.0e9
+#define RATE_LEAST 20e6
+/* A rank's burst is about a window. Its copies overlap with the first hand-offs, so twice the
+ * tolerance is allowed. */
+#define BURST_BYTES     (1u << 20)
+#define BURST_TOLERANCE (2 * DILATION_TOLERANCE)
+/* max_wall times that one operation may last when nothing less would hold: beyond it, a row says
+ * that it lags instead of blocking the sweep. */
+#define CAP_WALLS 3.0
+
+/* ---- another try of a row that lagged ---- */
+
+/* Over what the best run needed: a run that lagged needed more than most do. */
+#define RETRY_MARGIN 1.1
+/* Least step: a smaller one is within the noise of the lag. */
+#define RETRY_LEAST 1.05
+/* Most after the first run, which something else may have interrupted. */
+#define RETRY_FIRST 1.25
+
+/* ---- the search by warm-ups ---- */
+
+/* Over the median of what warm-ups needed: that varies by a third, and at the median itself half of
+ * the runs would lag. */
+#define HELD_MARGIN 1.15
+/* Steps between warm-ups at most. Up: one overloaded or interrupted sample must not end the search
+ * far above. Down: the guess is worth little, later samples are worth more (LESS). */
+#define UP   8.0
+#define DOWN 4.0
+/* Down where own work shows: the fit needs samples this far apart, and a lower one is mostly
+ * overloaded and says nothing. */
+#define LESS 2.0
+/* A step smaller than this is within the noise of `needed` and not worth a warm-up, */
+#define ENOUGH 1.2
+/* once there are so many samples: the median of fewer is decided by one interruption. */
+#define LEAST_TRIES 4
+/* Times of samples at dilations closer than this differ by less than their noise. */
+#define APART 1.3
+/* A sample is overloaded if it needed so many times its dilation, and its time exceeds the shortest
+ * by this factor: an interruption delays hand-offs, but not the whole operation. */
+#define OVERLOADED 4.0
+#define LONGER     1.15
+/* Noise of a sample's time, as standard deviations: relative to `whole`, and relative to own work
+ * at its dilation. */
+#define TIME_NOISE 0.007
+#define OWN_NOISE  0.2
+/* Fits of the line, each with weights from the one before. */
+#define PASSES 3
+/* Where own work binds, a sample at this multiple of its estimate shows `whole`, */
+#define REACH 2.0
+/* unless one was at this multiple already: a third less is worth no further warm-up. */
+#define REACHED 1.5
+/* During the search, own work is taken to be so many standard errors less than fitted. */
+#define ERRORS_SEARCH 3.0
 
 void dilation_init(struct dilation_control *p, bool adaptive, double max_wall)
 {
@@ -61,7 +116,7 @@ static double lag_bound(double lag_ns, const struct coll_prediction *pr)
     return lag_ns * 1e3 * pr->handoffs / (DILATION_TOLERANCE * (double)pr->time_ps);
 }
 
-/* Every rank moves about what the busiest link carries. */
+/* Every rank copies about as much as the busiest link carries. */
 static double rate_bound(double rate, const struct coll_prediction *pr, unsigned nranks)
 {
     return (double)pr->busiest_link_bytes * nranks / rate / ((double)pr->time_ps * 1e-12);
@@ -83,6 +138,7 @@ static uint32_t clamp(double d)
 
 static double dilation_cap(const struct dilation_control *p, const struct coll_prediction *pr)
 {
+    T_ASSERT(pr->time_ps > 0, "a dilation is sought for an operation that takes no time");
     double most = p->max_op > 0 ? p->max_op : CAP_WALLS * p->max_wall;
 
     return most / ((double)pr->time_ps * 1e-12);
@@ -96,8 +152,9 @@ uint32_t dilation_first(const struct dilation_control *p, const struct coll_pred
 
     double cap = dilation_cap(p, pr);
 
-    /* An operation lasts some max_wall at most: on a machine too busy for that, rows say that they
-     * lag. Where a row has so much time and no more, that is better than not to be measured. */
+    /* An operation lasts CAP_WALLS max_wall at most: on a machine too busy for that, rows say that
+     * they lag. With a limit on the operation (max_op) the rate is capped too: a row that lags is
+     * better than one that is not measured. */
     return clamp(p->max_op > 0 ? fmin(fmax(rate, fmax(lag, burst)), cap)
                                : fmax(rate, fmin(fmax(lag, burst), cap)));
 }
@@ -137,8 +194,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Far more was needed than there was, and it took longer than elsewhere: the machine could not move
- * what this asks for, it was not just interrupted. */
+/* The machine could not copy what this dilation asks for; it was not just interrupted. */
 static bool overloaded(const struct dilation_tries *t, const struct dilation_try *at)
 {
     double least = at->us;
@@ -148,7 +204,8 @@ static bool overloaded(const struct dilation_tries *t, const struct dilation_try
     return at->needed > OVERLOADED * at->d && at->us > LONGER * least;
 }
 
-/* Of those not overloaded; of two in the middle the lower one, since an interruption only adds. */
+/* Median over samples that were not overloaded; the lower of two in the middle, because an
+ * interruption only adds. */
 static double median_needed(const struct dilation_tries *t)
 {
     double v[RTE_DIM(t->at)] = {0};
@@ -161,17 +218,18 @@ static double median_needed(const struct dilation_tries *t)
     return n ? v[(n - 1) / 2] : 0;
 }
 
-/* Its time says something of the machine's own work. */
+/* The sample's time tells own work: memory was touched before, and the machine kept up. */
 static bool tells(const struct dilation_try *a)
 {
     return !a->cold && a->needed < OVERLOADED * a->d;
 }
 
 /*
- * us = whole + own / d by least squares: the d at which own / d is DILATION_TOLERANCE of the whole, for
- * an `own` that is so many standard errors less. 0: not known. What the machine does itself varies
- * most, so a time at a small d, which is made of it, counts for less. A time that tells nothing is
- * too long if anything, so it counts where it is shorter than the line says.
+ * Fits us = whole + own / d by weighted least squares, and returns the d at which own / d is
+ * DILATION_TOLERANCE of the whole, for an `own` that is `errors` standard errors less. 0: samples
+ * are not APART. Own work varies most, so a time at a small d, which consists of it, weighs less. A
+ * sample that does not tell own work is too long if anything, so it counts where it is shorter than
+ * the line says.
  */
 static double own_work(const struct dilation_tries *t, double errors)
 {
@@ -204,7 +262,8 @@ static double own_work(const struct dilation_tries *t, double errors)
     return fmax(0, own - errors * error) / (DILATION_TOLERANCE * whole);
 }
 
-/* Up to the least that held beyond the dilations at which it was overloaded, or halfway to it. */
+/* Lower bound from overload: the least dilation that held above those that were overloaded, or
+ * during the search halfway to it. 0: none was. */
 static double above_overload(const struct dilation_tries *t, bool at_last)
 {
     double failed = 0, held = INFINITY;
@@ -221,9 +280,9 @@ static double above_overload(const struct dilation_tries *t, bool at_last)
 }
 
 /*
- * Whether warm-ups have told something at about d, and at dilations apart from each other, which
- * the line through their times needs. Where they have not been apart: at which to try next, less
- * than d, or more where less was found to be too little to say anything.
+ * True: samples tell own work at about d. *contrast 0: they are also a factor LESS apart, which the
+ * fit needs; else the dilation for the next warm-up: less than d, or more where less was too little
+ * to tell anything.
  */
 static bool tried(const struct dilation_tries *t, double d, double *contrast)
 {
@@ -245,9 +304,9 @@ static bool tried(const struct dilation_tries *t, double d, double *contrast)
 }
 
 /*
- * Where own work is what binds and no warm-up was at about where it is DILATION_TOLERANCE or beyond: at
- * which one is to be, no more than `cap`; else 0. From times far below alone the line's end is half
- * or twice of what is right.
+ * The dilation, at most `cap`, of a warm-up that shows `whole`: needed where own work binds and no
+ * sample was at about REACH times its estimate. 0: not needed. Fitted from far smaller dilations
+ * alone, the estimate may be half or twice the right one.
  */
 static double to_reach(const struct dilation_tries *t, double lag, double cap)
 {
@@ -265,6 +324,8 @@ uint32_t dilation_settle(const struct dilation_control *p, struct dilation_tries
     double lag, own, next, contrast, reach, cap = dilation_cap(p, pr);
     bool near, enough;
 
+    T_ASSERT(t->n < RTE_DIM(t->at), "a row has more warm-ups than its search records");
+    T_ASSERT(!t->settled, "a warm-up follows a search that has ended");
     t->at[t->n++] = (struct dilation_try){d, needed, us, !t->warm};
     t->warm = true;
     if (!t->most)
@@ -324,7 +385,7 @@ void dilation_learn(struct dilation_control *p, const struct coll_prediction *pr
     bool rate_bound_it = bound >= lag_bound(p->lag_ns * LAG_MARGIN, pr);
 
     if (!ok && rate_bound_it) {
-        /* what this dilation asked of the machine was too much */
+        /* this dilation asked too much of the machine */
         double asked = rate_bound(1.0, pr, nranks) / dilation;
         p->rate_Bps = fmax(RATE_LEAST, fmin(p->rate_Bps, asked / 2));
         return;
