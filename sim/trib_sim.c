@@ -141,9 +141,9 @@ static void say_cost(const struct sim *m)
             (double)st.fabric_ps * 1e-9, s, (unsigned long long)st.events,
             (double)st.events / s * 1e-6, (unsigned long long)st.frames, st.pool_peak, m->frames,
             ru.ru_maxrss / 1024, (unsigned long long)(sim_need_bytes(&m->need) >> 20),
-            st.steady.cpu_s,
-            st.steady.cpu_s > 0 ? (double)st.steady.frames / st.steady.cpu_s * 1e-6 : 0.0,
-            st.steady.wall_s, st.threads, st.threads == 1 ? "" : "s");
+            st.timed.cpu_s,
+            st.timed.cpu_s > 0 ? (double)st.timed.frames / st.timed.cpu_s * 1e-6 : 0.0,
+            st.timed.wall_s, st.threads, st.threads == 1 ? "" : "s");
 }
 
 /* Before anything is sent: who looks at links. 0, or -errno with a sentence in s->cause. */
@@ -217,7 +217,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
                             .tap = m->trace ? trace_frame : NULL,
                             .tap_ctx = m->trace,
                             .counters = m->counters,
-                            .beside = m->own.beside ? &m->beside : NULL,
+                            .background = m->own.beside ? &m->beside : NULL,
                             .stop = &stopped,
                             .terminal = s->terminal};
     struct coll_grant granted;

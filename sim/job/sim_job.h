@@ -17,7 +17,7 @@ struct job_cfg {
     unsigned nranks;
     const uint16_t *host_of_rank;
     const unsigned *world_rank; /* [nranks] of this job's ranks; NULL: the world's are the job's */
-    struct job *beside;         /* another job of the same world, which goes on meanwhile */
+    struct job *sibling; /* another job of the same world, running at the same time; NULL: none */
     uint32_t group;
     uint64_t key;
     uint16_t tree;
@@ -65,7 +65,7 @@ int job_create(struct job **j, const struct job_cfg *cfg, char *err);
 /* Starts on all ranks and runs until every rank has finished or failed; -ETIME past the limit (a
  * hang: text says which ranks). 0 otherwise. */
 int job_run(struct job *j, const struct job_op *op, struct job_result *res);
-/* The same in two halves, so that jobs beside each other run at once. */
+/* The same in two halves, so that several jobs of a world run at once. */
 int job_start(struct job *j, const struct job_op *op, struct job_result *res);
 int job_finish(struct job *j, struct job_result *res);
 

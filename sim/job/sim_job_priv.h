@@ -7,6 +7,9 @@
 
 #include <stdatomic.h>
 
+/* Retries of control messages run on this clock, in fabric time. */
+#define JOB_TICK_PS (10 * PS_PER_MS)
+
 struct member {
     struct comm *comm;
     struct coll_req *req;
@@ -36,6 +39,12 @@ struct job {
     bool failed;
 };
 
+/* The number in its world of the job's rank r. */
+static inline unsigned job_world_rank(const struct job *j, unsigned r)
+{
+    return j->cfg.world_rank ? j->cfg.world_rank[r] : r;
+}
+
 /* What a rank's communicator can do at this moment. */
 void job_progress(struct job *j, unsigned r);
 /* A loop waits for the rank, or no more: world_await(). */
@@ -45,6 +54,7 @@ void job_await(struct job *j, unsigned r, bool on);
 void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx);
 /* Two buffers of every rank. 0, -EFBIG: there are smaller ones, or -ENOMEM. */
 int job_make_buffers(struct job *j, size_t bytes);
+void job_unmap(const struct job *j, char *mem); /* NULL: nothing */
 /* Of a loop: the rank's operation may have ended. */
 void job_loop_look(struct job *j, unsigned r, int64_t now);
 struct coll_args job_args(const struct job_op *op);

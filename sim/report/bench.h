@@ -33,9 +33,9 @@ struct bench_cfg {
     unsigned threads;              /* as in world_cfg */
     net_tap_fn tap;                /* as in world_cfg */
     void *tap_ctx;
-    struct counters *counters;             /* NULL: nobody counts */
-    const struct background_hosts *beside; /* NULL: nobody sends beside */
-    const volatile int *stop;              /* not 0: end soon */
+    struct counters *counters;                 /* NULL: nobody counts */
+    const struct background_hosts *background; /* NULL: nobody sends beside */
+    const volatile int *stop;                  /* not 0: end soon */
     bool terminal; /* stderr is one: progress is one line, else one now and then */
 };
 
@@ -44,7 +44,7 @@ struct bench_state {
     uint64_t events, frames; /* frames: each link that one takes counts */
     uint64_t trace;          /* hash over time, link and length of every frame */
     unsigned pool_peak;
-    struct stopwatch steady; /* of the machine */
+    struct stopwatch timed; /* of the machine */
     unsigned threads;
 };
 

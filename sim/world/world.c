@@ -422,7 +422,7 @@ void world_destroy(struct world *w)
         free(r->port);
         free(r->ctx);
     }
-    worker_pool_destroy(w->crew);
+    worker_pool_destroy(w->workers);
     for (unsigned i = 0; w->lane && i < RTE_MAX_LCORE; i++)
         free(w->lane[i].kicked);
     free(w->lane);

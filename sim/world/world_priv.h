@@ -49,16 +49,16 @@ struct world {
     struct world_cfg cfg;
     struct net *net;
     struct rank *ranks;
-    struct rank **of_node;    /* [n_nodes] the first; by rank */
-    struct worker_pool *crew; /* NULL: the caller alone */
-    struct lane *lane;        /* [RTE_MAX_LCORE] */
-    struct lane *first;       /* the caller's */
-    bool apart;               /* hosts have their own time, and call their own ranks */
-    uint64_t *awake;          /* [nranks / 64 + 1] a bit a rank, of those awake; not while apart */
-    unsigned woken;           /* ranks, one after the other; not while apart */
-    bool their_turn;          /* of some that were woken by what went before a slice */
-    uint64_t *wakers;         /* [nranks / 4096 + 1] a bit a word of awake that is not 0 */
-    unsigned *awaited;        /* [n_nodes] ranks that are */
+    struct rank **of_node;       /* [n_nodes] the first; by rank */
+    struct worker_pool *workers; /* NULL: the caller alone */
+    struct lane *lane;           /* [RTE_MAX_LCORE] */
+    struct lane *first;          /* the caller's */
+    bool apart;                  /* hosts have their own time, and call their own ranks */
+    uint64_t *awake;   /* [nranks / 64 + 1] a bit a rank, of those awake; not while apart */
+    unsigned woken;    /* ranks, one after the other; not while apart */
+    bool their_turn;   /* of some that were woken by what went before a slice */
+    uint64_t *wakers;  /* [nranks / 4096 + 1] a bit a word of awake that is not 0 */
+    unsigned *awaited; /* [n_nodes] ranks that are */
     atomic_uint all_awaited;
     int64_t now;
     uint64_t mapped;

@@ -112,7 +112,7 @@ uint64_t world_frames(const struct world *w)
 
 unsigned world_threads(const struct world *w)
 {
-    return w->crew ? worker_pool_size(w->crew) : 1;
+    return w->workers ? worker_pool_size(w->workers) : 1;
 }
 
 /* As rte_mempool_in_use_count(), which looks into the caches of 128 threads that are not there. */
@@ -122,7 +122,7 @@ unsigned world_frames_used(const struct world *w)
     unsigned unused = rte_mempool_ops_get_count(pool);
 
     for (unsigned k = 0; k < world_threads(w); k++) {
-        unsigned lcore = w->crew ? worker_pool_lcore(w->crew, k) : rte_lcore_id();
+        unsigned lcore = w->workers ? worker_pool_lcore(w->workers, k) : rte_lcore_id();
         const struct rte_mempool_cache *c = rte_mempool_default_cache(pool, lcore);
 
         unused += c ? c->len : 0;

@@ -48,7 +48,7 @@ static void soon(void *ctx, uint16_t node, unsigned step)
 
 static void together(void *ctx, void (*fn)(void *arg, unsigned k), void *arg)
 {
-    worker_pool_run(((struct world *)ctx)->crew, fn, arg);
+    worker_pool_run(((struct world *)ctx)->workers, fn, arg);
 }
 
 void world_await(struct world *w, unsigned rank, bool on)
@@ -85,7 +85,7 @@ void world_join(struct world *w)
 static void gather(struct world *w)
 {
     for (unsigned k = 1; k < world_threads(w); k++) {
-        struct lane *l = &w->lane[worker_pool_lcore(w->crew, k)];
+        struct lane *l = &w->lane[worker_pool_lcore(w->workers, k)];
 
         w->first->hash += l->hash;
         w->first->frames += l->frames;
@@ -141,8 +141,9 @@ int world_gather_workers(struct world *w, size_t ports)
 
     if (shares <= 1)
         return RTE_MIN(shares, 0);
-    rc = worker_pool_create(&w->crew, RTE_MIN(w->cfg.threads, (unsigned)shares), (unsigned)shares);
-    for (unsigned k = 1; !rc && k < worker_pool_size(w->crew); k++)
-        rc = world_open_lane(w, worker_pool_lcore(w->crew, k), ports);
+    rc = worker_pool_create(&w->workers, RTE_MIN(w->cfg.threads, (unsigned)shares),
+                            (unsigned)shares);
+    for (unsigned k = 1; !rc && k < worker_pool_size(w->workers); k++)
+        rc = world_open_lane(w, worker_pool_lcore(w->workers, k), ports);
     return rc;
 }

@@ -70,7 +70,7 @@ static void two_communicators_of_shared_ranks_work_at_once(void **state)
     jc.host_of_rank = some_hosts;
     jc.world_rank = some;
     jc.group = 2;
-    jc.beside = a;
+    jc.sibling = a;
     b = job_up(&jc);
     for (unsigned i = 0; i < 9; i++) {
         struct job_op op = {.kind = COLL_ALLREDUCE,

@@ -139,7 +139,7 @@ static void group_up(struct bed *b, unsigned g, uint64_t bytes)
                          .nranks = b->r->g.ranks,
                          .host_of_rank = &b->hosts[at],
                          .world_rank = &b->world_rank[at],
-                         .beside = g ? b->j[0] : NULL,
+                         .sibling = g ? b->j[0] : NULL,
                          .group = 1 + g,
                          .key = 7,
                          .algos = 1u << b->r->algo,

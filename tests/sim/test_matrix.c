@@ -265,7 +265,7 @@ static void nvls_that_is_refused(void **state)
     for (unsigned i = 0; i < 16; i++) {
         jc.group = i + 1;
         assert_int_equal(job_create(&j[i], &jc, err), 0);
-        jc.beside = j[0];
+        jc.sibling = j[0];
     }
     jc.key = 8;
     assert_int_not_equal(job_create(&j[16], &jc, err), 0);

@@ -275,7 +275,7 @@ static struct job *tenant(const struct bed *b, struct job *beside, uint32_t grou
     jc.nranks = ranks;
     jc.host_of_rank = hosts + first;
     jc.world_rank = in_order + first;
-    jc.beside = beside;
+    jc.sibling = beside;
     jc.group = group;
     jc.key = group;
     jc.window = holds;
@@ -299,7 +299,7 @@ static void a_job_fits_into_what_others_leave_and_says_so(void **state)
             a = tenant(&b, NULL, 2, others[i].first, others[i].ranks, others[i].trees,
                        others[i].holds);
             jc = cfg_of(&b, SHARP, 2);
-            jc.beside = a;
+            jc.sibling = a;
             jc.any_order = !others[i].got;
             j = job_up(&jc);
             expect(j, others[i].got, others[i].window, 0, others[i].why);
@@ -385,7 +385,7 @@ static void a_tree_that_is_given_up_is_left_everywhere(void **state)
     up(&b, "conf/leaf-spine-8.conf", NULL, 200, 0, 0);
     a = tenant(&b, NULL, 2, 4, 4, 1, 190); /* at leaf1 */
     jc = cfg_of(&b, SHARP, 2);
-    jc.beside = a;
+    jc.sibling = a;
     j = job_up(&jc);
     expect(j, 1, 8, 0, "leaf1 has 2 of 200 slots left");
     run_all(j, ALGO_SHARP);
@@ -422,7 +422,7 @@ static void rails_have_the_window_of_the_fullest_one(void **state)
     jc.window = 232;
     a = job_up(&jc);
     jc = cfg_of(&b, RAIL, 1);
-    jc.beside = a;
+    jc.sibling = a;
     j = job_up(&jc);
     expect(j, 0, 0, 24, "leaf2 has 24 of 256 slots left");
     run_all(j, ALGO_HIER_SHARP);
@@ -444,7 +444,7 @@ static void the_tree_of_a_full_spine_is_left_out(void **state)
     up(&b, "conf/leaf-spine-8.conf", "spine0", 0, 1, 0);
     a = tenant(&b, NULL, 2, 0, 8, 1, 16);
     jc = cfg_of(&b, SHARP, 2);
-    jc.beside = a;
+    jc.sibling = a;
     j = job_up(&jc);
     expect(j, 1, 122, 0, "spine0: spine0 has 1 groups, at most 1");
     comm_granted(job_comm(j, 3), &g);

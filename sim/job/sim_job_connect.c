@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A job from its first rank's communicator to its last LEAVE. */
+#include "sim/job/sim_job_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool all_connected(void *ctx)
+{
+    struct job *j = ctx;
+
+    /* Asked after each event: who is not ready is asked first the next time. */
+    while (j->at < j->cfg.nranks &&
+           (job_dead(j, j->at) || comm_state(j->mem[j->at].comm) == COMM_READY))
+        j->at++;
+    return j->at == j->cfg.nranks || j->failed;
+}
+
+static int connect_all(struct job *j, char *err)
+{
+    unsigned n = j->cfg.nranks;
+    char *blobs = calloc(n, COMM_BLOB);
+    int rc = blobs ? 0 : -ENOMEM;
+
+    for (unsigned r = 0; !rc && r < n; r++) {
+        struct comm_cfg cc = {.fab = j->cfg.fab,
+                              .rank = r,
+                              .nranks = n,
+                              .host_of_rank = j->cfg.host_of_rank,
+                              .group = j->cfg.group,
+                              .key = j->cfg.key,
+                              .n_trees = j->cfg.n_trees,
+                              .window = j->cfg.window,
+                              .algos = j->cfg.algos,
+                              .n_policy = j->cfg.n_policy,
+                              .unback = j->cfg.lengths ? hca_mr_unback : NULL,
+                              .waiting = world_waiting(j->cfg.w, job_world_rank(j, r))};
+
+        for (unsigned i = 0; i < cc.n_policy && i < ALGO_COUNT; i++)
+            cc.policy[i] = j->cfg.policy[i];
+        cc.ctx = world_contexts(j->cfg.w, job_world_rank(j, r), &cc.n_ctx);
+        for (unsigned t = 0; t < COLL_TREES; t++)
+            cc.tree[t] = j->cfg.trees ? t < j->cfg.n_trees ? j->cfg.trees[t] : 0
+                                      : (uint16_t)(j->cfg.tree + t);
+        rc = comm_create(&j->mem[r].comm, &cc, blobs + r * COMM_BLOB, err);
+    }
+    for (unsigned r = 0; !rc && r < n; r++)
+        rc = comm_connect(j->mem[r].comm, blobs, err);
+    free(blobs);
+    return rc;
+}
+
+/* A rank that failed tells more than those that wait for it. */
+static int connected(struct job *j, char *err)
+{
+    unsigned waits = j->cfg.nranks;
+
+    for (unsigned r = 0; r < j->cfg.nranks; r++) {
+        enum comm_state s = comm_state(j->mem[r].comm);
+
+        if (job_dead(j, r))
+            continue;
+        if (s == COMM_FAILED) {
+            snprintf(err, COMM_TEXT, "rank %u: %.200s", r, comm_error(j->mem[r].comm));
+            return -ECONNREFUSED;
+        }
+        if (s != COMM_READY && waits == j->cfg.nranks)
+            waits = r;
+    }
+    if (waits == j->cfg.nranks)
+        return 0;
+    snprintf(err, COMM_TEXT, "rank %u: still connecting", waits);
+    return -ETIME;
+}
+
+int job_create(struct job **out, const struct job_cfg *cfg, char *err)
+{
+    struct job *j = calloc(1, sizeof(*j));
+    int rc = -ENOMEM;
+
+    err[0] = '\0';
+    if (j)
+        j->mem = calloc(cfg->nranks, sizeof(*j->mem));
+    if (!j || !j->mem) {
+        free(j);
+        return rc;
+    }
+    j->cfg = *cfg;
+    j->next_tick = world_now(cfg->w) + JOB_TICK_PS;
+    j->next = j;
+    if (cfg->sibling) {
+        j->next = cfg->sibling->next;
+        cfg->sibling->next = j;
+    }
+    rc = connect_all(j, err);
+    if (!rc) {
+        job_drive(j, world_now(cfg->w) + cfg->limit_ps, all_connected, j);
+        rc = connected(j, err);
+    }
+    *out = j;
+    if (rc) {
+        job_destroy(j);
+        *out = NULL;
+    }
+    return rc;
+}
+
+/* ---- the end ---- */
+
+static bool all_closed(void *ctx)
+{
+    struct job *j = ctx;
+
+    while (j->at < j->cfg.nranks &&
+           (!j->mem[j->at].comm || job_dead(j, j->at) || comm_closed(j->mem[j->at].comm)))
+        j->at++;
+    return j->at == j->cfg.nranks;
+}
+
+static bool ans_idle(void *ctx)
+{
+    struct job *j = ctx;
+
+    return world_ans_idle(j->cfg.w);
+}
+
+int job_destroy(struct job *j)
+{
+    int rc = 0;
+
+    for (unsigned r = 0; r < j->cfg.nranks; r++)
+        if (j->mem[r].comm && !job_dead(j, r))
+            comm_close(j->mem[r].comm);
+    j->at = 0;
+    job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, all_closed, j);
+    if (!all_closed(j))
+        rc = -ETIME;
+    for (unsigned r = 0; r < j->cfg.nranks; r++) {
+        if (j->mem[r].comm)
+            comm_destroy(j->mem[r].comm);
+        j->mem[r].comm = NULL;
+        job_unmap(j, j->mem[r].mem);
+    }
+    /* Aggregation nodes still part from each other; lost LEAVEs are repeated. */
+    if (j->next == j)
+        job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, ans_idle, j);
+    for (struct job *p = j->next; p != j; p = p->next)
+        if (p->next == j) {
+            p->next = j->next;
+            break;
+        }
+    free(j->mem);
+    free(j);
+    return rc;
+}

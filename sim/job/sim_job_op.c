@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One operation on all ranks of a job: started at random times, judged by the oracle. */
+#include "sim/job/sim_job_priv.h"
+
+#include "base/random.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool op_over(void *ctx)
+{
+    struct job *j = ctx;
+    bool over = true;
+
+    for (unsigned r = 0; r < j->cfg.nranks; r++) {
+        struct member *m = &j->mem[r];
+
+        if (job_dead(j, r))
+            continue;
+        if (m->started && !m->ended && m->req) {
+            int rc = coll_test(m->req);
+
+            if (rc) {
+                m->ended = true;
+                m->rc = rc < 0 ? rc : 0;
+                snprintf(m->why, sizeof(m->why), "%s", rc < 0 ? comm_error(m->comm) : "");
+                m->end_ps = world_now(j->cfg.w);
+            }
+        }
+        over = over && m->ended;
+    }
+    return over;
+}
+
+static void start_rank(struct job *j, const struct job_op *op, unsigned r)
+{
+    struct member *m = &j->mem[r];
+    struct coll_args a = job_args(op);
+    char err[COMM_TEXT] = "";
+
+    a.send = m->send;
+    a.recv = m->recv;
+    m->started = true;
+    if (job_dead(j, r))
+        return;
+    m->rc = coll_start(m->comm, &a, &m->req, err);
+    if (m->rc) {
+        m->ended = true;
+        m->end_ps = world_now(j->cfg.w);
+        snprintf(m->why, sizeof(m->why), "%s", err);
+        return;
+    }
+    job_progress(j, r);
+}
+
+/* Ranks may end while others have not begun: the time is noted. */
+static bool look_on(void *ctx)
+{
+    op_over(ctx);
+    return false;
+}
+
+static int64_t skew(const struct job_op *op, unsigned rank, uint64_t *random)
+{
+    if (op->late)
+        return rank + 1 == op->late ? op->skew_ps : 0;
+    return op->skew_ps ? (int64_t)(random_next(random) % (uint64_t)op->skew_ps) : 0;
+}
+
+/* Ranks start in order of their random times, the world running in between. */
+static void start_all(struct job *j, const struct job_op *op)
+{
+    uint64_t s = op->seed ^ 0xa5a5a5a5u;
+    int64_t t0 = world_now(j->cfg.w);
+    unsigned n = j->cfg.nranks;
+
+    for (unsigned r = 0; r < n; r++) {
+        struct member *m = &j->mem[r];
+
+        m->start_ps = t0 + skew(op, r, &s);
+        m->started = m->ended = false;
+        m->why[0] = '\0';
+        m->req = NULL;
+        m->rc = 0;
+    }
+    for (unsigned k = 0; k < n; k++) {
+        unsigned first = n;
+
+        for (unsigned r = 0; r < n; r++)
+            if (!j->mem[r].started && (first == n || j->mem[r].start_ps < j->mem[first].start_ps))
+                first = r;
+        job_drive(j, j->mem[first].start_ps, look_on, j);
+        start_rank(j, op, first);
+    }
+}
+
+/* Nobody leaves a barrier before the last one has entered it. */
+static uint64_t left_too_early(const struct job *j)
+{
+    int64_t last = 0;
+    uint64_t n = 0;
+
+    for (unsigned r = 0; r < j->cfg.nranks; r++)
+        last = j->mem[r].start_ps > last ? j->mem[r].start_ps : last;
+    for (unsigned r = 0; r < j->cfg.nranks; r++)
+        n += j->mem[r].ended && !j->mem[r].rc && j->mem[r].end_ps < last;
+    return n;
+}
+
+static int check(struct job *j, struct job_result *res)
+{
+    int64_t first = INT64_MAX, last = 0;
+
+    for (unsigned r = 0; r < j->cfg.nranks; r++) {
+        struct member *m = &j->mem[r];
+
+        if (job_dead(j, r)) {
+            res->dead_ranks++;
+            continue;
+        }
+        first = m->start_ps < first ? m->start_ps : first;
+        last = m->end_ps > last ? m->end_ps : last;
+        if (!m->ended) {
+            snprintf(res->text, sizeof(res->text), "rank %u has not finished", r);
+            return -ETIME;
+        }
+        if (m->rc) {
+            res->failed_ranks++;
+            res->unnamed += !m->why[0];
+            if (!res->text[0])
+                snprintf(res->text, sizeof(res->text), "rank %u: %s", r, m->why);
+        }
+    }
+    res->time_ps = last - first;
+    if (j->op.kind == COLL_BARRIER)
+        res->wrong += left_too_early(j);
+    return job_check(j, res);
+}
+
+int job_start(struct job *j, const struct job_op *op, struct job_result *res)
+{
+    size_t most = op->count * dtype_size(op->type);
+    int rc;
+
+    if (op->kind != COLL_ALLREDUCE && op->kind != COLL_REDUCE && op->kind != COLL_BROADCAST)
+        most *= j->cfg.nranks;
+    memset(res, 0, sizeof(*res));
+    j->op = *op;
+    rc = job_make_buffers(j, most + 64);
+    for (unsigned r = 0; !rc && r < j->cfg.nranks; r++)
+        rc = job_fill(j, op, r);
+    if (!rc)
+        start_all(j, op);
+    return rc;
+}
+
+int job_finish(struct job *j, struct job_result *res)
+{
+    int rc;
+
+    job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, op_over, j);
+    rc = check(j, res);
+    for (unsigned r = 0; r < j->cfg.nranks; r++) {
+        struct member *m = &j->mem[r];
+
+        if (m->req) /* one that hangs, or is a dead rank's, ends with its communicator */
+            coll_free(m->req);
+        m->req = NULL;
+        free(m->copy);
+        m->copy = NULL;
+    }
+    return rc;
+}
+
+int job_run(struct job *j, const struct job_op *op, struct job_result *res)
+{
+    int rc = job_start(j, op, res);
+
+    return rc ? rc : job_finish(j, res);
+}
