@@ -144,7 +144,7 @@ struct run {
     struct chaos_report *rep;
 };
 
-static void told(void *ctx, unsigned rank)
+static void notify_death(void *ctx, unsigned rank)
 {
     struct run *r = ctx;
 
@@ -248,7 +248,7 @@ static void run_world(struct chaos_case *k, struct chaos_report *rep)
     struct faults_cfg fc = {.fab = k->fab,
                             .nranks = k->nranks,
                             .host_of_rank = k->host_of_rank,
-                            .told = told,
+                            .notify_death = notify_death,
                             .ctx = &r};
     struct faults *f = NULL;
     struct world *w;

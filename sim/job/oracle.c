@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/job/oracle.h"
 
+#include "base/assert.h"
 #include "base/random.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A small whole number in the type: exact in every one of them. */
+/* A small integer, exact in every type. */
 static void put_small(void *buf, enum dtype t, size_t i, unsigned v)
 {
     switch (t) {
@@ -53,7 +54,7 @@ static void put_small(void *buf, enum dtype t, size_t i, unsigned v)
     }
 }
 
-/* Random bits; floats keep a modest exponent so that sums and products of sixteen stay finite. */
+/* Random bits; floats have a small exponent, so that sums and products of 16 stay finite. */
 static void put_random(void *buf, enum dtype t, size_t i, uint64_t r)
 {
     switch (t) {
@@ -118,6 +119,7 @@ static int tree_node(const struct fabric *f, const struct fab_tree *t, const str
     unsigned n = fab_group_children(f, t, node, m, ch, ARITH_MAX_INPUTS);
     int rc = n ? 0 : -EINVAL;
 
+    T_ASSERT(n <= ARITH_MAX_INPUTS, "an aggregation node has more children than inputs");
     for (unsigned i = 0; !rc && i < n; i++) {
         if (ch[i].is_member) {
             unsigned rank = 0; /* members are ranks in order of id */
@@ -199,6 +201,8 @@ size_t oracle_expect(const struct coll_args *a, unsigned rank, unsigned nranks,
     unsigned sparse = a->sparse ? a->sparse : nranks;
     char *to = out;
 
+    T_ASSERT(rank < nranks && (!coll_rooted(a->kind) || a->root < nranks),
+             "a result is asked for of a rank or root beyond the job's");
     if (!bytes)
         return 0;
     for (unsigned r = 0; r < nranks; r++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The oracle: what a collective must have produced, computed plainly.
+ * The oracle: the result of a collective, computed in the plainest way.
  */
 #ifndef TRIB_SIM_JOB_ORACLE_H
 #define TRIB_SIM_JOB_ORACLE_H
@@ -25,8 +25,8 @@ int oracle_tree(const struct fabric *f, const struct fab_tree *t, const struct f
 void oracle_plain(enum dtype type, enum redop op, size_t count, unsigned nranks,
                   const void *const *in, void *out);
 /*
- * What `rank` must have in its receive buffer after a collective, from all ranks' send buffers (of
- * a broadcast or scatter only the root's is looked at). reduced: the reduction of all of in[],
+ * The receive buffer that `rank` must have after a collective, from all ranks' send buffers (of a
+ * broadcast or scatter only the root's is read). reduced: the reduction of all of in[],
  * where the collective reduces. Writes `out`, whose other bytes stay as they are; returns how many
  * from its beginning on are the collective's (0: none on this rank).
  */

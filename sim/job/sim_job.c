@@ -1,7 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The run of a job: its ranks' communicators between the world's events. */
 #include "sim/job/sim_job_priv.h"
+#include "host/coll/comm_sim.h"
 
 #include <string.h>
+
+static const char *const event_names[] = {
+    [JOB_CONNECTING] = "%u ranks connect, group %u",
+    [JOB_CONNECTED] = "connected up to rank %u, of %u",
+    [JOB_OP_BEGUN] = "operation %u begins, %u ranks",
+    [JOB_OP_KIND] = "  collective %u by algorithm %u",
+    [JOB_RANK_STARTED] = "rank %u starts operation %u",
+    [JOB_RANK_ENDED] = "rank %u has finished operation %u",
+    [JOB_RANK_FAILED] = "rank %u fails with error %u",
+    [JOB_FAILED_OVER] = "rank %u has failed over, operation %u",
+    [JOB_OP_ENDED] = "operation %u ends, %u ranks failed",
+    [JOB_LOOP_BEGUN] = "loop %u begins, %u operations",
+    [JOB_LOOP_ENDED] = "loop ends: %u ranks have not finished, %u failed",
+    [JOB_DEATH_NOTIFIED] = "death of rank %u is notified to %u ranks",
+    [JOB_CLOSING] = "%u ranks leave, group %u",
+    [JOB_CLOSED] = "closed up to rank %u, of %u",
+};
+_Static_assert(sizeof(event_names) / sizeof(event_names[0]) == JOB_EVENTS, "a name for each");
+static const struct event_kinds event_kinds = {"sim", event_names, JOB_EVENTS};
+
+void job_events_init(struct job *j)
+{
+    char who[EVENTS_NAMED];
+
+    snprintf(who, sizeof(who), "job of group %u", j->cfg.group);
+    events_init(&j->events, &event_kinds, who);
+}
+
+void job_record_failovers(struct job *j)
+{
+    for (unsigned r = 0; r < j->cfg.nranks; r++) {
+        struct member *m = &j->mem[r];
+
+        if (m->failed_over || !m->comm || job_dead(j, r) || !comm_fell_back(m->comm))
+            continue;
+        m->failed_over = true;
+        job_record(j, JOB_FAILED_OVER, r, j->ops);
+    }
+}
 
 struct comm *job_comm(struct job *j, unsigned rank)
 {
@@ -30,12 +71,12 @@ static void progress_member(struct job *j, unsigned r, int64_t now)
         return;
     job_progress(j, r);
     if (j->loop)
-        job_loop_look(j, r, now);
+        job_loop_test(j, r, now);
     else
         j->failed |= comm_state(j->mem[r].comm) == COMM_FAILED;
 }
 
-/* Of a job alone in its world. */
+/* Runs those ranks of the job that are this rank of the world. */
 static void turn(void *ctx, unsigned world_r, int64_t now)
 {
     struct job *j = ctx;
@@ -47,18 +88,19 @@ static void turn(void *ctx, unsigned world_r, int64_t now)
             progress_member(j, r, now);
 }
 
-static void soon(void *ctx, unsigned world_r, unsigned step)
+/* Staged prefetch of what turn() reads; of a job whose ranks are the world's. */
+static void prefetch(void *ctx, unsigned world_r, unsigned stage)
 {
     struct job *j = ctx;
 
     if (j->cfg.world_rank || world_r >= j->cfg.nranks)
         return;
-    if (step == 0)
+    if (stage == 0)
         cacheline_prefetch(&j->mem[world_r], offsetof(struct member, why));
     else if (j->mem[world_r].comm)
-        comm_prefetch(j->mem[world_r].comm, step - 1);
+        comm_prefetch(j->mem[world_r].comm, stage - 1);
 }
-_Static_assert(WORLD_SOON == 1 + COMM_PREFETCH_STEPS, "steps");
+_Static_assert(WORLD_PREFETCH == 1 + COMM_PREFETCH_STEPS, "stages");
 
 static void progress(struct job *first)
 {
@@ -68,6 +110,7 @@ static void progress(struct job *first)
         struct job *j = first;
 
         do {
+            T_ASSERT_HOT(j->cfg.w == w, "jobs of two worlds are in one ring");
             turn(j, r, world_now(w));
             j = j->next;
         } while (j != first);
@@ -120,8 +163,8 @@ static bool never(void *ctx)
 }
 
 /*
- * Where whoever goes by slices and whoever goes by steps have both done the same. One who fails
- * does not end the other ranks' slice, which may be one lookahead longer than the one of his end.
+ * The time at which a run by slices and a run by steps have done the same. A rank that fails does not
+ * end the other ranks' slice, which may be one lookahead longer than the slice of its failure.
  */
 static int64_t rest_ps(const struct job *j)
 {
@@ -138,7 +181,7 @@ static int64_t rest_ps(const struct job *j)
 
 void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx)
 {
-    const struct world_turn t = {turn, soon, j};
+    const struct world_turn t = {turn, prefetch, j};
     struct world *w = j->cfg.w;
 
     while (!until(ctx) && world_now(w) < until_ps)
@@ -151,6 +194,9 @@ void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), vo
 void job_notify_death(struct job *j, unsigned dead)
 {
     char why[COMM_TEXT];
+    unsigned notified = 0;
+
+    T_ASSERT(dead < j->cfg.nranks, "a death of a rank that the job does not have");
 
     snprintf(why, sizeof(why), "rank %u (%s) has died", dead,
              j->cfg.fab->nodes[j->cfg.fab->hosts[j->cfg.host_of_rank[dead]]].name);
@@ -158,5 +204,7 @@ void job_notify_death(struct job *j, unsigned dead)
         if (j->mem[r].comm && !job_dead(j, r)) {
             comm_abort(j->mem[r].comm, why);
             progress_member(j, r, world_now(j->cfg.w));
+            notified++;
         }
+    job_record(j, JOB_DEATH_NOTIFIED, dead, notified);
 }

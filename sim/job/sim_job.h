@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A job in virtual time: a communicator on every rank of a world, operations run on all of them,
- * results checked by the oracle.
+ * A job in virtual time: a communicator on each of its ranks, operations that run on all of them,
+ * results checked by the oracle. One thread calls these functions.
  */
 #ifndef TRIB_SIM_JOB_SIM_JOB_H
 #define TRIB_SIM_JOB_SIM_JOB_H
@@ -16,21 +16,21 @@ struct job_cfg {
     const struct fabric *fab;
     unsigned nranks;
     const uint16_t *host_of_rank;
-    const unsigned *world_rank; /* [nranks] of this job's ranks; NULL: the world's are the job's */
+    const unsigned *world_rank; /* [nranks] numbers of its ranks in the world; NULL: the same */
     struct job *sibling; /* another job of the same world, running at the same time; NULL: none */
     uint32_t group;
     uint64_t key;
     uint16_t tree;
-    unsigned n_trees;      /* 0: one; else so many from `tree` on */
-    const uint16_t *trees; /* [n_trees] these instead; NULL: see n_trees */
+    unsigned n_trees;      /* trees from `tree` on; 0: one */
+    const uint16_t *trees; /* [n_trees] instead of `tree` on; NULL: see n_trees */
     uint32_t window;
     unsigned algos;
-    size_t buffer_bytes; /* largest buffer of the job's operations; 0: that of the first */
+    size_t buffer_bytes; /* largest buffer of any operation; 0: that of the first operation */
     unsigned n_policy;   /* as in comm_cfg */
     const enum coll_algo *policy;
     bool any_order;   /* inputs whose reduction is exact in every order */
-    bool lengths;     /* data is carried as lengths: only job_loop, and nothing can be checked */
-    int64_t limit_ps; /* fabric time from now on within which each call here must end */
+    bool lengths;     /* data is carried as lengths: job_loop only, nothing is checked */
+    int64_t limit_ps; /* fabric time that each call of this header may take */
 };
 
 /* One operation on all ranks. */
@@ -43,65 +43,64 @@ struct job_op {
     unsigned root, sparse;
     bool in_place;   /* where the collective has that */
     bool mm_self;    /* as in coll_args */
-    int64_t skew_ps; /* ranks start at random times up to this apart ... */
-    unsigned late;   /* ... or, not 0, rank late - 1 so much later than all others */
+    int64_t skew_ps; /* ranks start at random times within this ... */
+    unsigned late;   /* ... or, if not 0, rank late - 1 starts this much after all others */
     uint64_t seed;   /* of data and skew */
 };
 
 #define JOB_TEXT 512
 struct job_result {
     int64_t time_ps;
-    uint64_t wrong; /* elements; bytes that the collective should not have touched count too; ranks
-                       that left a barrier before the last one had entered */
+    uint64_t
+        wrong; /* wrong elements; buffers changed where the collective must not write; ranks that
+                       left a barrier before the last one entered it */
     int failed_ranks;
-    int unnamed; /* of those: without a word why */
+    int unnamed; /* failed without a reason in words */
     int dead_ranks;
     char text[JOB_TEXT];
 };
 
-/* Communicators on all ranks, joined. 0, or -errno with *err (COMM_TEXT bytes) naming the first
- * rank that failed. */
+/* Connects communicators on all ranks. 0, or -errno and err (COMM_TEXT bytes) names the first rank
+ * that failed. */
 int job_create(struct job **j, const struct job_cfg *cfg, char *err);
-/* Starts on all ranks and runs until every rank has finished or failed; -ETIME past the limit (a
- * hang: text says which ranks). 0 otherwise. */
+/* Starts the operation on all ranks and runs until each has finished or failed. 0, or -ETIME past
+ * the limit (a hang: text names a rank). */
 int job_run(struct job *j, const struct job_op *op, struct job_result *res);
 /* The same in two halves, so that several jobs of a world run at once. */
 int job_start(struct job *j, const struct job_op *op, struct job_result *res);
 int job_finish(struct job *j, struct job_result *res);
 
 /*
- * Operations back to back: every rank starts its next when it has ended one, the first at the same
- * time. Data is the caller's: job_buffer() says where it may be.
+ * Operations back to back: all ranks start the first at the same time, and each starts the next when
+ * it has finished one. Data is the caller's, in the buffers that job_buffer() returns.
  */
 struct job_loop {
     unsigned n;
     void (*args)(void *ctx, unsigned rank, struct coll_args *a);
-    bool (*stop)(
-        void *ctx); /* looked at after each event, or slice of them (world_slice()); NULL: never */
+    /* Asked after each event, or slice of them (world_slice()); NULL: never */
+    bool (*stop)(void *ctx);
     void *ctx;
-    bool by_steps;    /* stop() does something in the world: event by event */
-    int64_t limit_ps; /* fabric time within which it must end */
+    bool by_steps;    /* stop() acts on the world: no slices */
+    int64_t limit_ps; /* fabric time that the loop may take */
     /* results */
-    int64_t time_ps; /* from the start until the last rank knows that its last has ended */
+    int64_t time_ps; /* from the start until the last rank knows that its last one has ended */
     int failed_ranks;
     char text[JOB_TEXT];
 };
-/* 0, -ECANCELED: stopped; -ETIME: not ended within the limit; -EIO: text says who failed and
- * why. */
+/* 0; -ECANCELED: stopped; -ETIME: past the limit; -EIO: a rank failed, text says which and why. */
 int job_loop_run(struct job *j, struct job_loop *l);
-/* Makes two buffers of every rank. 0 or -ENOMEM. */
+/* Allocates two buffers on every rank. 0 or -ENOMEM. */
 int job_buffers(struct job *j, size_t bytes);
 void *job_buffer(struct job *j, unsigned rank, unsigned which);
 /* A rank whose process has died (world_kill) takes part in nothing; the others wait for it until
- * they find out, or are told. */
+ * they detect that or are notified. */
 bool job_dead(const struct job *j, unsigned rank);
-/* What a launcher does: every rank that lives hears of the death of one. */
+/* Notifies all ranks that live of a death, as a launcher does. */
 void job_notify_death(struct job *j, unsigned dead);
 struct comm *job_comm(struct job *j, unsigned rank);
 /* Runs the world until fabric time t or until until(ctx) says so. */
 void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx);
-/* LEAVEs everywhere and frees; runs the world until the groups are gone. -ETIME: some did not
- * close. */
+/* Leaves all groups, runs the world until they are gone, frees. 0, or -ETIME: some did not close. */
 int job_destroy(struct job *j);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A job from its first rank's communicator to its last LEAVE. */
 #include "sim/job/sim_job_priv.h"
+#include "host/coll/comm_sim.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@ static bool all_connected(void *ctx)
 {
     struct job *j = ctx;
 
-    /* Asked after each event: who is not ready is asked first the next time. */
+    /* Called after each event: the next call begins with the rank that is not ready. */
     while (j->at < j->cfg.nranks &&
            (job_dead(j, j->at) || comm_state(j->mem[j->at].comm) == COMM_READY))
         j->at++;
@@ -24,6 +25,9 @@ static int connect_all(struct job *j, char *err)
     int rc = blobs ? 0 : -ENOMEM;
 
     for (unsigned r = 0; !rc && r < n; r++) {
+        const struct comm_sim hooks = {.unback = j->cfg.lengths ? hca_mr_unback : NULL,
+                                       .waiting =
+                                           world_waiting(j->cfg.w, job_world_rank(j, r))};
         struct comm_cfg cc = {.fab = j->cfg.fab,
                               .rank = r,
                               .nranks = n,
@@ -34,10 +38,12 @@ static int connect_all(struct job *j, char *err)
                               .window = j->cfg.window,
                               .algos = j->cfg.algos,
                               .n_policy = j->cfg.n_policy,
-                              .unback = j->cfg.lengths ? hca_mr_unback : NULL,
-                              .waiting = world_waiting(j->cfg.w, job_world_rank(j, r))};
+                              .sim = &hooks};
 
-        for (unsigned i = 0; i < cc.n_policy && i < ALGO_COUNT; i++)
+        T_ASSERT(job_world_rank(j, r) < world_ranks(j->cfg.w),
+                 "a job has a rank that its world does not have");
+        T_ASSERT(cc.n_policy <= ALGO_COUNT, "a policy names more algorithms than there are");
+        for (unsigned i = 0; i < cc.n_policy; i++)
             cc.policy[i] = j->cfg.policy[i];
         cc.ctx = world_contexts(j->cfg.w, job_world_rank(j, r), &cc.n_ctx);
         for (unsigned t = 0; t < COLL_TREES; t++)
@@ -51,10 +57,10 @@ static int connect_all(struct job *j, char *err)
     return rc;
 }
 
-/* A rank that failed tells more than those that wait for it. */
+/* Names a rank that failed rather than those that wait for it. */
 static int connected(struct job *j, char *err)
 {
-    unsigned waits = j->cfg.nranks;
+    unsigned waits = j->cfg.nranks; /* the first that is still connecting */
 
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         enum comm_state s = comm_state(j->mem[r].comm);
@@ -89,7 +95,10 @@ int job_create(struct job **out, const struct job_cfg *cfg, char *err)
     j->cfg = *cfg;
     j->next_tick = world_now(cfg->w) + JOB_TICK_PS;
     j->next = j;
+    job_events_init(j);
+    job_record(j, JOB_CONNECTING, cfg->nranks, cfg->group);
     if (cfg->sibling) {
+        T_ASSERT(cfg->sibling->cfg.w == cfg->w, "sibling jobs are of two worlds");
         j->next = cfg->sibling->next;
         cfg->sibling->next = j;
     }
@@ -97,6 +106,7 @@ int job_create(struct job **out, const struct job_cfg *cfg, char *err)
     if (!rc) {
         job_drive(j, world_now(cfg->w) + cfg->limit_ps, all_connected, j);
         rc = connected(j, err);
+        job_record(j, JOB_CONNECTED, j->at, cfg->nranks);
     }
     *out = j;
     if (rc) {
@@ -129,6 +139,8 @@ int job_destroy(struct job *j)
 {
     int rc = 0;
 
+    T_ASSERT(!j->loop, "a job is destroyed within its loop");
+    job_record(j, JOB_CLOSING, j->cfg.nranks, j->cfg.group);
     for (unsigned r = 0; r < j->cfg.nranks; r++)
         if (j->mem[r].comm && !job_dead(j, r))
             comm_close(j->mem[r].comm);
@@ -136,13 +148,14 @@ int job_destroy(struct job *j)
     job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, all_closed, j);
     if (!all_closed(j))
         rc = -ETIME;
+    job_record(j, JOB_CLOSED, j->at, j->cfg.nranks);
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         if (j->mem[r].comm)
             comm_destroy(j->mem[r].comm);
         j->mem[r].comm = NULL;
         job_unmap(j, j->mem[r].mem);
     }
-    /* Aggregation nodes still part from each other; lost LEAVEs are repeated. */
+    /* Aggregation nodes still leave each other, and repeat LEAVEs that are lost. */
     if (j->next == j)
         job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, ans_idle, j);
     for (struct job *p = j->next; p != j; p = p->next)
@@ -150,6 +163,7 @@ int job_destroy(struct job *j)
             p->next = j->next;
             break;
         }
+    events_fini(&j->events);
     free(j->mem);
     free(j);
     return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A job's data: what ranks put in, and whether what comes out is right. */
+/* A job's data: inputs of its ranks, and the check of their results. */
 #include "sim/job/sim_job_priv.h"
 
 #include "sim/job/oracle.h"
@@ -20,7 +20,7 @@ struct coll_args job_args(const struct job_op *op)
                               .mm_self = op->mm_self};
 }
 
-/* By SHARP the order is the tree's, and inputs show it. */
+/* SHARP reduces in the order of the tree, and inputs are such that the order shows. */
 static bool in_tree_order(const struct job *j, const struct job_op *op)
 {
     return !j->cfg.any_order && j->cfg.n_trees < 2 && op->algo == ALGO_SHARP &&
@@ -50,8 +50,8 @@ static int reduce_all(struct job *j, const struct job_op *op, const void *const 
                        out);
 }
 
-/* The receive buffer of rank r against what it should be: all of it where sending and receiving
- * are apart, and then the send buffer must be as it was. */
+/* Compares the receive buffer of rank r with the expected one: all of it where it is not the send
+ * buffer, which must be unchanged then. */
 static uint64_t check_rank(struct job *j, unsigned r, const void *const *in, const void *reduced,
                            char *want)
 {
@@ -62,7 +62,9 @@ static uint64_t check_rank(struct job *j, unsigned r, const void *const *in, con
     size_t bytes;
 
     memset(want, 0xa5, j->bytes);
+    T_ASSERT(m->copy, "a rank is checked whose input was not kept");
     bytes = oracle_expect(&a, r, j->cfg.nranks, in, reduced, want);
+    T_ASSERT(bytes <= j->bytes, "a result is longer than the rank's buffer");
     wrong = oracle_wrong(m->recv, want, a.type, bytes / dtype_size(a.type));
     if (apart && m->recv == m->out)
         wrong += memcmp(m->recv + bytes, want + bytes, j->bytes - bytes) != 0;
@@ -92,7 +94,7 @@ int job_check(struct job *j, struct job_result *res)
     return rc;
 }
 
-/* Where rank r sends from and receives to, as coll.h says of "in place". */
+/* Sets send and receive addresses of rank r, "in place" as in coll.h. */
 static void place(struct job *j, const struct job_op *op, unsigned r)
 {
     struct member *m = &j->mem[r];
@@ -135,6 +137,8 @@ int job_fill(struct job *j, const struct job_op *op, unsigned r)
     bool bits = in_tree_order(j, op) || !coll_reduces(op->kind);
 
     place(j, op, r);
+    T_ASSERT(!m->copy, "the input of an operation is filled before the last one has ended");
+    T_ASSERT(count * dtype_size(op->type) <= j->bytes, "an input is longer than the rank's buffer");
     memset(m->in, 0x5a, j->bytes);
     memset(m->out, 0xa5, j->bytes);
     oracle_fill(m->send, op->type, op->op, count, r, j->cfg.nranks, op->seed, !bits);

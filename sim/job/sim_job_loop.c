@@ -15,11 +15,14 @@ void *job_buffer(struct job *j, unsigned rank, unsigned which)
     return which ? j->mem[rank].out : j->mem[rank].in;
 }
 
-/* Ranks of several hosts may come to this at the same time. */
-static void rank_over(struct job *j, unsigned r, int64_t now, int rc, const char *why)
+/* May be called for ranks of several hosts at the same time. */
+static void rank_ended(struct job *j, unsigned r, int64_t now, int rc, const char *why)
 {
     struct member *m = &j->mem[r];
 
+    T_ASSERT_HOT(!m->ended, "a rank ends its loop twice");
+    T_ASSERT_HOT(j->left, "more ranks end than the loop has");
+    T_ASSERT_HOT(now >= m->start_ps, "a rank ended before it started");
     m->ended = true;
     m->rc = rc;
     m->end_ps = now;
@@ -36,16 +39,17 @@ static void start_next(struct job *j, unsigned r, int64_t now)
     char err[COMM_TEXT] = "";
     int rc;
 
+    T_ASSERT_HOT(!m->req, "a rank starts an operation within another");
     j->loop->args(j->loop->ctx, r, &a);
     rc = coll_start(m->comm, &a, &m->req, err);
     if (rc) {
         m->req = NULL;
-        rank_over(j, r, now, rc, *err ? err : strerror(-rc));
+        rank_ended(j, r, now, rc, *err ? err : strerror(-rc));
     }
 }
 
 /* An operation may end in the call that starts it (one rank, or nothing to move). */
-void job_loop_look(struct job *j, unsigned r, int64_t now)
+void job_loop_test(struct job *j, unsigned r, int64_t now)
 {
     struct member *m = &j->mem[r];
 
@@ -57,9 +61,9 @@ void job_loop_look(struct job *j, unsigned r, int64_t now)
         coll_free(m->req);
         m->req = NULL;
         if (rc < 0)
-            rank_over(j, r, now, rc, comm_error(m->comm));
+            rank_ended(j, r, now, rc, comm_error(m->comm));
         else if (++m->ops == j->loop->n)
-            rank_over(j, r, now, 0, "");
+            rank_ended(j, r, now, 0, "");
         else
             start_next(j, r, now);
         if (!m->ended)
@@ -74,7 +78,7 @@ static bool loop_over(void *ctx)
     return !j->left || j->failures || (j->loop->stop && j->loop->stop(j->loop->ctx));
 }
 
-/* Whoever failed first, and of several at that time the first rank, is who says why. */
+/* Names the rank that failed first; of several at that time the lowest. */
 static int failure(struct job *j)
 {
     struct job_loop *l = j->loop;
@@ -124,7 +128,9 @@ int job_loop_run(struct job *j, struct job_loop *l)
     l->time_ps = 0;
     l->failed_ranks = 0;
     l->text[0] = '\0';
+    T_ASSERT(!j->loop, "a loop begins within another");
     j->loop = l;
+    job_record(j, JOB_LOOP_BEGUN, ++j->ops, l->n);
     j->left = j->cfg.nranks;
     j->failures = 0;
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
@@ -141,12 +147,14 @@ int job_loop_run(struct job *j, struct job_loop *l)
         start_next(j, r, now);
         if (!j->mem[r].ended)
             job_progress(j, r);
-        job_loop_look(j, r, now);
-        over = l->stop && l->stop(l->ctx); /* schedules of thousands of ranks take their time */
+        job_loop_test(j, r, now);
+        over = l->stop && l->stop(l->ctx); /* planning thousands of ranks takes a while */
     }
     if (!over)
         job_drive_slices(j, now + l->limit_ps, loop_over, j);
     rc = verdict(j);
+    job_record_failovers(j);
+    job_record(j, JOB_LOOP_ENDED, j->left, j->failures);
     for (unsigned r = 0; r < j->cfg.nranks; r++) {
         if (j->mem[r].req)
             coll_free(j->mem[r].req);

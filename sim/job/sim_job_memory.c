@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-/* From there on what is used in part takes little more in pages of 2 MiB. */
+/* From this size on, buffers that are used in part take little more memory in pages of 2 MiB. */
 #define LARGE_BYTES (32u << 20)
 
-/* Where nobody looks at data, addresses will do. */
+/* Lengths without data need addresses only. */
 static char *take_memory(const struct job *j, size_t bytes)
 {
     char *p = world_map(j->cfg.w, bytes, j->cfg.lengths ? PROT_NONE : PROT_READ | PROT_WRITE);
@@ -24,7 +24,7 @@ void job_unmap(const struct job *j, char *mem)
         munmap(mem, 2 * j->bytes);
 }
 
-/* Made at the first operation, registered once: later operations must fit into them. */
+/* Allocated and registered once, at the first operation: later operations must fit. */
 int job_make_buffers(struct job *j, size_t bytes)
 {
     if (j->bytes)
@@ -38,6 +38,7 @@ int job_make_buffers(struct job *j, size_t bytes)
 
         if (!mem)
             return -ENOMEM;
+        T_ASSERT(!m->mem, "buffers of a rank are allocated twice");
         m->mem = mem;
         m->in = mem;
         m->out = mem + bytes;

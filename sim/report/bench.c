@@ -47,7 +47,7 @@ static int connect_all(struct bench *b, char *err)
     return rc;
 }
 
-static void told(void *ctx, unsigned rank)
+static void notify_death(void *ctx, unsigned rank)
 {
     struct bench *b = ctx;
 
@@ -61,7 +61,7 @@ static int begin_faults(struct bench *b)
                             .fab = b->cfg.fab,
                             .nranks = b->cfg.nranks,
                             .host_of_rank = b->cfg.host_of_rank,
-                            .told = told,
+                            .notify_death = notify_death,
                             .ctx = b};
 
     return b->cfg.plan ? faults_create(&b->faults, b->cfg.plan, &fc) : 0;

@@ -2,6 +2,7 @@
 #include "sim/world/fault_player.h"
 
 #include "io/link_change.h"
+#include "sim/world/world_priv.h"
 #include "switch/reduce/an.h"
 
 #include <errno.h>
@@ -9,19 +10,21 @@
 
 struct action {
     int64_t at_ps;
-    enum { AS_PLANNED, AGAIN_UP, TELL } what; /* AGAIN_UP: of a restart, TELL: of a death */
+    /* RESTARTED: a switch comes up again; NOTIFY_DEATH: the other ranks hear of a death */
+    enum { AS_PLANNED, RESTARTED, NOTIFY_DEATH } what;
+    unsigned entry; /* of the plan */
     struct fault_event e;
 };
 
 struct faults {
     struct faults_cfg cfg;
     struct action *a; /* in order of time */
-    unsigned n, next;
+    unsigned n, max, next;
     int64_t start_ps;
-    int rc; /* of what could not be done; the plan's own mistakes were refused with the plan */
+    int rc; /* of the first action that failed; mistakes of the plan were refused with the plan */
 };
 
-static void note(struct faults *f, int rc)
+static void keep_error(struct faults *f, int rc)
 {
     if (!f->rc)
         f->rc = rc;
@@ -57,35 +60,44 @@ static void change_link(struct faults *f, unsigned link, const struct fault_even
     }
 }
 
-static void set_link(struct faults *f, unsigned link, bool up)
+static void set_link(struct faults *f, unsigned link, bool up, unsigned entry)
 {
-    note(f, net_set_link(world_net(f->cfg.w), link, up, world_now(f->cfg.w)));
+    world_record(f->cfg.w, up ? WORLD_LINK_UP : WORLD_LINK_DOWN, link, entry);
+    keep_error(f, net_set_link(world_net(f->cfg.w), link, up, world_now(f->cfg.w)));
 }
 
-static void do_link(struct faults *f, const struct fault_event *e)
+static void do_link(struct faults *f, const struct fault_event *e, unsigned entry)
 {
     bool all = e->which == FAULT_ALL;
     unsigned first = all ? 0 : e->which, end = all ? f->cfg.fab->n_links : e->which + 1u;
 
+    T_ASSERT(end <= f->cfg.fab->n_links, "a fault of a link that the fabric does not have");
+    if (all || !(e->down || e->up))
+        world_record(f->cfg.w, all ? WORLD_LINKS_FAULTS : WORLD_LINK_FAULTS,
+                     all ? f->cfg.fab->n_links : e->which, entry);
     for (unsigned i = first; i < end; i++) {
         change_link(f, i, e);
         if (e->down || e->up)
-            set_link(f, i, e->up);
+            set_link(f, i, e->up, entry);
     }
 }
 
 /* ---- nodes, hosts, ranks ---- */
 
-static void set_node(struct faults *f, uint16_t node, bool up)
+static void set_node(struct faults *f, uint16_t node, bool up, unsigned entry)
 {
-    note(f, net_set_node(world_net(f->cfg.w), node, up, world_now(f->cfg.w)));
+    T_ASSERT(node < f->cfg.fab->n_nodes, "a fault of a node that the fabric does not have");
+    world_record(f->cfg.w, up ? WORLD_NODE_UP : WORLD_NODE_DOWN, node, entry);
+    keep_error(f, net_set_node(world_net(f->cfg.w), node, up, world_now(f->cfg.w)));
 }
 
-static void do_node(struct faults *f, const struct fault_event *e)
+static void do_node(struct faults *f, const struct fault_event *e, unsigned entry)
 {
-    set_node(f, e->which, e->up);
-    if (e->restart_ps >= 0)
-        note(f, net_restart(world_net(f->cfg.w), e->which, world_now(f->cfg.w)));
+    set_node(f, e->which, e->up, entry);
+    if (e->restart_ps >= 0) {
+        world_record(f->cfg.w, WORLD_NODE_RESTART, e->which, entry);
+        keep_error(f, net_restart(world_net(f->cfg.w), e->which, world_now(f->cfg.w)));
+    }
 }
 
 static bool is_on(const struct faults *f, unsigned rank, const struct fault_event *e)
@@ -94,11 +106,11 @@ static bool is_on(const struct faults *f, unsigned rank, const struct fault_even
                                : f->cfg.fab->hosts[f->cfg.host_of_rank[rank]] == e->which;
 }
 
-/* A host goes with its links; of a rank's process the host's NIC knows and tells. */
-static void do_death(struct faults *f, const struct fault_event *e)
+/* A dead host takes its links down; the death of a process is seen and reported by its host's NIC. */
+static void do_death(struct faults *f, const struct fault_event *e, unsigned entry)
 {
     if (e->of == FAULT_HOST)
-        set_node(f, e->which, false);
+        set_node(f, e->which, false, entry);
     for (unsigned r = 0; r < f->cfg.nranks; r++)
         if (is_on(f, r, e) && !world_dead(f->cfg.w, r))
             world_kill(f->cfg.w, r);
@@ -111,37 +123,42 @@ static void do_slow(struct faults *f, const struct fault_event *e)
             world_slow(f->cfg.w, r, e->slow);
 }
 
-static void tell(struct faults *f, const struct fault_event *e)
+static void notify_death(struct faults *f, const struct fault_event *e, unsigned entry)
 {
-    for (unsigned r = 0; f->cfg.told && r < f->cfg.nranks; r++)
-        if (is_on(f, r, e))
-            f->cfg.told(f->cfg.ctx, r);
+    for (unsigned r = 0; f->cfg.notify_death && r < f->cfg.nranks; r++)
+        if (is_on(f, r, e)) {
+            T_ASSERT(world_dead(f->cfg.w, r), "the death of a rank that lives is notified");
+            world_record(f->cfg.w, WORLD_DEATH_NOTIFIED, r, entry);
+            f->cfg.notify_death(f->cfg.ctx, r);
+        }
 }
 
 static void do_an(struct faults *f, const struct fault_event *e)
 {
     struct an *an = net_an(world_net(f->cfg.w), e->which);
 
-    if (an)
+    if (an) {
+        world_record(f->cfg.w, WORLD_AN_BUDGET, e->which, (uint32_t)e->mbufs);
         an_set_budget(an, (uint32_t)e->mbufs);
+    }
 }
 
 static void act(struct faults *f, const struct action *a)
 {
     const struct fault_event *e = &a->e;
 
-    if (a->what == AGAIN_UP)
-        set_node(f, e->which, true);
-    else if (a->what == TELL)
-        tell(f, e);
+    if (a->what == RESTARTED)
+        set_node(f, e->which, true, a->entry);
+    else if (a->what == NOTIFY_DEATH)
+        notify_death(f, e, a->entry);
     else if (e->of == FAULT_LINK)
-        do_link(f, e);
+        do_link(f, e, a->entry);
     else if (e->of == FAULT_NODE)
-        do_node(f, e);
+        do_node(f, e, a->entry);
     else if (e->of == FAULT_AN)
         do_an(f, e);
     else if (e->die)
-        do_death(f, e);
+        do_death(f, e, a->entry);
     if (a->what == AS_PLANNED && e->slow)
         do_slow(f, e);
 }
@@ -152,8 +169,11 @@ static void due(void *ctx)
 {
     struct faults *f = ctx;
 
-    while (f->next < f->n && f->start_ps + f->a[f->next].at_ps <= world_now(f->cfg.w))
+    while (f->next < f->n && f->start_ps + f->a[f->next].at_ps <= world_now(f->cfg.w)) {
+        T_ASSERT(!f->next || f->a[f->next - 1].at_ps <= f->a[f->next].at_ps,
+                 "actions of a fault plan are not in order of time");
         act(f, &f->a[f->next++]);
+    }
     if (f->next < f->n)
         world_alarm(f->cfg.w, f->start_ps + f->a[f->next].at_ps, due, f);
 }
@@ -170,11 +190,12 @@ int faults_state(const struct faults *f)
     return f->rc;
 }
 
-/* In its place by time, behind what is as early. */
+/* Inserts by time, behind actions of the same time. */
 static void add(struct faults *f, const struct action *a)
 {
     unsigned i = f->n++;
 
+    T_ASSERT(f->n <= f->max, "a fault plan has more actions than two an entry");
     for (; i && f->a[i - 1].at_ps > a->at_ps; i--)
         f->a[i] = f->a[i - 1];
     f->a[i] = *a;
@@ -191,19 +212,20 @@ int faults_create(struct faults **out, const struct fault_plan *plan, const stru
         free(f);
         return -ENOMEM;
     }
+    f->max = 2 * plan->n;
     f->cfg = *cfg;
     for (unsigned i = 0; i < plan->n; i++) {
         const struct fault_event *e = &plan->e[i];
         int64_t at = e->at_ps < 0 ? 0 : e->at_ps;
 
         if (e->at_ps < 0)
-            act(f, &(struct action){.what = AS_PLANNED, .e = *e});
+            act(f, &(struct action){.what = AS_PLANNED, .entry = i, .e = *e});
         else
-            add(f, &(struct action){at, AS_PLANNED, *e});
+            add(f, &(struct action){at, AS_PLANNED, i, *e});
         if (e->restart_ps >= 0)
-            add(f, &(struct action){at + e->restart_ps, AGAIN_UP, *e});
+            add(f, &(struct action){at + e->restart_ps, RESTARTED, i, *e});
         if (e->told_ps >= 0)
-            add(f, &(struct action){at + e->told_ps, TELL, *e});
+            add(f, &(struct action){at + e->told_ps, NOTIFY_DEATH, i, *e});
     }
     rc = f->rc;
     if (rc)

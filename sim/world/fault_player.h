@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Carries a fault plan out in a world: what the plan has without a time at once, the rest at fabric
- * times from faults_start() on. `restart` and `told` are two things each, one later than the other.
+ * Applies a fault plan to a world: entries without a time at once, the others at fabric times from
+ * faults_start() on. An entry with `restart` or `told` is two actions, one later than the other.
  */
 #ifndef TRIB_SIM_WORLD_FAULT_PLAYER_H
 #define TRIB_SIM_WORLD_FAULT_PLAYER_H
@@ -16,17 +16,17 @@ struct faults_cfg {
     const struct fabric *fab;
     unsigned nranks;
     const uint16_t *host_of_rank;
-    /* The others are told that a rank has died: what a launcher does. */
-    void (*told)(void *ctx, unsigned rank);
+    /* Notifies the other ranks that a rank has died, as a launcher does; NULL: nobody. */
+    void (*notify_death)(void *ctx, unsigned rank);
     void *ctx;
 };
 
-/* 0 or -ENOMEM. What has no time has happened then. The plan may go. */
+/* 0 or -ENOMEM. Entries without a time have been applied then; the plan may be freed. */
 int faults_create(struct faults **f, const struct fault_plan *plan, const struct faults_cfg *cfg);
-/* Time 0 of the plan is now. The world's alarm is ours from here on. */
+/* Time 0 of the plan is now. Uses the world's alarm from here on. */
 void faults_start(struct faults *f);
-/* 0, or -ENOMEM: something of the plan could not be done, and the world is not what the plan
- * says. */
+/* 0, or -ENOMEM: an entry could not be applied, and the world is not in the state that the plan
+ * describes. */
 int faults_state(const struct faults *f);
 void faults_destroy(struct faults *f);
 

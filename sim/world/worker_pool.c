@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/world/worker_pool.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -14,11 +16,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Parts of a slice of time end within some microseconds of each other, and being woken takes as
- * long. */
+/* Partitions of a slice end within some microseconds of each other, and a futex wake-up takes as
+ * long: spin first. */
 #define SPINS 1000u
 
-/* A number that others wait for to change. */
+/* A counter whose change other threads await. */
 struct gate {
     atomic_uint word, sleepers;
 } __rte_cache_aligned;
@@ -31,14 +33,14 @@ struct member {
 };
 
 struct worker_pool {
-    unsigned n, parts, cpu; /* cpu: the caller's */
+    unsigned n, parts, cpu; /* threads; parts of a round; the caller's CPU at creation */
     struct member *member;  /* [n] the first is the caller */
-    atomic_uint *begun;     /* [parts] the last round in which it was */
+    atomic_uint *begun;     /* [parts] the last round in which the part was begun */
     void (*fn)(void *arg, unsigned part);
     void *arg;
     atomic_bool over;
-    struct gate round; /* one more each time there is something to do */
-    struct gate left;  /* parts that are not done */
+    struct gate round; /* number of the round */
+    struct gate left;  /* parts of it that have not ended */
 };
 
 /* ---- gates ---- */
@@ -56,7 +58,8 @@ static void await_change(struct gate *g, unsigned from)
     atomic_fetch_sub(&g->sleepers, 1);
 }
 
-/* Behind a change of the word: either a sleeper is seen here, or it sees the change. */
+/* Called after a change of the word: either a sleeper is seen here, or the sleeper sees the
+ * change. */
 static void wake(struct gate *g)
 {
     if (atomic_load(&g->sleepers))
@@ -67,12 +70,15 @@ static void wake(struct gate *g)
 
 static void done(struct worker_pool *c)
 {
-    if (atomic_fetch_sub(&c->left.word, 1) == 1)
+    unsigned left = atomic_fetch_sub(&c->left.word, 1);
+
+    T_ASSERT(left, "more parts of a round have ended than it has");
+    if (left == 1)
         wake(&c->left);
 }
 
-/* Where nobody has begun the part in this round. The round is not over then, and fn is of it; who
- * comes too late finds all parts begun, if not by this round then by a later one. */
+/* Runs the part if no thread has begun it in this round. The round has not ended then, so fn is the
+ * round's. A thread that is late finds all parts begun, in this round or in a later one. */
 static void try(struct worker_pool *c, unsigned part, unsigned round)
 {
     unsigned last = round - 1;
@@ -84,7 +90,7 @@ static void try(struct worker_pool *c, unsigned part, unsigned round)
     done(c);
 }
 
-/* The member's own, then those that others would come to last. */
+/* The thread's own parts, then those that their own threads would run last. */
 static void take_part(struct worker_pool *c, unsigned k, unsigned round)
 {
     unsigned from = k * c->parts / c->n, to = (k + 1) * c->parts / c->n;
@@ -98,6 +104,7 @@ static void take_part(struct worker_pool *c, unsigned k, unsigned round)
 
 static unsigned begin(struct worker_pool *c, unsigned parts)
 {
+    T_ASSERT(!atomic_load(&c->left.word), "a round begins while parts of the last one run");
     atomic_store(&c->left.word, parts);
     return atomic_fetch_add(&c->round.word, 1) + 1;
 }
@@ -122,8 +129,8 @@ void worker_pool_run(struct worker_pool *c, void (*fn)(void *arg, unsigned part)
     await_all(c);
 }
 
-/* Threads begin on different cores: the kernel wakes one where it was last, and where that is the
- * core of another who never sleeps for long, there it may stay for seconds. */
+/* Threads begin on different cores: the kernel wakes a thread on the core where it ran last, and if
+ * that is the core of a thread that never sleeps for long, it may stay there for seconds. */
 static void spread(const struct member *m)
 {
     unsigned k = m->k, cpu = m->c->cpu;
@@ -166,11 +173,12 @@ static void *work(void *arg)
 
 /* ---- life ---- */
 
-/* Whether there is one more. */
+/* False: the thread could not be started, or DPDK has no lcore id left. */
 static bool add_member(struct worker_pool *c)
 {
     struct member *m = &c->member[c->n];
 
+    T_ASSERT(!atomic_load(&c->left.word), "a thread joins the pool in the middle of a round");
     *m = (struct member){.c = c, .k = c->n};
     atomic_store(&c->left.word, 1);
     if (pthread_create(&m->thread, NULL, work, m))
@@ -232,5 +240,6 @@ unsigned worker_pool_size(const struct worker_pool *c)
 
 unsigned worker_pool_lcore(const struct worker_pool *c, unsigned k)
 {
+    T_ASSERT(k < c->n, "a lane of a thread that the pool does not have");
     return c->member[k].lcore;
 }

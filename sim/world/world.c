@@ -9,14 +9,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MANY_RANKS 900 /* so many connections at least need more queue pairs than an HCA has */
+#define MANY_RANKS 900 /* from here on ranks may need more queue pairs than an HCA has by default */
 
-/* ---- what the net sees of a rank: its HCA, watched ---- */
+static const char *const event_names[] = {
+    [WORLD_RANK_KILLED] = "rank %u is killed (host node %u)",
+    [WORLD_RANK_SLOWED] = "rank %u is %u times slower than its ports (0: as fast)",
+    [WORLD_LINK_FAULTS] = "link %u: fault rates change (plan entry %u)",
+    [WORLD_LINKS_FAULTS] = "all %u links: fault rates change (plan entry %u)",
+    [WORLD_LINK_DOWN] = "link %u goes down (plan entry %u)",
+    [WORLD_LINK_UP] = "link %u comes up (plan entry %u)",
+    [WORLD_NODE_DOWN] = "node %u goes down (plan entry %u)",
+    [WORLD_NODE_UP] = "node %u comes up (plan entry %u)",
+    [WORLD_NODE_RESTART] = "node %u restarts without its state (plan entry %u)",
+    [WORLD_AN_BUDGET] = "aggregation node %u may promise %u buffers",
+    [WORLD_DEATH_NOTIFIED] = "death of rank %u is notified (plan entry %u)",
+    [WORLD_APART] = "partitions run apart, %u threads (lookahead %u ps)",
+    [WORLD_TOGETHER] = "partitions run together again (%u ranks, %u killed)",
+};
+_Static_assert(sizeof(event_names) / sizeof(event_names[0]) == WORLD_EVENTS, "a name for each");
+static const struct event_kinds event_kinds = {"sim", event_names, WORLD_EVENTS};
+
+/* ---- the endpoint that the net sees: a rank's HCA, with its activity observed ---- */
 
 void world_wake(struct rank *r)
 {
     unsigned word = r->index / 64;
 
+    T_ASSERT_HOT(r->index < r->w->cfg.nranks, "a rank beyond the world's is woken");
     if (r->w->apart) {
         r->awake = true;
         return;
@@ -27,7 +46,7 @@ void world_wake(struct rank *r)
     r->w->wakers[word / 64] |= 1ull << word % 64;
 }
 
-/* How long a slow process is busy with a frame. */
+/* Time that a slow process takes for a frame. */
 static int64_t busy_ps(const struct rank_port *p, struct rte_mbuf *m)
 {
     const struct fab_port *fp = &p->r->w->cfg.fab->nodes[p->r->node].ports[p->index];
@@ -36,31 +55,31 @@ static int64_t busy_ps(const struct rank_port *p, struct rte_mbuf *m)
            p->slow;
 }
 
-/* A program that found nothing new would go back to sleep: it is not woken for each frame. */
-static void look(struct rank_port *p)
+/* Wakes the rank where its HCA had activity: most frames are none to a program. */
+static void observe(struct rank_port *p)
 {
-    uint64_t news = hca_activity_epoch(p->hca);
+    uint64_t epoch = hca_activity_epoch(p->hca);
 
-    if (news != p->seen)
+    if (epoch != p->seen)
         world_wake(p->r);
-    p->seen = news;
+    p->seen = epoch;
 }
 
 static uint16_t input(struct rank_port *p, struct rte_mbuf **m, uint16_t n, int64_t now)
 {
     uint16_t k = p->ep.input(p->ep.ctx, m, n, now);
 
-    look(p);
+    observe(p);
     return k;
 }
 
-/* Datagrams are complete when they are sent. */
+/* Sending completes datagrams, so it is activity too. */
 static uint16_t output(struct rank_port *p, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
                        int64_t now)
 {
     uint16_t k = p->ep.output(p->ep.ctx, q, m, n, now);
 
-    look(p);
+    observe(p);
     return k;
 }
 
@@ -108,7 +127,7 @@ static void rank_tick(void *ctx, int64_t now)
         rank_kick(p);
     }
     p->ep.tick(p->ep.ctx, now);
-    look(p);
+    observe(p);
 }
 
 static int64_t rank_next(void *ctx)
@@ -130,13 +149,14 @@ static void rank_kick(void *ctx)
 
     if (p->kicked)
         return;
+    T_ASSERT_HOT(l->n_kicked < l->max_kicked, "more ports are kicked than the lane has entries");
     p->kicked = true;
     l->kicked[l->n_kicked++] = p;
 }
 
 /* ---- the run ---- */
 
-/* Frames of different links come in an order that means nothing: theirs are added up. */
+/* The order of frames of different links has no meaning, so their hashes are summed. */
 static void tally(struct world *w, uint64_t h)
 {
     struct lane *l = lane_of(w);
@@ -187,6 +207,7 @@ void world_flush_kicks(struct world *w, int64_t now)
     for (unsigned i = 0; i < n; i++) {
         struct rank_port *p = l->kicked[i];
 
+        T_ASSERT_HOT(p->kicked, "a port is in the list of kicked ports but not marked as kicked");
         p->kicked = false;
         if (!p->r->dead)
             net_kick(w->net, p->r->node, (uint16_t)p->index, p->r->slot, now);
@@ -200,9 +221,11 @@ bool world_step(struct world *w, int64_t limit_ps)
     unsigned woken = w->woken;
     int64_t t;
 
+    T_ASSERT_HOT(!w->apart, "a single step while partitions run apart");
     world_flush_kicks(w, w->now);
-    if (unlikely(w->woken != woken || w->their_turn)) { /* by what went: at this instant */
-        w->their_turn = false;
+    /* The flush has woken ranks: they run at this instant, before the next event. */
+    if (unlikely(w->woken != woken || w->woken_before_slice)) {
+        w->woken_before_slice = false;
         return true;
     }
     t = net_next(w->net);
@@ -243,10 +266,14 @@ unsigned world_awake(struct world *w, unsigned from)
     }
     if (!b)
         return w->cfg.nranks;
+    T_ASSERT_HOT(w->wakers[i / 64] >> i % 64 & 1,
+                 "a word of awake ranks has no bit in the summary");
     w->awake[i] &= ~(b & -b);
     if (!w->awake[i])
         w->wakers[i / 64] &= ~(1ull << i % 64);
     i = i * 64 + (unsigned)__builtin_ctzll(b);
+    T_ASSERT_HOT(i < w->cfg.nranks, "a bit is set beyond the world's ranks");
+    T_ASSERT_HOT(w->ranks[i].awake, "a rank has its bit set but is not awake");
     w->ranks[i].awake = false;
     return i;
 }
@@ -260,6 +287,9 @@ void world_kill(struct world *w, unsigned rank)
 {
     struct rank *r = &w->ranks[rank];
 
+    T_ASSERT(rank < w->cfg.nranks, "a rank beyond the world's is killed");
+    T_ASSERT(!r->dead, "a rank is killed twice: its NIC slot may be another's by now");
+    world_record(w, WORLD_RANK_KILLED, rank, r->node);
     r->dead = true;
     for (unsigned p = 0; p < r->n_ports; p++)
         net_detach(w->net, r->node, (uint16_t)p, r->slot, w->now);
@@ -274,6 +304,8 @@ void world_slow(struct world *w, unsigned rank, uint32_t times)
 {
     struct rank *r = &w->ranks[rank];
 
+    T_ASSERT(rank < w->cfg.nranks, "a rank beyond the world's is slowed");
+    world_record(w, WORLD_RANK_SLOWED, rank, times > 1 ? times : 0);
     for (unsigned p = 0; p < r->n_ports; p++) {
         r->port[p].slow = times > 1 ? times : 0;
         if (!r->dead)
@@ -283,6 +315,8 @@ void world_slow(struct world *w, unsigned rank, uint32_t times)
 
 void world_alarm(struct world *w, int64_t t, void (*fn)(void *ctx), void *ctx)
 {
+    T_ASSERT(t == PS_NEVER || fn, "an alarm is set that calls nothing");
+    T_ASSERT(t >= w->now, "an alarm is set in the past");
     w->alarm_ps = t;
     w->alarm = fn;
     w->alarm_ctx = ctx;
@@ -295,7 +329,7 @@ static int port_create(struct rank *r, unsigned i)
     struct world *w = r->w;
     struct rank_port *p = &r->port[i];
     const struct fab_node *nd = &w->cfg.fab->nodes[r->node];
-    struct endpoint watched = {p, rank_input, rank_output, rank_tick, rank_next};
+    struct endpoint observed = {p, rank_input, rank_output, rank_tick, rank_next};
     struct hca_cfg hc = {.ip = nd->ip_of_port[i],
                          .port = (uint8_t)i,
                          .slot = r->slot,
@@ -322,13 +356,13 @@ static int port_create(struct rank *r, unsigned i)
     r->ctx[i] = ibv_open_device(hca_device(p->hca));
     if (!r->ctx[i])
         return -ENODEV;
-    rc = net_attach(w->net, r->node, (uint16_t)i, r->slot, &watched);
+    rc = net_attach(w->net, r->node, (uint16_t)i, r->slot, &observed);
     if (!rc)
         net_list_lines(w->net, r->node, (uint16_t)i, r->slot, hca_lines(p->hca));
     return rc;
 }
 
-/* taken: process slots of each host that have somebody. */
+/* taken: [n_hosts] process slots in use. */
 static int rank_create(struct world *w, unsigned i, uint16_t *taken)
 {
     const struct fabric *f = w->cfg.fab;
@@ -372,6 +406,7 @@ int world_create(struct world **out, const struct world_cfg *cfg)
         return -ENOMEM;
     }
     w->cfg = *cfg;
+    events_init(&w->events, &event_kinds, cfg->fab->name);
     w->alarm_ps = PS_NEVER;
     w->ranks = calloc(cfg->nranks, sizeof(*w->ranks));
     for (unsigned i = 0; i < cfg->nranks; i++)
@@ -407,7 +442,8 @@ void world_destroy(struct world *w)
 {
     if (!w)
         return;
-    /* Nodes first: the NICs give back what they hold before the HCAs go. */
+    events_fini(&w->events);
+    /* Nodes first: NICs return the frames that they hold before the HCAs are destroyed. */
     if (w->net)
         net_destroy(w->net);
     for (unsigned i = 0; w->ranks && i < w->cfg.nranks; i++) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A world looked at: its parts, what is left in it, and what has passed. */
+/* Queries of a world: its parts, what it still holds, and totals. */
 #include "sim/world/world_priv.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 
 #ifdef __SANITIZE_THREAD__
-#define MAP_BASE 0x1000000000ull /* where that lets a program have anything */
+#define MAP_BASE 0x1000000000ull /* a range that the sanitizer leaves to programs */
 #else
-#define MAP_BASE 0x200000000000ull /* where no program has anything by itself */
+#define MAP_BASE 0x200000000000ull /* a range that no program uses by itself */
 #endif
 #define MAP_ALIGN 65536ull
 
@@ -19,7 +19,7 @@ void *world_map(struct world *w, size_t bytes, int prot)
 
     w->mapped += (bytes + MAP_ALIGN) / MAP_ALIGN * MAP_ALIGN;
     p = mmap(at, bytes, prot, flags | MAP_FIXED_NOREPLACE, -1, 0);
-    if (p == MAP_FAILED && errno == EEXIST) /* of another world: where there is room */
+    if (p == MAP_FAILED && errno == EEXIST) /* another world has this range: any other */
         p = mmap(NULL, bytes, prot, flags, -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }
@@ -115,7 +115,7 @@ unsigned world_threads(const struct world *w)
     return w->workers ? worker_pool_size(w->workers) : 1;
 }
 
-/* As rte_mempool_in_use_count(), which looks into the caches of 128 threads that are not there. */
+/* rte_mempool_in_use_count() reads the caches of all 128 lcores; only the world's threads have one. */
 unsigned world_frames_used(const struct world *w)
 {
     struct rte_mempool *pool = w->cfg.pool;
@@ -127,5 +127,6 @@ unsigned world_frames_used(const struct world *w)
 
         unused += c ? c->len : 0;
     }
+    T_ASSERT_HOT(unused <= pool->size, "the pool has more free frames than frames");
     return pool->size - unused;
 }

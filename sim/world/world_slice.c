@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A world by slices of time: hosts have their own time, and threads share them out. */
+/* Slices of time: partitions of the world run apart, each host at its own time, on several threads. */
 #include "sim/world/world_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define SHARES_A_THREAD 4 /* who is done with his takes others' */
+#define PARTITIONS_PER_THREAD 4 /* an idle thread takes over those of others */
 
 static bool some_awake(const struct rank *r)
 {
@@ -14,7 +14,8 @@ static bool some_awake(const struct rank *r)
     return r != NULL;
 }
 
-static void served(void *ctx, uint16_t node, int64_t now_ps)
+/* Runs the ranks of a host until none of them is awake. */
+static void run_host(void *ctx, uint16_t node, int64_t now_ps)
 {
     struct world *w = ctx;
 
@@ -25,7 +26,7 @@ static void served(void *ctx, uint16_t node, int64_t now_ps)
                 w->turn.run(w->turn.ctx, r->index, now_ps);
             }
         world_flush_kicks(w, now_ps);
-    } while (some_awake(w->of_node[node])); /* by what it sent */
+    } while (some_awake(w->of_node[node])); /* what they sent may have woken them */
 }
 
 static bool awaited(void *ctx, uint16_t node)
@@ -35,7 +36,7 @@ static bool awaited(void *ctx, uint16_t node)
     return node == FAB_NONE ? w->all_awaited : w->awaited[node];
 }
 
-static void soon(void *ctx, uint16_t node, unsigned step)
+static void prefetch(void *ctx, uint16_t node, unsigned step)
 {
     struct world *w = ctx;
     struct rank *r = w->of_node[node];
@@ -43,10 +44,10 @@ static void soon(void *ctx, uint16_t node, unsigned step)
     if (step == 0)
         rte_prefetch0(r);
     for (; step && r; r = r->next)
-        w->turn.soon(w->turn.ctx, r->index, step - 1);
+        w->turn.prefetch(w->turn.ctx, r->index, step - 1);
 }
 
-static void together(void *ctx, void (*fn)(void *arg, unsigned k), void *arg)
+static void run_partitions(void *ctx, void (*fn)(void *arg, unsigned k), void *arg)
 {
     worker_pool_run(((struct world *)ctx)->workers, fn, arg);
 }
@@ -55,25 +56,35 @@ void world_await(struct world *w, unsigned rank, bool on)
 {
     struct rank *r = &w->ranks[rank];
 
+    T_ASSERT(rank < w->cfg.nranks, "a rank beyond the world's is awaited");
     if (r->awaited == on)
         return;
+    T_ASSERT(on || (w->awaited[r->node] && w->all_awaited),
+             "fewer ranks are awaited than marked so");
     r->awaited = on;
     w->awaited[r->node] += on ? 1 : -1;
     w->all_awaited += on ? 1 : -1;
 }
 
-static int part(struct world *w)
+static int run_apart(struct world *w)
 {
     int rc = net_apart(w->net, true);
 
+    if (!rc && !w->apart)
+        world_record(w, WORLD_APART, world_threads(w), (uint32_t)w->lookahead_ps);
     w->apart = !rc;
     return rc;
 }
 
 void world_join(struct world *w)
 {
+    unsigned dead = 0;
+
     if (!w->apart)
         return;
+    for (unsigned i = 0; i < w->cfg.nranks; i++)
+        dead += w->ranks[i].dead;
+    world_record(w, WORLD_TOGETHER, w->cfg.nranks, dead);
     w->apart = false;
     net_apart(w->net, false);
     for (unsigned i = 0; i < w->cfg.nranks; i++)
@@ -81,8 +92,8 @@ void world_join(struct world *w)
             world_wake(&w->ranks[i]);
 }
 
-/* What the threads have counted. */
-static void gather(struct world *w)
+/* Adds what the other threads have counted to the first lane. */
+static void sum_lanes(struct world *w)
 {
     for (unsigned k = 1; k < world_threads(w); k++) {
         struct lane *l = &w->lane[worker_pool_lcore(w->workers, k)];
@@ -95,30 +106,31 @@ static void gather(struct world *w)
 
 bool world_slice(struct world *w, int64_t limit_ps, const struct world_turn *turn)
 {
-    struct net_turn t = {together, served, awaited, soon, w};
-    int64_t next;
+    struct net_turn t = {run_partitions, run_host, awaited, prefetch, w};
+    int64_t begun = w->now, next;
 
     if (!w->lookahead_ps)
         return false;
-    if (w->first->n_kicked) { /* posted by somebody between slices */
+    if (w->first->n_kicked) { /* somebody has posted between slices */
         unsigned woken;
 
         world_join(w);
         woken = w->woken;
         world_flush_kicks(w, w->now);
-        w->their_turn |= w->woken != woken;
-        if (w->their_turn) /* before anything else, as in world_step() */
+        w->woken_before_slice |= w->woken != woken;
+        if (w->woken_before_slice) /* before anything else, as in world_step() */
             return false;
     }
     next = net_next(w->net);
     if (w->cfg.tap || w->alarm_ps != PS_NEVER || next >= limit_ps - 2 * w->lookahead_ps ||
-        part(w)) {
+        run_apart(w)) {
         world_join(w);
         return false;
     }
     w->turn = *turn;
     w->now = net_slice(w->net, next - next % w->lookahead_ps, &t) - 1;
-    gather(w);
+    T_ASSERT(w->now >= begun, "a slice ends before it began");
+    sum_lanes(w);
     return true;
 }
 
@@ -131,13 +143,16 @@ int64_t world_slice_end(const struct world *w, int64_t t_ps)
 
 int world_open_lane(struct world *w, unsigned lcore, size_t ports)
 {
-    w->lane[lcore].kicked = calloc(2 * ports + 1, sizeof(struct rank_port *));
+    T_ASSERT(lcore < RTE_MAX_LCORE, "a thread without an lcore id has no lane");
+    T_ASSERT(!w->lane[lcore].kicked, "two threads share a lane");
+    w->lane[lcore].max_kicked = (unsigned)(2 * ports + 1);
+    w->lane[lcore].kicked = calloc(w->lane[lcore].max_kicked, sizeof(struct rank_port *));
     return w->lane[lcore].kicked ? 0 : -ENOMEM;
 }
 
 int world_gather_workers(struct world *w, size_t ports)
 {
-    int shares = net_share(w->net, w->cfg.threads * SHARES_A_THREAD), rc;
+    int shares = net_share(w->net, w->cfg.threads * PARTITIONS_PER_THREAD), rc;
 
     if (shares <= 1)
         return RTE_MIN(shares, 0);

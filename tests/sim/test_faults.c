@@ -23,7 +23,7 @@ struct bed {
     uint16_t hosts[RANKS];
 };
 
-static void told(void *ctx, unsigned rank)
+static void notify_death(void *ctx, unsigned rank)
 {
     job_notify_death(((struct bed *)ctx)->j, rank);
 }
@@ -40,7 +40,8 @@ static void bed_up(struct bed *b, const char *plan)
                          .any_order = true,
                          .buffer_bytes = 1u << 20,
                          .limit_ps = 20 * PS_PER_S};
-    struct faults_cfg fc = {.nranks = RANKS, .host_of_rank = b->hosts, .told = told, .ctx = b};
+    struct faults_cfg fc = {
+        .nranks = RANKS, .host_of_rank = b->hosts, .notify_death = notify_death, .ctx = b};
     struct fab_errors *e = calloc(1, sizeof(*e));
     struct fault_plan p;
     char err[COMM_TEXT];
