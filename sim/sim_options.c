@@ -75,6 +75,20 @@ static const struct option_row table[] = {
      {0},
      "instead of rows: fabric (without CONF), ranks, collectives and faults\n"
      "                               from a seed, or from each of FIRST-LAST; all is checked"},
+    {"chaos-case",
+     "FILE",
+     K_STRING,
+     AT(chaos_case),
+     0,
+     {0},
+     "instead of rows: replays a chaos case from its file"},
+    {"save-case",
+     "FILE",
+     K_STRING,
+     AT(save_case),
+     0,
+     {0},
+     "with --chaos SEED: writes the seed's case to a file for --chaos-case"},
     {"place",
      "out|in",
      K_STRING,
@@ -232,14 +246,21 @@ static int check_step(const struct sim_opts *own, char *const *rest, int n, char
     return OPT_BAD;
 }
 
-/* A seed says all but these. */
+/* A seed draws all but these; a case has all of them. */
 static int take_chaos(struct sim_opts *own, char *const *rest, int n, char *err)
 {
+    if (own->chaos_case && (own->chaos || own->faults || own->save_case)) {
+        snprintf(err, OPT_ERR, "--chaos-case: found %s too, expected at most --max-wall",
+                 own->chaos    ? "--chaos"
+                 : own->faults ? "--faults"
+                               : "--save-case");
+        return OPT_BAD;
+    }
     for (int i = 0; i < n; i++) {
         const char *val = NULL;
         char *end;
 
-        if (rest[i][0] != '-' && !own->conf) {
+        if (rest[i][0] != '-' && !own->conf && !own->chaos_case) {
             own->conf = rest[i];
             continue;
         }
@@ -288,10 +309,14 @@ int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char 
         else
             rc = take(own, r, val ? val : argv[++i], err);
     }
-    if (!rc && own->chaos) {
+    if (!rc && (own->chaos || own->chaos_case)) {
         rc = take_chaos(own, rest + before, k - before, err);
         free(rest);
         return rc;
+    }
+    if (!rc && own->save_case) {
+        snprintf(err, OPT_ERR, "--save-case: found no --chaos, expected --chaos SEED");
+        rc = OPT_BAD;
     }
     if (!rc && own->workload)
         rc = check_step(own, rest + before, k - before, err);

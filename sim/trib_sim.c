@@ -508,9 +508,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "trib-sim: %s\ntrib-sim -h shows all options\n", err);
         return EXIT_USAGE;
     }
-    if (m.own.chaos)
-        return campaign_run(
-            &(struct campaign_cfg){m.own.chaos, m.own.conf, m.own.faults, m.own.seed_wall});
+    if (m.own.chaos || m.own.chaos_case)
+        return campaign_run(&(struct campaign_cfg){.seeds = m.own.chaos,
+                                                   .conf = m.own.conf,
+                                                   .faults = m.own.faults,
+                                                   .wall_s = m.own.seed_wall,
+                                                   .case_file = m.own.chaos_case,
+                                                   .save_file = m.own.save_case});
     if (m.o.help) {
         sim_options_usage(stdout);
         return EXIT_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/chaos/campaign.h"
 
+#include "base/events.h"
 #include "sim/chaos/chaos.h"
 #include "sim/world/memory.h"
 
@@ -12,9 +13,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* Of wall time, a seed: most take well below a second. Fabric time is bounded by chaos itself;
- * whoever turns round and round without fabric time passing is found by this alone. */
+/* Limit of wall time for a seed; most take well below a second. Chaos itself bounds fabric time; a
+ * loop in which no fabric time passes is found by this limit alone. */
 #define WALL_S 60.0
+#define DUMP_S 2 /* for the event rings of a seed that exceeds it */
 
 struct campaign {
     const struct campaign_cfg *cfg;
@@ -24,24 +26,42 @@ struct campaign {
     struct rte_mempool *pool;
     uint64_t seed;
     double wall_s;
-    char *late; /* what is to be said if the seed does not end in time: its plan, and the rest */
+    char *late; /* report of a seed that exceeds its limit, ready before it runs */
     unsigned failed, with_errors, fell_back;
 };
 
-static const char *volatile late; /* for the signal's handler: the campaign's */
+static const char *volatile late; /* of the campaign, for the signal handler */
+static FILE *late_events;         /* stdout under another name: no lock of it is held in a run */
 
-/* Nothing that may hold a lock, or be in the middle of something, is called here. */
+static void give_up(int sig)
+{
+    (void)sig;
+    _exit(3);
+}
+
+/* Writes the report, which calls nothing that may hold a lock or be half done, then the event rings,
+ * which may not work: a second alarm ends that. */
 static void too_long(int sig)
 {
     const char *text = late;
+    sigset_t alarms;
 
     (void)sig;
     if (text && write(STDOUT_FILENO, text, strlen(text)) < 0)
         _exit(4);
+    signal(SIGALRM, give_up);
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    sigprocmask(SIG_UNBLOCK, &alarms, NULL);
+    alarm(DUMP_S);
+    if (late_events) {
+        events_dump(late_events);
+        fflush(late_events);
+    }
     _exit(3);
 }
 
-/* 0: as long as it takes. */
+/* 0: no limit. */
 static void set_alarm(double s)
 {
     struct itimerval t = {.it_value = {(time_t)s, (suseconds_t)((s - (double)(time_t)s) * 1e6)}};
@@ -53,20 +73,21 @@ static int read_seeds(struct campaign *c)
 {
     char *end;
 
+    if (c->cfg->case_file)
+        return 0;
     errno = 0;
     c->first = c->last = strtoull(c->cfg->seeds, &end, 10);
     if (*end == '-' && end[1] >= '0' && end[1] <= '9')
         c->last = strtoull(end + 1, &end, 10);
     if (c->cfg->seeds[0] >= '0' && c->cfg->seeds[0] <= '9' && !*end && !errno &&
-        c->first <= c->last)
+        c->first <= c->last && (c->first == c->last || !c->cfg->save_file))
         return 0;
-    fprintf(stderr, "trib-sim: --chaos: found \"%.64s\", expected a seed, or FIRST-LAST\n",
-            c->cfg->seeds);
+    fprintf(stderr, "trib-sim: --chaos: found \"%.64s\", expected a seed%s\n", c->cfg->seeds,
+            c->cfg->save_file ? " (--save-case)" : ", or FIRST-LAST");
     return -EINVAL;
 }
 
-/* Presets lie beside the programs: in the tree where those were built, or where they are
- * installed. */
+/* Presets lie beside the programs: in the tree where they were built, or where they are installed. */
 static int find_presets(struct campaign *c)
 {
     static const char *const places[] = {"conf", "share/tributary/conf"};
@@ -93,20 +114,33 @@ static int find_presets(struct campaign *c)
 
 static void print_replay(const struct campaign *c, FILE *out)
 {
+    if (c->cfg->case_file) {
+        fprintf(out, "  replay: trib sim --chaos-case %s\n", c->cfg->case_file);
+        return;
+    }
     fprintf(out, "  replay: trib sim %s%s--chaos %llu%s%s\n", c->cfg->conf ? c->cfg->conf : "",
             c->cfg->conf ? " " : "", (unsigned long long)c->seed,
             c->cfg->faults ? " --faults " : "", c->cfg->faults ? c->cfg->faults : "");
+}
+
+static void print_label(const struct campaign *c, FILE *out)
+{
+    if (c->cfg->case_file)
+        fprintf(out, "case %s", c->cfg->case_file);
+    else
+        fprintf(out, "seed %llu", (unsigned long long)c->seed);
 }
 
 static void drawn(void *ctx, const char *what)
 {
     struct campaign *c = ctx;
 
-    printf("seed %llu: %s", (unsigned long long)c->seed, what);
+    print_label(c, stdout);
+    printf(": %s", what);
     fflush(stdout);
 }
 
-/* What would be said of a seed that is late, ready before it runs. plan: NULL: not yet drawn. */
+/* Prepares the report of a seed that exceeds its limit. plan: NULL: not drawn yet. */
 static void set_late(struct campaign *c, const struct fault_plan *plan, const struct fabric *f)
 {
     char *text = NULL;
@@ -116,7 +150,7 @@ static void set_late(struct campaign *c, const struct fault_plan *plan, const st
     if (!out)
         return;
     if (!plan)
-        fprintf(out, "seed %llu", (unsigned long long)c->seed);
+        print_label(c, out);
     fprintf(out, ": FAILED: no end within %g s of wall time (--max-wall)\n", c->wall_s);
     if (plan)
         fault_plan_print(plan, f, out);
@@ -132,8 +166,9 @@ static void planned(void *ctx, const struct fault_plan *plan, const struct fabri
     set_late(ctx, plan, f);
 }
 
-/* What was drawn stands there before it runs, so that whoever crashes is known. */
-static void report(struct campaign *c, const struct chaos_report *r, const char *plan)
+/* Continues the line that drawn() printed before the run, which names a seed that crashes. */
+static void report(struct campaign *c, const struct chaos_report *r, const char *plan,
+                   const char *events)
 {
     const char *rest = r->what + strcspn(r->what, ";");
 
@@ -142,8 +177,10 @@ static void report(struct campaign *c, const struct chaos_report *r, const char 
            (unsigned long long)r->trace_hash);
     if (!r->ok || c->first == c->last)
         printf("%s", plan);
-    if (!r->ok)
+    if (!r->ok) {
         print_replay(c, stdout);
+        printf("%s", events);
+    }
     fflush(stdout);
     c->failed += !r->ok;
     c->with_errors += r->ok && r->failed;
@@ -152,18 +189,22 @@ static void report(struct campaign *c, const struct chaos_report *r, const char 
 
 static void run_seed(struct campaign *c)
 {
-    char *plan = NULL;
-    size_t size;
-    FILE *out = open_memstream(&plan, &size);
+    char *plan = NULL, *events = NULL;
+    size_t size, events_size;
+    FILE *out = open_memstream(&plan, &size), *rings = open_memstream(&events, &events_size);
     struct chaos_cfg cfg = {.seed = c->seed,
                             .fab = c->fab,
+                            .conf = c->cfg->conf,
+                            .case_file = c->cfg->case_file,
+                            .save_file = c->cfg->save_file,
                             .conf_dir = c->conf_dir,
                             .faults = c->cfg->faults,
                             .pool = c->pool,
                             .drawn = drawn,
                             .planned = planned,
                             .ctx = c,
-                            .plan = out};
+                            .plan = out,
+                            .events = rings};
     struct chaos_report r;
 
     set_late(c, NULL, NULL);
@@ -172,8 +213,11 @@ static void run_seed(struct campaign *c)
     set_alarm(0);
     if (out)
         fclose(out);
-    report(c, &r, plan ? plan : "");
+    if (rings)
+        fclose(rings);
+    report(c, &r, plan ? plan : "", events ? events : "");
     free(plan);
+    free(events);
 }
 
 static int load_fabric(struct campaign *c)
@@ -201,6 +245,7 @@ int campaign_run(const struct campaign_cfg *cfg)
         fabric_free(c.fab);
         return 2;
     }
+    late_events = fdopen(dup(STDOUT_FILENO), "w");
     signal(SIGALRM, too_long);
     for (c.seed = c.first; c.seed <= c.last; c.seed++)
         run_seed(&c);
@@ -208,6 +253,8 @@ int campaign_run(const struct campaign_cfg *cfg)
         printf("%llu seeds, %u failed; %u ended with named errors, %u without aggregation nodes\n",
                (unsigned long long)(c.last - c.first + 1), c.failed, c.with_errors, c.fell_back);
     late = NULL;
+    if (late_events)
+        fclose(late_events);
     free(c.late);
     memory_end(&mem);
     fabric_free(c.fab);

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* trib sim --chaos: one seed or several, a line each. */
+/* trib sim --chaos and --chaos-case: a line for each seed, or for a case. */
 #ifndef TRIB_SIM_CHAOS_CAMPAIGN_H
 #define TRIB_SIM_CHAOS_CAMPAIGN_H
 
 #include <stdio.h>
 
 struct campaign_cfg {
-    const char *seeds;  /* "17", or "1-1000" */
-    const char *conf;   /* the fabric; NULL: drawn */
-    const char *faults; /* NULL: drawn */
-    double wall_s;      /* that a seed may take; 0: a minute */
+    const char *seeds;     /* "17", or "1-1000" */
+    const char *conf;      /* file of the fabric; NULL: drawn */
+    const char *faults;    /* file of a fault plan; NULL: drawn */
+    double wall_s;         /* limit of wall time for a seed; 0: a minute */
+    const char *case_file; /* instead of seeds: the file of a case; NULL: none */
+    const char *save_file; /* of one seed: its case is written to it; NULL: not */
 };
 
-/* 0; 1: a seed failed; 2: something asked for cannot be (said on stderr). The process ends
- * with 3 when a seed does not end in time, which is said as of any that fails. */
+/* 0; 1: a seed failed; 2: refused, with the reason on stderr. The process exits with 3 when a seed
+ * exceeds its limit of wall time, which is reported as any other failure. */
 int campaign_run(const struct campaign_cfg *cfg);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A case from a seed: drawn, run, judged. */
-#include "sim/chaos/chaos_priv.h"
-
+/* A case from a seed or a file: run and judged. */
+#include "base/events.h"
+#include "sim/chaos/case.h"
 #include "sim/world/fault_player.h"
 #include "switch/queue/link_fault.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIMIT_PS (150 * PS_PER_S) /* of fabric time, for each thing that must end */
+#define LIMIT_PS (150 * PS_PER_S) /* fabric time of each operation, connecting and closing */
 
 /* ---- what may be expected ---- */
 
@@ -21,10 +21,10 @@ static bool between_switches(const struct fabric *f, unsigned link)
            f->nodes[f->links[link].b].kind == FAB_SWITCH;
 }
 
-/* Down, but between switches, and up again while hosts still repeat what they sent: they try longer
- * (half a second) than any down lasts that is drawn. Of hosts' own links and switches the switches
- * above take the hosts for lost if it lasts (NODE_LINK_DOWN_GRACE_PS). */
-static bool passes(const struct chaos_case *k, unsigned i)
+/* A link or switch that is down between switches and up again while hosts still retransmit: they do
+ * so for half a second, longer than any drawn outage. Not of hosts' own links and switches, whose
+ * hosts the switches above take for lost if it lasts (NODE_LINK_DOWN_GRACE_PS). */
+static bool outage_passes(const struct chaos_case *k, unsigned i)
 {
     const struct fault_event *e = &k->plan.e[i];
     bool far = e->of == FAULT_LINK
@@ -40,24 +40,24 @@ static bool passes(const struct chaos_case *k, unsigned i)
     return e->restart_ps >= 0;
 }
 
-/* Faults that are mended: frames that come late, twice, wrong or not at all; slow hosts;
- * aggregation nodes without buffers and links and switches that are away for a while, where there
- * is a way without aggregation. */
-static bool mended(const struct chaos_case *k)
+/* Whether the ranks must have the result: frames that are late, duplicated, corrupt or lost; slow
+ * hosts; where an algorithm without switches is left, also aggregation nodes without buffers and
+ * links and switches with an outage that passes. */
+static bool recoverable(const struct chaos_case *k)
 {
     for (unsigned i = 0; i < k->plan.n; i++) {
         const struct fault_event *e = &k->plan.e[i];
 
         if (e->die || (e->mbufs >= 0 && !k->goes_on) ||
-            ((e->down || e->restart_ps >= 0) && !passes(k, i)))
+            ((e->down || e->restart_ps >= 0) && !outage_passes(k, i)))
             return false;
     }
     return true;
 }
 
-/* RC gives up a packet after eight times without an answer. With loss on every one of many links
- * that can happen within a few hundred packets, and is no fault of ours: so many of the frames that
- * crossed a link are to be expected to end so. */
+/* RC gives up a packet after eight transmissions without an answer. With loss on all of many links
+ * that happens within a few hundred packets and is no defect: more than this share of the frames
+ * that crossed a link is expected to end so. */
 #define GIVEN_UP 1e-3
 static bool may_give_up(const struct chaos_case *k, uint64_t frames)
 {
@@ -80,11 +80,12 @@ static bool may_give_up(const struct chaos_case *k, uint64_t frames)
 
 /* ---- the verdict ---- */
 
-static void wrong(struct chaos_report *rep, const char *fmt, ...)
+static void wrong(const struct chaos_case *k, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* The first thing that is wrong counts. */
-static void wrong(struct chaos_report *rep, const char *fmt, ...)
+/* Keeps the first thing that is wrong, with the event rings of that moment. */
+static void wrong(const struct chaos_case *k, const char *fmt, ...)
 {
+    struct chaos_report *rep = k->rep;
     va_list ap;
 
     if (!rep->ok)
@@ -93,43 +94,47 @@ static void wrong(struct chaos_report *rep, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(rep->verdict, sizeof(rep->verdict), fmt, ap);
     va_end(ap);
+    if (k->cfg->events)
+        events_dump(k->cfg->events);
 }
 
-static void clean_port(struct hca *hca, unsigned r, struct chaos_report *rep)
+static void check_port(const struct chaos_case *k, struct hca *hca, unsigned r)
 {
     const struct roce_counters *c = rnic_counters(hca_rnic(hca));
 
     if (c->retransmits || c->rnr_naks_received || c->timeouts)
-        wrong(rep, "rank %u without faults: %lu retransmits, %lu RNR NAKs, %lu timeouts", r,
+        wrong(k, "rank %u without faults: %lu retransmits, %lu RNR NAKs, %lu timeouts", r,
               (unsigned long)c->retransmits, (unsigned long)c->rnr_naks_received,
               (unsigned long)c->timeouts);
 }
 
-/* In a run without faults nothing is sent twice, refused or dropped. */
-static void clean(const struct chaos_case *k, struct world *w, struct chaos_report *rep)
+/* In a run without faults nothing is retransmitted, refused or dropped. */
+static void check_no_loss(const struct chaos_case *k, struct world *w)
 {
     for (unsigned r = 0; r < k->nranks; r++)
         for (unsigned p = 0; p < world_ports(w, r); p++)
-            clean_port(world_hca(w, r, p), r, rep);
+            check_port(k, world_hca(w, r, p), r);
     for (uint16_t i = 0; i < k->fab->n_nodes; i++) {
         struct node *nd = net_node(world_net(w), i);
 
         for (unsigned p = 0; p < nd->n_ports; p++)
             for (unsigned d = 0; d < DROP_REASONS; d++)
                 if (nd->cnt[p].drops[d])
-                    wrong(rep, "%s port %u without faults: %lu drops (%s)", nd->name, p,
+                    wrong(k, "%s port %u without faults: %lu drops (%s)", nd->name, p,
                           (unsigned long)nd->cnt[p].drops[d], drop_name(d));
     }
 }
 
-/* An error is none of ours to have when everything could be mended. */
-static void note_errors(const struct chaos_case *k, const struct world *w, struct chaos_report *rep,
-                        const char *where, unsigned ranks, const char *text)
+/* Errors are wrong where the faults are recoverable. */
+static void judge_errors(const struct chaos_case *k, const struct world *w, const char *where,
+                         unsigned ranks, const char *text)
 {
+    struct chaos_report *rep = k->rep;
+
     rep->failed = true;
-    if (mended(k) &&
+    if (recoverable(k) &&
         !(may_give_up(k, world_frames(w)) && strstr(text, "transport retry counter exceeded")))
-        wrong(rep, "%s: an error where the faults can be mended: %.300s", where, text);
+        wrong(k, "%s: an error though all faults are recoverable: %.300s", where, text);
     else if (rep->ok)
         snprintf(rep->verdict, sizeof(rep->verdict), "named errors on %u of %u ranks, %s: %.300s",
                  ranks, k->nranks, where, text);
@@ -141,7 +146,6 @@ struct run {
     struct chaos_case *k;
     struct world *w;
     struct job *j;
-    struct chaos_report *rep;
 };
 
 static void notify_death(void *ctx, unsigned rank)
@@ -152,44 +156,71 @@ static void notify_death(void *ctx, unsigned rank)
         job_notify_death(r->j, rank);
 }
 
-static void run_op(struct run *r)
+/* Before the operation runs, so that one that hangs or crashes is in the file. */
+static void save_case(struct chaos_case *k, const char *verdict)
 {
-    struct chaos_report *rep = r->rep;
-    struct job_op op = {0};
+    int rc = k->cfg->save_file ? case_save(k, k->cfg->save_file, verdict) : 0;
+
+    if (rc)
+        wrong(k, "cannot write %.200s: %s", k->cfg->save_file, strerror(-rc));
+}
+
+/* The i-th operation. False: it is the file's, and not supported any more. */
+static bool next_op(struct run *r, unsigned i, struct job_op *op)
+{
+    struct chaos_case *k = r->k;
+
+    T_ASSERT(i < CHAOS_OPS, "a case has more operations than its array");
+    if (k->cfg->case_file) {
+        *op = k->op[i];
+        return chaos_op_runs(k, job_comm(r->j, 0), op);
+    }
+    *op = (struct job_op){0};
+    chaos_draw_op(k, job_comm(r->j, 0), op);
+    T_ASSERT(i == k->n_ops, "an operation is drawn that is not the next of its case");
+    k->op[k->n_ops++] = *op;
+    save_case(k, NULL);
+    return true;
+}
+
+static void run_op(struct run *r, unsigned i)
+{
+    struct chaos_report *rep = r->k->rep;
+    struct chaos_case *k = r->k;
+    struct job_op op;
     struct job_result res;
     size_t at = strlen(rep->what);
     char text[128];
     int rc;
 
-    chaos_draw_op(r->k, job_comm(r->j, 0), &op);
+    if (!next_op(r, i, &op))
+        return;
     chaos_op_text(&op, text, sizeof(text));
     snprintf(rep->what + at, sizeof(rep->what) - at, "; %s", text);
     rc = job_run(r->j, &op, &res);
     if (rc)
-        wrong(rep, "%s: %s: %.300s", text, rc == -ETIME ? "no end" : strerror(-rc), res.text);
+        wrong(k, "%s: %s: %.300s", text, rc == -ETIME ? "no end" : strerror(-rc), res.text);
     else if (res.wrong)
-        wrong(rep, "%s: %lu elements are wrong", text, (unsigned long)res.wrong);
+        wrong(k, "%s: %lu elements are wrong", text, (unsigned long)res.wrong);
     else if (res.unnamed)
-        wrong(rep, "%s: %d ranks failed without a reason", text, res.unnamed);
+        wrong(k, "%s: %d ranks failed without a reason", text, res.unnamed);
     else if (res.failed_ranks)
-        note_errors(r->k, r->w, rep, text, (unsigned)res.failed_ranks, res.text);
+        judge_errors(k, r->w, text, (unsigned)res.failed_ranks, res.text);
 }
 
 static void run_ops(struct run *r)
 {
-    unsigned done = 0;
+    struct chaos_report *rep = r->k->rep;
     const char *why = NULL;
 
-    while (done < r->k->ops && r->rep->ok && !r->rep->failed) {
-        run_op(r);
-        done++;
-    }
+    for (unsigned i = 0; i < r->k->ops && rep->ok && !rep->failed; i++)
+        run_op(r, i);
     for (unsigned i = 0; i < r->k->nranks && !why; i++)
         why = comm_fell_back(job_comm(r->j, i));
-    if (!r->rep->ok || r->rep->failed)
+    if (!rep->ok || rep->failed)
         return;
-    r->rep->fell_back = why != NULL;
-    snprintf(r->rep->verdict, sizeof(r->rep->verdict), "exact%s%.300s", why ? ", fell back: " : "",
+    rep->fell_back = why != NULL;
+    snprintf(rep->verdict, sizeof(rep->verdict), "exact%s%.300s", why ? ", fell back: " : "",
              why ? why : "");
 }
 
@@ -200,15 +231,15 @@ static void connect(struct run *r, struct world *w)
                          .fab = k->fab,
                          .nranks = k->nranks,
                          .host_of_rank = k->host_of_rank,
-                         .group = 1 + (uint32_t)below(k, DRAW_RANKS, 1000),
-                         .key = random_next(&k->rng[DRAW_RANKS]),
+                         .group = k->group,
+                         .key = k->key,
                          .tree = k->tree,
                          .n_trees = k->n_trees,
                          .window = k->window,
                          .algos = k->algos,
                          .policy = k->policy,
                          .n_policy = k->n_policy,
-                         /* Who falls back adds in another order. */
+                         /* An algorithm after failover reduces in another order. */
                          .any_order = k->goes_on,
                          .buffer_bytes = CHAOS_BUFFER + 64,
                          .limit_ps = LIMIT_PS};
@@ -216,11 +247,11 @@ static void connect(struct run *r, struct world *w)
     int rc = job_create(&r->j, &jc, err);
 
     if (rc == -ETIME)
-        wrong(r->rep, "set-up: no end: %s", err);
+        wrong(k, "set-up: no end: %s", err);
     else if (rc && !*err)
-        wrong(r->rep, "set-up: an error without a reason: %s", strerror(-rc));
+        wrong(k, "set-up: an error without a reason: %s", strerror(-rc));
     else if (rc)
-        note_errors(k, w, r->rep, "set-up", k->nranks, err);
+        judge_errors(k, w, "set-up", k->nranks, err);
 }
 
 static void close(struct run *r, struct world *w)
@@ -229,22 +260,23 @@ static void close(struct run *r, struct world *w)
 
     r->j = NULL;
     if (rc)
-        wrong(r->rep, "close: %s", strerror(-rc));
+        wrong(r->k, "close: %s", strerror(-rc));
     if (world_busy_ans(w))
-        wrong(r->rep, "%u aggregation nodes still hold something", world_busy_ans(w));
+        wrong(r->k, "%u aggregation nodes still hold a group, slot or frame", world_busy_ans(w));
     if (world_objects(w))
-        wrong(r->rep, "%u verbs objects are left", world_objects(w));
+        wrong(r->k, "%u verbs objects are left", world_objects(w));
 }
 
-static void run_world(struct chaos_case *k, struct chaos_report *rep)
+static void run_world(struct chaos_case *k)
 {
+    struct chaos_report *rep = k->rep;
     struct world_cfg wc = {.fab = k->fab,
                            .nranks = k->nranks,
                            .host_of_rank = k->host_of_rank,
                            .pool = k->cfg->pool,
                            .an_mbufs = k->cfg->pool->size,
-                           .seed = k->cfg->seed};
-    struct run r = {.k = k, .rep = rep};
+                           .seed = k->seed};
+    struct run r = {.k = k};
     struct faults_cfg fc = {.fab = k->fab,
                             .nranks = k->nranks,
                             .host_of_rank = k->host_of_rank,
@@ -261,7 +293,7 @@ static void run_world(struct chaos_case *k, struct chaos_report *rep)
             world_destroy(w);
     }
     if (rc) {
-        wrong(rep, "cannot make this world: %s", strerror(-rc));
+        wrong(k, "cannot make this world: %s", strerror(-rc));
         return;
     }
     r.w = w;
@@ -272,9 +304,9 @@ static void run_world(struct chaos_case *k, struct chaos_report *rep)
     }
     close(&r, w);
     if (faults_state(f))
-        wrong(rep, "cannot carry the faults out: %s", strerror(-faults_state(f)));
+        wrong(k, "cannot apply the faults: %s", strerror(-faults_state(f)));
     if (rep->ok && !k->plan.n)
-        clean(k, w, rep);
+        check_no_loss(k, w);
     rep->trace_hash = world_trace_hash(w);
     rep->frames = world_frames(w);
     rep->fabric_ps = world_now(w);
@@ -303,21 +335,34 @@ static int plan_of(struct chaos_case *k, char *why)
     return rc;
 }
 
-static int draw_case(struct chaos_case *k, struct chaos_report *rep)
+/* From the seed. 0, or -errno and the verdict says why. */
+static int draw(struct chaos_case *k)
 {
+    struct chaos_report *rep = k->rep;
     int rc = chaos_draw_fabric(k, rep->verdict);
 
+    k->seed = k->cfg->seed;
     if (!rc) {
         rc = chaos_draw_ranks(k);
         snprintf(rep->verdict, sizeof(rep->verdict), "ranks: %s", strerror(-rc));
     }
     if (!rc)
         rc = plan_of(k, rep->verdict);
+    k->ops = 1 + (unsigned)below(k, DRAW_OPS, 3);
+    return rc;
+}
+
+static int get_case(struct chaos_case *k)
+{
+    struct chaos_report *rep = k->rep;
+    int rc = k->cfg->case_file ? case_load(k, k->cfg->case_file, rep->verdict) : draw(k);
+
     if (rc) {
         rep->ok = false;
         return rc;
     }
-    k->ops = 1 + (unsigned)below(k, DRAW_OPS, 3);
+    if (k->cfg->case_file)
+        k->ops = k->n_ops;
     snprintf(rep->what, sizeof(rep->what), "%s, %u ranks%s, %u faults", k->shape, k->nranks,
              k->goes_on ? "" : ", only SHARP", k->plan.n);
     return 0;
@@ -325,25 +370,28 @@ static int draw_case(struct chaos_case *k, struct chaos_report *rep)
 
 void chaos_run(const struct chaos_cfg *cfg, struct chaos_report *rep)
 {
-    struct chaos_case k = {.cfg = cfg};
+    struct chaos_case k = {.cfg = cfg, .rep = rep};
     unsigned before = rte_mempool_avail_count(cfg->pool), after;
 
     for (unsigned i = 0; i < DRAW_STREAMS; i++)
         k.rng[i] = fault_mix(cfg->seed, i);
     memset(rep, 0, sizeof(*rep));
     rep->ok = true;
-    if (!draw_case(&k, rep)) {
+    if (!get_case(&k)) {
         if (cfg->drawn)
             cfg->drawn(cfg->ctx, rep->what);
         if (cfg->planned)
             cfg->planned(cfg->ctx, &k.plan, k.fab);
         if (cfg->plan)
             fault_plan_print(&k.plan, k.fab, cfg->plan);
-        run_world(&k, rep);
+        run_world(&k);
+        if (k.n_ops)
+            save_case(&k, rep->verdict);
     }
     fault_plan_free(&k.plan);
     fabric_free(k.own);
+    free(k.conf_text);
     after = rte_mempool_avail_count(cfg->pool);
     if (after != before)
-        wrong(rep, "%d frames are left", (int)before - (int)after);
+        wrong(&k, "%d frames are left", (int)before - (int)after);
 }

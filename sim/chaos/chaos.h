@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chaos: a case is a seed. Fabric, ranks, collectives, types, lengths, faults and their times all
- * come from it, and so does every byte of the run.
+ * Chaos: a case is drawn from a seed, or read from a file (case.h). Fabric, ranks, collectives,
+ * types, lengths, faults and their times all follow from it, and so does every byte of the run.
  *
  * The oracle: every rank that lives has the exact result or an error with its reason in words;
- * where the faults are such that the transports mend them, the result. Nothing is left in the
- * switches, of verbs objects or of frames; fabric time is bounded; with no faults nothing is sent
- * twice or dropped.
+ * where transports recover from all of the faults, the result. No state is left in switches, no
+ * verbs object, no frame; fabric time is bounded; without faults nothing is retransmitted or
+ * dropped.
  */
 #ifndef TRIB_SIM_CHAOS_CHAOS_H
 #define TRIB_SIM_CHAOS_CHAOS_H
@@ -16,19 +16,23 @@
 #include <rte_mempool.h>
 
 #define CHAOS_TEXT   640
-#define CHAOS_FRAMES 60000u /* that a pool should have */
+#define CHAOS_FRAMES 60000u /* frame buffers that a pool should have */
 
 struct chaos_cfg {
     uint64_t seed;
     const struct fabric *fab; /* NULL: drawn */
-    const char *conf_dir;     /* where the presets are; fab NULL only */
-    const char *faults;       /* a fault plan's file instead of what is drawn; NULL: drawn */
+    const char *conf;         /* the file that fab is from */
+    const char *conf_dir;     /* of the presets; read where fab is NULL */
+    const char *faults;       /* file of a fault plan; NULL: drawn */
+    const char *case_file;    /* file of a case; NULL: drawn from the seed */
+    const char *save_file;    /* the case is written to it; NULL: not */
     struct rte_mempool *pool;
-    void (*drawn)(void *ctx, const char *what); /* before it runs; may be NULL */
-    /* With what faults, as drawn or given; may be NULL. */
+    void (*drawn)(void *ctx, const char *what); /* called before the run; may be NULL */
+    /* Called before the run with its faults; may be NULL. */
     void (*planned)(void *ctx, const struct fault_plan *plan, const struct fabric *fab);
     void *ctx;
-    FILE *plan; /* the faults are written to it as a plan; NULL: not */
+    FILE *plan;   /* the faults are written to it as a plan; NULL: not */
+    FILE *events; /* of a run that fails, the event rings are written to it; NULL: not */
 };
 
 struct chaos_report {
@@ -37,7 +41,8 @@ struct chaos_report {
     char verdict[CHAOS_TEXT]; /* how it ended, or what is wrong */
     uint64_t trace_hash, frames;
     int64_t fabric_ps;
-    bool fell_back, failed; /* ended without aggregation nodes; with errors, as it may */
+    bool fell_back,
+        failed; /* ended without aggregation nodes; ended with errors that it may have */
 };
 
 void chaos_run(const struct chaos_cfg *cfg, struct chaos_report *rep);

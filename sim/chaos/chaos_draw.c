@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a seed draws besides the fabric: ranks, operations, faults. */
+/* Draws of a seed besides the fabric: ranks, operations, faults. */
 #include "sim/chaos/chaos_priv.h"
 
 #include "host/bench/options.h"
@@ -10,7 +10,7 @@
 
 /* ---- ranks ---- */
 
-/* Does the model find a way for any collective? */
+/* Whether the model predicts a time for any collective by the algorithm. */
 static bool can(const struct chaos_case *k, enum coll_algo algo)
 {
     uint16_t tree[COLL_TREES];
@@ -42,7 +42,7 @@ static unsigned scale_out_trees(const struct fabric *f)
     return n ? n : f->n_trees;
 }
 
-static void place(struct chaos_case *k)
+static void place_ranks(struct chaos_case *k)
 {
     unsigned hosts = k->fab->n_hosts < CHAOS_RANKS ? k->fab->n_hosts : CHAOS_RANKS;
     unsigned per_host = below(k, DRAW_RANKS, 5) || k->fab->slots_per_host < 2 ? 1 : 2, used;
@@ -59,13 +59,14 @@ static void place(struct chaos_case *k)
         if (gaps && spare && !below(k, DRAW_RANKS, 3))
             continue;
         left--;
+        T_ASSERT(k->nranks + per_host <= CHAOS_RANKS, "more ranks are placed than a case has");
         for (unsigned i = 0; i < per_host; i++)
             k->host_of_rank[k->nranks++] = (uint16_t)h;
     }
 }
 
-/* Half the usual one; else those that need switches in some order and the ring behind them, or
- * SHARP and nothing behind it. */
+/* Half of all cases have the default policy; the others algorithms of the switches in some order with
+ * the ring as the last, or SHARP alone. */
 static void choose_policy(struct chaos_case *k)
 {
     static const enum coll_algo by_switches[] = {ALGO_SHARP, ALGO_NVLS, ALGO_HIER_SHARP,
@@ -82,6 +83,7 @@ static void choose_policy(struct chaos_case *k)
     for (unsigned i = 0, first = (unsigned)below(k, DRAW_RANKS, 4); i < 4; i++)
         if (k->algos >> by_switches[(first + i) % 4] & 1)
             k->policy[k->n_policy++] = by_switches[(first + i) % 4];
+    T_ASSERT(k->n_policy < ALGO_COUNT, "a policy has more algorithms than there are");
     k->policy[k->n_policy++] = ALGO_RING;
 }
 
@@ -89,7 +91,7 @@ int chaos_draw_ranks(struct chaos_case *k)
 {
     unsigned trees = scale_out_trees(k->fab);
 
-    place(k);
+    place_ranks(k);
     if (trees) {
         k->tree = (uint16_t)below(k, DRAW_RANKS, trees);
         k->n_trees = 1 + (unsigned)below(k, DRAW_RANKS, trees - k->tree < 2 ? 1 : 2);
@@ -99,6 +101,8 @@ int chaos_draw_ranks(struct chaos_case *k)
         if ((a != ALGO_SHARP || k->n_trees) && can(k, (enum coll_algo)a))
             k->algos |= 1u << a;
     choose_policy(k);
+    k->group = 1 + (uint32_t)below(k, DRAW_RANKS, 1000);
+    k->key = random_next(&k->rng[DRAW_RANKS]);
     return k->algos ? 0 : -ENOTSUP;
 }
 
@@ -113,7 +117,7 @@ static bool has(const struct chaos_case *k, struct comm *c, enum coll_kind kind,
     return k->algos >> algo & 1 && comm_supports(c, &a);
 }
 
-/* A communicator that has failed has nothing any more. */
+/* False of a communicator that has failed. */
 static bool has_any(const struct chaos_case *k, struct comm *c)
 {
     for (int kind = 0; kind < COLL_KINDS; kind++)
@@ -123,8 +127,8 @@ static bool has_any(const struct chaos_case *k, struct comm *c)
     return false;
 }
 
-/* Half of all are all-reduces; of the algorithms each as often. Where the communicator has none,
- * any of the fabric's, and every rank is told why not. */
+/* Half of all are all-reduces, algorithms are equally likely. Where the communicator supports none, any
+ * algorithm of the fabric: every rank must refuse it with a reason. */
 static void choose_kind(struct chaos_case *k, struct comm *c, struct job_op *op)
 {
     bool any = has_any(k, c);
@@ -134,6 +138,11 @@ static void choose_kind(struct chaos_case *k, struct comm *c, struct job_op *op)
             below(k, DRAW_OPS, 2) ? COLL_ALLREDUCE : (enum coll_kind)below(k, DRAW_OPS, COLL_KINDS);
         op->algo = (enum coll_algo)below(k, DRAW_OPS, ALGO_COUNT);
     } while (any ? !has(k, c, op->kind, op->algo) : !(k->algos >> op->algo & 1));
+}
+
+bool chaos_op_runs(const struct chaos_case *k, struct comm *c, const struct job_op *op)
+{
+    return has(k, c, op->kind, op->algo) || !has_any(k, c);
 }
 
 void chaos_draw_op(struct chaos_case *k, struct comm *c, struct job_op *op)
@@ -177,7 +186,7 @@ static uint64_t draw(struct chaos_case *k, uint64_t n)
     return below(k, DRAW_FAULTS, n);
 }
 
-/* From nanoseconds to milliseconds, each decade as often. */
+/* From nanoseconds to milliseconds, uniform in the exponent. */
 static int64_t moment(struct chaos_case *k)
 {
     return (int64_t)(1 + draw(k, 1000)) * PS_PER_NS << draw(k, 13);
@@ -188,7 +197,7 @@ static int add(struct chaos_case *k, struct fault_event e)
     return fault_plan_add(&k->plan, &e);
 }
 
-/* Up to 5 % each of loss, duplication and reordering a hop. */
+/* Up to 5 % each of loss, duplication and reordering per hop. */
 static int noise(struct chaos_case *k, uint16_t link, int64_t at)
 {
     struct fault_event e = fault_event(FAULT_LINK, link, at);
@@ -282,7 +291,7 @@ int chaos_draw_faults(struct chaos_case *k)
     int rc = 0;
 
     if (!draw(k, 5))
-        return 0; /* a quiet day */
+        return 0; /* no faults */
     if (draw(k, 2))
         rc = noise(k, FAULT_ALL, FAULT_ALWAYS);
     if (!rc && !draw(k, 3))

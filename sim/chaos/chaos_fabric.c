@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fabrics of chaos: presets that are small enough, and others made up. */
+/* Fabrics of chaos: small presets, and made-up ones. */
 #include "sim/chaos/chaos_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Two pods of leaves under two spines each, and a core on top: aggregation trees of depth 3. */
 static int three_tiers(unsigned *hosts, char *p, size_t room, unsigned hosts_per_leaf)
@@ -48,10 +49,10 @@ static const char *const presets[] = {
 
 static int preset(struct chaos_case *k, struct fab_errors *errs)
 {
-    char path[512];
+    char path[1024];
 
-    snprintf(path, sizeof(path), "%s/%s", k->cfg->conf_dir,
-             presets[below(k, DRAW_FABRIC, PRESETS)]);
+    snprintf(k->conf, sizeof(k->conf), "%s", presets[below(k, DRAW_FABRIC, PRESETS)]);
+    snprintf(path, sizeof(path), "%s/%s", k->cfg->conf_dir, k->conf);
     k->own = fabric_load(path, errs);
     if (k->own)
         snprintf(k->shape, sizeof(k->shape), "%s", k->own->name);
@@ -96,7 +97,9 @@ static int made_up(struct chaos_case *k, struct fab_errors *errs)
         three_tiers(&hosts, text + n, room - (size_t)n, 1 + (unsigned)below(k, DRAW_FABRIC, 3));
         snprintf(k->shape, sizeof(k->shape), "three tiers, %u hosts, mtu %u", hosts, mtu);
     }
-    k->own = fabric_load_string(text, "chaos", errs);
+    T_ASSERT(strlen(text) + 1 < sizeof(text), "a made-up fabric does not fit into its buffer");
+    k->conf_text = strdup(text);
+    k->own = k->conf_text ? fabric_load_string(text, "chaos", errs) : NULL;
     return k->own ? 0 : -EINVAL;
 }
 
@@ -107,6 +110,8 @@ int chaos_draw_fabric(struct chaos_case *k, char *why)
 
     if (k->cfg->fab) {
         k->fab = k->cfg->fab;
+        snprintf(k->conf, sizeof(k->conf), "%s%s", strchr(k->cfg->conf, '/') ? "" : "./",
+                 k->cfg->conf);
         snprintf(k->shape, sizeof(k->shape), "%s", k->fab->name);
         return 0;
     }

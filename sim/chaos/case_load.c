@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A chaos case, read from a file. The first mistake ends it. */
+#include "host/coll/alg/sched.h"
+#include "sim/chaos/case.h"
+
+#include <errno.h>
+#include <libconfig.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+    struct chaos_case *k;
+    const char *path;
+    char *why; /* CHAOS_TEXT bytes */
+    int rc;
+};
+
+static void mistake(struct reader *r, int line, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void mistake(struct reader *r, int line, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+
+    if (r->rc)
+        return;
+    r->rc = -EINVAL;
+    n = snprintf(r->why, CHAOS_TEXT, "%.200s:%d: ", r->path, line);
+    va_start(ap, fmt);
+    vsnprintf(r->why + n, CHAOS_TEXT - (size_t)n, fmt, ap);
+    va_end(ap);
+}
+
+static int line_of(const config_setting_t *s)
+{
+    return (int)config_setting_source_line(s);
+}
+
+/* Absent: 0. */
+static uint64_t number(struct reader *r, config_setting_t *g, const char *key, uint64_t max)
+{
+    config_setting_t *s = config_setting_get_member(g, key);
+    int type = s ? config_setting_type(s) : CONFIG_TYPE_NONE;
+    long long v = s ? config_setting_get_int64(s) : 0;
+
+    if (s &&
+        ((type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64) || v < 0 || (uint64_t)v > max)) {
+        mistake(r, line_of(s), "%s: expected a whole number up to %llu", key,
+                (unsigned long long)max);
+        return 0;
+    }
+    return (uint64_t)v;
+}
+
+static const char *text(struct reader *r, config_setting_t *g, const char *key)
+{
+    config_setting_t *s = config_setting_get_member(g, key);
+    const char *v = s ? config_setting_get_string(s) : NULL;
+
+    if (!v)
+        mistake(r, s ? line_of(s) : line_of(g), "found no %s, expected %s = \"...\"", key, key);
+    return v ? v : "";
+}
+
+/* 64 bits, more than libconfig's numbers have: "0x123". */
+static uint64_t bits(struct reader *r, config_setting_t *g, const char *key)
+{
+    const char *v = text(r, g, key);
+    char *end;
+    uint64_t n = strtoull(v, &end, 0);
+
+    if (!*v || *end)
+        mistake(r, line_of(g), "%s: found \"%.40s\", expected a number such as \"0x2a\"", key, v);
+    return n;
+}
+
+static bool flag(config_setting_t *g, const char *key)
+{
+    config_setting_t *s = config_setting_get_member(g, key);
+
+    return s && config_setting_get_bool(s);
+}
+
+static const char *algo_name(unsigned a)
+{
+    return sched_algo_name((enum coll_algo)a);
+}
+
+static const char *type_name(unsigned t)
+{
+    return dtype_name((enum dtype)t);
+}
+
+static const char *op_name(unsigned o)
+{
+    return redop_name((enum redop)o);
+}
+
+static unsigned by_name(struct reader *r, int line, const char *key, const char *have,
+                        const char *(*name)(unsigned), unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!strcmp(name(i), have))
+            return i;
+    mistake(r, line, "%s: found \"%.40s\", expected a name such as \"%s\"", key, have, name(0));
+    return 0;
+}
+
+/* ---- the fabric ---- */
+
+static void read_fabric(struct reader *r, config_setting_t *root)
+{
+    struct fab_errors *errs = calloc(1, sizeof(*errs));
+    struct chaos_case *k = r->k;
+    bool own = config_setting_get_member(root, "conf_text") != NULL;
+    char path[1024];
+
+    if (own)
+        k->conf_text = strdup(text(r, root, "conf_text"));
+    else
+        snprintf(k->conf, sizeof(k->conf), "%s", text(r, root, "conf"));
+    snprintf(path, sizeof(path), "%s/%s", k->cfg->conf_dir, k->conf);
+    if (r->rc || !errs || (own && !k->conf_text))
+        r->rc = r->rc ? r->rc : -ENOMEM;
+    else
+        k->own = own ? fabric_load_string(k->conf_text, "conf_text", errs)
+                     : fabric_load(strchr(k->conf, '/') ? k->conf : path, errs);
+    if (!r->rc && !k->own)
+        mistake(r, line_of(root), "%.200s:%d: %s", errs->e[0].file, errs->e[0].line,
+                errs->e[0].text);
+    k->fab = k->own;
+    if (k->fab)
+        snprintf(k->shape, sizeof(k->shape), "%s", k->fab->name);
+    free(errs);
+}
+
+/* ---- ranks ---- */
+
+static void read_hosts(struct reader *r, config_setting_t *root)
+{
+    config_setting_t *s = config_setting_get_member(root, "hosts");
+    int n = s ? config_setting_length(s) : 0;
+
+    if (n < 1 || n > (int)CHAOS_RANKS) {
+        mistake(r, s ? line_of(s) : 0, "hosts: found %d ranks, expected 1 to %u", n, CHAOS_RANKS);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        int h = config_setting_get_int_elem(s, i);
+
+        if (h < 0 || (unsigned)h >= r->k->fab->n_hosts)
+            mistake(r, line_of(s), "hosts: found %d, expected less than %u", h, r->k->fab->n_hosts);
+        r->k->host_of_rank[i] = (uint16_t)h;
+    }
+    r->k->nranks = (unsigned)n;
+}
+
+/* Writes at most ALGO_COUNT; returns how many. */
+static unsigned read_algos(struct reader *r, config_setting_t *root, const char *key,
+                           enum coll_algo *algo)
+{
+    config_setting_t *s = config_setting_get_member(root, key);
+    int n = s ? config_setting_length(s) : 0;
+
+    if (n > (int)ALGO_COUNT)
+        mistake(r, line_of(s), "%s: found %d, expected at most %d", key, n, (int)ALGO_COUNT);
+    for (int i = 0; !r->rc && i < n; i++) {
+        const char *name = config_setting_get_string_elem(s, i);
+
+        algo[i] =
+            (enum coll_algo)by_name(r, line_of(s), key, name ? name : "", algo_name, ALGO_COUNT);
+    }
+    return r->rc ? 0 : (unsigned)n;
+}
+
+static void read_ranks(struct reader *r, config_setting_t *root)
+{
+    struct chaos_case *k = r->k;
+    enum coll_algo algo[ALGO_COUNT];
+    unsigned n;
+
+    k->seed = bits(r, root, "seed");
+    read_hosts(r, root);
+    k->group = (uint32_t)number(r, root, "group", UINT32_MAX);
+    k->key = bits(r, root, "key");
+    k->tree = (uint16_t)number(r, root, "first_tree", UINT16_MAX);
+    k->n_trees = (unsigned)number(r, root, "trees", COLL_TREES);
+    k->window = (uint32_t)number(r, root, "window", UINT32_MAX);
+    if (k->tree + k->n_trees > k->fab->n_trees)
+        mistake(r, line_of(root), "trees: found %u from %u on, expected %u in all", k->n_trees,
+                k->tree, k->fab->n_trees);
+    n = read_algos(r, root, "algorithms", algo);
+    for (unsigned i = 0; i < n; i++)
+        k->algos |= 1u << algo[i];
+    if (!n)
+        mistake(r, line_of(root), "found no algorithms, expected algorithms = [ \"ring\", ... ]");
+    k->n_policy = read_algos(r, root, "policy", k->policy);
+    k->goes_on = k->n_policy != 1 || k->policy[0] != ALGO_SHARP;
+}
+
+/* ---- operations ---- */
+
+static void read_op(struct reader *r, config_setting_t *g, struct job_op *op)
+{
+    unsigned n = r->k->nranks;
+    int line = line_of(g);
+    size_t most;
+
+    op->kind = (enum coll_kind)by_name(r, line, "collective", text(r, g, "collective"), coll_name,
+                                       COLL_KINDS);
+    op->algo = (enum coll_algo)by_name(r, line, "algorithm", text(r, g, "algorithm"), algo_name,
+                                       ALGO_COUNT);
+    op->type = (enum dtype)by_name(r, line, "type", text(r, g, "type"), type_name, DT_COUNT);
+    op->op = (enum redop)by_name(r, line, "op", text(r, g, "op"), op_name, OP_COUNT);
+    op->root = (unsigned)number(r, g, "root", n - 1);
+    op->sparse = (unsigned)number(r, g, "sparse", n);
+    op->skew_ps = (int64_t)number(r, g, "skew_ps", PS_PER_S);
+    op->seed = bits(r, g, "seed");
+    op->in_place = flag(g, "in_place");
+    op->mm_self = flag(g, "mm_self");
+    if (r->rc)
+        return;
+    most = CHAOS_BUFFER / (op->kind == COLL_ALLREDUCE ? 1 : n) / dtype_size(op->type);
+    op->count = number(r, g, "count", most);
+    if (!arith_valid(op->op, op->type))
+        mistake(r, line, "op: found %s, which %s does not have", redop_name(op->op),
+                dtype_name(op->type));
+}
+
+static void read_ops(struct reader *r, config_setting_t *root)
+{
+    config_setting_t *s = config_setting_get_member(root, "operations");
+    int n = s ? config_setting_length(s) : 0;
+
+    if (n < 1 || n > (int)CHAOS_OPS) {
+        mistake(r, s ? line_of(s) : 0, "found %d operations, expected 1 to %u", n, CHAOS_OPS);
+        return;
+    }
+    for (int i = 0; !r->rc && i < n; i++)
+        read_op(r, config_setting_get_elem(s, (unsigned)i), &r->k->op[i]);
+    r->k->n_ops = r->rc ? 0 : (unsigned)n;
+}
+
+/* ---- faults ---- */
+
+/* Blanks all but lines [from, to), so that mistakes of the plan are named by the case's lines. */
+static char *only_lines(const char *path, unsigned from, unsigned to)
+{
+    char *text_of = NULL;
+    size_t size;
+    FILE *in = fopen(path, "re"), *out = in ? open_memstream(&text_of, &size) : NULL;
+    unsigned line = 1;
+
+    for (int c; out && (c = fgetc(in)) != EOF; line += c == '\n')
+        if (c == '\n' || (line >= from && line < to))
+            fputc(c, out);
+    if (out)
+        fclose(out);
+    if (in)
+        fclose(in);
+    return text_of;
+}
+
+static void read_faults(struct reader *r, config_setting_t *root)
+{
+    config_setting_t *s = config_setting_get_member(root, "faults"), *next;
+    struct fab_errors *errs = calloc(1, sizeof(*errs));
+    char *plan = NULL;
+
+    if (s && errs) {
+        next = config_setting_get_elem(root, (unsigned)config_setting_index(s) + 1);
+        plan =
+            only_lines(r->path, (unsigned)line_of(s), next ? (unsigned)line_of(next) : UINT32_MAX);
+    }
+    if (!errs || (s && !plan))
+        r->rc = -ENOMEM;
+    else if (s && fault_plan_load_string(&r->k->plan, plan, r->path, r->k->fab, r->k->nranks, errs))
+        mistake(r, errs->e[0].line, "%s", errs->e[0].text);
+    free(plan);
+    free(errs);
+}
+
+int case_load(struct chaos_case *k, const char *path, char *why)
+{
+    struct reader r = {.k = k, .path = path, .why = why};
+    config_setting_t *root;
+    config_t c;
+
+    config_init(&c);
+    if (!config_read_file(&c, path)) {
+        mistake(&r, config_error_line(&c), "%s", config_error_text(&c));
+        config_destroy(&c);
+        return r.rc;
+    }
+    root = config_root_setting(&c);
+    snprintf(k->found, sizeof(k->found), "%s", text(&r, root, "found"));
+    read_fabric(&r, root);
+    if (!r.rc)
+        read_ranks(&r, root);
+    if (!r.rc)
+        read_ops(&r, root);
+    if (!r.rc)
+        read_faults(&r, root);
+    if (r.rc == -ENOMEM)
+        snprintf(why, CHAOS_TEXT, "%.200s: out of memory", path);
+    config_destroy(&c);
+    return r.rc;
+}
