@@ -15,22 +15,24 @@ last=$((first + seeds - 1)) over='' code=''
 
 # part FROM TO: a process, so that one that crashes takes no other with it; the rest of its seeds goes on in another.
 part() {
-    local log=$logs/part.$1 from=$1 to=$2 pid='' rc seed
+    local log=$logs/part.$1 err=$logs/err.$1 from=$1 to=$2 pid='' rc seed
     trap 'kill -KILL $pid 2>/dev/null; exit 0' TERM
     while [ "$from" -le "$to" ]; do
-        "$sim" --chaos "$from-$to" --max-wall "$wall" >>"$log" 2>&1 &
+        "$sim" --chaos "$from-$to" --max-wall "$wall" >>"$log" 2>"$err" &
         pid=$!
         wait $pid
         rc=$?
-        [ $rc -le 1 ] && return
+        [ $rc -le 1 ] && { cat "$err" >>"$log"; return; }
         seed=$(grep -oE '^seed [0-9]+' "$log" | tail -n 1 | cut -c6-)
         if [ -z "$seed" ] || [ "$seed" -lt "$from" ]; then
-            printf '\nFAILED: cannot run, exit code %s\n' $rc >>"$log"
+            { printf '\nFAILED: cannot run, exit code %s\n' $rc; cat "$err"; } >>"$log"
             return
         fi
         # One that took too long has said so.
         [ $rc = 3 ] || printf ': FAILED: exit code %s%s\n  replay: trib sim --chaos %s\n' $rc \
             "$([ $rc -le 128 ] || echo " (SIG$(kill -l $((rc - 128))))")" "$seed" >>"$log"
+        # What an assertion or a sanitizer printed: itself, and the event rings.
+        cat "$err" >>"$log"
         from=$((seed + 1))
     done
 }

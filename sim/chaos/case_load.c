@@ -234,8 +234,9 @@ static void read_ops(struct reader *r, config_setting_t *root)
     config_setting_t *s = config_setting_get_member(root, "operations");
     int n = s ? config_setting_length(s) : 0;
 
-    if (n < 1 || n > (int)CHAOS_OPS) {
-        mistake(r, s ? line_of(s) : 0, "found %d operations, expected 1 to %u", n, CHAOS_OPS);
+    if (!s || n > (int)CHAOS_OPS) {
+        mistake(r, s ? line_of(s) : 0, "operations: found %s, expected a list of at most %u",
+                s ? "more" : "none", CHAOS_OPS);
         return;
     }
     for (int i = 0; !r->rc && i < n; i++)

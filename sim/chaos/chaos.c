@@ -191,12 +191,15 @@ static void run_op(struct run *r, unsigned i)
     struct job_result res;
     size_t at = strlen(rep->what);
     char text[128];
+    bool runs;
     int rc;
 
-    if (!next_op(r, i, &op))
-        return;
+    runs = next_op(r, i, &op);
     chaos_op_text(&op, text, sizeof(text));
-    snprintf(rep->what + at, sizeof(rep->what) - at, "; %s", text);
+    snprintf(rep->what + at, sizeof(rep->what) - at, "; %s%s", text,
+             runs ? "" : " (left out: not supported)");
+    if (!runs)
+        return;
     rc = job_run(r->j, &op, &res);
     if (rc)
         wrong(k, "%s: %s: %.300s", text, rc == -ETIME ? "no end" : strerror(-rc), res.text);
@@ -385,8 +388,7 @@ void chaos_run(const struct chaos_cfg *cfg, struct chaos_report *rep)
         if (cfg->plan)
             fault_plan_print(&k.plan, k.fab, cfg->plan);
         run_world(&k);
-        if (k.n_ops)
-            save_case(&k, rep->verdict);
+        save_case(&k, rep->verdict);
     }
     fault_plan_free(&k.plan);
     fabric_free(k.own);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The safety net: cases from seeds in virtual time (sim/chaos/chaos.h). SEEDS (environment, default 600)
- * from 1 on; `make chaos` runs more of them, `trib sim --chaos N` one again.
+ * from 1 on; `make chaos` runs more of them, `trib sim --chaos N` one again. What seeds once found is in
+ * tests/chaos/cases (test_cases.c).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,43 +62,6 @@ static void one_seed_twice_gives_identical_traces(void **state)
     }
 }
 
-/* Seeds that have failed once. */
-static void what_was_found_stays_mended(void **state)
-{
-    static const struct {
-        uint64_t seed;
-        const char *was;
-    } found[] = {
-        {38, "NVLS of two ranks on a GPU: a plane each for one of them, four for the others"},
-        {740, "the same beside a lossy link"},
-        {141, "a host's link down, a rank that only waits: no end"},
-        {341, "the same, between leaf and core"},
-        {371, "a rank below a link that is down waits for the answer to what it falls back to"},
-        {427, "a leaf cut off in a tree"},
-        {477, "a leaf down"},
-        {504, "a link down under a job that fell back before"},
-        {577, "half of the fabric cut off, while falling back"},
-        {669, "a plane that is down and up, then one link of it down"},
-        {755, "a host that dies and nobody tells"},
-        {932, "a ring over a slow host and a link that is down"},
-        {201838, "hier_sharp without its rails goes on by trees that have failed before"},
-        {203672, "a barrier by what has none: refused by who had not heard of a failure, no end"},
-        {200854, "what a NIC says of a process that ended is lost on its link: a group for ever"},
-        {203691, "the same under three switches"},
-        {33020613, "trees fail on a rank that has not heard the verdict on their windows: no end"},
-        {33146820, "whose share is empty stays with an algorithm that all others give up"},
-        {202454, "a packet lost eight times on six lossy links is no fault of ours"},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
-        struct chaos_report rep;
-
-        if (!run(found[i].seed, &rep))
-            fail_msg("seed %lu was: %s", found[i].seed, found[i].was);
-    }
-}
-
 /* A rank has died between two operations, and all have been told, when the next one is drawn: the
  * communicator has nothing left to choose from, and each rank says why. */
 static void an_operation_of_a_failed_communicator_is_drawn_and_refused(void **state)
@@ -147,7 +111,6 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_seed_ends_as_it_may_and_leaves_nothing),
         cmocka_unit_test(one_seed_twice_gives_identical_traces),
-        cmocka_unit_test(what_was_found_stays_mended),
         cmocka_unit_test(an_operation_of_a_failed_communicator_is_drawn_and_refused),
     };
 
