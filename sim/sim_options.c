@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One table describes our options: they are taken out of the command line, the rest is trib-perf's.
+ * trib-sim's own table, and what of trib-perf's makes no sense in virtual time.
  */
 #include "sim/sim_options.h"
 
@@ -10,193 +10,188 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { K_NUMBER, K_CHOICE, K_STRING, K_FLAG };
+static const char *list_payload(unsigned i)
+{
+    return i == PAYLOAD_DATA ? "data" : i == PAYLOAD_NONE ? "none" : NULL;
+}
 
-struct option_row {
-    const char *name, *arg;
-    enum kind kind;
-    size_t offset;
-    uint64_t max;          /* K_NUMBER */
-    const char *choice[2]; /* K_CHOICE: false and true */
-    const char *help;
-};
+static const char *list_places(unsigned i)
+{
+    static const char *const names[] = {"both", "out", "in"};
 
-#define AT(f) offsetof(struct sim_opts, f)
+    return i < 3 ? names[i] : NULL;
+}
 
-static const struct option_row table[] = {
-    {"seed", "N", K_NUMBER, AT(seed), INT64_MAX, {0}, "of the links' faults (1)"},
-    {"payload",
-     "data|none",
-     K_CHOICE,
-     AT(lengths),
-     0,
-     {"data", "none"},
-     "none: lengths instead of data; the same times, nothing is checked (data)"},
-    {"frames",
-     "N",
-     K_NUMBER,
-     AT(frames),
-     INT32_MAX,
-     {0},
-     "frame buffers (default: by ports and ranks)"},
-    {"threads",
-     "N",
-     K_NUMBER,
-     AT(threads),
-     NET_SHARES,
-     {0},
-     "that share the fabric's nodes; results are the same (one a core, fewer for few ranks)"},
-    {"trace",
-     "FILE",
-     K_STRING,
-     AT(trace),
-     0,
-     {0},
-     "frames of links as pcapng, with times of the fabric"},
-    {"faults",
-     "FILE",
-     K_STRING,
-     AT(faults),
-     0,
-     {0},
-     "a fault plan, carried out from the first operation on"},
-    {"beside",
-     "A:B",
-     K_STRING,
-     AT(beside),
-     0,
-     {0},
-     "host A sends to host B meanwhile: what it gets of what it gets alone"},
-    {"chaos",
-     "SEED",
-     K_STRING,
-     AT(chaos),
-     0,
-     {0},
-     "instead of rows: fabric (without CONF), ranks, collectives and faults\n"
-     "                               from a seed, or from each of FIRST-LAST; all is checked"},
-    {"chaos-case",
-     "FILE",
-     K_STRING,
-     AT(chaos_case),
-     0,
-     {0},
-     "instead of rows: replays a chaos case from its file"},
-    {"save-case",
-     "FILE",
-     K_STRING,
-     AT(save_case),
-     0,
-     {0},
-     "with --chaos SEED: writes the seed's case to a file for --chaos-case"},
-    {"place",
-     "out|in",
-     K_STRING,
+/* ---- tables ---- */
+
+#define AT(f)   .offset = offsetof(struct sim_opts, f)
+#define ROWS(a) (a), sizeof(a) / sizeof((a)[0])
+
+static const struct option_row simulation[] = {
+    {.name = "seed",
+     .arg = "N",
+     AT(seed),
+     .type = OPTION_U64,
+     .max = INT64_MAX,
+     .initial = "1",
+     .help = "seed of the links' faults"},
+    {.name = "payload",
+     .arg = "data|none",
+     AT(payload),
+     .type = OPTION_CHOICE,
+     .list = list_payload,
+     .initial = "data",
+     .help = "none: lengths instead of data, with the same times and nothing to check"},
+    {.name = "place",
+     .arg = "PLACE",
      AT(place),
-     0,
-     {0},
-     "out of place or in place alone (both, one after the other)"},
-    {"workload",
-     "FILE",
-     K_STRING,
-     AT(workload),
-     0,
-     {0},
-     "instead of a collective a training step: what its communication takes and shows; -J"},
-    {"links",
-     "LIST",
-     K_STRING,
-     AT(links),
-     0,
-     {0},
-     "of the trace and the counters: links, or nodes for all of theirs (all)"},
-    {"counters",
-     NULL,
-     K_FLAG,
-     AT(counters),
-     0,
-     {0},
-     "what links carried, by direction: a table for each row, and in -J"},
+     .type = OPTION_CHOICE,
+     .list = list_places,
+     .initial = "both",
+     .help = "out of place, in place, or both, one after the other"},
+    {.name = "threads",
+     .arg = "N",
+     AT(threads),
+     .type = OPTION_U64,
+     .max = NET_SHARES,
+     .shown = "one a core, fewer for few ranks",
+     .help = "threads that share the fabric's nodes; results are the same"},
+    {.name = "frames",
+     .arg = "N",
+     AT(frames),
+     .type = OPTION_U64,
+     .max = INT32_MAX,
+     .shown = "by ports and ranks",
+     .help = "frame buffers"},
 };
-#define ROWS (sizeof(table) / sizeof(table[0]))
 
-static int take_number(const struct option_row *r, const char *val, uint64_t *out, char *err)
+static const struct option_row instead[] = {
+    {.name = "workload",
+     .arg = "FILE",
+     AT(workload),
+     .type = OPTION_TEXT,
+     .help = "simulate a training step instead of a collective: what its communication takes, and "
+             "what of it shows; with CONF, --seed and -J alone"},
+    {.name = "chaos",
+     .arg = "SEED",
+     AT(chaos),
+     .type = OPTION_TEXT,
+     .help = "draw the fabric (without CONF), ranks, collectives and faults from a seed, or from "
+             "each of FIRST-LAST, and check everything"},
+    {.name = "chaos-case",
+     .arg = "FILE",
+     AT(chaos_case),
+     .type = OPTION_TEXT,
+     .help = "replay a chaos case from its file"},
+    {.name = "save-case",
+     .arg = "FILE",
+     AT(save_case),
+     .type = OPTION_TEXT,
+     .help = "with --chaos SEED: write the seed's case to a file for --chaos-case"},
+};
+
+static const struct option_row load[] = {
+    {.name = "faults",
+     .arg = "FILE",
+     AT(faults),
+     .type = OPTION_TEXT,
+     .help = "a fault plan, carried out from the first operation on"},
+    {.name = "background-flow",
+     .also = "beside",
+     .arg = "A:B",
+     AT(beside),
+     .type = OPTION_TEXT,
+     .help = "host A sends to host B during every row; its throughput is reported relative to "
+             "running alone"},
+};
+
+static const struct option_row observation[] = {
+    {.name = "trace",
+     .arg = "FILE",
+     AT(trace),
+     .type = OPTION_TEXT,
+     .help = "write the frames of links as pcapng, with times of the fabric"},
+    {.name = "counters",
+     AT(counters),
+     .type = OPTION_FLAG,
+     .help = "what links carried, by direction: a table for each row, and in -J"},
+    {.name = "links",
+     .arg = "LIST",
+     AT(links),
+     .type = OPTION_TEXT,
+     .shown = "all",
+     .help = "links of the trace and the counters, or nodes for all of theirs"},
+};
+
+static const struct option_group groups[] = {
+    {"Simulation", ROWS(simulation)},
+    {"Instead of collectives", ROWS(instead)},
+    {"Load and faults", ROWS(load)},
+    {"Observation", ROWS(observation)},
+    {NULL, NULL, 0},
+};
+
+/* Virtual time repeats itself, so once is enough; and the model is of one operation, not of several
+ * that overlap where they follow each other. */
+static const struct option_default defaults[] = {
+    {"iters", "1", false}, {"max-wall", "86400", false}, {"mem", NULL, true},
+    {"rsh", NULL, true},   {NULL, NULL, false},
+};
+
+static const struct option_note exits[] = {
+    {"0", "every element of every run is right"},
+    {"1", "an element is wrong, or the simulation failed"},
+    {"2", "the command line is wrong"},
+    {"3", "a seed of --chaos did not end in time"},
+    {"130", "interrupted"},
+    {NULL, NULL},
+};
+
+static const struct option_note environment[] = {
+    {"TRIB_ALGO", "forces one algorithm, whatever --algo and --policy say"},
+    {NULL, NULL},
+};
+
+const struct option_program sim_program = {
+    .name = "trib-sim",
+    .summary = "run collectives on an emulated fabric in virtual time",
+    .synopsis = "[OPTION...] CONF [COLLECTIVE]\n"
+                "CONF --workload FILE [--seed N] [-J FILE]\n"
+                "[CONF] --chaos SEED [--faults FILE] [--max-wall SECONDS] [--save-case FILE]\n"
+                "--chaos-case FILE [--max-wall SECONDS]",
+    .text = "Runs collectives on the fabric CONF in virtual time, with the tables, checks and "
+            "options of trib-perf. Fabric, ranks and clock are in this process: nothing else is "
+            "started, and results do not depend on the machine.\n\n--max-wall ends the whole run, "
+            "and what it had by then is kept; with --chaos it is a seed's, which fails then (60). "
+            "With -J results are written as they come. Times are from the moment at which all "
+            "ranks start to the one at which the last knows that the operation is over.",
+    .groups = groups,
+    .base = &perf_program,
+    .defaults = defaults,
+    .exits = exits,
+    .environment = environment,
+    .see = "trib(1), trib-perf(1), trib-model(1), trib-sweep(1)",
+};
+
+/* ---- what goes together ---- */
+
+/* What of trib-perf is not there in virtual time. */
+static int check_support(const struct perf_opts *o, char *err)
 {
-    char *end;
+    const char *what = strcmp(o->mem, "host") != 0    ? "--mem"
+                       : o->rsh                       ? "--rsh"
+                       : o->algos >> PERF_NVLS_HW & 1 ? "--algo nvls-hw"
+                                                      : NULL;
 
-    errno = 0;
-    *out = strtoull(val, &end, 10);
-    if (*val >= '0' && *val <= '9' && !*end && !errno && *out <= r->max)
+    if (!what)
         return OPT_OK;
-    snprintf(err, OPT_ERR, "--%s: found \"%.64s\", expected a whole number up to %llu", r->name,
-             val, (unsigned long long)r->max);
+    snprintf(err, OPT_ERR, "%s is not supported in simulation", what);
     return OPT_BAD;
 }
 
-static int take(struct sim_opts *own, const struct option_row *r, const char *val, char *err)
+static int check_together(const struct sim_opts *own, const struct perf_opts *o, char *err)
 {
-    void *at = (char *)own + r->offset;
-
-    switch (r->kind) {
-    case K_NUMBER:
-        return take_number(r, val, at, err);
-    case K_CHOICE:
-        *(bool *)at = !strcmp(val, r->choice[1]);
-        if (*(bool *)at || !strcmp(val, r->choice[0]))
-            return OPT_OK;
-        snprintf(err, OPT_ERR, "--%s: found \"%.64s\", expected %s or %s", r->name, val,
-                 r->choice[0], r->choice[1]);
-        return OPT_BAD;
-    case K_STRING:
-        *(const char **)at = val;
-        if (*val)
-            return OPT_OK;
-        snprintf(err, OPT_ERR, "--%s: found nothing, expected %s", r->name, r->arg);
-        return OPT_BAD;
-    case K_FLAG:
-        *(bool *)at = true;
-        return OPT_OK;
-    }
-    return OPT_BAD;
-}
-
-/* The row of "--name" or "--name=value", and in *val what stands behind =, or NULL; NULL: not
- * ours. */
-static const struct option_row *find_row(const char *arg, const char **val)
-{
-    for (size_t i = 0; i < ROWS && !strncmp(arg, "--", 2); i++) {
-        size_t n = strlen(table[i].name);
-
-        if (strncmp(arg + 2, table[i].name, n) || (arg[2 + n] && arg[2 + n] != '='))
-            continue;
-        *val = arg[2 + n] ? arg + 3 + n : NULL;
-        return &table[i];
-    }
-    return NULL;
-}
-
-/* What of trib perf makes no sense here. */
-static int refuse(const struct sim_opts *own, struct perf_opts *o, char *err)
-{
-    if (o->help)
-        return OPT_OK;
-    if (strcmp(o->mem, "host")) {
-        snprintf(err, OPT_ERR,
-                 "--mem: found \"%.64s\", expected no such option: virtual time has no GPU",
-                 o->mem);
-        return OPT_BAD;
-    }
-    if (o->algos >> PERF_NVLS_HW & 1) {
-        snprintf(err, OPT_ERR,
-                 "--algo: found nvls-hw, expected one of the fabric's: virtual time has no GPU");
-        return OPT_BAD;
-    }
-    if (o->rsh) {
-        snprintf(err, OPT_ERR,
-                 "--rsh: found \"%.64s\", expected no such option: all ranks are here", o->rsh);
-        return OPT_BAD;
-    }
-    if (own->lengths && o->error) {
+    if (own->payload == PAYLOAD_NONE && o->error) {
         snprintf(err, OPT_ERR, "--error: found --payload none, expected data to look at");
         return OPT_BAD;
     }
@@ -206,149 +201,96 @@ static int refuse(const struct sim_opts *own, struct perf_opts *o, char *err)
                  "which it says the links");
         return OPT_BAD;
     }
-    if (own->place && strcmp(own->place, "out") && strcmp(own->place, "in")) {
-        snprintf(err, OPT_ERR, "--place: found \"%.64s\", expected out or in", own->place);
-        return OPT_BAD;
-    }
-    if (own->place && !strcmp(own->place, "in") && (!coll_can_be_in_place(o->coll) || o->error)) {
+    if (own->place == PLACE_IN && (!coll_can_be_in_place(o->coll) || o->error)) {
         snprintf(err, OPT_ERR, "--place: found in, expected out: %s",
                  o->error ? "--error is measured there" : "the collective has no other");
         return OPT_BAD;
     }
-    if (own->lengths)
-        o->check = 0;
     return OPT_OK;
 }
 
-/* A training step has collectives of its own: what says which to run, and how, is for nothing.
- * rest: what is left for trib-perf. */
-static int check_step(const struct sim_opts *own, char *const *rest, int n, char *err)
+/* A training step has collectives of its own: what says which to run, and how, is for nothing. */
+static int check_step(const struct perf_opts *o, const struct option_result *r, char *err)
 {
-    const char *too = own->trace      ? "--trace"
-                      : own->faults   ? "--faults"
-                      : own->beside   ? "--beside"
-                      : own->counters ? "--counters"
-                      : own->place    ? "--place"
-                      : own->frames   ? "--frames"
-                      : own->lengths  ? "--payload"
-                                      : NULL;
-    int words = 0;
+    static const char *const known[] = {"workload", "seed",        "threads",
+                                        "links",    "output_file", NULL};
+    const struct option_row *too = options_given_beside(&sim_program, r, known);
 
-    for (int i = 0; i < n && !too; i++)
-        if (!strcmp(rest[i], "-J") || !strcmp(rest[i], "--output_file"))
-            i++;
-        else if (rest[i][0] != '-' ? words++ : strncmp(rest[i], "-J", 2) && strcmp(rest[i], "-h"))
-            too = rest[i];
-    if (!too)
+    if (!too && r->n_words < 2)
         return OPT_OK;
-    snprintf(err, OPT_ERR, "--workload: found it with %.64s, expected CONF, --seed and -J alone",
-             too);
+    snprintf(err, OPT_ERR, "--workload: found it with %s%s, expected CONF, --seed and -J alone",
+             too ? "--" : "", too ? too->name : coll_name(o->coll));
     return OPT_BAD;
 }
 
 /* A seed draws all but these; a case has all of them. */
-static int take_chaos(struct sim_opts *own, char *const *rest, int n, char *err)
+static int check_chaos(struct sim_opts *own, const struct perf_opts *o,
+                       const struct option_result *r, char *err)
 {
-    if (own->chaos_case && (own->chaos || own->faults || own->save_case)) {
+    static const char *const known[] = {
+        "seed",     "payload",    "place",           "threads", "frames",   "workload",
+        "chaos",    "faults",     "background-flow", "trace",   "counters", "links",
+        "max-wall", "chaos-case", "save-case",       NULL};
+    const struct option_row *too = options_given_beside(&sim_program, r, known);
+
+    if (own->chaos_case && (own->chaos || own->faults || own->save_case || o->conf)) {
         snprintf(err, OPT_ERR, "--chaos-case: found %s too, expected at most --max-wall",
-                 own->chaos    ? "--chaos"
-                 : own->faults ? "--faults"
-                               : "--save-case");
+                 own->chaos       ? "--chaos"
+                 : own->faults    ? "--faults"
+                 : own->save_case ? "--save-case"
+                                  : o->conf);
         return OPT_BAD;
     }
-    for (int i = 0; i < n; i++) {
-        const char *val = NULL;
-        char *end;
-
-        if (rest[i][0] != '-' && !own->conf && !own->chaos_case) {
-            own->conf = rest[i];
-            continue;
-        }
-        if (!strncmp(rest[i], "--max-wall=", 11))
-            val = rest[i] + 11;
-        else if (!strcmp(rest[i], "--max-wall"))
-            val = i + 1 < n ? rest[++i] : "";
-        if (!val) {
-            snprintf(err, OPT_ERR,
-                     "--chaos: found %.64s too, expected at most a CONF, --faults and --max-wall",
-                     rest[i]);
-            return OPT_BAD;
-        }
-        own->seed_wall = strtod(val, &end);
-        if (end == val || *end || !(own->seed_wall >= 1e-6 && own->seed_wall <= 1e6)) {
-            snprintf(err, OPT_ERR, "--max-wall: found \"%.64s\", expected seconds from 1e-6 to 1e6",
-                     val);
-            return OPT_BAD;
-        }
-    }
-    return OPT_OK;
+    own->conf = o->conf;
+    if (options_given(&sim_program, r, "max-wall"))
+        own->seed_wall = o->max_wall;
+    if (!too && r->n_words < 2)
+        return OPT_OK;
+    snprintf(err, OPT_ERR,
+             "--chaos: found %s%s too, expected at most a CONF, --faults and --max-wall",
+             too ? "--" : "", too ? too->name : coll_name(o->coll));
+    return OPT_BAD;
 }
 
-int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char **argv, char *err)
+static int check(struct sim_opts *own, struct perf_opts *o, const struct option_result *r,
+                 char *err)
 {
-    /* Virtual time repeats itself, so once is enough; and the model is of one operation, not of
-     * several that overlap where they follow each other. */
-    static char n[] = "-n", once[] = "1", wall[] = "--max-wall", day[] = "86400";
-    char **rest = calloc((size_t)argc + 5, sizeof(*rest));
-    int k = 0, before, rc = rest ? OPT_OK : OPT_BAD;
+    int rc = OPT_OK;
 
-    *own = (struct sim_opts){.seed = 1};
-    if (rc)
-        snprintf(err, OPT_ERR, "out of memory");
-    else
-        rest[k++] = argv[0], rest[k++] = n, rest[k++] = once, rest[k++] = wall, rest[k++] = day;
-    before = k;
-    for (int i = 1; !rc && i < argc; i++) {
-        const char *val = NULL;
-        const struct option_row *r = find_row(argv[i], &val);
-
-        if (!r)
-            rest[k++] = argv[i];
-        else if (r->kind == K_FLAG || (!val && i + 1 == argc))
-            rc = take(own, r, "", err);
-        else
-            rc = take(own, r, val ? val : argv[++i], err);
-    }
-    if (!rc && (own->chaos || own->chaos_case)) {
-        rc = take_chaos(own, rest + before, k - before, err);
-        free(rest);
-        return rc;
-    }
-    if (!rc && own->save_case) {
+    if (own->chaos || own->chaos_case)
+        return check_chaos(own, o, r, err);
+    if (own->save_case) {
         snprintf(err, OPT_ERR, "--save-case: found no --chaos, expected --chaos SEED");
-        rc = OPT_BAD;
+        return OPT_BAD;
     }
-    if (!rc && own->workload)
-        rc = check_step(own, rest + before, k - before, err);
+    if (own->workload)
+        rc = check_step(o, r, err);
     if (!rc)
-        rc = options_parse(o, k, rest, err);
+        rc = check_support(o, err);
+    if (!rc)
+        rc = perf_options_check(o, err);
     if (!rc)
         rc = options_force_algo(o, getenv("TRIB_ALGO"), err);
     if (!rc)
-        rc = refuse(own, o, err);
-    free(rest);
+        rc = check_support(o, err);
+    if (!rc)
+        rc = check_together(own, o, err);
+    if (own->payload == PAYLOAD_NONE)
+        o->check = 0;
     return rc;
 }
 
-void sim_options_usage(FILE *out)
+bool sim_options_begin(struct sim_opts *own, struct perf_opts *o, int argc, char **argv, int *code)
 {
-    fprintf(out, "trib-sim CONF [COLLECTIVE] [options]\n"
-                 "Runs collectives on the fabric CONF in virtual time: the tables, checks and "
-                 "options\nof trib-perf, and:\n\n");
-    for (size_t i = 0; i < ROWS; i++) {
-        char left[64];
+    struct option_result r;
+    char err[OPT_ERR] = "";
 
-        snprintf(left, sizeof(left), "    --%s %s", table[i].name,
-                 table[i].arg ? table[i].arg : "");
-        fprintf(out, "  %-28s %s\n", left, table[i].help);
-    }
-    fprintf(out,
-            "\nOne iteration is timed unless -n says otherwise. --max-wall ends the whole run, and "
-            "what it had\n"
-            "by then is kept (86400); with --chaos it is a seed's, which fails then (60). With -J "
-            "results are\n"
-            "written as they come. Times: from the moment at which all ranks start to the one at "
-            "which the last\n"
-            "knows that it is over. The options of trib-perf:\n\n");
-    options_usage(out);
+    *own = (struct sim_opts){.seed = 1};
+    perf_options_init(o);
+    if (!options_begin(&sim_program, (void *[]){own, o}, argc, argv, &r, code))
+        return false;
+    if (!check(own, o, &r, err))
+        return true;
+    *code = options_wrong(&sim_program, err);
+    return false;
 }

@@ -7,9 +7,12 @@
 
 #include "host/bench/options.h"
 
+enum { PAYLOAD_DATA, PAYLOAD_NONE };
+enum { PLACE_BOTH, PLACE_OUT, PLACE_IN };
+
 struct sim_opts {
     uint64_t seed, frames, threads; /* the last two: 0: as many as it takes */
-    bool lengths;                   /* --payload none */
+    unsigned payload, place;        /* PAYLOAD_DATA, ...; PLACE_BOTH, ... */
     bool counters;
     const char *trace;      /* file; NULL: none */
     const char *faults;     /* a fault plan's file; NULL: none */
@@ -19,14 +22,14 @@ struct sim_opts {
     const char *save_case;  /* of chaos: file that gets the seed's case; NULL: none */
     const char *conf;       /* of chaos: the fabric; NULL: drawn */
     double seed_wall;       /* of chaos: seconds a seed may take; 0: the usual */
-    const char *place;      /* "out" or "in" of place alone; NULL: both */
     const char *links;      /* names, of the trace and the counters; NULL: all */
     const char *workload;   /* a training step's file instead of a collective; NULL: none */
 };
 
-/* Fills both from argv and TRIB_ALGO. OPT_BAD: err (OPT_ERR bytes) says what was found and what is
- * expected. */
-int sim_options_parse(struct sim_opts *own, struct perf_opts *o, int argc, char **argv, char *err);
-void sim_options_usage(FILE *out);
+extern const struct option_program sim_program;
+
+/* Fills both from argv and TRIB_ALGO. Returns true where the simulation is to run; else the program
+ * is to end with *code: what is wrong has been said, or what was asked for is printed. */
+bool sim_options_begin(struct sim_opts *own, struct perf_opts *o, int argc, char **argv, int *code);
 
 #endif

@@ -3,23 +3,16 @@
  * trib-sim: trib-perf in virtual time. The same options, rows, tables and checks; the fabric, its
  * ranks and their clock are in this process, and nothing that is measured depends on the machine.
  */
-#include "aggregation/mm_proto.h"
 #include "base/atomic_output.h"
 #include "base/stopwatch.h"
 #include "base/version.h"
-#include "host/bench/host_resources.h"
-#include "host/bench/layout.h"
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
-#include "host/bench/sweep.h"
-#include "host/coll/comm.h"
+#include "sim/capacity.h"
 #include "sim/chaos/campaign.h"
-#include "sim/report/bench.h"
 #include "sim/report/trace.h"
-#include "sim/sim_options.h"
 #include "sim/step/step.h"
 #include "sim/world/memory.h"
-#include "sim/world/sim_memory.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -29,23 +22,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define RANKS_A_THREAD 32u
-
 enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
-
-struct sim {
-    struct perf_opts o;
-    struct sim_opts own;
-    struct sweep *s;
-    struct bench *b;
-    struct trace *trace;       /* NULL: none */
-    struct counters *counters; /* NULL: none */
-    struct fault_plan plan;
-    struct background_hosts beside;
-    unsigned frames, threads;
-    struct sim_need need;
-    double begun_s;
-};
 
 static volatile int stopped;
 
@@ -64,7 +41,7 @@ static int place(struct sweep *s, struct row *r, int where)
     struct coll_prediction p;
     int rc = now == r->algo ? 0 : sweep_instead(s, r, now, &p);
 
-    if (m->own.place && (where == IN_PLACE) != !strcmp(m->own.place, "in"))
+    if (m->own.place && (where == IN_PLACE) != (m->own.place == PLACE_IN))
         return 0;
     if (!rc)
         rc = bench_place(m->b, r, where, s->cause);
@@ -107,8 +84,9 @@ static int write_report(struct sim *m, const char *error)
     bench_state(m->b, &st);
     snprintf(trace, sizeof(trace), "%016llx", (unsigned long long)st.trace);
     j = json_pack("{s:I, s:s, s:f, s:I, s:I, s:s}", "seed", (json_int_t)m->own.seed, "payload",
-                  m->own.lengths ? "none" : "data", "time_us", (double)st.fabric_ps * 1e-6,
-                  "events", (json_int_t)st.events, "frames", (json_int_t)st.frames, "trace", trace);
+                  m->own.payload == PAYLOAD_NONE ? "none" : "data", "time_us",
+                  (double)st.fabric_ps * 1e-6, "events", (json_int_t)st.events, "frames",
+                  (json_int_t)st.frames, "trace", trace);
     add_congestion(m, j);
     if (m->counters && j)
         json_object_set_new(j, "links", counters_total(m->counters, bench_net(m->b)));
@@ -210,7 +188,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
                             .tree = s->tree,
                             .seed = m->own.seed,
                             .plan = m->own.faults ? &m->plan : NULL,
-                            .lengths = m->own.lengths,
+                            .lengths = m->own.payload == PAYLOAD_NONE,
                             .pool = pool,
                             .frames = m->frames,
                             .threads = m->threads,
@@ -231,7 +209,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
     }
     table_header(stdout, "trib-sim", &m->o, s->fab, s->nranks, s->host_of_rank);
     printf("# virtual time, seed %llu, %s\n", (unsigned long long)m->own.seed,
-           m->own.lengths ? "lengths without data" : "data");
+           m->own.payload == PAYLOAD_NONE ? "lengths without data" : "data");
     bench_granted(m->b, &granted);
     sweep_granted(s, &granted);
     rc = run_rows(m);
@@ -264,133 +242,6 @@ static int load_plan(struct sim *m)
     return rc;
 }
 
-/* Ways between two ranks of a node: each pair by each plane. */
-static unsigned node_ways(const struct sweep *s)
-{
-    unsigned n = 0;
-
-    for (unsigned r = 0; r < s->nranks; r++)
-        for (unsigned k = 0; k < s->nranks; k++) {
-            uint16_t a = s->host_of_rank[r], b = s->host_of_rank[k];
-            uint16_t ports = s->fab->nodes[s->fab->hosts[a]].n_ports;
-
-            if (a != b && ports > 1 && fabric_domain(s->fab, a) == fabric_domain(s->fab, b))
-                n += ports;
-        }
-    return n;
-}
-
-/* By multimem every rank of a node can have a slice for every other one on its way, in each
- * plane. */
-static unsigned multimem_frames(const struct sweep *s)
-{
-    return s->algos & COMM_MM_ALGOS ? MM_SLICE_MAX / s->fab->mtu * node_ways(s) : 0;
-}
-
-/* Directly, a frame. */
-static unsigned direct_frames(const struct sweep *s)
-{
-    return s->algos & 1u << ALGO_DIRECT ? bench_frames(0) + node_ways(s) : 0;
-}
-
-/* Not more than there are cores, unless somebody says so, nor than there is work for. Frames of
- * traces come in the order of time. */
-static unsigned threads_for(const struct sim *m)
-{
-    unsigned most = m->own.threads ? (unsigned)m->own.threads
-                                   : RTE_MIN(host_resources_cores(), m->s->nranks / RANKS_A_THREAD);
-
-    if (m->trace || m->own.beside)
-        return 1;
-    return RTE_MAX(RTE_MIN(RTE_MIN(most, m->s->nranks), NET_SHARES), 1u);
-}
-
-static bool runs_in(const struct sim *m, int place)
-{
-    if (m->own.place)
-        return (place == IN_PLACE) == !strcmp(m->own.place, "in");
-    return place == OUT_OF_PLACE || coll_can_be_in_place(m->o.coll);
-}
-
-/* Operations of all rows of an algorithm; in place is checked by one more. */
-static unsigned all_ops(const struct sim *m)
-{
-    uint64_t sizes[PERF_MAX_SIZES];
-    unsigned rows = 0, n = options_sizes(&m->o, sizes, PERF_MAX_SIZES);
-    uint64_t ops = 0;
-
-    for (int t = 0; t < DT_COUNT; t++)
-        for (int op = 0; op < OP_COUNT; op++)
-            rows += sweep_wants(m->s, (enum dtype)t, (enum redop)op);
-    for (int p = 0; p < PLACES; p++)
-        if (runs_in(m, p))
-            ops += m->o.warmup + m->o.iters + (p == IN_PLACE && m->o.check);
-    return rows * n * (unsigned)ops;
-}
-
-/* Of a rank's two buffers: what it sends, but in place, and all of the other. */
-static uint64_t data_bytes(const struct sim *m)
-{
-    const struct sweep *s = m->s;
-    struct row r = sweep_largest(s);
-    uint64_t bytes = 0;
-
-    for (unsigned i = 0; i < s->nranks; i++) {
-        struct layout l = {.kind = r.coll,
-                           .rank = i,
-                           .nranks = s->nranks,
-                           .root = r.root,
-                           .sparse = r.sparse,
-                           .count = r.count};
-
-        bytes += options_buffer(&m->o, s->nranks);
-        if (runs_in(m, OUT_OF_PLACE))
-            bytes += layout_send(&l) * dtype_size(r.type);
-    }
-    return bytes;
-}
-
-/* Below so many ranks, and where there is room, memory is laid out for speed. What needs more than
- * there is however it is laid out is refused: it would be killed in the middle of the run. auto: of
- * all algorithms that it may choose, or, where these are too much, of those that it does choose. */
-static int check_need(struct sim *m)
-{
-    struct sweep *s = m->s;
-    struct row r = sweep_largest(s);
-    struct sim_need_cfg cfg = {
-        .coll = {.fab = s->fab,
-                 .nranks = s->nranks,
-                 .host_of_rank = s->host_of_rank,
-                 .trees = s->n_trees,
-                 .args = row_args(&r),
-                 .algos =
-                     (s->algos | (s->algos >> ALGO_AUTO & 1 ? s->exist : 0)) & ~(1u << ALGO_AUTO),
-                 .ops = all_ops(m),
-                 .window = m->o.window,
-                 .lengths = m->own.lengths,
-                 .dense = s->nranks <= MEMORY_DENSE_RANKS && memory_can_be_dense()},
-        .frame_bytes = memory_frames_bytes(m->frames, m->threads, m->own.lengths),
-        .buffer_bytes = options_buffer(&m->o, s->nranks),
-        .data_bytes = data_bytes(m)};
-    bool dense = cfg.coll.dense;
-    int rc;
-
-    sim_need(&cfg, &m->need);
-    rc = sim_need_check(&m->need, s->cause, sizeof(s->cause));
-    if (rc && dense) {
-        cfg.coll.dense = dense = false;
-        sim_need(&cfg, &m->need);
-        rc = sim_need_check(&m->need, s->cause, sizeof(s->cause));
-    }
-    if (rc && s->algos >> ALGO_AUTO & 1) {
-        cfg.coll.algos = (s->algos & ~(1u << ALGO_AUTO)) | sweep_chosen(s);
-        sim_need(&cfg, &m->need);
-        rc = sim_need_check(&m->need, s->cause, sizeof(s->cause));
-    }
-    memory_lay_out(dense);
-    return rc;
-}
-
 static int with_memory(struct sim *m)
 {
     struct sweep *s = m->s;
@@ -398,13 +249,11 @@ static int with_memory(struct sim *m)
     struct memory mem;
     int code;
 
-    m->frames = m->own.frames
-                    ? (unsigned)m->own.frames
-                    : RTE_MAX(bench_frames(s->nranks) + multimem_frames(s), direct_frames(s));
-    m->threads = threads_for(m);
-    if (!check_need(m))
-        pool =
-            memory_frames(&mem, m->frames, m->threads, m->own.lengths, s->cause, sizeof(s->cause));
+    m->frames = capacity_frames(m);
+    m->threads = capacity_threads(m);
+    if (!capacity_check(m))
+        pool = memory_frames(&mem, m->frames, m->threads, m->own.payload == PAYLOAD_NONE, s->cause,
+                             sizeof(s->cause));
     if (!pool) {
         fprintf(stderr, "trib-sim: %u ranks on %s: %s\n", s->nranks, s->fab->name, s->cause);
         return EXIT_WRONG;
@@ -500,14 +349,11 @@ static int sim_main(struct sim *m)
 int main(int argc, char **argv)
 {
     struct sim m = {0};
-
-    char err[OPT_ERR] = "";
+    int code, rc;
 
     memory_lay_out(true);
-    if (sim_options_parse(&m.own, &m.o, argc, argv, err)) {
-        fprintf(stderr, "trib-sim: %s\ntrib-sim -h shows all options\n", err);
-        return EXIT_USAGE;
-    }
+    if (!sim_options_begin(&m.own, &m.o, argc, argv, &code))
+        return code;
     if (m.own.chaos || m.own.chaos_case)
         return campaign_run(&(struct campaign_cfg){.seeds = m.own.chaos,
                                                    .conf = m.own.conf,
@@ -515,15 +361,11 @@ int main(int argc, char **argv)
                                                    .wall_s = m.own.seed_wall,
                                                    .case_file = m.own.chaos_case,
                                                    .save_file = m.own.save_case});
-    if (m.o.help) {
-        sim_options_usage(stdout);
-        return EXIT_OK;
-    }
-    int rc = m.o.json ? atomic_output_can_write(m.o.json) : 0;
+    rc = m.o.json ? atomic_output_can_write(m.o.json) : 0;
     if (rc) {
         fprintf(stderr, "trib-sim: -J: cannot write %s: %s\n", m.o.json, strerror(-rc));
         return EXIT_USAGE;
     }
-    int code = sim_main(&m);
+    code = sim_main(&m);
     return atomic_output_end("trib-sim") && code == EXIT_OK ? EXIT_WRONG : code;
 }

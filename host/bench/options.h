@@ -5,6 +5,7 @@
 #ifndef TRIB_HOST_BENCH_OPTIONS_H
 #define TRIB_HOST_BENCH_OPTIONS_H
 
+#include "base/options.h"
 #include "host/coll/coll.h"
 
 #include <stdbool.h>
@@ -48,17 +49,20 @@ struct perf_opts {
     const char *rsh; /* how ranks start on hosts that are outside */
     const char *mem; /* --mem; NULL: host */
     int gpu;         /* BUFFER_HOST, or the GPU whose memory buffers are in */
-    bool help;
 };
 
 enum { OPT_OK = 0, OPT_BAD = 2 };
 
-/* Fills o from argv; on OPT_BAD err (OPT_ERR bytes) says what was found and what is expected. */
-int options_parse(struct perf_opts *o, int argc, char **argv, char *err);
-void options_usage(FILE *out);
-/* "4K" "64KiB" "1.5M" "4MB" "123": K, M, G, T and their iB forms are binary, kB or KB, MB, GB, TB
- * decimal. */
-int options_size(const char *s, uint64_t *bytes);
+/* The tables of trib-perf, which trib-sim takes too. */
+extern const struct option_program perf_program;
+
+/* What is not a default of the table; before options_parse(). */
+void perf_options_init(struct perf_opts *o);
+/* After it: what single values cannot show. On OPT_BAD err (OPT_ERR bytes) says what was found and
+ * what is expected. */
+int perf_options_check(struct perf_opts *o, char *err);
+/* All three. Where --help or --version is asked for, o is as far as it was read. */
+int perf_options_parse(struct perf_opts *o, int argc, char **argv, char *err);
 /* What each of the two buffers of a rank takes. */
 size_t options_buffer(const struct perf_opts *o, unsigned nranks);
 /* The sizes of the sweep in bytes, ascending. Returns how many, at most max. */

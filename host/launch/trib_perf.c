@@ -6,7 +6,6 @@
  * standard input), and the device is that machine's own.
  */
 #include "base/atomic_output.h"
-#include "base/version.h"
 #include "host/bench/buffer.h"
 #include "host/bench/host_resources.h"
 #include "host/bench/options.h"
@@ -314,29 +313,23 @@ static int check_options(const struct perf_opts *o)
 
 int main(int argc, char **argv)
 {
+    bool check = argc > 1 && !strcmp(argv[1], "--check-options");
+    struct option_result r;
     struct perf_opts o;
     char err[OPT_ERR];
-    bool check = argc > 1 && !strcmp(argv[1], "--check-options");
+    int code;
 
     if (argc == 3 && !strcmp(argv[1], "--rank-process"))
         return rank_main(atoi(argv[2]), false);
     if (argc == 2 && !strcmp(argv[1], "--remote-rank"))
         return rank_main(STDIN_FILENO, true);
-    if (argc == 2 && !strcmp(argv[1], "--version")) {
-        puts("tributary " TRIB_VERSION);
-        return atomic_output_end("trib-perf") ? EXIT_WRONG : EXIT_OK;
-    }
-    if (options_parse(&o, argc - check, argv + check, err) ||
-        options_force_algo(&o, getenv("TRIB_ALGO"), err)) {
-        fprintf(stderr, "trib-perf: %s\ntrib-perf -h shows all options\n", err);
-        return EXIT_USAGE;
-    }
-    if (o.help) {
-        options_usage(stdout);
-        return EXIT_OK;
-    }
+    perf_options_init(&o);
+    if (!options_begin(&perf_program, (void *[]){&o}, argc - check, argv + check, &r, &code))
+        return code;
+    if (perf_options_check(&o, err) || options_force_algo(&o, getenv("TRIB_ALGO"), err))
+        return options_wrong(&perf_program, err);
     if (can_report(&o))
         return EXIT_USAGE;
-    int code = check ? check_options(&o) : perf_main(&o);
+    code = check ? check_options(&o) : perf_main(&o);
     return atomic_output_end("trib-perf") && code == EXIT_OK ? EXIT_WRONG : code;
 }

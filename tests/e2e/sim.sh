@@ -103,19 +103,19 @@ refuses 2 'link: found "leaf0-spine7", expected a link' leaf-spine-8.conf --faul
 
 # a flow beside the rows, and what congestion cost: neither changes from run to run
 beside() {
-    trib sim incast-32.conf gather -g 33 -b 8M -e 8M -w 0 --payload none --beside h39:h1 -J "$1" >"$2" 2>/dev/null || fail "--beside"
+    trib sim incast-32.conf gather -g 33 -b 8M -e 8M -w 0 --payload none --background-flow h39:h1 -J "$1" >"$2" 2>/dev/null || fail "--background-flow"
 }
 beside "$tmp/b1.json" "$tmp/b1.out"
 beside "$tmp/b2.json" "$tmp/b2.out"
-cmp -s "$tmp/b1.out" "$tmp/b2.out" && cmp -s "$tmp/b1.json" "$tmp/b2.json" || fail "--beside: two runs differ"
+cmp -s "$tmp/b1.out" "$tmp/b2.out" && cmp -s "$tmp/b1.json" "$tmp/b2.json" || fail "--background-flow: two runs differ"
 has '^# Beside it h39 sends to h1: 49\.[0-9]+ GB/s alone' "$tmp/b1.out"
 has 'direct, [0-9]+ B, float, out-of-place: [0-9.]+ GB/s, 0\.[0-9]+ of that' "$tmp/b1.out"
 has '^# Congestion: 0 frames marked, .*[1-9][0-9]* pauses, .* 0 frames dropped in full queues, 0 packets sent again' "$tmp/b1.out"
 has '"congestion": \{' "$tmp/b1.json"
 has '"alone_GBps": 49' "$tmp/b1.json"
-refuses 2 '--beside: found "h0:h99", expected two hosts' leaf-spine-8.conf --beside h0:h99
+refuses 2 '--beside: found "h0:h99", expected two hosts' leaf-spine-8.conf --background-flow h0:h99
 refuses 2 '--beside: found "h0", expected two hosts' leaf-spine-8.conf --beside h0
-refuses 2 '--beside: found "h1:h1", expected two hosts' leaf-spine-8.conf --beside h1:h1
+refuses 2 '--beside: found "h1:h1", expected two hosts' leaf-spine-8.conf --background-flow h1:h1
 
 # chaos: a seed draws its plan, and given back as a file that is the same run; a fabric of one's own; several seeds
 sim --chaos 2 >"$tmp/c.out" || fail "chaos: $(cat "$tmp/c.out" "$tmp/sim.err")"
@@ -154,16 +154,18 @@ diff <(grep -E '^ +65536' "$tmp/s1.out") <(grep -E '^ +65536' "$tmp/s2.out") || 
 # one of both places
 sim h100-su.conf all_reduce --algo sharp -b 64K -e 64K --place in >"$tmp/p.out" || fail "in place: $(cat "$tmp/sim.err")"
 awk '$1 == 65536 { n++; if ($6 != "-" || $13 != 0) bad++ } END { exit !(n == 1 && !bad) }' "$tmp/p.out" || fail "--place in: $(tail -5 "$tmp/p.out")"
-refuses 2 '--place: found "side", expected out or in' leaf-spine-8.conf --place side
+refuses 2 '--place: found "side", expected one of both, out, in' leaf-spine-8.conf --place side
 refuses 2 '--place: found in, expected out' leaf-spine-8.conf alltoall --place in
 
 refuses 1 'no conf file' nowhere.conf
 refuses 1 "expected: trib sim CONF" all_reduce
-refuses 2 'expected a collective' leaf-spine-8.conf all_gatherx
-refuses 2 '--payload: found "some", expected data or none' leaf-spine-8.conf --payload some
+refuses 2 'COLLECTIVE: found "all_gatherx", expected one of .* did you mean all_gather' leaf-spine-8.conf all_gatherx
+refuses 2 '--payload: found "some", expected one of data, none' leaf-spine-8.conf --payload some
 refuses 2 '--seed: found "x", expected a whole number' leaf-spine-8.conf --seed=x
-refuses 2 '--seed: found "", expected a whole number' leaf-spine-8.conf --seed
-refuses 2 '--rsh: found "ssh"' leaf-spine-8.conf --rsh ssh
+refuses 2 '--seed: found nothing, expected N' leaf-spine-8.conf --seed
+refuses 2 '--rsh is not supported in simulation' leaf-spine-8.conf --rsh ssh
+refuses 2 '--mem is not supported in simulation' leaf-spine-8.conf --mem cuda
+refuses 2 'nvls-hw is not supported in simulation' leaf-spine-8.conf --algo nvls-hw
 refuses 2 '--error: found --payload none' leaf-spine-8.conf --payload none --error
 refuses 2 '-b: found "4Q", expected a size' leaf-spine-8.conf -b 4Q
 refuses 2 'found nvls, which these 4 ranks' single-switch-4.conf --algo nvls,sharp
@@ -177,4 +179,4 @@ for t in 1 2 4; do
 done
 refuses 1 '168 frames were not enough' leaf-spine-8.conf --algo ring -b 1M -e 1M --payload none --frames 168 --trace "$tmp/few.pcapng"
 refuses 1 'found [0-9]+ MiB of memory \([^)]*\), expected about [0-9]+: frames' leaf-spine-8.conf -b 4K -e 1T
-refuses 0 'payload data' -h
+refuses 0 '-payload data' -h

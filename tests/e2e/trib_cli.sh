@@ -24,7 +24,7 @@ refuses 2 '-J: cannot write /nonexistent/x: No such' perf "$conf/two-hosts.conf"
 refuses 2 '-J: cannot write /nonexistent/x: No such' sim two-hosts.conf -J /nonexistent/x
 refuses 2 'found [0-9]+ MiB of memory \([^)]*\), expected about 4[0-9]{6} for the buffers and [0-9]+ connections of 2 ranks' perf "$conf/two-hosts.conf" -b 1T -e 1T
 refuses 2 '-b: found 3, expected at least 4 bytes' perf "$conf/two-hosts.conf" -b 3 -e 3
-refuses 2 'expected a collective' perf "$conf/two-hosts.conf" all_gatherx
+refuses 2 'COLLECTIVE: found "all_gatherx", expected one of all_reduce' perf "$conf/two-hosts.conf" all_gatherx
 refuses 0 'maxbytes' perf -h
 refuses 0 'trib up CONF' up --help
 refuses 0 '@rank' exec -h

@@ -20,36 +20,7 @@ static int parse(const char *line, struct perf_opts *o, char *err)
     snprintf(buf, sizeof(buf), "%s", line);
     for (char *s = strtok_r(buf, " ", &save); s && argc < MAX_ARGS; s = strtok_r(NULL, " ", &save))
         argv[argc++] = s;
-    return options_parse(o, argc, argv, err);
-}
-
-static void sizes_have_binary_and_decimal_units(void **state)
-{
-    static const struct {
-        const char *text;
-        uint64_t bytes;
-    } rows[] = {
-        {"1", 1},         {"4096", 4096},    {"4K", 4096},      {"4k", 4096},
-        {"64KiB", 65536}, {"16M", 16 << 20}, {"1.5M", 3 << 19}, {"2G", 2ull << 30},
-        {"4MB", 4000000}, {"10kB", 10000},   {"8B", 8},         {"1TiB", 1ull << 40},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        uint64_t b = 0;
-        assert_int_equal(options_size(rows[i].text, &b), 0);
-        assert_int_equal(b, rows[i].bytes);
-    }
-}
-
-static void sizes_that_are_none_are_refused(void **state)
-{
-    static const char *const rows[] = {"",     "K",   "-1",   "4Q",    "4KX", "4 K",
-                                       "0x10", "1.5", "1e99", "4KiBs", "nan"};
-    uint64_t b;
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        assert_true(options_size(rows[i], &b) < 0);
+    return perf_options_parse(o, argc, argv, err);
 }
 
 static void options_take_all_forms_of_a_value(void **state)
@@ -156,26 +127,30 @@ static void mistakes_say_what_was_found_and_expected(void **state)
         {"c.conf -d float99", "-d: found \"float99\", expected all or a list of int8"},
         {"c.conf -d float,bogus", "-d: found \"float,bogus\""},
         {"c.conf -o xor", "-o: found \"xor\", expected all or a list of sum"},
-        {"c.conf --algo nccl", "--algo: found \"nccl\", expected all or a list of ring sharp tree"},
+        {"c.conf --algo nccl",
+         "--algo: found \"nccl\", expected all or a list of ring, sharp, tree"},
         {"c.conf --algo ,", "--algo: found \",\""},
         {"c.conf --policy nccl", "--policy: found \"nccl\", expected a list without repetition of"},
-        {"c.conf --policy sharp,auto", "expected a list without repetition of ring sharp tree"},
+        {"c.conf --policy sharp,auto", "expected a list without repetition of ring, sharp, tree"},
         {"c.conf --policy nvls-hw", "--policy: found \"nvls-hw\", expected a list without"},
         {"c.conf --policy ring,ring", "--policy: found \"ring,ring\", expected a list without"},
         {"c.conf --policy", "--policy: found nothing, expected LIST"},
         {"c.conf -b", "-b: found nothing, expected SIZE"},
-        {"c.conf -z 1", "found \"-z\", expected an option"},
-        {"c.conf --minbytesx 1", "found \"--minbytesx\""},
-        {"c.conf all_gatherx", "expected a collective: all_reduce reduce broadcast all_gather"},
+        {"c.conf -z 1", "found -z, expected an option of trib-perf"},
+        {"c.conf --minbytesx 1",
+         "found --minbytesx, expected an option of trib-perf; did you mean --minbytes?"},
+        {"c.conf all_gatherx", "COLLECTIVE: found \"all_gatherx\", expected one of all_reduce, "
+                               "reduce, broadcast, all_gather"},
         {"c.conf all_reduce -k 2", "-k: found all_reduce, expected alltoall"},
         {"c.conf alltoall -k 0", "-k: found \"0\", expected a whole number from 1"},
         {"c.conf all_gather --error", "--error: found nothing to measure"},
         {"c.conf --error -d int32", "--error: found nothing to measure"},
         {"c.conf --error -o max", "--error: found nothing to measure"},
-        {"c.conf all_reduce extra", "found \"extra\" after the collective"},
+        {"c.conf all_reduce extra", "found \"extra\" after COLLECTIVE, expected an option"},
         {"c.conf -b 8K -e 4K", "-b: found 8192, expected at most the 4096 of -e"},
         {"c.conf -i 4 -f 2", "found both -i and -f"},
         {"c.conf -b 1 -e 1G -i 1", "-i: found more than"},
+        {"c.conf --algo rong", "did you mean ring?"},
         {"c.conf --max-wall never", "--max-wall: found \"never\", expected seconds"},
     };
     struct perf_opts o;
@@ -271,8 +246,6 @@ static void the_environment_forces_one_algorithm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_have_binary_and_decimal_units),
-        cmocka_unit_test(sizes_that_are_none_are_refused),
         cmocka_unit_test(options_take_all_forms_of_a_value),
         cmocka_unit_test(memory_is_the_hosts_or_a_gpus),
         cmocka_unit_test(defaults_are_those_of_the_manual),

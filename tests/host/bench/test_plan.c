@@ -33,7 +33,7 @@ static int plan(struct sweep *s, const char *conf, const char *args, char *err)
     snprintf(line, sizeof(line), "%s %s", conf, args);
     for (char *t = strtok_r(line, " ", &save); t && argc < 16; t = strtok_r(NULL, " ", &save))
         argv[argc++] = t;
-    if (options_parse(&o, argc, argv, err))
+    if (perf_options_parse(&o, argc, argv, err))
         fail_msg("%s: %s", args, err);
     memset(s, 0, sizeof(*s));
     s->o = &o;

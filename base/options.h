@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The command line of a program, described by tables. Parsing, messages, --help, --version, the
+ * manual page and the lists for shell completion all come from the same rows.
+ *
+ * Spelling is that of getopt_long(3): -n5, -n 5, --iters 5, --iters=5, several flags as -vq, a long
+ * name abbreviated as long as it stays unique, -- before arguments that begin with a dash. Options
+ * and arguments may be mixed. Every program also has -h, --help and --version.
+ *
+ * Nothing is allocated: texts point into argv, and a message has room for OPTIONS_ERR bytes.
+ */
+#ifndef TRIB_BASE_OPTIONS_H
+#define TRIB_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define OPTIONS_ERR  512 /* bytes of a message */
+#define OPTIONS_ROWS 128 /* options of a program at most */
+
+/* What a value is read as, and the type of the member that it goes to. */
+enum option_type {
+    OPTION_FLAG,        /* no value; bool */
+    OPTION_UINT,        /* whole number from min to max; unsigned */
+    OPTION_U64,         /* the same; uint64_t */
+    OPTION_SIZE,        /* options_size(), from min to max bytes; uint64_t */
+    OPTION_TIME,        /* a number with ps, ns, us, ms or s; int64_t in ps */
+    OPTION_SECONDS,     /* seconds, or a time with its unit; double, min and max in microseconds */
+    OPTION_RATE,        /* 400Gb/s, 50GB/s; uint64_t in bits per second */
+    OPTION_PROBABILITY, /* 0 to 1, or up to 100%; double */
+    OPTION_TEXT,        /* as it is, not empty; const char * into argv */
+    OPTION_CHOICE,      /* one name of the list; unsigned, its index */
+    OPTION_SET,         /* names separated by commas, or all; unsigned, a bit for each */
+    OPTION_CALL,        /* take() reads it */
+};
+
+enum {
+    OPTION_REQUIRED = 1, /* of an argument: there must be one */
+    OPTION_REST = 2,     /* of the last argument: it and all behind it are left to the program */
+    OPTION_HIDDEN = 4,   /* for scripts: neither in --help nor in completion */
+};
+
+struct option_row;
+
+/*
+ * Reads a value of type OPTION_CALL.
+ *   into   the structure that the program gave to options_parse()
+ *   label  the option as the user spelled it, for messages
+ *   err    OPTIONS_ERR bytes: on failure what was found and what is expected
+ * Returns 0 or -EINVAL.
+ */
+typedef int option_take(void *into, const struct option_row *r, const char *label,
+                        const char *value, char *err);
+
+/* An option, or, without names, an argument. What is not named in a table is 0. */
+struct option_row {
+    char c;           /* short name; 0: none */
+    const char *name; /* long name, without dashes */
+    const char *also; /* a second long name, as good as the first */
+    const char *old;  /* a long name of the last release: accepted with a warning */
+    const char *arg;  /* the value in the help text, such as "SIZE"; NULL: OPTION_FLAG */
+    enum option_type type;
+    unsigned how;  /* OPTION_REQUIRED, ... */
+    size_t offset; /* of the member */
+    uint64_t min, max;
+    const char *(*list)(unsigned i); /* OPTION_CHOICE, OPTION_SET: name i; NULL behind the last */
+    int (*find)(const char *name);   /* index of another name for one of the list, or -errno */
+    option_take *take;
+    const char *initial; /* default: is taken first, as if it were given */
+    const char *shown;   /* a default that the program finds out itself, as --help shows it */
+    const char *instead; /* an option that goes: what to use, for the warning */
+    const char *help;    /* without a full stop */
+};
+
+/* Rows under a heading. An array of groups ends with one without rows. */
+struct option_group {
+    const char *heading;
+    const struct option_row *rows;
+    unsigned n;
+};
+
+/* Text about something, for exit codes and the environment. An array ends with {NULL, NULL}. */
+struct option_note {
+    const char *what, *means;
+};
+
+/* A default of a row of `base` that is another one here. An array ends with {NULL}. */
+struct option_default {
+    const char *name, *initial;
+    bool hidden; /* makes no sense here: not in the help text */
+};
+
+struct option_program {
+    const char *name;               /* "trib-perf" */
+    const char *summary;            /* one line, as of a manual page: no full stop */
+    const char *synopsis;           /* what follows the name; a line each */
+    const char *text;               /* paragraphs, separated by empty lines */
+    const struct option_row *words; /* arguments in order; NULL: those of base */
+    unsigned n_words;
+    bool words_end_options; /* behind the first argument nothing is an option */
+    const struct option_group *groups;
+    const struct option_program *base;     /* a program whose options are taken too; NULL: none */
+    const struct option_default *defaults; /* of base's options; NULL: as they are */
+    const struct option_note *exits, *environment;
+    const char *see; /* "trib(1), trib-sim(1)" */
+};
+
+enum option_action { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_MAN, OPTIONS_COMPLETE };
+
+struct option_result {
+    enum option_action action;
+    int rest;                          /* index in argv of the first argument of OPTION_REST */
+    unsigned n_words;                  /* arguments taken, without those */
+    uint64_t given[OPTIONS_ROWS / 64]; /* by number of the row, see options_given() */
+    char err[OPTIONS_ERR];             /* of a mistake: what was found and what is expected */
+    char warning[160];                 /* "": none */
+};
+
+/*
+ * Takes defaults, then argv[1..argc-1].
+ *   into  the structure of the program's rows, and behind it the one of its base, if it has one
+ * Returns 0, or -EINVAL with a sentence in r->err. Where --help or --version stands the rest of the
+ * line is not read. Not for several threads at once on one `into`.
+ */
+int options_parse(const struct option_program *p, void *const *into, int argc, char **argv,
+                  struct option_result *r);
+
+/*
+ * options_parse(), and says on stderr what is wrong, or prints what --help and --version ask for.
+ * Returns true where the program is to run; else it is to end with *code: 0, 1 (standard output
+ * takes no more) or 2 (a mistake).
+ */
+bool options_begin(const struct option_program *p, void *const *into, int argc, char **argv,
+                   struct option_result *r, int *code);
+
+/* Says a mistake that the program found itself, in the form of options_begin(). Returns 2. */
+int options_wrong(const struct option_program *p, const char *err);
+
+/* Was the option of this long name on the command line? */
+bool options_given(const struct option_program *p, const struct option_result *r, const char *name);
+
+/* The first option on the command line, in order of the tables, whose long name is none of these
+ * (the list ends with NULL). NULL: there is none. */
+const struct option_row *options_given_beside(const struct option_program *p,
+                                              const struct option_result *r,
+                                              const char *const *names);
+
+/* Reads one value of a row into a structure. 0, or -EINVAL with a sentence in err. */
+int options_take(void *into, const struct option_row *r, const char *label, const char *value,
+                 char *err);
+
+/* "4K" "64KiB" "1.5M" "4MB" "123": K, M, G, T and their iB forms are binary; kB or KB, MB, GB, TB
+ * decimal. 0 or -EINVAL. */
+int options_size(const char *s, uint64_t *bytes);
+
+/* The nearest of some names to a mistyped one: at most two letters, and less than half of it, are
+ * wrong, missing, too many or exchanged. NULL: none is near. next(ctx, i) ends with NULL. */
+const char *options_nearest(const char *found, const char *(*next)(const void *ctx, unsigned i),
+                            const void *ctx);
+
+/* The text of --help, the manual page in man(7), and a line for each option and argument for
+ * completion: name, short name, value, values that can be, help; tabs between. */
+void options_help(const struct option_program *p, FILE *out);
+void options_man(const struct option_program *p, FILE *out);
+void options_complete(const struct option_program *p, FILE *out);
+
+#endif

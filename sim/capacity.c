@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Frames, threads and memory that a simulation takes. */
+#include "sim/capacity.h"
+
+#include "aggregation/mm_proto.h"
+#include "host/bench/host_resources.h"
+#include "host/bench/layout.h"
+#include "host/coll/comm.h"
+#include "sim/world/memory.h"
+
+#define RANKS_A_THREAD 32u
+
+/* Ways between two ranks of a node: each pair by each plane. */
+static unsigned node_ways(const struct sweep *s)
+{
+    unsigned n = 0;
+
+    for (unsigned r = 0; r < s->nranks; r++)
+        for (unsigned k = 0; k < s->nranks; k++) {
+            uint16_t a = s->host_of_rank[r], b = s->host_of_rank[k];
+            uint16_t ports = s->fab->nodes[s->fab->hosts[a]].n_ports;
+
+            if (a != b && ports > 1 && fabric_domain(s->fab, a) == fabric_domain(s->fab, b))
+                n += ports;
+        }
+    return n;
+}
+
+/* By multimem every rank of a node can have a slice for every other one on its way, in each
+ * plane. */
+static unsigned multimem_frames(const struct sweep *s)
+{
+    return s->algos & COMM_MM_ALGOS ? MM_SLICE_MAX / s->fab->mtu * node_ways(s) : 0;
+}
+
+/* Directly, a frame. */
+static unsigned direct_frames(const struct sweep *s)
+{
+    return s->algos & 1u << ALGO_DIRECT ? bench_frames(0) + node_ways(s) : 0;
+}
+
+unsigned capacity_frames(const struct sim *m)
+{
+    const struct sweep *s = m->s;
+
+    return m->own.frames ? (unsigned)m->own.frames
+                         : RTE_MAX(bench_frames(s->nranks) + multimem_frames(s), direct_frames(s));
+}
+
+unsigned capacity_threads(const struct sim *m)
+{
+    unsigned most = m->own.threads ? (unsigned)m->own.threads
+                                   : RTE_MIN(host_resources_cores(), m->s->nranks / RANKS_A_THREAD);
+
+    if (m->trace || m->own.beside)
+        return 1;
+    return RTE_MAX(RTE_MIN(RTE_MIN(most, m->s->nranks), NET_SHARES), 1u);
+}
+
+static bool runs_in(const struct sim *m, int place)
+{
+    if (m->own.place)
+        return (place == IN_PLACE) == (m->own.place == PLACE_IN);
+    return place == OUT_OF_PLACE || coll_can_be_in_place(m->o.coll);
+}
+
+/* Operations of all rows of an algorithm; in place is checked by one more. */
+static unsigned all_ops(const struct sim *m)
+{
+    uint64_t sizes[PERF_MAX_SIZES];
+    unsigned rows = 0, n = options_sizes(&m->o, sizes, PERF_MAX_SIZES);
+    uint64_t ops = 0;
+
+    for (int t = 0; t < DT_COUNT; t++)
+        for (int op = 0; op < OP_COUNT; op++)
+            rows += sweep_wants(m->s, (enum dtype)t, (enum redop)op);
+    for (int p = 0; p < PLACES; p++)
+        if (runs_in(m, p))
+            ops += m->o.warmup + m->o.iters + (p == IN_PLACE && m->o.check);
+    return rows * n * (unsigned)ops;
+}
+
+/* Of a rank's two buffers: what it sends, but in place, and all of the other. */
+static uint64_t data_bytes(const struct sim *m)
+{
+    const struct sweep *s = m->s;
+    struct row r = sweep_largest(s);
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < s->nranks; i++) {
+        struct layout l = {.kind = r.coll,
+                           .rank = i,
+                           .nranks = s->nranks,
+                           .root = r.root,
+                           .sparse = r.sparse,
+                           .count = r.count};
+
+        bytes += options_buffer(&m->o, s->nranks);
+        if (runs_in(m, OUT_OF_PLACE))
+            bytes += layout_send(&l) * dtype_size(r.type);
+    }
+    return bytes;
+}
+
+int capacity_check(struct sim *m)
+{
+    struct sweep *s = m->s;
+    struct row r = sweep_largest(s);
+    struct sim_need_cfg cfg = {
+        .coll = {.fab = s->fab,
+                 .nranks = s->nranks,
+                 .host_of_rank = s->host_of_rank,
+                 .trees = s->n_trees,
+                 .args = row_args(&r),
+                 .algos =
+                     (s->algos | (s->algos >> ALGO_AUTO & 1 ? s->exist : 0)) & ~(1u << ALGO_AUTO),
+                 .ops = all_ops(m),
+                 .window = m->o.window,
+                 .lengths = m->own.payload == PAYLOAD_NONE,
+                 .dense = s->nranks <= MEMORY_DENSE_RANKS && memory_can_be_dense()},
+        .frame_bytes = memory_frames_bytes(m->frames, m->threads, m->own.payload == PAYLOAD_NONE),
+        .buffer_bytes = options_buffer(&m->o, s->nranks),
+        .data_bytes = data_bytes(m)};
+    bool dense = cfg.coll.dense;
+    int rc;
+
+    sim_need(&cfg, &m->need);
+    rc = sim_need_check(&m->need, s->cause, sizeof(s->cause));
+    if (rc && dense) {
+        cfg.coll.dense = dense = false;
+        sim_need(&cfg, &m->need);
+        rc = sim_need_check(&m->need, s->cause, sizeof(s->cause));
+    }
+    if (rc && s->algos >> ALGO_AUTO & 1) {
+        cfg.coll.algos = (s->algos & ~(1u << ALGO_AUTO)) | sweep_chosen(s);
+        sim_need(&cfg, &m->need);
+        rc = sim_need_check(&m->need, s->cause, sizeof(s->cause));
+    }
+    memory_lay_out(dense);
+    return rc;
+}
