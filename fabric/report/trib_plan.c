@@ -1,60 +1,89 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * trib-plan CONF: what a conf file describes, without starting anything.
- * Exit code 0: fine; 1: mistakes in the file, named on stderr; 2: wrong usage.
  */
 #include "base/atomic_output.h"
+#include "base/options.h"
 #include "fabric/fabric.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-static const char usage[] =
-    "Usage: trib plan [-v] CONF\n"
-    "Prints the nodes, links, addresses and aggregation trees of a fabric, and what they need.\n"
-    "Of more than 64 addresses it sums up what is alike; -v lists everything.\n"
-    "For scripts: --name CONF prints the fabric's name, --procs CONF its switch processes.\n";
+struct plan_opts {
+    const char *conf;
+    bool all, name, procs;
+};
 
-static void print_part(const struct fabric *f, const char *part)
+#define AT(f)   .offset = offsetof(struct plan_opts, f)
+#define ROWS(a) (a), sizeof(a) / sizeof((a)[0])
+
+static const struct option_row output[] = {
+    {.c = 'v',
+     .name = "verbose",
+     AT(all),
+     .type = OPTION_FLAG,
+     .help = "list everything, where else more than 64 addresses that are alike are summed up"},
+    {.name = "name",
+     AT(name),
+     .type = OPTION_FLAG,
+     .help = "print the fabric's name alone, for scripts"},
+    {.name = "procs",
+     AT(procs),
+     .type = OPTION_FLAG,
+     .help = "print the names of its switch processes alone, for scripts"},
+};
+static const struct option_row words[] = {
+    {.arg = "CONF",
+     AT(conf),
+     .type = OPTION_TEXT,
+     .how = OPTION_REQUIRED,
+     .help = "the fabric's conf file"},
+};
+static const struct option_group groups[] = {{"Output", ROWS(output)}, {NULL, NULL, 0}};
+static const struct option_note exits[] = {
+    {"0", "the conf file describes a fabric"},
+    {"1", "it has mistakes, which are named on stderr"},
+    {"2", "the command line is wrong"},
+    {NULL, NULL},
+};
+static const struct option_program program = {
+    .name = "trib-plan",
+    .summary = "print what a fabric's conf file describes",
+    .synopsis = "[OPTION...] CONF",
+    .text = "Prints the nodes, links, addresses and aggregation trees of a fabric, and what they "
+            "need. Nothing is started.",
+    .words = words,
+    .n_words = 1,
+    .groups = groups,
+    .exits = exits,
+    .see = "trib(1), trib-model(1), trib-switch(1)",
+};
+
+static void print(const struct plan_opts *o, const struct fabric *f)
 {
-    if (!strcmp(part, "--name"))
+    if (o->name)
         puts(f->name);
-    for (unsigned i = 0; i < f->n_procs && !strcmp(part, "--procs"); i++)
+    for (unsigned i = 0; o->procs && i < f->n_procs; i++)
         puts(f->procs[i].name);
+    if (!o->name && !o->procs)
+        fabric_plan(f, o->all, stdout);
 }
 
 int main(int argc, char **argv)
 {
     static struct fab_errors errs;
-    const char *part = NULL;
+    struct plan_opts o = {.conf = NULL};
+    struct option_result r;
     struct fabric *f;
-    bool all = false;
+    int code;
 
-    if (argc == 3 && (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--verbose"))) {
-        all = true;
-        argv++, argc--;
-    } else if (argc == 3 && (!strcmp(argv[1], "--name") || !strcmp(argv[1], "--procs"))) {
-        part = argv[1];
-        argv++, argc--;
-    }
-    if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
-        fputs(usage, stdout);
-        return 0;
-    }
-    if (argc != 2 || argv[1][0] == '-') {
-        fputs(usage, stderr);
-        return 2;
-    }
-    f = fabric_load(argv[1], &errs);
+    if (!options_begin(&program, (void *[]){&o}, argc, argv, &r, &code))
+        return code;
+    f = fabric_load(o.conf, &errs);
     if (!f) {
         fab_errors_print(&errs, stderr);
         return 1;
     }
-    if (part)
-        print_part(f, part);
-    else
-        fabric_plan(f, all, stdout);
+    print(&o, f);
     fabric_free(f);
-    return atomic_output_end("trib plan") ? 1 : 0;
+    return atomic_output_end("trib-plan") ? 1 : 0;
 }

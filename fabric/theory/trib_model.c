@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * trib-model: what theory says of a fabric, by closed forms; nothing is started or simulated.
- * Exit code 0: fine; 1: mistakes in a file, named on stderr; 2: wrong usage.
  */
-#include "base/units.h"
 #include "base/atomic_output.h"
+#include "base/options.h"
 #include "fabric/theory/theory.h"
 
 #include <errno.h>
@@ -13,156 +12,182 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEN(a)    (sizeof(a) / sizeof((a)[0]))
 #define MAX_SIZE  (1ull << 40)
 #define MAX_TABLE 4096
-
-static const char usage[] =
-    "Usage: trib model CONF [COLLECTIVE] [OPTION...]\n"
-    "       trib model --bom GPUS [--node DEVICE]\n"
-    "What theory says, without running anything: levels and their bandwidths, the time of\n"
-    "all_reduce, all_gather, reduce_scatter and alltoall (all, if none is named) by algorithm "
-    "with\n"
-    "the level that binds, rooflines of training, bills of materials. Times are bandwidth terms.\n"
-    "  -g N             GPUs that take part, from the first on (all)\n"
-    "  -b, -e SIZE      smallest and largest size (256M); -f N: factor between them (4). As for\n"
-    "                   trib perf: the whole vector; of alltoall what one GPU sends\n"
-    "  -y Y             the array is sharded over Y neighbours, each with a collective of its own\n"
-    "  -k K             alltoall: also to K shards only, chosen evenly (sparse) or drawn (drawn)\n"
-    "  --workload FILE  rooflines of that training step on CONF (conf/workloads/)\n"
-    "  --bom GPUS       switches, cables and tiers for so many GPUs, in nodes of --node (h100)\n"
-    "  -J, --json FILE  the same as JSON\n";
+#define USUAL     (256u << 20) /* size, where none is given */
 
 struct asked {
-    const char *conf, *collective, *workload, *json;
-    const struct device *node;
+    const char *conf, *workload, *json;
+    unsigned collective, node; /* 1: all_reduce, ...; 0: all. Of list_nodes() */
     uint64_t min, max, factor, gpus, inner, sparse, bom;
-    bool help;
 };
+
+/* ---- tables ---- */
+
+static const char *list_collectives(unsigned i)
+{
+    return i ? model_collective(i - 1) : "all";
+}
+
+/* Devices that are nodes: those with switches of their own. */
+static const struct device *node_at(unsigned i)
+{
+    for (unsigned d = 0; device_at(d); d++)
+        if (device_at(d)->nvswitches && !i--)
+            return device_at(d);
+    return NULL;
+}
+
+static const char *list_nodes(unsigned i)
+{
+    return node_at(i) ? node_at(i)->name : NULL;
+}
+
+#define AT(f)   .offset = offsetof(struct asked, f)
+#define ROWS(a) (a), sizeof(a) / sizeof((a)[0])
+
+static const struct option_row collectives[] = {
+    {.c = 'g',
+     .name = "ranks",
+     .arg = "N",
+     AT(gpus),
+     .type = OPTION_U64,
+     .min = 2,
+     .max = FAB_MAX_HOSTS,
+     .shown = "all",
+     .help = "GPUs that take part, from the first on"},
+    {.c = 'b',
+     .name = "minbytes",
+     .arg = "SIZE",
+     AT(min),
+     .type = OPTION_SIZE,
+     .min = 1,
+     .max = MAX_SIZE,
+     .shown = "256M",
+     .help = "smallest size, as for trib-perf: the whole vector; of alltoall what one GPU sends"},
+    {.c = 'e',
+     .name = "maxbytes",
+     .arg = "SIZE",
+     AT(max),
+     .type = OPTION_SIZE,
+     .min = 1,
+     .max = MAX_SIZE,
+     .shown = "256M",
+     .help = "largest size"},
+    {.c = 'f',
+     .name = "stepfactor",
+     .arg = "N",
+     AT(factor),
+     .type = OPTION_U64,
+     .min = 2,
+     .max = 1u << 20,
+     .initial = "4",
+     .help = "factor between sizes"},
+    {.c = 'y',
+     .name = "shards",
+     .arg = "Y",
+     AT(inner),
+     .type = OPTION_U64,
+     .min = 1,
+     .max = FAB_MAX_HOSTS,
+     .initial = "1",
+     .help = "the array is sharded over Y neighbours, each with a collective of its own"},
+    {.c = 'k',
+     .name = "sparse",
+     .arg = "K",
+     AT(sparse),
+     .type = OPTION_U64,
+     .min = 1,
+     .max = 1u << 20,
+     .help = "alltoall: also to K shards only, chosen evenly (sparse) or drawn (drawn)"},
+};
+static const struct option_row subjects[] = {
+    {.name = "workload",
+     .arg = "FILE",
+     AT(workload),
+     .type = OPTION_TEXT,
+     .help = "rooflines of that training step on CONF"},
+    {.name = "bom",
+     .arg = "GPUS",
+     AT(bom),
+     .type = OPTION_U64,
+     .min = 1,
+     .max = BOM_MAX_GPUS,
+     .help = "switches, cables and tiers for so many GPUs"},
+    {.name = "node",
+     .arg = "DEVICE",
+     AT(node),
+     .type = OPTION_CHOICE,
+     .list = list_nodes,
+     .initial = "h100",
+     .help = "nodes of --bom"},
+};
+static const struct option_row output[] = {
+    {.c = 'J',
+     .name = "output_file",
+     .also = "json",
+     .arg = "FILE",
+     AT(json),
+     .type = OPTION_TEXT,
+     .help = "write the results as JSON"},
+};
+static const struct option_row words[] = {
+    {.arg = "CONF", AT(conf), .type = OPTION_TEXT, .help = "the fabric's conf file"},
+    {.arg = "COLLECTIVE",
+     AT(collective),
+     .type = OPTION_CHOICE,
+     .list = list_collectives,
+     .initial = "all",
+     .help = "of which the times are printed"},
+};
+static const struct option_group groups[] = {
+    {"Collectives", ROWS(collectives)},
+    {"Workloads and bills of materials", ROWS(subjects)},
+    {"Output", ROWS(output)},
+    {NULL, NULL, 0},
+};
+static const struct option_note exits[] = {
+    {"0", "fine"},
+    {"1", "a file has mistakes, which are named on stderr"},
+    {"2", "the command line is wrong"},
+    {NULL, NULL},
+};
+static const struct option_program program = {
+    .name = "trib-model",
+    .summary = "print what theory says of a fabric",
+    .synopsis = "[OPTION...] CONF [COLLECTIVE]\n[OPTION...] CONF --workload FILE\n--bom GPUS "
+                "[--node DEVICE]",
+    .text = "Prints levels and their bandwidths, the time of collectives by algorithm with the "
+            "level that binds, rooflines of training, and bills of materials, by closed forms. "
+            "Nothing is started or simulated. Times are bandwidth terms.",
+    .words = words,
+    .n_words = 2,
+    .groups = groups,
+    .exits = exits,
+    .see = "trib(1), trib-perf(1), trib-sim(1), trib-plan(1)",
+};
+
+/* ---- what single values cannot show ---- */
 
 static int bad(const char *what, const char *found, const char *expected)
 {
-    fprintf(stderr, "trib model: %s: found \"%s\", expected %s\n", what, found, expected);
+    char err[OPTIONS_ERR];
+
+    snprintf(err, sizeof(err), "%s: found \"%s\", expected %s", what, found, expected);
+    options_wrong(&program, err);
     return -EINVAL;
 }
 
-/* As trib perf reads sizes: K, M and G are binary, digits alone are bytes. */
-static int read_size(const char *s, uint64_t *v)
+static int check(struct asked *a)
 {
-    char text[40];
-    size_t n = strlen(s);
-    const char *more = !n || n > 30                     ? NULL
-                       : strchr("0123456789", s[n - 1]) ? "B"
-                       : strchr("KMG", s[n - 1])        ? "iB"
-                                                        : "";
-
-    if (!more)
-        return -EINVAL;
-    snprintf(text, sizeof(text), "%s%s", s, more);
-    return parse_size(text, v);
-}
-
-static int read_int(const char *s, uint64_t *v)
-{
-    char *end;
-
-    errno = 0;
-    *v = strtoull(s, &end, 10);
-    return *s < '0' || *s > '9' || *end || errno ? -EINVAL : 0;
-}
-
-static int read_node(const char *s, struct asked *a)
-{
-    char list[120] = "";
-
-    a->node = device_find(s);
-    if (a->node && a->node->nvswitches)
-        return 0;
-    for (unsigned i = 0; device_at(i); i++)
-        if (device_at(i)->nvswitches)
-            snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "",
-                     device_at(i)->name);
-    return bad("--node", s, list);
-}
-
-static int read_option(const char *name, const char *value, struct asked *a)
-{
-    const struct {
-        const char *name;
-        uint64_t *v, lo, hi;
-        bool size;
-        const char *expected;
-    } numbers[] = {
-        {"-b", &a->min, 1, MAX_SIZE, true, "a size from 1 to 1024G, as 64K or 4MB"},
-        {"-e", &a->max, 1, MAX_SIZE, true, "a size from 1 to 1024G, as 64K or 4MB"},
-        {"-f", &a->factor, 2, 1u << 20, false, "a factor from 2 to 1048576"},
-        {"-g", &a->gpus, 2, FAB_MAX_HOSTS, false, "a number of GPUs, 2 or more"},
-        {"-y", &a->inner, 1, FAB_MAX_HOSTS, false, "a number of GPUs, 1 or more"},
-        {"-k", &a->sparse, 1, 1u << 20, false, "a number of shards, 1 or more"},
-        {"--bom", &a->bom, 1, BOM_MAX_GPUS, false, "a number of GPUs, 1 to 100000000"},
-    };
-
-    for (unsigned i = 0; i < LEN(numbers); i++) {
-        if (strcmp(numbers[i].name, name))
-            continue;
-        if ((numbers[i].size ? read_size : read_int)(value, numbers[i].v) ||
-            *numbers[i].v < numbers[i].lo || *numbers[i].v > numbers[i].hi)
-            return bad(name, value, numbers[i].expected);
-        return 0;
-    }
-    if (!strcmp(name, "--node"))
-        return read_node(value, a);
-    if (!strcmp(name, "--workload"))
-        a->workload = value;
-    else if (!strcmp(name, "--json") || !strcmp(name, "-J"))
-        a->json = value;
-    else
-        return bad("option", name, "-b, -e, -f, -g, -y, -k, --workload, --bom, --node or -J");
-    return 0;
-}
-
-static int read_word(const char *word, struct asked *a)
-{
-    if (!a->conf) {
-        a->conf = word;
-        return 0;
-    }
-    for (unsigned i = 0; model_collective(i) && !a->collective; i++)
-        if (!strcmp(model_collective(i), word)) {
-            a->collective = word;
-            return 0;
-        }
-    return bad("argument", word, "one of all_reduce, all_gather, reduce_scatter, alltoall");
-}
-
-static int read_arguments(int argc, char **argv, struct asked *a)
-{
-    for (int i = 1; i < argc; i++) {
-        int rc;
-
-        if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help")) {
-            a->help = true;
-            return 0;
-        }
-        if (argv[i][0] != '-')
-            rc = read_word(argv[i], a);
-        else if (i + 1 == argc)
-            rc = bad("option", argv[i], "a known one, and its value after it");
-        else {
-            rc = read_option(argv[i], argv[i + 1], a);
-            i++;
-        }
-        if (rc)
-            return rc;
-    }
     if (!a->max)
-        a->max = a->min ? a->min : 256u << 20;
+        a->max = a->min ? a->min : USUAL;
     if (!a->min)
-        a->min = a->max < 256u << 20 ? a->max : 256u << 20;
+        a->min = a->max < USUAL ? a->max : USUAL;
     if (a->min > a->max)
         return bad("-e", "less than -b", "at least that");
     if (!a->conf && !a->bom)
-        return bad("arguments", "no CONF", "trib model CONF, or trib model --bom GPUS");
+        return bad("arguments", "no CONF", "trib-model CONF, or trib-model --bom GPUS");
     return 0;
 }
 
@@ -185,7 +210,7 @@ static int members(const struct asked *a, const struct fabric *f, const struct c
     uneven = model_uneven(l, ask->axis);
     if (uneven >= 0) {
         fprintf(stderr,
-                "trib model: found %" PRIu64 " GPUs in shards of %" PRIu64
+                "trib-model: found %" PRIu64 " GPUs in shards of %" PRIu64
                 ", expected numbers that fill the groups of %u of level %s, or are a part of one; "
                 "trib sim takes any\n",
                 gpus, a->inner, l->lv[uneven].below, fab_role_name(l->lv[uneven].role));
@@ -203,7 +228,7 @@ static void print_collectives(const struct asked *a, const struct cost_levels *l
     if (!rows)
         return;
     for (unsigned i = 0; model_collective(i); i++) {
-        if (a->collective && strcmp(a->collective, model_collective(i)))
+        if (a->collective && a->collective != i + 1)
             continue;
         /* MAX_SIZE times a factor fits. */
         for (uint64_t size = a->min; size <= a->max && n < MAX_TABLE; size *= a->factor)
@@ -226,7 +251,7 @@ static int model_workload(const struct asked *a, const struct fabric *f,
     }
     if (workload_gpus(&w) > f->n_hosts) {
         fprintf(stderr,
-                "trib model: found %u GPUs in %s, expected the %" PRIu64 " of workload %s\n",
+                "trib-model: found %u GPUs in %s, expected the %" PRIu64 " of workload %s\n",
                 f->n_hosts, f->path, workload_gpus(&w), w.name);
         return 1;
     }
@@ -262,36 +287,39 @@ static int model_fabric(const struct asked *a, json_t *json)
     return rc;
 }
 
+static int write_json(const struct asked *a, const json_t *json)
+{
+    int rc = a->json ? atomic_output_json(a->json, json, JSON_INDENT(2)) : 0;
+
+    if (rc)
+        fprintf(stderr, "trib-model: cannot write %s: %s\n", a->json, strerror(-rc));
+    return rc ? 1 : 0;
+}
+
 int main(int argc, char **argv)
 {
-    struct asked a = {.node = device_find("h100"), .factor = 4, .inner = 1};
-    json_t *json = json_object();
+    struct asked a = {.conf = NULL};
+    struct option_result r;
+    json_t *json;
     int rc = 0;
 
-    if (!json || read_arguments(argc, argv, &a)) {
-        fprintf(stderr, "trib model -h lists all options\n");
-        json_decref(json);
+    if (!options_begin(&program, (void *[]){&a}, argc, argv, &r, &rc))
+        return rc;
+    if (check(&a))
         return 2;
-    }
-    if (a.help) {
-        fputs(usage, stdout);
-        json_decref(json);
-        return 0;
-    }
+    json = json_object();
+    if (!json)
+        return 1;
     if (a.bom) {
-        struct bom b = bom_of(a.bom, a.node);
+        const struct device *node = node_at(a.node);
+        struct bom b = bom_of(a.bom, node);
 
-        model_print_bom(&b, a.node, stdout, json);
+        model_print_bom(&b, node, stdout, json);
     }
     if (a.conf)
         rc = model_fabric(&a, json);
-    if (!rc && a.json) {
-        int wrote = atomic_output_json(a.json, json, JSON_INDENT(2));
-
-        if (wrote)
-            fprintf(stderr, "trib model: cannot write %s: %s\n", a.json, strerror(-wrote));
-        rc = wrote ? 1 : 0;
-    }
+    if (!rc)
+        rc = write_json(&a, json);
     json_decref(json);
-    return atomic_output_end("trib model") && !rc ? 1 : rc;
+    return atomic_output_end("trib-model") && !rc ? 1 : rc;
 }

@@ -48,14 +48,14 @@ trib model --bom 1024 --node h100 >"$tmp/b.out" || fail "bill of materials"
 has '^  all switches +560 ' "$tmp/b.out"
 has '^  spines +16 ' "$tmp/b.out"
 
-refuses 2 'found "no CONF", expected trib model CONF'
-refuses 2 'argument: found "all_recude", expected one of all_reduce' h100-node.conf all_recude
-refuses 2 'option: found "--bogus", expected -b' h100-node.conf --bogus 1
+refuses 2 'found "no CONF", expected trib-model CONF'
+refuses 2 'COLLECTIVE: found "all_recude", expected one of all, all_reduce, .*; did you mean all_reduce' h100-node.conf all_recude
+refuses 2 'found --bogus, expected an option of trib-model' h100-node.conf --bogus 1
 refuses 2 '[-]b: found "big", expected a size' h100-node.conf -b big
 refuses 2 '[-]g: found "9", expected at most' h100-node.conf -g 9
 refuses 2 'found 12 GPUs .* expected numbers that fill the groups of 8 of level leaf' h100-su.conf -g 12
 refuses 2 '[-]y: found "3 of 8 GPUs"' h100-node.conf -y 3
-refuses 2 '[-][-]node: found "h101", expected a100, h100' --bom 8 --node h101
+refuses 2 '[-][-]node: found "h101", expected one of a100, h100' --bom 8 --node h101
 refuses 1 'expected the 4096 of workload llama3-70b' h100-su.conf --workload conf/workloads/llama3-70b.conf
 refuses 1 'found 256 GPUs|found no|found unknown key' h100-su.conf --workload conf/h100-su.conf
-has "^Usage: trib model CONF" <(trib model -h)
+has "^Usage: trib-model .* CONF" <(trib model -h)
