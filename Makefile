@@ -61,7 +61,7 @@ IMAGES  := build/images
 FATBINS := $(if $(NVCC),$(patsubst host/kernels/%.cu,$(IMAGES)/%.fatbin,$(wildcard host/kernels/*.cu)))
 
 # ---- rooms -------------------------------------------------------------------------------------------
-MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c sim/trib_sim.c
+MAINS := fabric/report/trib_plan.c fabric/theory/trib_model.c io/trib_switch.c io/trib_telemetry.c host/launch/trib_perf.c host/sandbox/trib_enter.c host/keep/trib_keep.c sim/trib_sim.c
 src = $(filter-out $(MAINS),$(foreach d,$(1),$(wildcard $(d)/*.c)))
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
@@ -100,7 +100,7 @@ ON_sim         := sim launch bench coll kernels hca $(ON_io)
 TESTS := $(patsubst %.c,$(BUILD)/%,$(shell find tests -name 'test_*.c' | sort))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
-PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep \
+PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 
 .PHONY: all programs static static-programs demo test unit e2e matrix formulas kills chaos mutations scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result docs-test format lint install uninstall clean
@@ -174,9 +174,13 @@ $(BUILD)/trib-enter: $(call obj,$(wildcard host/sandbox/*.c)) $(BUILD)/libagent.
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -lm -o $@
 
 # What `trib up` and `trib perf` leave behind to look after a fabric's processes.
-$(BUILD)/trib-keep: $(call obj,$(wildcard host/keep/*.c))
+$(BUILD)/trib-keep: $(call obj,$(wildcard host/keep/*.c)) $(call lib,base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -o $@
+
+$(BUILD)/trib-telemetry: $(call obj,io/trib_telemetry.c io/telemetry_client.c) $(call lib,base)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $^ -ljansson -o $@
 
 # Loaded by the system's libibverbs in a program that lost LD_PRELOAD.
 $(BUILD)/libtribhint.so: $(call obj,host/hint/hint.c)
@@ -197,12 +201,13 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LIBS)
 
 # For machines that have neither DPDK nor the other libraries: everything but glibc is linked in, the HCA too, so that nothing is preloaded
 # and there is no `trib exec`.
-STATIC := $(addprefix $(BUILD)/static/,trib-plan trib-model trib-switch trib-perf trib-sim trib-keep)
+STATIC := $(addprefix $(BUILD)/static/,trib-plan trib-model trib-switch trib-telemetry trib-perf trib-sim trib-keep)
 STATIC_LIBS := -Wl,-Bstatic -lpcap -lcrypto -lconfig -ljansson -lnuma -lbsd -lmd -lelf -lz -l:libibverbs.a -Wl,-Bdynamic -lm -ldl -lpthread
 static_link = $(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 $(BUILD)/static/trib-plan: $(call obj,fabric/report/trib_plan.c) $(call lib,fabric base)
 $(BUILD)/static/trib-model: $(call obj,fabric/theory/trib_model.c) $(call lib,fabric base)
-$(BUILD)/static/trib-keep: $(call obj,$(wildcard host/keep/*.c))
+$(BUILD)/static/trib-keep: $(call obj,$(wildcard host/keep/*.c)) $(call lib,base)
+$(BUILD)/static/trib-telemetry: $(call obj,io/trib_telemetry.c io/telemetry_client.c) $(call lib,base)
 $(BUILD)/static/trib-switch: $(call obj,io/trib_switch.c io/static/pcap_sources.c) $(call lib,$(ON_io))
 $(BUILD)/static/trib-perf: $(call obj,host/launch/trib_perf.c io/static/pcap_sources.c) $(call lib,launch bench coll kernels hca $(ON_io))
 $(BUILD)/static/trib-sim: $(call obj,sim/trib_sim.c io/static/pcap_sources.c) $(SIM_LIBS)
@@ -389,7 +394,7 @@ lint:
 	    $(filter %.c,$(C_FILES))
 
 # DESTDIR and PREFIX as for install, for uninstall too. A conf of the user's in the same folders stays.
-BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep) scripts/trib scripts/trib-sweep
+BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-sim trib-enter trib-keep trib-telemetry) scripts/trib scripts/trib-sweep
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
 CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf)

@@ -21,8 +21,4 @@
 /* DPDK's callbacks carry no context: one loop per process. NULL ends it. */
 void telemetry_serve(struct loop *l, const bool *mine);
 
-/* Asks every process of the fabric in dir and prints one JSON object. Lists without a name are
- * followed into each entry. 0, or 1 with a message. */
-int telemetry_client_query(const char *dir, const char *cmd);
-
 #endif

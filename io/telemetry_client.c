@@ -2,8 +2,9 @@
 /*
  * Client of DPDK's telemetry sockets (SOCK_SEQPACKET: a greeting, then one answer per question).
  */
+#include "io/telemetry_client.h"
+
 #include "io/rundir.h"
-#include "io/telemetry.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -99,42 +100,52 @@ static bool all_failed(const json_t *out)
     return true;
 }
 
-int telemetry_client_query(const char *dir, const char *cmd)
+/* Asks the process whose .ready file this is; false: it is none, or not the one that is meant. */
+static bool query_file(json_t *out, const char *program, const char *dir, const char *proc,
+                       const char *file, const char *cmd)
+{
+    size_t len = strlen(file);
+    char name[256];
+    int fd;
+
+    if (len < 7 || len >= sizeof(name) || strcmp(file + len - 6, ".ready") != 0)
+        return false;
+    snprintf(name, sizeof(name), "%.*s", (int)len - 6, file);
+    if (proc && strcmp(proc, name) != 0)
+        return false;
+    fd = client_open(dir, name);
+    if (fd < 0) {
+        fprintf(stderr, "%s: %s does not answer: %s\n", program, name, strerror(-fd));
+        return true;
+    }
+    client_proc(out, fd, name, cmd);
+    close(fd);
+    return true;
+}
+
+int telemetry_client_query(const char *program, const char *dir, const char *proc, const char *cmd)
 {
     json_t *out = json_object();
-    char path[RUN_PATH + 16], proc[256];
+    char path[RUN_PATH + 16];
     unsigned asked = 0;
     struct dirent *e;
     int rc;
     DIR *d;
 
     if (strlen(cmd) >= QUESTION) {
-        fprintf(stderr, "trib-switch: found a question of %zu characters, expected at most %d\n",
+        fprintf(stderr, "%s: found a command of %zu characters, expected at most %d\n", program,
                 strlen(cmd), QUESTION - 1);
         return 1;
     }
     snprintf(path, sizeof(path), "%s/proc", dir);
     d = opendir(path);
-    while (d && (e = readdir(d))) {
-        size_t len = strlen(e->d_name);
-        int fd;
-
-        if (len < 7 || len >= sizeof(proc) || strcmp(e->d_name + len - 6, ".ready"))
-            continue;
-        snprintf(proc, sizeof(proc), "%.*s", (int)len - 6, e->d_name);
-        asked++;
-        fd = client_open(dir, proc);
-        if (fd < 0) {
-            fprintf(stderr, "trib-switch: %s does not answer: %s\n", proc, strerror(-fd));
-            continue;
-        }
-        client_proc(out, fd, proc, cmd);
-        close(fd);
-    }
+    while (d && (e = readdir(d)))
+        asked += query_file(out, program, dir, proc, e->d_name, cmd);
     if (d)
         closedir(d);
     if (!asked)
-        fprintf(stderr, "trib-switch: found no running process in %s\n", dir);
+        fprintf(stderr, "%s: found no running process%s%s in %s\n", program, proc ? " " : "",
+                proc ? proc : "", dir);
     json_dumpf(out, stdout, JSON_INDENT(1) | JSON_SORT_KEYS);
     putchar('\n');
     rc = !asked || all_failed(out);

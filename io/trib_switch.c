@@ -2,9 +2,11 @@
 /*
  * trib-switch: runs nodes of a fabric, all of them by default, until it is told to end.
  */
+#include "base/options.h"
 #include "io/loop.h"
 #include "io/port.h"
 #include "io/telemetry.h"
+#include "io/telemetry_client.h"
 #include "roce/frame.h"
 #include "switch/net/net.h"
 
@@ -22,97 +24,95 @@
 struct options {
     const char *conf, *nodes, *proc, *run, *lcores, *ask;
     unsigned dilation, frames;
-    unsigned long seed;
+    uint64_t seed;
 };
 
-struct option_row {
-    const char *name, *arg, *help;
-    enum { OPT_STRING, OPT_UINT, OPT_ULONG } type;
-    size_t at;
+#define AT(f)   .offset = offsetof(struct options, f)
+#define ROWS(a) (a), sizeof(a) / sizeof((a)[0])
+
+static const struct option_row which[] = {
+    {.name = "nodes",
+     .arg = "LIST",
+     AT(nodes),
+     .type = OPTION_TEXT,
+     .shown = "all",
+     .help = "run these nodes only, separated by commas"},
+    {.name = "proc",
+     .arg = "NAME",
+     AT(proc),
+     .type = OPTION_TEXT,
+     .help = "run the nodes that the conf gives to this process"},
 };
-
-#define AT(f) offsetof(struct options, f)
-static const struct option_row rows[] = {
-    {"--nodes", "A,B", "run these nodes only", OPT_STRING, AT(nodes)},
-    {"--proc", "NAME", "run the nodes that the conf gives to this process", OPT_STRING, AT(proc)},
-    {"--run", "DIR", "run directory, made when missing", OPT_STRING, AT(run)},
-    {"--dilation", "N", "fabric time runs N times slower than the wall's", OPT_UINT, AT(dilation)},
-    {"--lcores", "LIST", "CPUs to run on: 1 or 0-3,6", OPT_STRING, AT(lcores)},
-    {"--frames", "N", "frames in the pool", OPT_UINT, AT(frames)},
-    {"--seed", "N", "seed of the links' faults", OPT_ULONG, AT(seed)},
-    {"--ask", "DIR",
-     "print what the processes of DIR answer to CONF as a command: /trib/ports, "
-     "/trib/links, /trib/totals, /trib/capture/start,LINK,FILE",
-     OPT_STRING, AT(ask)},
+static const struct option_row how[] = {
+    {.name = "run",
+     .arg = "DIR",
+     AT(run),
+     .type = OPTION_TEXT,
+     .shown = "$XDG_RUNTIME_DIR/tributary-UID/FABRIC",
+     .help = "run directory, made where it is missing"},
+    {.name = "dilation",
+     .arg = "N",
+     AT(dilation),
+     .type = OPTION_UINT,
+     .min = 1,
+     .max = UINT32_MAX,
+     .shown = "the conf's",
+     .help = "fabric time runs N times slower than wall time"},
+    {.name = "lcores",
+     .arg = "LIST",
+     AT(lcores),
+     .type = OPTION_TEXT,
+     .help = "CPUs to run on: 1 or 0-3,6"},
+    {.name = "frames",
+     .arg = "N",
+     AT(frames),
+     .type = OPTION_UINT,
+     .min = 1,
+     .max = UINT32_MAX,
+     .shown = "by ports",
+     .help = "frames in the pool"},
+    {.name = "seed",
+     .arg = "N",
+     AT(seed),
+     .type = OPTION_U64,
+     .max = UINT64_MAX,
+     .initial = "0",
+     .help = "seed of the links' faults"},
+    {.name = "ask",
+     .arg = "DIR",
+     AT(ask),
+     .type = OPTION_TEXT,
+     .instead = "trib telemetry",
+     .help = "print what the processes of the run directory DIR answer to CONF as a command"},
 };
-#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
-
-static void usage(FILE *out)
-{
-    fprintf(out, "usage: trib-switch CONF [options]\n");
-    for (size_t i = 0; i < N_ROWS; i++)
-        fprintf(out, "  %-10s %-5s %s\n", rows[i].name, rows[i].arg, rows[i].help);
-}
-
-static int set_option(struct options *o, const struct option_row *r, const char *value)
-{
-    char *at = (char *)o + r->at, *end;
-    unsigned long n;
-
-    if (r->type == OPT_STRING) {
-        memcpy(at, &value, sizeof(value));
-        return 0;
-    }
-    errno = 0;
-    n = strtoul(value, &end, 10);
-    if (!*value || *end || errno || value[0] == '-' ||
-        (r->type == OPT_UINT && (n > UINT32_MAX || !n))) {
-        fprintf(stderr, "trib-switch: %s: found \"%s\", expected a whole number%s\n", r->name,
-                value, r->type == OPT_UINT ? " from 1" : "");
-        return -EINVAL;
-    }
-    if (r->type == OPT_UINT)
-        *(unsigned *)at = (unsigned)n;
-    else
-        *(unsigned long *)at = n;
-    return 0;
-}
-
-static int parse_options(struct options *o, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        size_t r = 0;
-
-        if (argv[i][0] != '-') {
-            if (o->conf) {
-                fprintf(stderr, "trib-switch: found \"%s\" after \"%s\", expected one CONF\n",
-                        argv[i], o->conf);
-                return -EINVAL;
-            }
-            o->conf = argv[i];
-            continue;
-        }
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-            usage(stdout);
-            exit(0);
-        }
-        while (r < N_ROWS && strcmp(argv[i], rows[r].name))
-            r++;
-        if (r == N_ROWS || i + 1 == argc) {
-            fprintf(stderr, "trib-switch: found \"%s\"%s\n", argv[i],
-                    r == N_ROWS ? ", expected one of these:" : " without its value");
-            usage(stderr);
-            return -EINVAL;
-        }
-        if (set_option(o, &rows[r], argv[++i]))
-            return -EINVAL;
-    }
-    if (!o->conf) {
-        usage(stderr);
-        return -EINVAL;
-    }
-    return 0;
-}
+static const struct option_row words[] = {
+    {.arg = "CONF",
+     AT(conf),
+     .type = OPTION_TEXT,
+     .how = OPTION_REQUIRED,
+     .help = "the fabric's conf file"},
+};
+static const struct option_group groups[] = {
+    {"Nodes", ROWS(which)}, {"Process", ROWS(how)}, {NULL, NULL, 0}};
+static const struct option_note exits[] = {
+    {"0", "ended by SIGTERM or SIGINT"},
+    {"1", "the process cannot start; stderr says why"},
+    {"2", "the command line is wrong"},
+    {NULL, NULL},
+};
+static const struct option_program program = {
+    .name = "trib-switch",
+    .summary = "run the switches and NICs of an emulated fabric",
+    .synopsis = "[OPTION...] CONF",
+    .text = "Runs nodes of a fabric, all of them by default, until SIGTERM or SIGINT. trib up "
+            "starts these processes; several of them share one fabric's nodes where the conf says "
+            "so, or by --nodes. Links between processes are memif.",
+    .words = words,
+    .n_words = 1,
+    .groups = groups,
+    .exits = exits,
+    .see = "trib(1), trib-plan(1)",
+};
 
 /* ---- which nodes ---- */
 
@@ -400,12 +400,13 @@ static void finish(struct process *p)
 int main(int argc, char **argv)
 {
     struct process p = {.pid_fd = -1};
+    struct option_result r;
     int rc;
 
-    if (parse_options(&p.opt, argc, argv))
-        return 2;
+    if (!options_begin(&program, (void *[]){&p.opt}, argc, argv, &r, &rc))
+        return rc;
     if (p.opt.ask)
-        return telemetry_client_query(p.opt.ask, p.opt.conf);
+        return telemetry_client_query("trib-switch", p.opt.ask, NULL, p.opt.conf);
     take_signals();
     rc = load(&p);
     if (!rc)

@@ -3,11 +3,13 @@
  * trib-keep, for the script trib: starts the processes of a fabric on this machine and looks after
  * them, lists them, and stops them.
  */
+#include "base/options.h"
 #include "host/keep/keep.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -21,16 +23,67 @@ enum { EXIT_YES = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_OTHERS = 3 };
 
 #define WAIT_US 200000
 
-static const char usage[] =
-    "usage: trib-keep start DIR up|while PID TRIB-SWITCH CONF PROCESS... [-- OPTION...]\n"
-    "                              starts these trib-switch processes in the run directory DIR;\n"
-    "                              while: for as long as PID, which is the parent, lives\n"
-    "       trib-keep stop DIR     ends them and removes DIR\n"
-    "       trib-keep alive DIR    does any live? 0: yes, 1: no, 3: they are another user's\n"
-    "       trib-keep list DIR     a line each: name, pid (0: none), how it is; tabs between\n"
-    "       trib-keep wait DIR SECONDS   until none lives, or so long; ends with its parent\n"
-    "       trib-keep fabrics      all of this machine: user, pid, run directory\n"
-    "       trib-keep with PID CMD...    CMD, killed when PID, which is the parent, ends\n";
+/* ---- the command line ---- */
+
+enum verb { START, STOP, ALIVE, LIST, WAIT, FABRICS, WITH };
+
+/* In order of enum verb; how many arguments each has: at least, and at most. */
+static const struct {
+    const char *name;
+    int least, most;
+} verbs[] = {
+    [START] = {"start", 6, INT_MAX}, [STOP] = {"stop", 1, 1}, [ALIVE] = {"alive", 1, 1},
+    [LIST] = {"list", 1, 1},         [WAIT] = {"wait", 2, 2}, [FABRICS] = {"fabrics", 0, 0},
+    [WITH] = {"with", 2, INT_MAX},
+};
+
+static const char *list_verbs(unsigned i)
+{
+    return i <= WITH ? verbs[i].name : NULL;
+}
+
+struct keep_opts {
+    unsigned verb;
+};
+
+static const struct option_row words[] = {
+    {.arg = "COMMAND",
+     .offset = offsetof(struct keep_opts, verb),
+     .type = OPTION_CHOICE,
+     .how = OPTION_REQUIRED,
+     .list = list_verbs,
+     .help = "a command"},
+    {.arg = "ARG...", .type = OPTION_TEXT, .how = OPTION_REST, .help = "its arguments"},
+};
+static const struct option_group groups[] = {{NULL, NULL, 0}};
+static const struct option_note exits[] = {
+    {"0", "fine; alive: a process lives"},
+    {"1", "it cannot be done; alive: none lives"},
+    {"2", "the command line is wrong"},
+    {"3", "the fabric is another user's"},
+    {NULL, NULL},
+};
+static const struct option_program program = {
+    .name = "trib-keep",
+    .summary = "start, find and end the processes of a fabric",
+    .synopsis = "start DIR up|while PID TRIB-SWITCH CONF PROCESS... [-- OPTION...]\n"
+                "stop|alive|list DIR\n"
+                "wait DIR SECONDS\n"
+                "fabrics\n"
+                "with PID CMD [ARG...]",
+    .text = "Looks after the processes of a fabric on this machine for trib(1).\n\nstart: these "
+            "trib-switch processes in the run directory DIR; while: for as long as PID, which is "
+            "the parent, lives.\n\nstop: ends them and removes DIR. alive: does any live? list: a "
+            "line each, with name, pid (0: none) and state; tabs between. wait: until none lives, "
+            "or so long; ends with its parent.\n\nfabrics: all of this machine, with user, pid and "
+            "run directory. with: CMD, killed when PID, which is the parent, ends.",
+    .words = words,
+    .n_words = 2,
+    .words_end_options = true,
+    .groups = groups,
+    .exits = exits,
+    .see = "trib(1), trib-switch(1)",
+};
 
 static const char *user_name(uid_t uid)
 {
@@ -280,7 +333,8 @@ static int start(int argc, char **argv)
         c.n_opts = (unsigned)(argc - i - 1);
     }
     if (!c.n_procs || (!c.lives_with && strcmp(argv[1], "up") != 0)) {
-        fputs(usage, stderr);
+        options_wrong(&program, "start: found other arguments, expected DIR up|while PID "
+                                "TRIB-SWITCH CONF PROCESS... [-- OPTION...]");
         return EXIT_USAGE;
     }
     if (!c.with)
@@ -288,26 +342,42 @@ static int start(int argc, char **argv)
     return keep_start(&c);
 }
 
-int main(int argc, char **argv)
+/* n arguments behind the verb. */
+static int run(enum verb verb, int n, char **argv)
 {
-    const char *verb = argc > 1 ? argv[1] : "";
-
-    if (argc >= 8 && !strcmp(verb, "start"))
-        return start(argc - 2, argv + 2);
-    if (argc == 3 && !strcmp(verb, "stop"))
-        return stop(argv[2]);
-    if (argc == 3 && !strcmp(verb, "alive"))
-        return alive(argv[2]);
-    if (argc == 3 && !strcmp(verb, "list"))
-        return list(argv[2]);
-    if (argc == 4 && !strcmp(verb, "wait"))
-        return wait_gone(argv[2], argv[3]);
-    if (argc == 2 && !strcmp(verb, "fabrics")) {
+    switch (verb) {
+    case START:
+        return start(n, argv);
+    case STOP:
+        return stop(argv[0]);
+    case ALIVE:
+        return alive(argv[0]);
+    case LIST:
+        return list(argv[0]);
+    case WAIT:
+        return wait_gone(argv[0], argv[1]);
+    case FABRICS:
         procs_scan(print_seen, NULL);
         return EXIT_YES;
+    case WITH:
+        return run_with(argv);
     }
-    if (argc >= 4 && !strcmp(verb, "with"))
-        return run_with(argv + 2);
-    fputs(usage, stderr);
     return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    struct keep_opts o = {.verb = START};
+    struct option_result r;
+    char err[OPTIONS_ERR];
+    int code, n;
+
+    if (!options_begin(&program, (void *[]){&o}, argc, argv, &r, &code))
+        return code;
+    n = argc - r.rest;
+    if (n >= verbs[o.verb].least && n <= verbs[o.verb].most)
+        return run(o.verb, n, argv + r.rest);
+    snprintf(err, sizeof(err), "%s: found %d arguments, expected %s%d", verbs[o.verb].name, n,
+             verbs[o.verb].most == INT_MAX ? "at least " : "", verbs[o.verb].least);
+    return options_wrong(&program, err);
 }

@@ -7,6 +7,7 @@
  * Where namespaces are forbidden CMD runs without one, after a notice: programs that only call
  * libibverbs miss nothing.
  */
+#include "base/options.h"
 #include "host/sandbox/sandbox.h"
 #include "io/preload.h"
 #include "io/rundir.h"
@@ -16,8 +17,54 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] = "usage: trib-enter HOST LIBRARY CMD [ARG...]   (TRIB_RUN: the fabric's "
-                            "run directory; HOST @rank: by the launcher's rank)\n";
+struct enter_opts {
+    const char *host, *library;
+};
+
+#define AT(f) .offset = offsetof(struct enter_opts, f)
+
+static const struct option_row words[] = {
+    {.arg = "HOST",
+     AT(host),
+     .type = OPTION_TEXT,
+     .how = OPTION_REQUIRED,
+     .help = "a host of the fabric; @rank: by the rank that mpirun or srun gave the process"},
+    {.arg = "LIBRARY",
+     AT(library),
+     .type = OPTION_TEXT,
+     .how = OPTION_REQUIRED,
+     .help = "path of libtribverbs.so"},
+    {.arg = "CMD",
+     .type = OPTION_TEXT,
+     .how = OPTION_REQUIRED | OPTION_REST,
+     .help = "the program to run, and its arguments"},
+};
+static const struct option_group groups[] = {{NULL, NULL, 0}};
+static const struct option_note exits[] = {
+    {"1", "there is no such fabric or host"},
+    {"2", "the command line is wrong"},
+    {"126, 127", "CMD cannot be run, or is not there"},
+    {"another one", "that of CMD"},
+    {NULL, NULL},
+};
+static const struct option_note environment[] = {
+    {"TRIB_RUN", "the run directory of the fabric"},
+    {NULL, NULL},
+};
+static const struct option_program program = {
+    .name = "trib-enter",
+    .summary = "run a program as a host of an emulated fabric",
+    .synopsis = "HOST LIBRARY CMD [ARG...]",
+    .text = "What trib exec becomes: preloads the emulated HCA, gives CMD the sysfs and /dev of "
+            "the host, and replaces itself by it.",
+    .words = words,
+    .n_words = 3,
+    .words_end_options = true,
+    .groups = groups,
+    .exits = exits,
+    .environment = environment,
+    .see = "trib(1)",
+};
 
 /* Hosts in order of the conf, round robin. */
 static const struct fab_node *host_of_rank(const struct fabric *f)
@@ -57,38 +104,42 @@ static const struct fab_node *find_host(const struct fabric *f, const char *name
 int main(int argc, char **argv)
 {
     const char *run = getenv("TRIB_RUN"), *what = NULL;
+    struct enter_opts o = {.host = NULL};
     const struct fab_node *host;
+    struct option_result r;
     struct rundir rd;
     struct fabric *f;
     int rc;
 
-    if (argc < 4 || !run || !*run) {
-        fputs(usage, stderr);
-        return 2;
-    }
+    if (!options_begin(&program, (void *[]){&o}, argc, argv, &r, &rc))
+        return rc;
+    if (!run || !*run)
+        return options_wrong(&program,
+                             "found no TRIB_RUN, expected a fabric's run directory in it");
+    argv += r.rest;
     if (rundir_open(&rd, run, NULL, false))
         return 1;
     f = rundir_fabric(&rd);
-    host = f ? find_host(f, argv[1]) : NULL;
+    host = f ? find_host(f, o.host) : NULL;
     if (!host)
         return 1;
-    rc = enter_host(&rd, host, argv[2], &what);
+    rc = enter_host(&rd, host, o.library, &what);
     if (rc)
         fprintf(
             stderr,
             "trib: no private /sys and /dev for %s (%s: %s); verbs programs run, those that look "
             "there themselves (UCX, MPI) find no device\n",
             host->name, what, strerror(-rc));
-    rc = preload_set(argv[2]);
+    rc = preload_set(o.library);
     if (rc || setenv("TRIB_HOST", host->name, 1)) {
         fprintf(stderr,
                 rc == -EINVAL ? "trib: found %s, expected a path without colons\n"
                               : "trib: cannot set the environment for %s\n",
-                argv[2]);
+                o.library);
         return 1;
     }
-    execvp(argv[3], argv + 3);
+    execvp(argv[0], argv);
     rc = errno == ENOENT ? 127 : 126; /* as shells say it */
-    fprintf(stderr, "trib: cannot run %s: %s\n", argv[3], strerror(errno));
+    fprintf(stderr, "trib: cannot run %s: %s\n", argv[0], strerror(errno));
     return rc;
 }
