@@ -28,7 +28,11 @@ refuses 2 'COLLECTIVE: found "all_gatherx", expected one of all_reduce' perf "$c
 refuses 0 'maxbytes' perf -h
 refuses 0 'trib up CONF' up --help
 refuses 0 '@rank' exec -h
-refuses 0 '^tributary [0-9.]+$' --version
+refuses 0 '^trib \(Tributary\) [0-9.]+$' --version
+refuses 2 'did you mean status\?' sttaus
+refuses 2 'did you mean capture\?' help captur
+refuses 0 'trib link \[CONF\]' help link
+refuses 0 'LIST.* all that can do it' help perf
 refuses 1 "found the directory '.*conf'" plan "$conf"
 echo 'name = 7;' >"$tmp/bad.conf"
 refuses 1 'bad.conf:' up "$tmp/bad.conf"
