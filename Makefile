@@ -108,7 +108,12 @@ PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/tr
 all:
 	$(Q)scripts/setup.sh build
 	$(Q)$(MAKE) --no-print-directory programs
-programs: $(PROGS)
+programs: $(PROGS) $(BUILD)/man/trib.1
+
+# Manual pages and completion, from what the programs print of their tables.
+$(BUILD)/man/trib.1: $(filter-out %.so,$(PROGS)) $(addprefix scripts/,manuals.sh trib trib-sweep completion.bash completion.zsh)
+	@echo "  MAN   $(@D)"
+	$(Q)scripts/manuals.sh $(BUILD)
 
 define room_rule
 $(BUILD)/lib$(1).a: $(call obj,$(SRC_$(1)))
@@ -398,7 +403,9 @@ BIN   := $(addprefix $(BUILD)/,trib-plan trib-model trib-switch trib-perf trib-s
 LIB   := $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 DOCS  := README.md LICENSE CHANGELOG.md CITATION.cff $(wildcard docs/*.md)
 CONFS := $(wildcard conf/*.conf conf/workloads/*.conf conf/faults/*.conf)
+PAGES := $(addsuffix .1,trib trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-sweep)
 TO    := $(DESTDIR)$(PREFIX)
+COMPLETIONS := share/bash-completion/completions
 install: all
 	install -d "$(TO)/bin" "$(TO)/lib/tributary" "$(TO)/share/tributary/conf/workloads" "$(TO)/share/tributary/conf/faults" "$(TO)/share/doc/tributary/img"
 	install -m 755 $(BIN) "$(TO)/bin"
@@ -407,9 +414,17 @@ install: all
 	for f in $(CONFS); do install -m 644 "$$f" "$(TO)/share/tributary/$$f" || exit 1; done
 	install -m 644 $(DOCS) "$(TO)/share/doc/tributary"
 	install -m 644 $(wildcard docs/img/*) "$(TO)/share/doc/tributary/img"
+	install -d "$(TO)/share/man/man1" "$(TO)/$(COMPLETIONS)" "$(TO)/share/zsh/site-functions"
+	install -m 644 $(addprefix $(BUILD)/man/,$(PAGES)) "$(TO)/share/man/man1"
+	install -m 644 $(BUILD)/completion/trib.bash "$(TO)/$(COMPLETIONS)/trib"
+	for f in $(filter-out trib,$(notdir $(BIN))); do ln -sf trib "$(TO)/$(COMPLETIONS)/$$f" || exit 1; done
+	install -m 644 $(BUILD)/completion/_trib "$(TO)/share/zsh/site-functions"
 uninstall:
 	for f in $(notdir $(BIN)); do rm -f "$(TO)/bin/$$f"; done
 	for f in $(notdir $(LIB)); do rm -f "$(TO)/lib/tributary/$$f"; done
+	for f in $(notdir $(BIN)); do rm -f "$(TO)/$(COMPLETIONS)/$$f"; done
+	for f in $(PAGES); do rm -f "$(TO)/share/man/man1/$$f"; done
+	rm -f "$(TO)/share/zsh/site-functions/_trib"
 	for f in trib-sweep.sbatch $(CONFS); do rm -f "$(TO)/share/tributary/$$f"; done
 	for f in $(notdir $(DOCS)) $(patsubst docs/%,%,$(wildcard docs/img/*)); do rm -f "$(TO)/share/doc/tributary/$$f"; done
 	for d in lib/tributary share/tributary/conf/workloads share/tributary/conf/faults share/tributary/conf share/tributary share/doc/tributary/img share/doc/tributary; do \

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# manuals.sh BUILD: puts the manual pages and the completion for bash and zsh together, each from what the programs in BUILD print of
+# their tables: BUILD/man/*.1, BUILD/completion/trib.bash and BUILD/completion/_trib.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "$1" && pwd)
+export TRIB_BUILD=$build
+programs='trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry trib-keep trib-enter'
+pages='trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry'
+mkdir -p "$build/man" "$build/completion"
+
+# print FILE CMD...: FILE is whole or as it was before.
+print() {
+    local file=$1
+    shift
+    "$@" >"$file.new" || { rm -f "$file.new"; echo "manuals: $* failed" >&2; exit 1; }
+    mv "$file.new" "$file"
+}
+
+# Options and arguments of a program, a line each: long;short;value;values[;help].
+rows() { # rows PROGRAM FIELDS
+    local complete=("$build/$1")
+    case "$1" in trib-sweep) complete=("$here/$1") ;; esac
+    "${complete[@]}" --help=complete | cut -f"$2" | tr -d ';' | tr '\t' ';'
+}
+
+# The table of a shell, in single quotes.
+table() { printf "_trib_options_%s='%s\n'\n" "${1//-/_}" "$(rows "$1" "$2" | sed "s/'/'\\\\''/g")"; }
+
+tables() { # tables FIELDS
+    local p
+    for p in $programs trib-sweep; do table "$p" "$1"; done
+    # what only the script trib has
+    "$here/trib" --help=complete | awk -F'|' '$3 != "" {
+        printf "_trib_options_trib_%s='\''", $1
+        n = split($3, o, " ")
+        for (i = 1; i <= n; i++) printf "%s;%s;%s;\n", o[i] ~ /^--/ ? o[i] : "", o[i] ~ /^--/ ? "" : o[i], o[i] == "-o" ? "FILE" : "N"
+        print "'\''" }'
+    printf "_trib_commands='%s'\n" "$("$here/trib" --help=complete | cut -d'|' -f1 | paste -sd' ')"
+}
+
+bash_file() {
+    echo '# SPDX-License-Identifier: BSD-3-Clause'
+    tables 1-4
+    tail -n +2 "$here/completion.bash"
+    echo "complete -o filenames -F _trib trib $programs trib-sweep"
+}
+
+zsh_file() {
+    echo "#compdef trib $programs trib-sweep"
+    echo '# SPDX-License-Identifier: BSD-3-Clause'
+    tables 1-5
+    tail -n +2 "$here/completion.zsh"
+    echo '_trib "$@"'
+}
+
+print "$build/man/trib.1" "$here/trib" --help=man
+print "$build/man/trib-sweep.1" "$here/trib-sweep" --help=man
+for p in $pages; do print "$build/man/$p.1" "$build/$p" --help=man; done
+print "$build/completion/trib.bash" bash_file
+print "$build/completion/_trib" zsh_file
