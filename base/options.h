@@ -62,9 +62,9 @@ struct option_row {
     const char *old;  /* a long name of the last release: accepted with a warning */
     const char *arg;  /* the value in the help text, such as "SIZE"; NULL: OPTION_FLAG */
     enum option_type type;
-    unsigned how;  /* OPTION_REQUIRED, ... */
-    size_t offset; /* of the member */
-    uint64_t min, max;
+    unsigned how;                    /* OPTION_REQUIRED, ... */
+    size_t offset;                   /* of the member */
+    uint64_t min, max;               /* max 0: as much as the type holds */
     const char *(*list)(unsigned i); /* OPTION_CHOICE, OPTION_SET: name i; NULL behind the last */
     int (*find)(const char *name);   /* index of another name for one of the list, or -errno */
     option_take *take;

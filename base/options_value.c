@@ -97,7 +97,7 @@ static int wrong(char *err, const char *label, const char *value, const char *ex
 static int take_number(const struct option_row *r, const char *label, const char *value,
                        uint64_t *out, char *err)
 {
-    uint64_t max = r->max ? r->max : UINT64_MAX;
+    uint64_t max = r->max ? r->max : r->type == OPTION_UINT ? UINT32_MAX : UINT64_MAX;
     char *end, expected[80];
 
     errno = 0;

@@ -22,7 +22,7 @@ print() {
 rows() { # rows PROGRAM FIELDS
     local complete=("$build/$1")
     case "$1" in trib-sweep) complete=("$here/$1") ;; esac
-    "${complete[@]}" --help=complete | cut -f"$2" | tr -d ';' | tr '\t' ';'
+    "${complete[@]}" --help=complete | cut -f"$2" | tr ';' ',' | tr '\t' ';'
 }
 
 # The table of a shell, in single quotes.

@@ -241,6 +241,8 @@ static void mistakes_name_what_was_found_and_expected(void **state)
     }
     assert_int_not_equal(parse("c --nothing-like-it", &v, &r), 0);
     assert_null(strstr(r.err, "did you mean"));
+    assert_int_not_equal(parse("c --pair", &v, &r), 0); /* half of --wait */
+    assert_null(strstr(r.err, "did you mean"));
 }
 
 static void old_names_work_and_warn(void **state)
@@ -345,6 +347,10 @@ static void a_command_behind_the_words_is_left_alone(void **state)
     assert_int_equal(parse_as(&run, "-v c.conf ls -l -- x", (void *[]){&v}, &r), 0);
     assert_int_equal(r.rest, 3);
     assert_true(v.verbose);
+    v = (struct values){.conf = NULL};
+    assert_int_equal(parse_as(&run, "c.conf -v", (void *[]){&v}, &r), 0);
+    assert_int_equal(r.rest, 2);
+    assert_false(v.verbose);
     assert_int_not_equal(parse_as(&run, "c.conf", (void *[]){&v}, &r), 0);
     assert_string_equal(r.err, "found no CMD..., expected run");
 }

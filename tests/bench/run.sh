@@ -18,7 +18,7 @@ names=("$@")
 rows=$(mktemp)
 trap 'rm -f "$rows"' EXIT
 code=0
-printf '%-52s %12s %-9s %12s %7s %7s  %s\n' what value unit reference ratio target 'of what'
+printf '%-52s %12s %-9s %12s %7s %7s  %s\n' benchmark value unit baseline ratio target 'the baseline is'
 for name in "${names[@]}"; do
     [ -x "tests/bench/bench_$name.sh" ] || { echo "bench: found '$name', expected one of: $(cd tests/bench && echo bench_*.sh | sed 's/bench_//g; s/\.sh//g')" >&2; exit 2; }
     "tests/bench/bench_$name.sh" | tee -a "$rows" | jq -r --unbuffered '

@@ -14,7 +14,7 @@ trib exec n0g7 -- sh -c 'for d in 0 1 2 3 4; do ibv_devinfo -d trib$d & done; wa
 
 port=$((20000 + RANDOM % 20000))
 frames() { # frames NODE:PORT: what the switch has received there
-    "$TRIB_BUILD/trib-switch" --ask "$run/h100-node" "/trib/ports,$1" | awk -F'[:,]' '/"rx_frames"/ { n += $2 } END { print n + 0 }'
+    "$TRIB_BUILD/trib-telemetry" "$run/h100-node" "/trib/ports,$1" | awk -F'[:,]' '/"rx_frames"/ { n += $2 } END { print n + 0 }'
 }
 listens() { grep -qi ":$(printf %04X "$1") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
 pair() { # pair DEVICE PORT: n0g1 and n0g5 talk on it

@@ -166,7 +166,7 @@ done
 echo "$i kills and stops, of the short stops of ranks and switches $outlived were not noticed"
 what="what is left"
 idle() {
-    "$TRIB_BUILD/trib-switch" --ask "$run/$name" /trib/an >"$tmp/an.out" && ! grep -E '"(groups|slots_granted|slots_used|mbufs_promised)": [1-9]' "$tmp/an.out"
+    "$TRIB_BUILD/trib-telemetry" "$run/$name" /trib/an >"$tmp/an.out" && ! grep -E '"(groups|slots_granted|slots_used|mbufs_promised)": [1-9]' "$tmp/an.out"
 }
 until_true 20 idle || fail "an aggregation node still has a group: $(cat "$tmp/an.out")"
 TRIB_RUN=$run/$name perf_ok next -b 64K -e 64K -n 2

@@ -7,7 +7,7 @@
 
 # For how long the link to h0 has been paused, in ms.
 paused() {
-    "$TRIB_BUILD/trib-switch" --ask "$run/leaf-spine-8" /trib/ports,leaf0:0 | tr ',{' '\n\n' |
+    "$TRIB_BUILD/trib-telemetry" "$run/leaf-spine-8" /trib/ports,leaf0:0 | tr ',{' '\n\n' |
         awk -F: '/egress_paused_us/ { print int($2 / 1000) }'
 }
 
@@ -41,7 +41,7 @@ held=$(($(paused) - before))
 [ $held -lt 1000 ] || fail "a process that is stopped and continued held its host back for $held of 2,500 ms"
 echo "held back for $held of 2,500 ms"
 pair h0 h1 ibv_rc_pingpong -g 0 -n 300 -c
-"$TRIB_BUILD/trib-switch" --ask "$run/leaf-spine-8" /trib/links,h0.0.0 >"$tmp/slot.out"
+"$TRIB_BUILD/trib-telemetry" "$run/leaf-spine-8" /trib/links,h0.0.0 >"$tmp/slot.out"
 has '"drop_slot_stalled": [1-9]' "$tmp/slot.out"
 pair h4 h5 ibv_rc_pingpong -g 0 -n 300 -c
 kill -KILL $stopped $sender $(pgrep -P $stopped) $(pgrep -P $sender) 2>/dev/null

@@ -12,7 +12,7 @@ has 'trib1[[:space:]]+00540afffe020001' "$tmp/devices.out"
     "0000:0000:0000:0000:0000:ffff:0a00:0001 0000:0000:0000:0000:0000:ffff:0a02:0001 trib0 trib1 " ] || fail "sysfs of both"
 
 frames() { # frames NODE:PORT: what the switch has received there
-    "$TRIB_BUILD/trib-switch" --ask "$run/two-rails" "/trib/ports,$1" | awk -F'[:,]' '/"rx_frames"/ { n += $2 } END { print n + 0 }'
+    "$TRIB_BUILD/trib-telemetry" "$run/two-rails" "/trib/ports,$1" | awk -F'[:,]' '/"rx_frames"/ { n += $2 } END { print n + 0 }'
 }
 for dev in 0 1; do
     used=$(frames rail$dev:0) other=$(frames rail$((1 - dev)):0)
