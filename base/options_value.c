@@ -132,8 +132,8 @@ static int take_seconds(const struct option_row *r, const char *label, const cha
         *out = v;
         return 0;
     }
-    snprintf(expected, sizeof(expected), "seconds from %g to %g, such as 0.5, or 500ms",
-             (double)r->min * 1e-6, (double)r->max * 1e-6);
+    snprintf(expected, sizeof(expected), "seconds, such as 0.5 or 500ms, up to %.0f",
+             (double)r->max * 1e-6);
     return wrong(err, label, value, expected);
 }
 

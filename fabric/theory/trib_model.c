@@ -180,15 +180,21 @@ static int bad(const char *what, const char *found, const char *expected)
 
 static int check(struct asked *a)
 {
+    char text[2][48];
+
     if (!a->max)
         a->max = a->min ? a->min : USUAL;
     if (!a->min)
         a->min = a->max < USUAL ? a->max : USUAL;
-    if (a->min > a->max)
-        return bad("-e", "less than -b", "at least that");
-    if (!a->conf && !a->bom)
-        return bad("arguments", "no CONF", "trib-model CONF, or trib-model --bom GPUS");
-    return 0;
+    if (!a->conf && !a->bom) {
+        options_wrong(&program, "found no CONF, expected a conf file, or --bom GPUS");
+        return -EINVAL;
+    }
+    if (a->min <= a->max)
+        return 0;
+    snprintf(text[0], sizeof(text[0]), "%" PRIu64, a->min);
+    snprintf(text[1], sizeof(text[1]), "at most the %" PRIu64 " of -e", a->max);
+    return bad("-b", text[0], text[1]);
 }
 
 /* The members of the collectives asked for; 0 or -EINVAL. */

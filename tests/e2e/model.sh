@@ -48,7 +48,8 @@ trib model --bom 1024 --node h100 >"$tmp/b.out" || fail "bill of materials"
 has '^  all switches +560 ' "$tmp/b.out"
 has '^  spines +16 ' "$tmp/b.out"
 
-refuses 2 'found "no CONF", expected trib-model CONF'
+refuses 2 'found no CONF, expected a conf file, or --bom GPUS'
+refuses 2 '[-]b: found "8388608", expected at most the 4194304 of -e' h100-node.conf -b 8M -e 4M
 refuses 2 'COLLECTIVE: found "all_recude", expected one of all, all_reduce, .*; did you mean all_reduce' h100-node.conf all_recude
 refuses 2 'found --bogus, expected an option of trib-model' h100-node.conf --bogus 1
 refuses 2 '[-]b: found "big", expected a size' h100-node.conf -b big
