@@ -178,6 +178,19 @@ static int wait_for(struct hca *h, int fd, bool pending)
     return rc;
 }
 
+/* Whether a CQ of the channel has events, by their counts and not by the channel's list. */
+static bool has_events(const struct hca_channel *ch)
+{
+    hlist_for(l, &ch->ctx->cqs)
+    {
+        const struct hca_cq *cq = hlist_entry(l, struct hca_cq, link);
+
+        if (cq->channel == ch && cq->events)
+            return true;
+    }
+    return false;
+}
+
 EXPORT int ibv_get_cq_event(struct ibv_comp_channel *v, struct ibv_cq **cq, void **user)
 {
     struct hca_channel *ch = to_channel(v);
@@ -191,6 +204,8 @@ EXPORT int ibv_get_cq_event(struct ibv_comp_channel *v, struct ibv_cq **cq, void
 
         hca_lock(h);
         found = !hlist_empty(&ch->pending);
+        T_ASSERT_HOT(found || !has_events(ch),
+                     "a queue with events is missing in its channel's list");
         hca_unlock(h);
         if (wait_for(h, v->fd, found))
             return -1;

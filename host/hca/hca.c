@@ -28,12 +28,16 @@ static const struct event_kinds event_kinds = {"hca", event_name, HCA_EV_KINDS};
 
 /* ---- the path of a frame ---- */
 
+static void check_port(const struct hca *h)
+{
+    T_ASSERT(h->port_up == (h->nic_up && h->link_up),
+             "the port's state is not its NIC's and link's");
+}
+
 /* Every entry of the endpoint: time moves forward, and the state between entries is consistent. */
 static void enter(struct hca *h, int64_t now_ps)
 {
     T_ASSERT_HOT(now_ps >= h->now_ps, "the driver's time runs backwards");
-    T_ASSERT_HOT(h->port_up == (h->nic_up && h->link_up),
-                 "the port's state is not its NIC's and link's");
     T_ASSERT_HOT(h->deferred || hlist_empty(&h->overrun_cqs),
                  "an overrun waits, and no work is deferred");
     T_ASSERT_HOT(h->n_waiting <= h->n_cq, "more completion queues have completions than there are");
@@ -154,6 +158,7 @@ void hca_port_state(struct hca *h, bool up, int64_t now_ps)
         return;
     h->nic_up = up;
     announce_port(h, now_ps);
+    check_port(h);
     if (up)
         igmp_repeat(h);
     else
@@ -166,6 +171,7 @@ void hca_link_state(struct hca *h, bool up, int64_t now_ps)
 {
     h->link_up = up;
     announce_port(h, now_ps);
+    check_port(h);
 }
 
 uint64_t hca_completions(const struct hca *h)
