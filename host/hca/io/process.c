@@ -409,6 +409,7 @@ static int add_ports(void)
         p->dev.port = i;
         p->dev.open = open_port;
         p->link_down = &never;
+        T_ASSERT(process.n < FAB_MAX_HOST_PORTS, "a host has more ports than a fabric allows");
         init_port(p);
         process.port[process.n++] = p;
     }

@@ -51,6 +51,7 @@ static unsigned receive(struct process_hca *p, int64_t now_ps)
             if (!n)
                 break;
             k = p->ep.input(p->ep.ctx, m, n, now_ps);
+            T_ASSERT_HOT(k <= n, "the endpoint took more frames than it was given");
             rte_pktmbuf_free_bulk(m + k, n - k);
             total += n;
             if (n < PORT_BURST)
@@ -90,7 +91,9 @@ static unsigned send_queue(struct process_hca *p, enum endpoint_queue q, int64_t
             n = p->ep.output(p->ep.ctx, q, p->stash[q], PORT_BURST, now_ps);
         if (!n)
             return sent;
+        T_ASSERT_HOT(n <= PORT_BURST, "more frames are stashed than the stash holds");
         k = rim_port_tx(p->port, (uint16_t)q, p->stash[q], n);
+        T_ASSERT_HOT(k <= n, "the port took more frames than it was given");
         sent += k;
         p->n_stash[q] = n - k;
         if (k == n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two HCAs joined in memory by their endpoints: no driver, no thread, no clock. Time moves when
- * nothing else does.
+ * Two HCAs joined in memory by their endpoints: no driver, no thread, no clock. Time advances when
+ * no frame moves.
  */
 #ifndef TRIB_TESTS_HOST_HCA_PAIR_H
 #define TRIB_TESTS_HOST_HCA_PAIR_H
@@ -103,7 +103,7 @@ static inline void pair_open(struct pair *p)
     pair_open_driven(p, NULL);
 }
 
-/* Everything that a test made beyond the sides must be gone; no frame may be missing. */
+/* A test destroys what it made beyond the sides before this call; no frame may be missing. */
 static inline void pair_close(struct pair *p)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -126,7 +126,7 @@ static inline uint32_t frame_dst_ip(struct rte_mbuf *m)
     return (uint32_t)f[30] << 24 | f[31] << 16 | f[32] << 8 | f[33];
 }
 
-/* Multicast goes to the other side, a side's own address back to it. */
+/* Delivers a frame to the other side, or back if it is to the sender's own address. */
 static inline void pair_deliver(struct pair *p, unsigned from, struct rte_mbuf *m)
 {
     struct side *to = &p->s[frame_dst_ip(m) == p->s[from].ip ? from : !from];
@@ -160,7 +160,7 @@ static inline bool pair_round(struct pair *p)
     return moved;
 }
 
-/* Runs until both are silent, deadlines within for_ps included. */
+/* Runs until neither side sends or has a deadline within for_ps. */
 static inline void pair_run(struct pair *p, int64_t for_ps)
 {
     int64_t end = p->now_ps + for_ps;
@@ -321,7 +321,7 @@ static inline int post_send(struct ibv_qp *qp, struct ibv_send_wr wr)
     return ibv_post_send(qp, &wr, &bad);
 }
 
-/* The one completion that there is. */
+/* Polls the only completion of the queue. */
 static inline struct ibv_wc one_wc(struct ibv_cq *cq)
 {
     struct ibv_wc wc[2] = {0};

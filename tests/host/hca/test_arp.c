@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Neighbours outside the fabric: an HCA whose driver answers for one as an outside host would. */
+/* Neighbours outside the fabric: the HCA's driver replies in place of an outside host. */
 #include "tests/host/hca/pair.h"
 
 #define IP_OUT 0x0a000009u
@@ -11,10 +11,10 @@ struct outside {
     struct rte_mempool *pool;
     unsigned free_at_start;
     int64_t now_ps;
-    unsigned asked, answers_from; /* answers the n-th question and later ones; 0: none */
+    unsigned asked, answers_from; /* replies from the n-th request on; 0: never */
     uint8_t to[6];                /* of the last frame that is not ARP */
     unsigned sent;
-    bool lie; /* the answer is another host's */
+    bool lie; /* the reply is another host's */
 };
 
 static bool foreign(void *ctx, uint32_t ip)
@@ -122,7 +122,7 @@ static void a_queue_pair_to_the_outside_sends_to_the_mac_that_answered(void **st
 
     (void)state;
     outside_open(&o);
-    o.answers_from = 3; /* questions get lost */
+    o.answers_from = 3; /* requests get lost */
     qp = make_qp(&o.s, IBV_QPT_RC);
     rc_connect(qp, IP_OUT, 17);
     assert_int_equal(o.asked, 3);
@@ -183,7 +183,7 @@ static void who_does_not_answer_is_unreachable_after_two_seconds(void **state)
     a.qp_state = IBV_QPS_RTR;
     assert_int_equal(ibv_modify_qp(qp, &a, MASK_RTR), EHOSTUNREACH);
     assert_int_equal(qp->state, IBV_QPS_INIT);
-    at = ah_to(IP_B); /* of the fabric: nobody is asked */
+    at = ah_to(IP_B); /* inside the fabric: no request is sent */
     o.asked = 0;
     assert_int_equal(ibv_destroy_ah(ibv_create_ah(o.s.pd, &at)), 0);
     assert_int_equal(o.asked, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ATOMIC WRITE: eight aligned bytes at once, answered as a READ of nothing (IBTA annex A19). */
+/* ATOMIC WRITE: eight aligned bytes at once, acknowledged like a READ of length 0 (IBTA annex A19).
+ * */
 #include "tests/host/hca/pair.h"
 
 #include "roce/wire.h"
@@ -79,7 +80,7 @@ static void by_a_work_request_builder(void **state)
 {
     struct ibv_qp_init_attr_ex ia = {
         .qp_type = IBV_QPT_RC,
-        .cap = {4, 4, 0, 0, 0}, /* no place for inline data: the word goes all the same */
+        .cap = {4, 4, 0, 0, 0}, /* no inline data allowed: the request carries the word anyway */
         .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
         .send_ops_flags = IBV_QP_EX_WITH_ATOMIC_WRITE};
     const uint64_t word = 0x1122334455667788;
@@ -109,7 +110,7 @@ static void by_a_work_request_builder(void **state)
     bed_close(&t);
 }
 
-/* With WRITEs around it everything happens in order. */
+/* WRITEs around it and the atomic write happen in order. */
 static void in_order_with_writes(void **state)
 {
     struct ibv_sge s, e;
@@ -182,7 +183,7 @@ static void what_is_wrong_is_refused(void **state)
 
 struct losing {
     uint8_t opcode;
-    unsigned seen, from, to; /* which of them are lost */
+    unsigned seen, from, to; /* the frames from..to are lost */
 };
 
 static bool lose(void *ctx, struct rte_mbuf *m)
@@ -198,7 +199,7 @@ static bool lose(void *ctx, struct rte_mbuf *m)
     return lost;
 }
 
-/* A request that is repeated because its answer was lost is not carried out again. */
+/* A request that is retransmitted because its response was lost is not executed again. */
 static void once_whatever_is_lost(void **state)
 {
     static const struct losing rows[] = {
@@ -218,7 +219,7 @@ static void once_whatever_is_lost(void **state)
         assert_int_equal(post_word(&t, AT, 8, 0), 0);
         pair_settle(&t.p);
         no_wc(t.p.s[0].cq);
-        if (l.opcode == ROCE_OP_RC_READ_RESPONSE_ONLY) { /* done; the owner goes on */
+        if (l.opcode == ROCE_OP_RC_READ_RESPONSE_ONLY) { /* done; the owner writes again */
             assert_memory_equal(t.p.s[1].buf + AT, t.p.s[0].buf, 8);
             memset(t.p.s[1].buf + AT, 0x77, 8);
         }

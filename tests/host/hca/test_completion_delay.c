@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Received messages that the program sees later than the port did (hca_cfg.gpu_ps). */
+/* Receive completions that the program sees hca_cfg.gpu_ps after the message's arrival. */
 #include "tests/host/hca/pair.h"
 
 #define GPU_PS (5 * PS_PER_US)
 
-/* Of two receives one has got its message, which the program does not see yet. */
+/* One of two receives has its message, whose completion is still delayed. */
 static void one_on_its_way(struct pair *p, struct ibv_qp **a, struct ibv_qp **b)
 {
     struct ibv_sge to, from;

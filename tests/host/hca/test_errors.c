@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What goes wrong, and under which name it is told. */
+/* Errors, and the status or event that reports each. */
 #include "tests/host/hca/pair.h"
 
 static void two_down(struct pair *p, struct ibv_qp *a, struct ibv_qp *b)
@@ -93,7 +93,7 @@ static void plant_fault(enum fault fault, struct pair *p, const struct regions *
     case NO_REMOTE_READ:
         wr->wr.rdma.rkey = r[1].ro->rkey;
         break;
-    case OLD_RKEY: /* its successor in the table must not answer for it */
+    case OLD_RKEY: /* the next user of its index must not accept it */
         old = ibv_reg_mr(sb->pd, sb->buf, BYTES, 15);
         wr->wr.rdma.rkey = old->rkey;
         assert_int_equal(ibv_dereg_mr(old), 0);
@@ -128,10 +128,10 @@ static void run_fault(const struct fault_row *row)
     assert_int_equal(post_recv(b, 1, NULL, 0), 0);
     assert_int_equal(post_send(a, wr), 0);
     pair_run(&p, PS_PER_S);
-    assert_int_equal(one_wc(sa->cq).status, row->status); /* unsignaled, but errors are told */
+    assert_int_equal(one_wc(sa->cq).status, row->status); /* unsignaled, but errors complete */
     assert_int_equal(state_of(a), IBV_QPS_ERR);
     fill(sa->buf, BYTES, 1);
-    if (row->fault != LKEY_BOUNDS)                    /* there the first packets were all right */
+    if (row->fault != LKEY_BOUNDS)                    /* there the first packets were valid */
         assert_memory_equal(sa->buf, sb->buf, BYTES); /* nothing was written */
     for (unsigned i = 0; i < 2; i++) {
         ibv_dereg_mr(r[i].ro);
@@ -220,7 +220,7 @@ static void a_silent_peer_ends_in_retry_exceeded_and_the_rest_flushed(void **sta
         assert_int_equal(wc[i].wr_id, i < 3 ? i : 7 + i);
         assert_int_equal(wc[i].status, i ? IBV_WC_WR_FLUSH_ERR : IBV_WC_RETRY_EXC_ERR);
     }
-    /* What is posted later comes back too. */
+    /* Requests posted later are flushed too. */
     assert_int_equal(post_send(a, wr), 0);
     assert_int_equal(post_recv(a, 20, NULL, 0), 0);
     pair_settle(&p);
@@ -349,7 +349,7 @@ static void a_port_that_goes_down_ends_connections_by_name(void **state)
     two_down(&p, a, b);
 }
 
-/* Behind the NIC a link may be down and up again: that is told, and connections try again. */
+/* The link behind the NIC may go down and up: an event reports it, and connections retransmit. */
 static void a_link_that_goes_down_is_told_and_ends_nothing(void **state)
 {
     static const struct {
@@ -379,13 +379,14 @@ static void a_link_that_goes_down_is_told_and_ends_nothing(void **state)
             ibv_ack_async_event(&ev);
         }
         was = rows[i].up;
-        if (i < 3) { /* while the NIC is there */
+        if (i < 3) { /* while the NIC is connected */
             assert_int_equal(ibv_get_async_event(p.s[0].ctx, &ev), -1);
             assert_int_equal(post_send(a, wr), 0);
             pair_settle(&p);
             assert_int_equal(one_wc(p.s[0].cq).status, IBV_WC_SUCCESS);
         }
-        if (i == 3) { /* without it the queue pair ends, though the port was down before */
+        if (i ==
+            3) { /* without a NIC the queue pair goes to error, though the port was down before */
             assert_int_equal(state_of(a), IBV_QPS_ERR);
             assert_int_equal(ibv_get_async_event(p.s[0].ctx, &ev), 0);
             assert_int_equal(ev.event_type, IBV_EVENT_QP_FATAL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The numbers that ibv_query_device and ibv_query_port report are what works: as many objects as
- * they say, and one more is refused with ENOMEM. Sizes are in test_sizes.c.
+ * The numbers of objects that ibv_query_device and ibv_query_port report are exact: so many can be
+ * created, and one more is refused with ENOMEM. Sizes are in test_sizes.c.
  */
 #include "tests/host/hca/pair.h"
 
@@ -65,7 +65,7 @@ DROP(ibv_destroy_srq, srq)
 struct how_many {
     const char *name;
     size_t field;
-    unsigned there; /* that the side has already */
+    unsigned there; /* that the side already has */
     void *(*make)(struct side *s);
     int (*drop)(void *object);
 };

@@ -168,20 +168,20 @@ static void impossible_values_are_refused(void **state)
     pair_close(&p);
 }
 
-/* Every pair of states of every transport: what is no row of the specification's table is EINVAL
- * and changes nothing, with whatever attributes it comes. */
+/* Every pair of states of every transport: a transition without a row in the specification's table
+ * is EINVAL and changes nothing, whatever its attributes. */
 static void every_transition_that_is_not_in_the_table_is_refused(void **state)
 {
     static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD};
     static const uint32_t to_from[] = {
-        /* bit s: from state s this may be reached */
+        /* bit s: may be reached from state s */
         [IBV_QPS_RESET] = 0x7f,
         [IBV_QPS_INIT] = 1 << IBV_QPS_RESET | 1 << IBV_QPS_INIT,
         [IBV_QPS_RTR] = 1 << IBV_QPS_INIT,
         [IBV_QPS_RTS] = 1 << IBV_QPS_RTR | 1 << IBV_QPS_RTS | 1 << IBV_QPS_SQD,
         [IBV_QPS_SQD] = 1 << IBV_QPS_RTS | 1 << IBV_QPS_SQD,
         [IBV_QPS_SQE] = 0,
-        [IBV_QPS_ERR] = 0x7e, /* as Linux: what is reset has nothing to fail */
+        [IBV_QPS_ERR] = 0x7e, /* as in Linux: a queue pair in RESET cannot fail */
     };
     static const enum ibv_qp_state way[] = {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQD};
     struct pair p;
@@ -253,8 +253,8 @@ static void rights_that_are_taken_away_are_gone(void **state)
     pair_close(&p);
 }
 
-/* A drained queue pair may be given another peer's address and other timers, and says that it is
- * drained only to who asked. */
+/* A drained queue pair accepts another peer's address and other timers, and reports that it is
+ * drained only on request. */
 static void a_drained_queue_is_changed_and_goes_on(void **state)
 {
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
@@ -268,7 +268,7 @@ static void a_drained_queue_is_changed_and_goes_on(void **state)
     pair_open(&p);
     rc_pair(&p, &a, &b);
     assert_int_equal(ibv_modify_qp(a, &at, IBV_QP_STATE), 0);
-    assert_int_equal(ibv_get_async_event(p.s[0].ctx, &ev), -1); /* nobody asked */
+    assert_int_equal(ibv_get_async_event(p.s[0].ctx, &ev), -1); /* no event was requested */
     wr.wr.rdma.remote_addr = (uintptr_t)p.s[1].buf, wr.wr.rdma.rkey = p.s[1].mr->rkey;
     assert_int_equal(post_send(a, wr), 0);
     pair_settle(&p);
@@ -297,7 +297,7 @@ static void a_drained_queue_is_changed_and_goes_on(void **state)
     pair_close(&p);
 }
 
-/* The way back from SQE, where a local error brought a datagram's queue pair. */
+/* The transition out of SQE, which a datagram queue pair enters after a local error. */
 static void a_send_queue_in_error_is_repaired(void **state)
 {
     struct ibv_ah_attr to_b = ah_to(IP_B);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lives of objects, completion queues, and what the device says of itself. */
+/* Lifetimes of objects, completion queues, and the attributes of the device. */
 #include "tests/host/hca/pair.h"
 
 static void what_is_in_use_cannot_go(void **state)
@@ -51,7 +51,7 @@ static void closing_a_device_takes_what_was_left_behind(void **state)
     ia.send_cq = ia.recv_cq = cq;
     assert_non_null(ibv_create_qp(pd, &ia));
     assert_non_null(ibv_reg_mr(pd, p.s[0].buf, 10, 0));
-    assert_int_equal(ibv_close_device(ctx), 0); /* the leak checker sees what is lost here */
+    assert_int_equal(ibv_close_device(ctx), 0); /* the leak checker finds what is not freed here */
     pair_close(&p);
 }
 
@@ -93,7 +93,7 @@ static void registrations_that_contradict_themselves_are_refused(void **state)
                                  (UINT64_MAX & ~4095ull) | ((uintptr_t)p.s[0].buf & 4095),
                                  0)); /* wraps */
     assert_int_equal(errno, EINVAL);
-    errno = 0; /* another place in its page */
+    errno = 0; /* another offset in its page */
     assert_null(ibv_reg_mr_iova(p.s[0].pd, p.s[0].buf, 10, (uintptr_t)p.s[0].buf + 4, 0));
     assert_int_equal(errno, EINVAL);
     m[0] = ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, 0);
@@ -105,7 +105,7 @@ static void registrations_that_contradict_themselves_are_refused(void **state)
     assert_int_equal(errno, EOPNOTSUPP);
     assert_null(ibv_reg_dmabuf_mr(p.s[0].pd, 0, 4096, 0, -1, 0));
     assert_int_equal(errno, EOPNOTSUPP);
-    /* keys are never 0, never the same, and come back changed */
+    /* keys are never 0, all different, and differ when their index is reused */
     m[0] = ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, IBV_ACCESS_RELAXED_ORDERING);
     m[1] = ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, 0);
     assert_true(m[0]->lkey && m[1]->lkey && m[0]->lkey != m[1]->lkey);
@@ -117,8 +117,7 @@ static void registrations_that_contradict_themselves_are_refused(void **state)
         assert_int_equal(ibv_dereg_mr(m[0]), 0);
         m[0] = ibv_reg_mr(p.s[0].pd, p.s[0].buf, 10, 0);
         assert_int_not_equal(m[0]->lkey, key);
-        assert_int_not_equal(m[0]->lkey,
-                             first); /* its place in the table comes again, the key does not */
+        assert_int_not_equal(m[0]->lkey, first); /* its index is reused, the key is not */
         assert_int_not_equal(m[0]->lkey, m[1]->lkey);
     }
     assert_int_equal(ibv_dereg_mr(m[0]), 0);
@@ -126,7 +125,7 @@ static void registrations_that_contradict_themselves_are_refused(void **state)
     pair_close(&p);
 }
 
-/* Registered under another address, or from zero: peers and lists use that one. */
+/* Registered under another address, or zero-based: peers and scatter lists use that address. */
 static void regions_are_known_by_the_address_they_were_given(void **state)
 {
     struct ibv_qp *a, *b;
@@ -182,7 +181,7 @@ static void a_resized_cq_keeps_its_completions_in_order(void **state)
     for (unsigned i = 0; i < 5; i++, wr.wr_id++)
         assert_int_equal(post_send(a, wr), 0);
     pair_settle(&p);
-    assert_int_equal(ibv_resize_cq(cq, 4), EINVAL); /* seven are in it */
+    assert_int_equal(ibv_resize_cq(cq, 4), EINVAL); /* it holds seven */
     assert_int_equal(ibv_resize_cq(cq, 16), 0);
     assert_int_equal(cq->cqe, 16);
     assert_int_equal(ibv_poll_cq(cq, 16, wc), 7);
@@ -259,7 +258,7 @@ static void the_device_says_what_it_is(void **state)
     assert_int_not_equal(ibv_query_gid(c, 1, -1, &gid), 0);
     assert_int_equal(ibv_query_gid_ex(c, 1, 0, &ge, 0), 0);
     assert_int_equal(ge.gid_type, IBV_GID_TYPE_ROCE_V2);
-    assert_int_equal(ibv_query_gid_table(c, &ge, 1, 0), -EINVAL); /* not all have a place */
+    assert_int_equal(ibv_query_gid_table(c, &ge, 1, 0), -EINVAL); /* not all entries fit */
     assert_int_equal(ibv_query_gid_table(c, table, 2, 0), 2);
     assert_memory_equal(&table[0], &ge, sizeof(ge));
     assert_int_equal(table[1].gid_index, 1);
@@ -270,7 +269,7 @@ static void the_device_says_what_it_is(void **state)
     pair_close(&p);
 }
 
-/* Calls of newer or richer devices answer that there is no such thing; none may crash. */
+/* Calls of newer or richer devices answer that they are not supported; none may crash. */
 static struct {
     unsigned n;
     char text[512];
@@ -284,7 +283,7 @@ static void hear(void *ctx, const char *what, const char *text)
     snprintf(told.text, sizeof(told.text), "%s", text);
 }
 
-/* A sentence, which names the device and begins with what was asked. */
+/* A message that names the device and then the call. */
 static void assert_told(const char *of)
 {
     char begin[80];

@@ -2,8 +2,8 @@
 /* Connected queue pairs through the verbs calls. */
 #include "tests/host/hca/pair.h"
 
-/* Every operation with payloads of every shape arrives where it should, and completes on the sides
- * where it should. */
+/* Every operation, with payloads of every shape, writes the right memory and completes on the right
+ * sides. */
 struct row {
     enum ibv_wr_opcode op;
     uint32_t len;
@@ -117,7 +117,7 @@ static void rc_moves_every_shape_of_payload(void **state)
     pair_close(&p);
 }
 
-/* A queue pair hears its peer's address only, and that is one of IPv4 or of IPv6. */
+/* A queue pair accepts frames from its peer's address only, which is either IPv4 or IPv6. */
 static void peers_by_different_addresses_do_not_hear_each_other(void **state)
 {
     struct ibv_qp *a, *b;
@@ -181,7 +181,7 @@ static void atomics_return_the_old_value(void **state)
     pair_close(&p);
 }
 
-/* Completions of sends come in order, and only of those that asked. */
+/* Completions of sends come in order, and only of signaled ones. */
 static void only_signaled_sends_complete_in_order(void **state)
 {
     struct ibv_qp *a, *b;
@@ -239,7 +239,7 @@ static void sig_all_completes_every_send(void **state)
     pair_close(&p);
 }
 
-/* A list stops at its first bad request, and what stood before it is posted. */
+/* A list stops at its first bad request, and the requests before it are posted. */
 static void a_list_stops_at_its_first_bad_request(void **state)
 {
     struct ibv_qp *a, *b;
@@ -275,7 +275,7 @@ static void a_list_stops_at_its_first_bad_request(void **state)
     pair_close(&p);
 }
 
-/* Full queues say so; requests that the transport cannot carry are refused at the post. */
+/* Full queues and requests that the transport cannot carry are refused at the post. */
 static void posts_that_cannot_be_are_refused(void **state)
 {
     struct ibv_qp *a, *b, *u;
@@ -346,7 +346,7 @@ static void lost_frames_are_sent_again(void **state)
     pair_close(&p);
 }
 
-/* Two queue pairs of one HCA talk to each other: frames to the own address come back. */
+/* Two queue pairs of one HCA exchange messages: frames to the HCA's own address loop back. */
 static void an_hca_talks_to_itself(void **state)
 {
     struct ibv_qp *a, *b;
@@ -404,7 +404,7 @@ static void unbacked_memory_carries_lengths_only(void **state)
     pair_close(&p);
 }
 
-/* And keep it while the table grows. */
+/* Regions keep their keys while the table grows. */
 static void keys_that_come_back_have_memory_again(void **state)
 {
     struct ibv_qp *a, *b;
@@ -417,7 +417,7 @@ static void keys_that_come_back_have_memory_again(void **state)
     (void)state;
     pair_open(&p);
     rc_pair(&p, &a, &b);
-    for (unsigned i = 0; i < 100; i++) { /* every free place of the table */
+    for (unsigned i = 0; i < 100; i++) { /* every free entry of the table */
         mr = ibv_reg_mr(p.s[1].pd, p.s[1].buf, 1000, 0);
         assert_int_equal(hca_mr_unback(mr), 0);
         assert_int_equal(ibv_dereg_mr(mr), 0);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sizes that ibv_query_device and ibv_query_port report are what works: a queue, a list, a
- * region or a message that is so large does what it is for, and one of the next size is refused
- * with EINVAL.
+ * The sizes that ibv_query_device and ibv_query_port report are exact: a queue, list, region or
+ * message of the reported size works, and one of the next size is refused with EINVAL.
  */
 #include "tests/host/hca/pair.h"
 
 #include <sys/mman.h>
 
-/* A pair of queue pairs of these capabilities, connected. False: errno says why not. */
+/* Two connected queue pairs of these capabilities. false, and errno: refused. */
 static bool sized_pair(struct pair *p, struct ibv_qp_cap cap, struct ibv_cq *cq[2],
                        struct ibv_qp *qp[2])
 {
@@ -18,7 +17,7 @@ static bool sized_pair(struct pair *p, struct ibv_qp_cap cap, struct ibv_cq *cq[
 
         qp[i] = ibv_create_qp(p->s[i].pd, &a);
         if (!qp[i])
-            return false; /* the first: nothing is left behind */
+            return false; /* the first one: nothing to destroy */
     }
     rc_connect(qp[0], IP_B, qp[1]->qp_num);
     rc_connect(qp[1], IP_A, qp[0]->qp_num);
@@ -31,7 +30,7 @@ static void drop_pair(struct ibv_qp *qp[2])
     assert_int_equal(ibv_destroy_qp(qp[1]), 0);
 }
 
-/* Requests posted before anything moves; then all of them arrive. */
+/* Posts all requests before any frame moves; then all of them arrive. */
 static int try_qp_wr(struct pair *p, uint64_t n)
 {
     struct ibv_cq *cq[2];
@@ -205,7 +204,7 @@ out:
     return rc;
 }
 
-/* As many READs outstanding as said, on both ends, and more wait their turn. */
+/* As many READs in flight as reported, on both ends; more wait. */
 static int try_rd_atom(struct pair *p, uint64_t n)
 {
     struct ibv_qp *qp[2] = {make_qp(&p->s[0], IBV_QPT_RC), make_qp(&p->s[1], IBV_QPT_RC)};
@@ -224,7 +223,7 @@ static int try_rd_atom(struct pair *p, uint64_t n)
         a.qp_state = IBV_QPS_RTR;
         rc = ibv_modify_qp(qp[i], &a, MASK_RTR);
         a.max_dest_rd_atomic = 1;
-        if (rc) /* and so is the other end's number */
+        if (rc) /* and so is the other end's limit */
             assert_int_equal(ibv_modify_qp(qp[i], &a, MASK_RTR), 0);
         a.qp_state = IBV_QPS_RTS;
         assert_int_equal(ibv_modify_qp(qp[i], &a, MASK_RTS), rc);
@@ -334,7 +333,7 @@ static void a_message_as_long_as_reported(void **state)
     pair_close(&p);
 }
 
-/* No field says how much may be inline: create_qp does, by what it refuses. */
+/* No field reports the limit of inline data: create_qp enforces it. */
 static void inline_data_up_to_what_create_accepts(void **state)
 {
     struct pair p;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every verb from any thread: threads that make, connect, use and destroy objects of one HCA, and
- * threads that poll the completion queues that all of them share. The driver is a lock and a wire;
- * whoever finds nothing moves frames, and time where no frame moves. `make tsan` runs it under the
- * thread sanitizer.
+ * Verbs calls from any thread: threads that create, connect, use and destroy objects of one HCA,
+ * and threads that poll the completion queues that all of them share. The driver is a lock and a
+ * wire; a thread that finds no completion moves frames, and advances time where no frame moves.
+ * `make tsan` runs it under the thread sanitizer.
  */
 #include "tests/host/hca/pair.h"
 
@@ -27,7 +27,7 @@ static struct wire {
     atomic_uint denied[MAKERS]; /* with an error */
     atomic_bool stop;
     atomic_uint events;
-    const char *wrong; /* what the first thread found that failed */
+    const char *wrong; /* the first failure of any thread */
 } wire = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 #define CHECK(cond)                                                                                \
@@ -69,7 +69,7 @@ static void drv_idle(void *ctx)
 
 /* ---- threads ---- */
 
-/* Takes completions and events of whomever. */
+/* Takes completions and events of all threads. */
 static void *poller(void *arg)
 {
     struct ibv_async_event ev;
@@ -115,7 +115,8 @@ static int connect_one(struct ibv_qp *qp, uint32_t ip, uint32_t peer)
     return rc ? rc : ibv_modify_qp(qp, &a, MASK_RTS);
 }
 
-/* A message over new queue pairs, which go again; other objects come and go meanwhile. */
+/* Sends a message over new queue pairs and destroys them, and creates and destroys other objects
+ * meanwhile. */
 static const char *message(unsigned t, unsigned round)
 {
     struct side *sa = &wire.p.s[0], *sb = &wire.p.s[1];
@@ -152,8 +153,8 @@ static const char *message(unsigned t, unsigned round)
     return NULL;
 }
 
-/* A region that goes away while it is written to: not a byte of it changes once dereg_mr is
- * back. */
+/* A region is deregistered while a peer writes to it: no byte of it changes after dereg_mr returns.
+ * */
 static const char *taken_away(unsigned t)
 {
     struct side *sa = &wire.p.s[0], *sb = &wire.p.s[1];

@@ -54,7 +54,7 @@ static void a_datagram_and_its_answer(struct ibv_ah_attr at, bool v6)
         assert_memory_equal(p.s[1].buf + 32, from.raw + 12, 4);
     }
 
-    /* and the answer finds its way by nothing but that */
+    /* and that address alone suffices for the answer */
     back = ibv_create_ah_from_wc(p.s[1].pd, &wc, (struct ibv_grh *)p.s[1].buf, 1);
     assert_non_null(back);
     r = sge_at(&p.s[0], 10000, 4096), s = sge_at(&p.s[1], 40, 100);
@@ -64,7 +64,7 @@ static void a_datagram_and_its_answer(struct ibv_ah_attr at, bool v6)
     assert_int_equal(one_wc(p.s[1].cq).status, IBV_WC_SUCCESS);
     assert_int_equal(one_wc(p.s[0].cq).src_qp, b->qp_num);
     assert_memory_equal(p.s[0].buf + 10040, p.s[0].buf, 100);
-    assert_int_equal(ibv_dealloc_pd(p.s[1].pd), EBUSY); /* the address handle is its */
+    assert_int_equal(ibv_dealloc_pd(p.s[1].pd), EBUSY); /* the address handle uses it */
     assert_int_equal(ibv_destroy_ah(back), 0);
     assert_int_equal(ibv_destroy_ah(ah), 0);
     assert_int_equal(ibv_destroy_qp(a), 0);
@@ -131,15 +131,15 @@ static void addresses_that_lead_nowhere_are_refused(void **state)
     assert_null(ibv_create_ah(p.s[0].pd, &at));
     at = ah6_to(IP_B), at.grh.dgid.raw[9] = 1; /* a link-local one of another manufacturer */
     assert_null(ibv_create_ah(p.s[0].pd, &at));
-    at = ah6_to(0xe8000001); /* a group has none */
+    at = ah6_to(0xe8000001); /* a group has no link-local address */
     assert_null(ibv_create_ah(p.s[0].pd, &at));
     at = ah_to(IP_B), at.port_num = 2;
     assert_null(ibv_create_ah(p.s[0].pd, &at));
     at = ah_to(IP_B), at.grh.dgid.raw[3] = 1; /* not an IPv4-mapped GID */
     assert_null(ibv_create_ah(p.s[0].pd, &at));
-    assert_null(ibv_create_ah_from_wc(p.s[0].pd, &wc, &grh, 1)); /* no GRH came */
+    assert_null(ibv_create_ah_from_wc(p.s[0].pd, &wc, &grh, 1)); /* without a GRH */
     wc.wc_flags = IBV_WC_GRH;
-    assert_null(ibv_create_ah_from_wc(p.s[0].pd, &wc, &grh, 1)); /* nothing in it */
+    assert_null(ibv_create_ah_from_wc(p.s[0].pd, &wc, &grh, 1)); /* an empty GRH */
     a = make_qp(&p.s[0], IBV_QPT_UD);
     ud_ready(a, QKEY);
     s = sge_at(&p.s[0], 0, 10);
@@ -156,7 +156,7 @@ static void addresses_that_lead_nowhere_are_refused(void **state)
     pair_close(&p);
 }
 
-/* Not sent to wherever the memory points by then. */
+/* A send with a destroyed handle is refused, whatever its memory holds by then. */
 static void a_destroyed_address_handle_is_refused(void **state)
 {
     struct pair p;
@@ -172,10 +172,10 @@ static void a_destroyed_address_handle_is_refused(void **state)
     s = sge_at(&p.s[0], 0, 10);
     ah = ibv_create_ah(p.s[0].pd, &at);
     assert_int_equal(post_send(a, ud_wr(&s, ah, 1, QKEY)), 0);
-    assert_int_equal(ibv_destroy_ah(ah), 0); /* what is posted already has its address */
+    assert_int_equal(ibv_destroy_ah(ah), 0); /* posted requests have the address already */
     assert_int_equal(post_send(a, ud_wr(&s, ah, 1, QKEY)), EINVAL);
     assert_int_equal(ibv_destroy_ah(ah), EINVAL);
-    for (unsigned i = 0; i < 32; i++) { /* its place is not used again for long */
+    for (unsigned i = 0; i < 32; i++) { /* its entry is not reused for long */
         more[i] = ibv_create_ah(p.s[0].pd, &at);
         assert_ptr_not_equal(more[i], ah);
     }

@@ -34,7 +34,7 @@ static const char conf[] = "name = \"rimtest\"; dilation = 10; mtu = 4096;\n"
                            "latency = \"300ns\"; }; };\n"
                            "reduce = { groups = 1; slots = 16; window = 16; };\n";
 
-/* The fabric: in a thread, until stop. */
+/* Runs the fabric, in a thread, until stop. */
 static struct {
     struct rundir rd;
     struct fabric *fab;
@@ -274,7 +274,7 @@ static void a_program_that_waits_for_an_event_is_woken(void **state)
     assert_int_equal(ibv_close_device(ctx), 0);
 }
 
-/* Nobody polls: the thread serves what others write here. */
+/* No thread polls: the progress thread serves a peer's writes. */
 static void memory_is_written_while_the_program_does_something_else(void **state)
 {
     struct ibv_context *ctx = open_it();
@@ -315,7 +315,7 @@ static void a_child_has_a_dead_device_and_the_parent_a_living_one(void **state)
     assert_int_equal(ibv_close_device(ctx), 0);
 }
 
-/* Last: the fabric does not come back. */
+/* Must be the last test: the fabric does not come back. */
 static void a_fabric_that_ends_is_told_and_no_call_hangs(void **state)
 {
     struct ibv_context *ctx = open_it();
@@ -329,7 +329,7 @@ static void a_fabric_that_ends_is_told_and_no_call_hangs(void **state)
     duo_open(&d, ctx);
     net.stop = 1;
     assert_int_equal(pthread_join(net.thread, NULL), 0);
-    post(&d, IBV_WR_SEND); /* nobody takes it any more */
+    post(&d, IBV_WR_SEND); /* no peer receives it any more */
     loop_destroy(net.loop);
     assert_int_equal(poll(&f, 1, 5000), 1);
     assert_int_equal(ibv_get_async_event(ctx, &ev), 0);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pages of the test's own memory, and a pair of HCAs that check and guard memory as a process's do.
- * */
+/* Pages of memory, and a pair of HCAs that check and guard memory as a real process's do. */
 #ifndef TRIB_TESTS_HOST_HCA_MEMORY_PAGES_H
 #define TRIB_TESTS_HOST_HCA_MEMORY_PAGES_H
 

@@ -84,7 +84,7 @@ static void device_memory_is_copied_in_words(void **state)
     pair_close(&p);
 }
 
-/* A peer writes into it and reads from it, by addresses from zero on. */
+/* A peer writes and reads device memory by zero-based addresses. */
 static void device_memory_is_registered_from_zero_on(void **state)
 {
     struct ibv_alloc_dm_attr da = {.length = DMB};
@@ -290,11 +290,11 @@ static void imported_objects_are_the_same(void **state)
     ibv_unimport_dm(dm2);
     ibv_unimport_pd(pd2);
     assert_int_equal(ibv_close_device(c), 0);
-    assert_int_equal(hca_objects(p.s[0].h), 3); /* the pair's own: nothing else is left */
+    assert_int_equal(hca_objects(p.s[0].h), 3); /* the pair's own */
     pair_close(&p);
 }
 
-/* An import that is closed gives back what it shared. */
+/* Closing an import releases its references. */
 static void a_closed_import_leaves_what_it_shared(void **state)
 {
     struct ibv_alloc_dm_attr da = {.length = 64};
@@ -331,7 +331,7 @@ static int srq_post(struct side *s, struct ibv_srq *srq, uint64_t id)
     return ibv_post_srq_recv(srq, &wr, &bad);
 }
 
-/* What waits stays, in order, across both ends of the ring; a limit is kept. */
+/* A resize keeps posted receives in order, also across the ring's end, and keeps the limit. */
 static void a_shared_receive_queue_is_resized(void **state)
 {
     struct ibv_srq_init_attr sa = {.attr = {.max_wr = 4, .max_sge = 1}};
@@ -355,14 +355,14 @@ static void a_shared_receive_queue_is_resized(void **state)
     for (uint64_t i = 0; i < 4; i++)
         assert_int_equal(srq_post(&p.s[1], srq, i), 0);
     assert_int_equal(srq_post(&p.s[1], srq, 4), ENOMEM);
-    for (unsigned i = 0; i < 3; i++) /* the ring's oldest is in its middle */
+    for (unsigned i = 0; i < 3; i++) /* moves the oldest entry to the middle of the ring */
         assert_int_equal(post_send(a, wr), 0);
     pair_settle(&p);
     assert_int_equal(ibv_poll_cq(p.s[1].cq, 16, wc), 3);
     for (uint64_t i = 4; i < 7; i++)
         assert_int_equal(srq_post(&p.s[1], srq, i), 0);
     assert_int_equal(resize(srq, 0, 0, IBV_SRQ_MAX_WR), EINVAL);
-    assert_int_equal(resize(srq, 3, 0, IBV_SRQ_MAX_WR), EINVAL); /* four wait */
+    assert_int_equal(resize(srq, 3, 0, IBV_SRQ_MAX_WR), EINVAL); /* four are posted */
     assert_int_equal(resize(srq, 1u << 30, 0, IBV_SRQ_MAX_WR), EINVAL);
     assert_int_equal(resize(srq, 8, 9, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL);
     assert_int_equal(ibv_query_srq(srq, &q), 0);

@@ -16,8 +16,8 @@ enum way { UNMAP, PROTECT, TRUNCATE };
 static const struct gone {
     const char *what;
     enum ibv_wr_opcode op;
-    bool local; /* the memory of who asks; else the other's */
-    bool recv;  /* of its receive */
+    bool local; /* the requester's memory; else the responder's */
+    bool recv;  /* of the responder's receive */
     enum way way;
     enum ibv_wc_status asks, other; /* other: of the receive */
 } gones[] = {
@@ -105,7 +105,7 @@ static void use_of_memory_that_is_gone_ends_with_an_error(void **state)
     }
 }
 
-/* NULL: the copy came back as one that did not succeed. */
+/* Returns NULL if the copy failed instead of faulting. */
 static void *copy_from_nowhere(void *nowhere)
 {
     char to[8];
@@ -113,7 +113,7 @@ static void *copy_from_nowhere(void *nowhere)
     return guard_copy(to, nowhere, sizeof(to), nowhere) ? nowhere : NULL;
 }
 
-/* As programs do that have a thread of their own for signals. */
+/* Programs with a thread of their own for signals block all signals elsewhere. */
 static void threads_that_block_all_signals_live_on(void **state)
 {
     char *m = map_pages(PROT_NONE);
@@ -148,7 +148,7 @@ static void leaves_with_address(int sig, siginfo_t *si, void *context)
 
 enum handler { DEFAULT, PLAIN, WITH_ADDRESS, IGNORED };
 
-/* In a child: a fault of its own, or (sent) the signal by somebody else. How it ended. */
+/* A child with this handler faults, or (sent) receives the signal. Returns its wait status. */
 static int ends(enum handler h, bool sent)
 {
     struct sigaction sa = {.sa_handler = SIG_DFL};

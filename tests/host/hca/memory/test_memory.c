@@ -59,10 +59,10 @@ static const struct layout {
     {"rwffrr", PAGE, 3 * PAGE, LW, 0},
     {"wwffee", 0, 4 * PAGE, LW, 0},
     {"wwffee", 0, 5 * PAGE, LW, EFAULT},
-    {"wwffew", 0, 6 * PAGE, LW, EFAULT}, /* inside, between what is there */
+    {"wwffew", 0, 6 * PAGE, LW, EFAULT}, /* a page inside is beyond the end of its file */
 };
 
-/* Every call that registers says the same, and memory is as it was. */
+/* All registering calls agree, and memory is unchanged. */
 static void memory_that_is_not_there_or_not_for_writing_is_refused(void **state)
 {
     struct pair p;
@@ -97,7 +97,7 @@ static void memory_that_is_not_there_or_not_for_writing_is_refused(void **state)
     pair_close(&p);
 }
 
-/* Of a region that is there already more is asked of its memory. */
+/* A change of rights checks the memory of a region again. */
 static void more_rights_need_memory_for_writing(void **state)
 {
     char *m = map_pages(PROT_READ);
@@ -142,7 +142,7 @@ static void a_dma_buf_for_reading_is_not_written(void **state)
     assert_int_equal(ibv_dereg_mr(mr), 0);
     assert_null(ibv_reg_dmabuf_mr(p.s[0].pd, 0, 2 * PAGE, 0, ro, LW));
     assert_null(ibv_reg_dmabuf_mr(p.s[0].pd, PAGE, PAGE + 1, 0, fd, LW));
-    assert_int_equal(errno, EINVAL); /* more than there is of it */
+    assert_int_equal(errno, EINVAL); /* beyond its end */
     assert_null(ibv_reg_dmabuf_mr(p.s[0].pd, UINT64_MAX - 1, PAGE, 0, fd, LW));
     assert_int_equal(errno, EINVAL);
     close(fd);

@@ -21,7 +21,8 @@ static void write_to(struct pair *p, struct ibv_qp *a, const void *at, uint32_t 
 
 #define ON_DEMAND (LW | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ON_DEMAND)
 
-/* Memory comes after it was registered, and an error where it did not come. */
+/* Access to memory that was mapped after registration works; access to memory that was not ends
+ * with an error. */
 static void on_demand_regions_are_of_memory_that_may_come(void **state)
 {
     static const bool implicit[] = {false, true};
@@ -44,7 +45,7 @@ static void on_demand_regions_are_of_memory_that_may_come(void **state)
         fill((uint8_t *)p.s[0].buf, PAGE, 77);
         write_to(&p, a, m + 100, mr->rkey, IBV_WC_SUCCESS);
         assert_memory_equal(m + 100, p.s[0].buf, 3000);
-        if (!implicit[i]) { /* it ends where it ends */
+        if (!implicit[i]) { /* its bounds hold */
             struct ibv_sge g = {(uintptr_t)m + PAGES * PAGE - 1, 2, mr->lkey};
 
             assert_int_equal(ibv_advise_mr(p.s[1].pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &g, 1),
@@ -60,7 +61,7 @@ static void on_demand_regions_are_of_memory_that_may_come(void **state)
     }
 }
 
-/* What no memory can be at, some of which (x86-64: not canonical) faults without an address. */
+/* Addresses without memory, some of which (x86-64: not canonical) fault without an address. */
 static void addresses_that_cannot_be_end_with_an_error(void **state)
 {
     static const uint64_t nowhere[] = {1ul << 47, 0x1234567800000000, 0xffff800000000000,
@@ -135,9 +136,9 @@ static void on_demand_paging_is_told_and_prefetched(void **state)
     assert_int_equal((vec[1] & vec[2] & vec[4] & 1) << 1 | (vec[3] & 1), 2);
     assert_int_equal(ADVISE(PREFETCH, 1u << 5, 2), EINVAL);
     assert_int_equal(ADVISE(PREFETCH, 0, 0), EINVAL);
-    g[1].addr = (uintptr_t)m + 5 * PAGE; /* of the region, and not mapped */
+    g[1].addr = (uintptr_t)m + 5 * PAGE; /* in the region, and not mapped */
     assert_int_equal(ADVISE(PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, 2), EFAULT);
-    assert_int_equal(ADVISE(PREFETCH, 0, 2), 0); /* nobody waits for the answer */
+    assert_int_equal(ADVISE(PREFETCH, 0, 2), 0); /* the caller does not wait for the result */
     g[1].lkey = pinned->lkey;
     assert_int_equal(ADVISE(PREFETCH, 0, 2), EINVAL);
     g[1].lkey = ro->lkey;
@@ -149,7 +150,7 @@ static void on_demand_paging_is_told_and_prefetched(void **state)
     assert_int_equal(ibv_dereg_mr(mr), 0);
     assert_int_equal(ibv_dereg_mr(pinned), 0);
     assert_int_equal(ibv_dereg_mr(ro), 0);
-    /* all of memory is only for the taking on demand */
+    /* an implicit region must be on-demand */
     assert_null(ibv_reg_mr(p.s[0].pd, NULL, SIZE_MAX, LW));
     assert_int_equal(errno, EINVAL);
     munmap(m, PAGES * PAGE);

@@ -4,7 +4,7 @@
 
 struct refused {
     const char *why;
-    bool post; /* at once, else by its completion */
+    bool post; /* refused at the post, else by its completion */
     void (*spoil)(struct bed *t, struct ibv_send_wr *wr);
 };
 
@@ -96,7 +96,7 @@ static void a_bind_takes_the_flags_of_regions(void **state)
                          0);
         pair_settle(&t.p);
         assert_int_equal(one_wc(t.p.s[1].cq).status, IBV_WC_SUCCESS);
-        bind_it(&t, more[i]); /* and they open nothing by themselves */
+        bind_it(&t, more[i]); /* alone they give no right */
         assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.rkey, window(&t), 1), IBV_WC_REM_ACCESS_ERR);
         reconnect(&t);
         /* the reset queue pair keeps its window, until it is invalidated */
@@ -140,8 +140,7 @@ static void a_window_that_is_open(void **state)
     bed_close(&t);
 }
 
-/* Requests around a bind happen around it: the SEND before tells of nothing that is not open
- * yet. */
+/* A bind executes in order with the requests around it, so a later SEND may announce its key. */
 static void a_bind_waits_for_what_stands_before_it(void **state)
 {
     struct ibv_sge s;
@@ -200,7 +199,7 @@ static void a_window_of_type_1_is_bound_by_its_own_call(void **state)
     bed_close(&t);
 }
 
-/* The same through the builders of an extended queue pair. */
+/* Binds and invalidations through ibv_wr_* of an extended queue pair. */
 static void windows_by_work_request_builders(void **state)
 {
     struct ibv_qp_init_attr_ex ia = {

@@ -67,7 +67,7 @@ static void an_invalidated_key_opens_nothing(void **state)
     bed_close(&t);
 }
 
-/* The peer gives the key back with its last message. */
+/* The peer's last message invalidates the key. */
 static void a_send_with_invalidate_closes_the_receivers_window(void **state)
 {
     struct ibv_sge s, r;
@@ -94,7 +94,7 @@ static void a_send_with_invalidate_closes_the_receivers_window(void **state)
     assert_memory_equal(t.p.s[1].buf + 8192, t.p.s[0].buf, 3000);
     assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.rkey, window(&t), 1), IBV_WC_REM_ACCESS_ERR);
     reconnect(&t);
-    /* a key that is none of a window: the sender is told, the receive comes back flushed */
+    /* a key that is not a window's: the sender gets an error, the receive is flushed */
     wr.invalidate_rkey = t.p.s[1].mr->rkey;
     assert_int_equal(post_recv(t.b, 2, &r, 1), 0);
     assert_int_equal(post_send(t.a, wr), 0);
@@ -104,7 +104,7 @@ static void a_send_with_invalidate_closes_the_receivers_window(void **state)
     bed_close(&t);
 }
 
-/* A window of type 2 is its queue pair's: another one of the same PD does not reach through it. */
+/* Only the queue pair that bound a window of type 2 gives access through it, no other of its PD. */
 static void a_window_belongs_to_the_queue_pair_that_bound_it(void **state)
 {
     struct ibv_qp *a2, *b2;
@@ -119,7 +119,7 @@ static void a_window_belongs_to_the_queue_pair_that_bound_it(void **state)
     assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.rkey, window(&t), 1), IBV_WC_REM_ACCESS_ERR);
     t.a = own;
     assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.rkey, window(&t), 1), IBV_WC_SUCCESS);
-    assert_int_equal(ibv_destroy_qp(t.b), 0); /* and goes with it */
+    assert_int_equal(ibv_destroy_qp(t.b), 0); /* and is closed with it */
     assert_int_equal(ibv_dereg_mr(t.mr), 0);
     t.mr = ibv_reg_mr(t.p.s[1].pd, t.p.s[1].buf, BYTES, 0);
     t.b = b2;
@@ -127,7 +127,7 @@ static void a_window_belongs_to_the_queue_pair_that_bound_it(void **state)
     bed_close(&t);
 }
 
-/* Addresses of the window begin at zero. */
+/* A window of type 2 may have addresses from zero on. */
 static void a_window_may_be_zero_based(void **state)
 {
     struct ibv_mw_bind b = {.wr_id = 50, .send_flags = IBV_SEND_SIGNALED};
@@ -142,7 +142,7 @@ static void a_window_may_be_zero_based(void **state)
     reconnect(&t);
     assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.rkey, window(&t), 1), IBV_WC_REM_ACCESS_ERR);
     bed_close(&t);
-    bed_open(&t, IBV_MW_TYPE_1); /* of type 1 it may not */
+    bed_open(&t, IBV_MW_TYPE_1); /* a window of type 1 may not */
     b.bind_info = (struct ibv_mw_bind_info){t.mr, window(&t), LEN,
                                             IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED};
     assert_int_equal(ibv_bind_mw(t.b, t.mw, &b), EINVAL);

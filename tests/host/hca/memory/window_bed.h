@@ -11,7 +11,7 @@
 struct bed {
     struct pair p;
     struct ibv_qp *a, *b; /* b's side binds, a's side uses */
-    struct ibv_mr *mr;    /* that windows may be opened on */
+    struct ibv_mr *mr;    /* registered for windows */
     struct ibv_mw *mw;
     uint32_t rkey;
 };
@@ -63,7 +63,7 @@ static inline void bind_it(struct bed *t, unsigned access)
     assert_int_equal(wc.wr_id, 50);
 }
 
-/* a's request through a key; afterwards both are connected again, whatever came of it. */
+/* Side a's request through a key. Returns its status; an error leaves both queue pairs in error. */
 static inline enum ibv_wc_status use(struct bed *t, enum ibv_wr_opcode op, uint32_t key,
                                      uint64_t addr, uint32_t len)
 {
