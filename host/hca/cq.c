@@ -229,8 +229,8 @@ void cq_clean(struct hca_cq *cq, uint32_t qpn)
         delayed_clean(cq, qpn);
 }
 
-/* Adds the lines that producer and pollers read; an empty ring starts again at its first entries.
- * */
+/* Adds the lines that producer and pollers read; an empty ring starts again at its
+ * first entries. */
 static void list_cachelines(struct hca_cq *cq)
 {
     struct cacheline_list *l = rnic_lines(cq->hca->rnic);

@@ -108,8 +108,7 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *v)
 #define SUPPORTED_WC   (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 #define SUPPORTED_MASK (IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)
 #define SUPPORTED_FLAGS                                                                            \
-    (IBV_CREATE_CQ_ATTR_SINGLE_THREADED) /* overrun is never ignored: it is an error that is told  \
-                                          */
+    (IBV_CREATE_CQ_ATTR_SINGLE_THREADED) /* not IGNORE_OVERRUN: an overrun is an error */
 
 struct ibv_cq_ex *hca_create_cq_ex(struct ibv_context *v, struct ibv_cq_init_attr_ex *a)
 {

@@ -32,8 +32,8 @@ struct hca_driver {
     /* Called without the lock by a caller that is about to wait for an event: another thread must
      * make progress from now on. */
     void (*block)(void *ctx);
-    /* Whether these bytes (at least one) can be read, and with `write` also written. 0 or -EFAULT.
-     * */
+    /* Whether these bytes (at least one) can be read, and with `write` also written. 0
+     * or -EFAULT. */
     int (*check_memory)(void *ctx, const void *addr, size_t len, bool write);
     /* Faults mapped pages in. 0 or -EFAULT. */
     int (*prefetch)(void *ctx, void *addr, size_t len, bool write);

@@ -31,8 +31,8 @@ static_assert(sizeof(struct sge) == sizeof(struct ibv_sge) &&
     (OPS_UC | 1u << WR_READ | 1u << WR_CMP_SWAP | 1u << WR_FETCH_ADD | 1u << WR_SEND_INV |         \
      1u << WR_ATOMIC_WRITE)
 
-/* Whether the transport has the operation (IBTA table 37) and the state allows posting. 0 or errno.
- * */
+/* Whether the transport has the operation (IBTA table 37) and the state allows posting. 0
+ * or errno. */
 int post_check(const struct hca_qp *qp, unsigned opcode)
 {
     uint32_t ops = qp->v.qp_type == IBV_QPT_RC   ? OPS_RC

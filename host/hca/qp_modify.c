@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* An alternate path may be loaded where migration may be armed, and before that on the way to RTR.
- * */
+/* An alternate path may be loaded where migration may be armed, and before that on the way
+ * to RTR. */
 #define ALT_OPT (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
 
 /* A transition of one transport. Masks exclude IBV_QP_STATE. */

@@ -15,8 +15,8 @@ struct claim {
 
 /* Makes the directory and locks it. Exit code: 0, or 1 after a message on stderr. */
 int claim_take(struct claim *c);
-/* Records that all processes of the fabric are up, for the next command that wants the directory.
- * */
+/* Records that all processes of the fabric are up, for the next command that wants
+ * the directory. */
 void claim_mark_up(const struct claim *c);
 /* Closes both descriptors, which drops the lock. The path stays. */
 void claim_release(struct claim *c);

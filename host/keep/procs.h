@@ -60,7 +60,7 @@ struct fabric_seen {
 };
 typedef void (*procs_seen_fn)(void *ctx, const struct fabric_seen *f);
 void procs_scan(procs_seen_fn fn, void *ctx);
-/* The owner of DIR's fabric: the directory's, else that of a process which names it. false: none.
- * */
+/* The owner of DIR's fabric: the directory's, else that of a process which names it.
+ * false: none. */
 bool procs_owner(const char *dir, uid_t *uid);
 #endif

@@ -54,8 +54,8 @@ struct blocks_args {
     uint32_t unit;                                       /* 16, 4 or 1: kernel_unit() */
 };
 
-/* dst = the reduction of src over all members, stored to all members; both are multicast addresses.
- * */
+/* dst = the reduction of src over all members, stored to all members; both are
+ * multicast addresses. */
 struct multimem_args {
     uint8_t *dst;
     const uint8_t *src;
@@ -106,8 +106,8 @@ unsigned pattern_grid(struct pattern_args *p, unsigned processors);
 /* Runs a kernel's twin as a grid of so many blocks. */
 void kernel_run_twin(const struct kernel *k, const void *args, unsigned grid);
 
-/* The images that nvcc built, for the driver to load. Returns their number; 0: built without CUDA.
- * */
+/* The images that nvcc built, for the driver to load. Returns their number; 0: built
+ * without CUDA. */
 unsigned kernel_images(const void *const **list);
 /* The image for multicast memory, for sm_90 and later only. NULL: built without CUDA. */
 const void *kernel_multimem_image(void);

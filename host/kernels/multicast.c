@@ -29,8 +29,8 @@ const char *multicast_error(struct multicast *m)
     return e;
 }
 
-/* No member continues before all have arrived: GPU 0 waits for the others, then they wait for it.
- * */
+/* No member continues before all have arrived: GPU 0 waits for the others, then they wait
+ * for it. */
 static int barrier(struct multicast *m)
 {
     struct member *g = m->member, *first = &g[0];

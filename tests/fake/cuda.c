@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A libcuda.so.1 without a GPU, for tests: what host/kernels/cuda*.c and multicast*.c call, over
- * host memory (memory.c). Streams are threads that do what they are given in order and late;
- * kernels are run by their CPU twins, by name. GPU memory has addresses that the CPU cannot follow,
- * asynchronous copies and kernels may touch only that and pinned memory, and what a GPU runs only
- * its own and what is mapped for it, so that what would fail with a GPU fails here too.
+ * A libcuda.so.1 without a GPU, for tests: the calls of host/kernels/cuda*.c and multicast*.c, over
+ * host memory (memory.c). Streams are threads that execute their operations in order and with a
+ * delay; the CPU twins run the kernels, by name. GPU memory has addresses that the CPU cannot
+ * access. Asynchronous copies and kernels may access only GPU memory and pinned memory, and a GPU
+ * only its own memory and what is mapped for it. So an access that would fail on a GPU fails here
+ * too.
  *
- * TRIB_FAKE_CUDA, words with commas between them: devices=N (1), memory=BYTES of a process (1 GiB),
- * delay=US most before each operation (100), lost=N: the GPUs are lost with the N-th operation of a
- * process (0: never), dmabuf=1: there are dma-bufs of its memory, cc=N compute capability (80),
- * multicast=1: there are multicast objects, ready=0: but not what has to run beside the driver,
- * drop=N: what is multicast does not come to the N-th member (0: it does), host=NAME: memory and
- * lost hold in the processes of that emulated host only.
+ * TRIB_FAKE_CUDA, a list with commas: devices=N (1), memory=BYTES of a process (1 GiB), delay=US
+ * before each operation at most (100), lost=N: the GPUs are lost with the N-th operation of a
+ * process (0: never), dmabuf=1: memory can be exported as dma-bufs, cc=N compute capability (80),
+ * multicast=1: multicast objects are supported, ready=0: but the Fabric Manager does not run,
+ * drop=N: multicast stores do not reach the N-th member (0: they do), host=NAME: memory and lost
+ * apply only to the processes of that emulated host.
  */
 #include "tests/fake/fake.h"
 
+#include "base/assert.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -36,13 +40,13 @@ struct job {
         struct multimem_twin multimem;
     } args;
     struct CUevent_st *event;
-    uint64_t nth; /* time that the event was recorded */
+    uint64_t nth; /* which recording of the event */
 };
 
 struct CUevent_st {
     CUcontext ctx;
-    uint64_t given, here; /* how often it was recorded, and the last of them that came */
-    int64_t ns;           /* when */
+    uint64_t given, here; /* recordings so far, and the last that completed */
+    int64_t ns;           /* when it completed */
 };
 
 struct CUstream_st {
@@ -78,7 +82,8 @@ static int64_t now_ns(void)
 
 #define REAL(p, bytes) ((p) = fake_real((p), (bytes), dev), ok = ok && (p))
 
-/* Addresses become those of this process. */
+/* Replaces GPU addresses by addresses of this process. false: an access that the GPU may
+ * not make. */
 static bool translate(struct job *j, int dev)
 {
     bool ok = true;
@@ -295,7 +300,7 @@ API cuLaunchKernel(CUfunction f, unsigned x, unsigned y, unsigned z, unsigned bx
     return give(s, &j);
 }
 
-/* ---- the rest ---- */
+/* ---- start-up and devices ---- */
 
 static unsigned long word(const char *text, const char *name, unsigned long otherwise)
 {
@@ -304,7 +309,16 @@ static unsigned long word(const char *text, const char *name, unsigned long othe
     return p ? strtoul(p + strlen(name), NULL, 0) : otherwise;
 }
 
-/* For tests: what of all that was made nobody has given back. */
+/* Of the twins, which are linked without base/. */
+void assert_failed(const char *condition, const char *what, const char *file, int line,
+                   const char *function)
+{
+    fprintf(stderr, "%s:%d: %s: assertion failed: %s (%s)\n", file, line, function, what,
+            condition);
+    abort();
+}
+
+/* For tests: the number of objects that were created and not destroyed. */
 __attribute__((visibility("default"))) unsigned fakeLeft(void);
 unsigned fakeLeft(void)
 {
@@ -336,7 +350,7 @@ API cuInit(unsigned flags)
     }
     if (g.devices > GPUS)
         abort();
-    if (!fakeLeft()) { /* whoever comes now begins anew */
+    if (!fakeLeft()) { /* the next user starts afresh */
         g.given = 0;
         g.failed = CUDA_SUCCESS;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of the fake driver share: cuda.c (devices, streams, kernels), memory.c. */
+/* Shared by the files of the fake driver: cuda.c (devices, streams, kernels) and memory.c. */
 #ifndef TESTS_FAKE_FAKE_H
 #define TESTS_FAKE_FAKE_H
 
@@ -22,7 +22,7 @@ struct fake {
     size_t used;
     unsigned long devices, memory, delay, lost, given, dmabuf, cc, multicast, ready, drop;
     CUresult failed;
-    unsigned left; /* streams, events and modules that nobody has destroyed */
+    unsigned left; /* streams, events and modules that were not destroyed */
     struct CUctx_st ctx[GPUS];
 };
 extern struct fake fake_state;
@@ -30,10 +30,10 @@ extern struct fake fake_state;
 
 extern __thread CUcontext fake_current; /* NULL: none */
 
-/* With the lock held. Where bytes are that GPU dev reaches at p; NULL, and nothing goes on: it does
- * not, or p is a multicast address. */
+/* With the lock held. The host address of bytes that GPU dev accesses at p. NULL, and the fake
+ * fails: it may not access them, or p is a multicast address. */
 void *fake_real(const void *p, size_t bytes, int dev);
-/* Likewise where each member's bytes are of a multicast address; 0: it is none. */
+/* Likewise the host address of each member's bytes of a multicast address; 0: p is none. */
 unsigned fake_members(const void *p, size_t bytes, int dev, uint8_t **at);
 unsigned fake_memory_left(void); /* pieces, of any kind */
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of the fake driver: what cuMemAlloc gives, pinned host memory, and memory that is made,
- * mapped and bound to multicast objects by hand. GPU memory is reached by its own GPU alone.
+ * Memory of the fake driver: from cuMemAlloc, pinned host memory, and memory that programs create,
+ * map and bind to multicast objects explicitly. Only its own GPU accesses GPU memory.
  */
 #include "tests/fake/fake.h"
 
@@ -16,7 +16,7 @@
 /* Memory of a GPU, or a multicast object, which has members instead of bytes. */
 struct made {
     size_t bytes;
-    unsigned refs; /* its handle, mappings, bindings */
+    unsigned refs; /* by its handle, mappings and bindings */
     int dev, fd;
     uint8_t *real;  /* NULL: a multicast object */
     unsigned wants; /* members */
@@ -107,13 +107,13 @@ unsigned fake_members(const void *p, size_t bytes, int dev, uint8_t **at)
 
 /* ---- pieces of memory ---- */
 
-static void let_go(struct made *m)
+static void unref(struct made *m)
 {
     if (--m->refs)
         return;
     for (unsigned i = 0; i < m->n; i++)
         if (m->member[i].memory)
-            let_go(m->member[i].memory);
+            unref(m->member[i].memory);
     if (m->real) {
         munmap(m->real, m->bytes);
         close(m->fd);
@@ -149,7 +149,7 @@ static struct made *make_memory(size_t bytes, int dev)
     return m;
 }
 
-/* Addresses that the CPU cannot follow. */
+/* Reserves addresses that the CPU cannot access. */
 static void *reserve(size_t bytes)
 {
     void *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -185,7 +185,7 @@ API cuMemFree(CUdeviceptr p)
     a = at_start(p, 0, GPU);
     if (a) {
         munmap(a->at, a->bytes);
-        let_go(a->what);
+        unref(a->what);
         a->kind = NOTHING;
     }
     pthread_mutex_unlock(&g.lock);
@@ -241,7 +241,7 @@ API cuMemGetHandleForAddressRange(void *handle, CUdeviceptr p, size_t bytes,
 }
 
 #if CUDA_VERSION >= 12010
-/* ---- by hand: memory, addresses, multicast objects ---- */
+/* ---- explicit memory, addresses, multicast objects ---- */
 
 static struct made *made_of(CUmemGenericAllocationHandle h)
 {
@@ -313,7 +313,7 @@ API cuMulticastAddDevice(CUmemGenericAllocationHandle h, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-/* Where the driver would wait for members that nobody adds, this one says so. */
+/* The real driver waits until all members are added; this one fails. */
 API cuMulticastBindMem(CUmemGenericAllocationHandle h, size_t off, CUmemGenericAllocationHandle mh,
                        size_t moff, size_t bytes, unsigned long long flags)
 {
@@ -342,7 +342,7 @@ API cuMulticastUnbind(CUmemGenericAllocationHandle h, CUdevice dev, size_t off, 
     pthread_mutex_lock(&g.lock);
     for (unsigned i = 0; i < m->n; i++)
         if (m->member[i].dev == dev && m->member[i].memory) {
-            let_go(m->member[i].memory);
+            unref(m->member[i].memory);
             m->member[i].memory = NULL;
         }
     pthread_mutex_unlock(&g.lock);
@@ -352,7 +352,7 @@ API cuMulticastUnbind(CUmemGenericAllocationHandle h, CUdevice dev, size_t off, 
 API cuMemRelease(CUmemGenericAllocationHandle h)
 {
     pthread_mutex_lock(&g.lock);
-    let_go(made_of(h));
+    unref(made_of(h));
     pthread_mutex_unlock(&g.lock);
     return CUDA_SUCCESS;
 }
@@ -411,7 +411,7 @@ API cuMemUnmap(CUdeviceptr p, size_t bytes)
     a = at_start(p, bytes, RESERVED);
     ok = a && a->what;
     if (ok) {
-        let_go(a->what);
+        unref(a->what);
         a->what = NULL;
         memset(a->reached, 0, sizeof(a->reached));
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Checks the ICRC of every RoCE v2 frame of a pcap file by zlib's CRC-32, sharing no code with
- * roce/. Annex A17.3.3: eight bytes of ones, then from the IP header to the end of the payload
- * with what may change on the way as ones (IPv4: type of service, time to live, header checksum;
- * IPv6: traffic class, flow label, hop limit; UDP checksum and BTH byte 4); the result
+ * roce/. Annex A17.3.3: eight bytes of ones, then from the IP header to the end of the payload with
+ * the fields that may change on the way as ones (IPv4: type of service, time to live, header
+ * checksum; IPv6: traffic class, flow label, hop limit; UDP checksum and BTH byte 4); the result
  * little-endian behind it.
  *
- *   icrc_check FILE     prints how many were right; exit 1 when one was wrong or there was none
+ *   icrc_check FILE     prints how many were right; exit 1 if one was wrong or there was none
  */
 #include <pcap/pcap.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What tests/bench/bench_collectives.sh compares with: the time of one MPI_Allreduce of BYTES
- * (float, sum), over ITERS of them after one that is not counted, of the rank that took longest.
+/* The reference of tests/bench/bench_collectives.sh: the mean time of one MPI_Allreduce of BYTES
+ * (float, sum), over ITERS of them after a warm-up, on the slowest rank.
  * usage: mpi_allreduce BYTES ITERS. Prints milliseconds. */
 #include <mpi.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * few megabytes, every element of every rank checked. Rank 0 prints a line per size and collective;
  * the exit code is 1 when any element of any rank was wrong.
  *
- *   mpi_check [MAX_BYTES [ITERATIONS]]     MAX_BYTES: of a rank's buffer, 4 MiB unless told
+ *   mpi_check [MAX_BYTES [ITERATIONS]]     MAX_BYTES: of a rank's buffer, default 4 MiB
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@ struct job {
     uint32_t *in, *out;
 };
 
-/* What rank `from` has at element i for rank `to`; all differ. */
+/* Value of element i that rank `from` has for rank `to`; all differ. */
 static uint32_t value(int from, int to, int i, int turn)
 {
     return (uint32_t)from * 2654435761u + (uint32_t)to * 40503u + (uint32_t)i * 69069u +
@@ -89,7 +89,7 @@ static long check(const struct job *j, unsigned c, int n, int turns)
     if (!j->rank)
         printf("%-10s %9d bytes %12.1f us %s %ld wrong\n", collectives[c].name, n * 4,
                t0 * 1e6 / turns, all ? "FAILED" : "ok", all);
-    return all ? all : mine; /* the sum of errors may be what is wrong */
+    return all ? all : mine; /* the reduction of the errors may itself be wrong */
 }
 
 int main(int argc, char **argv)

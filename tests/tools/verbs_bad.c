@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two verbs programs, one of which asks for what it may not have:
+ * Two verbs programs, one of which makes requests that it has no right to:
  *
- *     verbs_bad victim PORT      gives away a region between guard bytes
+ *     verbs_bad victim PORT      exposes a region between guard bytes
  *     verbs_bad attacker PORT    tries each row of the table
  *
- * For every row both sides look at their completions and asynchronous events, the victim at every
- * byte it did not give away, the attacker for bytes it was not given; then a new pair of queue
- * pairs exchanges a message each way, so both are alive. Prints a line a row.
+ * For every row both sides check their completions and asynchronous events, the victim checks every
+ * byte that it did not expose, and the attacker that it received no such byte. Then a new pair of
+ * queue pairs exchanges a message each way, so both sides still work. Prints a line per row.
  */
 #include "tests/tools/verbs_oob.h"
 
@@ -142,7 +142,7 @@ static void post_recv(struct ibv_qp *qp, void *p, uint32_t len, uint32_t lkey)
     must(!ibv_post_recv(qp, &wr, &bad));
 }
 
-/* Opened on the region, and closed again: its key is what the attacker gets. */
+/* A window that was opened on the region and closed again; the attacker gets its key. */
 static uint32_t closed_window(struct end *e)
 {
     struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW}, *bad;
@@ -256,7 +256,7 @@ static void examine(struct end *e, const struct row *row)
     if (!next_wc(e->cq, &wc, 0))
         die("%s: one completion too many: %s", row->name, ibv_wc_status_str(wc.status));
     for (unsigned i = 0; i < 2 * GUARD + REGION; i++) {
-        /* What a receive gave away may be written before the message turns out too long. */
+        /* The buffer of a receive may be written before the message turns out to be too long. */
         bool given = row->recv != NONE && i - GUARD < (unsigned)row->recv;
         bool inside = i >= GUARD && i < GUARD + REGION;
 
@@ -266,7 +266,7 @@ static void examine(struct end *e, const struct row *row)
     }
     if (!e->qp)
         return;
-    /* A refused request ends the connection; what is only lost does not. */
+    /* A refused request ends the connection; one that is silently dropped does not. */
     must(!ibv_query_qp(e->qp, &a, IBV_QP_STATE, &ia));
     alive = row->victim_wc == NONE && !row->events;
     if (a.qp_state != (alive ? IBV_QPS_RTS : IBV_QPS_ERR))
@@ -308,7 +308,7 @@ static void attack(struct end *e, const struct row *row)
 
 /* ---- both ---- */
 
-/* A message each way on new queue pairs. What travelled before on the same way is there by then. */
+/* A message each way on new queue pairs. Earlier frames on the same path have arrived by then. */
 static void still_alive(struct end *e, const struct row *row)
 {
     struct ibv_sge s = {(uintptr_t)e->mem, 3000, 0};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Checks every byte that an RC connection moves: rounds of WRITEs, an atomic, READs of what was
- * just written and a SEND, all posted at once, against a copy kept here. What loss, a link that
- * goes down or a retransmission does wrong (a byte, a message twice, an atomic twice) shows.
+ * just written and a SEND, all posted at once, compared with a copy kept here. So it detects errors
+ * after loss, a link failure or a retransmission: a wrong byte, a message or an atomic executed
+ * twice.
  *
  *   verbs_exact DIR server            answers one client; the two meet by files in DIR
  *   verbs_exact DIR client SECONDS [TIMEOUT [RETRIES]]   TIMEOUT as ibv_qp_attr.timeout
  *
- * Exit 0: all was exact; 1: something was not; 3: a completion with an error, whose name is
- * printed.
+ * Exit 0: all exact; 1: something was not; 3: a completion with an error, whose name is printed.
  */
 #include <infiniband/verbs.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 #define AREA      65536
 #define MESSAGE   8192
 #define RECEIVES  64
-#define STORE     (AREAS * AREA + 64) /* the counter of the atomics stands behind the areas */
+#define STORE     (AREAS * AREA + 64) /* the atomics' counter is behind the areas */
 #define MEET_S    30
 #define LAST_WORD UINT64_MAX
 
@@ -177,7 +177,7 @@ static void connect_side(struct side *s, uint8_t timeout, uint8_t retries)
         die(1, "the queue pair cannot be connected");
 }
 
-/* Takes n completions, or ends the program with the name of what went wrong. */
+/* Takes n completions, or exits with the name of the error. */
 static void complete(struct side *s, unsigned n, uint64_t *last_id)
 {
     double end = seconds() + 60;

@@ -5,7 +5,7 @@
  *
  *     verbs_idle listen|connect PORT
  *
- * Prints "idle" when it is. Ends when the other one is gone, or by a signal.
+ * Prints "idle" once it waits. Ends when its peer has gone, or by a signal.
  */
 #include "tests/tools/verbs_oob.h"
 
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     qp_connect(qp, &peer, 0);
     must(!ibv_post_recv(qp, &rw, &rbad));
     oob_barrier(fd);
-    /* The connection works; from here on nothing comes. */
+    /* The connection works; no message follows. */
     must(!ibv_post_send(qp, &wr, &bad));
     expect_wc(cq, IBV_WC_SUCCESS, "message");
     expect_wc(cq, IBV_WC_SUCCESS, "message");

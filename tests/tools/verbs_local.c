@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a verbs program is refused at its own end, before anything is sent: each call answers with
- * the errno of the manual page, and afterwards everything still works.
+ * Requests that the local HCA refuses before anything is sent: each call answers with the errno of
+ * its manual page, and everything still works afterwards.
  */
 #include "tests/tools/verbs_oob.h"
 
@@ -36,7 +36,7 @@ static struct ibv_qp *new_qp(struct bed *b, enum ibv_qp_type type)
     return qp;
 }
 
-/* Connected to itself. */
+/* A queue pair that is connected to itself. */
 static struct ibv_qp *own_qp(struct bed *b, enum ibv_qp_type type)
 {
     struct ibv_qp *qp = new_qp(b, type);
@@ -81,8 +81,7 @@ static void posts(struct bed *b)
     for (unsigned i = 0; i < 4; i++)
         must(!ibv_post_recv(qp, &rw, &bad));
     expect(ibv_post_recv(qp, &rw, &bad), ENOMEM, "a receive beyond the queue's depth");
-    for (unsigned i = 0; i < 8;
-         i++) /* all of them arrive, in the order in which the timers let them */
+    for (unsigned i = 0; i < 8; i++) /* all arrive, in the order of the timers */
         must(!next_wc(b->cq, &wc, WC_MS) && wc.status == IBV_WC_SUCCESS);
     ibv_destroy_qp(qp);
 }
@@ -169,7 +168,7 @@ static void regions(struct bed *b)
     munmap(gone, 1 << 19);
 }
 
-/* Memory that goes away while it is registered, under the HCA's own handler of the fault. */
+/* Registered memory that goes away, with the HCA's own fault handler. */
 static void gone(struct bed *b)
 {
     uint8_t *m = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -186,7 +185,7 @@ static void gone(struct bed *b)
     must(!mprotect(m + 4096, 4096, PROT_READ));
     expect(ibv_reg_mr(b->pd, m, 8192, all) ? 0 : errno, EFAULT, "memory that is partly read-only");
     must(!post(qp, wr));
-    /* Both ends are one queue pair: whether it is told or flushed first is the wire's business. */
+    /* Both ends are one queue pair: the error or the flush may complete first. */
     expect_wc(b->cq, IBV_WC_WR_FLUSH_ERR, "a WRITE to memory that became read-only");
     must(!ibv_destroy_qp(qp) && !ibv_dereg_mr(mr) && !munmap(m, 8192));
 }

@@ -17,7 +17,7 @@
 #define BYTES   1000u
 #define N       200u /* messages of a phase: all of them fit the receive queue */
 #define WARM_MS 50
-#define WARM    0xffffffffu /* the number of messages that only try whether the group is there */
+#define WARM    0xffffffffu /* sequence number of messages that only probe the group */
 
 struct bed {
     struct ibv_context *ctx;
@@ -93,7 +93,7 @@ static void sender(struct bed *b, const char *port)
         must(fd[i] >= 0);
         f[i] = (struct pollfd){.fd = fd[i], .events = POLLIN};
     }
-    /* Switches learn of members by and by. */
+    /* Switches take a while to learn of members. */
     for (unsigned i = 0; poll(&f[0], 1, 0) < 1 || poll(&f[1], 1, 0) < 1; i++) {
         if (i == 1000)
             die("the group does not reach its members");
@@ -103,7 +103,7 @@ static void sender(struct bed *b, const char *port)
     for (unsigned phase = 0; phase < 2; phase++) {
         for (unsigned i = 0; i < 2; i++)
             oob_barrier(fd[i]);
-        nap(phase ? 500 : 0); /* and they learn of leaving by and by */
+        nap(phase ? 500 : 0); /* and to learn of a leave */
         for (uint32_t n = 0; n < N; n++)
             send_one(b, ah, n);
         for (unsigned i = 0; i < 2; i++)

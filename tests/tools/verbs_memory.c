@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Round trips of a program that looks at its memory only: each side waits for the other's RDMA WRITE
- * by reading the byte that it writes, and asks for completions only when its send queue is full.
+ * Round trips of a program that polls its memory only: each side waits for the other's RDMA WRITE
+ * by reading the byte that it writes, and polls for completions only when its send queue is full.
  *
  *     verbs_memory listen|connect PORT ROUNDS
  *
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
         took[n] = (now_us() - from) / 2;
         sum += took[n];
     }
-    oob_barrier(fd); /* the other one needs this side's acknowledgement */
+    oob_barrier(fd); /* the peer needs this side's acknowledgement */
     qsort(took, rounds, sizeof(*took), ascending);
     if (!listens)
         printf("%u round trips: half of one %.2f us median, %.2f mean, %.2f p99\n", rounds,

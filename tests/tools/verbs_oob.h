@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the verbs programs of the end-to-end tests share: plain libibverbs, and a TCP connection on
- * this machine over which two or more of them tell each other their addresses and wait for each
- * other. Whatever goes wrong ends the program with a line that says what.
+ * Shared by the verbs programs of the end-to-end tests: plain libibverbs, and a TCP connection on
+ * this machine over which two or more of them exchange addresses and synchronize. Any error ends
+ * the program with a message.
  */
 #ifndef TRIB_TESTS_TOOLS_VERBS_OOB_H
 #define TRIB_TESTS_TOOLS_VERBS_OOB_H
@@ -57,7 +57,7 @@ static inline int oob_connect(const char *port)
     struct sockaddr_in a = oob_addr(port);
     struct timespec nap = {0, 50000000};
 
-    for (unsigned i = 0; i < 600; i++) { /* the other side may not be there yet */
+    for (unsigned i = 0; i < 600; i++) { /* the other side may not have started yet */
         int fd = socket(AF_INET, SOCK_STREAM, 0);
 
         must(fd >= 0);
@@ -113,7 +113,7 @@ static inline struct ibv_context *open_first(void)
     return c;
 }
 
-/* What a side tells the other. */
+/* The address that a side sends to the other. */
 struct peer {
     union ibv_gid gid;
     uint32_t qpn, rkey;
@@ -128,7 +128,7 @@ static inline struct ibv_ah_attr ah_of(const union ibv_gid *gid)
 
 #define OOB_QKEY 0x1234u
 
-/* Any of the three transports to where it sends. access: of the queue pair. */
+/* Brings a queue pair of any of the three transports to RTS. access: its access flags. */
 static inline void qp_connect(struct ibv_qp *qp, const struct peer *to, unsigned access)
 {
     bool rc = qp->qp_type == IBV_QPT_RC, ud = qp->qp_type == IBV_QPT_UD;
@@ -183,7 +183,7 @@ static inline int next_wc(struct ibv_cq *cq, struct ibv_wc *wc, int ms)
     }
 }
 
-#define WC_MS 30000 /* long enough for a machine that others load */
+#define WC_MS 30000 /* long enough on a loaded machine */
 
 static inline void expect_wc(struct ibv_cq *cq, enum ibv_wc_status want, const char *what)
 {

@@ -331,8 +331,8 @@ static int start_thread(pthread_t *t, void *(*fn)(void *), struct process_hca *p
     return -rc;
 }
 
-/* The progress thread shares the program's descriptors (it posts events); the keeper has its own.
- * */
+/* The progress thread shares the program's descriptors (it posts events); the keeper has
+ * its own. */
 static int start_threads(struct process_hca *p)
 {
     int rc;

@@ -17,8 +17,8 @@
 
 /* ---- the path of a frame ---- */
 
-/* The memory behind a window's key that hca_mem() found, within the window's own bounds and rights.
- * */
+/* The memory behind a window's key that hca_mem() found, within the window's own bounds
+ * and rights. */
 int mw_mem(const struct hca_mw *mw, struct qp *qp, uint64_t addr, uint64_t len, unsigned access,
            void **p)
 {

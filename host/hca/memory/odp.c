@@ -25,8 +25,8 @@ void odp_caps(const struct hca *h, struct ibv_odp_caps *caps)
         sends | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
 }
 
-/* Checks one piece: it must lie in an on-demand region of this PD, writable if write. 0 or errno.
- * */
+/* Checks one piece: it must lie in an on-demand region of this PD, writable if write. 0
+ * or errno. */
 static int check_piece(struct hca *h, const struct hca_pd *pd, const struct ibv_sge *s, bool write,
                        char **at)
 {

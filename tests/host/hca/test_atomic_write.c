@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ATOMIC WRITE: eight aligned bytes at once, acknowledged like a READ of length 0 (IBTA annex A19).
- * */
+/* ATOMIC WRITE: eight aligned bytes at once, acknowledged like a READ of length 0 (IBTA
+ * annex A19). */
 #include "tests/host/hca/pair.h"
 
 #include "roce/wire.h"

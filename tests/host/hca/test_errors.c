@@ -282,7 +282,7 @@ static void error_flushes_and_reset_forgets(void **state)
 
 /* ---- queues that overrun ---- */
 
-static void a_cq_that_overruns_is_told_and_its_queue_pairs_end(void **state)
+static void an_overrun_is_reported_and_ends_the_queue_pairs(void **state)
 {
     struct ibv_qp *a, *b;
     struct pair p;
@@ -350,7 +350,7 @@ static void a_port_that_goes_down_ends_connections_by_name(void **state)
 }
 
 /* The link behind the NIC may go down and up: an event reports it, and connections retransmit. */
-static void a_link_that_goes_down_is_told_and_ends_nothing(void **state)
+static void a_link_that_goes_down_is_reported_and_ends_nothing(void **state)
 {
     static const struct {
         bool nic, link, up;
@@ -422,9 +422,9 @@ int main(void)
         cmocka_unit_test(a_silent_peer_ends_in_retry_exceeded_and_the_rest_flushed),
         cmocka_unit_test(no_receive_ends_in_rnr_retry_exceeded),
         cmocka_unit_test(error_flushes_and_reset_forgets),
-        cmocka_unit_test(a_cq_that_overruns_is_told_and_its_queue_pairs_end),
+        cmocka_unit_test(an_overrun_is_reported_and_ends_the_queue_pairs),
         cmocka_unit_test(a_port_that_goes_down_ends_connections_by_name),
-        cmocka_unit_test(a_link_that_goes_down_is_told_and_ends_nothing),
+        cmocka_unit_test(a_link_that_goes_down_is_reported_and_ends_nothing),
         cmocka_unit_test(a_forked_childs_hca_is_dead),
     };
 

@@ -273,25 +273,25 @@ static void the_device_says_what_it_is(void **state)
 static struct {
     unsigned n;
     char text[512];
-} told;
+} refusal;
 
 static void hear(void *ctx, const char *what, const char *text)
 {
     (void)ctx;
     assert_non_null(what);
-    told.n++;
-    snprintf(told.text, sizeof(told.text), "%s", text);
+    refusal.n++;
+    snprintf(refusal.text, sizeof(refusal.text), "%s", text);
 }
 
 /* A message that names the device and then the call. */
-static void assert_told(const char *of)
+static void assert_refusal(const char *of)
 {
     char begin[80];
 
     snprintf(begin, sizeof(begin), "trib0: %s", of);
-    assert_int_equal(told.n, 1);
-    assert_memory_equal(told.text, begin, strlen(begin));
-    told.n = 0;
+    assert_int_equal(refusal.n, 1);
+    assert_memory_equal(refusal.text, begin, strlen(begin));
+    refusal.n = 0;
 }
 
 static void calls_that_are_not_offered_say_so(void **state)
@@ -323,7 +323,7 @@ static void calls_that_are_not_offered_say_so(void **state)
         errno = 0;                                                                                 \
         assert_null(call);                                                                         \
         assert_int_equal(errno, EOPNOTSUPP);                                                       \
-        assert_told("");                                                                           \
+        assert_refusal("");                                                                        \
     } while (0)
     NONE(ibv_alloc_null_mr(p.s[0].pd));
     NONE(ibv_open_xrcd(c, &xrcd));
@@ -338,20 +338,20 @@ static void calls_that_are_not_offered_say_so(void **state)
     NONE(ibv_create_qp(p.s[0].pd, &xrc));
 #undef NONE
     assert_null(ibv_open_xrcd(c, &xrcd));
-    assert_told("ibv_open_xrcd: XRC (extended reliable connections) is not supported, expected");
+    assert_refusal("ibv_open_xrcd: XRC (extended reliable connections) is not supported, expected");
     assert_null(ibv_create_qp(p.s[0].pd, &xrc));
-    assert_told("ibv_create_qp: found type 9 (XRC), expected RC (2), UC (3) or UD (4)");
+    assert_refusal("ibv_create_qp: found type 9 (XRC), expected RC (2), UC (3) or UD (4)");
     assert_int_equal(post_send(qp, tso), EOPNOTSUPP);
-    assert_told("a work request of opcode 10 ");
+    assert_refusal("a work request of opcode 10 ");
     assert_int_equal(ibv_modify_cq(p.s[0].cq, &mc), EOPNOTSUPP);
-    assert_told("ibv_modify_cq");
+    assert_refusal("ibv_modify_cq");
     assert_int_equal(ibv_modify_qp_rate_limit(qp, &rl), EOPNOTSUPP);
-    assert_told("ibv_modify_qp_rate_limit");
+    assert_refusal("ibv_modify_qp_rate_limit");
     assert_int_equal(ibv_advise_mr(p.s[0].pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0),
                      EOPNOTSUPP);
-    assert_told("ibv_advise_mr");
+    assert_refusal("ibv_advise_mr");
     assert_int_equal(ibv_set_ece(qp, &ece), EOPNOTSUPP);
-    assert_told("ibv_set_ece");
+    assert_refusal("ibv_set_ece");
     assert_int_equal(ibv_query_qp_data_in_order(qp, IBV_WR_RDMA_WRITE, 0), 0);
     assert_int_equal(ibv_destroy_qp(qp), 0);
     pair_close(&p);

@@ -153,8 +153,8 @@ static const char *message(unsigned t, unsigned round)
     return NULL;
 }
 
-/* A region is deregistered while a peer writes to it: no byte of it changes after dereg_mr returns.
- * */
+/* A region is deregistered while a peer writes to it: no byte of it changes after
+ * dereg_mr returns. */
 static const char *taken_away(unsigned t)
 {
     struct side *sa = &wire.p.s[0], *sb = &wire.p.s[1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The GPU's memory and what is done to it, against the scalar row and plain loops. Run twice by
- * tests/e2e/cuda.sh: with the tests' own driver in place of NVIDIA's, and with a GPU where there is
- * one. By itself it is skipped where there is no GPU.
+ * GPU memory and the operations on it, compared with the scalar row and plain loops.
+ * tests/e2e/cuda.sh runs it twice: with the tests' own driver in place of NVIDIA's, and with a GPU
+ * where there is one. Run directly, it is skipped where there is no GPU.
  */
 #include "aggregation/arith.h"
 #include "host/kernels/device.h"
@@ -71,7 +71,7 @@ static void copies_arrive_in_order(void **state)
     device_host_free(d, out, bytes);
 }
 
-/* Inputs by turns in GPU memory and in the host's, as slots of connections are. */
+/* Inputs alternate between GPU and host memory, as slots of connections do. */
 struct copies {
     unsigned n;
     uint8_t *gpu;
@@ -96,7 +96,8 @@ static int64_t now_ns(void)
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* Of whole batches: all is over when it returns, and the time lies within that of the call. */
+/* device_time() of a batch: all operations have completed when it returns, and the time is at most
+ * the call's. */
 static void operations_are_timed_by_the_gpu(void **state)
 {
     struct copies c = {40, NULL, 8 << 20};
@@ -115,7 +116,7 @@ static void operations_are_timed_by_the_gpu(void **state)
         good(device_done(d, DEVICE_REDUCE, &done));
         assert_int_equal(done, device_given(d, DEVICE_REDUCE));
     }
-    /* A quarter of the call's time at the least: copies of 320 MiB are what it does. */
+    /* At least a quarter of the call's time, which is spent on copies of 320 MiB. */
     t0 = now_ns();
     good(device_time(d, give_copies, &c, &s));
     assert_true(s * 4e9 > (double)(now_ns() - t0));
@@ -200,8 +201,8 @@ static void patterns_are_verified_there(void **state)
     device_host_free(d, one, 4096);
 }
 
-/* Filled, reduced and verified there, misaligned by one element; their sums are those of a
- * period. */
+/* Buffers are filled, reduced and verified on the GPU, misaligned by one element; the sums have the
+ * pattern's period. */
 static void long_vectors_are_right_to_the_last_element(void **state)
 {
     static const struct {
@@ -238,7 +239,7 @@ static void long_vectors_are_right_to_the_last_element(void **state)
         drain(DEVICE_REDUCE);
         good(device_verify(d, out + esize, sums, PERIOD, 0, count, esize, &w));
         assert_int_equal(w.n, 0);
-        /* what was there before and after it stayed */
+        /* bytes before and after are unchanged */
         good(device_verify(d, out, sums, PERIOD, 0, 1, esize, &w));
         assert_int_equal(w.n, 1);
         good(device_verify(d, out + (count + 1) * esize, sums, PERIOD, count + 1, 1, esize, &w));
@@ -250,7 +251,7 @@ static void long_vectors_are_right_to_the_last_element(void **state)
     device_free(d, out);
 }
 
-/* Last: a failure stays, and host memory goes back all the same. */
+/* Must be the last test: a failure is final, and host memory can still be freed. */
 static void too_much_memory_is_an_error_with_a_name(void **state)
 {
     uint8_t *host = device_host(d, 1 << 20);

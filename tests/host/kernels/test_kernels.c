@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every kernel's twin against the scalar row of aggregation/arith.c, bit for bit; patterns and
- * blocks against loops of their own. */
+/* Every kernel's twin, compared bit for bit with the scalar row of aggregation/arith.c; patterns
+ * and blocks with plain loops. */
 #include "aggregation/arith.h"
 #include "host/kernels/kernels.h"
 #include "tests/support/reduce_ref.h"
@@ -25,7 +25,7 @@ static unsigned rnd(unsigned below)
     return (unsigned)(random_next(&seed) % below);
 }
 
-/* A place in 16 bytes; pairs lie anywhere that their halves may. */
+/* An offset in 16 bytes; pairs need only the alignment of their halves. */
 static unsigned place(enum dtype t)
 {
     unsigned align = t == DT_FP32_LOC || t == DT_INT32_LOC ? 4 : dtype_size(t);
@@ -45,7 +45,7 @@ static void check_bytes(const uint8_t *got, size_t off, size_t bytes, const char
     }
 }
 
-/* same: all buffers at the same place in 16 bytes, so that there are vectors. */
+/* same: all buffers have the same offset in 16 bytes, so that there are vectors. */
 static void reduce_once(enum redop op, enum dtype t, bool average, unsigned n, size_t count,
                         bool same)
 {
@@ -103,8 +103,8 @@ static void twins_reduce_as_the_scalar_row_does(void **state)
     assert_true(done > 4000);
 }
 
-/* What the switches do of a member's share, in the order of the members: in units that are whole
- * beyond the last element. */
+/* The switches' reduction of a member's part, in the order of the members, rounded up to whole
+ * units. */
 static void twins_of_multimem_reduce_as_the_scalar_row_does(void **state)
 {
     static uint8_t to[INPUTS][ROOM];
@@ -141,7 +141,7 @@ static void twins_of_multimem_reduce_as_the_scalar_row_does(void **state)
     assert_int_equal(done, 20 * INPUTS);
 }
 
-/* All halves and bytes there are, and what lies around each as a float. */
+/* All values of 16 and 8 bits, and the floats next to each. */
 static void twins_know_every_small_float(void **state)
 {
     static const enum dtype types[] = {DT_FP16, DT_BF16, DT_FP8_E4M3, DT_FP8_E5M2};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All-reduces through multicast memory against plain sums that are exact in any order. Run twice by
- * tests/e2e/nvls_hw.sh: with the tests' own driver in place of NVIDIA's, which is told what GPUs to
- * have and what to fail at, and with this machine's GPUs where they can. By itself it is skipped
- * where they cannot.
+ * All-reduces through multicast memory, compared with plain sums that are exact in any order.
+ * tests/e2e/nvls_hw.sh runs it twice: with the tests' own driver in place of NVIDIA's, configured
+ * for the GPUs and failures of each test, and with this machine's GPUs if they support it. Run
+ * directly, it is skipped if they do not.
  */
 #include "host/kernels/multicast.h"
 
@@ -25,7 +25,7 @@
 #define BYTES ((size_t)3 << 20)
 
 static uint64_t seed;
-static unsigned (*left)(void); /* the fake driver's: what nobody has given back; NULL: no fake */
+static unsigned (*left)(void); /* the fake driver's count of objects left; NULL: no fake */
 static unsigned gpus;
 
 static unsigned rnd(unsigned below)
@@ -33,7 +33,7 @@ static unsigned rnd(unsigned below)
     return (unsigned)(random_next(&seed) % below);
 }
 
-/* What a fake driver has: "" leaves what real GPUs have. */
+/* Configuration of the fake driver; "": real GPUs. */
 static void machine(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static void machine(const char *fmt, ...)
 {
@@ -71,7 +71,7 @@ static void good(struct multicast *m, int rc)
 
 /* ---- sums ---- */
 
-/* dst and src are one or two places; what lies before the result and 16 bytes behind it stays. */
+/* dst and src may be equal; bytes before the result and from 16 bytes behind it stay unchanged. */
 static void reduce_once(struct multicast *m, unsigned n, struct test_pattern *v, enum redop op,
                         enum dtype t, size_t count, bool in_place)
 {
@@ -80,7 +80,7 @@ static void reduce_once(struct multicast *m, unsigned n, struct test_pattern *v,
     struct layout l = {.kind = COLL_ALLREDUCE, .nranks = n, .count = count, .in_place = in_place};
     double s = 0;
 
-    v->op = OP_COUNT; /* whatever it was of */
+    v->op = OP_COUNT; /* any operation */
     for (unsigned i = 0; i < n; i++) {
         uint8_t *at = multicast_memory(m, i);
 
@@ -143,9 +143,9 @@ static void every_member_gets_the_reduction(void **state)
 
 /* ---- barriers ---- */
 
-/* Nothing waits until the end: inputs that come late are in the sums, and what is done with the
- * results comes after they are there. Each operation's result is the next one's input. */
-static void nobody_begins_early_or_goes_on_too_soon(void **state)
+/* Without a wait until the end: late inputs are in the sums, and uses of a result come after it.
+ * Each operation's result is the next one's input. */
+static void no_member_begins_early_or_continues_too_soon(void **state)
 {
     enum { COUNT = 3001, ROUNDS = 4, CHAIN = 3 };
     unsigned n = gpus < 4 ? gpus : 4;
@@ -245,7 +245,8 @@ static void every_reason_has_its_words(void **state)
     }
 }
 
-/* At each operation there is, the driver loses its GPUs: somebody says so, and all goes back. */
+/* The driver loses its GPUs at each operation in turn: the failure is reported, and all objects are
+ * freed. */
 static void lost_gpus_are_named_and_all_goes_back(void **state)
 {
     unsigned failed = 0;
@@ -274,7 +275,7 @@ static void lost_gpus_are_named_and_all_goes_back(void **state)
     assert_int_equal(failed, 4 * 12);
 }
 
-/* A switch that forgets a member is seen. */
+/* The test detects a switch that forgets a member. */
 static void what_does_not_arrive_is_found(void **state)
 {
     struct layout l = {.kind = COLL_ALLREDUCE, .nranks = 4, .count = 999};
@@ -310,7 +311,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_member_gets_the_reduction),
-        cmocka_unit_test(nobody_begins_early_or_goes_on_too_soon),
+        cmocka_unit_test(no_member_begins_early_or_continues_too_soon),
         cmocka_unit_test(what_is_not_there_is_refused),
         cmocka_unit_test(every_reason_has_its_words),
         cmocka_unit_test(lost_gpus_are_named_and_all_goes_back),

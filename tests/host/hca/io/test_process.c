@@ -316,7 +316,7 @@ static void a_child_has_a_dead_device_and_the_parent_a_living_one(void **state)
 }
 
 /* Must be the last test: the fabric does not come back. */
-static void a_fabric_that_ends_is_told_and_no_call_hangs(void **state)
+static void a_fabric_that_ends_is_reported_and_no_call_hangs(void **state)
 {
     struct ibv_context *ctx = open_it();
     struct pollfd f = {.fd = ctx->async_fd, .events = POLLIN};
@@ -352,7 +352,7 @@ int main(void)
         cmocka_unit_test(a_program_that_waits_for_an_event_is_woken),
         cmocka_unit_test(memory_is_written_while_the_program_does_something_else),
         cmocka_unit_test(a_child_has_a_dead_device_and_the_parent_a_living_one),
-        cmocka_unit_test(a_fabric_that_ends_is_told_and_no_call_hangs),
+        cmocka_unit_test(a_fabric_that_ends_is_reported_and_no_call_hangs),
     };
 
     return cmocka_run_group_tests_name("hca/process", tests, fabric_start, fabric_stop);

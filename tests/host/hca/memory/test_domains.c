@@ -19,7 +19,7 @@ static struct ibv_device_attr_ex device(struct ibv_context *c)
     return a;
 }
 
-static void device_memory_is_as_large_as_told(void **state)
+static void device_memory_is_as_large_as_reported(void **state)
 {
     struct ibv_alloc_dm_attr a = {0};
     struct ibv_dm *dm, *rest;
@@ -394,7 +394,7 @@ static void a_shared_receive_queue_is_resized(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_memory_is_as_large_as_told),
+        cmocka_unit_test(device_memory_is_as_large_as_reported),
         cmocka_unit_test(device_memory_is_copied_in_words),
         cmocka_unit_test(device_memory_is_registered_from_zero_on),
         cmocka_unit_test(a_parent_domain_is_its_protection_domain),

@@ -105,7 +105,7 @@ static void addresses_that_cannot_be_end_with_an_error(void **state)
     }
 }
 
-static void on_demand_paging_is_told_and_prefetched(void **state)
+static void on_demand_paging_is_reported_and_prefetched(void **state)
 {
     char *m = map_pages(PROT_READ | PROT_WRITE);
     struct ibv_device_attr_ex d;
@@ -162,7 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_demand_regions_are_of_memory_that_may_come),
         cmocka_unit_test(addresses_that_cannot_be_end_with_an_error),
-        cmocka_unit_test(on_demand_paging_is_told_and_prefetched),
+        cmocka_unit_test(on_demand_paging_is_reported_and_prefetched),
     };
 
     return cmocka_run_group_tests_name("hca/odp", tests, NULL, NULL);
