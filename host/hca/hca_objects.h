@@ -68,7 +68,7 @@ struct hca {
     uint64_t completions, written; /* written: accesses of peers that write memory */
 
     bool deferred;                       /* work waits that callbacks of the engine must not do */
-    bool nic_up, link_up, port_up, dead; /* port_up: both, as programs were told */
+    bool nic_up, link_up, port_up, dead; /* port_up: both, as reported */
     bool overrun;                        /* some CQ has */
     uint32_t n_waiting;                  /* CQs with completions to poll */
     unsigned igmp_n, arp_asks, arp_waiters;

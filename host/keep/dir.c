@@ -153,8 +153,7 @@ int dir_remove(const char *dir, int fd)
 {
     int rc = dir_clear(fd, KEEP_FILE);
 
-    /* The lock file goes last: until then the directory is not empty, and nobody else can
-     * lock it. */
+    /* The lock file goes last: until then the directory is not empty and cannot be locked again. */
     unlinkat(fd, KEEP_FILE, 0);
     if (dir_is(dir, fd)) {
         int dropped = dir_drop(dir);

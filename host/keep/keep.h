@@ -24,7 +24,7 @@ int keep_start(const struct keep_cfg *cfg);
 enum { DIR_OURS, DIR_EMPTY, DIR_FOREIGN };
 /* Makes DIR and its missing parents. 0 or -errno. */
 int dir_make(const char *dir);
-/* Whether the directory is a fabric's, empty but for logs, or somebody else's: TRIB_RUN may name
+/* Whether the directory is a fabric's, empty but for logs, or foreign: TRIB_RUN may name
  * any directory, and a fabric clears its own. */
 int dir_kind(int fd);
 /* Removes all that the directory holds but `keep` (NULL: all), without following links. 0 or the

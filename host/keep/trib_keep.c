@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib-keep, for the script trib: starts the processes of a fabric on this machine and looks after
- * them, lists them, and stops them.
+ * trib-keep: the processes of a fabric on this machine, for the script trib: starts them and looks
+ * after them, finds them, ends them.
  */
 #include "base/options.h"
 #include "host/keep/keep.h"
@@ -94,8 +94,7 @@ static const char *user_name(uid_t uid)
     return pw ? pw->pw_name : number;
 }
 
-/* Whether DIR is another user's fabric, with a message that names the owner. root may act as the
- * owner does. */
+/* Another user's: says whose. root may do as the owner does. */
 static bool is_others(const char *dir, bool root_too)
 {
     uid_t uid;
@@ -107,7 +106,7 @@ static bool is_others(const char *dir, bool root_too)
     return true;
 }
 
-static void note_foreign(const struct procs *p)
+static void tell_foreign(const struct procs *p)
 {
     if (p->foreign)
         fprintf(stderr, "trib: %s\n", p->first_foreign);
@@ -129,7 +128,7 @@ static int alive(const char *dir)
 
 /* ---- stop ---- */
 
-/* The keeper removes the directory itself. Without a keeper this function does, under its lock. */
+/* The keeper removes the directory itself; without one this does, under its lock. */
 static int remove_dir(const char *dir)
 {
     struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -140,10 +139,10 @@ static int remove_dir(const char *dir)
         return errno == ENOENT ? 0 : -errno;
     snprintf(path, sizeof(path), "%s/" KEEP_FILE, dir);
     lock = openat(fd, KEEP_FILE, O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (lock < 0) /* the disk is full, or the directory was removed */
+    if (lock < 0) /* a disk that is full, or a directory that was removed */
         rc = errno == ENOENT ? 0 : dir_remove(dir, fd);
     else if (fcntl(lock, F_SETLK, &lk) || !dir_is(path, lock))
-        rc = 0; /* another command has claimed the directory since */
+        rc = 0; /* somebody has taken it again */
     else
         rc = dir_remove(dir, fd);
     if (lock >= 0)
@@ -164,7 +163,7 @@ static int stop(const char *dir)
     if (procs_find(&p, dir, true))
         return EXIT_NO;
     any = p.n;
-    note_foreign(&p);
+    tell_foreign(&p);
     procs_free(&p);
     if (!any && fd < 0) {
         fprintf(stderr, "trib: no fabric is up in %s\n", dir);
@@ -240,7 +239,7 @@ static int list(const char *dir)
         return EXIT_OTHERS;
     if (procs_find(&p, dir, false))
         return EXIT_NO;
-    note_foreign(&p);
+    tell_foreign(&p);
     rc = p.n ? EXIT_YES : EXIT_NO;
     for (unsigned i = 0; i < p.n; i++)
         printf("%s\t%d\t%s\n", p.at[i].name, (int)p.at[i].pid,

@@ -87,7 +87,7 @@ static void an_event_comes_once_for_each_time_it_was_asked_for(void **state)
     assert_int_equal(ibv_destroy_qp(t.b), 0);
     assert_int_equal(ibv_destroy_cq(t.cq), EBUSY); /* two events fetched and not acknowledged */
     ibv_ack_cq_events(t.cq, 2);
-    assert_int_equal(ibv_destroy_cq(t.cq), 0); /* drops the event that nobody fetched */
+    assert_int_equal(ibv_destroy_cq(t.cq), 0); /* drops the unfetched event */
     assert_false(readable(t.ch->fd));
     assert_int_equal(ibv_destroy_comp_channel(t.ch), 0);
     pair_close(&t.p);
