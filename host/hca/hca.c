@@ -270,6 +270,7 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
                                   .late = cfg->drv.late_on_way ? hca_late_on_way : NULL,
                                   .event = hca_qp_event},
                           .user = h};
+    char who[IBV_SYSFS_NAME_MAX + 16];
     int rc_err;
 
     if (!h)
@@ -294,7 +295,10 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
     if (!dev)
         hca_device_init(h->dev, cfg->name, cfg->ip);
     h->dev->hca = h;
-    events_init(&h->events, &event_kinds, h->dev->v.name);
+    /* Names alone are not unique: each simulated host has a trib0. */
+    snprintf(who, sizeof(who), "%s %u.%u.%u.%u", h->dev->v.name, cfg->ip >> 24, cfg->ip >> 16 & 255,
+             cfg->ip >> 8 & 255, cfg->ip & 255);
+    events_init(&h->events, &event_kinds, who);
     *out = h;
     return 0;
 }
