@@ -13,6 +13,8 @@
  * load per pass.
  */
 #include "aggregation/arith.h"
+
+#include "base/assert.h"
 #include "aggregation/narrow.h"
 
 #include <stdbool.h>
@@ -240,6 +242,8 @@ bool arith_valid(enum redop op, enum dtype t)
 
 arith_fn arith_kernel_of(enum arith_row row, enum redop op, enum dtype t)
 {
+    T_ASSERT((unsigned)row < ARITH_ROWS && (unsigned)op < OP_COUNT && (unsigned)t < DT_COUNT,
+             "no such row, operation or type");
     return kernels[row][op][t];
 }
 
@@ -276,6 +280,7 @@ arith_fn arith_kernel(enum redop op, enum dtype t)
 {
     enum arith_row widest = ARITH_ROWS - 1;
 
+    T_ASSERT((unsigned)op < OP_COUNT && (unsigned)t < DT_COUNT, "no such operation or type");
     while (!arith_row_usable(widest))
         widest--;
     return kernels[arith_row_for(t, widest, arith_cpu())][op][t];
@@ -299,6 +304,7 @@ arith_fn arith_scalar(enum redop op, enum dtype t)
 
 void arith_divide(void *buf, enum dtype t, unsigned n, size_t count)
 {
+    T_ASSERT((unsigned)t < DT_COUNT, "no such type");
     if (n < 2 && !dtype_is_float(t))
         return; /* and never a division of an integer by zero */
     switch (t) {

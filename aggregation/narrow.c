@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "aggregation/narrow.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -120,6 +122,9 @@ void arith_rounded(enum rounding mode, uint64_t seed, uint64_t first, enum redop
     float wide[2][BLOCK];
     const void *both[2] = {wide[0], wide[1]};
 
+    T_ASSERT(kernel, "a reduction that is not defined for its type");
+    T_ASSERT(n >= 1 && n <= ARITH_MAX_INPUTS, "a reduction of no inputs, or of too many");
+    T_ASSERT((unsigned)mode < ROUND_COUNT, "no such rounding");
     if (mode == ROUND_NEAREST || !shape) {
         arith_kernel(op, t)(out, in, n, count);
         return;

@@ -2,6 +2,7 @@
 /* The aggregation protocol's names and checks; used by aggregation nodes and by members. */
 #include "aggregation/proto.h"
 
+#include "base/assert.h"
 #include "fabric/fabric.h"
 #include "aggregation/arith.h"
 
@@ -81,7 +82,7 @@ static unsigned span_of(const struct fab_members *m, unsigned first, struct agg_
 
 int agg_members_write(struct agg_ctl *c, const struct fab_members *m)
 {
-    unsigned n = 0;
+    unsigned n = 0, listed = 0;
 
     c->ranks_per_host = rte_cpu_to_be_16(m->ranks_per_host);
     c->n_spans = 0;
@@ -94,7 +95,9 @@ int agg_members_write(struct agg_ctl *c, const struct fab_members *m)
         if (n == AGG_SPANS)
             return -E2BIG;
         id = span_of(m, id, &c->span[n]);
+        listed += rte_be_to_cpu_16(c->span[n].count);
     }
+    T_ASSERT(listed == fab_members_count(m), "the spans of a message list other members");
     c->n_spans = rte_cpu_to_be_16((uint16_t)n);
     return 0;
 }
@@ -150,6 +153,8 @@ enum agg_status agg_hdr_check(const struct agg_hdr *h, unsigned type, uint32_t m
     uint64_t total = rte_be_to_cpu_64(h->total), offset = rte_be_to_cpu_64(h->offset);
     uint64_t left = total - offset, max = AGG_MSG_BYTES(mtu);
 
+    T_ASSERT_HOT(mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0,
+                 "an edge has an MTU that no path has");
     *what = "";
     if (h->version != AGG_VERSION)
         return bad(what, "version");
@@ -187,6 +192,8 @@ int agg_hdr_follows(const struct agg_hdr *prev, const struct agg_hdr *next)
 {
     struct agg_hdr want = *prev;
 
+    T_ASSERT_HOT(hdr_end(prev) <= rte_be_to_cpu_64(prev->total),
+                 "a message was taken that ends behind its operation");
     if (hdr_end(prev) == rte_be_to_cpu_64(prev->total))
         return next->offset == 0;
     want.offset = rte_cpu_to_be_64(hdr_end(prev));

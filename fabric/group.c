@@ -2,6 +2,7 @@
 /*
  * Groups on a tree: which aggregation nodes serve a set of members, and who is whose child.
  */
+#include "base/assert.h"
 #include "fabric/build.h"
 
 #include <string.h>
@@ -52,8 +53,9 @@ static unsigned height(const struct fab_tree *t, uint16_t u)
 {
     unsigned n = 0;
 
-    for (; u != t->root; u = t->parent[u])
-        n++;
+    for (; u != t->root; u = t->parent[u], n++)
+        T_ASSERT(t->parent[u] != FAB_NONE && n < FAB_MAX_NODES,
+                 "the way up a tree does not end at its root");
     return n;
 }
 
