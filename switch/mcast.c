@@ -63,7 +63,7 @@ static void take_out(struct mcast *mc, uint32_t hole)
 {
     size_t row = mc->words * sizeof(*mc->bits);
 
-    T_ASSERT(mc->groups > 0 && no_bits(mc, hole), "a group is removed that has members");
+    T_ASSERT(mc->groups > 0, "more groups are removed than there were");
     for (uint32_t i = (hole + 1) % BUCKETS; mc->e[i].group; i = (i + 1) % BUCKETS) {
         uint32_t home = bucket_of(mc->e[i].group);
 
@@ -135,7 +135,9 @@ bool mcast_leave(struct mcast *mc, uint32_t group, uint16_t port)
         return false;
     T_ASSERT(mc->e[i].members > 0, "a port leaves a group that counts no members");
     bits_of(mc, i)[port / 64] &= ~bit;
-    if (--mc->e[i].members == 0)
+    mc->e[i].members--;
+    T_ASSERT(!mc->e[i].members == no_bits(mc, i), "a group counts other members than it has");
+    if (!mc->e[i].members)
         take_out(mc, i);
     return true;
 }

@@ -45,8 +45,11 @@ static int fill_processes(struct net *n)
     for (uint32_t i = 0; i < n->n_tx && !rc; i++) {
         struct transmitter *s = &n->tx[i];
 
-        if (s->e)
-            a->process[s->node].tx[s->starts] = a->process[s->peer].tx[s->arrives] = s;
+        if (!s->e)
+            continue;
+        T_ASSERT(!a->process[s->node].tx[s->starts] && !a->process[s->peer].tx[s->arrives],
+                 "two events of a node have one index");
+        a->process[s->node].tx[s->starts] = a->process[s->peer].tx[s->arrives] = s;
     }
     return rc;
 }

@@ -150,6 +150,7 @@ static __rte_always_inline void start(struct egress *e, struct rte_mbuf *m, int6
     uint32_t bytes = frame_bytes(m);
     int64_t dur = duration(e, bytes + FRAME_LINK_OVERHEAD);
 
+    T_ASSERT_HOT(s >= e->free_ps, "a frame starts on a busy link");
     e->free_ps = s + dur;
     if (frame_meta(m)->cls != FRAME_CONTROL)
         e->lossy_turn = frame_meta(m)->cls == FRAME_LOSSLESS;
@@ -409,8 +410,11 @@ static inline uint16_t arrived(struct line *l, struct rte_mbuf **m, uint16_t n, 
                  "frames in flight out of order");
     if (likely(l->last_ps <= now_ps)) { /* all have */
         n = (uint16_t)RTE_MIN(n, l->n);
-        for (; k < n; k++, next = frame_meta(next)->behind)
+        for (; k < n; k++, next = frame_meta(next)->behind) {
+            T_ASSERT_HOT(next != l->last || k + 1u == l->n,
+                         "a link counts frames that it does not have");
             m[k] = next;
+        }
         l->n -= n;
         l->first = next;
         l->first_ps = l->n ? frame_meta(m[n - 1])->behind_ps : PS_NEVER;
