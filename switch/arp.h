@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ARP (RFC 826) for a node's own IPv4 address. The switch floods other requests. Hosts of the fabric
- * send none: their MACs follow from their addresses.
+ * ARP (RFC 826) for a node's own IPv4 address. The switch floods other requests. Hosts of the
+ * fabric send none: their MACs follow from their addresses.
  */
 #ifndef TRIB_SWITCH_ARP_H
 #define TRIB_SWITCH_ARP_H

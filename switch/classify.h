@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Classifies a frame for forwarding: its kind, class and flow, in one pass. Headers are in the first
- * segment (frame.h); a frame from outside of any other shape is refused with a reason.
+ * Classifies a frame for forwarding: its kind, class and flow, in one pass. Headers are in the
+ * first segment (frame.h); a frame from outside of any other shape is refused with a reason.
  */
 #ifndef TRIB_SWITCH_CLASSIFY_H
 #define TRIB_SWITCH_CLASSIFY_H
@@ -56,7 +56,8 @@ static inline void classify_bad(struct packet_class *k, enum drop why)
     k->why = why;
 }
 
-/* UDP at l4. rest: bytes of its datagram by the IP header; len: of the frame in the first segment. */
+/* UDP at l4. rest: bytes of its datagram by the IP header; len: of the frame in the first
+ * segment. */
 static inline void classify_udp(struct packet_class *k, const uint8_t *p, uint32_t rest,
                                 uint32_t len)
 {
@@ -75,8 +76,8 @@ static inline void classify_udp(struct packet_class *k, const uint8_t *p, uint32
         return;
     }
     k->kind = PACKET_ROCE;
-    /* Networks that use congestion notifications give them a class of their own (DSCP 48): they must
-     * not wait behind the frames that caused them. */
+    /* Networks that use congestion notifications give them a class of their own (DSCP 48): they
+     * must not wait behind the frames that caused them. */
     k->cls = likely(u[8] != ROCE_OP_CNP_PACKET) ? FRAME_LOSSLESS : FRAME_CONTROL;
     k->dqpn = load_be32(u + 8 + 4) & 0xffffff;
 }
@@ -110,8 +111,8 @@ static inline void classify_ipv4(struct packet_class *k, const uint8_t *p, uint3
     }
 }
 
-/* Reads UDP directly behind the first header only. Addresses: the IPv4 ones that link-local addresses
- * of the fabric stand for. */
+/* Reads UDP directly behind the first header only. Addresses: the IPv4 ones that link-local
+ * addresses of the fabric stand for. */
 static inline void classify_ipv6(struct packet_class *k, const uint8_t *p, uint32_t len,
                                  uint32_t frame_len)
 {
@@ -196,8 +197,8 @@ static inline bool packet_same_address(struct rte_mbuf *m, const struct packet_l
     return !((dst ^ k->dst) & RTE_BE64(0xffffffffffff0000));
 }
 
-/* Whether everything that classify_plain() reads is the same, and the address. k: of a plain frame of
- * the lossless class, of any opcode. */
+/* Whether everything that classify_plain() reads is the same, and the address. k: of a plain frame
+ * of the lossless class, of any opcode. */
 static inline bool packet_is_like(struct rte_mbuf *m, const struct packet_likeness *k)
 {
     struct packet_likeness x;

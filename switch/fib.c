@@ -68,8 +68,8 @@ static const struct hop *find(const struct fib *fib, uint32_t ip)
     }
 }
 
-/* The fabric's balanced assignment depends on source and destination only, and may take a walk of the
- * fabric to compute. */
+/* The fabric's balanced assignment depends on source and destination only, and may take a walk of
+ * the fabric to compute. */
 static uint16_t balanced_port(struct fib *fib, const struct hop *h, const struct packet_class *k)
 {
     struct flow *f = &fib->flows[slot_of(k->src_ip * 31 + h->ip, 22)];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The forwarding table of a node: from the destination's MAC to an egress port. Addresses of the
- * fabric need no table of MACs, because the IPv4 address is in the MAC (roce_mac_of_ip); an open hash
- * gives the next hops that fabric/ computed. Addresses of hosts outside the fabric are learned from
- * their frames, on ports of the spanning tree only, so that a chain of learned entries cannot form a
- * loop as long as no frame leaves by the port it came in.
+ * fabric need no table of MACs, because the IPv4 address is in the MAC (roce_mac_of_ip); an open
+ * hash gives the next hops that fabric/ computed. Addresses of hosts outside the fabric are learned
+ * from their frames, on ports of the spanning tree only, so that a chain of learned entries cannot
+ * form a loop as long as no frame leaves by the port it came in.
  */
 #ifndef TRIB_SWITCH_FIB_H
 #define TRIB_SWITCH_FIB_H
@@ -31,8 +31,8 @@ void fib_prefetch(const struct fib *fib);
 void fib_prefetch_to(const struct fib *fib, const uint8_t dst[6]);
 /* The port of every frame to this address; FIB_NO_PORT: call fib_lookup(). */
 uint16_t fib_only_port(const struct fib *fib, const uint8_t dst[6]);
-/* A frame with this source came in by `port`, which is on the spanning tree. Addresses of the fabric
- * are not learned. */
+/* A frame with this source came in by `port`, which is on the spanning tree. Addresses of the
+ * fabric are not learned. */
 void fib_learn(struct fib *fib, const uint8_t src[6], uint16_t port);
 void fib_forget_port(struct fib *fib, uint16_t port);
 

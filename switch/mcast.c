@@ -12,8 +12,8 @@
 
 _Static_assert(BUCKETS == 1u << (32 - BUCKET_SHIFT), "bucket_of()");
 
-/* Open addressing with linear probing. An entry without members is removed, and the entries behind it
- * move up. */
+/* Open addressing with linear probing. An entry without members is removed, and the entries behind
+ * it move up. */
 struct entry {
     uint32_t group; /* 0: free */
     uint32_t members;
@@ -67,7 +67,8 @@ static void take_out(struct mcast *mc, uint32_t hole)
     for (uint32_t i = (hole + 1) % BUCKETS; mc->e[i].group; i = (i + 1) % BUCKETS) {
         uint32_t home = bucket_of(mc->e[i].group);
 
-        /* Stays when its home is behind the hole, cyclically: in the hole a search would miss it. */
+        /* Stays when its home is behind the hole, cyclically: in the hole a search would miss
+         * it. */
         if ((i - home) % BUCKETS < (i - hole) % BUCKETS)
             continue;
         mc->e[hole] = mc->e[i];

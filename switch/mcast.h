@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Multicast groups by port, snooped from IGMP v1, v2 and v3 (RFC 1112, 2236, 3376). The fabric has no
- * querier, so a membership lasts until the port leaves the group or goes down. Switches announce
+ * Multicast groups by port, snooped from IGMP v1, v2 and v3 (RFC 1112, 2236, 3376). The fabric has
+ * no querier, so a membership lasts until the port leaves the group or goes down. Switches announce
  * memberships to each other over the spanning tree, so each knows which of its tree ports lead to
- * members, and data follows the tree: no loops, and one copy on each link. Frames for groups without
- * members are dropped and counted, but 224.0.0.0/24 (RFC 4541) is flooded.
+ * members, and data follows the tree: no loops, and one copy on each link. Frames for groups
+ * without members are dropped and counted, but 224.0.0.0/24 (RFC 4541) is flooded.
  */
 #ifndef TRIB_SWITCH_MCAST_H
 #define TRIB_SWITCH_MCAST_H
@@ -33,8 +33,8 @@ void mcast_each(const struct mcast *mc, void (*fn)(void *ctx, uint32_t group), v
 
 enum igmp_what { IGMP_JOIN, IGMP_LEAVE, IGMP_QUERY };
 /*
- * Calls fn for each membership in a PACKET_IGMP frame. 0, or -EINVAL: it is malformed (fn was called
- * for the memberships before the fault).
+ * Calls fn for each membership in a PACKET_IGMP frame. 0, or -EINVAL: it is malformed (fn was
+ * called for the memberships before the fault).
  */
 int igmp_parse(struct rte_mbuf *m, const struct packet_class *k,
                void (*fn)(void *ctx, enum igmp_what what, uint32_t group), void *ctx);

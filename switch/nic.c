@@ -228,8 +228,8 @@ static bool reaches(const struct nic_port *np, const struct fab_node *an)
     return false;
 }
 
-/* To the aggregation nodes where ranks of this host join: its parents in all trees, and every reducing
- * neighbour; one message each. */
+/* To the aggregation nodes where ranks of this host join: its parents in all trees, and every
+ * reducing neighbour; one message each. */
 static void send_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
 {
     const struct fabric *f = np->nic->nd.fab;

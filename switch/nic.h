@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A host's NIC: ports towards the fabric, and process slots behind each, with one struct endpoint a
- * slot. The NIC drops no frame of a process: it pulls them when the link is free, acknowledgements of
- * all processes first, then data in turn. Frames that a process cannot take yet wait in its slot,
- * where PFC counts them. Traffic to the port's own address loops back at the link's rate. The NIC
- * announces the group memberships of its processes to the switch as those of one host.
+ * slot. The NIC drops no frame of a process: it pulls them when the link is free, acknowledgements
+ * of all processes first, then data in turn. Frames that a process cannot take yet wait in its
+ * slot, where PFC counts them. Traffic to the port's own address loops back at the link's rate. The
+ * NIC announces the group memberships of its processes to the switch as those of one host.
  */
 #ifndef TRIB_SWITCH_NIC_H
 #define TRIB_SWITCH_NIC_H
@@ -21,8 +21,8 @@ bool nic_is_used(struct node *nd); /* somebody is attached */
 /* The cache lines that the endpoint there reads for every frame; until it is detached. */
 void nic_list_lines(struct node *nd, uint16_t port, unsigned slot,
                     const struct cacheline_list *lines);
-/* Frees the frames from and for the slot; sends PEER_DOWN to the aggregation nodes where its ranks may
- * have joined. 0, -EINVAL, -ENOENT. */
+/* Frees the frames from and for the slot; sends PEER_DOWN to the aggregation nodes where its ranks
+ * may have joined. 0, -EINVAL, -ENOENT. */
 int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps);
 /* The slot's endpoint has frames to send, room again or a new deadline. */
 void nic_kick(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps);

@@ -174,8 +174,8 @@ struct rte_mbuf *nic_pull_loop(void *ctx, int64_t now_ps,
                                bool lossless_paused); /* ctx: struct nic_port */
 void nic_announce(struct nic_port *np, enum igmp_what what, uint32_t group, int64_t now_ps);
 /*
- * The deadline of an endpoint changes only when it is called or its owner kicks it, so the NIC reads
- * it only then: after input, output and tick, and at a kick. An idle port costs nothing.
+ * The deadline of an endpoint changes only when it is called or its owner kicks it, so the NIC
+ * reads it only then: after input, output and tick, and at a kick. An idle port costs nothing.
  */
 static inline void nic_ask(struct nic_slot *s)
 {
@@ -190,8 +190,8 @@ static inline void nic_settle(struct nic_port *np)
 
     if (unlikely(np->loop_used))
         t = RTE_MIN(t, egress_next(np->loop));
-    /* "Frames are ready" (0) is no deadline: the kick that made them ready has woken the queues that
-     * pull them. */
+    /* "Frames are ready" (0) is no deadline: the kick that made them ready has woken the queues
+     * that pull them. */
     nic_each(np, np->attached, slot)
     {
         const struct nic_slot *s = nic_slot_at(np, slot);

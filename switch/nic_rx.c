@@ -189,9 +189,8 @@ static inline void input_one(struct nic_port *np, uint16_t in, struct rte_mbuf *
         arp_input(np, m, &k, mine, now, touched);
     else if ((dst[0] & 1) && k.kind == PACKET_ROCE)
         to_group(np, k.dst_ip, m, touched);
-    else if (k.kind == PACKET_IGMP)
-        rte_pktmbuf_free(
-            m); /* the NIC announces its memberships when they change; the switch never forgets them */
+    else if (k.kind == PACKET_IGMP) /* the NIC announces every change, so queries need no answer */
+        rte_pktmbuf_free(m);
     else
         node_drop(nd, np->port, m, mine || (dst[0] & 1) ? DROP_NOT_ROCE : DROP_NOT_MINE);
 }

@@ -2,19 +2,19 @@
 /*
  * How long a process that does not take its frames may hold up others.
  *
- * Frames that wait for a process are subject to PFC: the link is paused, and senders on the same host
- * are held back. That is right for a slow process, and wrong for one that is stopped, stuck, or takes
- * a frame now and then, because others wait for it. So each process slot has a credit of time during
- * which it may hold up others. The slot spends it while it does; it earns credit with time (1/16 of
- * it) and with frames taken (1/512 of the full credit each). A slot without credit is stalled: the
- * frames that wait for it are dropped, and so are those that it does not take at once, until it has
- * earned a quarter of the credit.
+ * Frames that wait for a process are subject to PFC: the link is paused, and senders on the same
+ * host are held back. That is right for a slow process, and wrong for one that is stopped, stuck,
+ * or takes a frame now and then, because others wait for it. So each process slot has a credit of
+ * time during which it may hold up others. The slot spends it while it does; it earns credit with
+ * time (1/16 of it) and with frames taken (1/512 of the full credit each). A slot without credit is
+ * stalled: the frames that wait for it are dropped, and so are those that it does not take at once,
+ * until it has earned a quarter of the credit.
  *
  * So over any span a process holds up others for at most NIC_STALL_PS, plus 1/16 of the span, plus
- * 1/512 of NIC_STALL_PS for each frame that it took, in any pattern: 100 ms for one that is stopped,
- * 6 % of the time for one that takes a frame a second, and any time for one that takes 5,000 frames
- * a second, which is a receiver that is slower than its senders. Time in which the NIC itself did
- * not run, on an overloaded machine, is not charged (nic_excuse()).
+ * 1/512 of NIC_STALL_PS for each frame that it took, in any pattern: 100 ms for one that is
+ * stopped, 6 % of the time for one that takes a frame a second, and any time for one that takes
+ * 5,000 frames a second, which is a receiver that is slower than its senders. Time in which the NIC
+ * itself did not run, on an overloaded machine, is not charged (nic_excuse()).
  *
  * Rejected: a limit to the time since the last frame was taken, because one frame a second restarts
  * it for ever. Dropping as soon as frames wait, because a process that is not scheduled for a while
@@ -28,8 +28,8 @@
 /* A slot with more frames takes them from a pool that all nodes of the process share. */
 #define STALL_BACKLOG 256u
 
-/* Whether the frames that wait for the slot hold up others. Where the link is paused, each slot does
- * that holds at least its fair share of the waiting frames. */
+/* Whether the frames that wait for the slot hold up others. Where the link is paused, each slot
+ * does that holds at least its fair share of the waiting frames. */
 static bool holds_up(const struct nic_port *np, const struct nic_slot *s)
 {
     const struct pfc *pfc = &np->nic->nd.np[np->port].pfc;

@@ -3,10 +3,10 @@
 
 /*
  * From the processes to the link and to the loop. Each pulls, when it is free, the head of a slot's
- * stash if that is its own kind. A head of the other kind waits and blocks the frames behind it: the
- * order within a slot's queue is kept. A pull that uncovers a head of the other kind kicks the other
- * queue, and nothing else does: two queues that kicked each other for heads that neither may send
- * would never end.
+ * stash if that is its own kind. A head of the other kind waits and blocks the frames behind it:
+ * the order within a slot's queue is kept. A pull that uncovers a head of the other kind kicks the
+ * other queue, and nothing else does: two queues that kicked each other for heads that neither may
+ * send would never end.
  */
 
 static inline struct egress *egress_of(struct nic_port *np, enum nic_way way)
@@ -109,7 +109,8 @@ static void refill(struct nic_port *np, unsigned slot, enum endpoint_queue q, en
     uncovered(np, st, mine, now);
 }
 
-/* A process that is slow to take frames holds back senders on its host, as PFC does those elsewhere. */
+/* A process that is slow to take frames holds back senders on its host, as PFC does those
+ * elsewhere. */
 static bool loop_may_take(const struct nic_port *np, struct rte_mbuf *m)
 {
     const struct nic_slot *s;
@@ -181,8 +182,8 @@ static struct rte_mbuf *pull_next(struct nic_port *np, enum nic_way way, int64_t
         uint64_t before = (1ull << turn % 64) - 1;
 
         T_ASSERT_HOT(turn < np->nic->n_slots, "it is the turn of a slot that is not there");
-        /* Round robin, from the slot behind the last one: the upper part of its word first, the lower
-         * part last. */
+        /* Round robin, from the slot behind the last one: the upper part of its word first, the
+         * lower part last. */
         for (unsigned i = 0; i <= words; i++) {
             unsigned w = (turn / 64 + i) % words;
             uint64_t part = i == 0 ? ~before : i == words ? before : ~0ull;

@@ -30,7 +30,8 @@ static const char *const event_name[NODE_EV_KINDS] = {
 static const struct event_kinds event_kinds = {"switch", event_name, NODE_EV_KINDS};
 
 #define CONTROL_PKTS 256u
-/* Headers from Ethernet to the last extended one, padding and ICRC: what the path MTU leaves out. */
+/* Headers from Ethernet to the last extended one, padding and ICRC: what the path MTU leaves
+ * out. */
 #define ROCE_MAX_OVERHEAD 112u
 #define ETHERNET_MAX      1518u
 /* Buffers of a port to the outside, which has no link in the conf. */
@@ -230,7 +231,7 @@ void node_pfc_tick(struct node *nd, int64_t now_ps)
 
 void node_port_reset(struct node *nd, uint16_t port, bool up, int64_t now_ps)
 {
-    T_ASSERT(up == !nd->np[port].down, "a port is told the opposite of what its links say");
+    T_ASSERT(up == !nd->np[port].down, "a port is reset to a state that is not its own");
     node_event(nd, now_ps, up ? NODE_EV_PORT_UP : NODE_EV_PORT_DOWN, port, nd->np[port].down);
     if (!nd->egress[port])
         return;
@@ -278,9 +279,9 @@ static void init_pfc(struct node *nd, const struct node_cfg *cfg, unsigned n_con
 }
 
 /*
- * Limits of the conf. Where PFC is on, the lossless class can hold what all ports together may bring
- * before their pauses take effect, and a burst of the aggregation node, so that no frame is lost
- * because a queue is full.
+ * Limits of the conf. Where PFC is on, the lossless class can hold what all ports together may
+ * bring before their pauses take effect, and a burst of the aggregation node, so that no frame is
+ * lost because a queue is full.
  */
 static void init_limits(const struct node *nd, const struct fab_link *l, struct egress_cfg *ec)
 {

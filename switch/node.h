@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A node: a switch or a host's NIC. Frames enter by a port and leave by the egress queue of a port.
- * A node does not know what is at the other end of a link: the net (net.h), or a port of io/, carries
- * frames on.
+ * A node does not know what is at the other end of a link: the net (net.h), or a port of io/,
+ * carries frames on.
  */
 #ifndef TRIB_SWITCH_NODE_H
 #define TRIB_SWITCH_NODE_H

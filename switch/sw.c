@@ -186,7 +186,8 @@ struct known {
     bool local;   /* they are for the endpoint instead */
 };
 
-/* Classifies and looks up one frame. False: special() takes it. more: the burst goes on behind it. */
+/* Classifies and looks up one frame. False: special() takes it. more: the burst goes on behind
+ * it. */
 static __rte_noinline bool look_at(struct sw *s, uint16_t in, struct rte_mbuf *m, bool more,
                                    struct known *k, struct packet_class *p, uint16_t *port)
 {

@@ -2,17 +2,18 @@
 /*
  * A switch: classify -> { own address: aggregation node | group: replicate | fib } -> egress queue.
  *
- * It forwards at layer 2 and reads IPv4 and UDP for the class and the flow only. It classifies every
- * frame that comes in, whatever its meta says. Broadcasts and unknown group addresses follow the
- * spanning tree; unicast to addresses outside the fabric goes to the ports to the outside, if any.
+ * It forwards at layer 2 and reads IPv4 and UDP for the class and the flow only. It classifies
+ * every frame that comes in, whatever its meta says. Broadcasts and unknown group addresses follow
+ * the spanning tree; unicast to addresses outside the fabric goes to the ports to the outside, if
+ * any.
  */
 #ifndef TRIB_SWITCH_SW_H
 #define TRIB_SWITCH_SW_H
 
 #include "switch/node.h"
 
-/* The aggregation node gives so many frames at a time, and only when every egress queue has room for
- * them: it keeps a frame that cannot be sent yet, and the frame is not dropped. */
+/* The aggregation node gives so many frames at a time, and only when every egress queue has room
+ * for them: it keeps a frame that cannot be sent yet, and the frame is not dropped. */
 #define SW_AN_BURST 32u
 
 struct an;
@@ -21,13 +22,14 @@ int sw_create(struct node **nd, const struct node_cfg *cfg);
 struct an *sw_an(struct node *nd); /* NULL: this switch does not reduce */
 /* Replaces the endpoint behind the switch's own address (tests, extensions). */
 void sw_attach(struct node *nd, const struct endpoint *ep);
-/* Routes and the spanning tree are those of another fabric of the same nodes (fabric/routing/reroute.h). */
+/* Routes and the spanning tree are those of another fabric of the same nodes
+ * (fabric/routing/reroute.h). */
 void sw_reroute(struct node *nd, const struct fabric *f, int64_t now_ps);
-/* Restarts the aggregation node, without its groups. The caller has taken the links down (net.h), so
- * memberships and learned addresses are gone. Returns 0, or -ENOMEM (nothing has changed). */
+/* Restarts the aggregation node, without its groups. The caller has taken the links down (net.h),
+ * so memberships and learned addresses are gone. Returns 0, or -ENOMEM (nothing has changed). */
 int sw_restart(struct node *nd, int64_t now_ps);
-/* Timers that wait for others (the aggregation node's, the watchdog's) do not expire before until_ps.
- */
+/* Timers that wait for others (the aggregation node's, the watchdog's) do not expire before
+ * until_ps. / */
 void sw_excuse(struct node *nd, int64_t until_ps);
 void sw_kick(struct node *nd); /* the endpoint has frames or a new deadline */
 

@@ -157,7 +157,7 @@ static void igmp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const stru
         else
             sw_flood(s, in, m, PORT_TREE, DROP_UNKNOWN_GROUP, now);
     } else {
-        rte_pktmbuf_free(m); /* our own reports have told the neighbours */
+        rte_pktmbuf_free(m); /* our own reports inform the neighbours */
     }
 }
 

@@ -54,9 +54,11 @@ void sw_drain(struct sw *s, int64_t now_ps);
 /* sw_ctl.c: the host behind `port` is lost at at_ps unless its link comes back; PS_NEVER: not. */
 void sw_set_lost(struct sw *s, uint16_t port, int64_t at_ps);
 
-/* sw_group.c. All take ownership of the frame. in: NODE_NO_PORT for one of the switch's endpoint. */
+/* sw_group.c. All take ownership of the frame. in: NODE_NO_PORT for one of the switch's
+ * endpoint. */
 
-/* Copies by reference to all ports but `in` that have the flag; drops it as `why` where none has. */
+/* Copies by reference to all ports but `in` that have the flag; drops it as `why` where none
+ * has. */
 void sw_flood(struct sw *s, uint16_t in, struct rte_mbuf *m, uint8_t flag, enum drop why,
               int64_t now);
 /* A frame to a group address. */
@@ -66,9 +68,11 @@ void sw_arp_input(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct pa
                   int64_t now);
 /* Announces to neighbours how memberships change when a port comes up or goes down. */
 void sw_group_port_state(struct sw *s, uint16_t port, bool up, int64_t now);
-/* A port leaves the spanning tree: the members behind it leave. Its flags are still the old ones. */
+/* A port leaves the spanning tree: the members behind it leave. Its flags are still the old
+ * ones. */
 void sw_group_leave_tree(struct sw *s, uint16_t port, int64_t now);
-/* A port to a neighbour is new on the tree: announces our memberships and queries the neighbour's. */
+/* A port to a neighbour is new on the tree: announces our memberships and queries the
+ * neighbour's. */
 void sw_group_join_tree(struct sw *s, uint16_t port, int64_t now);
 
 #endif

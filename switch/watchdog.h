@@ -2,8 +2,9 @@
 /*
  * A watchdog against PFC deadlock and PFC storms, as switches have it. A queue is stuck when its
  * class is paused and no frame has left for after_ps: a cycle of switches wait for each other, or a
- * neighbour pauses and never resumes. The frames in it, and those that come for it, are dropped until
- * nobody has paused it for as long; then it is restored. Connections retransmit what was lost.
+ * neighbour pauses and never resumes. The frames in it, and those that come for it, are dropped
+ * until nobody has paused it for as long; then it is restored. Connections retransmit what was
+ * lost.
  *
  * One for each port of a switch; none for NICs, because no other node waits for their links.
  */

@@ -11,10 +11,10 @@
 #include <string.h>
 
 /*
- * Events are of two kinds: the deadline of an egress queue (a frame starts or arrives) and that of a
- * node (a timer, an endpoint). Each has one entry in a heap of fixed size, so a link has one pending
- * event however many frames are on it. Order: time, then queues before nodes, queues by link and
- * direction, then ports to the outside, then nodes.
+ * Events are of two kinds: the deadline of an egress queue (a frame starts or arrives) and that of
+ * a node (a timer, an endpoint). Each has one entry in a heap of fixed size, so a link has one
+ * pending event however many frames are on it. Order: time, then queues before nodes, queues by
+ * link and direction, then ports to the outside, then nodes.
  */
 
 static const char *const event_name[NET_EV_KINDS] = {
@@ -52,7 +52,7 @@ void net_arrive(struct net *n, struct transmitter *s, struct rte_mbuf **m, uint1
         for (uint16_t i = 0; i < cnt; i++)
             n->tap(n->tap_ctx, s->dirlink, m[i], frame_meta(m[i])->due_ps);
     if (s->to) {
-        if (n->ahead_ps) /* the time of a node never runs backwards, however far ahead the link is */
+        if (n->ahead_ps) /* a node's time never runs backwards, however far ahead the link is */
             t = RTE_MIN(t, n->now_ps);
         s->to->ops->input(s->to, s->peer_port, m, cnt, t);
         net_refresh(n, s->to);
@@ -64,10 +64,10 @@ void net_arrive(struct net *n, struct transmitter *s, struct rte_mbuf **m, uint1
 }
 
 /*
- * The event of a queue: frames start, and those that have arrived are handed on. Starts and arrivals
- * count as two events, as in net_logical_process.c; an event that finds neither, because a pause came,
- * counts as none. Frames leave the process no earlier than now, so that all that are due go in one
- * burst; only PFC's accounting notices, and it gets the time of each start.
+ * The event of a queue: frames start, and those that have arrived are handed on. Starts and
+ * arrivals count as two events, as in net_logical_process.c; an event that finds neither, because a
+ * pause came, counts as none. Frames leave the process no earlier than now, so that all that are
+ * due go in one burst; only PFC's accounting notices, and it gets the time of each start.
  */
 static unsigned run_transmitter(struct net *n, struct transmitter *s, int64_t now_ps)
 {

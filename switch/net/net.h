@@ -14,7 +14,8 @@
 
 struct net;
 
-/* Enough parts of frames for real time: two for each result in a queue; results beyond are copied. */
+/* Enough parts of frames for real time: two for each result in a queue; results beyond are
+ * copied. */
 #define NET_PARTS 8191u
 
 struct net_cfg {
@@ -63,8 +64,8 @@ int64_t net_lookahead(const struct net *n);
  * links with faults, or frames on a link that faults have put behind others). */
 int net_apart(struct net *n, bool apart);
 /*
- * Divides the nodes into partitions, which run concurrently on threads of the caller; the nodes of a
- * partition run one after the other. Times and order are the same for any number of partitions.
+ * Divides the nodes into partitions, which run concurrently on threads of the caller; the nodes of
+ * a partition run one after the other. Times and order are the same for any number of partitions.
  * Called once, when all processes are attached and before net_apart(). shares: at least 1. Returns
  * the number of partitions (one where two hosts, or two switches of one phase, are neighbours), or
  * -errno.
@@ -80,8 +81,8 @@ struct net_turn {
     /* A host has run the events of an instant: runs its processes, whose net_kick()s count for that
      * instant. On the thread of the host's partition, as the two below. */
     void (*served)(void *ctx, uint16_t node, int64_t now_ps);
-    /* Whether anybody waits for the processes of this host; FAB_NONE: of any host. If not, the slice
-     * ends after one lookahead. */
+    /* Whether anybody waits for the processes of this host; FAB_NONE: of any host. If not, the
+     * slice ends after one lookahead. */
     bool (*awaited)(void *ctx, uint16_t node);
     /* Prefetches the state of the host's processes, which may run next: NET_SOON steps from 0 on,
      * each when what the one before has prefetched is there. */
@@ -89,8 +90,8 @@ struct net_turn {
     void *ctx;
 };
 #define NET_SOON 6u
-/* Runs every event of a slice, one or two lookaheads long, that begins no later than the next event.
- * Returns its end. turn: for this call. */
+/* Runs every event of a slice, one or two lookaheads long, that begins no later than the next
+ * event. Returns its end. turn: for this call. */
 int64_t net_slice(struct net *n, int64_t from_ps, const struct net_turn *turn);
 /* Frames from outside arrive at a node here. Takes ownership. */
 void net_input(struct net *n, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t cnt,
@@ -99,9 +100,9 @@ struct node *net_node(struct net *n, uint16_t node); /* NULL: not here */
 struct egress *net_egress(struct net *n, uint16_t node, uint16_t port);
 
 /*
- * Attaches a process (its HCA, or the memif that leads to it) to port `port` of host `node`, in slot
- * 0..slots_per_host-1; to a switch (port and slot 0) in place of its aggregation node. Returns 0,
- * -EINVAL (no such slot here), -EBUSY, -ENOMEM.
+ * Attaches a process (its HCA, or the memif that leads to it) to port `port` of host `node`, in
+ * slot 0..slots_per_host-1; to a switch (port and slot 0) in place of its aggregation node. Returns
+ * 0, -EINVAL (no such slot here), -EBUSY, -ENOMEM.
  */
 int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
                const struct endpoint *ep);
@@ -126,9 +127,9 @@ int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps);
  * Returns 0, -EINVAL (no such node), -ENOMEM (nothing has changed). */
 int net_set_node(struct net *n, uint16_t node, bool up, int64_t now_ps);
 /*
- * Routes and the spanning tree lead around these links ([n_links], all of the fabric's), whose other
- * end ended with its process. net_port_state() reports their ends here. Returns 0, or -ENOMEM: the
- * old routes stay.
+ * Routes and the spanning tree lead around these links ([n_links], all of the fabric's), whose
+ * other end ended with its process. net_port_state() reports their ends here. Returns 0, or
+ * -ENOMEM: the old routes stay.
  */
 int net_cut_links(struct net *n, const bool *cut, int64_t now_ps);
 /* Restarts a switch: its aggregation node loses all groups. The caller has taken its links down.
@@ -137,11 +138,11 @@ int net_restart(struct net *n, uint16_t node, int64_t now_ps);
 bool net_link_up(const struct net *n, unsigned link); /* as net_set_link() left it */
 
 /*
- * For a clock that is always late, where the frame rate counts and not the time of each frame: frames
- * that are due by `now` start and arrive in bursts, up to ahead_ps before their turn among those of
- * other links, never before they are due. Frames of one link keep their order, times and rate, but a
- * frame may reach its next node up to ahead_ps earlier, and a pause may find as much in flight. 0,
- * the default: off.
+ * For a clock that is always late, where the frame rate counts and not the time of each frame:
+ * frames that are due by `now` start and arrive in bursts, up to ahead_ps before their turn among
+ * those of other links, never before they are due. Frames of one link keep their order, times and
+ * rate, but a frame may reach its next node up to ahead_ps earlier, and a pause may find as much in
+ * flight. 0, the default: off.
  */
 void net_set_ahead(struct net *n, int64_t ahead_ps);
 /* How long a host's own link may be down before its switch counts the host as lost and ends its
@@ -155,8 +156,8 @@ void net_excuse(struct net *n, int64_t until_ps);
 /* How long the PFC watchdog of every switch here waits; 0: off. Default: the fabric's. */
 void net_set_watchdog(struct net *n, int64_t after_ps);
 
-/* Called with every frame that arrives from a link's direction (link * 2 + dir): for capture, traces
- * and tests. NULL: nobody. */
+/* Called with every frame that arrives from a link's direction (link * 2 + dir): for capture,
+ * traces and tests. NULL: nobody. */
 typedef void (*net_tap_fn)(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps);
 void net_tap(struct net *n, net_tap_fn fn, void *ctx);
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* why: NODE_*_DOWN. A port is up when no reason is left; its queue is down from its first reason on.
- * Returns whether its node must hear of a change. */
+/* why: NODE_*_DOWN. A port is up when no reason is left; its queue is down from its first reason
+ * on. Returns whether its node must be notified. */
 static bool mark(struct net *n, uint16_t node, uint16_t port, uint8_t why, bool up)
 {
     struct node *nd = net_node(n, node);
@@ -29,7 +29,7 @@ static bool mark(struct net *n, uint16_t node, uint16_t port, uint8_t why, bool 
     return true;
 }
 
-static void tell(struct net *n, uint16_t node, uint16_t port, bool up)
+static void notify(struct net *n, uint16_t node, uint16_t port, bool up)
 {
     struct node *nd = net_node(n, node);
 
@@ -42,7 +42,7 @@ void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_
     net_catch_up(n, now_ps);
     if (mark(n, node, port, NODE_CABLE_DOWN, up)) {
         events_add(&n->ev, n->now_ps, up ? NET_EV_PORT_UP : NET_EV_PORT_DOWN, node, port);
-        tell(n, node, port, up);
+        notify(n, node, port, up);
     }
 }
 
@@ -84,8 +84,9 @@ static int routes_left(const struct net *n, const bool *cut, struct fabric **aro
     return any && !*around ? -ENOMEM : 0;
 }
 
-/* All links change at one instant: a node that hears of a port that goes down sees which others went
- * with it. end: [2 * n_links], the first of each pair set for a link that changes; overwritten. */
+/* All links change at one instant: a node that hears of a port that goes down sees which others
+ * went with it. end: [2 * n_links], the first of each pair set for a link that changes;
+ * overwritten. */
 static int set_links(struct net *n, bool *end, bool up, int64_t now_ps)
 {
     const struct fab_link *l = n->cfg.fab->links;
@@ -113,9 +114,9 @@ static int set_links(struct net *n, bool *end, bool up, int64_t now_ps)
         }
     for (unsigned i = 0; i < links; i++) {
         if (end[2 * i])
-            tell(n, l[i].a, l[i].a_port, up);
+            notify(n, l[i].a, l[i].a_port, up);
         if (end[2 * i + 1])
-            tell(n, l[i].b, l[i].b_port, up);
+            notify(n, l[i].b, l[i].b_port, up);
     }
     if (up)
         use_routes(n, around);

@@ -168,7 +168,8 @@ static void run_far(void *net, unsigned k)
     run_phase(n, &a->partition[k], &a->partition[k].far, a->mid_ps, NULL);
 }
 
-/* Hosts run to the end of the slice where somebody waits for their processes, else to its middle. */
+/* Hosts run to the end of the slice where somebody waits for their processes, else to its
+ * middle. */
 static void run_hosts(void *net, unsigned k)
 {
     struct net *n = net;
@@ -280,8 +281,8 @@ int64_t net_lookahead(const struct net *n)
     return n->lookahead_ps;
 }
 
-/* Where frames overtake each other, the first to arrive is known only when it has arrived: no message
- * about the first frame on a link would hold. */
+/* Where frames overtake each other, the first to arrive is known only when it has arrived: no
+ * message about the first frame on a link would hold. */
 static bool in_order(const struct net *n)
 {
     for (uint32_t i = 0; i < n->n_tx; i++)

@@ -3,8 +3,8 @@
  * Set-up of nodes that run apart: the logical process of each, its phase, and its partition. One
  * thread runs a partition; the partitioning changes only how long a slice takes.
  *
- * Frames should stay in the caches of one core: hosts in a row are one partition, and so is a switch
- * that has most of its hosts there, as NVSwitches have theirs. Each other switch goes to the
+ * Frames should stay in the caches of one core: hosts in a row are one partition, and so is a
+ * switch that has most of its hosts there, as NVSwitches have theirs. Each other switch goes to the
  * partition with the least load in its phase so far, counted by ports in use. Hosts without
  * processes do nothing and do not count.
  */

@@ -8,8 +8,8 @@
  *
  * The last two steps are for the endpoint on a host's port, an HCA with its queue pairs: its chain
  * is too long, so it keeps a list of its cache lines (struct cacheline_list), and all of them are
- * prefetched at once. At a switch those steps are for the egress queue of the first frame on a link.
- * The simulator prefetches the processes of hosts itself (net_turn.prefetch).
+ * prefetched at once. At a switch those steps are for the egress queue of the first frame on a
+ * link. The simulator prefetches the processes of hosts itself (net_turn.prefetch).
  */
 #include "switch/net/net_priv.h"
 
@@ -43,7 +43,8 @@ static void prefetch_port(struct node *nd, uint16_t port, unsigned within)
     nd->ops->prefetch(nd, port, NULL, within);
 }
 
-/* The endpoints behind the ports, once for each; at a switch only ports by which a frame arrives. */
+/* The endpoints behind the ports, once for each; at a switch only ports by which a frame
+ * arrives. */
 static void prefetch_endpoints(struct node *nd, bool host, const struct prefetch *s, unsigned step)
 {
     uint64_t seen = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Statistics of a port, for reports: its egress queue (one direction of a link), and its PFC frames.
+ * Statistics of a port, for reports: its egress queue (one direction of a link), and its PFC
+ * frames.
  */
 #ifndef TRIB_SWITCH_NET_NET_STATS_H
 #define TRIB_SWITCH_NET_NET_STATS_H

@@ -9,8 +9,9 @@
 #include "roce/frame.h"
 #include "switch/queue/link_fault.h"
 
-/* Which frames are marked, by the bytes of their class that wait: above min_bytes with a probability
- * that grows to `prob` (times 2^53) at max_bytes; above max_bytes all. min_bytes 0: none. */
+/* Which frames are marked, by the bytes of their class that wait: above min_bytes with a
+ * probability that grows to `prob` (times 2^53) at max_bytes; above max_bytes all. min_bytes 0:
+ * none. */
 struct ecn {
     uint64_t min_bytes, max_bytes, prob;
     struct fault_rng rng;

@@ -5,8 +5,9 @@
 
 /*
  * Waiting frames are in one list a class, frames in flight in one list ordered by arrival. Which
- * class goes next is decided only when the link is free, so egress_next() is the earlier of the next
- * start and the next arrival. A frame pushed to an idle link starts at once and costs one event.
+ * class goes next is decided only when the link is free, so egress_next() is the earlier of the
+ * next start and the next arrival. A frame pushed to an idle link starts at once and costs one
+ * event.
  *
  * Rejected: computing each frame's start at its push (one event a frame). It would fix the order
  * before a pause or a control frame that comes meanwhile, and release PFC's ingress accounting too
@@ -62,7 +63,8 @@ static inline int64_t ready(const struct egress *e, uint8_t cls)
     return RTE_MAX(RTE_MAX(e->q[cls].line.first_ps, e->free_ps), e->pause_ps[cls]);
 }
 
-/* Sets start_what and start_ps: what starts next, and when. In order of precedence at equal times. */
+/* Sets start_what and start_ps: what starts next, and when. In order of precedence at equal
+ * times. */
 static void plan_all(struct egress *e)
 {
     const uint8_t turn = e->lossy_turn ? FRAME_LOSSY : FRAME_LOSSLESS;

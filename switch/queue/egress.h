@@ -2,9 +2,9 @@
 /*
  * An egress queue: the only place that knows the properties of one direction of a link. A frame
  * waits in the queue of its class (finite in bytes and in frames), occupies the link for
- * frame_wire_bytes / rate, and arrives at the other end `latency` later. Times follow the schedule of
- * the link, not the poll: a frame that was ready starts when the one before it ended, however late
- * egress_pop() is called.
+ * frame_wire_bytes / rate, and arrives at the other end `latency` later. Times follow the schedule
+ * of the link, not the poll: a frame that was ready starts when the one before it ended, however
+ * late egress_pop() is called.
  *
  * Order of service: control first, then lossless and lossy in turn, then the pull source. A frame
  * starts at max(link free, its push, end of the pause of its class); a pulled one at link-free time
@@ -56,14 +56,15 @@ struct egress_cfg {
 
 int egress_create(struct egress **e, const struct egress_cfg *cfg);
 void egress_destroy(struct egress *e);
-/* Takes ownership of a frame of class meta.cls. -ENOBUFS: the queue is full, the caller keeps it. */
+/* Takes ownership of a frame of class meta.cls. -ENOBUFS: the queue is full, the caller keeps
+ * it. */
 int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps);
 /* egress_push() of n frames of one class, `bytes` together. False: not all may fit, or some may be
  * marked; nothing was done, push them one by one. */
 bool egress_push_run(struct egress *e, struct rte_mbuf *const *m, uint32_t n, uint32_t bytes,
                      int64_t now_ps);
-/* Takes the frames that have arrived at the far end by now_ps, in order of arrival, meta.due_ps set to
- * the time of arrival. The caller owns them. */
+/* Takes the frames that have arrived at the far end by now_ps, in order of arrival, meta.due_ps set
+ * to the time of arrival. The caller owns them. */
 uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
 /* When egress_pop() has work next; PS_NEVER: idle (a pull source is then announced by
  * egress_kick()). */
@@ -75,13 +76,13 @@ void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int6
 /* down: waiting and future frames are dropped; those in flight arrive. */
 void egress_set_down(struct egress *e, bool down, int64_t now_ps);
 bool egress_is_down(const struct egress *e);
-/* The PFC watchdog: drops the waiting frames of the lossless class, and refuses new ones until it is
- * switched off. */
+/* The PFC watchdog: drops the waiting frames of the lossless class, and refuses new ones until it
+ * is switched off. */
 void egress_discard(struct egress *e, bool on, int64_t now_ps);
 bool egress_discards(const struct egress *e);
 bool egress_is_paused(const struct egress *e, int64_t now_ps); /* the lossless class */
-/* Whether frames of the lossless class wait, the class is paused, and none has started since the last
- * call with this *taken. */
+/* Whether frames of the lossless class wait, the class is paused, and none has started since the
+ * last call with this *taken. */
 bool egress_stuck(const struct egress *e, uint64_t *taken, int64_t now_ps);
 uint64_t egress_occupancy(const struct egress *e, enum frame_class cls);
 /* Peaks of the stats count from now on. */
@@ -99,12 +100,12 @@ void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx);
 void egress_count_faults(struct egress *e, uint32_t *n);
 
 /*
- * Both ends of the link apart (net_logical_process.c): egress_start() starts the frames that are due,
- * egress_take() takes those that have arrived, each with its own next time, and each end may be ahead
- * of the other by less than the link's latency. Only for links with a rate and a latency, while they
- * have no faults and the frames in flight are in order. first(ctx) is called when a frame starts on
- * an empty link, with the ctx of egress_on_earlier(), which must be called before. first NULL: both
- * ends together again.
+ * Both ends of the link apart (net_logical_process.c): egress_start() starts the frames that are
+ * due, egress_take() takes those that have arrived, each with its own next time, and each end may
+ * be ahead of the other by less than the link's latency. Only for links with a rate and a latency,
+ * while they have no faults and the frames in flight are in order. first(ctx) is called when a
+ * frame starts on an empty link, with the ctx of egress_on_earlier(), which must be called before.
+ * first NULL: both ends together again.
  */
 bool egress_is_shaped(const struct egress *e); /* a rate and a latency */
 bool egress_is_in_order(
@@ -112,8 +113,8 @@ bool egress_is_in_order(
 void egress_apart(struct egress *e, void (*first)(void *ctx));
 void egress_start(struct egress *e, int64_t now_ps);
 uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
-/* Prefetches what a start, or an arrival, reads of the queue; later, egress_prefetch_frame(), of its
- * next frame. */
+/* Prefetches what a start, or an arrival, reads of the queue; later, egress_prefetch_frame(), of
+ * its next frame. */
 void egress_prefetch(const struct egress *e, bool starts);
 /* The frame that arrives first; NULL: none is in flight. */
 const struct rte_mbuf *egress_arriving(const struct egress *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Faults of a bad link, from a seed: the draws of one direction of a link depend only on that seed and
- * on the frames before.
+ * Faults of a bad link, from a seed: the draws of one direction of a link depend only on that seed
+ * and on the frames before.
  */
 #ifndef TRIB_SWITCH_QUEUE_LINK_FAULT_H
 #define TRIB_SWITCH_QUEUE_LINK_FAULT_H
@@ -38,9 +38,9 @@ static inline bool fault_hit(struct fault *f, uint64_t p)
 }
 
 /*
- * A copy of the frame with one bit flipped behind its MAC addresses: bytes that others hold too stay
- * as they are. Frees m. NULL: the frame is lost (no buffer, or a length-only payload, whose damage
- * no ICRC would show).
+ * A copy of the frame with one bit flipped behind its MAC addresses: bytes that others hold too
+ * stay as they are. Frees m. NULL: the frame is lost (no buffer, or a length-only payload, whose
+ * damage no ICRC would show).
  */
 struct rte_mbuf *fault_corrupt(struct fault *f, struct rte_mbuf *m, struct rte_mempool *pool);
 

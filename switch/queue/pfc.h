@@ -4,10 +4,10 @@
  * neighbour before a frame is lost.
  *
  * Ingress side: counts the bytes and frames that came in by this port in the lossless class and are
- * still in the node. Above XOFF it pauses the neighbour, and repeats the pause until XON is reached.
- * Frames that the neighbour sends before it obeys fit the headroom: 2 x (latency + time of a frame)
- * at the link's rate, and the frames that both ends had begun. Frames are counted beside bytes,
- * because an acknowledgement holds a whole mbuf.
+ * still in the node. Above XOFF it pauses the neighbour, and repeats the pause until XON is
+ * reached. Frames that the neighbour sends before it obeys fit the headroom: 2 x (latency + time of
+ * a frame) at the link's rate, and the frames that both ends had begun. Frames are counted beside
+ * bytes, because an acknowledgement holds a whole mbuf.
  *
  * Egress side: pfc_parse() gives the length of a pause; the egress queue obeys.
  */
@@ -109,7 +109,8 @@ static inline enum pfc_verdict pfc_leave(struct pfc *p, uint32_t bytes)
 int64_t pfc_quanta_ps(uint32_t quanta, uint64_t rate_bps);
 /* A pause frame of the lossless class; 0 quanta: resume. NULL: pool empty. */
 struct rte_mbuf *pfc_frame(struct rte_mempool *pool, const uint8_t src[6], uint16_t quanta);
-/* Quanta of the lossless class; -ENOENT: it pauses other classes only; -EINVAL: not a pause frame. */
+/* Quanta of the lossless class; -ENOENT: it pauses other classes only; -EINVAL: not a pause
+ * frame. */
 int pfc_parse(struct rte_mbuf *m);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An egress queue of 400 Gb/s alone, frames with a tag, and all that comes out of it. */
+/* One egress queue of 400 Gb/s, frames with a tag, and the frames that it gives. */
 #ifndef TRIB_TESTS_SUPPORT_EGRESS_BED_H
 #define TRIB_TESTS_SUPPORT_EGRESS_BED_H
 
@@ -16,10 +16,10 @@ struct egress *bed_make(const struct egress_cfg *c);
 struct rte_mbuf *bed_frame(struct rte_mempool *pool, enum frame_class cls, uint32_t len,
                            uint32_t tag);
 uint32_t bed_tag(struct rte_mbuf *m);
-/* Pops everything, at the times that egress_next() names; writes tags and times (either may be
- * NULL). How many. */
+/* Pops all frames, at the deadlines of egress_next(); writes tags and times (either may be NULL).
+ * Returns how many. */
 unsigned bed_drain(struct egress *e, uint32_t *tag, int64_t *at, unsigned max);
-/* Behind a test whose state is its pool: every frame is there again. */
+/* Teardown of a test whose state is its pool: fails when a frame is missing. */
 int bed_no_leak(void **state);
 
 #endif

@@ -11,7 +11,7 @@
 #define LAB_QUEUE 4096
 #define LAB_LINK  "{ rate = \"400Gb/s\"; latency = \"300ns\"; }"
 
-/* What stands in a process slot: sends what was queued, keeps or frees what it gets. */
+/* The program in a process slot: sends the frames queued for it, keeps or frees those it gets. */
 struct prog {
     struct rte_mbuf *tx[ENDPOINT_QUEUES][LAB_QUEUE];
     unsigned head[ENDPOINT_QUEUES], tail[ENDPOINT_QUEUES];
@@ -21,7 +21,7 @@ struct prog {
     uint64_t got, got_bytes; /* all */
     int64_t first_ps, last_ps;
     int take;         /* frames taken per input; -1: all */
-    uint64_t endless; /* makes so many more of `shape` as they are asked for */
+    uint64_t endless; /* frames of `shape` that it still makes when it is pulled */
     struct rte_mbuf *(*shape)(struct prog *p);
     uint32_t src_ip, dst_ip, dqpn, len; /* of `shape` */
     struct rte_mempool *pool;
@@ -49,9 +49,9 @@ uint16_t lab_ip_checksum(const uint8_t *ip,
                          unsigned n); /* 0: a header that carries the right one */
 
 void lab_open(struct lab *l, struct rte_mempool *pool, const char *conf);
-/* As lab_open with what the caller wants of the net; fab and pool are filled in. */
+/* As lab_open(), with the caller's net_cfg; fab and pool are filled in. */
 void lab_open_cfg(struct lab *l, struct rte_mempool *pool, const char *conf, struct net_cfg *cfg);
-/* Ends all, and fails the test when a frame is missing in the pool. */
+/* Destroys the fabric; fails the test when a frame is missing in the pool. */
 void lab_close(struct lab *l);
 
 uint16_t lab_node(const struct lab *l, const char *name);
@@ -60,11 +60,11 @@ struct endpoint prog_endpoint(struct prog *p);
 struct prog *prog_new(struct lab *l, const char *host, unsigned slot); /* attached */
 void prog_free(struct prog *p);
 void prog_send(struct prog *p, enum endpoint_queue q, struct rte_mbuf *m);
-/* Has the program at `host` send n frames to `to`, slot 0; the caller kicks or lab_send_all
- * does. */
+/* The program at `host`, slot 0, sends n frames to `to`, slot 0; for other slots the caller
+ * kicks. */
 void prog_stream(struct lab *l, struct prog *p, const char *host, const char *to, unsigned n,
                  uint32_t len);
-/* Runs until nothing happens any more, or limit_ps; returns the time of the last event. */
+/* Runs until no event is pending, or limit_ps; returns the time of the last event. */
 int64_t lab_run(struct lab *l, int64_t limit_ps);
 uint64_t lab_drops(const struct lab *l, enum drop d); /* all ports of all nodes */
 uint64_t lab_all_drops(const struct lab *l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames that are taken together fare as they would one by one. */
+/* Frames that are handled in a burst have the same times and fates as one by one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 
 static struct rte_mempool *pool;
 
-/* What happened, in order: two of them are compared. */
+/* Events in order; two histories are compared. */
 struct history {
     unsigned n;
     struct seen {
@@ -67,7 +67,7 @@ static void started(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, 
     assert_int_equal(bytes, 0);
 }
 
-/* once: a late poll; otherwise at every time that the queue names. */
+/* once: a late poll; otherwise a poll at every deadline of the queue. */
 static void poll_until(struct side *s, int64_t now, bool once)
 {
     struct rte_mbuf *m[7];
@@ -151,7 +151,7 @@ static void a_queue_sends_a_burst_as_it_sends_its_frames_one_by_one(void **state
             s[i].e = bed_make(&c);
             live(&s[i], seed, i == 0);
             st[i] = egress_stats(s[i].e);
-            if (!c.rate_bps) { /* of frames that take no time, a run waits for its first */
+            if (!c.rate_bps) { /* frames take no time: a run waits for its first */
                 st[i].peak_bytes = 0;
                 memset(st[i].class_peak_bytes, 0, sizeof(st[i].class_peak_bytes));
             }
@@ -206,7 +206,7 @@ static struct rte_mbuf *any_frame(const struct lab *l, uint64_t *rng, uint32_t t
     return m;
 }
 
-/* The endpoint behind the switch: what comes to it. */
+/* The endpoint behind the switch records the frames that reach it. */
 static uint16_t local_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
 {
     for (uint16_t i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where frames go: what a switch looks up, remembered assignments included, is what the fabric's
- * routes say for that source and destination, whatever was looked up before.
+ * A lookup, remembered assignments included, gives the port of the fabric's routes for that source
+ * and destination, whatever was looked up before.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 #define LOOKUPS 60000u
 
-/* More destinations than a switch remembers assignments of. */
+/* More destinations than a switch remembers assignments for. */
 static struct fabric *fabric_of(const char *ecmp)
 {
     char conf[512];
@@ -72,7 +72,8 @@ static void lookups_are_what_the_routes_say(void **state)
 
             assert_int_equal(fib_create(&fib, f, node), 0);
             for (unsigned i = 0; i < LOOKUPS; i++) {
-                /* A few sources to everybody: what is remembered is asked for again and again. */
+                /* A few sources to all destinations: remembered assignments are looked up again and
+                 * again. */
                 uint32_t src = ip_of(f, 224 + random_next(&rng) % 4);
                 uint32_t dst = ip_of(f, random_next(&rng));
 

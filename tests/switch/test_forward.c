@@ -232,7 +232,7 @@ static void garbage_is_dropped_under_its_name_and_nothing_leaks(void **state)
     BAD(roce_mac_of_ip(lab_ip(&l, "h0"), p), DROP_REFLECTED);
     BAD(roce_mac_of_ip(lab_ip(&l, "switch0"), p), DROP_NO_AN);
     BAD((roce_mac_of_ip(lab_ip(&l, "switch0"), p), p[37] ^= 1), DROP_NOT_ROCE);
-    /* And at a host's NIC. */
+    /* At a host's NIC too. */
     m = lab_frame(pool, &s);
     assert_int_equal(input_one(&l, "h0", 0, m, DROP_NOT_MINE), 1);
     m = lab_frame(pool, &s);
@@ -313,7 +313,7 @@ static void switches_and_hosts_answer_for_their_own_addresses(void **state)
         prog_send(p, ENDPOINT_DATA, arp_request(&l, "h0", ip));
         net_kick(l.net, lab_node(&l, "h0"), 0, 0, net_now(l.net));
         lab_run(&l, PS_PER_S);
-        assert_int_equal(p->n_rx, i + 1); /* exactly one answer: floods do not come round */
+        assert_int_equal(p->n_rx, i + 1); /* exactly one answer: floods do not loop */
         b = rte_pktmbuf_mtod(p->rx[i], uint8_t *);
         roce_mac_of_ip(ip, mac);
         assert_memory_equal(b + 22, mac, 6);

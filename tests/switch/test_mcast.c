@@ -71,7 +71,7 @@ static void memberships_are_bits_of_ports_and_the_table_is_bounded(void **state)
 
 #define PORTS 70u
 
-/* A plain list of what the table must say. */
+/* A plain list with the contents that the table must have. */
 struct plain {
     uint32_t group[MCAST_MAX_GROUPS];
     bool joined[MCAST_MAX_GROUPS][PORTS];
@@ -129,7 +129,7 @@ static void whatever_joins_and_leaves_the_table_says_what_a_plain_list_does(void
     for (unsigned i = 0; i < 40000; i++) {
         unsigned g = random_next(&rng) % MCAST_MAX_GROUPS, p = random_next(&rng) % 2 ? 5 : 69;
 
-        /* First it fills, then half come and half go. */
+        /* First the table fills, then half of the operations are leaves. */
         if (i < 3000 || random_next(&rng) % 2)
             assert_int_equal(mcast_join(mc, l.group[g], (uint16_t)p), !l.joined[g][p]);
         else if (mcast_leave(mc, l.group[g], (uint16_t)p) != l.joined[g][p])

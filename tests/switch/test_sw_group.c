@@ -78,7 +78,7 @@ static void a_group_gets_one_copy_on_each_link_of_the_tree_by_reference(void **s
         if (i % 4 < 2)
             say(&l, p[i], name, 0, IGMP_JOIN);
     }
-    assert_int_equal(rte_mempool_avail_count(pool), l.pool_full); /* no report goes round */
+    assert_int_equal(rte_mempool_avail_count(pool), l.pool_full); /* no report loops */
     assert_int_equal(lab_all_drops(&l), 0);
     net_tap(l.net, count_copies, &u);
     send_group(&l, p[11], "h11", GROUP, 1); /* not a member */
@@ -125,7 +125,7 @@ static void groups_without_members_are_dropped_and_those_who_leave_hear_no_more(
     send_group(&l, a, "h0", GROUP, 1);
     assert_int_equal(b->got, 1);
     assert_int_equal(c->got, 1);
-    say(&l, b, "h2", 0, IGMP_LEAVE); /* h3 stays: its leaf must not say that all are gone */
+    say(&l, b, "h2", 0, IGMP_LEAVE); /* h3 stays: its leaf must not announce a leave */
     send_group(&l, a, "h0", GROUP, 1);
     assert_int_equal(b->got, 1);
     assert_int_equal(c->got, 2);
@@ -156,13 +156,13 @@ static void processes_of_a_host_are_members_each_for_itself(void **state)
     say(&l, b, "h0", 1, IGMP_JOIN);
     send_group(&l, src, "h1", GROUP, 1);
     assert_true(a->got == 1 && b->got == 1);
-    /* The sender's own host hears it too, by the loop. */
+    /* A member on the sender's own host gets it too, by the loop. */
     send_group(&l, a, "h0", GROUP, 1);
     assert_true(a->got == 2 && b->got == 2 && src->got == 0);
     say(&l, a, "h0", 0, IGMP_LEAVE);
     send_group(&l, src, "h1", GROUP, 1);
     assert_true(a->got == 2 && b->got == 3);
-    net_detach(l.net, lab_node(&l, "h0"), 0, 1, net_now(l.net)); /* an end is a leave */
+    net_detach(l.net, lab_node(&l, "h0"), 0, 1, net_now(l.net)); /* it leaves */
     lab_run(&l, net_now(l.net) + PS_PER_MS);
     send_group(&l, src, "h1", GROUP, 1);
     assert_int_equal(lab_drops(&l, DROP_UNKNOWN_GROUP), 1);

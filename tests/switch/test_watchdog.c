@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PFC deadlock: four switches in a ring whose routes all go round it, which no conf file can ask
- * for. Every host sends to the second switch on, every link gets twice what it carries, and each
- * pause waits for the next. Without a watchdog that is the end; with one it moves on.
+ * PFC deadlock: four switches in a ring whose routes all lead around it, which no conf file can
+ * describe. Every host sends to the second switch on, every link gets twice what it carries, and
+ * each pause waits for the next. Without a watchdog the ring stops for ever; with one it recovers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +59,7 @@ static uint16_t port_to(const struct lab *l, uint16_t from, uint16_t to)
     return 0;
 }
 
-/* Whatever is for another switch of the ring goes to the next one. */
+/* Frames for another switch of the ring go to the next one. */
 static void send_all_round(struct lab *l)
 {
     static uint16_t way[RING][2];
@@ -169,8 +169,8 @@ static void a_watchdog_drops_what_is_stuck_and_the_rest_goes_on(void **state)
     down(&r);
 }
 
-/* A host that takes nothing pauses its switch for good: what is for it is dropped, the others' is
- * not, and when it takes again it gets all that is sent from then on. */
+/* A host that takes no frames pauses its switch for ever: frames for it are dropped, those for
+ * others are not, and once it takes frames again it gets all that are sent from then on. */
 static void a_host_that_pauses_for_good_harms_only_itself(void **state)
 {
     struct prog *slow, *src, *dst, *other;
@@ -192,7 +192,7 @@ static void a_host_that_pauses_for_good_harms_only_itself(void **state)
     lab_run(&l, 400 * PS_PER_US);
     assert_int_equal(t.stuck, 1);
     assert_int_equal(t.restored, 0);
-    assert_int_equal(src->endless, 0); /* nobody holds the sender back any more */
+    assert_int_equal(src->endless, 0); /* no pause holds the sender back any more */
     prog_stream(&l, src, "h0", "h3", 400, LEN);
     prog_stream(&l, other, "h2", "h3", 400, LEN);
     lab_run(&l, 800 * PS_PER_US);
@@ -212,7 +212,7 @@ static void a_host_that_pauses_for_good_harms_only_itself(void **state)
     lab_close(&l);
 }
 
-/* Pauses that come and go, as in any congestion, are not what it looks for. */
+/* Pauses that come and go, as in any congestion, do not trip it. */
 static void congestion_alone_is_not_taken_for_a_deadlock(void **state)
 {
     struct told t = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link of a running net is taken down and up, and made faulty. */
+/* Links of a running net go down, come up, and get faults. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,7 +118,7 @@ static void a_node_takes_all_its_links_with_it(void **state)
         assert_int_equal(send_flows(&l, p[0], "h0", p[2], "h2"), up ? 100 : 0);
         assert_int_equal(send_flows(&l, p[0], "h0", p[1], "h1"), 100);
     }
-    /* One that is down already stays so when the others come back. */
+    /* A link that was down before stays down when the others come back. */
     set_link(&l, "h2-leaf1", false);
     assert_int_equal(net_set_node(l.net, lab_node(&l, "spine0"), false, net_now(l.net)), 0);
     assert_int_equal(net_set_node(l.net, lab_node(&l, "spine0"), true, net_now(l.net)), 0);
@@ -129,7 +129,7 @@ static void a_node_takes_all_its_links_with_it(void **state)
     lab_close(&l);
 }
 
-/* A peer that comes back does not bring up what was taken down, nor the other way round. */
+/* A peer that comes back does not bring up a link that was taken down, nor the reverse. */
 static void a_port_is_up_when_nothing_speaks_against_it(void **state)
 {
     struct prog *a, *b;
@@ -212,7 +212,7 @@ static void members_are_reached_on_the_tree_that_is_left_once_each(void **state)
     lab_close(&l);
 }
 
-/* Two processes learn of a change one after the other: who was told too early asks again. */
+/* Two processes learn of a change one after the other: the earlier one queries again. */
 static void a_switch_answers_a_query_for_what_is_behind_it(void **state)
 {
     static const uint8_t mac[6] = {2, 0x54, 10, 0, 0, 1};
@@ -273,8 +273,8 @@ static void faults_begin_and_end_on_a_running_link(void **state)
     lab_close(&l);
 }
 
-/* The queue was made for 300 ns; a longer delay needs room for more frames on the link, and one
- * longer than any room must not stop the clock. */
+/* The queue was made for 300 ns. A longer delay needs room for more frames in flight, and one that
+ * exceeds any room must not stop the clock. */
 static void a_delay_far_beyond_the_latency_carries_every_frame(void **state)
 {
     static const int64_t jitter[] = {PS_PER_MS, PS_PER_S};

@@ -91,7 +91,7 @@ static void all_to_next(struct lab *l, struct prog **p, unsigned n)
     }
 }
 
-/* step_ps 0: from event to event; else the clock jumps that far at a time, as a real one does. */
+/* step_ps 0: from event to event; else the clock advances in such steps, as a real one does. */
 static struct trace history(uint64_t seed, const char *conf, int64_t step_ps, int64_t ahead_ps)
 {
     struct net_cfg cfg = {.seed = seed};
@@ -148,8 +148,8 @@ static void a_clock_that_is_not_late_gets_nothing_ahead(void **state)
     assert_true(a.events == b.events);
 }
 
-/* Frames of a link keep their times: the links from hosts are as good as always busy, and what
- * leaves them does so as before. */
+/* Frames of a link keep their times: the links from hosts are nearly always busy, and frames leave
+ * them as before. */
 static void a_late_clock_may_hand_on_in_bursts(void **state)
 {
     struct trace a = history(5, CONF, 7 * PS_PER_US + 13, 0);
@@ -297,7 +297,7 @@ static void leaves_late(void *ctx, int64_t due, unsigned n)
     l->late += n;
 }
 
-/* A process that comes late hands on in one go all that is due, each frame with its own time. */
+/* A late process hands on all due frames in one burst, each with its own time. */
 static void what_leaves_the_process_goes_in_bursts(void **state)
 {
     struct fabric *f = fabric_load_string(CONF, "x", NULL);
@@ -358,7 +358,8 @@ static void a_switch_gives_its_endpoint_what_is_for_it_and_forwards_what_it_says
     prog_stream(&l, a, "h0", "leaf0", 50, LEN);
     lab_run(&l, PS_PER_S);
     assert_int_equal(an.got, 50);
-    /* More at once than any buffer holds: it is taken as the links take it, and not one is lost. */
+    /* More frames at once than any buffer holds: they leave at the rate of the links, none is
+     * lost. */
     an.pool = pool, an.src_ip = lab_ip(&l, "leaf0"), an.dst_ip = lab_ip(&l, "h3");
     an.shape = answer, an.endless = 5000;
     net_kick(l.net, leaf, 0, 0, net_now(l.net));
@@ -374,7 +375,7 @@ static void a_switch_gives_its_endpoint_what_is_for_it_and_forwards_what_it_says
     lab_close(&l);
 }
 
-/* Of any length: what fills the switch's batches to the last place too. */
+/* Bursts of any length, also those that fill the switch's batches exactly. */
 static void what_an_endpoint_says_to_a_burst_goes_out_at_once(void **state)
 {
     static const unsigned lens[] = {1, 31, 32, 33, 63, 64, 65};

@@ -69,7 +69,7 @@ static void a_full_buffer_drops_and_counts_without_pfc(void **state)
     end(&l, src, dst);
 }
 
-/* What ports counted adds up: a pause is received as often as it is sent, and somebody waited. */
+/* The counters of ports add up: as many pauses are received as sent, and a queue waited. */
 static void check_totals(const struct lab *l)
 {
     struct net_port_stats s;
@@ -95,7 +95,7 @@ static void pfc_loses_nothing_and_keeps_the_bottleneck_full(void **state)
             "buffer = \"64KiB\";") "; };",
         /* Few mbufs instead of few bytes. */
         "mtu = 4096; single_switch = { hosts = 9; host_link = " LINK("buffer_frames = 16;") "; };",
-        /* Long cables: more is under way than the buffer holds. */
+        /* Long links: more is in flight than the buffer holds. */
         "mtu = 4096; single_switch = { hosts = 9; host_link = { rate = \"400Gb/s\"; latency = "
         "\"5us\"; buffer = \"64KiB\"; }; };",
     };
@@ -138,7 +138,7 @@ static void victims_of_a_pause_go_on_when_it_ends(void **state)
     src[7] = slow;
     lab_run(&l, 400 * PS_PER_US);
     assert_int_equal(slow->got, 0);
-    assert_int_equal(dst->got, 4 * N); /* other flows of other hosts are not held up */
+    assert_int_equal(dst->got, 4 * N); /* flows of other hosts are not held up */
     slow->take = -1;
     lab_run(&l, PS_PER_S);
     assert_int_equal(slow->got, 3 * N);

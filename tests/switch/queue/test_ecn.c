@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Marks: none up to the lower threshold, all above the upper one, in between as often as it says.
- */
+/* Marks: none up to the lower threshold, all above the upper one, in between with the stated
+ * probability. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,8 +74,8 @@ static void marks_follow_from_the_seed(void **state)
     assert_true(differ > 100);
 }
 
-/* What others hold of a frame (a copy that may have to be sent again, other branches of a
- * multicast) stays as it was; the mark goes into a header of its own, or nowhere. */
+/* Bytes of a frame that others hold (a copy kept for retransmission, other branches of a multicast)
+ * stay as they were; the mark goes into a header of its own, or the frame is not marked. */
 static void a_mark_is_seen_by_this_copy_alone(void **state)
 {
     const struct frame_spec spec = {.src_ip = 0x0a000001, .dst_ip = 0x0a000002, .len = 200};

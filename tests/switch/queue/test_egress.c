@@ -62,14 +62,14 @@ static void a_late_poll_never_lowers_the_rate(void **state)
     (void)state;
     for (uint32_t i = 0; i < 50; i++)
         egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, i), 0);
-    /* Not one poll until all is over. */
+    /* No poll until all frames have arrived. */
     assert_int_equal(egress_pop(e, m, 64, 50 * DUR + LATENCY - 1), 49);
     for (int i = 0; i < 49; i++)
         assert_int_equal(frame_meta(m[i])->due_ps, (i + 1) * DUR + LATENCY);
     rte_pktmbuf_free_bulk(m, 49);
     assert_int_equal(egress_pop(e, m, 64, 50 * DUR + LATENCY), 1);
     rte_pktmbuf_free(m[0]);
-    /* What comes after an idle time starts when it comes. */
+    /* A frame after an idle time starts when it is pushed. */
     egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, 0), 100 * DUR);
     assert_int_equal(egress_next(e), 101 * DUR + LATENCY);
     egress_destroy(e);
@@ -187,7 +187,8 @@ static void a_backlogged_source_fills_the_link_however_late_the_poll(void **stat
     for (int i = 0; i < 20; i++)
         assert_int_equal(frame_meta(m[i])->due_ps, 5000 + (i + 1) * DUR + LATENCY);
     rte_pktmbuf_free_bulk(m, 20);
-    /* Found empty: it is not asked again before it says so, and then nothing starts in the past. */
+    /* Found empty: the source is not pulled again before it kicks, and then no frame starts in the
+     * past. */
     assert_int_equal(egress_next(e), PS_NEVER);
     src.left = 1;
     egress_kick(e, 200 * DUR);
@@ -254,7 +255,7 @@ static void frames_above_the_threshold_are_marked_in_a_header_of_their_own(void 
     egress_destroy(e);
 }
 
-/* The traffic class of IPv6 stands half a byte further to the left, and nothing sums it up. */
+/* The traffic class of IPv6 is half a byte further to the left, and no checksum covers it. */
 static void marks_of_ipv6_change_nothing_else(void **state)
 {
     static const struct {
@@ -305,9 +306,9 @@ static void a_link_that_is_down_drops_what_waits_and_what_comes(void **state)
     for (uint32_t i = 0; i < 5; i++)
         egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, i), 0);
     egress_set_down(e, true, 10);
-    assert_int_equal(departed, 5); /* all relieve their ingress ports */
+    assert_int_equal(departed, 5); /* their ingress ports release all of them */
     egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, 9), 20);
-    assert_int_equal(bed_drain(e, NULL, NULL, 10), 1); /* the one that was on the link */
+    assert_int_equal(bed_drain(e, NULL, NULL, 10), 1); /* the one in flight */
     assert_int_equal(egress_stats(e).down_drops, 5);
     egress_set_down(e, false, 10 * DUR);
     egress_push(e, bed_frame(pool, FRAME_LOSSLESS, LEN, 9), 10 * DUR);

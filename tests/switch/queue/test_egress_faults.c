@@ -130,7 +130,7 @@ static void corruption_flips_one_bit_of_a_copy_and_never_a_shared_payload(void *
         assert_int_equal(frame_meta(m[0])->flags & FRAME_F_TRUSTED, 0);
         rte_pktmbuf_free(m[0]);
     }
-    /* A payload that is not carried cannot be checked: its frame is lost instead. */
+    /* A payload that is not carried cannot be checked: a corrupted frame is lost instead. */
     frame_meta(orig)->flags |= FRAME_F_VIRTUAL;
     egress_push(e, orig, 1000 * DUR);
     assert_int_equal(bed_drain(e, NULL, NULL, 1), 0);

@@ -85,10 +85,10 @@ static void thresholds_leave_the_headroom_that_the_link_needs(void **state)
 }
 
 /*
- * The worst that can come after XOFF: the frame that crossed the threshold was the largest, another
- * one has just begun on the way to the neighbour, so that the pause waits for its end, and one has
- * just begun at the neighbour when the pause arrives; the link is full both ways, and everything is
- * late by the lag. Returns the bytes or frames above the threshold.
+ * The worst case after XOFF: the frame that crossed the threshold was the largest, another one has
+ * just begun towards the neighbour, so that the pause waits for its end, and one has just begun at
+ * the neighbour when the pause arrives; the link is full both ways, and frames and pauses are late
+ * by the lag. Returns the bytes or frames above the threshold.
  */
 static uint64_t worst(const struct pfc_cfg *c, uint32_t frame, bool count)
 {
