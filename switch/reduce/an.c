@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The aggregation node as an endpoint: what an_priv.h calls order of work. */
+/* The aggregation node as an endpoint; an_priv.h states the order of work. */
 #include "switch/reduce/an_priv.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AN_DSCP      26 /* AF31, what RoCE deployments use for the lossless class */
+#define AN_DSCP      26 /* AF31, usual for the lossless class of RoCE deployments */
 #define AN_ACK_EVERY 16
 #define AN_SEED      0x9e3779b97f4a7c15ull
 
@@ -82,7 +82,7 @@ static void on_event(void *user, struct qp *qp, enum qp_event ev)
         edge_failed(qp_user(qp), "invalid request");
 }
 
-/* But for multimem only control messages land in memory; nobody reads or writes it from outside. */
+/* Apart from multimem only received control messages use memory; remote access is refused. */
 static int on_memory(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr,
                      uint64_t len, unsigned access, void **p)
 {
@@ -108,7 +108,8 @@ static void post_buffer(struct an *a, uint32_t i)
     rq_post(a->ctl_rq, &w);
 }
 
-/* What callbacks have noted. A doomed group goes before any message can find it again. */
+/* Does the work that callbacks recorded. Doomed groups end before a control message can find them.
+ * */
 static void an_settle(struct an *a)
 {
     bool any = false;
@@ -183,8 +184,8 @@ static void an_tick(void *ctx, int64_t now_ps)
             if (g->state == GROUP_ASKING && !g->doomed && now_ps >= g->deadline)
                 group_ask(g);
         }
-        for (unsigned i = 0; i < AN_PARTINGS; i++)
-            tombstone_tick(a, &a->parting[i]);
+        for (unsigned i = 0; i < AN_TOMBSTONES; i++)
+            tombstone_tick(a, &a->tombstones[i]);
         if (a->mm)
             mm_tick(a->mm);
         an_retime(a);
@@ -208,9 +209,9 @@ void an_retime(struct an *a)
     for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))
         if (g->state == GROUP_ASKING && !g->doomed)
             a->timer = RTE_MIN(a->timer, g->deadline);
-    for (unsigned i = 0; i < AN_PARTINGS; i++)
-        if (a->parting[i].used)
-            a->timer = RTE_MIN(a->timer, a->parting[i].deadline);
+    for (unsigned i = 0; i < AN_TOMBSTONES; i++)
+        if (a->tombstones[i].used)
+            a->timer = RTE_MIN(a->timer, a->tombstones[i].deadline);
     if (a->mm) {
         int64_t t = mm_deadline(a->mm);
 
@@ -220,8 +221,8 @@ void an_retime(struct an *a)
 
 #define EDGE_TIMEOUT 10 /* 4.2 ms of fabric time: far beyond every round trip */
 #define EDGE_TIMEOUT_REAL                                                                          \
-    17 /* 537 ms, in a fabric that runs in real time by its conf: the other end                    \
-          is a process or a guest that may not run for a while */
+    17 /* 537 ms, where a conf runs in real time: the peer is a process or a guest                 \
+          that may not be scheduled for a while */
 #define EDGE_RETRIES 7
 #define EDGE_MIN_RNR 1 /* 10 us */
 
@@ -433,8 +434,8 @@ int an_create(struct an **out, const struct an_cfg *cfg)
     a->data.op = WR_SEND;
     a->say = (struct wqe){
         .op = WR_SEND, .frag = WQE_WHOLE, .flags = WR_F_INLINE, .len = sizeof(struct agg_ctl)};
-    a->parting = calloc(AN_PARTINGS, sizeof(a->parting[0]));
-    rc = a->parting ? create_rnic(a) : -ENOMEM;
+    a->tombstones = calloc(AN_TOMBSTONES, sizeof(a->tombstones[0]));
+    rc = a->tombstones ? create_rnic(a) : -ENOMEM;
     if (!rc)
         rc = create_control(a);
     if (!rc && cfg->mm.on)
@@ -463,7 +464,7 @@ void an_destroy(struct an *a)
     if (a->ctl_rq)
         rq_destroy(a->ctl_rq);
     free(a->ctl_mem);
-    free(a->parting);
+    free(a->tombstones);
     events_fini(&a->events);
     free(a);
 }

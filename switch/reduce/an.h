@@ -14,33 +14,32 @@ struct an;
 
 struct an_cfg {
     const struct fabric *fab;
-    uint16_t node; /* the switch that it is part of; address, quotas and place in the trees come
-                      from fab */
+    uint16_t node; /* its switch; fab has its address, its quotas and its place in the trees */
     struct rte_mempool *pool;
     struct rte_mempool *parts; /* for results by reference (rnic_cfg); NULL: each is a copy */
     uint32_t mbuf_budget;      /* mbufs that grants may promise in all */
     /* As in struct net_cfg. */
     int64_t (*late_on_way)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
     void *late_ctx;
-    uint32_t life;    /* how often the switch has begun anew: PSNs of each life are its own */
+    uint32_t life;    /* restarts of the switch: each life draws PSNs of its own */
     struct mm_cfg mm; /* multimem, where the switch is NVSwitch-like */
 };
 
 int an_create(struct an **a, const struct an_cfg *cfg);
 void an_destroy(struct an *a);
 struct endpoint an_endpoint(struct an *a);
-/* Nothing held: no group, slot or mbuf (the oracle's leak check). */
+/* Whether no group, slot or mbuf is held (the oracle's leak check). */
 int an_idle(const struct an *a);
-/* The link to a child or parent node is down (wall-clock liveness of the rim). */
+/* The link to a child or parent node is down (liveness is wall time: io/ reports it). */
 void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps);
-/* Every link is: no member's or neighbour's fault. */
+/* All links are down: no member or neighbour is blamed. */
 void an_cut_off(struct an *a, int64_t now_ps);
 
-/* From now on grants may promise so many mbufs in all; what was granted stays. */
+/* Later grants may promise so many mbufs in all; earlier grants stay valid. */
 void an_set_budget(struct an *a, uint32_t mbufs);
 
-/* named counters by an X-macro: joins granted/refused, groups, slots in use and peak, operations,
- * aborts, bytes in and out; for telemetry */
+/* Counters for telemetry: JOINs granted and refused, groups, slots in use and their peak,
+ * operations, aborts, bytes in and out. */
 struct an_counters;
 struct roce_counters;
 const struct an_counters *an_counters(const struct an *a); /* switch/reduce/an_counters.h */

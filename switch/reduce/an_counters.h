@@ -22,8 +22,8 @@
     X(aborts_unanswered)                                                                           \
     X(peers_down)                                                                                  \
     X(probes)                                                                                      \
-    X(control_bad)     /* datagrams that are no control messages */                                \
-    X(control_dropped) /* no room to send; whoever asked asks again */                             \
+    X(control_bad)     /* invalid control messages */                                              \
+    X(control_dropped) /* send queue full; the requester repeats */                                \
     X(control_repeated)                                                                            \
     X(operations) /* whole vectors reduced */                                                      \
     X(messages)                                                                                    \

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Inside of the aggregation node: what its files share. Not for other rooms.
+ * Internals of the aggregation node, shared by its files and multimem. Not for other rooms.
  *
- *   an.c        the endpoint: frames, time and the rnic's calls, in; settling of what they led to
+ *   an.c        the endpoint: frames, time and the rnic's callbacks; then the deferred work
  *   slot.c      hot path: DATA of children, one pass over a slot, RESULT to children
  *   stream.c    messages of an edge, packet by packet
- *   cast.c      who of the children sends elements and who gets them
+ *   fanout.c    which children send elements and which receive them
  *   control.c   JOIN, LEAVE, ABORT, PEER_DOWN, PROBE
- *   group.c     life of a group: quotas, edges, what ends it
+ *   group.c     life of a group: quotas, edges, the reasons for its end
+ *   an_check.c  invariants; an_events.c: names of the last events
  *   mm*.c       multimem, which shares the rnic and the control queue pair
- *   parting.c   groups that are over: ABORTs and LEAVEs still to be answered, late messages
+ *   tombstone.c groups that have ended: ABORTs and LEAVEs still to be answered, late messages
  *
  * Order of work: the rnic calls back in the middle of a frame, when queue pairs may be posted to
- * but not made or destroyed. So callbacks only note what must be done (control messages in a ring,
- * a group as doomed) and an_settle() does it when the rnic has returned.
+ * but not made or destroyed (in_rnic). So callbacks only record the work (control messages in a
+ * ring, a group as doomed) and an_settle() does it when the rnic has returned.
  *
- * Ownership: a slot owns the mbufs of its children until the last has come; then the result goes to
+ * Ownership: a slot owns the mbufs of its children until the last arrives; then the result goes to
  * the queue pairs, which hold their own references until it is acknowledged.
  */
 #ifndef TRIB_SWITCH_REDUCE_AN_PRIV_H
@@ -33,16 +34,16 @@
 
 #define AN_MAX_CHILDREN ARITH_MAX_INPUTS
 #define AN_QPN_BASE     0x10000u
-/* Protection domains tell whose a queue pair is. */
+/* The protection domain of a queue pair tells multimem's from an edge's. */
 #define AN_PD_MM         1u
-#define AN_MM_FLIGHT     256u /* packets in flight that a plane's round trip takes */
+#define AN_MM_FLIGHT     256u /* packets in flight during a plane's round trip */
 #define AN_CTL_DEPTH     256u /* control messages waiting, either way */
 #define AN_CTL_ROOM      (ROCE_GRH_BYTES + 256u)
-#define AN_PARTINGS      64u /* groups remembered after their end */
+#define AN_TOMBSTONES    64u /* groups remembered after their end */
 #define AN_FLIGHT_MARGIN 16u
 #define AN_TEXT          sizeof(((struct agg_ctl *)0)->text)
 
-/* Repeats of what an AN asks or says: from 100 us of fabric time, doubling up to 6.4 ms, 16 times:
+/* An AN repeats a control message after 100 us of fabric time, doubling up to 6.4 ms, 16 times:
  * 70 ms in all. */
 #define AN_RETRY_PS     (100 * PS_PER_US)
 #define AN_RETRY_MAX_PS (6400 * PS_PER_US)
@@ -57,10 +58,10 @@ struct an_addr {
     uint8_t mac[6];
 };
 
-/* Messages that come in on an edge, packet by packet. */
+/* Messages received on an edge, packet by packet. */
 struct an_stream {
     struct agg_hdr hdr; /* of the current or last message */
-    uint32_t left;      /* bytes still to come of it, header included */
+    uint32_t left;      /* bytes of it not received yet, header included */
     bool any;
     uint64_t slots; /* packets since JOIN */
 };
@@ -83,7 +84,7 @@ struct an_edge {
     uint32_t own_psn;
     uint32_t xid; /* of its JOIN */
     uint32_t window;
-    uint32_t ring;   /* place of the next slot in the group's ring */
+    uint32_t ring;   /* index of the next slot in the group's ring */
     uint16_t node;   /* of an AN or of the member's host */
     uint16_t member; /* id, or the lowest below an AN */
     bool is_member;
@@ -96,27 +97,27 @@ struct an_input {
     uint8_t *data;
 };
 
-/* Who sends elements in a message, and who gets them: child indexes. FAB_NONE: somebody who is not
- * below this AN. */
-#define AN_CAST_ALL 0xfffeu
+/* Which children send the elements of a message, and which receive them, by index. FAB_NONE: a
+ * member that is not below this AN. */
+#define AN_FANOUT_ALL 0xfffeu
 struct an_fanout {
     uint16_t from, to, not_to;
 };
 
-/* A packet's worth of a message on its way out; m is the sender's, NULL: nothing is carried. */
+/* One packet of a message to be sent; m belongs to the caller, NULL: no bytes are carried. */
 struct an_piece {
     struct rte_mbuf *m;
     uint32_t off, len, virt; /* bytes, the header included; how many of them are not carried */
     bool head, last;         /* starts, ends the message */
 };
 
-/* A packet's worth of the vector, waiting for the rest of the children. */
+/* One packet of the vector, until all children have sent it. */
 struct an_slot {
     uint16_t have;      /* children that have sent it */
-    uint16_t first;     /* the first that did: hdr and len are its */
+    uint16_t first;     /* the first of them; hdr and len are from its packet */
     bool head, last;    /* starts, ends a message */
     uint32_t len, virt; /* bytes, the header included; how many of them are not carried */
-    struct agg_hdr hdr; /* when head; never marked as empty */
+    struct agg_hdr hdr; /* if head; without AGG_F_EMPTY */
 };
 
 /* ASKING: children wait for the parent's answer. */
@@ -163,16 +164,16 @@ struct an_group {
     bool top;
     struct fab_members members;
     uint32_t window, promised;
-    uint32_t of_job; /* groups of its job that come here and further up, as its first JOIN says */
+    uint32_t of_job; /* groups of its job here and further up, from its first JOIN */
     uint16_t n, n_joined, n_left;
     struct an_edge up; /* unused at the top */
 
-    uint64_t next;         /* first slot not yet reduced */
-    uint64_t results;      /* slots whose result has gone to the children */
-    struct agg_hdr cur;    /* message being reduced */
-    uint64_t cur_first;    /* its first slot */
-    struct an_fanout cast; /* of cur */
-    bool root_known;       /* the last one asked for, and the child that it is or is below */
+    uint64_t next;           /* first slot not yet reduced */
+    uint64_t results;        /* slots whose result has gone to the children */
+    struct agg_hdr cur;      /* message being reduced */
+    uint64_t cur_first;      /* its first slot */
+    struct an_fanout fanout; /* of cur */
+    bool root_known;         /* the last root looked up, and the child that it is, or is below */
     uint16_t root, root_child;
     arith_fn kernel;
     uint32_t elem;        /* bytes of an element */
@@ -184,24 +185,24 @@ struct an_group {
     unsigned tries;
     int64_t deadline;
 
-    /* why it must end, once something says so */
+    /* doomed: the group must end, and why */
     bool doomed;
     SLIST_ENTRY(an_group) doomed_link;
     enum agg_status status;
-    struct an_edge *culprit; /* already knows, or is gone: not told */
+    struct an_edge *culprit; /* knows already, or is gone: gets no ABORT */
     char text[AN_TEXT];
-    char limit[AN_TEXT];    /* what made the window smaller than asked for; "": nothing */
+    char limit[AN_TEXT];    /* why the window is smaller than requested; "": it is not */
     struct an_edge child[]; /* [n], at most AN_MAX_CHILDREN */
 };
 
-/* Somebody who was at the other end of an edge of a group that is over. */
+/* The peer at an edge of a group that has ended. */
 struct an_tombstone_peer {
     struct an_addr addr;
     uint32_t qpn, psn, xid;
     uint32_t own_qpn, own_psn; /* our end: what a LEAVE names */
     uint16_t member;
     bool up;      /* the parent */
-    uint8_t owed; /* message to be repeated until answered: AGG_ABORT, AGG_LEAVE, 0 */
+    uint8_t owed; /* message repeated until it is answered: AGG_ABORT, AGG_LEAVE; 0: none */
 };
 
 struct an_tombstone {
@@ -219,7 +220,7 @@ struct an_tombstone {
     struct an_tombstone_peer peer[AN_MAX_CHILDREN + 1];
 };
 
-/* A control message that waits for an_settle(): which receive buffer it is in. */
+/* A control message that waits for an_settle(), and its receive buffer. */
 struct an_message {
     struct an_addr from;
     uint32_t len, buffer;
@@ -243,7 +244,7 @@ struct an {
     bool in_rnic;  /* the rnic may call back: no queue pair is made or destroyed */
     LIST_HEAD(an_groups, an_group) groups;
     SLIST_HEAD(an_doomed, an_group) doomed;
-    struct an_tombstone *parting; /* [AN_PARTINGS] */
+    struct an_tombstone *tombstones; /* [AN_TOMBSTONES] */
     uint32_t next_tombstone;
     struct wqe data,
         say;       /* of every data send, every control message: only what differs is set again */
@@ -257,7 +258,7 @@ static inline void an_event(struct an *a, unsigned kind, uint32_t x, uint32_t y)
     events_add(&a->events, a->now, (uint16_t)kind, x, y);
 }
 
-/* What grants may still promise; a budget may have become smaller than what was. */
+/* Mbufs that grants may still promise; the budget may be smaller than the promises made before. */
 static inline uint32_t an_mbufs_left(const struct an *a)
 {
     return a->cfg.mbuf_budget > a->cnt.mbufs_promised
@@ -266,13 +267,13 @@ static inline uint32_t an_mbufs_left(const struct an *a)
 }
 
 /* an.c */
-/* A control message to somebody; everything but what is about the group is filled in. */
+/* Sends a control message; fills in all fields that do not depend on the group. */
 void an_say(struct an *a, const struct an_addr *to, enum agg_type type, struct agg_ctl *c);
-/* Words of a message, cut where they do not fit. */
+/* Text of a control message, truncated to its field. */
 void an_text(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void an_retime(struct an *a); /* after a change of deadlines */
 int64_t an_backoff(unsigned tries);
-/* INIT to RTS with who is there; attr says what differs: numbers, MTU, READs. */
+/* INIT to RTS with the peer at `to`; attr has the QPNs, PSNs, MTU and READs. */
 int an_connect(const struct fabric *fab, struct qp *qp, const struct an_addr *to,
                struct qp_attr *attr);
 
@@ -289,29 +290,28 @@ static inline void an_check_slots(const struct an_group *g)
 #endif
 
 /* stream.c */
-/* Follows the stream by one packet. AGG_OK, or why the packet cannot be and *what is wrong with it.
- */
+/* Advances the stream by one packet. AGG_OK, or the status of an invalid packet and *what is wrong.
+ * */
 enum agg_status stream_packet(struct an_stream *rx, const struct roce_pkt *k, unsigned type,
                               uint32_t mtu, const char **what);
 
-/* cast.c */
+/* fanout.c */
 struct an_fanout fanout_of(struct an_group *g, const struct agg_hdr *h);
 bool fanout_sends(const struct an_fanout *c, unsigned i);
-/* Whether this edge may send a message with this header, as far as root and elements go. */
+/* Whether this edge may send a message with this header, judged by its root and its elements. */
 enum agg_status fanout_check(struct an_group *g, const struct an_edge *e, const struct agg_hdr *h,
                              const char **what);
-/* To an edge; the queue pair takes a reference of its own. */
+/* Sends to one edge; the queue pair takes a reference of its own. */
 void fanout_post(struct an_edge *e, const struct an_piece *p);
 void fanout_post_empty(struct an_edge *e, const struct agg_hdr *h, uint8_t type);
 void fanout_down(struct an_group *g, const struct agg_hdr *h, const struct an_piece *p);
 
 /* slot.c */
 enum sink_verdict slot_input(struct an_edge *e, const struct roce_pkt *k, struct rte_mbuf *m);
-void slot_drop_all(struct an_group *g); /* frees what waits */
+void slot_drop_all(struct an_group *g); /* frees the mbufs held */
 
 /* control.c */
-/* Answers to a JOIN; what the refusal repeats is taken from c. The text is for people, "" for the
- * status's own. */
+/* Answers to a JOIN; a refusal repeats the request c. text: for people; "": the status's own. */
 void control_refuse(struct an *a, const struct an_addr *to, const struct agg_ctl *c,
                     enum agg_status status, const char *text);
 void control_grant(struct an_group *g, struct an_edge *e);
@@ -319,7 +319,7 @@ void control_input(struct an *a, const struct an_addr *from, const void *p, uint
 
 /* group.c */
 struct an_group *group_find(struct an *a, uint16_t tree, uint32_t id);
-/* The group that a first JOIN describes; AGG_OK, or why not, in words too. */
+/* Makes the group that a first JOIN describes. AGG_OK, or the reason, as status and text. */
 enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct fab_tree *t,
                              const struct fab_child *children, unsigned n, struct an_group **out,
                              char *text);
@@ -329,23 +329,23 @@ void group_edge_state(struct an_edge *e, enum edge_state state); /* of a child *
 /* Makes the queue pair of a child's edge and connects it. */
 enum agg_status group_open_edge(struct an_group *g, struct an_edge *e);
 void group_close_edge(struct an_edge *e);
-/* Asks the parent, or gives up. */
+/* Sends the JOIN to the parent, or gives up after AN_RETRIES. */
 void group_ask(struct an_group *g);
-/* The top at its first JOIN, others by their parent, with its words on a smaller window: children
- * may start. */
+/* Opens the group: the top at its first JOIN, others by their parent's grant, with its window and
+ * its reason for a smaller one. Answers the children. */
 int group_granted(struct an_group *g, uint32_t window, const char *limit);
-/* The parent will not have it: children are told, the group is gone. */
+/* The parent refuses the group: refuses the children and frees it. */
 void group_refuse(struct an_group *g, enum agg_status status, const char *text);
 /* The last child has left. */
 void group_end(struct an_group *g);
-/* Whoever is at the other end of an edge is gone. */
+/* The peer at an edge is gone. */
 void group_lost(struct an_group *g, struct an_edge *e);
 void group_free(struct an_group *g);
-/* The group must end; culprit may be NULL. May be called from anywhere, the first reason counts;
- * an_settle() does it. */
+/* Marks the group to be aborted; culprit may be NULL. Callable from callbacks too; the first reason
+ * counts. an_settle() aborts it. */
 void group_doom(struct an_group *g, enum agg_status status, struct an_edge *culprit,
                 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-void group_abort(struct an_group *g); /* does it */
+void group_abort(struct an_group *g); /* of a doomed group */
 /* "rank 3 (h3)", "leaf1": for people. */
 const char *group_who(const struct an_group *g, const struct an_edge *e, char *buf, size_t size);
 /* "rank 4 (h4)": a member, or the lowest below an AN. */
@@ -353,21 +353,20 @@ const char *group_rank(const struct an_group *g, const struct an_edge *e, char *
 const char *group_me(const struct an_group *g);
 bool group_in_operation(const struct an_group *g);
 
-/* parting.c */
+/* tombstone.c */
 struct an_tombstone *tombstone_new(struct an_group *g, bool aborted);
 void tombstone_add(struct an_tombstone *p, const struct an_edge *e, bool up, enum agg_type owed);
-/* A parting of this group and key that has not expired. */
+/* The tombstone of this group and key, if it has not expired. */
 struct an_tombstone *tombstone_find(struct an *a, uint16_t tree, uint32_t id, uint64_t key);
-/* Whoever was at this address and queue pair; NULL: nobody. */
+/* The peer that had this address and queue pair; NULL: none. */
 struct an_tombstone_peer *tombstone_peer(struct an_tombstone *p, const struct an_addr *from,
                                          uint32_t qpn);
-/* An answer has come from there. */
+/* A peer has answered: nothing is owed to it any more. */
 void tombstone_answered(struct an *a, const struct an_addr *from, const struct agg_ctl *c,
                         enum agg_type owed);
-/* The parent has granted what nobody waits for any more (a JOIN that came late): it is told to take
- * it back. */
+/* The parent grants a late JOIN of a group that has ended: a LEAVE gives the grant back. */
 void tombstone_granted(struct an *a, const struct an_addr *from, const struct agg_ctl *c);
-void tombstone_tell(struct an *a, struct an_tombstone *p); /* says to everybody what is owed */
+void tombstone_repeat(struct an *a, struct an_tombstone *p); /* sends every message owed */
 void tombstone_tick(struct an *a, struct an_tombstone *p);
 
 #endif

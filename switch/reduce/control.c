@@ -10,7 +10,7 @@
 
 /* ---- answers ---- */
 
-/* What every answer repeats of its request. */
+/* The fields that every answer repeats of its request. */
 static struct agg_ctl answer_to(const struct agg_ctl *c, enum agg_status st)
 {
     return (struct agg_ctl){.status = rte_cpu_to_be_16((uint16_t)st),
@@ -59,7 +59,7 @@ void control_grant(struct an_group *g, struct an_edge *e)
     an_say(g->a, &e->addr, AGG_JOIN_REPLY, &r);
 }
 
-/* ---- who is it ---- */
+/* ---- identification ---- */
 
 static bool host_has_ip(const struct fab_node *h, uint32_t ip)
 {
@@ -69,7 +69,7 @@ static bool host_has_ip(const struct fab_node *h, uint32_t ip)
     return false;
 }
 
-/* Whether the sender is at the other end of this edge, to be. */
+/* Whether the sender is the child that the tree has here. */
 static bool is_child(const struct an *a, const struct fab_child *k, const struct an_addr *from,
                      const struct agg_ctl *c)
 {
@@ -83,7 +83,7 @@ static bool is_child(const struct an *a, const struct fab_child *k, const struct
     return k->node == rte_be_to_cpu_16(c->node) && n->ip == from->ip;
 }
 
-/* The edge of a group that such a message is about; NULL: none. */
+/* The edge that a message from this sender is about; NULL: none. */
 static struct an_edge *find_edge(struct an_group *g, const struct an_addr *from,
                                  const struct agg_ctl *c)
 {
@@ -118,12 +118,12 @@ static bool mtu_valid(uint32_t mtu)
     return mtu >= 256 && mtu <= ROCE_MAX_MTU && !(mtu & (mtu - 1));
 }
 
-/* The members as the message lists them; AGG_OK when all of them can be members of something. */
+/* Reads the list of members; AGG_OK when every one of them has a host. */
 static enum agg_status read_members(const struct an *a, const struct agg_ctl *c,
                                     struct fab_members *m, char *text)
 {
     const struct fabric *f = a->cfg.fab;
-    struct agg_ctl on; /* as it is said to the parent */
+    struct agg_ctl on; /* the list in the JOIN to the parent */
 
     if (agg_members_read(c, m) || agg_members_write(&on, m)) {
         an_text(text, "the list of members is no list, or takes more than %u spans", AGG_SPANS);
@@ -146,8 +146,8 @@ static enum agg_status read_members(const struct an *a, const struct agg_ctl *c,
     return AGG_OK;
 }
 
-/* Everything about a JOIN that does not depend on who has joined before. *child: which of the n
- * children it is. */
+/* The checks of a JOIN that do not depend on earlier ones. *child: the sender's index among the n
+ * children. */
 static enum agg_status check_join(struct an *a, const struct an_addr *from, const struct agg_ctl *c,
                                   const struct fab_tree **t, struct fab_child *children,
                                   unsigned *n, unsigned *child, char *text)
@@ -185,7 +185,7 @@ static enum agg_status check_join(struct an *a, const struct an_addr *from, cons
     return AGG_E_NOT_MEMBER;
 }
 
-/* A later JOIN says the same as the first. */
+/* A later JOIN must agree with the first. */
 static enum agg_status check_same(const struct an_group *g, const struct agg_ctl *c, char *text)
 {
     struct fab_members m;
@@ -202,7 +202,7 @@ static enum agg_status check_same(const struct an_group *g, const struct agg_ctl
     return AGG_OK;
 }
 
-/* The edge of a child that says JOIN: made now, or known from an earlier try. */
+/* Opens the edge of a child that joins, or finds the one of an earlier try. */
 static enum agg_status join_edge(struct an_group *g, struct an_edge *e, const struct an_addr *from,
                                  const struct agg_ctl *c, char *text)
 {
@@ -227,7 +227,7 @@ static enum agg_status join_edge(struct an_group *g, struct an_edge *e, const st
     return st;
 }
 
-/* A JOIN of a group that is over: true when that is all there is to it. */
+/* A JOIN of a group that has ended: true when it is answered or dropped here. */
 static bool join_too_late(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
 {
     struct an_tombstone *p = tombstone_find(a, rte_be_to_cpu_16(c->tree),
@@ -289,7 +289,7 @@ static void on_join_reply(struct an *a, const struct an_addr *from, const struct
         tombstone_granted(a, from, c);
     if (!g || g->top || g->state != GROUP_ASKING || from->ip != g->up.addr.ip ||
         from->qpn != AGG_QPN || g->xid != rte_be_to_cpu_32(c->xid))
-        return; /* answered before, or nobody asked */
+        return; /* answered before, or never asked for */
     if (st != AGG_OK) {
         an_text(text, "%s: %s", a->cfg.fab->nodes[g->up.node].name, c->text);
         group_refuse(g, st < AGG_STATUS_COUNT ? st : AGG_E_PARENT, text);
@@ -403,7 +403,7 @@ void control_input(struct an *a, const struct an_addr *from, const void *p, uint
 
     if (st != AGG_OK) {
         a->cnt.control_bad++;
-        if (st == AGG_E_VERSION) { /* whoever it is can read the start of an answer */
+        if (st == AGG_E_VERSION) { /* every version can read the start of an answer */
             memcpy(&c, p, sizeof(c));
             if (c.type == AGG_JOIN)
                 control_refuse(a, from, &c, st, "");
@@ -444,7 +444,7 @@ void control_input(struct an *a, const struct an_addr *from, const void *p, uint
     case AGG_PROBE:
         on_probe(a, from, &c);
         break;
-    default: /* answers to what an AN does not ask */
+    default: /* answers to messages that an AN does not send */
         break;
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who of a group's children sends elements and who gets them (proto.h), and the sending itself: a
- * packet's worth by reference, or a header that stands for a message without its elements.
+ * Which children of a group send elements and which receive them (proto.h), and the sending: one
+ * packet by reference, or a header that stands for a message without its elements.
  */
 #include "switch/reduce/an_priv.h"
 
@@ -38,12 +38,12 @@ static uint16_t root_child(struct an_group *g, const struct agg_hdr *h)
 
 struct an_fanout fanout_of(struct an_group *g, const struct agg_hdr *h)
 {
-    struct an_fanout c = {AN_CAST_ALL, AN_CAST_ALL, AN_CAST_ALL};
+    struct an_fanout c = {AN_FANOUT_ALL, AN_FANOUT_ALL, AN_FANOUT_ALL};
 
     if (h->coll == AGG_BROADCAST) {
         c.from = root_child(g, h);
         if (c.from != FAB_NONE && g->child[c.from].is_member)
-            c.not_to = c.from; /* what it sent, it has */
+            c.not_to = c.from; /* it has the elements already */
     } else if (h->coll == AGG_REDUCE) {
         c.to = root_child(g, h);
     }
@@ -52,12 +52,12 @@ struct an_fanout fanout_of(struct an_group *g, const struct agg_hdr *h)
 
 bool fanout_sends(const struct an_fanout *c, unsigned i)
 {
-    return c->from == AN_CAST_ALL || c->from == i;
+    return c->from == AN_FANOUT_ALL || c->from == i;
 }
 
 static bool fanout_gets(const struct an_fanout *c, unsigned i)
 {
-    return (c->to == AN_CAST_ALL || c->to == i) && c->not_to != i;
+    return (c->to == AN_FANOUT_ALL || c->to == i) && c->not_to != i;
 }
 
 enum agg_status fanout_check(struct an_group *g, const struct an_edge *e, const struct agg_hdr *h,
@@ -89,13 +89,13 @@ static bool post(struct an_edge *e, struct wqe *w)
     char who[48];
     int rc = qp_post_send(e->qp, w);
 
-    if (rc) /* the depth of the queue is such that only a broken edge ends here */
+    if (rc) /* the queue is deep enough: only a broken edge fails */
         group_doom(g, AGG_E_EDGE, NULL, "queue to %s at %s: %s", group_who(g, e, who, sizeof(who)),
                    group_me(g), strerror(-rc));
     return !rc;
 }
 
-/* given: with one of the caller's references to p->m. */
+/* given: the queue pair takes over one of the caller's references to p->m. */
 static bool post_piece(struct an_edge *e, const struct an_piece *p, bool given)
 {
     struct wqe *w = &e->g->a->data;
@@ -132,9 +132,9 @@ void fanout_post_empty(struct an_edge *e, const struct agg_hdr *h, uint8_t type)
     post(e, w);
 }
 
-/* One slot's result: its elements to those that get them; the others hear of it at the end of the
- * message. References for all of them are taken at once: a locked addition each would wait for the
- * stores of the sum. */
+/* Sends one slot's result: elements to the children that receive them, and to the others a header
+ * at the end of the message. All references are taken at once: a locked addition for each would
+ * wait for the stores of the sum. */
 void fanout_down(struct an_group *g, const struct agg_hdr *h, const struct an_piece *p)
 {
     struct an_fanout c = fanout_of(g, h);

@@ -6,10 +6,9 @@
  *                          |                         |
  *                          +-- parent refuses: over  +-- something is wrong: ABORT to all, over
  *
- * (the top of a group has no parent to ask and is OPEN at once). Everything that a group needs is
- * reserved by its first JOIN: its place among the groups, a window of slots, and the mbufs that its
- * slots and unacknowledged results can hold. So a group that was granted never waits for another
- * one's leftovers.
+ * (the top of a group has no parent to ask and is OPEN at once). The first JOIN reserves all
+ * resources of a group: its place among the groups, a window of slots, and the mbufs that its slots
+ * and unacknowledged results can hold. So a granted group never waits for another one to end.
  */
 #include "switch/reduce/an_priv.h"
 
@@ -77,8 +76,8 @@ static uint32_t new_psn(struct an *a)
 }
 
 /*
- * The queue holds what is sent and unacknowledged (flight) and what waits to be sent, which is at
- * most a window: for everything further the child would have to send before it has its result.
+ * The send queue holds packets in flight (flight) and packets not sent yet, at most a window of
+ * them: beyond its window a child sends nothing before it has a result.
  */
 static int make_qp(struct an_group *g, struct an_edge *e)
 {
@@ -100,7 +99,7 @@ static int make_qp(struct an_group *g, struct an_edge *e)
     return qp_modify(e->qp, &attr);
 }
 
-/* To the other end as e->addr, qpn and psn say. */
+/* Connects to the peer at e->addr, e->qpn, e->psn. */
 static int connect_qp(struct an_group *g, struct an_edge *e)
 {
     struct qp_attr attr = {
@@ -148,8 +147,7 @@ void group_close_edge(struct an_edge *e)
 
 /* ---- reservation ---- */
 
-/* mbufs that a group can hold: its children's in the slots, and what is sent and may be
- * unacknowledged, each way. */
+/* Mbufs that a group can hold: the children's in its slots, and unacknowledged ones each way. */
 uint32_t group_mbufs(const struct an *a, const struct an_group *g, uint32_t window)
 {
     uint32_t ways = g->top ? 1 : 2;
@@ -172,7 +170,7 @@ static uint32_t window_of_mbufs(const struct an *a, const struct an_group *g, ui
     return mbufs > fixed ? (mbufs - fixed) / (g->n + ways) : 0;
 }
 
-/* Groups of the same job that are expected here, this one included. A job has one key. */
+/* Groups of the same job still expected here, this one included. A job has one key. */
 static uint32_t still_to_come(const struct an *a, const struct an_group *g)
 {
     const struct an_group *k;
@@ -184,9 +182,9 @@ static uint32_t still_to_come(const struct an *a, const struct an_group *g)
 }
 
 /*
- * A window that fits into what is left. Where that is less than what is asked for, a job's groups
- * share it evenly, and none gets less than a message takes: with a smaller window it could never
- * send one.
+ * A window that fits into the free slots and mbufs. Where those are fewer than requested, the
+ * groups of a job share them evenly, and none gets fewer than a message takes: with a smaller
+ * window it could never send one.
  */
 static enum agg_status fit(struct an *a, struct an_group *g, char *text)
 {
@@ -410,8 +408,8 @@ void group_free(struct an_group *g)
     free(g);
 }
 
-/* Nobody was granted anything yet. Children that ask again found the group anew, so a refusal that
- * is lost is repeated. */
+/* No child was granted yet. A child that repeats its JOIN makes the group again, so a lost refusal
+ * is repeated. */
 void group_refuse(struct an_group *g, enum agg_status status, const char *text)
 {
     struct an *a = g->a;
@@ -428,11 +426,11 @@ void group_refuse(struct an_group *g, enum agg_status status, const char *text)
                                              .member = rte_cpu_to_be_32(e->member)},
                            status, text);
     }
-    if (status == AGG_E_PARENT) { /* it may have granted, and its answer was lost */
+    if (status == AGG_E_PARENT) { /* its grant may have been lost: a LEAVE gives it back */
         struct an_tombstone *p = tombstone_new(g, false);
 
         tombstone_add(p, &g->up, true, AGG_LEAVE);
-        tombstone_tell(a, p);
+        tombstone_repeat(a, p);
     }
     group_free(g);
 }
@@ -447,7 +445,7 @@ void group_end(struct an_group *g)
             tombstone_add(p, &g->child[i], false, 0);
     if (!g->top)
         tombstone_add(p, &g->up, true, AGG_LEAVE);
-    tombstone_tell(g->a, p);
+    tombstone_repeat(g->a, p);
     g->a->cnt.groups_ended++;
     an_event(g->a, AN_EV_ENDED, g->id, (uint32_t)g->next);
     group_free(g);
@@ -480,7 +478,7 @@ void group_lost(struct an_group *g, struct an_edge *e)
         group_doom(g, AGG_E_PARENT, e, "%s missing at %s, slot %u",
                    group_who(g, e, who, sizeof(who)), group_me(g), (unsigned)g->next);
     else if (e->state == EDGE_PENDING || e->state == EDGE_JOINED)
-        /* Of members below another node nothing is known: the hosts may well go on without it. */
+        /* Members below another node may be alive: the hosts can fail over without that node. */
         group_doom(g, e->is_member ? AGG_E_MEMBER_LOST : AGG_E_EDGE, e, "%s missing at %s, slot %u",
                    group_who(g, e, who, sizeof(who)), group_me(g), (unsigned)g->next);
 }
@@ -502,7 +500,7 @@ void group_abort(struct an_group *g)
     }
     if (!g->top && g->culprit != &g->up)
         tombstone_add(p, &g->up, true, AGG_ABORT);
-    tombstone_tell(a, p);
+    tombstone_repeat(a, p);
     an_event(a, AN_EV_ABORTED, g->id, p->n);
     a->cnt.aborts++;
     group_free(g);

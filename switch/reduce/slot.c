@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Slots: hold the children's packets until the last has come, then one pass over all of them, in
- * child order.
+ * Slots hold the children's packets until the last arrives, then reduce them in one pass, in child
+ * order.
  *
  * Each edge delivers its packets in order (RC), and all members cut a vector alike, so slots
- * complete in order too: slot s cannot be full before s - 1 is. That makes a slot's place in its
- * message the same for every child, once their headers are found equal; the first packet that
- * disagrees is met before any that depends on it.
+ * complete in order too: slot s cannot be full before s - 1 is. So once the headers are found
+ * equal, a slot has the same place in its message for every child; the first packet that disagrees
+ * arrives before any that depends on it.
  *
- * The result is written over the first child's packet that nobody else can see (a direct mbuf with
- * one reference). Packets that came by reference from a node of the same process are read-only,
- * since the sender may have to send them again; only if all children's are, a fresh mbuf is taken.
+ * The result overwrites the first child's packet that has no other reader (a direct mbuf with one
+ * reference). Packets that came by reference from a node of the same process are read-only, since
+ * the sender may retransmit them; a new mbuf is taken only if all children's packets are shared.
  */
 #include "switch/reduce/an_priv.h"
 
@@ -18,8 +18,7 @@
 
 /* ---- frames ---- */
 
-/* Leaves of a frame the one segment that holds data, as an mbuf of its own; *off is where in it
- * data is. */
+/* Frees all segments of a frame but the one that holds `data`; *off is the offset of data in it. */
 static struct rte_mbuf *carve(struct rte_mbuf *m, const uint8_t *data, uint32_t *off)
 {
     struct rte_mbuf *rest;
@@ -37,7 +36,7 @@ static struct rte_mbuf *carve(struct rte_mbuf *m, const uint8_t *data, uint32_t 
         m = rest;
     }
     m->pkt_len = m->data_len;
-    *frame_meta(m) = (struct frame_meta){0}; /* no CRC is known of what it holds now */
+    *frame_meta(m) = (struct frame_meta){0}; /* the CRC of its bytes is unknown */
     if (rest) {
         rest->nb_segs = 1; /* free walks next */
         rte_pktmbuf_free(rest);
@@ -48,7 +47,7 @@ static struct rte_mbuf *carve(struct rte_mbuf *m, const uint8_t *data, uint32_t 
 
 /* ---- up: one pass ---- */
 
-/* Whether a payload may be written over: nobody else has a reference to the bytes. */
+/* Whether a payload may be overwritten: its bytes have no other reference. */
 static bool exclusive(const struct an_input *in)
 {
     for (struct rte_mbuf *m = in->m; m; m = m->next) {
@@ -60,9 +59,9 @@ static bool exclusive(const struct an_input *in)
     return false;
 }
 
-/* The packet that the result goes into: a child's, or a fresh one with the header in it. */
-static bool result_place(struct an_group *g, const struct an_slot *s, const struct an_input *in,
-                         struct an_input *out)
+/* Chooses the packet for the result: a child's, or a new one that starts with the header. */
+static bool result_buffer(struct an_group *g, const struct an_slot *s, const struct an_input *in,
+                          struct an_input *out)
 {
     for (unsigned i = 0; i < g->n; i++)
         if (in[i].m && exclusive(&in[i])) {
@@ -83,7 +82,7 @@ static void begin_message(struct an_group *g, const struct an_slot *s)
 {
     g->cur = s->hdr;
     g->cur_first = g->next;
-    g->cast = fanout_of(g, &s->hdr);
+    g->fanout = fanout_of(g, &s->hdr);
     g->kernel = arith_kernel(s->hdr.op, s->hdr.dtype);
     g->elem = dtype_size(s->hdr.dtype);
     g->a->cnt.messages++;
@@ -104,16 +103,16 @@ static uint64_t slot_element(const struct an_group *g)
     return (rte_be_to_cpu_64(g->cur.offset) + in_message) / g->elem;
 }
 
-/* The elements of a slot: one pass over what its children sent. One sender's are passed on bit by
- * bit. */
+/* Reduces the elements of a slot in one pass over all children. A broadcast copies its one
+ * sender's. */
 static void combine(struct an_group *g, const struct an_input *in, uint8_t *out, uint32_t skip,
                     uint32_t bytes)
 {
     const void *src[AN_MAX_CHILDREN];
 
-    if (g->cast.from != AN_CAST_ALL) {
-        if (bytes && in[g->cast.from].data != out)
-            memcpy(out + skip, in[g->cast.from].data + skip, bytes);
+    if (g->fanout.from != AN_FANOUT_ALL) {
+        if (bytes && in[g->fanout.from].data != out)
+            memcpy(out + skip, in[g->fanout.from].data + skip, bytes);
         return;
     }
     for (unsigned i = 0; i < g->n; i++)
@@ -130,19 +129,19 @@ static void combine(struct an_group *g, const struct an_input *in, uint8_t *out,
                       bytes / g->elem);
 }
 
-/* Up, or down from the top. A member that sends nothing and is not below stays a header on the way
- * up. */
+/* Sends a slot up, or down from the top. Of a broadcast whose root is not below this AN only the
+ * header goes up. */
 static void send_on(struct an_group *g, const struct an_piece *p)
 {
     if (g->top)
         fanout_down(g, &g->cur, p);
-    else if (g->cast.from != FAB_NONE)
+    else if (g->fanout.from != FAB_NONE)
         fanout_post(&g->up, p);
     else if (p->last)
         fanout_post_empty(&g->up, &g->cur, AGG_DATA);
 }
 
-/* Those of the slot that most likely is next; they came in long ago. */
+/* Prefetches the packets of the slot that most likely completes next; they arrived long ago. */
 static void prefetch_inputs(const struct an_group *g, const struct an_input *in)
 {
     for (unsigned i = 0; i < g->n; i++)
@@ -180,8 +179,8 @@ static void reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
     T_ASSERT_HOT(s->head || g->cur_first < g->next, "a slot belongs to no message");
     if (s->head)
         begin_message(g, s);
-    if (s->len > s->virt && g->cast.from != FAB_NONE) { /* something is carried */
-        if (!result_place(g, s, in, &out)) {
+    if (s->len > s->virt && g->fanout.from != FAB_NONE) { /* something is carried */
+        if (!result_buffer(g, s, in, &out)) {
             group_doom(g, AGG_E_QUOTA_BUFFERS, NULL, "no frame for a result at %s, slot %u",
                        group_me(g), (unsigned)g->next);
             return;
@@ -217,8 +216,8 @@ static void doom_packet(struct an_edge *e, enum agg_status st, const char *what)
                what);
 }
 
-/* The first of the two is the lower child, whoever came first. Ranks below an AN agree, so its
- * lowest stands for all. */
+/* Names the lower child first, in any order of arrival. Ranks below an AN agree, so its lowest
+ * stands for all. */
 static void doom_mismatch(struct an_group *g, unsigned i, const struct agg_hdr *hi, unsigned j,
                           const struct agg_hdr *hj)
 {
@@ -234,7 +233,7 @@ static void doom_mismatch(struct an_group *g, unsigned i, const struct agg_hdr *
     group_doom(g, AGG_E_OP_MISMATCH, NULL, "%s and %s: %s", a, b, diff);
 }
 
-/* A child that has left can never complete what another one starts. */
+/* A child that has left can never complete another one's slot. */
 static void doom_left(struct an_group *g)
 {
     char who[48];
@@ -256,7 +255,7 @@ static uint32_t packet_len(const struct an_group *g, const struct agg_hdr *h, ui
     return RTE_MIN(left, (uint32_t)g->mtu);
 }
 
-/* The child's packet belongs to the slot as the children before it have it. */
+/* Whether the child's packet agrees with those that the slot has. */
 static bool slot_agrees(struct an_group *g, struct an_slot *s, unsigned i, const struct an_piece *p)
 {
     const struct an_stream *rx = &g->child[i].rx;
@@ -276,7 +275,7 @@ static bool slot_agrees(struct an_group *g, struct an_slot *s, unsigned i, const
     return false;
 }
 
-/* A child's part of its next slot; in->m is taken. False: the group is doomed. */
+/* Adds a child's packet to its next slot and takes in.m. False: the group is doomed. */
 static bool slot_add(struct an_edge *e, const struct an_piece *p, struct an_input in)
 {
     struct an_group *g = e->g;
@@ -291,8 +290,7 @@ static bool slot_add(struct an_edge *e, const struct an_piece *p, struct an_inpu
         return false;
     if (!s->have && ++g->a->cnt.slots_used > g->a->cnt.slots_peak)
         g->a->cnt.slots_peak = g->a->cnt.slots_used;
-    s->virt = RTE_MAX(s->virt, p->virt); /* one that does not carry its elements is enough for none
-                                            to be */
+    s->virt = RTE_MAX(s->virt, p->virt); /* one child without bytes makes a result without bytes */
     at[g->a->me->reduce.arrival && in.m && e->rx.hdr.coll != AGG_BROADCAST ? s->have : i] = in;
     if (++e->ring == g->window)
         e->ring = 0;
@@ -303,7 +301,7 @@ static bool slot_add(struct an_edge *e, const struct an_piece *p, struct an_inpu
     return true;
 }
 
-/* A header that stands for all slots of its message. */
+/* A header without elements counts for all slots of its message. */
 static void empty_input(struct an_edge *e)
 {
     struct an_group *g = e->g;
@@ -350,7 +348,7 @@ static enum sink_verdict data_input(struct an_edge *e, const struct roce_pkt *k,
     return slot_add(e, &p, (struct an_input){m, k->payload}) ? SINK_TAKEN : SINK_COPIED;
 }
 
-/* From the parent: on to the children, by reference. */
+/* A result from the parent goes on to the children, by reference. */
 static enum sink_verdict result_input(struct an_edge *e, const struct roce_pkt *k,
                                       struct rte_mbuf *m)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Partings: what an AN remembers of groups that are over. Their slots, mbufs and queue pairs are
- * free already; a parting only repeats what others must be told (ABORT to whoever was aborted,
- * LEAVE to the parent) until they answer, and recognises messages that come late, so that a
- * repeated JOIN does not found its group anew. A ring of fixed size: the oldest makes room.
+ * Tombstones of groups that have ended. Their slots, mbufs and queue pairs are free already; a
+ * tombstone repeats the messages that peers must answer (ABORT to members, LEAVE to the parent) and
+ * recognises late ones, so that a repeated JOIN does not make its group again. They form a ring of
+ * fixed size: a new one replaces the oldest.
  */
 #include "switch/reduce/an_priv.h"
 
@@ -12,7 +12,7 @@
 struct an_tombstone *tombstone_new(struct an_group *g, bool aborted)
 {
     struct an *a = g->a;
-    struct an_tombstone *p = &a->parting[a->next_tombstone++ % AN_PARTINGS];
+    struct an_tombstone *p = &a->tombstones[a->next_tombstone++ % AN_TOMBSTONES];
 
     memset(p, 0, offsetof(struct an_tombstone, peer));
     p->used = true;
@@ -47,8 +47,8 @@ void tombstone_add(struct an_tombstone *p, const struct an_edge *e, bool up, enu
 
 struct an_tombstone *tombstone_find(struct an *a, uint16_t tree, uint32_t id, uint64_t key)
 {
-    for (unsigned i = 1; i <= AN_PARTINGS; i++) { /* the newest first */
-        struct an_tombstone *p = &a->parting[(a->next_tombstone - i) % AN_PARTINGS];
+    for (unsigned i = 1; i <= AN_TOMBSTONES; i++) { /* the newest first */
+        struct an_tombstone *p = &a->tombstones[(a->next_tombstone - i) % AN_TOMBSTONES];
 
         if (p->used && p->tree == tree && p->id == id && p->key == key && a->now < p->expires)
             return p;
@@ -82,8 +82,8 @@ static bool is_of(const struct an_tombstone *p, const struct agg_ctl *c)
 void tombstone_answered(struct an *a, const struct an_addr *from, const struct agg_ctl *c,
                         enum agg_type owed)
 {
-    for (unsigned i = 0; i < AN_PARTINGS; i++) {
-        struct an_tombstone *p = &a->parting[i];
+    for (unsigned i = 0; i < AN_TOMBSTONES; i++) {
+        struct an_tombstone *p = &a->tombstones[i];
 
         if (!is_of(p, c))
             continue;
@@ -98,7 +98,7 @@ void tombstone_answered(struct an *a, const struct an_addr *from, const struct a
     }
 }
 
-void tombstone_tell(struct an *a, struct an_tombstone *p)
+void tombstone_repeat(struct an *a, struct an_tombstone *p)
 {
     for (unsigned i = 0; i < p->n; i++) {
         const struct an_tombstone_peer *q = &p->peer[i];
@@ -127,8 +127,8 @@ void tombstone_tell(struct an *a, struct an_tombstone *p)
 
 void tombstone_granted(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
 {
-    for (unsigned i = 0; i < AN_PARTINGS; i++) {
-        struct an_tombstone *p = &a->parting[i];
+    for (unsigned i = 0; i < AN_TOMBSTONES; i++) {
+        struct an_tombstone *p = &a->tombstones[i];
 
         if (!is_of(p, c))
             continue;
@@ -136,7 +136,7 @@ void tombstone_granted(struct an *a, const struct an_addr *from, const struct ag
             if (p->peer[k].up && p->peer[k].addr.ip == from->ip && !p->peer[k].owed) {
                 p->peer[k].owed = AGG_LEAVE;
                 p->tries = 0;
-                tombstone_tell(a, p);
+                tombstone_repeat(a, p);
             }
     }
 }
@@ -146,7 +146,7 @@ void tombstone_tick(struct an *a, struct an_tombstone *p)
     if (!p->used || a->now < p->deadline)
         return;
     if (p->tries < AN_RETRIES) {
-        tombstone_tell(a, p);
+        tombstone_repeat(a, p);
         return;
     }
     for (unsigned i = 0; i < p->n; i++) {
