@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Multimem behind the aggregation node's rnic: what that says about our queue pairs, and time. */
+/* Multimem behind the aggregation node's rnic: callbacks of its queue pairs, and time. */
 #include "switch/multimem/mm_priv.h"
 
 #include "base/random.h"
@@ -17,7 +17,7 @@ uint64_t mm_random(struct mm *mm)
     return random_next(&mm->random);
 }
 
-void mm_say(struct mm *mm, const struct an_addr *to, enum agg_type type, struct mm_ctl *c)
+void mm_send_control(struct mm *mm, const struct an_addr *to, enum agg_type type, struct mm_ctl *c)
 {
     struct wqe *w = &mm->a->say;
 
@@ -45,7 +45,7 @@ int mm_memory(struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t 
     if (!remote) {
         if (off > g->bytes || len > g->bytes - off)
             return -EFAULT;
-        /* Where frames have no room for data, members answer with lengths only. */
+        /* Where frames cannot carry data, members answer with lengths only. */
         *p = g->mm->carries || len <= FRAME_CARRIED ? (void *)(uintptr_t)addr : NULL;
         return 0;
     }
@@ -119,9 +119,9 @@ void mm_tick(struct mm *mm)
     struct mm_group *g, *next;
 
     for (g = LIST_FIRST(&mm->groups); g; g = next) {
-        next = LIST_NEXT(g, link); /* the group may go */
+        next = LIST_NEXT(g, link); /* the group may be freed */
         if (g->failed && mm->a->now >= g->deadline)
-            mm_group_tell(g);
+            mm_group_notify(g);
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Multimem of an NVSwitch-like node: groups of members, ld_reduce and multicast st as RDMA READ and
- * WRITE (mm_proto.h). A state machine behind the aggregation node's rnic (an.c), which hands it
- * what is its own: control messages, and what happens on queue pairs of protection domain MM_PD.
+ * WRITE (mm_proto.h). A state machine behind the aggregation node's rnic (an.c), which passes it
+ * its control messages and the callbacks of queue pairs in protection domain AN_PD_MM.
  */
 #ifndef TRIB_SWITCH_MULTIMEM_MM_H
 #define TRIB_SWITCH_MULTIMEM_MM_H
@@ -23,21 +23,22 @@ struct mm_cfg {
 };
 #define MM_DEFAULT_GROUPS 16u
 #define MM_DEFAULT_BYTES  (64ULL << 20)
-/* Slices being read by the switch, of a group, and written by a member. */
+/* Slices in flight: READs of a group, WRITEs of a member. */
 #define MM_LOADS  32u
-#define MM_STORES 32u /* where slices are MM_SLICE: a window is as long as the READs' */
+#define MM_STORES 32u /* for slices of MM_SLICE: a window is as long as the READs' */
 
-/* Every slice is in the buffers, or on the way, of all members: of groups of more than 8 they are
- * shorter, or fewer, so that a switch of 72 needs little more than one of 8. What is left still
- * lasts a round trip: 32 slices of 4 KiB are 3 us on 50 GB/s, and members that write take turns. */
-static inline unsigned mm_fewer(unsigned n)
+/* Divisor of slices' length and number: each slice takes a buffer for every member, so groups of
+ * more than 8 have shorter slices, or fewer, and a switch of 72 needs little more than one of 8.
+ * They still cover a round trip: 32 slices of 4 KiB are 3 us on 50 GB/s, and members that write
+ * take turns. */
+static inline unsigned mm_slice_divisor(unsigned n)
 {
     return n <= 8 ? 1 : n <= 16 ? 2 : 4;
 }
 
-/* What a group of n members takes at a switch: bytes of a slice that is read (a multiple of every
- * path MTU), slices of MM_SLICE that a member may be writing; and the buffers for all of them, in
- * bytes, and mbufs. */
+/* Resources of a group of n members at a switch: bytes of a slice that is read (a multiple of every
+ * path MTU), a member's window of slices of MM_SLICE; and the buffers for all of them, in bytes and
+ * in mbufs. */
 struct mm_size {
     uint32_t slice, stores;
     uint64_t bytes, mbufs;
@@ -61,7 +62,7 @@ const struct mm_counters *mm_counters(const struct mm *mm);
 void mm_counters_print(const struct mm *mm, void (*emit)(void *ctx, const char *name, uint64_t v),
                        void *ctx);
 
-/* The rnic's calls about queue pairs of AN_PD_MM. */
+/* The rnic's callbacks for queue pairs of AN_PD_MM. */
 int mm_memory(struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t len,
               unsigned access, void **p);
 void mm_complete(const struct cqe *c);
@@ -71,12 +72,12 @@ void mm_event(struct qp *qp, enum qp_event ev);
 void mm_control(struct mm *mm, const struct an_addr *from, const void *p);
 /* The same where there is no multimem. */
 void mm_refuse_all(struct an *a, const struct an_addr *from, const void *p);
-/* A process, or everything behind a link, is gone. */
+/* A process, or a node and all its processes, is gone. */
 void mm_peer_down(struct mm *mm, uint32_t ip, uint32_t space);
 void mm_node_down(struct mm *mm, uint16_t node);
-void mm_cut_off(struct mm *mm); /* all links are */
+void mm_cut_off(struct mm *mm); /* all links are down */
 
-/* What callbacks have noted; true: deadlines may have changed. */
+/* Does the work that callbacks recorded; true: deadlines may have changed. */
 bool mm_settle(struct mm *mm);
 void mm_tick(struct mm *mm);
 int64_t mm_deadline(const struct mm *mm);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Control messages of multimem. Only whoever knows the group's key speaks for it, and only from an
- * address of the fabric.
+ * Control messages of multimem. A sender must know the group's key and have an address of the
+ * fabric.
  */
 #include "switch/multimem/mm_priv.h"
 
@@ -27,7 +27,7 @@ static void refuse(struct mm *mm, const struct an_addr *to, const struct mm_ctl 
 {
     struct mm_ctl r = answer_to(c, st, text);
 
-    mm_say(mm, to, AGG_MM_BIND_REPLY, &r);
+    mm_send_control(mm, to, AGG_MM_BIND_REPLY, &r);
     mm_record(mm, MM_EV_BIND_REFUSED, rte_be_to_cpu_32(c->group), st);
     mm->cnt.mm_binds_refused++;
 }
@@ -43,7 +43,7 @@ void mm_refuse_all(struct an *a, const struct an_addr *from, const void *p)
         return;
     }
     r = answer_to(&c, AGG_E_NO_MULTIMEM, "");
-    mm_say(&mm, from, AGG_MM_BIND_REPLY, &r);
+    mm_send_control(&mm, from, AGG_MM_BIND_REPLY, &r);
     a->cnt.joins_refused++;
 }
 
@@ -54,7 +54,7 @@ static bool mtu_valid(uint32_t mtu)
     return mtu >= 256 && mtu <= ROCE_MAX_MTU && !(mtu & (mtu - 1));
 }
 
-/* The host that the address is of; FAB_NONE: of none. */
+/* The host with this address; FAB_NONE: none. */
 static uint16_t host_of(const struct mm *mm, uint32_t ip)
 {
     const struct fabric *f = mm->a->cfg.fab;
@@ -86,7 +86,7 @@ static void set_memory(struct mm_edge *e, const struct mm_ctl *c)
     mm_group_measure(e->g);
 }
 
-/* What a BIND says of itself. */
+/* The checks of a BIND that do not depend on earlier ones. */
 static enum agg_status check_bind(struct mm *mm, const struct an_addr *from, const struct mm_ctl *c,
                                   char *text)
 {
@@ -115,7 +115,7 @@ static enum agg_status check_bind(struct mm *mm, const struct an_addr *from, con
     return check_memory(c, text);
 }
 
-/* A later BIND says the same as the first. */
+/* A later BIND must agree with the first. */
 static enum agg_status check_same(const struct mm_group *g, const struct mm_ctl *c, char *text)
 {
     if (g->key != rte_be_to_cpu_64(c->key))
@@ -148,7 +148,7 @@ static bool is_stale(struct mm *mm, const struct an_addr *from, const struct mm_
     return false;
 }
 
-/* The member's edge: made now, or known from an earlier try. */
+/* Opens the member's edge, or finds the one of an earlier try. */
 static enum agg_status bind_edge(struct mm_group *g, struct mm_edge *e, const struct an_addr *from,
                                  const struct mm_ctl *c, char *text)
 {
@@ -187,7 +187,7 @@ static void grant(struct mm_group *g, const struct mm_edge *e, const struct mm_c
     r.rkey = rte_cpu_to_be_32(g->rkey);
     r.reads = rte_cpu_to_be_32(ROCE_MAX_RD_ATOMIC);
     r.write_slices = rte_cpu_to_be_32(e->stores);
-    mm_say(g->mm, &e->addr, AGG_MM_BIND_REPLY, &r);
+    mm_send_control(g->mm, &e->addr, AGG_MM_BIND_REPLY, &r);
 }
 
 static void on_bind(struct mm *mm, const struct an_addr *from, const struct mm_ctl *c)
@@ -242,7 +242,7 @@ static void say_ready(struct mm_edge *e)
                        .members = rte_cpu_to_be_16(g->n),
                        .member = rte_cpu_to_be_16(e->member)};
 
-    mm_say(g->mm, &e->addr, AGG_MM_READY_REPLY, &r);
+    mm_send_control(g->mm, &e->addr, AGG_MM_READY_REPLY, &r);
 }
 
 static void on_ready(struct mm *mm, const struct an_addr *from, const struct mm_ctl *c)
@@ -252,11 +252,11 @@ static void on_ready(struct mm *mm, const struct an_addr *from, const struct mm_
 
     if (!e || e->state == MM_LEFT) {
         r = answer_to(c, AGG_E_NOT_MEMBER, "");
-        mm_say(mm, from, AGG_MM_READY_REPLY, &r);
+        mm_send_control(mm, from, AGG_MM_READY_REPLY, &r);
         return;
     }
-    if (e->g->failed) { /* an ABORT is under way */
-        e->told = false;
+    if (e->g->failed) { /* the ABORT is repeated */
+        e->notified = false;
         return;
     }
     e->addr = *from;
@@ -290,7 +290,7 @@ static void on_move(struct mm *mm, const struct an_addr *from, const struct mm_c
         set_memory(e, c);
     r = answer_to(c, st, text);
     r.area = c->area;
-    mm_say(mm, from, AGG_MM_MOVE_REPLY, &r);
+    mm_send_control(mm, from, AGG_MM_MOVE_REPLY, &r);
 }
 
 static void on_unbind(struct mm *mm, const struct an_addr *from, const struct mm_ctl *c)
@@ -300,7 +300,7 @@ static void on_unbind(struct mm *mm, const struct an_addr *from, const struct mm
     struct mm_ctl r = answer_to(c, !g ? AGG_E_NO_GROUP : !e ? AGG_E_NOT_MEMBER : AGG_OK, "");
     char who[48];
 
-    mm_say(mm, from, AGG_MM_UNBIND_REPLY, &r);
+    mm_send_control(mm, from, AGG_MM_UNBIND_REPLY, &r);
     if (!e || e->state == MM_LEFT)
         return;
     mm->cnt.mm_unbinds++;
@@ -319,9 +319,9 @@ static void on_abort_ack(struct mm *mm, const struct an_addr *from, const struct
 
     if (!g || !g->failed)
         return;
-    e->told = true;
+    e->notified = true;
     for (unsigned i = 0; i < g->n; i++)
-        if (g->edge[i].state != MM_NONE && !g->edge[i].told)
+        if (g->edge[i].state != MM_NONE && !g->edge[i].notified)
             return;
     mm_group_free(g);
 }
@@ -350,7 +350,7 @@ void mm_peer_down(struct mm *mm, uint32_t ip, uint32_t space)
             if (e->state == MM_NONE || e->addr.ip != ip || (e->qpn >> 16 & 0xff) != space)
                 continue;
             mm_lost(e, "missing");
-            e->told = true; /* nobody there to be told */
+            e->notified = true; /* no process is there to acknowledge */
         }
 }
 
@@ -365,7 +365,7 @@ void mm_node_down(struct mm *mm, uint16_t node)
             if (e->state == MM_NONE || e->node != node)
                 continue;
             mm_lost(e, "missing");
-            e->told = true;
+            e->notified = true;
         }
 }
 
@@ -398,7 +398,7 @@ void mm_control(struct mm *mm, const struct an_addr *from, const void *p)
     case AGG_MM_ABORT_ACK:
         on_abort_ack(mm, from, &c);
         break;
-    default: /* what a switch says itself */
+    default: /* messages that only switches send */
         break;
     }
 }

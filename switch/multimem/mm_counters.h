@@ -14,17 +14,17 @@
     X(mm_binds)                                                                                    \
     X(mm_binds_refused)                                                                            \
     X(mm_unbinds)                                                                                  \
-    X(mm_aborts)     /* groups that ended before their members wanted it */                        \
+    X(mm_aborts)     /* groups that were aborted */                                                \
     X(mm_loads)      /* slices read and reduced */                                                 \
     X(mm_load_bytes) /* of their results */                                                        \
     X(mm_loads_used) /* now */                                                                     \
     X(mm_loads_peak)                                                                               \
-    X(mm_loads_again) /* callers that had to be answered again from an earlier place */            \
+    X(mm_loads_again) /* responses restarted from an earlier PSN */                                \
     X(mm_stores)      /* slices written to members */                                              \
     X(mm_store_bytes) /* as they came in */                                                        \
     X(mm_stores_used) /* now */                                                                    \
     X(mm_stores_peak)                                                                              \
-    X(mm_stores_late)   /* told to come again: over the window, or before all were ready */        \
+    X(mm_stores_late)   /* RNR NAKs: beyond the window, or before all members were ready */        \
     X(mm_bad_keys)      /* READs and WRITEs refused: wrong rkey */                                 \
     X(mm_bad_addresses) /* outside of the region, or not an address of whole elements */           \
     X(mm_refused)       /* because the group has failed, or has lost a member */

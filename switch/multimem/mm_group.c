@@ -6,9 +6,9 @@
  *                           |                    |
  *                           +--- something is wrong: failed --all know--> none
  *
- * Everything that a group needs is reserved by its first BIND, for all n members. A failed group
- * keeps its queue pairs until its members know, so that whoever asks is refused by a NAK and not
- * by silence.
+ * The first BIND reserves all resources of a group, for all n members. A failed group keeps its
+ * queue pairs until its members have acknowledged the ABORT, so that their requests are refused by
+ * a NAK and do not time out.
  */
 #include "switch/multimem/mm_priv.h"
 
@@ -61,8 +61,8 @@ struct mm_size mm_size(const struct fabric *f, const struct fab_node *me, unsign
         link_ps = RTE_MAX(link_ps, mm_link_ps(f, port));
     }
     slice = mm_slice(n, rate_bps, link_ps);
-    z.slice = slice / mm_fewer(n);
-    z.stores = MM_STORES / mm_fewer(n) * (slice / MM_SLICE);
+    z.slice = slice / mm_slice_divisor(n);
+    z.stores = MM_STORES / mm_slice_divisor(n) * (slice / MM_SLICE);
     z.bytes = (uint64_t)n * MM_LOADS * z.slice;
     z.mbufs = (uint64_t)n * z.stores * (MM_SLICE / mtu);
     T_ASSERT(z.slice && z.slice % mtu == 0, "a slice is not whole packets");
@@ -191,7 +191,7 @@ void mm_group_measure(struct mm_group *g)
 }
 
 /*
- * The queue holds what the buffers of all members together can want of this one: every slice being
+ * The send queue has room for all requests that the group can have to one member: every slice being
  * read, every slice being written.
  */
 static int make_qp(struct mm_edge *e)
@@ -268,7 +268,7 @@ void mm_edge_left(struct mm_edge *e)
     e->qp = NULL;
     mm_edge_set(e, MM_LEFT);
     e->wants = false;
-    e->told = true;
+    e->notified = true;
     g->n_left++;
     mm_check_group(g);
     if (g->n_left == g->n_bound)
@@ -292,7 +292,7 @@ void mm_group_free(struct mm_group *g)
     free_memory(g);
 }
 
-/* ---- the end by force ---- */
+/* ---- aborts ---- */
 
 void mm_doom(struct mm_group *g, enum agg_status status, struct mm_edge *culprit, const char *fmt,
              ...)
@@ -312,7 +312,7 @@ void mm_doom(struct mm_group *g, enum agg_status status, struct mm_edge *culprit
     SLIST_INSERT_HEAD(&g->mm->doomed, g, doomed_link);
 }
 
-bool mm_group_tell(struct mm_group *g)
+bool mm_group_notify(struct mm_group *g)
 {
     struct mm *mm = g->mm;
     bool any = false;
@@ -326,14 +326,14 @@ bool mm_group_tell(struct mm_group *g)
                            .members = rte_cpu_to_be_16(g->n),
                            .member = rte_cpu_to_be_16(e->member)};
 
-        if (e->state == MM_NONE || e->told)
+        if (e->state == MM_NONE || e->notified)
             continue;
         if (g->tries == AN_RETRIES) {
             mm->a->cnt.aborts_unanswered++;
             continue;
         }
         memcpy(c.text, g->text, sizeof(c.text));
-        mm_say(mm, &e->addr, AGG_MM_ABORT, &c);
+        mm_send_control(mm, &e->addr, AGG_MM_ABORT, &c);
         any = true;
     }
     if (!any) {
@@ -358,10 +358,10 @@ void mm_group_abort(struct mm_group *g)
         struct qp_read r;
 
         if (e == g->culprit && g->status == AGG_E_MEMBER_LEFT)
-            e->told = true;
+            e->notified = true;
         else if (e->qp && (e->head != e->tail || qp_read_from(e->qp, 0, true, &r)))
             qp_refuse(e->qp);
     }
     mm_store_drop_all(g);
-    mm_group_tell(g);
+    mm_group_notify(g);
 }

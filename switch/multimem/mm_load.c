@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * READs of the region. A READ is cut into slices. A slice is issued, in turn between the callers,
- * when one of the group's MM_LOADS buffers is free: every member's memory is read into its place of
- * the buffer, and when the last answer is complete one pass reduces them by member index, so the
- * bits do not depend on arrival. The response packets are copied from the result, in order of each
- * caller's PSNs; with the last one the buffer is free again.
+ * READs of the region. A READ is cut into slices. A slice is issued, round robin between the
+ * callers, when one of the group's MM_LOADS buffers is free: the switch reads every member's memory
+ * into its part of the buffer, and after the last answer one pass reduces the parts by member
+ * index, so the bits do not depend on arrival. The response packets are copied from the result, in
+ * order of each caller's PSNs; after the last one the buffer is free again.
  *
  * Why slices and not packets: a slice of 16 KiB is 131 ns of a 125 GB/s plane, less than one hop;
  * the 16 READs that a queue pair may have outstanding then cover 2 us, more than the round trip
  * (mm_slice()), and the buffers are plain memory that exists before the READ that fills it is sent.
  *
- * A READ behind a WRITE that not every member has is issued at once, though it is answered only
- * after that: it reads what was written, because every member is asked for both on one queue pair,
- * in their order. To wait would put the way of the WRITE before that of each READ.
+ * A READ behind a WRITE that is not acknowledged by every member is issued at once, though it is
+ * answered only after that: it reads what was written, because each member gets both on one queue
+ * pair, in order. Waiting would add the WRITE's round trip to that of each READ.
  *
- * A caller that lost an answer asks again. All its slices are dropped and issued anew from where it
- * asks, because they must be answered in order and what is at the front may be gone by then. A
- * dropped slice that still waits for members keeps its buffer until they have answered.
+ * A caller that lost a response repeats its READ. All its slices are dropped and issued again from
+ * the repeated PSN, because they must be answered in order and the first ones may be gone by then.
+ * A dropped slice that still waits for members keeps its buffer until they have answered.
  */
 #include "switch/multimem/mm_priv.h"
 
@@ -83,7 +83,7 @@ static void give(struct mm_group *g, struct mm_load *l)
 
 /* ---- issue ---- */
 
-/* READs of all members into the slice's buffer. */
+/* Posts READs of all members into the slice's buffer. */
 static void read_members(struct mm_group *g, struct mm_load *l)
 {
     struct wqe *w = &g->mm->load;
@@ -99,7 +99,7 @@ static void read_members(struct mm_group *g, struct mm_load *l)
         w->raddr = m->area[l->what.area].va + l->what.off;
         w->rkey = m->area[l->what.area].rkey;
         rc = qp_post_send(m->qp, w);
-        if (rc) { /* the queue is as deep as there are buffers: only a broken edge ends here */
+        if (rc) { /* the queue is deep enough for all buffers: only a broken edge fails */
             mm_doom(g, AGG_E_EDGE, m, "queue to member %u at %s: %s", i, g->mm->a->me->name,
                     strerror(-rc));
             return;
@@ -108,7 +108,7 @@ static void read_members(struct mm_group *g, struct mm_load *l)
     }
 }
 
-/* The caller's next slice, if it has one and there is a buffer. */
+/* Issues the caller's next slice, if it has one and a buffer is free. */
 static bool issue_one(struct mm_edge *e)
 {
     struct mm_group *g = e->g;
@@ -122,7 +122,7 @@ static bool issue_one(struct mm_edge *e)
         }
         if (r.len)
             break;
-        e->cursor = (r.psn + 1) & ROCE_PSN_MASK; /* of no bytes: the rnic answers it */
+        e->cursor = (r.psn + 1) & ROCE_PSN_MASK; /* no bytes: the rnic answers it */
         e->issued = true;
     }
     l = take(g);
@@ -187,7 +187,7 @@ void mm_load_reads(void *user, struct qp *qp, bool again)
 
 /* ---- answers ---- */
 
-/* As the switch rounds. The elements' numbers are those in the region. */
+/* Reduces with the switch's rounding; elements are numbered by their place in the region. */
 static void combine(struct mm_group *g, const struct mm_load *l, uint8_t *out,
                     const void *const *src, unsigned n)
 {
@@ -201,7 +201,7 @@ static void combine(struct mm_group *g, const struct mm_load *l, uint8_t *out,
                       l->what.dtype, out, src, n, l->len / size);
 }
 
-/* By member index; by arrival where the switch is set so, as real ones do it. */
+/* By member index; in order of arrival if the conf says so, as real switches do. */
 static void reduce(struct mm_group *g, struct mm_load *l)
 {
     const void *src[MM_MAX_MEMBERS] = {NULL};

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Inside of multimem: what its files share. Not for other rooms.
+ * Internals of multimem, shared by its files. Not for other rooms.
  *
- *   mm.c          what the rnic says about our queue pairs; life; time
+ *   mm.c          the rnic's callbacks; creation and destruction; time
  *   mm_control.c  BIND, READY, UNBIND, ABORT_ACK, PEER_DOWN
- *   mm_group.c    life of a group: quotas, edges, what ends it
+ *   mm_group.c    life of a group: quotas, edges, the reasons for its end
+ *   mm_check.c    invariants; mm_events.c: names of the last events
  *   mm_load.c     READs of the region: slices, read from the members, reduced, answered
  *   mm_store.c    WRITEs to the region: slices, written to the members, acknowledged
  *
- * Order of work as in the aggregation node (an_priv.h): callbacks may post, but only note what
- * makes or destroys queue pairs (a group as doomed); mm_settle() does it.
+ * Order of work as in the aggregation node (an_priv.h): callbacks may post, but only mark a group
+ * as doomed where queue pairs are to be destroyed; mm_settle() does it.
  */
 #ifndef TRIB_SWITCH_MULTIMEM_MM_PRIV_H
 #define TRIB_SWITCH_MULTIMEM_MM_PRIV_H
@@ -50,22 +51,22 @@ enum mm_event_kind {
 };
 extern const struct event_kinds mm_event_kinds;
 
-/* A slice of a caller's READ: being read from the members (waits), reduced (ready), being sent. */
+/* A slice of a caller's READ: read from the members (waits), then reduced (ready), then sent. */
 struct mm_load {
     STAILQ_ENTRY(mm_load) link; /* in its caller's, or among the free */
-    struct mm_edge *caller;     /* NULL: nobody wants it any more */
+    struct mm_edge *caller;     /* NULL: dropped, or free */
     uint32_t psn, n_pkts, sent; /* of the response */
     uint32_t len;
     struct mm_what what;
     uint16_t waits, n_here;
     bool ready, virt;
-    uint8_t *here;   /* whose answers are here, in order of arrival: one place for each member */
-    uint8_t *mem;    /* a slice for each member */
-    uint8_t *result; /* ready: one of them */
+    uint8_t *here;   /* [n] members that have answered, in order of arrival */
+    uint8_t *mem;    /* [n] slices, one for each member */
+    uint8_t *result; /* ready: the slice in mem that holds the sum */
 };
 STAILQ_HEAD(mm_loads, mm_load);
 
-/* A slice of a caller's WRITE: filling (open), being written to the members (waits). */
+/* A slice of a caller's WRITE: filled (open), then written to the members (waits). */
 struct mm_store {
     struct qp_mark mark; /* of its first packet */
     struct rte_mbuf *m;  /* chain of its payloads; NULL: lengths only */
@@ -92,13 +93,13 @@ struct mm_edge {
     uint16_t member; /* index in the group */
     uint16_t node;   /* its host; FAB_NONE: outside */
     uint8_t state;   /* enum mm_edge_state */
-    bool told;       /* knows of the abort, or will not be told */
+    bool notified;   /* knows of the abort, or gets no ABORT */
     uint32_t reads;
     struct mm_memory area[MM_AREAS];
 
     struct mm_loads loads; /* issued, in order */
-    uint32_t cursor;       /* first packet of no slice yet; valid once issued */
-    bool issued, wants;    /* wants: there may be something to issue */
+    uint32_t cursor;       /* PSN of the first packet not in a slice yet; valid once issued */
+    bool issued, wants;    /* wants: a READ may wait to be issued */
 
     struct mm_store *store; /* ring of g->window */
     uint32_t head, tail, stores;
@@ -111,17 +112,17 @@ struct mm_group {
     uint64_t key;
     uint64_t length[MM_AREAS]; /* that all members have bound */
     uint16_t mtu, n, window, n_bound, n_ready, n_left;
-    unsigned turn; /* whose READ is issued next */
+    unsigned turn; /* index of the member whose READ is issued next */
     struct mm_load load[MM_LOADS];
     struct mm_loads free;
     uint32_t slice;    /* bytes of a load, at most */
-    unsigned n_loads;  /* not free */
+    unsigned n_loads;  /* buffers in use */
     unsigned n_stores; /* of all members */
     uint8_t *mem, *here;
     struct mm_store *stores;
     uint64_t bytes, mbufs; /* reserved */
 
-    bool doomed, failed; /* failed: aborted, waits for the members to know */
+    bool doomed, failed; /* failed: aborted, until all members have acknowledged it */
     SLIST_ENTRY(mm_group) doomed_link;
     enum agg_status status;
     struct mm_edge *culprit;
@@ -131,7 +132,7 @@ struct mm_group {
     struct mm_edge edge[]; /* [n], at most MM_MAX_MEMBERS */
 };
 
-/* Somebody who has left: a repeated BIND that comes late does not bring him back. */
+/* A member that has left: a late repeat of its BIND does not bind it again. */
 struct mm_stale {
     uint32_t ip, qpn, psn, group;
     int64_t expires;
@@ -169,26 +170,26 @@ static inline void mm_check_slices(const struct mm_group *g)
 
 /* mm.c */
 uint64_t mm_random(struct mm *mm);
-void mm_say(struct mm *mm, const struct an_addr *to, enum agg_type type, struct mm_ctl *c);
+void mm_send_control(struct mm *mm, const struct an_addr *to, enum agg_type type, struct mm_ctl *c);
 
 /* mm_group.c */
 struct mm_group *mm_group_find(struct mm *mm, uint32_t id);
-/* The group that a first BIND describes; AGG_OK, or why not, in words too. */
+/* Makes the group that a first BIND describes. AGG_OK, or the reason, as status and text. */
 enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm_group **out,
                                 char *text);
 void mm_group_free(struct mm_group *g);
-/* A queue pair for a member that binds, connected. */
+/* Makes and connects the queue pair of a member that binds. */
 enum agg_status mm_edge_open(struct mm_group *g, struct mm_edge *e);
 void mm_edge_set(struct mm_edge *e, enum mm_edge_state state);
-/* The member is gone; the group too when it was the last. */
+/* The member has left; after the last one the group is freed. */
 void mm_edge_left(struct mm_edge *e);
-/* The group must end; the first reason counts. culprit may be NULL. */
+/* Marks the group to be aborted; the first reason counts. culprit may be NULL. */
 void mm_doom(struct mm_group *g, enum agg_status status, struct mm_edge *culprit, const char *fmt,
              ...) __attribute__((format(printf, 4, 5)));
 void mm_group_abort(struct mm_group *g);
-void mm_group_measure(struct mm_group *g); /* lengths, after a change */
-/* Members that do not know of the abort are told (again). False: the group is gone. */
-bool mm_group_tell(struct mm_group *g);
+void mm_group_measure(struct mm_group *g); /* updates length[] after a member's change */
+/* Sends ABORT to the members that have not acknowledged it. False: the group was freed. */
+bool mm_group_notify(struct mm_group *g);
 const char *mm_who(const struct mm_edge *e, char *buf, size_t size); /* "member 3 (h3)" */
 bool mm_group_busy(const struct mm_group *g);
 
@@ -196,7 +197,7 @@ bool mm_group_busy(const struct mm_group *g);
 void mm_lost(struct mm_edge *e, const char *why);
 
 /* mm_load.c */
-/* 0, or why such a READ is refused. */
+/* 0, or the -errno with which such a READ is refused. */
 int mm_load_check(struct mm_edge *e, uint64_t va, uint64_t len);
 void mm_load_reads(void *user, struct qp *qp, bool again);
 int mm_load_fill(void *user, struct qp *qp, uint32_t psn, uint8_t *dst, uint32_t len,
@@ -211,7 +212,7 @@ enum sink_verdict mm_store_packet(void *user, struct qp *qp, const struct roce_p
 void mm_store_done(struct mm_edge *e, uint32_t i);
 void mm_store_drop_all(struct mm_group *g);
 
-/* Requests of ours: what wr_id says. */
+/* wr_id of our requests. */
 #define MM_WR_LOAD(e, i)  (1ULL << 32 | (uint64_t)(e)->member << 16 | (i))
 #define MM_WR_STORE(e, i) (2ULL << 32 | (uint64_t)(e)->member << 16 | (i))
 #define MM_WR_IS_LOAD(id) ((id) >> 32 == 1)

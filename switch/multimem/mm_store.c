@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * WRITEs to the region. The payloads of up to MM_SLICE of a message are chained as they come; a
- * full slice, or the end of the message, is one WRITE to every member that sends the chain by
- * reference. A slice ends when all members have acknowledged it, and slices are acknowledged to the
- * caller in order. What a caller may have under way is its window of slices; beyond that, and
- * before all members are ready, it is told to come again (RNR).
+ * WRITEs to the region. The payloads of up to MM_SLICE bytes of a message are chained as they
+ * arrive; a full slice, or the end of the message, is one WRITE to every member, which sends the
+ * chain by reference. A slice ends when all members have acknowledged it, and slices are
+ * acknowledged to the caller in order. A caller has at most its window of slices in flight; beyond
+ * that, and before all members are ready, it gets an RNR NAK.
  *
- * Slices of one caller are posted to every member's queue pair in order, so whoever sees a later
- * one (a flag) has the earlier ones (the data).
+ * Slices of one caller are posted to every member's queue pair in order, so a member that sees a
+ * later one (a flag) has the earlier ones (the data).
  */
 #include "switch/multimem/mm_priv.h"
 
@@ -31,7 +31,7 @@ int mm_store_check(struct mm_edge *e, uint64_t va, uint64_t len)
     return 0;
 }
 
-/* The payload of a frame alone, as one segment. */
+/* Frees all of a frame but its payload, which becomes one segment. */
 static struct rte_mbuf *payload_of(struct rte_mbuf *m, const struct roce_pkt *k)
 {
     struct rte_mbuf *rest, *seg = m;
@@ -57,7 +57,7 @@ static struct rte_mbuf *payload_of(struct rte_mbuf *m, const struct roce_pkt *k)
     return seg;
 }
 
-/* The slice that the next packet belongs to; NULL: no room. */
+/* The slice of the next packet; NULL: the window is full. */
 static struct mm_store *current(struct mm_edge *e, struct qp *qp, uint64_t va)
 {
     struct mm_counters *cnt = &e->g->mm->cnt;
@@ -79,7 +79,7 @@ static struct mm_store *current(struct mm_edge *e, struct qp *qp, uint64_t va)
     return s;
 }
 
-/* Slices that are done from the oldest on are acknowledged. */
+/* Acknowledges the oldest slices up to the first that is not done. */
 static void acknowledge(struct mm_edge *e)
 {
     uint32_t head = e->head;
@@ -125,7 +125,7 @@ static void write_members(struct mm_edge *e, struct mm_store *s)
         w->raddr = to->area[s->area].va + s->off;
         w->rkey = to->area[s->area].rkey;
         rc = qp_post_send(to->qp, w);
-        if (rc) { /* as deep as all members' windows: only a broken edge ends here */
+        if (rc) { /* the queue has room for all windows: only a broken edge fails */
             mm_doom(g, AGG_E_EDGE, to, "queue to member %u at %s: %s", i, g->mm->a->me->name,
                     strerror(-rc));
             return;
@@ -134,7 +134,7 @@ static void write_members(struct mm_edge *e, struct mm_store *s)
     }
     if (s->waits)
         return;
-    drop(s); /* of no bytes, or nobody is to get them */
+    drop(s); /* no bytes, or no other member */
     acknowledge(e);
 }
 

@@ -260,7 +260,7 @@ void an_text(char *text, const char *fmt, ...)
     va_end(ap);
 }
 
-void an_say(struct an *a, const struct an_addr *to, enum agg_type type, struct agg_ctl *c)
+void an_send_control(struct an *a, const struct an_addr *to, enum agg_type type, struct agg_ctl *c)
 {
     struct wqe *w = &a->say;
 

@@ -268,7 +268,7 @@ static inline uint32_t an_mbufs_left(const struct an *a)
 
 /* an.c */
 /* Sends a control message; fills in all fields that do not depend on the group. */
-void an_say(struct an *a, const struct an_addr *to, enum agg_type type, struct agg_ctl *c);
+void an_send_control(struct an *a, const struct an_addr *to, enum agg_type type, struct agg_ctl *c);
 /* Text of a control message, truncated to its field. */
 void an_text(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void an_retime(struct an *a); /* after a change of deadlines */

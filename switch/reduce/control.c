@@ -29,7 +29,7 @@ void control_refuse(struct an *a, const struct an_addr *to, const struct agg_ctl
 
     an_event(a, AN_EV_REFUSED, rte_be_to_cpu_32(c->group), status);
     an_text(r.text, "%s", text[0] ? text : agg_status_text(status));
-    an_say(a, to, AGG_JOIN_REPLY, &r);
+    an_send_control(a, to, AGG_JOIN_REPLY, &r);
     a->cnt.joins_refused++;
 }
 
@@ -56,7 +56,7 @@ void control_grant(struct an_group *g, struct an_edge *e)
     }
     r.window = rte_cpu_to_be_32(e->window);
     an_text(r.text, "%s", g->limit);
-    an_say(g->a, &e->addr, AGG_JOIN_REPLY, &r);
+    an_send_control(g->a, &e->addr, AGG_JOIN_REPLY, &r);
 }
 
 /* ---- identification ---- */
@@ -317,7 +317,7 @@ static void on_leave(struct an *a, const struct an_addr *from, const struct agg_
     else if (g && !e)
         r.status = RTE_BE16(AGG_E_NOT_MEMBER);
     tombstone_answered(a, from, c, AGG_ABORT);
-    an_say(a, from, AGG_LEAVE_REPLY, &r);
+    an_send_control(a, from, AGG_LEAVE_REPLY, &r);
     if (!e || e->state == EDGE_LEFT)
         return;
     a->cnt.leaves++;
@@ -352,7 +352,7 @@ static void on_abort(struct an *a, const struct an_addr *from, const struct agg_
             e = &g->child[i];
     if (e)
         group_doom(g, st && st < AGG_STATUS_COUNT ? st : AGG_E_PROTOCOL, e, "%s", c->text);
-    an_say(a, from, AGG_ABORT_ACK, &r);
+    an_send_control(a, from, AGG_ABORT_ACK, &r);
 }
 
 static void on_peer_down(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
@@ -383,7 +383,7 @@ static void on_probe(struct an *a, const struct an_addr *from, const struct agg_
 
     a->cnt.probes++;
     an_event(a, AN_EV_PROBE, rte_be_to_cpu_32(c->group), rte_be_to_cpu_16(r.status));
-    an_say(a, from, AGG_PROBE_REPLY, &r);
+    an_send_control(a, from, AGG_PROBE_REPLY, &r);
 }
 
 /* ---- dispatch ---- */

@@ -369,7 +369,7 @@ void group_ask(struct an_group *g)
     c.psn = rte_cpu_to_be_32(g->up.own_psn);
     c.member = rte_cpu_to_be_32(g->up.member);
     agg_members_write(&c, &g->members);
-    an_say(a, &g->up.addr, AGG_JOIN, &c);
+    an_send_control(a, &g->up.addr, AGG_JOIN, &c);
     g->deadline = a->now + an_backoff(g->tries++);
 }
 

@@ -118,7 +118,7 @@ void tombstone_repeat(struct an *a, struct an_tombstone *p)
         if (!q->owed)
             continue;
         memcpy(c.text, p->text, sizeof(c.text));
-        an_say(a, &q->addr, q->owed, &c);
+        an_send_control(a, &q->addr, q->owed, &c);
         a->cnt.control_repeated += p->tries > 0;
     }
     p->deadline = owes(p) ? a->now + an_backoff(p->tries) : PS_NEVER;
