@@ -78,7 +78,7 @@ mutate 'the last odd byte is not in the checksum' switch/igmp.c 'sum += (uint32_
 mutate 'all queue pairs send from one port' roce/qp_modify.c 'return 0xc000 | (uint16_t)(h >> 50);' 'return 0xc000;' roce/test_rc
 mutate 'an aborted group refuses others' switch/reduce/tombstone.c 'p->key == key && a->now' 'p->key == key || a->now' switch/reduce/test_control
 mutate 'a repeated READY is not answered' switch/multimem/mm_control.c 'say_ready(e);' ';' switch/multimem/test_mm_control
-mutate 'a window is larger than the slots left' switch/reduce/group.c 'RTE_MAX(slots / share, least)' 'RTE_MAX(slots / share + 1, least)' switch/reduce/test_join
+mutate 'a window is larger than the slots left' switch/reduce/quota.c 'RTE_MAX(slots / share, least)' 'RTE_MAX(slots / share + 1, least)' switch/reduce/test_join
 mutate 'a dropped tree is not left' host/coll/transport/fit.c '        join_leave_one(c, a);' '        ;' sim/test_slots
 echo "$missed not found"
 [ $missed = 0 ]

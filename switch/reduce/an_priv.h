@@ -7,7 +7,8 @@
  *   stream.c    messages of an edge, packet by packet
  *   fanout.c    which children send elements and which receive them
  *   control.c   JOIN, LEAVE, ABORT, PEER_DOWN, PROBE
- *   group.c     life of a group: quotas, edges, the reasons for its end
+ *   group.c     life of a group: edges, the reasons for its end
+ *   quota.c     slots and mbufs that a group reserves
  *   an_check.c  invariants; an_events.c: names of the last events
  *   mm*.c       multimem, which shares the rnic and the control queue pair
  *   tombstone.c groups that have ended: ABORTs and LEAVEs still to be answered, late messages
@@ -323,8 +324,6 @@ struct an_group *group_find(struct an *a, uint16_t tree, uint32_t id);
 enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct fab_tree *t,
                              const struct fab_child *children, unsigned n, struct an_group **out,
                              char *text);
-/* The mbufs that a group with this window can hold. */
-uint32_t group_mbufs(const struct an *a, const struct an_group *g, uint32_t window);
 void group_edge_state(struct an_edge *e, enum edge_state state); /* of a child */
 /* Makes the queue pair of a child's edge and connects it. */
 enum agg_status group_open_edge(struct an_group *g, struct an_edge *e);
@@ -352,6 +351,14 @@ const char *group_who(const struct an_group *g, const struct an_edge *e, char *b
 const char *group_rank(const struct an_group *g, const struct an_edge *e, char *buf, size_t size);
 const char *group_me(const struct an_group *g);
 bool group_in_operation(const struct an_group *g);
+
+/* quota.c */
+/* The mbufs that a group with this window can hold. */
+uint32_t group_mbufs(const struct an *a, const struct an_group *g, uint32_t window);
+/* Reserves what the group needs and sets its window. AGG_OK, or the quota that is exhausted. */
+enum agg_status quota_reserve(struct an *a, struct an_group *g, char *text);
+void quota_shrink(struct an_group *g, uint32_t window); /* before any slot is used */
+void quota_release(struct an_group *g);
 
 /* tombstone.c */
 struct an_tombstone *tombstone_new(struct an_group *g, bool aborted);
