@@ -72,8 +72,7 @@ static uint32_t sum_of(const struct rte_mbuf *m)
     return s;
 }
 
-/* Some frames are kept as a capture does: whoever has got one must not write over what others
- * see. */
+/* Keeps a reference to some frames, as a capture does: no receiver may overwrite shared bytes. */
 static void witness(struct bed *b, struct rte_mbuf *m)
 {
     struct witness *w = &b->witness[b->n_witnesses];
@@ -178,12 +177,12 @@ static unsigned pull(struct bed *b, uint16_t node, const struct endpoint *ep)
 
 /* ---- running ---- */
 
-void bed_kill(struct member *m, bool told)
+void bed_kill(struct member *m, bool announced)
 {
     struct agg_ctl c = {.qpn = rte_cpu_to_be_32((m->slot + 1u) << 16)};
     struct rte_mbuf *f;
 
-    if (told) { /* from the NIC, which has the host's address */
+    if (announced) { /* by the NIC, which has the host's address */
         bed_say(m, AGG_PEER_DOWN, &c);
         while (m->ep.output(m->ep.ctx, ENDPOINT_DATA, &f, 1, m->b->now) == 1)
             transmit(m->b, m->host, f);
@@ -203,7 +202,7 @@ static int64_t serve_member(struct bed *b, struct member *m)
     return RTE_MIN(t, next);
 }
 
-/* Serves everybody once, in a random order; returns when somebody wants to be served again. */
+/* Serves all members and ANs once, in a random order; returns the earliest next deadline. */
 static int64_t serve_all(struct bed *b)
 {
     unsigned parties = b->n + b->f->n_nodes, at = (unsigned)bed_random(b, parties);
@@ -226,8 +225,8 @@ static int64_t serve_all(struct bed *b)
     return next;
 }
 
-/* Delivers what is due, in order of time; when the next is, or now where somebody has got
- * something. */
+/* Delivers the frames that are due, in order of time. Returns now if there were any, else the time
+ * of the next one. */
 static int64_t deliver(struct bed *b)
 {
     bool any = false;

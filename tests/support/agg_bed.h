@@ -65,14 +65,14 @@ struct member {
     uint8_t *ctl_mem;
     uint32_t psn;
     uint16_t an;     /* node to ask; 0: where its tree says */
-    uint32_t of_job; /* what its JOIN says of groups with its key */
+    uint32_t of_job; /* number of groups with its key, for its JOIN */
     enum member_state state;
     enum agg_status status; /* of the refusal or the abort */
     char text[64];
     struct agg_ctl granted;
     uint32_t xid;
     int64_t retry_ps;
-    bool deaf;              /* takes and gives no frames any more: killed */
+    bool deaf;              /* killed: receives and sends no frames */
     bool over_window;       /* sends without regard to the window */
     bool mute_acks;         /* does not acknowledge ABORT */
     bool frozen;            /* sends nothing */
@@ -143,9 +143,9 @@ struct member *bed_group(struct bed *b, uint16_t tree, uint32_t id, uint16_t mtu
 void bed_join(struct member *m);
 void bed_leave(struct member *m);
 void bed_start(struct member *m, const struct bed_op *op);
-/* The member's process dies: nothing comes or goes any more; with PEER_DOWN from its NIC when
- * told. */
-void bed_kill(struct member *m, bool told);
+/* The member's process dies: it sends and receives nothing any more. announced: its NIC sends
+ * PEER_DOWN. */
+void bed_kill(struct member *m, bool announced);
 /* A control message from a member's own UD queue pair. */
 void bed_say(struct member *m, enum agg_type type, struct agg_ctl *c);
 void bed_fill_join(const struct member *m, struct agg_ctl *c);

@@ -77,7 +77,7 @@ static void on_complete(void *user, const struct cqe *c)
     if (ctl.type == AGG_MM_ABORT && !m->mute) {
         struct mm_ctl r = mmb_bind_of(m);
 
-        say(m, AGG_MM_ABORT_ACK, &r); /* who gave us the frame asks for it */
+        say(m, AGG_MM_ABORT_ACK, &r); /* the caller fetches the frame */
     }
 }
 
@@ -115,7 +115,7 @@ static void create_member(struct mm_bed *b, struct mmb_member *m, unsigned id)
     m->id = id;
     m->node = b->lab.f->hosts[id];
     m->ip = cfg.ip = b->lab.f->nodes[m->node].ip_of_port[0];
-    m->psn = 0xfffff0 + id; /* soon around the end of the numbers */
+    m->psn = 0xfffff0 + id; /* wraps after a few packets */
     roce_mac_of_ip(cfg.ip, cfg.mac);
     assert_int_equal(rnic_create(&m->r, &cfg), 0);
     m->ep = rnic_endpoint(m->r);
@@ -173,6 +173,7 @@ struct mm_ctl mmb_bind_of(const struct mmb_member *m)
         .va = rte_cpu_to_be_64(1ULL << 40),
         .length = rte_cpu_to_be_64(cfg->length),
         .rkey = RTE_BE32(MMB_RKEY),
+        .write_slices = rte_cpu_to_be_32(cfg->write_slices),
         .reads = RTE_BE32(ROCE_MAX_RD_ATOMIC),
     };
 }

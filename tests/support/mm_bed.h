@@ -29,8 +29,8 @@ struct mmb_member {
     struct rq *ctl_rq;
     uint8_t *ctl_mem;
     uint32_t psn, xid;
-    uint8_t *mem;                             /* what it binds: length bytes; NULL: unbacked */
-    uint8_t *local;                           /* results, and what it writes: length bytes */
+    uint8_t *mem;                             /* its region: length bytes; NULL: unbacked */
+    uint8_t *local;                           /* results, and data to write: length bytes */
     struct mm_ctl got[AGG_MM_MOVE_REPLY + 1]; /* last message of each type; type 0: none */
     unsigned n_got[AGG_MM_MOVE_REPLY + 1];
     struct cqe cqe[MMB_CQES];
@@ -47,9 +47,10 @@ struct mmb_cfg {
     uint32_t mtu; /* 0: the fabric's */
     uint64_t seed;
     bool unbacked;
-    uint32_t window;  /* packets in flight of a member; 0: 256 */
-    uint8_t timeout;  /* of a member's queue pair; 0: 10, as the switch's */
-    struct mm_cfg mm; /* on is set */
+    uint32_t window;       /* packets in flight of a member; 0: 256 */
+    uint8_t timeout;       /* of a member's queue pair; 0: 10, as the switch's */
+    uint32_t write_slices; /* window of slices that members ask for; 0: the switch's */
+    struct mm_cfg mm;      /* on is set */
 };
 
 struct mm_bed {
@@ -64,7 +65,8 @@ struct mm_bed {
 };
 
 void mmb_open(struct mm_bed *b, const struct mmb_cfg *cfg);
-/* Unbinds who is bound, ends all; fails the test when the switch holds anything or frames miss. */
+/* Unbinds all members and frees the bed; fails the test if the switch holds anything or frames are
+ * missing. */
 void mmb_close(struct mm_bed *b);
 
 /* A BIND as member i of n would say it, with the bed's key and group 7. */
@@ -85,7 +87,7 @@ bool mmb_run(struct mm_bed *b, int64_t ps);
 bool mmb_settled(const struct mm_bed *b);
 /* Runs for so long. */
 void mmb_pass(struct mm_bed *b, int64_t ps);
-/* The process dies; told: its NIC says so. */
+/* The process dies; its NIC announces it. */
 void mmb_kill(struct mmb_member *m);
 /* Payload over the link of host i: up to the switch, down from it. */
 uint64_t mmb_up(const struct mm_bed *b, unsigned i);

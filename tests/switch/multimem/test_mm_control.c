@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Multimem groups: who is refused and why, and what becomes of the others when one is gone. */
+/* Multimem groups: refusals by name, and aborts of the other members when one is gone. */
 #include "tests/support/mm_bed.h"
 #include "tests/support/reduce_ref.h"
 
@@ -311,7 +311,7 @@ static void all_know(struct mm_bed *b, unsigned gone, const char *text)
 {
     if (!mmb_run(b, 200 * MS))
         fail_msg("somebody hangs");
-    mmb_pass(b, 100 * MS); /* whoever does not answer is given up */
+    mmb_pass(b, 100 * MS); /* the switch gives up members that do not answer */
     for (unsigned i = 0; i < b->cfg.n; i++) {
         if (i == gone)
             continue;
@@ -358,7 +358,7 @@ static void a_member_that_falls_silent_is_found_by_retries(void **state)
                      .conf = CONF(8), .n = 4, .length = 1 << 20, .seed = 3, .timeout = 14});
     mmb_bind_all(&b);
     start_traffic(&b);
-    mmb_kill(&b.m[2]); /* nobody says so */
+    mmb_kill(&b.m[2]); /* not announced */
     all_know(&b, 2, "member 2 (h2) gives no answer at ");
     mmb_close(&b);
 }
@@ -439,7 +439,7 @@ static void an_unbind_in_mid_operation_ends_the_group_by_name(void **state)
     mmb_close(&b);
 }
 
-/* Whoever does not confirm the abort is asked so often and no more. */
+/* An ABORT that a member does not acknowledge is repeated AN_RETRIES times. */
 static void an_abort_that_is_not_acknowledged_is_given_up(void **state)
 {
     struct mm_bed b;

@@ -32,7 +32,7 @@ static void run(struct mm_bed *b, int64_t ps)
                      b->m[i].cqe[b->m[i].n_cqes - 1].status);
 }
 
-/* Everybody reduces its share of B bytes and stores it to everybody, as NVLS does. */
+/* Each member reduces its share of B bytes and stores it to all, as NVLS does. */
 static void reduce_own_share_and_store(struct mm_bed *b, uint64_t bytes, bool others,
                                        uint32_t slice)
 {

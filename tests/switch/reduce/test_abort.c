@@ -257,7 +257,7 @@ static void a_member_that_falls_silent_is_found_by_its_connection(void **state)
     for (unsigned i = 0; i < LEN(six); i++)
         start(&m[i], floats(400000));
     bed_settle(b, 60 * PS_PER_US);
-    bed_kill(&m[5], false); /* and nobody says so */
+    bed_kill(&m[5], false); /* not announced */
     expect_abort(b, AGG_E_EDGE, "leaf1 to rank 5 (h6): no answer");
     bed_destroy(b);
 }

@@ -267,7 +267,7 @@ static void a_barrier_and_an_empty_vector_are_one_slot(void **state)
     bed_destroy(b);
 }
 
-/* Nobody is through a barrier before the last has come. */
+/* No member leaves a barrier before the last has entered it. */
 static void a_barrier_waits_for_the_last(void **state)
 {
     static const unsigned ids[] = {0, 1, 5, 6};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reduce to one member, broadcast from one: bits, and who is sent how many bytes. */
+/* Reduce to one member, broadcast from one: bits, and the bytes sent to each member. */
 #include "tests/support/agg_bed.h"
 #include "tests/support/reduce_ref.h"
 

@@ -32,7 +32,7 @@ static void spoil(struct member *m, enum spoilt what)
 
 static const struct {
     enum spoilt what;
-    enum agg_status later, first; /* when others have joined, and when nobody has */
+    enum agg_status later, first; /* with other members joined; as the first member */
     const char *words;
 } refusals[] = {
     {NOTHING, AGG_OK, AGG_OK, ""},
@@ -295,7 +295,7 @@ static void a_parent_that_does_not_answer_refuses_the_children_and_leaves_nothin
     bed_destroy(b);
 }
 
-/* The parent gets the JOIN of a leaf that has given up long ago: what it grants is given back. */
+/* The parent receives the JOIN of a leaf that gave up long ago: the leaf gives its grant back. */
 static void a_grant_that_nobody_waits_for_is_given_back(void **state)
 {
     struct bed *b = bed_of(LEAVES, 12);
