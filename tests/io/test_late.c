@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The log of who was late (late.c), and what is made of a page that somebody has written to. */
+/* The log of late loops (late.c), and its bounds on a page that another process has overwritten. */
 #include "fabric/fabric.h"
 #include "io/shared.h"
 

@@ -248,7 +248,7 @@ static void shared_frames_are_not_copied_and_come_back(void **state)
             *data[0] ^= 0xff;
         assert_int_equal(receive(l, r, 8), 8);
         for (uint32_t i = 0; i < 8; i++) {
-            if (round % 2 && i == 0) /* changed after it was sent, and seen: nobody copied it */
+            if (round % 2 && i == 0) /* changed after it was sent, and visible: not copied */
                 *rte_pktmbuf_mtod(r[0], uint8_t *) ^= 0xff;
             assert_true(frame_is(r[i], 8 * round + i));
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The run directory: who may have it, who was first, and that nothing stays behind. */
+/* The run directory: its owner, its first process, and that nothing stays behind. */
 #include "io/rundir.h"
 #include "io/shared.h"
 
@@ -69,7 +69,7 @@ static int teardown(void **state)
     return system(cmd);
 }
 
-/* A page that a full disk has no room for would kill whoever touches it, long after the start. */
+/* A page that a full disk cannot back would be a SIGBUS long after the start. */
 static void what_all_share_is_there_from_the_start(void **state)
 {
     struct rundir rd;
@@ -271,7 +271,7 @@ static void a_process_name_is_taken_once_and_names_its_pid(void **state)
     assert_int_equal(read(ready[0], &c, 1), 1);
     assert_int_equal(rundir_proc_pid(&rd, "leaf0"), pid);
     assert_int_equal(rundir_claim_proc(&rd, "leaf0", &fd), -EBUSY);
-    rundir_remove(&rd); /* somebody runs: nothing happens */
+    rundir_remove(&rd); /* a process runs: nothing is removed */
     assert_int_equal(access(dir, F_OK), 0);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);

@@ -268,7 +268,7 @@ static void frames_pass_between_processes(const char *const *procs, unsigned n)
     assert_int_equal(json_object_size(v), n);
     json_decref(v);
     guest_close(&a);
-    guest_open(&a, run, f, "h0", pool); /* the slot serves whoever comes next */
+    guest_open(&a, run, f, "h0", pool); /* the slot serves the next process */
     assert_int_equal(exchange(&a, &b, f, 100), 100);
     guest_close(&a);
     guest_close(&b);
