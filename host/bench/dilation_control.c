@@ -47,15 +47,14 @@
 #define LAG_START_NS 150e3
 #define LAG_LEAST_NS 20e3
 #define LAG_MOST_NS  2e6
-/* The lag varies by a third from run to run: a row at this margin over the last one mostly holds.
- * */
+/* Over the expected lag, which varies by a third from run to run. */
 #define LAG_MARGIN 1.3
 /* Bytes a second of all ranks: a guess, and a floor, so that overloaded runs cannot lower the rate
  * until no row fits its time. */
 #define RATE_START 1.0e9
 #define RATE_LEAST 20e6
-/* A rank's burst is about a window. Its copies overlap with the first hand-offs, so twice the
- * tolerance is allowed. */
+/* A rank's burst is about a window. It may take twice the tolerance: this is a guess for the first
+ * warm-up, and own_work() measures it. */
 #define BURST_BYTES     (1u << 20)
 #define BURST_TOLERANCE (2 * DILATION_TOLERANCE)
 /* max_wall times that one operation may last when nothing less would hold: beyond it, a row says

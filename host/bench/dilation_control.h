@@ -72,8 +72,7 @@ uint32_t dilation_settle(const struct dilation_control *p, struct dilation_tries
 /* Operations of such a warm-up: want, or more. */
 unsigned dilation_warm_up(const struct dilation_control *p, unsigned want,
                           const struct coll_prediction *pr, uint32_t dilation);
-/* Ends the search for want of time after the warm-up at d: the dilation that its samples suggest.
- * */
+/* Ends the search for want of time after the warm-up at d: what its samples suggest. */
 uint32_t dilation_end(const struct dilation_control *p, struct dilation_tries *t,
                       const struct coll_prediction *pr, uint32_t d);
 /* Reopens the search for another run of the same row: DILATION_MORE more, starting from its end. */

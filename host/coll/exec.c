@@ -277,6 +277,8 @@ unsigned exec_run(struct comm *c)
         while (x->ready.n && r->lanes_left && c->state == COMM_READY) {
             unsigned lane = pop(&x->ready);
 
+            T_ASSERT_HOT(lane < r->s.n_lanes && r->lane[lane].active,
+                         "a lane runs that was not woken");
             r->lane[lane].active = false;
             total += run_lane(c, r, lane);
         }

@@ -21,9 +21,9 @@ static int keep(struct comm *c, struct region *r, struct ibv_mr **slot, struct i
 }
 
 /*
- * What NVSwitches read and write is registered once more, under addresses from 0 on: those that
- * frames bear then do not depend on where this process has its memory. A kernel wants the same
- * place in a page for both addresses.
+ * Memory that NVSwitches read and write is registered once more, under addresses from 0 on, so that
+ * the addresses in frames do not depend on this process's memory map. A kernel requires the same
+ * offset in a page for both addresses.
  */
 int region_add(struct comm *c, struct region *r, void *buf, size_t bytes)
 {
@@ -110,7 +110,7 @@ static void work_free(struct comm *c, enum work kind, void *mem, size_t bytes)
         device_free(c->cfg.device, mem);
 }
 
-/* The host's is cleared. */
+/* Host memory is cleared. */
 static int work_alloc(struct comm *c, enum work kind, struct region *r, size_t bytes)
 {
     struct device *d = c->cfg.device;

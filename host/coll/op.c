@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The user's calls, and what the ranks must agree on. Every message carries its operation in 32
- * bits, the tag; a rank that runs another one is found out by that. Where nothing moves for a while
- * (all wait for each other, because they disagree on the root) ranks send those they wait for what
- * they run, in full.
+ * bits, the tag, which reveals a rank that runs another one. Without progress between two ticks
+ * (all wait for each other, because they disagree on the root) ranks send those that they wait for
+ * what they run, in full.
  */
 #include "base/cacheline.h"
 #include "host/coll/gpu/stage.h"
@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ASK_RANKS 4 /* at a time */
+#define ASK_RANKS 4 /* asked at a tick */
 
 /* ---- agreement ---- */
 
-/* What does not matter to the collective is nothing to disagree on. */
+/* Arguments that the collective does not use are 0: ranks may differ in them. */
 static struct op_id id_of(const struct coll_args *a, uint32_t seq)
 {
     struct op_id id = {.seq = seq, .kind = a->kind, .algo = a->algo};
@@ -45,7 +45,7 @@ uint32_t op_tag(const struct op_id *id)
            (uint32_t)id->op << 12 | root << 8 | (uint32_t)(rest >> 56);
 }
 
-/* Ours with that number, NULL where it is not known (any more). */
+/* Our operation of that number; NULL: not known (any more). */
 static const struct op_id *known(const struct comm *c, uint32_t seq, uint32_t mask)
 {
     for (uint32_t i = c->exec.opseq; i && c->exec.opseq - i < OPS_KNOWN; i--) {
@@ -259,7 +259,7 @@ static int check_buffers(const struct comm *c, struct coll_req *r, char *err)
     return 0;
 }
 
-/* Has the communicator what the lanes need? */
+/* 0: the communicator has a transport for every lane. */
 static int lanes_served(struct comm *c, const struct coll_req *r, char *err)
 {
     for (unsigned i = 0; i < r->s.n_lanes; i++) {
@@ -275,7 +275,7 @@ static int lanes_served(struct comm *c, const struct coll_req *r, char *err)
     return 0;
 }
 
-/* Lanes' transports, and who depends on which sends. */
+/* Finds the lanes' transports, and marks the steps that others depend on. */
 static int get_lanes(struct comm *c, struct coll_req *r, char *err)
 {
     unsigned n = r->s.n_lanes;

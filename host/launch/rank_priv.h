@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside of a rank: shared by rank.c (launcher's socket, start and end) and rank_op.c (operations).
- * */
+/* Inside of a rank: shared by rank.c (launcher socket, start, end) and rank_op.c (operations). */
 #ifndef TRIB_HOST_LAUNCH_RANK_PRIV_H
 #define TRIB_HOST_LAUNCH_RANK_PRIV_H
 

@@ -156,8 +156,7 @@ static int run_n(struct sweep *s, unsigned n, struct answers *a, int64_t *lag_ns
     return rc;
 }
 
-/* The search for a dilation starts from a guess, the in-place search from the out-of-place result.
- * */
+/* The search for a dilation starts from a guess, in place from the out-of-place result. */
 static void begin_dilation(struct sweep *s, const struct answers *a, int place)
 {
     if (place == IN_PLACE && s->tries_algo == a->algo) {

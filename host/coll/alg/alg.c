@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COPY_MAX  (1ULL << 20) /* bytes copied in one step: others get their turn in between */
+#define COPY_MAX  (1ULL << 20) /* bytes copied in one step: other lanes run in between */
 #define JOIN_CHAN 0x10000u     /* CPU lanes of joins, one for each lane that needs them */
 
 /* One space for BUF_IN and BUF_OUT, which are the same memory in place, one for BUF_TMP. */
 struct tracker {
     struct track *user, *tmp;
     uint64_t in_at, out_at;
-    bool in_written; /* else nobody has to wait for readers of BUF_IN */
+    bool in_written; /* else no step waits for readers of BUF_IN */
     struct {
         uint32_t *reader; /* [slots] steps of the lane's CPU lane, the last of which read it */
     } * recv;
@@ -64,7 +64,7 @@ void alg_tmp(struct alg *a, uint64_t bytes)
 
 /* ---- dependencies ---- */
 
-/* Where the bytes are tracked. NULL: nowhere. */
+/* The tracker of the bytes, and their offset in it. NULL: they are not tracked. */
 static struct track *space_of(const struct alg *a, struct ref r, uint64_t *at)
 {
     const struct tracker *t = a->t;
@@ -90,7 +90,7 @@ struct asker {
     unsigned lane;
 };
 
-/* Dependencies that a step has no room for meet in a step of their own. */
+/* Adds a dependency; those that a step has no room for are joined in a step of their own. */
 static void wait_for(void *arg, struct dep d)
 {
     struct asker *k = arg;
@@ -211,7 +211,7 @@ static void found(void *any, struct dep d)
     *(bool *)any |= d.count != 0;
 }
 
-/* Nobody has to do with the bytes so far, and they are not what is in BUF_IN. */
+/* No step has used the bytes so far, and they are not part of BUF_IN. */
 static bool is_fresh(struct alg *a, struct ref r, uint64_t len)
 {
     bool any = a->s->in.in_place || r.buf != BUF_OUT;
@@ -221,8 +221,8 @@ static bool is_fresh(struct alg *a, struct ref r, uint64_t len)
     return !any;
 }
 
-/* Where the sum goes to memory that has no content yet, the message may lie there until then: it
- * is one buffer less to go through. */
+/* If the sum goes to memory without content yet, the message is received there, which saves a
+ * buffer. */
 void alg_recv_reduce(struct alg *a, unsigned peer, unsigned chan, struct ref dst, struct ref other,
                      uint64_t len, bool last)
 {
@@ -303,7 +303,7 @@ struct dep alg_so_far(struct alg *a, enum lane_kind kind, unsigned peer, unsigne
 {
     unsigned lane;
 
-    /* A lane that nothing went by is not made by the question: a sender needs a receiver. */
+    /* Does not make a lane: one without steps would be a sender without a receiver. */
     if (a->s->rc || !sched_has_lane(a->s, kind, peer, chan, &lane))
         return (struct dep){0};
     return (struct dep){.lane = lane, .count = a->s->lane[lane].n};

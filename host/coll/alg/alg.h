@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What algorithms are written with; for those in this folder and sched.c.
+ * Building blocks of algorithms; for this folder and sched.c.
  *
  * An algorithm appends the steps of its rank in an order in which they could run one after the
- * other, as a plain program would. Who has to wait for whom follows from the bytes that steps read
- * and write (alg.c): a reader for the last writer, a writer for the last writer and all readers
- * since. Steps of different lanes that share no bytes run side by side.
+ * other, as a plain program would. The dependencies follow from the bytes that steps read
+ * and write (alg.c): a reader waits for the last writer, a writer for the last writer and all
+ * readers since. Steps of different lanes that share no bytes run concurrently.
  *
  * All ranks append in one and the same order of the whole (time step by time step, piece by
  * piece), and both ends of a message cut it alike (alg_cut()). So a schedule cannot deadlock: of
@@ -47,10 +47,10 @@ static inline struct ref alg_plus(struct ref r, uint64_t off)
 /* Messages of no bytes are left out, at both ends. */
 void alg_send(struct alg *a, unsigned peer, unsigned chan, struct ref src, uint64_t len);
 void alg_recv(struct alg *a, unsigned peer, unsigned chan, struct ref dst, uint64_t len);
-/* The same where what comes was made of what the earlier steps on these bytes have sent, so that it
- * cannot come before they are done: the receive can be posted at once. */
+/* The same for a message that was made of what the earlier steps on these bytes have sent, so that
+ * it cannot come before they are done: the receive can be posted at once. */
 void alg_recv_caused(struct alg *a, unsigned peer, unsigned chan, struct ref dst, uint64_t len);
-/* dst = what comes op other. */
+/* dst = message op other. */
 void alg_recv_reduce(struct alg *a, unsigned peer, unsigned chan, struct ref dst, struct ref other,
                      uint64_t len, bool last);
 void alg_copy(struct alg *a, struct ref dst, struct ref src, uint64_t len, bool last);
@@ -98,7 +98,7 @@ bool alg_next(struct cut *c);
 
 /* A whole message to or from a peer over all channels to it. */
 void alg_send_all(struct alg *a, unsigned peer, struct ref src, uint64_t len);
-/* The same once a long message to `before` is all but out, so that the two do not share the
+/* The same once most of a long message to `before` has left, so that the two do not share the
  * port. */
 void alg_send_all_behind(struct alg *a, unsigned before, unsigned peer, struct ref src,
                          uint64_t len);
@@ -106,7 +106,7 @@ void alg_recv_all(struct alg *a, unsigned peer, struct ref dst, uint64_t len, bo
 void alg_recv_reduce_all(struct alg *a, unsigned peer, struct ref dst, struct ref other,
                          uint64_t len, bool last);
 
-/* ---- ranks that do something together ---- */
+/* ---- teams of ranks ---- */
 struct team {
     unsigned n, me;
     const uint16_t *rank; /* [n] */
@@ -114,13 +114,13 @@ struct team {
     unsigned slices;      /* of a block's stripe on the ring */
 };
 
-/* Everybody; GPU nodes of equal size and what joins them. */
+/* All ranks; GPU nodes of equal size and the rails that join them. */
 struct nodes {
     unsigned n, local; /* nodes, ranks of each */
     struct team all;   /* ranks in their order */
     struct team node;  /* of this rank's node */
-    struct team rail;  /* the ranks with this one's place in their nodes, in order of nodes */
-    uint16_t *at;      /* [n][local] ranks by node and place in it */
+    struct team rail;  /* the ranks with this one's local rank, in order of nodes */
+    uint16_t *at;      /* [n][local] ranks by node and local rank */
     uint16_t *mem;
 };
 int alg_everybody(struct alg *a, struct nodes *g);
@@ -139,7 +139,7 @@ struct blocks {
 void alg_block(const struct alg *a, const struct blocks *b, unsigned k, uint64_t *off,
                uint64_t *len);
 
-/* ---- parts that others are made of (ring.c) ---- */
+/* ---- rings, of which other algorithms consist (ring.c) ---- */
 
 /*
  * Reduce-scatter in a ring: of every member's blocks at `in`; sums on the way, and at last that of
@@ -172,7 +172,7 @@ void agg_vector(struct alg *a, unsigned group, unsigned coll, unsigned root, str
 /* ---- within a node by its switches (nvls.c) ---- */
 /* Its planes. -ENOTSUP: the team is not one domain, or its switches have no multimem. */
 int mm_planes(const struct alg *a, const struct team *t, struct stripes *p);
-/* Everything so far is done, and what follows starts when everybody in the team has come here. */
+/* Barrier of the team: what follows waits until every member has done all its steps so far. */
 void mm_barrier(struct alg *a, const struct team *t, const struct stripes *p);
 /*
  * Loads [from, from + load) of the members' BUF_IN, summed to own BUF_OUT at `to`, with others'

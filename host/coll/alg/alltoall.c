@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Everybody talks to everybody. Direct: to all peers at once, which uses every link of a full mesh
- * (F17, F23). Pairwise: to one peer after the other; in step i rank r sends to r + i and
- * receives from r - i, so that no two send to the same one.
+ * All-to-all exchanges. Direct: with all peers at once, which uses every link of a full mesh (F17,
+ * F23). Pairwise: with one peer at a time; in step i rank r sends to r + i and receives from r - i,
+ * so that no two send to the same rank.
  */
 #include "host/coll/alg/alg.h"
 
@@ -16,7 +16,7 @@ static unsigned from_peer(const struct alg *a, unsigned i)
     return (a->s->in.rank + a->s->in.nranks - i) % a->s->in.nranks;
 }
 
-/* Pairwise: what is sent next waits until this step's messages are through, both ways. */
+/* Pairwise: the next step waits until this step's messages are done, both ways. */
 static void step_ends(struct alg *a, unsigned i)
 {
     struct dep d[2 * SCHED_MAX_CHANS];
@@ -70,8 +70,8 @@ int alg_direct_allgather(struct alg *a)
     return 0;
 }
 
-/* Own block `own` of `len` bytes: summed in the order of arrival without delays, that is from the
- * left neighbour on. `other` has its first summand, then its sums. */
+/* Own block `own` of `len` bytes: summed in the order in which blocks arrive without delays: from
+ * the left neighbour on. `other` has its first summand, then its sums. */
 static void reduce_step(struct alg *a, unsigned i, struct ref own, struct ref other, uint64_t len)
 {
     alg_recv_reduce_all(a, from_peer(a, i), own, other, len, i + 1 == a->s->in.nranks);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Chains: the vector goes slice by slice from rank to rank, starting at the root (broadcast) or
- * ending there (reduce): B / W and a slice's time for each rank on the way. Slices are small
- * against the chain's length. The chain is the ring cut open at the root, and striped as it is.
+ * ending there (reduce): it takes B / W, and a slice's time for each rank on the way. Slices are
+ * small against the chain's length. The chain is the ring cut open at the root, and striped like
+ * it.
  */
 #include "host/coll/alg/alg.h"
 
-#define KEPT 32u /* sums on the way, until their sends are acknowledged */
+#define KEPT 32u /* partial sums kept until their sends are acknowledged */
 
 static unsigned parts(const struct alg *a)
 {
     return ALG_SLICES * a->s->in.nranks;
 }
 
-/* This rank's place from the root on. */
+/* This rank's distance from the root. */
 static unsigned place(const struct alg *a)
 {
     return (a->s->in.rank + a->s->in.nranks - a->s->in.root) % a->s->in.nranks;
@@ -43,7 +44,7 @@ int alg_chain_broadcast(struct alg *a)
     return rc;
 }
 
-/* From the root's right neighbour all round to the root. */
+/* From the root's right neighbour around the ring to the root. */
 int alg_chain_reduce(struct alg *a)
 {
     struct nodes g;

@@ -2,8 +2,8 @@
 /*
  * Recursive halving and doubling (F22): log2 N exchanges each way with the bytes of the
  * ring. It is for powers of two; of other numbers the first 2r ranks (N = 2^p + r) work in pairs:
- * the even one hands its data to the odd one before and gets its result after, which costs it the
- * vector once more each way.
+ * before the exchanges the even rank sends its data to the odd one, and after them it gets its
+ * result, which costs the pair the vector once more each way.
  */
 #include "host/coll/alg/alg.h"
 
@@ -33,7 +33,7 @@ static unsigned rank_of(const struct halves *h, unsigned i)
     return i < h->extra ? 2 * i + 1 : i + h->extra;
 }
 
-/* Where the data of those from i on start. */
+/* Offset of the data of the exchanging ranks from i on. */
 static uint64_t start_of(const struct alg *a, const struct halves *h, unsigned i)
 {
     uint64_t off, len;
@@ -44,7 +44,7 @@ static uint64_t start_of(const struct alg *a, const struct halves *h, unsigned i
     return i < h->n ? off : h->total;
 }
 
-/* Each exchange halves what a rank is about. The last result goes to *final where it is given. */
+/* Each exchange halves the part that a rank reduces. The last result goes to *final if given. */
 static void halve(struct alg *a, const struct halves *h, struct ref in, struct ref work,
                   const struct ref *final)
 {
@@ -132,7 +132,7 @@ int alg_halving_reduce_scatter(struct alg *a)
     return 0;
 }
 
-/* A pair's even one has its own block already: it gets what lies before and what lies after. */
+/* The even rank of a pair has its own block: it gets what lies before and after it. */
 int alg_halving_allgather(struct alg *a)
 {
     struct halves h;

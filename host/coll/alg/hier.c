@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * By levels (F28): within the GPU nodes over their planes, between them over the rails,
- * on which the ranks with the same place in their nodes talk to each other only. All-reduce is a
+ * By levels (F28): within the GPU nodes over their planes, between them over the rails, each of
+ * which joins the ranks of one local rank. All-reduce is a
  * reduce-scatter in the node, an all-reduce of the own block on the rail (ring, or the switches'
  * aggregation), and an all-gather in the node. The vector goes through in pieces, so that the
  * levels work at the same time: a piece comes back into the node some pieces after it left.
@@ -11,14 +11,14 @@
 
 #include <errno.h>
 
-/* Pieces at most: the first one's and the last one's way through the levels is what is lost. */
+/* Pieces at most. The pipeline's loss is the first and the last piece's time through the levels. */
 #define PIECES      16u            /* short ones */
 #define LONG_PIECES 128u           /* of blocks that are twice as long, or in which */
 #define NODE_BLOCK  (64ULL << 10)  /* each step of the node's ring is so long */
 #define MM_PIECES   256u           /* through the switches: no ring's steps in each */
 #define PIECE_BLOCK (128ULL << 10) /* bytes of a step on the rail that are worth a piece */
 #define PIECE_PART  (1ULL << 20)   /* bytes of a block that are: steps in the node are this long */
-#define LAG         2u             /* pieces on the rail while the node goes on */
+#define LAG         2u             /* pieces on the rail while the node works on others */
 #define MM_LAG      4u             /* the same where the switches read and write the node */
 
 static unsigned pieces(uint64_t bytes, uint64_t least, unsigned most)
@@ -41,7 +41,7 @@ static unsigned vector_pieces(const struct alg *a, const struct nodes *g)
     return few > many ? few : many;
 }
 
-/* A piece of the vector, and the block of it that this rank is about. */
+/* A piece of the vector, and the block of it that this rank reduces. */
 struct piece {
     uint64_t off, own, own_len;
     struct blocks b;
@@ -174,8 +174,8 @@ static void rail_broadcast(struct alg *a, const struct nodes *g, unsigned first,
 }
 
 /*
- * In the root's node the vector goes from GPU to GPU, each of which sends its block on its rail; in
- * the other nodes blocks come by the rails and go round. So a GPU's NIC carries B / N, and its
+ * In the root's node the vector goes from GPU to GPU, and each sends its block on its rail; in the
+ * other nodes blocks come by the rails and go round the node. So a GPU's NIC carries B / N, and its
  * planes B at most.
  */
 int alg_hier_broadcast(struct alg *a)
@@ -215,13 +215,13 @@ int alg_hier_broadcast(struct alg *a)
 /* ---- all-gather and reduce-scatter ---- */
 
 /*
- * All-gather and reduce-scatter: step i on the rail is about the blocks of one node, which go round
- * this node before or after. Of every block the pieces go one after the other, and by diagonals:
+ * All-gather and reduce-scatter: step i on the rail carries the blocks of one node, which go round
+ * this node before or after it. The pieces of a block follow each other, in diagonals:
  * step i of piece p with step i - 1 of piece p + 1, so that a node has work while the rail brings
  * more.
  */
 struct walk {
-    unsigned n, steps, p, i; /* pieces, steps of each; where we are */
+    unsigned n, steps, p, i; /* pieces, steps of each; the current ones */
 };
 
 static bool walk_next(struct walk *w)
@@ -239,7 +239,7 @@ static bool walk_next(struct walk *w)
     return true;
 }
 
-/* Blocks as whole ones, of which a piece is meant. */
+/* Layout of whole blocks, of which only a piece is used. */
 struct part {
     uint64_t off, len;
 };
@@ -292,10 +292,10 @@ static void node_part(struct alg *a, const struct nodes *g, const struct stripes
 }
 
 /*
- * All-gather with the rails' switches: each GPU sends its block up once, and they give it to the
- * same place of all other nodes (F33: leaves take in B and give out B (M - 1)). Within
- * the node rings, or its switches: then every GPU sends each of its rail's blocks once. Its own
- * first, while the rails begin.
+ * All-gather with the rails' switches: each GPU sends its block up once, and the switches send it
+ * to the same local rank of all other nodes (F33: leaves receive B and send B (M - 1)). Within the
+ * node a ring, or its switches: then every GPU sends each of its rail's blocks once, its own first,
+ * while the rails begin.
  */
 static void gather_by_switches(struct alg *a, const struct nodes *g, const struct stripes *planes)
 {
@@ -363,8 +363,8 @@ int alg_hier_allgather(struct alg *a)
     return rc;
 }
 
-/* BUF_TMP: the node's sums of all blocks of this place, then room for two parts' sums on the
- * way. */
+/* BUF_TMP: the node's sums of all blocks of this local rank, then room for the partial sums of two
+ * parts. */
 static void scatter_part(struct alg *a, const struct nodes *g, const struct ring_edge *rail,
                          unsigned i, struct part p, uint64_t room)
 {
@@ -383,7 +383,7 @@ static void scatter_part(struct alg *a, const struct nodes *g, const struct ring
     ring_recv_reduce(a, rail, end ? alg_ref(BUF_OUT, p.off) : sum, sum, p.len, end);
 }
 
-/* Of one node's blocks: summed in this node, and then by the rail's switches to the GPU there. */
+/* One node's blocks: summed in this node, then by the rail's switches, which send them there. */
 static void scatter_by_switches(struct alg *a, const struct nodes *g, unsigned at, struct part p,
                                 uint64_t room)
 {

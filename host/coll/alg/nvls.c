@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Within a node by its switches' multimem: a GPU reads the sum of a share from the switches
- * (STEP_MM_LOAD), and writes it to everybody through them (STEP_MM_STORE). Shares are striped over
- * the planes in proportion to their links.
+ * Within a node by its switches' multimem: a GPU reads the sum of its share from the switches
+ * (STEP_MM_LOAD), and writes it through them to all members (STEP_MM_STORE). Shares are striped
+ * over the planes in proportion to their links.
  *
- * F26: the switch sums what the others have and the GPU adds its own, so every GPU sends
+ * F26: the switch sums the other members' data and the GPU adds its own, so every GPU sends
  * B (N - 1) / N and gets B / N back, then sends B / N and gets B (N - 1) / N. F27 (mm_self): its
  * own data cross the switch too, and (1 + 1 / N) B leave every GPU.
  *
- * The switches read and write members' memory without their doing, so they meet before (everybody
- * has begun the operation, its buffers are what they are to be) and after (nobody reads or writes
- * here any more).
+ * The switches read and write members' memory without the members' part, so there is a barrier
+ * before (every member has begun the operation and its buffers are valid) and one after (no member
+ * reads or writes this memory any more).
  */
 #include "aggregation/mm_proto.h"
 #include "host/coll/alg/alg.h"
@@ -18,11 +18,11 @@
 #include <errno.h>
 
 /*
- * Loads before the first store: what the planes carry while a load goes to the switch, from there
- * to the members and all the way back, a slice as a whole each way; a quarter more because members
- * that ask at once wait for each other. All members ask, so each has its part of that. Fewer leave
- * links idle all the time, more at the end, when only stores are left. Not MM_READS and more, which
- * may be under way at most: stores would wait behind.
+ * Loads before the first store: as many as the planes carry while a load goes to the switch, on
+ * to the members and back, a whole slice each way; and a quarter more, because members
+ * that load at once wait for each other. All members load, so each has its share of that number.
+ * Fewer leave links idle all the time, more leave them idle at the end, when only stores are left.
+ * Fewer than MM_READS, which is the limit of loads in flight: stores would wait behind them.
  */
 static unsigned ahead_of(const struct alg *a, const struct stripes *p, unsigned members)
 {
@@ -68,8 +68,8 @@ void mm_barrier(struct alg *a, const struct team *t, const struct stripes *p)
     a->n_fence = 1;
 }
 
-/* In what the switch reads at once: shorter loads cost it as much, and of longer ones fewer are
- * under way side by side. */
+/* Multiples of what the switch reads at once: shorter loads cost it as much, and of longer ones
+ * fewer are in flight together. */
 static struct cut mm_cut(const struct alg *a, const struct stripes *p, uint64_t len)
 {
     struct cut c = alg_cut(a, p, len, 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is left of an operation in the switches when they fail: message by message, along a chain of
- * the ranks. Results that some rank has come from there; what nobody has is reduced anew. A chain
- * reduces one way and hands the results back the other, so both directions of the links are used,
- * and the cut of the messages, hence what each rank has of them, stays as it was.
+ * Finishes an in-network operation after the switches fail: message by message, along a chain of
+ * the ranks. A result that some rank has comes from there; one that no rank has is reduced anew.
+ * The chain reduces in one direction and returns results in the other, so both directions of the
+ * links are used, and messages keep their bounds, so what each rank has of them stays valid.
  */
 #include "aggregation/proto.h"
 #include "host/coll/alg/alg.h"
@@ -28,8 +28,8 @@ static void pass_on(struct chain *k, unsigned first, int by, struct ref at, uint
         alg_send(&k->a, step_to(k, k->rank, by), 0, at, len);
 }
 
-/* To rank `last`, in the order of the ranks that ends there: what comes is reduced with `own` into
- * `acc`, at the last one into `dst`. */
+/* To rank `last`, in the order of ranks that ends there: each rank reduces what it receives with
+ * `own` into `acc`, the last one into `dst`. */
 static void gather_up(struct chain *k, unsigned last, struct ref own, struct ref acc,
                       struct ref dst, uint64_t len, bool final)
 {

@@ -6,18 +6,18 @@
  * results are reproducible.
  *
  * Slices keep the links busy: a slice of step t leaves as soon as the same slice of step t - 1 is
- * reduced, while its neighbours are still on their way. A step then costs max(chunk time, slice
+ * reduced, while the slices next to it are still in flight. A step then costs max(chunk time, slice
  * time + path latency), so slices are small (an eighth of a block's stripe on the slowest edge),
  * but whole packets, and at most SCHED_SLICE_MAX.
  *
  * Where neighbours have several channels (planes of NVSwitches), a block is striped over them in
- * proportion to their rates: several rings side by side, which meet in the NIC where the ring
- * leaves a node.
+ * proportion to their rates: several parallel rings, which share the NIC where the ring leaves a
+ * node.
  */
 #include "host/coll/alg/alg.h"
 
-#define ROUND_MAX (512ULL << 10) /* of a block in one go, where sums on the way lie in BUF_TMP */
-#define ROUND_BUF 4u             /* steps whose sums are kept: until their sends are acknowledged */
+#define ROUND_MAX (512ULL << 10) /* of a block at a time, where partial sums are in BUF_TMP */
+#define ROUND_BUF 4u /* steps whose partial sums are kept until their sends are acknowledged */
 
 void ring_edge(const struct alg *a, const struct team *t, struct ring_edge *e)
 {
@@ -140,7 +140,7 @@ static void scatter_round(struct alg *a, const struct ring_edge *e, uint64_t off
     }
 }
 
-/* The caller has room for its own block only: long blocks go round part by part. */
+/* The user's buffer holds this rank's block only: long blocks go round part by part. */
 int alg_ring_reduce_scatter(struct alg *a)
 {
     struct nodes g;

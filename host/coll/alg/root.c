@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What needs no algorithm: gather, scatter, a message to the neighbour; and the barrier, in log2 N
- * rounds (dissemination) or with everybody at once. */
+/* Gather, scatter, a message to the neighbour; and the barrier, in log2 N rounds (dissemination) or
+ * with all peers at once. */
 #include "host/coll/alg/alg.h"
 
 int alg_gather(struct alg *a)
@@ -50,7 +50,7 @@ int alg_sendrecv(struct alg *a)
     return 0;
 }
 
-/* After the round of distance d a rank knows of the 2d ranks up to itself that they are there. */
+/* After the round of distance d a rank knows that the 2d ranks up to itself have entered. */
 int alg_barrier(struct alg *a)
 {
     unsigned n = a->s->in.nranks, me = a->s->in.rank;

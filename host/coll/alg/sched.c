@@ -66,7 +66,7 @@ static int lane_fit(struct lane *l, uint32_t room, uint32_t deps)
     to.steps = realloc(l->steps, room * lane_stride(&to));
     if (!to.steps)
         return -ENOMEM;
-    /* The last one first: it goes where nothing is any more. */
+    /* The last step first: its new memory is free. */
     l->steps = to.steps;
     for (uint32_t i = deps > l->deps ? l->n : 0; i--;)
         memmove(lane_step(&to, i), lane_step(l, i), lane_stride(l));
@@ -95,7 +95,7 @@ struct dep sched_add(struct sched *s, unsigned lane, const struct step *st)
     return (struct dep){.lane = lane, .count = l->n};
 }
 
-/* Lanes have grown by halves; now they are as long as they will be. */
+/* Lanes have grown by doubling; gives the rest back. */
 static void trim(struct sched *s)
 {
     for (unsigned i = 0; i < s->n_lanes; i++)
@@ -165,7 +165,7 @@ bool sched_ready(const struct step *st, const uint64_t *done)
     return true;
 }
 
-/* ---- what there is ---- */
+/* ---- collectives and algorithms ---- */
 
 static const alg_fn algorithms[COLL_KINDS][ALGO_COUNT] = {
     [COLL_ALLREDUCE] = {[ALGO_RING] = alg_ring_allreduce,

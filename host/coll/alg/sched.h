@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A schedule: what one rank does in one collective, as steps with dependencies. Pure: made from the
+ * A schedule: one rank's steps in one collective, with their dependencies. Pure: made from the
  * arguments and the topology alone, without memory, verbs or clock, so that it can be executed
- * (exec.c), interpreted (tests) and counted (model.c).
+ * (exec.c), interpreted (tests) and predicted (model/).
  *
- * Steps stand in lanes. A lane is a FIFO: its steps start and end in order, because what serves it
- * does so too (a queue pair, a CPU). A step may start once each of its dependencies (lane, number
- * of steps of it that are done) holds. So "which steps are done" is one number a lane.
+ * Steps are in lanes. A lane is a FIFO: its steps start and end in order, as those of its transport
+ * do (a queue pair, a CPU). A step may start once each of its dependencies (lane, number of its
+ * steps that are done) holds. So one number a lane says which steps are done.
  *
  * The messages of rank a's lane (SEND, peer b, chan c) are, one by one and in order, those of rank
  * b's lane (RECV, peer a, chan c), with the same lengths. An algorithm must make both sides so.
@@ -31,11 +31,11 @@
 #define SCHED_MAX_STEPS (1u << 26) /* of a schedule; -E2BIG beyond */
 
 enum lane_kind {
-    LANE_CPU,  /* REDUCE, COPY. Several may stand side by side: chan tells them apart */
+    LANE_CPU,  /* REDUCE, COPY. Several may run concurrently: chan tells them apart */
     LANE_SEND, /* to peer, over channel chan (fabric_channels()) */
     LANE_RECV, /* from peer, over channel chan */
     LANE_AGG,  /* to and from the aggregation node; chan: which of the trees; peer 0: the group of
-                  all ranks, 1: that of the ranks with this one's place in their nodes (its rail) */
+                  all ranks, 1: that of the ranks with this one's local rank (its rail) */
     LANE_MM,   /* multimem of NVSwitch plane chan */
     LANE_KINDS
 };
@@ -126,7 +126,7 @@ static inline struct step *lane_step(const struct lane *l, uint64_t i)
 }
 #define SCHED_BUCKETS 64u
 
-/* What an algorithm may know of the fabric. */
+/* The fabric as algorithms see it. */
 struct sched_topo {
     /* Of each rank: its GPU node as 0, 1, ... in order of appearance; all 0..nranks-1 different
      * where there are none. */
@@ -205,12 +205,12 @@ uint64_t sched_repair_tmp(const struct sched *was, const struct sched_repair *ho
 
 /* ---- for algorithms (alg/; most of them use alg.h, which finds dependencies itself) ---- */
 
-/* Whether there is such a lane, and which it is. */
+/* Finds a lane; false: there is none. */
 bool sched_has_lane(const struct sched *s, enum lane_kind kind, unsigned peer, unsigned chan,
                     unsigned *lane);
 /* The lane, made when it is not there yet. */
 unsigned sched_lane(struct sched *s, enum lane_kind kind, unsigned peer, unsigned chan);
-/* Appends a step to a lane. What it returns is "this step is done", to be given to others. */
+/* Appends a step to a lane. Returns the dependency on it, for other steps. */
 struct dep sched_add(struct sched *s, unsigned lane, const struct step *st);
 /* The step has to wait for d too; d.count 0 is no dependency. Of one lane the later counts. false:
  * no room (SCHED_DEPS). */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * In the switches: the vector goes up once and comes down once (F25). Cut as the
- * aggregation protocol says. How many messages are under way at a time is the transport's business.
- * Several trees carry equal shares.
+ * In the switches: the vector goes up once and comes down once (F25), cut as the aggregation
+ * protocol says. The transport bounds the messages in flight. Several trees carry equal shares.
  */
 #include "aggregation/proto.h"
 #include "host/coll/alg/alg.h"

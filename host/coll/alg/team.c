@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which ranks work together: everybody, a GPU node, a rail. */
+/* Teams of ranks: all, a GPU node, a rail. */
 #include "host/coll/alg/alg.h"
 
 #include <errno.h>
@@ -23,9 +23,9 @@ static unsigned slices_of(uint64_t part, uint64_t whole)
 }
 
 /*
- * A ring has as many stripes as its widest edge; narrower ones take several each. A step lasts as
- * long as the slowest edge needs for a block: ALG_SLICES slices are there on each of its channels,
- * and on the others slices that take no longer. More would be messages that make nothing faster.
+ * A ring has as many stripes as its widest edge; narrower edges carry several each. A step lasts as
+ * long as the slowest edge needs for a block: each of its channels has ALG_SLICES slices, the other
+ * edges' channels slices that take no longer. More messages would make nothing faster.
  */
 static void ring_stripes(const struct alg *a, struct team *t)
 {
@@ -62,7 +62,7 @@ int alg_everybody(struct alg *a, struct nodes *g)
     return 0;
 }
 
-/* place[r]: r's place in its node. 0 where nodes differ in size or there is nothing to gain. */
+/* place[r]: the local rank of r. 0: nodes differ in size, or there is nothing to gain. */
 static unsigned local_ranks(const struct sched_in *in, uint16_t *place, unsigned *n_nodes)
 {
     uint16_t size[FAB_MAX_MEMBERS] = {0};

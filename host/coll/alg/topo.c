@@ -25,7 +25,7 @@ static unsigned rates(void *ctx, unsigned from, unsigned peer, uint64_t *rate_bp
     return n;
 }
 
-/* Each rank's GPU node in order of appearance; a rank that is in none is alone. */
+/* Each rank's GPU node in order of appearance; a rank without a node has one of its own. */
 static int number_domains(const struct fabric *fab, unsigned nranks, const uint16_t *host_of_rank,
                           uint16_t *domain)
 {
@@ -64,8 +64,8 @@ static int64_t plane_latency(const struct topo *t, unsigned rank)
     return ps;
 }
 
-/* Do all planes of the ranks' nodes? Counts the ranks of a node. A GPU is one member: ranks that
- * share one (neighbours, then) go without. */
+/* Whether all planes of the ranks' nodes offer multimem. Counts the ranks of a node. A GPU is one
+ * member: ranks that share one (they are neighbours then) do without. */
 static bool multimem(struct topo *t)
 {
     uint16_t plane[SCHED_MAX_CHANS], members[FAB_MAX_MEMBERS] = {0};
@@ -91,8 +91,8 @@ static bool multimem(struct topo *t)
 }
 
 /*
- * Slots by which a lane keeps its channel full: what comes until a program has seen a message and
- * made room again, and as much for the round trip and for messages that are not full.
+ * Slots with which a lane keeps its channel full: for what arrives until a program has processed a
+ * message and posted its slot again, and as many for the round trip and for short messages.
  */
 static unsigned slots_for(const struct fabric *f)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a schedule may know of the fabric, for any rank of a group: who shares a GPU node with whom,
- * and the channels between two ranks. For communicators, the model and tests alike.
+ * The fabric as schedules see it, for any rank of a group: which ranks share a GPU node, and the
+ * channels between two ranks. For communicators, the model and tests.
  */
 #ifndef TRIB_HOST_COLL_ALG_TOPO_H
 #define TRIB_HOST_COLL_ALG_TOPO_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Runs of bytes with the same history, in sorted lists, a list for each of some thousand equal
- * parts of the buffer, so that finding one is short however many there are. Runs are split where a
- * step begins or ends and never joined again: steps on the same bytes mostly begin and end alike.
+ * parts of the buffer, so that the search is short however many there are. Runs are split where a
+ * step begins or ends and never joined: steps on the same bytes mostly have the same bounds.
  */
 #include "host/coll/alg/track.h"
 

@@ -14,8 +14,8 @@ struct track;
 struct track *track_new(uint64_t bytes);
 void track_free(struct track *t);
 
-/* Calls fn with everybody that a reader (writer: also everybody that a writer) of the bytes has to
- * wait for, some more than once. -ENOMEM. */
+/* Calls fn with every step that a reader (or, if write, a writer) of the bytes has to wait for,
+ * some more than once. 0 or -ENOMEM. */
 typedef void (*track_fn)(void *arg, struct dep d);
 int track_ask(struct track *t, uint64_t off, uint64_t len, bool write, track_fn fn, void *arg);
 /* Step d reads (writes) the bytes. -ENOMEM. */

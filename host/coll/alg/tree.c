@@ -2,8 +2,8 @@
 /*
  * Double binary tree (Sanders, Speck and Träff: Two-tree algorithms for full bandwidth broadcast,
  * reduction and scan, 2009): each of two trees carries half of the vector, and a rank that has
- * children in one is a leaf in the other, so nobody sends or receives more than the vector once
- * each way, in steps that grow with log N only. The root stands above both.
+ * children in one is a leaf in the other, so no rank sends or receives more than the vector once
+ * each way, in steps that grow with log N only. The root is above both.
  *
  * Ranks are numbered from the root, which is 0; the trees are of 1..M, in order of number: in the
  * first, a number's height is that of its lowest bit, the second is the mirror image (M even) or
@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define KEPT 32u /* sums on the way, until their sends are acknowledged */
+#define KEPT 32u /* partial sums kept until their sends are acknowledged */
 
 struct place {
     unsigned parent, n_children, child[2]; /* ranks */
@@ -98,7 +98,7 @@ static int add_piece(struct tree *t, unsigned tree, const struct cut *c, uint64_
     return 0;
 }
 
-/* The pieces in the order in which all ranks see them: the trees by turns. */
+/* The slices in the order that all ranks use: the trees in turn. */
 static int cut_pieces(struct alg *a, struct tree *t, uint64_t bytes)
 {
     uint64_t off[2], len[2];
@@ -175,7 +175,7 @@ static void piece_down(struct alg *a, struct tree *t, const struct piece *p, boo
         alg_send(a, at->child[i], p->chan % at->child_chans[i], from, p->len);
 }
 
-/* Pieces go down some time after they went up, not to hold back others that go up the same lane. */
+/* Results go down some slices later, so that they do not delay those that go up the same lane. */
 int alg_tree_allreduce(struct alg *a)
 {
     struct tree t;

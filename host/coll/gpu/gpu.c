@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The CPU's lanes where buffers are in GPU memory: what exec.c does at once is given to the GPU's
- * streams here, up to LANE_GPU steps of a lane at a time, and is done when its stream says so.
- * Reductions read slots where they are, in pinned host memory. A stream is in order, so a lane's
- * steps are: a step is over with the number that its stream had counted up to when it was given.
+ * The CPU's lanes where buffers are in GPU memory: steps that exec.c does at once are queued on the
+ * GPU's streams here, up to LANE_GPU steps of a lane at a time, and are done when the stream says
+ * so. Reductions read slots in place, in pinned host memory. A stream is in order, so a lane's
+ * steps are: a step is done when its stream has reached the count that it had when the step was
+ * queued.
  */
 #include "host/coll/comm.h"
 #include "host/coll/gpu/stage.h"
@@ -15,7 +16,7 @@ static enum device_stream stream_of(const struct lane *l)
     return l->peer == STAGE_UP ? DEVICE_UP : l->peer == STAGE_DOWN ? DEVICE_DOWN : DEVICE_REDUCE;
 }
 
-/* The piece that a reduction's result goes to as well; NULL: it is still on the wire. */
+/* The stage buffer that a reduction's result is also written to; NULL: it is still in flight. */
 static void *piece_of(struct coll_req *r, const struct step *st, struct step **up)
 {
     struct stage_hint h;
@@ -26,7 +27,7 @@ static void *piece_of(struct coll_req *r, const struct step *st, struct step **u
     return r->stage->mem.addr + h.off;
 }
 
-/* 0, -EAGAIN or -EIO. A copy's `self`: a reduction has done it. */
+/* Queues a step: 0, -EAGAIN or -EIO. `self` on a copy: a reduction has done it. */
 static int give(struct comm *c, struct coll_req *r, const struct step *st, enum device_stream s)
 {
     const void *in[2] = {exec_addr(r, &st->a), NULL};
@@ -95,7 +96,7 @@ unsigned gpu_run(struct comm *c, struct coll_req *r, unsigned lane)
     unsigned did, total = 0;
     int rc = 0;
 
-    do { /* what is done may leave room for what could not be begun */
+    do { /* steps that are done free the queue for others */
         before = r->lane[lane].done;
         did = begin(c, r, lane, &rc);
         if (rc == -EIO || device_done(c->cfg.device, stream_of(&r->s.lane[lane]), &over)) {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Staging, for buffers in GPU memory that the HCA does not reach: a schedule becomes one whose
- * messages are in host memory, with steps that copy beside them.
+ * Staging, for buffers in GPU memory that the HCA does not reach: turns a schedule into one whose
+ * messages are in host memory, with additional steps that copy.
  *
- * Every lane of messages gets a lane of copies beside it, with as many steps: step i copies message
- * i. So whoever waited for n steps of the lane waits for n of its copies, and nothing else changes.
+ * Every lane of messages gets a lane of copies, with as many steps: step i copies message i. A step
+ * that waited for n steps of the lane waits for n of its copies, and nothing else changes.
  *
- *   SEND   up: a piece of host memory = what is sent; then SEND of the piece
- *   RECV   to a slot; then down: where it belongs = the slot
- *   AGG    up, then AGG in the piece in place, then down
+ *   SEND   up: a stage buffer = what is sent; then SEND of the buffer
+ *   RECV   to a slot; then down: the destination = the slot
+ *   AGG    up, then AGG in place in the stage buffer, then down
  *
  * There is nothing to copy up where the HCA reads the GPU's memory itself.
  *
- * Lanes run side by side: while pieces are on the wire, those behind them are copied, and others
- * reduced. A lane has PIECES pieces of host memory, used in turn.
+ * Lanes run concurrently: while messages are in flight, later ones are copied and others reduced. A
+ * lane has BUFFERS stage buffers, used in turn.
  *
- * The rejected design: the whole vector copied before and after the operation. It is simpler, and
- * costs what the links of a GPU take for twice the vector.
+ * Rejected: copying the whole vector before and after the operation. It is simpler, and takes as
+ * long as the links of a GPU take for twice the vector.
  */
 #include "host/coll/gpu/stage.h"
 
@@ -24,14 +24,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECES 64u
+#define BUFFERS 64u /* stage buffers of a lane */
 
 struct staging {
     const struct sched *was;
     bool reached;
     struct sched to;
     uint32_t *up, *down; /* [lanes of was] lane + 1; 0: none */
-    uint64_t *at;        /* [lanes of was] first piece */
+    uint64_t *at;        /* [lanes of was] offset of the first stage buffer */
     uint64_t *piece;     /* [lanes of was] bytes of one */
     struct dep **reader; /* [lanes of was] of RECV: of each message, who reads its slot */
 };
@@ -41,7 +41,7 @@ static bool is_messages(enum lane_kind k)
     return k == LANE_SEND || k == LANE_RECV || k == LANE_AGG;
 }
 
-/* The lane's copies that end what one of its steps stands for. */
+/* The lane whose steps stand for this lane's: its copies, if it has some. */
 static uint32_t end_of(const struct staging *g, uint32_t lane)
 {
     uint32_t copies = g->down[lane] ? g->down[lane] : g->up[lane];
@@ -68,10 +68,10 @@ static void wait_for(struct staging *g, struct step *st, uint32_t lane, uint64_t
 
 static struct ref piece_of(const struct staging *g, unsigned lane, uint64_t i)
 {
-    return (struct ref){.buf = BUF_STAGE, .off = g->at[lane] + i % PIECES * g->piece[lane]};
+    return (struct ref){.buf = BUF_STAGE, .off = g->at[lane] + i % BUFFERS * g->piece[lane]};
 }
 
-/* Nothing to copy: it only keeps the count. */
+/* Without anything to copy the step only keeps the count. */
 static struct step copy_of(struct ref dst, struct ref src, uint64_t len)
 {
     struct step st = {.op = STEP_COPY, .dst = dst, .a = src, .len = len};
@@ -81,8 +81,8 @@ static struct step copy_of(struct ref dst, struct ref src, uint64_t len)
     return st;
 }
 
-/* The reduction that made what a message sends, and just that; NULL: there is none, or others may
- * have written there since. */
+/* The reduction whose result is exactly what a message sends; NULL: there is none, or other steps
+ * may have written there since. */
 static struct step *maker_of(struct staging *g, const struct step *send)
 {
     struct step *maker = NULL;
@@ -111,7 +111,7 @@ static void give_hints(struct staging *g)
         for (uint64_t i = 0; w->kind == LANE_SEND && g->up[l] && i < w->n; i++) {
             struct step *st = maker_of(g, lane_step(w, i));
 
-            if (!st || st->region == BUF_STAGE) /* sent to several: to the first */
+            if (!st || st->region == BUF_STAGE) /* sent to several: the hint is for the first */
                 continue;
             st->region = BUF_STAGE;
             st->off = piece_of(g, l, i).off;
@@ -128,12 +128,12 @@ bool stage_hint(const struct sched *s, const struct step *st, struct stage_hint 
     h->up = st->copy.lane;
     h->step = st->copy.step;
     h->send = s->lane[h->up].chan;
-    h->free_from = h->step < PIECES ? 0 : h->step + 1 - PIECES;
+    h->free_from = h->step < BUFFERS ? 0 : h->step + 1 - BUFFERS;
     h->off = st->off;
     return true;
 }
 
-/* What is needed of host memory, and who reads slots. */
+/* Host memory that is needed, and the readers of slots. */
 static int measure(struct staging *g)
 {
     for (unsigned l = 0; l < g->was->n_lanes; l++) {
@@ -144,7 +144,7 @@ static int measure(struct staging *g)
                 g->piece[l] = (lane_step(w, i)->len + 63) & ~63ull;
         if (g->up[l] || w->kind == LANE_AGG) {
             g->at[l] = g->to.stage_bytes;
-            g->to.stage_bytes += g->piece[l] * (w->n < PIECES ? w->n : PIECES);
+            g->to.stage_bytes += g->piece[l] * (w->n < BUFFERS ? w->n : BUFFERS);
         }
         if (w->kind != LANE_RECV)
             continue;
@@ -179,16 +179,16 @@ static void stage_message(struct staging *g, unsigned l, uint64_t i, const struc
         up = copy_of(piece, was->a, was->len);
         up.n_deps = st.n_deps;
         memcpy(up.dep, st.dep, sizeof(up.dep));
-        if (i >= PIECES)
-            wait_for(g, &up, g->down[l] ? g->down[l] - 1 : l, i - PIECES + 1);
+        if (i >= BUFFERS)
+            wait_for(g, &up, g->down[l] ? g->down[l] - 1 : l, i - BUFFERS + 1);
         sched_add(&g->to, g->up[l] - 1, &up);
         st.n_deps = 0;
         wait_for(g, &st, g->up[l] - 1, i + 1);
         if (was->a.buf != BUF_NONE)
             st.a = piece;
     }
-    if (!g->up[l] && w->kind == LANE_AGG && i >= PIECES)
-        wait_for(g, &st, g->down[l] - 1, i - PIECES + 1);
+    if (!g->up[l] && w->kind == LANE_AGG && i >= BUFFERS)
+        wait_for(g, &st, g->down[l] - 1, i - BUFFERS + 1);
     if (w->kind == LANE_RECV && i >= slots)
         wait_for(g, &st, g->reader[l][i - slots].lane, g->reader[l][i - slots].count);
     if (w->kind == LANE_AGG && was->dst.buf != BUF_NONE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which algorithm: the one that the model says is fastest. */
+/* Chooses the algorithm with the shortest predicted time. */
 #include "host/coll/comm.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages through aggregation nodes: up from every member to the top of the group's tree, and down
- * again. A node passes a message on, frame by frame, when all children have sent theirs. The window
- * holds members back that have too many messages without a result.
+ * again. A node forwards a message, frame by frame, when all children have sent theirs. The window
+ * stops members that have too many messages without a result.
  */
 #include "host/coll/model/cost_model.h"
 

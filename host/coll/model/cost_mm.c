@@ -123,7 +123,7 @@ void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step,
     model_event(m, EV_HOP, f.head, rank, lane, step);
 }
 
-/* A sum goes down to who asked, a store to all members. */
+/* A sum goes down to the member that loads, a store to all members. */
 void mm_model_down(struct model *m, unsigned rank, unsigned lane, uint32_t step)
 {
     struct mlane *l = &m->rank[rank].lane[lane];

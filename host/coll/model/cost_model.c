@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a collective should take. Nothing here is fitted: link rates and latencies of the conf, the
- * schedules that are executed, and what a frame occupies on a link.
+ * The predicted time of a collective. Nothing is fitted: it follows from link rates and latencies
+ * of the conf, the schedules that are executed, and the time that a frame occupies a link.
  *
  * For long vectors it comes to the closed forms (cost.h) times the share of headers (F20, F21,
  * F25).

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Inside of the cost model; for host/coll/model*.c only. Times in ps, as int64.
+ * Inside of the cost model; for host/coll/model only. Times in ps, as int64.
  *
- *   model.c        what is asked: from fabric and arguments to a prediction
- *   model_run.c    the schedules of all ranks, walked in order of time
- *   model_net.c    what a message does to the links of its path
- *   model_agg.c    messages through aggregation nodes; model_mm.c: through multimem
+ *   cost_model.c   from fabric and arguments to a prediction
+ *   cost_run.c     the schedules of all ranks, walked in order of time
+ *   cost_net.c     a message on the links of its path
+ *   cost_agg.c     messages through aggregation nodes; cost_mm.c: through multimem
  */
 #ifndef TRIB_HOST_COLL_MODEL_COST_MODEL_H
 #define TRIB_HOST_COLL_MODEL_COST_MODEL_H
@@ -116,13 +116,13 @@ int64_t model_small(struct model *m, const struct model_path *p, int64_t t, uint
 int model_run(struct model *m);
 void model_event(struct model *m, enum event_kind kind, int64_t at, unsigned rank, unsigned lane,
                  uint32_t step);
-/* model_agg.c */
+/* cost_agg.c */
 int agg_model_begin(struct model *m, unsigned rank, unsigned lane);
 bool agg_model_room(const struct model *m, unsigned rank, unsigned lane);
 void agg_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now);
 void agg_model_end(struct model *m, unsigned rank, unsigned lane);
 void agg_model_free(struct model *m);
-/* model_mm.c */
+/* cost_mm.c */
 int mm_model_begin(struct model *m, unsigned rank, unsigned lane);
 void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now);
 void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t now);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A link serves whole messages in turn; a message goes on to the next link as soon as its first
- * frame is there. ACKs and requests are small and go ahead of what waits: they lengthen a busy
- * link's queue, and wait for nobody.
+ * A link serves whole messages in turn; a message is forwarded to the next link as soon as its
+ * first frame has arrived. ACKs and requests are small and overtake queued messages: they lengthen
+ * a busy link's queue, and do not wait.
  */
 #include "host/coll/model/cost_model.h"
 

@@ -39,7 +39,7 @@ static void meet_conn(const struct coll_need_cfg *cfg, const struct topo *t, uin
     n->address_bytes += (uint64_t)sched_slots(&t->sched) * SCHED_SLICE_MAX;
 }
 
-/* As comm_connect() does: those next to it in the ring, where anybody sends to ranks at all. */
+/* Like comm_connect(): the neighbours in the ring, if some algorithm sends to ranks at all. */
 static void meet_neighbours(const struct coll_need_cfg *cfg, const struct topo *t, unsigned rank,
                             uint8_t *met, struct coll_need *n)
 {
@@ -171,7 +171,7 @@ static uint64_t shorten(struct coll_need_cfg *cfg)
     return times;
 }
 
-/* Those between the first and the last are alike but for their places in nodes; a root is not. */
+/* Ranks between the first and the last differ in their local ranks only; a root differs. */
 int coll_need(const struct coll_need_cfg *whole, struct coll_need *n)
 {
     struct coll_need_cfg shorter = *whole;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What memory the ranks of a job will take, before there are any: for connections, schedules, slots
- * and workspaces, counted from the schedules of a few of them. For whoever has to refuse what the
- * machine has no room for.
+ * Predicts the memory that the ranks of a job will take, for connections, schedules, slots and
+ * workspaces, from the schedules of a few of them, so that a job that does not fit the machine can
+ * be refused.
  */
 #ifndef TRIB_HOST_COLL_MODEL_NEED_H
 #define TRIB_HOST_COLL_MODEL_NEED_H
@@ -19,7 +19,7 @@ struct coll_need_cfg {
     unsigned algos;        /* bits of coll_algo that run it, one after the other */
     unsigned ops;          /* so many times each */
     uint32_t window;       /* as asked of aggregation nodes; 0: their choice */
-    bool lengths;          /* nobody looks at data */
+    bool lengths;          /* payload is lengths */
     bool dense;            /* malloc() has pages of 2 MiB: what is not touched takes memory too */
 };
 
@@ -31,7 +31,7 @@ struct coll_need {
     uint64_t address_bytes; /* that slots are reserved in, touched or not */
 };
 
-/* 0; -errno: an algorithm has no schedule here (whoever runs it will say why), or no memory. */
+/* 0; -errno: an algorithm has no schedule here (running it says why), or no memory. */
 int coll_need(const struct coll_need_cfg *cfg, struct coll_need *n);
 
 static inline uint64_t coll_need_bytes(const struct coll_need *n)

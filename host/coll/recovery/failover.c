@@ -124,6 +124,17 @@ static int give_up_parts(struct comm *c, const struct failover_round *f, char *e
     return op_recovery(c, f, err);
 }
 
+/* Stopped is what rounds have given up, and `left`, which needs a round of its own. */
+static void check_stopped(const struct comm *c, unsigned left)
+{
+    unsigned parts = left;
+
+    for (unsigned i = 0; i < c->failover.n_rounds; i++)
+        parts |= c->failover.round[i].parts;
+    T_ASSERT(c->state == COMM_FAILED || parts == c->failover.stopped,
+             "the parts that are stopped are not those that the rounds have given up");
+}
+
 static void end_round(struct comm *c)
 {
     T_ASSERT(c->failover.n_rounds < PARTS, "a part fails a second time");
@@ -132,7 +143,6 @@ static void end_round(struct comm *c)
     const bool fits = f->parts == PART_FIT;
     char err[COMM_TEXT] = "";
 
-    T_ASSERT(!(c->failover.parts & ~c->failover.stopped), "a part that is agreed on is in use");
     set_state(c, FAILOVER_DONE);
     comm_event(c, COMM_EV_FAIL_AGREED, f->parts, f->seq);
     if (!fits && f->parts & ~c->failover.stopped &&
@@ -147,6 +157,7 @@ static void end_round(struct comm *c)
         cannot_reach(c);
     c->failover.broken = NULL;
     comm_event(c, COMM_EV_FAIL_DONE, c->failover.stopped, c->failover.n_rounds);
+    check_stopped(c, left);
     if (left)
         ask_again(c, left);
     comm_check_ready(c);
@@ -199,6 +210,7 @@ static void widen(struct comm *c, unsigned parts)
 
     f->parts |= parts;
     stop(c, parts);
+    T_ASSERT(!(f->parts & ~f->stopped), "a part that the ranks agree on is still in use");
     if (!c->cfg.rank) {
         memset(f->report, 0, c->cfg.nranks * sizeof(*f->report));
         if (failover_can_report(c))

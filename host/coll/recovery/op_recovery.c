@@ -3,16 +3,17 @@
  * What becomes of the operations once a part of the in-network path has failed and the ranks have
  * agreed where they are (failover.c).
  *
- * Where nobody has begun an operation, it is run by the next algorithm of the policy like those
- * after it. One of several levels, or by multimem, starts over by that algorithm: its ranks have
- * sums of sums where their inputs were, and NVSwitches write to members without their knowing, so
- * its input is kept as it begins. Connections are made anew, for on the old ones what is left of
- * the first attempt is on its way. Who has finished it takes part once more with what it kept.
+ * An operation that no rank has begun is run by the next algorithm of the policy, like those after
+ * it. One of several levels, or by multimem, starts over by that algorithm: partial sums have
+ * replaced its ranks' inputs, and NVSwitches write to members without their knowledge, so its input
+ * is kept as it begins. Connections are made anew, because messages of the first attempt are in
+ * flight on the old ones. A rank that has finished the operation takes part again with the input
+ * that it kept.
  *
- * One by the trees alone is finished by the hosts from the first message on that not all have
- * (alg/repair.c). A rank that has finished it may have given its buffers back, but others can lack
- * at most a window of what it has: so an agent keeps of a finished operation the last window, and
- * of one whose results overwrite what was sent the messages under way.
+ * An operation by the trees alone is finished by the hosts from the first message on that some rank
+ * lacks (alg/repair.c). A rank that has finished it may have given its buffers back, but others
+ * lack at most a window of what it has. So each edge keeps the last window of a finished operation,
+ * and the messages in flight of one whose results overwrite what was sent.
  */
 #include "host/coll/transport/conn.h"
 
@@ -32,7 +33,7 @@ int failover_keep_create(struct comm *c, struct agg *a)
 {
     if (comm_unbacked(c) || c->cfg.device || !policy_goes_on(c, agg_part(a)))
         return 0;
-    a->n_kept = 2 * a->depth + 2; /* under way, and of the operation before */
+    a->n_kept = 2 * a->depth + 2; /* in flight, and of the operation before */
     a->kept = calloc(a->n_kept, AGG_MSG_BYTES(c->mtu));
     return a->kept ? 0 : -ENOMEM;
 }
@@ -69,8 +70,8 @@ void failover_keep_end(struct comm *c, const struct coll_req *r)
     }
 }
 
-/* Of operations that start over when they are cut, the whole input: of the last two, since others
- * may still be in the one before. */
+/* Keeps the whole input of an operation that starts over when it is cut: of the last two, because
+ * other ranks may still be in the one before. */
 void failover_keep_begin(struct comm *c, const struct coll_req *r)
 {
     struct failover_kept *k = &c->failover.kept[r->id.seq & 1];
@@ -80,8 +81,7 @@ void failover_keep_begin(struct comm *c, const struct coll_req *r)
     if (!parts || comm_unbacked(c) || c->cfg.device ||
         !policy_goes_on(c, parts | c->failover.stopped))
         return;
-    if (k->room <
-        r->s.in_bytes + 1) { /* who has no input has memory to be registered all the same */
+    if (k->room < r->s.in_bytes + 1) { /* without input there still is memory to register */
         region_drop(&k->mem);
         free(k->data);
         k->data = malloc(r->s.in_bytes + 1);
@@ -97,8 +97,8 @@ void failover_keep_begin(struct comm *c, const struct coll_req *r)
 
 /* ---- the operations ---- */
 
-/* An operation that is cut goes on as it was scheduled; if it starts over later on, then without
- * anything that has failed by then. */
+/* An operation that is cut keeps its schedule; if it starts over later, then without any part that
+ * has failed by then. */
 unsigned failover_gone(const struct comm *c, uint32_t seq)
 {
     unsigned parts = 0;
@@ -157,7 +157,7 @@ static struct sched_repair repair(const struct failover_round *f, bool bare)
     return how;
 }
 
-/* In place of r's schedule, what is left of it. */
+/* Replaces r's schedule by what is left of it. */
 static int cut(struct coll_req *r, const struct failover_round *f, char *err)
 {
     struct sched_repair how = repair(f, false);
@@ -188,7 +188,7 @@ int failover_started(struct comm *c, struct coll_req *r, char *err)
     return rc;
 }
 
-/* What results may have overwritten in part is put back. */
+/* Restores the inputs that results may have overwritten in part. */
 static void restore(struct comm *c, const struct coll_req *r, const struct failover_round *f)
 {
     for (unsigned l = 0; l < r->s.n_lanes; l++) {
@@ -206,7 +206,8 @@ static void restore(struct comm *c, const struct coll_req *r, const struct failo
     }
 }
 
-/* A part in an operation that is over here, but not everywhere: without its buffers. */
+/* A request that takes part, without buffers, in an operation that is over here, but not at all
+ * ranks. */
 static struct coll_req *helper(struct comm *c, const struct op_id *id, char *err)
 {
     struct coll_req *r = calloc(1, sizeof(*r));
@@ -243,7 +244,7 @@ static void to_front(struct exec *x, struct coll_req *r)
     x->head = r;
 }
 
-/* r is the helper, which becomes what is left for it to do. */
+/* Turns the helper r into what is left for it to do, and puts it first. */
 static int help(struct comm *c, struct coll_req *r, const struct failover_round *f, char *err)
 {
     struct sched_repair how = repair(f, true);
@@ -293,7 +294,8 @@ static int help_with(struct comm *c, const struct failover_round *f, char *err)
     return rc;
 }
 
-/* Operations after the one that was cut: none of them has a result of what has failed yet. */
+/* Reschedules the operations after the one that was cut: none of them has a result of a failed part
+ * yet. */
 static int others(struct comm *c, const struct failover_round *f, char *err)
 {
     for (struct coll_req *r = c->exec.head; r; r = r->next) {
@@ -301,8 +303,8 @@ static int others(struct comm *c, const struct failover_round *f, char *err)
 
         if (r->id.seq == f->seq && !f->whole && !f->again)
             continue;
-        /* By its algorithm too: whose share is empty has no lane of what has failed, but the others
-         * have, and go on by another one. */
+        /* By its algorithm too: a rank with an empty share has no lane of a failed part, but the
+         * others have, and change the algorithm. */
         if (!((parts_of(&r->s) | policy_parts(r->s.in.algo)) & f->parts) && !f->again)
             continue;
         sched_free(&r->s);
@@ -317,9 +319,9 @@ static int others(struct comm *c, const struct failover_round *f, char *err)
     return 0;
 }
 
-/* ---- what starts over ---- */
+/* ---- an operation that starts over ---- */
 
-/* What the running operation may have overwritten is put back. */
+/* Restores the input that the running operation may have overwritten. */
 static int rewind_running(const struct comm *c, struct coll_req *r, char *err)
 {
     const struct failover_kept *k = &c->failover.kept[r->id.seq & 1];
@@ -332,7 +334,7 @@ static int rewind_running(const struct comm *c, struct coll_req *r, char *err)
     return 0;
 }
 
-/* It is over here: with the input that was kept, and results that nobody wants. */
+/* The operation is over here: repeats it with the kept input, and discards its results. */
 static int help_again(struct comm *c, const struct failover_round *f, char *err)
 {
     struct failover_kept *k = &c->failover.kept[f->seq & 1];
@@ -376,9 +378,13 @@ static int help_again(struct comm *c, const struct failover_round *f, char *err)
 static int start_over(struct comm *c, const struct failover_round *f, bool over, char *err)
 {
     struct coll_req *r = c->exec.head;
+    unsigned n = 0;
     int rc = 0;
 
+    for (unsigned i = 0; i < c->failover.n_rounds; i++)
+        n += c->failover.round[i].again;
     conn_renew(c);
+    T_ASSERT(c->generation == n, "connections are of another generation than operations ask for");
     if (c->exec.running) {
         if (parts_of(&r->s) & ~f->parts)
             return cannot(err, "the next operation has begun", -EBUSY);
@@ -413,7 +419,7 @@ int op_recovery(struct comm *c, const struct failover_round *f, char *err)
     if (f->again)
         return start_over(c, f, over, err);
     if (f->whole || (r && !over && !(parts_of(&r->s) & f->parts)))
-        return others(c, f, err); /* it goes on as it is */
+        return others(c, f, err); /* it keeps its schedule */
     if (r && begun && over && has_conns(&r->s))
         return cannot(err, "the next operation has begun", -EBUSY);
     if (r && begun) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which algorithm comes after one whose part of the switches has failed. The order is the user's
- * (comm_cfg.policy) and the same at every rank, so that all go on by the same one.
+ * Which algorithm follows one that needs a failed part. The order is the user's (comm_cfg.policy)
+ * and the same at every rank, so that all ranks change to the same one.
  */
 #include "host/coll/comm.h"
 
@@ -92,7 +92,7 @@ bool policy_goes_on(const struct comm *c, unsigned parts)
     return true;
 }
 
-/* Whatever the length. */
+/* 0: these ranks can run it for some length. */
 static int is_possible(const struct sched_in *in)
 {
     struct sched_in some = *in;
@@ -110,8 +110,8 @@ int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in)
 {
     enum coll_algo list[ALGO_COUNT + 1];
     unsigned gone = failover_gone(c, r->id.seq), n = policy_list(c, in->kind, in->algo, list);
-    /* Of what is refused before something has failed the rest of the list is no way afterwards:
-     * ranks do not hear of it at the same time. */
+    /* What was refused before a failure is refused after it too, whatever follows in the list:
+     * ranks learn of the failure at different times. */
     int rc = policy_parts(in->algo) & gone ? is_possible(in) : 0;
 
     if (rc)
@@ -122,8 +122,7 @@ int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in)
             continue;
         in->algo = list[i];
         rc = sched_init(&r->s, in);
-        if (!gone ||
-            !i) /* what the ranks cannot run, they cannot either after something has failed */
+        if (!gone || !i) /* a failure does not make possible what these ranks cannot run */
             break;
     }
     return rc;

@@ -118,6 +118,7 @@ static int post_message(struct comm *c, struct agg *a, struct coll_req *r, const
                            },
                        *bad_send;
 
+    T_ASSERT_HOT(a->state == JOIN_GRANTED, "a message goes up a tree that was not granted");
     failover_keep(a, r, st);
     fill_hdr(a, r, st, AGG_DATA, a->opseq_out, sent_hdr(a, i));
     recv.num_sge = fill_sge(a, r, result_hdr(a, i), &st->dst, st, down);
@@ -180,6 +181,8 @@ static void take_result(struct comm *c, struct agg *a, uint64_t i, uint32_t byte
     T_ASSERT_HOT(a->slots_out >= agg_slots(st->len, c->mtu), "more slots come back than are out");
     a->slots_out -= agg_slots(st->len, c->mtu);
     a->done++;
+    T_ASSERT_HOT(a->done != a->posted || !a->slots_out,
+                 "slots are out without a message in flight");
     a->opseq_in += ends(st);
     exec_done(c, r, a->lane, r->lane[a->lane].done + 1);
     exec_wake(c, a->lane);

@@ -40,6 +40,7 @@ uint8_t *conn_slot(const struct conn *k, uint64_t msg)
 {
     unsigned slot = slot_of_msg(k, k->rx_base + msg);
 
+    T_ASSERT_HOT(slot != SLOT_NONE, "a step reads a message that no slot holds");
     return slot == SLOT_NONE ? NULL : k->slot[slot].at;
 }
 
@@ -49,6 +50,7 @@ static void slot_put(struct conn *k, unsigned slot)
     k->slot[slot].at = NULL;
     while (k->slot_free < k->slot_next && !k->slot[k->slot_free % k->depth].at)
         k->slot_free++;
+    T_ASSERT_HOT(k->slot_next - k->slot_free <= k->depth, "more slots are in use than there are");
 }
 
 void conn_release(struct comm *c, struct conn *k, uint64_t msg)

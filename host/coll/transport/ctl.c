@@ -4,8 +4,8 @@
  * connections to link.c, those about operations to op.c. The rest say in which phase a rank is:
  *
  *   READY    it has begun to connect
- *   CLOSING  all its sends are acknowledged: the neighbour may take its queue pairs away
- *   FAILED   with the reason, which goes round, so that every rank ends with the same words
+ *   CLOSING  all its sends are acknowledged: the neighbour may destroy its queue pairs
+ *   FAILED   with the reason, which goes round, so that every rank reports the same one
  *
  * A phase is repeated until the other's answer says that it was seen.
  */
@@ -107,8 +107,7 @@ static bool tell(struct comm *c, unsigned rank, bool answer)
         .rank = rte_cpu_to_be_32(c->cfg.rank),
     };
 
-    /* What concerns all goes round as it is; of our own troubles the others must know whose they
-     * are. */
+    /* A reason that names a rank goes round as it is; ours gets this rank's name. */
     if (c->state == COMM_FAILED &&
         (!strncmp(c->error, "rank ", 5) || !strncmp(c->error, "aborted ", 8)))
         snprintf(m.text, sizeof(m.text), "%.*s", PEER_TEXT - 1, c->error);
@@ -190,7 +189,7 @@ static void peer_input(struct comm *c, const void *msg, size_t len)
     if (m.seen > p->seen && m.seen <= comm_phase(c))
         p->seen = m.seen;
     if (m.answer && !tell(c, rank, false))
-        p->due = c->ctl.due = true; /* many ask at once: once there is room to send */
+        p->due = c->ctl.due = true; /* many requests at once: as soon as a send buffer is free */
     if (m.phase == PHASE_FAILED && !c->closing)
         comm_fail(c, "%.*s", PEER_TEXT - 1, m.text);
     comm_check_ready(c);
@@ -286,7 +285,7 @@ static int create_port(struct comm *c, unsigned port)
     return 0;
 }
 
-/* One on each port: an aggregation node is reached by one of them only. */
+/* One on each port: an aggregation node is reachable over one of them only. */
 int ctl_create(struct comm *c, char *err)
 {
     for (unsigned p = 0; p < c->n_ports; p++) {

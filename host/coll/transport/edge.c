@@ -6,10 +6,10 @@
 
 /*
  * Local ACK timeout 4.096 us * 2^14 = 67 ms: thousands of round trips, so that queueing never looks
- * like loss. That a rank is gone is not learnt from here but from the launcher.
+ * like loss. The launcher, not this timeout, reports that a rank is gone.
  *
- * In a fabric in real time 67 ms are no more than a process or a guest that was not scheduled, and
- * a repetition is worse than a wait: Soft-RoCE of Linux 6.1 has been seen to repeat packets with
+ * In a fabric in real time 67 ms may be a process or a guest that was not scheduled, and a
+ * retransmission is worse than a wait: Soft-RoCE of Linux 6.1 has been seen to repeat packets with
  * the payload of others. Loss is still noticed at once wherever something follows (NAK).
  */
 #define ACK_TIMEOUT      14

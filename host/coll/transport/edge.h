@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What of verbs every transport here needs: this rank's port, RC and UD queue pairs, address
- * handles. Plain ibv_ calls.
+ * Verbs that every transport needs: this rank's port, RC and UD queue pairs, address handles. Plain
+ * ibv_ calls.
  */
 #ifndef TRIB_HOST_COLL_TRANSPORT_EDGE_H
 #define TRIB_HOST_COLL_TRANSPORT_EDGE_H

@@ -5,11 +5,11 @@
  * all members' memory (load) or write to all members' memory (store), and are done in the order in
  * which they were posted.
  *
- * What the caller owes: control messages of this group are handed to mmc_input(), completions of
- * wr_tag to mmc_complete(), mmc_tick() is called now and then while mmc_state() is not MMC_READY or
- * a move or close is under way; datagrams go out by cfg.say(). Nobody may post a step on memory of
- * an area before all members have bound theirs and have in it what is to be read (a barrier), nor
- * use or move its own memory again before all members' steps are done (another one): mm_proto.h.
+ * The caller hands control messages of this group to mmc_input() and completions of wr_tag to
+ * mmc_complete(), and calls mmc_tick() every 200 ms while mmc_state() is not MMC_READY or a move or
+ * close is under way; datagrams go out by cfg.say(). No member may post a step on memory of an area
+ * before all members have bound theirs and its contents are valid (a barrier), nor use or move its
+ * own memory again before all members' steps are done (another barrier): mm_proto.h.
  *
  *   OPENING --all members are ready--> READY --mmc_close()--> CLOSING --> CLOSED
  *      +---- refused, aborted, a request failed ----> FAILED --mmc_close()--> CLOSED
@@ -69,8 +69,8 @@ uint64_t mmc_done(const struct mmc *m);
 
 void mmc_input(struct mmc *m, const struct mm_ctl *c);
 void mmc_complete(struct mmc *m, const struct ibv_wc *wc);
-void mmc_repeat(struct mmc *m); /* says again what was not answered */
-void mmc_tick(struct mmc *m);   /* the same, and gives a switch up that does not answer a member */
+void mmc_repeat(struct mmc *m); /* repeats requests that were not answered */
+void mmc_tick(struct mmc *m);   /* the same, and fails when the switch does not answer */
 /* Nothing is read from or written to this member's memory any more; a READY one is FAILED. The
  * switch is not told. */
 void mmc_stop(struct mmc *m);

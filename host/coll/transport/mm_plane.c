@@ -2,8 +2,8 @@
 /*
  * LANE_MM: the NVSwitch planes of this rank's GPU node, one end of multimem (mm.h) on each. Members
  * are the ranks in the node, in their order. Area 0 of a plane's region is the running operation's
- * send buffer, area 1 its receive buffer; where an operation has others than the one before, they
- * are bound before it begins here, and so before the barrier with which its schedule begins
+ * send buffer, area 1 its receive buffer; if an operation has other buffers than the one before,
+ * they are bound before it begins here, and so before the barrier that begins its schedule
  * (alg/nvls.c). The barrier at its end allows the next one to bind others.
  */
 #include "host/coll/transport/conn.h"
@@ -166,14 +166,14 @@ struct plane *plane_of_lane(struct comm *c, const struct lane *l)
     return l->chan < c->n_planes ? &c->plane[l->chan] : NULL;
 }
 
-/* Starts what is still to be bound at a plane. False: nothing. */
+/* Starts to bind the next area that has changed. False: all are bound. */
 static bool move(struct plane *p, const struct coll_req *r)
 {
     const struct region *region[AREAS] = {r->in, r->out};
     void *addr[AREAS] = {(void *)(uintptr_t)r->args.send, r->args.recv};
     uint64_t bytes[AREAS] = {r->s.in_bytes, r->s.out_bytes};
 
-    /* Nobody reads an all-gather's contributions, or writes what a reduce-scatter gives. */
+    /* The switch does not read an all-gather's inputs or write a reduce-scatter's results. */
     bytes[AREA_IN] *= r->id.kind != COLL_ALLGATHER;
     bytes[AREA_OUT] *= r->id.kind != COLL_REDUCE_SCATTER;
     for (uint8_t k = 0; k < AREAS; k++) {

@@ -58,8 +58,7 @@ static bool add_group(struct quota_work *w, unsigned bit, uint16_t rail, unsigne
     return top != FAB_NONE;
 }
 
-/* As join_rail() makes them: the ranks of one place in their nodes, on the first tree that reaches
- * them. */
+/* Like join_rail(): the ranks of one local rank, on the first tree that reaches them. */
 static int add_rails(struct quota_work *w)
 {
     const struct quota_request *j = w->j;
@@ -96,7 +95,7 @@ static unsigned groups_at(const struct quota_work *w, uint16_t u)
     return (unsigned)__builtin_popcount(w->use[u].trees & w->used) + w->use[u].rails;
 }
 
-/* Of a group that comes to the switches of which `mine` is true; notes which is the least. */
+/* The window of a group that uses the switches for which `mine` is true; notes the tightest one. */
 static uint32_t least(struct quota_work *w, bool (*mine)(const struct use *u, unsigned bit),
                       unsigned bit)
 {
@@ -173,7 +172,7 @@ static void leave_out(struct quota_work *w, struct quota_grant *s)
         explain(w, why, sizeof(why));
         w->used &= ~(1u << bit);
         then = smallest(w, &other);
-        if (then <= now && now >= AGG_MSG_PKTS) { /* in vain */
+        if (then <= now && now >= AGG_MSG_PKTS) { /* no window grows */
             w->used |= 1u << bit;
             break;
         }
@@ -233,7 +232,7 @@ static void count_levels(const struct quota_work *w, struct quota_grant *s)
         }
 }
 
-/* No switch's quota can be met, whoever's groups are where: thousands of ranks need not look. */
+/* True: no switch's quota can bind, wherever the groups are, so many ranks skip the search. */
 static bool plenty(const struct quota_request *j, unsigned groups)
 {
     for (unsigned u = 0; u < j->fab->n_nodes; u++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the switches' quotas leave each aggregation group of a job when nobody else is there. Every
- * rank computes the same from the conf, and so does the model; what other jobs hold shows in the
- * answers to the JOINs (fit.c).
+ * How the switches' quotas are divided among the aggregation groups of one job, without other jobs.
+ * Every rank computes the same from the conf, and so does the model; what other jobs hold shows in
+ * the answers to the JOINs (fit.c).
  */
 #ifndef TRIB_HOST_COLL_TRANSPORT_QUOTA_H
 #define TRIB_HOST_COLL_TRANSPORT_QUOTA_H
@@ -14,7 +14,7 @@ struct quota_request {
     const struct fabric *fab;
     unsigned nranks;
     const uint16_t *host_of_rank; /* [nranks] */
-    const uint16_t *domain;       /* [nranks] GPU nodes, by which rails are told */
+    const uint16_t *domain;       /* [nranks] GPU nodes, which define the rails */
     const uint16_t *tree;
     unsigned n_trees;
     bool all, rails; /* a group of all ranks on each tree; a group of each rail on one */
@@ -24,8 +24,9 @@ struct quota_request {
 struct quota_grant {
     unsigned n; /* trees that the group of all ranks uses; tree[]: which, in order */
     uint16_t tree[COLL_TREES];
-    uint32_t window[COLL_TREES]; /* slots, of each; below a message's: nothing fits */
-    uint32_t rail;               /* of each rail's */
+    uint32_t
+        window[COLL_TREES]; /* slots of each; fewer than a message takes: the tree cannot be used */
+    uint32_t rail;          /* of each rail's */
     /* Groups of the job at the leaf, its parent and so on, 8 bits each: what a JOIN says. */
     uint32_t job_groups[COLL_TREES], rail_groups;
     char why[128]; /* the switch that gives less than asked, and why; "": all is */
