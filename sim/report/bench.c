@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define CONNECT_PS (60 * PS_PER_S)   /* fabric time */
-#define SETTLE_PS  (100 * PS_PER_US) /* for what is on links when the last rank has left */
+#define SETTLE_PS  (100 * PS_PER_US) /* for frames in flight when the last rank has left */
 
 unsigned bench_frames(unsigned nranks)
 {
@@ -67,7 +67,7 @@ static int begin_faults(struct bench *b)
     return b->cfg.plan ? faults_create(&b->faults, b->cfg.plan, &fc) : 0;
 }
 
-/* The ranks, and behind them the two that send beside. */
+/* The ranks, then the two of the background flow. */
 static int create_world(struct bench *b)
 {
     const struct bench_cfg *cfg = &b->cfg;

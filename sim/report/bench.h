@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rows of trib sim: a world with a rank on each place, a communicator of all of them, and one row
- * after the other run on it as trib perf runs it: warm-up, timed operations back to back, check.
+ * The benchmark of trib sim: a world of the ranks, a communicator of all of them, and rows that run on
+ * it as trib perf runs them: warm-up, timed operations back to back, check. One thread calls these
+ * functions.
  */
 #ifndef TRIB_SIM_REPORT_BENCH_H
 #define TRIB_SIM_REPORT_BENCH_H
@@ -26,33 +27,33 @@ struct bench_cfg {
     unsigned algos, n_trees;
     const uint16_t *tree;
     uint64_t seed;
-    const struct fault_plan *plan; /* NULL: none; time 0 is when everybody is connected */
-    bool lengths;                  /* no data, only its lengths; nothing is checked */
+    const struct fault_plan *plan; /* NULL: none; its time 0 is when all ranks have connected */
+    bool lengths;                  /* lengths without data; nothing is checked */
     struct rte_mempool *pool;      /* of all frames */
-    unsigned frames;               /* that may be in use: all, but those that threads hoard */
+    unsigned frames;               /* that may be in use: all but those in caches of threads */
     unsigned threads;              /* as in world_cfg */
     net_tap_fn tap;                /* as in world_cfg */
     void *tap_ctx;
-    struct counters *counters;                 /* NULL: nobody counts */
-    const struct background_hosts *background; /* NULL: nobody sends beside */
-    const volatile int *stop;                  /* not 0: end soon */
-    bool terminal; /* stderr is one: progress is one line, else one now and then */
+    struct counters *counters;                 /* NULL: none */
+    const struct background_hosts *background; /* NULL: no background flow */
+    const volatile int *stop;                  /* not 0: end at the next event */
+    bool terminal; /* stderr is one: progress is a line that is rewritten, else a line every 30 s */
 };
 
 struct bench_state {
     int64_t fabric_ps;
-    uint64_t events, frames; /* frames: each link that one takes counts */
+    uint64_t events, frames; /* frames: one per link that a frame crosses */
     uint64_t trace;          /* hash over time, link and length of every frame */
     unsigned pool_peak;
-    struct stopwatch timed; /* of the machine */
+    struct stopwatch timed; /* wall and CPU time of timed operations */
     unsigned threads;
 };
 
-/* Everybody connected. 0 or -errno; err (COMM_TEXT bytes) says why. */
+/* Creates the world and connects all ranks. 0, or -errno and err (COMM_TEXT bytes) says why. */
 int bench_create(struct bench **b, const struct bench_cfg *cfg, char *err);
 /* Fills r->run[place] and, where errors are asked for, r->ulp. 0 or -errno and err. */
 int bench_place(struct bench *b, struct row *r, int place, char *err);
-/* The algorithm that does the row by now: another than its own after a fall. */
+/* The algorithm that runs the row now: another than its own after a failover. */
 enum coll_algo bench_runs_by(struct bench *b, const struct row *r);
 struct net *bench_net(const struct bench *b);
 /* As comm_granted(), of the first rank. */
@@ -60,12 +61,11 @@ void bench_granted(const struct bench *b, struct coll_grant *g);
 const struct background_flow *bench_background_flow(const struct bench *b); /* NULL: none */
 void bench_congestion(const struct bench *b, struct congestion *c);
 void bench_state(const struct bench *b, struct bench_state *s);
-/* All groups are given back, so that nothing is on any link any more. 0 or -ETIME: not everybody
- * could leave. */
+/* Leaves all groups and lets links drain. 0, or -ETIME: a rank could not leave. */
 int bench_leave(struct bench *b);
-void bench_destroy(struct bench *b); /* leaves where that has not been done */
+void bench_destroy(struct bench *b); /* leaves first, unless that is done */
 
-/* What a job of so many ranks may have on its way and in aggregation nodes at once, with room to
- * spare: frames that a pool should have. */
+/* Frame buffers that a pool needs for a job of nranks: in flight and in aggregation nodes, with a
+ * margin. */
 unsigned bench_frames(unsigned nranks);
 #endif

@@ -3,6 +3,7 @@
 #ifndef TRIB_SIM_REPORT_BENCH_PRIV_H
 #define TRIB_SIM_REPORT_BENCH_PRIV_H
 
+#include "base/assert.h"
 #include "host/bench/test_pattern.h"
 #include "sim/job/sim_job.h"
 #include "sim/report/bench.h"
@@ -16,7 +17,7 @@ struct bench {
     struct faults *faults;              /* NULL: none */
     struct background_flow *background; /* NULL: none */
     bool background_flow_failed;
-    unsigned aggregated; /* operations begun before that, of the running loop */
+    unsigned aggregated; /* operations of the loop that rank 0 started by the row's own algorithm */
     /* the running loop */
     const struct row *row;
     int place;
@@ -24,17 +25,17 @@ struct bench {
     unsigned ops;
     int64_t begun_ps;
     unsigned peak;
-    uint64_t looked, asked; /* events when the pool, and the clock, were last looked at */
+    uint64_t pool_read, clock_read; /* events at the last reading of the pool's level, the clock */
     uint64_t begun_events;
     double born_s, begun_s, shown_s;
-    bool late; /* --max-wall is over */
-    bool few;  /* frames */
+    bool late; /* --max-wall is exceeded */
+    bool few;  /* frame buffers ran short */
     uint64_t shown_events;
     struct stopwatch timed;
 };
 
-/* Whether frame buffers ran short: what comes of that depends on threads and on who looks. Frames
- * that are taken between two looks at the pool's level are seen by those who got none. */
+/* Whether frame buffers ran short: results then depend on threads. A shortage between two readings
+ * of the pool's level shows as allocations that failed. */
 bool bench_too_few_frames(const struct bench *b);
 /* Writes the reason to err (COMM_TEXT bytes); returns -ECANCELED. */
 int bench_explain_too_few(const struct bench *b, char *err);

@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <string.h>
 
-#define OPS_PS      (100 * PS_PER_S) /* more than ranks wait for each other */
-#define LOOK_EVENTS 64u              /* the pool's level is looked at after so many */
-#define SHOW_EVENTS 65536u
-#define SHOW_S      0.25
-#define SAY_S       30.0
+#define OPS_PS       (100 * PS_PER_S) /* longer than ranks wait for each other before they give up */
+#define POOL_EVENTS  64u              /* events between two readings of the pool's level */
+#define CLOCK_EVENTS 65536u           /* events between two readings of the wall clock */
+#define TERMINAL_S   0.25 /* between two lines of progress on a terminal, and elsewhere */
+#define LOG_S        30.0
 
 static const char timed_ops[] = "timed";
 
@@ -35,7 +35,7 @@ static void show(struct bench *b, double now)
     double want = (double)b->row->pred.time_ps * b->ops;
     double left = done > 0 && want > done ? (now - b->begun_s) * (want - done) / done : 0;
 
-    if (past < (b->cfg.terminal ? SHOW_S : SAY_S))
+    if (past < (b->cfg.terminal ? TERMINAL_S : LOG_S))
         return;
     fprintf(stderr, "%s%s %llu B %s, %s: %.3f of about %.3f ms, %.2f M events/s, %.0f s left%s",
             b->cfg.terminal ? "\r\033[K" : "trib-sim: ", sched_algo_name(b->row->algo),
@@ -54,18 +54,18 @@ static bool stop(void *ctx)
 
     if (likely(b->what == timed_ops))
         stopwatch_tick(&b->timed, world_frames(b->w));
-    if (events - b->looked >= LOOK_EVENTS) {
+    if (events - b->pool_read >= POOL_EVENTS) {
         unsigned used = world_frames_used(b->w);
 
         b->peak = used > b->peak ? used : b->peak;
         b->few = bench_too_few_frames(b);
-        b->looked = events;
+        b->pool_read = events;
     }
-    /* Before the first event ranks begin, one after the other. */
-    if (events - b->asked >= SHOW_EVENTS || events == b->begun_events) {
+    /* Before the first event ranks start, one after the other. */
+    if (events - b->clock_read >= CLOCK_EVENTS || events == b->begun_events) {
         double now = wall_s();
 
-        b->asked = events;
+        b->clock_read = events;
         show(b, now);
         b->late = now - b->born_s > b->cfg.o->max_wall;
     }
@@ -106,7 +106,7 @@ static struct coll_args args_of(const struct bench *b, unsigned rank)
     return a;
 }
 
-/* What runs the row at hand. */
+/* The algorithm that runs the current row: another than its own after a failover. */
 static enum coll_algo runs_by(const struct bench *b)
 {
     struct comm *c = job_comm(b->j, 0);
@@ -121,7 +121,7 @@ enum coll_algo bench_runs_by(struct bench *b, const struct row *r)
     return runs_by(b);
 }
 
-/* Of ranks of several hosts at the same time. */
+/* Called for ranks of several hosts at the same time. */
 static void args(void *ctx, unsigned rank, struct coll_args *a)
 {
     struct bench *b = ctx;
@@ -141,8 +141,8 @@ static void fill(struct bench *b)
     }
 }
 
-/* n operations back to back; *us: of one, from the moment at which all start to the one at which
- * the last rank knows that it is over, as the model says it. */
+/* n operations back to back; *us: time of one, from the start of all ranks until the last rank knows
+ * that its last has ended, as in the model. */
 static int operate(struct bench *b, const char *what, unsigned n, double *us, char *err)
 {
     struct job_loop l = {.n = n,
@@ -153,6 +153,7 @@ static int operate(struct bench *b, const char *what, unsigned n, double *us, ch
                          .limit_ps = 100 * n * b->row->pred.time_ps + OPS_PS};
     int rc;
 
+    T_ASSERT(n, "a loop of no operations has no time of one");
     b->what = what;
     b->ops = n;
     b->aggregated = 0;
@@ -207,7 +208,7 @@ static int measure_error(struct bench *b, struct row *r, char *err)
     return rc;
 }
 
-/* One rank after the other enters late. */
+/* Each rank in turn enters late. */
 static int check_barrier(struct bench *b, struct run_result *run, char *err)
 {
     unsigned n = b->cfg.nranks;
@@ -232,7 +233,7 @@ static int check_barrier(struct bench *b, struct run_result *run, char *err)
     return 0;
 }
 
-/* In place the buffers were reduced several times over: filled and run once more. */
+/* In place the buffers have been reduced repeatedly: they are filled and run once more. */
 static int check(struct bench *b, struct run_result *run, char *err)
 {
     if (b->row->coll == COLL_BARRIER)
@@ -252,9 +253,9 @@ static int check(struct bench *b, struct run_result *run, char *err)
     return 0;
 }
 
-/* What the table says of a row during or before which switches' help was given up: the operation
- * that was cut is not one by its own algorithm. */
-static void note_fall(struct bench *b, struct run_result *run)
+/* Notes a failover before or during the row: the operation that it cut does not count as one by the
+ * row's own algorithm. */
+static void note_failover(struct bench *b, struct run_result *run)
 {
     run->aggregated = run->iters;
     if (bench_runs_by(b, b->row) == b->row->algo)
@@ -269,6 +270,7 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
     struct run_result *run = &r->run[place];
     int rc = 0;
 
+    T_ASSERT(place >= 0 && place < PLACES, "a row has no such place");
     b->row = r;
     b->place = place;
     fill(b);
@@ -294,7 +296,7 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
         return rc;
     run->dilation = 1;
     run->fid = (struct fidelity){.ok = true, .needed = 1};
-    note_fall(b, run);
+    note_failover(b, run);
     if (o->check && !b->cfg.lengths)
         rc = check(b, run, err);
     if (!rc && o->error && place == OUT_OF_PLACE && options_has_error(r->coll, r->type, r->op))

@@ -22,14 +22,14 @@ void congestion_read(struct congestion *c, struct world *w, const struct fabric 
 
             c->cnps += k->cnps_received;
             c->cuts += k->rate_cuts;
-            c->again += k->retransmits;
+            c->retransmits += k->retransmits;
             c->timeouts += k->timeouts;
         }
 }
 
 void congestion_print(const struct congestion *c, FILE *out)
 {
-    if (!c->marks && !c->pauses && !c->overflows && !c->again)
+    if (!c->marks && !c->pauses && !c->overflows && !c->retransmits)
         return;
     fprintf(out,
             "# Congestion: %llu frames marked, %llu notifications, %llu rate cuts; %llu pauses, "
@@ -37,7 +37,7 @@ void congestion_print(const struct congestion *c, FILE *out)
             "timeouts\n",
             (unsigned long long)c->marks, (unsigned long long)c->cnps, (unsigned long long)c->cuts,
             (unsigned long long)c->pauses, (double)c->paused_ps * 1e-6,
-            (unsigned long long)c->overflows, (unsigned long long)c->again,
+            (unsigned long long)c->overflows, (unsigned long long)c->retransmits,
             (unsigned long long)c->timeouts);
     if (c->watchdog)
         fprintf(out, "# PFC watchdog: queues found stuck %llu times, %llu frames dropped\n",
@@ -50,7 +50,7 @@ json_t *congestion_json(const struct congestion *c)
                      (json_int_t)c->marks, "cnps", (json_int_t)c->cnps, "rate_cuts",
                      (json_int_t)c->cuts, "pauses", (json_int_t)c->pauses, "paused_us",
                      (double)c->paused_ps * 1e-6, "dropped_full", (json_int_t)c->overflows,
-                     "retransmits", (json_int_t)c->again, "timeouts", (json_int_t)c->timeouts,
+                     "retransmits", (json_int_t)c->retransmits, "timeouts", (json_int_t)c->timeouts,
                      "watchdog_trips", (json_int_t)c->watchdog, "watchdog_dropped",
                      (json_int_t)c->discarded);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/report/link_counters.h"
 
+#include "base/assert.h"
 #include "host/coll/alg/sched.h"
 #include "switch/net/net_stats.h"
 
@@ -79,8 +80,8 @@ static struct ends ends_of(const struct fabric *f, unsigned dirlink)
     return (struct ends){l->a, l->a_port, l->b, l->b_port};
 }
 
-/* Since the net began; zeros where nothing sends into this direction. A node counts frames that
- * found a queue full by the way they came in; here they belong to the queue. */
+/* Since the net was created; zeros for a direction without a sender. Nodes count frames that found a
+ * queue full at the ingress port; here they count for the queue. */
 static void read_counts(const struct counters *c, struct net *n, unsigned dirlink,
                         struct counts *out)
 {
@@ -111,7 +112,7 @@ static void read_counts(const struct counters *c, struct net *n, unsigned dirlin
     out->drops[DROP_QUEUE_FULL] = s.overflows;
 }
 
-/* A pause that was cut short is given back, so a difference may be less than nothing. */
+/* Differences may be negative: the rest of a pause that ends early is subtracted. */
 static void subtract(struct counts *a, const struct counts *base)
 {
     uint64_t *v = (uint64_t *)a, peak = a->peak_bytes;
@@ -132,7 +133,7 @@ static bool anything(const struct counts *a)
     return false;
 }
 
-/* Busiest first; alike ones in order of the links. */
+/* Busiest first, then in order of the links. */
 static int busier(const void *pa, const void *pb)
 {
     const struct line *a = pa, *b = pb;
@@ -142,7 +143,7 @@ static int busier(const void *pa, const void *pb)
     return a->dirlink < b->dirlink ? -1 : a->dirlink > b->dirlink;
 }
 
-/* What is to be reported, in order of the links. total: since the beginning, else since base. */
+/* The directions to report, in order of the links. total: since the creation, else since base. */
 static struct line *read_lines(struct counters *c, struct net *n, bool total, unsigned *count)
 {
     struct line *line = calloc(2u * c->f->n_links + 1, sizeof(*line));
@@ -223,11 +224,12 @@ void counters_begin(struct counters *c, struct net *n)
     }
 }
 
-/* To what a table shows. */
+/* Keeps the lines that a table shows. */
 static void shorten(struct record *rec)
 {
     struct line *less = reallocarray(rec->line, TABLE_LINKS, sizeof(*less));
 
+    T_ASSERT(rec->n > TABLE_LINKS, "a table is cut that is not too long");
     rec->hidden = rec->n - TABLE_LINKS;
     rec->n = TABLE_LINKS;
     if (less)

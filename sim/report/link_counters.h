@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What each direction of each link carried and suffered: during the timed operations of each row,
- * and from beginning to end. For a table and for JSON.
+ * Counters of each direction of each link: of the timed operations of each row, and of the whole run.
+ * For a table and for JSON.
  */
 #ifndef TRIB_SIM_REPORT_LINK_COUNTERS_H
 #define TRIB_SIM_REPORT_LINK_COUNTERS_H
@@ -14,7 +14,7 @@
 struct counters;
 struct json_t;
 
-/* named: links to report [f->n_links], whether they carried anything or not; NULL: those that did.
+/* named: [f->n_links] links to report even if they carried nothing; NULL: those that did.
  * 0 or -ENOMEM. */
 int counters_create(struct counters **c, const struct fabric *f, const bool *named);
 void counters_destroy(struct counters *c); /* NULL: nothing */
@@ -22,10 +22,9 @@ void counters_destroy(struct counters *c); /* NULL: nothing */
  * 0 or -ENOMEM. */
 void counters_begin(struct counters *c, struct net *n);
 int counters_end(struct counters *c, struct net *n, struct row *r, int place);
-/* From the beginning of the net, whose time it is now, on; the caller's. NULL: no memory. */
+/* Of the whole run so far; the caller owns it. NULL: out of memory. */
 struct json_t *counters_total(struct counters *c, struct net *n);
-/* A table for each row that was counted, its busiest links first; of rows that ran in both places
- * the one out of place. */
+/* A table for each row, busiest links first; of rows that ran in both places the one out of place. */
 void counters_print(const struct counters *c, FILE *out);
 
 #endif

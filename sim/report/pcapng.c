@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/report/pcapng.h"
 
+#include "base/assert.h"
 #include "roce/frame.h"
 
 #include <errno.h>
@@ -53,10 +54,13 @@ static_assert(sizeof(struct packet_body) == 20, "section 4.3 of the draft");
 struct pcapng {
     FILE *f;
     int error; /* of the first write that failed */
+    uint32_t interfaces;
+    uint64_t bytes, block_end; /* written; where the block that is being written must end */
 };
 
 static void put(struct pcapng *p, const void *data, size_t n)
 {
+    p->bytes += n;
     if (!p->error && fwrite(data, 1, n, p->f) != n)
         p->error = errno ? errno : EIO;
 }
@@ -87,12 +91,12 @@ static void put_option(struct pcapng *p, uint16_t code, const void *data, size_t
     put_padded(p, data, n);
 }
 
-/* bytes: of all that stands between head and tail. Returns the whole length, which comes again at
- * the end. */
+/* bytes: between head and tail. Returns the length of the whole block, which its tail repeats. */
 static uint32_t begin(struct pcapng *p, uint32_t type, uint32_t bytes)
 {
     struct block_head h = {type, (uint32_t)(sizeof(h) + bytes + sizeof(uint32_t))};
 
+    p->block_end = p->bytes + h.length;
     put(p, &h, sizeof(h));
     return h.length;
 }
@@ -104,6 +108,7 @@ static void end(struct pcapng *p, uint32_t length)
 
     put(p, &h, sizeof(h));
     put(p, &length, sizeof(length));
+    T_ASSERT_HOT(p->bytes == p->block_end, "a block is not as long as its head says");
 }
 
 int pcapng_create(struct pcapng **out, const char *path, const char *application,
@@ -145,6 +150,7 @@ void pcapng_interface(struct pcapng *p, const char *name, const char *descriptio
               (uint32_t)sizeof(b) + option_bytes(strlen(name)) + option_bytes(strlen(description)) +
                   option_bytes(sizeof(rate_bps)) + option_bytes(1) + option_bytes(0));
 
+    p->interfaces++;
     put(p, &b, sizeof(b));
     put_option(p, IF_NAME, name, strlen(name));
     put_option(p, IF_DESCRIPTION, description, strlen(description));
@@ -161,10 +167,13 @@ void pcapng_frame(struct pcapng *p, uint32_t interface, int64_t time_ps,
     uint64_t ns = (uint64_t)(time_ps / PS_PER_NS);
     struct packet_body b = {interface, (uint32_t)(ns >> 32), (uint32_t)ns, captured, length};
     uint32_t flags = direction, left = captured;
-    uint32_t n = begin(p, BLOCK_PACKET,
-                       (uint32_t)sizeof(b) + padded(captured) + option_bytes(sizeof(flags)) +
-                           option_bytes(0));
+    uint32_t n;
 
+    T_ASSERT_HOT(interface < p->interfaces, "a frame is of an interface that no block describes");
+    T_ASSERT_HOT(captured <= length, "more of a frame is captured than it has");
+    n = begin(p, BLOCK_PACKET,
+              (uint32_t)sizeof(b) + padded(captured) + option_bytes(sizeof(flags)) +
+                  option_bytes(0));
     put(p, &b, sizeof(b));
     for (; m && left; m = m->next) {
         uint32_t part = RTE_MIN(left, (uint32_t)m->data_len);

@@ -18,13 +18,13 @@ struct pcapng;
 /* Bits of the packet block's flags word. */
 enum pcapng_direction { PCAPNG_INBOUND = 1, PCAPNG_OUTBOUND = 2 };
 
-/* 0 or -errno. application: who wrote it; comment: of what. */
+/* application: the program that writes; comment: on the section. 0 or -errno. */
 int pcapng_create(struct pcapng **p, const char *path, const char *application,
                   const char *comment);
 /* Interfaces are numbered from 0 in the order of these calls, which come before any frame. */
 void pcapng_interface(struct pcapng *p, const char *name, const char *description,
                       uint64_t rate_bps);
-/* The first `captured` bytes of m; `length`: how long the frame was on the link. */
+/* Writes the first `captured` bytes of m; length: bytes of the frame on the link. */
 void pcapng_frame(struct pcapng *p, uint32_t interface, int64_t time_ps,
                   enum pcapng_direction direction, const struct rte_mbuf *m, uint32_t captured,
                   uint32_t length);

@@ -60,8 +60,8 @@ int trace_choose(const struct fabric *f, const char *list, bool *chosen, char *e
 
 /* ---- the file ---- */
 
-/* Of a frame whose payload is only a length its headers; padding and ICRC would stand in the
- * wrong place. */
+/* Bytes to write: of a frame whose payload is a length its headers alone, since padding and ICRC
+ * would be at the wrong offset. */
 static uint32_t carried(struct rte_mbuf *m)
 {
     struct roce_pkt k;

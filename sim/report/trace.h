@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames of chosen links in a pcapng file, each at the fabric time at which its last bit reached
- * the end of the link. An interface is a link, under the name that trib plan shows; outbound is
- * from its first end to its second. A payload of which only the length is carried is cut off, the
- * frame's length is that of the whole.
+ * Frames of chosen links in a pcapng file, each at the fabric time at which its last bit reached the
+ * end of the link. An interface is a link, named as in trib plan; outbound is from its first end to
+ * its second. A payload that is carried as a length is cut off; the frame's length includes it.
  */
 #ifndef TRIB_SIM_REPORT_TRACE_H
 #define TRIB_SIM_REPORT_TRACE_H
@@ -24,7 +23,7 @@ int trace_create(struct trace **t, const struct fabric *f, const bool *chosen, c
                  const char *application, char *err);
 /* A net_tap_fn; ctx is the trace. */
 void trace_frame(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps);
-/* Ends the file. 0 or -errno: it is not complete. *frames: how many are in it. NULL: 0. */
+/* Completes the file. 0, or -errno: it is incomplete. *frames: how many it has. t NULL: 0. */
 int trace_close(struct trace *t, uint64_t *frames);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each collective once, in virtual time, with lengths instead of data: on a representative group
- * (the first of its kind, of STEP_WIDE_RANKS ranks at most) and up to so many bytes that the links
- * are long busy. What is beyond is extrapolated: bytes by the line through the last two sizes,
- * ranks by what the model says of both. Other groups of the same kind are not there: that they are
- * not in the way is what rails and full bisection are for.
+ * Times each collective once, in virtual time, with lengths instead of data: on a representative
+ * group (the first of its kind, at most STEP_WIDE_RANKS ranks) and up to a size that keeps links busy
+ * for long. Beyond that times are extrapolated: to bytes by the line through the last two sizes, to
+ * ranks by the ratio of the model's predictions. Other groups of the same kind are not simulated:
+ * rails and full bisection keep them apart.
  *
  * One world holds the ranks of all groups; their jobs run one after the other.
  */

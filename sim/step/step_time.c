@@ -6,6 +6,8 @@
  */
 #include "sim/step/step.h"
 
+#include "base/assert.h"
+
 #include <stdlib.h>
 
 static double later(double a, double b)
@@ -13,7 +15,7 @@ static double later(double a, double b)
     return a > b ? a : b;
 }
 
-/* What of an expert layer's communication shows. */
+/* The part of an expert layer's communication that computing does not hide. */
 static double exposed_ep(const struct step_cost *c, double math)
 {
     bool other = c->stages > 1 || c->microbatches > 1;
@@ -22,9 +24,9 @@ static double exposed_ep(const struct step_cost *c, double math)
     return other ? later(0, ep - math) : ep;
 }
 
-/* A pass over the layers of a stage; gather: weights come layer by layer from `gather` on, < 0:
- * they are there. reduce: gradients of each layer are reduced behind it; *end: when that is done
- * too. */
+/* A pass over the layers of a stage. gather: weights arrive layer by layer from this time on; < 0:
+ * they are present. reduce: gradients of each layer are reduced after it; *end: when the last of
+ * them is. */
 static double pass(const struct step_cost *c, double start, double math, double gather, bool reduce,
                    double *end)
 {
@@ -42,11 +44,12 @@ static double pass(const struct step_cost *c, double start, double math, double 
     return t;
 }
 
-/* The stage's k-th pass: whether it is a forward one, and of which microbatch. */
+/* Whether the stage's k-th pass is a forward one, and of which microbatch. */
 static bool order(const struct step_cost *c, unsigned stage, unsigned k, unsigned *micro)
 {
     unsigned m = c->microbatches, ahead = c->stages - 1 - stage;
 
+    T_ASSERT(stage < c->stages && k < 2 * m, "a pass that the stage does not have");
     ahead = ahead < m ? ahead : m;
     if (k < ahead) {
         *micro = k;
@@ -73,7 +76,7 @@ static double *done_at(const struct run *r, unsigned stage, unsigned micro, bool
     return &r->done[((size_t)stage * r->c->microbatches + micro) * 2 + !forward];
 }
 
-/* The next pass of a stage if it can be begun. */
+/* Runs the next pass of a stage if its input is there. */
 static bool advance(struct run *r, unsigned stage)
 {
     const struct step_cost *c = r->c;
@@ -95,6 +98,7 @@ static bool advance(struct run *r, unsigned stage)
     reduce = !forward && micro == m - 1;
     if (c->zero && micro == 0 && (forward || c->zero == 3))
         gather = forward ? 0 : ready;
+    T_ASSERT(*done_at(r, stage, micro, forward) < 0, "a stage passes a microbatch twice");
     r->free[stage] =
         pass(c, ready, forward ? c->forward : c->backward, gather, reduce, &r->end[stage]);
     *done_at(r, stage, micro, forward) = r->free[stage];

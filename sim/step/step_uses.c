@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/step/step.h"
 
+#include "base/assert.h"
+
 static void add(struct step_use *u, unsigned *n, struct step_use use)
 {
-    if (use.degree > 1 && use.bytes)
-        u[(*n)++] = use;
+    if (use.degree < 2 || !use.bytes)
+        return;
+    T_ASSERT(*n < STEP_USES, "a step has more kinds of collectives than its array");
+    u[(*n)++] = use;
 }
 
-/* Gradients and weights of `params` parameters that each of the group's GPUs has. */
+/* Collectives on gradients and weights of `params` parameters, which each GPU of the group has. */
 static void add_data(struct step_use *u, unsigned *n, const struct workload *w, double params,
                      struct step_use use)
 {

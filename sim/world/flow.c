@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/world/flow.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +13,7 @@
 #define TIMEOUT  14  /* 67 ms: queueing is not loss */
 #define DRAIN_PS (10 * PS_PER_S)
 
-struct side {
+struct flow_end {
     struct ibv_context *ctx;
     struct ibv_pd *pd;
     struct ibv_cq *cq;
@@ -22,14 +24,14 @@ struct side {
 
 struct flow {
     struct world *w;
-    struct side s[2]; /* who writes, where to */
+    struct flow_end s[2]; /* sender, receiver */
     unsigned posted;
     uint64_t bytes;
     bool on;
     char error[96];
 };
 
-static int side_create(struct side *s, struct ibv_context *ctx)
+static int end_create(struct flow_end *s, struct ibv_context *ctx)
 {
     struct ibv_qp_init_attr a = {
         .qp_type = IBV_QPT_RC,
@@ -52,7 +54,7 @@ static int side_create(struct side *s, struct ibv_context *ctx)
     return s->qp && s->mr ? hca_mr_unback(s->mr) : -ENOMEM;
 }
 
-static void side_destroy(struct side *s)
+static void end_destroy(struct flow_end *s)
 {
     if (s->qp)
         ibv_destroy_qp(s->qp);
@@ -66,7 +68,7 @@ static void side_destroy(struct side *s)
         munmap(s->mem, MESSAGE);
 }
 
-static int side_connect(struct side *s, const struct side *to)
+static int end_connect(struct flow_end *s, const struct flow_end *to)
 {
     struct ibv_qp_attr init = {
         .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
@@ -118,6 +120,7 @@ int flow_progress(struct flow *f)
     int n = ibv_poll_cq(f->s[0].cq, POSTED, wc);
 
     for (int i = 0; i < n; i++) {
+        T_ASSERT(f->posted, "more WRITEs complete than were posted");
         f->posted--;
         if (wc[i].status == IBV_WC_SUCCESS) {
             f->bytes += MESSAGE;
@@ -200,14 +203,14 @@ int flow_create(struct flow **out, struct world *w, unsigned from, unsigned from
     *out = f;
     if (!rc) {
         f->w = w;
-        rc = side_create(&f->s[0], world_context(w, from, from_port));
+        rc = end_create(&f->s[0], world_context(w, from, from_port));
     }
     if (!rc)
-        rc = side_create(&f->s[1], world_context(w, to, to_port));
+        rc = end_create(&f->s[1], world_context(w, to, to_port));
     if (!rc)
-        rc = side_connect(&f->s[1], &f->s[0]);
+        rc = end_connect(&f->s[1], &f->s[0]);
     if (!rc)
-        rc = side_connect(&f->s[0], &f->s[1]);
+        rc = end_connect(&f->s[0], &f->s[1]);
     if (rc) {
         flow_destroy(f);
         *out = NULL;
@@ -219,7 +222,7 @@ void flow_destroy(struct flow *f)
 {
     if (!f)
         return;
-    side_destroy(&f->s[0]);
-    side_destroy(&f->s[1]);
+    end_destroy(&f->s[0]);
+    end_destroy(&f->s[1]);
     free(f);
 }

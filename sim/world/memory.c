@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sim/world/memory.h"
 
+#include "base/assert.h"
 #include "host/bench/host_resources.h"
 #include "roce/frame.h"
 
@@ -18,8 +19,8 @@
 #include <unistd.h>
 
 #define MIB     (1u << 20)
-#define CACHE   512u /* frames used last are used next: they are still in the CPU's caches */
-#define EAL_MIB 64u  /* its own lists, and rings of pools */
+#define CACHE   512u /* frames freed last are taken next, while they are in the CPU's caches */
+#define EAL_MIB 64u  /* for its own lists, and rings of pools */
 
 static int first_core(void)
 {
@@ -48,7 +49,7 @@ int memory_start_eal(unsigned mib)
     snprintf(core, sizeof(core), "%d", first_core());
     if (rte_eal_init((int)(sizeof(argv) / sizeof(argv[0])) - 1, argv) < 0)
         return -1;
-    if (known) /* the EAL binds us to that core, and others like us to the same */
+    if (known) /* the EAL binds this process, and others like it, to that one core */
         sched_setaffinity(0, sizeof(set), &set);
     return 0;
 }
@@ -57,13 +58,13 @@ void memory_end_eal(void)
 {
     char dir[256];
 
-    /* The EAL makes it even where nothing is shared, and leaves it. */
+    /* The EAL creates it even where nothing is shared, and does not remove it. */
     snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
     rte_eal_cleanup();
     rmdir(dir);
 }
 
-/* glibc.malloc.hugetlb=1, as scripts/trib has it, is of use where the kernel has such pages. */
+/* glibc.malloc.hugetlb=1, which scripts/trib sets, needs a kernel with such pages. */
 bool memory_can_be_dense(void)
 {
     const char *tunables = getenv("GLIBC_TUNABLES");
@@ -86,7 +87,7 @@ void memory_lay_out(bool dense)
     mallopt(M_MMAP_MAX, INT_MAX);
 }
 
-/* Frames and what is beside them are looked up all over: in pages of 2 MiB, where there are any. */
+/* Accesses to frames are scattered: pages of 2 MiB, where the kernel has them, save TLB misses. */
 static void *take(size_t bytes)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
@@ -103,9 +104,10 @@ static unsigned cache_of(unsigned n)
     return RTE_MIN(CACHE, n / 2);
 }
 
-/* With those that threads keep at hand. */
+/* Including those that caches of further threads may hold. */
 static unsigned all_frames(unsigned n, unsigned threads)
 {
+    T_ASSERT(threads, "a pool is used by one thread at least");
     return n + (threads - 1) * (cache_of(n) + cache_of(n) / 2);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What memory a simulation will take, before it begins: refused where there is not that much. */
+/* Estimates the memory of a simulation before it begins, and refuses what does not fit. */
 #ifndef TRIB_SIM_WORLD_SIM_MEMORY_H
 #define TRIB_SIM_WORLD_SIM_MEMORY_H
 
@@ -8,7 +8,7 @@
 struct sim_need {
     uint64_t frames, fabric, ranks, data; /* bytes of each */
     struct coll_need coll;
-    uint64_t addresses; /* reserved beside all of these */
+    uint64_t addresses; /* address space reserved in addition */
 };
 
 struct sim_need_cfg {
@@ -18,10 +18,10 @@ struct sim_need_cfg {
     uint64_t data_bytes;   /* of all of them, what is touched */
 };
 
-/* What cannot be counted is left out. */
+/* Parts that cannot be estimated count as 0. */
 void sim_need(const struct sim_need_cfg *cfg, struct sim_need *n);
 uint64_t sim_need_bytes(const struct sim_need *n);
-/* Against what this process can have. 0, or -ENOMEM: err says what there is and what is needed. */
+/* 0, or -ENOMEM: this process cannot have so much; err says how much there is and is needed. */
 int sim_need_check(const struct sim_need *n, char *err, size_t size);
 
 #endif

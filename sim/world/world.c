@@ -12,6 +12,7 @@
 #define MANY_RANKS 900 /* from here on ranks may need more queue pairs than an HCA has by default */
 
 static const char *const event_names[] = {
+    [WORLD_CREATED] = "created: %u ranks, %u nodes",
     [WORLD_RANK_KILLED] = "rank %u is killed (host node %u)",
     [WORLD_RANK_SLOWED] = "rank %u is %u times slower than its ports (0: as fast)",
     [WORLD_LINK_FAULTS] = "link %u: fault rates change (plan entry %u)",
@@ -207,7 +208,8 @@ void world_flush_kicks(struct world *w, int64_t now)
     for (unsigned i = 0; i < n; i++) {
         struct rank_port *p = l->kicked[i];
 
-        T_ASSERT_HOT(p->kicked, "a port is in the list of kicked ports but not marked as kicked");
+        T_ASSERT_HOT(p && p->kicked,
+                     "a port is in the list of kicked ports but not marked as kicked");
         p->kicked = false;
         if (!p->r->dead)
             net_kick(w->net, p->r->node, (uint16_t)p->index, p->r->slot, now);
@@ -407,6 +409,7 @@ int world_create(struct world **out, const struct world_cfg *cfg)
     }
     w->cfg = *cfg;
     events_init(&w->events, &event_kinds, cfg->fab->name);
+    world_record(w, WORLD_CREATED, cfg->nranks, cfg->fab->n_nodes);
     w->alarm_ps = PS_NEVER;
     w->ranks = calloc(cfg->nranks, sizeof(*w->ranks));
     for (unsigned i = 0; i < cfg->nranks; i++)

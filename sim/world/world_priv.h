@@ -75,6 +75,7 @@ struct world {
 
 /* What happens to a world, for its event ring. */
 enum world_event {
+    WORLD_CREATED,
     WORLD_RANK_KILLED,
     WORLD_RANK_SLOWED,
     WORLD_LINK_FAULTS,
