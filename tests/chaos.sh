@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # chaos.sh: SEEDS cases (default 1000) from FIRST (1) on, spread over the cores (JOBS), for BUDGET seconds (300) at most, whatever a
-# seed does: one that takes longer than SEED_WALL seconds (60) fails. Says how many were run, and of each that failed what it was and
-# how to run it again; when it is ended (SIGINT, SIGTERM) it says so of what it has by then.
+# seed does: one that takes longer than SEED_WALL seconds (60) fails. Says how many were run, and of each that failed what it was, how to
+# run it again and the last events of every engine; when it is ended (SIGINT, SIGTERM) it says so of what it has by then.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 sim=${BUILD:-build}/trib-sim seeds=${SEEDS:-1000} first=${FIRST:-1} budget=${BUDGET:-300} jobs=${JOBS:-$(nproc)} wall=${SEED_WALL:-60} chunk=20

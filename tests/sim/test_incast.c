@@ -129,7 +129,7 @@ static struct outcome incast(const char *conf, size_t bytes)
     print_message("%-28s gather %5.2f GB/s, the flow beside it %.3f of what it gets alone; ", conf,
                   o.gather_gbps, o.share);
     print_message("%lu marks, %lu notifications, %lu pauses, %lu drops, %lu sent again\n",
-                  o.c.marks, o.c.cnps, o.c.pauses, o.c.overflows, o.c.again);
+                  o.c.marks, o.c.cnps, o.c.pauses, o.c.overflows, o.c.retransmits);
     return o;
 }
 
@@ -142,13 +142,13 @@ static void pauses_lose_nothing_but_hold_up_a_flow_that_goes_elsewhere_and_dcqcn
     struct outcome cc = incast("conf/incast-32-dcqcn.conf", 8 << 20);
 
     (void)state;
-    assert_int_equal(pfc.c.overflows + pfc.c.again + pfc.c.timeouts, 0);
+    assert_int_equal(pfc.c.overflows + pfc.c.retransmits + pfc.c.timeouts, 0);
     assert_true(pfc.c.pauses > 1000 && pfc.c.paused_ps > PS_PER_MS);
     assert_int_equal(pfc.c.marks + pfc.c.cnps, 0);
     assert_true(pfc.gather_gbps > 0.99 * FULL); /* the receiver's link is full all the time */
     assert_true(pfc.share < 0.5);
 
-    assert_int_equal(cc.c.overflows + cc.c.again + cc.c.timeouts, 0);
+    assert_int_equal(cc.c.overflows + cc.c.retransmits + cc.c.timeouts, 0);
     assert_true(cc.c.marks > 1000 && cc.c.cnps > 1000 && cc.c.cuts > 1000);
     assert_true(cc.c.paused_ps < pfc.c.paused_ps / 4);
     assert_true(cc.share > 1.5 * pfc.share);
@@ -162,7 +162,7 @@ static void without_pfc_full_queues_drop_and_sending_again_costs_time(void **sta
     (void)state;
     assert_int_equal(o.c.pauses, 0);
     assert_true(o.c.overflows > 1000);
-    assert_true(o.c.again >= o.c.overflows);
+    assert_true(o.c.retransmits >= o.c.overflows);
     assert_true(o.share > 0.9); /* nobody is paused for others' sake */
     assert_true(o.gather_gbps < FULL / 2);
 }
@@ -181,7 +181,7 @@ static void what_was_dropped_arrives_all_the_same(void **state)
     assert_int_equal(res.wrong, 0);
     assert_int_equal(res.failed_ranks, 0);
     congestion_read(&c, b.w, b.f);
-    assert_true(c.overflows > 100 && c.again >= c.overflows);
+    assert_true(c.overflows > 100 && c.retransmits >= c.overflows);
     down(&b);
 }
 
