@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Results on their way out: JSON files, which are either whole or as they were before, and standard
- * output, of which somebody is to hear when it takes no more.
+ * Output of results: a JSON file is replaced as a whole or not at all, and a write error on standard
+ * output is reported.
  */
 #ifndef TRIB_BASE_ATOMIC_OUTPUT_H
 #define TRIB_BASE_ATOMIC_OUTPUT_H
@@ -11,17 +11,19 @@
 
 struct json_t;
 
-/* Would atomic_output_json() make a file of its own, rather than write to a pipe, a device or /dev/stdout? */
+/* True: atomic_output_json() replaces a file at path; false: it appends to a pipe, a device or
+ * /dev/stdout. */
 bool atomic_output_is_file(const char *path);
-/* Could atomic_output_json() write there? Makes and removes what that would make. 0 or -errno. */
+/* 0, or why atomic_output_json() cannot write there (-errno): creates and removes the temporary
+ * file. */
 int atomic_output_can_write(const char *path);
 /*
- * Writes j with jansson's flags. A file is written under a temporary name beside it, which then
- * takes its place, so that a reader never sees half of it (where path is a link, that is its
- * target); what is none is written at its end. 0 or -errno.
+ * Writes j with jansson's flags. A file is written under a temporary name in the same directory and
+ * renamed over path (over the target, where path is a link), so a reader never sees half of it.
+ * What is no file is appended to. 0 or -errno.
  */
 int atomic_output_json(const char *path, const struct json_t *j, size_t flags);
-/* Did standard output take everything? If not, says so on stderr, as `program`, and is not 0. */
+/* Flushes standard output. 0, or -EIO with a message of `program` on stderr: not all was written. */
 int atomic_output_end(const char *program);
 
 #endif

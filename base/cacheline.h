@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory in whole lines of the CPU's caches: for what a simulated fabric has thousands of, whose
- * fields stand in order of use. Freed by free().
+ * Memory in whole cache lines, for structures of which a simulated fabric has thousands: their
+ * fields are laid out in order of use. free() releases it.
  */
 #ifndef TRIB_BASE_CACHELINE_H
 #define TRIB_BASE_CACHELINE_H
@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of any content, for queues whose places are written before they are read: those that nobody comes
- * to, of queues for thousands of peers nearly all, take no memory. */
+/* Uninitialised, for queues whose entries are written before they are read: entries that are never
+ * reached, nearly all in queues for thousands of peers, take no memory. */
 static inline void *cacheline_take(size_t bytes)
 {
     return aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_CACHE_LINE_ROUNDUP(bytes));
 }
 
-/* On its way into the CPU's caches, line by line. */
+/* Prefetches `bytes` bytes from p, line by line. */
 static inline void cacheline_prefetch(const void *p, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += RTE_CACHE_LINE_SIZE)
@@ -28,9 +28,10 @@ static inline void cacheline_prefetch(const void *p, size_t bytes)
 }
 
 /*
- * Lines that are used together, time and again, through pointers from one to the next: all of them
- * are asked for at once. A few; beyond that they are left out. Each entry is where lines begin, and
- * in the bits below a line's size how many more of them.
+ * Cache lines that are used together again and again and are reached through pointers from one to
+ * the next: cacheline_list_prefetch() prefetches all of them at once. The list holds
+ * CACHELINE_LISTED entries and leaves out what does not fit. An entry is the address of its first
+ * line; the bits below a line's size count the lines that follow it.
  */
 #define CACHELINE_LISTED 23u
 struct cacheline_list {
@@ -50,7 +51,7 @@ static inline void cacheline_list_add(struct cacheline_list *l, const void *p, s
         l->at[l->n++] = (uintptr_t)p | (bytes - 1) / RTE_CACHE_LINE_SIZE;
 }
 
-/* What begins at p, if it is there. */
+/* Removes the entry that begins at p, if there is one. */
 static inline void cacheline_list_drop(struct cacheline_list *l, const void *p)
 {
     for (uint64_t i = 0; i < l->n; i++)

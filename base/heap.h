@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The earliest of a fixed set of deadlines, by (time, index): a heap with the place of every index,
- * so that a deadline moves in O(log n), n being those that are set: a fabric of thousands of idle
- * links costs what its busy ones do. Four children a node: half the levels of two, and they share a
- * cache line. Equal times are served in order of index, which makes runs repeatable.
+ * The earliest of a fixed set of deadlines, by (time, index). The heap keeps the place of every
+ * index, so a deadline moves in O(log n), where n counts the deadlines that are set: a fabric with
+ * thousands of idle links costs what its busy links cost. A node has four children: half the levels
+ * of a binary heap, and the four share a cache line. Equal times are served in order of index,
+ * which makes runs repeatable. base/timers.h says why there are two heaps.
  */
 #ifndef TRIB_BASE_HEAP_H
 #define TRIB_BASE_HEAP_H
@@ -19,12 +20,12 @@ struct heap {
         int64_t t;
         uint32_t i;
     } * a;
-    uint32_t *place; /* of index i in a[], HEAP_NONE: not in it */
-    uint32_t n;      /* in it */
+    uint32_t *place; /* [size] index i is a[place[i]]; HEAP_NONE: not set */
+    uint32_t n;      /* deadlines that are set */
     uint32_t size;   /* indices are 0 to size - 1 */
 };
 
-/* For 0..n-1, all at INT64_MAX: never. 0 or -ENOMEM. */
+/* Indices 0 to n - 1, none of them set. 0 or -ENOMEM. */
 int heap_init(struct heap *h, uint32_t n);
 void heap_fini(struct heap *h);
 void heap_set(struct heap *h, uint32_t i, int64_t t); /* INT64_MAX: never */
@@ -34,7 +35,7 @@ static inline int64_t heap_time(const struct heap *h)
     return h->n ? h->a[0].t : INT64_MAX;
 }
 
-/* Of a heap whose time is not INT64_MAX. */
+/* The index of the earliest deadline; at least one is set. */
 static inline uint32_t heap_top(const struct heap *h)
 {
     T_ASSERT_HOT(h->n, "the earliest of no deadlines is asked for");

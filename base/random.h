@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers from a seed: SplitMix64, the same on every machine. For data, delays and keys of tests
- * and simulations, and of protocols where nobody has to be kept from guessing. */
+/* Pseudo-random numbers from a seed: SplitMix64, the same on every machine. For data, delays and
+ * keys of tests and simulations, and for protocols in which guessing does no harm. */
 #ifndef TRIB_BASE_RANDOM_H
 #define TRIB_BASE_RANDOM_H
 

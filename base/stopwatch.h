@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What timed operations cost, from their first event on: start-up is not counted. */
+/* CPU time, wall time and frames of timed operations, each from its first event on: start-up does
+ * not count. */
 #ifndef TRIB_BASE_STOPWATCH_H
 #define TRIB_BASE_STOPWATCH_H
 

@@ -43,7 +43,7 @@ static inline void check(const struct timers *h, const struct timer *t)
 {
     const struct timer_place *p;
 
-    T_ASSERT_HOT(t->at <= h->n && h->n <= h->room, "a timer's place is outside of its heap");
+    T_ASSERT_HOT(t->at <= h->n && h->n <= h->capacity, "a timer's place is outside of its heap");
     if (!t->at)
         return;
     p = place(h, t->at);
@@ -58,7 +58,7 @@ void timer_set(struct timers *h, struct timer *t, int64_t deadline)
 {
     check(h, t);
     T_ASSERT_HOT(deadline != PS_NEVER, "a timer is set to never; timer_clear() does that");
-    T_ASSERT_HOT(t->at || h->n < h->room, "timers_fit() made no room for this timer");
+    T_ASSERT_HOT(t->at || h->n < h->capacity, "timers_fit() made no room for this timer");
     t->deadline = deadline;
     if (t->at && deadline >= place(h, t->at)->key)
         place(h, t->at)->deadline = deadline;
@@ -85,7 +85,7 @@ void timer_clear(struct timers *h, struct timer *t)
         down(h, at, last);
 }
 
-/* The first place has the earliest deadline then, if there is one. */
+/* Brings the earliest deadline to the top: keys that are too early are corrected on the way. */
 static void settle(struct timers *h)
 {
     while (h->n && place(h, 1)->key != place(h, 1)->deadline) {
@@ -111,16 +111,16 @@ int64_t timers_next(struct timers *h)
 
 void timers_init(struct timers *h, struct timer_place *few, uint32_t n_few)
 {
-    *h = (struct timers){.heap = few, .room = n_few};
+    *h = (struct timers){.heap = few, .capacity = n_few};
 }
 
 int timers_fit(struct timers *h, uint32_t n)
 {
     struct timer_place *heap;
 
-    if (n <= h->room)
+    if (n <= h->capacity)
         return 0;
-    n = RTE_MAX(n, 2 * h->room);
+    n = RTE_MAX(n, 2 * h->capacity);
     heap = cacheline_take(n * sizeof(*heap));
     if (!heap)
         return -ENOMEM;
@@ -128,7 +128,7 @@ int timers_fit(struct timers *h, uint32_t n)
         memcpy(heap, h->heap, h->n * sizeof(*heap));
     timers_fini(h);
     h->heap = heap;
-    h->room = n;
+    h->capacity = n;
     h->own = 1;
     return 0;
 }

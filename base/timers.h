@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Deadlines in a binary heap, of things that have one each. Deadlines mostly move later (every
- * acknowledgement does that), so a later deadline leaves the heap alone: the key in it is never
- * later than the deadline, and is corrected when it comes to the top.
+ * Deadlines embedded in the structures that have them, in a binary heap. Most deadlines move later
+ * (every acknowledgement moves one), so a later deadline leaves the heap alone: its key there is
+ * never later than the deadline, and is corrected when it reaches the top.
+ *
+ * Why this is not base/heap.h: equal deadlines are served here in the order that the shape of the
+ * binary heap gives, there by index, and virtual time depends on both. One heap for both would have
+ * to be binary and lazy, which costs heap.h its speed, or ordered by (time, index) and exact, which
+ * costs a move in the heap for every acknowledgement and an index for every queue pair.
  */
 #ifndef TRIB_BASE_TIMERS_H
 #define TRIB_BASE_TIMERS_H
@@ -14,7 +19,8 @@ struct timer {
     uint32_t at;      /* its place in the heap; 0: not in it */
 };
 
-/* Who asks for the first deadline touches no timer but the first, mostly not even that. */
+/* An entry of the heap. Keys and deadlines are kept in it, so that finding the earliest deadline
+ * reads no timer. */
 struct timer_place {
     int64_t key, deadline; /* key: never later than deadline, which is the timer's */
     struct timer *t;
@@ -23,14 +29,14 @@ struct timer_place {
 struct timers {
     struct timer_place *heap; /* [n], least key first */
     uint32_t n;
-    uint32_t room : 31, own : 1; /* own: the heap was taken here, and is not the owner's few */
+    uint32_t capacity : 31, own : 1; /* own: the heap is allocated, not the owner's `few` */
 };
 
-/* few: memory of the owner for so many, as long as they are no more. */
+/* few: the owner's memory for n_few timers, used until timers_fit() is asked for more. */
 void timers_init(struct timers *h, struct timer_place *few, uint32_t n_few);
-int timers_fit(struct timers *h, uint32_t n); /* 0 or -ENOMEM */
+int timers_fit(struct timers *h, uint32_t n); /* capacity for n timers; 0 or -ENOMEM */
 void timers_fini(struct timers *h);
-/* A timer that was never set must be zero but for deadline, PS_NEVER. */
+/* A timer starts as zero with deadline PS_NEVER. The heap needs capacity for it. */
 void timer_set(struct timers *h, struct timer *t, int64_t deadline);
 void timer_clear(struct timers *h, struct timer *t);
 struct timer *timer_first(struct timers *h); /* of the earliest deadline; NULL: none */

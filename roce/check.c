@@ -74,11 +74,11 @@ static void check_responder(const struct qp *qp)
 
 static void check_lists(const struct qp *qp)
 {
-    const bool waits = qp->pace && qp->pace->waits;
+    const bool waits = qp->limiter && qp->limiter->waits;
     /* A repeated READ unblocks deferred ones; their turn comes when the owner resumes them. */
     const bool ready = requester_ready(qp) || (!qp->served && responder_ready(qp));
 
-    T_ASSERT(!qp->pace || waits == (qp->pace->timer.at != 0),
+    T_ASSERT(!qp->limiter || waits == (qp->limiter->timer.at != 0),
              "a queue pair waits for its rate without a deadline, or the reverse");
     T_ASSERT(!(waits && qp->in_send), "a queue pair waits for its rate and its turn both");
     T_ASSERT(qp->in_send || waits || !ready, "a queue pair has something to send and no turn");

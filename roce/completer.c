@@ -29,7 +29,7 @@ static void check_drained(struct qp *qp)
     qp_event(qp, QP_EV_SQ_DRAINED);
 }
 
-/* una went beyond nxt: what is acknowledged need not be sent again. */
+/* Moves the cursor to una where that is ahead of nxt: acknowledged packets are not sent again. */
 static void sync_cursor(struct qp *qp)
 {
     struct requester *q = &qp->rqr;
@@ -41,7 +41,7 @@ static void sync_cursor(struct qp *qp)
     q->cur_pkt = q->head == q->tail ? 0 : psn_sub(q->una, sq_at(qp, q->head)->first_psn);
 }
 
-/* Completes what acked and una say is done, in order, and stops at a READ without all its data. */
+/* Completes the requests that acked and una cover, in order, up to a READ that lacks data. */
 void completer_advance(struct qp *qp)
 {
     struct requester *q = &qp->rqr;
@@ -68,7 +68,7 @@ void completer_advance(struct qp *qp)
         check_drained(qp);
 }
 
-/* After una moved: retries and the timer start afresh. */
+/* Resets retries and the timer where una has moved. */
 static void progressed(struct qp *qp, uint32_t una_before, int64_t now_ps)
 {
     struct requester *q = &qp->rqr;
@@ -166,7 +166,7 @@ static enum roce_reason ack_input(struct qp *qp, const struct roce_pkt *k, int64
         acknowledge(qp, k->psn, now_ps);
         return ROCE_OK;
     }
-    /* A NAK acknowledges what stands before it. One for something that is done by now is late. */
+    /* A NAK acknowledges the packets before it. A NAK for a packet that is done is stale. */
     if (psn_cmp(k->psn, q->una) < 0)
         return ROCE_STALE;
     acknowledge(qp, psn_add(k->psn, PSN_MASK), now_ps);
@@ -178,9 +178,10 @@ static enum roce_reason ack_input(struct qp *qp, const struct roce_pkt *k, int64
 /* ---- READ and atomic responses ---- */
 
 /*
- * A response ahead of what is here: something was lost. Ask again, once: what still comes of the
- * first answer is further ahead. A response no further than the one that showed the gap is of the
- * new answer, whose first packets are lost as well.
+ * A response ahead of the next one expected: a response was lost. The READ is requested again, once
+ * for a gap: later responses to the first request are further ahead. A response no further ahead
+ * than the one that showed the gap belongs to the repeated request, whose first packets are lost as
+ * well.
  */
 static enum roce_reason response_gap(struct qp *qp, uint32_t psn)
 {
@@ -203,7 +204,7 @@ static enum roce_reason response_gap(struct qp *qp, uint32_t psn)
     return ROCE_OUT_OF_SEQUENCE;
 }
 
-/* Puts the data of the response where the request wants it. False: not an answer to it. */
+/* Copies the data of a response to the request's memory. False: it does not answer the request. */
 static bool take_data(struct qp *qp, const struct swqe *w, const struct roce_pkt *k, int *rc)
 {
     const union sdata *d = w->data;
@@ -236,7 +237,7 @@ static enum roce_reason response_input(struct qp *qp, const struct roce_pkt *k, 
 
     if (psn_cmp(k->psn, q->max) >= 0)
         return ROCE_STALE;
-    if (psn_cmp(k->psn, q->una) > 0) /* the peer is past all that stands before */
+    if (psn_cmp(k->psn, q->una) > 0) /* the peer has executed all requests before it */
         acknowledge(qp, psn_add(k->psn, PSN_MASK), now_ps);
     if (qp->state == QP_ERR || q->head == q->tail || psn_cmp(k->psn, q->una) < 0)
         return ROCE_STALE;

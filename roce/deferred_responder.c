@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * READs and WRITEs that the owner answers (struct rnic_serve). The queue of READs is reads.c's own;
- * here they only wait in it until the owner has data. WRITEs are taken at once and acknowledged
- * late: until they are released, acknowledgements end in front of them, and so do NAKs, because a
- * NAK acknowledges everything before its PSN. For the same reason no READ behind a held WRITE is
- * answered: its response would acknowledge the WRITE. A peer that sends again what is held sends
- * duplicates, which are dropped.
+ * READs and WRITEs that the owner answers (struct rnic_serve). READs wait in the queue of reads.c
+ * until the owner has data. WRITEs are accepted at once and acknowledged when the owner releases
+ * them: until then acknowledgements and NAKs stop before the first held WRITE, because both
+ * acknowledge everything before their PSN. For the same reason a READ behind a held WRITE is not
+ * answered: its response would acknowledge the WRITE. Retransmissions of held WRITEs are dropped as
+ * duplicates.
  */
 #include "roce/engine.h"
 
@@ -144,7 +144,7 @@ void qp_refuse(struct qp *qp)
 
     if (qp->state < QP_RTR || qp->state == QP_ERR)
         return;
-    /* The place of the NAK: what is oldest, held or to be answered. */
+    /* The NAK names the oldest request, held or to be answered. */
     if (qp_read_from(qp, 0, true, &r) && (!s->holding || psn_cmp(r.psn, s->hold.psn) < 0)) {
         s->holding = true;
         s->hold = (struct qp_mark){r.psn, s->msn};

@@ -56,7 +56,7 @@ struct rq {
     uint8_t first[] __rte_cache_aligned;
 };
 
-/* A posted send, with its payload behind it: a line of the CPU's caches where that is one piece. */
+/* A posted send, followed by its payload: one cache line, where the payload is one sge. */
 struct swqe {
     uint64_t wr_id, raddr;
     uint32_t len, imm, rkey;
@@ -75,7 +75,7 @@ struct swqe {
 };
 _Static_assert(sizeof(struct swqe) + sizeof(struct sge) == RTE_CACHE_LINE_SIZE, "as said");
 
-/* What few requests have beside that. */
+/* Fields that only few kinds of requests have. */
 union sextra {
     struct {
         uint64_t compare_add, swap;
@@ -93,7 +93,8 @@ struct requester {
     union sextra *extra; /* behind it, of the same places */
     uint32_t stride, max_sge, max_inline;
     uint32_t depth, mask, head, cur, tail, cur_pkt;
-    uint32_t seen; /* requests before it are known to the port; tail, unless messages cost time */
+    uint32_t
+        seen; /* the port has fetched the requests before it; tail, unless messages cost time */
     uint32_t post_psn; /* first PSN of the next request posted */
     uint32_t una;      /* everything before it is done: acknowledged, READ data here */
     uint32_t nxt;      /* next PSN to send; goes back to una when something was lost */
@@ -174,14 +175,14 @@ struct qp {
     TAILQ_ENTRY(qp) late_link;
     int64_t ack_due; /* in_late: when unacknowledged packets are acknowledged unasked */
     void *user;
-    struct rate_limiter *pace; /* NULL: DCQCN is off */
+    struct rate_limiter *limiter; /* NULL: DCQCN is off */
     struct responder rsp;
 
     TAILQ_ENTRY(qp) flush_link, fetch_link;
     bool in_flush, in_fetch, drained_said;
 };
 _Static_assert(offsetof(struct qp, attr.sq_psn) <= RTE_CACHE_LINE_SIZE,
-               "a line of the CPU's caches");
+               "what every packet needs is in one cache line");
 
 TAILQ_HEAD(qp_list, qp);
 
@@ -189,7 +190,7 @@ TAILQ_HEAD(qp_list, qp);
  */
 #define ROCE_ACK_DELAY_PS (8 * PS_PER_US)
 
-/* In order of use: a simulated fabric has thousands, and each line of a cold one costs. */
+/* In order of use: a simulated fabric has thousands, and each cold cache line costs. */
 struct rnic {
     struct qp_list send, ack, flush;
     struct qp_list
@@ -202,9 +203,9 @@ struct rnic {
     int64_t stall_ps; /* no output before: the pool was empty. 0: none */
     int64_t now_ps;   /* of the last call that had a time: events of others are recorded with it */
 
-    struct qp_list fetch; /* with requests that the port has not seen (fetch.c) */
-    int64_t fetch_ps;     /* when the next of `fetch` is; 0: not begun */
-    struct timers paces;  /* QPs that wait for their turn by rate */
+    struct qp_list fetch;     /* with requests that the port has not seen (fetch.c) */
+    int64_t fetch_ps;         /* when the next of `fetch` is; 0: not begun */
+    struct timers rate_waits; /* QPs that wait until their rate allows the next frame */
     struct timers timers;
     struct timer_place few_timers[ROCE_FEW_TIMERS];
 
@@ -223,7 +224,7 @@ struct rnic {
 
 _Static_assert(offsetof(struct rnic, fetch) == 2 * RTE_CACHE_LINE_SIZE &&
                    offsetof(struct rnic_cfg, ops.event) == RTE_CACHE_LINE_SIZE,
-               "lines of the CPU's caches");
+               "fields of one use share cache lines");
 
 /* How the execution of a request ended; responder.c maps it to NAK, completion and event. */
 enum exec { EXEC_OK, EXEC_RNR, EXEC_INVALID, EXEC_ACCESS, EXEC_LOC_LEN, EXEC_LOC_PROT, EXEC_OP };
@@ -356,7 +357,7 @@ static inline int qp_mem(struct qp *qp, bool remote, uint32_t key, uint64_t addr
     return unlikely(!rc && read && len > qp->r->carried && *p) ? -EFAULT : rc;
 }
 
-/* False: the memory has gone away since it was registered. */
+/* False: the memory was unmapped since it was registered. */
 static inline bool copy_to_user(const struct qp *qp, void *user, const void *src, size_t n)
 {
     if (unlikely(qp->r->cfg.guarded))
@@ -373,11 +374,11 @@ static inline bool copy_from_user(const struct qp *qp, void *dst, const void *us
     return true;
 }
 
-/* What all packets have, to be copied: clearing as much takes compilers' rep stos, which is slower.
- */
+/* Fields that all packets share. It is copied, because compilers clear a struct of this size by
+ * rep stos, which is slower. */
 extern const struct roce_pkt qp_any_packet;
 
-/* What all packets to the peer have. */
+/* Fills in what all packets to the peer share. */
 static inline void qp_packet(const struct qp *qp, struct roce_pkt *k)
 {
     const struct rnic_cfg *cfg = &qp->r->cfg;
@@ -404,19 +405,19 @@ static inline union sextra *sq_extra(const struct qp *qp, uint32_t i)
     return &qp->rqr.extra[i & qp->rqr.mask];
 }
 
-/* Something to say in the queue of READ responses. */
+/* A READ response, or an acknowledgement behind READ responses, can be sent. */
 static inline bool responder_ready(const struct qp *qp)
 {
     return qp->rsp.n_reads ? !qp->rsp.reads_blocked : qp->rsp.ack_deferred;
 }
 
-/* Why ops.mem does not allow a request of the peer. */
+/* Maps an error of ops.mem for a request of the peer. */
 static inline enum exec exec_denied(int rc)
 {
     return rc == -EIO ? EXEC_OP : EXEC_ACCESS;
 }
 
-/* Requests that are answered by a response of their own, with data mostly. */
+/* Requests that have a response of their own: READs and atomics. */
 static inline bool op_is_read(uint8_t op)
 {
     return (op >= WR_READ && op <= WR_FETCH_ADD) || op == WR_ATOMIC_WRITE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The frame: a struct rte_mbuf and what every engine keeps beside it.
+ * The frame: a struct rte_mbuf, and the fields that every engine keeps in its private area.
  *
  * Shape of a frame in an engine [relied on by parse, by the egress queues and by the ports]:
  *   - All headers (Ethernet to the last RoCE extended header) are contiguous in the first segment.
@@ -30,7 +30,7 @@
  */
 #define FRAME_LINK_OVERHEAD 24
 #define FRAME_MIN_BYTES     60   /* layer 2 without FCS, IEEE 802.3 */
-#define FRAME_ROOM          4608 /* data room of a frame, beside RTE_PKTMBUF_HEADROOM */
+#define FRAME_ROOM          4608 /* data room of a frame, without RTE_PKTMBUF_HEADROOM */
 /* Of one in a pool for length-only payloads: headers and control messages. What such frames cannot
  * carry, no memory may give (FRAME_CARRIED). */
 #define FRAME_ROOM_LENGTHS 640
@@ -101,8 +101,8 @@ static inline void frame_begin(struct rte_mbuf *m, uint32_t n)
     memset(frame_meta(m), 0, sizeof(struct frame_meta));
 }
 
-/* What whoever looks at a frame begins with is on its way into the CPU's caches: the mbuf, its
- * meta, and headers where its own buffer has them. */
+/* Prefetches what every reader of a frame reads first: the mbuf, its meta, and the headers, where
+ * they are in its own buffer. */
 static inline void frame_prefetch(struct rte_mbuf *m)
 {
     cacheline_prefetch(m, sizeof(*m) + FRAME_PRIV_BYTES + FRAME_HEADROOM + 54);
@@ -155,7 +155,7 @@ void frame_free_burst(struct rte_mbuf **m, unsigned n);
  * NULL: pool empty. */
 struct rte_mbuf *frame_clone(struct rte_mbuf *m, struct rte_mempool *pool);
 
-/* The same bytes once more, with the meta of a new frame. NULL: pool empty. */
+/* A copy of the bytes, with the meta of a new frame. NULL: pool empty. */
 struct rte_mbuf *frame_copy(struct rte_mbuf *m, struct rte_mempool *pool);
 
 /* Behind the headers of m stand len bytes of held by reference, `off` bytes into its one segment,

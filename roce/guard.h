@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies from and to memory that may go away at any time: a program's, which it may unmap, protect
- * or truncate the file of while it is registered. Adapters hold its pages; here the owner's handler
- * of SIGSEGV and SIGBUS asks guard_take(), and the copy comes back as one that did not succeed.
+ * Copies from and to memory that may disappear at any time: a program may unmap or protect
+ * registered memory, or truncate its file. Real adapters pin the pages; here the owner's handler of
+ * SIGSEGV and SIGBUS calls guard_take(), and the copy returns false.
  *
- * A copy that is not guarded (rnic_cfg.guarded) is a plain one.
+ * Without rnic_cfg.guarded copies are plain ones.
  */
 #ifndef TRIB_ROCE_GUARD_H
 #define TRIB_ROCE_GUARD_H

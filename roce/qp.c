@@ -177,7 +177,7 @@ static void attach_rq(struct qp *qp, struct rq *rq)
 static void free_qp(struct qp *qp)
 {
     free(qp->rqr.ring);
-    free(qp->pace);
+    free(qp->limiter);
     free(qp);
 }
 
@@ -195,13 +195,13 @@ int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
         return -EADDRINUSE;
     place = find_place(r, &qpn);
     if (!place || timers_fit(&r->timers, r->n_qps + 1) ||
-        (r->cfg.dcqcn.on && timers_fit(&r->paces, r->n_qps + 1)))
+        (r->cfg.dcqcn.on && timers_fit(&r->rate_waits, r->n_qps + 1)))
         return -ENOMEM;
     qp = cacheline_alloc(sizeof(*qp));
     if (!qp)
         return -ENOMEM;
     qp->r = r, qp->num = qpn, qp->type = cfg->type;
-    qp->pace = rate_limiter_create(qp, &rc);
+    qp->limiter = rate_limiter_create(qp, &rc);
     if (requester_create(&qp->rqr, cfg) || rc) {
         free_qp(qp);
         return -ENOMEM;

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Of a connected queue pair, from when it can send until it is reset. */
-static void list_lines(struct qp *qp)
+/* The rnic prefetches the cache lines of a connected queue pair, from RTS until it is reset. */
+static void list_cachelines(struct qp *qp)
 {
     struct cacheline_list *l = &qp->r->lines;
 
@@ -22,7 +22,7 @@ static void list_lines(struct qp *qp)
         cacheline_list_add(l, qp->rq, sizeof(*qp->rq));
 }
 
-static void unlist_lines(struct qp *qp)
+static void unlist_cachelines(struct qp *qp)
 {
     struct cacheline_list *l = &qp->r->lines;
 
@@ -58,11 +58,13 @@ void qp_reset(struct qp *qp)
 {
     struct requester *q = &qp->rqr;
 
-    unlist_lines(qp);
+    unlist_cachelines(qp);
     qp_timer_clear(qp);
     rnic_unlist(qp, true);
-    if (qp->pace)
-        rate_limiter_reset(qp->pace);
+    T_ASSERT(!qp->in_send && !qp->in_ack && !qp->in_flush && !qp->in_late && !qp->in_fetch,
+             "a queue pair is reset and marked as in a list of its rnic");
+    if (qp->limiter)
+        rate_limiter_reset(qp->limiter);
     for (; q->head != q->tail; q->head++)
         send_queue_release(sq_at(qp, q->head));
     *q = (struct requester){.ring = q->ring,
@@ -201,7 +203,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *a)
         return rc;
     qp_set_state(qp, to);
     if (to == QP_RTS && from == QP_RTR)
-        list_lines(qp);
+        list_cachelines(qp);
     if (from != QP_SQD || to != QP_SQD)
         qp->drained_said = false;
     if (to == QP_SQD)

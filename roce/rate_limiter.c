@@ -36,7 +36,7 @@ enum built rate_limiter_build(struct rate_limiter *p, struct rte_mbuf **m)
 enum roce_reason rate_limiter_notified(struct qp *qp, const struct roce_pkt *k, int64_t now)
 {
     struct rnic *r = qp->r;
-    struct rate_limiter *p = qp->pace;
+    struct rate_limiter *p = qp->limiter;
     uint64_t cuts;
     bool limited;
 
@@ -74,7 +74,7 @@ bool rate_limiter_may_send(struct rate_limiter *p, int64_t now)
         return true;
     T_ASSERT_HOT(!p->waits && !p->qp->in_send, "a queue pair waits for its rate and its turn both");
     p->waits = true;
-    timer_set(&r->paces, &p->timer, at);
+    timer_set(&r->rate_waits, &p->timer, at);
     return false;
 }
 
@@ -87,14 +87,14 @@ void rate_limiter_sent(struct rate_limiter *p, struct rte_mbuf *m, int64_t now)
 void rate_limiter_cancel(struct rate_limiter *p)
 {
     p->waits = false;
-    timer_clear(&p->qp->r->paces, &p->timer);
+    timer_clear(&p->qp->r->rate_waits, &p->timer);
 }
 
 void rate_limiter_tick(struct rnic *r, int64_t now)
 {
     struct timer *t;
 
-    while ((t = timer_first(&r->paces)) != NULL && t->deadline <= now) {
+    while ((t = timer_first(&r->rate_waits)) != NULL && t->deadline <= now) {
         struct rate_limiter *p = container_of(t, struct rate_limiter, timer);
 
         rate_limiter_cancel(p);
@@ -104,7 +104,7 @@ void rate_limiter_tick(struct rnic *r, int64_t now)
 
 int64_t rate_limiter_next(struct rnic *r)
 {
-    return timers_next(&r->paces);
+    return timers_next(&r->rate_waits);
 }
 
 void rate_limiter_reset(struct rate_limiter *p)

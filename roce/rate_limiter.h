@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * DCQCN in an rnic. As notification point a QP answers frames that carry the congestion mark with
- * congestion notification packets (IBTA A17.9.3), at most one in cnp_gap. As reaction point it is
- * taken out of the turns of sending until its rate allows the next frame, READ responses included;
- * acknowledgements are never held back.
+ * congestion notification packets (IBTA A17.9.3), at most one per cnp_gap. As reaction point it
+ * leaves the list of senders until its rate allows the next frame, READ responses included;
+ * acknowledgements are never delayed.
  *
- * RC and UC; a datagram has no connection that could be slowed down.
+ * RC and UC only: a datagram has no connection to slow down.
  */
 #ifndef TRIB_ROCE_RATE_LIMITER_H
 #define TRIB_ROCE_RATE_LIMITER_H
@@ -17,8 +17,8 @@ struct rate_limiter {
     struct timer timer; /* the end of the wait */
     struct qp *qp;
     bool waits;
-    bool notify;       /* a notification is to be sent */
-    int64_t notify_ps; /* not before: the last one was cnp_gap ago */
+    bool notify;       /* a notification is pending */
+    int64_t notify_ps; /* earliest time of the next one: cnp_gap after the last */
     struct dcqcn rate;
 };
 
@@ -28,7 +28,7 @@ void rate_limiter_reset(struct rate_limiter *p);
 void rate_limiter_marked(struct rate_limiter *p, int64_t now_ps); /* data with the mark came in */
 enum roce_reason rate_limiter_notified(struct qp *qp, const struct roce_pkt *k, int64_t now_ps);
 enum built rate_limiter_build(struct rate_limiter *p, struct rte_mbuf **m);
-/* Whether the QP may send now; else it waits, and rnic_want_send() is called when it may. */
+/* False: the QP waits, and rnic_want_send() is called when its rate allows the next frame. */
 bool rate_limiter_may_send(struct rate_limiter *p, int64_t now_ps);
 void rate_limiter_sent(struct rate_limiter *p, struct rte_mbuf *m, int64_t now_ps);
 void rate_limiter_cancel(struct rate_limiter *p); /* waits no more */

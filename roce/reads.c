@@ -42,7 +42,7 @@ static enum exec read_request(struct qp *qp, const struct roce_pkt *k, struct rd
     return EXEC_OK;
 }
 
-/* For a request that is repeated: what was answered. */
+/* Keeps the answer, for a repeated request. */
 static void keep_answer(struct responder *s, const struct roce_pkt *k, uint64_t orig,
                         struct rd_res *e)
 {
@@ -126,7 +126,7 @@ enum exec reads_request(struct qp *qp, const struct roce_pkt *k)
     return x;
 }
 
-/* The entry that will answer psn; NULL: none. */
+/* The open request to which response psn belongs; NULL: none. */
 static struct rd_res *find(struct responder *s, uint32_t psn)
 {
     for (uint32_t i = 0; i < s->n_reads; i++)
@@ -156,7 +156,7 @@ enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k)
     if (pending) {
         uint32_t from = psn_sub(k->psn, pending->psn);
 
-        if (from < pending->next) { /* what was sent from there on is lost */
+        if (from < pending->next) { /* the responses from there on are lost */
             pending->start = pending->next = from;
             deferred_reads(qp, true);
         }
@@ -188,8 +188,8 @@ static uint8_t response_opcode(const struct rd_res *e)
     return first ? ROCE_OP_RC_READ_RESPONSE_FIRST : ROCE_OP_RC_READ_RESPONSE_MIDDLE;
 }
 
-/* The region or its memory went away after the request was accepted. The NAK names the packet that
- * cannot be built, not what is expected next: that stands behind all of the READ. */
+/* The region was deregistered or unmapped after the request was accepted. The NAK names the packet
+ * that cannot be built, not the PSN expected next, which is behind the whole READ. */
 static enum built lost_region(struct qp *qp)
 {
     struct responder *s = &qp->rsp;

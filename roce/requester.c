@@ -101,7 +101,7 @@ static int copy_payload(struct qp *qp, uint32_t index, uint32_t off, uint8_t *ds
     return sge_gather(qp, d->sge, w->n_sge, off, dst, len, carried, crc);
 }
 
-/* Below that, two more mbufs take longer than a copy. */
+/* Below this size a copy takes less time than two more mbufs. */
 #define SHARE_MIN 1024u
 
 static bool shares(const struct qp *qp, const struct swqe *w, uint32_t off, uint32_t len)
@@ -112,7 +112,7 @@ static bool shares(const struct qp *qp, const struct swqe *w, uint32_t off, uint
            d->held.mbuf->nb_segs == 1 && rte_mbuf_refcnt_read(d->held.mbuf) > 1;
 }
 
-/* False: no parts are left, and m is empty as before. */
+/* False: the pool of parts is empty; m is still empty. */
 static bool share_payload(struct qp *qp, const struct swqe *w, uint32_t off, struct roce_pkt *k,
                           struct rte_mbuf *m)
 {
@@ -184,7 +184,7 @@ static void data_packet(const struct qp *qp, const struct swqe *w, uint32_t i, s
     k->ack_req = last;
 }
 
-/* A READ that is asked for again starts where its data ends. */
+/* A repeated READ request starts at the first byte that has not arrived. */
 static void read_packet(const struct qp *qp, uint32_t index, uint32_t i, struct roce_pkt *k)
 {
     const struct swqe *w = sq_at(qp, index);
@@ -209,7 +209,7 @@ static void read_packet(const struct qp *qp, uint32_t index, uint32_t i, struct 
     k->swap_add = w->op == WR_CMP_SWAP ? x->swap : x->compare_add;
 }
 
-/* Moves the cursor over a packet (or all PSNs of a READ) that is about to be sent. */
+/* Moves the cursor past the packet (a READ: past all its PSNs) that is sent next. */
 static void advance_cursor(struct qp *qp)
 {
     struct requester *q = &qp->rqr;
@@ -238,8 +238,8 @@ static bool wants_ack(struct qp *qp, const struct swqe *w, bool last)
     return true;
 }
 
-/* Local memory of the request at the cursor is not accessible: it ends so once everything before it
- * is done. */
+/* The local memory of the request at the cursor is not accessible: the request fails when all
+ * requests before it are done. */
 static void local_error(struct qp *qp)
 {
     if (qp->type == QP_UC) {
@@ -326,9 +326,9 @@ void requester_rewind(struct qp *qp)
 }
 
 /*
- * Time in which somebody on the way did not run says nothing about the peer: the timer goes on for
- * as long again. Who says so is not trusted: it is PAUSE_MOST timeouts in all for one packet. Less
- * than PAUSE_LEAST is not worth it.
+ * Time in which a process on the path did not run says nothing about the peer, so the timeout is
+ * extended by that time. The report is not trusted: extensions for one packet are limited to
+ * PAUSE_MOST units in all. An extension below PAUSE_LEAST units is not made.
  */
 #define PAUSE_UNITS 1024
 #define PAUSE_LEAST (PAUSE_UNITS / 64)
@@ -354,7 +354,7 @@ static bool pause_timer(struct qp *qp, int64_t now_ps)
     return true;
 }
 
-/* The deadline passed: the peer's RNR timer is over, or an acknowledgement is overdue. */
+/* The deadline has passed: the end of the peer's RNR timer, or an overdue acknowledgement. */
 void requester_timer(struct qp *qp, int64_t now_ps)
 {
     struct requester *q = &qp->rqr;

@@ -14,7 +14,7 @@
 
 /* ---- acknowledgements ---- */
 
-/* Nothing is left that a delayed acknowledgement would say. */
+/* Cancels the delayed acknowledgement. */
 static void acknowledged(struct qp *qp)
 {
     qp->rsp.unacked = 0;
@@ -24,8 +24,9 @@ static void acknowledged(struct qp *qp)
 }
 
 /*
- * A streaming sender cannot know whether its next packet comes soon, and does not ask for an
- * acknowledgement of each: it relies on ack_every, and on the delay when it pauses.
+ * Acknowledges now, after ack_every packets, or after the delay. A streaming sender does not know
+ * when its next packet follows and sets no AckReq: it relies on ack_every, and on the delay when it
+ * pauses.
  */
 void responder_ack(struct qp *qp, bool now, int64_t now_ps)
 {
@@ -110,8 +111,8 @@ enum built responder_build_ack(struct qp *qp, struct rte_mbuf **m)
         return build(qp, m);
     if (!s->ack_want)
         return BUILT_NOTHING;
-    /* To acknowledge what stands behind a READ is to say that the READ is answered: it goes out
-     * behind the answer. */
+    /* An acknowledgement of packets behind a READ implies that the READ is answered, so it follows
+     * the READ's responses. */
     if (s->n_reads || s->ack_deferred) {
         s->ack_want = false;
         s->ack_deferred = true;
@@ -222,7 +223,7 @@ static enum exec exec_write(struct qp *qp, const struct roce_pkt *k, struct rte_
     return EXEC_OK;
 }
 
-/* Whether the packet continues what is being received; its length is that of its place. */
+/* True: the packet continues the current message and has the length of its position in it. */
 static bool check_order(const struct qp *qp, const struct roce_pkt *k, uint8_t what)
 {
     enum msg_kind kind = what & ROCE_P_SEND ? MSG_SEND : what & ROCE_P_WRITE ? MSG_WRITE : MSG_NONE;
@@ -360,7 +361,7 @@ enum roce_reason responder_input(struct qp *qp, const struct roce_pkt *k, struct
 
 /* ---- UC ---- */
 
-/* No answers; a message with a gap is dropped, and its receive request serves the next one. */
+/* UC sends no responses. A message with a gap is dropped; its receive request serves the next. */
 
 enum roce_reason responder_input_uc(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m,
                                     int64_t now_ps, bool *taken)

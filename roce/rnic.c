@@ -59,8 +59,8 @@ static enum roce_reason input_qp(struct qp *qp, const struct roce_pkt *k, struct
         return ud_input(qp, k, m);
     if (k->src_ip != qp->attr.dest_ip || k->v6 != qp->attr.dest_v6)
         return ROCE_SOURCE;
-    if (unlikely((k->tos & 3) == 3 && k->len && qp->pace))
-        rate_limiter_marked(qp->pace, now_ps);
+    if (unlikely((k->tos & 3) == 3 && k->len && qp->limiter))
+        rate_limiter_marked(qp->limiter, now_ps);
     if (!qp->established) {
         qp->established = true;
         if (qp->state == QP_RTR)
@@ -171,7 +171,7 @@ static inline bool has_data(const struct qp *qp)
 
 void rnic_want_send(struct qp *qp)
 {
-    if (qp->in_send || (qp->pace && qp->pace->waits) || !has_data(qp))
+    if (qp->in_send || (qp->limiter && qp->limiter->waits) || !has_data(qp))
         return;
     qp->in_send = true;
     TAILQ_INSERT_TAIL(&qp->r->send, qp, send_link);
@@ -200,8 +200,8 @@ void rnic_unlist(struct qp *qp, bool acks_too)
     if (qp->in_send)
         TAILQ_REMOVE(&r->send, qp, send_link);
     qp->in_send = false;
-    if (qp->pace)
-        rate_limiter_cancel(qp->pace);
+    if (qp->limiter)
+        rate_limiter_cancel(qp->limiter);
     if (!acks_too)
         return;
     if (qp->in_ack)
@@ -251,9 +251,9 @@ static uint16_t output_acks(struct rnic *r, struct rte_mbuf **m, uint16_t n, int
     struct qp *qp;
 
     while (got < n && (qp = TAILQ_FIRST(&r->ack)) != NULL) {
-        bool notify = qp->pace && qp->pace->notify;
+        bool notify = qp->limiter && qp->limiter->notify;
         enum built b =
-            notify ? rate_limiter_build(qp->pace, &m[got]) : responder_build_ack(qp, &m[got]);
+            notify ? rate_limiter_build(qp->limiter, &m[got]) : responder_build_ack(qp, &m[got]);
 
         if (b == BUILT_NO_MBUF) {
             stall(r, now_ps);
@@ -279,7 +279,7 @@ static uint16_t output_data(struct rnic *r, struct rte_mbuf **m, uint16_t n, int
 
         TAILQ_REMOVE(&r->send, qp, send_link);
         qp->in_send = false;
-        if (qp->pace && !rate_limiter_may_send(qp->pace, now_ps))
+        if (qp->limiter && !rate_limiter_may_send(qp->limiter, now_ps))
             continue;
         b = build_data(qp, &m[got], now_ps);
         if (b == BUILT_NO_MBUF) {
@@ -289,8 +289,8 @@ static uint16_t output_data(struct rnic *r, struct rte_mbuf **m, uint16_t n, int
             break;
         }
         if (b == BUILT) {
-            if (qp->pace)
-                rate_limiter_sent(qp->pace, m[got], now_ps);
+            if (qp->limiter)
+                rate_limiter_sent(qp->limiter, m[got], now_ps);
             count_tx(r, m[got++]);
         }
         rnic_want_send(qp);
@@ -475,11 +475,12 @@ void rnic_destroy(struct rnic *r)
     T_ASSERT(TAILQ_EMPTY(&r->send) && TAILQ_EMPTY(&r->ack) && TAILQ_EMPTY(&r->flush) &&
                  TAILQ_EMPTY(&r->late) && TAILQ_EMPTY(&r->fetch),
              "a destroyed queue pair is still in a list of its rnic");
-    T_ASSERT(r->timers.n == 0 && r->paces.n == 0, "a destroyed queue pair still has a deadline");
+    T_ASSERT(r->timers.n == 0 && r->rate_waits.n == 0,
+             "a destroyed queue pair still has a deadline");
     T_ASSERT(r->n_mcast == 0, "a destroyed queue pair is still attached to a multicast group");
     events_fini(&r->events);
     timers_fini(&r->timers);
-    timers_fini(&r->paces);
+    timers_fini(&r->rate_waits);
     if (r->table != r->few)
         free(r->table);
     free(r);
