@@ -16,7 +16,7 @@
  * - MM_MOVE, MM_MOVE_REPLY: the member binds other memory to an area; of two the later xid counts.
  *   An area is as long as the least that any member has bound to it.
  * - MM_READY: the member's queue pair is in RTS. MM_READY_REPLY comes when all n are ready. READs
- *   that come earlier wait, WRITEs are told to come again (RNR).
+ *   that come earlier wait, WRITEs are answered with an RNR NAK.
  * - MM_UNBIND, MM_UNBIND_REPLY: gives the member's place back. What others do after that fails.
  * - MM_ABORT, switch to member: the group is over; status, and the reason as text. Repeated until
  *   MM_ABORT_ACK. READs and WRITEs under way end with a NAK of remote operational error.

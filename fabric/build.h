@@ -66,7 +66,7 @@ struct build {
     int proc_line;                           /* of `processes` */
     bool full_hosts, full_nodes, full_links; /* the limit was complained of */
     bool has_external;                       /* some port leads to the outside */
-    bool nodes_unknown; /* some nodes were not understood: names that are not found are no news */
+    bool nodes_unknown; /* some nodes were refused: names that are not found are no mistakes */
     bool graph_broken;  /* some node or link was not understood: what depends on the whole graph is
                            not checked */
     bool no_memory;
