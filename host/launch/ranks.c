@@ -16,7 +16,7 @@
 #define WARM_SHARE    0.5      /* of the time of a run that warm-ups may take */
 #define TRIES         3        /* of one run, each at a higher dilation, when it may be chosen */
 #define START_NS      10000000 /* wall time from telling ranks to run until they do, */
-#define START_RANK_NS 1000000  /* and for each that is told */
+#define START_RANK_NS 1000000  /* and for each rank */
 #define LATE_NS       2000000  /* wall time by which a rank enters a barrier late, at least */
 
 static void begin_time(struct sweep *s, const struct row *r, int place)

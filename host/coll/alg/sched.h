@@ -44,7 +44,7 @@ enum { GROUP_ALL, GROUP_RAIL }; /* peer of an AGG lane */
 
 enum step_op {
     STEP_SEND,    /* a, len bytes (0: a message of no bytes) */
-    STEP_RECV,    /* to dst (BUF_SLOT: stays in the lane's slot, or in the memory a, which nobody
+    STEP_RECV,    /* to dst (BUF_SLOT: stays in the lane's slot, or in the memory a, which no step
                      uses until the step that reads the slot is done, where a is not BUF_NONE) */
     STEP_REDUCE,  /* dst = a op b; with last and OP_AVG divided by nranks */
     STEP_COPY,    /* dst = a; with last and OP_AVG divided too. len 0 and no buffers: a place where

@@ -360,7 +360,7 @@ static int join_lanes(struct model *m, unsigned rank)
             unsigned far;
 
             if (!sched_has_lane(&m->rank[s->peer].s, LANE_RECV, rank, s->chan, &far))
-                return -EINVAL; /* nobody receives: the algorithm is wrong */
+                return -EINVAL; /* no lane receives: the algorithm is wrong */
             r->lane[i].peer_lane = far;
             m->rank[s->peer].lane[far].peer_lane = i;
             rc = lane_path(m, rank, i);

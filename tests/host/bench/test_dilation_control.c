@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The arithmetic of dilation: what is chosen, tried next, learnt and believed. */
+/* The estimator of the dilation: first choice, search, retries, learning and judgement. */
 #include "host/bench/dilation_control.h"
 
 #include <math.h>
@@ -141,7 +141,7 @@ static double noise(uint64_t *state)
     return sum;
 }
 
-/* So much more of its own work the machine does at the first runs, */
+/* Additional own work of the first runs, relative to the rest, */
 #define COLD 0.7
 static const double warming[] = {COLD, 0.2, 0.35}; /* where it is uneven */
 #define UNEVEN_TIME 0.002                          /* and the rest of the time varies by this */
@@ -337,22 +337,22 @@ static void a_row_of_bounded_time_bounds_what_the_rate_asks_for(void **state)
 static void iterations_keep_the_wall_time_but_never_below_two(void **state)
 {
     struct coll_prediction p = {.time_ps = 1000000000}; /* 1 ms */
-    struct dilation_control pace;
+    struct dilation_control control;
 
     (void)state;
-    dilation_init(&pace, true, 2);
-    assert_int_equal(dilation_iters(&pace, 20, &p, 10), 20); /* 0.2 s */
-    assert_int_equal(dilation_iters(&pace, 20, &p, 400), 5); /* 5 x 0.4 s */
-    assert_int_equal(dilation_iters(&pace, 20, &p, 1000000), 2);
-    assert_int_equal(dilation_iters(&pace, 1, &p, 1000000), 1);
-    assert_int_equal(dilation_iters(&pace, 0, &p, 1000000), 0);
+    dilation_init(&control, true, 2);
+    assert_int_equal(dilation_iters(&control, 20, &p, 10), 20); /* 0.2 s */
+    assert_int_equal(dilation_iters(&control, 20, &p, 400), 5); /* 5 x 0.4 s */
+    assert_int_equal(dilation_iters(&control, 20, &p, 1000000), 2);
+    assert_int_equal(dilation_iters(&control, 1, &p, 1000000), 1);
+    assert_int_equal(dilation_iters(&control, 0, &p, 1000000), 0);
     /* Warm-ups are of two operations where one fits. */
-    assert_int_equal(dilation_warm_up(&pace, 1, &p, 2000), 2);
-    assert_int_equal(dilation_warm_up(&pace, 1, &p, 2001), 1);
-    assert_int_equal(dilation_warm_up(&pace, 5, &p, 400), 5);
-    assert_int_equal(dilation_warm_up(&pace, 0, &p, 10), 0);
-    pace.adaptive = false;
-    assert_int_equal(dilation_warm_up(&pace, 1, &p, 10), 1);
+    assert_int_equal(dilation_warm_up(&control, 1, &p, 2000), 2);
+    assert_int_equal(dilation_warm_up(&control, 1, &p, 2001), 1);
+    assert_int_equal(dilation_warm_up(&control, 5, &p, 400), 5);
+    assert_int_equal(dilation_warm_up(&control, 0, &p, 10), 0);
+    control.adaptive = false;
+    assert_int_equal(dilation_warm_up(&control, 1, &p, 10), 1);
 }
 
 int main(void)

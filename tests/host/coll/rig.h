@@ -57,7 +57,7 @@ struct rig {
     enum coll_algo policy[ALGO_COUNT];
     uint32_t an_mbufs; /* that it may promise; 0: half of the pool */
     /* Whether what a rank waits for is over; its empty polls, where a process would sleep, although
-     * it is and the rank has not been told. */
+     * it is and the rank has not noticed. */
     bool (*over)(struct rig *g, unsigned rank);
     bool was_over[RIG_RANKS];
     unsigned slept_over;
@@ -180,7 +180,7 @@ static unsigned rig_collect(struct rig *g, unsigned e)
     return moved;
 }
 
-/* One instant: everything that was due, everything that comes of it. */
+/* One instant: delivers every frame that is due and runs what follows from it. */
 static bool rig_step(struct rig *g, int64_t limit)
 {
     int64_t t = limit;
@@ -214,7 +214,7 @@ static bool rig_step(struct rig *g, int64_t limit)
     return true;
 }
 
-/* Lets things happen until until() holds, or for at most `span` of time. ticks: the communicators'
+/* Runs until until() holds, or for at most `span` of time. ticks: the communicators'
  * clock runs, too. */
 static bool rig_run(struct rig *g, int64_t span, bool ticks, bool (*until)(struct rig *))
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Wrong arguments of every collective: refused in words where one rank can know, with a
- * communicator that is as good as before; named on all ranks where they differ between them.
+ * Wrong arguments of every collective: refused in words where one rank can know, and the
+ * communicator stays usable; named on all ranks where they differ between them.
  */
 #include "host/coll/alg/sched.h"
 #include "tests/host/coll/rig.h"
@@ -69,7 +69,7 @@ enum wrong {
     WRONGS
 };
 
-/* Rank 0's, the root. False: the collective has no such thing. */
+/* Arguments of rank 0, the root. False: the collective has no such argument. */
 static bool spoil(struct coll_args *a, enum wrong w, int *rc, const char **word)
 {
     bool data = a->kind != COLL_BARRIER;
@@ -302,7 +302,7 @@ static void a_policy_names_what_was_set_up(void **state)
     cfg.n_policy = ALGO_COUNT + 1;
     assert_int_equal(comm_create(&c, &cfg, blob, err), -EINVAL);
     assert_string_equal(err, "a policy of 12 algorithms: there are 11");
-    cfg.n_policy = ALGO_COUNT; /* as many as there are is no mistake */
+    cfg.n_policy = ALGO_COUNT; /* all algorithms at once are allowed */
     for (unsigned i = 0; i < ALGO_COUNT; i++)
         cfg.policy[i] = (enum coll_algo)i;
     assert_int_equal(comm_create(&c, &cfg, blob, err), -EINVAL);

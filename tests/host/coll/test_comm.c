@@ -2,7 +2,7 @@
 /* Communicators over software HCAs and an aggregation node, in memory and in virtual time. */
 #include "tests/host/coll/rig.h"
 
-#define OPS   4 /* operations under way at a time */
+#define OPS   4 /* operations in flight together */
 #define RING  (1u << ALGO_RING)
 #define SHARP (1u << ALGO_SHARP)
 
@@ -173,8 +173,8 @@ static void exact_under_loss(void **state)
         assert_true(rig_run(g, 10 * PS_PER_S, true, rig_ready));
         reduce(g, i ? SHARP : RING, medium, 0);
         assert_true(rig_troubles(g) > 0);
-        g->drop = NULL; /* the last answer of a closing may be lost for good: whoever would repeat
-                           it is gone */
+        g->drop = NULL; /* the last answer of a closing may be lost for good: the rank that would
+                           repeat it is gone */
         rig_free(g, true);
     }
 }
@@ -228,8 +228,8 @@ static void disagreement_is_named_on_all(void **state)
     }
 }
 
-/* Two ranks, of which the second has another idea of what runs: where messages show it, and where
- * both wait for each other. */
+/* The second of two ranks runs another operation: one that messages reveal, and one in which both
+ * ranks wait for each other. */
 static void collective_and_root_are_agreed_upon(void **state)
 {
     static const struct {
@@ -292,8 +292,7 @@ static void wrong_key_is_refused_by_name(void **state)
     rig_free(g, true);
 }
 
-/* A rank whose frames no longer come through: its neighbours find out, name it, and tell the
- * rest. */
+/* All frames of a rank are lost: its neighbours notice, name it, and inform the others. */
 static void lost_rank_is_named_on_all(void **state)
 {
     const struct coll_args args = {.count = 60000, .type = DT_FP32, .op = OP_SUM};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The launcher with ranks that are plain functions: no fabric is needed to show that answers are
- * gathered, that whoever dies is named to everybody else, and that nothing hangs or is left over.
+ * gathered, that a process that dies is named to all others, and that nothing hangs or is left
+ * over.
  */
 #include "host/launch/job_processes.h"
 #include "host/launch/suspect.h"
@@ -25,7 +26,7 @@
 
 /* What children write for the test to see. */
 static struct {
-    char told[N][MSG_TEXT];
+    char heard[N][MSG_TEXT];
     pid_t pid[N];
 } * seen;
 
@@ -51,7 +52,7 @@ static int wait_msg(struct inbox *in, int fd, struct msg *m)
     }
 }
 
-/* Answers every RUN with its rank; ends on QUIT, on ABORT with what it was told. */
+/* Answers every RUN with its rank; ends on QUIT, on ABORT with the text that it received. */
 static int good_rank(int fd, unsigned rank)
 {
     struct inbox in = {0};
@@ -63,7 +64,7 @@ static int good_rank(int fd, unsigned rank)
         if (m.type == MSG_QUIT)
             return 0;
         if (m.type == MSG_ABORT) {
-            snprintf(seen->told[rank], MSG_TEXT, "%.*s", (int)m.len, (const char *)m.body);
+            snprintf(seen->heard[rank], MSG_TEXT, "%.*s", (int)m.len, (const char *)m.body);
             return 1;
         }
         msg_send(fd, MSG_DONE, &d, sizeof(d));
@@ -85,7 +86,7 @@ static int rank_1_exits(int fd, unsigned rank)
     return rank == 1 ? 7 : good_rank(fd, rank);
 }
 
-/* The neighbour notices first, and says what it sees. */
+/* The neighbour notices first and reports its broken connection. */
 static int rank_2_is_killed_and_rank_1_notices(int fd, unsigned rank)
 {
     static const char text[] = "connection lost";
@@ -209,7 +210,7 @@ static void a_killed_rank_is_named_to_all_others(void **state)
     assert_ptr_equal(strstr(job_cause(j), want), job_cause(j));
     for (unsigned r = 0; r < N; r++)
         if (r != 2)
-            assert_string_equal(seen->told[r], job_cause(j));
+            assert_string_equal(seen->heard[r], job_cause(j));
     job_free(j);
 }
 
@@ -236,7 +237,7 @@ static void a_rank_that_is_stopped_is_named_beside_whoever_was_missed(void **sta
     assert_non_null(strstr(job_cause(j), "noticed first: rank 1 (h1"));
     for (unsigned r = 0; r < N; r++)
         if (r != 2)
-            assert_string_equal(seen->told[r], job_cause(j));
+            assert_string_equal(seen->heard[r], job_cause(j));
     job_free(j);
 }
 
@@ -277,7 +278,7 @@ static void a_complaint_alone_is_the_cause(void **state)
     assert_true(run_to_failure(j, 10) < 3000);
     assert_non_null(strstr(job_cause(j), "rank 0 (h0"));
     assert_non_null(strstr(job_cause(j), "JOIN refused by leaf0: wrong key"));
-    assert_string_equal(seen->told[3], job_cause(j));
+    assert_string_equal(seen->heard[3], job_cause(j));
     job_free(j);
 }
 
@@ -346,7 +347,7 @@ static void an_interrupt_ends_all_ranks(void **state)
     kill(getpid(), SIGINT);
     run_to_failure(j, 5);
     assert_true(job_interrupted(j));
-    assert_non_null(strstr(seen->told[0], "interrupted"));
+    assert_non_null(strstr(seen->heard[0], "interrupted"));
     job_free(j);
 }
 
@@ -393,7 +394,7 @@ static void ranks_die_with_their_launcher(void **state)
     waitpid(launcher, NULL, 0);
     for (unsigned r = 0; r < N; r++) {
         int rc;
-        /* a zombie that init has not reaped yet still counts as there: read its state */
+        /* a zombie that init has not reaped yet still exists: read its state */
         char path[64], line[256] = "";
         do {
             snprintf(path, sizeof(path), "/proc/%d/stat", (int)seen->pid[r]);

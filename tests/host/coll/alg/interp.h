@@ -2,11 +2,10 @@
 /*
  * Runs the schedules of all ranks in memory, without verbs, in any order that dependencies and
  * lanes allow, chosen from a seed. Strict about what steps may rely on: a message is read at any
- * moment from the send's begin to its delivery, a send is done some time after, a receive takes
- * only what is posted, a slot is free when it is received to, memory in a slot's place is garbage
- * once it is posted, the aggregation node and the multimem's switches read memory at the begin or
- * the end of a step. A deadlock ends the test
- * with the names of ranks and steps.
+ * moment between the begin of its send and its delivery, a send is done some time after, a receive
+ * takes only what is posted, a slot is free when it is received to, memory in a slot's place is
+ * garbage once it is posted, the aggregation node and the multimem's switches read memory at the
+ * begin or the end of a step. A deadlock ends the test with the names of ranks and steps.
  */
 #ifndef TRIB_TESTS_HOST_COLL_ALG_INTERP_H
 #define TRIB_TESTS_HOST_COLL_ALG_INTERP_H
@@ -23,7 +22,7 @@
 
 #define INTERP_RANKS 72
 
-/* What a lane has beside its schedule. Steps: done <= landed <= begun. */
+/* State of a lane while its schedule runs. Steps: done <= landed <= begun. */
 struct ilane {
     uint64_t begun, landed;
     uint8_t **held; /* SEND, MM: [n] data read early, else NULL; RECV: [SCHED_SLOTS] slots */
@@ -127,7 +126,7 @@ static inline struct ilane *interp_mate(struct interp *w, unsigned rank, unsigne
             peer->s.lane[i].chan == l->chan)
             w->r[rank].lane[lane].mate = i + 1;
     if (!w->r[rank].lane[lane].mate)
-        fail_msg("rank %u: nobody at the other end of %s rank %u channel %u", rank,
+        fail_msg("rank %u: no lane at the other end of %s rank %u channel %u", rank,
                  interp_kind(l->kind), l->peer, l->chan);
     *sched = &peer->s.lane[w->r[rank].lane[lane].mate - 1];
     return &peer->lane[w->r[rank].lane[lane].mate - 1];

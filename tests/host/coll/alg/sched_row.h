@@ -119,7 +119,7 @@ static uint8_t *make_input(const struct row *w, uint64_t bytes, unsigned rank)
     return p;
 }
 
-/* What rank r has to have in its receive buffer; bytes that nobody may touch stay 0xa5. */
+/* What rank r has to have in its receive buffer; bytes that must stay untouched keep 0xa5. */
 static uint8_t *expected(const struct row *w, uint8_t *const *in, uint64_t bytes, unsigned r)
 {
     uint64_t one = w->count * dtype_size(w->type),

@@ -75,7 +75,7 @@ static void multimem_moves_f26_and_f27(void **state)
         }
 }
 
-/* The double tree: the root of both sends and gets the vector once each way, nobody more than it
+/* The double tree: the root of both sends and gets the vector once each way, no rank more than it
  * both ways. All: N - 1 times each way, as any tree. */
 static void trees_share_the_load(void **state)
 {

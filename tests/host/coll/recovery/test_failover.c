@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aggregation nodes that refuse, or die at any moment: every rank has the right elements all the
- * same, also where a rank had finished before and its user has long used its buffers for something
- * else. */
+/* Aggregation nodes that refuse, or die at any moment: every rank still gets the right elements,
+ * even if a rank had finished before and its user has reused the buffers. */
 #include "base/random.h"
 #include "switch/reduce/an_counters.h"
 #include "tests/host/coll/rig.h"
@@ -76,7 +75,7 @@ static void check(const struct rig *g, unsigned k, unsigned r)
     }
 }
 
-/* What is over is copied, and its buffers become something else. */
+/* Copies the result of an operation that is over and overwrites its buffers. */
 static void collect(const struct rig *g)
 {
     for (unsigned k = 0; k < n_ops; k++)
@@ -167,7 +166,7 @@ static void run(uint64_t seed, unsigned n)
             start(g, k, r);
         rig_run(g, (int64_t)below(3) * PS_PER_US, false, rig_never);
     }
-    /* It dies at some moment; a little before, its results no longer reach some of the ranks. */
+    /* The node dies at some moment; shortly before, its results no longer reach some ranks. */
     for (unsigned i = (unsigned)below(20); i; i--) {
         rig_run(g, (int64_t)below(2000) * PS_PER_NS, false, rig_never);
         collect(g);
@@ -185,7 +184,7 @@ static void run(uint64_t seed, unsigned n)
             check(g, k, r);
             free(ops[k].got[r]);
         }
-    /* And once more, now that all know. */
+    /* Once more, after the failover. */
     n_ops = 1;
     choose(g, &ops[0]);
     for (unsigned r = 0; r < n; r++)
