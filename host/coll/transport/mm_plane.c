@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * LANE_MM: the NVSwitch planes of this rank's GPU node, one end of multimem (mm.h) on each. Members
+ * LANE_MM: the NVSwitch planes of this rank's GPU node, one multimem member (mm_member.h) on each. Members
  * are the ranks in the node, in their order. Area 0 of a plane's region is the running operation's
  * send buffer, area 1 its receive buffer; if an operation has other buffers than the one before,
  * they are bound before it begins here, and so before the barrier that begins its schedule
