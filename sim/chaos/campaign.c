@@ -39,8 +39,8 @@ static void give_up(int sig)
     _exit(3);
 }
 
-/* Writes the report, which calls nothing that may hold a lock or be half done, then the event rings,
- * which may not work: a second alarm ends that. */
+/* Writes the report, which calls nothing that may hold a lock or be half done, then the event
+ * rings, which may not work: a second alarm ends that. */
 static void too_long(int sig)
 {
     const char *text = late;
@@ -87,7 +87,8 @@ static int read_seeds(struct campaign *c)
     return -EINVAL;
 }
 
-/* Presets lie beside the programs: in the tree where they were built, or where they are installed. */
+/* Presets are next to the programs: in the tree where they were built, or where they are
+ * installed. */
 static int find_presets(struct campaign *c)
 {
     static const char *const places[] = {"conf", "share/tributary/conf"};

@@ -65,8 +65,8 @@ static void place_ranks(struct chaos_case *k)
     }
 }
 
-/* Half of all cases have the default policy; the others algorithms of the switches in some order with
- * the ring as the last, or SHARP alone. */
+/* Half of all cases have the default policy; the others algorithms of the switches in some order
+ * with the ring as the last, or SHARP alone. */
 static void choose_policy(struct chaos_case *k)
 {
     static const enum coll_algo by_switches[] = {ALGO_SHARP, ALGO_NVLS, ALGO_HIER_SHARP,
@@ -127,8 +127,8 @@ static bool has_any(const struct chaos_case *k, struct comm *c)
     return false;
 }
 
-/* Half of all are all-reduces, algorithms are equally likely. Where the communicator supports none, any
- * algorithm of the fabric: every rank must refuse it with a reason. */
+/* Half of all are all-reduces, algorithms are equally likely. Where the communicator supports
+ * none, any algorithm of the fabric: every rank must refuse it with a reason. */
 static void choose_kind(struct chaos_case *k, struct comm *c, struct job_op *op)
 {
     bool any = has_any(k, c);

@@ -51,7 +51,8 @@ static inline uint64_t below(struct chaos_case *k, enum chaos_stream s, uint64_t
 int chaos_draw_fabric(struct chaos_case *k, char *why);
 int chaos_draw_ranks(struct chaos_case *k);
 int chaos_draw_faults(struct chaos_case *k);
-/* Draws an operation that the communicator supports, or any where it has failed and supports none. */
+/* Draws an operation that the communicator supports, or any where it has failed and supports
+ * none. */
 void chaos_draw_op(struct chaos_case *k, struct comm *c, struct job_op *op);
 /* False: the communicator does not support the operation, but others; no draw gives it. */
 bool chaos_op_runs(const struct chaos_case *k, struct comm *c, const struct job_op *op);

@@ -163,8 +163,8 @@ static bool never(void *ctx)
 }
 
 /*
- * The time at which a run by slices and a run by steps have done the same. A rank that fails does not
- * end the other ranks' slice, which may be one lookahead longer than the slice of its failure.
+ * The time at which a run by slices and a run by steps have done the same. A rank that fails does
+ * not end the other ranks' slice, which may be one lookahead longer than the slice of its failure.
  */
 static int64_t rest_ps(const struct job *j)
 {

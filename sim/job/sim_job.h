@@ -71,8 +71,8 @@ int job_start(struct job *j, const struct job_op *op, struct job_result *res);
 int job_finish(struct job *j, struct job_result *res);
 
 /*
- * Operations back to back: all ranks start the first at the same time, and each starts the next when
- * it has finished one. Data is the caller's, in the buffers that job_buffer() returns.
+ * Operations back to back: all ranks start the first at the same time, and each starts the next
+ * when it has finished one. Data is the caller's, in the buffers that job_buffer() returns.
  */
 struct job_loop {
     unsigned n;
@@ -100,7 +100,8 @@ void job_notify_death(struct job *j, unsigned dead);
 struct comm *job_comm(struct job *j, unsigned rank);
 /* Runs the world until fabric time t or until until(ctx) says so. */
 void job_drive(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx);
-/* Leaves all groups, runs the world until they are gone, frees. 0, or -ETIME: some did not close. */
+/* Leaves all groups, runs the world until they are gone, frees. 0, or -ETIME: some did not
+ * close. */
 int job_destroy(struct job *j);
 
 #endif

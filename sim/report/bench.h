@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The benchmark of trib sim: a world of the ranks, a communicator of all of them, and rows that run on
- * it as trib perf runs them: warm-up, timed operations back to back, check. One thread calls these
- * functions.
+ * The benchmark of trib sim: a world of the ranks, a communicator of all of them, and rows that run
+ * on it as trib perf runs them: warm-up, timed operations back to back, check. One thread calls
+ * these functions.
  */
 #ifndef TRIB_SIM_REPORT_BENCH_H
 #define TRIB_SIM_REPORT_BENCH_H

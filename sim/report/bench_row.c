@@ -141,8 +141,8 @@ static void fill(struct bench *b)
     }
 }
 
-/* n operations back to back; *us: time of one, from the start of all ranks until the last rank knows
- * that its last has ended, as in the model. */
+/* n operations back to back; *us: time of one, from the start of all ranks until the last rank
+ * knows that its last has ended, as in the model. */
 static int operate(struct bench *b, const char *what, unsigned n, double *us, char *err)
 {
     struct job_loop l = {.n = n,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Congestion of a whole run and its cost: marks, notifications, pauses, frames dropped at full queues
- * or by the PFC watchdog, retransmissions.
+ * Congestion of a whole run and its cost: marks, notifications, pauses, frames dropped at full
+ * queues or by the PFC watchdog, retransmissions.
  */
 #ifndef TRIB_SIM_REPORT_CONGESTION_H
 #define TRIB_SIM_REPORT_CONGESTION_H

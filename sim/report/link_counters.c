@@ -80,8 +80,8 @@ static struct ends ends_of(const struct fabric *f, unsigned dirlink)
     return (struct ends){l->a, l->a_port, l->b, l->b_port};
 }
 
-/* Since the net was created; zeros for a direction without a sender. Nodes count frames that found a
- * queue full at the ingress port; here they count for the queue. */
+/* Since the net was created; zeros for a direction without a sender. Nodes count frames that
+ * found a queue full at the ingress port; here they count for the queue. */
 static void read_counts(const struct counters *c, struct net *n, unsigned dirlink,
                         struct counts *out)
 {

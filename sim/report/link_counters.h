@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counters of each direction of each link: of the timed operations of each row, and of the whole run.
- * For a table and for JSON.
+ * Counters of each direction of each link: of the timed operations of each row, and of the whole
+ * run. For a table and for JSON.
  */
 #ifndef TRIB_SIM_REPORT_LINK_COUNTERS_H
 #define TRIB_SIM_REPORT_LINK_COUNTERS_H
@@ -24,7 +24,8 @@ void counters_begin(struct counters *c, struct net *n);
 int counters_end(struct counters *c, struct net *n, struct row *r, int place);
 /* Of the whole run so far; the caller owns it. NULL: out of memory. */
 struct json_t *counters_total(struct counters *c, struct net *n);
-/* A table for each row, busiest links first; of rows that ran in both places the one out of place. */
+/* A table for each row, busiest links first; of rows that ran in both places the one out of
+ * place. */
 void counters_print(const struct counters *c, FILE *out);
 
 #endif

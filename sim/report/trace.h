@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames of chosen links in a pcapng file, each at the fabric time at which its last bit reached the
- * end of the link. An interface is a link, named as in trib plan; outbound is from its first end to
- * its second. A payload that is carried as a length is cut off; the frame's length includes it.
+ * Frames of chosen links in a pcapng file, each at the fabric time at which its last bit reached
+ * the end of the link. An interface is a link, named as in trib plan; outbound is from its first
+ * end to its second. A payload that is carried as a length is cut off; the frame's length includes
+ * it.
  */
 #ifndef TRIB_SIM_REPORT_TRACE_H
 #define TRIB_SIM_REPORT_TRACE_H

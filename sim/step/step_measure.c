@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Times each collective once, in virtual time, with lengths instead of data: on a representative
- * group (the first of its kind, at most STEP_WIDE_RANKS ranks) and up to a size that keeps links busy
- * for long. Beyond that times are extrapolated: to bytes by the line through the last two sizes, to
- * ranks by the ratio of the model's predictions. Other groups of the same kind are not simulated:
- * rails and full bisection keep them apart.
+ * group (the first of its kind, at most STEP_WIDE_RANKS ranks) and up to a size that keeps links
+ * busy for long. Beyond that times are extrapolated: to bytes by the line through the last two
+ * sizes, to ranks by the ratio of the model's predictions. Other groups of the same kind are not
+ * simulated: rails and full bisection keep them apart.
  *
  * One world holds the ranks of all groups; their jobs run one after the other.
  */

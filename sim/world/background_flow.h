@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The background flow (trib sim --beside A:B): a flow from host A to host B runs during the timed
- * operations of every row, and the report has its rate relative to running alone. A flow that shares
- * links with a congested one, but not the congested port, is the victim of its pauses.
+ * operations of every row, and the report has its rate relative to running alone. A flow that
+ * shares links with a congested one, but not the congested port, is the victim of its pauses.
  */
 #ifndef TRIB_SIM_WORLD_BACKGROUND_FLOW_H
 #define TRIB_SIM_WORLD_BACKGROUND_FLOW_H
@@ -22,7 +22,8 @@ struct background_hosts {
 /* "A:B". 0, or -EINVAL and err (COMM_TEXT bytes) says what was found and what is expected. */
 int background_flow_parse(const struct fabric *f, const char *text, struct background_hosts *h,
                           char *err);
-/* From rank `first` of the world to rank first + 1. Measures its rate alone. 0, or -errno and err. */
+/* From rank `first` of the world to rank first + 1. Measures its rate alone. 0, or -errno and
+ * err. */
 int background_flow_create(struct background_flow **b, const struct fabric *f, struct world *w,
                            const struct background_hosts *h, unsigned first, char *err);
 void background_flow_destroy(struct background_flow *b); /* before its world; NULL: nothing */

@@ -106,7 +106,8 @@ static bool is_on(const struct faults *f, unsigned rank, const struct fault_even
                                : f->cfg.fab->hosts[f->cfg.host_of_rank[rank]] == e->which;
 }
 
-/* A dead host takes its links down; the death of a process is seen and reported by its host's NIC. */
+/* A dead host takes its links down; the death of a process is seen and reported by its host's
+ * NIC. */
 static void do_death(struct faults *f, const struct fault_event *e, unsigned entry)
 {
     if (e->of == FAULT_HOST)

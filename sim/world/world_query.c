@@ -115,7 +115,8 @@ unsigned world_threads(const struct world *w)
     return w->workers ? worker_pool_size(w->workers) : 1;
 }
 
-/* rte_mempool_in_use_count() reads the caches of all 128 lcores; only the world's threads have one. */
+/* rte_mempool_in_use_count() reads the caches of all 128 lcores; only the world's threads have
+ * one. */
 unsigned world_frames_used(const struct world *w)
 {
     struct rte_mempool *pool = w->cfg.pool;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slices of time: partitions of the world run apart, each host at its own time, on several threads. */
+/* Slices of time: partitions of the world run apart, each host at its own time, on several
+ * threads. */
 #include "sim/world/world_priv.h"
 
 #include <errno.h>

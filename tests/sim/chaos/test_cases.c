@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chaos cases as files: those of tests/chaos/cases failed once and must not fail again; a saved seed
- * replays to the same run; mistakes of a file are named with their line.
+ * Chaos cases as files: those of tests/chaos/cases failed once and must not fail again; a saved
+ * seed replays to the same run; mistakes of a file are named with their line.
  */
 #include <setjmp.h>
 #include <stdarg.h>

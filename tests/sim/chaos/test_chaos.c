@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The safety net: cases from seeds in virtual time (sim/chaos/chaos.h). SEEDS (environment, default 600)
- * from 1 on; `make chaos` runs more of them, `trib sim --chaos N` one again. What seeds once found is in
- * tests/chaos/cases (test_cases.c).
+ * The safety net: cases from seeds in virtual time (sim/chaos/chaos.h). SEEDS (environment, default
+ * 600) from 1 on; `make chaos` runs more of them, `trib sim --chaos N` one again. What seeds once
+ * found is in tests/chaos/cases (test_cases.c).
  */
 #include <setjmp.h>
 #include <stdarg.h>
