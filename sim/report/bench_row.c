@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define OPS_PS       (100 * PS_PER_S) /* longer than ranks wait for each other before they give up */
+#define OPS_PS       (100 * PS_PER_S) /* longer than ranks wait for each other */
 #define POOL_EVENTS  64u              /* events between two readings of the pool's level */
 #define CLOCK_EVENTS 65536u           /* events between two readings of the wall clock */
 #define TERMINAL_S   0.25 /* between two lines of progress on a terminal, and elsewhere */
