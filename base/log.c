@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-static const char *const level_names[LOG_LEVELS] = {"error", "warn", "info", "debug"};
+static const char *const level_names[LOG_LEVELS] = {"none", "error", "warn", "info", "debug"};
 static const char *const rooms[] = {"base", "fabric", "aggregation", "roce",   "switch", "io",
                                     "hca",  "coll",   "bench",       "launch", "sim"};
 #define ROOMS (sizeof(rooms) / sizeof(rooms[0]))
@@ -28,8 +28,8 @@ static int by_name(const char *const *name, unsigned n, const char *s, size_t le
 static int refuse(char *err, unsigned size, const char *found, size_t len)
 {
     snprintf(err, size,
-             "TRIB_LOG: found \"%.*s\", expected LEVEL or ROOM:LEVEL,...; levels: error warn info "
-             "debug; rooms: base fabric aggregation roce switch io hca coll bench launch sim",
+             "TRIB_LOG: found \"%.*s\", expected LEVEL or ROOM:LEVEL,...; levels: none error warn "
+             "info debug; rooms: base fabric aggregation roce switch io hca coll bench launch sim",
              (int)len, found);
     return -EINVAL;
 }

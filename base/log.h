@@ -2,7 +2,7 @@
 /*
  * Log lines by room and level. Quiet by default: warnings and errors only.
  *
- *   TRIB_LOG=debug                    all rooms
+ *   TRIB_LOG=debug                    all rooms; none: no line at all
  *   TRIB_LOG=switch:debug,hca:info    those; the others stay quiet
  *
  * One format, on stderr:   SECONDS ROOM LEVEL TEXT      (seconds of CLOCK_MONOTONIC)
@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_LEVELS };
+enum log_level { LOG_NONE, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_LEVELS };
 
 /* Rooms: base fabric aggregation roce switch io hca coll bench launch sim. */
 bool log_on(const char *room, enum log_level level);

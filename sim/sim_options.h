@@ -5,7 +5,7 @@
 #ifndef TRIB_SIM_SIM_OPTIONS_H
 #define TRIB_SIM_SIM_OPTIONS_H
 
-#include "host/bench/options.h"
+#include "host/bench/perf_options.h"
 
 enum { PAYLOAD_DATA, PAYLOAD_NONE };
 enum { PLACE_BOTH, PLACE_OUT, PLACE_IN };

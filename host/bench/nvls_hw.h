@@ -7,7 +7,7 @@
 #ifndef TRIB_HOST_BENCH_NVLS_HW_H
 #define TRIB_HOST_BENCH_NVLS_HW_H
 
-#include "host/bench/options.h"
+#include "host/bench/perf_options.h"
 #include "host/bench/row.h"
 
 struct nvls_hw;

@@ -5,7 +5,7 @@
 #ifndef TRIB_HOST_BENCH_REPORT_H
 #define TRIB_HOST_BENCH_REPORT_H
 
-#include "host/bench/options.h"
+#include "host/bench/perf_options.h"
 #include "host/bench/row.h"
 
 /* error: what ended the run early, or "". 0 or -errno. */

@@ -2,7 +2,7 @@
 #include "host/bench/row.h"
 
 #include "host/bench/layout.h"
-#include "host/bench/options.h"
+#include "host/bench/perf_options.h"
 
 struct coll_args row_args(const struct row *r)
 {

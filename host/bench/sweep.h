@@ -6,7 +6,7 @@
 #ifndef TRIB_HOST_BENCH_SWEEP_H
 #define TRIB_HOST_BENCH_SWEEP_H
 
-#include "host/bench/options.h"
+#include "host/bench/perf_options.h"
 #include "host/bench/row.h"
 
 struct job;

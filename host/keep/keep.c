@@ -29,9 +29,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_MS  50
-#define READY_MS 60000 /* until all processes serve their ports, on a busy machine */
-#define END_MS   5000  /* after SIGTERM, before SIGKILL */
+#define POLL_MS   50
+#define READY_MS  60000        /* until all processes serve their ports, on a busy machine */
+#define END_MS    5000         /* after SIGTERM, before SIGKILL */
+#define UNDO_MS   (3 * END_MS) /* for undoing a start */
+#define SILENT_MS (READY_MS + UNDO_MS) /* a keeper says by then that all is up, or why not */
 
 struct child {
     const char *name;
@@ -300,23 +302,46 @@ static int keeper_main(struct keeper *k)
 
 /* ---- the first process ---- */
 
-/* Waits until the keeper reports that the fabric is up; its end before that is a failure. A signal
- * to this process makes the keeper undo the start. Exit code. */
-static int wait_for_keeper(int sock, int signals)
+/* A keeper that is stopped (SIGSTOP) neither answers nor ends. It is continued, to undo the start. */
+static void tell_to_undo(int sock, pid_t keeper)
+{
+    shutdown(sock, SHUT_WR);
+    kill(keeper, SIGCONT);
+}
+
+/*
+ * Waits until the keeper reports that the fabric is up; its end before that is a failure. A signal
+ * to this process makes the keeper undo the start, and so does its silence for SILENT_MS; a keeper
+ * that then does not end is killed. Exit code.
+ */
+static int wait_for_keeper(int sock, int signals, pid_t keeper)
 {
     struct pollfd p[2] = {{signals, POLLIN, 0}, {sock, POLLIN, 0}};
     bool shut = false;
     char byte;
-    int rc = 1;
+    int rc = 1, n;
 
     for (;;) {
-        if (poll(p, 2, -1) < 0)
+        n = poll(p, 2, shut ? UNDO_MS : SILENT_MS);
+        if (n == 0 && shut) {
+            kill(keeper, SIGKILL); /* its switch processes end with it */
+            return rc;
+        }
+        if (n == 0) {
+            say("process %d, which starts the fabric, has said nothing for %d s (is it stopped?); "
+                "the start is undone",
+                (int)keeper, SILENT_MS / 1000);
+            tell_to_undo(sock, keeper);
+            shut = true;
+            rc = 1;
+        }
+        if (n <= 0)
             continue;
         if (p[0].revents) {
             struct signalfd_siginfo si;
 
             if (read(signals, &si, sizeof(si)) == sizeof(si) && !shut) {
-                shutdown(sock, SHUT_WR); /* and wait until the keeper has undone the start */
+                tell_to_undo(sock, keeper);
                 shut = true;
                 rc = si.ssi_signo == SIGINT ? 130 : 143;
             }
@@ -365,5 +390,5 @@ int keep_start(const struct keep_cfg *cfg)
     }
     close(sv[1]);
     sigdelset(&set, SIGCHLD);
-    return wait_for_keeper(sv[0], signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    return wait_for_keeper(sv[0], signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), pid);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A rank's part in the launcher's commands: operations, and the checks of their results. */
-#include "host/bench/options.h"
+#include "host/bench/perf_options.h"
 #include "host/launch/rank_priv.h"
 
 #include <errno.h>

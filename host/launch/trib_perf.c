@@ -8,7 +8,7 @@
 #include "base/atomic_output.h"
 #include "host/bench/buffer.h"
 #include "host/bench/host_resources.h"
-#include "host/bench/options.h"
+#include "host/bench/perf_options.h"
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
 #include "host/bench/sweep.h"

@@ -2,7 +2,7 @@
 /* Draws of a seed besides the fabric: ranks, operations, faults. */
 #include "sim/chaos/chaos_priv.h"
 
-#include "host/bench/options.h"
+#include "host/bench/perf_options.h"
 #include "host/coll/alg/sched.h"
 
 #include <errno.h>

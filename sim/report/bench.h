@@ -9,7 +9,7 @@
 
 #include "base/stopwatch.h"
 #include "fabric/conf/faults.h"
-#include "host/bench/options.h"
+#include "host/bench/perf_options.h"
 #include "host/bench/row.h"
 #include "sim/report/congestion.h"
 #include "sim/report/link_counters.h"

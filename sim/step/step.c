@@ -7,7 +7,7 @@
 
 #include "base/atomic_output.h"
 #include "base/table.h"
-#include "host/bench/options.h"
+#include "host/bench/perf_options.h"
 #include "host/coll/alg/sched.h"
 #include "host/coll/comm.h"
 

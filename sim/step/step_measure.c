@@ -11,7 +11,7 @@
 #include "sim/step/step.h"
 
 #include "host/bench/layout.h"
-#include "host/bench/options.h"
+#include "host/bench/perf_options.h"
 #include "host/bench/trees.h"
 #include "host/coll/alg/sched.h"
 #include "host/coll/comm.h"

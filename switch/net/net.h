@@ -132,8 +132,8 @@ int net_set_node(struct net *n, uint16_t node, bool up, int64_t now_ps);
  * -ENOMEM: the old routes stay.
  */
 int net_cut_links(struct net *n, const bool *cut, int64_t now_ps);
-/* Restarts a switch: its aggregation node loses all groups. The caller has taken its links down.
- * Returns 0, -EINVAL (not a switch that is here), -ENOMEM (nothing has changed). */
+/* Restarts a switch: its aggregation node loses all groups. Its links may be up: then its peers find
+ * out by what it does not know any more. Returns 0, -EINVAL (not a switch that is here), -ENOMEM (nothing has changed). */
 int net_restart(struct net *n, uint16_t node, int64_t now_ps);
 bool net_link_up(const struct net *n, unsigned link); /* as net_set_link() left it */
 

@@ -94,6 +94,9 @@ static void rooms_log_at_the_level_that_was_asked_for(void **state)
     assert_true(log_on("roce", LOG_DEBUG));
     assert_int_equal(log_set("", err, sizeof(err)), 0);
     assert_false(log_on("roce", LOG_INFO));
+    assert_int_equal(log_set("none,io:error", err, sizeof(err)), 0);
+    assert_false(log_on("roce", LOG_ERROR));
+    assert_true(log_on("io", LOG_ERROR));
 }
 
 static void what_cannot_be_a_level_or_room_is_refused_and_changes_nothing(void **state)

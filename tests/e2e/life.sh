@@ -135,3 +135,19 @@ done
 kill -0 "$switch" || fail "another user ended the fabric"
 TRIB_RUN=$dir nobody up two-hosts >"$tmp/other.out" 2>&1 && fail "up over another user's"
 down
+
+# A keeper that is stopped while it starts a fabric: whoever asked can still end, and the start is undone.
+trib up "$conf/h100-su.conf" >"$tmp/stopped.out" 2>&1 &
+starter=$!
+keeper() { pgrep -f "trib-keep start $run/h100-su " | while read -r p; do [ "$(ps -o sid= -p "$p" | tr -d ' ')" = "$p" ] && echo "$p"; done; }
+for ((i = 0; i < 500; i++)); do
+    k=$(keeper)
+    [ -z "$k" ] || break
+    sleep 0.01
+done
+[ -n "$k" ] || fail "no keeper of h100-su"
+kill -STOP "$k"
+sleep 0.2
+kill -TERM $starter
+until_true 30 gone || fail "a stopped keeper holds its starter: $(cat "$tmp/stopped.out")"
+wait $starter && fail "a start that was ended has exit code 0"

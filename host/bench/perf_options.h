@@ -2,8 +2,8 @@
 /*
  * What trib-perf was asked to do. Names and defaults follow nccl-tests where it has them.
  */
-#ifndef TRIB_HOST_BENCH_OPTIONS_H
-#define TRIB_HOST_BENCH_OPTIONS_H
+#ifndef TRIB_HOST_BENCH_PERF_OPTIONS_H
+#define TRIB_HOST_BENCH_PERF_OPTIONS_H
 
 #include "base/options.h"
 #include "host/coll/coll.h"

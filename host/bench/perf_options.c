@@ -2,7 +2,7 @@
 /*
  * trib-perf's tables, and what single values cannot show.
  */
-#include "host/bench/options.h"
+#include "host/bench/perf_options.h"
 
 #include "host/bench/buffer.h"
 #include "host/coll/alg/sched.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* trib-perf's command line: what it takes, what it refuses and how it says so. */
 #include "host/bench/buffer.h"
-#include "host/bench/options.h"
+#include "host/bench/perf_options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
