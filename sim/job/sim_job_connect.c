@@ -26,8 +26,7 @@ static int connect_all(struct job *j, char *err)
 
     for (unsigned r = 0; !rc && r < n; r++) {
         const struct comm_sim hooks = {.unback = j->cfg.lengths ? hca_mr_unback : NULL,
-                                       .waiting =
-                                           world_waiting(j->cfg.w, job_world_rank(j, r))};
+                                       .waiting = world_waiting(j->cfg.w, job_world_rank(j, r))};
         struct comm_cfg cc = {.fab = j->cfg.fab,
                               .rank = r,
                               .nranks = n,

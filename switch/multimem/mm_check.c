@@ -37,7 +37,7 @@ void mm_check_group(const struct mm_group *g)
 
 static unsigned issued_of(const struct mm_edge *e)
 {
-    const struct mm_load *l;
+    const struct mm_load *l = NULL;
     unsigned n = 0;
 
     STAILQ_FOREACH(l, &e->loads, link)
@@ -69,7 +69,7 @@ static void check_stores(const struct mm_edge *e)
 void mm_check_slices(const struct mm_group *g)
 {
     unsigned issued = 0, idle = 0, dropped = 0, stores = 0;
-    const struct mm_load *l;
+    const struct mm_load *l = NULL;
 
     if (g->doomed)
         return;
@@ -96,7 +96,7 @@ void mm_check_all(const struct mm *mm)
 {
     uint64_t groups = 0, bytes = 0, mbufs = 0, loads = 0, stores = 0;
     const struct mm_counters *c = &mm->cnt;
-    const struct mm_group *g;
+    const struct mm_group *g = NULL;
 
     LIST_FOREACH(g, &mm->groups, link)
     {

@@ -99,7 +99,7 @@ void an_check_all(const struct an *a)
 #ifdef TRIB_CHECKED
     uint64_t used = 0;
 #endif
-    const struct an_group *g;
+    const struct an_group *g = NULL;
 
     LIST_FOREACH(g, &a->groups, link)
     {

@@ -21,9 +21,10 @@ struct notified {
 
 static void notified_open(struct notified *t)
 {
-    struct side *s = &t->p.s[1];
+    struct side *s;
 
     pair_open(&t->p);
+    s = &t->p.s[1];
     t->ch = ibv_create_comp_channel(s->ctx);
     t->cq = ibv_create_cq(s->ctx, 10, &t->p, t->ch, 0);
     t->a = make_qp(&t->p.s[0], IBV_QPT_RC);

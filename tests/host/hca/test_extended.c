@@ -68,7 +68,7 @@ static void write_and_send(struct extended *t)
 static void extended_requests_go_together_or_not_at_all(void **state)
 {
     struct ibv_poll_cq_attr none = {0};
-    struct extended t;
+    struct extended t = {0};
     struct side *s = &t.p.s[0];
 
     (void)state;
