@@ -321,7 +321,7 @@ enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k);
 enum built reads_build(struct qp *qp, struct rte_mbuf **m);
 void reads_answered(struct responder *s); /* one packet of the oldest */
 
-/* served.c */
+/* deferred_responder.c */
 enum exec deferred_write(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m, bool *taken);
 /* Response packet k of the oldest READ. */
 enum built deferred_build(struct qp *qp, struct roce_pkt *k, struct rte_mbuf **m);

@@ -355,7 +355,7 @@ struct endpoint rnic_endpoint(struct rnic *r)
         .ctx = r, .input = ep_input, .output = ep_output, .tick = ep_tick, .next = ep_next};
 }
 
-struct cacheline_list *rnic_lines(struct rnic *r)
+struct cacheline_list *rnic_cachelines(struct rnic *r)
 {
     return &r->lines;
 }

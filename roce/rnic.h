@@ -307,7 +307,7 @@ void rnic_destroy(struct rnic *r);
 struct endpoint rnic_endpoint(struct rnic *r);
 const struct roce_counters *rnic_counters(const struct rnic *r);
 /* What its endpoint looks at whenever something comes; the owner adds its own. */
-struct cacheline_list *rnic_lines(struct rnic *r);
+struct cacheline_list *rnic_cachelines(struct rnic *r);
 /* Every connected QP goes to error: its oldest request ends with WC_RETRY_EXC_ERR; a QP without one
  * says QP_EV_FATAL. */
 void rnic_port_down(struct rnic *r, int64_t now_ps);

@@ -54,7 +54,7 @@ unsigned capacity_threads(const struct sim *m)
 
     if (m->trace || m->own.beside)
         return 1;
-    return RTE_MAX(RTE_MIN(RTE_MIN(most, m->s->nranks), NET_SHARES), 1u);
+    return RTE_MAX(RTE_MIN(RTE_MIN(most, m->s->nranks), NET_PARTITIONS), 1u);
 }
 
 static bool runs_in(const struct sim *m, int place)

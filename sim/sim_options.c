@@ -53,7 +53,7 @@ static const struct option_row simulation[] = {
      .arg = "N",
      AT(threads),
      .type = OPTION_U64,
-     .max = NET_SHARES,
+     .max = NET_PARTITIONS,
      .shown = "one a core, fewer for few ranks",
      .help = "threads that share the fabric's nodes; results are the same"},
     {.name = "frames",

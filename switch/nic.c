@@ -164,7 +164,7 @@ bool nic_is_used(struct node *nd)
     return used;
 }
 
-void nic_list_lines(struct node *nd, uint16_t port, unsigned slot,
+void nic_list_cachelines(struct node *nd, uint16_t port, unsigned slot,
                     const struct cacheline_list *lines)
 {
     struct nic_slot *s;

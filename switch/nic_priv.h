@@ -49,7 +49,7 @@ struct nic_slot {
     int64_t credit_ps;                  /* how long it may hold up others (nic_stall.c), */
     int64_t looked_ps;                  /* as of this time */
     uint64_t stall_drops;               /* frames dropped because it is stalled */
-    const struct cacheline_list *lines; /* nic_list_lines(), or NULL */
+    const struct cacheline_list *lines; /* nic_list_cachelines(), or NULL */
 } __rte_cache_aligned;
 
 struct nic_port {

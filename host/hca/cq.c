@@ -233,7 +233,7 @@ void cq_clean(struct hca_cq *cq, uint32_t qpn)
  * first entries. */
 static void list_cachelines(struct hca_cq *cq)
 {
-    struct cacheline_list *l = rnic_lines(cq->hca->rnic);
+    struct cacheline_list *l = rnic_cachelines(cq->hca->rnic);
 
     cacheline_list_add(l, &cq->hca, RTE_CACHE_LINE_SIZE);
     cacheline_list_add(l, cq->ring, RTE_MIN(cq->cap, 2u) * sizeof(*cq->ring));
@@ -241,7 +241,7 @@ static void list_cachelines(struct hca_cq *cq)
 
 static void unlist_cachelines(struct hca_cq *cq)
 {
-    struct cacheline_list *l = rnic_lines(cq->hca->rnic);
+    struct cacheline_list *l = rnic_cachelines(cq->hca->rnic);
 
     cacheline_list_drop(l, &cq->hca);
     cacheline_list_drop(l, cq->ring);

@@ -109,9 +109,9 @@ struct endpoint hca_endpoint(struct hca *h)
         .ctx = h, .input = hca_input, .output = hca_output, .tick = hca_tick, .next = hca_next};
 }
 
-struct cacheline_list *hca_lines(struct hca *h)
+struct cacheline_list *hca_cachelines(struct hca *h)
 {
-    return rnic_lines(h->rnic);
+    return rnic_cachelines(h->rnic);
 }
 
 /* ---- deferred work ---- */
@@ -290,7 +290,7 @@ int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device
         return rc_err;
     }
     h->ep = rnic_endpoint(h->rnic);
-    cacheline_list_add(rnic_lines(h->rnic), h, offsetof(struct hca, cfg) + RTE_CACHE_LINE_SIZE);
+    cacheline_list_add(rnic_cachelines(h->rnic), h, offsetof(struct hca, cfg) + RTE_CACHE_LINE_SIZE);
     h->dev = dev ? dev : &h->own_dev;
     if (!dev)
         hca_device_init(h->dev, cfg->name, cfg->ip);

@@ -81,7 +81,7 @@ int hca_create(struct hca **h, const struct hca_cfg *cfg);
 void hca_destroy(struct hca *h);
 struct endpoint hca_endpoint(struct hca *h);
 /* The cache lines that its endpoint reads for every frame; a caller in front of it adds its own. */
-struct cacheline_list *hca_lines(struct hca *h);
+struct cacheline_list *hca_cachelines(struct hca *h);
 struct ibv_device *hca_device(struct hca *h); /* for ibv_open_device() */
 struct rnic *hca_rnic(struct hca *h);
 /* The NIC disconnected or connected: an async event; without a NIC, QPs go to error. */

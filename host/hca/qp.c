@@ -24,7 +24,7 @@ void qp_to_error(struct hca_qp *qp)
 
 void qp_list_cachelines(struct hca_qp *qp, bool on)
 {
-    struct cacheline_list *l = rnic_lines(qp->ctx->hca->rnic);
+    struct cacheline_list *l = rnic_cachelines(qp->ctx->hca->rnic);
 
     if (!on) {
         cacheline_list_drop(l, qp);

@@ -354,13 +354,13 @@ static int port_create(struct rank *r, unsigned i)
     if (rc)
         return rc;
     p->ep = hca_endpoint(p->hca);
-    cacheline_list_add(hca_lines(p->hca), p, sizeof(*p));
+    cacheline_list_add(hca_cachelines(p->hca), p, sizeof(*p));
     r->ctx[i] = ibv_open_device(hca_device(p->hca));
     if (!r->ctx[i])
         return -ENODEV;
     rc = net_attach(w->net, r->node, (uint16_t)i, r->slot, &observed);
     if (!rc)
-        net_list_lines(w->net, r->node, (uint16_t)i, r->slot, hca_lines(p->hca));
+        net_list_cachelines(w->net, r->node, (uint16_t)i, r->slot, hca_cachelines(p->hca));
     return rc;
 }
 

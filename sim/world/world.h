@@ -66,7 +66,7 @@ struct world_turn {
     void (*prefetch)(void *ctx, unsigned rank, unsigned stage);
     void *ctx;
 };
-#define WORLD_PREFETCH (NET_SOON - 1)
+#define WORLD_PREFETCH (NET_PREFETCH_STEPS - 1)
 bool world_slice(struct world *w, int64_t limit_ps, const struct world_turn *turn);
 /* Whether the caller waits for something that this rank does. Within run() only for its rank. */
 void world_await(struct world *w, unsigned rank, bool on);

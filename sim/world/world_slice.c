@@ -153,7 +153,7 @@ int world_open_lane(struct world *w, unsigned lcore, size_t ports)
 
 int world_gather_workers(struct world *w, size_t ports)
 {
-    int shares = net_share(w->net, w->cfg.threads * PARTITIONS_PER_THREAD), rc;
+    int shares = net_partition(w->net, w->cfg.threads * PARTITIONS_PER_THREAD), rc;
 
     if (shares <= 1)
         return RTE_MIN(shares, 0);

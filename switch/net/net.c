@@ -225,14 +225,14 @@ int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
     return rc;
 }
 
-void net_list_lines(struct net *n, uint16_t node, uint16_t port, unsigned slot,
+void net_list_cachelines(struct net *n, uint16_t node, uint16_t port, unsigned slot,
                     const struct cacheline_list *lines)
 {
     struct node *nd = net_node(n, node);
 
     T_ASSERT(nd, "cache lines of an endpoint at a node that is not here");
     if (n->cfg.fab->nodes[node].kind == FAB_HOST)
-        nic_list_lines(nd, port, slot, lines);
+        nic_list_cachelines(nd, port, slot, lines);
 }
 
 void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps)

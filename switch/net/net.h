@@ -70,8 +70,8 @@ int net_apart(struct net *n, bool apart);
  * the number of partitions (one where two hosts, or two switches of one phase, are neighbours), or
  * -errno.
  */
-#define NET_SHARES 64u
-int net_share(struct net *n, unsigned shares);
+#define NET_PARTITIONS 64u
+int net_partition(struct net *n, unsigned shares);
 
 /* Callbacks of a slice. */
 struct net_turn {
@@ -84,12 +84,12 @@ struct net_turn {
     /* Whether anybody waits for the processes of this host; FAB_NONE: of any host. If not, the
      * slice ends after one lookahead. */
     bool (*awaited)(void *ctx, uint16_t node);
-    /* Prefetches the state of the host's processes, which may run next: NET_SOON steps from 0 on,
+    /* Prefetches the state of the host's processes, which may run next: NET_PREFETCH_STEPS steps from 0 on,
      * each when what the one before has prefetched is there. */
     void (*prefetch)(void *ctx, uint16_t node, unsigned step);
     void *ctx;
 };
-#define NET_SOON 6u
+#define NET_PREFETCH_STEPS 6u
 /* Runs every event of a slice, one or two lookaheads long, that begins no later than the next
  * event. Returns its end. turn: for this call. */
 int64_t net_slice(struct net *n, int64_t from_ps, const struct net_turn *turn);
@@ -107,7 +107,7 @@ struct egress *net_egress(struct net *n, uint16_t node, uint16_t port);
 int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
                const struct endpoint *ep);
 /* The cache lines that an endpoint attached there reads for every frame. node: here. */
-void net_list_lines(struct net *n, uint16_t node, uint16_t port, unsigned slot,
+void net_list_cachelines(struct net *n, uint16_t node, uint16_t port, unsigned slot,
                     const struct cacheline_list *lines);
 /* The process has ended: its NIC sends PEER_DOWN to the aggregation nodes where it was a member. */
 void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps);

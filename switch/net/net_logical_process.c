@@ -357,7 +357,7 @@ int net_apart(struct net *n, bool apart)
     if (apart && (!n->lookahead_ps || n->faulty || !in_order(n)))
         return -EAGAIN;
     if (apart && !n->apart) {
-        int rc = net_share(n, 1);
+        int rc = net_partition(n, 1);
 
         if (rc < 0)
             return rc;

@@ -107,7 +107,7 @@ static void partition_hosts(struct net *n)
 
 /* Ports of a switch that lead to hosts, to those of each partition, and how many may be in use. */
 struct ties {
-    uint32_t hosts, used, of[NET_SHARES];
+    uint32_t hosts, used, of[NET_PARTITIONS];
 };
 
 static struct ties find_ties(const struct net *n, uint16_t node)
@@ -136,7 +136,7 @@ static struct ties find_ties(const struct net *n, uint16_t node)
 static void partition_switches(struct net *n)
 {
     struct apart *a = n->apart;
-    uint32_t load[PHASE_FAR + 1][NET_SHARES] = {{0}};
+    uint32_t load[PHASE_FAR + 1][NET_PARTITIONS] = {{0}};
 
     for (uint16_t i = 0; i < n->cfg.fab->n_nodes; i++) {
         uint32_t *mine = load[a->phase[i]];
@@ -154,7 +154,7 @@ static void partition_switches(struct net *n)
                 if (mine[o] < mine[k])
                     k = o;
         }
-        T_ASSERT(k < a->n_partitions && k < NET_SHARES, "a switch has no partition");
+        T_ASSERT(k < a->n_partitions && k < NET_PARTITIONS, "a switch has no partition");
         mine[k] += t.used;
         a->process[i].partition = &a->partition[k];
     }
@@ -269,14 +269,14 @@ static int create(struct net *n, unsigned shares)
     return rc;
 }
 
-int net_share(struct net *n, unsigned shares)
+int net_partition(struct net *n, unsigned shares)
 {
     bool fresh = !n->apart && n->lookahead_ps;
     int rc;
 
     T_ASSERT(shares > 0, "a net in no partitions");
-    T_ASSERT(!n->is_apart, "net_share() while nodes run apart");
-    rc = fresh ? create(n, RTE_MIN(shares, NET_SHARES)) : 0;
+    T_ASSERT(!n->is_apart, "net_partition() while nodes run apart");
+    rc = fresh ? create(n, RTE_MIN(shares, NET_PARTITIONS)) : 0;
     if (fresh && !rc)
         events_add(&n->ev, n->now_ps, NET_EV_PARTITIONED, n->apart->n_partitions,
                    n->apart->two_phases ? 2 : 1);

@@ -15,7 +15,7 @@
 
 #include "base/cacheline.h"
 
-_Static_assert(NET_SOON < PREFETCH_STEPS, "processes are prefetched within the steps of a node");
+_Static_assert(NET_PREFETCH_STEPS < PREFETCH_STEPS, "processes are prefetched within the steps of a node");
 
 static void gather(struct prefetch *s, const struct logical_process *p, int64_t end_ps)
 {
@@ -93,7 +93,7 @@ static void run_step(struct net *n, struct prefetch *s, bool host, unsigned step
     struct logical_process *p = &n->apart->process[s->node];
     struct node *nd = n->node[s->node];
 
-    if (host && n->attached >= PREFETCH_PROCESSES && step - 1 < NET_SOON)
+    if (host && n->attached >= PREFETCH_PROCESSES && step - 1 < NET_PREFETCH_STEPS)
         n->apart->turn->prefetch(n->apart->turn->ctx, s->node, step - 1);
     switch (step) {
     case 0:

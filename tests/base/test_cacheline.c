@@ -39,7 +39,7 @@ static void entries_come_and_go(void **state)
 static void a_queue_pair_is_listed_while_it_can_send(void **state)
 {
     struct env e = env_make(NULL, false);
-    const struct cacheline_list *l = rnic_lines(e.p->s[0].r);
+    const struct cacheline_list *l = rnic_cachelines(e.p->s[0].r);
     struct qp_attr reset = {.state = QP_RESET};
     uint64_t n = l->n;
 

@@ -58,7 +58,7 @@ refused() {
     has_not 'Ranks on hosts' "$tmp/refused.out"
 }
 refused '-r: found 8, expected a rank below 8' reduce -r 8
-refused 'found "all_together", expected a collective: all_reduce reduce' all_together
+refused 'COLLECTIVE: found "all_together", expected one of all_reduce, reduce' all_together
 refused 'found chain, which all_gather does not have, expected ring' all_gather --algo ring,chain
 refused 'found nvls, which these 8 ranks' all_reduce --algo nvls
 refused '-k: found 9, expected at most the 8 ranks' alltoall -k 9

@@ -22,7 +22,7 @@ export LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 has 'found nvls, expected .* with --mem cuda: NVSwitches do not reach memory that is staged' "$tmp/nvls.out"
 "$TRIB_BUILD/trib-sim" "$conf/single-switch-4.conf" --mem cuda >"$tmp/sim.out" 2>&1
 [ $? = 2 ] || fail "trib sim --mem cuda"
-has 'virtual time has no GPU' "$tmp/sim.out"
+has '--mem is not supported in simulation' "$tmp/sim.out"
 
 "$TRIB_BUILD/tests/host/kernels/test_device" >"$tmp/device.out" 2>&1 || fail "test_device"
 

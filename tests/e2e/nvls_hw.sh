@@ -31,7 +31,7 @@ export LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export TRIB_FAKE_CUDA=devices=8,cc=90,multicast=1
 "$TRIB_BUILD/trib-sim" "$conf/rail-2x4.conf" --algo nvls,nvls-hw >"$tmp/sim.out" 2>&1
 [ $? = 2 ] || fail "trib sim --algo nvls-hw"
-has 'found nvls-hw, .*: virtual time has no GPU' "$tmp/sim.out"
+has 'nvls-hw.* is not supported in simulation' "$tmp/sim.out"
 refused other 'nvls-hw: found all_gather, expected all_reduce' all_gather --algo nvls-hw
 refused type 'nvls-hw: found no type and operation that multimem has' -d int8,fp8_e4m3 --algo nvls-hw
 TRIB_ALGO=nvls-hw refused forced 'TRIB_ALGO: nvls-hw: found 8 GPUs, expected 16: one for each rank' -g 16

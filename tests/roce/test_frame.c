@@ -168,7 +168,7 @@ static void a_frame_shares_anothers_payload_or_stays_as_it_was(void **state)
     rte_mempool_free(parts);
 }
 
-/* Whoever finds a pool empty is counted, whatever they wanted: exactly. */
+/* Each allocation that finds the pool empty is counted once. */
 static void who_gets_no_frame_is_counted(void **state)
 {
     static _Alignas(RTE_MEMPOOL_ALIGN) uint8_t room[65536];

@@ -124,7 +124,7 @@ static void a_slow_host_holds_all_up_while_it_is_slow(void **state)
     bed_down(&b);
 }
 
-/* Whoever waits for a refused group goes on without; what ranks cannot run stays so then. */
+/* A rank that waits for a refused group fails over; what ranks cannot run stays so then. */
 static void an_aggregation_node_without_buffers_refuses(void **state)
 {
     const struct coll_args a = {.algo = ALGO_PAIRWISE, .count = 1, .type = DT_FP32};

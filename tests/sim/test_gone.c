@@ -71,7 +71,7 @@ static void up(struct bed *b)
         fail_msg("%s", err);
 }
 
-/* The switch itself, or whoever cannot be reached. */
+/* The switch itself, or the rank that cannot be reached. */
 static void expect_name(const struct bed *b, unsigned rank)
 {
     const char *text = comm_error(job_comm(b->j, rank)), *at = strstr(text, "rank ");

@@ -145,7 +145,7 @@ static void all_kinds_and_algorithms(struct bed *b, unsigned algos, unsigned eac
         }
 }
 
-/* Nobody leaves before the last one has entered, whoever that is. */
+/* No rank leaves before the last one has entered. */
 static void barriers_hold_back(struct bed *b, unsigned algos)
 {
     for (unsigned a = 0; a < ALGO_COUNT; a++)

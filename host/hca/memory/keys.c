@@ -33,8 +33,8 @@ static int grow(struct hca *h)
         return -ENOMEM;
     if (h->key)
         memcpy(t, h->key, h->key_cap * sizeof(*t));
-    cacheline_list_drop(rnic_lines(h->rnic), h->key);
-    cacheline_list_add(rnic_lines(h->rnic), t, RTE_MIN(cap, 8u) * sizeof(*t));
+    cacheline_list_drop(rnic_cachelines(h->rnic), h->key);
+    cacheline_list_add(rnic_cachelines(h->rnic), t, RTE_MIN(cap, 8u) * sizeof(*t));
     free(h->key);
     h->key = t;
     for (uint32_t i = h->key_cap; i < cap; i++) {
