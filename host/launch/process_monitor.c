@@ -8,11 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define KEEPER_MS 1000 /* for the keeper to write how a process ended */
 
 struct watched {
     char name[FAB_NAME];
     int pid; /* 0: died, and was reported */
     struct suspect stop;
+    int64_t gone_ms; /* CLOCK_MONOTONIC when its lock was first found released; 0: held */
 };
 
 struct process_monitor {
@@ -125,6 +129,19 @@ static void describe(const struct process_monitor *w, const struct watched *p, c
     snprintf(text + at, size - at, ") %s", what);
 }
 
+/* On a busy machine the keeper writes how a process ended some time after its lock is released. */
+static bool keeper_had_time(struct watched *p)
+{
+    struct timespec t;
+    int64_t now;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    if (!p->gone_ms)
+        p->gone_ms = now;
+    return now - p->gone_ms > KEEPER_MS;
+}
+
 /* The lock of a pid file is released with its process, even before the process is reaped. */
 bool process_monitor_died(struct process_monitor *w, char *text, size_t size, bool *needed)
 {
@@ -135,6 +152,8 @@ bool process_monitor_died(struct process_monitor *w, char *text, size_t size, bo
             char how[96], what[112];
 
             how_it_ended(w, p, how, sizeof(how));
+            if (!*how && !keeper_had_time(p))
+                continue;
             snprintf(what, sizeof(what), "has died%s%s", *how ? ": " : "", how);
             describe(w, p, what, text, size);
             *needed = is_needed(w, proc_of(w, p));
