@@ -71,6 +71,9 @@ static void addresses_that_cannot_be_end_with_an_error(void **state)
                                              IBV_WR_ATOMIC_CMP_AND_SWP};
 
     (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* its memcpy() reads the shadow of such an address, which has none */
+#endif
     process_fault_init();
     for (unsigned i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]) * 2 * 4; i++) {
         enum ibv_wr_opcode op = ops[i % 4];
