@@ -141,7 +141,6 @@ static void an_settle(struct an *a)
 /* Before the rnic is called: it may call back. */
 static void enter_rnic(struct an *a, int64_t now_ps)
 {
-    T_ASSERT_HOT(now_ps >= a->now, "time runs backwards at an aggregation node");
     T_ASSERT_HOT(!a->in_rnic, "the rnic is called from one of its own callbacks");
     a->now = now_ps;
     a->in_rnic = true;
