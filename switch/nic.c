@@ -165,7 +165,7 @@ bool nic_is_used(struct node *nd)
 }
 
 void nic_list_cachelines(struct node *nd, uint16_t port, unsigned slot,
-                    const struct cacheline_list *lines)
+                         const struct cacheline_list *lines)
 {
     struct nic_slot *s;
 

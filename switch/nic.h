@@ -20,7 +20,7 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
 bool nic_is_used(struct node *nd); /* somebody is attached */
 /* The cache lines that the endpoint there reads for every frame; until it is detached. */
 void nic_list_cachelines(struct node *nd, uint16_t port, unsigned slot,
-                    const struct cacheline_list *lines);
+                         const struct cacheline_list *lines);
 /* Frees the frames from and for the slot; sends PEER_DOWN to the aggregation nodes where its ranks
  * may have joined. 0, -EINVAL, -ENOENT. */
 int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps);

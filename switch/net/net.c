@@ -226,7 +226,7 @@ int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
 }
 
 void net_list_cachelines(struct net *n, uint16_t node, uint16_t port, unsigned slot,
-                    const struct cacheline_list *lines)
+                         const struct cacheline_list *lines)
 {
     struct node *nd = net_node(n, node);
 

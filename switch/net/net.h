@@ -108,7 +108,7 @@ int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
                const struct endpoint *ep);
 /* The cache lines that an endpoint attached there reads for every frame. node: here. */
 void net_list_cachelines(struct net *n, uint16_t node, uint16_t port, unsigned slot,
-                    const struct cacheline_list *lines);
+                         const struct cacheline_list *lines);
 /* The process has ended: its NIC sends PEER_DOWN to the aggregation nodes where it was a member. */
 void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps);
 /* The endpoint has frames to send or a new deadline (its next() changed). */

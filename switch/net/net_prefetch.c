@@ -15,7 +15,8 @@
 
 #include "base/cacheline.h"
 
-_Static_assert(NET_PREFETCH_STEPS < PREFETCH_STEPS, "processes are prefetched within the steps of a node");
+_Static_assert(NET_PREFETCH_STEPS < PREFETCH_STEPS,
+               "processes are prefetched within the steps of a node");
 
 static void gather(struct prefetch *s, const struct logical_process *p, int64_t end_ps)
 {
