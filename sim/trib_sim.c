@@ -4,7 +4,7 @@
  * ranks and their clock are in this process, and nothing that is measured depends on the machine.
  */
 #include "base/atomic_output.h"
-#include "base/stopwatch.h"
+#include "sim/world/stopwatch.h"
 #include "base/version.h"
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"

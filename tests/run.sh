@@ -27,6 +27,7 @@ one() {
         77) tail -n 1 "$log" | sed 's/^/        /' ;;
         *)
             [ $rc = 124 ] && echo "        did not end within $limit s"
+            grep -m 1 '^FAILED' "$log" | sed 's/^/        /' # which the tail may have lost
             tail -n 60 "$log" | sed 's/^/        /'
             ;;
         esac

@@ -7,7 +7,7 @@
 #ifndef TRIB_SIM_REPORT_BENCH_H
 #define TRIB_SIM_REPORT_BENCH_H
 
-#include "base/stopwatch.h"
+#include "sim/world/stopwatch.h"
 #include "fabric/conf/faults.h"
 #include "host/bench/perf_options.h"
 #include "host/bench/row.h"

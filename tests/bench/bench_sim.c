@@ -6,7 +6,7 @@
  *
  * usage: bench_sim RANKS BYTES TOTAL: of each buffer, and to be copied
  */
-#include "base/stopwatch.h"
+#include "sim/world/stopwatch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -121,6 +121,22 @@ static void hear(const char *dir, const char *who, struct end *e)
     die(1, "the other side did not come");
 }
 
+/* The client has its last completion: until then the server must answer what it sends again, since
+ * the acknowledgement may have been lost. */
+static void part(const char *dir)
+{
+    struct end nothing = {0};
+
+    say(dir, "over", &nothing);
+}
+
+static void await_part(const char *dir)
+{
+    struct end nothing;
+
+    hear(dir, "over", &nothing);
+}
+
 static void open_side(struct side *s)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
@@ -327,10 +343,12 @@ int main(int argc, char **argv)
     connect_side(&s, argc > 4 ? (uint8_t)atoi(argv[4]) : 14, argc > 5 ? (uint8_t)atoi(argv[5]) : 7);
     if (is_client) {
         client(&s, atof(argv[3]));
+        part(argv[1]);
         return 0;
     }
     for (uint64_t i = 0; i < RECEIVES; i++)
         post_receive(&s, i);
     server(&s);
+    await_part(argv[1]);
     return 0;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading conf files: what is left out has stated defaults, and every mistake is named with its
  * line, once. */
 #include "tests/fabric/load.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Fault plans: every mistake is named with its line, and what is printed reads as what was read. */
 #include "fabric/conf/faults.h"
 #include "tests/fabric/load.h"
@@ -13,6 +14,30 @@ static struct fabric *load(void)
     assert_non_null(f);
     return f;
 }
+
+static const struct {
+    int line;
+    const char *what;
+} mistakes[] = {
+    {2, "at: found \"120\", expected a time"},
+    {3, "link: found \"leaf0-leaf1\", expected a link"},
+    {4, "found unknown key \"lost\", expected \"loss\"?"},
+    {5, "loss: found \"200%\", expected a probability from 0.0 to 1.0, or as \"0.1%\""},
+    {6, "found a link alone, expected what happens to it: down, up, loss"},
+    {7, "found down and up, expected one of them"},
+    {8, "node: found \"leaf7\", expected the name of a node"},
+    {9, "restart: found the host h0, expected a switch"},
+    {10, "host: found the switch leaf0, expected a host"},
+    {11, "slow: found 0, expected an integer from 1"},
+    {12, "found told without die"},
+    {13, "rank: found 8, expected one of 8, from 0"},
+    {14, "an: found h0, which reduces nothing"},
+    {15, "found host and an, expected one of them"},
+    {16, "found an entry of nothing, expected link, node, host, rank or an"},
+    {17, "found unknown key \"loss\", expected one of: at, node, down, up, restart"},
+    {18, "found 7, expected a group"},
+    {19, "found unknown key \"fault\", expected faults"},
+};
 
 static void every_mistake_is_named_with_its_line(void **state)
 {
@@ -35,40 +60,17 @@ static void every_mistake_is_named_with_its_line(void **state)
                                "  { node = \"leaf0\"; loss = 0.1; },\n"             /* 17 */
                                "  7 );\n"                                           /* 18 */
                                "fault = 1;\n";                                      /* 19 */
-    static const struct {
-        int line;
-        const char *what;
-    } want[] = {
-        {2, "at: found \"120\", expected a time"},
-        {3, "link: found \"leaf0-leaf1\", expected a link"},
-        {4, "found unknown key \"lost\", expected \"loss\"?"},
-        {5, "loss: found \"200%\", expected a probability from 0.0 to 1.0, or as \"0.1%\""},
-        {6, "found a link alone, expected what happens to it: down, up, loss"},
-        {7, "found down and up, expected one of them"},
-        {8, "node: found \"leaf7\", expected the name of a node"},
-        {9, "restart: found the host h0, expected a switch"},
-        {10, "host: found the switch leaf0, expected a host"},
-        {11, "slow: found 0, expected an integer from 1"},
-        {12, "found told without die"},
-        {13, "rank: found 8, expected one of 8, from 0"},
-        {14, "an: found h0, which reduces nothing"},
-        {15, "found host and an, expected one of them"},
-        {16, "found an entry of nothing, expected link, node, host, rank or an"},
-        {17, "found unknown key \"loss\", expected one of: at, node, down, up, restart"},
-        {18, "found 7, expected a group"},
-        {19, "found unknown key \"fault\", expected faults"},
-    };
     struct fab_errors *e = calloc(1, sizeof(*e));
     struct fabric *f = load();
     struct fault_plan p;
 
     (void)state;
     assert_int_not_equal(fault_plan_load_string(&p, text, "x.conf", f, RANKS, e), 0);
-    for (unsigned i = 0; i < LEN(want) && i < e->n; i++)
-        if (e->e[i].line != want[i].line || !strstr(e->e[i].text, want[i].what))
-            fail_msg("line %d: %s\nexpected %d: %s", e->e[i].line, e->e[i].text, want[i].line,
-                     want[i].what);
-    assert_int_equal(e->n, LEN(want));
+    for (unsigned i = 0; i < LEN(mistakes) && i < e->n; i++)
+        if (e->e[i].line != mistakes[i].line || !strstr(e->e[i].text, mistakes[i].what))
+            fail_msg("line %d: %s\nexpected %d: %s", e->e[i].line, e->e[i].text, mistakes[i].line,
+                     mistakes[i].what);
+    assert_int_equal(e->n, LEN(mistakes));
     assert_int_not_equal(fault_plan_load_string(&p, "x = 1;", "x.conf", f, RANKS, e), 0);
     assert_int_not_equal(fault_plan_load_string(&p, "faults = (", "x.conf", f, RANKS, e), 0);
     assert_int_not_equal(fault_plan_load(&p, "nowhere.conf", f, RANKS, e), 0);

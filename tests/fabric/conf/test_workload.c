@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Workloads: presets have the size, spread and batch of what was published, and every mistake is
  * named with its line. */
 #include "fabric/conf/workload.h"

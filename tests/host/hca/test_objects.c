@@ -294,24 +294,20 @@ static void assert_refusal(const char *of)
     refusal.n = 0;
 }
 
-static void calls_that_are_not_offered_say_so(void **state)
+static void objects_that_are_not_offered_say_so(void **state)
 {
     const struct hca_driver drv = {.say = hear};
     struct ibv_qp_init_attr raw = {.qp_type = IBV_QPT_RAW_PACKET}, xrc = {.qp_type = 9};
-    struct ibv_send_wr tso = {.opcode = IBV_WR_TSO};
     struct pair p;
     struct ibv_context *c;
     struct ibv_qp *qp;
-    struct ibv_modify_cq_attr mc = {.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {1, 1}};
     struct ibv_xrcd_init_attr xrcd = {.comp_mask = 3, .fd = -1, .oflags = 0};
     struct ibv_flow_attr flow = {.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof(flow)};
     struct ibv_wq_init_attr wq = {.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1};
     struct ibv_srq_init_attr_ex tm = {.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
                                       .srq_type = IBV_SRQT_TM};
     struct ibv_cq_init_attr_ex cx = {.cqe = 4, .wc_flags = IBV_WC_EX_WITH_CVLAN};
-    struct ibv_qp_rate_limit_attr rl = {.rate_limit = 1};
     struct ibv_counters_init_attr ci = {0};
-    struct ibv_ece ece = {.vendor_id = 1};
 
     (void)state;
     pair_open_driven(&p, &drv);
@@ -341,6 +337,23 @@ static void calls_that_are_not_offered_say_so(void **state)
     assert_refusal("ibv_open_xrcd: XRC (extended reliable connections) is not supported, expected");
     assert_null(ibv_create_qp(p.s[0].pd, &xrc));
     assert_refusal("ibv_create_qp: found type 9 (XRC), expected RC (2), UC (3) or UD (4)");
+    assert_int_equal(ibv_destroy_qp(qp), 0);
+    pair_close(&p);
+}
+
+static void calls_that_are_not_offered_say_so(void **state)
+{
+    const struct hca_driver drv = {.say = hear};
+    struct ibv_send_wr tso = {.opcode = IBV_WR_TSO};
+    struct ibv_modify_cq_attr mc = {.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = {1, 1}};
+    struct ibv_qp_rate_limit_attr rl = {.rate_limit = 1};
+    struct ibv_ece ece = {.vendor_id = 1};
+    struct pair p;
+    struct ibv_qp *qp;
+
+    (void)state;
+    pair_open_driven(&p, &drv);
+    qp = make_qp(&p.s[0], IBV_QPT_RC);
     assert_int_equal(post_send(qp, tso), EOPNOTSUPP);
     assert_refusal("a work request of opcode 10 ");
     assert_int_equal(ibv_modify_cq(p.s[0].cq, &mc), EOPNOTSUPP);
@@ -393,6 +406,7 @@ int main(void)
         cmocka_unit_test(a_resized_cq_keeps_its_completions_in_order),
         cmocka_unit_test(completions_of_a_destroyed_queue_pair_are_gone),
         cmocka_unit_test(the_device_says_what_it_is),
+        cmocka_unit_test(objects_that_are_not_offered_say_so),
         cmocka_unit_test(calls_that_are_not_offered_say_so),
         cmocka_unit_test(a_query_gives_back_what_modify_took),
     };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* CPU time, wall time and frames of timed operations, each from its first event on: start-up does
  * not count. */
-#ifndef TRIB_BASE_STOPWATCH_H
-#define TRIB_BASE_STOPWATCH_H
+#ifndef TRIB_SIM_WORLD_STOPWATCH_H
+#define TRIB_SIM_WORLD_STOPWATCH_H
 
 #include "base/assert.h"
 
