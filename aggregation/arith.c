@@ -147,29 +147,24 @@ uint8_t fp32_to_fp8_e4m3(float f)
 }
 
 #include "aggregation/arith_scalar.h"
-
-/* Compilers that know AVX512_FP16. */
-#if defined(__x86_64__) && !defined(__clang__) && __GNUC__ >= 12
-#define ARITH_FP16
-#endif
 #include "aggregation/arith_isa.h"
 
 /* ---- the table ---- */
 
-#define BY_TYPE(row, fl, bf, hf, op)                                                               \
+#define BY_TYPE(row, op)                                                                           \
     {                                                                                              \
         [DT_INT8] = row##_##op##_8, [DT_UINT8] = row##_##op##_8, [DT_INT32] = row##_##op##_32,     \
         [DT_UINT32] = row##_##op##_32, [DT_INT64] = row##_##op##_64,                               \
-        [DT_UINT64] = row##_##op##_64, [DT_FP16] = hf##_##op##_f16, [DT_FP32] = fl##_##op##_f32,   \
-        [DT_FP64] = fl##_##op##_f64, [DT_BF16] = bf##_##op##_bf16,                                 \
+        [DT_UINT64] = row##_##op##_64, [DT_FP16] = row##_##op##_f16, [DT_FP32] = row##_##op##_f32, \
+        [DT_FP64] = row##_##op##_f64, [DT_BF16] = row##_##op##_bf16,                               \
         [DT_FP8_E4M3] = scalar_##op##_e4m3, [DT_FP8_E5M2] = scalar_##op##_e5m2                     \
     }
-#define BY_SIGN(row, bf, hf, op)                                                                   \
+#define BY_SIGN(row, op)                                                                           \
     {                                                                                              \
         [DT_INT8] = row##_##op##_i8, [DT_UINT8] = row##_##op##_u8, [DT_INT32] = row##_##op##_i32,  \
         [DT_UINT32] = row##_##op##_u32, [DT_INT64] = row##_##op##_i64,                             \
-        [DT_UINT64] = row##_##op##_u64, [DT_FP16] = hf##_##op##_f16, [DT_FP32] = row##_##op##_f32, \
-        [DT_FP64] = row##_##op##_f64, [DT_BF16] = bf##_##op##_bf16,                                \
+        [DT_UINT64] = row##_##op##_u64, [DT_FP16] = row##_##op##_f16,                              \
+        [DT_FP32] = row##_##op##_f32, [DT_FP64] = row##_##op##_f64, [DT_BF16] = row##_##op##_bf16, \
         [DT_FP8_E4M3] = scalar_##op##_e4m3, [DT_FP8_E5M2] = scalar_##op##_e5m2                     \
     }
 #define BY_BITS(row, op)                                                                           \
@@ -181,30 +176,20 @@ uint8_t fp32_to_fp8_e4m3(float f)
     {                                                                                              \
         [DT_FP32_LOC] = scalar_##op##_f32, [DT_INT32_LOC] = scalar_##op##_i32                      \
     }
-/* Sums may be other rows' than the rest. */
-#define ALL_BUT(row, bf, hf, sum_int, sum_fl, sum_bf, sum_hf)                                      \
+#define ALL(row)                                                                                   \
     {                                                                                              \
-        [OP_SUM] = BY_TYPE(sum_int, sum_fl, sum_bf, sum_hf, sum),                                  \
-        [OP_PROD] = BY_TYPE(row, row, bf, hf, prod), [OP_MIN] = BY_SIGN(row, bf, hf, min),         \
-        [OP_MAX] = BY_SIGN(row, bf, hf, max),                                                      \
-        [OP_AVG] = BY_TYPE(sum_int, sum_fl, sum_bf, sum_hf, sum), [OP_BAND] = BY_BITS(row, band),  \
-        [OP_BOR] = BY_BITS(row, bor), [OP_BXOR] = BY_BITS(row, bxor), [OP_MINLOC] = PAIRS(minloc), \
-        [OP_MAXLOC] = PAIRS(maxloc)                                                                \
+        [OP_SUM] = BY_TYPE(row, sum), [OP_PROD] = BY_TYPE(row, prod),                              \
+        [OP_MIN] = BY_SIGN(row, min), [OP_MAX] = BY_SIGN(row, max), [OP_AVG] = BY_TYPE(row, sum),  \
+        [OP_BAND] = BY_BITS(row, band), [OP_BOR] = BY_BITS(row, bor),                              \
+        [OP_BXOR] = BY_BITS(row, bxor), [OP_MINLOC] = PAIRS(minloc), [OP_MAXLOC] = PAIRS(maxloc)   \
     }
-#define ALL(row, bf, hf) ALL_BUT(row, bf, hf, row, row, bf, hf)
 
 static const arith_fn kernels[ARITH_ROWS][OP_COUNT][DT_COUNT] = {
-    [ARITH_SCALAR] = ALL(scalar, scalar, scalar),
-    [ARITH_V128] = ALL(v128, v128, v128),
+    [ARITH_SCALAR] = ALL(scalar),
+    [ARITH_V128] = ALL(v128),
 #ifdef __x86_64__
-    [ARITH_V256] = ALL(v256, v256, v256),
-    [ARITH_V512] = ALL(v512, v512, v512),
-    [ARITH_V512_BF16] = ALL(v512, v512bf, v512),
-    [ARITH_V512_ZEN4] = ALL_BUT(v512, v512bf, v512, v512, v512z, v512z, v256z),
-    [ARITH_V512_ZEN5] = ALL_BUT(v512, v512bf, v512, v512z5, v512z5, v512z5, v512z5),
-#endif
-#ifdef ARITH_FP16
-    [ARITH_V512_FP16] = ALL(v512, v512h, v512h),
+    [ARITH_V256] = ALL(v256),
+    [ARITH_V512] = ALL(v512),
 #endif
 };
 
@@ -220,15 +205,6 @@ bool arith_row_usable(enum arith_row row)
     case ARITH_V512:
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    case ARITH_V512_BF16:
-        return arith_row_usable(ARITH_V512) && __builtin_cpu_supports("avx512bf16");
-    case ARITH_V512_ZEN4:
-    case ARITH_V512_ZEN5:
-        return arith_row_usable(ARITH_V512_BF16) && __builtin_cpu_supports("avx512vnni");
-#endif
-#ifdef ARITH_FP16
-    case ARITH_V512_FP16:
-        return arith_row_usable(ARITH_V512_ZEN5) && __builtin_cpu_supports("avx512fp16");
 #endif
     default:
         return false;
@@ -247,35 +223,6 @@ arith_fn arith_kernel_of(enum arith_row row, enum redop op, enum dtype t)
     return kernels[row][op][t];
 }
 
-enum arith_cpu arith_cpu(void)
-{
-#ifdef __x86_64__
-    if (__builtin_cpu_is("intel"))
-        return ARITH_INTEL;
-    if (__builtin_cpu_is("amdfam19h")) /* with AVX-512: Zen 3 has none */
-        return ARITH_ZEN4;
-    /* Not known by name to every compiler; CPUID itself would be a trap in a virtual machine. */
-    if (__builtin_cpu_is("amd") && __builtin_cpu_supports("avx512vp2intersect"))
-        return ARITH_ZEN5;
-#endif
-    return ARITH_OTHER;
-}
-
-enum arith_row arith_row_for(enum dtype t, enum arith_row widest, enum arith_cpu cpu)
-{
-    enum arith_row halves = t == DT_FP16 ? ARITH_V256 : t == DT_BF16 ? ARITH_V512 : widest;
-
-    if (cpu == ARITH_ZEN4 && widest >= ARITH_V512_ZEN4)
-        return ARITH_V512_ZEN4;
-    if (cpu == ARITH_ZEN5 && widest >= ARITH_V512_ZEN5)
-        return ARITH_V512_ZEN5;
-    if (cpu == ARITH_INTEL && widest == ARITH_V512_FP16)
-        return widest;
-    if (cpu == ARITH_INTEL && halves < widest)
-        return halves;
-    return widest < ARITH_V512_BF16 ? widest : ARITH_V512_BF16;
-}
-
 arith_fn arith_kernel(enum redop op, enum dtype t)
 {
     enum arith_row widest = ARITH_ROWS - 1;
@@ -283,7 +230,7 @@ arith_fn arith_kernel(enum redop op, enum dtype t)
     T_ASSERT((unsigned)op < OP_COUNT && (unsigned)t < DT_COUNT, "no such operation or type");
     while (!arith_row_usable(widest))
         widest--;
-    return kernels[arith_row_for(t, widest, arith_cpu())][op][t];
+    return kernels[widest][op][t];
 }
 
 arith_fn arith_scalar(enum redop op, enum dtype t)

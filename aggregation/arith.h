@@ -33,31 +33,12 @@ bool arith_valid(enum redop op, enum dtype t);
 arith_fn arith_kernel(enum redop op, enum dtype t);
 /* The scalar row, for tests and as the definition. */
 arith_fn arith_scalar(enum redop op, enum dtype t);
-/* The rows of the table, narrowest first. Those from V512_BF16 on are V512 but for 16-bit floats,
- * for sums of floats in ZEN4 and for all sums in ZEN5. For tests and benchmarks. */
-enum arith_row {
-    ARITH_SCALAR,
-    ARITH_V128,
-    ARITH_V256,
-    ARITH_V512,
-    ARITH_V512_BF16,
-    ARITH_V512_ZEN4,
-    ARITH_V512_ZEN5,
-    ARITH_V512_FP16,
-    ARITH_ROWS
-};
+/* The rows of the table, narrowest first. arith_kernel() takes the widest that this CPU can run;
+ * the bits are the same. For tests and benchmarks. */
+enum arith_row { ARITH_SCALAR, ARITH_V128, ARITH_V256, ARITH_V512, ARITH_ROWS };
 bool arith_row_usable(enum arith_row row);
-/* The CPUs that not simply the widest row is for. */
-enum arith_cpu { ARITH_OTHER, ARITH_INTEL, ARITH_ZEN4, ARITH_ZEN5 };
-enum arith_cpu arith_cpu(void);
-/* The row that arith_kernel() takes for a type: the widest that this CPU can run, but on Intel's
- * CPUs without AVX512_FP16 16-bit floats are faster in narrower ones (a conversion of 16 halves
- * takes both vector units, where two of 8 are done at once); the row with it is for Intel's alone,
- * ZEN4 for Zen 4, ZEN5 for Zen 5 and what AMD makes after it. The bits are the same. */
-enum arith_row arith_row_for(enum dtype t, enum arith_row widest, enum arith_cpu cpu);
-arith_fn arith_kernel_of(enum arith_row row, enum redop op,
-                         enum dtype t); /* NULL: row is not of this architecture
-                                         * or compiler */
+/* NULL: row is not of this architecture. */
+arith_fn arith_kernel_of(enum arith_row row, enum redop op, enum dtype t);
 /* AVG at the edge: buf[i] /= n (integers truncate toward zero; fp16/bf16 through fp32). */
 void arith_divide(void *buf, enum dtype t, unsigned n, size_t count);
 

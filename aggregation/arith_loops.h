@@ -95,12 +95,8 @@ static inline void arith_sum(const struct arith_sum *s, void *out, const void *c
 #define BF_STORE(V, p, i, a, b) ROW(bf16_store)((p) + (i) / 2 * ROW_BYTES, a, b)
 #define HF_LOAD(V, p, i)        ROW_F16_LOAD((p) + (i) * (ROW_BYTES / 2))
 /* The conversion keeps a NaN's top bits and sign: canonical before, canonical after. */
-#define F16_ADD(V, a, b)        (ROW(u16)) ROW_F16_ADD(a, b)
-#define HF_STORE(V, p, i, a, b) (ROW(f32_no_nan)(&(a), &(b)), HF_STORE_ANY(V, p, i, a, b))
-/* NaNs as they are. */
-#define BF_STORE_ANY(V, p, i, a, b) (V_AT(u16, p, (i) / 2) = ROW(bf16_round)(a, b))
-#define HF_STORE_ANY(V, p, i, a, b)                                                                \
-    (ROW_F16_STORE((p) + (i) * (ROW_BYTES / 2), a),                                                \
+#define HF_STORE(V, p, i, a, b)                                                                    \
+    (ROW(f32_no_nan)(&(a), &(b)), ROW_F16_STORE((p) + (i) * (ROW_BYTES / 2), a),                   \
      ROW_F16_STORE((p) + ((i) + 1) * (ROW_BYTES / 2), b))
 
 /* ---- any number of inputs ---- */

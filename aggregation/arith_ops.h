@@ -62,18 +62,18 @@ FLOAT_OPS(f64, u64, F64_NAN, ROW_NAN64, ROW_EITHER64)
 #undef FLOAT_OPS
 
 /*
- * A bfloat16 is the upper half of a float. By default, of a vector of them, the even ones are
+ * A bfloat16 is the upper half of a float. Of a vector of them, the even ones are
  * shifted up, the odd ones only masked, and no lane ever moves. Two accumulators a vector; the
  * results are put together the same way.
  */
 INLINE ROW(f32) ROW(bf16_first)(const uint8_t *p)
 {
-    return (ROW(f32))ROW_BF16_FIRST(*(const ROW(u32_mem) *)p);
+    return (ROW(f32))(*(const ROW(u32_mem) *)p << 16);
 }
 
 INLINE ROW(f32) ROW(bf16_second)(const uint8_t *p)
 {
-    return (ROW(f32))ROW_BF16_SECOND(*(const ROW(u32_mem) *)p);
+    return (ROW(f32))(*(const ROW(u32_mem) *)p & 0xffff0000u);
 }
 
 /*
@@ -85,24 +85,14 @@ INLINE ROW(f32) ROW(bf16_second)(const uint8_t *p)
 INLINE ROW(u16) ROW(bf16_round)(ROW(f32) first, ROW(f32) second)
 {
     ROW(u32) a = (ROW(u32))first, b = (ROW(u32))second;
-#ifdef ROW_BF16_UP
-    return (ROW(u16))ROW_UPPERS(ROW_BF16_UP(a), ROW_BF16_UP(b));
-#else
     ROW(u16) upper = (ROW(u16))ROW_UPPERS(a, b), lower = (ROW(u16))ROW_LOWERS(a, b);
     ROW(u16) bias = (upper & 1) | 0x7ffe;
 
     return upper + ((ROW(u16))ROW_AVERAGE(lower, bias) >> 15);
-#endif
 }
 
 INLINE void ROW(bf16_store)(uint8_t *p, ROW(f32) a, ROW(f32) b)
 {
-#ifdef ROW_BF16_PLAIN
-    if (__builtin_expect(ROW_BF16_PLAIN(a, b), 1)) {
-        *(ROW(u16_mem) *)p = (ROW(u16))ROW_BF16_ROUND(a, b);
-        return;
-    }
-#endif
     ROW(f32_no_nan)(&a, &b);
     *(ROW(u16_mem) *)p = ROW(bf16_round)(a, b);
 }
@@ -123,49 +113,6 @@ PUTS(f32, ROW(f32_numbers))
 PUTS(f64, ROW(f64_numbers))
 #undef ALWAYS
 #undef PUTS
-
-INLINE bool ROW(bf16_put)(uint8_t *p, const ROW(f32) * a, const unsigned width)
-{
-#ifdef ROW_BF16_NAN /* looked for in the results, half as many vectors */
-    ROW(u16) r[4];
-
-    UNROLL for (unsigned i = 0; i < width / 2; i++) r[i] = ROW(bf16_round)(a[2 * i], a[2 * i + 1]);
-    if (ROW_EITHER16(ROW_BF16_NAN(r[0], r[1]), ROW_BF16_NAN(r[2], r[3])))
-        return false;
-    UNROLL for (unsigned i = 0; i < width / 2; i++) V_AT(u16, p, i) = r[i];
-#else
-    UNROLL for (unsigned i = 0; i < width; i += 2) BF_STORE(f32, p, i, a[i], a[i + 1]);
-#endif
-    return true;
-}
-
-#ifdef ROW_F16_LOAD
-INLINE bool ROW(f16_put)(uint8_t *p, const ROW(f32) * a, const unsigned width)
-{
-    if (!ROW(f32_numbers)(a, width))
-        return false;
-    UNROLL for (unsigned i = 0; i < width; i++) ROW_F16_STORE(p + i * (ROW_BYTES / 2), a[i]);
-    return true;
-}
-#endif
-
-#ifdef ROW_F16_ADD
-/*
- * Of two halves the CPU's own sum is the rule's: fp32 has twice a half's bits and two more, so
- * that rounding to it first changes nothing, and neither takes denormals for zero. Of three there
- * are sums that differ.
- */
-INLINE bool ROW(f16_two)(uint8_t *p, const ROW(u16) * a, const unsigned width)
-{
-    UNROLL for (unsigned i = 0; i < width; i += 4)
-    {
-        if (ROW_EITHER16(ROW_F16_NAN(a[i], a[i + 1]), ROW_F16_NAN(a[i + 2], a[i + 3])))
-            return false;
-    }
-    UNROLL for (unsigned i = 0; i < width; i++) V_AT(u16, p, i) = a[i];
-    return true;
-}
-#endif
 
 #define INT_OPS(V)                                                                                 \
     INLINE ROW(V) ROW(V##_min)(ROW(V) a, ROW(V) b)                                                 \

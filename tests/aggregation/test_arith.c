@@ -322,7 +322,7 @@ static void every_row_adds_two_halves_alike(void **state)
     }
 }
 
-static void chosen_kernel_is_of_the_row_for_its_type(void **state)
+static void chosen_kernel_is_of_the_widest_row(void **state)
 {
     int best = ARITH_SCALAR;
 
@@ -333,49 +333,10 @@ static void chosen_kernel_is_of_the_row_for_its_type(void **state)
     assert_true(best > ARITH_SCALAR);
     for (int t = 0; t < DT_COUNT; t++)
         for (int op = 0; op < OP_COUNT; op++) {
-            int row = arith_row_for(t, best, arith_cpu());
-
-            assert_true(arith_row_usable(row));
             if (arith_valid(op, t))
                 assert_non_null(arith_kernel(op, t));
-            assert_ptr_equal(arith_kernel(op, t), arith_kernel_of(row, op, t));
+            assert_ptr_equal(arith_kernel(op, t), arith_kernel_of(best, op, t));
         }
-}
-
-static void some_cpus_take_other_rows_than_the_widest(void **state)
-{
-    static const struct {
-        enum dtype t;
-        enum arith_row widest, intel, zen4, zen5, other;
-    } rows[] = {
-        {DT_FP32, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_ZEN4, ARITH_V512_ZEN5,
-         ARITH_V512_BF16},
-        {DT_FP16, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_ZEN4, ARITH_V512_ZEN5,
-         ARITH_V512_BF16},
-        {DT_BF16, ARITH_V512_FP16, ARITH_V512_FP16, ARITH_V512_ZEN4, ARITH_V512_ZEN5,
-         ARITH_V512_BF16},
-        {DT_INT32, ARITH_V512_ZEN5, ARITH_V512_BF16, ARITH_V512_ZEN4, ARITH_V512_ZEN5,
-         ARITH_V512_BF16},
-        {DT_FP32, ARITH_V512_ZEN5, ARITH_V512_BF16, ARITH_V512_ZEN4, ARITH_V512_ZEN5,
-         ARITH_V512_BF16},
-        {DT_FP16, ARITH_V512_ZEN5, ARITH_V256, ARITH_V512_ZEN4, ARITH_V512_ZEN5, ARITH_V512_BF16},
-        {DT_BF16, ARITH_V512_ZEN5, ARITH_V512, ARITH_V512_ZEN4, ARITH_V512_ZEN5, ARITH_V512_BF16},
-        {DT_FP32, ARITH_V512_BF16, ARITH_V512_BF16, ARITH_V512_BF16, ARITH_V512_BF16,
-         ARITH_V512_BF16},
-        {DT_FP16, ARITH_V512_BF16, ARITH_V256, ARITH_V512_BF16, ARITH_V512_BF16, ARITH_V512_BF16},
-        {DT_FP16, ARITH_V512, ARITH_V256, ARITH_V512, ARITH_V512, ARITH_V512},
-        {DT_FP16, ARITH_V128, ARITH_V128, ARITH_V128, ARITH_V128, ARITH_V128},
-        {DT_BF16, ARITH_V512_BF16, ARITH_V512, ARITH_V512_BF16, ARITH_V512_BF16, ARITH_V512_BF16},
-        {DT_BF16, ARITH_V256, ARITH_V256, ARITH_V256, ARITH_V256, ARITH_V256},
-    };
-
-    (void)state;
-    for (unsigned i = 0; i < LEN(rows); i++) {
-        assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, ARITH_INTEL), rows[i].intel);
-        assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, ARITH_ZEN4), rows[i].zen4);
-        assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, ARITH_ZEN5), rows[i].zen5);
-        assert_int_equal(arith_row_for(rows[i].t, rows[i].widest, ARITH_OTHER), rows[i].other);
-    }
 }
 
 static void dividing_truncates_integers_and_rounds_halves_once(void **state)
@@ -430,8 +391,7 @@ int main(void)
         cmocka_unit_test(one_nan_is_found_at_every_place_of_a_block),
         cmocka_unit_test(one_denormal_sum_of_normal_numbers_is_kept),
         cmocka_unit_test(every_row_adds_two_halves_alike),
-        cmocka_unit_test(chosen_kernel_is_of_the_row_for_its_type),
-        cmocka_unit_test(some_cpus_take_other_rows_than_the_widest),
+        cmocka_unit_test(chosen_kernel_is_of_the_widest_row),
         cmocka_unit_test(dividing_truncates_integers_and_rounds_halves_once),
     };
 
