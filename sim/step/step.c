@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const way_names[STEP_WAYS] = {"hosts", "switches"};
+static const char *const method_names[STEP_METHODS] = {"hosts", "switches"};
 
 /* A step in one way. */
-struct step_sum {
+struct step_totals {
     double comms_s;                    /* of one GPU, whether hidden or not */
     double step_s, exposed_s;          /* exposed: what the step would gain if links took no time */
     double kind_exposed_s[ROOF_KINDS]; /* if one kind's took none */
@@ -29,12 +29,12 @@ enum { BINDS_MATH = ROOF_KINDS, BINDS_BUBBLE };
 
 struct step_report {
     const struct step_opts *o;
-    struct step_use use[STEP_USES];
+    struct step_collective collective[STEP_COLLECTIVES];
     unsigned n;
     struct roof roof[ROOF_KINDS];
     double math_s, bubble_s; /* at the device's peak: all GPUs alike; what stages wait for each
                                 other and for the fullest of them without any communication */
-    struct step_sum sum[STEP_WAYS];
+    struct step_totals sum[STEP_METHODS];
 };
 
 static const char *binds_name(int b)
@@ -44,17 +44,17 @@ static const char *binds_name(int b)
 
 /* ---- sums ---- */
 
-static int sum_up(struct step_report *r, enum step_way way)
+static int add_up_times(struct step_report *r, enum step_method method)
 {
-    struct step_cost c = step_cost(r->o->work, r->use, r->n, way), free_of = c;
-    struct step_sum *s = &r->sum[way];
+    struct step_cost c = step_cost(r->o->work, r->collective, r->n, method), without = c;
+    struct step_totals *s = &r->sum[method];
     double most = r->math_s;
 
     for (unsigned i = 0; i < r->n; i++)
-        s->comms_s += r->use[i].took[way].s * r->use[i].times;
-    memset(free_of.comms, 0, sizeof(free_of.comms));
+        s->comms_s += r->collective[i].timing[method].s * r->collective[i].times;
+    memset(without.comms, 0, sizeof(without.comms));
     s->step_s = step_seconds(&c);
-    r->bubble_s = step_seconds(&free_of) - r->math_s;
+    r->bubble_s = step_seconds(&without) - r->math_s;
     if (s->step_s < 0 || r->bubble_s + r->math_s < 0)
         return -ENOMEM;
     s->exposed_s = s->step_s - r->math_s - r->bubble_s;
@@ -62,9 +62,9 @@ static int sum_up(struct step_report *r, enum step_way way)
     if (r->bubble_s > most)
         most = r->bubble_s, s->binds = BINDS_BUBBLE;
     for (int k = 0; k < ROOF_KINDS; k++) {
-        free_of = c;
-        free_of.comms[k] = 0;
-        s->kind_exposed_s[k] = s->step_s - step_seconds(&free_of);
+        without = c;
+        without.comms[k] = 0;
+        s->kind_exposed_s[k] = s->step_s - step_seconds(&without);
         if (s->kind_exposed_s[k] > most)
             most = s->kind_exposed_s[k], s->binds = k;
     }
@@ -84,13 +84,13 @@ static const char *size_text(char *b, size_t n, double bytes)
     return b;
 }
 
-static const char *took_text(char *b, size_t n, const struct step_took *t)
+static const char *timing_text(char *b, size_t n, const struct step_timing *t)
 {
-    snprintf(b, n, "%.3f%s", t->s * 1e3, t->longer || t->wider ? "*" : "");
+    snprintf(b, n, "%.3f%s", t->s * 1e3, t->extrapolated_bytes || t->extrapolated_ranks ? "*" : "");
     return b;
 }
 
-static void print_uses(const struct step_report *r)
+static void print_collectives(const struct step_report *r)
 {
     static const char *const heads[] = {"parallel",     "collective", "group",     "stride",
                                         "size",         "a step",     "hosts: ms", "by",
@@ -99,7 +99,7 @@ static void print_uses(const struct step_report *r)
     char b[32];
 
     for (unsigned i = 0; t && i < r->n; i++) {
-        const struct step_use *u = &r->use[i];
+        const struct step_collective *u = &r->collective[i];
 
         table_cell(t, "%s%s", roof_kind_name(u->kind), u->experts ? " (experts)" : "");
         table_cell(t, "%s", coll_name(u->coll));
@@ -107,9 +107,9 @@ static void print_uses(const struct step_report *r)
         table_cell(t, "%llu", (unsigned long long)u->stride);
         table_cell(t, "%s", size_text(b, sizeof(b), (double)u->bytes));
         table_cell(t, "%.0f", u->times);
-        for (int w = 0; w < STEP_WAYS; w++) {
-            table_cell(t, "%s", took_text(b, sizeof(b), &u->took[w]));
-            table_cell(t, "%s", sched_algo_name(u->took[w].algo));
+        for (int w = 0; w < STEP_METHODS; w++) {
+            table_cell(t, "%s", timing_text(b, sizeof(b), &u->timing[w]));
+            table_cell(t, "%s", sched_algo_name(u->timing[w].algo));
         }
     }
     if (t)
@@ -123,20 +123,21 @@ static void print_kinds(const struct step_report *r)
     struct table *t = table_new(heads);
 
     for (int k = 0; t && k < ROOF_KINDS; k++) {
-        double sum[STEP_WAYS] = {0};
+        double sum[STEP_METHODS] = {0};
 
         if (!r->roof[k].used)
             continue;
         for (unsigned i = 0; i < r->n; i++)
-            for (int w = 0; w < STEP_WAYS; w++)
-                sum[w] +=
-                    r->use[i].kind == (enum roof_kind)k ? r->use[i].took[w].s * r->use[i].times : 0;
+            for (int w = 0; w < STEP_METHODS; w++)
+                sum[w] += r->collective[i].kind == (enum roof_kind)k
+                              ? r->collective[i].timing[w].s * r->collective[i].times
+                              : 0;
         table_cell(t, "%s", roof_kind_name(k));
         if (r->roof[k].comms_s > 0)
             table_cell(t, "%.2f", r->roof[k].comms_s * 1e3);
         else
             table_cell(t, "%s", "");
-        for (int w = 0; w < STEP_WAYS; w++) {
+        for (int w = 0; w < STEP_METHODS; w++) {
             table_cell(t, "%.2f", sum[w] * 1e3);
             table_cell(t, "%.2f", r->sum[w].kind_exposed_s[k] * 1e3);
         }
@@ -152,10 +153,10 @@ static void print_steps(const struct step_report *r)
                                         "of peak",        "binds",   NULL};
     struct table *t = table_new(heads);
 
-    for (int w = 0; t && w < STEP_WAYS; w++) {
-        const struct step_sum *s = &r->sum[w];
+    for (int w = 0; t && w < STEP_METHODS; w++) {
+        const struct step_totals *s = &r->sum[w];
 
-        table_cell(t, "%s", way_names[w]);
+        table_cell(t, "%s", method_names[w]);
         table_cell(t, "%.2f", r->math_s * 1e3);
         table_cell(t, "%.2f", r->bubble_s * 1e3);
         table_cell(t, "%.2f", s->comms_s * 1e3);
@@ -179,12 +180,12 @@ static void print(const struct step_report *r)
         "# Collectives of a GPU, each simulated once; * extrapolated beyond %u MiB or %u ranks\n",
         w->name, r->o->fab->name, (unsigned long long)workload_gpus(w), w->tp, w->dp, w->pp, w->ep,
         w->zero, w->microbatches, (unsigned long long)workload_microbatch_tokens(w),
-        w->device->name, device_flops(w->device, w->type) * 1e-12, STEP_LONG_MIB, STEP_WIDE_RANKS);
+        w->device->name, device_flops(w->device, w->type) * 1e-12, STEP_MAX_MIB, STEP_MAX_RANKS);
     if (workload_gpus(w) > r->o->fab->n_hosts)
         printf("# The fabric has %u of these GPUs: groups that reach further are taken as far as "
                "it goes\n",
                r->o->fab->n_hosts);
-    print_uses(r);
+    print_collectives(r);
     printf("#\n# In a step (ms): by the bandwidths of levels, simulated, and what the step would "
            "gain without it\n");
     print_kinds(r);
@@ -201,26 +202,26 @@ static void print(const struct step_report *r)
 
 /* ---- JSON ---- */
 
-static json_t *took_json(const struct step_took *t)
+static json_t *timing_json(const struct step_timing *t)
 {
     return json_pack("{s:s, s:f, s:I, s:b, s:b}", "algo", sched_algo_name(t->algo), "time_us",
                      t->s * 1e6, "simulated_bytes", (json_int_t)t->bytes, "extrapolated_bytes",
-                     t->longer, "extrapolated_ranks", t->wider);
+                     t->extrapolated_bytes, "extrapolated_ranks", t->extrapolated_ranks);
 }
 
-static json_t *use_json(const struct step_use *u)
+static json_t *collective_json(const struct step_collective *u)
 {
     return json_pack(
         "{s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:f, s:o, s:o}", "parallel", roof_kind_name(u->kind),
         "experts", u->experts, "collective", coll_name(u->coll), "group", (json_int_t)u->degree,
         "simulated_ranks", (json_int_t)u->ranks, "stride", (json_int_t)u->stride, "size_bytes",
-        (json_int_t)u->bytes, "times", u->times, "hosts", took_json(&u->took[STEP_HOSTS]),
-        "switches", took_json(&u->took[STEP_SWITCHES]));
+        (json_int_t)u->bytes, "times", u->times, "hosts", timing_json(&u->timing[STEP_HOSTS]),
+        "switches", timing_json(&u->timing[STEP_SWITCHES]));
 }
 
-static json_t *sum_json(const struct step_report *r, int w)
+static json_t *totals_json(const struct step_report *r, int w)
 {
-    const struct step_sum *s = &r->sum[w];
+    const struct step_totals *s = &r->sum[w];
     json_t *j =
         json_pack("{s:f, s:f, s:f, s:s}", "comms_us", s->comms_s * 1e6, "exposed_us",
                   s->exposed_s * 1e6, "step_us", s->step_s * 1e6, "binds", binds_name(s->binds));
@@ -235,19 +236,19 @@ static json_t *sum_json(const struct step_report *r, int w)
 
 static int write_json(const struct step_report *r)
 {
-    json_t *uses = json_array(), *theory = json_object(), *j;
+    json_t *collectives = json_array(), *theory = json_object(), *j;
     int rc;
 
     for (unsigned i = 0; i < r->n; i++)
-        json_array_append_new(uses, use_json(&r->use[i]));
+        json_array_append_new(collectives, collective_json(&r->collective[i]));
     for (int k = 0; k < ROOF_KINDS; k++)
         if (r->roof[k].used)
             json_object_set_new(theory, roof_kind_name(k), json_real(r->roof[k].comms_s * 1e6));
     j = json_pack("{s:s, s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:o}", "workload", r->o->work->name,
                   "fabric", r->o->fab->name, "gpus", (json_int_t)workload_gpus(r->o->work),
-                  "math_us", r->math_s * 1e6, "pipeline_us", r->bubble_s * 1e6, "collectives", uses,
-                  "theory_us", theory, "hosts", sum_json(r, STEP_HOSTS), "switches",
-                  sum_json(r, STEP_SWITCHES));
+                  "math_us", r->math_s * 1e6, "pipeline_us", r->bubble_s * 1e6, "collectives",
+                  collectives, "theory_us", theory, "hosts", totals_json(r, STEP_HOSTS), "switches",
+                  totals_json(r, STEP_SWITCHES));
     rc = j ? atomic_output_json(r->o->json, j, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) : -ENOMEM;
     json_decref(j);
     return rc;
@@ -256,7 +257,7 @@ static int write_json(const struct step_report *r)
 /* ---- all of it ---- */
 
 /* Two GPUs of every group are enough to stand for it, and for the stages and shards between. */
-static int fits(const struct step_opts *o, const struct step_use *u, unsigned n, char *err)
+static int fits(const struct step_opts *o, const struct step_collective *u, unsigned n, char *err)
 {
     uint64_t passes = (uint64_t)o->work->pp * o->work->microbatches;
 
@@ -285,8 +286,8 @@ int step_run(const struct step_opts *o, char *err)
     struct cost_levels levels;
     int rc;
 
-    r.n = step_uses(o->work, r.use);
-    rc = fits(o, r.use, r.n, err);
+    r.n = step_collectives(o->work, r.collective);
+    rc = fits(o, r.collective, r.n, err);
     if (rc)
         return rc;
     cost_levels(o->fab, &levels);
@@ -296,9 +297,9 @@ int step_run(const struct step_opts *o, char *err)
             r.roof[k].comms_s = 0;
     r.math_s = workload_step_flops(o->work) /
                (device_flops(o->work->device, o->work->type) * (double)workload_gpus(o->work));
-    rc = step_measure(o->fab, r.use, r.n, o->pool, o->seed, o->stop, err);
-    for (int w = 0; !rc && w < STEP_WAYS; w++)
-        rc = sum_up(&r, w);
+    rc = step_measure(o->fab, r.collective, r.n, o->pool, o->seed, o->stop, err);
+    for (int w = 0; !rc && w < STEP_METHODS; w++)
+        rc = add_up_times(&r, w);
     if (rc) {
         if (!*err)
             snprintf(err, COMM_TEXT, "%s", strerror(-rc));

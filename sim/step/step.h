@@ -3,7 +3,7 @@
  * A training step: which collectives a workload's parallelism makes, what each takes on a fabric in
  * virtual time, and how long the step is when computing and communication overlap.
  *
- *   step_uses.c      workload to collectives (pure)
+ *   step_collectives.c      workload to collectives (pure)
  *   step_measure.c   collectives to times, in virtual time
  *   step_time.c      times to the length of a step (pure)
  *   step.c           all of it, printed and as JSON
@@ -19,18 +19,18 @@
 #include <rte_mempool.h>
 
 /* By whom collectives are done: the hosts' own algorithms, or with the switches' help. */
-enum step_way { STEP_HOSTS, STEP_SWITCHES, STEP_WAYS };
+enum step_method { STEP_HOSTS, STEP_SWITCHES, STEP_METHODS };
 
 /* How long one of them takes. */
-struct step_took {
+struct step_timing {
     enum coll_algo algo;
     double s;
-    bool longer, wider; /* extrapolated to its bytes; to its ranks */
-    uint64_t bytes;     /* simulated */
+    bool extrapolated_bytes, extrapolated_ranks; /* extrapolated to its bytes; to its ranks */
+    uint64_t bytes;                              /* simulated */
 };
 
 /* What a GPU does `times` a step, with `degree` GPUs each `stride` after the one before. */
-struct step_use {
+struct step_collective {
     enum roof_kind kind;
     bool experts; /* DATA: of the experts' copies */
     enum coll_kind coll;
@@ -39,10 +39,10 @@ struct step_use {
     uint64_t bytes; /* nccl-tests' size: the larger of a rank's buffers */
     double times;
     uint32_t ranks; /* simulated of the group */
-    struct step_took took[STEP_WAYS];
+    struct step_timing timing[STEP_METHODS];
 };
 
-#define STEP_USES 8
+#define STEP_COLLECTIVES 8
 /*
  * Of the fullest pipeline stage:
  *   tensor    an all-reduce of the activations after attention and after the feed-forward block of
@@ -53,7 +53,7 @@ struct step_use {
  *             weights; 3: one more of these. Copies of experts by themselves
  *   pipeline  activations to the next stage and gradients to the one before
  */
-unsigned step_uses(const struct workload *w, struct step_use u[STEP_USES]);
+unsigned step_collectives(const struct workload *w, struct step_collective u[STEP_COLLECTIVES]);
 
 /* What the schedule is made of; seconds. */
 struct step_cost {
@@ -63,8 +63,8 @@ struct step_cost {
                                               one message; DP: of one pass over one layer */
     unsigned zero;
 };
-struct step_cost step_cost(const struct workload *w, const struct step_use *u, unsigned n,
-                           enum step_way way);
+struct step_cost step_cost(const struct workload *w, const struct step_collective *u, unsigned n,
+                           enum step_method method);
 /*
  * One step, one microbatch forward and one backward in turn (1F1B). Tensor parallel communication
  * stands between layers and is not hidden. That of experts hides behind a layer's computing where
@@ -75,13 +75,13 @@ struct step_cost step_cost(const struct workload *w, const struct step_use *u, u
  */
 double step_seconds(const struct step_cost *c);
 
-#define STEP_PASSES     (1u << 24) /* microbatches of all stages, at most */
-#define STEP_WIDE_RANKS 64u        /* simulated of a group, at most */
-#define STEP_LONG_MIB   64u /* of all ranks' larger buffers, or of few ranks' vectors, at most */
+#define STEP_PASSES    (1u << 24) /* microbatches of all stages, at most */
+#define STEP_MAX_RANKS 64u        /* simulated of a group, at most */
+#define STEP_MAX_MIB   64u /* of all ranks' larger buffers, or of few ranks' vectors, at most */
 
 /* Fills took[] of all. 0 or -errno with a sentence in err (COMM_TEXT bytes). */
-int step_measure(const struct fabric *f, struct step_use *u, unsigned n, struct rte_mempool *pool,
-                 uint64_t seed, const volatile int *stop, char *err);
+int step_measure(const struct fabric *f, struct step_collective *u, unsigned n,
+                 struct rte_mempool *pool, uint64_t seed, const volatile int *stop, char *err);
 /* Frames that it needs. */
 unsigned step_frames(void);
 

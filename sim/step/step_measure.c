@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Times each collective once, in virtual time, with lengths instead of data: on a representative
- * group (the first of its kind, at most STEP_WIDE_RANKS ranks) and up to a size that keeps links
+ * group (the first of its kind, at most STEP_MAX_RANKS ranks) and up to a size that keeps links
  * busy for long. Beyond that times are extrapolated: to bytes by the line through the last two
  * sizes, to ranks by the ratio of the model's predictions. Other groups of the same kind are not
  * simulated: rails and full bisection keep them apart.
@@ -22,17 +22,16 @@
 #include <string.h>
 
 #define ALL_BYTES                                                                                  \
-    ((uint64_t)STEP_LONG_MIB                                                                       \
-     << 20) /* of all ranks' larger buffers together, where each has parts */
+    ((uint64_t)STEP_MAX_MIB << 20) /* of all ranks' larger buffers together, where each has parts */
 #define VECTOR_BYTES                                                                               \
-    ((uint64_t)STEP_LONG_MIB << 20) /* of a rank's, of few ranks; of many a quarter */
+    ((uint64_t)STEP_MAX_MIB << 20) /* of a rank's, of few ranks; of many a quarter */
 #define FEW_RANKS  16u
 #define CONNECT_PS (60 * PS_PER_S)
 
 #define SWITCH_ALGOS                                                                               \
     (1u << ALGO_SHARP | 1u << ALGO_NVLS | 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP)
 
-struct lab {
+struct measurement {
     const struct fabric *f;
     struct world *w;
     const volatile int *stop;
@@ -43,15 +42,15 @@ struct lab {
 };
 
 /* One group: its hosts, its trees. */
-struct group {
+struct measured_group {
     unsigned nranks, n_trees;
-    uint16_t tree[COLL_TREES], host_of_rank[STEP_WIDE_RANKS];
-    unsigned world_rank[STEP_WIDE_RANKS];
+    uint16_t tree[COLL_TREES], host_of_rank[STEP_MAX_RANKS];
+    unsigned world_rank[STEP_MAX_RANKS];
 };
 
 /* ---- operations ---- */
 
-static struct coll_args args_of(const struct step_use *u, unsigned ranks, uint64_t bytes)
+static struct coll_args args_of(const struct step_collective *u, unsigned ranks, uint64_t bytes)
 {
     uint64_t blocks = layout_blocks(u->coll, ranks, 0), count = bytes / blocks / 2;
 
@@ -59,32 +58,32 @@ static struct coll_args args_of(const struct step_use *u, unsigned ranks, uint64
         .kind = u->coll, .type = DT_BF16, .op = OP_SUM, .count = count ? count : 1};
 }
 
-struct shot {
+struct timed_op {
     struct job *j;
     struct coll_args a;
     const volatile int *stop;
 };
 
-static void shot_args(void *ctx, unsigned rank, struct coll_args *a)
+static void op_args(void *ctx, unsigned rank, struct coll_args *a)
 {
-    const struct shot *s = ctx;
+    const struct timed_op *s = ctx;
 
     *a = s->a;
     a->send = job_buffer(s->j, rank, 0);
     a->recv = job_buffer(s->j, rank, 1);
 }
 
-static bool shot_stop(void *ctx)
+static bool op_stop(void *ctx)
 {
-    return *((struct shot *)ctx)->stop;
+    return *((struct timed_op *)ctx)->stop;
 }
 
-static int shoot(const struct lab *lab, struct job *j, const struct coll_args *a, double *s,
-                 char *err)
+static int time_op(const struct measurement *ms, struct job *j, const struct coll_args *a,
+                   double *s, char *err)
 {
-    struct shot shot = {.j = j, .a = *a, .stop = lab->stop};
+    struct timed_op op = {.j = j, .a = *a, .stop = ms->stop};
     struct job_loop l = {
-        .n = 1, .args = shot_args, .stop = shot_stop, .ctx = &shot, .limit_ps = 1000 * PS_PER_S};
+        .n = 1, .args = op_args, .stop = op_stop, .ctx = &op, .limit_ps = 1000 * PS_PER_S};
     int rc = job_loop_run(j, &l);
 
     if (rc)
@@ -98,7 +97,7 @@ static int shoot(const struct lab *lab, struct job *j, const struct coll_args *a
 
 /* ---- one collective in one way ---- */
 
-static uint64_t most_bytes(const struct step_use *u)
+static uint64_t max_bytes(const struct step_collective *u)
 {
     bool parts = u->coll == COLL_ALLTOALL;
 
@@ -107,16 +106,16 @@ static uint64_t most_bytes(const struct step_use *u)
     return u->ranks <= FEW_RANKS ? VECTOR_BYTES : VECTOR_BYTES / 4;
 }
 
-static int job_up(const struct lab *lab, const struct group *g, enum coll_algo algo, size_t bytes,
-                  struct job **j, char *err)
+static int job_open(const struct measurement *ms, const struct measured_group *g,
+                    enum coll_algo algo, size_t bytes, struct job **j, char *err)
 {
-    struct job_cfg jc = {.w = lab->w,
-                         .fab = lab->f,
+    struct job_cfg jc = {.w = ms->w,
+                         .fab = ms->f,
                          .nranks = g->nranks,
                          .host_of_rank = g->host_of_rank,
                          .world_rank = g->world_rank,
-                         .group = lab->group,
-                         .key = lab->seed,
+                         .group = ms->group,
+                         .key = ms->seed,
                          .n_trees = g->n_trees,
                          .trees = g->tree,
                          .algos = 1u << algo,
@@ -132,44 +131,45 @@ static int job_up(const struct lab *lab, const struct group *g, enum coll_algo a
 }
 
 /* A warm-up makes connections; then half and whole, for the line. */
-static int take_times(const struct lab *lab, const struct group *g, const struct step_use *u,
-                      struct step_took *t, char *err)
+static int time_collective(const struct measurement *ms, const struct measured_group *g,
+                           const struct step_collective *u, struct step_timing *t, char *err)
 {
-    uint64_t most = most_bytes(u), bytes = u->bytes < most ? u->bytes : most;
+    uint64_t most = max_bytes(u), bytes = u->bytes < most ? u->bytes : most;
     struct coll_args a = args_of(u, u->ranks, bytes), half = args_of(u, u->ranks, bytes / 2);
     struct job *j = NULL;
     double s2 = 0;
-    int rc = job_up(lab, g, t->algo, bytes, &j, err);
+    int rc = job_open(ms, g, t->algo, bytes, &j, err);
 
     a.algo = half.algo = t->algo;
     if (!rc)
-        rc = shoot(lab, j, &half, &s2, err);
+        rc = time_op(ms, j, &half, &s2, err);
     if (!rc && u->bytes > most)
-        rc = shoot(lab, j, &half, &s2, err);
+        rc = time_op(ms, j, &half, &s2, err);
     if (!rc)
-        rc = shoot(lab, j, &a, &t->s, err);
+        rc = time_op(ms, j, &a, &t->s, err);
     if (j && job_destroy(j) && !rc) {
         snprintf(err, COMM_TEXT, "not every rank could leave");
         rc = -ETIME;
     }
     t->bytes = bytes;
-    t->longer = u->bytes > most;
-    if (t->longer)
+    t->extrapolated_bytes = u->bytes > most;
+    if (t->extrapolated_bytes)
         t->s += (t->s - s2) * (double)(u->bytes - bytes) / ((double)bytes / 2);
     return rc;
 }
 
 /* Beyond the fabric: by the bytes that pass a member's link, (N - 1) / N of the vector. */
-static void widen_far(const struct step_use *u, struct step_took *t)
+static void extrapolate_beyond_fabric(const struct step_collective *u, struct step_timing *t)
 {
     double n = u->degree, k = u->ranks;
 
     t->s *= (n - 1) / n / ((k - 1) / k);
-    t->wider = true;
+    t->extrapolated_ranks = true;
 }
 
 /* By the model: what the whole group takes, as a multiple of what the simulated one does. */
-static int widen(const struct lab *lab, const struct step_use *u, struct step_took *t, char *err)
+static int extrapolate_ranks(const struct measurement *ms, const struct step_collective *u,
+                             struct step_timing *t, char *err)
 {
     struct coll_prediction few, all;
     struct coll_args a = args_of(u, u->ranks, u->bytes), b = args_of(u, u->degree, u->bytes);
@@ -180,61 +180,63 @@ static int widen(const struct lab *lab, const struct step_use *u, struct step_to
     a.algo = b.algo = t->algo;
     for (unsigned r = 0; host && r < u->degree; r++)
         host[r] = (uint16_t)(r * u->stride);
-    n_trees = host ? trees_choose(lab->f, u->degree, host, tree) : 0;
+    n_trees = host ? trees_choose(ms->f, u->degree, host, tree) : 0;
     if (!rc)
-        rc = coll_predict_trees(lab->f, &b, u->degree, host, tree, n_trees, 0, &all);
+        rc = coll_predict_trees(ms->f, &b, u->degree, host, tree, n_trees, 0, &all);
     if (!rc)
-        rc = coll_predict_trees(lab->f, &a, u->ranks, host, tree, n_trees, 0, &few);
+        rc = coll_predict_trees(ms->f, &a, u->ranks, host, tree, n_trees, 0, &few);
     if (rc)
         snprintf(err, COMM_TEXT, "no prediction for %u ranks: %s", u->degree, strerror(-rc));
     else if (few.time_ps > 0)
         t->s *= (double)all.time_ps / (double)few.time_ps;
-    t->wider = true;
+    t->extrapolated_ranks = true;
     free(host);
     return rc;
 }
 
 /* The fastest by the model; where switches can do nothing, or nothing faster, it stays with the
  * hosts. */
-static int choose(const struct lab *lab, const struct group *g, struct step_use *u, char *err)
+static int choose(const struct measurement *ms, const struct measured_group *g,
+                  struct step_collective *u, char *err)
 {
     struct coll_args a = args_of(u, u->ranks, u->bytes);
     unsigned hosts = ((1u << ALGO_COUNT) - 1) & ~SWITCH_ALGOS;
-    struct coll_prediction p[STEP_WAYS];
+    struct coll_prediction p[STEP_METHODS];
     char why[COLL_WHY];
     int rc;
 
-    for (unsigned w = 0; w < STEP_WAYS; w++) {
-        rc = coll_auto(lab->f, &a, u->ranks, g->host_of_rank, g->tree, g->n_trees, 0,
-                       w == STEP_HOSTS ? hosts : SWITCH_ALGOS, &u->took[w].algo, &p[w], why);
+    for (unsigned w = 0; w < STEP_METHODS; w++) {
+        rc = coll_auto(ms->f, &a, u->ranks, g->host_of_rank, g->tree, g->n_trees, 0,
+                       w == STEP_HOSTS ? hosts : SWITCH_ALGOS, &u->timing[w].algo, &p[w], why);
         if (rc && (rc != -ENOTSUP || w == STEP_HOSTS)) {
             snprintf(err, COMM_TEXT, "no algorithm for %s of %u ranks: %s", coll_name(u->coll),
                      u->ranks, strerror(-rc));
             return rc;
         }
         if (w == STEP_SWITCHES && (rc || p[w].time_ps >= p[STEP_HOSTS].time_ps))
-            u->took[w].algo = u->took[STEP_HOSTS].algo;
+            u->timing[w].algo = u->timing[STEP_HOSTS].algo;
     }
     return 0;
 }
 
-static int measure_use(struct lab *lab, const struct group *g, struct step_use *u, char *err)
+static int measure_collective(struct measurement *ms, const struct measured_group *g,
+                              struct step_collective *u, char *err)
 {
-    int rc = choose(lab, g, u, err);
+    int rc = choose(ms, g, u, err);
 
-    for (unsigned w = 0; !rc && w < STEP_WAYS; w++) {
-        struct step_took *t = &u->took[w];
+    for (unsigned w = 0; !rc && w < STEP_METHODS; w++) {
+        struct step_timing *t = &u->timing[w];
 
-        if (w && t->algo == u->took[STEP_HOSTS].algo) {
-            *t = u->took[STEP_HOSTS];
+        if (w && t->algo == u->timing[STEP_HOSTS].algo) {
+            *t = u->timing[STEP_HOSTS];
             continue;
         }
-        lab->group++;
-        rc = take_times(lab, g, u, t, err);
-        if (!rc && u->ranks < u->degree && (u->degree - 1) * u->stride >= lab->f->n_hosts)
-            widen_far(u, t);
+        ms->group++;
+        rc = time_collective(ms, g, u, t, err);
+        if (!rc && u->ranks < u->degree && (u->degree - 1) * u->stride >= ms->f->n_hosts)
+            extrapolate_beyond_fabric(u, t);
         else if (!rc && u->ranks < u->degree)
-            rc = widen(lab, u, t, err);
+            rc = extrapolate_ranks(ms, u, t, err);
     }
     return rc;
 }
@@ -247,39 +249,40 @@ static int by_number(const void *a, const void *b)
 }
 
 /* All hosts that some group needs, once each. */
-static int find_hosts(struct lab *lab, struct step_use *u, unsigned n)
+static int find_hosts(struct measurement *ms, struct step_collective *u, unsigned n)
 {
     unsigned all = 0;
 
-    lab->host = malloc((size_t)n * STEP_WIDE_RANKS * sizeof(*lab->host));
-    if (!lab->host)
+    ms->host = malloc((size_t)n * STEP_MAX_RANKS * sizeof(*ms->host));
+    if (!ms->host)
         return -ENOMEM;
     for (unsigned i = 0; i < n; i++) {
-        u[i].ranks = u[i].coll == COLL_SENDRECV ? 2 : STEP_WIDE_RANKS;
+        u[i].ranks = u[i].coll == COLL_SENDRECV ? 2 : STEP_MAX_RANKS;
         u[i].ranks = u[i].degree < u[i].ranks ? u[i].degree : u[i].ranks;
-        while ((u[i].ranks - 1) * u[i].stride >= lab->f->n_hosts)
+        while ((u[i].ranks - 1) * u[i].stride >= ms->f->n_hosts)
             u[i].ranks--;
         for (unsigned r = 0; r < u[i].ranks; r++)
-            lab->host[all++] = (uint16_t)(r * u[i].stride);
+            ms->host[all++] = (uint16_t)(r * u[i].stride);
     }
-    qsort(lab->host, all, sizeof(*lab->host), by_number);
+    qsort(ms->host, all, sizeof(*ms->host), by_number);
     for (unsigned i = 0; i < all; i++)
-        if (!i || lab->host[i] != lab->host[i - 1])
-            lab->host[lab->ranks++] = lab->host[i];
+        if (!i || ms->host[i] != ms->host[i - 1])
+            ms->host[ms->ranks++] = ms->host[i];
     return 0;
 }
 
-static void group_of(const struct lab *lab, const struct step_use *u, struct group *g)
+static void group_of(const struct measurement *ms, const struct step_collective *u,
+                     struct measured_group *g)
 {
     g->nranks = u->ranks;
     for (unsigned r = 0; r < u->ranks; r++) {
         uint16_t h = (uint16_t)(r * u->stride);
-        const uint16_t *at = bsearch(&h, lab->host, lab->ranks, sizeof(*lab->host), by_number);
+        const uint16_t *at = bsearch(&h, ms->host, ms->ranks, sizeof(*ms->host), by_number);
 
         g->host_of_rank[r] = h;
-        g->world_rank[r] = (unsigned)(at - lab->host);
+        g->world_rank[r] = (unsigned)(at - ms->host);
     }
-    g->n_trees = trees_choose(lab->f, g->nranks, g->host_of_rank, g->tree);
+    g->n_trees = trees_choose(ms->f, g->nranks, g->host_of_rank, g->tree);
 }
 
 unsigned step_frames(void)
@@ -287,28 +290,28 @@ unsigned step_frames(void)
     return 65536;
 }
 
-int step_measure(const struct fabric *f, struct step_use *u, unsigned n, struct rte_mempool *pool,
-                 uint64_t seed, const volatile int *stop, char *err)
+int step_measure(const struct fabric *f, struct step_collective *u, unsigned n,
+                 struct rte_mempool *pool, uint64_t seed, const volatile int *stop, char *err)
 {
-    struct lab lab = {.f = f, .stop = stop, .seed = seed};
-    struct group g;
+    struct measurement ms = {.f = f, .stop = stop, .seed = seed};
+    struct measured_group g;
     struct world_cfg wc = {
         .fab = f, .pool = pool, .seed = seed, .an_mbufs = pool->size, .trace_lengths = true};
-    int rc = find_hosts(&lab, u, n);
+    int rc = find_hosts(&ms, u, n);
 
     *err = '\0';
-    wc.nranks = lab.ranks;
-    wc.host_of_rank = lab.host;
+    wc.nranks = ms.ranks;
+    wc.host_of_rank = ms.host;
     if (!rc && n)
-        rc = world_create(&lab.w, &wc);
+        rc = world_create(&ms.w, &wc);
     if (rc)
-        snprintf(err, COMM_TEXT, "cannot make the fabric with %u ranks: %s", lab.ranks,
+        snprintf(err, COMM_TEXT, "cannot make the fabric with %u ranks: %s", ms.ranks,
                  strerror(-rc));
     for (unsigned i = 0; !rc && i < n; i++) {
-        group_of(&lab, &u[i], &g);
-        rc = measure_use(&lab, &g, &u[i], err);
+        group_of(&ms, &u[i], &g);
+        rc = measure_collective(&ms, &g, &u[i], err);
     }
-    world_destroy(lab.w);
-    free(lab.host);
+    world_destroy(ms.w);
+    free(ms.host);
     return rc;
 }

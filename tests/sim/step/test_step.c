@@ -77,8 +77,8 @@ static void gradients_hide_behind_the_backward_pass_but_for_the_last_layer(void 
     same(step_seconds(&c), 10 * 2e-3 + 1e-3 + 2e-3 + 10 * 2e-3 + 2e-3);
 }
 
-static const struct step_use *find(const struct step_use *u, unsigned n, enum roof_kind kind,
-                                   enum coll_kind coll, bool experts)
+static const struct step_collective *find(const struct step_collective *u, unsigned n,
+                                          enum roof_kind kind, enum coll_kind coll, bool experts)
 {
     for (unsigned i = 0; i < n; i++)
         if (u[i].kind == kind && u[i].coll == coll && u[i].experts == experts)
@@ -90,14 +90,14 @@ static const struct step_use *find(const struct step_use *u, unsigned n, enum ro
 static void collectives_are_those_of_the_workload(void **state)
 {
     static struct fab_errors errs;
-    struct step_use u[STEP_USES];
-    const struct step_use *x;
+    struct step_collective u[STEP_COLLECTIVES];
+    const struct step_collective *x;
     struct workload w;
     unsigned n;
 
     (void)state;
     assert_int_equal(workload_load(&w, "conf/workloads/llama3-70b.conf", &errs), 0);
-    n = step_uses(&w, u);
+    n = step_collectives(&w, u);
     assert_int_equal(n, 4);
     x = find(u, n, ROOF_TP, COLL_ALLREDUCE, false);
     assert_int_equal(x->degree, 8);
@@ -114,7 +114,7 @@ static void collectives_are_those_of_the_workload(void **state)
     same(x->times, 40);
 
     assert_int_equal(workload_load(&w, "conf/workloads/deepseek-v3.conf", &errs), 0);
-    n = step_uses(&w, u);
+    n = step_collectives(&w, u);
     assert_int_equal(n, 6);
     x = find(u, n, ROOF_EP, COLL_ALLTOALL, false);
     assert_int_equal(x->degree, 64);
