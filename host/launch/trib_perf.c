@@ -12,7 +12,7 @@
 #include "host/bench/report.h"
 #include "host/bench/result_table.h"
 #include "host/bench/sweep.h"
-#include "host/coll/model/need.h"
+#include "host/coll/model/memory_need.h"
 #include "host/launch/job_processes.h"
 #include "host/launch/rank.h"
 #include "host/launch/ranks.h"
@@ -193,15 +193,15 @@ static int check_room(const struct sweep *s, char *err)
 {
     size_t buffers = 2 * options_buffer(s->o, s->nranks);
     struct row largest = sweep_largest(s);
-    struct coll_need_cfg cfg = {.fab = s->fab,
-                                .nranks = s->nranks,
-                                .host_of_rank = s->host_of_rank,
-                                .trees = s->n_trees,
-                                .args = row_args(&largest),
-                                .algos = s->algos & ~(1u << ALGO_AUTO),
-                                .window = s->o->window,
-                                .ops = (unsigned)(s->o->iters + s->o->warmup + 1) * PLACES};
-    struct coll_need n;
+    struct coll_memory_cfg cfg = {.fab = s->fab,
+                                  .nranks = s->nranks,
+                                  .host_of_rank = s->host_of_rank,
+                                  .trees = s->n_trees,
+                                  .args = row_args(&largest),
+                                  .algos = s->algos & ~(1u << ALGO_AUTO),
+                                  .window = s->o->window,
+                                  .ops = (unsigned)(s->o->iters + s->o->warmup + 1) * PLACES};
+    struct coll_memory n;
     uint64_t here = 0, bytes;
     char what[160];
 
@@ -209,9 +209,9 @@ static int check_room(const struct sweep *s, char *err)
         here += !s->fab->nodes[s->fab->hosts[s->host_of_rank[r]]].outside;
     if (!here)
         return 0;
-    if (coll_need(&cfg, &n))
-        n = (struct coll_need){0};
-    bytes = here * (buffers + PROCESS_BYTES) + coll_need_bytes(&n) / s->nranks * here;
+    if (coll_memory_predict(&cfg, &n))
+        n = (struct coll_memory){0};
+    bytes = here * (buffers + PROCESS_BYTES) + coll_memory_bytes(&n) / s->nranks * here;
     snprintf(
         what, sizeof(what),
         " for the buffers and %llu connections of %u ranks: fewer or smaller ones, or trib sim "

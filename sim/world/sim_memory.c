@@ -34,7 +34,7 @@ static uint64_t fabric_bytes(const struct fabric *f)
 
 void sim_need(const struct sim_need_cfg *cfg, struct sim_need *n)
 {
-    const struct coll_need_cfg *c = &cfg->coll;
+    const struct coll_memory_cfg *c = &cfg->coll;
 
     *n = (struct sim_need){.frames = cfg->frame_bytes, .fabric = fabric_bytes(c->fab)};
     for (unsigned r = 0; r < c->nranks; r++)
@@ -46,14 +46,14 @@ void sim_need(const struct sim_need_cfg *cfg, struct sim_need *n)
     }
     n->data = c->lengths ? 0 : cfg->data_bytes;
     n->addresses = 2 * cfg->buffer_bytes * c->nranks - n->data;
-    if (coll_need(c, &n->coll))
-        n->coll = (struct coll_need){0};
+    if (coll_memory_predict(c, &n->coll))
+        n->coll = (struct coll_memory){0};
     n->addresses += n->coll.address_bytes;
 }
 
 uint64_t sim_need_bytes(const struct sim_need *n)
 {
-    return n->frames + n->fabric + n->ranks + n->data + coll_need_bytes(&n->coll);
+    return n->frames + n->fabric + n->ranks + n->data + coll_memory_bytes(&n->coll);
 }
 
 int sim_need_check(const struct sim_need *n, char *err, size_t size)

@@ -3,16 +3,16 @@
 #ifndef TRIB_SIM_WORLD_SIM_MEMORY_H
 #define TRIB_SIM_WORLD_SIM_MEMORY_H
 
-#include "host/coll/model/need.h"
+#include "host/coll/model/memory_need.h"
 
 struct sim_need {
     uint64_t frames, fabric, ranks, data; /* bytes of each */
-    struct coll_need coll;
+    struct coll_memory coll;
     uint64_t addresses; /* address space reserved in addition */
 };
 
 struct sim_need_cfg {
-    struct coll_need_cfg coll;
+    struct coll_memory_cfg coll;
     uint64_t frame_bytes;  /* of the pool */
     uint64_t buffer_bytes; /* of each of a rank's two */
     uint64_t data_bytes;   /* of all of them, what is touched */

@@ -11,44 +11,44 @@
 #include <string.h>
 
 /* An aggregation node of the group; parents come after their children. */
-struct man {
+struct model_an {
     uint16_t node;
     unsigned parent, depth;
     struct model_path up, down; /* to the parent and back */
     unsigned crossings;         /* most from a member up to here */
 };
 
-struct mmember {
+struct model_member {
     unsigned rank, lane, an;
     struct model_path up, down;
 };
 
 /* A message at a node: what came from below, of how many bytes, who wants it. */
-struct mslot {
+struct model_slot {
     struct flight f;
     uint32_t up_len, down_len;
 };
 
-struct magg {
-    struct magg *next;
-    unsigned group, place, chan, n, n_an, top_hand;
+struct model_group {
+    struct model_group *next;
+    unsigned group, domain_index, chan, n, n_an, top_handoffs;
     uint32_t window, n_msgs;
-    struct mmember *member;
-    struct man *an;     /* the last one is the top */
-    struct mslot *slot; /* [n_msgs][n_an] */
-    uint32_t *have;     /* [n_msgs] members that have sent theirs */
+    struct model_member *member;
+    struct model_an *an;     /* the last one is the top */
+    struct model_slot *slot; /* [n_msgs][n_an] */
+    uint32_t *contributed;   /* [n_msgs] members that have sent theirs */
 };
 
-static unsigned place_of(const struct model *m, unsigned rank)
+static unsigned domain_index_of(const struct model *m, unsigned rank)
 {
-    unsigned place = 0;
+    unsigned domain_index = 0;
 
     for (unsigned r = 0; r < rank; r++)
-        place += m->topo.sched.domain[r] == m->topo.sched.domain[rank];
-    return place;
+        domain_index += m->topo.sched.domain[r] == m->topo.sched.domain[rank];
+    return domain_index;
 }
 
-static unsigned an_index(struct magg *g, uint16_t node)
+static unsigned an_index(struct model_group *g, uint16_t node)
 {
     unsigned i = 0;
 
@@ -59,7 +59,7 @@ static unsigned an_index(struct magg *g, uint16_t node)
 
 static int by_depth(const void *a, const void *b)
 {
-    const struct man *x = a, *y = b;
+    const struct model_an *x = a, *y = b;
 
     if (x->depth != y->depth)
         return x->depth > y->depth ? -1 : 1;
@@ -67,16 +67,16 @@ static int by_depth(const void *a, const void *b)
 }
 
 /* The nodes between the members' leaves and the top. */
-static void find_nodes(struct model *m, struct magg *g, const struct fab_tree *t, uint16_t top,
-                       const uint16_t *leaf)
+static void find_nodes(struct model *m, struct model_group *g, const struct fab_tree *t,
+                       uint16_t top, const uint16_t *leaf)
 {
     for (unsigned k = 0; k < g->n; k++)
         for (uint16_t at = leaf[k];; at = t->parent[at]) {
-            struct man *an = &g->an[g->n_an];
+            struct model_an *an = &g->an[g->n_an];
 
             if (an_index(g, at) < g->n_an)
                 break;
-            *an = (struct man){.node = at};
+            *an = (struct model_an){.node = at};
             for (uint16_t up = at; up != top; up = t->parent[up])
                 an->depth++;
             g->n_an++;
@@ -85,7 +85,7 @@ static void find_nodes(struct model *m, struct magg *g, const struct fab_tree *t
         }
     qsort(g->an, g->n_an, sizeof(*g->an), by_depth);
     for (unsigned i = 0; i + 1 < g->n_an; i++) {
-        struct man *an = &g->an[i];
+        struct model_an *an = &g->an[i];
 
         an->parent = an_index(g, t->parent[an->node]);
         model_path(m, an->node, 0, t->parent[an->node], 0, &an->up);
@@ -94,13 +94,13 @@ static void find_nodes(struct model *m, struct magg *g, const struct fab_tree *t
 }
 
 /* Members' paths to their leaves, and hand-offs of the longest way up and down. */
-static void find_members(struct model *m, struct magg *g, const struct fab_tree *t,
+static void find_members(struct model *m, struct model_group *g, const struct fab_tree *t,
                          const uint16_t *leaf)
 {
     unsigned down = 0;
 
     for (unsigned k = 0; k < g->n; k++) {
-        struct mmember *x = &g->member[k];
+        struct model_member *x = &g->member[k];
         uint16_t host = model_node(m, x->rank),
                  port = fabric_tree_port(m->fab, t, m->host_of_rank[x->rank]);
 
@@ -123,11 +123,11 @@ static void find_members(struct model *m, struct magg *g, const struct fab_tree 
             c += g->an[i].down.crossings;
         down = c > down ? c : down;
     }
-    g->top_hand = 2 + g->an[g->n_an - 1].crossings + down;
+    g->top_handoffs = 2 + g->an[g->n_an - 1].crossings + down;
 }
 
 /* The tree that joins a group: the one named, or for a rail the first that reaches its members. */
-static int find_tree(struct model *m, struct magg *g)
+static int find_tree(struct model *m, struct model_group *g)
 {
     struct fab_members members;
     uint16_t *host = malloc(3u * g->n * sizeof(*host)), *id = host + g->n, *leaf = id + g->n;
@@ -158,10 +158,10 @@ static int find_tree(struct model *m, struct magg *g)
     return rc;
 }
 
-static int group_new(struct model *m, unsigned rank, unsigned lane, struct magg **out)
+static int group_new(struct model *m, unsigned rank, unsigned lane, struct model_group **out)
 {
     const struct lane *s = &m->rank[rank].s.lane[lane];
-    struct magg *g = calloc(1, sizeof(*g));
+    struct model_group *g = calloc(1, sizeof(*g));
     int rc;
 
     *out = g;
@@ -170,14 +170,14 @@ static int group_new(struct model *m, unsigned rank, unsigned lane, struct magg 
     g->next = m->aggs;
     m->aggs = g;
     g->group = s->peer, g->chan = s->chan, g->window = m->window, g->n_msgs = s->n;
-    g->place = s->peer ? place_of(m, rank) : 0;
+    g->domain_index = s->peer ? domain_index_of(m, rank) : 0;
     g->member = calloc(m->in.nranks, sizeof(*g->member));
     g->an = calloc(m->fab->n_nodes, sizeof(*g->an));
-    g->have = calloc(s->n + 1, sizeof(*g->have));
-    if (!g->member || !g->an || !g->have)
+    g->contributed = calloc(s->n + 1, sizeof(*g->contributed));
+    if (!g->member || !g->an || !g->contributed)
         return -ENOMEM;
     for (unsigned r = 0; r < m->in.nranks; r++)
-        if (!s->peer || place_of(m, r) == g->place)
+        if (!s->peer || domain_index_of(m, r) == g->domain_index)
             g->member[g->n++].rank = r;
     rc = find_tree(m, g);
     if (rc)
@@ -188,13 +188,13 @@ static int group_new(struct model *m, unsigned rank, unsigned lane, struct magg 
 
 int agg_model_begin(struct model *m, unsigned rank, unsigned lane)
 {
-    struct mlane *l = &m->rank[rank].lane[lane];
+    struct model_lane *l = &m->rank[rank].lane[lane];
     const struct lane *s = &m->rank[rank].s.lane[lane];
-    struct magg *g = m->aggs;
+    struct model_group *g = m->aggs;
     int rc = 0;
 
     while (g && (g->group != s->peer || g->chan != s->chan ||
-                 (g->group && g->place != place_of(m, rank))))
+                 (g->group && g->domain_index != domain_index_of(m, rank))))
         g = g->next;
     if (!g)
         rc = group_new(m, rank, lane, &g);
@@ -207,91 +207,92 @@ int agg_model_begin(struct model *m, unsigned rank, unsigned lane)
     return g->n_msgs == s->n ? 0 : -EINVAL;
 }
 
-bool agg_model_room(const struct model *m, unsigned rank, unsigned lane)
+bool agg_model_has_window(const struct model *m, unsigned rank, unsigned lane)
 {
-    const struct mlane *l = &m->rank[rank].lane[lane];
+    const struct model_lane *l = &m->rank[rank].lane[lane];
     const struct step *st = lane_step(&m->rank[rank].s.lane[lane], l->begun);
 
     return !l->slots_out || l->slots_out + agg_slots(st->len, m->in.mtu) <= l->agg->window;
 }
 
-static struct flight later(struct flight a, struct flight b)
+static struct flight latest(struct flight a, struct flight b)
 {
     return (struct flight){a.head > b.head ? a.head : b.head, a.tail > b.tail ? a.tail : b.tail};
 }
 
 /* A message over an edge, and its ACK. */
-static struct flight edge(struct model *m, const struct model_path *p,
-                          const struct model_path *back, struct flight f, uint32_t len,
-                          int64_t *left)
+static struct flight send_on_edge(struct model *m, const struct model_path *p,
+                                  const struct model_path *back, struct flight f, uint32_t len,
+                                  int64_t *left)
 {
-    f = model_fly(m, p, f, model_message(AGG_HDR_BYTES + len, m->in.mtu, false), left);
-    model_small(m, back, f.tail, MODEL_ACK_WIRE);
+    f = model_send_path(m, p, f, model_message(AGG_HDR_BYTES + len, m->in.mtu, false), left);
+    model_send_small(m, back, f.tail, MODEL_ACK_WIRE);
     return f;
 }
 
 /* All members have sent message i: on to the top, and back. */
-static void complete(struct model *m, struct magg *g, uint32_t i)
+static void send_result(struct model *m, struct model_group *g, uint32_t i)
 {
-    struct mslot *slot = &g->slot[(size_t)i * g->n_an];
-    unsigned hand = 0;
+    struct model_slot *slot = &g->slot[(size_t)i * g->n_an];
+    unsigned handoffs = 0;
 
     for (unsigned a = 0; a + 1 < g->n_an; a++) {
-        struct man *an = &g->an[a];
-        struct mslot *up = &slot[an->parent];
-        struct flight f = edge(m, &an->up, &an->down, slot[a].f, slot[a].up_len, NULL);
+        struct model_an *an = &g->an[a];
+        struct model_slot *up = &slot[an->parent];
+        struct flight f = send_on_edge(m, &an->up, &an->down, slot[a].f, slot[a].up_len, NULL);
 
-        up->f = later(up->f, f);
+        up->f = latest(up->f, f);
         up->up_len = slot[a].up_len > up->up_len ? slot[a].up_len : up->up_len;
         up->down_len = slot[a].down_len > up->down_len ? slot[a].down_len : up->down_len;
     }
     for (unsigned a = g->n_an - 1; a-- > 0;)
-        slot[a].f =
-            edge(m, &g->an[a].down, &g->an[a].up, slot[g->an[a].parent].f, slot[a].down_len, NULL);
+        slot[a].f = send_on_edge(m, &g->an[a].down, &g->an[a].up, slot[g->an[a].parent].f,
+                                 slot[a].down_len, NULL);
     for (unsigned k = 0; k < g->n; k++) {
-        unsigned h = m->rank[g->member[k].rank].lane[g->member[k].lane].hand[i];
+        unsigned h = m->rank[g->member[k].rank].lane[g->member[k].lane].handoffs[i];
 
-        hand = h > hand ? h : hand;
+        handoffs = h > handoffs ? h : handoffs;
     }
-    hand += g->top_hand;
-    m->hand = hand > m->hand ? hand : m->hand;
+    handoffs += g->top_handoffs;
+    m->handoffs = handoffs > m->handoffs ? handoffs : m->handoffs;
     for (unsigned k = 0; k < g->n; k++) {
-        struct mmember *x = &g->member[k];
+        struct model_member *x = &g->member[k];
         const struct step *st = lane_step(&m->rank[x->rank].s.lane[x->lane], i);
-        struct flight f = edge(m, &x->down, &x->up, slot[x->an].f,
-                               st->dst.buf == BUF_NONE ? 0 : (uint32_t)st->len, NULL);
+        struct flight f = send_on_edge(m, &x->down, &x->up, slot[x->an].f,
+                                       st->dst.buf == BUF_NONE ? 0 : (uint32_t)st->len, NULL);
 
-        m->rank[x->rank].lane[x->lane].hand[i] = (uint16_t)hand;
+        m->rank[x->rank].lane[x->lane].handoffs[i] = (uint16_t)handoffs;
         model_event(m, EV_DONE, f.tail + m->fab->costs.gpu_ps, x->rank, x->lane, i);
     }
 }
 
 void agg_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
-    struct mlane *l = &m->rank[rank].lane[lane];
+    struct model_lane *l = &m->rank[rank].lane[lane];
     uint32_t i = l->begun++;
     const struct step *st = lane_step(&m->rank[rank].s.lane[lane], i);
-    struct magg *g = l->agg;
-    struct mmember *x = &g->member[l->member];
-    struct mslot *slot = &g->slot[(size_t)i * g->n_an + x->an];
+    struct model_group *g = l->agg;
+    struct model_member *x = &g->member[l->member];
+    struct model_slot *slot = &g->slot[(size_t)i * g->n_an + x->an];
     uint32_t up = st->a.buf == BUF_NONE ? 0 : (uint32_t)st->len;
     uint32_t down = st->dst.buf == BUF_NONE ? 0 : (uint32_t)st->len;
     int64_t left;
 
     left = now = model_post(m, l, x->up.link[0], now);
     l->slots_out += agg_slots(st->len, m->in.mtu);
-    slot->f = later(slot->f, edge(m, &x->up, &x->down, (struct flight){now, now}, up, &left));
+    slot->f =
+        latest(slot->f, send_on_edge(m, &x->up, &x->down, (struct flight){now, now}, up, &left));
     slot->up_len = up > slot->up_len ? up : slot->up_len;
     slot->down_len = down > slot->down_len ? down : slot->down_len;
-    l->paced = true;
+    l->link_busy = true;
     model_event(m, EV_TRY, left, rank, lane, i);
-    if (++g->have[i] == g->n)
-        complete(m, g, i);
+    if (++g->contributed[i] == g->n)
+        send_result(m, g, i);
 }
 
 void agg_model_end(struct model *m, unsigned rank, unsigned lane)
 {
-    struct mlane *l = &m->rank[rank].lane[lane];
+    struct model_lane *l = &m->rank[rank].lane[lane];
 
     l->slots_out -= agg_slots(lane_step(&m->rank[rank].s.lane[lane], l->done)->len, m->in.mtu);
 }
@@ -299,12 +300,12 @@ void agg_model_end(struct model *m, unsigned rank, unsigned lane)
 void agg_model_free(struct model *m)
 {
     while (m->aggs) {
-        struct magg *next = m->aggs->next;
+        struct model_group *next = m->aggs->next;
 
         free(m->aggs->member);
         free(m->aggs->an);
         free(m->aggs->slot);
-        free(m->aggs->have);
+        free(m->aggs->contributed);
         free(m->aggs);
         m->aggs = next;
     }

@@ -14,7 +14,7 @@
 /* path[0]: own to the switch, path[1]: back; then pairs like it of the members, own included. */
 int mm_model_begin(struct model *m, unsigned rank, unsigned lane)
 {
-    struct mlane *l = &m->rank[rank].lane[lane];
+    struct model_lane *l = &m->rank[rank].lane[lane];
     const uint16_t *domain = m->topo.sched.domain;
     unsigned chan = m->rank[rank].s.lane[lane].chan, n = 1;
     struct fab_channel ch[SCHED_MAX_CHANS];
@@ -48,35 +48,35 @@ int mm_model_begin(struct model *m, unsigned rank, unsigned lane)
 }
 
 /* Steps of a lane end in their order. */
-static void done_at(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t at)
+static void step_done_at(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t at)
 {
-    struct mlane *l = &m->rank[rank].lane[lane];
+    struct model_lane *l = &m->rank[rank].lane[lane];
 
     l->ack_ps = at > l->ack_ps ? at : l->ack_ps;
     model_event(m, EV_DONE, l->ack_ps, rank, lane, step);
 }
 
 /* Is pair k of the paths a member that takes part? */
-static bool takes_part(const struct mlane *l, const struct step *st, unsigned k)
+static bool takes_part(const struct model_lane *l, const struct step *st, unsigned k)
 {
     return st->self || l->path[2 * k].link[0] != l->path[0].link[0];
 }
 
-static struct model_msg data(const struct model *m, const struct step *st)
+static struct model_msg payload_message(const struct model *m, const struct step *st)
 {
     return model_message(st->len, m->in.mtu, st->op == STEP_MM_LOAD); /* a READ's has an AETH */
 }
 
-static void ask(struct model *m, struct mlane *l, unsigned rank, unsigned lane, uint32_t i,
-                int64_t now)
+static void request_load(struct model *m, struct model_lane *l, unsigned rank, unsigned lane,
+                         uint32_t i, int64_t now)
 {
     const struct step *st = lane_step(&m->rank[rank].s.lane[lane], i);
-    int64_t t = model_small(m, &l->path[0], now, REQUEST_WIRE), last = t;
+    int64_t t = model_send_small(m, &l->path[0], now, REQUEST_WIRE), last = t;
 
     l->peer_lane++;
     for (unsigned k = 1; k <= l->member; k++)
         if (takes_part(l, st, k)) {
-            int64_t there = model_small(m, &l->path[2 * k + 1], t, REQUEST_WIRE);
+            int64_t there = model_send_small(m, &l->path[2 * k + 1], t, REQUEST_WIRE);
 
             last = there > last ? there : last;
         }
@@ -86,35 +86,35 @@ static void ask(struct model *m, struct mlane *l, unsigned rank, unsigned lane, 
 /* A store takes turns with what the GPU's memory is being read for. */
 void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
-    struct mlane *l = &m->rank[rank].lane[lane];
+    struct model_lane *l = &m->rank[rank].lane[lane];
     uint32_t i = l->begun++;
     const struct step *st = lane_step(&m->rank[rank].s.lane[lane], i);
-    struct model_msg msg = data(m, st);
+    struct model_msg msg = payload_message(m, st);
 
     now = model_post(m, l, l->path[0].link[0], now);
     if (st->op == STEP_MM_LOAD) {
-        ask(m, l, rank, lane, i, now);
+        request_load(m, l, rank, lane, i, now);
         return;
     }
-    l->flight[i] = model_turn(m, l->path[0].link[0], now, msg);
-    l->paced = true;
+    l->flight[i] = model_send_interleaved(m, l->path[0].link[0], now, msg);
+    l->link_busy = true;
     model_event(m, EV_TRY, l->flight[i].tail - model_latency(m, l->path[0].link[0]), rank, lane, i);
     for (unsigned h = 1; h < l->path[0].n; h++)
-        l->flight[i] = model_hop(m, l->path[0].link[h], l->flight[i], msg);
+        l->flight[i] = model_send_hop(m, l->path[0].link[h], l->flight[i], msg);
     model_event(m, EV_HOP, l->flight[i].head, rank, lane, i);
 }
 
 /* The members are asked: what they send meets in the switch. */
 void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t now)
 {
-    struct mlane *l = &m->rank[rank].lane[lane];
+    struct model_lane *l = &m->rank[rank].lane[lane];
     const struct step *st = lane_step(&m->rank[rank].s.lane[lane], step);
     struct flight f = {now, now};
 
     for (unsigned k = 1; k <= l->member; k++)
         if (takes_part(l, st, k)) {
-            struct flight g =
-                model_fly(m, &l->path[2 * k], (struct flight){now, now}, data(m, st), NULL);
+            struct flight g = model_send_path(m, &l->path[2 * k], (struct flight){now, now},
+                                              payload_message(m, st), NULL);
 
             f.head = g.head > f.head ? g.head : f.head;
             f.tail = g.tail > f.tail ? g.tail : f.tail;
@@ -126,22 +126,23 @@ void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step,
 /* A sum goes down to the member that loads, a store to all members. */
 void mm_model_down(struct model *m, unsigned rank, unsigned lane, uint32_t step)
 {
-    struct mlane *l = &m->rank[rank].lane[lane];
+    struct model_lane *l = &m->rank[rank].lane[lane];
     const struct step *st = lane_step(&m->rank[rank].s.lane[lane], step);
     struct flight f = l->flight[step];
     int64_t last = 0;
 
     if (st->op == STEP_MM_LOAD) {
-        f = model_fly(m, &l->path[1], f, data(m, st), NULL);
-        done_at(m, rank, lane, step, f.tail);
+        f = model_send_path(m, &l->path[1], f, payload_message(m, st), NULL);
+        step_done_at(m, rank, lane, step, f.tail);
         return;
     }
     for (unsigned k = 1; k <= l->member; k++)
         if (takes_part(l, st, k)) {
-            struct flight g = model_fly(m, &l->path[2 * k + 1], f, data(m, st), NULL);
-            int64_t t = model_small(m, &l->path[2 * k], g.tail, MODEL_ACK_WIRE);
+            struct flight g =
+                model_send_path(m, &l->path[2 * k + 1], f, payload_message(m, st), NULL);
+            int64_t t = model_send_small(m, &l->path[2 * k], g.tail, MODEL_ACK_WIRE);
 
             last = t > last ? t : last;
         }
-    done_at(m, rank, lane, step, model_small(m, &l->path[1], last, MODEL_ACK_WIRE));
+    step_done_at(m, rank, lane, step, model_send_small(m, &l->path[1], last, MODEL_ACK_WIRE));
 }

@@ -17,21 +17,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MANY_RANKS 64u          /* simulated at most, where steps grow with them */
-#define BLOCK_FEW  (1ULL << 20) /* bytes of a rank's block that are steady with so many ranks */
-#define BLOCK_MANY (4ULL << 20) /* and with few */
-#define BLOCK_LONG (8ULL << 20) /* where a block is cut again, over planes or in pieces */
+#define MAX_SIMULATED_RANKS 64u /* simulated at most, where steps grow with them */
+#define BLOCK_MANY_RANKS                                                                           \
+    (1ULL << 20) /* bytes of a rank's block that are steady with so many ranks */
+#define BLOCK_FEW_RANKS (4ULL << 20) /* and with few */
+#define BLOCK_CUT_AGAIN (8ULL << 20) /* where a block is cut again, over planes or in pieces */
 
 /* What is compared and extrapolated. */
-struct outcome {
+struct model_result {
     double time, busiest;
     uint32_t dirlink;
-    unsigned hand;
+    unsigned handoffs;
 };
 
 /* Of the busiest link, or where `like` is given, of that one's. */
-static int outcome_of(struct model *m, unsigned nranks, uint64_t count, const struct outcome *like,
-                      struct outcome *o)
+static int simulate(struct model *m, unsigned nranks, uint64_t count,
+                    const struct model_result *like, struct model_result *o)
 {
     unsigned root = m->in.root, sparse = m->in.sparse;
     int64_t least = -1;
@@ -48,9 +49,9 @@ static int outcome_of(struct model *m, unsigned nranks, uint64_t count, const st
     m->in.sparse = sparse;
     if (rc)
         return rc;
-    *o = (struct outcome){.hand = m->hand};
+    *o = (struct model_result){.handoffs = m->handoffs};
     for (uint32_t d = 0; d < 2u * m->fab->n_links; d++) {
-        int64_t t = model_ps(m, d, m->bytes[d]);
+        int64_t t = model_link_ps(m, d, m->bytes[d]);
 
         if (t > least) {
             least = t;
@@ -73,7 +74,7 @@ static bool shares_vector(const struct model *m)
 }
 
 /* Do steps grow with the ranks? Else with their logarithm or not at all. */
-static bool linear(const struct model *m)
+static bool steps_grow_with_ranks(const struct model *m)
 {
     switch (m->in.algo) {
     case ALGO_SHARP:
@@ -93,7 +94,7 @@ static bool in_switches(const struct model *m)
 }
 
 /* Below so many bytes of a block, what programs need to see a message shows in every step. */
-static uint64_t hidden(const struct model *m)
+static uint64_t latency_bound_bytes(const struct model *m)
 {
     const struct fab_node *h = &m->fab->nodes[m->fab->hosts[m->host_of_rank[0]]];
     unsigned __int128 rate = 0;
@@ -104,21 +105,21 @@ static uint64_t hidden(const struct model *m)
 }
 
 /* Elements beyond which time is a line. */
-static uint64_t steady(const struct model *m, unsigned n)
+static uint64_t linear_beyond(const struct model *m, unsigned n)
 {
-    uint64_t block = n > 16 ? BLOCK_FEW : BLOCK_MANY;
+    uint64_t block = n > 16 ? BLOCK_MANY_RANKS : BLOCK_FEW_RANKS;
     bool cut_again = m->in.algo == ALGO_NVLS || m->in.algo == ALGO_HIER || in_switches(m);
 
     if (m->in.algo == ALGO_HALVING && n <= 16)
-        block = BLOCK_LONG; /* the last exchange of 1 / n is in many slices, too */
+        block = BLOCK_CUT_AGAIN; /* the last exchange of 1 / n is in many slices, too */
     if (cut_again)
-        block = shares_vector(m) || m->in.algo == ALGO_NVLS ? BLOCK_LONG : 4 * BLOCK_LONG;
-    block = block > hidden(m) ? block : hidden(m);
+        block = shares_vector(m) || m->in.algo == ALGO_NVLS ? BLOCK_CUT_AGAIN : 4 * BLOCK_CUT_AGAIN;
+    block = block > latency_bound_bytes(m) ? block : latency_bound_bytes(m);
     return block * (shares_vector(m) ? n : 1) / dtype_size(m->in.type);
 }
 
-static void line(struct outcome *to, const struct outcome *few, const struct outcome *many,
-                 double factor)
+static void extrapolate(struct model_result *to, const struct model_result *few,
+                        const struct model_result *many, double factor)
 {
     double t = many->time + factor * (many->time - few->time);
     double b = many->busiest + factor * (many->busiest - few->busiest);
@@ -126,24 +127,24 @@ static void line(struct outcome *to, const struct outcome *few, const struct out
     *to = *many;
     to->time = t;
     to->busiest = b;
-    to->hand = (unsigned)(many->hand + factor * ((double)many->hand - few->hand));
+    to->handoffs = (unsigned)(many->handoffs + factor * ((double)many->handoffs - few->handoffs));
 }
 
-static int any_count(struct model *m, unsigned n, uint64_t count, const struct outcome *like,
-                     struct outcome *o)
+static int predict_count(struct model *m, unsigned n, uint64_t count,
+                         const struct model_result *like, struct model_result *o)
 {
-    uint64_t many = steady(m, n);
-    struct outcome a, b;
+    uint64_t many = linear_beyond(m, n);
+    struct model_result a, b;
     int rc;
 
     if (count <= many)
-        return outcome_of(m, n, count, like, o);
-    rc = outcome_of(m, n, many, like, &b);
+        return simulate(m, n, count, like, o);
+    rc = simulate(m, n, many, like, &b);
     if (!rc)
-        rc = outcome_of(m, n, many / 2, &b, &a);
+        rc = simulate(m, n, many / 2, &b, &a);
     if (!rc) {
-        line(o, &a, &b, (double)(count - many) / (double)(many - many / 2));
-        o->hand = b.hand;
+        extrapolate(o, &a, &b, (double)(count - many) / (double)(many - many / 2));
+        o->handoffs = b.handoffs;
     }
     return rc;
 }
@@ -159,23 +160,26 @@ static unsigned whole_nodes(const struct model *m, unsigned n)
     return k > 2 ? k : n;
 }
 
-static int any_ranks(struct model *m, unsigned n, uint64_t count, struct outcome *o)
+static int predict_ranks(struct model *m, unsigned n, uint64_t count, struct model_result *o)
 {
-    unsigned many = n > MANY_RANKS && linear(m) ? whole_nodes(m, MANY_RANKS) : n, few;
+    unsigned many = n > MAX_SIMULATED_RANKS && steps_grow_with_ranks(m)
+                        ? whole_nodes(m, MAX_SIMULATED_RANKS)
+                        : n,
+             few;
     bool per_rank = m->in.kind == COLL_ALLREDUCE; /* blocks are parts of the vector */
-    struct outcome a, b;
+    struct model_result a, b;
     int rc;
 
     if (many == n)
-        return any_count(m, n, count, NULL, o);
+        return predict_count(m, n, count, NULL, o);
     if (in_switches(m) || (m->in.sparse && m->in.sparse <= many / 4)) /* no more steps */
-        return any_count(m, many, count, NULL, o);
+        return predict_count(m, many, count, NULL, o);
     few = whole_nodes(m, many / 2);
-    rc = any_count(m, many, per_rank ? count * many / n : count, NULL, &b);
+    rc = predict_count(m, many, per_rank ? count * many / n : count, NULL, &b);
     if (!rc)
-        rc = any_count(m, few, per_rank ? count * few / n : count, &b, &a);
+        rc = predict_count(m, few, per_rank ? count * few / n : count, &b, &a);
     if (!rc)
-        line(o, &a, &b, (double)(n - many) / (double)(many - few));
+        extrapolate(o, &a, &b, (double)(n - many) / (double)(many - few));
     return rc;
 }
 
@@ -252,7 +256,7 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
                       .n_trees = n_trees,
                       .window = agg_window(fab, window)};
     struct quota_grant s;
-    struct outcome o;
+    struct model_result o;
     int rc = check(fab, a, nranks, host_of_rank);
 
     memset(p, 0, sizeof(*p));
@@ -265,12 +269,12 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
     if (!rc)
         rc = quota_apply(&m, &s);
     if (!rc)
-        rc = any_ranks(&m, nranks, a->count, &o);
+        rc = predict_ranks(&m, nranks, a->count, &o);
     if (!rc)
         *p = (struct coll_prediction){.time_ps = (int64_t)o.time,
                                       .busiest_link_bytes = (uint64_t)(o.busiest + 0.5),
                                       .busiest_dirlink = o.dirlink,
-                                      .handoffs = o.hand};
+                                      .handoffs = o.handoffs};
     topo_free(&m.topo);
     free(m.free_ps);
     free(m.fetch_ps);

@@ -29,26 +29,26 @@ struct flight {
 };
 
 /* A lane of a rank under way. */
-struct mlane {
+struct model_lane {
     uint32_t begun, done,
         peer_lane;                 /* peer_lane: SEND's and RECV's other end; MM: reads under way */
     uint32_t waiters, next_waiter; /* lanes of the rank that wait for this one */
-    bool queued, waiting, paced;   /* paced: until its last message has left the first link */
-    bool follows;                  /* what is begun now could have been while it was paced */
-    uint16_t *hand;                /* [n] hand-offs up to the end of each step */
-    int64_t *at;                   /* RECV: [n] when begun */
-    struct flight *flight;         /* SEND: [n * parts], MM: [n] on their way */
-    uint8_t *hop;                  /* SEND: [n * parts] links passed */
+    bool queued, waiting, link_busy; /* paced: until its last message has left the first link */
+    bool back_to_back;               /* what is begun now could have been while it was paced */
+    uint16_t *handoffs;              /* [n] hand-offs up to the end of each step */
+    int64_t *at;                     /* RECV: [n] when begun */
+    struct flight *flight;           /* SEND: [n * parts], MM: [n] on their way */
+    uint8_t *hop;                    /* SEND: [n * parts] links passed */
     unsigned parts, part; /* SEND: of a message, at most; of the one at hand the next, or 0 */
     struct model_path *path, *back; /* SEND, MM: to the peer (switch) and back */
     int64_t ack_ps;                 /* an ACK's time on the way back */
-    struct magg *agg;
+    struct model_group *agg;
     uint32_t member, slots_out; /* AGG: place among the members; of the window */
 };
 
-struct mrank {
+struct model_rank {
     struct sched s;
-    struct mlane *lane;
+    struct model_lane *lane;
 };
 
 /* HOP: a message's first frame is at its next link. */
@@ -74,12 +74,12 @@ struct model {
     int64_t *fetch_ps; /* [n_dir] when the port that sends on it can fetch the next request */
     uint64_t *bytes;   /* [n_dir] that pass in the whole operation */
     /* running */
-    struct mrank *rank;
-    struct magg *aggs;
+    struct model_rank *rank;
+    struct model_group *aggs;
     struct cost_event *heap;
-    uint64_t n_events, room, order;
+    uint64_t n_events, capacity, order;
     int64_t end;
-    unsigned hand;
+    unsigned handoffs;
     int rc;
 };
 
@@ -93,24 +93,26 @@ struct model_msg model_message(uint64_t len, uint32_t mtu, bool imm);
  * counted. */
 #define MODEL_ACK_WIRE 86ULL
 
-int64_t model_ps(const struct model *m, uint32_t dirlink, uint64_t bytes);
+int64_t model_link_ps(const struct model *m, uint32_t dirlink, uint64_t bytes);
 void model_path(const struct model *m, uint16_t from, uint16_t from_port, uint16_t to,
                 uint16_t to_port, struct model_path *p);
 uint16_t model_node(const struct model *m, unsigned rank);
 /* A lane posts a request now to the port of a path's first link, or has done so while its last
  * message left: when it can be sent. */
-int64_t model_post(struct model *m, const struct mlane *l, uint32_t dirlink, int64_t now);
+int64_t model_post(struct model *m, const struct model_lane *l, uint32_t dirlink, int64_t now);
 /* Sends a message over a link; the link is asked at the time at which its first frame is there. */
-struct flight model_hop(struct model *m, uint32_t dirlink, struct flight f, struct model_msg msg);
+struct flight model_send_hop(struct model *m, uint32_t dirlink, struct flight f,
+                             struct model_msg msg);
 /* The same of a message that is ready now and takes turns, frame by frame, with all that waits for
  * the link: that is behind it then, but was promised its time already. */
-struct flight model_turn(struct model *m, uint32_t dirlink, int64_t now, struct model_msg msg);
+struct flight model_send_interleaved(struct model *m, uint32_t dirlink, int64_t now,
+                                     struct model_msg msg);
 int64_t model_latency(const struct model *m, uint32_t dirlink);
 /* Along a whole path at once; *left (may be NULL): when it has left the first link. */
-struct flight model_fly(struct model *m, const struct model_path *p, struct flight f,
-                        struct model_msg msg, int64_t *left);
+struct flight model_send_path(struct model *m, const struct model_path *p, struct flight f,
+                              struct model_msg msg, int64_t *left);
 /* A small frame that goes ahead of others, at time t: when it arrives. */
-int64_t model_small(struct model *m, const struct model_path *p, int64_t t, uint64_t wire);
+int64_t model_send_small(struct model *m, const struct model_path *p, int64_t t, uint64_t wire);
 
 /* Runs in.count of all ranks: time, bytes of every link and hand-offs in m. */
 int model_run(struct model *m);
@@ -118,7 +120,7 @@ void model_event(struct model *m, enum event_kind kind, int64_t at, unsigned ran
                  uint32_t step);
 /* cost_agg.c */
 int agg_model_begin(struct model *m, unsigned rank, unsigned lane);
-bool agg_model_room(const struct model *m, unsigned rank, unsigned lane);
+bool agg_model_has_window(const struct model *m, unsigned rank, unsigned lane);
 void agg_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now);
 void agg_model_end(struct model *m, unsigned rank, unsigned lane);
 void agg_model_free(struct model *m);

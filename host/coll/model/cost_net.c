@@ -27,7 +27,7 @@ struct model_msg model_message(uint64_t len, uint32_t mtu, bool imm)
     return m;
 }
 
-int64_t model_ps(const struct model *m, uint32_t dirlink, uint64_t bytes)
+int64_t model_link_ps(const struct model *m, uint32_t dirlink, uint64_t bytes)
 {
     const struct fabric *f = m->fab;
     uint64_t rate = dirlink < 2u * f->n_links
@@ -74,33 +74,34 @@ void model_path(const struct model *m, uint16_t from, uint16_t from_port, uint16
     }
 }
 
-int64_t model_post(struct model *m, const struct mlane *l, uint32_t d, int64_t now)
+int64_t model_post(struct model *m, const struct model_lane *l, uint32_t d, int64_t now)
 {
-    int64_t cost = m->fab->costs.hca_ps, t = l->follows ? now - cost : now;
+    int64_t cost = m->fab->costs.hca_ps, t = l->back_to_back ? now - cost : now;
 
     m->fetch_ps[d] = (t > m->fetch_ps[d] ? t : m->fetch_ps[d]) + cost;
     return m->fetch_ps[d] > now ? m->fetch_ps[d] : now;
 }
 
-struct flight model_hop(struct model *m, uint32_t d, struct flight f, struct model_msg msg)
+struct flight model_send_hop(struct model *m, uint32_t d, struct flight f, struct model_msg msg)
 {
     int64_t start = f.head > m->free_ps[d] ? f.head : m->free_ps[d];
-    int64_t end = start + model_ps(m, d, msg.wire);
-    int64_t late = f.tail + model_ps(m, d, msg.tail);
+    int64_t end = start + model_link_ps(m, d, msg.wire);
+    int64_t late = f.tail + model_link_ps(m, d, msg.tail);
 
     end = end > late ? end : late;
     m->free_ps[d] = end;
     m->bytes[d] += msg.wire;
-    f.head = start + model_ps(m, d, msg.frame) + model_latency(m, d);
+    f.head = start + model_link_ps(m, d, msg.frame) + model_latency(m, d);
     f.tail = end + model_latency(m, d);
     return f;
 }
 
-struct flight model_turn(struct model *m, uint32_t d, int64_t now, struct model_msg msg)
+struct flight model_send_interleaved(struct model *m, uint32_t d, int64_t now, struct model_msg msg)
 {
-    int64_t own = model_ps(m, d, msg.wire), waits = m->free_ps[d] > now ? m->free_ps[d] - now : 0;
+    int64_t own = model_link_ps(m, d, msg.wire),
+            waits = m->free_ps[d] > now ? m->free_ps[d] - now : 0;
     int64_t turns = waits < own ? waits : own; /* of others, before our last frame */
-    int64_t frame = model_ps(m, d, msg.frame);
+    int64_t frame = model_link_ps(m, d, msg.frame);
 
     m->free_ps[d] = now + waits + own;
     m->bytes[d] += msg.wire;
@@ -109,22 +110,22 @@ struct flight model_turn(struct model *m, uint32_t d, int64_t now, struct model_
                            .tail = now + turns + own + model_latency(m, d)};
 }
 
-struct flight model_fly(struct model *m, const struct model_path *p, struct flight f,
-                        struct model_msg msg, int64_t *left)
+struct flight model_send_path(struct model *m, const struct model_path *p, struct flight f,
+                              struct model_msg msg, int64_t *left)
 {
     for (unsigned h = 0; h < p->n; h++) {
-        f = model_hop(m, p->link[h], f, msg);
+        f = model_send_hop(m, p->link[h], f, msg);
         if (!h && left)
             *left = f.tail - model_latency(m, p->link[0]);
     }
     return f;
 }
 
-int64_t model_small(struct model *m, const struct model_path *p, int64_t t, uint64_t wire)
+int64_t model_send_small(struct model *m, const struct model_path *p, int64_t t, uint64_t wire)
 {
     for (unsigned h = 0; h < p->n; h++) {
         uint32_t d = p->link[h];
-        int64_t ps = model_ps(m, d, wire);
+        int64_t ps = model_link_ps(m, d, wire);
 
         m->bytes[d] += wire;
         if (m->free_ps[d] > t)

@@ -30,16 +30,16 @@ void model_event(struct model *m, enum event_kind kind, int64_t at, unsigned ran
     struct cost_event e = {at, m->order++, rank, lane, step, (uint8_t)kind};
     uint64_t i = m->n_events;
 
-    if (i == m->room) {
-        uint64_t room = m->room ? 2 * m->room : 1024;
-        void *p = realloc(m->heap, room * sizeof(*m->heap));
+    if (i == m->capacity) {
+        uint64_t capacity = m->capacity ? 2 * m->capacity : 1024;
+        void *p = realloc(m->heap, capacity * sizeof(*m->heap));
 
         if (!p) {
             m->rc = -ENOMEM;
             return;
         }
         m->heap = p;
-        m->room = room;
+        m->capacity = capacity;
     }
     m->n_events++;
     for (; i && before(&e, &m->heap[(i - 1) / 2]); i = (i - 1) / 2)
@@ -70,8 +70,8 @@ static void try_lane(struct model *m, unsigned rank, unsigned lane, int64_t now)
 /* The next step of the lane is done. */
 static void step_done(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
-    struct mrank *r = &m->rank[rank];
-    struct mlane *l = &r->lane[lane];
+    struct model_rank *r = &m->rank[rank];
+    struct model_lane *l = &r->lane[lane];
     uint32_t w = l->waiters;
 
     l->done++;
@@ -87,25 +87,25 @@ static void step_done(struct model *m, unsigned rank, unsigned lane, int64_t now
 }
 
 /* Hand-offs up to the begin of a step: those of what it waits for. */
-static unsigned hand_before(const struct mrank *r, const struct step *st)
+static unsigned handoffs_before(const struct model_rank *r, const struct step *st)
 {
-    unsigned hand = 0;
+    unsigned handoffs = 0;
 
     for (unsigned i = 0; i < st->n_deps; i++) {
-        unsigned h = r->lane[st->dep[i].lane].hand[st->dep[i].count - 1];
+        unsigned h = r->lane[st->dep[i].lane].handoffs[st->dep[i].count - 1];
 
-        hand = h > hand ? h : hand;
+        handoffs = h > handoffs ? h : handoffs;
     }
-    return hand;
+    return handoffs;
 }
 
 /* false: waits for another lane, which knows. */
-static bool ready(struct mrank *r, unsigned lane, const struct step *st)
+static bool ready(struct model_rank *r, unsigned lane, const struct step *st)
 {
-    struct mlane *l = &r->lane[lane];
+    struct model_lane *l = &r->lane[lane];
 
     for (unsigned i = 0; i < st->n_deps; i++) {
-        struct mlane *o = &r->lane[st->dep[i].lane];
+        struct model_lane *o = &r->lane[st->dep[i].lane];
 
         if (o->done < st->dep[i].count) {
             l->next_waiter = o->waiters;
@@ -128,14 +128,14 @@ static unsigned parts_of(const struct model *m, uint64_t len)
 static void part_hop(struct model *m, unsigned rank, unsigned lane, uint32_t k)
 {
     const struct lane *s = &m->rank[rank].s.lane[lane];
-    struct mlane *l = &m->rank[rank].lane[lane];
+    struct model_lane *l = &m->rank[rank].lane[lane];
     uint32_t i = k / l->parts, n = k % l->parts;
     uint64_t len = lane_step(s, i)->len, part = (uint64_t)PART_FRAMES * m->in.mtu;
     bool last = l->parts == 1 || n + 1 == parts_of(m, len);
     struct flight *f = &l->flight[k];
 
     len = l->parts == 1 ? len : last ? len - n * part : part;
-    *f = model_hop(m, l->path->link[l->hop[k]], *f, model_message(len, m->in.mtu, last));
+    *f = model_send_hop(m, l->path->link[l->hop[k]], *f, model_message(len, m->in.mtu, last));
     if (++l->hop[k] < l->path->n) {
         model_event(m, EV_HOP, f->head, rank, lane, k);
         return;
@@ -149,31 +149,31 @@ static void part_hop(struct model *m, unsigned rank, unsigned lane, uint32_t k)
 /* The next part of the message that a SEND lane is at. Lanes of one link take turns. */
 static void send_part(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
-    struct mlane *l = &m->rank[rank].lane[lane];
+    struct model_lane *l = &m->rank[rank].lane[lane];
     uint32_t i = l->begun - 1, k = i * l->parts + l->part;
 
     l->flight[k] = (struct flight){now, now};
     if (l->parts == 1 || ++l->part == parts_of(m, lane_step(&m->rank[rank].s.lane[lane], i)->len))
         l->part = 0;
     part_hop(m, rank, lane, k);
-    l->paced = true;
+    l->link_busy = true;
     model_event(m, EV_TRY, m->free_ps[l->path->link[0]], rank, lane, i);
 }
 
 /* The message at the head of a SEND lane, where both ends are ready. */
 static void send_message(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
-    struct mrank *r = &m->rank[rank];
-    struct mlane *l = &r->lane[lane];
+    struct model_rank *r = &m->rank[rank];
+    struct model_lane *l = &r->lane[lane];
     const struct lane *s = &r->s.lane[lane];
     uint32_t i = l->begun++;
-    struct mrank *peer = &m->rank[s->peer];
-    unsigned hand = hand_before(r, lane_step(s, i)) + 2 + l->path->crossings;
-    unsigned recv_hand = hand_before(peer, lane_step(&peer->s.lane[l->peer_lane], i));
+    struct model_rank *peer = &m->rank[s->peer];
+    unsigned handoffs = handoffs_before(r, lane_step(s, i)) + 2 + l->path->crossings;
+    unsigned recv_handoffs = handoffs_before(peer, lane_step(&peer->s.lane[l->peer_lane], i));
 
-    hand = recv_hand > hand ? recv_hand : hand;
-    m->hand = hand > m->hand ? hand : m->hand;
-    peer->lane[l->peer_lane].hand[i] = l->hand[i] = (uint16_t)hand;
+    handoffs = recv_handoffs > handoffs ? recv_handoffs : handoffs;
+    m->handoffs = handoffs > m->handoffs ? handoffs : m->handoffs;
+    peer->lane[l->peer_lane].handoffs[i] = l->handoffs[i] = (uint16_t)handoffs;
     now = model_post(m, l, l->path->link[0], now);
     send_part(m, rank, lane, now);
 }
@@ -181,17 +181,17 @@ static void send_message(struct model *m, unsigned rank, unsigned lane, int64_t 
 /* Begins what can be begun; returns whether there may be more. */
 static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
-    struct mrank *r = &m->rank[rank];
-    struct mlane *l = &r->lane[lane], *far;
+    struct model_rank *r = &m->rank[rank];
+    struct model_lane *l = &r->lane[lane], *far;
     const struct lane *s = &r->s.lane[lane];
 
-    if (l->part && !l->paced)
+    if (l->part && !l->link_busy)
         send_part(m, rank, lane, now); /* the others' turn comes before the next */
-    if (l->begun == s->n || l->waiting || l->paced || !ready(r, lane, lane_step(s, l->begun)))
+    if (l->begun == s->n || l->waiting || l->link_busy || !ready(r, lane, lane_step(s, l->begun)))
         return false;
     switch (s->kind) {
     case LANE_CPU:
-        l->hand[l->begun] = (uint16_t)hand_before(r, lane_step(s, l->begun));
+        l->handoffs[l->begun] = (uint16_t)handoffs_before(r, lane_step(s, l->begun));
         l->begun++;
         step_done(m, rank, lane, now);
         return true;
@@ -204,24 +204,24 @@ static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t no
         if (far->begun <= l->begun)
             return false; /* the receiver tries again */
         if (far->at[l->begun] && far->at[l->begun] + l->ack_ps > now) {
-            l->paced = true; /* the word of it is under way */
+            l->link_busy = true; /* the word of it is under way */
             model_event(m, EV_TRY, far->at[l->begun] + l->ack_ps, rank, lane, 0);
             return false;
         }
         send_message(m, rank, lane, now);
         return true;
     case LANE_AGG:
-        if (!agg_model_room(m, rank, lane))
+        if (!agg_model_has_window(m, rank, lane))
             return false; /* a result makes room */
-        l->hand[l->begun] = (uint16_t)hand_before(r, lane_step(s, l->begun));
+        l->handoffs[l->begun] = (uint16_t)handoffs_before(r, lane_step(s, l->begun));
         agg_model_step(m, rank, lane, now);
         return true;
     default:
         if (l->peer_lane == MM_READS)
             return false;
-        l->hand[l->begun] =
-            (uint16_t)(hand_before(r, lane_step(s, l->begun)) + 2 + l->path->crossings);
-        m->hand = l->hand[l->begun] > m->hand ? l->hand[l->begun] : m->hand;
+        l->handoffs[l->begun] =
+            (uint16_t)(handoffs_before(r, lane_step(s, l->begun)) + 2 + l->path->crossings);
+        m->handoffs = l->handoffs[l->begun] > m->handoffs ? l->handoffs[l->begun] : m->handoffs;
         mm_model_step(m, rank, lane, now);
         return true;
     }
@@ -229,7 +229,7 @@ static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t no
 
 static void try_lane(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
-    struct mlane *l = &m->rank[rank].lane[lane];
+    struct model_lane *l = &m->rank[rank].lane[lane];
 
     if (l->queued)
         return; /* it is being tried, further up */
@@ -239,18 +239,18 @@ static void try_lane(struct model *m, unsigned rank, unsigned lane, int64_t now)
     l->queued = false;
 }
 
-static void handle(struct model *m, const struct cost_event *e)
+static void handle_event(struct model *m, const struct cost_event *e)
 {
-    struct mrank *r = &m->rank[e->rank];
-    struct mlane *l = &r->lane[e->lane];
+    struct model_rank *r = &m->rank[e->rank];
+    struct model_lane *l = &r->lane[e->lane];
     const struct lane *s = &r->s.lane[e->lane];
 
     switch (e->kind) {
     case EV_TRY:
-        l->paced = false;
-        l->follows = true;
+        l->link_busy = false;
+        l->back_to_back = true;
         try_lane(m, e->rank, e->lane, e->at);
-        l->follows = false;
+        l->back_to_back = false;
         return;
     case EV_READ:
         mm_model_read(m, e->rank, e->lane, e->step, e->at);
@@ -267,7 +267,7 @@ static void handle(struct model *m, const struct cost_event *e)
         if (s->kind == LANE_MM && lane_step(s, l->done)->op == STEP_MM_LOAD)
             l->peer_lane--;
         if (s->kind == LANE_RECV) /* its ACK */
-            model_small(m, m->rank[s->peer].lane[l->peer_lane].back, e->at, MODEL_ACK_WIRE);
+            model_send_small(m, m->rank[s->peer].lane[l->peer_lane].back, e->at, MODEL_ACK_WIRE);
         step_done(m, e->rank, e->lane, e->at);
         break;
     }
@@ -278,8 +278,8 @@ static void handle(struct model *m, const struct cost_event *e)
 
 static int lane_path(struct model *m, unsigned rank, unsigned lane)
 {
-    struct mrank *r = &m->rank[rank];
-    struct mlane *l = &r->lane[lane];
+    struct model_rank *r = &m->rank[rank];
+    struct model_lane *l = &r->lane[lane];
     unsigned peer = r->s.lane[lane].peer, chan = r->s.lane[lane].chan;
     uint16_t from = model_node(m, rank), to = model_node(m, peer);
     struct fab_channel ch[SCHED_MAX_CHANS];
@@ -297,7 +297,7 @@ static int lane_path(struct model *m, unsigned rank, unsigned lane)
     for (unsigned h = 0; h < l->back->n; h++) {
         uint32_t d = l->back->link[h];
 
-        l->ack_ps += model_ps(m, d, MODEL_ACK_WIRE) +
+        l->ack_ps += model_link_ps(m, d, MODEL_ACK_WIRE) +
                      (d < 2u * m->fab->n_links ? fabric_latency(m->fab, d) : 0);
     }
     return 0;
@@ -315,9 +315,9 @@ static unsigned lane_parts(const struct model *m, const struct lane *s)
     return most;
 }
 
-static int make_rank(struct model *m, unsigned rank)
+static int rank_init(struct model *m, unsigned rank)
 {
-    struct mrank *r = &m->rank[rank];
+    struct model_rank *r = &m->rank[rank];
     int rc;
 
     m->in.rank = rank;
@@ -328,10 +328,10 @@ static int make_rank(struct model *m, unsigned rank)
     if (!r->lane)
         return -ENOMEM;
     for (unsigned i = 0; i < r->s.n_lanes && !rc; i++) {
-        struct mlane *l = &r->lane[i];
+        struct model_lane *l = &r->lane[i];
 
         l->waiters = NOBODY;
-        l->hand = calloc(r->s.lane[i].n + 1, sizeof(*l->hand));
+        l->handoffs = calloc(r->s.lane[i].n + 1, sizeof(*l->handoffs));
         if (r->s.lane[i].kind == LANE_RECV)
             l->at = calloc(r->s.lane[i].n + 1, sizeof(*l->at));
         if (r->s.lane[i].kind == LANE_SEND || r->s.lane[i].kind == LANE_MM) {
@@ -341,16 +341,16 @@ static int make_rank(struct model *m, unsigned rank)
             if (!l->flight || !l->hop)
                 return -ENOMEM;
         }
-        if (!l->hand || (r->s.lane[i].kind == LANE_RECV && !l->at))
+        if (!l->handoffs || (r->s.lane[i].kind == LANE_RECV && !l->at))
             return -ENOMEM;
     }
     return 0;
 }
 
 /* Both ends of messages, paths, groups. */
-static int join_lanes(struct model *m, unsigned rank)
+static int connect_lanes(struct model *m, unsigned rank)
 {
-    struct mrank *r = &m->rank[rank];
+    struct model_rank *r = &m->rank[rank];
     int rc = 0;
 
     for (unsigned i = 0; i < r->s.n_lanes && !rc; i++) {
@@ -373,13 +373,13 @@ static int join_lanes(struct model *m, unsigned rank)
     return rc;
 }
 
-static void take_down(struct model *m)
+static void free_ranks(struct model *m)
 {
     for (unsigned k = 0; k < m->in.nranks; k++) {
-        struct mrank *r = &m->rank[k];
+        struct model_rank *r = &m->rank[k];
 
         for (unsigned i = 0; r->lane && i < r->s.n_lanes; i++) {
-            free(r->lane[i].hand);
+            free(r->lane[i].handoffs);
             free(r->lane[i].at);
             free(r->lane[i].flight);
             free(r->lane[i].hop);
@@ -393,7 +393,7 @@ static void take_down(struct model *m)
     free(m->heap);
     m->rank = NULL;
     m->heap = NULL;
-    m->n_events = m->room = 0;
+    m->n_events = m->capacity = 0;
 }
 
 /* Receives first: each rank's first messages leave in its own order then, not in that of the ranks
@@ -415,7 +415,7 @@ static void begin_lanes(struct model *m)
 }
 
 /* Every step of every rank must have ended: an algorithm that does not is a defect. */
-static int all_done(const struct model *m)
+static int check_all_done(const struct model *m)
 {
     for (unsigned k = 0; k < m->in.nranks; k++)
         for (unsigned i = 0; i < m->rank[k].s.n_lanes; i++)
@@ -429,7 +429,7 @@ int model_run(struct model *m)
     int rc = 0;
 
     m->end = 0;
-    m->hand = 0;
+    m->handoffs = 0;
     m->rc = 0;
     memset(m->free_ps, 0, m->n_dir * sizeof(*m->free_ps));
     memset(m->fetch_ps, 0, m->n_dir * sizeof(*m->fetch_ps));
@@ -438,18 +438,18 @@ int model_run(struct model *m)
     if (!m->rank)
         return -ENOMEM;
     for (unsigned k = 0; k < m->in.nranks && !rc; k++)
-        rc = make_rank(m, k);
+        rc = rank_init(m, k);
     for (unsigned k = 0; k < m->in.nranks && !rc; k++)
-        rc = join_lanes(m, k);
+        rc = connect_lanes(m, k);
     if (!rc)
         begin_lanes(m);
     while (!rc && !m->rc && m->n_events) {
         struct cost_event e = next_event(m);
 
-        handle(m, &e);
+        handle_event(m, &e);
     }
     rc = rc ? rc : m->rc;
-    rc = rc ? rc : all_done(m);
-    take_down(m);
+    rc = rc ? rc : check_all_done(m);
+    free_ranks(m);
     return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "host/coll/model/need.h"
+#include "host/coll/model/memory_need.h"
 
 #include "host/coll/transport/conn.h"
 
@@ -12,48 +12,50 @@
  * its queue pair, where that one's rings begin, two memory regions. Of the rings more is touched
  * the more messages there are, until all is. tests/e2e/memory.sh compares with what is measured.
  */
-#define END_BYTES 13000u
-#define END_WHOLE 28000u /* with all of its rings */
-#define SQ_BYTES  56u    /* a work request, in the pages that are not touched at first */
-#define CQ_BYTES  64u    /* a completion */
-#define PAGE      4096u
-#define SAMPLES   5u
+#define CONN_BYTES       13000u
+#define CONN_DENSE_BYTES 28000u /* with all of its rings */
+#define SQ_BYTES         56u    /* a work request, in the pages that are not touched at first */
+#define CQ_BYTES         64u    /* a completion */
+#define PAGE             4096u
+#define SAMPLES          5u
 
 /* Of one rank. met: [nranks * SCHED_MAX_CHANS] its connections. */
-static bool meet(const struct coll_need_cfg *cfg, uint8_t *met, unsigned peer, unsigned chan)
+static bool first_use(const struct coll_memory_cfg *cfg, uint8_t *conn_seen, unsigned peer,
+                      unsigned chan)
 {
-    uint8_t *m = &met[(size_t)(peer % cfg->nranks) * SCHED_MAX_CHANS + chan % SCHED_MAX_CHANS];
+    uint8_t *m =
+        &conn_seen[(size_t)(peer % cfg->nranks) * SCHED_MAX_CHANS + chan % SCHED_MAX_CHANS];
     bool was = *m;
 
     *m = 1;
     return !was;
 }
 
-static void meet_conn(const struct coll_need_cfg *cfg, const struct topo *t, uint8_t *met,
-                      unsigned peer, unsigned chan, struct coll_need *n)
+static void add_conn(const struct coll_memory_cfg *cfg, const struct topo *t, uint8_t *conn_seen,
+                     unsigned peer, unsigned chan, struct coll_memory *n)
 {
-    if (!meet(cfg, met, peer, chan))
+    if (!first_use(cfg, conn_seen, peer, chan))
         return;
     n->conns++;
-    n->conn_bytes += cfg->dense ? END_WHOLE : END_BYTES;
+    n->conn_bytes += cfg->dense ? CONN_DENSE_BYTES : CONN_BYTES;
     n->address_bytes += (uint64_t)sched_slots(&t->sched) * SCHED_SLICE_MAX;
 }
 
 /* Like comm_connect(): the neighbours in the ring, if some algorithm sends to ranks at all. */
-static void meet_neighbours(const struct coll_need_cfg *cfg, const struct topo *t, unsigned rank,
-                            uint8_t *met, struct coll_need *n)
+static void add_neighbours(const struct coll_memory_cfg *cfg, const struct topo *t, unsigned rank,
+                           uint8_t *conn_seen, struct coll_memory *n)
 {
     unsigned ranks = cfg->nranks, next[2] = {(rank + ranks - 1) % ranks, (rank + 1) % ranks};
     struct fab_channel ch[SCHED_MAX_CHANS];
 
     for (unsigned i = 0; i < 2 && ranks > 1 && cfg->algos & ~(1u << ALGO_SHARP); i++)
         for (unsigned k = topo_channels(t, rank, next[i], ch, SCHED_MAX_CHANS); k-- > 0;)
-            meet_conn(cfg, t, met, next[i], k, n);
+            add_conn(cfg, t, conn_seen, next[i], k, n);
 }
 
 /* Slots that messages come to: all that are read there, and of others those for which receives
  * stood ahead of the operation; after some operations every slot has had its turn. */
-static uint64_t slot_bytes(const struct coll_need_cfg *cfg, const struct lane *l, unsigned depth)
+static uint64_t slot_bytes(const struct coll_memory_cfg *cfg, const struct lane *l, unsigned depth)
 {
     uint64_t in_slots = 0, most = 0;
 
@@ -69,7 +71,7 @@ static uint64_t slot_bytes(const struct coll_need_cfg *cfg, const struct lane *l
 }
 
 /* What is kept of what was sent to an aggregation node: two windows (failover_keep_create()). */
-static uint64_t kept_bytes(const struct coll_need_cfg *cfg, const struct lane *l)
+static uint64_t kept_bytes(const struct coll_memory_cfg *cfg, const struct lane *l)
 {
     uint64_t sent = 0, most = 2ull * agg_window(cfg->fab, cfg->window) * cfg->fab->mtu;
 
@@ -79,15 +81,15 @@ static uint64_t kept_bytes(const struct coll_need_cfg *cfg, const struct lane *l
 }
 
 /* What of a queue pair's rings is touched beyond their beginnings. */
-static uint64_t ring_bytes(const struct coll_need_cfg *cfg, const struct lane *l, unsigned depth)
+static uint64_t ring_bytes(const struct coll_memory_cfg *cfg, const struct lane *l, unsigned depth)
 {
     uint64_t msgs = RTE_MIN((uint64_t)l->n * cfg->ops, 2 * depth);
 
     return msgs * (CQ_BYTES + (l->kind == LANE_SEND ? SQ_BYTES : 0));
 }
 
-static int add_algo(const struct coll_need_cfg *cfg, const struct topo *t, unsigned rank,
-                    enum coll_algo algo, uint8_t *met, struct coll_need *n)
+static int add_algo(const struct coll_memory_cfg *cfg, const struct topo *t, unsigned rank,
+                    enum coll_algo algo, uint8_t *conn_seen, struct coll_memory *n)
 {
     const struct coll_args *a = &cfg->args;
     struct sched_in in = {.kind = a->kind,
@@ -118,7 +120,7 @@ static int add_algo(const struct coll_need_cfg *cfg, const struct topo *t, unsig
             n->data_bytes += kept_bytes(cfg, l);
         if (l->kind != LANE_SEND && l->kind != LANE_RECV)
             continue;
-        meet_conn(cfg, t, met, l->peer, l->chan, n);
+        add_conn(cfg, t, conn_seen, l->peer, l->chan, n);
         if (!cfg->dense)
             n->conn_bytes += ring_bytes(cfg, l, depth);
         if (l->kind == LANE_RECV && !cfg->lengths)
@@ -131,21 +133,22 @@ static int add_algo(const struct coll_need_cfg *cfg, const struct topo *t, unsig
     return 0;
 }
 
-static int rank_need(const struct coll_need_cfg *cfg, const struct topo *t, unsigned rank,
-                     uint8_t *met, struct coll_need *n)
+static int rank_memory(const struct coll_memory_cfg *cfg, const struct topo *t, unsigned rank,
+                       uint8_t *conn_seen, struct coll_memory *n)
 {
     int rc = 0;
 
-    *n = (struct coll_need){0};
-    memset(met, 0, (size_t)cfg->nranks * SCHED_MAX_CHANS);
-    meet_neighbours(cfg, t, rank, met, n);
+    *n = (struct coll_memory){0};
+    memset(conn_seen, 0, (size_t)cfg->nranks * SCHED_MAX_CHANS);
+    add_neighbours(cfg, t, rank, conn_seen, n);
     for (int algo = 0; algo < ALGO_COUNT && !rc; algo++)
         if (cfg->algos >> algo & 1)
-            rc = add_algo(cfg, t, rank, (enum coll_algo)algo, met, n);
+            rc = add_algo(cfg, t, rank, (enum coll_algo)algo, conn_seen, n);
     return rc;
 }
 
-static void add_times(struct coll_need *to, const struct coll_need *n, uint64_t times, uint64_t of)
+static void add_times(struct coll_memory *to, const struct coll_memory *n, uint64_t times,
+                      uint64_t of)
 {
     to->conns += n->conns * times / of;
     to->conn_bytes += n->conn_bytes * times / of;
@@ -158,7 +161,7 @@ static void add_times(struct coll_need *to, const struct coll_need *n, uint64_t 
 
 /* Longer schedules are as much longer as the operation is: they need not be made. Returns how many
  * times. */
-static uint64_t shorten(struct coll_need_cfg *cfg)
+static uint64_t shorten(struct coll_memory_cfg *cfg)
 {
     struct coll_args *a = &cfg->args;
     bool vector = a->kind == COLL_ALLREDUCE || a->kind == COLL_REDUCE || a->kind == COLL_BROADCAST;
@@ -172,27 +175,27 @@ static uint64_t shorten(struct coll_need_cfg *cfg)
 }
 
 /* Ranks between the first and the last differ in their local ranks only; a root differs. */
-int coll_need(const struct coll_need_cfg *whole, struct coll_need *n)
+int coll_memory_predict(const struct coll_memory_cfg *job, struct coll_memory *n)
 {
-    struct coll_need_cfg shorter = *whole;
-    const struct coll_need_cfg *cfg = &shorter;
+    struct coll_memory_cfg shorter = *job;
+    const struct coll_memory_cfg *cfg = &shorter;
     uint64_t times = shorten(&shorter);
     unsigned ranks = cfg->nranks, root = cfg->args.root, k = RTE_MIN(ranks, SAMPLES), others = 0;
-    struct coll_need sum = {0}, one;
-    uint8_t *met = malloc((size_t)ranks * SCHED_MAX_CHANS);
+    struct coll_memory sum = {0}, one;
+    uint8_t *conn_seen = malloc((size_t)ranks * SCHED_MAX_CHANS);
     struct topo t = {0};
-    int rc = met ? topo_init(&t, cfg->fab, 0, ranks, cfg->host_of_rank, cfg->trees) : -ENOMEM;
+    int rc = conn_seen ? topo_init(&t, cfg->fab, 0, ranks, cfg->host_of_rank, cfg->trees) : -ENOMEM;
 
-    *n = (struct coll_need){0};
+    *n = (struct coll_memory){0};
     t.sched.rail_trees = cfg->trees > 0;
-    if (!rc && !(rc = rank_need(cfg, &t, root, met, &one)))
+    if (!rc && !(rc = rank_memory(cfg, &t, root, conn_seen, &one)))
         add_times(n, &one, 1, 1);
     for (unsigned i = 0; i < k && !rc; i++) {
         unsigned rank = k > 1 ? i * (ranks - 1) / (k - 1) : 0;
 
         if (rank == root)
             continue;
-        rc = rank_need(cfg, &t, rank, met, &one);
+        rc = rank_memory(cfg, &t, rank, conn_seen, &one);
         add_times(&sum, &one, 1, 1);
         others++;
     }
@@ -201,6 +204,6 @@ int coll_need(const struct coll_need_cfg *whole, struct coll_need *n)
     n->sched_bytes *= times;
     if (t.domain)
         topo_free(&t);
-    free(met);
+    free(conn_seen);
     return rc;
 }

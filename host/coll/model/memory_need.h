@@ -4,13 +4,13 @@
  * workspaces, from the schedules of a few of them, so that a job that does not fit the machine can
  * be refused.
  */
-#ifndef TRIB_HOST_COLL_MODEL_NEED_H
-#define TRIB_HOST_COLL_MODEL_NEED_H
+#ifndef TRIB_HOST_COLL_MODEL_MEMORY_NEED_H
+#define TRIB_HOST_COLL_MODEL_MEMORY_NEED_H
 
 #include "fabric/fabric.h"
 #include "host/coll/coll.h"
 
-struct coll_need_cfg {
+struct coll_memory_cfg {
     const struct fabric *fab;
     unsigned nranks;
     const uint16_t *host_of_rank;
@@ -24,7 +24,7 @@ struct coll_need_cfg {
 };
 
 /* Of all ranks together. */
-struct coll_need {
+struct coll_memory {
     uint64_t conns; /* ends of connections: how many */
     uint64_t conn_bytes, sched_bytes;
     uint64_t data_bytes;    /* slots and workspaces that data comes to */
@@ -32,9 +32,9 @@ struct coll_need {
 };
 
 /* 0; -errno: an algorithm has no schedule here (running it says why), or no memory. */
-int coll_need(const struct coll_need_cfg *cfg, struct coll_need *n);
+int coll_memory_predict(const struct coll_memory_cfg *cfg, struct coll_memory *n);
 
-static inline uint64_t coll_need_bytes(const struct coll_need *n)
+static inline uint64_t coll_memory_bytes(const struct coll_memory *n)
 {
     return n->conn_bytes + n->sched_bytes + n->data_bytes;
 }
