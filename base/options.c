@@ -332,9 +332,9 @@ bool options_given(const struct option_program *p, const struct option_result *r
     return false;
 }
 
-const struct option_row *options_given_beside(const struct option_program *p,
-                                              const struct option_result *r,
-                                              const char *const *names)
+const struct option_row *options_given_other(const struct option_program *p,
+                                             const struct option_result *r,
+                                             const char *const *names)
 {
     struct option_at at;
 

@@ -143,9 +143,9 @@ bool options_given(const struct option_program *p, const struct option_result *r
 
 /* The first option on the command line, in order of the tables, whose long name is none of these
  * (the list ends with NULL). NULL: there is none. */
-const struct option_row *options_given_beside(const struct option_program *p,
-                                              const struct option_result *r,
-                                              const char *const *names);
+const struct option_row *options_given_other(const struct option_program *p,
+                                             const struct option_result *r,
+                                             const char *const *names);
 
 /* Reads one value of a row into a structure. 0, or -EINVAL with a sentence in err. */
 int options_take(void *into, const struct option_row *r, const char *label, const char *value,

@@ -18,7 +18,7 @@ struct sim {
     struct trace *trace;       /* NULL: none */
     struct counters *counters; /* NULL: none */
     struct fault_plan plan;
-    struct background_hosts beside;
+    struct background_hosts background;
     unsigned frames, threads;
     struct sim_need need;
     double begun_s;

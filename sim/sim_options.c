@@ -97,9 +97,9 @@ static const struct option_row load[] = {
      .type = OPTION_TEXT,
      .help = "a fault plan, carried out from the first operation on"},
     {.name = "background-flow",
-     .also = "beside",
+     .old = "beside",
      .arg = "A:B",
-     AT(beside),
+     AT(background_flow),
      .type = OPTION_TEXT,
      .help = "host A sends to host B during every row; its throughput is reported relative to "
              "running alone"},
@@ -214,7 +214,7 @@ static int check_step(const struct perf_opts *o, const struct option_result *r, 
 {
     static const char *const known[] = {"workload", "seed",        "threads",
                                         "links",    "output_file", NULL};
-    const struct option_row *too = options_given_beside(&sim_program, r, known);
+    const struct option_row *too = options_given_other(&sim_program, r, known);
 
     if (!too && r->n_words < 2)
         return OPT_OK;
@@ -231,7 +231,7 @@ static int check_chaos(struct sim_opts *own, const struct perf_opts *o,
         "seed",     "payload",    "place",           "threads", "frames",   "workload",
         "chaos",    "faults",     "background-flow", "trace",   "counters", "links",
         "max-wall", "chaos-case", "save-case",       NULL};
-    const struct option_row *too = options_given_beside(&sim_program, r, known);
+    const struct option_row *too = options_given_other(&sim_program, r, known);
 
     if (own->chaos_case && (own->chaos || own->faults || own->save_case || o->conf)) {
         snprintf(err, OPT_ERR, "--chaos-case: found %s too, expected at most --max-wall",

@@ -14,16 +14,16 @@ struct sim_opts {
     uint64_t seed, frames, threads; /* the last two: 0: as many as it takes */
     unsigned payload, place;        /* PAYLOAD_DATA, ...; PLACE_BOTH, ... */
     bool counters;
-    const char *trace;      /* file; NULL: none */
-    const char *faults;     /* a fault plan's file; NULL: none */
-    const char *beside;     /* "A:B": a flow between these hosts; NULL: none */
-    const char *chaos;      /* a seed, or FIRST-LAST; NULL: rows as trib perf has them */
-    const char *chaos_case; /* file of a case to replay; NULL: none */
-    const char *save_case;  /* of chaos: file that gets the seed's case; NULL: none */
-    const char *conf;       /* of chaos: the fabric; NULL: drawn */
-    double seed_wall;       /* of chaos: seconds a seed may take; 0: the usual */
-    const char *links;      /* names, of the trace and the counters; NULL: all */
-    const char *workload;   /* a training step's file instead of a collective; NULL: none */
+    const char *trace;           /* file; NULL: none */
+    const char *faults;          /* a fault plan's file; NULL: none */
+    const char *background_flow; /* "A:B": a flow between these hosts; NULL: none */
+    const char *chaos;           /* a seed, or FIRST-LAST; NULL: rows as trib perf has them */
+    const char *chaos_case;      /* file of a case to replay; NULL: none */
+    const char *save_case;       /* of chaos: file that gets the seed's case; NULL: none */
+    const char *conf;            /* of chaos: the fabric; NULL: drawn */
+    double seed_wall;            /* of chaos: seconds a seed may take; 0: the usual */
+    const char *links;           /* names, of the trace and the counters; NULL: all */
+    const char *workload;        /* a training step's file instead of a collective; NULL: none */
 };
 
 extern const struct option_program sim_program;

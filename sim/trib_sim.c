@@ -195,7 +195,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
                             .tap = m->trace ? trace_frame : NULL,
                             .tap_ctx = m->trace,
                             .counters = m->counters,
-                            .background = m->own.beside ? &m->beside : NULL,
+                            .background = m->own.background_flow ? &m->background : NULL,
                             .stop = &stopped,
                             .terminal = s->terminal};
     struct coll_grant granted;
@@ -274,7 +274,8 @@ static int with_fabric(struct sim *m)
     int code = EXIT_USAGE;
 
     if (sweep_plan(s, s->cause) ||
-        (m->own.beside && background_flow_parse(s->fab, m->own.beside, &m->beside, s->cause))) {
+        (m->own.background_flow &&
+         background_flow_parse(s->fab, m->own.background_flow, &m->background, s->cause))) {
         fprintf(stderr, "trib-sim: %s\n", s->cause);
         return EXIT_USAGE;
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # One simulation, one result: one_result.sh [NAME...] (default: all cases). Each case, a fabric with a fault plan, runs on one, two and
-# four threads and with a trace, each of it plain, with --counters, with --counters of some --links, and with --beside; table, JSON and
+# four threads and with a trace, each of it plain, with --counters, with --counters of some --links, and with --background-flow; table, JSON and
 # what the program says must be the same bytes, but for what an option is there to add.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -30,9 +30,9 @@ differs() {
     diff "$4" "$5" | head -n 8
 }
 
-# same NAME PLAN BESIDE LINKS CONF ARG...: PLAN: the entries of a fault plan; empty: none. LINKS: for --links
+# same NAME PLAN FLOW LINKS CONF ARG...: PLAN: the entries of a fault plan; empty: none. LINKS: for --links
 same() {
-    local name=$1 plan=$2 beside=$3 links=$4 how first t0=$SECONDS opts
+    local name=$1 plan=$2 flow=$3 links=$4 how first t0=$SECONDS opts
     [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " = *" $name "* ]] || return
     shift 4
     if [ -n "$plan" ]; then
@@ -40,7 +40,7 @@ same() {
         set -- "$@" --faults "$tmp/$name.plan"
     fi
     cases=$((cases + 1))
-    for opts in "" "--counters" "--counters --links $links" ${beside:+"--beside $beside"} ${beside:+"--beside $beside --counters"}; do
+    for opts in "" "--counters" "--counters --links $links" ${flow:+"--background-flow $flow"} ${flow:+"--background-flow $flow --counters"}; do
         first=
         for how in "--threads 1" "--threads 2" "--threads 4" "--trace $tmp/trace"; do
             # shellcheck disable=SC2086

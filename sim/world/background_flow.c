@@ -54,12 +54,13 @@ int background_flow_parse(const struct fabric *f, const char *text, struct backg
     struct fab_channel ch;
 
     if (from < 0 || to < 0 || from == to) {
-        snprintf(err, COMM_TEXT, "--beside: found \"%.64s\", expected two hosts of %s as \"%s:%s\"",
-                 text, f->name, host_name(f, 0), f->n_hosts > 1 ? host_name(f, 1) : "...");
+        snprintf(err, COMM_TEXT,
+                 "--background-flow: found \"%.64s\", expected two hosts of %s as \"%s:%s\"", text,
+                 f->name, host_name(f, 0), f->n_hosts > 1 ? host_name(f, 1) : "...");
         return -EINVAL;
     }
     if (!fabric_channels(f, (unsigned)from, (unsigned)to, &ch, 1)) {
-        snprintf(err, COMM_TEXT, "--beside: found no path from %s to %s",
+        snprintf(err, COMM_TEXT, "--background-flow: found no path from %s to %s",
                  host_name(f, (uint16_t)from), host_name(f, (uint16_t)to));
         return -EINVAL;
     }
@@ -86,8 +87,8 @@ int background_flow_create(struct background_flow **out, const struct fabric *f,
     }
     if (!rc)
         return 0;
-    snprintf(err, COMM_TEXT, "--beside: cannot send from %s to %s: %s", host_name(f, h->from),
-             host_name(f, h->to),
+    snprintf(err, COMM_TEXT, "--background-flow: cannot send from %s to %s: %s",
+             host_name(f, h->from), host_name(f, h->to),
              b && b->flow && *flow_error(b->flow) ? flow_error(b->flow) : strerror(-rc));
     background_flow_destroy(b);
     *out = NULL;
@@ -126,7 +127,7 @@ int background_flow_end(struct background_flow *b, const struct row *r, int plac
     if (rec)
         b->rec = rec;
     if (rc) {
-        snprintf(err, COMM_TEXT, "--beside: %s to %s: %s", host_name(b->f, b->hosts.from),
+        snprintf(err, COMM_TEXT, "--background-flow: %s to %s: %s", host_name(b->f, b->hosts.from),
                  host_name(b->f, b->hosts.to),
                  *flow_error(b->flow) ? flow_error(b->flow) : strerror(-rc));
         return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The background flow (trib sim --beside A:B): a flow from host A to host B runs during the timed
+ * The background flow (trib sim --background-flow A:B): a flow from host A to host B runs during the timed
  * operations of every row, and the report has its rate relative to running alone. A flow that
  * shares links with a congested one, but not the congested port, is the victim of its pauses.
  */

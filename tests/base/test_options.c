@@ -319,9 +319,9 @@ static void a_base_is_taken_too(void **state)
     assert_string_equal(v.conf, "c.conf");
     assert_true(options_given(&more, &r, "many"));
     assert_false(options_given(&more, &r, "iters"));
-    assert_null(options_given_beside(&more, &r, known));
+    assert_null(options_given_other(&more, &r, known));
     assert_int_equal(parse_as(&more, "c.conf -k 2 -v", (void *[]){&m, &v}, &r), 0);
-    assert_string_equal(options_given_beside(&more, &r, known)->name, "verbose");
+    assert_string_equal(options_given_other(&more, &r, known)->name, "verbose");
 }
 
 static void a_command_behind_the_words_is_left_alone(void **state)

@@ -113,9 +113,9 @@ has 'direct, [0-9]+ B, float, out-of-place: [0-9.]+ GB/s, 0\.[0-9]+ of that' "$t
 has '^# Congestion: 0 frames marked, .*[1-9][0-9]* pauses, .* 0 frames dropped in full queues, 0 packets sent again' "$tmp/b1.out"
 has '"congestion": \{' "$tmp/b1.json"
 has '"alone_GBps": 49' "$tmp/b1.json"
-refuses 2 '--beside: found "h0:h99", expected two hosts' leaf-spine-8.conf --background-flow h0:h99
-refuses 2 '--beside: found "h0", expected two hosts' leaf-spine-8.conf --beside h0
-refuses 2 '--beside: found "h1:h1", expected two hosts' leaf-spine-8.conf --background-flow h1:h1
+refuses 2 '--background-flow: found "h0:h99", expected two hosts' leaf-spine-8.conf --background-flow h0:h99
+refuses 2 '--background-flow: found "h0", expected two hosts' leaf-spine-8.conf --beside h0
+refuses 2 '--background-flow: found "h1:h1", expected two hosts' leaf-spine-8.conf --background-flow h1:h1
 
 # chaos: a seed draws its plan, and given back as a file that is the same run; a fabric of one's own; several seeds
 sim --chaos 2 >"$tmp/c.out" || fail "chaos: $(cat "$tmp/c.out" "$tmp/sim.err")"
