@@ -130,8 +130,8 @@ static int eal_init(const char *prog, const char *telemetry, unsigned mem_mb, bo
 
 static bool eal_done, eal_private;
 
-int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const char *const *extra,
-                 unsigned n_extra)
+int io_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const char *const *extra,
+                unsigned n_extra)
 {
     int rc = eal_done ? 0 : eal_init(prog, telemetry, mem_mb, true, extra, n_extra);
 
@@ -172,7 +172,7 @@ static int make_private(const struct rte_memseg_list *msl, void *arg)
     return ftruncate(fd, 0) ? -1 : 0;
 }
 
-int rim_eal_init_private(const char *prog, unsigned mem_mb)
+int io_eal_init_private(const char *prog, unsigned mem_mb)
 {
     int rc = eal_done ? 0 : eal_init(prog, NULL, mem_mb, false, NULL, 0);
 
@@ -182,12 +182,12 @@ int rim_eal_init_private(const char *prog, unsigned mem_mb)
     return rc;
 }
 
-bool rim_eal_is_private(void)
+bool io_eal_is_private(void)
 {
     return eal_private || !eal_done;
 }
 
-void rim_eal_cleanup(void)
+void io_eal_cleanup(void)
 {
     rte_eal_cleanup();
 }

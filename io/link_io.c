@@ -34,7 +34,7 @@ static int open_ahead(struct loop *l, unsigned door, unsigned slot);
 static uint16_t slot_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
 {
     struct link_io *c = ctx;
-    uint16_t k = rim_port_tx(c->rp, ENDPOINT_DATA, m, n);
+    uint16_t k = io_port_tx(c->rp, ENDPOINT_DATA, m, n);
 
     (void)now_ps;
     c->ring |= k > 0;
@@ -46,13 +46,13 @@ static uint16_t slot_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **
                             int64_t now_ps)
 {
     struct link_io *c = ctx;
-    bool full = rim_port_crowded(c->rp, q);
+    bool full = io_port_crowded(c->rp, q);
 
     (void)now_ps;
     if (!c->budget)
         return 0;
     c->ring |= full; /* the process may sleep because there was no room */
-    n = rim_port_rx(c->rp, q, m, RTE_MIN(n, c->budget));
+    n = io_port_rx(c->rp, q, m, RTE_MIN(n, c->budget));
     T_ASSERT_HOT(n <= c->budget, "a process slot sends beyond its budget of the round");
     c->budget = (uint16_t)(c->budget - n);
     return n;
@@ -69,7 +69,7 @@ static int64_t slot_next(void *ctx)
     const struct link_io *c = ctx;
 
     return c->budget &&
-                   (rim_port_pending(c->rp, ENDPOINT_ACK) || rim_port_pending(c->rp, ENDPOINT_DATA))
+                   (io_port_pending(c->rp, ENDPOINT_ACK) || io_port_pending(c->rp, ENDPOINT_DATA))
                ? 0
                : PS_NEVER;
 }
@@ -80,7 +80,7 @@ static unsigned slot_receive(struct link_io *c, int64_t now_ps)
 
     c->budget = SLOT_BURST;
     for (unsigned q = 0; q < ENDPOINT_QUEUES; q++) {
-        uint16_t at = rim_port_arrived(c->rp, (uint16_t)q);
+        uint16_t at = io_port_arrived(c->rp, (uint16_t)q);
 
         kick |= at != c->arrived[q];
         c->arrived[q] = at;
@@ -100,7 +100,7 @@ static void slot_changed(struct link_io *c, int64_t now_ps)
     c->blocked = false;
     memset(c->arrived, 0, sizeof(c->arrived));
     if (!c->up) {
-        late_gone(c->l->sh, (unsigned)(c->bell - c->l->sh->bell));
+        lateness_forget(c->l->sh, (unsigned)(c->bell - c->l->sh->bell));
         net_detach(c->l->net, c->node, c->port, c->slot, now_ps);
         return;
     }
@@ -123,7 +123,7 @@ static void link_backlog_drain(struct link_io *c)
     while (c->wait_n) {
         uint16_t run = RTE_MIN(c->wait_n, (uint16_t)(LINK_IO_BACKLOG - c->wait_head)), k;
 
-        k = rim_port_tx(c->rp, 0, c->wait + c->wait_head, run);
+        k = io_port_tx(c->rp, 0, c->wait + c->wait_head, run);
         c->wait_head = (uint16_t)((c->wait_head + k) % LINK_IO_BACKLOG);
         c->wait_n = (uint16_t)(c->wait_n - k);
         c->ring |= k > 0;
@@ -158,7 +158,7 @@ void links_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m,
         return;
     }
     if (!c->wait_n && n >= LOOP_BURST) {
-        uint16_t sent = rim_port_tx(c->rp, 0, m, n);
+        uint16_t sent = io_port_tx(c->rp, 0, m, n);
 
         c->ring |= sent > 0;
         m += sent;
@@ -182,7 +182,7 @@ void links_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m,
 static unsigned link_receive(struct link_io *c, int64_t now_ps)
 {
     struct rte_mbuf *m[LOOP_BURST];
-    uint16_t n = rim_port_rx(c->rp, 0, m, LOOP_BURST);
+    uint16_t n = io_port_rx(c->rp, 0, m, LOOP_BURST);
 
     if (unlikely(c->l->tap && c->on_link))
         for (uint16_t i = 0; i < n; i++)
@@ -214,7 +214,7 @@ static void link_changed(struct link_io *c, int64_t now_ps)
         link_drop_backlog(c);
     if (c->kind == LINK_IO_LINK) {
         if (!c->up) /* the process at the other end has ended */
-            late_gone(c->l->sh, (unsigned)(c->bell - c->l->sh->bell));
+            lateness_forget(c->l->sh, (unsigned)(c->bell - c->l->sh->bell));
         c->l->n_links_up += c->up ? 1u : -1u;
         T_ASSERT(c->l->n_links_up <= c->l->n_links, "more links are up, or down, than there are");
         if (atomic_exchange(&c->l->sh->cut[c->dirlink / 2], !c->up) != !c->up)
@@ -242,14 +242,14 @@ bool links_pending(const struct loop *l)
         const struct link_io *c = l->live[i];
 
         if (c->kind != LINK_IO_SLOT) {
-            if (rim_port_pending(c->rp, 0))
+            if (io_port_pending(c->rp, 0))
                 return true;
             continue;
         }
         if (!c->budget)
             return true;
         for (unsigned q = 0; q < ENDPOINT_QUEUES; q++)
-            if (rim_port_arrived(c->rp, (uint16_t)q) != c->arrived[q])
+            if (io_port_arrived(c->rp, (uint16_t)q) != c->arrived[q])
                 return true;
     }
     return false;
@@ -276,7 +276,7 @@ bool links_flush(struct loop *l)
 
 static void link_io_check(struct link_io *c, int64_t now_ps)
 {
-    bool up = rim_port_up(c->rp);
+    bool up = io_port_up(c->rp);
 
     if (up == c->up)
         return;
@@ -293,7 +293,7 @@ void links_check(struct loop *l, int64_t now_ps)
 
     take_cuts(l, now_ps);
     for (unsigned i = 0; i < l->n_ios; i++)
-        l->fds[i] = (struct pollfd){.fd = rim_port_fd(l->io[i].rp), .events = POLLIN};
+        l->fds[i] = (struct pollfd){.fd = io_port_fd(l->io[i].rp), .events = POLLIN};
     n = poll(l->fds, l->n_ios, 0);
     if (n <= 0 && !l->n_outside && l->n_links_up == l->n_links)
         return;
@@ -339,13 +339,13 @@ static int open_slot(struct loop *l, unsigned door)
                            .log2_ring = SLOT_LOG2,
                            .name = nd->name,
                            .pool = l->cfg.pool};
-    struct rim_port *rp;
+    struct io_port *rp;
     char sock[RUN_PATH];
     struct link_io *c;
     int rc = rundir_port_sock(l->cfg.rd, nd->name, d->port, d->open, sock, sizeof(sock));
 
     mc.socket = sock;
-    rc = rc ? rc : rim_port_memif(&rp, &mc);
+    rc = rc ? rc : io_port_memif(&rp, &mc);
     if (rc)
         return rc;
     c = link_io_add(l, LINK_IO_SLOT, d->node, d->port);
@@ -403,7 +403,7 @@ static int add_link(struct loop *l, const struct loop_cfg *cfg, uint16_t node, u
     c->bell = &l->sh->bell[bell_of_proc(l->fab->nodes[is_a ? lk->b : lk->a].proc)];
     mc.socket = sock;
     if (!rc)
-        rc = rim_port_memif(&c->rp, &mc);
+        rc = io_port_memif(&c->rp, &mc);
     if (!rc)
         net_port_state(l->net, node, port, false, 0);
     return rc;
@@ -420,7 +420,7 @@ static int add_outside(struct loop *l, const struct loop_cfg *cfg, uint16_t node
     c->on_link = p->link != FAB_NONE;
     if (c->on_link)
         c->dirlink = 2u * p->link + (l->fab->links[p->link].a == node);
-    rc = rim_port_outside(&c->rp, p->external, cfg->rd->path, l->n_outside++, cfg->pool);
+    rc = io_port_outside(&c->rp, p->external, cfg->rd->path, l->n_outside++, cfg->pool);
     if (!rc)
         net_port_state(l->net, node, port, false, 0);
     return rc;
@@ -479,7 +479,7 @@ void links_destroy(struct loop *l)
         if (l->io[i].wait)
             link_drop_backlog(&l->io[i]);
         free(l->io[i].wait);
-        rim_port_close(l->io[i].rp);
+        io_port_close(l->io[i].rp);
     }
     for (unsigned i = 0; l->by_port && i < l->fab->n_nodes; i++)
         free(l->by_port[i]);

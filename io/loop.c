@@ -58,12 +58,12 @@ static void loop_late(void *ctx, int64_t due_ps, unsigned n)
     lag_record(l->lag, late > 0 ? late * l->dilation / 1000 : 0, n);
 }
 
-/* net_cfg.late_on_way; the switch processes include this one. */
-static int64_t loop_late_on_way(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps)
+/* net_cfg.lateness_on_path; the switch processes include this one. */
+static int64_t loop_lateness_on_path(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps)
 {
     const struct loop *l = ctx;
 
-    return late_on_way(l->sh, l->fab, BELLS, ip, qpn, window_ps);
+    return lateness_on_path(l->sh, l->fab, BELLS, ip, qpn, window_ps);
 }
 
 static void loop_calls(struct loop *l)
@@ -117,8 +117,8 @@ static void record_lateness(struct loop *l, int64_t served, int64_t mono, int64_
 {
     int64_t due = served >= 0 ? RTE_MIN(l->due_ns, mono - served) : l->due_ns;
 
-    if (unlikely(mono - due > LATE_BOUND_NS && l->due_ns))
-        late_record(l->late, due, mono);
+    if (unlikely(mono - due > LATENESS_BOUND_NS && l->due_ns))
+        lateness_record(l->late, due, mono);
     if (unlikely(now - l->round_ps > l->pause_ps))
         net_excuse(l->net, now);
     l->round_ps = now;
@@ -265,7 +265,8 @@ int loop_create(struct loop **lp, const struct loop_cfg *cfg)
                          .deliver = links_deliver,
                          .late = loop_late,
                          .stuck = loop_stuck,
-                         .late_on_way = late_counts(cfg->fab) ? loop_late_on_way : NULL,
+                         .lateness_on_path =
+                             lateness_known(cfg->fab) ? loop_lateness_on_path : NULL,
                          .ctx = l};
     int rc;
 
@@ -298,7 +299,7 @@ void loop_destroy(struct loop *l)
     if (!l)
         return;
     take_bells(l, &l->cfg, false);
-    late_gone(l->sh, bell_of_proc(l->cfg.proc));
+    lateness_forget(l->sh, bell_of_proc(l->cfg.proc));
     links_destroy(l);
     if (l->net)
         net_destroy(l->net);
@@ -326,13 +327,13 @@ const struct fabric *loop_fabric(const struct loop *l)
 
 bool loop_link_io(const struct loop *l, unsigned i, struct link_io_info *info)
 {
-    const struct rim_port_stats *s;
+    const struct io_port_stats *s;
     const struct link_io *c;
 
     if (i >= l->n_ios)
         return false;
     c = &l->io[i];
-    s = rim_port_stats(c->rp);
+    s = io_port_stats(c->rp);
     *info = (struct link_io_info){
         .kind = c->kind,
         .node = c->node,

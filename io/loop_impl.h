@@ -16,7 +16,7 @@
 struct link_io {
     struct loop *l;
     enum link_io_kind kind;
-    struct rim_port *rp;
+    struct io_port *rp;
     uint16_t node, port;
     unsigned slot;
     unsigned door;     /* slots only */
@@ -46,7 +46,7 @@ struct loop {
     struct net *net;
     struct bell *bell;
     struct lag_hist *lag;
-    struct late_log *late;
+    struct lateness_log *late;
     struct link_io *io;
     struct pollfd *fds;
     struct link_io **live; /* those that are up */

@@ -29,7 +29,7 @@ struct memif_queue {
 };
 
 struct memif {
-    struct rim_port port;
+    struct io_port port;
     struct memif_queue rx[RIM_QUEUES], tx[RIM_QUEUES];
     uint16_t n_rx, n_tx;
     enum memif_state state;
@@ -44,8 +44,8 @@ struct memif {
         uint64_t size;
     } region[MEMIF_REGIONS];
     struct rte_mempool *pool;
-    const struct rim_frames *share; /* region 1 */
-    struct rte_mbuf **held;         /* of all queues */
+    const struct io_frames *share; /* region 1 */
+    struct rte_mbuf **held;        /* of all queues */
     char socket[108], name[MEMIF_NAME];
 };
 
@@ -63,11 +63,11 @@ static inline uint8_t *memif_at(const struct memif *mf, const struct memif_desc 
 }
 
 /* memif_ring.c */
-uint16_t memif_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
-uint16_t memif_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
-uint16_t memif_pending(const struct rim_port *p, uint16_t queue);
-uint16_t memif_arrived(const struct rim_port *p, uint16_t queue);
-bool memif_crowded(const struct rim_port *p, uint16_t queue);
+uint16_t memif_rx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
+uint16_t memif_tx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
+uint16_t memif_pending(const struct io_port *p, uint16_t queue);
+uint16_t memif_arrived(const struct io_port *p, uint16_t queue);
+bool memif_crowded(const struct io_port *p, uint16_t queue);
 /* Lays out our region of rings (client): a ring each, then their buffers. */
 size_t memif_ring_bytes(const struct memif *mf);
 size_t memif_region_bytes(const struct memif *mf);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Control channel of a memif: an unconnected socket, then the messages of memif_wire.h, then none
- * until one end closes. All of it runs inside rim_port_up(), in the thread that also receives and
+ * until one end closes. All of it runs inside io_port_up(), in the thread that also receives and
  * sends: when the peer dies, regions are unmapped between two bursts and never during one.
  */
 #include "io/memif.h"
@@ -351,7 +351,7 @@ static int client(struct memif *mf, const struct memif_msg *msg)
 
 /* ---- both ---- */
 
-static bool memif_up(struct rim_port *p)
+static bool memif_up(struct io_port *p)
 {
     struct memif *mf = (struct memif *)p;
     enum memif_state before = mf->state;
@@ -376,14 +376,14 @@ static bool memif_up(struct rim_port *p)
     return mf->state == MEMIF_UP;
 }
 
-static int memif_fd(const struct rim_port *p)
+static int memif_fd(const struct io_port *p)
 {
     const struct memif *mf = (const struct memif *)p;
 
     return mf->fd >= 0 ? mf->fd : mf->listen_fd;
 }
 
-static void memif_close(struct rim_port *p)
+static void memif_close(struct io_port *p)
 {
     struct memif *mf = (struct memif *)p;
 
@@ -399,7 +399,7 @@ static void memif_close(struct rim_port *p)
 }
 
 /* A mapping that cannot be replaced stays; nothing uses it any more. */
-static void memif_orphan(struct rim_port *p, bool fds)
+static void memif_orphan(struct io_port *p, bool fds)
 {
     struct memif *mf = (struct memif *)p;
 
@@ -412,7 +412,7 @@ static void memif_orphan(struct rim_port *p, bool fds)
     mf->state = MEMIF_DOWN;
 }
 
-static const struct rim_port_ops memif_ops = {
+static const struct io_port_ops memif_ops = {
     .up = memif_up,
     .fd = memif_fd,
     .rx = memif_rx,
@@ -424,7 +424,7 @@ static const struct rim_port_ops memif_ops = {
     .orphan = memif_orphan,
 };
 
-int rim_port_memif(struct rim_port **p, const struct memif_cfg *cfg)
+int io_port_memif(struct io_port **p, const struct memif_cfg *cfg)
 {
     struct memif *mf;
     int rc;

@@ -95,7 +95,7 @@ static inline uint16_t *sent_index(const struct memif *mf, const struct memif_qu
     return mf->listener ? &q->ring->head : &q->ring->tail;
 }
 
-uint16_t memif_arrived(const struct rim_port *p, uint16_t queue)
+uint16_t memif_arrived(const struct io_port *p, uint16_t queue)
 {
     const struct memif *mf = (const struct memif *)p;
 
@@ -104,7 +104,7 @@ uint16_t memif_arrived(const struct rim_port *p, uint16_t queue)
     return __atomic_load_n(sent_index(mf, &mf->rx[queue]), __ATOMIC_ACQUIRE);
 }
 
-uint16_t memif_pending(const struct rim_port *p, uint16_t queue)
+uint16_t memif_pending(const struct io_port *p, uint16_t queue)
 {
     const struct memif *mf = (const struct memif *)p;
     uint16_t n;
@@ -115,7 +115,7 @@ uint16_t memif_pending(const struct rim_port *p, uint16_t queue)
     return n <= mf->rx[queue].mask + 1u ? n : 0;
 }
 
-bool memif_crowded(const struct rim_port *p, uint16_t queue)
+bool memif_crowded(const struct io_port *p, uint16_t queue)
 {
     const struct memif *mf = (const struct memif *)p;
     uint16_t n = memif_pending(p, queue);
@@ -227,7 +227,7 @@ static inline uint16_t rx_some(struct memif *mf, struct memif_queue *q, struct r
 
 /* Reading the peer's index moves a cache line between cores: it is read only when its last value
  * does not allow a full burst. */
-uint16_t memif_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
+uint16_t memif_rx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
 {
     struct memif *mf = (struct memif *)p;
     struct memif_queue *q = &mf->rx[queue];
@@ -288,7 +288,7 @@ static inline uint16_t tx_room(const struct memif *mf, struct memif_queue *q, ui
     return (uint16_t)(q->seen - q->next);
 }
 
-uint16_t memif_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
+uint16_t memif_tx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
 {
     struct memif *mf = (struct memif *)p;
     struct memif_queue *q = &mf->tx[queue];

@@ -162,13 +162,13 @@ uint16_t share_tx(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, 
 
 /* ---- the frames ---- */
 
-int rim_frames_create(struct rim_frames *f, const char *name, unsigned n)
+int io_frames_create(struct io_frames *f, const char *name, unsigned n)
 {
     int rc;
 
-    *f = (struct rim_frames){.fd = memfd_create("frames", MFD_CLOEXEC | MFD_ALLOW_SEALING),
-                             .bytes = frame_data_bytes(n),
-                             .at = MAP_FAILED};
+    *f = (struct io_frames){.fd = memfd_create("frames", MFD_CLOEXEC | MFD_ALLOW_SEALING),
+                            .bytes = frame_data_bytes(n),
+                            .at = MAP_FAILED};
     if (f->fd >= 0 && !ftruncate(f->fd, (off_t)f->bytes) &&
         !fcntl(f->fd, F_ADD_SEALS, F_SEAL_SHRINK))
         f->at = mmap(NULL, f->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
@@ -177,26 +177,26 @@ int rim_frames_create(struct rim_frames *f, const char *name, unsigned n)
     if (f->pool)
         return 0;
     rc = f->at == MAP_FAILED ? -errno : -ENOMEM;
-    rim_frames_destroy(f);
+    io_frames_destroy(f);
     return rc;
 }
 
-void rim_frames_destroy(struct rim_frames *f)
+void io_frames_destroy(struct io_frames *f)
 {
     rte_mempool_free(f->pool);
     if (f->at && f->at != MAP_FAILED)
         munmap(f->at, f->bytes);
     if (f->fd >= 0)
         close(f->fd);
-    *f = (struct rim_frames){.fd = -1};
+    *f = (struct io_frames){.fd = -1};
 }
 
-void rim_frames_orphan(struct rim_frames *f, bool fds)
+void io_frames_orphan(struct io_frames *f, bool fds)
 {
     if (f->at)
         (void)mmap(f->at, f->bytes, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS,
                    -1, 0);
     if (fds && f->fd >= 0)
         close(f->fd);
-    *f = (struct rim_frames){.fd = -1};
+    *f = (struct io_frames){.fd = -1};
 }

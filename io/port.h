@@ -23,18 +23,18 @@
  * thread becomes lcore 0 and keeps its affinity. Once per process: later calls return 0. 0 or
  * -errno with a message on stderr.
  */
-int rim_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const char *const *extra,
-                 unsigned n_extra);
+int io_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const char *const *extra,
+                unsigned n_extra);
 /*
  * The same for another program's process, which may fork: no huge pages, and EAL's memory, which
  * DPDK maps shared, becomes private, so that a child continues with a copy. An EAL that the program
  * has initialised itself stays unchanged.
  */
-int rim_eal_init_private(const char *prog, unsigned mem_mb);
-bool rim_eal_is_private(void); /* whether a child of a fork may use EAL */
-void rim_eal_cleanup(void);
+int io_eal_init_private(const char *prog, unsigned mem_mb);
+bool io_eal_is_private(void); /* whether a child of a fork may use EAL */
+void io_eal_cleanup(void);
 
-struct rim_port;
+struct io_port;
 
 /*
  * A pool of frames whose data are in a memory file. A memif client with such a pool lets its peer
@@ -42,15 +42,15 @@ struct rim_port;
  * stay private. The peer can still change a received frame while it is read. The pool must have
  * more frames than all rings together.
  */
-struct rim_frames {
+struct io_frames {
     int fd; /* -1: none */
     uint8_t *at;
     size_t bytes;
     struct rte_mempool *pool;
 };
-int rim_frames_create(struct rim_frames *f, const char *name, unsigned n); /* 0 or -errno */
-void rim_frames_destroy(struct rim_frames *f);
-void rim_frames_orphan(struct rim_frames *f, bool fds); /* as rim_port_orphan() */
+int io_frames_create(struct io_frames *f, const char *name, unsigned n); /* 0 or -errno */
+void io_frames_destroy(struct io_frames *f);
+void io_frames_orphan(struct io_frames *f, bool fds); /* as io_port_orphan() */
 
 /* The listener owns `socket`, replaces a stale one and removes it at close. The client brings the
  * memory: its log2_ring counts. */
@@ -62,56 +62,56 @@ struct memif_cfg {
     uint8_t log2_ring;
     const char *name;
     struct rte_mempool *pool;
-    const struct rim_frames *share; /* client: instead of pool; NULL: frames are copied */
+    const struct io_frames *share; /* client: instead of pool; NULL: frames are copied */
 };
 
 #define RIM_QUEUES 4 /* of a memif at most, each direction */
 
-int rim_port_memif(struct rim_port **p, const struct memif_cfg *cfg);
+int io_port_memif(struct io_port **p, const struct memif_cfg *cfg);
 /*
  * A port to the outside as a conf names it: "vhost:PATH" (a socket that a guest's virtio NIC is
  * connected to; a relative PATH is below dir), a DPDK vdev with its arguments
  * ("net_af_packet0,iface=eth1"), or a PCI address. n: its number among those of this process. One
  * queue pair, polled. 0 or -errno with a message on stderr.
  */
-int rim_port_outside(struct rim_port **p, const char *spec, const char *dir, unsigned n,
-                     struct rte_mempool *pool);
-void rim_port_close(struct rim_port *p);
+int io_port_outside(struct io_port **p, const char *spec, const char *dir, unsigned n,
+                    struct rte_mempool *pool);
+void io_port_close(struct io_port *p);
 
 /*
  * Connects, accepts and detects that the peer is gone; call it periodically (a memif needs three
  * calls at each end to come up). Returns whether the port is up. A peer that disconnects and
  * reconnects at once is reported as down once.
  */
-bool rim_port_up(struct rim_port *p);
+bool io_port_up(struct io_port *p);
 /*
- * In the child of a fork, instead of rim_port_close(): the port is the parent's. The peer gets no
+ * In the child of a fork, instead of io_port_close(): the port is the parent's. The peer gets no
  * message; the memory shared with it becomes private (and empty), so that no use of it can reach
  * parent or peer. `fds`: this process has copies of the port's descriptors; they are closed.
  */
-void rim_port_orphan(struct rim_port *p, bool fds);
-/* Becomes readable when rim_port_up() has work; -1: no descriptor, call it again later. */
-int rim_port_fd(const struct rim_port *p);
+void io_port_orphan(struct io_port *p, bool fds);
+/* Becomes readable when io_port_up() has work; -1: no descriptor, call it again later. */
+int io_port_fd(const struct io_port *p);
 
 /*
  * Callable only by the port's owner, one thread at a time. tx returns how many were taken (a frame
  * that can never pass counts as taken, is freed and counted); the rest stay with the caller. Frames
  * received are one segment with cleared meta.
  */
-uint16_t rim_port_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
-uint16_t rim_port_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
+uint16_t io_port_rx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
+uint16_t io_port_tx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
 /* memif: how many descriptors wait to be received (0 when down), and the peer's running index,
  * which changes when it has sent more. */
-uint16_t rim_port_pending(const struct rim_port *p, uint16_t queue);
-uint16_t rim_port_arrived(const struct rim_port *p, uint16_t queue);
+uint16_t io_port_pending(const struct io_port *p, uint16_t queue);
+uint16_t io_port_arrived(const struct io_port *p, uint16_t queue);
 /* The peer has filled most of a ring and may be waiting for room. */
-bool rim_port_crowded(const struct rim_port *p, uint16_t queue);
+bool io_port_crowded(const struct io_port *p, uint16_t queue);
 
 /* rx_bad: descriptors out of bounds, or frames longer than a frame's room. tx_bad: too long, or
  * length-only. */
-struct rim_port_stats {
+struct io_port_stats {
     uint64_t rx, tx, rx_bad, tx_bad, rx_nobuf, connects;
 };
-const struct rim_port_stats *rim_port_stats(const struct rim_port *p);
+const struct io_port_stats *io_port_stats(const struct io_port *p);
 
 #endif

@@ -21,12 +21,12 @@
 #define ETHDEV_RING 512
 
 struct ethdev {
-    struct rim_port port;
+    struct io_port port;
     uint16_t id;
     bool up;
 };
 
-static uint16_t ethdev_rx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
+static uint16_t ethdev_rx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
 {
     struct ethdev *e = (struct ethdev *)p;
     uint16_t got = queue ? 0 : rte_eth_rx_burst(e->id, 0, m, n), k = 0;
@@ -53,7 +53,7 @@ static bool ethdev_prepare(struct rte_mbuf *m)
     return m->nb_segs == 1 || !rte_pktmbuf_linearize(m);
 }
 
-static uint16_t ethdev_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
+static uint16_t ethdev_tx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n)
 {
     struct ethdev *e = (struct ethdev *)p;
     uint16_t k = 0;
@@ -82,7 +82,7 @@ static uint16_t ethdev_tx(struct rim_port *p, uint16_t queue, struct rte_mbuf **
     return k;
 }
 
-static bool ethdev_up(struct rim_port *p)
+static bool ethdev_up(struct io_port *p)
 {
     struct ethdev *e = (struct ethdev *)p;
     struct rte_eth_link link = {0};
@@ -93,14 +93,14 @@ static bool ethdev_up(struct rim_port *p)
     return e->up;
 }
 
-static int ethdev_fd(const struct rim_port *p)
+static int ethdev_fd(const struct io_port *p)
 {
     (void)p;
     return -1;
 }
 
 /* There is no looking into a NIC's ring without receiving: callers poll. */
-static uint16_t ethdev_pending(const struct rim_port *p, uint16_t queue)
+static uint16_t ethdev_pending(const struct io_port *p, uint16_t queue)
 {
     const struct ethdev *e = (const struct ethdev *)p;
     int n = queue ? 0 : rte_eth_rx_queue_count(e->id, 0);
@@ -108,14 +108,14 @@ static uint16_t ethdev_pending(const struct rim_port *p, uint16_t queue)
     return n < 0 ? 0 : (uint16_t)n;
 }
 
-static bool ethdev_crowded(const struct rim_port *p, uint16_t queue)
+static bool ethdev_crowded(const struct io_port *p, uint16_t queue)
 {
     (void)p;
     (void)queue;
     return false;
 }
 
-static void ethdev_close(struct rim_port *p)
+static void ethdev_close(struct io_port *p)
 {
     struct ethdev *e = (struct ethdev *)p;
     struct rte_eth_dev_info info;
@@ -128,7 +128,7 @@ static void ethdev_close(struct rim_port *p)
     free(e);
 }
 
-static const struct rim_port_ops ethdev_ops = {
+static const struct io_port_ops ethdev_ops = {
     .up = ethdev_up,
     .fd = ethdev_fd,
     .rx = ethdev_rx,
@@ -241,8 +241,8 @@ static int vhost_args(const char *spec, const char *dir, unsigned n, char *args,
     return rc;
 }
 
-int rim_port_outside(struct rim_port **p, const char *spec, const char *dir, unsigned n,
-                     struct rte_mempool *pool)
+int io_port_outside(struct io_port **p, const char *spec, const char *dir, unsigned n,
+                    struct rte_mempool *pool)
 {
     uint16_t id = RTE_MAX_ETHPORTS;
     struct ethdev *e;

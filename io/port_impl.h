@@ -5,21 +5,21 @@
 
 #include "io/port.h"
 
-struct rim_port_ops {
-    bool (*up)(struct rim_port *p);
-    int (*fd)(const struct rim_port *p);
-    uint16_t (*rx)(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
-    uint16_t (*tx)(struct rim_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
-    uint16_t (*pending)(const struct rim_port *p, uint16_t queue);
-    uint16_t (*arrived)(const struct rim_port *p, uint16_t queue);
-    bool (*crowded)(const struct rim_port *p, uint16_t queue);
-    void (*close)(struct rim_port *p);
-    void (*orphan)(struct rim_port *p, bool fds); /* NULL: nothing to do */
+struct io_port_ops {
+    bool (*up)(struct io_port *p);
+    int (*fd)(const struct io_port *p);
+    uint16_t (*rx)(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
+    uint16_t (*tx)(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
+    uint16_t (*pending)(const struct io_port *p, uint16_t queue);
+    uint16_t (*arrived)(const struct io_port *p, uint16_t queue);
+    bool (*crowded)(const struct io_port *p, uint16_t queue);
+    void (*close)(struct io_port *p);
+    void (*orphan)(struct io_port *p, bool fds); /* NULL: nothing to do */
 };
 
-struct rim_port {
-    const struct rim_port_ops *ops;
-    struct rim_port_stats stats;
+struct io_port {
+    const struct io_port_ops *ops;
+    struct io_port_stats stats;
 };
 
 #endif

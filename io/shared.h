@@ -10,14 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SHARED_MAGIC   0x74726962u
-#define SHARED_VERSION 6
-#define BELLS          32768 /* loops that can sleep: trib-switch lcores from 0, then host slots */
-#define BELL_HOST0     128
-#define LAGS           2048 /* histograms: of trib-switch lcores, then of host ports */
-#define LAG_BUCKETS    512
-#define LATE_SLICES    64
-#define SHARED_LINKS   49152
+#define SHARED_MAGIC    0x74726962u
+#define SHARED_VERSION  6
+#define BELLS           32768 /* loops that can sleep: trib-switch lcores from 0, then host slots */
+#define BELL_HOST0      128
+#define LAGS            2048 /* histograms: of trib-switch lcores, then of host ports */
+#define LAG_BUCKETS     512
+#define LATENESS_SLICES 64
+#define SHARED_LINKS    49152
 
 /*
  * Fabric time = fabric_base + (CLOCK_MONOTONIC - mono_base) / dilation. A change of dilation
@@ -51,11 +51,11 @@ struct lag_hist {
     _Atomic uint64_t n[LAG_BUCKETS];
 };
 
-/* When a loop ran later than it was due (late.c). Written by the loop. */
-struct late_log {
+/* When a loop ran later than it was due (lateness.c). Written by the loop. */
+struct lateness_log {
     _Atomic int64_t due_ns; /* it sleeps and is due then; 0: it does not sleep */
     char pad[56];
-    _Atomic uint64_t slice[LATE_SLICES];
+    _Atomic uint64_t slice[LATENESS_SLICES];
 };
 
 struct fabric;
@@ -66,7 +66,7 @@ struct shared {
     struct clock_page clock;
     struct bell bell[BELLS];
     struct lag_hist lag[LAGS];
-    struct late_log late[BELLS];
+    struct lateness_log late[BELLS];
     _Atomic uint8_t link_down[SHARED_LINKS]; /* by index of the link; `trib link` */
     /* Links between processes of which one has died. cuts changes with them. */
     _Atomic uint8_t cut[SHARED_LINKS];
@@ -124,20 +124,20 @@ static inline int64_t busy_poll_deadline(int64_t last_ns, int64_t now_ns)
     return now_ns - last_ns < BUSY_POLL_NS ? now_ns + BUSY_POLL_NS : 0;
 }
 
-/* late.c */
-#define LATE_BOUND_NS 200000 /* latest hand-off of a machine that keeps up */
-void late_record(struct late_log *g, int64_t from_ns, int64_t until_ns);
+/* lateness.c */
+#define LATENESS_BOUND_NS 200000 /* latest hand-off of a machine that keeps up */
+void lateness_record(struct lateness_log *g, int64_t from_ns, int64_t until_ns);
 /*
  * For how long of the last window_ps of fabric time some loop was late on the way to the process
  * that has queue pair qpn at ip, and back: that of bell `own` (BELLS: none), a switch process of
  * the fabric, or that process. At most window_ps.
  */
-int64_t late_on_way(const struct shared *sh, const struct fabric *f, unsigned own, uint32_t ip,
-                    uint32_t qpn, int64_t window_ps);
+int64_t lateness_on_path(const struct shared *sh, const struct fabric *f, unsigned own, uint32_t ip,
+                         uint32_t qpn, int64_t window_ps);
 /* False where there are ports to the outside: lateness there is unknown. */
-bool late_counts(const struct fabric *f);
+bool lateness_known(const struct fabric *f);
 /* The process at that bell has ended: it no longer counts as late. */
-void late_gone(struct shared *sh, unsigned bell);
+void lateness_forget(struct shared *sh, unsigned bell);
 
 /* lag.c */
 void lag_record(struct lag_hist *h, int64_t ns, unsigned n);

@@ -357,7 +357,7 @@ static int start(struct process *p)
         return -EINVAL;
     snprintf(telemetry, sizeof(telemetry), "%s/%s", p->rd.path, p->name);
     outside = find_outside(p->fab, p->mine, args, sizeof(args) / sizeof(args[0]), &n_args);
-    rc = rim_eal_init("trib-switch", telemetry, frames / 190 + 64, args, n_args);
+    rc = io_eal_init("trib-switch", telemetry, frames / 190 + 64, args, n_args);
     if (rc)
         return rc;
     lc.pool = frame_pool_create("frames", frames, 256);
@@ -388,7 +388,7 @@ static void finish(struct process *p)
         if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.pid", p->name))
             unlink(path);
         close(p->pid_fd);
-        rim_eal_cleanup();
+        io_eal_cleanup();
     }
     if (p->rd.sh) /* the last one puts out the light */
         rundir_remove(&p->rd);

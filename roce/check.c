@@ -62,11 +62,11 @@ static void check_responder(const struct qp *qp)
 
     check_reads(qp);
     T_ASSERT(s->msg <= MSG_WRITE, "a message is of no kind");
-    T_ASSERT(qp->in_late == (s->unacked > 0),
+    T_ASSERT(qp->in_delayed_acks == (s->unacked > 0),
              "unacknowledged packets without a delayed acknowledgement, or the reverse");
     T_ASSERT(s->unacked < qp->r->cfg.ack_every, "an acknowledgement is due and not wanted");
     T_ASSERT(!(s->ack_want || s->nak) || qp->in_ack, "an acknowledgement is wanted and not listed");
-    T_ASSERT(qp->served || (!s->holding && !s->reads_blocked),
+    T_ASSERT(qp->deferred || (!s->holding && !s->reads_blocked),
              "responses are deferred by a queue pair that answers from memory");
     T_ASSERT(!s->holding || psn_cmp(s->hold.psn, s->epsn) < 0,
              "WRITEs are held that have not come");
@@ -76,7 +76,7 @@ static void check_lists(const struct qp *qp)
 {
     const bool waits = qp->limiter && qp->limiter->waits;
     /* A repeated READ unblocks deferred ones; their turn comes when the owner resumes them. */
-    const bool ready = requester_ready(qp) || (!qp->served && responder_ready(qp));
+    const bool ready = requester_ready(qp) || (!qp->deferred && responder_ready(qp));
 
     T_ASSERT(!qp->limiter || waits == (qp->limiter->timer.at != 0),
              "a queue pair waits for its rate without a deadline, or the reverse");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * READs and WRITEs that the owner answers (struct rnic_serve). READs wait in the queue of reads.c
+ * READs and WRITEs that the owner answers (struct deferred_ops). READs wait in the queue of reads.c
  * until the owner has data. WRITEs are accepted at once and acknowledged when the owner releases
  * them: until then acknowledgements and NAKs stop before the first held WRITE, because both
  * acknowledge everything before their PSN. For the same reason a READ behind a held WRITE is not
@@ -11,17 +11,17 @@
 
 #include <errno.h>
 
-static const struct rnic_serve *serve_of(const struct qp *qp)
+static const struct deferred_ops *ops_of(const struct qp *qp)
 {
-    return qp->r->cfg.ops.serve;
+    return qp->r->cfg.ops.deferred;
 }
 
 void deferred_reads(struct qp *qp, bool again)
 {
-    if (!qp->served)
+    if (!qp->deferred)
         return;
     qp->rsp.reads_blocked = false;
-    serve_of(qp)->reads(qp->r->cfg.user, qp, again);
+    ops_of(qp)->reads(qp->r->cfg.user, qp, again);
 }
 
 struct qp_mark qp_mark_of(const struct qp *qp)
@@ -37,7 +37,7 @@ enum exec deferred_write(struct qp *qp, const struct roce_pkt *k, struct rte_mbu
     if (first)
         s->hold = qp_mark_of(qp);
     s->holding = true;
-    switch (serve_of(qp)->write(qp->r->cfg.user, qp, k, m, s->va)) {
+    switch (ops_of(qp)->write(qp->r->cfg.user, qp, k, m, s->va)) {
     case SINK_TAKEN:
         *taken = true;
         break;
@@ -74,7 +74,7 @@ enum built deferred_build(struct qp *qp, struct roce_pkt *k, struct rte_mbuf **m
     if (!*m)
         return BUILT_NO_MBUF;
     if (k->len)
-        rc = serve_of(qp)->fill(
+        rc = ops_of(qp)->fill(
             qp->r->cfg.user, qp, k->psn,
             rte_pktmbuf_mtod_offset(*m, uint8_t *, roce_built_bytes(k->opcode, k->v6)), k->len,
             &k->virt);
@@ -113,7 +113,7 @@ bool qp_read_from(const struct qp *qp, uint32_t psn, bool first, struct qp_read 
 
 void qp_reads_resume(struct qp *qp)
 {
-    T_ASSERT(qp->served, "READs of a queue pair resume that answers from memory");
+    T_ASSERT(qp->deferred, "READs of a queue pair resume that answers from memory");
     if (qp->rsp.reads_blocked)
         qp_record(qp, RNIC_EV_READS_RESUMED, qp->rsp.n_reads);
     qp->rsp.reads_blocked = false;

@@ -131,9 +131,10 @@ struct responder {
     bool ack_want, ack_deferred; /* deferred: follows the READ responses, in their queue */
     uint8_t nak;                 /* syndrome to send instead of an ACK; 0: none */
     bool have_rwqe;
-    bool reads_blocked; /* served: the owner has no data yet, or the READ stands behind a held WRITE
+    bool
+        reads_blocked; /* deferred: the owner has no data yet, or the READ stands behind a held WRITE
                          */
-    bool holding;       /* served: WRITEs from `hold` on are taken and not acknowledged */
+    bool holding;      /* deferred: WRITEs from `hold` on are taken and not acknowledged */
     uint32_t unacked;
     uint32_t got; /* bytes of the current message */
     uint32_t n_reads;
@@ -158,8 +159,8 @@ struct qp {
     uint32_t num;
     uint16_t udp_src;
     uint8_t type, transport; /* transport: upper bits of its opcodes */
-    bool sig_all, streaming, served, established;
-    bool in_send, in_ack, in_late, reply_turn;
+    bool sig_all, streaming, deferred, established;
+    bool in_send, in_ack, in_delayed_acks, reply_turn;
     enum qp_state state;
     uint32_t pd;
     struct qp_attr attr; /* but for its end in this line */
@@ -172,8 +173,8 @@ struct qp {
     /* Receiving. */
     struct rq *rq __rte_cache_aligned;
     TAILQ_ENTRY(qp) ack_link;
-    TAILQ_ENTRY(qp) late_link;
-    int64_t ack_due; /* in_late: when unacknowledged packets are acknowledged unasked */
+    TAILQ_ENTRY(qp) delayed_ack_link;
+    int64_t ack_due; /* in_delayed_acks: when unacknowledged packets are acknowledged unasked */
     void *user;
     struct rate_limiter *limiter; /* NULL: DCQCN is off */
     struct responder rsp;
@@ -194,7 +195,7 @@ TAILQ_HEAD(qp_list, qp);
 struct rnic {
     struct qp_list send, ack, flush;
     struct qp_list
-        late; /* delayed acknowledgements in order of ack_due: the delay is one for all */
+        delayed_acks; /* delayed acknowledgements in order of ack_due: the delay is one for all */
 
     struct qp **table; /* [n_table] by number, as long as it had to be; max_qps + 1 at most */
     uint32_t n_table;
@@ -312,7 +313,7 @@ enum roce_reason responder_input_uc(struct qp *qp, const struct roce_pkt *k, str
 enum built responder_build_ack(struct qp *qp, struct rte_mbuf **m);
 enum built responder_build_deferred(struct qp *qp, struct rte_mbuf **m);
 void responder_ack(struct qp *qp, bool now, int64_t now_ps);
-void responder_ack_late(struct rnic *r, int64_t now_ps);
+void responder_send_delayed_acks(struct rnic *r, int64_t now_ps);
 void responder_nak(struct qp *qp, uint8_t syndrome);
 
 /* reads.c */

@@ -86,7 +86,7 @@ void guard_take(const void *at)
         siglongjmp(g->back, 1);
 }
 
-const void *guard_where(void)
+const void *guard_fault_address(void)
 {
     struct guard *g = current;
 

@@ -37,6 +37,6 @@ void guard_take(const void *at);
  * canonical): the first byte of the memory that this thread is in a copy of, NULL where it is in
  * none.
  */
-const void *guard_where(void);
+const void *guard_fault_address(void);
 
 #endif

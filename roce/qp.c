@@ -189,7 +189,7 @@ int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
 
     if ((cfg->type != QP_RC && cfg->type != QP_UC && cfg->type != QP_UD) || depth > 1u << 20 ||
         qpn > PSN_MASK || (cfg->streaming && !r->cfg.ops.sink) ||
-        (cfg->served && (!r->cfg.ops.serve || cfg->streaming || cfg->type != QP_RC)))
+        (cfg->deferred && (!r->cfg.ops.deferred || cfg->streaming || cfg->type != QP_RC)))
         return -EINVAL;
     if (qpn && rnic_qp(r, qpn))
         return -EADDRINUSE;
@@ -207,7 +207,7 @@ int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **out)
         return -ENOMEM;
     }
     qp->transport = cfg->type == QP_RC ? ROCE_RC : cfg->type == QP_UC ? ROCE_UC : ROCE_UD;
-    qp->sig_all = cfg->sig_all, qp->streaming = cfg->streaming, qp->served = cfg->served;
+    qp->sig_all = cfg->sig_all, qp->streaming = cfg->streaming, qp->deferred = cfg->deferred;
     qp->user = cfg->user, qp->pd = cfg->pd;
     qp->timer.deadline = PS_NEVER;
     attach_rq(qp, cfg->rq);

@@ -61,7 +61,7 @@ void qp_reset(struct qp *qp)
     unlist_cachelines(qp);
     qp_timer_clear(qp);
     rnic_unlist(qp, true);
-    T_ASSERT(!qp->in_send && !qp->in_ack && !qp->in_flush && !qp->in_late && !qp->in_fetch,
+    T_ASSERT(!qp->in_send && !qp->in_ack && !qp->in_flush && !qp->in_delayed_acks && !qp->in_fetch,
              "a queue pair is reset and marked as in a list of its rnic");
     if (qp->limiter)
         rate_limiter_reset(qp->limiter);

@@ -226,7 +226,7 @@ enum built reads_build(struct qp *qp, struct rte_mbuf **m)
     k.msn = s->msn;
     k.orig = e->orig;
     k.len = e->atomic ? 0 : RTE_MIN(e->len - off, (uint32_t)qp->attr.mtu);
-    if (qp->served && !e->atomic)
+    if (qp->deferred && !e->atomic)
         return deferred_build(qp, &k, m);
     if (k.len && qp_mem(qp, true, e->rkey, e->va + off, k.len, ACCESS_REMOTE_READ, &p))
         return lost_region(qp);

@@ -340,9 +340,9 @@ static bool pause_timer(struct qp *qp, int64_t now_ps)
     struct requester *q = &qp->rqr;
     int64_t unit = timeout_ps(qp) / PAUSE_UNITS, n = q->pause ? q->pause : PAUSE_UNITS;
 
-    if (!cfg->ops.late || !qp->attr.timeout || q->paused >= PAUSE_MOST)
+    if (!cfg->ops.lateness || !qp->attr.timeout || q->paused >= PAUSE_MOST)
         return false;
-    n = RTE_MIN(n, cfg->ops.late(cfg->user, qp, n * unit) / unit);
+    n = RTE_MIN(n, cfg->ops.lateness(cfg->user, qp, n * unit) / unit);
     n = RTE_MIN(n, (int64_t)PAUSE_MOST - q->paused);
     if (n < PAUSE_LEAST)
         return false;

@@ -18,9 +18,9 @@
 static void acknowledged(struct qp *qp)
 {
     qp->rsp.unacked = 0;
-    if (qp->in_late)
-        TAILQ_REMOVE(&qp->r->late, qp, late_link);
-    qp->in_late = false;
+    if (qp->in_delayed_acks)
+        TAILQ_REMOVE(&qp->r->delayed_acks, qp, delayed_ack_link);
+    qp->in_delayed_acks = false;
 }
 
 /*
@@ -33,11 +33,11 @@ void responder_ack(struct qp *qp, bool now, int64_t now_ps)
     struct responder *s = &qp->rsp;
 
     if (!now && ++s->unacked < qp->r->cfg.ack_every) {
-        if (qp->in_late)
+        if (qp->in_delayed_acks)
             return;
-        qp->in_late = true;
+        qp->in_delayed_acks = true;
         qp->ack_due = now_ps + ROCE_ACK_DELAY_PS;
-        TAILQ_INSERT_TAIL(&qp->r->late, qp, late_link);
+        TAILQ_INSERT_TAIL(&qp->r->delayed_acks, qp, delayed_ack_link);
         return;
     }
     acknowledged(qp);
@@ -45,11 +45,11 @@ void responder_ack(struct qp *qp, bool now, int64_t now_ps)
     rnic_want_ack(qp);
 }
 
-void responder_ack_late(struct rnic *r, int64_t now_ps)
+void responder_send_delayed_acks(struct rnic *r, int64_t now_ps)
 {
     struct qp *qp;
 
-    while ((qp = TAILQ_FIRST(&r->late)) != NULL && qp->ack_due <= now_ps)
+    while ((qp = TAILQ_FIRST(&r->delayed_acks)) != NULL && qp->ack_due <= now_ps)
         responder_ack(qp, true, now_ps);
 }
 
@@ -210,7 +210,7 @@ static enum exec exec_write(struct qp *qp, const struct roce_pkt *k, struct rte_
         s->va = k->va, s->rkey = k->rkey, s->left = k->dma_len, s->got = 0;
     if (op->what & ROCE_P_LAST ? k->len != s->left : k->len >= s->left)
         return EXEC_INVALID;
-    if (qp->served)
+    if (qp->deferred)
         x = deferred_write(qp, k, m, taken);
     else if (k->len && qp_mem(qp, true, s->rkey, s->va, k->len, ACCESS_REMOTE_WRITE, &p))
         x = EXEC_ACCESS;
@@ -240,11 +240,11 @@ static enum exec execute(struct qp *qp, const struct roce_pkt *k, struct rte_mbu
 
     if (!check_order(qp, k, op->what) || (qp->streaming && (op->ext & ROCE_X_IETH)))
         return EXEC_INVALID;
-    if (qp->served && k->opcode == ROCE_OP_RC_ATOMIC_WRITE)
+    if (qp->deferred && k->opcode == ROCE_OP_RC_ATOMIC_WRITE)
         return EXEC_INVALID;
     if (op->what & (ROCE_P_READ | ROCE_P_ATOMIC))
         return reads_request(qp, k);
-    if (qp->served && ((op->what & ROCE_P_SEND) || (op->ext & ROCE_X_IMM)))
+    if (qp->deferred && ((op->what & ROCE_P_SEND) || (op->ext & ROCE_X_IMM)))
         return EXEC_INVALID;
     if (op->what & ROCE_P_WRITE)
         return exec_write(qp, k, m, taken);

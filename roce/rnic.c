@@ -208,11 +208,11 @@ void rnic_unlist(struct qp *qp, bool acks_too)
         TAILQ_REMOVE(&r->ack, qp, ack_link);
     if (qp->in_flush)
         TAILQ_REMOVE(&r->flush, qp, flush_link);
-    if (qp->in_late)
-        TAILQ_REMOVE(&r->late, qp, late_link);
+    if (qp->in_delayed_acks)
+        TAILQ_REMOVE(&r->delayed_acks, qp, delayed_ack_link);
     if (qp->in_fetch)
         TAILQ_REMOVE(&r->fetch, qp, fetch_link);
-    qp->in_ack = qp->in_flush = qp->in_late = qp->in_fetch = false;
+    qp->in_ack = qp->in_flush = qp->in_delayed_acks = qp->in_fetch = false;
 }
 
 /* A frame of the QP whose turn it is: responses and requests alternate. */
@@ -328,7 +328,7 @@ static void ep_tick(void *ctx, int64_t now_ps)
         qp_timer_clear(qp);
         requester_timer(qp, now_ps);
     }
-    responder_ack_late(r, now_ps);
+    responder_send_delayed_acks(r, now_ps);
     rate_limiter_tick(r, now_ps);
 }
 
@@ -343,7 +343,7 @@ static int64_t ep_next(void *ctx)
     if (!r->stall_ps && (!TAILQ_EMPTY(&r->ack) || !TAILQ_EMPTY(&r->send)))
         return 0;
     t = RTE_MIN(timers_next(&r->timers), rate_limiter_next(r));
-    late = TAILQ_FIRST(&r->late);
+    late = TAILQ_FIRST(&r->delayed_acks);
     t = late ? RTE_MIN(t, late->ack_due) : t;
     t = RTE_MIN(t, fetch_next(r));
     return r->stall_ps ? RTE_MIN(t, r->stall_ps) : t;
@@ -453,7 +453,7 @@ int rnic_create(struct rnic **rp, const struct rnic_cfg *cfg)
     TAILQ_INIT(&r->send);
     TAILQ_INIT(&r->ack);
     TAILQ_INIT(&r->flush);
-    TAILQ_INIT(&r->late);
+    TAILQ_INIT(&r->delayed_acks);
     TAILQ_INIT(&r->fetch);
     cacheline_list_add(&r->lines, r, offsetof(struct rnic, cnt) + RTE_CACHE_LINE_SIZE);
     rnic_events_init(r);
@@ -473,7 +473,7 @@ void rnic_destroy(struct rnic *r)
             qp_destroy(r->special[s]);
     T_ASSERT(r->n_qps == 0, "the count of queue pairs is not that of the table");
     T_ASSERT(TAILQ_EMPTY(&r->send) && TAILQ_EMPTY(&r->ack) && TAILQ_EMPTY(&r->flush) &&
-                 TAILQ_EMPTY(&r->late) && TAILQ_EMPTY(&r->fetch),
+                 TAILQ_EMPTY(&r->delayed_acks) && TAILQ_EMPTY(&r->fetch),
              "a destroyed queue pair is still in a list of its rnic");
     T_ASSERT(r->timers.n == 0 && r->rate_waits.n == 0,
              "a destroyed queue pair still has a deadline");

@@ -203,12 +203,12 @@ struct rnic_ops {
     /* WR_BIND_MW (b) and WR_LOCAL_INV (b is NULL): 0 or a negative errno. May be NULL: no windows.
      */
     int (*window)(void *user, struct qp *qp, uint32_t rkey, const struct mw_bind *b);
-    /* For QPs created with served = true. */
-    const struct rnic_serve *serve;
+    /* For QPs created with deferred = true. */
+    const struct deferred_ops *deferred;
     /* For how long of the last window_ps somebody on the way to the QP's peer and back did not run;
      * that time does not count for acknowledgement timers (requester.c). NULL: everybody always
      * runs, as in virtual time. */
-    int64_t (*late)(void *user, const struct qp *qp, int64_t window_ps);
+    int64_t (*lateness)(void *user, const struct qp *qp, int64_t window_ps);
 };
 
 /*
@@ -217,7 +217,7 @@ struct rnic_ops {
  * request is allowed (what it puts into *p is not used; -EIO is a NAK of remote operational error).
  * SENDs and immediate data are refused. The hooks may call everything declared below them.
  */
-struct rnic_serve {
+struct deferred_ops {
     /* READs have come, or (again) have to be answered once more from an earlier place on:
      * qp_read_from() says which. */
     void (*reads)(void *user, struct qp *qp, bool again);
@@ -246,7 +246,7 @@ struct qp_mark {
  * oldest, whatever psn says. False: there is none. */
 bool qp_read_from(const struct qp *qp, uint32_t psn, bool first, struct qp_read *r);
 void qp_reads_resume(struct qp *qp);
-/* Of the packet in hand (in rnic_serve.write). */
+/* Of the packet in hand (in deferred_ops.write). */
 struct qp_mark qp_mark_of(const struct qp *qp);
 /* WRITE packets before the mark are done; NULL: all are. A READ behind a WRITE is answered after
  * it. */
@@ -281,7 +281,7 @@ struct qp_cfg {
     bool bounded;      /* they have at most so much; else ROCE_MAX_SGE and ROCE_MAX_INLINE */
     uint32_t max_sge, max_inline;
     struct rq *rq; /* NULL for streaming QPs */
-    bool sig_all, streaming, served;
+    bool sig_all, streaming, deferred;
     uint32_t qpn; /* 0: next free one; else this one exactly (well-known QPNs) */
     void *user;   /* qp_user() */
     uint32_t pd;  /* passed back in ops.mem by qp_pd() */

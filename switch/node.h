@@ -88,7 +88,7 @@ struct node_cfg {
     struct rte_mbuf *(*pull)(void *ctx, int64_t now_ps,
                              bool lossless_paused); /* of every egress; ctx is struct node_port */
     /* As in struct net_cfg. */
-    int64_t (*late_on_way)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
+    int64_t (*lateness_on_path)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
     void *ctx;
 };
 

@@ -275,7 +275,7 @@ int sw_create(struct node **out, const struct node_cfg *cfg)
                                     .pool = cfg->pool,
                                     .parts = cfg->parts,
                                     .mbuf_budget = cfg->an_mbufs,
-                                    .late_on_way = cfg->late_on_way,
+                                    .lateness_on_path = cfg->lateness_on_path,
                                     .late_ctx = cfg->ctx,
                                     .mm = {.on = fn->multimem}};
         rc = attach_an(s);

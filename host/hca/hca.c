@@ -241,34 +241,35 @@ void hca_device_init(struct hca_device *d, const char *name, uint32_t ip)
 
 /* ---- life ---- */
 
-static int64_t hca_late_on_way(void *user, const struct qp *qp, int64_t window_ps)
+static int64_t hca_lateness_on_path(void *user, const struct qp *qp, int64_t window_ps)
 {
     const struct hca_driver *drv = &((struct hca *)user)->cfg.drv;
     const struct qp_attr *attr = qp_attributes(qp);
 
-    return drv->late_on_way(drv->ctx, attr->dest_ip, attr->dest_qpn, window_ps);
+    return drv->lateness_on_path(drv->ctx, attr->dest_ip, attr->dest_qpn, window_ps);
 }
 
 int hca_create_on(struct hca **out, const struct hca_cfg *cfg, struct hca_device *dev)
 {
     struct hca *h = cacheline_alloc(sizeof(*h));
-    struct rnic_cfg rc = {.ip = cfg->ip,
-                          .qpn_base = (cfg->slot + 1) << 16,
-                          .max_qps = cfg->max_qps ? cfg->max_qps : 1024,
-                          .window_pkts = cfg->window_pkts ? cfg->window_pkts : 256,
-                          .ack_every = cfg->ack_every ? cfg->ack_every : 8,
-                          .dscp = HCA_DSCP,
-                          .guarded = cfg->drv.guarded,
-                          .far = cfg->far,
-                          .dcqcn = cfg->dcqcn,
-                          .message_ps = cfg->message_ps,
-                          .pool = cfg->pool,
-                          .ops = {.mem = hca_mem,
-                                  .complete = hca_complete,
-                                  .window = hca_window,
-                                  .late = cfg->drv.late_on_way ? hca_late_on_way : NULL,
-                                  .event = hca_qp_event},
-                          .user = h};
+    struct rnic_cfg rc = {
+        .ip = cfg->ip,
+        .qpn_base = (cfg->slot + 1) << 16,
+        .max_qps = cfg->max_qps ? cfg->max_qps : 1024,
+        .window_pkts = cfg->window_pkts ? cfg->window_pkts : 256,
+        .ack_every = cfg->ack_every ? cfg->ack_every : 8,
+        .dscp = HCA_DSCP,
+        .guarded = cfg->drv.guarded,
+        .far = cfg->far,
+        .dcqcn = cfg->dcqcn,
+        .message_ps = cfg->message_ps,
+        .pool = cfg->pool,
+        .ops = {.mem = hca_mem,
+                .complete = hca_complete,
+                .window = hca_window,
+                .lateness = cfg->drv.lateness_on_path ? hca_lateness_on_path : NULL,
+                .event = hca_qp_event},
+        .user = h};
     char who[IBV_SYSFS_NAME_MAX + 16];
     int rc_err;
 

@@ -46,8 +46,8 @@ struct hca_driver {
     /* Whether this address is outside the fabric, so that its MAC must be resolved by ARP. */
     bool (*foreign)(void *ctx, uint32_t ip);
     /* For how long of the last window_ps a process on the way to queue pair qpn at ip did not run
-     * (rnic_ops.late). */
-    int64_t (*late_on_way)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
+     * (rnic_ops.lateness). */
+    int64_t (*lateness_on_path)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
 };
 
 struct hca_cfg {

@@ -10,7 +10,7 @@
 
 #define SEED 0xd1b54a32d192ed03ull
 
-const struct rnic_serve mm_serve = {mm_load_reads, mm_load_fill, mm_store_packet};
+const struct deferred_ops mm_deferred_ops = {mm_load_reads, mm_load_fill, mm_store_packet};
 
 uint64_t mm_random(struct mm *mm)
 {

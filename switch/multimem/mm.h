@@ -51,7 +51,7 @@ struct an;
 struct an_addr;
 struct mm;
 
-extern const struct rnic_serve mm_serve;
+extern const struct deferred_ops mm_deferred_ops;
 
 int mm_create(struct mm **mm, struct an *a, const struct mm_cfg *cfg);
 void mm_destroy(struct mm *mm);

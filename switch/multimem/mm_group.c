@@ -202,7 +202,7 @@ static int make_qp(struct mm_edge *e)
                          .bounded = true,
                          .max_sge = 1,
                          .sig_all = true,
-                         .served = true,
+                         .deferred = true,
                          .user = e,
                          .pd = AN_PD_MM};
     struct qp_attr attr = {.state = QP_INIT, .access = ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE};

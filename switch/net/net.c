@@ -343,7 +343,7 @@ static int add_nodes(struct net *n)
             .seed = n->cfg.seed,
             .lag_ps = n->cfg.lag_ps,
             .an_mbufs = an_budget(n),
-            .late_on_way = n->cfg.late_on_way,
+            .lateness_on_path = n->cfg.lateness_on_path,
             .ctx = n->cfg.ctx,
         };
 

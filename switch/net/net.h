@@ -35,7 +35,7 @@ struct net_cfg {
     void (*stuck)(void *ctx, uint16_t node, uint16_t port, bool stuck);
     /* For how long of the last window_ps some process on the path to a queue pair did not run
      * (rnic_ops.late); NULL: all of them always run. */
-    int64_t (*late_on_way)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
+    int64_t (*lateness_on_path)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
     void *ctx;
     int64_t lag_ps; /* real time: how late frames and pauses may be; PFC keeps headroom for it. 0 in
                        virtual time */

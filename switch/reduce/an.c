@@ -358,7 +358,7 @@ static int64_t on_late(void *user, const struct qp *qp, int64_t window_ps)
     const struct an_cfg *cfg = &((struct an *)user)->cfg;
     const struct qp_attr *attr = qp_attributes(qp);
 
-    return cfg->late_on_way(cfg->late_ctx, attr->dest_ip, attr->dest_qpn, window_ps);
+    return cfg->lateness_on_path(cfg->late_ctx, attr->dest_ip, attr->dest_qpn, window_ps);
 }
 
 static int create_rnic(struct an *a)
@@ -378,8 +378,8 @@ static int create_rnic(struct an *a)
                 .complete = on_complete,
                 .event = on_event,
                 .sink = on_packet,
-                .late = a->cfg.late_on_way ? on_late : NULL,
-                .serve = &mm_serve},
+                .lateness = a->cfg.lateness_on_path ? on_late : NULL,
+                .deferred = &mm_deferred_ops},
         .user = a,
     };
     int rc;

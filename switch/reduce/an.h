@@ -19,7 +19,7 @@ struct an_cfg {
     struct rte_mempool *parts; /* for results by reference (rnic_cfg); NULL: each is a copy */
     uint32_t mbuf_budget;      /* mbufs that grants may promise in all */
     /* As in struct net_cfg. */
-    int64_t (*late_on_way)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
+    int64_t (*lateness_on_path)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
     void *late_ctx;
     uint32_t life;    /* restarts of the switch: each life draws PSNs of its own */
     struct mm_cfg mm; /* multimem, where the switch is NVSwitch-like */

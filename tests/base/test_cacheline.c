@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of lines that are used together: what is in it, and that what is gone is not. */
 #include "roce/engine.h"
-#include "tests/roce/rc_env.h"
+#include "tests/roce/rc_fixture.h"
 
 static bool listed(const struct cacheline_list *l, const void *p, unsigned more)
 {
@@ -38,7 +38,7 @@ static void entries_come_and_go(void **state)
 
 static void a_queue_pair_is_listed_while_it_can_send(void **state)
 {
-    struct env e = env_make(NULL, false);
+    struct fixture e = fixture_make(NULL, false);
     const struct cacheline_list *l = rnic_cachelines(e.p->s[0].r);
     struct qp_attr reset = {.state = QP_RESET};
     uint64_t n = l->n;
@@ -48,7 +48,7 @@ static void a_queue_pair_is_listed_while_it_can_send(void **state)
     assert_int_equal(qp_modify(e.qp[0], &reset), 0);
     assert_int_equal(l->n, n - 3); /* with its two queues */
     assert_false(listed(l, e.qp[0], (offsetof(struct qp, rsp.reads) - 1) / RTE_CACHE_LINE_SIZE));
-    env_free(&e);
+    fixture_free(&e);
 }
 
 int main(void)

@@ -11,9 +11,9 @@
  * One line a row, of fields between tabs: name, GB/s of input payload, GB/s of the reference.
  */
 #include "switch/net/net.h"
-#include "tests/support/agg_bed.h"
+#include "tests/support/agg_fixture.h"
 #include "tests/support/eal.h"
-#include "tests/support/lab.h"
+#include "tests/support/switch_fixture.h"
 
 #include <rte_memcpy.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ struct times {
 };
 
 struct bench {
-    struct bed bed; /* what members need of one */
+    struct agg_fixture fx; /* what members need of one */
     struct net *net;
     uint16_t sw, port_of[CHILDREN];
     struct ring in, out;
@@ -70,7 +70,7 @@ static double seconds(void)
 
 static struct rte_mbuf *copy_in(struct bench *b, unsigned i)
 {
-    struct rte_mbuf *m = frame_alloc(b->bed.pool);
+    struct rte_mbuf *m = frame_alloc(b->fx.pool);
 
     if (!m)
         abort();
@@ -129,7 +129,7 @@ static void inputs(struct bench *b)
 
         for (; i < b->in.n && n < BURST && b->in.at[i].port == port; i++)
             m[n++] = b->copies ? copy_in(b, i) : b->in.m[i];
-        net_input(b->net, b->sw, port, m, n, b->bed.now);
+        net_input(b->net, b->sw, port, m, n, b->fx.now);
     }
 }
 
@@ -155,7 +155,7 @@ static bool full(const struct ring *r)
 
 static void turn(struct bench *b)
 {
-    int64_t until = b->bed.now + TURN_PS, next;
+    int64_t until = b->fx.now + TURN_PS, next;
     double start;
 
     b->out.n = 0;
@@ -170,7 +170,7 @@ static void turn(struct bench *b)
         b->times->s[b->times->n++] = seconds() - start;
     for (unsigned i = 0; i < b->out.n && !b->copies; i++)
         copy_out(&b->out, i, b->out.m[i]);
-    b->bed.now = until;
+    b->fx.now = until;
     b->in.n = 0;
 }
 
@@ -187,15 +187,15 @@ static unsigned member_at(const struct bench *b, uint16_t port)
 static void members_send(struct bench *b)
 {
     for (unsigned i = 0; i < CHILDREN; i++) {
-        struct member *m = &b->bed.member[i];
+        struct member *m = &b->fx.member[i];
         struct rte_mbuf *f;
         unsigned n = 0;
 
         member_take_control(m);
         member_run(m);
-        m->ep.tick(m->ep.ctx, b->bed.now);
+        m->ep.tick(m->ep.ctx, b->fx.now);
         for (int q = 0; q < ENDPOINT_QUEUES; q++)
-            while (n < 2 * BURST && m->ep.output(m->ep.ctx, q, &f, 1, b->bed.now)) {
+            while (n < 2 * BURST && m->ep.output(m->ep.ctx, q, &f, 1, b->fx.now)) {
                 put(&b->in, b->port_of[i], f);
                 n++;
             }
@@ -205,18 +205,18 @@ static void members_send(struct bench *b)
 static void members_receive(struct bench *b)
 {
     for (unsigned i = 0; i < b->out.n; i++) {
-        struct member *m = &b->bed.member[member_at(b, b->out.at[i].port)];
-        struct rte_mbuf *f = frame_alloc(b->bed.pool);
+        struct member *m = &b->fx.member[member_at(b, b->out.at[i].port)];
+        struct rte_mbuf *f = frame_alloc(b->fx.pool);
 
         rte_memcpy(rte_pktmbuf_append(f, b->out.at[i].len), b->out.bytes[i], b->out.at[i].len);
-        if (m->ep.input(m->ep.ctx, &f, 1, b->bed.now) != 1)
+        if (m->ep.input(m->ep.ctx, &f, 1, b->fx.now) != 1)
             abort();
     }
 }
 
-static void until(struct bench *b, bool (*done)(struct bed *b))
+static void until(struct bench *b, bool (*done)(struct agg_fixture *b))
 {
-    for (unsigned turns = 0; !done(&b->bed); turns++) {
+    for (unsigned turns = 0; !done(&b->fx); turns++) {
         if (turns == 20000)
             abort();
         members_send(b);
@@ -230,22 +230,22 @@ static void aggregate(struct bench *b, size_t count)
 {
     b->opseq++;
     for (unsigned i = 0; i < CHILDREN; i++) {
-        struct member *m = &b->bed.member[i];
-        struct bed_op o = {.coll = AGG_ALLREDUCE,
-                           .dtype = DT_FP32,
-                           .op = OP_SUM,
-                           .opseq = b->opseq,
-                           .total = count * 4,
-                           .in = m->op.in,
-                           .out = m->op.out};
+        struct member *m = &b->fx.member[i];
+        struct agg_fixture_op o = {.coll = AGG_ALLREDUCE,
+                                   .dtype = DT_FP32,
+                                   .op = OP_SUM,
+                                   .opseq = b->opseq,
+                                   .total = count * 4,
+                                   .in = m->op.in,
+                                   .out = m->op.out};
 
         memset(o.out, 0, count * 4);
-        bed_start(m, &o);
+        agg_fixture_start(m, &o);
     }
-    until(b, bed_all_done);
+    until(b, agg_fixture_all_done);
     for (unsigned i = 0; i < CHILDREN; i++)
         for (size_t k = 0; k < count; k += 97)
-            if (((const float *)(const void *)b->bed.member[i].op.out)[k] !=
+            if (((const float *)(const void *)b->fx.member[i].op.out)[k] !=
                 36.0f + 8 * (float)(k % 5))
                 abort();
 }
@@ -258,13 +258,13 @@ static void forward(struct bench *b, unsigned turns)
 
     for (unsigned t = 0; t < turns; t++) {
         for (unsigned i = 0; i < CHILDREN; i++) {
-            struct frame_spec s = {.src_ip = b->bed.member[i].ip,
-                                   .dst_ip = b->bed.member[(i + 1) % CHILDREN].ip,
+            struct frame_spec s = {.src_ip = b->fx.member[i].ip,
+                                   .dst_ip = b->fx.member[(i + 1) % CHILDREN].ip,
                                    .dqpn = 1 << 16,
                                    .len = MTU};
 
             for (unsigned k = 0; k < BURST; k++)
-                put(&b->in, b->port_of[i], lab_frame(b->bed.pool, &s));
+                put(&b->in, b->port_of[i], switch_fixture_frame(b->fx.pool, &s));
         }
         frames += b->in.n;
         turn(b);
@@ -288,39 +288,39 @@ static void open_bench(struct bench *b, size_t count)
     bool *mine;
 
     test_eal_init();
-    b->bed.rng = 1;
-    b->bed.f = fabric_load_string(CONF, "bench.conf", &errs);
-    b->bed.pool = frame_pool_create("bench_an", 16383, 256);
+    b->fx.rng = 1;
+    b->fx.f = fabric_load_string(CONF, "bench.conf", &errs);
+    b->fx.pool = frame_pool_create("bench_an", 16383, 256);
     b->in.bytes = calloc(RING, FRAME_ROOM);
     b->out.bytes = calloc(RING, FRAME_ROOM);
-    if (!b->bed.f || !b->bed.pool || !b->in.bytes || !b->out.bytes)
+    if (!b->fx.f || !b->fx.pool || !b->in.bytes || !b->out.bytes)
         abort();
-    mine = calloc(b->bed.f->n_nodes, sizeof(*mine));
-    for (uint16_t i = 0; i < b->bed.f->n_nodes; i++)
-        if (b->bed.f->nodes[i].kind == FAB_SWITCH)
+    mine = calloc(b->fx.f->n_nodes, sizeof(*mine));
+    for (uint16_t i = 0; i < b->fx.f->n_nodes; i++)
+        if (b->fx.f->nodes[i].kind == FAB_SWITCH)
             mine[b->sw = i] = true;
     nc.parts = frame_parts_create("parts", NET_PARTS, 256);
     if (!nc.parts)
         abort();
-    nc.fab = b->bed.f, nc.pool = b->bed.pool, nc.mine = mine;
+    nc.fab = b->fx.f, nc.pool = b->fx.pool, nc.mine = mine;
     if (net_create(&b->net, &nc))
         abort();
     free(mine);
-    bed_group(&b->bed, 0, 1, MTU, BURST, 1, ids, CHILDREN);
+    agg_fixture_group(&b->fx, 0, 1, MTU, BURST, 1, ids, CHILDREN);
     for (unsigned i = 0; i < CHILDREN; i++) {
-        struct member *m = &b->bed.member[i];
+        struct member *m = &b->fx.member[i];
 
-        b->port_of[i] = b->bed.f->nodes[m->host].ports[0].peer_port;
+        b->port_of[i] = b->fx.f->nodes[m->host].ports[0].peer_port;
         net_port_state(b->net, b->sw, b->port_of[i], true, 0);
-        m->op.in = bed_alloc(&b->bed, count * 4);
-        m->op.out = bed_alloc(&b->bed, count * 4);
+        m->op.in = agg_fixture_alloc(&b->fx, count * 4);
+        m->op.out = agg_fixture_alloc(&b->fx, count * 4);
         for (size_t k = 0; k < count; k++)
             ((float *)(void *)m->op.in)[k] = (float)(i + 1) + (float)(k % 5);
-        bed_join(m);
+        agg_fixture_join(m);
     }
-    until(b, bed_all_in);
+    until(b, agg_fixture_all_in);
     for (unsigned i = 0; i < CHILDREN; i++)
-        if (b->bed.member[i].state != MEMBER_IN)
+        if (b->fx.member[i].state != MEMBER_IN)
             abort();
 }
 

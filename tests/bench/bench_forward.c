@@ -26,7 +26,7 @@
 #define HOST0_IP  0x0a000001u /* of the switch's hosts, in the order of their ports */
 
 struct gen_port {
-    struct rim_port *rp;
+    struct io_port *rp;
     struct rte_mempool *pool;     /* of frames that were filled in once, all alike */
     struct rte_mbuf *wait[BURST]; /* made, not taken yet */
     uint16_t waiting;
@@ -90,7 +90,7 @@ static void send_burst(struct gen *g, struct gen_port *p)
             put_be(rte_pktmbuf_mtod_offset(m, uint8_t *, 34), 0xc000 + g->next_flow, 2);
             g->next_flow = g->next_flow + 1 < g->flows ? g->next_flow + 1 : 0;
         }
-    sent = rim_port_tx(p->rp, 0, p->wait, p->waiting);
+    sent = io_port_tx(p->rp, 0, p->wait, p->waiting);
     p->waiting = (uint16_t)(p->waiting - sent);
     memmove(p->wait, p->wait + sent, p->waiting * sizeof(p->wait[0]));
 }
@@ -102,7 +102,7 @@ static void turn(struct gen *g)
     for (unsigned i = 0; i < g->n_ports; i++) {
         send_burst(g, &g->port[i]);
         for (uint16_t q = 0; q < g->queues; q++) {
-            uint16_t got = rim_port_rx(g->port[i].rp, q, m, BURST);
+            uint16_t got = io_port_rx(g->port[i].rp, q, m, BURST);
 
             if (got)
                 rte_pktmbuf_free_bulk(m, got);
@@ -138,13 +138,13 @@ static int open_ports(struct gen *g, char **sockets)
 
         snprintf(name, sizeof(name), "gen%u", i);
         g->port[i].pool = frame_pool_create(name, TX_FRAMES, 128);
-        if (!g->port[i].pool || rim_port_memif(&g->port[i].rp, &mc))
+        if (!g->port[i].pool || io_port_memif(&g->port[i].rp, &mc))
             return -1;
     }
     for (int t = 0; !up && t < 5000; t++) {
         up = true;
         for (unsigned i = 0; i < g->n_ports; i++)
-            up &= rim_port_up(g->port[i].rp);
+            up &= io_port_up(g->port[i].rp);
         usleep(1000);
     }
     return up ? 0 : -1;
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
     char line[128];
 
     if (argc < 4 || argc - 2 > MAX_PORTS || argc % 2 ||
-        rim_eal_init("bench_forward", NULL, 256, NULL, 0)) {
+        io_eal_init("bench_forward", NULL, 256, NULL, 0)) {
         fprintf(stderr, "usage: bench_forward QUEUES SOCKET SOCKET...\n");
         return 2;
     }

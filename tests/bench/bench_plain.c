@@ -24,7 +24,7 @@ struct plain {
     struct fib *fib;
     struct net *net; /* unshaped */
     uint16_t sw;
-    struct rim_port *rp[MAX_PORTS];
+    struct io_port *rp[MAX_PORTS];
     unsigned n_ports;
     struct rte_mbuf *out[MAX_PORTS][4 * BURST];
     uint16_t n_out[MAX_PORTS];
@@ -63,7 +63,7 @@ static void turn(struct plain *p)
     struct rte_mbuf *m[BURST];
 
     for (unsigned i = 0; i < p->n_ports; i++) {
-        uint16_t n = rim_port_rx(p->rp[i], 0, m, BURST);
+        uint16_t n = io_port_rx(p->rp[i], 0, m, BURST);
 
         if (p->net && n)
             net_input(p->net, p->sw, (uint16_t)i, m, n, 0);
@@ -76,7 +76,7 @@ static void turn(struct plain *p)
     if (p->net)
         net_advance(p->net, 0);
     for (unsigned i = 0; i < p->n_ports; i++) {
-        uint16_t sent = p->n_out[i] ? rim_port_tx(p->rp[i], 0, p->out[i], p->n_out[i]) : 0;
+        uint16_t sent = p->n_out[i] ? io_port_tx(p->rp[i], 0, p->out[i], p->n_out[i]) : 0;
 
         p->n_out[i] = (uint16_t)(p->n_out[i] - sent);
         if (sent && p->n_out[i])
@@ -109,7 +109,7 @@ static int open_ports(struct plain *p, char **sockets, unsigned n, struct rte_me
                                .name = "plain",
                                .pool = pool};
 
-        if (rim_port_memif(&p->rp[p->n_ports], &mc))
+        if (io_port_memif(&p->rp[p->n_ports], &mc))
             return -1;
     }
     return 0;
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
     struct fabric *f;
     struct rte_mempool *pool;
 
-    if (argc < 6 || argc - 4 > MAX_PORTS || rim_eal_init("bench_plain", NULL, 128, NULL, 0)) {
+    if (argc < 6 || argc - 4 > MAX_PORTS || io_eal_init("bench_plain", NULL, 128, NULL, 0)) {
         fprintf(stderr, "usage: bench_plain unshaped|plain CONF SWITCH SOCKET...\n");
         return 2;
     }
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
     for (unsigned round = 0;; round++) {
         if (round % 4096 == 0)
             for (unsigned i = 0; i < p.n_ports; i++)
-                rim_port_up(p.rp[i]);
+                io_port_up(p.rp[i]);
         turn(&p);
     }
 }

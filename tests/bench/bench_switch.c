@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     int64_t now = 0, took[ROUNDS];
     bool *mine;
 
-    if (argc != 3 || rim_eal_init("bench_switch", NULL, 128, NULL, 0)) {
+    if (argc != 3 || io_eal_init("bench_switch", NULL, 128, NULL, 0)) {
         fprintf(stderr, "usage: bench_switch CONF FRAMES\n");
         return 2;
     }

@@ -7,7 +7,7 @@
 #include "roce/wire.h"
 #include "switch/mcast.h"
 #include "tests/support/eal.h"
-#include "tests/support/lab.h"
+#include "tests/support/switch_fixture.h"
 
 #include <rte_mempool.h>
 #include <stdlib.h>
@@ -70,9 +70,9 @@ static struct rte_mbuf *base(uint8_t kind, uint8_t who)
     case 3:
         s.dst_ip = 0xe1000000u | who >> 4;
         memcpy(s.dst_mac, (uint8_t[6]){1, 0, 0x5e, 0, 0, who >> 4}, 6);
-        return lab_frame(pool, &s);
+        return switch_fixture_frame(pool, &s);
     default:
-        return lab_frame(pool, &s);
+        return switch_fixture_frame(pool, &s);
     }
 }
 

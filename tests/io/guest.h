@@ -17,7 +17,7 @@
 
 struct guest {
     struct rundir rd;
-    struct rim_port *port;
+    struct io_port *port;
     struct rte_mempool *pool;
     struct bell *peer;
     int lock, slot;
@@ -39,8 +39,8 @@ static void guest_open(struct guest *g, const char *run, struct fabric *f, const
     g->peer = &g->rd.sh->bell[bell_of_proc(h->proc)];
     g->pool = pool;
     mc.socket = sock;
-    assert_int_equal(rim_port_memif(&g->port, &mc), 0);
-    for (unsigned i = 0; !rim_port_up(g->port); i++, usleep(1000)) {
+    assert_int_equal(io_port_memif(&g->port, &mc), 0);
+    for (unsigned i = 0; !io_port_up(g->port); i++, usleep(1000)) {
         assert_true(i < 5000);
         bell_ring(g->peer);
     }
@@ -48,7 +48,7 @@ static void guest_open(struct guest *g, const char *run, struct fabric *f, const
 
 static void guest_close(struct guest *g)
 {
-    rim_port_close(g->port);
+    io_port_close(g->port);
     close(g->lock);
     rundir_close(&g->rd);
 }
@@ -91,14 +91,14 @@ static unsigned exchange(struct guest *a, struct guest *b, struct fabric *f, uns
         uint16_t k = 0, q;
 
         if (sent < n && (m[0] = datagram(a->pool, src, dst, b->slot, sent))) {
-            if (rim_port_tx(a->port, 1, m, 1))
+            if (io_port_tx(a->port, 1, m, 1))
                 sent++;
             else
                 rte_pktmbuf_free(m[0]);
             bell_ring(a->peer);
         }
         for (q = 0; q < ENDPOINT_QUEUES; q++)
-            for (k = rim_port_rx(b->port, q, m, 32); k; k--) {
+            for (k = io_port_rx(b->port, q, m, 32); k; k--) {
                 struct roce_pkt pkt;
 
                 if (roce_parse(m[k - 1], &pkt) == ROCE_OK && roce_icrc_ok(m[k - 1], &pkt) &&

@@ -34,8 +34,8 @@ static int64_t mono_ms(void)
 }
 
 /* share: a client's frames, instead of pool; else NULL. */
-static struct rim_port *open_port_of(bool listener, struct rte_mempool *pool,
-                                     const struct rim_frames *share)
+static struct io_port *open_port_of(bool listener, struct rte_mempool *pool,
+                                    const struct io_frames *share)
 {
     struct memif_cfg cfg = {.socket = sock,
                             .listener = listener,
@@ -45,21 +45,21 @@ static struct rim_port *open_port_of(bool listener, struct rte_mempool *pool,
                             .name = "test",
                             .pool = pool,
                             .share = share};
-    struct rim_port *p;
+    struct io_port *p;
 
-    if (rim_port_memif(&p, &cfg))
+    if (io_port_memif(&p, &cfg))
         abort();
     return p;
 }
 
-static struct rim_port *open_port(bool listener, struct rte_mempool *pool)
+static struct io_port *open_port(bool listener, struct rte_mempool *pool)
 {
     return open_port_of(listener, pool, NULL);
 }
 
-static bool wait_up(struct rim_port *p, bool up)
+static bool wait_up(struct io_port *p, bool up)
 {
-    for (int64_t end = mono_ms() + 10000; rim_port_up(p) != up; usleep(200))
+    for (int64_t end = mono_ms() + 10000; io_port_up(p) != up; usleep(200))
         if (mono_ms() > end)
             return false;
     return true;
@@ -110,13 +110,13 @@ static bool frame_is(struct rte_mbuf *m, uint32_t seq)
  * can besides. share: its frames are those of its rings. */
 static int peer_main(bool flood, bool share)
 {
-    struct rim_frames frames;
+    struct io_frames frames;
     struct rte_mempool *pool;
-    struct rim_port *p;
+    struct io_port *p;
     uint32_t seq = 0;
 
     test_eal_init();
-    if (share && rim_frames_create(&frames, "shared", SHARED))
+    if (share && io_frames_create(&frames, "shared", SHARED))
         abort();
     pool = share ? frames.pool : test_pool(1024);
     p = open_port_of(false, pool, share ? &frames : NULL);
@@ -124,21 +124,21 @@ static int peer_main(bool flood, bool share)
         struct rte_mbuf *m[32];
         uint16_t n = 0;
 
-        if (idle++ % 64 == 0 && !rim_port_up(p) && getppid() == 1)
+        if (idle++ % 64 == 0 && !io_port_up(p) && getppid() == 1)
             return 0;
         for (uint16_t q = 0; q < QUEUES; q++) {
             uint16_t sent;
 
-            n = rim_port_rx(p, q, m, 32);
+            n = io_port_rx(p, q, m, 32);
             sent = 0;
             for (int tries = 0; sent < n && (tries < 1000 || !flood); tries++) {
-                sent += rim_port_tx(p, q, m + sent, (uint16_t)(n - sent));
-                if (sent < n && !rim_port_up(p))
+                sent += io_port_tx(p, q, m + sent, (uint16_t)(n - sent));
+                if (sent < n && !io_port_up(p))
                     break;
             }
             rte_pktmbuf_free_bulk(m + sent, n - sent);
         }
-        if (flood && rim_port_up(p) && (m[0] = make_frame(pool, seq++)) && !rim_port_tx(p, 1, m, 1))
+        if (flood && io_port_up(p) && (m[0] = make_frame(pool, seq++)) && !io_port_tx(p, 1, m, 1))
             rte_pktmbuf_free(m[0]);
         if (!n && !flood)
             usleep(20);
@@ -165,7 +165,7 @@ static void reap(pid_t pid)
 static void bursts_pass(const char *peer)
 {
     struct rte_mempool *pool = test_pool(2048);
-    struct rim_port *p = open_port(true, pool);
+    struct io_port *p = open_port(true, pool);
     unsigned before = rte_mempool_avail_count(pool);
     pid_t pid = spawn_peer(peer);
     uint32_t tx[QUEUES] = {0}, rx[QUEUES] = {0};
@@ -179,10 +179,10 @@ static void bursts_pass(const char *peer)
 
             while (n < 20 && tx[q] + n < 5000 && (m[n] = make_frame(pool, tx[q] + n)))
                 n++;
-            k = rim_port_tx(p, q, m, n);
+            k = io_port_tx(p, q, m, n);
             tx[q] += k;
             rte_pktmbuf_free_bulk(m + k, n - k);
-            n = rim_port_rx(p, q, m, 48);
+            n = io_port_rx(p, q, m, 48);
             for (uint16_t i = 0; i < n; i++)
                 assert_true(frame_is(m[i], rx[q]++));
             rte_pktmbuf_free_bulk(m, n);
@@ -190,10 +190,10 @@ static void bursts_pass(const char *peer)
     }
     assert_int_equal(rx[0], 5000);
     assert_int_equal(rx[1], 5000);
-    assert_int_equal(rim_port_stats(p)->rx_bad + rim_port_stats(p)->tx_bad, 0);
+    assert_int_equal(io_port_stats(p)->rx_bad + io_port_stats(p)->tx_bad, 0);
     reap(pid);
     assert_true(wait_up(p, false));
-    rim_port_close(p);
+    io_port_close(p);
     assert_int_equal(rte_mempool_avail_count(pool), before);
     assert_int_equal(access(sock, F_OK), -1);
 }
@@ -210,12 +210,12 @@ static void shared_frames_pass_whole_and_in_order_on_every_queue(void **state)
     bursts_pass("echo_shared");
 }
 
-static uint16_t receive(struct rim_port *p, struct rte_mbuf **m, uint16_t n)
+static uint16_t receive(struct io_port *p, struct rte_mbuf **m, uint16_t n)
 {
     uint16_t got = 0;
 
     for (int tries = 0; got < n && tries < 1000; tries++)
-        got += rim_port_rx(p, 0, m + got, (uint16_t)(n - got));
+        got += io_port_rx(p, 0, m + got, (uint16_t)(n - got));
     return got;
 }
 
@@ -224,18 +224,18 @@ static uint16_t receive(struct rim_port *p, struct rte_mbuf **m, uint16_t n)
 static void shared_frames_are_not_copied_and_come_back(void **state)
 {
     struct rte_mempool *pool = test_pool(512);
-    struct rim_port *l = open_port(true, pool), *c;
-    struct rim_frames frames;
+    struct io_port *l = open_port(true, pool), *c;
+    struct io_frames frames;
     struct rte_mbuf *m[8], *r[8];
     unsigned before;
 
     (void)state;
-    assert_int_equal(rim_frames_create(&frames, "shared", SHARED), 0);
+    assert_int_equal(io_frames_create(&frames, "shared", SHARED), 0);
     before = rte_mempool_avail_count(pool);
     c = open_port_of(false, NULL, &frames);
     for (int i = 0; i < 10; i++)
-        rim_port_up(i % 2 ? l : c);
-    assert_true(rim_port_up(l) && rim_port_up(c));
+        io_port_up(i % 2 ? l : c);
+    assert_true(io_port_up(l) && io_port_up(c));
     for (uint32_t round = 0; round < 200; round++) {
         uint8_t *data[8];
 
@@ -243,7 +243,7 @@ static void shared_frames_are_not_copied_and_come_back(void **state)
             m[i] = make_frame(frames.pool, 8 * round + i);
             data[i] = rte_pktmbuf_mtod(m[i], uint8_t *);
         }
-        assert_int_equal(rim_port_tx(c, 0, m, 8), 8);
+        assert_int_equal(io_port_tx(c, 0, m, 8), 8);
         if (round % 2) /* even ones are not chains */
             *data[0] ^= 0xff;
         assert_int_equal(receive(l, r, 8), 8);
@@ -252,7 +252,7 @@ static void shared_frames_are_not_copied_and_come_back(void **state)
                 *rte_pktmbuf_mtod(r[0], uint8_t *) ^= 0xff;
             assert_true(frame_is(r[i], 8 * round + i));
         }
-        assert_int_equal(rim_port_tx(l, 0, r, 8), 8);
+        assert_int_equal(io_port_tx(l, 0, r, 8), 8);
         assert_int_equal(receive(c, r, 8), 8);
         for (uint32_t i = 0; i < 8; i++) {
             const uint8_t *p = rte_pktmbuf_mtod(r[i], const uint8_t *);
@@ -263,19 +263,19 @@ static void shared_frames_are_not_copied_and_come_back(void **state)
         rte_pktmbuf_free_bulk(r, 8);
     }
     m[0] = make_frame(frames.pool, 0); /* on its way when the peer goes */
-    assert_int_equal(rim_port_tx(c, 0, m, 1), 1);
-    rim_port_close(l);
-    assert_false(rim_port_up(c));
+    assert_int_equal(io_port_tx(c, 0, m, 1), 1);
+    io_port_close(l);
+    assert_false(io_port_up(c));
     assert_int_equal(rte_mempool_avail_count(frames.pool), SHARED);
-    rim_port_close(c);
-    rim_frames_destroy(&frames);
+    io_port_close(c);
+    io_frames_destroy(&frames);
     assert_int_equal(rte_mempool_avail_count(pool), before);
 }
 
 static void what_cannot_pass_is_freed_and_counted(void **state)
 {
     struct rte_mempool *pool = test_pool(64);
-    struct rim_port *p = open_port(true, pool);
+    struct io_port *p = open_port(true, pool);
     unsigned before = rte_mempool_avail_count(pool);
     struct rte_mbuf *m[3];
     pid_t pid = spawn_peer("echo");
@@ -290,22 +290,22 @@ static void what_cannot_pass_is_freed_and_counted(void **state)
     m[1] = make_frame(pool, 0);
     frame_meta(m[1])->flags = FRAME_F_VIRTUAL;
     m[2] = make_frame(pool, 2);
-    while (!rim_port_tx(p, 0, m, 1))
+    while (!io_port_tx(p, 0, m, 1))
         usleep(100);
-    assert_int_equal(rim_port_tx(p, 0, m + 1, 2), 2);
-    assert_int_equal(rim_port_stats(p)->tx_bad, 2);
-    while (!rim_port_rx(p, 0, m, 3))
+    assert_int_equal(io_port_tx(p, 0, m + 1, 2), 2);
+    assert_int_equal(io_port_stats(p)->tx_bad, 2);
+    while (!io_port_rx(p, 0, m, 3))
         usleep(100);
     assert_true(frame_is(m[0], 2));
     assert_int_equal(m[0]->data_off, FRAME_HEADROOM);
     rte_pktmbuf_free(m[0]);
     assert_int_equal(rte_mempool_avail_count(pool), before);
     reap(pid);
-    rim_port_close(p);
+    io_port_close(p);
 }
 
 /* What a client of any kind may write: a descriptor of its ring, from the start of its buffer. */
-static void describe(struct rim_port *client, uint16_t slot, uint16_t flags, uint32_t len, int byte)
+static void describe(struct io_port *client, uint16_t slot, uint16_t flags, uint32_t len, int byte)
 {
     struct memif *mf = (struct memif *)client;
     struct memif_desc *d = &mf->tx[0].ring->desc[slot & mf->tx[0].mask];
@@ -316,7 +316,7 @@ static void describe(struct rim_port *client, uint16_t slot, uint16_t flags, uin
         memset(mf->region[d->region].addr + d->offset, byte, len);
 }
 
-static void publish(struct rim_port *client, uint16_t head)
+static void publish(struct io_port *client, uint16_t head)
 {
     __atomic_store_n(&((struct memif *)client)->tx[0].ring->head, head, __ATOMIC_RELEASE);
 }
@@ -334,29 +334,29 @@ static bool frame_has(const struct rte_mbuf *m, uint32_t a, int byte_a, uint32_t
 static void chains_pass_when_they_are_whole_and_nonsense_is_counted(void **state)
 {
     struct rte_mempool *pool = test_pool(64), *other = test_pool(64);
-    struct rim_port *l = open_port(true, pool), *c = open_port(false, other);
+    struct io_port *l = open_port(true, pool), *c = open_port(false, other);
     struct rte_mbuf *m[8];
     struct memif_desc *desc;
 
     (void)state;
     for (int i = 0; i < 10; i++)
-        rim_port_up(i % 2 ? l : c);
-    assert_true(rim_port_up(l) && rim_port_up(c));
+        io_port_up(i % 2 ? l : c);
+    assert_true(io_port_up(l) && io_port_up(c));
     desc = ((struct memif *)c)->tx[0].ring->desc;
 
     describe(c, 0, MEMIF_DESC_NEXT, 100, 1);
     publish(c, 1);
-    assert_int_equal(rim_port_rx(l, 0, m, 1), 0);
-    assert_int_equal(rim_port_rx(l, 0, m, 8), 0);
+    assert_int_equal(io_port_rx(l, 0, m, 1), 0);
+    assert_int_equal(io_port_rx(l, 0, m, 8), 0);
     describe(c, 1, 0, 50, 2);
     describe(c, 2, 0, 60, 3);
     describe(c, 3, MEMIF_DESC_NEXT, 40, 4);
     publish(c, 4);
-    assert_int_equal(rim_port_rx(l, 0, m, 1), 1);
-    assert_int_equal(rim_port_rx(l, 0, m + 1, 1), 1);
+    assert_int_equal(io_port_rx(l, 0, m, 1), 1);
+    assert_int_equal(io_port_rx(l, 0, m + 1, 1), 1);
     describe(c, 4, 0, 33, 5);
     publish(c, 5); /* the rest of a chain whose beginning is known */
-    assert_int_equal(rim_port_rx(l, 0, m + 2, 1), 1);
+    assert_int_equal(io_port_rx(l, 0, m + 2, 1), 1);
     assert_true(frame_has(m[0], 100, 1, 50, 2));
     assert_true(frame_has(m[1], 60, 3, 0, 0));
     assert_true(frame_has(m[2], 40, 4, 33, 5));
@@ -372,16 +372,16 @@ static void chains_pass_when_they_are_whole_and_nonsense_is_counted(void **state
     describe(c, 10, 0, UINT32_MAX, 6);
     describe(c, 11, 0, 64, 7);
     publish(c, 12);
-    assert_int_equal(rim_port_rx(l, 0, m, 8), 1);
+    assert_int_equal(io_port_rx(l, 0, m, 8), 1);
     assert_true(frame_has(m[0], 64, 7, 0, 0));
-    assert_int_equal(rim_port_stats(l)->rx_bad, 5);
-    assert_int_equal(rim_port_stats(l)->rx, 4);
+    assert_int_equal(io_port_stats(l)->rx_bad, 5);
+    assert_int_equal(io_port_stats(l)->rx, 4);
     publish(c, 12 + 1000); /* cannot be */
-    assert_int_equal(rim_port_rx(l, 0, m + 1, 8), 0);
+    assert_int_equal(io_port_rx(l, 0, m + 1, 8), 0);
     rte_pktmbuf_free(m[0]);
     assert_int_equal(rte_mempool_avail_count(pool), 64);
-    rim_port_close(c);
-    rim_port_close(l);
+    io_port_close(c);
+    io_port_close(l);
 }
 
 static unsigned kills(void)
@@ -394,7 +394,7 @@ static unsigned kills(void)
 static void a_busy_peer_may_be_killed_again_and_again(void **state)
 {
     struct rte_mempool *pool = test_pool(512);
-    struct rim_port *p = open_port(true, pool);
+    struct io_port *p = open_port(true, pool);
     unsigned before = rte_mempool_avail_count(pool), n_kills = kills();
     pid_t pid = spawn_peer("flood");
     uint64_t got = 0;
@@ -416,11 +416,11 @@ static void a_busy_peer_may_be_killed_again_and_again(void **state)
 
             while (n < 32 && (m[n] = make_frame(pool, seq + n)))
                 n++;
-            s = rim_port_tx(p, 0, m, n);
+            s = io_port_tx(p, 0, m, n);
             seq += s;
             rte_pktmbuf_free_bulk(m + s, n - s);
             for (uint16_t q = 0; q < QUEUES; q++) {
-                n = rim_port_rx(p, q, m, 32);
+                n = io_port_rx(p, q, m, 32);
                 got += n;
                 rte_pktmbuf_free_bulk(m, n);
             }
@@ -429,24 +429,24 @@ static void a_busy_peer_may_be_killed_again_and_again(void **state)
                 until = 0;
             }
             if (!until)
-                dead = !rim_port_up(p);
+                dead = !io_port_up(p);
         }
         waitpid(pid, NULL, 0);
         pid = next;
     }
     assert_true(got > 500ull * n_kills);
     assert_true(wait_up(p, true));
-    assert_int_equal(rim_port_stats(p)->connects, n_kills + 1);
+    assert_int_equal(io_port_stats(p)->connects, n_kills + 1);
     assert_int_equal(rte_mempool_avail_count(pool), before);
     reap(pid);
-    rim_port_close(p);
+    io_port_close(p);
 }
 
 /* What a stranger on the socket says must not bring the listener down. */
 static void nonsense_on_the_control_channel_is_refused(void **state)
 {
     struct rte_mempool *pool = test_pool(64);
-    struct rim_port *p = open_port(true, pool);
+    struct io_port *p = open_port(true, pool);
     pid_t pid;
 
     (void)state;
@@ -466,14 +466,14 @@ static void nonsense_on_the_control_channel_is_refused(void **state)
         if (i % 2)
             assert_int_equal(send(fd, &init, sizeof(init), 0), sizeof(init));
         assert_int_equal(send(fd, &msg, i % 5 ? sizeof(msg) : 17, 0), i % 5 ? sizeof(msg) : 17);
-        assert_false(rim_port_up(p));
+        assert_false(io_port_up(p));
         close(fd);
-        assert_false(rim_port_up(p));
+        assert_false(io_port_up(p));
     }
     pid = spawn_peer("echo");
     assert_true(wait_up(p, true));
     reap(pid);
-    rim_port_close(p);
+    io_port_close(p);
 }
 
 int main(int argc, char **argv)

@@ -296,7 +296,7 @@ static int flood_main(const char *dir)
     for (uint32_t psn = 0;; psn++) {
         struct rte_mbuf *m = datagram(g.pool, src, dst, 0, psn);
 
-        while (!rim_port_tx(g.port, 1, &m, 1)) {
+        while (!io_port_tx(g.port, 1, &m, 1)) {
             bell_ring(g.peer);
             usleep(50);
         }
@@ -336,7 +336,7 @@ static void killed_hosts_leave_the_switch_alive_and_serving(void **state)
             _exit(127);
         }
         for (unsigned i = 0; got < 1000 && i < 100000; i++) {
-            uint16_t n = rim_port_rx(b.port, ENDPOINT_DATA, m, 32);
+            uint16_t n = io_port_rx(b.port, ENDPOINT_DATA, m, 32);
 
             rte_pktmbuf_free_bulk(m, n);
             got += n;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Served queue pairs: the owner answers READs when it can and acknowledges WRITEs when it will. */
-#include "tests/roce/rc_env.h"
+#include "tests/roce/rc_fixture.h"
 
 #define US      PS_PER_US
 #define ANSWERS 4096u
 
 /* What stands behind the served side. */
 struct owner {
-    struct env e;
+    struct fixture e;
     bool stuck, broken; /* READs: no data; none ever */
     unsigned fills, again, writes;
     uint64_t rng;
@@ -65,7 +65,7 @@ static enum sink_verdict on_write(void *user, struct qp *qp, const struct roce_p
     return SINK_COPIED;
 }
 
-static const struct rnic_serve serve = {on_reads, on_fill, on_write};
+static const struct deferred_ops deferred_ops = {on_reads, on_fill, on_write};
 
 /* The oldest n packets of WRITEs are done. One queue pair only. */
 static void release(unsigned n)
@@ -78,7 +78,7 @@ static void release(unsigned n)
 
 static void open_env(uint64_t seed)
 {
-    struct pair_cfg cfg = {.window = 32, .ack_every = 4, .seed = seed, .serve = &serve};
+    struct pair_cfg cfg = {.window = 32, .ack_every = 4, .seed = seed, .deferred = &deferred_ops};
 
     memset(&o, 0, sizeof(o));
     o.rng = seed;
@@ -96,7 +96,7 @@ static void open_env(uint64_t seed)
 
 static void close_env(void)
 {
-    env_free(&o.e);
+    fixture_free(&o.e);
 }
 
 static void pass(int64_t ps)

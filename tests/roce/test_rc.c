@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reliable connections: every operation at every MTU, in order, with any one frame lost. */
-#include "tests/roce/rc_env.h"
+#include "tests/roce/rc_fixture.h"
 
 /* One operation of len bytes; returns the data frames (all but acknowledgements) that both sides
  * sent. */
@@ -8,7 +8,7 @@ static unsigned one_operation(enum wr_op op, uint16_t mtu, uint32_t len, uint32_
                               bool unbacked)
 {
     struct qp_attr attr = {.mtu = mtu, .sq_psn = psn};
-    struct env e = env_make(&attr, unbacked);
+    struct fixture e = fixture_make(&attr, unbacked);
     struct wqe w = request(&e, op, 7, len);
     const struct cqe *c;
     unsigned frames;
@@ -44,7 +44,7 @@ static unsigned one_operation(enum wr_op op, uint16_t mtu, uint32_t len, uint32_
     assert_int_equal(e.p->s[0].n_cqes, 1);
     assert_clean(&e);
     frames = e.p->count_data[0] + e.p->count_data[1];
-    env_free(&e);
+    fixture_free(&e);
     return frames;
 }
 
@@ -78,7 +78,7 @@ static void psn_wraps_in_mid_message(void **state)
 
 static void atomics_return_the_old_value_and_change_it_once(void **state)
 {
-    struct env e = env_make(NULL, false);
+    struct fixture e = fixture_make(NULL, false);
     uint64_t *there = (uint64_t *)e.buf[1], *here = (uint64_t *)e.buf[0];
     struct wqe w = request(&e, WR_FETCH_ADD, 1, 8);
 
@@ -98,7 +98,7 @@ static void atomics_return_the_old_value_and_change_it_once(void **state)
     assert_int_equal(here[2], 77);
     assert_int_equal(*there, 77);
     assert_clean(&e);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 /* Sends every response to an atomic into the void, once. */
@@ -114,7 +114,7 @@ static enum wire_verdict drop_first_atomic_ack(struct pair *p, unsigned from,
 
 static void a_repeated_atomic_is_answered_but_not_executed_again(void **state)
 {
-    struct env e = env_make(NULL, false);
+    struct fixture e = fixture_make(NULL, false);
     struct wqe w = request(&e, WR_FETCH_ADD, 1, 8);
 
     (void)state;
@@ -128,7 +128,7 @@ static void a_repeated_atomic_is_answered_but_not_executed_again(void **state)
     assert_int_equal(*(uint64_t *)e.buf[0], 40);
     assert_int_equal(*(uint64_t *)e.buf[1], 42);
     assert_int_equal(rnic_counters(e.p->s[1].r)->duplicates, 1);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 /* Drops or delays or doubles the frame number arg of all that are sent. */
@@ -154,7 +154,7 @@ static void any_single_fault_is_repaired(void **state)
             static const enum wr_op ops[] = {WR_WRITE, WR_READ,      WR_SEND,
                                              WR_READ,  WR_WRITE_IMM, WR_READ};
             struct qp_attr attr = {.mtu = 256, .sq_psn = 0xfffff0};
-            struct env e = env_make(&attr, false);
+            struct fixture e = fixture_make(&attr, false);
             struct nth a = {n, 0, faults[f]};
 
             e.p->fault = nth_frame, e.p->arg = &a;
@@ -178,14 +178,14 @@ static void any_single_fault_is_repaired(void **state)
                 assert_memory_equal(e.buf[0] + o * 4096, e.buf[1] + o * 4096, 1300 + o);
             }
             assert_int_equal(e.p->s[1].n_cqes, 2);
-            env_free(&e);
+            fixture_free(&e);
         }
 }
 
 static void a_gap_is_answered_by_one_nak(void **state)
 {
     struct qp_attr attr = {.mtu = 256, .sq_psn = 5};
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
     struct nth a = {3, 0, WIRE_DROP};
     struct wqe w = request(&e, WR_WRITE, 1, 20 * 256);
 
@@ -197,13 +197,13 @@ static void a_gap_is_answered_by_one_nak(void **state)
     assert_int_equal(rnic_counters(e.p->s[1].r)->seq_naks_sent, 1);
     assert_int_equal(rnic_counters(e.p->s[0].r)->timeouts, 0);
     assert_true(rnic_counters(e.p->s[1].r)->drops[ROCE_OUT_OF_SEQUENCE] > 1);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 static void acknowledgements_are_coalesced(void **state)
 {
     struct qp_attr attr = {.mtu = 256, .sq_psn = 5};
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
     struct wqe w = request(&e, WR_WRITE, 1, 400 * 256);
 
     (void)state;
@@ -213,13 +213,13 @@ static void acknowledgements_are_coalesced(void **state)
     assert_int_equal(e.p->count_data[0], 400);
     assert_true(e.p->count[1] <= 101);
     assert_clean(&e);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 static void the_window_bounds_what_is_in_flight(void **state)
 {
     struct qp_attr attr = {.mtu = 256};
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
     struct wqe w = request(&e, WR_WRITE, 1, 400 * 256);
 
     (void)state;
@@ -228,7 +228,7 @@ static void the_window_bounds_what_is_in_flight(void **state)
     e.p->burst = 64;
     pair_run(e.p, pair_never, PS_PER_US);
     assert_int_equal(e.p->count[0], 32);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 /* ---- ways through a fabric ---- */
@@ -237,7 +237,7 @@ static void the_window_bounds_what_is_in_flight(void **state)
  * pairs over equal paths. */
 static void packets_of_a_queue_pair_have_one_source_port_and_others_another(void **state)
 {
-    struct env e = env_make(NULL, false);
+    struct fixture e = fixture_make(NULL, false);
     unsigned port[3] = {0};
 
     (void)state;
@@ -265,7 +265,7 @@ static void packets_of_a_queue_pair_have_one_source_port_and_others_another(void
         for (unsigned j = 0; j < k; j++)
             assert_int_not_equal(port[j], port[k]);
     }
-    env_free(&e);
+    fixture_free(&e);
 }
 
 int main(void)

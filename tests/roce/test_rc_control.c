@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reliable connections: states, ends, turns and what is bounded. */
-#include "tests/roce/rc_env.h"
+#include "tests/roce/rc_fixture.h"
 
 static void only_lawful_transitions_are_made(void **state)
 {
@@ -48,7 +48,7 @@ static void only_lawful_transitions_are_made(void **state)
 
 static void a_reset_pair_works_again(void **state)
 {
-    struct env e = env_make(NULL, false);
+    struct fixture e = fixture_make(NULL, false);
     struct qp_attr old[2], a;
 
     (void)state;
@@ -69,7 +69,7 @@ static void a_reset_pair_works_again(void **state)
                 assert_int_equal(qp_modify(e.qp[i], &a), 0);
     }
     assert_int_equal(e.p->s[0].n_cqes, 2);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 static void a_qp_can_go_with_traffic_in_flight(void **state)
@@ -77,7 +77,7 @@ static void a_qp_can_go_with_traffic_in_flight(void **state)
     (void)state;
     for (unsigned us = 0; us < 30; us++) {
         struct qp_attr attr = {.mtu = 256, .retry_cnt = 1};
-        struct env e = env_make(&attr, false);
+        struct fixture e = fixture_make(&attr, false);
 
         for (unsigned i = 0; i < 8; i++) {
             struct wqe w = request(&e, i & 1 ? WR_READ : WR_WRITE, i, 20000);
@@ -89,13 +89,13 @@ static void a_qp_can_go_with_traffic_in_flight(void **state)
         qp_destroy(e.qp[us & 1]);
         pair_run(e.p, pair_never, PS_PER_S);
         assert_int_equal(qp_state_of(e.qp[!(us & 1)]), QP_ERR);
-        env_free(&e);
+        fixture_free(&e);
     }
 }
 
 static void a_shared_receive_queue_outlives_an_error(void **state)
 {
-    struct env e = env_make(NULL, false);
+    struct fixture e = fixture_make(NULL, false);
     struct qp_attr a = {.state = QP_ERR};
 
     (void)state;
@@ -105,12 +105,12 @@ static void a_shared_receive_queue_outlives_an_error(void **state)
     assert_int_equal(e.p->s[1].n_cqes, 0);
     assert_int_equal(rq_level(e.rq[1]), 1);
     assert_int_equal(e.p->s[1].events[QP_EV_LAST_WQE], 1);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 static void a_dead_port_ends_every_connection(void **state)
 {
-    struct env e = env_make(NULL, false);
+    struct fixture e = fixture_make(NULL, false);
     struct wqe w = request(&e, WR_WRITE, 1, 30000);
 
     (void)state;
@@ -127,13 +127,13 @@ static void a_dead_port_ends_every_connection(void **state)
     assert_int_equal(e.p->s[0].cqe[2].status, WC_WR_FLUSH_ERR);
     assert_int_equal(e.p->s[1].events[QP_EV_FATAL], 1);
     pair_run(e.p, pair_never, PS_PER_S);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 static void draining_finishes_what_has_begun(void **state)
 {
     struct qp_attr attr = {.mtu = 256};
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
     struct wqe w = request(&e, WR_WRITE, 1, 30000);
     struct qp_attr a;
 
@@ -153,7 +153,7 @@ static void draining_finishes_what_has_begun(void **state)
     assert_int_equal(qp_modify(e.qp[0], &a), 0);
     pair_run(e.p, pair_never, PS_PER_S);
     assert_int_equal(e.p->s[0].n_cqes, 2);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 static unsigned turns[64], n_turns;
@@ -168,7 +168,7 @@ static enum wire_verdict note_turn(struct pair *p, unsigned from, const struct r
 static void queue_pairs_send_in_turn(void **state)
 {
     struct qp_attr attr = {.mtu = 256};
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
     struct qp *qp[2];
 
     (void)state;
@@ -183,7 +183,7 @@ static void queue_pairs_send_in_turn(void **state)
     assert_int_equal(n_turns, 40);
     for (unsigned i = 1; i < 40; i++)
         assert_int_not_equal(turns[i], turns[i - 1]);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 static void a_small_pool_only_slows_down(void **state)
@@ -224,13 +224,13 @@ static void count_name(void *ctx, const char *name, uint64_t v)
 
 static void counters_have_names(void **state)
 {
-    struct env e = env_make(NULL, false);
+    struct fixture e = fixture_make(NULL, false);
     unsigned n = 0;
 
     (void)state;
     roce_counters_print(rnic_counters(e.p->s[0].r), count_name, &n);
     assert_int_equal(n, sizeof(struct roce_counters) / sizeof(uint64_t) - 1);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 int main(void)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reliable connections: each way in which a request can fail, and what the peer sees of it. */
-#include "tests/roce/rc_env.h"
+#include "tests/roce/rc_fixture.h"
 
 /* ---- receiver not ready, retries ---- */
 
 static void a_send_without_a_receive_waits_for_one(void **state)
 {
-    struct env e = env_make(NULL, false);
+    struct fixture e = fixture_make(NULL, false);
     struct wqe w = request(&e, WR_SEND, 1, 5000);
 
     (void)state;
@@ -21,13 +21,13 @@ static void a_send_without_a_receive_waits_for_one(void **state)
     assert_int_equal(e.p->s[0].cqe[0].status, WC_SUCCESS);
     assert_int_equal(e.p->s[1].cqe[0].byte_len, 5000);
     assert_memory_equal(e.buf[0], e.buf[1], 5000);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 static void rnr_waits_as_long_as_the_receiver_says(void **state)
 {
     struct qp_attr attr = {.min_rnr_timer = 20}; /* 10.24 ms */
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
     struct wqe w = request(&e, WR_SEND, 1, 50);
 
     (void)state;
@@ -36,13 +36,13 @@ static void rnr_waits_as_long_as_the_receiver_says(void **state)
     assert_int_equal(e.p->count[0], 1);
     pair_run(e.p, pair_never, PS_PER_MS);
     assert_int_equal(e.p->count[0], 2);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 static void rnr_retries_run_out(void **state)
 {
     struct qp_attr attr = {.rnr_retry = 2};
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
     struct wqe w = request(&e, WR_SEND, 1, 50);
 
     (void)state;
@@ -52,7 +52,7 @@ static void rnr_retries_run_out(void **state)
     assert_int_equal(e.p->s[0].cqe[0].status, WC_RNR_RETRY_EXC_ERR);
     assert_int_equal(e.p->count[0], 3);
     assert_int_equal(qp_state_of(e.qp[0]), QP_ERR);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 static enum wire_verdict drop_all(struct pair *p, unsigned from, const struct roce_pkt *k)
@@ -64,7 +64,7 @@ static enum wire_verdict drop_all(struct pair *p, unsigned from, const struct ro
 static void a_silent_peer_ends_in_retry_exceeded_and_flushes(void **state)
 {
     struct qp_attr attr = {.retry_cnt = 3, .timeout = 6};
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
     int64_t t = 4096 * PS_PER_NS << 6;
 
     (void)state;
@@ -97,20 +97,20 @@ static void a_silent_peer_ends_in_retry_exceeded_and_flushes(void **state)
     pair_run(e.p, pair_never, PS_PER_US);
     assert_int_equal(pair_cqe(&e.p->s[0], 90, false)->status, WC_WR_FLUSH_ERR);
     assert_int_equal(pair_cqe(&e.p->s[0], 91, true)->status, WC_WR_FLUSH_ERR);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 static void a_short_rnr_timer_is_not_held_up_by_a_long_timeout(void **state)
 {
     struct qp_attr attr = {.min_rnr_timer = 1, .timeout = 20}; /* 10 us, 4 s */
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
     struct wqe w = request(&e, WR_SEND, 1, 50);
 
     (void)state;
     assert_int_equal(qp_post_send(e.qp[0], &w), 0);
     pair_run(e.p, pair_never, 16 * PS_PER_US);
     assert_int_equal(e.p->count[0], 2);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 /* ---- errors ---- */
@@ -121,39 +121,39 @@ static const struct err_row {
     uint8_t want;
     uint8_t recv_want; /* status of the receive; 0: none */
     unsigned event;    /* at the peer */
-    void (*spoil)(struct env *e, struct wqe *w);
+    void (*spoil)(struct fixture *e, struct wqe *w);
 } errors[];
 
-static void spoil_rkey(struct env *e, struct wqe *w)
+static void spoil_rkey(struct fixture *e, struct wqe *w)
 {
     (void)e;
     w->rkey = 99;
 }
-static void spoil_bounds(struct env *e, struct wqe *w)
+static void spoil_bounds(struct fixture *e, struct wqe *w)
 {
     w->raddr = at(e, 1, BUF - 10);
 }
-static void spoil_rights(struct env *e, struct wqe *w)
+static void spoil_rights(struct fixture *e, struct wqe *w)
 {
     (void)w;
     e->p->s[1].region[0].access = ACCESS_LOCAL_WRITE;
 }
-static void spoil_lkey(struct env *e, struct wqe *w)
+static void spoil_lkey(struct fixture *e, struct wqe *w)
 {
     (void)e;
     w->sge[1].lkey = 55;
 }
-static void spoil_local_rights(struct env *e, struct wqe *w)
+static void spoil_local_rights(struct fixture *e, struct wqe *w)
 {
     (void)w;
     e->p->s[0].region[0].access = 0;
 }
-static void spoil_recv_short(struct env *e, struct wqe *w)
+static void spoil_recv_short(struct fixture *e, struct wqe *w)
 {
     (void)w;
     post_recv(e, 1, 9, 0, 4000);
 }
-static void spoil_recv_key(struct env *e, struct wqe *w)
+static void spoil_recv_key(struct fixture *e, struct wqe *w)
 {
     struct rwqe r = {.wr_id = 9, .n_sge = 1};
 
@@ -161,7 +161,7 @@ static void spoil_recv_key(struct env *e, struct wqe *w)
     r.sge[0] = (struct sge){at(e, 1, 0), 8000, 44};
     rq_post(e->rq[1], &r);
 }
-static void spoil_alignment(struct env *e, struct wqe *w)
+static void spoil_alignment(struct fixture *e, struct wqe *w)
 {
     (void)e;
     w->n_sge = 1, w->sge[0].len = 8, w->raddr += 4;
@@ -187,7 +187,7 @@ static void each_error_has_its_status_on_both_sides(void **state)
     (void)state;
     for (unsigned i = 0; i < RTE_DIM(errors); i++) {
         const struct err_row *r = &errors[i];
-        struct env e = env_make(NULL, false);
+        struct fixture e = fixture_make(NULL, false);
         struct wqe good = request(&e, WR_WRITE, 1, 3000),
                    bad = request(&e, r->op, 2, r->op > WR_READ ? 8 : 5000);
         const struct cqe *c;
@@ -218,13 +218,13 @@ static void each_error_has_its_status_on_both_sides(void **state)
         }
         if (r->event)
             assert_int_equal(e.p->s[1].events[r->event], 1);
-        env_free(&e);
+        fixture_free(&e);
     }
 }
 
 static void wrong_requests_are_refused_at_the_post(void **state)
 {
-    struct env e = env_make(NULL, false);
+    struct fixture e = fixture_make(NULL, false);
     struct wqe w = request(&e, WR_SEND, 1, 100);
     struct rwqe r = {.n_sge = ROCE_MAX_SGE + 1};
 
@@ -250,12 +250,12 @@ static void wrong_requests_are_refused_at_the_post(void **state)
         assert_int_equal(qp_post_send(e.qp[0], &w), 0);
     assert_int_equal(qp_sq_free(e.qp[0]), 0);
     assert_int_equal(qp_post_send(e.qp[0], &w), -ENOMEM);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 static void inline_data_is_copied_at_the_post(void **state)
 {
-    struct env e = env_make(NULL, false);
+    struct fixture e = fixture_make(NULL, false);
     struct wqe w = request(&e, WR_WRITE, 1, 0);
 
     (void)state;
@@ -266,7 +266,7 @@ static void inline_data_is_copied_at_the_post(void **state)
     pair_run(e.p, pair_never, PS_PER_S);
     assert_int_equal(e.p->s[0].cqe[0].status, WC_SUCCESS);
     assert_memory_equal(e.buf[1], e.buf[0], 200);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 static void unconnected_opcodes_and_strangers_are_dropped_by_name(void **state)
@@ -291,7 +291,7 @@ static void unconnected_opcodes_and_strangers_are_dropped_by_name(void **state)
 
     (void)state;
     for (unsigned i = 0; i < RTE_DIM(rows); i++) {
-        struct env e = env_make(NULL, false);
+        struct fixture e = fixture_make(NULL, false);
         struct roce_pkt k = {.opcode = rows[i].opcode,
                              .ttl = 64,
                              .pkey = rows[i].pkey,
@@ -309,22 +309,23 @@ static void unconnected_opcodes_and_strangers_are_dropped_by_name(void **state)
         roce_seal(m, &k);
         assert_int_equal(e.p->s[1].ep.input(e.p->s[1].r, &m, 1, 0), 1);
         assert_int_equal(rnic_counters(e.p->s[1].r)->drops[rows[i].want], 1);
-        env_free(&e);
+        fixture_free(&e);
     }
 }
 
 /* ---- timers, and who was late ---- */
 
-static int64_t late_part;     /* 1/16 of the time asked about; */
+static int64_t lateness_part; /* 1/16 of the time asked about; */
 static int64_t late_until_ps; /* up to then */
 static struct pair *late_pair;
 
 static int64_t late(void *user, const struct qp *qp, int64_t window_ps)
 {
     (void)user, (void)qp;
-    if (late_part == INT64_MAX || late_part < 0) /* a page that somebody has written nonsense to */
-        return late_part;
-    return late_pair->now_ps <= late_until_ps ? window_ps * late_part / 16 : 0;
+    if (lateness_part == INT64_MAX ||
+        lateness_part < 0) /* a page that somebody has written nonsense to */
+        return lateness_part;
+    return late_pair->now_ps <= late_until_ps ? window_ps * lateness_part / 16 : 0;
 }
 
 /* In timeouts, of a peer that never answers: three retries make 4, and no more than 10 more. */
@@ -345,13 +346,13 @@ static void time_in_which_somebody_was_late_does_not_count(void **state)
 
     (void)state;
     for (unsigned r = 0; r < RTE_DIM(rows); r++) {
-        struct pair_cfg cfg = {.window = 32, .ack_every = 4, .seed = 1, .late = late};
+        struct pair_cfg cfg = {.window = 32, .ack_every = 4, .seed = 1, .lateness = late};
         struct qp_attr attr = {.retry_cnt = 3, .timeout = 6};
-        struct env e = env_make_cfg(&cfg, &attr, false);
+        struct fixture e = fixture_make_cfg(&cfg, &attr, false);
         struct wqe w = request(&e, WR_WRITE, 1, 50);
 
         late_pair = e.p;
-        late_part = rows[r].part;
+        lateness_part = rows[r].part;
         late_until_ps = e.p->now_ps + rows[r].until * t;
         e.p->fault = drop_all;
         assert_int_equal(qp_post_send(e.qp[0], &w), 0);
@@ -361,7 +362,7 @@ static void time_in_which_somebody_was_late_does_not_count(void **state)
         assert_int_equal(e.p->s[0].n_cqes, 1);
         assert_int_equal(e.p->s[0].cqe[0].status, WC_RETRY_EXC_ERR);
         assert_int_equal(rnic_counters(e.p->s[0].r)->timeouts, 4);
-        env_free(&e);
+        fixture_free(&e);
     }
 }
 
@@ -374,14 +375,14 @@ static enum wire_verdict drop_first(struct pair *p, unsigned from, const struct 
 /* What one packet has used up is not missing for the next. */
 static void each_packet_has_pauses_of_its_own(void **state)
 {
-    struct pair_cfg cfg = {.window = 32, .ack_every = 4, .seed = 1, .late = late};
+    struct pair_cfg cfg = {.window = 32, .ack_every = 4, .seed = 1, .lateness = late};
     struct qp_attr attr = {.retry_cnt = 1, .timeout = 6};
-    struct env e = env_make_cfg(&cfg, &attr, false);
+    struct fixture e = fixture_make_cfg(&cfg, &attr, false);
     int64_t t = 4096 * PS_PER_NS << 6;
 
     (void)state;
     late_pair = e.p;
-    late_part = 16;
+    lateness_part = 16;
     e.p->fault = drop_first;
     for (unsigned i = 0; i < 3; i++) {
         struct wqe w = request(&e, WR_WRITE, i, 50);
@@ -396,7 +397,7 @@ static void each_packet_has_pauses_of_its_own(void **state)
         assert_int_equal(pair_cqe(&e.p->s[0], i, false)->status, WC_SUCCESS);
     }
     assert_int_equal(rnic_counters(e.p->s[0].r)->timeouts, 3);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is lost again while it is sent again: no wait for a timeout where the peer can see it. */
-#include "tests/roce/rc_env.h"
+#include "tests/roce/rc_fixture.h"
 
 /* Drops a response of READ data, so many times in a row. */
 struct again {
@@ -25,7 +25,7 @@ static void read_data_that_is_lost_twice_and_more_is_asked_for_at_once(void **st
     for (unsigned times = 1; times < 5; times++)
         for (unsigned i = 0; i < 3; i++) {
             struct qp_attr attr = {.mtu = 256, .sq_psn = 10, .timeout = 20, .retry_cnt = 7};
-            struct env e = env_make(&attr, false);
+            struct fixture e = fixture_make(&attr, false);
             struct again a = {psn[i], times, 0};
             struct wqe w = request(&e, WR_READ, 1, 100 * 256);
 
@@ -39,7 +39,7 @@ static void read_data_that_is_lost_twice_and_more_is_asked_for_at_once(void **st
             assert_memory_equal(e.buf[0], e.buf[1], 100 * 256);
             assert_int_equal(rnic_counters(e.p->s[0].r)->timeouts, 0);
             assert_int_equal(rnic_counters(e.p->s[0].r)->read_gaps, times);
-            env_free(&e);
+            fixture_free(&e);
         }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* READs: how many are open, fences, gaps in answers, repeated requests. */
-#include "tests/roce/rc_env.h"
+#include "tests/roce/rc_fixture.h"
 
 static unsigned reads_open, reads_most;
 static enum wire_verdict count_reads(struct pair *p, unsigned from, const struct roce_pkt *k)
@@ -17,7 +17,7 @@ static enum wire_verdict count_reads(struct pair *p, unsigned from, const struct
 static void outstanding_reads_are_bounded(void **state)
 {
     struct qp_attr attr = {.mtu = 256, .max_rd_atomic = 3};
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
 
     (void)state;
     reads_open = reads_most = 0;
@@ -31,7 +31,7 @@ static void outstanding_reads_are_bounded(void **state)
     assert_int_equal(e.p->s[0].n_cqes, 20);
     assert_int_equal(reads_most, 3);
     assert_clean(&e);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 static enum wire_verdict send_after_all_reads(struct pair *p, unsigned from,
@@ -47,7 +47,7 @@ static enum wire_verdict send_after_all_reads(struct pair *p, unsigned from,
 static void a_fence_waits_for_reads(void **state)
 {
     struct qp_attr attr = {.mtu = 256};
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
     struct wqe r = request(&e, WR_READ, 1, 5000), w = request(&e, WR_WRITE, 2, 100);
 
     (void)state;
@@ -58,7 +58,7 @@ static void a_fence_waits_for_reads(void **state)
     assert_int_equal(qp_post_send(e.qp[0], &w), 0);
     pair_run(e.p, pair_never, PS_PER_S);
     assert_int_equal(e.p->s[0].n_cqes, 2);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 /* Loses one response of a READ, and another one of its repetition. */
@@ -76,7 +76,7 @@ static enum wire_verdict drop_two_responses(struct pair *p, unsigned from, const
 static void each_gap_in_a_read_is_asked_for_without_a_timeout(void **state)
 {
     struct qp_attr attr = {.mtu = 256, .sq_psn = 10, .timeout = 20};
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
     struct wqe w = request(&e, WR_READ, 1, 100 * 256);
 
     (void)state;
@@ -90,14 +90,14 @@ static void each_gap_in_a_read_is_asked_for_without_a_timeout(void **state)
     assert_memory_equal(e.buf[0], e.buf[1], 100 * 256);
     assert_int_equal(rnic_counters(e.p->s[0].r)->timeouts, 0);
     assert_int_equal(rnic_counters(e.p->s[0].r)->read_gaps, 2);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 /* To a peer that knows only the specification, it would mean that the answer is lost. */
 static void what_follows_a_read_is_acknowledged_behind_its_answer(void **state)
 {
     struct qp_attr attr = {.mtu = 256};
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
     struct wqe r = request(&e, WR_READ, 1, 10 * 256), w = request(&e, WR_WRITE, 2, 256);
     struct endpoint ep[2] = {e.p->s[0].ep, e.p->s[1].ep};
     struct rte_mbuf *m[16];
@@ -117,14 +117,14 @@ static void what_follows_a_read_is_acknowledged_behind_its_answer(void **state)
     ep[0].input(ep[0].ctx, m, 11, 0);
     assert_int_equal(e.p->s[0].n_cqes, 2);
     assert_clean(&e);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 /* Our own queues let acknowledgements overtake: an early one is remembered. */
 static void an_acknowledgement_may_overtake_an_answer(void **state)
 {
     struct qp_attr attr = {.mtu = 256};
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
     struct wqe r = request(&e, WR_READ, 1, 3 * 256), w = request(&e, WR_WRITE, 2, 256);
     struct endpoint ep[2] = {e.p->s[0].ep, e.p->s[1].ep};
     struct rte_mbuf *m[16];
@@ -142,10 +142,10 @@ static void an_acknowledgement_may_overtake_an_answer(void **state)
     assert_int_equal(e.p->s[0].n_cqes, 2);
     assert_int_equal(ep[0].next(ep[0].ctx), PS_NEVER);
     assert_clean(&e);
-    env_free(&e);
+    fixture_free(&e);
 }
 
-static struct rte_mbuf *read_request(const struct env *e, uint32_t psn, uint32_t len)
+static struct rte_mbuf *read_request(const struct fixture *e, uint32_t psn, uint32_t len)
 {
     struct roce_pkt k = {.opcode = ROCE_OP_RC_READ_REQUEST,
                          .ttl = 64,
@@ -166,7 +166,7 @@ static struct rte_mbuf *read_request(const struct env *e, uint32_t psn, uint32_t
     return m;
 }
 
-static unsigned pull_psns(const struct env *e, uint32_t *psn, unsigned n)
+static unsigned pull_psns(const struct fixture *e, uint32_t *psn, unsigned n)
 {
     struct rte_mbuf *m[16];
     struct roce_pkt k;
@@ -183,7 +183,7 @@ static unsigned pull_psns(const struct env *e, uint32_t *psn, unsigned n)
 static void a_repeated_read_is_answered_in_order_of_psn(void **state)
 {
     struct qp_attr attr = {.mtu = 256, .sq_psn = 10};
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
     struct endpoint ep = e.p->s[1].ep;
     struct rte_mbuf *m[2] = {read_request(&e, 10, 512), read_request(&e, 12, 1024)};
     uint32_t psn[16];
@@ -202,7 +202,7 @@ static void a_repeated_read_is_answered_in_order_of_psn(void **state)
     m[1] = read_request(&e, 14, 99999); /* beyond what was ever asked */
     ep.input(ep.ctx, m, 2, 0);
     assert_int_equal(pull_psns(&e, psn, 16), 2);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 /* The wire may double an old request; the peer still may have as many new ones open as was agreed.
@@ -210,7 +210,7 @@ static void a_repeated_read_is_answered_in_order_of_psn(void **state)
 static void a_doubled_old_read_does_not_count_as_an_open_one(void **state)
 {
     struct qp_attr attr = {.mtu = 256, .sq_psn = 10, .max_dest_rd_atomic = 2};
-    struct env e = env_make(&attr, false);
+    struct fixture e = fixture_make(&attr, false);
     struct endpoint ep = e.p->s[1].ep;
     struct rte_mbuf *m[4] = {read_request(&e, 10, 512)};
     uint32_t psn[16];
@@ -228,7 +228,7 @@ static void a_doubled_old_read_does_not_count_as_an_open_one(void **state)
     m[2] = read_request(&e, 20, 512);
     ep.input(ep.ctx, m, 3, 0); /* but no more than that */
     assert_int_equal(qp_state_of(e.qp[1]), QP_ERR);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 int main(void)

@@ -28,7 +28,7 @@ static const uint16_t hosts[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 /* What becomes of the switch: it loses its memory; all its links, for a while; or both. */
 enum what { MEMORY, LINKS, POWER };
 
-struct bed {
+struct fixture {
     const char *name; /* of the switch that is hit */
     struct fabric *f;
     struct world *w;
@@ -43,7 +43,7 @@ struct bed {
     uint64_t rng;
 };
 
-static uint64_t below(struct bed *b, uint64_t n)
+static uint64_t below(struct fixture *b, uint64_t n)
 {
     return random_next(&b->rng) % n;
 }
@@ -54,7 +54,7 @@ static float value(unsigned k, unsigned rank, size_t i)
     return (float)((int)((i * 13 + rank * 7 + k * 3 + i / 97) % 29) - 11);
 }
 
-static float sum(const struct bed *b, unsigned k, size_t i)
+static float sum(const struct fixture *b, unsigned k, size_t i)
 {
     float s = 0;
 
@@ -63,23 +63,23 @@ static float sum(const struct bed *b, unsigned k, size_t i)
     return s;
 }
 
-static size_t sends(const struct bed *b)
+static size_t sends(const struct fixture *b)
 {
     return b->kind == COLL_REDUCE_SCATTER ? b->count * b->n : b->count;
 }
 
-static size_t gets(const struct bed *b)
+static size_t gets(const struct fixture *b)
 {
     return b->kind == COLL_ALLGATHER ? b->count * b->n : b->count;
 }
 
 /* Every operation has memory of its own. */
-static float *memory(struct bed *b, unsigned rank, unsigned which, unsigned k)
+static float *memory(struct fixture *b, unsigned rank, unsigned which, unsigned k)
 {
     return (float *)job_buffer(b->j, rank, which) + (size_t)k * MAX_COUNT;
 }
 
-static float *in_of(struct bed *b, unsigned rank, unsigned k)
+static float *in_of(struct fixture *b, unsigned rank, unsigned k)
 {
     if (b->in_place && b->kind == COLL_ALLGATHER)
         return memory(b, rank, 1, k) + rank * b->count;
@@ -87,7 +87,7 @@ static float *in_of(struct bed *b, unsigned rank, unsigned k)
                   k);
 }
 
-static float *out_of(struct bed *b, unsigned rank, unsigned k)
+static float *out_of(struct fixture *b, unsigned rank, unsigned k)
 {
     if (b->in_place && b->kind == COLL_REDUCE_SCATTER)
         return memory(b, rank, 0, k) + rank * b->count;
@@ -96,7 +96,7 @@ static float *out_of(struct bed *b, unsigned rank, unsigned k)
 
 static void args(void *ctx, unsigned rank, struct coll_args *a)
 {
-    struct bed *b = ctx;
+    struct fixture *b = ctx;
     unsigned k = b->started[rank]++;
 
     *a = (struct coll_args){.kind = b->kind,
@@ -108,7 +108,7 @@ static void args(void *ctx, unsigned rank, struct coll_args *a)
                             .op = OP_SUM};
 }
 
-static void check(struct bed *b, uint64_t seed)
+static void check(struct fixture *b, uint64_t seed)
 {
     for (unsigned r = 0; r < b->n; r++)
         for (unsigned k = 0; k < OPS; k++)
@@ -127,14 +127,14 @@ static void check(struct bed *b, uint64_t seed)
             }
 }
 
-static uint16_t node_of(const struct bed *b)
+static uint16_t node_of(const struct fixture *b)
 {
     return (uint16_t)(fabric_node(b->f, b->name) - b->f->nodes);
 }
 
 static void light(void *ctx)
 {
-    struct bed *b = ctx;
+    struct fixture *b = ctx;
 
     world_alarm(b->w, PS_NEVER, NULL, NULL);
     assert_int_equal(net_set_node(world_net(b->w), node_of(b), true, world_now(b->w)), 0);
@@ -142,7 +142,7 @@ static void light(void *ctx)
 
 static void hit(void *ctx)
 {
-    struct bed *b = ctx;
+    struct fixture *b = ctx;
     struct net *net = world_net(b->w);
     int64_t now = world_now(b->w);
 
@@ -155,7 +155,7 @@ static void hit(void *ctx)
         assert_int_equal(net_restart(net, node_of(b), now), 0);
 }
 
-static void up(struct bed *b, const char *conf, unsigned n_policy, const enum coll_algo *policy)
+static void up(struct fixture *b, const char *conf, unsigned n_policy, const enum coll_algo *policy)
 {
     struct world_cfg wc = {.nranks = b->n, .host_of_rank = hosts, .pool = pool, .seed = 1};
     struct job_cfg jc = {.nranks = b->n,
@@ -181,14 +181,14 @@ static void up(struct bed *b, const char *conf, unsigned n_policy, const enum co
     assert_int_equal(job_buffers(b->j, OPS * MAX_COUNT * sizeof(float)), 0);
 }
 
-static void down(struct bed *b)
+static void down(struct fixture *b)
 {
     assert_int_equal(job_destroy(b->j), 0);
     world_destroy(b->w);
     fabric_free(b->f);
 }
 
-static void fill(struct bed *b)
+static void fill(struct fixture *b)
 {
     memset(b->started, 0, sizeof(b->started));
     for (unsigned r = 0; r < b->n; r++)
@@ -218,7 +218,7 @@ struct row {
 
 static unsigned run(const struct row *w, enum what what, uint64_t seed)
 {
-    struct bed b = {.name = w->node, .n = w->n, .kind = w->kind, .algo = w->algo, .rng = seed};
+    struct fixture b = {.name = w->node, .n = w->n, .kind = w->kind, .algo = w->algo, .rng = seed};
     struct job_loop l = {.n = OPS, .args = args, .ctx = &b, .limit_ps = 100 * PS_PER_S};
     size_t most = w->kind == COLL_ALLREDUCE ? MAX_COUNT : MAX_COUNT / w->n;
     struct coll_args a;
@@ -353,7 +353,7 @@ static void what_starts_over_is_run_without_all_that_has_failed(void **state)
                         .type = DT_FP32,
                         .count = MAX_COUNT,
                         .in_place = true};
-    struct bed b = {.n = 8, .algo = ALGO_HIER_SHARP};
+    struct fixture b = {.n = 8, .algo = ALGO_HIER_SHARP};
     struct job_result res;
 
     (void)state;
@@ -375,7 +375,7 @@ static void reasons_of_many_rounds_are_cut_where_the_text_ends(void **state)
 {
     static const enum coll_algo policy[] = {ALGO_NVLS_SHARP, ALGO_SHARP, ALGO_RING};
     static const unsigned parts[PARTS] = {PART_MM, PART_RAIL, PART_TREES};
-    struct bed b = {.n = 8, .algo = ALGO_RING, .count = 1000};
+    struct fixture b = {.n = 8, .algo = ALGO_RING, .count = 1000};
     struct job_loop l = {.n = OPS, .args = args, .ctx = &b, .limit_ps = 100 * PS_PER_S};
     struct coll_args none = {.kind = COLL_BARRIER, .algo = ALGO_NVLS_SHARP};
 

@@ -15,7 +15,7 @@
 
 static struct rte_mempool *pool;
 
-struct bed {
+struct fixture {
     struct fabric *f;
     struct world *w;
     struct job *j;
@@ -25,10 +25,10 @@ struct bed {
 
 static void notify_death(void *ctx, unsigned rank)
 {
-    job_notify_death(((struct bed *)ctx)->j, rank);
+    job_notify_death(((struct fixture *)ctx)->j, rank);
 }
 
-static void bed_up(struct bed *b, const char *plan)
+static void fixture_up(struct fixture *b, const char *plan)
 {
     struct world_cfg wc = {
         .nranks = RANKS, .host_of_rank = b->hosts, .pool = pool, .an_mbufs = pool->size, .seed = 1};
@@ -64,7 +64,7 @@ static void bed_up(struct bed *b, const char *plan)
     free(e);
 }
 
-static void bed_down(struct bed *b)
+static void fixture_down(struct fixture *b)
 {
     unsigned free_before;
 
@@ -78,14 +78,14 @@ static void bed_down(struct bed *b)
     assert_int_equal(free_before, pool->size);
 }
 
-static int run(struct bed *b, enum coll_algo algo, size_t count, struct job_result *res)
+static int run(struct fixture *b, enum coll_algo algo, size_t count, struct job_result *res)
 {
     struct job_op op = {.algo = algo, .type = DT_FP32, .count = count, .seed = 3};
 
     return job_run(b->j, &op, res);
 }
 
-static int64_t exact(struct bed *b, enum coll_algo algo, size_t count)
+static int64_t exact(struct fixture *b, enum coll_algo algo, size_t count)
 {
     struct job_result res;
 
@@ -101,19 +101,19 @@ static bool never(void *ctx)
     return false;
 }
 
-static void pass(struct bed *b, int64_t time)
+static void pass(struct fixture *b, int64_t time)
 {
     job_drive(b->j, world_now(b->w) + time, never, NULL);
 }
 
 static void a_slow_host_holds_all_up_while_it_is_slow(void **state)
 {
-    struct bed b;
+    struct fixture b;
     int64_t fast, slow;
 
     (void)state;
-    bed_up(&b, "faults = ({ at = \"100us\"; host = \"h3\"; slow = 8; },"
-               "          { at = \"1ms\"; host = \"h3\"; slow = 1; });");
+    fixture_up(&b, "faults = ({ at = \"100us\"; host = \"h3\"; slow = 8; },"
+                   "          { at = \"1ms\"; host = \"h3\"; slow = 1; });");
     fast = exact(&b, ALGO_RING, 65536);
     pass(&b, 150 * PS_PER_US);
     slow = exact(&b, ALGO_RING, 65536);
@@ -121,32 +121,32 @@ static void a_slow_host_holds_all_up_while_it_is_slow(void **state)
     assert_true(slow > 4 * fast && slow < 12 * fast);
     pass(&b, PS_PER_MS);
     assert_int_equal(exact(&b, ALGO_RING, 65536), fast);
-    bed_down(&b);
+    fixture_down(&b);
 }
 
 /* A rank that waits for a refused group fails over; what ranks cannot run stays so then. */
 static void an_aggregation_node_without_buffers_refuses(void **state)
 {
     const struct coll_args a = {.algo = ALGO_PAIRWISE, .count = 1, .type = DT_FP32};
-    struct bed b;
+    struct fixture b;
 
     (void)state;
-    bed_up(&b, "faults = ({ an = \"leaf1\"; mbufs = 100; });");
+    fixture_up(&b, "faults = ({ an = \"leaf1\"; mbufs = 100; });");
     for (unsigned r = 0; r < RANKS; r++) {
         assert_non_null(comm_fell_back(job_comm(b.j, r)));
         assert_false(comm_supports(job_comm(b.j, r), &a));
     }
     assert_non_null(strstr(comm_fell_back(job_comm(b.j, 0)), "leaf1 has 100 of 100 buffers left"));
     exact(&b, ALGO_SHARP, 5000);
-    bed_down(&b);
+    fixture_down(&b);
 }
 
 static void a_switch_that_restarts_has_forgotten_its_groups(void **state)
 {
-    struct bed b;
+    struct fixture b;
 
     (void)state;
-    bed_up(&b, "faults = ({ at = \"5us\"; node = \"spine0\"; restart = \"20us\"; });");
+    fixture_up(&b, "faults = ({ at = \"5us\"; node = \"spine0\"; restart = \"20us\"; });");
     assert_null(comm_fell_back(job_comm(b.j, 0)));
     assert_int_equal(
         net_an_idle(world_net(b.w), fabric_node_index(b.f, fabric_node(b.f, "spine0"))), 0);
@@ -155,40 +155,40 @@ static void a_switch_that_restarts_has_forgotten_its_groups(void **state)
         net_an_idle(world_net(b.w), fabric_node_index(b.f, fabric_node(b.f, "spine0"))), 1);
     exact(&b, ALGO_SHARP, 65536);
     assert_non_null(comm_fell_back(job_comm(b.j, 0)));
-    bed_down(&b);
+    fixture_down(&b);
 }
 
 static void ranks_hear_of_a_death(void **state)
 {
     struct job_result res;
-    struct bed b;
+    struct fixture b;
 
     (void)state;
-    bed_up(&b, "faults = ({ at = \"5us\"; host = \"h5\"; die = true; told = \"50us\"; });");
+    fixture_up(&b, "faults = ({ at = \"5us\"; host = \"h5\"; die = true; told = \"50us\"; });");
     assert_int_equal(run(&b, ALGO_RING, 65536, &res), 0);
     assert_int_equal(res.dead_ranks, 1);
     assert_int_equal(res.failed_ranks, RANKS - 1);
     assert_int_equal(res.unnamed, 0);
     assert_true(res.time_ps < PS_PER_MS);
-    bed_down(&b);
+    fixture_down(&b);
 }
 
 /* Nobody tells: connections that nothing moves on are asked, and the failure goes round. */
 static void a_death_that_nobody_tells_is_found_out(void **state)
 {
     struct job_result res;
-    struct bed b;
+    struct fixture b;
 
     (void)state;
-    bed_up(&b, "faults = ({ at = \"5us\"; link = \"all\"; down = true; });");
+    fixture_up(&b, "faults = ({ at = \"5us\"; link = \"all\"; down = true; });");
     assert_int_equal(run(&b, ALGO_RING, 65536, &res), 0);
     assert_int_equal(res.failed_ranks, RANKS);
     assert_int_equal(res.unnamed, 0);
     assert_true(res.time_ps < 2 * PS_PER_S);
-    bed_down(&b);
+    fixture_down(&b);
 }
 
-static bool leaf0_has_a_group(struct bed *b)
+static bool leaf0_has_a_group(struct fixture *b)
 {
     return !net_an_idle(world_net(b->w), fabric_node_index(b->f, fabric_node(b->f, "leaf0")));
 }
@@ -199,24 +199,24 @@ static void a_blip_of_a_hosts_own_link_takes_time_and_nothing_else(void **state)
     static const char *const back[] = {"7us", "300us", "5ms", "20ms"};
     int64_t usual, took;
     char plan[160];
-    struct bed b;
+    struct fixture b;
 
     (void)state;
-    bed_up(&b, "faults = ({ link = \"h0-leaf0\"; up = true; });");
+    fixture_up(&b, "faults = ({ link = \"h0-leaf0\"; up = true; });");
     usual = exact(&b, ALGO_SHARP, 262144);
-    bed_down(&b);
+    fixture_down(&b);
     for (unsigned i = 0; i < 4; i++) {
         snprintf(plan, sizeof(plan),
                  "faults = ({ at = \"5us\"; link = \"h0-leaf0\"; down = true; },"
                  "          { at = \"%s\"; link = \"h0-leaf0\"; up = true; });",
                  back[i]);
-        bed_up(&b, plan);
+        fixture_up(&b, plan);
         took = exact(&b, ALGO_SHARP, 262144);
         assert_true(took > usual);
         for (unsigned r = 0; r < RANKS; r++)
             assert_null(comm_fell_back(job_comm(b.j, r)));
         assert_true(exact(&b, ALGO_SHARP, 262144) < usual + usual / 100);
-        bed_down(&b);
+        fixture_down(&b);
     }
 }
 
@@ -227,7 +227,7 @@ static void a_process_that_ends_in_a_blip_is_missed(void **state)
     static const char *const dies[] = {"4900ns", "8us"};
     struct job_result res;
     char plan[200];
-    struct bed b;
+    struct fixture b;
 
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
@@ -236,13 +236,13 @@ static void a_process_that_ends_in_a_blip_is_missed(void **state)
                  "          { at = \"5us\"; link = \"h0-leaf0\"; down = true; },"
                  "          { at = \"300us\"; link = \"h0-leaf0\"; up = true; });",
                  dies[i]);
-        bed_up(&b, plan);
+        fixture_up(&b, plan);
         assert_int_equal(run(&b, ALGO_SHARP, 262144, &res), 0);
         assert_int_equal(res.dead_ranks, 1);
         assert_int_equal(res.unnamed, 0);
         pass(&b, PS_PER_MS);
         assert_false(leaf0_has_a_group(&b));
-        bed_down(&b);
+        fixture_down(&b);
     }
 }
 
@@ -250,15 +250,15 @@ static void a_process_that_ends_in_a_blip_is_missed(void **state)
 static void a_host_whose_own_link_stays_down_is_lost(void **state)
 {
     struct job_result res;
-    struct bed b;
+    struct fixture b;
 
     (void)state;
-    bed_up(&b, "faults = ({ at = \"5us\"; link = \"h0-leaf0\"; down = true; },"
-               "          { at = \"90ms\"; link = \"h0-leaf0\"; up = true; },"
-               "          { at = \"95ms\"; link = \"h0-leaf0\"; down = true; },"
-               "          { at = \"96ms\"; link = \"h1-leaf0\"; down = true; },"
-               "          { at = \"250ms\"; link = \"h0-leaf0\"; up = true; },"
-               "          { at = \"250ms\"; link = \"h1-leaf0\"; up = true; });");
+    fixture_up(&b, "faults = ({ at = \"5us\"; link = \"h0-leaf0\"; down = true; },"
+                   "          { at = \"90ms\"; link = \"h0-leaf0\"; up = true; },"
+                   "          { at = \"95ms\"; link = \"h0-leaf0\"; down = true; },"
+                   "          { at = \"96ms\"; link = \"h1-leaf0\"; down = true; },"
+                   "          { at = \"250ms\"; link = \"h0-leaf0\"; up = true; },"
+                   "          { at = \"250ms\"; link = \"h1-leaf0\"; up = true; });");
     pass(&b, 190 * PS_PER_MS);
     assert_true(leaf0_has_a_group(&b));
     pass(&b, 6 * PS_PER_MS);
@@ -266,18 +266,18 @@ static void a_host_whose_own_link_stays_down_is_lost(void **state)
     assert_int_equal(run(&b, ALGO_SHARP, 5000, &res), 0);
     assert_int_equal(res.failed_ranks, RANKS);
     assert_non_null(strstr(res.text, "rank 0 (h0) missing at leaf0"));
-    bed_down(&b);
+    fixture_down(&b);
 }
 
 static void a_link_is_as_the_plan_says_when_it_says_so(void **state)
 {
-    struct bed b;
+    struct fixture b;
     const struct egress *q;
 
     (void)state;
-    bed_up(&b, "faults = ({ link = \"h0-leaf0\"; jitter = \"50ns\"; },"
-               "{ at = \"10us\"; link = \"h0-leaf0\"; loss = \"3%\"; },"
-               "{ at = \"20us\"; link = \"h0-leaf0\"; clear = true; });");
+    fixture_up(&b, "faults = ({ link = \"h0-leaf0\"; jitter = \"50ns\"; },"
+                   "{ at = \"10us\"; link = \"h0-leaf0\"; loss = \"3%\"; },"
+                   "{ at = \"20us\"; link = \"h0-leaf0\"; clear = true; });");
     q = net_egress(world_net(b.w), fabric_node_index(b.f, fabric_node(b.f, "h0")), 0);
     assert_true(egress_faults(q)->jitter_ps == 50 * PS_PER_NS && egress_faults(q)->loss == 0);
     pass(&b, 10 * PS_PER_US - 1);
@@ -287,7 +287,7 @@ static void a_link_is_as_the_plan_says_when_it_says_so(void **state)
     pass(&b, 10 * PS_PER_US);
     assert_true(egress_faults(q)->loss == 0 && egress_faults(q)->jitter_ps == 0);
     exact(&b, ALGO_SHARP, 5000);
-    bed_down(&b);
+    fixture_down(&b);
 }
 
 int main(void)

@@ -20,13 +20,13 @@
 static const uint16_t hosts[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 static struct rte_mempool *pool;
 
-struct bed {
+struct fixture {
     struct fabric *f;
     struct world *w;
     struct job *j;
 };
 
-static void bed_up(struct bed *b, const char *conf, unsigned n)
+static void fixture_up(struct fixture *b, const char *conf, unsigned n)
 {
     char err[COMM_TEXT];
     struct world_cfg wc = {.nranks = n, .host_of_rank = hosts, .pool = pool, .seed = 1};
@@ -47,14 +47,14 @@ static void bed_up(struct bed *b, const char *conf, unsigned n)
         fail_msg("%s", err);
 }
 
-static void bed_down(struct bed *b)
+static void fixture_down(struct fixture *b)
 {
     assert_int_equal(job_destroy(b->j), 0);
     world_destroy(b->w);
     fabric_free(b->f);
 }
 
-static double timed(struct bed *b, unsigned n, enum coll_algo algo, bool in_place)
+static double timed(struct fixture *b, unsigned n, enum coll_algo algo, bool in_place)
 {
     struct job_op op = {
         .algo = algo, .type = DT_FP32, .op = OP_SUM, .count = BYTES / 4, .in_place = in_place};
@@ -79,10 +79,10 @@ static double timed(struct bed *b, unsigned n, enum coll_algo algo, bool in_plac
 
 static void check(const char *conf, unsigned n)
 {
-    struct bed b;
+    struct fixture b;
     double ring, sharp, w = 50e9 * PACKET_EFFICIENCY, gain = 2.0 * (n - 1) / n;
 
-    bed_up(&b, conf, n);
+    fixture_up(&b, conf, n);
     ring = timed(&b, n, ALGO_RING, false);
     sharp = timed(&b, n, ALGO_SHARP, false);
     /* F21: 2 B (N - 1) / (N W); F25: B / W. Latency and headers of messages are within 4 %. */
@@ -92,7 +92,7 @@ static void check(const char *conf, unsigned n)
     assert_true(ring / sharp > 0.96 * gain);
     timed(&b, n, ALGO_RING, true);
     timed(&b, n, ALGO_SHARP, true);
-    bed_down(&b);
+    fixture_down(&b);
 }
 
 static void f21_f25_eight_hosts_on_two_leaves(void **state)

@@ -118,7 +118,7 @@ static const struct row rows[] = {
 #define MAX_RANKS 256
 static struct rte_mempool *pool;
 
-struct bed {
+struct fixture {
     const struct row *r;
     struct fabric *f;
     struct world *w;
@@ -130,7 +130,7 @@ struct bed {
     unsigned ended;
 };
 
-static void group_up(struct bed *b, unsigned g, uint64_t bytes)
+static void group_up(struct fixture *b, unsigned g, uint64_t bytes)
 {
     unsigned at = g * b->r->g.ranks;
     char err[COMM_TEXT] = "";
@@ -151,12 +151,12 @@ static void group_up(struct bed *b, unsigned g, uint64_t bytes)
     assert_int_equal(job_buffers(b->j[g], bytes), 0);
 }
 
-static void bed_up(struct bed *b, const struct row *r, uint64_t bytes)
+static void fixture_up(struct fixture *b, const struct row *r, uint64_t bytes)
 {
     struct world_cfg wc = {.pool = pool, .seed = 1, .trace_lengths = true};
     char conf[64];
 
-    *b = (struct bed){.r = r, .n = r->g.n * r->g.ranks};
+    *b = (struct fixture){.r = r, .n = r->g.n * r->g.ranks};
     assert_true(b->n <= MAX_RANKS);
     snprintf(conf, sizeof(conf), "conf/%s.conf", r->conf);
     wc.fab = b->f = fabric_load(conf, NULL);
@@ -172,7 +172,7 @@ static void bed_up(struct bed *b, const struct row *r, uint64_t bytes)
         group_up(b, g, bytes);
 }
 
-static void bed_down(struct bed *b)
+static void fixture_down(struct fixture *b)
 {
     for (unsigned g = 0; g < b->r->g.n; g++)
         assert_int_equal(job_destroy(b->j[g]), 0);
@@ -183,7 +183,7 @@ static void bed_down(struct bed *b)
 /* Asked after each event: who has not ended is asked first the next time. */
 static bool all_ended(void *ctx)
 {
-    struct bed *b = ctx;
+    struct fixture *b = ctx;
 
     while (b->ended < b->n) {
         int rc = coll_test(b->req[b->ended]);
@@ -197,7 +197,7 @@ static bool all_ended(void *ctx)
 }
 
 /* Seconds from the start of all until the last rank has ended. */
-static double seconds(struct bed *b, uint64_t bytes)
+static double seconds(struct fixture *b, uint64_t bytes)
 {
     const struct row *r = b->r;
     struct coll_args a = {.kind = r->kind,
@@ -237,12 +237,12 @@ static bool run_row(const struct row *r)
              own = r->kind == COLL_ALLTOALL ? bytes / r->g.ranks : bytes; /* of a rank's buffer */
     double formula = (double)bytes * r->share / r->Bps, known = r->known > 0 ? r->known : 1,
            want = formula * *r->headers * known, got;
-    struct bed b;
+    struct fixture b;
 
-    bed_up(&b, r, own);
+    fixture_up(&b, r, own);
     seconds(&b, 64 * b.r->g.ranks * b.r->g.ranks * 4); /* connections are made */
     got = seconds(&b, bytes);
-    bed_down(&b);
+    fixture_down(&b);
     print_message("%-4s %-27s %-18s %5llu %10.2f %7.4f %6.4f %10.2f %10.2f %7.4f\n", r->f, r->what,
                   r->conf, (unsigned long long)r->mib, formula * 1e6, *r->headers, known,
                   want * 1e6, got * 1e6, got / want);

@@ -30,7 +30,7 @@ struct row {
     bool goes_on;
 };
 
-struct bed {
+struct fixture {
     struct fabric *f;
     struct world *w;
     struct job *j;
@@ -39,14 +39,14 @@ struct bed {
 
 static void hit(void *ctx)
 {
-    struct bed *b = ctx;
+    struct fixture *b = ctx;
     uint16_t node = (uint16_t)(fabric_node(b->f, b->row->node) - b->f->nodes);
 
     world_alarm(b->w, PS_NEVER, NULL, NULL);
     assert_int_equal(net_set_node(world_net(b->w), node, false, world_now(b->w)), 0);
 }
 
-static void up(struct bed *b)
+static void up(struct fixture *b)
 {
     struct world_cfg wc = {.nranks = RANKS, .host_of_rank = hosts, .pool = pool, .seed = 1};
     struct job_cfg jc = {.nranks = RANKS,
@@ -72,7 +72,7 @@ static void up(struct bed *b)
 }
 
 /* The switch itself, or the rank that cannot be reached. */
-static void expect_name(const struct bed *b, unsigned rank)
+static void expect_name(const struct fixture *b, unsigned rank)
 {
     const char *text = comm_error(job_comm(b->j, rank)), *at = strstr(text, "rank ");
 
@@ -83,7 +83,7 @@ static void expect_name(const struct bed *b, unsigned rank)
 /* Two operations: one under way when it goes, which some may have finished, and one behind it. */
 static void run(const struct row *row, int64_t at)
 {
-    struct bed b = {.row = row};
+    struct fixture b = {.row = row};
     struct job_op op = {.algo = row->policy[0], .type = DT_FP32, .count = 60000, .seed = 3};
     struct job_result res;
     int failed = 0;

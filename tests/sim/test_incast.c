@@ -20,7 +20,7 @@
 
 static struct rte_mempool *pool;
 
-struct bed {
+struct fixture {
     struct fabric *f;
     struct world *w;
     struct job *j;
@@ -36,7 +36,7 @@ struct outcome {
     struct congestion c;
 };
 
-static void up(struct bed *b, const char *conf, size_t bytes, bool flow, bool data)
+static void up(struct fixture *b, const char *conf, size_t bytes, bool flow, bool data)
 {
     struct job_cfg jc = {.nranks = RANKS,
                          .host_of_rank = b->hosts,
@@ -49,7 +49,7 @@ static void up(struct bed *b, const char *conf, size_t bytes, bool flow, bool da
     struct world_cfg wc = {.nranks = RANKS + 2, .host_of_rank = b->hosts, .pool = pool, .seed = 1};
     char err[COMM_TEXT] = "";
 
-    *b = (struct bed){.count = bytes / 4};
+    *b = (struct fixture){.count = bytes / 4};
     b->f = fabric_load(conf, NULL);
     assert_non_null(b->f);
     for (unsigned r = 0; r < RANKS; r++)
@@ -68,7 +68,7 @@ static void up(struct bed *b, const char *conf, size_t bytes, bool flow, bool da
     assert_true(b->alone > 48 && b->alone < 50);
 }
 
-static void down(struct bed *b)
+static void down(struct fixture *b)
 {
     assert_int_equal(job_destroy(b->j), 0);
     flow_destroy(b->flow);
@@ -79,7 +79,7 @@ static void down(struct bed *b)
 
 static void args(void *ctx, unsigned rank, struct coll_args *a)
 {
-    struct bed *b = ctx;
+    struct fixture *b = ctx;
 
     *a = (struct coll_args){.kind = COLL_GATHER,
                             .algo = ALGO_DIRECT,
@@ -91,13 +91,13 @@ static void args(void *ctx, unsigned rank, struct coll_args *a)
 
 static bool look(void *ctx)
 {
-    struct bed *b = ctx;
+    struct fixture *b = ctx;
 
     assert_int_equal(flow_progress(b->flow), 0);
     return false;
 }
 
-static double gather(struct bed *b)
+static double gather(struct fixture *b)
 {
     struct job_loop l = {
         .n = 1, .args = args, .stop = look, .by_steps = true, .ctx = b, .limit_ps = 10 * PS_PER_S};
@@ -112,7 +112,7 @@ static struct outcome incast(const char *conf, size_t bytes)
 {
     struct outcome o = {0};
     uint64_t before;
-    struct bed b;
+    struct fixture b;
     int64_t t0;
 
     up(&b, conf, bytes, true, false);
@@ -173,7 +173,7 @@ static void what_was_dropped_arrives_all_the_same(void **state)
         .kind = COLL_GATHER, .algo = ALGO_DIRECT, .type = DT_INT32, .count = 65537, .seed = 5};
     struct job_result res;
     struct congestion c;
-    struct bed b;
+    struct fixture b;
 
     (void)state;
     up(&b, "conf/incast-32-lossy.conf", 65537 * 4, false, true);

@@ -21,7 +21,7 @@
 
 static struct rte_mempool *pool;
 
-struct bed {
+struct fixture {
     struct fabric *f;
     struct world *w;
     struct job *j;
@@ -31,12 +31,13 @@ struct bed {
     unsigned ran, seen[COLL_KINDS]; /* algorithms by collective */
 };
 
-static uint64_t below(struct bed *b, uint64_t n)
+static uint64_t below(struct fixture *b, uint64_t n)
 {
     return random_next(&b->rng) % n;
 }
 
-static void bed_up(struct bed *b, struct fabric *f, unsigned n, unsigned per_host, unsigned algos)
+static void fixture_up(struct fixture *b, struct fabric *f, unsigned n, unsigned per_host,
+                       unsigned algos)
 {
     char err[COMM_TEXT] = "";
     struct world_cfg wc = {
@@ -61,7 +62,7 @@ static void bed_up(struct bed *b, struct fabric *f, unsigned n, unsigned per_hos
         fail_msg("%u ranks: %s", n, err);
 }
 
-static uint64_t repeats(const struct bed *b)
+static uint64_t repeats(const struct fixture *b)
 {
     uint64_t sum = 0;
 
@@ -77,7 +78,7 @@ static uint64_t repeats(const struct bed *b)
     return sum;
 }
 
-static void bed_down(struct bed *b)
+static void fixture_down(struct fixture *b)
 {
     assert_int_equal(job_destroy(b->j), 0);
     assert_int_equal(repeats(b), 0);
@@ -86,14 +87,14 @@ static void bed_down(struct bed *b)
 }
 
 /* Is there such a schedule for these ranks? */
-static bool exists(struct bed *b, const struct job_op *op)
+static bool exists(struct fixture *b, const struct job_op *op)
 {
     struct coll_args a = {.kind = op->kind, .algo = op->algo, .count = 1, .type = DT_FP32};
 
     return comm_supports(job_comm(b->j, 0), &a);
 }
 
-static void run(struct bed *b, struct job_op *op)
+static void run(struct fixture *b, struct job_op *op)
 {
     struct job_result res;
     int rc;
@@ -110,7 +111,7 @@ static void run(struct bed *b, struct job_op *op)
 }
 
 /* Lengths of note, and sums of small whole numbers that all types hold exactly. */
-static void draw(struct bed *b, struct job_op *op, unsigned nth)
+static void draw(struct fixture *b, struct job_op *op, unsigned nth)
 {
     static const size_t lengths[] = {1, 0, 997, 20011, 3, 4096, 65537, 2};
     static const enum dtype types[] = {DT_FP32, DT_INT32, DT_FP16, DT_UINT8, DT_FP64, DT_BF16};
@@ -129,7 +130,7 @@ static void draw(struct bed *b, struct job_op *op, unsigned nth)
     op->seed = random_next(&b->rng);
 }
 
-static void all_kinds_and_algorithms(struct bed *b, unsigned algos, unsigned each)
+static void all_kinds_and_algorithms(struct fixture *b, unsigned algos, unsigned each)
 {
     for (unsigned k = 0; k < COLL_KINDS; k++)
         for (unsigned a = 0; a < ALGO_COUNT; a++) {
@@ -146,7 +147,7 @@ static void all_kinds_and_algorithms(struct bed *b, unsigned algos, unsigned eac
 }
 
 /* No rank leaves before the last one has entered. */
-static void barriers_hold_back(struct bed *b, unsigned algos)
+static void barriers_hold_back(struct fixture *b, unsigned algos)
 {
     for (unsigned a = 0; a < ALGO_COUNT; a++)
         for (unsigned late = 1; late <= b->n; late++) {
@@ -170,14 +171,14 @@ static void plain_hosts(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof(ranks) / sizeof(*ranks); i++) {
-        struct bed b = {.rng = 100 + i};
+        struct fixture b = {.rng = 100 + i};
 
-        bed_up(&b, fabric_load("conf/leaf-spine-8.conf", NULL), ranks[i], ranks[i] > 8 ? 2 : 1,
-               HOST_ALGOS);
+        fixture_up(&b, fabric_load("conf/leaf-spine-8.conf", NULL), ranks[i], ranks[i] > 8 ? 2 : 1,
+                   HOST_ALGOS);
         all_kinds_and_algorithms(&b, HOST_ALGOS, ranks[i] < 16 ? 4 : 3);
         barriers_hold_back(&b, HOST_ALGOS);
         print_message("%u ranks: %u operations\n", ranks[i], b.ran);
-        bed_down(&b);
+        fixture_down(&b);
     }
 }
 
@@ -188,15 +189,15 @@ static void gpus_of_one_node(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof(ranks) / sizeof(*ranks); i++) {
-        struct bed b = {.rng = 7 + i};
+        struct fixture b = {.rng = 7 + i};
 
-        bed_up(&b, fabric_load("conf/h100-node.conf", NULL), ranks[i], 1, algos);
+        fixture_up(&b, fabric_load("conf/h100-node.conf", NULL), ranks[i], 1, algos);
         all_kinds_and_algorithms(&b, algos, 3);
         print_message("h100-node: %u GPUs, %u operations\n", ranks[i], b.ran);
         assert_true(b.seen[COLL_ALLREDUCE] >> ALGO_NVLS & 1);
         assert_true(b.seen[COLL_REDUCE_SCATTER] >> ALGO_NVLS & 1);
         assert_true(b.seen[COLL_ALLGATHER] >> ALGO_NVLS & 1);
-        bed_down(&b);
+        fixture_down(&b);
     }
 }
 
@@ -206,10 +207,10 @@ static void gpus_of_a_rack(void **state)
 {
     static const enum coll_kind kinds[] = {COLL_ALLREDUCE, COLL_REDUCE_SCATTER, COLL_ALLGATHER};
     unsigned algos = 1u << ALGO_NVLS;
-    struct bed b = {.rng = 72};
+    struct fixture b = {.rng = 72};
 
     (void)state;
-    bed_up(&b, fabric_load("conf/gb200-nvl72.conf", NULL), 72, 1, algos);
+    fixture_up(&b, fabric_load("conf/gb200-nvl72.conf", NULL), 72, 1, algos);
     for (unsigned k = 0; k < 3; k++) {
         struct job_op op = {.kind = kinds[k], .algo = ALGO_NVLS};
 
@@ -218,16 +219,16 @@ static void gpus_of_a_rack(void **state)
         op.skew_ps = 0;
         run(&b, &op);
     }
-    bed_down(&b);
+    fixture_down(&b);
 }
 
 static void gpus_of_two_nodes(void **state)
 {
     unsigned algos = HOST_ALGOS | 1u << ALGO_HIER | 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP;
-    struct bed b = {.rng = 8};
+    struct fixture b = {.rng = 8};
 
     (void)state;
-    bed_up(&b, fabric_load("conf/rail-2x4.conf", NULL), 8, 1, algos);
+    fixture_up(&b, fabric_load("conf/rail-2x4.conf", NULL), 8, 1, algos);
     all_kinds_and_algorithms(&b, algos, 3);
     print_message("rail-2x4: %u operations\n", b.ran);
     assert_true(b.seen[COLL_ALLREDUCE] >> ALGO_HIER & 1);
@@ -236,7 +237,7 @@ static void gpus_of_two_nodes(void **state)
     assert_true(b.seen[COLL_ALLGATHER] >> ALGO_NVLS_SHARP & 1);
     assert_true(b.seen[COLL_REDUCE_SCATTER] >> ALGO_HIER_SHARP & 1);
     assert_true(b.seen[COLL_BROADCAST] >> ALGO_HIER & 1);
-    bed_down(&b);
+    fixture_down(&b);
 }
 
 /* A switch has 16 groups of multimem: one more runs by the ring, or says why not. One with another

@@ -25,11 +25,12 @@
 
 static struct rte_mempool *pool;
 
-struct bed {
+struct fixture {
     const char *conf;
     unsigned n, per_host, algos;
     bool whole;
-    unsigned turn, turns; /* of the beds of this kind; which takes what, where not all take all */
+    unsigned turn,
+        turns; /* of the fixtures of this kind; which takes what, where not all take all */
     struct fabric *f;
     struct world *w;
     struct job *j;
@@ -37,7 +38,7 @@ struct bed {
     uint64_t seen, ran;
 };
 
-static void bed_up(struct bed *b)
+static void fixture_up(struct fixture *b)
 {
     char err[COMM_TEXT] = "";
     struct world_cfg wc = {.nranks = b->n, .host_of_rank = b->hosts, .pool = pool, .seed = 1};
@@ -60,7 +61,7 @@ static void bed_up(struct bed *b)
         fail_msg("%s, %u ranks: %s", b->conf, b->n, err);
 }
 
-static void bed_down(struct bed *b)
+static void fixture_down(struct fixture *b)
 {
     assert_int_equal(job_destroy(b->j), 0);
     world_destroy(b->w);
@@ -72,7 +73,7 @@ static bool has_place(enum coll_kind k)
     return k != COLL_ALLTOALL && k != COLL_SENDRECV && k != COLL_BARRIER;
 }
 
-static void run(struct bed *b, struct job_op *op)
+static void run(struct fixture *b, struct job_op *op)
 {
     struct job_result res;
     int rc;
@@ -88,7 +89,7 @@ static void run(struct bed *b, struct job_op *op)
 }
 
 /* One collective, algorithm, type and reduction: of all lengths and in both places, or of one. */
-static void combination(struct bed *b, struct job_op op)
+static void combination(struct fixture *b, struct job_op op)
 {
     static const size_t counts[COUNTS] = {1, 0, LONGEST, 3, 17};
     uint64_t nth = b->seen++;
@@ -107,7 +108,7 @@ static void combination(struct bed *b, struct job_op op)
     }
 }
 
-static void product(struct bed *b)
+static void product(struct fixture *b)
 {
     for (unsigned k = 0; k < COLL_KINDS; k++)
         for (unsigned a = 0; a < ALGO_COUNT; a++) {
@@ -126,20 +127,20 @@ static void product(struct bed *b)
         }
 }
 
-static void all(struct bed *beds, unsigned n)
+static void all(struct fixture *beds, unsigned n)
 {
     const char *whole = getenv("MATRIX");
 
     for (unsigned i = 0; i < n; i++) {
-        struct bed *b = &beds[i];
+        struct fixture *b = &beds[i];
 
         b->whole = whole && !strcmp(whole, "whole");
         b->turn = i, b->turns = n;
-        bed_up(b);
+        fixture_up(b);
         product(b);
         print_message("%s, %2u ranks: %lu of %lu operations\n", b->conf, b->n, b->ran,
                       b->seen * COUNTS * PLACES);
-        bed_down(b);
+        fixture_down(b);
     }
 }
 
@@ -150,7 +151,7 @@ static void all(struct bed *beds, unsigned n)
 
 static void on_hosts(void **state)
 {
-    struct bed beds[] = {
+    struct fixture beds[] = {
         {.conf = "conf/leaf-spine-8.conf", .n = 1, .per_host = 1, .algos = HOST_ALGOS},
         {.conf = "conf/leaf-spine-8.conf", .n = 2, .per_host = 1, .algos = HOST_ALGOS},
         {.conf = "conf/leaf-spine-8.conf", .n = 3, .per_host = 1, .algos = HOST_ALGOS},
@@ -165,7 +166,7 @@ static void on_hosts(void **state)
 
 static void in_a_node(void **state)
 {
-    struct bed beds[] = {
+    struct fixture beds[] = {
         {.conf = "conf/h100-node.conf", .n = 2, .per_host = 1, .algos = BIT(ALGO_NVLS)},
         {.conf = "conf/h100-node.conf", .n = 3, .per_host = 1, .algos = BIT(ALGO_NVLS)},
         {.conf = "conf/h100-node.conf", .n = 5, .per_host = 1, .algos = BIT(ALGO_NVLS)},
@@ -178,7 +179,7 @@ static void in_a_node(void **state)
 
 static void across_nodes(void **state)
 {
-    struct bed beds[] = {
+    struct fixture beds[] = {
         {.conf = "conf/rail-2x4.conf", .n = 8, .per_host = 1, .algos = LEVEL_ALGOS},
         {.conf = "conf/rail-2x8.conf", .n = 16, .per_host = 1, .algos = LEVEL_ALGOS},
     };

@@ -12,21 +12,21 @@
 
 static struct rte_mempool *pool;
 
-struct bed {
+struct fixture {
     struct job *j;
     struct coll_args op;
 };
 
 static void args(void *ctx, unsigned rank, struct coll_args *a)
 {
-    struct bed *b = ctx;
+    struct fixture *b = ctx;
 
     *a = b->op;
     a->send = job_buffer(b->j, rank, 0);
     a->recv = job_buffer(b->j, rank, 1);
 }
 
-static int64_t run(struct bed *b)
+static int64_t run(struct fixture *b)
 {
     struct job_loop l = {.n = 1, .args = args, .ctx = b, .limit_ps = PS_PER_S};
 
@@ -48,7 +48,7 @@ static double packets(const struct fabric *f, const struct coll_args *a, unsigne
                          .algos = 1u << a->algo,
                          .lengths = true,
                          .limit_ps = PS_PER_S};
-    struct bed b = {.op = *a};
+    struct fixture b = {.op = *a};
     char err[COMM_TEXT] = "";
     int64_t time_ps;
 

@@ -27,7 +27,7 @@ static const uint16_t all_trees[COLL_TREES] = {0, 1, 2, 3, 4, 5, 6, 7};
 static struct rte_mempool *pool;
 static struct world *world; /* the one that is up */
 
-struct bed {
+struct fixture {
     struct fabric *f;
     struct world *w;
 };
@@ -46,8 +46,8 @@ static void set_slots(struct fabric *f, const char *name, uint32_t slots, uint32
     }
 }
 
-static void up(struct bed *b, const char *conf, const char *name, uint32_t slots, uint32_t groups,
-               uint32_t mbufs)
+static void up(struct fixture *b, const char *conf, const char *name, uint32_t slots,
+               uint32_t groups, uint32_t mbufs)
 {
     struct world_cfg wc = {.nranks = RANKS,
                            .host_of_rank = hosts,
@@ -63,14 +63,14 @@ static void up(struct bed *b, const char *conf, const char *name, uint32_t slots
     world = b->w;
 }
 
-static void down(struct bed *b)
+static void down(struct fixture *b)
 {
     assert_int_equal(world_busy_ans(b->w), 0);
     world_destroy(b->w);
     fabric_free(b->f);
 }
 
-static struct job_cfg cfg_of(const struct bed *b, unsigned algos, unsigned trees)
+static struct job_cfg cfg_of(const struct fixture *b, unsigned algos, unsigned trees)
 {
     return (struct job_cfg){.w = b->w,
                             .fab = b->f,
@@ -154,7 +154,7 @@ static void expect(struct job *j, unsigned trees, uint32_t window, uint32_t rail
 }
 
 /* Long enough that the window tells; the model knows it within 3 %. */
-static void predicted(const struct bed *b, struct job *j, enum coll_algo algo)
+static void predicted(const struct fixture *b, struct job *j, enum coll_algo algo)
 {
     struct job_op op = {
         .kind = COLL_ALLREDUCE, .algo = algo, .type = DT_FP32, .op = OP_SUM, .count = 1 << 19};
@@ -212,7 +212,7 @@ static void a_job_alone_shares_the_slots_among_its_trees(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < LEN(alone); i++) {
-        struct bed b;
+        struct fixture b;
         struct job_cfg jc;
         struct job *j;
 
@@ -267,8 +267,8 @@ static const struct {
 
 static const unsigned in_order[RANKS] = {0, 1, 2, 3, 4, 5, 6, 7};
 
-static struct job *tenant(const struct bed *b, struct job *beside, uint32_t group, unsigned first,
-                          unsigned ranks, unsigned trees, uint32_t holds)
+static struct job *tenant(const struct fixture *b, struct job *beside, uint32_t group,
+                          unsigned first, unsigned ranks, unsigned trees, uint32_t holds)
 {
     struct job_cfg jc = cfg_of(b, SHARP, trees);
 
@@ -288,7 +288,7 @@ static void a_job_fits_into_what_others_leave_and_says_so(void **state)
     for (unsigned i = 0; i < LEN(others); i++)
         for (unsigned again = 0; again < 1 + (i % 3 == 2); again++) { /* some twice: alike */
             static uint64_t trace;
-            struct bed b;
+            struct fixture b;
             struct job_cfg jc;
             struct job *a, *j;
 
@@ -334,7 +334,7 @@ static void sharp_alone_fails_only_where_nothing_fits(void **state)
         char err[COMM_TEXT] = "";
         struct job *j = NULL;
         struct job_cfg jc;
-        struct bed b;
+        struct fixture b;
 
         up(&b, "conf/leaf-spine-8.conf", NULL, rows[i].slots, 0, 0);
         jc = cfg_of(&b, SHARP, 2);
@@ -356,7 +356,7 @@ static void sharp_alone_fails_only_where_nothing_fits(void **state)
 /* One after the other has all that there is; each gives back what it had. */
 static void what_is_given_back_serves_the_next_job(void **state)
 {
-    struct bed b;
+    struct fixture b;
 
     (void)state;
     up(&b, "conf/leaf-spine-8.conf", NULL, 64, 0, 0);
@@ -379,7 +379,7 @@ static void a_tree_that_is_given_up_is_left_everywhere(void **state)
     struct coll_grant g;
     struct job_cfg jc;
     struct job *a, *j, *k;
-    struct bed b;
+    struct fixture b;
 
     (void)state;
     up(&b, "conf/leaf-spine-8.conf", NULL, 200, 0, 0);
@@ -410,7 +410,7 @@ static void rails_have_the_window_of_the_fullest_one(void **state)
     static const uint16_t pair_hosts[2] = {2, 6};
     struct job_cfg jc;
     struct job *a, *j;
-    struct bed b;
+    struct fixture b;
 
     (void)state;
     up(&b, "conf/rail-2x4.conf", NULL, 256, 0, 0);
@@ -438,7 +438,7 @@ static void the_tree_of_a_full_spine_is_left_out(void **state)
     struct coll_grant g;
     struct job_cfg jc;
     struct job *a, *j;
-    struct bed b;
+    struct fixture b;
 
     (void)state;
     up(&b, "conf/leaf-spine-8.conf", "spine0", 0, 1, 0);

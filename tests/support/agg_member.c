@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/support/agg_bed.h"
+#include "tests/support/agg_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 /* ---- members: control ---- */
 
-void bed_say(struct member *m, enum agg_type type, struct agg_ctl *c)
+void agg_fixture_say(struct member *m, enum agg_type type, struct agg_ctl *c)
 {
     static struct wqe w;
     const struct fabric *f = m->b->f;
@@ -50,7 +50,7 @@ static void fill(const struct member *m, struct agg_ctl *c)
                           .member = rte_cpu_to_be_32(m->id)};
 }
 
-void bed_fill_join(const struct member *m, struct agg_ctl *c)
+void agg_fixture_fill_join(const struct member *m, struct agg_ctl *c)
 {
     fill(m, c);
     c->slot = rte_cpu_to_be_32(m->of_job);
@@ -62,23 +62,23 @@ static void ask(struct member *m)
     struct agg_ctl c;
 
     if (m->state == MEMBER_ASKING) {
-        bed_fill_join(m, &c);
-        bed_say(m, AGG_JOIN, &c);
+        agg_fixture_fill_join(m, &c);
+        agg_fixture_say(m, AGG_JOIN, &c);
     } else {
         fill(m, &c);
-        bed_say(m, AGG_LEAVE, &c);
+        agg_fixture_say(m, AGG_LEAVE, &c);
     }
     m->retry_ps = m->b->now + 300 * PS_PER_US;
 }
 
-void bed_join(struct member *m)
+void agg_fixture_join(struct member *m)
 {
     m->state = MEMBER_ASKING;
     m->xid++;
     ask(m);
 }
 
-void bed_leave(struct member *m)
+void agg_fixture_leave(struct member *m)
 {
     m->state = MEMBER_LEAVING;
     m->xid++;
@@ -138,7 +138,7 @@ static void on_abort(struct member *m, const struct agg_ctl *c)
         return;
     fill(m, &r);
     r.xid = c->xid;
-    bed_say(m, AGG_ABORT_ACK, &r);
+    agg_fixture_say(m, AGG_ABORT_ACK, &r);
 }
 
 static void control(struct member *m, const struct agg_ctl *c, const struct cqe *from)
@@ -177,12 +177,12 @@ static bool gets(const struct member *m)
                                     : m->op.coll != AGG_BROADCAST || m->op.root != m->id;
 }
 
-void bed_start(struct member *m, const struct bed_op *op)
+void agg_fixture_start(struct member *m, const struct agg_fixture_op *op)
 {
     uint64_t max = AGG_MSG_BYTES(m->g.mtu), n = op->total / max + 1;
 
     m->op = *op;
-    m->hdr = bed_alloc(m->b, n * sizeof(m->hdr[0]));
+    m->hdr = agg_fixture_alloc(m->b, n * sizeof(m->hdr[0]));
     for (uint64_t i = 0; i < n; i++)
         m->hdr[i] = (struct agg_hdr){.version = AGG_VERSION,
                                      .type = AGG_DATA,
@@ -332,7 +332,7 @@ static void complete(void *user, const struct cqe *c)
     if (c->qp != m->ctl || !c->is_recv || c->status != WC_SUCCESS)
         return;
     assert_int_equal(c->byte_len, ROCE_GRH_BYTES + sizeof(struct agg_ctl));
-    assert_false(m->ctl_waits); /* the bed hands over one frame at a time */
+    assert_false(m->ctl_waits); /* the fixture hands over one frame at a time */
     m->ctl_waits = true;
     m->ctl_cqe = *c;
 }
@@ -361,7 +361,7 @@ int64_t member_run(struct member *m)
 
 /* ---- members: life ---- */
 
-void member_create(struct bed *b, struct member *m)
+void member_create(struct agg_fixture *b, struct member *m)
 {
     struct rnic_cfg cfg = {.ip = m->ip,
                            .qpn_base = (m->slot + 1u) << 16,
@@ -379,7 +379,7 @@ void member_create(struct bed *b, struct member *m)
     roce_mac_of_ip(m->ip, cfg.mac);
     assert_int_equal(rnic_create(&m->r, &cfg), 0);
     m->ep = rnic_endpoint(m->r);
-    m->ctl_mem = bed_alloc(b, CTL_BUFFERS * CTL_ROOM);
+    m->ctl_mem = agg_fixture_alloc(b, CTL_BUFFERS * CTL_ROOM);
     m->ctl_rq = rq_create(CTL_BUFFERS);
     ctl.rq = m->ctl_rq;
     assert_int_equal(qp_create(m->r, &ctl, &m->ctl), 0);
@@ -387,5 +387,5 @@ void member_create(struct bed *b, struct member *m)
     to_rts(m->ctl, &attr);
     for (uint64_t i = 0; i < CTL_BUFFERS; i++)
         post_ctl(m, i);
-    m->psn = (uint32_t)bed_random(b, 1 << 24);
+    m->psn = (uint32_t)agg_fixture_random(b, 1 << 24);
 }

@@ -74,7 +74,7 @@ struct pair *pair_create(const struct pair_cfg *cfg)
     assert_non_null(p);
     p->rng = cfg->seed;
     p->burst = 8;
-    p->served = cfg->serve;
+    p->deferred = cfg->deferred;
     for (unsigned i = 0; i < 2; i++) {
         struct side *s = &p->s[i];
         struct rnic_cfg rc = {.ip = 0x0a000001 + i,
@@ -86,11 +86,11 @@ struct pair *pair_create(const struct pair_cfg *cfg)
                               .dcqcn = cfg->dcqcn,
                               .user = s,
                               .ops = {.mem = mem,
-                                      .late = cfg->late,
+                                      .lateness = cfg->lateness,
                                       .complete = complete,
                                       .event = event,
                                       .sink = sink,
-                                      .serve = cfg->serve}};
+                                      .deferred = cfg->deferred}};
 
         s->pair = p;
         s->ip = rc.ip;
@@ -155,7 +155,7 @@ void pair_connect(struct pair *p, enum qp_type type, const struct qp_attr *attr,
                            .sq_depth = sq_depth,
                            .rq = i ? rq1 : rq0,
                            .streaming = streaming,
-                           .served = p->served && i == 1};
+                           .deferred = p->deferred && i == 1};
 
         assert_int_equal(qp_create(p->s[i].r, &c, &qp[i]), 0);
     }

@@ -58,7 +58,7 @@ struct pair {
     unsigned n_wire[2];
     int64_t busy[2];
     unsigned burst; /* frames a side gives at once; default 8 */
-    bool served;
+    bool deferred;
 };
 
 struct pair_cfg {
@@ -67,8 +67,8 @@ struct pair_cfg {
     unsigned mbufs;
     uint64_t seed;
     struct dcqcn_cfg dcqcn;
-    const struct rnic_serve *serve; /* queue pairs of side 1 are served by it */
-    int64_t (*late)(void *user, const struct qp *qp, int64_t window_ps); /* rnic_ops.late */
+    const struct deferred_ops *deferred; /* queue pairs of side 1 are answered by it */
+    int64_t (*lateness)(void *user, const struct qp *qp, int64_t window_ps); /* rnic_ops.lateness */
 };
 
 struct pair *pair_create(const struct pair_cfg *cfg);

@@ -11,8 +11,8 @@
 #include "switch/classify.h"
 #include "switch/queue/egress.h"
 #include "tests/support/eal.h"
-#include "tests/support/egress_bed.h"
-#include "tests/support/lab.h"
+#include "tests/support/egress_fixture.h"
+#include "tests/support/switch_fixture.h"
 
 #define EVENTS 100000
 
@@ -63,7 +63,7 @@ static void started(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, 
     struct side *s = ctx;
 
     for (uint32_t i = 0; i < n; i++)
-        note(&s->started, 0, bed_tag(m[i]), at_ps[i]), bytes -= frame_bytes(m[i]);
+        note(&s->started, 0, egress_fixture_tag(m[i]), at_ps[i]), bytes -= frame_bytes(m[i]);
     assert_int_equal(bytes, 0);
 }
 
@@ -81,7 +81,7 @@ static void poll_until(struct side *s, int64_t now, bool once)
         for (uint16_t i = 0; i < n; i++) {
             if (!once)
                 assert_int_equal(frame_meta(m[i])->due_ps, t);
-            note(&s->arrived, (uint32_t)rte_pktmbuf_pkt_len(m[i]), bed_tag(m[i]),
+            note(&s->arrived, (uint32_t)rte_pktmbuf_pkt_len(m[i]), egress_fixture_tag(m[i]),
                  frame_meta(m[i])->due_ps);
             rte_pktmbuf_free(m[i]);
         }
@@ -120,7 +120,8 @@ static void live(struct side *s, uint64_t seed, bool together)
         now += draw(&rng) % (30 * DUR);
         poll_until(s, now, draw(&rng) % 3 && together);
         for (uint32_t i = 0; i < n; i++)
-            m[i] = bed_frame(pool, cls < 6 ? FRAME_LOSSLESS : cls - 5, len + i % 2, tag++);
+            m[i] =
+                egress_fixture_frame(pool, cls < 6 ? FRAME_LOSSLESS : cls - 5, len + i % 2, tag++);
         give(s, m, n, now, together);
         if (draw(&rng) % 8 == 0)
             egress_pause(s->e, FRAME_LOSSLESS, now + draw(&rng) % (20 * DUR), now);
@@ -140,7 +141,7 @@ static void a_queue_sends_a_burst_as_it_sends_its_frames_one_by_one(void **state
         struct egress_stats st[2];
 
         for (int i = 0; i < 2; i++) {
-            struct egress_cfg c = bed_usual(pool);
+            struct egress_cfg c = egress_fixture_usual(pool);
 
             memset(&s[i], 0, sizeof(s[i]));
             c.rate_bps = rates[seed % 3];
@@ -148,7 +149,7 @@ static void a_queue_sends_a_burst_as_it_sends_its_frames_one_by_one(void **state
             c.limit_pkts[FRAME_LOSSLESS] = 100;
             c.limit_bytes[FRAME_LOSSY] = 30000;
             c.ecn_bytes = seed % 2 ? 60000 : 0, c.ecn_max_bytes = 90000, c.ecn_prob = 0.5;
-            s[i].e = bed_make(&c);
+            s[i].e = egress_fixture_make(&c);
             live(&s[i], seed, i == 0);
             st[i] = egress_stats(s[i].e);
             if (!c.rate_bps) { /* frames take no time: a run waits for its first */
@@ -170,21 +171,22 @@ static void a_queue_sends_a_burst_as_it_sends_its_frames_one_by_one(void **state
 
 static void arrived(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps)
 {
-    note(ctx, dirlink, frame_meta(m)->cls == FRAME_CONTROL ? 0 : bed_tag(m), now_ps);
+    note(ctx, dirlink, frame_meta(m)->cls == FRAME_CONTROL ? 0 : egress_fixture_tag(m), now_ps);
 }
 
 /* One of many kinds, mostly to one of two hosts. */
-static struct rte_mbuf *any_frame(const struct lab *l, uint64_t *rng, uint32_t tag)
+static struct rte_mbuf *any_frame(const struct switch_fixture *l, uint64_t *rng, uint32_t tag)
 {
-    struct frame_spec f = {.src_ip = lab_ip(l, "h0"), .dqpn = tag, .len = draw(rng) % 4 ? 0 : 1800};
+    struct frame_spec f = {
+        .src_ip = switch_fixture_ip(l, "h0"), .dqpn = tag, .len = draw(rng) % 4 ? 0 : 1800};
     uint32_t kind = draw(rng) % 64;
     struct rte_mbuf *m;
     uint8_t *p;
 
-    f.dst_ip = lab_ip(l, kind < 24 ? "switch0" : kind < 52 ? "h1" : "h2");
+    f.dst_ip = switch_fixture_ip(l, kind < 24 ? "switch0" : kind < 52 ? "h1" : "h2");
     if (kind == 1)
         f.dst_ip = f.src_ip; /* back to where it came from */
-    m = lab_frame(pool, &f);
+    m = switch_fixture_frame(pool, &f);
     assert_non_null(m);
     p = rte_pktmbuf_mtod(m, uint8_t *);
     if (kind == 2)
@@ -212,7 +214,8 @@ static uint16_t local_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t 
     for (uint16_t i = 0; i < n; i++) {
         const struct frame_meta *meta = frame_meta(m[i]);
 
-        note(ctx, 1000u + meta->in_port * FRAME_CLASSES + meta->cls, bed_tag(m[i]), now_ps);
+        note(ctx, 1000u + meta->in_port * FRAME_CLASSES + meta->cls, egress_fixture_tag(m[i]),
+             now_ps);
         rte_pktmbuf_free(m[i]);
     }
     return n;
@@ -247,12 +250,12 @@ static void run_switch(struct history *h, uint64_t seed, bool together, uint64_t
     const struct port_counters *cnt;
     uint32_t tag = 0;
     int64_t now = 0;
-    struct lab l;
+    struct switch_fixture l;
 
-    lab_open(&l, pool, confs[seed % 2]);
-    cnt = net_node(l.net, lab_node(&l, "switch0"))->cnt;
+    switch_fixture_open(&l, pool, confs[seed % 2]);
+    cnt = net_node(l.net, switch_fixture_node(&l, "switch0"))->cnt;
     net_tap(l.net, arrived, h);
-    assert_int_equal(net_attach(l.net, lab_node(&l, "switch0"), 0, 0, &local), 0);
+    assert_int_equal(net_attach(l.net, switch_fixture_node(&l, "switch0"), 0, 0, &local), 0);
     for (unsigned turn = 0; turn < 400; turn++) {
         uint16_t n = (uint16_t)(1 + draw(&rng) % NODE_BURST), port = draw(&rng) % 8 ? 0 : 3;
         struct rte_mbuf *m[NODE_BURST];
@@ -261,19 +264,20 @@ static void run_switch(struct history *h, uint64_t seed, bool together, uint64_t
             m[i] = any_frame(&l, &rng, ++tag), bytes[port] += frame_bytes(m[i]);
         frames[port] += n;
         for (uint16_t i = 0; i < n; i = (uint16_t)(i + (together ? n : 1)))
-            net_input(l.net, lab_node(&l, "switch0"), port, m + i, together ? n : 1, now);
+            net_input(l.net, switch_fixture_node(&l, "switch0"), port, m + i, together ? n : 1,
+                      now);
         now += draw(&rng) % PS_PER_US;
         net_advance(l.net, now);
     }
     net_advance(l.net, now + PS_PER_MS);
     for (int d = 0; d < DROP_REASONS; d++)
-        drops[d] = lab_drops(&l, (enum drop)d);
-    drops[DROP_REASONS] = lab_pauses(&l);
+        drops[d] = switch_fixture_drops(&l, (enum drop)d);
+    drops[DROP_REASONS] = switch_fixture_pauses(&l);
     for (unsigned p = 0; p < 4; p++) {
         assert_int_equal(cnt[p].rx_frames, frames[p]);
         assert_int_equal(cnt[p].rx_bytes, bytes[p]);
     }
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 static void a_switch_passes_a_burst_on_as_it_does_its_frames_one_by_one(void **state)
@@ -299,7 +303,8 @@ static void a_switch_passes_a_burst_on_as_it_does_its_frames_one_by_one(void **s
 
 static void the_short_way_reads_every_frame_as_the_long_one_does(void **state)
 {
-    struct rte_mbuf *good = bed_frame(pool, FRAME_LOSSLESS, 20, 77), *m = frame_alloc(pool);
+    struct rte_mbuf *good = egress_fixture_frame(pool, FRAME_LOSSLESS, 20, 77),
+                    *m = frame_alloc(pool);
     uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
     unsigned plain = 0, bytes = good->pkt_len;
     uint64_t rng = 1;
@@ -338,7 +343,8 @@ static bool counts(unsigned byte)
 
 static void a_frame_is_like_another_if_all_that_counts_is_the_same(void **state)
 {
-    struct rte_mbuf *good = bed_frame(pool, FRAME_LOSSLESS, 20, 77), *m = frame_alloc(pool);
+    struct rte_mbuf *good = egress_fixture_frame(pool, FRAME_LOSSLESS, 20, 77),
+                    *m = frame_alloc(pool);
     uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
     struct packet_likeness like = packet_likeness(good);
     unsigned alike = 0, plain = 0, bytes = good->pkt_len;
@@ -374,7 +380,7 @@ static void a_frame_is_like_another_if_all_that_counts_is_the_same(void **state)
     rte_pktmbuf_free(m);
 }
 
-#define T(f) cmocka_unit_test_prestate_setup_teardown(f, NULL, bed_no_leak, pool)
+#define T(f) cmocka_unit_test_prestate_setup_teardown(f, NULL, egress_fixture_no_leak, pool)
 
 int main(void)
 {

@@ -12,7 +12,7 @@
 #include "roce/wire.h"
 #include "switch/mcast.h"
 #include "tests/support/eal.h"
-#include "tests/support/lab.h"
+#include "tests/support/switch_fixture.h"
 
 #define GROUP 0xe1010203u /* 225.1.2.3 */
 #define LEN   4096
@@ -184,8 +184,8 @@ static void our_own_reports_read_back(void **state)
 
     (void)state;
     assert_memory_equal(p, join_mac, 6);
-    assert_int_equal(lab_ip_checksum(p + 14, 24), 0);
-    assert_int_equal(lab_ip_checksum(p + 38, 8), 0);
+    assert_int_equal(switch_fixture_ip_checksum(p + 14, 24), 0);
+    assert_int_equal(switch_fixture_ip_checksum(p + 38, 8), 0);
     assert_int_equal(parse(m, &h), 0);
     assert_int_equal(h.n, 1);
     assert_int_equal(h.what[0], IGMP_JOIN);
@@ -210,9 +210,9 @@ static struct rte_mbuf *igmp(const uint8_t *msg, unsigned n)
 
     memcpy(b + 34, msg, n);
     b[36] = b[37] = 0;
-    sum = lab_ip_checksum(b + 34, n + n % 2); /* behind it are zeros */
+    sum = switch_fixture_ip_checksum(b + 34, n + n % 2); /* behind it are zeros */
     b[36] = (uint8_t)(sum >> 8), b[37] = (uint8_t)sum;
-    return lab_bytes(pool, b, 34 + n);
+    return switch_fixture_bytes(pool, b, 34 + n);
 }
 
 static void version_3_records_are_read_one_by_one(void **state)

@@ -8,26 +8,26 @@
 
 #include "switch/nic.h"
 #include "tests/support/eal.h"
-#include "tests/support/lab.h"
+#include "tests/support/switch_fixture.h"
 
 #define LEN 4096
 
 static struct rte_mempool *pool;
 
-static struct rte_mbuf *to(struct lab *l, const char *from, const char *host, unsigned slot,
-                           uint32_t len)
+static struct rte_mbuf *to(struct switch_fixture *l, const char *from, const char *host,
+                           unsigned slot, uint32_t len)
 {
-    struct frame_spec s = {.src_ip = lab_ip(l, from),
-                           .dst_ip = lab_ip(l, host),
+    struct frame_spec s = {.src_ip = switch_fixture_ip(l, from),
+                           .dst_ip = switch_fixture_ip(l, host),
                            .dqpn = (slot + 1) << 16 | 5,
                            .len = len};
 
-    return lab_frame(pool, &s);
+    return switch_fixture_frame(pool, &s);
 }
 
-static void kick(struct lab *l, const char *host, unsigned slot)
+static void kick(struct switch_fixture *l, const char *host, unsigned slot)
 {
-    net_kick(l->net, lab_node(l, host), 0, slot, net_now(l->net));
+    net_kick(l->net, switch_fixture_node(l, host), 0, slot, net_now(l->net));
 }
 
 /* A process that is stopped costs its host NIC_STALL_PS, not its life; what the others get is
@@ -35,12 +35,13 @@ static void kick(struct lab *l, const char *host, unsigned slot)
 static void a_stopped_process_does_not_pause_its_host_for_ever(void **state)
 {
     struct prog *stopped, *other, *far;
-    struct lab l;
+    struct switch_fixture l;
 
     (void)state;
-    lab_open(&l, pool,
-             "mtu = 4096; single_switch = { hosts = 2; host_link = { rate = \"400Gb/s\"; latency = "
-             "\"300ns\"; buffer = \"64KiB\"; }; };");
+    switch_fixture_open(
+        &l, pool,
+        "mtu = 4096; single_switch = { hosts = 2; host_link = { rate = \"400Gb/s\"; latency = "
+        "\"300ns\"; buffer = \"64KiB\"; }; };");
     stopped = prog_new(&l, "h0", 0);
     other = prog_new(&l, "h0", 1);
     far = prog_new(&l, "h1", 0);
@@ -48,13 +49,13 @@ static void a_stopped_process_does_not_pause_its_host_for_ever(void **state)
     prog_stream(&l, far, "h1", "h0", 500, LEN);
     kick(&l, "h1", 0);
     net_advance(l.net, NIC_STALL_PS * 9 / 10);
-    assert_int_equal(lab_all_drops(&l), 0); /* held back all this time */
+    assert_int_equal(switch_fixture_all_drops(&l), 0); /* held back all this time */
     assert_true(far->endless > 400);
     net_advance(l.net, NIC_STALL_PS * 12 / 10);
-    assert_int_equal(lab_drops(&l, DROP_SLOT_STALLED), 500);
-    assert_int_equal(lab_all_drops(&l), 500);
-    assert_int_equal(nic_stall_drops(net_node(l.net, lab_node(&l, "h0")), 0, 0), 500);
-    assert_int_equal(nic_stall_drops(net_node(l.net, lab_node(&l, "h0")), 0, 1), 0);
+    assert_int_equal(switch_fixture_drops(&l, DROP_SLOT_STALLED), 500);
+    assert_int_equal(switch_fixture_all_drops(&l), 500);
+    assert_int_equal(nic_stall_drops(net_node(l.net, switch_fixture_node(&l, "h0")), 0, 0), 500);
+    assert_int_equal(nic_stall_drops(net_node(l.net, switch_fixture_node(&l, "h0")), 0, 1), 0);
     for (unsigned i = 0; i < 100; i++)
         prog_send(far, ENDPOINT_DATA, to(&l, "h1", "h0", 1, LEN));
     kick(&l, "h1", 0);
@@ -66,9 +67,9 @@ static void a_stopped_process_does_not_pause_its_host_for_ever(void **state)
     kick(&l, "h1", 0);
     net_advance(l.net, NIC_STALL_PS * 12 / 10 + 2 * PS_PER_MS);
     assert_int_equal(stopped->got, 100);
-    assert_int_equal(lab_all_drops(&l), 500);
+    assert_int_equal(switch_fixture_all_drops(&l), 500);
     prog_free(stopped), prog_free(other), prog_free(far);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 /* Whatever its pattern: it takes `take` frames, then none until `every` is over. `own`: who sends
@@ -92,20 +93,20 @@ static void one_who_takes_slowly_holds_up_others_for_a_small_share(void **state)
         uint16_t at_slow;
         int64_t held = 0, may;
         uint64_t sent = 0;
-        struct lab l;
+        struct switch_fixture l;
 
-        lab_open(
+        switch_fixture_open(
             &l, pool,
             "mtu = 4096; single_switch = { hosts = 2; host_link = { rate = \"1Gb/s\"; latency = "
             "\"300ns\"; buffer = \"256KiB\"; }; };");
-        at_slow = lab_node(&l, "h0");
+        at_slow = switch_fixture_node(&l, "h0");
         slow = prog_new(&l, "h0", 0);
         other = prog_new(&l, "h0", 1);
         src = prog_new(&l, rows[r].own ? "h0" : "h1", 2);
         slow->take = 0;
         prog_stream(&l, src, rows[r].own ? "h0" : "h1", "h0", 0, LEN);
         src->endless = UINT64_MAX;
-        net_kick(l.net, lab_node(&l, rows[r].own ? "h0" : "h1"), 0, 2, 0);
+        net_kick(l.net, switch_fixture_node(&l, rows[r].own ? "h0" : "h1"), 0, 2, 0);
         for (int64_t t = step; t <= span; t += step) {
             uint64_t before = UINT64_MAX - src->endless;
 
@@ -124,12 +125,13 @@ static void one_who_takes_slowly_holds_up_others_for_a_small_share(void **state)
         if (held > may + span / 100)
             fail_msg("row %u: held up for %ld ms of %ld, at most %ld", r, (long)(held / PS_PER_MS),
                      (long)(span / PS_PER_MS), (long)(may / PS_PER_MS));
-        assert_int_equal(lab_drops(&l, DROP_SLOT_STALLED), lab_all_drops(&l));
-        assert_int_equal(nic_stall_drops(net_node(l.net, at_slow), 0, 0), lab_all_drops(&l));
+        assert_int_equal(switch_fixture_drops(&l, DROP_SLOT_STALLED), switch_fixture_all_drops(&l));
+        assert_int_equal(nic_stall_drops(net_node(l.net, at_slow), 0, 0),
+                         switch_fixture_all_drops(&l));
         src->endless = 0;
-        lab_run(&l, span + PS_PER_S);
+        switch_fixture_run(&l, span + PS_PER_S);
         prog_free(slow), prog_free(other), prog_free(src);
-        lab_close(&l);
+        switch_fixture_close(&l);
     }
 }
 
@@ -149,9 +151,9 @@ static void one_who_goes_on_taking_loses_nothing(void **state)
     (void)state;
     for (unsigned r = 0; r < RTE_DIM(rows); r++) {
         struct prog *slow, *src;
-        struct lab l;
+        struct switch_fixture l;
 
-        lab_open(
+        switch_fixture_open(
             &l, pool,
             "mtu = 4096; single_switch = { hosts = 2; host_link = { rate = \"1Gb/s\"; latency = "
             "\"300ns\"; buffer = \"1MiB\"; }; };");
@@ -169,13 +171,13 @@ static void one_who_goes_on_taking_loses_nothing(void **state)
             }
             net_advance(l.net, t);
         }
-        assert_int_equal(lab_all_drops(&l), 0);
+        assert_int_equal(switch_fixture_all_drops(&l), 0);
         assert_true(slow->got > 1000);
         src->endless = 0;
         slow->take = -1;
-        lab_run(&l, span + PS_PER_S);
+        switch_fixture_run(&l, span + PS_PER_S);
         prog_free(slow), prog_free(src);
-        lab_close(&l);
+        switch_fixture_close(&l);
     }
 }
 
@@ -183,12 +185,13 @@ static void one_who_goes_on_taking_loses_nothing(void **state)
 static void a_late_nic_does_not_blame_the_process(void **state)
 {
     struct prog *slow, *far;
-    struct lab l;
+    struct switch_fixture l;
 
     (void)state;
-    lab_open(&l, pool,
-             "mtu = 4096; single_switch = { hosts = 2; host_link = { rate = \"400Gb/s\"; latency = "
-             "\"300ns\"; buffer = \"64KiB\"; }; };");
+    switch_fixture_open(
+        &l, pool,
+        "mtu = 4096; single_switch = { hosts = 2; host_link = { rate = \"400Gb/s\"; latency = "
+        "\"300ns\"; buffer = \"64KiB\"; }; };");
     slow = prog_new(&l, "h0", 0);
     far = prog_new(&l, "h1", 0);
     slow->take = 0;
@@ -199,13 +202,13 @@ static void a_late_nic_does_not_blame_the_process(void **state)
         net_excuse(l.net, i * NIC_STALL_PS - PS_PER_MS);
         net_advance(l.net, i * NIC_STALL_PS);
     }
-    assert_int_equal(lab_all_drops(&l), 0);
+    assert_int_equal(switch_fixture_all_drops(&l), 0);
     slow->take = -1;
-    net_kick(l.net, lab_node(&l, "h0"), 0, 0, 10 * NIC_STALL_PS);
+    net_kick(l.net, switch_fixture_node(&l, "h0"), 0, 0, 10 * NIC_STALL_PS);
     net_advance(l.net, 11 * NIC_STALL_PS);
     assert_int_equal(slow->got, 200);
     prog_free(slow), prog_free(far);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 int main(void)

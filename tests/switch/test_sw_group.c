@@ -9,41 +9,43 @@
 #include "roce/wire.h"
 #include "switch/mcast.h"
 #include "tests/support/eal.h"
-#include "tests/support/lab.h"
+#include "tests/support/switch_fixture.h"
 
 #define GROUP 0xe1010203u /* 225.1.2.3 */
 #define LEN   4096
 
 static struct rte_mempool *pool;
 
-static struct rte_mbuf *report(struct lab *l, const char *host, enum igmp_what what)
+static struct rte_mbuf *report(struct switch_fixture *l, const char *host, enum igmp_what what)
 {
     uint8_t mac[6];
 
-    roce_mac_of_ip(lab_ip(l, host), mac);
-    return igmp_build(pool, what, GROUP, lab_ip(l, host), mac);
+    roce_mac_of_ip(switch_fixture_ip(l, host), mac);
+    return igmp_build(pool, what, GROUP, switch_fixture_ip(l, host), mac);
 }
 
-static void say(struct lab *l, struct prog *p, const char *host, unsigned slot, enum igmp_what what)
+static void say(struct switch_fixture *l, struct prog *p, const char *host, unsigned slot,
+                enum igmp_what what)
 {
     prog_send(p, ENDPOINT_DATA, report(l, host, what));
-    net_kick(l->net, lab_node(l, host), 0, slot, net_now(l->net));
-    lab_run(l, net_now(l->net) + PS_PER_MS);
+    net_kick(l->net, switch_fixture_node(l, host), 0, slot, net_now(l->net));
+    switch_fixture_run(l, net_now(l->net) + PS_PER_MS);
 }
 
-static void send_group(struct lab *l, struct prog *p, const char *host, uint32_t group, unsigned n)
+static void send_group(struct switch_fixture *l, struct prog *p, const char *host, uint32_t group,
+                       unsigned n)
 {
     struct frame_spec s = {
-        .src_ip = lab_ip(l, host),
+        .src_ip = switch_fixture_ip(l, host),
         .dst_ip = group,
         .dqpn = ROCE_MCAST_QPN,
         .len = LEN,
         .dst_mac = {1, 0, 0x5e, group >> 16 & 0x7f, group >> 8 & 0xff, group & 0xff}};
 
     for (unsigned i = 0; i < n; i++)
-        prog_send(p, ENDPOINT_DATA, lab_frame(pool, &s));
-    net_kick(l->net, lab_node(l, host), 0, 0, net_now(l->net));
-    lab_run(l, net_now(l->net) + PS_PER_MS);
+        prog_send(p, ENDPOINT_DATA, switch_fixture_frame(pool, &s));
+    net_kick(l->net, switch_fixture_node(l, host), 0, 0, net_now(l->net));
+    switch_fixture_run(l, net_now(l->net) + PS_PER_MS);
 }
 
 struct copies {
@@ -63,14 +65,15 @@ static void a_group_gets_one_copy_on_each_link_of_the_tree_by_reference(void **s
     const void *payload = NULL;
     unsigned held, links = 0;
     char name[8];
-    struct lab l;
+    struct switch_fixture l;
 
     (void)state;
     /* Loops everywhere: three leaves, three spines, two cables each. */
-    lab_open(&l, pool,
-             "mtu = 4096; leaf_spine = { leaves = 3; spines = 3; hosts_per_leaf = 4; host_link "
-             "= " LAB_LINK
-             "; spine_link = { rate = \"400Gb/s\"; latency = \"300ns\"; cables = 2; }; };");
+    switch_fixture_open(
+        &l, pool,
+        "mtu = 4096; leaf_spine = { leaves = 3; spines = 3; hosts_per_leaf = 4; host_link "
+        "= " SWITCH_FIXTURE_LINK
+        "; spine_link = { rate = \"400Gb/s\"; latency = \"300ns\"; cables = 2; }; };");
     for (unsigned i = 0; i < 12; i++) {
         snprintf(name, sizeof(name), "h%u", i);
         p[i] = prog_new(&l, name, 0);
@@ -79,7 +82,7 @@ static void a_group_gets_one_copy_on_each_link_of_the_tree_by_reference(void **s
             say(&l, p[i], name, 0, IGMP_JOIN);
     }
     assert_int_equal(rte_mempool_avail_count(pool), l.pool_full); /* no report loops */
-    assert_int_equal(lab_all_drops(&l), 0);
+    assert_int_equal(switch_fixture_all_drops(&l), 0);
     net_tap(l.net, count_copies, &u);
     send_group(&l, p[11], "h11", GROUP, 1); /* not a member */
     for (unsigned i = 0; i < 12; i++) {
@@ -101,25 +104,26 @@ static void a_group_gets_one_copy_on_each_link_of_the_tree_by_reference(void **s
     assert_in_range(links, 1 + 3 + 6, 1 + 4 + 6);
     for (unsigned i = 0; i < 12; i++)
         prog_free(p[i]);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 static void groups_without_members_are_dropped_and_those_who_leave_hear_no_more(void **state)
 {
     struct prog *a, *b, *c;
     struct copies u = {0};
-    struct lab l;
+    struct switch_fixture l;
     unsigned up;
 
     (void)state;
-    lab_open(&l, pool,
-             "mtu = 4096; leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 2; host_link "
-             "= " LAB_LINK "; spine_link = " LAB_LINK "; };");
+    switch_fixture_open(
+        &l, pool,
+        "mtu = 4096; leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 2; host_link "
+        "= " SWITCH_FIXTURE_LINK "; spine_link = " SWITCH_FIXTURE_LINK "; };");
     a = prog_new(&l, "h0", 0);
     b = prog_new(&l, "h2", 0);
     c = prog_new(&l, "h3", 0);
     send_group(&l, a, "h0", GROUP, 1);
-    assert_int_equal(lab_drops(&l, DROP_UNKNOWN_GROUP), 1);
+    assert_int_equal(switch_fixture_drops(&l, DROP_UNKNOWN_GROUP), 1);
     say(&l, b, "h2", 0, IGMP_JOIN);
     say(&l, c, "h3", 0, IGMP_JOIN);
     send_group(&l, a, "h0", GROUP, 1);
@@ -137,18 +141,20 @@ static void groups_without_members_are_dropped_and_those_who_leave_hear_no_more(
     for (unsigned i = 0; i < 2u * l.f->n_links; i++)
         up += u.n[i];
     assert_int_equal(up, 1); /* no further than the first switch */
-    assert_int_equal(lab_drops(&l, DROP_UNKNOWN_GROUP), 2);
+    assert_int_equal(switch_fixture_drops(&l, DROP_UNKNOWN_GROUP), 2);
     prog_free(a), prog_free(b), prog_free(c);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 static void processes_of_a_host_are_members_each_for_itself(void **state)
 {
     struct prog *a, *b, *src;
-    struct lab l;
+    struct switch_fixture l;
 
     (void)state;
-    lab_open(&l, pool, "mtu = 4096; single_switch = { hosts = 2; host_link = " LAB_LINK "; };");
+    switch_fixture_open(&l, pool,
+                        "mtu = 4096; single_switch = { hosts = 2; host_link = " SWITCH_FIXTURE_LINK
+                        "; };");
     a = prog_new(&l, "h0", 0);
     b = prog_new(&l, "h0", 1);
     src = prog_new(&l, "h1", 0);
@@ -162,45 +168,46 @@ static void processes_of_a_host_are_members_each_for_itself(void **state)
     say(&l, a, "h0", 0, IGMP_LEAVE);
     send_group(&l, src, "h1", GROUP, 1);
     assert_true(a->got == 2 && b->got == 3);
-    net_detach(l.net, lab_node(&l, "h0"), 0, 1, net_now(l.net)); /* it leaves */
-    lab_run(&l, net_now(l.net) + PS_PER_MS);
+    net_detach(l.net, switch_fixture_node(&l, "h0"), 0, 1, net_now(l.net)); /* it leaves */
+    switch_fixture_run(&l, net_now(l.net) + PS_PER_MS);
     send_group(&l, src, "h1", GROUP, 1);
-    assert_int_equal(lab_drops(&l, DROP_UNKNOWN_GROUP), 1);
+    assert_int_equal(switch_fixture_drops(&l, DROP_UNKNOWN_GROUP), 1);
     prog_free(a), prog_free(b), prog_free(src);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 static void
 a_port_that_goes_down_takes_its_memberships_and_brings_them_back_over_bridges(void **state)
 {
     struct prog *a, *b;
-    struct lab l;
+    struct switch_fixture l;
     uint16_t leaf1, spine, port = 0, sport;
 
     (void)state;
-    lab_open(&l, pool,
-             "mtu = 4096; leaf_spine = { leaves = 2; spines = 1; hosts_per_leaf = 1; host_link "
-             "= " LAB_LINK "; spine_link = " LAB_LINK "; };");
+    switch_fixture_open(
+        &l, pool,
+        "mtu = 4096; leaf_spine = { leaves = 2; spines = 1; hosts_per_leaf = 1; host_link "
+        "= " SWITCH_FIXTURE_LINK "; spine_link = " SWITCH_FIXTURE_LINK "; };");
     a = prog_new(&l, "h0", 0);
     b = prog_new(&l, "h1", 0);
     say(&l, b, "h1", 0, IGMP_JOIN);
-    leaf1 = lab_node(&l, "leaf1"), spine = lab_node(&l, "spine0");
+    leaf1 = switch_fixture_node(&l, "leaf1"), spine = switch_fixture_node(&l, "spine0");
     while (l.f->nodes[leaf1].ports[port].peer_node != spine)
         port++;
     sport = l.f->nodes[leaf1].ports[port].peer_port;
     net_port_state(l.net, leaf1, port, false, net_now(l.net));
     net_port_state(l.net, spine, sport, false, net_now(l.net));
-    lab_run(&l, net_now(l.net) + PS_PER_MS);
+    switch_fixture_run(&l, net_now(l.net) + PS_PER_MS);
     send_group(&l, a, "h0", GROUP, 1);
     assert_int_equal(b->got, 0);
-    assert_int_equal(lab_drops(&l, DROP_UNKNOWN_GROUP), 1); /* leaf0 heard of it */
+    assert_int_equal(switch_fixture_drops(&l, DROP_UNKNOWN_GROUP), 1); /* leaf0 heard of it */
     net_port_state(l.net, spine, sport, true, net_now(l.net));
     net_port_state(l.net, leaf1, port, true, net_now(l.net));
-    lab_run(&l, net_now(l.net) + PS_PER_MS);
+    switch_fixture_run(&l, net_now(l.net) + PS_PER_MS);
     send_group(&l, a, "h0", GROUP, 1);
     assert_int_equal(b->got, 1);
     prog_free(a), prog_free(b);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 int main(void)

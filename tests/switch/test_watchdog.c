@@ -14,7 +14,7 @@
 #include "switch/net/net_stats.h"
 #include "switch/sw.h"
 #include "tests/support/eal.h"
-#include "tests/support/lab.h"
+#include "tests/support/switch_fixture.h"
 
 #define RING 4
 #define N    3000
@@ -48,7 +48,7 @@ static void told(void *ctx, uint16_t node, uint16_t port, bool stuck)
     t->restored += !stuck;
 }
 
-static uint16_t port_to(const struct lab *l, uint16_t from, uint16_t to)
+static uint16_t port_to(const struct switch_fixture *l, uint16_t from, uint16_t to)
 {
     const struct fab_node *n = &l->f->nodes[from];
 
@@ -60,7 +60,7 @@ static uint16_t port_to(const struct lab *l, uint16_t from, uint16_t to)
 }
 
 /* Frames for another switch of the ring go to the next one. */
-static void send_all_round(struct lab *l)
+static void send_all_round(struct switch_fixture *l)
 {
     static uint16_t way[RING][2];
     uint16_t s[RING];
@@ -69,7 +69,7 @@ static void send_all_round(struct lab *l)
         char name[8];
 
         snprintf(name, sizeof(name), "s%u", i);
-        s[i] = lab_node(l, name);
+        s[i] = switch_fixture_node(l, name);
     }
     for (unsigned i = 0; i < RING; i++) {
         struct fab_node *n = &l->f->nodes[s[i]];
@@ -83,7 +83,7 @@ static void send_all_round(struct lab *l)
 }
 
 struct ring {
-    struct lab l;
+    struct switch_fixture l;
     struct prog *p[RING];
     struct told told;
 };
@@ -93,7 +93,7 @@ static void up(struct ring *r, const char *conf)
     struct net_cfg cfg = {.seed = 1, .stuck = told, .ctx = &r->told};
 
     *r = (struct ring){0};
-    lab_open_cfg(&r->l, pool, conf, &cfg);
+    switch_fixture_open_cfg(&r->l, pool, conf, &cfg);
     send_all_round(&r->l);
     for (unsigned i = 0; i < RING; i++) {
         char from[8];
@@ -114,7 +114,7 @@ static void down(struct ring *r)
 {
     for (unsigned i = 0; i < RING; i++)
         prog_free(r->p[i]);
-    lab_close(&r->l);
+    switch_fixture_close(&r->l);
 }
 
 static uint64_t arrived(const struct ring *r)
@@ -133,12 +133,12 @@ static void a_cycle_of_pauses_never_ends_by_itself(void **state)
 
     (void)state;
     up(&r, CONF(""));
-    lab_run(&r.l, PS_PER_MS);
+    switch_fixture_run(&r.l, PS_PER_MS);
     early = arrived(&r);
     assert_true(early < RING * N / 2);
-    lab_run(&r.l, 50 * PS_PER_MS);
+    switch_fixture_run(&r.l, 50 * PS_PER_MS);
     assert_int_equal(arrived(&r), early); /* not one frame in 49 ms */
-    assert_int_equal(lab_all_drops(&r.l), 0);
+    assert_int_equal(switch_fixture_all_drops(&r.l), 0);
     assert_int_equal(r.told.stuck, 0);
     down(&r);
 }
@@ -150,9 +150,9 @@ static void a_watchdog_drops_what_is_stuck_and_the_rest_goes_on(void **state)
 
     (void)state;
     up(&r, CONF("pfc_watchdog = \"200us\"; "));
-    lab_run(&r.l, 190 * PS_PER_US);
+    switch_fixture_run(&r.l, 190 * PS_PER_US);
     assert_int_equal(r.told.stuck, 0); /* not before its time */
-    lab_run(&r.l, 50 * PS_PER_MS);
+    switch_fixture_run(&r.l, 50 * PS_PER_MS);
     net_total_stats(r.l.net, r.l.f, &s);
     print_message("%lu of %u frames arrived, %lu dropped; found stuck %u times\n", arrived(&r),
                   RING * N, s.discarded, r.told.stuck);
@@ -160,7 +160,7 @@ static void a_watchdog_drops_what_is_stuck_and_the_rest_goes_on(void **state)
     assert_int_equal(r.told.restored, r.told.stuck);
     assert_int_equal(s.watchdog_trips, r.told.stuck);
     assert_int_equal(arrived(&r) + s.discarded, RING * N); /* nothing else is lost, nothing waits */
-    assert_int_equal(s.drops, lab_drops(&r.l, DROP_PFC_WATCHDOG));
+    assert_int_equal(s.drops, switch_fixture_drops(&r.l, DROP_PFC_WATCHDOG));
     assert_true(s.drops <= s.discarded && s.discarded > 0);
     assert_true(arrived(&r) > RING * N / 2);
     for (uint16_t i = 0; i < r.l.f->n_nodes; i++)
@@ -176,40 +176,41 @@ static void a_host_that_pauses_for_good_harms_only_itself(void **state)
     struct prog *slow, *src, *dst, *other;
     struct told t = {0};
     struct net_cfg cfg = {.seed = 1, .stuck = told, .ctx = &t};
-    struct lab l;
+    struct switch_fixture l;
 
     (void)state;
-    lab_open_cfg(&l, pool,
-                 "mtu = 4096; pfc_watchdog = \"100us\"; single_switch = { hosts = 4; host_link = { "
-                 "rate = \"400Gb/s\"; latency = \"300ns\"; buffer = \"64KiB\"; }; };",
-                 &cfg);
+    switch_fixture_open_cfg(
+        &l, pool,
+        "mtu = 4096; pfc_watchdog = \"100us\"; single_switch = { hosts = 4; host_link = { "
+        "rate = \"400Gb/s\"; latency = \"300ns\"; buffer = \"64KiB\"; }; };",
+        &cfg);
     slow = prog_new(&l, "h1", 0);
     src = prog_new(&l, "h0", 0);
     other = prog_new(&l, "h2", 0);
     dst = prog_new(&l, "h3", 0);
     slow->take = 0;
     prog_stream(&l, src, "h0", "h1", 400, LEN);
-    lab_run(&l, 400 * PS_PER_US);
+    switch_fixture_run(&l, 400 * PS_PER_US);
     assert_int_equal(t.stuck, 1);
     assert_int_equal(t.restored, 0);
     assert_int_equal(src->endless, 0); /* no pause holds the sender back any more */
     prog_stream(&l, src, "h0", "h3", 400, LEN);
     prog_stream(&l, other, "h2", "h3", 400, LEN);
-    lab_run(&l, 800 * PS_PER_US);
+    switch_fixture_run(&l, 800 * PS_PER_US);
     assert_int_equal(dst->got, 800);
     slow->take = -1;
-    lab_run(&l, 2 * PS_PER_MS);
+    switch_fixture_run(&l, 2 * PS_PER_MS);
     assert_int_equal(t.restored, 1);
     slow->got = 0;
     prog_stream(&l, other, "h2", "h1", 400, LEN);
-    lab_run(&l, 4 * PS_PER_MS);
+    switch_fixture_run(&l, 4 * PS_PER_MS);
     assert_int_equal(slow->got, 400);
     assert_int_equal(t.stuck, 1);
     prog_free(slow);
     prog_free(src);
     prog_free(dst);
     prog_free(other);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 /* Pauses that come and go, as in any congestion, do not trip it. */
@@ -219,27 +220,28 @@ static void congestion_alone_is_not_taken_for_a_deadlock(void **state)
     struct net_cfg cfg = {.seed = 1, .stuck = told, .ctx = &t};
     struct prog *src[8], *dst;
     char name[8];
-    struct lab l;
+    struct switch_fixture l;
 
     (void)state;
-    lab_open_cfg(&l, pool,
-                 "mtu = 4096; pfc_watchdog = \"20us\"; single_switch = { hosts = 9; host_link = { "
-                 "rate = \"400Gb/s\"; latency = \"300ns\"; buffer = \"64KiB\"; }; };",
-                 &cfg);
+    switch_fixture_open_cfg(
+        &l, pool,
+        "mtu = 4096; pfc_watchdog = \"20us\"; single_switch = { hosts = 9; host_link = { "
+        "rate = \"400Gb/s\"; latency = \"300ns\"; buffer = \"64KiB\"; }; };",
+        &cfg);
     dst = prog_new(&l, "h0", 0);
     for (unsigned i = 0; i < 8; i++) {
         snprintf(name, sizeof(name), "h%u", i + 1);
         src[i] = prog_new(&l, name, 0);
         prog_stream(&l, src[i], name, "h0", 1000, LEN);
     }
-    lab_run(&l, PS_PER_S);
-    assert_true(lab_pauses(&l) > 0);
+    switch_fixture_run(&l, PS_PER_S);
+    assert_true(switch_fixture_pauses(&l) > 0);
     assert_int_equal(t.stuck, 0);
     assert_int_equal(dst->got, 8000);
     for (unsigned i = 0; i < 8; i++)
         prog_free(src[i]);
     prog_free(dst);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 int main(void)

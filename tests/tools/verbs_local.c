@@ -7,7 +7,7 @@
 
 #include <sys/mman.h>
 
-struct bed {
+struct fixture {
     struct ibv_context *ctx;
     struct ibv_pd *pd;
     struct ibv_cq *cq;
@@ -23,7 +23,7 @@ static void expect(int found, int want, const char *what)
     printf("ok  %s\n", what);
 }
 
-static struct ibv_qp *new_qp(struct bed *b, enum ibv_qp_type type)
+static struct ibv_qp *new_qp(struct fixture *b, enum ibv_qp_type type)
 {
     struct ibv_qp_init_attr a = {.send_cq = b->cq,
                                  .recv_cq = b->cq,
@@ -37,7 +37,7 @@ static struct ibv_qp *new_qp(struct bed *b, enum ibv_qp_type type)
 }
 
 /* A queue pair that is connected to itself. */
-static struct ibv_qp *own_qp(struct bed *b, enum ibv_qp_type type)
+static struct ibv_qp *own_qp(struct fixture *b, enum ibv_qp_type type)
 {
     struct ibv_qp *qp = new_qp(b, type);
     struct peer me = {b->gid, qp->qp_num, 0, 0};
@@ -53,7 +53,7 @@ static int post(struct ibv_qp *qp, struct ibv_send_wr wr)
     return ibv_post_send(qp, &wr, &bad);
 }
 
-static void posts(struct bed *b)
+static void posts(struct fixture *b)
 {
     struct ibv_qp *qp = new_qp(b, IBV_QPT_RC);
     struct ibv_sge s[3] = {{(uintptr_t)b->buf, 64, b->mr->lkey}};
@@ -86,7 +86,7 @@ static void posts(struct bed *b)
     ibv_destroy_qp(qp);
 }
 
-static void handles(struct bed *b)
+static void handles(struct fixture *b)
 {
     struct ibv_qp *qp = own_qp(b, IBV_QPT_UD), *uc = own_qp(b, IBV_QPT_UC);
     struct ibv_sge s = {(uintptr_t)b->buf, 64, b->mr->lkey};
@@ -116,7 +116,7 @@ static void handles(struct bed *b)
     ibv_destroy_qp(uc);
 }
 
-static void transitions(struct bed *b)
+static void transitions(struct fixture *b)
 {
     struct ibv_qp *qp = new_qp(b, IBV_QPT_RC);
     const int init = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
@@ -146,7 +146,7 @@ static void transitions(struct bed *b)
     ibv_destroy_qp(qp);
 }
 
-static void regions(struct bed *b)
+static void regions(struct fixture *b)
 {
     void *gone = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     void *closed = mmap(NULL, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -169,7 +169,7 @@ static void regions(struct bed *b)
 }
 
 /* Registered memory that goes away, with the HCA's own fault handler. */
-static void gone(struct bed *b)
+static void gone(struct fixture *b)
 {
     uint8_t *m = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
@@ -192,7 +192,7 @@ static void gone(struct bed *b)
 
 int main(void)
 {
-    struct bed b = {.buf = calloc(1, 8192)};
+    struct fixture b = {.buf = calloc(1, 8192)};
     struct ibv_qp *qp;
 
     expect(ibv_fork_init(), 0, "ibv_fork_init");

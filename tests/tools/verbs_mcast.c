@@ -19,7 +19,7 @@
 #define WARM_MS 50
 #define WARM    0xffffffffu /* sequence number of messages that only probe the group */
 
-struct bed {
+struct fixture {
     struct ibv_context *ctx;
     struct ibv_pd *pd;
     struct ibv_cq *cq;
@@ -41,7 +41,7 @@ static union ibv_gid group(bool ipv6)
     return g;
 }
 
-static void open_bed(struct bed *b)
+static void open_fixture(struct fixture *b)
 {
     struct ibv_qp_init_attr a = {
         .qp_type = IBV_QPT_UD, .sq_sig_all = 1, .cap = {16, 1024, 1, 1, 0}};
@@ -64,7 +64,7 @@ static void nap(unsigned ms)
 
 /* ---- sender ---- */
 
-static void send_one(struct bed *b, struct ibv_ah *ah, uint32_t number)
+static void send_one(struct fixture *b, struct ibv_ah *ah, uint32_t number)
 {
     struct ibv_sge s = {(uintptr_t)b->buf, BYTES, b->mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &s,
@@ -79,7 +79,7 @@ static void send_one(struct bed *b, struct ibv_ah *ah, uint32_t number)
     expect_wc(b->cq, IBV_WC_SUCCESS, "send");
 }
 
-static void sender(struct bed *b, const char *port)
+static void sender(struct fixture *b, const char *port)
 {
     union ibv_gid g = group(false);
     struct ibv_ah_attr a = ah_of(&g);
@@ -114,7 +114,7 @@ static void sender(struct bed *b, const char *port)
 
 /* ---- member ---- */
 
-static void post(struct bed *b, uint64_t slot)
+static void post(struct fixture *b, uint64_t slot)
 {
     struct ibv_sge s = {(uintptr_t)b->buf + slot * (GRH + BYTES), GRH + BYTES, b->mr->lkey};
     struct ibv_recv_wr wr = {.wr_id = slot, .sg_list = &s, .num_sge = 1}, *bad;
@@ -123,7 +123,7 @@ static void post(struct bed *b, uint64_t slot)
 }
 
 /* The number of the next message; its bytes are checked. -1: none within ms. */
-static int64_t receive(struct bed *b, int ms)
+static int64_t receive(struct fixture *b, int ms)
 {
     struct ibv_wc wc;
     uint32_t number, v;
@@ -142,7 +142,7 @@ static int64_t receive(struct bed *b, int ms)
     return number;
 }
 
-static void member(struct bed *b, const char *port, bool leaves)
+static void member(struct fixture *b, const char *port, bool leaves)
 {
     union ibv_gid g = group(leaves);
     int fd = oob_connect(port);
@@ -178,9 +178,9 @@ static void member(struct bed *b, const char *port, bool leaves)
 
 int main(int argc, char **argv)
 {
-    struct bed b;
+    struct fixture b;
 
-    open_bed(&b);
+    open_fixture(&b);
     if (argc == 3 && !strcmp(argv[1], "sender"))
         sender(&b, argv[2]);
     else if (argc == 4 && !strcmp(argv[1], "member"))

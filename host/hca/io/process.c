@@ -72,7 +72,7 @@ static int wait_up(struct process_hca *p)
 {
     int64_t end = clock_mono_ns() + UP_WAIT_MS * 1000000LL;
 
-    while (!rim_port_up(p->port)) {
+    while (!io_port_up(p->port)) {
         if (clock_mono_ns() > end) {
             fprintf(stderr,
                     "tributary: %s: no NIC answers at %s within %d s, expected a running "
@@ -137,13 +137,13 @@ static int connect_nic(struct process_hca *p)
     if (rc)
         return rc;
     snprintf(name, sizeof(name), "tribhca%u.%u.%u", p->dev.port, process.forks, p->starts++);
-    rc = rim_frames_create(&p->frames, name, PORT_POOL);
+    rc = io_frames_create(&p->frames, name, PORT_POOL);
     if (rc) {
         fprintf(stderr, "tributary: no memory for %d frames: %s\n", PORT_POOL, strerror(-rc));
         return rc;
     }
     mc.share = &p->frames;
-    rc = rim_port_memif(&p->port, &mc);
+    rc = io_port_memif(&p->port, &mc);
     return rc ? rc : wait_up(p);
 }
 
@@ -151,8 +151,8 @@ static int connect_nic(struct process_hca *p)
 static void disconnect_nic(struct process_hca *p)
 {
     if (p->port)
-        rim_port_close(p->port);
-    rim_frames_destroy(&p->frames);
+        io_port_close(p->port);
+    io_frames_destroy(&p->frames);
     if (p->slot_fd >= 0)
         close(p->slot_fd);
     p->port = NULL;
@@ -195,9 +195,9 @@ int process_start(struct process_hca *p)
 
     if (has_external_ports(process.fab))
         cfg.drv.foreign = is_outside;
-    if (late_counts(process.fab))
-        cfg.drv.late_on_way = process_late_on_way;
-    rc = rim_eal_init_private("tribverbs", 32 + 4 * process.n);
+    if (lateness_known(process.fab))
+        cfg.drv.lateness_on_path = process_lateness_on_path;
+    rc = io_eal_init_private("tribverbs", 32 + 4 * process.n);
     if (!rc)
         rc = connect_nic(p);
     if (rc) {
@@ -302,8 +302,8 @@ static void in_child(void)
         if (p->hca)
             hca_kill(p->hca);
         port_counters_forget(&p->counters);
-        rim_port_orphan(p->port, p->shared_fds);
-        rim_frames_orphan(&p->frames, p->shared_fds);
+        io_port_orphan(p->port, p->shared_fds);
+        io_frames_orphan(&p->frames, p->shared_fds);
         if (p->shared_fds && p->slot_fd >= 0)
             close(p->slot_fd);
         memset(p, 0, sizeof(*p));
@@ -361,7 +361,7 @@ static int start_threads(struct process_hca *p)
 
 static int check_forked(void)
 {
-    if (!process.forks || (!process.spoiled && rim_eal_is_private()))
+    if (!process.forks || (!process.spoiled && io_eal_is_private()))
         return 0;
     fprintf(stderr,
             "tributary: %s: process %d cannot open a device: %s; expected a fork before that, or "

@@ -58,7 +58,8 @@ static void on_fault(int sig, siginfo_t *si, void *context)
 {
     if (si->si_code > 0) {
         /* The kernel reports no address where the processor gave none. */
-        const void *at = si->si_code == SI_KERNEL && !si->si_addr ? guard_where() : si->si_addr;
+        const void *at =
+            si->si_code == SI_KERNEL && !si->si_addr ? guard_fault_address() : si->si_addr;
 
         atomic_store(&fault.sig, sig);
         atomic_store(&fault.at, (uintptr_t)at);

@@ -87,12 +87,12 @@ static void keep(struct process_hca *p)
     bool up;
 
     pthread_mutex_lock(&p->lock);
-    up = rim_port_up(p->port);
+    up = io_port_up(p->port);
     if (up != p->connected)
         bell_ring(p->bell);
     p->connected = up;
     p->lost |= !up;
-    f.fd = rim_port_fd(p->port);
+    f.fd = io_port_fd(p->port);
     pthread_mutex_unlock(&p->lock);
     if (process_count(p, false))
         p->counted_ns = clock_mono_ns();

@@ -28,14 +28,14 @@ struct process_hca {
     pthread_t thread, keeper;
     struct hca *hca;
     struct endpoint ep;
-    struct rim_port *port;
-    struct rim_frames frames;
+    struct io_port *port;
+    struct io_frames frames;
     const struct shared *sh;
     const _Atomic uint8_t *link_down; /* of the NIC's link */
     struct bell *bell, *peer;         /* this port's; the NIC loop's */
     struct bell *sleep_bell; /* where pollers sleep: one bell for all ports of the process */
     struct lag_hist *lag;
-    struct late_log *late;
+    struct lateness_log *late;
     const struct fabric *fab;
     int slot;
     int slot_fd;     /* in the keeper's table, as are all of the port's descriptors */
@@ -89,9 +89,9 @@ void process_fault_report(const struct hca *h);
 /* hca_driver.check_memory and .prefetch (process_memory.c). */
 int process_check_memory(void *ctx, const void *addr, size_t len, bool write);
 int process_prefetch(void *ctx, void *addr, size_t len, bool write);
-/* process_late.c: records how late this process served a bell; hca_driver.late_on_way. */
+/* process_lateness.c: records how late this process served a bell; hca_driver.lateness_on_path. */
 void process_record_lateness(struct process_hca *p, int64_t late_ns);
-int64_t process_late_on_way(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
+int64_t process_lateness_on_path(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
 /* Adds to the port's counters; `last`: their files are written in any case. Returns whether
  * something was new. */
 bool process_count(struct process_hca *p, bool last);

@@ -46,7 +46,7 @@ static unsigned receive(struct process_hca *p, int64_t now_ps)
 
     for (unsigned q = 0; q < ENDPOINT_QUEUES; q++)
         for (unsigned b = 0; b < RX_BURSTS; b++) {
-            uint16_t n = rim_port_rx(p->port, (uint16_t)q, m, PORT_BURST), k;
+            uint16_t n = io_port_rx(p->port, (uint16_t)q, m, PORT_BURST), k;
 
             if (!n)
                 break;
@@ -92,7 +92,7 @@ static unsigned send_queue(struct process_hca *p, enum endpoint_queue q, int64_t
         if (!n)
             return sent;
         T_ASSERT_HOT(n <= PORT_BURST, "more frames are stashed than the stash holds");
-        k = rim_port_tx(p->port, (uint16_t)q, p->stash[q], n);
+        k = io_port_tx(p->port, (uint16_t)q, p->stash[q], n);
         T_ASSERT_HOT(k <= n, "the port took more frames than it was given");
         sent += k;
         p->n_stash[q] = n - k;

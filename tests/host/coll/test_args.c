@@ -4,7 +4,7 @@
  * communicator stays usable; named on all ranks where they differ between them.
  */
 #include "host/coll/alg/sched.h"
-#include "tests/host/coll/rig.h"
+#include "tests/host/coll/coll_fixture.h"
 
 #include <errno.h>
 
@@ -17,15 +17,15 @@
 
 static uint8_t *mem[RANKS], *more[RANKS];
 
-static struct rig *open_rig(unsigned algos)
+static struct fixture *open_fixture(unsigned algos)
 {
-    struct rig *g = rig_new(RANKS, 1, 4096, NULL);
+    struct fixture *g = fixture_new(RANKS, 1, 4096, NULL);
 
-    rig_connect(g, algos, RIG_RANKS);
-    assert_true(rig_run(g, PS_PER_S, false, rig_ready));
+    fixture_connect(g, algos, FIXTURE_RANKS);
+    assert_true(fixture_run(g, PS_PER_S, false, fixture_ready));
     for (unsigned r = 0; r < RANKS; r++) {
-        mem[r] = rig_buffer(g, r, ROOM);
-        more[r] = rig_buffer(g, r, ROOM);
+        mem[r] = fixture_buffer(g, r, ROOM);
+        more[r] = fixture_buffer(g, r, ROOM);
     }
     return g;
 }
@@ -130,7 +130,7 @@ static bool spoil(struct coll_args *a, enum wrong w, int *rc, const char **word)
 
 static struct coll_req *req[RANKS];
 
-static bool all_done(struct rig *g)
+static bool all_done(struct fixture *g)
 {
     (void)g;
     for (unsigned r = 0; r < RANKS; r++)
@@ -139,7 +139,7 @@ static bool all_done(struct rig *g)
     return true;
 }
 
-static void start(struct rig *g, unsigned r, const struct coll_args *a)
+static void start(struct fixture *g, unsigned r, const struct coll_args *a)
 {
     char err[COMM_TEXT] = "";
 
@@ -159,7 +159,7 @@ static enum coll_algo algo_of(enum coll_kind kind)
 
 static void refused_in_words_and_nothing_is_lost(void **state)
 {
-    struct rig *g = open_rig(HOSTS);
+    struct fixture *g = open_fixture(HOSTS);
 
     (void)state;
     for (enum coll_kind kind = 0; kind < COLL_KINDS; kind++) {
@@ -181,18 +181,18 @@ static void refused_in_words_and_nothing_is_lost(void **state)
 
             start(g, r, &a);
         }
-        assert_true(rig_run(g, PS_PER_S, true, all_done));
+        assert_true(fixture_run(g, PS_PER_S, true, all_done));
         for (unsigned r = 0; r < RANKS; r++) {
             assert_int_equal(coll_test(req[r]), 1);
             coll_free(req[r]);
         }
     }
-    rig_free(g, true);
+    fixture_free(g, true);
 }
 
 static void there_is_no_such_collective(void **state)
 {
-    struct rig *g = open_rig(HOSTS);
+    struct fixture *g = open_fixture(HOSTS);
     struct coll_args a = good(COLL_KINDS, ALGO_DIRECT, 0);
     char err[COMM_TEXT] = "";
 
@@ -202,7 +202,7 @@ static void there_is_no_such_collective(void **state)
     a = good(COLL_ALLREDUCE, ALGO_AUTO, 0);
     assert_int_equal(coll_start(g->comm[0], &a, &req[0], err), -EINVAL);
     assert_non_null(strstr(err, "algorithm"));
-    rig_free(g, true);
+    fixture_free(g, true);
 }
 
 /* ---- what differs between ranks ---- */
@@ -239,13 +239,13 @@ static bool change(struct coll_args *a, enum differs d)
 
 static void disagree(enum coll_kind kind, enum coll_algo algo, enum differs d)
 {
-    struct rig *g;
+    struct fixture *g;
 
     for (unsigned r = 0; r < RANKS; r++)
         req[r] = NULL;
     if (!change(&(struct coll_args){.kind = kind, .algo = algo}, d))
         return;
-    g = open_rig(1u << algo);
+    g = open_fixture(1u << algo);
     for (unsigned r = 0; r < RANKS; r++) {
         struct coll_args a = good(kind, algo, r);
 
@@ -253,7 +253,7 @@ static void disagree(enum coll_kind kind, enum coll_algo algo, enum differs d)
             change(&a, d);
         start(g, r, &a);
     }
-    if (!rig_run(g, 5 * PS_PER_S, true, rig_failed))
+    if (!fixture_run(g, 5 * PS_PER_S, true, fixture_failed))
         fail_msg("collective %d by %s, case %d goes unnoticed", kind, sched_algo_name(algo), d);
     for (unsigned r = 0; r < RANKS; r++) {
         const char *text = comm_error(g->comm[r]);
@@ -264,7 +264,7 @@ static void disagree(enum coll_kind kind, enum coll_algo algo, enum differs d)
                      d, r, text);
         coll_free(req[r]);
     }
-    rig_free(g, true);
+    fixture_free(g, true);
 }
 
 static void ranks_that_differ_all_fail_by_name(void **state)
@@ -281,7 +281,7 @@ static void ranks_that_differ_all_fail_by_name(void **state)
 
 static void a_policy_names_what_was_set_up(void **state)
 {
-    struct rig *g = rig_new(RANKS, 1, 4096, NULL);
+    struct fixture *g = fixture_new(RANKS, 1, 4096, NULL);
     struct comm_cfg cfg = {.n_ctx = 1,
                            .ctx = &g->ctx[0],
                            .fab = g->fab,
@@ -310,8 +310,8 @@ static void a_policy_names_what_was_set_up(void **state)
     cfg.n_policy = 0;
     assert_int_equal(comm_create(&c, &cfg, blob, err), 0);
     comm_destroy(c);
-    rig_connect(g, 1u << ALGO_RING, RIG_RANKS);
-    rig_free(g, true);
+    fixture_connect(g, 1u << ALGO_RING, FIXTURE_RANKS);
+    fixture_free(g, true);
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Communicators over software HCAs and an aggregation node, in memory and in virtual time. */
-#include "tests/host/coll/rig.h"
+#include "tests/host/coll/coll_fixture.h"
 
 #define OPS   4 /* operations in flight together */
 #define RING  (1u << ALGO_RING)
@@ -13,12 +13,12 @@ static float value(unsigned rank, unsigned op, size_t i)
 }
 
 struct run {
-    struct coll_req *req[RIG_RANKS][OPS];
-    float *in[RIG_RANKS][OPS], *out[RIG_RANKS][OPS];
+    struct coll_req *req[FIXTURE_RANKS][OPS];
+    float *in[FIXTURE_RANKS][OPS], *out[FIXTURE_RANKS][OPS];
 };
 static struct run *run_of_rig;
 
-static bool all_done(struct rig *g)
+static bool all_done(struct fixture *g)
 {
     for (unsigned r = 0; r < g->n; r++)
         for (unsigned k = 0; k < OPS; k++)
@@ -27,12 +27,12 @@ static bool all_done(struct rig *g)
     return true;
 }
 
-static float *buffer(struct rig *g, unsigned rank, size_t count)
+static float *buffer(struct fixture *g, unsigned rank, size_t count)
 {
-    return rig_buffer(g, rank, (count + 1) * sizeof(float));
+    return fixture_buffer(g, rank, (count + 1) * sizeof(float));
 }
 
-static void start(struct rig *g, struct run *u, enum coll_algo algo, unsigned k, size_t count,
+static void start(struct fixture *g, struct run *u, enum coll_algo algo, unsigned k, size_t count,
                   bool in_place, int64_t skew)
 {
     for (unsigned r = 0; r < g->n; r++) {
@@ -47,11 +47,11 @@ static void start(struct rig *g, struct run *u, enum coll_algo algo, unsigned k,
         a.send = u->in[r][k], a.recv = u->out[r][k];
         if (coll_start(g->comm[r], &a, &u->req[r][k], err))
             fail_msg("%s", err);
-        rig_run(g, skew, false, rig_never);
+        fixture_run(g, skew, false, fixture_never);
     }
 }
 
-static void check(struct rig *g, struct run *u, unsigned k, size_t count)
+static void check(struct fixture *g, struct run *u, unsigned k, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         float want = 0;
@@ -71,7 +71,7 @@ static void check(struct rig *g, struct run *u, unsigned k, size_t count)
 
 /* Starts OPS operations at once, of both algorithms in turn where both are set up, and checks every
  * element. */
-static void reduce(struct rig *g, unsigned algos, const size_t *counts, int64_t skew)
+static void reduce(struct fixture *g, unsigned algos, const size_t *counts, int64_t skew)
 {
     struct run u;
 
@@ -79,7 +79,7 @@ static void reduce(struct rig *g, unsigned algos, const size_t *counts, int64_t 
     for (unsigned k = 0; k < OPS; k++)
         start(g, &u, algos == RING || (algos != SHARP && k % 2) ? ALGO_RING : ALGO_SHARP, k,
               counts[k], k & 2, skew);
-    if (!rig_run(g, 30 * PS_PER_S, g->drop != NULL, all_done))
+    if (!fixture_run(g, 30 * PS_PER_S, g->drop != NULL, all_done))
         fail_msg("hangs: %s", comm_error(g->comm[0]));
     for (unsigned k = 0; k < OPS; k++)
         check(g, &u, k, counts[k]);
@@ -111,18 +111,18 @@ static void exact_and_without_retransmission(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         const struct row *w = &rows[i];
-        struct rig *g = rig_new(w->n, w->per_host, w->mtu, NULL);
+        struct fixture *g = fixture_new(w->n, w->per_host, w->mtu, NULL);
 
-        rig_connect(g, w->algos, RIG_RANKS);
-        assert_true(rig_run(g, PS_PER_S, false, rig_ready));
+        fixture_connect(g, w->algos, FIXTURE_RANKS);
+        assert_true(fixture_run(g, PS_PER_S, false, fixture_ready));
         reduce(g, w->algos, w->counts, 0);
         reduce(g, w->algos, w->counts, 70 * PS_PER_US);
-        assert_int_equal(rig_troubles(g), 0);
-        rig_free(g, false);
+        assert_int_equal(fixture_troubles(g), 0);
+        fixture_free(g, false);
     }
 }
 
-static bool first_is_over(struct rig *g, unsigned rank)
+static bool first_is_over(struct fixture *g, unsigned rank)
 {
     const struct run *u = run_of_rig;
 
@@ -138,22 +138,22 @@ static void end_is_told_before_another_poll(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
-        struct rig *g = rig_new(4, 1, 4096, NULL);
+        struct fixture *g = fixture_new(4, 1, 4096, NULL);
         struct run u = {0};
 
-        rig_connect(g, 1u << algos[i], RIG_RANKS);
-        assert_true(rig_run(g, PS_PER_S, false, rig_ready));
+        fixture_connect(g, 1u << algos[i], FIXTURE_RANKS);
+        assert_true(fixture_run(g, PS_PER_S, false, fixture_ready));
         run_of_rig = &u;
         g->over = first_is_over;
         start(g, &u, algos[i], 0, 50000, false, 0);
         for (unsigned k = 1; k < OPS; k++)
             start(g, &u, algos[i], k, 0, false, 0);
-        assert_true(rig_run(g, PS_PER_S, false, all_done));
+        assert_true(fixture_run(g, PS_PER_S, false, all_done));
         assert_int_equal(g->slept_over, 0);
         g->over = NULL;
         for (unsigned k = 0; k < OPS; k++)
             check(g, &u, k, k ? 0 : 50000);
-        rig_free(g, false);
+        fixture_free(g, false);
     }
 }
 
@@ -167,19 +167,19 @@ static void exact_under_loss(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
-        struct rig *g = rig_new(4, 1, 4096, one_in_twenty);
+        struct fixture *g = fixture_new(4, 1, 4096, one_in_twenty);
 
-        rig_connect(g, i ? SHARP : RING, RIG_RANKS);
-        assert_true(rig_run(g, 10 * PS_PER_S, true, rig_ready));
+        fixture_connect(g, i ? SHARP : RING, FIXTURE_RANKS);
+        assert_true(fixture_run(g, 10 * PS_PER_S, true, fixture_ready));
         reduce(g, i ? SHARP : RING, medium, 0);
-        assert_true(rig_troubles(g) > 0);
+        assert_true(fixture_troubles(g) > 0);
         g->drop = NULL; /* the last answer of a closing may be lost for good: the rank that would
                            repeat it is gone */
-        rig_free(g, true);
+        fixture_free(g, true);
     }
 }
 
-static struct coll_req *start_one(struct rig *g, unsigned r, enum coll_algo algo,
+static struct coll_req *start_one(struct fixture *g, unsigned r, enum coll_algo algo,
                                   const struct coll_args *like)
 {
     struct coll_args a = *like;
@@ -207,14 +207,14 @@ static void disagreement_is_named_on_all(void **state)
     (void)state;
     for (unsigned i = 0; i < 6; i++) {
         enum coll_algo algo = i < 3 ? ALGO_RING : ALGO_SHARP;
-        struct rig *g = rig_new(4, 1, 4096, NULL);
+        struct fixture *g = fixture_new(4, 1, 4096, NULL);
         struct coll_req *req[4];
 
-        rig_connect(g, 1u << algo, RIG_RANKS);
-        assert_true(rig_run(g, PS_PER_S, false, rig_ready));
+        fixture_connect(g, 1u << algo, FIXTURE_RANKS);
+        assert_true(fixture_run(g, PS_PER_S, false, fixture_ready));
         for (unsigned r = 0; r < 4; r++)
             req[r] = start_one(g, r, algo, r == 2 ? &other[i % 3] : &usual);
-        assert_true(rig_run(g, PS_PER_S, true, rig_failed));
+        assert_true(fixture_run(g, PS_PER_S, true, fixture_failed));
         for (unsigned r = 0; r < 4; r++) {
             const char *text = comm_error(g->comm[r]);
 
@@ -224,7 +224,7 @@ static void disagreement_is_named_on_all(void **state)
                                   : !strstr(text, "E_OP_MISMATCH"))
                 fail_msg("case %u, rank %u: \"%s\"", i, r, text);
         }
-        rig_free(g, true);
+        fixture_free(g, true);
     }
 }
 
@@ -247,11 +247,11 @@ static void collective_and_root_are_agreed_upon(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct rig *g = rig_new(2, 1, 4096, NULL);
+        struct fixture *g = fixture_new(2, 1, 4096, NULL);
         struct coll_req *req[2];
 
-        rig_connect(g, 1u << ALGO_DIRECT, RIG_RANKS);
-        assert_true(rig_run(g, PS_PER_S, false, rig_ready));
+        fixture_connect(g, 1u << ALGO_DIRECT, FIXTURE_RANKS);
+        assert_true(fixture_run(g, PS_PER_S, false, fixture_ready));
         for (unsigned r = 0; r < 2; r++) {
             struct coll_args a = r ? cases[i].b : cases[i].a;
             char err[COMM_TEXT] = "";
@@ -264,7 +264,7 @@ static void collective_and_root_are_agreed_upon(void **state)
             if (coll_start(g->comm[r], &a, &req[r], err))
                 fail_msg("%s", err);
         }
-        if (!rig_run(g, 2 * PS_PER_S, true, rig_failed))
+        if (!fixture_run(g, 2 * PS_PER_S, true, fixture_failed))
             fail_msg("case %u goes unnoticed", i);
         for (unsigned r = 0; r < 2; r++) {
             if (!strstr(comm_error(g->comm[r]), cases[i].word) ||
@@ -272,74 +272,74 @@ static void collective_and_root_are_agreed_upon(void **state)
                 fail_msg("case %u, rank %u: \"%s\"", i, r, comm_error(g->comm[r]));
             coll_free(req[r]);
         }
-        rig_free(g, true);
+        fixture_free(g, true);
     }
 }
 
 static void wrong_key_is_refused_by_name(void **state)
 {
-    struct rig *g = rig_new(3, 1, 4096, NULL);
+    struct fixture *g = fixture_new(3, 1, 4096, NULL);
 
     (void)state;
-    rig_connect(g, SHARP, 2);
-    assert_true(rig_run(g, PS_PER_S, true, rig_failed));
+    fixture_connect(g, SHARP, 2);
+    assert_true(fixture_run(g, PS_PER_S, true, fixture_failed));
     for (unsigned r = 0; r < 3; r++)
         if (!strstr(comm_error(g->comm[r]), "JOIN refused by ") ||
             !strstr(comm_error(g->comm[r]), "E_KEY"))
             fail_msg("rank %u: \"%s\"", r, comm_error(g->comm[r]));
     assert_null(strstr(comm_error(g->comm[2]), "rank "));
     assert_non_null(strstr(comm_error(g->comm[0]), "rank 2"));
-    rig_free(g, true);
+    fixture_free(g, true);
 }
 
 /* All frames of a rank are lost: its neighbours notice, name it, and inform the others. */
 static void lost_rank_is_named_on_all(void **state)
 {
     const struct coll_args args = {.count = 60000, .type = DT_FP32, .op = OP_SUM};
-    struct rig *g = rig_new(4, 1, 4096, NULL);
+    struct fixture *g = fixture_new(4, 1, 4096, NULL);
     struct coll_req *req[4];
 
     (void)state;
-    rig_connect(g, RING, RIG_RANKS);
-    assert_true(rig_run(g, PS_PER_S, false, rig_ready));
+    fixture_connect(g, RING, FIXTURE_RANKS);
+    assert_true(fixture_run(g, PS_PER_S, false, fixture_ready));
     g->cut[1] = true;
     for (unsigned r = 0; r < 4; r++)
         req[r] = start_one(g, r, ALGO_RING, &args);
-    assert_true(rig_run(g, 20 * PS_PER_S, true, rig_failed));
+    assert_true(fixture_run(g, 20 * PS_PER_S, true, fixture_failed));
     for (unsigned r = 0; r < 4; r++) {
         if (r != 1 && strncmp(comm_error(g->comm[r]), "rank 1 (", 8))
             fail_msg("rank %u: \"%s\"", r, comm_error(g->comm[r]));
         coll_free(req[r]);
     }
-    rig_free(g, true);
+    fixture_free(g, true);
 }
 
 /* What a launcher knows ends every operation on every rank at once, without a single retry. */
 static void abort_spreads(void **state)
 {
     const struct coll_args args = {.count = 60000, .type = DT_FP32, .op = OP_SUM};
-    struct rig *g = rig_new(5, 1, 4096, NULL);
+    struct fixture *g = fixture_new(5, 1, 4096, NULL);
     struct coll_req *req[5];
 
     (void)state;
-    rig_connect(g, RING | SHARP, RIG_RANKS);
-    assert_true(rig_run(g, PS_PER_S, false, rig_ready));
+    fixture_connect(g, RING | SHARP, FIXTURE_RANKS);
+    assert_true(fixture_run(g, PS_PER_S, false, fixture_ready));
     for (unsigned r = 0; r < 4; r++)
         req[r] = start_one(g, r, r ? ALGO_RING : ALGO_SHARP, &args);
-    rig_run(g, 20 * PS_PER_US, false, rig_never);
+    fixture_run(g, 20 * PS_PER_US, false, fixture_never);
     comm_abort(g->comm[0], "rank 4 (h4) was killed");
-    assert_true(rig_run(g, PS_PER_S, false, rig_failed));
+    assert_true(fixture_run(g, PS_PER_S, false, fixture_failed));
     for (unsigned r = 0; r < 4; r++) {
         assert_string_equal(comm_error(g->comm[r]), "rank 4 (h4) was killed");
         assert_int_equal(coll_test(req[r]), -5);
         coll_free(req[r]);
     }
-    rig_free(g, true);
+    fixture_free(g, true);
 }
 
 static void misuse_is_refused_in_words(void **state)
 {
-    struct rig *g = rig_new(2, 1, 4096, NULL);
+    struct fixture *g = fixture_new(2, 1, 4096, NULL);
     static float stray[64];
     struct coll_args a = {
         .algo = ALGO_RING, .send = stray, .recv = stray, .count = 64, .type = DT_FP32};
@@ -348,9 +348,9 @@ static void misuse_is_refused_in_words(void **state)
     float *own;
 
     (void)state;
-    rig_connect(g, RING, RIG_RANKS);
+    fixture_connect(g, RING, FIXTURE_RANKS);
     assert_int_equal(coll_start(g->comm[0], &a, &req, err), -107);
-    assert_true(rig_run(g, PS_PER_S, false, rig_ready));
+    assert_true(fixture_run(g, PS_PER_S, false, fixture_ready));
     assert_int_equal(coll_start(g->comm[0], &a, &req, err), -14);
     assert_non_null(strstr(err, "not registered"));
     own = buffer(g, 0, 64);
@@ -374,7 +374,7 @@ static void misuse_is_refused_in_words(void **state)
     a.root = 0, a.kind = COLL_ALLTOALL;
     assert_int_equal(coll_start(g->comm[0], &a, &req, err), -95);
     assert_non_null(strstr(err, "alltoall by ring"));
-    rig_free(g, true);
+    fixture_free(g, true);
 }
 
 int main(void)

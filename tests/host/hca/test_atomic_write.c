@@ -7,13 +7,13 @@
 
 #define AT 64u
 
-struct bed {
+struct fixture {
     struct pair p;
     struct ibv_qp *a, *b;
     struct ibv_mr *mr; /* of b's buffer */
 };
 
-static void bed_open(struct bed *t, unsigned access)
+static void fixture_open(struct fixture *t, unsigned access)
 {
     memset(t, 0, sizeof(*t));
     pair_open(&t->p);
@@ -23,7 +23,7 @@ static void bed_open(struct bed *t, unsigned access)
     fill(t->p.s[0].buf, 4096, 5);
 }
 
-static void bed_close(struct bed *t)
+static void fixture_close(struct fixture *t)
 {
     struct ibv_async_event ev;
 
@@ -37,7 +37,7 @@ static void bed_close(struct bed *t)
 
 #define WRITABLE (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
 
-static int post_word(struct bed *t, uint64_t off, uint32_t len, unsigned flags)
+static int post_word(struct fixture *t, uint64_t off, uint32_t len, unsigned flags)
 {
     struct ibv_sge s = sge_at(&t->p.s[0], 0, len);
 
@@ -53,10 +53,10 @@ static int post_word(struct bed *t, uint64_t off, uint32_t len, unsigned flags)
 static void eight_bytes_are_written(void **state)
 {
     struct ibv_device_attr_ex da;
-    struct bed t;
+    struct fixture t;
 
     (void)state;
-    bed_open(&t, WRITABLE);
+    fixture_open(&t, WRITABLE);
     assert_int_equal(ibv_query_device_ex(t.p.s[0].ctx, NULL, &da), 0);
     assert_true(da.device_cap_flags_ex >> 40 & 1);
     for (unsigned i = 0; i < 2; i++) {
@@ -73,7 +73,7 @@ static void eight_bytes_are_written(void **state)
         assert_int_equal(t.p.s[1].buf[AT - 1], 0x5a);
         assert_int_equal(t.p.s[1].buf[AT + 8], 0x5a);
     }
-    bed_close(&t);
+    fixture_close(&t);
 }
 
 static void by_a_work_request_builder(void **state)
@@ -87,10 +87,10 @@ static void by_a_work_request_builder(void **state)
     struct ibv_qp_attr r = {.qp_state = IBV_QPS_RESET};
     struct ibv_qp_ex *x;
     struct ibv_qp *plain;
-    struct bed t;
+    struct fixture t;
 
     (void)state;
-    bed_open(&t, WRITABLE);
+    fixture_open(&t, WRITABLE);
     ia.pd = t.p.s[0].pd, ia.send_cq = ia.recv_cq = t.p.s[0].cq;
     plain = t.a;
     t.a = ibv_create_qp_ex(t.p.s[0].ctx, &ia);
@@ -107,7 +107,7 @@ static void by_a_work_request_builder(void **state)
     assert_int_equal(one_wc(t.p.s[0].cq).status, IBV_WC_SUCCESS);
     assert_memory_equal(t.p.s[1].buf + AT, &word, 8);
     assert_int_equal(ibv_destroy_qp(plain), 0);
-    bed_close(&t);
+    fixture_close(&t);
 }
 
 /* WRITEs around it and the atomic write happen in order. */
@@ -119,10 +119,10 @@ static void in_order_with_writes(void **state)
                                 {.sg_list = &s, .opcode = IBV_WR_RDMA_READ}},
                        *bad;
     struct ibv_wc wc[4];
-    struct bed t;
+    struct fixture t;
 
     (void)state;
-    bed_open(&t, WRITABLE | IBV_ACCESS_REMOTE_READ);
+    fixture_open(&t, WRITABLE | IBV_ACCESS_REMOTE_READ);
     s = sge_at(&t.p.s[0], 0, 4000), e = sge_at(&t.p.s[0], 8000, 8);
     memset(t.p.s[0].buf + 8000, 0xee, 8);
     for (unsigned i = 0; i < 3; i++) {
@@ -140,7 +140,7 @@ static void in_order_with_writes(void **state)
     }
     assert_memory_equal(t.p.s[0].buf + AT, t.p.s[0].buf + 8000, 8);
     assert_memory_equal(t.p.s[0].buf, t.p.s[1].buf, 4000);
-    bed_close(&t);
+    fixture_close(&t);
 }
 
 static void what_is_wrong_is_refused(void **state)
@@ -157,20 +157,20 @@ static void what_is_wrong_is_refused(void **state)
     };
     struct ibv_qp *uc;
     struct ibv_send_wr wr = {.opcode = IBV_WR_ATOMIC_WRITE};
-    struct bed t;
+    struct fixture t;
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        bed_open(&t, rows[i].access);
+        fixture_open(&t, rows[i].access);
         memset(t.p.s[1].buf, 0x5a, 4096);
         assert_int_equal(post_word(&t, rows[i].off, 8, 0), 0);
         pair_settle(&t.p);
         assert_int_equal(one_wc(t.p.s[0].cq).status, rows[i].status);
         for (unsigned k = 0; k < 4096; k++)
             assert_int_equal(t.p.s[1].buf[k], 0x5a);
-        bed_close(&t);
+        fixture_close(&t);
     }
-    bed_open(&t, WRITABLE);
+    fixture_open(&t, WRITABLE);
     assert_int_equal(post_word(&t, AT, 4, 0), EINVAL);
     assert_int_equal(post_word(&t, AT, 16, 0), EINVAL);
     assert_int_equal(post_word(&t, AT, 16, IBV_SEND_INLINE), EINVAL);
@@ -178,7 +178,7 @@ static void what_is_wrong_is_refused(void **state)
     rc_connect(uc, IP_B, 99);
     assert_int_equal(post_send(uc, wr), EOPNOTSUPP);
     assert_int_equal(ibv_destroy_qp(uc), 0);
-    bed_close(&t);
+    fixture_close(&t);
 }
 
 struct losing {
@@ -212,9 +212,9 @@ static void once_whatever_is_lost(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct losing l = rows[i];
-        struct bed t;
+        struct fixture t;
 
-        bed_open(&t, WRITABLE);
+        fixture_open(&t, WRITABLE);
         t.p.drop = lose, t.p.drop_ctx = &l;
         assert_int_equal(post_word(&t, AT, 8, 0), 0);
         pair_settle(&t.p);
@@ -229,7 +229,7 @@ static void once_whatever_is_lost(void **state)
             assert_int_equal(t.p.s[1].buf[AT], 0x77);
         else
             assert_memory_equal(t.p.s[1].buf + AT, t.p.s[0].buf, 8);
-        bed_close(&t);
+        fixture_close(&t);
     }
 }
 

@@ -4,7 +4,7 @@
  * its place in queue pairs: marks become notifications, notifications make the sender slower.
  */
 #include "roce/cc/dcqcn.h"
-#include "tests/roce/rc_env.h"
+#include "tests/roce/rc_fixture.h"
 
 #include <math.h>
 
@@ -260,11 +260,11 @@ static enum wire_verdict watch(struct pair *p, unsigned from, const struct roce_
     return WIRE_PASS;
 }
 
-static struct env env_dcqcn(struct seen *s, bool on)
+static struct fixture env_dcqcn(struct seen *s, bool on)
 {
     struct pair_cfg cfg = {.window = 64, .ack_every = 4, .seed = 1, .dcqcn = usual};
     struct qp_attr attr = {.sq_psn = 100, .timeout = 14};
-    struct env e;
+    struct fixture e;
 
     cfg.dcqcn.on = on;
     e.p = pair_create(&cfg);
@@ -282,7 +282,7 @@ static struct env env_dcqcn(struct seen *s, bool on)
 
 /* Time of BUF bytes; in pieces, because a READ is answered as fast as the wire of this test takes
  * it, which is at once. */
-static int64_t run_one(struct env *e, enum wr_op op)
+static int64_t run_one(struct fixture *e, enum wr_op op)
 {
     int64_t begun = e->p->now_ps;
 
@@ -308,7 +308,7 @@ static void marks_become_notifications_that_slow_the_sender_down(void **s)
         unsigned sender = i ? 1 : 0; /* of data: READ responses are held back as well */
         const struct roce_counters *c, *peer;
         struct seen seen;
-        struct env e = env_dcqcn(&seen, true);
+        struct fixture e = env_dcqcn(&seen, true);
         int64_t fast = run_one(&e, ops[i]), slow;
 
         assert_int_equal(seen.cnps[0] + seen.cnps[1], 0);
@@ -329,14 +329,14 @@ static void marks_become_notifications_that_slow_the_sender_down(void **s)
             assert_int_equal(seen.k.tos, 48 << 2);
             assert_int_equal(seen.k.psn, 0);
         }
-        env_free(&e);
+        fixture_free(&e);
     }
 }
 
 static void without_dcqcn_nobody_says_anything_and_what_is_said_is_only_counted(void **s)
 {
     struct seen seen;
-    struct env e = env_dcqcn(&seen, false);
+    struct fixture e = env_dcqcn(&seen, false);
     int64_t fast = run_one(&e, WR_WRITE);
     struct roce_pkt k = {.opcode = ROCE_OP_CNP_PACKET,
                          .ttl = 64,
@@ -359,14 +359,14 @@ static void without_dcqcn_nobody_says_anything_and_what_is_said_is_only_counted(
     e.p->s[0].ep.input(e.p->s[0].r, &m, 1, e.p->now_ps);
     assert_int_equal(rnic_counters(e.p->s[0].r)->cnps_received, 1);
     assert_int_equal(run_one(&e, WR_WRITE), fast);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 /* A QP that waits for its turn may be reset or destroyed at any time; the others go on. */
 static void a_waiting_queue_pair_can_end(void **s)
 {
     struct seen seen;
-    struct env e = env_dcqcn(&seen, true);
+    struct fixture e = env_dcqcn(&seen, true);
     struct qp_attr a = {.state = QP_ERR};
     struct wqe w;
 
@@ -380,7 +380,7 @@ static void a_waiting_queue_pair_can_end(void **s)
     pair_run(e.p, pair_never, PS_PER_MS);
     qp_destroy(e.qp[0]);
     pair_run(e.p, pair_never, PS_PER_MS);
-    env_free(&e);
+    fixture_free(&e);
 }
 
 static void a_notification_reads_byte_for_byte_as_annex_a17_has_it(void **s)

@@ -26,7 +26,7 @@
 
 static struct rte_mempool *pool;
 
-struct bed {
+struct fixture {
     struct fabric *f;
     struct world *w;
     struct job *j;
@@ -42,7 +42,7 @@ static bool is_credit(const struct roce_pkt *k)
     return k->opcode == ROCE_OP_RC_WRITE_ONLY && k->len <= 8;
 }
 
-static bool is_switch(const struct bed *b, uint32_t ip)
+static bool is_switch(const struct fixture *b, uint32_t ip)
 {
     int d = fabric_dest_of_ip(b->f, ip);
 
@@ -50,7 +50,7 @@ static bool is_switch(const struct bed *b, uint32_t ip)
 }
 
 /* Messages to and from aggregation nodes begin with a header, which is no data either. */
-static uint32_t elements(const struct bed *b, const struct roce_pkt *k)
+static uint32_t elements(const struct fixture *b, const struct roce_pkt *k)
 {
     bool first = k->opcode == ROCE_OP_RC_SEND_FIRST || k->opcode == ROCE_OP_RC_SEND_ONLY;
 
@@ -60,7 +60,7 @@ static uint32_t elements(const struct bed *b, const struct roce_pkt *k)
 
 static void tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps)
 {
-    struct bed *b = ctx;
+    struct fixture *b = ctx;
     struct roce_pkt k;
 
     (void)now_ps;
@@ -69,7 +69,8 @@ static void tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps)
         b->wire[dirlink] += elements(b, &k);
 }
 
-static void bed_up(struct bed *b, const char *conf, unsigned n, unsigned algos, uint64_t bytes)
+static void fixture_up(struct fixture *b, const char *conf, unsigned n, unsigned algos,
+                       uint64_t bytes)
 {
     char err[COMM_TEXT] = "";
     struct world_cfg wc = {.nranks = n, .host_of_rank = b->hosts, .pool = pool, .seed = 1};
@@ -98,7 +99,7 @@ static void bed_up(struct bed *b, const char *conf, unsigned n, unsigned algos, 
     net_tap(world_net(b->w), tap, b);
 }
 
-static void bed_down(struct bed *b)
+static void fixture_down(struct fixture *b)
 {
     assert_int_equal(job_destroy(b->j), 0);
     world_destroy(b->w);
@@ -108,14 +109,14 @@ static void bed_down(struct bed *b)
 
 static void args(void *ctx, unsigned rank, struct coll_args *a)
 {
-    struct bed *b = ctx;
+    struct fixture *b = ctx;
 
     *a = b->op;
     a->send = job_buffer(b->j, rank, 0);
     a->recv = job_buffer(b->j, rank, 1);
 }
 
-static void assert_clean(struct bed *b)
+static void assert_clean(struct fixture *b)
 {
     struct hca *h;
 
@@ -128,7 +129,7 @@ static void assert_clean(struct bed *b)
 }
 
 /* Seconds until the last rank has ended; bytes: of the whole vector, as cost.h counts. */
-static double seconds(struct bed *b, enum coll_kind kind, enum coll_algo algo, uint64_t bytes)
+static double seconds(struct fixture *b, enum coll_kind kind, enum coll_algo algo, uint64_t bytes)
 {
     struct job_loop l = {.n = 1, .args = args, .ctx = b, .limit_ps = PS_PER_S};
     bool self = b->op.mm_self;
@@ -146,7 +147,7 @@ static double seconds(struct bed *b, enum coll_kind kind, enum coll_algo algo, u
 }
 
 /* The same once more: memory is bound, connections are there. */
-static double again(struct bed *b, enum coll_kind kind, enum coll_algo algo, uint64_t bytes)
+static double again(struct fixture *b, enum coll_kind kind, enum coll_algo algo, uint64_t bytes)
 {
     seconds(b, kind, algo, 64 * b->n * b->n * 4);
     return seconds(b, kind, algo, bytes);
@@ -165,7 +166,7 @@ static void assert_near(const char *what, double got, double want, double below,
 }
 
 /* What the model says of an all-reduce is what packets take. */
-static void assert_model(const struct bed *b, enum coll_kind kind, enum coll_algo algo,
+static void assert_model(const struct fixture *b, enum coll_kind kind, enum coll_algo algo,
                          uint64_t bytes, double got, double within)
 {
     struct coll_args a = {
@@ -180,7 +181,7 @@ static void assert_model(const struct bed *b, enum coll_kind kind, enum coll_alg
 }
 
 /* Payload out of a rank (or into it) by its links to switches of a role. */
-static uint64_t bytes_of(const struct bed *b, unsigned rank, enum fab_role role, bool out)
+static uint64_t bytes_of(const struct fixture *b, unsigned rank, enum fab_role role, bool out)
 {
     const struct fab_node *h = &b->f->nodes[b->f->hosts[b->hosts[rank]]];
     uint64_t sum = 0;
@@ -195,7 +196,7 @@ static uint64_t bytes_of(const struct bed *b, unsigned rank, enum fab_role role,
     return sum;
 }
 
-static void assert_bytes(const struct bed *b, enum fab_role role, uint64_t out, uint64_t in)
+static void assert_bytes(const struct fixture *b, enum fab_role role, uint64_t out, uint64_t in)
 {
     for (unsigned r = 0; r < b->n; r++) {
         assert_int_equal(bytes_of(b, r, role, true), out);
@@ -209,10 +210,10 @@ static void f21_f26_f27_a_node(void **state)
 {
     uint64_t b = 144 * MIB; /* every plane's part of a share is whole packets */
     double w = NODE * SHARE, ring, nvls, self;
-    struct bed d;
+    struct fixture d;
 
     (void)state;
-    bed_up(&d, "conf/h100-node.conf", 8, NVLS_ALGOS, b);
+    fixture_up(&d, "conf/h100-node.conf", 8, NVLS_ALGOS, b);
     ring = again(&d, COLL_ALLREDUCE, ALGO_RING, b);
     assert_near("F21 ring all-reduce, bus bandwidth (B/s)", 2 * 7 / 8.0 * (double)b / ring, w, 0.02,
                 0);
@@ -232,7 +233,7 @@ static void f21_f26_f27_a_node(void **state)
     assert_near("F26 NVLS over ring", ring / nvls, 1.75, 0.03, 0);
     assert_near("F27 NVLS over ring", ring / self, 1.5556, 0.025, 0);
     assert_clean(&d);
-    bed_down(&d);
+    fixture_down(&d);
 }
 
 /* Planes of 450 GB/s: what a queue pair may read at once still lasts a round trip, of few members
@@ -241,14 +242,14 @@ static void f26_wide_planes(void **state)
 {
     static const unsigned sizes[] = {2, 3, 6, 8};
     uint64_t b = 64 * MIB;
-    struct bed d;
+    struct fixture d;
 
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
         unsigned n = sizes[i];
         double part = (double)b * (n - 1) / n, nvls;
 
-        bed_up(&d, "conf/b200-node.conf", n, 1u << ALGO_NVLS, b);
+        fixture_up(&d, "conf/b200-node.conf", n, 1u << ALGO_NVLS, b);
         print_message("%u GPUs\n", n);
         seconds(&d, COLL_ALLREDUCE, ALGO_NVLS, b); /* binds all of the memory */
         nvls = seconds(&d, COLL_ALLREDUCE, ALGO_NVLS, b);
@@ -260,7 +261,7 @@ static void f26_wide_planes(void **state)
         assert_near("F20 NVLS all-gather (B/s)", part / seconds(&d, COLL_ALLGATHER, ALGO_NVLS, b),
                     900e9 * SHARE, 0.08, 0);
         assert_clean(&d);
-        bed_down(&d);
+        fixture_down(&d);
     }
 }
 
@@ -268,10 +269,10 @@ static void f20_f33_gathering_in_a_node(void **state)
 {
     uint64_t b = 72 * MIB;
     double want = (double)b * 7 / 8 / NODE / SHARE;
-    struct bed d;
+    struct fixture d;
 
     (void)state;
-    bed_up(&d, "conf/h100-node.conf", 8, NVLS_ALGOS, b);
+    fixture_up(&d, "conf/h100-node.conf", 8, NVLS_ALGOS, b);
     assert_near("F20 ring all-gather (s)", again(&d, COLL_ALLGATHER, ALGO_RING, b), want, 0, 0.03);
     assert_bytes(&d, FAB_ROLE_NVSWITCH, b * 7 / 8, b * 7 / 8);
     assert_near("F20 ring reduce-scatter (s)", again(&d, COLL_REDUCE_SCATTER, ALGO_RING, b), want,
@@ -283,7 +284,7 @@ static void f20_f33_gathering_in_a_node(void **state)
     assert_near("F20 NVLS reduce-scatter (s)", again(&d, COLL_REDUCE_SCATTER, ALGO_NVLS, b), want,
                 0, 0.05);
     assert_bytes(&d, FAB_ROLE_NVSWITCH, b * 7 / 8, b / 8);
-    bed_down(&d);
+    fixture_down(&d);
 }
 
 #define LEVEL_ALGOS (1u << ALGO_RING | 1u << ALGO_HIER | 1u << ALGO_NVLS_SHARP)
@@ -293,9 +294,9 @@ static void levels(const char *conf, unsigned nodes, uint64_t b)
     unsigned n = 8 * nodes;
     double node = 2 * (double)b * 7 / 8 / NODE / SHARE, flat, hier;
     double rail = 2 * (double)b * (nodes - 1) / nodes / (8 * NIC) / SHARE;
-    struct bed d;
+    struct fixture d;
 
-    bed_up(&d, conf, n, LEVEL_ALGOS, b);
+    fixture_up(&d, conf, n, LEVEL_ALGOS, b);
     print_message("%s\n", conf);
     hier = again(&d, COLL_ALLREDUCE, ALGO_HIER, b);
     assert_near("F28 all-reduce by levels (s)", hier, node > rail ? node : rail, 0, 0.05);
@@ -311,7 +312,7 @@ static void levels(const char *conf, unsigned nodes, uint64_t b)
                 2 * (double)b * (n - 1) / n / NIC / SHARE / (node > rail ? node : rail), 0.05,
                 0.05);
     assert_clean(&d);
-    bed_down(&d);
+    fixture_down(&d);
 }
 
 static void f28_two_nodes(void **state)
@@ -330,15 +331,15 @@ static void f28_four_nodes(void **state)
 static void f32_f33_all_gather_over_two_nodes(void **state)
 {
     uint64_t b = 72 * MIB;
-    struct bed d;
+    struct fixture d;
 
     (void)state;
-    bed_up(&d, "conf/rail-2x8.conf", 16, 1u << ALGO_HIER, b);
+    fixture_up(&d, "conf/rail-2x8.conf", 16, 1u << ALGO_HIER, b);
     assert_near("F32 all-gather over two nodes (s)", again(&d, COLL_ALLGATHER, ALGO_HIER, b),
                 (double)b / 514e9 / SHARE, 0, 0.05);
     assert_bytes(&d, FAB_ROLE_LEAF, b / 16, b / 16);
     assert_bytes(&d, FAB_ROLE_NVSWITCH, b * 7 / 8, b * 7 / 8);
-    bed_down(&d);
+    fixture_down(&d);
 }
 
 /* F33 over four nodes, by multicast: an SU's leaves take in B and give out B (M - 1); a node's
@@ -347,10 +348,10 @@ static void f33_all_gather_over_four_nodes(void **state)
 {
     uint64_t b = 72 * MIB;
     double want = (double)b * 7 / 8 / NODE / SHARE;
-    struct bed d;
+    struct fixture d;
 
     (void)state;
-    bed_up(&d, "conf/rail-4x8.conf", 32, 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP, b);
+    fixture_up(&d, "conf/rail-4x8.conf", 32, 1u << ALGO_HIER_SHARP | 1u << ALGO_NVLS_SHARP, b);
     /* rings go on for a quarter of the vector's way round when the rails have ended */
     assert_near("F28 hier_sharp all-gather over four nodes (s)",
                 again(&d, COLL_ALLGATHER, ALGO_HIER_SHARP, b), want, 0, 0.15);
@@ -361,25 +362,25 @@ static void f33_all_gather_over_four_nodes(void **state)
     assert_bytes(&d, FAB_ROLE_LEAF, b / 32, b / 32 * 3);
     assert_bytes(&d, FAB_ROLE_NVSWITCH, b / 8, b / 8 * 7);
     assert_clean(&d);
-    bed_down(&d);
+    fixture_down(&d);
 }
 
 static void f30_all_to_all_from_one_node_to_two(void **state)
 {
     uint64_t b = 256 * MIB;
     double one, two;
-    struct bed d;
+    struct fixture d;
 
     (void)state;
-    bed_up(&d, "conf/h100-node.conf", 8, 1u << ALGO_DIRECT, b / 8);
+    fixture_up(&d, "conf/h100-node.conf", 8, 1u << ALGO_DIRECT, b / 8);
     one = again(&d, COLL_ALLTOALL, ALGO_DIRECT, b);
     assert_bytes(&d, FAB_ROLE_NVSWITCH, b / 64 * 7, b / 64 * 7);
     assert_clean(&d);
-    bed_down(&d);
-    bed_up(&d, "conf/rail-2x8.conf", 16, 1u << ALGO_DIRECT, b / 16);
+    fixture_down(&d);
+    fixture_up(&d, "conf/rail-2x8.conf", 16, 1u << ALGO_DIRECT, b / 16);
     two = again(&d, COLL_ALLTOALL, ALGO_DIRECT, b);
     assert_bytes(&d, FAB_ROLE_LEAF, b / 256 * 8, b / 256 * 8);
-    bed_down(&d);
+    fixture_down(&d);
     assert_near("F23 all-to-all in a node (s)", one, (double)b / 4.11e12 / SHARE, 0.01, 0.05);
     assert_near("F30 all-to-all over two nodes (s)", two, (double)b / 1.6e12 / SHARE, 0.01, 0.05);
     assert_near("F30 two nodes against one", two / one, 2.57, 0.05, 0.05);
@@ -389,22 +390,22 @@ static void f17_meshes_and_stars(void **state)
 {
     static const unsigned sizes[] = {2, 4, 8};
     uint64_t b = 64 * MIB;
-    struct bed d;
+    struct fixture d;
 
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
         unsigned n = sizes[i];
         double want = 2 * (double)b * (n - 1) / n, star, mesh;
 
-        bed_up(&d, "conf/npu-star-8.conf", n, 1u << ALGO_DIRECT, b);
+        fixture_up(&d, "conf/npu-star-8.conf", n, 1u << ALGO_DIRECT, b);
         star = want / again(&d, COLL_ALLREDUCE, ALGO_DIRECT, b) / SHARE;
         for (uint64_t k = MIB; n == 2 && k <= b; k *= 8)
             assert_model(&d, COLL_ALLREDUCE, ALGO_DIRECT, k,
                          again(&d, COLL_ALLREDUCE, ALGO_DIRECT, k), 0.005);
-        bed_down(&d);
-        bed_up(&d, "conf/npu-mesh-8.conf", n, 1u << ALGO_DIRECT, b);
+        fixture_down(&d);
+        fixture_up(&d, "conf/npu-mesh-8.conf", n, 1u << ALGO_DIRECT, b);
         mesh = want / again(&d, COLL_ALLREDUCE, ALGO_DIRECT, b) / SHARE;
-        bed_down(&d);
+        fixture_down(&d);
         print_message("%u NPUs\n", n);
         /* of 2, one queue pair has all of a port; ACKs and a round trip are 0.8 % */
         assert_near("F17 star, bus bandwidth over headers (B/s)", star, 392e9, 0.012, 0.001);

@@ -112,7 +112,7 @@ static void run_to_completion(struct world *w, struct gpu *g, const bool *used)
     }
 }
 
-struct bed {
+struct fixture {
     struct fabric *f;
     struct world *w;
     uint64_t *frames; /* by direction of a link */
@@ -122,10 +122,10 @@ static void count(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now)
 {
     (void)m;
     (void)now;
-    ((struct bed *)ctx)->frames[dirlink]++;
+    ((struct fixture *)ctx)->frames[dirlink]++;
 }
 
-static void bed_up(struct bed *b, const char *conf, unsigned n)
+static void fixture_up(struct fixture *b, const char *conf, unsigned n)
 {
     static uint16_t hosts[32];
     struct world_cfg wc = {.nranks = n, .host_of_rank = hosts, .pool = pool, .seed = 1};
@@ -140,7 +140,7 @@ static void bed_up(struct bed *b, const char *conf, unsigned n)
     net_tap(world_net(b->w), count, b);
 }
 
-static void bed_down(struct bed *b)
+static void fixture_down(struct fixture *b)
 {
     world_destroy(b->w);
     fabric_free(b->f);
@@ -151,10 +151,10 @@ static void a_rank_has_a_device_for_each_port_of_its_host(void **state)
 {
     union ibv_gid gid;
     char name[16];
-    struct bed b;
+    struct fixture b;
 
     (void)state;
-    bed_up(&b, "conf/rail-2x4.conf", 8);
+    fixture_up(&b, "conf/rail-2x4.conf", 8);
     for (unsigned r = 0; r < 8; r++) {
         assert_int_equal(world_ports(b.w, r), 5);
         for (unsigned p = 0; p < 5; p++) {
@@ -173,10 +173,10 @@ static void a_rank_has_a_device_for_each_port_of_its_host(void **state)
         assert_null(world_context(b.w, r, 5));
         assert_null(world_hca(b.w, r, 5));
     }
-    bed_down(&b);
-    bed_up(&b, "conf/leaf-spine-8.conf", 8);
+    fixture_down(&b);
+    fixture_up(&b, "conf/leaf-spine-8.conf", 8);
     assert_int_equal(world_ports(b.w, 7), 1);
-    bed_down(&b);
+    fixture_down(&b);
 }
 
 /* F2: 450 GB/s from one GPU to another, and each plane carries its share and nothing else. */
@@ -184,13 +184,13 @@ static void stripes_over_the_planes_of_a_node_reach_450_gb_a_second(void **state
 {
     const bool all[PLANES] = {true, true, true, true};
     struct gpu from, to;
-    struct bed b;
+    struct fixture b;
     int64_t start;
     double gbs;
     size_t at = 0;
 
     (void)state;
-    bed_up(&b, "conf/h100-node.conf", 8);
+    fixture_up(&b, "conf/h100-node.conf", 8);
     gpu_open(&from, b.w, 1, 0x5a);
     gpu_open(&to, b.w, 6, 0);
     for (unsigned p = 0; p < PLANES; p++) {
@@ -217,7 +217,7 @@ static void stripes_over_the_planes_of_a_node_reach_450_gb_a_second(void **state
     }
     free(from.buf);
     free(to.buf);
-    bed_down(&b);
+    fixture_down(&b);
 }
 
 /* The process of a rank dies with all its ports. */
@@ -225,10 +225,10 @@ static void a_killed_rank_answers_on_no_port(void **state)
 {
     struct gpu from, to;
     struct ibv_wc wc;
-    struct bed b;
+    struct fixture b;
 
     (void)state;
-    bed_up(&b, "conf/rail-2x4.conf", 8);
+    fixture_up(&b, "conf/rail-2x4.conf", 8);
     gpu_open(&from, b.w, 0, 1);
     gpu_open(&to, b.w, 1, 0);
     for (unsigned p = 0; p < PLANES; p++) {
@@ -246,7 +246,7 @@ static void a_killed_rank_answers_on_no_port(void **state)
     assert_int_equal(to.buf[3 * UNIT], 0);
     free(from.buf);
     free(to.buf);
-    bed_down(&b);
+    fixture_down(&b);
 }
 
 int main(void)

@@ -12,43 +12,43 @@
 #include "roce/wire.h"
 #include "switch/mcast.h"
 #include "tests/support/eal.h"
-#include "tests/support/lab.h"
+#include "tests/support/switch_fixture.h"
 
 #define GROUP 0xe1010203u /* 225.1.2.3 */
 #define LEN   4096
 #define FABRIC(spines)                                                                             \
     "mtu = 4096; leaf_spine = { leaves = 2; spines = " #spines "; hosts_per_leaf = 2; "            \
-    "host_link = " LAB_LINK "; spine_link = " LAB_LINK "; };"
+    "host_link = " SWITCH_FIXTURE_LINK "; spine_link = " SWITCH_FIXTURE_LINK "; };"
 
 static struct rte_mempool *pool;
 
-static void set_link(struct lab *l, const char *name, bool up)
+static void set_link(struct switch_fixture *l, const char *name, bool up)
 {
     int i = fabric_link_by_name(l->f, name);
 
     assert_true(i >= 0);
     assert_int_equal(net_set_link(l->net, (unsigned)i, up, net_now(l->net)), 0);
     assert_true(net_link_up(l->net, (unsigned)i) == up);
-    lab_run(l, net_now(l->net) + PS_PER_MS);
+    switch_fixture_run(l, net_now(l->net) + PS_PER_MS);
 }
 
 /* Frames of many flows from one host to another; returns how many came. */
-static uint64_t send_flows(struct lab *l, struct prog *from, const char *a, struct prog *to,
-                           const char *b)
+static uint64_t send_flows(struct switch_fixture *l, struct prog *from, const char *a,
+                           struct prog *to, const char *b)
 {
     uint64_t before = to->got;
 
     for (unsigned i = 0; i < 100; i++) {
-        struct frame_spec s = {.src_ip = lab_ip(l, a),
-                               .dst_ip = lab_ip(l, b),
+        struct frame_spec s = {.src_ip = switch_fixture_ip(l, a),
+                               .dst_ip = switch_fixture_ip(l, b),
                                .dqpn = 1 << 16,
                                .udp_src = (uint16_t)(0xc000 + i),
                                .len = LEN};
 
-        prog_send(from, ENDPOINT_DATA, lab_frame(pool, &s));
+        prog_send(from, ENDPOINT_DATA, switch_fixture_frame(pool, &s));
     }
-    net_kick(l->net, lab_node(l, a), 0, 0, net_now(l->net));
-    lab_run(l, net_now(l->net) + PS_PER_MS);
+    net_kick(l->net, switch_fixture_node(l, a), 0, 0, net_now(l->net));
+    switch_fixture_run(l, net_now(l->net) + PS_PER_MS);
     return to->got - before;
 }
 
@@ -57,11 +57,11 @@ static void flows_take_the_other_spine_at_both_leaves_and_come_back(void **state
     struct prog *a, *b;
     struct egress *dead;
     uint64_t before;
-    struct lab l;
+    struct switch_fixture l;
     int link;
 
     (void)state;
-    lab_open(&l, pool, FABRIC(2));
+    switch_fixture_open(&l, pool, FABRIC(2));
     a = prog_new(&l, "h0", 0);
     b = prog_new(&l, "h2", 0);
     link = fabric_link_by_name(l.f, "leaf0-spine0");
@@ -73,23 +73,23 @@ static void flows_take_the_other_spine_at_both_leaves_and_come_back(void **state
     assert_int_equal(send_flows(&l, a, "h0", b, "h2"), 100);
     assert_int_equal(send_flows(&l, b, "h2", a, "h0"), 100); /* leaf1 has no dead port itself */
     assert_int_equal(egress_stats(dead).frames, before);
-    assert_int_equal(lab_all_drops(&l), 0);
+    assert_int_equal(switch_fixture_all_drops(&l), 0);
     set_link(&l, "leaf0-spine0", true);
     assert_int_equal(send_flows(&l, a, "h0", b, "h2"), 100);
     assert_true(egress_stats(dead).frames > before);
     assert_int_equal(net_set_link(l.net, l.f->n_links, true, net_now(l.net)), -EINVAL);
     prog_free(a), prog_free(b);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 static void without_another_way_nothing_passes_until_the_link_is_up(void **state)
 {
     static const char *const links[] = {"leaf0-spine0", "h0-leaf0", "h2-leaf1"};
     struct prog *a, *b;
-    struct lab l;
+    struct switch_fixture l;
 
     (void)state;
-    lab_open(&l, pool, FABRIC(1));
+    switch_fixture_open(&l, pool, FABRIC(1));
     a = prog_new(&l, "h0", 0);
     b = prog_new(&l, "h2", 0);
     for (unsigned i = 0; i < 3; i++) {
@@ -99,85 +99,88 @@ static void without_another_way_nothing_passes_until_the_link_is_up(void **state
         assert_int_equal(send_flows(&l, a, "h0", b, "h2"), 100);
     }
     prog_free(a), prog_free(b);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 static void a_node_takes_all_its_links_with_it(void **state)
 {
     struct prog *p[3];
-    struct lab l;
+    struct switch_fixture l;
 
     (void)state;
-    lab_open(&l, pool, FABRIC(2));
+    switch_fixture_open(&l, pool, FABRIC(2));
     p[0] = prog_new(&l, "h0", 0);
     p[1] = prog_new(&l, "h1", 0);
     p[2] = prog_new(&l, "h2", 0);
     for (unsigned up = 0; up < 2; up++) {
-        assert_int_equal(net_set_node(l.net, lab_node(&l, "leaf1"), up, net_now(l.net)), 0);
+        assert_int_equal(net_set_node(l.net, switch_fixture_node(&l, "leaf1"), up, net_now(l.net)),
+                         0);
         assert_true(net_link_up(l.net, (unsigned)fabric_link_by_name(l.f, "h3-leaf1")) == up);
         assert_int_equal(send_flows(&l, p[0], "h0", p[2], "h2"), up ? 100 : 0);
         assert_int_equal(send_flows(&l, p[0], "h0", p[1], "h1"), 100);
     }
     /* A link that was down before stays down when the others come back. */
     set_link(&l, "h2-leaf1", false);
-    assert_int_equal(net_set_node(l.net, lab_node(&l, "spine0"), false, net_now(l.net)), 0);
-    assert_int_equal(net_set_node(l.net, lab_node(&l, "spine0"), true, net_now(l.net)), 0);
+    assert_int_equal(net_set_node(l.net, switch_fixture_node(&l, "spine0"), false, net_now(l.net)),
+                     0);
+    assert_int_equal(net_set_node(l.net, switch_fixture_node(&l, "spine0"), true, net_now(l.net)),
+                     0);
     assert_int_equal(send_flows(&l, p[0], "h0", p[2], "h2"), 0);
     assert_int_equal(net_set_node(l.net, l.f->n_nodes, true, net_now(l.net)), -EINVAL);
     for (unsigned i = 0; i < 3; i++)
         prog_free(p[i]);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 /* A peer that comes back does not bring up a link that was taken down, nor the reverse. */
 static void a_port_is_up_when_nothing_speaks_against_it(void **state)
 {
     struct prog *a, *b;
-    struct lab l;
+    struct switch_fixture l;
 
     (void)state;
-    lab_open(&l, pool, FABRIC(1));
+    switch_fixture_open(&l, pool, FABRIC(1));
     a = prog_new(&l, "h0", 0);
     b = prog_new(&l, "h1", 0);
-    net_port_state(l.net, lab_node(&l, "h0"), 0, false, net_now(l.net));
+    net_port_state(l.net, switch_fixture_node(&l, "h0"), 0, false, net_now(l.net));
     set_link(&l, "h0-leaf0", false);
-    net_port_state(l.net, lab_node(&l, "h0"), 0, true, net_now(l.net));
+    net_port_state(l.net, switch_fixture_node(&l, "h0"), 0, true, net_now(l.net));
     assert_int_equal(send_flows(&l, a, "h0", b, "h1"), 0);
-    net_port_state(l.net, lab_node(&l, "h0"), 0, false, net_now(l.net));
+    net_port_state(l.net, switch_fixture_node(&l, "h0"), 0, false, net_now(l.net));
     set_link(&l, "h0-leaf0", true);
     assert_int_equal(send_flows(&l, a, "h0", b, "h1"), 0);
-    net_port_state(l.net, lab_node(&l, "h0"), 0, true, net_now(l.net));
+    net_port_state(l.net, switch_fixture_node(&l, "h0"), 0, true, net_now(l.net));
     assert_int_equal(send_flows(&l, a, "h0", b, "h1"), 100);
     prog_free(a), prog_free(b);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 /* ---- groups ---- */
 
-static void join(struct lab *l, struct prog *p, const char *host)
+static void join(struct switch_fixture *l, struct prog *p, const char *host)
 {
-    uint32_t ip = lab_ip(l, host);
+    uint32_t ip = switch_fixture_ip(l, host);
     uint8_t mac[6];
 
     roce_mac_of_ip(ip, mac);
     prog_send(p, ENDPOINT_DATA, igmp_build(pool, IGMP_JOIN, GROUP, ip, mac));
-    net_kick(l->net, lab_node(l, host), 0, 0, net_now(l->net));
-    lab_run(l, net_now(l->net) + PS_PER_MS);
+    net_kick(l->net, switch_fixture_node(l, host), 0, 0, net_now(l->net));
+    switch_fixture_run(l, net_now(l->net) + PS_PER_MS);
 }
 
 /* One frame to the group from h0; h1 and h2 are members. */
-static void expect_one_copy(struct lab *l, struct prog *p[3])
+static void expect_one_copy(struct switch_fixture *l, struct prog *p[3])
 {
-    struct frame_spec s = {.src_ip = lab_ip(l, "h0"),
+    struct frame_spec s = {.src_ip = switch_fixture_ip(l, "h0"),
                            .dst_ip = GROUP,
                            .dqpn = ROCE_MCAST_QPN,
                            .len = LEN,
                            .dst_mac = {1, 0, 0x5e, 1, 2, 3}};
     uint64_t got[3] = {p[0]->got, p[1]->got, p[2]->got};
 
-    prog_send(p[0], ENDPOINT_DATA, lab_frame(pool, &s));
-    net_kick(l->net, lab_node(l, "h0"), 0, 0, net_now(l->net));
-    lab_run(l, net_now(l->net) + PS_PER_MS);
+    prog_send(p[0], ENDPOINT_DATA, switch_fixture_frame(pool, &s));
+    net_kick(l->net, switch_fixture_node(l, "h0"), 0, 0, net_now(l->net));
+    switch_fixture_run(l, net_now(l->net) + PS_PER_MS);
     assert_int_equal(p[0]->got - got[0], 0);
     assert_int_equal(p[1]->got - got[1], 1);
     assert_int_equal(p[2]->got - got[2], 1);
@@ -188,10 +191,10 @@ static void members_are_reached_on_the_tree_that_is_left_once_each(void **state)
     static const char *const cut[] = {"leaf0-spine0", "leaf1-spine0", "leaf0-spine1",
                                       "leaf1-spine1", "h1-leaf0",     "h2-leaf1"};
     struct prog *p[3];
-    struct lab l;
+    struct switch_fixture l;
 
     (void)state;
-    lab_open(&l, pool, FABRIC(2));
+    switch_fixture_open(&l, pool, FABRIC(2));
     p[0] = prog_new(&l, "h0", 0);
     p[1] = prog_new(&l, "h1", 0);
     p[2] = prog_new(&l, "h2", 0);
@@ -206,10 +209,10 @@ static void members_are_reached_on_the_tree_that_is_left_once_each(void **state)
         expect_one_copy(&l, p);
     }
     /* queries that reach the end of the tree are no loss */
-    assert_int_equal(lab_drops(&l, DROP_UNKNOWN_GROUP), 0);
+    assert_int_equal(switch_fixture_drops(&l, DROP_UNKNOWN_GROUP), 0);
     for (unsigned i = 0; i < 3; i++)
         prog_free(p[i]);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 /* Two processes learn of a change one after the other: the earlier one queries again. */
@@ -220,16 +223,16 @@ static void a_switch_answers_a_query_for_what_is_behind_it(void **state)
     const struct fab_link *k;
     struct prog *p[3];
     struct rte_mbuf *q;
-    struct lab l;
+    struct switch_fixture l;
 
     (void)state;
-    lab_open(&l, pool, FABRIC(1));
+    switch_fixture_open(&l, pool, FABRIC(1));
     p[0] = prog_new(&l, "h0", 0);
     p[1] = prog_new(&l, "h1", 0);
     p[2] = prog_new(&l, "h2", 0);
     join(&l, p[1], "h1");
     join(&l, p[2], "h2");
-    leaf = lab_node(&l, "leaf1"), spine = lab_node(&l, "spine0");
+    leaf = switch_fixture_node(&l, "leaf1"), spine = switch_fixture_node(&l, "spine0");
     k = &l.f->links[fabric_link_by_name(l.f, "leaf1-spine0")];
     up = k->a == leaf ? k->a_port : k->b_port;
     spine_port = k->a == leaf ? k->b_port : k->a_port;
@@ -238,11 +241,11 @@ static void a_switch_answers_a_query_for_what_is_behind_it(void **state)
     net_port_state(l.net, spine, spine_port, true, net_now(l.net));
     q = igmp_build(pool, IGMP_QUERY, 0, 0x0a000001, mac);
     net_input(l.net, leaf, up, &q, 1, net_now(l.net));
-    lab_run(&l, net_now(l.net) + PS_PER_MS);
+    switch_fixture_run(&l, net_now(l.net) + PS_PER_MS);
     expect_one_copy(&l, p);
     for (unsigned i = 0; i < 3; i++)
         prog_free(p[i]);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 /* ---- faults ---- */
@@ -253,13 +256,13 @@ static void faults_begin_and_end_on_a_running_link(void **state)
     struct prog *a, *b;
     struct egress *e;
     uint64_t first;
-    struct lab l;
+    struct switch_fixture l;
 
     (void)state;
-    lab_open(&l, pool, FABRIC(1));
+    switch_fixture_open(&l, pool, FABRIC(1));
     a = prog_new(&l, "h0", 0);
     b = prog_new(&l, "h1", 0);
-    e = net_egress(l.net, lab_node(&l, "h0"), 0);
+    e = net_egress(l.net, switch_fixture_node(&l, "h0"), 0);
     egress_set_faults(e, &bad);
     assert_true(egress_faults(e)->loss == 0.5);
     first = send_flows(&l, a, "h0", b, "h1");
@@ -270,7 +273,7 @@ static void faults_begin_and_end_on_a_running_link(void **state)
     egress_set_faults(e, &none);
     assert_int_equal(send_flows(&l, a, "h0", b, "h1"), 100);
     prog_free(a), prog_free(b);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 /* The queue was made for 300 ns. A longer delay needs room for more frames in flight, and one that
@@ -279,29 +282,29 @@ static void a_delay_far_beyond_the_latency_carries_every_frame(void **state)
 {
     static const int64_t jitter[] = {PS_PER_MS, PS_PER_S};
     struct prog *a, *b;
-    struct lab l;
+    struct switch_fixture l;
 
     (void)state;
-    lab_open(&l, pool, FABRIC(1));
+    switch_fixture_open(&l, pool, FABRIC(1));
     a = prog_new(&l, "h0", 0);
     b = prog_new(&l, "h1", 0);
     for (unsigned i = 0; i < 2; i++) {
         struct egress_faults f = {.jitter_ps = jitter[i], .seed = 9};
-        struct egress *e = net_egress(l.net, lab_node(&l, "h0"), 0);
+        struct egress *e = net_egress(l.net, switch_fixture_node(&l, "h0"), 0);
         int64_t start;
 
         b->got = 0;
         egress_set_faults(e, &f);
         start = net_now(l.net);
         prog_stream(&l, a, "h0", "h1", 4000, 64);
-        lab_run(&l, start + 10 * PS_PER_S);
+        switch_fixture_run(&l, start + 10 * PS_PER_S);
         assert_int_equal(b->got, 4000);
         assert_true(b->last_ps - start > jitter[i] / 2);
         /* none waited for the room of the first size */
         assert_true(b->last_ps - start < jitter[i] + jitter[i] / 2);
     }
     prog_free(a), prog_free(b);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 int main(void)

@@ -10,17 +10,17 @@
 #include "base/heap.h"
 #include "switch/sw.h"
 #include "tests/support/eal.h"
-#include "tests/support/lab.h"
+#include "tests/support/switch_fixture.h"
 
 #define LEN 1024
 #define CONF                                                                                       \
     "mtu = 1024; ecmp = \"hash\"; leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 2; "     \
-    "host_link = " LAB_LINK "; spine_link = " LAB_LINK "; };"
+    "host_link = " SWITCH_FIXTURE_LINK "; spine_link = " SWITCH_FIXTURE_LINK "; };"
 #define FAULTY                                                                                     \
     "mtu = 1024; ecmp = \"hash\"; link_defaults = { loss = 0.02; dup = 0.02; reorder = 0.02; "     \
     "corrupt = 0.02; jitter = \"50ns\"; };"                                                        \
-    "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 2; host_link = " LAB_LINK             \
-    "; spine_link = " LAB_LINK "; };"
+    "leaf_spine = { leaves = 2; spines = 2; hosts_per_leaf = 2; host_link = " SWITCH_FIXTURE_LINK  \
+    "; spine_link = " SWITCH_FIXTURE_LINK "; };"
 
 static struct rte_mempool *pool;
 
@@ -79,7 +79,7 @@ static void trace(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now)
     t->last = now;
 }
 
-static void all_to_next(struct lab *l, struct prog **p, unsigned n)
+static void all_to_next(struct switch_fixture *l, struct prog **p, unsigned n)
 {
     for (unsigned i = 0; i < 4; i++) {
         char a[8], b[8];
@@ -97,15 +97,15 @@ static struct trace history(uint64_t seed, const char *conf, int64_t step_ps, in
     struct net_cfg cfg = {.seed = seed};
     struct trace t = {0};
     struct prog *p[4];
-    struct lab l;
+    struct switch_fixture l;
 
-    lab_open_cfg(&l, pool, conf, &cfg);
+    switch_fixture_open_cfg(&l, pool, conf, &cfg);
     net_set_ahead(l.net, ahead_ps);
     t.f = l.f;
     net_tap(l.net, trace, &t);
     all_to_next(&l, p, 500);
     if (step_ps == 0)
-        lab_run(&l, PS_PER_S);
+        switch_fixture_run(&l, PS_PER_S);
     for (int64_t now = 0; step_ps && net_next(l.net) != PS_NEVER; now += step_ps)
         net_advance(l.net, t.clock = now);
     t.events = net_events(l.net);
@@ -113,7 +113,7 @@ static struct trace history(uint64_t seed, const char *conf, int64_t step_ps, in
         t.got += p[i]->got;
         prog_free(p[i]);
     }
-    lab_close(&l);
+    switch_fixture_close(&l);
     return t;
 }
 
@@ -196,7 +196,7 @@ static void a_fabric_split_over_two_nets_carries_the_same(void **state)
     struct prog src = {.take = -1, .timer_ps = PS_NEVER}, dst = {.take = -1, .timer_ps = PS_NEVER};
     struct endpoint es = prog_endpoint(&src), ed = prog_endpoint(&dst);
     bool mine[2][16] = {0};
-    struct lab l = {.f = f};
+    struct switch_fixture l = {.f = f};
     unsigned full = rte_mempool_avail_count(pool);
 
     (void)state;
@@ -218,13 +218,13 @@ static void a_fabric_split_over_two_nets_carries_the_same(void **state)
                        .fab = f, .mine = mine[1], .pool = pool, .deliver = carry, .ctx = &ba}),
         0);
     ab.to = b, ba.to = a, ab.f = ba.f = f;
-    assert_null(net_node(a, lab_node(&l, "leaf1")));
-    assert_int_equal(net_attach(a, lab_node(&l, "h0"), 0, 0, &es), 0);
-    assert_int_equal(net_attach(b, lab_node(&l, "h3"), 0, 0, &ed), 0);
-    src.pool = pool, src.src_ip = lab_ip(&l, "h0"), src.dst_ip = lab_ip(&l, "h3"),
-    src.dqpn = 1 << 16, src.len = LEN;
+    assert_null(net_node(a, switch_fixture_node(&l, "leaf1")));
+    assert_int_equal(net_attach(a, switch_fixture_node(&l, "h0"), 0, 0, &es), 0);
+    assert_int_equal(net_attach(b, switch_fixture_node(&l, "h3"), 0, 0, &ed), 0);
+    src.pool = pool, src.src_ip = switch_fixture_ip(&l, "h0"),
+    src.dst_ip = switch_fixture_ip(&l, "h3"), src.dqpn = 1 << 16, src.len = LEN;
     src.endless = 300;
-    net_kick(a, lab_node(&l, "h0"), 0, 0, 0);
+    net_kick(a, switch_fixture_node(&l, "h0"), 0, 0, 0);
     for (;;) {
         int64_t ta = net_next(a), tb = net_next(b);
 
@@ -256,10 +256,10 @@ static void every_hand_off_is_reported_for_lateness(void **state)
     unsigned n = 0, moved;
     struct net_cfg cfg = {.late = late, .ctx = &n};
     struct prog *p[4];
-    struct lab l;
+    struct switch_fixture l;
 
     (void)state;
-    lab_open_cfg(&l, pool, CONF, &cfg);
+    switch_fixture_open_cfg(&l, pool, CONF, &cfg);
     all_to_next(&l, p, 10);
     moved = net_advance(l.net, PS_PER_MS);
     assert_int_equal(moved, n);
@@ -267,7 +267,7 @@ static void every_hand_off_is_reported_for_lateness(void **state)
     assert_int_equal(net_now(l.net), PS_PER_MS);
     for (unsigned i = 0; i < 4; i++)
         prog_free(p[i]);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 struct leaving {
@@ -301,9 +301,10 @@ static void leaves_late(void *ctx, int64_t due, unsigned n)
 static void what_leaves_the_process_goes_in_bursts(void **state)
 {
     struct fabric *f = fabric_load_string(CONF, "x", NULL);
-    struct lab l = {.f = f};
-    struct frame_spec s = {.src_ip = lab_ip(&l, "h0"), .dst_ip = lab_ip(&l, "h1"), .len = LEN};
-    const struct fab_port *from = &f->nodes[lab_node(&l, "h0")].ports[0];
+    struct switch_fixture l = {.f = f};
+    struct frame_spec s = {
+        .src_ip = switch_fixture_ip(&l, "h0"), .dst_ip = switch_fixture_ip(&l, "h1"), .len = LEN};
+    const struct fab_port *from = &f->nodes[switch_fixture_node(&l, "h0")].ports[0];
     struct rte_mbuf *m[NODE_BURST];
     struct leaving out = {0};
     bool mine[16] = {0};
@@ -319,7 +320,7 @@ static void what_leaves_the_process_goes_in_bursts(void **state)
                                                       .ctx = &out}),
                      0);
     for (unsigned i = 0; i < NODE_BURST; i++)
-        m[i] = lab_frame(pool, &s);
+        m[i] = switch_fixture_frame(pool, &s);
     net_input(n, from->peer_node, from->peer_port, m, NODE_BURST, 0);
     net_advance(n, PS_PER_MS);
     assert_int_equal(out.calls, 1);
@@ -339,40 +340,41 @@ static struct rte_mbuf *answer(struct prog *p)
 {
     struct frame_spec s = {.src_ip = p->src_ip, .dst_ip = p->dst_ip, .dqpn = 1 << 16, .len = LEN};
 
-    return lab_frame(p->pool, &s);
+    return switch_fixture_frame(p->pool, &s);
 }
 
 static void a_switch_gives_its_endpoint_what_is_for_it_and_forwards_what_it_says(void **state)
 {
     struct prog an = {.take = -1, .timer_ps = PS_NEVER}, *a, *b;
     struct endpoint ep = prog_endpoint(&an);
-    struct lab l;
+    struct switch_fixture l;
     uint16_t leaf;
 
     (void)state;
-    lab_open(&l, pool, CONF);
-    leaf = lab_node(&l, "leaf0");
+    switch_fixture_open(&l, pool, CONF);
+    leaf = switch_fixture_node(&l, "leaf0");
     assert_int_equal(net_attach(l.net, leaf, 0, 0, &ep), 0);
     a = prog_new(&l, "h0", 0);
     b = prog_new(&l, "h3", 0);
     prog_stream(&l, a, "h0", "leaf0", 50, LEN);
-    lab_run(&l, PS_PER_S);
+    switch_fixture_run(&l, PS_PER_S);
     assert_int_equal(an.got, 50);
     /* More frames at once than any buffer holds: they leave at the rate of the links, none is
      * lost. */
-    an.pool = pool, an.src_ip = lab_ip(&l, "leaf0"), an.dst_ip = lab_ip(&l, "h3");
+    an.pool = pool, an.src_ip = switch_fixture_ip(&l, "leaf0"),
+    an.dst_ip = switch_fixture_ip(&l, "h3");
     an.shape = answer, an.endless = 5000;
     net_kick(l.net, leaf, 0, 0, net_now(l.net));
-    lab_run(&l, 2 * PS_PER_S);
+    switch_fixture_run(&l, 2 * PS_PER_S);
     assert_int_equal(b->got, 5000);
     assert_int_equal(b->last_ps - b->first_ps, 4999 * (54 + LEN + 4 + 24) * 20ll);
-    assert_int_equal(lab_all_drops(&l), 0);
+    assert_int_equal(switch_fixture_all_drops(&l), 0);
     an.timer_ps = net_now(l.net) + PS_PER_US;
     net_kick(l.net, leaf, 0, 0, net_now(l.net));
-    lab_run(&l, 2 * PS_PER_S);
+    switch_fixture_run(&l, 2 * PS_PER_S);
     assert_true(an.ticks > 0 && an.timer_ps == PS_NEVER);
     prog_free(a), prog_free(b);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 /* Bursts of any length, also those that fill the switch's batches exactly. */
@@ -383,47 +385,48 @@ static void what_an_endpoint_says_to_a_burst_goes_out_at_once(void **state)
     struct endpoint ep = prog_endpoint(&an);
     struct rte_mbuf *m[65];
     struct frame_spec s;
-    struct lab l;
+    struct switch_fixture l;
     uint16_t leaf;
 
     (void)state;
-    lab_open(&l, pool, CONF);
-    leaf = lab_node(&l, "leaf0");
+    switch_fixture_open(&l, pool, CONF);
+    leaf = switch_fixture_node(&l, "leaf0");
     assert_int_equal(net_attach(l.net, leaf, 0, 0, &ep), 0);
     b = prog_new(&l, "h3", 0);
-    an.pool = pool, an.src_ip = lab_ip(&l, "leaf0"), an.dst_ip = lab_ip(&l, "h3");
-    s = (struct frame_spec){.src_ip = lab_ip(&l, "h0"), .dst_ip = an.src_ip, .len = LEN};
+    an.pool = pool, an.src_ip = switch_fixture_ip(&l, "leaf0"),
+    an.dst_ip = switch_fixture_ip(&l, "h3");
+    s = (struct frame_spec){.src_ip = switch_fixture_ip(&l, "h0"), .dst_ip = an.src_ip, .len = LEN};
     for (unsigned i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
         for (unsigned k = 0; k < lens[i]; k++)
-            m[k] = lab_frame(pool, &s);
+            m[k] = switch_fixture_frame(pool, &s);
         prog_send(&an, ENDPOINT_DATA, answer(&an));
         net_input(l.net, leaf, 0, m, (uint16_t)lens[i], net_now(l.net));
-        lab_run(&l, PS_PER_S);
+        switch_fixture_run(&l, PS_PER_S);
         assert_int_equal(b->got, i + 1);
     }
     prog_free(b);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 static void a_port_that_is_down_carries_nothing_until_it_is_up(void **state)
 {
     struct prog *p[4];
-    struct lab l;
+    struct switch_fixture l;
 
     (void)state;
-    lab_open(&l, pool, CONF);
-    net_port_state(l.net, lab_node(&l, "h0"), 0, false, 0);
+    switch_fixture_open(&l, pool, CONF);
+    net_port_state(l.net, switch_fixture_node(&l, "h0"), 0, false, 0);
     all_to_next(&l, p, 10);
-    lab_run(&l, PS_PER_S);
+    switch_fixture_run(&l, PS_PER_S);
     assert_int_equal(p[1]->got, 0);
     assert_int_equal(p[2]->got, 10);
-    net_port_state(l.net, lab_node(&l, "h0"), 0, true, net_now(l.net));
+    net_port_state(l.net, switch_fixture_node(&l, "h0"), 0, true, net_now(l.net));
     prog_stream(&l, p[0], "h0", "h1", 10, LEN);
-    lab_run(&l, 2 * PS_PER_S);
+    switch_fixture_run(&l, 2 * PS_PER_S);
     assert_int_equal(p[1]->got, 10);
     for (unsigned i = 0; i < 4; i++)
         prog_free(p[i]);
-    lab_close(&l);
+    switch_fixture_close(&l);
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 
 #include "switch/queue/ecn.h"
 #include "tests/support/eal.h"
-#include "tests/support/lab.h"
+#include "tests/support/switch_fixture.h"
 
 #define N 100000
 
@@ -83,7 +83,7 @@ static void a_mark_is_seen_by_this_copy_alone(void **state)
     (void)state;
     for (unsigned shared = 0; shared < 3; shared++) /* not; by reference; by a clone */
         for (int own_header = 0; own_header < 2; own_header++) {
-            struct rte_mbuf *m = lab_frame(pool, &spec), *other = NULL, *got;
+            struct rte_mbuf *m = switch_fixture_frame(pool, &spec), *other = NULL, *got;
             uint8_t before = rte_pktmbuf_mtod(m, uint8_t *)[15];
             uint64_t marks = 0;
             bool can = !shared || own_header;
@@ -96,7 +96,8 @@ static void a_mark_is_seen_by_this_copy_alone(void **state)
             got = ecn_mark(m, own_header ? pool : NULL, &marks);
             assert_int_equal(marks, can);
             assert_int_equal(rte_pktmbuf_mtod(got, uint8_t *)[15], can ? before | 3 : before);
-            assert_int_equal(lab_ip_checksum(rte_pktmbuf_mtod(got, uint8_t *) + 14, 20), 0);
+            assert_int_equal(switch_fixture_ip_checksum(rte_pktmbuf_mtod(got, uint8_t *) + 14, 20),
+                             0);
             if (other)
                 assert_int_equal(rte_pktmbuf_mtod(other, uint8_t *)[15], before);
             rte_pktmbuf_free(got);

@@ -9,7 +9,7 @@
 #include "switch/queue/egress.h"
 #include "switch/queue/pfc.h"
 #include "tests/support/eal.h"
-#include "tests/support/egress_bed.h"
+#include "tests/support/egress_fixture.h"
 
 static struct rte_mempool *pool;
 
@@ -19,17 +19,18 @@ static struct rte_mempool *pool;
 static unsigned faulty(const struct egress_faults *f, uint32_t *tag, int64_t *at,
                        struct egress_stats *st)
 {
-    struct egress_cfg c = bed_usual(pool);
+    struct egress_cfg c = egress_fixture_usual(pool);
     struct egress *e;
     unsigned n = 0;
 
     c.faults = *f;
-    e = bed_make(&c);
+    e = egress_fixture_make(&c);
     for (uint32_t i = 0; i < MANY; i += 100) {
         for (uint32_t j = i; j < i + 100; j++)
-            assert_int_equal(
-                egress_push(e, bed_frame(pool, FRAME_LOSSLESS, 64, j), (int64_t)i * 100 * 1000), 0);
-        n += bed_drain(e, tag ? tag + n : NULL, at ? at + n : NULL, 2 * MANY - n);
+            assert_int_equal(egress_push(e, egress_fixture_frame(pool, FRAME_LOSSLESS, 64, j),
+                                         (int64_t)i * 100 * 1000),
+                             0);
+        n += egress_fixture_drain(e, tag ? tag + n : NULL, at ? at + n : NULL, 2 * MANY - n);
     }
     if (st)
         *st = egress_stats(e);
@@ -102,8 +103,8 @@ static void one_seed_gives_one_history_and_another_seed_another(void **state)
 
 static void corruption_flips_one_bit_of_a_copy_and_never_a_shared_payload(void **state)
 {
-    struct egress_cfg c = bed_usual(pool);
-    struct rte_mbuf *orig = bed_frame(pool, FRAME_LOSSLESS, LEN, 1), *m[4];
+    struct egress_cfg c = egress_fixture_usual(pool);
+    struct rte_mbuf *orig = egress_fixture_frame(pool, FRAME_LOSSLESS, LEN, 1), *m[4];
     const uint8_t *a = rte_pktmbuf_mtod(orig, uint8_t *);
     uint8_t before[BYTES];
     struct egress *e;
@@ -111,7 +112,7 @@ static void corruption_flips_one_bit_of_a_copy_and_never_a_shared_payload(void *
     (void)state;
     memcpy(before, a, BYTES);
     c.faults = (struct egress_faults){.corrupt = 1, .seed = 6};
-    e = bed_make(&c);
+    e = egress_fixture_make(&c);
     for (int round = 0; round < 50; round++) {
         struct rte_mbuf *cl = frame_clone(orig, pool);
         unsigned bits = 0;
@@ -133,26 +134,26 @@ static void corruption_flips_one_bit_of_a_copy_and_never_a_shared_payload(void *
     /* A payload that is not carried cannot be checked: a corrupted frame is lost instead. */
     frame_meta(orig)->flags |= FRAME_F_VIRTUAL;
     egress_push(e, orig, 1000 * DUR);
-    assert_int_equal(bed_drain(e, NULL, NULL, 1), 0);
+    assert_int_equal(egress_fixture_drain(e, NULL, NULL, 1), 0);
     egress_destroy(e);
 }
 
 static void pause_frames_are_exempt_from_faults(void **state)
 {
     static const uint8_t src[6] = {2, 0x54, 10, 0, 0, 1};
-    struct egress_cfg c = bed_usual(pool);
+    struct egress_cfg c = egress_fixture_usual(pool);
     struct egress *e;
 
     (void)state;
     c.faults = (struct egress_faults){.loss = 1, .seed = 6};
-    e = bed_make(&c);
+    e = egress_fixture_make(&c);
     egress_push(e, pfc_frame(pool, src, 100), 0);
-    egress_push(e, bed_frame(pool, FRAME_CONTROL, 60, 0), 0);
-    assert_int_equal(bed_drain(e, NULL, NULL, 2), 1);
+    egress_push(e, egress_fixture_frame(pool, FRAME_CONTROL, 60, 0), 0);
+    assert_int_equal(egress_fixture_drain(e, NULL, NULL, 2), 1);
     egress_destroy(e);
 }
 
-#define T(f) cmocka_unit_test_prestate_setup_teardown(f, NULL, bed_no_leak, pool)
+#define T(f) cmocka_unit_test_prestate_setup_teardown(f, NULL, egress_fixture_no_leak, pool)
 
 int main(void)
 {

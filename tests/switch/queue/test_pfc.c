@@ -9,7 +9,7 @@
 
 #include "switch/queue/pfc.h"
 #include "tests/support/eal.h"
-#include "tests/support/lab.h"
+#include "tests/support/switch_fixture.h"
 
 static struct rte_mempool *pool;
 

@@ -3,7 +3,7 @@
 #ifndef TRIB_TESTS_SWITCH_REDUCE_CONTROL_H
 #define TRIB_TESTS_SWITCH_REDUCE_CONTROL_H
 
-#include "tests/support/agg_bed.h"
+#include "tests/support/agg_fixture.h"
 #include "tests/support/reduce_ref.h"
 
 #include <setjmp.h>
@@ -20,26 +20,26 @@
 
 static const unsigned six[] = {0, 1, 2, 4, 5, 6}; /* ranks 0..2 at leaf0, 3..5 at leaf1 */
 
-static inline struct bed *bed_of(const char *conf, uint64_t seed)
+static inline struct agg_fixture *agg_fixture_of(const char *conf, uint64_t seed)
 {
-    return bed_create(&(struct bed_cfg){.conf = conf, .seed = seed});
+    return agg_fixture_create(&(struct agg_fixture_cfg){.conf = conf, .seed = seed});
 }
 
-static inline struct an *an_of(struct bed *b, const char *name)
+static inline struct an *an_of(struct agg_fixture *b, const char *name)
 {
     return b->an[fabric_node_index(b->f, fabric_node(b->f, name))];
 }
 
-static inline void join_some(struct bed *b, struct member *m, unsigned n)
+static inline void join_some(struct agg_fixture *b, struct member *m, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
-        bed_join(&m[i]);
-    assert_true(bed_run(b, bed_all_in, 400 * PS_PER_MS));
+        agg_fixture_join(&m[i]);
+    assert_true(agg_fixture_run(b, agg_fixture_all_in, 400 * PS_PER_MS));
 }
 
-static inline struct member *joined(struct bed *b, const unsigned *ids, unsigned n)
+static inline struct member *joined(struct agg_fixture *b, const unsigned *ids, unsigned n)
 {
-    struct member *m = bed_group(b, 0, 7, 1024, 16, 1, ids, n);
+    struct member *m = agg_fixture_group(b, 0, 7, 1024, 16, 1, ids, n);
 
     join_some(b, m, n);
     for (unsigned i = 0; i < n; i++)
@@ -48,16 +48,16 @@ static inline struct member *joined(struct bed *b, const unsigned *ids, unsigned
     return m;
 }
 
-static inline void start(struct member *m, struct bed_op op)
+static inline void start(struct member *m, struct agg_fixture_op op)
 {
-    op.in = bed_alloc(m->b, op.total + 8);
-    op.out = bed_alloc(m->b, op.total + 8);
-    bed_start(m, &op);
+    op.in = agg_fixture_alloc(m->b, op.total + 8);
+    op.out = agg_fixture_alloc(m->b, op.total + 8);
+    agg_fixture_start(m, &op);
 }
 
-static inline struct bed_op floats(uint64_t bytes)
+static inline struct agg_fixture_op floats(uint64_t bytes)
 {
-    return (struct bed_op){.coll = AGG_ALLREDUCE, .dtype = DT_FP32, .total = bytes};
+    return (struct agg_fixture_op){.coll = AGG_ALLREDUCE, .dtype = DT_FP32, .total = bytes};
 }
 
 static inline void expect(const struct member *m, enum member_state st, enum agg_status why,
@@ -68,7 +68,7 @@ static inline void expect(const struct member *m, enum member_state st, enum agg
                  agg_status_name(m->status), m->text, st, agg_status_name(why), words);
 }
 
-static inline void expect_all(struct bed *b, enum member_state st, enum agg_status why,
+static inline void expect_all(struct agg_fixture *b, enum member_state st, enum agg_status why,
                               const char *words)
 {
     for (unsigned i = 0; i < b->n; i++)
@@ -76,7 +76,7 @@ static inline void expect_all(struct bed *b, enum member_state st, enum agg_stat
             expect(&b->member[i], st, why, words);
 }
 
-static inline void nothing_is_held(struct bed *b)
+static inline void nothing_is_held(struct agg_fixture *b)
 {
     for (unsigned i = 0; i < b->f->n_nodes; i++)
         if (b->an[i] && !b->an_dead[i])

@@ -3,16 +3,16 @@
  * and nothing left behind. */
 #include "tests/switch/reduce/control.h"
 
-static struct member *six_joined(struct bed **b, uint64_t seed, unsigned loss)
+static struct member *six_joined(struct agg_fixture **b, uint64_t seed, unsigned loss)
 {
-    *b = bed_create(&(struct bed_cfg){.conf = LEAVES, .seed = seed, .loss = loss});
+    *b = agg_fixture_create(&(struct agg_fixture_cfg){.conf = LEAVES, .seed = seed, .loss = loss});
     return joined(*b, six, LEN(six));
 }
 
 /* All members that are still there end with this status and these words, and the ANs are empty. */
-static void expect_abort(struct bed *b, enum agg_status why, const char *words)
+static void expect_abort(struct agg_fixture *b, enum agg_status why, const char *words)
 {
-    if (!bed_run(b, bed_all_aborted, 1000 * PS_PER_MS))
+    if (!agg_fixture_run(b, agg_fixture_all_aborted, 1000 * PS_PER_MS))
         fail_msg("not all are aborted");
     for (unsigned i = 0; i < b->n; i++) {
         const struct member *m = &b->member[i];
@@ -21,7 +21,7 @@ static void expect_abort(struct bed *b, enum agg_status why, const char *words)
             fail_msg("member %u: %s \"%s\"; expected %s \"%s\"", m->id, agg_status_name(m->status),
                      m->text, agg_status_name(why), words);
     }
-    bed_settle(b, 10 * PS_PER_MS);
+    agg_fixture_settle(b, 10 * PS_PER_MS);
     for (unsigned i = 0; i < b->f->n_nodes; i++)
         if (b->an[i] && !b->an_dead[i])
             assert_true(an_idle(b->an[i]));
@@ -31,7 +31,7 @@ static void expect_abort(struct bed *b, enum agg_status why, const char *words)
 
 static const struct {
     const char *field;
-    struct bed_op odd;
+    struct agg_fixture_op odd;
     enum agg_status why;
     const char *words;
 } odds[] = {
@@ -74,7 +74,7 @@ static void members_that_disagree_are_all_aborted_with_ranks_and_field_named(voi
     (void)state;
     for (unsigned o = 0; o < LEN(odds); o++)
         for (uint64_t seed = 1; seed <= 3; seed++) {
-            struct bed *b;
+            struct agg_fixture *b;
             struct member *m = six_joined(&b, seed * 10 + o, 0);
             char words[64];
 
@@ -83,29 +83,29 @@ static void members_that_disagree_are_all_aborted_with_ranks_and_field_named(voi
             snprintf(words, sizeof(words), "%s", odds[o].words);
             expect_abort(b, odds[o].why, words);
             assert_non_null(strstr(m[0].text, "rank 1 (h1)"));
-            bed_destroy(b);
+            agg_fixture_destroy(b);
         }
 }
 
 static void a_disagreement_between_leaves_names_a_rank_of_each(void **state)
 {
-    struct bed *b;
+    struct agg_fixture *b;
     struct member *m = six_joined(&b, 3, 0);
 
     (void)state;
     for (unsigned i = 0; i < LEN(six); i++)
-        start(&m[i],
-              i < 3 ? floats(40000)
-                    : (struct bed_op){.coll = AGG_ALLREDUCE, .dtype = DT_INT32, .total = 40000});
+        start(&m[i], i < 3 ? floats(40000)
+                           : (struct agg_fixture_op){
+                                 .coll = AGG_ALLREDUCE, .dtype = DT_INT32, .total = 40000});
     expect_abort(b, AGG_E_OP_MISMATCH, "rank 0 (h0) and rank 3 (h4): type: float, int32");
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 /* ---- members that break the rules ---- */
 
 static void a_member_that_sends_beyond_its_window_is_named(void **state)
 {
-    struct bed *b;
+    struct agg_fixture *b;
     struct member *m = six_joined(&b, 4, 0);
 
     (void)state;
@@ -114,7 +114,7 @@ static void a_member_that_sends_beyond_its_window_is_named(void **state)
     for (unsigned i = 0; i < LEN(six); i++)
         start(&m[i], floats(40000));
     expect_abort(b, AGG_E_PROTOCOL, "rank 2 (h2) at leaf0: sent beyond its window");
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static const struct {
@@ -134,7 +134,7 @@ static void a_malformed_message_is_named_by_rank_and_field(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < LEN(bad_headers); i++) {
-        struct bed *b;
+        struct agg_fixture *b;
         struct member *m = six_joined(&b, 20 + i, 0);
 
         for (unsigned k = 0; k < LEN(six); k++)
@@ -143,14 +143,14 @@ static void a_malformed_message_is_named_by_rank_and_field(void **state)
         expect_abort(b, AGG_E_PROTOCOL, "rank 4 (h5) at leaf1: ");
         if (!strstr(m[0].text, bad_headers[i].words))
             fail_msg("%s: \"%s\"", bad_headers[i].name, m[0].text);
-        bed_destroy(b);
+        agg_fixture_destroy(b);
     }
 }
 
 /* The second message starts where the third should. */
 static void messages_out_of_order_are_refused(void **state)
 {
-    struct bed *b;
+    struct agg_fixture *b;
     struct member *m = six_joined(&b, 30, 0);
 
     (void)state;
@@ -158,12 +158,12 @@ static void messages_out_of_order_are_refused(void **state)
         start(&m[k], floats(40000));
     m[4].hdr[1].offset = m[4].hdr[2].offset;
     expect_abort(b, AGG_E_PROTOCOL, "order of messages");
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void packets_that_do_not_fill_the_mtu_are_refused(void **state)
 {
-    struct bed *b;
+    struct agg_fixture *b;
     struct member *m = six_joined(&b, 31, 0);
     struct wqe w = {.op = WR_SEND, .frag = WQE_WHOLE, .n_sge = 1};
 
@@ -176,7 +176,7 @@ static void packets_that_do_not_fill_the_mtu_are_refused(void **state)
         (struct sge){(uintptr_t)m[0].hdr, AGG_HDR_BYTES, 0}; /* says 8160 bytes, brings none */
     assert_int_equal(qp_post_send(m[0].qp, &w), 0);
     expect_abort(b, AGG_E_PROTOCOL, "rank 0 (h0) at leaf0: packet length");
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 /* ---- members that go ---- */
@@ -185,176 +185,179 @@ static void a_killed_member_is_named_with_its_slot_on_all_others(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        struct bed *b;
+        struct agg_fixture *b;
         struct member *m = six_joined(&b, seed, 0);
 
         for (unsigned i = 0; i < LEN(six); i++)
             start(&m[i], floats(400000));
-        bed_settle(b, (int64_t)(seed * 40) * PS_PER_US);
-        bed_kill(&m[3], true);
+        agg_fixture_settle(b, (int64_t)(seed * 40) * PS_PER_US);
+        agg_fixture_kill(&m[3], true);
         expect_abort(b, AGG_E_MEMBER_LOST, "rank 3 (h4) missing at leaf1, slot ");
-        bed_destroy(b);
+        agg_fixture_destroy(b);
     }
 }
 
 static void a_member_killed_while_joining_is_named_too(void **state)
 {
-    struct bed *b = bed_create(&(struct bed_cfg){.conf = LEAVES, .seed = 5});
-    struct member *m = bed_group(b, 0, 7, 1024, 16, 1, six, LEN(six));
+    struct agg_fixture *b =
+        agg_fixture_create(&(struct agg_fixture_cfg){.conf = LEAVES, .seed = 5});
+    struct member *m = agg_fixture_group(b, 0, 7, 1024, 16, 1, six, LEN(six));
 
     (void)state;
     for (unsigned i = 0; i < 4; i++)
-        bed_join(&m[i]);
-    assert_true(bed_run(b, bed_all_in, 100 * PS_PER_MS));
-    bed_kill(&m[3], true);
+        agg_fixture_join(&m[i]);
+    assert_true(agg_fixture_run(b, agg_fixture_all_in, 100 * PS_PER_MS));
+    agg_fixture_kill(&m[3], true);
     m[4].deaf = m[5].deaf = true; /* they never come */
     expect_abort(b, AGG_E_MEMBER_LOST, "rank 3 (h4) missing at leaf1");
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 /* A rank that comes after the abort must not wait for the others for ever. */
 static void who_joins_after_the_abort_is_refused_with_its_reason(void **state)
 {
-    struct bed *b = bed_create(&(struct bed_cfg){.conf = LEAVES, .seed = 6});
-    struct member *m = bed_group(b, 0, 7, 1024, 16, 1, six, LEN(six));
+    struct agg_fixture *b =
+        agg_fixture_create(&(struct agg_fixture_cfg){.conf = LEAVES, .seed = 6});
+    struct member *m = agg_fixture_group(b, 0, 7, 1024, 16, 1, six, LEN(six));
 
     (void)state;
     for (unsigned i = 0; i < 5; i++)
-        bed_join(&m[i]);
-    assert_true(bed_run(b, bed_all_in, 100 * PS_PER_MS));
-    bed_kill(&m[3], true);
-    bed_settle(b, PS_PER_MS);
-    bed_join(&m[5]);
-    assert_true(bed_run(b, bed_all_in, 100 * PS_PER_MS));
+        agg_fixture_join(&m[i]);
+    assert_true(agg_fixture_run(b, agg_fixture_all_in, 100 * PS_PER_MS));
+    agg_fixture_kill(&m[3], true);
+    agg_fixture_settle(b, PS_PER_MS);
+    agg_fixture_join(&m[5]);
+    assert_true(agg_fixture_run(b, agg_fixture_all_in, 100 * PS_PER_MS));
     assert_int_equal(m[5].state, MEMBER_REFUSED);
     assert_int_equal(m[5].status, AGG_E_MEMBER_LOST);
     assert_non_null(strstr(m[5].text, "rank 3 (h4)"));
     m[5].deaf = true;
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void processes_of_another_slot_of_the_host_are_not_taken_for_dead(void **state)
 {
-    struct bed *b;
+    struct agg_fixture *b;
     struct member *m = six_joined(&b, 7, 0);
     struct agg_ctl c = {.qpn = RTE_BE32(0x050000)};
 
     (void)state;
-    bed_say(&m[3], AGG_PEER_DOWN, &c);
-    bed_settle(b, 5 * PS_PER_MS);
+    agg_fixture_say(&m[3], AGG_PEER_DOWN, &c);
+    agg_fixture_settle(b, 5 * PS_PER_MS);
     for (unsigned i = 0; i < LEN(six); i++)
         assert_int_equal(m[i].state, MEMBER_IN);
     assert_int_equal(an_counters(an_of(b, "leaf1"))->peers_down, 1);
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void a_member_that_falls_silent_is_found_by_its_connection(void **state)
 {
-    struct bed *b;
+    struct agg_fixture *b;
     struct member *m = six_joined(&b, 8, 0);
 
     (void)state;
     for (unsigned i = 0; i < LEN(six); i++)
         start(&m[i], floats(400000));
-    bed_settle(b, 60 * PS_PER_US);
-    bed_kill(&m[5], false); /* not announced */
+    agg_fixture_settle(b, 60 * PS_PER_US);
+    agg_fixture_kill(&m[5], false); /* not announced */
     expect_abort(b, AGG_E_EDGE, "leaf1 to rank 5 (h6): no answer");
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void a_fabric_in_real_time_is_patient_with_a_silent_member(void **state)
 {
-    struct bed *b = bed_create(&(struct bed_cfg){.conf = "dilation = 1;\n" LEAVES, .seed = 8});
-    struct member *m = bed_group(b, 0, 7, 1024, 16, 1, six, LEN(six));
+    struct agg_fixture *b =
+        agg_fixture_create(&(struct agg_fixture_cfg){.conf = "dilation = 1;\n" LEAVES, .seed = 8});
+    struct member *m = agg_fixture_group(b, 0, 7, 1024, 16, 1, six, LEN(six));
 
     (void)state;
     for (unsigned i = 0; i < LEN(six); i++)
-        bed_join(&m[i]);
-    assert_true(bed_run(b, bed_all_in, 400 * PS_PER_MS));
+        agg_fixture_join(&m[i]);
+    assert_true(agg_fixture_run(b, agg_fixture_all_in, 400 * PS_PER_MS));
     for (unsigned i = 0; i < LEN(six); i++)
         start(&m[i], floats(400000));
-    bed_settle(b, 60 * PS_PER_US);
-    bed_kill(&m[5], false);
-    assert_false(bed_run(b, bed_all_aborted, 1000 * PS_PER_MS));
+    agg_fixture_settle(b, 60 * PS_PER_US);
+    agg_fixture_kill(&m[5], false);
+    assert_false(agg_fixture_run(b, agg_fixture_all_aborted, 1000 * PS_PER_MS));
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(m[i].state, MEMBER_IN);
-    assert_true(bed_run(b, bed_all_aborted, 8000 * PS_PER_MS));
+    assert_true(agg_fixture_run(b, agg_fixture_all_aborted, 8000 * PS_PER_MS));
     expect_abort(b, AGG_E_EDGE, "leaf1 to rank 5 (h6): no answer");
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void leaving_in_mid_operation_aborts_the_others_by_name(void **state)
 {
-    struct bed *b;
+    struct agg_fixture *b;
     struct member *m = six_joined(&b, 9, 0);
 
     (void)state;
     for (unsigned i = 0; i < LEN(six); i++)
         start(&m[i], floats(400000));
-    bed_settle(b, 100 * PS_PER_US);
-    bed_leave(&m[1]);
-    assert_true(bed_run(b, bed_all_left, 100 * PS_PER_MS));
+    agg_fixture_settle(b, 100 * PS_PER_US);
+    agg_fixture_leave(&m[1]);
+    assert_true(agg_fixture_run(b, agg_fixture_all_left, 100 * PS_PER_MS));
     assert_int_equal(m[1].state, MEMBER_LEFT);
     m[1].deaf = true;
     expect_abort(b, AGG_E_MEMBER_LEFT, "rank 1 (h1) left leaf0, slot ");
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void starting_without_a_member_that_has_left_aborts_by_name(void **state)
 {
-    struct bed *b;
+    struct agg_fixture *b;
     struct member *m = six_joined(&b, 10, 0);
 
     (void)state;
-    bed_leave(&m[1]);
-    assert_true(bed_run(b, bed_all_left, 100 * PS_PER_MS));
+    agg_fixture_leave(&m[1]);
+    assert_true(agg_fixture_run(b, agg_fixture_all_left, 100 * PS_PER_MS));
     m[1].deaf = true;
     for (unsigned i = 0; i < LEN(six); i++)
         start(&m[i], floats(4000));
     expect_abort(b, AGG_E_MEMBER_LEFT, "rank 1 (h1) left leaf0");
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void leaving_between_operations_disturbs_nobody(void **state)
 {
-    struct bed *b;
+    struct agg_fixture *b;
     struct member *m = six_joined(&b, 11, 0);
 
     (void)state;
     for (unsigned i = 0; i < LEN(six); i++)
         start(&m[i], floats(40000));
-    assert_true(bed_run(b, bed_all_done, 100 * PS_PER_MS));
-    bed_leave(&m[1]);
-    bed_leave(&m[4]);
-    assert_true(bed_run(b, bed_all_left, 100 * PS_PER_MS));
-    bed_settle(b, 100 * PS_PER_MS);
+    assert_true(agg_fixture_run(b, agg_fixture_all_done, 100 * PS_PER_MS));
+    agg_fixture_leave(&m[1]);
+    agg_fixture_leave(&m[4]);
+    assert_true(agg_fixture_run(b, agg_fixture_all_left, 100 * PS_PER_MS));
+    agg_fixture_settle(b, 100 * PS_PER_MS);
     for (unsigned i = 0; i < LEN(six); i++)
         assert_int_equal(m[i].state, i == 1 || i == 4 ? MEMBER_LEFT : MEMBER_IN);
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 /* ---- switches that go ---- */
 
 static void a_parent_that_is_gone_is_named_below(void **state)
 {
-    struct bed *b;
+    struct agg_fixture *b;
     struct member *m = six_joined(&b, 12, 0);
     uint16_t root = b->f->trees[0].root;
 
     (void)state;
     for (unsigned i = 0; i < LEN(six); i++)
         start(&m[i], floats(400000));
-    bed_settle(b, 60 * PS_PER_US);
+    agg_fixture_settle(b, 60 * PS_PER_US);
     b->an_dead[root] = true;
     an_peer_down(an_of(b, "leaf0"), root, b->now);
     an_peer_down(an_of(b, "leaf1"), root, b->now);
     expect_abort(b, AGG_E_PARENT, "spine0 missing at leaf");
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void a_leaf_that_is_gone_is_named_at_the_other_leaves(void **state)
 {
-    struct bed *b;
+    struct agg_fixture *b;
     struct member *m = six_joined(&b, 13, 0);
     uint16_t leaf = fabric_node_index(b->f, fabric_node(b->f, "leaf1"));
 
@@ -364,32 +367,32 @@ static void a_leaf_that_is_gone_is_named_at_the_other_leaves(void **state)
     for (unsigned i = 3; i < 6; i++)
         m[i].deaf = true;
     expect_abort(b, AGG_E_EDGE, "leaf1 missing at spine0");
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void a_hosts_link_that_is_down_is_its_members_end(void **state)
 {
-    struct bed *b;
+    struct agg_fixture *b;
     struct member *m = six_joined(&b, 14, 0);
 
     (void)state;
     an_peer_down(an_of(b, "leaf0"), m[2].host, b->now);
     m[2].deaf = true;
     expect_abort(b, AGG_E_MEMBER_LOST, "rank 2 (h2) missing at leaf0");
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void who_has_lost_every_link_blames_nobody(void **state)
 {
-    struct bed *b;
+    struct agg_fixture *b;
     struct member *m = six_joined(&b, 16, 0);
 
     (void)state;
     start(&m[0], floats(400000));
-    bed_settle(b, 20 * PS_PER_US);
+    agg_fixture_settle(b, 20 * PS_PER_US);
     an_cut_off(an_of(b, "leaf1"), b->now);
     expect_abort(b, AGG_E_EDGE, "leaf1 has lost all its links");
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 /* ---- the message itself ---- */
@@ -398,33 +401,33 @@ static void aborts_reach_everybody_when_frames_are_lost(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        struct bed *b;
+        struct agg_fixture *b;
         struct member *m = six_joined(&b, 40 + seed, 2500);
 
         start(&m[0], floats(4000));
-        bed_leave(&m[0]);
-        bed_settle(b, 20 * PS_PER_MS);
+        agg_fixture_leave(&m[0]);
+        agg_fixture_settle(b, 20 * PS_PER_MS);
         m[0].deaf = true;
         start(&m[1], floats(4000));
         expect_abort(b, AGG_E_MEMBER_LEFT, "rank 0 (h0)");
-        bed_destroy(b);
+        agg_fixture_destroy(b);
     }
 }
 
 static void an_abort_is_repeated_until_answered_and_not_for_ever(void **state)
 {
-    struct bed *b;
+    struct agg_fixture *b;
     struct member *m = six_joined(&b, 15, 0);
 
     (void)state;
     m[0].mute_acks = true;
-    bed_kill(&m[3], true);
+    agg_fixture_kill(&m[3], true);
     expect_abort(b, AGG_E_MEMBER_LOST, "rank 3");
-    bed_settle(b, 500 * PS_PER_MS);
+    agg_fixture_settle(b, 500 * PS_PER_MS);
     assert_int_equal(m[0].aborts, 16);
     assert_int_equal(m[1].aborts, 1);
     assert_int_equal(an_counters(an_of(b, "leaf0"))->aborts_unanswered, 1);
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reduction on trees: bits equal to an independent reference, whatever arrives first, whatever is
  * lost. */
-#include "tests/support/agg_bed.h"
+#include "tests/support/agg_fixture.h"
 #include "tests/support/reduce_ref.h"
 
 #include <setjmp.h>
@@ -39,25 +39,25 @@ static const char *single_switch(unsigned hosts)
 }
 
 /* One operation of all members of a group on random elements, its results compared. */
-static void reduce_once(struct bed *b, struct member *first, unsigned n, enum dtype t,
+static void reduce_once(struct agg_fixture *b, struct member *first, unsigned n, enum dtype t,
                         enum redop op, size_t count, uint32_t opseq)
 {
     size_t bytes = count * dtype_size(t);
-    uint8_t *want = bed_alloc(b, bytes + 8);
+    uint8_t *want = agg_fixture_alloc(b, bytes + 8);
 
     for (unsigned i = 0; i < n; i++) {
-        struct bed_op o = {
+        struct agg_fixture_op o = {
             .coll = AGG_ALLREDUCE, .dtype = t, .op = op, .opseq = opseq, .total = bytes};
 
-        o.in = bed_alloc(b, bytes + 8);
-        o.out = bed_alloc(b, bytes + 8);
+        o.in = agg_fixture_alloc(b, bytes + 8);
+        o.out = agg_fixture_alloc(b, bytes + 8);
         ref_fill(t, o.in, count, &b->rng);
         memset(o.out, 0xa5, bytes);
-        bed_start(&first[i], &o);
+        agg_fixture_start(&first[i], &o);
     }
-    if (!bed_run(b, bed_all_done, 2000 * PS_PER_MS))
+    if (!agg_fixture_run(b, agg_fixture_all_done, 2000 * PS_PER_MS))
         fail_msg("%s %s of %zu does not end", dtype_name(t), redop_name(op), count);
-    bed_reference(b, first, n, op, t, count, want);
+    agg_fixture_reference(b, first, n, op, t, count, want);
     for (unsigned i = 0; i < n; i++) {
         if (first[i].state != MEMBER_IN)
             fail_msg("member %u: %s %s", first[i].id, agg_status_name(first[i].status),
@@ -68,14 +68,14 @@ static void reduce_once(struct bed *b, struct member *first, unsigned n, enum dt
     }
 }
 
-static struct member *join_all(struct bed *b, uint16_t tree, uint16_t mtu, uint32_t window,
+static struct member *join_all(struct agg_fixture *b, uint16_t tree, uint16_t mtu, uint32_t window,
                                uint16_t per_host, const unsigned *ids, unsigned n)
 {
-    struct member *first = bed_group(b, tree, 7 + b->n, mtu, window, per_host, ids, n);
+    struct member *first = agg_fixture_group(b, tree, 7 + b->n, mtu, window, per_host, ids, n);
 
     for (unsigned i = 0; i < n; i++)
-        bed_join(&first[i]);
-    if (!bed_run(b, bed_all_in, 400 * PS_PER_MS))
+        agg_fixture_join(&first[i]);
+    if (!agg_fixture_run(b, agg_fixture_all_in, 400 * PS_PER_MS))
         fail_msg("JOINs are not answered");
     for (unsigned i = 0; i < n; i++)
         if (first[i].state != MEMBER_IN)
@@ -84,13 +84,13 @@ static struct member *join_all(struct bed *b, uint16_t tree, uint16_t mtu, uint3
     return first;
 }
 
-static size_t some_count(struct bed *b, enum dtype t)
+static size_t some_count(struct agg_fixture *b, enum dtype t)
 {
-    uint64_t kind = bed_random(b, 4);
+    uint64_t kind = agg_fixture_random(b, 4);
 
-    return 1 + bed_random(b, kind == 0   ? 20
-                             : kind == 1 ? 1024 / dtype_size(t)
-                                         : 24000 / dtype_size(t));
+    return 1 + agg_fixture_random(b, kind == 0   ? 20
+                                     : kind == 1 ? 1024 / dtype_size(t)
+                                                 : 24000 / dtype_size(t));
 }
 
 /* Every type and operation on one tree. */
@@ -98,7 +98,8 @@ static void every_type_and_operation(const char *conf, uint16_t mtu, uint32_t wi
                                      uint16_t per_host, const unsigned *ids, unsigned n,
                                      uint64_t seed)
 {
-    struct bed *b = bed_create(&(struct bed_cfg){.conf = conf, .seed = seed});
+    struct agg_fixture *b =
+        agg_fixture_create(&(struct agg_fixture_cfg){.conf = conf, .seed = seed});
     struct member *m = join_all(b, 0, mtu, window, per_host, ids, n);
     uint32_t opseq = 0;
 
@@ -109,7 +110,7 @@ static void every_type_and_operation(const char *conf, uint16_t mtu, uint32_t wi
     for (unsigned i = 0; i < b->f->n_nodes; i++)
         if (b->an[i])
             assert_int_equal(an_counters(b->an[i])->aborts, 0);
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void every_type_and_operation_has_the_references_bits_at_depth_1(void **state)
@@ -144,12 +145,13 @@ static void two_to_sixteen_children_reduce_in_order_of_child_whatever_comes_firs
     for (unsigned i = 0; i < 16; i++)
         ids[i] = i;
     for (unsigned n = 2; n <= 16; n++) {
-        struct bed *b = bed_create(&(struct bed_cfg){.conf = single_switch(16), .seed = n});
+        struct agg_fixture *b =
+            agg_fixture_create(&(struct agg_fixture_cfg){.conf = single_switch(16), .seed = n});
         struct member *m = join_all(b, 0, 512, 32, 1, ids, n);
 
         for (uint32_t k = 0; k < 4; k++)
             reduce_once(b, m, n, k % 2 ? DT_FP16 : DT_FP32, k / 2 ? OP_PROD : OP_SUM, 700, k);
-        bed_destroy(b);
+        agg_fixture_destroy(b);
     }
 }
 
@@ -159,12 +161,13 @@ static void several_ranks_of_a_host_and_unequal_leaves_are_one_tree(void **state
 
     (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
-        struct bed *b = bed_create(&(struct bed_cfg){.conf = LEAVES, .seed = seed});
+        struct agg_fixture *b =
+            agg_fixture_create(&(struct agg_fixture_cfg){.conf = LEAVES, .seed = seed});
         struct member *m = join_all(b, (uint16_t)(seed % 2), 1024, 24, 3, ids, LEN(ids));
 
         for (uint32_t k = 0; k < 3; k++)
             reduce_once(b, m, LEN(ids), DT_BF16, OP_SUM, 3000, k);
-        bed_destroy(b);
+        agg_fixture_destroy(b);
     }
 }
 
@@ -174,14 +177,14 @@ static void lost_and_doubled_frames_do_not_change_a_bit(void **state)
 
     (void)state;
     for (uint64_t seed = 1; seed <= 6; seed++) {
-        struct bed *b = bed_create(&(struct bed_cfg){
+        struct agg_fixture *b = agg_fixture_create(&(struct agg_fixture_cfg){
             .conf = THREE_TIERS, .seed = seed, .loss = 100 * (unsigned)seed, .dup = 200});
         struct member *m = join_all(b, 0, 256, 16, 1, ids, LEN(ids));
 
         for (uint32_t k = 0; k < 3; k++)
-            reduce_once(b, m, LEN(ids), (enum dtype)bed_random(b, DT_FP32_LOC),
-                        (enum redop)bed_random(b, OP_BAND), some_count(b, DT_INT8), k);
-        bed_destroy(b);
+            reduce_once(b, m, LEN(ids), (enum dtype)agg_fixture_random(b, DT_FP32_LOC),
+                        (enum redop)agg_fixture_random(b, OP_BAND), some_count(b, DT_INT8), k);
+        agg_fixture_destroy(b);
     }
 }
 
@@ -194,14 +197,14 @@ static void results_are_shared_while_there_are_parts_and_copied_else(void **stat
 
     (void)state;
     for (uint64_t seed = 1; seed <= 6; seed++) {
-        struct bed *b =
-            bed_create(&(struct bed_cfg){.conf = conf, .seed = seed, .loss = 100, .dup = 200});
+        struct agg_fixture *b = agg_fixture_create(
+            &(struct agg_fixture_cfg){.conf = conf, .seed = seed, .loss = 100, .dup = 200});
         struct member *m = join_all(b, 0, 4096, 24, 3, ids, LEN(ids));
 
         for (uint32_t k = 0; k < 4; k++) /* packets of every length, padded ones too */
             reduce_once(b, m, LEN(ids), DT_INT8, OP_SUM, 40000 + 1237 * k, k);
         assert_int_equal(b->shared > 0, b->parts != NULL);
-        bed_destroy(b);
+        agg_fixture_destroy(b);
     }
 }
 
@@ -213,7 +216,8 @@ static void the_smallest_windows_work_and_are_never_exceeded(void **state)
 
     (void)state;
     for (uint32_t window = 1; window <= 3; window++) {
-        struct bed *b = bed_create(&(struct bed_cfg){.conf = THREE_TIERS, .seed = window});
+        struct agg_fixture *b =
+            agg_fixture_create(&(struct agg_fixture_cfg){.conf = THREE_TIERS, .seed = window});
         struct member *m = join_all(b, 0, 256, window, 1, ids, LEN(ids));
 
         reduce_once(b, m, LEN(ids), DT_INT32, OP_SUM, 2000, 0);
@@ -222,14 +226,14 @@ static void the_smallest_windows_work_and_are_never_exceeded(void **state)
         for (unsigned i = 0; i < b->f->n_nodes; i++)
             if (b->an[i])
                 assert_true(an_counters(b->an[i])->slots_peak <= window);
-        bed_destroy(b);
+        agg_fixture_destroy(b);
     }
 }
 
 static void the_window_granted_is_the_least_on_the_way_up(void **state)
 {
     static const unsigned ids[] = {0, 4};
-    struct bed *b = bed_create(&(struct bed_cfg){
+    struct agg_fixture *b = agg_fixture_create(&(struct agg_fixture_cfg){
         .conf = LINKS
         "nodes = ( { name = (\"h0\", \"h1\", \"h2\", \"h3\", \"h4\"); kind = \"host\"; },\n"
         "{ name = (\"l0\", \"l1\"); role = \"leaf\"; reduce = { window = 100; }; },\n"
@@ -244,102 +248,107 @@ static void the_window_granted_is_the_least_on_the_way_up(void **state)
     assert_int_equal(rte_be_to_cpu_32(m[0].granted.window), 40);
     assert_int_equal(an_counters(b->an[leaf])->slots_granted, 40);
     reduce_once(b, m, 2, DT_FP32, OP_SUM, 5000, 0);
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void a_barrier_and_an_empty_vector_are_one_slot(void **state)
 {
     static const unsigned ids[] = {0, 1, 5, 6};
-    struct bed *b = bed_create(&(struct bed_cfg){.conf = LEAVES, .seed = 5});
+    struct agg_fixture *b =
+        agg_fixture_create(&(struct agg_fixture_cfg){.conf = LEAVES, .seed = 5});
     struct member *m = join_all(b, 0, 1024, 16, 1, ids, LEN(ids));
 
     (void)state;
     for (uint32_t k = 0; k < 6; k++) {
         for (unsigned i = 0; i < LEN(ids); i++)
-            bed_start(&m[i],
-                      &(struct bed_op){.coll = k % 2 ? AGG_BARRIER : AGG_ALLREDUCE, .opseq = k});
-        assert_true(bed_run(b, bed_all_done, 100 * PS_PER_MS));
+            agg_fixture_start(&m[i], &(struct agg_fixture_op){
+                                         .coll = k % 2 ? AGG_BARRIER : AGG_ALLREDUCE, .opseq = k});
+        assert_true(agg_fixture_run(b, agg_fixture_all_done, 100 * PS_PER_MS));
     }
     for (unsigned i = 0; i < LEN(ids); i++) {
         assert_int_equal(m[i].state, MEMBER_IN);
         assert_int_equal(m[i].got_slots, 6);
     }
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 /* No member leaves a barrier before the last has entered it. */
 static void a_barrier_waits_for_the_last(void **state)
 {
     static const unsigned ids[] = {0, 1, 5, 6};
-    struct bed *b = bed_create(&(struct bed_cfg){.conf = LEAVES, .seed = 6});
+    struct agg_fixture *b =
+        agg_fixture_create(&(struct agg_fixture_cfg){.conf = LEAVES, .seed = 6});
     struct member *m = join_all(b, 0, 1024, 16, 1, ids, LEN(ids));
 
     (void)state;
     for (unsigned i = 0; i < 3; i++)
-        bed_start(&m[i], &(struct bed_op){.coll = AGG_BARRIER});
-    bed_settle(b, 30 * PS_PER_MS);
+        agg_fixture_start(&m[i], &(struct agg_fixture_op){.coll = AGG_BARRIER});
+    agg_fixture_settle(b, 30 * PS_PER_MS);
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(m[i].got_slots, 0);
-    bed_start(&m[3], &(struct bed_op){.coll = AGG_BARRIER});
-    assert_true(bed_run(b, bed_all_done, 100 * PS_PER_MS));
-    bed_destroy(b);
+    agg_fixture_start(&m[3], &(struct agg_fixture_op){.coll = AGG_BARRIER});
+    assert_true(agg_fixture_run(b, agg_fixture_all_done, 100 * PS_PER_MS));
+    agg_fixture_destroy(b);
 }
 
 static void elements_may_be_lengths_only(void **state)
 {
     static const unsigned ids[] = {0, 1, 2, 5, 6};
-    struct bed *b = bed_create(&(struct bed_cfg){.conf = LEAVES, .seed = 7});
+    struct agg_fixture *b =
+        agg_fixture_create(&(struct agg_fixture_cfg){.conf = LEAVES, .seed = 7});
     struct member *m = join_all(b, 0, 1024, 24, 1, ids, LEN(ids));
 
     (void)state;
     for (uint32_t k = 0; k < 3; k++) {
         for (unsigned i = 0; i < LEN(ids); i++)
-            bed_start(&m[i], &(struct bed_op){.coll = AGG_ALLREDUCE,
-                                              .dtype = DT_FP32,
-                                              .opseq = k,
-                                              .total = 100000 + 4 * k,
-                                              .length_only = true});
-        assert_true(bed_run(b, bed_all_done, 400 * PS_PER_MS));
+            agg_fixture_start(&m[i], &(struct agg_fixture_op){.coll = AGG_ALLREDUCE,
+                                                              .dtype = DT_FP32,
+                                                              .opseq = k,
+                                                              .total = 100000 + 4 * k,
+                                                              .length_only = true});
+        assert_true(agg_fixture_run(b, agg_fixture_all_done, 400 * PS_PER_MS));
     }
     for (unsigned i = 0; i < LEN(ids); i++) {
         assert_int_equal(m[i].state, MEMBER_IN);
         assert_true(m[i].got_all);
     }
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void two_groups_on_the_same_switches_do_not_mix(void **state)
 {
     static const unsigned one[] = {0, 1, 4, 5}, two[] = {1, 2, 5, 9};
-    struct bed *b = bed_create(&(struct bed_cfg){.conf = LEAVES, .seed = 8});
+    struct agg_fixture *b =
+        agg_fixture_create(&(struct agg_fixture_cfg){.conf = LEAVES, .seed = 8});
     struct member *m = join_all(b, 0, 1024, 16, 1, one, 4), *k = join_all(b, 0, 512, 40, 1, two, 4);
-    uint8_t *want = bed_alloc(b, 8000);
+    uint8_t *want = agg_fixture_alloc(b, 8000);
 
     (void)state;
     for (unsigned i = 0; i < 8; i++) {
-        struct bed_op o = {.coll = AGG_ALLREDUCE,
-                           .dtype = i < 4 ? DT_INT64 : DT_FP16,
-                           .op = OP_SUM,
-                           .total = 8000};
+        struct agg_fixture_op o = {.coll = AGG_ALLREDUCE,
+                                   .dtype = i < 4 ? DT_INT64 : DT_FP16,
+                                   .op = OP_SUM,
+                                   .total = 8000};
 
-        o.in = bed_alloc(b, 8000);
-        o.out = bed_alloc(b, 8000);
+        o.in = agg_fixture_alloc(b, 8000);
+        o.out = agg_fixture_alloc(b, 8000);
         ref_fill(o.dtype, o.in, o.total / dtype_size(o.dtype), &b->rng);
-        bed_start(&m[i], &o);
+        agg_fixture_start(&m[i], &o);
     }
-    assert_true(bed_run(b, bed_all_done, 100 * PS_PER_MS));
-    bed_reference(b, m, 4, OP_SUM, DT_INT64, 1000, want);
+    assert_true(agg_fixture_run(b, agg_fixture_all_done, 100 * PS_PER_MS));
+    agg_fixture_reference(b, m, 4, OP_SUM, DT_INT64, 1000, want);
     assert_memory_equal(m[2].op.out, want, 8000);
-    bed_reference(b, k, 4, OP_SUM, DT_FP16, 4000, want);
+    agg_fixture_reference(b, k, 4, OP_SUM, DT_FP16, 4000, want);
     assert_memory_equal(k[3].op.out, want, 8000);
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 /* Without faults there is nothing to repeat. */
 static void a_run_without_faults_has_no_repeats_and_no_naks(void **state)
 {
     static const unsigned ids[] = {0, 1, 2, 3, 4, 5, 6};
-    struct bed *b = bed_create(&(struct bed_cfg){.conf = THREE_TIERS, .seed = 9});
+    struct agg_fixture *b =
+        agg_fixture_create(&(struct agg_fixture_cfg){.conf = THREE_TIERS, .seed = 9});
     struct member *m = join_all(b, 0, 1024, 64, 1, ids, LEN(ids));
 
     (void)state;
@@ -350,7 +359,7 @@ static void a_run_without_faults_has_no_repeats_and_no_naks(void **state)
 
             assert_int_equal(c->retransmits + c->timeouts + c->rnr_naks_sent + c->seq_naks_sent, 0);
         }
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 int main(void)

@@ -18,7 +18,7 @@ enum spoilt {
 
 static void spoil(struct member *m, enum spoilt what)
 {
-    struct bed_group *g = &m->g;
+    struct agg_fixture_group *g = &m->g;
 
     g->key += what == KEY;
     g->mtu = what == MTU ? 512 : what == MTU_TOO_LARGE ? 4096 : what == MTU_NONE ? 1000 : g->mtu;
@@ -53,8 +53,8 @@ static void every_wrong_join_is_refused_by_name(void **state)
     (void)state;
     for (unsigned r = 0; r < LEN(refusals); r++)
         for (int later = 0; later < 2; later++) {
-            struct bed *b = bed_of(LEAVES, r + 1);
-            struct member *m = bed_group(b, 0, 7, 1024, 16, 1, six, LEN(six));
+            struct agg_fixture *b = agg_fixture_of(LEAVES, r + 1);
+            struct member *m = agg_fixture_group(b, 0, 7, 1024, 16, 1, six, LEN(six));
             enum agg_status want = later ? refusals[r].later : refusals[r].first;
 
             if (later) {
@@ -68,48 +68,48 @@ static void every_wrong_join_is_refused_by_name(void **state)
                          agg_status_name(m[2].status), m[2].text);
             if (want != AGG_OK)
                 m[2].deaf = true; /* has nothing to give back */
-            bed_destroy(b);
+            agg_fixture_destroy(b);
         }
 }
 
 static void a_join_of_another_version_is_refused_by_name(void **state)
 {
-    struct bed *b = bed_of(LEAVES, 1);
-    struct member *m = bed_group(b, 0, 7, 1024, 16, 1, six, LEN(six));
+    struct agg_fixture *b = agg_fixture_of(LEAVES, 1);
+    struct member *m = agg_fixture_group(b, 0, 7, 1024, 16, 1, six, LEN(six));
     struct agg_ctl c;
 
     (void)state;
-    bed_fill_join(m, &c);
+    agg_fixture_fill_join(m, &c);
     c.version = AGG_VERSION + 1;
     m->state = MEMBER_ASKING;
     m->retry_ps = PS_NEVER;
-    bed_say(m, AGG_JOIN, &c);
-    assert_true(bed_run(b, bed_all_in, 10 * PS_PER_MS));
+    agg_fixture_say(m, AGG_JOIN, &c);
+    assert_true(agg_fixture_run(b, agg_fixture_all_in, 10 * PS_PER_MS));
     expect(m, MEMBER_REFUSED, AGG_E_VERSION, "version");
     m->deaf = true;
     nothing_is_held(b);
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void a_switch_that_does_not_reduce_says_so(void **state)
 {
     static const unsigned ids[] = {0, 1};
-    struct bed *b = bed_of(
+    struct agg_fixture *b = agg_fixture_of(
         LINKS
         "nodes = ( { name = (\"h0\", \"h1\"); kind = \"host\"; },\n"
         "{ name = \"plain\"; role = \"leaf\"; }, { name = \"s\"; role = \"spine\"; reduce = { }; } "
         ");\n"
         "links = ( { a = (\"h0\", \"h1\"); b = \"plain\"; }, { a = \"plain\"; b = \"s\"; } );\n",
         1);
-    struct member *m = bed_group(b, 0, 7, 1024, 16, 1, ids, 2);
+    struct member *m = agg_fixture_group(b, 0, 7, 1024, 16, 1, ids, 2);
 
     (void)state;
     m->an = fabric_node_index(b->f, fabric_node(b->f, "plain"));
-    bed_join(m);
-    assert_true(bed_run(b, bed_all_in, 10 * PS_PER_MS));
+    agg_fixture_join(m);
+    assert_true(agg_fixture_run(b, agg_fixture_all_in, 10 * PS_PER_MS));
     expect(m, MEMBER_REFUSED, AGG_E_NO_REDUCTION, "does not reduce");
     m->deaf = true;
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static const struct {
@@ -129,28 +129,28 @@ static void what_is_over_quota_is_refused_by_name_and_granted_once_there_is_room
     (void)state;
     for (unsigned q = 0; q < LEN(quotas); q++) {
         char conf[256];
-        struct bed *b;
+        struct agg_fixture *b;
         struct member *one, *two;
 
         snprintf(conf, sizeof(conf), "%s%s%s", LINKS, quotas[q].reduce, SHAPE);
-        b = bed_create(
-            &(struct bed_cfg){.conf = conf, .seed = q + 1, .mbuf_budget = quotas[q].budget});
-        one = bed_group(b, 0, 7, 1024, 16, 1, six, 6);
-        two = bed_group(b, 1, 8, 1024, 16, 1, six, 6);
+        b = agg_fixture_create(&(struct agg_fixture_cfg){
+            .conf = conf, .seed = q + 1, .mbuf_budget = quotas[q].budget});
+        one = agg_fixture_group(b, 0, 7, 1024, 16, 1, six, 6);
+        two = agg_fixture_group(b, 1, 8, 1024, 16, 1, six, 6);
         join_some(b, one, 6);
         for (unsigned i = 0; i < 6; i++)
             assert_int_equal(one[i].state, MEMBER_IN);
         join_some(b, two, 1);
         expect(two, MEMBER_REFUSED, quotas[q].want, quotas[q].words);
         for (unsigned i = 0; i < 6; i++)
-            bed_leave(&one[i]);
-        assert_true(bed_run(b, bed_all_left, 100 * PS_PER_MS));
-        bed_settle(b, 5 * PS_PER_MS);
+            agg_fixture_leave(&one[i]);
+        assert_true(agg_fixture_run(b, agg_fixture_all_left, 100 * PS_PER_MS));
+        agg_fixture_settle(b, 5 * PS_PER_MS);
         nothing_is_held(b);
         join_some(b, two, 6);
         for (unsigned i = 0; i < 6; i++)
             assert_int_equal(two[i].state, MEMBER_IN);
-        bed_destroy(b);
+        agg_fixture_destroy(b);
     }
 }
 
@@ -175,14 +175,14 @@ static void a_window_that_does_not_fit_is_granted_smaller_by_name(void **state)
     (void)state;
     for (unsigned k = 0; k < LEN(fits); k++) {
         char conf[256];
-        struct bed *b;
+        struct agg_fixture *b;
         struct member *one, *two;
 
         snprintf(conf, sizeof(conf), "%sreduce = { slots = %u; window = 16; };\n%s", LINKS,
                  fits[k].slots, SHAPE);
-        b = bed_create(&(struct bed_cfg){.conf = conf, .seed = k + 1});
-        one = bed_group(b, 0, 7, 1024, 16, 1, six, 6);
-        two = bed_group(b, 0, 8, 1024, fits[k].asked, 1, six, 6);
+        b = agg_fixture_create(&(struct agg_fixture_cfg){.conf = conf, .seed = k + 1});
+        one = agg_fixture_group(b, 0, 7, 1024, 16, 1, six, 6);
+        two = agg_fixture_group(b, 0, 8, 1024, fits[k].asked, 1, six, 6);
         join_some(b, one, 6);
         for (unsigned i = 0; i < 6; i++) {
             two[i].g.key = 99;
@@ -201,8 +201,8 @@ static void a_window_that_does_not_fit_is_granted_smaller_by_name(void **state)
         for (unsigned i = 0; i < 6; i++)
             start(&two[i], floats(4000));
         if (fits[k].granted >= AGG_MSG_PKTS)
-            assert_true(bed_run(b, bed_all_done, 100 * PS_PER_MS));
-        bed_destroy(b);
+            assert_true(agg_fixture_run(b, agg_fixture_all_done, 100 * PS_PER_MS));
+        agg_fixture_destroy(b);
     }
 }
 
@@ -213,15 +213,16 @@ static void groups_that_each_hold_a_half_do_not_wait_for_each_other(void **state
 {
     (void)state;
     for (uint16_t tree = 0; tree < 2; tree++) {
-        struct bed *b = bed_of(LINKS "reduce = { slots = 8; window = 8; };\n" SHAPE, 5);
-        struct member *one = bed_group(b, 0, 7, 1024, 8, 1, six, 6);
-        struct member *two = bed_group(b, tree, 8, 1024, 8, 1, six, 6);
+        struct agg_fixture *b =
+            agg_fixture_of(LINKS "reduce = { slots = 8; window = 8; };\n" SHAPE, 5);
+        struct member *one = agg_fixture_group(b, 0, 7, 1024, 8, 1, six, 6);
+        struct member *two = agg_fixture_group(b, tree, 8, 1024, 8, 1, six, 6);
 
         for (unsigned i = 0; i < 3; i++) {
-            bed_join(&one[i]);
-            bed_join(&two[3 + i]);
+            agg_fixture_join(&one[i]);
+            agg_fixture_join(&two[3 + i]);
         }
-        assert_true(bed_run(b, bed_all_in, 10 * PS_PER_MS));
+        assert_true(agg_fixture_run(b, agg_fixture_all_in, 10 * PS_PER_MS));
         join_some(b, one + 3, 3);
         join_some(b, two, 3);
         for (unsigned i = 0; i < 6; i++) {
@@ -233,19 +234,19 @@ static void groups_that_each_hold_a_half_do_not_wait_for_each_other(void **state
                 fail_msg("member %u: %d and %d", i, got, other);
         }
         for (unsigned i = 0; i < 6; i++) {
-            one[i].state == MEMBER_IN ? bed_leave(&one[i]) : (void)(one[i].deaf = true);
-            two[i].state == MEMBER_IN ? bed_leave(&two[i]) : (void)(two[i].deaf = true);
+            one[i].state == MEMBER_IN ? agg_fixture_leave(&one[i]) : (void)(one[i].deaf = true);
+            two[i].state == MEMBER_IN ? agg_fixture_leave(&two[i]) : (void)(two[i].deaf = true);
         }
-        assert_true(bed_run(b, bed_all_left, 100 * PS_PER_MS));
-        bed_settle(b, 5 * PS_PER_MS);
+        assert_true(agg_fixture_run(b, agg_fixture_all_left, 100 * PS_PER_MS));
+        agg_fixture_settle(b, 5 * PS_PER_MS);
         nothing_is_held(b);
         for (unsigned i = 0; i < 6; i++)
             one[i].deaf = two[i].deaf = true;
-        one = bed_group(b, 0, 9, 1024, 8, 1, six, 6);
+        one = agg_fixture_group(b, 0, 9, 1024, 8, 1, six, 6);
         join_some(b, one, 6);
         for (unsigned i = 0; i < 6; i++)
             assert_int_equal(one[i].state, MEMBER_IN);
-        bed_destroy(b);
+        agg_fixture_destroy(b);
     }
 }
 
@@ -254,7 +255,7 @@ static void
 a_refusal_further_up_comes_down_by_name_and_releases_what_was_granted_below(void **state)
 {
     static const unsigned others[] = {1, 5};
-    struct bed *b = bed_of(
+    struct agg_fixture *b = agg_fixture_of(
         LINKS
         "nodes = ( { name = (\"h0\", \"h1\", \"h2\", \"h3\", \"h4\", \"h5\"); kind = \"host\"; },\n"
         "{ name = (\"l0\", \"l1\"); role = \"leaf\"; reduce = { }; },\n"
@@ -262,8 +263,8 @@ a_refusal_further_up_comes_down_by_name_and_releases_what_was_granted_below(void
         "links = ( { a = (\"h0\", \"h1\", \"h2\"); b = \"l0\"; },\n"
         "{ a = (\"h3\", \"h4\", \"h5\"); b = \"l1\"; }, { a = (\"l0\", \"l1\"); b = \"s\"; } );\n",
         3);
-    struct member *one = bed_group(b, 0, 7, 1024, 16, 1, (unsigned[]){0, 4}, 2);
-    struct member *two = bed_group(b, 0, 8, 1024, 16, 1, others, 2);
+    struct member *one = agg_fixture_group(b, 0, 7, 1024, 16, 1, (unsigned[]){0, 4}, 2);
+    struct member *two = agg_fixture_group(b, 0, 8, 1024, 16, 1, others, 2);
 
     (void)state;
     join_some(b, one, 2);
@@ -273,56 +274,56 @@ a_refusal_further_up_comes_down_by_name_and_releases_what_was_granted_below(void
     assert_int_equal(an_counters(an_of(b, "l0"))->groups, 1);
     assert_int_equal(an_counters(an_of(b, "l1"))->groups, 1);
     two[0].deaf = two[1].deaf = true;
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void a_parent_that_does_not_answer_refuses_the_children_and_leaves_nothing(void **state)
 {
-    struct bed *b = bed_of(LEAVES, 4);
-    struct member *m = bed_group(b, 0, 7, 1024, 16, 1, six, 6);
+    struct agg_fixture *b = agg_fixture_of(LEAVES, 4);
+    struct member *m = agg_fixture_group(b, 0, 7, 1024, 16, 1, six, 6);
 
     (void)state;
     b->an_dead[b->f->trees[0].root] = true;
     for (unsigned i = 0; i < 6; i++) {
-        bed_join(&m[i]);
+        agg_fixture_join(&m[i]);
         m[i].retry_ps = PS_NEVER; /* once: a repeated JOIN would ask anew */
     }
-    assert_true(bed_run(b, bed_all_in, 400 * PS_PER_MS));
+    assert_true(agg_fixture_run(b, agg_fixture_all_in, 400 * PS_PER_MS));
     expect_all(b, MEMBER_REFUSED, AGG_E_PARENT, "spine0 does not answer leaf");
     nothing_is_held(b);
     for (unsigned i = 0; i < 6; i++)
         m[i].deaf = true;
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 /* The parent receives the JOIN of a leaf that gave up long ago: the leaf gives its grant back. */
 static void a_grant_that_nobody_waits_for_is_given_back(void **state)
 {
-    struct bed *b = bed_of(LEAVES, 12);
-    struct member *m = bed_group(b, 0, 7, 1024, 16, 1, six, 6);
+    struct agg_fixture *b = agg_fixture_of(LEAVES, 12);
+    struct member *m = agg_fixture_group(b, 0, 7, 1024, 16, 1, six, 6);
     uint16_t root = b->f->trees[0].root;
     struct endpoint ep = an_endpoint(b->an[root]);
 
     (void)state;
     b->an_dead[root] = b->keep = true;
-    bed_join(m);
+    agg_fixture_join(m);
     m->retry_ps = PS_NEVER;
-    assert_true(bed_run(b, bed_all_in, 400 * PS_PER_MS));
-    bed_settle(b, 400 * PS_PER_MS);
+    assert_true(agg_fixture_run(b, agg_fixture_all_in, 400 * PS_PER_MS));
+    agg_fixture_settle(b, 400 * PS_PER_MS);
     m->deaf = true;
     b->an_dead[root] = false;
     assert_non_null(b->kept);
     assert_int_equal(ep.input(ep.ctx, &b->kept, 1, b->now), 1);
     assert_int_equal(an_counters(b->an[root])->groups, 1);
-    bed_settle(b, 5 * PS_PER_MS);
+    agg_fixture_settle(b, 5 * PS_PER_MS);
     nothing_is_held(b);
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static void more_than_128_children_of_one_switch_are_refused_by_name(void **state)
 {
     unsigned ids[129];
-    struct bed *b = bed_of(
+    struct agg_fixture *b = agg_fixture_of(
         LINKS "reduce = { };\nmtu = 1024; slots_per_host = 16; single_switch = { hosts = 130; };\n",
         1);
     struct member *m;
@@ -330,15 +331,15 @@ static void more_than_128_children_of_one_switch_are_refused_by_name(void **stat
     (void)state;
     for (unsigned i = 0; i < LEN(ids); i++)
         ids[i] = i;
-    m = bed_group(b, 0, 7, 1024, 16, 1, ids, 1);
+    m = agg_fixture_group(b, 0, 7, 1024, 16, 1, ids, 1);
     for (unsigned i = 0; i < LEN(ids); i++)
         fab_members_add(&m->g.members, ids[i]);
-    bed_join(m);
-    assert_true(bed_run(b, bed_all_in, 10 * PS_PER_MS));
+    agg_fixture_join(m);
+    assert_true(agg_fixture_run(b, agg_fixture_all_in, 10 * PS_PER_MS));
     expect(m, MEMBER_REFUSED, AGG_E_CHILDREN, "129 children at switch0, at most 128");
     m->deaf = true;
     nothing_is_held(b);
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 int main(void)

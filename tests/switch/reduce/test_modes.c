@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How a switch reduces when its conf says something else than "nearest, by child". */
 #include "aggregation/narrow.h"
-#include "tests/support/agg_bed.h"
+#include "tests/support/agg_fixture.h"
 #include "tests/support/reduce_ref.h"
 
 #include <setjmp.h>
@@ -18,7 +18,7 @@ static void run(const char *reduce, uint64_t seed, enum dtype t, uint8_t *got, u
 {
     static const unsigned ids[N] = {0, 1, 2, 3, 4};
     char conf[400];
-    struct bed *b;
+    struct agg_fixture *b;
     struct member *m;
     uint64_t data = 11;
 
@@ -26,18 +26,18 @@ static void run(const char *reduce, uint64_t seed, enum dtype t, uint8_t *got, u
              "link_defaults = { rate = \"400Gb/s\"; latency = \"300ns\"; };\nmtu = 512;\n"
              "reduce = { %s };\nsingle_switch = { hosts = %u; };\n",
              reduce, N);
-    b = bed_create(&(struct bed_cfg){.conf = conf, .seed = seed});
-    m = bed_group(b, 0, 7, 512, 64, 1, ids, N);
+    b = agg_fixture_create(&(struct agg_fixture_cfg){.conf = conf, .seed = seed});
+    m = agg_fixture_group(b, 0, 7, 512, 64, 1, ids, N);
     for (unsigned i = 0; i < N; i++)
-        bed_join(&m[i]);
-    assert_true(bed_run(b, bed_all_in, 400 * PS_PER_MS));
+        agg_fixture_join(&m[i]);
+    assert_true(agg_fixture_run(b, agg_fixture_all_in, 400 * PS_PER_MS));
     for (unsigned i = 0; i < N; i++) {
-        struct bed_op o = {.coll = AGG_ALLREDUCE,
-                           .dtype = t,
-                           .op = OP_SUM,
-                           .total = COUNT * dtype_size(t),
-                           .in = bed_alloc(b, COUNT * 8),
-                           .out = bed_alloc(b, COUNT * 8)};
+        struct agg_fixture_op o = {.coll = AGG_ALLREDUCE,
+                                   .dtype = t,
+                                   .op = OP_SUM,
+                                   .total = COUNT * dtype_size(t),
+                                   .in = agg_fixture_alloc(b, COUNT * 8),
+                                   .out = agg_fixture_alloc(b, COUNT * 8)};
 
         for (unsigned k = 0; k < COUNT; k++) { /* of a size at which sums round */
             float f = (float)((int64_t)(random_next(&data) % 20001) - 10000) / 777.0f;
@@ -46,13 +46,13 @@ static void run(const char *reduce, uint64_t seed, enum dtype t, uint8_t *got, u
             memcpy(o.in + k * dtype_size(t), t == DT_BF16 ? (void *)&h : (void *)&f, dtype_size(t));
         }
         memcpy(in[i], o.in, o.total);
-        bed_start(&m[i], &o);
+        agg_fixture_start(&m[i], &o);
     }
-    assert_true(bed_run(b, bed_all_done, 2000 * PS_PER_MS));
+    assert_true(agg_fixture_run(b, agg_fixture_all_done, 2000 * PS_PER_MS));
     for (unsigned i = 1; i < N; i++)
         assert_memory_equal(m[i].op.out, m[0].op.out, m[0].op.total);
     memcpy(got, m[0].op.out, m[0].op.total);
-    bed_destroy(b);
+    agg_fixture_destroy(b);
 }
 
 static uint8_t mem[N][COUNT * 8];

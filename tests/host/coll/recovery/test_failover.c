@@ -3,7 +3,7 @@
  * even if a rank had finished before and its user has reused the buffers. */
 #include "base/random.h"
 #include "switch/reduce/an_counters.h"
-#include "tests/host/coll/rig.h"
+#include "tests/host/coll/coll_fixture.h"
 
 #define OPS   4
 #define ALGOS (1u << ALGO_RING | 1u << ALGO_SHARP)
@@ -20,9 +20,9 @@ struct op {
     unsigned root;
     size_t count, n_in, n_out; /* elements */
     bool in_place;
-    struct coll_req *req[RIG_RANKS];
-    float *in[RIG_RANKS], *out[RIG_RANKS], *mem[RIG_RANKS], *got[RIG_RANKS];
-    bool over[RIG_RANKS];
+    struct coll_req *req[FIXTURE_RANKS];
+    float *in[FIXTURE_RANKS], *out[FIXTURE_RANKS], *mem[FIXTURE_RANKS], *got[FIXTURE_RANKS];
+    bool over[FIXTURE_RANKS];
 };
 
 static struct op ops[OPS];
@@ -34,7 +34,7 @@ static float value(unsigned k, unsigned rank, size_t i)
     return (float)((int)((i * 13 + rank * 7 + k * 3 + i / 97) % 29) - 11);
 }
 
-static float sum(const struct rig *g, unsigned k, size_t i)
+static float sum(const struct fixture *g, unsigned k, size_t i)
 {
     float s = 0;
 
@@ -43,7 +43,7 @@ static float sum(const struct rig *g, unsigned k, size_t i)
     return s;
 }
 
-static void check(const struct rig *g, unsigned k, unsigned r)
+static void check(const struct fixture *g, unsigned k, unsigned r)
 {
     const struct op *o = &ops[k];
 
@@ -76,7 +76,7 @@ static void check(const struct rig *g, unsigned k, unsigned r)
 }
 
 /* Copies the result of an operation that is over and overwrites its buffers. */
-static void collect(const struct rig *g)
+static void collect(const struct fixture *g)
 {
     for (unsigned k = 0; k < n_ops; k++)
         for (unsigned r = 0; r < g->n; r++) {
@@ -94,7 +94,7 @@ static void collect(const struct rig *g)
         }
 }
 
-static bool all_over(struct rig *g)
+static bool all_over(struct fixture *g)
 {
     bool all = true;
 
@@ -105,7 +105,7 @@ static bool all_over(struct rig *g)
     return all;
 }
 
-static void choose(const struct rig *g, struct op *o)
+static void choose(const struct fixture *g, struct op *o)
 {
     static const enum coll_kind kinds[] = {COLL_ALLREDUCE,      COLL_ALLREDUCE, COLL_REDUCE,
                                            COLL_REDUCE_SCATTER, COLL_ALLGATHER, COLL_BROADCAST};
@@ -121,7 +121,7 @@ static void choose(const struct rig *g, struct op *o)
         o->n_in = n * (o->count = o->n_out = 1 + o->count / n);
 }
 
-static void start(struct rig *g, unsigned k, unsigned r)
+static void start(struct fixture *g, unsigned k, unsigned r)
 {
     struct op *o = &ops[k];
     struct coll_args a = {.kind = o->kind,
@@ -132,7 +132,7 @@ static void start(struct rig *g, unsigned k, unsigned r)
                           .root = o->root};
     char err[COMM_TEXT] = "";
 
-    o->mem[r] = rig_buffer(g, r, 2 * (o->n_in + o->n_out) * sizeof(float));
+    o->mem[r] = fixture_buffer(g, r, 2 * (o->n_in + o->n_out) * sizeof(float));
     o->in[r] = o->mem[r];
     o->out[r] = o->mem[r] + o->n_in + o->n_out;
     o->got[r] = calloc(o->n_out, sizeof(float));
@@ -152,32 +152,32 @@ static void start(struct rig *g, unsigned k, unsigned r)
 
 static void run(uint64_t seed, unsigned n)
 {
-    struct rig *g = rig_new(n, 1 + (unsigned)below(2), 1024, NULL);
+    struct fixture *g = fixture_new(n, 1 + (unsigned)below(2), 1024, NULL);
 
     rng = seed;
     g->failover_back = true;
-    rig_connect(g, ALGOS, RIG_RANKS);
-    assert_true(rig_run(g, PS_PER_S, true, rig_ready));
+    fixture_connect(g, ALGOS, FIXTURE_RANKS);
+    assert_true(fixture_run(g, PS_PER_S, true, fixture_ready));
     n_ops = 1 + (unsigned)below(OPS);
     for (unsigned k = 0; k < n_ops; k++)
         choose(g, &ops[k]);
     for (unsigned r = 0; r < n; r++) { /* one after the other: some begin late */
         for (unsigned k = 0; k < n_ops; k++)
             start(g, k, r);
-        rig_run(g, (int64_t)below(3) * PS_PER_US, false, rig_never);
+        fixture_run(g, (int64_t)below(3) * PS_PER_US, false, fixture_never);
     }
     /* The node dies at some moment; shortly before, its results no longer reach some ranks. */
     for (unsigned i = (unsigned)below(20); i; i--) {
-        rig_run(g, (int64_t)below(2000) * PS_PER_NS, false, rig_never);
+        fixture_run(g, (int64_t)below(2000) * PS_PER_NS, false, fixture_never);
         collect(g);
     }
     g->an_mute = below(3) ? (unsigned)below(1u << n) : 0;
     for (unsigned i = (unsigned)below(8); i; i--) {
-        rig_run(g, (int64_t)below(2000) * PS_PER_NS, false, rig_never);
+        fixture_run(g, (int64_t)below(2000) * PS_PER_NS, false, fixture_never);
         collect(g);
     }
     g->an_dead = true;
-    if (!rig_run(g, 100 * PS_PER_S, true, all_over))
+    if (!fixture_run(g, 100 * PS_PER_S, true, all_over))
         fail_msg("seed %llu: ranks wait for ever", (unsigned long long)seed);
     for (unsigned k = 0; k < n_ops; k++)
         for (unsigned r = 0; r < n; r++) {
@@ -189,14 +189,14 @@ static void run(uint64_t seed, unsigned n)
     choose(g, &ops[0]);
     for (unsigned r = 0; r < n; r++)
         start(g, 0, r);
-    assert_true(rig_run(g, 100 * PS_PER_S, true, all_over));
+    assert_true(fixture_run(g, 100 * PS_PER_S, true, all_over));
     for (unsigned r = 0; r < n; r++) {
         check(g, 0, r);
         free(ops[0].got[r]);
     }
     for (unsigned r = 0; r < n && comm_fell_back(g->comm[r]); r++)
         assert_non_null(strstr(comm_fell_back(g->comm[r]), "switch0"));
-    rig_free(g, true);
+    fixture_free(g, true);
 }
 
 static void an_aggregation_node_that_dies_at_any_moment_costs_no_element(void **state)
@@ -208,7 +208,7 @@ static void an_aggregation_node_that_dies_at_any_moment_costs_no_element(void **
 
 static void a_refused_group_runs_by_the_hosts_and_says_why(void **state)
 {
-    struct rig *g = rig_new(4, 1, 1024, NULL);
+    struct fixture *g = fixture_new(4, 1, 1024, NULL);
     struct an_cfg cfg = {.fab = g->fab, .pool = g->pool, .mbuf_budget = 10};
 
     (void)state;
@@ -219,20 +219,20 @@ static void a_refused_group_runs_by_the_hosts_and_says_why(void **state)
     assert_int_equal(an_create(&g->an, &cfg), 0);
     g->ep[g->n] = an_endpoint(g->an);
     g->failover_back = true;
-    rig_connect(g, ALGOS, RIG_RANKS);
-    assert_true(rig_run(g, PS_PER_S, true, rig_ready));
+    fixture_connect(g, ALGOS, FIXTURE_RANKS);
+    assert_true(fixture_run(g, PS_PER_S, true, fixture_ready));
     n_ops = 1;
     choose(g, &ops[0]);
     for (unsigned r = 0; r < g->n; r++)
         start(g, 0, r);
-    assert_true(rig_run(g, 100 * PS_PER_S, true, all_over));
+    assert_true(fixture_run(g, 100 * PS_PER_S, true, all_over));
     for (unsigned r = 0; r < g->n; r++) {
         check(g, 0, r);
         free(ops[0].got[r]);
         assert_non_null(comm_fell_back(g->comm[r]));
         assert_non_null(strstr(comm_fell_back(g->comm[r]), "over quota"));
     }
-    rig_free(g, true);
+    fixture_free(g, true);
 }
 
 int main(void)

@@ -3,13 +3,13 @@
  * NVLS by hand: 8 GPUs of a node with NVSwitch planes of 5, 4, 4 and 5 links reduce a vector in
  * place by loads of their shares and multicast stores of the results, over verbs, in virtual time.
  */
-#include "tests/host/coll/nvls_rig.h"
+#include "tests/host/coll/nvls_fixture.h"
 
 /* ---- the collective ---- */
 
 static struct mmc_step chunk(const struct end *e, uint64_t i, bool store)
 {
-    struct rig *g = e->g;
+    struct fixture *g = e->g;
     uint64_t off = e->off + i * CHUNK;
 
     return (struct mmc_step){
@@ -61,7 +61,7 @@ static bool has_stored(struct end *e)
     return e->stored == e->chunks;
 }
 
-static int64_t all_reduce(struct rig *g)
+static int64_t all_reduce(struct fixture *g)
 {
     uint64_t share = g->bytes / GPUS;
     int64_t t0 = g->now;
@@ -96,9 +96,9 @@ static void exact(enum dtype t, enum redop op, bool others, const char *faults)
     const void *in[GPUS];
     uint64_t rng = 5;
     uint8_t *want = calloc(1, bytes);
-    struct rig g;
+    struct fixture g;
 
-    rig_open(&g, bytes, false, faults);
+    fixture_open(&g, bytes, false, faults);
     g.type = t, g.op = op, g.others = others;
     for (unsigned i = 0; i < GPUS; i++) {
         ref_fill(t, g.buf[i], bytes / dtype_size(t), &rng);
@@ -110,7 +110,7 @@ static void exact(enum dtype t, enum redop op, bool others, const char *faults)
     for (unsigned i = 0; i < GPUS; i++)
         if (memcmp(g.buf[i], want, bytes))
             fail_msg("GPU %u differs", i);
-    rig_close(&g);
+    fixture_close(&g);
     for (unsigned i = 0; i < GPUS; i++) {
         free(own[i]);
         own[i] = NULL;
@@ -141,9 +141,9 @@ static void the_planes_are_full_and_carry_what_f26_and_f27_say(void **state)
     for (unsigned others = 0; others < 2; others++) {
         uint64_t share = bytes / GPUS;
         double t, ideal;
-        struct rig g;
+        struct fixture g;
 
-        rig_open(&g, bytes, true, "");
+        fixture_open(&g, bytes, true, "");
         g.type = DT_BF16, g.others = others;
         t = (double)all_reduce(&g) * 1e-12;
         for (unsigned i = 0; i < GPUS; i++) {
@@ -170,7 +170,7 @@ static void the_planes_are_full_and_carry_what_f26_and_f27_say(void **state)
 
                 assert_int_equal(c->retransmits + c->rnr_naks_sent + c->timeouts, 0);
             }
-        rig_close(&g);
+        fixture_close(&g);
     }
 }
 

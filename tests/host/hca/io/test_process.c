@@ -75,7 +75,7 @@ static int fabric_start(void **state)
         return -1;
     }
     if (rundir_open(&net.rd, net.dir, NULL, true) || rundir_install(&net.rd, net.fab) ||
-        rim_eal_init("test", NULL, 128, NULL, 0))
+        io_eal_init("test", NULL, 128, NULL, 0))
         return -1;
     clock_set_dilation(net.rd.sh, 10);
     net.pool = frame_pool_create("rimtest", 8191, 0);

@@ -1,49 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests that bind memory windows: what they need, their order, and the calls that make them. */
-#include "tests/host/hca/memory/window_bed.h"
+#include "tests/host/hca/memory/window_fixture.h"
 
 struct refused {
     const char *why;
     bool post; /* refused at the post, else by its completion */
-    void (*spoil)(struct bed *t, struct ibv_send_wr *wr);
+    void (*spoil)(struct fixture *t, struct ibv_send_wr *wr);
 };
 
-static void no_right(struct bed *t, struct ibv_send_wr *wr)
+static void no_right(struct fixture *t, struct ibv_send_wr *wr)
 {
     wr->bind_mw.bind_info.mr = t->p.s[1].mr; /* registered without IBV_ACCESS_MW_BIND */
 }
 
-static void beyond(struct bed *t, struct ibv_send_wr *wr)
+static void beyond(struct fixture *t, struct ibv_send_wr *wr)
 {
     (void)t;
     wr->bind_mw.bind_info.addr += BYTES - OFF - LEN + 1;
 }
 
-static void wraps(struct bed *t, struct ibv_send_wr *wr)
+static void wraps(struct fixture *t, struct ibv_send_wr *wr)
 {
     (void)t;
     wr->bind_mw.bind_info.length = UINT64_MAX;
 }
 
-static void unknown_flag(struct bed *t, struct ibv_send_wr *wr)
+static void unknown_flag(struct fixture *t, struct ibv_send_wr *wr)
 {
     (void)t;
     wr->bind_mw.bind_info.mw_access_flags |= 1u << 10;
 }
 
-static void empty(struct bed *t, struct ibv_send_wr *wr)
+static void empty(struct fixture *t, struct ibv_send_wr *wr)
 {
     (void)t;
     wr->bind_mw.bind_info.length = 0;
 }
 
-static void other_key(struct bed *t, struct ibv_send_wr *wr)
+static void other_key(struct fixture *t, struct ibv_send_wr *wr)
 {
     (void)t;
     wr->bind_mw.rkey ^= 0x100;
 }
 
-static void no_window(struct bed *t, struct ibv_send_wr *wr)
+static void no_window(struct fixture *t, struct ibv_send_wr *wr)
 {
     (void)t;
     wr->bind_mw.mw = NULL;
@@ -64,16 +64,16 @@ static void binds_that_are_wrong_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         struct ibv_send_wr wr;
-        struct bed t;
+        struct fixture t;
 
-        bed_open(&t, IBV_MW_TYPE_2);
+        fixture_open(&t, IBV_MW_TYPE_2);
         wr = bind_wr(&t, IBV_ACCESS_REMOTE_WRITE);
         refused[i].spoil(&t, &wr);
         assert_int_equal(post_send(t.b, wr), refused[i].post ? EINVAL : 0);
         pair_settle(&t.p);
         if (!refused[i].post)
             assert_int_equal(one_wc(t.p.s[1].cq).status, IBV_WC_MW_BIND_ERR);
-        bed_close(&t);
+        fixture_close(&t);
     }
 }
 
@@ -83,10 +83,10 @@ static void a_bind_takes_the_flags_of_regions(void **state)
     static const unsigned more[] = {IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_MW_BIND,
                                     IBV_ACCESS_RELAXED_ORDERING, IBV_ACCESS_HUGETLB,
                                     IBV_ACCESS_ON_DEMAND};
-    struct bed t;
+    struct fixture t;
 
     (void)state;
-    bed_open(&t, IBV_MW_TYPE_2);
+    fixture_open(&t, IBV_MW_TYPE_2);
     for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
         bind_it(&t, more[i] | IBV_ACCESS_REMOTE_WRITE);
         assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.rkey, window(&t), LEN), IBV_WC_SUCCESS);
@@ -107,18 +107,18 @@ static void a_bind_takes_the_flags_of_regions(void **state)
         pair_settle(&t.p);
         assert_int_equal(one_wc(t.p.s[1].cq).status, IBV_WC_SUCCESS);
     }
-    bed_close(&t);
+    fixture_close(&t);
 }
 
 /* Type 1 moves without being closed; type 2 is closed first. */
 static void a_window_that_is_open(void **state)
 {
     struct ibv_mw_bind b = {.wr_id = 50, .send_flags = IBV_SEND_SIGNALED};
-    struct bed t;
+    struct fixture t;
     uint32_t old;
 
     (void)state;
-    bed_open(&t, IBV_MW_TYPE_1);
+    fixture_open(&t, IBV_MW_TYPE_1);
     b.bind_info = (struct ibv_mw_bind_info){t.mr, window(&t), LEN,
                                             IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE};
     assert_int_equal(ibv_bind_mw(t.b, t.mw, &b), 0);
@@ -131,13 +131,13 @@ static void a_window_that_is_open(void **state)
     assert_int_equal(one_wc(t.p.s[1].cq).status, IBV_WC_SUCCESS);
     assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.mw->rkey, window(&t) + LEN, LEN), IBV_WC_SUCCESS);
     assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, old, window(&t), 1), IBV_WC_REM_ACCESS_ERR);
-    bed_close(&t);
-    bed_open(&t, IBV_MW_TYPE_2);
+    fixture_close(&t);
+    fixture_open(&t, IBV_MW_TYPE_2);
     bind_it(&t, IBV_ACCESS_REMOTE_WRITE);
     assert_int_equal(post_send(t.b, bind_wr(&t, IBV_ACCESS_REMOTE_WRITE)), 0);
     pair_settle(&t.p);
     assert_int_equal(one_wc(t.p.s[1].cq).status, IBV_WC_MW_BIND_ERR);
-    bed_close(&t);
+    fixture_close(&t);
 }
 
 /* A bind executes in order with the requests around it, so a later SEND may announce its key. */
@@ -152,10 +152,10 @@ static void a_bind_waits_for_what_stands_before_it(void **state)
                                  .send_flags = IBV_SEND_SIGNALED}},
                        *bad;
     struct ibv_wc wc[4];
-    struct bed t;
+    struct fixture t;
 
     (void)state;
-    bed_open(&t, IBV_MW_TYPE_2);
+    fixture_open(&t, IBV_MW_TYPE_2);
     s = sge_at(&t.p.s[1], 0, 100000);
     wr[0].wr.rdma.remote_addr = (uintptr_t)t.p.s[0].buf, wr[0].wr.rdma.rkey = t.p.s[0].mr->rkey;
     wr[1] = bind_wr(&t, IBV_ACCESS_REMOTE_WRITE);
@@ -170,17 +170,17 @@ static void a_bind_waits_for_what_stands_before_it(void **state)
     assert_int_equal(wc[0].wr_id, 1);
     assert_int_equal(wc[1].wr_id, 50);
     assert_int_equal(wc[2].wr_id, 3);
-    bed_close(&t);
+    fixture_close(&t);
 }
 
 static void a_window_of_type_1_is_bound_by_its_own_call(void **state)
 {
     struct ibv_mw_bind b = {.wr_id = 50, .send_flags = IBV_SEND_SIGNALED};
-    struct bed t;
+    struct fixture t;
     uint32_t old;
 
     (void)state;
-    bed_open(&t, IBV_MW_TYPE_1);
+    fixture_open(&t, IBV_MW_TYPE_1);
     b.bind_info = (struct ibv_mw_bind_info){t.mr, window(&t), LEN, IBV_ACCESS_REMOTE_READ};
     assert_int_equal(post_send(t.b, bind_wr(&t, IBV_ACCESS_REMOTE_READ)), EINVAL);
     assert_int_equal(ibv_bind_mw(t.b, t.mw, &b), 0);
@@ -196,7 +196,7 @@ static void a_window_of_type_1_is_bound_by_its_own_call(void **state)
     assert_int_equal(use(&t, IBV_WR_RDMA_READ, old, window(&t), 1), IBV_WC_REM_ACCESS_ERR);
     reconnect(&t);
     assert_int_equal(use(&t, IBV_WR_RDMA_READ, t.mw->rkey, window(&t), 1), IBV_WC_REM_ACCESS_ERR);
-    bed_close(&t);
+    fixture_close(&t);
 }
 
 /* Binds and invalidations through ibv_wr_* of an extended queue pair. */
@@ -212,10 +212,10 @@ static void windows_by_work_request_builders(void **state)
     struct ibv_qp_ex *x;
     struct ibv_qp *plain;
     struct ibv_wc wc[3];
-    struct bed t;
+    struct fixture t;
 
     (void)state;
-    bed_open(&t, IBV_MW_TYPE_2);
+    fixture_open(&t, IBV_MW_TYPE_2);
     ia.pd = t.p.s[1].pd, ia.send_cq = ia.recv_cq = t.p.s[1].cq;
     plain = t.b;
     t.b = ibv_create_qp_ex(t.p.s[1].ctx, &ia);
@@ -240,7 +240,7 @@ static void windows_by_work_request_builders(void **state)
     pair_settle(&t.p);
     assert_int_equal(one_wc(t.p.s[1].cq).status, IBV_WC_LOC_QP_OP_ERR);
     assert_int_equal(ibv_destroy_qp(plain), 0);
-    bed_close(&t);
+    fixture_close(&t);
 }
 
 int main(void)

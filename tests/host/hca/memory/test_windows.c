@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory windows: which bytes and rights a window's key gives, to whom and for how long. */
-#include "tests/host/hca/memory/window_bed.h"
+#include "tests/host/hca/memory/window_fixture.h"
 
 static void a_window_opens_its_bytes_and_no_other(void **state)
 {
@@ -15,10 +15,10 @@ static void a_window_opens_its_bytes_and_no_other(void **state)
         {IBV_WR_RDMA_WRITE, 1, LEN, false},    {IBV_WR_RDMA_READ, 0, LEN, false},
         {IBV_WR_RDMA_WRITE, -OFF, LEN, false},
     };
-    struct bed t;
+    struct fixture t;
 
     (void)state;
-    bed_open(&t, IBV_MW_TYPE_2);
+    fixture_open(&t, IBV_MW_TYPE_2);
     bind_it(&t, IBV_ACCESS_REMOTE_WRITE);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         memset(t.p.s[1].buf, 0x5a, BYTES);
@@ -35,17 +35,17 @@ static void a_window_opens_its_bytes_and_no_other(void **state)
         if (!rows[i].ok)
             reconnect(&t);
     }
-    bed_close(&t);
+    fixture_close(&t);
 }
 
 static void an_invalidated_key_opens_nothing(void **state)
 {
     struct ibv_send_wr inv = {.opcode = IBV_WR_LOCAL_INV, .send_flags = IBV_SEND_SIGNALED};
-    struct bed t;
+    struct fixture t;
     uint32_t old;
 
     (void)state;
-    bed_open(&t, IBV_MW_TYPE_2);
+    fixture_open(&t, IBV_MW_TYPE_2);
     assert_int_equal(use(&t, IBV_WR_RDMA_READ, t.rkey, window(&t), 1), IBV_WC_REM_ACCESS_ERR);
     reconnect(&t);
     bind_it(&t, IBV_ACCESS_REMOTE_READ);
@@ -64,7 +64,7 @@ static void an_invalidated_key_opens_nothing(void **state)
     assert_int_equal(use(&t, IBV_WR_RDMA_READ, old, window(&t), 1), IBV_WC_REM_ACCESS_ERR);
     reconnect(&t);
     assert_int_equal(use(&t, IBV_WR_RDMA_READ, t.rkey, window(&t), 1), IBV_WC_SUCCESS);
-    bed_close(&t);
+    fixture_close(&t);
 }
 
 /* The peer's last message invalidates the key. */
@@ -76,10 +76,10 @@ static void a_send_with_invalidate_closes_the_receivers_window(void **state)
                              .opcode = IBV_WR_SEND_WITH_INV,
                              .send_flags = IBV_SEND_SIGNALED};
     struct ibv_wc wc;
-    struct bed t;
+    struct fixture t;
 
     (void)state;
-    bed_open(&t, IBV_MW_TYPE_2);
+    fixture_open(&t, IBV_MW_TYPE_2);
     bind_it(&t, IBV_ACCESS_REMOTE_WRITE);
     s = sge_at(&t.p.s[0], 0, 3000), r = sge_at(&t.p.s[1], 8192, 3000);
     wr.invalidate_rkey = t.rkey;
@@ -101,17 +101,17 @@ static void a_send_with_invalidate_closes_the_receivers_window(void **state)
     pair_settle(&t.p);
     assert_int_equal(one_wc(t.p.s[0].cq).status, IBV_WC_REM_ACCESS_ERR);
     assert_int_equal(one_wc(t.p.s[1].cq).status, IBV_WC_WR_FLUSH_ERR);
-    bed_close(&t);
+    fixture_close(&t);
 }
 
 /* Only the queue pair that bound a window of type 2 gives access through it, no other of its PD. */
 static void a_window_belongs_to_the_queue_pair_that_bound_it(void **state)
 {
     struct ibv_qp *a2, *b2;
-    struct bed t;
+    struct fixture t;
 
     (void)state;
-    bed_open(&t, IBV_MW_TYPE_2);
+    fixture_open(&t, IBV_MW_TYPE_2);
     rc_pair(&t.p, &a2, &b2);
     bind_it(&t, IBV_ACCESS_REMOTE_WRITE);
     struct ibv_qp *own = t.a;
@@ -124,30 +124,30 @@ static void a_window_belongs_to_the_queue_pair_that_bound_it(void **state)
     t.mr = ibv_reg_mr(t.p.s[1].pd, t.p.s[1].buf, BYTES, 0);
     t.b = b2;
     assert_int_equal(ibv_destroy_qp(a2), 0);
-    bed_close(&t);
+    fixture_close(&t);
 }
 
 /* A window of type 2 may have addresses from zero on. */
 static void a_window_may_be_zero_based(void **state)
 {
     struct ibv_mw_bind b = {.wr_id = 50, .send_flags = IBV_SEND_SIGNALED};
-    struct bed t;
+    struct fixture t;
 
     (void)state;
-    bed_open(&t, IBV_MW_TYPE_2);
+    fixture_open(&t, IBV_MW_TYPE_2);
     bind_it(&t, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE);
     assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.rkey, 0, LEN), IBV_WC_SUCCESS);
     assert_memory_equal(t.p.s[1].buf + OFF, t.p.s[0].buf, LEN);
     assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.rkey, LEN, 1), IBV_WC_REM_ACCESS_ERR);
     reconnect(&t);
     assert_int_equal(use(&t, IBV_WR_RDMA_WRITE, t.rkey, window(&t), 1), IBV_WC_REM_ACCESS_ERR);
-    bed_close(&t);
-    bed_open(&t, IBV_MW_TYPE_1); /* a window of type 1 may not */
+    fixture_close(&t);
+    fixture_open(&t, IBV_MW_TYPE_1); /* a window of type 1 may not */
     b.bind_info = (struct ibv_mw_bind_info){t.mr, window(&t), LEN,
                                             IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED};
     assert_int_equal(ibv_bind_mw(t.b, t.mw, &b), EINVAL);
     no_wc(t.p.s[1].cq);
-    bed_close(&t);
+    fixture_close(&t);
 }
 
 int main(void)

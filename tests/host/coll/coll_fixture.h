@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ranks in one thread: a communicator each over its own software HCA, and one switch's aggregation
- * node. Frames go from endpoint to endpoint after RIG_LATENCY, in order, unless a predicate loses
+ * node. Frames go from endpoint to endpoint after FIXTURE_LATENCY, in order, unless a predicate loses
  * them. No links, rates or queues: those are sim/'s.
  */
-#ifndef TRIB_TESTS_HOST_COLL_RIG_H
-#define TRIB_TESTS_HOST_COLL_RIG_H
+#ifndef TRIB_TESTS_HOST_COLL_COLL_FIXTURE_H
+#define TRIB_TESTS_HOST_COLL_COLL_FIXTURE_H
 
 #include "host/coll/coll.h"
 #include "host/hca/hca.h"
@@ -20,72 +20,73 @@
 #include <string.h>
 #include <cmocka.h>
 
-#define RIG_RANKS   16
-#define RIG_WIRE    8192
-#define RIG_POOL    16384
-#define RIG_LATENCY (1 * PS_PER_US)
-#define RIG_TICK    (50 * PS_PER_MS)
+#define FIXTURE_RANKS   16
+#define FIXTURE_WIRE    8192
+#define FIXTURE_POOL    16384
+#define FIXTURE_LATENCY (1 * PS_PER_US)
+#define FIXTURE_TICK    (50 * PS_PER_MS)
 
-struct rig_frame {
+struct fixture_frame {
     int64_t due;
     struct rte_mbuf *m;
     unsigned to;
 };
 
-struct rig {
+struct fixture {
     struct fabric *fab;
     struct rte_mempool *pool;
     unsigned n;
-    uint16_t host_of_rank[RIG_RANKS];
-    struct hca *hca[RIG_RANKS];
-    struct ibv_context *ctx[RIG_RANKS];
-    struct comm *comm[RIG_RANKS];
+    uint16_t host_of_rank[FIXTURE_RANKS];
+    struct hca *hca[FIXTURE_RANKS];
+    struct ibv_context *ctx[FIXTURE_RANKS];
+    struct comm *comm[FIXTURE_RANKS];
     struct an *an;
-    struct endpoint ep[RIG_RANKS + 1]; /* the last one is the aggregation node's */
-    unsigned slot[RIG_RANKS];
-    struct rig_frame wire[RIG_WIRE];
+    struct endpoint ep[FIXTURE_RANKS + 1]; /* the last one is the aggregation node's */
+    unsigned slot[FIXTURE_RANKS];
+    struct fixture_frame wire[FIXTURE_WIRE];
     uint64_t head, tail, frames;
     int64_t now, next_tick;
     bool (*drop)(uint64_t nth);
     void *buf[512]; /* users' buffers: registered, so they live as long as the communicators */
     unsigned n_bufs;
-    bool cut[RIG_RANKS]; /* frames from and to this rank are lost */
-    bool an_dead;        /* and those of the aggregation node */
-    unsigned an_mute;    /* and those of it to ranks with a bit here */
-    bool failover_back;  /* by the usual policy, or by that: */
+    bool cut[FIXTURE_RANKS]; /* frames from and to this rank are lost */
+    bool an_dead;            /* and those of the aggregation node */
+    unsigned an_mute;        /* and those of it to ranks with a bit here */
+    bool failover_back;      /* by the usual policy, or by that: */
     unsigned n_policy;
     enum coll_algo policy[ALGO_COUNT];
     uint32_t an_mbufs; /* that it may promise; 0: half of the pool */
     /* Whether what a rank waits for is over; its empty polls, where a process would sleep, although
      * it is and the rank has not noticed. */
-    bool (*over)(struct rig *g, unsigned rank);
-    bool was_over[RIG_RANKS];
+    bool (*over)(struct fixture *g, unsigned rank);
+    bool was_over[FIXTURE_RANKS];
     unsigned slept_over;
-    struct rig_idler {
-        struct rig *g;
+    struct fixture_idler {
+        struct fixture *g;
         unsigned rank;
-    } idler[RIG_RANKS];
+    } idler[FIXTURE_RANKS];
 };
 
-static void rig_idle(void *ctx)
+static void fixture_idle(void *ctx)
 {
-    const struct rig_idler *i = ctx;
-    struct rig *g = i->g;
+    const struct fixture_idler *i = ctx;
+    struct fixture *g = i->g;
 
     g->slept_over += g->over && g->over(g, i->rank) && !g->was_over[i->rank];
 }
 
-static void rig_progress(struct rig *g, unsigned rank)
+static void fixture_progress(struct fixture *g, unsigned rank)
 {
     do
         g->was_over[rank] = g->over && g->over(g, rank);
     while (comm_progress(g->comm[rank]) >= COMM_PROGRESS_MAX);
 }
 
-static struct rig *rig_new(unsigned n, unsigned per_host, uint32_t mtu, bool (*drop)(uint64_t nth))
+static struct fixture *fixture_new(unsigned n, unsigned per_host, uint32_t mtu,
+                                   bool (*drop)(uint64_t nth))
 {
     static struct fab_errors errs;
-    struct rig *g = calloc(1, sizeof(*g));
+    struct fixture *g = calloc(1, sizeof(*g));
     char conf[512];
 
     test_eal_init();
@@ -98,7 +99,7 @@ static struct rig *rig_new(unsigned n, unsigned per_host, uint32_t mtu, bool (*d
     if (!g->fab)
         fab_errors_print(&errs, stderr);
     assert_non_null(g->fab);
-    g->pool = test_pool(RIG_POOL);
+    g->pool = test_pool(FIXTURE_POOL);
     g->n = n;
     g->drop = drop;
     for (unsigned r = 0; r < n; r++) {
@@ -109,9 +110,9 @@ static struct rig *rig_new(unsigned n, unsigned per_host, uint32_t mtu, bool (*d
                               .mtu = (uint16_t)mtu,
                               .rate_bps = 400000000000ULL,
                               .pool = g->pool,
-                              .drv = {.idle = rig_idle, .ctx = &g->idler[r]}};
+                              .drv = {.idle = fixture_idle, .ctx = &g->idler[r]}};
 
-        g->idler[r] = (struct rig_idler){g, r};
+        g->idler[r] = (struct fixture_idler){g, r};
         g->host_of_rank[r] = (uint16_t)(r / per_host);
         g->slot[r] = r % per_host;
         assert_int_equal(hca_create(&g->hca[r], &cfg), 0);
@@ -122,7 +123,7 @@ static struct rig *rig_new(unsigned n, unsigned per_host, uint32_t mtu, bool (*d
     for (uint16_t i = 0; i < g->fab->n_nodes; i++)
         if (g->fab->nodes[i].kind == FAB_SWITCH) {
             struct an_cfg cfg = {
-                .fab = g->fab, .node = i, .pool = g->pool, .mbuf_budget = RIG_POOL / 2};
+                .fab = g->fab, .node = i, .pool = g->pool, .mbuf_budget = FIXTURE_POOL / 2};
 
             assert_int_equal(an_create(&g->an, &cfg), 0);
             g->ep[n] = an_endpoint(g->an);
@@ -132,7 +133,7 @@ static struct rig *rig_new(unsigned n, unsigned per_host, uint32_t mtu, bool (*d
 
 /* Which endpoint a frame is for: the address in the destination MAC, and of a host's processes the
  * QPN's top 8 bits. */
-static unsigned rig_dest(const struct rig *g, struct rte_mbuf *m)
+static unsigned fixture_dest(const struct fixture *g, struct rte_mbuf *m)
 {
     const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
     uint32_t ip = (uint32_t)p[2] << 24 | (uint32_t)p[3] << 16 | (uint32_t)p[4] << 8 | p[5];
@@ -145,7 +146,7 @@ static unsigned rig_dest(const struct rig *g, struct rte_mbuf *m)
     return g->n;
 }
 
-static bool rig_lost(struct rig *g, unsigned from, unsigned to)
+static bool fixture_lost(struct fixture *g, unsigned from, unsigned to)
 {
     if ((from < g->n && g->cut[from]) || (to < g->n && g->cut[to]))
         return true;
@@ -156,7 +157,7 @@ static bool rig_lost(struct rig *g, unsigned from, unsigned to)
     return g->drop && g->drop(g->frames);
 }
 
-static unsigned rig_collect(struct rig *g, unsigned e)
+static unsigned fixture_collect(struct fixture *g, unsigned e)
 {
     unsigned moved = 0;
 
@@ -165,15 +166,16 @@ static unsigned rig_collect(struct rig *g, unsigned e)
         uint16_t n = g->ep[e].output(g->ep[e].ctx, (enum endpoint_queue)q, m, 32, g->now);
 
         for (uint16_t i = 0; i < n; i++) {
-            unsigned to = rig_dest(g, m[i]);
+            unsigned to = fixture_dest(g, m[i]);
 
             g->frames++;
-            if (rig_lost(g, e, to)) {
+            if (fixture_lost(g, e, to)) {
                 rte_pktmbuf_free(m[i]);
                 continue;
             }
-            assert_true(g->tail - g->head < RIG_WIRE);
-            g->wire[g->tail++ % RIG_WIRE] = (struct rig_frame){g->now + RIG_LATENCY, m[i], to};
+            assert_true(g->tail - g->head < FIXTURE_WIRE);
+            g->wire[g->tail++ % FIXTURE_WIRE] =
+                (struct fixture_frame){g->now + FIXTURE_LATENCY, m[i], to};
         }
         moved += n;
     }
@@ -181,17 +183,17 @@ static unsigned rig_collect(struct rig *g, unsigned e)
 }
 
 /* One instant: delivers every frame that is due and runs what follows from it. */
-static bool rig_step(struct rig *g, int64_t limit)
+static bool fixture_step(struct fixture *g, int64_t limit)
 {
     int64_t t = limit;
 
     for (unsigned moved = 1; moved;) {
         moved = 0;
         for (unsigned e = 0; e <= g->n; e++)
-            moved += rig_collect(g, e);
+            moved += fixture_collect(g, e);
     }
-    if (g->head < g->tail && g->wire[g->head % RIG_WIRE].due < t)
-        t = g->wire[g->head % RIG_WIRE].due;
+    if (g->head < g->tail && g->wire[g->head % FIXTURE_WIRE].due < t)
+        t = g->wire[g->head % FIXTURE_WIRE].due;
     for (unsigned e = 0; e <= g->n; e++) {
         int64_t next = g->ep[e].next(g->ep[e].ctx);
 
@@ -200,8 +202,8 @@ static bool rig_step(struct rig *g, int64_t limit)
     if (t >= limit)
         return false;
     g->now = t > g->now ? t : g->now;
-    while (g->head < g->tail && g->wire[g->head % RIG_WIRE].due <= g->now) {
-        struct rig_frame *f = &g->wire[g->head++ % RIG_WIRE];
+    while (g->head < g->tail && g->wire[g->head % FIXTURE_WIRE].due <= g->now) {
+        struct fixture_frame *f = &g->wire[g->head++ % FIXTURE_WIRE];
 
         frame_meta(f->m)->due_ps = f->due;
         assert_int_equal(g->ep[f->to].input(g->ep[f->to].ctx, &f->m, 1, g->now), 1);
@@ -210,36 +212,37 @@ static bool rig_step(struct rig *g, int64_t limit)
         g->ep[e].tick(g->ep[e].ctx, g->now);
     for (unsigned r = 0; r < g->n; r++)
         if (g->comm[r])
-            rig_progress(g, r);
+            fixture_progress(g, r);
     return true;
 }
 
 /* Runs until until() holds, or for at most `span` of time. ticks: the communicators'
  * clock runs, too. */
-static bool rig_run(struct rig *g, int64_t span, bool ticks, bool (*until)(struct rig *))
+static bool fixture_run(struct fixture *g, int64_t span, bool ticks,
+                        bool (*until)(struct fixture *))
 {
     int64_t end = g->now + span;
 
     while (!until(g) && g->now < end) {
         int64_t limit = ticks && g->next_tick < end ? g->next_tick : end;
 
-        if (rig_step(g, limit))
+        if (fixture_step(g, limit))
             continue;
         g->now = limit;
         if (!ticks)
             break;
-        g->next_tick = g->now + RIG_TICK;
+        g->next_tick = g->now + FIXTURE_TICK;
         for (unsigned r = 0; r < g->n; r++)
             if (g->comm[r]) {
                 comm_tick(g->comm[r], g->now / PS_PER_NS);
-                rig_progress(g, r);
+                fixture_progress(g, r);
             }
     }
     return until(g);
 }
 
-/* Communicators of all ranks. bad_key: that rank has another key; RIG_RANKS: none. */
-static void rig_connect(struct rig *g, unsigned algos, unsigned bad_key)
+/* Communicators of all ranks. bad_key: that rank has another key; FIXTURE_RANKS: none. */
+static void fixture_connect(struct fixture *g, unsigned algos, unsigned bad_key)
 {
     uint8_t *blobs = calloc(g->n, COMM_BLOB);
     char err[COMM_TEXT] = "";
@@ -269,7 +272,7 @@ static void rig_connect(struct rig *g, unsigned algos, unsigned bad_key)
     free(blobs);
 }
 
-static bool rig_all_in(struct rig *g, enum comm_state s)
+static bool fixture_all_in(struct fixture *g, enum comm_state s)
 {
     for (unsigned r = 0; r < g->n; r++)
         if (!g->cut[r] && comm_state(g->comm[r]) != s)
@@ -277,17 +280,17 @@ static bool rig_all_in(struct rig *g, enum comm_state s)
     return true;
 }
 
-static bool rig_ready(struct rig *g)
+static bool fixture_ready(struct fixture *g)
 {
-    return rig_all_in(g, COMM_READY);
+    return fixture_all_in(g, COMM_READY);
 }
 
-static inline bool rig_failed(struct rig *g)
+static inline bool fixture_failed(struct fixture *g)
 {
-    return rig_all_in(g, COMM_FAILED);
+    return fixture_all_in(g, COMM_FAILED);
 }
 
-static bool rig_closed(struct rig *g)
+static bool fixture_closed(struct fixture *g)
 {
     for (unsigned r = 0; r < g->n; r++)
         if (!comm_closed(g->comm[r]))
@@ -295,14 +298,14 @@ static bool rig_closed(struct rig *g)
     return true;
 }
 
-static bool rig_never(struct rig *g)
+static bool fixture_never(struct fixture *g)
 {
     (void)g;
     return false;
 }
 
 /* Registered memory of a rank. */
-static void *rig_buffer(struct rig *g, unsigned rank, size_t bytes)
+static void *fixture_buffer(struct fixture *g, unsigned rank, size_t bytes)
 {
     void *p = calloc(1, bytes);
 
@@ -313,16 +316,16 @@ static void *rig_buffer(struct rig *g, unsigned rank, size_t bytes)
 }
 
 /* Closes and destroys everything; no frame may be left. */
-static void rig_free(struct rig *g, bool ticks)
+static void fixture_free(struct fixture *g, bool ticks)
 {
     for (unsigned r = 0; r < g->n; r++)
         comm_close(g->comm[r]);
-    assert_true(rig_run(g, 5 * PS_PER_S, ticks, rig_closed));
+    assert_true(fixture_run(g, 5 * PS_PER_S, ticks, fixture_closed));
     for (unsigned r = 0; r < g->n; r++) {
         comm_destroy(g->comm[r]);
         g->comm[r] = NULL;
     }
-    rig_run(g, PS_PER_S, ticks, rig_never);
+    fixture_run(g, PS_PER_S, ticks, fixture_never);
     assert_true(g->an_dead || an_idle(g->an));
     for (unsigned r = 0; r < g->n; r++) {
         assert_int_equal(ibv_close_device(g->ctx[r]), 0);
@@ -332,15 +335,15 @@ static void rig_free(struct rig *g, bool ticks)
     while (g->n_bufs)
         free(g->buf[--g->n_bufs]);
     while (g->head < g->tail)
-        rte_pktmbuf_free(g->wire[g->head++ % RIG_WIRE].m);
-    assert_int_equal(rte_mempool_avail_count(g->pool), RIG_POOL);
+        rte_pktmbuf_free(g->wire[g->head++ % FIXTURE_WIRE].m);
+    assert_int_equal(rte_mempool_avail_count(g->pool), FIXTURE_POOL);
     rte_mempool_free(g->pool);
     fabric_free(g->fab);
     free(g);
 }
 
 /* Retransmissions, RNR NAKs and timeouts of all HCAs. */
-static inline uint64_t rig_troubles(const struct rig *g)
+static inline uint64_t fixture_troubles(const struct fixture *g)
 {
     uint64_t n = 0;
 

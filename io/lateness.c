@@ -8,7 +8,7 @@
  * subtracts that time. A loop that is late now cannot log it: its bell, rung and not served, and
  * the time when it was due show it.
  *
- * A log has a number for each of the last LATE_SLICES slices of 17 ms, about a second; a loop that
+ * A log has a number for each of the last LATENESS_SLICES slices of 17 ms, about a second; a loop that
  * is late for longer fills all of them. Any process of the fabric can write there, so readers bound
  * what they take from it.
  */
@@ -27,10 +27,10 @@ static uint64_t slice_word(int64_t at, int64_t ns)
 }
 
 /* How long the loop was late in that slice. */
-static int64_t slice_ns(const struct late_log *g, int64_t at)
+static int64_t slice_ns(const struct lateness_log *g, int64_t at)
 {
     T_ASSERT(at >= 0, "a slice of time before the machine was started");
-    uint64_t w = atomic_load_explicit(&g->slice[at % LATE_SLICES], memory_order_relaxed);
+    uint64_t w = atomic_load_explicit(&g->slice[at % LATENESS_SLICES], memory_order_relaxed);
     int64_t ns = (int64_t)(w & 0xffffffff);
 
     return w >> 32 != (uint64_t)(at & 0xffffffff) ? 0 : ns < SLICE_NS ? ns : SLICE_NS;
@@ -45,33 +45,34 @@ static int64_t overlap(int64_t at, int64_t from_ns, int64_t until_ns)
     return b > a ? b - a : 0;
 }
 
-void late_record(struct late_log *g, int64_t from_ns, int64_t until_ns)
+void lateness_record(struct lateness_log *g, int64_t from_ns, int64_t until_ns)
 {
     int64_t last = until_ns >> SLICE_LOG2, first = from_ns >> SLICE_LOG2;
 
-    if (first < last - LATE_SLICES + 1)
-        first = last - LATE_SLICES + 1;
+    if (first < last - LATENESS_SLICES + 1)
+        first = last - LATENESS_SLICES + 1;
     for (int64_t at = first < 0 ? 0 : first; at <= last; at++) {
         int64_t ns = slice_ns(g, at) + overlap(at, from_ns, until_ns);
 
-        atomic_store_explicit(&g->slice[at % LATE_SLICES],
+        atomic_store_explicit(&g->slice[at % LATENESS_SLICES],
                               slice_word(at, ns < SLICE_NS ? ns : SLICE_NS), memory_order_relaxed);
     }
 }
 
 /* Of the loop at that bell, up to now. */
-static int64_t late_within(const struct shared *sh, unsigned bell, int64_t from_ns, int64_t now_ns)
+static int64_t lateness_within(const struct shared *sh, unsigned bell, int64_t from_ns,
+                               int64_t now_ns)
 {
-    const struct late_log *g = &sh->late[bell];
+    const struct lateness_log *g = &sh->late[bell];
     int64_t rung = atomic_load_explicit(&sh->bell[bell].rung_ns, memory_order_relaxed);
     int64_t due = atomic_load_explicit(&g->due_ns, memory_order_relaxed), sum = 0;
     int64_t first = from_ns >> SLICE_LOG2, last = now_ns >> SLICE_LOG2;
 
     due = due && (!rung || due < rung) ? due : rung;
-    if (due > 0 && now_ns - due > LATE_BOUND_NS)
+    if (due > 0 && now_ns - due > LATENESS_BOUND_NS)
         sum = now_ns - (due > from_ns ? due : from_ns);
-    if (first < last - LATE_SLICES + 1)
-        first = last - LATE_SLICES + 1;
+    if (first < last - LATENESS_SLICES + 1)
+        first = last - LATENESS_SLICES + 1;
     for (int64_t at = first < 0 ? 0 : first; at <= last; at++) {
         int64_t part = overlap(at, from_ns, now_ns), ns = slice_ns(g, at);
 
@@ -102,13 +103,13 @@ static int64_t late_procs(const struct shared *sh, const struct fabric *f, int64
         if (b >= BELL_HOST0 || seen[b])
             continue;
         seen[b] = 1;
-        sum += late_within(sh, b, from_ns, now_ns);
+        sum += lateness_within(sh, b, from_ns, now_ns);
     }
     return sum;
 }
 
-int64_t late_on_way(const struct shared *sh, const struct fabric *f, unsigned own, uint32_t ip,
-                    uint32_t qpn, int64_t window_ps)
+int64_t lateness_on_path(const struct shared *sh, const struct fabric *f, unsigned own, uint32_t ip,
+                         uint32_t qpn, int64_t window_ps)
 {
     int64_t dilation = clock_dilation(sh), now = clock_mono_ns(), sum;
     __int128 window = (__int128)window_ps * dilation / 1000;
@@ -118,18 +119,18 @@ int64_t late_on_way(const struct shared *sh, const struct fabric *f, unsigned ow
 
     sum = late_procs(sh, f, from, now);
     if (own < BELLS)
-        sum += late_within(sh, own, from, now);
+        sum += lateness_within(sh, own, from, now);
     if (d >= 0 && f->nodes[f->dests[d].node].kind == FAB_HOST && slot < f->slots_per_host) {
         unsigned b = bell_of_slot(f, &f->nodes[f->dests[d].node], f->dests[d].port, slot);
 
-        sum += late_within(sh, b, from, now);
+        sum += lateness_within(sh, b, from, now);
     }
     if (sum > now - from)
         return window_ps;
     return (int64_t)((__int128)sum * 1000 / dilation);
 }
 
-void late_gone(struct shared *sh, unsigned bell)
+void lateness_forget(struct shared *sh, unsigned bell)
 {
     unsigned b = served_at(sh, bell);
 
@@ -139,7 +140,7 @@ void late_gone(struct shared *sh, unsigned bell)
     atomic_store_explicit(&sh->late[b].due_ns, 0, memory_order_relaxed);
 }
 
-bool late_counts(const struct fabric *f)
+bool lateness_known(const struct fabric *f)
 {
     for (unsigned i = 0; i < f->n_nodes; i++) {
         if (f->nodes[i].outside)

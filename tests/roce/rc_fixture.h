@@ -3,8 +3,8 @@
  * What cases about reliable connections share: two connected QPs, a buffer and a receive queue on
  * each side.
  */
-#ifndef TRIB_TESTS_ROCE_RC_ENV_H
-#define TRIB_TESTS_ROCE_RC_ENV_H
+#ifndef TRIB_TESTS_ROCE_RC_FIXTURE_H
+#define TRIB_TESTS_ROCE_RC_FIXTURE_H
 
 #include "tests/support/eal.h"
 #include "tests/support/roce_pair.h"
@@ -25,7 +25,7 @@
     (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)
 
 /* What most cases need: two connected QPs, a buffer on each side. */
-struct env {
+struct fixture {
     struct pair *p;
     struct qp *qp[2];
     struct rq *rq[2];
@@ -33,11 +33,11 @@ struct env {
     uint32_t key[2];
 };
 
-static inline struct env env_make_cfg(const struct pair_cfg *cfg, const struct qp_attr *attr,
-                                      bool unbacked)
+static inline struct fixture fixture_make_cfg(const struct pair_cfg *cfg,
+                                              const struct qp_attr *attr, bool unbacked)
 {
     struct qp_attr def = {.sq_psn = 100};
-    struct env e = {.p = pair_create(cfg)};
+    struct fixture e = {.p = pair_create(cfg)};
 
     for (unsigned i = 0; i < 2; i++) {
         e.rq[i] = rq_create(64);
@@ -50,14 +50,14 @@ static inline struct env env_make_cfg(const struct pair_cfg *cfg, const struct q
     return e;
 }
 
-static inline struct env env_make(const struct qp_attr *attr, bool unbacked)
+static inline struct fixture fixture_make(const struct qp_attr *attr, bool unbacked)
 {
     struct pair_cfg cfg = {.window = 32, .ack_every = 4, .seed = 1};
 
-    return env_make_cfg(&cfg, attr, unbacked);
+    return fixture_make_cfg(&cfg, attr, unbacked);
 }
 
-static inline void env_free(struct env *e)
+static inline void fixture_free(struct fixture *e)
 {
     pair_destroy(e->p);
     for (unsigned i = 0; i < 2; i++) {
@@ -66,12 +66,12 @@ static inline void env_free(struct env *e)
     }
 }
 
-static uint64_t at(const struct env *e, unsigned side, uint32_t off)
+static uint64_t at(const struct fixture *e, unsigned side, uint32_t off)
 {
     return e->p->s[side].region[e->key[side] - 1].addr + off;
 }
 
-static inline struct wqe request(const struct env *e, enum wr_op op, uint64_t id, uint32_t len)
+static inline struct wqe request(const struct fixture *e, enum wr_op op, uint64_t id, uint32_t len)
 {
     struct wqe w = {.wr_id = id,
                     .op = op,
@@ -87,7 +87,7 @@ static inline struct wqe request(const struct env *e, enum wr_op op, uint64_t id
     return w;
 }
 
-static inline void post_recv(const struct env *e, unsigned side, uint64_t id, uint32_t off,
+static inline void post_recv(const struct fixture *e, unsigned side, uint64_t id, uint32_t off,
                              uint32_t len)
 {
     struct rwqe r = {.wr_id = id, .n_sge = 2};
@@ -97,7 +97,7 @@ static inline void post_recv(const struct env *e, unsigned side, uint64_t id, ui
     assert_int_equal(rq_post(e->rq[side], &r), 0);
 }
 
-static inline void assert_clean(const struct env *e)
+static inline void assert_clean(const struct fixture *e)
 {
     for (unsigned i = 0; i < 2; i++) {
         const struct roce_counters *c = rnic_counters(e->p->s[i].r);

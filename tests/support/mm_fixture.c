@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/support/mm_bed.h"
+#include "tests/support/mm_fixture.h"
 
 #include "tests/support/eal.h"
 
@@ -20,21 +20,21 @@
 #define KEY      0x5ec3e7u
 #define GROUP    7u
 
-static void say(struct mmb_member *m, enum agg_type type, struct mm_ctl *c);
+static void say(struct mm_fixture_member *m, enum agg_type type, struct mm_ctl *c);
 
 /* ---- a member's rnic ---- */
 
 static int on_memory(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr,
                      uint64_t len, unsigned access, void **p)
 {
-    struct mmb_member *m = user;
+    struct mm_fixture_member *m = user;
     uint64_t length = m->b->cfg.length;
 
     (void)qp, (void)access;
     if (remote) { /* the region's addresses at the member begin at 1 << 40 */
         uint64_t off = addr - (1ULL << 40);
 
-        if (key != MMB_RKEY)
+        if (key != MM_FIXTURE_RKEY)
             return -EACCES;
         if (off > length || len > length - off)
             return -EFAULT;
@@ -42,27 +42,27 @@ static int on_memory(void *user, struct qp *qp, bool remote, uint32_t key, uint6
         return 0;
     }
     *p = (void *)(uintptr_t)addr;
-    if (key == MMB_LKEY)
+    if (key == MM_FIXTURE_LKEY)
         return 0;
     *p = NULL;
     return 0;
 }
 
-static void post_buffer(struct mmb_member *m, uint64_t i)
+static void post_buffer(struct mm_fixture_member *m, uint64_t i)
 {
     struct rwqe w = {.wr_id = i, .n_sge = 1};
 
-    w.sge[0] = (struct sge){(uintptr_t)(m->ctl_mem + i * CTL_ROOM), CTL_ROOM, MMB_LKEY};
+    w.sge[0] = (struct sge){(uintptr_t)(m->ctl_mem + i * CTL_ROOM), CTL_ROOM, MM_FIXTURE_LKEY};
     rq_post(m->ctl_rq, &w);
 }
 
 static void on_complete(void *user, const struct cqe *c)
 {
-    struct mmb_member *m = user;
+    struct mm_fixture_member *m = user;
     struct mm_ctl ctl;
 
     if (c->qp != m->ctl) {
-        assert_true(m->n_cqes < MMB_CQES);
+        assert_true(m->n_cqes < MM_FIXTURE_CQES);
         m->cqe[m->n_cqes++] = *c;
         m->n_bad += c->status != WC_SUCCESS;
         return;
@@ -75,13 +75,13 @@ static void on_complete(void *user, const struct cqe *c)
     m->n_got[ctl.type]++;
     post_buffer(m, c->wr_id);
     if (ctl.type == AGG_MM_ABORT && !m->mute) {
-        struct mm_ctl r = mmb_bind_of(m);
+        struct mm_ctl r = mm_fixture_bind_of(m);
 
         say(m, AGG_MM_ABORT_ACK, &r); /* the caller fetches the frame */
     }
 }
 
-static void connect_ud(struct mmb_member *m)
+static void connect_ud(struct mm_fixture_member *m)
 {
     struct qp_cfg cfg = {.type = QP_UD, .sq_depth = 64};
     struct qp_attr attr = {.qkey = AGG_QKEY};
@@ -98,14 +98,14 @@ static void connect_ud(struct mmb_member *m)
         post_buffer(m, i);
 }
 
-static void create_member(struct mm_bed *b, struct mmb_member *m, unsigned id)
+static void create_member(struct mm_fixture *b, struct mm_fixture_member *m, unsigned id)
 {
     struct rnic_cfg cfg = {.qpn_base = 1u << 16,
                            .max_qps = 16,
                            .window_pkts = b->cfg.window ? b->cfg.window : 256,
                            .ack_every = 8,
                            .dscp = 26,
-                           .pool = b->lab.pool,
+                           .pool = b->fx.pool,
                            .ops = {.mem = on_memory, .complete = on_complete},
                            .user = m};
     struct qp_cfg qc = {.type = QP_RC, .sq_depth = 4096, .sig_all = true};
@@ -113,8 +113,8 @@ static void create_member(struct mm_bed *b, struct mmb_member *m, unsigned id)
 
     m->b = b;
     m->id = id;
-    m->node = b->lab.f->hosts[id];
-    m->ip = cfg.ip = b->lab.f->nodes[m->node].ip_of_port[0];
+    m->node = b->fx.f->hosts[id];
+    m->ip = cfg.ip = b->fx.f->nodes[m->node].ip_of_port[0];
     m->psn = 0xfffff0 + id; /* wraps after a few packets */
     roce_mac_of_ip(cfg.ip, cfg.mac);
     assert_int_equal(rnic_create(&m->r, &cfg), 0);
@@ -126,24 +126,24 @@ static void create_member(struct mm_bed *b, struct mmb_member *m, unsigned id)
         m->mem = calloc(1, b->cfg.length);
         m->local = calloc(1, b->cfg.length);
     }
-    assert_int_equal(net_attach(b->lab.net, m->node, 0, 0, &m->ep), 0);
+    assert_int_equal(net_attach(b->fx.net, m->node, 0, 0, &m->ep), 0);
 }
 
-static void kick(struct mmb_member *m)
+static void kick(struct mm_fixture_member *m)
 {
-    net_kick(m->b->lab.net, m->node, 0, 0, net_now(m->b->lab.net));
+    net_kick(m->b->fx.net, m->node, 0, 0, net_now(m->b->fx.net));
 }
 
 /* ---- control ---- */
 
-static void say(struct mmb_member *m, enum agg_type type, struct mm_ctl *c)
+static void say(struct mm_fixture_member *m, enum agg_type type, struct mm_ctl *c)
 {
     struct wqe w = {.op = WR_SEND, .frag = WQE_WHOLE, .flags = WR_F_INLINE, .len = sizeof(*c)};
 
     c->magic = RTE_BE32(AGG_MAGIC);
     c->version = AGG_VERSION;
     c->type = (uint8_t)type;
-    w.ud.ip = m->b->lab.f->nodes[m->b->sw].ip;
+    w.ud.ip = m->b->fx.f->nodes[m->b->sw].ip;
     w.ud.qpn = AGG_QPN;
     w.ud.qkey = AGG_QKEY;
     roce_mac_of_ip(w.ud.ip, w.ud.mac);
@@ -151,15 +151,15 @@ static void say(struct mmb_member *m, enum agg_type type, struct mm_ctl *c)
     assert_int_equal(qp_post_send(m->ctl, &w), 0);
 }
 
-void mmb_say(struct mmb_member *m, enum agg_type type, struct mm_ctl *c)
+void mm_fixture_say(struct mm_fixture_member *m, enum agg_type type, struct mm_ctl *c)
 {
     say(m, type, c);
     kick(m);
 }
 
-struct mm_ctl mmb_bind_of(const struct mmb_member *m)
+struct mm_ctl mm_fixture_bind_of(const struct mm_fixture_member *m)
 {
-    const struct mmb_cfg *cfg = &m->b->cfg;
+    const struct mm_fixture_cfg *cfg = &m->b->cfg;
 
     return (struct mm_ctl){
         .xid = rte_cpu_to_be_32(m->id + 100),
@@ -167,24 +167,24 @@ struct mm_ctl mmb_bind_of(const struct mmb_member *m)
         .key = rte_cpu_to_be_64(KEY),
         .members = rte_cpu_to_be_16((uint16_t)cfg->n),
         .member = rte_cpu_to_be_16((uint16_t)m->id),
-        .mtu = rte_cpu_to_be_16((uint16_t)(cfg->mtu ? cfg->mtu : m->b->lab.f->mtu)),
+        .mtu = rte_cpu_to_be_16((uint16_t)(cfg->mtu ? cfg->mtu : m->b->fx.f->mtu)),
         .qpn = rte_cpu_to_be_32(qp_num(m->qp)),
         .psn = rte_cpu_to_be_32(m->psn),
         .va = rte_cpu_to_be_64(1ULL << 40),
         .length = rte_cpu_to_be_64(cfg->length),
-        .rkey = RTE_BE32(MMB_RKEY),
+        .rkey = RTE_BE32(MM_FIXTURE_RKEY),
         .write_slices = rte_cpu_to_be_32(cfg->write_slices),
         .reads = RTE_BE32(ROCE_MAX_RD_ATOMIC),
     };
 }
 
-void mmb_connect(struct mmb_member *m)
+void mm_fixture_connect(struct mm_fixture_member *m)
 {
     const struct mm_ctl *c = &m->got[AGG_MM_BIND_REPLY];
     struct qp_attr attr = {.state = QP_RTR,
                            .dest_qpn = rte_be_to_cpu_32(c->qpn),
                            .rq_psn = rte_be_to_cpu_32(c->psn),
-                           .dest_ip = m->b->lab.f->nodes[m->b->sw].ip,
+                           .dest_ip = m->b->fx.f->nodes[m->b->sw].ip,
                            .mtu = rte_be_to_cpu_16(c->mtu),
                            .min_rnr_timer = 1,
                            .sq_psn = m->psn,
@@ -201,27 +201,27 @@ void mmb_connect(struct mmb_member *m)
 }
 
 /* Says it to the switch until every member has got the answer: frames may be lost. */
-static void ask_all(struct mm_bed *b, enum agg_type ask, enum agg_type answer)
+static void ask_all(struct mm_fixture *b, enum agg_type ask, enum agg_type answer)
 {
     for (unsigned round = 0; round < 50; round++) {
         unsigned missing = 0;
 
         for (unsigned i = 0; i < b->cfg.n; i++) {
-            struct mm_ctl c = mmb_bind_of(&b->m[i]);
+            struct mm_ctl c = mm_fixture_bind_of(&b->m[i]);
 
             if (b->m[i].n_got[answer])
                 continue;
             missing++;
-            mmb_say(&b->m[i], ask, &c);
+            mm_fixture_say(&b->m[i], ask, &c);
         }
         if (!missing)
             return;
-        mmb_pass(b, 100 * PS_PER_US);
+        mm_fixture_pass(b, 100 * PS_PER_US);
     }
     fail_msg("%s is not answered", agg_type_name(ask));
 }
 
-void mmb_bind_all(struct mm_bed *b)
+void mm_fixture_bind_all(struct mm_fixture *b)
 {
     ask_all(b, AGG_MM_BIND, AGG_MM_BIND_REPLY);
     for (unsigned i = 0; i < b->cfg.n; i++) {
@@ -229,21 +229,21 @@ void mmb_bind_all(struct mm_bed *b)
 
         if (c->status)
             fail_msg("member %u: %s: %s", i, agg_status_name(rte_be_to_cpu_16(c->status)), c->text);
-        mmb_connect(&b->m[i]);
+        mm_fixture_connect(&b->m[i]);
     }
     ask_all(b, AGG_MM_READY, AGG_MM_READY_REPLY);
 }
 
 /* ---- data ---- */
 
-void mmb_post(struct mmb_member *m, const struct wqe *w)
+void mm_fixture_post(struct mm_fixture_member *m, const struct wqe *w)
 {
     assert_int_equal(qp_post_send(m->qp, w), 0);
     m->posted++;
     kick(m);
 }
 
-static struct wqe request(struct mmb_member *m, enum wr_op op, const struct mm_what *what,
+static struct wqe request(struct mm_fixture_member *m, enum wr_op op, const struct mm_what *what,
                           uint32_t len)
 {
     struct wqe w = {.wr_id = m->posted, .op = (uint8_t)op, .frag = WQE_WHOLE};
@@ -252,28 +252,28 @@ static struct wqe request(struct mmb_member *m, enum wr_op op, const struct mm_w
     w.rkey = rte_be_to_cpu_32(m->got[AGG_MM_BIND_REPLY].rkey);
     if (m->local) {
         w.n_sge = 1;
-        w.sge[0] = (struct sge){(uintptr_t)(m->local + what->off), len, MMB_LKEY};
+        w.sge[0] = (struct sge){(uintptr_t)(m->local + what->off), len, MM_FIXTURE_LKEY};
     } else {
         w.virt_len = len;
     }
     return w;
 }
 
-void mmb_load(struct mmb_member *m, struct mm_what what, uint32_t len)
+void mm_fixture_load(struct mm_fixture_member *m, struct mm_what what, uint32_t len)
 {
     struct wqe w = request(m, WR_READ, &what, len);
 
-    mmb_post(m, &w);
+    mm_fixture_post(m, &w);
 }
 
-void mmb_store(struct mmb_member *m, struct mm_what what, uint32_t len)
+void mm_fixture_store(struct mm_fixture_member *m, struct mm_what what, uint32_t len)
 {
     struct wqe w = request(m, WR_WRITE, &what, len);
 
-    mmb_post(m, &w);
+    mm_fixture_post(m, &w);
 }
 
-bool mmb_settled(const struct mm_bed *b)
+bool mm_fixture_settled(const struct mm_fixture *b)
 {
     for (unsigned i = 0; i < b->cfg.n; i++)
         if (!b->m[i].dead && b->m[i].n_cqes < b->m[i].posted)
@@ -281,34 +281,34 @@ bool mmb_settled(const struct mm_bed *b)
     return true;
 }
 
-bool mmb_run(struct mm_bed *b, int64_t ps)
+bool mm_fixture_run(struct mm_fixture *b, int64_t ps)
 {
-    int64_t end = net_now(b->lab.net) + ps, t;
+    int64_t end = net_now(b->fx.net) + ps, t;
 
-    while (!mmb_settled(b) && (t = net_next(b->lab.net)) != PS_NEVER && t <= end)
-        net_advance(b->lab.net, t);
-    return mmb_settled(b);
+    while (!mm_fixture_settled(b) && (t = net_next(b->fx.net)) != PS_NEVER && t <= end)
+        net_advance(b->fx.net, t);
+    return mm_fixture_settled(b);
 }
 
-void mmb_pass(struct mm_bed *b, int64_t ps)
+void mm_fixture_pass(struct mm_fixture *b, int64_t ps)
 {
-    int64_t end = net_now(b->lab.net) + ps;
+    int64_t end = net_now(b->fx.net) + ps;
 
-    lab_run(&b->lab, end);
-    net_advance(b->lab.net, end);
+    switch_fixture_run(&b->fx, end);
+    net_advance(b->fx.net, end);
 }
 
-void mmb_kill(struct mmb_member *m)
+void mm_fixture_kill(struct mm_fixture_member *m)
 {
     m->dead = true;
-    net_detach(m->b->lab.net, m->node, 0, 0, net_now(m->b->lab.net));
+    net_detach(m->b->fx.net, m->node, 0, 0, net_now(m->b->fx.net));
 }
 
 /* ---- bytes ---- */
 
 static void tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps)
 {
-    struct mm_bed *b = ctx;
+    struct mm_fixture *b = ctx;
     struct roce_pkt k;
 
     (void)now_ps;
@@ -316,32 +316,32 @@ static void tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps)
         b->bytes[dirlink] += k.len;
 }
 
-static unsigned direction(const struct mm_bed *b, unsigned i, bool up)
+static unsigned direction(const struct mm_fixture *b, unsigned i, bool up)
 {
-    const struct fab_port *p = &b->lab.f->nodes[b->m[i].node].ports[0];
-    bool a = b->lab.f->links[p->link].a == b->m[i].node;
+    const struct fab_port *p = &b->fx.f->nodes[b->m[i].node].ports[0];
+    bool a = b->fx.f->links[p->link].a == b->m[i].node;
 
     return 2u * p->link + (a != up);
 }
 
-uint64_t mmb_up(const struct mm_bed *b, unsigned i)
+uint64_t mm_fixture_up(const struct mm_fixture *b, unsigned i)
 {
     return b->bytes[direction(b, i, true)];
 }
 
-uint64_t mmb_down(const struct mm_bed *b, unsigned i)
+uint64_t mm_fixture_down(const struct mm_fixture *b, unsigned i)
 {
     return b->bytes[direction(b, i, false)];
 }
 
-const struct mm_counters *mmb_counters(const struct mm_bed *b)
+const struct mm_counters *mm_fixture_counters(const struct mm_fixture *b)
 {
     return mm_counters(an_mm(b->an));
 }
 
 /* ---- life ---- */
 
-void mmb_open(struct mm_bed *b, const struct mmb_cfg *cfg)
+void mm_fixture_open(struct mm_fixture *b, const struct mm_fixture_cfg *cfg)
 {
     static struct rte_mempool *pool, *parts;
     struct net_cfg nc = {.seed = cfg->seed};
@@ -357,9 +357,9 @@ void mmb_open(struct mm_bed *b, const struct mmb_cfg *cfg)
     if (!parts)
         parts = frame_parts_create("parts", PARTS, 0);
     assert_non_null(parts);
-    lab_open_cfg(&b->lab, pool, cfg->conf, &nc);
-    b->sw = b->lab.f->switches[0];
-    ac.fab = b->lab.f;
+    switch_fixture_open_cfg(&b->fx, pool, cfg->conf, &nc);
+    b->sw = b->fx.f->switches[0];
+    ac.fab = b->fx.f;
     ac.node = b->sw;
     ac.pool = pool;
     ac.parts = b->parts = cfg->seed % 2 ? NULL : parts; /* stores are copied, or shared */
@@ -367,29 +367,29 @@ void mmb_open(struct mm_bed *b, const struct mmb_cfg *cfg)
     ac.mm.on = true;
     assert_int_equal(an_create(&b->an, &ac), 0);
     ep = an_endpoint(b->an);
-    assert_int_equal(net_attach(b->lab.net, b->sw, 0, 0, &ep), 0);
-    b->bytes = calloc(2u * b->lab.f->n_links, sizeof(b->bytes[0]));
-    net_tap(b->lab.net, tap, b);
+    assert_int_equal(net_attach(b->fx.net, b->sw, 0, 0, &ep), 0);
+    b->bytes = calloc(2u * b->fx.f->n_links, sizeof(b->bytes[0]));
+    net_tap(b->fx.net, tap, b);
     for (unsigned i = 0; i < cfg->n; i++)
         create_member(b, &b->m[i], i);
 }
 
-void mmb_close(struct mm_bed *b)
+void mm_fixture_close(struct mm_fixture *b)
 {
     for (unsigned round = 0; round < 50 && !an_idle(b->an); round++) {
         for (unsigned i = 0; i < b->cfg.n; i++) {
-            struct mm_ctl c = mmb_bind_of(&b->m[i]);
+            struct mm_ctl c = mm_fixture_bind_of(&b->m[i]);
 
             if (!b->m[i].dead)
-                mmb_say(&b->m[i], AGG_MM_UNBIND, &c);
+                mm_fixture_say(&b->m[i], AGG_MM_UNBIND, &c);
         }
-        mmb_pass(b, 10 * PS_PER_MS);
+        mm_fixture_pass(b, 10 * PS_PER_MS);
     }
     if (!an_idle(b->an))
         fail_msg("the switch is not idle");
-    mmb_pass(b, 100 * PS_PER_MS);
+    mm_fixture_pass(b, 100 * PS_PER_MS);
     for (unsigned i = 0; i < b->cfg.n; i++) {
-        struct mmb_member *m = &b->m[i];
+        struct mm_fixture_member *m = &b->m[i];
 
         qp_destroy(m->ctl);
         qp_destroy(m->qp);
@@ -401,7 +401,7 @@ void mmb_close(struct mm_bed *b)
     }
     an_destroy(b->an);
     free(b->bytes);
-    lab_close(&b->lab);
+    switch_fixture_close(&b->fx);
     if (b->parts)
         assert_int_equal(rte_mempool_avail_count(b->parts), PARTS);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The log of late loops (late.c), and its bounds on a page that another process has overwritten. */
+/* The log of late loops (lateness.c), and its bounds on a page that another process has overwritten. */
 #include "fabric/fabric.h"
 #include "io/shared.h"
 
@@ -52,14 +52,14 @@ static int teardown(void **state)
 /* In ms, of the last `window` ms. */
 static int64_t late_ms(int64_t window)
 {
-    return late_on_way(sh, fab, BELLS, peer_ip, PEER_QPN, window * MS * PS) / (MS * PS);
+    return lateness_on_path(sh, fab, BELLS, peer_ip, PEER_QPN, window * MS * PS) / (MS * PS);
 }
 
 static void nobody_is_late_at_first(void **state)
 {
     (void)state;
     assert_int_equal(late_ms(1000), 0);
-    assert_true(late_counts(fab));
+    assert_true(lateness_known(fab));
 }
 
 static void what_was_late_counts_where_it_was(void **state)
@@ -67,13 +67,13 @@ static void what_was_late_counts_where_it_was(void **state)
     int64_t now = clock_mono_ns();
 
     (void)state;
-    late_record(&sh->late[peer_bell], now - 500 * MS, now - 400 * MS);
+    lateness_record(&sh->late[peer_bell], now - 500 * MS, now - 400 * MS);
     assert_int_equal(late_ms(100), 0);
     assert_in_range(late_ms(450), 20, 55);
     assert_in_range(late_ms(1000), 90, 101);
-    late_record(&sh->late[peer_bell], now - 10 * MS, now); /* short ones add up */
+    lateness_record(&sh->late[peer_bell], now - 10 * MS, now); /* short ones add up */
     assert_in_range(late_ms(1000), 100, 111);
-    assert_int_equal(late_on_way(sh, fab, BELLS, peer_ip, 1u << 16, 1000 * MS * PS), 0);
+    assert_int_equal(lateness_on_path(sh, fab, BELLS, peer_ip, 1u << 16, 1000 * MS * PS), 0);
 }
 
 /* It says nothing itself: its bell was rung, or it meant to run. */
@@ -87,7 +87,7 @@ static void who_is_late_now_is_seen(void **state)
     sh->bell[peer_bell].rung_ns = now - 300 * MS;
     assert_int_equal(late_ms(67), 67);
     assert_in_range(late_ms(1000), 299, 400);
-    late_gone(sh, peer_bell);
+    lateness_forget(sh, peer_bell);
     assert_int_equal(late_ms(1000), 0);
     sh->late[sw].due_ns = now - 50 * MS;
     assert_in_range(late_ms(1000), 49, 150);
@@ -100,9 +100,9 @@ static void who_was_late_for_longer_than_the_log_was_late_all_the_time(void **st
     int64_t now = clock_mono_ns();
 
     (void)state;
-    late_record(&sh->late[peer_bell], now - 100000 * MS, now);
+    lateness_record(&sh->late[peer_bell], now - 100000 * MS, now);
     assert_in_range(late_ms(900), 850, 900);
-    late_record(&sh->late[peer_bell], now - 50 * MS, now); /* no time counts twice */
+    lateness_record(&sh->late[peer_bell], now - 50 * MS, now); /* no time counts twice */
     assert_in_range(late_ms(900), 850, 900);
 }
 
@@ -119,13 +119,13 @@ static void nonsense_in_the_page_is_bounded(void **state)
         }
         memset(sh->late[peer_bell].slice, 0xff, sizeof(sh->late[peer_bell].slice));
         assert_in_range(late_ms(67), 0, 67);
-        late_gone(sh, bell_of_proc(0));
+        lateness_forget(sh, bell_of_proc(0));
     }
     /* So many timeouts of 4.4 hours, in a fabric that is slowed down by 20,000. */
     clock_set_dilation(sh, 20000);
-    assert_in_range(late_on_way(sh, fab, BELLS, peer_ip, PEER_QPN, 4096000LL << 31), 0,
+    assert_in_range(lateness_on_path(sh, fab, BELLS, peer_ip, PEER_QPN, 4096000LL << 31), 0,
                     4096000LL << 31);
-    assert_int_equal(late_on_way(sh, fab, BELLS, 0xc0a80001, PEER_QPN, 0), 0);
+    assert_int_equal(lateness_on_path(sh, fab, BELLS, 0xc0a80001, PEER_QPN, 0), 0);
 }
 
 static void ports_to_the_outside_end_it(void **state)
@@ -141,7 +141,7 @@ static void ports_to_the_outside_end_it(void **state)
     if (!f)
         fab_errors_print(&errs, stderr);
     assert_non_null(f);
-    assert_false(late_counts(f));
+    assert_false(lateness_known(f));
     fabric_free(f);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/support/lab.h"
+#include "tests/support/switch_fixture.h"
 
 #include "roce/wire.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint16_t lab_ip_checksum(const uint8_t *ip, unsigned n)
+uint16_t switch_fixture_ip_checksum(const uint8_t *ip, unsigned n)
 {
     uint32_t sum = 0;
 
@@ -23,7 +23,7 @@ uint16_t lab_ip_checksum(const uint8_t *ip, unsigned n)
     return (uint16_t)~sum;
 }
 
-struct rte_mbuf *lab_bytes(struct rte_mempool *pool, const void *p, unsigned n)
+struct rte_mbuf *switch_fixture_bytes(struct rte_mempool *pool, const void *p, unsigned n)
 {
     struct rte_mbuf *m = frame_alloc(pool);
 
@@ -42,7 +42,7 @@ static void put32(uint8_t *p, uint32_t v)
     put16(p, v >> 16), put16(p + 2, v & 0xffff);
 }
 
-struct rte_mbuf *lab_frame(struct rte_mempool *pool, const struct frame_spec *s)
+struct rte_mbuf *switch_fixture_frame(struct rte_mempool *pool, const struct frame_spec *s)
 {
     unsigned n = ROCE_BASE_BYTES + s->len + ROCE_ICRC_BYTES;
     struct rte_mbuf *m = frame_alloc(pool);
@@ -65,7 +65,7 @@ struct rte_mbuf *lab_frame(struct rte_mempool *pool, const struct frame_spec *s)
     put16(ip + 2, n - 14);
     put32(ip + 12, s->src_ip);
     put32(ip + 16, s->dst_ip);
-    put16(ip + 10, lab_ip_checksum(ip, 20));
+    put16(ip + 10, switch_fixture_ip_checksum(ip, 20));
     put16(p + 34, s->udp_src ? s->udp_src : 0xc001);
     put16(p + 36, ROCE_UDP_PORT);
     put16(p + 38, n - 34);
@@ -88,7 +88,7 @@ static uint16_t prog_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t n
             p->first_ps = now;
         p->last_ps = now;
         p->got_bytes += m[i]->pkt_len;
-        if (p->keep && p->n_rx < LAB_QUEUE)
+        if (p->keep && p->n_rx < SWITCH_FIXTURE_QUEUE)
             p->rx[p->n_rx++] = m[i];
         else
             rte_pktmbuf_free(m[i]);
@@ -101,7 +101,7 @@ static struct rte_mbuf *data_frame(struct prog *p)
     struct frame_spec s = {
         .src_ip = p->src_ip, .dst_ip = p->dst_ip, .dqpn = p->dqpn, .len = p->len};
 
-    return lab_frame(p->pool, &s);
+    return switch_fixture_frame(p->pool, &s);
 }
 
 static uint16_t prog_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
@@ -112,7 +112,7 @@ static uint16_t prog_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **
 
     (void)now;
     while (k < n && p->head[q] != p->tail[q])
-        m[k++] = p->tx[q][p->head[q]++ % LAB_QUEUE];
+        m[k++] = p->tx[q][p->head[q]++ % SWITCH_FIXTURE_QUEUE];
     while (q == ENDPOINT_DATA && k < n && p->endless) {
         m[k] = p->shape ? p->shape(p) : data_frame(p);
         if (!m[k])
@@ -148,7 +148,7 @@ struct endpoint prog_endpoint(struct prog *p)
     return (struct endpoint){p, prog_input, prog_output, prog_tick, prog_next};
 }
 
-struct prog *prog_new(struct lab *l, const char *host, unsigned slot)
+struct prog *prog_new(struct switch_fixture *l, const char *host, unsigned slot)
 {
     struct prog *p = calloc(1, sizeof(*p));
     struct endpoint ep = prog_endpoint(p);
@@ -156,7 +156,7 @@ struct prog *prog_new(struct lab *l, const char *host, unsigned slot)
     p->take = -1;
     p->pool = l->pool;
     p->timer_ps = PS_NEVER;
-    assert_int_equal(net_attach(l->net, lab_node(l, host), 0, slot, &ep), 0);
+    assert_int_equal(net_attach(l->net, switch_fixture_node(l, host), 0, slot, &ep), 0);
     return p;
 }
 
@@ -166,37 +166,38 @@ void prog_free(struct prog *p)
         rte_pktmbuf_free(p->rx[i]);
     for (int q = 0; q < ENDPOINT_QUEUES; q++)
         while (p->head[q] != p->tail[q])
-            rte_pktmbuf_free(p->tx[q][p->head[q]++ % LAB_QUEUE]);
+            rte_pktmbuf_free(p->tx[q][p->head[q]++ % SWITCH_FIXTURE_QUEUE]);
     free(p);
 }
 
 void prog_send(struct prog *p, enum endpoint_queue q, struct rte_mbuf *m)
 {
     assert_non_null(m);
-    assert_true(p->tail[q] - p->head[q] < LAB_QUEUE);
-    p->tx[q][p->tail[q]++ % LAB_QUEUE] = m;
+    assert_true(p->tail[q] - p->head[q] < SWITCH_FIXTURE_QUEUE);
+    p->tx[q][p->tail[q]++ % SWITCH_FIXTURE_QUEUE] = m;
 }
 
-void prog_stream(struct lab *l, struct prog *p, const char *host, const char *to, unsigned n,
-                 uint32_t len)
+void prog_stream(struct switch_fixture *l, struct prog *p, const char *host, const char *to,
+                 unsigned n, uint32_t len)
 {
-    p->src_ip = lab_ip(l, host);
-    p->dst_ip = lab_ip(l, to);
+    p->src_ip = switch_fixture_ip(l, host);
+    p->dst_ip = switch_fixture_ip(l, to);
     p->dqpn = 1 << 16 | 7;
     p->len = len;
     p->endless = n;
-    net_kick(l->net, lab_node(l, host), 0, 0, net_now(l->net));
+    net_kick(l->net, switch_fixture_node(l, host), 0, 0, net_now(l->net));
 }
 
 /* ---- the fabric ---- */
 
-void lab_open_cfg(struct lab *l, struct rte_mempool *pool, const char *conf, struct net_cfg *cfg)
+void switch_fixture_open_cfg(struct switch_fixture *l, struct rte_mempool *pool, const char *conf,
+                             struct net_cfg *cfg)
 {
     struct fab_errors errs = {0};
 
     l->pool = pool;
     l->pool_full = rte_mempool_avail_count(pool);
-    l->f = fabric_load_string(conf, "lab.conf", &errs);
+    l->f = fabric_load_string(conf, "fixture.conf", &errs);
     if (!l->f)
         fab_errors_print(&errs, stderr);
     assert_non_null(l->f);
@@ -205,21 +206,21 @@ void lab_open_cfg(struct lab *l, struct rte_mempool *pool, const char *conf, str
     assert_int_equal(net_create(&l->net, cfg), 0);
 }
 
-void lab_open(struct lab *l, struct rte_mempool *pool, const char *conf)
+void switch_fixture_open(struct switch_fixture *l, struct rte_mempool *pool, const char *conf)
 {
     struct net_cfg cfg = {.seed = 1};
 
-    lab_open_cfg(l, pool, conf, &cfg);
+    switch_fixture_open_cfg(l, pool, conf, &cfg);
 }
 
-void lab_close(struct lab *l)
+void switch_fixture_close(struct switch_fixture *l)
 {
     net_destroy(l->net);
     fabric_free(l->f);
     assert_int_equal(rte_mempool_avail_count(l->pool), l->pool_full);
 }
 
-uint16_t lab_node(const struct lab *l, const char *name)
+uint16_t switch_fixture_node(const struct switch_fixture *l, const char *name)
 {
     const struct fab_node *n = fabric_node(l->f, name);
 
@@ -227,7 +228,7 @@ uint16_t lab_node(const struct lab *l, const char *name)
     return fabric_node_index(l->f, n);
 }
 
-uint32_t lab_ip(const struct lab *l, const char *name)
+uint32_t switch_fixture_ip(const struct switch_fixture *l, const char *name)
 {
     const struct fab_node *n = fabric_node(l->f, name);
 
@@ -235,7 +236,7 @@ uint32_t lab_ip(const struct lab *l, const char *name)
     return n->kind == FAB_HOST ? n->ip_of_port[0] : n->ip;
 }
 
-int64_t lab_run(struct lab *l, int64_t limit_ps)
+int64_t switch_fixture_run(struct switch_fixture *l, int64_t limit_ps)
 {
     int64_t t, last = net_now(l->net);
 
@@ -246,7 +247,7 @@ int64_t lab_run(struct lab *l, int64_t limit_ps)
     return last;
 }
 
-uint64_t lab_drops(const struct lab *l, enum drop d)
+uint64_t switch_fixture_drops(const struct switch_fixture *l, enum drop d)
 {
     uint64_t sum = 0;
 
@@ -259,16 +260,16 @@ uint64_t lab_drops(const struct lab *l, enum drop d)
     return sum;
 }
 
-uint64_t lab_all_drops(const struct lab *l)
+uint64_t switch_fixture_all_drops(const struct switch_fixture *l)
 {
     uint64_t sum = 0;
 
     for (int d = 0; d < DROP_REASONS; d++)
-        sum += lab_drops(l, (enum drop)d);
+        sum += switch_fixture_drops(l, (enum drop)d);
     return sum;
 }
 
-uint64_t lab_pauses(const struct lab *l)
+uint64_t switch_fixture_pauses(const struct switch_fixture *l)
 {
     uint64_t sum = 0;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A bed for aggregation nodes: the ANs of a fabric and member stubs built on rnics, joined in
+ * A fixture for aggregation nodes: the ANs of a fabric and member stubs built on rnics, joined in
  * memory by wires that keep the order of each pair of addresses and shuffle everything else, with
- * loss and duplication from a seed. Time is the bed's. Frames are handed over as they are (as
+ * loss and duplication from a seed. Time is the fixture's. Frames are handed over as they are (as
  * inside one process) or copied flat (as over a memif), by turns.
  */
-#ifndef TRIB_TESTS_SUPPORT_AGG_BED_H
-#define TRIB_TESTS_SUPPORT_AGG_BED_H
+#ifndef TRIB_TESTS_SUPPORT_AGG_FIXTURE_H
+#define TRIB_TESTS_SUPPORT_AGG_FIXTURE_H
 
 #include "aggregation/arith.h"
 #include "aggregation/proto.h"
@@ -15,12 +15,12 @@
 #include "switch/reduce/an.h"
 #include "switch/reduce/an_counters.h"
 
-#define BED_MEMBERS 64
+#define AGG_FIXTURE_MEMBERS 64
 
-struct bed;
+struct agg_fixture;
 
 /* A group as its members have agreed on it. */
-struct bed_group {
+struct agg_fixture_group {
     uint16_t tree;
     uint32_t id;
     uint64_t key;
@@ -40,7 +40,7 @@ enum member_state {
 };
 
 /* A vector to be reduced. */
-struct bed_op {
+struct agg_fixture_op {
     uint8_t coll, dtype, op;
     uint16_t root; /* member id, of REDUCE and BROADCAST */
     uint32_t opseq;
@@ -50,11 +50,12 @@ struct bed_op {
 };
 
 struct member {
-    struct bed *b;
-    unsigned id;        /* member id */
-    uint16_t host;      /* node index */
-    uint16_t slot;      /* of its host: top 8 bits of its QPNs, less one */
-    struct bed_group g; /* as this member says it; tests may change it before bed_join() */
+    struct agg_fixture *b;
+    unsigned id;   /* member id */
+    uint16_t host; /* node index */
+    uint16_t slot; /* of its host: top 8 bits of its QPNs, less one */
+    struct agg_fixture_group
+        g; /* as this member says it; tests may change it before agg_fixture_join() */
     struct rnic *r;
     struct endpoint ep;
     uint32_t ip;
@@ -78,7 +79,7 @@ struct member {
     bool frozen;            /* sends nothing */
     unsigned joins, aborts; /* JOIN_REPLYs, ABORTs received */
 
-    struct bed_op op;
+    struct agg_fixture_op op;
     bool busy;
     struct agg_hdr *hdr; /* of each message */
     uint64_t sent, got;  /* bytes of elements in this operation; UINT64_MAX of an empty one: done */
@@ -86,7 +87,7 @@ struct member {
     bool sent_all, got_all;
 };
 
-struct bed_cfg {
+struct agg_fixture_cfg {
     const char *conf;
     uint64_t seed;
     unsigned loss, dup;   /* in 1/10000 */
@@ -101,8 +102,8 @@ struct flight {
     uint64_t order;
 };
 
-struct bed {
-    struct bed_cfg cfg;
+struct agg_fixture {
+    struct agg_fixture_cfg cfg;
     struct fabric *f;
     struct rte_mempool *pool, *parts;
     uint64_t rng;
@@ -111,7 +112,7 @@ struct bed {
     bool an_dead[256];
     bool keep; /* the first frame for a dead AN, in kept */
     struct rte_mbuf *kept;
-    struct member member[BED_MEMBERS];
+    struct member member[AGG_FIXTURE_MEMBERS];
     unsigned n;
     struct flight *flight;
     unsigned n_flights, max_flights;
@@ -126,41 +127,42 @@ struct bed {
 };
 
 /* agg_member.c */
-void member_create(struct bed *b, struct member *m);
+void member_create(struct agg_fixture *b, struct member *m);
 void member_take_control(struct member *m);
 int64_t member_run(struct member *m); /* asks again and sends; when it has something to do next */
 
-struct bed *bed_create(const struct bed_cfg *cfg);
+struct agg_fixture *agg_fixture_create(const struct agg_fixture_cfg *cfg);
 /* Frees everything; fails the test when an AN still holds something or the pool is not full.
  * Members still in leave first. */
-void bed_destroy(struct bed *b);
-uint64_t bed_random(struct bed *b, uint64_t below);
+void agg_fixture_destroy(struct agg_fixture *b);
+uint64_t agg_fixture_random(struct agg_fixture *b, uint64_t below);
 
 /* A group of the ranks_per_host x hosts given by member ids, and a stand-in for each, in that
  * order. Returns the first of them. */
-struct member *bed_group(struct bed *b, uint16_t tree, uint32_t id, uint16_t mtu, uint32_t window,
-                         uint16_t ranks_per_host, const unsigned *ids, unsigned n);
-void bed_join(struct member *m);
-void bed_leave(struct member *m);
-void bed_start(struct member *m, const struct bed_op *op);
+struct member *agg_fixture_group(struct agg_fixture *b, uint16_t tree, uint32_t id, uint16_t mtu,
+                                 uint32_t window, uint16_t ranks_per_host, const unsigned *ids,
+                                 unsigned n);
+void agg_fixture_join(struct member *m);
+void agg_fixture_leave(struct member *m);
+void agg_fixture_start(struct member *m, const struct agg_fixture_op *op);
 /* The member's process dies: it sends and receives nothing any more. announced: its NIC sends
  * PEER_DOWN. */
-void bed_kill(struct member *m, bool announced);
+void agg_fixture_kill(struct member *m, bool announced);
 /* A control message from a member's own UD queue pair. */
-void bed_say(struct member *m, enum agg_type type, struct agg_ctl *c);
-void bed_fill_join(const struct member *m, struct agg_ctl *c);
+void agg_fixture_say(struct member *m, enum agg_type type, struct agg_ctl *c);
+void agg_fixture_fill_join(const struct member *m, struct agg_ctl *c);
 
 /* Moves frames and time until done() says so; false: nothing was left to do, or limit_ps passed. */
-bool bed_run(struct bed *b, bool (*done)(struct bed *b), int64_t limit_ps);
-void bed_settle(struct bed *b, int64_t ps); /* for so long */
-bool bed_all_in(struct bed *b);
-bool bed_all_done(struct bed *b);
-bool bed_all_aborted(struct bed *b); /* those that are not deaf */
-bool bed_all_left(struct bed *b);
+bool agg_fixture_run(struct agg_fixture *b, bool (*done)(struct agg_fixture *b), int64_t limit_ps);
+void agg_fixture_settle(struct agg_fixture *b, int64_t ps); /* for so long */
+bool agg_fixture_all_in(struct agg_fixture *b);
+bool agg_fixture_all_done(struct agg_fixture *b);
+bool agg_fixture_all_aborted(struct agg_fixture *b); /* those that are not deaf */
+bool agg_fixture_all_left(struct agg_fixture *b);
 
-/* What the members' inputs reduce to, by the tree: in and out are arrays by member of the bed. */
-void bed_reference(struct bed *b, const struct member *first, unsigned n, enum redop op,
-                   enum dtype t, size_t count, void *out);
-void *bed_alloc(struct bed *b, size_t bytes);
+/* What the members' inputs reduce to, by the tree: in and out are arrays by member of the fixture. */
+void agg_fixture_reference(struct agg_fixture *b, const struct member *first, unsigned n,
+                           enum redop op, enum dtype t, size_t count, void *out);
+void *agg_fixture_alloc(struct agg_fixture *b, size_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/support/agg_bed.h"
+#include "tests/support/agg_fixture.h"
 
 #include "tests/support/eal.h"
 #include "tests/support/reduce_ref.h"
@@ -13,18 +13,18 @@
 
 #include <cmocka.h>
 
-#define BED_MBUFS 12000u
-#define PARTS     4095u
-#define FEW_PARTS 9u
-#define BED_STEPS 4000000u
-#define NODES     256u
+#define AGG_FIXTURE_MBUFS 12000u
+#define PARTS             4095u
+#define FEW_PARTS         9u
+#define AGG_FIXTURE_STEPS 4000000u
+#define NODES             256u
 
-uint64_t bed_random(struct bed *b, uint64_t below)
+uint64_t agg_fixture_random(struct agg_fixture *b, uint64_t below)
 {
     return below ? random_next(&b->rng) % below : 0;
 }
 
-void *bed_alloc(struct bed *b, size_t bytes)
+void *agg_fixture_alloc(struct agg_fixture *b, size_t bytes)
 {
     void **p = calloc(1, bytes + 64);
 
@@ -36,7 +36,7 @@ void *bed_alloc(struct bed *b, size_t bytes)
 
 /* ---- wires ---- */
 
-static int party_of(struct bed *b, struct rte_mbuf *m)
+static int party_of(struct agg_fixture *b, struct rte_mbuf *m)
 {
     struct roce_pkt k;
     int d;
@@ -47,10 +47,10 @@ static int party_of(struct bed *b, struct rte_mbuf *m)
     return d < 0 ? -1 : b->f->dests[d].node;
 }
 
-static void put(struct bed *b, uint16_t src, struct rte_mbuf *m, uint16_t dst)
+static void put(struct agg_fixture *b, uint16_t src, struct rte_mbuf *m, uint16_t dst)
 {
     int64_t *last = &b->last[src * NODES + dst];
-    int64_t due = b->now + PS_PER_US + (int64_t)bed_random(b, (uint64_t)b->cfg.jitter_ps);
+    int64_t due = b->now + PS_PER_US + (int64_t)agg_fixture_random(b, (uint64_t)b->cfg.jitter_ps);
 
     if (due <= *last)
         due = *last + 1;
@@ -73,36 +73,36 @@ static uint32_t sum_of(const struct rte_mbuf *m)
 }
 
 /* Keeps a reference to some frames, as a capture does: no receiver may overwrite shared bytes. */
-static void witness(struct bed *b, struct rte_mbuf *m)
+static void witness(struct agg_fixture *b, struct rte_mbuf *m)
 {
     struct witness *w = &b->witness[b->n_witnesses];
 
-    if (b->n_witnesses < 256 && bed_random(b, 16) == 0) {
+    if (b->n_witnesses < 256 && agg_fixture_random(b, 16) == 0) {
         w->m = frame_clone(m, b->pool);
         w->sum = sum_of(m);
         b->n_witnesses += w->m != NULL;
     }
 }
 
-static void transmit(struct bed *b, uint16_t src, struct rte_mbuf *m)
+static void transmit(struct agg_fixture *b, uint16_t src, struct rte_mbuf *m)
 {
     int dst = party_of(b, m);
 
     if (dst < 0)
         fail_msg("a frame that goes nowhere");
     b->shared += m->nb_segs == 3;
-    if (bed_random(b, 10000) < b->cfg.loss) {
+    if (agg_fixture_random(b, 10000) < b->cfg.loss) {
         rte_pktmbuf_free(m);
         return;
     }
     witness(b, m);
-    if (bed_random(b, 10000) < b->cfg.dup) {
+    if (agg_fixture_random(b, 10000) < b->cfg.dup) {
         struct rte_mbuf *c = frame_clone(m, b->pool);
 
         if (c)
             put(b, src, c, (uint16_t)dst);
     }
-    if (bed_random(b, 2) &&
+    if (agg_fixture_random(b, 2) &&
         !frame_meta(m)->virt_len) { /* as a memif does: flat, a buffer of its own */
         struct rte_mbuf *c = frame_alloc(b->pool);
 
@@ -116,7 +116,7 @@ static void transmit(struct bed *b, uint16_t src, struct rte_mbuf *m)
     put(b, src, m, (uint16_t)dst);
 }
 
-static struct member *member_of_frame(struct bed *b, uint16_t node, struct rte_mbuf *m)
+static struct member *member_of_frame(struct agg_fixture *b, uint16_t node, struct rte_mbuf *m)
 {
     struct roce_pkt k;
 
@@ -128,7 +128,7 @@ static struct member *member_of_frame(struct bed *b, uint16_t node, struct rte_m
     return NULL;
 }
 
-static void arrive(struct bed *b, const struct flight *fl)
+static void arrive(struct agg_fixture *b, const struct flight *fl)
 {
     struct rte_mbuf *m = fl->m;
     struct endpoint ep;
@@ -157,7 +157,7 @@ static void arrive(struct bed *b, const struct flight *fl)
     assert_int_equal(ep.input(ep.ctx, &m, 1, b->now), 1);
 }
 
-static unsigned pull(struct bed *b, uint16_t node, const struct endpoint *ep)
+static unsigned pull(struct agg_fixture *b, uint16_t node, const struct endpoint *ep)
 {
     struct rte_mbuf *m[4];
     unsigned moved = 0;
@@ -166,7 +166,7 @@ static unsigned pull(struct bed *b, uint16_t node, const struct endpoint *ep)
         return 0;
     ep->tick(ep->ctx, b->now);
     for (int q = 0; q < ENDPOINT_QUEUES; q++) {
-        uint16_t n = ep->output(ep->ctx, q, m, (uint16_t)(1 + bed_random(b, 4)), b->now);
+        uint16_t n = ep->output(ep->ctx, q, m, (uint16_t)(1 + agg_fixture_random(b, 4)), b->now);
 
         for (unsigned i = 0; i < n; i++)
             transmit(b, node, m[i]);
@@ -177,20 +177,20 @@ static unsigned pull(struct bed *b, uint16_t node, const struct endpoint *ep)
 
 /* ---- running ---- */
 
-void bed_kill(struct member *m, bool announced)
+void agg_fixture_kill(struct member *m, bool announced)
 {
     struct agg_ctl c = {.qpn = rte_cpu_to_be_32((m->slot + 1u) << 16)};
     struct rte_mbuf *f;
 
     if (announced) { /* by the NIC, which has the host's address */
-        bed_say(m, AGG_PEER_DOWN, &c);
+        agg_fixture_say(m, AGG_PEER_DOWN, &c);
         while (m->ep.output(m->ep.ctx, ENDPOINT_DATA, &f, 1, m->b->now) == 1)
             transmit(m->b, m->host, f);
     }
     m->deaf = true;
 }
 
-static int64_t serve_member(struct bed *b, struct member *m)
+static int64_t serve_member(struct agg_fixture *b, struct member *m)
 {
     int64_t t, next;
 
@@ -203,9 +203,9 @@ static int64_t serve_member(struct bed *b, struct member *m)
 }
 
 /* Serves all members and ANs once, in a random order; returns the earliest next deadline. */
-static int64_t serve_all(struct bed *b)
+static int64_t serve_all(struct agg_fixture *b)
 {
-    unsigned parties = b->n + b->f->n_nodes, at = (unsigned)bed_random(b, parties);
+    unsigned parties = b->n + b->f->n_nodes, at = (unsigned)agg_fixture_random(b, parties);
     int64_t next = PS_NEVER;
 
     for (unsigned i = 0; i < parties; i++, at = (at + 1) % parties) {
@@ -227,7 +227,7 @@ static int64_t serve_all(struct bed *b)
 
 /* Delivers the frames that are due, in order of time. Returns now if there were any, else the time
  * of the next one. */
-static int64_t deliver(struct bed *b)
+static int64_t deliver(struct agg_fixture *b)
 {
     bool any = false;
 
@@ -253,9 +253,9 @@ static int64_t deliver(struct bed *b)
     }
 }
 
-static bool run(struct bed *b, bool (*done)(struct bed *b), int64_t end)
+static bool run(struct agg_fixture *b, bool (*done)(struct agg_fixture *b), int64_t end)
 {
-    for (unsigned steps = 0; steps < BED_STEPS; steps++) {
+    for (unsigned steps = 0; steps < AGG_FIXTURE_STEPS; steps++) {
         int64_t next, t;
 
         if (done && done(b))
@@ -270,16 +270,16 @@ static bool run(struct bed *b, bool (*done)(struct bed *b), int64_t end)
         if (next > b->now)
             b->now = next;
     }
-    fail_msg("the bed does not come to rest");
+    fail_msg("the fixture does not come to rest");
     return false;
 }
 
-bool bed_run(struct bed *b, bool (*done)(struct bed *b), int64_t limit_ps)
+bool agg_fixture_run(struct agg_fixture *b, bool (*done)(struct agg_fixture *b), int64_t limit_ps)
 {
     return run(b, done, b->now + limit_ps);
 }
 
-void bed_settle(struct bed *b, int64_t ps)
+void agg_fixture_settle(struct agg_fixture *b, int64_t ps)
 {
     int64_t end = b->now + ps;
 
@@ -288,7 +288,7 @@ void bed_settle(struct bed *b, int64_t ps)
 }
 
 #define ALL(name, condition)                                                                       \
-    bool name(struct bed *b)                                                                       \
+    bool name(struct agg_fixture *b)                                                               \
     {                                                                                              \
         for (unsigned i = 0; i < b->n; i++) {                                                      \
             const struct member *m = &b->member[i];                                                \
@@ -298,18 +298,19 @@ void bed_settle(struct bed *b, int64_t ps)
         }                                                                                          \
         return true;                                                                               \
     }
-ALL(bed_all_in, m->state != MEMBER_ASKING)
-ALL(bed_all_done, m->state != MEMBER_IN || !m->busy)
-ALL(bed_all_aborted, m->state == MEMBER_ABORTED)
-ALL(bed_all_left, m->state != MEMBER_LEAVING)
+ALL(agg_fixture_all_in, m->state != MEMBER_ASKING)
+ALL(agg_fixture_all_done, m->state != MEMBER_IN || !m->busy)
+ALL(agg_fixture_all_aborted, m->state == MEMBER_ABORTED)
+ALL(agg_fixture_all_left, m->state != MEMBER_LEAVING)
 
-/* ---- life of the bed ---- */
+/* ---- life of the fixture ---- */
 
-struct member *bed_group(struct bed *b, uint16_t tree, uint32_t id, uint16_t mtu, uint32_t window,
-                         uint16_t ranks_per_host, const unsigned *ids, unsigned n)
+struct member *agg_fixture_group(struct agg_fixture *b, uint16_t tree, uint32_t id, uint16_t mtu,
+                                 uint32_t window, uint16_t ranks_per_host, const unsigned *ids,
+                                 unsigned n)
 {
     struct member *first = &b->member[b->n];
-    struct bed_group g = {.tree = tree, .id = id, .mtu = mtu, .window = window};
+    struct agg_fixture_group g = {.tree = tree, .id = id, .mtu = mtu, .window = window};
 
     g.key = random_next(&b->rng);
     g.members.ranks_per_host = ranks_per_host;
@@ -318,7 +319,7 @@ struct member *bed_group(struct bed *b, uint16_t tree, uint32_t id, uint16_t mtu
     for (unsigned i = 0; i < n; i++) {
         struct member *m = &b->member[b->n];
 
-        assert_true(b->n < BED_MEMBERS);
+        assert_true(b->n < AGG_FIXTURE_MEMBERS);
         *m = (struct member){.b = b, .id = ids[i], .g = g};
         m->host = b->f->hosts[ids[i] / ranks_per_host];
         for (unsigned k = 0; k < b->n; k++)
@@ -343,25 +344,26 @@ static struct rte_mempool *parts_of(uint64_t seed)
     return seed % 3 ? parts[seed % 3 - 1] : NULL;
 }
 
-struct bed *bed_create(const struct bed_cfg *cfg)
+struct agg_fixture *agg_fixture_create(const struct agg_fixture_cfg *cfg)
 {
     static struct fab_errors errs;
-    static struct rte_mempool *pool; /* every bed leaves it full */
-    struct bed *b = calloc(1, sizeof(*b));
+    static struct rte_mempool *pool; /* every fixture leaves it full */
+    struct agg_fixture *b = calloc(1, sizeof(*b));
 
     test_eal_init();
     b->cfg = *cfg;
     if (!b->cfg.jitter_ps)
         b->cfg.jitter_ps = 20 * PS_PER_US;
     b->rng = cfg->seed;
-    b->f = fabric_load_string(cfg->conf, "bed.conf", &errs);
+    b->f = fabric_load_string(cfg->conf, "fixture.conf", &errs);
     if (!b->f) {
         fab_errors_print(&errs, stderr);
         fail_msg("conf");
     }
     assert_true(b->f->n_nodes <= NODES);
-    if (!pool || rte_mempool_avail_count(pool) != BED_MBUFS) /* a test that failed left it so */
-        pool = test_pool(BED_MBUFS);
+    if (!pool ||
+        rte_mempool_avail_count(pool) != AGG_FIXTURE_MBUFS) /* a test that failed left it so */
+        pool = test_pool(AGG_FIXTURE_MBUFS);
     b->pool = pool;
     b->parts = parts_of(cfg->seed);
     b->last = calloc(NODES * NODES, sizeof(b->last[0]));
@@ -378,15 +380,15 @@ struct bed *bed_create(const struct bed_cfg *cfg)
     return b;
 }
 
-void bed_destroy(struct bed *b)
+void agg_fixture_destroy(struct agg_fixture *b)
 {
     for (unsigned i = 0; i < b->n; i++)
         if (!b->member[i].deaf && b->member[i].state != MEMBER_OUT &&
             b->member[i].state != MEMBER_LEFT)
-            bed_leave(&b->member[i]);
-    if (!bed_run(b, bed_all_left, 400 * PS_PER_MS))
+            agg_fixture_leave(&b->member[i]);
+    if (!agg_fixture_run(b, agg_fixture_all_left, 400 * PS_PER_MS))
         fail_msg("members cannot leave");
-    bed_settle(b, 400 * PS_PER_MS);
+    agg_fixture_settle(b, 400 * PS_PER_MS);
     for (unsigned i = 0; i < b->n_flights; i++)
         rte_pktmbuf_free(b->flight[i].m);
     for (unsigned i = 0; i < b->n_witnesses; i++) {
@@ -409,8 +411,8 @@ void bed_destroy(struct bed *b)
     for (unsigned i = 0; i < b->f->n_nodes; i++)
         if (b->an_dead[i])
             an_destroy(b->an[i]), b->an[i] = NULL;
-    if (rte_mempool_avail_count(b->pool) != BED_MBUFS)
-        fail_msg("%u mbufs are missing", BED_MBUFS - rte_mempool_avail_count(b->pool));
+    if (rte_mempool_avail_count(b->pool) != AGG_FIXTURE_MBUFS)
+        fail_msg("%u mbufs are missing", AGG_FIXTURE_MBUFS - rte_mempool_avail_count(b->pool));
     if (b->parts && rte_mempool_avail_count(b->parts) != b->parts->size)
         fail_msg("%u parts are missing", b->parts->size - rte_mempool_avail_count(b->parts));
     for (unsigned i = 0; i < b->f->n_nodes; i++)
@@ -427,7 +429,7 @@ void bed_destroy(struct bed *b)
 
 /* ---- what is right ---- */
 
-static void reference(struct bed *b, uint16_t node, const struct member *first, unsigned n,
+static void reference(struct agg_fixture *b, uint16_t node, const struct member *first, unsigned n,
                       enum redop op, enum dtype t, size_t count, void *out)
 {
     struct fab_child child[ARITH_MAX_INPUTS];
@@ -441,7 +443,7 @@ static void reference(struct bed *b, uint16_t node, const struct member *first, 
             if (first[j].id == child[i].member)
                 in[i] = first[j].op.in;
         if (!child[i].is_member) {
-            void *below = bed_alloc(b, count * 8 + 8);
+            void *below = agg_fixture_alloc(b, count * 8 + 8);
 
             reference(b, child[i].node, first, n, op, t, count, below);
             in[i] = below;
@@ -451,8 +453,8 @@ static void reference(struct bed *b, uint16_t node, const struct member *first, 
     ref_reduce(op, t, in, k, count, out);
 }
 
-void bed_reference(struct bed *b, const struct member *first, unsigned n, enum redop op,
-                   enum dtype t, size_t count, void *out)
+void agg_fixture_reference(struct agg_fixture *b, const struct member *first, unsigned n,
+                           enum redop op, enum dtype t, size_t count, void *out)
 {
     uint16_t top = fab_group_top(b->f, &b->f->trees[first->g.tree], &first->g.members);
 

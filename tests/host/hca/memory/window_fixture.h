@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A memory window on one side of a pair, and the other side that uses it. */
-#ifndef TRIB_TESTS_HOST_HCA_MEMORY_WINDOW_BED_H
-#define TRIB_TESTS_HOST_HCA_MEMORY_WINDOW_BED_H
+#ifndef TRIB_TESTS_HOST_HCA_MEMORY_WINDOW_FIXTURE_H
+#define TRIB_TESTS_HOST_HCA_MEMORY_WINDOW_FIXTURE_H
 
 #include "tests/host/hca/pair.h"
 
 #define OFF 4096u /* of the window in the region */
 #define LEN 1000u
 
-struct bed {
+struct fixture {
     struct pair p;
     struct ibv_qp *a, *b; /* b's side binds, a's side uses */
     struct ibv_mr *mr;    /* registered for windows */
@@ -16,7 +16,7 @@ struct bed {
     uint32_t rkey;
 };
 
-static inline void bed_open(struct bed *t, enum ibv_mw_type type)
+static inline void fixture_open(struct fixture *t, enum ibv_mw_type type)
 {
     struct side *s;
 
@@ -31,7 +31,7 @@ static inline void bed_open(struct bed *t, enum ibv_mw_type type)
     fill(t->p.s[0].buf, BYTES, 1);
 }
 
-static inline void bed_close(struct bed *t)
+static inline void fixture_close(struct fixture *t)
 {
     if (t->mw)
         assert_int_equal(ibv_dealloc_mw(t->mw), 0);
@@ -41,7 +41,7 @@ static inline void bed_close(struct bed *t)
     pair_close(&t->p);
 }
 
-static inline struct ibv_send_wr bind_wr(struct bed *t, unsigned access)
+static inline struct ibv_send_wr bind_wr(struct fixture *t, unsigned access)
 {
     t->rkey = ibv_inc_rkey(t->rkey);
     return (struct ibv_send_wr){
@@ -51,7 +51,7 @@ static inline struct ibv_send_wr bind_wr(struct bed *t, unsigned access)
         .bind_mw = {t->mw, t->rkey, {t->mr, (uintptr_t)t->p.s[1].buf + OFF, LEN, access}}};
 }
 
-static inline void bind_it(struct bed *t, unsigned access)
+static inline void bind_it(struct fixture *t, unsigned access)
 {
     struct ibv_wc wc;
 
@@ -64,7 +64,7 @@ static inline void bind_it(struct bed *t, unsigned access)
 }
 
 /* Side a's request through a key. Returns its status; an error leaves both queue pairs in error. */
-static inline enum ibv_wc_status use(struct bed *t, enum ibv_wr_opcode op, uint32_t key,
+static inline enum ibv_wc_status use(struct fixture *t, enum ibv_wr_opcode op, uint32_t key,
                                      uint64_t addr, uint32_t len)
 {
     struct ibv_sge s = sge_at(&t->p.s[0], 0, len);
@@ -84,7 +84,7 @@ static inline enum ibv_wc_status use(struct bed *t, enum ibv_wr_opcode op, uint3
     return status;
 }
 
-static inline void reconnect(struct bed *t)
+static inline void reconnect(struct fixture *t)
 {
     struct ibv_qp_attr r = {.qp_state = IBV_QPS_RESET};
 
@@ -94,7 +94,7 @@ static inline void reconnect(struct bed *t)
     rc_connect(t->b, IP_A, t->a->qp_num);
 }
 
-static inline uint64_t window(const struct bed *t)
+static inline uint64_t window(const struct fixture *t)
 {
     return (uintptr_t)t->p.s[1].buf + OFF;
 }

@@ -7,15 +7,15 @@
 
 void process_record_lateness(struct process_hca *p, int64_t late_ns)
 {
-    int64_t now = late_ns > LATE_BOUND_NS ? clock_mono_ns() : 0;
+    int64_t now = late_ns > LATENESS_BOUND_NS ? clock_mono_ns() : 0;
 
     if (now)
-        late_record(p->late, now - late_ns, now);
+        lateness_record(p->late, now - late_ns, now);
 }
 
-int64_t process_late_on_way(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps)
+int64_t process_lateness_on_path(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps)
 {
     const struct process_hca *p = ctx;
 
-    return late_on_way(p->sh, p->fab, (unsigned)(p->bell - p->sh->bell), ip, qpn, window_ps);
+    return lateness_on_path(p->sh, p->fab, (unsigned)(p->bell - p->sh->bell), ip, qpn, window_ps);
 }

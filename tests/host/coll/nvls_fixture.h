@@ -3,8 +3,8 @@
  * A node of 8 GPUs with NVSwitch planes of 5, 4, 4 and 5 links in virtual time: an HCA for every
  * port of every GPU, and a member's end of multimem (host/coll/transport/mm_member.h) on each.
  */
-#ifndef TRIB_TESTS_HOST_COLL_NVLS_RIG_H
-#define TRIB_TESTS_HOST_COLL_NVLS_RIG_H
+#ifndef TRIB_TESTS_HOST_COLL_NVLS_FIXTURE_H
+#define TRIB_TESTS_HOST_COLL_NVLS_FIXTURE_H
 #include "host/coll/transport/mm_member.h"
 #include "host/hca/hca.h"
 #include "switch/net/net.h"
@@ -44,11 +44,11 @@ static const char node[] =
     "},\n"
     "{ a = (%s); b = \"n3\"; rate = \"125GB/s\"; } );\n";
 
-struct rig;
+struct fixture;
 
 /* A GPU's port to a plane. */
 struct end {
-    struct rig *g;
+    struct fixture *g;
     unsigned gpu, plane;
     struct hca *hca;
     struct endpoint ep;
@@ -65,7 +65,7 @@ struct end {
     uint64_t steps_seen;
 };
 
-struct rig {
+struct fixture {
     struct fabric *f;
     struct net *net;
     struct rte_mempool *pool;
@@ -118,7 +118,7 @@ static void end_kick(void *ctx)
 
 static void tap(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps)
 {
-    struct rig *g = ctx;
+    struct fixture *g = ctx;
     struct roce_pkt k;
 
     (void)now_ps;
@@ -169,7 +169,7 @@ static void poll(struct end *e)
         }
 }
 
-static void end_open(struct rig *g, unsigned gpu, unsigned plane, uint64_t key)
+static void end_open(struct fixture *g, unsigned gpu, unsigned plane, uint64_t key)
 {
     struct end *e = &g->e[gpu][plane];
     const struct fab_node *h = &g->f->nodes[g->f->hosts[gpu]];
@@ -213,7 +213,7 @@ static void end_open(struct rig *g, unsigned gpu, unsigned plane, uint64_t key)
     assert_int_equal(mmc_create(&e->m, &mc), 0);
 }
 
-static bool for_all(struct rig *g, bool (*holds)(struct end *))
+static bool for_all(struct fixture *g, bool (*holds)(struct end *))
 {
     for (unsigned i = 0; i < GPUS * PLANES; i++)
         if (!holds(&g->e[i / PLANES][i % PLANES]))
@@ -223,7 +223,8 @@ static bool for_all(struct rig *g, bool (*holds)(struct end *))
 
 /* Runs until it holds for all ends; ticks every 100 us. work: what an end does when it has heard
  * something. */
-static bool run(struct rig *g, bool (*holds)(struct end *), void (*work)(struct end *), int64_t ps)
+static bool run(struct fixture *g, bool (*holds)(struct end *), void (*work)(struct end *),
+                int64_t ps)
 {
     int64_t end = g->now + ps, tick = g->now + 100 * PS_PER_US;
 
@@ -275,7 +276,7 @@ static bool is_closed(struct end *e)
     return mmc_state(e->m) == MMC_CLOSED;
 }
 
-static void rig_open(struct rig *g, uint64_t bytes, bool unbacked, const char *faults)
+static void fixture_open(struct fixture *g, uint64_t bytes, bool unbacked, const char *faults)
 {
     static struct fab_errors errs;
     struct net_cfg nc = {.seed = 11};
@@ -313,7 +314,7 @@ static void rig_open(struct rig *g, uint64_t bytes, bool unbacked, const char *f
     assert_true(run(g, has_moved, NULL, S));
 }
 
-static void rig_close(struct rig *g)
+static void fixture_close(struct fixture *g)
 {
     for (unsigned i = 0; i < GPUS * PLANES; i++)
         mmc_close(g->e[i / PLANES][i % PLANES].m);
