@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Assertions: preconditions and invariants, with the sentence that says what would be wrong. What
- * comes from outside (frames, files, options, peers) is never asserted: it is refused by name.
+ * Assertions: preconditions and invariants, each with a sentence that says what would be wrong.
+ * Input from outside (frames, files, options, peers) is never asserted: it is refused by name.
  *
  *   T_ASSERT       on in every build
  *   T_ASSERT_HOT   in measured loops: on with -DTRIB_CHECKED (the debug, sanitizer, fuzz and checked
  *                  builds, `make chaos`), costs nothing else
  *
- * One that fails prints itself and the last events of every engine of the process, then aborts.
+ * A failed assertion prints itself and the last events of every engine of the process, then aborts.
  */
 #ifndef TRIB_BASE_ASSERT_H
 #define TRIB_BASE_ASSERT_H

@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where it is written: tmp takes the place of path in the end, or is empty: no file of its own. */
+/* Where to write. tmp: temporary file, renamed to path at the end; empty: path is written
+ * directly. */
 struct place {
     char path[PATH_MAX], tmp[PATH_MAX];
 };
@@ -19,7 +20,8 @@ bool atomic_output_is_file(const char *path)
 {
     struct stat st;
 
-    /* What stands there by name may be a file, as standard output is; it belongs to others. */
+    /* These names may lead to a regular file (standard output may be one), but it belongs to
+     * others. */
     if (!strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6))
         return false;
     return stat(path, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
@@ -38,7 +40,7 @@ static int place_of(struct place *p, const char *path)
     if (!stat(path, &st)) {
         if (S_ISDIR(st.st_mode))
             return -EISDIR;
-        if (!realpath(path, p->path)) /* through links */
+        if (!realpath(path, p->path)) /* follows links */
             return -errno;
     }
     return snprintf(p->tmp, sizeof(p->tmp), "%.*s.%d.tmp", PATH_MAX - 16, p->path, (int)getpid()) <
@@ -73,13 +75,13 @@ int atomic_output_json(const char *path, const struct json_t *j, size_t flags)
 
     if (rc)
         return rc;
-    fflush(stdout); /* which may be the same */
+    fflush(stdout); /* path may be standard output */
     f = *p.tmp ? fopen(p.tmp, "we") : fopen(p.path, "ae");
     if (!f)
         return -errno;
     errno = 0;
     rc = json_dumpf(j, f, flags) || fputc('\n', f) < 0 ? (errno ? -errno : -EIO) : 0;
-    if (fclose(f) && !rc) /* what was buffered meets a full disk here */
+    if (fclose(f) && !rc) /* buffered data meets a full disk here */
         rc = -errno;
     if (!*p.tmp)
         return rc;
@@ -95,7 +97,7 @@ int atomic_output_end(const char *program)
     errno = 0;
     if (!fflush(stdout) && !ferror(stdout))
         return 0;
-    /* Why may have been known to an earlier write alone. */
+    /* errno is 0 where only an earlier write knew the reason. */
     fprintf(stderr, "%s: cannot write to standard output%s%s\n", program, errno ? ": " : "",
             errno ? strerror(errno) : "");
     return -EIO;

@@ -95,7 +95,7 @@ static void dump_ring(const struct events *r, FILE *out)
 
 void events_dump(FILE *out)
 {
-    /* The thread that asks may hold the lock already, if it failed within it. */
+    /* This thread may hold the lock already, if the assertion failed within it. */
     int held = pthread_mutex_trylock(&rings_lock);
 
     for (const struct events *r = rings; r; r = r->next)

@@ -21,7 +21,7 @@
 #define EVENTS_NAMED 24u
 _Static_assert((EVENTS_KEPT & (EVENTS_KEPT - 1)) == 0, "a power of two");
 
-/* What an engine's events are called: one table for each kind of engine. */
+/* Names of events: one table for each kind of engine. */
 struct event_kinds {
     const char *room;        /* as TRIB_LOG has it */
     const char *const *name; /* [n], by number; "%u" in one is for a, then b */
@@ -43,14 +43,14 @@ struct events {
     struct events *next, **prev;
 };
 
-/* kinds: for as long as the ring is there. who is copied, and cut if it is long. */
+/* kinds must outlive the ring. who is copied, and cut if it is long. */
 void events_init(struct events *r, const struct event_kinds *kinds, const char *who);
-void events_fini(struct events *r); /* of a zeroed ring: nothing */
+void events_fini(struct events *r); /* a zeroed ring: does nothing */
 void events_print(const struct events *r, const struct event *e);
-/* Every ring of the process, oldest event first; rings without any are left out. */
+/* Dumps every ring of the process, oldest event first; empty rings are left out. */
 void events_dump(FILE *out);
 
-/* ps: fabric time; a, b: what the kind's name says of them. */
+/* ps: fabric time; a, b: as in the event's text. */
 static inline void events_add(struct events *r, int64_t ps, uint16_t kind, uint32_t a, uint32_t b)
 {
     struct event *e = &r->last[r->n++ % EVENTS_KEPT];

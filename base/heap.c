@@ -18,7 +18,7 @@ static inline void put(struct heap *h, uint32_t at, struct heap_item x)
     h->place[x.i] = at;
 }
 
-/* Towards the top from `at`, then x is there. */
+/* Moves the hole at `at` towards the top as far as x belongs, and puts x there. */
 static void up(struct heap *h, uint32_t at, struct heap_item x)
 {
     while (at && before(x, h->a[(at - 1) / WAYS])) {
@@ -61,7 +61,7 @@ static void take_out(struct heap *h, uint32_t at)
         down(h, at, last);
 }
 
-/* The item at `at` is where its index says, and not earlier than the one above it. */
+/* The entry at `at` is where its index says, and not earlier than its parent. */
 static inline void check_place(const struct heap *h, uint32_t at)
 {
     T_ASSERT_HOT(at < h->n && h->n <= h->size, "a deadline's place is outside of its heap");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The earliest of a fixed set of deadlines, by (time, index). The heap keeps the place of every
+ * The earliest of a fixed set of deadlines, by (time, index). The heap keeps the position of every
  * index, so a deadline moves in O(log n), where n counts the deadlines that are set: a fabric with
  * thousands of idle links costs what its busy links cost. A node has four children: half the levels
  * of a binary heap, and the four share a cache line. Equal times are served in order of index,

@@ -18,11 +18,11 @@ enum log_level { LOG_NONE, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_LEVELS 
 bool log_on(const char *room, enum log_level level);
 void log_line(const char *room, enum log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Takes what TRIB_LOG has; "" and NULL: the default. 0, or -EINVAL with a sentence in err (size
- * bytes) that says what was found and what is expected. */
+/* Sets levels from the text of TRIB_LOG; "" and NULL: the default. Returns 0, or -EINVAL with a
+ * sentence in err (size bytes): what was found and what is expected. */
 int log_set(const char *text, char *err, unsigned size);
 
-/* The text's arguments are evaluated only where the line is printed. */
+/* Evaluates the text's arguments only if the line is printed. */
 #define T_LOG(room, level, ...)                                                                    \
     do {                                                                                           \
         if (log_on(room, level))                                                                   \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parsing. A row is found by its names, its value by the next word or by what is glued to it; the
- * rest is options_value.c. getopt_long() itself would take its own copies of the tables, keeps its
- * state in globals and knows neither the nearest name nor what a value is to be.
+ * Parsing. An option is looked up by its name; its value is the next word or what is glued to the
+ * name, and options_value.c reads it. getopt_long() would need copies of the tables, keeps its
+ * state in globals, and knows neither the nearest name nor the types of values.
  */
 #include "base/options.h"
 
@@ -109,7 +109,7 @@ static int unknown(struct scan *s, const char *arg)
     return -EINVAL;
 }
 
-/* The row of a long name, of n letters or, where no other begins so, of its first n. */
+/* The row of a long name of n letters; else the only one whose name begins so. */
 static int find_long(struct scan *s, const char *arg, size_t n, struct option_at *found,
                      unsigned *number)
 {
@@ -171,7 +171,7 @@ static int take_common(struct scan *s, const struct option_row *row, const char 
     return -EINVAL;
 }
 
-/* value: what is glued to the name, or NULL: then the next word. */
+/* value: glued to the name; NULL: it is the next word. */
 static int take_option(struct scan *s, const struct option_at *at, unsigned number,
                        const char *label, const char *value)
 {
@@ -221,7 +221,7 @@ static bool find_short(const struct option_program *p, char c, struct option_at 
     return false;
 }
 
-/* One letter, or several of which only the last may have a value. */
+/* One letter, or several of which only the last may take a value. */
 static int take_short(struct scan *s)
 {
     const char *arg = s->argv[s->i];
@@ -284,7 +284,7 @@ static void set_defaults(struct scan *s)
     T_ASSERT(!rc, "a default of the table is a value that the table allows");
 }
 
-/* The next word is the first of those that are left to the program? */
+/* Is the next word the first that is left to the program? */
 static bool at_rest(const struct scan *s)
 {
     struct option_at at;

@@ -20,7 +20,7 @@
 #define OPTIONS_ERR  512 /* bytes of a message */
 #define OPTIONS_ROWS 128 /* options of a program at most */
 
-/* What a value is read as, and the type of the member that it goes to. */
+/* How a value is read, and the type of the member that stores it. */
 enum option_type {
     OPTION_FLAG,        /* no value; bool */
     OPTION_UINT,        /* whole number from min to max; unsigned */
@@ -29,16 +29,16 @@ enum option_type {
     OPTION_TIME,        /* a number with ps, ns, us, ms or s; int64_t in ps */
     OPTION_SECONDS,     /* seconds, or a time with its unit; double, min and max in microseconds */
     OPTION_RATE,        /* 400Gb/s, 50GB/s; uint64_t in bits per second */
-    OPTION_PROBABILITY, /* 0 to 1, or up to 100%; double */
-    OPTION_TEXT,        /* as it is, not empty; const char * into argv */
+    OPTION_PROBABILITY, /* a probability, 0 to 1, or up to 100%; double */
+    OPTION_TEXT,        /* the text, not empty; const char * into argv */
     OPTION_CHOICE,      /* one name of the list; unsigned, its index */
     OPTION_SET,         /* names separated by commas, or all; unsigned, a bit for each */
     OPTION_CALL,        /* take() reads it */
 };
 
 enum {
-    OPTION_REQUIRED = 1, /* of an argument: there must be one */
-    OPTION_REST = 2,     /* of the last argument: it and all behind it are left to the program */
+    OPTION_REQUIRED = 1, /* of an argument: it is mandatory */
+    OPTION_REST = 2,     /* of the last argument: the program reads it and everything behind it */
     OPTION_HIDDEN = 4,   /* for scripts: neither in --help nor in completion */
 };
 
@@ -54,23 +54,23 @@ struct option_row;
 typedef int option_take(void *into, const struct option_row *r, const char *label,
                         const char *value, char *err);
 
-/* An option, or, without names, an argument. What is not named in a table is 0. */
+/* An option, or, without names, an argument. Members that a table leaves out are 0. */
 struct option_row {
     char c;           /* short name; 0: none */
     const char *name; /* long name, without dashes */
-    const char *also; /* a second long name, as good as the first */
+    const char *also; /* a synonym, listed in --help */
     const char *old;  /* a long name of the last release: accepted with a warning */
     const char *arg;  /* the value in the help text, such as "SIZE"; NULL: OPTION_FLAG */
     enum option_type type;
     unsigned how;                    /* OPTION_REQUIRED, ... */
     size_t offset;                   /* of the member */
-    uint64_t min, max;               /* max 0: as much as the type holds */
+    uint64_t min, max;               /* max 0: the type's maximum */
     const char *(*list)(unsigned i); /* OPTION_CHOICE, OPTION_SET: name i; NULL behind the last */
     int (*find)(const char *name);   /* index of another name for one of the list, or -errno */
     option_take *take;
-    const char *initial; /* default: is taken first, as if it were given */
-    const char *shown;   /* a default that the program finds out itself, as --help shows it */
-    const char *instead; /* an option that goes: what to use, for the warning */
+    const char *initial; /* default value, read before the command line */
+    const char *shown;   /* text in --help for a default that the program computes */
+    const char *instead; /* a deprecated option: what to use, for the warning */
     const char *help;    /* without a full stop */
 };
 
@@ -81,28 +81,30 @@ struct option_group {
     unsigned n;
 };
 
-/* Text about something, for exit codes and the environment. An array ends with {NULL, NULL}. */
+/* A name and its description, for exit codes and the environment. An array ends with {NULL,
+ * NULL}. */
 struct option_note {
     const char *what, *means;
 };
 
-/* A default of a row of `base` that is another one here. An array ends with {NULL}. */
+/* Overrides the default of a row of `base`. An array ends with {NULL}. */
 struct option_default {
     const char *name, *initial;
-    bool hidden; /* makes no sense here: not in the help text */
+    bool hidden; /* not supported here: left out of --help */
 };
 
 struct option_program {
     const char *name;               /* "trib-perf" */
     const char *summary;            /* one line, as of a manual page: no full stop */
-    const char *synopsis;           /* what follows the name; a line each */
+    const char *synopsis;           /* the synopsis behind the name; a line for each form */
     const char *text;               /* paragraphs, separated by empty lines */
     const struct option_row *words; /* arguments in order; NULL: those of base */
     unsigned n_words;
-    bool words_end_options; /* behind the first argument nothing is an option */
+    bool words_end_options; /* behind the first argument, words are not options */
     const struct option_group *groups;
-    const struct option_program *base;     /* a program whose options are taken too; NULL: none */
-    const struct option_default *defaults; /* of base's options; NULL: as they are */
+    const struct option_program *base;     /* a program whose options are accepted too; NULL:
+                                              none */
+    const struct option_default *defaults; /* overrides of base's defaults; NULL: none */
     const struct option_note *exits, *environment;
     const char *see; /* "trib(1), trib-sim(1)" */
 };
@@ -114,28 +116,28 @@ struct option_result {
     int rest;                          /* index in argv of the first argument of OPTION_REST */
     unsigned n_words;                  /* arguments taken, without those */
     uint64_t given[OPTIONS_ROWS / 64]; /* by number of the row, see options_given() */
-    char err[OPTIONS_ERR];             /* of a mistake: what was found and what is expected */
+    char err[OPTIONS_ERR];             /* the mistake: what was found and what is expected */
     char warning[160];                 /* "": none */
 };
 
 /*
- * Takes defaults, then argv[1..argc-1].
+ * Reads defaults, then argv[1..argc-1].
  *   into  the structure of the program's rows, and behind it the one of its base, if it has one
  * Returns 0, or -EINVAL with a sentence in r->err. Where --help or --version stands the rest of the
- * line is not read. Not for several threads at once on one `into`.
+ * line is not read. Not thread-safe for one `into`.
  */
 int options_parse(const struct option_program *p, void *const *into, int argc, char **argv,
                   struct option_result *r);
 
 /*
- * options_parse(), and says on stderr what is wrong, or prints what --help and --version ask for.
- * Returns true where the program is to run; else it is to end with *code: 0, 1 (standard output
- * takes no more) or 2 (a mistake).
+ * Calls options_parse(), reports a mistake on stderr, and prints the texts of --help and --version.
+ * Returns true where the program is to run; else it must exit with *code: 0, 1 (standard output
+ * failed) or 2 (a mistake).
  */
 bool options_begin(const struct option_program *p, void *const *into, int argc, char **argv,
                    struct option_result *r, int *code);
 
-/* Says a mistake that the program found itself, in the form of options_begin(). Returns 2. */
+/* Reports a mistake that the program found itself, in the form of options_begin(). Returns 2. */
 int options_wrong(const struct option_program *p, const char *err);
 
 /* Was the option of this long name on the command line? */
@@ -155,13 +157,14 @@ int options_take(void *into, const struct option_row *r, const char *label, cons
  * decimal. 0 or -EINVAL. */
 int options_size(const char *s, uint64_t *bytes);
 
-/* The nearest of some names to a mistyped one: at most two letters, and less than half of it, are
- * wrong, missing, too many or exchanged. NULL: none is near. next(ctx, i) ends with NULL. */
+/* Returns the name closest to a mistyped one: at most two letters, and less than half of them, are
+ * wrong, missing, extra or exchanged. NULL: none is close. next(ctx, i) returns the names, then
+ * NULL. */
 const char *options_nearest(const char *found, const char *(*next)(const void *ctx, unsigned i),
                             const void *ctx);
 
-/* The text of --help, the manual page in man(7), and a line for each option and argument for
- * completion: name, short name, value, values that can be, help; tabs between. */
+/* Print the text of --help, the manual page in man(7), and a line for each option and argument for
+ * completion: name, short name, value, possible values, help, separated by tabs. */
 void options_help(const struct option_program *p, FILE *out);
 void options_man(const struct option_program *p, FILE *out);
 void options_complete(const struct option_program *p, FILE *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is printed of the tables: --help, the manual page, and lines for shell completion. */
+/* Prints the tables: --help, the manual page, and lines for shell completion. */
 #include "base/options_priv.h"
 #include "base/version.h"
 
@@ -30,7 +30,8 @@ static void spell(const struct option_row *r, char *out, size_t size)
         snprintf(out + n, size - (size_t)n, " %s", r->arg);
 }
 
-/* The help text with the names that the list has, the default, and what replaces it. */
+/* The help text, followed by the list's names, the default, and the replacement of a deprecated
+ * option. */
 static void describe(const struct option_at *at, char *out, size_t size)
 {
     const struct option_row *r = at->row;
@@ -51,7 +52,8 @@ static const char *next_line(const char *s)
     return *s ? s + 1 : s;
 }
 
-/* Words of s from column `at` on, `indent` in later lines; "\n\n" separates paragraphs. */
+/* Wraps the words of s from column `at` on, later lines from column `indent`; "\n\n" separates
+ * paragraphs. */
 static void wrap(FILE *out, const char *s, size_t at, size_t indent)
 {
     bool first = true;
@@ -135,7 +137,7 @@ void options_help(const struct option_program *p, FILE *out)
 
 /* ---- the manual page ---- */
 
-/* Text as roff has it. */
+/* Escapes text for roff. */
 static void roff(FILE *out, const char *s)
 {
     for (bool start = true; *s; s++) {
@@ -271,7 +273,7 @@ void options_man(const struct option_program *p, FILE *out)
 
 /* ---- completion ---- */
 
-/* Tabs between: long name, short name, value, the values that can be, help. */
+/* Separated by tabs: long name, short name, value, possible values, help. */
 static void complete_row(FILE *out, const struct option_at *at, const char *name)
 {
     const struct option_row *r = at->row;

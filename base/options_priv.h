@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of the option parser share. */
+/* Shared by the files of the option parser. */
 #ifndef TRIB_BASE_OPTIONS_PRIV_H
 #define TRIB_BASE_OPTIONS_PRIV_H
 

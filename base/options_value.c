@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define NEAR      2  /* letters that may be wrong */
-#define NAME_SIZE 48 /* names that are compared: longer ones are near to nothing */
+#define NAME_SIZE 48 /* longest name that is compared: longer ones are close to nothing */
 
 int options_size(const char *s, uint64_t *bytes)
 {
@@ -41,7 +41,7 @@ int options_size(const char *s, uint64_t *bytes)
 
 /* ---- the nearest name ---- */
 
-/* Letters to change, insert, remove or exchange with the next one. */
+/* Edit distance: letters to change, insert, remove or exchange with the next one. */
 static unsigned distance(const char *a, const char *b)
 {
     unsigned row[3][NAME_SIZE + 1];
@@ -156,7 +156,7 @@ static const char *list_next(const void *ctx, unsigned i)
     return ((const struct option_row *)ctx)->list(i);
 }
 
-/* s, of n letters, is no name of the list. */
+/* Reports that s, of n letters, is not in the list. */
 static int not_listed(const struct option_row *r, const char *label, const char *value,
                       const char *s, size_t n, char *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Text in aligned columns, for what people read.
+ * Text in aligned columns, for people to read.
  */
 #ifndef TRIB_BASE_TABLE_H
 #define TRIB_BASE_TABLE_H

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Places are counted from 1. */
+/* Entries are counted from 1. */
 static struct timer_place *place(const struct timers *h, uint32_t at)
 {
     return &h->heap[at - 1];

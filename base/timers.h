@@ -4,7 +4,7 @@
  * (every acknowledgement moves one), so a later deadline leaves the heap alone: its key there is
  * never later than the deadline, and is corrected when it reaches the top.
  *
- * Why this is not base/heap.h: equal deadlines are served here in the order that the shape of the
+ * Why this is not base/heap.h: equal deadlines expire here in the order that the shape of the
  * binary heap gives, there by index, and virtual time depends on both. One heap for both would have
  * to be binary and lazy, which costs heap.h its speed, or ordered by (time, index) and exact, which
  * costs a move in the heap for every acknowledgement and an index for every queue pair.
@@ -16,7 +16,7 @@
 
 struct timer {
     int64_t deadline; /* PS_NEVER: not set */
-    uint32_t at;      /* its place in the heap; 0: not in it */
+    uint32_t at;      /* its position in the heap; 0: not in it */
 };
 
 /* An entry of the heap. Keys and deadlines are kept in it, so that finding the earliest deadline
@@ -39,7 +39,7 @@ void timers_fini(struct timers *h);
 /* A timer starts as zero with deadline PS_NEVER. The heap needs capacity for it. */
 void timer_set(struct timers *h, struct timer *t, int64_t deadline);
 void timer_clear(struct timers *h, struct timer *t);
-struct timer *timer_first(struct timers *h); /* of the earliest deadline; NULL: none */
-int64_t timers_next(struct timers *h);       /* that deadline; PS_NEVER: none */
+struct timer *timer_first(struct timers *h); /* the timer with the earliest deadline; NULL: none */
+int64_t timers_next(struct timers *h);       /* the earliest deadline; PS_NEVER: none */
 
 #endif

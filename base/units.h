@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Units of time, and numbers with units as conf files and options have them.
+ * Units of time, and numbers with units as in conf files and options.
  */
 #ifndef TRIB_BASE_UNITS_H
 #define TRIB_BASE_UNITS_H

@@ -3,7 +3,7 @@
 #ifndef TRIB_BASE_VERSION_H
 #define TRIB_BASE_VERSION_H
 
-#ifndef TRIB_VERSION /* another one given by CFLAGS: for comparing outputs of two versions */
+#ifndef TRIB_VERSION /* CFLAGS may give another one, to compare outputs of two versions */
 #define TRIB_VERSION "0.2.0"
 #endif
 

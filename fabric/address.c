@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Addresses, all derived from a node's place, so that no table is needed to go from one to the
- * other:
+ * Addresses are computed from a node's index, so no table maps one to the other:
  *
  *   host i, port p    10.(2 p).(i / 250).(1 + i % 250)
  *   switch s          10.1.(s / 250).(1 + s % 250)
  *
- * i is the host's index, s the switch's among the switches. The last byte is never 0 or 255, which
- * some tools take for a network or a broadcast. MACs follow from the addresses (roce/wire.h).
+ * i is the host's index, s the switch's among the switches. The last byte is never 0 or 255,
+ * because some tools take these for a network or a broadcast. MACs follow from the addresses
+ * (roce/wire.h).
  */
 #include "fabric/build.h"
 

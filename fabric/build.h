@@ -5,16 +5,16 @@
  *
  *   conf.c      read the file: settings, templates, nodes, links, processes
  *   ports.c     links to ports
- *   topology.c  tiers, flooding tree, places of hosts
+ *   topology.c  tiers, flooding tree, ordinals of hosts
  *   domain.c    GPU nodes
  *   address.c   addresses, destinations
  *   routes.c    networks, equal-cost next hops
  *   tree.c      aggregation trees
  *   procs.c     which process runs which node
  *
- * Every stage notes all the mistakes that it can be sure of and goes on. Those that need the whole
- * graph run only where every node and link was understood, and what was refused gets a placeholder,
- * so that one mistake gives one error.
+ * Every stage reports all mistakes that are certain and goes on. Stages that need the whole graph
+ * run only if every node and link was understood. A refused node or link is replaced by a
+ * placeholder, so that one mistake gives one error.
  */
 #ifndef TRIB_FABRIC_BUILD_H
 #define TRIB_FABRIC_BUILD_H
@@ -28,8 +28,8 @@
 #define FAB_REACH_WORDS (FAB_MAX_HOSTS / 64)
 #define PORT_AUTO       -1
 
-/* What a file can say about a link. Unset: rate_bps 0, latency_ps -1, buffer_bytes 0, buffer_pkts
- * 0, cables 0. */
+/* Properties of a link that a file can set. Unset: rate_bps 0, latency_ps -1, buffer_bytes 0,
+ * buffer_pkts 0, cables 0. */
 struct link_props {
     uint64_t rate_bps, buffer_bytes, ecn_bytes, ecn_max_bytes;
     int64_t latency_ps, jitter_ps;
@@ -39,7 +39,7 @@ struct link_props {
     double efficiency;                            /* share of the rate that is left for frames */
 };
 
-/* A link before its ports are numbered. b FAB_NONE: a port to the outside, with nobody of the
+/* A link before its ports are numbered. b FAB_NONE: a port to the outside, with no node of the
  * fabric behind it. */
 struct draft_link {
     uint16_t a, b;
@@ -63,19 +63,18 @@ struct build {
     uint64_t (
         *reach)[FAB_REACH_WORDS]; /* [n_nodes] switches: hosts that reach it without going down */
     enum { PROCS_ONE, PROCS_PER_NODE, PROCS_LISTED } proc_mode;
-    int proc_line;                           /* of `processes` */
-    bool full_hosts, full_nodes, full_links; /* the limit was complained of */
+    int proc_line;                           /* of the setting `processes` */
+    bool full_hosts, full_nodes, full_links; /* an exceeded limit was reported */
     bool has_external;                       /* some port leads to the outside */
-    bool nodes_unknown; /* some nodes were refused: names that are not found are no mistakes */
-    bool graph_broken;  /* some node or link was not understood: what depends on the whole graph is
-                           not checked */
+    bool nodes_unknown; /* some nodes were refused: unknown names are not reported */
+    bool graph_broken;  /* some node or link was refused: checks of the whole graph are skipped */
     bool no_memory;
 };
 
 /* ---- conf.c: files ---- */
 /* The whole file as a string, malloced; NULL with an error noted. */
 char *conf_text(const char *path, struct fab_errors *errs);
-/* Syntax only. True: *c is there, for the caller to destroy; false: the mistakes are noted. */
+/* Parses the syntax only. True: the caller destroys *c; false: mistakes are reported. */
 bool conf_parse(struct build *b, const char *text, config_t *c);
 
 /* ---- errors.c ---- */
@@ -84,7 +83,7 @@ void build_error(struct build *b, int line, const char *fmt, ...)
 bool build_failed(const struct build *b);
 void fab_errors_sort(struct fab_errors *errs);
 
-/* Zeroed memory that lives as long as the fabric; NULL and b->no_memory when there is none. */
+/* Zeroed memory that lives as long as the fabric; NULL and b->no_memory when out of memory. */
 static inline void *build_alloc(struct build *b, size_t n, size_t size)
 {
     void *p = arena_alloc(&b->f->arena, n, size);
@@ -111,7 +110,7 @@ struct key {
     size_t offset;   /* into the struct that is filled in */
     uint64_t lo, hi; /* accepted range, in the unit of the type; both 0: any */
 };
-/* Reads every setting of group g that the table names; what it does not name is an error. */
+/* Reads every setting of group g that the table names; any other setting is an error. */
 void keys_read(struct build *b, config_setting_t *g, const struct key *keys, unsigned n, void *out);
 /* "found <value>, expected <expected>" for a setting of the wrong type or value. */
 void keys_expected(struct build *b, const config_setting_t *s, const char *expected);
@@ -132,7 +131,8 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
                    int line); /* index or -errno */
 int build_find_node(const struct build *b, const char *name, size_t len);
 void build_no_node(struct build *b, int line, const char *key,
-                   const char *text);                  /* says that text names no node */
+                   const char *text);                  /* reports that text is not the name of a
+                                                          node */
 void conf_costs(struct build *b, config_setting_t *s); /* costs.c */
 void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r);
 void conf_nodes(struct build *b, config_setting_t *s);
@@ -157,8 +157,8 @@ void conf_gpu_nodes(struct build *b, config_setting_t *s, config_setting_t *rail
 /* Adds n nodes stem0.. and returns the index of the first, or -errno. */
 int template_row(struct build *b, const char *stem, unsigned n, enum fab_kind kind,
                  enum fab_role role, int line);
-/* Whether a count is missing; said only where nothing else is wrong with the group, as a misspelt
- * key is. */
+/* Whether a count is missing. Reported only if the group has no other mistake, such as a misspelt
+ * key. */
 bool template_missing(struct build *b, int line, const char *key, uint32_t value, bool quiet);
 void template_give_up(struct build *b);
 
@@ -173,7 +173,7 @@ void tree_build(struct build *b);
 void procs_build(struct build *b);
 
 void domain_build(struct build *b);
-/* reach.c: says which hosts no path joins */
+/* connectivity.c: reports hosts that no path joins */
 void reach_check(struct build *b);
 
 /* hops.c: next hops as fabric_hops() has them, without a copy: *port leads into a table, or to buf
@@ -181,7 +181,7 @@ void reach_check(struct build *b);
 unsigned hops_find(const struct fabric *f, uint16_t node, unsigned dest,
                    uint16_t buf[FAB_MAX_HOST_PORTS], const uint16_t **port);
 
-/* ecmp.c: the balanced choice, whichever the fabric uses */
+/* ecmp.c: the balanced choice, whatever the fabric uses */
 uint16_t ecmp_balanced_port(const struct fabric *f, uint16_t node, int dest, uint32_t src_ip);
 
 /* The switch at the other end of a port, FAB_NONE: not linked or a host. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether all hosts reach each other. Most fabrics have a network that all hosts have a port in and
- * whose edge is whole: its switches that hosts hang on all reach each other. Where none is, every
- * pair is looked at.
+ * Checks that all hosts reach each other. In most fabrics one network has a port of every host, and
+ * all of its switches with hosts reach each other. If there is no such network, every pair of hosts
+ * is checked.
  */
 #include "fabric/build.h"
 
 #include <stdlib.h>
 
-/* [n_networks]: no two switches with hosts lack a route to each other. */
+/* [n_networks] all switches with hosts have routes to each other. */
 static void find_whole(const struct fabric *f, bool *whole)
 {
     for (unsigned i = 0; i < f->n_networks; i++)
@@ -38,7 +38,7 @@ static bool in_network(const struct fabric *f, uint16_t host, unsigned network)
     return false;
 }
 
-/* Some network of the first host joins all. */
+/* Whether some network of the first host joins all hosts. */
 static bool all_in_one(const struct fabric *f, const bool *whole)
 {
     const struct fab_node *first = &f->nodes[f->hosts[0]];
@@ -78,8 +78,7 @@ void reach_check(struct build *b)
     }
     find_whole(f, whole);
     done = f->n_hosts && all_in_one(f, whole);
-    /* Every host against the first one, then, if those are fine, against each other; the first of
-     * each is enough to act on. */
+    /* Checks every host against the first one, then all pairs; reports the first pair of each. */
     for (unsigned i = 0; i < f->n_hosts && !done; i++) {
         for (unsigned j = i + 1; j < f->n_hosts; j++) {
             if (reaches(f, f->hosts[i], f->hosts[j]) && reaches(f, f->hosts[j], f->hosts[i]))

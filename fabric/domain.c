@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* A host stands for its node: the first one of it, found by going from each to an earlier one. */
+/* Union-find: the first host of a GPU node stands for the node. */
 static uint16_t first_of(uint16_t *earlier, uint16_t host)
 {
     while (earlier[host] != host) {
@@ -34,7 +34,7 @@ static uint16_t host_at(const struct fabric *f, const struct fab_port *p)
     return n && n->kind == FAB_HOST ? n->host_index : FAB_NONE;
 }
 
-/* Marks hosts that have an NVSwitch, and joins those that share one. */
+/* Marks hosts that have an NVSwitch, and joins hosts that share one. */
 static void join_hosts(struct fabric *f, uint16_t *earlier)
 {
     for (unsigned s = 0; s < f->n_switches; s++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a fabric is: nodes, ports, links, addresses, routes and aggregation trees, all computed from
- * one libconfig file before anything starts. Plain data: immutable after fabric_load(), so any
- * number of processes and threads read it.
+ * A fabric: nodes, ports, links, addresses, routes and aggregation trees, computed from one
+ * libconfig file before anything starts. Plain data: immutable after fabric_load(), so any number
+ * of processes and threads read it.
  */
 #ifndef TRIB_FABRIC_FABRIC_H
 #define TRIB_FABRIC_FABRIC_H
@@ -15,7 +15,7 @@
 #define FAB_NONE        0xffffu
 #define FAB_MAX_ERRORS  64
 #define FAB_MAX_MEMBERS 4096
-/* Limits of one file; each has an error of its own. */
+/* Limits of one file; each is reported by an error of its own. */
 #define FAB_MAX_HOSTS      4096
 #define FAB_MAX_NODES      8192
 #define FAB_MAX_LINKS      49152
@@ -48,44 +48,45 @@ enum fab_rounding {
 /* Reduction capabilities of a switch (libconfig group `reduce`); all zero where it has none. */
 struct fab_reduce {
     bool on;
-    bool arrival; /* inputs are reduced in the order in which they came, not in that of children */
+    bool arrival;        /* reduce inputs in order of arrival, not in the order of children */
     uint8_t rounding;    /* enum fab_rounding */
     uint32_t seed;       /* of stochastic rounding */
     uint32_t max_groups; /* quota: groups at this AN */
     uint32_t max_slots;  /* slots of all groups together */
-    uint32_t window;     /* slots granted to a group at most */
+    uint32_t window;     /* largest grant of slots to a group */
 };
 
 struct fab_port {
     uint16_t link; /* index into links[], FAB_NONE: unconnected or external */
     uint16_t peer_node, peer_port;
-    uint16_t ord; /* switches: a host's place among the host ports of this switch */
+    uint16_t ord; /* switches: ordinal of a host among the host ports of this switch */
     uint64_t rate_bps;
-    int64_t latency_ps; /* from the last bit sent here to its arrival: the link's, and what the
-                           switch that sends takes */
-    bool flood; /* on the spanning tree: frames that are flooded leave by these ports only (hosts'
-                   and outside ports always) */
-    char external[128]; /* what a port to the outside is: "vhost:PATH", DPDK device arguments (a
-                           vdev), PCI address; else empty. With a link: it leads to a host that is
-                           outside; without: to whatever is there */
+    int64_t latency_ps; /* from sending the last bit here to its arrival: latency of the link and of
+                           the sending switch */
+    bool flood; /* on the spanning tree: flooded frames leave by these ports only (and by ports to
+                   hosts and to the outside) */
+    char external[128]; /* a port to the outside: "vhost:PATH", DPDK device arguments (a vdev), or a
+                           PCI address; else empty. With a link it leads to a host outside the
+                           fabric, without one to any device */
 };
 
 struct fab_node {
     char name[FAB_NAME];
     enum fab_kind kind;
     enum fab_role role;
-    bool outside;        /* a host that runs elsewhere (a guest, a machine): nobody emulates its
-                            NIC, its links end in ports to the outside */
+    bool outside;        /* a host outside the fabric (a guest, a machine): its NIC is not emulated,
+                            its links end in ports to the outside */
     uint16_t host_index; /* hosts only: 0.. in order of appearance; its bit in member bitmaps */
     uint16_t tier;       /* 0 host, 1 leaf, 2 spine, 3 core; a plain "switch": its distance from the
                             nearest host */
-    uint16_t ord;        /* switch: its place among the switches; host: of its first port, its place
+    uint16_t ord;        /* switch: ordinal among the switches; host: of its first port, ordinal
                             among the hosts there */
     uint16_t domain;     /* hosts and NVSwitches: number of the GPU node, FAB_NONE: none */
-    uint16_t network;    /* switches: those that are joined by links have the same number */
-    uint16_t place;      /* switches: place in its network */
+    uint16_t network;    /* switches: number of the network; switches joined by links have the
+                            same */
+    uint16_t place;      /* switches: index within the network */
     bool multimem;       /* NVSwitches: READ and WRITE of multicast regions */
-    uint16_t n_hosts;    /* switches: hosts that hang on it */
+    uint16_t n_hosts;    /* switches: hosts linked to it */
     uint16_t dest; /* index in dests[] of port 0, the other ports follow; a switch's own address */
     uint16_t proc; /* index of the trib-switch process that runs it (procs[]) */
     uint16_t n_ports;
@@ -95,28 +96,28 @@ struct fab_node {
                     AN's and its ARP answer) */
     uint32_t *ip_of_port; /* hosts: n_ports entries; switches: NULL */
     struct fab_reduce reduce;
-    /* Switches: next hops to each switch of the same network, by its place; NULL: none. What
-     * fabric_hops() reads. */
+    /* Switches: next hops to each switch of the same network, by its index there; NULL: none.
+     * fabric_hops() reads them. */
     const uint16_t **routes;
 };
 
-/* Somewhere that frames go to: a host's port or a switch's own address. */
+/* A destination of frames: a host's port or a switch's own address. */
 struct fab_dest {
     uint32_t ip;
     uint16_t node, port;
 };
 
 struct fab_link {
-    char name[2 * FAB_NAME + 16]; /* "leaf0:4-spine0:0", as `trib capture` takes it; "h0-leaf0"
-                                     style short names work where unique */
+    char name[2 * FAB_NAME + 16]; /* "leaf0:4-spine0:0", as in `trib capture`; short names such as
+                                     "h0-leaf0" work where unique */
     uint16_t a, a_port, b, b_port;
     uint16_t lanes; /* cables that it stands for: 5 of 25 GB/s are one link of 125 GB/s */
     uint64_t rate_bps;
     int64_t latency_ps;
     uint64_t buffer_bytes; /* of each direction's egress queue, per class */
     uint32_t buffer_pkts;
-    /* Marking of a class that holds more than ecn_bytes (0: off): with a probability that grows up
-     * to ecn_prob at ecn_max_bytes; above that every frame. */
+    /* ECN: a queue above ecn_bytes (0: off) marks frames with a probability that grows to ecn_prob
+     * at ecn_max_bytes; above that it marks every frame. */
     uint64_t ecn_bytes, ecn_max_bytes;
     double ecn_prob;
     bool pfc;
@@ -125,12 +126,12 @@ struct fab_link {
 };
 
 /*
- * What the ends of links cost besides their rates (libconfig group `costs`); all zero: ideal, as
- * the formulas of a bandwidth term have it.
+ * Costs of endpoints and switches (libconfig group `costs`); all zero: ideal, as the bandwidth
+ * terms of formulas assume.
  */
 struct fab_costs {
-    int64_t gpu_ps;    /* from a message's arrival to the moment at which the program knows */
-    int64_t hca_ps;    /* of an HCA port for each message that it begins to send */
+    int64_t gpu_ps;    /* from a message's arrival until the program notices it */
+    int64_t hca_ps;    /* of an HCA port, for each message that it starts to send */
     int64_t switch_ps; /* of a switch for each frame, between its arrival and its departure */
 };
 
@@ -139,11 +140,12 @@ struct fab_costs {
 struct fab_tree {
     uint16_t id;
     uint16_t root;
-    uint16_t domain;  /* of a tree inside of a GPU node: which; else FAB_NONE */
+    uint16_t domain;  /* the GPU node that contains the tree; FAB_NONE: a tree of the scale-out
+                         network */
     uint16_t depth;   /* levels of ANs: 1 for a single switch */
     uint16_t *parent; /* [n_nodes] next AN towards the root; for a host the AN at which its ranks
-                       * join; FAB_NONE at the root and outside the tree. Not always a neighbour:
-                       * switches that do not reduce are passed over. */
+                         join; FAB_NONE at the root and outside the tree. It need not be a
+                         neighbour: switches that do not reduce are skipped. */
 };
 
 /* A trib-switch process and the nodes it runs. */
@@ -154,14 +156,14 @@ struct fab_proc {
 };
 
 /*
- * DCQCN at the hosts' HCAs. Named and preset as the parameters of ConnectX adapters (roce_rp and
- * roce_np of mlx5) are.
+ * DCQCN at the hosts' HCAs. Names and presets are those of ConnectX adapters (roce_rp and roce_np
+ * of mlx5).
  */
 struct fab_dcqcn {
     bool on;
     int64_t min_time_between_cnps_ps;      /* notification point, per queue pair */
-    int64_t rate_reduce_monitor_period_ps; /* at most one cut in so long */
-    int64_t dce_tcp_rtt_ps;                /* alpha is updated once in so long */
+    int64_t rate_reduce_monitor_period_ps; /* interval with at most one rate cut */
+    int64_t dce_tcp_rtt_ps;                /* interval between updates of alpha */
     uint32_t dce_tcp_g;                    /* 1024ths of alpha that an update keeps */
     int64_t rpg_time_reset_ps;             /* increases by time, and by bytes sent */
     uint64_t rpg_byte_reset;
@@ -170,7 +172,7 @@ struct fab_dcqcn {
 };
 
 struct fabric {
-    char path[256];      /* file it came from */
+    char path[256];      /* path of the conf file */
     char name[FAB_NAME]; /* `name` in the file, default the file's stem */
     uint16_t n_nodes, n_hosts, n_switches, n_links, n_dests, n_trees, n_procs;
     uint16_t n_domains, n_networks;
@@ -185,14 +187,15 @@ struct fabric {
     uint32_t dilation; /* 0: auto */
     enum fab_ecmp ecmp;
     struct fab_dcqcn dcqcn;
-    int64_t pfc_watchdog_ps; /* a paused queue without progress for so long is flushed; 0: never */
+    int64_t pfc_watchdog_ps; /* a paused queue without progress for this long is flushed; 0:
+                                never */
     struct fab_costs costs;
     uint16_t slots_per_host; /* processes that can share a host's NIC, default 64, at most
                                 FAB_MAX_SLOTS */
-    void *arena;             /* holds all of the above */
+    void *arena;             /* owns all memory above */
 };
 
-/* One complaint about a file: where, what was found, what is expected. */
+/* A mistake in a file: where it is, what was found, what is expected. */
 struct fab_error {
     char file[256];
     int line;
@@ -203,35 +206,36 @@ struct fab_errors {
     struct fab_error e[FAB_MAX_ERRORS];
 };
 
-/* A file is complete by itself: @include is refused, so text from anywhere reads no other file.
- * Load, check and compute everything. NULL with errs->n >= 1 on failure; all mistakes that can be
- * found are listed in order of line, not only the first. errs may be NULL. */
+/* Loads and checks a file and computes the fabric. @include is refused, so text from anywhere reads
+ * no other file. Returns NULL with errs->n >= 1 on failure: all mistakes in order of line, not only
+ * the first. errs may be NULL. */
 struct fabric *fabric_load(const char *path, struct fab_errors *errs);
 struct fabric *fabric_load_string(const char *text, const char *path, struct fab_errors *errs);
 void fabric_free(struct fabric *f);
 void fab_errors_print(const struct fab_errors *errs,
-                      FILE *out); /* "file:line: found ..., expected ..." a line each */
+                      FILE *out); /* prints "file:line: found ..., expected ...", a line for each
+                                     mistake */
 
 const struct fab_node *fabric_node(const struct fabric *f, const char *name); /* NULL: none */
 uint16_t fabric_node_index(const struct fabric *f, const struct fab_node *n);
 int fabric_dest_of_ip(const struct fabric *f, uint32_t ip); /* index into dests[] or -ENOENT */
 int fabric_link_by_name(const struct fabric *f,
-                        const char *name); /* either way round, ports may be left out; index or
+                        const char *name); /* ends in either order, with or without ports; index or
                                               -ENOENT, -EINVAL when ambiguous */
 
 /*
- * Forwarding: the ports by which a node sends towards dests[dest], in ascending order; all of equal
- * cost. A host's are all its ports that reach it; the source address of a frame says by which of
- * them it leaves. Returns how many, writes at most max. 0: no route, or the node's own address.
+ * Forwarding: the equal-cost ports towards dests[dest], in ascending order. For a host: all of its
+ * ports that reach it; a frame leaves by the port of its source address. Returns the number of
+ * ports, writes at most max. 0: no route, or the node's own address.
  */
 unsigned fabric_hops(const struct fabric *f, uint16_t node, unsigned dest, uint16_t *port,
                      unsigned max);
 
 /*
  * ECMP. The port by which `node` sends towards destination `dest` for a flow. hash: the caller's
- * hash of the flow (addresses and UDP source port). balanced: deterministic by (source host,
- * destination host) without collisions wherever the topology allows it (ecmp.c says how). FAB_NONE:
- * no route.
+ * hash of the flow (addresses and UDP source port). balanced: determined by (source host,
+ * destination host), without collisions where the topology allows it (see ecmp.c). FAB_NONE: no
+ * route.
  */
 uint16_t fabric_next_port(const struct fabric *f, uint16_t node, int dest, uint32_t flow_hash,
                           uint32_t src_ip);
@@ -248,8 +252,8 @@ void fab_members_add(struct fab_members *m, unsigned id);
 bool fab_members_has(const struct fab_members *m, unsigned id);
 unsigned fab_members_count(const struct fab_members *m);
 
-/* A child of an AN in a group: one member of a host, or another AN. In ascending order of the
- * lowest member id below (the order of reduction). */
+/* A child of an AN in a group: one member of a host, or another AN. Sorted by the lowest member id
+ * below, which is the order of reduction. */
 struct fab_child {
     bool is_member;
     uint16_t node;
@@ -257,8 +261,8 @@ struct fab_child {
     uint16_t first_member;
 };
 uint16_t fab_group_top(const struct fabric *f, const struct fab_tree *t,
-                       const struct fab_members *m); /* FAB_NONE: no AN reaches all */
-/* Children of AN `node`; returns how many, writes at most max. 0: node is not in the group. */
+                       const struct fab_members *m); /* FAB_NONE: no AN reaches all members */
+/* Children of AN `node`; returns their number, writes at most max. 0: node is not in the group. */
 unsigned fab_group_children(const struct fabric *f, const struct fab_tree *t, uint16_t node,
                             const struct fab_members *m, struct fab_child *out, unsigned max);
 /* The AN at which member id joins. */
@@ -266,13 +270,13 @@ uint16_t fab_group_leaf(const struct fabric *f, const struct fab_tree *t, unsign
                         const struct fab_members *m);
 
 /* A path through the fabric, for the cost model: links (index * 2 + direction, direction 0 = a to
- * b) from host to dest as balanced ECMP chooses them, also where the fabric hashes (no flow is
+ * b) from host to dest as balanced ECMP chooses them, even if the fabric uses hashing (no flow is
  * known here). Either end may be a switch. Returns their number; 0: no route, same node, or more
  * than max. */
 unsigned fabric_path(const struct fabric *f, uint16_t src_node, uint16_t dst_node,
                      uint32_t *dirlinks, unsigned max);
 
-/* Latency of a direction of a link: the port's that sends. */
+/* Latency of one direction of a link: that of the sending port. */
 static inline int64_t fabric_latency(const struct fabric *f, uint32_t dirlink)
 {
     const struct fab_link *l = &f->links[dirlink / 2];
@@ -281,13 +285,13 @@ static inline int64_t fabric_latency(const struct fabric *f, uint32_t dirlink)
                        : f->nodes[l->a].ports[l->a_port].latency_ps;
 }
 
-/* The same from port to port: the flow of a frame whose addresses are those of two HCA ports. For a
- * switch the port makes no difference. 0 also where the two ports do not reach each other. */
+/* The same from port to port: the path of a frame between the addresses of two HCA ports. For a
+ * switch the port is ignored. Returns 0 if the ports do not reach each other. */
 unsigned fabric_path_ports(const struct fabric *f, uint16_t src_node, uint16_t src_port,
                            uint16_t dst_node, uint16_t dst_port, uint32_t *dirlinks, unsigned max);
 
-/* The port by which a host joins the aggregation node of its ranks on this tree (parent[]), and
- * whose address its JOIN bears. FAB_NONE: the host is not on the tree. */
+/* The port by which a host joins the aggregation node of its ranks on this tree (parent[]); its
+ * JOIN has this port's address. FAB_NONE: the host is not on the tree. */
 uint16_t fabric_tree_port(const struct fabric *f, const struct fab_tree *t, unsigned host_index);
 
 /* ---- GPUs: hosts with a port per NVSwitch plane and one per NIC ---- */
@@ -295,7 +299,7 @@ uint16_t fabric_tree_port(const struct fabric *f, const struct fab_tree *t, unsi
 /* The GPU node that a host belongs to: hosts that share an NVSwitch. Numbered by their first host.
  * FAB_NONE: none. */
 uint16_t fabric_domain(const struct fabric *f, unsigned host_index);
-/* Hosts of a GPU node, by host_index; returns how many, writes at most max. */
+/* Hosts of a GPU node, by host_index; returns their number, writes at most max. */
 unsigned fabric_domain_hosts(const struct fabric *f, uint16_t domain, uint16_t *host_index,
                              unsigned max);
 /* NVSwitches of a GPU node (node indices), in order: its planes. */
@@ -303,10 +307,10 @@ unsigned fabric_domain_planes(const struct fabric *f, uint16_t domain, uint16_t 
                               unsigned max);
 
 /*
- * The ports by which host a talks to host b, at full rate when all are used: a cable between the
- * two if there is one; else, inside of a GPU node, its planes in order; else the NICs, the first
- * with the first (a rail), the second with the second. A host to itself: its port 0. Hosts of one
- * port have one channel. Returns how many, writes at most max; 0: no path.
+ * Channels between hosts a and b; using all of them gives the full rate. They are the cable between
+ * the two, if there is one; else, within a GPU node, its planes in order; else the NICs, first to
+ * first (a rail), second to second. A host reaches itself by its port 0. Returns their number,
+ * writes at most max; 0: no path.
  */
 struct fab_channel {
     uint16_t port_a, port_b;
@@ -316,27 +320,27 @@ unsigned fabric_channels(const struct fabric *f, unsigned host_a, unsigned host_
                          struct fab_channel *ch, unsigned max);
 
 /*
- * Levels: what joins members to groups, from a GPU node up. All groups together are counted; what
- * is said of one is said of the first. A leaf level's group are the leaves that GPU nodes share.
+ * Levels: what joins members to groups, from a GPU node up. n_groups counts all groups; the other
+ * members describe the first one. A group of the leaf level is the leaves that GPU nodes share.
  */
 struct fab_level {
-    enum fab_role role; /* of its switches; FAB_ROLE_HOST: none, hosts are cabled to each other */
-    unsigned groups, switches, cables; /* cables: that come from below */
+    enum fab_role role; /* of its switches; FAB_ROLE_HOST: none, hosts are linked to each other */
+    unsigned groups, switches, cables; /* cables: from the level below */
     unsigned hosts, members; /* of a group; members are GPUs, then groups of the level below */
-    uint64_t member_bps;     /* by which one member hangs on it, each direction */
+    uint64_t member_bps;     /* bandwidth of one member's links to the group, each direction */
     uint64_t total_bps;      /* of all members */
     uint64_t bisection_bps;  /* between halves of its hosts, both directions together */
 };
 #define FAB_MAX_LEVELS 8
 unsigned fabric_levels(const struct fabric *f, struct fab_level *lv, unsigned max);
-/* The most that the first half of these hosts can send to the other half, bits per second: over
- * the planes of GPU nodes, or over all else. */
+/* Bisection bandwidth of the hosts, bits per second: the most that the first half can send to the
+ * other half, over the planes of GPU nodes or over all other links. */
 uint64_t fabric_bisection(const struct fabric *f, const uint16_t *host_index, unsigned n,
                           bool planes);
 const char *fab_role_name(enum fab_role role);
 
-/* What `trib plan` prints. Of a fabric of more than 64 addresses it sums up alike nodes, links and
- * trees, unless all is asked for. */
+/* Prints the output of `trib plan`. For more than 64 addresses it sums up identical nodes, links
+ * and trees, unless `all` is set. */
 void fabric_plan(const struct fabric *f, bool all, FILE *out);
 
 #endif

@@ -111,7 +111,7 @@ double device_flops(const struct device *d, enum dev_type t)
     case DEV_FP4:
         return d->fp4_flops;
     default:
-        return 0; /* not by matrix units */
+        return 0; /* outside the matrix units */
     }
 }
 

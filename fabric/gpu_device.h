@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is known of a GPU and of the node that it is sold in: one table, from vendors' data sheets.
- * Bandwidths are bytes per second and direction, rates FLOP/s of dense matrix multiplication.
+ * Properties of GPUs and of the nodes that they are sold in, from vendors' data sheets. Bandwidths
+ * are bytes per second and direction, rates FLOP/s of dense matrix multiplication.
  */
 #ifndef TRIB_FABRIC_GPU_DEVICE_H
 #define TRIB_FABRIC_GPU_DEVICE_H
@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Types of numbers by what they cost. fp16 is as bf16. */
+/* Number types with different rates. fp16 is as bf16. */
 enum dev_type { DEV_FP32, DEV_BF16, DEV_FP8, DEV_FP4, DEV_TYPES };
 
 struct device {
     const char *name;
-    double bf16_flops; /* fp8 is twice that where there is fp8 */
+    double bf16_flops; /* fp8 is twice that if supported */
     double fp4_flops;  /* 0: none */
     double hbm_Bps, hbm_bytes;
     double link_Bps;           /* of one NVLink */
@@ -37,9 +37,9 @@ const struct device *device_at(unsigned i);
 const struct device *device_find(const char *name); /* NULL: none of this name */
 /* 0: the device has no such type. */
 double device_flops(const struct device *d, enum dev_type t);
-/* Between a GPU and its NVSwitches, one direction. */
+/* Bandwidth between a GPU and its NVSwitches, one direction. */
 double device_nvlink_Bps(const struct device *d);
-/* Of a node into the scale-out network. */
+/* Bandwidth of a node into the scale-out network. */
 double device_node_Bps(const struct device *d);
 
 const char *dev_type_name(enum dev_type t); /* "bf16" */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Groups on a tree: which aggregation nodes serve a set of members, and who is whose child.
+ * Groups on a tree: the aggregation nodes of a set of members, and their children.
  */
 #include "base/assert.h"
 #include "fabric/build.h"
@@ -40,7 +40,7 @@ static unsigned next_member(const struct fab_members *m, unsigned from)
     return FAB_MAX_MEMBERS;
 }
 
-/* The AN at which a member's host hangs, FAB_NONE: no such host, or it is not in the tree. */
+/* The AN that a member's host joins, FAB_NONE: no such host, or it is not in the tree. */
 static uint16_t leaf_of(const struct fabric *f, const struct fab_tree *t, unsigned member,
                         const struct fab_members *m)
 {
@@ -105,7 +105,7 @@ unsigned fab_group_children(const struct fabric *f, const struct fab_tree *t, ui
 
     if (top == FAB_NONE)
         return 0;
-    /* Members in ascending order, so a child is met first by its lowest one. */
+    /* Members are in ascending order, so a child is first reached by its lowest member. */
     for (unsigned id = next_member(m, 0); id < FAB_MAX_MEMBERS; id = next_member(m, id + 1)) {
         struct fab_child c = {.member = (uint16_t)id, .first_member = (uint16_t)id};
         uint16_t at = leaf_of(f, t, id, m), below = FAB_NONE;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The levels of a fabric, from a GPU node up to the highest switches: how many members a group of
- * each has, and by which bandwidth they hang on it. That is what the cost of a collective over
- * several levels follows from, and what a plan is checked by.
+ * each has, and with which bandwidth they reach it. The cost of a collective over several levels is
+ * computed from them, and plans show them.
  *
  *   nvswitch   GPUs of a node on its planes
  *   leaf       GPU nodes (or hosts) on the leaves that they share: a scalable unit
  *   spine      units on the spines of a pod          core      pods on the cores
  *   mesh       hosts that are cabled to each other
  *
- * Groups of a level are made of switches up to its tier that links or GPU nodes join. All are
- * counted; what is said of one is said of the first.
+ * A group of a level is a set of switches up to its tier that links or GPU nodes join. All groups
+ * are counted; properties are those of the first.
  */
 #include "fabric/build.h"
 
@@ -44,7 +44,7 @@ static bool in_first(const struct sets *s, uint16_t u)
     return find(s, u) == find(s, s->f->hosts[0]);
 }
 
-/* Lists the hosts of the first set, and counts the sets that hosts are in. */
+/* Lists the hosts of the first set, and counts the sets that have hosts. */
 static void count_sets(struct sets *s)
 {
     const struct fabric *f = s->f;
@@ -61,7 +61,7 @@ static void count_sets(struct sets *s)
     }
 }
 
-/* Tier of the level that a link leads up to (or along): 0 in a mesh, PLANES within a GPU node. */
+/* Tier of the level that a link leads up to or stays in: 0 in a mesh, PLANES within a GPU node. */
 #define PLANES 0xfffeu
 static unsigned level_of(const struct fabric *f, const struct fab_link *l)
 {
@@ -72,7 +72,7 @@ static unsigned level_of(const struct fabric *f, const struct fab_link *l)
     return a->tier > z->tier ? a->tier : z->tier;
 }
 
-/* Sets that were apart below a level and are members of its first group. */
+/* Sets that are separate below a level and members of its first group. */
 static unsigned count_members(struct sets *s, const uint16_t *below)
 {
     unsigned n = 0;
@@ -99,7 +99,7 @@ static void add_links(const struct sets *s, unsigned level, struct fab_level *lv
             continue;
         lv->cables += l->lanes;
         if (in_first(s, l->a))
-            lv->total_bps += l->rate_bps * (level ? 1 : 2); /* both ends of a mesh's are members */
+            lv->total_bps += l->rate_bps * (level ? 1 : 2); /* in a mesh both ends are members */
     }
 }
 
@@ -116,7 +116,7 @@ static void add_switches(const struct fabric *f, unsigned level, struct fab_leve
     }
 }
 
-/* One level over those that were joined before. Returns whether it is there. */
+/* One level above the sets joined so far. Returns whether it exists. */
 static bool add_level(struct sets *s, unsigned level, uint16_t *below, struct fab_level *lv)
 {
     const struct fabric *f = s->f;

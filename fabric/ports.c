@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Links get their ports: those that the file names first, then every other end the lowest free one,
- * in order of the file.
+ * Assigns ports to links: first those that the file names, then the lowest free port to every other
+ * end, in order of the file.
  */
 #include "fabric/build.h"
 
@@ -10,7 +10,7 @@
 
 #define WORDS (FAB_MAX_PORTS / 64)
 
-/* Ports of a node that are in use; full: that there are too few was complained of. */
+/* Ports of a node in use; full: the lack of ports was reported. */
 struct used {
     uint64_t bits[WORDS];
     bool full;
@@ -146,7 +146,7 @@ static void add_external(struct fabric *f, const struct draft_link *d)
     snprintf(p->external, sizeof(p->external), "%s", d->external);
 }
 
-/* The way out is at the switch; the host at the other end is not ours to emulate. */
+/* The port to the outside is at the switch; the host at the other end is not emulated. */
 static void leads_outside(struct fabric *f, const struct draft_link *d)
 {
     bool at_a = f->nodes[d->a].kind == FAB_SWITCH;
@@ -188,7 +188,7 @@ static void add_link(struct fabric *f, const struct draft_link *d)
     f->n_links++;
 }
 
-/* A host is here or elsewhere, with all its ports. */
+/* All ports of a host are emulated, or none. */
 static bool half_outside(const struct fabric *f, const struct fab_node *n)
 {
     for (unsigned p = 0; p < n->n_ports && n->outside; p++) {
@@ -200,7 +200,7 @@ static bool half_outside(const struct fabric *f, const struct fab_node *n)
     return false;
 }
 
-/* An HCA port that leads nowhere would have an address that nobody reaches. */
+/* An HCA port without a link would have an address that no host reaches. */
 static void check_hosts(struct build *b)
 {
     for (unsigned i = 0; i < b->f->n_nodes; i++) {

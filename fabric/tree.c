@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Aggregation trees. A root is a switch that reduces and that no other reducing switch of its
- * network surpasses: none is reached (going up or sideways) by more hosts, and none by the same
- * hosts from a higher tier. So every spine of a leaf/spine fabric is one, every core of a
- * three-tier fabric, and the one switch of a small one.
+ * Aggregation trees. A root is a reducing switch that no other one of its network surpasses: none
+ * is reached (going up or sideways) by more hosts, and none of a higher tier by the same hosts. So
+ * the roots are all spines of a leaf/spine fabric, all cores of a three-tier fabric, and the only
+ * switch of a small one.
  *
  * A tree is the union of its hosts' walks to the root. A walk goes from switch to switch by the
- * forwarding tables; where several next switches are as good, the tree's number picks one, so that
- * trees spread over them. Each step depends on the switch alone and comes nearer to the root, so
- * the walks join and form a tree. Switches that do not reduce are walked over.
+ * forwarding tables; of several equal next switches, the tree's number selects one, so that trees
+ * spread over them. Each step depends on the switch alone and leads closer to the root, so the
+ * walks join and form a tree. Switches that do not reduce are skipped.
  */
 #include "fabric/build.h"
 
@@ -36,7 +36,7 @@ static uint16_t step(const struct fabric *f, const struct fab_tree *t, uint16_t 
     return k ? peers[t->id % k] : FAB_NONE;
 }
 
-/* The next switch that reduces, from u exclusively. */
+/* The next reducing switch after u. */
 static uint16_t next_reducer(const struct fabric *f, const struct fab_tree *t, uint16_t u)
 {
     do
@@ -45,7 +45,7 @@ static uint16_t next_reducer(const struct fabric *f, const struct fab_tree *t, u
     return u;
 }
 
-/* Adds a host's walk; returns its ANs, 0: it does not reach the root. */
+/* Adds a host's walk; returns the number of its ANs, 0: it does not reach the root. */
 static unsigned add_host(const struct fabric *f, struct fab_tree *t, uint16_t host)
 {
     unsigned levels = 1;
@@ -90,7 +90,7 @@ static int add_tree(struct build *b, uint16_t root)
     return 0;
 }
 
-/* Whether z is the better root: all hosts of a and more, or the same from higher up. */
+/* Whether z is the better root: it has all hosts of a and more, or the same and a higher tier. */
 static bool surpasses(const struct build *b, uint16_t z, uint16_t a)
 {
     bool more = false;

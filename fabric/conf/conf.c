@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A conf file from text to a fabric. The settings of its top level:
+ * Reads a conf file. The settings of its top level:
  *
  *   name            of the fabric and of its run directory; default: the file's stem
  *   dilation        "auto", or how many times slower than real time the fabric's clock runs
@@ -9,8 +9,8 @@
  *   slots_per_host  processes that can share a host's NIC
  *   reduce          what every switch can reduce (conf_nodes.c); without it none does
  *   dcqcn, pfc_watchdog                       congestion (conf_congestion.c)
- *   costs           what GPUs, HCAs and switches take for a message or frame (costs.c)
- *   link_defaults   what links have in common (conf_links.c)
+ *   costs           time that GPUs, HCAs and switches take per message or frame (conf_costs.c)
+ *   link_defaults   defaults of all links (conf_links.c)
  *   leaf_spine, single_switch, full_mesh      templates (template.c)
  *   gpu_nodes, rails                          template of GPU nodes (template_gpu.c)
  *   nodes, links                              single nodes and links, beside a template or alone
@@ -78,7 +78,7 @@ static void read_mtu(struct build *b, const config_setting_t *s)
         keys_expected(b, s, "256, 512, 1024, 2048 or 4096");
 }
 
-/* A misspelt section takes nodes or links with it. */
+/* A misspelt section hides the nodes or links in it. */
 static void note_lost_sections(struct build *b, config_setting_t *root)
 {
     for (int i = 0; i < config_setting_length(root); i++) {
@@ -131,7 +131,7 @@ templates[] = {{"leaf_spine", conf_leaf_spine},
                {"full_mesh", conf_full_mesh},
                {"gpu_nodes", conf_gpus}};
 
-/* At most one: they name their nodes alike. */
+/* At most one template: their nodes have the same names. */
 static void read_template(struct build *b, config_setting_t *root)
 {
     config_setting_t *rails = config_setting_get_member(root, "rails");
@@ -166,7 +166,7 @@ static void read_nodes_and_links(struct build *b, config_setting_t *root)
         conf_links(b, links);
 }
 
-/* What lies outside runs in real time. */
+/* Hosts outside run in real time. */
 static void check_external(struct build *b)
 {
     for (unsigned i = 0; i < b->n_links; i++) {
@@ -219,8 +219,7 @@ static void read_conf(struct build *b, config_setting_t *root)
     }
 }
 
-/* libconfig would open other files at @include; a fabric is one file, because a copy of it goes to
- * the run directory. */
+/* Refuses @include: a fabric is one file, because a copy of it goes to the run directory. */
 static bool has_include(struct build *b, const char *text)
 {
     int line = 1;
@@ -235,8 +234,7 @@ static bool has_include(struct build *b, const char *text)
     return false;
 }
 
-/* libconfig stops at the first mistake of syntax, often in the line after it: show what stands
- * there. */
+/* libconfig stops at the first syntax error, often in the line after it: show the text there. */
 static void syntax_error(struct build *b, const char *text, const config_t *c)
 {
     int line = config_error_line(c);
@@ -287,7 +285,7 @@ bool conf_parse(struct build *b, const char *text, config_t *c)
     return false;
 }
 
-/* The other kinds of files in conf/, which one takes for a fabric's at first. */
+/* Recognises the other kinds of files in conf/, which may be given by mistake. */
 static bool is_other_kind(struct build *b, const config_t *c)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a fabric does about congestion, beside the marks and pauses of its links:
+ * Congestion control of a fabric; marks and pauses are properties of links:
  *
  *   dcqcn = true;                                    with the adapters' presets
  *   dcqcn = { rpg_ai_rate = "40Mb/s"; };             with some of them changed
@@ -62,7 +62,7 @@ static void read_dcqcn(struct build *b, config_setting_t *s)
         keys_expected(b, s, "true, false or a group { rpg_ai_rate; ... } of its parameters");
         return;
     }
-    /* Without marks it would be on and never do anything. */
+    /* DCQCN without marks would never do anything. */
     if (b->f->dcqcn.on && b->errs->total == before && !b->graph_broken && !marks_anywhere(b))
         build_error(b, (int)config_setting_source_line(s),
                     "dcqcn: found no link that marks, expected ecn = \"64KiB\" or the like in "

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What transfers cost besides the time on links:
+ * Costs of transfers in addition to the time on links:
  *
  *   costs = { gpu = "5us"; hca = "100ns"; switch = "150ns"; };
  *
- * Without it everything but links takes no time, and the bandwidth terms of the formulas come out.
- * Real programs see a transfer's end late (a kernel polls, a proxy thread hands over), an HCA takes
- * time for each work request, and a switch for each frame. A link's `efficiency` belongs to them,
- * and is a property of the link (conf_links.c).
+ * Without it only links take time, and results match the bandwidth terms of the formulas. Real
+ * programs see a transfer's end late (a kernel polls, a proxy thread hands over), an HCA takes time
+ * for each work request, and a switch for each frame. A link's `efficiency` is a cost too, but a
+ * property of the link (conf_links.c).
  */
 #include "fabric/build.h"
 

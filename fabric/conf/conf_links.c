@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The links of a file, and what they have in common:
+ * The links of a file, and their defaults:
  *
  *   link_defaults = { latency = "300ns"; };
  *   links = ( { a = "leaf0"; b = "spine0:3"; rate = "400Gb/s"; cables = 2; },
@@ -41,7 +41,7 @@
         "cables", KEY_UINT, P(cables), 1, FAB_MAX_PORTS                                            \
     }
 
-/* Stands for what was refused, so that no more is said about it. */
+/* Replaces refused properties, so that no further mistake is reported. */
 void link_props_placeholder(struct link_props *p)
 {
     if (!p->rate_bps)
@@ -55,7 +55,7 @@ void link_props_init(struct link_props *p)
     *p = (struct link_props){.latency_ps = -1, .efficiency = 1, .pfc = true, .ecn_prob = -1};
 }
 
-/* Where two properties must fit each other. */
+/* Checks properties that depend on each other. */
 static void check_props(struct build *b, int line, const struct link_props *p)
 {
     if (p->efficiency <= 0)
@@ -106,8 +106,8 @@ static struct draft_link *add_draft(struct build *b, int line)
 }
 
 /*
- * What a file left open. A buffer must hold what is under way until a pause reaches the sender,
- * with room to spare: four times rate x round trip, and 1 MiB at least.
+ * Sets properties that the file leaves open. A buffer must hold the bytes in flight until a pause
+ * reaches the sender, with a margin: four times rate x round trip, and 1 MiB at least.
  */
 static void complete_props(const struct build *b, struct link_props *p)
 {
@@ -132,7 +132,7 @@ static void complete_props(const struct build *b, struct link_props *p)
     }
 }
 
-/* What the link layer's own headers leave for frames: they see a slower link. */
+/* Reduces the rate by the link layer's own headers: frames see a slower link. */
 static void apply_efficiency(struct link_props *p)
 {
     if (p->efficiency < 1)
@@ -141,7 +141,7 @@ static void apply_efficiency(struct link_props *p)
         p->rate_bps = MIN_RATE;
 }
 
-/* what: "a link" or the name of the group that describes it. */
+/* what: "a link", or the name of its group. */
 static void require(struct build *b, int line, const char *what, const struct link_props *p)
 {
     if (!p->rate_bps)
@@ -216,7 +216,7 @@ static unsigned count_ends(const config_setting_t *s)
     return config_setting_is_aggregate(s) ? (unsigned)config_setting_length(s) : 1;
 }
 
-/* Ends of one side; *out is malloced and holds those that were good. */
+/* Reads the ends of one side; *out is malloced and has those without mistakes. */
 static unsigned read_ends(struct build *b, config_setting_t *s, const char *key, struct end **out)
 {
     unsigned n = count_ends(s), good = 0;
@@ -251,7 +251,7 @@ struct link_keys {
     char port[128];
 };
 
-/* Behind one port to the outside is one host, or whatever it is, and never a switch of ours. */
+/* Behind a port to the outside is one host (or another device), never a switch of the fabric. */
 static const char *port_misplaced(const struct fabric *f, const struct end *a, const struct end *z,
                                   const struct link_keys *k)
 {
@@ -298,7 +298,7 @@ static void join(struct build *b, const struct end *a, const struct end *z, int 
     add_cables(b, l);
 }
 
-/* A link has one end in the fabric, and another one or a way out, or both. */
+/* A link has one end in the fabric; the other is a node, a port to the outside, or both. */
 static int check_ends(struct build *b, int line, const config_setting_t *a,
                       const config_setting_t *z, const config_setting_t *port)
 {

@@ -20,7 +20,8 @@ static const char *const roles[] = {"host", "leaf", "spine", "core", "nvswitch",
 #define SLOTS (4u * FAB_MAX_NODES) /* a power of two */
 _Static_assert((SLOTS & (SLOTS - 1)) == 0, "slot_of() masks");
 
-/* Where a name is in the index or belongs: open addressing, never more than a quarter full. */
+/* The slot of the hash index that holds a name, or would: open addressing, at most a quarter
+ * full. */
 static unsigned slot_of(const struct build *b, const char *name, size_t len)
 {
     uint32_t h = 0x811c9dc5u;
@@ -81,7 +82,7 @@ static int grow(struct build *b)
     return 0;
 }
 
-/* Room for one more node of this kind; a limit is complained of once. */
+/* Whether one more node of this kind fits; an exceeded limit is reported once. */
 static int check_limits(struct build *b, enum fab_kind kind, int line)
 {
     struct fabric *f = b->f;
@@ -251,8 +252,7 @@ static void read_node(struct build *b, config_setting_t *g)
         return;
     }
     keys_read(b, g, keys, LEN(keys), &k);
-    /* A node of bad kind is registered all the same, so that links to it are no mistakes of their
-     * own. */
+    /* A node of unknown kind is registered too, so that links to it are not reported as well. */
     if (read_kind(b, g, &k.kind, &k.role))
         b->graph_broken = true;
     reduce = config_setting_get_member(g, "reduce");

@@ -123,9 +123,9 @@ static int add_proc(struct build *b, const char *name)
     return f->n_procs++;
 }
 
-/* What runs nowhere has the process of its switch as well: its bells are never rung.
- * A host's NIC lives with the node at the other end of its first port; two hosts back to back share
- * a process of the first one's name. */
+/* A host's NIC runs in the process of the node at the other end of its first port; two hosts back
+ * to back share a process named after the first. A host outside gets the process of its switch,
+ * too: its bells are never rung. */
 static int place_host(struct build *b, struct fab_node *n)
 {
     struct fab_node *peer = &b->f->nodes[n->ports[0].peer_node];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Complaints about a file: collected, put in order of line, printed.
+ * Mistakes in a file: collected, sorted by line, printed.
  */
 #include "fabric/build.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fault plans read from files: each entry names one link, node, host, rank or aggregation node, and
- * has the keys that belong to it.
+ * Fault plans read from files: each entry names a link, node, host, rank or aggregation node, and
+ * has the keys of that kind.
  */
 #include "fabric/conf/faults.h"
 
@@ -16,7 +16,7 @@
 #define SLOW_MAX  1000000u
 #define MBUFS_MAX 0x7fffffffu
 
-/* An entry as it is written. */
+/* An entry as read from the file. */
 struct entry {
     int64_t at_ps, jitter_ps, restart_ps, told_ps;
     char link[128], name[128];
@@ -137,7 +137,7 @@ struct reader {
     struct fault_plan *plan;
 };
 
-/* Which of the kinds an entry is about, or -1 with the mistake noted. */
+/* The kind that an entry names, or -1 with the mistake reported. */
 static int kind_of(struct reader *r, config_setting_t *g)
 {
     int line = (int)config_setting_source_line(g), kind = -1;
@@ -193,7 +193,7 @@ static void find_node(struct reader *r, int line, const char *key, const char *n
         e->which = fabric_node_index(r->f, n);
 }
 
-/* What contradicts itself, or says nothing. */
+/* Refuses entries that contradict themselves or have no effect. */
 static const char *senseless(const struct fault_event *e)
 {
     bool link = e->loss >= 0 || e->dup >= 0 || e->reorder >= 0 || e->corrupt >= 0 ||

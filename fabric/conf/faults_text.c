@@ -25,7 +25,7 @@ static void put(struct text *t, const char *fmt, ...)
         t->len = t->size - 1;
 }
 
-/* In the largest unit that is exact. */
+/* In the largest unit that gives a whole number. */
 static void put_time(struct text *t, const char *key, int64_t ps)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Groups of a conf file read by a table of allowed keys. Every complaint has the same shape:
- * "<key>: found <what>, expected <what>".
+ * Groups of a conf file read by a table of allowed keys. Every error has the same form: "<key>:
+ * found <what>, expected <what>".
  */
 #include "base/units.h"
 #include "fabric/build.h"
@@ -68,7 +68,8 @@ static unsigned distance(const char *a, const char *b)
 
 const char *keys_nearest(const char *word, const char *const *names, unsigned n)
 {
-    unsigned best = strlen(word) < 4 ? 2 : 3; /* one slip in a short word, two in a longer one */
+    unsigned best = strlen(word) < 4 ? 2 : 3; /* one wrong letter in a short word, two in a longer
+                                                 one */
     const char *nearest = NULL;
 
     for (unsigned i = 0; i < n; i++) {
@@ -82,7 +83,7 @@ const char *keys_nearest(const char *word, const char *const *names, unsigned n)
     return nearest;
 }
 
-/* What a setting holds, as a person would say it. */
+/* The value of a setting, as text for an error. */
 static const char *found(const config_setting_t *s, char *buf, size_t n)
 {
     switch (config_setting_type(s)) {

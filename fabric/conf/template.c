@@ -96,8 +96,7 @@ void conf_leaf_spine(struct build *b, config_setting_t *s)
                 return;
 }
 
-/* The hosts of a template that has nothing but hosts and their links, to be told in the file. The
- * first one, or -1. */
+/* Adds the hosts of a template that has only hosts and links. Returns the first, or -1. */
 static int only_hosts(struct build *b, config_setting_t *s, uint32_t least, uint32_t most,
                       uint32_t *n, struct link_props *link)
 {
@@ -137,8 +136,8 @@ void conf_single_switch(struct build *b, config_setting_t *s)
             return;
 }
 
-/* Every host with a cable to each of the others, in order: its port to host j is j, or j - 1 above
- * itself. */
+/* Links every host with every other, in order: its port to host j is j, or j - 1 above its own
+ * index. */
 void conf_full_mesh(struct build *b, config_setting_t *s)
 {
     struct link_props link;

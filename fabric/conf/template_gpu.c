@@ -108,7 +108,7 @@ static int read_gpus(struct build *b, config_setting_t *s, bool has_rails, struc
     return b->errs->total > before ? -EINVAL : 0;
 }
 
-/* Says so where n is no whole number of times the part. */
+/* Reports an error unless n is a multiple of the part. */
 static void must_divide(struct build *b, int line, const char *what, uint32_t n, const char *part,
                         uint32_t by)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A training workload: a transformer, what it is trained on, and how it is spread over GPUs; from a
- * libconfig file (docs/confs.md). Plain data, checked. Counts of parameters and FLOPs follow from
- * the shape, nothing is looked up.
+ * A training workload: a transformer, its training and its parallelism, from a libconfig file
+ * (docs/confs.md). Plain data, checked. Counts of parameters and FLOPs are computed from the shape.
  *
  * There are dp * tp * pp GPUs. Experts are spread over ep of the dp * tp GPUs of a pipeline stage,
  * so dp * tp / ep GPUs hold copies of the same experts. A global rank is
  *
  *   index(order[0]) + degree(order[0]) * (index(order[1]) + degree(order[1]) * index(order[2]))
  *
- * with order[0] tensor parallelism as a rule, so that it stays in a node.
+ * order[0] usually is tensor parallelism, which then stays within a node.
  */
 #ifndef TRIB_FABRIC_CONF_WORKLOAD_H
 #define TRIB_FABRIC_CONF_WORKLOAD_H
@@ -31,18 +30,18 @@ struct workload {
     uint32_t experts;      /* of a layer; 0: none, and the five below are 0 too */
     uint32_t top_k;        /* experts that a token goes to */
     uint32_t token_nodes;  /* nodes that a token goes to at most, 0: any */
-    uint32_t shared;       /* experts that every token goes to, besides */
+    uint32_t shared;       /* experts that every token goes to, in addition */
     uint32_t expert_d_ff;  /* of one expert */
     uint32_t dense_layers; /* layers without experts; without experts: all */
 
     /* Training. */
-    enum dev_type type, wire; /* of arithmetic; of what is sent */
+    enum dev_type type, wire; /* of arithmetic; of transfers */
     uint32_t sequence;        /* tokens */
     uint64_t batch_tokens;    /* of one step, all GPUs */
-    double tokens;            /* of the whole training, 0: not said */
-    double utilisation;       /* of the device's FLOP/s, 0..1, as measured or hoped for */
+    double tokens;            /* of the whole training, 0: unknown */
+    double utilisation;       /* share of the device's FLOP/s, 0..1, measured or expected */
 
-    /* How it is spread. */
+    /* Parallelism. */
     uint32_t tp, dp, pp, ep;
     uint32_t zero;                   /* stage 0 to 3; 3 is FSDP */
     uint32_t microbatches;           /* of a pipeline, per step and replica */
@@ -58,7 +57,7 @@ uint32_t workload_degree(const struct workload *w, enum work_axis a);
 /* Ranks from one member of an axis to the next. */
 uint64_t workload_stride(const struct workload *w, enum work_axis a);
 uint64_t workload_gpus(const struct workload *w);
-/* Tokens of one microbatch of one replica: whole, the loader sees to it. */
+/* Tokens of one microbatch of one replica; the loader has checked that the division is exact. */
 uint64_t workload_microbatch_tokens(const struct workload *w);
 /* Layers of the fullest pipeline stage. */
 uint32_t workload_stage_layers(const struct workload *w);
@@ -72,11 +71,10 @@ double workload_params(const struct workload *w);
 double workload_active_params(const struct workload *w);
 
 /* 6 FLOPs a token and active parameter: two forward, four backward (Kaplan et al. 2020, without the
- * attention's own products). Of one step, all GPUs; and of the whole training, 0 where that is not
- * said. */
+ * attention's own products). For one step of all GPUs, and for the whole training (0: unknown). */
 double workload_step_flops(const struct workload *w);
 double workload_total_flops(const struct workload *w);
-/* Seconds of the whole training at the utilisation said, 0 where tokens are not. */
+/* Seconds of the whole training at the given utilisation; 0: tokens unknown. */
 double workload_total_seconds(const struct workload *w);
 /* Weights in bf16 and Adam's two moments in fp32: 10 bytes a parameter, before sharding. */
 double workload_state_bytes(const struct workload *w);

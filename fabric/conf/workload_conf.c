@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A workload file, from text to struct workload. Mistakes within a section hide the checks that
- * need that section, so that one mistake gives one error.
+ * Reads a workload file. A mistake in a section skips the checks that need that section, so that
+ * one mistake gives one error.
  */
 #include "fabric/build.h"
 #include "fabric/conf/workload.h"
@@ -58,7 +58,7 @@ static const struct key top_keys[] = {
     {"training", KEY_OWN, 0, 0, 0},     {"parallel", KEY_OWN, 0, 0, 0},
 };
 
-/* A count that may not fit 32 bits: 15e12 as well as 15000000000000L. */
+/* A count that may exceed 32 bits: 15e12 or 15000000000000L. */
 static void read_count(struct build *b, config_setting_t *g, const char *key, double *out)
 {
     const config_setting_t *s = config_setting_get_member(g, key);
@@ -105,7 +105,7 @@ static void read_order(struct build *b, config_setting_t *g, enum work_axis *ord
         keys_expected(b, s, "[ \"tp\", \"dp\", \"pp\" ] in any order, innermost first");
 }
 
-/* A section of the file; NULL with an error where it is missing or no group. */
+/* A section of the file; NULL with an error if it is missing or not a group. */
 static config_setting_t *section(struct build *b, config_setting_t *root, const char *name,
                                  const struct key *keys, unsigned n, void *out)
 {
@@ -232,7 +232,7 @@ static bool read_parallel(struct wreader *r, config_setting_t *root)
 
     if (s)
         read_order(&r->b, s, r->w->order);
-    /* Each below 2^20, so the product of two fits; of three it may not. */
+    /* Each is below 2^20: the product of two fits, that of three may not. */
     if (r->b.errs->total == before &&
         ((uint64_t)r->w->tp * r->w->dp > MAX_GPUS || workload_gpus(r->w) > MAX_GPUS))
         build_error(&r->b, (int)config_setting_source_line(s),
@@ -260,7 +260,7 @@ static void read_device(struct wreader *r, config_setting_t *root)
         r->w->device = device_at((unsigned)i);
 }
 
-/* What needs several sections. */
+/* Checks that need several sections. */
 static void check_spread(struct build *b, config_setting_t *root, const struct workload *w)
 {
     config_setting_t *s = config_setting_get_member(root, "parallel");

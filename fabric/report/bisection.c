@@ -2,8 +2,8 @@
 /*
  * Bisection bandwidth: the most that one half of some hosts can send to the other half at once, as
  * the maximum flow through the graph (Dinic's algorithm: shortest augmenting paths by levels).
- * Cables are full duplex, so a direction of each is an edge. Flows may be split as they like: this
- * is what the cables can do, whatever ECMP makes of it.
+ * Cables are full duplex, so each direction is an edge. Flows may be split arbitrarily: the result
+ * is the limit of the cables, whatever ECMP makes of it.
  */
 #include "fabric/build.h"
 
@@ -13,7 +13,7 @@
 /* Edges of node u are edge[first[u]..first[u + 1]), one per port. */
 struct flow {
     const struct fabric *f;
-    uint64_t *room;         /* [2 * n_links] left in each direction of a link */
+    uint64_t *room;         /* [2 * n_links] residual capacity of each direction of a link */
     uint8_t *side;          /* [n_nodes] hosts: SEND, RECEIVE, NOT_IN */
     uint16_t *level;        /* [n_nodes] FAB_NONE: not reached */
     uint16_t *queue, *next; /* next: port to try first, per node */
@@ -21,7 +21,7 @@ struct flow {
 };
 enum { NOT_IN, SEND, RECEIVE };
 
-/* Whether the port belongs to the network that is asked about. */
+/* Whether the port belongs to the network in question. */
 static bool counts(const struct flow *k, const struct fab_port *p)
 {
     const struct fab_node *v = p->link == FAB_NONE ? NULL : &k->f->nodes[p->peer_node];
@@ -35,7 +35,7 @@ static uint64_t *room_of(const struct flow *k, uint16_t u, const struct fab_port
     return &k->room[2u * p->link + (k->f->links[p->link].a != u)];
 }
 
-/* A frame goes on at switches, and comes from or ends at hosts. */
+/* Switches forward frames; hosts only send or receive them. */
 static bool may_pass(const struct flow *k, uint16_t u, const struct fab_port *p)
 {
     const struct fab_node *n = &k->f->nodes[u], *v;
@@ -76,8 +76,8 @@ static bool set_levels(struct flow *k)
     return found;
 }
 
-/* Sends up to `most` from u along levels; returns what arrived. As deep as a fabric has tiers,
- * twice, and more where flow is taken back. */
+/* Sends up to `most` from u along the levels; returns the amount that arrived. The depth is twice
+ * the number of tiers, and more where flow is taken back. */
 static uint64_t push(struct flow *k, uint16_t u, uint64_t most)
 {
     const struct fab_node *n = &k->f->nodes[u];
@@ -97,7 +97,7 @@ static uint64_t push(struct flow *k, uint16_t u, uint64_t most)
         k->room[(size_t)(room - k->room) ^ 1] += got;
         sent += got;
         if (sent == most)
-            return sent; /* there may be room left: this port is the next to try */
+            return sent; /* this port may have capacity left: try it first next time */
     }
     return sent;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What `trib plan` prints: nodes, links, trees and what they need.
+ * Output of `trib plan`: nodes, links, trees and the resources that they need.
  */
 #include "fabric/report/plan.h"
 #include "base/table.h"
@@ -109,8 +109,8 @@ unsigned plan_tree_counts(const struct fabric *f, const struct fab_tree *t, uint
 }
 
 /*
- * One line per AN of a tree: what one group of all its hosts, one rank each, takes there. In every
- * slot of the window wait at most the children's frames, then the result until each child has
+ * One line per AN of a tree: the resources of a group of all its hosts with one rank each. Every
+ * slot of the window holds at most the children's frames, then the result until each child has
  * acknowledged it.
  */
 static void plan_tree(const struct fabric *f, const struct fab_tree *tree, uint16_t *count,

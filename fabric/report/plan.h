@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a plan is printed with: values as text, in buf of n bytes, which is returned; and the parts
- * that sum up.
+ * Helpers of plans: values as text, written to buf of n bytes, which is returned; and summaries.
  */
 #ifndef TRIB_FABRIC_REPORT_PLAN_H
 #define TRIB_FABRIC_REPORT_PLAN_H
@@ -14,17 +13,17 @@ const char *plan_rate(uint64_t bps, char *buf, size_t n); /* "400Gb/s" */
 const char *plan_duration(int64_t ps, char *buf, size_t n);
 const char *plan_size(uint64_t bytes, char *buf, size_t n);
 const char *plan_address(uint32_t ip, char *buf, size_t n);
-/* roce_mac_of_ip() in text; this room knows no other. */
+/* roce_mac_of_ip() as text; fabric/ must not include roce/. */
 const char *plan_mac(uint32_t ip, char *buf, size_t n);
 /* "loss 0.01 dup 0.001", empty for a link without faults. */
 void plan_faults(const struct fab_link *l, char *buf, size_t n);
 
-/* Of a link, or of many that are alike. */
+/* Properties of one link, or of several identical ones. */
 struct table;
 #define PLAN_LINK_HEADS "rate", "latency", "buffer", "frames", "ECN", "PFC", "faults"
 void plan_link_cells(struct table *t, const struct fab_link *l);
 
-/* plan_sums.c: alike nodes, links and trees as one line each. */
+/* plan_sums.c: identical nodes, links and trees as one line each. */
 void plan_levels(const struct fabric *f, FILE *out);
 void plan_node_sums(const struct fabric *f, FILE *out);
 void plan_link_sums(const struct fabric *f, FILE *out);

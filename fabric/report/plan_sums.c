@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A plan of many nodes: levels, and alike nodes, links and trees as one line each.
+ * The plan of a large fabric: levels, and identical nodes, links and trees as one line each.
  */
 #include "base/table.h"
 #include "fabric/report/plan.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes per second, as collectives are reckoned: "51.2TB/s". */
+/* Bytes per second, the unit of collectives: "51.2TB/s". */
 static const char *bytes_rate(uint64_t bps, char *buf, size_t n)
 {
     double gb = (double)bps / 8e9;
@@ -45,7 +45,7 @@ void plan_levels(const struct fabric *f, FILE *out)
     table_print(t, out);
 }
 
-/* ---- lines of alike things ---- */
+/* ---- lines of identical items ---- */
 
 static bool same_node(const struct fabric *f, unsigned i, unsigned j)
 {
@@ -70,7 +70,7 @@ static bool same_link(const struct fabric *f, unsigned i, unsigned j)
            a->jitter_ps == z->jitter_ps;
 }
 
-/* Trees whose roots are alike and that have as many hosts. */
+/* Trees with identical roots and equally many hosts. */
 static bool same_tree(const struct fabric *f, unsigned i, unsigned j)
 {
     const struct fab_tree *a = &f->trees[i], *z = &f->trees[j];
@@ -78,8 +78,8 @@ static bool same_tree(const struct fabric *f, unsigned i, unsigned j)
     return a->depth == z->depth && same_node(f, a->root, z->root);
 }
 
-/* Sorts 0..n-1 into kinds: first[k] is the first of kind k, count[k] how many it has. All malloced
- * in *first and *count; returns how many kinds, 0 where memory is short. */
+/* Sorts 0..n-1 into kinds: first[k] is the first of kind k, count[k] their number. Mallocs *first
+ * and *count; returns the number of kinds, 0 when out of memory. */
 static unsigned sort_out(const struct fabric *f, unsigned n,
                          bool (*same)(const struct fabric *, unsigned, unsigned), unsigned **first,
                          unsigned **count)
@@ -89,7 +89,7 @@ static unsigned sort_out(const struct fabric *f, unsigned n,
     *first = calloc(n + 1u, sizeof(**first));
     *count = calloc(n + 1u, sizeof(**count));
     for (unsigned i = 0; *first && *count && i < n; i++) {
-        unsigned k = last; /* most are like the one before */
+        unsigned k = last; /* most items equal the previous one */
 
         if (!kinds || !same(f, (*first)[k], i))
             for (k = 0; k < kinds && !same(f, (*first)[k], i);)

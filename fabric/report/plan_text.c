@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Largest unit of which v is a whole number. */
+/* The largest unit that gives a whole number. */
 static const char *print_unit(uint64_t v, const char *const *units, uint64_t step, char *buf,
                               size_t n)
 {
@@ -41,7 +41,7 @@ const char *plan_address(uint32_t ip, char *buf, size_t n)
     return buf;
 }
 
-/* roce_mac_of_ip() in text; this room knows no other. */
+/* roce_mac_of_ip() as text; fabric/ must not include roce/. */
 const char *plan_mac(uint32_t ip, char *buf, size_t n)
 {
     snprintf(buf, n, "02:54:%02x:%02x:%02x:%02x", ip >> 24, ip >> 16 & 255, ip >> 8 & 255,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib-plan CONF: what a conf file describes, without starting anything.
+ * trib-plan CONF: prints the fabric that a conf file describes; starts nothing.
  */
 #include "base/atomic_output.h"
 #include "base/options.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * By which of their ports two hosts talk.
- */
+/* The ports by which two hosts reach each other. */
 #include "fabric/build.h"
 
 struct pair {
@@ -46,7 +44,8 @@ static bool on_plane(const struct fabric *f, const struct fab_port *p)
     return v != FAB_NONE && f->nodes[v].role == FAB_ROLE_NVSWITCH;
 }
 
-/* Planes, or all but those: every port of a with the first that it reaches and that is free. */
+/* Planes only, or all other ports: pairs every port of a with the first free port of b that it
+ * reaches. */
 static void add_ports(struct pair *k, bool planes)
 {
     uint32_t used = 0;

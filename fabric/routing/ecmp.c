@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which of several equal-cost next hops a flow takes.
+ * Selects one of several equal-cost next hops for a flow.
  *
- * hash      The caller's hash of the flow, stirred with the node, so that two tiers do not choose
- * alike (and leave half of the second tier's links idle). balanced  By the source's place: a, its
- * place among the hosts of its leaf, and n, the number of next hops. up from the leaf     a mod n:
- * every host of a leaf has an uplink of its own, where there are as many. up from above        the
- * source's place among all that come up to this switch that way (leaf by leaf) mod n. sideways and
- * down    a mod n. Sources that send to one leaf have different a in every shift of the ranks (a
- * ring, an exchange at distance k), so their frames come down different links too. Choosing by the
- * destination instead would do as well going down and worse going up, where a host sends to several
- * hosts.
+ *   hash      by the caller's hash of the flow, mixed with the node, so that two tiers choose
+ *             independently (else half of the second tier's links would be idle)
+ *   balanced  by the source; a: its ordinal among the hosts of its leaf; n: number of next hops
+ *               up from the leaf   a mod n: every host of a leaf has its own uplink, if there are
+ *                                  enough
+ *               up from above      the source's ordinal among all hosts whose frames come up to
+ *                                  this switch that way (leaf by leaf) mod n
+ *               sideways and down  a mod n
+ *
+ * Sources that send to one leaf have different a in every shift of the ranks (a ring, an exchange
+ * at distance k), so their frames come down different links, too. Choosing by the destination
+ * would do as well going down and worse going up, where a host sends to several hosts.
  */
 #include "fabric/build.h"
 
@@ -23,7 +26,7 @@ static uint32_t stir(uint32_t h)
     return h ^ h >> 16;
 }
 
-/* The port of a host that owns the source address. */
+/* The host port that owns the source address. */
 static uint16_t host_port(const struct fab_node *n, const uint16_t *port, unsigned k,
                           uint32_t src_ip)
 {
@@ -33,14 +36,14 @@ static uint16_t host_port(const struct fab_node *n, const uint16_t *port, unsign
     return port[0];
 }
 
-/* Between aggregation nodes and their neighbours: spread by both ends' places. */
+/* Between aggregation nodes and their neighbours: spread by the ordinals of both ends. */
 static unsigned place_of_switches(const struct fabric *f, const struct fab_dest *src, int dest)
 {
     return f->nodes[src->node].ord + f->nodes[f->dests[dest].node].ord;
 }
 
-/* The place of a host among those that come up to `node` from leaves: c of a leaf's n uplinks lead
- * there, so every round of n hosts of that leaf sends c. */
+/* The ordinal of a host among those whose frames come up to `node` from leaves: c of a leaf's n
+ * uplinks lead there, so c of every n hosts of that leaf do. */
 static unsigned place_above(const struct fabric *f, uint16_t node, int dest,
                             const struct fab_node *leaf, unsigned a)
 {

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Ports that are in the tree whatever it looks like: to hosts and to the outside. */
+/* Ports that are always in the tree: to hosts and to the outside. */
 static void leaves_of_tree(struct fabric *f)
 {
     for (unsigned i = 0; i < f->n_nodes; i++) {
@@ -19,7 +19,7 @@ static void leaves_of_tree(struct fabric *f)
     }
 }
 
-/* The highest switch that no tree has yet, FAB_NONE: none. */
+/* The highest switch without a tree so far, FAB_NONE: none. */
 static uint16_t next_root(const struct fabric *f, const bool *seen)
 {
     uint16_t root = FAB_NONE;

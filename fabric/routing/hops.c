@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Next hops. All destinations that hang on one switch share their route there, and two switches
- * reach each other only inside of one network, so a switch keeps one set of ports per switch of its
- * network; a host keeps nothing, because its ports' switches know. A table of every node for every
- * destination, the design not taken, is 2 GB for 4,096 GPUs of five ports.
+ * Next hops. All destinations at one switch share the route to it, and switches reach each other
+ * only within a network. So a switch stores one set of ports per switch of its network; a host
+ * stores nothing and looks at the switches of its ports. Rejected: a table of every node for every
+ * destination takes 2 GB for 4,096 GPUs of five ports.
  */
 #include "fabric/build.h"
 
 #include <string.h>
 
-/* The switch that a destination hangs on or is; FAB_NONE: a host at the end of a cable. */
+/* The switch of a destination: itself, or the one that its host is linked to; FAB_NONE: the host is
+ * linked to hosts. */
 static uint16_t switch_of(const struct fabric *f, const struct fab_dest *d)
 {
     const struct fab_node *n = &f->nodes[d->node];
@@ -17,7 +18,7 @@ static uint16_t switch_of(const struct fabric *f, const struct fab_dest *d)
     return n->kind == FAB_SWITCH ? d->node : peer_switch(f, &n->ports[d->port]);
 }
 
-/* Count and ports, NULL: no route. */
+/* Count and ports; NULL: no route. */
 static const uint16_t *route(const struct fabric *f, uint16_t from, uint16_t to)
 {
     const struct fab_node *u = &f->nodes[from], *t = &f->nodes[to];
@@ -25,7 +26,7 @@ static const uint16_t *route(const struct fabric *f, uint16_t from, uint16_t to)
     return u->network == t->network ? u->routes[t->place] : NULL;
 }
 
-/* A host's ports to switches that are the target or have a route there. */
+/* A host's ports whose switch is the target or has a route to it. */
 static unsigned of_host(const struct fabric *f, uint16_t node, uint16_t target, uint16_t *port)
 {
     const struct fab_node *n = &f->nodes[node];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Looking things up in a fabric: nodes and links by name, paths.
+ * Lookups in a fabric: nodes and links by name, paths.
  */
 #include "fabric/build.h"
 
@@ -73,7 +73,7 @@ unsigned fabric_path(const struct fabric *f, uint16_t src_node, uint16_t dst_nod
     const struct fab_node *src = &f->nodes[src_node], *dst = &f->nodes[dst_node];
     unsigned n = src_node == dst_node ? 0 : dst->kind == FAB_HOST ? dst->n_ports : 1;
 
-    /* To the first address that there is a route to. */
+    /* To the first address that has a route. */
     for (unsigned q = 0; q < n; q++) {
         uint16_t p;
 

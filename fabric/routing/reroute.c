@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nodes and ports are copied, because routes and the tree are kept there; the rest is shared. */
+/* Copies nodes and ports, which contain routes and the tree; shares the rest. */
 static void copy_nodes(struct build *b, const struct fabric *f)
 {
     b->f->nodes = build_alloc(b, f->n_nodes + 1u, sizeof(*f->nodes));
@@ -27,7 +27,7 @@ static bool between_switches(const struct fabric *f, const struct fab_link *l)
     return f->nodes[l->a].kind == FAB_SWITCH && f->nodes[l->b].kind == FAB_SWITCH;
 }
 
-/* While routes are computed, a link that is down does not exist. */
+/* While routes are computed, links that are down are left out. */
 static void set_links(struct fabric *f, const bool *down, bool there)
 {
     for (unsigned i = 0; i < f->n_links; i++) {
@@ -56,8 +56,7 @@ struct fabric *fabric_without(const struct fabric *f, const bool *down)
         copy_nodes(&b, f);
     if (!b.no_memory) {
         set_links(b.f, down, false);
-        routes_build(
-            &b); /* hosts that are cut off are no mistake here: what it says is not heard */
+        routes_build(&b); /* hosts that are cut off are no mistake here: its errors are ignored */
         b.no_memory |= flood_build(b.f) != 0;
         set_links(b.f, down, true);
     }

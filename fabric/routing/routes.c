@@ -4,23 +4,22 @@
  * hops.
  *
  * A path goes up, then perhaps sideways between switches of one tier, then down, and never up
- * again: that is what keeps a fabric with PFC free of circular waiting. Tables know the destination
- * alone, not where a frame came from, so the rule must hold whatever the way in. It does if every
- * switch takes the first of these kinds that it has, the shortest of that kind:
+ * again: that is what keeps a fabric with PFC free of circular waiting. Tables depend on the
+ * destination alone, not on the port of arrival, so the rule must hold for every path. It does if
+ * every switch uses the first of these kinds of routes that it has, and the shortest of that kind:
  *
  *   DOWN      to a lower switch that has a DOWN route (or is where the destination hangs)
  *   SIDEWAYS  to a switch of its tier that has a DOWN or SIDEWAYS route
  *   UP        to a higher switch that has any route
  *
- * because a frame that came from above was sent there for its DOWN route, which is then also the
- * kind that is taken next. Along a kind the distance falls by one per hop, so no loop exists. Hosts
- * do not forward.
+ * because a switch sends a frame down only to a switch with a DOWN route, which uses that one next.
+ * Within a kind the distance falls by one per hop, so no loop exists. Hosts do not forward.
  *
- * Shortest paths over the whole graph, the design not taken, would let a frame bounce off a leaf
- * where a spine has lost a link.
+ * Rejected: with shortest paths over the whole graph, a frame would bounce off a leaf if a spine
+ * has lost a link.
  *
- * All destinations that hang on one switch share their route there, and nothing leads from one
- * network to another: the work is done once per pair of switches of a network (hops.c).
+ * All destinations at one switch share the route to it, and no route leads from one network to
+ * another: routes are computed once per pair of switches of a network (hops.c).
  */
 #include "fabric/build.h"
 
@@ -32,11 +31,12 @@ enum kind { NO_ROUTE, DOWN, SIDEWAYS, UP };
 
 struct work {
     uint16_t *order; /* [n_switches] node index: network by network, lowest tier first */
-    uint16_t *mine;  /* in order: the network that is looked at */
+    uint16_t *mine;  /* in order: the current network */
     unsigned n_mine;
     uint8_t *kind;           /* [n_nodes] route to the current switch */
     uint16_t *dist;          /* [n_nodes] */
-    uint16_t *queue;         /* [n_switches] ring of switches whose neighbours want another look */
+    uint16_t *queue;         /* [n_switches] ring of switches whose neighbours must be visited
+                                again */
     bool *queued;            /* [n_nodes] */
     bool has_sideways;       /* some link joins switches of one tier */
     const uint16_t **recent; /* [n_nodes] last set of hops, shared while it stays the same */
@@ -62,7 +62,7 @@ static void offer(struct work *w, uint16_t u, enum kind kind, unsigned dist)
     }
 }
 
-/* Lowest tier first, so that everything below u is settled when u is looked at. */
+/* Lowest tier first, so that everything below u is final when u is visited. */
 static void routes_down(const struct fabric *f, struct work *w, uint16_t target)
 {
     w->kind[target] = DOWN;
@@ -80,7 +80,7 @@ static void routes_down(const struct fabric *f, struct work *w, uint16_t target)
     }
 }
 
-/* From every switch that has a DOWN route outwards along its tier, again whenever a shorter way is
+/* From every switch with a DOWN route outwards along its tier, again whenever a shorter route is
  * found. */
 static void routes_sideways(const struct fabric *f, struct work *w)
 {
@@ -116,7 +116,7 @@ static void routes_sideways(const struct fabric *f, struct work *w)
     }
 }
 
-/* Highest tier first, so that everything above u is settled when u is looked at. */
+/* Highest tier first, so that everything above u is final when u is visited. */
 static void routes_up(const struct fabric *f, struct work *w)
 {
     for (unsigned s = w->n_mine; s-- > 0;) {
@@ -134,7 +134,7 @@ static void routes_up(const struct fabric *f, struct work *w)
     }
 }
 
-/* Whether a switch with u's kind of route may go on to its neighbour v. */
+/* Whether a switch with u's kind of route may forward to its neighbour v. */
 static bool is_next(const struct fabric *f, const struct work *w, uint16_t u, uint16_t v)
 {
     int up = (int)f->nodes[v].tier - (int)f->nodes[u].tier;
@@ -145,13 +145,13 @@ static bool is_next(const struct fabric *f, const struct work *w, uint16_t u, ui
     case DOWN:
         return up < 0 && w->kind[v] == DOWN;
     case SIDEWAYS:
-        return up == 0; /* which has a way down or sideways itself: at least by u */
+        return up == 0; /* v has a route down or sideways itself: at least by u */
     default:
         return up > 0;
     }
 }
 
-/* The set of ports, as the node's last one if it is the same again. */
+/* The set of ports; reuses the node's last one if it is equal. */
 static const uint16_t *intern(struct build *b, struct work *w, uint16_t u, const uint16_t *port,
                               unsigned n)
 {
@@ -184,7 +184,7 @@ static const uint16_t *next_hops(struct build *b, struct work *w, uint16_t u)
     return k ? intern(b, w, u, port, k) : NULL;
 }
 
-/* Notes the hosts of `target` at u, which reaches them without climbing. */
+/* Records the hosts of `target` at u, which reaches them without going up. */
 static void add_reach(struct build *b, uint16_t u, uint16_t target)
 {
     const struct fab_node *t = &b->f->nodes[target];
@@ -198,7 +198,7 @@ static void add_reach(struct build *b, uint16_t u, uint16_t target)
     }
 }
 
-/* Routes of the network to one of its switches. */
+/* Computes the network's routes to one of its switches. */
 static void route_switch(struct build *b, struct work *w, uint16_t target)
 {
     struct fabric *f = b->f;
@@ -250,7 +250,7 @@ static void find_networks(struct fabric *f, struct work *w)
     qsort_r(w->order, f->n_switches, sizeof(*w->order), compare_place, f);
 }
 
-/* The network of switches order[from..] with all its routes; returns where the next one begins. */
+/* Computes all routes of the network order[from..]; returns where the next one begins. */
 static unsigned route_network(struct build *b, struct work *w, unsigned from)
 {
     struct fabric *f = b->f;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What follows from the graph alone: lists of hosts and switches, their tiers and places, and the
- * tree on which frames are flooded.
+ * Computes from the graph: lists of hosts and switches, their tiers and ordinals, and the tree on
+ * which frames are flooded.
  *
- * Tiers order the switches, so that routes can be kept from going down and up again (routes.c). A
- * role says the tier; a plain "switch" is as high as it is far from the nearest host, or from the
- * nearest port to the outside, where hosts are as well.
+ * Tiers order the switches, so that no route goes down and up again (routes.c). A role determines
+ * the tier; that of a plain "switch" is its distance from the nearest host or port to the outside,
+ * which leads to hosts as well.
  */
 #include "fabric/build.h"
 #include "fabric/routing/flood.h"
@@ -30,7 +30,7 @@ static int list_nodes(struct build *b)
     return 0;
 }
 
-/* Whether hosts can be right behind this switch. */
+/* Whether hosts can be linked to this switch. */
 static bool touches_host(const struct fabric *f, const struct fab_node *n)
 {
     for (unsigned p = 0; p < n->n_ports; p++)
@@ -40,7 +40,7 @@ static bool touches_host(const struct fabric *f, const struct fab_node *n)
     return false;
 }
 
-/* Breadth first over switches from those in queue[0..n), whose dist is set; the others' is
+/* Breadth-first search over switches from queue[0..n), whose dist is set; the others' is
  * FAB_NONE. */
 static void spread(const struct fabric *f, uint16_t *dist, uint16_t *queue, unsigned n)
 {
@@ -99,7 +99,7 @@ static void set_tiers(struct build *b, uint16_t *dist, uint16_t *queue)
     }
 }
 
-/* A host has a place at each of its switches. */
+/* A host has an ordinal at each of its switches. */
 static void set_places(struct fabric *f)
 {
     for (unsigned s = 0; s < f->n_switches; s++) {

@@ -17,7 +17,7 @@ static uint64_t leaves_of_unit(uint64_t nodes, uint64_t gpus)
     return up(gpus, rails);
 }
 
-/* A fat tree: every tier has the ports up that it has down, the top has them all down, so it needs
+/* A fat tree: a switch has as many ports up as down; the top tier has all ports down, so it needs
  * half as many switches. t tiers carry 2 * 32^(t-1) leaves (F12 to F14). */
 static void add_tiers(struct bom *b)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What N GPUs need: nodes of a kind, and a scale-out network of full bisection between them, as
- * rails of 64-port switches in as few tiers as do; and what two other ways would need.
+ * Bill of material for N GPUs: nodes, and a scale-out network of full bisection between them, as
+ * rails of 64-port switches in as few tiers as possible; and that of two alternatives.
  */
 #ifndef TRIB_FABRIC_THEORY_BOM_H
 #define TRIB_FABRIC_THEORY_BOM_H

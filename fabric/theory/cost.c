@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Whether all switches of a role reduce; with multimem: whether they offer that. */
+/* Whether all switches of a role reduce; multimem: whether they support multimem. */
 static bool all_do(const struct fabric *f, enum fab_role role, bool multimem)
 {
     bool any = false;
@@ -126,7 +126,8 @@ struct cost cost_rings(const struct cost_levels *l, struct cost_axis a, double b
 struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double bytes, bool reduce)
 {
     double n = (double)a.degree, sent = (reduce ? 2 : 1) * (n - 1) / n * bytes;
-    bool first = true; /* beyond GPU nodes: there a port is a GPU's, above a flow has a cable */
+    bool first = true; /* beyond GPU nodes: there each GPU has a port, above each flow has a
+                          cable */
     struct cost c = {0};
 
     for (unsigned i = 0; i < l->n; i++) {
@@ -143,7 +144,8 @@ struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double by
     return c;
 }
 
-/* What a GPU has to another of its level's group: NVLink in a node, else the narrowest level. */
+/* Bandwidth from a GPU to another one of its level's group: NVLink in a node, else the narrowest
+ * level. */
 static double pair_Bps(const struct cost_levels *l, unsigned top, struct cost_axis a)
 {
     double bps = 0;
@@ -194,7 +196,7 @@ unsigned cost_steps_halving(unsigned n)
 struct cost cost_flat_sharp(const struct cost_levels *l, struct cost_axis a, double bytes)
 {
     double vectors =
-        0; /* that leave a child: its GPUs' own, then a sum from each of its switches */
+        0; /* vectors that leave a child: those of its GPUs, or a sum from each of its switches */
     struct cost c = {0};
 
     for (unsigned i = 0; i < l->n; i++) {
@@ -228,7 +230,7 @@ struct cost cost_alltoall(const struct cost_levels *l, struct cost_axis a, doubl
 
     for (unsigned i = 0; i < l->n; i++) {
         const struct cost_level *v = &l->lv[i];
-        /* members below a child, and those that they reach through this level */
+        /* members below a child, and members that they reach through this level */
         double h = most(v->below / (double)a.inner, 1),
                reached = v->role == FAB_ROLE_NVSWITCH ? least(v->hosts / (double)a.inner, n) : n;
 
@@ -262,7 +264,7 @@ struct cost_bytes cost_bytes_leaf(double bytes, unsigned nodes, unsigned gpus)
                                .switch_out = bytes * (nodes - 1)};
 }
 
-/* A GPU holds the shards of its rail by then: B / N; its own part needs no way back to it. */
+/* The GPU holds the shards of its rail already: B / N; its own part needs no way back. */
 struct cost_bytes cost_bytes_node(double bytes, unsigned gpus)
 {
     double gpu = bytes / gpus;

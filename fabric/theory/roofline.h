@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When computing takes longer than memory or communication, so that the latter can hide behind it.
- * FLOP/s and bytes per second (per direction) in, seconds, tokens and degrees out. C is FLOP/s of
- * one GPU; W the bandwidth by which a node, or in a node a GPU, reaches the others.
+ * Where computing takes longer than memory or communication and so hides it. FLOP/s and bytes per
+ * second (per direction) in, seconds, tokens and degrees out. C is FLOP/s of one GPU; W the
+ * bandwidth by which a node, or in a node a GPU, reaches the others.
  */
 #ifndef TRIB_FABRIC_THEORY_ROOFLINE_H
 #define TRIB_FABRIC_THEORY_ROOFLINE_H
@@ -14,8 +14,8 @@
 
 /* FLOPs that a matrix multiplication must make of each byte it reads or writes (F45). */
 double roofline_intensity(const struct device *d, enum dev_type t);
-/* [m, k] x [k, n]: the longer of computing and of moving each matrix once (F46); *memory says
- * whether that is memory. */
+/* [m, k] x [k, n]: the longer of computing and moving each matrix once (F46); *memory: memory is
+ * the longer one. */
 double roofline_matmul_s(const struct device *d, enum dev_type t, double m, double k, double n,
                          bool *memory);
 /* c = a + b over n fp32 (F47): memory binds. */
@@ -42,23 +42,23 @@ double roofline_pp_comms_s(double w, double tokens, double d, double microbatche
 
 enum roof_kind { ROOF_DP, ROOF_TP, ROOF_EP, ROOF_PP, ROOF_KINDS };
 
-/* One kind of parallelism over one step: computing behind which its communication can hide, and
- * that communication, both of one GPU. */
+/* One kind of parallelism over one step: its communication and the computing that can hide it, both
+ * of one GPU. */
 struct roof {
     bool used;
     enum roof_kind kind;
     uint64_t degree;
     double math_s, comms_s;
-    unsigned level;       /* of the fabric: where communication takes longest */
-    double has, critical; /* DP: tokens per GPU, and those that would be enough; TP: degree, and the
-                             largest that is free; else 0 */
+    unsigned level;       /* of the fabric: the level where communication takes longest */
+    double has, critical; /* DP: tokens per GPU, and how many hide communication; TP: degree, and
+                             the largest that is hidden; else 0 */
 };
 
-/* rows: [ROOF_KINDS]. The fabric must have as many GPUs. At the device's peak: what
- * is hidden at the peak is hidden at any utilisation. */
+/* rows: [ROOF_KINDS]. The fabric must have as many GPUs. Computing runs at the device's peak:
+ * communication hidden at the peak is hidden at any utilisation. */
 void roofline_workload(const struct workload *w, const struct cost_levels *l,
                        struct roof rows[ROOF_KINDS]);
-/* Share of the pipeline's time in which a stage has nothing to do: (S - 1) / (M + S - 1). */
+/* Share of time in which a stage of the pipeline is idle: (S - 1) / (M + S - 1). */
 double roofline_bubble(const struct workload *w);
 const char *roof_kind_name(enum roof_kind k); /* "data" */
 

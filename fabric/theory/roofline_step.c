@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rooflines of a whole workload: what each kind of parallelism sends in one step, by the levels
- * that its ranks go over, beside the computing that it can hide behind.
+ * Rooflines of a whole workload: the bytes that each kind of parallelism sends in one step, over
+ * the levels that its ranks span, and the computing that can hide them.
  *
  *   data      gradients, reduce-scatter and all-gather, behind the backward pass (ZeRO 0 to 2);
  * with ZeRO 3 weights once more, behind the forward pass too. Copies of experts are spread by ep
@@ -32,8 +32,8 @@ static struct roof data_parallel(const struct workload *w, const struct cost_lev
     double stages = w->pp, dense = workload_params(w) - experts;
     struct cost c, e;
 
-    /* Y GPUs between two replicas hold Y different shards. Those of other stages and of tensor
-     * parallel are among them only where these axes are inner ones. */
+    /* The Y GPUs between two replicas hold Y different shards. Other stages and tensor parallel
+     * ranks are among them only if these axes are inner ones. */
     c = cost_collective(l, dense_axis, wire * dense / (stages * w->tp) * (double)dense_axis.inner,
                         gather);
     e = cost_collective(l, expert_axis,
@@ -54,7 +54,7 @@ static struct roof tensor_parallel(const struct workload *w, const struct cost_l
     struct cost c = cost_collective(
         l, a, dev_type_bytes(w->wire) * tokens * w->d_model * (double)a.inner, gather);
 
-    /* Two blocks a layer, an all-gather and a reduce-scatter each, both ways. */
+    /* Two blocks a layer, an all-gather and a reduce-scatter each, forward and backward. */
     r.comms_s = 8.0 * w->layers / w->pp * c.s;
     r.level = c.binds;
     r.math_s = workload_step_flops(w) / peak(w);
@@ -71,7 +71,7 @@ static struct roof expert_parallel(const struct workload *w, const struct cost_l
     double tokens = (double)w->batch_tokens / ((double)w->dp * w->tp) * w->ep;
     struct cost c = {0};
 
-    /* A token goes at most once to each child of a level, which hands it on: F24's array has a slot
+    /* A token goes at most once to each child of a level, which forwards it: F24's array has a slot
      * for each of them (F54). */
     for (unsigned i = 0; i < l->n; i++) {
         double h = l->lv[i].below > a.inner ? l->lv[i].below / (double)a.inner : 1,
@@ -102,7 +102,7 @@ static struct roof pipeline_parallel(const struct workload *w, const struct cost
     struct roof r = {.used = w->pp > 1, .kind = ROOF_PP, .degree = w->pp};
     double tokens = (double)w->batch_tokens / w->dp, slowest = 0;
 
-    /* The narrowest level that a neighbour is across. Each of tp GPUs sends its part. */
+    /* The narrowest level between neighbours. Each of tp GPUs sends its part. */
     for (unsigned i = 0; i < l->n; i++) {
         double bps = cost_gpu_Bps(l, i, a);
 

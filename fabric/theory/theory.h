@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib-model: which formulas answer what was asked, and how that is printed.
+ * trib-model: selects the formulas for a command line, and prints results.
  *
- *   model_algos.c   collectives and their algorithms, as names of trib-perf with formulas of cost.h
- *   model_text.c    tables and JSON
+ *   theory_algos.c  collectives and their algorithms, as names of trib-perf with formulas of cost.h
+ *   theory_text.c   tables and JSON
  *   trib_model.c    options
  */
 #ifndef TRIB_FABRIC_THEORY_THEORY_H
@@ -19,33 +19,34 @@ struct json_t;
 /* One algorithm of a collective at one size. */
 struct model_row {
     const char *collective, *algo;
-    uint64_t bytes; /* as trib-perf counts: alltoall: what one rank sends; else the whole vector */
-    unsigned steps; /* messages one after the other */
+    uint64_t bytes; /* as in trib-perf: for alltoall the bytes that one rank sends; else the whole
+                       vector */
+    unsigned steps; /* sequential messages */
     struct cost cost;
     double algbw, busbw; /* bytes per second, as nccl-tests define them */
 };
 
 struct model_ask {
-    struct cost_axis axis; /* who takes part */
+    struct cost_axis axis; /* the members */
     unsigned sparse;       /* alltoall: k, 0: dense */
 };
 
 #define MODEL_MAX_ROWS 16
 /* Collectives by index, NULL beyond the last. */
 const char *model_collective(unsigned i);
-/* All algorithms that the collective has on these levels; returns how many. */
+/* Computes all algorithms that the collective has on these levels; returns their number. */
 unsigned model_rows(const struct cost_levels *l, const char *collective,
                     const struct model_ask *ask, uint64_t bytes, struct model_row *rows);
-/* The level that the axis fills in part only, so that there is no closed form: its index, or -1. */
+/* The index of the level that the axis fills only in part, so that no closed form exists; or -1. */
 int model_uneven(const struct cost_levels *l, struct cost_axis a);
 
-/* Each prints tables to out and adds what it printed to the JSON object, which may be NULL. */
+/* Each prints tables to out and adds the results to the JSON object, which may be NULL. */
 void model_print_levels(const struct fabric *f, const struct cost_levels *l, FILE *out,
                         struct json_t *json);
 void model_print_rows(const struct cost_levels *l, const struct model_row *rows, unsigned n,
                       FILE *out, struct json_t *json);
-/* What crosses switches in an all-reduce within a GPU node and in an all-gather over all (F26, F27,
- * F33); nothing where there are no GPU nodes or members are some GPUs of one only. */
+/* Bytes that cross switches in an all-reduce within a GPU node and in an all-gather over all (F26,
+ * F27, F33). Prints nothing without GPU nodes, or if the members are only a part of one. */
 void model_print_bytes(const struct cost_levels *l, struct cost_axis a, uint64_t bytes, FILE *out,
                        struct json_t *json);
 void model_print_workload(const struct workload *w, const struct cost_levels *l, FILE *out,

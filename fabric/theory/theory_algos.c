@@ -6,10 +6,10 @@
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-/* What the algorithms are chosen by: levels that the members go over. */
+/* Properties by which the algorithms are chosen: of the levels that the members span. */
 struct shape {
     bool node, out;   /* NVSwitches; anything else */
-    bool out_reduces; /* all other levels can */
+    bool out_reduces; /* all other levels reduce */
     bool multimem;
     unsigned levels;
 };
@@ -21,8 +21,7 @@ static struct shape shape_of(const struct cost_levels *l, struct cost_axis a)
     for (unsigned i = 0; i < l->n; i++) {
         const struct cost_level *v = &l->lv[i];
 
-        if (v->role !=
-            FAB_ROLE_NVSWITCH) /* also where all members are in one node: by their NICs */
+        if (v->role != FAB_ROLE_NVSWITCH) /* also if all members are in one node: by their NICs */
             s.out_reduces &= v->reduces;
         if (cost_children(l, i, a) <= 1)
             continue;
@@ -138,7 +137,7 @@ static unsigned steps_of(const struct cost_levels *l, struct cost_axis a, const 
         n += way[i] == COST_REDUCED      ? 2 /* up and down */
              : way[i] == COST_ALL_REDUCE ? 2 * (m - 1)
                                          : m - 1;
-        members = node ? members / d : 1; /* one ring over all that is beyond the nodes */
+        members = node ? members / d : 1; /* one ring over everything beyond the nodes */
     }
     return n;
 }

@@ -9,7 +9,7 @@
 
 #define GB 1e9
 
-/* Takes over what it adds. */
+/* Takes ownership of the value that it adds. */
 static void put(json_t *o, const char *key, json_t *v)
 {
     if (o)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib-model: what theory says of a fabric, by closed forms; nothing is started or simulated.
+ * trib-model: predictions for a fabric by closed forms; starts and simulates nothing.
  */
 #include "base/atomic_output.h"
 #include "base/options.h"
@@ -14,7 +14,7 @@
 
 #define MAX_SIZE  (1ull << 40)
 #define MAX_TABLE 4096
-#define USUAL     (256u << 20) /* size, where none is given */
+#define USUAL     (256u << 20) /* default size */
 
 struct asked {
     const char *conf, *workload, *json;
@@ -29,7 +29,7 @@ static const char *list_collectives(unsigned i)
     return i ? model_collective(i - 1) : "all";
 }
 
-/* Devices that are nodes: those with switches of their own. */
+/* Devices with switches of their own, which form nodes. */
 static const struct device *node_at(unsigned i)
 {
     for (unsigned d = 0; device_at(d); d++)
@@ -167,7 +167,7 @@ static const struct option_program program = {
     .see = "trib(1), trib-perf(1), trib-sim(1), trib-plan(1)",
 };
 
-/* ---- what single values cannot show ---- */
+/* ---- checks of several options ---- */
 
 static int bad(const char *what, const char *found, const char *expected)
 {
@@ -197,7 +197,7 @@ static int check(struct asked *a)
     return bad("-b", text[0], text[1]);
 }
 
-/* The members of the collectives asked for; 0 or -EINVAL. */
+/* The members of the requested collectives; 0 or -EINVAL. */
 static int members(const struct asked *a, const struct fabric *f, const struct cost_levels *l,
                    struct model_ask *ask)
 {
