@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Invariants of a queue pair between two calls of the engine. Checked builds ask for them after
- * every packet that is received or sent and after every timeout.
+ * Invariants of a queue pair between two calls of the engine. Checked builds test them after every
+ * packet received or sent and after every timeout.
  */
 #include "roce/engine.h"
 #include "roce/rate_limiter.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Responses to completions. Acknowledgements are cumulative, but those behind a READ wait for the
- * READ's data: they travel by a queue of their own and may overtake it, so an early one is
- * remembered, not taken for a lost response.
+ * READ's data: they use a queue of their own and may overtake it, so an early one is recorded and
+ * does not mean that a response was lost.
  */
 #include "roce/engine.h"
 
@@ -50,7 +50,7 @@ void completer_advance(struct qp *qp)
         struct swqe *w = sq_at(qp, q->head);
         uint32_t end = psn_add(w->first_psn, w->n_pkts);
 
-        if (op_is_local(w->op)) /* done when its turn comes, not by an acknowledgement */
+        if (op_is_local(w->op)) /* completes in its turn, not by an acknowledgement */
             break;
         if (!op_is_read(w->op) && psn_cmp(psn_add(q->acked, 1), q->una) > 0)
             q->una = psn_cmp(q->acked, end) < 0 ? psn_add(q->acked, 1) : end;
@@ -100,7 +100,7 @@ static void sequence_nak(struct qp *qp)
     struct requester *q = &qp->rqr;
 
     qp->r->cnt.seq_naks_received++;
-    if (q->rnr_wait) /* everything is sent again when that is over */
+    if (q->rnr_wait) /* everything is sent again afterwards */
         return;
     if (q->retry_left == 0) {
         qp_fail(qp, WC_RETRY_EXC_ERR);
@@ -166,7 +166,7 @@ static enum roce_reason ack_input(struct qp *qp, const struct roce_pkt *k, int64
         acknowledge(qp, k->psn, now_ps);
         return ROCE_OK;
     }
-    /* A NAK acknowledges the packets before it. A NAK for a packet that is done is stale. */
+    /* A NAK acknowledges the packets before it. A NAK for an acknowledged packet is stale. */
     if (psn_cmp(k->psn, q->una) < 0)
         return ROCE_STALE;
     acknowledge(qp, psn_add(k->psn, PSN_MASK), now_ps);

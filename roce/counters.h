@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an rnic counts. One list gives the struct and the names of telemetry; dropped packets are
+ * Counters of an rnic. One list gives the struct and the names in telemetry; dropped packets are
  * counted by reason.
  */
 #ifndef TRIB_ROCE_COUNTERS_H
@@ -14,7 +14,7 @@
  *   tx_bytes, rx_bytes        layer 2
  *   retransmits               request packets sent again
  *   timeouts                  of a QP: an acknowledgement was overdue
- *   timer_pauses              it was, and somebody on the way had not run: waited for longer
+ *   timer_pauses              timeouts extended because a process on the path had not run
  *   error_naks_*              refused requests: invalid, access, operation
  *   read_gaps                 times that missed READ responses were asked for again
  *   duplicates                requests received again
@@ -22,8 +22,7 @@
  *   cnps_*                    congestion notifications
  *   rate_cuts                 times that one made a queue pair slower
  *   no_mbufs                  times that sending waited for the pool
- *   qp_errors                 queue pairs that went to the error state by themselves
- */
+ *   qp_errors                 queue pairs that went to the error state by themselves */
 #define ROCE_COUNTERS(X)                                                                           \
     X(tx_packets)                                                                                  \
     X(tx_bytes)                                                                                    \

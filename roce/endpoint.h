@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What hangs on the inner side of a node: an aggregation node in a switch, an HCA behind a NIC
- * (virtual time), or a memif that leads to a process's HCA (real time). It takes frames and gives
- * frames.
+ * An endpoint is behind a node: an aggregation node in a switch, an HCA behind a NIC (virtual
+ * time), or a memif that leads to a process's HCA (real time). It accepts and produces frames.
  */
 #ifndef TRIB_ROCE_ENDPOINT_H
 #define TRIB_ROCE_ENDPOINT_H
@@ -17,7 +16,7 @@ struct endpoint {
     /* Takes ownership of the first k of n frames and returns k; k < n only for a full memif ring.
      */
     uint16_t (*input)(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
-    /* Gives up to n frames of one queue to the caller, who owns them then. */
+    /* Moves up to n frames of one queue to the caller, who owns them then. */
     uint16_t (*output)(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
                        int64_t now_ps);
     /* Runs timers that are due. */

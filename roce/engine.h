@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Inside of roce/: what its files share. Not for other rooms.
+ * Internals of roce/, shared by its files. Not for other rooms.
  *
  *   rnic.c       the set of QPs: dispatch of received packets, turns of sending
  *   rate_limiter.c  DCQCN of an rnic: notifications, and QPs that wait for their rate
- *   fetch.c      requests that the port has still to fetch
+ *   fetch.c      requests that the port has not fetched yet
  *   qp.c         life of a QP: number, attributes, errors and flushing
  *   qp_modify.c  states of a QP and the transitions between them
  *   send_queue.c posting and completing
@@ -17,7 +17,7 @@
  *   local.c      requests that send nothing: memory windows
  *   sge.c        user memory to packets and back
  *   rq.c         receive queues
- *   guard.c      copies that may find the memory gone
+ *   guard.c      copies of memory that may be unmapped
  *   check.c      invariants of a QP, for checked builds
  *   rnic_events.c   the ring of events
  *
@@ -41,7 +41,7 @@
 #include <sys/queue.h>
 
 #define ROCE_SPECIAL_QPS 8 /* well-known QPNs outside the range of an rnic */
-/* What the rnic itself has room for: entries of the table, and timers. */
+/* Built into the rnic: entries of the table, and timers. */
 #define ROCE_FEW_QPS    4
 #define ROCE_FEW_TIMERS 3
 
@@ -63,7 +63,7 @@ struct swqe {
     uint32_t first_psn, n_pkts;
     uint8_t op, flags, frag, n_sge;
     bool holds; /* the payload is data->held */
-    bool virt;  /* READ: not all of the answer was carried */
+    bool virt;  /* READ: the response did not carry all bytes */
     union sdata {
         struct {
             struct rte_mbuf *mbuf;
@@ -75,7 +75,7 @@ struct swqe {
 };
 _Static_assert(sizeof(struct swqe) + sizeof(struct sge) == RTE_CACHE_LINE_SIZE, "as said");
 
-/* Fields that only few kinds of requests have. */
+/* Fields that only some kinds of requests have. */
 union sextra {
     struct {
         uint64_t compare_add, swap;
@@ -90,13 +90,13 @@ union sextra {
  */
 struct requester {
     uint8_t *ring;       /* struct swqe, each in `stride` bytes */
-    union sextra *extra; /* behind it, of the same places */
+    union sextra *extra; /* behind the ring, one for each entry */
     uint32_t stride, max_sge, max_inline;
     uint32_t depth, mask, head, cur, tail, cur_pkt;
     uint32_t
         seen; /* the port has fetched the requests before it; tail, unless messages cost time */
     uint32_t post_psn; /* first PSN of the next request posted */
-    uint32_t una;      /* everything before it is done: acknowledged, READ data here */
+    uint32_t una;      /* everything before it is done: acknowledged, READ data received */
     uint32_t nxt;      /* next PSN to send; goes back to una when something was lost */
     uint32_t max;      /* one after the last PSN ever sent */
     uint32_t acked;    /* last PSN that the peer acknowledged; may be ahead of una, which waits for
@@ -106,22 +106,23 @@ struct requester {
     uint32_t since_ackreq;
     uint8_t retry_left, rnr_left;
     bool rnr_wait;          /* the deadline is the end of the peer's RNR timer */
-    bool gap_seen;          /* a missed READ response was asked for again */
+    bool gap_seen;          /* a missed READ response was requested again */
     uint32_t gap_psn;       /* gap_seen: the response that showed it */
-    uint8_t failed;         /* wc_status with which request cur ends once all before it are done */
-    uint16_t paused, pause; /* the timer for una: in all, last time; PAUSE_UNITS to a timeout */
+    uint8_t failed;         /* wc_status of request cur, which fails once all before it are done */
+    uint16_t paused, pause; /* extensions of the timer for una, in PAUSE_UNITS of a timeout: in all,
+                               the last one */
 };
 
 enum msg_kind { MSG_NONE, MSG_SEND, MSG_WRITE };
 
-/* A READ or atomic to be answered. */
+/* A READ or atomic to answer. */
 struct rd_res {
     uint32_t psn, n_pkts;
-    uint32_t start, next; /* packets [start, next) are answered since it was asked for (again) */
+    uint32_t start, next; /* packets [start, next) were answered since the last request for them */
     uint32_t rkey, len;
     uint64_t va, orig;
     bool atomic;
-    bool again; /* asked for again after it was answered: beyond what max_dest_rd_atomic bounds */
+    bool again; /* repeated after it was answered: not limited by max_dest_rd_atomic */
 };
 
 struct responder {
@@ -131,10 +132,9 @@ struct responder {
     bool ack_want, ack_deferred; /* deferred: follows the READ responses, in their queue */
     uint8_t nak;                 /* syndrome to send instead of an ACK; 0: none */
     bool have_rwqe;
-    bool
-        reads_blocked; /* deferred: the owner has no data yet, or the READ stands behind a held WRITE
-                         */
-    bool holding;      /* deferred: WRITEs from `hold` on are taken and not acknowledged */
+    bool reads_blocked; /* deferred: the owner has no data yet, or a held WRITE is ahead of the
+                          READ */
+    bool holding;       /* deferred: WRITEs from `hold` on are accepted, but not acknowledged yet */
     uint32_t unacked;
     uint32_t got; /* bytes of the current message */
     uint32_t n_reads;
@@ -142,7 +142,7 @@ struct responder {
     uint64_t va;
     struct rwqe rwqe;
     struct qp_mark hold;
-    /* In order of PSN: as many as the peer may have open, and as many again that it repeats. */
+    /* In order of PSN: as many as the peer may have outstanding, and as many repeated ones. */
     struct rd_res reads[2 * ROCE_MAX_RD_ATOMIC];
     struct {
         uint32_t psn;
@@ -152,7 +152,7 @@ struct responder {
     uint32_t atomic_at;
 };
 
-/* In order of use, as struct rnic. */
+/* Fields in order of use, as in struct rnic. */
 struct qp {
     /* Every packet. */
     struct rnic *r;
@@ -163,7 +163,7 @@ struct qp {
     bool in_send, in_ack, in_delayed_acks, reply_turn;
     enum qp_state state;
     uint32_t pd;
-    struct qp_attr attr; /* but for its end in this line */
+    struct qp_attr attr; /* except its end, in the first cache line */
 
     /* Sending. */
     struct requester rqr __rte_cache_aligned;
@@ -174,7 +174,7 @@ struct qp {
     struct rq *rq __rte_cache_aligned;
     TAILQ_ENTRY(qp) ack_link;
     TAILQ_ENTRY(qp) delayed_ack_link;
-    int64_t ack_due; /* in_delayed_acks: when unacknowledged packets are acknowledged unasked */
+    int64_t ack_due; /* in_delayed_acks: when the delayed acknowledgement is sent */
     void *user;
     struct rate_limiter *limiter; /* NULL: DCQCN is off */
     struct responder rsp;
@@ -187,32 +187,31 @@ _Static_assert(offsetof(struct qp, attr.sq_psn) <= RTE_CACHE_LINE_SIZE,
 
 TAILQ_HEAD(qp_list, qp);
 
-/* How long a responder may keep an acknowledgement that nobody asked for. Far below every timeout.
- */
+/* How long a responder may delay an acknowledgement without AckReq. Far below every timeout. */
 #define ROCE_ACK_DELAY_PS (8 * PS_PER_US)
 
-/* In order of use: a simulated fabric has thousands, and each cold cache line costs. */
+/* Fields in order of use: a simulated fabric has thousands, and each cold cache line costs. */
 struct rnic {
     struct qp_list send, ack, flush;
     struct qp_list
-        delayed_acks; /* delayed acknowledgements in order of ack_due: the delay is one for all */
+        delayed_acks; /* delayed acknowledgements in order of ack_due: all have the same delay */
 
-    struct qp **table; /* [n_table] by number, as long as it had to be; max_qps + 1 at most */
+    struct qp **table; /* [n_table] by number, grown on demand to max_qps + 1 at most */
     uint32_t n_table;
-    uint32_t carried; /* bytes of backed memory at once, at most: frames have room for no more */
+    uint32_t carried; /* largest access to backed memory: frames have no room for more */
     struct qp *few[ROCE_FEW_QPS];
-    int64_t stall_ps; /* no output before: the pool was empty. 0: none */
-    int64_t now_ps;   /* of the last call that had a time: events of others are recorded with it */
+    int64_t stall_ps; /* no output before this time, since the pool was empty; 0: none */
+    int64_t now_ps;   /* time of the last call that had one, for events of other calls */
 
-    struct qp_list fetch;     /* with requests that the port has not seen (fetch.c) */
-    int64_t fetch_ps;         /* when the next of `fetch` is; 0: not begun */
-    struct timers rate_waits; /* QPs that wait until their rate allows the next frame */
+    struct qp_list fetch;     /* with requests that the port has not fetched (fetch.c) */
+    int64_t fetch_ps;         /* when the next request of `fetch` is fetched; 0: not started */
+    struct timers rate_waits; /* QPs that wait for their rate limit */
     struct timers timers;
     struct timer_place few_timers[ROCE_FEW_TIMERS];
 
     struct rnic_cfg cfg __rte_cache_aligned;
     struct roce_counters cnt __rte_cache_aligned;
-    struct cacheline_list lines; /* of its owner too */
+    struct cacheline_list lines; /* of the owner, too */
     uint32_t next_index, n_qps;
     struct qp *special[ROCE_SPECIAL_QPS];
     uint32_t n_mcast;
@@ -230,11 +229,11 @@ _Static_assert(offsetof(struct rnic, fetch) == 2 * RTE_CACHE_LINE_SIZE &&
 /* How the execution of a request ended; responder.c maps it to NAK, completion and event. */
 enum exec { EXEC_OK, EXEC_RNR, EXEC_INVALID, EXEC_ACCESS, EXEC_LOC_LEN, EXEC_LOC_PROT, EXEC_OP };
 
-/* What an attempt to build a frame came to. */
+/* Result of an attempt to build a frame. */
 enum built { BUILT, BUILT_NOTHING, BUILT_NO_MBUF };
 
 /* rnic.c */
-/* Puts the QP into the list of those that send in turn, if it has something to send. */
+/* Queues the QP for its turn to send, if it has something to send. */
 void rnic_want_send(struct qp *qp);
 void rnic_want_ack(struct qp *qp);
 void rnic_want_flush(struct qp *qp);
@@ -269,20 +268,20 @@ static inline void qp_check(const struct qp *qp)
 #endif
 
 /* send_queue.c */
-void qp_complete_send(struct qp *qp, uint8_t status); /* the head of the send queue is over */
-void send_queue_release(struct swqe *w);              /* its reference to a held payload */
+void qp_complete_send(struct qp *qp, uint8_t status); /* completes the head of the send queue */
+void send_queue_release(struct swqe *w);              /* drops its reference to a held payload */
 
 /* qp_modify.c */
 void qp_reset(struct qp *qp);
-void qp_set_state(struct qp *qp, enum qp_state to); /* the one place in which a state changes */
+void qp_set_state(struct qp *qp, enum qp_state to); /* the only function that changes a state */
 
 /* qp.c */
 void qp_complete_recv(struct qp *qp, const struct cqe *c);
-/* The head ends with status, the rest is flushed, the QP is in error. */
+/* Completes the head with status, flushes the rest, and puts the QP in error. */
 void qp_fail(struct qp *qp, uint8_t status);
-/* UC, UD: the same for the send queue alone; receiving goes on (state SQE). */
+/* UC, UD: the same for the send queue only; receiving goes on (state SQE). */
 void qp_fail_send(struct qp *qp, uint8_t status);
-/* From any state but ERR: the oldest request ends with status, the rest is flushed. */
+/* From any state but ERR: completes the oldest request with status and flushes the rest. */
 void qp_enter_error(struct qp *qp, uint8_t status);
 void qp_flush(struct qp *qp);
 void qp_event(struct qp *qp, enum qp_event e);
@@ -294,9 +293,9 @@ enum built requester_build(struct qp *qp, struct rte_mbuf **m, int64_t now_ps);
 void requester_rewind(struct qp *qp); /* send again from una */
 void requester_timer(struct qp *qp, int64_t now_ps);
 void requester_arm(struct qp *qp,
-                   int64_t now_ps); /* timeout from now where something is outstanding */
-/* A whole frame: headers of k, k->len bytes from off of request `index`. BUILT_NOTHING: its memory
- * is not accessible. */
+                   int64_t now_ps); /* starts the timeout if something is outstanding */
+/* Builds a whole frame: headers of k, and k->len bytes from off of request `index`. BUILT_NOTHING:
+ * its memory is not accessible. */
 enum built request_payload(struct qp *qp, uint32_t index, uint32_t off, struct roce_pkt *k,
                            struct rte_mbuf **m);
 
@@ -320,7 +319,7 @@ void responder_nak(struct qp *qp, uint8_t syndrome);
 enum exec reads_request(struct qp *qp, const struct roce_pkt *k);
 enum roce_reason reads_duplicate(struct qp *qp, const struct roce_pkt *k);
 enum built reads_build(struct qp *qp, struct rte_mbuf **m);
-void reads_answered(struct responder *s); /* one packet of the oldest */
+void reads_answered(struct responder *s); /* one packet of the oldest was answered */
 
 /* deferred_responder.c */
 enum exec deferred_write(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m, bool *taken);
@@ -328,7 +327,7 @@ enum exec deferred_write(struct qp *qp, const struct roce_pkt *k, struct rte_mbu
 enum built deferred_build(struct qp *qp, struct roce_pkt *k, struct rte_mbuf **m);
 void deferred_reads(struct qp *qp, bool again);
 
-/* local.c: carries out the request at the cursor, which is the head of the send queue */
+/* local.c: executes the request at the cursor, which is the head of the send queue */
 enum built local_build(struct qp *qp);
 /* On behalf of the peer (SEND with invalidate). */
 int local_invalidate(struct qp *qp, uint32_t rkey);
@@ -338,9 +337,9 @@ enum built ud_build(struct qp *qp, struct rte_mbuf **m);
 enum roce_reason ud_input(struct qp *qp, const struct roce_pkt *k, struct rte_mbuf *m);
 
 /* rq.c */
-uint64_t rq_first_bytes(const struct rq *rq); /* room of the oldest request */
+uint64_t rq_first_bytes(const struct rq *rq); /* buffer space of the oldest request */
 
-/* sge.c: -EMSGSIZE where the list is too short, else what ops.mem said */
+/* sge.c: return -EMSGSIZE if the list is too short, else the result of ops.mem */
 int sge_gather(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, uint8_t *dst,
                uint32_t len, uint32_t *carried, uint32_t *crc);
 int sge_scatter(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, const uint8_t *src,
@@ -352,7 +351,7 @@ static inline int qp_mem(struct qp *qp, bool remote, uint32_t key, uint64_t addr
 {
     int rc = qp->r->cfg.ops.mem(qp->r->cfg.user, qp, remote, key, addr, len, access, p);
 
-    /* What is written came in a frame, whatever of it was carried. */
+    /* Writes need no check: their data came in a frame, so it fits. */
     bool read = !(access & (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE));
 
     return unlikely(!rc && read && len > qp->r->carried && *p) ? -EFAULT : rc;
@@ -375,8 +374,8 @@ static inline bool copy_from_user(const struct qp *qp, void *dst, const void *us
     return true;
 }
 
-/* Fields that all packets share. It is copied, because compilers clear a struct of this size by
- * rep stos, which is slower. */
+/* Fields that all packets share. Copied rather than cleared: compilers clear a struct of this size
+ * by rep stos, which is slower. */
 extern const struct roce_pkt qp_any_packet;
 
 /* Fills in what all packets to the peer share. */
@@ -418,7 +417,7 @@ static inline enum exec exec_denied(int rc)
     return rc == -EIO ? EXEC_OP : EXEC_ACCESS;
 }
 
-/* Requests that have a response of their own: READs and atomics. */
+/* Requests with a response of their own: READs and atomics. */
 static inline bool op_is_read(uint8_t op)
 {
     return (op >= WR_READ && op <= WR_FETCH_ADD) || op == WR_ATOMIC_WRITE;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a message costs a port (rnic_cfg.message_ps): a request that was posted is sent only after
- * the port has fetched it, one every message_ps, in turn of the queue pairs that have any. So a
- * message waits that long, and the port begins at most 1 / message_ps of them a second; those that
- * have begun go on meanwhile. Without the cost a request is seen as it is posted.
+ * The cost of a message at a port (rnic_cfg.message_ps): the port sends a request only after it has
+ * fetched it, one every message_ps, round robin over the queue pairs. So each message waits that
+ * long, and the port starts at most 1 / message_ps messages a second; started ones go on meanwhile.
+ * Without the cost a request is fetched when it is posted.
  *
- * Rejected: a port that is busy for the time. Adapters fetch ahead while they send, so long
- * messages at line rate would be slowed by what real ones hide.
+ * Rejected: a port that does not send while it fetches. Adapters fetch ahead while they send, so
+ * this would slow down long messages at line rate by a cost that real adapters hide.
  */
 #include "roce/engine.h"
 
@@ -33,10 +33,10 @@ void fetch_run(struct rnic *r, int64_t now_ps)
             r->fetch_ps = now_ps + r->cfg.message_ps;
         if (r->fetch_ps > now_ps)
             return;
-        T_ASSERT_HOT(qp->in_fetch, "a queue pair is listed for fetching and does not know");
+        T_ASSERT_HOT(qp->in_fetch, "a queue pair in the fetch list is not marked as listed");
         TAILQ_REMOVE(&r->fetch, qp, fetch_link);
         qp->in_fetch = false;
-        if (qp->rqr.seen != qp->rqr.tail) { /* flushed since, where it has none */
+        if (qp->rqr.seen != qp->rqr.tail) { /* equal: its requests were flushed */
             qp->rqr.seen++;
             r->fetch_ps += r->cfg.message_ps;
             rnic_want_send(qp);

@@ -29,7 +29,7 @@ static unsigned room_of(bool lengths)
     return RTE_PKTMBUF_HEADROOM + (lengths ? FRAME_ROOM_LENGTHS : FRAME_ROOM);
 }
 
-/* Of one that has so much room behind it. */
+/* Buffer length of a frame with so much data room. */
 static unsigned element_bytes(unsigned room)
 {
     return (unsigned)sizeof(struct rte_mbuf) + (unsigned)FRAME_PRIV_BYTES + room;
@@ -41,19 +41,19 @@ size_t frame_pool_bytes(unsigned n, bool lengths)
            RTE_MEMPOOL_ALIGN;
 }
 
-/* Behind what DPDK has of a pool. */
+/* Our private data of a pool, behind DPDK's. */
 struct pool_private {
     struct rte_pktmbuf_pool_private mbufs;
     atomic_ullong missed;
 };
 
-/* Those of rte_pktmbuf_pool_create() have no such thing. */
+/* Pools of rte_pktmbuf_pool_create() have none. */
 static struct pool_private *private_of(struct rte_mempool *p)
 {
     return p->private_data_size >= sizeof(struct pool_private) ? rte_mempool_get_priv(p) : NULL;
 }
 
-/* NULL: somebody got no frame of the pool. */
+/* Counts allocations that found the pool empty; NULL: not counted. */
 static struct rte_mbuf *noted(struct rte_mbuf *m, struct rte_mempool *pool)
 {
     struct pool_private *priv = likely(m != NULL) ? NULL : private_of(pool);
@@ -70,8 +70,9 @@ uint64_t frame_pool_missed(struct rte_mempool *pool)
     return priv ? atomic_load_explicit(&priv->missed, memory_order_relaxed) : 0;
 }
 
-/* No frame has memory yet. room: of each, `own` of it behind the frame itself. What was given back
- * last is taken first: few frames go round, and stay in caches. */
+/* Creates a pool whose frames have no memory yet. room: data room of a frame, `own` of it behind
+ * the mbuf itself. The frame freed last is used first, so that few frames circulate and stay in
+ * caches. */
 static struct rte_mempool *empty_pool(const char *name, unsigned n, unsigned cache, unsigned room,
                                       unsigned own, unsigned flags)
 {
@@ -91,15 +92,15 @@ static struct rte_mempool *empty_pool(const char *name, unsigned n, unsigned cac
     return p;
 }
 
-/* Frames of frame_pool_create_over() have their data elsewhere, where DPDK would not find it again
- * after a clone. */
+/* The data of frames of frame_pool_create_over() is elsewhere: DPDK would not find it again after a
+ * clone. */
 static inline bool has_data(const struct rte_mempool *p)
 {
     return p->elt_size >= sizeof(struct rte_mbuf) + FRAME_PRIV_BYTES +
                               rte_pktmbuf_data_room_size((struct rte_mempool *)(uintptr_t)p);
 }
 
-/* got: frames that have memory, or -errno. All of them, or no pool. */
+/* got: frames that have memory, or -errno. Returns the pool if it has all of them, else NULL. */
 static struct rte_mempool *filled(struct rte_mempool *p, int got, rte_mempool_obj_cb_t *init,
                                   void *arg)
 {
@@ -128,9 +129,8 @@ size_t frame_data_bytes(unsigned n)
     return (size_t)n * (RTE_PKTMBUF_HEADROOM + FRAME_ROOM);
 }
 
-/* As any mbuf, but for where its data are. DPDK has external buffers for this, but of those it
- * looks at a reference count of their own whenever a frame is given back, in a line that is in no
- * cache. */
+/* Initialises a frame whose data is elsewhere. Rejected: DPDK's external buffers, which read a
+ * reference count of their own whenever a frame is freed, from a line that is in no cache. */
 static void init_over(struct rte_mempool *p, void *at, void *mbuf, unsigned i)
 {
     struct rte_mbuf *m = mbuf;
@@ -171,7 +171,7 @@ struct rte_mbuf *frame_alloc(struct rte_mempool *pool)
     return m;
 }
 
-/* Nearly always each is one buffer that nobody else holds, of one pool. */
+/* The usual case: each frame is one unshared buffer, all of one pool. */
 void frame_free_burst(struct rte_mbuf **m, unsigned n)
 {
     struct rte_mempool *pool = n ? m[0]->pool : NULL;
@@ -232,7 +232,7 @@ static uint32_t header_bytes(const struct rte_mbuf *m)
 {
     uint32_t n = roce_header_bytes(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
 
-    if (n == 0) /* not RoCE: nobody writes beyond Ethernet, a tag and IP */
+    if (n == 0) /* not RoCE: only Ethernet, tag and IP headers are ever written */
         n = 128;
     return RTE_MIN(n, (uint32_t)m->data_len);
 }

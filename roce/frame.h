@@ -6,12 +6,12 @@
  *   - All headers (Ethernet to the last RoCE extended header) are contiguous in the first segment.
  *   - The payload is contiguous: either behind the headers in the first segment, or it is the whole
  *     of the second one (frame_writable() leaves it so).
- *   - pad and ICRC follow the payload in the same segment, or are the last segment alone.
- *   Ports linearise what comes from outside in any other shape.
+ *   - pad and ICRC follow the payload in the same segment, or are the last segment alone. Ports
+ *   linearise frames from outside that have any other shape.
  *
- * Length-only payloads: meta.virt_len bytes of payload that are counted everywhere (link time,
- * buffer occupancy, RETH lengths) but not carried. They stand between the headers and the pad. Such
- * a frame has no valid ICRC (FRAME_F_VIRTUAL says so) and never leaves a process.
+ * Length-only payloads: meta.virt_len bytes of payload count everywhere (link time, buffer
+ * occupancy, RETH lengths), but are not carried. Their place is between the headers and the pad.
+ * Such a frame has no valid ICRC (FRAME_F_VIRTUAL says so) and never leaves a process.
  *
  * Every mempool that holds frames is made by frame_pool_create(), which reserves the private area.
  */
@@ -31,8 +31,8 @@
 #define FRAME_LINK_OVERHEAD 24
 #define FRAME_MIN_BYTES     60   /* layer 2 without FCS, IEEE 802.3 */
 #define FRAME_ROOM          4608 /* data room of a frame, without RTE_PKTMBUF_HEADROOM */
-/* Of one in a pool for length-only payloads: headers and control messages. What such frames cannot
- * carry, no memory may give (FRAME_CARRIED). */
+/* Data room of a frame in a pool for length-only payloads: headers and control messages. Reads of
+ * backed memory are limited to what such frames can carry (FRAME_CARRIED). */
 #define FRAME_ROOM_LENGTHS 640
 #define FRAME_CARRIED      512
 
@@ -41,20 +41,20 @@ enum frame_class { FRAME_LOSSLESS, FRAME_LOSSY, FRAME_CONTROL, FRAME_CLASSES };
 
 enum {
     FRAME_F_VIRTUAL = 1 << 0, /* length-only payload; ICRC is not checked */
-    FRAME_F_TRUSTED = 1 << 1, /* ICRC was checked by this process already */
+    FRAME_F_TRUSTED = 1 << 1, /* this process has checked the ICRC */
     FRAME_F_CRC = 1 << 2
 }; /* crc, crc_off and crc_len are set */
 
 struct frame_meta {
-    int64_t due_ps;    /* since when it waits in an egress queue; when it arrives from the link */
+    int64_t due_ps;    /* in an egress queue: since when it waits; on a link: when it arrives */
     uint32_t virt_len; /* bytes of length-only payload */
     uint16_t in_port;  /* port by which it entered the node that holds it (PFC accounting) */
     uint8_t cls;       /* enum frame_class */
     uint8_t flags;     /* FRAME_F_* */
-    /* A payload that several requests hold: register after crc_len bytes at crc_off
+    /* CRC of a payload that several requests hold: register after crc_len bytes at crc_off
      * (roce_crc from 0), computed once. */
     uint32_t crc, crc_off, crc_len;
-    /* Which frame is behind it in an egress queue or on a link, and that one's due_ps. */
+    /* The next frame in an egress queue or on a link, and its due_ps. */
     struct rte_mbuf *behind;
     int64_t behind_ps;
 };
@@ -64,14 +64,14 @@ static inline struct frame_meta *frame_meta(struct rte_mbuf *m)
     return (struct frame_meta *)rte_mbuf_to_priv(m);
 }
 
-/* Of each mbuf: a multiple of RTE_MBUF_PRIV_ALIGN. */
+/* Private area of an mbuf: a multiple of RTE_MBUF_PRIV_ALIGN. */
 #define FRAME_PRIV_BYTES RTE_ALIGN(sizeof(struct frame_meta), RTE_MBUF_PRIV_ALIGN)
-/* Where a frame begins in its buffer: headers of Ethernet, IPv4, UDP and BTH (54 bytes) end a cache
+/* Headroom of a frame in its buffer: headers of Ethernet, IPv4, UDP and BTH (54 bytes) end a cache
  * line and the payload begins the next, since vector loads across two lines take twice as long. */
 #define FRAME_HEADROOM                                                                             \
     (2 * RTE_CACHE_LINE_SIZE - 54 -                                                                \
      (sizeof(struct rte_mbuf) + FRAME_PRIV_BYTES) % RTE_CACHE_LINE_SIZE)
-/* Of one in a pool for length-only payloads: it begins that line, which has all of most frames. */
+/* In a pool for length-only payloads a frame begins at that line, which holds most frames whole. */
 #define FRAME_HEADROOM_LENGTHS (FRAME_HEADROOM + 54 - RTE_CACHE_LINE_SIZE)
 
 /* Of a frame with its own buffer. */
@@ -81,15 +81,15 @@ static inline uint16_t frame_headroom(const struct rte_mbuf *m)
                                                                    : FRAME_HEADROOM;
 }
 
-/* Of an mbuf as its pool gives it. */
+/* Of an mbuf as allocated from its pool. */
 static inline void frame_reset(struct rte_mbuf *m)
 {
     m->data_off = frame_headroom(m);
     memset(frame_meta(m), 0, sizeof(struct frame_meta));
 }
 
-/* An mbuf as rte_mempool_get_bulk() gives it becomes a frame of n bytes in one piece, which begins
- * FRAME_HEADROOM bytes into its buffer: what frame_alloc() sets, but in fewer lines. */
+/* Turns an mbuf from rte_mempool_get_bulk() into a frame of n contiguous bytes, FRAME_HEADROOM
+ * bytes into its buffer. Same as frame_alloc(), but touches fewer cache lines. */
 static inline void frame_begin(struct rte_mbuf *m, uint32_t n)
 {
     m->data_off = FRAME_HEADROOM;
@@ -101,8 +101,8 @@ static inline void frame_begin(struct rte_mbuf *m, uint32_t n)
     memset(frame_meta(m), 0, sizeof(struct frame_meta));
 }
 
-/* Prefetches what every reader of a frame reads first: the mbuf, its meta, and the headers, where
- * they are in its own buffer. */
+/* Prefetches the parts of a frame that every reader needs: the mbuf, its meta, and the headers,
+ * where they are in its own buffer. */
 static inline void frame_prefetch(struct rte_mbuf *m)
 {
     cacheline_prefetch(m, sizeof(*m) + FRAME_PRIV_BYTES + FRAME_HEADROOM + 54);
@@ -123,32 +123,32 @@ static inline uint32_t frame_wire_bytes(struct rte_mbuf *m)
 }
 
 /* A pool of n frames with FRAME_ROOM bytes of room each. NULL and rte_errno on failure. Cache as in
- * rte_pktmbuf_pool_create. What was freed last is used next: those few frames stay in the CPU's
+ * rte_pktmbuf_pool_create. The frame freed last is used next: those few frames stay in the CPU's
  * caches, and the rest of the pool takes no memory. */
 struct rte_mempool *frame_pool_create(const char *name, unsigned n, unsigned cache);
 /* The same in memory of the caller, `bytes` from `at` on, which must outlive it; lengths: with
- * FRAME_ROOM_LENGTHS bytes of room. frame_pool_bytes() says how much it takes. */
+ * FRAME_ROOM_LENGTHS bytes of room. frame_pool_bytes() returns the size. */
 struct rte_mempool *frame_pool_create_at(const char *name, unsigned n, unsigned cache, bool lengths,
                                          void *at, size_t bytes);
 size_t frame_pool_bytes(unsigned n, bool lengths);
-/* n frames whose data, headroom included, are in memory of the caller, frame_data_bytes(n) from
- * `at` on, and nothing else of them is: others may be let write there. No clones are made in
- * this pool (frame_clone, frame_writable): DPDK would not find an mbuf's own data again. */
+/* A pool of n frames whose data, headroom included, is in memory of the caller, frame_data_bytes(n)
+ * from `at` on. That memory has nothing else, so other processes may write there. This pool cannot
+ * hold clones (frame_clone, frame_writable): DPDK would not find an mbuf's own data again. */
 struct rte_mempool *frame_pool_create_over(const char *name, unsigned n, void *at);
 size_t frame_data_bytes(unsigned n);
 /* A pool of n parts of frames, for frame_share(): small ones, so that those in use stay in the
  * CPU's caches. */
 struct rte_mempool *frame_parts_create(const char *name, unsigned n, unsigned cache);
-/* Whether its frames have room for payloads. */
+/* Whether frames of the pool have room for payloads. */
 bool frame_pool_carries(const struct rte_mempool *pool);
-/* How many times frame_alloc(), frame_clone(), frame_copy() or frame_writable() found no frame left
- * in a pool of frame_pool_create_at() or frame_pool_create_over(); of any other one 0. */
+/* Failed allocations by frame_alloc(), frame_clone(), frame_copy() or frame_writable() from a pool
+ * of frame_pool_create_at() or frame_pool_create_over(); 0 for any other pool. */
 uint64_t frame_pool_missed(struct rte_mempool *pool);
 
 /* One frame with cleared meta, or NULL when the pool is empty. */
 struct rte_mbuf *frame_alloc(struct rte_mempool *pool);
 
-/* As rte_pktmbuf_free() of each. */
+/* rte_pktmbuf_free() of each. */
 void frame_free_burst(struct rte_mbuf **m, unsigned n);
 
 /* A second reference to the same bytes, with a meta of its own (copied). Payload is never copied.
@@ -158,14 +158,14 @@ struct rte_mbuf *frame_clone(struct rte_mbuf *m, struct rte_mempool *pool);
 /* A copy of the bytes, with the meta of a new frame. NULL: pool empty. */
 struct rte_mbuf *frame_copy(struct rte_mbuf *m, struct rte_mempool *pool);
 
-/* Behind the headers of m stand len bytes of held by reference, `off` bytes into its one segment,
- * and `tail` bytes (FRAME_TAIL at most) of which the address is given back. Frames of a pool made
- * by frame_pool_create_over() cannot be held so. NULL: no parts are left, m is as it was. */
+/* Appends to the headers of m, by reference, len bytes of `held` from offset `off` of its only
+ * segment, then `tail` bytes (FRAME_TAIL at most), whose address is returned. held must not be of a
+ * pool made by frame_pool_create_over(). NULL: no parts are left, m is unchanged. */
 #define FRAME_TAIL 8u
 uint8_t *frame_share(struct rte_mbuf *m, struct rte_mbuf *held, uint32_t off, uint32_t len,
                      uint32_t tail, struct rte_mempool *parts);
 
-/* Make m exclusively writable in its first segment's headers (copies headers only). NULL: pool
+/* Makes the headers in m's first segment exclusively writable (copies headers only). NULL: pool
  * empty, m is untouched. */
 struct rte_mbuf *frame_writable(struct rte_mbuf *m, struct rte_mempool *pool);
 

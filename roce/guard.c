@@ -6,18 +6,18 @@
 #include <setjmp.h>
 #include <signal.h>
 
-/* Where to go on, and whose memory it is. */
+/* Where to continue after a fault, and the memory that is guarded. */
 struct guard {
     uintptr_t from, to;
     sigjmp_buf back;
 };
 
-/* Of this thread; NULL: it is in no copy. A preloaded library's is where the others' are. */
+/* The copy that this thread is in, or NULL. The TLS model suits a preloaded library. */
 static _Thread_local struct guard *volatile current __attribute__((tls_model("initial-exec")));
 
-/* A fault whose signal is blocked kills, whatever handler there is, and programs block all signals
- * in threads that call us. Once a thread: the mask is the kernel's, and asking takes longer than
- * many a copy. */
+/* Unblocks the signals of faults: a fault whose signal is blocked kills the process, and programs
+ * may block all signals in threads that call us. Once per thread, because the system call takes
+ * longer than most copies. */
 static _Thread_local bool may_fault __attribute__((tls_model("initial-exec")));
 
 static void unblock_faults(void)
@@ -31,7 +31,7 @@ static void unblock_faults(void)
     may_fault = true;
 }
 
-/* Signals are neither blocked nor unblocked on the way: handlers do that by SA_NODEFER. */
+/* The jump leaves the signal mask alone: handlers are installed with SA_NODEFER. */
 #define GUARDED(p, n, work)                                                                        \
     struct guard g = {.from = (uintptr_t)(p), .to = (uintptr_t)(p) + (n)};                         \
                                                                                                    \
@@ -76,7 +76,7 @@ bool guard_store(uint64_t *p, uint64_t v)
     GUARDED(p, sizeof(*p), __atomic_store_n(p, v, __ATOMIC_SEQ_CST));
 }
 
-/* The address that is told may be the first of its page. */
+/* The reported address may be the first of its page. */
 void guard_take(const void *at)
 {
     const uintptr_t page = 4096;

@@ -4,7 +4,7 @@
  * registered memory, or truncate its file. Real adapters pin the pages; here the owner's handler of
  * SIGSEGV and SIGBUS calls guard_take(), and the copy returns false.
  *
- * Without rnic_cfg.guarded copies are plain ones.
+ * Without rnic_cfg.guarded, copies are not guarded.
  */
 #ifndef TRIB_ROCE_GUARD_H
 #define TRIB_ROCE_GUARD_H
@@ -16,8 +16,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* `user` of dst and src is the one that may go away. False: it has, and what dst has is undefined.
- */
+/* user: dst or src, whichever may disappear. False: it is gone, and the contents of dst are
+ * undefined. */
 bool guard_copy(void *dst, const void *src, size_t n, const void *user);
 /* The same, with the CRC from *crc on (roce_crc_copy). */
 bool guard_crc_copy(uint32_t *crc, void *dst, const void *src, size_t n);
@@ -27,15 +27,14 @@ bool guard_cmp_swap(uint64_t *p, uint64_t compare, uint64_t swap, uint64_t *orig
 bool guard_store(uint64_t *p, uint64_t v);
 
 /*
- * For a signal handler, with the address that could not be reached: does not return where the
- * thread is in one of the above and the address is in its memory.
+ * For a signal handler, with the address of the fault: does not return if the thread is in one of
+ * the functions above and the address is in the guarded memory.
  */
 void guard_take(const void *at);
 
 /*
- * For a fault whose address is not told, as of one that the processor does not have (x86-64: not
- * canonical): the first byte of the memory that this thread is in a copy of, NULL where it is in
- * none.
+ * For a fault without an address, as of a non-canonical one on x86-64: returns the first byte of
+ * the memory that this thread is copying, NULL if it is in no copy.
  */
 const void *guard_fault_address(void);
 

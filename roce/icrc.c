@@ -10,10 +10,9 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are loaded as they stand");
 
-/* Register ~0 after eight bytes of 0xff, which stand for the InfiniBand route header that RoCE has
- * not. */
+/* Register ~0 after eight bytes of 0xff, which replace the InfiniBand route header. */
 #define ICRC_START 0xdebb20e3u
-/* IPv4, UDP and BTH in five words, with what may change on the way as 0xff. */
+/* IPv4, UDP and BTH in five words, with the fields that routers may change as 0xff. */
 #define MASK_TOS     0xff00ull /* DSCP and ECN */
 #define MASK_TTL_SUM 0xffff00ffull
 #define MASK_UDP_SUM 0xffff0000ull
@@ -21,9 +20,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are loaded as t
 
 /*
  * Slicing by eight: entry i of row k is the register after byte i and k bytes of zero. It is linear
- * in the bits of i, so that eight constants make a row at compile time. Short pieces (headers) and
- * remainders go this way; long ones are folded by carry-less multiplication, 64 bytes a step or 256
- * where vectors of 64 bytes are multiplied, down to 16 bytes and those to the register.
+ * in the bits of i, so eight constants give a row at compile time. Short pieces (headers) and
+ * remainders use the tables. Long ones are folded by carry-less multiplication, 64 bytes a step
+ * (256 with vectors of 64 bytes), down to 16 bytes, and those to the register.
  */
 #define E(i, a, b, c, d, e, f, g, h)                                                               \
     (((i)&1 ? a : 0) ^ ((i)&2 ? b : 0) ^ ((i)&4 ? c : 0) ^ ((i)&8 ? d : 0) ^ ((i)&16 ? e : 0) ^    \
@@ -77,8 +76,8 @@ static inline uint64_t load64(const void *p)
     return v;
 }
 
-/* Not with its neighbour in one load of 16 bytes, which would have to wait until both have left the
- * CPU's store buffer. */
+/* Separate loads: one load of 16 bytes would wait until both stores have left the CPU's store
+ * buffer. */
 static inline uint64_t load64_alone(const void *p)
 {
     uint64_t v = load64(p);
@@ -109,7 +108,8 @@ static uint32_t crc_table(uint32_t crc, const uint8_t *p, size_t n)
 #define CLMUL __attribute__((target("pclmul,sse4.1")))
 #define WIDE  __attribute__((target("vpclmulqdq,avx512f,avx512vl,pclmul,sse4.1")))
 
-/* x moved forward by as many bits as k (a pair of x^(d + 32), x^(d - 32) mod P, reflected) says. */
+/* x moved forward by the number of bits of k (a pair of x^(d + 32), x^(d - 32) mod P,
+ * reflected). */
 CLMUL static inline __m128i fold(__m128i x, __m128i k, __m128i next)
 {
     return _mm_xor_si128(
@@ -121,7 +121,7 @@ CLMUL static inline __m128i pair(uint64_t first, uint64_t second)
     return _mm_set_epi64x((long long)second, (long long)first);
 }
 
-/* What folding has left in a, then the whole vectors of the n bytes at p. */
+/* Folds the accumulator a with the remaining whole vectors of the n bytes at p. */
 CLMUL static inline uint32_t crc_last(__m128i a, const uint8_t *p, size_t n)
 {
     const __m128i by128 = pair(0x1751997d0, 0x0ccaa009e), by64 = pair(0x163cd6124, 0);
@@ -140,7 +140,7 @@ CLMUL static inline uint32_t crc_last(__m128i a, const uint8_t *p, size_t n)
     return (uint32_t)_mm_extract_epi32(a, 1);
 }
 
-/* The bytes that are left of n when whole vectors are done. */
+/* The bytes of n that remain after whole vectors. */
 static inline uint32_t crc_rest(uint32_t crc, const uint8_t *p, size_t n)
 {
     return n & 15 ? crc_table(crc, p + (n & ~(size_t)15), n & 15) : crc;
@@ -184,7 +184,7 @@ WIDE static inline __m512i fold4(__m512i x, __m128i k, __m512i next)
                                      _mm512_clmulepi64_epi128(x, k4, 0x11), next, 0x96);
 }
 
-/* 64 bytes at p, which go to `to` as well where there is one. */
+/* Loads 64 bytes at p and copies them to `to`, unless it is NULL. */
 WIDE static inline __attribute__((always_inline)) __m512i load(uint8_t *to, const uint8_t *p,
                                                                size_t at)
 {
@@ -195,7 +195,7 @@ WIDE static inline __attribute__((always_inline)) __m512i load(uint8_t *to, cons
     return v;
 }
 
-/* n >= 256: four vectors of four. They are copied where there is a `to`. */
+/* n >= 256: four vectors of four. Copied to `to`, unless it is NULL. */
 WIDE static inline __attribute__((always_inline)) uint32_t wide(uint32_t crc, uint8_t *to,
                                                                 const uint8_t *p, size_t n)
 {
@@ -225,8 +225,8 @@ WIDE static inline __attribute__((always_inline)) uint32_t wide(uint32_t crc, ui
     p = to ? to + at : p + at;
     n -= at;
     crc = crc_last(x, p, n);
-    _mm256_zeroupper(); /* gcc 12 leaves it out before a call at the end, and every SSE instruction
-                           after that waits for the register that it writes to */
+    _mm256_zeroupper(); /* gcc 12 omits it before a tail call, and every later SSE instruction then
+                           waits for the register that it writes to */
     return crc_rest(crc, p, n);
 }
 
@@ -240,7 +240,7 @@ WIDE static uint32_t copy_wide(uint32_t crc, uint8_t *to, const uint8_t *p, size
     return wide(crc, to, p, n);
 }
 
-/* n bytes of zero behind what a stands for. */
+/* Appends n bytes of zero to the data of a. */
 CLMUL static inline __m128i fold_zeros(__m128i a, uint32_t n)
 {
     for (; n; n &= n - 1) {
@@ -251,8 +251,8 @@ CLMUL static inline __m128i fold_zeros(__m128i a, uint32_t n)
     return a;
 }
 
-/* roce_icrc_headers() in vectors: no table of bytes that would have to be in the cache. Eight bytes
- * of zero in front change nothing. */
+/* roce_icrc_headers() in vectors, without tables that would have to be in the cache. Eight bytes of
+ * zero in front change nothing. */
 CLMUL static uint32_t headers_clmul(const uint8_t *p, uint32_t n, uint32_t zeros)
 {
     const __m128i by128 = pair(0x1751997d0, 0x0ccaa009e);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that send nothing: a memory window is bound, or a key invalidated. They are carried out
- * when everything before them in the send queue is done and before anything behind them begins. The
- * specification asks for less (IBTA 10.8.3.3, table 76); as one full fence they need no rules of
- * their own in the requester.
+ * Local requests: bind a memory window, or invalidate a key. They execute after all earlier
+ * requests of the send queue are done and before any later one starts. The specification requires
+ * less (IBTA 10.8.3.3, table 76), but a full fence needs no extra rules in the requester.
  */
 #include "roce/engine.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packet sequence numbers: 24 bits, IBTA 9.7.2. `a` is before `b` when it is less than half the
- * space behind.
+ * Packet sequence numbers: 24 bits, IBTA 9.7.2. `a` is before `b` if it is behind by less than half
+ * of the number space.
  */
 #ifndef TRIB_ROCE_PSN_H
 #define TRIB_ROCE_PSN_H

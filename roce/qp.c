@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Life of a queue pair: its number and place in the rnic, attributes, errors and flushing.
+ * Life of a queue pair: its number and table entry in the rnic, attributes, errors and flushing.
  */
 #include "base/cacheline.h"
 #include "roce/engine.h"
@@ -117,7 +117,7 @@ uint32_t qp_pd(const struct qp *qp)
 
 /* ---- life ---- */
 
-/* The table has that index, for queue pairs of the rnic's own numbers. */
+/* Ensures that the table has that index, for queue pairs of the rnic's own numbers. */
 static int table_fit(struct rnic *r, uint32_t index)
 {
     uint32_t n = rte_align32pow2(index + 1);
@@ -136,8 +136,8 @@ static int table_fit(struct rnic *r, uint32_t index)
     return 0;
 }
 
-/* A place for the QP: next free index (so that a number is not used again at once), or the wanted
- * number. */
+/* An index for the QP: the next free one (so that a number is not reused at once), or that of the
+ * wanted number. */
 static struct qp **find_place(struct rnic *r, uint32_t *qpn)
 {
     uint32_t max = r->cfg.max_qps, i;

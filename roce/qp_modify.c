@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * States of a queue pair: which transition takes which attributes (IBTA 10.3.1), and reset.
+ * States of a queue pair: the attributes of each transition (IBTA 10.3.1), and reset.
  */
 #include "base/cacheline.h"
 #include "roce/engine.h"

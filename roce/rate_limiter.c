@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* Class selector 6: what adapters send notifications with (cnp_dscp). They carry no ECT: nobody
- * marks them. */
+/* Class selector 6: the DSCP of adapters' notifications (cnp_dscp). They carry no ECT, so they are
+ * not marked. */
 #define CNP_TOS (48 << 2)
 
 void rate_limiter_marked(struct rate_limiter *p, int64_t now)

@@ -5,7 +5,7 @@
  * leaves the list of senders until its rate allows the next frame, READ responses included;
  * acknowledgements are never delayed.
  *
- * RC and UC only: a datagram has no connection to slow down.
+ * RC and UC only: datagrams have no connection.
  */
 #ifndef TRIB_ROCE_RATE_LIMITER_H
 #define TRIB_ROCE_RATE_LIMITER_H
@@ -22,7 +22,8 @@ struct rate_limiter {
     struct dcqcn rate;
 };
 
-/* NULL where the rnic or the kind of QP has no DCQCN, with *rc = 0; or with -ENOMEM. */
+/* NULL with *rc = 0 if the rnic or the type of QP has no DCQCN; NULL with *rc = -ENOMEM on
+ * failure. */
 struct rate_limiter *rate_limiter_create(struct qp *qp, int *rc);
 void rate_limiter_reset(struct rate_limiter *p);
 void rate_limiter_marked(struct rate_limiter *p, int64_t now_ps); /* data with the mark came in */
@@ -31,7 +32,7 @@ enum built rate_limiter_build(struct rate_limiter *p, struct rte_mbuf **m);
 /* False: the QP waits, and rnic_want_send() is called when its rate allows the next frame. */
 bool rate_limiter_may_send(struct rate_limiter *p, int64_t now_ps);
 void rate_limiter_sent(struct rate_limiter *p, struct rte_mbuf *m, int64_t now_ps);
-void rate_limiter_cancel(struct rate_limiter *p); /* waits no more */
+void rate_limiter_cancel(struct rate_limiter *p); /* the QP waits no more */
 void rate_limiter_tick(struct rnic *r, int64_t now_ps);
 int64_t rate_limiter_next(struct rnic *r);
 

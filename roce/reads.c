@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * READ and atomic requests to responses, in order of PSN. A READ is answered packet by packet when
- * the link asks, straight from memory; an atomic is executed when it comes, and its result kept for
- * a repeated request. An ATOMIC_WRITE is executed as an atomic and answered as a READ of nothing.
+ * the link is free, directly from memory. An atomic is executed when it arrives, and its result is
+ * kept for repeated requests. An ATOMIC_WRITE is executed as an atomic and answered as a READ of
+ * zero bytes.
  */
 #include "roce/engine.h"
 
 #include <string.h>
 
-/* In order of PSN: a repeated request may stand before those that wait. */
+/* In order of PSN: a repeated request may belong before waiting ones. */
 static void insert(struct responder *s, const struct rd_res *e)
 {
     uint32_t at = s->n_reads;
@@ -42,7 +43,7 @@ static enum exec read_request(struct qp *qp, const struct roce_pkt *k, struct rd
     return EXEC_OK;
 }
 
-/* Keeps the answer, for a repeated request. */
+/* Keeps the result, for repeated requests. */
 static void keep_answer(struct responder *s, const struct roce_pkt *k, uint64_t orig,
                         struct rd_res *e)
 {
@@ -56,7 +57,7 @@ static void keep_answer(struct responder *s, const struct roce_pkt *k, uint64_t 
     *e = (struct rd_res){.psn = k->psn, .n_pkts = 1, .orig = orig, .atomic = !write};
 }
 
-/* IBTA A19.4.2: eight bytes at an aligned address, all of them at once. */
+/* IBTA A19.4.2: eight bytes at an aligned address, written atomically. */
 static enum exec atomic_write(struct qp *qp, const struct roce_pkt *k, struct rd_res *e)
 {
     void *p = NULL;

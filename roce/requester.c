@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Send queue to packets. A packet is built when the link asks for it, so nothing waits as an mbuf
- * and a retransmission is nothing but a cursor that goes back: una to max is what the peer may have
- * seen, nxt is where sending is.
+ * Send queue to packets. A packet is built when the link pulls it, so no mbufs wait, and a
+ * retransmission only moves the cursor back: the peer may have seen una to max, and nxt is sent
+ * next.
  *
  * AckReq is set on the last packet of a message, four times a window, and on the packet after which
- * nothing more can be sent: whatever stops the sender, an acknowledgement is under way that starts
- * it again, or the timer is. Fragments are not asked for one by one, though their queue runs empty
- * all the time: the responder acknowledges a pause by itself (responder_ack).
+ * nothing more can be sent: whenever the sender stops, either an acknowledgement is in flight that
+ * restarts it, or the timer runs. Fragments do not request one each, although their queue is often
+ * empty: the responder acknowledges pauses by itself (responder_ack).
  */
 #include "base/cacheline.h"
 #include "roce/engine.h"
@@ -32,7 +32,7 @@ int requester_create(struct requester *q, const struct qp_cfg *cfg)
     return q->ring ? 0 : -ENOMEM;
 }
 
-/* ---- may it send? ---- */
+/* ---- sending conditions ---- */
 
 bool requester_ready(const struct qp *qp)
 {
@@ -59,8 +59,8 @@ bool requester_ready(const struct qp *qp)
 
 /* ---- payload ---- */
 
-/* CRC of a piece of a held payload; the last one is kept with the mbuf, for the other requests that
- * send the same. */
+/* CRC of a piece of a held payload. The mbuf caches the last one, for other requests that send the
+ * same piece. */
 static uint32_t held_crc(struct rte_mbuf *held, uint32_t off, const uint8_t *p, uint32_t len)
 {
     struct frame_meta *meta = frame_meta(held);
@@ -73,8 +73,8 @@ static uint32_t held_crc(struct rte_mbuf *held, uint32_t off, const uint8_t *p, 
     return meta->crc;
 }
 
-/* Bytes of [off, off + len) that request `index` carries, copied to dst, and, where that is all of
- * them, their CRC. Negative: a local key or address is wrong. */
+/* Copies the bytes of [off, off + len) that request `index` carries to dst; if it carries all of
+ * them, computes their CRC. Negative: a local key or address is wrong. */
 static int copy_payload(struct qp *qp, uint32_t index, uint32_t off, uint8_t *dst, uint32_t len,
                         uint32_t *carried, uint32_t *crc)
 {
@@ -225,7 +225,8 @@ static void advance_cursor(struct qp *qp)
         q->cur++, q->cur_pkt = 0;
 }
 
-/* AckReq, see above; w: what the packet is of. The cursor is behind it already. */
+/* Decides on AckReq (see above); w: the request of the packet. The cursor is past the packet
+ * already. */
 static bool wants_ack(struct qp *qp, const struct swqe *w, bool last)
 {
     struct requester *q = &qp->rqr;
@@ -322,7 +323,7 @@ void requester_rewind(struct qp *qp)
     q->cur = q->head;
     q->cur_pkt = q->head == q->tail ? 0 : psn_sub(q->una, sq_at(qp, q->head)->first_psn);
     q->rd_psns = q->n_rd = q->since_ackreq = 0;
-    q->failed = 0; /* found again when its turn comes again */
+    q->failed = 0; /* found again in its next turn */
 }
 
 /*

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests in order of PSN: to memory, to receives, to the sink. Acknowledgements are a state of
- * the QP, not packets: they are built when the link takes them, so that one answers for all that
- * came since.
+ * Requests in order of PSN: to memory, to receives, to the sink. Acknowledgements are state of the
+ * QP, not packets: one is built when the link pulls it and covers all packets received until then.
  *
  * A packet goes through check_order, execute and accept; execute changes nothing that lasts unless
  * it ends in EXEC_OK, or in an error that ends the QP.

@@ -115,7 +115,7 @@ static void run_flush(struct rnic *r)
     }
 }
 
-/* All of a frame, which its ICRC is the first to read. */
+/* Prefetches the whole frame; the ICRC check is its first reader. */
 static inline void body_prefetch(const struct rte_mbuf *m)
 {
     const uint8_t *at = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -148,7 +148,7 @@ static uint16_t ep_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now
         if (i + 3 < n && r->cfg.far)
             mbuf_prefetch(m[i + 3]);
         r->cnt.rx_packets++;
-        frame_meta(m[i])->flags &= ~FRAME_F_CRC; /* of nobody but ourselves */
+        frame_meta(m[i])->flags &= ~FRAME_F_CRC; /* referenced by this rnic only */
         r->cnt.rx_bytes += frame_bytes(m[i]);
         why = input_one(r, m[i], now_ps, &taken);
         if (why != ROCE_OK)
@@ -156,8 +156,8 @@ static uint16_t ep_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now
         if (!taken)
             m[left++] = m[i];
     }
-    /* Together: the pool's lock is taken once, and that waits until all that was copied out of them
-     * is in the caches. */
+    /* Freed together: this takes the pool's lock once, which waits for the copies out of the
+     * frames. */
     rte_pktmbuf_free_bulk(m, left);
     return n;
 }
@@ -215,7 +215,7 @@ void rnic_unlist(struct qp *qp, bool acks_too)
     qp->in_ack = qp->in_flush = qp->in_delayed_acks = qp->in_fetch = false;
 }
 
-/* A frame of the QP whose turn it is: responses and requests alternate. */
+/* Builds a frame of the QP whose turn it is: responses and requests alternate. */
 static enum built build_data(struct qp *qp, struct rte_mbuf **m, int64_t now_ps)
 {
     struct responder *s = &qp->rsp;
@@ -261,7 +261,7 @@ static uint16_t output_acks(struct rnic *r, struct rte_mbuf **m, uint16_t n, int
         }
         if (b == BUILT)
             count_tx(r, m[got++]);
-        if (notify) /* its acknowledgement, if there is one, is still to come */
+        if (notify) /* its acknowledgement, if any, is still pending */
             continue;
         TAILQ_REMOVE(&r->ack, qp, ack_link);
         qp->in_ack = false;

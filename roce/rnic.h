@@ -23,7 +23,7 @@
 #define ROCE_MAX_MSG       (1u << 30) /* bytes of a message: at most a quarter of the PSNs at MTU 256 */
 #define ROCE_MAX_MCAST     64         /* attachments of an rnic */
 #define ROCE_GRH_BYTES                                                                             \
-    40 /* what stands before a received UD payload: an IPv6 header, or IPv4 in bytes 20..39 */
+    40 /* space before a received UD payload: an IPv6 header, or IPv4 in bytes 20..39 */
 
 struct rnic;
 struct qp;
@@ -41,10 +41,10 @@ enum wr_op {
     WR_READ,
     WR_CMP_SWAP,
     WR_FETCH_ADD,
-    WR_LOCAL_INV,        /* RC, UC: rkey stops to be valid */
-    WR_BIND_MW,          /* RC, UC: rkey opens a window on a region */
-    WR_SEND_INV,         /* RC: a SEND after which the receiver's rkey is not valid any more */
-    WR_ATOMIC_WRITE = 15 /* RC: eight aligned bytes, seen whole or not at all */
+    WR_LOCAL_INV,        /* RC, UC: invalidates rkey */
+    WR_BIND_MW,          /* RC, UC: binds rkey to a window of a region */
+    WR_SEND_INV,         /* RC: a SEND that invalidates the receiver's rkey */
+    WR_ATOMIC_WRITE = 15 /* RC: eight aligned bytes, written atomically */
 };
 /* Values of enum ibv_wc_status that the engine produces. */
 enum wc_status {
@@ -77,7 +77,7 @@ struct sge {
     uint32_t lkey;
 };
 
-/* Where a UD send goes. */
+/* Destination of a UD send. */
 struct ud_dest {
     uint8_t mac[6];
     bool v6;     /* from and to the link-local IPv6 addresses */
@@ -86,18 +86,18 @@ struct ud_dest {
     uint32_t qkey;
 };
 
-/* What WR_BIND_MW opens: length bytes at addr of the region of a local key. */
+/* The window of WR_BIND_MW: length bytes at addr of the region of a local key. */
 struct mw_bind {
     uint64_t addr, len;
     uint32_t lkey;
-    uint32_t access; /* as the owner understands it */
+    uint32_t access; /* interpreted by the owner */
 };
 
 /*
- * Which part of a message a work request is. An HCA's requests are whole messages. An aggregation
- * node streams: it appends one packet's worth at a time and only the first and last know that they
- * are that; one in the middle is 0. Only SENDs are cut. A fragment's length must be the path MTU
- * (or a multiple) unless it has WQE_LAST.
+ * The part of a message that a work request is. An HCA's requests are whole messages. An
+ * aggregation node streams: it appends fragments of one packet; the first and the last are flagged,
+ * those between are 0. Only SENDs are fragmented. A fragment's length must be the path MTU (or a
+ * multiple) unless it has WQE_LAST.
  */
 enum { WQE_FIRST = 1, WQE_LAST = 2, WQE_WHOLE = 3 };
 
@@ -105,10 +105,10 @@ struct wqe {
     uint64_t wr_id;
     uint8_t op;    /* enum wr_op */
     uint8_t flags; /* WR_F_* */
-    uint8_t frag;  /* WQE_WHOLE, or the fragment's place */
+    uint8_t frag;  /* WQE_WHOLE, or the position of the fragment */
     uint8_t n_sge;
     uint32_t imm;  /* network order, as in ibv_send_wr */
-    uint32_t len;  /* with WR_F_INLINE; else qp_post_send takes it from sge, held and virt_len */
+    uint32_t len;  /* with WR_F_INLINE; else qp_post_send computes it from sge, held and virt_len */
     uint32_t rkey; /* WR_SEND_INV: of the receiver's; WR_LOCAL_INV, WR_BIND_MW: of our own */
     uint64_t raddr;
     uint64_t compare_add, swap;
@@ -117,14 +117,14 @@ struct wqe {
     /*
      * Payload in an mbuf instead of sge: held_off bytes into its data, held_len bytes; the engine
      * takes one reference (given: the caller's, unless it refuses the request) and drops it when
-     * the request is acknowledged or flushed. virt_len bytes that are only counted follow what is
-     * carried; a payload of nothing else has held = NULL and n_sge = 0, or unbacked sges.
+     * the request is acknowledged or flushed. virt_len bytes that are only counted follow the
+     * carried ones; a length-only payload has held = NULL and n_sge = 0, or unbacked sges.
      */
     struct rte_mbuf *held;
     uint32_t held_off, held_len, virt_len;
     bool given;
     struct sge sge[ROCE_MAX_SGE];
-    /* WR_F_INLINE: the payload, len bytes of it; sge is not looked at. */
+    /* WR_F_INLINE: the payload, len bytes of it; sge is ignored. */
     uint8_t inl[ROCE_MAX_INLINE];
 };
 
@@ -138,7 +138,7 @@ struct rwqe {
 struct rq;
 struct rq *rq_create(uint32_t depth);
 struct rq *rq_create_for(uint32_t depth, uint32_t max_sge); /* of so many pieces each at most */
-/* What waits stays, in order. 0, -EINVAL (more waits), -ENOMEM. */
+/* Waiting requests stay, in order. 0, -EINVAL (too many wait), -ENOMEM. */
 int rq_resize(struct rq *rq, uint32_t depth);
 void rq_destroy(struct rq *rq);
 int rq_post(struct rq *rq, const struct rwqe *w); /* 0, -ENOMEM (full), -EINVAL */
@@ -146,8 +146,8 @@ uint32_t rq_level(const struct rq *rq);
 bool rq_take(struct rq *rq, struct rwqe *w); /* oldest */
 /*
  * Marks an SRQ. An error of a QP flushes its receive queue with WC_WR_FLUSH_ERR, requests posted
- * later included; those of a shared one stay for the other QPs, and the QP says QP_EV_LAST_WQE.
- * Queues of two or more QPs are shared by themselves.
+ * later included; those of a shared one stay for the other QPs, and the QP reports QP_EV_LAST_WQE.
+ * A queue of two or more QPs is shared implicitly.
  */
 void rq_set_shared(struct rq *rq);
 
@@ -161,17 +161,17 @@ struct cqe {
     bool v6; /* UD: it came by IPv6 */
     uint32_t byte_len, imm, src_qpn;
     uint32_t inv_rkey; /* has_inv: the key that the peer invalidated */
-    bool virt;         /* a READ of which not all bytes were carried: lengths only */
+    bool virt;         /* a READ whose response carried some bytes as lengths only */
     uint32_t src_ip;   /* host order, UD */
     uint8_t src_mac[6];
     uint8_t tos, ttl;
 };
 
-/* What a streaming sink says about an in-order SEND packet. */
+/* Verdict of a streaming sink on an in-order SEND packet. */
 enum sink_verdict {
     SINK_TAKEN,  /* the sink owns the mbuf now */
     SINK_COPIED, /* the engine frees it */
-    SINK_RNR,    /* not now: an RNR NAK, the packet comes again */
+    SINK_RNR,    /* RNR NAK: the packet is sent again later */
     SINK_INVALID /* a NAK that ends the connection */
 };
 
@@ -185,12 +185,12 @@ enum qp_event {
 };
 
 /*
- * What the owner supplies. All are called with the owner's `user`; none may call back into the
+ * Callbacks of the owner. All are called with the owner's `user`; none may call back into the
  * engine except qp_post_send() and rq_post().
  */
 struct rnic_ops {
-    /* Memory behind a key. Returns 0 and the address in *p (NULL: unbacked region, carry lengths
-     * only), or -EACCES, -EFAULT (bounds), -EINVAL (no such key, other PD). `remote` says which
+    /* Resolves memory of a key. Returns 0 and the address in *p (NULL: unbacked region, carry
+     * lengths only), or -EACCES, -EFAULT (bounds), -EINVAL (no such key, other PD). remote: the
      * kind of key; access is ACCESS_*, 0 for local read. */
     int (*mem)(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t len,
                unsigned access, void **p);
@@ -205,80 +205,80 @@ struct rnic_ops {
     int (*window)(void *user, struct qp *qp, uint32_t rkey, const struct mw_bind *b);
     /* For QPs created with deferred = true. */
     const struct deferred_ops *deferred;
-    /* For how long of the last window_ps somebody on the way to the QP's peer and back did not run;
-     * that time does not count for acknowledgement timers (requester.c). NULL: everybody always
-     * runs, as in virtual time. */
+    /* How much of the last window_ps some process on the path to the QP's peer and back did not
+     * run; acknowledgement timers do not count that time (requester.c). NULL: all processes always
+     * run, as in virtual time. */
     int64_t (*lateness)(void *user, const struct qp *qp, int64_t window_ps);
 };
 
 /*
- * Served QPs (RC): the peer's READs and WRITEs are not answered from memory at once but by the
- * owner, whenever it can; each QP by itself and in order. ops.mem is asked as always whether a
- * request is allowed (what it puts into *p is not used; -EIO is a NAK of remote operational error).
- * SENDs and immediate data are refused. The hooks may call everything declared below them.
+ * Deferred responder (RC): the owner answers the peer's READs and WRITEs later, in order for each
+ * QP, instead of the engine from memory. ops.mem still decides whether a request is allowed (its *p
+ * is not used; -EIO is a NAK of remote operational error). SENDs and immediate data are refused.
+ * The hooks may call everything declared below them.
  */
 struct deferred_ops {
-    /* READs have come, or (again) have to be answered once more from an earlier place on:
-     * qp_read_from() says which. */
+    /* READs have arrived, or (again) must be answered once more from an earlier PSN: see
+     * qp_read_from(). */
     void (*reads)(void *user, struct qp *qp, bool again);
-    /* The len bytes of the response packet psn to dst, the last *virt of them as a length only. 0:
-     * it is sent. -EAGAIN: not now, until qp_reads_resume(). Else the READ ends with a NAK of
+    /* Writes the len bytes of response packet psn to dst, the last *virt of them as a length only.
+     * Returns 0: send it; -EAGAIN: wait for qp_reads_resume(); else the READ ends with a NAK of
      * remote operational error and the QP is in error. */
     int (*fill)(void *user, struct qp *qp, uint32_t psn, uint8_t *dst, uint32_t len,
                 uint32_t *virt);
-    /* A WRITE packet, in order; va is where its first byte goes. Taken or copied it is
-     * acknowledged when qp_writes_release() says so. */
+    /* Handles a WRITE packet, in order; va: address of its first byte. Accepted packets are
+     * acknowledged after qp_writes_release(). */
     enum sink_verdict (*write)(void *user, struct qp *qp, const struct roce_pkt *k,
                                struct rte_mbuf *m, uint64_t va);
 };
 
-/* What is still to be answered of a READ, from packet psn on. */
+/* The unanswered part of a READ, from packet psn on. */
 struct qp_read {
     uint32_t psn, rkey, len;
     uint64_t va;
 };
-/* A place in the order of the peer's packets: how many messages end before it. */
+/* A position in the order of the peer's packets: PSN, and number of messages that end before it. */
 struct qp_mark {
     uint32_t psn, msn;
 };
 
-/* The first READ of which packet `psn` or a later one is to be answered, from there on; first: the
- * oldest, whatever psn says. False: there is none. */
+/* Finds the first READ with an unanswered packet at or after `psn`, from there on; first: the
+ * oldest one, whatever psn is. False: there is none. */
 bool qp_read_from(const struct qp *qp, uint32_t psn, bool first, struct qp_read *r);
 void qp_reads_resume(struct qp *qp);
-/* Of the packet in hand (in deferred_ops.write). */
+/* The mark of the current packet (in deferred_ops.write). */
 struct qp_mark qp_mark_of(const struct qp *qp);
-/* WRITE packets before the mark are done; NULL: all are. A READ behind a WRITE is answered after
+/* Acknowledges WRITE packets before the mark; NULL: all. A READ behind a WRITE is answered after
  * it. */
 void qp_writes_release(struct qp *qp, const struct qp_mark *held);
-/* The oldest request ends with a NAK of remote operational error; the QP is in error. */
+/* Ends the oldest request with a NAK of remote operational error; the QP is in error. */
 void qp_refuse(struct qp *qp);
 
 struct rnic_cfg {
     uint8_t mac[6];
-    uint16_t ack_every; /* responder acknowledges at least every so many packets (and at AckReq) */
+    uint16_t ack_every; /* responder acknowledges after at most this many packets (and at AckReq) */
     uint32_t ip;        /* host order */
     uint32_t qpn_base;  /* QPNs are qpn_base + index (the process's slot in the top 8 bits); index 0
                            is never used by qp_create */
     uint32_t window_pkts; /* unacknowledged packets a QP may have in flight */
     uint8_t dscp;         /* of the lossless class; ECT(0) is set */
-    bool guarded;         /* memory may go away: copies are guarded (roce/guard.h) */
-    bool far;             /* another core has written what comes: it is fetched a frame ahead */
-    int64_t message_ps;   /* what the port takes for each request before it can send it; 0: none */
+    bool guarded;         /* memory may be unmapped: copies are guarded (roce/guard.h) */
+    bool far;             /* frames were written by another core: prefetch one ahead */
+    int64_t message_ps;   /* cost of a request at the port before it is sent; 0: none */
     struct rte_mempool *pool;
     void *user;
     struct rnic_ops ops;
     uint32_t max_qps;
     struct dcqcn_cfg dcqcn;
-    /* Where others hold a request's payload too, it is sent by reference, in parts of this pool
-     * (frame_parts_create()). NULL, or none left: it is copied. */
+    /* Pool for payloads sent by reference, if other requests hold them too (frame_parts_create()).
+     * NULL, or empty: payloads are copied. */
     struct rte_mempool *parts;
 };
 
 struct qp_cfg {
     enum qp_type type;
     uint32_t sq_depth; /* work requests */
-    bool bounded;      /* they have at most so much; else ROCE_MAX_SGE and ROCE_MAX_INLINE */
+    bool bounded;      /* max_sge and max_inline apply; else ROCE_MAX_SGE and ROCE_MAX_INLINE */
     uint32_t max_sge, max_inline;
     struct rq *rq; /* NULL for streaming QPs */
     bool sig_all, streaming, deferred;
@@ -294,10 +294,10 @@ struct qp_attr {
     uint32_t dest_ip; /* host order */
     uint32_t dest_qpn;
     uint8_t dest_mac[6];
-    bool dest_v6; /* both talk by their link-local IPv6 addresses */
+    bool dest_v6; /* both ends use their link-local IPv6 addresses */
     uint16_t mtu; /* bytes: 256..4096 */
     uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic, max_dest_rd_atomic;
-    bool exact; /* for qp_modify: zeros of access, qkey and min_rnr_timer are taken too */
+    bool exact; /* qp_modify sets access, qkey and min_rnr_timer even if they are zero */
     uint32_t sq_psn, rq_psn, qkey;
     unsigned access; /* ACCESS_REMOTE_* */
 };
@@ -306,20 +306,20 @@ int rnic_create(struct rnic **r, const struct rnic_cfg *cfg);
 void rnic_destroy(struct rnic *r);
 struct endpoint rnic_endpoint(struct rnic *r);
 const struct roce_counters *rnic_counters(const struct rnic *r);
-/* What its endpoint looks at whenever something comes; the owner adds its own. */
+/* Cache lines that its endpoint reads for every frame; the owner adds its own. */
 struct cacheline_list *rnic_cachelines(struct rnic *r);
-/* Every connected QP goes to error: its oldest request ends with WC_RETRY_EXC_ERR; a QP without one
- * says QP_EV_FATAL. */
+/* Puts every connected QP in error: completes its oldest request with WC_RETRY_EXC_ERR; a QP
+ * without requests reports QP_EV_FATAL. */
 void rnic_port_down(struct rnic *r, int64_t now_ps);
 
 /* 0, -ENOMEM, -EADDRINUSE, -EINVAL */
 int qp_create(struct rnic *r, const struct qp_cfg *cfg, struct qp **qp);
-/* At any time, with frames in flight too; nothing completes, references to held mbufs are dropped.
- */
+/* Allowed at any time, even with frames in flight; nothing completes, and references to held mbufs
+ * are dropped. */
 void qp_destroy(struct qp *qp);
 /*
- * Moves to attr->state taking the attributes that this transition needs; host/hca checks attribute
- * masks. -EINVAL: no such transition, or a value out of range. Flushed requests complete before it
+ * Moves to attr->state and sets the attributes of this transition; host/hca checks attribute masks.
+ * -EINVAL: no such transition, or a value out of range. Flushed requests complete before it
  * returns.
  *
  * - INIT: access, qkey.
@@ -335,7 +335,7 @@ void qp_destroy(struct qp *qp);
 int qp_modify(struct qp *qp, const struct qp_attr *attr);
 const struct qp_attr *qp_attributes(const struct qp *qp);
 enum qp_state qp_state_of(const struct qp *qp);
-const char *qp_state_name(enum qp_state s); /* "RTS"; "unknown" for what is no state */
+const char *qp_state_name(enum qp_state s); /* "RTS"; "unknown" for an invalid state */
 uint32_t qp_num(const struct qp *qp);
 void *qp_user(const struct qp *qp);
 uint32_t qp_pd(const struct qp *qp);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an rnic records in its ring of events (base/events.h): changes of state of its queue pairs,
+ * Events that an rnic records in its ring (base/events.h): changes of state of its queue pairs,
  * NAKs, timeouts and deferred responses. Not for other rooms.
  */
 #ifndef TRIB_ROCE_RNIC_EVENTS_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The send queue: what may be posted, how a request lies in it, and how it completes.
+ * The send queue: checks, storage and completion of requests.
  */
 #include "roce/engine.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* A QP that failed before it was connected has no MTU, but flushes what is posted. */
+/* A QP that failed before it was connected has no MTU, but flushes requests. */
 static uint32_t post_mtu(const struct qp *qp)
 {
     return qp->attr.mtu ? qp->attr.mtu : ROCE_MAX_MTU;
@@ -32,7 +32,7 @@ static int64_t check_post(const struct qp *qp, const struct wqe *w)
     }
     if (len > ROCE_MAX_MSG)
         return -EINVAL;
-    if ((w->flags & WR_F_INLINE) && w->op != WR_ATOMIC_WRITE && /* eight bytes fit always */
+    if ((w->flags & WR_F_INLINE) && w->op != WR_ATOMIC_WRITE && /* eight bytes always fit */
         (read || len > qp->rqr.max_inline))
         return -EINVAL;
     if (read && (qp->type != QP_RC || qp->attr.max_rd_atomic == 0 || (w->n_sge && w->virt_len)))
@@ -84,7 +84,7 @@ int qp_post_send(struct qp *qp, const struct wqe *w)
         return (int)len;
     if (q->tail - q->head == q->depth)
         return -ENOMEM;
-    if (q->head == q->tail) /* from the beginning: lines that were in use are used again */
+    if (q->head == q->tail) /* start over at the first entry: its cache lines were used last */
         q->head = q->cur = q->tail = q->seen = 0;
     e = sq_at(qp, q->tail);
     *e = (struct swqe){.wr_id = w->wr_id,

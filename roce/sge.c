@@ -16,8 +16,8 @@ uint64_t sge_bytes(const struct sge *s, uint32_t n)
     return sum;
 }
 
-/* What the packet behind this one reads or writes, as many bytes of the `left` that follow, is on
- * its way into the CPU's caches while this one goes on: memory of a message is cold, mostly. */
+/* Prefetches the memory of the next packet, up to `left` bytes, while this one is copied: the
+ * memory of a message is usually cold. */
 static void next_prefetch(const void *p, uint32_t bytes, uint32_t left)
 {
     const char *at = (const char *)p + bytes;
@@ -27,7 +27,7 @@ static void next_prefetch(const void *p, uint32_t bytes, uint32_t left)
 }
 
 /* Copies len bytes from off of the list to dst, up to the first byte of an unbacked region;
- * *carried says how many, *crc their CRC (roce_crc from 0). */
+ * *carried: bytes copied, *crc: their CRC (roce_crc from 0). */
 int sge_gather(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, uint8_t *dst,
                uint32_t len, uint32_t *carried, uint32_t *crc)
 {
@@ -61,7 +61,7 @@ int sge_gather(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, uin
     return 0;
 }
 
-/* Writes len bytes to off of the list; the last virt of them are only accounted for. */
+/* Writes len bytes to off of the list; the last virt of them are counted only. */
 int sge_scatter(struct qp *qp, const struct sge *s, uint32_t n, uint32_t off, const uint8_t *src,
                 uint32_t len, uint32_t virt)
 {

@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-#define WR_QKEY_OF_QP                                                                              \
-    0x80000000u /* IBTA 10.2.5: such a Q_Key in a request stands for the QP's own */
+#define WR_QKEY_OF_QP 0x80000000u /* IBTA 10.2.5: such a Q_Key in a request selects the QP's own */
 
 enum built ud_build(struct qp *qp, struct rte_mbuf **m)
 {
@@ -73,7 +72,7 @@ enum roce_reason ud_input(struct qp *qp, const struct roce_pkt *k, struct rte_mb
         return ROCE_PAYLOAD;
     if (!qp->rq || rq_level(qp->rq) == 0)
         return ROCE_NO_RECEIVE;
-    /* A stranger's long packet must not cost a receive request. */
+    /* A packet too long for the receive request is dropped without consuming it. */
     if (rq_first_bytes(qp->rq) < c.byte_len)
         return ROCE_TOO_LONG;
     rq_take(qp->rq, w);

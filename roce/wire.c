@@ -104,7 +104,7 @@ static enum roce_reason parse_ip4(const struct ip4 *ip, uint32_t room, struct ro
     return ROCE_OK;
 }
 
-/* Without extension headers. What ip_len counts begins at the IPv6 header too. */
+/* Without extension headers. ip_len includes the IPv6 header. */
 static enum roce_reason parse_ip6(const struct ip6 *ip, uint32_t room, struct roce_pkt *k,
                                   uint32_t *ip_len)
 {
@@ -163,7 +163,7 @@ static void parse_ext(const uint8_t *p, uint8_t ext, struct roce_pkt *k)
         k->rkey = rte_be_to_cpu_32(((const struct aeth *)p)->v);
 }
 
-/* Finds the payload's bytes that are carried: behind the headers, or the whole of segment two. */
+/* Finds the carried bytes of the payload: behind the headers, or the whole second segment. */
 static enum roce_reason find_payload(struct rte_mbuf *m, struct roce_pkt *k)
 {
     uint32_t bytes = k->len - k->virt;
@@ -198,7 +198,7 @@ static enum roce_reason parse_payload(struct rte_mbuf *m, uint32_t ip_len,
     return find_payload(m, k);
 }
 
-/* What begins with IP at l3; so much of it is in the first segment. */
+/* A packet whose IP header is at l3; `have` counts its bytes in the first segment. */
 static inline enum roce_reason parse_at(struct rte_mbuf *m, uint32_t l3, bool v6, uint32_t have,
                                         struct roce_pkt *k)
 {
@@ -256,7 +256,8 @@ enum roce_reason roce_parse(struct rte_mbuf *m, struct roce_pkt *k)
     bool v6;
 
     if (likely(have >= ROCE_BASE_BYTES && eth->type == RTE_BE16(ETH_IPV4)))
-        return parse_at(m, sizeof(*eth), false, have, k); /* mostly; lengths are known there */
+        return parse_at(m, sizeof(*eth), false, have, k); /* the usual case; lengths are known
+                                                             there */
     if (have < sizeof(struct eth) + sizeof(struct ip4))
         return ROCE_SHORT;
     l3 = l3_offset((const uint8_t *)eth, have, &v6);

@@ -32,7 +32,7 @@ enum {
     ROCE_X_IETH = 64,
     ROCE_X_CNP = 128 /* 16 reserved bytes of a congestion notification, annex A17.9.3 */
 };
-/* What a packet is: its place in the message, its kind, who sends it. */
+/* Flags of a packet: its position in the message, its kind, and its sender. */
 enum {
     ROCE_P_FIRST = 1,
     ROCE_P_LAST = 2,
@@ -43,8 +43,8 @@ enum {
     ROCE_P_ATOMIC = 32,
     ROCE_P_RESPONSE = 64
 };
-/* Lengths that the opcode allows; a packet that is followed by another one carries the whole path
- * MTU, which has no padding. */
+/* Lengths that the opcode allows; a packet that is not the last of its message carries a full path
+ * MTU, which needs no padding. */
 enum roce_payload_rule { ROCE_LEN_NONE, ROCE_LEN_MTU, ROCE_LEN_1_MTU, ROCE_LEN_0_MTU };
 
 /* Upper three bits of an opcode. */
@@ -110,8 +110,8 @@ struct roce_opinfo {
 };
 extern const struct roce_opinfo roce_opinfo[256];
 
-/* AETH syndrome, IBTA 9.7.5.2.1: upper three bits say what, lower five the credits, timer or NAK
- * code. */
+/* AETH syndrome, IBTA 9.7.5.2.1: the upper three bits are the type, the lower five the credits,
+ * timer or NAK code. */
 enum {
     AETH_ACK = 0x00,
     AETH_RNR = 0x20,
@@ -126,8 +126,8 @@ enum {
     NAK_REMOTE_OP = 0x63
 };
 
-/* MAC of an IPv4 address of the fabric: 02:54 and the four bytes of the address. Nobody needs a
- * table or ARP for inner addresses. */
+/* MAC of an IPv4 address of the fabric: 02:54 and the four bytes of the address. So addresses of
+ * the fabric need no table and no ARP. */
 static inline void roce_mac_of_ip(uint32_t ip, uint8_t mac[6])
 {
     mac[0] = 0x02, mac[1] = 0x54;
@@ -144,7 +144,7 @@ static inline void roce_link_local_of_ip(uint32_t ip, uint8_t addr[16])
     addr[10] = ip >> 24, addr[13] = ip >> 16, addr[14] = ip >> 8, addr[15] = ip;
 }
 
-/* The IPv4 address whose port has that link-local address; 0: it is none of the fabric's. */
+/* The IPv4 address of the port with that link-local address; 0: not of the fabric. */
 static inline uint32_t roce_ip_of_link_local(const uint8_t addr[16])
 {
     static const uint8_t prefix[10] = {0xfe, 0x80, [9] = 0x54};
@@ -154,7 +154,7 @@ static inline uint32_t roce_ip_of_link_local(const uint8_t addr[16])
     return (uint32_t)addr[10] << 24 | (uint32_t)addr[13] << 16 | (uint32_t)addr[14] << 8 | addr[15];
 }
 
-/* A parsed packet, or what to build one from. Integers in host order. */
+/* A packet as parsed, or to be built. Integers in host order. */
 struct roce_pkt {
     uint8_t opcode;   /* BTH opcode, IBTA table 38 */
     uint8_t syndrome; /* AETH */
@@ -175,7 +175,7 @@ struct roce_pkt {
     uint32_t imm;                     /* ImmDt, network order */
     uint8_t *payload;                 /* NULL when none of it is carried */
     uint32_t len;                     /* bytes of payload, padding excluded */
-    uint32_t virt;    /* how many of them, at the end, are counted but not carried: meta.virt_len */
+    uint32_t virt;    /* bytes at the end that are counted, but not carried: meta.virt_len */
     uint32_t hdr_len; /* offset of the payload from the start of the frame */
 };
 
@@ -189,31 +189,32 @@ static inline uint32_t roce_built_bytes(uint8_t opcode, bool v6)
  * cut short. */
 uint32_t roce_header_bytes(const uint8_t *p, uint32_t len);
 
-/* Reads a frame of any shape that frame.h allows. ROCE_OK, or why not; then pkt is undefined. The
- * ICRC is roce_icrc_ok()'s. */
+/* Reads a frame of any shape that frame.h allows. Returns ROCE_OK, or the reason of refusal, and
+ * pkt is undefined then. roce_icrc_ok() checks the ICRC. */
 enum roce_reason roce_parse(struct rte_mbuf *m, struct roce_pkt *pkt);
 
 /*
  * Writes all headers at the start of the data of m, an empty frame, and sets its lengths to them;
- * pkt->pad and pkt->hdr_len are filled in. pkt->len of payload and the trailer are to follow:
- * pkt->len - pkt->virt bytes behind the headers and then roce_seal() or roce_seal_crc().
+ * pkt->pad and pkt->hdr_len are filled in. The caller adds the payload, pkt->len - pkt->virt bytes
+ * behind the headers, then calls roce_seal() or roce_seal_crc().
  */
 void roce_build(struct rte_mbuf *m, struct roce_pkt *pkt);
 
-/* The payload's bytes stand behind the headers of m, whose lengths still are those of the headers.
- * Adds padding, ICRC and meta. */
+/* Completes a frame whose payload is in place behind the headers of m; m's lengths are still those
+ * of the headers. Adds padding, ICRC and meta. */
 void roce_seal(struct rte_mbuf *m, const struct roce_pkt *pkt);
 
 /* The same. crc: roce_crc(0, payload), computed once for all copies. */
 void roce_seal_crc(struct rte_mbuf *m, const struct roce_pkt *pkt, uint32_t crc);
 
-/* The same of a frame that shares its payload: at is where padding and ICRC go (frame_share()). */
+/* The same for a frame that shares its payload: padding and ICRC are written to `at`
+ * (frame_share()). */
 void roce_seal_shared(struct rte_mbuf *m, const struct roce_pkt *pkt, uint32_t crc, uint8_t *at);
 
-/* Whether the last four bytes are the ICRC of what stands before them. pkt: as parsed from m. */
+/* Whether the last four bytes are the ICRC of the bytes before them. pkt: as parsed from m. */
 bool roce_icrc_ok(struct rte_mbuf *m, const struct roce_pkt *pkt);
 
-/* One line for people, as snprintf. */
+/* One line of text, as snprintf(). */
 int roce_print(char *buf, size_t size, const struct roce_pkt *pkt);
 
 #endif

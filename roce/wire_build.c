@@ -78,9 +78,9 @@ static void build_base6(uint8_t *p, const struct roce_pkt *k, uint32_t ip_len, u
 }
 
 /*
- * IPv4, UDP and BTH at p, in the words in which the ICRC reads them next: the lines of a new frame
- * are still on their way to the CPU, and until they are there it hands on what was written only to
- * those who read no more than one write of it.
+ * IPv4, UDP and BTH at p, in the words in which the ICRC reads them next: the cache lines of a new
+ * frame are still being loaded, and until then the CPU forwards a store only to loads that it
+ * covers completely.
  */
 static void build_base(uint8_t *p, const struct roce_pkt *k, uint32_t ip_len, uint32_t becn)
 {
@@ -139,7 +139,7 @@ static void set_meta(struct rte_mbuf *m, const struct roce_pkt *k)
     meta->flags = k->virt ? FRAME_F_VIRTUAL : 0;
 }
 
-/* The ICRC, where payload and padding give this register from 0. The CPU works on both at once. */
+/* The ICRC, given the register of payload and padding from 0. The CPU computes both in parallel. */
 static inline uint32_t icrc_of(const struct rte_mbuf *m, const struct roce_pkt *k, uint32_t crc)
 {
     const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, k->l3);
@@ -155,7 +155,7 @@ void roce_seal_shared(struct rte_mbuf *m, const struct roce_pkt *k, uint32_t crc
         memset(p, 0, k->pad);
         crc = roce_crc(crc, p, k->pad);
     }
-    crc = k->virt ? UINT32_MAX : icrc_of(m, k, crc); /* length only: nobody checks it */
+    crc = k->virt ? UINT32_MAX : icrc_of(m, k, crc); /* length only: no receiver checks it */
     memcpy(p + k->pad, &crc, ROCE_ICRC_BYTES);
     set_meta(m, k);
 }

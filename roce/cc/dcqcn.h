@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DCQCN's reaction point: how fast a queue pair may send (Zhu et al., Congestion Control for
+ * DCQCN's reaction point: limits the rate of a queue pair (Zhu et al., Congestion Control for
  * Large-Scale RDMA Deployments, SIGCOMM 2015; parameters by the names that mlx5 gives them).
  *
  * A notification cuts the current rate by alpha / 2 and alpha, the estimate of congestion, grows;
@@ -8,8 +8,8 @@
  * every byte_reset sent: half of the way back to the target (fast recovery), then with the target
  * itself rising (additive, at last hyper increase). Back at line rate the limit is lifted.
  *
- * Integers only, time is passed in, and nothing runs by itself: what was due since the last call is
- * made up for, in order, by the next one.
+ * Uses integers only; the caller passes the time. There are no timers: each call first runs, in
+ * order, the updates that became due since the last one.
  */
 #ifndef TRIB_ROCE_CC_DCQCN_H
 #define TRIB_ROCE_CC_DCQCN_H
@@ -21,8 +21,8 @@ struct dcqcn_cfg {
     bool on;
     uint64_t line_bps;
     int64_t cnp_gap_ps;    /* min_time_between_cnps, of the notification point */
-    int64_t cut_gap_ps;    /* rate_reduce_monitor_period: at most one cut in so long */
-    int64_t alpha_ps;      /* dce_tcp_rtt: alpha is updated once in so long */
+    int64_t cut_gap_ps;    /* rate_reduce_monitor_period: interval with at most one cut */
+    int64_t alpha_ps;      /* dce_tcp_rtt: interval between updates of alpha */
     uint32_t g;            /* dce_tcp_g: 1024ths of alpha that an update keeps */
     int64_t time_reset_ps; /* rpg_time_reset */
     uint64_t byte_reset;   /* rpg_byte_reset; 0: increases by time only */
@@ -31,23 +31,23 @@ struct dcqcn_cfg {
 };
 
 struct dcqcn {
-    bool limited;                    /* false: at line rate; nothing else counts */
+    bool limited;                    /* false: at line rate; the other fields are unused */
     bool cut_wanted;                 /* a notification came within cut_gap of the last cut */
     bool notified;                   /* since alpha was last updated */
     uint32_t alpha;                  /* 2^-20ths */
     uint32_t time_steps, byte_steps; /* since the last cut */
     uint64_t rate_bps, target_bps;
     uint64_t bytes;   /* sent since the last step by bytes */
-    uint64_t cuts;    /* ever */
+    uint64_t cuts;    /* total */
     int64_t alpha_ps; /* next update */
     int64_t cut_ps;   /* last cut */
     int64_t step_ps;  /* next step by time */
-    int64_t ready_ps; /* the next frame may start */
+    int64_t ready_ps; /* when the next frame may start */
 };
 
 /* A notification arrived. */
 void dcqcn_notified(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t now_ps);
-/* When the next frame may be sent: now or earlier, or when to ask again. */
+/* When the next frame may be sent: now or earlier, or the time at which to call again. */
 int64_t dcqcn_ready(struct dcqcn *d, const struct dcqcn_cfg *c, int64_t now_ps);
 /* A frame of so many bytes of link time was sent. */
 void dcqcn_sent(struct dcqcn *d, const struct dcqcn_cfg *c, uint32_t bytes, int64_t now_ps);
