@@ -8,8 +8,8 @@
 
 #include "switch/classify.h"
 
-/* A new frame with the answer where m is a request for ip, else NULL (also when the pool is empty).
- * m, PACKET_ARP, stays with the caller. */
+/* Builds the answer if m is a request for ip, else returns NULL (also when the pool is empty). The
+ * caller keeps m, which is PACKET_ARP. */
 struct rte_mbuf *arp_answer(struct rte_mbuf *m, const struct packet_class *k, uint32_t ip,
                             const uint8_t mac[6], struct rte_mempool *pool);
 /* Whether m is a request for ip. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Classifies a frame for forwarding: its kind, class and flow, in one pass. Headers are in the
- * first segment (frame.h); a frame from outside of any other shape is refused with a reason.
+ * first segment (frame.h); frames from outside in any other shape are refused with a reason.
  */
 #ifndef TRIB_SWITCH_CLASSIFY_H
 #define TRIB_SWITCH_CLASSIFY_H
@@ -56,8 +56,8 @@ static inline void classify_bad(struct packet_class *k, enum drop why)
     k->why = why;
 }
 
-/* UDP at l4. rest: bytes of its datagram by the IP header; len: of the frame in the first
- * segment. */
+/* Parses UDP at l4. rest: bytes of the datagram by the IP header; len: bytes of the frame in the
+ * first segment. */
 static inline void classify_udp(struct packet_class *k, const uint8_t *p, uint32_t rest,
                                 uint32_t len)
 {
@@ -76,8 +76,8 @@ static inline void classify_udp(struct packet_class *k, const uint8_t *p, uint32
         return;
     }
     k->kind = PACKET_ROCE;
-    /* Networks that use congestion notifications give them a class of their own (DSCP 48): they
-     * must not wait behind the frames that caused them. */
+    /* Congestion notifications have a class of their own (DSCP 48): they must not wait behind the
+     * frames that caused them. */
     k->cls = likely(u[8] != ROCE_OP_CNP_PACKET) ? FRAME_LOSSLESS : FRAME_CONTROL;
     k->dqpn = load_be32(u + 8 + 4) & 0xffffff;
 }
@@ -111,8 +111,8 @@ static inline void classify_ipv4(struct packet_class *k, const uint8_t *p, uint3
     }
 }
 
-/* Reads UDP directly behind the first header only. Addresses: the IPv4 ones that link-local
- * addresses of the fabric stand for. */
+/* Reads UDP directly behind the first header only. Link-local addresses of the fabric are mapped to
+ * its IPv4 addresses. */
 static inline void classify_ipv6(struct packet_class *k, const uint8_t *p, uint32_t len,
                                  uint32_t frame_len)
 {
@@ -136,8 +136,8 @@ static inline void classify_ipv6(struct packet_class *k, const uint8_t *p, uint3
     classify_udp(k, p, rest, len);
 }
 
-/* Recognises by a few words what nearly all frames are: RoCE v2 in UDP in IPv4 without a tag or
- * options, of lengths that agree. Their class; FRAME_CLASSES: call classify_any(). */
+/* Fast path for nearly all frames: recognises by a few words RoCE v2 in UDP in IPv4 without a tag
+ * or options and with consistent lengths. Returns the class; FRAME_CLASSES: call classify_any(). */
 static inline enum frame_class classify_plain(struct rte_mbuf *m)
 {
     const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -159,12 +159,12 @@ static inline enum frame_class classify_plain(struct rte_mbuf *m)
     return likely(p[42] != ROCE_OP_CNP_PACKET) ? FRAME_LOSSLESS : FRAME_CONTROL;
 }
 
-/* The words of a plain frame that classification and forwarding by address read. */
+/* The words of a plain frame that classification and forwarding read. */
 struct packet_likeness {
     uint64_t dst, l3, frag, l4, lens;
     uint32_t virt;
 };
-#define PACKET_NO_LENS UINT64_MAX /* no frame is like that */
+#define PACKET_NO_LENS UINT64_MAX /* matches no frame */
 
 /* pkt_len and data_len */
 static inline uint64_t packet_lens(const struct rte_mbuf *m)
@@ -197,14 +197,14 @@ static inline bool packet_same_address(struct rte_mbuf *m, const struct packet_l
     return !((dst ^ k->dst) & RTE_BE64(0xffffffffffff0000));
 }
 
-/* Whether everything that classify_plain() reads is the same, and the address. k: of a plain frame
+/* Whether the address and all that classify_plain() reads are equal. k: the words of a plain frame
  * of the lossless class, of any opcode. */
 static inline bool packet_is_like(struct rte_mbuf *m, const struct packet_likeness *k)
 {
     struct packet_likeness x;
 
     if (unlikely((packet_lens(m) ^ k->lens) | (frame_meta(m)->virt_len ^ k->virt)))
-        return false; /* it may not have these bytes */
+        return false; /* the frame may be shorter */
     x = packet_likeness(m);
     /* Address; ethertype, version, length; fragment, protocol; port, length. */
     return !(((x.dst ^ k->dst) & RTE_BE64(0xffffffffffff0000)) |
@@ -248,7 +248,7 @@ static inline void classify_any(struct rte_mbuf *m, struct packet_class *k)
     }
 }
 
-/* Whether it was plain. */
+/* Whether the frame was plain. */
 static inline bool classify_frame(struct rte_mbuf *m, struct packet_class *k)
 {
     const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEARNED 1024u /* outside hosts that a switch remembers; new ones replace others */
-#define FLOWS   1024u /* balanced: remembered assignments, direct mapped */
+#define LEARNED 1024u /* learned outside hosts; new ones replace old ones */
+#define FLOWS   1024u /* cache of balanced assignments, direct mapped */
 
 struct hop {
     uint32_t ip; /* 0: free */
@@ -68,8 +68,8 @@ static const struct hop *find(const struct fib *fib, uint32_t ip)
     }
 }
 
-/* The fabric's balanced assignment depends on source and destination only, and may take a walk of
- * the fabric to compute. */
+/* The fabric's balanced assignment depends on source and destination only, and is expensive to
+ * compute, so it is cached. */
 static uint16_t balanced_port(struct fib *fib, const struct hop *h, const struct packet_class *k)
 {
     struct flow *f = &fib->flows[slot_of(k->src_ip * 31 + h->ip, 22)];
@@ -139,7 +139,7 @@ void fib_forget_port(struct fib *fib, uint16_t port)
             fib->learned[i].port = FIB_NO_PORT;
 }
 
-/* For an entry that the caller fills in. */
+/* Allocates an entry for the caller to fill in. */
 static struct hop *hop_for(struct fib *fib, uint32_t ip)
 {
     uint32_t i = slot_of(ip, fib->shift);

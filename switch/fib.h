@@ -12,21 +12,21 @@
 #include "fabric/fabric.h"
 #include "switch/classify.h"
 
-/* An address of the fabric that cannot be reached from here, or this node's own. */
+/* An unreachable address of the fabric, or this node's own. */
 #define FIB_NO_PORT 0xffffu
-#define FIB_OUTSIDE 0xfffeu /* neither an address of the fabric nor learned */
+#define FIB_OUTSIDE 0xfffeu /* neither in the fabric nor learned */
 
 struct fib;
 
 int fib_create(struct fib **fib, const struct fabric *f, uint16_t node);
 void fib_destroy(struct fib *fib);
-/* Routes of another fabric of the same nodes and addresses (fabric/routing/reroute.h). Learned
- * addresses are forgotten. */
+/* Replaces the routes by those of another fabric with the same nodes and addresses
+ * (fabric/routing/reroute.h). Forgets learned addresses. */
 void fib_reroute(struct fib *fib, const struct fabric *f);
-/* Egress port for a unicast MAC, FIB_NO_PORT or FIB_OUTSIDE. *any: the same for every frame to this
- * address. */
+/* Egress port for a unicast MAC, FIB_NO_PORT or FIB_OUTSIDE. *any: it is the same for every frame
+ * to this address. */
 uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct packet_class *k, bool *any);
-/* Prefetches the table; then, when that is there, the entry of this address. */
+/* Prefetches in two steps: first the table, then the entry of this address. */
 void fib_prefetch(const struct fib *fib);
 void fib_prefetch_to(const struct fib *fib, const uint8_t dst[6]);
 /* The port of every frame to this address; FIB_NO_PORT: call fib_lookup(). */

@@ -36,7 +36,7 @@ static uint16_t checksum(const uint8_t *p, uint32_t n)
     return (uint16_t) ~((sum & 0xffff) + (sum >> 16));
 }
 
-/* The meaning of a record for the port as a whole, sources aside; -1: none. */
+/* The meaning of a record for the port, without regard to sources; -1: none. */
 static int v3_record(uint8_t type, uint16_t n_src)
 {
     switch (type) {

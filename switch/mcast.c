@@ -19,7 +19,7 @@ struct entry {
     uint32_t members;
 };
 
-/* Fabrics have thousands of ports without groups: the tables are allocated for the first one. */
+/* Fabrics have thousands of ports without groups: tables are allocated with the first group. */
 struct mcast {
     uint16_t words;
     uint32_t groups;
@@ -37,7 +37,7 @@ static uint64_t *bits_of(const struct mcast *mc, uint32_t i)
     return mc->bits + (size_t)i * mc->words;
 }
 
-/* The entry of the group, or the free one for it: the table is at most half full. */
+/* The group's entry, or a free one for it: the table is at most half full. */
 static uint32_t find(const struct mcast *mc, uint32_t group)
 {
     uint32_t i = bucket_of(group);
@@ -49,7 +49,7 @@ static uint32_t find(const struct mcast *mc, uint32_t group)
     return i;
 }
 
-/* Whether no port is a member at an entry. */
+/* Whether an entry has no members. */
 static bool no_bits(const struct mcast *mc, uint32_t i)
 {
     uint64_t any = 0;
@@ -67,8 +67,8 @@ static void take_out(struct mcast *mc, uint32_t hole)
     for (uint32_t i = (hole + 1) % BUCKETS; mc->e[i].group; i = (i + 1) % BUCKETS) {
         uint32_t home = bucket_of(mc->e[i].group);
 
-        /* Stays when its home is behind the hole, cyclically: in the hole a search would miss
-         * it. */
+        /* An entry whose home is behind the hole (cyclically) stays: moved into the hole, a search
+         * would miss it. */
         if ((i - home) % BUCKETS < (i - hole) % BUCKETS)
             continue;
         mc->e[hole] = mc->e[i];
@@ -146,7 +146,7 @@ bool mcast_leave(struct mcast *mc, uint32_t group, uint16_t port)
 void mcast_forget_port(struct mcast *mc, uint16_t port, void (*left)(void *ctx, uint32_t group),
                        void *ctx)
 {
-    /* When an entry is removed, the next one may move to its place: that place is checked again. */
+    /* Removing an entry may move another one into its place, so the place is checked again. */
     for (uint32_t i = 0; mc->groups && i < BUCKETS;) {
         uint32_t group = mc->e[i].group;
 

@@ -17,16 +17,17 @@ struct mcast;
 
 int mcast_create(struct mcast **mc, uint16_t n_ports);
 void mcast_destroy(struct mcast *mc);
-/* A bit per port, (n_ports + 63) / 64 words; NULL: nobody. */
+/* A bit per port, (n_ports + 63) / 64 words; NULL: no members. */
 const uint64_t *mcast_members(const struct mcast *mc, uint32_t group);
-/* 1: a new member, 0: it was one, -ENOSPC: the table is full, -ENOMEM. group: not 0. */
+/* Returns 1: new member, 0: it was one already, -ENOSPC: the table is full, -ENOMEM. group: not
+ * 0. */
 int mcast_join(struct mcast *mc, uint32_t group, uint16_t port);
 /* Whether it was a member. */
 bool mcast_leave(struct mcast *mc, uint32_t group, uint16_t port);
-/* The port leaves all groups; left(ctx, group) after each. */
+/* Removes the port from all groups; calls left(ctx, group) after each. */
 void mcast_forget_port(struct mcast *mc, uint16_t port, void (*left)(void *ctx, uint32_t group),
                        void *ctx);
-/* Whether anybody but this port is a member. */
+/* Whether any other port is a member. */
 bool mcast_others(const struct mcast *mc, uint32_t group, uint16_t port);
 /* All groups that have members. */
 void mcast_each(const struct mcast *mc, void (*fn)(void *ctx, uint32_t group), void *ctx);
@@ -38,7 +39,8 @@ enum igmp_what { IGMP_JOIN, IGMP_LEAVE, IGMP_QUERY };
  */
 int igmp_parse(struct rte_mbuf *m, const struct packet_class *k,
                void (*fn)(void *ctx, enum igmp_what what, uint32_t group), void *ctx);
-/* A version 2 report, leave or general query (group 0) from this address. NULL: pool empty. */
+/* Builds a version 2 report, leave or general query (group 0) from this address. NULL: pool
+ * empty. */
 struct rte_mbuf *igmp_build(struct rte_mempool *pool, enum igmp_what what, uint32_t group,
                             uint32_t src_ip, const uint8_t src_mac[6]);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Source port and QPN of what the NIC itself sends. */
+/* Source port and QPN of messages from the NIC itself. */
 #define NIC_UDP_SRC  0xc000
 #define NIC_QPN      1
 #define NIC_DSCP_ECT 0x02
@@ -129,7 +129,7 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
     T_ASSERT(!nic_rx_used(s) && !s->rx_bytes && !s->stash[ENDPOINT_ACK].n &&
                  !s->stash[ENDPOINT_DATA].n,
              "a free slot holds frames");
-    /* Hosts have more slots than processes, and rings are long. */
+    /* Rings are allocated on demand: hosts have more slots than processes, and rings are long. */
     if (!s->ring)
         s->ring = cacheline_take((s->ring_mask + 1) * sizeof(*s->ring));
     if (!s->ring)
@@ -216,7 +216,7 @@ static void send_peer_down(struct nic_port *np, uint16_t an_node, unsigned slot,
     node_send(&np->nic->nd, np->port, m, now);
 }
 
-/* Whether this port leads there; the host's others may lead to other networks. */
+/* Whether this port reaches the node; other ports of the host may be in other networks. */
 static bool reaches(const struct nic_port *np, const struct fab_node *an)
 {
     uint16_t port[FAB_MAX_HOST_PORTS];
@@ -228,7 +228,7 @@ static bool reaches(const struct nic_port *np, const struct fab_node *an)
     return false;
 }
 
-/* To the aggregation nodes where ranks of this host join: its parents in all trees, and every
+/* Sends to the aggregation nodes that ranks of this host join: its parents in all trees, and every
  * reducing neighbour; one message each. */
 static void send_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
 {
@@ -249,7 +249,7 @@ static void send_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
     }
 }
 
-/* PEER_DOWN for all processes that have ended; again after the gap. */
+/* Sends PEER_DOWN for all processes that have ended; repeated after the gap. */
 static void send_gone(struct nic_port *np, int64_t gap_ps, int64_t now)
 {
     nic_each(np, np->gone, slot) send_peer_down_all(np, slot, now);
@@ -319,8 +319,9 @@ static void announce_again(void *ctx, uint32_t group)
     nic_announce(a->np, IGMP_JOIN, group, a->now);
 }
 
-/* The switch has forgotten the memberships of a port that was down, and PEER_DOWN messages sent
- * meanwhile, or just before, are lost; aggregation nodes may still wait for those processes. */
+/* Announces again after a link was down: the switch has forgotten the port's memberships, and
+ * PEER_DOWN messages sent meanwhile or just before are lost, so aggregation nodes may still wait
+ * for those processes. */
 static void nic_port_state(struct node *nd, uint16_t port, bool up, int64_t now_ps)
 {
     struct again a = {&nic_of(nd)->p[port], now_ps};
@@ -356,8 +357,8 @@ static int init_port(struct nic *nic, uint16_t i, const struct node_cfg *cfg)
     np->ip = cfg->fab->nodes[cfg->id].ip_of_port[i];
     roce_mac_of_ip(np->ip, np->mac);
     np->retry_ps = np->again_ps = PS_NEVER;
-    /* The frames that the link may bring before its pause takes effect, and as many from the loop,
-     * which stops at half. */
+    /* Room for the frames that the link may bring before its pause takes effect, and as many from
+     * the loop, which stops at half. */
     bytes = RTE_MAX(l ? l->buffer_bytes : 0, pfc->xoff_bytes + pfc->headroom_bytes);
     pkts = RTE_MAX(l ? l->buffer_pkts : 0, pfc->xoff_pkts + pfc->headroom_pkts);
     np->rx_limit_bytes = 2 * (bytes + nic->nd.max_frame);

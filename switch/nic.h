@@ -11,14 +11,14 @@
 
 #include "switch/node.h"
 
-/* How long a process may hold up others before frames for it are dropped (nic_stall.c). */
+/* Time for which a process may hold up others before its frames are dropped (nic_stall.c). */
 #define NIC_STALL_PS (100 * PS_PER_MS)
 
 int nic_create(struct node **nd, const struct node_cfg *cfg);
 /* 0, -EINVAL (no such port or slot), -EBUSY, -ENOMEM. */
 int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpoint *ep);
-bool nic_is_used(struct node *nd); /* somebody is attached */
-/* The cache lines that the endpoint there reads for every frame; until it is detached. */
+bool nic_is_used(struct node *nd); /* whether an endpoint is attached */
+/* Registers the cache lines that the endpoint reads for every frame, until it is detached. */
 void nic_list_cachelines(struct node *nd, uint16_t port, unsigned slot,
                          const struct cacheline_list *lines);
 /* Frees the frames from and for the slot; sends PEER_DOWN to the aggregation nodes where its ranks
@@ -28,9 +28,9 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps);
 void nic_kick(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps);
 /* Frames that wait for a process to take them. */
 uint32_t nic_backlog(struct node *nd, uint16_t port, unsigned slot);
-/* Frames dropped because the process does not take them, since it was attached. */
+/* Frames dropped because the process did not take them, since it was attached. */
 uint64_t nic_stall_drops(struct node *nd, uint16_t port, unsigned slot);
-/* Default: NIC_STALL_PS. Liveness is wall time. */
+/* Default: NIC_STALL_PS. Measured in wall time. */
 void nic_set_stall(struct node *nd, int64_t ps);
 /* The NIC offered no frames for some time before until_ps: processes are not charged for it. */
 void nic_excuse(struct node *nd, int64_t until_ps);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The NIC's inside, shared by nic.c (control), nic_rx.c (link to process) and nic_tx.c (process to
- * link). */
+/* Internals of the NIC, shared by nic.c (control), nic_rx.c (link to process) and nic_tx.c (process
+ * to link). */
 #ifndef TRIB_SWITCH_NIC_PRIV_H
 #define TRIB_SWITCH_NIC_PRIV_H
 
@@ -9,15 +9,18 @@
 #include "switch/node_events.h"
 
 #define NIC_STASH 8u
-#define NIC_NEAR  4u /* slots that are allocated with the port; others with their process */
+#define NIC_NEAR  4u /* slots allocated with the port; others are allocated with their process */
 #define NIC_WORDS ((FAB_MAX_SLOTS + 63) / 64)
-#define NIC_FEW   8u /* frames that wait in the slot itself, without its ring: a power of two */
+#define NIC_FEW                                                                                    \
+    8u /* frames that wait in the slot itself rather than in its ring: a power of
+                        two */
 _Static_assert((NIC_FEW & (NIC_FEW - 1)) == 0, "a power of two");
-/* A process that took fewer frames than offered gets them again when it kicks, or after this time.
- * It is long, because every retry is an event, and a loop that is late has to run all of them. */
+/* A process that took fewer frames than offered is offered them again when it kicks, or after this
+ * time. The time is long, because every retry is an event, and a late loop has to run all of
+ * them. */
 #define NIC_RETRY_PS (50 * PS_PER_US)
-/* PEER_DOWN is repeated after this gap, which doubles each time up to AGAIN_LAST: it has no answer,
- * links lose frames, and an aggregation node that misses it waits for ever. */
+/* PEER_DOWN is repeated after this gap, which doubles each time up to AGAIN_LAST: it is not
+ * acknowledged, links lose frames, and an aggregation node that misses it waits for ever. */
 #define NIC_AGAIN_PS      PS_PER_MS
 #define NIC_AGAIN_LAST_PS (32 * PS_PER_MS)
 
@@ -33,21 +36,21 @@ struct nic_stash {
 /* Fields in order of use: see struct egress. */
 struct nic_slot {
     bool attached;
-    bool waits;   /* it left frames when it was last offered them */
-    bool stalled; /* credit_ps is spent: frames that it leaves are dropped */
+    bool waits;   /* it left frames at the last offer */
+    bool stalled; /* credit_ps is spent: frames that it does not take are dropped */
     uint32_t rx_mask, rx_head, rx_tail;
     uint32_t seen;        /* PFC has accounted for the frames before this one */
-    struct rte_mbuf **rx; /* few; or ring, once there were more, until it is empty */
+    struct rte_mbuf **rx; /* points to few; or to ring, from the first overflow until it is empty */
     uint64_t rx_bytes;
     int64_t next_ps;  /* of the last call of next() (nic_ask) */
-    int64_t floor_ps; /* an earlier next_ps counts as this: tick has just run */
+    int64_t floor_ps; /* an earlier next_ps counts as this time: tick has just run */
     struct endpoint ep;
     struct nic_stash stash[ENDPOINT_QUEUES];
     struct rte_mbuf *few[NIC_FEW];
     uint32_t ring_mask;
     struct rte_mbuf **ring;             /* power of two */
-    int64_t credit_ps;                  /* how long it may hold up others (nic_stall.c), */
-    int64_t looked_ps;                  /* as of this time */
+    int64_t credit_ps;                  /* time for which it may hold up others (nic_stall.c), */
+    int64_t looked_ps;                  /* at this time */
     uint64_t stall_drops;               /* frames dropped because it is stalled */
     const struct cacheline_list *lines; /* nic_list_cachelines(), or NULL */
 } __rte_cache_aligned;
@@ -56,21 +59,21 @@ struct nic_port {
     struct nic *nic;
     struct nic_slot *slot; /* [NIC_NEAR] */
     struct egress *loop;
-    int64_t retry_ps; /* some slot holds frames that its process did not take, or again_ps */
+    int64_t retry_ps; /* some slot holds frames that its process did not take; or see again_ps */
     uint64_t attached[NIC_WORDS]; /* bit per slot */
     uint16_t port;
     uint8_t mac[6];
     bool looped;    /* a process has sent to its own address: kicks wake the loop too */
-    bool loop_used; /* so it has, or to a group; else the loop is always empty */
+    bool loop_used; /* a process has sent to it or to a group; else the loop is always empty */
     uint32_t rx_limit_pkts;
-    uint64_t rx_limit_bytes;           /* of a slot's receive queue */
+    uint64_t rx_limit_bytes;           /* capacity of a slot's receive queue */
     uint32_t turn[2][ENDPOINT_QUEUES]; /* [way]: the slot whose turn it is */
     uint32_t ip;
     struct mcast *mc;         /* members are slots */
-    uint64_t gone[NIC_WORDS]; /* bit per slot: the process that was there has ended */
+    uint64_t gone[NIC_WORDS]; /* bit per slot: its process has ended */
     struct nic_slot **far;    /* [n_slots - NIC_NEAR] or NULL */
     int64_t again_ps;         /* when PEER_DOWN is repeated for them, */
-    int64_t gap_ps;           /* so long after the last time */
+    int64_t gap_ps;           /* gap since the last time */
 } __rte_cache_aligned;
 
 struct nic {
@@ -86,7 +89,7 @@ static inline struct nic *nic_of(struct node *nd)
     return (struct nic *)nd;
 }
 
-/* NULL: no such slot, or nobody has ever been there. */
+/* NULL: no such slot, or it was never used. */
 static inline struct nic_slot *nic_slot_at(const struct nic_port *np, unsigned slot)
 {
     if (likely(slot < NIC_NEAR))
@@ -137,19 +140,20 @@ static inline uint32_t nic_rx_used(const struct nic_slot *s)
     return s->rx_tail - s->rx_head;
 }
 
-/* The slot that a RoCE frame is for: the top 8 bits of its QPN less one; low QPNs are slot 0's. */
+/* The destination slot of a RoCE frame: the top 8 bits of its QPN minus one; slot 0 for low
+ * QPNs. */
 static inline unsigned nic_slot_of_qpn(uint32_t qpn)
 {
     return qpn >> 16 ? (qpn >> 16) - 1 : 0;
 }
 
-/* Half of its limit waits for the slot: processes of the host that send to it are held back. */
+/* Half of the limit waits for the slot: senders on the same host are held back. */
 static inline bool nic_rx_half_full(const struct nic_port *np, const struct nic_slot *s)
 {
     return nic_rx_used(s) >= np->rx_limit_pkts / 2 || s->rx_bytes >= np->rx_limit_bytes / 2;
 }
 
-/* An empty slot starts over in `few`, so that its ring is not touched before it is needed. */
+/* An empty slot goes back to `few`, so that its ring is touched only when needed. */
 static inline void nic_rx_begin(struct nic_slot *s)
 {
     s->rx_head = s->rx_tail = s->seen = 0;
@@ -158,9 +162,9 @@ static inline void nic_rx_begin(struct nic_slot *s)
 }
 
 /* nic_stall.c */
-/* The process has left frames. True: its credit is spent, they are dropped. */
+/* Called when the process has left frames. True: its credit is spent, and they are dropped. */
 bool nic_stall_look(const struct nic_port *np, struct nic_slot *s, int64_t now_ps);
-/* The process took n frames, after it had left some or stalled. */
+/* Called when the process took n frames, after it had left some or stalled. */
 void nic_stall_took(const struct nic_port *np, struct nic_slot *s, uint32_t n, int64_t now_ps);
 void nic_stall_reset(const struct nic_port *np, struct nic_slot *s);
 
@@ -183,7 +187,7 @@ static inline void nic_ask(struct nic_slot *s)
     T_ASSERT_HOT(s->next_ps >= 0, "an endpoint has a deadline before the beginning of time");
 }
 
-/* Recomputes when a port has work; called last by every function that may change its deadlines. */
+/* Recomputes the deadline of a port; called last by every function that may change it. */
 static inline void nic_settle(struct nic_port *np)
 {
     int64_t t = np->retry_ps;
@@ -191,7 +195,7 @@ static inline void nic_settle(struct nic_port *np)
     if (unlikely(np->loop_used))
         t = RTE_MIN(t, egress_next(np->loop));
     /* "Frames are ready" (0) is no deadline: the kick that made them ready has woken the queues
-     * that pull them. */
+     * already. */
     nic_each(np, np->attached, slot)
     {
         const struct nic_slot *s = nic_slot_at(np, slot);
@@ -216,7 +220,7 @@ static inline bool nic_ready(const struct nic_port *np, int64_t now_ps)
     return false;
 }
 
-/* Wakes the link if there are frames to send; its pull finds those for the loop. */
+/* Wakes the link if there are frames to send; its pull finds the frames for the loop, too. */
 static inline void nic_kick_port(struct nic_port *np, int64_t now_ps)
 {
     struct egress *link = np->nic->nd.egress[np->port];
@@ -234,7 +238,7 @@ static inline void nic_kick_port(struct nic_port *np, int64_t now_ps)
 /* nic_rx.c */
 void nic_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
 void nic_loop_input(struct nic_port *np, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
-/* Offers the process the frames that wait for it; returns how many it took. */
+/* Offers the waiting frames to the process; returns how many it took. */
 uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps);
 
 #endif

@@ -4,9 +4,9 @@
 #include "switch/arp.h"
 
 /*
- * From the link, or from the loop, to the processes. A frame enters its slot's ring, and at the end
- * of the burst the process is offered the ring. Only frames that it leaves there count as ingress
- * occupancy. in_port: NODE_NO_PORT for the loop.
+ * From the link, or from the loop, to the processes. A frame enters its slot's ring, and the ring
+ * is offered to the process at the end of the burst. Only frames that it leaves there count as
+ * ingress occupancy. in_port: NODE_NO_PORT for the loop.
  */
 
 void nic_rx_drop(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps)
@@ -37,7 +37,7 @@ uint32_t nic_rx_flush(struct nic_port *np, unsigned slot, int64_t now_ps)
         bool held[NODE_BURST] = {false};
 
         for (uint16_t i = 0; i < n; i++) {
-            bytes[i] = frame_bytes(m[i]); /* read while it is ours */
+            bytes[i] = frame_bytes(m[i]); /* read before ownership passes */
             held[i] = frame_meta(m[i])->in_port != NODE_NO_PORT;
         }
         k = s->ep.input(s->ep.ctx, m, n, now_ps);
@@ -133,7 +133,7 @@ static void to_slots(struct nic_port *np, const uint64_t *set, struct rte_mbuf *
         touched[w] |= set[w];
 }
 
-/* To the attached members; to every process where none has joined. */
+/* Delivers to the attached members; to every process if none has joined. */
 static void to_group(struct nic_port *np, uint32_t group, struct rte_mbuf *m, uint64_t *touched)
 {
     const uint64_t *bits = mcast_members(np->mc, group);
@@ -153,7 +153,7 @@ static void arp_input(struct nic_port *np, struct rte_mbuf *m, const struct pack
     if (a)
         node_send(nd, np->port, a, now);
     else if (mine) {
-        to_slots(np, np->attached, m, touched); /* an answer to a process's request */
+        to_slots(np, np->attached, m, touched); /* the answer to a process's request */
         return;
     }
     rte_pktmbuf_free(m);

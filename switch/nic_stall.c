@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long a process that does not take its frames may hold up others.
+ * Limits the time for which a process that does not take its frames holds up others.
  *
  * Frames that wait for a process are subject to PFC: the link is paused, and senders on the same
  * host are held back. That is right for a slow process, and wrong for one that is stopped, stuck,
- * or takes a frame now and then, because others wait for it. So each process slot has a credit of
- * time during which it may hold up others. The slot spends it while it does; it earns credit with
- * time (1/16 of it) and with frames taken (1/512 of the full credit each). A slot without credit is
- * stalled: the frames that wait for it are dropped, and so are those that it does not take at once,
- * until it has earned a quarter of the credit.
+ * or takes a frame now and then. So each process slot has a credit of time for holding up others.
+ * It spends credit while it holds them up; it earns credit with time (1/16 of it) and with frames
+ * taken (1/512 of the full credit each). A slot without credit is stalled: the frames that wait for
+ * it are dropped, and so are those that it does not take at once, until it has earned a quarter of
+ * the credit.
  *
  * So over any span a process holds up others for at most NIC_STALL_PS, plus 1/16 of the span, plus
  * 1/512 of NIC_STALL_PS for each frame that it took, in any pattern: 100 ms for one that is
@@ -25,11 +25,11 @@
 #define STALL_REFILL 16  /* time earns 1/STALL_REFILL of itself, */
 #define STALL_FRAMES 512 /* a frame 1/STALL_FRAMES of the full credit; */
 #define STALL_RESUME 4   /* 1/STALL_RESUME of the full credit ends a stall */
-/* A slot with more frames takes them from a pool that all nodes of the process share. */
+/* A slot with more frames uses a pool that all nodes of the process share. */
 #define STALL_BACKLOG 256u
 
-/* Whether the frames that wait for the slot hold up others. Where the link is paused, each slot
- * does that holds at least its fair share of the waiting frames. */
+/* Whether the frames that wait for the slot hold up others. If the link is paused, every slot with
+ * at least its fair share of the waiting frames does. */
 static bool holds_up(const struct nic_port *np, const struct nic_slot *s)
 {
     const struct pfc *pfc = &np->nic->nd.np[np->port].pfc;

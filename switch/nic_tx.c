@@ -2,11 +2,11 @@
 #include "switch/nic_priv.h"
 
 /*
- * From the processes to the link and to the loop. Each pulls, when it is free, the head of a slot's
- * stash if that is its own kind. A head of the other kind waits and blocks the frames behind it:
- * the order within a slot's queue is kept. A pull that uncovers a head of the other kind kicks the
- * other queue, and nothing else does: two queues that kicked each other for heads that neither may
- * send would never end.
+ * From the processes to the link and to the loop. When one of the two is free, it pulls the head of
+ * a slot's stash if that is of its own kind. A head of the other kind blocks the frames behind it,
+ * which keeps the order within a slot's queue. A pull that uncovers a head of the other kind kicks
+ * the other queue, and nothing else does: two queues that kick each other for heads that neither
+ * may send would never stop.
  */
 
 static inline struct egress *egress_of(struct nic_port *np, enum nic_way way)
@@ -38,7 +38,7 @@ struct report {
     int64_t now;
 };
 
-/* A repeated join is announced again: the process may repeat it because the first was lost. */
+/* A repeated join is announced again, because the first announcement may have been lost. */
 static void reported(void *ctx, enum igmp_what what, uint32_t group)
 {
     struct report *r = ctx;
@@ -67,7 +67,7 @@ static bool admit(struct nic_port *np, unsigned slot, struct rte_mbuf *m, uint8_
     frame_meta(m)->cls = k.cls;
     frame_meta(m)->in_port = NODE_NO_PORT;
     if (unlikely(k.kind == PACKET_BAD || k.kind == PACKET_MAC_CONTROL)) {
-        /* MAC control is the NIC's own: no process pauses the switch. */
+        /* MAC control frames belong to the NIC: no process may pause the switch. */
         node_drop(nd, np->port, m, k.kind == PACKET_BAD ? k.why : DROP_LINK_LOCAL);
         return false;
     }
@@ -109,8 +109,7 @@ static void refill(struct nic_port *np, unsigned slot, enum endpoint_queue q, en
     uncovered(np, st, mine, now);
 }
 
-/* A process that is slow to take frames holds back senders on its host, as PFC does those
- * elsewhere. */
+/* A process that is slow to take frames holds back senders on its host, as PFC does remote ones. */
 static bool loop_may_take(const struct nic_port *np, struct rte_mbuf *m)
 {
     const struct nic_slot *s;
@@ -150,7 +149,7 @@ static void retry_ready(struct nic_port *np, int64_t now)
     }
 }
 
-/* The head of a slot's stash, if it goes this way; else NULL. */
+/* The head of a slot's stash if it is of this queue's kind; else NULL. */
 static inline struct rte_mbuf *pull_slot(struct nic_port *np, unsigned slot, enum endpoint_queue q,
                                          enum nic_way way, int64_t now, bool paused)
 {

@@ -30,11 +30,11 @@ static const char *const event_name[NODE_EV_KINDS] = {
 static const struct event_kinds event_kinds = {"switch", event_name, NODE_EV_KINDS};
 
 #define CONTROL_PKTS 256u
-/* Headers from Ethernet to the last extended one, padding and ICRC: what the path MTU leaves
- * out. */
+/* Headers from Ethernet to the last extended one, padding and ICRC: not included in the path
+ * MTU. */
 #define ROCE_MAX_OVERHEAD 112u
 #define ETHERNET_MAX      1518u
-/* Buffers of a port to the outside, which has no link in the conf. */
+/* Buffers of a port to the outside without a link in the conf. */
 #define EXTERNAL_BYTES (1u << 20)
 #define EXTERNAL_PKTS  1024u
 
@@ -86,7 +86,7 @@ void node_hold(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
     }
 }
 
-/* Frames have left the queue of np's port: the ports by which they came in release them. */
+/* Frames have left the queue of np's port: releases them at their ingress ports. */
 static void departed(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, uint32_t n,
                      uint32_t bytes)
 {
@@ -139,7 +139,7 @@ void node_send(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
         node_drop(nd, in, m, DROP_NO_ROUTE);
         return;
     }
-    /* Accounted first: a frame that starts at once is released inside the push. */
+    /* Account first: a frame that starts at once is released inside the push. */
     if (held)
         account(nd, in, bytes, now_ps);
     if (unlikely(egress_push(nd->egress[port], m, now_ps) != 0)) {
@@ -152,7 +152,7 @@ void node_send(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
     }
 }
 
-/* Whether the frames are of one class, came in by one port, and have so many bytes together. */
+/* Whether the frames are of one class, came in by one port, and sum up to so many bytes. */
 static __rte_unused bool is_run(struct rte_mbuf **m, uint32_t n, uint32_t bytes)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -175,7 +175,7 @@ void node_send_run(struct node *nd, uint16_t port, struct rte_mbuf **m, uint32_t
                  "a run of frames by a port that is not there");
     T_ASSERT_HOT(is_run(m, n, bytes),
                  "a run of frames of two ports or classes, or of other lengths");
-    /* Accounted first, as in node_send(). */
+    /* Account first, as in node_send(). */
     if (n > 1 && likely(nd->egress[port] && (!held || pfc_enter_quietly(p, bytes, n)))) {
         for (uint32_t i = 0; i < n && !held; i++)
             frame_meta(m[i])->in_port = NODE_NO_PORT;
@@ -236,7 +236,7 @@ void node_port_reset(struct node *nd, uint16_t port, bool up, int64_t now_ps)
     if (!nd->egress[port])
         return;
     egress_set_down(nd->egress[port], !up, now_ps);
-    /* A neighbour that comes back knows of no pause: the node repeats it at once. */
+    /* A neighbour that comes back has lost the pause: the node repeats it at once. */
     if (up && nd->np[port].pfc.over)
         nd->np[port].pfc.due_ps = nd->pfc_due_ps = now_ps;
 }
@@ -279,9 +279,9 @@ static void init_pfc(struct node *nd, const struct node_cfg *cfg, unsigned n_con
 }
 
 /*
- * Limits of the conf. Where PFC is on, the lossless class can hold what all ports together may
- * bring before their pauses take effect, and a burst of the aggregation node, so that no frame is
- * lost because a queue is full.
+ * Applies the limits of the conf. With PFC, the lossless class can hold the frames that all ports
+ * may bring before their pauses take effect, and a burst of the aggregation node, so that no frame
+ * is lost because a queue is full.
  */
 static void init_limits(const struct node *nd, const struct fab_link *l, struct egress_cfg *ec)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The changes of a node's state that its ring of events keeps; for the files of switch/. */
+/* State changes recorded in a node's ring of events; for the files of switch/. */
 #ifndef TRIB_SWITCH_NODE_EVENTS_H
 #define TRIB_SWITCH_NODE_EVENTS_H
 
 #include "base/events.h"
 #include "switch/node.h"
 
-/* a, b as the table of names in node.c has them. */
+/* The table of names in node.c explains a and b. */
 enum node_event {
     NODE_EV_PORT_DOWN,
     NODE_EV_PORT_UP,

@@ -2,7 +2,7 @@
 #include "switch/sw_priv.h"
 
 #define AN_RETRY_PS                                                                                \
-    PS_PER_US /* until an endpoint that is ready but gives no frame is polled again */
+    PS_PER_US /* delay before an endpoint that is ready but gave no frame is polled again */
 
 static void local_flush(struct sw *s, int64_t now)
 {
@@ -43,7 +43,7 @@ static inline bool bridge_reserved(const uint8_t *d)
     return d[0] == 0x01 && d[1] == 0x80 && d[2] == 0xc2 && d[3] == 0 && d[4] == 0 && d[5] < 0x10;
 }
 
-/* A frame that is not forwarded by its address alone. Takes ownership. */
+/* Handles a frame that is not forwarded by its address alone. Takes ownership. */
 static void special(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct packet_class *k,
                     uint16_t port, int64_t now)
 {
@@ -66,8 +66,8 @@ static void special(struct sw *s, uint16_t in, struct rte_mbuf *m, const struct 
                   port == in && port < s->nd.n_ports ? DROP_REFLECTED : DROP_NO_ROUTE);
 }
 
-/* The port of a unicast frame. False: special() takes it. *any: the port of every frame to that
- * address. */
+/* The egress port of a unicast frame. False: special() handles it. *any: the port holds for every
+ * frame to that address. */
 static inline bool passes_on(struct sw *s, uint16_t in, struct rte_mbuf *m,
                              const struct packet_class *k, uint16_t *port, bool *any)
 {
@@ -85,7 +85,7 @@ static inline bool passes_on(struct sw *s, uint16_t in, struct rte_mbuf *m,
     return likely(*port < s->nd.n_ports && *port != in);
 }
 
-/* One frame. in: NODE_NO_PORT for one of the switch's endpoint. */
+/* Handles one frame. in: NODE_NO_PORT for a frame of the switch's endpoint. */
 static void take(struct sw *s, uint16_t in, struct rte_mbuf *m, int64_t now)
 {
     struct packet_class k;
@@ -103,7 +103,7 @@ static void take(struct sw *s, uint16_t in, struct rte_mbuf *m, int64_t now)
 
 /* ---- the endpoint behind the switch ---- */
 
-/* How many frames every egress queue has room for. */
+/* Number of frames for which every egress queue has room. */
 static uint16_t room_everywhere(const struct sw *s)
 {
     uint32_t n = SW_AN_BURST;
@@ -114,7 +114,7 @@ static uint16_t room_everywhere(const struct sw *s)
     return (uint16_t)n;
 }
 
-/* A frame of the endpoint: forwarded by its address alone where that is enough. */
+/* Forwards a frame of the endpoint, by its address alone if that is enough. */
 static inline void take_own(struct sw *s, struct rte_mbuf *m, int64_t now)
 {
     const uint8_t *dst = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -140,7 +140,7 @@ void sw_drain(struct sw *s, int64_t now)
     s->blocked = false;
     for (int q = 0; q < ENDPOINT_QUEUES; q++) {
         do {
-            if (!room) /* a frame takes at most one entry of a queue */
+            if (!room) /* a frame uses at most one entry of a queue */
                 room = room_everywhere(s);
             if (!room) {
                 s->blocked = true;
@@ -176,18 +176,18 @@ static inline uint32_t run_end(struct sw *s, struct run *r, int64_t now)
     return r->bytes;
 }
 
-/* The lookup of a frame, and for which later frames of the burst it holds. */
+/* The lookup of a frame, reused for later frames of the burst. */
 struct known {
-    struct packet_likeness like; /* for frames like this one */
+    struct packet_likeness like; /* words that such frames have */
     uint32_t len;
     uint16_t port;
     uint8_t cls;
     bool address; /* port holds for every frame to this address */
-    bool local;   /* they are for the endpoint instead */
+    bool local;   /* such frames go to the endpoint */
 };
 
-/* Classifies and looks up one frame. False: special() takes it. more: the burst goes on behind
- * it. */
+/* Classifies and looks up one frame. False: special() handles it. more: frames of the burst
+ * follow. */
 static __rte_noinline bool look_at(struct sw *s, uint16_t in, struct rte_mbuf *m, bool more,
                                    struct known *k, struct packet_class *p, uint16_t *port)
 {
@@ -227,7 +227,7 @@ static inline void run_add(struct run *r, struct rte_mbuf **m, uint32_t n, const
     r->bytes += n * k->len;
 }
 
-/* How many of n consecutive frames are like the known one. */
+/* Number of the n consecutive frames that match the known lookup. */
 static inline uint16_t mark_alike(struct rte_mbuf **m, uint16_t n, uint16_t in,
                                   const struct known *k)
 {
@@ -290,7 +290,7 @@ void sw_input(struct node *nd, uint16_t port, struct rte_mbuf **m, uint16_t n, i
 
     T_ASSERT_HOT(port < nd->n_ports && n > 0, "frames of a port that is not there, or none");
     T_ASSERT_HOT(!s->n_local, "frames of the burst before are still with the switch");
-    if (n == 1) { /* in virtual time nearly always */
+    if (n == 1) { /* the usual case in virtual time */
         nd->cnt[port].rx_frames++;
         nd->cnt[port].rx_bytes += frame_bytes(*m);
         take(s, port, *m, now_ps);

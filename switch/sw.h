@@ -3,17 +3,16 @@
  * A switch: classify -> { own address: aggregation node | group: replicate | fib } -> egress queue.
  *
  * It forwards at layer 2 and reads IPv4 and UDP for the class and the flow only. It classifies
- * every frame that comes in, whatever its meta says. Broadcasts and unknown group addresses follow
- * the spanning tree; unicast to addresses outside the fabric goes to the ports to the outside, if
- * any.
+ * every incoming frame and ignores its meta. Broadcasts and unknown group addresses follow the
+ * spanning tree; unicast to addresses outside the fabric goes to the ports to the outside, if any.
  */
 #ifndef TRIB_SWITCH_SW_H
 #define TRIB_SWITCH_SW_H
 
 #include "switch/node.h"
 
-/* The aggregation node gives so many frames at a time, and only when every egress queue has room
- * for them: it keeps a frame that cannot be sent yet, and the frame is not dropped. */
+/* Burst of the aggregation node. It is polled only when every egress queue has room for a burst, so
+ * its frames wait there and are not dropped. */
 #define SW_AN_BURST 32u
 
 struct an;
@@ -22,7 +21,7 @@ int sw_create(struct node **nd, const struct node_cfg *cfg);
 struct an *sw_an(struct node *nd); /* NULL: this switch does not reduce */
 /* Replaces the endpoint behind the switch's own address (tests, extensions). */
 void sw_attach(struct node *nd, const struct endpoint *ep);
-/* Routes and the spanning tree are those of another fabric of the same nodes
+/* Uses the routes and spanning tree of another fabric with the same nodes
  * (fabric/routing/reroute.h). */
 void sw_reroute(struct node *nd, const struct fabric *f, int64_t now_ps);
 /* Restarts the aggregation node, without its groups. The caller has taken the links down (net.h),

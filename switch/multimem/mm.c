@@ -33,7 +33,7 @@ void mm_send_control(struct mm *mm, const struct an_addr *to, enum agg_type type
         mm->a->cnt.control_dropped++;
 }
 
-/* ---- from the rnic, in the middle of a frame ---- */
+/* ---- callbacks of the rnic, within a frame ---- */
 
 int mm_memory(struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t len,
               unsigned access, void **p)
@@ -45,7 +45,7 @@ int mm_memory(struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t 
     if (!remote) {
         if (off > g->bytes || len > g->bytes - off)
             return -EFAULT;
-        /* Where frames cannot carry data, members answer with lengths only. */
+        /* If frames cannot carry data, members answer with lengths only. */
         *p = g->mm->carries || len <= FRAME_CARRIED ? (void *)(uintptr_t)addr : NULL;
         return 0;
     }

@@ -18,8 +18,9 @@
 struct mm_cfg {
     bool on;
     uint32_t max_groups;
-    uint64_t max_bytes; /* of buffers for what is read from members, all groups together */
-    uint32_t max_mbufs; /* that hold WRITEs until they are acknowledged, all groups together */
+    uint64_t max_bytes; /* buffers for data read from members, all groups together */
+    uint32_t max_mbufs; /* mbufs that hold WRITEs until they are acknowledged, all groups
+                           together */
 };
 #define MM_DEFAULT_GROUPS 16u
 #define MM_DEFAULT_BYTES  (64ULL << 20)
@@ -29,8 +30,8 @@ struct mm_cfg {
 
 /* Divisor of slices' length and number: each slice takes a buffer for every member, so groups of
  * more than 8 have shorter slices, or fewer, and a switch of 72 needs little more than one of 8.
- * They still cover a round trip: 32 slices of 4 KiB are 3 us on 50 GB/s, and members that write
- * take turns. */
+ * They still cover a round trip: 32 slices of 4 KiB are 3 us at 50 GB/s, and writing members take
+ * turns. */
 static inline unsigned mm_slice_divisor(unsigned n)
 {
     return n <= 8 ? 1 : n <= 16 ? 2 : 4;
@@ -68,11 +69,11 @@ int mm_memory(struct qp *qp, bool remote, uint32_t key, uint64_t addr, uint64_t 
 void mm_complete(const struct cqe *c);
 void mm_event(struct qp *qp, enum qp_event ev);
 
-/* A control message of one of our types, checked by agg_ctl_check(). */
+/* Handles a control message of multimem, checked by agg_ctl_check(). */
 void mm_control(struct mm *mm, const struct an_addr *from, const void *p);
-/* The same where there is no multimem. */
+/* The same for a switch without multimem. */
 void mm_refuse_all(struct an *a, const struct an_addr *from, const void *p);
-/* A process, or a node and all its processes, is gone. */
+/* A process has ended, or a node with all its processes. */
 void mm_peer_down(struct mm *mm, uint32_t ip, uint32_t space);
 void mm_node_down(struct mm *mm, uint16_t node);
 void mm_cut_off(struct mm *mm); /* all links are down */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What must hold between two calls of multimem: members' states against their counts, reservations
- * against groups; in checked builds each slice read or written against its caller.
+ * Invariants of multimem between two calls: compares members' states with their counts, and
+ * reservations with groups; in checked builds also each slice with its caller.
  */
 #include "switch/multimem/mm_priv.h"
 

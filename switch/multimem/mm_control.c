@@ -86,7 +86,7 @@ static void set_memory(struct mm_edge *e, const struct mm_ctl *c)
     mm_group_measure(e->g);
 }
 
-/* The checks of a BIND that do not depend on earlier ones. */
+/* Checks of a BIND that are independent of earlier ones. */
 static enum agg_status check_bind(struct mm *mm, const struct an_addr *from, const struct mm_ctl *c,
                                   char *text)
 {
@@ -148,7 +148,7 @@ static bool is_stale(struct mm *mm, const struct an_addr *from, const struct mm_
     return false;
 }
 
-/* Opens the member's edge, or finds the one of an earlier try. */
+/* Opens the member's edge, or finds that of an earlier attempt. */
 static enum agg_status bind_edge(struct mm_group *g, struct mm_edge *e, const struct an_addr *from,
                                  const struct mm_ctl *c, char *text)
 {
@@ -350,7 +350,7 @@ void mm_peer_down(struct mm *mm, uint32_t ip, uint32_t space)
             if (e->state == MM_NONE || e->addr.ip != ip || (e->qpn >> 16 & 0xff) != space)
                 continue;
             mm_lost(e, "missing");
-            e->notified = true; /* no process is there to acknowledge */
+            e->notified = true; /* no process is left to acknowledge */
         }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the ring of a multimem's last events says of each kind. */
+/* Texts of the events in multimem's ring. */
 #include "switch/multimem/mm_priv.h"
 
 static const char *const names[] = {

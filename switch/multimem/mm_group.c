@@ -190,10 +190,8 @@ void mm_group_measure(struct mm_group *g)
     }
 }
 
-/*
- * The send queue has room for all requests that the group can have to one member: every slice being
- * read, every slice being written.
- */
+/* The send queue has room for all requests of the group to one member: every slice read and every
+ * slice written. */
 static int make_qp(struct mm_edge *e)
 {
     struct mm_group *g = e->g;

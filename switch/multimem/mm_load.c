@@ -6,13 +6,13 @@
  * index, so the bits do not depend on arrival. The response packets are copied from the result, in
  * order of each caller's PSNs; after the last one the buffer is free again.
  *
- * Why slices and not packets: a slice of 16 KiB is 131 ns of a 125 GB/s plane, less than one hop;
- * the 16 READs that a queue pair may have outstanding then cover 2 us, more than the round trip
- * (mm_slice()), and the buffers are plain memory that exists before the READ that fills it is sent.
+ * Why slices and not packets: a slice of 16 KiB takes 131 ns on a 125 GB/s plane, less than one
+ * hop; the 16 READs that a queue pair may have outstanding then cover 2 us, more than the round
+ * trip (mm_slice()), and buffers are plain memory, allocated in advance.
  *
- * A READ behind a WRITE that is not acknowledged by every member is issued at once, though it is
- * answered only after that: it reads what was written, because each member gets both on one queue
- * pair, in order. Waiting would add the WRITE's round trip to that of each READ.
+ * A READ behind a WRITE that some member has not acknowledged is issued at once, but answered only
+ * after that WRITE. It reads the written data, because each member gets both on one queue pair, in
+ * order. Waiting would add the WRITE's round trip to that of each READ.
  *
  * A caller that lost a response repeats its READ. All its slices are dropped and issued again from
  * the repeated PSN, because they must be answered in order and the first ones may be gone by then.
@@ -187,7 +187,7 @@ void mm_load_reads(void *user, struct qp *qp, bool again)
 
 /* ---- answers ---- */
 
-/* Reduces with the switch's rounding; elements are numbered by their place in the region. */
+/* Reduces with the switch's rounding; elements are numbered by their position in the region. */
 static void combine(struct mm_group *g, const struct mm_load *l, uint8_t *out,
                     const void *const *src, unsigned n)
 {
@@ -214,7 +214,7 @@ static void reduce(struct mm_group *g, struct mm_load *l)
         for (unsigned i = 0; i < g->n; i++)
             if (reads_member(l, i))
                 src[n++] = l->mem + (size_t)i * g->slice;
-    l->result = l->mem + ((const uint8_t *)src[0] - l->mem); /* the first is read first */
+    l->result = l->mem + ((const uint8_t *)src[0] - l->mem); /* the first is the accumulator */
     if (!l->what.own) {
         combine(g, l, l->result, src, n);
         return;

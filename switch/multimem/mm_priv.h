@@ -9,8 +9,8 @@
  *   mm_load.c     READs of the region: slices, read from the members, reduced, answered
  *   mm_store.c    WRITEs to the region: slices, written to the members, acknowledged
  *
- * Order of work as in the aggregation node (an_priv.h): callbacks may post, but only mark a group
- * as doomed where queue pairs are to be destroyed; mm_settle() does it.
+ * Order of work as in the aggregation node (an_priv.h): callbacks may post, but must not destroy
+ * queue pairs: they mark the group as doomed, and mm_settle() destroys them.
  */
 #ifndef TRIB_SWITCH_MULTIMEM_MM_PRIV_H
 #define TRIB_SWITCH_MULTIMEM_MM_PRIV_H
@@ -53,7 +53,7 @@ extern const struct event_kinds mm_event_kinds;
 
 /* A slice of a caller's READ: read from the members (waits), then reduced (ready), then sent. */
 struct mm_load {
-    STAILQ_ENTRY(mm_load) link; /* in its caller's, or among the free */
+    STAILQ_ENTRY(mm_load) link; /* in its caller's list, or in the free list */
     struct mm_edge *caller;     /* NULL: dropped, or free */
     uint32_t psn, n_pkts, sent; /* of the response */
     uint32_t len;
@@ -93,13 +93,13 @@ struct mm_edge {
     uint16_t member; /* index in the group */
     uint16_t node;   /* its host; FAB_NONE: outside */
     uint8_t state;   /* enum mm_edge_state */
-    bool notified;   /* knows of the abort, or gets no ABORT */
+    bool notified;   /* has acknowledged the abort, or gets no ABORT */
     uint32_t reads;
     struct mm_memory area[MM_AREAS];
 
     struct mm_loads loads; /* issued, in order */
     uint32_t cursor;       /* PSN of the first packet not in a slice yet; valid once issued */
-    bool issued, wants;    /* wants: a READ may wait to be issued */
+    bool issued, wants;    /* wants: a READ may be waiting for its issue */
 
     struct mm_store *store; /* ring of g->window */
     uint32_t head, tail, stores;
@@ -110,12 +110,12 @@ struct mm_group {
     struct mm *mm;
     uint32_t id, rkey;
     uint64_t key;
-    uint64_t length[MM_AREAS]; /* that all members have bound */
+    uint64_t length[MM_AREAS]; /* bytes that all members have bound */
     uint16_t mtu, n, window, n_bound, n_ready, n_left;
     unsigned turn; /* index of the member whose READ is issued next */
     struct mm_load load[MM_LOADS];
     struct mm_loads free;
-    uint32_t slice;    /* bytes of a load, at most */
+    uint32_t slice;    /* largest load in bytes */
     unsigned n_loads;  /* buffers in use */
     unsigned n_stores; /* of all members */
     uint8_t *mem, *here;
@@ -132,7 +132,7 @@ struct mm_group {
     struct mm_edge edge[]; /* [n], at most MM_MAX_MEMBERS */
 };
 
-/* A member that has left: a late repeat of its BIND does not bind it again. */
+/* A member that has left: a late repeated BIND does not bind it again. */
 struct mm_stale {
     uint32_t ip, qpn, psn, group;
     int64_t expires;
@@ -147,7 +147,7 @@ struct mm {
     struct mm_stale stale[MM_STALE];
     uint32_t next_stale;
     uint64_t random;
-    struct wqe load, store; /* of every request: only what differs is set again */
+    struct wqe load, store; /* template of every request: only the differing fields are set again */
     struct mm_counters cnt;
     struct events events;
 };
@@ -174,11 +174,11 @@ void mm_send_control(struct mm *mm, const struct an_addr *to, enum agg_type type
 
 /* mm_group.c */
 struct mm_group *mm_group_find(struct mm *mm, uint32_t id);
-/* Makes the group that a first BIND describes. AGG_OK, or the reason, as status and text. */
+/* Creates the group of a first BIND. AGG_OK, or the reason, as status and text. */
 enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm_group **out,
                                 char *text);
 void mm_group_free(struct mm_group *g);
-/* Makes and connects the queue pair of a member that binds. */
+/* Creates and connects the queue pair of a member that binds. */
 enum agg_status mm_edge_open(struct mm_group *g, struct mm_edge *e);
 void mm_edge_set(struct mm_edge *e, enum mm_edge_state state);
 /* The member has left; after the last one the group is freed. */
@@ -197,7 +197,7 @@ bool mm_group_busy(const struct mm_group *g);
 void mm_lost(struct mm_edge *e, const char *why);
 
 /* mm_load.c */
-/* 0, or the -errno with which such a READ is refused. */
+/* 0, or the -errno that refuses the READ. */
 int mm_load_check(struct mm_edge *e, uint64_t va, uint64_t len);
 void mm_load_reads(void *user, struct qp *qp, bool again);
 int mm_load_fill(void *user, struct qp *qp, uint32_t psn, uint8_t *dst, uint32_t len,

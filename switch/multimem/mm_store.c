@@ -31,7 +31,7 @@ int mm_store_check(struct mm_edge *e, uint64_t va, uint64_t len)
     return 0;
 }
 
-/* Frees all of a frame but its payload, which becomes one segment. */
+/* Frees all of a frame except its payload, which becomes one segment. */
 static struct rte_mbuf *payload_of(struct rte_mbuf *m, const struct roce_pkt *k)
 {
     struct rte_mbuf *rest, *seg = m;
@@ -79,7 +79,7 @@ static struct mm_store *current(struct mm_edge *e, struct qp *qp, uint64_t va)
     return s;
 }
 
-/* Acknowledges the oldest slices up to the first that is not done. */
+/* Acknowledges the oldest slices, up to the first incomplete one. */
 static void acknowledge(struct mm_edge *e)
 {
     uint32_t head = e->head;
@@ -134,7 +134,7 @@ static void write_members(struct mm_edge *e, struct mm_store *s)
     }
     if (s->waits)
         return;
-    drop(s); /* no bytes, or no other member */
+    drop(s); /* no bytes, or no other members */
     acknowledge(e);
 }
 
@@ -148,7 +148,7 @@ enum sink_verdict mm_store_packet(void *user, struct qp *qp, const struct roce_p
 
     (void)user;
     if (g->failed || g->doomed)
-        return SINK_COPIED; /* never acknowledged */
+        return SINK_COPIED; /* it is never acknowledged */
     s = g->n_ready == g->n ? current(e, qp, va) : NULL;
     if (!s) {
         g->mm->cnt.mm_stores_late++;

@@ -52,7 +52,7 @@ void net_arrive(struct net *n, struct transmitter *s, struct rte_mbuf **m, uint1
         for (uint16_t i = 0; i < cnt; i++)
             n->tap(n->tap_ctx, s->dirlink, m[i], frame_meta(m[i])->due_ps);
     if (s->to) {
-        if (n->ahead_ps) /* a node's time never runs backwards, however far ahead the link is */
+        if (n->ahead_ps) /* a node's time never goes back, however far ahead the link is */
             t = RTE_MIN(t, n->now_ps);
         s->to->ops->input(s->to, s->peer_port, m, cnt, t);
         net_refresh(n, s->to);
@@ -64,10 +64,10 @@ void net_arrive(struct net *n, struct transmitter *s, struct rte_mbuf **m, uint1
 }
 
 /*
- * The event of a queue: frames start, and those that have arrived are handed on. Starts and
- * arrivals count as two events, as in net_logical_process.c; an event that finds neither, because a
- * pause came, counts as none. Frames leave the process no earlier than now, so that all that are
- * due go in one burst; only PFC's accounting notices, and it gets the time of each start.
+ * The event of a queue: starts frames, and hands on those that have arrived. Starts and arrivals
+ * count as two events, as in net_logical_process.c; an event that finds neither, because a pause
+ * came, counts as none. Frames leave the process no earlier than now, so that all that are due go
+ * in one burst; only PFC's accounting notices, and it gets the time of each start.
  */
 static unsigned run_transmitter(struct net *n, struct transmitter *s, int64_t now_ps)
 {
@@ -164,8 +164,8 @@ void net_kick(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_
 
     if (!nd)
         return;
-    /* A late kick must not overtake what was due before it: room that a process makes now would end
-     * a pause in the past, and every frame that the pause held back would come at once. */
+    /* A late kick must not overtake earlier events: room that a process makes now would end a pause
+     * in the past, and all frames that it held back would arrive at once. */
     if (!n->in_event)
         net_catch_up(n, now_ps);
     if (n->cfg.fab->nodes[node].kind == FAB_HOST)
@@ -317,8 +317,8 @@ void net_tap(struct net *n, net_tap_fn fn, void *ctx)
     n->tap_ctx = ctx;
 }
 
-/* The mbufs of this process's pool that each aggregation node here may grant: three quarters of the
- * pool in all. */
+/* Mbufs of this process's pool that each aggregation node here may grant: together three quarters
+ * of the pool. */
 static uint32_t an_budget(const struct net *n)
 {
     uint32_t ans = 0;
@@ -355,8 +355,8 @@ static int add_nodes(struct net *n)
     return rc;
 }
 
-/* Directions of links by their number, then ports to the outside by node and port. Those that are
- * not here stay empty. */
+/* Orders directions of links by number, then ports to the outside by node and port. Those of other
+ * processes stay empty. */
 static void add_transmitters(struct net *n)
 {
     const struct fabric *f = n->cfg.fab;

@@ -3,7 +3,7 @@
  * net: the nodes that one process runs, and the links between them, in order of time. Both clocks
  * share this event queue: virtual time jumps from net_next() to net_next(); real time calls
  * net_advance(fabric now) when its clock says so. Every event up to `now` happens at its own due
- * time, in order (time, then link index), so that a late call moves nothing inside a process (but
+ * time, in order (time, then link index), so a late call does not shift times within a process (but
  * see net_set_ahead).
  */
 #ifndef TRIB_SWITCH_NET_NET_H
@@ -14,8 +14,7 @@
 
 struct net;
 
-/* Enough parts of frames for real time: two for each result in a queue; results beyond are
- * copied. */
+/* Parts of frames for real time: two for each result in a queue; further results are copied. */
 #define NET_PARTS 8191u
 
 struct net_cfg {
@@ -23,29 +22,30 @@ struct net_cfg {
     const bool *mine; /* [fab->n_nodes] nodes that this process runs; NULL: all */
     struct rte_mempool *pool;
     struct rte_mempool *parts; /* for frames that aggregation nodes send by reference (rnic_cfg) */
-    uint64_t seed;             /* of every fault generator */
-    /* Takes ownership of frames that leave by a port whose other end is not here (another process,
-     * the outside). NULL in virtual time. */
+    uint64_t seed;             /* seed of every fault generator */
+    /* Takes ownership of frames whose next node is not here (in another process, or outside). NULL
+     * in virtual time. */
     void (*deliver)(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,
                     int64_t due_ps);
-    /* Lateness of each hand-off (real time: actual now minus due); may be NULL. */
+    /* Lateness of each hand-off (real time: now minus due time); may be NULL. */
     void (*late)(void *ctx, int64_t due_ps, unsigned n);
-    /* The PFC watchdog found the lossless queue of a switch's port stuck (the frames in it and
-     * later ones are dropped from now on), or restores it; may be NULL. */
+    /* The PFC watchdog has found the lossless queue of a switch's port stuck (it drops the frames
+     * in it and later ones), or restores it; may be NULL. */
     void (*stuck)(void *ctx, uint16_t node, uint16_t port, bool stuck);
-    /* For how long of the last window_ps some process on the path to a queue pair did not run
-     * (rnic_ops.late); NULL: all of them always run. */
+    /* How much of the last window_ps some process on the path to a queue pair did not run
+     * (rnic_ops.lateness); NULL: all processes always run. */
     int64_t (*lateness_on_path)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
     void *ctx;
-    int64_t lag_ps; /* real time: how late frames and pauses may be; PFC keeps headroom for it. 0 in
-                       virtual time */
+    int64_t lag_ps;    /* real time: bound on the lateness of frames and pauses, for which PFC keeps
+                       headroom; 0 in virtual time */
     uint32_t an_mbufs; /* mbufs that each aggregation node may grant; 0: three quarters of the pool,
                           divided among those here */
 };
 
 int net_create(struct net **n, const struct net_cfg *cfg);
 void net_destroy(struct net *n);
-/* Runs every event due at or before now_ps; returns how many frames moved. Not from a callback. */
+/* Runs every event due at or before now_ps; returns the number of frames moved. Must not be called
+ * from a callback. */
 unsigned net_advance(struct net *n, int64_t now_ps);
 /* Time of the next event; PS_NEVER: nothing is pending. */
 int64_t net_next(struct net *n);
@@ -60,8 +60,8 @@ int64_t net_now(const struct net *n);
  */
 int64_t net_lookahead(const struct net *n);
 /* While apart, only net_slice() and net_next() may be called; net_next() is when the next slice may
- * begin. Faults may not change meanwhile. Returns 0, -ENOMEM, or -EAGAIN: not now (no lookahead,
- * links with faults, or frames on a link that faults have put behind others). */
+ * begin. Faults may not change meanwhile. Returns 0, -ENOMEM, or -EAGAIN: not possible now (no
+ * lookahead, links with faults, or frames in flight that a fault has reordered). */
 int net_apart(struct net *n, bool apart);
 /*
  * Divides the nodes into partitions, which run concurrently on threads of the caller; the nodes of
@@ -78,14 +78,14 @@ struct net_turn {
     /* Calls fn(arg, k) for each partition k, concurrently or not, and returns when all calls have.
      * NULL: net_slice() calls them one after the other. */
     void (*together)(void *ctx, void (*fn)(void *arg, unsigned k), void *arg);
-    /* A host has run the events of an instant: runs its processes, whose net_kick()s count for that
-     * instant. On the thread of the host's partition, as the two below. */
+    /* Called when a host has run the events of an instant: runs its processes, whose net_kick()s
+     * count for that instant. Runs on the thread of the host's partition, like the two below. */
     void (*served)(void *ctx, uint16_t node, int64_t now_ps);
-    /* Whether anybody waits for the processes of this host; FAB_NONE: of any host. If not, the
+    /* Whether the caller waits for the processes of this host; FAB_NONE: of any host. If not, the
      * slice ends after one lookahead. */
     bool (*awaited)(void *ctx, uint16_t node);
-    /* Prefetches the state of the host's processes, which may run next: NET_PREFETCH_STEPS steps from 0 on,
-     * each when what the one before has prefetched is there. */
+    /* Prefetches the state of the host's processes, which may run next: in NET_PREFETCH_STEPS steps
+     * from 0 on, each when the prefetches of the previous one have completed. */
     void (*prefetch)(void *ctx, uint16_t node, unsigned step);
     void *ctx;
 };
@@ -96,7 +96,7 @@ int64_t net_slice(struct net *n, int64_t from_ps, const struct net_turn *turn);
 /* Frames from outside arrive at a node here. Takes ownership. */
 void net_input(struct net *n, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t cnt,
                int64_t now_ps);
-struct node *net_node(struct net *n, uint16_t node); /* NULL: not here */
+struct node *net_node(struct net *n, uint16_t node); /* NULL: not in this process */
 struct egress *net_egress(struct net *n, uint16_t node, uint16_t port);
 
 /*
@@ -106,7 +106,8 @@ struct egress *net_egress(struct net *n, uint16_t node, uint16_t port);
  */
 int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
                const struct endpoint *ep);
-/* The cache lines that an endpoint attached there reads for every frame. node: here. */
+/* Registers the cache lines that an endpoint attached there reads for every frame. The node must be
+ * here. */
 void net_list_cachelines(struct net *n, uint16_t node, uint16_t port, unsigned slot,
                          const struct cacheline_list *lines);
 /* The process has ended: its NIC sends PEER_DOWN to the aggregation nodes where it was a member. */
@@ -115,52 +116,53 @@ void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int6
 void net_kick(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps);
 /* Whether the switch's aggregation node holds nothing (true where it has none or is not here). */
 bool net_an_idle(struct net *n, uint16_t node);
-/* The other end of the port's link (another process, a device) came or went. */
+/* The other end of the port's link (another process, a device) has appeared or disappeared. */
 void net_port_state(struct net *n, uint16_t node, uint16_t port, bool up, int64_t now_ps);
 /*
- * Takes a link down, or up again: frames for it are dropped, routes and the spanning tree lead
- * around it at once. Every process of a fabric must make this call, whether it runs an end of the
- * link or not. Returns 0, -EINVAL (no such link), -ENOMEM (nothing has changed).
+ * Takes a link down, or up again: frames for it are dropped, and routes and the spanning tree avoid
+ * it at once. Every process of a fabric must make this call, whether it runs an end of the link or
+ * not. Returns 0, -EINVAL (no such link), -ENOMEM (nothing has changed).
  */
 int net_set_link(struct net *n, unsigned link, bool up, int64_t now_ps);
-/* All links of a node at one instant, as when it loses power: no single link counts as the cause.
- * Returns 0, -EINVAL (no such node), -ENOMEM (nothing has changed). */
+/* Takes all links of a node down or up at one instant, as when it loses power: no single link
+ * counts as the cause. Returns 0, -EINVAL (no such node), -ENOMEM (nothing has changed). */
 int net_set_node(struct net *n, uint16_t node, bool up, int64_t now_ps);
 /*
- * Routes and the spanning tree lead around these links ([n_links], all of the fabric's), whose
- * other end ended with its process. net_port_state() reports their ends here. Returns 0, or
- * -ENOMEM: the old routes stay.
+ * Routes and the spanning tree avoid these links ([n_links], all of the fabric's), because the
+ * process at an end has ended. net_port_state() reports their ends here. Returns 0, or -ENOMEM: the
+ * old routes stay.
  */
 int net_cut_links(struct net *n, const bool *cut, int64_t now_ps);
-/* Restarts a switch: its aggregation node loses all groups. Its links may be up: then its peers find
- * out by what it does not know any more. Returns 0, -EINVAL (not a switch that is here), -ENOMEM (nothing has changed). */
+/* Restarts a switch: its aggregation node loses all groups. Its links may be up: then its peers
+ * notice that it no longer knows their groups. Returns 0, -EINVAL (not a switch that is here),
+ * -ENOMEM (nothing has changed). */
 int net_restart(struct net *n, uint16_t node, int64_t now_ps);
-bool net_link_up(const struct net *n, unsigned link); /* as net_set_link() left it */
+bool net_link_up(const struct net *n, unsigned link); /* the state set by net_set_link() */
 
 /*
- * For a clock that is always late, where the frame rate counts and not the time of each frame:
- * frames that are due by `now` start and arrive in bursts, up to ahead_ps before their turn among
- * those of other links, never before they are due. Frames of one link keep their order, times and
- * rate, but a frame may reach its next node up to ahead_ps earlier, and a pause may find as much in
- * flight. 0, the default: off.
+ * For a clock that is always late, if the frame rate counts and not the time of each frame: frames
+ * due by `now` start and arrive in bursts, up to ahead_ps before their turn among frames of other
+ * links, never before they are due. Frames of one link keep their order, times and rate, but a
+ * frame may reach its next node up to ahead_ps earlier, and a pause may find that many more frames
+ * in flight. 0, the default: off.
  */
 void net_set_ahead(struct net *n, int64_t ahead_ps);
-/* How long a host's own link may be down before its switch counts the host as lost and ends its
+/* Time that a host's own link may be down before its switch considers the host lost and ends its
  * groups; 0: no grace. Default: NODE_LINK_DOWN_GRACE_PS. */
 void net_set_link_down_grace(struct net *n, int64_t ps);
-/* How long a process may hold up others of its host (nic.h). Default: NIC_STALL_PS. */
+/* Time for which a process may hold up others of its host (nic.h). Default: NIC_STALL_PS. */
 void net_set_stall(struct net *n, int64_t ps);
-/* The driver was late and did not advance the net for some time before until_ps: processes are not
- * charged for it, and frames that came meanwhile are handled before timers expire. */
+/* The driver did not advance the net for some time before until_ps: processes are not charged for
+ * it, and frames that arrived meanwhile are handled before timers expire. */
 void net_excuse(struct net *n, int64_t until_ps);
-/* How long the PFC watchdog of every switch here waits; 0: off. Default: the fabric's. */
+/* Timeout of the PFC watchdog of every switch here; 0: off. Default: the fabric's. */
 void net_set_watchdog(struct net *n, int64_t after_ps);
 
 /* Called with every frame that arrives from a link's direction (link * 2 + dir): for capture,
- * traces and tests. NULL: nobody. */
+ * traces and tests. NULL: no tap. */
 typedef void (*net_tap_fn)(void *ctx, unsigned dirlink, struct rte_mbuf *m, int64_t now_ps);
 void net_tap(struct net *n, net_tap_fn fn, void *ctx);
 
-struct an *net_an(struct net *n, uint16_t node); /* NULL: not here, or does not reduce */
+struct an *net_an(struct net *n, uint16_t node); /* NULL: not here, or it does not reduce */
 
 #endif

@@ -23,7 +23,7 @@ static bool mark(struct net *n, uint16_t node, uint16_t port, uint8_t why, bool 
              "a port and its egress queue disagree whether they are down");
     nd->np[port].down = up ? before & ~why : before | why;
     if (nd->np[port].down && (up || before))
-        return false; /* down it was, and stays */
+        return false; /* it was down and stays down */
     if (!up && nd->egress[port])
         egress_set_down(nd->egress[port], true, n->now_ps);
     return true;
@@ -84,8 +84,8 @@ static int routes_left(const struct net *n, const bool *cut, struct fabric **aro
     return any && !*around ? -ENOMEM : 0;
 }
 
-/* All links change at one instant: a node that hears of a port that goes down sees which others
- * went with it. end: [2 * n_links], the first of each pair set for a link that changes;
+/* All links change at one instant: a node notified of a port that goes down sees which others went
+ * down with it. end: [2 * n_links], the first of each pair set for a link that changes;
  * overwritten. */
 static int set_links(struct net *n, bool *end, bool up, int64_t now_ps)
 {
@@ -103,7 +103,7 @@ static int set_links(struct net *n, bool *end, bool up, int64_t now_ps)
         return -ENOMEM;
     }
     net_catch_up(n, now_ps);
-    /* Messages that nodes send because of the change go over links that are up. */
+    /* Messages that nodes send because of the change use links that are up. */
     if (!up)
         use_routes(n, around);
     for (unsigned i = 0; i < links; i++)

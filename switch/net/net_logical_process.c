@@ -13,8 +13,8 @@
  * lasts two lookaheads: with all nodes at 0, far nodes run to 1, hosts and near nodes to 2, far
  * nodes to 3, and so on, in lookaheads. Elsewhere there is one phase of one lookahead.
  *
- * Why: events of a large fabric in one order visit all of its nodes in turn, and each visit finds
- * the node's state in no cache. A logical process runs some ten or twenty of its events in a row.
+ * Why: events of a large fabric in one order visit all of its nodes in turn, and each visit misses
+ * the caches. A logical process runs some ten or twenty of its events in a row.
  *
  * Rejected: one heap of all events that prefetches the state of the next ones. That state is found
  * through chains of pointers that are themselves in no cache. Node by node, a node's events are
@@ -168,8 +168,7 @@ static void run_far(void *net, unsigned k)
     run_phase(n, &a->partition[k], &a->partition[k].far, a->mid_ps, NULL);
 }
 
-/* Hosts run to the end of the slice where somebody waits for their processes, else to its
- * middle. */
+/* Hosts run to the end of the slice if the caller awaits their processes, else to its middle. */
 static void run_hosts(void *net, unsigned k)
 {
     struct net *n = net;
@@ -204,7 +203,7 @@ static void run_rest(void *net, unsigned k)
     run_phase(n, part, &part->near, a->end_ps, NULL);
 }
 
-/* All partitions, concurrently if the caller has threads. */
+/* Runs all partitions, concurrently if the caller has threads. */
 static void run_partitions(struct net *n, void (*fn)(void *net, unsigned k))
 {
     const struct apart *a = n->apart;
@@ -281,8 +280,8 @@ int64_t net_lookahead(const struct net *n)
     return n->lookahead_ps;
 }
 
-/* Where frames overtake each other, the first to arrive is known only when it has arrived: no
- * message about the first frame on a link would hold. */
+/* If frames overtake each other, the first to arrive is known only at its arrival, so a message
+ * about the first frame on a link could be wrong. */
 static bool in_order(const struct net *n)
 {
     for (uint32_t i = 0; i < n->n_tx; i++)

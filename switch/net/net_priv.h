@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside of a net; for net*.c only. */
+/* Internals of a net; for net*.c only. */
 #ifndef TRIB_SWITCH_NET_NET_PRIV_H
 #define TRIB_SWITCH_NET_NET_PRIV_H
 
@@ -30,13 +30,13 @@ struct net {
     struct net_cfg cfg;
     int64_t now_ps;
     int64_t ahead_ps; /* net_set_ahead */
-    bool in_event;    /* a node runs; what it calls back happens at now_ps */
+    bool in_event;    /* a node runs; its callbacks happen at now_ps */
     struct heap heap;
     uint32_t n_tx;
     struct transmitter *tx;
     struct node **node;    /* [n_nodes] NULL: not here */
     bool *link_down;       /* [n_links] */
-    bool *cut;             /* [n_links]: as net_cut_links() had them */
+    bool *cut;             /* [n_links]: as set by net_cut_links() */
     struct fabric *around; /* routes around links that are down; NULL: all are up */
     net_tap_fn tap;
     void *tap_ctx;
@@ -44,12 +44,12 @@ struct net {
     uint32_t attached; /* endpoints, in all */
     uint32_t faulty;   /* directions of links that have faults */
     int64_t lookahead_ps;
-    struct apart *apart; /* net_logical_process.c; NULL: never was */
+    struct apart *apart; /* net_logical_process.c; NULL: never ran apart */
     bool is_apart;       /* nodes have heaps of their own; the net's is stale */
     struct events ev;    /* NET_EV_*: the control path's thread */
 };
 
-/* Changes of a net's state; a, b as the table of names in net.c has them. */
+/* Changes of a net's state; the table of names in net.c explains a and b. */
 enum net_event {
     NET_EV_LINK_DOWN,
     NET_EV_LINK_UP,
@@ -87,14 +87,14 @@ struct phase {
     uint32_t n;
 };
 
-/* When the first frame on a link arrives at a node of another partition. */
+/* Time at which the first frame on a link arrives at a node of another partition. */
 struct cross_partition_message {
     int64_t t;
     uint32_t i; /* transmitter.arrives */
     uint16_t node;
 };
 
-/* Messages from one partition to one other, until that one runs. */
+/* Messages from one partition to another, kept until the receiver runs. */
 struct mailbox {
     struct cross_partition_message *a; /* [room] */
     uint32_t n, room;                  /* room: links that lead there; each sends one at most */
@@ -131,7 +131,7 @@ struct apart {
     bool two_phases;                  /* near and far: each advances by two lookaheads at a time */
     int64_t hosts_end_ps, far_end_ps; /* every event before that is done */
 
-    /* the slice that runs */
+    /* the running slice */
     const struct net_turn *turn; /* NULL: none runs */
     int64_t mid_ps, end_ps;
 };
@@ -180,7 +180,7 @@ void net_arrive(struct net *n, struct transmitter *s, struct rte_mbuf **m, uint1
 void net_refresh_tx(struct transmitter *s);
 void net_earlier(void *ctx); /* its queue's next event is earlier now; ctx: struct transmitter */
 
-/* Runs everything that is due before an input from outside. Returns the net's time. */
+/* Runs all events that are due before an input from outside. Returns the net's time. */
 int64_t net_catch_up(struct net *n, int64_t now_ps);
 
 #endif

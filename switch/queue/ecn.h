@@ -9,9 +9,8 @@
 #include "roce/frame.h"
 #include "switch/queue/link_fault.h"
 
-/* Which frames are marked, by the bytes of their class that wait: above min_bytes with a
- * probability that grows to `prob` (times 2^53) at max_bytes; above max_bytes all. min_bytes 0:
- * none. */
+/* Marking by queue length: above min_bytes waiting in a class, frames are marked with a probability
+ * that grows to `prob` (times 2^53) at max_bytes; above max_bytes always. min_bytes 0: never. */
 struct ecn {
     uint64_t min_bytes, max_bytes, prob;
     struct fault_rng rng;
@@ -20,8 +19,8 @@ struct ecn {
 void ecn_init(struct ecn *e, uint64_t min_bytes, uint64_t max_bytes, double prob, uint64_t seed);
 bool ecn_hits(struct ecn *e, uint64_t waiting_bytes);
 
-/* Marks and counts a frame where that is possible, and returns it. Headers that others hold too are
- * copied from the pool; without a pool (NULL) such a frame is not marked. */
+/* Marks and counts a frame if possible, and returns it. Shared headers are copied to a new mbuf of
+ * the pool; without a pool (NULL) such a frame is not marked. */
 struct rte_mbuf *ecn_mark(struct rte_mbuf *m, struct rte_mempool *pool, uint64_t *marks);
 
 #endif

@@ -10,8 +10,8 @@
  * event.
  *
  * Rejected: computing each frame's start at its push (one event a frame). It would fix the order
- * before a pause or a control frame that comes meanwhile, and release PFC's ingress accounting too
- * early or too late.
+ * before a later pause or control frame is known, and release PFC's ingress accounting too early or
+ * too late.
  */
 
 static inline int64_t duration(struct egress *e, uint32_t bytes)
@@ -63,7 +63,7 @@ static inline int64_t ready(const struct egress *e, uint8_t cls)
     return RTE_MAX(RTE_MAX(e->q[cls].line.first_ps, e->free_ps), e->pause_ps[cls]);
 }
 
-/* Sets start_what and start_ps: what starts next, and when. In order of precedence at equal
+/* Sets start_what and start_ps: the next start and its time. In order of precedence at equal
  * times. */
 static void plan_all(struct egress *e)
 {
@@ -81,7 +81,7 @@ static void plan_all(struct egress *e)
     t = RTE_MAX(e->pull_ps, e->free_ps);
     if (t < best)
         best = t, what = START_PULL;
-    /* The link is full (an unshaped one, or reordered frames in flight): wait for an arrival. */
+    /* The link is full (unshaped, or with reordered frames in flight): wait for an arrival. */
     e->full = flight_full(e);
     if (unlikely(e->full) && best != PS_NEVER)
         best = RTE_MAX(best, e->flight.first_ps);
@@ -99,7 +99,7 @@ static inline void plan(struct egress *e)
     plan_all(e);
 }
 
-/* After a frame of cls has started. Mostly all waiting frames are of one class. */
+/* Called after a frame of cls has started. Usually all waiting frames are of one class. */
 static inline void plan_after(struct egress *e, uint8_t cls)
 {
     if (unlikely(e->waiting_bytes != e->q[cls].bytes || e->pull_ps != PS_NEVER || flight_full(e))) {
@@ -110,7 +110,7 @@ static inline void plan_after(struct egress *e, uint8_t cls)
     e->start_what = cls;
 }
 
-/* A frame on a link with faults, from its start to the list of arrivals. */
+/* Moves a frame on a link with faults from its start to the list of arrivals. */
 static void launch_faulty(struct egress *e, struct rte_mbuf *m, int64_t at, int64_t dur)
 {
     struct fault *f = &e->fault;
@@ -146,7 +146,7 @@ static void launch_faulty(struct egress *e, struct rte_mbuf *m, int64_t at, int6
     }
 }
 
-/* Starts a frame at time s. All state is consistent before departed() is called. */
+/* Starts a frame at time s. The state is consistent before departed() is called. */
 static __rte_always_inline void start(struct egress *e, struct rte_mbuf *m, int64_t s)
 {
     uint32_t bytes = frame_bytes(m);
@@ -214,8 +214,8 @@ static void flight_append(struct egress *e, struct rte_mbuf *first, struct rte_m
 }
 
 /*
- * The first waiting frame of the class starts at start_ps. Where no other frame could come between,
- * those behind it that are due start with it: they are linked and stay so, only the times change.
+ * Starts the first waiting frame of the class at start_ps, and those behind it that are due, unless
+ * another frame could come between: they stay linked, only times change.
  */
 static void start_waiting(struct egress *e, uint8_t cls, int64_t now)
 {
@@ -276,7 +276,7 @@ static void start_waiting(struct egress *e, uint8_t cls, int64_t now)
         e->departed(e->ctx, m, at, n, bytes);
 }
 
-/* Whether a frame that starts now arrives, and behind all that are in flight. */
+/* Whether a frame that starts now arrives, and does so after all frames in flight. */
 static inline bool in_order(const struct egress *e)
 {
     return !e->faults && !e->down && (!e->flight.n || e->flight.last_ps <= e->last_at_ps);
@@ -312,7 +312,7 @@ static void run(struct egress *e, int64_t now)
     }
 }
 
-/* The deadline that egress_on_earlier() watches: with both ends apart, only the next start. */
+/* The deadline that egress_on_earlier() watches; while both ends run apart, the next start only. */
 static inline int64_t watched(const struct egress *e)
 {
     return e->first ? e->start_ps : egress_next(e);
@@ -340,13 +340,13 @@ static inline void wait_in(struct egress *e, struct waiting *r, struct rte_mbuf 
     e->classes |= (uint8_t)(1u << (r - e->q));
 }
 
-/* n frames of one class for which there is room: the first may start at once. */
+/* Queues n frames of one class that fit: the first may start at once. */
 static inline void enter(struct egress *e, struct waiting *r, struct rte_mbuf *const *m, uint32_t n,
                          uint32_t bytes, int64_t now_ps)
 {
     int64_t before;
 
-    if (likely(r->line.n && !e->full)) { /* behind a frame that is planned already */
+    if (likely(r->line.n && !e->full)) { /* a frame is planned already */
         wait_in(e, r, m, n, bytes, now_ps);
         return;
     }
@@ -358,7 +358,7 @@ static inline void enter(struct egress *e, struct waiting *r, struct rte_mbuf *c
         if (--n) {
             wait_in(e, r, m, n, bytes, now_ps);
             plan(e);
-            run(e, now_ps); /* frames may take no time */
+            run(e, now_ps); /* frames may take zero time */
         }
     } else {
         wait_in(e, r, m, n, bytes, now_ps);
@@ -478,10 +478,10 @@ void egress_pause(struct egress *e, enum frame_class cls, int64_t until_ps, int6
 
     if (cls == FRAME_CONTROL)
         return;
-    /* Frames that waited for a resumption start now, not in the past. */
+    /* Frames that waited for the end of a pause start now, not in the past. */
     if (until_ps < now_ps)
         until_ps = RTE_MIN(old, now_ps);
-    /* A pause counts in full when it is set; a later one takes back what it cuts off. */
+    /* A pause counts in full when it is set; a later one subtracts the part that it cuts off. */
     if (old > now_ps && old != PS_NEVER)
         e->st.paused_ps -= old - now_ps;
     if (until_ps > now_ps && until_ps != PS_NEVER)

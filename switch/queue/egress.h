@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An egress queue: the only place that knows the properties of one direction of a link. A frame
- * waits in the queue of its class (finite in bytes and in frames), occupies the link for
- * frame_wire_bytes / rate, and arrives at the other end `latency` later. Times follow the schedule
- * of the link, not the poll: a frame that was ready starts when the one before it ended, however
- * late egress_pop() is called.
+ * An egress queue: one direction of a link with all its properties. A frame waits in the queue of
+ * its class (finite in bytes and in frames), occupies the link for frame_wire_bytes / rate, and
+ * arrives at the other end `latency` later. Times follow the schedule of the link, not the calls: a
+ * frame that was ready starts when the previous one ended, however late egress_pop() is called.
  *
  * Order of service: control first, then lossless and lossy in turn, then the pull source. A frame
  * starts at max(link free, its push, end of the pause of its class); a pulled one at link-free time
@@ -23,7 +22,7 @@
 
 #include <stdbool.h>
 
-#define EGRESS_MAX_PKTS 65536u /* a larger limit_pkts counts as this */
+#define EGRESS_MAX_PKTS 65536u /* upper bound of limit_pkts */
 
 struct egress;
 
@@ -38,8 +37,8 @@ struct egress_cfg {
     int64_t latency_ps;
     uint64_t limit_bytes[FRAME_CLASSES];
     uint32_t limit_pkts[FRAME_CLASSES];
-    /* Frames of a class that holds more than ecn_bytes are marked CE (ecn.h); 0: off. Where
-     * ecn_max_bytes is at most ecn_bytes, every such frame is. */
+    /* ECN: frames of a class that holds more than ecn_bytes are marked CE (ecn.h); 0: off. If
+     * ecn_max_bytes <= ecn_bytes, all of them are. */
     uint64_t ecn_bytes, ecn_max_bytes, ecn_seed;
     double ecn_prob;
     struct egress_faults faults;
@@ -48,7 +47,7 @@ struct egress_cfg {
      * times and all their bytes (PFC ingress accounting releases them then); may be NULL. */
     void (*departed)(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, uint32_t n,
                      uint32_t bytes);
-    /* Gives a frame when the link is free and no frame that may be sent waits; NULL: no source. A
+    /* Called for a frame when the link is free and no waiting frame may be sent; NULL: no source. A
      * NIC pulls from its processes here. */
     struct rte_mbuf *(*pull)(void *ctx, int64_t now_ps, bool lossless_paused);
     void *ctx;
@@ -59,15 +58,15 @@ void egress_destroy(struct egress *e);
 /* Takes ownership of a frame of class meta.cls. -ENOBUFS: the queue is full, the caller keeps
  * it. */
 int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps);
-/* egress_push() of n frames of one class, `bytes` together. False: not all may fit, or some may be
- * marked; nothing was done, push them one by one. */
+/* egress_push() of n frames of one class, `bytes` together. False: they may not all fit, or some
+ * may be marked; nothing was done, push them one by one. */
 bool egress_push_run(struct egress *e, struct rte_mbuf *const *m, uint32_t n, uint32_t bytes,
                      int64_t now_ps);
 /* Takes the frames that have arrived at the far end by now_ps, in order of arrival, meta.due_ps set
  * to the time of arrival. The caller owns them. */
 uint16_t egress_pop(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
-/* When egress_pop() has work next; PS_NEVER: idle (a pull source is then announced by
- * egress_kick()). */
+/* Time of the next work of egress_pop(); PS_NEVER: idle (egress_kick() then announces a pull
+ * source). */
 int64_t egress_next(const struct egress *e);
 /* The pull source has frames again. */
 void egress_kick(struct egress *e, int64_t now_ps);
@@ -81,31 +80,31 @@ bool egress_is_down(const struct egress *e);
 void egress_discard(struct egress *e, bool on, int64_t now_ps);
 bool egress_discards(const struct egress *e);
 bool egress_is_paused(const struct egress *e, int64_t now_ps); /* the lossless class */
-/* Whether frames of the lossless class wait, the class is paused, and none has started since the
- * last call with this *taken. */
+/* The lossless class has waiting frames, is paused, and has started none since the last call with
+ * this *taken. */
 bool egress_stuck(const struct egress *e, uint64_t *taken, int64_t now_ps);
 uint64_t egress_occupancy(const struct egress *e, enum frame_class cls);
-/* Peaks of the stats count from now on. */
+/* Peaks of the statistics restart. */
 void egress_restart_peak(struct egress *e);
-/* How many frames of at most max_bytes this class has room for, `most` at most. */
+/* Number of frames of max_bytes that still fit in this class, at most `most`. */
 uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_bytes,
                      uint32_t most);
-/* From now on, with the first draws of f->seed. Not while both ends are apart. */
+/* Sets the faults; draws restart from f->seed. Not while both ends run apart. */
 void egress_set_faults(struct egress *e, const struct egress_faults *f);
 const struct egress_faults *egress_faults(const struct egress *e);
-/* fn(ctx) is called when anything but egress_pop() makes egress_next() earlier. NULL: nobody. */
+/* Calls fn(ctx) when anything but egress_pop() makes egress_next() earlier. NULL: no callback. */
 void egress_on_earlier(struct egress *e, void (*fn)(void *ctx), void *ctx);
 
-/* *n counts queues with faults, this one too from now on; NULL: no longer. */
+/* *n counts queues with faults, including this one from now on; NULL: no longer. */
 void egress_count_faults(struct egress *e, uint32_t *n);
 
 /*
- * Both ends of the link apart (net_logical_process.c): egress_start() starts the frames that are
- * due, egress_take() takes those that have arrived, each with its own next time, and each end may
- * be ahead of the other by less than the link's latency. Only for links with a rate and a latency,
- * while they have no faults and the frames in flight are in order. first(ctx) is called when a
- * frame starts on an empty link, with the ctx of egress_on_earlier(), which must be called before.
- * first NULL: both ends together again.
+ * Runs both ends of the link apart (net_logical_process.c): egress_start() starts the frames that
+ * are due, egress_take() takes those that have arrived, each with its own next time, and each end
+ * may be ahead of the other by less than the link's latency. Only for links with a rate and a
+ * latency, while they have no faults and the frames in flight are in order. first(ctx) is called
+ * when a frame starts on an empty link, with the ctx of egress_on_earlier(), which must be called
+ * before. first NULL: runs both ends together again.
  */
 bool egress_is_shaped(const struct egress *e); /* a rate and a latency */
 bool egress_is_in_order(
@@ -128,7 +127,7 @@ int64_t egress_next_arrival(const struct egress *e);
 struct egress_stats {
     uint64_t frames, bytes, link_bytes;
     int64_t busy_ps;
-    uint64_t peak_bytes; /* most bytes that waited in all classes together */
+    uint64_t peak_bytes; /* peak of waiting bytes in all classes together */
     uint64_t class_peak_bytes[FRAME_CLASSES];
     uint64_t lost, duplicated, reordered, corrupted, ecn_marks, down_drops;
     uint64_t overflows; /* pushes that found no room */
@@ -136,8 +135,8 @@ struct egress_stats {
     int64_t paused_ps;  /* of the lossless class; see egress_paused_ps() */
 };
 struct egress_stats egress_stats(const struct egress *e);
-/* How long the lossless class has been paused up to now; the stats count all of a pause when it
- * begins. */
+/* Time for which the lossless class has been paused so far; the statistics count a whole pause when
+ * it begins. */
 int64_t egress_paused_ps(const struct egress *e, int64_t now_ps);
 
 #endif

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Drops the waiting frames of a class: the ports by which they came in release them. */
+/* Drops the waiting frames of a class, and releases them at their ingress ports. */
 static uint32_t flush(struct egress *e, enum frame_class cls, int64_t now_ps)
 {
     struct waiting *r = &e->q[cls];
@@ -36,14 +36,14 @@ static uint32_t limit_of(const struct egress *e, enum frame_class cls)
     return RTE_MIN(e->cfg.limit_pkts[cls], EGRESS_MAX_PKTS);
 }
 
-/* A limit of 0 refuses every frame, so that the path of a frame needs no check of its own. */
+/* A limit of 0 refuses every frame, so that the fast path needs no further check. */
 void egress_discard(struct egress *e, bool on, int64_t now_ps)
 {
     e->discards = on;
     e->q[FRAME_LOSSLESS].line.limit = on ? 0 : limit_of(e, FRAME_LOSSLESS);
     if (on)
         e->st.discarded += flush(e, FRAME_LOSSLESS, now_ps);
-    /* The pause stays; this plans again. */
+    /* The pause stays; this only plans the next start again. */
     egress_pause(e, FRAME_LOSSLESS, e->pause_ps[FRAME_LOSSLESS], now_ps);
 }
 
@@ -100,7 +100,7 @@ uint32_t egress_room(const struct egress *e, enum frame_class cls, uint32_t max_
     uint64_t left = r->bytes < r->limit_bytes ? r->limit_bytes - r->bytes : 0;
 
     if (unlikely(e->discards &&
-                 cls == FRAME_LOSSLESS)) /* it drops them: no sender waits for room */
+                 cls == FRAME_LOSSLESS)) /* the queue drops frames, so no sender waits for room */
         return RTE_MIN(most, limit_of(e, cls));
     T_ASSERT_HOT(r->line.n <= r->line.limit, "a class holds more frames than its limit");
     most = RTE_MIN(most, r->line.limit - r->line.n);

@@ -15,8 +15,8 @@
 #define START_MAX    32u /* frames that start at once */
 #define FLIGHT_SPARE 4u  /* a frame, its duplicate, and the same of one pushed by departed() */
 
-/* Frames in order, linked through their meta: the memory of a queue is that of its frames, and the
- * deadline of the first is known without touching it. */
+/* Frames in order, linked through their meta: a queue needs no memory of its own, and the deadline
+ * of the first frame is known without touching it. */
 struct line {
     struct rte_mbuf *first, *last;
     int64_t first_ps, last_ps; /* due_ps of those two; first_ps PS_NEVER: empty */
@@ -47,7 +47,7 @@ struct egress {
 
     struct line flight; /* in flight, by arrival */
     int64_t latency_ps;
-    int64_t takes_ps; /* time of a byte; where that is not exact, of last_bytes */
+    int64_t takes_ps; /* time per byte; if that is not exact, of last_bytes */
     uint32_t last_bytes;
     bool exact, faults, marks; /* fault.on, ecn.min_bytes */
 
@@ -61,7 +61,7 @@ struct egress {
     uint64_t waiting_bytes;
     uint64_t rate_bps;
 
-    struct egress_stats st; /* but for link_bytes, which follow */
+    struct egress_stats st; /* except link_bytes, which are derived */
     struct waiting q[FRAME_CLASSES] __rte_cache_aligned;
     struct egress_cfg cfg;
     struct fault fault;
@@ -112,7 +112,7 @@ static inline void note_peaks(struct egress *e, unsigned cls)
     *peak = RTE_MAX(*peak, e->q[cls].bytes);
 }
 
-/* Frames of the class must wait. */
+/* Frames of the class cannot start. */
 static inline struct rte_mbuf *wait_take(struct egress *e, unsigned cls)
 {
     struct waiting *r = &e->q[cls];
@@ -128,7 +128,7 @@ static inline struct rte_mbuf *wait_take(struct egress *e, unsigned cls)
     return m;
 }
 
-/* Whether counts, bytes and bits of the classes agree. */
+/* Whether counts, bytes and bits of the classes are consistent. */
 static inline bool classes_agree(const struct egress *e)
 {
     uint64_t bytes = 0;
@@ -144,7 +144,7 @@ static inline bool classes_agree(const struct egress *e)
     return ok && bytes == e->waiting_bytes;
 }
 
-/* PFC and the like: exempt from faults. */
+/* PFC and other MAC control: exempt from faults. */
 static inline bool is_mac_control(struct rte_mbuf *m)
 {
     return frame_meta(m)->cls == FRAME_CONTROL && m->data_len >= 14 &&

@@ -5,7 +5,8 @@
 #include "switch/queue/egress.h"
 
 #define MAC_BYTES                                                                                  \
-    12u /* flips start behind the addresses: a real MAC's FCS keeps frames from other receivers */
+    12u /* bits are flipped behind the addresses: the FCS of a real MAC keeps frames from wrong
+           receivers */
 
 static inline uint64_t rotl(uint64_t x, int k)
 {
@@ -57,7 +58,7 @@ uint64_t fault_mix(uint64_t a, uint64_t b)
     return random_next(&b);
 }
 
-/* The one place where a probability is a floating-point number; decisions compare integers. */
+/* The only floating-point number of a probability; decisions compare integers. */
 static uint64_t threshold(double p)
 {
     if (!(p > 0))

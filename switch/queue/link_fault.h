@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Faults of a bad link, from a seed: the draws of one direction of a link depend only on that seed
- * and on the frames before.
+ * Faults of a link, drawn from a seed: draws of one direction depend only on that seed and on
+ * earlier frames.
  */
 #ifndef TRIB_SWITCH_QUEUE_LINK_FAULT_H
 #define TRIB_SWITCH_QUEUE_LINK_FAULT_H
@@ -26,7 +26,7 @@ struct fault {
 
 void fault_seed(struct fault_rng *r, uint64_t seed);
 uint64_t fault_draw(struct fault_rng *r);
-/* One seed from two numbers, so that every direction of every link has a stream of its own. */
+/* Combines two numbers into a seed, so that every direction of every link has its own stream. */
 uint64_t fault_mix(uint64_t a, uint64_t b);
 
 void fault_set(struct fault *f, const struct egress_faults *cfg);
@@ -38,9 +38,9 @@ static inline bool fault_hit(struct fault *f, uint64_t p)
 }
 
 /*
- * A copy of the frame with one bit flipped behind its MAC addresses: bytes that others hold too
- * stay as they are. Frees m. NULL: the frame is lost (no buffer, or a length-only payload, whose
- * damage no ICRC would show).
+ * Returns a copy of the frame with one bit flipped behind its MAC addresses: shared bytes stay
+ * unchanged. Frees m. NULL: the frame is lost (no buffer, or a length-only payload, whose damage no
+ * ICRC would show).
  */
 struct rte_mbuf *fault_corrupt(struct fault *f, struct rte_mbuf *m, struct rte_mempool *pool);
 

@@ -44,7 +44,7 @@ int pfc_parse(struct rte_mbuf *m)
     return rte_be_to_cpu_16(w->quanta[PFC_PRIORITY]);
 }
 
-/* Bytes that a link carries in a time. */
+/* Bytes that a link carries in a given time. */
 static uint64_t link_bytes(int64_t ps, uint64_t rate_bps)
 {
     return (uint64_t)((unsigned __int128)ps * rate_bps / (8 * PS_PER_S));
@@ -58,8 +58,8 @@ void pfc_init(struct pfc *p, const struct pfc_cfg *cfg)
     p->on = cfg->on;
     p->due_ps = PS_NEVER;
     p->refresh_ps = pfc_quanta_ps(PFC_MAX_QUANTA, cfg->rate_bps) / 2;
-    /* 2 x (latency + frame) until the pause arrives and takes effect here, and a frame begun at
-     * either end. */
+    /* Headroom: 2 x (latency + frame) until the pause takes effect, and a frame begun at either
+     * end. */
     p->headroom_bytes =
         link_bytes(2 * cfg->latency_ps + cfg->lag_ps, cfg->rate_bps) + 4 * (uint64_t)wire;
     p->headroom_pkts = (uint32_t)(p->headroom_bytes / (FRAME_MIN_BYTES + FRAME_LINK_OVERHEAD)) + 4;

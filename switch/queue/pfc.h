@@ -6,8 +6,8 @@
  * Ingress side: counts the bytes and frames that came in by this port in the lossless class and are
  * still in the node. Above XOFF it pauses the neighbour, and repeats the pause until XON is
  * reached. Frames that the neighbour sends before it obeys fit the headroom: 2 x (latency + time of
- * a frame) at the link's rate, and the frames that both ends had begun. Frames are counted beside
- * bytes, because an acknowledgement holds a whole mbuf.
+ * a frame) at the link's rate, and the frames that both ends had begun. Frames are counted as well
+ * as bytes, because an acknowledgement holds a whole mbuf.
  *
  * Egress side: pfc_parse() gives the length of a pause; the egress queue obeys.
  */
@@ -40,8 +40,8 @@ struct pfc_cfg {
     int64_t latency_ps;
     int64_t lag_ps;       /* further delay of pauses and frames beyond the link's */
     uint32_t max_frame;   /* layer-2 bytes */
-    uint64_t share_bytes; /* of the buffers, for this port: XOFF, or less than XOFF where the link
-                             needs more */
+    uint64_t share_bytes; /* share of the buffers for this port: XOFF, or less if the link needs
+                             more headroom */
     uint32_t share_pkts;
 };
 
@@ -54,7 +54,7 @@ struct pfc {
     uint64_t xoff_bytes, xon_bytes;
     uint32_t xoff_pkts,
         xon_pkts;       /* fields up to here: read for every frame; the rest: at a threshold */
-    int64_t due_ps;     /* next repetition; PS_NEVER when not over */
+    int64_t due_ps;     /* next repetition; PS_NEVER: not above XOFF */
     int64_t refresh_ps; /* gap between repeated pauses, shorter than a pause */
     uint64_t headroom_bytes;
     uint32_t headroom_pkts;
@@ -74,7 +74,7 @@ static inline enum pfc_verdict pfc_enter(struct pfc *p, uint32_t bytes, int64_t 
     return PFC_XOFF;
 }
 
-/* n frames enter without a pause. False: they may cause one, let them enter one by one. */
+/* Accounts for n frames at once. False: they may cause a pause, enter them one by one. */
 static inline bool pfc_enter_quietly(struct pfc *p, uint32_t bytes, uint32_t n)
 {
     if (!p->over && (p->bytes + bytes > p->xoff_bytes || p->pkts + n > p->xoff_pkts))
@@ -84,7 +84,7 @@ static inline bool pfc_enter_quietly(struct pfc *p, uint32_t bytes, uint32_t n)
     return true;
 }
 
-/* The reverse. */
+/* Accounts for n frames that have left. */
 static inline void pfc_leave_quietly(struct pfc *p, uint32_t bytes, uint32_t n)
 {
     T_ASSERT_HOT(p->bytes >= bytes && p->pkts >= n, "more leaves a port's accounting than entered");
@@ -105,9 +105,9 @@ static inline enum pfc_verdict pfc_leave(struct pfc *p, uint32_t bytes)
     return PFC_XON;
 }
 
-/* How long so many quanta last at this rate. */
+/* Duration of so many quanta at this rate. */
 int64_t pfc_quanta_ps(uint32_t quanta, uint64_t rate_bps);
-/* A pause frame of the lossless class; 0 quanta: resume. NULL: pool empty. */
+/* Builds a pause frame of the lossless class; 0 quanta: resume. NULL: pool empty. */
 struct rte_mbuf *pfc_frame(struct rte_mempool *pool, const uint8_t src[6], uint16_t quanta);
 /* Quanta of the lossless class; -ENOENT: it pauses other classes only; -EINVAL: not a pause
  * frame. */

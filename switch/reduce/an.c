@@ -12,7 +12,7 @@
 #define AN_ACK_EVERY 16
 #define AN_SEED      0x9e3779b97f4a7c15ull
 
-/* ---- from the rnic, in the middle of a frame ---- */
+/* ---- callbacks of the rnic, within a frame ---- */
 
 static enum sink_verdict on_packet(void *user, struct qp *qp, const struct roce_pkt *k,
                                    struct rte_mbuf *m, int64_t now_ps)
@@ -82,7 +82,7 @@ static void on_event(void *user, struct qp *qp, enum qp_event ev)
         edge_failed(qp_user(qp), "invalid request");
 }
 
-/* Apart from multimem only received control messages use memory; remote access is refused. */
+/* Memory is only used by received control messages (and by multimem); remote access is refused. */
 static int on_memory(void *user, struct qp *qp, bool remote, uint32_t key, uint64_t addr,
                      uint64_t len, unsigned access, void **p)
 {
@@ -108,8 +108,7 @@ static void post_buffer(struct an *a, uint32_t i)
     rq_post(a->ctl_rq, &w);
 }
 
-/* Does the work that callbacks recorded. Doomed groups end before a control message can find them.
- * */
+/* Does the deferred work of callbacks. Doomed groups end before a control message can find them. */
 static void an_settle(struct an *a)
 {
     bool any = false;
@@ -138,7 +137,7 @@ static void an_settle(struct an *a)
     an_check_all(a);
 }
 
-/* Before the rnic is called: it may call back. */
+/* Called before the rnic, which may call back. */
 static void enter_rnic(struct an *a, int64_t now_ps)
 {
     T_ASSERT_HOT(!a->in_rnic, "the rnic is called from one of its own callbacks");

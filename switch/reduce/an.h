@@ -14,14 +14,14 @@ struct an;
 
 struct an_cfg {
     const struct fabric *fab;
-    uint16_t node; /* its switch; fab has its address, its quotas and its place in the trees */
+    uint16_t node; /* its switch; fab has its address, quotas and position in the trees */
     struct rte_mempool *pool;
     struct rte_mempool *parts; /* for results by reference (rnic_cfg); NULL: each is a copy */
-    uint32_t mbuf_budget;      /* mbufs that grants may promise in all */
+    uint32_t mbuf_budget;      /* total of mbufs that grants may promise */
     /* As in struct net_cfg. */
     int64_t (*lateness_on_path)(void *ctx, uint32_t ip, uint32_t qpn, int64_t window_ps);
     void *late_ctx;
-    uint32_t life;    /* restarts of the switch: each life draws PSNs of its own */
+    uint32_t life;    /* number of restarts of the switch: each life draws new PSNs */
     struct mm_cfg mm; /* multimem, where the switch is NVSwitch-like */
 };
 
@@ -30,12 +30,12 @@ void an_destroy(struct an *a);
 struct endpoint an_endpoint(struct an *a);
 /* Whether no group, slot or mbuf is held (the oracle's leak check). */
 int an_idle(const struct an *a);
-/* The link to a child or parent node is down (liveness is wall time: io/ reports it). */
+/* The link to a child or parent node is down (io/ detects that in wall time). */
 void an_peer_down(struct an *a, uint16_t peer_node, int64_t now_ps);
 /* All links are down: no member or neighbour is blamed. */
 void an_cut_off(struct an *a, int64_t now_ps);
 
-/* Later grants may promise so many mbufs in all; earlier grants stay valid. */
+/* Sets the total of mbufs that later grants may promise; earlier grants stay valid. */
 void an_set_budget(struct an *a, uint32_t mbufs);
 
 /* Counters for telemetry: JOINs granted and refused, groups, slots in use and their peak,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What must hold between two calls of an aggregation node: counters against lists, promises against
- * groups, and in checked builds each slot against the children's streams.
+ * Invariants of an aggregation node between two calls: compares counters with lists, and promises
+ * with groups; in checked builds also each slot with the children's streams.
  *
- * an_check_group() reads the edges of the group that a control message is about, an_check_all() a
- * few words of each group. an_check_slots() reads n x window places, in checked builds alone.
+ * an_check_group() reads the edges of the group of a control message, an_check_all() a few words of
+ * each group. an_check_slots() reads n x window entries, in checked builds only.
  */
 #include "switch/reduce/an_priv.h"
 

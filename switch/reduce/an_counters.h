@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an aggregation node counts: one list gives the struct and the names of telemetry. */
+/* Counters of an aggregation node: one list gives the struct and the names in telemetry. */
 #ifndef TRIB_SWITCH_REDUCE_AN_COUNTERS_H
 #define TRIB_SWITCH_REDUCE_AN_COUNTERS_H
 
@@ -7,13 +7,13 @@
 
 /* X(name) */
 #define AN_COUNTERS(X)                                                                             \
-    X(groups) /* now */                                                                            \
+    X(groups) /* current value */                                                                  \
     X(groups_peak)                                                                                 \
     X(groups_ended)  /* by the last LEAVE */                                                       \
-    X(slots_granted) /* now: windows of all groups */                                              \
-    X(slots_used)    /* now: waiting for a child */                                                \
+    X(slots_granted) /* current value: windows of all groups */                                    \
+    X(slots_used)    /* current value: waiting for a child */                                      \
     X(slots_peak)                                                                                  \
-    X(mbufs_promised) /* now: reserved by grants */                                                \
+    X(mbufs_promised) /* current value: reserved by grants */                                      \
     X(joins_granted)                                                                               \
     X(joins_refused)                                                                               \
     X(joins_stale) /* repeated after their group had ended */                                      \

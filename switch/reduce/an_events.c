@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the ring of an aggregation node's last events says of each kind. */
+/* Texts of the events in an aggregation node's ring. */
 #include "switch/reduce/an_priv.h"
 
 static const char *const names[] = {

@@ -35,7 +35,7 @@
 
 #define AN_MAX_CHILDREN ARITH_MAX_INPUTS
 #define AN_QPN_BASE     0x10000u
-/* The protection domain of a queue pair tells multimem's from an edge's. */
+/* The protection domain tells queue pairs of multimem from those of edges. */
 #define AN_PD_MM         1u
 #define AN_MM_FLIGHT     256u /* packets in flight during a plane's round trip */
 #define AN_CTL_DEPTH     256u /* control messages waiting, either way */
@@ -165,7 +165,7 @@ struct an_group {
     bool top;
     struct fab_members members;
     uint32_t window, promised;
-    uint32_t of_job; /* groups of its job here and further up, from its first JOIN */
+    uint32_t of_job; /* number of groups of its job here and further up, from its first JOIN */
     uint16_t n, n_joined, n_left;
     struct an_edge up; /* unused at the top */
 
@@ -174,7 +174,7 @@ struct an_group {
     struct agg_hdr cur;      /* message being reduced */
     uint64_t cur_first;      /* its first slot */
     struct an_fanout fanout; /* of cur */
-    bool root_known;         /* the last root looked up, and the child that it is, or is below */
+    bool root_known;         /* the root looked up last, and the child that contains it */
     uint16_t root, root_child;
     arith_fn kernel;
     uint32_t elem;        /* bytes of an element */
@@ -186,11 +186,11 @@ struct an_group {
     unsigned tries;
     int64_t deadline;
 
-    /* doomed: the group must end, and why */
+    /* doomed: the group must end, for this reason */
     bool doomed;
     SLIST_ENTRY(an_group) doomed_link;
     enum agg_status status;
-    struct an_edge *culprit; /* knows already, or is gone: gets no ABORT */
+    struct an_edge *culprit; /* has acknowledged, or is gone: gets no ABORT */
     char text[AN_TEXT];
     char limit[AN_TEXT];    /* why the window is smaller than requested; "": it is not */
     struct an_edge child[]; /* [n], at most AN_MAX_CHILDREN */
@@ -200,10 +200,10 @@ struct an_group {
 struct an_tombstone_peer {
     struct an_addr addr;
     uint32_t qpn, psn, xid;
-    uint32_t own_qpn, own_psn; /* our end: what a LEAVE names */
+    uint32_t own_qpn, own_psn; /* our queue pair, named in a LEAVE */
     uint16_t member;
     bool up;      /* the parent */
-    uint8_t owed; /* message repeated until it is answered: AGG_ABORT, AGG_LEAVE; 0: none */
+    uint8_t owed; /* message repeated until answered: AGG_ABORT, AGG_LEAVE; 0: none */
 };
 
 struct an_tombstone {
@@ -240,15 +240,16 @@ struct an {
     uint32_t flight; /* packets that a queue pair may have unacknowledged */
     uint32_t next_xid;
     uint64_t psn_state;
-    int64_t now;   /* of the call in progress */
+    int64_t now;   /* time of the current call */
     int64_t timer; /* earliest deadline of groups and tombstones */
-    bool in_rnic;  /* the rnic may call back: no queue pair is made or destroyed */
+    bool in_rnic;  /* the rnic may call back: do not create or destroy queue pairs */
     LIST_HEAD(an_groups, an_group) groups;
     SLIST_HEAD(an_doomed, an_group) doomed;
     struct an_tombstone *tombstones; /* [AN_TOMBSTONES] */
     uint32_t next_tombstone;
     struct wqe data,
-        say;       /* of every data send, every control message: only what differs is set again */
+        say;       /* templates of data sends and control messages: only the differing fields are
+                      set again */
     struct mm *mm; /* NULL: no multimem */
     struct an_counters cnt;
     struct events events;
@@ -274,7 +275,8 @@ void an_send_control(struct an *a, const struct an_addr *to, enum agg_type type,
 void an_text(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void an_retime(struct an *a); /* after a change of deadlines */
 int64_t an_backoff(unsigned tries);
-/* INIT to RTS with the peer at `to`; attr has the QPNs, PSNs, MTU and READs. */
+/* Moves a queue pair from INIT to RTS, with the peer at `to`; attr has QPNs, PSNs, MTU and
+ * READs. */
 int an_connect(const struct fabric *fab, struct qp *qp, const struct an_addr *to,
                struct qp_attr *attr);
 
@@ -291,8 +293,8 @@ static inline void an_check_slots(const struct an_group *g)
 #endif
 
 /* stream.c */
-/* Advances the stream by one packet. AGG_OK, or the status of an invalid packet and *what is wrong.
- * */
+/* Advances the stream by one packet. AGG_OK, or the status of an invalid packet with *what
+ * describing the mistake. */
 enum agg_status stream_packet(struct an_stream *rx, const struct roce_pkt *k, unsigned type,
                               uint32_t mtu, const char **what);
 
@@ -312,7 +314,7 @@ enum sink_verdict slot_input(struct an_edge *e, const struct roce_pkt *k, struct
 void slot_drop_all(struct an_group *g); /* frees the mbufs held */
 
 /* control.c */
-/* Answers to a JOIN; a refusal repeats the request c. text: for people; "": the status's own. */
+/* Answer a JOIN; a refusal repeats the request c. text: for people; "": the status's own text. */
 void control_refuse(struct an *a, const struct an_addr *to, const struct agg_ctl *c,
                     enum agg_status status, const char *text);
 void control_grant(struct an_group *g, struct an_edge *e);
@@ -320,18 +322,18 @@ void control_input(struct an *a, const struct an_addr *from, const void *p, uint
 
 /* group.c */
 struct an_group *group_find(struct an *a, uint16_t tree, uint32_t id);
-/* Makes the group that a first JOIN describes. AGG_OK, or the reason, as status and text. */
+/* Creates the group of a first JOIN. AGG_OK, or the reason, as status and text. */
 enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct fab_tree *t,
                              const struct fab_child *children, unsigned n, struct an_group **out,
                              char *text);
 void group_edge_state(struct an_edge *e, enum edge_state state); /* of a child */
-/* Makes the queue pair of a child's edge and connects it. */
+/* Creates the queue pair of a child's edge and connects it. */
 enum agg_status group_open_edge(struct an_group *g, struct an_edge *e);
 void group_close_edge(struct an_edge *e);
 /* Sends the JOIN to the parent, or gives up after AN_RETRIES. */
 void group_ask(struct an_group *g);
-/* Opens the group: the top at its first JOIN, others by their parent's grant, with its window and
- * its reason for a smaller one. Answers the children. */
+/* Opens the group: at the top with its first JOIN, elsewhere with the parent's grant, its window
+ * and the reason if that is smaller. Answers the children. */
 int group_granted(struct an_group *g, uint32_t window, const char *limit);
 /* The parent refuses the group: refuses the children and frees it. */
 void group_refuse(struct an_group *g, enum agg_status status, const char *text);
@@ -368,7 +370,7 @@ struct an_tombstone *tombstone_find(struct an *a, uint16_t tree, uint32_t id, ui
 /* The peer that had this address and queue pair; NULL: none. */
 struct an_tombstone_peer *tombstone_peer(struct an_tombstone *p, const struct an_addr *from,
                                          uint32_t qpn);
-/* A peer has answered: nothing is owed to it any more. */
+/* A peer has answered: nothing more is owed to it. */
 void tombstone_answered(struct an *a, const struct an_addr *from, const struct agg_ctl *c,
                         enum agg_type owed);
 /* The parent grants a late JOIN of a group that has ended: a LEAVE gives the grant back. */

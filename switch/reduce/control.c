@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Control messages. What a message claims is checked against the fabric before anything is done for
- * it: a member speaks from its host's address, an AN from its own; only who knows the group's key
- * speaks for it. Whatever cannot be answered is counted.
+ * Control messages. A message is checked against the fabric before it has any effect: a member must
+ * send from its host's address, an AN from its own, and both must know the group's key. Messages
+ * that cannot be answered are counted.
  */
 #include "switch/reduce/an_priv.h"
 
@@ -10,7 +10,7 @@
 
 /* ---- answers ---- */
 
-/* The fields that every answer repeats of its request. */
+/* The fields of the request that every answer repeats. */
 static struct agg_ctl answer_to(const struct agg_ctl *c, enum agg_status st)
 {
     return (struct agg_ctl){.status = rte_cpu_to_be_16((uint16_t)st),
@@ -69,7 +69,7 @@ static bool host_has_ip(const struct fab_node *h, uint32_t ip)
     return false;
 }
 
-/* Whether the sender is the child that the tree has here. */
+/* Whether the sender is a child here, according to the tree. */
 static bool is_child(const struct an *a, const struct fab_child *k, const struct an_addr *from,
                      const struct agg_ctl *c)
 {
@@ -83,7 +83,7 @@ static bool is_child(const struct an *a, const struct fab_child *k, const struct
     return k->node == rte_be_to_cpu_16(c->node) && n->ip == from->ip;
 }
 
-/* The edge that a message from this sender is about; NULL: none. */
+/* The edge of a message from this sender; NULL: none. */
 static struct an_edge *find_edge(struct an_group *g, const struct an_addr *from,
                                  const struct agg_ctl *c)
 {
@@ -146,7 +146,7 @@ static enum agg_status read_members(const struct an *a, const struct agg_ctl *c,
     return AGG_OK;
 }
 
-/* The checks of a JOIN that do not depend on earlier ones. *child: the sender's index among the n
+/* Checks of a JOIN that are independent of earlier ones. *child: the sender's index among the n
  * children. */
 static enum agg_status check_join(struct an *a, const struct an_addr *from, const struct agg_ctl *c,
                                   const struct fab_tree **t, struct fab_child *children,
@@ -202,7 +202,7 @@ static enum agg_status check_same(const struct an_group *g, const struct agg_ctl
     return AGG_OK;
 }
 
-/* Opens the edge of a child that joins, or finds the one of an earlier try. */
+/* Opens the edge of a child that joins, or finds that of an earlier attempt. */
 static enum agg_status join_edge(struct an_group *g, struct an_edge *e, const struct an_addr *from,
                                  const struct agg_ctl *c, char *text)
 {
@@ -227,7 +227,7 @@ static enum agg_status join_edge(struct an_group *g, struct an_edge *e, const st
     return st;
 }
 
-/* A JOIN of a group that has ended: true when it is answered or dropped here. */
+/* Handles a JOIN of a group that has ended. True: it was answered or dropped here. */
 static bool join_too_late(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
 {
     struct an_tombstone *p = tombstone_find(a, rte_be_to_cpu_16(c->tree),
@@ -289,7 +289,7 @@ static void on_join_reply(struct an *a, const struct an_addr *from, const struct
         tombstone_granted(a, from, c);
     if (!g || g->top || g->state != GROUP_ASKING || from->ip != g->up.addr.ip ||
         from->qpn != AGG_QPN || g->xid != rte_be_to_cpu_32(c->xid))
-        return; /* answered before, or never asked for */
+        return; /* answered before, or never requested */
     if (st != AGG_OK) {
         an_text(text, "%s: %s", a->cfg.fab->nodes[g->up.node].name, c->text);
         group_refuse(g, st < AGG_STATUS_COUNT ? st : AGG_E_PARENT, text);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which children of a group send elements and which receive them (proto.h), and the sending: one
- * packet by reference, or a header that stands for a message without its elements.
+ * Determines which children of a group send and receive elements (proto.h), and sends: a packet by
+ * reference, or a header instead of a message without elements.
  */
 #include "switch/reduce/an_priv.h"
 
 #include <string.h>
 
-/* The child that a member is, or is below. */
+/* The child that is the member, or has it below. */
 static uint16_t child_of(const struct an_group *g, uint16_t member)
 {
     const struct an *a = g->a;
@@ -133,8 +133,8 @@ void fanout_post_empty(struct an_edge *e, const struct agg_hdr *h, uint8_t type)
 }
 
 /* Sends one slot's result: elements to the children that receive them, and to the others a header
- * at the end of the message. All references are taken at once: a locked addition for each would
- * wait for the stores of the sum. */
+ * at the end of the message. Takes all references at once: a locked addition for each would wait
+ * for the stores of the sum. */
 void fanout_down(struct an_group *g, const struct agg_hdr *h, const struct an_piece *p)
 {
     struct an_fanout c = fanout_of(g, h);
@@ -150,7 +150,7 @@ void fanout_down(struct an_group *g, const struct agg_hdr *h, const struct an_pi
     }
     T_ASSERT_HOT(spare <= g->n, "more references to a result were given than taken");
     T_ASSERT_HOT(!spare || rte_mbuf_refcnt_read(p->m) > spare, "the caller's reference is gone");
-    if (spare) /* the caller has one, so these are not the last */
+    if (spare) /* the caller holds one, so these are not the last */
         rte_mbuf_refcnt_update(p->m, (int16_t)-spare);
     g->results++;
 }

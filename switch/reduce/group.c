@@ -77,7 +77,7 @@ static uint32_t new_psn(struct an *a)
 
 /*
  * The send queue holds packets in flight (flight) and packets not sent yet, at most a window of
- * them: beyond its window a child sends nothing before it has a result.
+ * them: a child stops after a window without results.
  */
 static int make_qp(struct an_group *g, struct an_edge *e)
 {
@@ -291,8 +291,8 @@ void group_free(struct an_group *g)
     free(g);
 }
 
-/* No child was granted yet. A child that repeats its JOIN makes the group again, so a lost refusal
- * is repeated. */
+/* No child has a grant yet. A child that repeats its JOIN creates the group again, so a lost
+ * refusal is repeated. */
 void group_refuse(struct an_group *g, enum agg_status status, const char *text)
 {
     struct an *a = g->a;
@@ -361,7 +361,8 @@ void group_lost(struct an_group *g, struct an_edge *e)
         group_doom(g, AGG_E_PARENT, e, "%s missing at %s, slot %u",
                    group_who(g, e, who, sizeof(who)), group_me(g), (unsigned)g->next);
     else if (e->state == EDGE_PENDING || e->state == EDGE_JOINED)
-        /* Members below another node may be alive: the hosts can fail over without that node. */
+        /* Members below the lost node may be alive: hosts can fail over to paths without that
+         * node. */
         group_doom(g, e->is_member ? AGG_E_MEMBER_LOST : AGG_E_EDGE, e, "%s missing at %s, slot %u",
                    group_who(g, e, who, sizeof(who)), group_me(g), (unsigned)g->next);
 }

@@ -17,7 +17,7 @@ static uint32_t slots_left(const struct an *a)
     return have > a->cnt.slots_granted ? (uint32_t)(have - a->cnt.slots_granted) : 0;
 }
 
-/* The largest window for which so many mbufs are enough, 0: there is none. */
+/* The largest window that fits into so many mbufs; 0: none. */
 static uint32_t window_of_mbufs(const struct an *a, const struct an_group *g, uint32_t mbufs)
 {
     uint32_t ways = g->top ? 1 : 2, fixed = ways * a->flight;
@@ -25,7 +25,7 @@ static uint32_t window_of_mbufs(const struct an *a, const struct an_group *g, ui
     return mbufs > fixed ? (mbufs - fixed) / (g->n + ways) : 0;
 }
 
-/* Groups of the same job still expected here, this one included. A job has one key. */
+/* Groups of the same job still expected here, including this one. A job has one key. */
 static uint32_t still_to_come(const struct an *a, const struct an_group *g)
 {
     const struct an_group *k;
@@ -37,9 +37,9 @@ static uint32_t still_to_come(const struct an *a, const struct an_group *g)
 }
 
 /*
- * A window that fits into the free slots and mbufs. Where those are fewer than requested, the
- * groups of a job share them evenly, and none gets fewer than a message takes: with a smaller
- * window it could never send one.
+ * A window that fits into the free slots and mbufs. If those are fewer than requested, the groups
+ * of a job share them evenly. None gets less than a message needs: with a smaller window it could
+ * never send one.
  */
 static enum agg_status fit(struct an *a, struct an_group *g, char *text)
 {

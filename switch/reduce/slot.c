@@ -4,9 +4,9 @@
  * order.
  *
  * Each edge delivers its packets in order (RC), and all members cut a vector alike, so slots
- * complete in order too: slot s cannot be full before s - 1 is. So once the headers are found
- * equal, a slot has the same place in its message for every child; the first packet that disagrees
- * arrives before any that depends on it.
+ * complete in order too: slot s cannot be full before s - 1 is. So once the headers agree, a slot
+ * has the same position in its message for every child; the first packet that disagrees arrives
+ * before any that depends on it.
  *
  * The result overwrites the first child's packet that has no other reader (a direct mbuf with one
  * reference). Packets that came by reference from a node of the same process are read-only, since
@@ -38,7 +38,7 @@ static struct rte_mbuf *carve(struct rte_mbuf *m, const uint8_t *data, uint32_t 
     m->pkt_len = m->data_len;
     *frame_meta(m) = (struct frame_meta){0}; /* the CRC of its bytes is unknown */
     if (rest) {
-        rest->nb_segs = 1; /* free walks next */
+        rest->nb_segs = 1; /* rte_pktmbuf_free() follows next */
         rte_pktmbuf_free(rest);
     }
     *off = (uint32_t)(data - start);
@@ -95,7 +95,7 @@ static void end_message(struct an_group *g)
         g->a->cnt.operations++;
 }
 
-/* Number in the whole vector of the first element of the slot that is being reduced. */
+/* Index in the whole vector of the first element of the slot that is being reduced. */
 static uint64_t slot_element(const struct an_group *g)
 {
     uint64_t k = g->next - g->cur_first, in_message = k ? k * g->mtu - AGG_HDR_BYTES : 0;
@@ -129,7 +129,7 @@ static void combine(struct an_group *g, const struct an_input *in, uint8_t *out,
                       bytes / g->elem);
 }
 
-/* Sends a slot up, or down from the top. Of a broadcast whose root is not below this AN only the
+/* Sends a slot up, or down from the top. For a broadcast whose root is not below this AN, only the
  * header goes up. */
 static void send_on(struct an_group *g, const struct an_piece *p)
 {
@@ -152,7 +152,7 @@ static void prefetch_inputs(const struct an_group *g, const struct an_input *in)
         }
 }
 
-/* All but the one that has the result. */
+/* Frees all packets except the one with the result. */
 static void free_inputs(const struct an_group *g, struct an_input *in, const struct rte_mbuf *out)
 {
     struct rte_mbuf *m[AN_MAX_CHILDREN];
@@ -179,7 +179,7 @@ static void reduce(struct an_group *g, struct an_slot *s, struct an_input *in)
     T_ASSERT_HOT(s->head || g->cur_first < g->next, "a slot belongs to no message");
     if (s->head)
         begin_message(g, s);
-    if (s->len > s->virt && g->fanout.from != FAB_NONE) { /* something is carried */
+    if (s->len > s->virt && g->fanout.from != FAB_NONE) { /* carries data */
         if (!result_buffer(g, s, in, &out)) {
             group_doom(g, AGG_E_QUOTA_BUFFERS, NULL, "no frame for a result at %s, slot %u",
                        group_me(g), (unsigned)g->next);
@@ -216,8 +216,8 @@ static void doom_packet(struct an_edge *e, enum agg_status st, const char *what)
                what);
 }
 
-/* Names the lower child first, in any order of arrival. Ranks below an AN agree, so its lowest
- * stands for all. */
+/* Names the lower child first, whatever the order of arrival. Ranks below an AN agree, so the
+ * lowest one is named for all. */
 static void doom_mismatch(struct an_group *g, unsigned i, const struct agg_hdr *hi, unsigned j,
                           const struct agg_hdr *hj)
 {
@@ -255,7 +255,7 @@ static uint32_t packet_len(const struct an_group *g, const struct agg_hdr *h, ui
     return RTE_MIN(left, (uint32_t)g->mtu);
 }
 
-/* Whether the child's packet agrees with those that the slot has. */
+/* Whether the child's packet agrees with those in the slot. */
 static bool slot_agrees(struct an_group *g, struct an_slot *s, unsigned i, const struct an_piece *p)
 {
     const struct an_stream *rx = &g->child[i].rx;
@@ -348,7 +348,7 @@ static enum sink_verdict data_input(struct an_edge *e, const struct roce_pkt *k,
     return slot_add(e, &p, (struct an_input){m, k->payload}) ? SINK_TAKEN : SINK_COPIED;
 }
 
-/* A result from the parent goes on to the children, by reference. */
+/* Forwards a result from the parent to the children, by reference. */
 static enum sink_verdict result_input(struct an_edge *e, const struct roce_pkt *k,
                                       struct rte_mbuf *m)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of an edge, followed packet by packet. */
+/* Follows the messages of an edge, packet by packet. */
 #include "switch/reduce/an_priv.h"
 
 #include <string.h>
