@@ -113,8 +113,8 @@ unsigned bell_room(const struct fabric *f)
     return (BELLS - BELL_HOST0) / slots_of(f);
 }
 
-/* A host's port has the index of its address. rundir refuses fabrics with more addresses than
- * bells. */
+/* A host's port uses the bell with the index of its address. rundir refuses fabrics with more
+ * addresses than bells. */
 unsigned bell_of_slot(const struct fabric *f, const struct fab_node *host, unsigned port,
                       unsigned slot)
 {

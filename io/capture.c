@@ -17,7 +17,7 @@ struct capture {
     char *file;
     unsigned link;
     pid_t owner;
-    int err; /* of the first frame that could not be written */
+    int err; /* errno of the first frame that could not be written */
     uint64_t frames;
     uint8_t buf[SNAP];
 };
@@ -27,7 +27,8 @@ static bool abandoned(const struct capture *c)
     return kill(c->owner, 0) && errno == ESRCH;
 }
 
-/* 0 or the errno of what could not be written. The tap stays: this may be one of its calls. */
+/* Returns 0 or the errno of a failed write. Leaves the tap installed, because the call may come
+ * from it. */
 static int end(struct capture **cp)
 {
     struct capture *c = *cp;

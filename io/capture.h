@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames as they were on a link, both directions, into a pcap file with nanoseconds of fabric time.
- * Several at a time, each into a file of its own. Called in the loop's thread.
+ * Captures the frames of a link, both directions, to a pcap file with nanoseconds of fabric time.
+ * Several captures may run, each with its own file. Called in the loop's thread.
  */
 #ifndef TRIB_IO_CAPTURE_H
 #define TRIB_IO_CAPTURE_H
@@ -18,11 +18,11 @@ struct captures {
     struct capture *first;
 };
 
-/* 0 or -errno; why says what was found. The capture ends when the process `owner` has ended. */
+/* Starts a capture. 0, or -errno with the reason in why. It ends when the process `owner` ends. */
 int capture_start(struct captures *cs, unsigned link, const char *file, pid_t owner, char *why,
                   size_t size);
-/* Ends the one into that file, and says how many frames are in it. -ENOENT: there is none;
- * otherwise why says what kept the frames out of the file. */
+/* Ends the capture to that file; *frames: how many it has. -ENOENT: no such capture; any other
+ * error: why has the reason why frames were not written. */
 int capture_stop(struct captures *cs, const char *file, uint64_t *frames, char *why, size_t size);
 void capture_stop_all(struct captures *cs);
 

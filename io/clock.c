@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The fabric's clock. Readers take a seqlock, so that a change of dilation is one point in both
- * times; fabric time fits for 106 days.
+ * The fabric's clock. Readers use a seqlock, so that a change of dilation is one point in both
+ * times; fabric time overflows after 106 days.
  */
 #include "io/shared.h"
 
@@ -94,7 +94,7 @@ int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps)
 
     if (fabric_ps <= now)
         return 0;
-    /* Rounded up: after a sleep of that length the deadline is due. */
+    /* Rounded up: after sleeping that long, the deadline is due. */
     ns = ((__int128)fabric_ps - now) * v.dilation;
     ns = (ns + 999) / 1000;
     return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;

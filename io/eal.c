@@ -96,7 +96,7 @@ static int eal_init(const char *prog, const char *telemetry, unsigned mem_mb, bo
     dir = set_runtime_dir(telemetry, prefix, sizeof(prefix));
     a.n = 0;
     arg(&a, "%s", prog);
-    /* Twice the memory needed: other processes of the fabric start at the same time. */
+    /* Requires twice the memory: other processes of the fabric start at the same time. */
     if (huge && free_huge_mb() >= 2 * mem_mb) {
         arg(&a, "--in-memory");
     } else {
@@ -141,7 +141,7 @@ int io_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const 
 
 /* ---- memory that a fork copies ---- */
 
-/* Copies what EAL has written so far (extents of its memfd) into private pages at the same
+/* Copies EAL's memory as written so far (extents of its memfd) into private pages at the same
  * addresses. */
 static int make_private(const struct rte_memseg_list *msl, void *arg)
 {

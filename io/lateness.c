@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which loops ran later than they were due, and when.
+ * Records which loops ran late, when, and for how long.
  *
  * A timer for an answer measures the peer and the network only while all loops on the path run. In
  * real time they are processes that share a few CPUs, and one that is not scheduled, or stopped,
- * looks like loss. So each loop logs in the shared page for how long it was late, and a timer
- * subtracts that time. A loop that is late now cannot log it: its bell, rung and not served, and
- * the time when it was due show it.
+ * looks like loss. So each loop logs its lateness in the shared page, and timers subtract it. A
+ * loop that is late right now cannot log that: its pending bell and its due time show it.
  *
  * A log has a number for each of the last LATENESS_SLICES slices of 17 ms, about a second; a loop that
  * is late for longer fills all of them. Any process of the fabric can write there, so readers bound
@@ -26,7 +25,7 @@ static uint64_t slice_word(int64_t at, int64_t ns)
     return (uint64_t)(at & 0xffffffff) << 32 | (uint64_t)ns;
 }
 
-/* How long the loop was late in that slice. */
+/* Lateness of the loop in that slice. */
 static int64_t slice_ns(const struct lateness_log *g, int64_t at)
 {
     T_ASSERT(at >= 0, "a slice of time before the machine was started");
@@ -59,7 +58,7 @@ void lateness_record(struct lateness_log *g, int64_t from_ns, int64_t until_ns)
     }
 }
 
-/* Of the loop at that bell, up to now. */
+/* Lateness of the loop at that bell, up to now. */
 static int64_t lateness_within(const struct shared *sh, unsigned bell, int64_t from_ns,
                                int64_t now_ns)
 {
@@ -81,7 +80,7 @@ static int64_t lateness_within(const struct shared *sh, unsigned bell, int64_t f
     return sum < now_ns - from_ns ? sum : now_ns - from_ns;
 }
 
-/* The bell that serves this one; BELLS: the page has an invalid distance. */
+/* The bell on which this one's sleepers wait; BELLS: the page has an invalid distance. */
 static unsigned served_at(const struct shared *sh, unsigned bell)
 {
     int64_t at =
@@ -90,7 +89,7 @@ static unsigned served_at(const struct shared *sh, unsigned bell)
     return at >= 0 && at < BELLS ? (unsigned)at : BELLS;
 }
 
-/* Of the switch processes, each once. */
+/* Lateness of the switch processes, each counted once. */
 static int64_t late_procs(const struct shared *sh, const struct fabric *f, int64_t from_ns,
                           int64_t now_ns)
 {

@@ -10,7 +10,7 @@
 
 struct link_change {
     enum { LINK_AS_IT_IS, LINK_DOWN, LINK_UP } state;
-    bool loss, dup, reorder, corrupt, jitter, seed; /* which of `to` are set */
+    bool loss, dup, reorder, corrupt, jitter, seed; /* members of `to` that are set */
     struct egress_faults to;
 };
 

@@ -2,12 +2,11 @@
 /*
  * Links that leave the process.
  *
- * A process slot of a NIC is a struct endpoint whose output is the memif's receive ring. Nothing is
- * received before the NIC asks for it: back-pressure holds a process that sends too fast at its
- * full ring, and no frame is lost here. Frames towards a process, ACKs included, use the DATA
- * queue, which keeps their order.
+ * A process slot of a NIC is a struct endpoint whose output is the memif's receive ring. The NIC
+ * pulls frames from it: a process that sends too fast is stopped by its full ring, and no frame is
+ * lost here. Frames towards a process, ACKs included, use the DATA queue, which keeps their order.
  *
- * The egress queue has shaped a link to another process before its frames come here. The memif has
+ * Frames to another process come from an egress queue, which has shaped the link. The memif has
  * room for what a link holds; if the other process lags, frames wait in a backlog, and beyond that
  * they are dropped and counted.
  */
@@ -21,7 +20,7 @@
 #include <string.h>
 
 #define LINK_LOG2  9
-#define SLOT_LOG2  8  /* the client's choice counts */
+#define SLOT_LOG2  8  /* the client's choice applies */
 #define SLOT_BURST 32 /* frames of a process in a round: see link_receive() */
 /* Slots that listen beyond the last in use. A process takes the lowest free slot, and connects
  * again where its slot does not listen yet. */
@@ -51,7 +50,7 @@ static uint16_t slot_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **
     (void)now_ps;
     if (!c->budget)
         return 0;
-    c->ring |= full; /* the process may sleep because there was no room */
+    c->ring |= full; /* the process may sleep until there is room */
     n = io_port_rx(c->rp, q, m, RTE_MIN(n, c->budget));
     T_ASSERT_HOT(n <= c->budget, "a process slot sends beyond its budget of the round");
     c->budget = (uint16_t)(c->budget - n);
@@ -141,8 +140,8 @@ static void link_drop_backlog(struct link_io *c)
     }
 }
 
-/* Frames go into the ring in bursts, at the end of the round at the latest: the transfer of its
- * indices between two cores takes longer than a short frame. */
+/* Frames enter the ring in bursts, at the latest at the end of the round: moving its indices
+ * between two cores takes longer than a short frame. */
 void links_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,
                    int64_t due_ps)
 {
@@ -178,7 +177,8 @@ void links_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m,
         link_backlog_drain(c);
 }
 
-/* One burst a round: more from every port would not stay in a core's cache until it is sent. */
+/* One burst a round: more frames from every port would leave the core's cache before they are
+ * sent. */
 static unsigned link_receive(struct link_io *c, int64_t now_ps)
 {
     struct rte_mbuf *m[LOOP_BURST];
@@ -192,7 +192,7 @@ static unsigned link_receive(struct link_io *c, int64_t now_ps)
     return n;
 }
 
-/* Processes that have no end of a cut link reroute around it too. */
+/* Processes without an end of a cut link reroute around it, too. */
 static void take_cuts(struct loop *l, int64_t now_ps)
 {
     uint32_t cuts = atomic_load(&l->sh->cuts);
@@ -219,7 +219,8 @@ static void link_changed(struct link_io *c, int64_t now_ps)
         T_ASSERT(c->l->n_links_up <= c->l->n_links, "more links are up, or down, than there are");
         if (atomic_exchange(&c->l->sh->cut[c->dirlink / 2], !c->up) != !c->up)
             atomic_fetch_add(&c->l->sh->cuts, 1);
-        take_cuts(c->l, now_ps); /* before nodes announce it, so that they use other links */
+        take_cuts(c->l, now_ps); /* before nodes send announcements, so that these use other
+                                    links */
     }
     net_port_state(c->l->net, c->node, c->port, c->up, now_ps);
 }
@@ -356,7 +357,7 @@ static int open_slot(struct loop *l, unsigned door)
     return 0;
 }
 
-/* Opens the slots that the next processes after this one will take. */
+/* Opens the slots for the next processes. */
 static int open_ahead(struct loop *l, unsigned door, unsigned slot)
 {
     unsigned want = RTE_MIN(slot + 1 + SLOTS_AHEAD, (unsigned)l->fab->slots_per_host);
@@ -459,7 +460,7 @@ int links_create(struct loop *l, const struct loop_cfg *cfg)
         doors += f->nodes[i].kind == FAB_HOST && is_mine(cfg, i) ? f->nodes[i].n_ports : 0;
     l->max_doors = doors;
     l->max_ios = most;
-    /* calloc touches no page that is not used. */
+    /* calloc() leaves unused pages untouched. */
     l->door = calloc(doors + 1, sizeof(*l->door));
     l->io = calloc(most + 1, sizeof(*l->io));
     l->live = calloc(most + 1, sizeof(*l->live));

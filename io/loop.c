@@ -11,8 +11,10 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#define CHECK_NS                50000000 /* links are checked this often at least */
-#define CHECK_IDLE_NS           1000000 /* at most this often when woken without frames: a peer connects */
+#define CHECK_NS 50000000 /* longest interval between checks of links */
+#define CHECK_IDLE_NS                                                                              \
+    1000000 /* shortest such interval when woken without frames: a peer
+                                           connects */
 #define SLEEP_MAX_NS            50000000
 #define SLEEP_MIN_NS            20000 /* a shorter sleep costs more than it saves */
 #define OUTSIDE_NS              50000 /* a NIC rings no bell */
@@ -22,8 +24,9 @@
 #define YIELDS                  2
 #define LINK_DOWN_GRACE_WALL_PS (2 * PS_PER_S) /* liveness is wall time */
 #define PAUSE_WALL_PS                                                                              \
-    (5 * PS_PER_MS)        /* between rounds; a longer one is no fault of waiting processes */
-#define AHEAD_PS PS_PER_US /* at line speed; within what PFC has headroom for, see LAG_MAX_PS */
+    (5 * PS_PER_MS)        /* pause between rounds; a longer one is not charged to waiting
+                              processes */
+#define AHEAD_PS PS_PER_US /* at line speed; below PFC's headroom, see LAG_MAX_PS */
 
 unsigned loop_pool_frames(const struct fabric *fab, const bool *mine)
 {
@@ -103,7 +106,7 @@ int loop_call(struct loop *l, void (*fn)(struct loop *l, void *arg), void *arg)
     return -rc;
 }
 
-/* Publishes when this loop means to run again. */
+/* Publishes when this loop is due to run again. */
 static void rest_until(struct loop *l, int64_t due_ns)
 {
     l->due_ns = due_ns;
@@ -111,8 +114,8 @@ static void rest_until(struct loop *l, int64_t due_ns)
     atomic_store_explicit(&l->late->due_ns, due_ns, memory_order_relaxed);
 }
 
-/* Logs how late this round is. After a long pause frames that waited are handled before timers that
- * expired during it. served: as bell_served() returns it. */
+/* Logs the lateness of this round. After a long pause, waiting frames are handled before timers
+ * that expired during it. served: the result of bell_served(). */
 static void record_lateness(struct loop *l, int64_t served, int64_t mono, int64_t now)
 {
     int64_t due = served >= 0 ? RTE_MIN(l->due_ns, mono - served) : l->due_ns;
@@ -124,7 +127,7 @@ static void record_lateness(struct loop *l, int64_t served, int64_t mono, int64_
     l->round_ps = now;
 }
 
-/* The loop that was rung last has not run: it may wait for this CPU. */
+/* The loop whose bell was rung last has not run: it may be waiting for this CPU. */
 static bool yields_futile(const struct loop *l)
 {
     return l->idle > FUTILE_YIELDS && l->rang && bell_unserved(l->rang);
@@ -159,7 +162,7 @@ static void loop_rest(struct loop *l, int64_t mono, bool waits)
         bell_sleep(l->bell, token, ns);
 }
 
-/* Grace times and watchdogs are liveness, which is wall time: they follow the dilation. */
+/* Grace times and watchdogs are in wall time: they follow the dilation. */
 static void follow_dilation(struct loop *l)
 {
     int64_t dilation = clock_dilation(l->sh);
@@ -239,8 +242,8 @@ void loop_run(struct loop *l, volatile sig_atomic_t *stop, void (*ready)(void *c
     }
 }
 
-/* Peers ring the bell of the process that the conf names for a node; this process may run the nodes
- * of several, so it forwards their bells to its own. */
+/* Peers ring the bell of the process that the conf assigns to a node; this process may run the
+ * nodes of several, so it forwards their bells to its own. */
 static void take_bells(struct loop *l, const struct loop_cfg *cfg, bool take)
 {
     unsigned own = bell_of_proc(cfg->proc);

@@ -32,7 +32,7 @@ struct loop_cfg {
     uint64_t seed;
 };
 
-/* Frames that the pool of these nodes should have. */
+/* Number of frames for the pool of these nodes. */
 unsigned loop_pool_frames(const struct fabric *fab, const bool *mine);
 
 int loop_create(struct loop **l, const struct loop_cfg *cfg);
@@ -57,7 +57,7 @@ struct link_io_info {
     unsigned slot;
     bool up;
     uint64_t rx, tx, rx_bad, tx_bad, rx_nobuf, connects, overflow;
-    uint64_t stall_drops; /* of a slot: frames that its process did not take in time */
+    uint64_t stall_drops; /* of a slot: frames that its process did not accept in time */
 };
 /* Link i that leaves the process, or false when there are no more. */
 bool loop_link_io(const struct loop *l, unsigned i, struct link_io_info *info);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Behind loop.h: shared by loop.c, link_io.c and telemetry_link.c. */
+/* Internals of loop.h, shared by loop.c, link_io.c and telemetry_link.c. */
 #ifndef TRIB_IO_LOOP_IMPL_H
 #define TRIB_IO_LOOP_IMPL_H
 
@@ -12,7 +12,7 @@
 #define LOOP_BURST      32
 #define LINK_IO_BACKLOG 1024 /* frames that wait for a full ring towards another process */
 
-/* What leaves the process: a memif or an ethdev, and what waits for it. */
+/* A link out of the process: a memif or an ethdev, and its backlog. */
 struct link_io {
     struct loop *l;
     enum link_io_kind kind;
@@ -49,25 +49,25 @@ struct loop {
     struct lateness_log *late;
     struct link_io *io;
     struct pollfd *fds;
-    struct link_io **live; /* those that are up */
+    struct link_io **live; /* links that are up */
     uint32_t **by_port;    /* [node][port]: index + 1 in io of a port whose link leaves the process;
                             NULL rows of nodes elsewhere */
     uint32_t cuts;         /* shared.cuts when the net last took them */
     struct door *door;
-    bool slot_failed; /* a slot could not be opened, and a message said so */
+    bool slot_failed; /* a slot could not be opened, and that was reported */
     unsigned n_doors, max_doors, max_ios;
     unsigned n_ios, n_live, n_links, n_links_up, n_outside;
     uint32_t dilation;
     unsigned late_calls;
     int64_t late_now_ps;
     int64_t due_ns;             /* when the next round is to begin */
-    bool rests;                 /* due_ns stands in the shared log of late loops */
+    bool rests;                 /* due_ns is published in the shared lateness log */
     int64_t round_ps, pause_ps; /* the last round's time; longest pause of a loop that keeps up */
     net_tap_fn tap;
     void *tap_ctx;
     int64_t checked_ns;
     unsigned idle;
-    int64_t moved_ns;           /* when frames moved last */
+    int64_t moved_ns;           /* time of the last frame moved */
     int64_t busy_poll_until_ns; /* until then an idle loop yields and does not sleep */
     const struct bell *rang;    /* the last bell rung */
     pthread_mutex_t call_lock;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One memif: control channel (memif_conn.c) and rings (memif_ring.c). Lengths, offsets and indices
- * that the peer writes, in messages or in shared memory, may be anything: each use checks them.
+ * One memif: control channel (memif_conn.c) and rings (memif_ring.c). The peer writes lengths,
+ * offsets and indices, in messages or in shared memory; they are not trusted: each use checks them.
  */
 #ifndef TRIB_IO_MEMIF_H
 #define TRIB_IO_MEMIF_H
@@ -72,7 +72,7 @@ bool memif_crowded(const struct io_port *p, uint16_t queue);
 size_t memif_ring_bytes(const struct memif *mf);
 size_t memif_region_bytes(const struct memif *mf);
 int memif_region_init(struct memif *mf); /* 0 or -ENOMEM */
-/* Both ends are there: offers buffers, switches interrupts off. */
+/* Both ends are connected: offers buffers, disables interrupts. */
 void memif_rings_start(struct memif *mf);
 
 /* memif_share.c: a client whose buffers are frames */

@@ -67,8 +67,8 @@ static int memif_refuse(struct memif *mf, const char *reason)
     return -EPROTO;
 }
 
-/* One message; *fd: what came with it, or -1. 0: none is waiting; < 0: the peer is gone or broken.
- */
+/* Receives a message; *fd: the descriptor that came with it, or -1. 0: none is waiting; < 0: the
+ * peer is gone or broken. */
 static int memif_recv(struct memif *mf, struct memif_msg *msg, int *fd)
 {
     union {
@@ -288,7 +288,8 @@ static int client_regions(struct memif *mf, int fd)
 
 static int client_rings(struct memif *mf)
 {
-    /* The protocol wants a descriptor for interrupts; ours are never sent, for receivers poll. */
+    /* The protocol requires a descriptor for interrupts; ours are never sent, because receivers
+     * poll. */
     int rc = 0, efd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 
     if (efd < 0)

@@ -198,7 +198,7 @@ static uint16_t rx_burst(struct memif *mf, struct memif_queue *q, struct rte_mbu
         }
         unfinished = x.flags & MEMIF_DESC_NEXT;
         if (unlikely(unfinished))
-            continue; /* a chain whose rest has not been sent yet stays */
+            continue; /* an incomplete chain stays in the ring */
         used = (uint16_t)(i + 1);
         if (likely(ok && total))
             frame_begin(m[k++], total);
@@ -210,7 +210,7 @@ static uint16_t rx_burst(struct memif *mf, struct memif_queue *q, struct rte_mbu
         rte_mempool_put_bulk(mf->pool, (void *const *)(m + k), got - k);
     rx_release(mf, q, used);
     if (unlikely(unfinished))
-        q->seen = q->next; /* the rest may have come */
+        q->seen = q->next; /* the rest may have arrived */
     mf->port.stats.rx += k;
     return k;
 }
@@ -255,7 +255,7 @@ static inline void tx_look(const struct memif *mf, const struct memif_queue *q, 
     if (!mf->listener)
         d->length = MEMIF_BUFFER;
     x->at = memif_at(mf, d, &x->len);
-#ifdef __x86_64__ /* where gcc takes a prefetch for reading, unless told of the CPU */
+#ifdef __x86_64__ /* unless told of the CPU, gcc uses a prefetch for reading */
     __asm__ volatile("prefetchw %0" : : "m"(*x->at));
 #else
     __builtin_prefetch(x->at, 1);

@@ -93,7 +93,7 @@ uint16_t share_rx(struct memif *mf, struct memif_queue *q, struct rte_mbuf **m, 
     return k;
 }
 
-/* In one piece, where the peer can read it. NULL: the pool is empty. */
+/* Makes the frame one segment that the peer can read. NULL: the pool is empty. */
 static struct rte_mbuf *shared_copy(struct memif *mf, const struct rte_mbuf *m)
 {
     struct rte_mbuf *c = frame_alloc(mf->pool);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memif 2.0 on the wire and in shared memory, as FD.io's memif and DPDK's net_memif speak it.
- * Everything is in host order, for both ends share a machine.
+ * memif 2.0 on the wire and in shared memory, compatible with FD.io's memif and DPDK's net_memif.
+ * Integers are in host order, because both ends are on one machine.
  *
  * The client makes one region (a sealed memfd) with all rings and buffers and passes it over a
  * SOCK_SEQPACKET socket: server HELLO; client INIT, ADD_REGION, ADD_RING..., CONNECT; server ACK to

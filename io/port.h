@@ -17,11 +17,11 @@
 #include <stdint.h>
 
 /*
- * EAL for a process of ours: --no-huge when not enough huge pages are free, --no-pci unless `extra`
- * names devices, no signal handlers. mem_mb: memory that pools will need. telemetry: "DIR/NAME"
- * gives the process a telemetry socket DIR/dpdk/NAME/dpdk_telemetry.v2; NULL: none. The calling
- * thread becomes lcore 0 and keeps its affinity. Once per process: later calls return 0. 0 or
- * -errno with a message on stderr.
+ * Initialises EAL for a process of Tributary: --no-huge when not enough huge pages are free,
+ * --no-pci unless `extra` names devices, no signal handlers. mem_mb: memory that pools will need.
+ * telemetry: "DIR/NAME" gives the process a telemetry socket DIR/dpdk/NAME/dpdk_telemetry.v2; NULL:
+ * none. The calling thread becomes lcore 0 and keeps its affinity. Once per process: later calls
+ * return 0. 0 or -errno with a message on stderr.
  */
 int io_eal_init(const char *prog, const char *telemetry, unsigned mem_mb, const char *const *extra,
                 unsigned n_extra);
@@ -50,10 +50,10 @@ struct io_frames {
 };
 int io_frames_create(struct io_frames *f, const char *name, unsigned n); /* 0 or -errno */
 void io_frames_destroy(struct io_frames *f);
-void io_frames_orphan(struct io_frames *f, bool fds); /* as io_port_orphan() */
+void io_frames_orphan(struct io_frames *f, bool fds); /* see io_port_orphan() */
 
-/* The listener owns `socket`, replaces a stale one and removes it at close. The client brings the
- * memory: its log2_ring counts. */
+/* The listener owns `socket`, replaces a stale one and removes it at close. The client provides the
+ * memory: its log2_ring applies. */
 struct memif_cfg {
     const char *socket;
     bool listener;
@@ -79,29 +79,30 @@ int io_port_outside(struct io_port **p, const char *spec, const char *dir, unsig
 void io_port_close(struct io_port *p);
 
 /*
- * Connects, accepts and detects that the peer is gone; call it periodically (a memif needs three
+ * Connects, accepts and detects the loss of the peer; call it periodically (a memif needs three
  * calls at each end to come up). Returns whether the port is up. A peer that disconnects and
  * reconnects at once is reported as down once.
  */
 bool io_port_up(struct io_port *p);
 /*
- * In the child of a fork, instead of io_port_close(): the port is the parent's. The peer gets no
- * message; the memory shared with it becomes private (and empty), so that no use of it can reach
- * parent or peer. `fds`: this process has copies of the port's descriptors; they are closed.
+ * For the child of a fork, instead of io_port_close(), because the port belongs to the parent. The
+ * peer gets no message; the memory shared with it becomes private (and empty), so that no use of it
+ * can reach parent or peer. `fds`: this process has copies of the port's descriptors; they are
+ * closed.
  */
 void io_port_orphan(struct io_port *p, bool fds);
 /* Becomes readable when io_port_up() has work; -1: no descriptor, call it again later. */
 int io_port_fd(const struct io_port *p);
 
 /*
- * Callable only by the port's owner, one thread at a time. tx returns how many were taken (a frame
- * that can never pass counts as taken, is freed and counted); the rest stay with the caller. Frames
- * received are one segment with cleared meta.
+ * Callable only by the port's owner, one thread at a time. tx returns the number of frames
+ * accepted; the rest stay with the caller. A frame that can never be sent counts as accepted; it is
+ * freed and counted. Frames received are one segment with cleared meta.
  */
 uint16_t io_port_rx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
 uint16_t io_port_tx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n);
-/* memif: how many descriptors wait to be received (0 when down), and the peer's running index,
- * which changes when it has sent more. */
+/* memif: number of descriptors to receive (0 when down), and the peer's running index, which
+ * changes when it has sent more. */
 uint16_t io_port_pending(const struct io_port *p, uint16_t queue);
 uint16_t io_port_arrived(const struct io_port *p, uint16_t queue);
 /* The peer has filled most of a ring and may be waiting for room. */

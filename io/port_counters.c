@@ -49,7 +49,7 @@ static const struct row {
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 _Static_assert(N_ROWS <= PORT_COUNTERS, "all of them have a place");
 
-/* Numbers only grow, so a shorter text never follows a longer one. */
+/* Numbers only grow, so no text is shorter than the one before it. */
 static int write_number(const char *dir, const char *file, uint64_t v, bool fresh)
 {
     char path[512], text[32];
@@ -81,7 +81,7 @@ int port_counters_make(const struct rundir *rd, const char *host, unsigned port)
     }
     for (unsigned i = 0; i < N_ROWS && !rc; i++)
         rc = write_number(dir, rows[i].file, 0, true);
-    /* As the kernel says it: for how many milliseconds values are kept. */
+    /* In the kernel's format: lifespan of values in milliseconds. */
     rc = rc ? rc : write_number(dir, "hw_counters/lifespan", PORT_COUNTERS_MAX_NS / 1000000, true);
     if (rc)
         return rc;
@@ -132,8 +132,8 @@ void port_counters_forget(struct port_counters *pc)
     pc->sum = NULL;
 }
 
-/* All processes together write as often as a single one would. (A killed process counts until the
- * fabric goes down: files are then older, at most PORT_COUNTERS_MAX_NS.) */
+/* All processes together write as often as one would. (A killed process counts until the fabric
+ * goes down: files are then older, at most PORT_COUNTERS_MAX_NS.) */
 int64_t port_counters_period_ns(const struct port_counters *pc)
 {
     uint32_t users = pc->sum ? atomic_load_explicit(&pc->sum->users, memory_order_relaxed) : 1;

@@ -23,23 +23,23 @@
 
 struct port_totals;
 
-/* A process's part. Not for two threads at once. */
+/* One process's share. Not thread-safe. */
 struct port_counters {
     struct port_totals *sum; /* NULL: there are none */
     char dir[256];
     uint64_t added[PORT_COUNTERS];
 };
 
-/* Makes what is missing, all zero. 0 or -errno. */
+/* Creates missing files, all zero. 0 or -errno. */
 int port_counters_make(const struct rundir *rd, const char *host, unsigned port);
 int port_counters_open(struct port_counters *pc, const struct rundir *rd, const char *host,
                        unsigned port);
-/* The process ends: others may write more often. */
+/* The process ends: the others may write more often. */
 void port_counters_leave(struct port_counters *pc);
 /* In the child of a fork: its parent's. */
 void port_counters_forget(struct port_counters *pc);
-/* Adds what is new in c; writes the files if the last writing is long enough ago, or `last`.
- * Returns whether there was something new, or something still is to be written. */
+/* Adds the increments in c; writes the files if the last write is long enough ago, or if `last`.
+ * Returns whether there were increments, or some are not written yet. */
 bool port_counters_add(struct port_counters *pc, const struct roce_counters *c, int64_t now_ns,
                        bool last);
 int64_t port_counters_period_ns(const struct port_counters *pc);

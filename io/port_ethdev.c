@@ -99,7 +99,7 @@ static int ethdev_fd(const struct io_port *p)
     return -1;
 }
 
-/* There is no looking into a NIC's ring without receiving: callers poll. */
+/* A NIC's ring cannot be inspected without receiving: callers poll. */
 static uint16_t ethdev_pending(const struct io_port *p, uint16_t queue)
 {
     const struct ethdev *e = (const struct ethdev *)p;
@@ -161,7 +161,7 @@ static int ethdev_start(uint16_t id, struct rte_mempool *pool)
     return rc;
 }
 
-/* ---- by the conf's text ---- */
+/* ---- from the conf's text ---- */
 
 static bool is_pci(const char *spec)
 {
@@ -256,7 +256,7 @@ int io_port_outside(struct io_port **p, const char *spec, const char *dir, unsig
         snprintf(args, sizeof(args), "%s", spec);
     if (rc)
         return rc;
-    if (ethdev_find(args, &id)) { /* PCI devices are there since EAL's start */
+    if (ethdev_find(args, &id)) { /* EAL has probed PCI devices at its start */
         rc = rte_dev_probe(args);
         if (rc || ethdev_find(args, &id))
             return refuse(spec, rc ? rc : -ENODEV,

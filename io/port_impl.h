@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Behind port.h: what the kinds of ports have in common. */
+/* Internals of port.h: what all kinds of ports share. */
 #ifndef TRIB_IO_PORT_IMPL_H
 #define TRIB_IO_PORT_IMPL_H
 

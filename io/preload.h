@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Having the emulated HCA loaded into programs that are started later. */
+/* Loads the emulated HCA into programs that are started later. */
 #ifndef TRIB_IO_PRELOAD_H
 #define TRIB_IO_PRELOAD_H
 
 /*
- * Prepends the library to LD_PRELOAD, once: a shell started by trib has it already when it starts
- * trib exec. The loader separates that variable at spaces, so the folder of a path with spaces goes
- * to LD_LIBRARY_PATH instead. 0, or -errno; -EINVAL: neither variable can hold the path (a colon).
+ * Prepends the library to LD_PRELOAD, unless it is there already, as in a shell started by trib.
+ * The loader splits that variable at spaces, so the folder of a path with spaces goes to
+ * LD_LIBRARY_PATH instead. 0, or -errno; -EINVAL: neither variable can hold the path (a colon).
  */
 int preload_set(const char *lib);
 #endif

@@ -100,8 +100,8 @@ static int make_dirs(const struct rundir *rd)
     if (slash && slash != path) {
         *slash = 0;
         base = strrchr(path, '/');
-        /* A parent that exists may belong to another user (/tmp); tributary-UID, or a parent that
-         * we make, must be ours. */
+        /* An existing parent may belong to another user (/tmp); tributary-UID, or a parent created
+         * here, must belong to this user. */
         if ((!strncmp(base ? base + 1 : path, "tributary-", 10) || access(path, F_OK)) &&
             (rc = own_dir(path)))
             return rc;
@@ -114,9 +114,9 @@ static int make_dirs(const struct rundir *rd)
     return rc;
 }
 
-/* ---- files that are made once ---- */
+/* ---- files that are created once ---- */
 
-/* Links tmp to its real name and removes it. 0: we were first; 1: another process was. */
+/* Links tmp to its real name and removes it. 0: this process was first; 1: another one was. */
 static int publish(const char *tmp, const char *path)
 {
     int rc = link(tmp, path) ? errno : 0;

@@ -4,12 +4,12 @@
  *
  *   $TRIB_RUN, or ${XDG_RUNTIME_DIR:-/tmp}/tributary-$UID/<fabric name>/
  *     fabric.conf      copy of the conf file; processes load this one
- *     fabric.path      where the original is: messages name that file
+ *     fabric.path      path of the original, for messages
  *     shared           mmap: clock page, bells, lag histograms (struct shared)
  *     proc/<name>.pid  one per trib-switch, locked (fcntl) for as long as the process lives;
- *                      proc/<name>.start: when it was started, in clock ticks since boot
+ *                      proc/<name>.start: its start time, in clock ticks since boot
  *     keeper           locked by the trib-keep that started the processes (host/keep)
- *     proc/<name>.ended  how it ended, if it ended unasked
+ *     proc/<name>.ended  how it ended, if that was unexpected
  * proc/<name>.ready  exists once the process serves its ports; lines "key value" (trib_switch.c)
  *     proc/<name>.log    its output
  *     port/<host>.<port>.<slot>.sock  memif listener of a NIC's process slot; the process that uses
@@ -30,11 +30,11 @@ struct shared; /* shared.h */
 struct rundir {
     char path[RUN_PATH];
     struct shared *sh;
-    bool created; /* rundir_open made the shared page: this process is the fabric's first */
+    bool created; /* rundir_open created the shared page: this process is the fabric's first */
 };
 
-/* dir NULL: the default for this fabric's name. create: made when missing (0700). 0 or -errno, with
- * a message on stderr. */
+/* dir NULL: the default for this fabric's name. create: creates a missing directory (0700). 0 or
+ * -errno, with a message on stderr. */
 int rundir_open(struct rundir *rd, const char *dir, const char *fabric_name, bool create);
 void rundir_close(struct rundir *rd);
 /* Copies the conf of f into the directory, once; -EEXIST when another fabric's conf is there
@@ -54,8 +54,8 @@ int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, 
 /* Names the calling process in proc/<name>.pid until it ends or closes *fd. -EBUSY, with a message:
  * another one runs. */
 int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd);
-/* Pid of the living trib-switch `name`, 0: none. Never ask for one's own name: closing the file
- * would drop one's lock. */
+/* Pid of the running trib-switch `name`, 0: none. A process must not pass its own name: closing the
+ * file would drop its lock. */
 int rundir_proc_pid(const struct rundir *rd, const char *name);
 
 /* Paths below the run directory; 0 or -ENAMETOOLONG. */

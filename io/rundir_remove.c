@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Removes a run directory: only files that its processes make, so that a wrong path loses nothing.
- * */
+/* Removes a run directory: only files that its processes create, so that a wrong path does no
+ * harm. */
 #include "io/rundir.h"
 
 #include <dirent.h>

@@ -51,9 +51,9 @@ struct lag_hist {
     _Atomic uint64_t n[LAG_BUCKETS];
 };
 
-/* When a loop ran later than it was due (lateness.c). Written by the loop. */
+/* Log of a loop's lateness (lateness.c). Written by the loop. */
 struct lateness_log {
-    _Atomic int64_t due_ns; /* it sleeps and is due then; 0: it does not sleep */
+    _Atomic int64_t due_ns; /* the loop sleeps until then; 0: it does not sleep */
     char pad[56];
     _Atomic uint64_t slice[LATENESS_SLICES];
 };
@@ -68,19 +68,19 @@ struct shared {
     struct lag_hist lag[LAGS];
     struct lateness_log late[BELLS];
     _Atomic uint8_t link_down[SHARED_LINKS]; /* by index of the link; `trib link` */
-    /* Links between processes of which one has died. cuts changes with them. */
+    /* Links between processes of which one has died. A change increments cuts. */
     _Atomic uint8_t cut[SHARED_LINKS];
     _Atomic uint32_t cuts;
 };
 
 unsigned bell_of_proc(unsigned proc);
-/* Of the process in a slot of a host's port; each port of a host has loops of its own. BELLS - 1
- * where the fabric has too many (bell_room). */
+/* The bell of the process in a slot of a host's port; each port of a host has its own loops. BELLS
+ * - 1 if the fabric has too many (bell_room). */
 unsigned bell_of_slot(const struct fabric *f, const struct fab_node *host, unsigned port,
                       unsigned slot);
 /* The histogram of a host port's processes. */
 unsigned lag_of_port(const struct fab_node *host, unsigned port);
-/* How many addresses of this fabric's process slots have bells of their own. */
+/* Number of addresses whose process slots have bells of their own. */
 unsigned bell_room(const struct fabric *f);
 
 /* clock.c */
@@ -91,15 +91,15 @@ uint32_t clock_dilation(const struct shared *sh);
 void clock_set_dilation(struct shared *sh, uint32_t dilation);
 int64_t clock_wall_ns_until(const struct shared *sh, int64_t fabric_ps); /* <= 0: due */
 /*
- * How the calling thread shares its CPU. With a dilation, the lateness of hand-offs counts: a
- * thread that is woken preempts the running one. At line speed, throughput counts: the running
- * thread continues until it waits (SCHED_BATCH), so that bursts are long. A policy set by the user
- * stays.
+ * Sets the scheduling policy of the calling thread. With a dilation, the lateness of hand-offs
+ * counts: a thread that is woken preempts the running one. At line speed, throughput counts: the
+ * running thread continues until it waits (SCHED_BATCH), so that bursts are long. A policy set by
+ * the user stays.
  */
 void clock_set_policy(uint32_t dilation);
 
 /* bell.c */
-void bell_ring(struct bell *b);        /* after a burst of frames was made visible */
+void bell_ring(struct bell *b);        /* called after a burst of frames was made visible */
 uint32_t bell_prepare(struct bell *b); /* announce sleep; then poll once more */
 void bell_sleep(struct bell *b, uint32_t token,
                 int64_t timeout_ns);      /* until rung or timeout; <= 0 returns at once */
@@ -108,13 +108,13 @@ int64_t bell_served(struct bell *b);      /* lateness in ns of the hand-off, -1:
 bool bell_unserved(const struct bell *b); /* frames were announced and not received yet */
 
 /*
- * A waiter yields, however often, while hand-offs follow each other within BUSY_POLL_NS: a sleep
- * and a wake-up cost more than that on either side. Returns until when, for a hand-off now and one
- * before it at last_ns; 0: they are further apart, and the waiter sleeps.
+ * Waiters yield-poll while hand-offs arrive within BUSY_POLL_NS of each other, because a sleep and
+ * a wake-up cost more than that on either side. Returns the deadline of polling after a hand-off
+ * now, the previous one being at last_ns; 0: they are further apart, so the waiter sleeps.
  */
 #define BUSY_POLL_NS 100000
 /*
- * After so many yields a waiter sleeps if the loop that it last rang has not run: that loop may
+ * After this many yields a waiter sleeps if the loop that it rang last has not run: that loop may
  * wait for this very CPU. Linux yields within an autogroup (a session) or cgroup only; for a thread
  * of another one, a loop of yields is a spin.
  */
@@ -128,13 +128,13 @@ static inline int64_t busy_poll_deadline(int64_t last_ns, int64_t now_ns)
 #define LATENESS_BOUND_NS 200000 /* latest hand-off of a machine that keeps up */
 void lateness_record(struct lateness_log *g, int64_t from_ns, int64_t until_ns);
 /*
- * For how long of the last window_ps of fabric time some loop was late on the way to the process
- * that has queue pair qpn at ip, and back: that of bell `own` (BELLS: none), a switch process of
- * the fabric, or that process. At most window_ps.
+ * How much of the last window_ps of fabric time some loop was late on the path to the process that
+ * has queue pair qpn at ip, and back: the loop of bell `own` (BELLS: none), of a switch process, or
+ * of that process. At most window_ps.
  */
 int64_t lateness_on_path(const struct shared *sh, const struct fabric *f, unsigned own, uint32_t ip,
                          uint32_t qpn, int64_t window_ps);
-/* False where there are ports to the outside: lateness there is unknown. */
+/* False if there are ports to the outside, whose lateness is unknown. */
 bool lateness_known(const struct fabric *f);
 /* The process at that bell has ended: it no longer counts as late. */
 void lateness_forget(struct shared *sh, unsigned bell);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define ANSWER   65536
-#define QUESTION 1024 /* what DPDK reads of one */
+#define QUESTION 1024 /* longest request that DPDK reads */
 
 static int client_open(const char *dir, const char *proc)
 {
@@ -86,7 +86,7 @@ static void client_proc(json_t *out, int fd, const char *proc, const char *cmd)
     json_decref(v);
 }
 
-/* Nobody did it: every answer is an error, nothing, or a pointer to somebody else. */
+/* No process did it: every answer is an error, empty, or refers to another process. */
 static bool all_failed(const json_t *out)
 {
     const char *key;
@@ -100,7 +100,7 @@ static bool all_failed(const json_t *out)
     return true;
 }
 
-/* Asks the process whose .ready file this is; false: it is none, or not the one that is meant. */
+/* Queries the process of this .ready file; false: not such a file, or not the requested process. */
 static bool query_file(json_t *out, const char *program, const char *dir, const char *proc,
                        const char *file, const char *cmd)
 {

@@ -92,7 +92,7 @@ static void add_counts(const struct egress *e, char *buf, size_t size)
             len += (size_t)snprintf(buf + len, size - len, ", %" PRIu64 " %s", c[i].n, c[i].name);
 }
 
-/* A line for each direction that is sent from here. */
+/* A line for each direction whose sender runs here. */
 static void show(struct loop *l, unsigned link, struct rte_tel_data *d)
 {
     const struct fabric *f = loop_fabric(l);

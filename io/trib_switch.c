@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib-switch: runs nodes of a fabric, all of them by default, until it is told to end.
+ * trib-switch: runs nodes of a fabric, by default all of them, until it receives SIGINT or SIGTERM.
  */
 #include "base/options.h"
 #include "io/loop.h"
@@ -147,7 +147,8 @@ static int choose_named(const struct fabric *f, const char *list, bool *mine)
     return rc;
 }
 
-/* Fills mine[]; *proc: whose bell and histogram, *name: under which name it runs. */
+/* Fills mine[]; *proc: the process whose bell and histogram it uses, *name: the name that it runs
+ * under. */
 static int choose_nodes(const struct fabric *f, const struct options *o, bool *mine, unsigned *proc,
                         char *name, size_t size)
 {
@@ -184,7 +185,8 @@ static int choose_nodes(const struct fabric *f, const struct options *o, bool *m
         fprintf(stderr, "trib-switch: --nodes: found no name, expected a list\n");
         return -EINVAL;
     }
-    /* Peers ring the bell of the process that the conf gives a node to; several may share one. */
+    /* Peers ring the bell of the process that the conf assigns to a node; several nodes may share
+     * one. */
     *proc = f->nodes[first].proc;
     snprintf(name, size, "%s", f->nodes[first].name);
     return 0;
@@ -206,7 +208,7 @@ static void take_signals(void)
     sigaction(SIGTERM, &sa, NULL);
     sigaction(SIGINT, &sa, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file over the user's limit is an error that is told */
+    signal(SIGXFSZ, SIG_IGN); /* a file over the user's limit must be an error, not a signal */
 }
 
 static int set_cpus(const char *list)
@@ -293,8 +295,8 @@ static int load(struct process *p)
     return rc;
 }
 
-/* Ports to the outside of our nodes: how many. EAL must know PCI devices when it starts; they go to
- * args, as "-a ADDRESS". */
+/* Counts the ports to the outside of our nodes. EAL must know PCI devices when it starts; they go
+ * to args, as "-a ADDRESS". */
 static unsigned find_outside(const struct fabric *f, const bool *mine, const char **args,
                              unsigned max, unsigned *n_args)
 {
@@ -315,8 +317,8 @@ static unsigned find_outside(const struct fabric *f, const bool *mine, const cha
     return n;
 }
 
-/* The dilation: the option's; else the conf's, unless somebody has set the page's clock already.
- * Ports to the outside know wall time only. */
+/* Sets the dilation: the option's; else the conf's, unless the page's clock was set already. Ports
+ * to the outside run in wall time only. */
 static void set_dilation(struct process *p, bool outside)
 {
     unsigned n = p->opt.dilation;
@@ -331,7 +333,7 @@ static void set_dilation(struct process *p, bool outside)
         clock_set_dilation(p->rd.sh, n);
 }
 
-/* Two descriptors for each process of a host: the usual soft limit of 1,024 is soon used up. */
+/* Two descriptors for each process of a host: the usual soft limit of 1,024 is too low. */
 static void allow_descriptors(void)
 {
     struct rlimit l;
@@ -390,7 +392,7 @@ static void finish(struct process *p)
         close(p->pid_fd);
         io_eal_cleanup();
     }
-    if (p->rd.sh) /* the last one puts out the light */
+    if (p->rd.sh) /* the last process removes the directory */
         rundir_remove(&p->rd);
     rundir_close(&p->rd);
     free(p->mine);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib-telemetry DIR [COMMAND]: what trib-switch processes that run say of themselves.
+ * trib-telemetry DIR [COMMAND]: queries the telemetry of running trib-switch processes.
  */
 #include "base/atomic_output.h"
 #include "base/options.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For make static: libpcap's archive can capture from D-Bus and from RDMA sniffers, and would bring
- * in the libraries for that, some of which there are no archives of. Frames are written to files
- * here and captured from network devices, so these two sources have nothing: by the names that
- * libpcap's table of sources has for them.
+ * For make static: libpcap's archive can capture from D-Bus and from RDMA sniffers, which need
+ * libraries that have no archives. Only files and network devices are used here, so these stubs
+ * replace the two entries in libpcap's table of sources.
  */
 int dbus_findalldevs(void *list, char *err);
 void *dbus_create(const char *device, char *err, int *is_ours);
