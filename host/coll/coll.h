@@ -84,12 +84,12 @@ struct comm_cfg {
     uint32_t window; /* slots asked for in each; 0: default */
     unsigned algos;  /* bit (1 << ALGO_x): what to set up */
     /*
-     * The algorithms to fail over to when switches refuse a group or give it up: those after the
-     * operation's own, or the whole list if that is not in it. Skipped are algorithms that need a
-     * failed part, and those that the collective or the ranks do not have; for a barrier, ring
-     * stands for direct. Algorithms that need switches must be in algos. Only what has failed is
-     * given up. n_policy 0: sharp, ring. When nothing is left of the list (it has the operation's
-     * own algorithm only), the communicator fails instead, with the switch's reason.
+     * Algorithms to fail over to when switches refuse or abort a group: those after the operation's
+     * own, or the whole list if that is not in it. Skipped are algorithms that need a failed part,
+     * and those that the collective or the ranks do not have; for a barrier, ring stands for
+     * direct. Algorithms that need switches must be in algos. Only failed parts are given up.
+     * n_policy 0: sharp, ring. If the list has no alternative left, the communicator fails with the
+     * switch's reason.
      */
     unsigned n_policy;
     enum coll_algo policy[ALGO_COUNT];
@@ -97,7 +97,7 @@ struct comm_cfg {
      * ranks, or of none. Messages are staged through host memory, except those sent from memory
      * that HCAs reach. Not with sim. NULL: host memory. */
     struct device *device;
-    const struct comm_sim *sim; /* for simulations alone (comm_sim.h); NULL: none */
+    const struct comm_sim *sim; /* for simulations only (comm_sim.h); NULL: none */
 };
 
 enum comm_state { COMM_CONNECTING, COMM_READY, COMM_FAILED };
@@ -105,8 +105,8 @@ enum comm_state { COMM_CONNECTING, COMM_READY, COMM_FAILED };
 #define COMM_BLOB 256 /* bytes that each rank gives to every other, out of band */
 #define COMM_TEXT 256
 
-/* Creates local queue pairs and writes this rank's blob. 0 or -errno; *err (COMM_TEXT bytes) says
- * why in words. */
+/* Creates local queue pairs and writes this rank's blob. 0 or -errno with the reason in err
+ * (COMM_TEXT bytes). */
 int comm_create(struct comm **c, const struct comm_cfg *cfg, void *blob, char *err);
 /* Connects, given every rank's blob in order of rank. JOINs are under way then: progress until
  * COMM_READY. */
@@ -114,24 +114,23 @@ int comm_connect(struct comm *c, const void *blobs, char *err);
 enum comm_state comm_state(const struct comm *c);
 const char *comm_error(const struct comm *c); /* names rank, node and reason */
 /*
- * Polls completions and does all the work that is possible now; returns how much (0: idle). It
- * returns at once when an operation has ended or the state has changed, and after a bounded amount
- * of work, so that the caller's other duties are not starved: at COMM_PROGRESS_MAX and above there
- * may be more to do, call again.
+ * Polls completions and does all work that is possible now; returns its amount (0: idle). Returns
+ * at once when an operation has ended or the state has changed, and after a bounded amount of work,
+ * so that the caller can do other work: at COMM_PROGRESS_MAX and above, call again.
  */
 #define COMM_PROGRESS_MAX 4096
 int comm_progress(struct comm *c);
 /* Drives the retries of control messages. now_ns: any monotonic clock of the caller's, in ns. Call
- * it every few ms, beside comm_progress. */
+ * it every few ms, in addition to comm_progress. */
 void comm_tick(struct comm *c, int64_t now_ns);
-/* Why parts of the in-network path are no longer used, and from which operation on (counted from
- * 1); for an operation that was under way also from which message on. NULL: nothing has failed. */
+/* Why parts of the in-network path are no longer used, since which operation (counted from 1) and,
+ * if it was running, since which message. NULL: nothing has failed. */
 const char *comm_fell_back(const struct comm *c);
 /*
- * What the switches have granted, where READY: how many trees the group of all ranks uses of those
- * that were asked for, and which; slots of a window, the least of these trees, and of this rank's
- * rail (0: there is none). why (in words, "": nothing is less than asked for) names the switch that
- * has no more. What has been given up since is not counted.
+ * Resources granted by the switches, once READY: the number of trees that the group of all ranks
+ * uses, of those requested, and which; the smallest window of these trees in slots, and that of
+ * this rank's rail (0: none). why: "" if all requests were granted, else a text that names the
+ * switch. Later failures do not change these numbers.
  */
 struct coll_grant {
     unsigned trees, trees_asked;
@@ -141,8 +140,8 @@ struct coll_grant {
     char why[128];
 };
 void comm_granted(const struct comm *c, struct coll_grant *g);
-/* Fails every operation with this text, on the other ranks too: failures go round the ring of ranks
- * by datagrams. For a launcher that knows that a rank is gone. The first reason stays. */
+/* Fails every operation with this text, on all ranks: failures pass around the ring of ranks by
+ * datagrams. For a launcher that detects the loss of a rank. The first reason stays. */
 void comm_abort(struct comm *c, const char *why);
 /*
  * LEAVE and wait until answered or refused (comm_progress and comm_tick until comm_closed), then
@@ -156,7 +155,7 @@ void comm_destroy(struct comm *c);
 /* Memory that collectives use is registered once, at most 64 regions; it must stay mapped (the
  * GPU's: allocated) until comm_destroy. -ENOSPC, -errno. */
 int comm_register(struct comm *c, void *buf, size_t bytes);
-/* How messages reach the memory of cfg.device, once some is registered, and why that way. text has
+/* How messages reach the memory of cfg.device once some is registered, and the reason. text has
  * COMM_TEXT bytes. */
 void comm_gpudirect(const struct comm *c, char *text);
 
@@ -178,20 +177,20 @@ struct coll_args {
  * Starts an operation. Buffers overlap only as "in place" says above; one that a rank does not use
  * (send of a broadcast that it only gets, recv of a reduce at others than the root) may be NULL.
  * All ranks start the same operations in the same order; they run one after the other. Ranks that
- * differ in collective, size, type, reduction or root all fail, and the text says in what. -EFAULT:
- * a buffer is not registered; -ENOTCONN: not COMM_READY; -ENOTSUP: algorithm not in comm_cfg.algos,
- * or not for this collective or fabric; -E2BIG: too long; -EINVAL: another wrong argument; -EIO:
- * failed; err (COMM_TEXT bytes) says what in words. A call that is refused starts nothing and
- * leaves the communicator as it was; ranks that did start wait for this one, so a caller that
- * cannot go on calls comm_abort. count 0 is done at once and waits for no rank.
+ * differ in collective, size, type, reduction or root all fail, and the text names the difference.
+ * -EFAULT: a buffer is not registered; -ENOTCONN: not COMM_READY; -ENOTSUP: algorithm not in
+ * comm_cfg.algos, or not for this collective or fabric; -E2BIG: too long; -EINVAL: another wrong
+ * argument; -EIO: failed; err (COMM_TEXT bytes) has the reason. A refused call changes nothing, but
+ * ranks that did start wait for this one, so a caller that cannot go on calls comm_abort. count 0
+ * is done at once and waits for no rank.
  */
 int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req, char *err);
 /* Is there a schedule for this kind, algorithm, type and count on the communicator? Buffers are not
  * looked at. */
 bool comm_supports(struct comm *c, const struct coll_args *a);
-/* The algorithm that would run it if it were started now: after a failover not always a->algo. */
+/* The algorithm that would run it now: after a failover it may differ from a->algo. */
 enum coll_algo comm_runs_by(struct comm *c, const struct coll_args *a);
-/* Of an operation that is done: true if the requested algorithm did all of it. */
+/* For a finished operation: true if the requested algorithm did all of it. */
 bool coll_as_asked(const struct coll_req *req);
 int coll_test(struct coll_req *req);  /* 0 running, 1 done, -errno failed (comm_error says why) */
 void coll_free(struct coll_req *req); /* a running operation goes on by itself */

@@ -173,7 +173,7 @@ void comm_check_ready(struct comm *c)
         set_state(c, COMM_READY);
 }
 
-/* Fails, or fails over, and names what has not answered in time. */
+/* Fails, or fails over, and names the rank or switch that has not answered in time. */
 static void connect_give_up(struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++)
@@ -390,7 +390,7 @@ int comm_create(struct comm **out, const struct comm_cfg *cfg, void *blob, char 
     return 0;
 }
 
-/* Every rank's view must be ours; the error names the rank that differs. */
+/* Every rank's configuration must equal ours; the error names a rank that differs. */
 static int check_blob(const struct comm *c, unsigned rank, const struct blob *b, char *err)
 {
     const char *what = NULL;

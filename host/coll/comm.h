@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Inside of a communicator; for host/coll only.
+ * Internals of a communicator; for host/coll only.
  *
  *   comm.c       life: create, connect, progress, fail, close
  *   mem.c        registered memory (mem.h)
  *   gpudirect.c  a GPU's memory, as far as HCAs reach it
- *   op.c         the user's calls: what is started, and what the ranks must agree on
+ *   op.c         the user's calls: starts operations, and checks that the ranks agree
  *   stage.c      schedules for buffers in GPU memory (stage.h)
  *   exec.c       the operations in order (exec.h), each a schedule whose lanes are served by
  *     conn.c       LANE_SEND and LANE_RECV: a queue pair for each peer and channel (conn.h)
@@ -19,8 +19,8 @@
  *   quota.c      what the switches' quotas leave each tree of the job (quota.h)
  *   fit.c        what they did grant: the ranks agree on it
  *   policy.c     which algorithm comes after one that has failed
- *   failover.c   the ranks agree to do without a failed part of the in-network path
- *   op_recovery.c  what becomes of the operations then
+ *   failover.c   the ranks agree not to use a failed part of the in-network path
+ *   op_recovery.c  recovery of operations after that
  */
 #ifndef TRIB_HOST_COLL_COMM_H
 #define TRIB_HOST_COLL_COMM_H
@@ -49,8 +49,8 @@
 #define PEER_NS  60000000000LL
 #define CLOSE_NS 2000000000LL /* waiting for an answer when closing */
 
-/* What a completion is of: its kind in the top 8 bits of wr_id, the index of its connection, tree
- * or port in the next 20, a count in the rest. */
+/* wr_id of a completion: its kind in the top 8 bits, the index of its connection, tree or port in
+ * the next 20, a count in the rest. */
 enum wr_kind {
     WR_CONN_RECV = 1,
     WR_CONN_SEND,
@@ -88,7 +88,7 @@ enum comm_event {
 
 /* ---- the communicator (comm.c) ---- */
 struct comm {
-    /* What every turn reads. */
+    /* Read in every turn. */
     enum comm_state state;
     bool closing;
     unsigned n_ports, n_conns;
@@ -152,10 +152,10 @@ static inline enum phase comm_phase(const struct comm *c)
 /* The first failure counts; text as printf. Stops every queue pair, ends every operation, tells the
  * neighbours. */
 void comm_fail(struct comm *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Something that READY waits for has come. */
+/* A prerequisite of READY is complete. */
 void comm_check_ready(struct comm *c);
 const char *comm_host(const struct comm *c, unsigned rank);
-/* A first PSN, the same in every run, that two connections hardly share. */
+/* A first PSN: the same in every run, and different for nearly all connections. */
 uint32_t comm_psn(const struct comm *c, unsigned peer, unsigned which);
 
 #endif

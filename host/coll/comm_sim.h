@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a simulation asks of a communicator beyond coll.h: memory that carries lengths only, a hint
- * which queues have completions, and prefetch of the next turn's working set. A process with one
- * rank uses none of it.
+ * Interface of a simulation to a communicator, in addition to coll.h: memory that carries lengths
+ * only, a hint which queues have completions, and prefetch of the next turn's working set. A
+ * process with one rank uses none of it.
  */
 #ifndef TRIB_HOST_COLL_COMM_SIM_H
 #define TRIB_HOST_COLL_COMM_SIM_H

@@ -2,9 +2,9 @@
 /*
  * Runs operations, one after the other in the order of their start. Each is a schedule; its lanes
  * are served by connections, by the edges to aggregation nodes and, the CPU's, here. A lane runs
- * only when something has happened that it waited for: a step of another lane, a completion, or,
- * for senders without credit, every call. One slice is reduced at a time, and what that allows is
- * sent before the next.
+ * only after an event that it waits for: a step of another lane or a completion; senders without
+ * credit run in every call. One slice is reduced at a time, and sends that depend on it are posted
+ * before the next.
  */
 #include "host/coll/transport/conn.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations of a communicator: what the ranks agree on (op.c), and how they run (exec.c). */
+/* Operations of a communicator: the ranks' agreement on them (op.c), and their execution
+ * (exec.c). */
 #ifndef TRIB_HOST_COLL_EXEC_H
 #define TRIB_HOST_COLL_EXEC_H
 
@@ -10,7 +11,7 @@
 struct conn;
 
 #define LANE_NONE (~0u)
-#define OPS_KNOWN 64 /* operations of which a rank remembers what they were */
+#define OPS_KNOWN 64 /* operations whose arguments a rank remembers */
 
 /* What the ranks must agree on. */
 struct op_id {
@@ -23,8 +24,8 @@ struct op_id {
     uint64_t count;
 };
 
-/* A lane waits for others at two points at most: a RECV posts, and takes a message that came ahead
- * of its receive. */
+/* A lane waits for others at two points at most: a RECV posts, and accepts a message that arrived
+ * ahead of its receive. */
 enum wait_for { WAIT_START, WAIT_TAKE, WAITS };
 
 struct lane_run {
@@ -69,7 +70,7 @@ struct exec {
     struct coll_req *head, *tail; /* in the order in which they were started; the first one runs */
     struct coll_req *dead;        /* failed, and freed by their users before */
     bool running;
-    struct lane_queue ready;  /* something has happened that these lanes waited for */
+    struct lane_queue ready;  /* these lanes are woken: what they waited for may have happened */
     struct lane_queue credit; /* these wait for a credit word, which comes without a completion */
     uint32_t opseq, next_seq; /* of the next to be started; of the next to run */
     uint64_t moved, moved_at_tick;
@@ -110,10 +111,11 @@ int op_prepare(struct comm *c, struct coll_req *r, char *err);
 int op_schedule(struct comm *c, struct coll_req *r, char *err);
 /* The operation of this number as it was started here; NULL: not known (any more). */
 const struct op_id *op_known(const struct comm *c, uint32_t seq);
-/* Another rank's operation is not ours of the same number: fails and says in what they differ. */
+/* Another rank's operation differs from ours of the same number: fails with a text that names the
+ * difference. */
 void op_disagree(struct comm *c, unsigned rank, uint32_t tag);
 uint32_t op_tag(const struct op_id *id);
-/* An operation that makes no progress asks the ranks that it waits for what they run. */
+/* An operation without progress asks the ranks that it waits for which operation they run. */
 void op_tick(struct comm *c);
 void op_input(struct comm *c, const void *msg, size_t len);
 #define OP_MAGIC 0x5452424fu /* "TRBO" */

@@ -22,8 +22,8 @@ struct region {
     uint8_t *addr;
     size_t bytes;
     struct ibv_mr *mr[COMM_PORTS];     /* for work requests of this rank */
-    struct ibv_mr *remote[COMM_PORTS]; /* for those of NVSwitches, which see the region from
-                                          remote_addr on; NULL: the rank has none */
+    struct ibv_mr *remote[COMM_PORTS]; /* for work requests of NVSwitches, which address the region
+                                          from remote_addr on; NULL: the rank has none */
     uint64_t remote_addr;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The user's calls, and what the ranks must agree on. Every message carries its operation in 32
- * bits, the tag, which reveals a rank that runs another one. Without progress between two ticks
- * (all wait for each other, because they disagree on the root) ranks send those that they wait for
- * what they run, in full.
+ * The user's calls, and the check that ranks agree. Every message carries its operation in 32 bits,
+ * the tag, which reveals a rank that runs another one. Without progress between two ticks (ranks
+ * that disagree on the root wait for each other), a rank sends the full description of its
+ * operation to those that it waits for.
  */
 #include "base/cacheline.h"
 #include "host/coll/gpu/stage.h"
@@ -209,7 +209,7 @@ static int check_args(const struct comm *c, const struct coll_args *a, char *err
     return 0;
 }
 
-/* As NCCL has it, see coll.h. */
+/* The same rule as in NCCL, see coll.h. */
 static bool in_place(const struct comm *c, const struct coll_args *a)
 {
     const uint8_t *in = a->send, *out = a->recv;
@@ -450,7 +450,7 @@ void coll_free(struct coll_req *req)
 
 void req_free(struct coll_req *r)
 {
-    sched_free(&r->s); /* nothing where it is all zero */
+    sched_free(&r->s); /* no effect if it is all zero */
     free(r->lane);
     free(r->given);
     free(r);

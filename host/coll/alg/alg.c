@@ -10,7 +10,8 @@
 #define COPY_MAX  (1ULL << 20) /* bytes copied in one step: other lanes run in between */
 #define JOIN_CHAN 0x10000u     /* CPU lanes of joins, one for each lane that needs them */
 
-/* One space for BUF_IN and BUF_OUT, which are the same memory in place, one for BUF_TMP. */
+/* BUF_IN and BUF_OUT are tracked as one space, because in place they are the same memory; BUF_TMP
+ * as another. */
 struct tracker {
     struct track *user, *tmp;
     uint64_t in_at, out_at;
@@ -90,7 +91,7 @@ struct asker {
     unsigned lane;
 };
 
-/* Adds a dependency; those that a step has no room for are joined in a step of their own. */
+/* Adds a dependency; if the step has no room for it, a join step collects several. */
 static void wait_for(void *arg, struct dep d)
 {
     struct asker *k = arg;

@@ -2,14 +2,14 @@
 /*
  * Building blocks of algorithms; for this folder and sched.c.
  *
- * An algorithm appends the steps of its rank in an order in which they could run one after the
- * other, as a plain program would. The dependencies follow from the bytes that steps read
- * and write (alg.c): a reader waits for the last writer, a writer for the last writer and all
- * readers since. Steps of different lanes that share no bytes run concurrently.
+ * An algorithm appends the steps of its rank in an order in which they could run sequentially. The
+ * dependencies follow from the bytes that steps read and write (alg.c): a reader waits for the last
+ * writer, a writer for the last writer and all readers since. Steps of different lanes that share
+ * no bytes run concurrently.
  *
- * All ranks append in one and the same order of the whole (time step by time step, piece by
- * piece), and both ends of a message cut it alike (alg_cut()). So a schedule cannot deadlock: of
- * what is not done, the first in that order can run.
+ * All ranks append in one and the same order of the whole (time step by time step, piece by piece),
+ * and both ends of a message cut it alike (alg_cut()). So a schedule cannot deadlock: the first
+ * unfinished step in that order can always run.
  */
 #ifndef TRIB_HOST_COLL_ALG_ALG_H
 #define TRIB_HOST_COLL_ALG_ALG_H
@@ -22,12 +22,12 @@ struct alg {
     struct sched *s;
     struct tracker *t;
     unsigned n_fence;
-    struct dep fence[SCHED_DEPS]; /* every step appended waits for these */
+    struct dep fence[SCHED_DEPS]; /* dependencies of every step appended */
 };
 
 typedef int (*alg_fn)(struct alg *a);
 
-/* Sizes of buffers of s are set, but for tmp_bytes; -ENOMEM. */
+/* Sets the sizes of the buffers of s, except tmp_bytes; 0 or -ENOMEM. */
 int alg_begin(struct alg *a, struct sched *s);
 void alg_end(struct alg *a);
 /* Makes room for so many bytes of BUF_TMP; once, before they are used. */
@@ -44,11 +44,11 @@ static inline struct ref alg_plus(struct ref r, uint64_t off)
     return r;
 }
 
-/* Messages of no bytes are left out, at both ends. */
+/* Both ends leave out messages of zero bytes. */
 void alg_send(struct alg *a, unsigned peer, unsigned chan, struct ref src, uint64_t len);
 void alg_recv(struct alg *a, unsigned peer, unsigned chan, struct ref dst, uint64_t len);
-/* The same for a message that was made of what the earlier steps on these bytes have sent, so that
- * it cannot come before they are done: the receive can be posted at once. */
+/* The same for a message that the sender computes from data sent by earlier steps on these bytes:
+ * it cannot arrive before they are done, so the receive is posted at once. */
 void alg_recv_caused(struct alg *a, unsigned peer, unsigned chan, struct ref dst, uint64_t len);
 /* dst = message op other. */
 void alg_recv_reduce(struct alg *a, unsigned peer, unsigned chan, struct ref dst, struct ref other,
@@ -59,10 +59,10 @@ void alg_reduce(struct alg *a, unsigned chan, struct ref dst, struct ref x, stru
 /* Any other step; finds its dependencies too. */
 struct dep alg_put(struct alg *a, enum lane_kind kind, unsigned peer, unsigned chan,
                    struct step *st);
-/* A message of no bytes each way: the send after `after`, the receive's end is returned. */
+/* A message of zero bytes each way: sends after `after`, returns the end of the receive. */
 struct dep alg_signal(struct alg *a, unsigned peer, const struct dep *after, unsigned n_after);
 struct dep alg_wait_signal(struct alg *a, unsigned peer);
-/* One dependency that stands for n. */
+/* Joins n dependencies into one. */
 struct dep alg_join(struct alg *a, const struct dep *d, unsigned n);
 /* Steps so far of a lane. */
 struct dep alg_so_far(struct alg *a, enum lane_kind kind, unsigned peer, unsigned chan);
@@ -84,7 +84,8 @@ uint64_t alg_slice(const struct alg *a, uint64_t bytes, unsigned n);
         */
 
 /*
- * `len` bytes striped over channels and cut in slices of a `parts`-th, the channels by turns:
+ * Iterates over slices of `len` bytes, striped over channels in turn, each channel's stripe cut
+ * into `parts`:
  *     for (cut = alg_cut(a, p, len, parts); alg_next(&cut);) ... cut.chan, cut.off, cut.len
  */
 struct cut {
@@ -98,7 +99,7 @@ bool alg_next(struct cut *c);
 
 /* A whole message to or from a peer over all channels to it. */
 void alg_send_all(struct alg *a, unsigned peer, struct ref src, uint64_t len);
-/* The same once most of a long message to `before` has left, so that the two do not share the
+/* The same, but after most of a long message to `before` has left, so that the two do not share the
  * port. */
 void alg_send_all_behind(struct alg *a, unsigned before, unsigned peer, struct ref src,
                          uint64_t len);
@@ -128,9 +129,9 @@ int alg_everybody(struct alg *a, struct nodes *g);
 int alg_nodes(struct alg *a, struct nodes *g);
 void alg_nodes_free(struct nodes *g);
 
-/* Where a team's blocks lie: `total` bytes in n parts of elements, as equal as can be; or where
- * `each` is given, block k is the at[k]-th (at NULL: the k-th) of so many bytes, of which the first
- * `part` are meant (0: all). */
+/* Layout of a team's blocks: n nearly equal parts of `total` bytes, in whole elements; or, if
+ * `each` is set, blocks of `each` bytes, block k at index at[k] (at NULL: k), of which only the
+ * first `part` bytes are used (0: all). */
 struct blocks {
     uint64_t total, each, part;
     unsigned n;
@@ -142,9 +143,9 @@ void alg_block(const struct alg *a, const struct blocks *b, unsigned k, uint64_t
 /* ---- rings, of which other algorithms consist (ring.c) ---- */
 
 /*
- * Reduce-scatter in a ring: of every member's blocks at `in`; sums on the way, and at last that of
- * block (me + shift + 1) % n, at `work`, laid out as `wb` says (all may be as `in`), or the last
- * one at *final.
+ * Reduce-scatter in a ring over every member's blocks at `in`. Partial sums, and finally the sum of
+ * block (me + shift + 1) % n, are written to `work` with layout `wb` (all may equal `in`); the
+ * final one to *final if given.
  */
 void ring_reduce_scatter(struct alg *a, const struct team *t, const struct blocks *b, struct ref in,
                          const struct blocks *wb, struct ref work, const struct ref *final,
@@ -175,9 +176,9 @@ int mm_planes(const struct alg *a, const struct team *t, struct stripes *p);
 /* Barrier of the team: what follows waits until every member has done all its steps so far. */
 void mm_barrier(struct alg *a, const struct team *t, const struct stripes *p);
 /*
- * Loads [from, from + load) of the members' BUF_IN, summed to own BUF_OUT at `to`, with others'
- * sums in BUF_TMP from tmp on; and stores `store` bytes of src to the members' BUF_OUT at store_to.
- * By turns: they use different directions of the links.
+ * Loads the sum of [from, from + load) of the members' BUF_IN to own BUF_OUT at `to`, with the
+ * others' sums in BUF_TMP from tmp on, and stores `store` bytes of src to the members' BUF_OUT at
+ * store_to. The two alternate, because they use different directions of the links.
  */
 struct mm_work {
     uint64_t from, to, load, tmp;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Chains: the vector goes slice by slice from rank to rank, starting at the root (broadcast) or
- * ending there (reduce): it takes B / W, and a slice's time for each rank on the way. Slices are
- * small against the chain's length. The chain is the ring cut open at the root, and striped like
- * it.
+ * ending there (reduce): it takes B / W, and a slice's time for each rank on the way. The longer
+ * the chain, the smaller the slices. The chain is the ring cut at the root, and striped like it.
  */
 #include "host/coll/alg/alg.h"
 

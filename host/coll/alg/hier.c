@@ -142,8 +142,8 @@ int alg_nvls_sharp_allreduce(struct alg *a)
 
 /* ---- broadcast ---- */
 
-/* Slices from member `first` of a team on to all others, in their order. src: what the first one
- * sends; the others have it at `at` then. */
+/* Slices from member `first` of a team on to all others, in their order. src: data of the first
+ * one; the others receive it at `at`. */
 static void pass_on(struct alg *a, const struct team *t, unsigned first, struct ref src,
                     struct ref at, uint64_t len)
 {

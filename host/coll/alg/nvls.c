@@ -68,8 +68,8 @@ void mm_barrier(struct alg *a, const struct team *t, const struct stripes *p)
     a->n_fence = 1;
 }
 
-/* Multiples of what the switch reads at once: shorter loads cost it as much, and of longer ones
- * fewer are in flight together. */
+/* Multiples of the switch's slice: shorter loads cost it as much, and fewer long ones are in flight
+ * at a time. */
 static struct cut mm_cut(const struct alg *a, const struct stripes *p, uint64_t len)
 {
     struct cut c = alg_cut(a, p, len, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Finishes an in-network operation after the switches fail: message by message, along a chain of
- * the ranks. A result that some rank has comes from there; one that no rank has is reduced anew.
+ * the ranks. A result that some rank has is sent from there; one that no rank has is reduced again.
  * The chain reduces in one direction and returns results in the other, so both directions of the
  * links are used, and messages keep their bounds, so what each rank has of them stays valid.
  */

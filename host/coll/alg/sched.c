@@ -95,7 +95,7 @@ struct dep sched_add(struct sched *s, unsigned lane, const struct step *st)
     return (struct dep){.lane = lane, .count = l->n};
 }
 
-/* Lanes have grown by doubling; gives the rest back. */
+/* Returns the memory that lanes have allocated by doubling and do not use. */
 static void trim(struct sched *s)
 {
     for (unsigned i = 0; i < s->n_lanes; i++)
@@ -256,7 +256,7 @@ bool sched_has(enum coll_kind kind, enum coll_algo a)
     return kind < COLL_KINDS && a < ALGO_COUNT && algorithms[kind][a];
 }
 
-/* Bytes of the caller's buffers on this rank, for coll.h's meaning of count. */
+/* Bytes of the caller's buffers on this rank; count as defined in coll.h. */
 static void buffers(struct sched *s)
 {
     uint64_t one = s->in.count * s->esize, all = one * s->in.nranks;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A schedule: one rank's steps in one collective, with their dependencies. Pure: made from the
- * arguments and the topology alone, without memory, verbs or clock, so that it can be executed
- * (exec.c), interpreted (tests) and predicted (model/).
+ * A schedule: one rank's steps in one collective, with their dependencies. Pure: computed from
+ * arguments and topology only, without memory, verbs or clock, so that it can be executed (exec.c),
+ * interpreted (tests) and predicted (model/).
  *
- * Steps are in lanes. A lane is a FIFO: its steps start and end in order, as those of its transport
- * do (a queue pair, a CPU). A step may start once each of its dependencies (lane, number of its
- * steps that are done) holds. So one number a lane says which steps are done.
+ * Steps are in lanes. A lane is a FIFO: its steps start and end in order, like those of its
+ * transport (a queue pair, a CPU). A step may start once each of its dependencies (lane, number of
+ * finished steps) holds. So one number per lane tells which steps are done.
  *
  * The messages of rank a's lane (SEND, peer b, chan c) are, one by one and in order, those of rank
  * b's lane (RECV, peer a, chan c), with the same lengths. An algorithm must make both sides so.

@@ -91,8 +91,9 @@ static bool multimem(struct topo *t)
 }
 
 /*
- * Slots with which a lane keeps its channel full: for what arrives until a program has processed a
- * message and posted its slot again, and as many for the round trip and for short messages.
+ * Number of slots with which a lane keeps its channel full: for messages that arrive while a
+ * program processes one and posts its slot again, and as many for the round trip and for short
+ * messages.
  */
 static unsigned slots_for(const struct fabric *f)
 {

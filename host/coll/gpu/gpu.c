@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The CPU's lanes where buffers are in GPU memory: steps that exec.c does at once are queued on the
- * GPU's streams here, up to LANE_GPU steps of a lane at a time, and are done when the stream says
- * so. Reductions read slots in place, in pinned host memory. A stream is in order, so a lane's
- * steps are: a step is done when its stream has reached the count that it had when the step was
- * queued.
+ * The CPU's lanes where buffers are in GPU memory: steps that exec.c executes synchronously are
+ * queued on the GPU's streams here, up to LANE_GPU steps of a lane at a time, and are done when the
+ * stream has executed them. Reductions read slots in place, in pinned host memory. A stream is in
+ * order, so a lane's steps are: a step is done when its stream has reached the count that it had
+ * when the step was queued.
  */
 #include "host/coll/comm.h"
 #include "host/coll/gpu/stage.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How HCAs reach a GPU's memory, best first: as a dma-buf of the driver's, as peer memory (a kernel
- * module knows its addresses), or not at all. Memory that they reach is sent in place. What arrives
- * goes through host memory in any case: it is reduced from there, and the GPU need not be told when
- * a device has written to its memory.
+ * module knows its addresses), or not at all. Memory that they reach is sent in place. Received
+ * data always goes through host memory: it is reduced from there, and the GPU needs no notification
+ * that a device has written to its memory.
  */
 #include "host/coll/comm.h"
 

@@ -41,7 +41,7 @@ static bool is_messages(enum lane_kind k)
     return k == LANE_SEND || k == LANE_RECV || k == LANE_AGG;
 }
 
-/* The lane whose steps stand for this lane's: its copies, if it has some. */
+/* The lane that other lanes wait for instead of this one: its copies, if it has any. */
 static uint32_t end_of(const struct staging *g, uint32_t lane)
 {
     uint32_t copies = g->down[lane] ? g->down[lane] : g->up[lane];

@@ -15,7 +15,7 @@ struct model_an {
     uint16_t node;
     unsigned parent, depth;
     struct model_path up, down; /* to the parent and back */
-    unsigned crossings;         /* most from a member up to here */
+    unsigned crossings;         /* most hand-offs from a member up to this node */
 };
 
 struct model_member {
@@ -23,7 +23,7 @@ struct model_member {
     struct model_path up, down;
 };
 
-/* A message at a node: what came from below, of how many bytes, who wants it. */
+/* A message at a node: arrival of the children's data, and lengths up and down. */
 struct model_slot {
     struct flight f;
     uint32_t up_len, down_len;
@@ -230,7 +230,7 @@ static struct flight send_on_edge(struct model *m, const struct model_path *p,
     return f;
 }
 
-/* All members have sent message i: on to the top, and back. */
+/* All members have sent message i: sends it up to the top, and the result down. */
 static void send_result(struct model *m, struct model_group *g, uint32_t i)
 {
     struct model_slot *slot = &g->slot[(size_t)i * g->n_an];

@@ -11,7 +11,8 @@
 #define REQUEST_WIRE                                                                               \
     98u /* Ethernet 14, IP 20, UDP 8, BTH 12, RETH 16, ICRC 4, and 24 of the link */
 
-/* path[0]: own to the switch, path[1]: back; then pairs like it of the members, own included. */
+/* path[0]: from the own port to the switch, path[1]: back; then such pairs for all members,
+ * including the own one. */
 int mm_model_begin(struct model *m, unsigned rank, unsigned lane)
 {
     struct model_lane *l = &m->rank[rank].lane[lane];
@@ -83,7 +84,7 @@ static void request_load(struct model *m, struct model_lane *l, unsigned rank, u
     model_event(m, EV_READ, last, rank, lane, i);
 }
 
-/* A store takes turns with what the GPU's memory is being read for. */
+/* A store shares the link with data that is being read from the GPU's memory. */
 void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct model_lane *l = &m->rank[rank].lane[lane];
@@ -104,7 +105,7 @@ void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
     model_event(m, EV_HOP, l->flight[i].head, rank, lane, i);
 }
 
-/* The members are asked: what they send meets in the switch. */
+/* All members have received the request: their data meets in the switch. */
 void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t now)
 {
     struct model_lane *l = &m->rank[rank].lane[lane];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The predicted time of a collective. Nothing is fitted: it follows from link rates and latencies
- * of the conf, the schedules that are executed, and the time that a frame occupies a link.
+ * The predicted time of a collective. No parameter is fitted: it follows from link rates and
+ * latencies of the conf, the schedules that are executed, and the time that a frame occupies a
+ * link.
  *
  * For long vectors it comes to the closed forms (cost.h) times the share of headers (F20, F21,
  * F25).
@@ -19,18 +20,20 @@
 
 #define MAX_SIMULATED_RANKS 64u /* simulated at most, where steps grow with them */
 #define BLOCK_MANY_RANKS                                                                           \
-    (1ULL << 20) /* bytes of a rank's block that are steady with so many ranks */
-#define BLOCK_FEW_RANKS (4ULL << 20) /* and with few */
-#define BLOCK_CUT_AGAIN (8ULL << 20) /* where a block is cut again, over planes or in pieces */
+    (1ULL << 20) /* block size of a rank beyond which times are linear, with many ranks */
+#define BLOCK_FEW_RANKS (4ULL << 20) /* the same with few ranks */
+#define BLOCK_CUT_AGAIN                                                                            \
+    (8ULL << 20) /* the same if blocks are cut again, over planes or in
+                                        pieces */
 
-/* What is compared and extrapolated. */
+/* Results that are compared and extrapolated. */
 struct model_result {
     double time, busiest;
     uint32_t dirlink;
     unsigned handoffs;
 };
 
-/* Of the busiest link, or where `like` is given, of that one's. */
+/* Runs the model. Reports the busiest link, or the link of `like` if given. */
 static int simulate(struct model *m, unsigned nranks, uint64_t count,
                     const struct model_result *like, struct model_result *o)
 {
@@ -41,7 +44,7 @@ static int simulate(struct model *m, unsigned nranks, uint64_t count,
     m->in.nranks = nranks;
     m->in.count = count;
     m->in.root = root < nranks ? root : 0;
-    if (sparse > nranks / 2) /* so large a part of all ranks, else so many */
+    if (sparse > nranks / 2) /* keep the same share of ranks, or the same number */
         m->in.sparse =
             (unsigned)(((uint64_t)sparse * nranks + m->topo.nranks - 1) / m->topo.nranks);
     rc = model_run(m);
@@ -73,7 +76,7 @@ static bool shares_vector(const struct model *m)
            m->in.kind == COLL_BROADCAST;
 }
 
-/* Do steps grow with the ranks? Else with their logarithm or not at all. */
+/* Does the number of steps grow with the ranks, and not with their logarithm or not at all? */
 static bool steps_grow_with_ranks(const struct model *m)
 {
     switch (m->in.algo) {
@@ -93,7 +96,7 @@ static bool in_switches(const struct model *m)
     return m->in.algo == ALGO_HIER_SHARP || m->in.algo == ALGO_NVLS_SHARP;
 }
 
-/* Below so many bytes of a block, what programs need to see a message shows in every step. */
+/* Block size below which the time until programs notice messages shows in every step. */
 static uint64_t latency_bound_bytes(const struct model *m)
 {
     const struct fab_node *h = &m->fab->nodes[m->fab->hosts[m->host_of_rank[0]]];
@@ -104,7 +107,7 @@ static uint64_t latency_bound_bytes(const struct model *m)
     return (uint64_t)(4 * rate * (uint64_t)m->fab->costs.gpu_ps / (8 * 1000000000000ull));
 }
 
-/* Elements beyond which time is a line. */
+/* Number of elements beyond which time grows linearly. */
 static uint64_t linear_beyond(const struct model *m, unsigned n)
 {
     uint64_t block = n > 16 ? BLOCK_MANY_RANKS : BLOCK_FEW_RANKS;
@@ -172,7 +175,8 @@ static int predict_ranks(struct model *m, unsigned n, uint64_t count, struct mod
 
     if (many == n)
         return predict_count(m, n, count, NULL, o);
-    if (in_switches(m) || (m->in.sparse && m->in.sparse <= many / 4)) /* no more steps */
+    if (in_switches(m) || (m->in.sparse && m->in.sparse <= many / 4)) /* the number of steps stays
+                                                                         the same */
         return predict_count(m, many, count, NULL, o);
     few = whole_nodes(m, many / 2);
     rc = predict_count(m, many, per_rank ? count * many / n : count, NULL, &b);
@@ -218,7 +222,7 @@ static int begin(struct model *m, const struct coll_args *a, unsigned nranks)
     return m->free_ps && m->fetch_ps && m->bytes ? 0 : -ENOMEM;
 }
 
-/* The trees and windows that the quotas leave a job of its own; s->tree outlives m. */
+/* Applies the trees and windows that the quotas leave a job without others; s->tree outlives m. */
 static int quota_apply(struct model *m, struct quota_grant *s)
 {
     const struct quota_request j = {.fab = m->fab,
@@ -262,7 +266,7 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
     memset(p, 0, sizeof(*p));
     for (unsigned i = 0; i < n_trees; i++)
         if (tree[i] >= fab->n_trees)
-            m.n_trees = 0; /* there is none: algorithms that need one say so */
+            m.n_trees = 0; /* no such tree: algorithms that need one report it */
     if (rc || nranks == 1 || (!a->count && a->kind != COLL_BARRIER))
         return rc;
     rc = begin(&m, a, nranks);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Inside of the cost model; for host/coll/model only. Times in ps, as int64.
+ * Internals of the cost model; for host/coll/model only. Times in ps, as int64.
  *
  *   cost_model.c   from fabric and arguments to a prediction
  *   cost_run.c     the schedules of all ranks, walked in order of time
@@ -23,27 +23,29 @@ struct model_path {
     uint32_t link[MODEL_HOPS];
 };
 
-/* When the first frame of a message is somewhere, and the last bit. */
+/* Times at which the first frame and the last bit of a message arrive. */
 struct flight {
     int64_t head, tail;
 };
 
-/* A lane of a rank under way. */
+/* State of a rank's lane. */
 struct model_lane {
     uint32_t begun, done,
         peer_lane;                 /* peer_lane: SEND's and RECV's other end; MM: reads under way */
     uint32_t waiters, next_waiter; /* lanes of the rank that wait for this one */
-    bool queued, waiting, link_busy; /* paced: until its last message has left the first link */
-    bool back_to_back;               /* what is begun now could have been while it was paced */
+    bool queued, waiting, link_busy; /* link_busy: until its last message has left the first link */
+    bool back_to_back;               /* the step that starts now was ready while the link was
+                                        busy */
     uint16_t *handoffs;              /* [n] hand-offs up to the end of each step */
-    int64_t *at;                     /* RECV: [n] when begun */
-    struct flight *flight;           /* SEND: [n * parts], MM: [n] on their way */
+    int64_t *at;                     /* RECV: [n] time of posting */
+    struct flight *flight;           /* SEND: [n * parts], MM: [n] in flight */
     uint8_t *hop;                    /* SEND: [n * parts] links passed */
-    unsigned parts, part; /* SEND: of a message, at most; of the one at hand the next, or 0 */
+    unsigned parts, part; /* SEND: most parts of a message; next part of the current message, or
+                             0 */
     struct model_path *path, *back; /* SEND, MM: to the peer (switch) and back */
     int64_t ack_ps;                 /* an ACK's time on the way back */
     struct model_group *agg;
-    uint32_t member, slots_out; /* AGG: place among the members; of the window */
+    uint32_t member, slots_out; /* AGG: index among the members; slots of the window in use */
 };
 
 struct model_rank {
@@ -89,7 +91,7 @@ struct model_msg {
     uint64_t wire, frame, tail;
 };
 struct model_msg model_message(uint64_t len, uint32_t mtu, bool imm);
-/* Ethernet 14, IP 20, UDP 8, BTH 12, AETH 4, ICRC 4, and 24 of the link. One a message is
+/* Ethernet 14, IP 20, UDP 8, BTH 12, AETH 4, ICRC 4, and 24 of the link. One per message is
  * counted. */
 #define MODEL_ACK_WIRE 86ULL
 
@@ -97,21 +99,22 @@ int64_t model_link_ps(const struct model *m, uint32_t dirlink, uint64_t bytes);
 void model_path(const struct model *m, uint16_t from, uint16_t from_port, uint16_t to,
                 uint16_t to_port, struct model_path *p);
 uint16_t model_node(const struct model *m, unsigned rank);
-/* A lane posts a request now to the port of a path's first link, or has done so while its last
- * message left: when it can be sent. */
+/* Time at which a request posted now, or while the last message left, can be sent on the first link
+ * of a path. */
 int64_t model_post(struct model *m, const struct model_lane *l, uint32_t dirlink, int64_t now);
-/* Sends a message over a link; the link is asked at the time at which its first frame is there. */
+/* Sends a message over a link; call it at the time at which the first frame is there. */
 struct flight model_send_hop(struct model *m, uint32_t dirlink, struct flight f,
                              struct model_msg msg);
-/* The same of a message that is ready now and takes turns, frame by frame, with all that waits for
- * the link: that is behind it then, but was promised its time already. */
+/* The same for a message that is ready now and shares the link frame by frame with the queued ones,
+ * whose computed times stay as they are. */
 struct flight model_send_interleaved(struct model *m, uint32_t dirlink, int64_t now,
                                      struct model_msg msg);
 int64_t model_latency(const struct model *m, uint32_t dirlink);
-/* Along a whole path at once; *left (may be NULL): when it has left the first link. */
+/* Sends along a whole path at once; *left (may be NULL): time at which it has left the first
+ * link. */
 struct flight model_send_path(struct model *m, const struct model_path *p, struct flight f,
                               struct model_msg msg, int64_t *left);
-/* A small frame that goes ahead of others, at time t: when it arrives. */
+/* Sends a small frame that overtakes others, at time t; returns its arrival. */
 int64_t model_send_small(struct model *m, const struct model_path *p, int64_t t, uint64_t wire);
 
 /* Runs in.count of all ranks: time, bytes of every link and hand-offs in m. */

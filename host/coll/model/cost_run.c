@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The schedules of all ranks, walked in order of time. A lane begins its next step once what the
- * step depends on is done; a message also waits for its receive to be posted, for the lane's
- * previous message to leave (so that lanes which share a link take turns), and for every link of
- * its path (model_net.c). Software takes no time but what the fabric's costs say: that it
- * does not show is what fidelity is about.
+ * Runs the schedules of all ranks in order of time. A lane begins its next step once what the step
+ * depends on is done; a message also waits for its receive to be posted, for the lane's previous
+ * message to leave (so that lanes which share a link take turns), and for every link of its path
+ * (cost_net.c). Software takes no time except the fabric's costs.
  */
 #include "host/coll/model/cost_model.h"
 
@@ -13,11 +12,11 @@
 #include <string.h>
 
 /* Lanes that are at different steps of recursive halving share a link frame by frame: whole
- * messages of an early step would stand in the way of a later one's. Others' are alike, and whole.
- */
+ * messages of an early step would delay those of a later one. Other algorithms send messages of
+ * equal length, as a whole. */
 #define PART_FRAMES 2u
 
-/* ---- events, in order of time, then of their making ---- */
+/* ---- events, by time, then by creation ---- */
 
 static bool before(const struct cost_event *a, const struct cost_event *b)
 {
@@ -86,7 +85,7 @@ static void step_done(struct model *m, unsigned rank, unsigned lane, int64_t now
     }
 }
 
-/* Hand-offs up to the begin of a step: those of what it waits for. */
+/* Hand-offs until a step begins: the most of its dependencies. */
 static unsigned handoffs_before(const struct model_rank *r, const struct step *st)
 {
     unsigned handoffs = 0;
@@ -99,7 +98,7 @@ static unsigned handoffs_before(const struct model_rank *r, const struct step *s
     return handoffs;
 }
 
-/* false: waits for another lane, which knows. */
+/* False: the lane waits for another one, which will try it again. */
 static bool ready(struct model_rank *r, unsigned lane, const struct step *st)
 {
     struct model_lane *l = &r->lane[lane];
@@ -124,7 +123,7 @@ static unsigned parts_of(const struct model *m, uint64_t len)
     return m->in.algo == ALGO_HALVING && len > part ? (unsigned)((len - 1) / part + 1) : 1;
 }
 
-/* Part k of a SEND lane (of message k / parts) is at its next link, or there. */
+/* Part k of a SEND lane (of message k / parts) has reached its next link, or its destination. */
 static void part_hop(struct model *m, unsigned rank, unsigned lane, uint32_t k)
 {
     const struct lane *s = &m->rank[rank].s.lane[lane];
@@ -146,7 +145,7 @@ static void part_hop(struct model *m, unsigned rank, unsigned lane, uint32_t k)
     model_event(m, EV_DONE, f->tail + l->ack_ps, rank, lane, i);
 }
 
-/* The next part of the message that a SEND lane is at. Lanes of one link take turns. */
+/* Sends the next part of the current message of a SEND lane. Lanes of one link take turns. */
 static void send_part(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct model_lane *l = &m->rank[rank].lane[lane];
@@ -160,7 +159,7 @@ static void send_part(struct model *m, unsigned rank, unsigned lane, int64_t now
     model_event(m, EV_TRY, m->free_ps[l->path->link[0]], rank, lane, i);
 }
 
-/* The message at the head of a SEND lane, where both ends are ready. */
+/* Sends the message at the head of a SEND lane; both ends are ready. */
 static void send_message(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct model_rank *r = &m->rank[rank];
@@ -178,7 +177,7 @@ static void send_message(struct model *m, unsigned rank, unsigned lane, int64_t 
     send_part(m, rank, lane, now);
 }
 
-/* Begins what can be begun; returns whether there may be more. */
+/* Starts the lane's next step if possible; returns whether another one may follow. */
 static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct model_rank *r = &m->rank[rank];
@@ -186,7 +185,7 @@ static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t no
     const struct lane *s = &r->s.lane[lane];
 
     if (l->part && !l->link_busy)
-        send_part(m, rank, lane, now); /* the others' turn comes before the next */
+        send_part(m, rank, lane, now); /* other lanes have had their turn since the last part */
     if (l->begun == s->n || l->waiting || l->link_busy || !ready(r, lane, lane_step(s, l->begun)))
         return false;
     switch (s->kind) {
@@ -204,7 +203,7 @@ static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t no
         if (far->begun <= l->begun)
             return false; /* the receiver tries again */
         if (far->at[l->begun] && far->at[l->begun] + l->ack_ps > now) {
-            l->link_busy = true; /* the word of it is under way */
+            l->link_busy = true; /* the credit is still in flight */
             model_event(m, EV_TRY, far->at[l->begun] + l->ack_ps, rank, lane, 0);
             return false;
         }
@@ -212,7 +211,7 @@ static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t no
         return true;
     case LANE_AGG:
         if (!agg_model_has_window(m, rank, lane))
-            return false; /* a result makes room */
+            return false; /* a result will make room */
         l->handoffs[l->begun] = (uint16_t)handoffs_before(r, lane_step(s, l->begun));
         agg_model_step(m, rank, lane, now);
         return true;
@@ -232,7 +231,7 @@ static void try_lane(struct model *m, unsigned rank, unsigned lane, int64_t now)
     struct model_lane *l = &m->rank[rank].lane[lane];
 
     if (l->queued)
-        return; /* it is being tried, further up */
+        return; /* a caller up the stack is trying it already */
     l->queued = true;
     while (begin_step(m, rank, lane, now))
         ;
@@ -347,7 +346,7 @@ static int rank_init(struct model *m, unsigned rank)
     return 0;
 }
 
-/* Both ends of messages, paths, groups. */
+/* Connects both ends of messages, and finds paths and groups. */
 static int connect_lanes(struct model *m, unsigned rank)
 {
     struct model_rank *r = &m->rank[rank];

@@ -8,9 +8,9 @@
 #include <string.h>
 
 /*
- * An end of a connection takes this much whatever it carries: itself and its credit word in a page,
- * its queue pair, where that one's rings begin, two memory regions. Of the rings more is touched
- * the more messages there are, until all is. tests/e2e/memory.sh compares with what is measured.
+ * Memory of an end of a connection without traffic: a page with itself and its credit word, its
+ * queue pair, the beginnings of its rings, two memory regions. The more messages, the more of the
+ * rings is touched, up to all of them. tests/e2e/memory.sh compares with measurements.
  */
 #define CONN_BYTES       13000u
 #define CONN_DENSE_BYTES 28000u /* with all of its rings */
@@ -19,7 +19,8 @@
 #define PAGE             4096u
 #define SAMPLES          5u
 
-/* Of one rank. met: [nranks * SCHED_MAX_CHANS] its connections. */
+/* Whether the rank uses this connection for the first time. conn_seen: [nranks *
+ * SCHED_MAX_CHANS]. */
 static bool first_use(const struct coll_memory_cfg *cfg, uint8_t *conn_seen, unsigned peer,
                       unsigned chan)
 {
@@ -41,7 +42,7 @@ static void add_conn(const struct coll_memory_cfg *cfg, const struct topo *t, ui
     n->address_bytes += (uint64_t)sched_slots(&t->sched) * SCHED_SLICE_MAX;
 }
 
-/* Like comm_connect(): the neighbours in the ring, if some algorithm sends to ranks at all. */
+/* As comm_connect() does: connects the neighbours in the ring, if any algorithm sends to ranks. */
 static void add_neighbours(const struct coll_memory_cfg *cfg, const struct topo *t, unsigned rank,
                            uint8_t *conn_seen, struct coll_memory *n)
 {
@@ -53,8 +54,8 @@ static void add_neighbours(const struct coll_memory_cfg *cfg, const struct topo 
             add_conn(cfg, t, conn_seen, next[i], k, n);
 }
 
-/* Slots that messages come to: all that are read there, and of others those for which receives
- * stood ahead of the operation; after some operations every slot has had its turn. */
+/* Slots that receive messages: all messages read from slots, and those whose receives were posted
+ * before the operation; after some operations every slot was used. */
 static uint64_t slot_bytes(const struct coll_memory_cfg *cfg, const struct lane *l, unsigned depth)
 {
     uint64_t in_slots = 0, most = 0;
@@ -70,7 +71,7 @@ static uint64_t slot_bytes(const struct coll_memory_cfg *cfg, const struct lane 
     return RTE_MIN(in_slots * cfg->ops, depth) * RTE_ALIGN(most, PAGE);
 }
 
-/* What is kept of what was sent to an aggregation node: two windows (failover_keep_create()). */
+/* Data kept of messages sent to an aggregation node: two windows (failover_keep_create()). */
 static uint64_t kept_bytes(const struct coll_memory_cfg *cfg, const struct lane *l)
 {
     uint64_t sent = 0, most = 2ull * agg_window(cfg->fab, cfg->window) * cfg->fab->mtu;
@@ -80,7 +81,7 @@ static uint64_t kept_bytes(const struct coll_memory_cfg *cfg, const struct lane 
     return cfg->dense ? most : RTE_MIN(sent * cfg->ops, most);
 }
 
-/* What of a queue pair's rings is touched beyond their beginnings. */
+/* Touched bytes of a queue pair's rings beyond their beginnings. */
 static uint64_t ring_bytes(const struct coll_memory_cfg *cfg, const struct lane *l, unsigned depth)
 {
     uint64_t msgs = RTE_MIN((uint64_t)l->n * cfg->ops, 2 * depth);
@@ -159,8 +160,8 @@ static void add_times(struct coll_memory *to, const struct coll_memory *n, uint6
 
 #define LONG_BYTES (1ull << 30)
 
-/* Longer schedules are as much longer as the operation is: they need not be made. Returns how many
- * times. */
+/* Schedules grow in proportion to the operation, so a shorter one is made instead. Returns the
+ * factor. */
 static uint64_t shorten(struct coll_memory_cfg *cfg)
 {
     struct coll_args *a = &cfg->args;

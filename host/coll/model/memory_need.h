@@ -15,20 +15,20 @@ struct coll_memory_cfg {
     unsigned nranks;
     const uint16_t *host_of_rank;
     unsigned trees;        /* aggregation trees that the ranks join */
-    struct coll_args args; /* the largest operation; its algo and buffers are of no interest */
+    struct coll_args args; /* the largest operation; its algo and buffers are ignored */
     unsigned algos;        /* bits of coll_algo that run it, one after the other */
-    unsigned ops;          /* so many times each */
-    uint32_t window;       /* as asked of aggregation nodes; 0: their choice */
+    unsigned ops;          /* number of operations by each */
+    uint32_t window;       /* requested window; 0: the aggregation nodes' choice */
     bool lengths;          /* payload is lengths */
-    bool dense;            /* malloc() has pages of 2 MiB: what is not touched takes memory too */
+    bool dense;            /* malloc() uses pages of 2 MiB: untouched memory counts too */
 };
 
 /* Of all ranks together. */
 struct coll_memory {
-    uint64_t conns; /* ends of connections: how many */
+    uint64_t conns; /* number of connection ends */
     uint64_t conn_bytes, sched_bytes;
-    uint64_t data_bytes;    /* slots and workspaces that data comes to */
-    uint64_t address_bytes; /* that slots are reserved in, touched or not */
+    uint64_t data_bytes;    /* slots and workspaces that are touched */
+    uint64_t address_bytes; /* address space reserved for slots, touched or not */
 };
 
 /* 0; -errno: an algorithm has no schedule here (running it says why), or no memory. */

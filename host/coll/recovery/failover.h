@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Failover after an in-network path is refused or fails: the ranks' agreement (failover.c, its
- * messages failover_msg.c, rank 0's verdict failover_verdict.c) and what becomes of the operations
+ * messages failover_msg.c, rank 0's verdict failover_verdict.c) and the recovery of operations
  * (op_recovery.c).
  */
 #ifndef TRIB_HOST_COLL_RECOVERY_FAILOVER_H
@@ -66,7 +66,7 @@ void failover_keep(struct agg *a, const struct coll_req *r, const struct step *s
 void failover_keep_end(struct comm *c, const struct coll_req *r);
 /* For exec.c: before an operation begins. */
 void failover_keep_begin(struct comm *c, const struct coll_req *r);
-/* For op.c: what is left of an operation, where it is the one that was cut before it began here. */
+/* For op.c: the rest of an operation that was cut before it began here. */
 int failover_started(struct comm *c, struct coll_req *r, char *err);
 /* The parts that the operation of this number must not use. */
 unsigned failover_gone(const struct comm *c, uint32_t seq);

@@ -42,7 +42,7 @@ struct failover_report {
 };
 
 /* ---- messages (failover_msg.c) ---- */
-/* False: what was granted to this rank is not known yet, and the round is about that. */
+/* False: the grants to this rank are not known yet, and the round is about them. */
 bool failover_can_report(const struct comm *c);
 void failover_own_report(const struct comm *c, struct failover_report *p);
 void failover_send_ask(struct comm *c, unsigned rank);

@@ -5,9 +5,8 @@
 #include <stdio.h>
 
 /*
- * The least of what all ranks were granted. A tree can be dropped only as long as no rank may have
- * begun to use it, some tree is left, and nothing else has failed that the verdict must tell;
- * otherwise the trees have failed.
+ * The smallest grants of all ranks. A tree can be dropped only if no rank may have begun to use it,
+ * another tree is left, and the verdict reports no other failure; otherwise the trees have failed.
  */
 static void judge_fit(const struct comm *c, struct failover_round *f, char *why)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What becomes of the operations once a part of the in-network path has failed and the ranks have
- * agreed where they are (failover.c).
+ * Recovery of operations after a part of the in-network path has failed and the ranks have agreed
+ * on their progress (failover.c).
  *
  * An operation that no rank has begun is run by the next algorithm of the policy, like those after
  * it. One of several levels, or by multimem, starts over by that algorithm: partial sums have
@@ -114,7 +114,7 @@ unsigned failover_gone(const struct comm *c, uint32_t seq)
     return parts & ~PART_FIT;
 }
 
-/* The parts that what is left of an operation needs. */
+/* The parts that the rest of an operation needs. */
 static unsigned parts_of(const struct sched *s)
 {
     unsigned parts = 0;
@@ -157,7 +157,7 @@ static struct sched_repair repair(const struct failover_round *f, bool bare)
     return how;
 }
 
-/* Replaces r's schedule by what is left of it. */
+/* Replaces r's schedule by one for the rest of the operation. */
 static int cut(struct coll_req *r, const struct failover_round *f, char *err)
 {
     struct sched_repair how = repair(f, false);
@@ -244,7 +244,7 @@ static void to_front(struct exec *x, struct coll_req *r)
     x->head = r;
 }
 
-/* Turns the helper r into what is left for it to do, and puts it first. */
+/* Gives the helper r the rest of the operation to do, and puts it first. */
 static int help(struct comm *c, struct coll_req *r, const struct failover_round *f, char *err)
 {
     struct sched_repair how = repair(f, true);
@@ -303,8 +303,8 @@ static int others(struct comm *c, const struct failover_round *f, char *err)
 
         if (r->id.seq == f->seq && !f->whole && !f->again)
             continue;
-        /* By its algorithm too: a rank with an empty share has no lane of a failed part, but the
-         * others have, and change the algorithm. */
+        /* Decided by the algorithm as well: a rank with an empty share has no lane of a failed
+         * part, but other ranks have one and change the algorithm. */
         if (!((parts_of(&r->s) | policy_parts(r->s.in.algo)) & f->parts) && !f->again)
             continue;
         sched_free(&r->s);

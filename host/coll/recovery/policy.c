@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which algorithm follows one that needs a failed part. The order is the user's (comm_cfg.policy)
- * and the same at every rank, so that all ranks change to the same one.
+ * Selects the algorithm that replaces one that needs a failed part. The order is the user's
+ * (comm_cfg.policy) and the same at every rank, so that all ranks change to the same one.
  */
 #include "host/coll/comm.h"
 
@@ -110,8 +110,8 @@ int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in)
 {
     enum coll_algo list[ALGO_COUNT + 1];
     unsigned gone = failover_gone(c, r->id.seq), n = policy_list(c, in->kind, in->algo, list);
-    /* What was refused before a failure is refused after it too, whatever follows in the list:
-     * ranks learn of the failure at different times. */
+    /* An operation refused before a failure is refused after it, too, whatever follows in the list,
+     * because ranks learn of the failure at different times. */
     int rc = policy_parts(in->algo) & gone ? is_possible(in) : 0;
 
     if (rc)
@@ -122,7 +122,7 @@ int policy_schedule(struct comm *c, struct coll_req *r, struct sched_in *in)
             continue;
         in->algo = list[i];
         rc = sched_init(&r->s, in);
-        if (!gone || !i) /* a failure does not make possible what these ranks cannot run */
+        if (!gone || !i) /* failures do not enable algorithms that these ranks cannot run */
             break;
     }
     return rc;

@@ -280,8 +280,8 @@ static int group_create(struct comm *c, struct agg_group *g, unsigned n, const u
     return 0;
 }
 
-/* Slots to ask for. Where the quotas leave less than a message takes, a message's worth, so that
- * the switch itself refuses and says why. */
+/* Slots to request. If the quotas leave less than a message needs, the slots of one message, so
+ * that the switch refuses with its own reason. */
 static uint32_t ask(const struct comm *c, uint32_t share)
 {
     uint32_t asked = agg_window(c->cfg.fab, c->cfg.window);

@@ -90,14 +90,13 @@ void join_leave(struct comm *c, unsigned parts); /* the groups of these parts */
 void join_leave_one(struct comm *c, struct agg *a);
 void join_input(struct comm *c, const struct agg_ctl *m);
 void join_tick(struct comm *c);
-/* An operation waits for results: asks the aggregation node whether it is still there. Called at
- * ticks without progress. */
+/* An operation waits for results: probes the aggregation node. Called at ticks without progress. */
 void join_probe(struct comm *c);
 void join_destroy(struct comm *c);
 bool join_all_granted(const struct comm *c);
 bool join_all_left(const struct comm *c);
 const char *agg_leaf_name(const struct comm *c, const struct agg *a);
-/* True: the trouble is a switch's, and another algorithm avoids it. False: a member caused it.
+/* True: the cause is a switch, and another algorithm avoids it. False: the cause is a member.
  * AGG_OK (no reason given) counts as a switch's. */
 bool join_recoverable(enum agg_status s);
 /* Member ids of all ranks; id[] may be NULL. Returns the largest number of ranks on one host, or 0:
@@ -116,7 +115,7 @@ void agg_stop(struct comm *c, unsigned parts);
 void agg_destroy(struct comm *c);
 void agg_complete(struct comm *c, const struct ibv_wc *wc);
 unsigned agg_run(struct comm *c, struct coll_req *r, unsigned lane);
-/* Slots to ask for: cfg's, or enough for the round trip of the fabric's fastest host link. */
+/* Slots to request: cfg's, or enough for the round trip of the fabric's fastest host link. */
 uint32_t agg_window(const struct fabric *fab, uint32_t asked);
 uint32_t agg_slots(uint64_t len, uint32_t mtu); /* of a message with len bytes of elements */
 
@@ -125,16 +124,16 @@ struct fit {
     char why[128]; /* why less was granted than asked for; "": all was */
     char less[64]; /* the first such answer to this rank */
 };
-/* An answer to a JOIN has been processed; why: the switch's text where it grants less than was
- * asked for, else "". */
+/* An answer to a JOIN was processed; why: the switch's text if it grants less than requested, else
+ * "". */
 void fit_answered(struct comm *c, const char *why);
 /* All JOINs are answered. */
 bool fit_known(const struct comm *c);
 /* The window that was granted on each tree of the list, 0: refused. Returns the rail's. */
 uint32_t fit_report(const struct comm *c, uint32_t window[COLL_TREES]);
 struct failover_round;
-/* What the ranks have agreed on: the least window of all ranks for each tree, 0: no rank uses it.
- * Drops what is not used. */
+/* The ranks' agreement: the smallest window of all ranks for each tree, 0: no rank uses it. Drops
+ * unused trees. */
 int fit_apply(struct comm *c, const struct failover_round *f, const char *why, char *err);
 
 #endif

@@ -275,8 +275,8 @@ static unsigned run_recv(struct comm *c, struct coll_req *r, unsigned lane)
 
 /*
  * Bounds the messages and credits in flight together. A credit waits behind the messages before it
- * on the queue pair: if those were a whole window of the peer's receives, and both ends had sent
- * one, both would wait for the other's credit word and run dry for a round trip every window.
+ * on the queue pair: if those filled the whole window of the peer's receives at both ends, both
+ * would wait for the other's credit word, and idle for a round trip every window.
  */
 static bool may_queue(const struct conn *k)
 {

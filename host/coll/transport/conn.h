@@ -7,10 +7,10 @@
  * posted since they connected into a word at the sender. That costs a frame for every eight
  * messages, and no time: credits are far ahead.
  *
- * They are ahead at the start of an operation too: CONN_AHEAD receives into slots are posted at all
- * times, before the next operation is known. So an operation begins with data. A message that came
- * to a slot that way and belongs into a buffer is copied. Operations that do not use a connection
- * leave it as it is.
+ * So they are at the start of an operation: CONN_AHEAD receives into slots are posted at all times,
+ * before the next operation is known. So an operation begins with data. A message that arrived in a
+ * slot that way, but belongs in a buffer, is copied. Operations that do not use a connection leave
+ * it unchanged.
  *
  * A slot may lie in other memory: a message to be summed into memory without content yet is
  * received there (sched.h, STEP_RECV), and still counts as a slot.
@@ -88,10 +88,10 @@ void conn_end(struct comm *c, struct coll_req *r, unsigned lane);
 uint8_t *conn_slot(const struct conn *k, uint64_t msg);
 void conn_release(struct comm *c, struct conn *k, uint64_t msg);
 void conn_complete(struct comm *c, const struct ibv_wc *wc);
-/* Fails on a message of operation `seq` or before that no step of this rank receives. */
+/* Fails on a message of operation `seq` or earlier that no step of this rank receives. */
 void conn_check_strays(struct comm *c, struct conn *k, uint32_t seq);
-/* Without progress: probes the far ends of the connections. Their HCAs answer whatever their
- * programs do; one that does not fails the communicator. Called at ticks. */
+/* Without progress: probes the far ends of the connections. Their HCAs answer independently of
+ * their programs; a missing answer fails the communicator. Called at ticks. */
 void conn_probe(struct comm *c);
 /* Posts receives up to CONN_AHEAD. */
 void conn_top_up(struct comm *c, struct conn *k);
@@ -101,7 +101,7 @@ void conn_top_up(struct comm *c, struct conn *k);
 struct conn *conn_get(struct comm *c, unsigned peer, unsigned chan, char *err);
 int conn_all_channels(struct comm *c, unsigned peer, char *err);
 bool conn_all_open(const struct comm *c);
-/* Gives up every connection with what is in flight on it: conn_get() makes new ones, of the next
+/* Gives up every connection and its messages in flight: conn_get() makes new ones, of the next
  * generation. */
 void conn_renew(struct comm *c);
 static inline bool conn_is_old(const struct comm *c, const struct conn *k)

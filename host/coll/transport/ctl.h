@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Datagrams of a communicator: between ranks, and with the nodes of the fabric. Delivery is not
- * reliable: who expects an answer repeats the request (comm_tick).
+ * reliable: requests are repeated until answered (comm_tick).
  */
 #ifndef TRIB_HOST_COLL_TRANSPORT_CTL_H
 #define TRIB_HOST_COLL_TRANSPORT_CTL_H
@@ -19,8 +19,8 @@ struct conn;
 /* A rank's phase, told to its linked peers. It only rises. */
 enum phase { PHASE_NONE, PHASE_READY, PHASE_CLOSING, PHASE_FAILED, PHASES };
 
-/* Another rank. Linked: it is told our phases, and we wait for its. Linked are the neighbours in
- * the ring of ranks, so that a phase reaches all, and every rank that has a connection with us. */
+/* Another rank. Linked ranks exchange phases and wait for each other: neighbours in the ring of
+ * ranks, so that a phase reaches all, and ranks with a connection between them. */
 struct peer {
     union ibv_gid gid; /* of its datagram queue pair */
     uint32_t qpn;      /* 0: it cannot be reached */

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The device's end of everything: one PD, one CQ. */
+/* Verbs objects of a device: one PD, one CQ. */
 struct port {
     struct ibv_context *ctx;
     struct ibv_pd *pd;
@@ -48,7 +48,7 @@ int rc_connect(struct port *p, struct ibv_qp *qp, const struct remote *r, uint32
 /* A UD queue pair ready to send. */
 struct ibv_qp *ud_create(struct port *p, const struct edge_cap *cap, uint32_t qkey);
 struct ibv_ah *ud_address(struct port *p, const union ibv_gid *gid);
-/* Stops a queue pair: nothing is read from or written to its buffers any more. */
+/* Stops a queue pair: its buffers are no longer read or written. */
 void qp_stop(struct ibv_qp *qp);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the switches have granted, where it is less than asked for: other jobs hold part of their
- * slots, groups or buffers. The ranks agree on it in a round of failover.c: all use the same trees,
- * with the least window that any of them was granted, which is the model's input.
+ * Handles grants that are smaller than requested, because other jobs hold part of a switch's slots,
+ * groups or buffers. The ranks agree on them in a round of failover.c: all use the same trees, with
+ * the smallest window granted to any of them, which is the model's input.
  */
 #include "host/coll/comm.h"
 #include "host/coll/transport/quota.h"

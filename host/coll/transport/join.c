@@ -134,7 +134,7 @@ void join_tick(struct comm *c)
     }
 }
 
-/* All that was sent may be acknowledged: then only a probe reveals that no results will come. */
+/* All sends may be acknowledged: then only a probe reveals that no results will arrive. */
 void join_probe(struct comm *c)
 {
     for (unsigned i = 0; i < c->n_aggs; i++) {
@@ -168,7 +168,7 @@ bool join_all_left(const struct comm *c)
     return true;
 }
 
-/* Another algorithm avoids the aggregation nodes' troubles; it does not help against a member's. */
+/* Another algorithm avoids a failed aggregation node, but not a failed member. */
 bool join_recoverable(enum agg_status s)
 {
     static const bool theirs[AGG_STATUS_COUNT] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How two ranks make a connection: on demand, by datagrams. The rank that needs it makes its end
- * and sends a request; the peer makes its own. Each message describes the sender's whole end, and
- * says whether the sender has the receiver's, so messages may be repeated, lost and duplicated:
+ * Makes connections between two ranks, on demand, by datagrams. The rank that needs it makes its
+ * end and sends a request; the peer makes its own. Each message describes the sender's whole end,
+ * and says whether the sender has the receiver's, so messages may be repeated, lost and duplicated:
  *
  *   A: mine, not yours yet    B: mine, and I have yours (B receives)    A: I have yours
  *
@@ -74,9 +74,9 @@ static void end_free(struct comm *c, struct conn *k)
     free(k->word); /* k with it */
 }
 
-/* The peer may write the credit word and nothing else. Its address on the wire is 0, so that frames
- * do not depend on where this process has its memory; a kernel wants the same place in a page for
- * both addresses. */
+/* The peer may write only the credit word. Its address on the wire is 0, so that frames do not
+ * depend on this process's memory map; a kernel requires the same offset in a page for both
+ * addresses. */
 static int end_create(struct comm *c, struct conn *k)
 {
     struct edge_cap cap = {CONN_SQ(k), k->depth, 1, 1, sizeof(uint32_t)};

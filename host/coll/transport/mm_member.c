@@ -188,7 +188,7 @@ static void on_bind_reply(struct mmc *m, const struct mm_ctl *c)
     if (m->granted || m->state != MMC_OPENING)
         return;
     if (c->status) {
-        m->left = true; /* nothing to give back */
+        m->left = true; /* no grant to return */
         refused(m, c, more_text(c, text));
         return;
     }

@@ -48,11 +48,12 @@ int mmc_create(struct mmc **m, const struct mmc_cfg *cfg);
 void mmc_destroy(struct mmc *m);
 enum mmc_state mmc_state(const struct mmc *m);
 const char *mmc_error(const struct mmc *m); /* FAILED: switch, member and reason */
-/* FAILED: what the switch has said; AGG_OK: nothing. */
+/* FAILED: the status that the switch reported; AGG_OK: none. */
 enum agg_status mmc_status(const struct mmc *m);
 
-/* Binds memory (of a region registered for remote READ and WRITE) to an area, in place of what was
- * bound to it. 0; -EBUSY: another one is under way. mmc_moving() until the switch has answered. */
+/* Binds memory (of a region registered for remote READ and WRITE) to an area, instead of the memory
+ * bound before. 0; -EBUSY: another move is under way. mmc_moving() is true until the switch has
+ * answered. */
 int mmc_move(struct mmc *m, uint8_t area, uint64_t addr, uint64_t length, uint32_t rkey);
 bool mmc_moving(const struct mmc *m);
 
@@ -71,8 +72,8 @@ void mmc_input(struct mmc *m, const struct mm_ctl *c);
 void mmc_complete(struct mmc *m, const struct ibv_wc *wc);
 void mmc_repeat(struct mmc *m); /* repeats requests that were not answered */
 void mmc_tick(struct mmc *m);   /* the same, and fails when the switch does not answer */
-/* Nothing is read from or written to this member's memory any more; a READY one is FAILED. The
- * switch is not told. */
+/* This member's memory is no longer read or written; a READY member becomes FAILED. The switch is
+ * not notified. */
 void mmc_stop(struct mmc *m);
 /* Leaves the group. */
 void mmc_close(struct mmc *m);

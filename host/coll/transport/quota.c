@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two messages: one is on its way up while the result of the other comes down. */
+/* Two messages: one goes up while the result of the other comes down. */
 #define USEFUL (2 * AGG_MSG_PKTS)
 
 struct use {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How the switches' quotas are divided among the aggregation groups of one job, without other jobs.
- * Every rank computes the same from the conf, and so does the model; what other jobs hold shows in
- * the answers to the JOINs (fit.c).
+ * Every rank computes the same from the conf, and so does the model; resources held by other jobs
+ * show in the answers to JOINs (fit.c).
  */
 #ifndef TRIB_HOST_COLL_TRANSPORT_QUOTA_H
 #define TRIB_HOST_COLL_TRANSPORT_QUOTA_H
@@ -27,7 +27,7 @@ struct quota_grant {
     uint32_t
         window[COLL_TREES]; /* slots of each; fewer than a message takes: the tree cannot be used */
     uint32_t rail;          /* of each rail's */
-    /* Groups of the job at the leaf, its parent and so on, 8 bits each: what a JOIN says. */
+    /* Groups of the job at the leaf, its parent and so on, 8 bits each, as sent in a JOIN. */
     uint32_t job_groups[COLL_TREES], rail_groups;
     char why[128]; /* the switch that gives less than asked, and why; "": all is */
 };
