@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib-sim's own table, and what of trib-perf's makes no sense in virtual time.
+ * trib-sim's own table, and the options of trib-perf that are not supported in virtual time.
  */
 #include "sim/sim_options.h"
 
@@ -131,8 +131,8 @@ static const struct option_group groups[] = {
     {NULL, NULL, 0},
 };
 
-/* Virtual time repeats itself, so once is enough; and the model is of one operation, not of several
- * that overlap where they follow each other. */
+/* Virtual time is deterministic, so one operation is enough; and the model predicts a single
+ * operation, not several that overlap. */
 static const struct option_default defaults[] = {
     {"iters", "1", false}, {"max-wall", "86400", false}, {"mem", NULL, true},
     {"rsh", NULL, true},   {NULL, NULL, false},
@@ -173,9 +173,9 @@ const struct option_program sim_program = {
     .see = "trib(1), trib-perf(1), trib-model(1), trib-sweep(1)",
 };
 
-/* ---- what goes together ---- */
+/* ---- combinations ---- */
 
-/* What of trib-perf is not there in virtual time. */
+/* Options of trib-perf that are not supported in virtual time. */
 static int check_support(const struct perf_opts *o, char *err)
 {
     const char *what = strcmp(o->mem, "host") != 0    ? "--mem"
@@ -209,7 +209,8 @@ static int check_together(const struct sim_opts *own, const struct perf_opts *o,
     return OPT_OK;
 }
 
-/* A training step has collectives of its own: what says which to run, and how, is for nothing. */
+/* A training step has its own collectives: refuses options that select collectives or
+ * algorithms. */
 static int check_step(const struct perf_opts *o, const struct option_result *r, char *err)
 {
     static const char *const known[] = {"workload", "seed",        "threads",
@@ -223,7 +224,7 @@ static int check_step(const struct perf_opts *o, const struct option_result *r, 
     return OPT_BAD;
 }
 
-/* A seed draws all but these; a case has all of them. */
+/* Refuses options whose values a seed draws or a case contains. */
 static int check_chaos(struct sim_opts *own, const struct perf_opts *o,
                        const struct option_result *r, char *err)
 {

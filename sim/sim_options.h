@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What trib-sim was asked to do: its own options, and those of trib-perf, which it takes too.
+ * Options of trib-sim: its own, and those of trib-perf, which it accepts too.
  */
 #ifndef TRIB_SIM_SIM_OPTIONS_H
 #define TRIB_SIM_SIM_OPTIONS_H
@@ -29,7 +29,7 @@ struct sim_opts {
 extern const struct option_program sim_program;
 
 /* Fills both from argv and TRIB_ALGO. Returns true where the simulation is to run; else the program
- * is to end with *code: what is wrong has been said, or what was asked for is printed. */
+ * must exit with *code: a mistake was reported, or the requested text printed. */
 bool sim_options_begin(struct sim_opts *own, struct perf_opts *o, int argc, char **argv, int *code);
 
 #endif

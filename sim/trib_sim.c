@@ -102,7 +102,7 @@ static void row_done(struct sweep *s)
         write_report(m, "not finished");
 }
 
-/* Of the machine, so on the side of it: results have only what is the same everywhere. */
+/* Written to stderr, because it depends on the machine: results are the same everywhere. */
 static void say_cost(const struct sim *m)
 {
     double s = wall_s() - m->begun_s;
@@ -124,7 +124,7 @@ static void say_cost(const struct sim *m)
             st.timed.wall_s, st.threads, st.threads == 1 ? "" : "s");
 }
 
-/* Before anything is sent: who looks at links. 0, or -errno with a sentence in s->cause. */
+/* Starts observers of links before any frame is sent. 0, or -errno with a sentence in s->cause. */
 static int begin_watch(struct sim *m)
 {
     const struct fabric *f = m->s->fab;
@@ -155,7 +155,8 @@ static int end_trace(struct sim *m)
     return rc;
 }
 
-/* Rows, then everybody leaves, so that traces and counters are of whole frames' ways. */
+/* Runs the rows, then all ranks leave, so that traces and counters include the whole path of every
+ * frame. */
 static int run_rows(struct sim *m)
 {
     struct sweep *s = m->s;
@@ -223,7 +224,7 @@ static int run(struct sim *m, struct rte_mempool *pool)
     return rc || s->wrong ? EXIT_WRONG : EXIT_OK;
 }
 
-/* 0 or -errno, said. */
+/* 0 or -errno, reported. */
 static int load_plan(struct sim *m)
 {
     struct fab_errors *errs;
@@ -267,7 +268,7 @@ static int with_memory(struct sim *m)
     return code;
 }
 
-/* A trace is begun when nothing is left to be refused: else an earlier one would be gone. */
+/* A trace is started last, when nothing can be refused any more: it replaces an earlier file. */
 static int with_fabric(struct sim *m)
 {
     struct sweep *s = m->s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trib sim CONF --workload FILE: what a training step's communication takes on a fabric, and what
- * of it shows, once by the hosts' algorithms and once with the switches' help.
+ * trib sim CONF --workload FILE: the time of a training step's communication on a fabric, and how
+ * much of it is exposed, once by the hosts' algorithms and once with in-network reduction.
  */
 #include "sim/step/step.h"
 
@@ -18,11 +18,12 @@
 
 static const char *const method_names[STEP_METHODS] = {"hosts", "switches"};
 
-/* A step in one way. */
+/* A step by one method. */
 struct step_totals {
     double comms_s;                    /* of one GPU, whether hidden or not */
-    double step_s, exposed_s;          /* exposed: what the step would gain if links took no time */
-    double kind_exposed_s[ROOF_KINDS]; /* if one kind's took none */
+    double step_s, exposed_s;          /* exposed: time that the step would save if links took no
+                                          time */
+    double kind_exposed_s[ROOF_KINDS]; /* the same if only this kind took no time */
     int binds;                         /* roof_kind; BINDS_MATH, BINDS_BUBBLE */
 };
 enum { BINDS_MATH = ROOF_KINDS, BINDS_BUBBLE };
@@ -32,8 +33,8 @@ struct step_report {
     struct step_collective collective[STEP_COLLECTIVES];
     unsigned n;
     struct roof roof[ROOF_KINDS];
-    double math_s, bubble_s; /* at the device's peak: all GPUs alike; what stages wait for each
-                                other and for the fullest of them without any communication */
+    double math_s, bubble_s; /* at the device's peak, the same for all GPUs; idle time of stages
+                                without any communication */
     struct step_totals sum[STEP_METHODS];
 };
 
@@ -256,7 +257,7 @@ static int write_json(const struct step_report *r)
 
 /* ---- all of it ---- */
 
-/* Two GPUs of every group are enough to stand for it, and for the stages and shards between. */
+/* Two GPUs of each group suffice to simulate it, and the stages and shards between them. */
 static int fits(const struct step_opts *o, const struct step_collective *u, unsigned n, char *err)
 {
     uint64_t passes = (uint64_t)o->work->pp * o->work->microbatches;
@@ -292,7 +293,7 @@ int step_run(const struct step_opts *o, char *err)
         return rc;
     cost_levels(o->fab, &levels);
     roofline_workload(o->work, &levels, r.roof);
-    if (workload_gpus(o->work) > o->fab->n_hosts) /* its levels are not all there */
+    if (workload_gpus(o->work) > o->fab->n_hosts) /* the fabric lacks some of its levels */
         for (int k = 0; k < ROOF_KINDS; k++)
             r.roof[k].comms_s = 0;
     r.math_s = workload_step_flops(o->work) /

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A training step: which collectives a workload's parallelism makes, what each takes on a fabric in
- * virtual time, and how long the step is when computing and communication overlap.
+ * A training step: the collectives of a workload's parallelism, the time of each on a fabric in
+ * virtual time, and the length of the step when computing and communication overlap.
  *
  *   step_collectives.c      workload to collectives (pure)
  *   step_measure.c   collectives to times, in virtual time
@@ -18,18 +18,18 @@
 
 #include <rte_mempool.h>
 
-/* By whom collectives are done: the hosts' own algorithms, or with the switches' help. */
+/* Who executes collectives: the hosts' own algorithms, or the switches (in-network reduction). */
 enum step_method { STEP_HOSTS, STEP_SWITCHES, STEP_METHODS };
 
-/* How long one of them takes. */
+/* The measured time of a collective. */
 struct step_timing {
     enum coll_algo algo;
     double s;
-    bool extrapolated_bytes, extrapolated_ranks; /* extrapolated to its bytes; to its ranks */
+    bool extrapolated_bytes, extrapolated_ranks; /* extrapolated to its size; to its ranks */
     uint64_t bytes;                              /* simulated */
 };
 
-/* What a GPU does `times` a step, with `degree` GPUs each `stride` after the one before. */
+/* A collective that a GPU runs `times` a step, with `degree` GPUs at distances of `stride`. */
 struct step_collective {
     enum roof_kind kind;
     bool experts; /* DATA: of the experts' copies */
@@ -55,7 +55,7 @@ struct step_collective {
  */
 unsigned step_collectives(const struct workload *w, struct step_collective u[STEP_COLLECTIVES]);
 
-/* What the schedule is made of; seconds. */
+/* Parameters of the schedule; seconds. */
 struct step_cost {
     unsigned layers, stages, microbatches; /* layers: of a stage */
     double forward, backward;              /* computing of one layer and microbatch */
@@ -82,7 +82,7 @@ double step_seconds(const struct step_cost *c);
 /* Fills took[] of all. 0 or -errno with a sentence in err (COMM_TEXT bytes). */
 int step_measure(const struct fabric *f, struct step_collective *u, unsigned n,
                  struct rte_mempool *pool, uint64_t seed, const volatile int *stop, char *err);
-/* Frames that it needs. */
+/* Number of frames that it needs. */
 unsigned step_frames(void);
 
 struct step_opts {

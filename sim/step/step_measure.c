@@ -22,9 +22,10 @@
 #include <string.h>
 
 #define ALL_BYTES                                                                                  \
-    ((uint64_t)STEP_MAX_MIB << 20) /* of all ranks' larger buffers together, where each has parts */
+    ((uint64_t)STEP_MAX_MIB << 20) /* total of all ranks' larger buffers, if each consists of
+                                      parts */
 #define VECTOR_BYTES                                                                               \
-    ((uint64_t)STEP_MAX_MIB << 20) /* of a rank's, of few ranks; of many a quarter */
+    ((uint64_t)STEP_MAX_MIB << 20) /* vector of a rank with few ranks; with many a quarter of it */
 #define FEW_RANKS  16u
 #define CONNECT_PS (60 * PS_PER_S)
 
@@ -95,7 +96,7 @@ static int time_op(const struct measurement *ms, struct job *j, const struct col
     return rc;
 }
 
-/* ---- one collective in one way ---- */
+/* ---- one collective by one method ---- */
 
 static uint64_t max_bytes(const struct step_collective *u)
 {
@@ -130,7 +131,7 @@ static int job_open(const struct measurement *ms, const struct measured_group *g
     return rc;
 }
 
-/* A warm-up makes connections; then half and whole, for the line. */
+/* A warm-up makes connections; then half and whole size are timed, for the line. */
 static int time_collective(const struct measurement *ms, const struct measured_group *g,
                            const struct step_collective *u, struct step_timing *t, char *err)
 {
@@ -158,7 +159,7 @@ static int time_collective(const struct measurement *ms, const struct measured_g
     return rc;
 }
 
-/* Beyond the fabric: by the bytes that pass a member's link, (N - 1) / N of the vector. */
+/* A group beyond the fabric: scales by the bytes on a member's link, (N - 1) / N of the vector. */
 static void extrapolate_beyond_fabric(const struct step_collective *u, struct step_timing *t)
 {
     double n = u->degree, k = u->ranks;
@@ -167,7 +168,7 @@ static void extrapolate_beyond_fabric(const struct step_collective *u, struct st
     t->extrapolated_ranks = true;
 }
 
-/* By the model: what the whole group takes, as a multiple of what the simulated one does. */
+/* Scales by the model: predicted time of the whole group relative to the simulated part. */
 static int extrapolate_ranks(const struct measurement *ms, const struct step_collective *u,
                              struct step_timing *t, char *err)
 {
@@ -194,8 +195,8 @@ static int extrapolate_ranks(const struct measurement *ms, const struct step_col
     return rc;
 }
 
-/* The fastest by the model; where switches can do nothing, or nothing faster, it stays with the
- * hosts. */
+/* Chooses the fastest algorithms by the model; without a faster one by switches, that of the hosts
+ * is used for both. */
 static int choose(const struct measurement *ms, const struct measured_group *g,
                   struct step_collective *u, char *err)
 {
