@@ -42,8 +42,8 @@
 
 /* ---- what a machine is expected to do, until runs show better ---- */
 
-/* p99 lateness: a guess, which the first run replaces. What runs show is taken within these bounds,
- * so that neither one lucky nor one interrupted run sets the dilation of all later rows. */
+/* Initial p99 lateness: a guess, which the first run replaces. Measured values are clamped to these
+ * bounds, so that neither one lucky nor one interrupted run sets the dilation of all later rows. */
 #define LAG_START_NS 150e3
 #define LAG_LEAST_NS 20e3
 #define LAG_MOST_NS  2e6
@@ -57,7 +57,7 @@
  * warm-up, and own_work() measures it. */
 #define BURST_BYTES     (1u << 20)
 #define BURST_TOLERANCE (2 * DILATION_TOLERANCE)
-/* max_wall times that one operation may last when nothing less would hold: beyond it, a row says
+/* max_wall times that one operation may last when nothing less would hold: beyond it, a row reports
  * that it lags instead of blocking the sweep. */
 #define CAP_WALLS 3.0
 
@@ -79,17 +79,17 @@
  * far above. Down: the guess is worth little, later samples are worth more (LESS). */
 #define UP   8.0
 #define DOWN 4.0
-/* Down where own work shows: the fit needs samples this far apart, and a lower one is mostly
- * overloaded and says nothing. */
+/* The search goes down to where own work shows: the fit needs samples this far apart, and lower
+ * ones are mostly overloaded and useless. */
 #define LESS 2.0
 /* A step smaller than this is within the noise of `needed` and not worth a warm-up, */
 #define ENOUGH 1.2
-/* once there are so many samples: the median of fewer is decided by one interruption. */
+/* with so many samples: the median of fewer depends on a single interruption. */
 #define LEAST_TRIES 4
 /* Times of samples at dilations closer than this differ by less than their noise. */
 #define APART 1.3
-/* A sample is overloaded if it needed so many times its dilation, and its time exceeds the shortest
- * by this factor: an interruption delays hand-offs, but not the whole operation. */
+/* A sample is overloaded if it needed this multiple of its dilation, and its time exceeds the
+ * shortest by this factor: an interruption delays hand-offs, but not the whole operation. */
 #define OVERLOADED 4.0
 #define LONGER     1.15
 /* Noise of a sample's time, as standard deviations: relative to `whole`, and relative to own work
@@ -102,7 +102,7 @@
 #define REACH 2.0
 /* unless one was at this multiple already: a third less is worth no further warm-up. */
 #define REACHED 1.5
-/* During the search, own work is taken to be so many standard errors less than fitted. */
+/* During the search, own work is assumed to be this many standard errors below the fit. */
 #define ERRORS_SEARCH 3.0
 
 void dilation_init(struct dilation_control *p, bool adaptive, double max_wall)
@@ -384,12 +384,12 @@ void dilation_learn(struct dilation_control *p, const struct coll_prediction *pr
     bool rate_bound_it = bound >= lag_bound(p->lag_ns * LAG_MARGIN, pr);
 
     if (!ok && rate_bound_it) {
-        /* this dilation asked too much of the machine */
+        /* the machine was too slow at this dilation */
         double asked = rate_bound(1.0, pr, nranks) / dilation;
         p->rate_Bps = fmax(RATE_LEAST, fmin(p->rate_Bps, asked / 2));
         return;
     }
-    /* A bad run counts at once, a good one only partly: half of what was expected before stays. */
+    /* A bad run counts fully, a good one by half. */
     double lag = (double)lag_p99_ns;
     if (lag < p->lag_ns)
         lag = (lag + p->lag_ns) / 2;

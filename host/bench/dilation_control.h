@@ -45,9 +45,9 @@ struct fidelity dilation_judge(const struct coll_prediction *pr, int64_t lag_p99
 /*
  * The search for a row's dilation by warm-ups at several of them; {0} before the first. The
  * lateness of each shows what it needs, which differs from one to the next by a third. Own work,
- * which is what the machine does beside handing frames over (ranks that copy at once what their
- * windows hold), is late nowhere, but paid in fabric time, 1 / dilation of it: a line through the
- * times shows how much it is.
+ * which is all work except handing over frames (at the start, all ranks copy the contents of their
+ * windows), causes no lateness but costs fabric time, 1 / dilation of it: a line through the times
+ * shows how much it is.
  */
 #define DILATION_WARM_UPS 7 /* at most, to find a dilation */
 #define DILATION_OPS      2 /* operations of a warm-up at least, if one fits max_wall */
@@ -72,15 +72,17 @@ uint32_t dilation_settle(const struct dilation_control *p, struct dilation_tries
 /* Operations of such a warm-up: want, or more. */
 unsigned dilation_warm_up(const struct dilation_control *p, unsigned want,
                           const struct coll_prediction *pr, uint32_t dilation);
-/* Ends the search for want of time after the warm-up at d: what its samples suggest. */
+/* Ends the search for lack of time after the warm-up at d; returns the dilation that its samples
+ * suggest. */
 uint32_t dilation_end(const struct dilation_control *p, struct dilation_tries *t,
                       const struct coll_prediction *pr, uint32_t d);
 /* Reopens the search for another run of the same row: DILATION_MORE more, starting from its end. */
 void dilation_again(struct dilation_tries *t);
 /*
- * The dilation of another try after `runs` that lagged, the last one at d: a margin above the least
- * that one of them needed, at most 8 d, and after the first run at most 1.25 d, because something
- * else may have interrupted that. d itself: an operation would last longer than three max_wall.
+ * The dilation of the next attempt after `runs` attempts that lagged, the last one at d: a margin
+ * above the least that one of them needed, at most 8 d, and after the first run at most 1.25 d,
+ * because something else may have interrupted that. d itself: an operation would last longer than
+ * three max_wall.
  */
 uint32_t dilation_retry(const struct dilation_control *p, const struct coll_prediction *pr,
                         uint32_t d, uint32_t least_needed, unsigned runs);

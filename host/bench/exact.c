@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Exact for every sum that is asked for. */
+/* Exact for every sum in use. */
 #ifdef __clang__
 typedef __float128 quad;
 #else

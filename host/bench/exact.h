@@ -2,9 +2,8 @@
 /*
  * How far a floating-point sum is from the exact one, in units in the last place (ULP) of its type
  * at the exact sum. Ranks contribute random numbers whose exponents are spread over a wide range;
- * those that are added up have the same sign, because where they cancel the error says more of the
- * data than of the algorithm. The exact sum is computed in 113 bits, which hold it without any
- * rounding.
+ * summands have the same sign, because with cancellation the error depends more on the data than on
+ * the algorithm. The exact sum is computed in 113 bits, which hold it without any rounding.
  */
 #ifndef TRIB_HOST_BENCH_EXACT_H
 #define TRIB_HOST_BENCH_EXACT_H

@@ -15,7 +15,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The value of a line "key 123" or "key: 123 kB" of a file; of one that is a number alone, key "".
+/* The value of a line "key 123" or "key: 123 kB" of a file; key "": of a file with only a number.
  * False: no such file or line, or "max". */
 static bool value_of(const char *path, const char *key, unsigned long long *value)
 {
@@ -36,7 +36,7 @@ static bool value_of(const char *path, const char *key, unsigned long long *valu
 
 /* ---- control groups ---- */
 
-/* What one group may still have: its limit less what it uses and cannot give back. */
+/* Memory left to one group: its limit less its unreclaimable use. */
 static size_t left_in(const char *dir, bool v2)
 {
     unsigned long long limit, used, cache = 0;

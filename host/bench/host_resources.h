@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What this process can have of the machine: memory, because the kernel promises more than there is
- * and kills in the middle of a run, so what does not fit is refused before anything starts; and
- * cores.
+ * Resources of the machine that this process can use: memory, because the kernel overcommits and
+ * kills in the middle of a run, so a run that does not fit is refused at its start; and cores.
  */
 #ifndef TRIB_HOST_BENCH_HOST_RESOURCES_H
 #define TRIB_HOST_BENCH_HOST_RESOURCES_H
@@ -17,12 +16,12 @@ struct host_resources {
     size_t addresses; /* that may still be mapped; SIZE_MAX: any */
 };
 void host_resources_find(struct host_resources *r);
-/* What a process of the cgroups in the file `of` (/proc/PID/cgroup) may still have, by the limits
- * of each of them and of all above, version 1 or 2, below `root` (/sys/fs/cgroup); SIZE_MAX: no
- * limit. */
+/* Memory left to a process of the cgroups in the file `of` (/proc/PID/cgroup), by the limits of
+ * each of them and of all their ancestors, version 1 or 2, below `root` (/sys/fs/cgroup); SIZE_MAX:
+ * no limit. */
 size_t host_resources_cgroup(const char *of, const char *root);
-/* Whether so many bytes, and so many addresses in one process, are available. If not, err says what
- * there is and what would be needed; `what` ends the sentence. */
+/* Whether these bytes, and these bytes of address space in one process, are available. If not, err
+ * has a sentence with the available and the required amounts, which `what` ends. */
 bool host_resources_has(uint64_t bytes, uint64_t addresses, const char *what, char *err,
                         size_t size);
 /* Cores on which the process may run, limited by the container's CPU quota; at least one. */

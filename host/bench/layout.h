@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a rank's buffers hold before and after a collective, and where they lie. Pure arithmetic in
+ * Contents and layout of a rank's buffers before and after a collective. Pure arithmetic in
  * elements; `count` as in coll.h. Every rank has a stream of elements of its own, the contents of
  * its send buffer; results are parts of streams, or of their reduction.
  */
@@ -38,7 +38,7 @@ uint64_t layout_recv_at(const struct layout *l);
 /* May the receive buffer be NULL? In place, where this rank gets nothing. */
 bool layout_no_recv(const struct layout *l);
 
-/* nccl-tests' meaning of size: the larger of both buffers, where not only roots have it; of a
- * sparse all-to-all what a rank sends. So many blocks of `count` elements. */
+/* Number of blocks of `count` elements in the size as defined by nccl-tests: the larger of both
+ * buffers, unless only roots have it; for a sparse all-to-all the bytes that a rank sends. */
 unsigned layout_blocks(enum coll_kind kind, unsigned nranks, unsigned sparse);
 #endif

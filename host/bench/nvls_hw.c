@@ -24,7 +24,7 @@ bool nvls_hw_has(enum dtype t, enum redop op)
     return kernel_multimem(op, t) != NULL;
 }
 
-/* How many pairs of type and operation are asked for, and how many of them there are. */
+/* Number of requested pairs of type and operation, and how many of them the GPUs have. */
 static unsigned pairs(const struct perf_opts *o, unsigned *asked)
 {
     unsigned has = 0;
@@ -107,7 +107,7 @@ const char *nvls_hw_gpu(struct nvls_hw *h)
     return device_name(multicast_device(h->m, 0));
 }
 
-/* What is expected of every GPU, or, with check, what of it is not there. */
+/* Requirements of every GPU; with check: those that are missing. */
 static uint64_t look(struct nvls_hw *h, const struct row *r, int place, bool check)
 {
     uint64_t wrong = 0;
@@ -138,7 +138,8 @@ static int run(struct nvls_hw *h, const struct row *r, int place, unsigned times
     return times ? multicast_time(h->m, r->op, r->type, h->recv, src, r->count, times, seconds) : 0;
 }
 
-/* As many as were asked for, or fewer, but two, where they would last longer than a run may. */
+/* The requested number of operations, or fewer, but at least two, if they would exceed the time of
+ * a run. */
 static unsigned iters(const struct perf_opts *o, double warm_up)
 {
     double one = o->warmup ? warm_up / o->warmup : 0;

@@ -12,11 +12,11 @@
 
 struct nvls_hw;
 
-/* Checks that this machine can run some of the rows that are asked for. 0, or -errno with a
- * sentence in err (OPT_ERR bytes). */
+/* Checks that this machine can run some of the requested rows. 0, or -errno with a sentence in err
+ * (OPT_ERR bytes). */
 int nvls_hw_can(const struct perf_opts *o, unsigned nranks, char *err);
-/* Writes to text (OPT_ERR bytes) which of the rows asked for they do not have; leaves text as it is
- * if they have all. */
+/* Writes the requested rows that the GPUs do not have to text (OPT_ERR bytes); leaves text
+ * unchanged if they have all. */
 void nvls_hw_rest(const struct perf_opts *o, char *text);
 /* Do its NVSwitches have this row's reduction? */
 bool nvls_hw_has(enum dtype t, enum redop op);

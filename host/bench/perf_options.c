@@ -326,7 +326,7 @@ const struct option_program perf_program = {
 
 /* ---- what single values cannot show ---- */
 
-/* A type whose error can be told in ULP, and a reduction that has an exact sum? */
+/* Does the type have an error in ULP, and the reduction an exact sum? */
 bool options_has_error(enum coll_kind k, enum dtype t, enum redop op)
 {
     return coll_reduces(k) && dtype_is_float(t) && (op == OP_SUM || op == OP_AVG);
@@ -362,8 +362,7 @@ static int check_collective(struct perf_opts *o, char *err)
     return OPT_OK;
 }
 
-/* What single values cannot show: an end of the range that was not given follows the one that
- * was. */
+/* Checks of several options: a missing end of the range follows the given one. */
 static int check_range(struct perf_opts *o, char *err)
 {
     const uint64_t dmin = 4096, dmax = 16u << 20;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What trib-perf was asked to do. Names and defaults follow nccl-tests where it has them.
- */
+/* Options of trib-perf. Names and defaults follow nccl-tests where possible. */
 #ifndef TRIB_HOST_BENCH_PERF_OPTIONS_H
 #define TRIB_HOST_BENCH_PERF_OPTIONS_H
 
@@ -20,11 +18,10 @@
 #define PERF_RUNS      5     /* else so many of them in a row */
 #define PERF_TREES     (~0u) /* all trees that reach the ranks */
 
-/* Algorithms asked for are a bit mask over coll_algo with auto. Nothing asked is 0. */
+/* Requested algorithms are a bit mask over coll_algo, auto included. 0: none requested. */
 #define ALGOS_ASKED ((int)ALGO_AUTO + 1)
 #define ALGOS_ALL   ((1u << ALGO_COUNT) - 1) /* those that the collective and the fabric have */
-/* No algorithm of ranks on a fabric, but asked for and reported as one: this machine's own GPUs
- * (nvls_hw.h). */
+/* Requested and reported like an algorithm, but run by this machine's own GPUs (nvls_hw.h). */
 #define PERF_NVLS_HW ((enum coll_algo)ALGOS_ASKED)
 #define PERF_ALGOS   (ALGOS_ASKED + 1)
 
@@ -56,19 +53,19 @@ enum { OPT_OK = 0, OPT_BAD = 2 };
 /* The tables of trib-perf, which trib-sim takes too. */
 extern const struct option_program perf_program;
 
-/* What is not a default of the table; before options_parse(). */
+/* Sets defaults that are not in the table; before options_parse(). */
 void perf_options_init(struct perf_opts *o);
-/* After it: what single values cannot show. On OPT_BAD err (OPT_ERR bytes) says what was found and
- * what is expected. */
+/* Checks combinations of options; after options_parse(). On OPT_BAD err (OPT_ERR bytes) has what
+ * was found and what is expected. */
 int perf_options_check(struct perf_opts *o, char *err);
-/* All three. Where --help or --version is asked for, o is as far as it was read. */
+/* Calls all three. With --help or --version, o has the options read so far. */
 int perf_options_parse(struct perf_opts *o, int argc, char **argv, char *err);
-/* What each of the two buffers of a rank takes. */
+/* Bytes of each of the two buffers of a rank. */
 size_t options_buffer(const struct perf_opts *o, unsigned nranks);
-/* The sizes of the sweep in bytes, ascending. Returns how many, at most max. */
+/* Writes the sizes of the sweep in bytes, ascending. Returns their number, at most max. */
 unsigned options_sizes(const struct perf_opts *o, uint64_t *bytes, unsigned max);
 
-/* What TRIB_ALGO says goes before --algo; NULL or "": nothing. */
+/* TRIB_ALGO is the default of --algo; NULL or "": none. */
 int options_force_algo(struct perf_opts *o, const char *name, char *err);
 
 const char *perf_algo_name(enum coll_algo a); /* sched_algo_name(), and "nvls-hw" */

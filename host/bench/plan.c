@@ -166,8 +166,8 @@ static void find_algos(struct sweep *s, unsigned among)
             s->exist |= 1u << a;
 }
 
-/* This machine's own GPUs: if they cannot run, other algorithms run without them and the report
- * says so; alone they are refused. */
+/* This machine's own GPUs: if they cannot run, the other algorithms run and the report tells;
+ * without other algorithms they are refused. */
 static int choose_hw(struct sweep *s, unsigned others, char *err)
 {
     s->by_hw = !nvls_hw_can(s->o, s->nranks, s->no_hw);
@@ -185,7 +185,7 @@ static int choose_algos(struct sweep *s, unsigned asked, char *err)
 
     for (unsigned i = 0; i < s->o->n_policy; i++)
         policy |= 1u << s->o->policy[i];
-    /* Predicting an algorithm that is not asked for may take longer than the run: direct sends
+    /* Predicting an algorithm that was not requested may take longer than the run: direct sends
      * millions of messages among thousands of ranks. */
     bool named = asked && asked != ALGOS_ALL && !(asked >> ALGO_AUTO & 1);
 

@@ -11,8 +11,8 @@
 /* error: what ended the run early, or "". 0 or -errno. */
 int report_write(const char *path, const struct perf_opts *o, unsigned nranks,
                  const struct row *rows, unsigned n, const char *error);
-/* The same, with what the switches have granted (NULL: not known) and one more object under `key`,
- * which it takes over. */
+/* The same, with the switches' grants (NULL: unknown) and one more object under `key`, of which it
+ * takes ownership. */
 struct json_t;
 int report_write_more(const char *path, const struct perf_opts *o, unsigned nranks,
                       const struct row *rows, unsigned n, const char *error,

@@ -16,7 +16,7 @@ void table_header(FILE *out, const char *program, const struct perf_opts *o,
 /* staged: with the time of copies to and from a GPU. */
 void table_columns(FILE *out, enum coll_algo algo, bool staged);
 void table_memory(FILE *out, const char *where);
-/* What the switches have granted, if it is less than aggregation asked for. */
+/* The switches' grants, if they are smaller than requested. */
 void table_granted(FILE *out, const struct coll_grant *g);
 /* Heading of the rows that this machine's own GPUs run. */
 void table_gpus(FILE *out, unsigned n, const char *gpu);

@@ -46,8 +46,8 @@ double row_algbw(const struct row *r, double time_us)
     return time_us > 0 ? (double)r->bytes / time_us * 1e-3 : 0;
 }
 
-/* What the busiest rank must send or get, over the size: of an all-reduce what each link carries of
- * a ring; of blocks for all ranks all but its own. */
+/* Bytes that the busiest rank must send or receive, relative to the size: for an all-reduce those
+ * on each link of a ring; for blocks of all ranks all but its own. */
 static double bus_factor(const struct row *r)
 {
     double blocks = layout_blocks(r->coll, r->nranks, r->sparse);

@@ -10,7 +10,7 @@
 
 struct json_t;
 
-/* A barrier is checked by letting one rank after the other enter it late: so many at most. */
+/* A barrier is checked by letting one rank after the other enter late: this many ranks at most. */
 #define ROW_LATE 32u
 static inline unsigned row_late(unsigned nranks, unsigned k)
 {
@@ -24,7 +24,7 @@ struct run_result {
     uint64_t wrong; /* elements of all ranks; barriers that a rank left before all had entered */
     bool checked;
     double staging_us; /* of one operation: time with copies to or from a GPU under way */
-    unsigned iters;    /* timed; fewer than asked for when --max-wall allows no more */
+    unsigned iters;    /* timed operations; fewer than requested if --max-wall requires it */
     uint32_t dilation;
     struct fidelity fid;
     char fell_back[COMM_TEXT]; /* why it ran by another algorithm, in part at least; "": not */
@@ -55,7 +55,7 @@ struct row {
 };
 
 struct coll_args row_args(const struct row *r); /* its operation, without buffers */
-/* What was asked for: algo, or ALGO_AUTO where that chose it. */
+/* The requested algorithm: algo, or ALGO_AUTO if that chose it. */
 enum coll_algo row_asked(const struct row *r);
 /* Names for people and programs; "none" where the collective has no such thing. */
 const char *row_type(const struct row *r);

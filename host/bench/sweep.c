@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs every row that is asked for, one algorithm after the other: predicts it, has it run by the
- * sweep's `place`, and prints it.
+ * Runs every requested row, one algorithm after the other: predicts it, runs it by the sweep's
+ * `place` callback, and prints it.
  */
 #include "host/bench/sweep.h"
 
@@ -25,7 +25,7 @@ void sweep_granted(struct sweep *s, const struct coll_grant *g)
     s->granted = *g;
 }
 
-/* Slots of a window by this algorithm: as granted, else as asked for. */
+/* Slots of a window by this algorithm: as granted, else as requested. */
 static uint32_t window_of(const struct sweep *s, enum coll_algo a)
 {
     bool rails = a == ALGO_HIER_SHARP || a == ALGO_NVLS_SHARP || !s->granted.trees;

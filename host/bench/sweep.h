@@ -19,11 +19,11 @@ struct sweep {
     unsigned nranks;
     uint16_t host_of_rank[FAB_MAX_MEMBERS];
     /* plan.c */
-    /* Bits of coll_algo: for ranks to run; that the collective and the fabric have; what the
-     * communicator needs to have. */
+    /* Bits of coll_algo: requested; supported by the collective and the fabric; required by the
+     * communicator. */
     unsigned algos, exist, set_up;
     bool by_hw;          /* after the ranks, this machine's own GPUs run rows (nvls_hw.h) */
-    char no_hw[OPT_ERR]; /* why they do not run all rows that are asked for; "": they do */
+    char no_hw[OPT_ERR]; /* why they do not run all requested rows; "": they do */
     struct nvls_hw *hw;  /* not NULL: they run rows now */
     unsigned n_trees;
     uint16_t tree[COLL_TREES];
@@ -70,7 +70,7 @@ int sweep_run(struct sweep *s);
  * this replaces its own prediction.
  */
 int sweep_instead(struct sweep *s, struct row *r, enum coll_algo now, struct coll_prediction *p);
-/* Takes what the switches have granted the ranks into predictions, the table and the report. */
+/* Applies the switches' grants to predictions, the table and the report. */
 void sweep_granted(struct sweep *s, const struct coll_grant *g);
 /* Shows progress on a terminal. */
 void sweep_show(const struct sweep *s, const char *text);

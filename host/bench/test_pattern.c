@@ -67,7 +67,7 @@ static int64_t contribution(const struct test_pattern *v, unsigned rank, size_t 
     }
 }
 
-/* The exact result in 64-bit integers; what an integer type keeps of it are its low bits. */
+/* The exact result in 64-bit integers; an integer type has its low bits. */
 static int64_t result(const struct test_pattern *v, size_t i)
 {
     int64_t acc = contribution(v, 0, i);
@@ -321,7 +321,7 @@ void pattern_prepare(struct test_pattern *v, const struct layout *l, void *send,
     pattern_fill(v, in, l->rank, 0, layout_send(l));
 }
 
-/* The input must be as it was, but for what the result has taken the place of. */
+/* The input must be unchanged, except where the result has replaced it. */
 static uint64_t input_wrong(struct test_pattern *v, const struct layout *l, const uint8_t *in)
 {
     uint64_t n = layout_send(l), from = l->in_place ? layout_recv_at(l) : n;

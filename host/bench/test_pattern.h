@@ -42,9 +42,9 @@ void pattern_set(struct test_pattern *v, const struct layout *l, enum dtype type
 
 /* Elements [first, first + n) of a rank's stream, or of the reduction (LAYOUT_ALL). */
 void pattern_fill(struct test_pattern *v, void *buf, unsigned source, uint64_t first, uint64_t n);
-/* Makes every element wrong, so that what an algorithm does not write shows up. */
+/* Makes every element wrong, so that elements that an algorithm does not write are detected. */
 void pattern_poison(struct test_pattern *v, void *buf, unsigned source, uint64_t first, uint64_t n);
-/* Number of elements that differ; LAYOUT_NOTHING: that are no longer as they were poisoned. */
+/* Number of wrong elements; LAYOUT_NOTHING: elements whose poison was overwritten. */
 uint64_t pattern_wrong(struct test_pattern *v, const void *buf, unsigned source, uint64_t first,
                        uint64_t n);
 

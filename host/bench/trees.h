@@ -6,8 +6,9 @@
 #include "host/coll/coll.h"
 
 /*
- * Those of the scale-out network that reach all ranks; else those within the GPU node that do; else
- * what there is for the rails, each of which takes what reaches its ranks. Returns how many.
+ * Selects the trees of the scale-out network that reach all ranks; else those within the GPU node
+ * that do; else the trees of the rails, each of which uses one that reaches its ranks. Returns
+ * their number.
  */
 unsigned trees_choose(const struct fabric *f, unsigned nranks, const uint16_t *host_of_rank,
                       uint16_t tree[COLL_TREES]);

@@ -31,8 +31,8 @@ int say(const char *fmt, ...)
     return 1;
 }
 
-/* Reports who holds the directory. -EAGAIN: its processes have ended, and its keeper is
- * about to. */
+/* Reports the holder of the directory. -EAGAIN: its processes have ended, and its keeper is about
+ * to. */
 static int say_taken(const struct claim *c, pid_t holder)
 {
     char state[16] = "";

@@ -153,8 +153,8 @@ int dir_remove(const char *dir, int fd)
 {
     int rc = dir_clear(fd, KEEP_FILE);
 
-    /* The lock file goes last: a command that claims the directory from then on makes a new one, so
-     * that rmdir() fails. */
+    /* The lock file is removed last: a command that claims the directory afterwards creates a new
+     * one, so that rmdir() fails. */
     unlinkat(fd, KEEP_FILE, 0);
     if (dir_is(dir, fd)) {
         int dropped = dir_drop(dir);

@@ -29,11 +29,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_MS   50
-#define READY_MS  60000        /* until all processes serve their ports, on a busy machine */
-#define END_MS    5000         /* after SIGTERM, before SIGKILL */
-#define UNDO_MS   (3 * END_MS) /* for undoing a start */
-#define SILENT_MS (READY_MS + UNDO_MS) /* a keeper says by then that all is up, or why not */
+#define POLL_MS  50
+#define READY_MS 60000        /* until all processes serve their ports, on a busy machine */
+#define END_MS   5000         /* after SIGTERM, before SIGKILL */
+#define UNDO_MS  (3 * END_MS) /* for undoing a start */
+#define SILENT_MS                                                                                  \
+    (READY_MS + UNDO_MS) /* within this time a keeper reports that all is up, or why
+                                          not */
 
 struct child {
     const char *name;
@@ -100,7 +102,7 @@ static int start_switches(struct keeper *k)
         return say("cannot clear the run directory %s: %s", c->dir, strerror(errno));
     if (c->n_opts)
         dir_write(k->claim.dir, "dilation.fixed",
-                  ""); /* given by the user: trib-perf leaves it alone */
+                  ""); /* set by the user: trib-perf does not change it */
     k->oom = oom_kills();
     for (unsigned i = 0; i < c->n_procs; i++) {
         k->child[i].name = c->procs[i];
@@ -279,7 +281,7 @@ static int keeper_main(struct keeper *k)
 
     setsid();
     dup2(null, STDIN_FILENO);
-    k->partner = -1; /* until the fabric is up the first process stands for it */
+    k->partner = -1; /* until the fabric is up, the first process is its owner */
     rc = claim_take(&k->claim);
     if (rc) {
         claim_abandon(&k->claim);

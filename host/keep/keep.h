@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parts of trib-keep share: keep.c starts a fabric and looks after it, dir.c handles its
- * run directory, oom.c describes how a process ended. */
+/* Shared by the parts of trib-keep: keep.c starts a fabric and supervises it, dir.c handles its run
+ * directory, oom.c describes how a process ended. */
 #ifndef TRIB_HOST_KEEP_KEEP_H
 #define TRIB_HOST_KEEP_KEEP_H
 
@@ -34,7 +34,7 @@ int dir_clear(int fd, const char *keep);
 int dir_remove(const char *dir, int fd);
 /* Removes DIR if it is empty, and then the directory of all fabrics of this user. 0 or -errno. */
 int dir_drop(const char *dir);
-/* Whether `path` still names what fd is open on. */
+/* Whether `path` still names the file that fd has open. */
 bool dir_is(const char *path, int fd);
 /* Replaces a small file; a failure leaves no file and no message. */
 void dir_write(int fd, const char *name, const char *text);

@@ -15,7 +15,7 @@
 
 #define TERM_MS 5000 /* from SIGTERM to SIGKILL */
 #define KILL_MS 5000
-#define ROUNDS  3 /* the next round finds what a process started meanwhile */
+#define ROUNDS  3 /* the next round finds processes that were started meanwhile */
 
 /* ---- one process ---- */
 

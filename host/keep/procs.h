@@ -3,9 +3,9 @@
  * The processes of a run directory: which of them live, and how to signal them without ever hitting
  * another process that has been given their pid.
  *
- * A pid file alone proves nothing: its number may be another process's by now, or anybody's text. A
- * process belongs to the fabric when it holds the lock on proc/<name>.pid (the kernel names the
- * holder), has the start time of proc/<name>.start, and is trib-switch; or, where files are
+ * A pid file alone proves nothing: its number may belong to another process by now, or be arbitrary
+ * text. A process belongs to the fabric when it holds the lock on proc/<name>.pid (the kernel names
+ * the holder), has the start time of proc/<name>.start, and is trib-switch; or, where files are
  * missing, when it is trib-switch or trib-keep of this user with this run directory in its
  * arguments. Both are checked again once a pidfd of the process is open, and signals go through
  * that pidfd.

@@ -27,7 +27,7 @@ enum { EXIT_YES = 0, EXIT_NO = 1, EXIT_USAGE = 2, EXIT_OTHERS = 3 };
 
 enum verb { START, STOP, ALIVE, LIST, WAIT, FABRICS, WITH };
 
-/* In order of enum verb; how many arguments each has: at least, and at most. */
+/* In order of enum verb; least and greatest number of arguments. */
 static const struct {
     const char *name;
     int least, most;
@@ -94,7 +94,7 @@ static const char *user_name(uid_t uid)
     return pw ? pw->pw_name : number;
 }
 
-/* Another user's: says whose. root may do as the owner does. */
+/* Refuses another user's directory, and names that user. root has the rights of the owner. */
 static bool is_others(const char *dir, bool root_too)
 {
     uid_t uid;
@@ -142,7 +142,7 @@ static int remove_dir(const char *dir)
     if (lock < 0) /* a disk that is full, or a directory that was removed */
         rc = errno == ENOENT ? 0 : dir_remove(dir, fd);
     else if (fcntl(lock, F_SETLK, &lk) || !dir_is(path, lock))
-        rc = 0; /* somebody has taken it again */
+        rc = 0; /* another command has claimed it meanwhile */
     else
         rc = dir_remove(dir, fd);
     if (lock >= 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the users of the CUDA driver share: cuda.c (streams), cuda_memory.c, cuda_open.c,
+/* Shared by the users of the CUDA driver: cuda.c (streams), cuda_memory.c, cuda_open.c,
  * multicast*.c. */
 #ifndef TRIB_HOST_KERNELS_CUDA_PRIV_H
 #define TRIB_HOST_KERNELS_CUDA_PRIV_H

@@ -56,8 +56,7 @@ int device_copy(struct device *d, enum device_stream s, void *dst, const void *s
 int device_reduce(struct device *d, enum device_stream s, enum redop op, enum dtype t,
                   unsigned divide, void *dst, void *copy, const void *const *in, unsigned n,
                   size_t count);
-/* How many operations were submitted to the stream, and how many of them have completed. 0
- * or -EIO. */
+/* Number of operations submitted to the stream, and of those completed. 0 or -EIO. */
 uint64_t device_given(const struct device *d, enum device_stream s);
 int device_done(struct device *d, enum device_stream s, uint64_t *done);
 /* Waits until all operations have completed. 0 or -EIO. */

@@ -72,9 +72,9 @@ EL_FN uint64_t el_out_f64(double f)
 /* ---- narrow floats ---- */
 
 /*
- * To nearest, ties to even. Of a number below the smallest normal one the sum with 2^(23 - man)
- * last places has the code in its low bits, rounded by the addition. over: instead of what is
- * greater than max; where that is the NaN, it has no sign.
+ * Rounds to nearest, ties to even. For a number below the smallest normal one, adding 2^(23 - man)
+ * last places leaves the code in the low bits, rounded by the addition. over: result for numbers
+ * above max; a NaN there has no sign.
  */
 EL_FN uint32_t el_narrow(float f, int exp_bits, int man_bits, uint32_t max, uint32_t over,
                          uint32_t nan)
@@ -211,8 +211,8 @@ EL_FN bool el_is_nan(uint32_t u)
     return (u & 0x7fffffffu) > 0x7f800000u;
 }
 
-/* As signed numbers, floats stand in their order once the lower bits of negative ones are turned
- * round: -0 before +0. A NaN stands beyond all of them on the side that is asked for. */
+/* Floats are ordered like signed integers once the lower bits of negative ones are inverted: -0
+ * before +0. A NaN is beyond all of them, on the requested side. */
 EL_FN int64_t el_key_f32(uint32_t u, int nan_side)
 {
     int32_t i = (int32_t)(u ^ (u >> 31 ? 0x7fffffffu : 0));

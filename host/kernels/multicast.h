@@ -34,8 +34,8 @@ const char *multicast_error(struct multicast *m); /* of any member; NULL: no fai
  * 0, -ENOTSUP (kernel_multimem()), -EINVAL (beyond the memory) or -EIO. */
 int multicast_all_reduce(struct multicast *m, enum redop op, enum dtype t, size_t dst, size_t src,
                          size_t count);
-/* So many of them, one behind the other, took so long by GPU 0's clock, from when all members could
- * begin until all had ended. Waits. 0 or as above. */
+/* Runs n of them, one after the other, and waits. Measures their time by GPU 0's clock, from when
+ * all members could begin until all had ended. 0 or as above. */
 int multicast_time(struct multicast *m, enum redop op, enum dtype t, size_t dst, size_t src,
                    size_t count, unsigned times, double *seconds);
 #endif

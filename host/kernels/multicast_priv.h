@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of multicast objects share: multicast.c (operations), multicast_open.c. Their
+/* Shared by the files of multicast objects: multicast.c (operations), multicast_open.c. Their
  * driver's calls came with CUDA 12.1. */
 #ifndef TRIB_HOST_KERNELS_MULTICAST_PRIV_H
 #define TRIB_HOST_KERNELS_MULTICAST_PRIV_H

@@ -5,9 +5,8 @@
  * The first failure to arrive is not always the cause: when a rank is killed, another rank may
  * notice its broken connection and report it before the launcher sees the death. So a failure that
  * a rank reports is held for GRACE_MS; a death or an interrupt that shows up meanwhile is the
- * cause. Nor is a rank that does not answer always the one at fault: it may wait for a process that
- * is stopped. So the launcher names the process that was stopped (suspect.h) and what was noticed
- * first.
+ * cause. A rank that does not answer is not always at fault either: it may wait for a process that
+ * is stopped. So the launcher names the stopped process (suspect.h) and the first symptom.
  */
 #include "host/launch/job_processes_priv.h"
 #include "io/shared.h"

@@ -40,8 +40,8 @@ int job_bcast(struct job *j, uint32_t type, const void *body, size_t len);
 int job_gather(struct job *j, uint32_t type, double seconds, job_fn each, job_fn on_progress,
                void *ctx);
 /*
- * The same with limits of its own. After soft_s seconds (0: never) `soft` is called once. bound, in
- * words, says what the limit of `seconds` is, instead of how long it is.
+ * The same with limits of its own. After soft_s seconds (0: never) `soft` is called once. bound:
+ * describes the limit of `seconds` in messages, instead of its length.
  */
 struct job_limits {
     double seconds, soft_s;

@@ -12,7 +12,8 @@ struct header {
     uint32_t type, len;
 };
 
-/* The other end reads all the time; who has not taken anything for this long is stuck or gone. */
+/* The other end reads continuously; if it has accepted nothing for this long, it is stuck or
+ * gone. */
 #define SEND_TIMEOUT_MS 5000
 
 int msg_send(int fd, uint32_t type, const void *body, size_t len)

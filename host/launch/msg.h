@@ -44,10 +44,10 @@ enum msg_type {
     MSG_DONE,
     MSG_PROGRESS,
     MSG_FAIL,
-    MSG_STOP,    /* during a RUN: the rank answers (PROGRESS) how many operations it has begun */
-    MSG_LIMIT,   /* struct msg_progress: the RUN ends after so many */
+    MSG_STOP,    /* during a RUN: the rank answers (PROGRESS) with the number of operations begun */
+    MSG_LIMIT,   /* struct msg_progress: the RUN ends after this many */
     MSG_FABRIC,  /* after INIT, to a rank elsewhere: the text of the fabric's conf */
-    MSG_GRANTED, /* when all are connected: asks what the switches have granted */
+    MSG_GRANTED, /* when all are connected: requests the switches' grants */
 };
 
 #define MSG_MAX  (FAB_MAX_MEMBERS * COMM_BLOB + 64)
@@ -71,7 +71,7 @@ struct msg_run {
 struct msg_check {
     uint32_t again;   /* in place: the buffer is n times summed; fill it and run once more */
     uint32_t late;    /* barrier: it is run once more, and this rank enters it ... */
-    uint64_t late_ns; /* ... so much of wall time after the others */
+    uint64_t late_ns; /* ... by this much wall time after the others */
 };
 struct msg_done {
     uint32_t ops;   /* RUN: operations done */
@@ -79,7 +79,7 @@ struct msg_done {
     uint64_t wrong; /* CHECK */
     int64_t entered_ps, left_ps; /* CHECK of a barrier, by the fabric's clock */
     struct ulp ulp;              /* ERROR */
-    uint32_t aggregated;         /* RUN: operations that ended by the algorithm asked for */
+    uint32_t aggregated;         /* RUN: operations that ended by the requested algorithm */
     uint32_t algo;               /* PREPARE: the one that the row would run by now */
     int64_t staging_ns;        /* RUN: wall time in which copies to and from a GPU were under way */
     char fell_back[COMM_TEXT]; /* comm_fell_back(); "": nothing has failed */
@@ -106,7 +106,7 @@ int msg_send(int fd, uint32_t type, const void *body,
              size_t len); /* 0 or -errno; -EPIPE: other end is gone */
 int msg_fill(
     struct inbox *in,
-    int fd); /* reads what is there, without waiting; > 0, 0: nothing, -EPIPE: end, -errno */
+    int fd); /* reads available data, without waiting; > 0, 0: nothing, -EPIPE: end, -errno */
 int msg_next(struct inbox *in, struct msg *m); /* 1: a whole message; 0: none; -EPROTO */
 void msg_free(struct inbox *in);
 #endif

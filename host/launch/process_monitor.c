@@ -99,7 +99,7 @@ static bool is_needed(const struct process_monitor *w, const struct fab_proc *fp
     return !fp;
 }
 
-/* How the process ended, as its trib-keep has written; "": it has none. */
+/* How the process ended, as recorded by its trib-keep; "": there is none. */
 static void how_it_ended(const struct process_monitor *w, const struct watched *p, char *how,
                          size_t size)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * One rank: an ordinary verbs program that does what the launcher says over its socket (msg.h).
- */
+/* One rank: an ordinary verbs program that executes the launcher's commands from its socket
+ * (msg.h). */
 #ifndef TRIB_HOST_LAUNCH_RANK_H
 #define TRIB_HOST_LAUNCH_RANK_H
 

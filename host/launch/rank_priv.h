@@ -25,7 +25,7 @@ struct rank {
     size_t buf_bytes;
     struct test_pattern val;
     struct msg_prepare row;
-    uint32_t op, limit;  /* RUN: the operation that runs, from 1; how many are run */
+    uint32_t op, limit;  /* RUN: number of the running operation, from 1; how many are run */
     uint32_t stop_after; /* STOP has come: wait after this operation for the LIMIT; 0: no STOP */
     int64_t look_at, wall, patience; /* ns */
     bool failed, aborted;

@@ -2,8 +2,8 @@
 /*
  * A run of a row is PREPARE, warm-up, RUN (timed), CHECK. The ranks' answers to a command are the
  * barrier before the next. The time per operation is that of n operations back to back, from the
- * moment at which all ranks start to the one at which the last rank knows that it is over, divided
- * by n: what the model predicts and what trib sim reports (nccl-tests -a 3).
+ * common start of all ranks until the last rank has detected the end, divided by n, as in the model
+ * and in trib sim (nccl-tests -a 3).
  */
 #include "host/launch/ranks_priv.h"
 
@@ -173,7 +173,7 @@ static void begin_dilation(struct sweep *s, const struct answers *a, int place)
  * is time for them. */
 static int warm_up(struct sweep *s, struct answers *a, struct run_result *run)
 {
-    double share = ranks_left_s(s->until) * (1 - WARM_SHARE); /* left for what follows */
+    double share = ranks_left_s(s->until) * (1 - WARM_SHARE); /* left for the rest of the row */
     unsigned done = 0;
     int rc = 0;
 

@@ -8,7 +8,7 @@
 
 #include "host/bench/sweep.h"
 
-/* Connects the ranks of s->job. 0 or -errno; job_cause() says why. */
+/* Connects the ranks of s->job. 0 or -errno with the reason in job_cause(). */
 int ranks_connect(struct sweep *s);
 /* A sweep's `place`: at the smallest dilation that holds, where this job may choose it. */
 int ranks_place(struct sweep *s, struct row *r, int place);

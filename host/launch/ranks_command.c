@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLACK_S 60.0 /* on top of what a command should take, before it counts as stuck */
+#define SLACK_S 60.0 /* added to a command's expected time before it counts as stuck */
 
 static double over_s(const struct sweep *s)
 {
     return RANKS_OVER_S + RANKS_OVER * s->o->max_wall;
 }
 
-/* Once every rank has said which operation it has begun, a run that is to end early ends one
- * operation after the foremost. */
+/* A run that must end early ends one operation after the foremost, once every rank has reported
+ * which one it has begun. */
 static void send_limit(struct answers *a)
 {
     struct msg_progress p = {RTE_MIN(a->foremost + 1, a->iters), 0};

@@ -9,7 +9,7 @@
 #include <sys/random.h>
 
 #define CONNECT_S     60.0 /* EAL, memif and JOINs of all ranks on a slow machine */
-#define CONNECT_LEAST 10.0 /* seconds for connecting, whatever --max-wall says, */
+#define CONNECT_LEAST 10.0 /* seconds for connecting, independent of --max-wall, */
 #define CONNECT_RANK  1.0  /* and for each rank */
 
 /* Ranks elsewhere have no run directory: they get the text of the fabric's conf. */

@@ -15,9 +15,9 @@
 #include "io/shared.h"
 
 #define RANKS_OVER_S 2.0 /* seconds by which a row may exceed --max-wall, */
-#define RANKS_OVER   0.1 /* plus this fraction of it; what takes longer ends the job */
+#define RANKS_OVER   0.1 /* plus this fraction of it; beyond that, the job ends */
 
-/* What the ranks' answers to a command add up to. */
+/* The sum of the ranks' answers to a command. */
 struct answers {
     struct sweep *s;
     uint8_t *blobs; /* [nranks * COMM_BLOB], while connecting */
@@ -33,7 +33,8 @@ struct answers {
     /* A run that is to end early. */
     bool stopping;
     uint32_t foremost; /* the latest operation that a rank has begun */
-    uint32_t n_begun;  /* ranks that have said which one they have begun; has_begun[]: which */
+    uint32_t n_begun;  /* ranks that have reported the operation that they have begun; has_begun[]:
+                          which */
     uint8_t has_begun[FAB_MAX_MEMBERS];
 };
 

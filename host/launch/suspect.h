@@ -22,9 +22,9 @@ void suspect_note(struct suspect *s, bool stopped, int64_t now_ms);
 /* Whether it is stopped, or was for long enough and not long ago: "is stopped", "was stopped for
  * 1.2 s". */
 bool suspect_says(const struct suspect *s, int64_t now_ms, char *text, size_t size);
-/* Stopped for so long that the job gives up waiting for it. */
+/* Stopped for longer than the job waits for it. */
 bool suspect_is_stuck(const struct suspect *s, int64_t now_ms);
-/* By /proc; false where that says nothing. */
+/* From /proc; false if that is not available. */
 bool suspect_is_stopped(pid_t pid);
 
 #endif

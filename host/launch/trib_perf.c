@@ -35,7 +35,7 @@ enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_CUT = 4, EXIT_INTERRUPT
 /* Is the emulated HCA in this program (make static)? Its name for the system's calls tells. */
 extern void *hca_real(const char *name) __attribute__((weak));
 
-/* libtribverbs.so: $TRIB_LIB, beside this program, or where `make install` puts it. */
+/* libtribverbs.so: $TRIB_LIB, next to this program, or where `make install` puts it. */
 static int find_preload(char *path, size_t size)
 {
     static const char *const places[] = {"%s/libtribverbs.so",
@@ -64,7 +64,7 @@ static int find_preload(char *path, size_t size)
     return -ENOENT;
 }
 
-/* The fabric as it is up: the run directory's copy of CONF. */
+/* The running fabric: the run directory's copy of CONF. */
 static struct fabric *open_fabric(const char *conf, struct rundir *rd)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
@@ -134,7 +134,7 @@ static int verdict(const struct sweep *s, int rc)
     return s->unmeasured ? EXIT_CUT : EXIT_OK;
 }
 
-/* This machine's GPUs alone. */
+/* Rows of this machine's GPUs only. */
 static int run_without_ranks(struct sweep *s)
 {
     int rc;
@@ -188,7 +188,7 @@ static int write_report(const struct sweep *s)
 #define PROCESS_BYTES   (12u << 20)
 #define PROCESS_ADDRESS (192u << 20)
 
-/* What ranks on this machine take: two buffers each, connections, schedules, slots. */
+/* Memory of ranks on this machine: two buffers each, connections, schedules, slots. */
 static int check_room(const struct sweep *s, char *err)
 {
     size_t buffers = 2 * options_buffer(s->o, s->nranks);
@@ -223,7 +223,7 @@ static int check_room(const struct sweep *s, char *err)
                : -ENOMEM;
 }
 
-/* What cannot work is refused while nothing runs. */
+/* Refuses what cannot work before anything runs. */
 static int plan(struct sweep *s, char *err)
 {
     int rc = sweep_plan(s, err);
@@ -283,8 +283,7 @@ static int can_report(const struct perf_opts *o)
     return rc;
 }
 
-/* For scripts: would this command line do? Says what is wrong with it before a fabric is started
- * for it. */
+/* For scripts: checks this command line and reports mistakes before a fabric is started for it. */
 static int check_options(const struct perf_opts *o)
 {
     struct fab_errors *errs = calloc(1, sizeof(*errs));
