@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rounding: nearest as the kernels have it, the other modes by what they promise. */
+/* Rounding: to nearest compared with the kernels, the other modes with their definitions. */
 #include "aggregation/narrow.h"
 #include "tests/support/reduce_ref.h"
 

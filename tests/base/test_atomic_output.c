@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results are written whole or not at all, links and devices stay what they are, and who asks
- * before a run is told whether that will do. */
+/* Results are written completely or not at all, links and devices are not replaced, and a path can
+ * be checked before a run. */
 #include "base/atomic_output.h"
 
 #include <errno.h>

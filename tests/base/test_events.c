@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is said of an engine when something stops it: its last events, by their names. */
+/* The dump of an engine when an assertion stops a run: its last events, by name. */
 #include "base/assert.h"
 #include "base/events.h"
 #include "base/log.h"

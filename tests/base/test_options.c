@@ -288,7 +288,7 @@ static void help_and_version_end_the_line(void **state)
     }
 }
 
-/* What a program takes of another one, with a default of its own. */
+/* Options that a program inherits from another one, with a default of its own. */
 static void a_base_is_taken_too(void **state)
 {
     struct more {

@@ -47,7 +47,7 @@ static void the_first_timer_is_the_earliest(void **state)
             timer_clear(&r->timers, &q->timer);
         for (unsigned i = 0; i < N; i++)
             least = RTE_MIN(least, qp[i]->timer.deadline);
-        if (pair_random(p, 3)) /* deadlines that moved stay in place until somebody asks */
+        if (pair_random(p, 3)) /* moved deadlines keep their heap position until the next query */
             continue;
         first = timer_first(&r->timers);
         assert_int_equal(first ? first->deadline : PS_NEVER, least);

@@ -225,7 +225,7 @@ static void until(struct bench *b, bool (*done)(struct agg_fixture *b))
     }
 }
 
-/* Everybody's vector summed; what came of it is looked at. */
+/* Sums all members' vectors and checks the result. */
 static void aggregate(struct bench *b, size_t count)
 {
     b->opseq++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a simulation with data is measured against: memcpy of as many payload bytes, from and to
- * buffers of the run's sizes, a packet at a time and the ranks in turn as a ring has it, so that
- * neither end is in a cache. Prints bytes a second of CPU time.
+ * Baseline of a simulation with data: memcpy of as many payload bytes, from and to buffers of the
+ * run's sizes, a packet at a time and the ranks in turn as a ring has it, so that neither end is in
+ * a cache. Prints bytes a second of CPU time.
  *
  * usage: bench_sim RANKS BYTES TOTAL: of each buffer, and to be copied
  */

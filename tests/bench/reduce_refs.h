@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the reduction kernels are measured against: sums of N plain arrays of 4 KiB, aligned to
- * their cache lines, one pass, N known where the code is compiled. For each type several
- * candidates, of which the fastest counts: the loop that anybody would write, as the compiler makes
- * it, and AVX-512 by hand, over one, two or four vectors at a time. They have no care for NaNs, and
- * the hardware's conversion to bfloat16 takes denormals for zero, which the kernels may not.
+ * Baseline of the reduction kernels: sums of N plain arrays of 4 KiB, aligned to their cache lines,
+ * one pass, N known where the code is compiled. For each type several candidates, of which the
+ * fastest counts: the loop that anybody would write, as the compiler makes it, and AVX-512 by hand,
+ * over one, two or four vectors at a time. They have no care for NaNs, and the hardware's
+ * conversion to bfloat16 takes denormals for zero, which the kernels may not.
  *
  * fp16 and bf16 are summed in fp32 and rounded once.
  */

@@ -274,7 +274,7 @@ static void a_group_in_a_mesh_uses_the_cables_among_its_members(void **state)
     fabric_free(star);
 }
 
-/* F17 says it of bandwidth: what half of a group can send to the other half. */
+/* F17 is about bandwidth: that from one half of a group to the other. */
 static void a_group_in_a_star_has_the_whole_egress_of_its_members(void **state)
 {
     static const uint16_t first[] = {0, 1, 2, 3, 4, 5, 6, 7};

@@ -26,7 +26,7 @@ static const char conf[] =
     "reduce = { groups = 2; slots = 12; window = 8; };\n"
     "leaf_spine = { leaves = 2; spines = 1; hosts_per_leaf = 3; };\n";
 
-/* A peer's end of an edge, as far as the AN has told it. */
+/* A peer's end of an edge, as known from the AN's messages. */
 struct edge {
     uint32_t qpn, psn;
     uint64_t offset;
@@ -81,8 +81,8 @@ static int peer_of(uint32_t ip)
     return -1;
 }
 
-/* What the AN answers: grants are remembered, so that data can follow; its own JOIN and the xid in
- * it, too. */
+/* Handles the AN's answers: records grants, so that data can follow, and the xid of its own
+ * JOIN. */
 static void listen(struct rte_mbuf *m)
 {
     struct roce_pkt k;

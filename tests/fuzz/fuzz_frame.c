@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames from anybody into an rnic with one queue pair of each kind. Nothing may crash, leak or
- * write outside of the regions.
+ * Arbitrary frames into an rnic with one queue pair of each kind. Nothing may crash, leak or write
+ * outside of the regions.
  *
  * Input: a sequence of records { kind, length, bytes }. Kind 0 is a frame as it stands. The others
  * are transport headers and payload only: Ethernet, IPv4, UDP, queue pair and PSN are made right,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames from anywhere into a switch and a NIC: nothing crashes, every event ends within a bound,
- * and every frame comes back to the pool. The input is a list of records: where, what it is built
- * on, how many bytes, then the bytes.
+ * Arbitrary frames into a switch and a NIC: nothing crashes, every event ends within a bound, and
+ * every frame comes back to the pool. The input is a list of records: where, what it is built on,
+ * how many bytes, then the bytes.
  */
 #include "roce/wire.h"
 #include "switch/mcast.h"

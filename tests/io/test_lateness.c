@@ -76,7 +76,7 @@ static void what_was_late_counts_where_it_was(void **state)
     assert_int_equal(lateness_on_path(sh, fab, BELLS, peer_ip, 1u << 16, 1000 * MS * PS), 0);
 }
 
-/* It says nothing itself: its bell was rung, or it meant to run. */
+/* It has not logged itself: its bell was rung, or it was due to run. */
 static void who_is_late_now_is_seen(void **state)
 {
     unsigned sw = bell_of_proc(fabric_node(fab, "leaf0") ? fabric_node(fab, "leaf0")->proc

@@ -106,8 +106,8 @@ static bool frame_is(struct rte_mbuf *m, uint32_t seq)
 
 #define SHARED (2 * (QUEUES << LOG2) + 128)
 
-/* The other process: sends back what it gets until it is killed; with flood, sends as fast as it
- * can besides. share: its frames are those of its rings. */
+/* The other process: echoes frames until it is killed; with flood, it also sends as fast as it can.
+ * share: its frames are those of its rings. */
 static int peer_main(bool flood, bool share)
 {
     struct io_frames frames;
@@ -219,8 +219,8 @@ static uint16_t receive(struct io_port *p, struct rte_mbuf **m, uint16_t n)
     return got;
 }
 
-/* What a client with shared frames sends and receives are its own mbufs, and whatever became of the
- * peer they all come back. */
+/* A client with shared frames sends and receives its own mbufs, and all of them come back, whatever
+ * happens to the peer. */
 static void shared_frames_are_not_copied_and_come_back(void **state)
 {
     struct rte_mempool *pool = test_pool(512);
@@ -304,7 +304,7 @@ static void what_cannot_pass_is_freed_and_counted(void **state)
     io_port_close(p);
 }
 
-/* What a client of any kind may write: a descriptor of its ring, from the start of its buffer. */
+/* Memory that any client may write: a descriptor of its ring, from the start of its buffer. */
 static void describe(struct io_port *client, uint16_t slot, uint16_t flags, uint32_t len, int byte)
 {
     struct memif *mf = (struct memif *)client;
@@ -442,7 +442,7 @@ static void a_busy_peer_may_be_killed_again_and_again(void **state)
     io_port_close(p);
 }
 
-/* What a stranger on the socket says must not bring the listener down. */
+/* Arbitrary messages on the socket must not stop the listener. */
 static void nonsense_on_the_control_channel_is_refused(void **state)
 {
     struct rte_mempool *pool = test_pool(64);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The program trib-switch, from outside: comes up, says so, answers, carries frames between
- * processes, and leaves nothing behind.
+ * The program trib-switch as a process: it starts, reports that it is ready, answers telemetry,
+ * forwards frames between processes, and leaves no files behind.
  */
 #include "tests/support/eal.h"
 
@@ -129,7 +129,7 @@ static int teardown(void **state)
     char cmd[128];
 
     (void)state;
-    /* What a failed case has left behind. */
+    /* Removes files and processes of a failed case. */
     for (unsigned i = 0; i < n_started; i++)
         if (waitpid(started[i], NULL, WNOHANG) == 0)
             finish(started[i], SIGKILL);

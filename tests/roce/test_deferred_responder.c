@@ -5,7 +5,7 @@
 #define US      PS_PER_US
 #define ANSWERS 4096u
 
-/* What stands behind the served side. */
+/* State of the deferred responder's owner. */
 struct owner {
     struct fixture e;
     bool stuck, broken; /* READs: no data; none ever */
@@ -150,7 +150,7 @@ static void a_read_waits_until_its_owner_has_data_and_others_go_on(void **state)
     assert_int_equal(o.e.p->s[0].cqe[0].wr_id, 2);
     o.stuck = false;
     pass(100 * US);
-    assert_int_equal(completed(), 1); /* nobody resumed it */
+    assert_int_equal(completed(), 1); /* not resumed */
     qp_reads_resume(o.e.qp[1]);
     pass(100 * US);
     assert_int_equal(completed(), 2);
@@ -296,7 +296,7 @@ static void late_owners_and_lost_frames_change_nothing(void **state)
             if (posted < total && qp_sq_free(o.e.qp[0]) > 40) {
                 uint32_t len = pair_random(o.e.p, 9000), off = posted * 10000;
 
-                /* READs take what stands there, WRITEs put it there: halves of the buffers */
+                /* READs read there, WRITEs write there: halves of the buffers */
                 post(random_of(50) ? WR_READ : WR_WRITE, posted, off, len);
                 posted++;
             }

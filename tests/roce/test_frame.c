@@ -30,7 +30,7 @@ static struct rte_mbuf *frame(struct rte_mempool *p, uint16_t n)
     return m;
 }
 
-/* A frame of one of many kinds; *kept: somebody else's hold of it, or NULL. */
+/* A frame of one of many kinds; *kept: another reference to it, or NULL. */
 static struct rte_mbuf *any_frame(struct rte_mempool *p, uint32_t kind, struct rte_mbuf **kept)
 {
     struct rte_mbuf *m = frame(p, 200), *c;
@@ -44,7 +44,7 @@ static struct rte_mbuf *any_frame(struct rte_mempool *p, uint32_t kind, struct r
         rte_pktmbuf_refcnt_update(m, 1);
         *kept = m;
         return m;
-    case 3: /* a clone, whose data somebody else holds, or holds alone */
+    case 3: /* a clone, whose data another mbuf shares, or shared until now */
     case 4:
         c = frame_clone(m, p);
         assert_non_null(c);

@@ -95,7 +95,7 @@ static void a_crc_leaves_no_wide_registers_in_use(void **state)
         skip();
     for (uint32_t n = 4; n <= sizeof(bytes); n += 7) {
         clear_wide_registers();
-        if (wide_registers_in_use()) /* not told by this machine */
+        if (wide_registers_in_use()) /* not supported by this machine */
             skip();
         roce_crc(0, bytes, n);
         assert_false(wide_registers_in_use());

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queues: receives of as many pieces as were asked for, and no memory for places that nobody uses.
- */
+/* Queues: receives of as many pieces as requested, and no memory for unused entries. */
 #include "roce/engine.h"
 #include "tests/support/eal.h"
 #include "tests/support/roce_pair.h"

@@ -72,7 +72,7 @@ static void a_silent_peer_ends_in_retry_exceeded_and_flushes(void **state)
     for (unsigned i = 0; i < 5; i++) {
         struct wqe w = request(&e, i == 2 ? WR_READ : WR_WRITE, i, 50);
 
-        w.flags = 0; /* errors are told of unsignaled requests too */
+        w.flags = 0; /* errors complete unsignaled requests too */
         assert_int_equal(qp_post_send(e.qp[0], &w), 0);
     }
     for (unsigned i = 0; i < 3; i++)
@@ -89,7 +89,7 @@ static void a_silent_peer_ends_in_retry_exceeded_and_flushes(void **state)
         assert_int_equal(c->is_recv, i >= 5);
     }
     assert_int_equal(rnic_counters(e.p->s[0].r)->timeouts, 4);
-    /* What is posted afterwards is flushed too. */
+    /* Requests posted afterwards are flushed too. */
     struct wqe w = request(&e, WR_SEND, 90, 50);
 
     assert_int_equal(qp_post_send(e.qp[0], &w), 0);
@@ -315,7 +315,7 @@ static void unconnected_opcodes_and_strangers_are_dropped_by_name(void **state)
 
 /* ---- timers, and who was late ---- */
 
-static int64_t lateness_part; /* 1/16 of the time asked about; */
+static int64_t lateness_part; /* 1/16 of the window; */
 static int64_t late_until_ps; /* up to then */
 static struct pair *late_pair;
 
@@ -323,7 +323,7 @@ static int64_t late(void *user, const struct qp *qp, int64_t window_ps)
 {
     (void)user, (void)qp;
     if (lateness_part == INT64_MAX ||
-        lateness_part < 0) /* a page that somebody has written nonsense to */
+        lateness_part < 0) /* a page with nonsense from another process */
         return lateness_part;
     return late_pair->now_ps <= late_until_ps ? window_ps * lateness_part / 16 : 0;
 }
@@ -335,8 +335,8 @@ static void time_in_which_somebody_was_late_does_not_count(void **state)
         int64_t part, until; /* until: in timeouts */
         int64_t from, to;    /* it ends in so many sixteenths of a timeout */
     } rows[] = {
-        {0, 1000, 64, 64},           /* nobody */
-        {16, 1000, 224, 224},        /* somebody, all the time */
+        {0, 1000, 64, 64},           /* no process was late */
+        {16, 1000, 224, 224},        /* some process was late all the time */
         {16, 5, 64 + 80, 64 + 96},   /* for five timeouts */
         {8, 1000, 64 + 48, 64 + 64}, /* half of the time: a pause, half of it, half of that ... */
         {INT64_MAX, 1000, 224, 224}, /* nonsense */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is lost again while it is sent again: no wait for a timeout where the peer can see it. */
+/* Losses of retransmissions: no wait for a timeout if the peer can detect them. */
 #include "tests/roce/rc_fixture.h"
 
 /* Drops a response of READ data, so many times in a row. */

@@ -199,7 +199,7 @@ static void a_repeated_read_is_answered_in_order_of_psn(void **state)
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(psn[i], i < 2 ? 10 + i : 11 + i);
     m[0] = read_request(&e, 14, 512);
-    m[1] = read_request(&e, 14, 99999); /* beyond what was ever asked */
+    m[1] = read_request(&e, 14, 99999); /* beyond all requests */
     ep.input(ep.ctx, m, 2, 0);
     assert_int_equal(pull_psns(&e, psn, 16), 2);
     fixture_free(&e);

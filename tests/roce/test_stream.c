@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an aggregation node does: fragments of messages, one payload held for many children,
- * packets to a sink. */
+/* The engine as used by an aggregation node: fragments of messages, one payload held for many
+ * children, packets to a sink. */
 #include "roce/icrc.h"
 #include "tests/support/eal.h"
 #include "tests/support/roce_pair.h"

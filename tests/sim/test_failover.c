@@ -2,8 +2,8 @@
 /*
  * Switches that lose their memory at any moment, alone or with their power (all links go down, and
  * come up a while later), under operations of the aggregation trees, of several levels and by
- * multimem: every rank has the right sums all the same, in place and out of place, of the operation
- * that was hit and of those behind it, and the communicator says why.
+ * multimem: every rank has the right sums all the same, in place and out of place, of the
+ * interrupted operation and of later ones, and the communicator reports why.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -310,8 +310,7 @@ static void operations_of_several_levels_cost_no_element(void **state)
     run_rows(rows, sizeof(rows) / sizeof(*rows), MEMORY);
 }
 
-/* It blames none of its members for links that all went at once, and says nothing when it is
- * back. */
+/* It blames no member for links that went down at once, and reports nothing when it is back. */
 static void a_switch_without_power_for_a_while_costs_no_element(void **state)
 {
     static const struct row rows[] = {
@@ -382,8 +381,8 @@ static void reasons_of_many_rounds_are_cut_where_the_text_ends(void **state)
     (void)state;
     up(&b, RAIL, 3, policy);
     for (unsigned i = 0; i <= PARTS; i++) {
-        /* What there is not, ranks that have not heard of the failure would refuse alone, is
-         * nothing that others run by something else. */
+        /* An algorithm that does not exist here is refused by every rank alike, whether it knows of
+         * the failure or not; no rank replaces it by another one. */
         assert_int_equal(comm_runs_by(job_comm(b.j, 0), &none), none.algo);
         fill(&b);
         assert_int_equal(job_loop_run(b.j, &l), 0);

@@ -173,7 +173,7 @@ static void ranks_hear_of_a_death(void **state)
     fixture_down(&b);
 }
 
-/* Nobody tells: connections that nothing moves on are asked, and the failure goes round. */
+/* No rank is notified: idle connections are probed, and the failure passes around the ring. */
 static void a_death_that_nobody_tells_is_found_out(void **state)
 {
     struct job_result res;
@@ -220,8 +220,8 @@ static void a_blip_of_a_hosts_own_link_takes_time_and_nothing_else(void **state)
     }
 }
 
-/* What its NIC says of a process that ends is lost on a link that is down, or goes down just then:
- * it says so again. */
+/* The NIC's report of an ended process is lost on a link that is down or goes down just then: the
+ * NIC repeats it. */
 static void a_process_that_ends_in_a_blip_is_missed(void **state)
 {
     static const char *const dies[] = {"4900ns", "8us"};

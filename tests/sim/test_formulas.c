@@ -180,7 +180,7 @@ static void fixture_down(struct fixture *b)
     fabric_free(b->f);
 }
 
-/* Asked after each event: who has not ended is asked first the next time. */
+/* Called after each event: the rank that has not ended is tested first the next time. */
 static bool all_ended(void *ctx)
 {
     struct fixture *b = ctx;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A switch that is gone for good, at any moment: where there is another way (of the policy, on the
- * fabric) every rank has the right sums; else every rank ends with an error that names somebody,
+ * A switch fails permanently, at any moment: if there is an alternative (by policy and fabric),
+ * every rank has the right sums; else every rank ends with an error that names a rank or switch,
  * within the time that ranks wait for each other.
  */
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 32 hosts send to one, and beside them a flow that shares their links but not the congested port.
- * With PFC nothing is lost, and the flow waits behind pauses that are none of its business; with
- * DCQCN it waits less; without PFC it does not wait, full queues drop and connections send again.
+ * 32 hosts send to one, next to a background flow that shares their links but not the congested
+ * port. With PFC nothing is lost, and the flow is a victim of pauses; with DCQCN it waits less;
+ * without PFC it does not wait, queues overflow and connections retransmit.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -163,7 +163,7 @@ static void without_pfc_full_queues_drop_and_sending_again_costs_time(void **sta
     assert_int_equal(o.c.pauses, 0);
     assert_true(o.c.overflows > 1000);
     assert_true(o.c.retransmits >= o.c.overflows);
-    assert_true(o.share > 0.9); /* nobody is paused for others' sake */
+    assert_true(o.share > 0.9); /* no port is paused because of another one */
     assert_true(o.gather_gbps < FULL / 2);
 }
 

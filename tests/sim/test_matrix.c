@@ -240,8 +240,8 @@ static void gpus_of_two_nodes(void **state)
     fixture_down(&b);
 }
 
-/* A switch has 16 groups of multimem: one more runs by the ring, or says why not. One with another
- * key is refused. */
+/* A switch has 16 groups of multimem: one more runs by the ring, or reports why not. One with
+ * another key is refused. */
 static void nvls_that_is_refused(void **state)
 {
     static const uint16_t hosts[2] = {0, 1};

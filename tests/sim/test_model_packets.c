@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the cost model says (host/coll/model/cost_model.h) is what packets take. */
+/* Predictions of the cost model (host/coll/model/cost_model.h) equal simulated times. */
 #include "host/coll/alg/sched.h"
 #include "sim/job/sim_job.h"
 #include "tests/support/eal.h"

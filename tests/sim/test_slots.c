@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Switches with few slots, groups or buffers: a job fits its trees into what there is, alone and
- * beside others, says what it was granted and by which switch, predicts with that, and goes on by
- * another algorithm only when nothing fits. Results are exact in every case.
+ * Switches with few slots, groups or buffers: a job fits its trees into the free resources, alone
+ * and with other jobs, reports its grants and the switch that limits them, uses them in
+ * predictions, and fails over to another algorithm only when nothing fits. Results are exact in
+ * every case.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +33,7 @@ struct fixture {
     struct world *w;
 };
 
-/* Every switch that reduces, or the one named, has so many slots; 0: as the conf says. */
+/* Sets the slots of every reducing switch, or of the named one; 0: as in the conf. */
 static void set_slots(struct fabric *f, const char *name, uint32_t slots, uint32_t groups)
 {
     for (unsigned i = 0; i < f->n_nodes; i++) {
@@ -126,7 +127,7 @@ static void run_all(struct job *j, enum coll_algo algo)
         run(j, (struct job_op){.kind = COLL_BARRIER, .algo = algo});
 }
 
-/* What every rank says it was granted; it is the same at all of them. */
+/* The grants that every rank reports; they are the same on all of them. */
 static bool never(void *ctx)
 {
     (void)ctx;
@@ -135,7 +136,7 @@ static bool never(void *ctx)
 
 static void expect(struct job *j, unsigned trees, uint32_t window, uint32_t rail, const char *why)
 {
-    /* Who has all that it asked for may be ready before it hears that others have not. */
+    /* A rank with all its requests granted may be ready before it learns that others got less. */
     job_drive(j, world_now(world) + PS_PER_MS, never, NULL);
     for (unsigned r = 0; r < RANKS; r++) {
         const char *fell = comm_fell_back(job_comm(j, r));
@@ -179,7 +180,7 @@ static void predicted(const struct fixture *b, struct job *j, enum coll_algo alg
 static const struct {
     const char *conf, *name; /* of the switch with so few slots; NULL: all */
     uint32_t slots, groups;
-    unsigned algos, trees; /* set up; asked for */
+    unsigned algos, trees; /* set up; requested */
     unsigned got;
     uint32_t window, rail; /* expected */
     const char *why;
@@ -233,7 +234,7 @@ static void a_job_alone_shares_the_slots_among_its_trees(void **state)
     }
 }
 
-/* ---- beside others ---- */
+/* ---- several jobs ---- */
 
 /* Another tenant on these hosts holds a group of so many slots on each of its trees. */
 static const struct {
@@ -353,7 +354,7 @@ static void sharp_alone_fails_only_where_nothing_fits(void **state)
     }
 }
 
-/* One after the other has all that there is; each gives back what it had. */
+/* Jobs that run one after the other get everything; each returns its grants. */
 static void what_is_given_back_serves_the_next_job(void **state)
 {
     struct fixture b;

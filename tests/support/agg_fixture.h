@@ -25,7 +25,7 @@ struct agg_fixture_group {
     uint32_t id;
     uint64_t key;
     uint16_t mtu;
-    uint32_t window; /* asked for */
+    uint32_t window; /* requested */
     struct fab_members members;
 };
 
@@ -54,8 +54,8 @@ struct member {
     unsigned id;   /* member id */
     uint16_t host; /* node index */
     uint16_t slot; /* of its host: top 8 bits of its QPNs, less one */
-    struct agg_fixture_group
-        g; /* as this member says it; tests may change it before agg_fixture_join() */
+    /* As this member announces it; tests may change it before agg_fixture_join(). */
+    struct agg_fixture_group g;
     struct rnic *r;
     struct endpoint ep;
     uint32_t ip;
@@ -65,7 +65,7 @@ struct member {
     struct cqe ctl_cqe;
     uint8_t *ctl_mem;
     uint32_t psn;
-    uint16_t an;     /* node to ask; 0: where its tree says */
+    uint16_t an;     /* node to join at; 0: by its tree */
     uint32_t of_job; /* number of groups with its key, for its JOIN */
     enum member_state state;
     enum agg_status status; /* of the refusal or the abort */
@@ -152,7 +152,8 @@ void agg_fixture_kill(struct member *m, bool announced);
 void agg_fixture_say(struct member *m, enum agg_type type, struct agg_ctl *c);
 void agg_fixture_fill_join(const struct member *m, struct agg_ctl *c);
 
-/* Moves frames and time until done() says so; false: nothing was left to do, or limit_ps passed. */
+/* Moves frames and time until done() returns true; false: nothing was left to do, or limit_ps
+ * passed. */
 bool agg_fixture_run(struct agg_fixture *b, bool (*done)(struct agg_fixture *b), int64_t limit_ps);
 void agg_fixture_settle(struct agg_fixture *b, int64_t ps); /* for so long */
 bool agg_fixture_all_in(struct agg_fixture *b);
@@ -160,7 +161,8 @@ bool agg_fixture_all_done(struct agg_fixture *b);
 bool agg_fixture_all_aborted(struct agg_fixture *b); /* those that are not deaf */
 bool agg_fixture_all_left(struct agg_fixture *b);
 
-/* What the members' inputs reduce to, by the tree: in and out are arrays by member of the fixture. */
+/* The expected reduction of the members' inputs by the tree: in and out are arrays by member of the
+ * fixture. */
 void agg_fixture_reference(struct agg_fixture *b, const struct member *first, unsigned n,
                            enum redop op, enum dtype t, size_t count, void *out);
 void *agg_fixture_alloc(struct agg_fixture *b, size_t bytes);

@@ -12,7 +12,8 @@
 #include <sanitizer/tsan_interface.h>
 #include <string.h>
 
-/* A pool's lock is DPDK's, which is not built with this sanitizer: it is told of it. */
+/* The lock of a pool is in DPDK, which is not built with this sanitizer, so it is annotated
+ * here. */
 static rte_mempool_enqueue_t put;
 static rte_mempool_dequeue_t get;
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What a test needs of DPDK: the EAL, once, without privileges, and pools of frames.
- */
+/* DPDK for tests: the EAL, initialised once without privileges, and pools of frames. */
 #ifndef TRIB_TESTS_SUPPORT_EAL_H
 #define TRIB_TESTS_SUPPORT_EAL_H
 
@@ -11,8 +9,8 @@
  * nothing. Ends the program where it fails. */
 void test_eal_init(void);
 
-/* A pool of n frames without a cache, so that rte_mempool_avail_count() says at once what is
- * missing. Ends the program where it fails. */
+/* A pool of n frames without a cache, so that rte_mempool_avail_count() is exact. Exits on
+ * failure. */
 struct rte_mempool *test_pool(unsigned n);
 
 #endif

@@ -68,7 +68,7 @@ unsigned ref_nearest(double v, unsigned exp_bits, unsigned man_bits)
     return sign | (r > inf ? inf : r);
 }
 
-/* One element by the rule of arith.h, in the widest type, rounding where the rule says. */
+/* One element by the rule of arith.h, in the widest type, rounding where the rule requires it. */
 static double float_op(enum redop op, double a, double b)
 {
     if (op == OP_SUM || op == OP_AVG)

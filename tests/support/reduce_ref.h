@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a reduction must give, by arithmetic on values rather than on bits: shares no code with
- * aggregation/arith.c, whose rule it states a second time.
+ * The expected result of a reduction, by arithmetic on values rather than on bits. It shares no
+ * code with aggregation/arith.c and implements the same rule independently.
  */
 #ifndef TRIB_TESTS_SUPPORT_REDUCE_REF_H
 #define TRIB_TESTS_SUPPORT_REDUCE_REF_H

@@ -85,8 +85,8 @@ uint32_t pair_region(struct side *s, void *p, uint64_t len, unsigned access);
 void pair_connect(struct pair *p, enum qp_type type, const struct qp_attr *attr, uint32_t sq_depth,
                   struct rq *rq0, struct rq *rq1, bool streaming, struct qp *qp[2]);
 
-/* Moves frames and time until done() says so, nothing is left to do, or limit_ps passed. True:
- * done() said so. */
+/* Moves frames and time until done() returns true, nothing is left to do, or limit_ps passed.
+ * Returns the result of done(). */
 bool pair_run(struct pair *p, bool (*done)(struct pair *p), int64_t limit_ps);
 bool pair_never(struct pair *p);
 const struct cqe *pair_cqe(struct side *s, uint64_t wr_id, bool recv);

@@ -190,11 +190,11 @@ static struct rte_mbuf *any_frame(const struct switch_fixture *l, uint64_t *rng,
     assert_non_null(m);
     p = rte_pktmbuf_mtod(m, uint8_t *);
     if (kind == 2)
-        memset(p, 0xff, 6); /* everybody */
+        memset(p, 0xff, 6); /* broadcast */
     else if (kind == 3)
         p[17]++; /* longer than it is */
     else if (kind == 4)
-        p[3] ^= 0x40; /* nobody's address */
+        p[3] ^= 0x40; /* an unknown address */
     else if (kind == 5)
         p[42] = ROCE_OP_CNP_PACKET;
     else if (kind == 6 || kind == 7)
@@ -202,7 +202,7 @@ static struct rte_mbuf *any_frame(const struct switch_fixture *l, uint64_t *rng,
     else if (kind == 8)
         rte_pktmbuf_trim(m, 1 + draw(rng) % 8); /* cut off */
     else if (kind == 9)
-        p[13] = 6; /* ARP, says it */
+        p[13] = 6; /* ethertype ARP */
     else if (kind == 10)
         p[12 + draw(rng) % 32] ^= 1 << draw(rng) % 8;
     return m;

@@ -389,7 +389,7 @@ static void hosts_outside_are_learned_and_reached_and_nobody_else_hears(void **s
     switch_fixture_close(&l);
 }
 
-/* n0g0's plane 0 leads to no NIC: such a frame is dropped by name, and flooded to nobody. */
+/* n0g0's plane 0 leads to no NIC: such a frame is dropped with a reason, and not flooded. */
 static void addresses_of_another_network_are_no_way_out(void **state)
 {
     struct uses u = {0};

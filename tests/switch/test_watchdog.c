@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * PFC deadlock: four switches in a ring whose routes all lead around it, which no conf file can
- * describe. Every host sends to the second switch on, every link gets twice what it carries, and
- * each pause waits for the next. Without a watchdog the ring stops for ever; with one it recovers.
+ * describe. Every host sends to the second next switch, every link gets twice its rate, and each
+ * pause waits for the next. Without a watchdog the ring stops for ever; with one it recovers.
  */
 #include <setjmp.h>
 #include <stdarg.h>

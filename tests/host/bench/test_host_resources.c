@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a process may still have by its control groups, of version 1 and 2, and of all above it. */
+/* Memory left to a process by its control groups, of version 1 and 2, and their ancestors. */
 #include "host/bench/host_resources.h"
 
 #include <setjmp.h>

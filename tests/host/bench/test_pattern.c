@@ -139,7 +139,7 @@ static void every_wrong_element_is_counted(void **state)
     pattern_free(&v);
 }
 
-/* What an algorithm with a wrong offset would do: everything shifted by a message, a packet, an
+/* The result of an algorithm with a wrong offset: everything shifted by a message, a packet, an
  * element. */
 static void misplaced_data_is_found(void **state)
 {
@@ -261,8 +261,8 @@ static void buffers_of_every_collective_are_checked(void **state)
     pattern_free(&v);
 }
 
-/* What a rank must not write, and input that must stay: reduce and gather elsewhere than at the
- * root, and the blocks of others in an in-place reduce-scatter. */
+/* Memory that a rank must not write, and input that must not change: reduce and gather elsewhere
+ * than at the root, and the blocks of others in an in-place reduce-scatter. */
 static void what_must_stay_is_looked_at(void **state)
 {
     struct layout reduce = {COLL_REDUCE, 1, RANKS, 0, 0, COUNT, false};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* trib-perf's command line: what it takes, what it refuses and how it says so. */
+/* trib-perf's command line: accepted options, refused ones, and messages. */
 #include "host/bench/buffer.h"
 #include "host/bench/perf_options.h"
 

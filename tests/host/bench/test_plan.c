@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is known before a rank starts: places, trees, algorithms; and what is refused. */
+/* Planning before a rank starts: hosts, trees, algorithms; and refusals. */
 #include "host/bench/sweep.h"
 
 #include <setjmp.h>

@@ -314,7 +314,7 @@ static void lost_rank_is_named_on_all(void **state)
     fixture_free(g, true);
 }
 
-/* What a launcher knows ends every operation on every rank at once, without a single retry. */
+/* comm_abort() by a launcher ends every operation on every rank at once, without a single retry. */
 static void abort_spreads(void **state)
 {
     const struct coll_args args = {.count = 60000, .type = DT_FP32, .op = OP_SUM};

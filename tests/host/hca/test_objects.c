@@ -222,7 +222,7 @@ static void completions_of_a_destroyed_queue_pair_are_gone(void **state)
     pair_close(&p);
 }
 
-/* ---- what the device says ---- */
+/* ---- attributes of the device ---- */
 
 static void the_device_says_what_it_is(void **state)
 {

@@ -351,7 +351,7 @@ static void an_interrupt_ends_all_ranks(void **state)
     job_free(j);
 }
 
-/* Its exit code says whether the command's arguments were right. */
+/* Its exit code reports whether the command's arguments were right. */
 static void a_rank_on_a_host_outside_is_started_by_the_command_that_reaches_it(void **state)
 {
     struct job_cfg cfg = {.fab = &fab, .nranks = N, .host_of_rank = hosts};

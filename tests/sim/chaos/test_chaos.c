@@ -62,8 +62,8 @@ static void one_seed_twice_gives_identical_traces(void **state)
     }
 }
 
-/* A rank has died between two operations, and all have been told, when the next one is drawn: the
- * communicator has nothing left to choose from, and each rank says why. */
+/* A rank has died between two operations, and all ranks were notified, before the next operation is
+ * drawn: the communicator supports none any more, and each rank reports why. */
 static void an_operation_of_a_failed_communicator_is_drawn_and_refused(void **state)
 {
     static const enum coll_algo sharp[] = {ALGO_SHARP};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pages of 2 MiB for simulations that use them whole; none where thousands of ranks leave most of
- * what they take untouched. */
+/* Pages of 2 MiB for simulations that use them whole; none with thousands of ranks, which leave
+ * most of their memory untouched. */
 #include "sim/world/memory.h"
 
 #include <setjmp.h>

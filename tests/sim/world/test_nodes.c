@@ -165,7 +165,7 @@ static void assert_near(const char *what, double got, double want, double below,
         fail_msg("%s: %g, expected %g (-%g %%, +%g %%)", what, got, want, 100 * below, 100 * above);
 }
 
-/* What the model says of an all-reduce is what packets take. */
+/* The model's prediction of an all-reduce equals the simulated time. */
 static void assert_model(const struct fixture *b, enum coll_kind kind, enum coll_algo algo,
                          uint64_t bytes, double got, double within)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A world by slices of time, node by node, on any number of threads, does at every moment what it
- * does event by event. */
+/* A world that runs by slices of time, on any number of threads, is at every moment in the same
+ * state as one that runs event by event. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 #define COUNT (96u << 10) /* fp32 */
 #define LS    "leaf-spine-8"
-#define MESH  "npu-mesh-8" /* for one thread, whatever is asked for */
+#define MESH  "npu-mesh-8" /* for one thread, for any requested number */
 
 struct row {
     const char *conf;
@@ -68,14 +68,14 @@ static const struct bad bad_days[] = {
      SOME_SLICES,
      false},
     {{LS, 8, COLL_ALLREDUCE, ALGO_RING}, "{ host = \"h3\"; slow = 5; }", SLICES, false},
-    /* nobody is told: ranks fail by themselves, others are in the middle of something */
+    /* no rank is notified: some fail by themselves while others are in an operation */
     {{LS, 8, COLL_ALLREDUCE, ALGO_RING},
      "{ at = \"50us\"; rank = 5; die = true; }",
      SOME_SLICES,
      true},
 };
 
-/* What a run is known by. */
+/* Fingerprint of a run. */
 struct seen {
     int64_t time_ps[2], now_ps;
     uint64_t events, frames, hash, asked;

@@ -213,7 +213,7 @@ static void wrong_keys_and_addresses_are_refused_and_counted(void **state)
         {WR_WRITE, {.off = 4096}, MM_BASE, 0, 1 << 20, false},
         {WR_READ, {.dtype = DT_FP32}, 0, 0, 4, false},
         {WR_WRITE, {0}, MM_BASE << 1, 0, 4, false},
-        {WR_WRITE, {.area = 1}, MM_BASE, 0, 4, false}, /* nobody has bound anything to it */
+        {WR_WRITE, {.area = 1}, MM_BASE, 0, 4, false}, /* no member has bound memory to it */
         {WR_READ, {.dtype = 99}, MM_BASE, 0, 4, false},
         {WR_READ, {.op = 15}, MM_BASE, 0, 4, false},
         {WR_READ, {.dtype = DT_FP32, .off = 2}, MM_BASE, 0, 4, false},
@@ -382,7 +382,7 @@ static void a_link_that_goes_down_takes_its_member_out(void **state)
     mm_fixture_close(&b);
 }
 
-/* The member's own memory is not what it bound. */
+/* The member's local memory differs from the bound one. */
 static void memory_that_does_not_allow_access_ends_the_group(void **state)
 {
     struct mm_fixture b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Multimem fills a plane, with the bytes on every link that theory says. */
+/* Multimem saturates a plane, and every link carries the bytes that theory predicts. */
 #include "tests/support/mm_fixture.h"
 
 #include <setjmp.h>

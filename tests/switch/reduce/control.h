@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of groups' control messages share: a fabric, groups on it, what members expect. */
+/* Shared by the tests of groups' control messages: a fabric, groups on it, what members expect. */
 #ifndef TRIB_TESTS_SWITCH_REDUCE_CONTROL_H
 #define TRIB_TESTS_SWITCH_REDUCE_CONTROL_H
 

@@ -173,7 +173,8 @@ static void packets_that_do_not_fill_the_mtu_are_refused(void **state)
         m[k].frozen = k == 0;
     }
     w.sge[0] =
-        (struct sge){(uintptr_t)m[0].hdr, AGG_HDR_BYTES, 0}; /* says 8160 bytes, brings none */
+        (struct sge){(uintptr_t)m[0].hdr, AGG_HDR_BYTES, 0}; /* header says 8160 bytes, but none
+                                                                follow */
     assert_int_equal(qp_post_send(m[0].qp, &w), 0);
     expect_abort(b, AGG_E_PROTOCOL, "rank 0 (h0) at leaf0: packet length");
     agg_fixture_destroy(b);

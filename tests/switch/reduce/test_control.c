@@ -74,7 +74,7 @@ static void a_group_id_serves_again_after_its_group_ended(void **state)
     agg_fixture_destroy(b);
 }
 
-/* What is remembered of a group that was aborted is of that one alone. */
+/* A tombstone of an aborted group affects that group only. */
 static void a_group_that_was_aborted_keeps_no_other_from_joining(void **state)
 {
     struct agg_fixture *b = agg_fixture_of(LEAVES, 8);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* JOIN: refused by name, granted what there is room for, and nothing held for a refusal. */
+/* JOIN: refusals name the reason, grants fit the free resources, and a refused group holds
+ * nothing. */
 #include "tests/switch/reduce/control.h"
 
 enum spoilt {
@@ -154,8 +155,8 @@ static void what_is_over_quota_is_refused_by_name_and_granted_once_there_is_room
     }
 }
 
-/* How a second group is served where a first one holds 16 slots: of_job is what its JOIN says of
- * groups with its key. */
+/* The grant of a second group if the first one holds 16 slots; of_job: the number of groups with
+ * its key, as in its JOIN. */
 static const struct {
     uint32_t slots, asked, of_job, granted;
     const char *words;
@@ -163,7 +164,7 @@ static const struct {
     {32, 16, 0, 16, ""},
     {31, 16, 0, 15, "leaf0 has 15 of 31 slots left"},
     {24, 16, 0, 8, "leaf0 has 8 of 24 slots left"},
-    {18, 2, 0, 2, ""}, /* not less than asked for, though less than a message takes */
+    {18, 2, 0, 2, ""}, /* not less than requested, though less than a message needs */
     {48, 16, 2, 16, ""},
     {40, 16, 2, 12, "leaf0 has 24 of 40 slots left"},
     {40, 16, 0x0201, 12, "spine0 has 24 of 40 slots left"}, /* of the parent's groups */
@@ -286,7 +287,7 @@ static void a_parent_that_does_not_answer_refuses_the_children_and_leaves_nothin
     b->an_dead[b->f->trees[0].root] = true;
     for (unsigned i = 0; i < 6; i++) {
         agg_fixture_join(&m[i]);
-        m[i].retry_ps = PS_NEVER; /* once: a repeated JOIN would ask anew */
+        m[i].retry_ps = PS_NEVER; /* once: a repeated JOIN would be a new request */
     }
     assert_true(agg_fixture_run(b, agg_fixture_all_in, 400 * PS_PER_MS));
     expect_all(b, MEMBER_REFUSED, AGG_E_PARENT, "spine0 does not answer leaf");

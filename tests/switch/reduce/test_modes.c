@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a switch reduces when its conf says something else than "nearest, by child". */
+/* Modes of reduction other than the default "nearest, by child". */
 #include "aggregation/narrow.h"
 #include "tests/support/agg_fixture.h"
 #include "tests/support/reduce_ref.h"

@@ -195,7 +195,7 @@ static void messages_lie_where_their_first_sum_goes(void **state)
     }
 }
 
-/* A thousand ranks in one process: a ring's steps must not be what its memory goes to. */
+/* A thousand ranks in one process: a ring's steps must take little memory. */
 static void long_schedules_are_small(void **state)
 {
     struct sched_in in = {.kind = COLL_ALLREDUCE,

@@ -201,8 +201,7 @@ static void handoffs_count_processes_on_the_way(void **state)
     fabric_free(f);
 }
 
-/* The bound is ten times what it takes: it is there against millions of steps, not to time
- * anything. */
+/* The bound is ten times the usual duration: it detects millions of steps and is no benchmark. */
 static void prediction_is_bounded_in_work(void **state)
 {
     struct fabric *f = load(SINGLE);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests that bind memory windows: what they need, their order, and the calls that make them. */
+/* Requests that bind memory windows: their preconditions, their order, and the calls that post
+ * them. */
 #include "tests/host/hca/memory/window_fixture.h"
 
 struct refused {
