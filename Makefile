@@ -2,7 +2,7 @@
 # Tributary. `make demo` is the main job, `make test` the tests; both install what is missing first.
 #
 #   all demo install uninstall clean        programs; V=1 shows commands, BUILD=, PREFIX=, DESTDIR= say where
-#   test unit e2e                           what has to pass; unit and e2e are parts of it
+#   test unit e2e                           the tests that must pass; unit and e2e are parts of it
 #   static                                  the programs with everything but glibc linked in, in $(BUILD)/static
 #   asan debug tsan determinism coverage    the same in other builds; one-result: by threads and traced
 #   matrix kills chaos mutations scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
@@ -19,7 +19,7 @@ CC     ?= gcc
 MODE   ?= release
 Q := $(if $(V),,@)
 
-# As many jobs as there are cores, unless make was told how many. Of several goals the order counts (clean all): one after the other.
+# As many jobs as cores, unless -j is given. Several goals (clean all) are built one after the other.
 ifeq ($(filter -j% --jobserver% --no-print-directory,$(MAKEFLAGS))$(word 2,$(MAKECMDGOALS)),)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
 endif
@@ -29,7 +29,7 @@ CFLAGS_checked := -O2 -g -DTRIB_CHECKED
 CFLAGS_coverage := -O0 -g -DTRIB_CHECKED --coverage
 CFLAGS_debug   := -O0 -g -DTRIB_CHECKED
 CFLAGS_fuzz    := -O1 -g -DTRIB_CHECKED -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
-# gcc takes more for uninitialised under this sanitizer than there is.
+# gcc reports false uninitialised variables under this sanitizer.
 CFLAGS_tsan    := -O1 -g -DTRIB_CHECKED -fsanitize=thread -fno-omit-frame-pointer -Wno-maybe-uninitialized
 CFLAGS_asan    := -O1 -g -DTRIB_CHECKED -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 WARN   := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wvla -Werror
@@ -84,7 +84,7 @@ $(foreach r,$(ROOMS),$(eval ROOM_$(r) := $(ROOM_$(r):%/=%)))
 $(foreach r,$(ROOMS),$(eval SRC_$(r) := $(call src,$(ROOM_$(r)))))
 lib = $(foreach r,$(1),$(if $(SRC_$(r)),$(BUILD)/lib$(r).a))
 
-# What each room stands on, itself included.
+# The rooms that each room uses, itself included.
 ON_base        := base
 ON_fabric      := fabric $(ON_base)
 ON_aggregation := aggregation $(ON_fabric)
@@ -127,7 +127,7 @@ $(BUILD)/%.o: %.c
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
-# The report on registers and spills stays beside the image (tests/e2e/cuda_build.sh).
+# The report on registers and spills is kept next to the image (tests/e2e/cuda_build.sh).
 $(IMAGES)/%.fatbin: host/kernels/%.cu host/kernels/grid.h host/kernels/body.h host/kernels/element.h host/kernels/kernels.h
 	@mkdir -p $(@D)
 	@echo "  NVCC  $<"
@@ -173,12 +173,12 @@ $(BUILD)/trib-sim: $(call obj,sim/trib_sim.c) $(SIM_LIBS)
 	$(Q)$(CC) $(CFLAGS) $(firstword $^) -Wl,--start-group $(SIM_LIBS) -Wl,--end-group \
 	    $(DPDK_LIBS) -libverbs $(SYS_LIBS) -o $@
 
-# What `trib exec` becomes: the emulated host's view of the machine, then the program.
+# Run by `trib exec`: sets up the emulated host's view of the machine, then executes the program.
 $(BUILD)/trib-enter: $(call obj,$(wildcard host/sandbox/*.c)) $(BUILD)/libagent.a $(call lib,fabric base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -lconfig -lm -o $@
 
-# What `trib up` and `trib perf` leave behind to look after a fabric's processes.
+# Started by `trib up` and `trib perf` to supervise a fabric's processes.
 $(BUILD)/trib-keep: $(call obj,$(wildcard host/keep/*.c)) $(call lib,base)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $^ -o $@
@@ -192,7 +192,7 @@ $(BUILD)/libtribhint.so: $(call obj,host/hint/hint.c)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -shared $^ -o $@
 
-# What of switch/ an agent may know: the aggregation protocol's names, the arithmetic, and the clock page.
+# Parts of switch/ that an agent may use: the aggregation protocol's names, the arithmetic, and the clock page.
 $(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c \
                        io/bell.c io/rundir.c io/preload.c io/port_counters.c)
 	@echo "  AR    $@"
@@ -232,7 +232,7 @@ test:
 	$(Q)$(MAKE) --no-print-directory programs unit-programs static-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh all
 
-# What the end-to-end tests check with; shares nothing with the rooms.
+# Tools of the end-to-end tests; they share nothing with the rooms.
 MPICC := $(shell command -v mpicc 2>/dev/null)
 TOOLS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(if $(MPICC),,tests/tools/mpi_%),$(wildcard tests/tools/*.c)))
 $(BUILD)/tests/tools/mpi_%: tests/tools/mpi_%.c
@@ -246,7 +246,7 @@ $(BUILD)/tests/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $< $(TOOL_LIBS) -o $@
 
-# The CUDA driver's place taken by host memory and threads, for tests (tests/e2e/cuda.sh).
+# A CUDA driver of host memory and threads, for tests (tests/e2e/cuda.sh).
 FAKES := $(if $(NVCC),$(BUILD)/tests/fake/libcuda.so.1)
 $(BUILD)/tests/fake/libcuda.so.1: tests/fake/cuda.c tests/fake/memory.c $(BUILD)/host/kernels/kernels.o tests/fake/fake.h
 	@mkdir -p $(@D)

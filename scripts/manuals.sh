@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# manuals.sh BUILD: puts the manual pages and the completion for bash and zsh together, each from what the programs in BUILD print of
-# their tables: BUILD/man/*.1, BUILD/completion/trib.bash and BUILD/completion/_trib.
+# manuals.sh BUILD: builds the manual pages and the completion for bash and zsh from the option tables that the programs in BUILD
+# print: BUILD/man/*.1, BUILD/completion/trib.bash and BUILD/completion/_trib.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd)
@@ -10,7 +10,7 @@ programs='trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry tri
 pages='trib-perf trib-sim trib-plan trib-model trib-switch trib-telemetry'
 mkdir -p "$build/man" "$build/completion"
 
-# print FILE CMD...: FILE is whole or as it was before.
+# print FILE CMD...: replaces FILE completely or not at all.
 print() {
     local file=$1
     shift
@@ -31,7 +31,7 @@ table() { printf "_trib_options_%s='%s\n'\n" "${1//-/_}" "$(rows "$1" "$2" | sed
 tables() { # tables FIELDS
     local p
     for p in $programs trib-sweep; do table "$p" "$1"; done
-    # what only the script trib has
+    # sections that only the script trib has
     "$here/trib" --help=complete | awk -F'|' '$3 != "" {
         printf "_trib_options_trib_%s='\''", $1
         n = split($3, o, " ")

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What conf/h100-node-measured.conf predicts beside what was published (F60 to F62), all-reduce on 8 x H100:
-# bus bandwidths in GB/s, in virtual time. Rows marked * are what the conf was calibrated on. measured.sh [BUILD], a few minutes.
+# Compares predictions of conf/h100-node-measured.conf with published figures (F60 to F62), all-reduce on 8 x H100:
+# bus bandwidths in GB/s, in virtual time. The conf was calibrated on the rows marked *. measured.sh [BUILD], a few minutes.
 #
-# NVLink SHARP is multimem with the own share through the switch (F27), as the instruction has it.
+# NVLink SHARP is multimem with the own share through the switch (F27), as in the instruction.
 # 10 GB are not simulated whole: beyond 250 MB time is a line, whose slope is taken between there and 1 GB.
 set -eu
 build=$(cd "${1:-build}" && pwd)
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
-# busbw ALGO GPUS BYTES: what 10000000000 bytes need is extrapolated.
+# busbw ALGO GPUS BYTES: 10000000000 bytes are extrapolated.
 busbw() {
     local algo=$1 n=$2 bytes=$3 sizes="-b $3 -e $3 --place out"
     [ "$bytes" -gt 1000000000 ] && sizes="-b 250000000 -e 1000000000 -f 4 --place out"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# sizes.sh: how long files and functions are, and how full folders; fails over the house's limits: a file of 500 lines, a function of 60,
-# a folder of 25 .c files, medians of 200 and 13. A function is what stands between "{" and "}" in the first column.
+# sizes.sh: checks the sizes of files, functions and folders; fails above these limits: a file of 500 lines, a function of 60,
+# a folder of 25 .c files, medians of 200 and 13. A function is the text between "{" and "}" in the first column.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.cu' | sort -u | while read -r f; do [ -f "$f" ] && echo "$f"; done |

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# chaos.sh: SEEDS cases (default 1000) from FIRST (1) on, spread over the cores (JOBS), for BUDGET seconds (300) at most, whatever a
-# seed does: one that takes longer than SEED_WALL seconds (60) fails. Says how many were run, and of each that failed what it was, how to
-# run it again and the last events of every engine; when it is ended (SIGINT, SIGTERM) it says so of what it has by then.
+# chaos.sh: SEEDS cases (default 1000) from FIRST (1) on, spread over the cores (JOBS), for BUDGET seconds (300) at most.
+# A seed that takes longer than SEED_WALL seconds (60) fails. Prints the number of seeds run, and for each failure the case, the command
+# that repeats it and the last events of every engine; on SIGINT or SIGTERM it prints the same for the seeds run so far.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 sim=${BUILD:-build}/trib-sim seeds=${SEEDS:-1000} first=${FIRST:-1} budget=${BUDGET:-300} jobs=${JOBS:-$(nproc)} wall=${SEED_WALL:-60} chunk=20
@@ -13,7 +13,7 @@ done
 logs=$(mktemp -d)
 last=$((first + seeds - 1)) over='' code=''
 
-# part FROM TO: a process, so that one that crashes takes no other with it; the rest of its seeds goes on in another.
+# part FROM TO: a process of its own, so that a crash affects no other one; another process runs the rest of its seeds.
 part() {
     local log=$logs/part.$1 err=$logs/err.$1 from=$1 to=$2 pid='' rc seed
     trap 'kill -KILL $pid 2>/dev/null; exit 0' TERM
@@ -28,16 +28,16 @@ part() {
             { printf '\nFAILED: cannot run, exit code %s\n' $rc; cat "$err"; } >>"$log"
             return
         fi
-        # One that took too long has said so.
+        # A seed that took too long has reported that.
         [ $rc = 3 ] || printf ': FAILED: exit code %s%s\n  replay: trib sim --chaos %s\n' $rc \
             "$([ $rc -le 128 ] || echo " (SIG$(kill -l $((rc - 128))))")" "$seed" >>"$log"
-        # What an assertion or a sanitizer printed: itself, and the event rings.
+        # The output of an assertion or a sanitizer: its message, and the event rings.
         cat "$err" >>"$log"
         from=$((seed + 1))
     done
 }
 
-# A trap runs at once, since all that is waited for is children of this shell.
+# A trap runs at once, because this shell only waits for its children.
 trap 'over="its budget is over"' USR1
 trap 'over="ended by SIGINT" code=130' INT
 trap 'over="ended by SIGTERM" code=143' TERM
@@ -65,7 +65,7 @@ if [ -n "$over" ]; then
 fi
 wait
 
-# A line is a seed's verdict, and what stands under it. The last line of a part that was ended has none.
+# A line is a seed's verdict, followed by details. The last line of a terminated part has no verdict.
 for f in "$logs"/part.*; do
     [ -e "$f" ] || continue
     cat "$f"

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # chaos_corruptions.sh [NAME]: corrupts the state of an engine on purpose, one line of tests/chaos_corruptions.txt at a time (or those with
 # NAME in their file or description), in a copy of the tree with a checked build. Chaos seeds, or the room's unit tests, must stop at an
-# assertion whose dump has the last events of an engine. SEEDS (default 200) is how many chaos may need, BUDGET (900) how many seconds all
-# may take: what is not planted by then is counted, and no failure. LIST is another file of corruptions, BUILD another checked build.
+# assertion whose dump has the last events of an engine. SEEDS (default 200) limits the seeds of chaos, BUDGET (900) the seconds in
+# total: corruptions not planted by then are counted, and are no failures. LIST is another file of corruptions, BUILD another checked build.
 #
-# A line: FILE<TAB>sed expression, which changes exactly one line<TAB>what is wrong
+# A line: FILE<TAB>sed expression, which changes exactly one line<TAB>description
 set -u
 cd "$(dirname "$0")/.." || exit 1
 root=$PWD build=${BUILD:-build-checked} seeds=${SEEDS:-200} budget=${BUDGET:-900} list=${LIST:-tests/chaos_corruptions.txt} filter=${1-}
@@ -15,21 +15,21 @@ planted=0 missed=0 left=0
 
 [ -r "$list" ] || { echo "chaos_corruptions.sh: found no $list, expected a list of corruptions" >&2; exit 2; }
 list=$(realpath "$list")
-# In the tree, so that the next run and `make chaos` have the objects too.
+# In the tree, so that the next run and `make chaos` can reuse the objects.
 make -s MODE=checked BUILD="$build" "$build/trib-sim" >&2 || exit 2
 git ls-files --cached --others --exclude-standard | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | tar -cf - -T - | tar -xf - -C "$copy" || exit 2
 cp -a "$build" "$copy/build-checked" || exit 2
 cd "$copy" || exit 2
 
-# checked_make TARGET...: what a corruption touches is compiled, no more; a warning about the corruption is none of ours
+# checked_make TARGET...: compiles only what a corruption touches; warnings about the corruption are ignored
 checked_make() { make -s WARN=-w MODE=checked BUILD=build-checked "$@" >log 2>&1; }
 
-# stopped: whether out (a run's output) has an assertion that failed, and the events of an engine behind it
+# stopped: whether out (a run's output) has a failed assertion, followed by the events of an engine
 stopped() {
     awk '/: assertion failed: / { a = 1 } a && /: the last [0-9]+ of [0-9]+ events$/ { r = 1 } r && /^ +-?[0-9]+ ps  / { e = 1 } END { exit !e }' out
 }
 
-# found FILE: says what stopped it
+# found FILE: prints what stopped it
 found() {
     local dir=tests/${1%/*} t
     timeout 120 build-checked/trib-sim --chaos "1-$seeds" --max-wall 20 >out 2>&1
@@ -71,7 +71,7 @@ plant() {
     else
         printf '%-64s NOT STOPPED by %s seeds and the tests of %s\n' "$what" "$seeds" "${file%/*}"
     fi
-    # The object is newer than its source again, and the archive is made anew with it.
+    # The object is newer than its source again, and the archive is rebuilt with it.
     cp -p original "$file"
     if [ -e original.o ]; then
         cp original.o "$object"

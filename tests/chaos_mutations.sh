@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # chaos_mutations.sh: breaks the engines on purpose, one line at a time in a copy of the tree, and expects chaos to find each,
-# or the unit test that is named. SEEDS (default 1000) is how many chaos may need.
+# or the unit test that is named. SEEDS (default 1000) limits the seeds of chaos.
 set -u
 cd "$(dirname "$0")/.."
 root=$PWD build=${BUILD:-build} seeds=${SEEDS:-1000}
@@ -9,7 +9,7 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 missed=0
 
-# With what is built already, so that only what a mutation touches is compiled.
+# Uses the existing build, so that only files that a mutation touches are compiled.
 git ls-files | tar -cf - -T - | tar -xf - -C "$copy" || exit 1
 cp -a "$build" "$copy/build" || exit 1
 cd "$copy" || exit 1
@@ -32,7 +32,7 @@ found() {
 }
 
 # mutate NAME FILE LINE REPLACEMENT [TEST]: LINE is there exactly once (fixed text, blanks before it left out);
-# found by build/tests/TEST where one is named, else by chaos
+# found by build/tests/TEST if given, else by chaos
 mutate() {
     local name=$1 file=$2 line=$3 instead=$4 test=${5-} got
     [ "$(grep -cF -- "$line" "$file")" = 1 ] || { echo "$name: found no single \"$line\" in $file" >&2; missed=$((missed + 1)); return; }

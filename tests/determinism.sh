@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The same simulation gives the same bytes in every build: determinism.sh BUILD BUILD...
-# Each case runs in each of the build directories, twice in the first; its table, JSON, pcapng and what it says of frames must be the
-# same. Data is carried, so that payloads are compared too, but for the cases that say otherwise. Cases by several threads have no
+# Each case runs in each of the build directories, twice in the first; its table, JSON, pcapng and statistics of frames must be the
+# same. Data is carried, so that payloads are compared too, unless a case uses lengths. Cases by several threads have no
 # pcapng, as frames in their order need one; their JSON has the hash of all frames.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -27,10 +27,10 @@ run() {
     mkdir "$out"
     how=(--trace "$out/trace.pcapng")
     [ -z "$threads" ] || { how=(--threads "$threads"); : >"$out/trace.pcapng"; }
-    # A case may end with an error that belongs to it; then in all builds with the same one.
+    # A case may end with an expected error; it must be the same in all builds.
     "$build/trib-sim" "$@" --counters "${how[@]}" -J "$out/json" >"$out/table" 2>"$out/err"
     echo "exit code $?" >>"$out/table"
-    # How long it took and how much memory is of the machine.
+    # Time and memory depend on the machine.
     grep -v ' simulated in ' "$out/err" | sed "s|$out|OUT|g" >>"$out/table"
     rm "$out/err"
 }

@@ -3,7 +3,7 @@
 # Runs every command block of README.md and docs/*.md and checks every link of every *.md. usage: tests/docs.sh [FILE...]
 #
 # A block fenced as ```sh is run by `bash -eu -o pipefail` with a time limit; it must exit with 0 and leave no fabric up. Its working
-# directory has the checkout's files by link, so that what it writes there stays out of the checkout; `trib` is on the PATH and
+# directory has the checkout's files by link, so that files written there stay out of the checkout; `trib` is on the PATH and
 # XDG_RUNTIME_DIR is its own. ```sh skip: REASON marks a block that cannot be run here. A block of another kind must not begin with a
 # command. A relative link must lead to a file, and its anchor to a heading.
 #

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What two switches forward on two lcores, each a process of its own (a loop is one thread), beside what one forwards alone: 64 B, two
-# ports each. Wants four cores, since each has a generator. Rounds alternate; the medians. With fewer the engine alone, in memory, by CPU
-# time: what two of them share then is caches and memory.
+# Throughput of two switches on two lcores, each in its own process (a loop is one thread), relative to one alone: 64 B, two
+# ports each. Needs four cores, since each has a generator. Rounds alternate; the medians. With fewer, only the engine, in memory, by CPU
+# time: then two of them share caches and memory.
 set -u
 cd "$(dirname "$0")/../.."
 . tests/bench/lib.sh
@@ -37,7 +37,7 @@ dirs=$(mktemp -d)
 rounds=5 pids=()
 [ -z "${BENCH_QUICK:-}" ] || rounds=2
 
-# pair I: a switch and its generator, which measure when told and say what they forwarded. Ends with its input.
+# pair I: a switch and its generator, which measure on request and print what they forwarded. Ends with its input.
 pair() {
     dir=$dirs/$1 forwarder_core=$((2 * $1)) generator_core=$((2 * $1 + 1))
     mkdir "$dir"

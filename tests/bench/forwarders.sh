@@ -27,7 +27,7 @@ forwarder_wait() { # X N
     return 1
 }
 
-# One switch in a process of its own, whoever connects plays the hosts' NICs. Rates above anything that flows.
+# One switch in its own process; the generator that connects acts as the hosts' NICs. Link rates never limit the throughput.
 switch_conf() { # N
     local nodes='' links='' hosts='' i
     for i in $(seq 0 $(($1 - 1))); do

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What benchmarks share. Sourced from the top of the repository.
+# Shared by benchmarks. Sourced from the top of the repository.
 
 # row NAME VALUE UNIT REFERENCE REFERENCE_VALUE TARGET [time]: one JSON object, one line. The ratio is the value over the reference's, for
-# times the reference's over the value: more is better, and 0 where nothing was measured. TARGET is the least ratio that is asked for, or null.
+# times the reference's over the value: more is better; 0: not measured. TARGET is the smallest acceptable ratio, or null.
 row() {
     jq -nc --arg name "$1" --argjson value "$2" --arg unit "$3" --arg reference "$4" --argjson rv "$5" --argjson target "$6" \
         --arg time "${7:-}" '(if $time != "" then [$rv, $value] else [$value, $rv] end | if .[1] == 0 then 0 else .[0] / .[1] end) as $ratio |

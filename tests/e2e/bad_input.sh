@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A program that asks for what it may not have gets the completion status or errno that the specification names, its victim loses no
-# byte and no other connection, and what was refused stands in the counters of both. The rows are in tests/tools/verbs_bad.c and
+# A request without permission ends with the completion status or errno of the specification, its victim loses no byte and no other
+# connection, and the counters of both show the refusal. The rows are in tests/tools/verbs_bad.c and
 # verbs_local.c.
 . "$(dirname "$0")/lib.sh"
 bad=$TRIB_BUILD/tests/tools/verbs_bad

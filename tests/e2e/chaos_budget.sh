@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# tests/chaos.sh keeps its budget whatever a seed does, goes on behind one that crashes, and says what it has when it is ended; a seed
-# that takes too long fails by name. By a stand-in for trib-sim that does such things, and by trib-sim itself.
+# tests/chaos.sh keeps its budget whatever a seed does, continues after one that crashes, and reports its results when it is terminated;
+# a seed that takes too long fails by name. Tested with a stand-in for trib-sim, and with trib-sim itself.
 . "$(dirname "$0")/lib.sh"
 mkdir "$tmp/fake"
 cat >"$tmp/fake/trib-sim" <<'END'

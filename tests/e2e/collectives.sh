@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every collective by several algorithms, in and out of place, comes out exactly on a tree of depth two; the model's choice is told;
-# the ring's rounding errors exceed the switches'; what cannot be run is refused by name before anything starts.
+# Every collective by several algorithms, in and out of place, is exact on a tree of depth two; the model's choice is reported;
+# the ring's rounding errors exceed the switches'; unsupported requests are refused by name before anything starts.
 . "$(dirname "$0")/lib.sh"
 
 trib up "$conf/leaf-spine-8.conf" --dilation 1000 >/dev/null || fail "no fabric"
@@ -40,7 +40,7 @@ TRIB_ALGO=tree perf_ok forced all_reduce --algo sharp -b 4K -e 4K -n 1 -w 0
 has 'Algorithm: tree' "$tmp/forced.out"
 has_not 'Algorithm: sharp' "$tmp/forced.out"
 
-# seven roundings of a ring over eight ranks beside two of the switches
+# seven roundings of a ring over eight ranks, compared with two of the switches
 perf_ok ulp all_reduce -g 8 -d half --error --algo ring,sharp -b 64K -e 64K -n 1 -w 0
 awk '$2 == "half" && NF == 6 { mean[$4] = $5 } END { exit !(0 < mean["sharp"] && mean["sharp"] < mean["ring"] && mean["ring"] < 8) }' \
     "$tmp/ulp.out" || fail "the ring's error should exceed the switches':"$'\n'"$(tail -n 3 "$tmp/ulp.out")"

@@ -24,7 +24,7 @@ incast() {
     kill -TERM $cap 2>/dev/null
     wait $cap || fail "capture ended with $?"
     trib status >"$tmp/status.out"
-    # A notification can come too late for a program that has ended, and nothing else can be lost.
+    # Only a notification can be lost: one that arrives after its program has ended.
     grep -vE 'drop_(no_slot|detached):' "$tmp/status.out" >"$tmp/lost.out"
     has_not 'drop_|overflow|watchdog_trips' "$tmp/lost.out"
     [ "$(hca_count retransmits)" = 0 ] || fail "$(hca_count retransmits) packets were sent again"
@@ -56,7 +56,7 @@ fi
 cat "$tmp/icrc.out"
 trib down >/dev/null
 
-# Who takes nothing pauses his switch, until his NIC drops what is for him (100 ms), and the watchdog looks by the wall clock: 40 ms, at
+# A receiver that accepts nothing pauses its switch until its NIC drops its frames (100 ms). The watchdog uses wall time: 40 ms, at
 # dilation 200 too.
 sed 's/^pfc_watchdog.*/pfc_watchdog = "40ms";/; /^dcqcn/d' "$root/tests/e2e/confs/incast-3.conf" >"$tmp/watchdog.conf"
 trib up "$tmp/watchdog.conf" >"$tmp/up.out" 2>&1 || fail "no fabric: $(cat "$tmp/up.out")"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# trib sim --counters: what each direction of each link carried in a row and in the whole run is what a trace of it shows; pauses, marks
-# and drops have their place and their reason.
+# trib sim --counters: bytes and frames of each direction of each link, in a row and in the whole run, equal those of a trace; pauses,
+# marks and drops are counted at the right place, with their reason.
 . "$(dirname "$0")/lib.sh"
 command -v tshark >/dev/null || skip "no tshark"
 command -v jq >/dev/null || skip "no jq"
@@ -21,7 +21,7 @@ jq -r '.virtual.links[] | (.link | split("-")[0]) as $a | "\(.link) \(if .from =
 diff "$tmp/traced" "$tmp/counted" || fail "trace and counters differ"
 ask "24 bytes beside each frame" '[.virtual.links[], .results[].links[] | .link_bytes == .bytes + 24 * .frames] | all'
 ask "busy time is that of the bytes, at 400 Gb/s" '[.virtual.links[] | (.busy_us * 50000 - .link_bytes | fabs) < 1] | all'
-# Of a row: what the model says of the busiest link, beside it the acknowledgements; and time of its own.
+# Of a row: the model's bytes of the busiest link, plus acknowledgements; and the row's own time.
 ask "the busiest link" '[.results[] | .busiest_link_bytes as $b | .iters as $n | .time_us as $t |
     ([.links[].link_bytes] | max / $n) as $m | [.links[].utilisation] as $u |
     ($m >= $b and $m < $b * 1.03 and ($u | max) > 0.5 and ($u | max) < 1)] | all' '.results[] | [.busiest_link_bytes, .iters, (.links | max_by(.link_bytes))]'
@@ -46,7 +46,7 @@ ask "pauses that were sent came" '.virtual.links | ([.[].pauses_sent] | add) as 
 ask "who was told to wait waited" '[.virtual.links[] | (.pauses_received > 0) == (.paused_us > 0)] | all' '.virtual.links[]'
 ask "nothing was dropped" '[.virtual.links[].drops == {}] | all' '.virtual.links[].drops'
 
-# What is dropped is counted where it was: lost on the link, or for want of room in the queue.
+# Drops are counted where they happen: lost on the link, or for lack of room in the queue.
 sed 's/^name *=.*/name = "lossy";/; s/host_link *= *{/&  loss = 0.01; /' "$conf/leaf-spine-8.conf" >"$tmp/lossy.conf"
 sim "$tmp/lossy.conf" --algo ring -b 256K -e 256K --counters --trace "$tmp/t.pcapng" --links h0 -J "$tmp/c.json"
 ask "frames are lost" '[.virtual.links[].drops.lost // 0] | add > 0'

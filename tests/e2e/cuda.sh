@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Buffers in GPU memory, with the tests' own driver in the place of NVIDIA's (tests/fake/cuda.c): its streams are late, and its memory
-# and what is not pinned cannot be followed. What it is told to fail at ends with a sentence on every rank.
+# Buffers in GPU memory, with the tests' own driver instead of NVIDIA's (tests/fake/cuda.c): its streams are slow, and neither its
+# memory nor unpinned memory can be dereferenced. Each injected failure ends with a message on every rank.
 . "$(dirname "$0")/lib.sh"
 
 fake=$TRIB_BUILD/tests/fake
@@ -16,7 +16,7 @@ if ! ldconfig -p | grep -q libcuda.so.1; then
 fi
 export LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
-# What has no GPU memory says so before anything starts.
+# A program without GPU memory is refused before anything starts.
 "$TRIB_BUILD/trib-perf" --check-options "$conf/h100-node.conf" --mem cuda --algo nvls >"$tmp/nvls.out" 2>&1
 [ $? = 2 ] || fail "nvls with --mem cuda"
 has 'found nvls, expected .* with --mem cuda: NVSwitches do not reach memory that is staged' "$tmp/nvls.out"
@@ -26,7 +26,7 @@ has '--mem is not supported in simulation' "$tmp/sim.out"
 
 "$TRIB_BUILD/tests/host/kernels/test_device" >"$tmp/device.out" 2>&1 || fail "test_device"
 
-# Every rank says the reason, the job ends, and nothing of the fabric is left: fails NAME FAKE REASON [options]
+# Every rank reports the reason, the job ends, and the fabric leaves nothing behind: fails NAME FAKE REASON [options]
 fails() {
     local name=$1 fake_says=$2 reason=$3 r
     shift 3

@@ -10,7 +10,7 @@ sys=/sys/class/infiniband/trib0
 trib exec h0 -- true 2>"$tmp/notice.out" || fail "true"
 grep -q 'no private /sys' "$tmp/notice.out" && skip "$(cat "$tmp/notice.out")"
 
-# ---- what is seen ----
+# ---- the program's view ----
 before=$(ls /dev /sys/class)
 trib exec h2 -- sh -c "cat $sys/node_guid $sys/ports/1/gids/0 $sys/ports/1/gid_attrs/types/0 $sys/ports/1/rate" >"$tmp/sys.out" || fail "sysfs"
 trib exec h2 -- ibv_devinfo -v >"$tmp/devinfo.out" || fail "ibv_devinfo"
@@ -35,7 +35,7 @@ for lib in libibverbs.so.1 "$(ldconfig -p 2>/dev/null | sed -n 's/.*libibverbs\.
         fail "dlopen(\"$lib\") and dlvsym do not find the emulated device"
 done
 
-# ---- a program that lost LD_PRELOAD is told so, once; others are told nothing ----
+# ---- a program that lost LD_PRELOAD gets a message, once; other programs get none ----
 for lost in 'unset LD_PRELOAD; ibv_devices' 'env -i ibv_devices'; do
     trib exec h2 -- sh -c "PATH=$PATH; $lost" >"$tmp/lost.out" 2>&1
     [ "$(grep -c 'without libtribverbs.so in LD_PRELOAD' "$tmp/lost.out")" = 1 ] || fail "$lost: $(cat "$tmp/lost.out")"
@@ -44,7 +44,7 @@ trib exec h2 -- sh -c 'ibv_devices && ls /etc/libibverbs.d' >"$tmp/kept.out" 2>&
 has_not 'tributary:' "$tmp/kept.out"
 [ "$(sed '1,/trib0/d' "$tmp/kept.out" | grep -v '^trib')" = "$(ls /etc/libibverbs.d)" ] || fail "the machine's drivers: $(cat "$tmp/kept.out")"
 
-# ---- what is passed through ----
+# ---- what passes through ----
 here=$PWD
 cd /dev/shm || fail "no /dev/shm"
 [ "$(echo in | trib exec h0 -- sh -c 'cat; pwd; echo "$TRIB_HOST $A"; ls -d /dev/infiniband' | tr '\n' ' ')" = "in /dev/shm h0  /dev/infiniband " ] ||

@@ -66,7 +66,7 @@ static inline int oob_connect(const char *port)
         close(fd);
         nanosleep(&nap, NULL);
     }
-    die("nobody listens on port %s", port);
+    die("no process listens on port %s", port);
 }
 
 static inline void oob_put(int fd, const void *p, size_t n)
