@@ -38,7 +38,7 @@ static inline int64_t heap_time(const struct heap *h)
 /* The index of the earliest deadline; at least one is set. */
 static inline uint32_t heap_top(const struct heap *h)
 {
-    T_ASSERT_HOT(h->n, "the earliest of no deadlines is asked for");
+    T_ASSERT_HOT(h->n, "the earliest deadline of an empty heap is requested");
     return h->a[0].i;
 }
 

@@ -41,7 +41,7 @@ static const struct option_row which[] = {
      .arg = "NAME",
      AT(proc),
      .type = OPTION_TEXT,
-     .help = "run the nodes that the conf gives to this process"},
+     .help = "run the nodes that the conf assigns to this process"},
 };
 static const struct option_row how[] = {
     {.name = "run",
@@ -49,7 +49,7 @@ static const struct option_row how[] = {
      AT(run),
      .type = OPTION_TEXT,
      .shown = "$XDG_RUNTIME_DIR/tributary-UID/FABRIC",
-     .help = "run directory, made where it is missing"},
+     .help = "run directory, created if missing"},
     {.name = "dilation",
      .arg = "N",
      AT(dilation),
@@ -83,7 +83,7 @@ static const struct option_row how[] = {
      AT(ask),
      .type = OPTION_TEXT,
      .instead = "trib telemetry",
-     .help = "print what the processes of the run directory DIR answer to CONF as a command"},
+     .help = "send CONF as a telemetry command to the processes of run directory DIR"},
 };
 static const struct option_row words[] = {
     {.arg = "CONF",
@@ -96,7 +96,7 @@ static const struct option_group groups[] = {
     {"Nodes", ROWS(which)}, {"Process", ROWS(how)}, {NULL, NULL, 0}};
 static const struct option_note exits[] = {
     {"0", "ended by SIGTERM or SIGINT"},
-    {"1", "the process cannot start; stderr says why"},
+    {"1", "the process cannot start; the reason is on stderr"},
     {"2", "the command line is wrong"},
     {NULL, NULL},
 };

@@ -35,7 +35,7 @@ static const struct option_row words[] = {
 };
 static const struct option_group groups[] = {{"Processes", which, 1}, {NULL, NULL, 0}};
 static const struct option_note exits[] = {
-    {"0", "a process did what the command says"},
+    {"0", "a process executed the command"},
     {"1", "none did, or none runs"},
     {"2", "the command line is wrong"},
     {NULL, NULL},

@@ -83,7 +83,7 @@ static void check_lists(const struct qp *qp)
     T_ASSERT(!(waits && qp->in_send), "a queue pair waits for its rate and its turn both");
     T_ASSERT(qp->in_send || waits || !ready, "a queue pair has something to send and no turn");
     T_ASSERT((qp->timer.at != 0) == (qp->timer.deadline != PS_NEVER),
-             "a deadline is set that nobody will see pass, or the reverse");
+             "a deadline is set without a heap entry, or the reverse");
 }
 
 void qp_check(const struct qp *qp)

@@ -48,7 +48,7 @@ void qp_set_state(struct qp *qp, enum qp_state to)
 {
     T_ASSERT(qp->state <= QP_ERR && qp->attr.state == qp->state,
              "the state of a queue pair is not the one that its attributes have");
-    T_ASSERT(transitions[qp->state] & 1u << to, "queue pairs have no such transition of state");
+    T_ASSERT(transitions[qp->state] & 1u << to, "invalid transition of a queue pair's state");
     if (to != qp->state)
         qp_record(qp, (enum rnic_event)to, qp->state);
     qp->state = qp->attr.state = to;

@@ -207,7 +207,7 @@ void reads_answered(struct responder *s)
 {
     struct rd_res *e = &s->reads[0];
 
-    T_ASSERT_HOT(s->n_reads && e->next < e->n_pkts, "a READ response nobody asked for");
+    T_ASSERT_HOT(s->n_reads && e->next < e->n_pkts, "a READ response that was not requested");
     if (++e->next == e->n_pkts)
         memmove(e, e + 1, --s->n_reads * sizeof(*e));
 }

@@ -35,7 +35,7 @@
     X(OUT_OF_SEQUENCE, out_of_sequence, "PSN ahead of the one expected")                           \
     X(RNR, rnr, "receiver not ready, NAK sent")                                                    \
     X(REFUSED, refused, "request refused with a NAK")                                              \
-    X(STALE, stale, "response that nobody waits for")                                              \
+    X(STALE, stale, "response without an outstanding request")                                     \
     X(UC_SEQUENCE, uc_sequence, "rest of a UC message with a gap")                                 \
     X(UC_ERROR, uc_error, "UC request without access or out of order")
 

@@ -136,7 +136,7 @@ void qp_complete_send(struct qp *qp, uint8_t status)
                     .virt = w->virt};
     bool say = status != WC_SUCCESS || qp->sig_all || (w->flags & WR_F_SIGNALED);
 
-    T_ASSERT_HOT(q->head != q->tail, "a request completes that nobody posted");
+    T_ASSERT_HOT(q->head != q->tail, "a request completes that was not posted");
     send_queue_release(w);
     if (q->cur == q->head)
         q->cur++, q->cur_pkt = 0;

@@ -70,8 +70,8 @@ static const struct option_row instead[] = {
      .arg = "FILE",
      AT(workload),
      .type = OPTION_TEXT,
-     .help = "simulate a training step instead of a collective: what its communication takes, and "
-             "what of it shows; with CONF, --seed and -J alone"},
+     .help = "simulate a training step instead of a collective: the time of its communication, and "
+             "how much of it is exposed; only with CONF, --seed and -J"},
     {.name = "chaos",
      .arg = "SEED",
      AT(chaos),
@@ -120,7 +120,7 @@ static const struct option_row observation[] = {
      AT(links),
      .type = OPTION_TEXT,
      .shown = "all",
-     .help = "links of the trace and the counters, or nodes for all of theirs"},
+     .help = "links of the trace and the counters, or nodes for all of their links"},
 };
 
 static const struct option_group groups[] = {
@@ -161,10 +161,10 @@ const struct option_program sim_program = {
                 "--chaos-case FILE [--max-wall SECONDS]",
     .text = "Runs collectives on the fabric CONF in virtual time, with the tables, checks and "
             "options of trib-perf. Fabric, ranks and clock are in this process: nothing else is "
-            "started, and results do not depend on the machine.\n\n--max-wall ends the whole run, "
-            "and what it had by then is kept; with --chaos it is a seed's, which fails then (60). "
-            "With -J results are written as they come. Times are from the moment at which all "
-            "ranks start to the one at which the last knows that the operation is over.",
+            "started, and results do not depend on the machine.\n\n--max-wall ends the whole run "
+            "and keeps its results; with --chaos it limits each seed, which then fails (60). With "
+            "-J results are written as they are measured. Times are from the common start of all "
+            "ranks until the last one has detected the end of the operation.",
     .groups = groups,
     .base = &perf_program,
     .defaults = defaults,

@@ -98,7 +98,7 @@ static void refill(struct nic_port *np, unsigned slot, enum endpoint_queue q, en
         uint16_t n = s->ep.output(s->ep.ctx, q, m, NIC_STASH, now);
 
         nic_ask(s);
-        T_ASSERT_HOT(n <= NIC_STASH, "the endpoint gave more frames than it was asked for");
+        T_ASSERT_HOT(n <= NIC_STASH, "an endpoint returned more frames than requested");
         st->head = 0;
         if (n == 0)
             return;

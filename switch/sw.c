@@ -147,7 +147,7 @@ void sw_drain(struct sw *s, int64_t now)
                 return;
             }
             n = s->ep.output(s->ep.ctx, (enum endpoint_queue)q, m, room, now);
-            T_ASSERT_HOT(n <= room, "the endpoint gave more frames than it was asked for");
+            T_ASSERT_HOT(n <= room, "an endpoint returned more frames than requested");
             room = (uint16_t)(room - n);
             for (uint16_t i = 0; i < n; i++)
                 take_own(s, m[i], now);

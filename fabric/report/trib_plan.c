@@ -21,15 +21,15 @@ static const struct option_row output[] = {
      .name = "verbose",
      AT(all),
      .type = OPTION_FLAG,
-     .help = "list everything, where else more than 64 addresses that are alike are summed up"},
+     .help = "list everything; by default a fabric of more than 64 addresses is summed up by kind"},
     {.name = "name",
      AT(name),
      .type = OPTION_FLAG,
-     .help = "print the fabric's name alone, for scripts"},
+     .help = "print only the fabric's name, for scripts"},
     {.name = "procs",
      AT(procs),
      .type = OPTION_FLAG,
-     .help = "print the names of its switch processes alone, for scripts"},
+     .help = "print only the names of its switch processes, for scripts"},
 };
 static const struct option_row words[] = {
     {.arg = "CONF",
@@ -47,10 +47,10 @@ static const struct option_note exits[] = {
 };
 static const struct option_program program = {
     .name = "trib-plan",
-    .summary = "print what a fabric's conf file describes",
+    .summary = "print the fabric that a conf file describes",
     .synopsis = "[OPTION...] CONF",
-    .text = "Prints the nodes, links, addresses and aggregation trees of a fabric, and what they "
-            "need. Nothing is started.",
+    .text = "Prints the nodes, links, addresses and aggregation trees of a fabric, and the "
+            "resources that they need. Starts nothing.",
     .words = words,
     .n_words = 1,
     .groups = groups,

@@ -138,7 +138,7 @@ static const struct option_row words[] = {
      .type = OPTION_CHOICE,
      .list = list_collectives,
      .initial = "all",
-     .help = "of which the times are printed"},
+     .help = "the collective to predict"},
 };
 static const struct option_group groups[] = {
     {"Collectives", ROWS(collectives)},
@@ -154,7 +154,7 @@ static const struct option_note exits[] = {
 };
 static const struct option_program program = {
     .name = "trib-model",
-    .summary = "print what theory says of a fabric",
+    .summary = "print predictions for a fabric by closed forms",
     .synopsis = "[OPTION...] CONF [COLLECTIVE]\n[OPTION...] CONF --workload FILE\n--bom GPUS "
                 "[--node DEVICE]",
     .text = "Prints levels and their bandwidths, the time of collectives by algorithm with the "

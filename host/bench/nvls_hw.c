@@ -46,7 +46,7 @@ void nvls_hw_rest(const struct perf_opts *o, char *text)
 
     if (has < asked)
         snprintf(text, OPT_ERR,
-                 "%u of the %u pairs of type and operation asked for, which multimem does not have",
+                 "%u of the %u requested pairs of type and operation, which multimem does not have",
                  asked - has, asked);
 }
 

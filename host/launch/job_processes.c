@@ -42,7 +42,7 @@ bool job_interrupted(const struct job *j)
 
 pid_t job_pid(const struct job *j, unsigned rank)
 {
-    T_ASSERT(rank < j->nranks, "a rank is asked for that the job does not have");
+    T_ASSERT(rank < j->nranks, "a requested rank is not in the job");
     return j->rank[rank].pid;
 }
 

@@ -202,7 +202,7 @@ size_t oracle_expect(const struct coll_args *a, unsigned rank, unsigned nranks,
     char *to = out;
 
     T_ASSERT(rank < nranks && (!coll_rooted(a->kind) || a->root < nranks),
-             "a result is asked for of a rank or root beyond the job's");
+             "a result is requested of a rank or root outside of the job");
     if (!bytes)
         return 0;
     for (unsigned r = 0; r < nranks; r++) {

@@ -42,9 +42,9 @@ static unsigned issued_of(const struct mm_edge *e)
 
     STAILQ_FOREACH(l, &e->loads, link)
     {
-        T_ASSERT(l->caller == e, "a slice is in the list of a member that has not asked for it");
+        T_ASSERT(l->caller == e, "a slice is in the list of a member that has not requested it");
         T_ASSERT(l->ready ? !l->waits && (l->virt || l->result) : l->waits > 0 || e->g->doomed,
-                 "a slice is ready while members are to answer, or waits for nobody");
+                 "a slice is ready before all members have answered, or waits for no member");
         T_ASSERT(l->sent < l->n_pkts, "a slice was sent whole and is still in its caller's list");
         n++;
     }

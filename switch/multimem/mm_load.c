@@ -234,7 +234,7 @@ void mm_load_done(struct mm_edge *from, uint32_t i, bool virt)
 
     T_ASSERT_HOT(i < MM_LOADS, "an answer is for a buffer that does not exist");
     T_ASSERT_HOT(l->waits && l->n_here < g->n && !l->ready,
-                 "a member answers for a slice that waits for nobody");
+                 "a member answers for a slice that waits for no member");
     l->virt |= virt;
     l->here[l->n_here++] = (uint8_t)from->member;
     if (--l->waits)

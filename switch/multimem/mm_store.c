@@ -175,7 +175,7 @@ void mm_store_done(struct mm_edge *e, uint32_t i)
     struct mm_store *s = &e->store[i];
 
     T_ASSERT_HOT(i < e->g->window, "an acknowledgement is for a slice that does not exist");
-    T_ASSERT_HOT(s->waits && !s->open, "a slice is acknowledged that waits for nobody");
+    T_ASSERT_HOT(s->waits && !s->open, "an acknowledged slice waits for no member");
     if (--s->waits)
         return;
     drop(s);

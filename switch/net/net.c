@@ -20,8 +20,8 @@
 static const char *const event_name[NET_EV_KINDS] = {
     [NET_EV_LINK_DOWN] = "link %u down",
     [NET_EV_LINK_UP] = "link %u up",
-    [NET_EV_PORT_DOWN] = "node %u port %u down: nobody at the other end",
-    [NET_EV_PORT_UP] = "node %u port %u up: somebody at the other end",
+    [NET_EV_PORT_DOWN] = "node %u port %u down: no peer at the other end",
+    [NET_EV_PORT_UP] = "node %u port %u up: a peer at the other end",
     [NET_EV_ROUTES] = "routes lead around %u links that are down, %u of them cut off",
     [NET_EV_ATTACHED] = "process attached to node %u slot %u",
     [NET_EV_DETACHED] = "process detached from node %u slot %u",

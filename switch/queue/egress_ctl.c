@@ -166,7 +166,7 @@ void egress_count_faults(struct egress *e, uint32_t *n)
 void egress_apart(struct egress *e, void (*first)(void *ctx))
 {
     T_ASSERT(!first || (egress_is_shaped(e) && egress_is_in_order(e) && e->earlier),
-             "the ends of a link apart that has faults, no latency, or nobody who watches it");
+             "a link runs with its ends apart, but has faults, no latency, or no callback");
     e->first = first;
     e->flight.limit = first ? UINT32_MAX : flight_size(&e->cfg) - 1;
 }

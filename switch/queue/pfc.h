@@ -64,7 +64,8 @@ void pfc_init(struct pfc *p, const struct pfc_cfg *cfg);
 
 static inline enum pfc_verdict pfc_enter(struct pfc *p, uint32_t bytes, int64_t now_ps)
 {
-    T_ASSERT_HOT(p->over == (p->due_ps != PS_NEVER), "a pause that nobody repeats, or the reverse");
+    T_ASSERT_HOT(p->over == (p->due_ps != PS_NEVER),
+                 "an active pause has no repetition time, or an inactive one has");
     p->bytes += bytes;
     p->pkts++;
     if (p->over || (p->bytes <= p->xoff_bytes && p->pkts <= p->xoff_pkts))

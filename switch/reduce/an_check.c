@@ -34,7 +34,7 @@ void an_check_group(const struct an_group *g)
     T_ASSERT(g->window && g->window <= g->a->me->reduce.window,
              "a group has no slot, or more than one group may have");
     T_ASSERT(g->promised == group_mbufs(g->a, g, g->window),
-             "a group's promised mbufs are not what its window takes");
+             "a group's promised mbufs differ from those of its window");
     T_ASSERT(g->state < GROUP_STATES_N, "a group is in a state that does not exist");
     T_ASSERT(g->top || g->up.qp, "a group below the top has no queue pair to its parent");
     T_ASSERT(g->results <= g->next, "results were sent for slots that are not reduced");

@@ -92,7 +92,7 @@ faults = ( { at = "20us"; node = "leaf1"; restart = "1us"; } );
 END
 sim rail-2x4.conf -b 64K -e 1M -f 16 --policy hier_sharp,ring --faults "$tmp/restart.conf" -J "$tmp/fall.json" >"$tmp/f.out" || fail "restart: $(cat "$tmp/sim.err")"
 exact "$tmp/f.out" 2
-has 'fell back, .*leaf1 does not know the group any more' "$tmp/f.out"
+has 'fell back, .*leaf1 no longer knows the group' "$tmp/f.out"
 sim rail-2x4.conf -b 1M -e 1M --algo ring -J "$tmp/ring.json" >/dev/null || fail "ring"
 sim rail-2x4.conf -b 64K -e 64K --algo hier_sharp -J "$tmp/hier.json" >/dev/null || fail "hier_sharp"
 predicted() { grep -oE '"(size_bytes|predicted_us)": [0-9.]+' "$1" | paste - - | sort -u; }

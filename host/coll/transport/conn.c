@@ -187,7 +187,8 @@ static unsigned publish(struct comm *c, struct conn *k)
 {
     uint64_t fresh = k->rx_posted - k->published;
 
-    T_ASSERT_HOT(k->published <= k->rx_posted, "the peer knows of receives that are not posted");
+    T_ASSERT_HOT(k->published <= k->rx_posted,
+                 "the credit word counts receives that are not posted");
     return k->open && fresh &&
            (fresh >= CREDIT_EVERY || k->published - k->rx_seen < CREDIT_EVERY) &&
            k->sq_posted - k->sq_done < CONN_SQ(k) && !write_word(c, k, false);

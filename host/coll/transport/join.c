@@ -26,7 +26,7 @@ static const char *const state_names[JOIN_STATES] = {
 static void set_state(struct comm *c, struct agg *a, enum join_state state)
 {
     T_ASSERT(a->state != JOIN_LEFT, "a group that was left changes its state");
-    T_ASSERT(state != JOIN_GRANTED || a->state == JOIN_ASKED, "a grant that was not asked for");
+    T_ASSERT(state != JOIN_GRANTED || a->state == JOIN_ASKED, "a grant that was not requested");
     a->state = state;
     comm_event(c, COMM_EV_JOIN, a->tree, state);
     T_LOG("coll", LOG_DEBUG, "rank %u: tree %u at %s: %s", c->cfg.rank, a->tree,
@@ -307,8 +307,7 @@ void join_input(struct comm *c, const struct agg_ctl *m)
     case AGG_PROBE_REPLY:
         a->probes = 0;
         if (m->status && a->state == JOIN_GRANTED)
-            failover_begin(c, agg_part(a), "%s does not know the group any more",
-                           agg_leaf_name(c, a));
+            failover_begin(c, agg_part(a), "%s no longer knows the group", agg_leaf_name(c, a));
         break;
     case AGG_PROBE:
         send_ctl(c, a, AGG_PROBE_REPLY, rte_be_to_cpu_32(m->xid));
