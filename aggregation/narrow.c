@@ -71,7 +71,7 @@ uint32_t narrow(const struct narrow *n, float f, enum rounding mode, uint32_t dr
     q = sig >> shift;
     rest = sig & ((1u << shift) - 1);
     q += goes_up(mode, u >> 31, q, rest, 1u << shift, draw);
-    /* A carry runs over into the exponent by itself, from the denormal numbers too. */
+    /* A carry propagates into the exponent, also from denormal numbers. */
     code = e < least ? q : ((uint32_t)(e - least) << n->man_bits) + q;
     if (code <= n->max)
         return sign | code;

@@ -26,7 +26,7 @@ static int64_t patience(const struct node *nd, uint16_t port)
     return nd->dogs.after_ps + nd->dogs.after_ps / 8 * h / 64;
 }
 
-/* Looks at a port; returns when to look again. */
+/* Checks a port; returns the time of the next check. */
 static int64_t look(struct node *nd, uint16_t port, int64_t now)
 {
     struct watchdog *d = &nd->np[port].dog;

@@ -3,7 +3,7 @@
  * A watchdog against PFC deadlock and PFC storms, as switches have it. A queue is stuck when its
  * class is paused and no frame has left for after_ps: a cycle of switches wait for each other, or a
  * neighbour pauses and never resumes. The frames in it, and those that come for it, are dropped
- * until nobody has paused it for as long; then it is restored. Connections retransmit what was
+ * until it has not been paused for as long; then it is restored. Connections retransmit what was
  * lost.
  *
  * One for each port of a switch; none for NICs, because no other node waits for their links.
@@ -24,9 +24,9 @@ struct watchdog {
 
 /* The watchdogs of a node. All zero but due_ps: off. */
 struct watchdogs {
-    int64_t due_ps;   /* next look; PS_NEVER: no port is paused */
+    int64_t due_ps;   /* next check; PS_NEVER: no port is paused */
     int64_t after_ps; /* 0: off */
-    /* A queue begins to discard, or is restored; may be NULL. */
+    /* Called when a queue begins to discard, or is restored; may be NULL. */
     void (*changed)(void *ctx, uint16_t node, uint16_t port, bool discards);
     void *ctx;
 };
@@ -34,7 +34,7 @@ struct watchdogs {
 /* A pause came in on a port that has a link. */
 void watchdog_pause(struct node *nd, uint16_t port, int64_t now_ps);
 void watchdog_tick(struct node *nd, int64_t now_ps);
-/* Another time to wait; 0: off, and queues that discard are restored. */
+/* Sets the timeout; 0: off, and queues that discard are restored. */
 void watchdog_set(struct node *nd, int64_t after_ps, int64_t now_ps);
 
 #endif

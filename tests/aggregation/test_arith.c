@@ -157,7 +157,7 @@ static void every_row_agrees_on_all_halves_beside_special_ones(void **state)
     }
 }
 
-/* Elements of a float's type as its sign and exponent lie in them; an integer's have none. */
+/* Random elements: for floats, sign and exponent bits as in the type. */
 static uint64_t exponent_bits(enum dtype t)
 {
     return t == DT_FP16   ? 0x7c00
@@ -267,7 +267,7 @@ static void one_nan_is_found_at_every_place_of_a_block(void **state)
         }
 }
 
-/* 1.5 of the smallest normal number less one of it: a CPU may take such a sum for zero. */
+/* 1.5 of the smallest normal number less one of it: a CPU may flush such a sum to zero. */
 static void one_denormal_sum_of_normal_numbers_is_kept(void **state)
 {
     (void)state;
@@ -290,7 +290,7 @@ static void one_denormal_sum_of_normal_numbers_is_kept(void **state)
         }
 }
 
-/* A call for each block, so that a NaN is not what all others are done by. */
+/* One call per block, so that a NaN in one block does not select the slow path for all. */
 static void every_row_adds_two_halves_alike(void **state)
 {
     enum { BLOCK = 256 };

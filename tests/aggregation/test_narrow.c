@@ -115,7 +115,7 @@ static void beyond_the_largest_the_mode_decides(void **state)
     }
 }
 
-/* A quarter of the way up is taken in a quarter of the draws. */
+/* A value a quarter of the way up is rounded up in a quarter of the draws. */
 static void stochastic_rounding_is_right_in_the_mean_and_repeats(void **state)
 {
     static uint16_t in[40000], one[40000], two[40000], again[40000];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of lines that are used together: what is in it, and that what is gone is not. */
+/* The list of cache lines that are used together: additions and removals. */
 #include "roce/engine.h"
 #include "tests/roce/rc_fixture.h"
 
@@ -29,7 +29,8 @@ static void entries_come_and_go(void **state)
     cacheline_list_drop(&l, mem);
     assert_int_equal(l.n, 2);
     assert_false(listed(&l, mem, 0));
-    for (unsigned i = 0; i < 2 * CACHELINE_LISTED; i++) /* what there is no room for is left out */
+    for (unsigned i = 0; i < 2 * CACHELINE_LISTED; i++) /* entries beyond the capacity are left
+                                                           out */
         cacheline_list_add(&l, mem + i * RTE_CACHE_LINE_SIZE, 1);
     assert_int_equal(l.n, CACHELINE_LISTED);
     cacheline_list_prefetch(&l);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The option parser: every spelling, every type, every mistake, and what is printed of a table. */
+/* The option parser: every spelling, every type, every mistake, and the texts printed from a
+ * table. */
 #include "base/options.h"
 #include "base/version.h"
 
@@ -185,7 +186,7 @@ static void every_type_is_read(void **state)
     assert_true(v.wall_s > 0.499 && v.wall_s < 0.501);
 }
 
-/* Each with all of the sentence, or how it begins. */
+/* Each with the whole sentence, or its beginning. */
 static void mistakes_name_what_was_found_and_expected(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers with units: exact, and nothing that could be meant otherwise. */
+/* Numbers with units: exact, and nothing ambiguous. */
 #include "base/units.h"
 #include "tests/fabric/load.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hosts with several ports in networks that are not joined: GPU nodes, channels, paths from port to
- * port, and where they join trees. */
+ * port, and the nodes at which they join trees. */
 #include "tests/fabric/load.h"
 
 /* Two nodes of two GPUs and two planes; GPU i of each node on rail i; the rails meet in a spine. */
@@ -171,8 +171,8 @@ static void a_host_joins_each_tree_by_the_port_that_leads_there(void **state)
     fabric_free(f);
 }
 
-/* Each rail has two cables to the spine; with a host's place counted at its rail, not at its first
- * port, a shift of the nodes uses both. */
+/* Each rail has two cables to the spine; since a host's ordinal is counted at its rail, not at its
+ * first port, a shift of the nodes uses both. */
 static void balanced_paths_of_a_rail_never_share_a_link(void **state)
 {
     struct fabric *f;

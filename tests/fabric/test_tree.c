@@ -244,7 +244,7 @@ static void children_come_by_their_lowest_member(void **state)
     assert_int_equal(c[1].node, node(f, "l0"));
     assert_int_equal(c[1].first_member, 2);
     assert_false(c[0].is_member);
-    /* More children than room: counted all the same, and nothing is written beyond it. */
+    /* More children than fit: all are counted, and nothing is written beyond the array. */
     assert_int_equal(fab_group_children(f, &f->trees[0], node(f, "l0"), &m, c, 1), 4);
     assert_true(c[0].is_member);
     assert_int_equal(c[0].member, 2);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whatever members, parents and strangers may say to an aggregation node: nothing crashes, nothing
- * is held beyond its quota, and every frame comes back to the pool. The input is a list of records:
- * what, who, and bytes that change a message which would be right.
+ * Arbitrary messages of members, parents and strangers to an aggregation node: nothing crashes,
+ * nothing exceeds its quota, and every frame comes back to the pool. The input is a list of
+ * records: kind of message, sender, and bytes that patch a valid message.
  */
 #include "aggregation/proto.h"
 #include "roce/wire.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Conf files from anywhere: no text crashes a loader, a refusal names at least one mistake, and a
+ * Arbitrary conf files: no text crashes a loader, a refusal names at least one mistake, and a
  * fabric that was accepted can be planned and walked. @include is refused, so no input reads a
  * file.
  */
@@ -28,7 +28,7 @@ static void check(int ok, const char *what)
     }
 }
 
-/* Every route of an accepted fabric ends where it should. */
+/* Every route of an accepted fabric ends at its destination. */
 static void walk(const struct fabric *f)
 {
     uint32_t path[64];

@@ -62,8 +62,7 @@ static void give(struct roce_pkt *k, unsigned peer, const void *payload)
     check(ep.input(ep.ctx, &m, 1, now) == 1, "every frame is taken");
 }
 
-/* Grants are remembered; what the switch asks of members' memory is answered by
- * acknowledgements. */
+/* Records grants, and answers the switch's requests to members' memory by acknowledgements. */
 static void listen(struct rte_mbuf *m)
 {
     static const uint8_t zeros[MTU];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host's process that speaks raw frames over its NIC's memif, as an HCA's rim does. For tests;
+ * A host's process that speaks raw frames over its NIC's memif, as an HCA's port does. For tests;
  * include once, after cmocka.h.
  */
 #ifndef TESTS_SWITCH_RIM_GUEST_H

@@ -59,7 +59,7 @@ static void fabric_time_is_continuous_when_dilation_changes(void **state)
             assert_int_equal(clock_dilation(sh), steps[i]);
             after = clock_fabric_ps(sh);
             assert_true(after >= before);
-            /* No faster than the wall in between, whatever the old and the new factor. */
+            /* In between, no faster than wall time, whatever the old and the new factor. */
             assert_true(after - before <= (clock_mono_ns() - m0) * 1000);
             m0 = clock_mono_ns();
             before = clock_fabric_ps(sh);
@@ -212,8 +212,8 @@ static void a_forwarded_bell_rings_at_the_other(void **state)
     assert_true(bell_served(&b[0]) >= 0);
 }
 
-/* A process with several ports sleeps on one bell; how late it served a port is known at the port's
- * own. */
+/* A process with several ports sleeps on one bell; its lateness for a port is measured at the
+ * port's own bell. */
 static void whoever_serves_a_bell_may_sleep_on_another(void **state)
 {
     struct bell b[3] = {0};

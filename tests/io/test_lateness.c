@@ -121,7 +121,7 @@ static void nonsense_in_the_page_is_bounded(void **state)
         assert_in_range(late_ms(67), 0, 67);
         lateness_forget(sh, bell_of_proc(0));
     }
-    /* So many timeouts of 4.4 hours, in a fabric that is slowed down by 20,000. */
+    /* This many timeouts of 4.4 hours, in a fabric slowed down by 20,000. */
     clock_set_dilation(sh, 20000);
     assert_in_range(lateness_on_path(sh, fab, BELLS, peer_ip, PEER_QPN, 4096000LL << 31), 0,
                     4096000LL << 31);

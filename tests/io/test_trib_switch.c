@@ -278,7 +278,7 @@ static void frames_pass_between_processes(const char *const *procs, unsigned n)
     fabric_free(f);
 }
 
-/* A process of a host that sends as fast as its NIC takes it, until it is killed. */
+/* A process of a host that sends as fast as its NIC accepts, until it is killed. */
 static int flood_main(const char *dir)
 {
     struct rundir rd;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What cases about reliable connections share: two connected QPs, a buffer and a receive queue on
+ * Shared by the tests of reliable connections: two connected QPs, a buffer and a receive queue on
  * each side.
  */
 #ifndef TRIB_TESTS_ROCE_RC_FIXTURE_H
@@ -24,7 +24,7 @@
 #define ALL_ACCESS                                                                                 \
     (ACCESS_LOCAL_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)
 
-/* What most cases need: two connected QPs, a buffer on each side. */
+/* Used by most cases: two connected QPs, a buffer on each side. */
 struct fixture {
     struct pair *p;
     struct qp *qp[2];

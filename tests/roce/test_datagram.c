@@ -163,7 +163,8 @@ static void a_group_is_reached_while_attached(void **state)
     rq_destroy(rq);
 }
 
-/* IBTA 10.3.1: the send queue alone is in error, says so for all that is posted, and can go on. */
+/* IBTA 10.3.1: only the send queue is in error; it flushes all posted requests and can be
+ * resumed. */
 static void a_local_error_of_a_datagram_stops_the_send_queue_only(void **state)
 {
     struct rq *rq = rq_create(4);

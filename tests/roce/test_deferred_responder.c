@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Served queue pairs: the owner answers READs when it can and acknowledges WRITEs when it will. */
+/* Deferred responder: the owner answers READs when it has data and acknowledges WRITEs when it
+ * chooses. */
 #include "tests/roce/rc_fixture.h"
 
 #define US      PS_PER_US
@@ -180,7 +181,7 @@ static void a_write_is_acknowledged_when_it_is_released_and_not_before(void **st
     close_env();
 }
 
-/* Its answer would acknowledge the WRITE. */
+/* Its response would acknowledge the WRITE. */
 static void a_read_behind_a_held_write_is_answered_after_it(void **state)
 {
     (void)state;
@@ -281,8 +282,8 @@ static void what_is_no_read_and_no_write_is_refused(void **state)
     }
 }
 
-/* Random READs and WRITEs over a bad wire, an owner that is late: everything once, in order, right.
- */
+/* Random READs and WRITEs over a bad wire, a slow owner: everything executes once, in order, with
+ * the right data. */
 static void late_owners_and_lost_frames_change_nothing(void **state)
 {
     (void)state;

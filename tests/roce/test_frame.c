@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames in bursts: what is given back, and what a buffer from the pool becomes. */
+/* Frames in bursts: freeing them, and initialising buffers from the pool. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +58,7 @@ static struct rte_mbuf *any_frame(struct rte_mempool *p, uint32_t kind, struct r
     }
 }
 
-/* Whatever was done to it before it was given back. */
+/* Independent of its use before it was freed. */
 static void assert_as_new(struct rte_mempool *p)
 {
     struct rte_mbuf *m[FRAMES];

@@ -101,7 +101,7 @@ static void atomics_return_the_old_value_and_change_it_once(void **state)
     fixture_free(&e);
 }
 
-/* Sends every response to an atomic into the void, once. */
+/* Drops every response to an atomic once. */
 static enum wire_verdict drop_first_atomic_ack(struct pair *p, unsigned from,
                                                const struct roce_pkt *k)
 {

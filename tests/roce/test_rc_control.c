@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reliable connections: states, ends, turns and what is bounded. */
+/* Reliable connections: states, resets, round robin, and limits. */
 #include "tests/roce/rc_fixture.h"
 
 static void only_lawful_transitions_are_made(void **state)

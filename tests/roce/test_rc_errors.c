@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reliable connections: each way in which a request can fail, and what the peer sees of it. */
+/* Reliable connections: every way in which a request can fail, and its effect at the peer. */
 #include "tests/roce/rc_fixture.h"
 
 /* ---- receiver not ready, retries ---- */
@@ -372,7 +372,7 @@ static enum wire_verdict drop_first(struct pair *p, unsigned from, const struct 
     return from == 0 && p->count[0] <= 1 ? WIRE_DROP : WIRE_PASS;
 }
 
-/* What one packet has used up is not missing for the next. */
+/* Extensions used up by one packet do not count for the next. */
 static void each_packet_has_pauses_of_its_own(void **state)
 {
     struct pair_cfg cfg = {.window = 32, .ack_every = 4, .seed = 1, .lateness = late};

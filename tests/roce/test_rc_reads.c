@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* READs: how many are open, fences, gaps in answers, repeated requests. */
+/* READs: number outstanding, fences, gaps in responses, repeated requests. */
 #include "tests/roce/rc_fixture.h"
 
 static unsigned reads_open, reads_most;

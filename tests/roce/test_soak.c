@@ -195,7 +195,7 @@ static void run_seed(uint64_t seed)
             f->peer_rq = rq[n][!i];
         }
     }
-    /* Where nothing is under way the next thing to happen is another post. */
+    /* If nothing is in flight, the next event is another post. */
     while (!pair_run(p, soak_step, PS_PER_S) && p->now_ps < 20 * PS_PER_S)
         p->now_ps += PS_PER_US;
     if (!soak_step(p)) {

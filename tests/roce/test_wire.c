@@ -297,7 +297,7 @@ static void a_length_only_payload_counts_but_is_not_carried(void **state)
     rte_pktmbuf_free(full);
 }
 
-/* Bytes to set in a good frame, what it is cut to, and the name that results. */
+/* Bytes to set in a valid frame, the length to cut it to, and the resulting reason. */
 static const struct row {
     const char *what;
     enum roce_reason want;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ends of links cost (fabric `costs`, `efficiency`): to the picosecond in packets, and in the
- * model alike.
+ * Costs of endpoints and links (fabric `costs`, `efficiency`): exact to the picosecond for packets,
+ * and equal in the model.
  */
 #include <setjmp.h>
 #include <stdarg.h>

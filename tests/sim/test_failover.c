@@ -25,7 +25,7 @@
 static struct rte_mempool *pool;
 static const uint16_t hosts[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 
-/* What becomes of the switch: it loses its memory; all its links, for a while; or both. */
+/* The failure of the switch: it loses its memory; all its links, for a while; or both. */
 enum what { MEMORY, LINKS, POWER };
 
 struct fixture {
@@ -236,7 +236,7 @@ static unsigned run(const struct row *w, enum what what, uint64_t seed)
         fail_msg("%s, %s, seed %lu: %s", sched_algo_name(b.algo), w->node, seed, l.text);
     check(&b, seed);
     job_drive(b.j, world_now(b.w) + 60 * PS_PER_US, never, NULL);
-    /* And once more, now that all know, or find out. */
+    /* Once more, when all ranks know of the failure, or find out. */
     fill(&b);
     rc = job_loop_run(b.j, &l);
     if (rc)
@@ -369,7 +369,7 @@ static void what_starts_over_is_run_without_all_that_has_failed(void **state)
     down(&b);
 }
 
-/* All three parts, one after the other, each for a reason as long as there can be one. */
+/* All three parts fail, one after the other, each with a reason of the greatest length. */
 static void reasons_of_many_rounds_are_cut_where_the_text_ends(void **state)
 {
     static const enum coll_algo policy[] = {ALGO_NVLS_SHARP, ALGO_SHARP, ALGO_RING};

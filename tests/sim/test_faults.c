@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each entry of a fault plan does to a fabric in virtual time. */
+/* The effect of each entry of a fault plan on a fabric in virtual time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,7 +124,7 @@ static void a_slow_host_holds_all_up_while_it_is_slow(void **state)
     fixture_down(&b);
 }
 
-/* A rank that waits for a refused group fails over; what ranks cannot run stays so then. */
+/* A rank that waits for a refused group fails over; what ranks cannot run stays unsupported. */
 static void an_aggregation_node_without_buffers_refuses(void **state)
 {
     const struct coll_args a = {.algo = ALGO_PAIRWISE, .count = 1, .type = DT_FP32};
@@ -246,7 +246,7 @@ static void a_process_that_ends_in_a_blip_is_missed(void **state)
     }
 }
 
-/* Nothing is under way that would be missed, so the switch goes by its clock. */
+/* No frame is in flight whose loss would be noticed, so the switch relies on its timer. */
 static void a_host_whose_own_link_stays_down_is_lost(void **state)
 {
     struct job_result res;

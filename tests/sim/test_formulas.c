@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bandwidth terms of F20 to F32 out of packets: what long vectors take in virtual time
- * on the ideal presets, lengths only, against the formula times the share of headers, within 1 %.
- * F33's bytes are counted in test_nodes.c.
+ * Bandwidth terms of F20 to F32, checked by packets: times of long vectors in virtual time on the
+ * ideal presets, lengths only, equal the formula times the share of headers within 1 %. F33's bytes
+ * are counted in test_nodes.c.
  *
  * The sample of `make test` has the short rows; FORMULAS=whole (make formulas) has all of them.
  */
@@ -25,7 +25,7 @@
 #define SPINE     12.8e12 /* F12: of an SU */
 
 /*
- * What links carry for a byte of payload, at an MTU of 4096. A full packet: Ethernet 14, IPv4 20,
+ * Bytes on the link per byte of payload, at an MTU of 4096. A full packet: Ethernet 14, IPv4 20,
  * UDP 8, BTH 12, ICRC 4, of the link 24. An ACK has AETH 4 instead of payload, a READ request RETH
  * 16, the first and the last packet of a READ's answer AETH 4 each, the first of a WRITE RETH 16.
  */

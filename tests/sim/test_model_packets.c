@@ -35,7 +35,7 @@ static int64_t run(struct fixture *b)
     return l.time_ps;
 }
 
-/* Seconds of the second operation: connections are there. */
+/* Seconds of the second operation, which needs no new connections. */
 static double packets(const struct fabric *f, const struct coll_args *a, unsigned n,
                       const uint16_t *hosts)
 {

@@ -154,7 +154,7 @@ static void expect(struct job *j, unsigned trees, uint32_t window, uint32_t rail
     }
 }
 
-/* Long enough that the window tells; the model knows it within 3 %. */
+/* Long enough that the window limits the rate; the model predicts it within 3 %. */
 static void predicted(const struct fixture *b, struct job *j, enum coll_algo algo)
 {
     struct job_op op = {
@@ -321,7 +321,7 @@ static void a_job_fits_into_what_others_leave_and_says_so(void **state)
         }
 }
 
-/* With nothing to go on by the switch's reason is the error, and only where nothing fits. */
+/* Without another algorithm, the switch's reason is the error, and only if nothing fits. */
 static void sharp_alone_fails_only_where_nothing_fits(void **state)
 {
     static const enum coll_algo only[] = {ALGO_SHARP};
@@ -404,7 +404,7 @@ static void a_tree_that_is_given_up_is_left_everywhere(void **state)
     down(&b);
 }
 
-/* Another tenant is on two GPUs of one rail: all rails go by what is left there. */
+/* Another tenant is on two GPUs of one rail: all rails use the window that is left there. */
 static void rails_have_the_window_of_the_fullest_one(void **state)
 {
     static const unsigned pair[2] = {2, 6};

@@ -123,13 +123,14 @@ struct agg_fixture {
         uint32_t sum;
     } witness[256]; /* references to frames that were on a wire */
     unsigned n_witnesses;
-    void *arena; /* what operations need, kept until the end */
+    void *arena; /* data of operations, kept until the end */
 };
 
 /* agg_member.c */
 void member_create(struct agg_fixture *b, struct member *m);
 void member_take_control(struct member *m);
-int64_t member_run(struct member *m); /* asks again and sends; when it has something to do next */
+int64_t member_run(struct member *m); /* repeats requests and sends; returns the time of its next
+                                         work */
 
 struct agg_fixture *agg_fixture_create(const struct agg_fixture_cfg *cfg);
 /* Frees everything; fails the test when an AN still holds something or the pool is not full.

@@ -21,7 +21,7 @@ void agg_fixture_say(struct member *m, enum agg_type type, struct agg_ctl *c)
     if (!leaf && m->g.tree < f->n_trees)
         leaf = fab_group_leaf(f, &f->trees[m->g.tree], m->id, &m->g.members);
     if (!leaf ||
-        leaf == FAB_NONE) /* a member that is none, or of no tree: asks the switch it hangs on */
+        leaf == FAB_NONE) /* not a member, or of no tree: asks the switch that it is linked to */
         leaf = f->nodes[m->host].ports[0].peer_node;
     c->magic = RTE_BE32(AGG_MAGIC);
     if (!c->version)

@@ -200,7 +200,7 @@ void mm_fixture_connect(struct mm_fixture_member *m)
     assert_int_equal(qp_modify(m->qp, &attr), 0);
 }
 
-/* Says it to the switch until every member has got the answer: frames may be lost. */
+/* Repeats the message to the switch until every member has the answer: frames may be lost. */
 static void ask_all(struct mm_fixture *b, enum agg_type ask, enum agg_type answer)
 {
     for (unsigned round = 0; round < 50; round++) {

@@ -69,7 +69,7 @@ void mm_fixture_open(struct mm_fixture *b, const struct mm_fixture_cfg *cfg);
  * missing. */
 void mm_fixture_close(struct mm_fixture *b);
 
-/* A BIND as member i of n would say it, with the fixture's key and group 7. */
+/* A BIND of member i of n, with the fixture's key and group 7. */
 struct mm_ctl mm_fixture_bind_of(const struct mm_fixture_member *m);
 void mm_fixture_say(struct mm_fixture_member *m, enum agg_type type, struct mm_ctl *c);
 /* Connects to what BIND_REPLY granted. */

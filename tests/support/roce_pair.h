@@ -46,7 +46,7 @@ struct pair {
     /* Probabilities in 1/10000. */
     unsigned loss, dup, corrupt, late;
     unsigned ce[2]; /* congestion marks, by sender */
-    /* Asked first; from: which side sent it; k is parsed. May be NULL. */
+    /* Called for each frame first; from: the sending side; k is parsed. May be NULL. */
     enum wire_verdict (*fault)(struct pair *p, unsigned from, const struct roce_pkt *k);
     void *arg;
     unsigned count[2],

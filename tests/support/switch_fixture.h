@@ -11,7 +11,8 @@
 #define SWITCH_FIXTURE_QUEUE 4096
 #define SWITCH_FIXTURE_LINK  "{ rate = \"400Gb/s\"; latency = \"300ns\"; }"
 
-/* The program in a process slot: sends the frames queued for it, keeps or frees those it gets. */
+/* The program in a process slot: sends the frames queued for it, and keeps or frees those that it
+ * receives. */
 struct prog {
     struct rte_mbuf *tx[ENDPOINT_QUEUES][SWITCH_FIXTURE_QUEUE];
     unsigned head[ENDPOINT_QUEUES], tail[ENDPOINT_QUEUES];

@@ -33,7 +33,7 @@ struct remote {
 /* Finds the port and GID index that carry one of the addresses ip[0..n) (host order). 0, -ENODEV or
  * what verbs said. */
 int port_find(struct port *p, const uint32_t *ip, unsigned n, uint32_t max_mtu);
-/* Room for `more` completions in the CQ, which is made when there is none. 0 or -errno. */
+/* Makes room for `more` completions in the CQ; creates the CQ at the first call. 0 or -errno. */
 int port_reserve(struct port *p, uint32_t more);
 void gid_of_ip(union ibv_gid *gid, uint32_t ip);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading conf files: what is left out has stated defaults, and every mistake is named with its
- * line, once. */
+/* Reading conf files: missing settings have documented defaults, and every mistake is named with
+ * its line, once. */
 #include "tests/fabric/load.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fault plans: every mistake is named with its line, and what is printed reads as what was read. */
+/* Fault plans: every mistake is named with its line, and a printed plan reads back unchanged. */
 #include "fabric/conf/faults.h"
 #include "tests/fabric/load.h"
 

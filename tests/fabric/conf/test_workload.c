@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Workloads: presets have the size, spread and batch of what was published, and every mistake is
- * named with its line. */
+/* Workloads: presets have the published sizes, parallelism and batches, and every mistake is named
+ * with its line. */
 #include "fabric/conf/workload.h"
 #include "tests/fabric/load.h"
 

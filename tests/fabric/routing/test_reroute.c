@@ -31,7 +31,7 @@ static bool goes_by(const struct fabric *f, const char *at, const char *to, cons
     return false;
 }
 
-/* Switches that a flooded frame of `from` reaches. */
+/* Switches that a frame flooded by `from` reaches. */
 static unsigned flooded(const struct fabric *f, uint16_t from, uint16_t by)
 {
     unsigned n = 1;

@@ -303,7 +303,7 @@ static void paths_are_links_and_directions_in_order(void **state)
     uint32_t path[8];
 
     (void)state;
-    /* h1's place below its leaf is 1: by spine1. */
+    /* h1's ordinal at its leaf is 1: its frames use spine1. */
     assert_int_equal(fabric_path(f, node(f, "h1"), node(f, "h6"), path, 8), 4);
     assert_int_equal(path[0], 2 * fabric_link_by_name(f, "h1-leaf0"));
     assert_int_equal(path[1], 2 * fabric_link_by_name(f, "leaf0-spine1"));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ports, addresses, tiers, flooding, processes: what follows from a file's nodes and links. */
+/* Ports, addresses, tiers, flooding and processes computed from a file's nodes and links. */
 #include "tests/fabric/load.h"
 
 #include <errno.h>
 
-/* Every link and its two ports say the same. */
+/* Every link and its two ports agree. */
 static void check_ports(const struct fabric *f)
 {
     unsigned linked = 0;
@@ -149,7 +149,7 @@ static void plain_switches_rise_with_their_distance_from_hosts(void **state)
     fabric_free(f);
 }
 
-/* Floods from node and counts who gets a copy; a second copy would be a loop. */
+/* Floods from node and counts the nodes that get a copy; a second copy would be a loop. */
 static unsigned flood(const struct fabric *f, uint16_t at, uint16_t in_port, uint8_t *seen)
 {
     const struct fab_node *n = &f->nodes[at];
@@ -195,7 +195,7 @@ static void processes_hold_every_node_once(void **state)
                 assert_int_equal(f->nodes[f->procs[p].nodes[i]].proc, p);
         }
         assert_int_equal(nodes, f->n_nodes);
-        /* A NIC lives with its leaf unless the file says otherwise. */
+        /* A NIC runs in the process of its leaf unless the file says otherwise. */
         assert_int_equal(fabric_node(f, "h1")->proc, fabric_node(f, "leaf0")->proc);
         assert_int_equal(fabric_node(f, "h7")->proc, fabric_node(f, "leaf1")->proc);
         if (m == 3)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* F20 to F43: what collectives cost by levels. */
+/* F20 to F43: costs of collectives by levels. */
 #include "tests/fabric/theory/figures.h"
 
 #define B 1e9
@@ -117,7 +117,7 @@ static void an_all_to_all_loses_most_from_one_node_to_two(void **state)
     (void)state;
     NEAR(one, B / 4.11e12); /* F30 */
     NEAR(two, B / 1.6e12);
-    /* over NVLink goes what stays in the node */
+    /* NVLinks carry the data that stays in the node */
     NEAR(cost_alltoall(&l, all(16), B, COST_DENSE, 0).level_s[0], B * 7 / (16 * 16 * 450e9));
     NEAR(two / one, 2.57);
     NEAR(B / 8 / one, 514e9);
@@ -189,7 +189,7 @@ static void worked_all_reduces_in_the_network(void **state)
     assert_int_equal(collective(&pod, (struct cost_axis){256, 4}, B, COST_REDUCED).binds, 2);
 }
 
-/* Beyond the table: what a host's only link carries counts once, however many levels are above. */
+/* Beyond the table: the bytes on a host's only link count once, however many levels are above. */
 static void what_passes_a_link_on_its_way_up_is_counted(void **state)
 {
     struct cost_levels l = levels_of("leaf-spine-8"), pod = levels_of("h100-superpod-1024"),

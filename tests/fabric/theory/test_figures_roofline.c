@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* F45 to F59: when memory or communication binds. (F44 is beside the devices, F56 to F59 as far as
- * they are about presets in test_workload.c.) */
+/* F45 to F59: when memory or communication binds. (F44 is tested with the devices, F56 to F59 with
+ * the presets in test_workload.c, where they are about those.) */
 #include "tests/fabric/theory/figures.h"
 
 static void matrices_need_their_intensity(void **state)

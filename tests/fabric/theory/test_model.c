@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* trib model: every algorithm is there where it can be, with its formula and the level that
- * binds. */
+/* trib model: every supported algorithm is listed, with its formula and the bottleneck level. */
 #include "fabric/theory/theory.h"
 #include "tests/fabric/theory/figures.h"
 

@@ -19,7 +19,7 @@ static void fidelity_is_two_percent_of_the_prediction(void **state)
     assert_true(dilation_judge(&p, 199000, 0, 100).ok); /* 1.99 us */
     assert_false(dilation_judge(&p, 201000, 0, 100).ok);
     assert_int_equal(dilation_judge(&p, 400000, 0, 100).needed, 200);
-    /* In time, but warm-ups showed that the machine's own work needs more. */
+    /* In time, but warm-ups showed that own work needs a higher dilation. */
     assert_true(dilation_judge(&p, 199000, 100, 100).ok);
     assert_false(dilation_judge(&p, 199000, 101, 100).ok);
     assert_int_equal(dilation_judge(&p, 199000, 300, 100).needed, 300);
@@ -196,8 +196,8 @@ static uint32_t warm_up(struct run *r, uint32_t d)
     return d;
 }
 
-/* The timed part at d, of five operations, and again while it lags: at which dilation it is kept.
- */
+/* The timed part at d, of five operations, repeated while it lags; returns the dilation that is
+ * kept. */
 static uint32_t run_timed(struct run *r, uint32_t d)
 {
     uint32_t least = UINT32_MAX;
@@ -311,7 +311,7 @@ static void no_operation_is_slowed_beyond_the_wall_time(void **state)
     dilation_init(&p, true, 2);
     p.lag_ns = 2e6;
     assert_int_equal(dilation_first(&p, &ms, 8), 6000);
-    /* Nor is a dilation looked for beyond it. */
+    /* No higher dilation is searched for. */
     struct dilation_tries t = {0};
     assert_int_equal(dilation_settle(&p, &t, &ms, 4000, 9000, 1000), 6000);
     assert_false(t.settled);
@@ -319,7 +319,7 @@ static void no_operation_is_slowed_beyond_the_wall_time(void **state)
     assert_true(t.settled);
 }
 
-/* A machine that was once seen to move hardly anything is not given more of a row than there is. */
+/* A machine that once moved hardly any data does not get a dilation beyond the limit of a row. */
 static void a_row_of_bounded_time_bounds_what_the_rate_asks_for(void **state)
 {
     struct coll_prediction large = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Errors in ULP: nothing where there is none, half a unit where rounding makes it, and more of it
- * the more often a sum is rounded. */
+/* Errors in ULP: zero for exact results, half a unit for one rounding, and more the more often a
+ * sum is rounded. */
 #include "host/bench/exact.h"
 
 #include <math.h>

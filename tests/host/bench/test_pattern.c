@@ -173,7 +173,7 @@ static const uint16_t *block(uint16_t *const *in, unsigned r, unsigned b, uint64
     return in[r] + b * n;
 }
 
-/* The collective by the book, on inputs of all ranks kept apart from the buffers. */
+/* The collective computed plainly, from copies of all ranks' inputs. */
 static void by_the_book(const struct layout *l, uint16_t *const *in, uint16_t *recv)
 {
     uint16_t *out = recv + layout_recv_at(l);
@@ -215,7 +215,7 @@ static void one_rank(struct test_pattern *v, struct layout l)
         pattern_fill(v, in[r], r, 0, l.count * l.nranks);
     }
     pattern_prepare(v, &l, send, recv);
-    /* nothing was done: all that should have changed is wrong */
+    /* nothing was done: every element that should have changed is wrong */
     uint64_t got = 0;
     struct piece p;
     for (unsigned i = 0; layout_piece(&l, i, &p); i++)

@@ -93,8 +93,8 @@ static void bus_bandwidth_has_a_factor_for_each_collective(void **state)
     }
 }
 
-/* Columns that a collective has no use for say so, as nccl-tests have it. */
-/* Nothing is on any bus, and no time is predicted, of which no ratio would mean anything. */
+/* Columns that a collective does not have are marked as in nccl-tests. */
+/* A barrier has no bytes on a bus and no ratio to a prediction. */
 static void a_single_rank_has_no_bus_and_no_ratio(void **state)
 {
     static const enum coll_kind rooted[] = {COLL_REDUCE, COLL_BROADCAST};

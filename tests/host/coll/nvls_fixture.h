@@ -221,8 +221,8 @@ static bool for_all(struct fixture *g, bool (*holds)(struct end *))
     return true;
 }
 
-/* Runs until it holds for all ends; ticks every 100 us. work: what an end does when it has heard
- * something. */
+/* Runs until holds() is true for all ends; ticks every 100 us. work: called for an end after it has
+ * received a message. */
 static bool run(struct fixture *g, bool (*holds)(struct end *), void (*work)(struct end *),
                 int64_t ps)
 {

@@ -146,7 +146,7 @@ static double seconds(struct fixture *b, enum coll_kind kind, enum coll_algo alg
     return (double)l.time_ps * 1e-12;
 }
 
-/* The same once more: memory is bound, connections are there. */
+/* The same once more: memory is bound and connections exist. */
 static double again(struct fixture *b, enum coll_kind kind, enum coll_algo algo, uint64_t bytes)
 {
     seconds(b, kind, algo, 64 * b->n * b->n * 4);

@@ -27,7 +27,8 @@ static const struct row rows[] = {
     {"leaf-spine-8", 8, COLL_ALLREDUCE, ALGO_RING},
     {"leaf-spine-8", 8, COLL_ALLREDUCE, ALGO_SHARP},
     {"leaf-spine-8", 7, COLL_ALLREDUCE, ALGO_TREE},
-    {"leaf-spine-8", 8, COLL_BROADCAST, ALGO_TREE}, /* who has ended still hears from others */
+    {"leaf-spine-8", 8, COLL_BROADCAST, ALGO_TREE}, /* a rank that has ended still receives
+                                                       messages */
     {"leaf-spine-8", 8, COLL_ALLTOALL, ALGO_DIRECT},
     {"leaf-spine-8", 8, COLL_BARRIER, ALGO_SHARP},
     {"h100-node", 8, COLL_ALLREDUCE, ALGO_NVLS},
@@ -53,7 +54,7 @@ static const struct bad bad_days[] = {
      NO_SLICES,
      false},
     {{LS, 8, COLL_ALLREDUCE, ALGO_RING}, "{ link = \"all\"; reorder = 0.05; }", NO_SLICES, false},
-    /* frames that were put behind others are still under way when there are no more faults */
+    /* reordered frames are still in flight when the faults are over */
     {{LS, 8, COLL_ALLREDUCE, ALGO_RING},
      "{ link = \"all\"; reorder = 0.5; dup = 0.01; }, { at = \"60us\"; link = \"all\"; clear = "
      "true; }",

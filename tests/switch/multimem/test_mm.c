@@ -32,7 +32,7 @@ static void fill(struct mm_fixture *b, enum dtype t, uint64_t off, size_t count)
         ref_fill(t, b->m[i].mem + off, count, &b->rng);
 }
 
-/* What member i must read: by an independent reference. */
+/* The data that member i must read, by an independent reference. */
 static void expect_load(struct mm_fixture *b, unsigned i, const struct mm_what *w, size_t count,
                         void *want)
 {
@@ -238,7 +238,7 @@ static void lost_and_doubled_frames_change_no_bit(void **state)
     assert_true(again > 0);
 }
 
-/* READ behind WRITE of one member sees what was written. */
+/* A READ behind a WRITE of one member returns the written data. */
 static void a_load_after_a_store_of_the_same_member_sees_it(void **state)
 {
     struct mm_fixture b;
@@ -343,7 +343,7 @@ static void stores_beyond_the_window_come_again(void **state)
     mm_fixture_close(&b);
 }
 
-/* Says that the member's memory at `va` of `length` bytes is area `area` from now on. */
+/* Binds the member's memory at `va` of `length` bytes to area `area`. */
 static void move(struct mm_fixture *b, unsigned i, uint8_t area, uint32_t xid, uint64_t at,
                  uint64_t length)
 {

@@ -264,7 +264,8 @@ static void sends_and_immediates_and_atomics_are_refused(void **state)
     }
 }
 
-/* Another host knows the number of a member's queue pair, and the key: nothing comes of it. */
+/* Another host knows the number of a member's queue pair, and the key: its message has no
+ * effect. */
 static void who_is_not_a_member_reaches_nothing(void **state)
 {
     struct mm_fixture b;

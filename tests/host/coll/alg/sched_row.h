@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A collective as a row of a test: its schedules made, interpreted and compared with a plain
- * reference. */
+/* A row of a test: builds the schedules of a collective, interprets them, and compares results with
+ * a plain reference. */
 #ifndef TRIB_TESTS_HOST_COLL_ALG_SCHED_ROW_H
 #define TRIB_TESTS_HOST_COLL_ALG_SCHED_ROW_H
 

@@ -28,7 +28,7 @@ static unsigned all_shapes(struct row w)
     return done;
 }
 
-/* Every collective by every algorithm: what is there gives the plain result. */
+/* Every collective by every algorithm: an existing schedule gives the plain result. */
 static void every_algorithm_gives_the_plain_result(void **state)
 {
     (void)state;
@@ -163,8 +163,8 @@ static void slices_are_those_of_the_slowest_edge(void **state)
     }
 }
 
-/* Where nothing is yet that a sum goes to, its message lies there and in no slot: of a ring all of
- * them, of halves and their halves the first ones, in place none. */
+/* A message whose sum goes to memory without content yet is received there, not in a slot: all
+ * messages of a ring, the first ones of recursive halving, none in place. */
 static void messages_lie_where_their_first_sum_goes(void **state)
 {
     static const enum coll_algo algo[2] = {ALGO_RING, ALGO_HALVING};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Schedules for GPU memory: messages touch host memory alone, and the results are those of the
- * schedules that they were made of. */
+/* Schedules for GPU memory: messages touch host memory only, and results equal those of the
+ * original schedules. */
 #include "tests/host/coll/alg/sched_row.h"
 
 static const uint64_t counts[] = {0, 1, 17, 1009, 60013, 600011};
@@ -63,8 +63,8 @@ static void floats_are_averaged_once(void **state)
     }
 }
 
-/* A ring's sums go on as they are made, its results do not; a message that is reduced into goes up
- * by the copy of the same bytes. */
+/* A ring's sums are sent from the reduction's stage buffer, its results are copied up; a reduced
+ * message is copied up once. */
 static void sums_go_up_as_they_are_made(void **state)
 {
     struct sched_in in = {.kind = COLL_ALLREDUCE,

@@ -166,7 +166,7 @@ static void run(uint64_t seed, unsigned n)
             start(g, k, r);
         fixture_run(g, (int64_t)below(3) * PS_PER_US, false, fixture_never);
     }
-    /* The node dies at some moment; shortly before, its results no longer reach some ranks. */
+    /* The node dies at a random moment; shortly before, its results no longer reach some ranks. */
     for (unsigned i = (unsigned)below(20); i; i--) {
         fixture_run(g, (int64_t)below(2000) * PS_PER_NS, false, fixture_never);
         collect(g);
