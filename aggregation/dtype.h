@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Types of elements and the operations that reduce them: what they are called and how long they
- * are.
+ * Types of elements and the operations that reduce them: their names and sizes.
  */
 #ifndef TRIB_AGGREGATION_DTYPE_H
 #define TRIB_AGGREGATION_DTYPE_H
 
 #include <stdbool.h>
 
-/* Wire values: never renumber. Names as nccl-tests prints them. */
+/* Values on the wire: never renumber. Names are those of nccl-tests. */
 enum dtype {
     DT_INT8,
     DT_UINT8,

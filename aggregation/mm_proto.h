@@ -53,13 +53,13 @@
 
 #define MM_SLICE      16384u /* bytes; a multiple of every path MTU */
 #define MM_SLICE_MAX  65536u
-#define MM_READS      16u /* outstanding on a queue pair, either way */
+#define MM_READS      16u /* outstanding on a queue pair, in either direction */
 #define MM_BASE       (1ULL << 62)
 #define MM_MAX_LENGTH (1ULL << 40)
 #define MM_AREAS      4u
 
 struct mm_ctl {
-    rte_be32_t magic; /* as struct agg_ctl begins */
+    rte_be32_t magic; /* same start as struct agg_ctl */
     uint8_t version, type;
     rte_be16_t status;
     rte_be32_t xid;
@@ -68,19 +68,19 @@ struct mm_ctl {
     rte_be16_t members, member; /* how many, which */
     rte_be16_t mtu;
     uint8_t area, spare;
-    rte_be32_t qpn, psn;   /* sender's end */
+    rte_be32_t qpn, psn;   /* the sender's end */
     rte_be64_t va, length; /* the member's memory; BIND_REPLY: va of the region */
     rte_be32_t rkey;       /* of it */
     rte_be32_t reads;      /* READs outstanding: BIND: the switch's, BIND_REPLY: the member's */
     rte_be32_t
-        write_slices; /* slices of WRITEs not acknowledged, of a member: asked for, granted */
+        write_slices; /* window of unacknowledged WRITE slices of a member: requested, granted */
     rte_be32_t spare2;
     uint8_t spare3[112];
     char text[64]; /* as in struct agg_ctl */
 } __attribute__((packed));
 _Static_assert(sizeof(struct mm_ctl) == sizeof(struct agg_ctl), "one size of control messages");
 
-/* Where in the region, whose base BIND_REPLY gives, and what is to be done. */
+/* A decoded address of the region, whose base is in BIND_REPLY: position, and the operation. */
 struct mm_what {
     uint64_t off;
     bool others, own;
@@ -115,8 +115,8 @@ static inline int64_t mm_link_ps(const struct fabric *f, const struct fab_port *
 }
 
 /*
- * Bytes to read at once, for the switch and for its n members alike. What a queue pair may have
- * outstanding lasts a round trip and a half: that of two links between the switch and a member,
+ * Slice size of READs, equal for the switch and its n members. The READs that a queue pair may have
+ * outstanding cover a round trip and a half: that of two links between the switch and a member,
  * which all callers share; and that of four between a caller and the members, of whose rate a
  * caller gets its part.
  */

@@ -26,7 +26,7 @@ int rounding_by_name(const char *s)
     return -EINVAL;
 }
 
-/* q, of which `rest` of `unit` was cut off: one more? */
+/* Whether q, from which `rest` of `unit` was cut off, is rounded up. */
 static bool goes_up(enum rounding mode, bool negative, uint32_t q, uint32_t rest, uint32_t unit,
                     uint32_t draw)
 {
@@ -62,12 +62,12 @@ uint32_t narrow(const struct narrow *n, float f, enum rounding mode, uint32_t dr
         return n->nan;
     if (mag == 0x7f800000u)
         return n->over == n->nan ? n->nan : sign | n->over;
-    /* f = sig * 2^(e - 23); the last place kept is 2^(max(e, least) - man_bits). */
+    /* f = sig * 2^(e - 23); the last kept place is 2^(max(e, least) - man_bits). */
     e = mag >> 23 ? (int)(mag >> 23) - 127 : -126;
     sig = (mag & 0x7fffffu) | (mag >> 23 ? 0x800000u : 0);
     shift = 23 - n->man_bits + (e < least ? least - e : 0);
     if (shift > 31)
-        shift = 31; /* less than half of the last place, whatever it is */
+        shift = 31; /* less than half of the last place in every case */
     q = sig >> shift;
     rest = sig & ((1u << shift) - 1);
     q += goes_up(mode, u >> 31, q, rest, 1u << shift, draw);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A float made narrower, in any rounding mode, and reductions that end with one: for the types that
- * accumulate in fp32 (fp16, bf16, 8-bit floats). Nearest, the default, has kernels of its own
- * (arith.h); fp32 and fp64 always round to nearest at each operation.
+ * Conversion of floats to narrower types, in any rounding mode, and reductions that end with one:
+ * for types that accumulate in fp32 (fp16, bf16, 8-bit floats). Nearest, the default, has kernels
+ * of its own (arith.h); fp32 and fp64 always round to nearest at each operation.
  */
 #ifndef TRIB_AGGREGATION_NARROW_H
 #define TRIB_AGGREGATION_NARROW_H
@@ -21,15 +21,15 @@ struct narrow {
 };
 extern const struct narrow narrow_f16, narrow_bf16, narrow_e4m3, narrow_e5m2;
 
-/* The code of f, sign in its top bit. draw: uniform bits, for ROUND_STOCHASTIC: the chance to go up
- * is the part that is cut off. Overflow: nearest, up (of a positive), down (of a negative) and
- * stochastic give `over`, the others the largest finite number. */
+/* The code of f, sign in its top bit. draw: uniform bits for ROUND_STOCHASTIC, whose probability of
+ * rounding up is the part that is cut off. Overflow: nearest, up (of a positive), down (of a
+ * negative) and stochastic give `over`, the others the largest finite number. */
 uint32_t narrow(const struct narrow *n, float f, enum rounding mode, uint32_t draw);
 
 /*
- * As arith_kernel(op, t) with another rounding at the end. `first`: number of the first element in
- * the whole vector; the draws of stochastic rounding depend on the seed and an element's number
- * alone, so that runs repeat bit for bit.
+ * As arith_kernel(op, t) with another final rounding. `first`: number of the first element in the
+ * whole vector; the draws of stochastic rounding depend only on the seed and an element's number,
+ * so that runs repeat bit for bit.
  */
 void arith_rounded(enum rounding mode, uint64_t seed, uint64_t first, enum redop op, enum dtype t,
                    void *out, const void *const *in, unsigned n, size_t count);

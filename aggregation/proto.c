@@ -197,7 +197,7 @@ int agg_hdr_follows(const struct agg_hdr *prev, const struct agg_hdr *next)
     if (hdr_end(prev) == rte_be_to_cpu_64(prev->total))
         return next->offset == 0;
     want.offset = rte_cpu_to_be_64(hdr_end(prev));
-    want.msg_len = next->msg_len; /* agg_hdr_check() knows what it must be */
+    want.msg_len = next->msg_len; /* agg_hdr_check() tests its value */
     return !memcmp(&want, next, sizeof(want));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What members and aggregation nodes say to each other, over plain RoCE v2, so that any verbs
- * program can join.
+ * The protocol between members and aggregation nodes, over plain RoCE v2, so that any verbs program
+ * can join.
  *
  * Control: UD SENDs of struct agg_ctl to AGG_QPN at the AN's address (Q_Key AGG_QKEY), answered to
  * the QPN that sent. Requests are repeated until answered and are idempotent.
@@ -38,7 +38,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Top 8 bits zero: free, since the QPNs of processes start at 1 << 16. */
+/* Its top 8 bits are zero: it is free, since the QPNs of processes start at 1 << 16. */
 #define AGG_QPN       0x00a991u
 #define AGG_QKEY      0x54524942u
 #define AGG_VERSION   1
@@ -125,7 +125,7 @@ struct agg_ctl {
     rte_be32_t xid;        /* of the request; a reply repeats it */
     rte_be16_t tree, mtu;  /* mtu in bytes */
     rte_be32_t group;
-    rte_be32_t window; /* slots: asked for, granted */
+    rte_be32_t window; /* slots: requested, granted */
     rte_be64_t key;
     rte_be32_t qpn, psn; /* sender's end of the edge */
     rte_be32_t member;   /* member id; an AN as child: the lowest member id below it */
@@ -160,19 +160,19 @@ struct agg_hdr {
 } __attribute__((packed));
 _Static_assert(sizeof(struct agg_hdr) == AGG_HDR_BYTES, "header of every message");
 
-/* The list of a JOIN. -E2BIG: it takes more than AGG_SPANS spans. */
+/* Writes the list of a JOIN. -E2BIG: it takes more than AGG_SPANS spans. */
 struct fab_members;
 int agg_members_write(struct agg_ctl *c, const struct fab_members *m);
-/* All of *m. -EINVAL: spans that are no list, or beyond FAB_MAX_MEMBERS. */
+/* Reads the list into *m. -EINVAL: invalid spans, or members beyond FAB_MAX_MEMBERS. */
 int agg_members_read(const struct agg_ctl *c, struct fab_members *m);
 
-const char *agg_type_name(unsigned type); /* "JOIN"; "?" where there is none */
+const char *agg_type_name(unsigned type); /* "JOIN"; "?" for an unknown type */
 
-/* A control message as received: AGG_OK; AGG_E_VERSION, when it may be answered; AGG_E_PROTOCOL,
- * when it may not (not ours at all). */
+/* Checks a received control message. AGG_OK; AGG_E_VERSION: it may be answered; AGG_E_PROTOCOL: it
+ * must not be answered (not of this protocol). */
 enum agg_status agg_ctl_check(const void *p, uint32_t len);
 
-/* Packets, which is slots, of a message with msg_len bytes of elements. */
+/* Number of packets (and slots) of a message with msg_len bytes of elements. */
 static inline uint32_t agg_msg_slots(uint32_t msg_len, uint32_t mtu)
 {
     return (AGG_HDR_BYTES + msg_len + mtu - 1) / mtu;
@@ -183,14 +183,14 @@ static inline bool agg_is_empty(const struct agg_hdr *h)
     return h->flags & AGG_F_EMPTY;
 }
 
-/* Bytes of the message with this header as it is sent. */
+/* Bytes on the wire of the message with this header. */
 static inline uint32_t agg_msg_bytes(const struct agg_hdr *h)
 {
     return AGG_HDR_BYTES + (agg_is_empty(h) ? 0 : rte_be_to_cpu_32(h->msg_len));
 }
 
-/* A message's header by itself: AGG_OK, AGG_E_OP_UNSUPPORTED or AGG_E_PROTOCOL with *what naming
- * the field that is wrong. */
+/* Checks a message's header on its own: AGG_OK, or AGG_E_OP_UNSUPPORTED or AGG_E_PROTOCOL with
+ * *what naming the wrong field. */
 enum agg_status agg_hdr_check(const struct agg_hdr *h, unsigned type, uint32_t mtu,
                               const char **what);
 
@@ -199,7 +199,7 @@ enum agg_status agg_hdr_check(const struct agg_hdr *h, unsigned type, uint32_t m
 int agg_hdr_follows(const struct agg_hdr *prev, const struct agg_hdr *next);
 
 /* The first field in which two members' headers differ, for people: "type: float, int32". 0: they
- * are the same; that one of them carries its elements and the other does not is no difference. */
+ * agree; whether elements are carried does not matter. */
 bool agg_hdr_same(const struct agg_hdr *a, const struct agg_hdr *b);
 int agg_hdr_differ(const struct agg_hdr *a, const struct agg_hdr *b, char *text, size_t size);
 
