@@ -12,7 +12,7 @@
 
 /* Where to write. tmp: temporary file, renamed to path at the end; empty: path is written
  * directly. */
-struct place {
+struct output_target {
     char path[PATH_MAX], tmp[PATH_MAX];
 };
 
@@ -27,7 +27,7 @@ bool atomic_output_is_file(const char *path)
     return stat(path, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
 }
 
-static int place_of(struct place *p, const char *path)
+static int target_of(struct output_target *p, const char *path)
 {
     struct stat st;
 
@@ -51,8 +51,8 @@ static int place_of(struct place *p, const char *path)
 
 int atomic_output_can_write(const char *path)
 {
-    struct place p;
-    int rc = place_of(&p, path);
+    struct output_target p;
+    int rc = target_of(&p, path);
     FILE *f;
 
     if (rc)
@@ -69,8 +69,8 @@ int atomic_output_can_write(const char *path)
 
 int atomic_output_json(const char *path, const struct json_t *j, size_t flags)
 {
-    struct place p;
-    int rc = place_of(&p, path);
+    struct output_target p;
+    int rc = target_of(&p, path);
     FILE *f;
 
     if (rc)

@@ -9,48 +9,48 @@
 #include <stdlib.h>
 
 /* Entries are counted from 1. */
-static struct timer_place *place(const struct timers *h, uint32_t at)
+static struct timer_entry *timer_entry_at(const struct timers *h, uint32_t at)
 {
     return &h->heap[at - 1];
 }
 
-static void put(struct timers *h, uint32_t at, struct timer_place p)
+static void put(struct timers *h, uint32_t at, struct timer_entry p)
 {
-    *place(h, at) = p;
+    *timer_entry_at(h, at) = p;
     p.t->at = at;
 }
 
-static void up(struct timers *h, uint32_t at, struct timer_place p)
+static void up(struct timers *h, uint32_t at, struct timer_entry p)
 {
-    for (; at > 1 && p.key < place(h, at / 2)->key; at /= 2)
-        put(h, at, *place(h, at / 2));
+    for (; at > 1 && p.key < timer_entry_at(h, at / 2)->key; at /= 2)
+        put(h, at, *timer_entry_at(h, at / 2));
     put(h, at, p);
 }
 
-static void down(struct timers *h, uint32_t at, struct timer_place p)
+static void down(struct timers *h, uint32_t at, struct timer_entry p)
 {
     for (uint32_t child; (child = 2 * at) <= h->n; at = child) {
-        if (child < h->n && place(h, child + 1)->key < place(h, child)->key)
+        if (child < h->n && timer_entry_at(h, child + 1)->key < timer_entry_at(h, child)->key)
             child++;
-        if (p.key <= place(h, child)->key)
+        if (p.key <= timer_entry_at(h, child)->key)
             break;
-        put(h, at, *place(h, child));
+        put(h, at, *timer_entry_at(h, child));
     }
     put(h, at, p);
 }
 
 static inline void check(const struct timers *h, const struct timer *t)
 {
-    const struct timer_place *p;
+    const struct timer_entry *p;
 
     T_ASSERT_HOT(t->at <= h->n && h->n <= h->capacity, "a timer's place is outside of its heap");
     if (!t->at)
         return;
-    p = place(h, t->at);
+    p = timer_entry_at(h, t->at);
     T_ASSERT_HOT(p->t == t, "a timer is not at its place in the heap");
     T_ASSERT_HOT(p->deadline == t->deadline, "a timer has another deadline than its heap");
     T_ASSERT_HOT(p->key <= p->deadline, "a deadline would be seen after it has passed");
-    T_ASSERT_HOT(t->at == 1 || place(h, t->at / 2)->key <= p->key,
+    T_ASSERT_HOT(t->at == 1 || timer_entry_at(h, t->at / 2)->key <= p->key,
                  "a deadline stands below a later one");
 }
 
@@ -60,26 +60,26 @@ void timer_set(struct timers *h, struct timer *t, int64_t deadline)
     T_ASSERT_HOT(deadline != PS_NEVER, "a timer is set to never; timer_clear() does that");
     T_ASSERT_HOT(t->at || h->n < h->capacity, "timers_fit() made no room for this timer");
     t->deadline = deadline;
-    if (t->at && deadline >= place(h, t->at)->key)
-        place(h, t->at)->deadline = deadline;
+    if (t->at && deadline >= timer_entry_at(h, t->at)->key)
+        timer_entry_at(h, t->at)->deadline = deadline;
     else
-        up(h, t->at ? t->at : ++h->n, (struct timer_place){deadline, deadline, t});
+        up(h, t->at ? t->at : ++h->n, (struct timer_entry){deadline, deadline, t});
 }
 
 void timer_clear(struct timers *h, struct timer *t)
 {
     uint32_t at = t->at;
-    struct timer_place last;
+    struct timer_entry last;
 
     check(h, t);
     t->deadline = PS_NEVER;
     if (!at)
         return;
     t->at = 0;
-    last = *place(h, h->n--);
+    last = *timer_entry_at(h, h->n--);
     if (last.t == t)
         return;
-    if (at > 1 && last.key < place(h, at / 2)->key)
+    if (at > 1 && last.key < timer_entry_at(h, at / 2)->key)
         up(h, at, last);
     else
         down(h, at, last);
@@ -88,8 +88,8 @@ void timer_clear(struct timers *h, struct timer *t)
 /* Brings the earliest deadline to the top: keys that are too early are corrected on the way. */
 static void settle(struct timers *h)
 {
-    while (h->n && place(h, 1)->key != place(h, 1)->deadline) {
-        struct timer_place p = *place(h, 1);
+    while (h->n && timer_entry_at(h, 1)->key != timer_entry_at(h, 1)->deadline) {
+        struct timer_entry p = *timer_entry_at(h, 1);
 
         T_ASSERT_HOT(p.key < p.deadline, "a deadline has moved earlier without its key");
         p.key = p.deadline;
@@ -100,23 +100,23 @@ static void settle(struct timers *h)
 struct timer *timer_first(struct timers *h)
 {
     settle(h);
-    return h->n ? place(h, 1)->t : NULL;
+    return h->n ? timer_entry_at(h, 1)->t : NULL;
 }
 
 int64_t timers_next(struct timers *h)
 {
     settle(h);
-    return h->n ? place(h, 1)->deadline : PS_NEVER;
+    return h->n ? timer_entry_at(h, 1)->deadline : PS_NEVER;
 }
 
-void timers_init(struct timers *h, struct timer_place *few, uint32_t n_few)
+void timers_init(struct timers *h, struct timer_entry *few, uint32_t n_few)
 {
     *h = (struct timers){.heap = few, .capacity = n_few};
 }
 
 int timers_fit(struct timers *h, uint32_t n)
 {
-    struct timer_place *heap;
+    struct timer_entry *heap;
 
     if (n <= h->capacity)
         return 0;

@@ -21,19 +21,19 @@ struct timer {
 
 /* An entry of the heap. Keys and deadlines are kept in it, so that finding the earliest deadline
  * reads no timer. */
-struct timer_place {
+struct timer_entry {
     int64_t key, deadline; /* key: never later than deadline, which is the timer's */
     struct timer *t;
 };
 
 struct timers {
-    struct timer_place *heap; /* [n], least key first */
+    struct timer_entry *heap; /* [n], least key first */
     uint32_t n;
     uint32_t capacity : 31, own : 1; /* own: the heap is allocated, not the owner's `few` */
 };
 
 /* few: the owner's memory for n_few timers, used until timers_fit() is asked for more. */
-void timers_init(struct timers *h, struct timer_place *few, uint32_t n_few);
+void timers_init(struct timers *h, struct timer_entry *few, uint32_t n_few);
 int timers_fit(struct timers *h, uint32_t n); /* capacity for n timers; 0 or -ENOMEM */
 void timers_fini(struct timers *h);
 /* A timer starts as zero with deadline PS_NEVER. The heap needs capacity for it. */

@@ -40,7 +40,7 @@ static int add_node(struct build *b, uint16_t i)
             return -ENOMEM;
     }
     for (unsigned p = 0; p < count; p++) {
-        uint32_t ip = n->kind == FAB_HOST ? host_ip(n->host_index, p) : switch_ip(n->ord);
+        uint32_t ip = n->kind == FAB_HOST ? host_ip(n->host_index, p) : switch_ip(n->ordinal);
 
         if (n->ip_of_port)
             n->ip_of_port[p] = ip;

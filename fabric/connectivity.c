@@ -19,7 +19,7 @@ static void find_whole(const struct fabric *f, bool *whole)
         for (unsigned z = 0; z < f->n_switches && u->n_hosts && whole[u->network]; z++) {
             const struct fab_node *v = &f->nodes[f->switches[z]];
 
-            if (z != s && v->network == u->network && v->n_hosts && !u->routes[v->place])
+            if (z != s && v->network == u->network && v->n_hosts && !u->routes[v->network_index])
                 whole[u->network] = false;
         }
     }

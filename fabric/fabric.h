@@ -59,7 +59,7 @@ struct fab_reduce {
 struct fab_port {
     uint16_t link; /* index into links[], FAB_NONE: unconnected or external */
     uint16_t peer_node, peer_port;
-    uint16_t ord; /* switches: ordinal of a host among the host ports of this switch */
+    uint16_t ordinal; /* switches: ordinal of a host among the host ports of this switch */
     uint64_t rate_bps;
     int64_t latency_ps; /* from sending the last bit here to its arrival: latency of the link and of
                            the sending switch */
@@ -79,14 +79,14 @@ struct fab_node {
     uint16_t host_index; /* hosts only: 0.. in order of appearance; its bit in member bitmaps */
     uint16_t tier;       /* 0 host, 1 leaf, 2 spine, 3 core; a plain "switch": its distance from the
                             nearest host */
-    uint16_t ord;        /* switch: ordinal among the switches; host: of its first port, ordinal
+    uint16_t ordinal;    /* switch: ordinal among the switches; host: of its first port, ordinal
                             among the hosts there */
     uint16_t domain;     /* hosts and NVSwitches: number of the GPU node, FAB_NONE: none */
     uint16_t network;    /* switches: number of the network; switches joined by links have the
                             same */
-    uint16_t place;      /* switches: index within the network */
-    bool multimem;       /* NVSwitches: READ and WRITE of multicast regions */
-    uint16_t n_hosts;    /* switches: hosts linked to it */
+    uint16_t network_index; /* switches: index within the network */
+    bool multimem;          /* NVSwitches: READ and WRITE of multicast regions */
+    uint16_t n_hosts;       /* switches: hosts linked to it */
     uint16_t dest; /* index in dests[] of port 0, the other ports follow; a switch's own address */
     uint16_t proc; /* index of the trib-switch process that runs it (procs[]) */
     uint16_t n_ports;

@@ -207,7 +207,7 @@ struct rnic {
     int64_t fetch_ps;         /* when the next request of `fetch` is fetched; 0: not started */
     struct timers rate_waits; /* QPs that wait for their rate limit */
     struct timers timers;
-    struct timer_place few_timers[ROCE_FEW_TIMERS];
+    struct timer_entry few_timers[ROCE_FEW_TIMERS];
 
     struct rnic_cfg cfg __rte_cache_aligned;
     struct roce_counters cnt __rte_cache_aligned;

@@ -13,7 +13,7 @@
 /* Edges of node u are edge[first[u]..first[u + 1]), one per port. */
 struct flow {
     const struct fabric *f;
-    uint64_t *room;         /* [2 * n_links] residual capacity of each direction of a link */
+    uint64_t *residual;     /* [2 * n_links] residual capacity of each direction of a link */
     uint8_t *side;          /* [n_nodes] hosts: SEND, RECEIVE, NOT_IN */
     uint16_t *level;        /* [n_nodes] FAB_NONE: not reached */
     uint16_t *queue, *next; /* next: port to try first, per node */
@@ -32,7 +32,7 @@ static bool counts(const struct flow *k, const struct fab_port *p)
 
 static uint64_t *room_of(const struct flow *k, uint16_t u, const struct fab_port *p)
 {
-    return &k->room[2u * p->link + (k->f->links[p->link].a != u)];
+    return &k->residual[2u * p->link + (k->f->links[p->link].a != u)];
 }
 
 /* Switches forward frames; hosts only send or receive them. */
@@ -87,14 +87,14 @@ static uint64_t push(struct flow *k, uint16_t u, uint64_t most)
         return most;
     for (; k->next[u] < n->n_ports; k->next[u]++) {
         const struct fab_port *p = &n->ports[k->next[u]];
-        uint64_t *room, got;
+        uint64_t *residual, got;
 
         if (!may_pass(k, u, p) || k->level[p->peer_node] != k->level[u] + 1)
             continue;
-        room = room_of(k, u, p);
-        got = push(k, p->peer_node, *room < most - sent ? *room : most - sent);
-        *room -= got;
-        k->room[(size_t)(room - k->room) ^ 1] += got;
+        residual = room_of(k, u, p);
+        got = push(k, p->peer_node, *residual < most - sent ? *residual : most - sent);
+        *residual -= got;
+        k->residual[(size_t)(residual - k->residual) ^ 1] += got;
         sent += got;
         if (sent == most)
             return sent; /* this port may have capacity left: try it first next time */
@@ -117,7 +117,7 @@ uint64_t fabric_bisection(const struct fabric *f, const uint16_t *host_index, un
                           bool planes)
 {
     struct flow k = {.f = f,
-                     .room = calloc(2u * f->n_links + 1, sizeof(*k.room)),
+                     .residual = calloc(2u * f->n_links + 1, sizeof(*k.residual)),
                      .side = calloc(f->n_nodes + 1u, sizeof(*k.side)),
                      .level = calloc(f->n_nodes + 1u, sizeof(*k.level)),
                      .queue = calloc(f->n_nodes + 1u, sizeof(*k.queue)),
@@ -125,13 +125,13 @@ uint64_t fabric_bisection(const struct fabric *f, const uint16_t *host_index, un
                      .planes = planes};
     uint64_t sum = 0;
 
-    for (unsigned i = 0; k.room && i < 2u * f->n_links; i++)
-        k.room[i] = f->links[i / 2].rate_bps;
+    for (unsigned i = 0; k.residual && i < 2u * f->n_links; i++)
+        k.residual[i] = f->links[i / 2].rate_bps;
     for (unsigned i = 0; k.side && i < n; i++)
         k.side[f->hosts[host_index[i]]] = i < n / 2 ? SEND : RECEIVE;
-    if (k.room && k.side && k.level && k.queue && k.next)
+    if (k.residual && k.side && k.level && k.queue && k.next)
         sum = max_flow(&k);
-    free(k.room);
+    free(k.residual);
     free(k.side);
     free(k.level);
     free(k.queue);

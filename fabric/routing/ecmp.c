@@ -17,7 +17,7 @@
  */
 #include "fabric/build.h"
 
-static uint32_t stir(uint32_t h)
+static uint32_t mix(uint32_t h)
 {
     h ^= h >> 16;
     h *= 0x7feb352du;
@@ -37,15 +37,16 @@ static uint16_t host_port(const struct fab_node *n, const uint16_t *port, unsign
 }
 
 /* Between aggregation nodes and their neighbours: spread by the ordinals of both ends. */
-static unsigned place_of_switches(const struct fabric *f, const struct fab_dest *src, int dest)
+static unsigned select_between_switches(const struct fabric *f, const struct fab_dest *src,
+                                        int dest)
 {
-    return f->nodes[src->node].ord + f->nodes[f->dests[dest].node].ord;
+    return f->nodes[src->node].ordinal + f->nodes[f->dests[dest].node].ordinal;
 }
 
 /* The ordinal of a host among those whose frames come up to `node` from leaves: c of a leaf's n
  * uplinks lead there, so c of every n hosts of that leaf do. */
-static unsigned place_above(const struct fabric *f, uint16_t node, int dest,
-                            const struct fab_node *leaf, unsigned a)
+static unsigned ordinal_above(const struct fabric *f, uint16_t node, int dest,
+                              const struct fab_node *leaf, unsigned a)
 {
     uint16_t buf[FAB_MAX_HOST_PORTS];
     const uint16_t *up;
@@ -59,7 +60,7 @@ static unsigned place_above(const struct fabric *f, uint16_t node, int dest,
         c++;
     }
     c = c ? c : 1; /* two tiers above the leaf and more */
-    return leaf->ord * ((leaf->n_hosts + n - 1) / n) * c + a / n * c + before;
+    return leaf->ordinal * ((leaf->n_hosts + n - 1) / n) * c + a / n * c + before;
 }
 
 /* first: the first of the next hops. */
@@ -77,15 +78,15 @@ static unsigned balanced(const struct fabric *f, uint16_t node, int dest, uint32
     src = &f->dests[s];
     host = &f->nodes[src->node];
     if (host->kind == FAB_SWITCH)
-        return place_of_switches(f, src, dest);
+        return select_between_switches(f, src, dest);
     leaf_index = host->ports[src->port].peer_node;
     leaf = &f->nodes[leaf_index];
-    a = leaf->ports[host->ports[src->port].peer_port].ord;
+    a = leaf->ports[host->ports[src->port].peer_port].ordinal;
     if (leaf_index == node || leaf->kind == FAB_HOST)
         return a;
     if (f->nodes[n->ports[first].peer_node].tier <= n->tier)
         return a;
-    return place_above(f, node, dest, leaf, a);
+    return ordinal_above(f, node, dest, leaf, a);
 }
 
 uint16_t fabric_next_port(const struct fabric *f, uint16_t node, int dest, uint32_t flow_hash,
@@ -104,7 +105,7 @@ uint16_t fabric_next_port(const struct fabric *f, uint16_t node, int dest, uint3
         return host_port(&f->nodes[node], port, n, src_ip);
     if (f->ecmp == FAB_ECMP_BALANCED)
         return port[balanced(f, node, dest, src_ip, port[0]) % n];
-    return port[((uint64_t)stir(flow_hash ^ (node + 1u) * 0x9e3779b1u) * n) >> 32];
+    return port[((uint64_t)mix(flow_hash ^ (node + 1u) * 0x9e3779b1u) * n) >> 32];
 }
 
 uint16_t ecmp_balanced_port(const struct fabric *f, uint16_t node, int dest, uint32_t src_ip)

@@ -23,7 +23,7 @@ static const uint16_t *route(const struct fabric *f, uint16_t from, uint16_t to)
 {
     const struct fab_node *u = &f->nodes[from], *t = &f->nodes[to];
 
-    return u->network == t->network ? u->routes[t->place] : NULL;
+    return u->network == t->network ? u->routes[t->network_index] : NULL;
 }
 
 /* A host's ports whose switch is the target or has a route to it. */

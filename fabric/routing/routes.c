@@ -42,7 +42,7 @@ struct work {
     const uint16_t **recent; /* [n_nodes] last set of hops, shared while it stays the same */
 };
 
-static int compare_place(const void *a, const void *z, void *f)
+static int compare_network_index(const void *a, const void *z, void *f)
 {
     uint16_t i = *(const uint16_t *)a, j = *(const uint16_t *)z;
     const struct fab_node *nodes = ((const struct fabric *)f)->nodes;
@@ -213,7 +213,7 @@ static void route_switch(struct build *b, struct work *w, uint16_t target)
         uint16_t u = w->mine[s];
 
         if (u != target)
-            f->nodes[u].routes[f->nodes[target].place] = next_hops(b, w, u);
+            f->nodes[u].routes[f->nodes[target].network_index] = next_hops(b, w, u);
         if (f->nodes[target].n_hosts && (w->kind[u] == DOWN || w->kind[u] == SIDEWAYS))
             add_reach(b, u, target);
     }
@@ -247,7 +247,7 @@ static void find_networks(struct fabric *f, struct work *w)
         f->n_networks++;
     }
     memcpy(w->order, f->switches, f->n_switches * sizeof(*w->order));
-    qsort_r(w->order, f->n_switches, sizeof(*w->order), compare_place, f);
+    qsort_r(w->order, f->n_switches, sizeof(*w->order), compare_network_index, f);
 }
 
 /* Computes all routes of the network order[from..]; returns where the next one begins. */
@@ -262,7 +262,7 @@ static unsigned route_network(struct build *b, struct work *w, unsigned from)
 
         if (n->network != number)
             break;
-        n->place = (uint16_t)w->n_mine;
+        n->network_index = (uint16_t)w->n_mine;
     }
     for (unsigned s = 0; s < w->n_mine && !b->no_memory; s++)
         f->nodes[w->mine[s]].routes = build_alloc(b, w->n_mine, sizeof(uint16_t *));

@@ -100,12 +100,12 @@ static void set_tiers(struct build *b, uint16_t *dist, uint16_t *queue)
 }
 
 /* A host has an ordinal at each of its switches. */
-static void set_places(struct fabric *f)
+static void set_ordinals(struct fabric *f)
 {
     for (unsigned s = 0; s < f->n_switches; s++) {
         struct fab_node *sw = &f->nodes[f->switches[s]];
 
-        sw->ord = (uint16_t)s;
+        sw->ordinal = (uint16_t)s;
         for (unsigned p = 0; p < sw->n_ports; p++) {
             struct fab_node *peer =
                 sw->ports[p].link == FAB_NONE ? NULL : &f->nodes[sw->ports[p].peer_node];
@@ -113,8 +113,8 @@ static void set_places(struct fabric *f)
             if (!peer || peer->kind != FAB_HOST)
                 continue;
             if (sw->ports[p].peer_port == 0)
-                peer->ord = sw->n_hosts;
-            sw->ports[p].ord = sw->n_hosts++;
+                peer->ordinal = sw->n_hosts;
+            sw->ports[p].ordinal = sw->n_hosts++;
         }
     }
 }
@@ -129,7 +129,7 @@ void topology_build(struct build *b)
         b->no_memory = true;
     else if (!list_nodes(b)) {
         set_tiers(b, dist, queue);
-        set_places(f);
+        set_ordinals(f);
         b->no_memory |= flood_build(f) != 0;
     }
     free(dist);

@@ -65,7 +65,7 @@ double cost_gpu_Bps(const struct cost_levels *l, unsigned i, struct cost_axis a)
     return w;
 }
 
-static void note(struct cost *c, unsigned i, double s)
+static void record_time(struct cost *c, unsigned i, double s)
 {
     c->level_s[i] = s;
     if (s > c->s) {
@@ -92,10 +92,10 @@ static struct cost by_levels(const struct cost_levels *l, struct cost_axis a, do
             continue;
         if (through && l->lv[i].role != FAB_ROLE_NVSWITCH)
             d = (double)a.inner * (double)a.degree / most((double)a.inner, l->lv[i].below);
-        note(&c, i,
-             once(l, i, a, bytes) * (way[i] == COST_REDUCED      ? 1
-                                     : way[i] == COST_ALL_REDUCE ? 2 * (d - 1) / d
-                                                                 : (d - 1) / d));
+        record_time(&c, i,
+                    once(l, i, a, bytes) * (way[i] == COST_REDUCED      ? 1
+                                            : way[i] == COST_ALL_REDUCE ? 2 * (d - 1) / d
+                                                                        : (d - 1) / d));
     }
     return c;
 }
@@ -119,7 +119,7 @@ struct cost cost_rings(const struct cost_levels *l, struct cost_axis a, double b
 
     for (unsigned i = 0; i < l->n; i++)
         if (cost_children(l, i, a) > 1)
-            note(&c, i, (reduce ? 2 : 1) * (n - 1) / n * once(l, i, a, bytes));
+            record_time(&c, i, (reduce ? 2 : 1) * (n - 1) / n * once(l, i, a, bytes));
     return c;
 }
 
@@ -136,9 +136,9 @@ struct cost cost_ring(const struct cost_levels *l, struct cost_axis a, double by
 
         if (cost_children(l, i, a) <= 1)
             continue;
-        note(&c, i,
-             node || first ? sent / ((double)a.inner * cost_gpu_Bps(l, i, a))
-                           : sent / most(v->child_Bps, 1));
+        record_time(&c, i,
+                    node || first ? sent / ((double)a.inner * cost_gpu_Bps(l, i, a))
+                                  : sent / most(v->child_Bps, 1));
         first &= node;
     }
     return c;
@@ -204,7 +204,7 @@ struct cost cost_flat_sharp(const struct cost_levels *l, struct cost_axis a, dou
 
         if (v->role == FAB_ROLE_NVSWITCH || (vectors > 0 && cost_children(l, i, a) <= 1))
             continue;
-        note(&c, i, bytes * (vectors > 0 ? vectors : v->below) / v->child_Bps);
+        record_time(&c, i, bytes * (vectors > 0 ? vectors : v->below) / v->child_Bps);
         vectors = v->switches;
     }
     return c;
@@ -235,10 +235,10 @@ struct cost cost_alltoall(const struct cost_levels *l, struct cost_axis a, doubl
                reached = v->role == FAB_ROLE_NVSWITCH ? least(v->hosts / (double)a.inner, n) : n;
 
         if (cost_children(l, i, a) > 1)
-            note(&c, i,
-                 bytes * h * (reached - h) / (n * n) /
-                     (most((double)a.inner, v->below) * cost_gpu_Bps(l, i, a)) *
-                     cost_share(s, k, n / h));
+            record_time(&c, i,
+                        bytes * h * (reached - h) / (n * n) /
+                            (most((double)a.inner, v->below) * cost_gpu_Bps(l, i, a)) *
+                            cost_share(s, k, n / h));
     }
     return c;
 }

@@ -52,7 +52,7 @@ static void hosts_of_a_template_come_leaf_by_leaf(void **state)
         const struct fab_node *h = &f->nodes[f->hosts[i]];
 
         assert_int_equal(h->host_index, i);
-        assert_int_equal(h->ord, i % 4);
+        assert_int_equal(h->ordinal, i % 4);
         assert_int_equal(h->ports[0].peer_node, node(f, i < 4 ? "leaf0" : "leaf1"));
         assert_int_equal(h->ports[0].peer_port, i % 4);
     }
