@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Multimem against members that say anything: control messages, READs and WRITEs with fields
+ * Multimem against arbitrary requests of members: control messages, READs and WRITEs with fields
  * patched at will. Records: kind, peer, argument, number of patches, then that many (offset, byte).
  * Nothing may be granted beyond the quotas, and nothing may be left when the switch is destroyed.
  */

@@ -77,7 +77,7 @@ static void send_all_round(struct switch_fixture *l)
         way[i][0] = 1;
         way[i][1] = port_to(l, s[i], s[(i + 1) % RING]);
         for (unsigned k = 1; k < RING; k++)
-            n->routes[l->f->nodes[s[(i + k) % RING]].place] = way[i];
+            n->routes[l->f->nodes[s[(i + k) % RING]].network_index] = way[i];
         sw_reroute(net_node(l->net, s[i]), l->f, 0);
     }
 }

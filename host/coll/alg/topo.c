@@ -65,7 +65,7 @@ static int64_t plane_latency(const struct topo *t, unsigned rank)
 }
 
 /* Whether all planes of the ranks' nodes offer multimem. Counts the ranks of a node. A GPU is one
- * member: ranks that share one (they are neighbours then) do without. */
+ * member: ranks that share one (they are neighbours then) cannot use multimem. */
 static bool multimem(struct topo *t)
 {
     uint16_t plane[SCHED_MAX_CHANS], members[FAB_MAX_MEMBERS] = {0};
