@@ -3,10 +3,10 @@
  * A training step: the collectives of a workload's parallelism, the time of each on a fabric in
  * virtual time, and the length of the step when computing and communication overlap.
  *
- *   step_collectives.c      workload to collectives (pure)
- *   step_measure.c   collectives to times, in virtual time
- *   step_time.c      times to the length of a step (pure)
- *   step.c           all of it, printed and as JSON
+ *   step_collectives.c  workload to collectives (pure)
+ *   step_measure.c      collectives to times, in virtual time
+ *   step_time.c         times to the length of a step (pure)
+ *   step.c              all of it, printed and as JSON
  *
  * Times of a step are seconds as double: they are results, no control decision reads them.
  */

@@ -131,7 +131,7 @@ static void stochastic_rounding_is_right_in_the_mean_and_repeats(void **state)
     arith_rounded(ROUND_STOCHASTIC, 7, 0, OP_SUM, DT_BF16, one, both, 2, 40000);
     arith_rounded(ROUND_STOCHASTIC, 8, 0, OP_SUM, DT_BF16, two, both, 2, 40000);
     assert_memory_not_equal(one, two, sizeof(one));
-    /* In pieces, as packets come: the same draws. */
+    /* Rounded in pieces, as packets arrive: the draws are the same. */
     for (unsigned at = 0; at < 40000; at += 1234) {
         unsigned n = 40000 - at < 1234 ? 40000 - at : 1234;
         const void *part[2] = {in + at, other + at};

@@ -133,8 +133,7 @@ static void inputs(struct bench *b)
     }
 }
 
-/* What the hosts have done meanwhile has left nothing in the core's own caches, as when they run on
- * others. */
+/* Evicts the hosts' work from the core's own caches, as if the hosts ran on other cores. */
 static void cool(void)
 {
     static uint8_t other[4 << 20];

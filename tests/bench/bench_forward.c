@@ -45,7 +45,7 @@ static void put_be(uint8_t *p, uint32_t v, unsigned bytes)
         p[i] = (uint8_t)(v >> 8 * (bytes - 1 - i));
 }
 
-/* A UDP frame to the RoCE port that nobody parses further than a switch does. */
+/* A UDP frame to the RoCE port, which only a switch's classification parses. */
 static void fill(const struct gen *g, unsigned from, uint8_t *p)
 {
     uint32_t src = HOST0_IP + from, dst = HOST0_IP + (from ^ 1);

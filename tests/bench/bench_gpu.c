@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Kernels in GPU memory beside a copy within it, of the same run, and all-reduces by the NVSwitches
- * where there are such: bench_gpu [MIB]. Prints lines of
- * NAME VALUE UNIT REFERENCE REFVALUE for bench_gpu.sh. Rates are of bytes read plus bytes written.
- * Each is the median of batches of operations given one behind the other, by the GPU's clock, over
- * buffers that together are larger than its cache.
+ * Kernels in GPU memory compared with a copy within it, in the same run, and all-reduces by the
+ * NVSwitches, if there are any: bench_gpu [MIB]. Prints lines of NAME VALUE UNIT REFERENCE REFVALUE
+ * for bench_gpu.sh. Rates are of bytes read plus bytes written. Each is the median of batches of
+ * consecutive operations, by the GPU's clock, over buffers that together are larger than its cache.
  */
 #include "aggregation/dtype.h"
 #include "host/kernels/device.h"

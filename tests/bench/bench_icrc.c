@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * CRC-32 of payloads as the ICRC takes it, beside DPDK's rte_net_crc of the same bytes with each of
- * its vector units, of which the fastest counts. One line a row, of fields between tabs: name,
- * GB/s, GB/s of the reference.
+ * CRC-32 of payloads for the ICRC, compared with the fastest of DPDK's rte_net_crc implementations
+ * on the same bytes. One line a row, of fields between tabs: name, GB/s, GB/s of the reference.
  */
 #define ALLOW_EXPERIMENTAL_API /* rte_vect_set_max_simd_bitwidth() */
 #include "roce/frame.h"
@@ -56,8 +55,8 @@ static int by_length(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* A tenth of the turns was shorter: others on the machine lengthen most, a lucky one says
- * nothing. */
+/* The time of the first decile: other programs lengthen most turns, and the shortest one is an
+ * outlier. */
 static double typical(double *s, unsigned n)
 {
     qsort(s, n, sizeof(s[0]), by_length);

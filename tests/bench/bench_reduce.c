@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the reduction kernels do per second: N payloads of 4 KiB in frames as a port or an rnic
- * makes them into one, in cache. Beside it the fastest of several sums of N plain arrays of the
- * same type and size (reduce_refs.h). Bytes are those of the inputs. One line a row, of fields
- * between tabs: name, GB/s, which reference, GB/s of the reference.
+ * Throughput of the reduction kernels: N payloads of 4 KiB in frames as a port or an rnic makes
+ * them into one, in cache. Compared with the fastest of several sums of N plain arrays of the same
+ * type and size (reduce_refs.h). Bytes are those of the inputs. One line a row, of fields between
+ * tabs: name, GB/s, which reference, GB/s of the reference.
  */
 #include "aggregation/arith.h"
 #include "roce/frame.h"
@@ -66,8 +66,8 @@ static int by_length(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Many short turns, so that all meet the same machine however fast it happens to be. A tenth of
- * them was shorter: others on the machine lengthen most, a lucky one says nothing. */
+/* Many short turns, so that all meet the same machine, however fast it happens to be. The time of
+ * the first decile: other programs lengthen most turns, and the shortest one is an outlier. */
 static void compare(struct job *j, unsigned n, unsigned rounds)
 {
     for (unsigned i = 0; i < n; i++) {

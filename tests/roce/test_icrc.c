@@ -70,8 +70,8 @@ static void crc_of_pieces_combines(void **state)
 }
 
 #if defined(__x86_64__)
-/* Whether upper halves of vector registers hold something: SSE instructions are slow then.
- * XGETBV with ECX = 1, Intel SDM vol. 1, 13.6. */
+/* Whether upper halves of vector registers are in use: SSE instructions are slow then. XGETBV with
+ * ECX = 1, Intel SDM vol. 1, 13.6. */
 static bool wide_registers_in_use(void)
 {
     uint32_t low, high;

@@ -52,7 +52,7 @@ static struct timed run(unsigned n, const char *efficiency, const char *costs, s
     jc.w = w;
     if (job_create(&j, &jc, err))
         fail_msg("%s", err);
-    /* The first time connections are made. */
+    /* The first operation makes the connections. */
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(job_run(j, &op, &res), 0);
         assert_int_equal(res.wrong, 0);
