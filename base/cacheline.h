@@ -31,7 +31,8 @@ static inline void cacheline_prefetch(const void *p, size_t bytes)
  * Cache lines that are used together again and again and are reached through pointers from one to
  * the next: cacheline_list_prefetch() prefetches all of them at once. The list holds
  * CACHELINE_LISTED entries and leaves out what does not fit. An entry is the address of its first
- * line; the bits below a line's size count the lines that follow it.
+ * line; the bits below a line's size count the lines that follow it. A list owns nothing that it
+ * names: an entry for memory that is free by now costs time only. One thread at a time uses it.
  */
 #define CACHELINE_LISTED 23u
 struct cacheline_list {

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The rnic prefetches the cache lines of a connected queue pair, from RTS until it is reset. */
+/* The rnic lists the cache lines of a connected queue pair, from RTS until it is reset. */
 static void list_cachelines(struct qp *qp)
 {
     struct cacheline_list *l = &qp->r->lines;

@@ -104,16 +104,6 @@ uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct packet_c
     return fabric_next_port(fib->fab, fib->node, h->dest, packet_flow_hash(k), k->src_ip);
 }
 
-void fib_prefetch(const struct fib *fib)
-{
-    rte_prefetch0(fib);
-}
-
-void fib_prefetch_to(const struct fib *fib, const uint8_t dst[6])
-{
-    rte_prefetch0(&fib->hops[slot_of(load_be32(dst + 2), fib->shift) & fib->mask]);
-}
-
 uint16_t fib_only_port(const struct fib *fib, const uint8_t dst[6])
 {
     const struct hop *h = likely(inner(dst)) ? find(fib, load_be32(dst + 2)) : NULL;

@@ -26,9 +26,6 @@ void fib_reroute(struct fib *fib, const struct fabric *f);
 /* Egress port for a unicast MAC, FIB_NO_PORT or FIB_OUTSIDE. *any: it is the same for every frame
  * to this address. */
 uint16_t fib_lookup(struct fib *fib, const uint8_t dst[6], const struct packet_class *k, bool *any);
-/* Prefetches in two steps: first the table, then the entry of this address. */
-void fib_prefetch(const struct fib *fib);
-void fib_prefetch_to(const struct fib *fib, const uint8_t dst[6]);
 /* The port of every frame to this address; FIB_NO_PORT: call fib_lookup(). */
 uint16_t fib_only_port(const struct fib *fib, const uint8_t dst[6]);
 /* A frame with this source came in by `port`, which is on the spanning tree. Addresses of the

@@ -164,15 +164,13 @@ bool nic_is_used(struct node *nd)
     return used;
 }
 
-void nic_list_cachelines(struct node *nd, uint16_t port, unsigned slot,
-                         const struct cacheline_list *lines)
+void nic_list_cachelines(struct node *nd, uint16_t port, struct cacheline_list *lines)
 {
-    struct nic_slot *s;
+    const struct nic_port *np = &nic_of(nd)->p[port];
 
     T_ASSERT(port < nd->n_ports, "cache lines of a port that is not there");
-    s = nic_slot_at(&nic_of(nd)->p[port], slot);
-    if (s)
-        s->lines = lines;
+    cacheline_list_add(lines, np, sizeof(*np));
+    cacheline_list_add(lines, np->slot, sizeof(*np->slot));
 }
 
 /* ---- the end of a process ---- */
@@ -287,7 +285,6 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
         return -ENOENT;
     T_ASSERT(nic_set_has(np->attached, slot), "an attached slot is not in their set");
     s->attached = false;
-    s->lines = NULL;
     nic_set_put(np->attached, slot, false);
     nic_set_put(np->gone, slot, true);
     for (int q = 0; q < ENDPOINT_QUEUES; q++) {
@@ -412,33 +409,10 @@ static void nic_destroy(struct node *nd)
     free(nic);
 }
 
-static void nic_prefetch(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned step)
-{
-    const struct nic_port *np = &nic_of(nd)->p[port];
-
-    (void)m;
-    switch (step) {
-    case 0:
-        cacheline_prefetch(np, sizeof(*np));
-        break;
-    case 1:
-        cacheline_prefetch(np->slot, sizeof(*np->slot));
-        break;
-    case 2:
-        if (np->slot->lines)
-            cacheline_prefetch(np->slot->lines, sizeof(struct cacheline_list));
-        break;
-    default:
-        if (np->slot->lines)
-            cacheline_list_prefetch(np->slot->lines);
-    }
-}
-
 static const struct node_ops nic_ops = {
     .input = nic_input,
     .tick = nic_tick,
     .next = nic_next,
-    .prefetch = nic_prefetch,
     .port_state = nic_port_state,
     .destroy = nic_destroy,
 };

@@ -18,9 +18,8 @@ int nic_create(struct node **nd, const struct node_cfg *cfg);
 /* 0, -EINVAL (no such port or slot), -EBUSY, -ENOMEM. */
 int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpoint *ep);
 bool nic_is_used(struct node *nd); /* whether an endpoint is attached */
-/* Registers the cache lines that the endpoint reads for every frame, until it is detached. */
-void nic_list_cachelines(struct node *nd, uint16_t port, unsigned slot,
-                         const struct cacheline_list *lines);
+/* Adds the cache lines that frames for and from the port's first slot read. */
+void nic_list_cachelines(struct node *nd, uint16_t port, struct cacheline_list *lines);
 /* Frees the frames from and for the slot; sends PEER_DOWN to the aggregation nodes where its ranks
  * may have joined. 0, -EINVAL, -ENOENT. */
 int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps);

@@ -48,11 +48,10 @@ struct nic_slot {
     struct nic_stash stash[ENDPOINT_QUEUES];
     struct rte_mbuf *few[NIC_FEW];
     uint32_t ring_mask;
-    struct rte_mbuf **ring;             /* power of two */
-    int64_t credit_ps;                  /* time for which it may hold up others (nic_stall.c), */
-    int64_t looked_ps;                  /* at this time */
-    uint64_t stall_drops;               /* frames dropped because it is stalled */
-    const struct cacheline_list *lines; /* nic_list_cachelines(), or NULL */
+    struct rte_mbuf **ring; /* power of two */
+    int64_t credit_ps;      /* time for which it may hold up others (nic_stall.c), */
+    int64_t looked_ps;      /* at this time */
+    uint64_t stall_drops;   /* frames dropped because it is stalled */
 } __rte_cache_aligned;
 
 struct nic_port {

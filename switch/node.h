@@ -34,10 +34,6 @@ struct node_ops {
     /* Time of the next tick; PS_NEVER: none. Called after every input, tick and event of an egress
      * queue of this node. */
     int64_t (*next)(struct node *nd);
-    /* Prefetches the state that input and tick will read for the port. Called four times, for steps
-     * 0 to 3; each prefetches data whose addresses the previous one has loaded. Steps 2 and 3 are
-     * for the endpoint behind the port, and for m, the arriving frame (NULL: not known). */
-    void (*prefetch)(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned step);
     void (*port_state)(struct node *nd, uint16_t port, bool up, int64_t now_ps);
     void (*destroy)(struct node *nd);
 };

@@ -141,31 +141,10 @@ static void sw_destroy(struct node *nd)
     free(s);
 }
 
-static void sw_prefetch(struct node *nd, uint16_t port, const struct rte_mbuf *m, unsigned step)
-{
-    const struct sw *s = sw_of(nd);
-    const uint8_t *dst = m ? rte_pktmbuf_mtod(m, const uint8_t *) : NULL;
-
-    (void)port;
-    if (step == 0)
-        rte_prefetch0(&s->fib);
-    else if (step == 1)
-        fib_prefetch(s->fib);
-    else if (step == 2 && dst)
-        fib_prefetch_to(s->fib, dst);
-    else if (dst) {
-        uint16_t out = fib_only_port(s->fib, dst);
-
-        if (out < nd->n_ports && nd->egress[out])
-            egress_prefetch(nd->egress[out], true);
-    }
-}
-
 static const struct node_ops sw_ops = {
     .input = sw_input,
     .tick = sw_tick,
     .next = sw_next,
-    .prefetch = sw_prefetch,
     .port_state = sw_port_state,
     .destroy = sw_destroy,
 };

@@ -12,7 +12,6 @@
  *     agg.c        LANE_AGG: the queue pair to the aggregation node, one for each tree (agg.h)
  *     mm_plane.c   LANE_MM: multimem of the GPU node's NVSwitches (mm_plane.h)
  *                  (LANE_CPU is served by exec.c itself, and by gpu.c for buffers in GPU memory)
- *   prefetch.c   staged prefetch of a turn's working set (comm_sim.h)
  *   ctl.c        datagrams: the other ranks' phases (ctl.h)
  *   link.c       datagrams: how two ranks make a connection
  *   join.c       datagrams: JOIN, LEAVE, ABORT, PROBE
@@ -96,7 +95,6 @@ struct comm {
     const uint64_t *waiting; /* cfg.sim's */
     struct conn **conn;
     struct exec exec;
-    struct cacheline_list working_set; /* prefetch.c: of the running operation */
 
     struct comm_cfg cfg; /* host_of_rank and ctx are our copies */
     struct comm_sim sim; /* copied too: cfg.sim is NULL */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Interface of a simulation to a communicator, in addition to coll.h: memory that carries lengths
- * only, a hint which queues have completions, and prefetch of the next turn's working set. A
- * process with one rank uses none of it.
+ * only, and a hint which queues have completions. A process with one rank uses none of it.
  */
 #ifndef TRIB_HOST_COLL_COMM_SIM_H
 #define TRIB_HOST_COLL_COMM_SIM_H
@@ -21,13 +20,5 @@ struct comm_sim {
      * polled. */
     const uint64_t *waiting;
 };
-
-/*
- * Staged prefetch of the working set of the next comm_progress(), for a thread that runs thousands
- * of ranks in turn. Call with step 0 to COMM_PREFETCH_STEPS - 1: each step follows pointers that
- * the step before has brought into the CPU's caches (prefetch.c).
- */
-#define COMM_PREFETCH_STEPS 4u
-void comm_prefetch(const struct comm *c, unsigned step);
 
 #endif

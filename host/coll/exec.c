@@ -198,7 +198,6 @@ static void begin(struct comm *c, struct coll_req *r)
              "the queues of lanes are shorter than the schedule has lanes");
     comm_event(c, COMM_EV_OP_START, r->id.seq, r->s.in.algo);
     failover_keep_begin(c, r);
-    prefetch_collect(c, r);
     x->running = true;
     x->ready.n = x->credit.n = x->ready.head = x->credit.head = 0;
     for (unsigned l = 0; l < r->s.n_lanes; l++) {

@@ -101,9 +101,6 @@ unsigned gpu_run(struct comm *c, struct coll_req *r, unsigned lane);
 uint8_t *exec_addr(const struct coll_req *r, const struct ref *ref);
 uint32_t exec_lkey(const struct coll_req *r, const struct ref *ref, const struct port *p);
 
-/* For comm_prefetch(): lists the running operation's working set as the operation begins. */
-void prefetch_collect(struct comm *c, const struct coll_req *r);
-
 void req_free(struct coll_req *r);
 /* Transports and memory for the lanes of r->s. When called again, nothing of the former schedule is
  * left. */

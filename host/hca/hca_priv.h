@@ -181,7 +181,7 @@ void channel_purge(struct hca_cq *cq);
 struct hca_qp *qp_make(struct hca_ctx *c, struct ibv_pd *pd, struct ibv_qp_init_attr *a, bool ex);
 void qp_free(struct hca_qp *qp);
 void qp_to_error(struct hca_qp *qp);
-void qp_list_cachelines(struct hca_qp *qp, bool on); /* adds it to the rnic's prefetch list */
+void qp_list_cachelines(struct hca_qp *qp, bool on); /* adds it to the list of the rnic */
 int hca_post_send(struct ibv_qp *v, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int hca_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int hca_post_srq_recv(struct ibv_srq *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);

@@ -88,20 +88,6 @@ static void turn(void *ctx, unsigned world_r, int64_t now)
             progress_member(j, r, now);
 }
 
-/* Staged prefetch of what turn() reads; of a job whose ranks are the world's. */
-static void prefetch(void *ctx, unsigned world_r, unsigned stage)
-{
-    struct job *j = ctx;
-
-    if (j->cfg.world_rank || world_r >= j->cfg.nranks)
-        return;
-    if (stage == 0)
-        cacheline_prefetch(&j->mem[world_r], offsetof(struct member, why));
-    else if (j->mem[world_r].comm)
-        comm_prefetch(j->mem[world_r].comm, stage - 1);
-}
-_Static_assert(WORLD_PREFETCH == 1 + COMM_PREFETCH_STEPS, "stages");
-
 static void progress(struct job *first)
 {
     struct world *w = first->cfg.w;
@@ -181,7 +167,7 @@ static int64_t rest_ps(const struct job *j)
 
 void job_drive_slices(struct job *j, int64_t until_ps, bool (*until)(void *), void *ctx)
 {
-    const struct world_turn t = {turn, prefetch, j};
+    const struct world_turn t = {turn, j};
     struct world *w = j->cfg.w;
 
     while (!until(ctx) && world_now(w) < until_ps)

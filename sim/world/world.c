@@ -358,10 +358,9 @@ static int port_create(struct rank *r, unsigned i)
     r->ctx[i] = ibv_open_device(hca_device(p->hca));
     if (!r->ctx[i])
         return -ENODEV;
-    rc = net_attach(w->net, r->node, (uint16_t)i, r->slot, &observed);
-    if (!rc)
-        net_list_cachelines(w->net, r->node, (uint16_t)i, r->slot, hca_cachelines(p->hca));
-    return rc;
+    if (r->slot == 0)
+        net_list_cachelines(w->net, r->node, (uint16_t)i, hca_cachelines(p->hca));
+    return net_attach(w->net, r->node, (uint16_t)i, r->slot, &observed);
 }
 
 /* taken: [n_hosts] process slots in use. */

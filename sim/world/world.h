@@ -54,7 +54,6 @@ bool world_step(struct world *w, int64_t limit_ps);
  * Replaces many steps: runs all events of the slice of time that has the next one, node by node
  * (net_apart()), and calls run() for each rank whose HCA had activity, at its host's time. One
  * thread at a time runs the ranks of a host; other threads may run those of other hosts meanwhile.
- * With many ranks prefetch() precedes run(), in WORLD_PREFETCH stages (net_turn).
  * False: not possible now (the slice may reach to limit_ps, an alarm is set, links have faults, a
  * tap, a fabric without lookahead); world_step() is. Slices lie on a grid that follows from the
  * fabric alone, whatever is done to its links, and are one or two cells long. A run by slices rests
@@ -63,10 +62,8 @@ bool world_step(struct world *w, int64_t limit_ps);
  */
 struct world_turn {
     void (*run)(void *ctx, unsigned rank, int64_t now_ps);
-    void (*prefetch)(void *ctx, unsigned rank, unsigned stage);
     void *ctx;
 };
-#define WORLD_PREFETCH (NET_PREFETCH_STEPS - 1)
 bool world_slice(struct world *w, int64_t limit_ps, const struct world_turn *turn);
 /* Whether the caller waits for something that this rank does. Within run() only for its rank. */
 void world_await(struct world *w, unsigned rank, bool on);

@@ -37,17 +37,6 @@ static bool awaited(void *ctx, uint16_t node)
     return node == FAB_NONE ? w->all_awaited : w->awaited[node];
 }
 
-static void prefetch(void *ctx, uint16_t node, unsigned step)
-{
-    struct world *w = ctx;
-    struct rank *r = w->of_node[node];
-
-    if (step == 0)
-        rte_prefetch0(r);
-    for (; step && r; r = r->next)
-        w->turn.prefetch(w->turn.ctx, r->index, step - 1);
-}
-
 static void run_partitions(void *ctx, void (*fn)(void *arg, unsigned k), void *arg)
 {
     worker_pool_run(((struct world *)ctx)->workers, fn, arg);
@@ -107,7 +96,7 @@ static void sum_lanes(struct world *w)
 
 bool world_slice(struct world *w, int64_t limit_ps, const struct world_turn *turn)
 {
-    struct net_turn t = {run_partitions, run_host, awaited, prefetch, w};
+    struct net_turn t = {run_partitions, run_host, awaited, w};
     int64_t begun = w->now, next;
 
     if (!w->lookahead_ps)

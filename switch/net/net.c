@@ -218,21 +218,30 @@ int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
     else
         sw_attach(nd, ep);
     if (rc == 0) {
-        n->attached++;
         events_add(&n->ev, n->now_ps, NET_EV_ATTACHED, node, slot);
         net_kick(n, node, port, slot, n->now_ps);
     }
     return rc;
 }
 
-void net_list_cachelines(struct net *n, uint16_t node, uint16_t port, unsigned slot,
-                         const struct cacheline_list *lines)
+/* The number of the direction of a link that leaves from this port. */
+static uint32_t dirlink_of(const struct fabric *f, uint16_t link, uint16_t node, uint16_t port)
 {
-    struct node *nd = net_node(n, node);
+    const struct fab_link *l = &f->links[link];
 
-    T_ASSERT(nd, "cache lines of an endpoint at a node that is not here");
-    if (n->cfg.fab->nodes[node].kind == FAB_HOST)
-        nic_list_cachelines(nd, port, slot, lines);
+    return 2u * link + !(l->a == node && l->a_port == port);
+}
+
+void net_list_cachelines(struct net *n, uint16_t node, uint16_t port, struct cacheline_list *lines)
+{
+    uint16_t link;
+
+    T_ASSERT(net_node(n, node) && n->cfg.fab->nodes[node].kind == FAB_HOST,
+             "cache lines of an endpoint at no host of this net");
+    nic_list_cachelines(n->node[node], port, lines);
+    link = n->cfg.fab->nodes[node].ports[port].link;
+    if (link != FAB_NONE)
+        n->lines[dirlink_of(n->cfg.fab, link, node, port)] = lines;
 }
 
 void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps)
@@ -243,8 +252,6 @@ void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int6
     if (!nd || n->cfg.fab->nodes[node].kind != FAB_HOST)
         return;
     if (nic_detach(nd, port, slot, t) == 0) {
-        T_ASSERT(n->attached > 0, "more processes were detached than attached");
-        n->attached--;
         events_add(&n->ev, t, NET_EV_DETACHED, node, slot);
     }
     net_refresh_node(n, node);
@@ -377,9 +384,7 @@ static void add_transmitters(struct net *n)
                 continue;
             s.id = external;
             if (fp->link != FAB_NONE) {
-                const struct fab_link *l = &f->links[fp->link];
-
-                s.id = s.dirlink = 2u * fp->link + !(l->a == i && l->a_port == p);
+                s.id = s.dirlink = dirlink_of(f, fp->link, i, p);
                 s.peer_port = fp->peer_port;
                 s.to = n->node[fp->peer_node];
                 s.peer = s.to ? fp->peer_node : FAB_NONE;
@@ -426,10 +431,11 @@ int net_create(struct net **out, const struct net_cfg *cfg)
         for (uint16_t p = 0; p < cfg->fab->nodes[i].n_ports; p++)
             n->n_tx += cfg->fab->nodes[i].ports[p].link == FAB_NONE;
     n->tx = cacheline_alloc((n->n_tx + 1u) * sizeof(*n->tx));
+    n->lines = calloc(n->n_tx + 1u, sizeof(*n->lines));
     n->node = calloc(cfg->fab->n_nodes + 1u, sizeof(struct node *));
     n->link_down = calloc(cfg->fab->n_links + 1u, sizeof(*n->link_down));
     n->cut = calloc(cfg->fab->n_links + 1u, sizeof(*n->cut));
-    rc = n->tx && n->node && n->link_down && n->cut
+    rc = n->tx && n->lines && n->node && n->link_down && n->cut
              ? heap_init(&n->heap, n->n_tx + cfg->fab->n_nodes)
              : -ENOMEM;
     if (rc == 0)
@@ -468,6 +474,7 @@ void net_destroy(struct net *n)
     free(n->link_down);
     free(n->cut);
     free(n->tx);
+    free(n->lines);
     free(n->node);
     free(n);
 }

@@ -84,12 +84,8 @@ struct net_turn {
     /* Whether the caller waits for the processes of this host; FAB_NONE: of any host. If not, the
      * slice ends after one lookahead. */
     bool (*awaited)(void *ctx, uint16_t node);
-    /* Prefetches the state of the host's processes, which may run next: in NET_PREFETCH_STEPS steps
-     * from 0 on, each when the prefetches of the previous one have completed. */
-    void (*prefetch)(void *ctx, uint16_t node, unsigned step);
     void *ctx;
 };
-#define NET_PREFETCH_STEPS 6u
 /* Runs every event of a slice, one or two lookaheads long, that begins no later than the next
  * event. Returns its end. turn: for this call. */
 int64_t net_slice(struct net *n, int64_t from_ps, const struct net_turn *turn);
@@ -106,10 +102,13 @@ struct egress *net_egress(struct net *n, uint16_t node, uint16_t port);
  */
 int net_attach(struct net *n, uint16_t node, uint16_t port, unsigned slot,
                const struct endpoint *ep);
-/* Registers the cache lines that an endpoint attached there reads for every frame. The node must be
- * here. */
-void net_list_cachelines(struct net *n, uint16_t node, uint16_t port, unsigned slot,
-                         const struct cacheline_list *lines);
+/*
+ * The cache lines that the endpoint in the first slot of a host's port reads for every frame: each
+ * net_slice() prefetches them before the host's turn. Adds those of the port itself. The list stays
+ * the caller's and outlives the net; its owner may change it at any time on the thread that runs
+ * the host. One list a port: a later one replaces it. node: a host that is here.
+ */
+void net_list_cachelines(struct net *n, uint16_t node, uint16_t port, struct cacheline_list *lines);
 /* The process has ended: its NIC sends PEER_DOWN to the aggregation nodes where it was a member. */
 void net_detach(struct net *n, uint16_t node, uint16_t port, unsigned slot, int64_t now_ps);
 /* The endpoint has frames to send or a new deadline (its next() changed). */

@@ -31,7 +31,6 @@ static int fill_processes(struct net *n)
             T_ASSERT(n->tx[i].peer != FAB_NONE, "a net with a way out has a lookahead");
             n->tx[i].starts = a->process[n->tx[i].node].tick++;
             n->tx[i].arrives = a->process[n->tx[i].peer].tick++;
-            n->tx[i].of_host = n->cfg.fab->nodes[n->tx[i].node].kind == FAB_HOST;
             n->tx[i].reads_body = data && n->cfg.fab->nodes[n->tx[i].peer].kind == FAB_HOST;
         }
     for (uint16_t i = 0; i < n->cfg.fab->n_nodes && !rc; i++) {

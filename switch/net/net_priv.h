@@ -18,13 +18,13 @@ struct transmitter {
     uint32_t id, dirlink; /* dirlink: NO_LINK for the outside */
     uint16_t node, port;
     uint16_t peer, peer_port; /* peer: FAB_NONE where `to` is NULL */
-    bool of_host;
     /* net_logical_process.c */
     bool reads_body;          /* the peer reads the payloads of its frames */
     bool peer_is_far;         /* the peer runs in the far phase */
     uint8_t peer_partition;   /* the partition that runs the peer */
     uint32_t starts, arrives; /* index of its starts at its node, of its arrivals at its peer */
 } __rte_cache_aligned;
+_Static_assert(sizeof(struct transmitter) == RTE_CACHE_LINE_SIZE, "one cache line");
 
 struct net {
     struct net_cfg cfg;
@@ -34,15 +34,15 @@ struct net {
     struct heap heap;
     uint32_t n_tx;
     struct transmitter *tx;
-    struct node **node;    /* [n_nodes] NULL: not here */
-    bool *link_down;       /* [n_links] */
-    bool *cut;             /* [n_links]: as set by net_cut_links() */
-    struct fabric *around; /* routes around links that are down; NULL: all are up */
+    struct cacheline_list **lines; /* [n_tx] net_list_cachelines(), or NULL */
+    struct node **node;            /* [n_nodes] NULL: not here */
+    bool *link_down;               /* [n_links] */
+    bool *cut;                     /* [n_links]: as set by net_cut_links() */
+    struct fabric *around;         /* routes around links that are down; NULL: all are up */
     net_tap_fn tap;
     void *tap_ctx;
     uint64_t events;
-    uint32_t attached; /* endpoints, in all */
-    uint32_t faulty;   /* directions of links that have faults */
+    uint32_t faulty; /* directions of links that have faults */
     int64_t lookahead_ps;
     struct apart *apart; /* net_logical_process.c; NULL: never ran apart */
     bool is_apart;       /* nodes have heaps of their own; the net's is stale */
@@ -75,11 +75,9 @@ struct logical_process {
 } __rte_cache_aligned;
 _Static_assert(sizeof(struct logical_process) == RTE_CACHE_LINE_SIZE, "one cache line");
 
-#define PREFETCH_STEPS     8u   /* nodes that are prefetched ahead */
-#define PREFETCH_NEAR      6u   /* of them steps without endpoints' cache lines */
-#define PREFETCH_MANY      64u  /* endpoints: the state of fewer stays in the CPU's caches */
-#define PREFETCH_PROCESSES 512u /* endpoints: so does that of the processes behind fewer */
-#define PREFETCH_EVENTS    32u  /* of a node that are prefetched; more are rare */
+#define PREFETCH_STEPS  7u  /* nodes that are prefetched ahead */
+#define PREFETCH_EVENTS 32u /* of a node that are prefetched; more are rare */
+#define PREFETCH_NODE   (2u * RTE_CACHE_LINE_SIZE) /* bytes of struct node */
 
 /* The nodes of a partition that run in one phase of a slice, one after the other. */
 struct phase {

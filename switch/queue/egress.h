@@ -112,14 +112,10 @@ bool egress_is_in_order(
 void egress_apart(struct egress *e, void (*first)(void *ctx));
 void egress_start(struct egress *e, int64_t now_ps);
 uint16_t egress_take(struct egress *e, struct rte_mbuf **m, uint16_t n, int64_t now_ps);
-/* Prefetches what a start, or an arrival, reads of the queue; later, egress_prefetch_frame(), of
- * its next frame. */
+/* Prefetches what a start, or an arrival, reads of the queue, except its frames. */
 void egress_prefetch(const struct egress *e, bool starts);
-/* The frame that arrives first; NULL: none is in flight. */
-const struct rte_mbuf *egress_arriving(const struct egress *e);
-void egress_prefetch_frame(const struct egress *e, bool starts);
-/* Prefetches the body of the frame that arrives next, whose headers are in the caches already. */
-void egress_prefetch_body(const struct egress *e);
+/* The lossless frame that starts next, or the frame that arrives next; NULL: there is none. */
+struct rte_mbuf *egress_first(const struct egress *e, bool starts);
 int64_t egress_next_start(const struct egress *e);
 int64_t egress_next_arrival(const struct egress *e);
 

@@ -239,3 +239,17 @@ void egress_destroy(struct egress *e)
     }
     free(e);
 }
+
+void egress_prefetch(const struct egress *e, bool starts)
+{
+    rte_prefetch0(&e->flight);
+    if (starts)
+        cacheline_prefetch(e, offsetof(struct egress, cfg));
+}
+
+struct rte_mbuf *egress_first(const struct egress *e, bool starts)
+{
+    const struct line *l = starts ? &e->q[FRAME_LOSSLESS].line : &e->flight;
+
+    return l->n ? l->first : NULL;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside of an egress queue: for egress.c (frames), egress_ctl.c (set-up and control) and
- * egress_prefetch.c only. */
+/* Inside of an egress queue: for egress.c (frames) and egress_ctl.c (set-up and control)
+ * only. */
 #ifndef TRIB_SWITCH_QUEUE_EGRESS_PRIV_H
 #define TRIB_SWITCH_QUEUE_EGRESS_PRIV_H
 
