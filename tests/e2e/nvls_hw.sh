@@ -57,7 +57,7 @@ jq -e '.skipped == [{algo: "nvls-hw", reason: "found 3 GPUs, expected 4: one for
 TRIB_FAKE_CUDA=devices=4,cc=90,multicast=1,ready=0 perf_ok not_ready "$conf/single-switch-4.conf" "${few[@]}" --algo ring,nvls-hw
 has '^# Left out: nvls-hw: GPU 0: binding memory to the multicast: CUDA_ERROR_SYSTEM_NOT_READY' "$tmp/not_ready.out"
 perf_ok types "$conf/single-switch-4.conf" -g 3 -b 2 -e 100K -f 50 -n 2 -d all -o all --algo nvls-hw
-has '^# Left out: nvls-hw: [0-9]+ of the [0-9]+ pairs of type and operation asked for' "$tmp/types.out"
+has '^# Left out: nvls-hw: [0-9]+ of the [0-9]+ requested pairs of type and operation' "$tmp/types.out"
 jq -e '(.results | map([.type, .op]) | unique | length) == 20 and (.skipped | length) == 1' "$tmp/types.json" >/dev/null || fail "types"
 
 # A switch that forgets a GPU makes wrong elements, and a GPU that is lost an error: ends NAME FAKE REASON ALGOS
