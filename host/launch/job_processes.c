@@ -257,7 +257,8 @@ static void turn(struct job *j, int ms, const struct gather *g)
     }
     reap(j);
     watch_switches(j);
-    if (j->held_since && now_ms() - j->held_since > GRACE_MS)
+    if (j->held_since && now_ms() - j->held_since > GRACE_MS &&
+        !(j->watch && process_monitor_waits(j->watch)))
         blame(j);
     if (!j->cause[0] && name_stopped(j, stopped, sizeof(stopped)))
         job_set_cause(j, "%s", stopped);

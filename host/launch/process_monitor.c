@@ -164,6 +164,14 @@ bool process_monitor_died(struct process_monitor *w, char *text, size_t size, bo
     return false;
 }
 
+bool process_monitor_waits(const struct process_monitor *w)
+{
+    for (unsigned i = 0; i < w->n; i++)
+        if (w->proc[i].pid && w->proc[i].gone_ms)
+            return true;
+    return false;
+}
+
 void process_monitor_look(struct process_monitor *w, int64_t now_ms)
 {
     for (unsigned i = 0; i < w->n; i++)

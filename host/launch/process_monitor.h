@@ -21,6 +21,9 @@ void process_monitor_stop(struct process_monitor *w);
  * host or a switch with hosts attached. The loss of other switches may leave other paths.
  */
 bool process_monitor_died(struct process_monitor *w, char *text, size_t size, bool *needed);
+/* Whether one has died that process_monitor_died() has not reported yet: how it ended is still
+ * unknown. */
+bool process_monitor_waits(const struct process_monitor *w);
 /* Checks which of them are stopped; call it every 100 ms or so. */
 void process_monitor_look(struct process_monitor *w, int64_t now_ms);
 /* Whether one is stopped, or was a moment ago (suspect.h); text names it. *stuck: the job gives up
