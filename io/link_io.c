@@ -19,9 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINK_LOG2  9
-#define SLOT_LOG2  8  /* the client's choice applies */
-#define SLOT_BURST 32 /* frames of a process in a round: see link_receive() */
+#define LINK_LOG2 9
+#define SLOT_LOG2 8 /* the client's choice applies */
 /* Slots that listen beyond the last in use. A process takes the lowest free slot, and connects
  * again where its slot does not listen yet. */
 #define SLOTS_AHEAD 4u
@@ -30,70 +29,9 @@ static int open_ahead(struct loop *l, unsigned door, unsigned slot);
 
 /* ---- process slots ---- */
 
-static uint16_t slot_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now_ps)
-{
-    struct link_io *c = ctx;
-    uint16_t k = io_port_tx(c->rp, ENDPOINT_DATA, m, n);
-
-    (void)now_ps;
-    c->ring |= k > 0;
-    c->blocked = k < n;
-    return k;
-}
-
-static uint16_t slot_output(void *ctx, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
-                            int64_t now_ps)
-{
-    struct link_io *c = ctx;
-    bool full = io_port_crowded(c->rp, q);
-
-    (void)now_ps;
-    if (!c->budget)
-        return 0;
-    c->ring |= full; /* the process may sleep until there is room */
-    n = io_port_rx(c->rp, q, m, RTE_MIN(n, c->budget));
-    T_ASSERT_HOT(n <= c->budget, "a process slot sends beyond its budget of the round");
-    c->budget = (uint16_t)(c->budget - n);
-    return n;
-}
-
-static void slot_tick(void *ctx, int64_t now_ps)
-{
-    (void)ctx;
-    (void)now_ps;
-}
-
-static int64_t slot_next(void *ctx)
-{
-    const struct link_io *c = ctx;
-
-    return c->budget &&
-                   (io_port_pending(c->rp, ENDPOINT_ACK) || io_port_pending(c->rp, ENDPOINT_DATA))
-               ? 0
-               : PS_NEVER;
-}
-
-static unsigned slot_receive(struct link_io *c, int64_t now_ps)
-{
-    bool kick = c->blocked || !c->budget;
-
-    c->budget = SLOT_BURST;
-    for (unsigned q = 0; q < ENDPOINT_QUEUES; q++) {
-        uint16_t at = io_port_arrived(c->rp, (uint16_t)q);
-
-        kick |= at != c->arrived[q];
-        c->arrived[q] = at;
-    }
-    if (!kick)
-        return 0;
-    net_kick(c->l->net, c->node, c->port, c->slot, now_ps);
-    return !c->blocked;
-}
-
 static void slot_changed(struct link_io *c, int64_t now_ps)
 {
-    struct endpoint ep = {
-        .ctx = c, .input = slot_input, .output = slot_output, .tick = slot_tick, .next = slot_next};
+    struct endpoint ep = slot_endpoint(c);
     int rc;
 
     c->blocked = false;

@@ -93,4 +93,9 @@ bool links_flush(struct loop *l);
 void links_deliver(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,
                    int64_t due_ps);
 
+/* slot_io.c */
+struct endpoint slot_endpoint(struct link_io *c);
+/* Kicks the slot's NIC if its process has sent frames. Returns whether it did. */
+unsigned slot_receive(struct link_io *c, int64_t now_ps);
+
 #endif

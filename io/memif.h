@@ -68,6 +68,7 @@ uint16_t memif_tx(struct io_port *p, uint16_t queue, struct rte_mbuf **m, uint16
 uint16_t memif_pending(const struct io_port *p, uint16_t queue);
 uint16_t memif_arrived(const struct io_port *p, uint16_t queue);
 bool memif_crowded(const struct io_port *p, uint16_t queue);
+uint16_t memif_untaken(const struct io_port *p, uint16_t queue);
 /* Lays out our region of rings (client): a ring each, then their buffers. */
 size_t memif_ring_bytes(const struct memif *mf);
 size_t memif_region_bytes(const struct memif *mf);

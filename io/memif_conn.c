@@ -421,6 +421,7 @@ static const struct io_port_ops memif_ops = {
     .pending = memif_pending,
     .arrived = memif_arrived,
     .crowded = memif_crowded,
+    .untaken = memif_untaken,
     .close = memif_close,
     .orphan = memif_orphan,
 };

@@ -123,6 +123,18 @@ bool memif_crowded(const struct io_port *p, uint16_t queue)
     return n && n > mf->rx[queue].mask / 4 * 3;
 }
 
+uint16_t memif_untaken(const struct io_port *p, uint16_t queue)
+{
+    const struct memif *mf = (const struct memif *)p;
+    const struct memif_queue *q = &mf->tx[queue];
+    uint16_t n;
+
+    if (mf->state != MEMIF_UP || queue >= mf->n_tx || mf->listener)
+        return 0;
+    n = (uint16_t)(q->next - __atomic_load_n(&q->ring->tail, __ATOMIC_ACQUIRE));
+    return n <= q->mask + 1u ? n : 0; /* an invalid index of the peer */
+}
+
 /* Gives received descriptors back to the sender. */
 static inline void rx_release(struct memif *mf, struct memif_queue *q, uint16_t used)
 {

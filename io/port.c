@@ -26,6 +26,11 @@ bool io_port_crowded(const struct io_port *p, uint16_t queue)
     return p->ops->crowded(p, queue);
 }
 
+uint16_t io_port_untaken(const struct io_port *p, uint16_t queue)
+{
+    return p->ops->untaken ? p->ops->untaken(p, queue) : 0;
+}
+
 bool io_port_up(struct io_port *p)
 {
     return p->ops->up(p);

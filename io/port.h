@@ -107,6 +107,8 @@ uint16_t io_port_pending(const struct io_port *p, uint16_t queue);
 uint16_t io_port_arrived(const struct io_port *p, uint16_t queue);
 /* The peer has filled most of a ring and may be waiting for room. */
 bool io_port_crowded(const struct io_port *p, uint16_t queue);
+/* memif client: frames sent that the peer has not received; 0 when down, and of other ports. */
+uint16_t io_port_untaken(const struct io_port *p, uint16_t queue);
 
 /* rx_bad: descriptors out of bounds, or frames longer than a frame's room. tx_bad: too long, or
  * length-only. */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define SHARED_MAGIC    0x74726962u
-#define SHARED_VERSION  6
+#define SHARED_VERSION  7
 #define BELLS           32768 /* loops that can sleep: trib-switch lcores from 0, then host slots */
 #define BELL_HOST0      128
 #define LAGS            2048 /* histograms: of trib-switch lcores, then of host ports */
@@ -35,14 +35,16 @@ struct clock_page {
  * frame was announced (lateness of the hand-off). forward: distance, in bells, to the one to ring
  * instead, where one process runs the nodes of several; the loop sets it. also: distance to a
  * second bell whose sleepers serve this one too, the pollers of a process with several ports; 0:
- * none.
+ * none. wants_room: the process of a slot has more frames than may wait at its NIC, which rings
+ * when it has taken one.
  */
 struct bell {
     _Atomic uint32_t seq;
     _Atomic uint32_t sleeping;
     _Atomic int64_t rung_ns;
     _Atomic int32_t forward, also;
-    char pad[40];
+    _Atomic uint32_t wants_room;
+    char pad[36];
 };
 _Static_assert(sizeof(struct bell) == 64, "one cache line each");
 

@@ -353,7 +353,7 @@ static int init_port(struct nic *nic, uint16_t i, const struct node_cfg *cfg)
     np->port = i;
     np->ip = cfg->fab->nodes[cfg->id].ip_of_port[i];
     roce_mac_of_ip(np->ip, np->mac);
-    np->retry_ps = np->again_ps = PS_NEVER;
+    np->retry_ps = np->again_ps = np->owed_ps = PS_NEVER;
     /* Room for the frames that the link may bring before its pause takes effect, and as many from
      * the loop, which stops at half. */
     bytes = RTE_MAX(l ? l->buffer_bytes : 0, pfc->xoff_bytes + pfc->headroom_bytes);
@@ -434,6 +434,7 @@ int nic_create(struct node **out, const struct node_cfg *cfg)
         return rc;
     }
     nic->stall_ps = NIC_STALL_PS;
+    nic->lag_ps = cfg->lag_ps;
     nic->n_slots = RTE_MAX(RTE_MIN(cfg->fab->slots_per_host, FAB_MAX_SLOTS), 1);
     nic->n_words = (nic->n_slots + 63) / 64;
     nic->p = cacheline_alloc((ports + 1u) * sizeof(*nic->p));

@@ -59,6 +59,8 @@ struct nic_port {
     struct nic_slot *slot; /* [NIC_NEAR] */
     struct egress *loop;
     int64_t retry_ps; /* some slot holds frames that its process did not take; or see again_ps */
+    int64_t
+        owed_ps; /* since when the link is idle though a process has frames; PS_NEVER: it is not */
     uint64_t attached[NIC_WORDS]; /* bit per slot */
     uint16_t port;
     uint8_t mac[6];
@@ -79,6 +81,7 @@ struct nic {
     struct node nd;
     unsigned n_slots, n_words;
     int64_t stall_ps; /* nic_set_stall() */
+    int64_t lag_ps;   /* node_cfg.lag_ps */
     struct nic_port *p;
     int64_t due_ps[]; /* [n_ports] when a port's retry, loop or slots have work (nic_settle) */
 };
@@ -227,7 +230,8 @@ static inline void nic_kick_port(struct nic_port *np, int64_t now_ps)
     if (!nic_ready(np, now_ps))
         return;
     if (link)
-        egress_kick(link, now_ps);
+        egress_kick(link, RTE_MAX(RTE_MIN(np->owed_ps, now_ps), now_ps - np->nic->lag_ps));
+    np->owed_ps = PS_NEVER;
     if (np->looped || !link) {
         np->loop_used = true;
         egress_kick(np->loop, now_ps);

@@ -208,12 +208,28 @@ static struct rte_mbuf *pull(struct nic_port *np, enum nic_way way, int64_t now,
     return m;
 }
 
+/* A process's frame is late when the link is free: it starts when it could have started, so that a
+ * late process does not lower the link's rate. */
+static void note_late(struct nic_port *np, int64_t now)
+{
+    nic_each(np, np->attached, slot)
+    {
+        const struct endpoint *ep = &nic_slot_at(np, slot)->ep;
+
+        if (ep->late && ep->late(ep->ctx))
+            np->owed_ps = now;
+    }
+}
+
 struct rte_mbuf *nic_pull_up(void *ctx, int64_t now_ps, bool lossless_paused)
 {
     struct node_port *p = ctx;
     struct nic_port *np = &nic_of(p->nd)->p[p->port];
     struct rte_mbuf *m = pull(np, NIC_UP, now_ps, lossless_paused);
 
+    np->owed_ps = PS_NEVER;
+    if (!m)
+        note_late(np, now_ps);
     if (m && unlikely(*rte_pktmbuf_mtod(m, const uint8_t *) & 1) &&
         frame_meta(m)->cls == FRAME_LOSSLESS)
         copy_to_loop(np, m, now_ps);

@@ -24,8 +24,8 @@
  *              does beside handing frames over is late nowhere, but paid in fabric time. The first
  *              sample is left out, since it touches memory for the first time
  *
- * The row runs at the larger of the two, and above the dilations at which the machine was
- * overloaded. During the search the line is taken to be as flat as its error allows
+ * The row runs at the larger of the two, own work with a margin, and above the dilations at which
+ * the machine was overloaded. During the search the line is taken to be as flat as its error allows
  * (ERRORS_SEARCH): a dilation that turns out too small costs little, and shows own work best. The
  * fit needs samples a factor of two apart (LESS); where half of what holds is so small that the
  * machine cannot keep up, and the sample says nothing, twice as much serves. `whole` shows at large
@@ -53,10 +53,10 @@
  * until no row fits its time. */
 #define RATE_START 1.0e9
 #define RATE_LEAST 20e6
-/* A rank's burst is about a window. It may take twice the tolerance: this is a guess for the first
- * warm-up, and own_work() measures it. */
+/* A rank's burst is about a window. It may take this share: a guess for the first warm-up;
+ * own_work() measures it. */
 #define BURST_BYTES     (1u << 20)
-#define BURST_TOLERANCE (2 * DILATION_TOLERANCE)
+#define BURST_TOLERANCE 0.04
 /* max_wall times that one operation may last when nothing less would hold: beyond it, a row reports
  * that it lags instead of blocking the sweep. */
 #define CAP_WALLS 3.0
@@ -75,6 +75,9 @@
 /* Over the median of what warm-ups needed: that varies by a third, and at the median itself half of
  * the runs would lag. */
 #define HELD_MARGIN 1.15
+/* Over the dilation at which own work is the tolerance: lateness takes its own part, and rows are to
+ * be within 3 % in all. */
+#define OWN_MARGIN 2.0
 /* Steps between warm-ups at most. Up: one overloaded or interrupted sample must not end the search
  * far above. Down: the guess is worth little, later samples are worth more (LESS). */
 #define UP   8.0
@@ -338,7 +341,7 @@ uint32_t dilation_settle(const struct dilation_control *p, struct dilation_tries
     own = own_work(t, 0);
     t->slow = own > 0 ? clamp(own) : 0;
     if (t->settled) {
-        next = fmax(fmax(lag, t->slow), above_overload(t, true));
+        next = fmax(fmax(lag, OWN_MARGIN * t->slow), above_overload(t, true));
         return clamp(fmin(next, fmax(d, cap)));
     }
     if (reach && (enough || t->n + 1 == t->most))
@@ -357,7 +360,8 @@ uint32_t dilation_end(const struct dilation_control *p, struct dilation_tries *t
     if (!t->n)
         return d;
     t->slow = own > 0 ? clamp(own) : 0;
-    next = fmax(fmax(HELD_MARGIN * median_needed(t), t->slow), above_overload(t, true));
+    next =
+        fmax(fmax(HELD_MARGIN * median_needed(t), OWN_MARGIN * t->slow), above_overload(t, true));
     return clamp(fmin(next > 0 ? next : d, fmax(d, dilation_cap(p, pr))));
 }
 

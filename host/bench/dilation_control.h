@@ -2,7 +2,8 @@
 /*
  * The dilation: how much slower than wall time the fabric's clock must run for a row to hold, and
  * whether it held. Pure arithmetic. A row holds if the p99 lateness of a hand-off, in fabric time,
- * times the hand-offs on the critical path is at most 2 % of the predicted time.
+ * times the hand-offs on the critical path is at most 2 % of the predicted time, and so is own
+ * work.
  */
 #ifndef TRIB_HOST_BENCH_DILATION_CONTROL_H
 #define TRIB_HOST_BENCH_DILATION_CONTROL_H

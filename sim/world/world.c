@@ -331,7 +331,8 @@ static int port_create(struct rank *r, unsigned i)
     struct world *w = r->w;
     struct rank_port *p = &r->port[i];
     const struct fab_node *nd = &w->cfg.fab->nodes[r->node];
-    struct endpoint observed = {p, rank_input, rank_output, rank_tick, rank_next};
+    struct endpoint observed = {
+        .ctx = p, .input = rank_input, .output = rank_output, .tick = rank_tick, .next = rank_next};
     struct hca_cfg hc = {.ip = nd->ip_of_port[i],
                          .port = (uint8_t)i,
                          .slot = r->slot,

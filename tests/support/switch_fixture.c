@@ -143,9 +143,19 @@ static int64_t prog_next(void *ctx)
     return p->endless ? 0 : p->timer_ps;
 }
 
+static bool prog_late(void *ctx)
+{
+    return ((const struct prog *)ctx)->late;
+}
+
 struct endpoint prog_endpoint(struct prog *p)
 {
-    return (struct endpoint){p, prog_input, prog_output, prog_tick, prog_next};
+    return (struct endpoint){.ctx = p,
+                             .input = prog_input,
+                             .output = prog_output,
+                             .tick = prog_tick,
+                             .next = prog_next,
+                             .late = prog_late};
 }
 
 struct prog *prog_new(struct switch_fixture *l, const char *host, unsigned slot)

@@ -28,6 +28,7 @@ struct prog {
     struct rte_mempool *pool;
     unsigned ticks, asked; /* calls of tick and of next */
     int64_t timer_ps;
+    bool late; /* it had more frames when the last was taken */
 };
 
 struct switch_fixture {

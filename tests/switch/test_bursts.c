@@ -245,7 +245,11 @@ static void run_switch(struct history *h, uint64_t seed, bool together, uint64_t
     "mtu = 4096; single_switch = { hosts = 4; host_link = { rate = \"25Gb/s\"; latency = "         \
     "\"300ns\"; buffer = \"64KiB\"; ecn = \"20KiB\"; " more " }; };"
     static const char *const confs[] = {SWITCH(""), SWITCH("pfc = false;")};
-    struct endpoint local = {h, local_input, local_output, local_tick, local_next};
+    struct endpoint local = {.ctx = h,
+                             .input = local_input,
+                             .output = local_output,
+                             .tick = local_tick,
+                             .next = local_next};
     uint64_t rng = seed, frames[4] = {0}, bytes[4] = {0};
     const struct port_counters *cnt;
     uint32_t tag = 0;

@@ -384,6 +384,40 @@ static void an_idle_process_is_never_looked_at_and_a_busy_one_costs_few_events(v
     switch_fixture_close(&l);
 }
 
+/* When h0's frame arrives, if it is handed over at `at`. */
+static int64_t arrival(struct switch_fixture *l, struct prog *src, struct prog *dst, int64_t at)
+{
+    prog_send(src, ENDPOINT_DATA, to(l, "h0", "h1", 0, LEN));
+    net_kick(l->net, switch_fixture_node(l, "h0"), 0, 0, at);
+    switch_fixture_run(l, PS_PER_S);
+    return dst->last_ps;
+}
+
+/* The time of a link is kept for a process that is late, as long as PFC's headroom covers it. */
+static void a_late_process_does_not_lower_the_links_rate(void **state)
+{
+    const int64_t lag = 60 * DUR, t = 1000 * DUR;
+    struct net_cfg cfg = {.seed = 1, .lag_ps = lag};
+    struct prog *src, *dst;
+    struct switch_fixture l;
+    int64_t first;
+
+    (void)state;
+    switch_fixture_open_cfg(&l, pool, CONF, &cfg);
+    src = prog_new(&l, "h0", 0);
+    dst = prog_new(&l, "h1", 0);
+    src->late = true;
+    first = arrival(&l, src, dst, t);
+    assert_int_equal(arrival(&l, src, dst, t + 50 * DUR), first + DUR);
+    assert_int_equal(arrival(&l, src, dst, t + 200 * DUR), first + 200 * DUR - lag);
+    src->late = false; /* it had nothing to send */
+    assert_int_equal(arrival(&l, src, dst, t + 300 * DUR), first + 300 * DUR - lag);
+    assert_int_equal(arrival(&l, src, dst, t + 400 * DUR), first + 400 * DUR);
+    assert_int_equal(switch_fixture_all_drops(&l), 0);
+    prog_free(src), prog_free(dst);
+    switch_fixture_close(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +432,7 @@ int main(void)
         cmocka_unit_test(a_slot_is_used_again_after_the_end_of_its_process),
         cmocka_unit_test(slots_are_checked_when_they_are_attached),
         cmocka_unit_test(a_process_cannot_pause_the_switch_or_send_garbage),
+        cmocka_unit_test(a_late_process_does_not_lower_the_links_rate),
         cmocka_unit_test(an_idle_process_is_never_looked_at_and_a_busy_one_costs_few_events),
     };
 

@@ -53,7 +53,7 @@ struct process_hca {
     struct rte_mbuf *stash[ENDPOINT_QUEUES][PORT_BURST];
     uint16_t n_stash[ENDPOINT_QUEUES];
     int64_t retry_ns;
-    int64_t ring_ps; /* time in which the link sends a full ring */
+    int64_t frame_ps; /* time in which the link sends a frame of a full MTU */
     int64_t sent_ns;
 
     uint64_t seen; /* completions that pollers have been given a reason to look at */
@@ -99,11 +99,11 @@ struct hca_driver process_driver(struct process_hca *p);
 /* Passes changes of port and link to the HCA, at intervals. With the lock held. */
 void process_check_port(struct process_hca *p, int64_t now_ns);
 
-/* Wall time in which the link sends a full ring, clamped to [min, max]: dilation may change at any
- * time. */
+/* Wall time in which the link sends a full ring of frames, clamped to [min, max]: dilation may
+ * change at any time. */
 static inline int64_t process_ring_ns(const struct process_hca *p, int64_t min, int64_t max)
 {
-    int64_t ns = p->ring_ps / PS_PER_NS * clock_dilation(p->sh);
+    int64_t ns = (p->frame_ps << PORT_LOG2_RING) / PS_PER_NS * clock_dilation(p->sh);
 
     return ns < min ? min : ns > max ? max : ns;
 }

@@ -19,6 +19,7 @@
  */
 #include "host/hca/io/process_priv.h"
 
+#include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -35,6 +36,7 @@
 #define SPIN_SHARE      256 /* spinning costs an idle program under half a percent of a core */
 #define RETRY_MIN_NS    50000LL
 #define RX_BURSTS       4
+#define AHEAD_NS        100000LL /* in which a woken process has handed over its next frame */
 
 /* ---- moving frames: with the lock held ---- */
 
@@ -79,16 +81,33 @@ static void drop_output(struct process_hca *p, int64_t now_ps)
     }
 }
 
-/* Sends one queue until it is empty or its ring is full. Returns the number of frames sent. */
-static unsigned send_queue(struct process_hca *p, enum endpoint_queue q, int64_t now_ps)
+/*
+ * Data frames that may still be handed to the NIC. Which queue pair sends next is to be decided
+ * when the link is free, as in virtual time: so one frame waits, chosen when the link started the
+ * one before, and as many more as the link sends in the AHEAD_NS that waking up takes.
+ */
+static uint16_t data_room(const struct process_hca *p)
+{
+    int64_t frame_ns = p->frame_ps * clock_dilation(p->sh) / PS_PER_NS;
+    int64_t ahead = 1 + AHEAD_NS / RTE_MAX(frame_ns, (int64_t)1);
+    uint16_t waiting = io_port_untaken(p->port, ENDPOINT_DATA);
+
+    return ahead > waiting ? (uint16_t)(RTE_MIN(ahead, 1 << PORT_LOG2_RING) - waiting) : 0;
+}
+
+/* Sends at most `room` frames of a queue, until it is empty or its ring is full. Returns the number
+ * of frames sent. */
+static unsigned send_queue(struct process_hca *p, enum endpoint_queue q, unsigned room,
+                           int64_t now_ps)
 {
     unsigned sent = 0;
 
     for (;;) {
         uint16_t n = p->n_stash[q], k;
 
-        if (!n)
-            n = p->ep.output(p->ep.ctx, q, p->stash[q], PORT_BURST, now_ps);
+        if (!n && sent < room)
+            n = p->ep.output(p->ep.ctx, q, p->stash[q],
+                             (uint16_t)RTE_MIN(room - sent, (unsigned)PORT_BURST), now_ps);
         if (!n)
             return sent;
         T_ASSERT_HOT(n <= PORT_BURST, "more frames are stashed than the stash holds");
@@ -104,25 +123,42 @@ static unsigned send_queue(struct process_hca *p, enum endpoint_queue q, int64_t
     }
 }
 
+/* Sends data frames while they may be handed to the NIC. *held: there are more of them. */
+static unsigned send_data(struct process_hca *p, int64_t now_ps, bool *held)
+{
+    unsigned sent = 0, n;
+    uint16_t room;
+
+    atomic_store_explicit(&p->bell->wants_room, 0, memory_order_relaxed);
+    do {
+        room = data_room(p);
+        n = send_queue(p, ENDPOINT_DATA, room, now_ps);
+        sent += n;
+        *held = n >= room && p->ep.next(p->ep.ctx) <= now_ps;
+        if (*held) /* before the NIC's progress is read again */
+            atomic_store(&p->bell->wants_room, 1);
+    } while (*held && room);
+    return sent;
+}
+
 static unsigned transmit(struct process_hca *p, int64_t now_ps)
 {
-    unsigned sent = 0;
-    bool full = false;
+    unsigned sent;
+    bool held;
 
     if (!p->up) {
         drop_output(p, now_ps);
         return 0;
     }
-    for (unsigned q = 0; q < ENDPOINT_QUEUES; q++) {
-        sent += send_queue(p, (enum endpoint_queue)q, now_ps);
-        full |= p->n_stash[q] > 0;
-    }
+    sent = send_queue(p, ENDPOINT_ACK, UINT_MAX, now_ps);
+    sent += send_data(p, now_ps, &held);
     if (sent) {
         bell_ring(p->peer);
         p->sent_ns = clock_mono_ns();
     }
-    /* The NIC rings when a full ring drains; the retry is a safety net. */
-    p->retry_ns = full ? clock_mono_ns() + process_ring_ns(p, RETRY_MIN_NS, POLL_SLEEP_NS) : 0;
+    held |= p->n_stash[ENDPOINT_ACK] || p->n_stash[ENDPOINT_DATA];
+    /* The NIC rings when it has taken frames; the retry is a safety net. */
+    p->retry_ns = held ? clock_mono_ns() + process_ring_ns(p, RETRY_MIN_NS, POLL_SLEEP_NS) : 0;
     return sent;
 }
 
