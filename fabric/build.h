@@ -11,6 +11,7 @@
  *   routes.c    networks, equal-cost next hops
  *   tree.c      aggregation trees
  *   procs.c     which process runs which node
+ *   transport.c round trip and window
  *
  * Every stage reports all mistakes that are certain and goes on. Stages that need the whole graph
  * run only if every node and link was understood. A refused node or link is replaced by a
@@ -131,9 +132,10 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
                    int line); /* index or -errno */
 int build_find_node(const struct build *b, const char *name, size_t len);
 void build_no_node(struct build *b, int line, const char *key,
-                   const char *text);                  /* reports that text is not the name of a
+                   const char *text);                      /* reports that text is not the name of a
                                                           node */
-void conf_costs(struct build *b, config_setting_t *s); /* costs.c */
+void conf_costs(struct build *b, config_setting_t *s);     /* conf_costs.c */
+void conf_transport(struct build *b, config_setting_t *s); /* conf_transport.c; s: or NULL */
 void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r);
 void conf_nodes(struct build *b, config_setting_t *s);
 
@@ -171,6 +173,7 @@ void address_build(struct build *b);
 void routes_build(struct build *b);
 void tree_build(struct build *b);
 void procs_build(struct build *b);
+void transport_build(struct build *b);
 
 void domain_build(struct build *b);
 /* connectivity.c: reports hosts that no path joins */

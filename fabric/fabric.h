@@ -135,6 +135,16 @@ struct fab_costs {
     int64_t switch_ps; /* of a switch for each frame, between its arrival and its departure */
 };
 
+/* The reliable transport of hosts and aggregation nodes (libconfig group `transport`). */
+#define FAB_MIN_WINDOW 256
+#define FAB_MAX_WINDOW (1 << 20)
+struct fab_transport {
+    uint32_t window; /* packets that a queue pair may have unacknowledged (fabric/transport.c) */
+    uint8_t ack_timeout; /* 4.096 us * 2^n; 0: the default of whoever connects */
+    uint8_t retry_count;
+    int64_t round_trip_ps; /* the longest of an idle fabric, with frames of full MTU */
+};
+
 /* One aggregation tree over all hosts that can reach its root. Trees of the scale-out network come
  * before those of GPU nodes. */
 struct fab_tree {
@@ -190,6 +200,7 @@ struct fabric {
     int64_t pfc_watchdog_ps; /* a paused queue without progress for this long is flushed; 0:
                                 never */
     struct fab_costs costs;
+    struct fab_transport transport;
     uint16_t slots_per_host; /* processes that can share a host's NIC, default 64, at most
                                 FAB_MAX_SLOTS */
     void *arena;             /* owns all memory above */

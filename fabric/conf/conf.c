@@ -10,6 +10,7 @@
  *   reduce          what every switch can reduce (conf_nodes.c); without it none does
  *   dcqcn, pfc_watchdog                       congestion (conf_congestion.c)
  *   costs           time that GPUs, HCAs and switches take per message or frame (conf_costs.c)
+ *   transport       windows and timeouts of queue pairs (conf_transport.c)
  *   link_defaults   defaults of all links (conf_links.c)
  *   leaf_spine, single_switch, full_mesh      templates (template.c)
  *   gpu_nodes, rails                          template of GPU nodes (template_gpu.c)
@@ -42,6 +43,7 @@ static const struct key top_keys[] = {
     {"dcqcn", KEY_OWN, 0, 0, 0},
     {"pfc_watchdog", KEY_OWN, 0, 0, 0},
     {"costs", KEY_OWN, 0, 0, 0},
+    {"transport", KEY_OWN, 0, 0, 0},
     {"link_defaults", KEY_OWN, 0, 0, 0},
     {"leaf_spine", KEY_OWN, 0, 0, 0},
     {"single_switch", KEY_OWN, 0, 0, 0},
@@ -197,6 +199,7 @@ static void read_conf(struct build *b, config_setting_t *root)
     s = config_setting_get_member(root, "costs");
     if (s)
         conf_costs(b, s);
+    conf_transport(b, config_setting_get_member(root, "transport"));
     before = b->errs->total;
     s = config_setting_get_member(root, "link_defaults");
     if (s)
@@ -260,7 +263,8 @@ static void syntax_error(struct build *b, const char *text, const config_t *c)
 static void build_stages(struct build *b)
 {
     static void (*const stages[])(struct build *) = {topology_build, domain_build, address_build,
-                                                     routes_build,   tree_build,   procs_build};
+                                                     routes_build,   tree_build,   procs_build,
+                                                     transport_build};
 
     ports_build(b);
     for (unsigned i = 0; i < LEN(stages) && !b->graph_broken && !b->no_memory; i++)

@@ -191,6 +191,8 @@ void fabric_plan(const struct fabric *f, bool all, FILE *out)
             f->name, f->path, f->n_hosts, f->n_switches, cables(f), f->n_trees);
     fprintf(out, "mtu %u, ecmp %s, dilation %s, %u processes can share a host\n", f->mtu,
             f->ecmp == FAB_ECMP_BALANCED ? "balanced" : "hash", dilation, f->slots_per_host);
+    fprintf(out, "longest round trip %.2f us, window of a queue pair %u packets\n",
+            (double)f->transport.round_trip_ps * 1e-6, f->transport.window);
     if (f->dcqcn.on)
         fprintf(out, "hosts slow down when they are told of congestion (DCQCN)\n");
     if (f->pfc_watchdog_ps)

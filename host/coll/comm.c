@@ -269,7 +269,7 @@ static int open_port(struct comm *c, unsigned i, char *err)
 
     p->ctx = c->cfg.ctx[i];
     p->index = i;
-    p->real_time = fab->dilation == 1;
+    port_set_timeouts(p, fab);
     rc = port_find(p, &host->ip_of_port[i], 1, fab->mtu);
     if (rc) {
         snprintf(err, COMM_TEXT, "no port of %s has the address of port %u of host %s (%s)", dev, i,

@@ -64,7 +64,7 @@ struct hca_cfg {
     uint64_t rate_bps;
     struct rte_mempool *pool;
     uint32_t max_qps;     /* 0: 1024 */
-    uint32_t window_pkts; /* unacknowledged packets of a QP; 0: 256 */
+    uint32_t window_pkts; /* unacknowledged packets of a QP (fab_transport.window); 0: 256 */
     uint16_t ack_every;   /* 0: 8 */
     bool far;             /* frames come from another core: see struct rnic_cfg */
     bool no_async_fd;     /* contexts have none: a process with thousands of HCAs waits for none */

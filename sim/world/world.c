@@ -339,6 +339,7 @@ static int port_create(struct rank *r, unsigned i)
                          .mtu = w->cfg.fab->mtu,
                          .rate_bps = nd->ports[i].rate_bps,
                          .dcqcn = hca_dcqcn(&w->cfg.fab->dcqcn, nd->ports[i].rate_bps),
+                         .window_pkts = w->cfg.fab->transport.window,
                          .gpu_ps = w->cfg.fab->costs.gpu_ps,
                          .message_ps = w->cfg.fab->costs.hca_ps,
                          .pool = w->cfg.pool,

@@ -217,12 +217,13 @@ void an_retime(struct an *a)
     }
 }
 
+/* Where the conf sets none: */
 #define EDGE_TIMEOUT 10 /* 4.2 ms of fabric time: far beyond every round trip */
 #define EDGE_TIMEOUT_REAL                                                                          \
     17 /* 537 ms, where a conf runs in real time: the peer is a process or a guest                 \
           that may not be scheduled for a while */
-#define EDGE_RETRIES 7
-#define EDGE_MIN_RNR 1 /* 10 us */
+#define EDGE_RNR_RETRIES 7 /* without end */
+#define EDGE_MIN_RNR     1 /* 10 us */
 
 int an_connect(const struct fabric *fab, struct qp *qp, const struct an_addr *to,
                struct qp_attr *attr)
@@ -233,8 +234,11 @@ int an_connect(const struct fabric *fab, struct qp *qp, const struct an_addr *to
     attr->dest_ip = to->ip;
     memcpy(attr->dest_mac, to->mac, sizeof(attr->dest_mac));
     attr->min_rnr_timer = EDGE_MIN_RNR;
-    attr->timeout = fab->dilation == 1 ? EDGE_TIMEOUT_REAL : EDGE_TIMEOUT;
-    attr->retry_cnt = attr->rnr_retry = EDGE_RETRIES;
+    attr->timeout = fab->transport.ack_timeout ? fab->transport.ack_timeout
+                    : fab->dilation == 1       ? EDGE_TIMEOUT_REAL
+                                               : EDGE_TIMEOUT;
+    attr->retry_cnt = fab->transport.retry_count;
+    attr->rnr_retry = EDGE_RNR_RETRIES;
     rc = qp_modify(qp, attr);
     if (rc)
         return rc;

@@ -11,6 +11,7 @@
  * dropped by its PSN. For the same reason an operation ends with its last result, and headers are
  * used again as soon as their result is here.
  */
+#include "base/units.h"
 #include "host/coll/comm.h"
 #include "host/coll/transport/quota.h"
 
@@ -21,21 +22,25 @@
 
 #define SIGNAL_EVERY 8
 #define SEND_SLACK   (2 * SIGNAL_EVERY) /* sends that are not covered by a signaled one yet */
-#define ROUND_TRIP_PS                                                                              \
-    10000000LL /* 10 us: to the top of a three-level tree and back, with room for late polls */
+/* Up to the top of a tree and back takes at most a round trip between hosts; messages go up whole,
+ * and a member that is late keeps the others' slots. */
+#define ROUND_TRIPS 2
+#define LEAST_PS    (10 * PS_PER_US)
+#define LEAST_SLOTS 64
 
 uint32_t agg_window(const struct fabric *fab, uint32_t asked)
 {
-    uint64_t rate = 0, slots;
+    int64_t ps = RTE_MAX(ROUND_TRIPS * fab->transport.round_trip_ps, LEAST_PS);
+    uint64_t rate = 0;
+    double slots;
 
     if (asked)
-        return asked < AGG_MAX_WINDOW ? asked : AGG_MAX_WINDOW;
+        return RTE_MIN(asked, (uint32_t)AGG_MAX_WINDOW);
     for (unsigned h = 0; h < fab->n_hosts; h++)
         for (unsigned p = 0; p < fab->nodes[fab->hosts[h]].n_ports; p++)
-            if (fab->nodes[fab->hosts[h]].ports[p].rate_bps > rate)
-                rate = fab->nodes[fab->hosts[h]].ports[p].rate_bps;
-    slots = rate / 8 / (1000000000000LL / ROUND_TRIP_PS) / fab->mtu;
-    return slots < 64 ? 64 : slots < 1024 ? (uint32_t)slots : 1024;
+            rate = RTE_MAX(rate, fab->nodes[fab->hosts[h]].ports[p].rate_bps);
+    slots = (double)rate / 8 * (double)ps * 1e-12 / fab->mtu;
+    return (uint32_t)RTE_MIN(RTE_MAX(slots, (double)LEAST_SLOTS), (double)AGG_MAX_WINDOW);
 }
 
 uint32_t agg_slots(uint64_t len, uint32_t mtu)

@@ -5,8 +5,9 @@
 #include <string.h>
 
 /*
- * Local ACK timeout 4.096 us * 2^14 = 67 ms: thousands of round trips, so that queueing never looks
- * like loss. The launcher, not this timeout, reports that a rank is gone.
+ * Local ACK timeout, where the conf sets none: 4.096 us * 2^14 = 67 ms: thousands of round trips,
+ * so that queueing never looks like loss. The launcher, not this timeout, reports that a rank is
+ * gone.
  *
  * In a fabric in real time 67 ms may be a process or a guest that was not scheduled, and a
  * retransmission is worse than a wait: Soft-RoCE of Linux 6.1 has been seen to repeat packets with
@@ -14,9 +15,17 @@
  */
 #define ACK_TIMEOUT      14
 #define ACK_TIMEOUT_REAL 18 /* 1.07 s */
-#define RETRIES          7  /* of RNR: without end (IBTA 9.7.5.2.8) */
+#define RNR_RETRIES      7  /* without end (IBTA 9.7.5.2.8) */
 #define RNR_TIMER        12 /* 0.64 ms */
 #define HOP_LIMIT        64
+
+void port_set_timeouts(struct port *p, const struct fabric *fab)
+{
+    p->ack_timeout = fab->transport.ack_timeout ? fab->transport.ack_timeout
+                     : fab->dilation == 1       ? ACK_TIMEOUT_REAL
+                                                : ACK_TIMEOUT;
+    p->retry_count = fab->transport.retry_count;
+}
 
 static int neg_errno(int rc)
 {
@@ -166,9 +175,9 @@ int rc_connect(struct port *p, struct ibv_qp *qp, const struct remote *r, uint32
     attr = (struct ibv_qp_attr){
         .qp_state = IBV_QPS_RTS,
         .sq_psn = psn,
-        .timeout = p->real_time ? ACK_TIMEOUT_REAL : ACK_TIMEOUT,
-        .retry_cnt = RETRIES,
-        .rnr_retry = RETRIES,
+        .timeout = p->ack_timeout,
+        .retry_cnt = p->retry_count,
+        .rnr_retry = RNR_RETRIES,
         .max_rd_atomic = 1,
     };
     return neg_errno(ibv_modify_qp(qp, &attr,

@@ -6,6 +6,8 @@
 #ifndef TRIB_HOST_COLL_TRANSPORT_EDGE_H
 #define TRIB_HOST_COLL_TRANSPORT_EDGE_H
 
+#include "fabric/fabric.h"
+
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,9 +22,12 @@ struct port {
     uint8_t num;    /* port number, from 1 */
     uint8_t gid_index;
     union ibv_gid gid;
-    uint32_t mtu;   /* path MTU in bytes */
-    bool real_time; /* of the fabric, by its conf: peers may take their time */
+    uint32_t mtu;                     /* path MTU in bytes */
+    uint8_t ack_timeout, retry_count; /* of the queue pairs that are connected from here */
 };
+
+/* Takes ack_timeout and retry_count from the conf, or their defaults. */
+void port_set_timeouts(struct port *p, const struct fabric *fab);
 
 /* Far end of an RC connection. */
 struct remote {

@@ -17,8 +17,7 @@
 
 #define SEND_WRS    128u
 #define PIECE       (4 * MM_SLICE)
-#define ACK_TIMEOUT 14 /* 67 ms: the switch gives up members first, and names them */
-#define RETRIES     7
+#define RNR_RETRIES 7 /* without end */
 #define RNR_TIMER   1 /* 10 us: over the window, which members keep to */
 #define HOP_LIMIT   64
 #define TRIES       10 /* of a MOVE; the switch answers at once if it is there */
@@ -140,9 +139,9 @@ static int connect_qp(struct mmc *m, const struct mm_ctl *c)
     attr = (struct ibv_qp_attr){
         .qp_state = IBV_QPS_RTS,
         .sq_psn = m->psn,
-        .timeout = ACK_TIMEOUT,
-        .retry_cnt = RETRIES,
-        .rnr_retry = RETRIES,
+        .timeout = m->cfg.port->ack_timeout,
+        .retry_cnt = m->cfg.port->retry_count,
+        .rnr_retry = RNR_RETRIES,
         .max_rd_atomic = (uint8_t)(reads < MM_READS ? reads : MM_READS),
     };
     return ibv_modify_qp(m->qp, &attr,

@@ -187,6 +187,7 @@ int process_start(struct process_hca *p)
                           .mtu = (uint16_t)process.fab->mtu,
                           .rate_bps = fp->rate_bps,
                           .dcqcn = hca_dcqcn(&process.fab->dcqcn, fp->rate_bps),
+                          .window_pkts = process.fab->transport.window,
                           .gpu_ps = process.fab->costs.gpu_ps,
                           .message_ps = process.fab->costs.hca_ps,
                           .far = true,

@@ -180,7 +180,8 @@ static void end_open(struct fixture *g, unsigned gpu, unsigned plane, uint64_t k
                          .rate_bps = h->ports[plane].rate_bps,
                          .pool = g->pool,
                          .drv = {.kick = end_kick, .ctx = e}};
-    struct endpoint ep = {e, end_input, end_output, end_tick, end_next};
+    struct endpoint ep = {
+        .ctx = e, .input = end_input, .output = end_output, .tick = end_tick, .next = end_next};
     struct edge_cap cap = {.send_wr = 16, .recv_wr = CTL_N, .send_sge = 1, .recv_sge = 1};
     struct mmc_cfg mc = {.port = &e->port,
                          .name = sw->name,
@@ -200,6 +201,7 @@ static void end_open(struct fixture *g, unsigned gpu, unsigned plane, uint64_t k
     e->port.pd = ibv_alloc_pd(e->port.ctx);
     e->port.cq = ibv_create_cq(e->port.ctx, 1024, NULL, NULL, 0);
     assert_int_equal(port_find(&e->port, h->ip_of_port + plane, 1, 4096), 0);
+    port_set_timeouts(&e->port, g->f);
     e->mem = calloc(CTL_N + 1, CTL_LEN);
     e->ctl = ibv_reg_mr(e->port.pd, e->mem, (CTL_N + 1) * CTL_LEN, IBV_ACCESS_LOCAL_WRITE);
     e->mr = ibv_reg_mr(e->port.pd, g->buf[gpu], g->bytes,

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The reliable transport of hosts and aggregation nodes:
+ *
+ *   transport = { window = 512; ack_timeout = "1ms"; retry_count = 7; };
+ *
+ * A program that sets up its own queue pairs chooses timeout and retry_count itself, by
+ * ibv_modify_qp(), as on hardware; `window` holds for every queue pair of an HCA.
+ */
+#include "fabric/build.h"
+
+#define LEN(a)       (sizeof(a) / sizeof((a)[0]))
+#define TIMEOUT_UNIT 4096000ll /* ps: IBTA's 4.096 us, doubled `timeout` times */
+#define TIMEOUT_MAX  31
+#define RETRY_MAX    7
+
+struct transport_keys {
+    uint64_t ack_timeout_ps;
+    uint32_t window, retry_count;
+};
+
+/* The least exponent whose time is at least ps. */
+static uint8_t timeout_of(uint64_t ps)
+{
+    uint8_t n = 1;
+
+    while (n < TIMEOUT_MAX && (uint64_t)TIMEOUT_UNIT << n < ps)
+        n++;
+    return n;
+}
+
+void conf_transport(struct build *b, config_setting_t *s)
+{
+    static const struct key keys[] = {
+        {"window", KEY_UINT, offsetof(struct transport_keys, window), 1, FAB_MAX_WINDOW},
+        {"ack_timeout", KEY_TIME, offsetof(struct transport_keys, ack_timeout_ps), 2 * TIMEOUT_UNIT,
+         TIMEOUT_UNIT << TIMEOUT_MAX},
+        {"retry_count", KEY_UINT, offsetof(struct transport_keys, retry_count), 0, RETRY_MAX},
+    };
+    struct transport_keys k = {.retry_count = RETRY_MAX};
+    struct fab_transport *t = &b->f->transport;
+
+    if (s && config_setting_is_group(s))
+        keys_read(b, s, keys, LEN(keys), &k);
+    else if (s)
+        keys_expected(b, s, "a group { window; ack_timeout; retry_count; }");
+    t->window = k.window;
+    t->retry_count = (uint8_t)k.retry_count;
+    t->ack_timeout = k.ack_timeout_ps ? timeout_of(k.ack_timeout_ps) : 0;
+}
