@@ -320,6 +320,11 @@ static double to_reach(const struct dilation_tries *t, double lag, double cap)
     return own <= lag || most >= fmin(REACHED * own, floor(cap)) ? 0 : fmin(REACH * own, cap);
 }
 
+static void note_time(struct dilation_tries *t, double us)
+{
+    t->least_us = t->least_us > 0 ? fmin(t->least_us, us) : us;
+}
+
 uint32_t dilation_settle(const struct dilation_control *p, struct dilation_tries *t,
                          const struct coll_prediction *pr, uint32_t d, uint32_t needed, double us)
 {
@@ -330,6 +335,7 @@ uint32_t dilation_settle(const struct dilation_control *p, struct dilation_tries
     T_ASSERT(!t->settled, "a warm-up follows a search that has ended");
     t->at[t->n++] = (struct dilation_try){d, needed, us, !t->warm};
     t->warm = true;
+    note_time(t, us);
     if (!t->most)
         t->most = DILATION_WARM_UPS;
     lag = HELD_MARGIN * median_needed(t);
@@ -375,9 +381,23 @@ unsigned dilation_warm_up(const struct dilation_control *p, unsigned want,
     return dilation_iters(p, want, pr, dilation);
 }
 
+/* What is too much shrinks with the dilation, so `needed` is where it is the tolerance. */
+void dilation_compare(struct fidelity *f, struct dilation_tries *t, uint32_t d, double us)
+{
+    double over;
+
+    note_time(t, us);
+    over = us / t->least_us - 1;
+    if (over <= DILATION_APART)
+        return;
+    f->ok = false;
+    f->needed = RTE_MAX(f->needed, clamp(d * fmin(over / DILATION_TOLERANCE, UP)));
+}
+
 void dilation_again(struct dilation_tries *t)
 {
     t->settled = t->warm = false;
+    t->least_us = 0;
     t->most = RTE_MIN(t->n + DILATION_MORE, (unsigned)RTE_DIM(t->at));
 }
 

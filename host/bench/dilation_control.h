@@ -58,6 +58,7 @@ struct dilation_tries {
     bool settled;     /* the search has ended: the last answer is the dilation to run at */
     bool warm;        /* memory has been touched: the first warm-up of a run is over */
     uint32_t slow;    /* the dilation at which own work is 2 % of the time; 0: not known */
+    double least_us;  /* the shortest time of an operation, of warm-ups and runs; 0: none yet */
     struct dilation_try {
         double d, needed, us;
         bool cold; /* the first of a run: its time is too long */
@@ -77,6 +78,13 @@ unsigned dilation_warm_up(const struct dilation_control *p, unsigned want,
  * suggest. */
 uint32_t dilation_end(const struct dilation_control *p, struct dilation_tries *t,
                       const struct coll_prediction *pr, uint32_t d);
+/*
+ * Judges a run at dilation d by its time, too: an operation takes the same time whenever the machine
+ * keeps up, so a run that took over DILATION_APART longer than the fastest one or warm-up did not,
+ * whatever its lateness says. For fabrics without faults, whose times vary by themselves.
+ */
+#define DILATION_APART 0.025
+void dilation_compare(struct fidelity *f, struct dilation_tries *t, uint32_t d, double us);
 /* Reopens the search for another run of the same row: DILATION_MORE more, starting from its end. */
 void dilation_again(struct dilation_tries *t);
 /*

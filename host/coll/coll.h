@@ -185,6 +185,14 @@ struct coll_args {
  * is done at once and waits for no rank.
  */
 int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req, char *err);
+/*
+ * Begins to make the connections that coll_start() of these arguments will use; without it, an
+ * operation makes those that are missing when it starts. Every rank calls it, and makes progress
+ * until comm_connected(). Buffers are not looked at. What coll_start() returns.
+ */
+int coll_connect(struct comm *c, const struct coll_args *a, char *err);
+/* Whether all connections that were begun are made. */
+bool comm_connected(const struct comm *c);
 /* Is there a schedule for this kind, algorithm, type and count on the communicator? Buffers are not
  * looked at. */
 bool comm_supports(struct comm *c, const struct coll_args *a);

@@ -417,6 +417,28 @@ bool comm_supports(struct comm *c, const struct coll_args *a)
     return ok;
 }
 
+int coll_connect(struct comm *c, const struct coll_args *a, char *err)
+{
+    struct coll_req r = {.c = c, .args = *a, .id = id_of(a, 0)};
+    int rc = check_args(c, a, err);
+
+    if (!rc)
+        rc = op_schedule(c, &r, err);
+    for (unsigned i = 0; !rc && i < r.s.n_lanes; i++) {
+        const struct lane *l = &r.s.lane[i];
+
+        if ((l->kind == LANE_SEND || l->kind == LANE_RECV) && !conn_get(c, l->peer, l->chan, err))
+            rc = -ENOMEM;
+    }
+    sched_free(&r.s);
+    return rc;
+}
+
+bool comm_connected(const struct comm *c)
+{
+    return conn_all_open(c);
+}
+
 enum coll_algo comm_runs_by(struct comm *c, const struct coll_args *a)
 {
     struct coll_req r = {.c = c, .args = *a, .id = id_of(a, c->exec.opseq)};

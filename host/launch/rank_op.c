@@ -88,6 +88,26 @@ static int fill(struct rank *k)
     return gpu_check(k);
 }
 
+/* The first operation of a row makes no connections. */
+static int connect_row(struct rank *k, const struct coll_args *a)
+{
+    char err[COMM_TEXT] = "";
+    int rc = coll_connect(k->comm, a, err);
+
+    if (rc)
+        return rank_fail(k, *err ? err : strerror(-rc), NULL);
+    while (!comm_connected(k->comm)) {
+        comm_progress(k->comm);
+        if (comm_state(k->comm) == COMM_FAILED)
+            return rank_fail(k, comm_error(k->comm), NULL);
+        if (rank_look(k)) {
+            comm_abort(k->comm, k->text);
+            return -ECANCELED;
+        }
+    }
+    return 0;
+}
+
 int rank_prepare(struct rank *k, const struct msg *m)
 {
     if (m->len != sizeof(k->row))
@@ -104,6 +124,8 @@ int rank_prepare(struct rank *k, const struct msg *m)
     if (fill(k))
         return -ECANCELED;
     struct coll_args a = args_of(k);
+    if (connect_row(k, &a))
+        return -ECANCELED;
     return rank_answer(k, &(struct msg_done){.algo = comm_runs_by(k->comm, &a)});
 }
 

@@ -201,6 +201,18 @@ static int warm_up(struct sweep *s, struct answers *a, struct run_result *run)
     return rc;
 }
 
+/* Times vary by themselves. */
+static bool has_faults(const struct fabric *f)
+{
+    for (unsigned i = 0; i < f->n_links; i++) {
+        const struct fab_link *l = &f->links[i];
+
+        if (l->loss > 0 || l->dup > 0 || l->reorder > 0 || l->corrupt > 0 || l->jitter_ps)
+            return true;
+    }
+    return false;
+}
+
 /* The timed part; fills run, except for `wrong`. checks: seconds to leave for the checks after it,
  * up to half of what is left. -ETIME: there is no time for it. */
 static int run_timed(struct sweep *s, struct run_result *run, struct answers *a, double checks)
@@ -222,6 +234,8 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a,
     run->iters = a->ops ? a->ops : run->iters;
     run->time_us = a->ps / run->iters * 1e-6;
     run->fid = dilation_judge(a->pred, lag, s->tries.slow, run->dilation);
+    if (s->dilation.adaptive && !has_faults(s->fab))
+        dilation_compare(&run->fid, &s->tries, run->dilation, run->time_us);
     run->valid = true;
     run->aggregated = a->aggregated;
     run->staging_us = (double)a->staging_ns * 1e-3 / run->iters / run->dilation;

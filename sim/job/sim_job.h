@@ -89,6 +89,10 @@ struct job_loop {
 };
 /* 0; -ECANCELED: stopped; -ETIME: past the limit; -EIO: a rank failed, text says which and why. */
 int job_loop_run(struct job *j, struct job_loop *l);
+/* Makes the connections that operations with these arguments use, before the first of them. 0;
+ * -ETIME; what coll_connect() returns, and err says why. */
+int job_connect(struct job *j, void (*args)(void *ctx, unsigned rank, struct coll_args *a),
+                void *ctx, char *err);
 /* Allocates two buffers on every rank. 0 or -ENOMEM. */
 int job_buffers(struct job *j, size_t bytes);
 void *job_buffer(struct job *j, unsigned rank, unsigned which);

@@ -276,6 +276,8 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
     fill(b);
     if (o->warmup)
         rc = operate(b, "warm-up", o->warmup, NULL, err);
+    else
+        rc = job_connect(b->j, args, b, err);
     if (!rc && b->cfg.counters)
         counters_begin(b->cfg.counters, world_net(b->w));
     if (!rc && b->background)

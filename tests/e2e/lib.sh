@@ -81,7 +81,7 @@ perf_ok() {
 }
 
 # The ranks of a job, by pid: ranks PID_OF_TRIB_PERF. The launcher is a child of the script.
-ranks() { pgrep -P "$1" -f -- '--rank-process'; }
+ranks() { [ -z "$1" ] || pgrep -P "$1" -f -- '--rank-process'; }
 
 # Programs meet at $port; the next one is one on which nobody listens.
 port=$((20000 + RANDOM % 12000))

@@ -151,6 +151,14 @@ sim leaf-spine-8.conf --faults "$tmp/slow.conf" -b 64K -e 64K >"$tmp/s1.out" || 
 sim leaf-spine-8.conf --faults "$tmp/slow.conf" -b 64K -e 64K --trace "$tmp/s.pcapng" >"$tmp/s2.out" || fail "slow, traced: $(cat "$tmp/sim.err")"
 diff <(grep -E '^ +65536' "$tmp/s1.out") <(grep -E '^ +65536' "$tmp/s2.out") || fail "a trace changes the times of a slow host"
 
+# without a warm-up the first operation makes no connections either
+for w in 0 1; do
+    sim leaf-spine-8.conf --algo all -b 4K -e 4K -n 1 -w $w -J "$tmp/w$w.json" >"$tmp/w.out" || fail "-w $w: $(cat "$tmp/sim.err")"
+    jq -r '.results[] | "\(.algo) \(.in_place) \(.time_us)"' "$tmp/w$w.json" >"$tmp/w$w.rows"
+done
+paste -d ' ' "$tmp/w0.rows" "$tmp/w1.rows" | awk '$3 > 1.02 * $6 || $1 != $4 { print; bad++ } END { exit bad > 0 || NR != 10 }' >"$tmp/w.rows" ||
+    fail "-w 0 is more than 2 % slower than -w 1: $(cat "$tmp/w.rows")"
+
 # one of both places
 sim h100-su.conf all_reduce --algo sharp -b 64K -e 64K --place in >"$tmp/p.out" || fail "in place: $(cat "$tmp/sim.err")"
 awk '$1 == 65536 { n++; if ($6 != "-" || $13 != 0) bad++ } END { exit !(n == 1 && !bad) }' "$tmp/p.out" || fail "--place in: $(tail -5 "$tmp/p.out")"

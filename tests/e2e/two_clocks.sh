@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# One code base, two clocks: the times of trib perf, in real time, and of trib sim, in virtual time, agree within 3 % wherever the
-# fabric kept up: every all-reduce on 2, 4 and 8 hosts, ring and hierarchical on 8 GPUs of two nodes. make clocks has more of them.
+# One code base, two clocks: the times of trib perf, in real time, and of trib sim, in virtual time, agree within 5 % wherever the
+# fabric kept up: ring and SHARP on 2, 4 and 8 hosts, tree, halving and direct on 8, ring and hierarchical on 8 GPUs of two nodes. make
+# clocks has every row of ten fabrics, within 3 %, for an idle machine.
 # Fails where a row is apart each time that its fidelity is ok; skips where this machine is too busy for anything to be ok.
 . "$(dirname "$0")/lib.sh"
 command -v jq >/dev/null || skip "no jq"
@@ -13,13 +14,14 @@ rows() {
     jq -r '.results[] | "\(.algo) \(.size_bytes) \(if .in_place then "in" else "out" end) \(.time_us) \(.dilation) \(.fidelity.ok)"' "$1"
 }
 
-# both NAME ROWS OPTION...: conf/NAME.conf by both clocks; a line for each row, added to $tmp/NAME.rows
+# both NAME ROWS OPTION...: conf/NAME.conf, or one of this test, by both clocks; a line for each row, added to $tmp/NAME.rows
 both() {
-    local name=$1 n=$2
+    local name=$1 n=$2 file=$1.conf
     shift 2
-    [ -s "$tmp/$name.sim" ] || trib sim "$name.conf" "$@" -J "$tmp/$name.sim" >"$tmp/sim.out" 2>&1 ||
+    [ ! -e "$tmp/$file" ] || file=$tmp/$file
+    [ -s "$tmp/$name.sim" ] || trib sim "$file" "$@" -J "$tmp/$name.sim" >"$tmp/sim.out" 2>&1 ||
         fail "trib sim $name: $(tail -n 3 "$tmp/sim.out")"
-    trib perf "$name.conf" "$@" --max-wall 5 -J "$tmp/perf.json" >"$tmp/perf.out" 2>&1 || fail "trib perf $name: $(tail -n 3 "$tmp/perf.out")"
+    trib perf "$file" "$@" --max-wall 5 -J "$tmp/perf.json" >"$tmp/perf.out" 2>&1 || fail "trib perf $name: $(tail -n 3 "$tmp/perf.out")"
     paste -d ' ' <(rows "$tmp/$name.sim") <(rows "$tmp/perf.json") | awk -v name="$name" '
         $1 != $7 || $2 != $8 || $3 != $9 { print "rows differ: " $0 > "/dev/stderr"; exit 1 }
         { printf "%-16s %-6s %9d %-3s %10.2f %10.2f %7.3f %8d  %s\n", name, $1, $2, $3, $4, $10, $10 / $4, $11, $12 == "true" ? "ok" : "lag" }' \
@@ -30,7 +32,7 @@ both() {
 
 # Of all runs of NAME, each algorithm and size: agrees (in a run that kept up), apart (in all that did), or lagged (none did).
 verdicts() {
-    awk '{ k = $2 " " $3; seen[k]; if ($NF == "ok") { ok[k]++; if ($7 >= 0.97 && $7 <= 1.03) good[k]++ } }
+    awk '{ k = $2 " " $3; seen[k]; if ($NF == "ok") { ok[k]++; if ($7 >= 0.95 && $7 <= 1.05) good[k]++ } }
         END { for (k in seen) print (good[k] ? "agrees" : ok[k] ? "apart" : "lagged"), k }' "$tmp/$1.rows"
 }
 
@@ -50,15 +52,17 @@ clocks() {
         both "$@"
     done
     if verdicts "$1" | grep apart >"$tmp/apart.out"; then
-        fail "$1: real and virtual time are more than 3 % apart: $(cat "$tmp/apart.out")"
+        fail "$1: real and virtual time are more than 5 % apart: $(cat "$tmp/apart.out")"
     fi
     settled "$1" || busy="$busy $1"
 }
 
 busy=
 printf '%-16s %-6s %9s %-3s %10s %10s %7s %8s  %s\n' conf algo size in? virtual real ratio dilation fidelity
-clocks two-hosts 12 --algo ring,sharp -b 64K -e 4M -f 8 -n 3
-clocks single-switch-4 30 --algo all -b 4K -e 4M -f 32 -n 3
-clocks leaf-spine-8 20 --algo all -b 128K -e 1M -f 8 -n 3
+for c in two-hosts single-switch-4 leaf-spine-8; do
+    clocks $c 12 --algo ring,sharp -b 64K -e 4M -f 8 -n 3
+done
+cp "$conf/leaf-spine-8.conf" "$tmp/trees.conf"
+clocks trees 12 --algo tree,halving,direct -b 128K -e 1M -f 8 -n 3
 clocks rail-2x4 8 --algo ring,hier -b 1M -e 4M -f 4 -n 2
 [ -z "$busy" ] || skip "this machine did not keep up with$busy"

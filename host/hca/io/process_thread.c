@@ -36,7 +36,7 @@
 #define SPIN_SHARE      256 /* spinning costs an idle program under half a percent of a core */
 #define RETRY_MIN_NS    50000LL
 #define RX_BURSTS       4
-#define AHEAD_NS        100000LL /* in which a woken process has handed over its next frame */
+#define AHEAD_NS        300000LL /* in which a process that is woken has handed over its next frame */
 
 /* ---- moving frames: with the lock held ---- */
 

@@ -305,6 +305,34 @@ static void a_time_that_is_too_long_still_bounds_the_line(void **state)
     assert_true(next > 1000);
 }
 
+/* A run that took longer than another one lags, even if no hand-off was late. */
+static void a_run_that_takes_longer_than_another_lags(void **state)
+{
+    struct dilation_control p;
+    struct dilation_tries t = {0};
+    struct fidelity f = {.ok = true, .needed = 500};
+    struct coll_prediction pr = {
+        .time_ps = 100000000, .handoffs = 10, .busiest_link_bytes = 1 << 20};
+
+    (void)state;
+    dilation_init(&p, true, 2);
+    dilation_settle(&p, &t, &pr, 1000, 800, 100);
+    dilation_compare(&f, &t, 1000, 102);
+    assert_true(f.ok);
+    dilation_compare(&f, &t, 1000, 104);
+    assert_false(f.ok);
+    assert_in_range(f.needed, 1990, 2010); /* twice the tolerance */
+    f = (struct fidelity){.ok = true, .needed = 500};
+    dilation_compare(&f, &t, 1000, 90);
+    assert_true(f.ok && f.needed == 500);
+    dilation_compare(&f, &t, 1000, 100);
+    assert_false(f.ok);
+    dilation_again(&t); /* the other place has a time of its own */
+    f.ok = true;
+    dilation_compare(&f, &t, 1000, 200);
+    assert_true(f.ok);
+}
+
 static void no_operation_is_slowed_beyond_the_wall_time(void **state)
 {
     struct coll_prediction ms = {.time_ps = 1000000000, .handoffs = 100};
@@ -367,6 +395,7 @@ int main(void)
         cmocka_unit_test(a_retry_is_slower_within_bounds),
         cmocka_unit_test(warm_ups_settle_on_what_holds),
         cmocka_unit_test(a_time_that_is_too_long_still_bounds_the_line),
+        cmocka_unit_test(a_run_that_takes_longer_than_another_lags),
         cmocka_unit_test(no_operation_is_slowed_beyond_the_wall_time),
         cmocka_unit_test(a_row_of_bounded_time_bounds_what_the_rate_asks_for),
         cmocka_unit_test(iterations_keep_the_wall_time_but_never_below_two),
