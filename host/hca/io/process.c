@@ -205,6 +205,7 @@ int process_start(struct process_hca *p)
         disconnect_nic(p);
         return rc;
     }
+    p->rate_bps = fp->rate_bps;
     p->frame_ps = link_time_ps(process.fab->mtu + 100, fp->rate_bps);
     snprintf(cfg.name, sizeof(cfg.name), "%.31s", p->dev.v.name);
     cfg.slot = (unsigned)p->slot;

@@ -19,6 +19,7 @@
  * stays in cache: it has the frames of all rings and a few bursts (lost frames are built again). */
 #define PORT_BURST     32
 #define PORT_LOG2_RING 7
+#define PORT_RING      (1 << PORT_LOG2_RING)
 #define PORT_POOL      767
 
 /* The lock guards everything but the atomics. */
@@ -53,7 +54,10 @@ struct process_hca {
     struct rte_mbuf *stash[ENDPOINT_QUEUES][PORT_BURST];
     uint16_t n_stash[ENDPOINT_QUEUES];
     int64_t retry_ns;
+    uint64_t rate_bps;
     int64_t frame_ps; /* time in which the link sends a frame of a full MTU */
+    uint16_t n_sent;  /* data frames handed to the NIC, and the bytes of link time of the last */
+    uint16_t sent_bytes[PORT_RING];
     int64_t sent_ns;
 
     uint64_t seen; /* completions that pollers have been given a reason to look at */
@@ -95,6 +99,10 @@ int64_t process_lateness_on_path(void *ctx, uint32_t ip, uint32_t qpn, int64_t w
 /* Adds to the port's counters; `last`: their files are written in any case. Returns whether
  * something was new. */
 bool process_count(struct process_hca *p, bool last);
+/* process_frames.c: hands frames to the NIC, and makes progress: receives, runs timers that are due,
+ * sends. With the lock held. Both return the number of frames moved. */
+unsigned process_transmit(struct process_hca *p, int64_t now_ps);
+unsigned process_progress(struct process_hca *p);
 struct hca_driver process_driver(struct process_hca *p);
 /* Passes changes of port and link to the HCA, at intervals. With the lock held. */
 void process_check_port(struct process_hca *p, int64_t now_ns);
@@ -103,7 +111,7 @@ void process_check_port(struct process_hca *p, int64_t now_ns);
  * change at any time. */
 static inline int64_t process_ring_ns(const struct process_hca *p, int64_t min, int64_t max)
 {
-    int64_t ns = (p->frame_ps << PORT_LOG2_RING) / PS_PER_NS * clock_dilation(p->sh);
+    int64_t ns = (p->frame_ps * PORT_RING) / PS_PER_NS * clock_dilation(p->sh);
 
     return ns < min ? min : ns > max ? max : ns;
 }

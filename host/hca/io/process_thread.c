@@ -19,7 +19,6 @@
  */
 #include "host/hca/io/process_priv.h"
 
-#include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -34,145 +33,6 @@
 #define YIELDS          2
 #define IDLE_SLEEP_NS   10000000LL
 #define SPIN_SHARE      256 /* spinning costs an idle program under half a percent of a core */
-#define RETRY_MIN_NS    50000LL
-#define RX_BURSTS       4
-#define AHEAD_NS        300000LL /* in which a process that is woken has handed over its next frame */
-
-/* ---- moving frames: with the lock held ---- */
-
-static unsigned receive(struct process_hca *p, int64_t now_ps)
-{
-    struct rte_mbuf *m[PORT_BURST];
-    unsigned total = 0;
-    int64_t late;
-
-    for (unsigned q = 0; q < ENDPOINT_QUEUES; q++)
-        for (unsigned b = 0; b < RX_BURSTS; b++) {
-            uint16_t n = io_port_rx(p->port, (uint16_t)q, m, PORT_BURST), k;
-
-            if (!n)
-                break;
-            k = p->ep.input(p->ep.ctx, m, n, now_ps);
-            T_ASSERT_HOT(k <= n, "the endpoint took more frames than it was given");
-            rte_pktmbuf_free_bulk(m + k, n - k);
-            total += n;
-            if (n < PORT_BURST)
-                break;
-        }
-    /* A bell that rang before an empty receive was served by an earlier one. */
-    late = bell_served(p->bell);
-    process_record_lateness(p, late);
-    if (total && late >= 0)
-        lag_record(p->lag, late, total);
-    return total;
-}
-
-static void drop_output(struct process_hca *p, int64_t now_ps)
-{
-    struct rte_mbuf *m[PORT_BURST];
-
-    for (unsigned q = 0; q < ENDPOINT_QUEUES; q++) {
-        uint16_t n;
-
-        rte_pktmbuf_free_bulk(p->stash[q], p->n_stash[q]);
-        p->n_stash[q] = 0;
-        while ((n = p->ep.output(p->ep.ctx, (enum endpoint_queue)q, m, PORT_BURST, now_ps)))
-            rte_pktmbuf_free_bulk(m, n);
-    }
-}
-
-/*
- * Data frames that may still be handed to the NIC. Which queue pair sends next is to be decided
- * when the link is free, as in virtual time: so one frame waits, chosen when the link started the
- * one before, and as many more as the link sends in the AHEAD_NS that waking up takes.
- */
-static uint16_t data_room(const struct process_hca *p)
-{
-    int64_t frame_ns = p->frame_ps * clock_dilation(p->sh) / PS_PER_NS;
-    int64_t ahead = 1 + AHEAD_NS / RTE_MAX(frame_ns, (int64_t)1);
-    uint16_t waiting = io_port_untaken(p->port, ENDPOINT_DATA);
-
-    return ahead > waiting ? (uint16_t)(RTE_MIN(ahead, 1 << PORT_LOG2_RING) - waiting) : 0;
-}
-
-/* Sends at most `room` frames of a queue, until it is empty or its ring is full. Returns the number
- * of frames sent. */
-static unsigned send_queue(struct process_hca *p, enum endpoint_queue q, unsigned room,
-                           int64_t now_ps)
-{
-    unsigned sent = 0;
-
-    for (;;) {
-        uint16_t n = p->n_stash[q], k;
-
-        if (!n && sent < room)
-            n = p->ep.output(p->ep.ctx, q, p->stash[q],
-                             (uint16_t)RTE_MIN(room - sent, (unsigned)PORT_BURST), now_ps);
-        if (!n)
-            return sent;
-        T_ASSERT_HOT(n <= PORT_BURST, "more frames are stashed than the stash holds");
-        k = io_port_tx(p->port, (uint16_t)q, p->stash[q], n);
-        T_ASSERT_HOT(k <= n, "the port took more frames than it was given");
-        sent += k;
-        p->n_stash[q] = n - k;
-        if (k == n)
-            continue;
-        for (uint16_t i = 0; i < n - k; i++)
-            p->stash[q][i] = p->stash[q][i + k];
-        return sent;
-    }
-}
-
-/* Sends data frames while they may be handed to the NIC. *held: there are more of them. */
-static unsigned send_data(struct process_hca *p, int64_t now_ps, bool *held)
-{
-    unsigned sent = 0, n;
-    uint16_t room;
-
-    atomic_store_explicit(&p->bell->wants_room, 0, memory_order_relaxed);
-    do {
-        room = data_room(p);
-        n = send_queue(p, ENDPOINT_DATA, room, now_ps);
-        sent += n;
-        *held = n >= room && p->ep.next(p->ep.ctx) <= now_ps;
-        if (*held) /* before the NIC's progress is read again */
-            atomic_store(&p->bell->wants_room, 1);
-    } while (*held && room);
-    return sent;
-}
-
-static unsigned transmit(struct process_hca *p, int64_t now_ps)
-{
-    unsigned sent;
-    bool held;
-
-    if (!p->up) {
-        drop_output(p, now_ps);
-        return 0;
-    }
-    sent = send_queue(p, ENDPOINT_ACK, UINT_MAX, now_ps);
-    sent += send_data(p, now_ps, &held);
-    if (sent) {
-        bell_ring(p->peer);
-        p->sent_ns = clock_mono_ns();
-    }
-    held |= p->n_stash[ENDPOINT_ACK] || p->n_stash[ENDPOINT_DATA];
-    /* The NIC rings when it has taken frames; the retry is a safety net. */
-    p->retry_ns = held ? clock_mono_ns() + process_ring_ns(p, RETRY_MIN_NS, POLL_SLEEP_NS) : 0;
-    return sent;
-}
-
-static unsigned progress(struct process_hca *p)
-{
-    int64_t now_ps = clock_fabric_ps(p->sh);
-    unsigned n = receive(p, now_ps);
-
-    if (p->ep.next(p->ep.ctx) <= now_ps)
-        p->ep.tick(p->ep.ctx, now_ps);
-    n += transmit(p, now_ps);
-    process_fault_report(p->hca);
-    return n;
-}
 
 /* Wall ns until the next deadline, or max_ns: what ends a sleep without a bell. */
 static int64_t until_next(struct process_hca *p, int64_t max_ns)
@@ -232,7 +92,7 @@ static void drv_kick(void *ctx)
     struct process_hca *p = ctx;
 
     if (!p->retry_ns || clock_mono_ns() >= p->retry_ns)
-        transmit(p, clock_fabric_ps(p->sh));
+        process_transmit(p, clock_fabric_ps(p->sh));
     if (p->thread_until_ps && p->ep.next(p->ep.ctx) < p->thread_until_ps)
         bell_ring(p->bell);
 }
@@ -264,7 +124,7 @@ static bool poll_once(struct process_hca *p)
     bool again;
 
     pthread_mutex_lock(&p->lock);
-    n = progress(p);
+    n = process_progress(p);
     done = hca_completions(p->hca);
     again = n || done != p->seen;
     /* The new completions may be for another thread, which sleeps on the bell. */
@@ -326,7 +186,7 @@ static bool others_moved(struct process_hca *p, int64_t *ns)
         pthread_mutex_lock(&q->lock);
         if (q->start_done && !q->start_rc) {
             uint64_t done;
-            unsigned n = progress(q);
+            unsigned n = process_progress(q);
 
             done = hca_completions(q->hca);
             if (done != q->seen && atomic_load_explicit(&q->sleepers, memory_order_relaxed))
@@ -445,7 +305,7 @@ static void sleep_on_bell(struct process_hca *p)
     unsigned n;
 
     pthread_mutex_lock(&p->lock);
-    n = progress(p);
+    n = process_progress(p);
     if (n)
         set_busy(p);
     process_check_port(p, now);
