@@ -29,7 +29,7 @@ instructions() { # PROGRAM
 
 switch_conf 8 >"$dir/conf"
 mkdir "$dir/src"
-cp -a Makefile fabric roce switch host sim "$dir/src/" && mkdir -p "$dir/src/tests" && cp -a tests/bench tests/support "$dir/src/tests/" &&
+cp -a Makefile base aggregation fabric io roce switch host sim "$dir/src/" && mkdir -p "$dir/src/tests" && cp -a tests/bench tests/support "$dir/src/tests/" &&
     cp -a "$build" "$dir/src/build" || exit 1
 # What is only counted for them falls away by itself.
 without switch/sw.c '/^ *\(s->nd\.\|nd->\)cnt\[.*\]\.[a-z_]*\(++\| += \)/d'

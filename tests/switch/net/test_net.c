@@ -168,7 +168,7 @@ static void a_late_clock_may_hand_on_in_bursts(void **state)
 
 /* ---- two processes ---- */
 
-struct cable {
+struct link_ends {
     struct net *to; /* the net with the other end */
     const struct fabric *f;
     unsigned n;
@@ -177,7 +177,7 @@ struct cable {
 static void carry(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, uint16_t n,
                   int64_t due)
 {
-    struct cable *c = ctx;
+    struct link_ends *c = ctx;
     const struct fab_port *p = &c->f->nodes[node].ports[port];
 
     for (uint16_t i = 0; i < n; i++) {
@@ -190,7 +190,7 @@ static void carry(void *ctx, uint16_t node, uint16_t port, struct rte_mbuf **m, 
 
 static void a_fabric_split_over_two_nets_carries_the_same(void **state)
 {
-    struct cable ab = {0}, ba = {0};
+    struct link_ends ab = {0}, ba = {0};
     struct net *a, *b;
     struct fabric *f = fabric_load_string(CONF, "x", NULL);
     struct prog src = {.take = -1, .timer_ps = PS_NEVER}, dst = {.take = -1, .timer_ps = PS_NEVER};
