@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The dump has to find every ring when an assertion fails anywhere. */
+/* The dump has to find every ring when an assertion fails anywhere. Workers of a simulation create
+ * engines at the same time: the lock is for that and for the dump, never for an event. */
 static struct events *rings;
 static pthread_mutex_t rings_lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -115,6 +115,38 @@ int job_create(struct job **out, const struct job_cfg *cfg, char *err)
     return rc;
 }
 
+static bool links_made(void *ctx)
+{
+    struct job *j = ctx;
+
+    for (unsigned r = 0; r < j->cfg.nranks; r++)
+        if (!job_dead(j, r) && comm_state(j->mem[r].comm) == COMM_READY &&
+            !comm_connected(j->mem[r].comm))
+            return false;
+    return true;
+}
+
+int job_connect(struct job *j, void (*args)(void *ctx, unsigned rank, struct coll_args *a),
+                void *ctx, char *err)
+{
+    for (unsigned r = 0; r < j->cfg.nranks; r++) {
+        struct coll_args a = {0};
+        int rc = 0;
+
+        args(ctx, r, &a);
+        if (!job_dead(j, r))
+            rc = coll_connect(j->mem[r].comm, &a, err);
+        if (rc)
+            return rc;
+        job_progress(j, r);
+    }
+    job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, links_made, j);
+    if (links_made(j))
+        return 0;
+    snprintf(err, COMM_TEXT, "some ranks are still connecting");
+    return -ETIME;
+}
+
 /* ---- the end ---- */
 
 static bool all_closed(void *ctx)

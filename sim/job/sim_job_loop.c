@@ -119,38 +119,6 @@ static int verdict(struct job *j)
     return 0;
 }
 
-static bool all_connected(void *ctx)
-{
-    struct job *j = ctx;
-
-    for (unsigned r = 0; r < j->cfg.nranks; r++)
-        if (!job_dead(j, r) && comm_state(j->mem[r].comm) == COMM_READY &&
-            !comm_connected(j->mem[r].comm))
-            return false;
-    return true;
-}
-
-int job_connect(struct job *j, void (*args)(void *ctx, unsigned rank, struct coll_args *a),
-                void *ctx, char *err)
-{
-    for (unsigned r = 0; r < j->cfg.nranks; r++) {
-        struct coll_args a = {0};
-        int rc = 0;
-
-        args(ctx, r, &a);
-        if (!job_dead(j, r))
-            rc = coll_connect(j->mem[r].comm, &a, err);
-        if (rc)
-            return rc;
-        job_progress(j, r);
-    }
-    job_drive(j, world_now(j->cfg.w) + j->cfg.limit_ps, all_connected, j);
-    if (all_connected(j))
-        return 0;
-    snprintf(err, COMM_TEXT, "some ranks are still connecting");
-    return -ETIME;
-}
-
 int job_loop_run(struct job *j, struct job_loop *l)
 {
     int64_t now = world_now(j->cfg.w);
