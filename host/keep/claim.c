@@ -149,3 +149,43 @@ void claim_abandon(struct claim *c)
         dir_drop(c->path);
     claim_release(c);
 }
+
+/* Opens and locks a directory that a keeper has left behind. 0, -errno, or 1: there is none, or
+ * another command has claimed it. */
+static int take_over(struct claim *c)
+{
+    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char path[KEEP_PATH];
+
+    c->dir = open(c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->dir < 0)
+        return errno == ENOENT ? 1 : -errno;
+    snprintf(path, sizeof(path), "%s/" KEEP_FILE, c->path);
+    c->lock = openat(c->dir, KEEP_FILE, O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (c->lock < 0) /* a disk that is full, or a directory that was removed */
+        return errno == ENOENT;
+    return fcntl(c->lock, F_SETLK, &lk) || !dir_is(path, c->lock);
+}
+
+int claim_remove(const char *path)
+{
+    struct claim c = {path, -1, -1};
+    int rc = take_over(&c);
+
+    rc = rc ? rc : dir_remove(path, c.dir);
+    claim_release(&c);
+    return rc > 0 ? 0 : rc;
+}
+
+int claim_undo(const char *path, bool claimed)
+{
+    struct claim c = {path, -1, -1};
+    int rc = take_over(&c);
+
+    if (!rc && claimed)
+        procs_stop(path, false);
+    if (!rc && (claimed || dir_kind(c.dir) == DIR_EMPTY))
+        rc = dir_remove(path, c.dir);
+    claim_release(&c);
+    return rc > 0 ? 0 : rc;
+}

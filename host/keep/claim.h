@@ -23,6 +23,13 @@ void claim_release(struct claim *c);
 /* As claim_release(); removes a directory that holds nothing, since the fabric was not started. */
 void claim_abandon(struct claim *c);
 
+/* Removes a directory that no keeper holds; one that another command has claimed meanwhile stays. 0
+ * or -errno. */
+int claim_remove(const char *path);
+/* As claim_remove(), for a keeper that was killed during the start. claimed: it had the directory,
+ * so the processes of it are ended too; else only a directory that holds nothing is removed. */
+int claim_undo(const char *path, bool claimed);
+
 /* The last component of the run directory's path. */
 const char *fabric_name(const char *path);
 /* "trib: " and a line on stderr. Returns 1, the exit code of a failure. */

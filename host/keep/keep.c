@@ -7,7 +7,8 @@
  * lives.
  *
  * Until all processes are ready a socket connects the keeper to the first process. The end of that
- * socket, for whatever reason, undoes the start. Later a fabric that lives with a process (trib
+ * socket, for whatever reason, undoes the start; if the keeper was killed, the first process does
+ * that. Later a fabric that lives with a process (trib
  * perf) is stopped when a pidfd of that process reports its end; its switches also get a signal
  * when the keeper dies. A fabric that stays up outlives every other process, the keeper included.
  */
@@ -36,6 +37,9 @@
 #define SILENT_MS                                                                                  \
     (READY_MS + UNDO_MS) /* within this time a keeper reports that all is up, or why
                                           not */
+
+/* What the keeper says on the socket. The first process answers UP with any byte. */
+enum { CLAIMED = 'c', UP = 'u' };
 
 struct child {
     const char *name;
@@ -276,7 +280,7 @@ static int keep(struct keeper *k)
 static int keeper_main(struct keeper *k)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC), partner = k->partner;
-    char byte = 1;
+    char claimed = CLAIMED, byte = UP;
     int rc;
 
     setsid();
@@ -287,6 +291,7 @@ static int keeper_main(struct keeper *k)
         claim_abandon(&k->claim);
         return rc;
     }
+    send(k->first, &claimed, 1, MSG_NOSIGNAL);
     rc = start_switches(k);
     rc = rc ? rc : wait_ready(k);
     if (!rc && (send(k->first, &byte, 1, MSG_NOSIGNAL) != 1 || recv(k->first, &byte, 1, 0) != 1))
@@ -304,62 +309,91 @@ static int keeper_main(struct keeper *k)
 
 /* ---- the first process ---- */
 
+struct starter {
+    pid_t keeper;
+    int sock, signals;
+    bool claimed; /* the keeper has the run directory */
+    bool up;      /* the keeper has been told that its fabric may stay */
+    bool shut;    /* the keeper has been told to undo the start */
+    int rc;
+};
+
 /* A keeper that is stopped (SIGSTOP) neither answers nor ends. It is continued, to undo the start. */
-static void tell_to_undo(int sock, pid_t keeper)
+static void tell_to_undo(struct starter *s, int rc)
 {
-    shutdown(sock, SHUT_WR);
-    kill(keeper, SIGCONT);
+    shutdown(s->sock, SHUT_WR);
+    kill(s->keeper, SIGCONT);
+    s->shut = true;
+    s->rc = rc;
+}
+
+/* false: the socket has ended. */
+static bool hear(struct starter *s)
+{
+    char byte;
+
+    if (recv(s->sock, &byte, 1, 0) != 1)
+        return false;
+    s->claimed = true;
+    if (byte == UP && !s->shut && send(s->sock, &byte, 1, MSG_NOSIGNAL) == 1) {
+        s->up = true; /* the keeper closes its end */
+        s->rc = 0;
+    }
+    return true;
 }
 
 /*
  * Waits until the keeper reports that the fabric is up; its end before that is a failure. A signal
  * to this process makes the keeper undo the start, and so does its silence for SILENT_MS; a keeper
- * that then does not end is killed. Exit code.
+ * that then does not end is killed.
  */
-static int wait_for_keeper(int sock, int signals, pid_t keeper)
+static void wait_for_keeper(struct starter *s)
 {
-    struct pollfd p[2] = {{signals, POLLIN, 0}, {sock, POLLIN, 0}};
-    bool shut = false;
-    char byte;
-    int rc = 1, n;
+    struct pollfd p[2] = {{s->signals, POLLIN, 0}, {s->sock, POLLIN, 0}};
+    struct signalfd_siginfo si;
+    int n;
 
     for (;;) {
-        n = poll(p, 2, shut ? UNDO_MS : SILENT_MS);
-        if (n == 0 && shut) {
-            kill(keeper, SIGKILL); /* its switch processes end with it */
-            return rc;
+        n = poll(p, 2, s->shut ? UNDO_MS : SILENT_MS);
+        if (n == 0 && s->shut) {
+            kill(s->keeper, SIGKILL); /* its switch processes end with it */
+            return;
         }
         if (n == 0) {
             say("process %d, which starts the fabric, has said nothing for %d s (is it stopped?); "
                 "the start is undone",
-                (int)keeper, SILENT_MS / 1000);
-            tell_to_undo(sock, keeper);
-            shut = true;
-            rc = 1;
+                (int)s->keeper, SILENT_MS / 1000);
+            tell_to_undo(s, 1);
         }
         if (n <= 0)
             continue;
-        if (p[0].revents) {
-            struct signalfd_siginfo si;
-
-            if (read(signals, &si, sizeof(si)) == sizeof(si) && !shut) {
-                tell_to_undo(sock, keeper);
-                shut = true;
-                rc = si.ssi_signo == SIGINT ? 130 : 143;
-            }
-        }
-        if (p[1].revents) {
-            if (recv(sock, &byte, 1, 0) != 1)
-                return rc;
-            if (!shut && send(sock, &byte, 1, MSG_NOSIGNAL) == 1)
-                rc = 0; /* the keeper closes its end */
-        }
+        if (p[0].revents && read(s->signals, &si, sizeof(si)) == sizeof(si) && !s->shut && !s->up)
+            tell_to_undo(s, si.ssi_signo == SIGINT ? 130 : 143);
+        if (p[1].revents && !hear(s))
+            return;
     }
+}
+
+/* A keeper that was killed has left its processes and the run directory behind. */
+static void undo_killed(const struct starter *s, const char *dir)
+{
+    char how[128];
+    int status, rc;
+
+    if (waitpid(s->keeper, &status, 0) != s->keeper || !WIFSIGNALED(status))
+        return;
+    oom_describe(how, sizeof(how), status, false);
+    say("process %d, which started the fabric %s, was %s; the start is undone", (int)s->keeper,
+        fabric_name(dir), how);
+    rc = claim_undo(dir, s->claimed);
+    if (rc)
+        say("cannot remove %s: %s", dir, strerror(-rc));
 }
 
 int keep_start(const struct keep_cfg *cfg)
 {
     struct keeper k = {.cfg = cfg, .claim = {cfg->dir, -1, -1}, .partner = -1};
+    struct starter s = {.rc = 1};
     sigset_t set;
     int sv[2];
 
@@ -381,10 +415,10 @@ int keep_start(const struct keep_cfg *cfg)
         return say("cannot start a fabric: %s", strerror(errno));
     fcntl(k.partner, F_SETFD, FD_CLOEXEC);
     fflush(NULL);
-    pid_t pid = fork();
-    if (pid < 0)
+    s.keeper = fork();
+    if (s.keeper < 0)
         return say("cannot start a fabric: %s", strerror(errno));
-    if (!pid) {
+    if (!s.keeper) {
         close(sv[0]);
         k.first = sv[1];
         k.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -392,5 +426,10 @@ int keep_start(const struct keep_cfg *cfg)
     }
     close(sv[1]);
     sigdelset(&set, SIGCHLD);
-    return wait_for_keeper(sv[0], signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), pid);
+    s.sock = sv[0];
+    s.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    wait_for_keeper(&s);
+    if (!s.up)
+        undo_killed(&s, cfg->dir);
+    return s.rc;
 }

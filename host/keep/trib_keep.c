@@ -4,6 +4,7 @@
  * after them, finds them, ends them.
  */
 #include "base/options.h"
+#include "host/keep/claim.h"
 #include "host/keep/keep.h"
 
 #include <dirent.h>
@@ -128,29 +129,6 @@ static int alive(const char *dir)
 
 /* ---- stop ---- */
 
-/* The keeper removes the directory itself; without one this does, under its lock. */
-static int remove_dir(const char *dir)
-{
-    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char path[KEEP_PATH];
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lock, rc = -EAGAIN;
-
-    if (fd < 0)
-        return errno == ENOENT ? 0 : -errno;
-    snprintf(path, sizeof(path), "%s/" KEEP_FILE, dir);
-    lock = openat(fd, KEEP_FILE, O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (lock < 0) /* a disk that is full, or a directory that was removed */
-        rc = errno == ENOENT ? 0 : dir_remove(dir, fd);
-    else if (fcntl(lock, F_SETLK, &lk) || !dir_is(path, lock))
-        rc = 0; /* another command has claimed it meanwhile */
-    else
-        rc = dir_remove(dir, fd);
-    if (lock >= 0)
-        close(lock);
-    close(fd);
-    return rc;
-}
-
 static int stop(const char *dir)
 {
     struct procs p;
@@ -180,7 +158,7 @@ static int stop(const char *dir)
         fprintf(stderr, "trib: cannot end the processes of %s: %s\n", dir, strerror(-rc));
         return EXIT_NO;
     }
-    rc = fd < 0 ? 0 : remove_dir(dir);
+    rc = fd < 0 ? 0 : claim_remove(dir);
     if (fd >= 0)
         close(fd);
     if (rc) {

@@ -76,6 +76,21 @@ for ((i = 0; i < rounds; i++)); do
     done
 done
 
+# A keeper that is killed while it starts a fabric: the command undoes the start, and says so.
+for command in "perf $name -e 64K" "up $name"; do
+    for part in "" /proc /shared; do
+        trib $command >"$tmp/start.out" 2>&1 &
+        script=$!
+        until_true 10 test -e "$run/$name$part"
+        kill -KILL "$(pgrep -n -f "trib-keep start $run/$name ")" || fail "$command: no keeper at '$part'"
+        wait $script && fail "$command: exit code 0 without a keeper at '$part': $(cat "$tmp/start.out")"
+        until_true 30 clean || fail "$command: killed at '$part': left $(left) $(find "$run" 2>/dev/null | head -n 5)"
+        n=$((n + 1))
+    done
+done
+grep -q 'which started the fabric leaf-spine-8, was killed by signal 9 (Killed); the start is undone' "$tmp/start.out" ||
+    fail "a killed keeper is not named: $(cat "$tmp/start.out")"
+
 # A fabric that `trib up` has started outlives the script, its caller's hang-up and its keeper.
 trib up two-hosts >/dev/null || fail "up"
 kill -KILL "$(pgrep -f "trib-keep start $run/two-hosts ")"
