@@ -30,10 +30,6 @@ static const char *const event_name[NODE_EV_KINDS] = {
 static const struct event_kinds event_kinds = {"switch", event_name, NODE_EV_KINDS};
 
 #define CONTROL_PKTS 256u
-/* Headers from Ethernet to the last extended one, padding and ICRC: not included in the path
- * MTU. */
-#define ROCE_MAX_OVERHEAD 112u
-#define ETHERNET_MAX      1518u
 /* Buffers of a port to the outside without a link in the conf. */
 #define EXTERNAL_BYTES (1u << 20)
 #define EXTERNAL_PKTS  1024u
@@ -292,7 +288,7 @@ static void init_limits(const struct node *nd, const struct fab_link *l, struct 
         ec->limit_pkts[c] = l ? l->buffer_pkts : EXTERNAL_PKTS;
     }
     ec->limit_pkts[FRAME_CONTROL] = CONTROL_PKTS;
-    ec->limit_bytes[FRAME_CONTROL] = (uint64_t)CONTROL_PKTS * ETHERNET_MAX;
+    ec->limit_bytes[FRAME_CONTROL] = (uint64_t)CONTROL_PKTS * FRAME_ETHERNET_MAX;
     if (!l || !l->pfc)
         return;
     for (uint16_t i = 0; i < nd->n_ports; i++) {
@@ -358,7 +354,7 @@ int node_init(struct node *nd, const struct node_ops *ops, const struct node_cfg
     nd->fab = cfg->fab;
     nd->pfc_due_ps = nd->dogs.due_ps = PS_NEVER;
     nd->link_down_grace_ps = NODE_LINK_DOWN_GRACE_PS;
-    nd->max_frame = RTE_MAX(cfg->fab->mtu + ROCE_MAX_OVERHEAD, ETHERNET_MAX);
+    nd->max_frame = frame_longest(cfg->fab->mtu);
     memcpy(nd->name, fn->name, sizeof(nd->name));
     _Static_assert(sizeof(nd->name) == sizeof(fn->name), "names of nodes");
     nd->egress = calloc(fn->n_ports + 1u, sizeof(*nd->egress));

@@ -188,7 +188,8 @@ int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req,
 /*
  * Begins to make the connections that coll_start() of these arguments will use; without it, an
  * operation makes those that are missing when it starts. Every rank calls it, and makes progress
- * until comm_connected(). Buffers are not looked at. What coll_start() returns.
+ * until comm_connected(). An algorithm that reduces in NVSwitches binds the buffers there, too; others
+ * do not look at them. What coll_start() returns.
  */
 int coll_connect(struct comm *c, const struct coll_args *a, char *err);
 /* Whether all connections that were begun are made. */

@@ -5,7 +5,8 @@
  *   comm.c       life: create, connect, progress, fail, close
  *   mem.c        registered memory (mem.h)
  *   gpudirect.c  a GPU's memory, as far as HCAs reach it
- *   op.c         the user's calls: starts operations, and checks that the ranks agree
+ *   op.c         the user's calls: starts operations
+ *   agree.c      checks that the ranks run the same one
  *   stage.c      schedules for buffers in GPU memory (stage.h)
  *   exec.c       the operations in order (exec.h), each a schedule whose lanes are served by
  *     conn.c       LANE_SEND and LANE_RECV: a queue pair for each peer and channel (conn.h)

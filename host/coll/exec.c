@@ -255,10 +255,24 @@ static unsigned run_lane(struct comm *c, struct coll_req *r, unsigned lane)
     }
 }
 
+/* Binds the buffers that coll_connect() was given; an operation that has started binds its own. */
+static void bind_ahead(struct comm *c)
+{
+    struct coll_req *r = c->exec.binding;
+
+    if (c->state == COMM_READY && !c->exec.head && !planes_bind(c, r))
+        return;
+    c->exec.binding = NULL;
+    req_free(r);
+}
+
 unsigned exec_run(struct comm *c)
 {
     struct exec *x = &c->exec;
     unsigned total = 0;
+
+    if (x->binding)
+        bind_ahead(c);
 
     for (; x->running && x->credit.n;) {
         unsigned lane = pop(&x->credit);
@@ -352,6 +366,8 @@ void exec_fail(struct comm *c)
 void exec_destroy(struct comm *c)
 {
     exec_fail(c);
+    if (c->exec.binding)
+        req_free(c->exec.binding);
     while (c->exec.dead) {
         struct coll_req *next = c->exec.dead->next;
 

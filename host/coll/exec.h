@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations of a communicator: the ranks' agreement on them (op.c), and their execution
+/* Operations of a communicator: the ranks' agreement on them (agree.c), and their execution
  * (exec.c). */
 #ifndef TRIB_HOST_COLL_EXEC_H
 #define TRIB_HOST_COLL_EXEC_H
@@ -69,6 +69,7 @@ struct lane_queue {
 struct exec {
     struct coll_req *head, *tail; /* in the order in which they were started; the first one runs */
     struct coll_req *dead;        /* failed, and freed by their users before */
+    struct coll_req *binding;     /* not an operation: its buffers are being bound at the planes */
     bool running;
     struct lane_queue ready;  /* these lanes are woken: what they waited for may have happened */
     struct lane_queue credit; /* these wait for a credit word, which comes without a completion */
@@ -111,6 +112,7 @@ const struct op_id *op_known(const struct comm *c, uint32_t seq);
 /* Another rank's operation differs from ours of the same number: fails with a text that names the
  * difference. */
 void op_disagree(struct comm *c, unsigned rank, uint32_t tag);
+struct op_id op_id_of(const struct coll_args *a, uint32_t seq);
 uint32_t op_tag(const struct op_id *id);
 /* An operation without progress asks the ranks that it waits for which operation they run. */
 void op_tick(struct comm *c);

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The user's calls, and the check that ranks agree. Every message carries its operation in 32 bits,
- * the tag, which reveals a rank that runs another one. Without progress between two ticks (ranks
- * that disagree on the root wait for each other), a rank sends the full description of its
- * operation to those that it waits for.
- */
+/* The user's calls: from arguments to an operation that can run. */
 #include "base/cacheline.h"
 #include "host/coll/gpu/stage.h"
 #include "host/coll/transport/conn.h"
@@ -13,162 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define ASK_RANKS 4 /* asked at a tick */
-
-/* ---- agreement ---- */
-
-/* Arguments that the collective does not use are 0: ranks may differ in them. */
-static struct op_id id_of(const struct coll_args *a, uint32_t seq)
-{
-    struct op_id id = {.seq = seq, .kind = a->kind, .algo = a->algo};
-
-    if (a->kind == COLL_BARRIER)
-        return id;
-    id.type = a->type;
-    id.op = coll_reduces(a->kind) ? a->op : 0;
-    id.root = coll_rooted(a->kind) ? a->root : 0;
-    id.sparse = a->kind == COLL_ALLTOALL ? a->sparse : 0;
-    id.count = a->count;
-    return id;
-}
-
-/* Number 8 bits, collective 4, type 4, reduction 4, root 4, the rest 8. */
-_Static_assert(COLL_KINDS <= 16 && DT_COUNT <= 16 && OP_COUNT <= 16, "four bits each");
-uint32_t op_tag(const struct op_id *id)
-{
-    uint64_t rest = (id->count ^ (uint64_t)id->algo << 56 ^ (uint64_t)id->sparse << 44);
-    uint32_t root = (id->root ^ id->root >> 4 ^ id->root >> 8) & 15;
-
-    rest *= 0x9e3779b97f4a7c15ULL;
-    return (id->seq & 0xff) << 24 | (uint32_t)id->kind << 20 | (uint32_t)id->type << 16 |
-           (uint32_t)id->op << 12 | root << 8 | (uint32_t)(rest >> 56);
-}
-
-/* Our operation of that number; NULL: not known (any more). */
-static const struct op_id *known(const struct comm *c, uint32_t seq, uint32_t mask)
-{
-    for (uint32_t i = c->exec.opseq; i && c->exec.opseq - i < OPS_KNOWN; i--) {
-        const struct op_id *id = &c->known[(i - 1) % OPS_KNOWN];
-
-        if (((id->seq ^ seq) & mask) == 0)
-            return id;
-    }
-    return NULL;
-}
-
-static void fail_kind_type_op(struct comm *c, unsigned rank, const struct op_id *mine,
-                              unsigned kind, unsigned type, unsigned op)
-{
-    const char *host = comm_host(c, rank);
-
-    if (kind != mine->kind)
-        comm_fail(c, "rank %u (%s) disagrees on the collective: %s, and %s at rank %u", rank, host,
-                  coll_name(kind), coll_name(mine->kind), c->cfg.rank);
-    else if (type != mine->type && type < DT_COUNT)
-        comm_fail(c, "rank %u (%s) disagrees on the type: %s, and %s at rank %u", rank, host,
-                  dtype_name(type), dtype_name(mine->type), c->cfg.rank);
-    else if (op != mine->op && op < OP_COUNT)
-        comm_fail(c, "rank %u (%s) disagrees on the reduction: %s, and %s at rank %u", rank, host,
-                  redop_name(op), redop_name(mine->op), c->cfg.rank);
-}
-
-void op_disagree(struct comm *c, unsigned rank, uint32_t tag)
-{
-    const struct op_id *mine = known(c, tag >> 24, 0xff);
-    const char *host = comm_host(c, rank);
-    uint32_t diff;
-
-    if (!mine || (tag >> 24) != (exec_seq(c) & 0xff)) {
-        comm_fail(c, "rank %u (%s) disagrees on which operation runs: number %u, and %u at rank %u",
-                  rank, host, tag >> 24, exec_seq(c) & 0xff, c->cfg.rank);
-        return;
-    }
-    fail_kind_type_op(c, rank, mine, tag >> 20 & 15, tag >> 16 & 15, tag >> 12 & 15);
-    diff = op_tag(mine) ^ tag;
-    if (diff >> 8 & 15)
-        comm_fail(c, "rank %u (%s) disagrees on the root: not %u as at rank %u", rank, host,
-                  mine->root, c->cfg.rank);
-    else if (diff)
-        comm_fail(c,
-                  "rank %u (%s) disagrees on the size or the algorithm: not %llu elements by %s "
-                  "as at rank %u",
-                  rank, host, (unsigned long long)mine->count, sched_algo_name(mine->algo),
-                  c->cfg.rank);
-    else
-        comm_fail(c, "rank %u (%s) disagrees on the size: it sent more in %s than rank %u expects",
-                  rank, host, coll_name(mine->kind), c->cfg.rank);
-}
-
-struct op_msg {
-    rte_be32_t magic, group, rank, seq, kind, algo, type, op, root, sparse;
-    rte_be64_t count;
-} __attribute__((packed));
-_Static_assert(sizeof(struct op_msg) <= CTL_MSG_BYTES, "one datagram");
-
-void op_tick(struct comm *c)
-{
-    struct exec *x = &c->exec;
-    const struct op_id *id = x->running ? &x->head->id : NULL;
-    bool stuck = id && x->moved == x->moved_at_tick;
-    unsigned asked = 0;
-    struct op_msg m;
-
-    x->moved_at_tick = x->moved;
-    if (stuck || c->failover.state == FAILOVER_ASKING)
-        conn_probe(c);
-    if (!stuck || c->state != COMM_READY)
-        return;
-    join_probe(c);
-    if (!x->running) /* a probe that could not be posted has ended it */
-        return;
-    m = (struct op_msg){
-        .magic = rte_cpu_to_be_32(OP_MAGIC),
-        .group = rte_cpu_to_be_32(c->cfg.group),
-        .rank = rte_cpu_to_be_32(c->cfg.rank),
-        .seq = rte_cpu_to_be_32(id->seq),
-        .kind = rte_cpu_to_be_32(id->kind),
-        .algo = rte_cpu_to_be_32(id->algo),
-        .type = rte_cpu_to_be_32(id->type),
-        .op = rte_cpu_to_be_32(id->op),
-        .root = rte_cpu_to_be_32(id->root),
-        .sparse = rte_cpu_to_be_32(id->sparse),
-        .count = rte_cpu_to_be_64(id->count),
-    };
-    for (unsigned l = 0; l < x->head->s.n_lanes && asked < ASK_RANKS; l++)
-        if (x->head->lane[l].conn && x->head->lane[l].done < x->head->s.lane[l].n)
-            asked += ctl_send_rank(c, x->head->s.lane[l].peer, &m, sizeof(m));
-}
-
-void op_input(struct comm *c, const void *msg, size_t len)
-{
-    const struct op_id *mine;
-    const char *host;
-    struct op_msg m;
-    unsigned rank;
-
-    if (len < sizeof(m) || !c->ctl.peer)
-        return;
-    memcpy(&m, msg, sizeof(m));
-    rank = rte_be_to_cpu_32(m.rank);
-    mine = known(c, rte_be_to_cpu_32(m.seq), ~0u);
-    if (rte_be_to_cpu_32(m.group) != c->cfg.group || rank >= c->cfg.nranks || !mine)
-        return;
-    host = comm_host(c, rank);
-    fail_kind_type_op(c, rank, mine, rte_be_to_cpu_32(m.kind), rte_be_to_cpu_32(m.type),
-                      rte_be_to_cpu_32(m.op));
-    if (rte_be_to_cpu_32(m.root) != mine->root)
-        comm_fail(c, "rank %u (%s) disagrees on the root: %u, and %u at rank %u", rank, host,
-                  rte_be_to_cpu_32(m.root), mine->root, c->cfg.rank);
-    else if (rte_be_to_cpu_64(m.count) != mine->count)
-        comm_fail(c, "rank %u (%s) disagrees on the size: %llu elements, and %llu at rank %u", rank,
-                  host, (unsigned long long)rte_be_to_cpu_64(m.count),
-                  (unsigned long long)mine->count, c->cfg.rank);
-    else if (rte_be_to_cpu_32(m.algo) != mine->algo || rte_be_to_cpu_32(m.sparse) != mine->sparse)
-        comm_fail(c, "rank %u (%s) disagrees on the algorithm", rank, host);
-}
-
-/* ---- the user's calls ---- */
 
 static int check_args(const struct comm *c, const struct coll_args *a, char *err)
 {
@@ -349,11 +188,6 @@ int op_schedule(struct comm *c, struct coll_req *r, char *err)
     return rc;
 }
 
-const struct op_id *op_known(const struct comm *c, uint32_t seq)
-{
-    return known(c, seq, ~0u);
-}
-
 int op_prepare(struct comm *c, struct coll_req *r, char *err)
 {
     int rc = workspace_get(c, r, err);
@@ -382,7 +216,7 @@ int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req,
     }
     r->c = c;
     r->args = *a;
-    r->id = id_of(a, c->exec.opseq);
+    r->id = op_id_of(a, c->exec.opseq);
     r->tag = op_tag(&r->id);
     rc = op_schedule(c, r, err);
     if (!rc)
@@ -406,7 +240,7 @@ int coll_start(struct comm *c, const struct coll_args *a, struct coll_req **req,
 
 bool comm_supports(struct comm *c, const struct coll_args *a)
 {
-    struct coll_req r = {.c = c, .args = *a, .id = id_of(a, 0)};
+    struct coll_req r = {.c = c, .args = *a, .id = op_id_of(a, 0)};
     char err[COMM_TEXT];
     bool ok;
 
@@ -417,9 +251,31 @@ bool comm_supports(struct comm *c, const struct coll_args *a)
     return ok;
 }
 
+/* Gives the request to exec_run(), which binds its buffers at the planes. */
+static int connect_planes(struct comm *c, const struct coll_req *r, char *err)
+{
+    struct coll_req *copy = malloc(sizeof(*copy));
+    int rc = -ENOMEM;
+
+    if (!copy)
+        snprintf(err, COMM_TEXT, "out of memory");
+    else
+        *copy = *r;
+    if (copy)
+        rc = check_buffers(c, copy, err);
+    if (rc) {
+        free(copy);
+        return rc;
+    }
+    if (c->exec.binding)
+        req_free(c->exec.binding);
+    c->exec.binding = copy;
+    return 0;
+}
+
 int coll_connect(struct comm *c, const struct coll_args *a, char *err)
 {
-    struct coll_req r = {.c = c, .args = *a, .id = id_of(a, 0)};
+    struct coll_req r = {.c = c, .args = *a, .id = op_id_of(a, 0)};
     int rc = check_args(c, a, err);
 
     if (!rc)
@@ -430,18 +286,23 @@ int coll_connect(struct comm *c, const struct coll_args *a, char *err)
         if ((l->kind == LANE_SEND || l->kind == LANE_RECV) && !conn_get(c, l->peer, l->chan, err))
             rc = -ENOMEM;
     }
+    if (!rc && COMM_MM_ALGOS >> r.s.in.algo & 1 && (a->send || a->recv)) {
+        rc = connect_planes(c, &r, err);
+        if (!rc)
+            return 0;
+    }
     sched_free(&r.s);
     return rc;
 }
 
 bool comm_connected(const struct comm *c)
 {
-    return conn_all_open(c);
+    return conn_all_open(c) && !c->exec.binding;
 }
 
 enum coll_algo comm_runs_by(struct comm *c, const struct coll_args *a)
 {
-    struct coll_req r = {.c = c, .args = *a, .id = id_of(a, c->exec.opseq)};
+    struct coll_req r = {.c = c, .args = *a, .id = op_id_of(a, c->exec.opseq)};
     enum coll_algo by = a->algo;
     char err[COMM_TEXT];
 

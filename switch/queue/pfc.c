@@ -53,6 +53,7 @@ static uint64_t link_bytes(int64_t ps, uint64_t rate_bps)
 void pfc_init(struct pfc *p, const struct pfc_cfg *cfg)
 {
     uint32_t wire = cfg->max_frame + FRAME_LINK_OVERHEAD;
+    struct pfc_limits l = pfc_limits(cfg);
 
     memset(p, 0, sizeof(*p));
     p->on = cfg->on;
@@ -63,11 +64,8 @@ void pfc_init(struct pfc *p, const struct pfc_cfg *cfg)
     p->headroom_bytes =
         link_bytes(2 * cfg->latency_ps + cfg->lag_ps, cfg->rate_bps) + 4 * (uint64_t)wire;
     p->headroom_pkts = (uint32_t)(p->headroom_bytes / (FRAME_MIN_BYTES + FRAME_LINK_OVERHEAD)) + 4;
-    /* A round trip passes between XON and the first frame that follows it: the queue must not run
-     * empty meanwhile. */
-    p->xon_bytes = link_bytes(2 * cfg->latency_ps, cfg->rate_bps) + 4 * (uint64_t)wire;
-    p->xoff_bytes = RTE_MAX(cfg->share_bytes, p->xon_bytes + 2 * (uint64_t)wire);
-    p->xon_bytes = p->xoff_bytes - 2 * (uint64_t)wire;
-    p->xoff_pkts = RTE_MAX(cfg->share_pkts, 64u);
-    p->xon_pkts = p->xoff_pkts - 16;
+    p->xoff_bytes = l.xoff_bytes;
+    p->xon_bytes = l.xon_bytes;
+    p->xoff_pkts = l.xoff_pkts;
+    p->xon_pkts = l.xon_pkts;
 }

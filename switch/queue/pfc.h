@@ -62,6 +62,26 @@ struct pfc {
 
 void pfc_init(struct pfc *p, const struct pfc_cfg *cfg);
 
+/* When a port pauses its neighbour and lets it go on; also for models of it. */
+struct pfc_limits {
+    uint64_t xoff_bytes, xon_bytes;
+    uint32_t xoff_pkts, xon_pkts;
+};
+
+static inline struct pfc_limits pfc_limits(const struct pfc_cfg *cfg)
+{
+    uint32_t wire = cfg->max_frame + FRAME_LINK_OVERHEAD;
+    /* A round trip passes between XON and the first frame that follows it: the queue must not run
+     * empty meanwhile. */
+    uint64_t least =
+        (uint64_t)((unsigned __int128)(2 * cfg->latency_ps) * cfg->rate_bps / (8 * PS_PER_S)) +
+        6 * (uint64_t)wire;
+    uint64_t xoff = cfg->share_bytes > least ? cfg->share_bytes : least;
+    uint32_t pkts = cfg->share_pkts > 64 ? cfg->share_pkts : 64;
+
+    return (struct pfc_limits){xoff, xoff - 2 * (uint64_t)wire, pkts, pkts - 16};
+}
+
 static inline enum pfc_verdict pfc_enter(struct pfc *p, uint32_t bytes, int64_t now_ps)
 {
     T_ASSERT_HOT(p->over == (p->due_ps != PS_NEVER),

@@ -92,7 +92,7 @@ static bool multimem(struct topo *t)
 
 /*
  * Number of slots with which a lane keeps its channel full: for messages that arrive while a
- * program processes one and posts its slot again, and as many for the round trip and for short
+ * program processes one, posts its slot again and its credit goes back, and as many for short
  * messages.
  */
 static unsigned slots_for(const struct fabric *f)
@@ -104,7 +104,8 @@ static unsigned slots_for(const struct fabric *f)
         for (unsigned p = 0; p < f->nodes[f->hosts[h]].n_ports; p++)
             if (f->nodes[f->hosts[h]].ports[p].rate_bps > rate)
                 rate = f->nodes[f->hosts[h]].ports[p].rate_bps;
-    bytes = (uint64_t)((unsigned __int128)rate * (uint64_t)f->costs.gpu_ps / 8000000000000ull);
+    bytes = (uint64_t)((unsigned __int128)rate *
+                       (uint64_t)(f->costs.gpu_ps + f->transport.round_trip_ps) / 8000000000000ull);
     while (n < SCHED_SLOTS_MAX && (uint64_t)n * SCHED_SLICE_MAX < 2 * bytes)
         n *= 2;
     return n;

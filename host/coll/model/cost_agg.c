@@ -2,7 +2,10 @@
 /*
  * Messages through aggregation nodes: up from every member to the top of the group's tree, and down
  * again. A node forwards a message, frame by frame, when all children have sent theirs. The window
- * stops members that have too many messages without a result.
+ * stops members that have too many messages without a result. Messages of all edges meet on links in
+ * order of time: each hop is an event. Where edges of a group share a link, messages are sent as
+ * parts of one frame, which take turns there as the frames do: else a node would wait for the whole
+ * of all but one of its children's messages.
  */
 #include "host/coll/model/cost_model.h"
 
@@ -10,10 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PART_FRAMES 100000u /* frames of all members beyond which parts are of several */
+
 /* An aggregation node of the group; parents come after their children. */
 struct model_an {
     uint16_t node;
-    unsigned parent, depth;
+    unsigned parent, depth, n_children;
     struct model_path up, down; /* to the parent and back */
     unsigned crossings;         /* most hand-offs from a member up to this node */
 };
@@ -23,20 +28,23 @@ struct model_member {
     struct model_path up, down;
 };
 
-/* A message at a node: arrival of the children's data, and lengths up and down. */
+/* A part of a message at a node: arrival of the data of so many children, and lengths up and down. */
 struct model_slot {
     struct flight f;
     uint32_t up_len, down_len;
+    unsigned children;
 };
+
+enum edge_kind { EDGE_UP, EDGE_DOWN_NODE, EDGE_DOWN_MEMBER };
 
 struct model_group {
     struct model_group *next;
     unsigned group, domain_index, chan, n, n_an, top_handoffs;
     uint32_t window, n_msgs;
+    uint32_t parts, part_frames; /* parts of a message, at most, and frames of each */
     struct model_member *member;
     struct model_an *an;     /* the last one is the top */
-    struct model_slot *slot; /* [n_msgs][n_an] */
-    uint32_t *contributed;   /* [n_msgs] members that have sent theirs */
+    struct model_slot *slot; /* [n_msgs][parts][n_an] */
 };
 
 static unsigned domain_index_of(const struct model *m, unsigned rank)
@@ -107,12 +115,14 @@ static void find_members(struct model *m, struct model_group *g, const struct fa
         x->an = an_index(g, leaf[k]);
         model_path(m, host, port, leaf[k], 0, &x->up);
         model_path(m, leaf[k], 0, host, port, &x->down);
+        g->an[x->an].n_children++;
         if (x->up.crossings > g->an[x->an].crossings)
             g->an[x->an].crossings = x->up.crossings;
     }
     for (unsigned i = 0; i + 1 < g->n_an; i++) {
         unsigned c = g->an[i].crossings + g->an[i].up.crossings;
 
+        g->an[g->an[i].parent].n_children++;
         if (c > g->an[g->an[i].parent].crossings)
             g->an[g->an[i].parent].crossings = c;
     }
@@ -158,6 +168,41 @@ static int find_tree(struct model *m, struct model_group *g)
     return rc;
 }
 
+static uint32_t packets_of(const struct model *m, uint64_t len)
+{
+    return agg_slots(len, m->in.mtu);
+}
+
+/* Into how many parts the messages of a lane are cut. */
+static void find_parts(struct model *m, struct model_group *g, const struct lane *s)
+{
+    uint64_t frames = 0;
+    uint32_t most = 1;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint32_t n = packets_of(m, lane_step(s, i)->len);
+
+        most = n > most ? n : most;
+        frames += n;
+    }
+    g->part_frames = (uint32_t)(1 + frames * g->n / PART_FRAMES);
+    g->parts = (most - 1) / g->part_frames + 1;
+}
+
+/* Number of parts of message i. */
+static uint32_t parts_of(const struct model *m, const struct model_group *g, uint32_t i)
+{
+    const struct model_member *x = &g->member[0];
+    uint64_t len = lane_step(&m->rank[x->rank].s.lane[x->lane], i)->len;
+
+    return (packets_of(m, len) - 1) / g->part_frames + 1;
+}
+
+static struct model_slot *slots_of(const struct model_group *g, uint32_t i, uint32_t part)
+{
+    return &g->slot[((size_t)i * g->parts + part) * g->n_an];
+}
+
 static int group_new(struct model *m, unsigned rank, unsigned lane, struct model_group **out)
 {
     const struct lane *s = &m->rank[rank].s.lane[lane];
@@ -173,8 +218,7 @@ static int group_new(struct model *m, unsigned rank, unsigned lane, struct model
     g->domain_index = s->peer ? domain_index_of(m, rank) : 0;
     g->member = calloc(m->in.nranks, sizeof(*g->member));
     g->an = calloc(m->fab->n_nodes, sizeof(*g->an));
-    g->contributed = calloc(s->n + 1, sizeof(*g->contributed));
-    if (!g->member || !g->an || !g->contributed)
+    if (!g->member || !g->an)
         return -ENOMEM;
     for (unsigned r = 0; r < m->in.nranks; r++)
         if (!s->peer || domain_index_of(m, r) == g->domain_index)
@@ -182,7 +226,8 @@ static int group_new(struct model *m, unsigned rank, unsigned lane, struct model
     rc = find_tree(m, g);
     if (rc)
         return rc;
-    g->slot = calloc((size_t)s->n * g->n_an + 1, sizeof(*g->slot));
+    find_parts(m, g, s);
+    g->slot = calloc((size_t)s->n * g->parts * g->n_an + 1, sizeof(*g->slot));
     return g->slot ? 0 : -ENOMEM;
 }
 
@@ -220,34 +265,74 @@ static struct flight latest(struct flight a, struct flight b)
     return (struct flight){a.head > b.head ? a.head : b.head, a.tail > b.tail ? a.tail : b.tail};
 }
 
-/* A message over an edge, and its ACK. */
-static struct flight send_on_edge(struct model *m, const struct model_path *p,
-                                  const struct model_path *back, struct flight f, uint32_t len,
-                                  int64_t *left)
+/* ---- edges ---- */
+
+/* Sends a part of a message of len bytes of elements. */
+static void send_on_edge(struct model *m, const struct model_part *to, struct flight f,
+                         uint32_t len, int64_t now)
 {
-    f = model_send_path(m, p, f, model_message(AGG_HDR_BYTES + len, m->in.mtu, false), left);
-    model_send_small(m, back, f.tail, MODEL_ACK_WIRE);
-    return f;
+    const struct model_group *g = to->group;
+    uint64_t most = (uint64_t)g->part_frames * m->in.mtu, bytes = AGG_HDR_BYTES + len;
+    struct model_part p = *to;
+
+    p.kind = PART_EDGE;
+    p.last = to->part + 1 == parts_of(m, g, to->step);
+    p.first = to->part * g->part_frames;
+    if (len) {
+        bytes -= to->part * most;
+        bytes = bytes < most ? bytes : most;
+    }
+    p.packets = (uint32_t)((bytes - 1) / m->in.mtu + 1);
+    p.msg = model_message(bytes, m->in.mtu, false);
+    p.tail = f.tail;
+    queue_send(m, &p, now);
 }
 
-/* All members have sent message i: sends it up to the top, and the result down. */
-static void send_result(struct model *m, struct model_group *g, uint32_t i)
+/* A node's result goes to its children; a message without elements with the last part. */
+static void send_down(struct model *m, struct model_group *g, uint32_t i, uint32_t part, unsigned a,
+                      int64_t now)
 {
-    struct model_slot *slot = &g->slot[(size_t)i * g->n_an];
+    const struct model_slot *slot = slots_of(g, i, part);
+    bool last = part + 1 == parts_of(m, g, i);
+
+    for (unsigned c = 0; c + 1 < g->n_an; c++)
+        if (g->an[c].parent == a && (last || slot[c].down_len))
+            send_on_edge(m,
+                         &(struct model_part){.group = g,
+                                              .path = &g->an[c].down,
+                                              .back = &g->an[c].up,
+                                              .rank = NOBODY,
+                                              .lane = 0,
+                                              .step = i,
+                                              .part = part,
+                                              .end = c,
+                                              .edge = EDGE_DOWN_NODE},
+                         slot[a].f, slot[c].down_len, now);
+    for (unsigned k = 0; k < g->n; k++) {
+        const struct model_member *x = &g->member[k];
+        const struct step *st = lane_step(&m->rank[x->rank].s.lane[x->lane], i);
+        uint32_t len = st->dst.buf == BUF_NONE ? 0 : (uint32_t)st->len;
+
+        if (x->an == a && (last || len))
+            send_on_edge(m,
+                         &(struct model_part){.group = g,
+                                              .path = &x->down,
+                                              .back = &x->up,
+                                              .rank = NOBODY,
+                                              .lane = 0,
+                                              .step = i,
+                                              .part = part,
+                                              .end = k,
+                                              .edge = EDGE_DOWN_MEMBER},
+                         slot[a].f, len, now);
+    }
+}
+
+/* Hand-offs of a message, when all of it is at the top. */
+static void count_handoffs(struct model *m, struct model_group *g, uint32_t i)
+{
     unsigned handoffs = 0;
 
-    for (unsigned a = 0; a + 1 < g->n_an; a++) {
-        struct model_an *an = &g->an[a];
-        struct model_slot *up = &slot[an->parent];
-        struct flight f = send_on_edge(m, &an->up, &an->down, slot[a].f, slot[a].up_len, NULL);
-
-        up->f = latest(up->f, f);
-        up->up_len = slot[a].up_len > up->up_len ? slot[a].up_len : up->up_len;
-        up->down_len = slot[a].down_len > up->down_len ? slot[a].down_len : up->down_len;
-    }
-    for (unsigned a = g->n_an - 1; a-- > 0;)
-        slot[a].f = send_on_edge(m, &g->an[a].down, &g->an[a].up, slot[g->an[a].parent].f,
-                                 slot[a].down_len, NULL);
     for (unsigned k = 0; k < g->n; k++) {
         unsigned h = m->rank[g->member[k].rank].lane[g->member[k].lane].handoffs[i];
 
@@ -255,39 +340,113 @@ static void send_result(struct model *m, struct model_group *g, uint32_t i)
     }
     handoffs += g->top_handoffs;
     m->handoffs = handoffs > m->handoffs ? handoffs : m->handoffs;
-    for (unsigned k = 0; k < g->n; k++) {
-        struct model_member *x = &g->member[k];
-        const struct step *st = lane_step(&m->rank[x->rank].s.lane[x->lane], i);
-        struct flight f = send_on_edge(m, &x->down, &x->up, slot[x->an].f,
-                                       st->dst.buf == BUF_NONE ? 0 : (uint32_t)st->len, NULL);
+    for (unsigned k = 0; k < g->n; k++)
+        m->rank[g->member[k].rank].lane[g->member[k].lane].handoffs[i] = (uint16_t)handoffs;
+}
 
-        m->rank[x->rank].lane[x->lane].handoffs[i] = (uint16_t)handoffs;
-        model_event(m, EV_DONE, f.tail + m->fab->costs.gpu_ps, x->rank, x->lane, i);
+/* A child's part is at node a: the last one of them lets the node send. */
+static void arrived_up(struct model *m, struct model_group *g, uint32_t i, uint32_t part,
+                       unsigned a, struct flight f, int64_t now)
+{
+    struct model_slot *slot = slots_of(g, i, part), *own = &slot[a];
+    const struct model_an *an = &g->an[a];
+    struct model_slot *up = &slot[an->parent];
+
+    own->f = latest(own->f, f);
+    if (++own->children < an->n_children)
+        return;
+    if (a + 1 == g->n_an) {
+        if (part + 1 == parts_of(m, g, i))
+            count_handoffs(m, g, i);
+        send_down(m, g, i, part, a, now);
+        return;
     }
+    up->up_len = own->up_len > up->up_len ? own->up_len : up->up_len;
+    up->down_len = own->down_len > up->down_len ? own->down_len : up->down_len;
+    if (part && !own->up_len) { /* its header went with the first part */
+        arrived_up(m, g, i, part, an->parent, own->f, now);
+        return;
+    }
+    send_on_edge(m,
+                 &(struct model_part){.group = g,
+                                      .path = &an->up,
+                                      .back = &an->down,
+                                      .rank = NOBODY,
+                                      .lane = 0,
+                                      .step = i,
+                                      .part = part,
+                                      .end = an->parent,
+                                      .edge = EDGE_UP},
+                 own->f, own->up_len, now);
+}
+
+void agg_model_arrived(struct model *m, const struct model_part *p, int64_t now)
+{
+    struct model_group *g = p->group;
+    struct flight f = {now, p->tail};
+    const struct model_member *k = &g->member[p->end];
+
+    queue_send_acks(m, p, now);
+    if (p->edge == EDGE_UP) {
+        arrived_up(m, g, p->step, p->part, p->end, f, now);
+    } else if (p->edge == EDGE_DOWN_NODE) {
+        slots_of(g, p->step, p->part)[p->end].f = f;
+        send_down(m, g, p->step, p->part, p->end, now);
+    } else if (p->last) {
+        model_event(m, EV_DONE, p->tail + m->fab->costs.gpu_ps, k->rank, k->lane, p->step);
+    }
+}
+
+/* Sends the next part of the lane's current message; true: it has nothing to send in it. */
+static bool send_part(struct model *m, unsigned rank, unsigned lane, int64_t now)
+{
+    struct model_lane *l = &m->rank[rank].lane[lane];
+    struct model_group *g = l->agg;
+    struct model_member *x = &g->member[l->member];
+    uint32_t i = l->begun - 1, part = l->part++;
+    const struct step *st = lane_step(&m->rank[rank].s.lane[lane], i);
+    struct model_slot *slot = &slots_of(g, i, part)[x->an];
+    uint32_t up = st->a.buf == BUF_NONE ? 0 : (uint32_t)st->len;
+    uint32_t down = st->dst.buf == BUF_NONE ? 0 : (uint32_t)st->len;
+
+    l->sending = l->part < parts_of(m, g, i);
+    if (!l->sending)
+        l->part = 0;
+    slot->up_len = up > slot->up_len ? up : slot->up_len;
+    slot->down_len = down > slot->down_len ? down : slot->down_len;
+    if (part && !up) {
+        arrived_up(m, g, i, part, x->an, (struct flight){now, now}, now);
+        return true;
+    }
+    l->link_busy = true;
+    send_on_edge(m,
+                 &(struct model_part){.group = g,
+                                      .path = &x->up,
+                                      .back = &x->down,
+                                      .rank = rank,
+                                      .lane = lane,
+                                      .step = i,
+                                      .part = part,
+                                      .end = x->an,
+                                      .edge = EDGE_UP},
+                 ((struct flight){now, now}), up, now);
+    return false;
 }
 
 void agg_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct model_lane *l = &m->rank[rank].lane[lane];
     uint32_t i = l->begun++;
-    const struct step *st = lane_step(&m->rank[rank].s.lane[lane], i);
-    struct model_group *g = l->agg;
-    struct model_member *x = &g->member[l->member];
-    struct model_slot *slot = &g->slot[(size_t)i * g->n_an + x->an];
-    uint32_t up = st->a.buf == BUF_NONE ? 0 : (uint32_t)st->len;
-    uint32_t down = st->dst.buf == BUF_NONE ? 0 : (uint32_t)st->len;
-    int64_t left;
 
-    left = now = model_post(m, l, x->up.link[0], now);
-    l->slots_out += agg_slots(st->len, m->in.mtu);
-    slot->f =
-        latest(slot->f, send_on_edge(m, &x->up, &x->down, (struct flight){now, now}, up, &left));
-    slot->up_len = up > slot->up_len ? up : slot->up_len;
-    slot->down_len = down > slot->down_len ? down : slot->down_len;
-    l->link_busy = true;
-    model_event(m, EV_TRY, left, rank, lane, i);
-    if (++g->contributed[i] == g->n)
-        send_result(m, g, i);
+    l->slots_out += agg_slots(lane_step(&m->rank[rank].s.lane[lane], i)->len, m->in.mtu);
+    l->sending = true;
+    run_posted(m, rank, lane, model_post(m, l, l->agg->member[l->member].up.link[0], now), now);
+}
+
+void agg_model_part(struct model *m, unsigned rank, unsigned lane, int64_t now)
+{
+    while (send_part(m, rank, lane, now) && m->rank[rank].lane[lane].sending)
+        ;
 }
 
 void agg_model_end(struct model *m, unsigned rank, unsigned lane)
@@ -305,7 +464,6 @@ void agg_model_free(struct model *m)
         free(m->aggs->member);
         free(m->aggs->an);
         free(m->aggs->slot);
-        free(m->aggs->contributed);
         free(m->aggs);
         m->aggs = next;
     }

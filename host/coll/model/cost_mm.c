@@ -102,7 +102,7 @@ void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
     model_event(m, EV_TRY, l->flight[i].tail - model_latency(m, l->path[0].link[0]), rank, lane, i);
     for (unsigned h = 1; h < l->path[0].n; h++)
         l->flight[i] = model_send_hop(m, l->path[0].link[h], l->flight[i], msg);
-    model_event(m, EV_HOP, l->flight[i].head, rank, lane, i);
+    model_event(m, EV_STORE, l->flight[i].head, rank, lane, i);
 }
 
 /* All members have received the request: their data meets in the switch. */
@@ -121,7 +121,7 @@ void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step,
             f.tail = g.tail > f.tail ? g.tail : f.tail;
         }
     l->flight[step] = f;
-    model_event(m, EV_HOP, f.head, rank, lane, step);
+    model_event(m, EV_STORE, f.head, rank, lane, step);
 }
 
 /* A sum goes down to the member that loads, a store to all members. */

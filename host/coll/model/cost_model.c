@@ -280,6 +280,7 @@ int coll_predict_trees(const struct fabric *fab, const struct coll_args *a, unsi
                                       .busiest_dirlink = o.dirlink,
                                       .handoffs = o.handoffs};
     topo_free(&m.topo);
+    queue_free(&m);
     free(m.free_ps);
     free(m.fetch_ps);
     free(m.bytes);

@@ -3,9 +3,14 @@
  * Internals of the cost model; for host/coll/model only. Times in ps, as int64.
  *
  *   cost_model.c   from fabric and arguments to a prediction
- *   cost_run.c     the schedules of all ranks, walked in order of time
- *   cost_net.c     a message on the links of its path
+ *   cost_setup.c   schedules of all ranks, their paths and groups
+ *   cost_run.c     the schedules, walked in order of time
+ *   cost_queue.c   queues of links, and pauses (PFC)
+ *   cost_net.c     paths and times of links; messages that are booked on them at once
  *   cost_agg.c     messages through aggregation nodes; cost_mm.c: through multimem
+ *
+ * A message is cut into parts, of one frame each while the operation is small enough (part_frames).
+ * Each part waits in the queue of every link of its path.
  */
 #ifndef TRIB_HOST_COLL_MODEL_COST_MODEL_H
 #define TRIB_HOST_COLL_MODEL_COST_MODEL_H
@@ -28,22 +33,29 @@ struct flight {
     int64_t head, tail;
 };
 
+/* A message of len bytes as frames: bytes of link time (layer 2, and preamble, FCS and gap), of its
+ * largest and its last frame. */
+struct model_msg {
+    uint64_t wire, frame, tail;
+};
+
 /* State of a rank's lane. */
 struct model_lane {
     uint32_t begun, done,
         peer_lane;                 /* peer_lane: SEND's and RECV's other end; MM: reads under way */
     uint32_t waiters, next_waiter; /* lanes of the rank that wait for this one */
-    bool queued, waiting, link_busy; /* link_busy: until its last message has left the first link */
-    bool back_to_back;               /* the step that starts now was ready while the link was
-                                        busy */
-    uint16_t *handoffs;              /* [n] hand-offs up to the end of each step */
-    int64_t *at;                     /* RECV: [n] time of posting */
-    struct flight *flight;           /* SEND: [n * parts], MM: [n] in flight */
-    uint8_t *hop;                    /* SEND: [n * parts] links passed */
-    unsigned parts, part; /* SEND: most parts of a message; next part of the current message, or
-                             0 */
+    bool queued, waiting;
+    bool sending;       /* SEND, AGG: parts of the current message have not been sent */
+    bool link_busy;     /* a part of the lane waits for the first link, or the lane for an event */
+    bool back_to_back;  /* MM: the step that starts now was ready while the link was busy */
+    uint16_t *handoffs; /* [n] hand-offs up to the end of each step */
+    int64_t *at;        /* RECV: [n] time of posting */
+    struct flight *flight;          /* MM: [n] in flight */
+    uint32_t part;                  /* SEND, AGG: next part of the current message */
+    uint64_t sent, arrived, acked;  /* SEND: packets */
+    uint32_t published, credit;     /* messages: RECV: posted, as told; SEND: as heard */
     struct model_path *path, *back; /* SEND, MM: to the peer (switch) and back */
-    int64_t ack_ps;                 /* an ACK's time on the way back */
+    int64_t ack_ps;                 /* MM: when its last step was acknowledged */
     struct model_group *agg;
     uint32_t member, slots_out; /* AGG: index among the members; slots of the window in use */
 };
@@ -53,13 +65,50 @@ struct model_rank {
     struct model_lane *lane;
 };
 
-/* HOP: a message's first frame is at its next link. */
-enum event_kind { EV_DONE, EV_TRY, EV_HOP, EV_READ };
+/* HOP: the first frame of a part is at its next link, or its last one at the end of its path. LINK:
+ * a link with a queue may be free. PAUSE, RESUME: a node has paused a link. STORE: a multimem
+ * message is at its switch. */
+enum event_kind { EV_DONE, EV_TRY, EV_HOP, EV_LINK, EV_PAUSE, EV_RESUME, EV_STORE, EV_READ };
 struct cost_event {
     int64_t at;
     uint64_t order;
-    uint32_t rank, lane, step;
+    uint32_t rank, lane, step; /* step: HOP the part, LINK, PAUSE and RESUME the link */
     uint8_t kind;
+};
+
+enum part_kind { PART_DATA, PART_ACK, PART_CREDIT, PART_EDGE };
+/* A part of a message, or acknowledgements, on the links of its path. */
+struct model_part {
+    enum part_kind kind;
+    uint8_t hop;  /* links passed */
+    uint8_t edge; /* EDGE: enum edge_kind */
+    bool last;    /* of its message; of an ACK: it is of the last part */
+    uint32_t rank,
+        lane;      /* DATA, ACK: of the sender of the data; EDGE: of the member that sends, else
+                            NOBODY */
+    uint32_t step; /* message of the lane or group */
+    uint32_t part; /* EDGE: which part of it */
+    uint32_t end;  /* EDGE: node or member that it goes to */
+    uint32_t first, packets; /* packets of the message before it, and its own */
+    uint32_t next;           /* in a queue, or of those that are not in use */
+    uint64_t acked;          /* ACK: packets, from the first on; CREDIT: messages */
+    struct model_msg msg;
+    int64_t tail; /* when its last bit is at the node that it has reached */
+    const struct model_path *path, *back;
+    struct model_group *group; /* EDGE */
+};
+
+/* A direction of a link. */
+struct model_queue {
+    struct {
+        uint32_t head, tail;
+    } data, acks; /* a host's ACKs go first */
+    bool timer;   /* an EV_LINK is on its way */
+    bool paused;
+    /* PFC: what came in by this link and has not left the switch at its end. xoff 0: no PFC. */
+    bool over;
+    uint32_t held_pkts, xoff_pkts, xon_pkts;
+    uint64_t held, xoff, xon;
 };
 
 struct model {
@@ -75,6 +124,11 @@ struct model {
     int64_t *free_ps;  /* [n_dir] when the link is free */
     int64_t *fetch_ps; /* [n_dir] when the port that sends on it can fetch the next request */
     uint64_t *bytes;   /* [n_dir] that pass in the whole operation */
+    struct model_queue *queue;
+    struct model_part *part; /* [parts_room]; unused ones are a list */
+    uint32_t n_parts, parts_room, free_part;
+    uint32_t part_frames; /* frames of a part */
+    bool coarse;          /* even whole messages are many: ACKs are booked at once */
     /* running */
     struct model_rank *rank;
     struct model_group *aggs;
@@ -85,11 +139,6 @@ struct model {
     int rc;
 };
 
-/* A message of len bytes as frames: bytes of link time (layer 2, and preamble, FCS and gap), of its
- * largest and its last frame. */
-struct model_msg {
-    uint64_t wire, frame, tail;
-};
 struct model_msg model_message(uint64_t len, uint32_t mtu, bool imm);
 /* Ethernet 14, IP 20, UDP 8, BTH 12, AETH 4, ICRC 4, and 24 of the link. One per message is
  * counted. */
@@ -102,6 +151,35 @@ uint16_t model_node(const struct model *m, unsigned rank);
 /* Time at which a request posted now, or while the last message left, can be sent on the first link
  * of a path. */
 int64_t model_post(struct model *m, const struct model_lane *l, uint32_t dirlink, int64_t now);
+/* ---- cost_setup.c ---- */
+
+/* Makes m->rank; setup_free() in any case. */
+int setup_ranks(struct model *m);
+void setup_free(struct model *m);
+
+/* ---- cost_queue.c ---- */
+
+int queue_init(struct model *m);
+void queue_free(struct model *m);
+/* Sends a copy of p, of which tail, path and msg are set, from now on. */
+void queue_send(struct model *m, const struct model_part *p, int64_t now);
+/* Acknowledgements of p, as one small part; none if the ACKs are not due with this part. */
+void queue_send_acks(struct model *m, const struct model_part *p, int64_t now);
+/* Acknowledgements that a receiver sends for so many packets of a message, from `first` on: one of
+ * eight, and one of the last. */
+uint32_t acks_of(uint32_t first, uint32_t packets, bool last);
+/* EV_HOP, EV_LINK, EV_PAUSE and EV_RESUME. */
+void queue_event(struct model *m, const struct cost_event *e);
+/* ---- cost_run.c ---- */
+
+/* Sends the first part of the lane's message `at` a time. */
+void run_posted(struct model *m, unsigned rank, unsigned lane, int64_t at, int64_t now);
+/* The lane's part has begun on its first link; a part or an ACK has arrived. */
+void run_part_left(struct model *m, unsigned rank, unsigned lane, int64_t now);
+void run_arrived(struct model *m, const struct model_part *p, int64_t now);
+
+/* ---- booked at once, for multimem ---- */
+
 /* Sends a message over a link; call it at the time at which the first frame is there. */
 struct flight model_send_hop(struct model *m, uint32_t dirlink, struct flight f,
                              struct model_msg msg);
@@ -125,6 +203,9 @@ void model_event(struct model *m, enum event_kind kind, int64_t at, unsigned ran
 int agg_model_begin(struct model *m, unsigned rank, unsigned lane);
 bool agg_model_has_window(const struct model *m, unsigned rank, unsigned lane);
 void agg_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now);
+/* Sends the next part of the lane's current message. */
+void agg_model_part(struct model *m, unsigned rank, unsigned lane, int64_t now);
+void agg_model_arrived(struct model *m, const struct model_part *p, int64_t now);
 void agg_model_end(struct model *m, unsigned rank, unsigned lane);
 void agg_model_free(struct model *m);
 /* cost_mm.c */

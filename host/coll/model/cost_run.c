@@ -6,15 +6,13 @@
  * (cost_net.c). Software takes no time except the fabric's costs.
  */
 #include "host/coll/model/cost_model.h"
+#include "host/coll/transport/conn.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Lanes that are at different steps of recursive halving share a link frame by frame: whole
- * messages of an early step would delay those of a later one. Other algorithms send messages of
- * equal length, as a whole. */
-#define PART_FRAMES 2u
+#define CREDIT_WIRE 102u /* an RDMA WRITE of four bytes */
 
 /* ---- events, by time, then by creation ---- */
 
@@ -116,47 +114,114 @@ static bool ready(struct model_rank *r, unsigned lane, const struct step *st)
     return true;
 }
 
-static unsigned parts_of(const struct model *m, uint64_t len)
-{
-    uint64_t part = (uint64_t)PART_FRAMES * m->in.mtu;
+/* ---- messages ---- */
 
-    return m->in.algo == ALGO_HALVING && len > part ? (unsigned)((len - 1) / part + 1) : 1;
-}
-
-/* Part k of a SEND lane (of message k / parts) has reached its next link, or its destination. */
-static void part_hop(struct model *m, unsigned rank, unsigned lane, uint32_t k)
-{
-    const struct lane *s = &m->rank[rank].s.lane[lane];
-    struct model_lane *l = &m->rank[rank].lane[lane];
-    uint32_t i = k / l->parts, n = k % l->parts;
-    uint64_t len = lane_step(s, i)->len, part = (uint64_t)PART_FRAMES * m->in.mtu;
-    bool last = l->parts == 1 || n + 1 == parts_of(m, len);
-    struct flight *f = &l->flight[k];
-
-    len = l->parts == 1 ? len : last ? len - n * part : part;
-    *f = model_send_hop(m, l->path->link[l->hop[k]], *f, model_message(len, m->in.mtu, last));
-    if (++l->hop[k] < l->path->n) {
-        model_event(m, EV_HOP, f->head, rank, lane, k);
-        return;
-    }
-    if (!last)
-        return;
-    model_event(m, EV_DONE, f->tail + m->fab->costs.gpu_ps, s->peer, l->peer_lane, i);
-    model_event(m, EV_DONE, f->tail + l->ack_ps, rank, lane, i);
-}
-
-/* Sends the next part of the current message of a SEND lane. Lanes of one link take turns. */
+/* Sends the next part of the current message of a SEND lane, if the window has room for it. Lanes
+ * of one link take turns. */
 static void send_part(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct model_lane *l = &m->rank[rank].lane[lane];
-    uint32_t i = l->begun - 1, k = i * l->parts + l->part;
+    const struct lane *s = &m->rank[rank].s.lane[lane];
+    uint32_t i = l->begun - 1;
+    uint64_t most = (uint64_t)m->part_frames * m->in.mtu, from = l->part * most,
+             len = lane_step(s, i)->len - from;
+    bool last = len <= most;
+    uint32_t packets;
 
-    l->flight[k] = (struct flight){now, now};
-    if (l->parts == 1 || ++l->part == parts_of(m, lane_step(&m->rank[rank].s.lane[lane], i)->len))
-        l->part = 0;
-    part_hop(m, rank, lane, k);
+    len = last ? len : most;
+    packets = len ? (uint32_t)((len - 1) / m->in.mtu) + 1 : 1;
+    if (!m->coarse && l->sent != l->acked &&
+        l->sent - l->acked + packets > m->fab->transport.window)
+        return;
+    l->sent += packets;
     l->link_busy = true;
-    model_event(m, EV_TRY, m->free_ps[l->path->link[0]], rank, lane, i);
+    l->sending = !last;
+    queue_send(m,
+               &(struct model_part){.kind = PART_DATA,
+                                    .last = last,
+                                    .rank = rank,
+                                    .lane = lane,
+                                    .step = i,
+                                    .first = l->part * m->part_frames,
+                                    .packets = packets,
+                                    .msg = model_message(len, m->in.mtu, last),
+                                    .tail = now,
+                                    .path = l->path,
+                                    .back = l->back},
+               now);
+    l->part = last ? 0 : l->part + 1;
+}
+
+static void next_part(struct model *m, unsigned rank, unsigned lane, int64_t now)
+{
+    if (m->rank[rank].s.lane[lane].kind == LANE_AGG)
+        agg_model_part(m, rank, lane, now);
+    else
+        send_part(m, rank, lane, now);
+}
+
+void run_posted(struct model *m, unsigned rank, unsigned lane, int64_t at, int64_t now)
+{
+    if (at <= now) {
+        next_part(m, rank, lane, now);
+        return;
+    }
+    m->rank[rank].lane[lane].link_busy = true;
+    model_event(m, EV_TRY, at, rank, lane, 0);
+}
+
+void run_part_left(struct model *m, unsigned rank, unsigned lane, int64_t now)
+{
+    m->rank[rank].lane[lane].link_busy = false;
+    try_lane(m, rank, lane, now);
+}
+
+/* Of a SEND lane. */
+static void data_arrived(struct model *m, const struct model_part *p, int64_t now)
+{
+    struct model_lane *l = &m->rank[p->rank].lane[p->lane];
+    const struct lane *s = &m->rank[p->rank].s.lane[p->lane];
+    struct model_part acked = *p;
+
+    l->arrived += p->packets;
+    acked.acked = l->arrived;
+    if (!m->coarse)
+        queue_send_acks(m, &acked, now);
+    if (!p->last)
+        return;
+    model_event(m, EV_DONE, now + m->fab->costs.gpu_ps, s->peer, l->peer_lane, p->step);
+    if (m->coarse) {
+        uint64_t n = acks_of(0, p->first + p->packets, true);
+
+        model_event(m, EV_DONE, model_send_small(m, l->back, now, n * MODEL_ACK_WIRE), p->rank,
+                    p->lane, p->step);
+    }
+}
+
+static void ack_arrived(struct model *m, const struct model_part *p, int64_t now)
+{
+    m->rank[p->rank].lane[p->lane].acked = p->acked;
+    if (p->last)
+        step_done(m, p->rank, p->lane, now);
+    try_lane(m, p->rank, p->lane, now);
+}
+
+static void credit_arrived(struct model *m, const struct model_part *p, int64_t now)
+{
+    m->rank[p->rank].lane[p->lane].credit = (uint32_t)p->acked;
+    try_lane(m, p->rank, p->lane, now);
+}
+
+void run_arrived(struct model *m, const struct model_part *p, int64_t now)
+{
+    if (p->kind == PART_EDGE)
+        agg_model_arrived(m, p, now);
+    else if (p->kind == PART_DATA)
+        data_arrived(m, p, now);
+    else if (p->kind == PART_CREDIT)
+        credit_arrived(m, p, now);
+    else if (!p->group)
+        ack_arrived(m, p, now);
 }
 
 /* Sends the message at the head of a SEND lane; both ends are ready. */
@@ -173,20 +238,21 @@ static void send_message(struct model *m, unsigned rank, unsigned lane, int64_t 
     handoffs = recv_handoffs > handoffs ? recv_handoffs : handoffs;
     m->handoffs = handoffs > m->handoffs ? handoffs : m->handoffs;
     peer->lane[l->peer_lane].handoffs[i] = l->handoffs[i] = (uint16_t)handoffs;
-    now = model_post(m, l, l->path->link[0], now);
-    send_part(m, rank, lane, now);
+    l->sending = true;
+    run_posted(m, rank, lane, model_post(m, l, l->path->link[0], now), now);
 }
 
 /* Starts the lane's next step if possible; returns whether another one may follow. */
 static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct model_rank *r = &m->rank[rank];
-    struct model_lane *l = &r->lane[lane], *far;
+    struct model_lane *l = &r->lane[lane];
     const struct lane *s = &r->s.lane[lane];
 
-    if (l->part && !l->link_busy)
-        send_part(m, rank, lane, now); /* other lanes have had their turn since the last part */
-    if (l->begun == s->n || l->waiting || l->link_busy || !ready(r, lane, lane_step(s, l->begun)))
+    if (l->sending && !l->link_busy) /* other lanes have had their turn since the last part */
+        next_part(m, rank, lane, now);
+    if (l->begun == s->n || l->waiting || l->sending || l->link_busy ||
+        !ready(r, lane, lane_step(s, l->begun)))
         return false;
     switch (s->kind) {
     case LANE_CPU:
@@ -195,18 +261,14 @@ static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t no
         step_done(m, rank, lane, now);
         return true;
     case LANE_RECV:
-        l->at[l->begun++] = now;
-        try_lane(m, s->peer, l->peer_lane, now);
+        if (l->begun - l->done >= sched_slots(m->in.topo))
+            return false;
+        l->begun++;
         return true;
     case LANE_SEND:
-        far = &m->rank[s->peer].lane[l->peer_lane];
-        if (far->begun <= l->begun)
-            return false; /* the receiver tries again */
-        if (far->at[l->begun] && far->at[l->begun] + l->ack_ps > now) {
-            l->link_busy = true; /* the credit is still in flight */
-            model_event(m, EV_TRY, far->at[l->begun] + l->ack_ps, rank, lane, 0);
-            return false;
-        }
+        if (l->begun >= l->credit || l->begun - l->done / CONN_SIGNAL_EVERY * CONN_SIGNAL_EVERY >=
+                                         CONN_IN_FLIGHT(sched_slots(m->in.topo)))
+            return false; /* a credit or a completion tries again */
         send_message(m, rank, lane, now);
         return true;
     case LANE_AGG:
@@ -226,6 +288,31 @@ static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t no
     }
 }
 
+/* Tells the sender how many receives are posted, as a connection does. */
+static void publish(struct model *m, unsigned rank, unsigned lane, int64_t now)
+{
+    struct model_lane *l = &m->rank[rank].lane[lane];
+    const struct lane *s = &m->rank[rank].s.lane[lane];
+    unsigned peer = s->peer;
+    uint32_t ahead = l->begun == s->n ? CONN_AHEAD : 0; /* of the next operation */
+    uint32_t fresh = l->begun > l->published ? l->begun - l->published : 0;
+
+    if (!fresh ||
+        (fresh + ahead < CONN_CREDIT_EVERY && l->published - l->done >= CONN_CREDIT_EVERY))
+        return;
+    l->published = l->begun;
+    queue_send(m,
+               &(struct model_part){.kind = PART_CREDIT,
+                                    .rank = peer,
+                                    .lane = l->peer_lane,
+                                    .packets = 1,
+                                    .acked = l->published,
+                                    .msg = {CREDIT_WIRE, CREDIT_WIRE, CREDIT_WIRE},
+                                    .tail = now,
+                                    .path = m->rank[peer].lane[l->peer_lane].back},
+               now);
+}
+
 static void try_lane(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct model_lane *l = &m->rank[rank].lane[lane];
@@ -235,6 +322,8 @@ static void try_lane(struct model *m, unsigned rank, unsigned lane, int64_t now)
     l->queued = true;
     while (begin_step(m, rank, lane, now))
         ;
+    if (m->rank[rank].s.lane[lane].kind == LANE_RECV)
+        publish(m, rank, lane, now);
     l->queued = false;
 }
 
@@ -245,155 +334,36 @@ static void handle_event(struct model *m, const struct cost_event *e)
     const struct lane *s = &r->s.lane[e->lane];
 
     switch (e->kind) {
+    case EV_HOP:
+    case EV_LINK:
+    case EV_PAUSE:
+    case EV_RESUME:
+        queue_event(m, e);
+        return;
     case EV_TRY:
         l->link_busy = false;
-        l->back_to_back = true;
+        l->back_to_back = s->kind == LANE_MM;
         try_lane(m, e->rank, e->lane, e->at);
         l->back_to_back = false;
         return;
     case EV_READ:
         mm_model_read(m, e->rank, e->lane, e->step, e->at);
         return;
-    case EV_HOP:
-        if (s->kind == LANE_MM)
-            mm_model_down(m, e->rank, e->lane, e->step);
-        else
-            part_hop(m, e->rank, e->lane, e->step);
+    case EV_STORE:
+        mm_model_down(m, e->rank, e->lane, e->step);
         return;
     default:
         if (s->kind == LANE_AGG)
             agg_model_end(m, e->rank, e->lane);
         if (s->kind == LANE_MM && lane_step(s, l->done)->op == STEP_MM_LOAD)
             l->peer_lane--;
-        if (s->kind == LANE_RECV) /* its ACK */
-            model_send_small(m, m->rank[s->peer].lane[l->peer_lane].back, e->at, MODEL_ACK_WIRE);
         step_done(m, e->rank, e->lane, e->at);
         break;
     }
     try_lane(m, e->rank, e->lane, e->at);
 }
 
-/* ---- setting up ---- */
-
-static int lane_path(struct model *m, unsigned rank, unsigned lane)
-{
-    struct model_rank *r = &m->rank[rank];
-    struct model_lane *l = &r->lane[lane];
-    unsigned peer = r->s.lane[lane].peer, chan = r->s.lane[lane].chan;
-    uint16_t from = model_node(m, rank), to = model_node(m, peer);
-    struct fab_channel ch[SCHED_MAX_CHANS];
-
-    if (topo_channels(&m->topo, rank, peer, ch, SCHED_MAX_CHANS) <= chan)
-        return -ENOTSUP;
-    l->path = malloc(2 * sizeof(*l->path));
-    if (!l->path)
-        return -ENOMEM;
-    l->back = l->path + 1;
-    model_path(m, from, ch[chan].port_a, to, ch[chan].port_b, l->path);
-    model_path(m, to, ch[chan].port_b, from, ch[chan].port_a, l->back);
-    if (!l->path->n || !l->back->n)
-        return -ENOTSUP;
-    for (unsigned h = 0; h < l->back->n; h++) {
-        uint32_t d = l->back->link[h];
-
-        l->ack_ps += model_link_ps(m, d, MODEL_ACK_WIRE) +
-                     (d < 2u * m->fab->n_links ? fabric_latency(m->fab, d) : 0);
-    }
-    return 0;
-}
-
-static unsigned lane_parts(const struct model *m, const struct lane *s)
-{
-    unsigned most = 1;
-
-    for (uint32_t i = 0; i < s->n; i++) {
-        unsigned n = parts_of(m, lane_step(s, i)->len);
-
-        most = n > most ? n : most;
-    }
-    return most;
-}
-
-static int rank_init(struct model *m, unsigned rank)
-{
-    struct model_rank *r = &m->rank[rank];
-    int rc;
-
-    m->in.rank = rank;
-    rc = sched_init(&r->s, &m->in);
-    if (rc)
-        return rc;
-    r->lane = calloc(r->s.n_lanes + 1, sizeof(*r->lane));
-    if (!r->lane)
-        return -ENOMEM;
-    for (unsigned i = 0; i < r->s.n_lanes && !rc; i++) {
-        struct model_lane *l = &r->lane[i];
-
-        l->waiters = NOBODY;
-        l->handoffs = calloc(r->s.lane[i].n + 1, sizeof(*l->handoffs));
-        if (r->s.lane[i].kind == LANE_RECV)
-            l->at = calloc(r->s.lane[i].n + 1, sizeof(*l->at));
-        if (r->s.lane[i].kind == LANE_SEND || r->s.lane[i].kind == LANE_MM) {
-            l->parts = r->s.lane[i].kind == LANE_SEND ? lane_parts(m, &r->s.lane[i]) : 1;
-            l->flight = calloc((size_t)r->s.lane[i].n * l->parts + 1, sizeof(*l->flight));
-            l->hop = calloc((size_t)r->s.lane[i].n * l->parts + 1, sizeof(*l->hop));
-            if (!l->flight || !l->hop)
-                return -ENOMEM;
-        }
-        if (!l->handoffs || (r->s.lane[i].kind == LANE_RECV && !l->at))
-            return -ENOMEM;
-    }
-    return 0;
-}
-
-/* Connects both ends of messages, and finds paths and groups. */
-static int connect_lanes(struct model *m, unsigned rank)
-{
-    struct model_rank *r = &m->rank[rank];
-    int rc = 0;
-
-    for (unsigned i = 0; i < r->s.n_lanes && !rc; i++) {
-        const struct lane *s = &r->s.lane[i];
-
-        if (s->kind == LANE_SEND) {
-            unsigned far;
-
-            if (!sched_has_lane(&m->rank[s->peer].s, LANE_RECV, rank, s->chan, &far))
-                return -EINVAL; /* no lane receives: the algorithm is wrong */
-            r->lane[i].peer_lane = far;
-            m->rank[s->peer].lane[far].peer_lane = i;
-            rc = lane_path(m, rank, i);
-        } else if (s->kind == LANE_AGG) {
-            rc = agg_model_begin(m, rank, i);
-        } else if (s->kind == LANE_MM) {
-            rc = mm_model_begin(m, rank, i);
-        }
-    }
-    return rc;
-}
-
-static void free_ranks(struct model *m)
-{
-    for (unsigned k = 0; k < m->in.nranks; k++) {
-        struct model_rank *r = &m->rank[k];
-
-        for (unsigned i = 0; r->lane && i < r->s.n_lanes; i++) {
-            free(r->lane[i].handoffs);
-            free(r->lane[i].at);
-            free(r->lane[i].flight);
-            free(r->lane[i].hop);
-            free(r->lane[i].path);
-        }
-        free(r->lane);
-        sched_free(&r->s);
-    }
-    agg_model_free(m);
-    free(m->rank);
-    free(m->heap);
-    m->rank = NULL;
-    m->heap = NULL;
-    m->n_events = m->capacity = 0;
-}
+/* ---- the whole operation ---- */
 
 /* Receives first: each rank's first messages leave in its own order then, not in that of the ranks
  * that receive them. */
@@ -425,7 +395,7 @@ static int check_all_done(const struct model *m)
 
 int model_run(struct model *m)
 {
-    int rc = 0;
+    int rc;
 
     m->end = 0;
     m->handoffs = 0;
@@ -433,13 +403,7 @@ int model_run(struct model *m)
     memset(m->free_ps, 0, m->n_dir * sizeof(*m->free_ps));
     memset(m->fetch_ps, 0, m->n_dir * sizeof(*m->fetch_ps));
     memset(m->bytes, 0, m->n_dir * sizeof(*m->bytes));
-    m->rank = calloc(m->in.nranks, sizeof(*m->rank));
-    if (!m->rank)
-        return -ENOMEM;
-    for (unsigned k = 0; k < m->in.nranks && !rc; k++)
-        rc = rank_init(m, k);
-    for (unsigned k = 0; k < m->in.nranks && !rc; k++)
-        rc = connect_lanes(m, k);
+    rc = setup_ranks(m);
     if (!rc)
         begin_lanes(m);
     while (!rc && !m->rc && m->n_events) {
@@ -449,6 +413,6 @@ int model_run(struct model *m)
     }
     rc = rc ? rc : m->rc;
     rc = rc ? rc : check_all_done(m);
-    free_ranks(m);
+    setup_free(m);
     return rc;
 }

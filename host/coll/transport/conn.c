@@ -4,10 +4,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#define CREDIT_EVERY 8 /* receives: a credit for each would cost a frame a message */
-#define SIGNAL_EVERY 8 /* work requests; a completion covers all before it */
-
-_Static_assert(2 * CREDIT_EVERY <= CONN_AHEAD && CONN_AHEAD <= SCHED_SLOTS / 2,
+_Static_assert(2 * CONN_CREDIT_EVERY <= CONN_AHEAD && CONN_AHEAD <= SCHED_SLOTS / 2,
                "an operation gets half of the slots at least");
 
 static struct lane_run *run_of(struct coll_req *r, unsigned lane)
@@ -145,7 +142,7 @@ static unsigned post_receives(struct comm *c, struct conn *k)
     return did;
 }
 
-/* A work request on the send queue: signaled every SIGNAL_EVERY, and where a step waits for it. */
+/* A work request on the send queue: signaled every CONN_SIGNAL_EVERY, and where a step waits for it. */
 static int post_send(struct comm *c, struct conn *k, struct ibv_send_wr *wr, bool signaled)
 {
     struct ibv_send_wr *bad;
@@ -154,7 +151,7 @@ static int post_send(struct comm *c, struct conn *k, struct ibv_send_wr *wr, boo
     T_ASSERT_HOT(k->sq_posted - k->sq_done < CONN_SQ(k), "the send queue is overrun");
     T_ASSERT_HOT(k->tx_done <= k->tx_posted, "more messages are acknowledged than were sent");
     wr->wr_id = WR_ID(WR_CONN_SEND, k->index, k->sq_posted);
-    if (signaled || k->sq_posted % SIGNAL_EVERY == SIGNAL_EVERY - 1)
+    if (signaled || k->sq_posted % CONN_SIGNAL_EVERY == CONN_SIGNAL_EVERY - 1)
         wr->send_flags |= IBV_SEND_SIGNALED;
     if (ibv_post_send(k->qp, wr, &bad)) {
         comm_fail(c, "cannot post to rank %u (%s)", k->peer, comm_host(c, k->peer));
@@ -190,7 +187,7 @@ static unsigned publish(struct comm *c, struct conn *k)
     T_ASSERT_HOT(k->published <= k->rx_posted,
                  "the credit word counts receives that are not posted");
     return k->open && fresh &&
-           (fresh >= CREDIT_EVERY || k->published - k->rx_seen < CREDIT_EVERY) &&
+           (fresh >= CONN_CREDIT_EVERY || k->published - k->rx_seen < CONN_CREDIT_EVERY) &&
            k->sq_posted - k->sq_done < CONN_SQ(k) && !write_word(c, k, false);
 }
 
@@ -274,14 +271,9 @@ static unsigned run_recv(struct comm *c, struct coll_req *r, unsigned lane)
 
 /* ---- sending ---- */
 
-/*
- * Bounds the messages and credits in flight together. A credit waits behind the messages before it
- * on the queue pair: if those filled the whole window of the peer's receives at both ends, both
- * would wait for the other's credit word, and idle for a round trip every window.
- */
 static bool may_queue(const struct conn *k)
 {
-    return k->sq_posted - k->sq_done < k->depth / 2;
+    return k->sq_posted - k->sq_done < CONN_IN_FLIGHT(k->depth);
 }
 
 /* Messages that may have been sent in all. */
