@@ -86,11 +86,17 @@ static void send_pause(struct model *m, uint32_t d, bool on, int64_t now)
                 now + wait + model_link_ps(m, back, PAUSE_WIRE) + model_latency(m, back), 0, 0, d);
 }
 
+/* Parts of many frames are not counted: they are not stored as a whole. */
+static bool is_held(const struct model_queue *q, const struct model_part *p)
+{
+    return q->xoff >= 8 * p->msg.wire || (q->xoff && p->packets == 1);
+}
+
 static void hold(struct model *m, uint32_t d, const struct model_part *p, int64_t now)
 {
     struct model_queue *q = &m->queue[d];
 
-    if (!q->xoff)
+    if (!is_held(q, p))
         return;
     q->held += p->msg.wire;
     q->held_pkts += p->packets;
@@ -104,7 +110,7 @@ static void release(struct model *m, uint32_t d, const struct model_part *p, int
 {
     struct model_queue *q = &m->queue[d];
 
-    if (!q->xoff)
+    if (!is_held(q, p))
         return;
     q->held -= p->msg.wire;
     q->held_pkts -= p->packets;

@@ -88,7 +88,10 @@ static int connect_lanes(struct model *m, unsigned rank)
 /* How finely messages are cut: into frames, unless those are more than PART_HOPS. */
 static void find_parts(struct model *m)
 {
-    uint64_t frames = 0, messages = 0;
+    /* Lanes at different steps of recursive halving share a link: a whole message of an early step
+     * would delay those of a later one. */
+    uint64_t frames = 0, messages = 0,
+             most = m->in.algo == ALGO_HALVING ? 10 * PART_HOPS : PART_HOPS;
 
     for (unsigned k = 0; k < m->in.nranks; k++)
         for (unsigned i = 0; i < m->rank[k].s.n_lanes; i++) {
@@ -100,8 +103,8 @@ static void find_parts(struct model *m)
             for (uint32_t n = 0; n < s->n; n++)
                 frames += (lane_step(s, n)->len / m->in.mtu + 1) * m->rank[k].lane[i].path->n;
         }
-    m->part_frames = (uint32_t)(1 + frames / PART_HOPS);
-    m->coarse = messages > PART_HOPS;
+    m->part_frames = (uint32_t)(1 + frames / most);
+    m->coarse = messages > most;
 }
 
 void setup_free(struct model *m)
