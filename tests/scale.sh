@@ -19,7 +19,7 @@ run() {
     shift 4
     /usr/bin/time -o "$out/time" -f '%U %S %M' "$sim" "conf/$conf.conf" "$@" -w 0 >"$out/run" 2>"$out/err" || why="exit code $?: $(tail -1 "$out/err")"
     read -r user kib < <(awk 'END { printf "%d %d", $1 + $2 + 0.5, $3 }' "$out/time")
-    times=$(awk '$1 ~ /^[0-9]+$/ && $NF == "ok" { t = $6 != "-" ? $6 : $10; printf "%s %s", t, $(NF - 2) }' "$out/run")
+    times=$(awk '$1 ~ /^[0-9]+$/ && $NF == "ok" { t = $6 != "-" ? $6 : $10; printf "%s %s", t, $17 }' "$out/run")
     events=$(awk '/ms simulated in/ { for (i = 1; i < NF; i++) if ($(i + 1) == "events") e = $i } END { print e + 0 }' "$out/err")
     [ "$user" -le "$max_s" ] || why="$why took more than $max_s s"
     [ $((kib / 1024)) -le "$max_mib" ] || why="$why took more than $max_mib MiB"

@@ -22,8 +22,6 @@ static json_t *fidelity_json(const struct fidelity *f)
 /* Keys that only some rows have. */
 static void add_extras(json_t *j, const struct row *r, int place)
 {
-    if (!j)
-        return;
     json_object_set_new(j, "asked", json_string(perf_algo_name(row_asked(r))));
     if (r->chosen)
         json_object_set_new(j, "why", json_string(r->why));
@@ -48,24 +46,44 @@ static void add_extras(json_t *j, const struct row *r, int place)
             json_pack("{s:o, s:o}", "max", number(r->ulp.max), "mean", number(row_ulp_mean(r))));
 }
 
+/* The busiest link: measured, and by the model; null where there is none or it is not known. */
+static void add_link(json_t *j, const struct row *r, const struct run_result *run)
+{
+    const struct link_use *u = &run->link;
+    double bytes = link_use_bytes(u, run->iters);
+    bool known = r->emulated && u->known;
+
+    json_object_set_new(j, "link_bytes",
+                        known ? json_integer((json_int_t)(bytes + 0.5)) : json_null());
+    json_object_set_new(j, "link_utilisation",
+                        known ? json_real(link_use_share(u, run->iters, run->time_us))
+                              : json_null());
+    json_object_set_new(j, "model_link_bytes",
+                        r->emulated ? json_integer((json_int_t)r->pred.busiest_link_bytes)
+                                    : json_null());
+    json_object_set_new(j, "model_link_utilisation",
+                        r->emulated ? json_real(row_predicted_utilisation(r)) : json_null());
+    if (r->emulated && *u->why)
+        json_object_set_new(j, "link_not_measured", json_string(u->why));
+}
+
 static json_t *run_json(const struct row *r, int place)
 {
     const struct run_result *run = &r->run[place];
 
     json_t *j = json_pack(
-        "{s:s, s:s, s:I, s:I, s:s, s:s, s:i, s:b, s:f, s:f, s:f, s:o, s:o, s:o, s:o, "
-        "s:I, s:I, s:o}",
+        "{s:s, s:s, s:I, s:I, s:s, s:s, s:i, s:b, s:f, s:f, s:f, s:o, s:o, s:I, s:I, s:o}",
         "collective", coll_name(r->coll), "algo", perf_algo_name(r->algo), "size_bytes",
         (json_int_t)r->bytes, "count", (json_int_t)r->count, "type", row_type(r), "op", row_op(r),
         "root", row_root(r), "in_place", place == IN_PLACE, "time_us", run->time_us, "algbw_GBps",
         row_algbw(r, run->time_us), "busbw_GBps", row_busbw(r, run->time_us), "wrong",
         run->checked ? json_integer((json_int_t)run->wrong) : json_null(), "predicted_us",
-        r->pred.time_ps ? json_real(row_predicted_us(r)) : json_null(), "busiest_link_bytes",
-        r->emulated ? json_integer((json_int_t)r->pred.busiest_link_bytes) : json_null(),
-        "busiest_link_utilisation",
-        r->emulated ? json_real(row_utilisation(r, run->time_us)) : json_null(), "dilation",
+        r->pred.time_ps ? json_real(row_predicted_us(r)) : json_null(), "dilation",
         (json_int_t)run->dilation, "iters", (json_int_t)run->iters, "fidelity",
         fidelity_json(&run->fid));
+    if (!j)
+        return NULL;
+    add_link(j, r, run);
     add_extras(j, r, place);
     return j;
 }

@@ -81,15 +81,15 @@ void table_columns(FILE *out, enum coll_algo algo, bool staged)
     fprintf(out, "#\n# Algorithm: %s\n", perf_algo_name(algo));
     fprintf(out, "# %10s %12s %8s %6s %5s  %35s  %35s\n", "", "", "", "", "",
             "out-of-place           ", "in-place             ");
-    fprintf(
-        out,
-        "# %10s %12s %8s %6s %5s  %9s %8s %8s %7s  %9s %8s %8s %7s  %9s %6s %9s %10s%s %8s  %s\n",
-        "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
-        "algbw", "busbw", "#wrong", "link", "util", "model", "meas/model",
-        staged ? "   staging" : "", "dilation", "fidelity");
+    fprintf(out,
+            "# %10s %12s %8s %6s %5s  %9s %8s %8s %7s  %9s %8s %8s %7s  %9s %6s %9s %10s %10s%s "
+            "%8s  %s\n",
+            "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
+            "algbw", "busbw", "#wrong", "link", "util", "model", "meas/model", "link/model",
+            staged ? "   staging" : "", "dilation", "fidelity");
     fprintf(out, "# %10s %12s %8s %6s %5s  %9s %8s %8s %7s  %9s %8s %8s %7s  %9s %6s %9s%s\n",
             "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
-            "(GB/s)", "", "(MB)", "(%)", "(us)", staged ? "                 (us)" : "");
+            "(GB/s)", "", "(MB)", "(%)", "(us)", staged ? "                            (us)" : "");
     fflush(out);
 }
 
@@ -156,9 +156,21 @@ static void print_fell_back(FILE *out, const struct row *r)
     }
 }
 
-/* The predicted time, and the measured one relative to it. */
+/* The busiest link: measured bytes of one operation, and the share of its time that they took. */
+static void print_link(FILE *out, const struct run_result *run)
+{
+    if (run->valid && run->link.known)
+        fprintf(out, "  %9.3f %6.1f", link_use_bytes(&run->link, run->iters) * 1e-6,
+                100 * link_use_share(&run->link, run->iters, run->time_us));
+    else
+        fprintf(out, "  %9s %6s", "-", "-");
+}
+
+/* The predicted time, and what was measured relative to the model: time, bytes of the busiest
+ * link. */
 static void print_model(FILE *out, const struct row *r, const struct run_result *run)
 {
+    double link = r->emulated ? row_link_ratio(r, run) : 0;
     char model[24] = "-";
 
     if (r->pred.time_ps)
@@ -166,6 +178,10 @@ static void print_model(FILE *out, const struct row *r, const struct run_result 
     fprintf(out, " %9s", model);
     if (run->valid && row_predicted_us(r) > 0)
         fprintf(out, " %10.3f", run->time_us / row_predicted_us(r));
+    else
+        fprintf(out, " %10s", "-");
+    if (link > 0)
+        fprintf(out, " %10.3f", link);
     else
         fprintf(out, " %10s", "-");
 }
@@ -193,11 +209,7 @@ void table_row(FILE *out, const struct row *r)
         print_hw(out, r, run);
         return;
     }
-    fprintf(out, "  %9.3f", (double)r->pred.busiest_link_bytes * 1e-6);
-    if (run->valid)
-        fprintf(out, " %6.1f", 100 * row_utilisation(r, run->time_us));
-    else
-        fprintf(out, " %6s", "-");
+    print_link(out, run);
     print_model(out, r, run);
     if (r->staged) {
         time_cell(cell, sizeof(cell), w->staging_us);
@@ -225,6 +237,7 @@ void table_footer(FILE *out, const struct row *rows, unsigned n)
     uint64_t wrong = 0;
     double bus = 0;
     unsigned runs = 0, checked = 0, late = 0, fell = 0, missing = 0;
+    const char *no_link = "";
 
     for (unsigned i = 0; i < n; i++) {
         for (int p = 0; p < PLACES; p++) {
@@ -238,6 +251,7 @@ void table_footer(FILE *out, const struct row *rows, unsigned n)
             wrong += run->wrong;
             late += !run->fid.ok;
             fell += *run->fell_back != 0;
+            no_link = *no_link ? no_link : run->link.why;
         }
     }
     if (checked)
@@ -252,6 +266,8 @@ void table_footer(FILE *out, const struct row *rows, unsigned n)
             late, runs);
     else if (!n || rows->emulated)
         fprintf(out, "# Fidelity             : ok\n");
+    if (*no_link)
+        fprintf(out, "# Links not measured   : %s\n", no_link);
     if (missing)
         fprintf(out, "# Not measured         : %u of %u runs, for which --max-wall left no time\n",
                 missing, runs + missing);

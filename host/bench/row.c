@@ -67,11 +67,26 @@ double row_predicted_us(const struct row *r)
     return r->pred.time_ps > 1 ? (double)r->pred.time_ps * 1e-6 : 0;
 }
 
-double row_utilisation(const struct row *r, double time_us)
+static struct link_use predicted_link(const struct row *r)
 {
-    if (!(time_us > 0) || !r->link_bps)
+    return (struct link_use){.bytes = r->pred.busiest_link_bytes, .rate_bps = r->link_bps};
+}
+
+double row_predicted_utilisation(const struct row *r)
+{
+    struct link_use u = predicted_link(r);
+
+    return link_use_share(&u, 1, row_predicted_us(r));
+}
+
+double row_link_ratio(const struct row *r, const struct run_result *run)
+{
+    struct link_use u = predicted_link(r);
+    double model_us = link_use_share(&u, 1, 1);
+
+    if (!run->valid || !run->link.known || !(model_us > 0))
         return 0;
-    return (double)r->pred.busiest_link_bytes * 8 / ((double)r->link_bps * time_us * 1e-6);
+    return link_use_share(&run->link, run->iters, 1) / model_us;
 }
 
 double row_asymptote(unsigned nranks)

@@ -7,6 +7,7 @@
 
 #include "host/bench/dilation_control.h"
 #include "host/bench/exact.h"
+#include "host/bench/link_use.h"
 
 struct json_t;
 
@@ -27,6 +28,7 @@ struct run_result {
     unsigned iters;    /* timed operations; fewer than requested if --max-wall requires it */
     uint32_t dilation;
     struct fidelity fid;
+    struct link_use link;      /* of all iters; emulated rows only */
     char fell_back[COMM_TEXT]; /* why it ran by another algorithm, in part at least; "": not */
     uint32_t aggregated;       /* timed operations by its own */
     char cut[ROW_CUT];         /* what --max-wall has left out of it; "": nothing */
@@ -49,7 +51,7 @@ struct row {
     bool emulated; /* by frames through the fabric: it has links, a dilation and fidelity */
     uint64_t count, bytes;
     struct coll_prediction pred;
-    uint64_t link_bps; /* of the busiest link */
+    uint64_t link_bps; /* of the link that the model calls the busiest */
     struct run_result run[PLACES];
     struct ulp ulp; /* out of place; n 0: not measured */
 };
@@ -69,7 +71,11 @@ double row_algbw(const struct row *r, double time_us);
  * comparable */
 double row_busbw(const struct row *r, double time_us);
 double row_predicted_us(const struct row *r);
-double row_utilisation(const struct row *r, double time_us); /* of the busiest link, 0..1 */
+/* By the model: how busy the busiest link is during the predicted time, 0..1. */
+double row_predicted_utilisation(const struct row *r);
+/* Measured bytes of the busiest link relative to the model's, both in link time, since the two may
+ * be links of different rates; 0: one of them is not known. */
+double row_link_ratio(const struct row *r, const struct run_result *run);
 /* Asymptotic advantage of reduction in the switch over the ring, 2 (N - 1) / N (F25). */
 double row_asymptote(unsigned nranks);
 #endif

@@ -105,7 +105,9 @@ int bench_create(struct bench **out, const struct bench_cfg *cfg, char *err)
     if (!rc) {
         b->cfg = *cfg;
         b->born_s = wall_s();
-        rc = create_world(b);
+        b->sent = calloc(4u * cfg->fab->n_links + 1, sizeof(*b->sent));
+        b->sent_before = b->sent + 2u * cfg->fab->n_links;
+        rc = b->sent ? create_world(b) : -ENOMEM;
     }
     if (!rc)
         rc = begin_faults(b);
@@ -179,5 +181,6 @@ void bench_destroy(struct bench *b)
     background_flow_destroy(b->background);
     pattern_free(&b->val);
     world_destroy(b->w);
+    free(b->sent);
     free(b);
 }

@@ -17,6 +17,7 @@ struct bench {
     struct faults *faults;              /* NULL: none */
     struct background_flow *background; /* NULL: none */
     bool background_flow_failed;
+    uint64_t *sent, *sent_before; /* [2 * n_links] bytes on each direction; before the timed part */
     unsigned aggregated; /* operations of the loop that rank 0 started by the row's own algorithm */
     /* the running loop */
     const struct row *row;

@@ -264,6 +264,20 @@ static void note_failover(struct bench *b, struct run_result *run)
     run->aggregated = b->aggregated ? b->aggregated - 1 : 0;
 }
 
+/* Bytes that every direction of every link has carried so far. */
+static void read_sent(const struct bench *b, uint64_t *sent)
+{
+    struct net *n = world_net(b->w);
+
+    for (unsigned d = 0; d < 2u * b->cfg.fab->n_links; d++) {
+        const struct fab_link *l = &b->cfg.fab->links[d / 2];
+        const struct egress *e =
+            d & 1 ? net_egress(n, l->b, l->b_port) : net_egress(n, l->a, l->a_port);
+
+        sent[d] = e ? egress_stats(e).link_bytes : 0;
+    }
+}
+
 int bench_place(struct bench *b, struct row *r, int place, char *err)
 {
     const struct perf_opts *o = b->cfg.o;
@@ -282,12 +296,16 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
         counters_begin(b->cfg.counters, world_net(b->w));
     if (!rc && b->background)
         background_flow_begin(b->background);
-    if (!rc)
+    if (!rc) {
+        read_sent(b, b->sent_before);
         rc = operate(b, timed_ops, o->iters, &run->time_us, err);
+    }
     if (rc)
         return rc;
+    read_sent(b, b->sent);
     run->valid = true;
     run->iters = o->iters;
+    run->link = link_use_busiest(b->cfg.fab, b->sent_before, b->sent);
     if (b->cfg.counters && counters_end(b->cfg.counters, world_net(b->w), r, place)) {
         snprintf(err, COMM_TEXT, "no memory for counters");
         return -ENOMEM;

@@ -28,6 +28,7 @@
     X(reordered)                                                                                   \
     X(corrupted)                                                                                   \
     X(lost)                                                                                        \
+    X(lost_bytes)                                                                                  \
     X(down)
 
 /* drops: by the node at the direction's end, of what had come in; QUEUE_FULL: at its beginning. */
@@ -107,6 +108,7 @@ static void read_counts(const struct counters *c, struct net *n, unsigned dirlin
                            .reordered = s.reordered,
                            .corrupted = s.corrupted,
                            .lost = s.lost,
+                           .lost_bytes = s.lost_bytes,
                            .down = s.down_drops};
     memcpy(out->drops, to->cnt[e.to_port].drops, sizeof(out->drops));
     out->drops[DROP_QUEUE_FULL] = s.overflows;
@@ -186,17 +188,18 @@ static json_t *line_json(const struct counters *c, const struct line *l, double 
     double busy_us = (double)k->busy_ps * 1e-6;
 
     return json_pack(
-        "{s:s, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:f, s:{s:I, s:I, s:I}, s:o}",
+        "{s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:f, s:{s:I, s:I, s:I}, "
+        "s:o}",
         "link", c->f->links[l->dirlink / 2].name, "from",
         json_sprintf("%s:%u", c->f->nodes[e.from].name, (unsigned)e.from_port), "to",
         json_sprintf("%s:%u", c->f->nodes[e.to].name, (unsigned)e.to_port), "frames",
         (json_int_t)k->frames, "bytes", (json_int_t)k->bytes, "link_bytes",
-        (json_int_t)k->link_bytes, "busy_us", busy_us, "utilisation",
-        time_us > 0 ? busy_us / time_us : 0.0, "queue_peak_bytes", (json_int_t)k->peak_bytes,
-        "ecn_marks", (json_int_t)k->ecn_marks, "pauses_sent", (json_int_t)k->pauses_sent,
-        "pauses_received", (json_int_t)k->pauses_received, "paused_us", (double)k->paused_ps * 1e-6,
-        "faults", "duplicated", (json_int_t)k->duplicated, "reordered", (json_int_t)k->reordered,
-        "corrupted", (json_int_t)k->corrupted, "drops", drops_json(k));
+        (json_int_t)k->link_bytes, "lost_bytes", (json_int_t)k->lost_bytes, "busy_us", busy_us,
+        "utilisation", time_us > 0 ? busy_us / time_us : 0.0, "queue_peak_bytes",
+        (json_int_t)k->peak_bytes, "ecn_marks", (json_int_t)k->ecn_marks, "pauses_sent",
+        (json_int_t)k->pauses_sent, "pauses_received", (json_int_t)k->pauses_received, "paused_us",
+        (double)k->paused_ps * 1e-6, "faults", "duplicated", (json_int_t)k->duplicated, "reordered",
+        (json_int_t)k->reordered, "corrupted", (json_int_t)k->corrupted, "drops", drops_json(k));
 }
 
 static json_t *lines_json(const struct counters *c, const struct line *line, unsigned n,

@@ -119,6 +119,7 @@ static void launch_faulty(struct egress *e, struct rte_mbuf *m, int64_t at, int6
 
     if (fault_hit(f, f->loss)) {
         e->st.lost++;
+        e->st.lost_bytes += frame_bytes(m);
         rte_pktmbuf_free(m);
         return;
     }

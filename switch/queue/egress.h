@@ -125,7 +125,8 @@ struct egress_stats {
     int64_t busy_ps;
     uint64_t peak_bytes; /* peak of waiting bytes in all classes together */
     uint64_t class_peak_bytes[FRAME_CLASSES];
-    uint64_t lost, duplicated, reordered, corrupted, ecn_marks, down_drops;
+    uint64_t lost, lost_bytes; /* frames that started and were lost; in frames and bytes too */
+    uint64_t duplicated, reordered, corrupted, ecn_marks, down_drops;
     uint64_t overflows; /* pushes that found no room */
     uint64_t discarded; /* by the PFC watchdog */
     int64_t paused_ps;  /* of the lossless class; see egress_paused_ps() */

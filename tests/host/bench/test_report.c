@@ -33,6 +33,9 @@ static struct row make_row(enum coll_algo algo)
     for (int p = 0; p < PLACES; p++) {
         r.run[p] = (struct run_result){.valid = true, .checked = true, .iters = 5, .dilation = 400};
         r.run[p].time_us = (double)r.pred.time_ps * 1e-6;
+        r.run[p].link = (struct link_use){.known = true, /* 25 % more than the model has */
+                                          .bytes = 5 * r.pred.busiest_link_bytes * 5 / 4,
+                                          .rate_bps = 2 * r.link_bps};
         r.run[p].fid = dilation_judge(&r.pred, 100000, 0, 400);
     }
     return r;
@@ -64,8 +67,7 @@ static void bandwidths_follow_nccl_tests(void **state)
     (void)state;
     assert_float_equal(row_algbw(&r, 587.20256), 28.571, 0.001); /* 50 * 8 / 14 */
     assert_float_equal(row_busbw(&r, 587.20256), 50.0, 0.001);
-    assert_float_equal(row_utilisation(&r, 587.20256), 1.0, 1e-9);
-    assert_float_equal(row_utilisation(&r, 2 * 587.20256), 0.5, 1e-9);
+    assert_float_equal(row_predicted_utilisation(&r), 1.0, 1e-9);
     assert_float_equal(row_asymptote(8), 1.75, 1e-12);
 }
 
@@ -107,6 +109,7 @@ static void a_single_rank_has_no_bus_and_no_ratio(void **state)
     for (unsigned i = 0; i < 2; i++) {
         rows[i].nranks = 1;
         rows[i].pred.time_ps = 1;
+        rows[i].pred.busiest_link_bytes = 0;
         rows[i].run[OUT_OF_PLACE].time_us = rows[i].run[IN_PLACE].time_us = 0;
         assert_float_equal(row_busbw(&rows[i], 1), 0, 0);
     }
@@ -120,7 +123,8 @@ static void a_single_rank_has_no_bus_and_no_ratio(void **state)
     fclose(f);
     assert_null(strstr(text, "nan"));
     assert_null(strstr(text, "inf"));
-    assert_non_null(strstr(text, " 0.00          - "));           /* model, meas/model */
+    assert_non_null(
+        strstr(text, " 0.00          -          - ")); /* model, meas/model, link/model */
     assert_non_null(strstr(text, "0.000         -         -\n")); /* speed-up, theory */
     free(text);
 }
@@ -161,13 +165,13 @@ static void gpus_have_what_is_known_of_them(void **state)
 
     (void)state;
     text = print(print_rows, &rows[1], 1);
-    assert_non_null(strstr(text, " -      -    335.54      1.000        -  -\n"));
+    assert_non_null(strstr(text, " -      -    335.54      1.000          -        -  -\n"));
     text = print(table_compare, rows, 2);
     assert_non_null(strstr(text, "# nvls-hw against sharp, out-of-place"));
     assert_non_null(strstr(text, "     1.000     1.000\n"));
     rows[1].pred = (struct coll_prediction){0};
     text = print(print_rows, &rows[1], 1);
-    assert_non_null(strstr(text, " -      -         -          -        -  -\n"));
+    assert_non_null(strstr(text, " -      -         -          -          -        -  -\n"));
     text = print(table_compare, rows, 2);
     assert_non_null(strstr(text, "     1.000         -\n"));
     text = print(table_footer, &rows[1], 1);
@@ -221,7 +225,7 @@ static void a_row_shows_every_column(void **state)
 {
     struct row r = make_row(ALGO_RING);
     char size[32], type[16], op[8], root[8], wrong0[8], wrong1[8], fid[8];
-    double t0, a0, b0, t1, a1, b1, link, util, model, ratio;
+    double t0, a0, b0, t1, a1, b1, link, util, model, ratio, link_ratio;
     unsigned long count;
     unsigned dilation;
 
@@ -229,21 +233,49 @@ static void a_row_shows_every_column(void **state)
     r.run[IN_PLACE].wrong = 3;
     const char *text = print(print_rows, &r, 1);
     assert_int_equal(
-        sscanf(text, "%31s %lu %15s %7s %7s %lf %lf %lf %7s %lf %lf %lf %7s %lf %lf %lf %lf %u %7s",
+        sscanf(text,
+               "%31s %lu %15s %7s %7s %lf %lf %lf %7s %lf %lf %lf %7s %lf %lf %lf %lf %lf %u %7s",
                size, &count, type, op, root, &t0, &a0, &b0, wrong0, &t1, &a1, &b1, wrong1, &link,
-               &util, &model, &ratio, &dilation, fid),
-        19);
+               &util, &model, &ratio, &link_ratio, &dilation, fid),
+        20);
     assert_string_equal(size, "16777216");
     assert_int_equal(count, 4 << 20);
     assert_string_equal(type, "float");
     assert_string_equal(wrong0, "0");
     assert_string_equal(wrong1, "3");
     assert_float_equal(b0, 50, 0.01);
-    assert_float_equal(util, 100, 0.1);
+    assert_float_equal(util, 62.5, 0.1);
     assert_float_equal(ratio, 1, 0.001);
-    assert_float_equal(link, 29.36, 0.001);
+    assert_float_equal(link, 36.7, 0.001);
+    assert_float_equal(link_ratio, 0.625, 0.001); /* in link time, of a link of twice the rate */
     assert_int_equal(dilation, 400);
     assert_string_equal(fid, "ok");
+}
+
+/* Not even by the model: its figures have columns and keys of their own. */
+static void links_that_were_not_measured_have_no_figure(void **state)
+{
+    struct perf_opts o = {.conf = "conf/x.conf"};
+    struct row r = make_row(ALGO_RING);
+    char path[] = "/tmp/test_report.XXXXXX";
+
+    (void)state;
+    for (int p = 0; p < PLACES; p++)
+        r.run[p].link = (struct link_use){.why = "all does not answer"};
+    assert_non_null(
+        strstr(print(print_rows, &r, 1), " -      -    587.20      1.000          -      400  ok"));
+    assert_non_null(strstr(print(table_footer, &r, 1), "measured   : all does not answer\n"));
+    close(mkstemp(path));
+    assert_int_equal(report_write(path, &o, 8, &r, 1, ""), 0);
+    json_t *top = json_load_file(path, 0, NULL);
+    json_t *j = json_array_get(json_object_get(top, "results"), 0);
+    assert_true(json_is_null(json_object_get(j, "link_bytes")));
+    assert_true(json_is_null(json_object_get(j, "link_utilisation")));
+    assert_int_equal(json_integer_value(json_object_get(j, "model_link_bytes")), 29360128);
+    assert_string_equal(json_string_value(json_object_get(j, "link_not_measured")),
+                        "all does not answer");
+    json_decref(top);
+    unlink(path);
 }
 
 static void a_late_run_makes_the_row_lag(void **state)
@@ -320,8 +352,10 @@ static const char *const result_keys[] = {
     "dilation",
     "fidelity",
     "predicted_us",
-    "busiest_link_bytes",
-    "busiest_link_utilisation",
+    "link_bytes",
+    "link_utilisation",
+    "model_link_bytes",
+    "model_link_utilisation",
 };
 
 static void json_has_the_agreed_names(void **state)
@@ -349,6 +383,11 @@ static void json_has_the_agreed_names(void **state)
             fail_msg("no %s", result_keys[i]);
     assert_true(json_is_true(json_object_get(r, "in_place")));
     assert_float_equal(json_real_value(json_object_get(r, "time_us")), 587.20256, 1e-4);
+    assert_int_equal(json_integer_value(json_object_get(r, "link_bytes")), 36700160);
+    assert_float_equal(json_real_value(json_object_get(r, "link_utilisation")), 0.625, 1e-6);
+    assert_int_equal(json_integer_value(json_object_get(r, "model_link_bytes")), 29360128);
+    assert_float_equal(json_real_value(json_object_get(r, "model_link_utilisation")), 1, 1e-6);
+    assert_null(json_object_get(r, "link_not_measured"));
     json_t *fid = json_object_get(r, "fidelity");
     assert_true(json_is_true(json_object_get(fid, "ok")));
     assert_float_equal(json_real_value(json_object_get(fid, "p99_lag_us")), 0.25, 1e-9);
@@ -411,6 +450,7 @@ int main(void)
         cmocka_unit_test(each_algorithm_is_compared_with_the_first),
         cmocka_unit_test(errors_have_a_table_of_their_own),
         cmocka_unit_test(a_row_shows_every_column),
+        cmocka_unit_test(links_that_were_not_measured_have_no_figure),
         cmocka_unit_test(a_late_run_makes_the_row_lag),
         cmocka_unit_test(unchecked_rows_do_not_claim_to_be_right),
         cmocka_unit_test(wrong_elements_fail_the_footer),

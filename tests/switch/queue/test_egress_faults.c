@@ -52,6 +52,7 @@ static void faults_come_as_often_as_asked(void **state)
     assert_in_range(st.lost, EXPECTED - TOLERANCE, EXPECTED + TOLERANCE);
     assert_int_equal(n, MANY - st.lost);
     assert_int_equal(st.frames, MANY); /* they were on the link */
+    assert_int_equal(st.lost_bytes * MANY, st.lost * st.bytes);
     n = faulty(&(struct egress_faults){.dup = 0.1, .seed = 2}, NULL, NULL, &st);
     assert_in_range(st.duplicated, EXPECTED - TOLERANCE, EXPECTED + TOLERANCE);
     assert_int_equal(n, MANY + st.duplicated);
