@@ -5,6 +5,7 @@
  */
 #include "io/telemetry.h"
 #include "io/capture.h"
+#include "io/link_reader.h"
 #include "io/telemetry_link.h"
 #include "switch/net/net_stats.h"
 #include "switch/reduce/an.h"
@@ -84,6 +85,7 @@ static void add_egress(struct rte_tel_data *d, const struct egress *e, int64_t n
     rte_tel_data_add_dict_u64(d, "egress_frames", s.frames);
     rte_tel_data_add_dict_u64(d, "egress_link_bytes", s.link_bytes);
     rte_tel_data_add_dict_u64(d, "egress_lost", s.lost);
+    rte_tel_data_add_dict_u64(d, "egress_lost_bytes", s.lost_bytes);
     rte_tel_data_add_dict_u64(d, "egress_duplicated", s.duplicated);
     rte_tel_data_add_dict_u64(d, "egress_reordered", s.reordered);
     rte_tel_data_add_dict_u64(d, "egress_corrupted", s.corrupted);
@@ -141,6 +143,29 @@ static void ports(struct loop *l, const char *params, struct rte_tel_data *d)
             snprintf(name, sizeof(name), "%s:%u", f->nodes[i].name, p);
             rte_tel_data_add_array_string(d, name);
         }
+}
+
+/* Pairs of link * 2 + direction and bytes, of directions from FIRST on whose sender runs here. */
+static void link_bytes(struct loop *l, const char *params, struct rte_tel_data *d)
+{
+    const struct fabric *f = loop_fabric(l);
+    char *end = NULL;
+    unsigned long first = params ? strtoul(params, &end, 10) : 0;
+    uint64_t bytes;
+    unsigned n = 0;
+
+    if (end && (end == params || *end || *params == '-')) {
+        telemetry_say(d, "error", "expected the first direction as a number, link * 2 + direction");
+        return;
+    }
+    rte_tel_data_start_array(d, RTE_TEL_U64_VAL);
+    for (unsigned long i = first; i < 2ul * f->n_links && n < LINK_READER_PAGE; i++) {
+        if (!net_sent_bytes(loop_net(l), f, (uint32_t)i, &bytes))
+            continue;
+        rte_tel_data_add_array_u64(d, i);
+        rte_tel_data_add_array_u64(d, bytes);
+        n++;
+    }
 }
 
 static void totals(struct loop *l, const char *params, struct rte_tel_data *d)
@@ -316,6 +341,8 @@ static void capture_end(struct loop *l, const char *params, struct rte_tel_data 
     X(ans, "/trib/an", "Aggregation nodes; counters of one. Parameters: NODE")                     \
     X(telemetry_link, "/trib/link",                                                                \
       "Links with faults; one, or change it. Parameters: LINK,down|up|clear|loss=0.1%...")         \
+    X(link_bytes, "/trib/link_bytes",                                                              \
+      "Bytes sent into links: pairs of link * 2 + direction, bytes. Parameters: first of them")    \
     X(totals, "/trib/totals", "Counters of all ports, added up. Takes no parameters")              \
     X(capture_begin, "/trib/capture/start",                                                        \
       "Writes a link's frames while PID runs. Parameters: LINK,PID,FILE")                          \

@@ -17,11 +17,12 @@
 
 #define ANSWER   65536
 #define QUESTION 1024 /* longest request that DPDK reads */
+#define ANSWER_S 10
 
-static int client_open(const char *dir, const char *proc)
+int telemetry_client_open(const char *dir, const char *proc, unsigned seconds)
 {
     struct sockaddr_un un = {.sun_family = AF_UNIX};
-    struct timeval tv = {.tv_sec = 10};
+    struct timeval tv = {.tv_sec = seconds};
     static char greeting[ANSWER];
     int fd;
 
@@ -42,8 +43,7 @@ static int client_open(const char *dir, const char *proc)
     return fd;
 }
 
-/* The value of the answer, whose key is the command; NULL: no answer. */
-static json_t *client_one(int fd, const char *cmd, const char *params)
+json_t *telemetry_client_ask(int fd, const char *cmd, const char *params)
 {
     static char answer[ANSWER];
     char question[QUESTION];
@@ -70,7 +70,7 @@ static bool is_list(const char *cmd)
 
 static void client_proc(json_t *out, int fd, const char *proc, const char *cmd)
 {
-    json_t *v = client_one(fd, cmd, NULL), *e;
+    json_t *v = telemetry_client_ask(fd, cmd, NULL), *e;
     size_t i;
 
     if (!is_list(cmd) || !json_is_array(v)) {
@@ -79,7 +79,7 @@ static void client_proc(json_t *out, int fd, const char *proc, const char *cmd)
     }
     json_array_foreach(v, i, e)
     {
-        json_t *one = client_one(fd, cmd, json_string_value(e));
+        json_t *one = telemetry_client_ask(fd, cmd, json_string_value(e));
 
         json_object_set_new(out, json_string_value(e), one ? one : json_null());
     }
@@ -100,20 +100,26 @@ static bool all_failed(const json_t *out)
     return true;
 }
 
+bool telemetry_client_names(const char *file, char *name, size_t size)
+{
+    size_t len = strlen(file);
+
+    if (len < 7 || len - 6 >= size || strcmp(file + len - 6, ".ready") != 0)
+        return false;
+    snprintf(name, size, "%.*s", (int)len - 6, file);
+    return true;
+}
+
 /* Queries the process of this .ready file; false: not such a file, or not the requested process. */
 static bool query_file(json_t *out, const char *program, const char *dir, const char *proc,
                        const char *file, const char *cmd)
 {
-    size_t len = strlen(file);
     char name[256];
     int fd;
 
-    if (len < 7 || len >= sizeof(name) || strcmp(file + len - 6, ".ready") != 0)
+    if (!telemetry_client_names(file, name, sizeof(name)) || (proc && strcmp(proc, name) != 0))
         return false;
-    snprintf(name, sizeof(name), "%.*s", (int)len - 6, file);
-    if (proc && strcmp(proc, name) != 0)
-        return false;
-    fd = client_open(dir, name);
+    fd = telemetry_client_open(dir, name, ANSWER_S);
     if (fd < 0) {
         fprintf(stderr, "%s: %s does not answer: %s\n", program, name, strerror(-fd));
         return true;

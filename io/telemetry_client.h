@@ -5,6 +5,11 @@
 #ifndef TRIB_IO_TELEMETRY_CLIENT_H
 #define TRIB_IO_TELEMETRY_CLIENT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
+struct json_t;
+
 /*
  * Sends a command to the processes of the fabric in run directory dir, or only to that named proc
  * if it is not NULL, and prints one JSON object with an answer for each. Lists without a name
@@ -12,5 +17,14 @@
  * 0, or 1 with a message if no process executed it.
  */
 int telemetry_client_query(const char *program, const char *dir, const char *proc, const char *cmd);
+
+/* One process at a time. A file of the run directory's proc/ that says that a process is ready:
+ * true, and its name. */
+bool telemetry_client_names(const char *file, char *name, size_t size);
+/* A connection to the process's socket, which waits `seconds` for an answer, or -errno; the caller
+ * closes it. */
+int telemetry_client_open(const char *dir, const char *proc, unsigned seconds);
+/* The value of the answer, whose key is the command; the caller owns it. NULL: no answer. */
+struct json_t *telemetry_client_ask(int fd, const char *cmd, const char *params);
 
 #endif

@@ -31,7 +31,7 @@ static const struct option_row words[] = {
      .type = OPTION_TEXT,
      .initial = "/",
      .help = "/ lists the commands; /trib/ports, /trib/links, /trib/an, /trib/totals, "
-             "/trib/link,LINK,CHANGE and those of DPDK, such as /eal/heap_list"},
+             "/trib/link,LINK,CHANGE, /trib/link_bytes and those of DPDK, such as /eal/heap_list"},
 };
 static const struct option_group groups[] = {{"Processes", which, 1}, {NULL, NULL, 0}};
 static const struct option_note exits[] = {

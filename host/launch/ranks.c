@@ -218,6 +218,7 @@ static bool has_faults(const struct fabric *f)
 static int run_timed(struct sweep *s, struct run_result *run, struct answers *a, double checks)
 {
     double left = ranks_left_s(s->until), start = cost_s(s, a, 0), one = cost_s(s, a, 1) - start;
+    struct ranks_links links;
     int64_t lag;
     int rc;
 
@@ -228,7 +229,9 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a,
     run->iters = dilation_iters(&s->dilation, s->o->iters, a->pred, run->dilation);
     if (one * run->iters > left)
         run->iters = left > one ? (unsigned)(left / one) : 1;
+    ranks_links_begin(s, &links);
     rc = run_n(s, run->iters, a, &lag);
+    ranks_links_end(s, &links, rc ? NULL : &run->link);
     if (rc)
         return rc;
     run->iters = a->ops ? a->ops : run->iters;

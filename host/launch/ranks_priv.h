@@ -50,6 +50,18 @@ static inline bool rank_is_elsewhere(const struct sweep *s, unsigned rank)
 }
 
 /*
+ * Measures what links carry while ranks run: read before, when nothing is left of the operations
+ * before, and after, when the last acknowledgements have been sent.
+ */
+struct ranks_links {
+    uint64_t *before, *after; /* [2 * n_links] */
+    char why[LINK_USE_WHY];   /* not "": it cannot be measured */
+};
+/* ranks_links_end() must follow, which frees memory. u NULL: the run has failed. */
+void ranks_links_begin(struct sweep *s, struct ranks_links *m);
+void ranks_links_end(struct sweep *s, struct ranks_links *m, struct link_use *u);
+
+/*
  * Sends a command to all ranks and waits for all answers, no longer than the row's time allows; a
  * run is told to end when that is over. 0 or -errno, see job_gather().
  */

@@ -2,6 +2,7 @@
 /* One row in one place: warm-up, timed operations, checks. */
 #include "host/coll/alg/sched.h"
 #include "sim/report/bench_priv.h"
+#include "switch/net/net_stats.h"
 
 #include <errno.h>
 #include <string.h>
@@ -267,15 +268,8 @@ static void note_failover(struct bench *b, struct run_result *run)
 /* Bytes that every direction of every link has carried so far. */
 static void read_sent(const struct bench *b, uint64_t *sent)
 {
-    struct net *n = world_net(b->w);
-
-    for (unsigned d = 0; d < 2u * b->cfg.fab->n_links; d++) {
-        const struct fab_link *l = &b->cfg.fab->links[d / 2];
-        const struct egress *e =
-            d & 1 ? net_egress(n, l->b, l->b_port) : net_egress(n, l->a, l->a_port);
-
-        sent[d] = e ? egress_stats(e).link_bytes : 0;
-    }
+    for (unsigned d = 0; d < 2u * b->cfg.fab->n_links; d++)
+        net_sent_bytes(world_net(b->w), b->cfg.fab, d, &sent[d]);
 }
 
 int bench_place(struct bench *b, struct row *r, int place, char *err)

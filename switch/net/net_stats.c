@@ -30,6 +30,16 @@ bool net_port_stats(struct net *n, uint16_t node, uint16_t port, struct net_port
     return true;
 }
 
+bool net_sent_bytes(struct net *n, const struct fabric *f, uint32_t dirlink, uint64_t *bytes)
+{
+    const struct fab_link *l = &f->links[dirlink / 2];
+    const struct egress *e =
+        dirlink & 1 ? net_egress(n, l->b, l->b_port) : net_egress(n, l->a, l->a_port);
+
+    *bytes = e ? egress_stats(e).link_bytes : 0;
+    return e != NULL;
+}
+
 void net_total_stats(struct net *n, const struct fabric *f, struct net_port_stats *sum)
 {
     struct net_port_stats s;

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the links of a running fabric have carried, read from the telemetry of its trib-switch
+ * processes: each has the egress queues of its own nodes.
+ */
+#ifndef TRIB_IO_LINK_READER_H
+#define TRIB_IO_LINK_READER_H
+
+#include "io/rundir.h"
+
+/*
+ * Bytes with link overhead that have started on each direction so far: sent[2 * f->n_links], by
+ * link * 2 + direction. All directions that one process sends into are read at one moment, up to
+ * LINK_READER_PAGE of them. 0, or -errno with a sentence in why (`size` bytes) if a direction
+ * cannot be read: -ENOTSUP where its sender is outside of the emulation.
+ */
+#define LINK_READER_PAGE 256u
+int link_reader_read(const struct rundir *rd, const struct fabric *f, uint64_t *sent, char *why,
+                     size_t size);
+
+#endif
