@@ -33,11 +33,20 @@ bool net_port_stats(struct net *n, uint16_t node, uint16_t port, struct net_port
 bool net_sent_bytes(struct net *n, const struct fabric *f, uint32_t dirlink, uint64_t *bytes)
 {
     const struct fab_link *l = &f->links[dirlink / 2];
-    const struct egress *e =
-        dirlink & 1 ? net_egress(n, l->b, l->b_port) : net_egress(n, l->a, l->a_port);
+    bool back = dirlink & 1;
+    uint16_t from = back ? l->b : l->a;
+    const struct egress *e = net_egress(n, from, back ? l->b_port : l->a_port);
+    const struct node *to = f->nodes[from].outside ? net_node(n, back ? l->a : l->b) : NULL;
 
-    *bytes = e ? egress_stats(e).link_bytes : 0;
-    return e != NULL;
+    *bytes = 0;
+    if (to) {
+        const struct port_counters *c = &to->cnt[back ? l->a_port : l->b_port];
+
+        *bytes = c->rx_bytes + c->rx_frames * FRAME_LINK_OVERHEAD;
+    } else if (e) {
+        *bytes = egress_stats(e).link_bytes;
+    }
+    return to || e;
 }
 
 void net_total_stats(struct net *n, const struct fabric *f, struct net_port_stats *sum)

@@ -22,8 +22,8 @@ struct net_port_stats {
 
 /* False: the node is not here, or nothing is connected to the port. */
 bool net_port_stats(struct net *n, uint16_t node, uint16_t port, struct net_port_stats *s);
-/* Bytes that have started on a direction of a link (link * 2 + direction), with link overhead.
- * False: its sender is not here. */
+/* Bytes that have started on a direction of a link (link * 2 + direction), with link overhead; from
+ * a host outside, those that have arrived. False: the other process knows. */
 bool net_sent_bytes(struct net *n, const struct fabric *f, uint32_t dirlink, uint64_t *bytes);
 /* Sums over all ports that are here; peaks are the greatest. */
 void net_total_stats(struct net *n, const struct fabric *f, struct net_port_stats *sum);

@@ -47,7 +47,9 @@ before=$(awk '{ print $14 + $15 }' "/proc/$pid/stat")
 sleep 3
 after=$(awk '{ print $14 + $15 }' "/proc/$pid/stat")
 [ $((after - before)) -lt 60 ] || fail "an idle switch took $((after - before)) ticks in 3 s"
-trib perf "$tmp/o.conf" -g 2 -b 4K -e 4K -n 2 --algo ring >"$tmp/perf.out" 2>&1 || fail "emulated hosts: $(cat "$tmp/perf.out")"
+trib perf "$tmp/o.conf" -g 2 -b 4K -e 4K -n 2 --algo ring -J "$tmp/perf.json" >"$tmp/perf.out" 2>&1 || fail "emulated hosts: $(cat "$tmp/perf.out")"
+has '"link_bytes": [1-9][0-9]{3}' "$tmp/perf.json"
+has_not '"link_bytes": null' "$tmp/perf.json"
 trib down "$tmp/o.conf" >/dev/null || fail "down"
 [ -e "$tmp/g.sock" ] && fail "the socket stays behind"
 
