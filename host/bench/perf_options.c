@@ -315,7 +315,9 @@ const struct option_program perf_program = {
     .text = "Times collectives between ranks on the fabric CONF, which is up, and compares every "
             "element with the exact result. trib perf starts the fabric first where it is not "
             "up.\n\nSizes, counts and bandwidths are those of nccl-tests. Times and bandwidths are "
-            "in fabric time.",
+            "in fabric time. link and util are measured: the bytes of an operation on the busiest "
+            "direction of a link, and the share of its time that they take; link/model compares "
+            "them with the predicted ones.",
     .words = words,
     .n_words = 2,
     .groups = groups,
