@@ -270,5 +270,6 @@ int sweep_run(struct sweep *s)
 void sweep_free(struct sweep *s)
 {
     free(s->rows);
+    sampled_free(&s->sampled);
     s->rows = NULL;
 }

@@ -8,6 +8,7 @@
 
 #include "host/bench/perf_options.h"
 #include "host/bench/row.h"
+#include "host/bench/sampled.h"
 
 struct job;
 
@@ -38,6 +39,7 @@ struct sweep {
     struct row *rows; /* finished, in order; the last may be half done after a failure */
     unsigned n_rows, max_rows;
     uint64_t wrong;
+    struct sampled sampled;      /* what the current row's sampled elements may be (ranks.c) */
     char fell_back[COMM_TEXT];   /* as comm_fell_back(); "": nothing has failed */
     char memory[COMM_TEXT + 80]; /* a GPU's memory, and comm_gpudirect(); "": in host memory */
     bool terminal;               /* stderr is one: show progress */

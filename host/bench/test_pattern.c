@@ -164,12 +164,22 @@ void pattern_free(struct test_pattern *v)
     v->all = v->one = NULL;
 }
 
+void pattern_sample(struct test_pattern *v, const struct samples *s, const uint8_t *want,
+                    unsigned ways)
+{
+    v->samples = s;
+    v->want = want;
+    v->ways = ways;
+    v->given = NULL;
+}
+
 void pattern_set(struct test_pattern *v, const struct layout *l, enum dtype type, enum redop op)
 {
     bool reduces = coll_reduces(l->kind);
     uint64_t most = l->count * l->nranks; /* the longest stream */
     size_t count = most < PATTERN_PERIOD ? (size_t)most : PATTERN_PERIOD;
 
+    pattern_sample(v, NULL, NULL, 0);
     if (v->count >= count && v->type == type && v->op == op && v->nranks == l->nranks &&
         v->reduces == reduces)
         return;
@@ -227,6 +237,44 @@ static struct run run_at(const struct test_pattern *v, const uint8_t *p, uint64_
     return (struct run){p + at * dtype_size(v->type), left < n ? (size_t)left : n};
 }
 
+/* An element's bits; little-endian. */
+static inline uint64_t element(const uint8_t *p, size_t size)
+{
+    uint64_t x = 0;
+
+    if (size == 4)
+        memcpy(&x, p, 4);
+    else if (size == 2)
+        memcpy(&x, p, 2);
+    else
+        memcpy(&x, p, size == 8 ? 8 : 1);
+    return x;
+}
+
+/* What a rank contributes at a sample. */
+static const uint8_t *given(const struct test_pattern *v, unsigned rank, unsigned k, uint64_t *mem)
+{
+    size_t size = dtype_size(v->type);
+
+    if (v->given)
+        return v->given + ((size_t)rank * v->samples->n + k) * size;
+    *mem = samples_value(v->type, v->op, v->nranks, rank, v->samples->at[k]);
+    return (const uint8_t *)mem;
+}
+
+static void fill_samples(const struct test_pattern *v, uint8_t *buf, unsigned rank, uint64_t first,
+                         uint64_t n)
+{
+    const struct samples *s = v->samples;
+    size_t size = dtype_size(v->type);
+
+    for (unsigned k = s ? samples_from(s, first) : 0; s && k < s->n && s->at[k] - first < n; k++) {
+        uint64_t mem, x = element(given(v, rank, k, &mem), size);
+
+        memcpy(buf + (s->at[k] - first) * size, &x, size);
+    }
+}
+
 void pattern_fill(struct test_pattern *v, void *buf, unsigned source, uint64_t first, uint64_t n)
 {
     const uint8_t *p = n ? period(v, source) : NULL;
@@ -241,6 +289,21 @@ void pattern_fill(struct test_pattern *v, void *buf, unsigned source, uint64_t f
         memcpy((uint8_t *)buf + done * size, r.want, r.n * size);
         done += r.n;
     }
+    if (source != LAYOUT_ALL)
+        fill_samples(v, buf, source, first, n);
+}
+
+static void invert(uint8_t *p, size_t bytes)
+{
+    uint64_t x;
+
+    for (; bytes >= sizeof(x); p += sizeof(x), bytes -= sizeof(x)) {
+        memcpy(&x, p, sizeof(x));
+        x = ~x;
+        memcpy(p, &x, sizeof(x));
+    }
+    for (; bytes; bytes--, p++)
+        *p = (uint8_t) ~*p;
 }
 
 void pattern_poison(struct test_pattern *v, void *buf, unsigned source, uint64_t first, uint64_t n)
@@ -260,8 +323,7 @@ void pattern_poison(struct test_pattern *v, void *buf, unsigned source, uint64_t
         return;
     }
     pattern_fill(v, buf, source, first, n);
-    for (uint64_t i = 0; i < n * size; i++)
-        ((uint8_t *)buf)[i] = (uint8_t) ~((uint8_t *)buf)[i];
+    invert(buf, n * size);
 }
 
 static uint64_t touched(const struct test_pattern *v, const uint8_t *buf, uint64_t n)
@@ -278,11 +340,71 @@ static uint64_t touched(const struct test_pattern *v, const uint8_t *buf, uint64
     return wrong;
 }
 
+/* Elements that are no samples. */
+static uint64_t plain_wrong(const struct test_pattern *v, const uint8_t *buf, const uint8_t *p,
+                            uint64_t first, uint64_t n)
+{
+    size_t size = dtype_size(v->type);
+    uint64_t wrong = 0;
+
+    for (uint64_t done = 0; done < n;) {
+        struct run r = run_at(v, p, first + done, n - done);
+        const uint8_t *got = buf + done * size;
+
+        done += r.n;
+        if (!memcmp(got, r.want, r.n * size))
+            continue;
+        for (size_t i = 0; i < r.n; i++)
+            wrong += memcmp(got + i * size, r.want + i * size, size) != 0;
+    }
+    return wrong;
+}
+
+static bool sample_right(const struct test_pattern *v, const uint8_t *got, unsigned source,
+                         unsigned k)
+{
+    size_t size = dtype_size(v->type);
+    uint64_t x = element(got, size), mem;
+
+    if (source != LAYOUT_ALL)
+        return x == element(given(v, source, k, &mem), size);
+    for (unsigned w = 0; w < v->ways; w++)
+        if (x == element(v->want + ((size_t)w * v->samples->n + k) * size, size))
+            return true;
+    return !v->ways;
+}
+
+/* Elements before the first sample, then each sample and those that follow it. */
+static uint64_t sampled_wrong(const struct test_pattern *v, const uint8_t *buf, const uint8_t *p,
+                              unsigned source, uint64_t first, uint64_t n)
+{
+    const struct samples *s = v->samples;
+    size_t size = dtype_size(v->type);
+    unsigned k = samples_from(s, first);
+    uint64_t done = k < s->n && s->at[k] - first < n ? s->at[k] - first : n;
+    uint64_t wrong = plain_wrong(v, buf, p, first, done), in_period = (first + done) % v->count;
+
+    while (done < n) {
+        uint64_t next = k + 1 < s->n ? s->at[k + 1] - first : n;
+
+        wrong += !sample_right(v, buf + done * size, source, k++);
+        next = (next < n ? next : n) - ++done; /* elements until the next sample */
+        in_period = in_period + 1 < v->count ? in_period + 1 : 0;
+        if (in_period + next > v->count ||
+            memcmp(buf + done * size, p + in_period * size, next * size) != 0)
+            wrong += plain_wrong(v, buf + done * size, p, first + done, next);
+        done += next;
+        in_period += next;
+        while (in_period >= v->count)
+            in_period -= v->count;
+    }
+    return wrong;
+}
+
 uint64_t pattern_wrong(struct test_pattern *v, const void *buf, unsigned source, uint64_t first,
                        uint64_t n)
 {
     size_t size = dtype_size(v->type);
-    uint64_t wrong = 0;
 
     if (v->device && n) {
         bool none = source == LAYOUT_NOTHING;
@@ -295,16 +417,8 @@ uint64_t pattern_wrong(struct test_pattern *v, const void *buf, unsigned source,
     if (!n || source == LAYOUT_NOTHING)
         return n ? touched(v, buf, n) : 0;
     const uint8_t *p = period(v, source);
-    for (uint64_t done = 0; done < n;) {
-        struct run r = run_at(v, p, first + done, n - done);
-        const uint8_t *got = (const uint8_t *)buf + done * size;
-        done += r.n;
-        if (!memcmp(got, r.want, r.n * size))
-            continue;
-        for (size_t i = 0; i < r.n; i++)
-            wrong += memcmp(got + i * size, r.want + i * size, size) != 0;
-    }
-    return wrong;
+    return v->samples ? sampled_wrong(v, buf, p, source, first, n)
+                      : plain_wrong(v, buf, p, first, n);
 }
 
 /* ---- both buffers of a rank ---- */

@@ -9,11 +9,15 @@
  * Element i of rank r's stream (layout.h) depends on r and on i % PATTERN_PERIOD. The period is a
  * prime far from any power of two or multiple of an MTU, so data that an algorithm puts in the
  * wrong place is found.
+ *
+ * Such data cannot show a wrong rounding or order. pattern_sample() puts other contributions
+ * (samples.h) to some positions of a reduction; what they must give is the caller's to say, since
+ * it depends on the algorithm (sampled.h).
  */
 #ifndef TRIB_HOST_BENCH_TEST_PATTERN_H
 #define TRIB_HOST_BENCH_TEST_PATTERN_H
 
-#include "host/bench/layout.h"
+#include "host/bench/samples.h"
 #include "host/kernels/device.h"
 
 #include <stddef.h>
@@ -31,6 +35,12 @@ struct test_pattern {
     uint8_t *all, *one;
     unsigned one_of; /* that rank; LAYOUT_NOTHING: not computed */
     bool have_all;
+    const struct samples *samples; /* NULL: none */
+    /* Results of all samples by the first way, then by the next: each is right there. No ways:
+     * results there are not compared. */
+    const uint8_t *want;
+    unsigned ways;
+    const uint8_t *given;  /* contributions by rank and sample; NULL: they are computed */
     struct device *device; /* buffers are filled and compared in its memory; NULL: the host's. A
                               failure stays in device_error(). */
 };
@@ -39,6 +49,11 @@ int pattern_init(struct test_pattern *v); /* allocates; 0 or -ENOMEM */
 void pattern_free(struct test_pattern *v);
 /* For operations like l of this type and reduction. Periods are computed when they are needed. */
 void pattern_set(struct test_pattern *v, const struct layout *l, enum dtype type, enum redop op);
+
+/* After pattern_set(), which takes samples away: samples of a reduction, in host memory; they stay
+ * the caller's, and so do the results. */
+void pattern_sample(struct test_pattern *v, const struct samples *s, const uint8_t *want,
+                    unsigned ways);
 
 /* Elements [first, first + n) of a rank's stream, or of the reduction (LAYOUT_ALL). */
 void pattern_fill(struct test_pattern *v, void *buf, unsigned source, uint64_t first, uint64_t n);

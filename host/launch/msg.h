@@ -62,6 +62,7 @@ struct msg_init {
 };
 struct msg_prepare {
     uint32_t coll, algo, type, op, root, sparse, in_place, mm_self;
+    uint32_t sampled; /* whether some elements are samples.h's */
     uint64_t count;
 };
 struct msg_run {
@@ -72,6 +73,7 @@ struct msg_check {
     uint32_t again;   /* in place: the buffer is n times summed; fill it and run once more */
     uint32_t late;    /* barrier: it is run once more, and this rank enters it ... */
     uint64_t late_ns; /* ... by this much wall time after the others */
+    uint32_t ways;    /* results that sampled elements may have; their bytes follow (sampled.h) */
 };
 struct msg_done {
     uint32_t ops;   /* RUN: operations done */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A rank's part in the launcher's commands: operations, and the checks of their results. */
-#include "host/bench/perf_options.h"
+#include "host/bench/sampled.h"
 #include "host/launch/rank_priv.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -84,6 +85,7 @@ static int fill(struct rank *k)
     struct layout l = layout_of(k);
 
     pattern_set(&k->val, &l, k->row.type, k->row.op);
+    pattern_sample(&k->val, k->row.sampled ? &k->samples : NULL, NULL, 0);
     pattern_prepare(&k->val, &l, k->buf[0], k->buf[1]);
     return gpu_check(k);
 }
@@ -121,6 +123,8 @@ int rank_prepare(struct rank *k, const struct msg *m)
         return rank_fail(k, "malformed PREPARE", NULL);
     if (l.count * blocks * dtype_size(p->type) > k->buf_bytes)
         return rank_fail(k, "PREPARE asks for more than the buffers hold", NULL);
+    if (p->sampled)
+        samples_choose(&k->samples, &l, p->type, k->fab->mtu);
     if (fill(k))
         return -ECANCELED;
     struct coll_args a = args_of(k);
@@ -207,17 +211,28 @@ int rank_check(struct rank *k, const struct msg *m)
 {
     struct msg_check c;
 
-    if (m->len != sizeof(c))
+    if (m->len < sizeof(c))
         return rank_fail(k, "malformed CHECK", NULL);
     memcpy(&c, m->body, sizeof(c));
+    uint64_t samples = k->row.sampled ? (uint64_t)k->samples.n * dtype_size(k->row.type) : 0;
+    if (c.ways > SAMPLED_WAYS || m->len != sizeof(c) + c.ways * samples)
+        return rank_fail(k, "malformed CHECK", NULL);
     if (k->row.coll == COLL_BARRIER)
         return check_barrier(k, &c);
-    if (c.again) {
-        if (fill(k) || operate(k, NULL))
-            return -ECANCELED;
+    /* An operation reads messages: the results would not stay where they are. */
+    uint8_t *want = malloc(c.ways * samples + 1);
+    if (!want)
+        return rank_fail(k, "cannot allocate the sampled results", NULL);
+    memcpy(want, m->body + sizeof(c), c.ways * samples);
+    if (c.again && (fill(k) || operate(k, NULL))) {
+        free(want);
+        return -ECANCELED;
     }
     struct layout l = layout_of(k);
+    pattern_sample(&k->val, k->val.samples, want, c.ways);
     struct msg_done d = {.wrong = pattern_check(&k->val, &l, k->buf[0], k->buf[1])};
+    pattern_sample(&k->val, k->val.samples, NULL, 0);
+    free(want);
     return gpu_check(k) ? -ECANCELED : rank_answer(k, &d);
 }
 

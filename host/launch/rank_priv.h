@@ -24,6 +24,7 @@ struct rank {
     uint8_t *buf[2]; /* send, recv; in a GPU's memory the CPU must not dereference them */
     size_t buf_bytes;
     struct test_pattern val;
+    struct samples samples; /* the row's */
     struct msg_prepare row;
     uint32_t op, limit;  /* RUN: number of the running operation, from 1; how many are run */
     uint32_t stop_after; /* STOP has come: wait after this operation for the LIMIT; 0: no STOP */

@@ -91,9 +91,53 @@ static int64_t start_of(const struct sweep *s)
     return clock_fabric_ps(s->rd->sh) + wall_ns * 1000 / clock_dilation(s->rd->sh);
 }
 
-static int check_data(struct sweep *s, int place, struct run_result *run, struct answers *a)
+/* cut: whether a failover since the buffers were filled may have cut an operation. */
+static int sample(struct sweep *s, const struct row *r, enum coll_algo by, bool cut)
 {
+    const struct expected_job j = {.fab = s->fab,
+                                   .nranks = s->nranks,
+                                   .host_of_rank = s->host_of_rank,
+                                   .n_trees = s->granted.trees,
+                                   .tree = s->granted.tree,
+                                   .n_rail_trees = s->n_trees,
+                                   .rail_tree = s->tree};
+    const struct layout l = {
+        .kind = r->coll, .nranks = r->nranks, .root = r->root, .count = r->count};
+    char why[OPT_ERR];
+    int rc = s->o->check ? sampled_set(&s->sampled, &j, s->o, r, &l, by, cut) : 0;
+
+    if (rc) {
+        snprintf(why, sizeof(why), "sampled elements of %s by %s: %s", coll_name(r->coll),
+                 sched_algo_name(by),
+                 rc == -ENOMEM ? "no memory" : "the ranks' schedules leave different results");
+        s->abort_job(s, why);
+    }
+    return rc;
+}
+
+/* One check, of data by the row's own algorithm or that which has replaced it. */
+static int send_check(struct sweep *s, const struct msg_check *c, const struct run_result *run,
+                      struct answers *a)
+{
+    size_t more = c->ways ? sampled_bytes(&s->sampled) : 0;
+    uint8_t *body = malloc(sizeof(*c) + more);
+    int rc;
+
+    if (!body)
+        return -ENOMEM;
+    memcpy(body, c, sizeof(*c));
+    if (more)
+        memcpy(body + sizeof(*c), s->sampled.want, more);
+    rc = ranks_command(s, MSG_CHECK, body, sizeof(*c) + more, 5 * wall_of(a, 1, run->dilation), a);
+    free(body);
+    return rc;
+}
+
+static int check_data(struct sweep *s, struct row *r, int place, struct answers *a)
+{
+    struct run_result *run = &r->run[place];
     struct msg_check c = {.again = place == IN_PLACE};
+    char before[COMM_TEXT];
     int rc;
 
     if (c.again && exceeds(s, cost_s(s, a, 1))) {
@@ -101,7 +145,14 @@ static int check_data(struct sweep *s, int place, struct run_result *run, struct
         s->unmeasured++;
         return 0;
     }
-    rc = ranks_command(s, MSG_CHECK, &c, sizeof(c), 5 * wall_of(a, 1, run->dilation), a);
+    do {
+        memcpy(before, s->fell_back, sizeof(before));
+        rc = a->sampled ? sample(s, r, a->by, strcmp(a->before, s->fell_back) != 0) : 0;
+        c.ways = a->sampled ? s->sampled.ways : 0;
+        if (!rc)
+            rc = send_check(s, &c, run, a);
+        /* The operation of the check was cut: its results are not those that were sent. */
+    } while (!rc && c.again && a->wrong && strcmp(before, s->fell_back) != 0);
 
     run->checked = rc == 0;
     run->wrong = rc ? 0 : a->wrong;
@@ -278,16 +329,37 @@ static int run_judged(struct sweep *s, struct run_result *run, struct answers *a
     return rc;
 }
 
+/* The row and its data, at all ranks; they answer which algorithm will run it. */
+static int prepare(struct sweep *s, const struct row *r, int place, struct answers *a)
+{
+    struct msg_prepare prep = {.coll = r->coll,
+                               .algo = r->algo,
+                               .type = r->type,
+                               .op = r->op,
+                               .root = r->root,
+                               .sparse = r->sparse,
+                               .in_place = place == IN_PLACE,
+                               .mm_self = r->mm_self,
+                               .count = r->count};
+    int rc = sample(s, r, r->algo, false);
+
+    memcpy(a->before, s->fell_back, sizeof(a->before));
+    a->sampled = s->o->check && s->sampled.ways && !*s->memory;
+    prep.sampled = a->sampled;
+    if (!rc)
+        rc = ranks_command(s, MSG_PREPARE, &prep, sizeof(prep), 0, a);
+    a->by = (enum coll_algo)a->algo;
+    return rc;
+}
+
 int ranks_place(struct sweep *s, struct row *r, int place)
 {
     struct run_result *run = &r->run[place];
     struct answers a = {.s = s, .pred = &r->pred};
     struct coll_prediction now;
-    struct msg_prepare prep = {r->coll,   r->algo,           r->type,    r->op,   r->root,
-                               r->sparse, place == IN_PLACE, r->mm_self, r->count};
-    char label[120], before[COMM_TEXT];
+    char label[120];
+    int rc;
 
-    memcpy(before, s->fell_back, sizeof(before));
     snprintf(label, sizeof(label), "%s %llu B %s %s %s", sched_algo_name(r->algo),
              (unsigned long long)r->bytes, row_type(r), row_op(r),
              place == IN_PLACE ? "in-place" : "out-of-place");
@@ -295,7 +367,7 @@ int ranks_place(struct sweep *s, struct row *r, int place)
     begin_time(s, r, place);
     run->cut[0] = 0;
     sweep_show(s, label);
-    int rc = ranks_command(s, MSG_PREPARE, &prep, sizeof(prep), 0, &a);
+    rc = prepare(s, r, place, &a);
     if (!rc && a.algo != r->algo) {
         rc = sweep_instead(s, r, (enum coll_algo)a.algo, &now);
         a.pred = &now;
@@ -316,14 +388,14 @@ int ranks_place(struct sweep *s, struct row *r, int place)
     if (!rc && run->iters < s->o->iters)
         cut(run, "%u of %u iterations", run->iters, s->o->iters);
     if (!rc && s->o->check)
-        rc = r->coll == COLL_BARRIER ? check_barrier(s, run, &a) : check_data(s, place, run, &a);
+        rc = r->coll == COLL_BARRIER ? check_barrier(s, run, &a) : check_data(s, r, place, &a);
     if (!rc && s->o->error && place == OUT_OF_PLACE && options_has_error(r->coll, r->type, r->op)) {
         rc = ranks_command(s, MSG_ERROR, NULL, 0, 5 * wall_of(&a, 1, run->dilation), &a);
         r->ulp = a.ulp;
     }
     if (rc == -ETIMEDOUT)
         snprintf(run->cut, sizeof(run->cut), run->valid ? "not checked" : "not measured");
-    if (!rc && (run->aggregated < run->iters || strcmp(before, s->fell_back) != 0))
+    if (!rc && (run->aggregated < run->iters || strcmp(a.before, s->fell_back) != 0))
         memcpy(run->fell_back, s->fell_back, sizeof(run->fell_back));
     sweep_show(s, "");
     return rc;

@@ -26,6 +26,9 @@ struct answers {
     int64_t entered_ps, left_ps; /* a barrier's last rank to enter, and its first one to leave */
     struct ulp ulp;
     uint32_t aggregated, algo, ops;
+    bool sampled;                       /* some elements of the row are samples.h's */
+    enum coll_algo by;                  /* what runs the row */
+    char before[COMM_TEXT];             /* s->fell_back when it began */
     int64_t staging_ns;                 /* of the rank that staged longest */
     const struct coll_prediction *pred; /* of what runs */
     const char *label;

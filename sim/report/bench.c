@@ -39,6 +39,7 @@ static int connect_all(struct bench *b, char *err)
             snprintf(err, COMM_TEXT, "cannot connect %u ranks: %s", b->cfg.nranks, strerror(-rc));
         return rc;
     }
+    bench_granted(b, &b->grant);
     rc = job_buffers(b->j, options_buffer(b->cfg.o, b->cfg.nranks));
     if (!rc)
         rc = pattern_init(&b->val);
@@ -180,6 +181,7 @@ void bench_destroy(struct bench *b)
     faults_destroy(b->faults);
     background_flow_destroy(b->background);
     pattern_free(&b->val);
+    sampled_free(&b->sampled);
     world_destroy(b->w);
     free(b->sent);
     free(b);

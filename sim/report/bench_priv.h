@@ -4,6 +4,7 @@
 #define TRIB_SIM_REPORT_BENCH_PRIV_H
 
 #include "base/assert.h"
+#include "host/bench/sampled.h"
 #include "host/bench/test_pattern.h"
 #include "sim/job/sim_job.h"
 #include "sim/report/bench.h"
@@ -14,6 +15,9 @@ struct bench {
     struct world *w;
     struct job *j;
     struct test_pattern val;
+    struct sampled sampled;
+    struct coll_grant grant;            /* once connected */
+    char fell_back[COMM_TEXT];          /* comm_fell_back() when the buffers were filled; "": not */
     struct faults *faults;              /* NULL: none */
     struct background_flow *background; /* NULL: none */
     bool background_flow_failed;

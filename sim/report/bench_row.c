@@ -132,14 +132,48 @@ static void args(void *ctx, unsigned rank, struct coll_args *a)
     *a = args_of(b, rank);
 }
 
-static void fill(struct bench *b)
+static const char *fell_back(const struct bench *b)
 {
-    for (unsigned i = 0; !b->cfg.lengths && i < b->cfg.nranks; i++) {
+    const char *why = comm_fell_back(job_comm(b->j, 0));
+
+    return why ? why : "";
+}
+
+/* What the row's sampled elements may be; cut: after a failover since they were filled. */
+static int sample(struct bench *b, bool cut, char *err)
+{
+    const struct expected_job j = {.fab = b->cfg.fab,
+                                   .nranks = b->cfg.nranks,
+                                   .host_of_rank = b->cfg.host_of_rank,
+                                   .n_trees = b->grant.trees,
+                                   .tree = b->grant.tree,
+                                   .n_rail_trees = b->cfg.n_trees,
+                                   .rail_tree = b->cfg.tree};
+    struct layout l = layout_of(b, 0);
+    int rc =
+        sampled_set(&b->sampled, &j, b->cfg.o, b->row, &l, cut ? b->sampled.by : runs_by(b), cut);
+
+    if (rc)
+        snprintf(err, COMM_TEXT, "sampled elements by %s: %s", sched_algo_name(b->sampled.by),
+                 rc == -ENOMEM ? "no memory" : "the ranks' schedules leave different results");
+    return rc;
+}
+
+static int fill(struct bench *b, char *err)
+{
+    const struct sampled *s = &b->sampled;
+    int rc = b->cfg.lengths ? 0 : sample(b, false, err);
+
+    snprintf(b->fell_back, sizeof(b->fell_back), "%s", fell_back(b));
+    for (unsigned i = 0; !rc && !b->cfg.lengths && i < b->cfg.nranks; i++) {
         struct layout l = layout_of(b, i);
 
         pattern_set(&b->val, &l, b->row->type, b->row->op);
+        pattern_sample(&b->val, s->ways ? &s->at : NULL, s->want, s->ways);
+        b->val.given = s->given;
         pattern_prepare(&b->val, &l, buffer(b, i, 0), buffer(b, i, 1));
     }
+    return rc;
 }
 
 /* n operations back to back; *us: time of one, from the start of all ranks until the last rank
@@ -237,14 +271,19 @@ static int check_barrier(struct bench *b, struct run_result *run, char *err)
 /* In place the buffers have been reduced repeatedly: they are filled and run once more. */
 static int check(struct bench *b, struct run_result *run, char *err)
 {
+    int rc = 0;
+
     if (b->row->coll == COLL_BARRIER)
         return check_barrier(b, run, err);
-    if (b->place == IN_PLACE) {
-        fill(b);
-        int rc = operate(b, "check", 1, NULL, err);
-        if (rc)
-            return rc;
-    }
+    if (b->place == IN_PLACE)
+        rc = fill(b, err);
+    if (!rc && b->place == IN_PLACE)
+        rc = operate(b, "check", 1, NULL, err);
+    if (!rc && b->val.samples && strcmp(b->fell_back, fell_back(b)) != 0)
+        rc = sample(b, true, err);
+    if (rc)
+        return rc;
+    b->val.ways = b->sampled.ways;
     for (unsigned i = 0; i < b->cfg.nranks; i++) {
         struct layout l = layout_of(b, i);
 
@@ -261,7 +300,7 @@ static void note_failover(struct bench *b, struct run_result *run)
     run->aggregated = run->iters;
     if (bench_runs_by(b, b->row) == b->row->algo)
         return;
-    snprintf(run->fell_back, sizeof(run->fell_back), "%s", comm_fell_back(job_comm(b->j, 0)));
+    snprintf(run->fell_back, sizeof(run->fell_back), "%s", fell_back(b));
     run->aggregated = b->aggregated ? b->aggregated - 1 : 0;
 }
 
@@ -276,15 +315,15 @@ int bench_place(struct bench *b, struct row *r, int place, char *err)
 {
     const struct perf_opts *o = b->cfg.o;
     struct run_result *run = &r->run[place];
-    int rc = 0;
+    int rc;
 
     T_ASSERT(place >= 0 && place < PLACES, "a row has no such place");
     b->row = r;
     b->place = place;
-    fill(b);
-    if (o->warmup)
+    rc = fill(b, err);
+    if (!rc && o->warmup)
         rc = operate(b, "warm-up", o->warmup, NULL, err);
-    else
+    else if (!rc)
         rc = job_connect(b->j, args, b, err);
     if (!rc && b->cfg.counters)
         counters_begin(b->cfg.counters, world_net(b->w));

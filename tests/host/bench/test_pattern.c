@@ -289,6 +289,42 @@ static void what_must_stay_is_looked_at(void **state)
     pattern_free(&v);
 }
 
+/* A sample is right as any of the results that are given for it, and as no other. */
+static void samples_are_compared_with_their_results(void **state)
+{
+    static struct samples s;
+    struct layout l = all_reduce(0, 3, COUNT);
+    float sum[COUNT], want[2 * COUNT];
+    struct test_pattern v;
+
+    (void)state;
+    assert_int_equal(pattern_init(&v), 0);
+    for (unsigned i = 0; i < COUNT / 10; i++)
+        s.at[s.n++] = 10u * i;
+    pattern_set(&v, &l, DT_FP32, OP_SUM);
+    pattern_sample(&v, &s, (const uint8_t *)want, 2);
+    pattern_fill(&v, sum, LAYOUT_ALL, 0, COUNT);
+    for (unsigned i = 0; i < s.n; i++) {
+        want[i] = 0.1f * (float)i;
+        want[s.n + i] = 0.3f * (float)i;
+        sum[s.at[i]] = want[i % 2 * s.n + i];
+    }
+    assert_int_equal(pattern_wrong(&v, sum, LAYOUT_ALL, 0, COUNT), 0);
+    assert_int_equal(pattern_wrong(&v, sum + 5, LAYOUT_ALL, 5, COUNT - 7), 0);
+    sum[100] += 1e-6f; /* a sample, and the last element */
+    sum[COUNT - 1] += 1;
+    assert_int_equal(pattern_wrong(&v, sum, LAYOUT_ALL, 0, COUNT), 2);
+    v.ways = 1; /* every other sample is of the second way */
+    assert_int_equal(pattern_wrong(&v, sum, LAYOUT_ALL, 0, COUNT), s.n / 2 + 2);
+    v.ways = 0; /* not known */
+    assert_int_equal(pattern_wrong(&v, sum, LAYOUT_ALL, 0, COUNT), 1);
+    pattern_fill(&v, sum, 1, 0, COUNT);
+    assert_int_equal(pattern_wrong(&v, sum, 1, 0, COUNT), 0);
+    sum[20] = -sum[20];
+    assert_int_equal(pattern_wrong(&v, sum, 1, 0, COUNT), 1);
+    pattern_free(&v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +334,7 @@ int main(void)
         cmocka_unit_test(misplaced_data_is_found),
         cmocka_unit_test(buffers_of_every_collective_are_checked),
         cmocka_unit_test(what_must_stay_is_looked_at),
+        cmocka_unit_test(samples_are_compared_with_their_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
