@@ -78,6 +78,8 @@
 /* Over the dilation at which own work is the tolerance: lateness takes its own part, and rows are to
  * be within 3 % in all. */
 #define OWN_MARGIN 2.0
+/* That margin is for short operations: it makes none longer than this part of max_wall. */
+#define OWN_WALLS (1.0 / 30)
 /* Steps between warm-ups at most. Up: one overloaded or interrupted sample must not end the search
  * far above. Down: the guess is worth little, later samples are worth more (LESS). */
 #define UP   8.0
@@ -325,6 +327,15 @@ static void note_time(struct dilation_tries *t, double us)
     t->least_us = t->least_us > 0 ? fmin(t->least_us, us) : us;
 }
 
+/* What own work asks for, with its margin. */
+static double own_bound(const struct dilation_control *p, const struct dilation_tries *t,
+                        const struct coll_prediction *pr)
+{
+    double longest = OWN_WALLS * p->max_wall / ((double)pr->time_ps * 1e-12);
+
+    return fmax(t->slow, fmin(OWN_MARGIN * t->slow, longest));
+}
+
 uint32_t dilation_settle(const struct dilation_control *p, struct dilation_tries *t,
                          const struct coll_prediction *pr, uint32_t d, uint32_t needed, double us)
 {
@@ -347,7 +358,7 @@ uint32_t dilation_settle(const struct dilation_control *p, struct dilation_tries
     own = own_work(t, 0);
     t->slow = own > 0 ? clamp(own) : 0;
     if (t->settled) {
-        next = fmax(fmax(lag, OWN_MARGIN * t->slow), above_overload(t, true));
+        next = fmax(fmax(lag, own_bound(p, t, pr)), above_overload(t, true));
         return clamp(fmin(next, fmax(d, cap)));
     }
     if (reach && (enough || t->n + 1 == t->most))
@@ -366,8 +377,7 @@ uint32_t dilation_end(const struct dilation_control *p, struct dilation_tries *t
     if (!t->n)
         return d;
     t->slow = own > 0 ? clamp(own) : 0;
-    next =
-        fmax(fmax(HELD_MARGIN * median_needed(t), OWN_MARGIN * t->slow), above_overload(t, true));
+    next = fmax(fmax(HELD_MARGIN * median_needed(t), own_bound(p, t, pr)), above_overload(t, true));
     return clamp(fmin(next > 0 ? next : d, fmax(d, dilation_cap(p, pr))));
 }
 

@@ -305,6 +305,26 @@ static void a_time_that_is_too_long_still_bounds_the_line(void **state)
     assert_true(next > 1000);
 }
 
+/* The margin over own work is not for operations that would last long. */
+static void a_long_operation_has_no_margin_over_own_work(void **state)
+{
+    struct coll_prediction sharp = {.time_ps = 344940000, .handoffs = 2};
+    const struct machine m = {85, 180, 27};
+
+    (void)state;
+    for (double max_wall = 1; max_wall < 2000; max_wall *= 1000) {
+        struct dilation_tries t = {0};
+        struct dilation_control p;
+        uint32_t d = 2000;
+
+        dilation_init(&p, true, max_wall);
+        while (!t.settled)
+            d = dilation_settle(&p, &t, &sharp, d, (uint32_t)late(&m, d), 345 * us(&m, d));
+        assert_true(t.slow > 1000);
+        assert_int_equal(d, max_wall > 1 ? 2 * t.slow : t.slow);
+    }
+}
+
 /* A run that took longer than another one lags, even if no hand-off was late. */
 static void a_run_that_takes_longer_than_another_lags(void **state)
 {
@@ -395,6 +415,7 @@ int main(void)
         cmocka_unit_test(a_retry_is_slower_within_bounds),
         cmocka_unit_test(warm_ups_settle_on_what_holds),
         cmocka_unit_test(a_time_that_is_too_long_still_bounds_the_line),
+        cmocka_unit_test(a_long_operation_has_no_margin_over_own_work),
         cmocka_unit_test(a_run_that_takes_longer_than_another_lags),
         cmocka_unit_test(no_operation_is_slowed_beyond_the_wall_time),
         cmocka_unit_test(a_row_of_bounded_time_bounds_what_the_rate_asks_for),
