@@ -5,7 +5,7 @@
 #   test unit e2e                           the tests that must pass; unit and e2e are parts of it
 #   static                                  the programs with everything but glibc linked in, in $(BUILD)/static
 #   asan debug tsan determinism coverage    the same in other builds; one-result: by threads and traced
-#   matrix kills clocks chaos mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
+#   matrix kills clocks clock-faults chaos mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
 #   docs-test                               commands and links of README.md and docs/
@@ -103,7 +103,7 @@ BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 
-.PHONY: all programs static static-programs demo test unit e2e matrix formulas kills clocks chaos mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e matrix formulas kills clocks clock-faults chaos mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -294,6 +294,12 @@ clocks:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory programs
 	$(Q)BUILD=$(BUILD) tests/clocks.sh
+
+# Faults of arbitration, clock and pacing planted on purpose: rows must lag, or be apart. An idle machine; three minutes.
+clock-faults:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory programs
+	$(Q)BUILD=$(BUILD) tests/clock_faults.sh
 
 # Virtual time at 8 to 4,096 GPUs: time, memory and events per second of each run.
 scale:
