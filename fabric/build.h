@@ -61,6 +61,7 @@ struct build {
     uint32_t *want_ports; /* [n_nodes] `ports` of the node, 0: as many as links need */
     struct link_props link_defaults;
     struct fab_reduce reduce_default;
+    bool cut_through_default; /* of switches: the file's `forwarding` */
     uint64_t (
         *reach)[FAB_REACH_WORDS]; /* [n_nodes] switches: hosts that reach it without going down */
     enum { PROCS_ONE, PROCS_PER_NODE, PROCS_LISTED } proc_mode;
@@ -137,6 +138,9 @@ void build_no_node(struct build *b, int line, const char *key,
 void conf_costs(struct build *b, config_setting_t *s);     /* conf_costs.c */
 void conf_transport(struct build *b, config_setting_t *s); /* conf_transport.c; s: or NULL */
 void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r);
+/* `forwarding` of the file or of a node: whether switches cut through. A mistake gives the
+ * default. */
+bool conf_forwarding(struct build *b, const config_setting_t *s);
 void conf_nodes(struct build *b, config_setting_t *s);
 
 /* conf_congestion.c: dcqcn, pfc_watchdog */

@@ -36,6 +36,10 @@ enum fab_role {
 };
 enum fab_ecmp { FAB_ECMP_HASH, FAB_ECMP_BALANCED };
 
+/* First bytes of a frame after which a switch that cuts through begins to forward it: headers up to
+ * the address, and what a switch looks at besides. No frame is shorter. */
+#define FAB_CUT_BYTES 64
+
 /* How results of fp16, bf16 and 8-bit floats are rounded (aggregation/narrow.h). */
 enum fab_rounding {
     FAB_ROUND_NEAREST,
@@ -86,7 +90,8 @@ struct fab_node {
                             same */
     uint16_t network_index; /* switches: index within the network */
     bool multimem;          /* NVSwitches: READ and WRITE of multicast regions */
-    uint16_t n_hosts;       /* switches: hosts linked to it */
+    bool cut_through; /* switches: forwards a frame from its header on; false: stores it whole */
+    uint16_t n_hosts; /* switches: hosts linked to it */
     uint16_t dest; /* index in dests[] of port 0, the other ports follow; a switch's own address */
     uint16_t proc; /* index of the trib-switch process that runs it (procs[]) */
     uint16_t n_ports;
@@ -143,6 +148,8 @@ struct fab_transport {
     uint8_t ack_timeout; /* 4.096 us * 2^n; 0: the default of whoever connects */
     uint8_t retry_count;
     int64_t round_trip_ps; /* the longest of an idle fabric, with frames of full MTU */
+    int64_t
+        stored_round_trip_ps; /* the same if every switch stored frames, as aggregation nodes do */
 };
 
 /* One aggregation tree over all hosts that can reach its root. Trees of the scale-out network come

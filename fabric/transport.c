@@ -5,8 +5,8 @@
  * others wait before its own, but at least FAB_MIN_WINDOW.
  *
  * The delay is that of a frame of a full MTU to the farthest host, which every switch stores and
- * forwards, and as much for the way back. Frames take the fewest hops; of ways with equally many,
- * the slowest counts.
+ * forwards, unless it cuts through, and as much for the way back. Frames take the fewest hops; of
+ * ways with equally many, the slowest counts.
  */
 #include "base/units.h"
 #include "fabric/build.h"
@@ -15,66 +15,94 @@
 
 #define FRAME_OVERHEAD 82 /* headers (58) and link overhead (24) of a frame of full MTU */
 
+/* A frame at a node: when it may be forwarded, and when its last bit has arrived. */
+struct arrival {
+    int64_t head, tail;
+};
+
 struct walk {
     const struct fabric *f;
+    bool cut;       /* switches cut through that can; false: all store frames */
     uint32_t *seen; /* [n_nodes] the walk that saw the node last */
     uint32_t *hops;
-    int64_t *time;
+    struct arrival *at;
     uint16_t *queue;
     uint32_t walk;
 };
 
-static int64_t hop_ps(const struct fabric *f, const struct fab_port *p)
+static int64_t frame_ps(const struct fabric *f, const struct fab_port *p)
 {
-    return p->latency_ps + (p->rate_bps ? link_time_ps(f->mtu + FRAME_OVERHEAD, p->rate_bps) : 0);
+    return p->rate_bps ? link_time_ps(f->mtu + FRAME_OVERHEAD, p->rate_bps) : 0;
+}
+
+static int64_t later(int64_t a, int64_t z)
+{
+    return a > z ? a : z;
+}
+
+/* Sends a frame by a port of a node. It starts no earlier than so that its last bit has arrived
+ * when it is to leave. */
+static struct arrival hop(const struct walk *w, struct arrival at, const struct fab_port *p)
+{
+    const struct fab_node *to = &w->f->nodes[p->peer_node];
+    int64_t frame = frame_ps(w->f, p), start = later(at.head, at.tail - frame);
+    struct arrival next = {.tail = start + frame + p->latency_ps};
+
+    next.head = w->cut && to->cut_through && p->rate_bps
+                    ? start + link_time_ps(FAB_CUT_BYTES, p->rate_bps) + p->latency_ps
+                    : next.tail;
+    return next;
 }
 
 /* The two hosts that are farthest from a switch: one for the host that is the other. */
 struct far {
     uint16_t host;
     int64_t most, second; /* -1: not known yet */
+    int64_t tail;         /* last bit behind the header of the frame that arrives at the switch */
 };
 
 static void note_host(struct far *far, uint16_t host, int64_t t)
 {
     if (host == far->host) {
-        far->most = t > far->most ? t : far->most;
+        far->most = later(far->most, t);
     } else if (t > far->most) {
         far->second = far->most;
         far->most = t;
         far->host = host;
-    } else if (t > far->second) {
-        far->second = t;
+    } else {
+        far->second = later(far->second, t);
     }
 }
 
-/* Times of a frame from a switch to its farthest hosts. */
-static struct far farthest(struct walk *w, uint16_t from)
+/* Times of a frame from a switch to its farthest hosts, from its header's arrival on. */
+static struct far farthest(struct walk *w, uint16_t from, int64_t tail)
 {
     const struct fabric *f = w->f;
-    unsigned head = 0, tail = 0;
-    struct far far = {FAB_NONE, 0, 0};
+    unsigned head = 0, end = 0;
+    struct far far = {FAB_NONE, 0, 0, tail};
 
     w->walk++;
-    w->seen[from] = w->walk, w->hops[from] = 0, w->time[from] = 0;
-    w->queue[tail++] = from;
-    while (head < tail) {
+    w->seen[from] = w->walk, w->hops[from] = 0, w->at[from] = (struct arrival){0, tail};
+    w->queue[end++] = from;
+    while (head < end) {
         uint16_t u = w->queue[head++];
 
         for (unsigned i = 0; i < f->nodes[u].n_ports; i++) {
             const struct fab_port *p = &f->nodes[u].ports[i];
             uint16_t v = p->peer_node;
-            int64_t t = w->time[u] + hop_ps(f, p);
+            struct arrival at;
 
             if (p->link == FAB_NONE)
                 continue;
+            at = hop(w, w->at[u], p);
             if (f->nodes[v].kind == FAB_HOST) {
-                note_host(&far, v, t);
+                note_host(&far, v, at.tail);
             } else if (w->seen[v] != w->walk) {
-                w->seen[v] = w->walk, w->hops[v] = w->hops[u] + 1, w->time[v] = t;
-                w->queue[tail++] = v;
-            } else if (w->hops[v] == w->hops[u] + 1 && t > w->time[v]) {
-                w->time[v] = t;
+                w->seen[v] = w->walk, w->hops[v] = w->hops[u] + 1, w->at[v] = at;
+                w->queue[end++] = v;
+            } else if (w->hops[v] == w->hops[u] + 1) {
+                w->at[v].head = later(w->at[v].head, at.head);
+                w->at[v].tail = later(w->at[v].tail, at.tail);
             }
         }
     }
@@ -84,40 +112,65 @@ static struct far farthest(struct walk *w, uint16_t from)
 /* Packets of a full MTU that fill the port's link for ps. */
 static uint64_t packets_in(const struct fabric *f, const struct fab_port *p, int64_t ps)
 {
-    int64_t frame = p->rate_bps ? link_time_ps(f->mtu + FRAME_OVERHEAD, p->rate_bps) : 0;
+    int64_t frame = frame_ps(f, p);
 
     return frame ? (uint64_t)((ps + frame - 1) / frame) : 0;
 }
 
-/* Every port of every host; a switch's farthest hosts are sought once. */
-static void measure(struct walk *w, struct fab_transport *t, struct far *from_switch)
+/* The longest way from a port of a host. The farthest hosts of a switch are sought once for frames
+ * that arrive alike. */
+static int64_t way_ps(struct walk *w, uint16_t host, const struct fab_port *p,
+                      struct far *from_switch)
+{
+    struct arrival at = hop(w, (struct arrival){0, 0}, p);
+    struct far *far = &from_switch[p->peer_node];
+
+    if (w->f->nodes[p->peer_node].kind != FAB_SWITCH)
+        return at.tail;
+    if (far->most < 0 || far->tail != at.tail - at.head)
+        *far = farthest(w, p->peer_node, at.tail - at.head);
+    return at.head + (far->host == host ? far->second : far->most);
+}
+
+/* Every port of every host: the longest round trip, and the window. */
+static int64_t measure(struct walk *w, struct far *from_switch, uint64_t *window)
 {
     const struct fabric *f = w->f;
-    uint64_t window = FAB_MIN_WINDOW;
+    int64_t longest = 0;
 
+    for (unsigned i = 0; i < f->n_nodes; i++)
+        from_switch[i].most = -1;
+    *window = FAB_MIN_WINDOW;
     for (unsigned h = 0; h < f->n_hosts; h++) {
         const struct fab_node *host = &f->nodes[f->hosts[h]];
 
         for (unsigned i = 0; i < host->n_ports; i++) {
             const struct fab_port *p = &host->ports[i];
-            int64_t trip = hop_ps(f, p);
+            int64_t trip;
             uint64_t n;
 
             if (p->link == FAB_NONE)
                 continue;
-            if (f->nodes[p->peer_node].kind == FAB_SWITCH) {
-                struct far *far = &from_switch[p->peer_node];
-
-                if (far->most < 0)
-                    *far = farthest(w, p->peer_node);
-                trip += far->host == f->hosts[h] ? far->second : far->most;
-            }
-            trip *= 2;
+            trip = 2 * way_ps(w, f->hosts[h], p, from_switch);
             n = 2 * packets_in(f, p, trip);
-            window = n > window ? n : window;
-            t->round_trip_ps = trip > t->round_trip_ps ? trip : t->round_trip_ps;
+            *window = n > *window ? n : *window;
+            longest = later(longest, trip);
         }
     }
+    return longest;
+}
+
+static void set_transport(struct walk *w, struct fab_transport *t, struct far *from_switch)
+{
+    uint64_t window;
+    bool cut = false;
+
+    for (unsigned i = 0; i < w->f->n_nodes; i++)
+        cut |= w->f->nodes[i].cut_through;
+    t->round_trip_ps = t->stored_round_trip_ps = measure(w, from_switch, &window);
+    w->cut = cut;
+    if (cut)
+        t->round_trip_ps = measure(w, from_switch, &window);
     if (!t->window)
         t->window = (uint32_t)(window < FAB_MAX_WINDOW ? window : FAB_MAX_WINDOW);
 }
@@ -129,19 +182,17 @@ void transport_build(struct build *b)
     struct walk w = {.f = f,
                      .seen = calloc(n, sizeof(*w.seen)),
                      .hops = calloc(n, sizeof(*w.hops)),
-                     .time = calloc(n, sizeof(*w.time)),
+                     .at = calloc(n, sizeof(*w.at)),
                      .queue = calloc(n, sizeof(*w.queue))};
     struct far *from_switch = malloc(n * sizeof(*from_switch));
 
-    for (unsigned i = 0; from_switch && i < n; i++)
-        from_switch[i].most = -1;
-    if (w.seen && w.hops && w.time && w.queue && from_switch)
-        measure(&w, &f->transport, from_switch);
+    if (w.seen && w.hops && w.at && w.queue && from_switch)
+        set_transport(&w, &f->transport, from_switch);
     else
         b->no_memory = true;
     free(w.seen);
     free(w.hops);
-    free(w.time);
+    free(w.at);
     free(w.queue);
     free(from_switch);
 }

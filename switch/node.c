@@ -117,6 +117,33 @@ void node_drop(struct node *nd, uint16_t in_port, struct rte_mbuf *m, enum drop 
     rte_pktmbuf_free(m);
 }
 
+/*
+ * Pushes a frame whose header came in by port `in`. On a faster link it starts so late that its last
+ * bit leaves when it has arrived.
+ */
+static __rte_noinline int push_cut(struct node *nd, uint16_t in, uint16_t port, struct rte_mbuf *m,
+                                   int64_t now_ps)
+{
+    const struct fab_port *ports = nd->fab->nodes[nd->id].ports;
+    uint32_t wire = frame_wire_bytes(m);
+    int64_t behind; /* the last bit's arrival after the header's */
+
+    if (frame_meta(m)->cls == FRAME_CONTROL || ports[port].rate_bps <= ports[in].rate_bps)
+        return egress_push(nd->egress[port], m, now_ps);
+    behind =
+        link_time_ps(wire, ports[in].rate_bps) - link_time_ps(FAB_CUT_BYTES, ports[in].rate_bps);
+    return egress_push_later(nd->egress[port], m,
+                             now_ps + behind - link_time_ps(wire, ports[port].rate_bps), now_ps);
+}
+
+static inline int push(struct node *nd, uint16_t in, uint16_t port, struct rte_mbuf *m,
+                       int64_t now_ps)
+{
+    if (likely(in == NODE_NO_PORT || !nd->np[in].cuts_up))
+        return egress_push(nd->egress[port], m, now_ps);
+    return push_cut(nd, in, port, m, now_ps);
+}
+
 void node_send(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_ps)
 {
     struct frame_meta *meta = frame_meta(m);
@@ -138,7 +165,7 @@ void node_send(struct node *nd, uint16_t port, struct rte_mbuf *m, int64_t now_p
     /* Account first: a frame that starts at once is released inside the push. */
     if (held)
         account(nd, in, bytes, now_ps);
-    if (unlikely(egress_push(nd->egress[port], m, now_ps) != 0)) {
+    if (unlikely(push(nd, in, port, m, now_ps) != 0)) {
         if (held)
             node_release(nd, in, bytes, now_ps);
         node_drop(nd, in, m,
@@ -172,7 +199,8 @@ void node_send_run(struct node *nd, uint16_t port, struct rte_mbuf **m, uint32_t
     T_ASSERT_HOT(is_run(m, n, bytes),
                  "a run of frames of two ports or classes, or of other lengths");
     /* Account first, as in node_send(). */
-    if (n > 1 && likely(nd->egress[port] && (!held || pfc_enter_quietly(p, bytes, n)))) {
+    if (n > 1 && likely(nd->egress[port] && !nd->np[in].cuts_up &&
+                        (!held || pfc_enter_quietly(p, bytes, n)))) {
         for (uint32_t i = 0; i < n && !held; i++)
             frame_meta(m[i])->in_port = NODE_NO_PORT;
         if (likely(egress_push_run(nd->egress[port], m, n, bytes, now_ps)))
@@ -306,6 +334,29 @@ static void init_limits(const struct node *nd, const struct fab_link *l, struct 
         RTE_MAX((uint64_t)ec->limit_pkts[FRAME_LOSSLESS], pkts), (uint64_t)EGRESS_MAX_PKTS);
 }
 
+/* Whether frames on the link from this port arrive with their header. */
+static bool is_cut(const struct fabric *f, const struct fab_port *p)
+{
+    return p->link != FAB_NONE && !p->external[0] && p->rate_bps &&
+           f->nodes[p->peer_node].kind == FAB_SWITCH && f->nodes[p->peer_node].cut_through;
+}
+
+/* Frames from devices outside arrive whole. */
+static void init_cut(struct node *nd, const struct node_cfg *cfg)
+{
+    const struct fab_node *fn = &cfg->fab->nodes[cfg->id];
+
+    for (uint16_t i = 0; i < nd->n_ports; i++) {
+        const struct fab_port *p = &fn->ports[i];
+
+        if (p->link == FAB_NONE || p->external[0] ||
+            !is_cut(cfg->fab, &cfg->fab->nodes[p->peer_node].ports[p->peer_port]))
+            continue;
+        for (uint16_t o = 0; o < nd->n_ports; o++)
+            nd->np[i].cuts_up |= fn->ports[o].rate_bps > p->rate_bps;
+    }
+}
+
 static int init_egress(struct node *nd, const struct node_cfg *cfg, uint16_t i)
 {
     const struct fab_port *p = &cfg->fab->nodes[cfg->id].ports[i];
@@ -322,6 +373,10 @@ static int init_egress(struct node *nd, const struct node_cfg *cfg, uint16_t i)
     if (!connected(p))
         return 0;
     init_limits(nd, l, &ec);
+    if (is_cut(cfg->fab, p)) {
+        ec.cut_bytes = FAB_CUT_BYTES;
+        roce_mac_of_ip(cfg->fab->nodes[p->peer_node].ip, ec.cut_mac);
+    }
     if (l) {
         unsigned dir = l->a == cfg->id && l->a_port == i ? 0 : 1;
 
@@ -370,6 +425,7 @@ int node_init(struct node *nd, const struct node_ops *ops, const struct node_cfg
     for (uint16_t i = 0; i < fn->n_ports; i++)
         n_connected += connected(&fn->ports[i]);
     init_pfc(nd, cfg, RTE_MAX(n_connected, 1u));
+    init_cut(nd, cfg);
     for (uint16_t i = 0; i < fn->n_ports && rc == 0; i++)
         rc = init_egress(nd, cfg, i);
     if (rc)

@@ -51,6 +51,7 @@ struct node_port {
     uint16_t port;
     uint8_t down;   /* NODE_*_DOWN: why; 0: up */
     uint8_t mac[6]; /* source of pause frames */
+    bool cuts_up;   /* frames arrive here with their header, and may leave by a faster link */
     struct pfc pfc; /* ingress side */
     struct watchdog dog;
 } __rte_cache_aligned;

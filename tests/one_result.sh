@@ -97,5 +97,9 @@ same incast-lossy '' '' h0 conf/incast-32-lossy.conf gather --algo direct "${sma
 same rack "$loss" '' n0g0 conf/gb200-nvl72.conf --algo nvls,ring -g 16 "${small[@]}"
 same unit "$loss" '' n0g0 conf/h100-su.conf alltoall -g 32 -b 32K -e 32K --payload none
 
+sed 's/^mtu .*/&\nforwarding = "cut-through";/; s/\(host_link.*\)400Gb/\1100Gb/' $ls8 >"$tmp/cut.conf"
+same cut '' h0:h5 h0,leaf1 "$tmp/cut.conf" "${small[@]}" --algo all
+same cut-faults "$all" h1:h6 spine0 "$tmp/cut.conf" "${small[@]}" --algo ring,sharp,direct --seed 7
+
 echo "$cases cases, $runs runs, $failed failed"
 [ "$failed" = 0 ] && [ "$cases" -gt 0 ]

@@ -6,6 +6,7 @@
  *   dilation        "auto", or how many times slower than real time the fabric's clock runs
  *   mtu             path MTU, 256 to 4096
  *   ecmp            "hash" or "balanced"
+ *   forwarding      "store-and-forward" or "cut-through": of every switch (conf_nodes.c)
  *   slots_per_host  processes that can share a host's NIC
  *   reduce          what every switch can reduce (conf_nodes.c); without it none does
  *   dcqcn, pfc_watchdog                       congestion (conf_congestion.c)
@@ -38,6 +39,7 @@ static const struct key top_keys[] = {
     {"dilation", KEY_OWN, 0, 0, 0},
     {"mtu", KEY_OWN, 0, 0, 0},
     {"ecmp", KEY_OWN, 0, 0, 0},
+    {"forwarding", KEY_OWN, 0, 0, 0},
     {"slots_per_host", KEY_UINT, offsetof(struct top_keys, slots), 1, FAB_MAX_SLOTS},
     {"reduce", KEY_OWN, 0, 0, 0},
     {"dcqcn", KEY_OWN, 0, 0, 0},
@@ -113,6 +115,9 @@ static void read_scalars(struct build *b, config_setting_t *root)
     s = config_setting_get_member(root, "ecmp");
     if (s)
         f->ecmp = keys_choice(b, s, ecmp, LEN(ecmp)) == 1 ? FAB_ECMP_BALANCED : FAB_ECMP_HASH;
+    s = config_setting_get_member(root, "forwarding");
+    if (s)
+        b->cut_through_default = conf_forwarding(b, s);
     s = config_setting_get_member(root, "dilation");
     if (s)
         read_dilation(b, s);

@@ -128,10 +128,12 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
     snprintf(n->name, sizeof(n->name), "%s", name);
     n->kind = kind;
     n->role = role;
-    if (kind == FAB_HOST)
+    if (kind == FAB_HOST) {
         n->host_index = f->n_hosts++;
-    else
+    } else {
         n->reduce = b->reduce_default;
+        n->cut_through = b->cut_through_default;
+    }
     b->name_slot[slot_of(b, n->name, strlen(n->name))] = (uint16_t)(f->n_nodes + 1);
     b->node_line[f->n_nodes] = line;
     b->want_ports[f->n_nodes] = 0;
@@ -175,6 +177,14 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
                     r->window, r->max_slots);
 }
 
+bool conf_forwarding(struct build *b, const config_setting_t *s)
+{
+    static const char *const forwarding[] = {"store-and-forward", "cut-through"};
+    int k = keys_choice(b, s, forwarding, LEN(forwarding));
+
+    return k < 0 ? b->cut_through_default : k == 1;
+}
+
 /* Kind and role complete each other: a role implies the kind, a kind without role is a plain host
  * or switch. */
 static int read_kind(struct build *b, config_setting_t *g, enum fab_kind *kind, enum fab_role *role)
@@ -211,7 +221,7 @@ struct node_keys {
     enum fab_role role;
     struct fab_reduce reduce;
     uint32_t ports;
-    bool multimem;
+    bool multimem, cut_through;
 };
 
 static void add_named(struct build *b, const config_setting_t *name, const struct node_keys *k)
@@ -228,9 +238,37 @@ static void add_named(struct build *b, const config_setting_t *name, const struc
     if (i < 0)
         return;
     b->want_ports[i] = k->ports;
-    if (k->kind == FAB_SWITCH)
+    if (k->kind == FAB_SWITCH) {
         b->f->nodes[i].reduce = k->reduce;
+        b->f->nodes[i].cut_through = k->cut_through;
+    }
     b->f->nodes[i].multimem = k->multimem;
+}
+
+/* Keys that only switches have. */
+static void read_switch(struct build *b, config_setting_t *g, struct node_keys *k)
+{
+    static const char *const names[] = {"reduce", "forwarding"};
+    const config_setting_t *forwarding = config_setting_get_member(g, "forwarding");
+    config_setting_t *reduce = config_setting_get_member(g, "reduce");
+
+    for (unsigned i = 0; i < LEN(names) && k->kind == FAB_HOST; i++) {
+        const config_setting_t *s = config_setting_get_member(g, names[i]);
+
+        if (s)
+            build_error(b, (int)config_setting_source_line(s),
+                        "%s: found it at a host, expected it at switches only", names[i]);
+    }
+    if (reduce && k->kind == FAB_SWITCH)
+        conf_reduce(b, reduce, &k->reduce);
+    if (forwarding && k->kind == FAB_SWITCH)
+        k->cut_through = conf_forwarding(b, forwarding);
+    if (k->multimem && k->role != FAB_ROLE_NVSWITCH) {
+        build_error(b, (int)config_setting_source_line(config_setting_get_member(g, "multimem")),
+                    "multimem: found it at \"%s\", expected it at role \"nvswitch\" only",
+                    roles[k->role]);
+        k->multimem = false;
+    }
 }
 
 static void read_node(struct build *b, config_setting_t *g)
@@ -241,10 +279,14 @@ static void read_node(struct build *b, config_setting_t *g)
         {"role", KEY_OWN, 0, 0, 0},
         {"ports", KEY_UINT, offsetof(struct node_keys, ports), 1, FAB_MAX_PORTS},
         {"reduce", KEY_OWN, 0, 0, 0},
+        {"forwarding", KEY_OWN, 0, 0, 0},
         {"multimem", KEY_BOOL, offsetof(struct node_keys, multimem), 0, 0},
     };
-    struct node_keys k = {.kind = FAB_SWITCH, .role = FAB_ROLE_SWITCH, .reduce = b->reduce_default};
-    config_setting_t *name, *reduce;
+    struct node_keys k = {.kind = FAB_SWITCH,
+                          .role = FAB_ROLE_SWITCH,
+                          .reduce = b->reduce_default,
+                          .cut_through = b->cut_through_default};
+    config_setting_t *name;
 
     if (config_setting_type(g) != CONFIG_TYPE_GROUP) {
         keys_expected(b, g, "a group { name; kind; } that describes a node");
@@ -255,18 +297,7 @@ static void read_node(struct build *b, config_setting_t *g)
     /* A node of unknown kind is registered too, so that links to it are not reported as well. */
     if (read_kind(b, g, &k.kind, &k.role))
         b->graph_broken = true;
-    reduce = config_setting_get_member(g, "reduce");
-    if (reduce && k.kind == FAB_SWITCH)
-        conf_reduce(b, reduce, &k.reduce);
-    if (reduce && k.kind == FAB_HOST)
-        build_error(b, (int)config_setting_source_line(reduce),
-                    "reduce: found it at a host, expected it at switches only");
-    if (k.multimem && k.role != FAB_ROLE_NVSWITCH) {
-        build_error(b, (int)config_setting_source_line(config_setting_get_member(g, "multimem")),
-                    "multimem: found it at \"%s\", expected it at role \"nvswitch\" only",
-                    roles[k.role]);
-        k.multimem = false;
-    }
+    read_switch(b, g, &k);
     if (k.kind == FAB_HOST && k.ports > FAB_MAX_HOST_PORTS) {
         build_error(b, (int)config_setting_source_line(g),
                     "ports: found %u at a host, expected at most %u", k.ports, FAB_MAX_HOST_PORTS);

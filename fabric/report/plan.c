@@ -180,9 +180,19 @@ static unsigned cables(const struct fabric *f)
     return n;
 }
 
+static unsigned count_cut_through(const struct fabric *f)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < f->n_switches; i++)
+        n += f->nodes[f->switches[i]].cut_through;
+    return n;
+}
+
 void fabric_plan(const struct fabric *f, bool all, FILE *out)
 {
     bool brief = !all && f->n_dests > MANY;
+    unsigned cut = count_cut_through(f);
     char dilation[16] = "auto";
 
     if (f->dilation)
@@ -193,6 +203,9 @@ void fabric_plan(const struct fabric *f, bool all, FILE *out)
             f->ecmp == FAB_ECMP_BALANCED ? "balanced" : "hash", dilation, f->slots_per_host);
     fprintf(out, "longest round trip %.2f us, window of a queue pair %u packets\n",
             (double)f->transport.round_trip_ps * 1e-6, f->transport.window);
+    if (cut)
+        fprintf(out, "%u of %u switches cut through: frames are forwarded from their header on\n",
+                cut, f->n_switches);
     if (f->dcqcn.on)
         fprintf(out, "hosts slow down when they are told of congestion (DCQCN)\n");
     if (f->pfc_watchdog_ps)

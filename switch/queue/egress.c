@@ -14,22 +14,10 @@
  * too late.
  */
 
-static inline int64_t duration(struct egress *e, uint32_t bytes)
-{
-    if (likely(e->exact))
-        return bytes * e->takes_ps;
-    if (bytes != e->last_bytes) {
-        e->last_bytes = bytes;
-        e->takes_ps = e->rate_bps ? link_time_ps(bytes, e->rate_bps) : 0;
-    }
-    return e->takes_ps;
-}
-
 /* Stable: behind all frames that arrive at the same time. Only reordering breaks the order. */
 static void flight_add(struct egress *e, struct rte_mbuf *m, int64_t at)
 {
     struct line *l = &e->flight;
-    struct rte_mbuf *before = l->first;
 
     T_ASSERT_HOT(l->n < l->limit, "more frames in flight than the link holds");
     if (likely(!l->n || l->last_ps <= at)) {
@@ -38,21 +26,7 @@ static void flight_add(struct egress *e, struct rte_mbuf *m, int64_t at)
             e->first(e->watcher);
         return;
     }
-    frame_meta(m)->due_ps = at;
-    l->n++;
-    if (at < l->first_ps) {
-        frame_meta(m)->behind = l->first;
-        frame_meta(m)->behind_ps = l->first_ps;
-        l->first = m;
-        l->first_ps = at;
-        return;
-    }
-    while (frame_meta(before)->behind_ps <= at)
-        before = frame_meta(before)->behind;
-    frame_meta(m)->behind = frame_meta(before)->behind;
-    frame_meta(m)->behind_ps = frame_meta(before)->behind_ps;
-    frame_meta(before)->behind = m;
-    frame_meta(before)->behind_ps = at;
+    line_insert(l, m, at);
 }
 
 /* When the first waiting frame of a class could start; PS_NEVER: none waits. */
@@ -97,6 +71,11 @@ static inline void plan(struct egress *e)
         return;
     }
     plan_all(e);
+}
+
+void egress_plan(struct egress *e)
+{
+    plan(e);
 }
 
 /* Called after a frame of cls has started. Usually all waiting frames are of one class. */
@@ -151,7 +130,7 @@ static void launch_faulty(struct egress *e, struct rte_mbuf *m, int64_t at, int6
 static __rte_always_inline void start(struct egress *e, struct rte_mbuf *m, int64_t s)
 {
     uint32_t bytes = frame_bytes(m);
-    int64_t dur = duration(e, bytes + FRAME_LINK_OVERHEAD);
+    int64_t dur = duration(e, bytes + FRAME_LINK_OVERHEAD), at;
 
     e->free_ps = s + dur;
     if (frame_meta(m)->cls != FRAME_CONTROL)
@@ -168,10 +147,11 @@ static __rte_always_inline void start(struct egress *e, struct rte_mbuf *m, int6
     e->st.busy_ps += dur;
     if (e->departed)
         e->departed(e->ctx, &m, &s, 1, bytes);
+    at = s + dur + e->latency_ps - ahead(e, m, dur);
     if (unlikely(e->faults) && !is_mac_control(m)) {
-        launch_faulty(e, m, s + dur + e->latency_ps, dur);
+        launch_faulty(e, m, at, dur);
     } else {
-        e->last_at_ps = RTE_MAX(s + dur + e->latency_ps, e->last_at_ps);
+        e->last_at_ps = RTE_MAX(at, e->last_at_ps);
         flight_add(e, m, e->last_at_ps);
     }
 }
@@ -247,7 +227,7 @@ static void start_waiting(struct egress *e, uint8_t cls, int64_t now)
         m[n] = next;
         at[n] = s;
         free_ps = s + dur;
-        due = RTE_MAX(free_ps + latency, due);
+        due = RTE_MAX(free_ps + latency - ahead(e, next, dur), due);
         *before = meta->due_ps = due;
         before = &meta->behind_ps;
         next = meta->behind;
@@ -313,18 +293,6 @@ static void run(struct egress *e, int64_t now)
     }
 }
 
-/* The deadline that egress_on_earlier() watches; while both ends run apart, the next start only. */
-static inline int64_t watched(const struct egress *e)
-{
-    return e->first ? e->start_ps : egress_next(e);
-}
-
-static inline void call_if_earlier(struct egress *e, int64_t before)
-{
-    if (e->earlier && watched(e) < before)
-        e->earlier(e->watcher);
-}
-
 /* Appends n frames to those that wait in a class. */
 static inline void wait_in(struct egress *e, struct waiting *r, struct rte_mbuf *const *m,
                            uint32_t n, uint32_t bytes, int64_t now_ps)
@@ -347,6 +315,10 @@ static inline void enter(struct egress *e, struct waiting *r, struct rte_mbuf *c
 {
     int64_t before;
 
+    if (unlikely(e->later) && r->line.n && r->line.last_ps > now_ps) {
+        egress_enter_sorted(e, r, m, n, now_ps);
+        return;
+    }
     if (likely(r->line.n && !e->full)) { /* a frame is planned already */
         wait_in(e, r, m, n, bytes, now_ps);
         return;
@@ -376,12 +348,9 @@ int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps)
     T_ASSERT_HOT(frame_meta(m)->cls < FRAME_CLASSES, "a frame has no class");
     T_ASSERT_HOT(!e->discards || !e->q[FRAME_LOSSLESS].line.limit,
                  "a queue that discards has room");
-    if (unlikely(r->line.n >= r->line.limit || r->bytes + bytes > r->limit_bytes)) {
-        e->discards &&r == &e->q[FRAME_LOSSLESS] ? e->st.discarded++ : e->st.overflows++;
+    if (unlikely(!egress_fits(e, r, bytes)))
         return -ENOBUFS;
-    }
-    if (unlikely(e->marks && r->bytes > e->ecn.min_bytes) && ecn_hits(&e->ecn, r->bytes))
-        m = ecn_mark(m, e->cfg.pool, &e->st.ecn_marks);
+    m = egress_marked(e, r, m);
     enter(e, r, &m, 1, bytes, now_ps);
     return 0;
 }

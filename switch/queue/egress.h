@@ -9,6 +9,10 @@
  * starts at max(link free, its push, end of the pause of its class); a pulled one at link-free time
  * as long as the source was never found empty, else at the kick that announced it.
  *
+ * Where the far end is a switch that cuts through, a frame arrives there with its header; one that
+ * the switch keeps for itself, or of FRAME_CONTROL, arrives with its last bit as everywhere else.
+ * Frames arrive in order all the same: a frame's last bit is earlier than the header behind it.
+ *
  * Faults (loss, duplication, reordering, corruption, jitter) are drawn from a seeded generator per
  * direction. MAC control frames (PFC) belong to the link itself and are exempt.
  *
@@ -41,6 +45,10 @@ struct egress_cfg {
      * ecn_max_bytes <= ecn_bytes, all of them are. */
     uint64_t ecn_bytes, ecn_max_bytes, ecn_seed;
     double ecn_prob;
+    /* The far end cuts through: it needs so many bytes of a frame, unless the frame is for its own
+     * address. 0: it stores frames. */
+    uint32_t cut_bytes;
+    uint8_t cut_mac[6];
     struct egress_faults faults;
     struct rte_mempool *pool; /* for duplicates, corrupted copies and marked headers */
     /* Called when frames have started on the link, or were dropped because it went down, with their
@@ -58,6 +66,9 @@ void egress_destroy(struct egress *e);
 /* Takes ownership of a frame of class meta.cls. -ENOBUFS: the queue is full, the caller keeps
  * it. */
 int egress_push(struct egress *e, struct rte_mbuf *m, int64_t now_ps);
+/* egress_push() of a frame whose header has arrived, and which may not start before ready_ps, because
+ * its last bit would arrive too late to follow. Others start first until then. */
+int egress_push_later(struct egress *e, struct rte_mbuf *m, int64_t ready_ps, int64_t now_ps);
 /* egress_push() of n frames of one class, `bytes` together. False: they may not all fit, or some
  * may be marked; nothing was done, push them one by one. */
 bool egress_push_run(struct egress *e, struct rte_mbuf *const *m, uint32_t n, uint32_t bytes,

@@ -210,6 +210,11 @@ int egress_create(struct egress **out, const struct egress_cfg *cfg)
     e->exact = cfg->rate_bps && 8 * PS_PER_S % cfg->rate_bps == 0;
     if (e->exact)
         e->takes_ps = (int64_t)(8 * PS_PER_S / cfg->rate_bps);
+    T_ASSERT(cfg->cut_bytes <= FRAME_MIN_BYTES + FRAME_LINK_OVERHEAD,
+             "a switch that cuts through waits for more than the shortest frame");
+    e->cuts = cfg->cut_bytes && cfg->rate_bps;
+    if (e->cuts)
+        e->header_ps = link_time_ps(cfg->cut_bytes, cfg->rate_bps);
     fault_set(&e->fault, &cfg->faults);
     e->faults = e->fault.on;
     ecn_init(&e->ecn, cfg->ecn_bytes, cfg->ecn_max_bytes, cfg->ecn_prob, cfg->ecn_seed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside of an egress queue: for egress.c (frames) and egress_ctl.c (set-up and control)
- * only. */
+/* Inside of an egress queue: for egress.c (frames), egress_cut.c (frames that are not ready) and
+ * egress_ctl.c (set-up and control) only. */
 #ifndef TRIB_SWITCH_QUEUE_EGRESS_PRIV_H
 #define TRIB_SWITCH_QUEUE_EGRESS_PRIV_H
 
@@ -44,12 +44,14 @@ struct egress {
     uint8_t start_what;
     uint8_t classes; /* bit of each class in which frames wait */
     bool down, discards, lossy_turn;
+    bool later; /* frames may wait that are not ready (egress_push_later()) */
 
     struct line flight; /* in flight, by arrival */
     int64_t latency_ps;
     int64_t takes_ps; /* time per byte; if that is not exact, of last_bytes */
     uint32_t last_bytes;
     bool exact, faults, marks; /* fault.on, ecn.min_bytes */
+    bool cuts;                 /* cfg.cut_bytes, on a link with a rate */
 
     void (*departed)(void *ctx, struct rte_mbuf *const *m, const int64_t *at_ps, uint32_t n,
                      uint32_t bytes);
@@ -67,6 +69,7 @@ struct egress {
     struct fault fault;
     uint32_t *n_faulty; /* egress_count_faults() */
     struct ecn ecn;
+    int64_t header_ps; /* time of cfg.cut_bytes */
 } __rte_cache_aligned;
 _Static_assert(offsetof(struct egress, flight) == RTE_CACHE_LINE_SIZE &&
                    offsetof(struct egress, departed) == 2 * RTE_CACHE_LINE_SIZE &&
@@ -86,6 +89,32 @@ static inline void line_add(struct line *l, struct rte_mbuf *m, int64_t due_ps)
     }
     l->last = m;
     l->last_ps = due_ps;
+}
+
+/* Adds a frame in order of due_ps, behind all of the same time. */
+static inline void line_insert(struct line *l, struct rte_mbuf *m, int64_t due_ps)
+{
+    struct rte_mbuf *before = l->first;
+
+    if (!l->n || l->last_ps <= due_ps) {
+        line_add(l, m, due_ps);
+        return;
+    }
+    frame_meta(m)->due_ps = due_ps;
+    l->n++;
+    if (due_ps < l->first_ps) {
+        frame_meta(m)->behind = l->first;
+        frame_meta(m)->behind_ps = l->first_ps;
+        l->first = m;
+        l->first_ps = due_ps;
+        return;
+    }
+    while (frame_meta(before)->behind_ps <= due_ps)
+        before = frame_meta(before)->behind;
+    frame_meta(m)->behind = frame_meta(before)->behind;
+    frame_meta(m)->behind_ps = frame_meta(before)->behind_ps;
+    frame_meta(before)->behind = m;
+    frame_meta(before)->behind_ps = due_ps;
 }
 
 /* l: not empty. */
@@ -156,5 +185,63 @@ static inline bool flight_full(const struct egress *e)
 {
     return e->flight.n + FLIGHT_SPARE > e->flight.limit;
 }
+
+static inline int64_t duration(struct egress *e, uint32_t bytes)
+{
+    if (likely(e->exact))
+        return bytes * e->takes_ps;
+    if (bytes != e->last_bytes) {
+        e->last_bytes = bytes;
+        e->takes_ps = e->rate_bps ? link_time_ps(bytes, e->rate_bps) : 0;
+    }
+    return e->takes_ps;
+}
+
+/* Time by which a frame is handed on at the far end before its last bit is there. */
+static inline int64_t ahead(const struct egress *e, struct rte_mbuf *m, int64_t dur)
+{
+    if (likely(!e->cuts) || frame_meta(m)->cls == FRAME_CONTROL ||
+        !memcmp(rte_pktmbuf_mtod(m, const uint8_t *), e->cfg.cut_mac, sizeof(e->cfg.cut_mac)))
+        return 0;
+    T_ASSERT_HOT(dur >= e->header_ps, "a frame is shorter than its header");
+    return dur - e->header_ps;
+}
+
+/* Whether a frame fits into its class; one that does not is counted. */
+static inline bool egress_fits(struct egress *e, const struct waiting *r, uint32_t bytes)
+{
+    if (likely(r->line.n < r->line.limit && r->bytes + bytes <= r->limit_bytes))
+        return true;
+    e->discards &&r == &e->q[FRAME_LOSSLESS] ? e->st.discarded++ : e->st.overflows++;
+    return false;
+}
+
+/* The frame, marked CE if its class holds too much. */
+static inline struct rte_mbuf *egress_marked(struct egress *e, const struct waiting *r,
+                                             struct rte_mbuf *m)
+{
+    if (unlikely(e->marks && r->bytes > e->ecn.min_bytes) && ecn_hits(&e->ecn, r->bytes))
+        m = ecn_mark(m, e->cfg.pool, &e->st.ecn_marks);
+    return m;
+}
+
+/* The deadline that egress_on_earlier() watches; while both ends run apart, the next start only. */
+static inline int64_t watched(const struct egress *e)
+{
+    return e->first ? e->start_ps : egress_next(e);
+}
+
+static inline void call_if_earlier(struct egress *e, int64_t before)
+{
+    if (e->earlier && watched(e) < before)
+        e->earlier(e->watcher);
+}
+
+/* egress.c: plans the next start anew. */
+void egress_plan(struct egress *e);
+/* egress_cut.c: queues n frames that fit in order of the time from which they may start, and plans
+ * the next start. */
+void egress_enter_sorted(struct egress *e, struct waiting *r, struct rte_mbuf *const *m, uint32_t n,
+                         int64_t ready_ps);
 
 #endif

@@ -51,6 +51,36 @@ static void switch_time_counts_and_other_networks_do_not(void **state)
     fabric_free(f);
 }
 
+/* A switch that cuts through waits for 64 bytes (1,280 ps at 400 Gb/s) instead of a frame, and
+ * aggregation nodes store frames all the same. */
+static void switches_that_cut_through_shorten_the_round_trip(void **state)
+{
+    static const char *const cut = "forwarding = \"cut-through\";\n";
+    char text[512];
+    struct fabric *f;
+
+    (void)state;
+    snprintf(text, sizeof(text), "%s%s", cut, RATE("400Gb/s", "300ns") LS);
+    f = load_text(text);
+    assert_int_equal(f->transport.round_trip_ps, 2 * (4 * 300000 + 3 * 1280 + 83560));
+    assert_int_equal(f->transport.stored_round_trip_ps, 2 * 4 * (300000 + 83560));
+    fabric_free(f);
+    /* From 40 to 40 Gb/s over a link of 400: the frame starts there so late that its last bit has
+     * arrived when it leaves. */
+    snprintf(
+        text, sizeof(text),
+        "%slink_defaults = { rate = \"400Gb/s\"; latency = \"1us\"; };\n"
+        "nodes = ( { name = (\"s0\", \"s1\"); role = \"leaf\"; },\n"
+        "  { name = (\"a\", \"b\"); kind = \"host\"; } );\n"
+        "links = ( { a = \"s0\"; b = \"s1\"; }, { a = \"a\"; b = \"s0\"; rate = \"40Gb/s\"; },\n"
+        "  { a = \"b\"; b = \"s1\"; rate = \"40Gb/s\"; } );",
+        cut);
+    f = load_text(text);
+    assert_int_equal(f->transport.round_trip_ps,
+                     2 * (3 * 1000000 + 835600 - 83560 + 1280 + 835600));
+    fabric_free(f);
+}
+
 static void timeouts_are_rounded_up_to_those_of_verbs(void **state)
 {
     static const struct {
@@ -80,6 +110,7 @@ int main(void)
         cmocka_unit_test(the_window_is_twice_what_a_round_trip_holds),
         cmocka_unit_test(every_port_is_asked),
         cmocka_unit_test(switch_time_counts_and_other_networks_do_not),
+        cmocka_unit_test(switches_that_cut_through_shorten_the_round_trip),
         cmocka_unit_test(timeouts_are_rounded_up_to_those_of_verbs),
     };
 

@@ -22,15 +22,15 @@
 
 #define SIGNAL_EVERY 8
 #define SEND_SLACK   (2 * SIGNAL_EVERY) /* sends that are not covered by a signaled one yet */
-/* Up to the top of a tree and back takes at most a round trip between hosts; messages go up whole,
- * and a member that is late keeps the others' slots. */
+/* Up to the top of a tree and back takes at most a round trip between hosts of frames that every
+ * switch stores; messages go up whole, and a member that is late keeps the others' slots. */
 #define ROUND_TRIPS 2
 #define LEAST_PS    (10 * PS_PER_US)
 #define LEAST_SLOTS 64
 
 uint32_t agg_window(const struct fabric *fab, uint32_t asked)
 {
-    int64_t ps = RTE_MAX(ROUND_TRIPS * fab->transport.round_trip_ps, LEAST_PS);
+    int64_t ps = RTE_MAX(ROUND_TRIPS * fab->transport.stored_round_trip_ps, LEAST_PS);
     uint64_t rate = 0;
     double slots;
 

@@ -91,6 +91,20 @@ static const struct {
      "ack_timeout: found \"8us\", expected "},
     {LINKS "single_switch = { hosts = 2; };\ntransport = { retry_count = 8; };", 3,
      "retry_count: found 8, expected "},
+    {LINKS "single_switch = { hosts = 2; };\nforwarding = \"cut\";", 3,
+     "forwarding: found \"cut\", expected \"store-and-forward\" or \"cut-through\""},
+    {LINKS "single_switch = { hosts = 2; };\nforwarding = true;", 3, "forwarding: found true"},
+    {LINKS "single_switch = { hosts = 2; };\nforwardin = \"cut-through\";", 3,
+     "found unknown key \"forwardin\", expected \"forwarding\"?"},
+    {LINKS "single_switch = { hosts = 2; };\n"
+           "nodes = ( { name = \"h\"; kind = \"host\"; forwarding = \"cut-through\"; } );\n"
+           "links = ( { a = \"h\"; b = \"switch0\"; } );",
+     3, "forwarding: found it at a host, expected it at switches only"},
+    {LINKS "single_switch = { hosts = 2; };\n"
+           "nodes = ( { name = \"s\"; role = \"leaf\"; forwarding = 5; },\n"
+           " { name = \"h\"; kind = \"host\"; } );\n"
+           "links = ( { a = \"s\"; b = ( \"h\", \"switch0\" ); } );",
+     3, "forwarding: found 5, expected \"store-and-forward\" or"},
     {LINKS "single_switch = { hosts = 2; };\ncosts = 5;", 3, "costs: found 5, expected a group"},
     {LINKS "single_switch = { hosts = 2; };\ncosts = { cpu = \"1us\"; };", 3,
      "found unknown key \"cpu\", expected \"gpu\"?"},
@@ -265,6 +279,7 @@ static void what_is_left_out_has_defaults(void **state)
     assert_int_equal(f->dilation, 0);
     assert_int_equal(f->ecmp, FAB_ECMP_HASH);
     assert_int_equal(f->slots_per_host, 64);
+    assert_false(f->nodes[2].cut_through);
     assert_int_equal(f->links[0].buffer_bytes, 1 << 20);
     assert_int_equal(f->links[0].buffer_pkts, 2048);
     assert_int_equal(f->links[0].ecn_bytes, 0);
@@ -277,6 +292,36 @@ static void what_is_left_out_has_defaults(void **state)
     assert_string_equal(f->procs[0].name, "fabric");
     assert_int_equal(f->procs[0].n_nodes, 3);
     fabric_free(f);
+}
+
+/* The file's for all switches, of a template too; a node's own before it; never at hosts. */
+static void switches_forward_as_the_file_or_their_node_says(void **state)
+{
+    static const char *const of_file[] = {"", "forwarding = \"store-and-forward\";",
+                                          "forwarding = \"cut-through\";"};
+
+    (void)state;
+    for (unsigned i = 0; i < LEN(of_file); i++) {
+        char text[1024];
+        struct fabric *f;
+
+        snprintf(text, sizeof(text),
+                 LINKS
+                 "single_switch = { hosts = 2; };\n"
+                 "nodes = ( { name = \"s\"; role = \"leaf\"; },\n"
+                 " { name = \"cut\"; role = \"leaf\"; forwarding = \"cut-through\"; },\n"
+                 " { name = \"store\"; role = \"leaf\"; forwarding = "
+                 "\"store-and-forward\"; } );\n"
+                 "links = ( { a = (\"s\", \"cut\", \"store\"); b = (\"h0\", \"h1\"); } );\n%s",
+                 of_file[i]);
+        f = load_text(text);
+        assert_int_equal(fabric_node(f, "switch0")->cut_through, i == 2);
+        assert_int_equal(fabric_node(f, "s")->cut_through, i == 2);
+        assert_true(fabric_node(f, "cut")->cut_through);
+        assert_false(fabric_node(f, "store")->cut_through);
+        assert_false(fabric_node(f, "h0")->cut_through);
+        fabric_free(f);
+    }
 }
 
 static void every_setting_of_a_link_arrives(void **state)
@@ -442,6 +487,7 @@ int main(void)
         cmocka_unit_test(more_mistakes_than_fit_are_counted),
         cmocka_unit_test(files_that_cannot_be_read_are_named),
         cmocka_unit_test(what_is_left_out_has_defaults),
+        cmocka_unit_test(switches_forward_as_the_file_or_their_node_says),
         cmocka_unit_test(every_setting_of_a_link_arrives),
         cmocka_unit_test(a_long_link_has_a_buffer_of_four_round_trips),
         cmocka_unit_test(a_switch_reduces_as_it_says_and_else_as_the_fabric_says),
