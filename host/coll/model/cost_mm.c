@@ -110,12 +110,13 @@ void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step,
 {
     struct model_lane *l = &m->rank[rank].lane[lane];
     const struct step *st = lane_step(&m->rank[rank].s.lane[lane], step);
-    struct flight f = {now, now};
+    struct flight f = {.head = now, .tail = now};
 
     for (unsigned k = 1; k <= l->member; k++)
         if (takes_part(l, st, k)) {
-            struct flight g = model_send_path(m, &l->path[2 * k], (struct flight){now, now},
-                                              payload_message(m, st), NULL);
+            struct flight g =
+                model_send_path(m, &l->path[2 * k], (struct flight){.head = now, .tail = now},
+                                payload_message(m, st), NULL);
 
             f.head = g.head > f.head ? g.head : f.head;
             f.tail = g.tail > f.tail ? g.tail : f.tail;

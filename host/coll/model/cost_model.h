@@ -31,6 +31,8 @@ struct model_path {
 /* Times at which the first frame and the last bit of a message arrive. */
 struct flight {
     int64_t head, tail;
+    uint32_t cut; /* head is that of its header, which arrives by link cut - 1 at a switch that cuts
+                     through and forwards it; 0: frames are stored whole */
 };
 
 /* A message of len bytes as frames: bytes of link time (layer 2, and preamble, FCS and gap), of its
@@ -188,6 +190,10 @@ struct flight model_send_hop(struct model *m, uint32_t dirlink, struct flight f,
 struct flight model_send_interleaved(struct model *m, uint32_t dirlink, int64_t now,
                                      struct model_msg msg);
 int64_t model_latency(const struct model *m, uint32_t dirlink);
+/* Whether the switch at the far end of a link forwards frames from their header on. */
+bool model_cuts(const struct model *m, uint32_t dirlink);
+/* Time from a frame's header to its last bit. */
+int64_t model_behind_header(const struct model *m, uint32_t dirlink, uint64_t bytes);
 /* Sends along a whole path at once; *left (may be NULL): time at which it has left the first
  * link. */
 struct flight model_send_path(struct model *m, const struct model_path *p, struct flight f,

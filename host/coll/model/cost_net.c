@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A link serves whole messages in turn; a message is forwarded to the next link as soon as its
- * first frame has arrived. ACKs and requests are small and overtake queued messages: they lengthen
- * a busy link's queue, and do not wait.
+ * Paths, and times of links. Messages of multimem are booked on their links at once, each as a
+ * whole: it is forwarded to the next link as soon as its first frame has arrived, or its header
+ * where a switch cuts through. ACKs and requests are small and overtake queued messages: they
+ * lengthen a busy link's queue, and do not wait.
  */
 #include "host/coll/model/cost_model.h"
 
@@ -82,18 +83,51 @@ int64_t model_post(struct model *m, const struct model_lane *l, uint32_t d, int6
     return m->fetch_ps[d] > now ? m->fetch_ps[d] : now;
 }
 
-struct flight model_send_hop(struct model *m, uint32_t d, struct flight f, struct model_msg msg)
+bool model_cuts(const struct model *m, uint32_t d)
 {
-    int64_t start = f.head > m->free_ps[d] ? f.head : m->free_ps[d];
+    const struct fab_link *l = &m->fab->links[d / 2];
+
+    return d < 2u * m->fab->n_links && m->fab->nodes[d & 1 ? l->a : l->b].cut_through;
+}
+
+int64_t model_behind_header(const struct model *m, uint32_t d, uint64_t bytes)
+{
+    return model_link_ps(m, d, bytes) - model_link_ps(m, d, FAB_CUT_BYTES);
+}
+
+/* When a frame whose header is there at `head` may start on link d: on a faster link than its own,
+ * so late that its last bit leaves when it has arrived. */
+static int64_t may_start(const struct model *m, uint32_t d, const struct flight *f, int64_t head,
+                         uint64_t bytes)
+{
+    int64_t wait =
+        f->cut ? model_behind_header(m, f->cut - 1, bytes) - model_link_ps(m, d, bytes) : 0;
+
+    return wait > 0 ? head + wait : head;
+}
+
+/* ends: the message is for the node at the far end. */
+static struct flight send_hop(struct model *m, uint32_t d, struct flight f, struct model_msg msg,
+                              bool ends)
+{
+    int64_t head = may_start(m, d, &f, f.head, msg.frame);
+    int64_t start = head > m->free_ps[d] ? head : m->free_ps[d];
     int64_t end = start + model_link_ps(m, d, msg.wire);
-    int64_t late = f.tail + model_link_ps(m, d, msg.tail);
+    int64_t last = f.cut ? f.tail - model_behind_header(m, f.cut - 1, msg.tail) : f.tail;
+    int64_t late = may_start(m, d, &f, last, msg.tail) + model_link_ps(m, d, msg.tail);
 
     end = end > late ? end : late;
     m->free_ps[d] = end;
     m->bytes[d] += msg.wire;
-    f.head = start + model_link_ps(m, d, msg.frame) + model_latency(m, d);
+    f.cut = !ends && model_cuts(m, d) ? d + 1 : 0;
+    f.head = start + model_link_ps(m, d, f.cut ? FAB_CUT_BYTES : msg.frame) + model_latency(m, d);
     f.tail = end + model_latency(m, d);
     return f;
+}
+
+struct flight model_send_hop(struct model *m, uint32_t d, struct flight f, struct model_msg msg)
+{
+    return send_hop(m, d, f, msg, false);
 }
 
 struct flight model_send_interleaved(struct model *m, uint32_t d, int64_t now, struct model_msg msg)
@@ -114,23 +148,38 @@ struct flight model_send_path(struct model *m, const struct model_path *p, struc
                               struct model_msg msg, int64_t *left)
 {
     for (unsigned h = 0; h < p->n; h++) {
-        f = model_send_hop(m, p->link[h], f, msg);
+        f = send_hop(m, p->link[h], f, msg, h + 1 == p->n);
         if (!h && left)
             *left = f.tail - model_latency(m, p->link[0]);
     }
     return f;
 }
 
+/* Time from the start of a frame on link h of a path to its start on the next one, or its arrival. */
+static int64_t small_hop_ps(const struct model *m, const struct model_path *p, unsigned h,
+                            uint64_t wire)
+{
+    uint32_t d = p->link[h];
+    int64_t ps = model_link_ps(m, d, wire);
+
+    if (h + 1 < p->n && model_cuts(m, d)) {
+        int64_t header = model_link_ps(m, d, FAB_CUT_BYTES);
+
+        ps -= model_link_ps(m, p->link[h + 1], wire);
+        ps = ps > header ? ps : header;
+    }
+    return ps + model_latency(m, d);
+}
+
 int64_t model_send_small(struct model *m, const struct model_path *p, int64_t t, uint64_t wire)
 {
     for (unsigned h = 0; h < p->n; h++) {
         uint32_t d = p->link[h];
-        int64_t ps = model_link_ps(m, d, wire);
 
         m->bytes[d] += wire;
         if (m->free_ps[d] > t)
-            m->free_ps[d] += ps;
-        t += ps + model_latency(m, d);
+            m->free_ps[d] += model_link_ps(m, d, wire);
+        t += small_hop_ps(m, p, h, wire);
     }
     return t;
 }

@@ -166,12 +166,39 @@ static bool is_empty(const struct model_queue *q)
     return q->acks.head == NOBODY && q->data.head == NOBODY;
 }
 
+/*
+ * When a part that starts on link d at `now` may start on the next one of its path: a frame after
+ * it, or, where the node between them cuts through, a header; on a faster link so late that its
+ * last bit leaves when it has arrived.
+ */
+static int64_t next_start(const struct model *m, const struct model_part *p, uint32_t d,
+                          int64_t now)
+{
+    int64_t t = now + model_latency(m, d), wait;
+
+    if (!model_cuts(m, d))
+        return t + model_link_ps(m, d, p->msg.frame);
+    wait = model_behind_header(m, d, p->msg.frame) -
+           model_link_ps(m, p->path->link[p->hop + 1], p->msg.frame);
+    return t + model_link_ps(m, d, FAB_CUT_BYTES) + (wait > 0 ? wait : 0);
+}
+
+/* When its last bit has left link d, at the least: it is at this node at p->tail. */
+static int64_t last_bit(const struct model *m, const struct model_part *p, uint32_t d)
+{
+    int64_t last = model_link_ps(m, d, p->msg.tail);
+
+    if (p->hop && model_cuts(m, p->path->link[p->hop - 1]))
+        last -= model_behind_header(m, p->path->link[p->hop - 1], p->msg.tail);
+    return p->tail + (last > 0 ? last : 0);
+}
+
 /* Sends the part that is next on the link, if it is free. */
 static void link_run(struct model *m, uint32_t d, int64_t now)
 {
     struct model_queue *q = &m->queue[d];
     struct model_part *p, x;
-    int64_t end, late;
+    int64_t end, late, head;
     uint32_t k;
 
     if (q->timer || is_empty(q))
@@ -186,17 +213,19 @@ static void link_run(struct model *m, uint32_t d, int64_t now)
         return;
     p = &m->part[k];
     end = now + model_link_ps(m, d, p->msg.wire);
-    late = p->tail + model_link_ps(m, d, p->msg.tail);
+    late = last_bit(m, p, d);
     end = end > late ? end : late;
     m->free_ps[d] = end;
     m->bytes[d] += p->msg.wire;
     p->tail = end + model_latency(m, d);
+    if (p->hop + 1u < p->path->n)
+        head = next_start(m, p, d, now);
+    else if (p->kind == PART_EDGE) /* the node there takes frame by frame */
+        head = now + model_link_ps(m, d, p->msg.frame) + model_latency(m, d);
+    else
+        head = p->tail;
     p->hop++;
-    model_event(m, EV_HOP,
-                p->hop == p->path->n && p->kind != PART_EDGE
-                    ? p->tail
-                    : now + model_link_ps(m, d, p->msg.frame) + model_latency(m, d),
-                0, 0, k);
+    model_event(m, EV_HOP, head, 0, 0, k);
     x = *p;
     if (x.hop > 1)
         release(m, x.path->link[x.hop - 2], &x, now);

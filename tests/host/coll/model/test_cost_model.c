@@ -105,6 +105,54 @@ static void sharp_gains_f25_over_the_ring(void **state)
     fabric_free(f);
 }
 
+/* One frame with immediate data over three switches, and its ACK of 86 bytes back: each switch that
+ * cuts through waits for 64 bytes of each. Aggregation nodes store frames whole. */
+static void a_switch_that_cuts_through_costs_its_header(void **state)
+{
+    struct fabric *store = load(LEAF_SPINE),
+                  *cut = load("forwarding = \"cut-through\";" LEAF_SPINE);
+    const struct fabric *both[] = {store, cut};
+    struct coll_args a = {
+        .kind = COLL_BROADCAST, .algo = ALGO_CHAIN, .count = 1024, .type = DT_FP32};
+    const uint16_t hosts[] = {0, 4};
+    struct coll_prediction p[2];
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(coll_predict(both[i], &a, 2, hosts, 0, 0, &p[i]), 0);
+    assert_int_equal(p[0].time_ps - p[1].time_ps, 3 * ((4182 - 64) + (86 - 64)) * 20);
+    assert_int_equal(p[0].busiest_link_bytes, p[1].busiest_link_bytes);
+    assert_int_equal(predict(store, ALGO_SHARP, 8, 1 << 20, 1).time_ps,
+                     predict(cut, ALGO_SHARP, 8, 1 << 20, 1).time_ps);
+    fabric_free(store);
+    fabric_free(cut);
+}
+
+/* From 40 to 400 Gb/s the last bit leaves when it has arrived, also of messages back to back. */
+static void a_switch_that_cuts_through_to_a_faster_link_waits(void **state)
+{
+    static const char *const text =
+        "name = \"t\"; mtu = 4096; forwarding = \"cut-through\";"
+        "link_defaults = { rate = \"400Gb/s\"; latency = \"1us\"; };"
+        "nodes = ( { name = (\"h0\", \"h1\"); kind = \"host\"; }, { name = \"s\"; role = \"leaf\"; "
+        "} );"
+        "links = ( { a = \"h0\"; b = \"s\"; rate = \"40Gb/s\"; }, { a = \"h1\"; b = \"s\"; } );";
+    struct fabric *f = load(text);
+    struct coll_args a = {.kind = COLL_BROADCAST, .algo = ALGO_CHAIN, .type = DT_FP32};
+    const uint16_t hosts[] = {0, 1};
+    struct coll_prediction p;
+
+    (void)state;
+    for (unsigned frames = 1; frames <= 4; frames++) {
+        a.count = frames * 1024;
+        assert_int_equal(coll_predict(f, &a, 2, hosts, 0, 0, &p), 0);
+        /* and the ACK, from 400 to 40 Gb/s: its header, and its time on the slow link */
+        assert_int_equal(p.time_ps,
+                         (int64_t)frames * 4182 * 200 + 64 * 20 + 86 * 200 + 4 * 1000000);
+    }
+    fabric_free(f);
+}
+
 /* F21 by bytes: the busiest link carries what leaves a rank, whatever the latency. */
 static void ring_bytes_on_the_busiest_link(void **state)
 {
@@ -223,6 +271,8 @@ int main(void)
         cmocka_unit_test(ring_of_long_vectors_is_f21),
         cmocka_unit_test(sharp_of_long_vectors_is_f25),
         cmocka_unit_test(sharp_gains_f25_over_the_ring),
+        cmocka_unit_test(a_switch_that_cuts_through_costs_its_header),
+        cmocka_unit_test(a_switch_that_cuts_through_to_a_faster_link_waits),
         cmocka_unit_test(ring_bytes_on_the_busiest_link),
         cmocka_unit_test(extrapolation_is_seamless),
         cmocka_unit_test(latency_of_one_packet),
