@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # One code base, two clocks: the times of trib perf, in real time, and of trib sim, in virtual time, agree within 5 % wherever the
 # fabric kept up: ring and SHARP on 2, 4 and 8 hosts, tree, halving and direct on 8, ring and hierarchical on 8 GPUs of two nodes. make
-# clocks has every row of ten fabrics, within 3 %, for an idle machine.
+# clocks has every row of eleven fabrics, within 3 %, for an idle machine.
 # Fails where a row is apart each time that its fidelity is ok; skips where this machine is too busy for anything to be ok.
 . "$(dirname "$0")/lib.sh"
 command -v jq >/dev/null || skip "no jq"
