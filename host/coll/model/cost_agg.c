@@ -262,7 +262,8 @@ bool agg_model_has_window(const struct model *m, unsigned rank, unsigned lane)
 
 static struct flight latest(struct flight a, struct flight b)
 {
-    return (struct flight){a.head > b.head ? a.head : b.head, a.tail > b.tail ? a.tail : b.tail};
+    return (struct flight){.head = a.head > b.head ? a.head : b.head,
+                           .tail = a.tail > b.tail ? a.tail : b.tail};
 }
 
 /* ---- edges ---- */
@@ -383,7 +384,7 @@ static void arrived_up(struct model *m, struct model_group *g, uint32_t i, uint3
 void agg_model_arrived(struct model *m, const struct model_part *p, int64_t now)
 {
     struct model_group *g = p->group;
-    struct flight f = {now, p->tail};
+    struct flight f = {.head = now, .tail = p->tail};
     const struct model_member *k = &g->member[p->end];
 
     queue_send_acks(m, p, now);
@@ -415,7 +416,7 @@ static bool send_part(struct model *m, unsigned rank, unsigned lane, int64_t now
     slot->up_len = up > slot->up_len ? up : slot->up_len;
     slot->down_len = down > slot->down_len ? down : slot->down_len;
     if (part && !up) {
-        arrived_up(m, g, i, part, x->an, (struct flight){now, now}, now);
+        arrived_up(m, g, i, part, x->an, (struct flight){.head = now, .tail = now}, now);
         return true;
     }
     l->link_busy = true;
@@ -429,7 +430,7 @@ static bool send_part(struct model *m, unsigned rank, unsigned lane, int64_t now
                                       .part = part,
                                       .end = x->an,
                                       .edge = EDGE_UP},
-                 ((struct flight){now, now}), up, now);
+                 ((struct flight){.head = now, .tail = now}), up, now);
     return false;
 }
 
