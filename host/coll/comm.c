@@ -107,13 +107,16 @@ int comm_progress(struct comm *c)
 
     do {
         moved = 0;
-        for (unsigned p = 0; p < c->n_ports; p++)
-            if (!c->waiting || *c->waiting >> p & 1)
-                moved += poll_port(c, &c->port[p]);
-        moved += exec_run(c);
+        for (unsigned p = 0; p < c->n_ports; p++) {
+            unsigned n = !c->waiting || *c->waiting >> p & 1 ? poll_port(c, &c->port[p]) : 0;
+
+            if (!n && p + 1 < c->n_ports)
+                continue;
+            moved += n + exec_run(c);
+            if (c->exec.next_seq != op || c->state != state)
+                return COMM_PROGRESS_MAX;
+        }
         total += moved;
-        if (c->exec.next_seq != op || c->state != state)
-            return COMM_PROGRESS_MAX;
     } while (moved && total < COMM_PROGRESS_MAX);
     return (int)total;
 }

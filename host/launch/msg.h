@@ -76,9 +76,10 @@ struct msg_check {
     uint32_t ways;    /* results that sampled elements may have; their bytes follow (sampled.h) */
 };
 struct msg_done {
-    uint32_t ops;   /* RUN: operations done */
-    int64_t ps;     /* RUN: fabric time from this rank's first operation to the end of its last */
-    uint64_t wrong; /* CHECK */
+    uint32_t ops;    /* RUN: operations done */
+    int64_t ps;      /* RUN: fabric time from this rank's first operation to the end of its last */
+    int64_t late_ns; /* RUN: wall time by which its first operation began too late */
+    uint64_t wrong;  /* CHECK */
     int64_t entered_ps, left_ps; /* CHECK of a barrier, by the fabric's clock */
     struct ulp ulp;              /* ERROR */
     uint32_t aggregated;         /* RUN: operations that ended by the requested algorithm */

@@ -135,11 +135,12 @@ int rank_prepare(struct rank *k, const struct msg *m)
 
 /* Sleeps until all ranks start: ranks that started as the command reached them, one after the
  * other, would wait for each other in the first operation. Returns the fabric time from which it
- * counts. */
-static int64_t wait_for_start(const struct rank *k, int64_t start_ps)
+ * counts; *late_ns: how much later it is. */
+static int64_t wait_for_start(const struct rank *k, int64_t start_ps, int64_t *late_ns)
 {
     int64_t left;
 
+    *late_ns = 0;
     if (!start_ps)
         return clock_fabric_ps(k->sh);
     while ((left = clock_wall_ns_until(k->sh, start_ps)) > 0) {
@@ -148,6 +149,7 @@ static int64_t wait_for_start(const struct rank *k, int64_t start_ps)
 
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
     }
+    *late_ns = -left;
     return start_ps;
 }
 
@@ -159,7 +161,7 @@ int rank_run(struct rank *k, const struct msg *m)
     if (m->len != sizeof(run))
         return rank_fail(k, "malformed RUN", NULL);
     memcpy(&run, m->body, sizeof(run));
-    int64_t start = wait_for_start(k, run.start_ps);
+    int64_t late, start = wait_for_start(k, run.start_ps, &late);
     int64_t staged = staging_ns(k);
     uint32_t aggregated = 0;
     report = clock_mono_ns() + PROGRESS_NS;
@@ -181,6 +183,7 @@ int rank_run(struct rank *k, const struct msg *m)
     k->op = k->stop_after = 0;
     return rank_answer(k, &(struct msg_done){.ops = ops,
                                              .ps = clock_fabric_ps(k->sh) - start,
+                                             .late_ns = late,
                                              .staging_ns = staging_ns(k) - staged,
                                              .aggregated = aggregated});
 }

@@ -185,6 +185,14 @@ static int check_barrier(struct sweep *s, struct run_result *run, struct answers
     return rc;
 }
 
+/* The lateness of each of an operation's hand-offs that would be as bad as that of its beginning. */
+static int64_t begin_lag_ns(const struct answers *a)
+{
+    uint64_t handoffs = (uint64_t)RTE_MAX(a->ops, 1u) * RTE_MAX(a->pred->handoffs, 1u);
+
+    return a->late_ns / (int64_t)handoffs;
+}
+
 /* Runs n operations; *lag_ns: the p99 lateness of hand-offs meanwhile. */
 static int run_n(struct sweep *s, unsigned n, struct answers *a, int64_t *lag_ns)
 {
@@ -202,7 +210,7 @@ static int run_n(struct sweep *s, unsigned n, struct answers *a, int64_t *lag_ns
     if (!rc && a->ops)
         s->slow = RTE_MAX(1.0, ((double)(clock_mono_ns() - began) * 1e-9 - cost_s(s, a, 0)) /
                                    wall_of(a, a->ops, clock_dilation(s->rd->sh)));
-    *lag_ns = lag_quantile(&h[0], &h[1], 0.99);
+    *lag_ns = RTE_MAX(lag_quantile(&h[0], &h[1], 0.99), begin_lag_ns(a));
     free(h);
     return rc;
 }

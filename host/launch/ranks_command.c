@@ -66,6 +66,7 @@ int ranks_take_done(void *ctx, unsigned rank, const struct msg *m)
     a->ulp.sum += d.ulp.sum;
     a->ulp.n += d.ulp.n;
     a->staging_ns = d.staging_ns > a->staging_ns ? d.staging_ns : a->staging_ns;
+    a->late_ns = d.late_ns > a->late_ns ? d.late_ns : a->late_ns;
     d.memory[sizeof(d.memory) - 1] = 0;
     if (!rank && *d.memory)
         memcpy(a->s->memory, d.memory, sizeof(d.memory));
@@ -124,7 +125,7 @@ int ranks_command(struct sweep *s, uint32_t type, const void *body, size_t len, 
     a->entered_ps = INT64_MIN;
     a->left_ps = INT64_MAX;
     a->ulp = (struct ulp){0};
-    a->staging_ns = 0;
+    a->staging_ns = a->late_ns = 0;
     a->aggregated = UINT32_MAX;
     if (!rc)
         rc = job_gather_within(s->job, MSG_DONE, &l, ranks_take_done, take_progress, a);

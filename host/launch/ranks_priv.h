@@ -30,6 +30,7 @@ struct answers {
     enum coll_algo by;                  /* what runs the row */
     char before[COMM_TEXT];             /* s->fell_back when it began */
     int64_t staging_ns;                 /* of the rank that staged longest */
+    int64_t late_ns;                    /* of the rank that began last */
     const struct coll_prediction *pred; /* of what runs */
     const char *label;
     unsigned iters;

@@ -68,6 +68,8 @@ struct process_hca {
     _Atomic int64_t busy_poll_until_ns; /* until then waiters yield instead of sleeping */
     _Atomic int64_t lease_ns;           /* by then a program's thread polls again; 0: none will */
     _Atomic int64_t spin_until_ns;      /* until then an empty poll returns at once */
+    _Atomic bool slept_elsewhere;       /* in the poll of another port: the next empty poll returns
+                                           at once */
     _Atomic uint32_t park;              /* futex word: the thread waits on it while others poll */
     _Atomic uint32_t parked;
     _Atomic uint32_t sleepers; /* pollers that sleep, or are about to, on sleep_bell */

@@ -209,6 +209,16 @@ static void lease_others(struct process_hca *p, int64_t now, int64_t ns)
             lease(q, now, ns);
 }
 
+/* A program that polls all of its ports in turn sleeps once a turn: the sleep was for all of them. */
+static void slept_for_others(struct process_hca *p)
+{
+    struct process_hca *q;
+
+    for (unsigned i = 0; (q = process_hca_at(i)) != NULL; i++)
+        if (q != p)
+            atomic_store_explicit(&q->slept_elsewhere, true, memory_order_relaxed);
+}
+
 static void sleep_once(struct process_hca *p)
 {
     uint32_t token;
@@ -229,6 +239,7 @@ static void sleep_once(struct process_hca *p)
         lease_others(p, now, ns);
         bell_sleep(p->sleep_bell, token, ns);
         earn_spin(p, now);
+        slept_for_others(p);
         poll_once(p);
     }
     atomic_fetch_sub(&p->sleepers, 1);
@@ -240,7 +251,8 @@ static void drv_idle(void *ctx)
     int64_t now = clock_mono_ns();
 
     lease(p, now, 0);
-    if (now < atomic_load_explicit(&p->spin_until_ns, memory_order_relaxed)) {
+    if (now < atomic_load_explicit(&p->spin_until_ns, memory_order_relaxed) ||
+        atomic_exchange_explicit(&p->slept_elsewhere, false, memory_order_relaxed)) {
         poll_once(p);
         return;
     }
