@@ -50,7 +50,7 @@ fails lost_in_sharp lost=70,host=h0,delay=2000 'rank 0 .h0.: GPU 0: .*CUDA_ERROR
 export TRIB_FAKE_CUDA=delay=300
 perf_ok report "$conf/single-switch-4.conf" --mem cuda -b 1 -e 3M -f 41 -n 3 -w 0 --max-wall 5
 has 'Memory: fake GPU of the tests, messages staged through pinned host memory .dma-buf: .*not supported; peer memory: Bad address' "$tmp/report.out"
-has 'meas/model +staging +dilation' "$tmp/report.out"
+has 'meas/model +link/model +staging +dilation' "$tmp/report.out"
 jq -e '[.results[] | select(.size_bytes > 1000)] | length > 3 and all(.staging_us > 0)' "$tmp/report.json" >/dev/null ||
     fail "no staging_us in the JSON"
 unset TRIB_FAKE_CUDA
