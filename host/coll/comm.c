@@ -95,10 +95,8 @@ static unsigned poll_port(struct comm *c, struct port *p)
     return (unsigned)n;
 }
 
-/*
- * An empty poll may put the process to sleep. So what a completion allows is posted before the next
- * poll, and an operation's end is returned before it.
- */
+/* An empty poll may put the process to sleep. So what a completion allows is posted before the next
+ * poll, and an operation's end is returned before it. */
 int comm_progress(struct comm *c)
 {
     const uint32_t op = c->exec.next_seq;
@@ -108,11 +106,9 @@ int comm_progress(struct comm *c)
     do {
         moved = 0;
         for (unsigned p = 0; p < c->n_ports; p++) {
-            unsigned n = !c->waiting || *c->waiting >> p & 1 ? poll_port(c, &c->port[p]) : 0;
-
-            if (!n && p + 1 < c->n_ports)
-                continue;
-            moved += n + exec_run(c);
+            moved += !c->waiting || *c->waiting >> p & 1 ? poll_port(c, &c->port[p]) : 0;
+            if (moved || p + 1 == c->n_ports)
+                moved += exec_run(c);
             if (c->exec.next_seq != op || c->state != state)
                 return COMM_PROGRESS_MAX;
         }
