@@ -5,6 +5,7 @@
 #   test unit e2e                           the tests that must pass; unit and e2e are parts of it
 #   static                                  the programs with everything but glibc linked in, in $(BUILD)/static
 #   asan debug tsan determinism coverage    the same in other builds; one-result: by threads and traced
+#   hostile                                 attacks of one process or user on others, each repelled
 #   matrix kills clocks clock-faults chaos mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
 #   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
@@ -103,7 +104,7 @@ BENCHES := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 PROGS := $(BUILD)/trib-plan $(BUILD)/trib-model $(BUILD)/trib-switch $(BUILD)/trib-perf $(BUILD)/trib-sim $(BUILD)/trib-enter $(BUILD)/trib-keep $(BUILD)/trib-telemetry \
          $(BUILD)/libtribverbs.so $(BUILD)/libtribhint.so
 
-.PHONY: all programs static static-programs demo test unit e2e matrix formulas kills clocks clock-faults chaos mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result docs-test format lint install uninstall clean
+.PHONY: all programs static static-programs demo test unit e2e hostile matrix formulas kills clocks clock-faults chaos mutations rounding corruptions scale interop verbs-suite bench bench-quick fuzz asan tsan debug coverage determinism one-result docs-test format lint install uninstall clean
 .SECONDARY:
 all:
 	$(Q)scripts/setup.sh build
@@ -267,8 +268,14 @@ unit:
 	$(Q)BUILD=$(BUILD) tests/run.sh unit
 e2e:
 	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs $(TOOLS) $(HOSTILE) $(FAKES) static-programs
+	$(Q)$(MAKE) --no-print-directory programs $(TOOLS) $(FAKES) static-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh e2e
+
+# Attacks of one process or user on others: each is repelled, and jobs of other hosts stay exact. Four minutes.
+hostile:
+	$(Q)scripts/setup.sh test
+	$(Q)$(MAKE) --no-print-directory programs $(HOSTILE)
+	$(Q)BUILD=$(BUILD) tests/run.sh hostile
 
 static:
 	$(Q)scripts/setup.sh build
