@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct options {
@@ -253,14 +254,15 @@ struct process {
 static void say_ready(void *ctx)
 {
     const struct process *p = ctx;
-    char path[RUN_PATH + 64];
-    int fd;
+    int fd = rundir_file(&p->rd, O_CREAT | O_TRUNC | O_WRONLY, "proc/%s.ready", p->name);
 
-    rundir_path(&p->rd, path, sizeof(path), "proc/%s.ready", p->name);
-    fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
     if (fd >= 0) {
-        dprintf(fd, "pid %d\ntelemetry %s/dpdk/%s/dpdk_telemetry.v2\n", (int)getpid(), p->rd.path,
-                p->name);
+        dprintf(fd, "pid %d\ntelemetry %s/dpdk/%s/dpdk_telemetry.v2\nnodes", (int)getpid(),
+                p->rd.path, p->name);
+        for (uint16_t i = 0; i < p->fab->n_nodes; i++)
+            if (p->mine[i])
+                dprintf(fd, " %s", p->fab->nodes[i].name);
+        dprintf(fd, "\n");
         close(fd);
     }
     printf("trib-switch: %s of %s is ready in %s, dilation %u\n", p->name, p->fab->name, p->rd.path,
@@ -385,8 +387,6 @@ static void finish(struct process *p)
     if (p->pid_fd >= 0) {
         if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.ready", p->name))
             unlink(path);
-        if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.start", p->name))
-            unlink(path);
         if (!rundir_path(&p->rd, path, sizeof(path), "proc/%s.pid", p->name))
             unlink(path);
         close(p->pid_fd);
@@ -410,6 +410,7 @@ int main(int argc, char **argv)
     if (p.opt.ask)
         return telemetry_client_query("trib-switch", p.opt.ask, NULL, p.opt.conf);
     take_signals();
+    umask(077); /* a socket that others may write to is one that they may connect to */
     rc = load(&p);
     if (!rc)
         rc = start(&p);

@@ -3,6 +3,7 @@
 #include "host/launch/ranks_priv.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <rte_common.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +16,13 @@
 /* Ranks elsewhere have no run directory: they get the text of the fabric's conf. */
 static int send_fabric(struct sweep *s)
 {
-    char path[RUN_PATH + 32], *text = NULL;
+    int fd = rundir_file(s->rd, O_RDONLY, "fabric.conf"), rc = 0;
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+    char *text = NULL;
     size_t size = 0;
-    FILE *f;
-    int rc = rundir_path(s->rd, path, sizeof(path), "fabric.conf");
 
-    f = rc ? NULL : fopen(path, "re");
     if (!f)
-        return rc ? rc : -errno;
+        return fd < 0 ? fd : -errno;
     if (getdelim(&text, &size, 0, f) < 0)
         rc = -EIO;
     fclose(f);
