@@ -268,7 +268,7 @@ unit:
 	$(Q)BUILD=$(BUILD) tests/run.sh unit
 e2e:
 	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs $(TOOLS) $(FAKES) static-programs
+	$(Q)$(MAKE) --no-print-directory programs $(TOOLS) $(HOSTILE) $(FAKES) static-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh e2e
 
 # Attacks of one process or user on others: each is repelled, and jobs of other hosts stay exact. Four minutes.

@@ -9,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Source port and QPN of messages from the NIC itself. */
-#define NIC_UDP_SRC  0xc000
-#define NIC_QPN      1
+#define NIC_UDP_SRC  0xc000 /* of messages from the NIC itself */
 #define NIC_DSCP_ECT 0x02
 
 static void run_slot(struct nic_port *np, unsigned slot, int64_t now)
@@ -195,7 +193,7 @@ static void send_peer_down(struct nic_port *np, uint16_t an_node, unsigned slot,
         .dst_ip = f->nodes[an_node].ip,
         .dqpn = AGG_QPN,
         .qkey = AGG_QKEY,
-        .sqpn = NIC_QPN,
+        .sqpn = AGG_NIC_QPN,
         .len = sizeof(ctl),
     };
     struct rte_mbuf *m = frame_alloc(np->nic->nd.pool);

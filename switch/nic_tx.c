@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "switch/nic_priv.h"
+#include "switch/source_guard.h"
 
 /*
  * From the processes to the link and to the loop. When one of the two is free, it pulls the head of
@@ -62,6 +63,7 @@ static bool admit(struct nic_port *np, unsigned slot, struct rte_mbuf *m, uint8_
 {
     struct node *nd = &np->nic->nd;
     struct packet_class k;
+    enum drop why;
 
     classify_frame(m, &k);
     frame_meta(m)->cls = k.cls;
@@ -69,6 +71,11 @@ static bool admit(struct nic_port *np, unsigned slot, struct rte_mbuf *m, uint8_
     if (unlikely(k.kind == PACKET_BAD || k.kind == PACKET_MAC_CONTROL)) {
         /* MAC control frames belong to the NIC: no process may pause the switch. */
         node_drop(nd, np->port, m, k.kind == PACKET_BAD ? k.why : DROP_LINK_LOCAL);
+        return false;
+    }
+    why = source_guard(m, &k, np->mac, np->ip, source_space(slot));
+    if (unlikely(why != SOURCE_ADMITTED)) {
+        node_drop(nd, np->port, m, why);
         return false;
     }
     if (unlikely(k.kind == PACKET_IGMP)) {

@@ -23,6 +23,7 @@
     X(peers_down)                                                                                  \
     X(probes)                                                                                      \
     X(control_bad)     /* invalid control messages */                                              \
+    X(control_forged)  /* from a sender who may not send it */                                     \
     X(control_dropped) /* send queue full; the requester repeats */                                \
     X(control_repeated)                                                                            \
     X(operations) /* whole vectors reduced */                                                      \
