@@ -246,6 +246,13 @@ $(BUILD)/tests/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $< $(TOOL_LIBS) -o $@
 
+# Attack programs (tests/hostile/*.sh run them); they may use the rooms. raw.c is theirs.
+HOSTILE := $(patsubst %.c,$(BUILD)/%,$(filter-out tests/hostile/raw.c,$(wildcard tests/hostile/*.c)))
+$(BUILD)/tests/hostile/%: $(BUILD)/tests/hostile/%.o $(BUILD)/tests/hostile/raw.o $(TEST_LIBS)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
+	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
+
 # A CUDA driver of host memory and threads, for tests (tests/e2e/cuda.sh).
 FAKES := $(if $(NVCC),$(BUILD)/tests/fake/libcuda.so.1)
 $(BUILD)/tests/fake/libcuda.so.1: tests/fake/cuda.c tests/fake/memory.c $(BUILD)/host/kernels/kernels.o tests/fake/fake.h
@@ -253,14 +260,14 @@ $(BUILD)/tests/fake/libcuda.so.1: tests/fake/cuda.c tests/fake/memory.c $(BUILD)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -isystem $(CUDA_INCLUDE) -shared -Wl,-soname,libcuda.so.1 $(filter-out %.h,$^) -lpthread -o $@
 
-unit-programs: $(TESTS) $(TOOLS) $(FAKES)
+unit-programs: $(TESTS) $(TOOLS) $(HOSTILE) $(FAKES)
 unit:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory unit-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh unit
 e2e:
 	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs $(TOOLS) $(FAKES) static-programs
+	$(Q)$(MAKE) --no-print-directory programs $(TOOLS) $(HOSTILE) $(FAKES) static-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh e2e
 
 static:
