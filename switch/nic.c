@@ -224,8 +224,8 @@ static bool reaches(const struct nic_port *np, const struct fab_node *an)
     return false;
 }
 
-/* Sends to the aggregation nodes that ranks of this host join: its parents in all trees, and every
- * reducing neighbour; one message each. */
+/* Sends to the aggregation nodes that may have granted something to this host's processes: its
+ * parents in all trees, every reducing neighbour and every multimem switch; one message each. */
 static void send_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
 {
     const struct fabric *f = np->nic->nd.fab;
@@ -234,7 +234,7 @@ static void send_peer_down_all(struct nic_port *np, unsigned slot, int64_t now)
 
     for (uint16_t n = 0; n < f->n_nodes; n++) {
         const struct fab_node *an = &f->nodes[n];
-        bool joins = p->link != FAB_NONE && p->peer_node == n;
+        bool joins = an->multimem || (p->link != FAB_NONE && p->peer_node == n);
 
         if (an->kind != FAB_SWITCH || !(an->reduce.on || an->multimem))
             continue;

@@ -47,6 +47,11 @@ void mm_refuse_all(struct an *a, const struct an_addr *from, const void *p)
     a->cnt.joins_refused++;
 }
 
+static struct mm_group *find_group(struct mm *mm, const struct mm_ctl *c)
+{
+    return mm_group_find(mm, rte_be_to_cpu_32(c->group), rte_be_to_cpu_64(c->key));
+}
+
 /* ---- BIND ---- */
 
 static bool mtu_valid(uint32_t mtu)
@@ -92,8 +97,14 @@ static enum agg_status check_bind(struct mm *mm, const struct an_addr *from, con
 {
     uint32_t mtu = rte_be_to_cpu_16(c->mtu), n = rte_be_to_cpu_16(c->members);
 
+    uint32_t qpn = rte_be_to_cpu_32(c->qpn);
+
     if (host_of(mm, from->ip) == FAB_NONE) {
         an_text(text, "sender is no host of this fabric");
+        return AGG_E_NOT_MEMBER;
+    }
+    if (!an_of_sender(mm->a, host_of(mm, from->ip), from, qpn)) {
+        an_text(text, "QPN 0x%06x is not of the sender's process (0x%06x)", qpn, from->qpn);
         return AGG_E_NOT_MEMBER;
     }
     if (!mtu_valid(mtu) || mtu > mm->a->cfg.fab->mtu) {
@@ -118,8 +129,6 @@ static enum agg_status check_bind(struct mm *mm, const struct an_addr *from, con
 /* A later BIND must agree with the first. */
 static enum agg_status check_same(const struct mm_group *g, const struct mm_ctl *c, char *text)
 {
-    if (g->key != rte_be_to_cpu_64(c->key))
-        return AGG_E_KEY;
     if (g->failed || g->doomed) {
         an_text(text, "%s", g->text);
         return g->status;
@@ -192,7 +201,7 @@ static void grant(struct mm_group *g, const struct mm_edge *e, const struct mm_c
 
 static void on_bind(struct mm *mm, const struct an_addr *from, const struct mm_ctl *c)
 {
-    struct mm_group *g = mm_group_find(mm, rte_be_to_cpu_32(c->group));
+    struct mm_group *g = find_group(mm, c);
     bool first = !g;
     char text[AN_TEXT] = "";
     struct mm_edge *e = NULL;
@@ -223,13 +232,16 @@ static void on_bind(struct mm *mm, const struct an_addr *from, const struct mm_c
 
 static struct mm_edge *find_edge(struct mm *mm, const struct an_addr *from, const struct mm_ctl *c)
 {
-    struct mm_group *g = mm_group_find(mm, rte_be_to_cpu_32(c->group));
+    struct mm_group *g = find_group(mm, c);
     struct mm_edge *e;
 
-    if (!g || g->key != rte_be_to_cpu_64(c->key) || rte_be_to_cpu_16(c->member) >= g->n)
+    if (!g || rte_be_to_cpu_16(c->member) >= g->n)
         return NULL;
     e = &g->edge[rte_be_to_cpu_16(c->member)];
-    return e->state != MM_NONE && e->addr.ip == from->ip ? e : NULL;
+    return e->state != MM_NONE && e->addr.ip == from->ip &&
+                   an_of_sender(mm->a, e->node, from, e->qpn)
+               ? e
+               : NULL;
 }
 
 static void say_ready(struct mm_edge *e)
@@ -295,7 +307,7 @@ static void on_move(struct mm *mm, const struct an_addr *from, const struct mm_c
 
 static void on_unbind(struct mm *mm, const struct an_addr *from, const struct mm_ctl *c)
 {
-    struct mm_group *g = mm_group_find(mm, rte_be_to_cpu_32(c->group));
+    struct mm_group *g = find_group(mm, c);
     struct mm_edge *e = find_edge(mm, from, c);
     struct mm_ctl r = answer_to(c, !g ? AGG_E_NO_GROUP : !e ? AGG_E_NOT_MEMBER : AGG_OK, "");
     char who[48];

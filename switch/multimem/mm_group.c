@@ -28,12 +28,12 @@ const char *mm_who(const struct mm_edge *e, char *buf, size_t size)
     return buf;
 }
 
-struct mm_group *mm_group_find(struct mm *mm, uint32_t id)
+struct mm_group *mm_group_find(struct mm *mm, uint32_t id, uint64_t key)
 {
     struct mm_group *g;
 
     for (g = LIST_FIRST(&mm->groups); g; g = LIST_NEXT(g, link))
-        if (g->id == id)
+        if (g->id == id && g->key == key)
             return g;
     return NULL;
 }

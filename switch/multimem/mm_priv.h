@@ -173,7 +173,7 @@ uint64_t mm_random(struct mm *mm);
 void mm_send_control(struct mm *mm, const struct an_addr *to, enum agg_type type, struct mm_ctl *c);
 
 /* mm_group.c */
-struct mm_group *mm_group_find(struct mm *mm, uint32_t id);
+struct mm_group *mm_group_find(struct mm *mm, uint32_t id, uint64_t key);
 /* Creates the group of a first BIND. AGG_OK, or the reason, as status and text. */
 enum agg_status mm_group_create(struct mm *mm, const struct mm_ctl *c, struct mm_group **out,
                                 char *text);

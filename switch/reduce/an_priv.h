@@ -260,6 +260,18 @@ static inline void an_event(struct an *a, unsigned kind, uint32_t x, uint32_t y)
     events_add(&a->events, a->now, (uint16_t)kind, x, y);
 }
 
+/*
+ * Whether a control message about the queue pair comes from its process. The processes of a host
+ * have the top 8 bits of QPNs each for itself, and a NIC lets each send from its own alone; the NICs
+ * of hosts outside number queue pairs as they like.
+ */
+static inline bool an_of_sender(const struct an *a, uint16_t host, const struct an_addr *from,
+                                uint32_t qpn)
+{
+    return (host < a->cfg.fab->n_nodes && a->cfg.fab->nodes[host].outside) ||
+           (from->qpn >> 16 && from->qpn >> 16 == qpn >> 16);
+}
+
 /* Mbufs that grants may still promise; the budget may be smaller than the promises made before. */
 static inline uint32_t an_mbufs_left(const struct an *a)
 {
@@ -321,7 +333,7 @@ void control_grant(struct an_group *g, struct an_edge *e);
 void control_input(struct an *a, const struct an_addr *from, const void *p, uint32_t len);
 
 /* group.c */
-struct an_group *group_find(struct an *a, uint16_t tree, uint32_t id);
+struct an_group *group_find(struct an *a, uint16_t tree, uint32_t id, uint64_t key);
 /* Creates the group of a first JOIN. AGG_OK, or the reason, as status and text. */
 enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct fab_tree *t,
                              const struct fab_child *children, unsigned n, struct an_group **out,

@@ -83,6 +83,14 @@ static bool is_child(const struct an *a, const struct fab_child *k, const struct
     return k->node == rte_be_to_cpu_16(c->node) && n->ip == from->ip;
 }
 
+/* An AN speaks from its control queue pair, a member from one of the process that joined. */
+static bool may_speak(const struct an *a, const struct an_edge *e, const struct an_addr *from)
+{
+    if (e->addr.ip != from->ip)
+        return false;
+    return e->is_member ? an_of_sender(a, e->node, from, e->qpn) : from->qpn == AGG_QPN;
+}
+
 /* The edge of a message from this sender; NULL: none. */
 static struct an_edge *find_edge(struct an_group *g, const struct an_addr *from,
                                  const struct agg_ctl *c)
@@ -90,7 +98,7 @@ static struct an_edge *find_edge(struct an_group *g, const struct an_addr *from,
     for (unsigned i = 0; i < g->n; i++) {
         struct an_edge *e = &g->child[i];
 
-        if (e->state != EDGE_NONE && e->addr.ip == from->ip && e->qpn == rte_be_to_cpu_32(c->qpn))
+        if (e->state != EDGE_NONE && e->qpn == rte_be_to_cpu_32(c->qpn) && may_speak(g->a, e, from))
             return e;
     }
     return NULL;
@@ -98,9 +106,8 @@ static struct an_edge *find_edge(struct an_group *g, const struct an_addr *from,
 
 static struct an_group *find_group(struct an *a, const struct agg_ctl *c)
 {
-    struct an_group *g = group_find(a, rte_be_to_cpu_16(c->tree), rte_be_to_cpu_32(c->group));
-
-    return g && g->key == rte_be_to_cpu_64(c->key) ? g : NULL;
+    return group_find(a, rte_be_to_cpu_16(c->tree), rte_be_to_cpu_32(c->group),
+                      rte_be_to_cpu_64(c->key));
 }
 
 /* ---- JOIN ---- */
@@ -146,6 +153,19 @@ static enum agg_status read_members(const struct an *a, const struct agg_ctl *c,
     return AGG_OK;
 }
 
+/* Whether the queue pair of the edge is the sender's: PEER_DOWN takes back what a process was
+ * granted by the QPNs of its slot. */
+static enum agg_status check_sender(const struct an *a, const struct an_addr *from,
+                                    const struct fab_child *k, const struct agg_ctl *c, char *text)
+{
+    uint32_t qpn = rte_be_to_cpu_32(c->qpn);
+
+    if (k->is_member ? an_of_sender(a, k->node, from, qpn) : from->qpn == AGG_QPN)
+        return AGG_OK;
+    an_text(text, "QPN 0x%06x is not of the sender's process (0x%06x)", qpn, from->qpn);
+    return AGG_E_NOT_MEMBER;
+}
+
 /* Checks of a JOIN that are independent of earlier ones. *child: the sender's index among the n
  * children. */
 static enum agg_status check_join(struct an *a, const struct an_addr *from, const struct agg_ctl *c,
@@ -180,26 +200,27 @@ static enum agg_status check_join(struct an *a, const struct an_addr *from, cons
     }
     for (*child = 0; *child < *n; ++*child)
         if (is_child(a, &children[*child], from, c))
-            return AGG_OK;
+            return check_sender(a, from, &children[*child], c, text);
     an_text(text, "sender is not where member %u joins", rte_be_to_cpu_32(c->member));
     return AGG_E_NOT_MEMBER;
+}
+
+static bool same_members(const struct an_group *g, const struct agg_ctl *c)
+{
+    struct fab_members m;
+
+    return !agg_members_read(c, &m) && m.ranks_per_host == g->members.ranks_per_host &&
+           !memcmp(m.bits, g->members.bits, sizeof(m.bits));
 }
 
 /* A later JOIN must agree with the first. */
 static enum agg_status check_same(const struct an_group *g, const struct agg_ctl *c, char *text)
 {
-    struct fab_members m;
-
-    if (g->key != rte_be_to_cpu_64(c->key))
-        return AGG_E_KEY;
     if (g->mtu != rte_be_to_cpu_16(c->mtu)) {
         an_text(text, "MTU %u, the group's is %u", rte_be_to_cpu_16(c->mtu), g->mtu);
         return AGG_E_MTU;
     }
-    if (agg_members_read(c, &m) || m.ranks_per_host != g->members.ranks_per_host ||
-        memcmp(m.bits, g->members.bits, sizeof(m.bits)))
-        return AGG_E_MISMATCH;
-    return AGG_OK;
+    return same_members(g, c) ? AGG_OK : AGG_E_MISMATCH;
 }
 
 /* Opens the edge of a child that joins, or finds that of an earlier attempt. */
@@ -245,15 +266,31 @@ static bool join_too_late(struct an *a, const struct an_addr *from, const struct
     return false;
 }
 
+/*
+ * A group of this id and these members under another key: a mistake, because each sender is a member
+ * of the list. Somebody who takes the id of a job that he is no member of has another list, and so a
+ * group of his own.
+ */
+static bool has_other_key(struct an *a, const struct agg_ctl *c)
+{
+    const struct an_group *g;
+
+    for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))
+        if (g->id == rte_be_to_cpu_32(c->group) && g->tree->id == rte_be_to_cpu_16(c->tree) &&
+            same_members(g, c))
+            return true;
+    return false;
+}
+
 static void on_join(struct an *a, const struct an_addr *from, const struct agg_ctl *c)
 {
-    struct an_group *g = group_find(a, rte_be_to_cpu_16(c->tree), rte_be_to_cpu_32(c->group));
+    struct an_group *g = find_group(a, c);
     struct fab_child children[AN_MAX_CHILDREN];
     const struct fab_tree *t;
     unsigned n, child;
     bool first = !g;
     char text[AN_TEXT] = "";
-    enum agg_status st = g ? check_same(g, c, text) : AGG_OK;
+    enum agg_status st = g ? check_same(g, c, text) : has_other_key(a, c) ? AGG_E_KEY : AGG_OK;
 
     if (!g && join_too_late(a, from, c))
         return;
@@ -344,11 +381,11 @@ static void on_abort(struct an *a, const struct an_addr *from, const struct agg_
     struct agg_ctl r = answer_to(c, AGG_OK);
     struct an_edge *e = NULL;
 
-    if (g && !g->top && g->up.addr.ip == from->ip)
+    if (g && !g->top && may_speak(a, &g->up, from))
         e = &g->up;
     for (unsigned i = 0; g && i < g->n; i++)
         if (!g->child[i].is_member && g->child[i].state != EDGE_NONE &&
-            g->child[i].addr.ip == from->ip)
+            may_speak(a, &g->child[i], from))
             e = &g->child[i];
     if (e)
         group_doom(g, st && st < AGG_STATUS_COUNT ? st : AGG_E_PROTOCOL, e, "%s", c->text);

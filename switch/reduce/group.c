@@ -147,12 +147,14 @@ void group_close_edge(struct an_edge *e)
 
 /* ---- creation ---- */
 
-struct an_group *group_find(struct an *a, uint16_t tree, uint32_t id)
+/* The key is a part of a group's name: who takes somebody's id with another key keeps nobody from
+ * it. */
+struct an_group *group_find(struct an *a, uint16_t tree, uint32_t id, uint64_t key)
 {
     struct an_group *g;
 
     for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))
-        if (g->id == id && g->tree->id == tree)
+        if (g->id == id && g->key == key && g->tree->id == tree)
             return g;
     return NULL;
 }

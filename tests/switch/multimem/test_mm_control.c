@@ -73,8 +73,8 @@ static void a_bind_that_is_wrong_is_refused_by_name(void **state)
     c = mm_fixture_bind_of(&b.m[0]);
     bind_says(&b, 0, &c, AGG_OK, "");
     c = mm_fixture_bind_of(&b.m[1]);
-    c.key = RTE_BE64(1);
-    bind_says(&b, 1, &c, AGG_E_KEY, "wrong key");
+    c.qpn = rte_cpu_to_be_32(qp_num(b.m[1].qp) + (1 << 16));
+    bind_says(&b, 1, &c, AGG_E_NOT_MEMBER, "is not of the sender's process");
     c = mm_fixture_bind_of(&b.m[1]);
     c.members = RTE_BE16(5);
     bind_says(&b, 1, &c, AGG_E_MISMATCH, "5 members, the group has 4");
