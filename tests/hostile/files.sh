@@ -7,7 +7,16 @@
 [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || skip "not root: no other users"
 victim=65531 attacker=65532
 w=$(mktemp -d /tmp/th.XXXXXX)
-trap 'rc=$?; rm -rf "$w"; (exit $rc); finish' EXIT
+end() {
+    local rc=$? left
+    left=$(pgrep -f "$w")
+    # shellcheck disable=SC2086
+    [ -z "$left" ] || kill -KILL $left 2>/dev/null
+    rm -rf "$w"
+    (exit $rc)
+    finish
+}
+trap end EXIT
 chmod 755 "$w"
 mkdir "$w/b" "$w/home" "$w/evil"
 mkdir -m 1777 "$w/tmp" # what /tmp is
@@ -188,6 +197,4 @@ for cmd in status down; do
     [ $? != 124 ] || fail "$what: trib $cmd hangs"
     [ -e "$w/tmp/root/precious" ] && [ -e "$w/tmp/root/shared" ] || fail "$what: trib $cmd followed the link: $(ls "$w/tmp/root")"
 done
-# shellcheck disable=SC2046
-kill $(jobs -p) $(ps -o pid= -u $attacker) 2>/dev/null
 exit 0
