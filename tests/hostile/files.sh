@@ -185,13 +185,8 @@ reset
 mkdir -p "$w/tmp/root/proc"
 touch "$w/tmp/root/shared" "$w/tmp/root/precious" "$w/tmp/root/fabric.path"
 evil ln -s "$w/tmp/root" "$w/evil/run"
-evil bash -c "exec -a trib-switch sleep 60 --run $w/evil/run" 2>/dev/null &
-cat >"$w/evil/trib-switch.c" <<'C'
-#include <unistd.h>
-int main(void) { sleep(60); return 0; }
-C
-cc -o "$w/evil/trib-switch" "$w/evil/trib-switch.c" 2>/dev/null && chmod 755 "$w/evil/trib-switch" &&
-    { evil "$w/evil/trib-switch" --run "$w/evil/run" & sleep 0.2; }
+evil bash -c 'exec -a trib-switch perl -e "sleep 60" -- --run "$0"' "$w/evil/run" &
+until_true 5 pgrep -f "^trib-switch .*--run $w/evil/run" || fail "no process that looks like a fabric's"
 for cmd in status down; do
     TRIB_RUN=$w/evil/run timeout 20 "$w/scripts/trib" $cmd >"$tmp/root.out" 2>&1 </dev/null
     [ $? != 124 ] || fail "$what: trib $cmd hangs"
