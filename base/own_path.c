@@ -331,3 +331,32 @@ bool own_output_is_foreign(int dir, const char *name)
     return !fstat(dir, &at) && (at.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH) &&
            st.st_uid != at.st_uid;
 }
+
+bool own_output_is_special(const char *path)
+{
+    return !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
+}
+
+int own_output_open(const char *path, int flags)
+{
+    char last[NAME_MAX + 1];
+    int dir, fd;
+
+    flags |= O_WRONLY | O_CREAT | O_NOCTTY | O_CLOEXEC;
+    if (own_output_is_special(path)) {
+        fd = open(path, flags | O_TRUNC, 0666);
+        return fd < 0 ? -errno : fd;
+    }
+    dir = own_output_dir(path, last, sizeof(last));
+    if (dir < 0)
+        return dir;
+    if (own_output_is_foreign(dir, last)) {
+        close(dir);
+        return -EPERM;
+    }
+    fd = openat(dir, last, flags | O_TRUNC | O_NOFOLLOW, 0666);
+    if (fd < 0)
+        fd = errno == ELOOP ? -EPERM : -errno; /* a link that was put there a moment ago */
+    close(dir);
+    return fd;
+}

@@ -51,6 +51,16 @@ int own_output_dir(const char *path, char *last, size_t room);
  * in the way of this user's output: a FIFO, a device, a file. */
 bool own_output_is_foreign(int dir, const char *name);
 
+/*
+ * Opens a file for output, made or truncated, by the rules of own_output_dir(). flags: O_EXCL,
+ * O_NONBLOCK (never waits for a FIFO's other end). Paths below /dev and /proc, which lead to open
+ * descriptors too, are opened as they are. A descriptor (close-on-exec) or -errno; -EPERM: somebody
+ * else's link, FIFO or file.
+ */
+int own_output_open(const char *path, int flags);
+/* Whether the path is below /dev or /proc. */
+bool own_output_is_special(const char *path);
+
 /* Whether a user is this one or root: root's files are trusted. In a user namespace that does not
  * know root, its directories show the owner of "/". */
 bool own_trusts(uid_t uid);

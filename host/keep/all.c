@@ -117,7 +117,7 @@ static void print_processes(const struct list *l, unsigned from, unsigned to)
             printf("  trib-switch %s: pid %d, %s\n", f->proc, (int)f->pid, text);
         else
             printf("  trib-switch %s: pid %d, nodes not known (%s)\n", f->proc, (int)f->pid,
-                   dir >= 0              ? "not ready yet"
+                   dir >= 0              ? "not ready, or of an earlier version"
                    : f->uid != geteuid() ? "the run directory is its user's"
                    : dir == -ENOENT      ? "the run directory is gone"
                                          : why);
@@ -151,7 +151,8 @@ static void print_as_owner(const struct list *l, unsigned from, unsigned to)
         if (WIFEXITED(status) && !WEXITSTATUS(status))
             return;
         for (unsigned i = from; i < to; i++)
-            printf("  trib-%s: pid %d\n", l->at[i].keeper ? "keep" : "switch", (int)l->at[i].pid);
+            printf("  trib-%s %s: pid %d, nodes not known (the run directory is not its user's)\n",
+                   l->at[i].keeper ? "keep" : "switch", l->at[i].proc, (int)l->at[i].pid);
         return;
     }
     print_processes(l, from, to);

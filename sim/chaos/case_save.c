@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A chaos case, written as a file. */
+#include "base/own_path.h"
 #include "host/coll/alg/sched.h"
 #include "sim/chaos/case.h"
 
@@ -111,10 +112,11 @@ static void put_others(const struct chaos_case *k, FILE *out)
 
 int case_save(const struct chaos_case *k, const char *path, const char *verdict)
 {
-    FILE *out = fopen(path, "we");
+    int fd = own_output_open(path, 0);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 
     if (!out)
-        return -errno;
+        return fd < 0 ? fd : -ENOMEM;
     fprintf(out, "# SPDX-License-Identifier: BSD-3-Clause\n# %s\n# %s%s\n", k->shape,
             verdict ? "Verdict: " : "It did not end: these operations had begun.",
             verdict ? verdict : "");

@@ -116,7 +116,7 @@ pgrep -f "trib-(switch|keep).*$tmp" && fail "an ended start left processes"
 # Another user's: said by name, and left alone.
 [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || { echo "not root: no other user"; exit 0; }
 other=$(mktemp -d /tmp/tl.XXXXXX)
-trap 'rm -rf "$other"; finish' EXIT
+trap 'rc=$?; rm -rf "$other"; (exit $rc); finish' EXIT
 chmod 755 "$other" "$tmp" "$XDG_RUNTIME_DIR"
 mkdir "$other/b"
 cp "$TRIB_BUILD"/trib-* "$TRIB_BUILD/libtribverbs.so" "$other/b/"
@@ -137,17 +137,19 @@ TRIB_RUN=$dir nobody up two-hosts >"$tmp/other.out" 2>&1 && fail "up over anothe
 down
 
 # A keeper that is stopped while it starts a fabric: whoever asked can still end, and the start is undone.
-trib up "$conf/h100-su.conf" >"$tmp/stopped.out" 2>&1 &
+printf '#!/bin/bash\nexec sleep 60\n' >"$tmp/b/trib-switch"
+TRIB_BUILD=$tmp/b "$root/scripts/trib" up "$conf/two-hosts.conf" >"$tmp/stopped.out" 2>&1 &
 starter=$!
-keeper() { pgrep -f "trib-keep start $run/h100-su " | while read -r p; do [ "$(ps -o sid= -p "$p" | tr -d ' ')" = "$p" ] && echo "$p"; done; }
+keeper() { pgrep -f "trib-keep start $run/two-hosts " | while read -r p; do [ "$(ps -o sid= -p "$p" | tr -d ' ')" = "$p" ] && echo "$p"; done; }
 for ((i = 0; i < 500; i++)); do
     k=$(keeper)
     [ -z "$k" ] || break
     sleep 0.01
 done
-[ -n "$k" ] || fail "no keeper of h100-su"
+[ -n "$k" ] || fail "no keeper of two-hosts"
 kill -STOP "$k"
 sleep 0.2
 kill -TERM $starter
 until_true 30 gone || fail "a stopped keeper holds its starter: $(cat "$tmp/stopped.out")"
 wait $starter && fail "a start that was ended has exit code 0"
+true
