@@ -118,7 +118,7 @@ void rundir_remove(const struct rundir *rd)
 {
     static const char *const files[] = {"shared", "fabric.conf", "fabric.path"};
     static const char *const socks[] = {".sock", ".lock", NULL};
-    static const char *const procs[] = {".pid", ".start", ".ready", NULL};
+    static const char *const procs[] = {".pid", ".start", ".ready", ".page", NULL};
     char path[RUN_PATH + 32];
 
     if (anybody_runs(rd))
