@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The run directory. Files that several processes may create at once (the shared page, the conf
- * copy) are written under a temporary name and linked to the real one: link(2) decides which
- * process is first, and no process sees half a file.
+ * The run directory. Files that several processes may create at once (the conf copy) are written
+ * under a temporary name and linked to the real one: link(2) decides which process is first, and no
+ * process sees half a file.
  */
 #include "io/rundir.h"
 #include "base/own_path.h"
@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -142,76 +141,6 @@ static int write_once(const char *path, const void *data, size_t len)
     return rc ? rc : publish(tmp, path);
 }
 
-static int shared_create(struct rundir *rd)
-{
-    char path[RUN_PATH + 16], tmp[RUN_PATH + 32];
-    struct shared *sh;
-    int fd, rc;
-
-    snprintf(path, sizeof(path), "%s/shared", rd->path);
-    if (!access(path, F_OK))
-        return 0;
-    snprintf(tmp, sizeof(tmp), "%s.%d", path, (int)getpid());
-    fd = open(tmp, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return complain(errno, "cannot make %s", tmp);
-    /* Reserved at once: a page that the file system cannot back would be a SIGBUS at its first use.
-     * */
-    rc = posix_fallocate(fd, 0, sizeof(*sh));
-    if (!rc &&
-        (sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED)
-        rc = errno;
-    if (rc) {
-        unlink(tmp);
-        close(fd);
-        return complain(
-            rc, "cannot make %s of %zu bytes (XDG_RUNTIME_DIR or TRIB_RUN names another place)",
-            tmp, sizeof(*sh));
-    }
-    sh->magic = SHARED_MAGIC;
-    sh->version = SHARED_VERSION;
-    clock_set_dilation(sh, 1);
-    munmap(sh, sizeof(*sh));
-    close(fd);
-    rc = publish(tmp, path);
-    rd->created = rc == 0;
-    return rc;
-}
-
-static int shared_map(struct rundir *rd)
-{
-    char path[RUN_PATH + 16];
-    struct stat st;
-    int fd, err = 0;
-
-    snprintf(path, sizeof(path), "%s/shared", rd->path);
-    fd = rundir_file(rd, O_RDWR, "shared");
-    if (fd < 0)
-        return fd == -ENOENT ? complain(-fd, "no fabric is up in %s", rd->path) : fd;
-    if (fstat(fd, &st) || st.st_size != (off_t)sizeof(*rd->sh)) {
-        close(fd);
-        return complain(EINVAL, "%s: found another size, expected %zu bytes (other version?)", path,
-                        sizeof(*rd->sh));
-    }
-    rd->sh = mmap(NULL, sizeof(*rd->sh), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (rd->sh == MAP_FAILED)
-        err = errno;
-    close(fd);
-    if (err) {
-        rd->sh = NULL;
-        return complain(err, "cannot map %s", path);
-    }
-    if (rd->sh->magic != SHARED_MAGIC || rd->sh->version != SHARED_VERSION) {
-        err = complain(EPROTO, "%s: found version %u, expected %u", path, rd->sh->version,
-                       SHARED_VERSION);
-    } else if (clock_fabric_ps(rd->sh) < 0) {
-        err = complain(ESTALE, "%s: found a clock of an earlier boot, remove %s", path, rd->path);
-    }
-    if (err)
-        rundir_close(rd);
-    return err;
-}
-
 int rundir_open(struct rundir *rd, const char *dir, const char *fabric_name, bool create)
 {
     size_t len;
@@ -227,15 +156,12 @@ int rundir_open(struct rundir *rd, const char *dir, const char *fabric_name, boo
     for (len = strlen(rd->path); len > 1 && rd->path[len - 1] == '/'; len--)
         rd->path[len - 1] = 0;
     rc = rc ? rc : own_dir(rd, create);
-    if (!rc && create)
-        rc = shared_create(rd);
-    return rc < 0 ? rc : shared_map(rd);
+    return rc || create ? rc : shared_join(&rd->sh, rd->path);
 }
 
 void rundir_close(struct rundir *rd)
 {
-    if (rd->sh)
-        munmap(rd->sh, sizeof(*rd->sh));
+    shared_free(rd->sh);
     rd->sh = NULL;
 }
 

@@ -119,7 +119,7 @@ void rundir_remove(const struct rundir *rd)
 {
     static const char *const files[] = {"shared", "fabric.conf", "fabric.path"};
     static const char *const socks[] = {".sock", ".lock", NULL};
-    static const char *const procs[] = {".pid", ".ready", NULL};
+    static const char *const procs[] = {".pid", ".ready", ".page", NULL};
     char path[RUN_PATH + 32], why[OWN_WHY];
     int fd = own_dir_open(rd->path, false, why, sizeof(why));
 

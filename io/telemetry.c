@@ -332,6 +332,29 @@ static void capture_end(struct loop *l, const char *params, struct rte_tel_data 
     rte_tel_data_add_dict_u64(d, "frames", frames);
 }
 
+/* ---- the clock ---- */
+
+/* Only the process that made the clock can change it. */
+static void dilation(struct loop *l, const char *params, struct rte_tel_data *d)
+{
+    struct shared *sh = loop_shared(l);
+    char *end = NULL;
+    unsigned long n = params ? strtoul(params, &end, 10) : 0;
+
+    if (params && (end == params || *end || !n || n > UINT32_MAX || *params == '-')) {
+        telemetry_say(d, "error", "expected a dilation of 1 to 4294967295");
+        return;
+    }
+    if (params && !sh->own_clock) {
+        telemetry_say(d, "elsewhere", "another process has the clock");
+        return;
+    }
+    if (params)
+        clock_set_dilation(sh->own_clock, (uint32_t)n);
+    rte_tel_data_start_dict(d);
+    rte_tel_data_add_dict_u64(d, "dilation", clock_dilation(sh));
+}
+
 /* ---- DPDK's side ---- */
 
 #define COMMANDS(X)                                                                                \
@@ -344,6 +367,7 @@ static void capture_end(struct loop *l, const char *params, struct rte_tel_data 
     X(link_bytes, "/trib/link_bytes",                                                              \
       "Bytes sent into links: pairs of link * 2 + direction, bytes. Parameters: first of them")    \
     X(totals, "/trib/totals", "Counters of all ports, added up. Takes no parameters")              \
+    X(dilation, "/trib/dilation", "Fabric time runs N times slower. Parameters: N, a new one")     \
     X(capture_begin, "/trib/capture/start",                                                        \
       "Writes a link's frames while PID runs. Parameters: LINK,PID,FILE")                          \
     X(capture_end, "/trib/capture/stop", "Ends a capture. Parameters: FILE")

@@ -135,7 +135,7 @@ static int change(struct loop *l, unsigned link, const struct link_change *c)
         rc = net_set_link(loop_net(l), link, c->state == LINK_UP, net_now(loop_net(l)));
     /* The HCAs behind a NIC report the link's state to their programs. */
     if (!rc && c->state != LINK_AS_IT_IS)
-        atomic_store(&l->sh->link_down[link], c->state == LINK_DOWN);
+        atomic_store(&l->page->link_down[link], c->state == LINK_DOWN);
     return rc;
 }
 

@@ -33,7 +33,7 @@ static bool is_dot(const char *name)
 /* Whether proc/ holds nothing but files that a fabric's processes leave there. */
 static bool only_ours(int fd)
 {
-    static const char *const ours[] = {".log", ".pid", ".ready", ".ended", NULL};
+    static const char *const ours[] = {".log", ".pid", ".ready", ".ended", ".page", NULL};
     int sub = openat(fd, "proc", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = sub < 0 ? NULL : fdopendir(sub);
     bool only = true;

@@ -241,9 +241,12 @@ static int receive_fabric(struct rank *k)
     struct msg m;
     char *text;
 
-    k->sh = k->own = calloc(1, sizeof(*k->own));
+    k->own = calloc(1, sizeof(*k->own));
     if (!k->own)
         return rank_fail(k, "out of memory", NULL);
+    clock_set_dilation(&k->own->clock, 1);
+    k->own->sh.clock = &k->own->clock;
+    k->sh = &k->own->sh;
     if (receive(k, &m))
         return -ECANCELED;
     if (m.type != MSG_FABRIC)

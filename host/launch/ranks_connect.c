@@ -84,7 +84,7 @@ int ranks_connect(struct sweep *s)
     if (!a.blobs)
         return -ENOMEM;
     if (s->dilation.adaptive)
-        clock_set_dilation(s->rd->sh, DILATION_CONTROL);
+        ranks_set_dilation(s, DILATION_CONTROL);
     sweep_show(s, "connecting ranks");
     int rc = send_init(s);
     if (!rc)

@@ -297,11 +297,11 @@ static int flood_main(const char *dir)
         struct rte_mbuf *m = datagram(g.pool, src, dst, 0, psn);
 
         while (!io_port_tx(g.port, 1, &m, 1)) {
-            bell_ring(g.peer);
+            guest_ring(&g);
             usleep(50);
         }
         if (psn % 16 == 0)
-            bell_ring(g.peer);
+            guest_ring(&g);
         if (getppid() == 1)
             return 0;
     }
