@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "io/loop_impl.h"
+#include "io/telemetry_link.h"
 #include "switch/multimem/mm.h"
 #include "switch/nic.h"
 
@@ -182,6 +183,7 @@ static void follow_dilation(struct loop *l)
     net_set_link_down_grace(l->net,
                             RTE_MIN(NODE_LINK_DOWN_GRACE_PS, LINK_DOWN_GRACE_WALL_PS / dilation));
     net_set_stall(l->net, NIC_STALL_PS / dilation);
+    offenders_window(l, NIC_OFFENCE_WINDOW_PS / dilation);
     l->pause_ps = PAUSE_WALL_PS / dilation;
     if (l->fab->pfc_watchdog_ps)
         net_set_watchdog(l->net, RTE_MAX(l->fab->pfc_watchdog_ps / dilation, (int64_t)1));
@@ -282,8 +284,10 @@ int loop_create(struct loop **lp, const struct loop_cfg *cfg)
     pthread_mutex_init(&l->call_lock, NULL);
     pthread_cond_init(&l->call_done, NULL);
     rc = l->cut ? net_create(&l->net, &nc) : -ENOMEM;
-    if (!rc)
+    if (!rc) {
+        offenders_watch(l);
         rc = links_create(l, cfg);
+    }
     if (rc) {
         loop_destroy(l);
         return rc;

@@ -3,8 +3,10 @@
 #ifndef TRIB_IO_LOOP_IMPL_H
 #define TRIB_IO_LOOP_IMPL_H
 
+#include "base/log.h"
 #include "io/loop.h"
 #include "io/port.h"
+#include "switch/queue/drops.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -64,7 +66,8 @@ struct loop {
     uint32_t cuts;         /* sum of switch_page.cuts when the net last took them */
     bool *cut;             /* [fab->n_links]: what the net knows of them */
     struct door *door;
-    bool slot_failed; /* a slot could not be opened, and that was reported */
+    struct log_limit offences[DROP_REASONS]; /* lines about offenders (telemetry_link.c) */
+    bool slot_failed;                        /* a slot could not be opened, and that was reported */
     unsigned n_doors, max_doors, max_ios;
     unsigned n_ios, n_live, n_links, n_links_up, n_outside;
     uint32_t dilation;

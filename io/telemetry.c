@@ -364,6 +364,8 @@ static void dilation(struct loop *l, const char *params, struct rte_tel_data *d)
     X(ans, "/trib/an", "Aggregation nodes; counters of one. Parameters: NODE")                     \
     X(telemetry_link, "/trib/link",                                                                \
       "Links with faults; one, or change it. Parameters: LINK,down|up|clear|loss=0.1%...")         \
+    X(telemetry_offenders, "/trib/offenders",                                                      \
+      "Processes that have sent what they may not send. Takes no parameters")                      \
     X(link_bytes, "/trib/link_bytes",                                                              \
       "Bytes sent into links: pairs of link * 2 + direction, bytes. Parameters: first of them")    \
     X(totals, "/trib/totals", "Counters of all ports, added up. Takes no parameters")              \

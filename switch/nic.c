@@ -32,6 +32,8 @@ static void run_port(struct nic_port *np, int64_t now)
 
     nic_each(np, np->attached, slot) run_slot(np, slot, now);
     if (np->retry_ps <= now) {
+        if (unlikely(nic_set_any(np, np->shutting)))
+            nic_shut_pending(np, now);
         if (np->again_ps <= now)
             send_gone(np, 2 * np->gap_ps, now);
         np->retry_ps = np->again_ps;
@@ -120,7 +122,7 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
     s = make_slot(&nic->p[port], slot);
     if (!s)
         return -ENOMEM;
-    if (s->attached)
+    if (s->attached || s->shut)
         return -EBUSY;
     T_ASSERT(!nic_set_has(nic->p[port].attached, slot),
              "a free slot is in the set of attached ones");
@@ -135,9 +137,10 @@ int nic_attach(struct node *nd, uint16_t port, unsigned slot, const struct endpo
     s->ep = *ep;
     nic_stall_reset(&nic->p[port], s);
     s->stall_drops = 0;
-    s->attached = true;
     s->floor_ps = 0;
-    nic_set_put(nic->p[port].attached, slot, true);
+    s->shut = nic->p[port].shut;
+    s->attached = !s->shut;
+    nic_set_put(nic->p[port].attached, slot, s->attached);
     nic_set_put(nic->p[port].gone, slot, false);
     nic_ask(s);
     nic_settle(&nic->p[port]);
@@ -268,10 +271,27 @@ static void group_left(void *ctx, uint32_t group)
         nic_announce(l->np, IGMP_LEAVE, group, l->now);
 }
 
+void nic_leave(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps)
+{
+    struct nic_slot *s = nic_slot_at(np, slot);
+    struct leaving l = {np, now_ps};
+
+    nic_set_put(np->attached, slot, false);
+    nic_set_put(np->gone, slot, true);
+    for (int q = 0; q < ENDPOINT_QUEUES; q++) {
+        for (; s->stash[q].n; s->stash[q].head++, s->stash[q].n--)
+            node_drop(&np->nic->nd, np->port, s->stash[q].m[s->stash[q].head], why);
+        s->stash[q].head = 0;
+    }
+    nic_rx_drop(np, slot, why, now_ps);
+    s->stalled = false;
+    mcast_forget_port(np->mc, (uint16_t)slot, group_left, &l);
+    send_gone(np, NIC_AGAIN_PS, now_ps);
+}
+
 int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
 {
     struct nic *nic = nic_of(nd);
-    struct leaving l;
     struct nic_port *np;
     struct nic_slot *s;
 
@@ -279,22 +299,13 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
         return -EINVAL;
     np = &nic->p[port];
     s = nic_slot_at(np, slot);
-    if (!s || !s->attached)
+    if (!s || (!s->attached && !s->shut))
         return -ENOENT;
-    T_ASSERT(nic_set_has(np->attached, slot), "an attached slot is not in their set");
-    s->attached = false;
-    nic_set_put(np->attached, slot, false);
-    nic_set_put(np->gone, slot, true);
-    for (int q = 0; q < ENDPOINT_QUEUES; q++) {
-        for (; s->stash[q].n; s->stash[q].head++, s->stash[q].n--)
-            node_drop(nd, port, s->stash[q].m[s->stash[q].head], DROP_DETACHED);
-        s->stash[q].head = 0;
-    }
-    nic_rx_drop(np, slot, DROP_DETACHED, now_ps);
-    s->stalled = false;
-    l = (struct leaving){np, now_ps};
-    mcast_forget_port(np->mc, (uint16_t)slot, group_left, &l);
-    send_gone(np, NIC_AGAIN_PS, now_ps);
+    T_ASSERT(nic_set_has(np->attached, slot) == s->attached,
+             "an attached slot is not in their set");
+    s->attached = s->shut = false;
+    nic_set_put(np->shutting, slot, false);
+    nic_leave(np, slot, DROP_DETACHED, now_ps);
     nic_kick_port(np, now_ps);
     nic_settle(np);
     return 0;
@@ -432,6 +443,7 @@ int nic_create(struct node **out, const struct node_cfg *cfg)
         return rc;
     }
     nic->stall_ps = NIC_STALL_PS;
+    nic->offence_ps = NIC_OFFENCE_WINDOW_PS;
     nic->lag_ps = cfg->lag_ps;
     nic->n_slots = RTE_MAX(RTE_MIN(cfg->fab->slots_per_host, FAB_MAX_SLOTS), 1);
     nic->n_words = (nic->n_slots + 63) / 64;
