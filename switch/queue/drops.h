@@ -27,7 +27,8 @@
     X(NO_SLOT, "no_slot", "no process has this queue pair")                                        \
     X(SLOT_FULL, "slot_full", "receive queue of a process at its limit")                           \
     X(SLOT_STALLED, "slot_stalled", "for a process that does not take its frames")                 \
-    X(DETACHED, "detached", "its process has ended")
+    X(DETACHED, "detached", "its process has ended")                                               \
+    X(GROUP_QUOTA, "group_quota", "report of a multicast group beyond the sender's share")
 
 enum drop {
 #define X(n, s, t) DROP_##n,
