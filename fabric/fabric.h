@@ -23,7 +23,8 @@
 #define FAB_MAX_HOST_PORTS 20    /* 18 NVSwitch planes and two NICs */
 #define FAB_MAX_DESTS      65534 /* addresses */
 #define FAB_MAX_PROCS      128
-#define FAB_MAX_SLOTS      250 /* processes that share a host's NIC: 8 bits of a QPN name them */
+#define FAB_MAX_MULTICAST  1024 /* groups of a fabric */
+#define FAB_MAX_SLOTS      250  /* processes that share a host's NIC: 8 bits of a QPN name them */
 
 enum fab_kind { FAB_HOST, FAB_SWITCH };
 enum fab_role {
@@ -208,9 +209,10 @@ struct fabric {
                                 never */
     struct fab_costs costs;
     struct fab_transport transport;
-    uint16_t slots_per_host; /* processes that can share a host's NIC, default 64, at most
+    uint16_t slots_per_host;     /* processes that can share a host's NIC, default 64, at most
                                 FAB_MAX_SLOTS */
-    void *arena;             /* owns all memory above */
+    uint16_t multicast_per_host; /* multicast groups that a host's port may be in, default 128 */
+    void *arena;                 /* owns all memory above */
 };
 
 /* A mistake in a file: where it is, what was found, what is expected. */

@@ -25,6 +25,7 @@ struct mcast {
     uint32_t groups;
     struct entry *e; /* [BUCKETS] or NULL */
     uint64_t *bits;  /* [BUCKETS][words] */
+    uint32_t *held;  /* [64 * words] groups of each port */
 };
 
 static uint32_t bucket_of(uint32_t group)
@@ -97,7 +98,9 @@ static int get_tables(struct mcast *mc)
         mc->bits = calloc((size_t)BUCKETS * mc->words + 1, sizeof(*mc->bits));
     if (!mc->e)
         mc->e = calloc(BUCKETS, sizeof(*mc->e));
-    return mc->bits && mc->e ? 0 : -ENOMEM;
+    if (!mc->held)
+        mc->held = calloc(64u * mc->words + 1, sizeof(*mc->held));
+    return mc->bits && mc->e && mc->held ? 0 : -ENOMEM;
 }
 
 int mcast_join(struct mcast *mc, uint32_t group, uint16_t port)
@@ -120,7 +123,24 @@ int mcast_join(struct mcast *mc, uint32_t group, uint16_t port)
         return 0;
     bits_of(mc, i)[port / 64] |= bit;
     mc->e[i].members++;
+    mc->held[port]++;
     return 1;
+}
+
+bool mcast_is_member(const struct mcast *mc, uint32_t group, uint16_t port)
+{
+    return mc->groups && bits_of(mc, find(mc, group))[port / 64] >> (port & 63) & 1;
+}
+
+uint32_t mcast_held(const struct mcast *mc, uint16_t port)
+{
+    T_ASSERT(port / 64 < mc->words, "the groups of a port that is not there");
+    return mc->held ? mc->held[port] : 0;
+}
+
+uint32_t mcast_groups(const struct mcast *mc)
+{
+    return mc->groups;
 }
 
 bool mcast_leave(struct mcast *mc, uint32_t group, uint16_t port)
@@ -137,6 +157,8 @@ bool mcast_leave(struct mcast *mc, uint32_t group, uint16_t port)
     T_ASSERT(mc->e[i].members > 0, "a port leaves a group that counts no members");
     bits_of(mc, i)[port / 64] &= ~bit;
     mc->e[i].members--;
+    T_ASSERT(mc->held[port] > 0, "a port leaves a group that counts no groups");
+    mc->held[port]--;
     T_ASSERT(!mc->e[i].members == no_bits(mc, i), "a group counts other members than it has");
     if (!mc->e[i].members)
         take_out(mc, i);
@@ -192,5 +214,6 @@ void mcast_destroy(struct mcast *mc)
         return;
     free(mc->e);
     free(mc->bits);
+    free(mc->held);
     free(mc);
 }

@@ -11,7 +11,10 @@
 
 #include "switch/classify.h"
 
-#define MCAST_MAX_GROUPS 1024u
+#define MCAST_MAX_GROUPS 1024u /* FAB_MAX_MULTICAST */
+
+/* Of the groups that a host's port may be in, what one of its processes may be in: a half. */
+#define MCAST_SLOT_SHARE 2u
 
 struct mcast;
 
@@ -27,6 +30,10 @@ bool mcast_leave(struct mcast *mc, uint32_t group, uint16_t port);
 /* Removes the port from all groups; calls left(ctx, group) after each. */
 void mcast_forget_port(struct mcast *mc, uint16_t port, void (*left)(void *ctx, uint32_t group),
                        void *ctx);
+bool mcast_is_member(const struct mcast *mc, uint32_t group, uint16_t port);
+/* Groups that the port is in; groups that have members. */
+uint32_t mcast_held(const struct mcast *mc, uint16_t port);
+uint32_t mcast_groups(const struct mcast *mc);
 /* Whether any other port is a member. */
 bool mcast_others(const struct mcast *mc, uint32_t group, uint16_t port);
 /* All groups that have members. */

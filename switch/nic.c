@@ -258,23 +258,9 @@ static void send_gone(struct nic_port *np, int64_t gap_ps, int64_t now)
     np->retry_ps = RTE_MIN(np->retry_ps, np->again_ps);
 }
 
-struct leaving {
-    struct nic_port *np;
-    int64_t now;
-};
-
-static void group_left(void *ctx, uint32_t group)
-{
-    struct leaving *l = ctx;
-
-    if (!mcast_members(l->np->mc, group))
-        nic_announce(l->np, IGMP_LEAVE, group, l->now);
-}
-
 void nic_leave(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps)
 {
     struct nic_slot *s = nic_slot_at(np, slot);
-    struct leaving l = {np, now_ps};
 
     nic_set_put(np->attached, slot, false);
     nic_set_put(np->gone, slot, true);
@@ -285,7 +271,7 @@ void nic_leave(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps
     }
     nic_rx_drop(np, slot, why, now_ps);
     s->stalled = false;
-    mcast_forget_port(np->mc, (uint16_t)slot, group_left, &l);
+    nic_igmp_forget(np, slot, now_ps);
     send_gone(np, NIC_AGAIN_PS, now_ps);
 }
 
@@ -313,31 +299,19 @@ int nic_detach(struct node *nd, uint16_t port, unsigned slot, int64_t now_ps)
 
 /* ---- a link that is back ---- */
 
-struct again {
-    struct nic_port *np;
-    int64_t now;
-};
-
-static void announce_again(void *ctx, uint32_t group)
-{
-    struct again *a = ctx;
-
-    nic_announce(a->np, IGMP_JOIN, group, a->now);
-}
-
 /* Announces again after a link was down: the switch has forgotten the port's memberships, and
  * PEER_DOWN messages sent meanwhile or just before are lost, so aggregation nodes may still wait
  * for those processes. */
 static void nic_port_state(struct node *nd, uint16_t port, bool up, int64_t now_ps)
 {
-    struct again a = {&nic_of(nd)->p[port], now_ps};
+    struct nic_port *np = &nic_of(nd)->p[port];
 
     node_port_reset(nd, port, up, now_ps);
     if (!up)
         return;
-    mcast_each(a.np->mc, announce_again, &a);
-    send_gone(a.np, NIC_AGAIN_PS, now_ps);
-    nic_settle(a.np);
+    nic_igmp_again(np, now_ps);
+    send_gone(np, NIC_AGAIN_PS, now_ps);
+    nic_settle(np);
 }
 
 /* ---- set-up ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Internals of the NIC, shared by nic.c (control), nic_rx.c (link to process) and nic_tx.c (process
- * to link). */
+/* Internals of the NIC, shared by nic.c (control), nic_rx.c (link to process), nic_tx.c (process
+ * to link) and nic_igmp.c (multicast memberships). */
 #ifndef TRIB_SWITCH_NIC_PRIV_H
 #define TRIB_SWITCH_NIC_PRIV_H
 
@@ -79,7 +79,9 @@ struct nic_port {
     uint64_t rx_limit_bytes;           /* capacity of a slot's receive queue */
     uint32_t turn[2][ENDPOINT_QUEUES]; /* [way]: the slot whose turn it is */
     uint32_t ip;
-    struct mcast *mc;             /* members are slots */
+    struct mcast *mc;  /* members are slots */
+    int64_t report_ps; /* nic_igmp.c: how far the announcements of joins are ahead */
+    uint64_t reports_refused;
     uint64_t gone[NIC_WORDS];     /* bit per slot: its process has ended */
     struct nic_slot **far;        /* [n_slots - NIC_NEAR] or NULL */
     int64_t again_ps;             /* when PEER_DOWN is repeated for them, */
@@ -194,6 +196,8 @@ void nic_shut_pending(struct nic_port *np, int64_t now_ps);
 void nic_leave(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps);
 
 /* nic_rx.c */
+/* Appends a frame to the slot's ring; nic_rx_flush() offers it. */
+void nic_rx_put(struct nic_port *np, unsigned slot, struct rte_mbuf *m);
 /* Drops the frames that wait for a slot. */
 void nic_rx_drop(struct nic_port *np, unsigned slot, enum drop why, int64_t now_ps);
 /* nic_tx.c */
@@ -201,7 +205,18 @@ struct rte_mbuf *nic_pull_up(void *ctx, int64_t now_ps,
                              bool lossless_paused); /* ctx: struct node_port */
 struct rte_mbuf *nic_pull_loop(void *ctx, int64_t now_ps,
                                bool lossless_paused); /* ctx: struct nic_port */
-void nic_announce(struct nic_port *np, enum igmp_what what, uint32_t group, int64_t now_ps);
+
+/* nic_igmp.c */
+/* An IGMP frame of a process; takes it. */
+void nic_igmp_input(struct nic_port *np, unsigned slot, struct rte_mbuf *m,
+                    const struct packet_class *k, int64_t now_ps);
+/* An IGMP frame of the switch; takes it. touched: the slots that got a frame. */
+void nic_igmp_from_link(struct nic_port *np, struct rte_mbuf *m, const struct packet_class *k,
+                        int64_t now_ps, uint64_t *touched);
+void nic_igmp_forget(struct nic_port *np, unsigned slot,
+                     int64_t now_ps);                     /* its process has ended */
+void nic_igmp_again(struct nic_port *np, int64_t now_ps); /* the switch has forgotten the port's */
+
 /*
  * The deadline of an endpoint changes only when it is called or its owner kicks it, so the NIC
  * reads it only then: after input, output and tick, and at a kick. An idle port costs nothing.

@@ -88,7 +88,7 @@ static void to_ring(struct nic_slot *s)
     s->rx_mask = s->ring_mask;
 }
 
-static void to_slot(struct nic_port *np, unsigned slot, struct rte_mbuf *m)
+void nic_rx_put(struct nic_port *np, unsigned slot, struct rte_mbuf *m)
 {
     struct nic_slot *s = nic_slot_at(np, slot);
 
@@ -120,7 +120,7 @@ static void to_slots(struct nic_port *np, const uint64_t *set, struct rte_mbuf *
         struct rte_mbuf *c = last < 0 ? NULL : frame_clone(m, np->nic->nd.pool);
 
         if (c)
-            to_slot(np, (unsigned)last, c);
+            nic_rx_put(np, (unsigned)last, c);
         else if (last >= 0)
             np->nic->nd.cnt[np->port].drops[DROP_NO_BUFFER]++;
         last = (int)slot;
@@ -128,7 +128,7 @@ static void to_slots(struct nic_port *np, const uint64_t *set, struct rte_mbuf *
     if (last < 0)
         node_drop(&np->nic->nd, np->port, m, DROP_NO_SLOT);
     else
-        to_slot(np, (unsigned)last, m);
+        nic_rx_put(np, (unsigned)last, m);
     for (unsigned w = 0; w < np->nic->n_words; w++)
         touched[w] |= set[w];
 }
@@ -178,7 +178,7 @@ static inline void input_one(struct nic_port *np, uint16_t in, struct rte_mbuf *
     if (likely(mine && k.kind == PACKET_ROCE)) {
         unsigned slot = nic_slot_of_qpn(k.dqpn);
 
-        to_slot(np, slot, m);
+        nic_rx_put(np, slot, m);
         if (slot < np->nic->n_slots)
             nic_set_put(touched, slot, true);
         return;
@@ -189,8 +189,8 @@ static inline void input_one(struct nic_port *np, uint16_t in, struct rte_mbuf *
         arp_input(np, m, &k, mine, now, touched);
     else if ((dst[0] & 1) && k.kind == PACKET_ROCE)
         to_group(np, k.dst_ip, m, touched);
-    else if (k.kind == PACKET_IGMP) /* the NIC announces every change, so queries need no answer */
-        rte_pktmbuf_free(m);
+    else if (k.kind == PACKET_IGMP && in != NODE_NO_PORT)
+        nic_igmp_from_link(np, m, &k, now, touched);
     else
         node_drop(nd, np->port, m, mine || (dst[0] & 1) ? DROP_NOT_ROCE : DROP_NOT_MINE);
 }

@@ -23,41 +23,6 @@ static inline void uncovered(struct nic_port *np, const struct nic_stash *st, en
         egress_kick(egress_of(np, st->way[st->head]), now);
 }
 
-void nic_announce(struct nic_port *np, enum igmp_what what, uint32_t group, int64_t now_ps)
-{
-    struct rte_mbuf *m = igmp_build(np->nic->nd.pool, what, group, np->ip, np->mac);
-
-    if (m)
-        node_send(&np->nic->nd, np->port, m, now_ps);
-    else
-        np->nic->nd.cnt[np->port].drops[DROP_NO_BUFFER]++;
-}
-
-struct report {
-    struct nic_port *np;
-    uint16_t slot;
-    int64_t now;
-};
-
-/* A repeated join is announced again, because the first announcement may have been lost. */
-static void reported(void *ctx, enum igmp_what what, uint32_t group)
-{
-    struct report *r = ctx;
-
-    if (what == IGMP_JOIN) {
-        int joined = mcast_join(r->np->mc, group, r->slot);
-
-        if (joined > 0)
-            node_event(&r->np->nic->nd, r->now, NODE_EV_GROUP_JOINED, r->slot, group);
-        if (joined >= 0)
-            nic_announce(r->np, IGMP_JOIN, group, r->now);
-    } else if (what == IGMP_LEAVE && mcast_leave(r->np->mc, group, r->slot)) {
-        node_event(&r->np->nic->nd, r->now, NODE_EV_GROUP_LEFT, r->slot, group);
-        if (!mcast_members(r->np->mc, group))
-            nic_announce(r->np, IGMP_LEAVE, group, r->now);
-    }
-}
-
 static void refuse(struct nic_port *np, unsigned slot, struct rte_mbuf *m, enum drop why,
                    int64_t now)
 {
@@ -85,12 +50,7 @@ static bool admit(struct nic_port *np, unsigned slot, struct rte_mbuf *m, uint8_
         return false;
     }
     if (unlikely(k.kind == PACKET_IGMP)) {
-        struct report r = {np, (uint16_t)slot, now};
-
-        if (igmp_parse(m, &k, reported, &r) != 0)
-            refuse(np, slot, m, DROP_BAD_LENGTH, now);
-        else
-            rte_pktmbuf_free(m);
+        nic_igmp_input(np, slot, m, &k, now);
         return false;
     }
     *way = mac_equal(rte_pktmbuf_mtod(m, const uint8_t *), np->mac) ? NIC_LOOP : NIC_UP;

@@ -21,6 +21,7 @@ static const char *const event_name[NODE_EV_KINDS] = {
     [NODE_EV_RELEASED] = "watchdog: port %u is released, %u trips so far",
     [NODE_EV_GROUP_JOINED] = "multicast: port or slot %u joined group %u",
     [NODE_EV_GROUP_LEFT] = "multicast: port or slot %u left group %u",
+    [NODE_EV_GROUP_REFUSED] = "multicast: port or slot %u may not join group %u",
     [NODE_EV_ROUTES] = "new routes: %u ports on the spanning tree, were %u",
     [NODE_EV_HOST_LOST] = "the host behind port %u, node %u, counts as lost",
     [NODE_EV_RESTARTED] = "aggregation node restarted, life %u",

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/log.h"
 #include "switch/sw_priv.h"
+
+#include <errno.h>
 
 /* ---- replication ---- */
 
@@ -103,6 +106,39 @@ static void left(void *ctx, uint32_t group)
     membership(sn, group, false);
 }
 
+/* A host may be in its share of groups. A switch that is full serves none of its neighbours. */
+static int join(const struct snoop *sn, uint32_t group)
+{
+    struct sw *s = sn->s;
+
+    if (!(s->flags[sn->port] & PORT_BRIDGE) && !mcast_is_member(s->mc, group, sn->port) &&
+        mcast_held(s->mc, sn->port) >= s->nd.fab->multicast_per_host)
+        return -EDQUOT;
+    return mcast_join(s->mc, group, sn->port);
+}
+
+/* A host is told by a leave of the group. The first refusal of a port is logged, and then each that
+ * doubles their number. */
+static void refuse(const struct snoop *sn, uint32_t group)
+{
+    struct sw *s = sn->s;
+    const struct fab_port *p = &s->nd.fab->nodes[s->nd.id].ports[sn->port];
+    uint64_t n = ++s->nd.cnt[sn->port].drops[DROP_GROUP_QUOTA];
+
+    node_event(&s->nd, sn->now, NODE_EV_GROUP_REFUSED, sn->port, group);
+    if (!(n & (n - 1)))
+        T_LOG(
+            "switch", LOG_WARN,
+            "%s: %s may not join multicast group %u.%u.%u.%u: it has %u groups of at most %u, the "
+            "switch %u of %u (refusal %llu)",
+            s->nd.name, p->link == FAB_NONE ? "the outside" : s->nd.fab->nodes[p->peer_node].name,
+            group >> 24, group >> 16 & 0xff, group >> 8 & 0xff, group & 0xff,
+            mcast_held(s->mc, sn->port), s->nd.fab->multicast_per_host, mcast_groups(s->mc),
+            MCAST_MAX_GROUPS, (unsigned long long)n);
+    if (!(s->flags[sn->port] & PORT_BRIDGE))
+        announce(s, sn->port, IGMP_LEAVE, group, sn->now);
+}
+
 static void snooped(void *ctx, enum igmp_what what, uint32_t group)
 {
     struct snoop *sn = ctx;
@@ -112,8 +148,10 @@ static void snooped(void *ctx, enum igmp_what what, uint32_t group)
     } else if (mcast_is_local(group)) {
         return; /* always flooded */
     } else if (what == IGMP_JOIN) {
-        int joined = mcast_join(sn->s->mc, group, sn->port);
+        int joined = join(sn, group);
 
+        if (joined < 0)
+            refuse(sn, group);
         if (joined > 0)
             node_event(&sn->s->nd, sn->now, NODE_EV_GROUP_JOINED, sn->port, group);
         if (joined >= 0)

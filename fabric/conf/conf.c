@@ -8,6 +8,7 @@
  *   ecmp            "hash" or "balanced"
  *   forwarding      "store-and-forward" or "cut-through": of every switch (conf_nodes.c)
  *   slots_per_host  processes that can share a host's NIC
+ *   multicast_per_host  multicast groups that a host may be in
  *   reduce          what every switch can reduce (conf_nodes.c); without it none does
  *   dcqcn, pfc_watchdog                       congestion (conf_congestion.c)
  *   costs           time that GPUs, HCAs and switches take per message or frame (conf_costs.c)
@@ -31,7 +32,7 @@
 
 struct top_keys {
     char name[FAB_NAME];
-    uint32_t slots;
+    uint32_t slots, multicast;
 };
 
 static const struct key top_keys[] = {
@@ -41,6 +42,7 @@ static const struct key top_keys[] = {
     {"ecmp", KEY_OWN, 0, 0, 0},
     {"forwarding", KEY_OWN, 0, 0, 0},
     {"slots_per_host", KEY_UINT, offsetof(struct top_keys, slots), 1, FAB_MAX_SLOTS},
+    {"multicast_per_host", KEY_UINT, offsetof(struct top_keys, multicast), 1, FAB_MAX_MULTICAST},
     {"reduce", KEY_OWN, 0, 0, 0},
     {"dcqcn", KEY_OWN, 0, 0, 0},
     {"pfc_watchdog", KEY_OWN, 0, 0, 0},
@@ -100,7 +102,7 @@ static void read_scalars(struct build *b, config_setting_t *root)
 {
     static const char *const ecmp[] = {"hash", "balanced"};
     struct fabric *f = b->f;
-    struct top_keys k = {.slots = 64};
+    struct top_keys k = {.slots = 64, .multicast = 128};
     config_setting_t *s;
 
     keys_default_name(b->path, k.name);
@@ -108,6 +110,7 @@ static void read_scalars(struct build *b, config_setting_t *root)
     note_lost_sections(b, root);
     memcpy(f->name, k.name, sizeof(f->name));
     f->slots_per_host = (uint16_t)k.slots;
+    f->multicast_per_host = (uint16_t)k.multicast;
     f->mtu = 4096;
     s = config_setting_get_member(root, "mtu");
     if (s)

@@ -321,6 +321,18 @@ static int mcast_ip(struct ibv_qp *v, const union ibv_gid *gid, uint32_t *ip)
     return v->qp_type != IBV_QPT_UD || ip_of_gid(gid, ip, &v6) || v6 || !is_group(*ip) ? EINVAL : 0;
 }
 
+/* Whether the queue pair was attached to the group; it is not any more. */
+static bool forget_mcast(struct hca_qp *qp, uint32_t ip)
+{
+    for (unsigned i = 0; i < qp->n_mcast; i++)
+        if (qp->mcast[i] == ip) {
+            qp->mcast[i] = qp->mcast[--qp->n_mcast];
+            qp_detach_mcast(qp->qp, ip);
+            return true;
+        }
+    return false;
+}
+
 EXPORT int ibv_attach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint16_t lid)
 {
     struct hca_ctx *c = hca_ctx_of(v->context);
@@ -341,8 +353,10 @@ EXPORT int ibv_attach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint16_t
              "a queue pair is attached to more groups than it can list");
     rc = qp->n_mcast == ROCE_MAX_MCAST ? ENOMEM : -qp_attach_mcast(qp->qp, ip);
     if (!rc) {
-        qp->mcast[qp->n_mcast++] = ip;
-        igmp_join(c->hca, ip);
+        qp->mcast[qp->n_mcast++] = ip; /* before the wait, in which other threads may attach */
+        rc = -igmp_join(c->hca, ip);
+        if (rc)
+            forget_mcast(qp, ip);
     }
     hca_kick(c->hca);
 out:
@@ -362,16 +376,12 @@ EXPORT int ibv_detach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint16_t
     rc = mcast_ip(v, gid, &ip);
     if (rc)
         return rc;
-    rc = EINVAL;
     hca_lock(c->hca);
-    for (unsigned i = 0; i < qp->n_mcast; i++)
-        if (qp->mcast[i] == ip) {
-            qp->mcast[i] = qp->mcast[--qp->n_mcast];
-            rc = -qp_detach_mcast(qp->qp, ip);
-            igmp_leave(c->hca, ip);
-            hca_kick(c->hca);
-            break;
-        }
+    rc = forget_mcast(qp, ip) ? 0 : EINVAL;
+    if (!rc) {
+        igmp_leave(c->hca, ip);
+        hca_kick(c->hca);
+    }
     hca_unlock(c->hca);
     return rc;
 }

@@ -49,9 +49,11 @@ static uint16_t hca_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t no
     uint16_t k;
 
     enter(h, now_ps);
-    if (h->arp_waiters) {
-        uint16_t left = arp_input(h, m, n);
+    if (h->arp_waiters || h->igmp_groups) {
+        uint16_t left = h->arp_waiters ? arp_input(h, m, n) : n;
 
+        if (h->igmp_groups)
+            left = igmp_input(h, m, left);
         k = h->ep.input(h->ep.ctx, m, left, now_ps);
         rte_pktmbuf_free_bulk(m + k, left - k);
         k = n;

@@ -71,7 +71,7 @@ struct hca {
     bool nic_up, link_up, port_up, dead; /* port_up: both, as reported */
     bool overrun;                        /* some CQ has */
     uint32_t n_waiting;                  /* CQs with completions to poll */
-    unsigned igmp_n, arp_asks, arp_waiters;
+    unsigned igmp_n, arp_asks, arp_waiters, igmp_groups; /* igmp_groups: of group[], in use */
     struct hca_key *key; /* by index; a key is index << 8 | tag (keys.c) */
     uint32_t key_cap;
     /* Receive completions that the program does not see yet, oldest first (completion_delay.c). */
@@ -93,6 +93,7 @@ struct hca {
     /* Multicast groups with members here, and IGMP messages that wait to be sent. */
     struct hca_group {
         uint32_t ip, refs;
+        uint8_t answer; /* enum igmp_answer: of the NIC */
     } group[ROCE_MAX_MCAST];
     struct hca_igmp {
         uint32_t group;

@@ -215,7 +215,11 @@ uint16_t arp_input(struct hca *h, struct rte_mbuf **m, uint16_t n);
 
 /* ---- membership of multicast groups (igmp.c) ---- */
 uint16_t igmp_output(struct hca *h, struct rte_mbuf **m, uint16_t n);
-void igmp_join(struct hca *h, uint32_t group);
+/* Takes the NIC's answers out of a burst; returns the number of frames left in m. */
+uint16_t igmp_input(struct hca *h, struct rte_mbuf **m, uint16_t n);
+/* Joins, and waits for the NIC's answer where another thread takes frames. 0, or a negative errno:
+ * -ENOSPC: refused, the host or this process has its share of groups. */
+int igmp_join(struct hca *h, uint32_t group);
 void igmp_leave(struct hca *h, uint32_t group);
 void igmp_repeat(struct hca *h);
 

@@ -2,17 +2,23 @@
 /*
  * Membership of multicast groups, announced to the fabric by IGMP version 2 (RFC 2236): a report
  * when the first queue pair of this HCA attaches to a group, a leave when the last one detaches.
- * Switches snoop; there are no queriers and no answers.
+ * Switches snoop; there are no queriers. The NIC answers a report by the same report, or by a leave
+ * where it refuses: then the host, or this process, has its share of groups.
  */
+#include "base/log.h"
 #include "host/hca/hca_priv.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <string.h>
 
 #define ALL_ROUTERS 0xe0000002u
 #define IP_BYTES    24 /* with the router alert option (RFC 2113) */
 #define IGMP_BYTES  8
 
+#define WAIT_PS (2000 * PS_PER_MS) /* for the NIC's answer; without one a join counts as granted */
+
+enum igmp_answer { IGMP_ASKED, IGMP_GRANTED, IGMP_REFUSED };
 enum { IGMP_REPORT_V2 = 0x16, IGMP_LEAVE = 0x17 };
 
 static uint16_t checksum(const uint8_t *p, size_t n)
@@ -87,28 +93,68 @@ static void announce(struct hca *h, uint32_t group, bool leave)
         h->igmp[h->igmp_n++] = (struct hca_igmp){group, leave};
 }
 
-void igmp_join(struct hca *h, uint32_t group)
+static struct hca_group *find(struct hca *h, uint32_t group)
 {
-    struct hca_group *free_one = NULL;
+    for (unsigned i = 0; i < ROCE_MAX_MCAST; i++)
+        if (h->group[i].refs && h->group[i].ip == group)
+            return &h->group[i];
+    return NULL;
+}
 
-    for (unsigned i = 0; i < ROCE_MAX_MCAST; i++) {
-        if (h->group[i].refs && h->group[i].ip == group) {
-            h->group[i].refs++;
-            return;
+static void drop_ref(struct hca *h, struct hca_group *g)
+{
+    T_ASSERT(g->refs && h->igmp_groups, "a group is left more often than it was joined");
+    if (!--g->refs)
+        h->igmp_groups--;
+}
+
+/* The lock is dropped meanwhile, so the group is looked up again. */
+static int await(struct hca *h, uint32_t group)
+{
+    struct hca_group *g = find(h, group);
+    int64_t until;
+
+    hca_kick(h); /* which also brings h->now_ps up to date */
+    until = h->now_ps + WAIT_PS;
+    while ((g = find(h, group)) && g->answer == IGMP_ASKED && h->nic_up && h->now_ps <= until)
+        if (!hca_wait(h))
+            break;
+    return g && g->answer == IGMP_REFUSED ? -ENOSPC : 0;
+}
+
+int igmp_join(struct hca *h, uint32_t group)
+{
+    struct hca_group *g = find(h, group);
+    int rc;
+
+    for (unsigned i = 0; !g && i < ROCE_MAX_MCAST; i++)
+        if (!h->group[i].refs) {
+            g = &h->group[i];
+            *g = (struct hca_group){.ip = group, .answer = IGMP_REFUSED};
+            h->igmp_groups++;
         }
-        if (!h->group[i].refs && !free_one)
-            free_one = &h->group[i];
+    T_ASSERT(g, "the engine allowed more attachments than there are groups");
+    g->refs++;
+    if (g->answer == IGMP_REFUSED) {
+        g->answer = IGMP_ASKED;
+        announce(h, group, false);
     }
-    T_ASSERT(free_one, "the engine allowed more attachments than there are groups");
-    *free_one = (struct hca_group){group, 1};
-    announce(h, group, false);
+    rc = await(h, group);
+    g = find(h, group);
+    if (rc && g)
+        drop_ref(h, g);
+    return rc;
 }
 
 void igmp_leave(struct hca *h, uint32_t group)
 {
-    for (unsigned i = 0; i < ROCE_MAX_MCAST; i++)
-        if (h->group[i].refs && h->group[i].ip == group && !--h->group[i].refs)
-            announce(h, group, true);
+    struct hca_group *g = find(h, group);
+
+    if (!g)
+        return;
+    drop_ref(h, g);
+    if (!g->refs)
+        announce(h, group, true);
 }
 
 /* The port came up again: the NIC behind it may be a new one without any membership. */
@@ -117,4 +163,47 @@ void igmp_repeat(struct hca *h)
     for (unsigned i = 0; i < ROCE_MAX_MCAST; i++)
         if (h->group[i].refs)
             announce(h, h->group[i].ip, false);
+}
+
+/* ---- the NIC's answers ---- */
+
+static uint32_t get32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static void answered(struct hca *h, uint8_t type, uint32_t group)
+{
+    struct hca_group *g = find(h, group);
+
+    if (!g || (type != IGMP_REPORT_V2 && type != IGMP_LEAVE))
+        return;
+    if (type == IGMP_LEAVE && g->answer == IGMP_GRANTED)
+        T_LOG("hca", LOG_WARN, "multicast group %u.%u.%u.%u is refused by the fabric", group >> 24,
+              group >> 16 & 0xff, group >> 8 & 0xff, group & 0xff);
+    g->answer = type == IGMP_LEAVE ? IGMP_REFUSED : IGMP_GRANTED;
+}
+
+/* As the NIC builds them: from the own address, with one option. */
+static bool take(struct hca *h, struct rte_mbuf *m)
+{
+    const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *), *ip = p + 14, *igmp = ip + IP_BYTES;
+
+    if (m->data_len < 14 + IP_BYTES + IGMP_BYTES || p[12] != 0x08 || p[13] || ip[0] != 0x46 ||
+        ip[9] != 2)
+        return false;
+    if (get32(ip + 12) == h->cfg.ip)
+        answered(h, igmp[0], get32(igmp + 4));
+    rte_pktmbuf_free(m);
+    return true;
+}
+
+uint16_t igmp_input(struct hca *h, struct rte_mbuf **m, uint16_t n)
+{
+    uint16_t k = 0;
+
+    for (uint16_t i = 0; i < n; i++)
+        if (!take(h, m[i]))
+            m[k++] = m[i];
+    return k;
 }

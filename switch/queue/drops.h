@@ -33,7 +33,8 @@
     X(FOREIGN_ARP, "foreign_arp", "ARP of a process with addresses that are not its port's")       \
     X(FOREIGN_QPN, "foreign_qpn", "sent by a process from a queue pair that is not its own")       \
     X(FOREIGN_PROTOCOL, "foreign_protocol", "sent by a process, neither RoCE nor ARP nor IGMP")    \
-    X(PORT_SHUT, "port_shut", "its process's slot is shut for what it has sent")
+    X(PORT_SHUT, "port_shut", "its process's slot is shut for what it has sent")                   \
+    X(GROUP_QUOTA, "group_quota", "report of a multicast group beyond the sender's share")
 
 enum drop {
 #define X(n, s, t) DROP_##n,

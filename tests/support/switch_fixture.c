@@ -77,6 +77,19 @@ struct rte_mbuf *switch_fixture_frame(struct rte_mempool *pool, const struct fra
 
 /* ---- the program in a slot ---- */
 
+/* The NIC's answer to a report (switch/nic_igmp.c). */
+static bool prog_answered(struct prog *p, struct rte_mbuf *m)
+{
+    const uint8_t *b = rte_pktmbuf_mtod(m, const uint8_t *);
+
+    if (b[12] != 0x08 || b[13] || b[23] != 2)
+        return false;
+    p->granted += b[38] == 0x16;
+    p->refused += b[38] == 0x17;
+    rte_pktmbuf_free(m);
+    return true;
+}
+
 static uint16_t prog_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t now)
 {
     struct prog *p = ctx;
@@ -84,6 +97,8 @@ static uint16_t prog_input(void *ctx, struct rte_mbuf **m, uint16_t n, int64_t n
     if (p->take >= 0 && n > p->take)
         n = (uint16_t)p->take;
     for (uint16_t i = 0; i < n; i++) {
+        if (prog_answered(p, m[i]))
+            continue;
         if (!p->got++)
             p->first_ps = now;
         p->last_ps = now;

@@ -19,7 +19,8 @@ struct prog {
     struct rte_mbuf *rx[SWITCH_FIXTURE_QUEUE]; /* while keep */
     unsigned n_rx;                             /* kept */
     bool keep;
-    uint64_t got, got_bytes; /* all */
+    uint64_t got, got_bytes; /* all but the NIC's answers to IGMP reports: */
+    uint64_t granted, refused;
     int64_t first_ps, last_ps;
     int take;         /* frames taken per input; -1: all */
     uint64_t endless; /* frames of `shape` that it still makes when it is pulled */

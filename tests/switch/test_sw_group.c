@@ -210,6 +210,122 @@ a_port_that_goes_down_takes_its_memberships_and_brings_them_back_over_bridges(vo
     switch_fixture_close(&l);
 }
 
+/* ---- shares of hosts and processes ---- */
+
+#define SHARES "multicast_per_host = 8; "
+
+static struct rte_mbuf *report_of(struct switch_fixture *l, const char *host, enum igmp_what what,
+                                  uint32_t group)
+{
+    uint8_t mac[6];
+
+    roce_mac_of_ip(switch_fixture_ip(l, host), mac);
+    return igmp_build(pool, what, group, switch_fixture_ip(l, host), mac);
+}
+
+static void say_groups(struct switch_fixture *l, struct prog *p, const char *host, unsigned slot,
+                       enum igmp_what what, uint32_t first, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        prog_send(p, ENDPOINT_DATA, report_of(l, host, what, first + i));
+        net_kick(l->net, switch_fixture_node(l, host), 0, slot, net_now(l->net));
+        switch_fixture_run(l, net_now(l->net) + PS_PER_US * 100);
+    }
+}
+
+static void a_process_gets_its_share_of_groups_and_is_told_of_each_refusal(void **state)
+{
+    struct prog *a, *b, *other;
+    struct switch_fixture l;
+
+    (void)state;
+    switch_fixture_open(
+        &l, pool,
+        SHARES "mtu = 4096; single_switch = { hosts = 2; host_link = " SWITCH_FIXTURE_LINK "; };");
+    a = prog_new(&l, "h0", 0);
+    b = prog_new(&l, "h0", 1);
+    other = prog_new(&l, "h1", 0);
+    say_groups(&l, a, "h0", 0, IGMP_JOIN, 0xe2000000, 30);
+    assert_int_equal(a->granted, 4); /* half of the host's */
+    assert_int_equal(a->refused, 26);
+    assert_int_equal(switch_fixture_drops(&l, DROP_GROUP_QUOTA), 26);
+    say_groups(&l, a, "h0", 0, IGMP_JOIN, 0xe2000000, 4); /* a member already: granted again */
+    assert_int_equal(a->granted, 8);
+    say_groups(&l, b, "h0", 1, IGMP_JOIN, 0xe3000000, 30);
+    assert_int_equal(b->granted, 4);
+    say_groups(&l, b, "h0", 1, IGMP_LEAVE, 0xe3000000, 2); /* room for two others */
+    say_groups(&l, b, "h0", 1, IGMP_JOIN, 0xe4000000, 4);
+    assert_int_equal(b->granted, 6);
+    say_groups(&l, other, "h1", 0, IGMP_JOIN, GROUP, 1); /* another host does not notice */
+    send_group(&l, a, "h0", GROUP, 1);
+    assert_int_equal(other->got, 1);
+    send_group(&l, other, "h1", 0xe2000004, 1); /* of a refused group comes nothing */
+    assert_int_equal(a->got, 0);
+    net_detach(l.net, switch_fixture_node(&l, "h0"), 0, 0, net_now(l.net));
+    net_detach(l.net, switch_fixture_node(&l, "h0"), 0, 1, net_now(l.net));
+    switch_fixture_run(&l, net_now(l.net) + PS_PER_MS);
+    prog_free(a), prog_free(b);
+    a = prog_new(&l, "h0", 2); /* all of them went with their slots */
+    say_groups(&l, a, "h0", 2, IGMP_JOIN, 0xe5000000, 5);
+    assert_int_equal(a->granted, 4);
+    prog_free(a), prog_free(other);
+    switch_fixture_close(&l);
+}
+
+/* Each process is within its share, the host is not. */
+static void a_host_gets_its_share_of_groups(void **state)
+{
+    struct prog *p[4];
+    struct switch_fixture l;
+    uint64_t granted = 0;
+
+    (void)state;
+    switch_fixture_open(
+        &l, pool,
+        SHARES "mtu = 4096; single_switch = { hosts = 2; host_link = " SWITCH_FIXTURE_LINK "; };");
+    for (unsigned i = 0; i < 4; i++) {
+        p[i] = prog_new(&l, "h0", i);
+        say_groups(&l, p[i], "h0", i, IGMP_JOIN, 0xe2000000 + i * 100, 3);
+        granted += p[i]->granted;
+    }
+    assert_int_equal(granted, 8);
+    assert_int_equal(p[2]->refused, 1);
+    assert_int_equal(p[3]->refused, 3);
+    say_groups(&l, p[3], "h0", 3, IGMP_JOIN, 0xe2000000, 3); /* groups that the host is in anyway */
+    assert_int_equal(p[3]->granted, 3);
+    for (unsigned i = 0; i < 4; i++)
+        prog_free(p[i]);
+    switch_fixture_close(&l);
+}
+
+/* An announcement goes to every switch: reports at any rate announce 256 joins, then 10,000 a
+ * second. */
+static void reports_are_announced_at_a_limited_rate(void **state)
+{
+    struct prog *a;
+    struct copies u = {0};
+    struct switch_fixture l;
+    uint64_t sent = 0;
+
+    (void)state;
+    switch_fixture_open(&l, pool,
+                        "mtu = 4096; single_switch = { hosts = 2; host_link = " SWITCH_FIXTURE_LINK
+                        "; };");
+    a = prog_new(&l, "h0", 0);
+    net_tap(l.net, count_copies, &u);
+    for (unsigned i = 0; i < 2000; i++) {
+        prog_send(a, ENDPOINT_DATA, report(&l, "h0", IGMP_JOIN));
+        net_kick(l.net, switch_fixture_node(&l, "h0"), 0, 0, net_now(l.net));
+        switch_fixture_run(&l, net_now(l.net) + PS_PER_US);
+    }
+    for (unsigned i = 0; i < 2u * l.f->n_links; i++)
+        sent += u.n[i];
+    assert_in_range(sent, 256, 300);
+    assert_int_equal(a->granted, 2000);
+    prog_free(a);
+    switch_fixture_close(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +334,9 @@ int main(void)
         cmocka_unit_test(processes_of_a_host_are_members_each_for_itself),
         cmocka_unit_test(
             a_port_that_goes_down_takes_its_memberships_and_brings_them_back_over_bridges),
+        cmocka_unit_test(a_process_gets_its_share_of_groups_and_is_told_of_each_refusal),
+        cmocka_unit_test(a_host_gets_its_share_of_groups),
+        cmocka_unit_test(reports_are_announced_at_a_limited_rate),
     };
 
     test_eal_init();

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "switch/nic_priv.h"
+
+#include "base/log.h"
+
+/*
+ * Multicast memberships of a host's processes. The NIC answers every report of a process to that
+ * process: by the same report where it is a member now, by a leave where it is not. So a refusal
+ * reaches who asked, and no other host and no switch has a part in it.
+ *
+ * A host's port may be in so many groups (multicast_per_host), and each process in a share of them:
+ * switches have a table for all hosts. Joins are announced at a limited rate, because an
+ * announcement goes to every switch.
+ */
+#define REPORT_PS    (100 * PS_PER_US) /* between two announcements of joins in the long run */
+#define REPORT_BURST 256
+
+static void announce(struct nic_port *np, enum igmp_what what, uint32_t group, int64_t now_ps)
+{
+    struct rte_mbuf *m = igmp_build(np->nic->nd.pool, what, group, np->ip, np->mac);
+
+    if (m)
+        node_send(&np->nic->nd, np->port, m, now_ps);
+    else
+        np->nic->nd.cnt[np->port].drops[DROP_NO_BUFFER]++;
+}
+
+/* Answers a process; its frames are offered at the next retry. */
+static void answer(struct nic_port *np, unsigned slot, enum igmp_what what, uint32_t group,
+                   int64_t now_ps)
+{
+    struct rte_mbuf *m = igmp_build(np->nic->nd.pool, what, group, np->ip, np->mac);
+
+    if (m)
+        nic_rx_put(np, slot, m);
+    else
+        np->nic->nd.cnt[np->port].drops[DROP_NO_BUFFER]++;
+    np->retry_ps = RTE_MIN(np->retry_ps, now_ps);
+}
+
+static uint32_t host_share(const struct nic_port *np)
+{
+    return np->nic->nd.fab->multicast_per_host;
+}
+
+static bool over_quota(const struct nic_port *np, uint16_t slot, uint32_t group)
+{
+    uint32_t share = host_share(np);
+
+    if (mcast_is_member(np->mc, group, slot))
+        return false;
+    return mcast_held(np->mc, slot) >= RTE_MAX(share / MCAST_SLOT_SHARE, 1u) ||
+           (mcast_groups(np->mc) >= share && !mcast_members(np->mc, group));
+}
+
+/* Whether a join may be announced now. */
+static bool announceable(struct nic_port *np, int64_t now_ps)
+{
+    if (np->report_ps > now_ps + REPORT_BURST * REPORT_PS)
+        return false;
+    np->report_ps = RTE_MAX(np->report_ps, now_ps) + REPORT_PS;
+    return true;
+}
+
+/* The first refusal of a port is logged, and then each that doubles their number. */
+static void refuse(struct nic_port *np, uint16_t slot, uint32_t group, const char *why,
+                   int64_t now_ps)
+{
+    struct node *nd = &np->nic->nd;
+    uint64_t n = ++np->reports_refused;
+
+    nd->cnt[np->port].drops[DROP_GROUP_QUOTA]++;
+    node_event(nd, now_ps, NODE_EV_GROUP_REFUSED, slot, group);
+    if (!(n & (n - 1)))
+        T_LOG("switch", LOG_WARN,
+              "%s: process slot %u may not join multicast group %u.%u.%u.%u: %s (%u groups of at "
+              "most %u, refusal %llu)",
+              nd->name, slot, group >> 24, group >> 16 & 0xff, group >> 8 & 0xff, group & 0xff, why,
+              mcast_groups(np->mc), host_share(np), (unsigned long long)n);
+    answer(np, slot, IGMP_LEAVE, group, now_ps);
+}
+
+/* A repeated join is announced again, because the first announcement may have been lost. */
+static void join(struct nic_port *np, uint16_t slot, uint32_t group, int64_t now_ps)
+{
+    bool member = mcast_is_member(np->mc, group, slot);
+    int joined;
+
+    if (over_quota(np, slot, group)) {
+        refuse(np, slot, group, "over quota", now_ps);
+        return;
+    }
+    if (!announceable(np, now_ps)) {
+        if (member)
+            answer(np, slot, IGMP_JOIN, group, now_ps);
+        else
+            refuse(np, slot, group, "too many reports", now_ps);
+        return;
+    }
+    joined = mcast_join(np->mc, group, slot);
+    if (joined < 0) {
+        refuse(np, slot, group, "the table is full", now_ps);
+        return;
+    }
+    if (joined > 0)
+        node_event(&np->nic->nd, now_ps, NODE_EV_GROUP_JOINED, slot, group);
+    announce(np, IGMP_JOIN, group, now_ps);
+    answer(np, slot, IGMP_JOIN, group, now_ps);
+}
+
+static void left(struct nic_port *np, uint16_t slot, uint32_t group, int64_t now_ps)
+{
+    node_event(&np->nic->nd, now_ps, NODE_EV_GROUP_LEFT, slot, group);
+    if (!mcast_members(np->mc, group))
+        announce(np, IGMP_LEAVE, group, now_ps);
+}
+
+/* ---- what processes report ---- */
+
+struct report {
+    struct nic_port *np;
+    uint16_t slot;
+    int64_t now;
+    uint64_t *touched;
+};
+
+static void reported(void *ctx, enum igmp_what what, uint32_t group)
+{
+    struct report *r = ctx;
+
+    if (what == IGMP_JOIN)
+        join(r->np, r->slot, group, r->now);
+    else if (what == IGMP_LEAVE && mcast_leave(r->np->mc, group, r->slot))
+        left(r->np, r->slot, group, r->now);
+}
+
+void nic_igmp_input(struct nic_port *np, unsigned slot, struct rte_mbuf *m,
+                    const struct packet_class *k, int64_t now_ps)
+{
+    struct report r = {np, (uint16_t)slot, now_ps, NULL};
+
+    if (igmp_parse(m, k, reported, &r) != 0) {
+        node_drop(&np->nic->nd, np->port, m, DROP_BAD_LENGTH);
+        nic_offence(np, slot, DROP_BAD_LENGTH, now_ps);
+    } else {
+        rte_pktmbuf_free(m);
+    }
+}
+
+/* ---- what the switch says ---- */
+
+/* A leave from the switch is its refusal of a group: its own table is full. */
+static void refused(void *ctx, enum igmp_what what, uint32_t group)
+{
+    struct report *r = ctx;
+    struct nic_port *np = r->np;
+
+    if (what != IGMP_LEAVE || !mcast_members(np->mc, group))
+        return;
+    nic_each(np, np->attached, slot)
+    {
+        if (!mcast_leave(np->mc, group, (uint16_t)slot))
+            continue;
+        refuse(np, (uint16_t)slot, group, "refused by the switch", r->now);
+        nic_set_put(r->touched, slot, true);
+    }
+}
+
+void nic_igmp_from_link(struct nic_port *np, struct rte_mbuf *m, const struct packet_class *k,
+                        int64_t now_ps, uint64_t *touched)
+{
+    struct report r = {np, 0, now_ps, touched};
+
+    if (igmp_parse(m, k, refused, &r) != 0)
+        node_drop(&np->nic->nd, np->port, m, DROP_BAD_LENGTH);
+    else
+        rte_pktmbuf_free(m);
+}
+
+/* ---- the end of a process, a link that is back ---- */
+
+static void forgotten(void *ctx, uint32_t group)
+{
+    struct report *r = ctx;
+
+    left(r->np, r->slot, group, r->now);
+}
+
+void nic_igmp_forget(struct nic_port *np, unsigned slot, int64_t now_ps)
+{
+    struct report r = {np, (uint16_t)slot, now_ps, NULL};
+
+    mcast_forget_port(np->mc, (uint16_t)slot, forgotten, &r);
+}
+
+static void announce_again(void *ctx, uint32_t group)
+{
+    struct report *r = ctx;
+
+    announce(r->np, IGMP_JOIN, group, r->now);
+}
+
+void nic_igmp_again(struct nic_port *np, int64_t now_ps)
+{
+    struct report r = {np, 0, now_ps, NULL};
+
+    mcast_each(np->mc, announce_again, &r);
+}
