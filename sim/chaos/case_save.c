@@ -65,12 +65,8 @@ static void put_op(const struct job_op *op, FILE *out)
     fprintf(out, "seed = \"0x%016" PRIx64 "\"; }", op->seed);
 }
 
-int case_save(const struct chaos_case *k, const char *path, const char *verdict)
+void case_print(const struct chaos_case *k, FILE *out, const char *verdict)
 {
-    FILE *out = fopen(path, "we");
-
-    if (!out)
-        return -errno;
     fprintf(out, "# SPDX-License-Identifier: BSD-3-Clause\n# %s\n# %s%s\n", k->shape,
             verdict ? "Verdict: " : "It did not end: these operations had begun.",
             verdict ? verdict : "");
@@ -84,5 +80,14 @@ int case_save(const struct chaos_case *k, const char *path, const char *verdict)
     }
     fprintf(out, " );\n");
     fault_plan_print(&k->plan, k->fab, out);
+}
+
+int case_save(const struct chaos_case *k, const char *path, const char *verdict)
+{
+    FILE *out = fopen(path, "we");
+
+    if (!out)
+        return -errno;
+    case_print(k, out, verdict);
     return fclose(out) ? -errno : 0;
 }
