@@ -45,13 +45,17 @@ static void check_perf(const struct perf_opts *o)
 static void perf(int argc, char **argv, const char *env)
 {
     struct perf_opts o;
+    struct option_result r;
     char err[OPT_ERR] = "";
 
-    if (perf_options_parse(&o, argc, argv, err)) {
-        check(*err, "a refusal without a reason");
+    perf_options_init(&o);
+    if (options_parse(&perf_program, (void *[]){&o}, argc, argv, &r))
+        check(*r.err, "a refusal without a reason");
+    else if (r.action != OPTIONS_RUN)
         return;
-    }
-    if (o.conf && !options_force_algo(&o, env, err))
+    else if (perf_options_check(&o, err) || options_force_algo(&o, env, err))
+        check(*err, "a refusal without a reason");
+    else
         check_perf(&o);
 }
 
