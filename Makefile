@@ -7,7 +7,7 @@
 #   asan debug tsan determinism coverage    the same in other builds; one-result: by threads and traced
 #   hostile                                 attacks of one process or user on others, each repelled
 #   matrix kills clocks clock-faults chaos mutations rounding scale corruptions   longer ones: chaos takes FIRST=, SEEDS= and BUDGET= (seconds)
-#   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=), guests with Soft-RoCE, ratios
+#   fuzz interop bench bench-quick          libFuzzer (FUZZ_SECONDS=, FUZZ_TARGETS=), guests with Soft-RoCE, ratios
 #   verbs-suite                             rdma-core's own tests on the emulated HCA (RDMA_CORE_TESTS=DIR: those in DIR too)
 #   docs-test                               commands and links of README.md and docs/
 #   format lint                             clang-format, cppcheck
@@ -407,12 +407,12 @@ docs-test:
 	$(Q)$(MAKE) --no-print-directory programs
 	$(Q)BUILD=$(BUILD) tests/docs.sh
 
-# Each target runs FUZZ_SECONDS under libFuzzer; the corpus stays in tests/fuzz/corpus.
+# Each target, or those of FUZZ_TARGETS="memif arp", runs FUZZ_SECONDS under libFuzzer; the corpus is tests/fuzz/corpus.
 FUZZ_SECONDS ?= 30
 fuzz:
 	$(Q)scripts/setup.sh fuzz
 	$(Q)$(MAKE) --no-print-directory CC=clang-14 MODE=fuzz BUILD=build-fuzz fuzz-programs
-	$(Q)BUILD=build-fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run.sh
+	$(Q)BUILD=build-fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_TARGETS="$(FUZZ_TARGETS)" tests/fuzz/run.sh
 fuzz-programs: $(FUZZERS)
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(TEST_LIBS)
 	@mkdir -p $(@D)

@@ -11,6 +11,7 @@
 #include "switch/reduce/an.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <rte_telemetry.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,16 +104,18 @@ static struct node *find_port(struct loop *l, const char *name, uint16_t *port)
 {
     const struct fabric *f = loop_fabric(l);
     const char *colon = strrchr(name, ':');
-    char node[FAB_NAME];
+    char node[FAB_NAME], *end;
     const struct fab_node *nd;
+    unsigned long n;
 
     if (!colon || (size_t)(colon - name) >= sizeof(node))
         return NULL;
     snprintf(node, sizeof(node), "%.*s", (int)(colon - name), name);
     nd = fabric_node(f, node);
-    *port = (uint16_t)atoi(colon + 1);
-    if (!nd || *port >= nd->n_ports)
+    n = strtoul(colon + 1, &end, 10);
+    if (!nd || colon[1] < '0' || colon[1] > '9' || *end || n >= nd->n_ports)
         return NULL;
+    *port = (uint16_t)n;
     return net_node(loop_net(l), fabric_node_index(f, nd));
 }
 
@@ -292,7 +295,8 @@ static void capture_begin(struct loop *l, const char *params, struct rte_tel_dat
     int i;
 
     owner = comma ? strtol(comma + 1, &file, 10) : 0;
-    if (!comma || (size_t)(comma - params) >= sizeof(link) || owner < 1 || *file != ',') {
+    if (!comma || (size_t)(comma - params) >= sizeof(link) || owner < 1 || owner > INT_MAX ||
+        *file != ',') {
         telemetry_say(d, "error", "expected LINK,PID,FILE");
         return;
     }
@@ -382,6 +386,15 @@ static void dilation(struct loop *l, const char *params, struct rte_tel_data *d)
     }
 COMMANDS(X)
 #undef X
+
+void telemetry_answer(struct loop *l, const char *cmd, const char *params, struct rte_tel_data *d)
+{
+#define X(fn, path, help)                                                                          \
+    if (!strcmp(cmd, path))                                                                        \
+        fn(l, params &&*params ? params : NULL, d);
+    COMMANDS(X)
+#undef X
+}
 
 void telemetry_serve(struct loop *l, const bool *mine)
 {

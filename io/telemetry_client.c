@@ -68,7 +68,7 @@ static bool is_list(const char *cmd)
     return !strcmp(cmd, "/trib/ports") || !strcmp(cmd, "/trib/links") || !strcmp(cmd, "/trib/an");
 }
 
-static void client_proc(json_t *out, int fd, const char *proc, const char *cmd)
+void telemetry_client_proc(json_t *out, int fd, const char *proc, const char *cmd)
 {
     json_t *v = telemetry_client_ask(fd, cmd, NULL), *e;
     size_t i;
@@ -124,7 +124,7 @@ static bool query_file(json_t *out, const char *program, const char *dir, const 
         fprintf(stderr, "%s: %s does not answer: %s\n", program, name, strerror(-fd));
         return true;
     }
-    client_proc(out, fd, name, cmd);
+    telemetry_client_proc(out, fd, name, cmd);
     close(fd);
     return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connects the ranks of a sweep into one communicator. */
+#include "host/launch/msg_read.h"
 #include "host/launch/ranks_priv.h"
 
 #include <errno.h>
@@ -65,11 +66,8 @@ static int take_blob(void *ctx, unsigned rank, const struct msg *m)
 {
     struct answers *a = ctx;
 
-    if (m->len != COMM_BLOB)
-        return -EPROTO;
     T_ASSERT(a->blobs && rank < a->s->nranks, "a blob comes when no ranks are being connected");
-    memcpy(a->blobs + (size_t)rank * COMM_BLOB, m->body, COMM_BLOB);
-    return 0;
+    return msg_read(m, a->blobs + (size_t)rank * COMM_BLOB, COMM_BLOB);
 }
 
 int ranks_connect(struct sweep *s)

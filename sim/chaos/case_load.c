@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A chaos case, read from a file. The first mistake ends it. */
+#include "fabric/build.h"
 #include "host/coll/alg/sched.h"
 #include "sim/chaos/case.h"
 
@@ -12,7 +13,7 @@
 
 struct reader {
     struct chaos_case *k;
-    const char *path;
+    const char *path, *text;
     char *why; /* CHAOS_TEXT bytes */
     int rc;
 };
@@ -282,21 +283,17 @@ static void read_jobs(struct reader *r, config_setting_t *root)
 /* ---- faults ---- */
 
 /* Blanks all but lines [from, to), so that mistakes of the plan are named by the case's lines. */
-static char *only_lines(const char *path, unsigned from, unsigned to)
+static char *only_lines(const char *text, unsigned from, unsigned to)
 {
-    char *text_of = NULL;
-    size_t size;
-    FILE *in = fopen(path, "re"), *out = in ? open_memstream(&text_of, &size) : NULL;
+    char *lines = strdup(text);
     unsigned line = 1;
 
-    for (int c; out && (c = fgetc(in)) != EOF; line += c == '\n')
-        if (c == '\n' || (line >= from && line < to))
-            fputc(c, out);
-    if (out)
-        fclose(out);
-    if (in)
-        fclose(in);
-    return text_of;
+    for (char *c = lines; c && *c; c++)
+        if (*c == '\n')
+            line++;
+        else if (line < from || line >= to)
+            *c = ' ';
+    return lines;
 }
 
 static void read_faults(struct reader *r, config_setting_t *root)
@@ -308,7 +305,7 @@ static void read_faults(struct reader *r, config_setting_t *root)
     if (s && errs) {
         next = config_setting_get_elem(root, (unsigned)config_setting_index(s) + 1);
         plan =
-            only_lines(r->path, (unsigned)line_of(s), next ? (unsigned)line_of(next) : UINT32_MAX);
+            only_lines(r->text, (unsigned)line_of(s), next ? (unsigned)line_of(next) : UINT32_MAX);
     }
     if (!errs || (s && !plan))
         r->rc = -ENOMEM;
@@ -318,27 +315,47 @@ static void read_faults(struct reader *r, config_setting_t *root)
     free(errs);
 }
 
-int case_load(struct chaos_case *k, const char *path, char *why)
+static void read_case(struct reader *r, config_setting_t *root)
 {
-    struct reader r = {.k = k, .path = path, .why = why};
-    config_setting_t *root;
+    snprintf(r->k->found, sizeof(r->k->found), "%s", text(r, root, "found"));
+    read_fabric(r, root);
+    if (!r->rc)
+        read_jobs(r, root);
+    if (!r->rc)
+        read_faults(r, root);
+}
+
+int case_load_string(struct chaos_case *k, const char *text, const char *path, char *why)
+{
+    struct reader r = {.k = k, .path = path, .text = text, .why = why};
+    struct fab_errors *errs = calloc(1, sizeof(*errs));
+    struct build b = {.errs = errs, .path = path};
     config_t c;
 
-    config_init(&c);
-    if (!config_read_file(&c, path)) {
-        mistake(&r, config_error_line(&c), "%s", config_error_text(&c));
+    if (!errs) {
+        r.rc = -ENOMEM;
+    } else if (!conf_parse(&b, text, &c)) {
+        mistake(&r, errs->e[0].line, "%s", errs->e[0].text);
+    } else {
+        read_case(&r, config_root_setting(&c));
         config_destroy(&c);
-        return r.rc;
     }
-    root = config_root_setting(&c);
-    snprintf(k->found, sizeof(k->found), "%s", text(&r, root, "found"));
-    read_fabric(&r, root);
-    if (!r.rc)
-        read_jobs(&r, root);
-    if (!r.rc)
-        read_faults(&r, root);
     if (r.rc == -ENOMEM)
         snprintf(why, CHAOS_TEXT, "%.200s: out of memory", path);
-    config_destroy(&c);
+    free(errs);
     return r.rc;
+}
+
+int case_load(struct chaos_case *k, const char *path, char *why)
+{
+    struct fab_errors *errs = calloc(1, sizeof(*errs));
+    char *text = errs ? conf_text(path, errs) : NULL;
+    int rc = text ? case_load_string(k, text, path, why) : errs ? -EINVAL : -ENOMEM;
+
+    if (!text)
+        snprintf(why, CHAOS_TEXT, "%.200s:0: %.300s", path,
+                 errs ? errs->e[0].text : "out of memory");
+    free(text);
+    free(errs);
+    return rc;
 }

@@ -110,13 +110,8 @@ static void put_others(const struct chaos_case *k, FILE *out)
     fprintf(out, " );\n");
 }
 
-int case_save(const struct chaos_case *k, const char *path, const char *verdict)
+void case_print(const struct chaos_case *k, FILE *out, const char *verdict)
 {
-    int fd = own_output_open(path, 0);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-
-    if (!out)
-        return fd < 0 ? fd : -ENOMEM;
     fprintf(out, "# SPDX-License-Identifier: BSD-3-Clause\n# %s\n# %s%s\n", k->shape,
             verdict ? "Verdict: " : "It did not end: these operations had begun.",
             verdict ? verdict : "");
@@ -129,5 +124,15 @@ int case_save(const struct chaos_case *k, const char *path, const char *verdict)
     put_ops(&k->job[0], out);
     put_others(k, out);
     fault_plan_print(&k->plan, k->fab, out);
+}
+
+int case_save(const struct chaos_case *k, const char *path, const char *verdict)
+{
+    int fd = own_output_open(path, 0);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+
+    if (!out)
+        return fd < 0 ? fd : -ENOMEM;
+    case_print(k, out, verdict);
     return fclose(out) ? -errno : 0;
 }

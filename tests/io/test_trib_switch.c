@@ -204,6 +204,9 @@ static void it_answers_about_its_ports(void **state)
     assert_non_null(json_object_get(json_object_get(v, "all"), "tx_frames"));
     json_decref(v);
     json_decref(ask("/trib/ports,leaf9:0", 1));
+    json_decref(ask("/trib/ports,leaf0:65536", 1)); /* not port 0 */
+    json_decref(ask("/trib/ports,leaf0:0x", 1));
+    json_decref(ask("/trib/ports,leaf0:", 1));
     assert_int_equal(finish(pid, SIGINT), 0);
 }
 
