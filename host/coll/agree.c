@@ -101,7 +101,8 @@ void op_disagree(struct comm *c, unsigned rank, uint32_t tag)
 }
 
 struct op_msg {
-    rte_be32_t magic, group, rank, seq, kind, algo, type, op, root, sparse;
+    struct ctl_head head;
+    rte_be32_t seq, kind, algo, type, op, root, sparse;
     rte_be64_t count;
 } __attribute__((packed));
 _Static_assert(sizeof(struct op_msg) <= CTL_MSG_BYTES, "one datagram");
@@ -123,9 +124,7 @@ void op_tick(struct comm *c)
     if (!x->running) /* a probe that could not be posted has ended it */
         return;
     m = (struct op_msg){
-        .magic = rte_cpu_to_be_32(OP_MAGIC),
-        .group = rte_cpu_to_be_32(c->cfg.group),
-        .rank = rte_cpu_to_be_32(c->cfg.rank),
+        .head.magic = rte_cpu_to_be_32(OP_MAGIC),
         .seq = rte_cpu_to_be_32(id->seq),
         .kind = rte_cpu_to_be_32(id->kind),
         .algo = rte_cpu_to_be_32(id->algo),
@@ -140,19 +139,17 @@ void op_tick(struct comm *c)
             asked += ctl_send_rank(c, x->head->s.lane[l].peer, &m, sizeof(m));
 }
 
-void op_input(struct comm *c, const void *msg, size_t len)
+void op_input(struct comm *c, unsigned rank, const void *msg, size_t len)
 {
     const struct op_id *mine;
     const char *host;
     struct op_msg m;
-    unsigned rank;
 
-    if (len < sizeof(m) || !c->ctl.peer)
+    if (len < sizeof(m))
         return;
     memcpy(&m, msg, sizeof(m));
-    rank = rte_be_to_cpu_32(m.rank);
     mine = known(c, rte_be_to_cpu_32(m.seq), ~0u);
-    if (rte_be_to_cpu_32(m.group) != c->cfg.group || rank >= c->cfg.nranks || !mine)
+    if (!mine)
         return;
     host = comm_host(c, rank);
     fail_kind_type_op(c, rank, mine, rte_be_to_cpu_32(m.kind), rte_be_to_cpu_32(m.type),

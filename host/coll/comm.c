@@ -10,14 +10,14 @@
 
 #define POLL_BATCH   32
 #define BLOB_MAGIC   0x54524342u
-#define BLOB_VERSION 3
+#define BLOB_VERSION 4
 
 /* What a rank tells the others about itself. */
 struct blob {
     rte_be32_t magic;
     rte_be32_t version;
-    rte_be32_t rank, group, mtu, algos;
-    rte_be64_t policy;
+    rte_be32_t rank, mtu, algos;
+    rte_be64_t policy, job;         /* job: seal_of_job() */
     rte_be32_t ctl_qpn[COMM_PORTS]; /* of its datagrams, by port */
 } __attribute__((packed));
 _Static_assert(sizeof(struct blob) <= COMM_BLOB, "what every rank exchanges");
@@ -311,7 +311,7 @@ static void write_blob(const struct comm *c, void *out)
         .magic = rte_cpu_to_be_32(BLOB_MAGIC),
         .version = rte_cpu_to_be_32(BLOB_VERSION),
         .rank = rte_cpu_to_be_32(c->cfg.rank),
-        .group = rte_cpu_to_be_32(c->cfg.group),
+        .job = rte_cpu_to_be_64(seal_of_job(c->cfg.key, c->cfg.group)),
         .mtu = rte_cpu_to_be_32(c->mtu),
         .algos = rte_cpu_to_be_32(c->cfg.algos),
         .policy = rte_cpu_to_be_64(policy_code(c)),
@@ -398,8 +398,8 @@ static int check_blob(const struct comm *c, unsigned rank, const struct blob *b,
         what = "speaks another version";
     else if (rte_be_to_cpu_32(b->rank) != rank)
         what = "gave another rank's data";
-    else if (rte_be_to_cpu_32(b->group) != c->cfg.group)
-        what = "is in another group";
+    else if (rte_be_to_cpu_64(b->job) != seal_of_job(c->cfg.key, c->cfg.group))
+        what = "is in another group, or has another key";
     else if (rte_be_to_cpu_32(b->mtu) != c->mtu)
         what = "has another MTU";
     else if (rte_be_to_cpu_32(b->algos) != c->cfg.algos)

@@ -14,6 +14,7 @@
  *     mm_plane.c   LANE_MM: multimem of the GPU node's NVSwitches (mm_plane.h)
  *                  (LANE_CPU is served by exec.c itself, and by gpu.c for buffers in GPU memory)
  *   ctl.c        datagrams: the other ranks' phases (ctl.h)
+ *   seal.c       datagrams between ranks: whose they are (seal.h)
  *   link.c       datagrams: how two ranks make a connection
  *   join.c       datagrams: JOIN, LEAVE, ABORT, PROBE
  *   quota.c      what the switches' quotas leave each tree of the job (quota.h)

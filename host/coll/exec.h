@@ -116,7 +116,7 @@ struct op_id op_id_of(const struct coll_args *a, uint32_t seq);
 uint32_t op_tag(const struct op_id *id);
 /* An operation without progress asks the ranks that it waits for which operation they run. */
 void op_tick(struct comm *c);
-void op_input(struct comm *c, const void *msg, size_t len);
+void op_input(struct comm *c, unsigned rank, const void *msg, size_t len);
 #define OP_MAGIC 0x5452424fu /* "TRBO" */
 
 #endif

@@ -381,6 +381,10 @@ static void on_abort(struct an *a, const struct an_addr *from, const struct agg_
     struct agg_ctl r = answer_to(c, AGG_OK);
     struct an_edge *e = NULL;
 
+    if (from->qpn != AGG_QPN) { /* not of an aggregation node */
+        a->cnt.control_forged++;
+        return;
+    }
     if (g && !g->top && may_speak(a, &g->up, from))
         e = &g->up;
     for (unsigned i = 0; g && i < g->n; i++)

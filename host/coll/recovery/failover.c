@@ -322,14 +322,13 @@ void failover_input(struct comm *c, const void *msg, size_t len)
     struct failover_msg m;
     unsigned rank, to;
 
-    if (len < sizeof(m) || !c->ctl.peer || c->state == COMM_FAILED)
+    if (len < sizeof(m) || c->state == COMM_FAILED)
         return;
     memcpy(&m, msg, sizeof(m));
     m.why[sizeof(m.why) - 1] = 0;
     rank = rte_be_to_cpu_32(m.rank);
     to = rte_be_to_cpu_32(m.to);
-    if (rte_be_to_cpu_32(m.group) != c->cfg.group || rank >= c->cfg.nranks || rank == c->cfg.rank ||
-        to >= c->cfg.nranks || m.round >= PARTS)
+    if (rank >= c->cfg.nranks || rank == c->cfg.rank || to >= c->cfg.nranks || m.round >= PARTS)
         return;
     if (to != c->cfg.rank) {
         ctl_send_rank(c, to, &m, sizeof(m));

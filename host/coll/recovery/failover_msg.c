@@ -12,8 +12,7 @@ static struct failover_msg message(const struct comm *c, enum failover_type type
                                    unsigned parts)
 {
     struct failover_msg m = {
-        .magic = rte_cpu_to_be_32(FAILOVER_MAGIC),
-        .group = rte_cpu_to_be_32(c->cfg.group),
+        .head.magic = rte_cpu_to_be_32(FAILOVER_MAGIC),
         .rank = rte_cpu_to_be_32(c->cfg.rank),
         .type = (uint8_t)type,
         .round = (uint8_t)round,

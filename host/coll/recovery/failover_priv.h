@@ -14,7 +14,7 @@ enum failover_flag {
     WHOLE = 8, /* VERDICT: see struct failover_round */
     AGAIN = 16
 };
-#define FAILOVER_TEXT 96
+#define FAILOVER_TEXT 84
 #define FAILOVER_ALL  UINT64_MAX /* messages of a rank that has finished */
 
 struct failover_cut {
@@ -23,8 +23,10 @@ struct failover_cut {
 } __attribute__((packed));
 
 struct failover_msg {
-    rte_be32_t magic, group, rank, seq;
-    rte_be32_t to; /* a rank that is not this one passes it on */
+    struct ctl_head head;
+    rte_be32_t rank; /* whose it is; head.from may be one that passes it on, */
+    rte_be32_t to;   /* which a rank does that is not this one */
+    rte_be32_t seq;
     uint8_t type, round, parts;
     uint8_t flag; /* of failover_flag */
     struct failover_cut cut[COLL_TREES];

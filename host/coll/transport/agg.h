@@ -88,7 +88,8 @@ static inline bool agg_is_out(const struct agg *a)
 int join_start(struct comm *c, char *err);       /* sends the JOINs */
 void join_leave(struct comm *c, unsigned parts); /* the groups of these parts */
 void join_leave_one(struct comm *c, struct agg *a);
-void join_input(struct comm *c, const struct agg_ctl *m);
+/* A message of a switch at this address. False: it is not of one of our aggregation nodes. */
+bool join_input(struct comm *c, uint32_t ip, const struct agg_ctl *m);
 void join_tick(struct comm *c);
 /* An operation waits for results: probes the aggregation node. Called at ticks without progress. */
 void join_probe(struct comm *c);

@@ -118,7 +118,7 @@ static inline bool conn_is_old(const struct comm *c, const struct conn *k)
     return k->generation < c->generation;
 }
 #define LINK_MAGIC 0x5452424cu /* "TRBL" */
-void link_input(struct comm *c, const void *msg, size_t len);
+void link_input(struct comm *c, unsigned rank, const void *msg, size_t len);
 void link_pump(struct comm *c);
 void link_tick(struct comm *c);
 void conn_stop(struct comm *c);

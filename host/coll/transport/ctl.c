@@ -8,6 +8,10 @@
  *   FAILED   with the reason, which goes round, so that every rank reports the same one
  *
  * A phase is repeated until the other's answer says that it was seen.
+ *
+ * Nobody else can end the job by a datagram: those of ranks are sealed (seal.h), and those of a
+ * switch come from the switch's address and AGG_QPN, which no process of a host can send from
+ * (switch/source_guard.h). What is dropped is counted and logged with the sender's name.
  */
 #include "aggregation/mm_proto.h"
 #include "host/coll/transport/conn.h"
@@ -18,16 +22,15 @@
 #include <string.h>
 
 #define PEER_MAGIC   0x54524250u /* "TRBP" */
-#define PEER_VERSION 1
-#define PEER_TEXT    192
+#define PEER_VERSION 2
+#define PEER_TEXT    184
 
 struct peer_msg {
-    rte_be32_t magic;
+    struct ctl_head head;
     uint8_t version;
     uint8_t phase;  /* the sender's */
     uint8_t seen;   /* the receiver's phase, as far as the sender knows */
     uint8_t answer; /* an answer is wanted */
-    rte_be32_t group, rank;
     char text[PEER_TEXT];
 } __attribute__((packed));
 _Static_assert(sizeof(struct peer_msg) <= CTL_MSG_BYTES, "one datagram");
@@ -82,14 +85,21 @@ bool ctl_send(struct comm *c, unsigned port, struct ibv_ah *ah, uint32_t qpn, co
     return true;
 }
 
-bool ctl_send_rank(struct comm *c, unsigned rank, const void *msg, size_t len)
+static struct seal_key key_of(const struct comm *c)
 {
+    return (struct seal_key){.key = c->cfg.key, .group = c->cfg.group};
+}
+
+bool ctl_send_rank(struct comm *c, unsigned rank, void *msg, size_t len)
+{
+    const struct seal_key key = key_of(c);
     struct peer *p = &c->ctl.peer[rank];
 
     if (!p->ah && p->qpn)
         p->ah = ud_address(&c->port[p->port], &p->gid);
     if (!p->ah)
         comm_fail(c, "no way to rank %u (%s)", rank, comm_host(c, rank));
+    seal_put(&key, c->cfg.rank, rank, ++p->sent, msg, len);
     return ctl_send(c, p->port, p->ah, p->qpn, msg, len);
 }
 
@@ -98,13 +108,11 @@ bool ctl_send_rank(struct comm *c, unsigned rank, const void *msg, size_t len)
 static bool tell(struct comm *c, unsigned rank, bool answer)
 {
     struct peer_msg m = {
-        .magic = rte_cpu_to_be_32(PEER_MAGIC),
+        .head.magic = rte_cpu_to_be_32(PEER_MAGIC),
         .version = PEER_VERSION,
         .phase = (uint8_t)comm_phase(c),
         .seen = (uint8_t)c->ctl.peer[rank].phase,
         .answer = answer,
-        .group = rte_cpu_to_be_32(c->cfg.group),
-        .rank = rte_cpu_to_be_32(c->cfg.rank),
     };
 
     /* A reason that names a rank goes round as it is; ours gets this rank's name. */
@@ -169,19 +177,16 @@ bool ctl_all_know(const struct comm *c)
     return all_in(c, comm_phase(c), true);
 }
 
-static void peer_input(struct comm *c, const void *msg, size_t len)
+static void peer_input(struct comm *c, unsigned rank, const void *msg, size_t len)
 {
     struct peer_msg m;
     struct peer *p;
-    unsigned rank;
 
-    if (len < sizeof(m) || !c->ctl.peer)
+    if (len < sizeof(m))
         return;
     memcpy(&m, msg, sizeof(m));
     m.text[sizeof(m.text) - 1] = 0;
-    rank = rte_be_to_cpu_32(m.rank);
-    if (m.version != PEER_VERSION || rte_be_to_cpu_32(m.group) != c->cfg.group ||
-        m.phase > PHASE_FAILED || m.seen > PHASE_FAILED || rank >= c->cfg.nranks)
+    if (m.version != PEER_VERSION || m.phase > PHASE_FAILED || m.seen > PHASE_FAILED)
         return;
     p = &c->ctl.peer[rank];
     if (m.phase > p->phase)
@@ -195,29 +200,105 @@ static void peer_input(struct comm *c, const void *msg, size_t len)
     comm_check_ready(c);
 }
 
-static void agg_input(struct comm *c, unsigned port, const void *msg, size_t len)
+/* ---- whose it is ---- */
+
+/* Source of a datagram: its IPv4 header fills the last 20 bytes of the GRH's room. 0: not IPv4. */
+static uint32_t source_ip(const uint8_t *grh)
+{
+    rte_be32_t ip;
+
+    memcpy(&ip, grh + CTL_GRH - 8, sizeof(ip));
+    return grh[CTL_GRH - 20] >> 4 == 4 ? rte_be_to_cpu_32(ip) : 0;
+}
+
+static void refuse(struct comm *c, enum ctl_refusal why, uint32_t ip, uint32_t qpn)
+{
+    static const char *const text[CTL_REFUSALS] = {
+        [CTL_FORGED] = "not sealed by a rank of this job",
+        [CTL_REPEATED] = "received before",
+        [CTL_STRANGER] = "in a switch's name, from another sender",
+    };
+    /* A link that duplicates frames repeats messages, too. */
+    const enum log_level level = why == CTL_REPEATED ? LOG_INFO : LOG_WARN;
+    const struct fabric *f = c->cfg.fab;
+    int d = fabric_dest_of_ip(f, ip);
+    unsigned long long held;
+    char who[FAB_NAME + 16];
+
+    c->ctl.refused[why]++;
+    if (!log_on("coll", level) || !log_may(&c->ctl.told[why], &held))
+        return;
+    snprintf(who, sizeof(who), "%s.%u.%d", d < 0 ? "?" : f->nodes[f->dests[d].node].name,
+             d < 0 ? 0u : f->dests[d].port, (int)(qpn >> 16) - 1);
+    log_line("coll", level, "rank %u: datagram of %s (queue pair 0x%06x) dropped: %s, %llu so far",
+             c->cfg.rank, who, qpn, text[why], (unsigned long long)c->ctl.refused[why]);
+}
+
+static void rank_input(struct comm *c, uint32_t ip, uint32_t qpn, const uint8_t *msg, size_t len)
+{
+    const struct seal_key key = key_of(c);
+    struct ctl_head h;
+    unsigned rank;
+
+    if (!c->ctl.peer) /* a rank that was faster: it repeats the message */
+        return;
+    if (!seal_right(&key, c->cfg.rank, msg, len)) {
+        refuse(c, CTL_FORGED, ip, qpn);
+        return;
+    }
+    memcpy(&h, msg, sizeof(h));
+    rank = rte_be_to_cpu_32(h.from);
+    if (rank >= c->cfg.nranks || !seal_new(&c->ctl.peer[rank].got, rte_be_to_cpu_32(h.seq))) {
+        refuse(c, CTL_REPEATED, ip, qpn);
+        return;
+    }
+    switch (rte_be_to_cpu_32(h.magic)) {
+    case PEER_MAGIC:
+        peer_input(c, rank, msg, len);
+        break;
+    case LINK_MAGIC:
+        link_input(c, rank, msg, len);
+        break;
+    case OP_MAGIC:
+        op_input(c, rank, msg, len);
+        break;
+    case FAILOVER_MAGIC:
+        failover_input(c, msg, len);
+        break;
+    default:
+        break;
+    }
+}
+
+static void agg_input(struct comm *c, unsigned port, uint32_t ip, uint32_t qpn, const void *msg,
+                      size_t len)
 {
     struct agg_ctl m;
     struct mm_ctl mm;
+    bool known;
 
     if (len < sizeof(m))
         return;
     memcpy(&m, msg, sizeof(m));
-    if (m.type >= AGG_MM_BIND && m.type <= AGG_MM_MOVE_REPLY) {
+    if (qpn != AGG_QPN) {
+        known = false;
+    } else if (m.type >= AGG_MM_BIND && m.type <= AGG_MM_MOVE_REPLY) {
         memcpy(&mm, msg, sizeof(mm));
-        planes_input(c, port, &mm);
-        return;
+        known = planes_input(c, port, ip, &mm);
+    } else {
+        m.text[sizeof(m.text) - 1] = 0;
+        known = join_input(c, ip, &m);
     }
-    m.text[sizeof(m.text) - 1] = 0;
-    join_input(c, &m);
+    if (!known)
+        refuse(c, CTL_STRANGER, ip, qpn);
 }
 
 void ctl_complete(struct comm *c, const struct ibv_wc *wc)
 {
     unsigned port = WR_INDEX(wc->wr_id);
     uint64_t i = WR_COUNT(wc->wr_id);
-    const uint8_t *msg;
-    uint32_t magic;
+    const uint8_t *grh, *msg;
+    uint32_t magic, ip;
     size_t len;
 
     if (WR_KIND(wc->wr_id) == WR_CTL_SEND) {
@@ -227,28 +308,15 @@ void ctl_complete(struct comm *c, const struct ibv_wc *wc)
     }
     if (wc->status != IBV_WC_SUCCESS)
         return;
-    msg = recv_buf(&c->ctl.port[port], i) + CTL_GRH;
+    grh = recv_buf(&c->ctl.port[port], i);
+    msg = grh + CTL_GRH;
+    ip = source_ip(grh);
     len = wc->byte_len > CTL_GRH ? wc->byte_len - CTL_GRH : 0;
     memcpy(&magic, msg, sizeof(magic));
-    switch (rte_be_to_cpu_32(magic)) {
-    case AGG_MAGIC:
-        agg_input(c, port, msg, len);
-        break;
-    case PEER_MAGIC:
-        peer_input(c, msg, len);
-        break;
-    case LINK_MAGIC:
-        link_input(c, msg, len);
-        break;
-    case OP_MAGIC:
-        op_input(c, msg, len);
-        break;
-    case FAILOVER_MAGIC:
-        failover_input(c, msg, len);
-        break;
-    default:
-        break;
-    }
+    if (magic == RTE_BE32(AGG_MAGIC))
+        agg_input(c, port, ip, wc->src_qp, msg, len);
+    else
+        rank_input(c, ip, wc->src_qp, msg, len);
     post_recv(c, port, i);
 }
 

@@ -6,7 +6,9 @@
 #ifndef TRIB_HOST_COLL_TRANSPORT_CTL_H
 #define TRIB_HOST_COLL_TRANSPORT_CTL_H
 
+#include "base/log.h"
 #include "host/coll/mem.h"
+#include "host/coll/transport/seal.h"
 
 struct comm;
 struct conn;
@@ -18,6 +20,8 @@ struct conn;
 
 /* A rank's phase, told to its linked peers. It only rises. */
 enum phase { PHASE_NONE, PHASE_READY, PHASE_CLOSING, PHASE_FAILED, PHASES };
+/* Why a datagram is dropped. */
+enum ctl_refusal { CTL_FORGED, CTL_REPEATED, CTL_STRANGER, CTL_REFUSALS };
 
 /* Another rank. Linked ranks exchange phases and wait for each other: neighbours in the ring of
  * ranks, so that a phase reaches all, and ranks with a connection between them. */
@@ -27,9 +31,11 @@ struct peer {
     unsigned port;     /* ours */
     struct ibv_ah *ah;
     bool linked;
-    bool due;         /* our phase goes out as soon as a send buffer is free */
-    enum phase phase; /* theirs, as far as known */
-    enum phase seen;  /* ours, as far as they have confirmed it */
+    bool due;      /* our phase goes out as soon as a send buffer is free */
+    uint8_t phase; /* enum phase: theirs, as far as known */
+    uint8_t seen;  /* ours, as far as they have confirmed it */
+    uint32_t sent; /* messages to it */
+    struct seal_seen got;
     struct conn *conns;
 };
 
@@ -45,6 +51,8 @@ struct ctl {
     struct ctl_port port[COMM_PORTS];
     struct peer *peer; /* [nranks] once connected */
     bool due;          /* some peer, connection or plane is */
+    uint64_t refused[CTL_REFUSALS];
+    struct log_limit told[CTL_REFUSALS];
 };
 
 int ctl_create(struct comm *c, char *err);
@@ -53,7 +61,8 @@ void ctl_destroy(struct comm *c);
  * or there is no address handle; the sender repeats it. */
 bool ctl_send(struct comm *c, unsigned port, struct ibv_ah *ah, uint32_t qpn, const void *msg,
               size_t len);
-bool ctl_send_rank(struct comm *c, unsigned rank, const void *msg, size_t len);
+/* The same to another rank. msg begins with struct ctl_head, which is filled in but for magic. */
+bool ctl_send_rank(struct comm *c, unsigned rank, void *msg, size_t len);
 void ctl_complete(struct comm *c, const struct ibv_wc *wc);
 void ctl_link(struct comm *c, unsigned rank);
 /* Our phase changed: tells the linked ranks until they have confirmed it. */

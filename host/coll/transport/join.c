@@ -276,23 +276,24 @@ static void on_abort(struct comm *c, struct agg *a, const struct agg_ctl *m)
             known ? agg_status_name(status) : "unknown status");
 }
 
-static struct agg *agg_of(struct comm *c, const struct agg_ctl *m)
+static struct agg *agg_of(struct comm *c, uint32_t ip, const struct agg_ctl *m)
 {
     if (m->version != AGG_VERSION)
         return NULL;
     for (unsigned i = 0; i < c->n_aggs; i++)
         if (c->agg[i].tree == rte_be_to_cpu_16(m->tree) &&
-            c->agg[i].group->id == rte_be_to_cpu_32(m->group) && c->agg[i].ah)
+            c->agg[i].group->id == rte_be_to_cpu_32(m->group) && c->agg[i].ah &&
+            c->cfg.fab->nodes[c->agg[i].leaf].ip == ip)
             return &c->agg[i];
     return NULL;
 }
 
-void join_input(struct comm *c, const struct agg_ctl *m)
+bool join_input(struct comm *c, uint32_t ip, const struct agg_ctl *m)
 {
-    struct agg *a = agg_of(c, m);
+    struct agg *a = agg_of(c, ip, m);
 
     if (!a)
-        return;
+        return false;
     switch ((enum agg_type)m->type) {
     case AGG_JOIN_REPLY:
         on_join_reply(c, a, m);
@@ -315,6 +316,7 @@ void join_input(struct comm *c, const struct agg_ctl *m)
     default:
         break;
     }
+    return true;
 }
 
 void join_destroy(struct comm *c)

@@ -21,11 +21,12 @@ static size_t scratch_bytes(const struct conn *k)
 }
 
 struct link_msg {
-    rte_be32_t magic, group, rank;
-    rte_be32_t key;  /* link_key() */
-    rte_be32_t have; /* the sender can receive */
-    rte_be32_t want; /* the sender does not know whether the receiver can */
-    rte_be32_t qpn, psn, word_key, mtu;
+    struct ctl_head head;
+    rte_be32_t key; /* link_key() */
+    uint8_t have;   /* the sender can receive */
+    uint8_t want;   /* the sender does not know whether the receiver can */
+    rte_be16_t mtu;
+    rte_be32_t qpn, psn, word_key;
     uint8_t gid[16];
 } __attribute__((packed));
 _Static_assert(sizeof(struct link_msg) <= CTL_MSG_BYTES, "one datagram");
@@ -156,16 +157,14 @@ static struct conn *find(const struct comm *c, unsigned peer, uint32_t key)
 static bool send_link(struct comm *c, struct conn *k, bool want)
 {
     struct link_msg m = {
-        .magic = rte_cpu_to_be_32(LINK_MAGIC),
-        .group = rte_cpu_to_be_32(c->cfg.group),
-        .rank = rte_cpu_to_be_32(c->cfg.rank),
+        .head.magic = rte_cpu_to_be_32(LINK_MAGIC),
         .key = rte_cpu_to_be_32(link_key(k)),
-        .have = rte_cpu_to_be_32(k->connected),
-        .want = rte_cpu_to_be_32(want),
+        .have = k->connected,
+        .want = want,
         .qpn = rte_cpu_to_be_32(k->qp->qp_num),
         .psn = rte_cpu_to_be_32(k->psn),
         .word_key = rte_cpu_to_be_32(k->word_mr->rkey),
-        .mtu = rte_cpu_to_be_32(c->mtu),
+        .mtu = rte_cpu_to_be_16((uint16_t)c->mtu),
     };
 
     memcpy(m.gid, k->port->gid.raw, sizeof(m.gid));
@@ -247,20 +246,16 @@ static int end_connect(struct comm *c, struct conn *k, const struct link_msg *m)
     return 0;
 }
 
-void link_input(struct comm *c, const void *msg, size_t len)
+void link_input(struct comm *c, unsigned rank, const void *msg, size_t len)
 {
     struct link_msg m;
     struct conn *k;
-    unsigned rank;
     uint32_t key;
     char err[COMM_TEXT];
 
-    if (len < sizeof(m) || !c->ctl.peer)
+    if (len < sizeof(m))
         return;
     memcpy(&m, msg, sizeof(m));
-    rank = rte_be_to_cpu_32(m.rank);
-    if (rte_be_to_cpu_32(m.group) != c->cfg.group || rank >= c->cfg.nranks)
-        return;
     /* A rank that has failed tells every rank that sends it a request. */
     ctl_link(c, rank);
     if (c->ctl.peer[rank].phase < PHASE_READY)

@@ -137,17 +137,21 @@ static bool check(struct comm *c, struct plane *p)
     return false;
 }
 
-void planes_input(struct comm *c, unsigned port, const struct mm_ctl *m)
+bool planes_input(struct comm *c, unsigned port, uint32_t ip, const struct mm_ctl *m)
 {
+    bool known = false;
+
     for (unsigned i = 0; i < c->n_planes; i++) {
         struct plane *p = &c->plane[i];
 
-        if (p->port->index != port || !p->m)
+        if (p->port->index != port || !p->m || c->cfg.fab->nodes[p->node].ip != ip)
             continue;
+        known = true;
         mmc_input(p->m, m);
         if (check(c, p))
             comm_check_ready(c);
     }
+    return known;
 }
 
 void planes_tick(struct comm *c)

@@ -30,7 +30,8 @@ int planes_create(struct comm *c, char *err);
 int planes_start(struct comm *c, char *err); /* sends the BINDs */
 bool planes_ready(const struct comm *c);
 const char *planes_late(const struct comm *c); /* a switch that has not answered; NULL: none */
-void planes_input(struct comm *c, unsigned port, const struct mm_ctl *m);
+/* A message of a switch at this address. False: it is not of one of our planes. */
+bool planes_input(struct comm *c, unsigned port, uint32_t ip, const struct mm_ctl *m);
 void planes_tick(struct comm *c);
 void planes_pump(struct comm *c); /* sends the datagrams that found no buffer */
 /* True: the planes know the operation's memory. False: a MOVE is under way, call again. */

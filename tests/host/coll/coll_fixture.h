@@ -60,6 +60,7 @@ struct fixture {
      * it is and the rank has not noticed. */
     bool (*over)(struct fixture *g, unsigned rank);
     bool was_over[FIXTURE_RANKS];
+    uint8_t *blobs; /* until the ranks are connected */
     unsigned slept_over;
     struct fixture_idler {
         struct fixture *g;
@@ -242,11 +243,11 @@ static bool fixture_run(struct fixture *g, int64_t span, bool ticks,
 }
 
 /* Communicators of all ranks. bad_key: that rank has another key; FIXTURE_RANKS: none. */
-static void fixture_connect(struct fixture *g, unsigned algos, unsigned bad_key)
+static void fixture_create(struct fixture *g, unsigned algos, unsigned bad_key)
 {
-    uint8_t *blobs = calloc(g->n, COMM_BLOB);
     char err[COMM_TEXT] = "";
 
+    g->blobs = calloc(g->n, COMM_BLOB);
     for (unsigned r = 0; r < g->n; r++) {
         struct comm_cfg cfg = {.n_ctx = 1,
                                .ctx = &g->ctx[r],
@@ -263,13 +264,20 @@ static void fixture_connect(struct fixture *g, unsigned algos, unsigned bad_key)
         if (g->n_policy)
             memcpy(cfg.policy, g->policy, sizeof(cfg.policy));
 
-        if (comm_create(&g->comm[r], &cfg, blobs + (size_t)r * COMM_BLOB, err))
+        if (comm_create(&g->comm[r], &cfg, g->blobs + (size_t)r * COMM_BLOB, err))
             fail_msg("%s", err);
     }
+}
+
+static void fixture_connect(struct fixture *g, unsigned algos, unsigned bad_key)
+{
+    char err[COMM_TEXT] = "";
+
+    fixture_create(g, algos, bad_key);
     for (unsigned r = 0; r < g->n; r++)
-        if (comm_connect(g->comm[r], blobs, err))
+        if (comm_connect(g->comm[r], g->blobs, err))
             fail_msg("%s", err);
-    free(blobs);
+    free(g->blobs);
 }
 
 static bool fixture_all_in(struct fixture *g, enum comm_state s)
@@ -305,7 +313,7 @@ static bool fixture_never(struct fixture *g)
 }
 
 /* Registered memory of a rank. */
-static void *fixture_buffer(struct fixture *g, unsigned rank, size_t bytes)
+static inline void *fixture_buffer(struct fixture *g, unsigned rank, size_t bytes)
 {
     void *p = calloc(1, bytes);
 

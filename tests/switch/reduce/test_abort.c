@@ -258,11 +258,13 @@ static void a_process_cannot_say_in_a_nics_name_that_another_is_gone(void **stat
 
     (void)state;
     agg_fixture_say(&m[3], AGG_PEER_DOWN, &c);
+    agg_fixture_fill_join(&m[3], &c);
+    agg_fixture_say(&m[3], AGG_ABORT, &c); /* nor in an aggregation node's */
     agg_fixture_settle(b, 5 * PS_PER_MS);
     for (unsigned i = 0; i < LEN(six); i++)
         assert_int_equal(m[i].state, MEMBER_IN);
     assert_int_equal(an_counters(an_of(b, "leaf1"))->peers_down, 0);
-    assert_int_equal(an_counters(an_of(b, "leaf1"))->control_forged, 1);
+    assert_int_equal(an_counters(an_of(b, "leaf1"))->control_forged, 2);
     agg_fixture_destroy(b);
 }
 
