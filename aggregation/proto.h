@@ -100,7 +100,8 @@ enum agg_type {
     X(E_NO_GROUP, "no such group here")                                                            \
     X(E_CHILDREN, "too many children below one aggregation node")                                  \
     X(E_NO_MULTIMEM, "this switch has no multimem")                                                \
-    X(E_REGION, "memory that cannot be bound to a region")
+    X(E_REGION, "memory that cannot be bound to a region")                                         \
+    X(E_QUOTA_HOST, "over quota: what one host may hold alone")
 enum agg_status {
 #define X(n, t) AGG_##n,
     AGG_STATUS(X)

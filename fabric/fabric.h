@@ -59,7 +59,12 @@ struct fab_reduce {
     uint32_t max_groups; /* quota: groups at this AN */
     uint32_t max_slots;  /* slots of all groups together */
     uint32_t window;     /* largest grant of slots to a group */
+    /* What one host may hold alone, in thousandths of groups, slots and buffers. It may always hold
+     * FAB_HOST_GROUPS groups, with a window each. */
+    uint16_t host_permille;
+    int64_t join_timeout_ps; /* a group whose members have not all joined after this time ends */
 };
+#define FAB_HOST_GROUPS 8u
 
 struct fab_port {
     uint16_t link; /* index into links[], FAB_NONE: unconnected or external */

@@ -5,6 +5,7 @@
  *   nodes = ( { name = "spine0"; role = "spine"; },
  *             { name = ( "h0", "h1" ); kind = "host"; } );
  */
+#include "base/units.h"
 #include "fabric/build.h"
 
 #include <errno.h>
@@ -140,21 +141,34 @@ int build_add_node(struct build *b, const char *name, enum fab_kind kind, enum f
     return f->n_nodes++;
 }
 
-/* `reduce = { groups; slots; window; rounding; seed; order; }` or false. */
+/* `reduce = { groups; slots; window; host_share; join_timeout; rounding; seed; order; }` or false. */
 void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
 {
     static const char *const roundings[] = {"nearest", "zero", "up", "down", "stochastic"};
     static const char *const orders[] = {"child", "arrival"};
+    struct {
+        struct fab_reduce r;
+        double host_share;
+    } v = {{.on = true,
+            .max_groups = 64,
+            .max_slots = 16384,
+            .window = 256,
+            .join_timeout_ps = 30 * PS_PER_S},
+           0.75};
+#define R(field) ((size_t)((const char *)&v.r.field - (const char *)&v))
     config_setting_t *rounding, *order;
     int k;
-    static const struct key keys[] = {
+    const struct key keys[] = {
         {"rounding", KEY_OWN, 0, 0, 0},
         {"order", KEY_OWN, 0, 0, 0},
-        {"seed", KEY_UINT, offsetof(struct fab_reduce, seed), 0, UINT32_MAX},
-        {"groups", KEY_UINT, offsetof(struct fab_reduce, max_groups), 1, 65535},
-        {"slots", KEY_UINT, offsetof(struct fab_reduce, max_slots), 1, 1 << 24},
-        {"window", KEY_UINT, offsetof(struct fab_reduce, window), 1, 65535},
+        {"seed", KEY_UINT, R(seed), 0, UINT32_MAX},
+        {"groups", KEY_UINT, R(max_groups), 1, 65535},
+        {"slots", KEY_UINT, R(max_slots), 1, 1 << 24},
+        {"window", KEY_UINT, R(window), 1, 65535},
+        {"host_share", KEY_PROB, (size_t)((const char *)&v.host_share - (const char *)&v), 0, 0},
+        {"join_timeout", KEY_TIME, R(join_timeout_ps), PS_PER_MS, 3600 * PS_PER_S},
     };
+#undef R
 
     if (config_setting_type(s) == CONFIG_TYPE_BOOL && !config_setting_get_bool(s)) {
         memset(r, 0, sizeof(*r));
@@ -164,8 +178,9 @@ void conf_reduce(struct build *b, config_setting_t *s, struct fab_reduce *r)
         keys_expected(b, s, "false, or a group with groups, slots and window");
         return;
     }
-    *r = (struct fab_reduce){.on = true, .max_groups = 64, .max_slots = 16384, .window = 256};
-    keys_read(b, s, keys, LEN(keys), r);
+    keys_read(b, s, keys, LEN(keys), &v);
+    *r = v.r;
+    r->host_permille = (uint16_t)(v.host_share * 1000 + 0.5);
     rounding = config_setting_get_member(s, "rounding");
     k = rounding ? keys_choice(b, rounding, roundings, LEN(roundings)) : FAB_ROUND_NEAREST;
     r->rounding = k < 0 ? FAB_ROUND_NEAREST : (uint8_t)k;

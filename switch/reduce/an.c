@@ -179,7 +179,9 @@ static void an_tick(void *ctx, int64_t now_ps)
     if (now_ps >= a->timer) {
         for (g = LIST_FIRST(&a->groups); g; g = next) {
             next = LIST_NEXT(g, link); /* group_ask() may give up */
-            if (g->state == GROUP_ASKING && !g->doomed && now_ps >= g->deadline)
+            if (!g->doomed && now_ps >= group_expires(g))
+                group_expire(g);
+            else if (g->state == GROUP_ASKING && !g->doomed && now_ps >= g->deadline)
                 group_ask(g);
         }
         for (unsigned i = 0; i < AN_TOMBSTONES; i++)
@@ -205,8 +207,13 @@ void an_retime(struct an *a)
 
     a->timer = PS_NEVER;
     for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))
-        if (g->state == GROUP_ASKING && !g->doomed)
-            a->timer = RTE_MIN(a->timer, g->deadline);
+        if (!g->doomed) {
+            int64_t t = group_expires(g);
+
+            if (g->state == GROUP_ASKING)
+                t = RTE_MIN(t, g->deadline);
+            a->timer = RTE_MIN(a->timer, t);
+        }
     for (unsigned i = 0; i < AN_TOMBSTONES; i++)
         if (a->tombstones[i].used)
             a->timer = RTE_MIN(a->timer, a->tombstones[i].deadline);
@@ -437,7 +444,8 @@ int an_create(struct an **out, const struct an_cfg *cfg)
     a->say = (struct wqe){
         .op = WR_SEND, .frag = WQE_WHOLE, .flags = WR_F_INLINE, .len = sizeof(struct agg_ctl)};
     a->tombstones = calloc(AN_TOMBSTONES, sizeof(a->tombstones[0]));
-    rc = a->tombstones ? create_rnic(a) : -ENOMEM;
+    a->over_share = calloc(cfg->fab->n_hosts + 1u, sizeof(a->over_share[0]));
+    rc = a->tombstones && a->over_share ? create_rnic(a) : -ENOMEM;
     if (!rc)
         rc = create_control(a);
     if (!rc && cfg->mm.on)
@@ -467,6 +475,7 @@ void an_destroy(struct an *a)
         rq_destroy(a->ctl_rq);
     free(a->ctl_mem);
     free(a->tombstones);
+    free(a->over_share);
     events_fini(&a->events);
     free(a);
 }

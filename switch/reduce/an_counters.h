@@ -16,7 +16,10 @@
     X(mbufs_promised) /* current value: reserved by grants */                                      \
     X(joins_granted)                                                                               \
     X(joins_refused)                                                                               \
-    X(joins_stale) /* repeated after their group had ended */                                      \
+    X(joins_over_share)  /* refused: the host alone has its share (among joins_refused) */         \
+    X(groups_gave_way)   /* aborted, half of them not there, for a group that found no room */     \
+    X(groups_incomplete) /* aborted because some member did not join in time */                    \
+    X(joins_stale)       /* repeated after their group had ended */                                \
     X(leaves)                                                                                      \
     X(aborts) /* groups aborted */                                                                 \
     X(aborts_unanswered)                                                                           \

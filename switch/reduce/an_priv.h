@@ -42,7 +42,9 @@
 #define AN_CTL_ROOM      (ROCE_GRH_BYTES + 256u)
 #define AN_TOMBSTONES    64u /* groups remembered after their end */
 #define AN_FLIGHT_MARGIN 16u
-#define AN_TEXT          sizeof(((struct agg_ctl *)0)->text)
+/* A group that waits for members for so long gives way to one that finds no room. */
+#define AN_GIVES_WAY_PS (10 * PS_PER_MS)
+#define AN_TEXT         sizeof(((struct agg_ctl *)0)->text)
 
 /* An AN repeats a control message after 100 us of fabric time, doubling up to 6.4 ms, 16 times:
  * 70 ms in all. */
@@ -165,7 +167,10 @@ struct an_group {
     bool top;
     struct fab_members members;
     uint32_t window, promised;
-    uint32_t of_job; /* number of groups of its job here and further up, from its first JOIN */
+    int64_t born;     /* time of the first JOIN */
+    bool complete;    /* all children have joined */
+    uint16_t founder; /* host of the member that joined first; FAB_NONE: an AN's */
+    uint32_t of_job;  /* number of groups of its job here and further up, from its first JOIN */
     uint16_t n, n_joined, n_left;
     struct an_edge up; /* unused at the top */
 
@@ -252,6 +257,7 @@ struct an {
                       set again */
     struct mm *mm; /* NULL: no multimem */
     struct an_counters cnt;
+    uint32_t *over_share; /* [n_hosts] JOINs refused because the host has its share */
     struct events events;
 };
 
@@ -334,10 +340,10 @@ void control_input(struct an *a, const struct an_addr *from, const void *p, uint
 
 /* group.c */
 struct an_group *group_find(struct an *a, uint16_t tree, uint32_t id, uint64_t key);
-/* Creates the group of a first JOIN. AGG_OK, or the reason, as status and text. */
+/* Creates the group of a first JOIN, of that child. AGG_OK, or the reason, as status and text. */
 enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct fab_tree *t,
-                             const struct fab_child *children, unsigned n, struct an_group **out,
-                             char *text);
+                             const struct fab_child *children, unsigned n, unsigned child,
+                             struct an_group **out, char *text);
 void group_edge_state(struct an_edge *e, enum edge_state state); /* of a child */
 /* Creates the queue pair of a child's edge and connects it. */
 enum agg_status group_open_edge(struct an_group *g, struct an_edge *e);
@@ -365,11 +371,19 @@ const char *group_who(const struct an_group *g, const struct an_edge *e, char *b
 const char *group_rank(const struct an_group *g, const struct an_edge *e, char *buf, size_t size);
 const char *group_me(const struct an_group *g);
 bool group_in_operation(const struct an_group *g);
+/* Aborts a group that still waits for members when its time is over. */
+void group_expire(struct an_group *g);
+/* When that is; PS_NEVER: it is complete. */
+static inline int64_t group_expires(const struct an_group *g)
+{
+    return g->complete ? PS_NEVER : g->born + g->a->me->reduce.join_timeout_ps;
+}
 
 /* quota.c */
 /* The mbufs that a group with this window can hold. */
 uint32_t group_mbufs(const struct an *a, const struct an_group *g, uint32_t window);
-/* Reserves what the group needs and sets its window. AGG_OK, or the quota that is exhausted. */
+/* Reserves what the group needs and sets its window; where there is no room, groups that wait for
+ * members for long give way. AGG_OK, or the quota that is exhausted. */
 enum agg_status quota_reserve(struct an *a, struct an_group *g, char *text);
 void quota_shrink(struct an_group *g, uint32_t window); /* before any slot is used */
 void quota_release(struct an_group *g);

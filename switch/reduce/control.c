@@ -297,7 +297,7 @@ static void on_join(struct an *a, const struct an_addr *from, const struct agg_c
     if (st == AGG_OK)
         st = check_join(a, from, c, &t, children, &n, &child, text);
     if (st == AGG_OK && first)
-        st = group_create(a, c, t, children, n, &g, text);
+        st = group_create(a, c, t, children, n, child, &g, text);
     if (st == AGG_OK) {
         st = join_edge(g, &g->child[child], from, c, text);
         if (st != AGG_OK && first)

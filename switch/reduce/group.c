@@ -131,6 +131,7 @@ enum agg_status group_open_edge(struct an_group *g, struct an_edge *e)
         g->n_left--;
     group_edge_state(e, EDGE_PENDING);
     g->n_joined++;
+    g->complete |= g->n_joined == g->n;
     return AGG_OK;
 }
 
@@ -184,8 +185,8 @@ static int set_parent(struct an_group *g)
 }
 
 enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct fab_tree *t,
-                             const struct fab_child *children, unsigned n, struct an_group **out,
-                             char *text)
+                             const struct fab_child *children, unsigned n, unsigned child,
+                             struct an_group **out, char *text)
 {
     uint32_t asked = rte_be_to_cpu_32(c->window), max = a->me->reduce.window;
     struct an_group *g = calloc(1, sizeof(*g) + n * sizeof(g->child[0]));
@@ -207,6 +208,8 @@ enum agg_status group_create(struct an *a, const struct agg_ctl *c, const struct
     if (asked > max)
         an_text(g->limit, "%s has %u slots for a group", a->me->name, max);
     g->n = (uint16_t)n;
+    g->born = a->now;
+    g->founder = children[child].is_member ? children[child].node : FAB_NONE;
     set_children(g, children);
     st = quota_reserve(a, g, text);
     if (st != AGG_OK) {
@@ -352,6 +355,19 @@ void group_doom(struct an_group *g, enum agg_status status, struct an_edge *culp
     vsnprintf(g->text, sizeof(g->text), fmt, ap);
     va_end(ap);
     SLIST_INSERT_HEAD(&g->a->doomed, g, doomed_link);
+}
+
+void group_expire(struct an_group *g)
+{
+    char who[48] = "a member";
+
+    for (unsigned i = 0; i < g->n; i++)
+        if (g->child[i].state == EDGE_NONE) {
+            group_who(g, &g->child[i], who, sizeof(who));
+            break;
+        }
+    g->a->cnt.groups_incomplete++;
+    group_doom(g, AGG_E_MEMBER_LOST, NULL, "%s has not joined %s in time", who, group_me(g));
 }
 
 void group_lost(struct an_group *g, struct an_edge *e)

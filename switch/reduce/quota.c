@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Quotas of an aggregation node: the window of slots and the mbufs that a group reserves. */
+/*
+ * Quotas of an aggregation node: the window of slots and the mbufs that a group reserves.
+ *
+ * - A host may hold a share of everything alone, in groups that nobody else has joined: so what it
+ *   does leaves room for others. Groups of several hosts do not count: one host cannot make them.
+ * - Where there is no room, groups that have waited for members for long give way, so that a list of
+ *   members that never come reserves nothing that somebody needs. A complete group keeps what it was
+ *   granted.
+ */
+#include "base/log.h"
 #include "switch/reduce/an_priv.h"
 
 /* Mbufs that a group can hold: the children's in its slots, and unacknowledged ones each way. */
@@ -10,13 +19,6 @@ uint32_t group_mbufs(const struct an *a, const struct an_group *g, uint32_t wind
     return g->n * window + ways * (window + a->flight);
 }
 
-static uint32_t slots_left(const struct an *a)
-{
-    uint64_t have = a->me->reduce.max_slots;
-
-    return have > a->cnt.slots_granted ? (uint32_t)(have - a->cnt.slots_granted) : 0;
-}
-
 /* The largest window that fits into so many mbufs; 0: none. */
 static uint32_t window_of_mbufs(const struct an *a, const struct an_group *g, uint32_t mbufs)
 {
@@ -24,6 +26,110 @@ static uint32_t window_of_mbufs(const struct an *a, const struct an_group *g, ui
 
     return mbufs > fixed ? (mbufs - fixed) / (g->n + ways) : 0;
 }
+
+/* ---- what is left ---- */
+
+/* Slots and mbufs, of the AN or of the share of one host. */
+struct room {
+    uint32_t slots, mbufs;
+};
+
+static uint32_t minus(uint64_t have, uint64_t used)
+{
+    return have > used ? (uint32_t)(have - used) : 0;
+}
+
+static struct room room_left(const struct an *a)
+{
+    return (struct room){minus(a->me->reduce.max_slots, a->cnt.slots_granted), an_mbufs_left(a)};
+}
+
+/* Whether nobody else than processes of this host has joined. */
+static bool is_alone(const struct an_group *g, uint16_t host)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < g->n; i++) {
+        const struct an_edge *e = &g->child[i];
+
+        if (e->state != EDGE_PENDING && e->state != EDGE_JOINED)
+            continue;
+        if (!e->is_member || e->node != host)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+static unsigned children_of(const struct an_group *g, uint16_t host)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < g->n; i++)
+        n += g->child[i].is_member && g->child[i].node == host;
+    return n;
+}
+
+/* What a host holds alone. Of a group's mbufs those of its own children count: the others' are for
+ * members that join in a moment, or the group ends. */
+struct held {
+    uint32_t groups, slots;
+    uint64_t mbufs;
+};
+
+static struct held held_alone(const struct an *a, uint16_t host)
+{
+    const struct an_group *g;
+    struct held h = {0, 0, 0};
+
+    for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))
+        if (is_alone(g, host)) {
+            h.groups++;
+            h.slots += g->window;
+            h.mbufs += (uint64_t)g->promised * children_of(g, host) / g->n;
+        }
+    return h;
+}
+
+static uint64_t share_of(const struct an *a, uint64_t all)
+{
+    return all * a->me->reduce.host_permille / 1000;
+}
+
+/* ---- the share of a host ---- */
+
+/* The room that is left of the founder's share for this group. */
+static struct room host_room(const struct an *a, const struct an_group *g, const struct held *h)
+{
+    const struct fab_reduce *q = &a->me->reduce;
+    uint64_t slots = RTE_MAX(share_of(a, q->max_slots), (uint64_t)FAB_HOST_GROUPS * q->window);
+    uint64_t mbufs = minus(share_of(a, a->cfg.mbuf_budget), h->mbufs);
+
+    mbufs = mbufs * g->n / RTE_MAX(children_of(g, g->founder), 1u);
+    return (struct room){minus(slots, h->slots), (uint32_t)RTE_MIN(mbufs, (uint64_t)UINT32_MAX)};
+}
+
+/* The first refusal of a host is logged, and then each that doubles their number. */
+static enum agg_status over_share(struct an *a, const struct an_group *g, const struct held *h,
+                                  char *text)
+{
+    const struct fab_node *host = &a->cfg.fab->nodes[g->founder];
+    uint32_t n = ++a->over_share[host->host_index];
+
+    a->cnt.joins_over_share++;
+    an_text(text, "%s alone has %u groups, %u slots, %u buffers at %s", host->name, h->groups,
+            h->slots, (unsigned)h->mbufs, a->me->name);
+    if (!(n & (n - 1)))
+        T_LOG("switch", LOG_WARN,
+              "%s: JOIN refused: %s alone has %u of %u groups, %u of %u slots, %u of %u buffers, "
+              "and its share is %u.%u %% (refusal %u)",
+              a->me->name, host->name, h->groups, a->me->reduce.max_groups, h->slots,
+              a->me->reduce.max_slots, (unsigned)h->mbufs, a->cfg.mbuf_budget,
+              a->me->reduce.host_permille / 10, a->me->reduce.host_permille % 10, n);
+    return AGG_E_QUOTA_HOST;
+}
+
+/* ---- granting ---- */
 
 /* Groups of the same job still expected here, including this one. A job has one key. */
 static uint32_t still_to_come(const struct an *a, const struct an_group *g)
@@ -41,47 +147,92 @@ static uint32_t still_to_come(const struct an *a, const struct an_group *g)
  * of a job share them evenly. None gets less than a message needs: with a smaller window it could
  * never send one.
  */
-static enum agg_status fit(struct an *a, struct an_group *g, char *text)
+static void fit(const struct an *a, struct an_group *g, struct room r)
 {
-    uint32_t asked = g->window, least = RTE_MIN(asked, AGG_MSG_PKTS), share = still_to_come(a, g);
-    uint32_t slots = slots_left(a), mbufs = an_mbufs_left(a);
+    uint32_t least = RTE_MIN(g->window, AGG_MSG_PKTS), share = still_to_come(a, g);
 
-    if (slots < least) {
-        an_text(text, "%s has %u of %u slots left, %u needed", a->me->name, slots,
-                a->me->reduce.max_slots, least);
-        return AGG_E_QUOTA_SLOTS;
-    }
-    if (window_of_mbufs(a, g, mbufs) < least) {
-        an_text(text, "%s has %u of %u buffers left, %u needed", a->me->name, mbufs,
-                a->cfg.mbuf_budget, group_mbufs(a, g, least));
-        return AGG_E_QUOTA_BUFFERS;
-    }
-    if (slots / share < g->window) {
-        g->window = RTE_MAX(slots / share, least);
-        an_text(g->limit, "%s has %u of %u slots left", a->me->name, slots,
+    if (r.slots / share < g->window) {
+        g->window = RTE_MAX(r.slots / share, least);
+        an_text(g->limit, "%s has %u of %u slots left", a->me->name, r.slots,
                 a->me->reduce.max_slots);
     }
-    if (window_of_mbufs(a, g, mbufs / share) < g->window) {
-        g->window = RTE_MAX(window_of_mbufs(a, g, mbufs / share), least);
-        an_text(g->limit, "%s has %u of %u buffers left", a->me->name, mbufs, a->cfg.mbuf_budget);
+    if (window_of_mbufs(a, g, r.mbufs / share) < g->window) {
+        g->window = RTE_MAX(window_of_mbufs(a, g, r.mbufs / share), least);
+        an_text(g->limit, "%s has %u of %u buffers left", a->me->name, r.mbufs, a->cfg.mbuf_budget);
     }
-    return AGG_OK;
 }
 
-enum agg_status quota_reserve(struct an *a, struct an_group *g, char *text)
+static enum agg_status check_room(const struct an *a, const struct an_group *g, char *text)
 {
     const struct fab_reduce *q = &a->me->reduce;
-    enum agg_status st;
-    uint32_t mbufs;
+    uint32_t least = RTE_MIN(g->window, AGG_MSG_PKTS);
+    struct room r = room_left(a);
 
     if (a->cnt.groups >= q->max_groups) {
         an_text(text, "%s has %u groups, at most %u", a->me->name, (unsigned)a->cnt.groups,
                 q->max_groups);
         return AGG_E_QUOTA_GROUPS;
     }
-    st = fit(a, g, text);
-    if (st != AGG_OK)
-        return st;
+    if (r.slots < least) {
+        an_text(text, "%s has %u of %u slots left, %u needed", a->me->name, r.slots, q->max_slots,
+                least);
+        return AGG_E_QUOTA_SLOTS;
+    }
+    if (window_of_mbufs(a, g, r.mbufs) < least) {
+        an_text(text, "%s has %u of %u buffers left, %u needed", a->me->name, r.mbufs,
+                a->cfg.mbuf_budget, group_mbufs(a, g, least));
+        return AGG_E_QUOTA_BUFFERS;
+    }
+    return AGG_OK;
+}
+
+/* The group that holds most of those that have waited for members for long; NULL: none. */
+static struct an_group *waiting_group(struct an *a)
+{
+    struct an_group *g, *most = NULL;
+
+    for (g = LIST_FIRST(&a->groups); g; g = LIST_NEXT(g, link))
+        if (!g->complete && !g->doomed && a->now - g->born >= AN_GIVES_WAY_PS &&
+            (!most || g->promised > most->promised))
+            most = g;
+    return most;
+}
+
+/* False: no group waits for members. Only here a group is aborted out of turn: its place is needed
+ * now. */
+static bool give_way(struct an *a, enum agg_status why)
+{
+    struct an_group *g = waiting_group(a);
+
+    if (!g)
+        return false;
+    a->cnt.groups_gave_way++;
+    group_doom(g, why, NULL, "gave way at %s: %u of %u had not joined", group_me(g),
+               g->n - g->n_joined, g->n);
+    group_abort(g);
+    return true;
+}
+
+enum agg_status quota_reserve(struct an *a, struct an_group *g, char *text)
+{
+    uint32_t least = RTE_MIN(g->window, AGG_MSG_PKTS), mbufs;
+    struct room r, share = {UINT32_MAX, UINT32_MAX};
+    enum agg_status st;
+
+    if (g->founder != FAB_NONE) {
+        struct held h = held_alone(a, g->founder);
+        uint64_t groups = share_of(a, a->me->reduce.max_groups);
+
+        share = host_room(a, g, &h);
+        if (h.groups >= RTE_MAX(groups, (uint64_t)FAB_HOST_GROUPS) || share.slots < least ||
+            window_of_mbufs(a, g, share.mbufs) < least)
+            return over_share(a, g, &h, text);
+    }
+    while ((st = check_room(a, g, text)) != AGG_OK)
+        if (!give_way(a, st))
+            return st;
+    r = room_left(a);
+    fit(a, g, (struct room){RTE_MIN(r.slots, share.slots), RTE_MIN(r.mbufs, share.mbufs)});
     mbufs = group_mbufs(a, g, g->window);
     g->promised = mbufs;
     a->cnt.mbufs_promised += mbufs;

@@ -15,7 +15,7 @@
 #include "switch/reduce/an.h"
 #include "switch/reduce/an_counters.h"
 
-#define AGG_FIXTURE_MEMBERS 64
+#define AGG_FIXTURE_MEMBERS 96
 
 struct agg_fixture;
 

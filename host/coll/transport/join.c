@@ -178,6 +178,7 @@ bool join_recoverable(enum agg_status s)
         [AGG_E_QUOTA_GROUPS] = true,
         [AGG_E_QUOTA_SLOTS] = true,
         [AGG_E_QUOTA_BUFFERS] = true,
+        [AGG_E_QUOTA_HOST] = true,
         [AGG_E_NO_REDUCTION] = true,
         [AGG_E_PARENT] = true,
         [AGG_E_OP_UNSUPPORTED] = true,
@@ -209,7 +210,7 @@ static bool is_spare(const struct comm *c, const struct agg *a, enum agg_status 
 {
     return a->kind == GROUP_ALL && agg_trees(c, GROUP_ALL) > 1 &&
            (status == AGG_E_QUOTA_GROUPS || status == AGG_E_QUOTA_SLOTS ||
-            status == AGG_E_QUOTA_BUFFERS);
+            status == AGG_E_QUOTA_BUFFERS || status == AGG_E_QUOTA_HOST);
 }
 
 static void on_join_reply(struct comm *c, struct agg *a, const struct agg_ctl *m)
