@@ -50,7 +50,16 @@ int rundir_path(const struct rundir *rd, char *buf, size_t size, const char *fmt
 int rundir_port_sock(const struct rundir *rd, const char *host, unsigned port, unsigned slot,
                      char *buf, size_t size)
 {
-    return rundir_path(rd, buf, size, "port/%s.%u.%u.sock", host, port, slot);
+    return rundir_path(rd, buf, size, "port/%s/%u.%u.sock", host, port, slot);
+}
+
+int rundir_port_dir(const struct rundir *rd, const char *host)
+{
+    char path[2 * RUN_PATH];
+
+    if (rundir_path(rd, path, sizeof(path), "port/%s", host))
+        return complain(ENAMETOOLONG, "run directory %s", rd->path);
+    return mkdir(path, 0700) && errno != EEXIST ? complain(errno, "cannot make %s", path) : 0;
 }
 
 int rundir_link_sock(const struct rundir *rd, const char *link, char *buf, size_t size)
@@ -356,8 +365,11 @@ struct fabric *rundir_fabric(const struct rundir *rd)
 int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, unsigned slots,
                       int *fd)
 {
-    for (unsigned s = 0; s < slots; s++) {
-        *fd = rundir_file(rd, O_CREAT | O_RDWR, "port/%s.%u.%u.lock", host, port, s);
+    int rc = rundir_port_dir(rd, host);
+
+    *fd = -1;
+    for (unsigned s = 0; s < slots && !rc; s++) {
+        *fd = rundir_file(rd, O_CREAT | O_RDWR, "port/%s/%u.%u.lock", host, port, s);
         if (*fd < 0)
             return *fd;
         if (!flock(*fd, LOCK_EX | LOCK_NB))
@@ -365,5 +377,5 @@ int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, 
         close(*fd);
     }
     *fd = -1;
-    return -EBUSY;
+    return rc ? rc : -EBUSY;
 }

@@ -116,10 +116,10 @@ kept
 what="somebody else's TRIB_RUN"
 reset
 dir=$w/evil/run
-evil mkdir -p "$dir/proc" "$dir/port" "$dir/link"
+evil mkdir -p "$dir/proc" "$dir/port/h0" "$dir/link"
 evil cp "$w/conf/two-hosts.conf" "$dir/fabric.conf"
 evil sh -c "echo $w/conf/two-hosts.conf >$dir/fabric.path; truncate -s 40M $dir/shared"
-evil ln -s "$precious" "$dir/port/h0.0.0.lock"
+evil ln -s "$precious" "$dir/port/h0/0.0.lock"
 evil ln -s "$precious" "$dir/auto.lock"
 evil chmod -R a+rwX "$dir"
 for cmd in "$w/b/trib-perf $w/conf/two-hosts.conf" "$w/b/trib-enter h0 $w/b/libtribverbs.so true" "$w/b/trib-switch --run $dir $w/conf/two-hosts.conf" \
