@@ -132,14 +132,7 @@ int main(int argc, char **argv)
     host = f ? find_host(f, o.host) : NULL;
     if (!host)
         return 1;
-    rc = o.isolate ? 0 : enter_host(&rd, host, o.library, &what);
-    if (rc)
-        fprintf(
-            stderr,
-            "trib: no private /sys and /dev for %s (%s: %s); verbs programs run, those that look "
-            "there themselves (UCX, MPI) find no device\n",
-            host->name, what, strerror(-rc));
-    rc = preload_set(o.library);
+    rc = preload_set(o.library); /* here, where owners of files are known */
     if (rc || setenv("TRIB_HOST", host->name, 1)) {
         fprintf(stderr,
                 rc == -EINVAL ? "trib: found %s, expected a path without colons\n"
@@ -147,6 +140,13 @@ int main(int argc, char **argv)
                 o.library);
         return 1;
     }
+    rc = o.isolate ? 0 : enter_host(&rd, host, o.library, &what);
+    if (rc)
+        fprintf(
+            stderr,
+            "trib: no private /sys and /dev for %s (%s: %s); verbs programs run, those that look "
+            "there themselves (UCX, MPI) find no device\n",
+            host->name, what, strerror(-rc));
     if (o.isolate) {
         rundir_close(&rd);
         return isolate_run(&rd, host, o.library, argv);
