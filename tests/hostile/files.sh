@@ -123,7 +123,7 @@ evil ln -s "$precious" "$dir/port/h0/0.0.lock"
 evil ln -s "$precious" "$dir/auto.lock"
 evil chmod -R a+rwX "$dir"
 for cmd in "$w/b/trib-perf $w/conf/two-hosts.conf" "$w/b/trib-enter h0 $w/b/libtribverbs.so true" "$w/b/trib-switch --run $dir $w/conf/two-hosts.conf" \
-    "$w/scripts/trib exec h0 -- true" "$w/scripts/trib link h0-switch0" "$w/scripts/trib down" "$w/scripts/trib capture h0-switch0 -o $w/home/x.pcap" "$up"; do
+    "$w/b/trib-telemetry $dir /" "$w/scripts/trib exec h0 -- true" "$w/scripts/trib link h0-switch0" "$w/scripts/trib down" "$w/scripts/trib capture h0-switch0 -o $w/home/x.pcap" "$up"; do
     refused "user ($attacker|two-hosts)" $cmd
 done
 ! command -v ibv_devices >/dev/null || { v env TRIB_HOST=h0 LD_PRELOAD="$w/b/libtribverbs.so" ibv_devinfo; kept; has "run directory $w/evil: found a directory of user $attacker" "$tmp/v.out"; }
