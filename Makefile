@@ -195,7 +195,7 @@ $(BUILD)/libtribhint.so: $(call obj,host/hint/hint.c)
 
 # Parts of switch/ that an agent may use: the aggregation protocol's names, the arithmetic, and the clock page.
 $(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c \
-                       io/bell.c io/shared.c io/rundir.c io/rundir_file.c io/preload.c io/port_counters.c io/telemetry_client.c \
+                       io/bell.c io/shared.c io/rundir.c io/preload.c io/port_counters.c io/telemetry_client.c \
                        io/link_reader.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^

@@ -320,6 +320,7 @@ static int open_slot(struct loop *l, unsigned door)
     int rc = rundir_port_sock(l->cfg.rd, nd->name, d->port, d->open, sock, sizeof(sock));
 
     mc.socket = sock;
+    rc = rc ? rc : rundir_port_dir(l->cfg.rd, nd->name);
     rc = rc ? rc : io_port_memif(&rp, &mc);
     if (rc)
         return rc;

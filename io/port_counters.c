@@ -67,7 +67,7 @@ static int write_number(const char *dir, const char *file, uint64_t v, bool fres
 
 static int dir_of(char *buf, size_t size, const struct rundir *rd, const char *host, unsigned port)
 {
-    return rundir_path(rd, buf, size, "port/%s.%u.counters", host, port);
+    return rundir_path(rd, buf, size, "port/%s/%u.counters", host, port);
 }
 
 int port_counters_make(const struct rundir *rd, const char *host, unsigned port)
@@ -76,6 +76,7 @@ int port_counters_make(const struct rundir *rd, const char *host, unsigned port)
     char dir[256], path[300];
     int rc = dir_of(dir, sizeof(dir), rd, host, port), fd;
 
+    rc = rc ? rc : rundir_port_dir(rd, host);
     for (unsigned i = 0; i < 3 && !rc; i++) {
         snprintf(path, sizeof(path), "%s%s", dir, subs[i]);
         rc = mkdir(path, 0755) && errno != EEXIST ? -errno : 0;
@@ -86,7 +87,7 @@ int port_counters_make(const struct rundir *rd, const char *host, unsigned port)
     rc = rc ? rc : write_number(dir, "hw_counters/lifespan", PORT_COUNTERS_MAX_NS / 1000000, true);
     if (rc)
         return rc;
-    fd = rundir_file(rd, O_RDWR | O_CREAT, "port/%s.%u.counters/totals", host, port);
+    fd = rundir_file(rd, O_RDWR | O_CREAT, "port/%s/%u.counters/totals", host, port);
     if (fd < 0)
         return fd;
     rc = -posix_fallocate(fd, 0, sizeof(struct port_totals));
@@ -104,7 +105,7 @@ int port_counters_open(struct port_counters *pc, const struct rundir *rd, const 
     rc = rc ? rc : dir_of(pc->dir, sizeof(pc->dir), rd, host, port);
     if (rc)
         return rc;
-    fd = rundir_file(rd, O_RDWR, "port/%s.%u.counters/totals", host, port);
+    fd = rundir_file(rd, O_RDWR, "port/%s/%u.counters/totals", host, port);
     if (fd < 0)
         return fd;
     at = mmap(NULL, sizeof(*pc->sum), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counters of a host's port, as sysfs shows them: port/<host>.<port>.counters/ of the run directory
+ * Counters of a host's port, as sysfs shows them: port/<host>/<port>.counters/ of the run directory
  * has a file for each, in the kernel's directories and by its names (counters/port_xmit_data,
  * hw_counters/out_of_sequence; adapter-specific ones by mlx5's names, or rxe's), and a page with
  * their sums. Each process of the host adds its counts since the last time and rewrites the files;

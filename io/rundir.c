@@ -49,7 +49,16 @@ int rundir_path(const struct rundir *rd, char *buf, size_t size, const char *fmt
 int rundir_port_sock(const struct rundir *rd, const char *host, unsigned port, unsigned slot,
                      char *buf, size_t size)
 {
-    return rundir_path(rd, buf, size, "port/%s.%u.%u.sock", host, port, slot);
+    return rundir_path(rd, buf, size, "port/%s/%u.%u.sock", host, port, slot);
+}
+
+int rundir_port_dir(const struct rundir *rd, const char *host)
+{
+    char path[2 * RUN_PATH];
+
+    if (rundir_path(rd, path, sizeof(path), "port/%s", host))
+        return complain(ENAMETOOLONG, "run directory %s", rd->path);
+    return mkdir(path, 0700) && errno != EEXIST ? complain(errno, "cannot make %s", path) : 0;
 }
 
 int rundir_link_sock(const struct rundir *rd, const char *link, char *buf, size_t size)
@@ -103,6 +112,41 @@ static int own_dir(const struct rundir *rd, bool create)
     }
     close(fd);
     return rc;
+}
+
+/* ---- files of the directory ---- */
+
+static int say_why(const struct rundir *rd, int err, const char *why)
+{
+    fprintf(stderr, "tributary: %s/%s%s%s\n", rd->path, why, err == EPERM ? "" : ": ",
+            err == EPERM ? "" : strerror(err));
+    return -err;
+}
+
+int rundir_file(const struct rundir *rd, int flags, const char *fmt, ...)
+{
+    char name[RUN_PATH + 64], why[OWN_WHY];
+    va_list ap;
+    int dir, fd, n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(name, sizeof(name), fmt, ap);
+    va_end(ap);
+    if (n < 0 || n >= (int)sizeof(name))
+        return -ENAMETOOLONG;
+    dir = own_dir_open(rd->path, false, why, sizeof(why));
+    if (dir < 0) {
+        if (dir != -ENOENT)
+            fprintf(stderr, "tributary: run directory %s\n", why);
+        return dir;
+    }
+    fd = own_file_open(dir, name, flags);
+    if (fd == -EPERM)
+        own_file_why(dir, name, why, sizeof(why));
+    close(dir);
+    if (fd < 0 && fd != -ENOENT && fd != -EEXIST)
+        return say_why(rd, -fd, fd == -EPERM ? why : name);
+    return fd;
 }
 
 /* ---- files that are created once ---- */
@@ -282,8 +326,11 @@ struct fabric *rundir_fabric(const struct rundir *rd)
 int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, unsigned slots,
                       int *fd)
 {
-    for (unsigned s = 0; s < slots; s++) {
-        *fd = rundir_file(rd, O_CREAT | O_RDWR, "port/%s.%u.%u.lock", host, port, s);
+    int rc = rundir_port_dir(rd, host);
+
+    *fd = -1;
+    for (unsigned s = 0; s < slots && !rc; s++) {
+        *fd = rundir_file(rd, O_CREAT | O_RDWR, "port/%s/%u.%u.lock", host, port, s);
         if (*fd < 0)
             return *fd;
         if (!flock(*fd, LOCK_EX | LOCK_NB))
@@ -291,5 +338,64 @@ int rundir_claim_slot(const struct rundir *rd, const char *host, unsigned port, 
         close(*fd);
     }
     *fd = -1;
-    return -EBUSY;
+    return rc ? rc : -EBUSY;
+}
+
+/* ---- pid files ---- */
+
+/* In clock ticks since boot, field 22 of /proc/PID/stat (after the name, which may have any
+ * characters): tells a process from a later one with the same pid. */
+static unsigned long long start_time(void)
+{
+    FILE *f = fopen("/proc/self/stat", "re");
+    char buf[1024], *p = NULL;
+
+    if (f && fgets(buf, sizeof(buf), f))
+        p = strrchr(buf, ')');
+    if (f)
+        fclose(f);
+    for (int field = 2; field < 22 && p; field++)
+        p = strchr(p + 1, ' ');
+    return p ? strtoull(p, NULL, 10) : 0;
+}
+
+/* fcntl, so that F_GETLK returns the holder's pid even when the file is stale. */
+int rundir_claim_proc(const struct rundir *rd, const char *name, int *fd)
+{
+    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int pid;
+
+    *fd = rundir_file(rd, O_CREAT | O_RDWR, "proc/%s.pid", name);
+    if (*fd < 0)
+        return *fd;
+    if (fcntl(*fd, F_SETLK, &lk)) {
+        pid = rundir_proc_pid(rd, name);
+        close(*fd);
+        *fd = -1;
+        fprintf(stderr, "tributary: %s runs already in %s as process %d\n", name, rd->path,
+                pid > 0 ? pid : 0);
+        return -EBUSY;
+    }
+    if (ftruncate(*fd, 0) || dprintf(*fd, "%d\n%llu\n", (int)getpid(), start_time()) < 0) {
+        int err = errno;
+
+        close(*fd);
+        *fd = -1;
+        fprintf(stderr, "tributary: cannot write %s/proc/%s.pid: %s\n", rd->path, name,
+                strerror(err));
+        return -err;
+    }
+    return 0;
+}
+
+int rundir_proc_pid(const struct rundir *rd, const char *name)
+{
+    struct flock lk = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int fd = rundir_file(rd, O_RDONLY, "proc/%s.pid", name), rc;
+
+    if (fd < 0)
+        return fd == -ENAMETOOLONG ? fd : 0;
+    rc = fcntl(fd, F_GETLK, &lk);
+    close(fd);
+    return rc || lk.l_type == F_UNLCK ? 0 : (int)lk.l_pid;
 }

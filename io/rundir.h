@@ -13,9 +13,11 @@
  * proc/<name>.ready  exists once the process serves its ports; lines "key value" (trib_switch.c)
  *     proc/<name>.log    its output
  *     proc/<name>.page   socket: hands out its clock and pages (page_server.h)
- *     port/<host>.<port>.<slot>.sock  memif listener of a NIC's process slot; the process that uses
+ *     port/<host>/     all that programs which run as this host open; trib exec --isolate shows a
+ *                      program no other host's (host/sandbox/isolate.c)
+ *     port/<host>/<port>.<slot>.sock  memif listener of a NIC's process slot; the process that uses
  *                      the slot holds .lock beside it
- *     port/<host>.<port>.counters/    counters of the port as sysfs shows them (port_counters.h)
+ *     port/<host>/<port>.counters/    counters of the port as sysfs shows them (port_counters.h)
  *     link/<link>.sock  memif between two trib-switch processes; the process of end `a` listens
  */
 #ifndef TRIB_IO_RUNDIR_H
@@ -69,6 +71,8 @@ int rundir_file(const struct rundir *rd, int flags, const char *fmt, ...)
 /* Paths below the run directory; 0 or -ENAMETOOLONG. */
 int rundir_path(const struct rundir *rd, char *buf, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* Makes the directory of a host's ports, unless it is there. 0 or -errno, with a message. */
+int rundir_port_dir(const struct rundir *rd, const char *host);
 int rundir_port_sock(const struct rundir *rd, const char *host, unsigned port, unsigned slot,
                      char *buf, size_t size);
 int rundir_link_sock(const struct rundir *rd, const char *link, char *buf, size_t size);

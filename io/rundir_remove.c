@@ -32,37 +32,62 @@ static void sweep(const struct rundir *rd, const char *sub, const char *const *s
         rmdir(path);
 }
 
-/* Counters of a port: port/<host>.<port>.counters with files and two directories of files. */
-static void sweep_counters(const struct rundir *rd)
+/* Removes a directory of files, path. */
+static void sweep_all(const char *path)
 {
-    static const char *const subs[] = {"counters", "hw_counters", "."};
-    char path[RUN_PATH + 600];
-    struct dirent *e, *f;
-    DIR *d, *sub;
+    char file[RUN_PATH + 900];
+    struct dirent *e;
+    DIR *d = opendir(path);
 
-    rundir_path(rd, path, sizeof(path), "port");
+    while (d && (e = readdir(d)))
+        if (e->d_name[0] != '.' &&
+            snprintf(file, sizeof(file), "%s/%s", path, e->d_name) < (int)sizeof(file))
+            unlink(file);
+    if (d)
+        closedir(d);
+    rmdir(path);
+}
+
+/* port/<host>: sockets, locks, and <port>.counters with files and two directories of files. */
+static void sweep_host(const struct rundir *rd, const char *host)
+{
+    static const char *const socks[] = {".sock", ".lock", NULL};
+    static const char *const subs[] = {"/counters", "/hw_counters", ""};
+    char path[RUN_PATH + 600], sub[300];
+    struct dirent *e;
+    DIR *d;
+
+    if (rundir_path(rd, path, sizeof(path), "port/%s", host))
+        return;
     d = opendir(path);
     while (d && (e = readdir(d))) {
         const char *dot = strrchr(e->d_name, '.');
 
-        if (!dot || strcmp(dot, ".counters"))
-            continue;
-        for (unsigned i = 0; i < 3; i++) {
-            if (rundir_path(rd, path, sizeof(path), "port/%s/%s", e->d_name, subs[i]))
-                continue;
-            sub = opendir(path);
-            while (sub && (f = readdir(sub)))
-                if (f->d_name[0] != '.' && !rundir_path(rd, path, sizeof(path), "port/%s/%s/%s",
-                                                        e->d_name, subs[i], f->d_name))
-                    unlink(path);
-            if (sub)
-                closedir(sub);
-            if (!rundir_path(rd, path, sizeof(path), "port/%s/%s", e->d_name, i < 2 ? subs[i] : ""))
-                rmdir(path);
-        }
+        for (unsigned i = 0; dot && !strcmp(dot, ".counters") && i < 3; i++)
+            if (!rundir_path(rd, path, sizeof(path), "port/%s/%s%s", host, e->d_name, subs[i]))
+                sweep_all(path);
     }
     if (d)
         closedir(d);
+    snprintf(sub, sizeof(sub), "port/%s", host);
+    sweep(rd, sub, socks);
+}
+
+static void sweep_ports(const struct rundir *rd)
+{
+    char path[RUN_PATH + 16];
+    struct dirent *e;
+    DIR *d;
+
+    if (rundir_path(rd, path, sizeof(path), "port"))
+        return;
+    d = opendir(path);
+    while (d && (e = readdir(d)))
+        if (e->d_name[0] != '.')
+            sweep_host(rd, e->d_name);
+    if (d)
+        closedir(d);
+    rmdir(path);
 }
 
 static bool anybody_runs(const struct rundir *rd)
@@ -118,7 +143,7 @@ static void sweep_dpdk(const struct rundir *rd)
 void rundir_remove(const struct rundir *rd)
 {
     static const char *const files[] = {"shared", "fabric.conf", "fabric.path"};
-    static const char *const socks[] = {".sock", ".lock", NULL};
+    static const char *const socks[] = {".sock", NULL};
     static const char *const procs[] = {".pid", ".ready", ".page", NULL};
     char path[RUN_PATH + 32], why[OWN_WHY];
     int fd = own_dir_open(rd->path, false, why, sizeof(why));
@@ -128,8 +153,7 @@ void rundir_remove(const struct rundir *rd)
     close(fd);
     if (anybody_runs(rd))
         return;
-    sweep_counters(rd);
-    sweep(rd, "port", socks);
+    sweep_ports(rd);
     sweep(rd, "link", socks);
     sweep(rd, "proc", procs);
     sweep_dpdk(rd);

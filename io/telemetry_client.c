@@ -4,6 +4,7 @@
  */
 #include "io/telemetry_client.h"
 
+#include "base/own_path.h"
 #include "io/rundir.h"
 
 #include <dirent.h>
@@ -132,12 +133,20 @@ static bool query_file(json_t *out, const char *program, const char *dir, const 
 int telemetry_client_query(const char *program, const char *dir, const char *proc, const char *cmd)
 {
     json_t *out = json_object();
-    char path[RUN_PATH + 16];
+    char path[RUN_PATH + 16], why[OWN_WHY];
     unsigned asked = 0;
     struct dirent *e;
     int rc;
     DIR *d;
 
+    rc = own_dir_open(dir, false, why, sizeof(why));
+    if (rc >= 0)
+        close(rc);
+    if (rc == -EPERM) {
+        fprintf(stderr, "%s: run directory %s\n", program, why);
+        json_decref(out);
+        return 1;
+    }
     if (strlen(cmd) >= QUESTION) {
         fprintf(stderr, "%s: found a command of %zu characters, expected at most %d\n", program,
                 strlen(cmd), QUESTION - 1);

@@ -32,6 +32,7 @@ static void become_rank(const struct job *j, const struct job_cfg *cfg, unsigned
                         pid_t parent)
 {
     char number[16];
+    int rc;
 
     sigprocmask(SIG_SETMASK, &j->old_mask, NULL);
     signal(SIGINT, SIG_IGN);
@@ -51,9 +52,11 @@ static void become_rank(const struct job *j, const struct job_cfg *cfg, unsigned
     setenv("TRIB_HOST", job_host(j, r), 1);
     if (cfg->rd)
         setenv("TRIB_RUN", cfg->rd->path, 1);
-    if (cfg->preload && preload_set(cfg->preload))
-        fprintf(stderr, "trib-perf: cannot preload %s, expected a path without colons\n",
-                cfg->preload);
+    if (cfg->preload && (rc = preload_set(cfg->preload)) != 0) {
+        fprintf(stderr, "trib-perf: cannot preload %s%s\n", cfg->preload,
+                rc == -EINVAL ? ", expected a path without colons" : "");
+        _exit(1);
+    }
     execl("/proc/self/exe", "trib-perf", "--rank-process", number, (char *)NULL);
     perror("trib-perf: cannot start a rank");
     _exit(1);

@@ -241,18 +241,25 @@ static int show_boot_id(const struct fab_node *host, unsigned pid, const char **
     return fclose(f) || mount(ours, real, NULL, MS_BIND, NULL) ? -errno : 0;
 }
 
+int show_host(const struct rundir *rd, const struct fab_node *host, const char *lib, unsigned pid,
+              const char **what)
+{
+    int rc = show_sys(rd, host, what);
+
+    rc = rc ? rc : show_net(host, what);
+    if (!rc)
+        show_hint(lib);
+    rc = rc ? rc : show_dev(host, what);
+    return rc ? rc : show_boot_id(host, pid, what);
+}
+
 static int enter(const struct rundir *rd, const struct fab_node *host, const char *lib,
                  const char **what)
 {
     bool user_too = false;
     int rc = new_namespace(&user_too, what);
 
-    rc = rc ? rc : show_sys(rd, host, what);
-    rc = rc ? rc : show_net(host, what);
-    if (!rc)
-        show_hint(lib);
-    rc = rc ? rc : show_dev(host, what);
-    return rc ? rc : show_boot_id(host, user_too ? (unsigned)getpid() : 0, what);
+    return rc ? rc : show_host(rd, host, lib, user_too ? (unsigned)getpid() : 0, what);
 }
 
 /* ---- public ---- */

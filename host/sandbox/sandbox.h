@@ -22,6 +22,11 @@
 int enter_host(const struct rundir *rd, const struct fab_node *host, const char *lib,
                const char **what);
 
+/* The mounts of it, in a mount namespace that the caller has made. pid: a number that tells user
+ * namespaces apart; 0: there is none. 0 or -errno, and *what as above. */
+int show_host(const struct rundir *rd, const struct fab_node *host, const char *lib, unsigned pid,
+              const char **what);
+
 /* The files of one host's HCAs, as the kernel would show them below /sys/class/infiniband and
  * /sys/class/infiniband_verbs. 0 or -errno. */
 int tree_infiniband(const struct rundir *rd, const struct fab_node *host, const char *dir);

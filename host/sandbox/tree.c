@@ -82,7 +82,7 @@ static int link_counters(const struct rundir *rd, const struct fab_node *host, u
 
     for (unsigned i = 0; i < 2 && !rc; i++) {
         snprintf(at, sizeof(at), "%s/ports/1/%s", dir, names[i]);
-        rc = rundir_path(rd, to, sizeof(to), "port/%s.%u.counters/%s", host->name, port, names[i]);
+        rc = rundir_path(rd, to, sizeof(to), "port/%s/%u.counters/%s", host->name, port, names[i]);
         rc = rc ? rc : symlink(to, at) ? -errno : 0;
     }
     return rc;

@@ -5,9 +5,10 @@
  * It replaces itself, so the pid, signals, descriptors and the exit code are CMD's.
  *
  * Where namespaces are forbidden CMD runs without one, after a notice: programs that only call
- * libibverbs miss nothing.
+ * libibverbs miss nothing. With --isolate (isolate.h) that is an error.
  */
 #include "base/options.h"
+#include "host/sandbox/isolate.h"
 #include "host/sandbox/sandbox.h"
 #include "io/preload.h"
 #include "io/rundir.h"
@@ -19,6 +20,7 @@
 
 struct enter_opts {
     const char *host, *library;
+    bool isolate;
 };
 
 #define AT(f) .offset = offsetof(struct enter_opts, f)
@@ -39,7 +41,13 @@ static const struct option_row words[] = {
      .how = OPTION_REQUIRED | OPTION_REST,
      .help = "the program to run, and its arguments"},
 };
-static const struct option_group groups[] = {{NULL, NULL, 0}};
+static const struct option_row how[] = {
+    {.name = "isolate",
+     AT(isolate),
+     .type = OPTION_FLAG,
+     .help = "in namespaces in which CMD sees no other process and of the fabric only this host"},
+};
+static const struct option_group groups[] = {{"Namespaces", how, 1}, {NULL, NULL, 0}};
 static const struct option_note exits[] = {
     {"1", "there is no such fabric or host"},
     {"2", "the command line is wrong"},
@@ -54,9 +62,10 @@ static const struct option_note environment[] = {
 static const struct option_program program = {
     .name = "trib-enter",
     .summary = "run a program as a host of an emulated fabric",
-    .synopsis = "HOST LIBRARY CMD [ARG...]",
+    .synopsis = "[--isolate] HOST LIBRARY CMD [ARG...]",
     .text = "What trib exec becomes: preloads the emulated HCA, gives CMD the sysfs and /dev of "
-            "the host, and replaces itself by it.",
+            "the host, and replaces itself by it.\n\nWith --isolate it stays, as CMD's parent: CMD "
+            "runs in user, PID, IPC and mount namespaces of its own, which end with it.",
     .words = words,
     .n_words = 3,
     .words_end_options = true,
@@ -123,20 +132,24 @@ int main(int argc, char **argv)
     host = f ? find_host(f, o.host) : NULL;
     if (!host)
         return 1;
-    rc = enter_host(&rd, host, o.library, &what);
-    if (rc)
-        fprintf(
-            stderr,
-            "trib: no private /sys and /dev for %s (%s: %s); verbs programs run, those that look "
-            "there themselves (UCX, MPI) find no device\n",
-            host->name, what, strerror(-rc));
-    rc = preload_set(o.library);
+    rc = preload_set(o.library); /* here, where owners of files are known */
     if (rc || setenv("TRIB_HOST", host->name, 1)) {
         fprintf(stderr,
                 rc == -EINVAL ? "trib: found %s, expected a path without colons\n"
                               : "trib: cannot set the environment for %s\n",
                 o.library);
         return 1;
+    }
+    rc = o.isolate ? 0 : enter_host(&rd, host, o.library, &what);
+    if (rc)
+        fprintf(
+            stderr,
+            "trib: no private /sys and /dev for %s (%s: %s); verbs programs run, those that look "
+            "there themselves (UCX, MPI) find no device\n",
+            host->name, what, strerror(-rc));
+    if (o.isolate) {
+        rundir_close(&rd);
+        return isolate_run(&rd, host, o.library, argv);
     }
     execvp(argv[0], argv);
     rc = errno == ENOENT ? 127 : 126; /* as shells say it */

@@ -15,8 +15,8 @@ echo "$(grep -c ^ok "$tmp/victim.out") requests refused"
 
 # Counted where it happened: COUNTER at host HOST.
 counted() {
-    awk -v k="$2" '$1 == k { n += $2 } END { exit n < 1 }' "$run"/two-hosts/port/"$1".*.lock ||
-        fail "$2 of $1 is 0: $(cat "$run"/two-hosts/port/"$1".*.lock)"
+    awk -v k="$2" '$1 == k { n += $2 } END { exit n < 1 }' "$run"/two-hosts/port/"$1"/*.lock ||
+        fail "$2 of $1 is 0: $(cat "$run"/two-hosts/port/"$1"/*.lock)"
 }
 for c in error_naks_sent rnr_naks_sent qp_errors drop_refused drop_rnr drop_no_qp drop_uc_error drop_too_long drop_no_receive drop_qkey; do
     counted h0 $c

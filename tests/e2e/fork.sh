@@ -18,7 +18,7 @@ timeout 60 "$root/scripts/trib" exec h0 -- $python "$check" inherited >"$tmp/inh
 has 'found a device that its parent opened before fork\(\), expected one that this process opened itself' "$tmp/inherited.out"
 timeout 60 "$root/scripts/trib" exec h0 -- $python "$check" closed >"$tmp/closed.out" 2>&1 || fail "closed"
 has 'files at exit: 0' "$tmp/closed.out"
-grep -q '^tx_packets [1-9]' "$run"/*/port/h0.0.0.lock || fail "no counters of a program that closed all descriptors"
+grep -q '^tx_packets [1-9]' "$run"/*/port/h0/0.0.lock || fail "no counters of a program that closed all descriptors"
 
 # Beyond what the conf allows a process is refused by name, and the others are as they were.
 trib down >/dev/null

@@ -63,8 +63,8 @@ total() {
 # leaves its counters in its slot's lock file), nor by the aggregation nodes, nor by a switch or NIC.
 no_repeats() {
     local d=${1:-$run/leaf-spine-8} client=$TRIB_BUILD/trib-telemetry
-    ls "$d"/port/*.lock >/dev/null 2>&1 && grep -hq '^tx_packets [1-9]' "$d"/port/*.lock || fail "no counters of host processes"
-    grep -HE '^(retransmits|timeouts|duplicates|rnr_naks|seq_naks|drop_)[a-z_]* [1-9]' "$d"/port/*.lock >"$tmp/repeats.out"
+    ls "$d"/port/*/*.lock >/dev/null 2>&1 && grep -hq '^tx_packets [1-9]' "$d"/port/*/*.lock || fail "no counters of host processes"
+    grep -HE '^(retransmits|timeouts|duplicates|rnr_naks|seq_naks|drop_)[a-z_]* [1-9]' "$d"/port/*/*.lock >"$tmp/repeats.out"
     "$client" "$d" /trib/an >"$tmp/an.out" || fail "no counters of aggregation nodes"
     has retransmits "$tmp/an.out"
     grep -E '"(retransmits|timeouts|duplicates|rnr_naks|seq_naks|aborts)[a-z_]*": [1-9]' "$tmp/an.out" >>"$tmp/repeats.out"

@@ -53,5 +53,5 @@ link_count() {
 
 # Sum of a counter of the HCAs that ran on hosts of the fabric, the last program of each slot: hca_count NAME
 hca_count() {
-    cat "$run"/*/port/*.lock 2>/dev/null | awk -v k="$1" '$1 == k { n += $2 } END { print n + 0 }'
+    cat "$run"/*/port/*/*.lock 2>/dev/null | awk -v k="$1" '$1 == k { n += $2 } END { print n + 0 }'
 }

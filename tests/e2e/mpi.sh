@@ -21,10 +21,10 @@ all_sent() { # all_sent BYTES HOST...
     local bytes=$1 h sent
     shift
     for h; do
-        sent=$(awk '$1 == "tx_bytes" { n += $2 } END { print n + 0 }' "$run/leaf-spine-8/port/$h".0.?.lock)
+        sent=$(awk '$1 == "tx_bytes" { n += $2 } END { print n + 0 }' "$run/leaf-spine-8/port/$h"/0.?.lock)
         [ "$sent" -ge "$bytes" ] || fail "$h sent $sent bytes over the fabric, expected $bytes or more"
     done
-    rm -f "$run/leaf-spine-8/port/"*.lock
+    rm -f "$run/leaf-spine-8/port/"*/*.lock
 }
 
 checked() { # checked RANKS: the job's output is what it should be
@@ -58,5 +58,5 @@ for link in leaf0-spine0 leaf0-spine1; do
 done
 UCX_TLS=rc_v,self UCX_RC_TIMEOUT=20ms "${mpirun[@]}" -np 8 "$root/scripts/trib" exec @rank -- "$check" 262144 1 >"$tmp/mpi.out" 2>&1 || fail "with loss: exit code $?"
 checked 8
-repeated=$(cat "$run"/leaf-spine-8/port/*.lock | awk '$1 == "retransmits" { n += $2 } END { print n + 0 }')
+repeated=$(cat "$run"/leaf-spine-8/port/*/*.lock | awk '$1 == "retransmits" { n += $2 } END { print n + 0 }')
 [ "$repeated" -gt 0 ] || fail "nothing was lost and sent again"

@@ -18,10 +18,10 @@ done
 for p in "${pids[@]}"; do
     wait "$p" || fail "$(tail -n 2 "$tmp"/h?.out)"
 done
-received() { awk '$1 == "rx_packets" { print $2 }' "$run"/leaf-spine-8/port/"$1".*.lock; }
+received() { awk '$1 == "rx_packets" { print $2 }' "$run"/leaf-spine-8/port/"$1"/*.lock; }
 echo "h1 received $(received h1) frames, h5 $(received h5)"
 [ "$(received h5)" -ge 200 ] || fail "h5 received $(received h5) frames, expected the first 200"
 [ "$(received h1)" -ge 400 ] || fail "h1 received $(received h1) frames, expected 400"
 [ $(($(received h1) - $(received h5))) -gt 100 ] || fail "h5 received $(received h5) frames, expected 200 less than h1's $(received h1)"
-grep -hE '^drop_[a-z_]* [1-9]' "$run"/leaf-spine-8/port/*.lock >"$tmp/drops.out" && fail "dropped: $(cat "$tmp/drops.out")"
+grep -hE '^drop_[a-z_]* [1-9]' "$run"/leaf-spine-8/port/*/*.lock >"$tmp/drops.out" && fail "dropped: $(cat "$tmp/drops.out")"
 true

@@ -87,5 +87,5 @@ fadd -t ucp_fadd -s 8 -n 100
 cswap -t ucp_cswap -s 8 -n 100
 END
 UCX_TLS=rc_v UCX_RC_TIMEOUT=20ms perf h4 $((130 * 65536))
-repeated=$(cat "$run"/leaf-spine-8/port/*.lock | awk '$1 == "retransmits" { n += $2 } END { print n + 0 }')
+repeated=$(cat "$run"/leaf-spine-8/port/*/*.lock | awk '$1 == "retransmits" { n += $2 } END { print n + 0 }')
 [ "$repeated" -gt 0 ] || fail "nothing was lost and sent again"

@@ -106,7 +106,7 @@ for f in proc/fabric.log proc/fabric.pid proc/fabric.ready shared; do evil ln -s
 evil chmod -R 777 "$w/evil/run"
 evil sh -c "for i in \$(seq 300); do mv $dir $w/evil/old\$i && cp -a $w/evil/run $dir; sleep 0.01; done" 2>/dev/null &
 mover=$!
-for i in 1 2 3; do v $up; done
+for i in 1 2; do v $up; done
 kill $mover
 wait $mover 2>/dev/null
 v "$w/scripts/trib" down
@@ -116,14 +116,14 @@ kept
 what="somebody else's TRIB_RUN"
 reset
 dir=$w/evil/run
-evil mkdir -p "$dir/proc" "$dir/port" "$dir/link"
+evil mkdir -p "$dir/proc" "$dir/port/h0" "$dir/link"
 evil cp "$w/conf/two-hosts.conf" "$dir/fabric.conf"
 evil sh -c "echo $w/conf/two-hosts.conf >$dir/fabric.path; truncate -s 40M $dir/shared"
-evil ln -s "$precious" "$dir/port/h0.0.0.lock"
+evil ln -s "$precious" "$dir/port/h0/0.0.lock"
 evil ln -s "$precious" "$dir/auto.lock"
 evil chmod -R a+rwX "$dir"
 for cmd in "$w/b/trib-perf $w/conf/two-hosts.conf" "$w/b/trib-enter h0 $w/b/libtribverbs.so true" "$w/b/trib-switch --run $dir $w/conf/two-hosts.conf" \
-    "$w/scripts/trib exec h0 -- true" "$w/scripts/trib link h0-switch0" "$w/scripts/trib down" "$w/scripts/trib capture h0-switch0 -o $w/home/x.pcap" "$up"; do
+    "$w/b/trib-telemetry $dir /" "$w/scripts/trib exec h0 -- true" "$w/scripts/trib link h0-switch0" "$w/scripts/trib down" "$w/scripts/trib capture h0-switch0 -o $w/home/x.pcap" "$up"; do
     refused "user ($attacker|two-hosts)" $cmd
 done
 ! command -v ibv_devices >/dev/null || { v env TRIB_HOST=h0 LD_PRELOAD="$w/b/libtribverbs.so" ibv_devinfo; kept; has "run directory $w/evil: found a directory of user $attacker" "$tmp/v.out"; }
@@ -176,6 +176,12 @@ done
 evil ls "$run1" >/dev/null 2>&1 && fail "another user can look into the run directory"
 for s in $(find "$base" -type s); do evil python3 -c "import socket,sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.connect(sys.argv[1])" "$s" 2>/dev/null && fail "another user connects to $s"; done
+what="a library that others can change"
+evil cp "$w/b/libtribverbs.so" "$w/evil/"
+refused "$w/evil: found user $attacker" env TRIB_LIB="$w/evil/libtribverbs.so" "$w/scripts/trib" exec two-hosts h0 -- true
+cp "$w/b/libtribverbs.so" "$w/home/open.so"
+chmod 666 "$w/home/open.so"
+refused "open.so: found user 0 and mode 0666" env TRIB_LIB="$w/home/open.so" "$w/scripts/trib" perf two-hosts -b 4K -e 4K
 v "$w/scripts/trib" down || fail "down: $(cat "$tmp/v.out")"
 [ ! -e "$base" ] || fail "down left $(find "$base")"
 

@@ -164,7 +164,7 @@ static int connect_nic(struct process_hca *p)
                     host->name, process.fab->slots_per_host, FAB_MAX_SLOTS);
         return p->slot;
     }
-    rc = rundir_path(&process.rd, p->lock_path, sizeof(p->lock_path), "port/%s.%u.%d.lock",
+    rc = rundir_path(&process.rd, p->lock_path, sizeof(p->lock_path), "port/%s/%u.%d.lock",
                      host->name, p->dev.port, p->slot);
     if (rc)
         return rc;

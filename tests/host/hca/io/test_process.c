@@ -67,7 +67,9 @@ static int fabric_start(void **state)
     FILE *f;
 
     (void)state;
-    snprintf(net.dir, sizeof(net.dir), "/tmp/rimtest%d", (int)getpid());
+    snprintf(net.dir, sizeof(net.dir), "/tmp/rimtest.XXXXXX"); /* a short path */
+    if (!mkdtemp(net.dir))
+        return -1;
     snprintf(net.file, sizeof(net.file), "%s.conf", net.dir);
     f = fopen(net.file, "w");
     if (!f || fputs(conf, f) < 0 || fclose(f))
