@@ -29,7 +29,7 @@ CFLAGS_release := -O2 -g
 CFLAGS_checked := -O2 -g -DTRIB_CHECKED
 CFLAGS_coverage := -O0 -g -DTRIB_CHECKED --coverage
 CFLAGS_debug   := -O0 -g -DTRIB_CHECKED
-CFLAGS_fuzz    := -O1 -g -DTRIB_CHECKED -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
+CFLAGS_fuzz    := -O1 -gline-tables-only -DTRIB_CHECKED -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 # gcc reports false uninitialised variables under this sanitizer.
 CFLAGS_tsan    := -O1 -g -DTRIB_CHECKED -fsanitize=thread -fno-omit-frame-pointer -Wno-maybe-uninitialized
 CFLAGS_asan    := -O1 -g -DTRIB_CHECKED -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer

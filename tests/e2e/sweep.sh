@@ -32,6 +32,15 @@ jq -e '.simulations == 3 and ([.results[].ranks] | unique == [2, 4, 8]) and ([.r
 array 4 || fail "task 4 again"
 has_not 'trib sim' "$tmp/task.out"
 
+# a file that is empty, cut off or no result is none: a full disk leaves such
+for bad in '' '{"conf": "a"' '{"results": []} {"results": []}' '{"results": 5}' '{"results": [1]}' '[1]' '{"error": "cut"}'; do
+    cp -r "$tmp/array" "$tmp/bad" && printf '%s' "$bad" >"$tmp/bad/00001.json"
+    sweep --merge "$tmp/list" "$tmp/bad" >"$tmp/bad.json" 2>"$tmp/merge.out" && fail "merged although a line has '$bad' for results"
+    has 'no results of line 2: trib sim single-switch-4' "$tmp/merge.out"
+    [ "$(jq .simulations "$tmp/bad.json")" = 2 ] || fail "what is there was not merged beside '$bad'"
+    rm -r "$tmp/bad"
+done
+
 # by mpirun, three tasks beside each other: the same results, in the order of the list
 if command -v mpirun >/dev/null; then
     root_too=

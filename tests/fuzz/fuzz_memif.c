@@ -7,21 +7,17 @@
  *
  * Input: which end is tested, then records { what, a, b, n, n bytes }.
  */
-#include "io/memif.h"
 #include "roce/frame.h"
 #include "tests/support/eal.h"
+#include "tests/support/memif_peer.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <rte_mempool.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -29,33 +25,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MBUFS       511u
 #define SHARED      127u
-#define QUEUES      2u
-#define LOG2        2u
-#define ID          7u
-#define PAGE        4096u
-#define PAGES       64u /* of a region that the peer makes, at most */
-#define ARENA       (PAGE * 512u)
+#define ARENA       (MEMIF_PEER_PAGE * 512u)
 #define BURST       32u
 #define RACE_BURSTS 8u
 
 enum end { SERVER, CLIENT, CLIENT_SHARED, ENDS };
-
-/* What the hostile end has. */
-struct peer {
-    int listen, fd;
-    unsigned n_regions, n_rings[2];
-    int memfd[MEMIF_REGIONS]; /* what it has sent, or received */
-    uint8_t *at[MEMIF_REGIONS];
-    size_t size[MEMIF_REGIONS];
-    uint32_t ring_at[2 * QUEUES]; /* in region 0; C2S, then S2C */
-};
 
 static struct rte_mempool *pool;
 static struct io_frames frames;
 static uint8_t *arena[MEMIF_REGIONS];
 static char sock[108];
 static struct io_port *port;
-static struct peer peer;
+static struct memif_peer peer;
 static enum end end;
 
 static void check(bool ok, const char *what)
@@ -116,10 +97,10 @@ static void guard(void)
 
     for (unsigned i = 0; i < mf->n_regions; i++) {
         struct memif_region *r = &mf->region[i];
-        uint8_t *old = r->addr, *to = arena[i] + PAGE;
+        uint8_t *old = r->addr, *to = arena[i] + MEMIF_PEER_PAGE;
         struct memif_queue *q[] = {mf->rx, mf->tx};
 
-        if (old == to || old == frames.at || r->size > ARENA - 2 * PAGE)
+        if (old == to || old == frames.at || r->size > ARENA - 2 * MEMIF_PEER_PAGE)
             continue;
         to = mremap(old, r->size, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, to);
         check(to != MAP_FAILED, "mremap");
@@ -155,222 +136,40 @@ static void up(void)
     guard();
 }
 
-/* ---- control messages ---- */
+/* ---- connecting ---- */
 
-static void send_msg(const struct memif_msg *msg, size_t len, const int *fd, unsigned n_fds)
-{
-    union {
-        char buf[CMSG_SPACE(2 * sizeof(int))];
-        struct cmsghdr align;
-    } ctl = {0};
-    struct iovec iov = {(void *)(uintptr_t)msg, len};
-    struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
-
-    if (n_fds) {
-        mh.msg_control = ctl.buf;
-        mh.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
-        CMSG_FIRSTHDR(&mh)->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
-        CMSG_FIRSTHDR(&mh)->cmsg_level = SOL_SOCKET;
-        CMSG_FIRSTHDR(&mh)->cmsg_type = SCM_RIGHTS;
-        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&mh)), fd, n_fds * sizeof(int));
-    }
-    sendmsg(peer.fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-static int make_file(uint8_t how, size_t size)
-{
-    int fd =
-        how & 1 ? memfd_create("peer", MFD_CLOEXEC | MFD_ALLOW_SEALING) : eventfd(0, EFD_CLOEXEC);
-
-    if (how & 1 && ftruncate(fd, (off_t)size))
-        check(false, "ftruncate");
-    if (how & 2)
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK);
-    return fd;
-}
-
-/* A file that the next ADD_REGION is right for; the peer keeps its own mapping of it. */
-static int region_file(uint8_t pages)
-{
-    size_t size = PAGE * (pages % PAGES + 1u);
-    int fd = make_file(3, size);
-    unsigned i = peer.n_regions;
-
-    if (i == MEMIF_REGIONS)
-        return fd;
-    peer.at[i] = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    check(peer.at[i] != MAP_FAILED, "mmap");
-    peer.size[i] = size;
-    peer.memfd[i] = dup(fd);
-    peer.n_regions++;
-    return fd;
-}
-
-static struct memif_ring *peer_ring(unsigned i)
-{
-    uint32_t at = peer.ring_at[i % (2 * QUEUES)];
-    size_t need = sizeof(struct memif_ring) + (sizeof(struct memif_desc) << LOG2);
-
-    return peer.at[0] && at + need <= peer.size[0] ? (struct memif_ring *)(peer.at[0] + at) : NULL;
-}
-
-/* A valid next ring with its buffers, behind those there are. */
-static void next_ring(struct memif_msg *msg, uint8_t flags)
-{
-    bool c2s = flags & MEMIF_RING_C2S;
-    unsigned n = peer.n_rings[c2s], i = (c2s ? 0 : QUEUES) + n;
-    struct memif_ring *r;
-
-    msg->ring.flags = flags;
-    msg->ring.index = (uint16_t)n;
-    msg->ring.offset = 256u * i;
-    msg->ring.log2_size = LOG2;
-    if (n >= QUEUES)
-        return;
-    peer.n_rings[c2s]++;
-    peer.ring_at[i] = 256u * i;
-    r = peer_ring(i);
-    if (!r)
-        return;
-    r->cookie = MEMIF_COOKIE;
-    r->head = c2s ? 0 : 1u << LOG2;
-    for (unsigned d = 0; d < 1u << LOG2; d++)
-        r->desc[d] =
-            (struct memif_desc){.length = 512, .offset = PAGE + 512u * (i * (1u << LOG2) + d)};
-}
-
-/* A message that is right for the other end's state, as far as `type` is, with bytes replaced. */
 static void say(uint8_t type, uint8_t how, const uint8_t *patch, size_t n)
 {
-    struct memif_msg msg = {.type = type % 10};
-    int fd[2] = {-1, -1};
-    unsigned n_fds = how >> 6;
-    size_t len = sizeof(msg);
-
-    switch (msg.type) {
-    case MEMIF_HELLO:
-        msg.hello.min_version = msg.hello.max_version = MEMIF_VERSION;
-        msg.hello.max_region = 3;
-        msg.hello.max_c2s_ring = msg.hello.max_s2c_ring = QUEUES - 1;
-        msg.hello.max_log2_ring = LOG2;
-        break;
-    case MEMIF_INIT:
-        msg.init.version = MEMIF_VERSION;
-        msg.init.id = ID;
-        break;
-    case MEMIF_ADD_REGION:
-        msg.region.index = (uint16_t)peer.n_regions;
-        fd[0] = region_file(how);
-        msg.region.size = PAGE * (how % PAGES + 1u);
-        break;
-    case MEMIF_ADD_RING:
-        next_ring(&msg, how & 1);
-        break;
-    default:
-        break;
-    }
-    for (size_t i = 0; i + 1 < n; i += 2)
-        ((uint8_t *)&msg)[patch[i] % sizeof(msg)] = patch[i + 1];
-    if (n & 1)
-        len = patch[n - 1] % (sizeof(msg) + 1);
-    if (n_fds == 1 && fd[0] >= 0) { /* another kind of file */
-        close(fd[0]);
-        fd[0] = make_file(how, PAGE);
-    }
-    if (fd[0] < 0 && n_fds)
-        fd[0] = make_file(how, PAGE);
-    if (n_fds == 3)
-        fd[1] = make_file(how, PAGE);
-    send_msg(&msg, len, fd, (fd[0] >= 0) + (fd[1] >= 0));
-    for (unsigned i = 0; i < 2; i++)
-        if (fd[i] >= 0)
-            close(fd[i]);
+    memif_peer_say(&peer, type, how, patch, n);
     up();
 }
 
-/* What the tested client has sent: its regions, which the peer maps too. */
-static void take_all(void)
-{
-    struct memif_msg msg;
-    union {
-        char buf[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } ctl;
-    struct iovec iov = {&msg, sizeof(msg)};
-
-    for (;;) {
-        struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = ctl.buf};
-        struct cmsghdr *c;
-        int fd = -1;
-
-        mh.msg_controllen = sizeof(ctl.buf);
-        if (recvmsg(peer.fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != sizeof(msg))
-            return;
-        c = CMSG_FIRSTHDR(&mh);
-        if (c)
-            memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-        if (end != SERVER && msg.type == MEMIF_ADD_REGION && fd >= 0 && peer.n_regions < 2) {
-            unsigned i = peer.n_regions++;
-
-            peer.size[i] = msg.region.size;
-            peer.at[i] = mmap(NULL, msg.region.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-            check(peer.at[i] != MAP_FAILED, "mmap");
-            peer.memfd[i] = dup(fd);
-        }
-        if (end != SERVER && msg.type == MEMIF_ADD_RING)
-            peer.ring_at[(msg.ring.flags & MEMIF_RING_C2S ? 0 : QUEUES) + msg.ring.index] =
-                msg.ring.offset;
-        if (fd >= 0)
-            close(fd);
-    }
-}
-
-/* ---- connecting ---- */
-
-static void forget(void)
-{
-    for (unsigned i = 0; i < peer.n_regions; i++) {
-        munmap(peer.at[i], peer.size[i]);
-        close(peer.memfd[i]);
-    }
-    if (peer.fd >= 0)
-        close(peer.fd);
-    peer = (struct peer){.listen = peer.listen, .fd = -1};
-}
-
+/* The port notices that the last peer has gone, and connects or accepts. */
 static void join(void)
 {
-    struct sockaddr_un un = {.sun_family = AF_UNIX};
-
-    forget();
-    snprintf(un.sun_path, sizeof(un.sun_path), "%s", sock);
-    if (end == SERVER) {
-        peer.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-        if (connect(peer.fd, (struct sockaddr *)&un, sizeof(un)))
-            check(false, "connect");
-        up();
-        up();
-        return;
-    }
-    up(); /* it notices that the last peer has gone, */
-    up(); /* and connects */
-    peer.fd = accept4(peer.listen, NULL, NULL, SOCK_CLOEXEC);
+    memif_peer_forget(&peer);
+    if (end == SERVER)
+        check(memif_peer_join(&peer), "connect");
+    up();
+    up();
+    if (end != SERVER)
+        memif_peer_join(&peer);
 }
 
 static void handshake(void)
 {
-    if (end == SERVER) {
-        say(MEMIF_INIT, 0, NULL, 0);
-        say(MEMIF_ADD_REGION, 15, NULL, 0);
-        for (unsigned i = 0; i < 2 * QUEUES; i++)
-            say(MEMIF_ADD_RING, i < QUEUES, NULL, 0);
-        say(MEMIF_CONNECT, 0, NULL, 0);
-        take_all();
+    if (end != SERVER) {
+        say(MEMIF_HELLO, 0, NULL, 0);
+        memif_peer_take(&peer);
+        say(MEMIF_CONNECTED, 0, NULL, 0);
         return;
     }
-    say(MEMIF_HELLO, 0, NULL, 0);
-    take_all();
-    say(MEMIF_CONNECTED, 0, NULL, 0);
+    say(MEMIF_INIT, 0, NULL, 0);
+    say(MEMIF_ADD_REGION, 15, NULL, 0);
+    for (unsigned i = 0; i < 2 * MEMIF_PEER_QUEUES; i++)
+        say(MEMIF_ADD_RING, i < MEMIF_PEER_QUEUES, NULL, 0);
+    say(MEMIF_CONNECT, 0, NULL, 0);
+    memif_peer_take(&peer);
 }
 
 /* ---- rings ---- */
@@ -414,35 +213,6 @@ static void look(void)
     }
 }
 
-/* A field of a ring: head, tail, flags, cookie, or one of its descriptors. */
-static void *field(unsigned ring, unsigned which, unsigned *bytes)
-{
-    struct memif_ring *r = peer_ring(ring);
-    struct memif_desc *d = r ? &r->desc[which >> 4 & ((1u << LOG2) - 1)] : NULL;
-
-    *bytes = which % 8 < 3 || which % 8 == 5 || which % 8 == 6 ? 2 : 4;
-    if (!r)
-        return NULL;
-    switch (which % 8) {
-    case 0:
-        return &r->head;
-    case 1:
-        return &r->tail;
-    case 2:
-        return &r->flags;
-    case 3:
-        return &d->length;
-    case 4:
-        return &d->offset;
-    case 5:
-        return &d->region;
-    case 6:
-        return &d->flags;
-    default:
-        return &r->cookie;
-    }
-}
-
 static uint32_t number(const uint8_t *p, size_t n)
 {
     uint32_t v = 0;
@@ -455,7 +225,7 @@ static void set_field(unsigned ring, unsigned which, const uint8_t *p, size_t n)
 {
     uint32_t v = number(p, n);
     unsigned bytes;
-    void *at = field(ring, which, &bytes);
+    void *at = memif_peer_field(&peer, ring, which, &bytes);
 
     if (at)
         memcpy(at, &v, bytes);
@@ -465,14 +235,14 @@ static void set_field(unsigned ring, unsigned which, const uint8_t *p, size_t n)
 static void race_field(unsigned ring, unsigned which, const uint8_t *p, size_t n)
 {
     unsigned bytes;
-    void *at = field(ring, which, &bytes);
+    void *at = memif_peer_field(&peer, ring, which, &bytes);
 
     if (!at || n < 5)
         return;
     race_begin((void *)((uintptr_t)at & ~(uintptr_t)3), number(p, 4), number(p + 4, n - 4));
     for (unsigned i = 0; i < RACE_BURSTS; i++) {
-        receive(i % QUEUES, 8);
-        transmit(i % QUEUES, 4, 60u * i);
+        receive(i % MEMIF_PEER_QUEUES, 8);
+        transmit(i % MEMIF_PEER_QUEUES, 4, 60u * i);
         look();
     }
     race_end();
@@ -513,12 +283,12 @@ static void record(uint8_t what, uint8_t a, uint8_t b, const uint8_t *p, size_t 
         race_field(a, b, p, n);
         break;
     case 7:
-        take_all();
+        memif_peer_take(&peer);
         look();
         break;
     case 8: /* a file that shrinks under the mapping */
         if (peer.n_regions)
-            (void)!ftruncate(peer.memfd[a % peer.n_regions], PAGE * (off_t)b);
+            (void)!ftruncate(peer.memfd[a % peer.n_regions], MEMIF_PEER_PAGE * (off_t)b);
         break;
     default:
         join();
@@ -529,34 +299,23 @@ static void start(void)
 {
     struct memif_cfg cfg = {.socket = sock,
                             .listener = end == SERVER,
-                            .id = ID,
-                            .queues = QUEUES,
-                            .log2_ring = LOG2,
+                            .id = MEMIF_PEER_ID,
+                            .queues = MEMIF_PEER_QUEUES,
+                            .log2_ring = MEMIF_PEER_LOG2,
                             .pool = pool,
                             .share = end == CLIENT_SHARED ? &frames : NULL};
 
     arenas();
-    peer = (struct peer){.listen = -1, .fd = -1};
-    if (end != SERVER) {
-        struct sockaddr_un un = {.sun_family = AF_UNIX};
-
-        snprintf(un.sun_path, sizeof(un.sun_path), "%s", sock);
-        unlink(sock);
-        peer.listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        check(!bind(peer.listen, (struct sockaddr *)&un, sizeof(un)) && !listen(peer.listen, 8),
-              "listen");
-    }
+    check(memif_peer_open(&peer, sock, end != SERVER), "listen");
     check(io_port_memif(&port, &cfg) == 0, "io_port_memif");
     join();
 }
 
 static void stop(void)
 {
-    forget();
+    memif_peer_forget(&peer);
     io_port_close(port);
-    if (peer.listen >= 0)
-        close(peer.listen);
-    unlink(sock);
+    memif_peer_close(&peer);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

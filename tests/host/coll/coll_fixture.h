@@ -324,7 +324,7 @@ static inline void *fixture_buffer(struct fixture *g, unsigned rank, size_t byte
 }
 
 /* Closes and destroys everything; no frame may be left. */
-static void fixture_free(struct fixture *g, bool ticks)
+static inline void fixture_free(struct fixture *g, bool ticks)
 {
     for (unsigned r = 0; r < g->n; r++)
         comm_close(g->comm[r]);
