@@ -237,7 +237,7 @@ static void link_run(struct model *m, uint32_t d, int64_t now)
     x = *p;
     if (x.hop > 1)
         release(m, x.path->link[x.hop - 2], &x, now);
-    link_run(m, d, now); /* a loop has no latency: it takes its next part before this one arrives */
+    link_run(m, d, now);
     model_event(m, EV_HOP, head, 0, 0, k);
 }
 
@@ -308,6 +308,14 @@ void queue_send_acks(struct model *m, const struct model_part *p, int64_t now)
     queue_send(m, &ack, now);
 }
 
+/* A loop has no latency: it takes its next part before the one that leaves it is there. */
+static bool waits_for_loop(const struct model *m, const struct model_part *p, int64_t now)
+{
+    uint32_t d = p->path->link[p->hop - 1];
+
+    return d >= 2u * m->fab->n_links && m->queue[d].timer && m->free_ps[d] <= now;
+}
+
 void queue_event(struct model *m, const struct cost_event *e)
 {
     struct model_part x;
@@ -324,6 +332,10 @@ void queue_event(struct model *m, const struct cost_event *e)
         return;
     default:
         break;
+    }
+    if (waits_for_loop(m, &m->part[e->step], e->at)) {
+        model_event(m, EV_HOP, e->at, 0, 0, e->step);
+        return;
     }
     if (m->part[e->step].hop < m->part[e->step].path->n) {
         enqueue(m, e->step, e->at);
