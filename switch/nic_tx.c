@@ -5,8 +5,8 @@
 /*
  * From the processes to the link and to the loop. When one of the two is free, it pulls the head of
  * a slot's stash if that is of its own kind. A head of the other kind blocks the frames behind it,
- * which keeps the order within a slot's queue. A pull that uncovers a head of the other kind kicks
- * the other queue, and nothing else does: two queues that kick each other for heads that neither
+ * which keeps the order within a slot's queue. A pull that uncovers a head of the other kind, or
+ * may have, kicks the other queue, and nothing else does: two queues that kick each other for heads that neither
  * may send would never stop.
  */
 
@@ -21,6 +21,16 @@ static inline void uncovered(struct nic_port *np, const struct nic_stash *st, en
 {
     if (st->n && st->way[st->head] != mine && egress_of(np, st->way[st->head]))
         egress_kick(egress_of(np, st->way[st->head]), now);
+}
+
+/* The link or the loop has taken the last frame of a stash, whose endpoint may have one for the
+ * other of the two. */
+static inline void emptied(struct nic_port *np, enum nic_way mine, int64_t now)
+{
+    enum nic_way other = mine == NIC_UP ? NIC_LOOP : NIC_UP;
+
+    if (np->looped && egress_of(np, other))
+        egress_kick(egress_of(np, other), now);
 }
 
 static void refuse(struct nic_port *np, unsigned slot, struct rte_mbuf *m, enum drop why,
@@ -143,7 +153,10 @@ static inline struct rte_mbuf *pull_slot(struct nic_port *np, unsigned slot, enu
     if (st->n)
         frame_prefetch(st->m[st->head]);
     np->turn[way][q] = slot + 1 == np->nic->n_slots ? 0 : slot + 1;
-    uncovered(np, st, way, now);
+    if (st->n)
+        uncovered(np, st, way, now);
+    else
+        emptied(np, way, now);
     return m;
 }
 

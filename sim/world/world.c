@@ -78,7 +78,8 @@ static uint16_t input(struct rank_port *p, struct rte_mbuf **m, uint16_t n, int6
 static uint16_t output(struct rank_port *p, enum endpoint_queue q, struct rte_mbuf **m, uint16_t n,
                        int64_t now)
 {
-    uint16_t k = p->ep.output(p->ep.ctx, q, m, n, now);
+    /* Which queue pair sends is decided when the link is free: one data frame at a time. */
+    uint16_t k = p->ep.output(p->ep.ctx, q, m, q == ENDPOINT_DATA ? RTE_MIN(n, 1) : n, now);
 
     observe(p);
     return k;
@@ -155,6 +156,18 @@ static void rank_kick(void *ctx)
     l->kicked[l->n_kicked++] = p;
 }
 
+/* Where messages cost time, the port begins to fetch them now and not when its link is free. */
+static void kick_nic(struct rank_port *p, int64_t now)
+{
+    struct world *w = p->r->w;
+
+    if (w->cfg.fab->costs.hca_ps) {
+        p->ep.tick(p->ep.ctx, now);
+        observe(p);
+    }
+    net_kick(w->net, p->r->node, (uint16_t)p->index, p->r->slot, now);
+}
+
 /* ---- the run ---- */
 
 /* The order of frames of different links has no meaning, so their hashes are summed. */
@@ -212,7 +225,7 @@ void world_flush_kicks(struct world *w, int64_t now)
                      "a port is in the list of kicked ports but not marked as kicked");
         p->kicked = false;
         if (!p->r->dead)
-            net_kick(w->net, p->r->node, (uint16_t)p->index, p->r->slot, now);
+            kick_nic(p, now);
     }
     l->n_kicked -= n;
     memmove(l->kicked, l->kicked + n, l->n_kicked * sizeof(struct rank_port *));

@@ -7,45 +7,13 @@
  * parts of one frame, which take turns there as the frames do: else a node would wait for the whole
  * of all but one of its children's messages.
  */
-#include "host/coll/model/cost_model.h"
+#include "host/coll/model/cost_agg.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PART_FRAMES 100000u /* frames of all members beyond which parts are of several */
-
-/* An aggregation node of the group; parents come after their children. */
-struct model_an {
-    uint16_t node;
-    unsigned parent, depth, n_children;
-    struct model_path up, down; /* to the parent and back */
-    unsigned crossings;         /* most hand-offs from a member up to this node */
-};
-
-struct model_member {
-    unsigned rank, lane, an;
-    struct model_path up, down;
-};
-
-/* A part of a message at a node: arrival of the data of so many children, and lengths up and down. */
-struct model_slot {
-    struct flight f;
-    uint32_t up_len, down_len;
-    unsigned children;
-};
-
-enum edge_kind { EDGE_UP, EDGE_DOWN_NODE, EDGE_DOWN_MEMBER };
-
-struct model_group {
-    struct model_group *next;
-    unsigned group, domain_index, chan, n, n_an, top_handoffs;
-    uint32_t window, n_msgs;
-    uint32_t parts, part_frames; /* parts of a message, at most, and frames of each */
-    struct model_member *member;
-    struct model_an *an;     /* the last one is the top */
-    struct model_slot *slot; /* [n_msgs][parts][n_an] */
-};
 
 static unsigned domain_index_of(const struct model *m, unsigned rank)
 {
@@ -84,7 +52,8 @@ static void find_nodes(struct model *m, struct model_group *g, const struct fab_
 
             if (an_index(g, at) < g->n_an)
                 break;
-            *an = (struct model_an){.node = at};
+            *an = (struct model_an){
+                .node = at, .first_an = NOBODY, .first_member = NOBODY, .sibling = NOBODY};
             for (uint16_t up = at; up != top; up = t->parent[up])
                 an->depth++;
             g->n_an++;
@@ -98,6 +67,23 @@ static void find_nodes(struct model *m, struct model_group *g, const struct fab_
         an->parent = an_index(g, t->parent[an->node]);
         model_path(m, an->node, 0, t->parent[an->node], 0, &an->up);
         model_path(m, t->parent[an->node], 0, an->node, 0, &an->down);
+    }
+}
+
+/* Lists of every node's children, each in their order. */
+static void find_children(struct model_group *g)
+{
+    for (uint32_t c = g->n_an - 1; c-- > 0;) {
+        struct model_an *up = &g->an[g->an[c].parent];
+
+        g->an[c].sibling = up->first_an;
+        up->first_an = c;
+    }
+    for (uint32_t k = g->n; k-- > 0;) {
+        struct model_an *up = &g->an[g->member[k].an];
+
+        g->member[k].sibling = up->first_member;
+        up->first_member = k;
     }
 }
 
@@ -160,6 +146,7 @@ static int find_tree(struct model *m, struct model_group *g)
             leaf[k] = fab_group_leaf(m->fab, t, id[k], &members);
         find_nodes(m, g, t, top, leaf);
         find_members(m, g, t, leaf);
+        find_children(g);
         rc = 0;
     }
     if (!rc && m->fab->nodes[top].reduce.window && m->fab->nodes[top].reduce.window < g->window)
@@ -187,20 +174,8 @@ static void find_parts(struct model *m, struct model_group *g, const struct lane
     }
     g->part_frames = (uint32_t)(1 + frames * g->n / PART_FRAMES);
     g->parts = (most - 1) / g->part_frames + 1;
-}
-
-/* Number of parts of message i. */
-static uint32_t parts_of(const struct model *m, const struct model_group *g, uint32_t i)
-{
-    const struct model_member *x = &g->member[0];
-    uint64_t len = lane_step(&m->rank[x->rank].s.lane[x->lane], i)->len;
-
-    return (packets_of(m, len) - 1) / g->part_frames + 1;
-}
-
-static struct model_slot *slots_of(const struct model_group *g, uint32_t i, uint32_t part)
-{
-    return &g->slot[((size_t)i * g->parts + part) * g->n_an];
+    for (uint32_t i = 0; i < s->n; i++)
+        g->parts_of[i] = (packets_of(m, lane_step(s, i)->len) - 1) / g->part_frames + 1;
 }
 
 static int group_new(struct model *m, unsigned rank, unsigned lane, struct model_group **out)
@@ -218,7 +193,8 @@ static int group_new(struct model *m, unsigned rank, unsigned lane, struct model
     g->domain_index = s->peer ? domain_index_of(m, rank) : 0;
     g->member = calloc(m->in.nranks, sizeof(*g->member));
     g->an = calloc(m->fab->n_nodes, sizeof(*g->an));
-    if (!g->member || !g->an)
+    g->parts_of = calloc((size_t)s->n + 1, sizeof(*g->parts_of));
+    if (!g->member || !g->an || !g->parts_of)
         return -ENOMEM;
     for (unsigned r = 0; r < m->in.nranks; r++)
         if (!s->peer || domain_index_of(m, r) == g->domain_index)
@@ -260,180 +236,6 @@ bool agg_model_has_window(const struct model *m, unsigned rank, unsigned lane)
     return !l->slots_out || l->slots_out + agg_slots(st->len, m->in.mtu) <= l->agg->window;
 }
 
-static struct flight latest(struct flight a, struct flight b)
-{
-    return (struct flight){.head = a.head > b.head ? a.head : b.head,
-                           .tail = a.tail > b.tail ? a.tail : b.tail};
-}
-
-/* ---- edges ---- */
-
-/* Sends a part of a message of len bytes of elements. */
-static void send_on_edge(struct model *m, const struct model_part *to, struct flight f,
-                         uint32_t len, int64_t now)
-{
-    const struct model_group *g = to->group;
-    uint64_t most = (uint64_t)g->part_frames * m->in.mtu, bytes = AGG_HDR_BYTES + len;
-    struct model_part p = *to;
-
-    p.kind = PART_EDGE;
-    p.last = to->part + 1 == parts_of(m, g, to->step);
-    p.first = to->part * g->part_frames;
-    if (len) {
-        bytes -= to->part * most;
-        bytes = bytes < most ? bytes : most;
-    }
-    p.packets = (uint32_t)((bytes - 1) / m->in.mtu + 1);
-    p.msg = model_message(bytes, m->in.mtu, false);
-    p.tail = f.tail;
-    queue_send(m, &p, now);
-}
-
-/* A node's result goes to its children; a message without elements with the last part. */
-static void send_down(struct model *m, struct model_group *g, uint32_t i, uint32_t part, unsigned a,
-                      int64_t now)
-{
-    const struct model_slot *slot = slots_of(g, i, part);
-    bool last = part + 1 == parts_of(m, g, i);
-
-    for (unsigned c = 0; c + 1 < g->n_an; c++)
-        if (g->an[c].parent == a && (last || slot[c].down_len))
-            send_on_edge(m,
-                         &(struct model_part){.group = g,
-                                              .path = &g->an[c].down,
-                                              .back = &g->an[c].up,
-                                              .rank = NOBODY,
-                                              .lane = 0,
-                                              .step = i,
-                                              .part = part,
-                                              .end = c,
-                                              .edge = EDGE_DOWN_NODE},
-                         slot[a].f, slot[c].down_len, now);
-    for (unsigned k = 0; k < g->n; k++) {
-        const struct model_member *x = &g->member[k];
-        const struct step *st = lane_step(&m->rank[x->rank].s.lane[x->lane], i);
-        uint32_t len = st->dst.buf == BUF_NONE ? 0 : (uint32_t)st->len;
-
-        if (x->an == a && (last || len))
-            send_on_edge(m,
-                         &(struct model_part){.group = g,
-                                              .path = &x->down,
-                                              .back = &x->up,
-                                              .rank = NOBODY,
-                                              .lane = 0,
-                                              .step = i,
-                                              .part = part,
-                                              .end = k,
-                                              .edge = EDGE_DOWN_MEMBER},
-                         slot[a].f, len, now);
-    }
-}
-
-/* Hand-offs of a message, when all of it is at the top. */
-static void count_handoffs(struct model *m, struct model_group *g, uint32_t i)
-{
-    unsigned handoffs = 0;
-
-    for (unsigned k = 0; k < g->n; k++) {
-        unsigned h = m->rank[g->member[k].rank].lane[g->member[k].lane].handoffs[i];
-
-        handoffs = h > handoffs ? h : handoffs;
-    }
-    handoffs += g->top_handoffs;
-    m->handoffs = handoffs > m->handoffs ? handoffs : m->handoffs;
-    for (unsigned k = 0; k < g->n; k++)
-        m->rank[g->member[k].rank].lane[g->member[k].lane].handoffs[i] = (uint16_t)handoffs;
-}
-
-/* A child's part is at node a: the last one of them lets the node send. */
-static void arrived_up(struct model *m, struct model_group *g, uint32_t i, uint32_t part,
-                       unsigned a, struct flight f, int64_t now)
-{
-    struct model_slot *slot = slots_of(g, i, part), *own = &slot[a];
-    const struct model_an *an = &g->an[a];
-    struct model_slot *up = &slot[an->parent];
-
-    own->f = latest(own->f, f);
-    if (++own->children < an->n_children)
-        return;
-    if (a + 1 == g->n_an) {
-        if (part + 1 == parts_of(m, g, i))
-            count_handoffs(m, g, i);
-        send_down(m, g, i, part, a, now);
-        return;
-    }
-    up->up_len = own->up_len > up->up_len ? own->up_len : up->up_len;
-    up->down_len = own->down_len > up->down_len ? own->down_len : up->down_len;
-    if (part && !own->up_len) { /* its header went with the first part */
-        arrived_up(m, g, i, part, an->parent, own->f, now);
-        return;
-    }
-    send_on_edge(m,
-                 &(struct model_part){.group = g,
-                                      .path = &an->up,
-                                      .back = &an->down,
-                                      .rank = NOBODY,
-                                      .lane = 0,
-                                      .step = i,
-                                      .part = part,
-                                      .end = an->parent,
-                                      .edge = EDGE_UP},
-                 own->f, own->up_len, now);
-}
-
-void agg_model_arrived(struct model *m, const struct model_part *p, int64_t now)
-{
-    struct model_group *g = p->group;
-    struct flight f = {.head = now, .tail = p->tail};
-    const struct model_member *k = &g->member[p->end];
-
-    queue_send_acks(m, p, now);
-    if (p->edge == EDGE_UP) {
-        arrived_up(m, g, p->step, p->part, p->end, f, now);
-    } else if (p->edge == EDGE_DOWN_NODE) {
-        slots_of(g, p->step, p->part)[p->end].f = f;
-        send_down(m, g, p->step, p->part, p->end, now);
-    } else if (p->last) {
-        model_event(m, EV_DONE, p->tail + m->fab->costs.gpu_ps, k->rank, k->lane, p->step);
-    }
-}
-
-/* Sends the next part of the lane's current message; true: it has nothing to send in it. */
-static bool send_part(struct model *m, unsigned rank, unsigned lane, int64_t now)
-{
-    struct model_lane *l = &m->rank[rank].lane[lane];
-    struct model_group *g = l->agg;
-    struct model_member *x = &g->member[l->member];
-    uint32_t i = l->begun - 1, part = l->part++;
-    const struct step *st = lane_step(&m->rank[rank].s.lane[lane], i);
-    struct model_slot *slot = &slots_of(g, i, part)[x->an];
-    uint32_t up = st->a.buf == BUF_NONE ? 0 : (uint32_t)st->len;
-    uint32_t down = st->dst.buf == BUF_NONE ? 0 : (uint32_t)st->len;
-
-    l->sending = l->part < parts_of(m, g, i);
-    if (!l->sending)
-        l->part = 0;
-    slot->up_len = up > slot->up_len ? up : slot->up_len;
-    slot->down_len = down > slot->down_len ? down : slot->down_len;
-    if (part && !up) {
-        arrived_up(m, g, i, part, x->an, (struct flight){.head = now, .tail = now}, now);
-        return true;
-    }
-    l->link_busy = true;
-    send_on_edge(m,
-                 &(struct model_part){.group = g,
-                                      .path = &x->up,
-                                      .back = &x->down,
-                                      .rank = rank,
-                                      .lane = lane,
-                                      .step = i,
-                                      .part = part,
-                                      .end = x->an,
-                                      .edge = EDGE_UP},
-                 ((struct flight){.head = now, .tail = now}), up, now);
-    return false;
-}
-
 void agg_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
     struct model_lane *l = &m->rank[rank].lane[lane];
@@ -442,12 +244,6 @@ void agg_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now)
     l->slots_out += agg_slots(lane_step(&m->rank[rank].s.lane[lane], i)->len, m->in.mtu);
     l->sending = true;
     run_posted(m, rank, lane, model_post(m, l, l->agg->member[l->member].up.link[0], now), now);
-}
-
-void agg_model_part(struct model *m, unsigned rank, unsigned lane, int64_t now)
-{
-    while (send_part(m, rank, lane, now) && m->rank[rank].lane[lane].sending)
-        ;
 }
 
 void agg_model_end(struct model *m, unsigned rank, unsigned lane)
@@ -465,6 +261,7 @@ void agg_model_free(struct model *m)
         free(m->aggs->member);
         free(m->aggs->an);
         free(m->aggs->slot);
+        free(m->aggs->parts_of);
         free(m->aggs);
         m->aggs = next;
     }

@@ -6,8 +6,11 @@
  *   cost_setup.c   schedules of all ranks, their paths and groups
  *   cost_run.c     the schedules, walked in order of time
  *   cost_queue.c   queues of links, and pauses (PFC)
+ *   cost_nic.c     turns of processes and lanes at a host
  *   cost_net.c     paths and times of links; messages that are booked on them at once
- *   cost_agg.c     messages through aggregation nodes; cost_mm.c: through multimem
+ *   cost_agg.c     groups of aggregation, their members and windows
+ *   cost_edge.c    their messages, through aggregation nodes
+ *   cost_mm.c      messages through multimem
  *
  * A message is cut into parts, of one frame each while the operation is small enough (part_frames).
  * Each part waits in the queue of every link of its path.
@@ -45,6 +48,7 @@ struct model_msg {
 struct model_lane {
     uint32_t begun, done,
         peer_lane;                 /* peer_lane: SEND's and RECV's other end; MM: reads under way */
+    uint32_t twin;                 /* SEND, RECV: the lane of the other direction; NOBODY: none */
     uint32_t waiters, next_waiter; /* lanes of the rank that wait for this one */
     bool queued, waiting;
     bool sending;       /* SEND, AGG: parts of the current message have not been sent */
@@ -127,6 +131,11 @@ struct model {
     int64_t *fetch_ps; /* [n_dir] when the port that sends on it can fetch the next request */
     uint64_t *bytes;   /* [n_dir] that pass in the whole operation */
     struct model_queue *queue;
+    struct model_nic *nic; /* ports of the ranks' hosts (cost_nic.c) */
+    struct model_source *source;
+    uint32_t n_nics;
+    uint32_t *nic_of;        /* [n_dir] index of the NIC that sends on it; NOBODY: a switch does */
+    uint32_t *slot_of_rank;  /* [nranks] among those of its host */
     struct model_part *part; /* [parts_room]; unused ones are a list */
     uint32_t n_parts, parts_room, free_part;
     uint32_t part_frames; /* frames of a part */
@@ -172,6 +181,21 @@ void queue_send_acks(struct model *m, const struct model_part *p, int64_t now);
 uint32_t acks_of(uint32_t first, uint32_t packets, bool last);
 /* EV_HOP, EV_LINK, EV_PAUSE and EV_RESUME. */
 void queue_event(struct model *m, const struct cost_event *e);
+/* There is a part for the link, which may be free. */
+void queue_kick(struct model *m, uint32_t dirlink, int64_t now);
+/* ---- cost_nic.c ---- */
+
+/* nic_free() in any case. */
+int nic_init(struct model *m);
+void nic_free(struct model *m);
+/* The first link of the path will be used. */
+void nic_note_path(struct model *m, const struct model_path *p);
+/* A part at the first link of its path. */
+void nic_enqueue(struct model *m, uint32_t part);
+/* Nothing of a process is for the link. */
+bool nic_is_empty(const struct model *m, uint32_t dirlink);
+/* The part that is next on the link; NOBODY: none. */
+uint32_t nic_take(struct model *m, uint32_t dirlink, int64_t now);
 /* ---- cost_run.c ---- */
 
 /* Sends the first part of the lane's message `at` a time. */
@@ -205,7 +229,8 @@ int64_t model_send_small(struct model *m, const struct model_path *p, int64_t t,
 int model_run(struct model *m);
 void model_event(struct model *m, enum event_kind kind, int64_t at, unsigned rank, unsigned lane,
                  uint32_t step);
-/* cost_agg.c */
+/* ---- cost_agg.c, cost_edge.c ---- */
+
 int agg_model_begin(struct model *m, unsigned rank, unsigned lane);
 bool agg_model_has_window(const struct model *m, unsigned rank, unsigned lane);
 void agg_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now);
@@ -214,7 +239,8 @@ void agg_model_part(struct model *m, unsigned rank, unsigned lane, int64_t now);
 void agg_model_arrived(struct model *m, const struct model_part *p, int64_t now);
 void agg_model_end(struct model *m, unsigned rank, unsigned lane);
 void agg_model_free(struct model *m);
-/* cost_mm.c */
+/* ---- cost_mm.c ---- */
+
 int mm_model_begin(struct model *m, unsigned rank, unsigned lane);
 void mm_model_step(struct model *m, unsigned rank, unsigned lane, int64_t now);
 void mm_model_read(struct model *m, unsigned rank, unsigned lane, uint32_t step, int64_t now);

@@ -145,8 +145,9 @@ void queue_free(struct model *m)
     free(m->part);
 }
 
-static uint32_t take(struct model *m, struct model_queue *q)
+static uint32_t take(struct model *m, uint32_t d, int64_t now)
 {
+    struct model_queue *q = &m->queue[d];
     uint32_t k = NOBODY;
 
     if (q->paused)
@@ -154,6 +155,10 @@ static uint32_t take(struct model *m, struct model_queue *q)
     if (q->acks.head != NOBODY) {
         k = q->acks.head;
         q->acks.head = m->part[k].next;
+    } else if (m->nic_of[d] != NOBODY) {
+        q->timer = true; /* its lanes may have more, which waits for this part */
+        k = nic_take(m, d, now);
+        q->timer = false;
     } else if (q->data.head != NOBODY) {
         k = q->data.head;
         q->data.head = m->part[k].next;
@@ -161,9 +166,13 @@ static uint32_t take(struct model *m, struct model_queue *q)
     return k;
 }
 
-static bool is_empty(const struct model_queue *q)
+static bool is_empty(const struct model *m, uint32_t d)
 {
-    return q->acks.head == NOBODY && q->data.head == NOBODY;
+    const struct model_queue *q = &m->queue[d];
+
+    if (q->acks.head != NOBODY)
+        return false;
+    return m->nic_of[d] != NOBODY ? nic_is_empty(m, d) : q->data.head == NOBODY;
 }
 
 /*
@@ -201,14 +210,14 @@ static void link_run(struct model *m, uint32_t d, int64_t now)
     int64_t end, late, head;
     uint32_t k;
 
-    if (q->timer || is_empty(q))
+    if (q->timer || is_empty(m, d))
         return;
     if (m->free_ps[d] > now) {
         q->timer = true;
         model_event(m, EV_LINK, m->free_ps[d], 0, 0, d);
         return;
     }
-    k = take(m, q);
+    k = take(m, d, now);
     if (k == NOBODY)
         return;
     p = &m->part[k];
@@ -225,13 +234,11 @@ static void link_run(struct model *m, uint32_t d, int64_t now)
     else
         head = p->tail;
     p->hop++;
-    model_event(m, EV_HOP, head, 0, 0, k);
     x = *p;
     if (x.hop > 1)
         release(m, x.path->link[x.hop - 2], &x, now);
-    else if ((x.kind == PART_DATA || (x.kind == PART_EDGE && x.rank != NOBODY)))
-        run_part_left(m, x.rank, x.lane, now);
     link_run(m, d, now);
+    model_event(m, EV_HOP, head, 0, 0, k);
 }
 
 static void enqueue(struct model *m, uint32_t k, int64_t now)
@@ -246,7 +253,9 @@ static void enqueue(struct model *m, uint32_t k, int64_t now)
     if (p->hop)
         hold(m, p->path->link[p->hop - 1], p, now);
     p->next = NOBODY;
-    if (*head == NOBODY)
+    if (!first && m->nic_of[d] != NOBODY)
+        nic_enqueue(m, k);
+    else if (*head == NOBODY)
         *head = k;
     else
         m->part[*tail].next = k;
@@ -258,6 +267,18 @@ static void enqueue(struct model *m, uint32_t k, int64_t now)
     /* What the lanes of a host have ready at the same time comes before the next part of any. */
     q->timer = true;
     model_event(m, EV_LINK, now, 0, 0, d);
+}
+
+void queue_kick(struct model *m, uint32_t d, int64_t now)
+{
+    struct model_queue *q = &m->queue[d];
+
+    if (!q->timer && m->free_ps[d] > now) {
+        link_run(m, d, now);
+    } else if (!q->timer) {
+        q->timer = true;
+        model_event(m, EV_LINK, now, 0, 0, d);
+    }
 }
 
 void queue_send(struct model *m, const struct model_part *p, int64_t now)
@@ -287,6 +308,14 @@ void queue_send_acks(struct model *m, const struct model_part *p, int64_t now)
     queue_send(m, &ack, now);
 }
 
+/* A loop has no latency: it takes its next part before the one that leaves it is there. */
+static bool waits_for_loop(const struct model *m, const struct model_part *p, int64_t now)
+{
+    uint32_t d = p->path->link[p->hop - 1];
+
+    return d >= 2u * m->fab->n_links && m->queue[d].timer && m->free_ps[d] <= now;
+}
+
 void queue_event(struct model *m, const struct cost_event *e)
 {
     struct model_part x;
@@ -303,6 +332,10 @@ void queue_event(struct model *m, const struct cost_event *e)
         return;
     default:
         break;
+    }
+    if (waits_for_loop(m, &m->part[e->step], e->at)) {
+        model_event(m, EV_HOP, e->at, 0, 0, e->step);
+        return;
     }
     if (m->part[e->step].hop < m->part[e->step].path->n) {
         enqueue(m, e->step, e->at);

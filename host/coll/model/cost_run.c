@@ -73,6 +73,8 @@ static void step_done(struct model *m, unsigned rank, unsigned lane, int64_t now
 
     l->done++;
     m->end = now > m->end ? now : m->end;
+    if (r->s.lane[lane].kind == LANE_RECV) /* its credit is posted before what this step causes */
+        try_lane(m, rank, lane, now);
     l->waiters = NOBODY;
     while (w != NOBODY) {
         uint32_t next = r->lane[w].next_waiter;
@@ -288,19 +290,29 @@ static bool begin_step(struct model *m, unsigned rank, unsigned lane, int64_t no
     }
 }
 
-/* Tells the sender how many receives are posted, as a connection does. */
+/* Receives that are posted: those of the next operation are, as far as there are slots. */
+static uint32_t posted(const struct model *m, const struct model_lane *l, uint32_t n)
+{
+    uint32_t slots = l->done + sched_slots(m->in.topo), all = n + CONN_AHEAD;
+
+    if (l->begun == n)
+        return all < slots ? all : slots;
+    return l->begun > CONN_AHEAD ? l->begun : CONN_AHEAD;
+}
+
+/* Tells the sender how many receives are posted, as a connection does (conn.c). */
 static void publish(struct model *m, unsigned rank, unsigned lane, int64_t now)
 {
-    struct model_lane *l = &m->rank[rank].lane[lane];
-    const struct lane *s = &m->rank[rank].s.lane[lane];
-    unsigned peer = s->peer;
-    uint32_t ahead = l->begun == s->n ? CONN_AHEAD : 0; /* of the next operation */
-    uint32_t fresh = l->begun > l->published ? l->begun - l->published : 0;
+    struct model_rank *r = &m->rank[rank];
+    struct model_lane *l = &r->lane[lane];
+    uint32_t n = r->s.lane[lane].n, fresh = posted(m, l, n) - l->published;
+    unsigned peer = r->s.lane[lane].peer;
 
-    if (!fresh ||
-        (fresh + ahead < CONN_CREDIT_EVERY && l->published - l->done >= CONN_CREDIT_EVERY))
+    if (!fresh || (fresh < CONN_CREDIT_EVERY && l->published - l->done >= CONN_CREDIT_EVERY))
         return;
-    l->published = l->begun;
+    if (l->published >= n && l->twin != NOBODY && r->lane[l->twin].begun < r->s.lane[l->twin].n)
+        return; /* the next operation's, behind the messages of this one */
+    l->published += fresh;
     queue_send(m,
                &(struct model_part){.kind = PART_CREDIT,
                                     .rank = peer,
@@ -324,6 +336,8 @@ static void try_lane(struct model *m, unsigned rank, unsigned lane, int64_t now)
         ;
     if (m->rank[rank].s.lane[lane].kind == LANE_RECV)
         publish(m, rank, lane, now);
+    else if (m->rank[rank].s.lane[lane].kind == LANE_SEND && l->twin != NOBODY)
+        publish(m, rank, l->twin, now);
     l->queued = false;
 }
 

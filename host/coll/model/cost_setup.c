@@ -27,6 +27,7 @@ static int lane_path(struct model *m, unsigned rank, unsigned lane)
     model_path(m, to, ch[chan].port_b, from, ch[chan].port_a, l->back);
     if (!l->path->n || !l->back->n)
         return -ENOTSUP;
+    nic_note_path(m, l->path);
     return 0;
 }
 
@@ -45,7 +46,7 @@ static int rank_init(struct model *m, unsigned rank)
     for (unsigned i = 0; i < r->s.n_lanes && !rc; i++) {
         struct model_lane *l = &r->lane[i];
 
-        l->waiters = NOBODY;
+        l->waiters = l->twin = NOBODY;
         l->handoffs = calloc(r->s.lane[i].n + 1, sizeof(*l->handoffs));
         l->credit = l->published = CONN_AHEAD;
         if (r->s.lane[i].kind == LANE_MM) {
@@ -75,6 +76,10 @@ static int connect_lanes(struct model *m, unsigned rank)
                 return -EINVAL; /* no lane receives: the algorithm is wrong */
             r->lane[i].peer_lane = far;
             m->rank[s->peer].lane[far].peer_lane = i;
+            if (sched_has_lane(&r->s, LANE_RECV, s->peer, s->chan, &far)) {
+                r->lane[i].twin = far;
+                r->lane[far].twin = i;
+            }
             rc = lane_path(m, rank, i);
         } else if (s->kind == LANE_AGG) {
             rc = agg_model_begin(m, rank, i);
@@ -121,6 +126,7 @@ void setup_free(struct model *m)
         sched_free(&r->s);
     }
     agg_model_free(m);
+    nic_free(m);
     free(m->rank);
     free(m->heap);
     m->rank = NULL;
@@ -136,6 +142,7 @@ int setup_ranks(struct model *m)
     if (!m->rank)
         return -ENOMEM;
     rc = queue_init(m);
+    rc = rc ? rc : nic_init(m);
     for (unsigned k = 0; k < m->in.nranks && !rc; k++)
         rc = rank_init(m, k);
     for (unsigned k = 0; k < m->in.nranks && !rc; k++)

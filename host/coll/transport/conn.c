@@ -180,13 +180,25 @@ static int write_word(struct comm *c, struct conn *k, bool signaled)
     return 0;
 }
 
+/* The peer knows of all receives of the running operation, which has more messages for it: they go
+ * out before credits that only a later operation needs. */
+static bool is_for_later(const struct comm *c, const struct conn *k)
+{
+    const struct coll_req *r = c->exec.head;
+
+    if (!r || k->rx_lane == LANE_NONE || k->tx_lane == LANE_NONE)
+        return false;
+    return k->published >= k->rx_base + r->s.lane[k->rx_lane].n &&
+           r->lane[k->tx_lane].begun < r->s.lane[k->tx_lane].n;
+}
+
 static unsigned publish(struct comm *c, struct conn *k)
 {
     uint64_t fresh = k->rx_posted - k->published;
 
     T_ASSERT_HOT(k->published <= k->rx_posted,
                  "the credit word counts receives that are not posted");
-    return k->open && fresh &&
+    return k->open && fresh && !is_for_later(c, k) &&
            (fresh >= CONN_CREDIT_EVERY || k->published - k->rx_seen < CONN_CREDIT_EVERY) &&
            k->sq_posted - k->sq_done < CONN_SQ(k) && !write_word(c, k, false);
 }
@@ -330,6 +342,8 @@ static unsigned run_send(struct comm *c, struct coll_req *r, unsigned lane)
         run->begun++;
         did++;
     }
+    if (did && run->begun == l->n)
+        conn_top_up(c, k); /* and those of a later operation behind them */
     return did;
 }
 

@@ -5,7 +5,8 @@
  * A message is sent only when its receive is known to be posted, so that no RNR NAK occurs. The
  * receiver posts in order of the schedule and writes, by an inline RDMA WRITE, how many it has
  * posted since they connected into a word at the sender. That costs a frame for every eight
- * messages, and no time: credits are far ahead.
+ * messages, and no time: credits are far ahead, and those that only a later operation needs go out
+ * behind the messages of the running one.
  *
  * So they are at the start of an operation: CONN_AHEAD receives into slots are posted at all times,
  * before the next operation is known. So an operation begins with data. A message that arrived in a
