@@ -246,6 +246,13 @@ $(BUILD)/tests/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $< $(TOOL_LIBS) -o $@
 
+# Attacks of processes of a host (tests/hostile).
+HOSTILE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/hostile/*.c))
+$(BUILD)/tests/hostile/%: tests/hostile/%.c
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $< -libverbs -lpthread -o $@
+
 # A CUDA driver of host memory and threads, for tests (tests/e2e/cuda.sh).
 FAKES := $(if $(NVCC),$(BUILD)/tests/fake/libcuda.so.1)
 $(BUILD)/tests/fake/libcuda.so.1: tests/fake/cuda.c tests/fake/memory.c $(BUILD)/host/kernels/kernels.o tests/fake/fake.h
