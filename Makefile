@@ -194,7 +194,7 @@ $(BUILD)/libtribhint.so: $(call obj,host/hint/hint.c)
 
 # Parts of switch/ that an agent may use: the aggregation protocol's names, the arithmetic, and the clock page.
 $(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c \
-                       io/bell.c io/shared.c io/rundir.c io/preload.c io/port_counters.c io/telemetry_client.c io/link_reader.c)
+                       io/bell.c io/shared.c io/rundir.c io/token.c io/preload.c io/port_counters.c io/telemetry_client.c io/link_reader.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
 
@@ -246,9 +246,14 @@ $(BUILD)/tests/tools/%: tests/tools/%.c $(wildcard tests/tools/*.h)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $< $(TOOL_LIBS) -o $@
 
-# Attacks of processes of a host (tests/hostile).
-HOSTILE := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/hostile/*.c))
-$(BUILD)/tests/hostile/%: tests/hostile/%.c
+# Attack programs (tests/hostile/*.sh run them); they may use the rooms. raw.c is theirs.
+HOSTILE := $(patsubst %.c,$(BUILD)/%,$(filter-out tests/hostile/raw.c,$(wildcard tests/hostile/*.c)))
+$(BUILD)/tests/hostile/%: $(BUILD)/tests/hostile/%.o $(BUILD)/tests/hostile/raw.o $(TEST_LIBS)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
+	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
+# Those that are ordinary programs.
+$(addprefix $(BUILD)/tests/hostile/,page telemetry slots): $(BUILD)/tests/hostile/%: tests/hostile/%.c
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $< -libverbs -lpthread -o $@
@@ -260,14 +265,14 @@ $(BUILD)/tests/fake/libcuda.so.1: tests/fake/cuda.c tests/fake/memory.c $(BUILD)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -isystem $(CUDA_INCLUDE) -shared -Wl,-soname,libcuda.so.1 $(filter-out %.h,$^) -lpthread -o $@
 
-unit-programs: $(TESTS) $(TOOLS) $(FAKES)
+unit-programs: $(TESTS) $(TOOLS) $(HOSTILE) $(FAKES)
 unit:
 	$(Q)scripts/setup.sh test
 	$(Q)$(MAKE) --no-print-directory unit-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh unit
 e2e:
 	$(Q)scripts/setup.sh test
-	$(Q)$(MAKE) --no-print-directory programs $(TOOLS) $(FAKES) static-programs
+	$(Q)$(MAKE) --no-print-directory programs $(TOOLS) $(HOSTILE) $(FAKES) static-programs
 	$(Q)BUILD=$(BUILD) tests/run.sh e2e
 
 static:

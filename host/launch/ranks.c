@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WARM_SHARE    0.5      /* of the time of a run that warm-ups may take */
-#define TRIES         3        /* of one run, each at a higher dilation, when it may be chosen */
-#define START_NS      10000000 /* wall time from telling ranks to run until they do, */
-#define START_RANK_NS 1000000  /* and for each rank */
-#define LATE_NS       2000000  /* wall time by which a rank enters a barrier late, at least */
+#define WARM_SHARE    0.5           /* of the time of a run that warm-ups may take */
+#define TRIES         DILATION_RUNS /* of one run, each at a higher dilation, when it may be chosen */
+#define START_NS      10000000      /* wall time from telling ranks to run until they do, */
+#define START_RANK_NS 1000000       /* and for each rank */
+#define LATE_NS       2000000       /* wall time by which a rank enters a barrier late, at least */
 
 static void begin_time(struct sweep *s, const struct row *r, int place)
 {
@@ -279,6 +279,7 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a,
 {
     double left = ranks_left_s(s->until), start = cost_s(s, a, 0), one = cost_s(s, a, 1) - start;
     struct ranks_links links;
+    bool steady;
     int64_t lag;
     int rc;
 
@@ -296,8 +297,9 @@ static int run_timed(struct sweep *s, struct run_result *run, struct answers *a,
         return rc;
     run->iters = a->ops ? a->ops : run->iters;
     run->time_us = a->ps / run->iters * 1e-6;
-    run->fid = dilation_judge(a->pred, lag, s->tries.slow, run->dilation);
-    if (s->dilation.adaptive && !has_faults(s->fab))
+    steady = s->dilation.adaptive && !has_faults(s->fab);
+    run->fid = dilation_judge(a->pred, lag, steady ? 0 : s->tries.slow, run->dilation);
+    if (steady)
         dilation_compare(&run->fid, &s->tries, run->dilation, run->time_us);
     run->valid = true;
     run->aggregated = a->aggregated;
@@ -319,7 +321,7 @@ static int run_judged(struct sweep *s, struct run_result *run, struct answers *a
 
     for (unsigned i = 1; !rc && !run->fid.ok && s->dilation.adaptive && i < TRIES; i++) {
         uint32_t d = clock_dilation(s->rd->sh);
-        uint32_t next = dilation_retry(&s->dilation, a->pred, d, least, i);
+        uint32_t next = dilation_retry(&s->dilation, a->pred, d, least, i, run->fid.blind);
         if (next <= d)
             break;
         ranks_set_dilation(s, next);
