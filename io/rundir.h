@@ -15,6 +15,7 @@
  *     proc/<name>.page   socket: hands out its clock and pages (page_server.h)
  *     port/<host>.<port>.<slot>.sock  memif listener of a NIC's process slot; the process that uses
  *                      the slot holds .lock beside it
+ *     port/<host>.token  the secret of a host, which its processes present (token.h)
  *     port/<host>.<port>.counters/    counters of the port as sysfs shows them (port_counters.h)
  *     link/<link>.sock  memif between two trib-switch processes; the process of end `a` listens
  */

@@ -117,7 +117,7 @@ static void sweep_dpdk(const struct rundir *rd)
 void rundir_remove(const struct rundir *rd)
 {
     static const char *const files[] = {"shared", "fabric.conf", "fabric.path"};
-    static const char *const socks[] = {".sock", ".lock", NULL};
+    static const char *const socks[] = {".sock", ".lock", ".token", NULL};
     static const char *const procs[] = {".pid", ".start", ".ready", ".page", NULL};
     char path[RUN_PATH + 32];
 

@@ -11,6 +11,7 @@
 #include "host/sandbox/sandbox.h"
 #include "io/preload.h"
 #include "io/rundir.h"
+#include "io/token.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -123,6 +124,11 @@ int main(int argc, char **argv)
     host = f ? find_host(f, o.host) : NULL;
     if (!host)
         return 1;
+    rc = token_hand_over(&rd, host->name);
+    if (rc) {
+        fprintf(stderr, "trib: cannot open the token of %s: %s\n", host->name, strerror(-rc));
+        return 1;
+    }
     rc = enter_host(&rd, host, o.library, &what);
     if (rc)
         fprintf(

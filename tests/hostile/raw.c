@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/hostile/raw.h"
 
+#include "io/token.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -45,11 +47,13 @@ static int connect_slot(struct raw *r, unsigned wait_ms)
     struct memif_cfg mc = {
         .queues = ENDPOINT_QUEUES, .log2_ring = LOG2_RING, .name = "raw", .pool = r->pool};
     int64_t end = now_ms() + wait_ms;
-    char sock[RUN_PATH];
+    char sock[RUN_PATH], token[TOKEN_BYTES];
     int rc =
         rundir_port_sock(&r->rd, r->host->name, r->port, (unsigned)r->slot, sock, sizeof(sock));
 
     mc.socket = sock;
+    mc.secret = token;
+    rc = rc ? rc : token_find(&r->rd, r->host->name, token);
     if (!rc)
         rc = io_port_memif(&r->io, &mc);
     for (; !rc && !io_port_up(r->io); usleep(1000)) {
