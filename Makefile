@@ -195,7 +195,7 @@ $(BUILD)/libtribhint.so: $(call obj,host/hint/hint.c)
 
 # Parts of switch/ that an agent may use: the aggregation protocol's names, the arithmetic, and the clock page.
 $(BUILD)/libagent.a: $(call obj,aggregation/arith.c aggregation/dtype.c aggregation/narrow.c aggregation/proto.c io/clock.c io/lag.c \
-                       io/bell.c io/shared.c io/rundir.c io/preload.c io/port_counters.c io/telemetry_client.c \
+                       io/bell.c io/shared.c io/rundir.c io/token.c io/preload.c io/port_counters.c io/telemetry_client.c \
                        io/link_reader.c)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -254,6 +254,11 @@ $(BUILD)/tests/hostile/%: $(BUILD)/tests/hostile/%.o $(BUILD)/tests/hostile/raw.
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(TEST_LIBS) -Wl,--end-group \
 	    $(DPDK_LIBS) -lcmocka -libverbs $(SYS_LIBS) -o $@
+# Those that are ordinary programs.
+$(addprefix $(BUILD)/tests/hostile/,page telemetry slots): $(BUILD)/tests/hostile/%: tests/hostile/%.c
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $< -libverbs -lpthread -o $@
 
 # A CUDA driver of host memory and threads, for tests (tests/e2e/cuda.sh).
 FAKES := $(if $(NVCC),$(BUILD)/tests/fake/libcuda.so.1)

@@ -246,10 +246,28 @@ bool links_flush(struct loop *l)
     return waits;
 }
 
+/* At most once a second. */
+static void log_refused(struct link_io *c)
+{
+    const struct fab_node *nd = &c->l->fab->nodes[c->node];
+    int64_t now = clock_mono_ns();
+    const char *why;
+    int pid = io_port_refused(c->rp, &why);
+
+    if (c->l->refused_ns && now - c->l->refused_ns < 1000000000)
+        return;
+    c->l->refused_ns = now;
+    fprintf(stderr, "trib-switch: %s.%u.%u: refused the connection of process %d: %s\n", nd->name,
+            c->port, c->slot, pid, why);
+}
+
 static void link_io_check(struct link_io *c, int64_t now_ps)
 {
+    uint64_t refused = io_port_stats(c->rp)->refused;
     bool up = io_port_up(c->rp);
 
+    if (io_port_stats(c->rp)->refused != refused)
+        log_refused(c);
     if (up == c->up)
         return;
     c->up = up;
@@ -313,6 +331,7 @@ static int open_slot(struct loop *l, unsigned door)
                            .queues = ENDPOINT_QUEUES,
                            .log2_ring = SLOT_LOG2,
                            .name = nd->name,
+                           .secret = d->token,
                            .pool = l->cfg.pool};
     struct io_port *rp;
     char sock[RUN_PATH];
@@ -352,6 +371,8 @@ static int add_slots(struct loop *l, uint16_t node)
 
         T_ASSERT(door < l->max_doors, "more ports of hosts are opened than were counted");
         l->door[door] = (struct door){.node = node, .port = p};
+        rc = rundir_port_dir(l->cfg.rd, l->fab->nodes[node].name);
+        rc = rc ? rc : token_make(l->cfg.rd, l->fab->nodes[node].name, l->door[door].token);
         while (!rc && l->door[door].open < RTE_MIN(SLOTS_AHEAD, l->fab->slots_per_host))
             rc = open_slot(l, door);
     }

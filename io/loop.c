@@ -353,6 +353,7 @@ bool loop_link_io(const struct loop *l, unsigned i, struct link_io_info *info)
         .tx_bad = s->tx_bad,
         .rx_nobuf = s->rx_nobuf,
         .connects = s->connects,
+        .refused = s->refused,
         .stall_drops = c->kind == LINK_IO_SLOT
                            ? nic_stall_drops(net_node(l->net, c->node), c->port, c->slot)
                            : 0,

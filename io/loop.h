@@ -57,6 +57,7 @@ struct link_io_info {
     unsigned slot;
     bool up;
     uint64_t rx, tx, rx_bad, tx_bad, rx_nobuf, connects, overflow;
+    uint64_t refused;     /* connections, without the host's token or not finished */
     uint64_t stall_drops; /* of a slot: frames that its process did not accept in time */
 };
 /* Link i that leaves the process, or false when there are no more. */

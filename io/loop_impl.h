@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "io/loop.h"
 #include "io/port.h"
+#include "io/token.h"
 #include "switch/queue/drops.h"
 
 #include <poll.h>
@@ -45,7 +46,8 @@ struct link_io {
 /* The process slots of a host's port; a few beyond the last in use listen already. */
 struct door {
     uint16_t node, port;
-    unsigned open; /* slots 0 .. open - 1 listen */
+    unsigned open;           /* slots 0 .. open - 1 listen */
+    char token[TOKEN_BYTES]; /* of the host */
 };
 
 struct loop {
@@ -67,7 +69,8 @@ struct loop {
     bool *cut;             /* [fab->n_links]: what the net knows of them */
     struct door *door;
     struct log_limit offences[DROP_REASONS]; /* lines about offenders (telemetry_link.c) */
-    bool slot_failed;                        /* a slot could not be opened, and that was reported */
+    int64_t refused_ns; /* when it last logged that a connection was refused */
+    bool slot_failed;   /* a slot could not be opened, and that was reported */
     unsigned n_doors, max_doors, max_ios;
     unsigned n_ios, n_live, n_links, n_links_up, n_outside;
     uint32_t dilation;

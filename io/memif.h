@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One memif: control channel (memif_conn.c) and rings (memif_ring.c). The peer writes lengths,
+ * One memif: control channel (memif_conn.c, memif_client.c) and rings (memif_ring.c). The peer writes lengths,
  * offsets and indices, in messages or in shared memory; they are not trusted: each use checks them.
  */
 #ifndef TRIB_IO_MEMIF_H
@@ -14,7 +14,9 @@
 #define MEMIF_MAX_LOG2 12
 #define MEMIF_BUFFER   4608 /* FRAME_ROOM: a frame is one descriptor */
 #define MEMIF_REGIONS  4
-#define MEMIF_SETUP_NS 1000000000 /* a connection that is not up by then ends */
+#define MEMIF_SETUP_NS 1000000000 /* a connection that is not up by then ends, */
+#define MEMIF_SAYS_NS  20000000   /* or has said nothing, while others wait */
+#define MEMIF_SECRET   24
 
 enum memif_state { MEMIF_DOWN, MEMIF_GREETED, MEMIF_UP };
 
@@ -50,7 +52,8 @@ struct memif {
     struct rte_mbuf **held;        /* of all queues */
     struct port_page *page;        /* the client's; the server maps it while it is connected */
     int page_fd;                   /* client */
-    char socket[108], name[MEMIF_NAME];
+    bool has_secret;
+    char socket[108], name[MEMIF_NAME], secret[MEMIF_SECRET];
 };
 
 static inline uint8_t *memif_at(const struct memif *mf, const struct memif_desc *d, uint32_t *len)
@@ -79,6 +82,18 @@ size_t memif_region_bytes(const struct memif *mf);
 int memif_region_init(struct memif *mf); /* 0 or -ENOMEM */
 /* Both ends are connected: offers buffers, disables interrupts. */
 void memif_rings_start(struct memif *mf);
+
+/* memif_conn.c */
+void memif_drop(struct memif *mf);
+int memif_send(struct memif *mf, const struct memif_msg *msg, int fd);
+int memif_refuse(struct memif *mf, const char *reason); /* -EPROTO */
+int memif_map(struct memif *mf, int fd, uint64_t size); /* one more region */
+
+/* memif_client.c */
+void memif_client_connect(struct memif *mf);
+int memif_client(struct memif *mf,
+                 const struct memif_msg *msg); /* acts on a message; 0 or -errno */
+void memif_client_refused(struct memif *mf, const struct memif_msg *msg);
 
 /* memif_page.c */
 int memif_page_make(struct memif *mf); /* client; 0 or -errno */

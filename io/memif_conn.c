@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static void memif_drop(struct memif *mf)
+void memif_drop(struct memif *mf)
 {
     if (mf->fd >= 0)
         close(mf->fd);
@@ -38,7 +39,7 @@ static void memif_drop(struct memif *mf)
     mf->state = MEMIF_DOWN;
 }
 
-static int memif_send(struct memif *mf, const struct memif_msg *msg, int fd)
+int memif_send(struct memif *mf, const struct memif_msg *msg, int fd)
 {
     union {
         char buf[CMSG_SPACE(sizeof(int))];
@@ -61,9 +62,18 @@ static int memif_send(struct memif *mf, const struct memif_msg *msg, int fd)
     return sendmsg(mf->fd, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*msg) ? 0 : -EPIPE;
 }
 
-static int memif_refuse(struct memif *mf, const char *reason)
+int memif_refuse(struct memif *mf, const char *reason)
 {
     struct memif_msg msg = {.type = MEMIF_DISCONNECT};
+    struct ucred peer = {0};
+    socklen_t len = sizeof(peer);
+
+    if (mf->listener && mf->state != MEMIF_UP) {
+        getsockopt(mf->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+        mf->port.refused_pid = peer.pid;
+        mf->port.refused_why = reason;
+        mf->port.stats.refused++;
+    }
 
     snprintf(msg.disconnect.reason, sizeof(msg.disconnect.reason), "%s", reason);
     memif_send(mf, &msg, -1);
@@ -110,7 +120,7 @@ static int memif_recv(struct memif *mf, struct memif_msg *msg, int *fd)
     return n ? -EPROTO : -ECONNRESET;
 }
 
-static int map_region(struct memif *mf, int fd, uint64_t size)
+int memif_map(struct memif *mf, int fd, uint64_t size)
 {
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -149,7 +159,7 @@ static int serve_region(struct memif *mf, const struct memif_msg *msg, int fd)
     if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) || !size || size > UINT32_MAX ||
         (uint64_t)st.st_size < size)
         return memif_refuse(mf, "region is not a sealed file of the size announced");
-    return map_region(mf, fd, size) ? memif_refuse(mf, "cannot map region") : 0;
+    return memif_map(mf, fd, size) ? memif_refuse(mf, "cannot map region") : 0;
 }
 
 static int serve_page(struct memif *mf, const struct memif_msg *msg, int fd)
@@ -192,6 +202,16 @@ static int serve_connect(struct memif *mf)
     return memif_send(mf, &msg, -1);
 }
 
+/* Takes as long wherever the two differ. */
+static bool same_secret(const struct memif *mf, const struct memif_msg *msg)
+{
+    unsigned differ = 0;
+
+    for (unsigned i = 0; i < MEMIF_SECRET; i++)
+        differ |= (unsigned char)(mf->secret[i] ^ msg->init.secret[i]);
+    return !differ;
+}
+
 static int serve(struct memif *mf, const struct memif_msg *msg, int fd)
 {
     static const struct memif_msg ack = {.type = MEMIF_ACK};
@@ -204,6 +224,8 @@ static int serve(struct memif *mf, const struct memif_msg *msg, int fd)
     case MEMIF_INIT:
         if (msg->init.version != MEMIF_VERSION || msg->init.mode || msg->init.id != mf->id)
             return memif_refuse(mf, "found another version, mode or id");
+        if (mf->has_secret && !same_secret(mf, msg))
+            return memif_refuse(mf, "it does not have this host's token");
         mf->state = MEMIF_GREETED;
         break;
     case MEMIF_ADD_REGION:
@@ -251,126 +273,30 @@ static bool memif_expired(const struct io_port *p)
 {
     const struct memif *mf = (const struct memif *)p;
 
-    return mf->listener && mf->fd >= 0 && mf->state != MEMIF_UP &&
-           clock_mono_ns() - mf->accepted_ns > MEMIF_SETUP_NS;
-}
+    struct pollfd others = {mf->listen_fd, POLLIN, 0};
+    int64_t ns;
 
-/* ---- client ---- */
-
-static void client_connect(struct memif *mf)
-{
-    struct sockaddr_un un = {.sun_family = AF_UNIX};
-
-    snprintf(un.sun_path, sizeof(un.sun_path), "%s", mf->socket);
-    mf->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (mf->fd >= 0 && connect(mf->fd, (struct sockaddr *)&un, sizeof(un)))
-        memif_drop(mf); /* no listener yet: the next call tries again */
-}
-
-static int client_region(struct memif *mf)
-{
-    size_t size = memif_region_bytes(mf);
-    int rc, fd = memfd_create("memif", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    if (fd < 0)
-        return -errno;
-    if (ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) ||
-        map_region(mf, fd, size))
-        rc = -errno;
-    else
-        rc = memif_region_init(mf);
-    if (rc) {
-        close(fd);
-        return rc;
-    }
-    if (mf->share) {
-        mf->region[1].addr = mf->share->at;
-        mf->region[1].size = mf->share->bytes;
-        mf->n_regions = 2;
-    }
-    return fd;
-}
-
-static int client_regions(struct memif *mf, int fd)
-{
-    struct memif_msg msg = {.type = MEMIF_ADD_REGION};
-    int rc = 0;
-
-    for (uint16_t i = 0; !rc && i < mf->n_regions; i++) {
-        msg.region.index = i;
-        msg.region.size = mf->region[i].size;
-        rc = memif_send(mf, &msg, i ? mf->share->fd : fd);
-    }
-    return rc;
-}
-
-static int client_rings(struct memif *mf)
-{
-    /* The protocol requires a descriptor for interrupts; ours are never sent, because receivers
-     * poll. */
-    int rc = 0, efd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-
-    if (efd < 0)
-        return -errno;
-    for (unsigned i = 0; !rc && i < 2u * mf->queues; i++) {
-        struct memif_msg msg = {.type = MEMIF_ADD_RING};
-
-        msg.ring.flags = i < mf->queues ? MEMIF_RING_C2S : 0;
-        msg.ring.index = (uint16_t)(i % mf->queues);
-        msg.ring.offset = (uint32_t)(i * memif_ring_bytes(mf));
-        msg.ring.log2_size = mf->log2_ring;
-        rc = memif_send(mf, &msg, efd);
-    }
-    close(efd);
-    return rc;
-}
-
-/* Answers HELLO with all messages at once; the server answers with ACKs. */
-static int client_hello(struct memif *mf, const struct memif_msg *hello)
-{
-    struct memif_msg init = {.type = MEMIF_INIT}, conn = {.type = MEMIF_CONNECT}, page;
-    int fd, rc;
-
-    if (hello->hello.min_version > MEMIF_VERSION || hello->hello.max_version < MEMIF_VERSION ||
-        hello->hello.max_c2s_ring + 1 < mf->queues || hello->hello.max_s2c_ring + 1 < mf->queues ||
-        hello->hello.max_log2_ring < mf->log2_ring || (mf->share && !hello->hello.max_region))
-        return memif_refuse(mf, "found another version or too few rings");
-    fd = client_region(mf);
-    if (fd < 0)
-        return fd;
-    init.init.version = MEMIF_VERSION;
-    init.init.id = mf->id;
-    snprintf(init.init.name, sizeof(init.init.name), "%s", mf->name);
-    snprintf(conn.connect.name, sizeof(conn.connect.name), "%s", mf->name);
-    rc = memif_send(mf, &init, -1);
-    if (!rc)
-        rc = client_regions(mf, fd);
-    close(fd);
-    if (!rc && memif_page_message(mf, hello, &page))
-        rc = memif_send(mf, &page, mf->page_fd);
-    if (!rc)
-        rc = client_rings(mf);
-    if (!rc)
-        rc = memif_send(mf, &conn, -1);
-    mf->state = MEMIF_GREETED;
-    return rc;
-}
-
-static int client(struct memif *mf, const struct memif_msg *msg)
-{
-    if (msg->type == MEMIF_ACK)
-        return 0;
-    if (msg->type == MEMIF_HELLO && mf->state == MEMIF_DOWN)
-        return client_hello(mf, msg);
-    if (msg->type == MEMIF_CONNECTED && mf->state == MEMIF_GREETED) {
-        memif_rings_start(mf);
-        mf->state = MEMIF_UP;
-        return 0;
-    }
-    return -ECONNRESET;
+    if (!mf->listener || mf->fd < 0 || mf->state == MEMIF_UP)
+        return false;
+    ns = clock_mono_ns() - mf->accepted_ns;
+    return ns > MEMIF_SETUP_NS ||
+           (ns > MEMIF_SAYS_NS && mf->state == MEMIF_DOWN && poll(&others, 1, 0) > 0);
 }
 
 /* ---- both ---- */
+
+/* A server that refuses a client closes at once: what it said is still to be read. */
+static void hear_refusal(struct memif *mf)
+{
+    struct memif_msg msg;
+    int fd;
+
+    while (memif_recv(mf, &msg, &fd) > 0) {
+        memif_client_refused(mf, &msg);
+        if (fd >= 0)
+            close(fd);
+    }
+}
 
 static bool memif_up(struct io_port *p)
 {
@@ -382,20 +308,21 @@ static bool memif_up(struct io_port *p)
     if (mf->fd < 0 && mf->listener)
         server_accept(mf);
     else if (mf->fd < 0)
-        client_connect(mf);
+        memif_client_connect(mf);
     while (mf->fd >= 0 && (rc = memif_recv(mf, &msg, &fd)) != 0) {
         if (rc > 0) {
-            rc = mf->listener ? serve(mf, &msg, fd) : client(mf, &msg);
+            rc = mf->listener ? serve(mf, &msg, fd) : memif_client(mf, &msg);
             if (fd >= 0)
                 close(fd);
         }
+        if (rc < 0 && !mf->listener)
+            hear_refusal(mf);
         if (rc < 0)
             memif_drop(mf);
     }
     if (memif_expired(p)) {
-        memif_refuse(mf, "not connected within a second");
+        memif_refuse(mf, "it did not finish its connection");
         memif_drop(mf);
-        p->stats.refused++;
     }
     if (mf->state == MEMIF_UP && before != MEMIF_UP)
         p->stats.connects++;
@@ -485,6 +412,9 @@ int io_port_memif(struct io_port **p, const struct memif_cfg *cfg)
         free(mf);
         return -ENOMEM;
     }
+    if (cfg->secret)
+        memcpy(mf->secret, cfg->secret, sizeof(mf->secret));
+    mf->has_secret = cfg->secret;
     snprintf(mf->socket, sizeof(mf->socket), "%s", cfg->socket);
     snprintf(mf->name, sizeof(mf->name), "%s", cfg->name ? cfg->name : "tributary");
     rc = cfg->listener ? server_listen(mf) : memif_page_make(mf);

@@ -44,8 +44,8 @@ struct memif_msg {
         struct {
             uint16_t version;
             uint32_t id;
-            uint8_t mode; /* 0: Ethernet */
-            char secret[24], name[MEMIF_NAME];
+            uint8_t mode;                      /* 0: Ethernet */
+            char secret[24], name[MEMIF_NAME]; /* secret: the host's token (token.h) */
         } __attribute__((packed)) init;
         struct {
             uint16_t index;

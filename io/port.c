@@ -36,6 +36,12 @@ struct port_page *io_port_page(const struct io_port *p)
     return p->ops->page ? p->ops->page(p) : NULL;
 }
 
+int io_port_refused(const struct io_port *p, const char **why)
+{
+    *why = p->refused_why;
+    return p->refused_pid;
+}
+
 bool io_port_expired(const struct io_port *p)
 {
     return p->ops->expired && p->ops->expired(p);

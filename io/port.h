@@ -64,6 +64,8 @@ struct memif_cfg {
     const char *name;
     struct rte_mempool *pool;
     const struct io_frames *share; /* client: instead of pool; NULL: frames are copied */
+    const char
+        *secret; /* of 24 bytes: what the client presents and the server asks for; NULL: none */
 };
 
 #define RIM_QUEUES 4 /* of a memif at most, each direction */
@@ -120,8 +122,11 @@ uint16_t io_port_untaken(const struct io_port *p, uint16_t queue);
  * length-only. */
 struct io_port_stats {
     uint64_t rx, tx, rx_bad, tx_bad, rx_nobuf, connects;
-    uint64_t refused; /* connections that ended before they were up */
+    uint64_t refused; /* connections that were ended before they were up */
 };
 const struct io_port_stats *io_port_stats(const struct io_port *p);
+/* Whom the last connection belonged to that was refused (stats.refused), and why. Of a client: why the
+ * server last refused it; *why NULL: it has not. */
+int io_port_refused(const struct io_port *p, const char **why);
 
 #endif

@@ -23,6 +23,9 @@ struct io_port_ops {
 struct io_port {
     const struct io_port_ops *ops;
     struct io_port_stats stats;
+    int refused_pid;
+    const char *refused_why;
+    char refused_text[96]; /* of a client: what the server said */
 };
 
 #endif

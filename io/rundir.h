@@ -17,6 +17,7 @@
  *                      program no other host's (host/sandbox/isolate.c)
  *     port/<host>/<port>.<slot>.sock  memif listener of a NIC's process slot; the process that uses
  *                      the slot holds .lock beside it
+ *     port/<host>/host.token  the secret of the host, which its processes present (token.h)
  *     port/<host>/<port>.counters/    counters of the port as sysfs shows them (port_counters.h)
  *     link/<link>.sock  memif between two trib-switch processes; the process of end `a` listens
  */

@@ -51,7 +51,7 @@ static void sweep_all(const char *path)
 /* port/<host>: sockets, locks, and <port>.counters with files and two directories of files. */
 static void sweep_host(const struct rundir *rd, const char *host)
 {
-    static const char *const socks[] = {".sock", ".lock", NULL};
+    static const char *const socks[] = {".sock", ".lock", ".token", NULL};
     static const char *const subs[] = {"/counters", "/hw_counters", ""};
     char path[RUN_PATH + 600], sub[300];
     struct dirent *e;

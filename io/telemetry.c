@@ -177,7 +177,7 @@ static void totals(struct loop *l, const char *params, struct rte_tel_data *d)
     struct port_counters sum = {0};
     struct net_port_stats all;
     struct link_io_info c;
-    uint64_t overflow = 0, bad = 0, nobuf = 0;
+    uint64_t overflow = 0, bad = 0, nobuf = 0, refused = 0;
 
     (void)params;
     for (uint16_t i = 0; i < f->n_nodes; i++) {
@@ -192,6 +192,7 @@ static void totals(struct loop *l, const char *params, struct rte_tel_data *d)
         overflow += c.overflow;
         bad += c.rx_bad + c.tx_bad;
         nobuf += c.rx_nobuf;
+        refused += c.refused;
     }
     rte_tel_data_start_dict(d);
     net_total_stats(loop_net(l), f, &all);
@@ -201,6 +202,7 @@ static void totals(struct loop *l, const char *params, struct rte_tel_data *d)
     rte_tel_data_add_dict_u64(d, "cable_overflow", overflow);
     rte_tel_data_add_dict_u64(d, "cable_bad_frames", bad);
     rte_tel_data_add_dict_u64(d, "cable_no_buffer", nobuf);
+    rte_tel_data_add_dict_u64(d, "refused_connections", refused);
 }
 
 static void emit_counter(void *ctx, const char *name, uint64_t v)
@@ -258,7 +260,7 @@ static void links(struct loop *l, const char *params, struct rte_tel_data *d)
         link_io_name(loop_fabric(l), &c, name, sizeof(name));
         if (!params) {
             /* Process slots that were never used are left out. */
-            if (c.kind != LINK_IO_SLOT || c.connects)
+            if (c.kind != LINK_IO_SLOT || c.connects || c.refused)
                 rte_tel_data_add_array_string(d, name);
             continue;
         }
@@ -268,6 +270,7 @@ static void links(struct loop *l, const char *params, struct rte_tel_data *d)
         rte_tel_data_add_dict_string(d, "kind", kinds[c.kind]);
         rte_tel_data_add_dict_string(d, "state", c.up ? "up" : "down");
         rte_tel_data_add_dict_u64(d, "connects", c.connects);
+        rte_tel_data_add_dict_u64(d, "refused", c.refused);
         rte_tel_data_add_dict_u64(d, "rx_frames", c.rx);
         rte_tel_data_add_dict_u64(d, "tx_frames", c.tx);
         rte_tel_data_add_dict_u64(d, "rx_bad", c.rx_bad);

@@ -20,7 +20,7 @@
 #define QUESTION 1024 /* longest request that DPDK reads */
 #define ANSWER_S 10
 
-int telemetry_client_open(const char *dir, const char *proc, unsigned seconds)
+static int open_once(const char *dir, const char *proc, unsigned seconds)
 {
     struct sockaddr_un un = {.sun_family = AF_UNIX};
     struct timeval tv = {.tv_sec = seconds};
@@ -34,6 +34,8 @@ int telemetry_client_open(const char *dir, const char *proc, unsigned seconds)
     if (fd < 0)
         return -errno;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+    errno = 0;
     if (connect(fd, (struct sockaddr *)&un, sizeof(un)) ||
         recv(fd, greeting, sizeof(greeting), 0) <= 0) {
         int err = errno ? errno : ECONNRESET;
@@ -41,6 +43,18 @@ int telemetry_client_open(const char *dir, const char *proc, unsigned seconds)
         close(fd);
         return -err;
     }
+    return fd;
+}
+
+/* A server that has too many clients takes the place of one before it could ask. */
+#define TRIES 5
+
+int telemetry_client_open(const char *dir, const char *proc, unsigned seconds)
+{
+    int fd = -ECONNRESET;
+
+    for (unsigned i = 0; i < TRIES && fd == -ECONNRESET; i++)
+        fd = open_once(dir, proc, seconds);
     return fd;
 }
 

@@ -8,6 +8,7 @@
 #include "io/port.h"
 #include "io/telemetry.h"
 #include "io/telemetry_client.h"
+#include "io/telemetry_server.h"
 #include "roce/frame.h"
 #include "switch/net/net.h"
 
@@ -390,6 +391,17 @@ static int start(struct process *p)
     return rc;
 }
 
+static void serve_telemetry(const struct process *p)
+{
+    char path[RUN_PATH + 64];
+    int rc = rundir_path(&p->rd, path, sizeof(path), "dpdk/%s/dpdk_telemetry.v2", p->name);
+
+    rc = rc ? rc : telemetry_server_start(path);
+    if (rc)
+        fprintf(stderr, "trib-switch: %s: DPDK serves ten telemetry clients at most: %s\n", p->name,
+                strerror(-rc));
+}
+
 static void finish(struct process *p)
 {
     char path[RUN_PATH + 64];
@@ -429,6 +441,7 @@ int main(int argc, char **argv)
         rc = start(&p);
     if (!rc) {
         telemetry_serve(p.loop, p.mine);
+        serve_telemetry(&p);
         loop_run(p.loop, &stop, say_ready, &p);
     }
     finish(&p);

@@ -2,6 +2,7 @@
 /* Starts a job: a process for each rank, connected to the launcher by a socket. */
 #include "host/launch/job_processes_priv.h"
 #include "io/preload.h"
+#include "io/token.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,8 +51,10 @@ static void become_rank(const struct job *j, const struct job_cfg *cfg, unsigned
         _exit(cfg->rank_main(fd, r));
     snprintf(number, sizeof(number), "%d", fd);
     setenv("TRIB_HOST", job_host(j, r), 1);
-    if (cfg->rd)
+    if (cfg->rd) {
         setenv("TRIB_RUN", cfg->rd->path, 1);
+        (void)token_hand_over(cfg->rd, job_host(j, r)); /* else the rank says what is missing */
+    }
     if (cfg->preload && (rc = preload_set(cfg->preload)) != 0) {
         fprintf(stderr, "trib-perf: cannot preload %s%s\n", cfg->preload,
                 rc == -EINVAL ? ", expected a path without colons" : "");

@@ -12,6 +12,7 @@
 #include "host/sandbox/sandbox.h"
 #include "io/preload.h"
 #include "io/rundir.h"
+#include "io/token.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -132,6 +133,11 @@ int main(int argc, char **argv)
     host = f ? find_host(f, o.host) : NULL;
     if (!host)
         return 1;
+    rc = token_hand_over(&rd, host->name);
+    if (rc) {
+        fprintf(stderr, "trib: cannot open the token of %s: %s\n", host->name, strerror(-rc));
+        return 1;
+    }
     rc = preload_set(o.library); /* here, where owners of files are known */
     if (rc || setenv("TRIB_HOST", host->name, 1)) {
         fprintf(stderr,

@@ -18,6 +18,7 @@
 
 #include "io/port.h"
 #include "io/shared.h"
+#include "io/token.h"
 #include "roce/wire.h"
 
 #define BURST     32
@@ -124,6 +125,24 @@ static double run(struct gen *g, double seconds)
     return (double)g->received * 1e9 / (double)(now - t0);
 }
 
+/* The token of the host whose slot that is; NULL: the socket of another forwarder. */
+static const char *secret_of(const char *socket, char token[TOKEN_BYTES])
+{
+    char path[RUN_PATH];
+    const char *secret = NULL;
+    FILE *f;
+
+    if (!strrchr(socket, '/'))
+        return NULL;
+    snprintf(path, sizeof(path), "%.*s/host.token", (int)(strrchr(socket, '/') - socket), socket);
+    f = fopen(path, "re");
+    if (f && fread(token, 1, TOKEN_BYTES, f) == TOKEN_BYTES)
+        secret = token;
+    if (f)
+        fclose(f);
+    return secret;
+}
+
 static int open_ports(struct gen *g, char **sockets)
 {
     bool up = false;
@@ -134,7 +153,9 @@ static int open_ports(struct gen *g, char **sockets)
                                .log2_ring = 9,
                                .name = "gen",
                                .pool = g->pool};
-        char name[16];
+        char name[16], token[TOKEN_BYTES];
+
+        mc.secret = secret_of(sockets[i], token);
 
         snprintf(name, sizeof(name), "gen%u", i);
         g->port[i].pool = frame_pool_create(name, TX_FRAMES, 128);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/hostile/raw.h"
 
+#include "io/token.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -37,7 +39,7 @@ static int64_t now_ms(void)
 static void ring(struct raw *r)
 {
     bell_stamp(&io_port_page(r->io)->rung_ns);
-    loop_bell_ring(r->nic->page, r->nic->bell, &r->nic_rung);
+    loop_bell_ring(r->nic->page, r->nic->bell, &r->rung);
 }
 
 static int connect_slot(struct raw *r, unsigned wait_ms)
@@ -45,11 +47,13 @@ static int connect_slot(struct raw *r, unsigned wait_ms)
     struct memif_cfg mc = {
         .queues = ENDPOINT_QUEUES, .log2_ring = LOG2_RING, .name = "raw", .pool = r->pool};
     int64_t end = now_ms() + wait_ms;
-    char sock[RUN_PATH];
+    char sock[RUN_PATH], token[TOKEN_BYTES];
     int rc =
         rundir_port_sock(&r->rd, r->host->name, r->port, (unsigned)r->slot, sock, sizeof(sock));
 
     mc.socket = sock;
+    mc.secret = token;
+    rc = rc ? rc : token_find(&r->rd, r->host->name, token);
     if (!rc)
         rc = io_port_memif(&r->io, &mc);
     for (; !rc && !io_port_up(r->io); usleep(1000)) {
@@ -78,7 +82,7 @@ int raw_try_open(struct raw *r, const char *host, unsigned port, int slot, unsig
     r->ip = r->host->ip_of_port[port];
     r->nic = shared_switch_of(r->rd.sh, fabric_node_index(r->fab, r->host));
     if (!r->nic)
-        raw_die("%s: expected a running trib-switch with its NIC", host);
+        raw_die("found no process that runs the NIC of %s", host);
     if (slot < 0)
         r->slot = rundir_claim_slot(&r->rd, host, port, r->fab->slots_per_host, &r->lock);
     if (r->slot < 0)

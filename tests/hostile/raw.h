@@ -30,7 +30,7 @@ struct raw {
     struct rte_mempool *pool;
     struct io_port *io;
     const struct switch_view *nic; /* the process that runs the NIC */
-    _Atomic uint32_t nic_rung;
+    _Atomic uint32_t rung;
     uint64_t sent;
 };
 

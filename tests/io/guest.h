@@ -9,6 +9,7 @@
 #include "io/port.h"
 #include "io/rundir.h"
 #include "io/shared.h"
+#include "io/token.h"
 #include "roce/endpoint.h"
 #include "roce/wire.h"
 
@@ -36,7 +37,7 @@ static void guest_open(struct guest *g, const char *run, struct fabric *f, const
     const struct fab_node *h = fabric_node(f, host);
     struct memif_cfg mc = {
         .queues = ENDPOINT_QUEUES, .log2_ring = 6, .name = "guest", .pool = pool};
-    char sock[RUN_PATH];
+    char sock[RUN_PATH], token[TOKEN_BYTES];
 
     assert_non_null(h);
     assert_int_equal(rundir_open(&g->rd, run, NULL, false), 0);
@@ -48,6 +49,8 @@ static void guest_open(struct guest *g, const char *run, struct fabric *f, const
     g->rung = 0;
     g->pool = pool;
     mc.socket = sock;
+    mc.secret = token;
+    assert_int_equal(token_find(&g->rd, host, token), 0);
     assert_int_equal(io_port_memif(&g->port, &mc), 0);
     for (unsigned i = 0; !io_port_up(g->port); i++, usleep(1000)) {
         assert_true(i < 5000);

@@ -12,6 +12,7 @@
  * first open, so that the child can open them itself.
  */
 #include "host/hca/io/process_priv.h"
+#include "io/token.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -20,7 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define UP_WAIT_MS    5000
 #define LINGER_MIN_NS 2000000LL
 #define LINGER_MAX_NS 250000000LL
 #define FORK_WAIT_NS  200000000LL
@@ -28,17 +28,17 @@
 /* No caller hands a context to a preloaded library: this is the process's. */
 static struct {
     pthread_mutex_t lock;
-    pthread_mutex_t view_lock; /* one thread at a time calls shared_refresh() */
     bool opened;
     struct rundir rd;
     struct fabric *fab;
     const struct fab_node *host;
+    char token[TOKEN_BYTES]; /* of the host; empty: there is none */
     unsigned n;
     struct process_hca *port[FAB_MAX_HOST_PORTS];
     unsigned forks; /* generations of fork between the first process and this one */
     bool spoiled;   /* forked while another thread was opening a device */
     bool held, held_port[FAB_MAX_HOST_PORTS]; /* across a fork */
-} process = {.lock = PTHREAD_MUTEX_INITIALIZER, .view_lock = PTHREAD_MUTEX_INITIALIZER};
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 struct process_hca *process_hca_at(unsigned port)
 {
@@ -59,46 +59,6 @@ struct hca *process_hca_of_port(unsigned port)
     return p ? p->hca : NULL;
 }
 
-/* ---- the NIC's process ---- */
-
-void process_find_nic(struct process_hca *p)
-{
-    uint16_t node = fabric_node_index(process.fab, process.host);
-    uint16_t link = process.host->ports[p->dev.port].link;
-    const struct switch_view *nic;
-
-    pthread_mutex_lock(&process.view_lock);
-    if (p->nic)
-        shared_forget(process.rd.sh, p->nic);
-    shared_refresh(process.rd.sh, process.rd.path);
-    nic = shared_switch_of(process.rd.sh, node);
-    pthread_mutex_unlock(&process.view_lock);
-    pthread_mutex_lock(&p->lock);
-    p->nic = nic;
-    if (nic && link != FAB_NONE)
-        p->link_down = &nic->page->link_down[link];
-    pthread_mutex_unlock(&p->lock);
-}
-
-void process_wake_nic(struct process_hca *p)
-{
-    if (p->nic)
-        loop_bell_ring(p->nic->page, p->nic->bell, &p->nic_rung);
-}
-
-void process_ring_nic(struct process_hca *p)
-{
-    bell_stamp(&p->page->rung_ns);
-    process_wake_nic(p);
-}
-
-void process_wake(struct process_hca *p)
-{
-    bell_wake(p->bell);
-    if (p->sleep_bell != p->bell)
-        bell_wake(p->sleep_bell);
-}
-
 /* ---- start, in the progress thread ---- */
 
 static void nap_ms(long ms)
@@ -106,27 +66,6 @@ static void nap_ms(long ms)
     struct timespec ts = {ms / 1000, ms % 1000 * 1000000};
 
     nanosleep(&ts, NULL);
-}
-
-/* The NIC accepts the connection in its loop; the bell wakes that loop. */
-static int wait_up(struct process_hca *p)
-{
-    int64_t end = clock_mono_ns() + UP_WAIT_MS * 1000000LL;
-
-    while (!io_port_up(p->port)) {
-        if (clock_mono_ns() > end) {
-            fprintf(stderr,
-                    "tributary: %s: no NIC answers at %s within %d s, expected a running "
-                    "trib-switch (is the fabric up?)\n",
-                    process.host->name, p->sock, UP_WAIT_MS / 1000);
-            return -ETIMEDOUT;
-        }
-        process_wake_nic(p);
-        nap_ms(1);
-    }
-    p->up = p->connected = true;
-    process_find_nic(p);
-    return 0;
 }
 
 /* A program polls its ports in turn and sleeps in any one of these polls, while the next frame may
@@ -150,7 +89,8 @@ static int connect_nic(struct process_hca *p)
     struct memif_cfg mc = {.socket = p->sock,
                            .queues = ENDPOINT_QUEUES,
                            .log2_ring = PORT_LOG2_RING,
-                           .name = p->dev.v.name};
+                           .name = p->dev.v.name,
+                           .secret = process.token};
     char name[RTE_MEMPOOL_NAMESIZE];
     int rc;
 
@@ -186,7 +126,7 @@ static int connect_nic(struct process_hca *p)
     p->bell = &p->page->bell;
     share_bell(p);
     process_find_nic(p);
-    return wait_up(p);
+    return process_wait_nic(p);
 }
 
 /* Undoes a failed start, so that a later open can try again. */
@@ -330,6 +270,8 @@ static void init_port(struct process_hca *p)
 {
     p->sh = process.rd.sh;
     p->fab = process.fab;
+    p->rd = &process.rd;
+    p->host = process.host;
     p->slot_fd = p->frames.fd = -1;
     pthread_mutex_init(&p->lock, NULL);
     pthread_mutex_init(&p->count_lock, NULL);
@@ -359,7 +301,7 @@ static void in_child(void)
         init_port(p);
     }
     pthread_mutex_init(&process.lock, NULL);
-    pthread_mutex_init(&process.view_lock, NULL);
+    process_nic_forked();
 }
 
 /* ---- open ---- */
@@ -488,6 +430,9 @@ static int load(void)
             process.fab->n_hosts ? process.fab->nodes[process.fab->hosts[0]].name : "it has none");
         return -ENODEV;
     }
+    /* Without it the NIC refuses the connection, and says so. */
+    if (token_find(&process.rd, process.host->name, process.token))
+        *process.token = 0;
     return add_ports();
 }
 

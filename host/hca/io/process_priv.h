@@ -32,6 +32,8 @@ struct process_hca {
     struct io_port *port;
     struct io_frames frames;
     const struct shared *sh;
+    struct rundir *rd;
+    const struct fab_node *host;
     const _Atomic uint8_t *link_down; /* of the NIC's link */
     struct port_page *page;           /* shared with the NIC's process */
     struct bell *bell;                /* of that page */
@@ -108,6 +110,9 @@ bool process_count(struct process_hca *p, bool last);
 unsigned process_transmit(struct process_hca *p, int64_t now_ps);
 unsigned process_progress(struct process_hca *p);
 struct hca_driver process_driver(struct process_hca *p);
+/* process_nic.c: waits until the NIC has accepted the connection; 0 or -errno with a message. */
+int process_wait_nic(struct process_hca *p);
+void process_nic_forked(void); /* in the child */
 /* Rings the NIC's loop, of frames or without any; wakes all threads that sleep on this port's bell. */
 void process_ring_nic(struct process_hca *p);
 void process_wake_nic(struct process_hca *p);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The process that runs the NIC: which one it is, its bell, and that it has accepted this one. */
+#include "host/hca/io/process_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define UP_WAIT_MS 5000
+
+/* One thread of the process at a time calls shared_refresh(). */
+static pthread_mutex_t view_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void process_nic_forked(void)
+{
+    pthread_mutex_init(&view_lock, NULL);
+}
+
+void process_find_nic(struct process_hca *p)
+{
+    uint16_t node = fabric_node_index(p->fab, p->host);
+    uint16_t link = p->host->ports[p->dev.port].link;
+    const struct switch_view *nic;
+
+    pthread_mutex_lock(&view_lock);
+    if (p->nic)
+        shared_forget(p->rd->sh, p->nic);
+    shared_refresh(p->rd->sh, p->rd->path);
+    nic = shared_switch_of(p->rd->sh, node);
+    pthread_mutex_unlock(&view_lock);
+    pthread_mutex_lock(&p->lock);
+    p->nic = nic;
+    if (nic && link != FAB_NONE)
+        p->link_down = &nic->page->link_down[link];
+    pthread_mutex_unlock(&p->lock);
+}
+
+void process_wake_nic(struct process_hca *p)
+{
+    if (p->nic)
+        loop_bell_ring(p->nic->page, p->nic->bell, &p->nic_rung);
+}
+
+void process_ring_nic(struct process_hca *p)
+{
+    bell_stamp(&p->page->rung_ns);
+    process_wake_nic(p);
+}
+
+void process_wake(struct process_hca *p)
+{
+    bell_wake(p->bell);
+    if (p->sleep_bell != p->bell)
+        bell_wake(p->sleep_bell);
+}
+
+/* The NIC accepts the connection in its loop; the bell wakes that loop. */
+int process_wait_nic(struct process_hca *p)
+{
+    int64_t end = clock_mono_ns() + UP_WAIT_MS * 1000000LL;
+    const char *why;
+
+    while (!io_port_up(p->port)) {
+        if (clock_mono_ns() > end) {
+            (void)io_port_refused(p->port, &why);
+            if (why)
+                fprintf(stderr, "tributary: %s: the NIC refuses this process: %s\n", p->host->name,
+                        why);
+            else
+                fprintf(stderr,
+                        "tributary: %s: no NIC answers at %s within %d s, expected a running "
+                        "trib-switch (is the fabric up?)\n",
+                        p->host->name, p->sock, UP_WAIT_MS / 1000);
+            return -ETIMEDOUT;
+        }
+        process_wake_nic(p);
+        usleep(1000);
+    }
+    p->up = p->connected = true;
+    process_find_nic(p);
+    return 0;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The socket is bound under another name and renamed over DPDK's, which nobody can reach after that.
+ * One thread serves all clients, a command of each in turn, so a client waits for one command of
+ * every other at most.
+ */
+#include "io/telemetry_server.h"
+
+#include "base/assert.h"
+#include "io/shared.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define COMMAND   1024 /* as DPDK reads them, and one byte that tells a longer one */
+#define ANSWER    65536
+#define BACKLOG   64
+#define GREETING  1024
+#define UNREAD_MS 20         /* how often a client is looked at that does not read */
+#define UNREAD_NS 1000000000 /* how long it may not */
+
+struct client {
+    int fd;
+    int64_t active_ns; /* when it connected or last had an answer */
+};
+
+struct telemetry_server {
+    int listen_fd, dpdk; /* dpdk: the connection to DPDK's socket */
+    unsigned n;
+    struct client client[TELEMETRY_CLIENTS];
+    ssize_t greeting_len;
+    char greeting[GREETING], command[COMMAND], answer[ANSWER];
+};
+
+static int connect_dpdk(struct telemetry_server *s, const struct sockaddr_un *un)
+{
+    s->dpdk = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (s->dpdk < 0 || connect(s->dpdk, (const struct sockaddr *)un, sizeof(*un)))
+        return -errno;
+    s->greeting_len = recv(s->dpdk, s->greeting, sizeof(s->greeting), 0);
+    return s->greeting_len > 0 ? 0 : s->greeting_len ? -errno : -ECONNRESET;
+}
+
+static int take_over(struct telemetry_server *s, const struct sockaddr_un *at)
+{
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+
+    if (snprintf(un.sun_path, sizeof(un.sun_path), "%.*s~", (int)sizeof(un.sun_path) - 2,
+                 at->sun_path) <= 0)
+        return -ENAMETOOLONG;
+    unlink(un.sun_path);
+    s->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (s->listen_fd < 0 || bind(s->listen_fd, (const struct sockaddr *)&un, sizeof(un)) ||
+        listen(s->listen_fd, BACKLOG) || rename(un.sun_path, at->sun_path))
+        return -errno;
+    return 0;
+}
+
+/* ---- clients ---- */
+
+static void drop(struct telemetry_server *s, unsigned i)
+{
+    T_ASSERT(i < s->n, "a telemetry client is dropped that is not connected");
+    close(s->client[i].fd);
+    s->client[i] = s->client[--s->n];
+}
+
+static unsigned idlest(const struct telemetry_server *s)
+{
+    unsigned oldest = 0;
+
+    for (unsigned i = 1; i < s->n; i++)
+        if (s->client[i].active_ns < s->client[oldest].active_ns)
+            oldest = i;
+    return oldest;
+}
+
+/* Room for one more, or ns until there is. */
+static int64_t until_room(const struct telemetry_server *s, int64_t now)
+{
+    int64_t ns;
+
+    if (s->n < TELEMETRY_CLIENTS)
+        return 0;
+    ns = s->client[idlest(s)].active_ns + TELEMETRY_IDLE_NS - now;
+    return ns > 0 ? ns : 0;
+}
+
+static void accept_one(struct telemetry_server *s, int64_t now)
+{
+    int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd < 0)
+        return;
+    if (s->n == TELEMETRY_CLIENTS)
+        drop(s, idlest(s));
+    s->client[s->n++] = (struct client){fd, now};
+    if (send(fd, s->greeting, (size_t)s->greeting_len, MSG_NOSIGNAL) != s->greeting_len)
+        drop(s, s->n - 1);
+}
+
+/* Passes a command on and the answer back. False: the client is to go. */
+static bool serve_client(struct telemetry_server *s, struct client *c)
+{
+    ssize_t n = recv(c->fd, s->command, sizeof(s->command), MSG_DONTWAIT | MSG_TRUNC);
+
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR;
+    if (!n || n >= COMMAND) /* the end, or more than a command */
+        return false;
+    if (send(s->dpdk, s->command, (size_t)n, MSG_NOSIGNAL) != n)
+        return false;
+    n = recv(s->dpdk, s->answer, sizeof(s->answer), 0);
+    if (n <= 0 || send(c->fd, s->answer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) != n)
+        return false;
+    c->active_ns = clock_mono_ns();
+    return true;
+}
+
+/* Who has not read the answer before gets no other: commands cost the loop time. */
+static bool has_read(const struct client *c)
+{
+    int bytes = 0;
+
+    return ioctl(c->fd, SIOCOUTQ, &bytes) || !bytes;
+}
+
+/* What to wait for; returns for how long, in ms. */
+static int prepare(struct telemetry_server *s, struct pollfd *p)
+{
+    int64_t now = clock_mono_ns(), wait = until_room(s, now);
+    int ms = wait ? (int)(wait / 1000000) + 1 : -1;
+
+    for (unsigned i = 0; i < s->n;) {
+        bool ready = has_read(&s->client[i]);
+
+        if (!ready && now - s->client[i].active_ns > UNREAD_NS) {
+            drop(s, i);
+            continue;
+        }
+        if (!ready)
+            ms = UNREAD_MS;
+        p[i] = (struct pollfd){s->client[i].fd, ready ? POLLIN : 0, 0};
+        i++;
+    }
+    p[s->n] = (struct pollfd){s->listen_fd, wait ? 0 : POLLIN, 0};
+    return ms;
+}
+
+static void *serve(void *arg)
+{
+    struct telemetry_server *s = arg;
+    struct pollfd p[TELEMETRY_CLIENTS + 1];
+
+    pthread_setname_np(pthread_self(), "telemetry");
+    for (;;) {
+        int ms = prepare(s, p);
+        unsigned n = s->n;
+
+        if (poll(p, n + 1, ms) < 0 && errno != EINTR)
+            return NULL;
+        for (unsigned i = n; i-- > 0;) /* from the last: drop() moves that one */
+            if (p[i].revents && !serve_client(s, &s->client[i]))
+                drop(s, i);
+        if (p[n].revents)
+            accept_one(s, clock_mono_ns());
+    }
+}
+
+int telemetry_server_start(const char *path)
+{
+    struct telemetry_server *s = calloc(1, sizeof(*s)); /* the thread's from then on */
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    sigset_t all, old;
+    pthread_t t;
+    int rc;
+
+    if (!s)
+        return -ENOMEM;
+    s->listen_fd = s->dpdk = -1;
+    rc = snprintf(un.sun_path, sizeof(un.sun_path), "%s", path) < (int)sizeof(un.sun_path) - 1
+             ? 0
+             : -ENAMETOOLONG;
+    rc = rc ? rc : connect_dpdk(s, &un);
+    rc = rc ? rc : take_over(s, &un);
+    if (!rc) {
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        rc = -pthread_create(&t, NULL, serve, s);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    }
+    if (!rc) {
+        pthread_detach(t);
+        return 0;
+    }
+    if (s->dpdk >= 0)
+        close(s->dpdk);
+    if (s->listen_fd >= 0)
+        close(s->listen_fd);
+    free(s);
+    return rc;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "io/token.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH     (RUN_PATH + 64)
+#define FD_FIRST 700 /* shells and loops over descriptors use low ones */
+
+/* Whatever a descriptor's number names by now: only a file of this user that looks like a token is
+ * one. */
+static int read_token(int fd, char token[TOKEN_BYTES])
+{
+    struct stat st;
+
+    if (fstat(fd, &st))
+        return -errno;
+    if (!S_ISREG(st.st_mode) || st.st_size != TOKEN_BYTES || st.st_uid != geteuid() ||
+        pread(fd, token, TOKEN_BYTES, 0) != TOKEN_BYTES || token[TOKEN_BYTES - 1] ||
+        strspn(token, "0123456789abcdef") != TOKEN_BYTES - 1)
+        return -EINVAL;
+    return 0;
+}
+
+static int open_file(const struct rundir *rd, const char *host, int flags)
+{
+    char path[PATH];
+    int fd = -ENAMETOOLONG;
+
+    if (!rundir_path(rd, path, sizeof(path), "port/%s/host.token", host))
+        fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd == -1 ? -errno : fd;
+}
+
+static int read_file(const struct rundir *rd, const char *host, char token[TOKEN_BYTES])
+{
+    int fd = open_file(rd, host, O_RDONLY), rc;
+
+    if (fd < 0)
+        return fd;
+    rc = read_token(fd, token);
+    close(fd);
+    return rc;
+}
+
+int token_make(const struct rundir *rd, const char *host, char token[TOKEN_BYTES])
+{
+    static const char digit[] = "0123456789abcdef";
+    uint8_t random[TOKEN_BYTES - 1];
+    char path[PATH];
+    int fd, rc = 0;
+
+    if (!read_file(rd, host, token))
+        return 0;
+    if (rundir_path(rd, path, sizeof(path), "port/%s/host.token", host))
+        return -ENAMETOOLONG;
+    unlink(path);
+    if (getrandom(random, sizeof(random), 0) != sizeof(random))
+        return -EIO;
+    for (unsigned i = 0; i < sizeof(random); i++)
+        token[i] = digit[random[i] & 15];
+    token[TOKEN_BYTES - 1] = 0;
+    fd = open_file(rd, host, O_CREAT | O_EXCL | O_WRONLY);
+    if (fd < 0)
+        return fd;
+    if (write(fd, token, TOKEN_BYTES) != TOKEN_BYTES)
+        rc = -EIO;
+    close(fd);
+    return rc;
+}
+
+int token_find(const struct rundir *rd, const char *host, char token[TOKEN_BYTES])
+{
+    const char *fd = getenv(TOKEN_ENV);
+
+    if (fd && *fd && !read_token(atoi(fd), token))
+        return 0;
+    return read_file(rd, host, token);
+}
+
+int token_hand_over(const struct rundir *rd, const char *host)
+{
+    int fd = open_file(rd, host, O_RDONLY), high;
+    char text[16];
+
+    if (fd < 0)
+        return fd;
+    high = fcntl(fd, F_DUPFD, FD_FIRST);
+    if (high < 0) /* a low limit of descriptors */
+        high = fcntl(fd, F_DUPFD, 3);
+    close(fd);
+    if (high < 0)
+        return -errno;
+    snprintf(text, sizeof(text), "%d", high);
+    return setenv(TOKEN_ENV, text, 1) ? -errno : 0;
+}
