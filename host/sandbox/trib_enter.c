@@ -133,7 +133,8 @@ int main(int argc, char **argv)
     host = f ? find_host(f, o.host) : NULL;
     if (!host)
         return 1;
-    rc = token_hand_over(&rd, host->name);
+    /* An isolated program finds the file by its path; it gets no descriptor of the run directory. */
+    rc = o.isolate ? 0 : token_hand_over(&rd, host->name);
     if (rc) {
         fprintf(stderr, "trib: cannot open the token of %s: %s\n", host->name, strerror(-rc));
         return 1;
