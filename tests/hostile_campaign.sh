@@ -107,7 +107,7 @@ for ((seed = first; seed < first + runs; seed += per)); do
     : >"$tmp/over"
     wait $one $two
     sane
-    named=$((named + $(grep -hcE 'h[67]\.0\.[0-9]+: (a frame|its slot)|h[67].*(refus|quota)' "$run"/leaf-spine-8/proc/*.log | awk '{ n += $1 } END { print n > 0 }')))
+    grep -qhE 'h[67]\.0\.[0-9]+: (a frame|its slot|refused)|h[67]: .*(quota|refus)' "$run"/leaf-spine-8/proc/*.log && named=$((named + 1))
     if [ -s "$tmp/failed" ]; then
         cat "$tmp/failed" "$tmp/attacks"
         cp "$run"/leaf-spine-8/proc/*.log /tmp/ 2>/dev/null
