@@ -151,8 +151,12 @@ static void print_as_owner(const struct list *l, unsigned from, unsigned to)
         if (WIFEXITED(status) && !WEXITSTATUS(status))
             return;
         for (unsigned i = from; i < to; i++)
-            printf("  trib-%s %s: pid %d, nodes not known (the run directory is not its user's)\n",
-                   l->at[i].keeper ? "keep" : "switch", l->at[i].proc, (int)l->at[i].pid);
+            if (l->at[i].keeper)
+                printf("  trib-keep: pid %d\n", (int)l->at[i].pid);
+            else
+                printf("  trib-switch %s: pid %d, nodes not known (the run directory is not its "
+                       "user's)\n",
+                       l->at[i].proc, (int)l->at[i].pid);
         return;
     }
     print_processes(l, from, to);
