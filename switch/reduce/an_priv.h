@@ -226,6 +226,8 @@ struct an_tombstone_peer {
 
 struct an_tombstone {
     bool used, aborted;
+    uint32_t made;  /* in order of their making */
+    uint32_t owner; /* address of the group's first child */
     uint16_t tree;
     uint32_t id;
     uint64_t key;
